@@ -1,0 +1,18 @@
+/* Checked and saturating 64-bit arithmetic: sizes come from untrusted models. */
+#ifndef NN_IR_BASE_CHECKED_H
+#define NN_IR_BASE_CHECKED_H
+#include <stdbool.h>
+#include <stdint.h>
+
+static inline bool add_ok(int64_t a, int64_t b, int64_t *r) { return !__builtin_add_overflow(a, b, r); }
+static inline bool sub_ok(int64_t a, int64_t b, int64_t *r) { return !__builtin_sub_overflow(a, b, r); }
+static inline bool mul_ok(int64_t a, int64_t b, int64_t *r) { return !__builtin_mul_overflow(a, b, r); }
+/* Interval ends: INT64_MIN / INT64_MAX stand for the infinities and absorb. */
+#define NEG_INF INT64_MIN
+#define POS_INF INT64_MAX
+int64_t sat_add(int64_t a, int64_t b);
+int64_t sat_mul(int64_t a, int64_t b);
+/* Floor division and modulo for c > 0. */
+static inline int64_t floordiv64(int64_t a, int64_t c) { return a / c - (a % c < 0); }
+static inline int64_t floormod64(int64_t a, int64_t c) { int64_t r = a % c; return r < 0 ? r + c : r; }
+#endif

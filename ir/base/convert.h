@@ -1,0 +1,23 @@
+/* Bit-exact conversions between storage types and the value types of the loop IR (design: values and types). */
+#ifndef NN_IR_BASE_CONVERT_H
+#define NN_IR_BASE_CONVERT_H
+#include <stdint.h>
+#include <stdbool.h>
+
+float f16_to_f32(uint16_t h);
+uint16_t f32_to_f16(float f);        /* round to nearest even; overflow to infinity; NaN stays NaN */
+float bf16_to_f32(uint16_t h);
+uint16_t f32_to_bf16(float f);       /* round to nearest even */
+/* float8 kinds of ONNX; saturate as in the Cast operator. */
+enum f8_kind { F8_E4M3FN, F8_E4M3FNUZ, F8_E5M2, F8_E5M2FNUZ, F8_E8M0, F4_E2M1 };
+float f8_to_f32(uint8_t v, enum f8_kind k);
+uint8_t f32_to_f8(float f, enum f8_kind k, bool saturate);
+uint16_t f64_to_f16(double d);       /* one rounding */
+/* Saturating float to integer, NaN -> 0 (design: numbers N6). */
+int32_t f32_to_i32_sat(float f);
+int64_t f32_to_i64_sat(float f);
+int32_t f64_to_i32_sat(double f);
+int64_t f64_to_i64_sat(double f);
+uint32_t f64_to_u32_sat(double f);
+uint64_t f64_to_u64_sat(double f);
+#endif

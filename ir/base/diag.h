@@ -1,0 +1,52 @@
+/* Diagnostics: what the user reads when something is wrong. Collected, printed in the end, at most 20.
+ *
+ *   model.onnx: node 17 "conv1" (Conv), input 1 "W": expected rank 4, got 3 [E0123]
+ *     help: ...
+ *
+ * A code is a row of diag_codes.h; `gcc2nn explain CODE` prints its text. */
+#ifndef NN_IR_BASE_DIAG_H
+#define NN_IR_BASE_DIAG_H
+#include <stdbool.h>
+#include "ir/base/arena.h"
+#include "ir/base/text.h"
+
+enum severity { DIAG_ERROR, DIAG_WARNING, DIAG_NOTE };
+
+#define CODE(id, number, title, text) id = number,
+enum diag_code {
+#include "ir/base/diag_codes.h"
+};
+#undef CODE
+
+struct diag {
+    enum severity severity;
+    enum diag_code code;
+    const char *where;          /* file, or file:line for text forms; may be NULL */
+    const char *origin;         /* `node 17 "conv1" (Conv), input 1 "W"`, already escaped for a terminal; may be NULL */
+    const char *message, *help; /* help may be NULL */
+};
+struct diags {
+    struct arena *arena;
+    struct diag *v;             /* the first DIAG_MAX; later ones are only counted */
+    int n, cap, errors, warnings;
+    const char *file;           /* default for `where` */
+    const char *origin;         /* default for `origin`: set while a node is being worked on */
+};
+enum { DIAG_MAX = 20 };
+
+/* Records one diagnostic. fmt: message; append a help line with diag_help right after. */
+void diag(struct diags *d, enum severity s, enum diag_code code, const char *fmt, ...) NN_PRINTF(4, 5);
+void diag_at(struct diags *d, enum severity s, enum diag_code code, const char *where, const char *origin, const char *fmt, ...) NN_PRINTF(6, 7);
+void diag_help(struct diags *d, const char *fmt, ...) NN_PRINTF(2, 3);
+/* Text of all diagnostics. Control characters of model strings are shown as \n, \x1b ... */
+void diag_print(const struct diags *d, struct text *out, bool color);
+/* Title and long text of a code, for `explain` and docs/errors.md; false if unknown. */
+bool diag_explain(int code, const char **title, const char **text);
+/* A quoted, escaped copy of a model's string, cut to 60 characters. */
+const char *diag_quote(struct arena *a, const char *s);
+
+/* A broken invariant of ours: prints message and exits 70. Never for user input. */
+_Noreturn void bug(const char *file, int line, const char *fmt, ...) NN_PRINTF(3, 4);
+#define BUG(...) bug(__FILE__, __LINE__, __VA_ARGS__)
+#define ASSERT(c) ((c) ? (void)0 : BUG("assertion failed: %s", #c))
+#endif

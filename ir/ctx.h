@@ -1,0 +1,18 @@
+/* The compilation context: what every stage of one compilation shares. Created first, freed last. */
+#ifndef NN_IR_CTX_H
+#define NN_IR_CTX_H
+#include "ir/base/arena.h"
+#include "ir/base/diag.h"
+#include "ir/base/text.h"
+
+struct expr_table;
+struct ctx {
+    struct arena arena;
+    struct interner *names;
+    struct diags diags;
+    struct expr_table *exprs;   /* hash-consing (expr.c) */
+    int next_id;                /* variables, buffers, symbols: ids in order of creation */
+};
+struct ctx *ctx_new(void);
+void ctx_free(struct ctx *c);
+#endif

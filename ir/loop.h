@@ -1,0 +1,146 @@
+/* The loop IR: statements, buffers, procedures. From `stage` statements (what an op computes) to scheduled loops (how).
+ *
+ * A module is a whole program: an entry procedure that allocates, computes sizes, branches and calls kernels, and the
+ * kernels themselves; one procedure type for both. Text form, grammar and rules: docs/loop-ir.md. loop_print/loop_parse
+ * round-trip, loop_verify states what is legal, loop_eval is the meaning. */
+#ifndef NN_IR_LOOP_H
+#define NN_IR_LOOP_H
+#include "ir/base/vec.h"
+#include "ir/expr.h"
+#include "ir/tensor.h"
+
+enum scope { SC_PARAM, SC_ARENA, SC_REGION, SC_STACK, SC_REG, SC_SHARED, SC_CONST, SC_COUNT };
+const char *scope_name(enum scope s);
+
+/* A buffer. `dims` are physical; the map from logical to physical indices is kept for packing, API docs and tests. */
+struct buf {
+    int id;
+    const char *name;           /* unique in its procedure */
+    const char *base;           /* instances made by compute_at share the base name; steps name the base */
+    enum dtype type;            /* storage type */
+    enum scope scope;
+    int nd;
+    expr *dims;                 /* [nd], IDX */
+    int64_t *pad;               /* [nd] extra cells added to the pitch of each dim, or NULL */
+    expr fill;                  /* contents of cells never stored (halo, pad lanes), constant; NULL: undefined */
+    int nlogical;
+    expr *logical;              /* [nlogical] extents before any layout step */
+    const struct var **lvar;    /* [nlogical] one variable per logical dim */
+    expr *map;                  /* [nd] physical index as expressions over lvar */
+    const struct tensor *data;  /* SC_CONST: contents in logical layout; NULL in texts that leave them out */
+};
+
+enum loop_kind { LK_SERIAL, LK_PARALLEL, LK_VECTOR, LK_UNROLL, LK_BLOCK_X, LK_BLOCK_Y, LK_BLOCK_Z, LK_THREAD_X, LK_THREAD_Y, LK_THREAD_Z, LK_COUNT };
+const char *loop_kind_name(enum loop_kind k);
+/* Reduction operators of stages and of store updates. */
+enum red_op { RED_NONE, RED_SUM, RED_PROD, RED_MAX, RED_MIN, RED_AND, RED_OR, RED_COUNT };
+const char *red_op_name(enum red_op r);                       /* "+" "*" "max" "min" "and" "or" */
+expr red_identity(struct ctx *c, enum red_op r, enum dtype value_type);
+expr red_apply(struct ctx *c, enum red_op r, expr acc, expr v);
+
+enum stmt_kind { S_FOR, S_STORE, S_IF, S_ALLOC, S_FREE, S_STAGE, S_SIZE, S_CALL, S_WHILE, S_CHECK, S_INSTR, S_BARRIER, S_PREFETCH, S_SWAP, S_COMMENT, S_KIND_COUNT };
+
+struct stmt;
+struct block { struct stmt *first, *last; struct stmt *owner; };   /* owner NULL: a procedure's body */
+
+struct instr_row;               /* ir/target.h */
+struct proc;
+struct stmt {
+    enum stmt_kind kind;
+    struct stmt *prev, *next;
+    struct block *in;           /* the block that holds it */
+    union {
+        struct { const struct var *var; enum loop_kind kind; bool outline, piped; struct block body; } loop;   /* name and extent: var's */
+        struct { struct buf *buf; int n; expr *idx; enum red_op op; expr value; } store;   /* op RED_NONE: plain */
+        struct { expr cond; struct block then, other; } cond;
+        struct { struct buf *buf; } alloc;                   /* lives to the end of its block (also S_FREE, regions only) */
+        struct {                                             /* buf[axes] = value; with op: reduced over red axes from init */
+            struct buf *buf; int naxes, nred; const struct var **axes, **red;
+            enum red_op op; expr init, value;                /* init NULL: the identity */
+        } stage;
+        struct { const struct sym *sym; expr lo, hi, value; } size;   /* value: IDX (may hold loads via TOIDX) */
+        struct { struct proc *callee; int nbufs, nargs; struct buf **bufs; expr *args; } call;   /* bufs bind params, args bind syms, in order */
+        struct { expr cond, max; struct block body; } loop_while;     /* tested before each pass; max NULL: cfg fuel only */
+        struct { expr cond; const char *fault, *origin; } check;      /* false: the program stops with the named fault */
+        struct { const struct instr_row *row; int n; struct { const char *hole; struct buf *buf; expr off; } *holes; struct block body; } instr;
+        struct { struct buf *buf; expr off; } prefetch;
+        struct { struct buf *a, *b; } swap;                  /* contents change places (carried values at the back edge) */
+        struct { const char *text; } comment;
+    } u;
+};
+
+/* What a parameter does; the verifier holds the body to it. */
+enum param_dir { DIR_IN, DIR_OUT, DIR_INOUT };
+struct param { struct buf *buf; enum param_dir dir; };
+struct proc {
+    const char *name, *comment; /* comment: the ONNX nodes it came from, for the printer; may be NULL */
+    VEC(struct param) params;   /* buffers, scope SC_PARAM */
+    VEC(const struct sym *) syms; /* sizes passed by the caller */
+    VEC(struct buf *) bufs;     /* all buffers, params first */
+    struct block body;
+    VEC(const char *) steps;    /* the schedule steps applied so far, as text */
+    bool is_kernel_text;        /* from templates/kernels: body holds general loops */
+};
+struct module {
+    struct ctx *ctx;
+    VEC(struct proc *) procs;   /* kernels, in order of first call */
+    struct proc *entry;         /* NULL in texts of single kernels */
+    VEC(const struct fn *) fns; /* functions used */
+};
+
+/* ---- building */
+struct module *module_new(struct ctx *c);
+struct proc *proc_new(struct ctx *c, const char *name);
+struct buf *buf_new(struct ctx *c, struct proc *p, const char *name, enum dtype type, enum scope scope, const expr *dims, int nd);
+struct buf *proc_param(struct ctx *c, struct proc *p, const char *name, enum dtype type, enum param_dir dir, const expr *dims, int nd);
+struct buf *proc_buf(const struct proc *p, const char *name);  /* NULL if none */
+void proc_drop_buf(struct proc *p, struct buf *b);
+struct stmt *s_for(struct ctx *c, const struct var *v, enum loop_kind k);
+struct stmt *s_store(struct ctx *c, struct buf *b, const expr *idx, int n, enum red_op op, expr value);
+struct stmt *s_if(struct ctx *c, expr cond);
+struct stmt *s_alloc(struct ctx *c, struct buf *b);
+struct stmt *s_stage(struct ctx *c, struct buf *b, const struct var **axes, int naxes, enum red_op op, const struct var **red, int nred, expr init, expr value);
+struct stmt *s_new(struct ctx *c, enum stmt_kind k);           /* zeroed; for the other kinds */
+void block_append(struct block *b, struct stmt *s);
+void stmt_insert_before(struct stmt *at, struct stmt *s);
+void stmt_insert_after(struct stmt *at, struct stmt *s);
+void stmt_remove(struct stmt *s);                              /* unlink */
+/* Puts the statements of `body` where s stands (body is emptied, s unlinked). */
+void stmt_replace(struct stmt *s, struct block *body);
+/* The parts of a statement that hold blocks: 0, 1 or 2 of them. */
+int stmt_blocks(struct stmt *s, struct block *out[2]);
+struct stmt *stmt_parent(const struct stmt *s);                /* enclosing statement or NULL */
+
+/* ---- walking and rewriting */
+/* Every statement, parents first; fn returns false to skip its blocks. Instructions' reference bodies are walked too
+ * unless `fn` returns false for the instruction. fn must not unlink other statements than s. */
+void walk(struct block *b, bool (*fn)(void *env, struct stmt *s), void *env);
+/* Applies fn to every expression below b, in place (also to loads inside). Extents are not rewritten in place: loops
+ * whose extent changes get a fresh variable. `if`s whose condition became constant collapse, loops of extent 0 go. */
+void map_exprs(struct ctx *c, struct block *b, expr (*fn)(void *env, expr e), void *env);
+void subst_block(struct ctx *c, struct block *b, const struct subst *s);
+/* Deep copy with fresh loop variables. */
+struct block clone_block(struct ctx *c, const struct block *b);
+struct proc *clone_proc(struct ctx *c, const struct proc *p, const char *name);   /* fresh buffers too */
+/* Every load below b (each occurrence in each statement), and every statement that stores to `buf`. */
+void each_load(struct block *b, void (*fn)(void *env, struct stmt *s, expr load), void *env);
+bool stores_to(struct block *b, const struct buf *buf);
+bool stmt_stores_to(struct stmt *s, const struct buf *buf);
+/* Replaces S_STAGE by its loop nests (init nest, update nest), loops named "<buffer base>.<axis>". */
+void lower_stages(struct ctx *c, struct proc *p);
+
+/* ---- buffers: physical geometry */
+expr buf_stride(struct ctx *c, const struct buf *b, int dim);  /* cells */
+expr buf_cells(struct ctx *c, const struct buf *b);            /* cells with padding */
+expr buf_offset(struct ctx *c, const struct buf *b, const expr *idx);   /* linear physical offset in cells */
+
+/* ---- text (loop_print.c, loop_parse.c) */
+void loop_print(struct text *out, const struct module *m);
+void proc_print(struct text *out, struct ctx *c, const struct proc *p);
+/* NULL after syntax errors, which are recorded with file:line. Constants without data are allowed. */
+struct module *loop_parse(struct ctx *c, const char *text, size_t n, const char *file);
+
+/* ---- rules (loop_verify.c): records diagnostics; true if none. `after`: name of the pass or step, for the message. */
+bool loop_verify(struct module *m, const char *after);
+bool proc_verify(struct module *m, struct proc *p, const char *after);
+#endif
