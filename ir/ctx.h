@@ -15,4 +15,6 @@ struct ctx {
 };
 struct ctx *ctx_new(void);
 void ctx_free(struct ctx *c);
+/* The empty table, in c's arena (expr.c); called by ctx_new. */
+struct expr_table *expr_table_new(struct ctx *c);
 #endif

@@ -1,6 +1,7 @@
 /* Growing arrays, as a macro family over {T *v; int n, cap;}. The elements live in an arena or, with a == NULL, in malloc. */
 #ifndef NN_IR_BASE_VEC_H
 #define NN_IR_BASE_VEC_H
+#include <stdlib.h>
 #include "ir/base/arena.h"
 
 #define VEC(T) struct { T *v; int n, cap; }
