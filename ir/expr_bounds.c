@@ -1,0 +1,215 @@
+/* Intervals and proofs over index expressions (rules B1 and B2 of docs/loop-ir.md). Every proof that an access stays in
+ * its buffer, and every padding test that disappears, comes from here. */
+#include "ir/base/checked.h"
+#include "ir/expr.h"
+#include "ir/loop.h"
+
+struct interval { int64_t lo, hi; };
+static struct interval all(void) { return (struct interval){NEG_INF, POS_INF}; }
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+static struct interval bounds(struct ctx *c, expr e);
+
+static struct interval scaled(struct interval i, int64_t k) {
+    int64_t a = sat_mul(i.lo, k), b = sat_mul(i.hi, k);
+    return k < 0 ? (struct interval){b, a} : (struct interval){a, b};
+}
+static struct interval product(struct interval a, struct interval b) {
+    int64_t p[4] = {sat_mul(a.lo, b.lo), sat_mul(a.lo, b.hi), sat_mul(a.hi, b.lo), sat_mul(a.hi, b.hi)};
+    struct interval r = {p[0], p[0]};
+    for (int k = 1; k < 4; k++) r.lo = min64(r.lo, p[k]), r.hi = max64(r.hi, p[k]);
+    return r;
+}
+static int64_t div_end(int64_t v, int64_t by) { return v == NEG_INF || v == POS_INF ? v : floordiv64(v, by); }
+static struct interval value_bounds(expr v) { /* of an integer value used as an index */
+    if (v->op == X_LOAD) switch (v->u.buf->type) {
+        case I8: return (struct interval){INT8_MIN, INT8_MAX};
+        case U8: return (struct interval){0, UINT8_MAX};
+        case I16: return (struct interval){INT16_MIN, INT16_MAX};
+        case U16: return (struct interval){0, UINT16_MAX};
+        default: break;
+        }
+    switch (v->type) {
+    case BOOL: return (struct interval){0, 1};
+    case I32: return (struct interval){INT32_MIN, INT32_MAX};
+    case U32: return (struct interval){0, UINT32_MAX};
+    default: return all();
+    }
+}
+static struct interval bounds(struct ctx *c, expr e) {
+    struct interval a, b;
+    switch (e->op) {
+    case X_CONST: return (struct interval){e->u.i, e->u.i};
+    case X_VAR:
+        a = bounds(c, e->u.var->extent);
+        return (struct interval){0, a.hi == POS_INF ? POS_INF : max64(a.hi - 1, 0)};
+    case X_SYM: return (struct interval){e->u.sym->lo, e->u.sym->hi};
+    case X_LIN:
+        a = (struct interval){e->u.i, e->u.i};
+        for (int k = 0; k < e->n; k++) {
+            b = scaled(bounds(c, e->arg[k]), e->coef[k]);
+            a = (struct interval){sat_add(a.lo, b.lo), sat_add(a.hi, b.hi)};
+        }
+        return a;
+    case X_PROD: return product(bounds(c, e->arg[0]), bounds(c, e->arg[1]));
+    case X_DIV:
+        a = bounds(c, e->arg[0]), b = bounds(c, e->arg[1]);
+        if (b.lo <= 0) return a.lo >= 0 ? (struct interval){0, a.hi} : all();
+        return (struct interval){min64(div_end(a.lo, b.lo), b.hi == POS_INF ? (a.lo < 0 ? -1 : 0) : div_end(a.lo, b.hi)),
+                                 max64(div_end(a.hi, b.lo), b.hi == POS_INF ? (a.hi < 0 ? -1 : 0) : div_end(a.hi, b.hi))};
+    case X_MOD:
+        a = bounds(c, e->arg[0]), b = bounds(c, e->arg[1]);
+        if (b.lo <= 0) return (struct interval){0, POS_INF};
+        return (struct interval){0, min64(b.hi == POS_INF ? POS_INF : b.hi - 1, a.lo >= 0 ? a.hi : POS_INF)};
+    case X_MIN:
+        a = bounds(c, e->arg[0]), b = bounds(c, e->arg[1]);
+        return (struct interval){min64(a.lo, b.lo), min64(a.hi, b.hi)};
+    case X_MAX:
+        a = bounds(c, e->arg[0]), b = bounds(c, e->arg[1]);
+        return (struct interval){max64(a.lo, b.lo), max64(a.hi, b.hi)};
+    case X_SELECT:
+        a = bounds(c, e->arg[1]), b = bounds(c, e->arg[2]);
+        return (struct interval){min64(a.lo, b.lo), max64(a.hi, b.hi)};
+    case X_GUARD:
+        b = bounds(c, e->arg[1]);
+        return (struct interval){0, b.hi == POS_INF ? POS_INF : max64(b.hi - 1, 0)};
+    case X_TOIDX: return value_bounds(e->arg[0]);
+    default: return all();
+    }
+}
+void x_bounds(struct ctx *c, expr e, int64_t *lo, int64_t *hi) {
+    struct interval i = e->type == IDX ? bounds(c, e) : all();
+    *lo = i.lo, *hi = i.hi;
+}
+
+/* ---- B2: is e <= -1 for all values? One term after the other is replaced by something that is never smaller. */
+static bool negative(struct ctx *c, expr e, int depth);
+static expr without(struct ctx *c, expr e, int k) { return x_sub(c, e, x_muli(c, e->op == X_LIN ? e->arg[k] : e, e->op == X_LIN ? e->coef[k] : 1)); }
+static expr last_of(struct ctx *c, const struct var *v) { return x_addi(c, v->extent, -1); }
+
+/* p = v * rest with v a loop variable and rest >= 0: its upper (k > 0) or lower end as an expression, else NULL. */
+static expr product_end(struct ctx *c, expr p, int64_t k) {
+    for (int side = 0; side < 2; side++) {
+        expr v = p->arg[side], rest = p->arg[1 - side];
+        int64_t lo, hi;
+        x_bounds(c, rest, &lo, &hi);
+        if (lo < 0) continue;
+        if (v->op == X_VAR) return k > 0 ? x_mul(c, last_of(c, v->u.var), rest) : x_int(c, 0);
+        if (v->op == X_PROD) {
+            expr inner = product_end(c, v, k);
+            if (inner) return x_mul(c, inner, rest);
+        }
+    }
+    return NULL;
+}
+/* e with term k (atom, coefficient) replaced: is the result negative? -1: this atom offers no replacement. */
+static int replaced(struct ctx *c, expr e, int k, int depth) {
+    expr a = e->op == X_LIN ? e->arg[k] : e;
+    int64_t f = e->op == X_LIN ? e->coef[k] : 1, lo, hi;
+    expr rest = without(c, e, k), end;
+    switch (a->op) {
+    case X_VAR: return negative(c, f > 0 ? x_add(c, rest, x_muli(c, last_of(c, a->u.var), f)) : rest, depth - 1);
+    case X_GUARD: return negative(c, f > 0 ? x_add(c, rest, x_muli(c, x_addi(c, a->arg[1], -1), f)) : rest, depth - 1);
+    case X_PROD:
+        end = product_end(c, a, f);
+        return end ? negative(c, x_add(c, rest, x_muli(c, end, f)), depth - 1) : -1;
+    case X_MIN: case X_MAX: case X_SELECT: {
+        expr x = a->arg[a->op == X_SELECT], y = a->arg[1 + (a->op == X_SELECT)];
+        bool nx = negative(c, x_add(c, rest, x_muli(c, x, f)), depth - 1);
+        bool any = a->op != X_SELECT && (a->op == X_MIN) == (f > 0);
+        if (any ? nx : !nx) return nx;
+        return negative(c, x_add(c, rest, x_muli(c, y, f)), depth - 1);
+    }
+    case X_DIV:
+        if (a->arg[1]->op != X_CONST || f % a->arg[1]->u.i) return -1;
+        /* c*(e//c) <= e  and  -c*(e//c) <= c - 1 - e */
+        if (f > 0) return negative(c, x_add(c, rest, x_muli(c, a->arg[0], f / a->arg[1]->u.i)), depth - 1);
+        return negative(c, x_add(c, rest, x_muli(c, x_sub(c, a->arg[0], x_addi(c, a->arg[1], -1)), f / a->arg[1]->u.i)), depth - 1);
+    case X_MOD:
+        x_bounds(c, a->arg[0], &lo, &hi);
+        if (f < 0) return negative(c, rest, depth - 1);
+        if (lo >= 0 && negative(c, x_add(c, rest, x_muli(c, a->arg[0], f)), depth - 1)) return true;
+        return negative(c, x_add(c, rest, x_muli(c, x_addi(c, a->arg[1], -1), f)), depth - 1);
+    default: return -1;
+    }
+}
+static bool negative(struct ctx *c, expr e, int depth) {
+    int64_t lo, hi;
+    if (e->op == X_POISON) return false;
+    x_bounds(c, e, &lo, &hi);
+    if (hi < 0) return true;
+    if (!depth || e->op == X_CONST || lo >= 0) return false;
+    int n = e->op == X_LIN ? e->n : 1;
+    for (int k = 0; k < n; k++) {
+        int r = replaced(c, e, k, depth);
+        if (r >= 0) return r;
+    }
+    return false;
+}
+enum { PROOF_DEPTH = 12 };
+bool x_proves_lt(struct ctx *c, expr a, expr b) {
+    if (a->type != IDX || b->type != IDX) return false;
+    return negative(c, x_sub(c, a, b), PROOF_DEPTH);
+}
+bool x_proves_le(struct ctx *c, expr a, expr b) {
+    if (a->type != IDX || b->type != IDX) return false;
+    return a == b || negative(c, x_addi(c, x_sub(c, a, b), -1), PROOF_DEPTH);
+}
+
+struct uses { const struct var *v; };
+static bool not_var(void *env, expr e) { return !(e->op == X_VAR && e->u.var == ((struct uses *)env)->v); }
+bool x_uses_var(struct ctx *c, expr e, const struct var *v) {
+    (void)c;
+    struct uses u = {v};
+    return !x_visit(e, not_var, &u);
+}
+bool x_linear_in(struct ctx *c, expr e, const struct var *v, int64_t *coef, expr *rest) {
+    int64_t k;
+    const expr *t;
+    const int64_t *co;
+    int n = x_terms(c, e, &k, &t, &co);
+    *coef = 0;
+    for (int i = 0; i < n; i++) {
+        if (t[i]->op == X_VAR && t[i]->u.var == v) *coef = co[i];
+        else if (x_uses_var(c, t[i], v)) return false;
+    }
+    *rest = x_sub(c, e, x_muli(c, x_var(c, v), *coef));
+    return true;
+}
+static bool eval(expr e, bool (*get)(void *, expr, int64_t *), void *env, int64_t *out) {
+    int64_t a, b;
+    switch (e->op) {
+    case X_CONST: return *out = e->u.i, true;
+    case X_VAR: case X_SYM: return get(env, e, out);
+    case X_LIN:
+        *out = e->u.i;
+        for (int k = 0; k < e->n; k++)
+            if (!eval(e->arg[k], get, env, &a) || !mul_ok(a, e->coef[k], &a) || !add_ok(*out, a, out)) return false;
+        return true;
+    case X_PROD: return eval(e->arg[0], get, env, &a) && eval(e->arg[1], get, env, &b) && mul_ok(a, b, out);
+    case X_DIV: case X_MOD:
+        if (!eval(e->arg[0], get, env, &a) || !eval(e->arg[1], get, env, &b) || b <= 0) return false;
+        return *out = e->op == X_DIV ? floordiv64(a, b) : floormod64(a, b), true;
+    case X_MIN: case X_MAX:
+        if (!eval(e->arg[0], get, env, &a) || !eval(e->arg[1], get, env, &b)) return false;
+        return *out = e->op == X_MIN ? min64(a, b) : max64(a, b), true;
+    case X_GUARD:
+        if (!eval(e->arg[0], get, env, &a) || !eval(e->arg[1], get, env, &b)) return false;
+        return *out = a, a >= 0 && a < b;
+    case X_SELECT: {
+        expr q = e->arg[0];
+        bool r;
+        if (q->n != 2 || q->arg[0]->type != IDX || !eval(q->arg[0], get, env, &a) || !eval(q->arg[1], get, env, &b)) return get(env, e, out);
+        switch (q->op) {
+        case X_LT: r = a < b; break;
+        case X_LE: r = a <= b; break;
+        case X_EQ: r = a == b; break;
+        case X_NE: r = a != b; break;
+        default: return get(env, e, out);
+        }
+        return eval(e->arg[r ? 1 : 2], get, env, out);
+    }
+    default: return get(env, e, out);
+    }
+}
+bool x_eval_int(expr e, bool (*get)(void *env, expr leaf, int64_t *v), void *env, int64_t *out) { return eval(e, get, env, out); }
