@@ -1,0 +1,97 @@
+/* Expression constructors: identities that shape inference and the schedule steps rely on. */
+#include <criterion/criterion.h>
+#include "ir/base/checked.h"
+#include "ir/expr.h"
+
+static struct ctx *c;
+static expr n, h, V, W;
+static void setup(void) {
+    c = ctx_new();
+    n = x_sym(c, sym_new(c, "N", 1, 1000000, false));
+    h = x_sym(c, sym_new(c, "H", 0, INT32_MAX, false));
+    V = x_var(c, var_new(c, "v", n));
+    W = x_var(c, var_new(c, "w", x_int(c, 14)));
+}
+static void teardown(void) { ctx_free(c); }
+TestSuite(expr, .init = setup, .fini = teardown);
+
+Test(expr, division_by_symbols_and_constants_cancels) {
+    cr_assert_eq(x_divi(c, x_muli(c, n, 6), 6), n);
+    cr_assert_eq(x_div(c, x_mul(c, x_mul(c, n, h), x_int(c, 12)), x_muli(c, h, 3)), x_muli(c, n, 4));
+}
+Test(expr, quotient_and_remainder_rejoin) {
+    cr_assert_eq(x_add(c, x_muli(c, x_divi(c, V, 16), 16), x_modi(c, V, 16)), V);
+}
+Test(expr, flat_index_splits) {
+    cr_assert_eq(x_divi(c, x_add(c, x_muli(c, V, 14), W), 14), V);
+    cr_assert_eq(x_modi(c, x_add(c, x_muli(c, V, 28), x_muli(c, W, 2)), 28), x_muli(c, W, 2));
+    expr flat = x_add(c, x_mul(c, W, n), V);
+    cr_assert_eq(x_div(c, flat, n), W);
+    cr_assert_eq(x_mod(c, flat, n), V);
+}
+Test(expr, symbolic_bounds_are_proved_and_not_overproved) {
+    cr_assert(x_proves_lt(c, x_add(c, x_mul(c, W, n), V), x_muli(c, n, 14)));
+    cr_assert(x_is_true(x_cmp(c, X_LT, x_addi(c, V, -1), n)));
+    cr_assert_eq(x_cmp(c, X_LT, x_addi(c, V, 1), n)->op, X_LT);
+    cr_assert_not(x_proves_lt(c, x_add(c, x_mul(c, W, n), V), x_muli(c, n, 13)));
+}
+Test(expr, index_arithmetic_passes_through_values) {
+    expr e = x_mul(c, x_idxval(c, n), x_const_i(c, I64, 3));
+    cr_assert_eq(x_toidx(c, e), x_muli(c, n, 3));
+}
+Test(expr, overflow_gives_poison) {
+    cr_assert_eq(x_muli(c, x_muli(c, n, INT64_MAX / 2), 3)->op, X_POISON);
+    cr_assert_eq(x_addi(c, x_int(c, INT64_MAX), 1)->op, X_POISON);
+}
+Test(expr, minus_zero_is_kept) {
+    struct var *v = var_new(c, "k", x_int(c, 4));
+    expr x = x_cast(c, F32, x_var(c, v)), sum = x_add(c, x, x_const_f(c, F32, 0.0));
+    cr_assert_neq(sum, x, "x + 0.0 is not x for x = -0.0");
+    cr_assert_eq(x_add(c, x, x_const_f(c, F32, -0.0)), x);
+}
+/* Random index expressions against direct evaluation: rewriting must not change a value, bounds must hold. */
+static uint64_t rng = 88172645463325252u;
+static int64_t rnd(int64_t k) {
+    rng ^= rng << 13, rng ^= rng >> 7, rng ^= rng << 17;
+    return (int64_t)(rng % (uint64_t)k);
+}
+struct env { const struct var *v[3]; int64_t x[3]; };
+static bool leaf(void *p, expr e, int64_t *out) {
+    struct env *env = p;
+    for (int k = 0; k < 3; k++)
+        if (e->op == X_VAR && e->u.var == env->v[k]) return *out = env->x[k], true;
+    return false;
+}
+static expr random_expr(struct env *env, int depth, int64_t *value) {
+    if (!depth || rnd(5) == 0) {
+        int k = (int)rnd(4);
+        if (k == 3) return *value = rnd(21) - 10, x_int(c, *value);
+        return *value = env->x[k], x_var(c, env->v[k]);
+    }
+    int64_t a, b, d = rnd(9) + 1;
+    expr ea = random_expr(env, depth - 1, &a), eb = random_expr(env, depth - 1, &b);
+    switch (rnd(7)) {
+    case 0: return *value = a + b, x_add(c, ea, eb);
+    case 1: return *value = a - b, x_sub(c, ea, eb);
+    case 2: return *value = a * d, x_muli(c, ea, d);
+    case 3: return *value = floordiv64(a, d), x_divi(c, ea, d);
+    case 4: return *value = floormod64(a, d), x_modi(c, ea, d);
+    case 5: return *value = a < b ? a : b, x_min(c, ea, eb);
+    default: return *value = a > b ? a : b, x_max(c, ea, eb);
+    }
+}
+Test(expr, random_index_expressions_keep_their_value) {
+    struct env env;
+    int64_t extents[3] = {7, 16, 5};
+    for (int k = 0; k < 3; k++) env.v[k] = var_new(c, "r", x_int(c, extents[k]));
+    for (int round = 0; round < 20000; round++) {
+        int64_t want, got, lo, hi;
+        for (int k = 0; k < 3; k++) env.x[k] = rnd(extents[k]);
+        expr e = random_expr(&env, 4, &want);
+        cr_assert(x_eval_int(e, leaf, &env, &got));
+        cr_assert_eq(got, want, "round %d: %ld instead of %ld", round, (long)got, (long)want);
+        x_bounds(c, e, &lo, &hi);
+        cr_assert(lo <= want && want <= hi);
+        if (x_proves_lt(c, e, x_int(c, 3))) cr_assert_lt(want, 3);
+    }
+}
