@@ -105,6 +105,8 @@ void block_append(struct block *b, struct stmt *s);
 void stmt_insert_before(struct stmt *at, struct stmt *s);
 void stmt_insert_after(struct stmt *at, struct stmt *s);
 void stmt_remove(struct stmt *s);                              /* unlink */
+/* Appends all statements of `from`, which may be a copy returned by value, to `to`; from is emptied. */
+void block_move(struct block *to, struct block *from);
 /* Puts the statements of `body` where s stands (body is emptied, s unlinked). */
 void stmt_replace(struct stmt *s, struct block *body);
 /* The parts of a statement that hold blocks: 0, 1 or 2 of them. */
@@ -115,18 +117,24 @@ struct stmt *stmt_parent(const struct stmt *s);                /* enclosing stat
 /* Every statement, parents first; fn returns false to skip its blocks. Instructions' reference bodies are walked too
  * unless `fn` returns false for the instruction. fn must not unlink other statements than s. */
 void walk(struct block *b, bool (*fn)(void *env, struct stmt *s), void *env);
-/* Applies fn to every expression below b, in place (also to loads inside). Extents are not rewritten in place: loops
- * whose extent changes get a fresh variable. `if`s whose condition became constant collapse, loops of extent 0 go. */
+/* The expressions that the statement itself holds, not its blocks; fn may replace them, but not the extents of loops and
+ * stages, which belong to their variables. */
+void stmt_exprs(struct stmt *s, void (*fn)(void *env, expr *e), void *env);
+/* Rebuilds every expression below b with x_map(fn), in place, also the geometry of buffers allocated there. Extents are
+ * not rewritten in place: loops whose extent changes get a fresh variable. `if`s whose condition became constant
+ * collapse; loops of extent 0 go, and loops and `if`s that this leaves empty. */
 void map_exprs(struct ctx *c, struct block *b, expr (*fn)(void *env, expr e), void *env);
 void subst_block(struct ctx *c, struct block *b, const struct subst *s);
-/* Deep copy with fresh loop variables. */
+/* Deep copy with fresh loop variables; buffers and symbols are shared. Use block_move or stmt_replace on the result, never
+ * plain assignment: statements know the block that holds them. */
 struct block clone_block(struct ctx *c, const struct block *b);
 struct proc *clone_proc(struct ctx *c, const struct proc *p, const char *name);   /* fresh buffers too */
 /* Every load below b (each occurrence in each statement), and every statement that stores to `buf`. */
 void each_load(struct block *b, void (*fn)(void *env, struct stmt *s, expr load), void *env);
 bool stores_to(struct block *b, const struct buf *buf);
 bool stmt_stores_to(struct stmt *s, const struct buf *buf);
-/* Replaces S_STAGE by its loop nests (init nest, update nest), loops named "<buffer base>.<axis>". */
+/* Replaces S_STAGE by its loop nests (init nest, update nest), loops named "<buffer base>.<axis>". Axes are logical
+ * dims: a layout that the buffer already has is applied. */
 void lower_stages(struct ctx *c, struct proc *p);
 
 /* ---- buffers: physical geometry */
