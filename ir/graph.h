@@ -73,13 +73,15 @@ struct region {
     VEC(struct value *) params, results;
     struct node *first, *last;
 };
+struct opset { const char *domain; int version; };
+struct metadata { const char *key, *value; };
 struct graph {
     struct ctx *ctx;
     const char *name, *file;
     struct region *top;
-    VEC(struct { const char *domain; int version; }) opsets;
+    VEC(struct opset) opsets;
     VEC(const struct sym *) syms;          /* input symbols, in order of first use */
-    VEC(struct { const char *key, *value; }) metadata;
+    VEC(struct metadata) metadata;
     int next_value, next_node;
 };
 
