@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+"""Runs test models through `gcc2nn run` and compares the outputs with the stored reference.
+
+    run_models.py                 every small model and one of GROUPS groups of the others, turned by the commit
+    run_models.py --all           every model
+    run_models.py NAME...         these
+
+Left out unless asked for by name or --category: see LEFT_OUT. One line for each model: name, verdict (ok, FAIL =
+wrong values, error = no values, skip = not run), greatest relative error, seconds in gcc2nn, and what is wrong.
+
+Tolerance of a floating-point output, as a part of the greatest magnitude in its reference: 1e-4 or 20 times what
+onnxruntime's own optimisation changes (INDEX.csv rel_opt_vs_noopt); half precision: 5e-3 or 3 times that.
+tolerance.tsv widens single outputs and states the cause. Everything else must be equal.
+Exit status: 0, 1 if a model failed, 77 if none was run.
+"""
+import argparse
+import concurrent.futures
+import datetime
+import glob
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from modelset import ROOT, absent, index, MODELS
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LEFT_OUT = {
+    "quant": "integer arithmetic: its own comparison",
+    "quant-fp16": "derived from models that run anyway",
+    "int8": "integer arithmetic: its own comparison",
+    "ml-tabular": "outputs that are not tensors",
+    "tflite": "not ONNX",
+}
+GROUPS = 6
+SMALL_BYTES, SMALL_MACS = 2_500_000, 60_000_000
+
+
+class Wrong(Exception):     # gcc2nn ran, the values are not the reference's
+    pass
+
+
+class Broken(Exception):    # no values to compare
+    pass
+
+
+class Skip(Exception):
+    pass
+
+
+# --- choosing ---------------------------------------------------------------------------------
+
+def small(row):
+    size = int(row["filled_size"] or row["size"])
+    return size <= SMALL_BYTES and int(row["macs"] or 0) <= SMALL_MACS
+
+
+def turn():
+    """(number, where it comes from): the same for one commit everywhere, different for the next."""
+    done = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True)
+    if done.returncode == 0:
+        return int(done.stdout[:8], 16), "commit " + done.stdout[:8]
+    today = datetime.date.today()
+    return today.toordinal(), f"day {today}"
+
+
+def choose(args, rows):
+    """(names, one sentence on the choice)"""
+    if args.names:
+        unknown = [name for name in args.names if name not in rows]
+        if unknown:
+            sys.exit(f"run_models.py: no model {unknown[0]} in INDEX.csv")
+        return args.names, "the models named"
+    if args.category:
+        names = [name for name, row in rows.items() if row["category"] in args.category]
+        return names, f"category {', '.join(args.category)}"
+    names = [name for name, row in rows.items() if row["category"] not in LEFT_OUT]
+    left_out = f"without {', '.join(LEFT_OUT)}"
+    if args.all:
+        return names, f"all {len(names)} models, {left_out}"
+    big = [name for name in names if not small(rows[name])]
+    number, source = (args.group, "--group") if args.group is not None else turn()
+    group = number % GROUPS
+    # Dealt by a hash of the name, so that a new model does not move the others between groups.
+    chosen = [n for n in big if int(hashlib.sha256(n.encode()).hexdigest(), 16) % GROUPS == group]
+    picked = [name for name in names if name not in big or name in chosen]
+    return picked, (f"{len(names) - len(big)} small models and {len(chosen)} of the {len(big)} others "
+                    f"(group {group} of 0..{GROUPS - 1}, from {source}), {left_out}")
+
+
+# --- comparing --------------------------------------------------------------------------------
+
+def read_tensor(path):
+    import onnx
+    from onnx import numpy_helper
+    tensor = onnx.TensorProto()
+    try:
+        with open(path, "rb") as f:
+            tensor.ParseFromString(f.read())
+        return tensor.name, numpy_helper.to_array(tensor)
+    except Exception as e:      # whatever protobuf, onnx or numpy find wrong with a file that we wrote
+        raise Wrong(f"{os.path.basename(path)} is not a tensor: {str(e)[:80]}") from None
+
+
+def relative_error(got, want):
+    """max|got - want| / max|want| over the finite values; Wrong where anything else differs."""
+    import numpy as np
+    if got.dtype != want.dtype or got.shape != want.shape:
+        raise Wrong(f"{got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}")
+    if want.dtype.kind not in "fV":     # V: bfloat16 and the like, which numpy does not know
+        different = int(np.sum(got != want))
+        if different:
+            raise Wrong(f"{different} of {want.size} values differ")
+        return 0.0
+    got, want = got.astype(np.float64), want.astype(np.float64)
+    finite = np.isfinite(want)
+    special = np.isnan(want) != np.isnan(got)
+    special |= np.isinf(want) & (got != want)
+    special |= finite & ~np.isfinite(got)
+    if special.any():
+        raise Wrong(f"{int(special.sum())} of {want.size} values differ in being NaN or infinite")
+    if not finite.any():
+        return 0.0
+    scale = float(np.abs(want[finite]).max())
+    error = float(np.abs(got[finite] - want[finite]).max())
+    return error / scale if scale else error    # all zeros: the error itself
+
+
+def tolerance(row, output, dtype, widened):
+    floor = float(row["rel_opt_vs_noopt"] or 0)
+    half = "fp16" in row["category"] or dtype == "float16"
+    usual = max(5e-3, 3 * floor) if half else max(1e-4, 20 * floor)
+    return max(usual, widened.get((row["name"], output), 0.0))
+
+
+def read_widened(rows):
+    widened = {}
+    path = os.path.join(HERE, "tolerance.tsv")
+    with open(path, encoding="utf-8") as f:
+        for number, line in enumerate(f, 1):
+            fields = line.rstrip("\n").split("\t")
+            if number == 1 or not line.strip():
+                continue
+            if len(fields) != 4 or fields[0] not in rows or not fields[3].strip():
+                sys.exit(f"tolerance.tsv:{number}: expected a model of INDEX.csv, an output, a tolerance and its cause")
+            widened[fields[0], fields[1]] = float(fields[2])
+    return widened
+
+
+def compare(row, data, out, widened):
+    """The greatest relative error of a data set; Wrong at the first output that is too far off."""
+    references = sorted(glob.glob(os.path.join(glob.escape(data), "output_*.pb")))
+    if not references:
+        raise Skip("no output_N.pb as reference")
+    worst = 0.0
+    for reference in references:
+        file = os.path.basename(reference)
+        name, want = read_tensor(reference)
+        if not os.path.exists(os.path.join(out, file)):
+            raise Wrong(f"{file} ({name}) was not written")
+        _, got = read_tensor(os.path.join(out, file))
+        accepted = [want]
+        # The same data without onnxruntime's optimisations: either may be the nearer one.
+        noopt = os.path.join(os.path.dirname(data), "noopt", file)
+        if os.path.exists(noopt) and data.endswith("_0"):
+            accepted.append(read_tensor(noopt)[1])
+        errors, complaints = [], []
+        for array in accepted:
+            try:
+                errors.append(relative_error(got, array))
+            except Wrong as e:
+                complaints.append(str(e))
+        if not errors:
+            raise Wrong(f"{file} ({name}): {complaints[0]}")
+        limit = tolerance(row, name, want.dtype.name, widened)
+        if min(errors) > limit:
+            raise Wrong(f"{file} ({name}): relative error {min(errors):.2e} > {limit:.2e}")
+        worst = max(worst, min(errors))
+    return worst
+
+
+# --- running ----------------------------------------------------------------------------------
+
+def call(command, timeout, cwd):
+    """(exit status, stderr or its like). A process group, so that a timeout also ends what gcc2nn started."""
+    process = subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
+    try:
+        out, err = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise Broken(f"took more than {timeout:.0f} s") from None
+    return process.returncode, out, err
+
+
+def run_model(row, args, widened, deadline):
+    """{verdict, error, seconds, why} of one model over its data sets."""
+    result = {"name": row["name"], "verdict": "ok", "error": None, "seconds": 0.0, "why": "", "sets": 0}
+    try:
+        if time.monotonic() > deadline:
+            raise Skip(f"the budget of {args.budget} s is used up")
+        if not row["file"].endswith(".onnx") and row["file"] != "recipe only":
+            raise Skip("not an ONNX model")
+        if not row["ort"].startswith("ok"):
+            raise Skip("no reference: " + row["ort"][:60])
+        # A process of its own: filling weights and onnxruntime take gigabytes, which go back this way.
+        status, out, err = call([sys.executable, os.path.join(HERE, "prepare.py"), row["name"]], 1800, ROOT)
+        if status:
+            raise Broken("cannot prepare: " + (err.strip() or "no message").splitlines()[-1])
+        places = [line.split(" ", 1) for line in out.splitlines()]
+        model = next(path for kind, path in places if kind == "model")
+        for data in (path for kind, path in places if kind == "data"):
+            with tempfile.TemporaryDirectory(prefix="model-") as folder:
+                out_dir = os.path.join(folder, "out")
+                os.mkdir(out_dir)
+                begin = time.monotonic()
+                try:
+                    status, _, err = call([args.gcc2nn, "run", model, "--data", data, "--out", out_dir],
+                                          args.timeout, folder)
+                finally:
+                    result["seconds"] += time.monotonic() - begin
+                if status:
+                    ended = f"signal {-status}" if status < 0 else f"exit {status}"
+                    first = next((line for line in err.splitlines() if line.strip()), "no message")
+                    raise Broken(f"{ended}: {first[:160]}")
+                try:
+                    error = compare(row, data, out_dir, widened)
+                except Wrong as e:
+                    raise Wrong(f"{os.path.basename(data)}: {e}") from None
+                result["error"] = max(result["error"] or 0.0, error)
+                result["sets"] += 1
+        if not result["sets"]:
+            raise Skip("no data set")
+    except Wrong as e:
+        result.update(verdict="FAIL", why=str(e))
+    except Broken as e:
+        result.update(verdict="error", why=str(e))
+    except Skip as e:
+        result.update(verdict="skip", why=str(e))
+    return result
+
+
+def show(result):
+    error = "-" if result["error"] is None else f"{result['error']:.1e}"
+    print(f"{result['name']:28} {result['verdict']:5} {error:>8} {result['seconds']:7.1f} s  {result['why']}".rstrip(),
+          flush=True)
+
+
+def finish(args, choice, results, skipped_all=""):
+    summary = {"passed": sum(r["verdict"] == "ok" for r in results),
+               "failed": sum(r["verdict"] in ("FAIL", "error") for r in results),
+               "skipped": sum(r["verdict"] == "skip" for r in results) + bool(skipped_all)}
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as f:
+            json.dump({"summary": summary, "choice": choice, "skipped_all": skipped_all, "models": results}, f, indent=1)
+            f.write("\n")
+    if skipped_all:
+        print(f"models: skipped: {skipped_all}")
+    wrong = sum(r["verdict"] == "FAIL" for r in results)
+    print(f"models: {summary['passed']} ok, {wrong} with wrong values, {summary['failed'] - wrong} without values, "
+          f"{summary['skipped']} skipped")
+    sys.exit(1 if summary["failed"] else 0 if summary["passed"] else 77)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--category", action="append", help="these of INDEX.csv instead; may be repeated")
+    parser.add_argument("--group", type=int, help="choose this group of the bigger models instead of the commit's")
+    parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--timeout", type=float, default=300, help="seconds for each data set (300)")
+    parser.add_argument("--budget", type=float, default=float("inf"), help="start no model after so many seconds")
+    parser.add_argument("--json", metavar="FILE", help="write the results there")
+    parser.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
+    args = parser.parse_args()
+
+    # Each of these is said and counted as skipped: a machine without models must not look like a tested one.
+    if absent():
+        finish(args, "none", [], absent())
+    args.gcc2nn = os.path.abspath(args.gcc2nn)
+    if not os.access(args.gcc2nn, os.X_OK):
+        finish(args, "none", [], f"{os.path.relpath(args.gcc2nn)} is not built")
+    try:
+        import numpy, onnx  # noqa: F401, E401
+    except ImportError as e:
+        finish(args, "none", [], f"{e} (tests/requirements.txt; ./dev setup)")
+
+    rows = index()
+    widened = read_widened(rows)
+    names, choice = choose(args, rows)
+    print(f"models: {choice}; folder {os.path.relpath(MODELS, ROOT)}", flush=True)
+    deadline = time.monotonic() + args.budget
+    results = []
+    # The longest first, so that no long one is left to run alone at the end; printed as they end.
+    order = sorted(names, key=lambda n: -int(rows[n]["macs"] or 0)) if args.jobs > 1 and len(names) > 1 else names
+    with concurrent.futures.ThreadPoolExecutor(max(1, args.jobs)) as pool:
+        for done in concurrent.futures.as_completed(
+                [pool.submit(run_model, rows[name], args, widened, deadline) for name in order]):
+            results.append(done.result())
+            show(results[-1])
+    results.sort(key=lambda r: names.index(r["name"]))
+    finish(args, choice, results)
+
+
+if __name__ == "__main__":
+    main()
