@@ -29,6 +29,7 @@ struct diags {
     struct arena *arena;
     struct diag *v;             /* the first DIAG_MAX; later ones are only counted */
     int n, cap, errors, warnings;
+    bool dropped;               /* the newest was only counted: its help is dropped too */
     const char *file;           /* default for `where` */
     const char *origin;         /* default for `origin`: set while a node is being worked on */
 };

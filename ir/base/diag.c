@@ -1,0 +1,188 @@
+/* Diagnostics: collects what is wrong with the user's input and prints it in the end, safely for a terminal. */
+#include "ir/base/diag.h"
+#include <string.h>
+
+static const struct { int code; const char *title, *text; } rows[] = {
+#define CODE(id, number, title, text) {number, title, text},
+#include "ir/base/diag_codes.h"
+#undef CODE
+};
+
+bool diag_explain(int code, const char **title, const char **text)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].code == code) {
+            *title = rows[i].title;
+            *text = rows[i].text;
+            return true;
+        }
+    return false;
+}
+
+/* When the list is full, errors still push out the newest warning or note: the reason of a failure is always shown. */
+static struct diag *new_row(struct diags *d, enum severity s)
+{
+    if (d->n == DIAG_MAX) {
+        int i = d->n - 1;
+        while (i >= 0 && d->v[i].severity == DIAG_ERROR)
+            i--;
+        if (s != DIAG_ERROR || i < 0)
+            return NULL;
+        memmove(&d->v[i], &d->v[i + 1], (size_t)(d->n - 1 - i) * sizeof *d->v);
+        d->n--;
+    }
+    if (!d->v) {
+        d->v = NEWN(d->arena, struct diag, DIAG_MAX);
+        d->cap = DIAG_MAX;
+    }
+    return &d->v[d->n++];
+}
+
+static void record(struct diags *d, enum severity s, enum diag_code code, const char *where, const char *origin,
+                   const char *fmt, va_list ap)
+{
+    d->errors += s == DIAG_ERROR;
+    d->warnings += s == DIAG_WARNING;
+    struct diag *row = new_row(d, s);
+    d->dropped = !row;
+    if (!row)
+        return;
+    struct text t = {0};
+    text_vprintf(&t, fmt, ap);
+    *row = (struct diag){.severity = s, .code = code};
+    row->message = arena_copy(d->arena, t.s, t.n + 1);
+    /* Copies: the caller's names may go away before the end */
+    row->where = where ? arena_copy(d->arena, where, strlen(where) + 1) : NULL;
+    row->origin = origin ? arena_copy(d->arena, origin, strlen(origin) + 1) : NULL;
+    text_free(&t);
+}
+
+void diag(struct diags *d, enum severity s, enum diag_code code, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    record(d, s, code, d->file, d->origin, fmt, ap);
+    va_end(ap);
+}
+
+void diag_at(struct diags *d, enum severity s, enum diag_code code, const char *where, const char *origin, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    record(d, s, code, where, origin, fmt, ap);
+    va_end(ap);
+}
+
+void diag_help(struct diags *d, const char *fmt, ...)
+{
+    if (!d->n || d->dropped)
+        return;
+    struct text t = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    text_vprintf(&t, fmt, ap);
+    va_end(ap);
+    d->v[d->n - 1].help = arena_copy(d->arena, t.s, t.n + 1);
+    text_free(&t);
+}
+
+/* Length of the well-formed UTF-8 sequence at s (2 to 4 bytes), or 0; C1 controls and bidirectional overrides, with which
+ * a model's name could rewrite the line it stands in, count as not well formed. */
+static int printable_sequence(const unsigned char *s)
+{
+    int n = s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+    uint32_t u = n ? s[0] & (0xffu >> (n + 1)) : 0;
+    for (int i = 1; i < n; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+        u = u << 6 | (s[i] & 0x3f);
+    }
+    bool overlong = (n == 3 && u < 0x800) || (n == 4 && u < 0x10000);
+    bool invalid = (u >= 0xd800 && u < 0xe000) || u > 0x10ffff;
+    bool control = u < 0xa0 || (u >= 0x200e && u <= 0x200f) || (u >= 0x2028 && u <= 0x202e) || (u >= 0x2066 && u <= 0x2069);
+    return overlong || invalid || control ? 0 : n;
+}
+
+/* Adds the character at s, escaped where it must be; returns how many bytes it took. */
+static int add_escaped(struct text *t, const char *s)
+{
+    unsigned char c = (unsigned char)*s;
+    int n = 1;
+    if (c == '\n')
+        text_add(t, "\\n");
+    else if (c == '\t')
+        text_add(t, "\\t");
+    else if (c == '\r')
+        text_add(t, "\\r");
+    else if (c >= 0x80 && (n = printable_sequence((const unsigned char *)s)) > 0)
+        text_addn(t, s, (size_t)n);
+    else if (c < 0x20 || c >= 0x7f) {
+        text_printf(t, "\\x%02x", c);
+        n = 1;
+    } else
+        text_char(t, *s);
+    return n;
+}
+
+static void add_all_escaped(struct text *t, const char *s)
+{
+    while (*s)
+        s += add_escaped(t, s);
+}
+
+const char *diag_quote(struct arena *a, const char *s)
+{
+    enum { CUT = 60 };
+    struct text t = {0};
+    text_char(&t, '"');
+    int shown = 0;
+    for (; *s && shown < CUT; shown++) {
+        if (*s == '"' || *s == '\\')
+            text_char(&t, '\\');
+        s += add_escaped(&t, s);
+    }
+    text_add(&t, *s ? "...\"" : "\"");
+    const char *copy = arena_copy(a, t.s, t.n + 1);
+    text_free(&t);
+    return copy;
+}
+
+static void print_row(const struct diag *d, struct text *out, bool color)
+{
+    static const char *const words[] = {[DIAG_ERROR] = "", [DIAG_WARNING] = "warning: ", [DIAG_NOTE] = "note: "};
+    static const char *const colors[] = {[DIAG_ERROR] = "\x1b[31m", [DIAG_WARNING] = "\x1b[35m", [DIAG_NOTE] = "\x1b[36m"};
+    if (d->where) {
+        add_all_escaped(out, d->where);
+        text_add(out, ": ");
+    }
+    if (d->origin) {
+        add_all_escaped(out, d->origin);
+        text_add(out, ": ");
+    }
+    if (color)
+        text_add(out, colors[d->severity]);
+    text_add(out, words[d->severity]);
+    add_all_escaped(out, d->message);
+    if (color)
+        text_add(out, "\x1b[0m");
+    text_printf(out, " [E%04d]\n", (int)d->code);
+    if (d->help) {
+        text_add(out, "  help: ");
+        add_all_escaped(out, d->help);
+        text_char(out, '\n');
+    }
+}
+
+void diag_print(const struct diags *d, struct text *out, bool color)
+{
+    int errors = d->errors, warnings = d->warnings;
+    for (int i = 0; i < d->n; i++) {
+        print_row(&d->v[i], out, color);
+        errors -= d->v[i].severity == DIAG_ERROR;
+        warnings -= d->v[i].severity == DIAG_WARNING;
+    }
+    if (errors)
+        text_printf(out, "%d more error%s\n", errors, errors == 1 ? "" : "s");
+    if (warnings)
+        text_printf(out, "%d more warning%s\n", warnings, warnings == 1 ? "" : "s");
+}
