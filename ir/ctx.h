@@ -6,11 +6,13 @@
 #include "ir/base/text.h"
 
 struct expr_table;
+struct module;
 struct ctx {
     struct arena arena;
     struct interner *names;
     struct diags diags;
     struct expr_table *exprs;   /* hash-consing (expr.c) */
+    struct module *math;        /* the functions of templates/kernels/math.lir, parsed on first use (define_run.c) */
     int next_id;                /* variables, buffers, symbols: ids in order of creation */
 };
 struct ctx *ctx_new(void);

@@ -1,0 +1,243 @@
+/* The definition builder, writing side: stages, sizes, kernel calls, checks; and the nodes of expansions. */
+#include <string.h>
+#include "ir/base/embed.h"
+#include "ir/define_impl.h"
+
+void def_append(struct stmt *s) {
+    if (def_now->mode != DEF_EXPAND) block_append(def_now->into, s);
+}
+T def_tensor_new(enum dtype t, X dims) {
+    struct def_tensor *r = NEW(&DEF_CTX->arena, struct def_tensor);
+    r->type = t;
+    for (int k = 0; k < dims.n; k++) {
+        if (dims.v[k]->op == X_POISON) return NULL;
+        if (r->rank == 32) return fail(E_LIMIT, "a tensor of more than 32 dimensions"), NULL;
+        r->dims[r->rank++] = dims.v[k];
+    }
+    return r;
+}
+T scratch(const char *name, enum dtype t, X dims) {
+    T r = def_tensor_new(t, dims);
+    if (!r) return NULL;
+    r->buf = buf_new(DEF_CTX, def_now->p, name, t, SC_ARENA, r->dims, r->rank);
+    def_append(s_alloc(DEF_CTX, r->buf));
+    return r;
+}
+T result(int k, enum dtype t, X dims) {
+    if (k < def_now->n->outs.n && def_now->outs[k]) return def_now->outs[k];
+    T r = def_tensor_new(t, dims);
+    if (!r) return NULL;
+    struct value *v = k < def_now->n->outs.n ? def_now->n->outs.v[k] : NULL;
+    if (!v) { /* not wanted: computed into scratch, dead code elimination may drop it */
+        r->buf = buf_new(DEF_CTX, def_now->p, "unused", t, SC_ARENA, r->dims, r->rank);
+        def_append(s_alloc(DEF_CTX, r->buf));
+        return r;
+    }
+    if (def_now->mode == DEF_EMIT) r->buf = def_now->buf_of(def_now->env, v);
+    else r->buf = buf_new(DEF_CTX, def_now->p, "out", t, SC_ARENA, r->dims, r->rank);
+    r->val = v;
+    return def_now->outs[k] = r;
+}
+static X extents(X vars) {
+    X r = list0();
+    for (int k = 0; k < vars.n; k++) r = push(r, vars.v[k]->op == X_VAR ? vars.v[k]->u.var->extent : x_poison(DEF_CTX));
+    return r;
+}
+static void put_stage(T t, X ax, enum red_op op, X r, E v, E init) {
+    struct ctx *c = DEF_CTX;
+    const struct var *va[X_MAX_LIST], *vr[X_MAX_LIST];
+    if (!t || v->op == X_POISON) {
+        if (t && !c->diags.errors) BUG("definition of %s builds poison without a diagnostic", def_now->n->op_type);
+        return;
+    }
+    enum dtype vt = dtype_value(t->type);
+    if (v->type != vt) v = x_cast(c, vt, v);
+    if (init && init->type != vt) init = init->op == X_CONST ? x_num(c, vt, init->type == F32 || init->type == F64 ? init->u.f : (double)init->u.i) : x_cast(c, vt, init);
+    for (int k = 0; k < ax.n; k++) va[k] = ax.v[k]->u.var;
+    for (int k = 0; k < r.n; k++) {
+        if (r.v[k]->op != X_VAR) return;
+        vr[k] = r.v[k]->u.var;
+    }
+    def_append(s_stage(c, t->buf, va, ax.n, op, vr, r.n, init, v));
+}
+T stage(const char *name, enum dtype t, X ax, E v) {
+    T r = scratch(name, t, extents(ax));
+    put_stage(r, ax, RED_NONE, list0(), v, NULL);
+    return r;
+}
+T reduce(const char *name, enum dtype t, X ax, enum red_op op, X r, E v, E init) {
+    T s = scratch(name, t, extents(ax));
+    put_stage(s, ax, op, r, v, init);
+    return s;
+}
+void out(int k, enum dtype t, X ax, E v) { put_stage(result(k, t, extents(ax)), ax, RED_NONE, list0(), v, NULL); }
+void out_reduce(int k, enum dtype t, X ax, enum red_op op, X r, E v, E init) {
+    T o = result(k, t, extents(ax));
+    put_stage(o, ax, op, r, v, init);
+}
+void stage_into(T t, X ax, X index, E v) {
+    struct ctx *c = DEF_CTX;
+    if (!t || v->op == X_POISON) return;
+    if (v->type != dtype_value(t->type)) v = x_cast(c, dtype_value(t->type), v);
+    E at_i[X_MAX_LIST];
+    for (int k = 0; k < index.n; k++) at_i[k] = x_toidx(c, index.v[k]);
+    struct stmt *s = s_store(c, t->buf, at_i, index.n, RED_NONE, v);
+    for (int k = ax.n; k--;) {
+        const struct var *old = ax.v[k]->u.var, *fresh = var_new(c, internf(c->names, "%s.%s", t->buf->base, old->name), old->extent);
+        struct stmt *loop = s_for(c, fresh, LK_SERIAL);
+        block_append(&loop->u.loop.body, s);
+        struct subst by = {{.arena = &c->arena}};
+        map_put(&by.map, PKEY(old), (void *)x_var(c, fresh));
+        subst_block(c, &loop->u.loop.body, &by);
+        s = loop;
+    }
+    def_append(s);
+}
+
+/* ---- kernels in loop IR text */
+static char *instantiate(struct ctx *c, const char *text, size_t n, enum dtype t) { /* $T -> element type */
+    struct text r = {0};
+    for (size_t k = 0; k < n; k++)
+        if (text[k] == '$' && k + 1 < n && text[k + 1] == 'T') text_add(&r, dtype_name(t)), k++;
+        else text_char(&r, text[k]);
+    char *s = arena_copy(&c->arena, r.s ? r.s : "", r.n + 1);
+    text_free(&r);
+    return s;
+}
+static struct proc *kernel_proc(struct def *d, const char *name, enum dtype t) {
+    const char *full = internf(d->c->names, "%s_%s", name, dtype_name(t)), *path = internf(d->c->names, "templates/kernels/%s.lir", name);
+    for (int k = 0; k < d->m->procs.n; k++)
+        if (d->m->procs.v[k]->name == full) return d->m->procs.v[k];
+    for (size_t k = 0; k < nn_embedded_count; k++) {
+        if (strcmp(nn_embedded[k].path, path)) continue;
+        char *text = instantiate(d->c, (const char *)nn_embedded[k].data, nn_embedded[k].size, t);
+        struct module *km = loop_parse(d->c, text, strlen(text), path);
+        if (!km || km->procs.n != 1) BUG("%s does not hold one procedure", path);
+        struct proc *p = km->procs.v[0];
+        p->name = full;
+        p->is_kernel_text = true;
+        PUSH(&d->c->arena, &d->m->procs, p);
+        return p;
+    }
+    BUG("no kernel text %s", path);
+}
+void call_kernel(const char *name, enum dtype t, const T *bufs, int nbufs, const E *args, int nargs) {
+    struct def *d = def_now;
+    if (d->mode != DEF_EMIT) return;
+    struct stmt *s = s_new(d->c, S_CALL);
+    s->u.call.callee = kernel_proc(d, name, t);
+    s->u.call.nbufs = nbufs, s->u.call.nargs = nargs;
+    s->u.call.bufs = NEWN(&d->c->arena, struct buf *, nbufs);
+    s->u.call.args = NEWN(&d->c->arena, expr, nargs);
+    for (int k = 0; k < nbufs; k++) {
+        if (!bufs[k]) return;
+        s->u.call.bufs[k] = bufs[k]->buf;
+    }
+    for (int k = 0; k < nargs; k++) s->u.call.args[k] = x_toidx(d->c, args[k]);
+    def_append(s);
+}
+E size_from(const char *name, T t, int k, E lo, E hi) {
+    struct def *d = def_now;
+    struct ctx *c = d->c;
+    if (!t || lo->op == X_POISON || hi->op == X_POISON) return x_poison(c);
+    int at = d->nsyms++;
+    if (at == d->n->syms.n) { /* the same symbol each time the definition runs */
+        int64_t l0, l1, h0, h1;
+        x_bounds(c, lo, &l0, &l1), x_bounds(c, hi, &h0, &h1);
+        const char *n = name ? internf(c->names, "%s_%d", name, d->n->id) : internf(c->names, "n%d_%d", d->n->id, at);
+        PUSH(&c->arena, &d->n->syms, sym_new(c, n, l0, h1, true));
+    }
+    const struct sym *sym = d->n->syms.v[at];
+    if (d->mode == DEF_EXPAND) return x_sym(c, sym);
+    struct stmt *s = s_new(c, S_SIZE);
+    E i = x_int(c, k);
+    s->u.size.sym = sym;
+    s->u.size.lo = lo, s->u.size.hi = hi;
+    s->u.size.value = x_toidx(c, x_load(c, t->buf, &i, t->rank ? 1 : 0, NULL));
+    def_append(s);
+    return x_sym(c, sym);
+}
+void require(E cond, const char *fmt, ...) {
+    struct def *d = def_now;
+    if (cond->op == X_POISON || x_is_true(cond)) return;
+    va_list ap;
+    va_start(ap, fmt);
+    struct text t = {0};
+    text_vprintf(&t, fmt, ap);
+    va_end(ap);
+    const char *what = intern(d->c->names, t.s ? t.s : "");
+    text_free(&t);
+    if (x_is_false(cond)) {
+        diag(&d->c->diags, DIAG_ERROR, E_SHAPE, "%s", what);
+        return;
+    }
+    struct stmt *s = s_new(d->c, S_CHECK);
+    s->u.check.cond = cond;
+    s->u.check.fault = what;
+    s->u.check.origin = d->n->origin;
+    def_append(s);
+}
+
+/* ---- expansions */
+V gin(int k) { return k < def_now->n->ins.n ? def_now->n->ins.v[k] : NULL; }
+void gout(int k, V v) {
+    struct node *n = def_now->n;
+    if (k >= n->outs.n || !n->outs.v[k] || !v) return;
+    if (v->name[0] == 0 && v->def) v->name = n->outs.v[k]->name;
+    value_replace(n->outs.v[k], v);
+}
+struct node *n_node(const char *op_type, const V *ins, int nins, int nouts) {
+    struct node *of = def_now->n, *n = node_new(of->in, of, "", op_type, ins, nins, nouts);
+    n->op = op_find("", op_type);
+    if (!n->op) BUG("expansion of %s uses unknown op %s", of->op_type, op_type);
+    n->version = OPSET_NEWEST;
+    n->name = of->name;
+    n->origin = of->origin;
+    return n;
+}
+V n_op(const char *op_type, int nout_index, const V *ins, int nins, const struct attr *attrs, int nattrs) {
+    struct node *n = n_node(op_type, ins, nins, nout_index + 1);
+    for (int k = 0; k < nattrs; k++) node_set_attr(n, attrs[k]);
+    if (!(def_now->n->op->expand && n->op->expand)) def_infer(def_now->g, n); /* so that gdims works on what was built */
+    return n->outs.v[nout_index];
+}
+V n_const_i64(const int64_t *v, int n) {
+    struct tensor *t = tensor_new(&DEF_CTX->arena, I64, (int64_t[]){n}, 1);
+    for (int k = 0; k < n; k++) tensor_set_i(t, k, v[k]);
+    return graph_const(def_now->g, "", t);
+}
+V n_const_f(enum dtype t, double v) {
+    struct tensor *s = tensor_new(&DEF_CTX->arena, t, NULL, 0);
+    tensor_set_f(s, 0, v);
+    return graph_const(def_now->g, "", s);
+}
+static struct attr attr_named(const char *name, enum attr_kind k) {
+    struct attr a = {.name = intern(DEF_CTX->names, name), .kind = k};
+    return a;
+}
+struct attr attr_int(const char *name, int64_t v) {
+    struct attr a = attr_named(name, AT_INT);
+    a.u.i = v;
+    return a;
+}
+struct attr attr_float(const char *name, double v) {
+    struct attr a = attr_named(name, AT_FLOAT);
+    a.u.f = (float)v;
+    return a;
+}
+struct attr attr_str(const char *name, const char *v) {
+    struct attr a = attr_named(name, AT_STRING);
+    a.u.s.p = intern(DEF_CTX->names, v), a.u.s.n = strlen(v);
+    return a;
+}
+struct attr attr_ints(const char *name, const int64_t *v, int n) {
+    struct attr a = attr_named(name, AT_INTS);
+    a.n = n;
+    a.u.is = arena_copy(&DEF_CTX->arena, v, (size_t)n * sizeof *v);
+    return a;
+}
+int gdims(V v, E *dims) {
+    if (!v || v->type.kind != TY_TENSOR || v->type.rank < 0) return -1;
+    for (int k = 0; k < v->type.rank; k++) dims[k] = v->type.dims[k];
+    return v->type.rank;
+}
