@@ -56,8 +56,9 @@ enum xop {
 
 /* A loop variable: runs from 0 to extent-1. `name` is the schedule's name of its loop ("acc.oc"); id makes it unique. */
 struct var { const char *name; int id; expr extent; };
-/* A symbol with its known range. Produced symbols are defined by a `size` statement, others by a model input's dim. */
-struct sym { const char *name; int id; int64_t lo, hi; bool produced; };
+/* A symbol with its known range. Produced symbols are defined by a `size` statement, others by a model input's dim.
+ * ref: the size that planning and the choice of schedules assume (--dim N=1..64@8); 0 when none was given. */
+struct sym { const char *name; int id; int64_t lo, hi; bool produced; int64_t ref; };
 
 /* A scalar function of the program, written in IR: let-free body over X_ARG leaves (sharing is by pointer).
  * Math functions come from templates/kernels/math.lir; ulp bounds are stated there. */

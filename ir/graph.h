@@ -44,6 +44,7 @@ struct attr {
         float f;
         struct str_elem s;
         const struct tensor *t;
+        const struct tensor *const *ts;
         const int64_t *is;
         const float *fs;
         const struct str_elem *ss;

@@ -48,5 +48,6 @@ void op_register(const struct op *family);
 const struct op *op_find(const char *domain, const char *name);   /* NULL if unknown */
 int op_count(void);
 const struct op *op_at(int k);                    /* sorted by domain and name */
-enum { OPSET_NEWEST = 28 };
+enum { OPSET_NEWEST = 28 };                       /* of ai.onnx */
+int opset_newest(const char *domain);             /* the newest version known here; 1 for domains without versions */
 #endif
