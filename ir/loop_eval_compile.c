@@ -1,0 +1,573 @@
+/* The interpreter's compiler, statements: from a procedure to register code. */
+#include "ir/loop_eval_comp.h"
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+_Noreturn void comp_fail(struct comp *c, const char *fmt, ...) {
+    va_list ap;
+    int n = snprintf(c->u->message, sizeof c->u->message, "procedure %s: ", c->proc ? c->proc->name : "(layout)");
+    va_start(ap, fmt);
+    if (n >= 0 && (size_t)n < sizeof c->u->message)
+        vsnprintf(c->u->message + n, sizeof c->u->message - (size_t)n, fmt, ap);
+    va_end(ap);
+    c->u->bad = true;
+    longjmp(c->fail, 1);
+}
+
+/* ---- registers and code */
+int new_reg(struct comp *c) {
+    union reg zero = {.l = 0};
+    PUSH(c->arena, &c->init, zero);
+    return c->init.n - 1;
+}
+
+int const_reg(struct comp *c, union reg v) {
+    void *known = map_get(&c->const_regs, v.w);
+    if (known)
+        return (int)(intptr_t)known - 1;
+    int r = new_reg(c);
+    c->init.v[r] = v;
+    map_put(&c->const_regs, v.w, (void *)(intptr_t)(r + 1));
+    return r;
+}
+
+int int_reg(struct comp *c, int64_t v) {
+    return const_reg(c, (union reg){.l = v});
+}
+
+int emit(struct comp *c, struct ins i) {
+    code_vec *code = &c->levels[c->cur].body;
+    PUSH(c->arena, code, i);
+    return code->n - 1;
+}
+
+void emit_at(struct comp *c, int level, struct ins i) {
+    if (level >= c->cur)
+        emit(c, i);
+    else
+        PUSH(c->arena, &c->levels[level + 1].pre, i);
+}
+
+int here(struct comp *c) {
+    return c->levels[c->cur].body.n;
+}
+
+void patch(struct comp *c, int jump) {
+    c->levels[c->cur].body.v[jump].imm = here(c) - jump;
+}
+
+int site(struct comp *c, const struct buf *b, int dim) {
+    struct site s = {b, dim, c->stmt};
+    PUSH(c->arena, &c->u->sites, s);
+    return c->u->sites.n - 1;
+}
+
+static void append(struct comp *c, code_vec *to, const code_vec *from) {
+    for (int k = 0; k < from->n; k++)
+        PUSH(c->arena, to, from->v[k]);
+}
+
+/* ---- buffers and symbols */
+/* Cells between neighbours in dim d, from the pitches of the dims inside. */
+int64_t geometry(const struct buf *b, const int64_t *dim, int64_t *stride) {
+    int64_t k = 1;
+    for (int d = b->nd - 1; d >= 0; d--) {
+        stride[d] = k;
+        if (dim[d] < 0 || __builtin_mul_overflow(k, dim[d], &k) || (b->pad && __builtin_add_overflow(k, b->pad[d], &k)))
+            return -1;
+    }
+    return k;
+}
+
+static int new_slot(struct comp *c, const struct buf *b, bool param, bool konst) {
+    struct slot s = {.buf = b, .param = param, .konst = konst, .live = param || konst};
+    if (b->nd > 60)
+        comp_fail(c, "buffer %s has %d dims", b->name, b->nd);
+    s.dim_known = NEWN(c->arena, bool, b->nd + 1);
+    s.stride_known = NEWN(c->arena, bool, b->nd + 1);
+    s.dim = NEWN(c->arena, int64_t, b->nd + 1);
+    s.stride = NEWN(c->arena, int64_t, b->nd + 1);
+    bool known = true;
+    int64_t k = 1;
+    for (int d = b->nd - 1; d >= 0; d--) {
+        s.dim_known[d] = x_is_int(b->dims[d], &s.dim[d]) && s.dim[d] >= 0;
+        s.stride_known[d] = known;
+        s.stride[d] = k;
+        known = known && s.dim_known[d] && !__builtin_mul_overflow(k, s.dim[d], &k) && !(b->pad && __builtin_add_overflow(k, b->pad[d], &k));
+        if (konst && !s.dim_known[d])
+            comp_fail(c, "constant %s has a size that is not constant", b->name);
+    }
+    PUSH(c->arena, &c->u->slots, s);
+    map_put(&c->slot_of, PKEY(b), (void *)(intptr_t)c->u->slots.n);
+    return c->u->slots.n - 1;
+}
+
+int slot_for(struct comp *c, const struct buf *b) {
+    void *known = map_get(&c->slot_of, PKEY(b));
+    return known ? (int)(intptr_t)known - 1 : new_slot(c, b, false, b->scope == SC_CONST);
+}
+
+struct symbind *sym_find(struct comp *c, const struct sym *s) {
+    for (int k = c->syms.n - 1; k >= 0; k--)
+        if (c->syms.v[k].sym == s)
+            return &c->syms.v[k];
+    /* Not passed: a dim of a parameter must give it. */
+    struct infer f = {s, new_reg(c), -1, 0};
+    for (int p = 0; p < c->u->nparams && f.param < 0; p++)
+        for (int d = 0; d < c->u->slots.v[p].buf->nd; d++)
+            if (c->u->slots.v[p].buf->dims[d]->op == X_SYM && c->u->slots.v[p].buf->dims[d]->u.sym == s) {
+                f.param = p;
+                f.dim = d;
+            }
+    PUSH(c->arena, &c->u->infers, f);
+    struct symbind b = {s, f.reg, 0};
+    PUSH(c->arena, &c->syms, b);
+    return &c->syms.v[c->syms.n - 1];
+}
+
+static int list_of_dims(struct comp *c, const struct buf *b) {
+    int *l = NEWN(c->arena, int, b->nd + 1);
+    for (int d = 0; d < b->nd; d++)
+        l[d] = expr_reg(c, b->dims[d]);
+    PUSH(c->arena, &c->u->lists, l);
+    return c->u->lists.n - 1;
+}
+
+/* ---- loops */
+struct traits { bool stops, swaps; };
+static bool note_traits(void *env, struct stmt *s) {
+    struct traits *t = env;
+    t->stops |= s->kind == S_CHECK || s->kind == S_CALL || s->kind == S_SIZE || s->kind == S_WHILE || s->kind == S_FREE;
+    t->swaps |= s->kind == S_SWAP;
+    return true;
+}
+
+static struct level *open_level(struct comp *c, struct block *body) {
+    if (c->cur + 1 >= MAX_LEVELS)
+        comp_fail(c, "loops nest deeper than %d", MAX_LEVELS);
+    struct traits t = {0};
+    if (body)
+        walk(body, note_traits, &t);
+    struct level *l = &c->levels[c->cur + 1];
+    memset(l, 0, sizeof *l);
+    l->stops = t.stops;
+    l->swaps = t.swaps;
+    l->cond = c->cond;
+    memo_release(c, 0);
+    return l;
+}
+
+static void open_loop(struct comp *c, const struct var *v, struct block *body) {
+    memo_release(c, 0);
+    int64_t ext;
+    bool known = x_is_int(v->extent, &ext), pure = true;
+    int level = known ? 0 : level_of(c, v->extent, &pure);
+    int reg = known ? int_reg(c, ext) : expr_reg(c, v->extent);
+    struct level *l = open_level(c, body);
+    l->is_for = true;
+    l->var = v;
+    l->ext = known ? (ext < 0 ? 0 : ext) : -1;
+    l->ext_reg = reg;
+    l->ext_level = level;
+    c->cur++;
+    l->var_reg = new_reg(c);
+}
+
+static bool find_strip(struct comp *c, const struct level *l, struct strip *s);
+
+static void close_loop(struct comp *c) {
+    struct level *l = &c->levels[c->cur--];
+    code_vec *out = &c->levels[c->cur].body;
+    int n = l->body.n + l->latch.n;
+    append(c, out, &l->pre);
+    struct ins loop = {.op = E_LOOP, .a = l->var_reg, .b = l->ext_reg, .imm = n + 2};
+    struct strip s;
+    if (find_strip(c, l, &s)) {
+        loop.op = E_STRIP;
+        loop.c = c->u->strips.n;
+        PUSH(c->arena, &c->u->strips, s);
+    }
+    PUSH(c->arena, out, loop);
+    append(c, out, &l->body);
+    append(c, out, &l->latch);
+    struct ins next = {.op = E_NEXT, .a = l->var_reg, .b = l->ext_reg, .imm = -n};
+    PUSH(c->arena, out, next);
+    memo_release(c, 0);
+}
+
+/* Bodies without jumps, checks and side effects other than stores can run in strips; what they store is looked at when
+ * they run. */
+static bool find_strip(struct comp *c, const struct level *l, struct strip *s) {
+    (void)c;
+    (void)l;
+    (void)s;
+    return false;
+}
+
+/* ---- statements */
+static void compile_block(struct comp *c, struct block *b, int depth);
+
+static int red_code(struct comp *c, enum red_op op, enum dtype value) {
+    switch (op) {
+    case RED_SUM: return typed_op(c, X_ADD, value);
+    case RED_PROD: return typed_op(c, X_MUL, value);
+    case RED_MAX: return typed_op(c, X_MAX, value);
+    case RED_MIN: return typed_op(c, X_MIN, value);
+    case RED_AND: return typed_op(c, X_AND, value);
+    case RED_OR: return typed_op(c, X_OR, value);
+    default: comp_fail(c, "bad reduction operator");
+    }
+}
+
+static int red_start(struct comp *c, enum red_op op, enum dtype value) {
+    union reg r = {.l = 0};
+    bool most = op == RED_MIN;  /* identity is the greatest value */
+    switch (op) {
+    case RED_SUM: case RED_OR:
+        break;
+    case RED_PROD:
+        if (value == F32) r.f = 1;
+        else if (value == F64) r.d = 1;
+        else if (value == BOOL || value == I32 || value == U32) r.i = 1;
+        else r.l = 1;
+        break;
+    case RED_AND:
+        if (value == BOOL) r.i = 1;
+        else if (value == I32 || value == U32) r.i = -1;
+        else r.l = -1;
+        break;
+    case RED_MAX: case RED_MIN:
+        switch (value) {
+        case F32: r.f = most ? INFINITY : -INFINITY; break;
+        case F64: r.d = most ? (double)INFINITY : -(double)INFINITY; break;
+        case BOOL: r.i = most; break;
+        case I32: r.i = most ? INT32_MAX : INT32_MIN; break;
+        case U32: r.u = most ? UINT32_MAX : 0; break;
+        case I64: case IDX: r.l = most ? INT64_MAX : INT64_MIN; break;
+        case U64: r.w = most ? UINT64_MAX : 0; break;
+        default: comp_fail(c, "reduction of type %s", dtype_name(value));
+        }
+        break;
+    default:
+        comp_fail(c, "bad reduction operator");
+    }
+    return const_reg(c, r);
+}
+
+static void store(struct comp *c, struct buf *b, const expr *idx, int n, enum red_op op, expr value) {
+    int slot = slot_for(c, b);
+    enum dtype t = elem_value(b->type);
+    if (c->u->slots.v[slot].konst)
+        comp_fail(c, "store to constant %s", b->name);
+    if (value->type != t)
+        comp_fail(c, "store of type %s to %s, whose elements are %s", dtype_name(value->type), b->name, dtype_name(b->type));
+    int v = expr_reg(c, value);
+    struct access a = access_to(c, slot, idx, n, 0);
+    if (op != RED_NONE) {
+        int acc = emit_load(c, a, new_reg(c)), r = new_reg(c);
+        emit(c, (struct ins){.op = (uint16_t)red_code(c, op, t), .a = r, .b = acc, .c = v});
+        v = r;
+    }
+    emit_store(c, a, v);
+}
+
+static void compile_stage(struct comp *c, struct stmt *s) {
+    struct ctx *ctx = c->run->m->ctx;
+    struct buf *b = s->u.stage.buf;
+    int n = s->u.stage.naxes;
+    expr *idx = NEWN(c->arena, expr, n + 1);
+    for (int k = 0; k < n; k++)
+        idx[k] = x_var(ctx, s->u.stage.axes[k]);
+    if (s->u.stage.op != RED_NONE) {
+        for (int k = 0; k < n; k++)
+            open_loop(c, s->u.stage.axes[k], NULL);
+        int slot = slot_for(c, b);
+        if (s->u.stage.init) {
+            store(c, b, idx, n, RED_NONE, s->u.stage.init);
+        } else {
+            int start = red_start(c, s->u.stage.op, elem_value(b->type));
+            emit_store(c, access_to(c, slot, idx, n, 0), start);
+        }
+        for (int k = 0; k < n; k++)
+            close_loop(c);
+    }
+    for (int k = 0; k < n; k++)
+        open_loop(c, s->u.stage.axes[k], NULL);
+    for (int k = 0; k < s->u.stage.nred; k++)
+        open_loop(c, s->u.stage.red[k], NULL);
+    store(c, b, idx, n, s->u.stage.op, s->u.stage.value);
+    for (int k = 0; k < n + s->u.stage.nred; k++)
+        close_loop(c);
+}
+
+static void compile_if(struct comp *c, struct stmt *s, int depth) {
+    int cond = expr_reg(c, s->u.cond.cond);
+    int jz = emit(c, (struct ins){.op = E_JZ, .a = cond});
+    c->cond++;
+    compile_block(c, &s->u.cond.then, depth);
+    if (s->u.cond.other.first) {
+        int jmp = emit(c, (struct ins){.op = E_JMP});
+        patch(c, jz);
+        compile_block(c, &s->u.cond.other, depth);
+        patch(c, jmp);
+    } else {
+        patch(c, jz);
+    }
+    c->cond--;
+    memo_release(c, 0);
+}
+
+static void compile_while(struct comp *c, struct stmt *s, int depth) {
+    int max = s->u.loop_while.max ? expr_reg(c, s->u.loop_while.max) : -1;
+    int count = new_reg(c), where = site(c, NULL, 0);
+    struct level *l = open_level(c, &s->u.loop_while.body);
+    c->cur++;
+    c->cond++;
+    int cond = expr_reg(c, s->u.loop_while.cond);
+    int jz = emit(c, (struct ins){.op = E_JZ, .a = cond});
+    emit(c, (struct ins){.op = E_PASS, .a = count, .b = max, .imm = where});
+    compile_block(c, &s->u.loop_while.body, depth);
+    c->cond--;
+    c->cur--;
+    l->body.v[jz].imm = l->body.n + 1 - jz;
+    code_vec *out = &c->levels[c->cur].body;
+    append(c, out, &l->pre);
+    struct ins zero = {.op = E_MOV, .a = count, .b = int_reg(c, 0)};
+    PUSH(c->arena, out, zero);
+    append(c, out, &l->body);
+    struct ins back = {.op = E_JMP, .imm = -l->body.n};
+    PUSH(c->arena, out, back);
+    memo_release(c, 0);
+}
+
+static void compile_call(struct comp *c, struct stmt *s) {
+    struct proc *p = s->u.call.callee;
+    struct call_info k = {.callee = p, .nbufs = s->u.call.nbufs, .nargs = s->u.call.nargs};
+    if (k.nbufs != p->params.n || k.nargs != p->syms.n)
+        comp_fail(c, "call of %s with %d buffers and %d sizes, it takes %d and %d", p->name, k.nbufs, k.nargs, p->params.n, p->syms.n);
+    k.slots = NEWN(c->arena, int, k.nbufs + 1);
+    k.regs = NEWN(c->arena, int, k.nargs + 1);
+    for (int j = 0; j < k.nbufs; j++) {
+        struct buf *b = s->u.call.bufs[j];
+        k.slots[j] = slot_for(c, b);
+        if (b->type != p->params.v[j].buf->type)
+            comp_fail(c, "call of %s: %s is %s, parameter %s is %s", p->name, b->name, dtype_name(b->type), p->params.v[j].buf->name,
+                      dtype_name(p->params.v[j].buf->type));
+        if (!c->u->slots.v[k.slots[j]].live)
+            comp_fail(c, "%s is used outside of its allocation", b->name);
+        if (c->u->slots.v[k.slots[j]].konst && p->params.v[j].dir != DIR_IN)
+            comp_fail(c, "call of %s writes constant %s", p->name, b->name);
+        if (c->u->slots.v[k.slots[j]].freed)
+            emit(c, (struct ins){.op = E_LIVE, .b = k.slots[j], .imm = site(c, b, 0)});
+    }
+    for (int j = 0; j < k.nargs; j++)
+        k.regs[j] = expr_reg(c, s->u.call.args[j]);
+    PUSH(c->arena, &c->u->calls, k);
+    emit(c, (struct ins){.op = E_CALL, .imm = c->u->calls.n - 1});
+}
+
+static void compile_size(struct comp *c, struct stmt *s) {
+    int v = expr_reg(c, s->u.size.value);
+    int lo = s->u.size.lo ? expr_reg(c, s->u.size.lo) : int_reg(c, s->u.size.sym->lo);
+    int hi = s->u.size.hi ? expr_reg(c, s->u.size.hi) : int_reg(c, s->u.size.sym->hi);
+    /* A register of its own: the value's may be shared. */
+    struct symbind b = {s->u.size.sym, new_reg(c), c->cur};
+    emit(c, (struct ins){.op = E_MOV, .a = b.reg, .b = v});
+    emit(c, (struct ins){.op = E_SIZE, .a = b.reg, .b = lo, .c = hi, .imm = site(c, NULL, 0)});
+    PUSH(c->arena, &c->syms, b);
+}
+
+static void compile_alloc(struct comp *c, struct stmt *s) {
+    struct buf *b = s->u.alloc.buf;
+    int slot = slot_for(c, b);
+    struct slot *sl = &c->u->slots.v[slot];
+    if (sl->param || sl->konst || sl->live)
+        comp_fail(c, "%s is allocated twice, or is a parameter or constant", b->name);
+    if (b->fill && b->fill->type != elem_value(b->type))
+        comp_fail(c, "the fill of %s has another type than its elements", b->name);
+    int list = list_of_dims(c, b), fill = b->fill ? expr_reg(c, b->fill) : -1;
+    sl = &c->u->slots.v[slot];
+    sl->live = true;
+    sl->level = c->cur;
+    emit(c, (struct ins){.op = E_ALLOC, .a = c->cur, .b = slot, .c = fill, .imm = list});
+}
+
+static void compile_stmt(struct comp *c, struct stmt *s, int depth) {
+    memo_release(c, 0);
+    c->stmt = s;
+    switch (s->kind) {
+    case S_FOR:
+        open_loop(c, s->u.loop.var, &s->u.loop.body);
+        compile_block(c, &s->u.loop.body, depth);
+        close_loop(c);
+        break;
+    case S_STORE:
+        store(c, s->u.store.buf, s->u.store.idx, s->u.store.n, s->u.store.op, s->u.store.value);
+        break;
+    case S_IF:
+        compile_if(c, s, depth);
+        break;
+    case S_ALLOC:
+        compile_alloc(c, s);
+        break;
+    case S_FREE: {
+        int slot = slot_for(c, s->u.alloc.buf);
+        if (!c->u->slots.v[slot].live || c->u->slots.v[slot].param || c->u->slots.v[slot].konst)
+            comp_fail(c, "free of %s, which is not allocated here", s->u.alloc.buf->name);
+        emit(c, (struct ins){.op = E_FREE, .b = slot, .imm = site(c, s->u.alloc.buf, 0)});
+        break;
+    }
+    case S_STAGE:
+        compile_stage(c, s);
+        break;
+    case S_SIZE:
+        compile_size(c, s);
+        break;
+    case S_CALL:
+        compile_call(c, s);
+        break;
+    case S_WHILE:
+        compile_while(c, s, depth);
+        break;
+    case S_CHECK:
+        emit(c, (struct ins){.op = E_CHECK, .a = expr_reg(c, s->u.check.cond), .imm = site(c, NULL, 0)});
+        break;
+    case S_INSTR:
+        compile_block(c, &s->u.instr.body, depth);
+        break;
+    case S_PREFETCH:
+        if (c->run->o->trace_prefetch)
+            emit(c, (struct ins){.op = E_PREFETCH, .a = expr_reg(c, s->u.prefetch.off), .b = slot_for(c, s->u.prefetch.buf)});
+        break;
+    case S_SWAP:
+        emit(c, (struct ins){.op = E_SWAP, .b = slot_for(c, s->u.swap.a), .c = slot_for(c, s->u.swap.b), .imm = site(c, s->u.swap.a, 0)});
+        break;
+    case S_BARRIER: case S_COMMENT:
+        break;
+    default:
+        comp_fail(c, "unknown statement");
+    }
+}
+
+static void compile_block(struct comp *c, struct block *b, int depth) {
+    if (depth > 400)
+        comp_fail(c, "statements nest too deeply");
+    int syms = c->syms.n;
+    for (struct stmt *s = b->first; s; s = s->next)
+        compile_stmt(c, s, depth + 1);
+    /* Buffers and sizes defined here end here. Symbols inferred meanwhile stay. */
+    for (struct stmt *s = b->last; s; s = s->prev)
+        if (s->kind == S_ALLOC) {
+            int slot = slot_for(c, s->u.alloc.buf);
+            c->u->slots.v[slot].live = false;
+            emit(c, (struct ins){.op = E_DROP, .b = slot});
+        }
+    int keep = syms;
+    for (int k = syms; k < c->syms.n; k++) {
+        bool defined_here = false;
+        for (int j = 0; j < c->u->infers.n; j++)
+            defined_here |= c->u->infers.v[j].reg == c->syms.v[k].reg;
+        if (defined_here || b->owner == NULL)
+            c->syms.v[keep++] = c->syms.v[k];
+    }
+    c->syms.n = keep;
+    memo_release(c, 0);
+}
+
+static bool note_free(void *env, struct stmt *s) {
+    struct comp *c = env;
+    if (s->kind == S_FREE)
+        c->u->slots.v[slot_for(c, s->u.alloc.buf)].freed = true;
+    return true;
+}
+
+/* ---- procedures */
+static void finish(struct comp *c) {
+    emit(c, (struct ins){.op = E_END});
+    struct unit *u = c->u;
+    u->code = c->levels[0].body.v;
+    u->ncode = c->levels[0].body.n;
+    u->init = c->init.v;
+    u->nregs = c->init.n;
+}
+
+static struct comp *comp_new(struct run *r, const struct proc *p) {
+    struct comp *c = NEW(&r->arena, struct comp);
+    c->run = r;
+    c->arena = &r->arena;
+    c->proc = p;
+    c->u = NEW(&r->arena, struct unit);
+    c->u->proc = p;
+    c->levels = NEWN(&r->arena, struct level, MAX_LEVELS);
+    c->const_regs.arena = c->slot_of.arena = &r->arena;
+    memset(c->heads, 0xff, sizeof c->heads);
+    return c;
+}
+
+static void bind_param(struct comp *c, int slot) {
+    struct ins i = {.op = E_BIND, .b = slot, .imm = list_of_dims(c, c->u->slots.v[slot].buf)};
+    emit(c, i);
+}
+
+struct unit *unit_for(struct run *r, const struct proc *p) {
+    struct unit *known = map_get(&r->units, PKEY(p));
+    if (known)
+        return known;
+    struct comp *c = comp_new(r, p);
+    map_put(&r->units, PKEY(p), c->u);
+    if (setjmp(c->fail))
+        return c->u;
+    for (int k = 0; k < p->params.n; k++)
+        new_slot(c, p->params.v[k].buf, true, false);
+    c->u->nparams = p->params.n;
+    for (int k = 0; k < p->syms.n; k++) {
+        struct symbind b = {p->syms.v[k], new_reg(c), 0};
+        PUSH(c->arena, &c->syms, b);
+        PUSH(c->arena, &c->u->symregs, b.reg);
+    }
+    for (int k = 0; k < p->params.n; k++)
+        bind_param(c, k);
+    struct block *body = (struct block *)&p->body;
+    walk(body, note_free, c);
+    compile_block(c, body, 0);
+    finish(c);
+    return c->u;
+}
+
+struct unit *unit_for_layout(struct run *r, const struct buf *b, const struct proc *p, bool to_physical) {
+    struct ctx *ctx = r->m->ctx;
+    struct comp *c = comp_new(r, p);
+    if (setjmp(c->fail))
+        return c->u;
+    struct buf *logical = NEW(c->arena, struct buf);
+    *logical = (struct buf){.name = b->name, .type = b->type, .scope = SC_PARAM, .nd = b->nlogical, .dims = b->logical};
+    int physical = new_slot(c, b, true, false), plain = new_slot(c, logical, true, false);
+    c->u->nparams = 2;
+    for (int k = 0; p && k < p->syms.n; k++) {
+        struct symbind s = {p->syms.v[k], new_reg(c), 0};
+        PUSH(c->arena, &c->syms, s);
+        PUSH(c->arena, &c->u->symregs, s.reg);
+    }
+    bind_param(c, physical);
+    bind_param(c, plain);
+    expr *idx = NEWN(c->arena, expr, b->nlogical + 1);
+    for (int k = 0; k < b->nlogical; k++)
+        idx[k] = x_var(ctx, b->lvar[k]);
+    for (int k = 0; k < b->nlogical; k++)
+        open_loop(c, b->lvar[k], NULL);
+    int v = new_reg(c);
+    new_reg(c);
+    if (to_physical) {
+        emit_load(c, access_to(c, plain, idx, b->nlogical, 0), v);
+        emit_store(c, access_to(c, physical, b->map, b->nd, 0), v);
+    } else {
+        emit_load(c, access_to(c, physical, b->map, b->nd, 0), v);
+        emit_store(c, access_to(c, plain, idx, b->nlogical, 0), v);
+    }
+    for (int k = 0; k < b->nlogical; k++)
+        close_loop(c);
+    finish(c);
+    return c->u;
+}
