@@ -302,7 +302,6 @@ struct eval_result loop_eval(struct module *m, struct proc *p, struct eval_arg *
         r.res.status = EVAL_FAULT;
         memcpy(r.res.message, r.guard_message, sizeof r.res.message);
     }
-    free(r.strip_mem);
     arena_free(&r.arena);
     return r.res;
 }

@@ -37,7 +37,7 @@ static int form_reg(struct comp *c, struct form *f, int upto);
 static int value_at(struct comp *c, expr e, int level) {
     struct form f = {0};
     if (level == c->cur) {
-        if (e->op != X_LIN && e->op != X_VAR && e->op != X_SYM)
+        if (e->op != X_LIN)
             return expr_here(c, e);
         add_form(c, &f, e, 1, -1, 0);
         return form_reg(c, &f, c->cur);
@@ -67,6 +67,8 @@ int index_reg(struct comp *c, expr e) {
         return expr_reg(c, e);
     bool pure;
     int level = level_of(c, e, &pure);
+    if (e->op == X_VAR || e->op == X_SYM)
+        return e->op == X_VAR ? c->levels[level].var_reg : sym_find(c, e->u.sym)->reg;
     return value_at(c, e, level);
 }
 
@@ -89,7 +91,7 @@ static int geometry_reg(struct comp *c, int slot, int d, bool stride, int *level
     int r = *level < c->cur ? kept_get(c, *level, key) : -1;
     if (r < 0) {
         r = new_reg(c);
-        emit_at(c, *level, (struct ins){.op = stride ? E_STRIDE : E_DIM, .a = r, .b = slot, .c = d});
+        emit_at(c, *level, (struct ins){.op = stride ? V_STRIDE : V_DIM, .a = r, .b = slot, .c = d});
         if (*level < c->cur)
             kept_put(c, *level, key, r);
     }
@@ -120,7 +122,7 @@ static int product_reg(struct comp *c, int a, int la, int b, int lb, int *level)
     }
     *level = la > lb ? la : lb;
     int r = new_reg(c);
-    emit_at(c, *level, (struct ins){.op = E_MUL_I64, .a = r, .b = a, .c = b});
+    emit_at(c, *level, (struct ins){.op = V_MUL_I64, .a = r, .b = a, .c = b});
     return r;
 }
 
@@ -143,7 +145,7 @@ static void add_atom(struct comp *c, struct form *f, expr e, int64_t scale, int 
                 return;
             }
         }
-    struct term t = {false, level, value_at(c, e, level), creg, clevel, scale, e};
+    struct term t = {false, level, e->op == X_SYM ? sym_find(c, e->u.sym)->reg : value_at(c, e, level), creg, clevel, scale, e};
     add_term(c, f, t);
 }
 
@@ -181,12 +183,12 @@ static int form_reg(struct comp *c, struct form *f, int upto) {
         } else if (nsteps) {
             struct level *l = &c->levels[level];
             int o = new_reg(c), base = r < 0 ? int_reg(c, f->k) : r;
-            struct ins init = {.op = E_MOV, .a = o, .b = base};
+            struct ins init = {.op = V_MOV, .a = o, .b = base};
             PUSH(c->arena, &l->pre, init);
             for (int k = 0; k < f->t.n; k++)
                 if (steps(&f->t.v[k], level)) {
                     struct term *t = &f->t.v[k];
-                    struct ins inc = {.op = t->creg < 0 ? E_INC : E_INCR, .a = o, .b = t->creg, .imm = t->coef};
+                    struct ins inc = {.op = t->creg < 0 ? V_INC : V_INCR, .a = o, .b = t->creg, .imm = t->coef};
                     PUSH(c->arena, &l->latch, inc);
                 }
             r = o;
@@ -200,7 +202,7 @@ static int form_reg(struct comp *c, struct form *f, int upto) {
                 continue;
             }
             int o = new_reg(c), base = r < 0 ? int_reg(c, f->k) : r;
-            emit_at(c, level, (struct ins){.op = t->creg < 0 ? E_MADD : E_MADDR, .a = o, .b = base, .c = t->reg, .d = t->creg, .imm = t->coef});
+            emit_at(c, level, (struct ins){.op = t->creg < 0 ? V_MADD : V_MADDR, .a = o, .b = base, .c = t->reg, .d = t->creg, .imm = t->coef});
             r = o;
         }
     }
@@ -299,7 +301,7 @@ static void emit_check(struct comp *c, int slot, int d, expr idx) {
     add_form(c, &f, idx, 1, -1, 0);
     int h = check_loop(c, &f, dim_level);
     if (h > c->cur) {
-        emit(c, (struct ins){.op = E_CHK, .a = form_reg(c, &f, c->cur), .b = dim, .imm = where});
+        emit(c, (struct ins){.op = V_CHK, .a = form_reg(c, &f, c->cur), .b = dim, .imm = where});
         return;
     }
     /* lo and hi over all passes of loops h .. cur, computed before loop h. */
@@ -308,7 +310,7 @@ static void emit_check(struct comp *c, int slot, int d, expr idx) {
     code_vec *pre = &c->levels[h].pre;
     for (int k = h; k <= c->cur; k++)
         if (c->levels[k].ext < 0) {
-            struct ins j = {.op = E_JLE0, .a = c->levels[k].ext_reg, .imm = 1};
+            struct ins j = {.op = V_JLE0, .a = c->levels[k].ext_reg, .imm = 1};
             jumps[nj++] = pre->n;
             PUSH(c->arena, pre, j);
         } else if (c->levels[k].ext == 0) {
@@ -319,7 +321,7 @@ static void emit_check(struct comp *c, int slot, int d, expr idx) {
         if (!f.t.v[k].is_var || f.t.v[k].level <= outer)
             PUSH(c->arena, &base.t, f.t.v[k]);
     int lo = new_reg(c), hi = new_reg(c), start = form_reg(c, &base, outer);
-    struct ins m1 = {.op = E_MOV, .a = lo, .b = start}, m2 = {.op = E_MOV, .a = hi, .b = start};
+    struct ins m1 = {.op = V_MOV, .a = lo, .b = start}, m2 = {.op = V_MOV, .a = hi, .b = start};
     PUSH(c->arena, pre, m1);
     PUSH(c->arena, pre, m2);
     for (int k = 0; k < f.t.n; k++) {
@@ -329,16 +331,16 @@ static void emit_check(struct comp *c, int slot, int d, expr idx) {
         struct level *l = &c->levels[t->level];
         int last = l->ext >= 0 ? int_reg(c, l->ext - 1) : new_reg(c);
         if (l->ext < 0) {
-            struct ins dec = {.op = E_MADD, .a = last, .b = l->ext_reg, .c = int_reg(c, 1), .imm = -1};
+            struct ins dec = {.op = V_MADD, .a = last, .b = l->ext_reg, .c = int_reg(c, 1), .imm = -1};
             PUSH(c->arena, pre, dec);
         }
-        struct ins add = {.op = t->creg < 0 ? E_MADD : E_MADDR, .c = last, .d = t->creg, .imm = t->coef};
+        struct ins add = {.op = t->creg < 0 ? V_MADD : V_MADDR, .c = last, .d = t->creg, .imm = t->coef};
         if (t->creg >= 0) {     /* the factor's sign is not known: widen both ends the way it points */
             int step = new_reg(c), zero = int_reg(c, 0), up = new_reg(c), down = new_reg(c);
             add.a = step;
             add.b = zero;
-            struct ins mx = {.op = E_MAX_I64, .a = up, .b = step, .c = zero}, mn = {.op = E_MIN_I64, .a = down, .b = step, .c = zero};
-            struct ins ah = {.op = E_ADD_I64, .a = hi, .b = hi, .c = up}, al = {.op = E_ADD_I64, .a = lo, .b = lo, .c = down};
+            struct ins mx = {.op = V_MAX_I64, .a = up, .b = step, .c = zero}, mn = {.op = V_MIN_I64, .a = down, .b = step, .c = zero};
+            struct ins ah = {.op = V_ADD_I64, .a = hi, .b = hi, .c = up}, al = {.op = V_ADD_I64, .a = lo, .b = lo, .c = down};
             PUSH(c->arena, pre, add);
             PUSH(c->arena, pre, mx);
             PUSH(c->arena, pre, mn);
@@ -349,7 +351,7 @@ static void emit_check(struct comp *c, int slot, int d, expr idx) {
             PUSH(c->arena, pre, add);
         }
     }
-    struct ins chk = {.op = E_CHKRANGE, .a = lo, .b = hi, .c = dim, .imm = where};
+    struct ins chk = {.op = V_CHKRANGE, .a = lo, .b = hi, .c = dim, .imm = where};
     PUSH(c->arena, pre, chk);
     for (int k = 0; k < nj; k++)
         pre->v[jumps[k]].imm = pre->n - jumps[k];
@@ -362,7 +364,7 @@ struct access access_to(struct comp *c, int slot, const expr *idx, int n, uint64
     if (!s->live)
         comp_fail(c, "%s is used outside of its allocation", s->buf->name);
     if (s->freed)
-        emit(c, (struct ins){.op = E_LIVE, .b = slot, .imm = site(c, s->buf, 0)});
+        emit(c, (struct ins){.op = V_LIVE, .b = slot, .imm = site(c, s->buf, 0)});
     uint64_t checks = unproved_dims(c, slot, idx, n) & ~skip_checks;
     struct form f = {0};
     for (int d = 0; d < n; d++) {
@@ -395,17 +397,17 @@ int emit_load(struct comp *c, struct access a, int dst) {
     enum dtype t = c->u->slots.v[a.slot].buf->type;
     struct ins i = {.x = (uint16_t)t, .a = dst, .b = a.slot, .c = a.base, .d = a.var, .imm = a.coef};
     switch (t) {
-    case BOOL: i.op = E_LD_BOOL; break;
-    case I8: i.op = E_LD_I8; break;
-    case U8: i.op = E_LD_U8; break;
-    case I16: i.op = E_LD_I16; break;
-    case U16: i.op = E_LD_U16; break;
-    case I32: case U32: case F32: i.op = E_LD_32; break;
-    case I64: case U64: case F64: case IDX: case C64: i.op = E_LD_64; break;
-    case C128: case STR: i.op = E_LD_128; break;
-    case F16: i.op = E_LD_F16; break;
-    case BF16: i.op = E_LD_BF16; break;
-    default: i.op = E_LD_SUB; break;
+    case BOOL: i.op = V_LD_BOOL; break;
+    case I8: i.op = V_LD_I8; break;
+    case U8: i.op = V_LD_U8; break;
+    case I16: i.op = V_LD_I16; break;
+    case U16: i.op = V_LD_U16; break;
+    case I32: case U32: case F32: i.op = V_LD_32; break;
+    case I64: case U64: case F64: case IDX: case C64: i.op = V_LD_64; break;
+    case C128: case STR: i.op = V_LD_128; break;
+    case F16: i.op = V_LD_F16; break;
+    case BF16: i.op = V_LD_BF16; break;
+    default: i.op = V_LD_SUB; break;
     }
     emit(c, i);
     return dst;
@@ -415,15 +417,15 @@ void emit_store(struct comp *c, struct access a, int src) {
     enum dtype t = c->u->slots.v[a.slot].buf->type;
     struct ins i = {.x = (uint16_t)t, .a = src, .b = a.slot, .c = a.base, .d = a.var, .imm = a.coef};
     switch (t) {
-    case BOOL: i.op = E_ST_BOOL; break;
-    case I8: case U8: i.op = E_ST_8; break;
-    case I16: case U16: i.op = E_ST_16; break;
-    case I32: case U32: case F32: i.op = E_ST_32; break;
-    case I64: case U64: case F64: case IDX: case C64: i.op = E_ST_64; break;
-    case C128: case STR: i.op = E_ST_128; break;
-    case F16: i.op = E_ST_F16; break;
-    case BF16: i.op = E_ST_BF16; break;
-    default: i.op = E_ST_SUB; break;
+    case BOOL: i.op = V_ST_BOOL; break;
+    case I8: case U8: i.op = V_ST_8; break;
+    case I16: case U16: i.op = V_ST_16; break;
+    case I32: case U32: case F32: i.op = V_ST_32; break;
+    case I64: case U64: case F64: case IDX: case C64: i.op = V_ST_64; break;
+    case C128: case STR: i.op = V_ST_128; break;
+    case F16: i.op = V_ST_F16; break;
+    case BF16: i.op = V_ST_BF16; break;
+    default: i.op = V_ST_SUB; break;
     }
     emit(c, i);
 }

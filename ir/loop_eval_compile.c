@@ -175,35 +175,18 @@ static void open_loop(struct comp *c, const struct var *v, struct block *body) {
     l->var_reg = new_reg(c);
 }
 
-static bool find_strip(struct comp *c, const struct level *l, struct strip *s);
-
 static void close_loop(struct comp *c) {
     struct level *l = &c->levels[c->cur--];
     code_vec *out = &c->levels[c->cur].body;
     int n = l->body.n + l->latch.n;
     append(c, out, &l->pre);
-    struct ins loop = {.op = E_LOOP, .a = l->var_reg, .b = l->ext_reg, .imm = n + 2};
-    struct strip s;
-    if (find_strip(c, l, &s)) {
-        loop.op = E_STRIP;
-        loop.c = c->u->strips.n;
-        PUSH(c->arena, &c->u->strips, s);
-    }
+    struct ins loop = {.op = V_LOOP, .a = l->var_reg, .b = l->ext_reg, .imm = n + 2};
     PUSH(c->arena, out, loop);
     append(c, out, &l->body);
     append(c, out, &l->latch);
-    struct ins next = {.op = E_NEXT, .a = l->var_reg, .b = l->ext_reg, .imm = -n};
+    struct ins next = {.op = V_NEXT, .a = l->var_reg, .b = l->ext_reg, .imm = -n};
     PUSH(c->arena, out, next);
     memo_release(c, 0);
-}
-
-/* Bodies without jumps, checks and side effects other than stores can run in strips; what they store is looked at when
- * they run. */
-static bool find_strip(struct comp *c, const struct level *l, struct strip *s) {
-    (void)c;
-    (void)l;
-    (void)s;
-    return false;
 }
 
 /* ---- statements */
@@ -304,11 +287,11 @@ static void compile_stage(struct comp *c, struct stmt *s) {
 
 static void compile_if(struct comp *c, struct stmt *s, int depth) {
     int cond = expr_reg(c, s->u.cond.cond);
-    int jz = emit(c, (struct ins){.op = E_JZ, .a = cond});
+    int jz = emit(c, (struct ins){.op = V_JZ, .a = cond});
     c->cond++;
     compile_block(c, &s->u.cond.then, depth);
     if (s->u.cond.other.first) {
-        int jmp = emit(c, (struct ins){.op = E_JMP});
+        int jmp = emit(c, (struct ins){.op = V_JMP});
         patch(c, jz);
         compile_block(c, &s->u.cond.other, depth);
         patch(c, jmp);
@@ -326,18 +309,18 @@ static void compile_while(struct comp *c, struct stmt *s, int depth) {
     c->cur++;
     c->cond++;
     int cond = expr_reg(c, s->u.loop_while.cond);
-    int jz = emit(c, (struct ins){.op = E_JZ, .a = cond});
-    emit(c, (struct ins){.op = E_PASS, .a = count, .b = max, .imm = where});
+    int jz = emit(c, (struct ins){.op = V_JZ, .a = cond});
+    emit(c, (struct ins){.op = V_PASS, .a = count, .b = max, .imm = where});
     compile_block(c, &s->u.loop_while.body, depth);
     c->cond--;
     c->cur--;
     l->body.v[jz].imm = l->body.n + 1 - jz;
     code_vec *out = &c->levels[c->cur].body;
     append(c, out, &l->pre);
-    struct ins zero = {.op = E_MOV, .a = count, .b = int_reg(c, 0)};
+    struct ins zero = {.op = V_MOV, .a = count, .b = int_reg(c, 0)};
     PUSH(c->arena, out, zero);
     append(c, out, &l->body);
-    struct ins back = {.op = E_JMP, .imm = -l->body.n};
+    struct ins back = {.op = V_JMP, .imm = -l->body.n};
     PUSH(c->arena, out, back);
     memo_release(c, 0);
 }
@@ -360,12 +343,12 @@ static void compile_call(struct comp *c, struct stmt *s) {
         if (c->u->slots.v[k.slots[j]].konst && p->params.v[j].dir != DIR_IN)
             comp_fail(c, "call of %s writes constant %s", p->name, b->name);
         if (c->u->slots.v[k.slots[j]].freed)
-            emit(c, (struct ins){.op = E_LIVE, .b = k.slots[j], .imm = site(c, b, 0)});
+            emit(c, (struct ins){.op = V_LIVE, .b = k.slots[j], .imm = site(c, b, 0)});
     }
     for (int j = 0; j < k.nargs; j++)
         k.regs[j] = expr_reg(c, s->u.call.args[j]);
     PUSH(c->arena, &c->u->calls, k);
-    emit(c, (struct ins){.op = E_CALL, .imm = c->u->calls.n - 1});
+    emit(c, (struct ins){.op = V_CALL, .imm = c->u->calls.n - 1});
 }
 
 static void compile_size(struct comp *c, struct stmt *s) {
@@ -374,8 +357,8 @@ static void compile_size(struct comp *c, struct stmt *s) {
     int hi = s->u.size.hi ? expr_reg(c, s->u.size.hi) : int_reg(c, s->u.size.sym->hi);
     /* A register of its own: the value's may be shared. */
     struct symbind b = {s->u.size.sym, new_reg(c), c->cur};
-    emit(c, (struct ins){.op = E_MOV, .a = b.reg, .b = v});
-    emit(c, (struct ins){.op = E_SIZE, .a = b.reg, .b = lo, .c = hi, .imm = site(c, NULL, 0)});
+    emit(c, (struct ins){.op = V_MOV, .a = b.reg, .b = v});
+    emit(c, (struct ins){.op = V_SIZE, .a = b.reg, .b = lo, .c = hi, .imm = site(c, NULL, 0)});
     PUSH(c->arena, &c->syms, b);
 }
 
@@ -391,7 +374,7 @@ static void compile_alloc(struct comp *c, struct stmt *s) {
     sl = &c->u->slots.v[slot];
     sl->live = true;
     sl->level = c->cur;
-    emit(c, (struct ins){.op = E_ALLOC, .a = c->cur, .b = slot, .c = fill, .imm = list});
+    emit(c, (struct ins){.op = V_ALLOC, .a = c->cur, .b = slot, .c = fill, .imm = list});
 }
 
 static void compile_stmt(struct comp *c, struct stmt *s, int depth) {
@@ -416,7 +399,7 @@ static void compile_stmt(struct comp *c, struct stmt *s, int depth) {
         int slot = slot_for(c, s->u.alloc.buf);
         if (!c->u->slots.v[slot].live || c->u->slots.v[slot].param || c->u->slots.v[slot].konst)
             comp_fail(c, "free of %s, which is not allocated here", s->u.alloc.buf->name);
-        emit(c, (struct ins){.op = E_FREE, .b = slot, .imm = site(c, s->u.alloc.buf, 0)});
+        emit(c, (struct ins){.op = V_FREE, .b = slot, .imm = site(c, s->u.alloc.buf, 0)});
         break;
     }
     case S_STAGE:
@@ -432,17 +415,17 @@ static void compile_stmt(struct comp *c, struct stmt *s, int depth) {
         compile_while(c, s, depth);
         break;
     case S_CHECK:
-        emit(c, (struct ins){.op = E_CHECK, .a = expr_reg(c, s->u.check.cond), .imm = site(c, NULL, 0)});
+        emit(c, (struct ins){.op = V_CHECK, .a = expr_reg(c, s->u.check.cond), .imm = site(c, NULL, 0)});
         break;
     case S_INSTR:
         compile_block(c, &s->u.instr.body, depth);
         break;
     case S_PREFETCH:
         if (c->run->o->trace_prefetch)
-            emit(c, (struct ins){.op = E_PREFETCH, .a = expr_reg(c, s->u.prefetch.off), .b = slot_for(c, s->u.prefetch.buf)});
+            emit(c, (struct ins){.op = V_PREFETCH, .a = expr_reg(c, s->u.prefetch.off), .b = slot_for(c, s->u.prefetch.buf)});
         break;
     case S_SWAP:
-        emit(c, (struct ins){.op = E_SWAP, .b = slot_for(c, s->u.swap.a), .c = slot_for(c, s->u.swap.b), .imm = site(c, s->u.swap.a, 0)});
+        emit(c, (struct ins){.op = V_SWAP, .b = slot_for(c, s->u.swap.a), .c = slot_for(c, s->u.swap.b), .imm = site(c, s->u.swap.a, 0)});
         break;
     case S_BARRIER: case S_COMMENT:
         break;
@@ -462,7 +445,7 @@ static void compile_block(struct comp *c, struct block *b, int depth) {
         if (s->kind == S_ALLOC) {
             int slot = slot_for(c, s->u.alloc.buf);
             c->u->slots.v[slot].live = false;
-            emit(c, (struct ins){.op = E_DROP, .b = slot});
+            emit(c, (struct ins){.op = V_DROP, .b = slot});
         }
     int keep = syms;
     for (int k = syms; k < c->syms.n; k++) {
@@ -485,7 +468,7 @@ static bool note_free(void *env, struct stmt *s) {
 
 /* ---- procedures */
 static void finish(struct comp *c) {
-    emit(c, (struct ins){.op = E_END});
+    emit(c, (struct ins){.op = V_END});
     struct unit *u = c->u;
     u->code = c->levels[0].body.v;
     u->ncode = c->levels[0].body.n;
@@ -507,7 +490,7 @@ static struct comp *comp_new(struct run *r, const struct proc *p) {
 }
 
 static void bind_param(struct comp *c, int slot) {
-    struct ins i = {.op = E_BIND, .b = slot, .imm = list_of_dims(c, c->u->slots.v[slot].buf)};
+    struct ins i = {.op = V_BIND, .b = slot, .imm = list_of_dims(c, c->u->slots.v[slot].buf)};
     emit(c, i);
 }
 

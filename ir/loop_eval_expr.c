@@ -45,9 +45,9 @@ int typed_op(struct comp *c, enum xop op, enum dtype t) {
         t = I32;
     if (t == IDX) {
         if (op == X_DIV)
-            return E_FDIV;
+            return V_FDIV;
         if (op == X_MOD)
-            return E_FMOD;
+            return V_FMOD;
         t = I64;
     }
     int ni = t == I32 ? 0 : t == U32 ? 1 : t == I64 ? 2 : t == U64 ? 3 : -1;
@@ -56,13 +56,13 @@ int typed_op(struct comp *c, enum xop op, enum dtype t) {
     if (num < 0)
         comp_fail(c, "operation %s on type %s", xop_name(op), dtype_name(t));
     switch (op) {
-#define N(o) case X_##o: return E_##o##_I32 + num;
+#define N(o) case X_##o: return V_##o##_I32 + num;
     N(ADD) N(SUB) N(MUL) N(DIV) N(MOD) N(FMA) N(MIN) N(MAX) N(NEG) N(ABS) N(LT) N(LE) N(EQ) N(NE)
 #undef N
-#define F(o) case X_##o: if (nf >= 0) return E_##o##_F32 + nf; break;
+#define F(o) case X_##o: if (nf >= 0) return V_##o##_F32 + nf; break;
     F(SQRT) F(FLOOR) F(CEIL) F(TRUNC) F(RINT)
 #undef F
-#define I(o) case X_##o: if (ni >= 0) return E_##o##_I32 + ni; break;
+#define I(o) case X_##o: if (ni >= 0) return V_##o##_I32 + ni; break;
     I(AND) I(OR) I(XOR) I(NOT) I(SHL) I(SHR)
 #undef I
     default: break;
@@ -137,7 +137,7 @@ static bool is_speculable(struct comp *c, expr e, int *budget) {
 }
 
 static void move(struct comp *c, enum dtype t, int dst, int src) {
-    emit(c, (struct ins){.op = is_wide(t) ? E_MOV2 : E_MOV, .a = dst, .b = src});
+    emit(c, (struct ins){.op = is_wide(t) ? V_MOV2 : V_MOV, .a = dst, .b = src});
 }
 
 static int select_reg(struct comp *c, expr e) {
@@ -145,18 +145,18 @@ static int select_reg(struct comp *c, expr e) {
     int budget = 60;
     if (!is_wide(e->type) && is_speculable(c, e->arg[1], &budget) && is_speculable(c, e->arg[2], &budget)) {
         int a = expr_reg(c, e->arg[1]), b = expr_reg(c, e->arg[2]), dst = new_reg(c);
-        emit(c, (struct ins){.op = E_SEL, .a = dst, .b = cond, .c = a, .d = b});
+        emit(c, (struct ins){.op = V_SEL, .a = dst, .b = cond, .c = a, .d = b});
         return dst;
     }
     int dst = new_reg(c);
     if (is_wide(e->type))
         new_reg(c);
-    int jz = emit(c, (struct ins){.op = E_JZ, .a = cond});
+    int jz = emit(c, (struct ins){.op = V_JZ, .a = cond});
     int mark = memo_mark(c);
     c->cond++;
     move(c, e->type, dst, expr_reg(c, e->arg[1]));
     memo_release(c, mark);
-    int jmp = emit(c, (struct ins){.op = E_JMP});
+    int jmp = emit(c, (struct ins){.op = V_JMP});
     patch(c, jz);
     move(c, e->type, dst, expr_reg(c, e->arg[2]));
     memo_release(c, mark);
@@ -186,12 +186,12 @@ static int load_reg(struct comp *c, expr e) {
     int jumps[64], nj = 0;
     for (int d = 0; d < n; d++)
         if (tests >> d & 1)
-            jumps[nj++] = emit(c, (struct ins){.op = E_JOUT, .a = expr_reg(c, e->arg[d]), .b = dim_reg(c, slot, d)});
+            jumps[nj++] = emit(c, (struct ins){.op = V_JOUT, .a = expr_reg(c, e->arg[d]), .b = dim_reg(c, slot, d)});
     int mark = memo_mark(c);
     c->cond++;
     emit_load(c, access_to(c, slot, e->arg, n, ~(uint64_t)0), dst);
     memo_release(c, mark);
-    int end = simple ? -1 : emit(c, (struct ins){.op = E_JMP});
+    int end = simple ? -1 : emit(c, (struct ins){.op = V_JMP});
     for (int k = 0; k < nj; k++)
         patch(c, jumps[k]);
     if (!simple) {
@@ -233,7 +233,7 @@ static int cast_code(struct comp *c, enum dtype t) {
 
 static int string_compare(struct comp *c, expr e) {
     int a = expr_reg(c, e->arg[0]), b = expr_reg(c, e->arg[1]), order = new_reg(c), dst = new_reg(c);
-    emit(c, (struct ins){.op = E_CMPSTR, .a = order, .b = a, .c = b});
+    emit(c, (struct ins){.op = V_CMPSTR, .a = order, .b = a, .c = b});
     emit(c, (struct ins){.op = (uint16_t)typed_op(c, e->op, I32), .a = dst, .b = order, .c = int_reg(c, 0)});
     return dst;
 }
@@ -271,26 +271,26 @@ int expr_here(struct comp *c, expr e) {
     case X_TOIDX:   /* values of 32 bits are widened by their own sign */
         if (operand == I64 || operand == U64 || operand == IDX)
             return expr_reg(c, e->arg[0]);
-        i = (struct ins){.op = E_CAST, .x = (uint16_t)(cast_code(c, operand) * 64 + I64), .b = expr_reg(c, e->arg[0])};
+        i = (struct ins){.op = V_CAST, .x = (uint16_t)(cast_code(c, operand) * 64 + I64), .b = expr_reg(c, e->arg[0])};
         break;
     case X_CAST:
         if (cast_code(c, operand) == cast_code(c, e->type))
             return expr_reg(c, e->arg[0]);
-        i = (struct ins){.op = E_CAST, .x = (uint16_t)(cast_code(c, operand) * 64 + cast_code(c, e->type)), .b = expr_reg(c, e->arg[0])};
+        i = (struct ins){.op = V_CAST, .x = (uint16_t)(cast_code(c, operand) * 64 + cast_code(c, e->type)), .b = expr_reg(c, e->arg[0])};
         break;
     case X_GUARD: {
         int v = expr_reg(c, e->arg[0]), n = expr_reg(c, e->arg[1]);
-        i = (struct ins){.op = E_GUARD, .b = v, .c = n, .imm = site(c, NULL, 0)};
+        i = (struct ins){.op = V_GUARD, .b = v, .c = n, .imm = site(c, NULL, 0)};
         break;
     }
     case X_ROUND:
-        i = (struct ins){.op = E_ROUND, .x = (uint16_t)e->u.i, .b = expr_reg(c, e->arg[0]), .imm = e->type};
+        i = (struct ins){.op = V_ROUND, .x = (uint16_t)e->u.i, .b = expr_reg(c, e->arg[0]), .imm = e->type};
         break;
     case X_NOT:
-        i = (struct ins){.op = operand == BOOL ? E_NOTB : (uint16_t)typed_op(c, e->op, operand), .b = expr_reg(c, e->arg[0])};
+        i = (struct ins){.op = operand == BOOL ? V_NOTB : (uint16_t)typed_op(c, e->op, operand), .b = expr_reg(c, e->arg[0])};
         break;
     case X_PROD:
-        i.op = E_MUL_I64;
+        i.op = V_MUL_I64;
         i.b = expr_reg(c, e->arg[0]);
         i.c = expr_reg(c, e->arg[1]);
         break;

@@ -1,10 +1,10 @@
 /* Inside of the interpreter: the register code that a procedure is compiled to, and the machine that runs it.
  *
  *   loop_eval.c          arguments, layouts, constants: from the caller's arrays to buffers and back
- *   loop_eval_compile.c  statements to code: loops, where values are hoisted to, bounds checks
+ *   loop_eval_compile.c  statements to code
+ *   loop_eval_access.c   index arithmetic, where values are hoisted to, bounds checks
  *   loop_eval_expr.c     expressions to code
  *   loop_eval_vm.c       runs the code
- *   loop_eval_strip.c    runs straight innermost loops a strip of iterations at a time
  *
  * A procedure is compiled once per run. Registers are 64 bits wide and typed by the instructions that use them. */
 #ifndef NN_IR_LOOP_EVAL_INT_H
@@ -46,7 +46,6 @@ union reg { int64_t l; uint64_t w; int32_t i; uint32_t u; float f; double d; };
     O(JOUT)                     /* when R[a] outside of [0, R[b]) */ \
     O(LOOP)                     /* R[a] = 0; R[b] passes; none: by imm */ \
     O(NEXT)                     /* ++R[a] < R[b]: by imm */ \
-    O(STRIP)                    /* as LOOP, but the body (up to its NEXT) can run in strips: x flags, c: strip number */ \
     O(PASS)                     /* a pass of a while: fuel; R[a] passes, at most R[b] when b >= 0 */ \
     O(CHK)                      /* R[a] in [0, R[b]), else the fault of site imm */ \
     O(CHKRANGE)                 /* R[a] >= 0 and R[b] < R[c] */ \
@@ -64,12 +63,12 @@ union reg { int64_t l; uint64_t w; int32_t i; uint32_t u; float f; double d; };
     O(PREFETCH)                 /* buffer b, cell R[a] */
 
 enum eop {
-#define T(op, t) E_##op##_##t,
-#define P(op) E_##op,
+#define T(op, t) V_##op##_##t,
+#define P(op) V_##op,
     TYPED_OPS(T) PLAIN_OPS(P)
 #undef T
 #undef P
-    E_COUNT
+    V_COUNT
 };
 
 struct ins { uint16_t op, x; int32_t a, b, c, d; int64_t imm; };
@@ -89,9 +88,6 @@ struct slot {
 /* A symbol whose value the caller does not pass: taken from a parameter's dim. */
 struct infer { const struct sym *sym; int reg, param, dim; };
 
-/* A loop that can run in strips: see loop_eval_strip.c. */
-struct strip { int first, n, var; int nvec; int *vec; };
-
 struct unit {
     const struct proc *proc;
     struct ins *code;
@@ -104,7 +100,6 @@ struct unit {
     VEC(int *) lists;
     VEC(struct site) sites;
     VEC(struct call_info) calls;
-    VEC(struct strip) strips;
     bool bad;
     char message[256];
 };
@@ -135,8 +130,6 @@ struct run {
     bool poison, guard_fault;
     char guard_message[256];
     struct eval_result res;
-    void *strip_mem;            /* vector registers of strips */
-    int strip_regs;
 };
 
 /* ---- loop_eval_compile.c */
@@ -157,8 +150,6 @@ int64_t geometry(const struct buf *b, const int64_t *dim, int64_t *stride);
 /* Binds the contents of a constant, packed as its layout says; made once per run. In loop_eval.c. */
 bool const_bind(struct run *r, const struct buf *b, struct rbuf *to);
 bool run_fault(struct run *r, enum eval_status s, const char *fmt, ...) NN_PRINTF(3, 4);   /* records the first; false always */
-/* Runs the passes of a loop that its strip covers; the number done, or -1 after a fault. */
-int64_t strip_run(struct run *r, struct frame *f, const struct strip *s, int64_t passes);
 union reg eval_cast(union reg v, int from, int to);
 union reg eval_round(union reg v, enum dtype value_type, enum dtype storage);
 #endif

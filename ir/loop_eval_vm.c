@@ -82,7 +82,8 @@ struct frame *frame_new(struct run *r, const struct unit *u) {
         frame_free(r, f);
         return NULL;
     }
-    memcpy(f->r, u->init, sizeof *f->r * (size_t)u->nregs);
+    if (u->nregs)
+        memcpy(f->r, u->init, sizeof *f->r * (size_t)u->nregs);
     int64_t *g = f->geo;
     for (int k = 0; k < u->slots.n; k++) {
         f->b[k].dim = g;
@@ -458,31 +459,31 @@ bool vm_run(struct run *r, struct frame *f) {
     for (;;) {
         switch ((enum eop)i->op) {
 #define ARITH(op, t) \
-        case E_##op##_##t: \
+        case V_##op##_##t: \
             DO_##op(t, R[i->a], R[i->b], R[i->c], R[i->d]); \
             i++; \
             break;
         TYPED_OPS(ARITH)
 #undef ARITH
-        case E_END: return true;
-        case E_MOV: R[i->a] = R[i->b]; i++; break;
-        case E_MOV2: R[i->a] = R[i->b]; R[i->a + 1] = R[i->b + 1]; i++; break;
-        case E_MADD: R[i->a].w = R[i->b].w + R[i->c].w * (uint64_t)i->imm; i++; break;
-        case E_MADDR: R[i->a].w = R[i->b].w + R[i->c].w * R[i->d].w * (uint64_t)i->imm; i++; break;
-        case E_INC: R[i->a].w += (uint64_t)i->imm; i++; break;
-        case E_INCR: R[i->a].w += R[i->b].w * (uint64_t)i->imm; i++; break;
-        case E_FDIV: R[i->a].l = floor_div(R[i->b].l, R[i->c].l); i++; break;
-        case E_FMOD: R[i->a].l = floor_mod(R[i->b].l, R[i->c].l); i++; break;
-        case E_NOTB: R[i->a].i = !R[i->b].i; i++; break;
-        case E_SEL: R[i->a] = R[i->b].i ? R[i->c] : R[i->d]; i++; break;
-        case E_CAST: R[i->a] = eval_cast(R[i->b], i->x >> 6, i->x & 63); i++; break;
-        case E_ROUND: R[i->a] = eval_round(R[i->b], (enum dtype)i->imm, (enum dtype)i->x); i++; break;
-        case E_CMPSTR: R[i->a].l = compare_strings(&R[i->b], &R[i->c]); i++; break;
-        case E_JMP: i += i->imm; break;
-        case E_JZ: i += R[i->a].i ? 1 : i->imm; break;
-        case E_JLE0: i += R[i->a].l > 0 ? 1 : i->imm; break;
-        case E_JOUT: i += R[i->a].w < R[i->b].w ? 1 : i->imm; break;
-        case E_STRIP: case E_LOOP: {
+        case V_END: return true;
+        case V_MOV: R[i->a] = R[i->b]; i++; break;
+        case V_MOV2: R[i->a] = R[i->b]; R[i->a + 1] = R[i->b + 1]; i++; break;
+        case V_MADD: R[i->a].w = R[i->b].w + R[i->c].w * (uint64_t)i->imm; i++; break;
+        case V_MADDR: R[i->a].w = R[i->b].w + R[i->c].w * R[i->d].w * (uint64_t)i->imm; i++; break;
+        case V_INC: R[i->a].w += (uint64_t)i->imm; i++; break;
+        case V_INCR: R[i->a].w += R[i->b].w * (uint64_t)i->imm; i++; break;
+        case V_FDIV: R[i->a].l = floor_div(R[i->b].l, R[i->c].l); i++; break;
+        case V_FMOD: R[i->a].l = floor_mod(R[i->b].l, R[i->c].l); i++; break;
+        case V_NOTB: R[i->a].i = !R[i->b].i; i++; break;
+        case V_SEL: R[i->a] = R[i->b].i ? R[i->c] : R[i->d]; i++; break;
+        case V_CAST: R[i->a] = eval_cast(R[i->b], i->x >> 6, i->x & 63); i++; break;
+        case V_ROUND: R[i->a] = eval_round(R[i->b], (enum dtype)i->imm, (enum dtype)i->x); i++; break;
+        case V_CMPSTR: R[i->a].l = compare_strings(&R[i->b], &R[i->c]); i++; break;
+        case V_JMP: i += i->imm; break;
+        case V_JZ: i += R[i->a].i ? 1 : i->imm; break;
+        case V_JLE0: i += R[i->a].l > 0 ? 1 : i->imm; break;
+        case V_JOUT: i += R[i->a].w < R[i->b].w ? 1 : i->imm; break;
+        case V_LOOP: {
             int64_t n = R[i->b].l;
             R[i->a].l = 0;
             if (n <= 0) {
@@ -493,20 +494,11 @@ bool vm_run(struct run *r, struct frame *f) {
                 run_fault(r, EVAL_FUEL, "procedure %s: the limit of executed statements is reached", u->proc ? u->proc->name : "");
                 return false;
             }
-            if (i->op == E_STRIP) {
-                int64_t done = strip_run(r, f, &u->strips.v[i->c], n);
-                if (done < 0)
-                    return false;
-                if (done == n) {
-                    i += i->imm;
-                    break;
-                }
-            }
             i++;
             break;
         }
-        case E_NEXT: i += ++R[i->a].l < R[i->b].l ? i->imm : 1; break;
-        case E_PASS:
+        case V_NEXT: i += ++R[i->a].l < R[i->b].l ? i->imm : 1; break;
+        case V_PASS:
             if (--r->fuel < 0)
                 return run_fault(r, EVAL_FUEL, "procedure %s: the limit of executed statements is reached", u->proc ? u->proc->name : "");
             if (i->b >= 0 && R[i->a].l >= R[i->b].l)
@@ -514,17 +506,17 @@ bool vm_run(struct run *r, struct frame *f) {
             R[i->a].l++;
             i++;
             break;
-        case E_CHK:
+        case V_CHK:
             if (R[i->a].w >= R[i->b].w)
                 return index_fault(r, u, i->imm, R[i->a].l, R[i->b].l);
             i++;
             break;
-        case E_CHKRANGE:
+        case V_CHKRANGE:
             if (R[i->a].l < 0 || R[i->b].l >= R[i->c].l)
                 return index_fault(r, u, i->imm, R[i->a].l < 0 ? R[i->a].l : R[i->b].l, R[i->c].l);
             i++;
             break;
-        case E_GUARD: {
+        case V_GUARD: {
             int64_t v = R[i->b].l, n = R[i->c].l;
             if (v < 0 || v >= n) {
                 note_guard(r, u, i->imm, v, n);
@@ -534,74 +526,74 @@ bool vm_run(struct run *r, struct frame *f) {
             i++;
             break;
         }
-        case E_LD_BOOL: LOAD(R[i->a].l = ((const uint8_t *)b->data)[o] != 0)
-        case E_LD_I8: LOAD(R[i->a].i = ((const int8_t *)b->data)[o])
-        case E_LD_U8: LOAD(R[i->a].i = ((const uint8_t *)b->data)[o])
-        case E_LD_I16: LOAD(R[i->a].i = ((const int16_t *)b->data)[o])
-        case E_LD_U16: LOAD(R[i->a].i = ((const uint16_t *)b->data)[o])
-        case E_LD_32: LOAD(R[i->a].u = ((const uint32_t *)b->data)[o])
-        case E_LD_64: LOAD(R[i->a].w = ((const uint64_t *)b->data)[o])
-        case E_LD_128: LOAD(memcpy(&R[i->a], b->data + 16 * o, 16))
-        case E_LD_F16: LOAD(R[i->a].f = f16_to_f32(((const uint16_t *)b->data)[o]))
-        case E_LD_BF16: LOAD(R[i->a].f = bf16_to_f32(((const uint16_t *)b->data)[o]))
-        case E_LD_SUB: LOAD(R[i->a] = load_sub(b->data + o, (enum dtype)i->x))
-        case E_ST_BOOL: STORE(((uint8_t *)b->data)[o] = R[i->a].i != 0)
-        case E_ST_8: STORE(((uint8_t *)b->data)[o] = (uint8_t)R[i->a].u)
-        case E_ST_16: STORE(((uint16_t *)b->data)[o] = (uint16_t)R[i->a].u)
-        case E_ST_32: STORE(((uint32_t *)b->data)[o] = R[i->a].u)
-        case E_ST_64: STORE(((uint64_t *)b->data)[o] = R[i->a].w)
-        case E_ST_128: STORE(memcpy(b->data + 16 * o, &R[i->a], 16))
-        case E_ST_F16: STORE(((uint16_t *)b->data)[o] = f32_to_f16(R[i->a].f))
-        case E_ST_BF16: STORE(((uint16_t *)b->data)[o] = f32_to_bf16(R[i->a].f))
-        case E_ST_SUB: STORE(store_sub(b->data + o, R[i->a], (enum dtype)i->x))
-        case E_DIM: R[i->a].l = f->b[i->b].dim[i->c]; i++; break;
-        case E_STRIDE: R[i->a].l = f->b[i->b].stride[i->c]; i++; break;
-        case E_BIND:
+        case V_LD_BOOL: LOAD(R[i->a].l = ((const uint8_t *)b->data)[o] != 0)
+        case V_LD_I8: LOAD(R[i->a].i = ((const int8_t *)b->data)[o])
+        case V_LD_U8: LOAD(R[i->a].i = ((const uint8_t *)b->data)[o])
+        case V_LD_I16: LOAD(R[i->a].i = ((const int16_t *)b->data)[o])
+        case V_LD_U16: LOAD(R[i->a].i = ((const uint16_t *)b->data)[o])
+        case V_LD_32: LOAD(R[i->a].u = ((const uint32_t *)b->data)[o])
+        case V_LD_64: LOAD(R[i->a].w = ((const uint64_t *)b->data)[o])
+        case V_LD_128: LOAD(memcpy(&R[i->a], b->data + 16 * o, 16))
+        case V_LD_F16: LOAD(R[i->a].f = f16_to_f32(((const uint16_t *)b->data)[o]))
+        case V_LD_BF16: LOAD(R[i->a].f = bf16_to_f32(((const uint16_t *)b->data)[o]))
+        case V_LD_SUB: LOAD(R[i->a] = load_sub(b->data + o, (enum dtype)i->x))
+        case V_ST_BOOL: STORE(((uint8_t *)b->data)[o] = R[i->a].i != 0)
+        case V_ST_8: STORE(((uint8_t *)b->data)[o] = (uint8_t)R[i->a].u)
+        case V_ST_16: STORE(((uint16_t *)b->data)[o] = (uint16_t)R[i->a].u)
+        case V_ST_32: STORE(((uint32_t *)b->data)[o] = R[i->a].u)
+        case V_ST_64: STORE(((uint64_t *)b->data)[o] = R[i->a].w)
+        case V_ST_128: STORE(memcpy(b->data + 16 * o, &R[i->a], 16))
+        case V_ST_F16: STORE(((uint16_t *)b->data)[o] = f32_to_f16(R[i->a].f))
+        case V_ST_BF16: STORE(((uint16_t *)b->data)[o] = f32_to_bf16(R[i->a].f))
+        case V_ST_SUB: STORE(store_sub(b->data + o, R[i->a], (enum dtype)i->x))
+        case V_DIM: R[i->a].l = f->b[i->b].dim[i->c]; i++; break;
+        case V_STRIDE: R[i->a].l = f->b[i->b].stride[i->c]; i++; break;
+        case V_BIND:
             if (!do_bind(r, f, i))
                 return false;
             i++;
             break;
-        case E_ALLOC:
+        case V_ALLOC:
             if (!do_alloc(r, f, i))
                 return false;
             i++;
             break;
-        case E_DROP: do_drop(r, f, i->b); i++; break;
-        case E_FREE:
+        case V_DROP: do_drop(r, f, i->b); i++; break;
+        case V_FREE:
             cells_free(r, f->b[i->b].cells);
             rbuf_set(&f->b[i->b], NULL);
             i++;
             break;
-        case E_LIVE:
+        case V_LIVE:
             if (!f->b[i->b].cells)
                 return run_fault(r, EVAL_FAULT, "buffer %s is used after it was freed", u->slots.v[i->b].buf->name);
             i++;
             break;
-        case E_SWAP:
+        case V_SWAP:
             if (!do_swap(r, f, i))
                 return false;
             i++;
             break;
-        case E_SIZE:
+        case V_SIZE:
             if (R[i->a].l < R[i->b].l || R[i->a].l > R[i->c].l)
                 return run_fault(r, EVAL_FAULT, "size %s is %lld, outside %lld..%lld", u->sites.v[i->imm].stmt->u.size.sym->name,
                                  (long long)R[i->a].l, (long long)R[i->b].l, (long long)R[i->c].l);
             i++;
             break;
-        case E_CHECK:
+        case V_CHECK:
             if (!R[i->a].i) {
                 const struct stmt *s = u->sites.v[i->imm].stmt;
                 return run_fault(r, EVAL_FAULT, "check failed: %s at %s", s->u.check.fault ? s->u.check.fault : "?", s->u.check.origin ? s->u.check.origin : "?");
             }
             i++;
             break;
-        case E_CALL:
+        case V_CALL:
             if (!do_call(r, f, &u->calls.v[i->imm]))
                 return false;
             i++;
             break;
-        case E_PREFETCH: trace_prefetch(r, f, i->b, R[i->a].l); i++; break;
-        case E_COUNT: default: BUG("interpreter: instruction %d", i->op);
+        case V_PREFETCH: trace_prefetch(r, f, i->b, R[i->a].l); i++; break;
+        case V_COUNT: default: BUG("interpreter: instruction %d", i->op);
         }
     }
 }
