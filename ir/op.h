@@ -31,6 +31,15 @@ struct op_attr {                                  /* name NULL ends a list */
  * Rows are in ascending order; import runs all that apply. The node may be changed in place or replaced. */
 struct op_upgrade { int upto; void (*fn)(struct node *n); };
 
+/* Ops that own regions (If, Loop, Scan). infer sets the types of the results; with infer_region the driver infers a body
+ * whose parameters have types. lower appends the statements (lower/lower.h). */
+struct lowering;
+enum infer_status { INFER_OK, INFER_FAILED, INFER_REPLACED };   /* REPLACED: n is gone, go on after its replacement */
+struct op_control {
+    enum infer_status (*infer)(struct graph *g, struct node *n, bool (*infer_region)(struct region *r));
+    bool (*lower)(struct lowering *l, struct node *n);
+};
+
 struct op {
     const char *domain, *name;
     int since;                                    /* the version of the canonical form */
@@ -39,7 +48,7 @@ struct op {
     const struct op_slot *ins, *outs;
     void (*define)(void);                         /* exactly one of these three */
     void (*expand)(void);
-    void (*control)(void);
+    const struct op_control *control;
     const struct op_upgrade *upgrades;            /* upto 0 ends */
     const char *spec;                             /* section, and every deliberate deviation */
 };

@@ -1,0 +1,45 @@
+/* From graph to module: every group of nodes becomes a kernel procedure, the entry procedure calls them (design: groups,
+ * control flow, run-time sizes). Stands between the graph passes and the memory plan. */
+#ifndef NN_LOWER_LOWER_H
+#define NN_LOWER_LOWER_H
+#include "ir/graph.h"
+#include "ir/loop.h"
+#include "ir/target.h"
+
+struct lower_options {
+    const struct target *target;
+    bool no_fuse;               /* one kernel per node: for node-by-node comparison */
+    bool no_schedule;           /* kernels stay plain loops */
+};
+/* NULL after diagnostics. Kernels are scheduled for the target; every procedure has passed the verifier. */
+struct module *lower_graph(struct graph *g, const struct lower_options *o);
+
+/* ---- for control ops (lower/ops/control.c) and groups */
+struct lowering {
+    struct ctx *c;
+    struct graph *g;
+    struct module *m;
+    struct proc *entry;
+    struct block *block;        /* where statements go now */
+    struct map bufs;            /* value -> buffer of the entry */
+    struct map external;        /* buffers that more than the group being outlined uses */
+    const struct lower_options *o;
+    int kernels;
+};
+/* The entry buffer of a value; allocated in the current block when it has none yet. */
+struct buf *lower_buf(struct lowering *l, struct value *v);
+void lower_bind(struct lowering *l, struct value *v, struct buf *b);
+struct buf *lower_alloc(struct lowering *l, const char *name, enum dtype t, const expr *dims, int nd);
+/* The nodes of r, into the current block. */
+bool lower_region(struct lowering *l, struct region *r);
+/* dst[i] = src[i] as a kernel; with `at` also one leading index on dst's (to) or src's (from) side. */
+void lower_copy(struct lowering *l, struct buf *dst, struct buf *src);
+void lower_copy_slice(struct lowering *l, struct buf *dst, expr dst_at, int dst_axis, struct buf *src, expr src_at, int src_axis);
+void lower_stmt(struct lowering *l, struct stmt *s);
+
+/* Moves the runs of stages and loops of `from` into kernel procedures, everything else into l's current block, in order
+ * (lower/outline.c). name: for people; comment: the nodes. */
+bool outline_kernels(struct lowering *l, struct block *from, const char *name, const char *comment);
+/* Chooses and applies schedule steps for a kernel (lower/schedule/). */
+void schedule_kernel(struct ctx *c, struct proc *p, const struct target *t);
+#endif

@@ -1,0 +1,576 @@
+/* If, Loop and Scan: inference through their bodies, and lowering to if, while and for around kernel calls
+ * (design: control flow). Bodies are closed regions: the node's attribute "captures" counts the inputs and parameters,
+ * at the end of each list, that stand for values captured from outside. */
+#include <string.h>
+#include "ir/op.h"
+#include "lower/lower.h"
+
+enum { NO_LIMIT = INT32_MAX };
+static int captures(const struct node *n) {
+    const struct attr *a = node_attr(n, "captures");
+    return a && a->kind == AT_INT ? (int)a->u.i : 0;
+}
+static bool problem(struct graph *g, struct node *n, enum diag_code code, const char *what) {
+    diag_at(&g->ctx->diags, DIAG_ERROR, code, NULL, n->origin, "%s", what);
+    return false;
+}
+static void take_type(struct value *param, const struct value *arg) {
+    param->type = arg->type;
+    param->elems = arg->elems;
+    param->nelems = arg->nelems;
+}
+/* Truth of a boolean known at compile time: 1, 0, or -1. */
+static int known_bool(const struct value *v) {
+    if (v->init) return tensor_i(v->init, 0) != 0;
+    if (v->elems && v->nelems == 1 && v->elems[0]->op == X_CONST) return v->elems[0]->u.i != 0;
+    return -1;
+}
+static expr known_index(struct ctx *c, const struct value *v) { /* a scalar as IDX, or NULL */
+    if (v->init) return x_int(c, tensor_i(v->init, 0));
+    return v->elems && v->nelems == 1 ? x_toidx(c, v->elems[0]) : NULL;
+}
+/* The k-th produced symbol of n; made on first use. */
+static const struct sym *node_sym(struct graph *g, struct node *n, int k, const char *name, int64_t lo, int64_t hi) {
+    while (n->syms.n <= k) {
+        const struct sym *s = sym_new(g->ctx, internf(g->ctx->names, "%s%d_%d", name, n->id, n->syms.n), lo, hi, true);
+        PUSH(&g->ctx->arena, &n->syms, s);
+    }
+    return n->syms.v[k];
+}
+
+/* ---- If */
+static enum infer_status take_branch(struct graph *g, struct node *n, struct region *r, bool (*infer_region)(struct region *)) {
+    struct value **results = NEWN(&g->ctx->arena, struct value *, r->results.n + 1);
+    if (!infer_region(r)) return INFER_FAILED;
+    region_inline(r, n, n->ins.v + 1, results);
+    for (int k = 0; k < n->outs.n; k++)
+        if (n->outs.v[k]) value_replace(n->outs.v[k], results[k]);
+    node_remove(n);
+    return INFER_REPLACED;
+}
+static bool bind_branch(struct graph *g, struct node *n, struct region *r) {
+    if (!r || r->params.n != n->ins.n - 1) return problem(g, n, E_GRAPH, "a branch does not take the node's captured values");
+    for (int k = 0; k < r->params.n; k++) take_type(r->params.v[k], n->ins.v[k + 1]);
+    return true;
+}
+/* Dims that differ become a symbol, set from the condition before the branch runs. */
+static bool join_types(struct graph *g, struct node *n, const struct type *a, const struct type *b, int *nsyms, struct type *out) {
+    if (a->kind != TY_TENSOR || b->kind != TY_TENSOR) return problem(g, n, E_TYPE, "branches must give tensors");
+    if (a->dtype != b->dtype) return problem(g, n, E_TYPE, "the branches give different element types");
+    if (a->rank != b->rank) return problem(g, n, E_RANK, "the branches give different ranks, and the condition is not known at compile time");
+    expr dims[32];
+    for (int k = 0; k < a->rank; k++) {
+        dims[k] = a->dims[k];
+        if (a->dims[k] == b->dims[k]) continue;
+        int64_t l1, h1, l2, h2;
+        x_bounds(g->ctx, a->dims[k], &l1, &h1), x_bounds(g->ctx, b->dims[k], &l2, &h2);
+        dims[k] = x_sym(g->ctx, node_sym(g, n, (*nsyms)++, "if", l1 < l2 ? l1 : l2, h1 > h2 ? h1 : h2));
+    }
+    *out = type_tensor(g->ctx, a->dtype, dims, a->rank);
+    return true;
+}
+static enum infer_status if_infer(struct graph *g, struct node *n, bool (*infer_region)(struct region *)) {
+    struct region *then = node_region(n, "then_branch"), *other = node_region(n, "else_branch");
+    if (!bind_branch(g, n, then) || !bind_branch(g, n, other)) return INFER_FAILED;
+    int cond = known_bool(n->ins.v[0]), nsyms = 0;
+    if (cond >= 0) return take_branch(g, n, cond ? then : other, infer_region);
+    if (!infer_region(then) || !infer_region(other)) return INFER_FAILED;
+    if (then->results.n != n->outs.n || other->results.n != n->outs.n) return problem(g, n, E_ARITY, "the branches give a different number of results"), INFER_FAILED;
+    for (int k = 0; k < n->outs.n; k++)
+        if (n->outs.v[k] && !join_types(g, n, &then->results.v[k]->type, &other->results.v[k]->type, &nsyms, &n->outs.v[k]->type)) return INFER_FAILED;
+    return INFER_OK;
+}
+static expr load_scalar(struct lowering *l, struct value *v) {
+    struct buf *b = lower_buf(l, v);
+    expr zero[1] = {x_int(l->c, 0)};
+    return x_load(l->c, b, zero, b->nd, NULL);
+}
+static void set_size(struct lowering *l, const struct sym *s, expr v) {
+    struct stmt *st = s_new(l->c, S_SIZE);
+    st->u.size.sym = s;
+    st->u.size.lo = x_int(l->c, s->lo), st->u.size.hi = x_int(l->c, s->hi);
+    st->u.size.value = v;
+    lower_stmt(l, st);
+}
+static bool lower_branch(struct lowering *l, struct node *n, struct region *r, struct block *into) {
+    struct block *outer = l->block;
+    l->block = into;
+    for (int k = 0; k < r->params.n; k++) lower_bind(l, r->params.v[k], lower_buf(l, n->ins.v[k + 1]));
+    for (int k = 0; k < n->outs.n; k++) /* produced right into the result where nothing else is it */
+        if (n->outs.v[k] && r->results.v[k]->def && !map_get(&l->bufs, PKEY(r->results.v[k]))) lower_bind(l, r->results.v[k], lower_buf(l, n->outs.v[k]));
+    bool ok = lower_region(l, r);
+    for (int k = 0; k < n->outs.n && ok; k++) {
+        struct buf *to = n->outs.v[k] ? lower_buf(l, n->outs.v[k]) : NULL, *from = to ? lower_buf(l, r->results.v[k]) : NULL;
+        if (to != from) lower_copy(l, to, from);
+    }
+    l->block = outer;
+    return ok;
+}
+static bool if_lower(struct lowering *l, struct node *n) {
+    struct region *then = node_region(n, "then_branch"), *other = node_region(n, "else_branch");
+    expr cond = load_scalar(l, n->ins.v[0]);
+    int nsyms = 0;
+    for (int k = 1; k < n->ins.n; k++) lower_buf(l, n->ins.v[k]);
+    for (int k = 0; k < n->outs.n; k++) {
+        if (!n->outs.v[k]) continue;
+        const struct type *a = &then->results.v[k]->type, *b = &other->results.v[k]->type;
+        for (int d = 0; d < a->rank; d++)
+            if (a->dims[d] != b->dims[d]) set_size(l, n->syms.v[nsyms++], x_select(l->c, cond, a->dims[d], b->dims[d]));
+        lower_buf(l, n->outs.v[k]);
+    }
+    struct stmt *s = s_if(l->c, cond);
+    lower_stmt(l, s);
+    return lower_branch(l, n, then, &s->u.cond.then) && lower_branch(l, n, other, &s->u.cond.other);
+}
+
+/* ---- loops: what Loop and Scan share */
+struct body {
+    struct region *r;
+    int first;                  /* parameter of the first carried value */
+    int ncarried, nscan_out, ncaps;
+    struct value **init;        /* [ncarried] initial values: node inputs */
+    int first_result;           /* result of the first carried value */
+};
+static bool dims_equal(const struct type *a, const struct type *b) {
+    for (int k = 0; k < a->rank; k++)
+        if (a->dims[k] != b->dims[k]) return false;
+    return true;
+}
+/* Carried symbol of dim d of carried value k, or NULL. */
+static const struct sym *carried_sym(const struct node *n, const struct value *param, int d) {
+    for (int s = 0; s < n->syms.n; s++)
+        if (param->type.dims[d]->op == X_SYM && param->type.dims[d]->u.sym == n->syms.v[s]) return n->syms.v[s];
+    return NULL;
+}
+/* Infers the body; carried dims that change from pass to pass become symbols of the node. */
+static bool infer_body(struct graph *g, struct node *n, struct body *b, bool (*infer_region)(struct region *)) {
+    struct ctx *c = g->ctx;
+    int nsyms = 0;
+    for (int k = 0; k < b->ncarried; k++) {
+        take_type(b->r->params.v[b->first + k], b->init[k]);
+        b->r->params.v[b->first + k]->elems = NULL; /* changes from pass to pass */
+    }
+    for (int k = 0; k < b->ncaps; k++) take_type(b->r->params.v[b->r->params.n - b->ncaps + k], n->ins.v[n->ins.n - b->ncaps + k]);
+    for (int round = 0; round < 4; round++) {
+        if (!infer_region(b->r)) return false;
+        bool stable = true;
+        for (int k = 0; k < b->ncarried; k++) {
+            struct value *p = b->r->params.v[b->first + k], *res = b->r->results.v[b->first_result + k];
+            if (res->type.kind != TY_TENSOR || res->type.dtype != p->type.dtype) return problem(g, n, E_TYPE, "a carried value changes its element type");
+            if (res->type.rank != p->type.rank) return problem(g, n, E_RANK, "a carried value changes its rank");
+            if (dims_equal(&res->type, &p->type)) continue;
+            expr dims[32];
+            bool changed = false;
+            for (int d = 0; d < p->type.rank; d++) {
+                dims[d] = p->type.dims[d];
+                if (res->type.dims[d] == dims[d] || carried_sym(n, p, d)) continue;
+                dims[d] = x_sym(c, node_sym(g, n, nsyms++, "carried", 0, NO_LIMIT));
+                changed = true;
+            }
+            if (!changed) continue;
+            p->type = type_tensor(c, p->type.dtype, dims, p->type.rank);
+            stable = false;
+        }
+        if (stable) return true;
+    }
+    return problem(g, n, E_SHAPE, "the shapes of carried values do not settle");
+}
+static bool grows(const struct node *n, const struct value *param) {
+    for (int d = 0; d < param->type.rank; d++)
+        if (carried_sym(n, param, d)) return true;
+    return false;
+}
+static void swap(struct lowering *l, struct buf *a, struct buf *b) {
+    struct stmt *s = s_new(l->c, S_SWAP);
+    s->u.swap.a = a, s->u.swap.b = b;
+    lower_stmt(l, s);
+}
+static void release(struct lowering *l, struct buf *b) {
+    struct stmt *s = s_new(l->c, S_FREE);
+    s->u.alloc.buf = b;
+    lower_stmt(l, s);
+}
+/* Before the loop: current values, copied from the initial ones; sizes that change start at theirs. */
+static void begin_carried(struct lowering *l, struct node *n, struct body *b, struct buf **cur, struct buf **next) {
+    for (int k = 0; k < b->ncarried; k++) {
+        struct value *p = b->r->params.v[b->first + k];
+        for (int d = 0; d < p->type.rank; d++) {
+            const struct sym *s = carried_sym(n, p, d);
+            if (s && !map_get(&l->bufs, PKEY(s))) {
+                set_size(l, s, b->init[k]->type.dims[d]);
+                map_put(&l->bufs, PKEY(s), (void *)s); /* once, even when two values share it */
+            }
+        }
+    }
+    for (int k = 0; k < b->ncarried; k++) {
+        struct value *p = b->r->params.v[b->first + k];
+        struct buf *from = lower_buf(l, b->init[k]);
+        cur[k] = lower_alloc(l, *p->name ? p->name : "carried", p->type.dtype, p->type.dims, p->type.rank);
+        next[k] = NULL;
+        lower_copy(l, cur[k], from);
+        if (!grows(n, p)) next[k] = lower_alloc(l, *p->name ? p->name : "next", p->type.dtype, p->type.dims, p->type.rank);
+        lower_bind(l, p, cur[k]);
+    }
+}
+static bool used_twice(const struct region *r, const struct value *v) {
+    int n = 0;
+    for (int k = 0; k < r->results.n; k++) n += r->results.v[k] == v;
+    return n > 1;
+}
+/* The body, with new values complete before any becomes current. */
+static bool run_body(struct lowering *l, struct body *b, struct buf **cur, struct buf **next) {
+    for (int k = 0; k < b->ncarried; k++) {
+        struct value *res = b->r->results.v[b->first_result + k];
+        if (next[k] && res->def && !used_twice(b->r, res)) lower_bind(l, res, next[k]);
+    }
+    if (!lower_region(l, b->r)) return false;
+    for (int k = 0; k < b->ncarried; k++) {
+        struct value *res = b->r->results.v[b->first_result + k];
+        struct buf *rb = lower_buf(l, res);
+        if (rb == cur[k]) continue;
+        if (!next[k]) next[k] = lower_alloc(l, "next", res->type.dtype, res->type.dims, res->type.rank);
+        if (rb != next[k]) lower_copy(l, next[k], rb);
+    }
+    return true;
+}
+static void end_pass(struct lowering *l, struct node *n, struct body *b, struct buf **cur, struct buf **next) {
+    struct { const struct sym *sym, *tmp; } v[64];
+    int nv = 0;
+    for (int k = 0; k < b->ncarried; k++) { /* sizes change together, after all were read */
+        struct value *p = b->r->params.v[b->first + k], *res = b->r->results.v[b->first_result + k];
+        for (int d = 0; d < p->type.rank && nv < 64; d++) {
+            const struct sym *s = carried_sym(n, p, d);
+            if (!s || res->type.dims[d] == p->type.dims[d]) continue;
+            v[nv].sym = s;
+            v[nv].tmp = sym_new(l->c, internf(l->c->names, "%s_next", s->name), s->lo, s->hi, true);
+            set_size(l, v[nv++].tmp, res->type.dims[d]);
+        }
+    }
+    for (int k = 0; k < b->ncarried; k++) {
+        struct value *res = b->r->results.v[b->first_result + k];
+        if (map_get(&l->bufs, PKEY(res)) == cur[k]) continue;
+        swap(l, cur[k], next[k]);
+        if (grows(n, b->r->params.v[b->first + k])) release(l, next[k]);
+    }
+    for (int k = 0; k < nv; k++) set_size(l, v[k].sym, x_sym(l->c, v[k].tmp));
+}
+static void bind_out(struct lowering *l, struct value *v, struct buf *b) {
+    if (!v) return;
+    if (map_get(&l->bufs, PKEY(v))) lower_copy(l, lower_buf(l, v), b);
+    else lower_bind(l, v, b);
+}
+/* A statement that runs `fill` into its own block. */
+static void enter(struct lowering *l, struct stmt *s, struct block *body, struct block **outer) {
+    lower_stmt(l, s);
+    *outer = l->block;
+    l->block = body;
+}
+static void store_scalar(struct lowering *l, struct buf *b, expr v) {
+    struct block blk = {0};
+    block_append(&blk, s_stage(l->c, b, NULL, 0, RED_NONE, NULL, 0, NULL, v));
+    outline_kernels(l, &blk, "set", NULL);
+}
+
+/* ---- Loop */
+static bool loop_body(struct graph *g, struct node *n, struct body *b) {
+    b->r = node_region(n, "body");
+    b->ncaps = captures(n);
+    b->first = 2, b->first_result = 1;
+    b->ncarried = n->ins.n - 2 - b->ncaps;
+    b->init = n->ins.v + 2;
+    if (!b->r || b->ncarried < 0 || b->r->params.n != 2 + b->ncarried + b->ncaps || b->r->results.n < 1 + b->ncarried)
+        return problem(g, n, E_ARITY, "the body's parameters or results do not fit the loop");
+    b->nscan_out = b->r->results.n - 1 - b->ncarried;
+    if (n->outs.n > b->ncarried + b->nscan_out) return problem(g, n, E_ARITY, "more outputs than the body has results");
+    return true;
+}
+/* The trip count when nothing but M ends the loop; NULL otherwise. */
+static struct value *counted(const struct node *n, const struct body *b) {
+    struct value *cond = b->r->results.v[0], *m = n->ins.v[0];
+    bool starts = !n->ins.v[1] || known_bool(n->ins.v[1]) == 1;
+    bool goes_on = cond == b->r->params.v[1] || known_bool(cond) == 1;
+    return m && starts && goes_on ? m : NULL;
+}
+static enum infer_status loop_infer(struct graph *g, struct node *n, bool (*infer_region)(struct region *)) {
+    struct ctx *c = g->ctx;
+    struct body b;
+    if (!loop_body(g, n, &b)) return INFER_FAILED;
+    b.r->params.v[0]->type = type_tensor(c, I64, NULL, 0);
+    b.r->params.v[1]->type = type_tensor(c, BOOL, NULL, 0);
+    if (!infer_body(g, n, &b, infer_region)) return INFER_FAILED;
+    int nsyms = n->syms.n; /* after the carried ones; stable from run to run */
+    for (int k = 0; k < b.ncarried && k < n->outs.n; k++)
+        if (n->outs.v[k]) n->outs.v[k]->type = b.r->params.v[2 + k]->type;
+    if (!b.nscan_out || n->outs.n <= b.ncarried) return INFER_OK;
+    struct value *m = counted(n, &b);
+    expr trips = m ? known_index(c, m) : NULL;
+    if (trips) trips = x_max(c, trips, x_int(c, 0));
+    else {
+        const struct attr *have = node_attr(n, "trip_symbol"); /* which of the symbols counts the trips */
+        int at = have ? (int)have->u.i : nsyms;
+        if (!have) node_set_attr(n, (struct attr){.name = intern(c->names, "trip_symbol"), .kind = AT_INT, .u.i = at});
+        trips = x_sym(c, node_sym(g, n, at, "trips", 0, NO_LIMIT));
+    }
+    for (int k = 0; k < b.nscan_out && b.ncarried + k < n->outs.n; k++) {
+        struct value *o = n->outs.v[b.ncarried + k], *res = b.r->results.v[1 + b.ncarried + k];
+        if (!o) continue;
+        expr dims[32] = {trips};
+        if (res->type.rank > 30) return problem(g, n, E_LIMIT, "a collected value has too many dimensions"), INFER_FAILED;
+        for (int d = 0; d < res->type.rank; d++) dims[d + 1] = res->type.dims[d];
+        o->type = type_tensor(c, res->type.dtype, dims, res->type.rank + 1);
+    }
+    return INFER_OK;
+}
+/* A collected output of a loop whose trip count is not known: capacity doubles when it is full. */
+struct growing { struct buf *buf; const struct sym *cap; };
+static void make_room(struct lowering *l, struct growing *gr, expr at) {
+    struct ctx *c = l->c;
+    struct block *outer;
+    struct stmt *full = s_if(c, x_cmp(c, X_EQ, at, x_sym(c, gr->cap)));
+    enter(l, full, &full->u.cond.then, &outer);
+    const struct sym *twice = sym_new(c, internf(c->names, "%s_twice", gr->cap->name), 0, INT64_MAX / 4, true);
+    set_size(l, twice, x_muli(c, x_sym(c, gr->cap), 2));
+    expr dims[32];
+    for (int k = 0; k < gr->buf->nd; k++) dims[k] = gr->buf->dims[k];
+    dims[0] = x_sym(c, twice);
+    struct buf *bigger = lower_alloc(l, "bigger", gr->buf->type, dims, gr->buf->nd);
+    const struct var *axes[32];
+    expr idx[32];
+    for (int k = 0; k < gr->buf->nd; k++) {
+        axes[k] = var_new(c, internf(c->names, "grow.i%d", k), gr->buf->dims[k]);
+        idx[k] = x_var(c, axes[k]);
+    }
+    struct stmt *s = s_store(c, bigger, idx, gr->buf->nd, RED_NONE, x_load(c, gr->buf, idx, gr->buf->nd, NULL));
+    for (int k = gr->buf->nd; k--;) {
+        struct stmt *loop = s_for(c, axes[k], LK_SERIAL);
+        block_append(&loop->u.loop.body, s);
+        s = loop;
+    }
+    struct block b = {0};
+    block_append(&b, s);
+    outline_kernels(l, &b, "grow", NULL);
+    swap(l, gr->buf, bigger);
+    release(l, bigger);
+    set_size(l, gr->cap, x_sym(c, twice));
+    l->block = outer;
+}
+static struct growing growing_new(struct lowering *l, const struct value *res) {
+    struct ctx *c = l->c;
+    struct growing gr;
+    gr.cap = sym_new(c, internf(c->names, "cap%d", l->kernels), 0, INT64_MAX / 4, true);
+    set_size(l, gr.cap, x_int(c, 16));
+    expr dims[32] = {x_sym(c, gr.cap)};
+    for (int d = 0; d < res->type.rank; d++) dims[d + 1] = res->type.dims[d];
+    gr.buf = lower_alloc(l, "collected", res->type.dtype, dims, res->type.rank + 1);
+    return gr;
+}
+static bool loop_counted(struct lowering *l, struct node *n, struct body *b, struct value *m, struct buf **cur, struct buf **next) {
+    struct ctx *c = l->c;
+    expr trips = known_index(c, m);
+    if (!trips) {
+        const struct attr *at = node_attr(n, "trip_symbol");
+        const struct sym *s = at ? n->syms.v[at->u.i] : sym_new(c, internf(c->names, "trips%d", n->id), 0, NO_LIMIT, true);
+        set_size(l, s, x_max(c, x_toidx(c, load_scalar(l, m)), x_int(c, 0)));
+        trips = x_sym(c, s);
+    } else trips = x_max(c, trips, x_int(c, 0));
+    for (int k = 0; k < b->nscan_out; k++)
+        if (b->ncarried + k < n->outs.n && n->outs.v[b->ncarried + k]) lower_buf(l, n->outs.v[b->ncarried + k]);
+    struct buf *it = lower_alloc(l, "iteration", I64, NULL, 0), *cond = lower_alloc(l, "condition", BOOL, NULL, 0);
+    store_scalar(l, cond, x_bool(c, true));
+    lower_bind(l, b->r->params.v[0], it), lower_bind(l, b->r->params.v[1], cond);
+    const struct var *v = var_new(c, "iteration", trips);
+    struct stmt *loop = s_for(c, v, LK_SERIAL);
+    struct block *outer;
+    enter(l, loop, &loop->u.loop.body, &outer);
+    if (b->r->params.v[0]->uses.n) store_scalar(l, it, x_idxval(c, x_var(c, v)));
+    bool ok = run_body(l, b, cur, next);
+    for (int k = 0; k < b->nscan_out && ok; k++) {
+        struct value *o = b->ncarried + k < n->outs.n ? n->outs.v[b->ncarried + k] : NULL;
+        if (o) lower_copy_slice(l, lower_buf(l, o), x_var(c, v), 0, lower_buf(l, b->r->results.v[1 + b->ncarried + k]), NULL, -1);
+    }
+    end_pass(l, n, b, cur, next);
+    l->block = outer;
+    return ok;
+}
+static bool loop_while(struct lowering *l, struct node *n, struct body *b, struct buf **cur, struct buf **next) {
+    struct ctx *c = l->c;
+    struct buf *it = lower_alloc(l, "iteration", I64, NULL, 0), *cond = lower_alloc(l, "condition", BOOL, NULL, 0);
+    struct growing *gr = NEWN(&c->arena, struct growing, b->nscan_out + 1);
+    store_scalar(l, it, x_const_i(c, I64, 0));
+    store_scalar(l, cond, n->ins.v[1] ? load_scalar(l, n->ins.v[1]) : x_bool(c, true));
+    lower_bind(l, b->r->params.v[0], it), lower_bind(l, b->r->params.v[1], cond);
+    for (int k = 0; k < b->nscan_out; k++)
+        if (b->ncarried + k < n->outs.n && n->outs.v[b->ncarried + k]) gr[k] = growing_new(l, b->r->results.v[1 + b->ncarried + k]);
+    expr itv = x_load(c, it, NULL, 0, NULL), more = x_load(c, cond, NULL, 0, NULL);
+    if (n->ins.v[0]) {
+        expr m = n->ins.v[0]->init ? x_const_i(c, I64, tensor_i(n->ins.v[0]->init, 0)) : load_scalar(l, n->ins.v[0]);
+        more = x_and(c, x_cmp(c, X_LT, itv, m), more);
+    }
+    struct stmt *loop = s_new(c, S_WHILE);
+    loop->u.loop_while.cond = more;
+    struct block *outer;
+    enter(l, loop, &loop->u.loop_while.body, &outer);
+    bool ok = run_body(l, b, cur, next);
+    for (int k = 0; k < b->nscan_out && ok; k++) {
+        if (!gr[k].buf) continue;
+        const struct sym *pass = sym_new(c, internf(c->names, "pass%d_%d", n->id, k), 0, NO_LIMIT, true);
+        set_size(l, pass, x_toidx(c, itv));
+        make_room(l, &gr[k], x_sym(c, pass));
+        lower_copy_slice(l, gr[k].buf, x_guard(c, x_sym(c, pass), x_sym(c, gr[k].cap)), 0, lower_buf(l, b->r->results.v[1 + b->ncarried + k]), NULL, -1);
+    }
+    struct buf *rc = ok ? lower_buf(l, b->r->results.v[0]) : cond;
+    end_pass(l, n, b, cur, next);
+    if (rc != cond) lower_copy(l, cond, rc);
+    store_scalar(l, it, x_add(c, itv, x_const_i(c, I64, 1)));
+    l->block = outer;
+    if (!ok) return false;
+    const struct attr *at = node_attr(n, "trip_symbol");
+    if (at) set_size(l, n->syms.v[at->u.i], x_toidx(c, itv));
+    for (int k = 0; k < b->nscan_out; k++) {
+        if (!gr[k].buf) continue;
+        struct buf *o = lower_buf(l, n->outs.v[b->ncarried + k]);
+        const struct var *axes[32];
+        expr idx[32], from[32];
+        for (int d = 0; d < o->nd; d++) {
+            axes[d] = var_new(c, internf(c->names, "take.i%d", d), o->dims[d]);
+            idx[d] = from[d] = x_var(c, axes[d]);
+        }
+        from[0] = x_guard(c, idx[0], x_sym(c, gr[k].cap));
+        struct stmt *s = s_store(c, o, idx, o->nd, RED_NONE, x_load(c, gr[k].buf, from, o->nd, NULL));
+        for (int d = o->nd; d--;) {
+            struct stmt *f = s_for(c, axes[d], LK_SERIAL);
+            block_append(&f->u.loop.body, s);
+            s = f;
+        }
+        struct block blk = {0};
+        block_append(&blk, s);
+        outline_kernels(l, &blk, "take", NULL);
+        release(l, gr[k].buf);
+    }
+    return true;
+}
+static void bind_captures(struct lowering *l, struct node *n, struct body *b) {
+    for (int k = 0; k < b->ncaps; k++) lower_bind(l, b->r->params.v[b->r->params.n - b->ncaps + k], lower_buf(l, n->ins.v[n->ins.n - b->ncaps + k]));
+}
+static bool loop_lower(struct lowering *l, struct node *n) {
+    struct body b;
+    if (!loop_body(l->g, n, &b)) return false;
+    struct buf **cur = NEWN(&l->c->arena, struct buf *, b.ncarried + 1), **next = NEWN(&l->c->arena, struct buf *, b.ncarried + 1);
+    bind_captures(l, n, &b);
+    begin_carried(l, n, &b, cur, next);
+    struct value *m = counted(n, &b);
+    if (!(m ? loop_counted(l, n, &b, m, cur, next) : loop_while(l, n, &b, cur, next))) return false;
+    for (int k = 0; k < b.ncarried && k < n->outs.n; k++) bind_out(l, n->outs.v[k], cur[k]);
+    return true;
+}
+
+/* ---- Scan (opset 9 and later: no batch axis) */
+struct scan { struct body b; int nscan_in; };
+static int scan_axis(const struct node *n, const char *name, int k, int rank) {
+    const struct attr *a = node_attr(n, name);
+    int64_t v = a && a->kind == AT_INTS && k < a->n ? a->u.is[k] : 0;
+    return (int)(v < 0 ? v + rank : v);
+}
+static bool scan_body(struct graph *g, struct node *n, struct scan *s) {
+    const struct attr *a = node_attr(n, "num_scan_inputs");
+    s->nscan_in = a && a->kind == AT_INT && a->u.i > 0 && a->u.i <= n->ins.n ? (int)a->u.i : -1;
+    s->b.r = node_region(n, "body");
+    s->b.ncaps = captures(n);
+    s->b.first = s->b.first_result = 0;
+    s->b.ncarried = n->ins.n - s->nscan_in - s->b.ncaps;
+    s->b.init = n->ins.v;
+    if (!s->b.r || s->nscan_in < 1 || s->b.ncarried < 0 || s->b.r->params.n != n->ins.n || s->b.r->results.n < s->b.ncarried)
+        return problem(g, n, E_ARITY, "the body's parameters or results do not fit the scan");
+    s->b.nscan_out = s->b.r->results.n - s->b.ncarried;
+    return true;
+}
+static enum infer_status scan_infer(struct graph *g, struct node *n, bool (*infer_region)(struct region *)) {
+    struct scan s;
+    struct ctx *c = g->ctx;
+    if (!scan_body(g, n, &s)) return INFER_FAILED;
+    expr trips = NULL;
+    for (int k = 0; k < s.nscan_in; k++) {
+        struct value *x = n->ins.v[s.b.ncarried + k], *p = s.b.r->params.v[s.b.ncarried + k];
+        int axis = scan_axis(n, "scan_input_axes", k, x->type.rank);
+        if (x->type.kind != TY_TENSOR || axis < 0 || axis >= x->type.rank) return problem(g, n, E_ATTR, "a scan axis is outside the rank"), INFER_FAILED;
+        expr dims[32];
+        for (int d = 0, o = 0; d < x->type.rank; d++)
+            if (d != axis) dims[o++] = x->type.dims[d];
+        p->type = type_tensor(c, x->type.dtype, dims, x->type.rank - 1);
+        if (!trips) trips = x->type.dims[axis];
+    }
+    if (!infer_body(g, n, &s.b, infer_region)) return INFER_FAILED;
+    for (int k = 0; k < n->outs.n; k++) {
+        struct value *o = n->outs.v[k], *res = s.b.r->results.v[k];
+        if (!o) continue;
+        if (k < s.b.ncarried) {
+            o->type = s.b.r->params.v[k]->type;
+            continue;
+        }
+        int axis = scan_axis(n, "scan_output_axes", k - s.b.ncarried, res->type.rank + 1);
+        expr dims[33];
+        if (axis < 0 || axis > res->type.rank || res->type.rank > 30) return problem(g, n, E_ATTR, "a scan axis is outside the rank"), INFER_FAILED;
+        for (int d = 0, i = 0; d <= res->type.rank; d++) dims[d] = d == axis ? trips : res->type.dims[i++];
+        o->type = type_tensor(c, res->type.dtype, dims, res->type.rank + 1);
+    }
+    return INFER_OK;
+}
+static expr scan_at(struct ctx *c, const struct node *n, const char *name, int k, const struct var *v) {
+    const struct attr *a = node_attr(n, name);
+    bool reverse = a && a->kind == AT_INTS && k < a->n && a->u.is[k];
+    return reverse ? x_sub(c, x_addi(c, v->extent, -1), x_var(c, v)) : x_var(c, v);
+}
+static bool scan_lower(struct lowering *l, struct node *n) {
+    struct scan s;
+    struct ctx *c = l->c;
+    if (!scan_body(l->g, n, &s)) return false;
+    struct buf **cur = NEWN(&c->arena, struct buf *, s.b.ncarried + 1), **next = NEWN(&c->arena, struct buf *, s.b.ncarried + 1);
+    bind_captures(l, n, &s.b);
+    begin_carried(l, n, &s.b, cur, next);
+    struct value *x0 = n->ins.v[s.b.ncarried];
+    expr trips = x0->type.dims[scan_axis(n, "scan_input_axes", 0, x0->type.rank)];
+    for (int k = 1; k < s.nscan_in; k++) {
+        struct value *x = n->ins.v[s.b.ncarried + k];
+        expr cond = x_cmp(c, X_EQ, trips, x->type.dims[scan_axis(n, "scan_input_axes", k, x->type.rank)]);
+        if (x_is_true(cond)) continue;
+        struct stmt *chk = s_new(c, S_CHECK);
+        chk->u.check.cond = cond, chk->u.check.fault = "scan inputs differ in length", chk->u.check.origin = n->origin;
+        lower_stmt(l, chk);
+    }
+    for (int k = s.b.ncarried; k < n->outs.n; k++)
+        if (n->outs.v[k]) lower_buf(l, n->outs.v[k]);
+    for (int k = 0; k < s.nscan_in; k++) lower_buf(l, n->ins.v[s.b.ncarried + k]);
+    const struct var *v = var_new(c, "step", trips);
+    struct stmt *loop = s_for(c, v, LK_SERIAL);
+    struct block *outer;
+    enter(l, loop, &loop->u.loop.body, &outer);
+    for (int k = 0; k < s.nscan_in; k++) {
+        struct value *x = n->ins.v[s.b.ncarried + k], *p = s.b.r->params.v[s.b.ncarried + k];
+        struct buf *slice = lower_alloc(l, *p->name ? p->name : "slice", p->type.dtype, p->type.dims, p->type.rank);
+        lower_copy_slice(l, slice, NULL, -1, lower_buf(l, x), scan_at(c, n, "scan_input_directions", k, v), scan_axis(n, "scan_input_axes", k, x->type.rank));
+        lower_bind(l, p, slice);
+    }
+    bool ok = run_body(l, &s.b, cur, next);
+    for (int k = s.b.ncarried; k < n->outs.n && ok; k++) {
+        struct value *o = n->outs.v[k];
+        if (o) lower_copy_slice(l, lower_buf(l, o), scan_at(c, n, "scan_output_directions", k - s.b.ncarried, v), scan_axis(n, "scan_output_axes", k - s.b.ncarried, o->type.rank), lower_buf(l, s.b.r->results.v[k]), NULL, -1);
+    }
+    end_pass(l, n, &s.b, cur, next);
+    l->block = outer;
+    for (int k = 0; k < s.b.ncarried && k < n->outs.n && ok; k++) bind_out(l, n->outs.v[k], cur[k]);
+    return ok;
+}
+
+static const struct op_control if_ctl = {if_infer, if_lower}, loop_ctl = {loop_infer, loop_lower}, scan_ctl = {scan_infer, scan_lower};
+static const struct op_attr if_attrs[] = {{.name = "then_branch", .kind = AT_REGION, .flags = A_REQUIRED}, {.name = "else_branch", .kind = AT_REGION, .flags = A_REQUIRED}, {0}};
+static const struct op_attr loop_attrs[] = {{.name = "body", .kind = AT_REGION, .flags = A_REQUIRED}, {0}};
+static const struct op_attr scan_attrs[] = {{.name = "body", .kind = AT_REGION, .flags = A_REQUIRED}, {.name = "num_scan_inputs", .kind = AT_INT, .flags = A_REQUIRED}, {0}};
+static const struct op_slot if_ins[] = {{"cond", TSET(BOOL), 0}, {"captured", TS_ANY, VARIADIC | OPTIONAL}, {0}};
+static const struct op_slot loop_ins[] = {{"M", TSET(I64), OPTIONAL}, {"cond", TSET(BOOL), OPTIONAL}, {"v", TS_ANY, VARIADIC | OPTIONAL}, {0}};
+static const struct op_slot any[] = {{"v", TS_ANY, VARIADIC | OPTIONAL}, {0}};
+const struct op ops_control[] = {
+    {"", "If", 25, 1, if_attrs, if_ins, any, .control = &if_ctl, .spec = "If-25; branches of different rank are refused unless the condition is known"},
+    {"", "Loop", 25, 1, loop_attrs, loop_ins, any, .control = &loop_ctl, .spec = "Loop-25"},
+    {"", "Scan", 25, 9, scan_attrs, any, any, .control = &scan_ctl, .spec = "Scan-25; the batched form of opset 8 is refused"},
+    {0},
+};

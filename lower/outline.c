@@ -1,0 +1,228 @@
+/* Outlining: runs of stages in the entry become kernel procedures. Part of lowering; the kernels are then scheduled. */
+#include <string.h>
+#include "lower/lower.h"
+
+/* What a run of statements refers to. */
+struct refs {
+    struct lowering *l;
+    VEC(struct buf *) bufs;                 /* in order of first use */
+    VEC(expr) leaves;                       /* symbols and loop variables of the entry that are free in the run */
+    struct map bound;                       /* variables bound inside the run */
+    struct map seen, loaded, stored;
+};
+static void ref_buf(struct refs *r, struct buf *b);
+static bool ref_leaf(void *env, expr e) {
+    struct refs *r = env;
+    if (e->op == X_LOAD) {
+        ref_buf(r, e->u.buf);
+        map_put(&r->loaded, PKEY(e->u.buf), e->u.buf);
+    }
+    if (e->op != X_SYM && e->op != X_VAR) return true;
+    if (e->op == X_VAR && map_get(&r->bound, PKEY(e->u.var))) return true;
+    if (map_get(&r->seen, PKEY(e))) return true;
+    map_put(&r->seen, PKEY(e), (void *)e);
+    PUSH(&r->l->c->arena, &r->leaves, e);
+    return true;
+}
+static void ref_expr(struct refs *r, expr e) {
+    if (e) x_visit(e, ref_leaf, r);
+}
+static void ref_buf(struct refs *r, struct buf *b) {
+    if (map_get(&r->seen, PKEY(b))) return;
+    map_put(&r->seen, PKEY(b), b);
+    PUSH(&r->l->c->arena, &r->bufs, b);
+    for (int k = 0; k < b->nd; k++) ref_expr(r, b->dims[k]);
+}
+static bool ref_stmt(void *env, struct stmt *s) {
+    struct refs *r = env;
+    switch (s->kind) {
+    case S_STAGE:
+        for (int k = 0; k < s->u.stage.naxes; k++) map_put(&r->bound, PKEY(s->u.stage.axes[k]), (void *)s);
+        for (int k = 0; k < s->u.stage.nred; k++) map_put(&r->bound, PKEY(s->u.stage.red[k]), (void *)s);
+        ref_buf(r, s->u.stage.buf);
+        map_put(&r->stored, PKEY(s->u.stage.buf), s->u.stage.buf);
+        for (int k = 0; k < s->u.stage.naxes; k++) ref_expr(r, s->u.stage.axes[k]->extent);
+        for (int k = 0; k < s->u.stage.nred; k++) ref_expr(r, s->u.stage.red[k]->extent);
+        ref_expr(r, s->u.stage.init);
+        ref_expr(r, s->u.stage.value);
+        break;
+    case S_FOR:
+        map_put(&r->bound, PKEY(s->u.loop.var), s);
+        ref_expr(r, s->u.loop.var->extent);
+        break;
+    case S_STORE:
+        ref_buf(r, s->u.store.buf);
+        map_put(&r->stored, PKEY(s->u.store.buf), s->u.store.buf);
+        if (s->u.store.op != RED_NONE) map_put(&r->loaded, PKEY(s->u.store.buf), s->u.store.buf);
+        for (int k = 0; k < s->u.store.n; k++) ref_expr(r, s->u.store.idx[k]);
+        ref_expr(r, s->u.store.value);
+        break;
+    case S_IF: ref_expr(r, s->u.cond.cond); break;
+    default: break;
+    }
+    return true;
+}
+
+/* ---- moving a run into a procedure */
+struct renaming { struct ctx *c; struct map bufs; struct subst leaves; };
+static expr rename_expr(void *env, expr e) {
+    struct renaming *r = env;
+    if (e->op == X_VAR || e->op == X_SYM) return map_get(&r->leaves.map, e->op == X_VAR ? PKEY(e->u.var) : PKEY(e->u.sym));
+    if (e->op != X_LOAD) return NULL;
+    struct buf *b = map_get(&r->bufs, PKEY(e->u.buf));
+    if (!b) return NULL;
+    expr a[40];
+    for (int k = 0; k < e->n; k++) a[k] = x_map(r->c, e->arg[k], rename_expr, r);
+    int n = e->n - e->has_fill;
+    return x_load(r->c, b, a, n, e->has_fill ? a[n] : NULL);
+}
+static bool rename_targets(void *env, struct stmt *s) {
+    struct renaming *r = env;
+    struct buf **b = s->kind == S_STAGE ? &s->u.stage.buf : s->kind == S_STORE ? &s->u.store.buf : s->kind == S_ALLOC ? &s->u.alloc.buf : NULL;
+    if (b && map_get(&r->bufs, PKEY(*b))) *b = map_get(&r->bufs, PKEY(*b));
+    return true;
+}
+static bool is_kernel_stmt(const struct stmt *s) { return s->kind == S_STAGE || s->kind == S_FOR || s->kind == S_STORE; }
+
+struct use_scan { const struct buf *b; bool found; };
+static void scan_load(void *env, struct stmt *s, expr load) {
+    (void)s;
+    struct use_scan *u = env;
+    u->found |= load->u.buf == u->b;
+}
+static bool scan_stmt(void *env, struct stmt *s) {
+    struct use_scan *u = env;
+    if (s->kind == S_CALL)
+        for (int k = 0; k < s->u.call.nbufs; k++) u->found |= s->u.call.bufs[k] == u->b;
+    return !u->found;
+}
+static bool stmt_uses(struct stmt *s, const struct buf *b) {
+    struct block one = {s, s, NULL};
+    struct use_scan u = {b, false};
+    struct stmt *next = s->next;
+    s->next = NULL; /* look at this statement alone */
+    walk(&one, scan_stmt, &u);
+    if (!u.found) each_load(&one, scan_load, &u);
+    u.found |= stmt_stores_to(s, b);
+    s->next = next;
+    return u.found;
+}
+/* Is b touched from the statement `from` on? */
+static bool used_from(struct stmt *from, const struct buf *b) {
+    for (struct stmt *s = from; s; s = s->next)
+        if (s->kind != S_ALLOC && stmt_uses(s, b)) return true;
+    return false;
+}
+static enum param_dir direction(struct refs *r, struct buf *b) {
+    bool in = map_get(&r->loaded, PKEY(b)), out = map_get(&r->stored, PKEY(b));
+    return in && out ? DIR_INOUT : out ? DIR_OUT : DIR_IN;
+}
+static bool written_whole_first(struct block *run, const struct buf *b) {
+    /* A buffer that the run itself computes in full before reading it does not come from outside. */
+    for (struct stmt *s = run->first; s; s = s->next) {
+        if (s->kind == S_STAGE && s->u.stage.buf == b) return true;
+        if (stmt_uses(s, b)) return false;
+    }
+    return false;
+}
+/* Free variables of entry loops are passed as symbols of the kernel. */
+static const struct sym *leaf_sym(struct ctx *c, expr leaf) {
+    if (leaf->op == X_SYM) return leaf->u.sym;
+    int64_t lo, hi;
+    x_bounds(c, leaf, &lo, &hi);
+    return sym_new(c, leaf->u.var->name, lo, hi, false);
+}
+/* The run [first..last] with the allocations of buffers that only it uses. */
+static bool outline_run(struct lowering *l, struct block *run, struct stmt *after, struct map *local, const char *name, const char *comment) {
+    struct ctx *c = l->c;
+    struct refs r = {.l = l, .bound = {.arena = &c->arena}, .seen = {.arena = &c->arena}, .loaded = {.arena = &c->arena}, .stored = {.arena = &c->arena}};
+    walk(run, ref_stmt, &r);
+    struct proc *p = proc_new(c, internf(c->names, "k%d_%s", l->kernels++, name));
+    p->comment = comment;
+    struct renaming ren = {c, {.arena = &c->arena}, {{.arena = &c->arena}}};
+    struct stmt *call = s_new(c, S_CALL);
+    call->u.call.callee = p;
+    call->u.call.args = NEWN(&c->arena, expr, r.leaves.n);
+    call->u.call.bufs = NEWN(&c->arena, struct buf *, r.bufs.n);
+    for (int k = 0; k < r.leaves.n; k++) {
+        const struct sym *s = leaf_sym(c, r.leaves.v[k]);
+        if (r.leaves.v[k]->op == X_VAR) map_put(&ren.leaves.map, PKEY(r.leaves.v[k]->u.var), (void *)x_sym(c, s));
+        PUSH(&c->arena, &p->syms, s);
+        call->u.call.args[call->u.call.nargs++] = r.leaves.v[k];
+    }
+    struct block locals = {0};
+    for (int k = 0; k < r.bufs.n; k++) {
+        struct buf *b = r.bufs.v[k], *kb;
+        expr dims[32];
+        for (int d = 0; d < b->nd; d++) dims[d] = x_map(c, b->dims[d], rename_expr, &ren);
+        bool mine = map_get(local, PKEY(b)) && !map_get(&l->external, PKEY(b));
+        if (mine && used_from(after, b)) { /* a later run reads it: it stays in the entry for both */
+            map_put(&l->external, PKEY(b), b);
+            mine = false;
+        }
+        if (mine) {
+            kb = buf_new(c, p, b->name, b->type, SC_ARENA, dims, b->nd);
+            block_append(&locals, s_alloc(c, kb));
+            map_put(local, PKEY(b), p); /* gone from the entry */
+        } else {
+            enum param_dir dir = direction(&r, b);
+            if (dir == DIR_INOUT && written_whole_first(run, b)) dir = DIR_OUT;
+            kb = proc_param(c, p, b->name, b->type, dir, dims, b->nd);
+            call->u.call.bufs[call->u.call.nbufs++] = b;
+        }
+        map_put(&ren.bufs, PKEY(b), kb);
+    }
+    walk(run, rename_targets, &ren);
+    map_exprs(c, run, rename_expr, &ren);
+    block_move(&p->body, &locals);
+    block_move(&p->body, run);
+    PUSH(&c->arena, &l->m->procs, p);
+    lower_stmt(l, call);
+    return proc_verify(l->m, p, "lowering");
+}
+bool outline_kernels(struct lowering *l, struct block *from, const char *name, const char *comment) {
+    struct ctx *c = l->c;
+    struct map local = {.arena = &c->arena};
+    struct block allocs = {0}, run = {0};
+    for (struct stmt *s = from->first, *next; s; s = next) { /* checks of sizes alone come first: they need no kernel */
+        next = s->next;
+        if (s->kind == S_ALLOC) {
+            if (!map_get(&l->external, PKEY(s->u.alloc.buf))) map_put(&local, PKEY(s->u.alloc.buf), s);
+            stmt_remove(s);
+            block_append(&allocs, s);
+        }
+    }
+    struct block host = {0};
+    struct block *old = l->block;
+    l->block = &host;
+    bool ok = true;
+    for (struct stmt *s = from->first, *next; s && ok; s = next) {
+        next = s->next;
+        stmt_remove(s);
+        if (is_kernel_stmt(s)) {
+            block_append(&run, s);
+            if (next && is_kernel_stmt(next)) continue;
+            ok = outline_run(l, &run, next, &local, name, comment);
+            run = (struct block){0};
+        } else block_append(&host, s);
+    }
+    l->block = old;
+    /* Allocations of what stayed in the entry: in front, except that a size may have to come first. */
+    for (struct stmt *s = allocs.first, *next; s; s = next) {
+        next = s->next;
+        stmt_remove(s);
+        if (map_get(&local, PKEY(s->u.alloc.buf)) && map_get(&local, PKEY(s->u.alloc.buf)) != s) { /* moved into a kernel */
+            proc_drop_buf(l->entry, s->u.alloc.buf);
+            continue;
+        }
+        struct stmt *at = host.first;
+        while (at && !stmt_uses(at, s->u.alloc.buf)) at = at->next;
+        if (at) stmt_insert_before(at, s);
+    }
+    for (struct stmt *s = host.first, *next; s; s = next) {
+        next = s->next;
+        stmt_remove(s);
+        lower_stmt(l, s);
+    }
+    return ok;
+}
