@@ -38,7 +38,7 @@ const char *red_op_name(enum red_op r);                       /* "+" "*" "max" "
 expr red_identity(struct ctx *c, enum red_op r, enum dtype value_type);
 expr red_apply(struct ctx *c, enum red_op r, expr acc, expr v);
 
-enum stmt_kind { S_FOR, S_STORE, S_IF, S_ALLOC, S_FREE, S_STAGE, S_SIZE, S_CALL, S_WHILE, S_CHECK, S_INSTR, S_BARRIER, S_PREFETCH, S_SWAP, S_COMMENT, S_KIND_COUNT };
+enum stmt_kind { S_FOR, S_STORE, S_IF, S_ALLOC, S_FREE, S_STAGE, S_SIZE, S_CALL, S_WHILE, S_CHECK, S_INSTR, S_BARRIER, S_PREFETCH, S_SWAP, S_VIEW, S_COMMENT, S_KIND_COUNT };
 
 struct stmt;
 struct block { struct stmt *first, *last; struct stmt *owner; };   /* owner NULL: a procedure's body */
@@ -65,6 +65,7 @@ struct stmt {
         struct { const struct instr_row *row; int n; struct { const char *hole; struct buf *buf; expr off; } *holes; struct block body; } instr;
         struct { struct buf *buf; expr off; } prefetch;
         struct { struct buf *a, *b; } swap;                  /* contents change places (carried values at the back edge) */
+        struct { struct buf *buf, *of; expr off; } view;     /* buf is the storage of `of` from cell `off` on; entry only. Text: `view y of x + off` */
         struct { const char *text; } comment;
     } u;
 };

@@ -1,0 +1,80 @@
+/* A lower bound for the arena: the logical elements that are alive at each step of the entry, by liveness code of its own
+ * (no lane padding, halo, alignment). Reported beside the plan's peak; see memory_plan.h. */
+#include "lower/memory_plan.h"
+
+struct life { struct buf *buf; const struct buf *of; int from, to; };
+struct bound {
+    struct ctx *c;
+    VEC(struct life) lives;
+    int step;
+    int64_t (*reference)(void *env, const struct sym *s);
+    void *env;
+};
+static struct life *life_of(struct bound *b, const struct buf *buf) {
+    for (int k = 0; k < b->lives.n; k++)
+        if (b->lives.v[k].buf == buf) return &b->lives.v[k];
+    return NULL;
+}
+static void seen(struct bound *b, const struct buf *buf) {
+    struct life *l = life_of(b, buf);
+    while (l && l->of) l = life_of(b, l->of);
+    if (!l) return;
+    if (l->from < 0) l->from = b->step;
+    l->to = b->step;
+}
+static bool seen_load(void *env, expr e) {
+    if (e->op == X_LOAD) seen(env, e->u.buf);
+    return true;
+}
+static void steps(struct bound *b, struct block *block) {
+    for (struct stmt *s = block->first; s; s = s->next) {
+        struct block *parts[2];
+        int n = stmt_blocks(s, parts), outer = b->lives.n, start = ++b->step;
+        struct life l = {.from = -1, .to = -1};
+        if (s->kind == S_ALLOC && s->u.alloc.buf->scope != SC_REGION) {
+            l.buf = s->u.alloc.buf;
+            PUSH(&b->c->arena, &b->lives, l);
+        } else if (s->kind == S_VIEW) {
+            l.buf = s->u.view.buf, l.of = s->u.view.of;
+            PUSH(&b->c->arena, &b->lives, l);
+        } else if (s->kind == S_CALL) {
+            for (int k = 0; k < s->u.call.nbufs; k++) seen(b, s->u.call.bufs[k]);
+        } else if (s->kind == S_SWAP) {
+            seen(b, s->u.swap.a), seen(b, s->u.swap.b);
+        } else if (s->kind == S_SIZE) x_visit(s->u.size.value, seen_load, b);
+        else if (s->kind == S_IF) x_visit(s->u.cond.cond, seen_load, b);
+        else if (s->kind == S_WHILE) x_visit(s->u.loop_while.cond, seen_load, b);
+        for (int k = 0; k < n; k++) steps(b, parts[k]);
+        if (s->kind != S_FOR && s->kind != S_WHILE) continue;
+        for (int k = 0; k < outer; k++) /* what the loop reads again lives through all of it */
+            if (b->lives.v[k].to >= start) b->lives.v[k].to = b->step;
+    }
+}
+static bool leaf(void *env, expr e, int64_t *v) {
+    struct bound *b = env;
+    if (e->op != X_SYM) return false;
+    *v = b->reference ? b->reference(b->env, e->u.sym) : 1;
+    return true;
+}
+static int64_t logical_bytes(struct bound *b, const struct buf *buf) {
+    int64_t n = dtype_bytes(buf->type), d;
+    for (int k = 0; k < buf->nlogical; k++) n *= x_eval_int(buf->logical[k], leaf, b, &d) ? d : 0;
+    return n;
+}
+int64_t plan_bound(struct module *m, int64_t (*reference)(void *env, const struct sym *s), void *env) {
+    struct bound b = {.c = m->ctx, .reference = reference, .env = env};
+    steps(&b, &m->entry->body);
+    int64_t most = 0, *alive = NEWN(&m->ctx->arena, int64_t, b.step + 2);
+    for (int k = 0; k < b.lives.n; k++) {
+        struct life *l = &b.lives.v[k];
+        if (l->of || l->from < 0) continue;
+        int64_t bytes = logical_bytes(&b, l->buf);
+        alive[l->from] += bytes;
+        alive[l->to + 1] -= bytes;
+    }
+    for (int k = 1; k <= b.step; k++) {
+        alive[k] += alive[k - 1];
+        if (alive[k] > most) most = alive[k];
+    }
+    return most;
+}
