@@ -148,6 +148,11 @@ void loop_print(struct text *out, const struct module *m);
 void proc_print(struct text *out, struct ctx *c, const struct proc *p);
 /* NULL after syntax errors, which are recorded with file:line. Constants without data are allowed. */
 struct module *loop_parse(struct ctx *c, const char *text, size_t n, const char *file);
+/* The same, adding to m: the text may use functions and procedures that m has. false after errors (m is then unusable). */
+bool loop_parse_into(struct ctx *c, struct module *m, const char *text, size_t n, const char *file);
+/* Finds instruction rows by name for the parser; set by whoever has the rows. Unset, or NULL for a name: the statement
+ * gets a row that has its name only. */
+extern const struct instr_row *(*nn_find_instr)(const char *name);
 
 /* ---- rules (loop_verify.c): records diagnostics; true if none. `after`: name of the pass or step, for the message. */
 bool loop_verify(struct module *m, const char *after);
