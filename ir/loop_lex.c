@@ -276,7 +276,7 @@ static struct binding *visible(struct parser *p, struct binding *b, bool quoted)
     while (b && b != &none && ((b->kind == B_LET && b->serial != p->serial) || (b->kind == B_DIM && quoted))) b = b->outer;
     return b == &none ? NULL : b;
 }
-void bind(struct parser *p, const char *name, enum binding_kind kind, expr e, struct buf *buf) {
+void bind_name(struct parser *p, const char *name, enum binding_kind kind, expr e, struct buf *buf) {
     struct binding *b = NEW(&p->c->arena, struct binding);
     struct map *m = kind == B_BUF ? &p->bufs : &p->values;
     *b = (struct binding){visible(p, map_get(m, PKEY(name)), false), p->top, name, kind, p->serial, e, buf};

@@ -68,7 +68,7 @@ const char *parse_name(struct parser *p, const char *what);
 /* [-] digits, as int64 */
 bool parse_int64(struct parser *p, int64_t *v);
 
-void bind(struct parser *p, const char *name, enum binding_kind kind, expr e, struct buf *buf);
+void bind_name(struct parser *p, const char *name, enum binding_kind kind, expr e, struct buf *buf);
 void unbind_to(struct parser *p, struct binding *top);
 struct binding *lookup(struct parser *p, const char *name, bool buf, bool quoted);
 

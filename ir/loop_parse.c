@@ -46,7 +46,7 @@ static bool parse_layout(struct parser *p, struct geometry *g) {
     for (int k = 0; k < g->nlogical; k++) {
         const char *name = internf(p->c->names, "d%d", k);
         g->lvar[k] = var_new(p->c, name, g->logical[k]);
-        bind(p, name, B_DIM, x_var(p->c, g->lvar[k]), NULL);
+        bind_name(p, name, B_DIM, x_var(p->c, g->lvar[k]), NULL);
     }
     if (!accept_word(p, "map")) unexpected(p, "`map`");
     else if (expect(p, "[")) g->nmap = parse_indices(p, g->map, MAX_RANK, NULL, NONE);
@@ -167,7 +167,7 @@ static struct buf *declare(struct parser *p, const char *name, enum scope scope,
     struct buf *b = proc_buf(p->proc, name);
     if (b) {
         if (!lookup(p, name, true, false) && scope != SC_PARAM && scope != SC_CONST && same_geometry(p, b, g, scope)) {
-            bind(p, b->name, B_BUF, NULL, b);
+            bind_name(p, b->name, B_BUF, NULL, b);
             return b;
         }
         parse_error(p, line, "%s is declared twice", diag_quote(&p->c->arena, name));
@@ -175,7 +175,7 @@ static struct buf *declare(struct parser *p, const char *name, enum scope scope,
     }
     b = buf_new(p->c, p->proc, name, g->type, scope, g->dims, g->nd);
     set_geometry(p, b, g);
-    bind(p, b->name, B_BUF, NULL, b);
+    bind_name(p, b->name, B_BUF, NULL, b);
     return b;
 }
 static void parse_const(struct parser *p) {
@@ -263,7 +263,7 @@ static struct stmt *parse_for(struct parser *p) {
     end_of_line(p);
     if (p->failed) return NULL;
     struct binding *top = p->top;
-    bind(p, shown, B_VALUE, x_var(p->c, v), NULL);
+    bind_name(p, shown, B_VALUE, x_var(p->c, v), NULL);
     parse_body(p, &s->u.loop.body);
     unbind_to(p, top);
     return s;
@@ -320,7 +320,7 @@ static int parse_axes(struct parser *p, const struct var **v) {
         const char *name = parse_name(p, "an axis"), *shown = name;
         if (!name || (accept_word(p, "as") && !(shown = parse_name(p, "a variable")))) return -1;
         if (!parse_axis(p, &v[n], name)) return -1;
-        bind(p, shown, B_VALUE, x_var(p->c, v[n]), NULL);
+        bind_name(p, shown, B_VALUE, x_var(p->c, v[n]), NULL);
         n++;
     } while (accept(p, ","));
     return expect(p, "]") ? n : -1;
@@ -330,7 +330,7 @@ static bool parse_let(struct parser *p) {
     if (!name || !expect(p, "=")) return false;
     expr e = parse_expr(p);
     if (!e) return false;
-    bind(p, name, B_LET, e, NULL);
+    bind_name(p, name, B_LET, e, NULL);
     return true;
 }
 /* The lines below a stage that has no value on its own: let lines, init, return. */
@@ -389,7 +389,7 @@ static struct sym *size_symbol(struct parser *p, const char *name, int64_t lo, i
         struct sym *y = p->sizes.v[k];
         bool seen = b && b->e == x_sym(p->c, y);
         if (y->name != name || y->lo != lo || y->hi != hi || (b && !seen)) continue;
-        if (!seen) bind(p, name, B_VALUE, x_sym(p->c, y), NULL);
+        if (!seen) bind_name(p, name, B_VALUE, x_sym(p->c, y), NULL);
         return y;
     }
     if (b) {
@@ -398,7 +398,7 @@ static struct sym *size_symbol(struct parser *p, const char *name, int64_t lo, i
     }
     struct sym *y = sym_new(p->c, name, lo, hi, true);
     PUSH(&p->c->arena, &p->sizes, y);
-    bind(p, y->name, B_VALUE, x_sym(p->c, y), NULL);
+    bind_name(p, y->name, B_VALUE, x_sym(p->c, y), NULL);
     return y;
 }
 static struct stmt *parse_size(struct parser *p) {
@@ -657,7 +657,7 @@ static bool parse_fn_head(struct parser *p, struct fn *f) {
         if (t == NONE) return false;
         if (dtype_value(t) != t) return parse_error(p, p->l.number, "%s is not a value type", dtype_name(t)), false;
         f->args[f->nargs] = t;
-        bind(p, name, B_VALUE, x_arg(p->c, f->nargs, t), NULL);
+        bind_name(p, name, B_VALUE, x_arg(p->c, f->nargs, t), NULL);
         f->nargs++;
     }
     p->l.at++;
@@ -701,7 +701,7 @@ static void parse_syms(struct parser *p) {
         }
         struct sym *y = sym_new(p->c, name, lo, hi, false);
         PUSH(&p->c->arena, &p->proc->syms, y);
-        bind(p, y->name, B_VALUE, x_sym(p->c, y), NULL);
+        bind_name(p, y->name, B_VALUE, x_sym(p->c, y), NULL);
     } while (accept(p, ","));
     expect(p, "]");
 }
