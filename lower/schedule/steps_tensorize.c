@@ -1,0 +1,128 @@
+/* The step tensorize: nests that equal an instruction's body become the instruction. The row's body is loop IR text whose
+ * parameters are the holes; a nest matches when extents, update and value are the same, and each hole's operand is of
+ * the hole's type and advances by the hole's strides. The nest stays inside the instruction as its meaning. */
+#include <string.h>
+#include "lower/schedule/steps_util.h"
+
+enum { MAX_HOLES = 6, MAX_LOOPS = 4 };
+struct bound { struct buf *buf; expr off; };
+struct match {
+    struct step *s;
+    const struct instr_row *row;
+    struct proc *body;          /* the row's, parsed */
+    struct stmts pattern, nest; /* loops */
+    struct bound holes[MAX_HOLES];
+};
+static int hole_of(struct match *m, const struct buf *param) {
+    for (int k = 0; k < MAX_HOLES && m->row->holes[k].name; k++)
+        if (!strcmp(m->row->holes[k].name, param->name)) return k;
+    return -1;
+}
+static bool bind(struct match *m, const struct buf *param, struct buf *buf, const expr *idx) {
+    struct ctx *c = m->s->c;
+    int h = hole_of(m, param);
+    struct vars mine = {0};
+    if (h < 0 || buf->type != m->row->holes[h].type) return false;
+    expr off = buf_offset(c, buf, idx);
+    for (int k = 0; k < m->nest.n; k++) {
+        int64_t stride;
+        const struct var *v = m->nest.v[k]->u.loop.var;
+        PUSH(&m->s->tmp, &mine, v);
+        if (!x_linear_in(c, off, v, &stride, &off)) return false;
+        if (stride != m->row->holes[h].strides[k] && !x_is(v->extent, 1)) return false;
+    }
+    if (uses_any(m->s, off, &mine)) return false;
+    if (m->holes[h].buf) return m->holes[h].buf == buf && m->holes[h].off == off;
+    m->holes[h] = (struct bound){buf, off};
+    return true;
+}
+static bool same_leaf(expr p, expr e) {
+    switch (p->op) {
+    case X_CONST: case X_SYM: case X_ARG: return p == e;
+    case X_CALL: return p->u.fn == e->u.fn || (!strcmp(p->u.fn->name, e->u.fn->name) && p->u.fn->body == e->u.fn->body);
+    case X_ROUND: return p->u.i == e->u.i;
+    default: return true;
+    }
+}
+static bool unify(struct match *m, expr p, expr e) {
+    if (p->op == X_LOAD) return e->op == X_LOAD && !p->has_fill && !e->has_fill && bind(m, p->u.buf, e->u.buf, e->arg);
+    if (p->op != e->op || p->type != e->type || p->n != e->n || !same_leaf(p, e)) return false;
+    if (p->op == X_VAR || p->op == X_LIN) return false;     /* bodies compute with operands, not with indices */
+    for (int k = 0; k < p->n; k++)
+        if (!unify(m, p->arg[k], e->arg[k])) return false;
+    return true;
+}
+static bool matches(struct match *m, struct stmt *loop) {
+    struct step *s = m->s;
+    m->nest = (struct stmts){0};
+    memset(m->holes, 0, sizeof m->holes);
+    chain_of(s, loop, &m->nest);
+    if (m->nest.n != m->pattern.n) return false;
+    for (int k = 0; k < m->nest.n; k++)
+        if (m->nest.v[k]->u.loop.var->extent != m->pattern.v[k]->u.loop.var->extent) return false;
+    struct block *leaf = leaf_of(&m->nest);
+    struct stmt *st = leaf->first, *ps = leaf_of(&m->pattern)->first;
+    if (!st || st->next || st->kind != S_STORE || st->u.store.op != ps->u.store.op) return false;
+    return bind(m, ps->u.store.buf, st->u.store.buf, st->u.store.idx) && unify(m, ps->u.store.value, st->u.store.value);
+}
+static void replace(struct match *m, struct stmt *loop) {
+    struct ctx *c = m->s->c;
+    struct stmt *t = s_new(c, S_INSTR);
+    int n = 0;
+    t->u.instr.row = m->row;
+    t->u.instr.holes = arena_array(&c->arena, MAX_HOLES, sizeof *t->u.instr.holes);
+    for (int h = 0; h < MAX_HOLES && m->row->holes[h].name; h++) {
+        if (!m->holes[h].buf) continue;
+        t->u.instr.holes[n].hole = m->row->holes[h].name;
+        t->u.instr.holes[n].buf = m->holes[h].buf;
+        t->u.instr.holes[n++].off = m->holes[h].off;
+    }
+    t->u.instr.n = n;
+    stmt_insert_before(loop, t);
+    stmt_remove(loop);
+    block_append(&t->u.instr.body, loop);
+}
+static bool parse_row(struct match *m) {
+    struct step *s = m->s;
+    const struct instr_row *row = m->row;
+    struct module *mod = loop_parse(s->c, row->body, strlen(row->body), row->name);
+    if (!mod) return refuse(s, NULL, "the body of instruction `%s` cannot be read", row->name);
+    m->body = mod->procs.n ? mod->procs.v[0] : mod->entry;
+    struct stmt *first = m->body ? m->body->body.first : NULL;
+    if (first && first->kind == S_FOR) chain_of(s, first, &m->pattern);
+    struct block *leaf = m->pattern.n ? leaf_of(&m->pattern) : NULL;
+    if (!leaf || first->next || !leaf->first || leaf->first->next || leaf->first->kind != S_STORE || m->pattern.n > MAX_LOOPS)
+        return refuse(s, NULL, "the body of instruction `%s` is not a perfect nest around one store", row->name);
+    return true;
+}
+bool tensorize_with(struct step *s, const struct instr_row *row) {
+    struct match m = {.s = s, .row = row};
+    struct stmts all = {0};
+    int done = 0;
+    if (!parse_row(&m)) return false;
+    collect(s, &s->p->body, &all);
+    for (int k = 0; k < all.n; k++) {
+        struct stmt *up = all.v[k]->in ? stmt_parent(all.v[k]) : NULL;
+        if (all.v[k]->kind != S_FOR || (up && up->kind == S_INSTR)) continue;
+        while (up && up->kind != S_INSTR) up = stmt_parent(up);
+        if (up || !matches(&m, all.v[k])) continue;
+        replace(&m, all.v[k]);
+        done++;
+    }
+    if (!done) return refuse(s, "compare the nest with the instruction's body: extents and order of loops, strides, types, the form of the value", "no nest equals `%s`", row->name);
+    return true;
+}
+/* Weak until the table of targets exists. */
+extern const struct target *const nn_targets[] __attribute__((weak));
+static const struct instr_row *row_named(const char *name) {
+    for (const struct target *const *t = nn_targets; t && *t; t++)
+        for (const struct instr_row *const *r = (*t)->instrs; r && *r; r++)
+            if (!strcmp((*r)->name, name)) return *r;
+    return NULL;
+}
+bool apply_tensorize(struct step *s) {
+    if (!words_ok(s, 1, 1)) return false;
+    const struct instr_row *row = row_named(s->w[0].text);
+    if (!row) return refuse(s, NULL, "no target has an instruction `%s`", s->w[0].text);
+    return tensorize_with(s, row);
+}

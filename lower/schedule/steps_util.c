@@ -1,0 +1,340 @@
+/* Helpers of the schedule steps: words, refusal, finding loops and stages, accesses. The question whether two iterations
+ * meet in one cell, on which most legality tests rest, is answered in steps_meet.c. */
+#include "lower/schedule/steps_util.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- refusing, words */
+bool refuse(struct step *s, const char *help, const char *fmt, ...) {
+    struct text t = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    text_vprintf(&t, fmt, ap);
+    va_end(ap);
+    diag(&s->c->diags, DIAG_ERROR, E_STEP, "step `%s` in %s: %s", s->line, s->p->name, t.s);
+    if (help) diag_help(&s->c->diags, "%s", help);
+    text_free(&t);
+    return false;
+}
+bool refuse_usage(struct step *s) {
+    return refuse(s, arena_printf(&s->c->arena, "usage: %s %s", s->row->name, s->row->args), "words missing, too many, or not understood");
+}
+bool parse_int(const char *t, int64_t *v) {
+    char *end;
+    errno = 0;
+    long long x = strtoll(t, &end, 10);
+    *v = x;
+    return *t && *t != ' ' && !*end && !errno;
+}
+const struct word *word_key(const struct step *s, const char *key) {
+    for (int k = 0; k < s->n; k++)
+        if (s->w[k].key && !strcmp(s->w[k].key, key)) return &s->w[k];
+    return NULL;
+}
+bool words_ok(struct step *s, int n, int most) {
+    int plain = 0;
+    while (plain < s->n && !s->w[plain].key && !s->w[plain].is_list) plain++;
+    if (plain < n || (most >= 0 && s->n > most)) return refuse_usage(s);
+    return true;
+}
+
+/* ---- finding */
+struct collector { struct step *s; struct stmts *out; };
+static bool collect_stmt(void *env, struct stmt *t) {
+    struct collector *k = env;
+    PUSH(&k->s->tmp, k->out, t);
+    return true;
+}
+void collect(struct step *s, struct block *b, struct stmts *out) {
+    struct collector k = {s, out};
+    walk(b, collect_stmt, &k);
+}
+void collect_one(struct step *s, struct stmt *t, struct stmts *out) {
+    struct block *sub[2];
+    PUSH(&s->tmp, out, t);
+    for (int k = 0, n = stmt_blocks(t, sub); k < n; k++) collect(s, sub[k], out);
+}
+bool named(const struct stmt *t, const char *name) { return t->kind == S_FOR && !strcmp(t->u.loop.var->name, name); }
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+bool find_loops(struct step *s, const char *name, struct stmts *out) {
+    struct stmts all = {0};
+    VEC(const char *) names = {0};
+    collect(s, &s->p->body, &all);
+    for (int k = 0; k < all.n; k++) {
+        if (all.v[k]->kind != S_FOR) continue;
+        if (named(all.v[k], name)) PUSH(&s->tmp, out, all.v[k]);
+        PUSH(&s->tmp, &names, all.v[k]->u.loop.var->name);
+    }
+    if (out->n) return true;
+    if (names.n) qsort(names.v, (size_t)names.n, sizeof *names.v, by_text);
+    struct text t = {0};
+    for (int k = 0; k < names.n; k++)
+        if (!k || strcmp(names.v[k], names.v[k - 1])) text_printf(&t, " %s", names.v[k]);
+    refuse(s, arena_printf(&s->c->arena, "loops are:%s", t.s ? t.s : " none"), "there is no loop named `%s`", name);
+    text_free(&t);
+    return false;
+}
+void bufs_named(struct step *s, const char *base, struct buf ***v, int *n) {
+    struct { struct buf **v; int n, cap; } r = {0};
+    for (int k = 0; k < s->p->bufs.n; k++)
+        if (!strcmp(s->p->bufs.v[k]->base, base)) PUSH(&s->tmp, &r, s->p->bufs.v[k]);
+    *v = r.v;
+    *n = r.n;
+}
+struct buf *any_buf(struct step *s, const char *base) {
+    struct buf **v;
+    int n;
+    bufs_named(s, base, &v, &n);
+    if (n) return v[0];
+    struct text t = {0};
+    for (int k = 0; k < s->p->bufs.n; k++)
+        if (!strcmp(s->p->bufs.v[k]->base, s->p->bufs.v[k]->name)) text_printf(&t, " %s", s->p->bufs.v[k]->name);
+    refuse(s, arena_printf(&s->c->arena, "buffers are:%s", t.s ? t.s : " none"), "there is no buffer named `%s`", base);
+    text_free(&t);
+    return NULL;
+}
+void chain_of(struct step *s, struct stmt *loop, struct stmts *out) {
+    for (struct stmt *t = loop;; t = t->u.loop.body.first) {
+        PUSH(&s->tmp, out, t);
+        struct stmt *b = t->u.loop.body.first;
+        if (!b || b->next || b->kind != S_FOR) return;
+    }
+}
+struct block *leaf_of(const struct stmts *chain) { return &chain->v[chain->n - 1]->u.loop.body; }
+bool encloses(const struct stmt *outer, const struct stmt *inner) {
+    for (; inner; inner = stmt_parent(inner))
+        if (inner == outer) return true;
+    return false;
+}
+struct stmt *top_of(struct stmt *t) {
+    for (struct stmt *up; (up = stmt_parent(t)); t = up) {}
+    return t;
+}
+const char *tail_name(const char *loop) {
+    const char *dot = strrchr(loop, '.');
+    return dot ? dot + 1 : loop;
+}
+void vars_below(struct step *s, struct block *b, struct vars *out) {
+    struct stmts all = {0};
+    collect(s, b, &all);
+    for (int k = 0; k < all.n; k++)
+        if (all.v[k]->kind == S_FOR) PUSH(&s->tmp, out, all.v[k]->u.loop.var);
+}
+bool has_var(const struct vars *l, const struct var *v) {
+    for (int k = 0; k < l->n; k++)
+        if (l->v[k] == v) return true;
+    return false;
+}
+static bool not_in(void *env, expr e) { return !(e->op == X_VAR && has_var(env, e->u.var)); }
+bool uses_any(struct step *s, expr e, const struct vars *l) {
+    (void)s;
+    return l->n && !x_visit(e, not_in, (void *)l);
+}
+void subst_var(struct step *s, struct block *b, const struct var *v, expr by) {
+    struct subst sub = {{.arena = &s->tmp}};
+    map_put(&sub.map, PKEY(v), (void *)by);
+    subst_block(s->c, b, &sub);
+}
+
+/* ---- accesses */
+static bool same_cell_load(const struct stmt *t, expr e) {
+    if (e->op != X_LOAD || e->u.buf != t->u.store.buf || e->has_fill || e->n != t->u.store.n) return false;
+    for (int k = 0; k < e->n; k++)
+        if (e->arg[k] != t->u.store.idx[k]) return false;
+    return true;
+}
+bool is_fma_update(const struct stmt *t) {
+    expr v = t->u.store.value;
+    return t->u.store.op == RED_NONE && v->op == X_FMA && same_cell_load(t, v->arg[2]);
+}
+enum red_op update_op(const struct stmt *t) { return is_fma_update(t) ? RED_SUM : t->u.store.op; }
+
+struct gather { struct step *s; struct stmt *t; struct accesses *out; };
+static bool gather_load(void *env, expr e) {
+    struct gather *g = env;
+    if (e->op == X_LOAD) {
+        struct access a = {g->t, e->u.buf, e->arg, e->n - e->has_fill, false, RED_NONE, e};
+        PUSH(&g->s->tmp, g->out, a);
+    }
+    return true;
+}
+static void gather_expr(void *env, expr *e) { x_visit(*e, gather_load, env); }
+static void accesses_at(struct step *s, struct stmt *t, struct accesses *out) {
+    struct gather g = {s, t, out};
+    if (t->kind != S_STORE) {
+        stmt_exprs(t, gather_expr, &g);
+        return;
+    }
+    struct access a = {t, t->u.store.buf, t->u.store.idx, t->u.store.n, true, update_op(t), NULL};
+    PUSH(&s->tmp, out, a);
+    for (int k = 0; k < t->u.store.n; k++) x_visit(t->u.store.idx[k], gather_load, &g);
+    expr v = t->u.store.value;
+    if (is_fma_update(t)) {
+        x_visit(v->arg[0], gather_load, &g);
+        x_visit(v->arg[1], gather_load, &g);
+    } else {
+        x_visit(v, gather_load, &g);
+    }
+}
+void accesses_in(struct step *s, struct stmt *t, struct accesses *out) {
+    struct stmts all = {0};
+    collect_one(s, t, &all);
+    for (int k = 0; k < all.n; k++) accesses_at(s, all.v[k], out);
+}
+void accesses_of(struct step *s, struct block *b, struct accesses *out) {
+    struct stmts all = {0};
+    collect(s, b, &all);
+    for (int k = 0; k < all.n; k++) accesses_at(s, all.v[k], out);
+}
+bool allocated_in(struct step *s, struct block *b, const struct buf *buf) {
+    struct stmts all = {0};
+    collect(s, b, &all);
+    for (int k = 0; k < all.n; k++)
+        if (all.v[k]->kind == S_ALLOC && all.v[k]->u.alloc.buf == buf) return true;
+    return false;
+}
+bool loads_buf(struct step *s, struct stmt *t, const struct buf *buf) {
+    struct accesses a = {0};
+    accesses_in(s, t, &a);
+    for (int k = 0; k < a.n; k++)
+        if (!a.v[k].store && a.v[k].buf == buf) return true;
+    return false;
+}
+const char *stmt_what(const struct stmt *t) {
+    static const char *const what[S_KIND_COUNT] = {"loop", "store", "if", "alloc", "free", "stage", "size", "call", "while", "check",
+                                                   "instruction", "barrier", "prefetch", "swap", "comment"};
+    return what[t->kind];
+}
+struct stmt *opaque_in(struct step *s, struct block *b) {
+    struct stmts all = {0};
+    collect(s, b, &all);
+    for (int k = 0; k < all.n; k++)
+        switch (all.v[k]->kind) {
+        case S_FOR: case S_STORE: case S_IF: case S_ALLOC: case S_INSTR: case S_PREFETCH: case S_COMMENT: break;
+        default: return all.v[k];
+        }
+    return NULL;
+}
+
+/* ---- building */
+expr *exprs_copy(struct ctx *c, const expr *v, int n) { return n ? arena_copy(&c->arena, v, (size_t)n * sizeof *v) : NEWN(&c->arena, expr, 1); }
+struct mapper { struct step *s; struct buf *from; load_fn fn; void *env; };
+static expr map_load_node(void *env, expr e) {
+    struct mapper *m = env;
+    if (e->op != X_LOAD || e->u.buf != m->from) return NULL;
+    int n = e->n - e->has_fill;
+    expr *idx = NEWN(&m->s->tmp, expr, n);
+    for (int k = 0; k < n; k++) idx[k] = x_map(m->s->c, e->arg[k], map_load_node, m);
+    return m->fn(m->env, m->from, idx, n, e->has_fill ? e->arg[n] : NULL);
+}
+void map_loads(struct step *s, struct block *b, struct buf *from, load_fn fn, void *env) {
+    struct mapper m = {s, from, fn, env};
+    map_exprs(s->c, b, map_load_node, &m);
+}
+static void map_one(void *env, expr *e) {
+    struct mapper *m = env;
+    *e = x_map(m->s->c, *e, map_load_node, m);
+}
+void map_loads_in(struct step *s, struct stmt *t, struct buf *from, load_fn fn, void *env) {
+    struct mapper m = {s, from, fn, env};
+    struct stmts all = {0};
+    collect_one(s, t, &all);
+    for (int k = 0; k < all.n; k++) stmt_exprs(all.v[k], map_one, &m);
+}
+expr map_loads_expr(struct step *s, expr e, struct buf *from, load_fn fn, void *env) {
+    struct mapper m = {s, from, fn, env};
+    return x_map(s->c, e, map_load_node, &m);
+}
+struct stmt *nest(struct ctx *c, const struct var *const *vars, int n, struct stmt *leaf) {
+    for (int k = n - 1; k >= 0; k--) {
+        struct stmt *f = s_for(c, vars[k], LK_SERIAL);
+        block_append(&f->u.loop.body, leaf);
+        leaf = f;
+    }
+    return leaf;
+}
+void drop_buf(struct step *s, struct buf *b) {
+    for (struct stmt *t = s->p->body.first, *next; t; t = next) {
+        next = t->next;
+        if ((t->kind == S_ALLOC || t->kind == S_FREE) && t->u.alloc.buf == b) stmt_remove(t);
+    }
+    proc_drop_buf(s->p, b);
+}
+void copy_idx(struct ctx *c, struct stmt *t, const expr *idx, int n) {
+    t->u.store.idx = exprs_copy(c, idx, n);
+    t->u.store.n = n;
+}
+
+/* ---- pristine stages */
+static bool pristine_nest(struct step *s, struct pristine *p, int k, const char *name) {
+    struct stmt *t = p->nest[k];
+    const char *outside_in = "schedule consumers before producers: a producer is moved while it is still one plain nest";
+    if (t->kind == S_FOR) {
+        chain_of(s, t, &p->chain[k]);
+        struct block *leaf = leaf_of(&p->chain[k]);
+        t = leaf->first == leaf->last ? leaf->first : NULL;
+    }
+    if (!t || t->kind != S_STORE || t->u.store.buf != p->buf)
+        return refuse(s, outside_in, "the stage of `%s` is not pristine: its nest is not a perfect nest around one store", name);
+    p->store[k] = t;
+    return true;
+}
+static bool plain_axes_of(struct step *s, const struct pristine *p, int k) {
+    struct vars seen = {0};
+    for (int d = 0; d < p->store[k]->u.store.n; d++) {
+        expr e = p->store[k]->u.store.idx[d];
+        int64_t zero;
+        if (x_is_int(e, &zero) && x_is(p->buf->dims[d], 1)) continue;  /* an axis of extent 1 */
+        if (e->op != X_VAR || has_var(&seen, e->u.var))
+            return refuse(s, "apply compute_at before the producer's own loops are split or its buffer is blocked; fuse and flatten (d*e) keep it plain",
+                          "the stage of `%s` is not pristine: index %d of its store is not a loop variable of its own", p->buf->name, d);
+        PUSH(&s->tmp, &seen, e->u.var);
+    }
+    return true;
+}
+bool find_pristine(struct step *s, const char *name, bool plain, struct pristine *out) {
+    *out = (struct pristine){0};
+    struct buf **v;
+    int n;
+    if (!any_buf(s, name)) return false;
+    bufs_named(s, name, &v, &n);
+    for (int k = 0; k < n; k++)
+        for (struct stmt *t = s->p->body.first; t; t = t->next) {
+            if (!stmt_stores_to(t, v[k])) continue;
+            if (t->kind == S_IF || t->kind == S_CALL || t->kind == S_WHILE || n > 1 || out->n == 2)
+                return refuse(s, "schedule consumers before producers (outside in); a stage that was already placed stays where it is",
+                              "`%s` has no pristine stage of its own at the top level", name);
+            out->buf = v[k];
+            out->nest[out->n++] = t;
+        }
+    if (!out->n)
+        return refuse(s, "schedule consumers before producers (outside in); a stage that was already placed stays where it is",
+                      "`%s` has no stage of its own at the top level", name);
+    for (int k = 0; k < out->n; k++)
+        if (!pristine_nest(s, out, k, name) || (plain && !plain_axes_of(s, out, k))) return false;
+    if (update_op(out->store[0]) != RED_NONE || (out->n == 2 && update_op(out->store[1]) == RED_NONE))
+        return refuse(s, NULL, "`%s` is not one stage: it must be written by one plain nest, or by an initial value and an update", name);
+    return true;
+}
+
+/* ---- fma */
+static expr fma_form(struct step *s, struct stmt *t) {
+    expr v = t->u.store.value;
+    if (t->u.store.op != RED_SUM || v->op != X_MUL || (v->type != F32 && v->type != F64)) return NULL;
+    if (dtype_value(t->u.store.buf->type) != v->type) return NULL;
+    return x_fma(s->c, v->arg[0], v->arg[1], x_load(s->c, t->u.store.buf, t->u.store.idx, t->u.store.n, NULL));
+}
+void use_fma(struct ctx *c, struct proc *p) {
+    struct step s = {.c = c, .p = p};
+    struct stmts all = {0};
+    lower_stages(c, p);
+    collect(&s, &p->body, &all);
+    for (int k = 0; k < all.n; k++) {
+        expr v = all.v[k]->kind == S_STORE ? fma_form(&s, all.v[k]) : NULL;
+        if (!v) continue;
+        all.v[k]->u.store.value = v;
+        all.v[k]->u.store.op = RED_NONE;
+    }
+    arena_free(&s.tmp);
+}
