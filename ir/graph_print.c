@@ -43,13 +43,14 @@ static void print_string(struct text *t, const char *s, size_t n)
 }
 static void print_cstring(struct text *t, const char *s) { print_string(t, s, strlen(s)); }
 
-/* Letters, digits and _, plus the characters of `more`; not starting with a digit. */
+/* Letters, digits and _, plus the characters of `more`; not starting with a digit; no word that opens a line. */
 static bool is_word(const char *s, const char *more)
 {
-    if (!*s || (*s >= '0' && *s <= '9'))
+    if (!*s || (*s >= '0' && *s <= '9') || strcmp(s, "_") == 0 || strcmp(s, "return") == 0 || strcmp(s, "size") == 0)
         return false;
     for (; *s; s++)
-        if (!((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') || *s == '_' || strchr(more, *s)))
+        if (!((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') || *s == '_' ||
+              strchr(more, *s)))
             return false;
     return true;
 }
@@ -293,7 +294,7 @@ static void print_float(struct text *t, const struct tensor *x, int64_t i)
         text_f32(&s, (float)v);
     struct arena tmp = {0};
     struct tensor *back = tensor_new(&tmp, x->type, NULL, 0);
-    tensor_set_f(back, 0, strtod(s.s, NULL));
+    tensor_set_f(back, 0, text_read_f64(s.s, NULL));
     bool same;
     if (dtype_bits(x->type) < 8)
         same = tensor_f(back, 0) == v;

@@ -166,6 +166,17 @@ void text_f64(struct text *t, double x)
     add_digits(t, s);
 }
 
+double text_read_f64(const char *s, const char **end)
+{
+    char *stop;
+    locale_t before = enter_c_locale();
+    double v = strtod(s, &stop);
+    uselocale(before);
+    if (end)
+        *end = stop;
+    return v;
+}
+
 struct name { const char *s; size_t n; uint64_t hash; };
 struct interner { struct arena *arena; struct name *slots; size_t n, cap; };
 

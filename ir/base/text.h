@@ -26,6 +26,7 @@ void text_free(struct text *t);
 /* Shortest decimal text that reads back as the same float / double ("1.0", "0.1", "inf", "-inf", "nan"); locale-free. */
 void text_f32(struct text *t, float x);
 void text_f64(struct text *t, double x);
+double text_read_f64(const char *s, const char **end);   /* strtod, locale-free; end may be NULL */
 
 struct interner;                                  /* open-addressing hash set */
 struct interner *interner_new(struct arena *a);
