@@ -220,6 +220,21 @@ void value_replace(struct value *old, struct value *by)
     old->uses.n = 0;
 }
 
+const char *origin_text(struct ctx *c, const char *outer, int number, const char *name, const char *op_type)
+{
+    const char *op = diag_quote(&c->arena, op_type);
+    struct text t = {0};
+    if (outer)
+        text_printf(&t, "%s > ", outer);
+    text_printf(&t, "node %d ", number);
+    if (*name)
+        text_printf(&t, "%s ", diag_quote(&c->arena, name));
+    text_printf(&t, "(%.*s)", (int)strlen(op) - 2, op + 1);
+    const char *s = intern(c->names, t.s);
+    text_free(&t);
+    return s;
+}
+
 /* ---- attributes */
 const struct attr *node_attr(const struct node *n, const char *name)
 {

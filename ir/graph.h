@@ -83,6 +83,7 @@ struct graph {
     VEC(struct opset) opsets;
     VEC(const struct sym *) syms;          /* input symbols, in order of first use */
     VEC(struct metadata) metadata;
+    VEC(const char *) outputs;             /* names of the top region's results: passes may put other values there */
     int next_value, next_node;
 };
 
@@ -109,6 +110,8 @@ bool type_equal(const struct type *a, const struct type *b);
 void type_print(struct text *t, const struct type *ty);
 /* Moves the nodes of `from` (closed) in front of `before`, parameters replaced by args; results[] gets the results. */
 void region_inline(struct region *from, struct node *before, struct value *const *args, struct value **results);
+/* `node 17 "conv1" (Conv)`, behind `outer` for nodes of bodies and functions (NULL: none); strings of the model are escaped. */
+const char *origin_text(struct ctx *c, const char *outer, int number, const char *name, const char *op_type);
 /* All nodes of r and of the regions below, definitions before uses. */
 void each_node(struct region *r, void (*fn)(void *env, struct node *n), void *env);
 

@@ -251,14 +251,6 @@ static void p_bodies(struct parser *p, struct node *n)
     }
 }
 
-static const char *origin_of(struct parser *p, const struct node *n, int number)
-{
-    const char *op = diag_quote(&p->tmp, n->op_type);
-    op = arena_printf(&p->tmp, "%.*s", (int)strlen(op) - 2, op + 1);
-    return *n->name ? arena_printf(arena_of(p), "node %d %s (%s)", number, diag_quote(&p->tmp, n->name), op)
-                    : arena_printf(arena_of(p), "node %d (%s)", number, op);
-}
-
 static void p_node(struct parser *p, struct region *r, struct map *scope, const symbols *syms)
 {
     definitions outs = {0};
@@ -294,7 +286,7 @@ static void p_node(struct parser *p, struct region *r, struct map *scope, const 
     p_attrs(p, n);
     if (p_accept(p, "@"))
         n->name = p_name(p);
-    n->origin = origin_of(p, n, p->nodes++);
+    n->origin = origin_text(p->c, NULL, p->nodes++, n->name, n->op_type);
     p_bodies(p, n);
 }
 
@@ -331,6 +323,8 @@ static void p_region(struct parser *p, struct region *r)
             struct value *v = p_use(p, &scope);
             if (v)
                 region_result(r, v);
+            if (!r->owner)
+                PUSH(arena_of(p), &p->g->outputs, p_peek(p) == '"' ? p_name(p) : v ? v->name : "");
         } while (p_accept(p, ","));
     p_expect(p, "}");
     p_leave(p);

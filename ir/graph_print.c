@@ -546,6 +546,10 @@ static void print_region(struct printer *p, const struct region *r, int depth)
     for (int i = 0; i < r->results.n; i++) {
         text_add(t, i ? ", " : " ");
         print_ref(p, r->results.v[i]);
+        if (!r->owner && i < r->graph->outputs.n && strcmp(r->graph->outputs.v[i], r->results.v[i]->name) != 0) {
+            text_char(t, ' ');
+            print_cstring(t, r->graph->outputs.v[i]);
+        }
     }
     text_char(t, '\n');
     text_indent(t, depth);

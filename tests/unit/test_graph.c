@@ -212,7 +212,7 @@ static const char *const everything =
     "      return %w0\n"
     "    }\n"
     "  Sink(%6)\n"
-    "  return %5, %0\n"
+    "  return %5 \"out\", %0\n"
     "}\n";
 
 Test(text, everything_is_printed_as_it_was_read, .init = setup, .fini = teardown)
