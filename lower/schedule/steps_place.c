@@ -76,6 +76,8 @@ static bool no_loop_var(void *env, expr e) {
     (void)env;
     return e->op != X_VAR;
 }
+enum { MAX_SMALL = 4096 };
+static const int64_t MAX_BOUND = (int64_t)1 << 40;
 /* The instance's dims: the box's extents, or constant bounds of extents that depend on loops. */
 static bool dims_of(struct placing *q, expr *dims) {
     struct step *s = q->s;
@@ -84,10 +86,11 @@ static bool dims_of(struct placing *q, expr *dims) {
         dims[d] = q->ext[d];
         if (x_is_int(dims[d], &h)) continue;
         x_bounds(s->c, dims[d], &l, &h);
-        if (h != POS_INF && h < (int64_t)1 << 40) dims[d] = x_int(s->c, h < 0 ? 0 : h);
-        else if (!x_visit(dims[d], no_loop_var, NULL))
+        bool loops = !x_visit(dims[d], no_loop_var, NULL), big = q->scope == SC_ARENA || q->scope == SC_REGION;
+        if (h <= (big ? MAX_BOUND : MAX_SMALL) && (loops || !big)) dims[d] = x_int(s->c, h < 0 ? 0 : h);
+        else if (loops)
             return refuse(s, "move it to another loop, or split the loop by a constant first", "what an iteration of `%s` reads of `%s` has no constant extent in dim %d", q->at->u.loop.var->name, q->p.buf->name, d);
-        else if (q->scope != SC_ARENA && q->scope != SC_REGION)
+        else if (!big)
             return refuse(s, "use scope arena, or split the loop by a constant first", "dim %d of `%s` would have a run-time extent, which scope %s cannot hold", d, q->p.buf->name, scope_name(q->scope));
     }
     return true;

@@ -299,16 +299,19 @@ bool find_pristine(struct step *s, const char *name, bool plain, struct pristine
     int n;
     if (!any_buf(s, name)) return false;
     bufs_named(s, name, &v, &n);
-    for (int k = 0; k < n; k++)
-        for (struct stmt *t = s->p->body.first; t; t = t->next) {
+    bool placed = n > 1;
+    for (int k = 0; k < n && !placed; k++) {
+        struct stmts all = {0};
+        collect(s, &s->p->body, &all);
+        for (int j = 0; j < all.n; j++) placed |= all.v[j]->kind == S_ALLOC && all.v[j]->u.alloc.buf == v[k] && stmt_parent(all.v[j]);
+        for (struct stmt *t = s->p->body.first; t && !placed; t = t->next) {
             if (!stmt_stores_to(t, v[k])) continue;
-            if (t->kind == S_IF || t->kind == S_CALL || t->kind == S_WHILE || n > 1 || out->n == 2)
-                return refuse(s, "schedule consumers before producers (outside in); a stage that was already placed stays where it is",
-                              "`%s` has no pristine stage of its own at the top level", name);
+            placed = t->kind == S_IF || t->kind == S_CALL || t->kind == S_WHILE || out->n == 2;
             out->buf = v[k];
-            out->nest[out->n++] = t;
+            if (!placed) out->nest[out->n++] = t;
         }
-    if (!out->n)
+    }
+    if (placed || !out->n)
         return refuse(s, "schedule consumers before producers (outside in); a stage that was already placed stays where it is",
                       "`%s` has no stage of its own at the top level", name);
     for (int k = 0; k < out->n; k++)

@@ -1,0 +1,362 @@
+/* Illegal steps: each is refused by its own test, says why, and leaves the procedure as it was. */
+#include "step_kernels.h"
+
+TestSuite(illegal, .init = setup, .fini = teardown);
+
+static char *shown(void) {
+    struct text t = {0};
+    proc_print(&t, c, p);
+    return t.s;
+}
+/* The step must be refused with a message that holds `reason`. */
+static void refused(const char *line, const char *reason) {
+    lower_stages(c, p);
+    char *before = shown();
+    int steps = p->steps.n, bufs = p->bufs.n;
+    c->diags.n = c->diags.errors = 0;
+    cr_expect_not(step_apply(c, p, line), "`%s` was not refused", line);
+    if (!c->diags.n) return;
+    const struct diag *d = &c->diags.v[0];
+    cr_expect_eq(c->diags.n, 1, "`%s`: %d diagnostics", line, c->diags.n);
+    cr_expect_eq(d->code, E_STEP);
+    cr_expect(strstr(d->message, reason), "`%s`: expected: %s\n   got: %s", line, reason, d->message);
+    cr_expect(strstr(d->message, line), "`%s` is not named: %s", line, d->message);
+    char *after = shown();
+    cr_expect_str_eq(before, after, "`%s` was refused, but changed the procedure", line);
+    cr_expect(p->steps.n == steps && p->bufs.n == bufs);
+    free(before), free(after);
+}
+static void apply(const char *schedule) { cr_assert(steps_apply(c, p, schedule), "%s", diagnostics()); }
+static void parse(const char *text) {
+    m = loop_parse(c, text, strlen(text), "test");
+    cr_assert(m && m->procs.n, "%s", diagnostics());
+    p = m->procs.v[0];
+}
+static void small_conv(void) { conv(I(4), I(5), I(5), I(4), 3, 1, false); }
+static void small_gemm(int64_t lo) { gemm_rm(sym("M", lo, 64), 4, 8); }
+
+/* ---- words */
+Test(illegal, unknown_steps_and_words) {
+    small_conv();
+    refused("vectorize y.ow", "there is no such step");
+    refused("layout x [0 1", "cannot be read");
+    refused("split y.ow", "words missing");
+    refused("split y.ow two wo wi", "words missing");
+    refused("split y.ow 2 wo wi cut3", "words missing");
+    refused("split y.oww 2 wo wi", "there is no loop named `y.oww`");
+    refused("layout xx [0]", "there is no buffer named `xx`");
+    refused("kind fast y.ow", "words missing");
+    refused("compute_at acc y.ow param", "words missing");
+    refused("pipeline y.ow acc", "words missing");
+}
+/* ---- split, cut */
+Test(illegal, split_by_nothing) {
+    small_conv();
+    refused("split y.ow 0 wo wi", "must be at least 1");
+}
+Test(illegal, split_into_sizes_that_do_not_add_up) {
+    small_conv();
+    refused("split y.ow wo wi sizes=[3 3]", "sizes add up to 6, but `y.ow` runs to 5");
+    refused("split y.ow wo wi sizes=[5 0]", "`0` is no size");
+}
+Test(illegal, split_run_time_extent_without_saying_what_the_rest_is) {
+    small_gemm(1);
+    refused("split y.m 3 mo mi", "no known multiple of 3");
+    refused("split y.m mo mi sizes=[3 3]", "sizes need a constant extent");
+}
+Test(illegal, overlap_of_an_extent_that_may_be_small) {
+    small_gemm(1);
+    refused("split y.m 3 mo mi overlap", "overlap needs an extent of `y.m` of at least 3");
+    apply("specialize y.m 1<M y.ms");
+    refused("split y.m 3 mo mi overlap", "overlap needs an extent of `y.m` of at least 3");
+    refused("split y.ms 3 mo mi overlap", "overlap needs an extent of `y.ms` of at least 3");
+}
+Test(illegal, overlap_of_a_reduction) {
+    small_gemm(3);
+    refused("split acc.m 3 mo mi overlap", "add to `acc` twice");
+}
+Test(illegal, overlap_of_an_update_in_place) {
+    parse("proc inc(x: f32[M] inout) [M in 8..64]\n  for i<M\n    x[i] = x[i] + 1.0\n");
+    refused("split i 4 io ii overlap", "compute `x` from its own new values");
+}
+Test(illegal, overlap_of_a_parallel_loop) {
+    small_gemm(3);
+    apply("kind parallel y.m");
+    refused("split y.m 3 mo mi overlap", "parallel loop `y.m` would overlap");
+}
+Test(illegal, split_and_cut_after_kind) {
+    small_conv();
+    apply("layout y [1 2 0]; reorder y.oh y.ow y.oc; layout acc [1 2 0]; kind vector y.oc");
+    refused("split y.oc 2 a b", "a vector loop already");
+    refused("cut y.oc 1", "a vector loop already");
+}
+/* ---- reorder */
+Test(illegal, reorder_after_a_cutting_split) {
+    small_conv();
+    apply("split y.ow 2 wo wi");
+    refused("reorder wo y.oc", "`y.oc` cannot move inside `wo`: loop `y.oh` holds more than the next loop");
+}
+Test(illegal, reorder_loops_of_different_nests) {
+    small_conv();
+    refused("reorder y.oc acc.ic", "no nest holds two of these loops");
+    refused("reorder y.oc y.oc", "named twice");
+}
+Test(illegal, reorder_changes_the_last_value_stored) {
+    parse("proc last(x: f32[4,5] in, y: f32[8] out)\n  for i<4\n    for j<5\n      y[i+j] = x[i,j]\n");
+    refused("reorder j i", "store the same cell of `y`: the last value would change");
+}
+Test(illegal, reorder_across_a_dependence) {
+    parse("proc skew(x: f32[6,6] inout)\n  for i<5\n    for j<5\n      x[i+1,j] = x[i,j+1]\n");
+    refused("reorder j i", "`x` is stored and read across iterations of `i` and `j`");
+}
+Test(illegal, reorder_max_and_then_reads_it) {
+    parse("proc scan(x: f32[4,4] in, m: f32[1] inout, y: f32[4,4] out)\n  for i<4\n    for j<4\n      m[0] max= x[i,j]\n      y[i,j] = m[0]\n");
+    refused("reorder j i", "`m` is stored and read across iterations");
+}
+Test(illegal, reorder_a_triangle) {
+    parse("proc tri(x: f32[4,4] in, y: f32[4,4] out)\n  for i<4\n    for j<i+1\n      y[i,j] = x[i,j]\n");
+    refused("reorder j i", "the extent of `j` depends on a loop of the nest");
+    refused("fuse i j k", "the extent of `j` depends on `i`");
+}
+/* ---- fuse, kind */
+Test(illegal, fuse_what_is_not_nested) {
+    small_conv();
+    refused("fuse y.oc y.ow p", "not perfectly nested");
+    apply("kind unroll y.ow");
+    refused("fuse y.oh y.ow p", "different kinds");
+}
+Test(illegal, unroll_and_vector_of_run_time_extents) {
+    small_gemm(1);
+    refused("kind unroll y.m", "the extent of `y.m` is not constant");
+    refused("kind vector y.m", "the extent of `y.m` is not constant");
+}
+Test(illegal, vector_loop_that_is_not_innermost) {
+    small_conv();
+    refused("kind vector y.oc", "holds a loop, not only stores");
+}
+Test(illegal, vector_loop_over_a_strided_axis) {
+    small_conv();
+    apply("reorder y.oh y.ow y.oc");
+    refused("kind vector y.oc", "the accesses of `y` along `y.oc` are 25 cells apart");
+}
+Test(illegal, vector_loop_whose_lanes_differ) {
+    small_conv();
+    apply("split y.ow 4 wo wi guard");
+    refused("kind vector wi", "a test inside of `wi` differs between lanes");
+}
+Test(illegal, vector_lanes_that_store_one_cell) {
+    parse("proc last(x: f32[4] in, y: f32[1] out)\n  for i<4\n    y[0] = x[i]\n");
+    refused("kind vector i", "the lanes of `i` store one cell of `y`");
+}
+Test(illegal, vector_lanes_that_add_by_fma) {
+    parse("proc dot(x: f32[4] in, w: f32[4] in, y: f32[1] inout)\n  for i<4\n    y[0] += x[i] * w[i]\n");
+    use_fma(c, p);
+    refused("kind vector i", "the lanes of `i` add to one cell of `y` by fma");
+}
+Test(illegal, vector_strides_at_the_end_of_the_schedule) {
+    small_conv();
+    apply("layout y [1 2 0]; reorder y.oh y.ow y.oc");
+    c->diags.n = 0;
+    cr_assert_not(steps_apply(c, p, "kind vector y.oc"));
+    cr_assert(strstr(c->diags.v[0].message, "the accesses of `acc` along `y.oc` are 25 cells apart"), "%s", diagnostics());
+}
+Test(illegal, parallel_reduction) {
+    small_conv();
+    refused("kind parallel acc.ic", "two iterations of `acc.ic` may store one cell of `acc`: a race");
+    refused("kind gpu.thread.x acc.kw", "a race");
+}
+Test(illegal, parallel_tiles_that_overlap) {
+    small_gemm(3);
+    apply("split y.m 3 mo mi overlap");
+    refused("kind parallel mo", "two iterations of `mo` may store one cell of `y`: a race");
+}
+Test(illegal, parallel_neighbours) {
+    parse("proc shift(x: f32[9] inout)\n  for i<8\n    x[i] = x[i+1]\n");
+    refused("kind parallel i", "two iterations of `i` may store and read one cell of `x`: a race");
+}
+/* ---- layout */
+Test(illegal, layout_that_loses_cells) {
+    small_conv();
+    refused("layout x [0 1]", "two cells of `x` that differ in dim 2 would become one");
+    refused("layout x [0/4 1 2]", "two cells of `x` that differ in dim 0 would become one");
+    refused("layout x [0 1/4 1%2 2]", "two cells of `x` that differ in dim 1 would become one");
+    refused("layout w [0*1 2]", "two cells of `w` that differ in dim 3 would become one");
+}
+Test(illegal, layout_of_dims_that_are_not_there) {
+    small_conv();
+    refused("layout x [0 1 2 3]", "`x` has 3 dims, there is no dim 3");
+    refused("layout x [0 1 2x]", "`2x` is no dim of a layout");
+    refused("layout x [0 1 2/0]", "`2/0` is no dim of a layout");
+    refused("layout x [0 1 2] pad 3:4", "no dim 3 to pad");
+    refused("layout x scope=reg", "stays where it is");
+}
+Test(illegal, ring_without_rolling) {
+    small_conv();
+    refused("layout x [0 1%%3 2]", "`x` is a parameter");
+    refused("layout acc [0 1%%3 2]", "a ring of 3 is too small for the live cells of dim 1 of `acc`");
+}
+Test(illegal, ring_of_two_rows_for_a_window_of_three) {
+    stem_pool(12, 4);
+    apply("reorder y.ph y.oc y.pw; compute_at m y.pw; compute_at s y.ph arena roll=1");
+    refused("layout s [0 1%%2 2]", "a ring of 2 is too small for the live cells of dim 1 of `s`");
+}
+Test(illegal, layout_with_two_fill_values) {
+    parse("proc two(x: f32[4] in, y: f32[4] out, z: f32[4] out)\n  for i<4\n    y[i] = x[i-1 else 0.0]\n  for j<4\n    z[j] = x[j+1 else 1.0]\n");
+    refused("layout x [0+1,1]", "the new cells of `x` would have to hold two different values");
+    refused("layout x [0/3 0%3]", "the new cells of `x` would have to hold two different values");
+}
+Test(illegal, flat_layout_hides_an_index_outside) {
+    small_conv();
+    refused("layout x [0 1*2]", "loads of `x` with a fill value may leave dim 2");
+}
+Test(illegal, layout_after_prefetch) {
+    small_gemm(1);
+    apply("layout w [1/4 0 1%4]; split y.n 4 no ni; reorder no y.m ni; compute_at acc no arena; split acc.k 2 ko ku; prefetch w ko no [ko]");
+    refused("layout w [1 0 2]", "`w` is used by a prefetch that knows its layout");
+}
+/* ---- compute_at, inline */
+Test(illegal, compute_at_twice) {
+    small_conv();
+    apply("compute_at acc y.oh");
+    refused("compute_at acc y.ow", "`acc` has no stage of its own at the top level");
+}
+Test(illegal, compute_at_inside_out) {
+    small_conv();
+    apply("split acc.oc 2 a b");
+    refused("compute_at acc y.ow", "index 0 of its store is not a loop variable");
+}
+Test(illegal, compute_at_after_a_cutting_split_of_the_producer) {
+    small_conv();
+    apply("split acc.kw 2 a b");
+    refused("compute_at acc y.ow", "the stage of `acc` is not pristine");
+}
+Test(illegal, compute_at_not_all_readers) {
+    layernorm(2, 8);
+    refused("compute_at mu q.r", "`mu` is also read outside of `q.r`, in loop y.d");
+}
+Test(illegal, compute_at_of_an_output) {
+    stem_pool(12, 4);
+    refused("compute_at y m.oc", "`y` is a parameter");
+    refused("compute_at acc y.oc", "`y.oc` does not read `acc`");
+    refused("compute_at acc acc.oc", "`acc.oc` is a loop of `acc` itself");
+}
+Test(illegal, compute_at_of_run_time_size_in_registers) {
+    gemm_rm(sym("M", 1, 1 << 20), 4, 8);
+    apply("reorder y.n y.m");
+    refused("compute_at acc y.n", "dim 0 of `acc` would have a run-time extent, which scope reg cannot hold");
+}
+Test(illegal, compute_at_behind_a_change_of_its_input) {
+    parse("proc late(x: f32[4] inout, y: f32[4] out)\n  alloc t: f32[4] arena\n  for i<4  # t.i\n    t[i] = x[i] + 1.0\n"
+          "  for j<4  # x.j\n    x[j] = 0.0\n  for k<4  # y.k\n    y[k] = t[k]\n");
+    refused("compute_at t y.k", "`t` reads `x`, which is written before `t` would be computed");
+    refused("inline t", "`t` reads `x`, which is written before `t` would be computed");
+}
+Test(illegal, roll_along_what_does_not_move_forward) {
+    stem_pool(12, 4);
+    apply("reorder y.ph y.oc y.pw; compute_at m y.pw");
+    refused("compute_at s y.oc arena roll=1", "roll=1 needs a window of `s` that moves forward by a constant with `y.oc`");
+    refused("compute_at s y.ph arena roll=3", "no dim 3 to roll along");
+    apply("kind parallel y.ph");
+    refused("compute_at s y.ph arena roll=1", "roll needs a serial loop; `y.ph` is parallel");
+}
+Test(illegal, inline_of_a_reduction) {
+    softmax(2, 8);
+    refused("inline s", "`s` is a reduction");
+    refused("inline y", "`y` is a parameter");
+}
+/* ---- new stages */
+Test(illegal, cache_read_of_what_is_not_read) {
+    small_conv();
+    refused("cache_read x acc y", "there is a buffer `acc` already");
+    refused("cache_read x xs y", "the stage of `y` does not read `x`");
+    refused("cache_read x x.s acc", "`x.s` is no name for a buffer");
+}
+Test(illegal, cache_write_after_compute_at) {
+    small_conv();
+    apply("compute_at acc y.ow");
+    refused("cache_write acc a2", "`acc` has no stage of its own at the top level");
+}
+Test(illegal, rfactor_of_other_than_a_reduced_multiple) {
+    softmax(2, 8);
+    refused("rfactor m m.d 3 mv", "the extent of `m.d` is no known multiple of 3");
+    refused("rfactor m m.r 2 mv", "`m.r` is an axis of `m`, not reduced");
+    refused("rfactor e e.d 2 ev", "`e` is no reduction");
+    refused("rfactor m s.d 2 mv", "the reduction of `m` has no loop `s.d`");
+}
+Test(illegal, rfactor_of_rounding_storage) {
+    parse("proc half(x: f32[8] in, y: f16[1] out)\n  stage y[i<1] reduce + [k<8] = x[k]\n");
+    refused("rfactor y y.k 4 yv", "`y` is stored as f16");
+}
+/* ---- carry */
+#define TILE(tail) "split y.n 4 no ni; reorder no y.m ni; split y.m 3 mo mi" tail "; compute_at acc mo; split acc.k 2 ko ki; reorder ko ki acc.m acc.n"
+Test(illegal, carry_through_overlapping_tiles) {
+    small_gemm(3);
+    apply(TILE(" overlap"));
+    refused("carry ko no acc", "tiles of `y` overlap along");
+}
+Test(illegal, carry_through_an_output_that_is_an_operand) {
+    parse("proc add(x: f32[6,4] in, w: f32[4,8] in, y: f32[6,8] inout)\n  alloc acc: f32[6,8] arena\n"
+          "  stage acc[m<6, n<8] reduce + [k<4] init 0.0 = x[m,k] * w[k,n]\n  stage y[m<6, n<8] = acc[m,n] + y[m,n]\n");
+    apply(TILE(""));
+    refused("carry ko no acc", "`y` is read in `no`, but would hold partial results");
+}
+Test(illegal, carry_through_a_narrower_output) {
+    parse("proc half(x: f32[6,4] in, w: f32[4,8] in, y: f16[6,8] out)\n  alloc acc: f32[6,8] arena\n"
+          "  stage acc[m<6, n<8] reduce + [k<4] init 0.0 = x[m,k] * w[k,n]\n  stage y[m<6, n<8] = acc[m,n]\n");
+    apply(TILE(""));
+    refused("carry ko no acc", "`y` is f16 and cannot keep the f32 of `acc`");
+}
+Test(illegal, carry_from_where_the_accumulator_is_not) {
+    gemm_rm(I(6), 4, 8);
+    apply("split y.n 4 no ni; reorder no y.m ni; split y.m 3 mo mi; compute_at acc mo; split acc.k 2 ko ki");
+    refused("carry ko no acc", "`acc` is not allocated beside `ko`");
+    refused("carry no ko acc", "there is no loop `no` inside of `ko`");
+}
+/* ---- join, specialize */
+Test(illegal, join_reads_what_is_not_there_yet) {
+    parse("proc ahead(x: f32[8] in, y: f32[8] out)\n  alloc t: f32[8] arena\n  for i<8\n    t[i] = x[i]\n  for j<8\n    y[j] = t[7-j]\n");
+    refused("join i j", "`j` reads a value of `t` that is not yet final in the same iteration of `i`");
+}
+Test(illegal, join_overwrites_what_is_still_needed) {
+    parse("proc anti(x: f32[9] inout, y: f32[8] out)\n  for i<8\n    y[i] = x[7-i]\n  for j<8\n    x[j] = 0.0\n");
+    refused("join i j", "`j` overwrites `x` while later iterations of `i` still read it");
+}
+Test(illegal, join_of_distant_or_different_loops) {
+    parse("proc far(x: f32[8] in, y: f32[8] out, z: f32[4] out)\n  for i<8\n    y[i] = x[i]\n  for j<4\n    z[j] = x[j]\n  for k<8\n    y[k] = 0.0\n");
+    refused("join i k", "nowhere adjacent");
+    refused("join i j", "different extents");
+}
+Test(illegal, specialize_on_other_than_sizes) {
+    small_gemm(1);
+    refused("specialize y.m 2<Q y.ms", "`2<Q` is no condition over the sizes");
+    refused("specialize y.m 2 y.ms", "`2` is no condition");
+    refused("specialize y.m 0<M y.ms", "`0<M` is true for all sizes");
+}
+/* ---- prefetch, pipeline, tensorize */
+Test(illegal, prefetch_of_what_is_not_packed) {
+    gemm_rm(I(6), 4, 8);
+    apply("split y.n 4 no ni; reorder no y.m ni; split y.m 3 mo mi; compute_at acc mo; split acc.k 2 ko ki; reorder ko ki acc.m acc.n");
+    refused("prefetch x ko no [mo ko]", "`x` is not read panel by panel along `no`");
+    refused("prefetch w ko ki [mo ko]", "`ko` is not inside of `ki`");
+    refused("prefetch w ko no [ki]", "`ki` is no loop between `no` and `ko`");
+    refused("prefetch w mi no [mo]", "`mi` does not read `w`");
+}
+Test(illegal, pipeline_without_stages_to_run_ahead) {
+    gemm_rm(I(8), 8, 8);
+    apply("compute_at acc y.m; reorder acc.k acc.m acc.n; split acc.k 4 ko ki; cache_read x xs acc");
+    refused("pipeline ko [xs]", "none of the buffers is allocated in `ko`");
+    apply("compute_at xs ko shared; cache_read w ws acc");
+    refused("pipeline ko [xs ws]", "not all of the buffers are allocated in `ko`");
+}
+Test(illegal, pipeline_of_what_the_loop_writes) {
+    parse("proc p(x: f32[8,4] inout)\n  for i<8\n    alloc t: f32[4] shared\n    for a<4\n      t[a] = x[i,a]\n    for b<4\n      x[i,b] = t[b] * 2.0\n");
+    refused("pipeline i [t]", "the fill of `t` reads `x`, which `i` writes");
+}
+Test(illegal, pipeline_of_no_iterations) {
+    parse("proc p(x: f32[N,4] in, y: f32[N,4] out) [N in 0..9]\n  for i<N\n    alloc t: f32[4] shared\n    for a<4\n      t[a] = x[i,a]\n    for b<4\n      y[i,b] = t[b]\n");
+    refused("pipeline i [t]", "`i` may have no iteration");
+}
+Test(illegal, tensorize_of_what_does_not_match) {
+    small_conv();
+    refused("tensorize nonsense", "no target has an instruction `nonsense`");
+}
