@@ -146,6 +146,9 @@ expr buf_offset(struct ctx *c, const struct buf *b, const expr *idx);   /* linea
 /* ---- text (loop_print.c, loop_parse.c) */
 void loop_print(struct text *out, const struct module *m);
 void proc_print(struct text *out, struct ctx *c, const struct proc *p);
+/* For diagnostics: a statement's own line, and an expression as it reads at that statement; cut to about 120 characters. */
+const char *stmt_text(struct ctx *c, const struct proc *p, const struct stmt *s);
+const char *expr_text(struct ctx *c, const struct proc *p, const struct stmt *s, expr e);
 /* NULL after syntax errors, which are recorded with file:line. Constants without data are allowed. */
 struct module *loop_parse(struct ctx *c, const char *text, size_t n, const char *file);
 /* The same, adding to m: the text may use functions and procedures that m has. false after errors (m is then unusable). */
@@ -157,4 +160,6 @@ extern const struct instr_row *(*nn_find_instr)(const char *name);
 /* ---- rules (loop_verify.c): records diagnostics; true if none. `after`: name of the pass or step, for the message. */
 bool loop_verify(struct module *m, const char *after);
 bool proc_verify(struct module *m, struct proc *p, const char *after);
+/* Also what only holds when all steps are done: register buffers are indexed by loops that the printer unrolls (V7). */
+bool proc_verify_final(struct module *m, struct proc *p, const char *after);
 #endif

@@ -451,12 +451,16 @@ static void print_header(struct printer *p, const struct proc *q, const char *be
     }
     text_add(p->t, q->syms.n ? "]\n" : "\n");
 }
+/* The names of a procedure's buffers and symbols, before any of its text is printed. */
+static void enter_proc(struct printer *p, const struct proc *q) {
+    for (int k = 0; k < q->bufs.n; k++) take(p, intern(p->c->names, q->bufs.v[k]->name), 1);
+    for (int k = 0; k < q->syms.n; k++) give(p, q->syms.v[k], unique(p, q->syms.v[k]->name));
+    walk((struct block *)&q->body, name_sizes, p);
+}
 static void print_proc(struct text *t, struct ctx *c, const struct proc *q, bool entry) {
     struct printer p;
     printer_init(&p, t, c);
-    for (int k = 0; k < q->bufs.n; k++) take(&p, intern(c->names, q->bufs.v[k]->name), 1);
-    for (int k = 0; k < q->syms.n; k++) give(&p, q->syms.v[k], unique(&p, q->syms.v[k]->name));
-    walk((struct block *)&q->body, name_sizes, &p);
+    enter_proc(&p, q);
     if (q->comment) print_comment(t, q->comment, 0);
     text_printf(t, "%s%sproc ", entry ? "entry " : "", q->is_kernel_text ? "kernel " : "");
     size_t start = t->n;
@@ -479,6 +483,42 @@ static void print_proc(struct text *t, struct ctx *c, const struct proc *q, bool
     print_block(&p, &q->body, 1);
 }
 void proc_print(struct text *out, struct ctx *c, const struct proc *p) { print_proc(out, c, p, false); }
+
+/* ---- single lines, for diagnostics */
+static void enter_loops(struct printer *p, const struct stmt *s) {
+    if (!s) return;
+    enter_loops(p, stmt_parent(s));
+    if (s->kind == S_FOR) push_var(p, s->u.loop.var);
+}
+static const char *cut_text(struct ctx *c, struct text *t) {
+    enum { CUT = 120 };
+    text_add(t, "");
+    size_t n = t->n;
+    while (n && t->s[n - 1] == '\n') n--;
+    const char *s = arena_printf(&c->arena, "%.*s%s", (int)(n > CUT ? CUT : n), t->s, n > CUT ? " ..." : "");
+    text_free(t);
+    return s;
+}
+const char *stmt_text(struct ctx *c, const struct proc *q, const struct stmt *s) {
+    struct text t = {0};
+    struct printer p;
+    printer_init(&p, &t, c);
+    enter_proc(&p, q);
+    enter_loops(&p, stmt_parent(s));
+    print_line(&p, s, 0);
+    return cut_text(c, &t);
+}
+const char *expr_text(struct ctx *c, const struct proc *q, const struct stmt *s, expr e) {
+    struct text t = {0};
+    struct printer p;
+    printer_init(&p, &t, c);
+    enter_proc(&p, q);
+    if (s) enter_loops(&p, s);
+    for (int k = 0; s && s->kind == S_STAGE && k < s->u.stage.naxes; k++) push_var(&p, s->u.stage.axes[k]);
+    for (int k = 0; s && s->kind == S_STAGE && k < s->u.stage.nred; k++) push_var(&p, s->u.stage.red[k]);
+    print_expr(&p, e, LV_ANY);
+    return cut_text(c, &t);
+}
 
 /* ---- functions and modules */
 static void print_fn_def(struct text *t, struct ctx *c, const struct fn *f) {

@@ -1,0 +1,41 @@
+/* Internal to the verifier of the loop IR (loop_verify*.c). */
+#ifndef NN_IR_LOOP_VERIFY_H
+#define NN_IR_LOOP_VERIFY_H
+#include "ir/base/vec.h"
+#include "ir/loop.h"
+
+/* What is known to hold: e <= 0. Facts about loaded values are not kept, as stores would change them. */
+enum { MAX_FACTS = 64 };
+struct facts { struct ctx *c; int n; expr v[MAX_FACTS]; };
+void facts_add(struct facts *f, expr cond);         /* a condition that holds */
+void facts_add_not(struct facts *f, expr cond);     /* one that does not */
+void facts_add_le(struct facts *f, expr a, expr b); /* a <= b */
+void facts_drop_sym(struct facts *f, const struct sym *s);
+bool facts_prove_le(struct facts *f, expr a, expr b);
+bool facts_prove_lt(struct facts *f, expr a, expr b);
+/* Does the condition say anything about indices? */
+bool facts_useful(expr cond);
+
+struct verifier {
+    struct module *m;
+    struct ctx *c;
+    struct proc *p;
+    const char *after;
+    bool final, in_instr, has_sizes;
+    int errors;
+    const struct stmt *at;      /* for messages */
+    struct facts facts;
+    struct map state;           /* PKEY(var, sym, buf) -> &visible, &gone */
+    struct map own;             /* buffers in p->bufs */
+    VEC(struct stmt *) loops;   /* enclosing */
+    VEC(const struct sym *) sizes;      /* produced symbols that are visible */
+    struct seen { expr key; uint32_t gen; } *seen;  /* expressions already checked in a frame of facts that still holds */
+    size_t seen_cap, seen_n;
+    uint32_t gen;
+    VEC(uint32_t) frames;
+};
+void refuse(struct verifier *v, const char *fmt, ...) NN_PRINTF(2, 3);
+const char *show(struct verifier *v, expr e);
+/* loop_verify_race.c: V5 and V6 for one loop */
+void verify_iterations(struct verifier *v, struct stmt *loop);
+#endif

@@ -1,0 +1,117 @@
+/* What the verifier knows at a statement: conditions around it, as inequalities e <= 0, and proofs from these. The proofs
+ * without conditions are those of expr_bounds.c. */
+#include "ir/base/checked.h"
+#include "ir/loop_verify.h"
+
+enum { PROOF_FACTS = 3 };
+
+static bool not_load(void *env, expr e) { return (void)env, e->op != X_LOAD; }
+static void add(struct facts *f, expr e) {
+    if (e->op == X_POISON || f->n >= MAX_FACTS || !x_visit(e, not_load, NULL)) return;
+    f->v[f->n++] = e;
+}
+void facts_add_le(struct facts *f, expr a, expr b) { add(f, x_sub(f->c, a, b)); }
+static void add_cmp(struct facts *f, enum xop op, expr a, expr b) {
+    if (a->type != IDX) return;
+    switch (op) {
+    case X_LT: facts_add_le(f, x_addi(f->c, a, 1), b); break;
+    case X_LE: facts_add_le(f, a, b); break;
+    case X_EQ: facts_add_le(f, a, b), facts_add_le(f, b, a); break;
+    case X_NE:      /* of neighbours in an order: a != b and a <= b gives a < b */
+        if (facts_prove_le(f, a, b)) facts_add_le(f, x_addi(f->c, a, 1), b);
+        else if (facts_prove_le(f, b, a)) facts_add_le(f, x_addi(f->c, b, 1), a);
+        break;
+    default: break;
+    }
+}
+void facts_add(struct facts *f, expr cond) {
+    if (cond->op == X_AND) facts_add(f, cond->arg[0]), facts_add(f, cond->arg[1]);
+    else if (cond->op == X_NOT) facts_add_not(f, cond->arg[0]);
+    else if (cond->n == 2) add_cmp(f, (enum xop)cond->op, cond->arg[0], cond->arg[1]);
+}
+void facts_add_not(struct facts *f, expr cond) {
+    if (cond->op == X_OR) facts_add_not(f, cond->arg[0]), facts_add_not(f, cond->arg[1]);
+    else if (cond->op == X_NOT) facts_add(f, cond->arg[0]);
+    else if (cond->n == 2 && cond->op != X_AND && cond->arg[0]->type == IDX) {
+        expr n = x_not(f->c, cond);
+        if (n->op != X_NOT) facts_add(f, n);
+    }
+}
+static bool no_index_cmp(void *env, expr e) {
+    (void)env;
+    return !(e->n == 2 && e->arg[0]->type == IDX && (e->op == X_LT || e->op == X_LE || e->op == X_EQ || e->op == X_NE));
+}
+bool facts_useful(expr cond) { return !x_visit(cond, no_index_cmp, NULL); }
+struct has_sym { const struct sym *s; };
+static bool not_sym(void *env, expr e) { return !(e->op == X_SYM && e->u.sym == ((struct has_sym *)env)->s); }
+static bool mentions(expr e, const struct sym *s);
+/* Also through the extents of variables. */
+static bool not_sym_or_var(void *env, expr e) {
+    if (e->op == X_VAR) return !mentions(e->u.var->extent, ((struct has_sym *)env)->s);
+    return not_sym(env, e);
+}
+static bool mentions(expr e, const struct sym *s) {
+    struct has_sym h = {s};
+    return !x_visit(e, not_sym_or_var, &h);
+}
+void facts_drop_sym(struct facts *f, const struct sym *s) {
+    int n = 0;
+    for (int k = 0; k < f->n; k++)
+        if (!mentions(f->v[k], s)) f->v[n++] = f->v[k];
+    f->n = n;
+}
+
+/* ---- goal <= 0, from fact <= 0: goal = k*fact + rest with k > 0 and rest <= 0, for each k that cancels an atom */
+static bool prove(struct facts *f, expr goal, int depth, int from);
+static bool by_fact(struct facts *f, expr goal, int which, int depth) {
+    int64_t kg, kf;
+    const expr *tg, *tf;
+    const int64_t *cg, *cf;
+    expr fact = f->v[which];
+    int ng = x_terms(f->c, goal, &kg, &tg, &cg), nf = x_terms(f->c, fact, &kf, &tf, &cf);
+    int64_t tried = 0;
+    for (int i = 0; i < ng; i++)
+        for (int j = 0; j < nf; j++) {
+            if (tg[i] != tf[j] || cg[i] % cf[j]) continue;
+            int64_t k = cg[i] / cf[j];
+            if (k <= 0 || k == tried) continue;
+            tried = k;
+            expr rest = x_sub(f->c, goal, x_muli(f->c, fact, k));
+            if (rest->op != X_POISON && prove(f, rest, depth - 1, which + 1)) return true;
+        }
+    return false;
+}
+static bool prove(struct facts *f, expr goal, int depth, int from) {
+    if (x_proves_le(f->c, goal, x_int(f->c, 0))) return true;
+    if (!depth) return false;
+    for (int k = from; k < f->n; k++)
+        if (by_fact(f, goal, k, depth)) return true;
+    return false;
+}
+/* A select in the goal: both arms, each with what it may assume. */
+static bool prove_arms(struct facts *f, expr goal, int depth) {
+    if (prove(f, goal, PROOF_FACTS, 0)) return true;
+    int64_t k;
+    const expr *t;
+    const int64_t *co;
+    int n = x_terms(f->c, goal, &k, &t, &co);
+    for (int i = 0; depth && i < n; i++) {
+        if (t[i]->op != X_SELECT) continue;
+        expr rest = x_sub(f->c, goal, x_muli(f->c, t[i], co[i]));
+        int mark = f->n;
+        facts_add(f, t[i]->arg[0]);
+        bool ok = prove_arms(f, x_add(f->c, rest, x_muli(f->c, t[i]->arg[1], co[i])), depth - 1);
+        f->n = mark;
+        if (!ok) return false;
+        facts_add_not(f, t[i]->arg[0]);
+        ok = prove_arms(f, x_add(f->c, rest, x_muli(f->c, t[i]->arg[2], co[i])), depth - 1);
+        f->n = mark;
+        return ok;
+    }
+    return false;
+}
+bool facts_prove_le(struct facts *f, expr a, expr b) {
+    expr goal = x_sub(f->c, a, b);
+    return goal->op != X_POISON && prove_arms(f, goal, 4);
+}
+bool facts_prove_lt(struct facts *f, expr a, expr b) { return facts_prove_le(f, x_addi(f->c, a, 1), b); }
