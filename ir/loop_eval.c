@@ -66,14 +66,6 @@ static bool eval_dims(struct run *r, const struct buf *b, const expr *dims, int 
     return true;
 }
 
-static int64_t product(const int64_t *d, int n) {
-    int64_t k = 1;
-    for (int j = 0; j < n; j++)
-        if (__builtin_mul_overflow(k, d[j], &k))
-            return -1;
-    return k;
-}
-
 /* Gives the inferred symbols of a unit their values. */
 static bool give_symbols(struct run *r, struct frame *f, struct values *t) {
     const struct unit *u = f->u;
@@ -110,6 +102,8 @@ static void define_all(struct cells *c) {
 
 /* New storage of n cells, of which `live` (without pitch padding) can be accessed. */
 static struct cells *new_storage(struct run *r, const struct buf *b, int64_t n, int64_t live) {
+    if (b->fill && (b->fill->op != X_CONST || b->fill->type != dtype_value(b->type)))
+        return run_fault(r, EVAL_BAD, "the fill of %s is no constant of its elements' type", b->name), NULL;
     struct cells *c = cells_new(r, b->type, n, NULL);
     if (!c)
         return NULL;
@@ -124,14 +118,14 @@ static struct cells *new_storage(struct run *r, const struct buf *b, int64_t n, 
 /* Physical storage of a buffer with these contents in logical layout (NULL: none yet). */
 static struct cells *make_storage(struct run *r, const struct buf *b, const struct proc *p, struct values *t, void *data, const int64_t *logical,
                                   int nlogical) {
-    int64_t dims[64], strides[64], n, count = product(logical, nlogical);
+    int64_t dims[64], strides[64], n, count = count_cells(logical, nlogical);
     if (b->nd > 60)
         return run_fault(r, EVAL_BAD, "buffer %s has %d dims", b->name, b->nd), NULL;
     if (!eval_dims(r, b, b->dims, b->nd, t, dims))
         return NULL;
     if ((n = geometry(b, dims, strides)) < 0 || count < 0)
         return run_fault(r, EVAL_MEMORY, "the size of buffer %s overflows", b->name), NULL;
-    struct cells *c = new_storage(r, b, n, product(dims, b->nd));
+    struct cells *c = new_storage(r, b, n, count_cells(dims, b->nd));
     if (!c || !data)
         return c;
     if (is_plain(b)) {
@@ -168,7 +162,7 @@ static struct cells *make_const(struct run *r, const struct buf *b) {
         return run_fault(r, EVAL_BAD, "constant %s has no data", b->name), NULL;
     if (nl > 60 || !eval_dims(r, b, b->map ? b->logical : b->dims, nl, &none, logical))
         return run_fault(r, EVAL_BAD, "constant %s: bad dims", b->name), NULL;
-    n = product(logical, nl);
+    n = count_cells(logical, nl);
     if (t->type != b->type || tensor_count(t) != n)
         return run_fault(r, EVAL_BAD, "constant %s: %lld elements of %s, the buffer has %lld of %s", b->name, (long long)tensor_count(t),
                          dtype_name(t->type), (long long)n, dtype_name(b->type)), NULL;
@@ -215,7 +209,7 @@ static bool bind_arg(struct run *r, const struct proc *p, int k, const struct ev
         return run_fault(r, EVAL_BAD, "argument %s has more than 32 dims", b->name);
     if (!eval_dims(r, b, b->map ? b->logical : b->dims, nl, t, logical))
         return false;
-    if (!a->data && dir != DIR_OUT && product(logical, nl) != 0)
+    if (!a->data && dir != DIR_OUT && count_cells(logical, nl) != 0)
         return run_fault(r, EVAL_BAD, "argument %s has no data", b->name);
     if (a->data && a->nd != nl)
         return run_fault(r, EVAL_BAD, "argument %s has %d dims, %d are declared", b->name, a->nd, nl);
@@ -223,7 +217,7 @@ static bool bind_arg(struct run *r, const struct proc *p, int k, const struct ev
         if (a->dims[d] != logical[d])
             return run_fault(r, EVAL_BAD, "argument %s: dim %d is %lld, declared %lld", b->name, d, (long long)a->dims[d], (long long)logical[d]);
     if (dir == DIR_IN && a->data && is_plain(b))
-        *out = cells_new(r, b->type, product(logical, nl), a->data);
+        *out = cells_new(r, b->type, count_cells(logical, nl), a->data);
     else
         *out = make_storage(r, b, p, t, dir == DIR_OUT ? NULL : a->data, logical, nl);
     return *out != NULL;
@@ -235,10 +229,11 @@ static bool return_arg(struct run *r, const struct proc *p, int k, struct eval_a
     int64_t logical[64], size = dtype_bytes(b->type);
     if (!eval_dims(r, b, b->map ? b->logical : b->dims, nl, t, logical))
         return false;
-    int64_t n = product(logical, nl);
-    void *data = a->data ? a->data : calloc((size_t)(n * size) + 1, 1);
+    int64_t n = count_cells(logical, nl), bytes;
+    bool fits = n >= 0 && !__builtin_mul_overflow(n, size, &bytes) && bytes <= r->max_bytes;
+    void *data = !fits ? NULL : a->data ? a->data : calloc((size_t)bytes + 1, 1);
     if (!data)
-        return run_fault(r, EVAL_MEMORY, "out of memory");
+        return run_fault(r, EVAL_MEMORY, "output %s: out of memory", b->name);
     bool ok = true;
     if (!is_plain(b)) {
         struct cells *to = cells_new(r, b->type, n, data);
@@ -249,7 +244,7 @@ static bool return_arg(struct run *r, const struct proc *p, int k, struct eval_a
             if (!c->shadow[j])
                 ok = run_fault(r, EVAL_FAULT, "procedure %s: output %s: cell %lld was never stored", p->name, b->name, (long long)j);
         if (ok)
-            memcpy(data, c->data, (size_t)(n * size));
+            memcpy(data, c->data, (size_t)bytes);
     }
     if (!ok) {
         if (!a->data)
@@ -302,6 +297,7 @@ struct eval_result loop_eval(struct module *m, struct proc *p, struct eval_arg *
         r.res.status = EVAL_FAULT;
         memcpy(r.res.message, r.guard_message, sizeof r.res.message);
     }
+    free(r.lanes);
     arena_free(&r.arena);
     return r.res;
 }

@@ -68,7 +68,7 @@ int index_reg(struct comp *c, expr e) {
     bool pure;
     int level = level_of(c, e, &pure);
     if (e->op == X_VAR || e->op == X_SYM)
-        return e->op == X_VAR ? c->levels[level].var_reg : sym_find(c, e->u.sym)->reg;
+        return e->op == X_VAR && level == 0 ? int_reg(c, 0) : e->op == X_VAR ? c->levels[level].var_reg : sym_find(c, e->u.sym)->reg;
     return value_at(c, e, level);
 }
 
@@ -130,6 +130,8 @@ static int product_reg(struct comp *c, int a, int la, int b, int lb, int *level)
 static void add_atom(struct comp *c, struct form *f, expr e, int64_t scale, int creg, int clevel) {
     bool pure;
     int level = level_of(c, e, &pure);
+    if (e->op == X_VAR && level == 0)   /* a loop of extent 1 */
+        return;
     if (e->op == X_VAR) {
         struct term t = {true, level, c->levels[level].var_reg, creg, clevel, scale, e};
         add_term(c, f, t);
@@ -139,7 +141,7 @@ static void add_atom(struct comp *c, struct form *f, expr e, int64_t scale, int 
         for (int k = 0; k < 2; k++) {
             bool p;
             int other = level_of(c, e->arg[1 - k], &p);
-            if (e->arg[k]->op == X_VAR && p && other < level) {
+            if (e->arg[k]->op == X_VAR && level > 0 && p && other < level) {
                 int l, r = product_reg(c, index_reg(c, e->arg[1 - k]), other, creg, clevel, &l);
                 add_atom(c, f, e->arg[k], scale, r, l);
                 return;
@@ -225,8 +227,10 @@ static void range_of(struct comp *c, expr e, int64_t *lo, int64_t *hi, int depth
             if (c->levels[k].is_for && c->levels[k].var == e->u.var) {
                 *lo = 0;
                 *hi = c->levels[k].ext > 0 ? c->levels[k].ext - 1 : c->levels[k].ext == 0 ? 0 : POS_INF;
-                break;
+                return;
             }
+        if (is_unit(c, e->u.var))
+            *lo = *hi = 0;
         break;
     case X_LIN:
         *lo = *hi = e->u.i;

@@ -1,5 +1,5 @@
 /* The arithmetic of the loop IR, one macro per operation: r = op(x, y, z) on the member of `union reg` that belongs to
- * the type. See docs/numbers.md N1, N5, N6. */
+ * the type. Shared by the machine and by strips, so that both have the same bits. See docs/numbers.md N1, N5, N6. */
 #ifndef NN_IR_LOOP_EVAL_ARITH_H
 #define NN_IR_LOOP_EVAL_ARITH_H
 #include <math.h>

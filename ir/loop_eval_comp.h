@@ -27,6 +27,7 @@ struct comp {
     int cur, cond, depth;
     const struct stmt *stmt;
     VEC(struct symbind) syms;
+    VEC(const struct var *) units;  /* open loops of extent 1: no code, the variable is 0 */
     VEC(union reg) init;
     struct map const_regs, slot_of;
     VEC(struct memo) memo;      /* nodes computed in this statement, newest last */
@@ -59,6 +60,7 @@ struct access access_to(struct comp *c, int slot, const expr *idx, int n, uint64
 /* Dims of the access that are not proved in range by constant intervals. */
 uint64_t unproved_dims(struct comp *c, int slot, const expr *idx, int n);
 int dim_reg(struct comp *c, int slot, int d);
+bool is_unit(struct comp *c, const struct var *v);
 int index_reg(struct comp *c, expr e);      /* value of an index expression, hoisted as far as it goes */
 int emit_load(struct comp *c, struct access a, int dst);
 void emit_store(struct comp *c, struct access a, int src);

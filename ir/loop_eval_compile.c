@@ -81,6 +81,15 @@ int64_t geometry(const struct buf *b, const int64_t *dim, int64_t *stride) {
     return k;
 }
 
+/* The last dim first: a 0 there keeps the product small. -1 on overflow. */
+int64_t count_cells(const int64_t *dim, int nd) {
+    int64_t n = 1;
+    for (int d = nd - 1; d >= 0; d--)
+        if (dim[d] < 0 || __builtin_mul_overflow(n, dim[d], &n))
+            return -1;
+    return n;
+}
+
 static int new_slot(struct comp *c, const struct buf *b, bool param, bool konst) {
     struct slot s = {.buf = b, .param = param, .konst = konst, .live = param || konst};
     if (b->nd > 60)
@@ -159,10 +168,21 @@ static struct level *open_level(struct comp *c, struct block *body) {
     return l;
 }
 
+bool is_unit(struct comp *c, const struct var *v) {
+    for (int k = 0; k < c->units.n; k++)
+        if (c->units.v[k] == v)
+            return true;
+    return false;
+}
+
 static void open_loop(struct comp *c, const struct var *v, struct block *body) {
     memo_release(c, 0);
     int64_t ext;
     bool known = x_is_int(v->extent, &ext), pure = true;
+    if (known && ext == 1) {
+        PUSH(c->arena, &c->units, v);
+        return;
+    }
     int level = known ? 0 : level_of(c, v->extent, &pure);
     int reg = known ? int_reg(c, ext) : expr_reg(c, v->extent);
     struct level *l = open_level(c, body);
@@ -175,12 +195,23 @@ static void open_loop(struct comp *c, const struct var *v, struct block *body) {
     l->var_reg = new_reg(c);
 }
 
-static void close_loop(struct comp *c) {
+static void close_loop(struct comp *c, const struct var *v) {
+    if (c->units.n && c->units.v[c->units.n - 1] == v) {
+        c->units.n--;
+        memo_release(c, 0);
+        return;
+    }
     struct level *l = &c->levels[c->cur--];
     code_vec *out = &c->levels[c->cur].body;
     int n = l->body.n + l->latch.n;
     append(c, out, &l->pre);
     struct ins loop = {.op = V_LOOP, .a = l->var_reg, .b = l->ext_reg, .imm = n + 2};
+    struct strip *s = l->ext < 0 || l->ext >= STRIP_MIN ? strip_find(c->arena, c->u, &l->body, &l->latch, l->var_reg) : NULL;
+    if (s) {
+        loop.op = V_STRIP;
+        loop.c = c->u->strips.n;
+        PUSH(c->arena, &c->u->strips, s);
+    }
     PUSH(c->arena, out, loop);
     append(c, out, &l->body);
     append(c, out, &l->latch);
@@ -256,16 +287,52 @@ static void store(struct comp *c, struct buf *b, const expr *idx, int n, enum re
     emit_store(c, a, v);
 }
 
+static void open_loops(struct comp *c, const struct var *const *v, int n) {
+    for (int k = 0; k < n; k++)
+        open_loop(c, v[k], NULL);
+}
+
+static void close_loops(struct comp *c, const struct var *const *v, int n) {
+    for (int k = n - 1; k >= 0; k--)
+        close_loop(c, v[k]);
+}
+
+static bool reads_buf(void *env, expr e) {
+    return !(e->op == X_LOAD && e->u.buf == env);
+}
+
+/* The axis whose loop may go inside of the reduction's loops, where it runs in strips: cells are independent, each is
+ * still reduced in the order of the statement. -1: none. */
+static int inner_axis(struct ctx *ctx, struct stmt *s) {
+    int best = -1;
+    int64_t most = 2 * STRIP_MIN - 1, ext;
+    if (s->u.stage.nred == 0 || !x_visit(s->u.stage.value, reads_buf, s->u.stage.buf))
+        return -1;
+    for (int k = s->u.stage.naxes - 1; k >= 0; k--) {
+        for (int j = 0; j < s->u.stage.nred; j++)
+            if (x_uses_var(ctx, s->u.stage.red[j]->extent, s->u.stage.axes[k]))
+                return -1;
+        for (int j = 0; j < s->u.stage.naxes; j++)
+            if (x_uses_var(ctx, s->u.stage.axes[j]->extent, s->u.stage.axes[k]))
+                return -1;
+        if (x_is_int(s->u.stage.axes[k]->extent, &ext) && (ext > 4 * most || (best < 0 && ext > most))) {
+            best = k;
+            most = ext;
+        }
+    }
+    return best;
+}
+
 static void compile_stage(struct comp *c, struct stmt *s) {
     struct ctx *ctx = c->run->m->ctx;
     struct buf *b = s->u.stage.buf;
     int n = s->u.stage.naxes;
+    const struct var **axes = s->u.stage.axes;
     expr *idx = NEWN(c->arena, expr, n + 1);
     for (int k = 0; k < n; k++)
-        idx[k] = x_var(ctx, s->u.stage.axes[k]);
+        idx[k] = x_var(ctx, axes[k]);
     if (s->u.stage.op != RED_NONE) {
-        for (int k = 0; k < n; k++)
-            open_loop(c, s->u.stage.axes[k], NULL);
+        open_loops(c, axes, n);
         int slot = slot_for(c, b);
         if (s->u.stage.init) {
             store(c, b, idx, n, RED_NONE, s->u.stage.init);
@@ -273,16 +340,20 @@ static void compile_stage(struct comp *c, struct stmt *s) {
             int start = red_start(c, s->u.stage.op, elem_value(b->type));
             emit_store(c, access_to(c, slot, idx, n, 0), start);
         }
-        for (int k = 0; k < n; k++)
-            close_loop(c);
+        close_loops(c, axes, n);
     }
+    const struct var **order = NEWN(c->arena, const struct var *, n + s->u.stage.nred + 1);
+    int inner = inner_axis(ctx, s), loops = 0;
     for (int k = 0; k < n; k++)
-        open_loop(c, s->u.stage.axes[k], NULL);
+        if (k != inner)
+            order[loops++] = axes[k];
     for (int k = 0; k < s->u.stage.nred; k++)
-        open_loop(c, s->u.stage.red[k], NULL);
+        order[loops++] = s->u.stage.red[k];
+    if (inner >= 0)
+        order[loops++] = axes[inner];
+    open_loops(c, order, loops);
     store(c, b, idx, n, s->u.stage.op, s->u.stage.value);
-    for (int k = 0; k < n + s->u.stage.nred; k++)
-        close_loop(c);
+    close_loops(c, order, loops);
 }
 
 static void compile_if(struct comp *c, struct stmt *s, int depth) {
@@ -384,7 +455,7 @@ static void compile_stmt(struct comp *c, struct stmt *s, int depth) {
     case S_FOR:
         open_loop(c, s->u.loop.var, &s->u.loop.body);
         compile_block(c, &s->u.loop.body, depth);
-        close_loop(c);
+        close_loop(c, s->u.loop.var);
         break;
     case S_STORE:
         store(c, s->u.store.buf, s->u.store.idx, s->u.store.n, s->u.store.op, s->u.store.value);
@@ -538,8 +609,7 @@ struct unit *unit_for_layout(struct run *r, const struct buf *b, const struct pr
     expr *idx = NEWN(c->arena, expr, b->nlogical + 1);
     for (int k = 0; k < b->nlogical; k++)
         idx[k] = x_var(ctx, b->lvar[k]);
-    for (int k = 0; k < b->nlogical; k++)
-        open_loop(c, b->lvar[k], NULL);
+    open_loops(c, b->lvar, b->nlogical);
     int v = new_reg(c);
     new_reg(c);
     if (to_physical) {
@@ -549,8 +619,7 @@ struct unit *unit_for_layout(struct run *r, const struct buf *b, const struct pr
         emit_load(c, access_to(c, physical, b->map, b->nd, 0), v);
         emit_store(c, access_to(c, plain, idx, b->nlogical, 0), v);
     }
-    for (int k = 0; k < b->nlogical; k++)
-        close_loop(c);
+    close_loops(c, b->lvar, b->nlogical);
     finish(c);
     return c->u;
 }

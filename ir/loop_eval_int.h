@@ -5,6 +5,7 @@
  *   loop_eval_access.c   index arithmetic, where values are hoisted to, bounds checks
  *   loop_eval_expr.c     expressions to code
  *   loop_eval_vm.c       runs the code
+ *   loop_eval_strip.c    runs straight innermost loops a strip of passes at a time
  *
  * A procedure is compiled once per run. Registers are 64 bits wide and typed by the instructions that use them. */
 #ifndef NN_IR_LOOP_EVAL_INT_H
@@ -20,17 +21,18 @@ union reg { int64_t l; uint64_t w; int32_t i; uint32_t u; float f; double d; };
 #define EACH_FLT(O, op) O(op, F32) O(op, F64)
 #define EACH_NUM(O, op) EACH_INT(O, op) EACH_FLT(O, op)
 /* Typed arithmetic: a = op(b, c, d). Their codes are grouped in this order; loop_eval_expr.c maps (xop, type) to them. */
-#define TYPED_OPS(O) \
+#define VALUE_OPS(O) \
     EACH_NUM(O, ADD) EACH_NUM(O, SUB) EACH_NUM(O, MUL) EACH_NUM(O, DIV) EACH_NUM(O, MOD) EACH_NUM(O, FMA) \
     EACH_NUM(O, MIN) EACH_NUM(O, MAX) EACH_NUM(O, NEG) EACH_NUM(O, ABS) \
-    EACH_NUM(O, LT) EACH_NUM(O, LE) EACH_NUM(O, EQ) EACH_NUM(O, NE) \
     EACH_FLT(O, SQRT) EACH_FLT(O, FLOOR) EACH_FLT(O, CEIL) EACH_FLT(O, TRUNC) EACH_FLT(O, RINT) \
     EACH_INT(O, AND) EACH_INT(O, OR) EACH_INT(O, XOR) EACH_INT(O, NOT) EACH_INT(O, SHL) EACH_INT(O, SHR)
+#define COMPARE_OPS(O) EACH_NUM(O, LT) EACH_NUM(O, LE) EACH_NUM(O, EQ) EACH_NUM(O, NE)
+#define TYPED_OPS(O) VALUE_OPS(O) COMPARE_OPS(O)
 
 /* The others. R: registers; off = R[c] + R[d] * imm is the cell of an access, b its buffer's slot. */
 #define PLAIN_OPS(O) \
     O(END)                      /* of the procedure */ \
-    O(MOV)                      /* R[a] = R[b] */ \
+    O(MOV)                      /* R[a] = R[b]; x: bytes that matter (strips) */ \
     O(MOV2)                     /* two registers: elements of 16 bytes */ \
     O(MADD)                     /* R[a] = R[b] + R[c] * imm */ \
     O(MADDR)                    /* R[a] = R[b] + R[c] * R[d] * imm */ \
@@ -38,7 +40,7 @@ union reg { int64_t l; uint64_t w; int32_t i; uint32_t u; float f; double d; };
     O(INCR)                     /* R[a] += R[b] * imm */ \
     O(FDIV) O(FMOD)             /* floor division and modulo of indices; by 0: 0 */ \
     O(NOTB)                     /* logical */ \
-    O(SEL)                      /* R[a] = R[b] ? R[c] : R[d], both computed */ \
+    O(SEL)                      /* R[a] = R[b] ? R[c] : R[d], both computed; x: bytes */ \
     O(CAST)                     /* R[a] = R[b]; x: from * 64 + to, value types */ \
     O(ROUND)                    /* R[a] = R[b] through storage type x; imm: value type */ \
     O(CMPSTR)                   /* R[a] = -1, 0, 1: order of the strings at R[b], R[c] */ \
@@ -46,6 +48,7 @@ union reg { int64_t l; uint64_t w; int32_t i; uint32_t u; float f; double d; };
     O(JOUT)                     /* when R[a] outside of [0, R[b]) */ \
     O(LOOP)                     /* R[a] = 0; R[b] passes; none: by imm */ \
     O(NEXT)                     /* ++R[a] < R[b]: by imm */ \
+    O(STRIP)                    /* as LOOP; the body can run in strips: number c */ \
     O(PASS)                     /* a pass of a while: fuel; R[a] passes, at most R[b] when b >= 0 */ \
     O(CHK)                      /* R[a] in [0, R[b]), else the fault of site imm */ \
     O(CHKRANGE)                 /* R[a] >= 0 and R[b] < R[c] */ \
@@ -88,6 +91,8 @@ struct slot {
 /* A symbol whose value the caller does not pass: taken from a parameter's dim. */
 struct infer { const struct sym *sym; int reg, param, dim; };
 
+struct strip;
+enum { STRIP_MIN = 8 };         /* passes from which strips pay */
 struct unit {
     const struct proc *proc;
     struct ins *code;
@@ -100,6 +105,7 @@ struct unit {
     VEC(int *) lists;
     VEC(struct site) sites;
     VEC(struct call_info) calls;
+    VEC(struct strip *) strips;
     bool bad;
     char message[256];
 };
@@ -130,12 +136,20 @@ struct run {
     bool poison, guard_fault;
     char guard_message[256];
     struct eval_result res;
+    char *lanes;                /* vector registers of strips */
+    int lanes_cap;
 };
 
 /* ---- loop_eval_compile.c */
 struct unit *unit_for(struct run *r, const struct proc *p);
 /* Code that copies between a buffer's logical and physical layout: slot 0 physical, slot 1 logical (extents given). */
 struct unit *unit_for_layout(struct run *r, const struct buf *b, const struct proc *p, bool to_physical);
+
+/* ---- loop_eval_strip.c */
+/* The strip form of a loop's body, or NULL when it has jumps, calls or values carried between passes. */
+struct strip *strip_find(struct arena *a, const struct unit *u, const code_vec *body, const code_vec *latch, int var_reg);
+/* Runs the passes. 1: done; 0: not possible with these operands, nothing was done; -1: a fault. */
+int strip_run(struct run *r, struct frame *f, const struct strip *s, int64_t passes);
 
 /* ---- loop_eval_vm.c */
 bool vm_run(struct run *r, struct frame *f);
@@ -147,9 +161,15 @@ void cells_fill(struct cells *c, enum dtype type, expr fill);  /* a constant of 
 void rbuf_set(struct rbuf *b, struct cells *c);
 /* Strides from dims and pad; -1 on overflow, else the number of cells. */
 int64_t geometry(const struct buf *b, const int64_t *dim, int64_t *stride);
+int64_t count_cells(const int64_t *dim, int nd);     /* without padding; -1 on overflow */
 /* Binds the contents of a constant, packed as its layout says; made once per run. In loop_eval.c. */
 bool const_bind(struct run *r, const struct buf *b, struct rbuf *to);
 bool run_fault(struct run *r, enum eval_status s, const char *fmt, ...) NN_PRINTF(3, 4);   /* records the first; false always */
+bool note_guard(struct run *r, const struct unit *u, int64_t where, int64_t v, int64_t n);  /* false always */
+bool index_fault(struct run *r, const struct unit *u, int64_t where, int64_t index, int64_t dim);
+bool undefined_fault(struct run *r, const struct unit *u, const struct frame *f, int slot, int64_t off);
+union reg load_cell(const struct rbuf *b, enum dtype t, int64_t o);
+void store_cell(struct rbuf *b, enum dtype t, int64_t o, const union reg *v);
 union reg eval_cast(union reg v, int from, int to);
 union reg eval_round(union reg v, enum dtype value_type, enum dtype storage);
 #endif

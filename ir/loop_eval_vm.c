@@ -22,7 +22,7 @@ bool run_fault(struct run *r, enum eval_status s, const char *fmt, ...) {
 /* ---- storage */
 struct cells *cells_new(struct run *r, enum dtype type, int64_t n, void *data) {
     int64_t size = dtype_bytes(type), bytes = 0, shadow = r->poison && !data ? n : 0;
-    if (n < 0 || __builtin_mul_overflow(n, size, &bytes) || bytes + shadow > r->max_bytes - r->bytes) {
+    if (n < 0 || n > r->max_bytes || __builtin_mul_overflow(n, size, &bytes) || bytes + shadow > r->max_bytes - r->bytes) {
         run_fault(r, EVAL_MEMORY, "a buffer of %lld cells of %s exceeds the memory limit of %lld bytes", (long long)n, dtype_name(type),
                   (long long)r->max_bytes);
         return NULL;
@@ -199,7 +199,7 @@ static void store_sub(char *p, union reg v, enum dtype t) {
         *(int8_t *)p = (int8_t)wrap_int(v.i, t);
 }
 
-static void store_cell(struct rbuf *b, enum dtype t, int64_t o, const union reg *v) {
+void store_cell(struct rbuf *b, enum dtype t, int64_t o, const union reg *v) {
     switch (dtype_bytes(t)) {
     case 1:
         if (t == BOOL)
@@ -214,6 +214,21 @@ static void store_cell(struct rbuf *b, enum dtype t, int64_t o, const union reg 
     case 8: ((uint64_t *)b->data)[o] = v->w; break;
     default: memcpy(b->data + 16 * o, v, 16); break;
     }
+}
+
+union reg load_cell(const struct rbuf *b, enum dtype t, int64_t o) {
+    union reg r = {.l = 0};
+    switch (t) {
+    case BOOL: r.i = ((const uint8_t *)b->data)[o] != 0; break;
+    case I16: r.i = ((const int16_t *)b->data)[o]; break;
+    case U16: r.i = ((const uint16_t *)b->data)[o]; break;
+    case F16: r.f = f16_to_f32(((const uint16_t *)b->data)[o]); break;
+    case BF16: r.f = bf16_to_f32(((const uint16_t *)b->data)[o]); break;
+    case I32: case U32: case F32: r.u = ((const uint32_t *)b->data)[o]; break;
+    case I64: case U64: case F64: case IDX: case C64: r.w = ((const uint64_t *)b->data)[o]; break;
+    default: r = load_sub(b->data + o, t); break;
+    }
+    return r;
 }
 
 void cells_fill(struct cells *c, enum dtype t, expr fill) {
@@ -239,13 +254,13 @@ static const char *buf_name(const struct site *s) {
     return b ? b->name : "";
 }
 
-static bool index_fault(struct run *r, const struct unit *u, int64_t where, int64_t index, int64_t dim) {
+bool index_fault(struct run *r, const struct unit *u, int64_t where, int64_t index, int64_t dim) {
     const struct site *s = &u->sites.v[where];
     return run_fault(r, EVAL_FAULT, "procedure %s: buffer %s: index (%lld) of dim %d outside [0, %lld)", u->proc ? u->proc->name : "",
                      buf_name(s), (long long)index, s->dim, (long long)dim);
 }
 
-static bool undefined_fault(struct run *r, const struct unit *u, const struct frame *f, int slot, int64_t off) {
+bool undefined_fault(struct run *r, const struct unit *u, const struct frame *f, int slot, int64_t off) {
     const struct buf *b = u->slots.v[slot].buf;
     char at[160] = "";
     size_t n = 0;
@@ -279,13 +294,6 @@ static int64_t set_geometry(struct run *r, struct frame *f, int slot, const int 
     return n;
 }
 
-static int64_t count_cells(const struct rbuf *b, int nd) {
-    int64_t n = 1;
-    for (int d = 0; d < nd; d++)
-        n *= b->dim[d];
-    return n;
-}
-
 static bool do_alloc(struct run *r, struct frame *f, const struct ins *i) {
     struct rbuf *b = &f->b[i->b];
     const struct buf *decl = f->u->slots.v[i->b].buf;
@@ -305,7 +313,7 @@ static bool do_alloc(struct run *r, struct frame *f, const struct ins *i) {
     } else {
         memset(b->cells->data, 0, (size_t)(n * dtype_bytes(decl->type)));
     }
-    b->cells->undef = b->cells->shadow && i->c < 0 ? count_cells(b, decl->nd) : 0;
+    b->cells->undef = b->cells->shadow && i->c < 0 ? count_cells(b->dim, decl->nd) : 0;
     rbuf_set(b, b->cells);
     if (i->c >= 0)
         for (int64_t k = 0; k < n; k++)
@@ -336,6 +344,9 @@ static bool do_swap(struct run *r, struct frame *f, const struct ins *i) {
     int nd = sa->buf->nd;
     if (sa->buf->type != sb->buf->type || nd != sb->buf->nd || !a->cells || !b->cells)
         return run_fault(r, EVAL_BAD, "swap of %s and %s: types, ranks or lifetimes differ", sa->buf->name, sb->buf->name);
+    for (int d = 0; d < nd; d++)
+        if (a->stride[d] != b->stride[d] && (sa->stride_known[d] || sb->stride_known[d]))
+            return run_fault(r, EVAL_BAD, "swap of %s and %s: layouts differ", sa->buf->name, sb->buf->name);
     for (int d = 0; d < nd; d++)
         if (a->dim[d] != b->dim[d] && (sa->dim_known[d] || sb->dim_known[d] || sa->param || sb->param))
             return run_fault(r, EVAL_FAULT, "swap of %s and %s: dim %d is %lld and %lld", sa->buf->name, sb->buf->name, d, (long long)a->dim[d],
@@ -422,12 +433,13 @@ static void trace_prefetch(struct run *r, struct frame *f, int slot, int64_t off
     fprintf(r->o->trace_prefetch, "%s+%lld line %lld\n", b->name, (long long)off, (long long)floordiv64(byte, 64));
 }
 
-static void note_guard(struct run *r, const struct unit *u, int64_t where, int64_t v, int64_t n) {
+bool note_guard(struct run *r, const struct unit *u, int64_t where, int64_t v, int64_t n) {
     if (r->guard_fault)
-        return;
+        return false;
     r->guard_fault = true;
     snprintf(r->guard_message, sizeof r->guard_message, "procedure %s: guard of %s: index %lld outside [0, %lld)", u->proc ? u->proc->name : "",
              buf_name(&u->sites.v[where]), (long long)v, (long long)n);
+    return false;
 }
 
 /* ---- the machine */
@@ -483,7 +495,7 @@ bool vm_run(struct run *r, struct frame *f) {
         case V_JZ: i += R[i->a].i ? 1 : i->imm; break;
         case V_JLE0: i += R[i->a].l > 0 ? 1 : i->imm; break;
         case V_JOUT: i += R[i->a].w < R[i->b].w ? 1 : i->imm; break;
-        case V_LOOP: {
+        case V_LOOP: case V_STRIP: {
             int64_t n = R[i->b].l;
             R[i->a].l = 0;
             if (n <= 0) {
@@ -494,7 +506,10 @@ bool vm_run(struct run *r, struct frame *f) {
                 run_fault(r, EVAL_FUEL, "procedure %s: the limit of executed statements is reached", u->proc ? u->proc->name : "");
                 return false;
             }
-            i++;
+            int done = i->op == V_STRIP && n >= STRIP_MIN ? strip_run(r, f, u->strips.v[i->c], n) : 0;
+            if (done < 0)
+                return false;
+            i += done ? i->imm : 1;
             break;
         }
         case V_NEXT: i += ++R[i->a].l < R[i->b].l ? i->imm : 1; break;
