@@ -34,6 +34,8 @@ struct verifier {
     uint32_t gen;
     VEC(uint32_t) frames;
 };
+/* The schedule steps have a `refuse` of their own, and one program links both. */
+#define refuse loop_refuse
 void refuse(struct verifier *v, const char *fmt, ...) NN_PRINTF(2, 3);
 const char *show(struct verifier *v, expr e);
 /* loop_verify_race.c: V5 and V6 for one loop */
