@@ -1,0 +1,27 @@
+/* ARM: 64-bit NEON, and the Cortex-M cores (scalar until their instruction rows are written). NEON's own min and max
+ * differ from `a < b ? a : b` for NaN, so these stay compare-and-select. */
+#include "lower/target/rows.h"
+
+static const struct spell_row neon_rows[] = {
+    {X_FMA, F32, 4, "vfmaq_f32(%c, %a, %b)"}, {X_FMA, F64, 2, "vfmaq_f64(%c, %a, %b)"},
+    {X_SQRT, F32, 4, "vsqrtq_f32(%a)"}, {X_SQRT, F64, 2, "vsqrtq_f64(%a)"},
+    {X_FLOOR, F32, 4, "vrndmq_f32(%a)"}, {X_CEIL, F32, 4, "vrndpq_f32(%a)"},
+    {X_TRUNC, F32, 4, "vrndq_f32(%a)"}, {X_RINT, F32, 4, "vrndnq_f32(%a)"},
+    {X_POISON, NONE, 0, NULL}};
+
+const struct target nn_target_aarch64 = {
+    .name = "aarch64", .help = "64-bit ARM with NEON: 4 lanes",
+    .cls = TC_CPU, .emit = EMIT_C_VECTOR, .lanes_f32 = 4, .vregs = 32, .l1 = 32 << 10, .l2 = 512 << 10, .fma = true,
+    .cflags = "-march=armv8-a", .headers = "#include <arm_neon.h>\n", .spell = neon_rows,
+    .cc = "aarch64-linux-gnu-gcc", .runner = "qemu-aarch64 -L /usr/aarch64-linux-gnu",
+};
+const struct target nn_target_cortex_m4 = {
+    .name = "cortex-m4", .help = "Cortex-M4F, scalar",
+    .cls = TC_MCU, .emit = EMIT_C_SCALAR, .lanes_f32 = 1, .vregs = 16, .l1 = 16 << 10, .l2 = 0, .fma = true,
+    .cflags = "-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16", .headers = "", .cc = "arm-none-eabi-gcc", .bounded = true,
+};
+const struct target nn_target_cortex_m55 = {
+    .name = "cortex-m55", .help = "Cortex-M55, scalar",
+    .cls = TC_MCU, .emit = EMIT_C_SCALAR, .lanes_f32 = 1, .vregs = 16, .l1 = 32 << 10, .l2 = 0, .fma = true,
+    .cflags = "-mcpu=cortex-m55 -mthumb -mfloat-abi=hard", .headers = "", .cc = "arm-none-eabi-gcc", .bounded = true,
+};

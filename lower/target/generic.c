@@ -1,0 +1,24 @@
+/* Targets without instructions of their own: plain C99 for any machine, and scalar code for cores that a later row will
+ * know better. A target is a row; see ir/target.h. */
+#include "lower/target/rows.h"
+
+const struct target nn_target_c99 = {
+    .name = "c99", .help = "portable scalar C99, no extensions",
+    .cls = TC_CPU, .emit = EMIT_C_SCALAR, .lanes_f32 = 1, .vregs = 16, .l1 = 32 << 10, .l2 = 256 << 10,
+    .cflags = "", .headers = "", .cc = "cc",
+};
+const struct target nn_target_riscv64 = {
+    .name = "riscv64", .help = "64-bit RISC-V (RV64GC), scalar with fused multiply-add",
+    .cls = TC_CPU, .emit = EMIT_C_SCALAR, .lanes_f32 = 1, .vregs = 32, .l1 = 32 << 10, .l2 = 512 << 10, .fma = true,
+    .cflags = "-march=rv64gc -mabi=lp64d", .headers = "", .cc = "riscv64-linux-gnu-gcc", .runner = "qemu-riscv64 -L /usr/riscv64-linux-gnu",
+};
+const struct target nn_target_cuda = {
+    .name = "cuda", .help = "NVIDIA GPUs, compute capability 7.5 and later",
+    .cls = TC_GPU, .emit = EMIT_CUDA, .lanes_f32 = 4, .vregs = 255, .l1 = 96 << 10, .l2 = 4 << 20, .fma = true,
+    .cflags = "", .headers = "", .cc = "nvcc",
+};
+const struct target nn_target_jetson = {
+    .name = "jetson", .help = "NVIDIA Jetson Orin (sm_87)",
+    .cls = TC_GPU, .emit = EMIT_CUDA, .lanes_f32 = 4, .vregs = 255, .l1 = 128 << 10, .l2 = 4 << 20, .fma = true,
+    .cflags = "-arch=sm_87", .headers = "", .cc = "nvcc",
+};
