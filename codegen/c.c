@@ -1,0 +1,998 @@
+/* Statements as C: one procedure of the loop IR becomes one function. The stage that prints kernels for CPUs.
+ *
+ * The procedure is cloned and expanded (expand.c); then its blocks are printed from the outside in. Register buffers
+ * become variables, addresses become pointers that are declared at the loop where their last variable appears, straight
+ * runs of stores are printed with their repeated values named (c_expr.c). */
+#include <string.h>
+#include "codegen/c_int.h"
+#include "ir/base/checked.h"
+#include "ir/base/convert.h"
+
+#define A(...) arena_printf(&f->c->arena, __VA_ARGS__)
+
+static void print_block(struct fe *f, struct block *b);
+
+static void put(struct fe *f, const char *s) {
+    emit_indent(f->out, f->depth);
+    text_add(f->out, s);
+    text_char(f->out, '\n');
+}
+#define PUT(...) put(f, A(__VA_ARGS__))
+
+/* ---- who writes, who is in registers */
+struct reg_env { struct fe *f; const struct buf *buf; struct regs *r; const struct var *lane; int width; };
+
+static void reg_access(struct reg_env *q, const expr *idx, bool load) {
+    struct ctx *c = q->f->c;
+    struct regs *r = q->r;
+    if (r->array)
+        return;
+    int64_t k = 0, at;
+    expr off = buf_offset(c, q->buf, idx);
+    if (q->lane && !x_linear_in(c, off, q->lane, &k, &off)) {
+        r->array = true;
+        return;
+    }
+    int lanes = k == 0 ? 1 : q->width;
+    if (k < 0 || k > 1 || !x_is_int(off, &at) || at < 0 || at + lanes > r->ncells) {
+        r->array = true;
+        return;
+    }
+    for (int i = 0; i < r->pieces.n; i++) {
+        struct piece *p = &r->pieces.v[i];
+        if (at >= p->cell + p->lanes || p->cell >= at + lanes)
+            continue;
+        if (lanes == 1 || (p->cell == at && p->lanes == lanes)) {
+            p->loaded = p->loaded || load;
+            return;
+        }
+        if (p->lanes > 1) {                           /* vectors that overlap without being equal */
+            r->array = true;
+            return;
+        }
+        r->pieces.v[i--] = r->pieces.v[--r->pieces.n];   /* a single cell that turns out to be a lane */
+        load = true;
+    }
+    struct piece n = {.cell = at, .lanes = lanes, .loaded = load};
+    PUSH(&c->arena, &r->pieces, n);
+}
+static bool reg_loads(void *env, expr e) {
+    struct reg_env *q = env;
+    if (e->op == X_LOAD && e->u.buf == q->buf) {
+        if (e->has_fill)
+            q->r->array = true;
+        reg_access(q, e->arg, true);
+    }
+    return true;
+}
+static void reg_block(struct reg_env *q, struct block *b) {
+    for (struct stmt *s = b->first; s; s = s->next) {
+        struct block *in[2];
+        struct reg_env inner = *q;
+        switch (s->kind) {
+        case S_STORE:
+            for (int k = 0; k < s->u.store.n; k++)
+                x_visit(s->u.store.idx[k], reg_loads, q);
+            x_visit(s->u.store.value, reg_loads, q);
+            if (s->u.store.buf == q->buf)
+                reg_access(q, s->u.store.idx, s->u.store.op != RED_NONE);
+            break;
+        case S_FOR:
+            x_visit(s->u.loop.var->extent, reg_loads, q);
+            if (s->u.loop.kind == LK_VECTOR)
+                inner.lane = s->u.loop.var, inner.width = (int)s->u.loop.var->extent->u.i;
+            break;
+        case S_IF: x_visit(s->u.cond.cond, reg_loads, q); break;
+        case S_WHILE: x_visit(s->u.loop_while.cond, reg_loads, q); break;
+        case S_CHECK: x_visit(s->u.check.cond, reg_loads, q); break;
+        case S_SIZE: x_visit(s->u.size.value, reg_loads, q); break;
+        case S_CALL:
+            for (int k = 0; k < s->u.call.nbufs; k++)
+                if (s->u.call.bufs[k] == q->buf)
+                    q->r->array = true;
+            break;
+        case S_SWAP: if (s->u.swap.a == q->buf || s->u.swap.b == q->buf) q->r->array = true; break;
+        case S_PREFETCH: if (s->u.prefetch.buf == q->buf) q->r->array = true; break;
+        default: break;
+        }
+        for (int n = stmt_blocks(s, in), k = 0; k < n; k++)
+            reg_block(&inner, in[k]);
+    }
+}
+static void find_registers(struct fe *f) {
+    enum { MOST = 4096 };
+    for (int i = 0; i < f->p->bufs.n; i++) {
+        struct buf *b = f->p->bufs.v[i];
+        int64_t cells;
+        if (b->scope != SC_REG)
+            continue;
+        struct regs *r = NEW(&f->c->arena, struct regs);
+        r->buf = b;
+        map_put(&f->regs, PKEY(b), r);
+        if (!x_is_int(buf_cells(f->c, b), &cells) || cells > MOST || cells < 1) {
+            r->array = true;
+            continue;
+        }
+        r->ncells = cells;
+        struct reg_env q = {.f = f, .buf = b, .r = r};
+        reg_block(&q, &f->p->body);
+        for (int k = 0; b->type == BOOL && k < r->pieces.n; k++)
+            r->array = r->array || r->pieces.v[k].lanes > 1;   /* masks have no single elements to store to */
+        if (r->array)
+            continue;
+        r->of_cell = NEWN(&f->c->arena, int, cells);
+        memset(r->of_cell, -1, sizeof(int) * (size_t)cells);
+        for (int k = 0; k < r->pieces.n; k++)
+            for (int j = 0; j < r->pieces.v[k].lanes; j++)
+                r->of_cell[r->pieces.v[k].cell + j] = k;
+    }
+}
+
+/* "acc_1_12": the indices of a cell in the dims that are longer than 1; vectors leave their lanes out. */
+static const char *piece_name(struct fe *f, const struct buf *b, const struct piece *p) {
+    int64_t rest = p->cell;
+    const char *s = b->name;
+    for (int k = 0; k < b->nd; k++) {
+        int64_t stride, dim;
+        if (!x_is_int(buf_stride(f->c, b, k), &stride) || !x_is_int(b->dims[k], &dim) || stride < 1)
+            return b->name;
+        int64_t i = rest / stride;
+        rest %= stride;
+        if (k == b->nd - 1 && p->lanes > 1) {
+            if (dim <= p->lanes) continue;
+            i /= p->lanes;
+        }
+        if (dim > 1)
+            s = A("%s_%lld", s, (long long)i);
+    }
+    return s;
+}
+static struct cs fill_value(struct fe *f, const struct buf *b, int lanes);
+static void declare_registers(struct fe *f, const struct buf *b, struct regs *r) {
+    for (int lanes = 1; lanes <= 1 << MAX_LANES_LOG; lanes *= 2) {
+        struct text l = {0};
+        enum dtype v = dtype_value(b->type);
+        for (int64_t cell = 0; cell < r->ncells; cell++) {
+            int k = r->of_cell[cell];
+            if (k < 0 || r->pieces.v[k].cell != cell || r->pieces.v[k].lanes != lanes)
+                continue;
+            struct piece *p = &r->pieces.v[k];
+            p->sn = c_declare(f, piece_name(f, b, p), NULL);
+            const char *init = b->fill ? A(" = %s", fill_value(f, b, lanes).s) : "";
+            if (l.n && l.n + strlen(p->sn->name) + strlen(init) > 100) {
+                text_add(&l, ";");
+                put(f, l.s);
+                l.n = 0;
+            }
+            if (!l.n) text_printf(&l, "%s %s%s", lanes > 1 ? c_vector_type(f->o, v, lanes) : c_value_type(v), p->sn->name, init);
+            else text_printf(&l, ", %s%s", p->sn->name, init);
+        }
+        if (l.n) {
+            text_add(&l, ";");
+            put(f, l.s);
+        }
+        text_free(&l);
+    }
+}
+
+/* ---- pointers */
+static void add_ptr(struct fe *f, const struct buf *b, struct sym_name *sn, int n, expr *atoms, int64_t *coefs) {
+    struct ptr *q = NEW(&f->c->arena, struct ptr);
+    *q = (struct ptr){b, n, atoms, coefs, sn};
+    PUSH(&f->c->arena, &f->ptrs, q);
+}
+struct group { const struct buf *buf; int n, count; bool inner, lower; expr *atoms; int64_t *coefs; };
+struct gather { struct fe *f; const struct var *var; VEC(struct group) groups; const struct var *lane; bool inner; };
+
+static bool var_known(void *env, expr e) {
+    struct fe *f = env;
+    if (e->op == X_VAR) return map_get(&f->vars, PKEY(e->u.var)) != NULL;
+    if (e->op == X_SYM) return map_get(&f->syms, PKEY(e->u.sym)) != NULL;
+    return true;
+}
+static void gather_access(struct gather *g, const struct buf *b, const expr *idx) {
+    struct fe *f = g->f;
+    struct regs *r = map_get(&f->regs, PKEY(b));
+    if ((r && !r->array) || !map_get(&f->bufs, PKEY(b)))
+        return;                                       /* in registers, or declared further in */
+    int64_t konst;
+    const expr *atoms;
+    const int64_t *coefs;
+    int n = x_terms(f->c, buf_offset(f->c, b, idx), &konst, &atoms, &coefs), m = 0;
+    expr *ga = NEWN(&f->c->arena, expr, n + 1);
+    int64_t *gc = NEWN(&f->c->arena, int64_t, n + 1);
+    bool new_term = false;
+    for (int i = 0; i < n; i++) {
+        if (opaque_atom(atoms[i]) || !x_visit(atoms[i], var_known, f))
+            continue;
+        new_term = new_term || x_uses_var(f->c, atoms[i], g->var);
+        ga[m] = atoms[i], gc[m++] = coefs[i];
+    }
+    if (!new_term)
+        return;
+    for (int i = 0; i < g->groups.n; i++) {
+        struct group *q = &g->groups.v[i];
+        if (q->buf == b && q->n == m && !memcmp(q->atoms, ga, (size_t)m * sizeof *ga) && !memcmp(q->coefs, gc, (size_t)m * sizeof *gc)) {
+            q->count++;
+            q->inner = q->inner || g->inner;
+            return;
+        }
+    }
+    struct group q = {.buf = b, .n = m, .count = 1, .inner = g->inner, .atoms = ga, .coefs = gc};
+    PUSH(&f->c->arena, &g->groups, q);
+}
+static bool gather_loads(void *env, expr e) {
+    struct gather *g = env;
+    if (e->op == X_LOAD)
+        gather_access(g, e->u.buf, e->arg);
+    return true;
+}
+static void gather_block(struct gather *g, struct block *b) {
+    for (struct stmt *s = b->first; s; s = s->next) {
+        struct block *in[2];
+        bool was = g->inner;
+        switch (s->kind) {
+        case S_STORE:
+            x_visit(s->u.store.value, gather_loads, g);
+            gather_access(g, s->u.store.buf, s->u.store.idx);
+            break;
+        case S_FOR: g->inner = g->inner || s->u.loop.kind != LK_VECTOR; break;
+        case S_WHILE: g->inner = true; break;
+        case S_IF: x_visit(s->u.cond.cond, gather_loads, g); break;
+        default: break;
+        }
+        for (int n = stmt_blocks(s, in), k = 0; k < n; k++)
+            gather_block(g, in[k]);
+        g->inner = was;
+    }
+}
+static bool const_data(struct fe *f, const struct buf *b) {
+    return b->scope == SC_CONST || !stores_to(&f->p->body, b);
+}
+/* The pointers that become computable with loop variable v, declared before the statements of its body: worth it when an
+ * inner loop uses one, or several accesses do. Each lies inside of its buffer whenever the loop runs. The texts are
+ * made after the body, when it is known which ones it uses. */
+static void open_pointers(struct fe *f, const struct var *v, struct block *body, int *mark) {
+    struct gather g = {.f = f, .var = v};
+    gather_block(&g, body);
+    *mark = f->ptrs.n;
+    for (int i = 0; i < g.groups.n; i++) {
+        struct group *q = &g.groups.v[i];
+        expr sum = x_int(f->c, 0);
+        for (int k = 0; k < q->n; k++)
+            sum = x_add(f->c, sum, x_muli(f->c, q->atoms[k], q->coefs[k]));
+        if ((!q->inner && q->count < 2) || (q->n == 1 && q->coefs[0] == 1 && q->count == 1) || !x_proves_le(f->c, x_int(f->c, 0), sum) || !x_proves_le(f->c, sum, buf_cells(f->c, q->buf)))
+            continue;
+        struct sym_name *sn = c_declare(f, internf(f->c->names, "%s_%s", q->buf->name, ((struct sym_name *)map_get(&f->vars, PKEY(v)))->name),
+                                        A("%s%s *", const_data(f, q->buf) ? "const " : "", dtype_c(q->buf->type)));
+        sn->buf = q->buf;
+        add_ptr(f, q->buf, sn, q->n, q->atoms, q->coefs);
+    }
+}
+static void print_pointer(struct fe *f, void *env);
+static void close_pointers(struct fe *f, int mark) {
+    const char *lines = "";
+    while (f->ptrs.n > mark) {
+        struct ptr *q = f->ptrs.v[--f->ptrs.n];
+        if (!q->sn->used) continue;
+        struct text t = {0}, *was = f->out;
+        f->out = &t;
+        c_run(f, print_pointer, q);
+        f->out = was;
+        lines = A("%s%s", t.s, lines);
+        text_free(&t);
+    }
+    text_add(f->out, lines);
+}
+static void print_pointer(struct fe *f, void *env) {
+    struct ptr *q = env, *best = NULL;
+    for (int i = 0; i < f->ptrs.n; i++) {             /* those declared before it */
+        struct ptr *o = f->ptrs.v[i];
+        if (o->buf != q->buf || (best && o->n < best->n)) continue;
+        int hit = 0;
+        for (int k = 0; k < o->n; k++)
+            for (int j = 0; j < q->n; j++)
+                hit += o->atoms[k] == q->atoms[j] && o->coefs[k] == q->coefs[j];
+        if (hit == o->n && o->n < q->n) best = o;
+    }
+    ASSERT(best);
+    expr *rest = NEWN(&f->c->arena, expr, q->n);
+    int64_t *rc = NEWN(&f->c->arena, int64_t, q->n);
+    int n = 0;
+    for (int j = 0; j < q->n; j++) {
+        bool covered = false;
+        for (int k = 0; k < best->n; k++)
+            covered = covered || best->atoms[k] == q->atoms[j];
+        if (!covered) rest[n] = q->atoms[j], rc[n++] = q->coefs[j];
+    }
+    const char *base = c_ref(f, best->sn), *sum = c_sum(f, 0, rest, rc, n).s;
+    if (f->run->pass == 2)
+        PUT("%s%s = %s %c %s;", q->sn->decl, q->sn->name, base, sum[0] == '-' ? '-' : '+', sum + (sum[0] == '-'));
+}
+
+/* ---- stores */
+static struct cs to_storage(struct fe *f, const struct buf *b, struct cs v) {
+    const char *enc = c_encode(f->o, b->type);
+    if (enc) return cs_of(A("%s(%s)", enc, v.s), P_ATOM);
+    if (dtype_bits(b->type) < 8 && b->type != STR) v = cs_of(A("%s(%s)", c_round(f->o, b->type, 1), v.s), P_ATOM);
+    if (b->type == dtype_value(b->type) && b->type != BOOL) return v;
+    return cs_of(A("(%s)%s", dtype_c(b->type), paren(f, v, P_UNARY)), P_UNARY);
+}
+static void print_store(struct fe *f, struct stmt *s) {
+    struct buf *b = s->u.store.buf;
+    bool pass2 = f->run->pass == 2;
+    enum dtype vt = dtype_value(b->type);
+    int element = -1;
+    struct piece *q = c_piece(f, b, s->u.store.idx, &element);
+    struct place pl = {0};
+    bool vec = f->lane != NULL, shared = false;      /* shared: one cell for all lanes */
+    const char *dst = NULL;
+    if (q) {
+        vec = vec && q->lanes > 1 && element < 0;
+        shared = f->lane && !vec;
+        dst = element >= 0 ? A("%s[%d]", c_ref(f, q->sn), element) : c_ref(f, q->sn);
+    } else {
+        pl = c_place(f, b, s->u.store.idx);
+        vec = vec && pl.k != 0;
+        shared = f->lane && !vec;
+        dst = vec && pl.k == 1 ? c_address(f, &pl) : vec ? NULL : c_cell(f, &pl);
+    }
+    enum red_op op = s->u.store.op;
+    expr value = s->u.store.value, own = x_load(f->c, b, s->u.store.idx, s->u.store.n, NULL);
+    if (shared) {
+        struct cs v = c_value(f, value, on_lane(f, value) ? f->width : op != RED_NONE ? f->width : 1);
+        const char *text;
+        struct cs r;
+        if (op != RED_NONE) {
+            if (b->type != vt)                        /* each lane's sum is rounded: no helper for that */
+                r = cs_of("", P_ATOM);
+            struct cs old = c_value(f, own, 1);
+            r = cs_of(A("%s(%s, %s)", c_reduce_lanes(f->o, op, vt, f->width), old.s, v.s), P_ATOM);
+        } else {
+            r = on_lane(f, value) ? cs_of(A("%s[%d]", paren(f, v, P_ATOM), f->width - 1), P_ATOM) : v;   /* the last lane's stays */
+        }
+        text = A("%s = %s;", dst, (q ? r : to_storage(f, b, r)).s);
+        if (pass2) put(f, text);
+    } else if (vec && !q && pl.k != 1) {              /* scattered lanes */
+        expr full = op == RED_NONE ? value : red_apply(f->c, op, own, value);
+        struct cs v = c_value(f, full, f->width);
+        const char *name = "";
+        if (pass2) {
+            name = names_numbered(&f->names, "t");
+            PUT("const %s %s = %s;", c_vector_type(f->o, vt, f->width), name, v.s);
+        }
+        for (int i = 0; i < f->width; i++) {
+            const struct var *lane = f->lane;
+            expr idx[40];
+            for (int k = 0; k < s->u.store.n; k++)
+                idx[k] = x_subst1(f->c, s->u.store.idx[k], lane, x_int(f->c, i));
+            f->lane = NULL;
+            struct place one = c_place(f, b, idx);
+            const char *cell = c_cell(f, &one);
+            struct cs v1 = to_storage(f, b, cs_of(A("%s[%d]", name, i), P_ATOM));
+            f->lane = lane;
+            if (pass2) PUT("%s = %s;", cell, v1.s);
+        }
+    } else {
+        bool flt = vt == F32 || vt == F64;
+        const char *sign = (op == RED_SUM || op == RED_PROD) && flt && b->type == vt && (q || !vec) ? (op == RED_SUM ? "+=" : "*=") : NULL;
+        /* `acc += v` reads like the definition; the same operation as acc = acc + v */
+        if (sign && red_apply(f->c, op, own, value)->op == (op == RED_SUM ? X_ADD : X_MUL)) {
+            struct cs v = c_value(f, value, vec ? f->width : 1);
+            if (pass2) PUT("%s %s %s;", dst, sign, v.s);
+        } else {
+            expr full = op == RED_NONE ? value : red_apply(f->c, op, own, value);
+            if (q && b->type != vt) full = x_round(f->c, b->type, full);
+            struct cs v = c_value(f, full, vec ? f->width : 1);
+            const char *text = vec && !q ? A("%s(%s, %s);", c_vstore(f->o, b->type, f->width), dst, v.s)
+                                         : A("%s = %s;", dst, (q ? v : to_storage(f, b, v)).s);
+            if (pass2) put(f, text);
+        }
+    }
+    c_forget(f, b);
+}
+static void print_prefetch(struct fe *f, struct stmt *s) {
+    if (!emit_gnu(f->o) || f->o->target->emit == EMIT_CUDA)
+        return;
+    /* the offset is in cells: a place in a one-dimensional view of the buffer */
+    int64_t konst;
+    const expr *atoms;
+    const int64_t *coefs;
+    int n = x_terms(f->c, s->u.prefetch.off, &konst, &atoms, &coefs);
+    struct ptr *best = NULL;
+    for (int i = 0; i < f->ptrs.n; i++) {
+        struct ptr *q = f->ptrs.v[i];
+        int hit = 0;
+        if (q->buf != s->u.prefetch.buf || (best && q->n < best->n)) continue;
+        for (int k = 0; k < q->n; k++)
+            for (int j = 0; j < n; j++)
+                hit += atoms[j] == q->atoms[k] && coefs[j] == q->coefs[k];
+        if (hit == q->n) best = q;
+    }
+    if (!best) return;
+    expr *rest = NEWN(&f->c->arena, expr, n + 1);
+    int64_t *rc = NEWN(&f->c->arena, int64_t, n + 1);
+    int keep = 0;
+    for (int j = 0; j < n; j++) {
+        bool covered = false;
+        for (int k = 0; k < best->n; k++)
+            covered = covered || atoms[j] == best->atoms[k];
+        if (!covered) rest[keep] = atoms[j], rc[keep++] = coefs[j];
+    }
+    struct cs sum = c_sum(f, konst, rest, rc, keep);
+    const char *base = c_ref(f, best->sn);
+    if (f->run->pass == 2)
+        PUT("__builtin_prefetch(%s + %s, 0, 2);", base, paren(f, sum, P_ADD));
+}
+
+/* A run: statements without control flow, from `first` to before `end`. */
+struct stretch { struct stmt *first, *end; };
+static bool simple(const struct stmt *s) {
+    return s->kind == S_STORE || s->kind == S_PREFETCH || (s->kind == S_FOR && s->u.loop.kind == LK_VECTOR);
+}
+static void print_stretch(struct fe *f, void *env) {
+    struct stretch *q = env;
+    for (struct stmt *s = q->first; s != q->end; s = s->next) {
+        if (s->kind == S_PREFETCH) {
+            print_prefetch(f, s);
+        } else if (s->kind == S_STORE) {
+            print_store(f, s);
+        } else {
+            f->lane = s->u.loop.var;
+            f->width = (int)s->u.loop.var->extent->u.i;
+            print_store(f, s->u.loop.body.first);
+            f->lane = NULL;
+            f->width = 1;
+        }
+    }
+}
+
+/* ---- control flow */
+struct cond_env { expr e; const char *text; bool index; };
+static void print_cond(struct fe *f, void *env) {
+    struct cond_env *q = env;
+    q->text = (q->index ? c_index(f, q->e) : c_value(f, q->e, 1)).s;
+}
+static const char *cond_text(struct fe *f, expr e, bool index) {
+    struct cond_env q = {.e = e, .index = index};
+    c_run(f, print_cond, &q);
+    return q.text;
+}
+static struct cs fill_value(struct fe *f, const struct buf *b, int lanes) {
+    struct cond_env q = {.e = b->fill};
+    c_run(f, print_cond, &q);
+    return lanes > 1 ? cs_of(A("%s(%s)", c_splat(f->o, dtype_value(b->type), lanes), q.text), P_ATOM) : cs_of(q.text, P_COND);
+}
+static bool not_outlinable(void *env, struct stmt *s) {
+    if (s->kind == S_CHECK || s->kind == S_SIZE) *(bool *)env = true;
+    return true;
+}
+struct outside { struct fe *f; struct block *b; bool found; };
+static void reg_outside(struct outside *q, const struct buf *b);
+static void load_outside(void *env, struct stmt *s, expr load) {
+    (void)s;
+    reg_outside(env, load->u.buf);
+}
+static bool store_outside(void *env, struct stmt *s) {
+    if (s->kind == S_STORE) reg_outside(env, s->u.store.buf);
+    return true;
+}
+static bool allocs(struct block *b, const struct buf *buf) {
+    for (struct stmt *s = b->first; s; s = s->next) {
+        struct block *in[2];
+        if (s->kind == S_ALLOC && s->u.alloc.buf == buf) return true;
+        for (int k = stmt_blocks(s, in); k-- > 0;)
+            if (allocs(in[k], buf)) return true;
+    }
+    return false;
+}
+static void reg_outside(struct outside *q, const struct buf *b) {
+    struct regs *r = map_get(&q->f->regs, PKEY(b));
+    if (r && !r->array && !allocs(q->b, b)) q->found = true;
+}
+static bool can_outline(struct fe *f, struct stmt *s) {
+    bool bad = false;
+    struct outside q = {f, &s->u.loop.body, false};
+    walk(&s->u.loop.body, not_outlinable, &bad);
+    each_load(&s->u.loop.body, load_outside, &q);
+    walk(&s->u.loop.body, store_outside, &q);
+    return !bad && !q.found && s->u.loop.kind != LK_VECTOR;
+}
+static const char *last_part(const char *name) {
+    const char *dot = strrchr(name, '.');
+    return dot ? dot + 1 : name;
+}
+/* The body of a loop between its braces: pointers, statements. */
+static void print_body(struct fe *f, struct stmt *s) {
+    int mark;
+    open_pointers(f, s->u.loop.var, &s->u.loop.body, &mark);
+    struct text body = {0}, *was = f->out;
+    f->out = &body;
+    print_block(f, &s->u.loop.body);
+    f->out = was;
+    close_pointers(f, mark);
+    text_add(f->out, body.s ? body.s : "");
+    text_free(&body);
+}
+static void print_outlined(struct fe *f, struct stmt *s) {
+    struct name_list caps = {0}, *was_caps = f->captures;
+    struct text body = {0}, *was = f->out;
+    int depth = f->depth;
+    f->captures = &caps;
+    f->out = &body;
+    f->depth = 1;
+    f->level++;
+    print_body(f, s);
+    f->level--;
+    f->depth = depth;
+    f->out = was;
+    f->captures = was_caps;
+    const char *name = names_add(&f->u->globals, A("%s_%s", f->fname, last_part(s->u.loop.var->name)));
+    const char *params = "", *args = "";
+    for (int i = 0; i < caps.n; i++) {
+        struct sym_name *n = caps.v[i];
+        bool alone = true;                            /* two restrict pointers into one buffer would contradict each other */
+        for (int k = 0; k < caps.n; k++)
+            alone = alone && (k == i || caps.v[k]->buf != n->buf || !n->buf);
+        params = A("%s%s%s%s%s", params, i ? ", " : "", n->decl, n->buf && alone ? "restrict " : "", n->name);
+        args = A("%s%s%s", args, i ? ", " : "", c_ref(f, n));
+    }
+    const char *attr = emit_gnu(f->o) ? "__attribute__((noinline)) " : "";
+    text_printf(f->outlined, "static %svoid %s(%s) {\n%s}\n\n", attr, name, caps.n ? params : "void", body.s ? body.s : "");
+    text_free(&body);
+    PUT("%s(%s);", name, args);
+}
+/* An innermost loop of vector statements whose body was written out. gcc -O3 would peel it completely when its extent is
+ * small, and run out of registers: measured 1.6 times slower for a 3x3 convolution. */
+static bool written_out(struct fe *f, struct block *b) {
+    int n = 0;
+    for (struct stmt *s = b->first; s; s = s->next, n++)
+        if (!simple(s)) return false;
+    return n >= 8 && emit_gnu(f->o);
+}
+static void print_for(struct fe *f, struct stmt *s) {
+    const struct var *v = s->u.loop.var;
+    const char *extent = cond_text(f, v->extent, true);
+    int mark = names_mark(&f->names);
+    struct sym_name *n = c_declare(f, last_part(v->name), A("%s ", f->idx));
+    map_put(&f->vars, PKEY(v), n);
+    if (written_out(f, &s->u.loop.body)) {
+        f->u->no_unroll = true;
+        put(f, "NN_NO_UNROLL");
+    }
+    PUT("for (%s %s = 0; %s < %s; %s++) {", f->idx, n->name, n->name, extent, n->name);
+    f->depth++;
+    if (s->u.loop.outline && can_outline(f, s))
+        print_outlined(f, s);
+    else
+        print_body(f, s);
+    f->depth--;
+    put(f, "}");
+    names_leave(&f->names, mark);
+}
+static void print_branch(struct fe *f, struct block *b) {
+    int mark = names_mark(&f->names);
+    f->depth++;
+    print_block(f, b);
+    f->depth--;
+    names_leave(&f->names, mark);
+}
+static void print_if(struct fe *f, struct stmt *s) {
+    expr cond = s->u.cond.cond;
+    struct block *then = &s->u.cond.then, *other = &s->u.cond.other;
+    if (!then->first) {
+        if (!other->first) return;
+        cond = x_not(f->c, cond);
+        then = other;
+        other = NULL;
+    }
+    PUT("if (%s) {", cond_text(f, cond, false));
+    print_branch(f, then);
+    if (other && other->first) {
+        put(f, "} else {");
+        print_branch(f, other);
+    }
+    put(f, "}");
+}
+static void print_while(struct fe *f, struct stmt *s) {
+    int mark = names_mark(&f->names);
+    const char *head = "for (;;) {";
+    if (s->u.loop_while.max) {
+        const char *max = cond_text(f, s->u.loop_while.max, true), *n = names_add(&f->names, "pass");
+        head = A("for (%s %s = 0; %s < %s; %s++) {", f->idx, n, n, max, n);
+    }
+    struct text lines = {0}, *was = f->out;           /* values that the condition names are computed before each pass */
+    f->out = &lines;
+    f->depth++;
+    const char *cond = cond_text(f, s->u.loop_while.cond, false);
+    f->depth--;
+    f->out = was;
+    if (!lines.n && !s->u.loop_while.max) {
+        PUT("while (%s) {", cond);
+    } else {
+        put(f, head);
+        text_add(f->out, lines.s ? lines.s : "");
+        f->depth++;
+        PUT("if (!(%s))", cond);
+        PUT("    break;");
+        f->depth--;
+    }
+    text_free(&lines);
+    f->depth++;
+    print_block(f, &s->u.loop_while.body);
+    f->depth--;
+    put(f, "}");
+    names_leave(&f->names, mark);
+}
+static void fail(struct fe *f) {
+    PUT("    *%s = 1;", c_ref(f, f->fault));
+    PUT("    return;");
+    put(f, "}");
+}
+static void print_size(struct fe *f, struct stmt *s) {
+    const struct sym *y = s->u.size.sym;
+    struct sym_name *n = c_declare(f, y->name, A("%s ", f->idx));
+    const char *v = cond_text(f, s->u.size.value, true);
+    PUT("const %s %s = %s;", f->idx, n->name, v);
+    map_put(&f->syms, PKEY(y), n);
+    expr low = s->u.size.lo, high = s->u.size.hi;
+    if (low && high && x_proves_le(f->c, low, s->u.size.value) && x_proves_le(f->c, s->u.size.value, high))
+        return;
+    if (low && high) {
+        PUT("if (%s < %s || %s > %s) {", n->name, cond_text(f, low, true), n->name, cond_text(f, high, true));
+        fail(f);
+    }
+}
+
+/* ---- memory of a block */
+static expr round_up(struct ctx *c, expr bytes) { return x_muli(c, x_divi(c, x_addi(c, bytes, 63), 64), 64); }
+static bool only_syms(void *env, expr e) {
+    (void)env;
+    return e->op != X_VAR && e->op != X_TOIDX && e->op != X_GUARD;
+}
+/* Bytes of a local buffer: an upper bound when its dims depend on loops. */
+static expr local_bytes(struct ctx *c, const struct buf *b) {
+    expr cells = buf_cells(c, b);
+    if (!x_visit(cells, only_syms, NULL)) {
+        int64_t lo, hi;
+        x_bounds(c, cells, &lo, &hi);
+        if (hi == POS_INF) BUG("buffer %s has no bound on its size", b->name);
+        cells = x_int(c, hi);
+    }
+    return x_muli(c, cells, dtype_bytes(b->type));
+}
+static bool on_stack(struct ctx *c, const struct buf *b) {
+    enum { MOST = 64 << 10 };
+    int64_t bytes;
+    return (b->scope == SC_STACK || b->scope == SC_REG || b->scope == SC_SHARED) && x_is_int(local_bytes(c, b), &bytes) && bytes <= MOST;
+}
+/* Is the buffer used at all? Steps leave the allocations of buffers behind that moved into a loop. */
+struct touch { const struct buf *b; bool found; };
+static void touch_load(void *env, struct stmt *s, expr load) {
+    struct touch *q = env;
+    (void)s;
+    q->found = q->found || load->u.buf == q->b;
+}
+static bool touch_stmt(void *env, struct stmt *s) {
+    struct touch *q = env;
+    for (int k = 0; s->kind == S_CALL && k < s->u.call.nbufs; k++)
+        q->found = q->found || s->u.call.bufs[k] == q->b;
+    q->found = q->found || (s->kind == S_STORE && s->u.store.buf == q->b) || (s->kind == S_STAGE && s->u.stage.buf == q->b)
+            || (s->kind == S_SWAP && (s->u.swap.a == q->b || s->u.swap.b == q->b)) || (s->kind == S_PREFETCH && s->u.prefetch.buf == q->b);
+    return !q->found;
+}
+static bool touched(const struct proc *p, const struct buf *b) {
+    struct touch q = {b, false};
+    walk((struct block *)&p->body, touch_stmt, &q);
+    if (!q.found) each_load((struct block *)&p->body, touch_load, &q);
+    return q.found;
+}
+static bool in_registers_only(struct fe *f, const struct buf *b) {
+    struct regs *r = map_get(&f->regs, PKEY(b));
+    return r && !r->array;
+}
+static void print_alloc(struct fe *f, struct buf *b) {
+    if (!touched(f->p, b))
+        return;
+    if (in_registers_only(f, b)) {
+        declare_registers(f, b, map_get(&f->regs, PKEY(b)));
+        return;
+    }
+    const char *type = dtype_c(b->type);
+    struct sym_name *n = c_declare(f, b->name, A("%s *", type));
+    n->buf = b;
+    map_put(&f->bufs, PKEY(b), n);
+    add_ptr(f, b, n, 0, NULL, NULL);
+    if (on_stack(f->c, b)) {
+        int64_t bytes = 0;
+        x_is_int(local_bytes(f->c, b), &bytes);
+        int64_t cells = bytes / dtype_bytes(b->type);
+        PUT("%s %s[%lld]%s;", type, n->name, (long long)(cells > 0 ? cells : 1), emit_gnu(f->o) ? " __attribute__((aligned(64)))" : "");
+    } else {
+        const char *at = cond_text(f, f->ws_top, true), *ws = c_ref(f, f->ws);
+        const char *p = x_is(f->ws_top, 0) ? A("(void *)%s", ws) : A("(void *)((unsigned char *)%s + %s)", ws, strpbrk(at, "+-?") ? A("(%s)", at) : at);
+        PUT("%s *restrict %s = %s;", type, n->name, x_is(f->ws_top, 0) ? ws : p);
+        f->ws_top = x_add(f->c, f->ws_top, round_up(f->c, local_bytes(f->c, b)));
+    }
+    if (b->fill) {
+        const char *i = names_add(&f->names, "i");
+        PUT("for (%s %s = 0; %s < %s; %s++)", f->idx, i, i, cond_text(f, buf_cells(f->c, b), true), i);
+        struct cs v = to_storage(f, b, fill_value(f, b, 1));
+        PUT("    %s[%s] = %s;", n->name, i, v.s);
+    }
+}
+static void print_call(struct fe *f, struct stmt *s) {
+    const char *args = "";
+    struct proc *callee = s->u.call.callee;
+    int n = 0;
+    for (int k = 0; k < s->u.call.nbufs; k++, n++) {
+        struct sym_name *b = map_get(&f->bufs, PKEY(s->u.call.bufs[k]));
+        if (!b) BUG("buffer %s is passed before it has a place", s->u.call.bufs[k]->name);
+        args = A("%s%s%s", args, n ? ", " : "", c_ref(f, b));
+    }
+    for (int k = 0; k < s->u.call.nargs; k++, n++)
+        args = A("%s%s%s", args, n ? ", " : "", cond_text(f, s->u.call.args[k], true));
+    if (!x_is(emit_scratch_bytes(f->c, callee), 0))
+        args = A("%s%s(unsigned char *)%s + %s", args, n++ ? ", " : "", c_ref(f, f->ws), cond_text(f, f->ws_top, true));
+    if (emit_needs_fault(callee))
+        args = A("%s%s%s", args, n++ ? ", " : "", c_ref(f, f->fault));
+    PUT("%s(%s);", emit_proc_name(f->c, callee, f->o), args);
+}
+static void print_swap(struct fe *f, struct stmt *s) {
+    struct buf *a = s->u.swap.a, *b = s->u.swap.b;
+    struct sym_name *na = map_get(&f->bufs, PKEY(a)), *nb = map_get(&f->bufs, PKEY(b));
+    ASSERT(na && nb);
+    /* contents change places, cell by cell: pointers may be used outside of this function */
+    const char *i = names_add(&f->names, "i"), *t = names_numbered(&f->names, "t");
+    PUT("for (%s %s = 0; %s < %s; %s++) {", f->idx, i, i, cond_text(f, buf_cells(f->c, a), true), i);
+    PUT("    const %s %s = %s[%s];", dtype_c(a->type), t, c_ref(f, na), i);
+    PUT("    %s[%s] = %s[%s];", na->name, i, c_ref(f, nb), i);
+    PUT("    %s[%s] = %s;", nb->name, i, t);
+    put(f, "}");
+}
+static void print_comment(struct fe *f, const char *text) {
+    if (!text) return;
+    struct text t = {0};
+    text_add(&t, "/* ");
+    emit_comment_text(&t, text);
+    text_add(&t, " */");
+    put(f, t.s);
+    text_free(&t);
+}
+
+static void print_block(struct fe *f, struct block *b) {
+    int ptrs = f->ptrs.n;
+    expr top = f->ws_top;
+    for (struct stmt *s = b->first; s;) {
+        if (simple(s)) {
+            struct stretch q = {s, s};
+            while (q.end && simple(q.end)) q.end = q.end->next;
+            c_run(f, print_stretch, &q);
+            s = q.end;
+            continue;
+        }
+        switch (s->kind) {
+        case S_FOR: print_for(f, s); break;
+        case S_IF: print_if(f, s); break;
+        case S_WHILE: print_while(f, s); break;
+        case S_ALLOC: print_alloc(f, s->u.alloc.buf); break;
+        case S_CHECK: PUT("if (!(%s)) {", cond_text(f, s->u.check.cond, false)); fail(f); break;
+        case S_SIZE: print_size(f, s); break;
+        case S_CALL: print_call(f, s); break;
+        case S_SWAP: print_swap(f, s); break;
+        case S_COMMENT: print_comment(f, s->u.comment.text); break;
+        case S_BARRIER: case S_FREE: break;           /* nothing to do where one thread runs */
+        default: BUG("statement of kind %d in text", s->kind);
+        }
+        s = s->next;
+    }
+    f->ptrs.n = ptrs;
+    f->ws_top = top;
+}
+
+/* ---- functions */
+static bool has_alloc(struct proc *p, const struct buf *b) { return allocs(&p->body, b); }
+
+static expr block_scratch(struct ctx *c, const struct proc *p, struct block *b) {
+    expr here = x_int(c, 0), most = x_int(c, 0);
+    for (struct stmt *s = b->first; s; s = s->next) {
+        struct block *in[2];
+        expr inside = x_int(c, 0);
+        if (s->kind == S_ALLOC && s->u.alloc.buf->scope != SC_REG && !on_stack(c, s->u.alloc.buf) && touched(p, s->u.alloc.buf))
+            here = x_add(c, here, round_up(c, local_bytes(c, s->u.alloc.buf)));
+        if (s->kind == S_CALL)
+            inside = emit_scratch_bytes(c, s->u.call.callee);
+        for (int k = stmt_blocks(s, in); k-- > 0;)
+            inside = x_max(c, inside, block_scratch(c, p, in[k]));
+        most = x_max(c, most, x_add(c, here, inside));
+    }
+    return most;
+}
+static bool local_memory(const struct buf *b) {
+    return b->scope != SC_PARAM && b->scope != SC_CONST;
+}
+expr emit_scratch_bytes(struct ctx *c, const struct proc *p) {
+    expr here = x_int(c, 0);
+    for (int i = 0; i < p->bufs.n; i++) {
+        struct buf *b = p->bufs.v[i];
+        if (local_memory(b) && b->scope != SC_REG && !has_alloc((struct proc *)p, b) && !on_stack(c, b) && touched(p, b))
+            here = x_add(c, here, round_up(c, local_bytes(c, b)));
+    }
+    return x_add(c, here, block_scratch(c, p, (struct block *)&p->body));
+}
+static bool no_guard(void *env, expr e) {
+    (void)env;
+    return e->op != X_GUARD;
+}
+struct fault_env { bool found; };
+static bool stmt_fault(void *env, struct stmt *s) {
+    struct fault_env *q = env;
+    switch (s->kind) {
+    case S_CHECK: case S_SIZE: q->found = true; break;
+    case S_STORE:
+        q->found = q->found || !x_visit(s->u.store.value, no_guard, NULL);
+        for (int k = 0; k < s->u.store.n; k++) q->found = q->found || !x_visit(s->u.store.idx[k], no_guard, NULL);
+        break;
+    case S_STAGE: q->found = q->found || !x_visit(s->u.stage.value, no_guard, NULL) || (s->u.stage.init && !x_visit(s->u.stage.init, no_guard, NULL)); break;
+    case S_FOR: q->found = q->found || !x_visit(s->u.loop.var->extent, no_guard, NULL); break;
+    case S_IF: q->found = q->found || !x_visit(s->u.cond.cond, no_guard, NULL); break;
+    case S_WHILE: q->found = q->found || !x_visit(s->u.loop_while.cond, no_guard, NULL) || (s->u.loop_while.max && !x_visit(s->u.loop_while.max, no_guard, NULL)); break;
+    case S_CALL: q->found = q->found || emit_needs_fault(s->u.call.callee); break;
+    default: break;
+    }
+    return true;
+}
+bool emit_needs_fault(const struct proc *p) {
+    struct fault_env q = {false};
+    walk((struct block *)&p->body, stmt_fault, &q);
+    return q.found;
+}
+const char *emit_proc_name(struct ctx *c, const struct proc *p, const struct emit_options *o) {
+    const char *n = map_get(&o->uses->procs, PKEY(p));
+    if (!n) {
+        n = names_add(&o->uses->globals, internf(c->names, "%s%s", o->prefix ? o->prefix : "", p->name));
+        map_put(&o->uses->procs, PKEY(p), (void *)n);
+    }
+    return n;
+}
+
+static void param_list(struct text *out, struct fe *f, const struct proc *p) {
+    int n = 0;
+    for (int i = 0; i < p->params.n; i++, n++) {
+        struct buf *b = p->params.v[i].buf;
+        struct sym_name *s = c_declare(f, b->name, A("%s%s *", p->params.v[i].dir == DIR_IN ? "const " : "", dtype_c(b->type)));
+        s->buf = b;
+        map_put(&f->bufs, PKEY(b), s);
+        text_printf(out, "%s%srestrict %s", n ? ", " : "", s->decl, s->name);
+    }
+    for (int i = 0; i < p->syms.n; i++, n++) {
+        struct sym_name *s = c_declare(f, p->syms.v[i]->name, A("%s ", f->idx));
+        map_put(&f->syms, PKEY(p->syms.v[i]), s);
+        text_printf(out, "%s%s%s", n ? ", " : "", s->decl, s->name);
+    }
+    f->ws = NEW(&f->c->arena, struct sym_name);
+    f->ws->name = "ws", f->ws->decl = "void *";
+    if (!x_is(emit_scratch_bytes(f->c, p), 0)) text_printf(out, "%svoid *restrict ws", n++ ? ", " : "");
+    f->fault = NEW(&f->c->arena, struct sym_name);
+    f->fault->name = "fault", f->fault->decl = "int *";
+    if (emit_needs_fault(p)) text_printf(out, "%sint *fault", n++ ? ", " : "");
+    text_add(out, n ? ")" : "void)");
+}
+static void fe_init(struct fe *f, struct ctx *c, const struct emit_options *o) {
+    *f = (struct fe){.c = c, .o = o, .u = o->uses, .idx = "ptrdiff_t", .width = 1};
+    names_init(&f->names, c);
+    f->vars.arena = f->syms.arena = f->bufs.arena = f->regs.arena = f->safe.arena = &c->arena;
+    for (int k = 0; k <= MAX_LANES_LOG; k++) f->dep[k].arena = &c->arena;
+}
+static void function_head(struct text *out, struct fe *f, const struct proc *p) {
+    text_printf(out, "%svoid %s(", f->o->external ? "" : "static ", emit_proc_name(f->c, p, f->o));
+    param_list(out, f, p);
+}
+void emit_proc_head(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o) {
+    struct fe f;
+    fe_init(&f, c, o);
+    function_head(out, &f, p);
+}
+
+/* A table of constants, in physical order. */
+static void const_table(struct text *out, struct fe *f, const struct buf *b) {
+    int64_t n;
+    const union cell *v = const_cells(f->c, b, &n);
+    struct sym_name *s = NEW(&f->c->arena, struct sym_name);
+    s->name = names_add(&f->u->globals, A("%s_%s", f->fname, b->name));
+    s->buf = b;
+    map_put(&f->bufs, PKEY(b), s);
+    add_ptr(f, b, s, 0, NULL, NULL);
+    s->level = 1 << 20;                               /* file scope: visible everywhere, never captured */
+    if (!v) BUG("constant %s has no data to print", b->name);
+    text_printf(out, "static const %s %s[%lld] = {", dtype_c(b->type), s->name, (long long)n);
+    enum dtype vt = dtype_value(b->type);
+    size_t line = 0;
+    for (int64_t i = 0; i < n; i++) {
+        struct cond_env q = {.e = vt == F32 || vt == F64 ? x_const_f(f->c, vt, v[i].f) : x_const_i(f->c, vt, v[i].i)};
+        c_run(f, print_cond, &q);
+        const char *item = q.text;
+        if (b->type == F16 || b->type == BF16) item = A("0x%04x", b->type == F16 ? f32_to_f16((float)v[i].f) : f32_to_bf16((float)v[i].f));
+        if (i == 0 || line > 100) text_add(out, "\n    "), line = 0;
+        else text_char(out, ' ');
+        text_printf(out, "%s,", item);
+        line += strlen(item) + 2;
+    }
+    text_add(out, "\n};\n\n");
+}
+static void describe(struct text *out, struct fe *f, const struct proc *p) {
+    text_add(out, "/* ");
+    emit_comment_text(out, p->comment ? p->comment : p->name);
+    for (int i = 0; i < p->params.n; i++) {
+        static const char *const dirs[] = {"in", "out", "in, out"};
+        struct buf *b = p->params.v[i].buf;
+        struct text t = {0};
+        text_printf(&t, "%s: %s[", b->name, dtype_name(b->type));
+        for (int k = 0; k < b->nd; k++) {
+            text_add(&t, k ? ", " : "");
+            x_print(&t, b->dims[k], NULL, NULL);
+        }
+        text_printf(&t, "] %s", dirs[p->params.v[i].dir]);
+        text_add(out, "\n *   ");
+        emit_comment_text(out, t.s);
+        text_free(&t);
+    }
+    size_t at = 0;
+    for (int i = 0; i < p->steps.n && !f->o->no_schedule; i++) {
+        size_t n = strlen(p->steps.v[i]);
+        if (i == 0) text_add(out, "\n * schedule: ");
+        else if (at + n > 100) text_add(out, ";\n *   "), at = 0;
+        else text_add(out, "; ");
+        emit_comment_text(out, p->steps.v[i]);
+        at += n + 2;
+    }
+    text_add(out, p->params.n || (p->steps.n && !f->o->no_schedule) ? "\n */\n" : " */\n");
+}
+
+void emit_proc(struct text *out, struct ctx *c, const struct proc *orig, const struct emit_options *o) {
+    struct fe fe, *f = &fe;
+    fe_init(f, c, o);
+    f->orig = orig;
+    f->p = clone_proc(c, orig, orig->name);
+    f->fname = emit_proc_name(c, orig, o);
+    f->ws_top = x_int(c, 0);
+    f->ex = expand_proc(c, f->p, emit_lanes(o));
+    struct text head = {0}, body = {0}, outlined = {0}, tables = {0};
+    f->outlined = &outlined;
+    text_printf(&head, "%svoid %s(", o->external ? "" : "static ", f->fname);
+    param_list(&head, f, f->p);
+    for (int i = 0; i < f->p->params.n; i++) {
+        struct buf *b = f->p->params.v[i].buf;
+        add_ptr(f, b, map_get(&f->bufs, PKEY(b)), 0, NULL, NULL);
+    }
+    find_registers(f);
+    f->out = &tables;
+    for (int i = 0; i < f->p->bufs.n; i++)
+        if (f->p->bufs.v[i]->scope == SC_CONST)
+            const_table(&tables, f, f->p->bufs.v[i]);
+    f->out = &body;
+    f->depth = 1;
+    for (int i = 0; i < f->p->bufs.n; i++)
+        if (local_memory(f->p->bufs.v[i]) && !has_alloc(f->p, f->p->bufs.v[i]))
+            print_alloc(f, f->p->bufs.v[i]);
+    int keep = f->ptrs.n;
+    print_block(f, &f->p->body);
+    f->ptrs.n = keep;
+    text_add(out, tables.s ? tables.s : "");
+    text_add(out, outlined.s ? outlined.s : "");
+    describe(out, f, orig);
+    text_printf(out, "%s {\n", head.s);
+    for (int i = 0; i < f->p->params.n; i++) {
+        struct sym_name *n = map_get(&f->bufs, PKEY(f->p->params.v[i].buf));
+        if (!n->used) text_printf(out, "    (void)%s;\n", n->name);
+    }
+    for (int i = 0; i < f->p->syms.n; i++) {
+        struct sym_name *n = map_get(&f->syms, PKEY(f->p->syms.v[i]));
+        if (!n->used) text_printf(out, "    (void)%s;\n", n->name);
+    }
+    if (!f->fault->used && emit_needs_fault(f->p)) text_add(out, "    (void)fault;\n");
+    if (!f->ws->used && !x_is(emit_scratch_bytes(c, f->p), 0)) text_add(out, "    (void)ws;\n");
+    text_add(out, body.s ? body.s : "");
+    text_add(out, "}\n");
+    text_free(&head), text_free(&body), text_free(&outlined), text_free(&tables);
+}

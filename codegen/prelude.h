@@ -1,0 +1,50 @@
+/* The part of the output that stands before the kernels: vector types and small functions, each printed only when used.
+ * Asked by the expression printer (c_expr.c) for the name of an operation; what it hands out it remembers. */
+#ifndef NN_CODEGEN_PRELUDE_H
+#define NN_CODEGEN_PRELUDE_H
+#include "codegen/emit.h"
+
+struct emit_uses {
+    struct ctx *c;
+    struct map seen;                /* interned name -> itself: types and helpers handed out */
+    VEC(const char *) types, helpers, fns;   /* their texts, each after what it needs */
+    struct names globals;           /* C names of procedures, functions and tables */
+    struct map procs, fn_names;     /* proc -> name; fn, lanes -> name */
+    bool math, intrinsics;          /* headers needed */
+    bool no_unroll;                 /* NN_NO_UNROLL */
+};
+
+/* Is the text scalar, without vector types? */
+bool emit_scalar(const struct emit_options *o);
+int emit_lanes(const struct emit_options *o);                 /* of f32; 1: no vectors */
+/* Has the text GNU extensions (attributes, builtins)? */
+bool emit_gnu(const struct emit_options *o);
+
+/* C type of a value type; IDX gives `ptrdiff_t`, BOOL `int`. */
+const char *c_value_type(enum dtype t);
+/* Vector type of a value type: "nn_f32x8". BOOL: a mask of 32-bit lanes, 0 or -1. */
+const char *c_vector_type(const struct emit_options *o, enum dtype t, int lanes);
+/* Name of the function that does an operation on values of `type`; lanes 1: scalar. Operators that are plain C have none:
+ * see c_operator. */
+const char *c_op(const struct emit_options *o, enum xop op, enum dtype type, int lanes);
+/* The C operator of op on `type` ("+"), or NULL when a function is needed. */
+const char *c_operator(enum xop op, enum dtype type, int lanes);
+const char *c_splat(const struct emit_options *o, enum dtype type, int lanes);
+const char *c_select(const struct emit_options *o, enum dtype type, int lanes);
+/* Conversions; NULL: a plain C cast (scalar only). */
+const char *c_cast(const struct emit_options *o, enum dtype to, enum dtype from, int lanes);
+const char *c_bitcast(const struct emit_options *o, enum dtype to, enum dtype from, int lanes);
+const char *c_round(const struct emit_options *o, enum dtype storage, int lanes);
+/* Storage to value and back, of single elements; NULL: none needed beyond C's conversions. */
+const char *c_decode(const struct emit_options *o, enum dtype storage);
+const char *c_encode(const struct emit_options *o, enum dtype storage);
+/* Vector load and store of a storage type, at any alignment. */
+const char *c_vload(const struct emit_options *o, enum dtype storage, int lanes);
+const char *c_vstore(const struct emit_options *o, enum dtype storage, int lanes);
+/* f(acc, v): acc op lane 0, op lane 1, ... in this order. */
+const char *c_reduce_lanes(const struct emit_options *o, enum red_op op, enum dtype type, int lanes);
+/* Index helpers: "guard", "floordiv", "floormod", "min", "max". */
+const char *c_index_helper(const struct emit_options *o, const char *what);
+/* Defines a helper that other files spell; text is kept. */
+void emit_define_fn(struct emit_uses *u, const char *text);
+#endif
