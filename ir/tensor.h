@@ -9,8 +9,9 @@
 enum tensor_source { TS_BYTES, TS_MAPPED, TS_SPLAT };
 struct str_elem { const char *p; size_t n; };
 /* bytes: elements in row-major order, little endian, sub-byte types packed as in ONNX (low bits first).
- * TS_SPLAT: one element, repeated. Strings (STR): `strs`. Immutable once made. Data is owned by the arena, by a
- * mapping that lives as long as the compilation, or by malloc registered with the arena's owner. */
+ * TS_SPLAT: one element, repeated. TS_MAPPED: anywhere in a file, so not aligned: read through memcpy or tensor_f.
+ * Strings (STR): `strs`. Immutable once made. Data is owned by the arena, by a mapping that lives as long as the
+ * compilation, or by malloc registered with the arena's owner. */
 struct tensor {
     enum dtype type;
     int rank;
