@@ -80,10 +80,17 @@ static int by_rank(const void *a, const void *b) {
     return strcmp(x->s, y->s);
 }
 static bool is_let(const struct expr_printer *p, expr e) { return p->lets && map_get(p->lets, PKEY(e)); }
+/* Of the outermost loop variable in a product; other atoms come last. */
+static int piece_rank(const struct expr_printer *p, expr e) {
+    if (is_let(p, e)) return INT32_MAX;
+    if (e->op == X_VAR) return var_rank(p, e->u.var);
+    if (e->op != X_PROD) return INT32_MAX;
+    int a = piece_rank(p, e->arg[0]), b = piece_rank(p, e->arg[1]);
+    return a < b ? a : b;
+}
 static void sort_pieces(const struct expr_printer *p, struct piece *v, int n, bool factors) {
     for (int k = 0; k < n; k++) {
-        bool var = v[k].e->op == X_VAR && !is_let(p, v[k].e);
-        v[k].rank = var ? var_rank(p, v[k].e->u.var) : INT32_MAX;
+        v[k].rank = piece_rank(p, v[k].e);
         bool scaled = v[k].coef != 1 && v[k].coef != -1;
         v[k].s = text_of(p, v[k].e, factors || (scaled && v[k].e->op != X_PROD) ? LV_UNARY : LV_PRODUCT);
     }
