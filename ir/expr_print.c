@@ -9,7 +9,7 @@
 
 /* ---- names */
 static const char *const reserved[] = {
-    "for", "if", "else", "alloc", "free", "stage", "size", "call", "while", "check", "instr", "barrier", "prefetch", "swap",
+    "for", "if", "else", "alloc", "free", "stage", "size", "call", "while", "check", "instr", "barrier", "prefetch", "swap", "view",
     "let", "step", "const", "return", "proc", "fn", "entry", "kernel", "true", "false", "nan", "inf", "nan64", "inf64",
     "and", "or", "in", "out", "inout", "poison", NULL};
 bool is_plain_name(const char *s) {

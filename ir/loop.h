@@ -65,7 +65,7 @@ struct stmt {
         struct { const struct instr_row *row; int n; struct { const char *hole; struct buf *buf; expr off; } *holes; struct block body; } instr;
         struct { struct buf *buf; expr off; } prefetch;
         struct { struct buf *a, *b; } swap;                  /* contents change places (carried values at the back edge) */
-        struct { struct buf *buf, *of; expr off; } view;     /* buf is the storage of `of` from cell `off` on; entry only. Text: `view y of x + off` */
+        struct { struct buf *buf, *of; expr off; } view;     /* buf is the storage of `of` from cell `off` on; entry only. Text: `view y: f32[4] arena of x+off` */
         struct { const char *text; } comment;
     } u;
 };

@@ -107,6 +107,7 @@ static size_t lex_number(struct parser *p, size_t at, int line) {
         char s[208] = {0};
         memcpy(s, p->text + from, end - from);
         t->f = decimal(s, t->suffix == F32);
+        t->wide = decimal(s, false);
     }
     return at;
 }

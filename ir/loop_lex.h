@@ -9,7 +9,7 @@ struct token {
     enum token_kind kind;
     const char *s;              /* interned: the name, the contents of a quoted name, the punctuation */
     uint64_t i;                 /* T_INT */
-    double f;                   /* T_FLOAT */
+    double f, wide;             /* T_FLOAT: rounded to the number's own type; as f64 */
     enum dtype suffix;          /* of a number; NONE: none */
     int line;
 };

@@ -118,7 +118,7 @@ static bool parse_element(struct parser *p, struct tensor *d, int64_t k) {
     t = peek(p);
     bool flt = dtype_is_float(d->type);
     if (flt && (t->kind == T_FLOAT || at_word(p, "nan") || at_word(p, "inf"))) {
-        double v = t->kind == T_FLOAT ? t->f : !strcmp(t->s, "nan") ? __builtin_nan("") : __builtin_inf();
+        double v = t->kind == T_FLOAT ? (d->type == F64 ? t->wide : t->f) : !strcmp(t->s, "nan") ? __builtin_nan("") : __builtin_inf();
         tensor_set_f(d, k, neg ? -v : v);
     } else if (flt && t->kind == T_INT) tensor_set_f(d, k, neg ? -(double)t->i : (double)t->i);
     else if (t->kind == T_INT) tensor_set_i(d, k, neg ? (int64_t)(0 - t->i) : (int64_t)t->i);
@@ -293,7 +293,8 @@ static struct stmt *parse_while(struct parser *p) {
     parse_body(p, &s->u.loop_while.body);
     return s;
 }
-static struct stmt *parse_alloc(struct parser *p) {
+/* alloc NAME: geometry, and view NAME: geometry of BUF + offset */
+static struct stmt *parse_alloc(struct parser *p, bool view) {
     struct geometry g;
     int line = p->l.number;
     const char *name = parse_name(p, "a buffer's name");
@@ -303,8 +304,17 @@ static struct stmt *parse_alloc(struct parser *p) {
         if (accept_word(p, scope_name((enum scope)k))) scope = (enum scope)k;
     if (scope == SC_COUNT) return unexpected(p, "arena, region, stack, reg or shared"), NULL;
     if (!parse_attributes(p, &g)) return NULL;
-    struct buf *b = declare(p, name, scope, &g, line);
-    return b ? s_alloc(p->c, b) : NULL;
+    struct buf *of = NULL, *b;
+    expr off = NULL;
+    if (view && !accept_word(p, "of")) return unexpected(p, "`of`"), NULL;
+    if (view && !parse_at(p, &of, &off)) return NULL;
+    if (!(b = declare(p, name, scope, &g, line))) return NULL;
+    if (!view) return s_alloc(p->c, b);
+    struct stmt *s = s_new(p->c, S_VIEW);
+    s->u.view.buf = b;
+    s->u.view.of = of;
+    s->u.view.off = off;
+    return s;
 }
 static bool parse_red_op(struct parser *p, enum red_op *op) {
     for (int k = RED_SUM; k < RED_COUNT; k++)
@@ -522,7 +532,8 @@ static struct stmt *parse_store(struct parser *p) {
 static struct stmt *parse_simple(struct parser *p) {
     struct stmt *s;
     if (peek2(p)->kind == T_PUNCT && !strcmp(peek2(p)->s, "[")) return parse_store(p);
-    if (accept_word(p, "alloc")) return parse_alloc(p);
+    if (accept_word(p, "alloc")) return parse_alloc(p, false);
+    if (accept_word(p, "view")) return parse_alloc(p, true);
     if (accept_word(p, "size")) return parse_size(p);
     if (accept_word(p, "call")) return parse_call_stmt(p);
     if (accept_word(p, "check")) return parse_check(p);

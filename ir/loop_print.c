@@ -362,6 +362,14 @@ static void print_line(struct printer *p, const struct stmt *s, int depth) {
         text_add(t, ": ");
         print_geometry(p, s->u.alloc.buf, scope_name(s->u.alloc.buf->scope));
         break;
+    case S_VIEW:
+        text_add(t, "view ");
+        print_name(t, s->u.view.buf->name);
+        text_add(t, ": ");
+        print_geometry(p, s->u.view.buf, scope_name(s->u.view.buf->scope));
+        text_add(t, " of ");
+        print_at(p, s->u.view.of, s->u.view.off);
+        break;
     case S_FREE:
         text_add(t, "free ");
         print_name(t, s->u.alloc.buf->name);

@@ -52,6 +52,7 @@ void stmt_exprs(struct stmt *s, void (*fn)(void *env, expr *e), void *env) {
         for (int k = 0; k < s->u.instr.n; k++) each_of(&s->u.instr.holes[k].off, 1, fn, env);
         break;
     case S_PREFETCH: each_of(&s->u.prefetch.off, 1, fn, env); break;
+    case S_VIEW: each_of(&s->u.view.off, 1, fn, env); break;
     default: break;
     }
 }
@@ -162,11 +163,14 @@ static void map_stmt(struct rewriter *r, struct stmt *s) {
             return;
         }
         break;
-    case S_ALLOC:
-        if (map_get(&r->bufs, PKEY(s->u.alloc.buf))) break;     /* the other copy of a cloned alloc */
-        map_put(&r->bufs, PKEY(s->u.alloc.buf), s->u.alloc.buf);
-        rewrite_geometry(r, s->u.alloc.buf, false);
+    case S_VIEW: case S_ALLOC: {
+        struct buf *b = s->kind == S_VIEW ? s->u.view.buf : s->u.alloc.buf;
+        if (s->kind == S_VIEW) s->u.view.off = rewritten(r, s->u.view.off);
+        if (map_get(&r->bufs, PKEY(b))) break;      /* the other copy of a cloned alloc */
+        map_put(&r->bufs, PKEY(b), b);
+        rewrite_geometry(r, b, false);
         break;
+    }
     case S_STAGE:
         rewrite_vars(r, s->u.stage.axes, s->u.stage.naxes, false);
         rewrite_vars(r, s->u.stage.red, s->u.stage.nred, false);
@@ -244,6 +248,10 @@ static struct stmt *clone_stmt(struct rewriter *r, const struct stmt *s) {
         for (int k = 0; k < t->u.instr.n; k++) t->u.instr.holes[k].buf = new_buf(r, t->u.instr.holes[k].buf);
         break;
     case S_PREFETCH: t->u.prefetch.buf = new_buf(r, t->u.prefetch.buf); break;
+    case S_VIEW:
+        t->u.view.buf = new_buf(r, t->u.view.buf);
+        t->u.view.of = new_buf(r, t->u.view.of);
+        break;
     case S_SWAP:
         t->u.swap.a = new_buf(r, t->u.swap.a);
         t->u.swap.b = new_buf(r, t->u.swap.b);

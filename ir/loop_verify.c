@@ -170,7 +170,12 @@ static enum param_dir direction(const struct proc *p, const struct buf *b) {
         if (p->params.v[k].buf == b) return p->params.v[k].dir;
     return DIR_INOUT;
 }
+static const struct buf *root_of(struct verifier *v, const struct buf *b) {
+    const struct buf *r = map_get(&v->roots, PKEY(b));
+    return r ? r : b;
+}
 static void check_stored(struct verifier *v, const struct buf *b) {
+    b = root_of(v, b);
     if (b && b->scope == SC_CONST) refuse(v, "%s is constant, but stored to", b->name);
     if (b && b->scope == SC_PARAM && direction(v->p, b) == DIR_IN) refuse(v, "%s is an `in` parameter, but stored to", b->name);
 }
@@ -230,6 +235,25 @@ static void verify_alloc(struct verifier *v, struct stmt *s) {
     if (is_visible(v, b)) refuse(v, "buffer %s is allocated twice", b->name);
     if (b->scope == SC_PARAM || b->scope == SC_CONST) refuse(v, "a %s buffer cannot be allocated", scope_name(b->scope));
     check_geometry(v, b);
+    set_visible(v, b);
+}
+static void verify_view(struct verifier *v, struct stmt *s) {
+    struct buf *b = s->u.view.buf, *of = s->u.view.of;
+    if (!b || !of) {
+        refuse(v, "a buffer is missing");
+        return;
+    }
+    check_typed(v, s->u.view.off, IDX, "the place");
+    if (v->p != v->m->entry) refuse(v, "views are for the entry procedure");
+    if (!map_get(&v->own, PKEY(b))) refuse(v, "buffer %s is not one of this procedure's", b->name);
+    if (is_visible(v, b)) refuse(v, "buffer %s is defined twice", b->name);
+    check_geometry(v, b);
+    if (!use_buf(v, of)) return;
+    if (dtype_bytes(b->type) != dtype_bytes(of->type)) refuse(v, "%s and %s have elements of different sizes", b->name, of->name);
+    expr end = x_add(v->c, s->u.view.off, buf_cells(v->c, b));
+    if (!facts_prove_le(&v->facts, x_int(v->c, 0), s->u.view.off) || !facts_prove_le(&v->facts, end, buf_cells(v->c, of)))
+        refuse(v, "%s may reach past the end of %s", b->name, of->name);
+    map_put(&v->roots, PKEY(b), (void *)root_of(v, of));
     set_visible(v, b);
 }
 static void verify_stage(struct verifier *v, struct stmt *s) {
@@ -375,6 +399,8 @@ static void verify_free(struct verifier *v, struct stmt *s) {
     while (a && !(a->kind == S_ALLOC && a->u.alloc.buf == s->u.alloc.buf)) a = a->prev;
     if (!a) refuse(v, "%s is freed in another block than it is allocated in", s->u.alloc.buf->name);
     set_gone(v, s->u.alloc.buf);
+    for (int k = 0; k < v->p->bufs.n; k++)
+        if (map_get(&v->roots, PKEY(v->p->bufs.v[k])) == s->u.alloc.buf && is_known(v, v->p->bufs.v[k])) set_gone(v, v->p->bufs.v[k]);
 }
 static void verify_swap(struct verifier *v, struct stmt *s) {
     struct buf *a = s->u.swap.a, *b = s->u.swap.b;
@@ -414,6 +440,7 @@ static void verify_stmt(struct verifier *v, struct stmt *s) {
         check_typed(v, s->u.prefetch.off, IDX, "the place");
         break;
     case S_SWAP: verify_swap(v, s); break;
+    case S_VIEW: verify_view(v, s); break;
     default: break;
     }
 }
@@ -434,6 +461,7 @@ static void verify_block(struct verifier *v, struct block *b) {
     }
     for (struct stmt *s = b->first; s; s = s->next)     /* the end of the block */
         if (s->kind == S_ALLOC && s->u.alloc.buf) set_gone(v, s->u.alloc.buf);
+        else if (s->kind == S_VIEW && s->u.view.buf) set_gone(v, s->u.view.buf);
     while (v->sizes.n > sizes) set_gone(v, v->sizes.v[--v->sizes.n]);
 }
 static bool find_size(void *env, struct stmt *s) {
@@ -463,7 +491,8 @@ static void verify_names(struct verifier *v) {
 }
 static bool verify_proc(struct module *m, struct proc *p, const char *after, bool final) {
     struct ctx *c = m->ctx;
-    struct verifier v = {.m = m, .c = c, .p = p, .after = after, .final = final, .facts = {.c = c}, .state = {.arena = &c->arena}, .own = {.arena = &c->arena}};
+    struct verifier v = {.m = m, .c = c, .p = p, .after = after, .final = final, .facts = {.c = c}, .state = {.arena = &c->arena}, .own = {.arena = &c->arena},
+                         .roots = {.arena = &c->arena}};
     push_frame(&v);
     verify_names(&v);
     verify_block(&v, &p->body);

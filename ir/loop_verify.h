@@ -27,6 +27,7 @@ struct verifier {
     struct facts facts;
     struct map state;           /* PKEY(var, sym, buf) -> &visible, &gone */
     struct map own;             /* buffers in p->bufs */
+    struct map roots;           /* views -> the buffer that they are part of, which is no view */
     VEC(struct stmt *) loops;   /* enclosing */
     VEC(const struct sym *) sizes;      /* produced symbols that are visible */
     struct seen { expr key; uint32_t gen; } *seen;  /* expressions already checked in a frame of facts that still holds */
