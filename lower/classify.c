@@ -1,0 +1,175 @@
+/* The class of a node, computed from the stages of its definition; see group.h. */
+#include <string.h>
+#include "ir/base/checked.h"
+#include "ir/define.h"
+#include "ir/op.h"
+#include "lower/group.h"
+
+const char *stage_class_name(enum stage_class k) {
+    static const char *const names[] = {"view", "map", "row", "window", "contract", "opaque"};
+    return names[k];
+}
+
+/* The definition's statements over buffers of a scratch procedure. */
+struct probe { struct ctx *c; struct proc *p; struct map bufs; };
+static struct buf *probe_buf(void *env, struct value *v) {
+    struct probe *q = env;
+    struct buf *b = map_get(&q->bufs, PKEY(v));
+    if (b) return b;
+    b = buf_new(q->c, q->p, "v", v->type.dtype, SC_PARAM, v->type.dims, v->type.rank);
+    map_put(&q->bufs, PKEY(v), b);
+    return b;
+}
+
+struct scan { int loads, ops; bool opaque; expr only; };
+static bool scan_node(void *env, expr e) {
+    struct scan *s = env;
+    if (e->op == X_LOAD) s->loads++, s->only = e;
+    else if (e->type != IDX && e->op != X_CONST && e->op != X_IDXVAL) s->ops++;
+    if (e->op == X_TOIDX || e->op == X_GUARD) s->opaque = true;
+    if (e->op == X_CALL) s->ops += 10;
+    return true;
+}
+/* Reduction axes that `e`'s indices use, as bits; data axes likewise in *data. */
+struct index_use { const struct stmt *s; unsigned red, data; };
+static bool note_var(void *env, expr e) {
+    struct index_use *u = env;
+    if (e->op != X_VAR) return true;
+    for (int k = 0; k < u->s->u.stage.nred; k++)
+        if (u->s->u.stage.red[k] == e->u.var) u->red |= 1u << k;
+    for (int k = 0; k < u->s->u.stage.naxes; k++)
+        if (u->s->u.stage.axes[k] == e->u.var) u->data |= 1u << k;
+    return true;
+}
+static struct index_use uses_of(const struct stmt *s, expr load) {
+    struct index_use u = {s, 0, 0};
+    for (int k = 0; k < load->n - load->has_fill; k++) x_visit(load->arg[k], note_var, &u);
+    return u;
+}
+/* The axes whose extent is 1 do not tell two reads apart. */
+static unsigned wide_axes(const struct stmt *s) {
+    unsigned w = 0;
+    for (int k = 0; k < s->u.stage.naxes; k++)
+        if (!x_is(s->u.stage.axes[k]->extent, 1)) w |= 1u << k;
+    return w;
+}
+static enum stage_class reduction_class(const struct stmt *s) {
+    expr v = s->u.stage.value;
+    if (s->u.stage.op == RED_SUM && v->op == X_MUL && v->arg[0]->op == X_LOAD && v->arg[1]->op == X_LOAD) {
+        struct index_use a = uses_of(s, v->arg[0]), b = uses_of(s, v->arg[1]);
+        unsigned w = wide_axes(s), da = a.data & w, db = b.data & w;
+        if ((a.red & b.red) && da != db && ((da & ~db && db & ~da) || !da || !db)) return CLASS_CONTRACT;
+        return CLASS_WINDOW;
+    }
+    /* whole axes: each reduced variable is an index of its own in some read, unmixed with data axes */
+    for (int k = 0; k < s->u.stage.nred; k++) {
+        struct scan sc = {0};
+        x_visit(v, scan_node, &sc);
+        if (!sc.only) return CLASS_WINDOW;
+    }
+    return CLASS_ROW;
+}
+struct mixed { const struct stmt *s; bool window; };
+static bool find_window(void *env, expr e) {
+    struct mixed *m = env;
+    if (e->op != X_LOAD) return true;
+    for (int k = 0; k < e->n - e->has_fill; k++) {
+        struct index_use u = {m->s, 0, 0};
+        x_visit(e->arg[k], note_var, &u);
+        if (u.red && u.data) m->window = true;
+    }
+    return true;
+}
+static enum stage_class stage_class(const struct stmt *s) {
+    struct scan sc = {0};
+    x_visit(s->u.stage.value, scan_node, &sc);
+    if (sc.opaque) return CLASS_OPAQUE;
+    if (s->u.stage.op == RED_NONE) return s->u.stage.value->op == X_LOAD && !s->u.stage.value->has_fill ? CLASS_VIEW : CLASS_MAP;
+    enum stage_class k = reduction_class(s);
+    if (k != CLASS_ROW) return k;
+    struct mixed m = {s, false};
+    x_visit(s->u.stage.value, find_window, &m);
+    return m.window ? CLASS_WINDOW : CLASS_ROW;
+}
+/* Reads of b: each index is the output axis at the same place from the end, or constant 0 of a dim of 1 (broadcast). */
+struct identity { const struct stmt *s; const struct buf *b; bool ok, full; };
+static bool check_identity(void *env, expr e) {
+    struct identity *id = env;
+    if (e->op != X_LOAD || e->u.buf != id->b) return true;
+    int n = e->n - e->has_fill, skip = id->s->u.stage.naxes - n;
+    if (skip < 0 || e->has_fill) return id->ok = false;
+    id->full &= skip == 0;
+    for (int k = 0; k < n; k++) {
+        bool own = e->arg[k]->op == X_VAR && e->arg[k]->u.var == id->s->u.stage.axes[k + skip];
+        bool one = x_is(e->arg[k], 0) && x_is(id->b->dims[k], 1);
+        if (!own && !one) return id->ok = false;
+        if (one && !x_is(id->s->u.stage.axes[k + skip]->extent, 1)) id->full = false;
+    }
+    return true;
+}
+struct node_class classify_node(struct graph *g, struct node *n) {
+    struct node_class r = {.cls = CLASS_OPAQUE};
+    if (!n->op || !n->op->define) return r;
+    struct ctx *c = g->ctx;
+    struct module *m = module_new(c);
+    struct probe q = {c, proc_new(c, "probe"), {.arena = &c->arena}};
+    struct block b = {0};
+    if (!def_emit(g, n, m, q.p, &b, probe_buf, &q)) return r;
+    int stages = 0;
+    enum stage_class most = CLASS_VIEW;
+    for (struct stmt *s = b.first; s; s = s->next) {
+        if (s->kind == S_ALLOC) continue;
+        if (s->kind != S_STAGE) return r;
+        enum stage_class k = stage_class(s);
+        if (k > most) most = k;
+        struct scan sc = {0};
+        x_visit(s->u.stage.value, scan_node, &sc);
+        r.cost += sc.ops;
+        stages++;
+    }
+    r.cls = stages ? most : CLASS_OPAQUE;
+    r.single_stage = stages == 1;
+    if (r.cls == CLASS_OPAQUE || n->outs.n < 1) return r;
+    for (int k = 0; k < n->ins.n && k < 32; k++) {
+        struct buf *in = n->ins.v[k] ? map_get(&q.bufs, PKEY(n->ins.v[k])) : NULL;
+        struct identity id = {NULL, in, in != NULL, true};
+        for (struct stmt *s = b.first; s && id.ok; s = s->next) {
+            if (s->kind != S_STAGE) continue;
+            id.s = s;
+            x_visit(s->u.stage.value, check_identity, &id);
+        }
+        r.identity[k] = id.ok && id.full;
+    }
+    return r;
+}
+
+/* ---- halo */
+struct halo_scan { struct ctx *c; const struct buf *b; int64_t *lo, *hi; bool found, bad; };
+static bool is_zero(expr e) { return e->op == X_CONST && ((e->type == F32 || e->type == F64) ? e->u.f == 0 : e->u.i == 0); }
+static bool scan_halo(void *env, expr e) {
+    struct halo_scan *h = env;
+    if (e->op != X_LOAD || e->u.buf != h->b || !e->has_fill) return true;
+    int n = e->n - 1;
+    if (!is_zero(e->arg[n])) return h->bad = true, false;
+    for (int k = 0; k < n; k++) {
+        int64_t lo, hi, dim;
+        x_bounds(h->c, e->arg[k], &lo, &hi);
+        if (x_proves_le(h->c, x_int(h->c, 0), e->arg[k]) && x_proves_lt(h->c, e->arg[k], h->b->dims[k])) continue;
+        if (!x_is_int(h->b->dims[k], &dim) || lo == NEG_INF || hi == POS_INF) return h->bad = true, false;
+        if (-lo > h->lo[k]) h->lo[k] = -lo;
+        if (hi - dim + 1 > h->hi[k]) h->hi[k] = hi - dim + 1;
+        h->found = true;
+    }
+    return true;
+}
+bool node_halo(struct graph *g, struct node *n, int k, int64_t lo[32], int64_t hi[32]) {
+    struct ctx *c = g->ctx;
+    struct probe q = {c, proc_new(c, "probe"), {.arena = &c->arena}};
+    struct block b = {0};
+    if (!n->op || !n->op->define || !def_emit(g, n, module_new(c), q.p, &b, probe_buf, &q)) return false;
+    struct halo_scan h = {c, map_get(&q.bufs, PKEY(n->ins.v[k])), lo, hi, false, false};
+    memset(lo, 0, 32 * sizeof *lo), memset(hi, 0, 32 * sizeof *hi);
+    for (struct stmt *s = b.first; s && h.b && !h.bad; s = s->next)
+        if (s->kind == S_STAGE) x_visit(s->u.stage.value, scan_halo, &h);
+    return h.found && !h.bad;
+}
