@@ -1,0 +1,15 @@
+/* The entry to scheduling: from a target's class to its heuristics. See schedule.h. */
+#include "lower/schedule/schedule.h"
+
+const struct param_layout *layout_of(const struct proc *p, const struct param_layout *l, const struct buf *b) {
+    for (int k = 0; l && k < p->params.n; k++)
+        if (p->params.v[k].buf == b) return &l[k];
+    return NULL;
+}
+void layout_steps(struct text *t, const struct proc *p, const struct param_layout *l) {
+    for (int k = 0; l && k < p->params.n; k++)
+        if (l[k].spec) text_printf(t, "layout %s %s\n", p->params.v[k].buf->base, l[k].spec);
+}
+void schedule_kernel(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *layouts) {
+    schedule_cpu(c, p, t, layouts);
+}
