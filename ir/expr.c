@@ -61,8 +61,8 @@ static void table_grow(struct ctx *c, struct expr_table *t) {
 static expr make(struct ctx *c, const struct expr *proto, const expr *args, int n, const int64_t *coefs) {
     struct expr_table *t = c->exprs;
     enum { INLINE = 24 };
-    struct { struct expr head; expr arg[INLINE]; } small;
-    struct expr *probe = &small.head;
+    _Alignas(struct expr) char small[sizeof(struct expr) + INLINE * sizeof(expr)];
+    struct expr *probe = (struct expr *)(void *)small;
     if (n > UINT16_MAX) return x_poison(c);
     if (n > INLINE) probe = arena_alloc(&c->arena, sizeof *probe + (size_t)n * sizeof(expr));
     memcpy(probe, proto, sizeof *proto);
