@@ -3,6 +3,9 @@
 #include <string.h>
 #include "ir/define.h"
 #include "ir/op.h"
+#include "lower/group.h"
+#include "lower/layout.h"
+#include "lower/schedule/steps.h"
 
 void lower_stmt(struct lowering *l, struct stmt *s) { block_append(l->block, s); }
 void lower_bind(struct lowering *l, struct value *v, struct buf *b) { map_put(&l->bufs, PKEY(v), b); }
@@ -30,12 +33,81 @@ static struct buf *const_buf(struct lowering *l, struct value *v) {
     lower_bind(l, v, b);
     return b;
 }
+/* Symbols in b's dims are sizes the kernel needs. */
+struct sym_list { struct lowering *l; struct proc *p; struct stmt *call; };
+static bool pass_leaf(void *env, expr e) {
+    struct sym_list *s = env;
+    if (e->op != X_SYM) return true;
+    for (int k = 0; k < s->p->syms.n; k++)
+        if (s->p->syms.v[k] == e->u.sym) return true;
+    PUSH(&s->l->c->arena, &s->p->syms, e->u.sym);
+    s->call->u.call.args[s->call->u.call.nargs++] = e;
+    return true;
+}
+static void pass_symbols(struct lowering *l, struct proc *p, struct stmt *call, const struct buf *b) {
+    struct sym_list s = {l, p, call};
+    call->u.call.args = NEWN(&l->c->arena, expr, 64);
+    for (int k = 0; k < b->nd; k++) x_visit(b->dims[k], pass_leaf, &s);
+}
+/* Stores 0 to the cells of axis d in [from, from + n), all cells of the axes after it, the inside of those before it. */
+static struct stmt *border_strip(struct ctx *c, struct buf *kb, const struct value_layout *lay, int d, int64_t from, int64_t n) {
+    const struct var *v[34];
+    expr idx[34];
+    for (int k = 0; k < kb->nd; k++) {
+        int64_t off = k == d ? from : k < d ? lay->lo[k] : 0;
+        expr extent = k == d ? x_int(c, n) : k < d ? x_addi(c, kb->dims[k], -lay->lo[k] - lay->hi[k]) : kb->dims[k];
+        v[k] = var_new(c, internf(c->names, "border%d.i%d", d, k), extent);
+        idx[k] = x_addi(c, x_var(c, v[k]), off);
+    }
+    struct stmt *s = s_store(c, kb, idx, kb->nd, RED_NONE, x_num(c, dtype_value(kb->type), 0));
+    for (int k = kb->nd; k--;) {
+        struct stmt *loop = s_for(c, v[k], LK_SERIAL);
+        block_append(&loop->u.loop.body, s);
+        s = loop;
+    }
+    return s;
+}
+/* The arena is reused, so borders are written in each run, by a kernel over the physical cells. */
+static void fill_border(struct lowering *l, struct buf *b, const struct value_layout *lay) {
+    struct ctx *c = l->c;
+    struct proc *p = proc_new(c, internf(c->names, "k%d_border", l->kernels++));
+    struct buf *kb = proc_param(c, p, "y", b->type, DIR_OUT, b->dims, b->nd);
+    for (int d = 0; d < b->nlogical; d++) {
+        int64_t lo = lay->lo[d], hi = lay->hi[d], dim;
+        if (lo) block_append(&p->body, border_strip(c, kb, lay, d, 0, lo));
+        if (hi && x_is_int(kb->dims[d], &dim)) block_append(&p->body, border_strip(c, kb, lay, d, dim - hi, hi));
+    }
+    struct stmt *call = s_new(c, S_CALL);
+    call->u.call.bufs = NEW(&c->arena, struct buf *);
+    call->u.call.bufs[0] = b;
+    call->u.call.nbufs = 1;
+    pass_symbols(l, p, call, b);
+    if (!finish_kernel(l, p, call)) BUG("the border kernel was refused");
+}
+/* The step itself lays the buffer out; nothing accesses it yet. Borders are stored right after the allocation. */
+static void give_layout(struct lowering *l, struct buf *b, struct value_layout *lay) {
+    struct ctx *c = l->c;
+    int steps = l->entry->steps.n;
+    b->base = b->name;
+    struct text t = {0};
+    text_printf(&t, "layout b%d %s", b->id, lay->spec);
+    const char *name = b->base;
+    b->base = internf(c->names, "b%d", b->id); /* model names may not be words of a step */
+    if (!step_apply(c, l->entry, t.s)) BUG("layout %s does not apply", t.s);
+    b->base = name;
+    l->entry->steps.n = steps;
+    text_free(&t);
+    map_put(&l->specs, PKEY(b), lay);
+    if (lay->halo) fill_border(l, b, lay);
+}
 struct buf *lower_buf(struct lowering *l, struct value *v) {
     struct buf *b = map_get(&l->bufs, PKEY(v));
     if (b) return b;
     if (v->init) return const_buf(l, v);
     b = lower_alloc(l, *v->name ? v->name : "t", v->type.dtype, v->type.dims, v->type.rank);
     lower_bind(l, v, b);
+    struct value_layout *lay = layout_of_value(l, v);
+    if (lay && lay->spec) give_layout(l, b, lay);
     return b;
 }
 
@@ -48,28 +120,28 @@ static bool emit_stage(struct lowering *l, struct buf *dst, const struct var **a
 void lower_copy(struct lowering *l, struct buf *dst, struct buf *src) {
     const struct var *axes[32];
     expr idx[32];
-    for (int k = 0; k < dst->nd; k++) {
-        axes[k] = var_new(l->c, internf(l->c->names, "i%d", k), dst->dims[k]);
+    for (int k = 0; k < dst->nlogical; k++) {
+        axes[k] = var_new(l->c, internf(l->c->names, "i%d", k), dst->logical[k]);
         idx[k] = x_var(l->c, axes[k]);
     }
-    emit_stage(l, dst, axes, dst->nd, x_load(l->c, src, idx, src->nd, NULL), "copy");
+    emit_stage(l, dst, axes, dst->nlogical, x_load(l->c, src, idx, src->nlogical, NULL), "copy");
 }
 /* One nest of stores: the slice of dst at dst_at along dst_axis (-1: all of dst) from the slice of src. */
 void lower_copy_slice(struct lowering *l, struct buf *dst, expr dst_at, int dst_axis, struct buf *src, expr src_at, int src_axis) {
     struct ctx *c = l->c;
-    expr di[32], si[32];
+    expr di[32], si[32] = {0};
     const struct var *vars[32];
     int nv = 0;
-    for (int k = 0; k < dst->nd; k++) {
+    for (int k = 0; k < dst->nlogical; k++) {
         if (k == dst_axis) {
             di[k] = dst_at;
             continue;
         }
-        vars[nv] = var_new(c, internf(c->names, "copy.i%d", nv), dst->dims[k]);
+        vars[nv] = var_new(c, internf(c->names, "copy.i%d", nv), dst->logical[k]);
         di[k] = x_var(c, vars[nv++]);
     }
-    for (int k = 0, v = 0; k < src->nd; k++) si[k] = k == src_axis ? src_at : x_var(c, vars[v++]);
-    struct stmt *s = s_store(c, dst, di, dst->nd, RED_NONE, x_load(c, src, si, src->nd, NULL));
+    for (int k = 0, v = 0; k < src->nlogical; k++) si[k] = k == src_axis ? src_at : x_var(c, vars[v++]);
+    struct stmt *s = s_store(c, dst, di, dst->nlogical, RED_NONE, x_load(c, src, si, src->nlogical, NULL));
     while (nv--) {
         struct stmt *loop = s_for(c, vars[nv], LK_SERIAL);
         block_append(&loop->u.loop.body, s);
@@ -89,30 +161,60 @@ static const char *kernel_name(struct ctx *c, const struct node *n) {
     text_free(&t);
     return r;
 }
-/* Used by a node outside of n, or a result of the region. */
-static void mark_external(struct lowering *l, struct node *n) {
+/* Results that somebody outside of the group reads stay buffers of the entry. */
+static bool used_outside(const struct groups *gs, const struct group *gr, const struct value *v) {
+    for (int k = 0; k < v->uses.n; k++)
+        if (v->uses.v[k].region || map_get(&gs->of_node, PKEY(v->uses.v[k].node)) != gr) return true;
+    return false;
+}
+static void mark_external(struct lowering *l, const struct groups *gs, const struct group *gr, struct node *n) {
     for (int k = 0; k < n->outs.n; k++) {
         struct value *v = n->outs.v[k];
         struct buf *b = v ? map_get(&l->bufs, PKEY(v)) : NULL;
-        if (b && v->uses.n) map_put(&l->external, PKEY(b), b);
+        if (b && used_outside(gs, gr, v)) map_put(&l->external, PKEY(b), b);
     }
 }
-static bool lower_node(struct lowering *l, struct node *n) {
-    if (n->op && n->op->control) return n->op->control->lower(l, n);
-    if (!n->op || !n->op->define) {
-        diag_at(&l->c->diags, DIAG_ERROR, E_OP, NULL, n->origin, "operator %s cannot be lowered", n->op_type);
-        return false;
-    }
+static const char *group_comment(struct lowering *l, const struct group *gr) {
+    struct text t = {0};
+    for (int k = 0; k < gr->nodes.n; k++) text_printf(&t, "%s%s", k ? "\n" : "", gr->nodes.v[k]->origin);
+    const char *r = intern(l->c->names, t.s ? t.s : "");
+    text_free(&t);
+    return r;
+}
+static bool lower_group(struct lowering *l, const struct groups *gs, const struct group *gr) {
+    struct node *first = gr->nodes.v[0];
+    if (first->op && first->op->control) return first->op->control->lower(l, first);
     struct block stmts = {0}, *outer = l->block;
-    l->block = &stmts; /* buffers made for the node's results are allocated among its statements, after their sizes */
-    bool ok = def_emit(l->g, n, l->m, l->entry, &stmts, buf_of, l);
+    l->block = &stmts; /* buffers made for results are allocated among the group's statements, after their sizes */
+    bool ok = true;
+    for (int k = 0; k < gr->nodes.n && ok; k++) {
+        struct node *n = gr->nodes.v[k];
+        if (!n->op || !n->op->define) {
+            diag_at(&l->c->diags, DIAG_ERROR, E_OP, NULL, n->origin, "operator %s cannot be lowered", n->op_type);
+            ok = false;
+            break;
+        }
+        ok = def_emit(l->g, n, l->m, l->entry, &stmts, buf_of, l);
+        mark_external(l, gs, gr, n);
+    }
     l->block = outer;
-    mark_external(l, n);
-    return ok && outline_kernels(l, &stmts, kernel_name(l->c, n), n->origin);
+    return ok && outline_kernels(l, &stmts, kernel_name(l->c, gr->anchor), group_comment(l, gr));
+}
+/* A parameter's own buffer is plain; readers that want a border read a copy with one. */
+static void pad_param(struct lowering *l, struct value *v) {
+    struct value_layout *lay = layout_of_value(l, v);
+    if (!lay || !lay->spec) return;
+    struct buf *plain = lower_buf(l, v), *b = lower_alloc(l, *v->name ? v->name : "padded", v->type.dtype, v->type.dims, v->type.rank);
+    give_layout(l, b, lay);
+    lower_copy(l, b, plain);
+    lower_bind(l, v, b);
 }
 bool lower_region(struct lowering *l, struct region *r) {
-    for (struct node *n = r->first; n; n = n->next)
-        if (!lower_node(l, n)) return false;
+    struct groups *gs = group_region(l->g, r, !l->o->no_fuse);
+    choose_layouts(l, r, gs);
+    for (int k = 0; k < r->params.n; k++) pad_param(l, r->params.v[k]);
+    for (int k = 0; k < gs->list.n; k++)
+        if (!lower_group(l, gs, gs->list.v[k])) return false;
     return true;
 }
 
@@ -139,10 +241,32 @@ static void input_syms(struct lowering *l) {
     for (int k = 0; k < l->g->syms.n; k++)
         if (l->g->syms.v[k]->lo != l->g->syms.v[k]->hi) PUSH(&l->c->arena, &l->entry->syms, l->g->syms.v[k]);
 }
+/* Constants that only their packed forms stand for now, or that nothing reads. */
+struct used_bufs { struct map m; };
+static bool note_call(void *env, struct stmt *s) {
+    struct used_bufs *u = env;
+    if (s->kind == S_CALL)
+        for (int k = 0; k < s->u.call.nbufs; k++) map_put(&u->m, PKEY(s->u.call.bufs[k]), s);
+    return true;
+}
+static void note_load(void *env, struct stmt *s, expr load) {
+    struct used_bufs *u = env;
+    map_put(&u->m, PKEY(load->u.buf), s);
+}
+static void drop_unused_consts(struct lowering *l) {
+    struct used_bufs u = {{.arena = &l->c->arena}};
+    walk(&l->entry->body, note_call, &u);
+    each_load(&l->entry->body, note_load, &u);
+    for (int k = l->entry->bufs.n; k--;) {
+        struct buf *b = l->entry->bufs.v[k];
+        if (b->scope == SC_CONST && !map_get(&u.m, PKEY(b))) proc_drop_buf(l->entry, b);
+    }
+}
 struct module *lower_graph(struct graph *g, const struct lower_options *o) {
     struct ctx *c = g->ctx;
-    struct lowering l = {.c = c, .g = g, .m = module_new(c), .o = o, .bufs = {.arena = &c->arena}, .external = {.arena = &c->arena}};
+    struct lowering l = {.c = c, .g = g, .m = module_new(c), .o = o, .bufs = {.arena = &c->arena}, .external = {.arena = &c->arena}, .layouts = {.arena = &c->arena}, .specs = {.arena = &c->arena}};
     struct region *top = g->top;
+    l.known = kernel_list_new(c);
     l.entry = proc_new(c, "entry");
     l.m->entry = l.entry;
     l.block = &l.entry->body;
@@ -157,8 +281,6 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
         struct buf *b = lower_buf(&l, top->results.v[k]);
         if (b != outs[k]) lower_copy(&l, outs[k], b);
     }
-    if (!o->no_schedule)
-        for (int k = 0; k < l.m->procs.n; k++)
-            if (!l.m->procs.v[k]->is_kernel_text) schedule_kernel(c, l.m->procs.v[k], o->target);
+    drop_unused_consts(&l);
     return loop_verify(l.m, "lowering") ? l.m : NULL;
 }

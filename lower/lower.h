@@ -25,6 +25,9 @@ struct lowering {
     struct map external;        /* buffers that more than the group being outlined uses */
     const struct lower_options *o;
     int kernels;
+    struct map layouts;         /* value -> struct value_layout, for values that are not plain (lower/layout.h) */
+    struct map specs;           /* buffer of the entry -> struct value_layout */
+    struct kernel_list *known;  /* kernels made so far, by text */
 };
 /* The entry buffer of a value; allocated in the current block when it has none yet. */
 struct buf *lower_buf(struct lowering *l, struct value *v);
@@ -40,6 +43,8 @@ void lower_stmt(struct lowering *l, struct stmt *s);
 /* Moves the runs of stages and loops of `from` into kernel procedures, everything else into l's current block, in order
  * (lower/outline.c). name: for people; comment: the nodes. */
 bool outline_kernels(struct lowering *l, struct block *from, const char *name, const char *comment);
-/* Chooses and applies schedule steps for a kernel (lower/schedule/). */
-void schedule_kernel(struct ctx *c, struct proc *p, const struct target *t);
+/* Schedules a new kernel, or finds an equal one that was made before; gives the buffers of the call their layouts and
+ * appends the call to the current block (lower/kernel.c). */
+struct kernel_list *kernel_list_new(struct ctx *c);
+bool finish_kernel(struct lowering *l, struct proc *p, struct stmt *call);
 #endif

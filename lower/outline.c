@@ -132,6 +132,11 @@ static const struct sym *leaf_sym(struct ctx *c, expr leaf) {
     x_bounds(c, leaf, &lo, &hi);
     return sym_new(c, leaf->u.var->name, lo, hi, false);
 }
+/* Short names by role, the same for equal kernels: x inputs, w constants, y results. */
+static const char *param_name(struct ctx *c, const struct buf *b, enum param_dir dir, int counts[3]) {
+    int role = dir != DIR_IN ? 2 : b->data ? 1 : 0, n = counts[role]++;
+    return n ? internf(c->names, "%c%d", "xwy"[role], n) : internf(c->names, "%c", "xwy"[role]);
+}
 /* The run [first..last] with the allocations of buffers that only it uses. */
 static bool outline_run(struct lowering *l, struct block *run, struct stmt *after, struct map *local, const char *name, const char *comment) {
     struct ctx *c = l->c;
@@ -151,23 +156,25 @@ static bool outline_run(struct lowering *l, struct block *run, struct stmt *afte
         call->u.call.args[call->u.call.nargs++] = r.leaves.v[k];
     }
     struct block locals = {0};
+    int counts[3] = {0};
     for (int k = 0; k < r.bufs.n; k++) {
         struct buf *b = r.bufs.v[k], *kb;
         expr dims[32];
-        for (int d = 0; d < b->nd; d++) dims[d] = x_map(c, b->dims[d], rename_expr, &ren);
+        for (int d = 0; d < b->nlogical; d++) dims[d] = x_map(c, b->logical[d], rename_expr, &ren);
         bool mine = map_get(local, PKEY(b)) && !map_get(&l->external, PKEY(b));
         if (mine && used_from(after, b)) { /* a later run reads it: it stays in the entry for both */
             map_put(&l->external, PKEY(b), b);
             mine = false;
         }
         if (mine) {
-            kb = buf_new(c, p, b->name, b->type, SC_ARENA, dims, b->nd);
+            kb = buf_new(c, p, b->name, b->type, SC_ARENA, dims, b->nlogical);
             block_append(&locals, s_alloc(c, kb));
             map_put(local, PKEY(b), p); /* gone from the entry */
         } else {
             enum param_dir dir = direction(&r, b);
             if (dir == DIR_INOUT && written_whole_first(run, b)) dir = DIR_OUT;
-            kb = proc_param(c, p, b->name, b->type, dir, dims, b->nd);
+            kb = proc_param(c, p, param_name(c, b, dir, counts), b->type, dir, dims, b->nlogical);
+            kb->data = b->data; /* schedules may pack what is constant */
             call->u.call.bufs[call->u.call.nbufs++] = b;
         }
         map_put(&ren.bufs, PKEY(b), kb);
@@ -176,15 +183,31 @@ static bool outline_run(struct lowering *l, struct block *run, struct stmt *afte
     map_exprs(c, run, rename_expr, &ren);
     block_move(&p->body, &locals);
     block_move(&p->body, run);
-    PUSH(&c->arena, &l->m->procs, p);
-    lower_stmt(l, call);
-    return proc_verify(l->m, p, "lowering");
+    return finish_kernel(l, p, call);
+}
+static bool flush_run(struct lowering *l, struct block *run, struct stmt *after, struct map *local, const char *name, const char *comment) {
+    bool ok = !run->first || outline_run(l, run, after, local, name, comment);
+    *run = (struct block){0};
+    return ok;
+}
+static bool not_load(void *env, expr e) {
+    (void)env;
+    return e->op != X_LOAD;
+}
+static bool loads_nothing(expr e) { return x_visit(e, not_load, NULL); }
+/* Checks of sizes, and calls that touch nothing the run touches (borders), go before it; the run goes on. */
+static bool goes_before(struct block *run, struct stmt *s) {
+    if (s->kind == S_CHECK) return loads_nothing(s->u.check.cond);
+    if (s->kind != S_CALL) return false;
+    for (int k = 0; k < s->u.call.nbufs; k++)
+        if (used_from(run->first, s->u.call.bufs[k])) return false;
+    return true;
 }
 bool outline_kernels(struct lowering *l, struct block *from, const char *name, const char *comment) {
     struct ctx *c = l->c;
     struct map local = {.arena = &c->arena};
     struct block allocs = {0}, run = {0};
-    for (struct stmt *s = from->first, *next; s; s = next) { /* checks of sizes alone come first: they need no kernel */
+    for (struct stmt *s = from->first, *next; s; s = next) {
         next = s->next;
         if (s->kind == S_ALLOC) {
             if (!map_get(&l->external, PKEY(s->u.alloc.buf))) map_put(&local, PKEY(s->u.alloc.buf), s);
@@ -201,11 +224,17 @@ bool outline_kernels(struct lowering *l, struct block *from, const char *name, c
         stmt_remove(s);
         if (is_kernel_stmt(s)) {
             block_append(&run, s);
-            if (next && is_kernel_stmt(next)) continue;
-            ok = outline_run(l, &run, next, &local, name, comment);
-            run = (struct block){0};
-        } else block_append(&host, s);
+            continue;
+        }
+        if (!goes_before(&run, s)) {
+            if (next) stmt_insert_before(next, s);
+            else block_append(from, s);
+            ok = flush_run(l, &run, s, &local, name, comment);
+            stmt_remove(s);
+        }
+        block_append(&host, s);
     }
+    ok = ok && flush_run(l, &run, NULL, &local, name, comment);
     l->block = old;
     /* Allocations of what stayed in the entry: in front, except that a size may have to come first. */
     for (struct stmt *s = allocs.first, *next; s; s = next) {

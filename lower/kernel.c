@@ -1,0 +1,165 @@
+/* A kernel between outlining and the finished module: found again when an equal one exists, scheduled, its parameters'
+ * layouts carried over to the buffers of the entry, its scratch moved there. */
+#include <string.h>
+#include "lower/layout.h"
+#include "lower/lower.h"
+#include "lower/schedule/schedule.h"
+
+struct known_kernel { const char *text; struct proc *p; VEC(struct buf *) scratch; };
+struct kernel_list { VEC(struct known_kernel *) v; };
+
+struct kernel_list *kernel_list_new(struct ctx *c) { return NEW(&c->arena, struct kernel_list); }
+
+/* Equal text before scheduling (with the same constant parameters) means an equal kernel. */
+static const char *kernel_text(struct ctx *c, struct proc *p, const struct param_layout *lay) {
+    struct text t = {0};
+    const char *name = p->name, *comment = p->comment;
+    p->name = "kernel", p->comment = NULL;
+    proc_print(&t, c, p);
+    p->name = name, p->comment = comment;
+    for (int k = 0; k < p->params.n; k++) text_printf(&t, "%c%s", p->params.v[k].buf->data ? 'c' : '-', lay[k].spec ? lay[k].spec : "");
+    const char *r = intern(c->names, t.s);
+    text_free(&t);
+    return r;
+}
+/* Scratch that is left in the arena becomes a parameter: the entry's plan places it with everything else. */
+static bool find_scratch(void *env, struct stmt *s) {
+    struct { struct ctx *c; struct known_kernel *k; } *e = env;
+    if (s->kind == S_ALLOC && s->u.alloc.buf->scope == SC_ARENA && !s->u.alloc.buf->fill) PUSH(&e->c->arena, &e->k->scratch, s->u.alloc.buf);
+    return true;
+}
+static bool drop_alloc(void *env, struct stmt *s) {
+    struct stmt **found = env;
+    if (s->kind == S_ALLOC && s->u.alloc.buf->scope == SC_PARAM) *found = s;
+    return !*found;
+}
+static void hoist_scratch(struct ctx *c, struct known_kernel *k) {
+    struct { struct ctx *c; struct known_kernel *k; } env = {c, k};
+    walk(&k->p->body, find_scratch, &env);
+    for (int i = 0; i < k->scratch.n; i++) {
+        struct buf *b = k->scratch.v[i];
+        b->scope = SC_PARAM;
+        struct param q = {b, DIR_OUT};
+        PUSH(&c->arena, &k->p->params, q);
+        struct stmt *s = NULL;
+        walk(&k->p->body, drop_alloc, &s);
+        if (s) stmt_remove(s);
+    }
+    /* params come first among the buffers */
+    struct proc *p = k->p;
+    int n = 0;
+    struct buf **v = NEWN(&c->arena, struct buf *, p->bufs.n + 1);
+    for (int i = 0; i < p->params.n; i++) v[n++] = p->params.v[i].buf;
+    for (int i = 0; i < p->bufs.n; i++)
+        if (p->bufs.v[i]->scope != SC_PARAM) v[n++] = p->bufs.v[i];
+    p->bufs.v = v, p->bufs.n = p->bufs.cap = n;
+}
+static struct known_kernel *make_kernel(struct lowering *l, struct proc *p, const char *text, const struct param_layout *lay) {
+    struct ctx *c = l->c;
+    struct known_kernel *k = NEW(&c->arena, struct known_kernel);
+    k->text = text;
+    k->p = p;
+    if (!proc_verify(l->m, p, "lowering")) return NULL;
+    if (!l->o->no_schedule) {
+        schedule_kernel(c, p, l->o->target, lay);
+        if (!proc_verify(l->m, p, "scheduling")) return NULL;
+    } else lower_stages(c, p);
+    hoist_scratch(c, k);
+    PUSH(&c->arena, &l->m->procs, p);
+    PUSH(&c->arena, &l->known->v, k);
+    return k;
+}
+
+/* ---- layouts of the call's buffers */
+static bool same_layout(const struct buf *a, const struct buf *b) {
+    if (a->nd != b->nd || !a->pad != !b->pad) return false;
+    for (int k = 0; k < a->nd; k++)
+        if (a->dims[k] != b->dims[k] || (a->pad && a->pad[k] != b->pad[k])) return false;
+    return true;
+}
+/* to gets from's physical form; map expressions are over to's own logical variables. */
+static void take_layout(struct ctx *c, struct buf *to, const struct buf *from) {
+    struct subst s = {{.arena = &c->arena}};
+    for (int k = 0; k < from->nlogical; k++) map_put(&s.map, PKEY(from->lvar[k]), (void *)x_var(c, to->lvar[k]));
+    to->nd = from->nd;
+    to->dims = arena_copy(&c->arena, from->dims, (size_t)from->nd * sizeof *from->dims);
+    to->pad = from->pad ? arena_copy(&c->arena, from->pad, (size_t)from->nd * sizeof *from->pad) : NULL;
+    to->map = NEWN(&c->arena, expr, from->nd);
+    for (int k = 0; k < from->nd; k++) to->map[k] = x_subst(c, from->map[k], &s);
+}
+static bool identity_layout(const struct buf *b) {
+    if (b->nd != b->nlogical || b->pad) return false;
+    for (int k = 0; k < b->nd; k++)
+        if (b->map[k]->op != X_VAR || b->map[k]->u.var != b->lvar[k]) return false;
+    return true;
+}
+static bool same_map(struct ctx *c, const struct buf *a, const struct buf *b) {
+    struct subst s = {{.arena = &c->arena}};
+    for (int k = 0; k < a->nlogical; k++) map_put(&s.map, PKEY(a->lvar[k]), (void *)x_var(c, b->lvar[k]));
+    for (int k = 0; k < a->nd; k++)
+        if (x_subst(c, a->map[k], &s) != b->map[k]) return false;
+    return true;
+}
+/* The constant packed as the parameter wants it: one entry buffer for each packing in use. */
+static struct buf *packed_const(struct lowering *l, struct buf *b, const struct buf *param) {
+    if (identity_layout(param) && identity_layout(b)) return b;
+    for (int k = 0; k < l->entry->bufs.n; k++) {
+        struct buf *v = l->entry->bufs.v[k];
+        if (v->scope == SC_CONST && v->data == b->data && v->nlogical == b->nlogical && same_layout(v, param) && same_map(l->c, v, param)) return v;
+    }
+    struct buf *v = buf_new(l->c, l->entry, b->name, b->type, SC_CONST, b->logical, b->nlogical);
+    v->data = b->data;
+    take_layout(l->c, v, param);
+    return v;
+}
+static void bind_layouts(struct lowering *l, struct proc *p, struct stmt *call) {
+    for (int k = 0; k < call->u.call.nbufs; k++) {
+        struct buf *param = p->params.v[k].buf, **arg = &call->u.call.bufs[k];
+        if ((*arg)->scope == SC_CONST) *arg = packed_const(l, *arg, param);
+        else if (!same_layout(*arg, param)) BUG("kernel %s changed the layout of parameter %s", p->name, param->name);
+    }
+}
+static void add_scratch_args(struct lowering *l, struct known_kernel *k, struct stmt *call) {
+    struct ctx *c = l->c;
+    int n = call->u.call.nbufs;
+    struct buf **bufs = NEWN(&c->arena, struct buf *, n + k->scratch.n + 1);
+    memcpy(bufs, call->u.call.bufs, (size_t)n * sizeof *bufs);
+    for (int i = 0; i < k->scratch.n; i++) {
+        struct buf *s = k->scratch.v[i];
+        struct subst by = {{.arena = &c->arena}};
+        for (int a = 0; a < k->p->syms.n; a++) map_put(&by.map, PKEY(k->p->syms.v[a]), (void *)call->u.call.args[a]);
+        expr dims[32];
+        for (int d = 0; d < s->nlogical; d++) dims[d] = x_subst(c, s->logical[d], &by);
+        struct buf *b = lower_alloc(l, s->base, s->type, dims, s->nlogical);
+        if (!identity_layout(s)) take_layout(c, b, s);
+        bufs[n++] = b;
+    }
+    call->u.call.bufs = bufs;
+    call->u.call.nbufs = n;
+}
+/* A kernel over physical cells (a border) takes the buffer as it is; all others are written over logical indices. */
+static bool logical_form(const struct buf *param, const struct buf *arg) {
+    if (param->nd != arg->nlogical) return false;
+    for (int k = 0; k < param->nd; k++)
+        if (param->dims[k] != arg->logical[k]) return false;
+    return true;
+}
+bool finish_kernel(struct lowering *l, struct proc *p, struct stmt *call) {
+    struct param_layout *lay = NEWN(&l->c->arena, struct param_layout, p->params.n + 1);
+    for (int i = 0; i < p->params.n; i++) {
+        struct value_layout *v = map_get(&l->specs, PKEY(call->u.call.bufs[i]));
+        if (v && logical_form(p->params.v[i].buf, call->u.call.bufs[i])) lay[i] = (struct param_layout){v->block, v->halo, v->spec};
+    }
+    const char *text = kernel_text(l->c, p, lay);
+    struct known_kernel *k = NULL;
+    for (int i = 0; i < l->known->v.n && !k; i++)
+        if (l->known->v.v[i]->text == text) k = l->known->v.v[i];
+    if (!k) k = make_kernel(l, p, text, lay);
+    if (!k) return false;
+    if (k->p != p) k->p->comment = internf(l->c->names, "%s\n%s", k->p->comment ? k->p->comment : "", p->comment ? p->comment : "");
+    call->u.call.callee = k->p;
+    bind_layouts(l, k->p, call);
+    add_scratch_args(l, k, call);
+    lower_stmt(l, call);
+    return true;
+}

@@ -1,0 +1,88 @@
+/* Choosing layouts; see layout.h. A four-dimensional float tensor whose channels come in whole vectors is blocked when a
+ * contraction or a window makes it, or a map reads one that is; windows that read past the edge give it a border. */
+#include "lower/layout.h"
+#include <string.h>
+
+struct value_layout *layout_of_value(struct lowering *l, const struct value *v) { return map_get(&l->layouts, PKEY(v)); }
+static int lanes_for(const struct lowering *l, const struct value *v) {
+    int64_t channels;
+    int lanes = l->o->target->lanes_f32;
+    if (l->o->no_schedule || lanes < 2 || v->type.dtype != F32 || v->type.rank != 4 || !x_is_int(v->type.dims[1], &channels)) return 0;
+    return channels % lanes ? 0 : lanes;
+}
+static bool is_result(const struct value *v) {
+    for (int k = 0; k < v->uses.n; k++)
+        if (v->uses.v[k].region) return true;
+    return false;
+}
+static bool reads_blocked(struct lowering *l, const struct group *gr, const struct value *out) {
+    for (int i = 0; i < gr->nodes.n; i++)
+        for (int k = 0; k < gr->nodes.v[i]->ins.n; k++) {
+            struct value *v = gr->nodes.v[i]->ins.v[k];
+            struct value_layout *lay = v ? layout_of_value(l, v) : NULL;
+            if (lay && lay->block && v->type.dims[1] == out->type.dims[1]) return true;
+        }
+    return false;
+}
+static struct value_layout *layout_for(struct lowering *l, const struct value *v) {
+    struct value_layout *lay = layout_of_value(l, v);
+    if (lay) return lay;
+    lay = NEW(&l->c->arena, struct value_layout);
+    map_put(&l->layouts, PKEY(v), lay);
+    return lay;
+}
+static void block_results(struct lowering *l, const struct group *gr) {
+    for (int i = 0; i < gr->nodes.n; i++)
+        for (int k = 0; k < gr->nodes.v[i]->outs.n; k++) {
+            struct value *v = gr->nodes.v[i]->outs.v[k];
+            int lanes = v ? lanes_for(l, v) : 0;
+            if (!lanes || is_result(v)) continue;
+            bool made = gr->cls == CLASS_CONTRACT || gr->cls == CLASS_WINDOW;
+            if (made || ((gr->cls == CLASS_MAP || gr->cls == CLASS_ROW || gr->cls == CLASS_VIEW) && reads_blocked(l, gr, v))) layout_for(l, v)->block = lanes;
+        }
+}
+/* Borders that the windows of the region want on v. */
+static void add_halo(struct lowering *l, struct node *n, int k) {
+    int64_t lo[32], hi[32];
+    struct value *v = n->ins.v[k];
+    if (!v || v->init || v->type.kind != TY_TENSOR || v->type.dtype != F32 || !node_halo(l->g, n, k, lo, hi)) return;
+    struct value_layout *lay = layout_for(l, v);
+    for (int d = 0; d < v->type.rank; d++) {
+        if (lo[d] > lay->lo[d]) lay->lo[d] = lo[d];
+        if (hi[d] > lay->hi[d]) lay->hi[d] = hi[d];
+        lay->halo |= lay->lo[d] || lay->hi[d];
+    }
+}
+static void write_spec(struct lowering *l, struct value_layout *lay, int rank) {
+    struct text t = {0};
+    if (!lay->block && !lay->halo) return;
+    for (int d = 0; d < rank; d++) {
+        text_printf(&t, "%s%d", d ? " " : "[", d);
+        if (d == 1 && lay->block) text_printf(&t, "/%d", lay->block);
+        else if (lay->lo[d] || lay->hi[d]) text_printf(&t, "+%lld,%lld", (long long)lay->lo[d], (long long)lay->hi[d]);
+    }
+    if (lay->block) text_printf(&t, " 1%%%d", lay->block);
+    text_char(&t, ']');
+    lay->spec = intern(l->c->names, t.s);
+    text_free(&t);
+}
+void choose_layouts(struct lowering *l, struct region *r, const struct groups *gs) {
+    if (l->o->no_schedule || l->o->target->lanes_f32 < 2) return;
+    for (int i = 0; i < gs->list.n; i++) block_results(l, gs->list.v[i]);
+    for (int i = 0; i < gs->list.n; i++) {
+        struct group *gr = gs->list.v[i];
+        if (gr->cls != CLASS_CONTRACT && gr->cls != CLASS_WINDOW) continue;
+        for (int k = 0; k < gr->anchor->ins.n; k++) add_halo(l, gr->anchor, k);
+    }
+    for (struct node *n = r->first; n; n = n->next)
+        for (int k = 0; k < n->outs.n; k++) {
+            struct value_layout *lay = n->outs.v[k] ? layout_of_value(l, n->outs.v[k]) : NULL;
+            if (!lay) continue;
+            if (is_result(n->outs.v[k])) lay->block = 0, lay->halo = false; /* API buffers are plain */
+            write_spec(l, lay, n->outs.v[k]->type.rank);
+        }
+    for (int k = 0; k < r->params.n; k++) {
+        struct value_layout *lay = layout_of_value(l, r->params.v[k]);
+        if (lay) write_spec(l, lay, r->params.v[k]->type.rank);
+    }
+}
