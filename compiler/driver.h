@@ -1,0 +1,45 @@
+/* The driver: the one place that knows the order of things, from a model's path to a planned module. The commands
+ * (cmd_*.c) call it; it calls import, graph passes, lowering and the planner. */
+#ifndef NN_COMPILER_DRIVER_H
+#define NN_COMPILER_DRIVER_H
+#include "ir/graph.h"
+#include "ir/loop.h"
+#include "ir/target.h"
+#include "lower/memory_plan.h"
+
+struct compile_options {
+    const char *path;                       /* .onnx, .gir or .lir */
+    const char *const *dims;                /* "N=4", "N=1..64@8" */
+    int ndims;
+    const char *const *shapes;              /* "x=1x3x?x?" */
+    int nshapes;
+    const struct target *target;            /* NULL: c99 */
+    bool no_fuse, no_schedule;              /* one kernel per node; kernels as plain loops */
+    const char *const *dump_after;          /* names of passes, or "all" */
+    int ndump;
+    const char *stop_after;                 /* name of a pass; NULL: run all */
+    const char *const *skip;                /* --no-pass */
+    int nskip;
+    bool time_passes;
+};
+/* What the passes work on; also the result. */
+struct compilation {
+    struct ctx *c;
+    const struct compile_options *o;
+    struct graph *g;
+    struct module *m;
+    struct memory_plan *plan;
+};
+enum pass_level { LEVEL_MODEL, LEVEL_GRAPH, LEVEL_LOOP };
+struct pass_row {
+    const char *name;
+    enum pass_level level;
+    bool required;                          /* --no-pass is refused */
+    bool (*run)(struct compilation *u);
+    const char *doc;                        /* one sentence */
+};
+extern const struct pass_row pass_rows[];   /* the pipeline, in order; name NULL ends */
+
+/* Runs the pipeline. false: diagnostics say why. Dumps go to stdout. */
+bool compile_model(struct compilation *u);
+#endif
