@@ -205,7 +205,12 @@ static void lin_add(struct ctx *c, struct linear *l, expr e, int64_t f) {
     } else lin_term(c, l, e, f);
 }
 static bool same_divmod(expr mod, expr div) {
-    return div->op == X_DIV && div->arg[0] == mod->arg[0] && div->arg[1] == mod->arg[1];
+    if (div->op != X_DIV) return false;
+    if (div->arg[0] == mod->arg[0]) return div->arg[1] == mod->arg[1];
+    expr d = mod->arg[0];   /* (e//a)%b, and (e//a)//b, which D4 has made e//(a*b) */
+    int64_t ab;
+    return d->op == X_DIV && d->arg[0] == div->arg[0] && d->arg[1]->op == X_CONST && div->arg[1]->op == X_CONST &&
+           mul_ok(d->arg[1]->u.i, mod->arg[1]->u.i, &ab) && ab == div->arg[1]->u.i;
 }
 /* M1: k*c*(e/c) + k*(e%c) -> k*e. Applied until nothing matches. */
 static void lin_rejoin(struct ctx *c, struct linear *l) {

@@ -20,7 +20,7 @@ static void note(struct region *r, struct buf *b, const expr *idx, int n, bool s
     if (store) map_put(&r->stored, PKEY(b), b);
     for (int k = 0; k < r->all.n; k++) {
         struct access *o = &r->all.v[k];
-        bool same = o->buf == b && o->n == n && o->store == store && o->whole == whole && o->op == op;
+        bool same = o->buf == b && o->n == n && o->store == store && o->whole == whole && o->op == op && o->s->in == s->in;
         for (int j = 0; same && j < n; j++) same = o->idx[j] == idx[j];
         if (same) return;
     }
@@ -128,9 +128,19 @@ static bool find_divisor(void *env, expr e) {
     if ((e->op == X_DIV || e->op == X_MOD) && e->type == IDX && e->arg[1]->op == X_CONST && x_uses_var(NULL, e->arg[0], d->v)) d->by = e->arg[1]->u.i;
     return !d->by;
 }
-static bool cells_apart(struct region *r, const struct access *a, const struct access *b) {
+/* Where an access stands, the loops around it below this one run at least once, and conditions hold. */
+static void know(struct region *r, const struct stmt *s, bool other) {
     struct ctx *c = r->v->c;
-    if (a->whole || b->whole || a->n != b->n) return false;
+    struct facts *f = &r->v->facts;
+    for (const struct stmt *up = stmt_parent(s); up && up != r->loop; s = up, up = stmt_parent(s)) {
+        if (up->kind == S_FOR) facts_add_le(f, x_int(c, 1), other ? x_other(r, up->u.loop.var->extent) : up->u.loop.var->extent);
+        if (up->kind != S_IF || up->u.cond.cond->type != BOOL) continue;
+        expr cond = other ? x_other(r, up->u.cond.cond) : up->u.cond.cond;
+        (s->in == &up->u.cond.then ? facts_add : facts_add_not)(f, cond);
+    }
+}
+static bool indices_apart(struct region *r, const struct access *a, const struct access *b) {
+    struct ctx *c = r->v->c;
     for (int k = 0; k < a->n; k++)
         if (kept_apart(r, a->idx[k], b->idx[k])) return true;
     for (int i = 0; i < a->n; i++)
@@ -145,6 +155,15 @@ static bool cells_apart(struct region *r, const struct access *a, const struct a
         for (int j = i + 1; j < a->n; j++)
             if (kept_apart(r, joined(c, a, i, j), joined(c, b, i, j))) return true;
     return false;
+}
+static bool cells_apart(struct region *r, const struct access *a, const struct access *b) {
+    if (a->whole || b->whole || a->n != b->n) return false;
+    int mark = r->v->facts.n;
+    know(r, a->s, false);
+    know(r, b->s, true);
+    bool apart = indices_apart(r, a, b);
+    r->v->facts.n = mark;
+    return apart;
 }
 static const char *access_text(struct region *r, const struct access *a) {
     struct ctx *c = r->v->c;
