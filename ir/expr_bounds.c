@@ -133,17 +133,24 @@ static int replaced(struct ctx *c, expr e, int k, int depth) {
     default: return -1;
     }
 }
+static int turn_of(expr atom) {
+    return atom->op == X_DIV || atom->op == X_MOD ? 2 : atom->op == X_MIN || atom->op == X_MAX || atom->op == X_SELECT ? 1 : 0;
+}
 static bool negative(struct ctx *c, expr e, int depth) {
     int64_t lo, hi;
     if (e->op == X_POISON) return false;
     x_bounds(c, e, &lo, &hi);
     if (hi < 0) return true;
     if (!depth || e->op == X_CONST || lo >= 0) return false;
+    /* Loop variables first: their last value is where the maximum is. Rounded terms are only bounded, so which of them
+     * is replaced first matters: 3*(M//3) + 2*(M%3//2) <= M needs the second one, so that the rest rejoins. */
     int n = e->op == X_LIN ? e->n : 1;
-    for (int k = 0; k < n; k++) {
-        int r = replaced(c, e, k, depth);
-        if (r >= 0) return r;
-    }
+    for (int pass = 0; pass < 3; pass++)
+        for (int k = 0; k < n; k++) {
+            if (turn_of(e->op == X_LIN ? e->arg[k] : e) != pass) continue;
+            int r = replaced(c, e, k, depth);
+            if (r > 0 || (r == 0 && pass < 2)) return r;
+        }
     return false;
 }
 enum { PROOF_DEPTH = 12 };

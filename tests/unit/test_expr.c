@@ -35,6 +35,13 @@ Test(expr, symbolic_bounds_are_proved_and_not_overproved) {
     cr_assert_eq(x_cmp(c, X_LT, x_addi(c, V, 1), n)->op, X_LT);
     cr_assert_not(x_proves_lt(c, x_add(c, x_mul(c, W, n), V), x_muli(c, n, 13)));
 }
+Test(expr, optional_tiles_of_powers_of_two_stay_inside) {
+    /* for t < N%3//2: for i < 2: 3*(N//3) + 2*t + i < N */
+    expr rest = x_modi(c, n, 3), t = x_var(c, var_new(c, "t", x_divi(c, rest, 2))), i = x_var(c, var_new(c, "i", x_int(c, 2)));
+    expr e = x_add(c, x_muli(c, x_divi(c, n, 3), 3), x_add(c, x_muli(c, t, 2), i));
+    cr_assert(x_proves_lt(c, e, n));
+    cr_assert_not(x_proves_lt(c, x_addi(c, e, 1), n));
+}
 Test(expr, index_arithmetic_passes_through_values) {
     expr e = x_mul(c, x_idxval(c, n), x_const_i(c, I64, 3));
     cr_assert_eq(x_toidx(c, e), x_muli(c, n, 3));
