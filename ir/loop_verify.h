@@ -35,7 +35,7 @@ struct verifier {
     uint32_t gen;
     VEC(uint32_t) frames;
 };
-/* The schedule steps have a `refuse` of their own, and one program links both. */
+/* Short in these files, unmistakable at link time. */
 #define refuse loop_refuse
 void refuse(struct verifier *v, const char *fmt, ...) NN_PRINTF(2, 3);
 const char *show(struct verifier *v, expr e);

@@ -88,7 +88,7 @@ static bool prove(struct facts *f, expr goal, int depth, int from) {
         if (by_fact(f, goal, k, depth)) return true;
     return false;
 }
-/* A select in the goal: both arms, each with what it may assume. */
+/* A select in the goal: both arms, each with what it may assume. Min and max likewise. */
 static bool prove_arms(struct facts *f, expr goal, int depth) {
     if (prove(f, goal, PROOF_FACTS, 0)) return true;
     int64_t k;
@@ -96,8 +96,15 @@ static bool prove_arms(struct facts *f, expr goal, int depth) {
     const int64_t *co;
     int n = x_terms(f->c, goal, &k, &t, &co);
     for (int i = 0; depth && i < n; i++) {
-        if (t[i]->op != X_SELECT) continue;
+        bool minmax = t[i]->op == X_MIN || t[i]->op == X_MAX;
+        if (t[i]->op != X_SELECT && !minmax) continue;
         expr rest = x_sub(f->c, goal, x_muli(f->c, t[i], co[i]));
+        if (minmax) {           /* the goal's upper end: the smaller of two serves with either, the larger needs both */
+            bool either = (t[i]->op == X_MIN) == (co[i] > 0);
+            bool a = prove_arms(f, x_add(f->c, rest, x_muli(f->c, t[i]->arg[0], co[i])), depth - 1);
+            if (a == either) return a;
+            return prove_arms(f, x_add(f->c, rest, x_muli(f->c, t[i]->arg[1], co[i])), depth - 1);
+        }
         int mark = f->n;
         facts_add(f, t[i]->arg[0]);
         bool ok = prove_arms(f, x_add(f->c, rest, x_muli(f->c, t[i]->arg[1], co[i])), depth - 1);

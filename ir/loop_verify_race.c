@@ -105,6 +105,27 @@ static bool split(struct region *r, expr e, const struct var *v, expr *coef, exp
     struct depends d = depends_on(r, *coef);
     return !d.inside && !d.var;
 }
+static bool within(struct region *r, expr d, expr limit) {
+    return facts_prove_lt(&r->v->facts, d, limit) && facts_prove_lt(&r->v->facts, x_muli(r->v->c, d, -1), limit);
+}
+/* C*v is a digit between those of inner loops: d = G*big + small, |small| < C and |C*(v - other v) + small| < G. */
+static bool digit_apart(struct region *r, expr d, expr C) {
+    struct ctx *c = r->v->c;
+    int64_t k, unit, n;
+    const expr *t;
+    const int64_t *co;
+    if (!x_is_int(C, &unit) || !x_is_int(r->var->extent, &n)) return false;
+    int terms = x_terms(c, d, &k, &t, &co);
+    for (int g = 0; g < terms; g++) {
+        int64_t G = co[g] < 0 ? -co[g] : co[g];
+        if (G <= unit) continue;
+        expr small = d;
+        for (int j = 0; j < terms; j++)
+            if (co[j] % G == 0) small = x_sub(c, small, x_muli(c, t[j], co[j]));
+        if (within(r, small, C) && within(r, small, x_int(c, G - unit * (n - 1)))) return true;
+    }
+    return false;
+}
 static bool kept_apart(struct region *r, expr a, expr b) {
     struct ctx *c = r->v->c;
     expr other = map_get(&r->other.map, PKEY(r->var)), ca, cb, ra, rb;
@@ -114,7 +135,7 @@ static bool kept_apart(struct region *r, expr a, expr b) {
     if (!facts_prove_lt(&r->v->facts, zero, ca)) ca = x_muli(c, ca, -1);
     if (!facts_prove_lt(&r->v->facts, zero, ca)) return false;
     expr d = x_sub(c, rb, ra);
-    return d->op != X_POISON && facts_prove_lt(&r->v->facts, d, ca) && facts_prove_lt(&r->v->facts, x_muli(c, d, -1), ca);
+    return d->op != X_POISON && (within(r, d, ca) || digit_apart(r, d, ca));
 }
 /* Row-major number of the cell without padding: joins what a fused loop's division and modulo took apart. */
 static expr joined(struct ctx *c, const struct access *a, int from, int to) {
