@@ -150,6 +150,14 @@ static void restore(struct step *s, const struct saved *r) {
 }
 
 /* ---- applying */
+/* A step after kind may move apart what a vector loop accesses. */
+static bool vectors_ok(struct step *s) {
+    struct stmts all = {0};
+    stmts_below(s, &s->p->body, &all);
+    for (int k = 0; k < all.n; k++)
+        if (all.v[k]->kind == S_FOR && all.v[k]->u.loop.kind == LK_VECTOR && !vector_strides_ok(s, all.v[k])) return false;
+    return true;
+}
 static enum step_effect apply(struct ctx *c, struct proc *p, const char *line, const struct instr_row *instr) {
     struct step s = {.c = c, .p = p};
     enum step_effect effect = STEP_REFUSED;
@@ -158,16 +166,16 @@ static enum step_effect apply(struct ctx *c, struct proc *p, const char *line, c
     bool words = parse_words(&s, s.line);
     if (words && s.n && s.w[0].text && !s.w[0].key) s.row = step_row_by_name(s.w[0].text);
     if (!words) {
-        refuse(&s, "a list is [a b c], with its closing bracket", "cannot be read");
+        step_refuse(&s, "a list is [a b c], with its closing bracket", "cannot be read");
     } else if (!s.row) {
         struct text t = {0};
         for (const struct step_row *r = step_rows; r->name; r++) text_printf(&t, " %s", r->name);
-        refuse(&s, arena_printf(&c->arena, "steps are:%s", t.s), "there is no such step");
+        step_refuse(&s, arena_printf(&c->arena, "steps are:%s", t.s), "there is no such step");
         text_free(&t);
     } else {
         s.w++, s.n--;
         struct saved before = save(&s);
-        if (instr ? tensorize_with(&s, instr) : s.row->apply(&s)) {
+        if ((instr ? tensorize_with(&s, instr) : s.row->apply(&s)) && vectors_ok(&s)) {
             PUSH(&c->arena, &p->steps, s.line);
             effect = s.reassociates ? STEP_REASSOCIATES : STEP_EXACT;
         } else {
@@ -183,17 +191,6 @@ bool step_tensorize(struct ctx *c, struct proc *p, const struct instr_row *row) 
     return apply(c, p, arena_printf(&c->arena, "tensorize %s", row->name), row) != STEP_REFUSED;
 }
 
-/* What the accesses of a vector loop are along its lanes is final only when the last layout is done. */
-static bool vectors_ok(struct ctx *c, struct proc *p) {
-    struct step s = {.c = c, .p = p, .row = step_row_by_name("kind"), .line = "(end of the schedule)"};
-    struct stmts all = {0};
-    bool ok = true;
-    collect(&s, &p->body, &all);
-    for (int k = 0; k < all.n && ok; k++)
-        if (all.v[k]->kind == S_FOR && all.v[k]->u.loop.kind == LK_VECTOR) ok = vector_strides_ok(&s, all.v[k], true);
-    arena_free(&s.tmp);
-    return ok;
-}
 bool steps_apply(struct ctx *c, struct proc *p, const char *text) {
     lower_stages(c, p);
     for (const char *at = text; *at;) {
@@ -204,5 +201,5 @@ bool steps_apply(struct ctx *c, struct proc *p, const char *text) {
         if (*word && *word != '#' && !step_apply(c, p, word)) return false;
         at += n + (at[n] != 0);
     }
-    return vectors_ok(c, p);
+    return true;
 }

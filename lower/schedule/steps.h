@@ -16,8 +16,7 @@ enum step_effect { STEP_REFUSED, STEP_EXACT, STEP_REASSOCIATES };
 /* One step; stages that are left are lowered to nests first. On success the line is appended to p->steps. */
 bool step_apply(struct ctx *c, struct proc *p, const char *line);
 enum step_effect step_effect_of(struct ctx *c, struct proc *p, const char *line);   /* the same, and says which it was */
-/* All steps of a text, stops at the first refused one; in the end checks what only the whole schedule can show: that the
- * accesses of vector loops run along the lanes. */
+/* All steps of a text, stops at the first refused one. */
 bool steps_apply(struct ctx *c, struct proc *p, const char *text);
 /* Replaces every nest that equals the row's body by the instruction: what `tensorize NAME` does after looking the row up
  * in the instruction tables of the targets. */

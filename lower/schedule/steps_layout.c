@@ -66,7 +66,7 @@ static expr *phys(struct relayout *r, const expr *idx) {
 /* ---- legality */
 static bool users_ok(struct step *s, const struct buf *b) {
     struct stmts all = {0};
-    collect(s, &s->p->body, &all);
+    stmts_below(s, &s->p->body, &all);
     for (int k = 0; k < all.n; k++) {
         struct stmt *t = all.v[k];
         bool uses = (t->kind == S_PREFETCH && t->u.prefetch.buf == b) || (t->kind == S_SWAP && (t->u.swap.a == b || t->u.swap.b == b));
@@ -74,7 +74,7 @@ static bool users_ok(struct step *s, const struct buf *b) {
             for (int j = 0; j < t->u.call.nbufs; j++) uses |= t->u.call.bufs[j] == b;
         if (t->kind == S_INSTR)
             for (int j = 0; j < t->u.instr.n; j++) uses |= t->u.instr.holes[j].buf == b;
-        if (uses) return refuse(s, "layouts come before tensorize and prefetch, and not for buffers of calls", "`%s` is used by a %s that knows its layout", b->name, stmt_what(t));
+        if (uses) return step_refuse(s, "layouts come before tensorize and prefetch, and not for buffers of calls", "`%s` is used by a %s that knows its layout", b->name, stmt_what(t));
     }
     return true;
 }
@@ -83,9 +83,9 @@ static bool dims_ok(struct relayout *r) {
     for (int k = 0; k < r->n; k++) {
         const struct dim *d = &r->v[k];
         if (d->d >= r->old_nd || (d->form == DIM_FLAT && d->a >= r->old_nd))
-            return refuse(s, NULL, "`%s` has %d dims, there is no dim %d", r->b->name, r->old_nd, d->d >= r->old_nd ? d->d : (int)d->a);
+            return step_refuse(s, NULL, "`%s` has %d dims, there is no dim %d", r->b->name, r->old_nd, d->d >= r->old_nd ? d->d : (int)d->a);
         if (d->form == DIM_RING && (r->b->scope == SC_PARAM || r->b->scope == SC_CONST))
-            return refuse(s, "a ring is for a buffer that compute_at placed with roll=", "`%s` is a parameter: all of its rows are live", r->b->name);
+            return step_refuse(s, "a ring is for a buffer that compute_at placed with roll=", "`%s` is a parameter: all of its rows are live", r->b->name);
     }
     return true;
 }
@@ -107,7 +107,7 @@ static bool injective(struct relayout *r) {
     struct meet m = cells_meet(s, p, p, r->n, &v);
     for (int k = 0; k < r->old_nd; k++)
         if (!ring[k] && !has_var(&m.fixed, v.v[k]))
-            return refuse(s, "list every dim, and both parts (d/c and d%c) of a blocked one", "two cells of `%s` that differ in dim %d would become one", r->b->name, k);
+            return step_refuse(s, "list every dim, and both parts (d/c and d%c) of a blocked one", "two cells of `%s` that differ in dim %d would become one", r->b->name, k);
     return true;
 }
 struct ends { expr lo, hi; };
@@ -132,38 +132,38 @@ static bool ring_at(struct relayout *r, struct stmt *alloc, int d, int64_t rows)
         struct vars inner = {0};
         bool loads = loads_buf(s, t, r->b);
         if (!loads && !stmt_stores_to(t, r->b)) continue;
-        if (loop) return refuse(s, need, "`%s` is used after the loop that fills it row by row", name);
+        if (loop) return step_refuse(s, need, "`%s` is used after the loop that fills it row by row", name);
         if (loads) {
-            if (t->kind != S_FOR || t->u.loop.kind != LK_SERIAL) return refuse(s, need, "`%s` is not filled row by row by a serial loop", name);
+            if (t->kind != S_FOR || t->u.loop.kind != LK_SERIAL) return step_refuse(s, need, "`%s` is not filled row by row by a serial loop", name);
             loop = t;
             vars_below(s, &t->u.loop.body, &inner);
         } else {
             struct stmts below = {0};
-            collect_one(s, t, &below);
+            stmts_from(s, t, &below);
             for (int k = 0; k < below.n; k++)
                 if (below.v[k]->kind == S_FOR) PUSH(&s->tmp, &inner, below.v[k]->u.loop.var);
         }
         accesses_in(s, t, &a);
         for (int k = 0; k < a.n; k++)
             if (a.v[k].buf == r->b && !widen(s, a.v[k].idx[d], &inner, loads ? &each : &first))
-                return refuse(s, need, "the rows of `%s` that are live cannot be told", name);
+                return step_refuse(s, need, "the rows of `%s` that are live cannot be told", name);
     }
-    if (!loop) return refuse(s, need, "`%s` is never read row by row", name);
+    if (!loop) return step_refuse(s, need, "`%s` is never read row by row", name);
     const struct var *v = loop->u.loop.var;
     expr next = x_addi(c, x_var(c, v), 1), zero = x_int(c, 0);
     if (!x_proves_le(c, each.lo, x_subst1(c, each.lo, v, next)) || !x_proves_le(c, each.hi, x_subst1(c, each.hi, v, next)))
-        return refuse(s, need, "the rows of `%s` do not move forward along `%s`", name, v->name);
+        return step_refuse(s, need, "the rows of `%s` do not move forward along `%s`", name, v->name);
     const char *more = arena_printf(&c->arena, "a ring holds all rows that one iteration of `%s` reads and writes", v->name);
-    if (!spans(s, &each, rows)) return refuse(s, more, "a ring of %lld is too small for the live cells of dim %d of `%s`", (long long)rows, d, name);
+    if (!spans(s, &each, rows)) return step_refuse(s, more, "a ring of %lld is too small for the live cells of dim %d of `%s`", (long long)rows, d, name);
     struct ends start = {x_subst1(c, each.lo, v, zero), x_subst1(c, each.hi, v, zero)};
     if (first.lo) start = (struct ends){x_min(c, start.lo, first.lo), x_max(c, start.hi, first.hi)};
-    if (!spans(s, &start, rows)) return refuse(s, more, "a ring of %lld is too small for the first rows of dim %d of `%s`", (long long)rows, d, name);
+    if (!spans(s, &start, rows)) return step_refuse(s, more, "a ring of %lld is too small for the first rows of dim %d of `%s`", (long long)rows, d, name);
     return true;
 }
 static bool rings_ok(struct relayout *r) {
     struct step *s = r->s;
     struct stmts all = {0};
-    collect(s, &s->p->body, &all);
+    stmts_below(s, &s->p->body, &all);
     for (int k = 0; k < r->n; k++) {
         if (r->v[k].form != DIM_RING || x_proves_le(s->c, r->old[r->v[k].d], x_int(s->c, r->v[k].a))) continue;
         bool found = false;
@@ -172,7 +172,7 @@ static bool rings_ok(struct relayout *r) {
             found = true;
             if (!ring_at(r, all.v[j], r->v[k].d, r->v[k].a)) return false;
         }
-        if (!found) return refuse(s, "a ring is for a buffer that compute_at placed with roll= along this dim", "all rows of `%s` are live", r->b->name);
+        if (!found) return step_refuse(s, "a ring is for a buffer that compute_at placed with roll= along this dim", "all rows of `%s` are live", r->b->name);
     }
     return true;
 }
@@ -194,7 +194,7 @@ static bool fills_ok(struct relayout *r) {
         expr e = a.v[k].load;
         if (!e || a.v[k].buf != r->b || !e->has_fill) continue;
         expr f = e->arg[e->n - 1];
-        if (extra && fill && fill != f) return refuse(s, "give the two readers a buffer each (cache_read)", "the new cells of `%s` would have to hold two different values", r->b->name);
+        if (extra && fill && fill != f) return step_refuse(s, "give the two readers a buffer each (cache_read)", "the new cells of `%s` would have to hold two different values", r->b->name);
         if (extra) fill = f;
         for (int d = 0; d < r->old_nd; d++) {
             bool keeps = false, folds = false;  /* the dim's range is visible in one physical dim; may an outside index come back in? */
@@ -205,7 +205,7 @@ static bool fills_ok(struct relayout *r) {
             }
             if (keeps && !folds) continue;
             if (!x_proves_le(c, x_int(c, 0), e->arg[d]) || !x_proves_lt(c, e->arg[d], r->old[d]))
-                return refuse(s, "compute_at the buffer first: loads of the box have no fill", "loads of `%s` with a fill value may leave dim %d, which this layout cannot tell", r->b->name, d);
+                return step_refuse(s, "compute_at the buffer first: loads of the box have no fill", "loads of `%s` with a fill value may leave dim %d, which this layout cannot tell", r->b->name, d);
         }
     }
     r->b->fill = fill;
@@ -232,7 +232,7 @@ static bool relayout(struct step *s, struct buf *b, struct dim *v, int n) {
     b->nd = n;
     b->pad = NULL;
     map_loads(s, &s->p->body, b, relaid_load, &r);
-    collect(s, &s->p->body, &all);
+    stmts_below(s, &s->p->body, &all);
     for (int k = 0; k < all.n; k++)
         if (all.v[k]->kind == S_STORE && all.v[k]->u.store.buf == b) copy_idx(s->c, all.v[k], phys(&r, all.v[k]->u.store.idx), n);
     return true;
@@ -244,8 +244,8 @@ static bool set_pads(struct step *s, int from, struct buf *b) {
         const char *at = s->w[k].text;
         int64_t d, cells;
         if (!at || s->w[k].key) continue;
-        if (!digits(&at, &d) || *at++ != ':' || !digits(&at, &cells) || *at) return refuse_usage(s);
-        if (d >= b->nd) return refuse(s, NULL, "`%s` has %d dims after this step, no dim %lld to pad", b->name, b->nd, (long long)d);
+        if (!digits(&at, &d) || *at++ != ':' || !digits(&at, &cells) || *at) return step_usage(s);
+        if (d >= b->nd) return step_refuse(s, NULL, "`%s` has %d dims after this step, no dim %lld to pad", b->name, b->nd, (long long)d);
         if (!b->pad) b->pad = NEWN(&s->c->arena, int64_t, b->nd);
         b->pad[d] = cells;
     }
@@ -255,10 +255,10 @@ static bool set_scope(struct step *s, const struct word *w, struct buf *b) {
     int k = 0;
     int64_t n;
     while (k < SC_COUNT && strcmp(scope_name((enum scope)k), w->text)) k++;
-    if (k == SC_COUNT || k == SC_PARAM || k == SC_CONST || k == SC_REGION) return refuse_usage(s);
-    if (b->scope == SC_PARAM || b->scope == SC_CONST) return refuse(s, "cache_read or cache_write it", "`%s` is a parameter or constant and stays where it is", b->name);
+    if (k == SC_COUNT || k == SC_PARAM || k == SC_CONST || k == SC_REGION) return step_usage(s);
+    if (b->scope == SC_PARAM || b->scope == SC_CONST) return step_refuse(s, "cache_read or cache_write it", "`%s` is a parameter or constant and stays where it is", b->name);
     for (int d = 0; d < b->nd && k != SC_ARENA; d++)
-        if (!x_is_int(b->dims[d], &n)) return refuse(s, "use scope=arena", "dim %d of `%s` is not constant", d, b->name);
+        if (!x_is_int(b->dims[d], &n)) return step_refuse(s, "use scope=arena", "dim %d of `%s` is not constant", d, b->name);
     b->scope = (enum scope)k;
     return true;
 }
@@ -267,21 +267,21 @@ bool apply_layout(struct step *s) {
     int n, at = 1;
     const struct word *scope = word_key(s, "scope");
     struct dim *dims = NULL;
-    if (!words_ok(s, 1, -1) || !any_buf(s, s->w[0].text)) return false;
+    if (!words_ok(s, 1, -1) || !find_buf(s, s->w[0].text)) return false;
     bool has_dims = s->n > 1 && s->w[1].is_list && !s->w[1].key;
     if (has_dims) {
         dims = NEWN(&s->tmp, struct dim, s->w[1].n);
-        if (s->w[1].n > 32) return refuse(s, NULL, "more than 32 dims");
+        if (s->w[1].n > 32) return step_refuse(s, NULL, "more than 32 dims");
         for (int k = 0; k < s->w[1].n; k++)
             if (!parse_dim(s->w[1].items[k], &dims[k]))
-                return refuse(s, "dims are d, d/c, d%c, d/%c,n, d+lo,hi, d%%r and d*e", "`%s` is no dim of a layout", s->w[1].items[k]);
+                return step_refuse(s, "dims are d, d/c, d%c, d/%c,n, d+lo,hi, d%%r and d*e", "`%s` is no dim of a layout", s->w[1].items[k]);
         at = 2;
     }
     bool pads = at < s->n && s->w[at].text && !s->w[at].key;
-    if (pads && strcmp(s->w[at++].text, "pad")) return refuse_usage(s);
+    if (pads && strcmp(s->w[at++].text, "pad")) return step_usage(s);
     for (int k = at; k < s->n; k++)
-        if (s->w[k].is_list || (s->w[k].key && (strcmp(s->w[k].key, "scope") || !s->w[k].text)) || (!s->w[k].key && !pads)) return refuse_usage(s);
-    if (!has_dims && !pads && !scope) return refuse_usage(s);
+        if (s->w[k].is_list || (s->w[k].key && (strcmp(s->w[k].key, "scope") || !s->w[k].text)) || (!s->w[k].key && !pads)) return step_usage(s);
+    if (!has_dims && !pads && !scope) return step_usage(s);
     bufs_named(s, s->w[0].text, &v, &n);
     for (int k = 0; k < n; k++) {
         if (has_dims && !relayout(s, v[k], dims, s->w[1].n)) return false;

@@ -10,7 +10,7 @@ static bool inputs_stable(struct step *s, const struct pristine *p, struct stmt 
         if (a.v[k].store || a.v[k].buf == p->buf) continue;
         for (struct stmt *t = p->nest[p->n - 1]->next; t; t = t->next) {
             if (stmt_stores_to(t, a.v[k].buf))
-                return refuse(s, NULL, "`%s` reads `%s`, which is written before `%s` would be computed", p->buf->name, a.v[k].buf->name, p->buf->name);
+                return step_refuse(s, NULL, "`%s` reads `%s`, which is written before `%s` would be computed", p->buf->name, a.v[k].buf->name, p->buf->name);
             if (t == upto) break;
         }
     }
@@ -18,7 +18,7 @@ static bool inputs_stable(struct step *s, const struct pristine *p, struct stmt 
 }
 static bool only_loads(struct step *s, const struct buf *b) {
     struct stmts all = {0};
-    collect(s, &s->p->body, &all);
+    stmts_below(s, &s->p->body, &all);
     for (int k = 0; k < all.n; k++) {
         struct stmt *t = all.v[k];
         bool uses = (t->kind == S_PREFETCH && t->u.prefetch.buf == b) || (t->kind == S_SWAP && (t->u.swap.a == b || t->u.swap.b == b));
@@ -26,7 +26,7 @@ static bool only_loads(struct step *s, const struct buf *b) {
             for (int j = 0; j < t->u.call.nbufs; j++) uses |= t->u.call.bufs[j] == b;
         if (t->kind == S_INSTR)
             for (int j = 0; j < t->u.instr.n; j++) uses |= t->u.instr.holes[j].buf == b;
-        if (uses) return refuse(s, "place stages before tensorize and prefetch", "`%s` is used by a %s", b->name, stmt_what(t));
+        if (uses) return step_refuse(s, "place stages before tensorize and prefetch", "`%s` is used by a %s", b->name, stmt_what(t));
     }
     return true;
 }
@@ -58,12 +58,12 @@ static bool box_of(struct placing *q) {
     for (int k = 0; k < a.n; k++) {
         expr e = a.v[k].load;
         if (!e || a.v[k].buf != q->p.buf) continue;
-        if (e->has_fill && q->fill && q->fill != e->arg[q->nd]) return refuse(s, "give the two readers a buffer each", "loads of `%s` have different fill values", q->p.buf->name);
+        if (e->has_fill && q->fill && q->fill != e->arg[q->nd]) return step_refuse(s, "give the two readers a buffer each", "loads of `%s` have different fill values", q->p.buf->name);
         if (e->has_fill) q->fill = e->arg[q->nd];
         for (int d = 0; d < q->nd; d++) {
             expr l, h;
             if (!range_over(s, e->arg[d], &inner, &l, &h))
-                return refuse(s, "an index that is itself loaded has no box", "what `%s` reads of `%s` along dim %d has no bounds", q->at->u.loop.var->name, q->p.buf->name, d);
+                return step_refuse(s, "an index that is itself loaded has no box", "what `%s` reads of `%s` along dim %d has no bounds", q->at->u.loop.var->name, q->p.buf->name, d);
             q->lo[d] = any ? x_proves_le(c, q->lo[d], l) ? q->lo[d] : x_min(c, q->lo[d], l) : l;
             hi[d] = any ? x_proves_le(c, h, hi[d]) ? hi[d] : x_max(c, hi[d], h) : h;
         }
@@ -89,9 +89,9 @@ static bool dims_of(struct placing *q, expr *dims) {
         bool loops = !x_visit(dims[d], no_loop_var, NULL), big = q->scope == SC_ARENA || q->scope == SC_REGION;
         if (h <= (big ? MAX_BOUND : MAX_SMALL) && (loops || !big)) dims[d] = x_int(s->c, h < 0 ? 0 : h);
         else if (loops)
-            return refuse(s, "move it to another loop, or split the loop by a constant first", "what an iteration of `%s` reads of `%s` has no constant extent in dim %d", q->at->u.loop.var->name, q->p.buf->name, d);
+            return step_refuse(s, "move it to another loop, or split the loop by a constant first", "what an iteration of `%s` reads of `%s` has no constant extent in dim %d", q->at->u.loop.var->name, q->p.buf->name, d);
         else if (!big)
-            return refuse(s, "use scope arena, or split the loop by a constant first", "dim %d of `%s` would have a run-time extent, which scope %s cannot hold", d, q->p.buf->name, scope_name(q->scope));
+            return step_refuse(s, "use scope arena, or split the loop by a constant first", "dim %d of `%s` would have a run-time extent, which scope %s cannot hold", d, q->p.buf->name, scope_name(q->scope));
     }
     return true;
 }
@@ -166,17 +166,17 @@ static bool roll_of(struct placing *q, expr *dims, int64_t *step, int64_t *keep)
     int d = q->roll;
     int64_t ext;
     expr lo = q->lo[d], first, last;
-    if (q->at->u.loop.kind != LK_SERIAL) return refuse(s, "leave the loop serial; make one around it parallel", "roll needs a serial loop; `%s` is %s", v->name, loop_kind_name(q->at->u.loop.kind));
+    if (q->at->u.loop.kind != LK_SERIAL) return step_refuse(s, "leave the loop serial; make one around it parallel", "roll needs a serial loop; `%s` is %s", v->name, loop_kind_name(q->at->u.loop.kind));
     expr ahead = x_sub(c, x_subst1(c, lo, v, x_addi(c, x_var(c, v), 1)), lo);
     if (!x_is_int(ahead, step) || *step <= 0 || !x_is_int(q->ext[d], &ext) || *step > ext)
-        return refuse(s, "roll along the dim that the loop walks forward, with windows that touch", "roll=%d needs a window of `%s` that moves forward by a constant with `%s`, without gaps", d, q->p.buf->name, v->name);
+        return step_refuse(s, "roll along the dim that the loop walks forward, with windows that touch", "roll=%d needs a window of `%s` that moves forward by a constant with `%s`, without gaps", d, q->p.buf->name, v->name);
     *keep = ext - *step;
     for (int k = 0; k < q->nd; k++)
         if (k != d && (x_uses_var(c, q->lo[k], v) || x_uses_var(c, q->ext[k], v)))
-            return refuse(s, "roll along one dim only", "dim %d of the box of `%s` moves with `%s` too", k, q->p.buf->name, v->name);
+            return step_refuse(s, "roll along one dim only", "dim %d of the box of `%s` moves with `%s` too", k, q->p.buf->name, v->name);
     q->origin[d] = x_subst1(c, lo, v, x_int(c, 0));
     PUSH(&s->tmp, &only, v);
-    if (!range_over(s, x_sub(c, lo, q->origin[d]), &only, &first, &last)) return refuse(s, NULL, "the rows of `%s` have no bounds", q->p.buf->name);
+    if (!range_over(s, x_sub(c, lo, q->origin[d]), &only, &first, &last)) return step_refuse(s, NULL, "the rows of `%s` have no bounds", q->p.buf->name);
     dims[d] = x_add(c, last, q->ext[d]);
     return true;
 }
@@ -186,7 +186,7 @@ static bool place_one(struct placing *q) {
     struct block *body = &q->at->u.loop.body;
     expr *dims = NEWN(&s->tmp, expr, q->nd), *lo, *ext;
     int64_t step = 0, keep = 0;
-    if (q->at->u.loop.kind == LK_VECTOR) return refuse(s, NULL, "`%s` is a vector loop", q->at->u.loop.var->name);
+    if (q->at->u.loop.kind == LK_VECTOR) return step_refuse(s, NULL, "`%s` is a vector loop", q->at->u.loop.var->name);
     for (int d = 0; d < q->nd; d++) q->origin[d] = q->lo[d];
     q->clipped = false;
     if (!dims_of(q, dims) || (q->roll >= 0 && !roll_of(q, dims, &step, &keep))) return false;
@@ -222,14 +222,14 @@ static bool parse_placing(struct placing *q) {
     if (!words_ok(s, 2, 4)) return false;
     for (int k = 2; k < s->n; k++) {
         if (&s->w[k] == roll) continue;
-        if (s->w[k].key || s->w[k].is_list || k > 2) return refuse_usage(s);
+        if (s->w[k].key || s->w[k].is_list || k > 2) return step_usage(s);
         int sc = 0;
         while (sc < SC_COUNT && strcmp(scope_name((enum scope)sc), s->w[k].text)) sc++;
-        if (sc == SC_COUNT || sc == SC_PARAM || sc == SC_CONST) return refuse_usage(s);
+        if (sc == SC_COUNT || sc == SC_PARAM || sc == SC_CONST) return step_usage(s);
         q->scope = (enum scope)sc;
     }
     if (!roll) return true;
-    if (!roll->text || !parse_int(roll->text, &d) || d < 0) return refuse_usage(s);
+    if (!roll->text || !word_int(roll->text, &d) || d < 0) return step_usage(s);
     q->roll = d > 31 ? 32 : (int)d;
     return true;
 }
@@ -241,16 +241,16 @@ bool apply_compute_at(struct step *s) {
     if (!parse_placing(&q) || !find_loops(s, s->w[1].text, &l) || !find_pristine(s, s->w[0].text, true, &q.p)) return false;
     struct buf *b = q.p.buf;
     const char *at = s->w[1].text;
-    if (b->scope == SC_PARAM || b->scope == SC_CONST) return refuse(s, "cache_write it and place the copy", "`%s` is a parameter: all of it must be there in the end", b->name);
+    if (b->scope == SC_PARAM || b->scope == SC_CONST) return step_refuse(s, "cache_write it and place the copy", "`%s` is a parameter: all of it must be there in the end", b->name);
     q.nd = b->nd;
-    if (q.roll >= q.nd) return refuse(s, NULL, "`%s` has %d dims, there is no dim %d to roll along", b->name, q.nd, q.roll);
+    if (q.roll >= q.nd) return step_refuse(s, NULL, "`%s` has %d dims, there is no dim %d to roll along", b->name, q.nd, q.roll);
     if (!only_loads(s, b)) return false;
     struct stmt *upto = NULL;
     for (int k = 0; k < l.n; k++) {
-        if (top_of(l.v[k]) == q.p.nest[0] || top_of(l.v[k]) == q.p.nest[q.p.n - 1]) return refuse(s, NULL, "`%s` is a loop of `%s` itself", at, b->name);
+        if (top_of(l.v[k]) == q.p.nest[0] || top_of(l.v[k]) == q.p.nest[q.p.n - 1]) return step_refuse(s, NULL, "`%s` is a loop of `%s` itself", at, b->name);
         if (loads_buf(s, l.v[k], b)) upto = top_of(l.v[k]);
     }
-    if (!upto) return refuse(s, "name a loop of the consumer that is already in place; consumers come first", "`%s` does not read `%s`", at, b->name);
+    if (!upto) return step_refuse(s, "name a loop of the consumer that is already in place; consumers come first", "`%s` does not read `%s`", at, b->name);
     if (!inputs_stable(s, &q.p, upto)) return false;
     for (int k = 0; k < q.p.n; k++) stmt_remove(q.p.nest[k]);
     drop_buf(s, b);
@@ -266,7 +266,7 @@ bool apply_compute_at(struct step *s) {
         if (rest.v[k].buf == b) {
             struct stmt *up = stmt_parent(rest.v[k].s);
             while (up && up->kind != S_FOR) up = stmt_parent(up);
-            return refuse(s, "choose a loop that holds all readers (schedule outside in), or cache_read it for one of them", "`%s` is also read outside of `%s`%s%s", b->name, at, up ? ", in loop " : "", up ? up->u.loop.var->name : "");
+            return step_refuse(s, "choose a loop that holds all readers (schedule outside in), or cache_read it for one of them", "`%s` is also read outside of `%s`%s%s", b->name, at, up ? ", in loop " : "", up ? up->u.loop.var->name : "");
         }
     return count > 0;
 }
@@ -291,14 +291,14 @@ bool apply_inline(struct step *s) {
     struct inlining q = {.s = s};
     if (!words_ok(s, 1, 1) || !find_pristine(s, s->w[0].text, true, &q.p)) return false;
     struct buf *b = q.p.buf;
-    if (b->scope == SC_PARAM) return refuse(s, NULL, "`%s` is a parameter: all of it must be there in the end", b->name);
-    if (q.p.n != 1) return refuse(s, "compute_at it instead", "`%s` is a reduction: its value is no single expression", b->name);
-    if (q.p.chain[0].n != b->nd) return refuse(s, NULL, "the stage of `%s` has loops that are no index of it", b->name);
+    if (b->scope == SC_PARAM) return step_refuse(s, NULL, "`%s` is a parameter: all of it must be there in the end", b->name);
+    if (q.p.n != 1) return step_refuse(s, "compute_at it instead", "`%s` is a reduction: its value is no single expression", b->name);
+    if (q.p.chain[0].n != b->nd) return step_refuse(s, NULL, "the stage of `%s` has loops that are no index of it", b->name);
     if (!only_loads(s, b)) return false;
     struct stmt *last = NULL;
     for (struct stmt *t = q.p.nest[0]->next; t; t = t->next)
         if (loads_buf(s, t, b)) last = t;
-    if (!last) return refuse(s, NULL, "nothing reads `%s`", b->name);
+    if (!last) return step_refuse(s, NULL, "nothing reads `%s`", b->name);
     if (!inputs_stable(s, &q.p, last)) return false;
     stmt_remove(q.p.nest[0]);
     map_loads(s, &s->p->body, b, inlined_load, &q);

@@ -7,9 +7,9 @@ static bool free_name(struct step *s, const char *name) {
     struct buf **v;
     int n;
     bufs_named(s, name, &v, &n);
-    if (n || proc_buf(s->p, name)) return refuse(s, NULL, "there is a buffer `%s` already", name);
+    if (n || proc_buf(s->p, name)) return step_refuse(s, NULL, "there is a buffer `%s` already", name);
     for (const char *p = name; *p; p++)
-        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", *p)) return refuse(s, NULL, "`%s` is no name for a buffer", name);
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", *p)) return step_refuse(s, NULL, "`%s` is no name for a buffer", name);
     return true;
 }
 static const char *loop_name(struct ctx *c, const char *buf, const char *axis) { return internf(c->names, "%s.%s", buf, axis); }
@@ -33,23 +33,23 @@ bool apply_cache_read(struct step *s) {
     int nof, nfrom, done = 0;
     if (!words_ok(s, 3, 3)) return false;
     const char *name = s->w[1].text;
-    if (!any_buf(s, s->w[0].text) || !any_buf(s, s->w[2].text) || !free_name(s, name)) return false;
+    if (!find_buf(s, s->w[0].text) || !find_buf(s, s->w[2].text) || !free_name(s, name)) return false;
     bufs_named(s, s->w[0].text, &from, &nfrom);
     bufs_named(s, s->w[2].text, &of, &nof);
-    if (nfrom != 1) return refuse(s, "cache_read before compute_at makes several of it", "`%s` stands for %d buffers", s->w[0].text, nfrom);
+    if (nfrom != 1) return step_refuse(s, "cache_read before compute_at makes several of it", "`%s` stands for %d buffers", s->w[0].text, nfrom);
     struct buf *b = from[0];
-    collect(s, &s->p->body, &all);
+    stmts_below(s, &s->p->body, &all);
     struct stmt *first = NULL;
     for (int k = 0; k < all.n; k++) {
         struct stmt *t = all.v[k];
         bool reader = false;
         for (int j = 0; j < nof; j++) reader |= t->kind == S_STORE && t->u.store.buf == of[j];
         if (reader && loads_buf(s, t, b) && !first) first = top_of(t);
-        if (t->kind == S_ALLOC && t->u.alloc.buf == b && stmt_parent(t)) return refuse(s, NULL, "`%s` exists only inside a loop", b->name);
+        if (t->kind == S_ALLOC && t->u.alloc.buf == b && stmt_parent(t)) return step_refuse(s, NULL, "`%s` exists only inside a loop", b->name);
     }
-    if (!first) return refuse(s, NULL, "the stage of `%s` does not read `%s`", s->w[2].text, b->name);
+    if (!first) return step_refuse(s, NULL, "the stage of `%s` does not read `%s`", s->w[2].text, b->name);
     for (struct stmt *t = first; t; t = t->next)
-        if (stmt_stores_to(t, b)) return refuse(s, NULL, "`%s` is still written when `%s` reads it", b->name, s->w[2].text);
+        if (stmt_stores_to(t, b)) return step_refuse(s, NULL, "`%s` is still written when `%s` reads it", b->name, s->w[2].text);
     struct buf *copy = buf_new(c, s->p, name, b->type, SC_ARENA, b->dims, b->nd);
     copy->fill = b->fill;
     const struct var **v = NEWN(&s->tmp, const struct var *, b->nd);
@@ -64,7 +64,7 @@ bool apply_cache_read(struct step *s) {
             if (all.v[k]->kind == S_STORE && all.v[k]->u.store.buf == of[j]) map_loads_in(s, all.v[k], b, redirected_load, &r), done++;
     }
     stmt_insert_before(first, s_alloc(c, copy));
-    stmt_insert_before(first, nest(c, v, b->nd, s_store(c, copy, idx, b->nd, RED_NONE, x_load(c, b, idx, b->nd, NULL))));
+    stmt_insert_before(first, loops_around(c, v, b->nd, s_store(c, copy, idx, b->nd, RED_NONE, x_load(c, b, idx, b->nd, NULL))));
     return done > 0;
 }
 
@@ -94,7 +94,7 @@ bool apply_cache_write(struct step *s) {
     if (!words_ok(s, 2, 2) || !free_name(s, s->w[1].text) || !find_pristine(s, s->w[0].text, true, &p)) return false;
     const char *name = s->w[1].text;
     struct buf *b = p.buf;
-    if (b->scope == SC_PARAM && p.n == 1 && loads_buf(s, p.nest[0], b)) return refuse(s, NULL, "the stage of `%s` reads `%s` itself", b->name, b->name);
+    if (b->scope == SC_PARAM && p.n == 1 && loads_buf(s, p.nest[0], b)) return step_refuse(s, NULL, "the stage of `%s` reads `%s` itself", b->name, b->name);
     struct buf *to = buf_new(c, s->p, name, b->type, SC_ARENA, b->dims, b->nd);
     const struct var **v = NEWN(&s->tmp, const struct var *, b->nd);
     expr *idx = NEWN(&s->tmp, expr, b->nd);
@@ -105,7 +105,7 @@ bool apply_cache_write(struct step *s) {
     }
     retarget(s, &p, to);
     stmt_insert_before(p.nest[0], s_alloc(c, to));
-    stmt_insert_after(p.nest[p.n - 1], nest(c, v, b->nd, s_store(c, b, idx, b->nd, RED_NONE, x_load(c, to, idx, b->nd, NULL))));
+    stmt_insert_after(p.nest[p.n - 1], loops_around(c, v, b->nd, s_store(c, b, idx, b->nd, RED_NONE, x_load(c, to, idx, b->nd, NULL))));
     rename_loops(s, &p, name);
     return true;
 }
@@ -116,25 +116,25 @@ bool apply_rfactor(struct step *s) {
     struct pristine p;
     int64_t f;
     if (!words_ok(s, 4, 4)) return false;
-    if (!parse_int(s->w[2].text, &f) || f < 1) return refuse_usage(s);
+    if (!word_int(s->w[2].text, &f) || f < 1) return step_usage(s);
     if (!free_name(s, s->w[3].text) || !find_pristine(s, s->w[0].text, true, &p)) return false;
     const char *name = s->w[3].text;
     struct buf *b = p.buf;
-    if (p.n != 2) return refuse(s, NULL, "`%s` is no reduction", b->name);
+    if (p.n != 2) return step_refuse(s, NULL, "`%s` is no reduction", b->name);
     struct stmt *st = p.store[1];
     enum red_op op = update_op(st);
     bool fma = is_fma_update(st), real = dtype_is_float(dtype_value(b->type));
     struct stmt *loop = NULL;
     for (int k = 0; k < p.chain[1].n; k++)
-        if (named(p.chain[1].v[k], s->w[1].text)) loop = p.chain[1].v[k];
-    if (!loop) return refuse(s, NULL, "the reduction of `%s` has no loop `%s`", b->name, s->w[1].text);
+        if (is_named(p.chain[1].v[k], s->w[1].text)) loop = p.chain[1].v[k];
+    if (!loop) return step_refuse(s, NULL, "the reduction of `%s` has no loop `%s`", b->name, s->w[1].text);
     const struct var *red = loop->u.loop.var;
     for (int d = 0; d < b->nd; d++)
-        if (axis_var(&p, d) == red) return refuse(s, NULL, "`%s` is an axis of `%s`, not reduced", red->name, b->name);
+        if (axis_var(&p, d) == red) return step_refuse(s, NULL, "`%s` is an axis of `%s`, not reduced", red->name, b->name);
     if (!x_is(x_modi(c, red->extent, f), 0))
-        return refuse(s, "choose a divisor of the extent", "the extent of `%s` is no known multiple of %lld", red->name, (long long)f);
+        return step_refuse(s, "choose a divisor of the extent", "the extent of `%s` is no known multiple of %lld", red->name, (long long)f);
     if (b->type != dtype_value(b->type))
-        return refuse(s, "reduce in a wider type (cache_write does not change it)", "`%s` is stored as %s, which rounds each partial result", b->name, dtype_name(b->type));
+        return step_refuse(s, "reduce in a wider type (cache_write does not change it)", "`%s` is stored as %s, which rounds each partial result", b->name, dtype_name(b->type));
     if (op == RED_SUM || op == RED_PROD) s->reassociates |= real;
 
     /* new[axes, lane] over k and the other reduced loops */
@@ -184,9 +184,9 @@ bool apply_rfactor(struct step *s) {
     }
     for (int d = 0; d <= nd; d++) idx0[d] = x_subst(c, idx[d], &again);
     stmt_insert_before(p.nest[1], s_alloc(c, to));
-    stmt_insert_before(p.nest[1], nest(c, init, axes.n, s_store(c, to, idx0, nd + 1, RED_NONE, red_identity(c, op, dtype_value(b->type)))));
-    stmt_insert_before(p.nest[1], nest(c, outer.v, outer.n, s_store(c, to, idx, nd + 1, fma ? RED_NONE : op, v)));
-    stmt_insert_before(p.nest[1], nest(c, last.v, last.n, s_store(c, b, fin, nd, op, x_load(c, to, fin, nd + 1, NULL))));
+    stmt_insert_before(p.nest[1], loops_around(c, init, axes.n, s_store(c, to, idx0, nd + 1, RED_NONE, red_identity(c, op, dtype_value(b->type)))));
+    stmt_insert_before(p.nest[1], loops_around(c, outer.v, outer.n, s_store(c, to, idx, nd + 1, fma ? RED_NONE : op, v)));
+    stmt_insert_before(p.nest[1], loops_around(c, last.v, last.n, s_store(c, b, fin, nd, op, x_load(c, to, fin, nd + 1, NULL))));
     stmt_remove(p.nest[1]);
     return true;
 }

@@ -86,13 +86,13 @@ static bool parse_row(struct match *m) {
     struct step *s = m->s;
     const struct instr_row *row = m->row;
     struct module *mod = loop_parse(s->c, row->body, strlen(row->body), row->name);
-    if (!mod) return refuse(s, NULL, "the body of instruction `%s` cannot be read", row->name);
+    if (!mod) return step_refuse(s, NULL, "the body of instruction `%s` cannot be read", row->name);
     m->body = mod->procs.n ? mod->procs.v[0] : mod->entry;
     struct stmt *first = m->body ? m->body->body.first : NULL;
     if (first && first->kind == S_FOR) chain_of(s, first, &m->pattern);
     struct block *leaf = m->pattern.n ? leaf_of(&m->pattern) : NULL;
     if (!leaf || first->next || !leaf->first || leaf->first->next || leaf->first->kind != S_STORE || m->pattern.n > MAX_LOOPS)
-        return refuse(s, NULL, "the body of instruction `%s` is not a perfect nest around one store", row->name);
+        return step_refuse(s, NULL, "the body of instruction `%s` is not a perfect nest around one store", row->name);
     return true;
 }
 bool tensorize_with(struct step *s, const struct instr_row *row) {
@@ -100,7 +100,7 @@ bool tensorize_with(struct step *s, const struct instr_row *row) {
     struct stmts all = {0};
     int done = 0;
     if (!parse_row(&m)) return false;
-    collect(s, &s->p->body, &all);
+    stmts_below(s, &s->p->body, &all);
     for (int k = 0; k < all.n; k++) {
         struct stmt *up = all.v[k]->in ? stmt_parent(all.v[k]) : NULL;
         if (all.v[k]->kind != S_FOR || (up && up->kind == S_INSTR)) continue;
@@ -109,13 +109,12 @@ bool tensorize_with(struct step *s, const struct instr_row *row) {
         replace(&m, all.v[k]);
         done++;
     }
-    if (!done) return refuse(s, "compare the nest with the instruction's body: extents and order of loops, strides, types, the form of the value", "no nest equals `%s`", row->name);
+    if (!done) return step_refuse(s, "compare the nest with the instruction's body: extents and order of loops, strides, types, the form of the value", "no nest equals `%s`", row->name);
     return true;
 }
-/* Weak until the table of targets exists. */
-extern const struct target *const nn_targets[] __attribute__((weak));
+
 static const struct instr_row *row_named(const char *name) {
-    for (const struct target *const *t = nn_targets; t && *t; t++)
+    for (const struct target *const *t = nn_targets; *t; t++)
         for (const struct instr_row *const *r = (*t)->instrs; r && *r; r++)
             if (!strcmp((*r)->name, name)) return *r;
     return NULL;
@@ -123,6 +122,6 @@ static const struct instr_row *row_named(const char *name) {
 bool apply_tensorize(struct step *s) {
     if (!words_ok(s, 1, 1)) return false;
     const struct instr_row *row = row_named(s->w[0].text);
-    if (!row) return refuse(s, NULL, "no target has an instruction `%s`", s->w[0].text);
+    if (!row) return step_refuse(s, NULL, "no target has an instruction `%s`", s->w[0].text);
     return tensorize_with(s, row);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* ---- refusing, words */
-bool refuse(struct step *s, const char *help, const char *fmt, ...) {
+bool step_refuse(struct step *s, const char *help, const char *fmt, ...) {
     struct text t = {0};
     va_list ap;
     va_start(ap, fmt);
@@ -17,10 +17,10 @@ bool refuse(struct step *s, const char *help, const char *fmt, ...) {
     text_free(&t);
     return false;
 }
-bool refuse_usage(struct step *s) {
-    return refuse(s, arena_printf(&s->c->arena, "usage: %s %s", s->row->name, s->row->args), "words missing, too many, or not understood");
+bool step_usage(struct step *s) {
+    return step_refuse(s, arena_printf(&s->c->arena, "usage: %s %s", s->row->name, s->row->args), "words missing, too many, or not understood");
 }
-bool parse_int(const char *t, int64_t *v) {
+bool word_int(const char *t, int64_t *v) {
     char *end;
     errno = 0;
     long long x = strtoll(t, &end, 10);
@@ -35,7 +35,7 @@ const struct word *word_key(const struct step *s, const char *key) {
 bool words_ok(struct step *s, int n, int most) {
     int plain = 0;
     while (plain < s->n && !s->w[plain].key && !s->w[plain].is_list) plain++;
-    if (plain < n || (most >= 0 && s->n > most)) return refuse_usage(s);
+    if (plain < n || (most >= 0 && s->n > most)) return step_usage(s);
     return true;
 }
 
@@ -46,24 +46,24 @@ static bool collect_stmt(void *env, struct stmt *t) {
     PUSH(&k->s->tmp, k->out, t);
     return true;
 }
-void collect(struct step *s, struct block *b, struct stmts *out) {
+void stmts_below(struct step *s, struct block *b, struct stmts *out) {
     struct collector k = {s, out};
     walk(b, collect_stmt, &k);
 }
-void collect_one(struct step *s, struct stmt *t, struct stmts *out) {
+void stmts_from(struct step *s, struct stmt *t, struct stmts *out) {
     struct block *sub[2];
     PUSH(&s->tmp, out, t);
-    for (int k = 0, n = stmt_blocks(t, sub); k < n; k++) collect(s, sub[k], out);
+    for (int k = 0, n = stmt_blocks(t, sub); k < n; k++) stmts_below(s, sub[k], out);
 }
-bool named(const struct stmt *t, const char *name) { return t->kind == S_FOR && !strcmp(t->u.loop.var->name, name); }
+bool is_named(const struct stmt *t, const char *name) { return t->kind == S_FOR && !strcmp(t->u.loop.var->name, name); }
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 bool find_loops(struct step *s, const char *name, struct stmts *out) {
     struct stmts all = {0};
     VEC(const char *) names = {0};
-    collect(s, &s->p->body, &all);
+    stmts_below(s, &s->p->body, &all);
     for (int k = 0; k < all.n; k++) {
         if (all.v[k]->kind != S_FOR) continue;
-        if (named(all.v[k], name)) PUSH(&s->tmp, out, all.v[k]);
+        if (is_named(all.v[k], name)) PUSH(&s->tmp, out, all.v[k]);
         PUSH(&s->tmp, &names, all.v[k]->u.loop.var->name);
     }
     if (out->n) return true;
@@ -71,7 +71,7 @@ bool find_loops(struct step *s, const char *name, struct stmts *out) {
     struct text t = {0};
     for (int k = 0; k < names.n; k++)
         if (!k || strcmp(names.v[k], names.v[k - 1])) text_printf(&t, " %s", names.v[k]);
-    refuse(s, arena_printf(&s->c->arena, "loops are:%s", t.s ? t.s : " none"), "there is no loop named `%s`", name);
+    step_refuse(s, arena_printf(&s->c->arena, "loops are:%s", t.s ? t.s : " none"), "there is no loop named `%s`", name);
     text_free(&t);
     return false;
 }
@@ -82,7 +82,7 @@ void bufs_named(struct step *s, const char *base, struct buf ***v, int *n) {
     *v = r.v;
     *n = r.n;
 }
-struct buf *any_buf(struct step *s, const char *base) {
+struct buf *find_buf(struct step *s, const char *base) {
     struct buf **v;
     int n;
     bufs_named(s, base, &v, &n);
@@ -90,7 +90,7 @@ struct buf *any_buf(struct step *s, const char *base) {
     struct text t = {0};
     for (int k = 0; k < s->p->bufs.n; k++)
         if (!strcmp(s->p->bufs.v[k]->base, s->p->bufs.v[k]->name)) text_printf(&t, " %s", s->p->bufs.v[k]->name);
-    refuse(s, arena_printf(&s->c->arena, "buffers are:%s", t.s ? t.s : " none"), "there is no buffer named `%s`", base);
+    step_refuse(s, arena_printf(&s->c->arena, "buffers are:%s", t.s ? t.s : " none"), "there is no buffer named `%s`", base);
     text_free(&t);
     return NULL;
 }
@@ -117,7 +117,7 @@ const char *tail_name(const char *loop) {
 }
 void vars_below(struct step *s, struct block *b, struct vars *out) {
     struct stmts all = {0};
-    collect(s, b, &all);
+    stmts_below(s, b, &all);
     for (int k = 0; k < all.n; k++)
         if (all.v[k]->kind == S_FOR) PUSH(&s->tmp, out, all.v[k]->u.loop.var);
 }
@@ -179,17 +179,17 @@ static void accesses_at(struct step *s, struct stmt *t, struct accesses *out) {
 }
 void accesses_in(struct step *s, struct stmt *t, struct accesses *out) {
     struct stmts all = {0};
-    collect_one(s, t, &all);
+    stmts_from(s, t, &all);
     for (int k = 0; k < all.n; k++) accesses_at(s, all.v[k], out);
 }
 void accesses_of(struct step *s, struct block *b, struct accesses *out) {
     struct stmts all = {0};
-    collect(s, b, &all);
+    stmts_below(s, b, &all);
     for (int k = 0; k < all.n; k++) accesses_at(s, all.v[k], out);
 }
 bool allocated_in(struct step *s, struct block *b, const struct buf *buf) {
     struct stmts all = {0};
-    collect(s, b, &all);
+    stmts_below(s, b, &all);
     for (int k = 0; k < all.n; k++)
         if (all.v[k]->kind == S_ALLOC && all.v[k]->u.alloc.buf == buf) return true;
     return false;
@@ -208,7 +208,7 @@ const char *stmt_what(const struct stmt *t) {
 }
 struct stmt *opaque_in(struct step *s, struct block *b) {
     struct stmts all = {0};
-    collect(s, b, &all);
+    stmts_below(s, b, &all);
     for (int k = 0; k < all.n; k++)
         switch (all.v[k]->kind) {
         case S_FOR: case S_STORE: case S_IF: case S_ALLOC: case S_INSTR: case S_PREFETCH: case S_COMMENT: break;
@@ -239,14 +239,14 @@ static void map_one(void *env, expr *e) {
 void map_loads_in(struct step *s, struct stmt *t, struct buf *from, load_fn fn, void *env) {
     struct mapper m = {s, from, fn, env};
     struct stmts all = {0};
-    collect_one(s, t, &all);
+    stmts_from(s, t, &all);
     for (int k = 0; k < all.n; k++) stmt_exprs(all.v[k], map_one, &m);
 }
 expr map_loads_expr(struct step *s, expr e, struct buf *from, load_fn fn, void *env) {
     struct mapper m = {s, from, fn, env};
     return x_map(s->c, e, map_load_node, &m);
 }
-struct stmt *nest(struct ctx *c, const struct var *const *vars, int n, struct stmt *leaf) {
+struct stmt *loops_around(struct ctx *c, const struct var *const *vars, int n, struct stmt *leaf) {
     for (int k = n - 1; k >= 0; k--) {
         struct stmt *f = s_for(c, vars[k], LK_SERIAL);
         block_append(&f->u.loop.body, leaf);
@@ -276,7 +276,7 @@ static bool pristine_nest(struct step *s, struct pristine *p, int k, const char 
         t = leaf->first == leaf->last ? leaf->first : NULL;
     }
     if (!t || t->kind != S_STORE || t->u.store.buf != p->buf)
-        return refuse(s, outside_in, "the stage of `%s` is not pristine: its nest is not a perfect nest around one store", name);
+        return step_refuse(s, outside_in, "the stage of `%s` is not pristine: its nest is not a perfect nest around one store", name);
     p->store[k] = t;
     return true;
 }
@@ -287,7 +287,7 @@ static bool plain_axes_of(struct step *s, const struct pristine *p, int k) {
         int64_t zero;
         if (x_is_int(e, &zero) && x_is(p->buf->dims[d], 1)) continue;  /* an axis of extent 1 */
         if (e->op != X_VAR || has_var(&seen, e->u.var))
-            return refuse(s, "apply compute_at before the producer's own loops are split or its buffer is blocked; fuse and flatten (d*e) keep it plain",
+            return step_refuse(s, "apply compute_at before the producer's own loops are split or its buffer is blocked; fuse and flatten (d*e) keep it plain",
                           "the stage of `%s` is not pristine: index %d of its store is not a loop variable of its own", p->buf->name, d);
         PUSH(&s->tmp, &seen, e->u.var);
     }
@@ -297,12 +297,12 @@ bool find_pristine(struct step *s, const char *name, bool plain, struct pristine
     *out = (struct pristine){0};
     struct buf **v;
     int n;
-    if (!any_buf(s, name)) return false;
+    if (!find_buf(s, name)) return false;
     bufs_named(s, name, &v, &n);
     bool placed = n > 1;
     for (int k = 0; k < n && !placed; k++) {
         struct stmts all = {0};
-        collect(s, &s->p->body, &all);
+        stmts_below(s, &s->p->body, &all);
         for (int j = 0; j < all.n; j++) placed |= all.v[j]->kind == S_ALLOC && all.v[j]->u.alloc.buf == v[k] && stmt_parent(all.v[j]);
         for (struct stmt *t = s->p->body.first; t && !placed; t = t->next) {
             if (!stmt_stores_to(t, v[k])) continue;
@@ -312,12 +312,12 @@ bool find_pristine(struct step *s, const char *name, bool plain, struct pristine
         }
     }
     if (placed || !out->n)
-        return refuse(s, "schedule consumers before producers (outside in); a stage that was already placed stays where it is",
+        return step_refuse(s, "schedule consumers before producers (outside in); a stage that was already placed stays where it is",
                       "`%s` has no stage of its own at the top level", name);
     for (int k = 0; k < out->n; k++)
         if (!pristine_nest(s, out, k, name) || (plain && !plain_axes_of(s, out, k))) return false;
     if (update_op(out->store[0]) != RED_NONE || (out->n == 2 && update_op(out->store[1]) == RED_NONE))
-        return refuse(s, NULL, "`%s` is not one stage: it must be written by one plain nest, or by an initial value and an update", name);
+        return step_refuse(s, NULL, "`%s` is not one stage: it must be written by one plain nest, or by an initial value and an update", name);
     return true;
 }
 
@@ -332,7 +332,7 @@ void use_fma(struct ctx *c, struct proc *p) {
     struct step s = {.c = c, .p = p};
     struct stmts all = {0};
     lower_stages(c, p);
-    collect(&s, &p->body, &all);
+    stmts_below(&s, &p->body, &all);
     for (int k = 0; k < all.n; k++) {
         expr v = all.v[k]->kind == S_STORE ? fma_form(&s, all.v[k]) : NULL;
         if (!v) continue;

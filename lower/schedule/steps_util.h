@@ -18,10 +18,10 @@ struct step {
     bool reassociates;          /* this application changed the order of a float sum */
 };
 /* Records E_STEP with the step's text; returns false. The caller's changes are rolled back. */
-bool refuse(struct step *s, const char *help, const char *fmt, ...) NN_PRINTF(3, 4);
+bool step_refuse(struct step *s, const char *help, const char *fmt, ...) NN_PRINTF(3, 4);
 /* "usage: split L ..." */
-bool refuse_usage(struct step *s);
-bool parse_int(const char *t, int64_t *v);
+bool step_usage(struct step *s);
+bool word_int(const char *t, int64_t *v);
 const struct word *word_key(const struct step *s, const char *key);    /* key=..., NULL if absent */
 /* The positional words 0 .. n-1 exist, are plain, and (count_max < 0: any) there are at most count_max. */
 bool words_ok(struct step *s, int n, int count_max);
@@ -31,11 +31,11 @@ struct vars { const struct var **v; int n, cap; };
 struct exprs { expr *v; int n, cap; };
 
 /* ---- finding */
-void collect(struct step *s, struct block *b, struct stmts *out);              /* every statement below b, parents first */
-void collect_one(struct step *s, struct stmt *t, struct stmts *out);           /* t and every statement below it */
-bool named(const struct stmt *t, const char *name);                            /* a loop of that name */
+void stmts_below(struct step *s, struct block *b, struct stmts *out);              /* every statement below b, parents first */
+void stmts_from(struct step *s, struct stmt *t, struct stmts *out);           /* t and every statement below it */
+bool is_named(const struct stmt *t, const char *name);                            /* a loop of that name */
 bool find_loops(struct step *s, const char *name, struct stmts *out);          /* refuses if there is none */
-struct buf *any_buf(struct step *s, const char *base);                          /* refuses if there is none */
+struct buf *find_buf(struct step *s, const char *base);                          /* refuses if there is none */
 void bufs_named(struct step *s, const char *base, struct buf ***v, int *n);    /* all instances */
 /* The loops of the perfect nest that starts at `loop`; the last one's body is the leaf body. */
 void chain_of(struct step *s, struct stmt *loop, struct stmts *out);
@@ -80,7 +80,7 @@ void map_loads(struct step *s, struct block *b, struct buf *from, load_fn fn, vo
 void map_loads_in(struct step *s, struct stmt *t, struct buf *from, load_fn fn, void *env);
 expr map_loads_expr(struct step *s, expr e, struct buf *from, load_fn fn, void *env);
 /* A nest of loops over vars around one statement. */
-struct stmt *nest(struct ctx *c, const struct var *const *vars, int n, struct stmt *leaf);
+struct stmt *loops_around(struct ctx *c, const struct var *const *vars, int n, struct stmt *leaf);
 /* Takes the buffer out of the procedure, with its allocation at the top level. */
 void drop_buf(struct step *s, struct buf *b);
 void copy_idx(struct ctx *c, struct stmt *store, const expr *idx, int n);
@@ -103,5 +103,6 @@ bool find_pristine(struct step *s, const char *name, bool plain_axes, struct pri
 STEP_FUNCTIONS(X)
 #undef X
 bool tensorize_with(struct step *s, const struct instr_row *row);
-bool vector_strides_ok(struct step *s, struct stmt *loop, bool last);
+/* Lanes of a vector loop access cells side by side, or one cell. */
+bool vector_strides_ok(struct step *s, struct stmt *loop);
 #endif
