@@ -261,6 +261,8 @@ static const struct { const char *bytes; size_t n; const char *says; } cases[] =
     {"\x22\x08\0\0\0\0", 6, "a length exceeds"},
     {"\x0a\x02\x01\x82", 4, "cut off"},
     {"\x25\0\0\0", 4, "cut off"},
+    {"\x4a\x02\x01", 3, "a length exceeds"},                /* by one byte */
+    {"\x4a\x01\x01", 3, NULL},
     {"\x4a\xff\xff\xff\xff\x07", 6, "a length exceeds"},    /* INT_MAX */
     {"\x4a\x80\x80\x80\x80\x08", 6, "a length exceeds"},    /* INT_MAX + 1 */
     {"\x4a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 10, "a length exceeds"},           /* INT64_MAX */
