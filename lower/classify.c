@@ -173,3 +173,25 @@ bool node_halo(struct graph *g, struct node *n, int k, int64_t lo[32], int64_t h
         if (s->kind == S_STAGE) x_visit(s->u.stage.value, scan_halo, &h);
     return h.found && !h.bad;
 }
+
+/* ---- views */
+static bool no_var(void *env, expr e) {
+    (void)env;
+    return e->op != X_VAR && e->op != X_LOAD && e->op != X_POISON;
+}
+bool node_is_view(struct graph *g, struct node *n, int *operand, expr *off) {
+    struct ctx *c = g->ctx;
+    struct probe q = {c, proc_new(c, "probe"), {.arena = &c->arena}};
+    struct block b = {0};
+    if (!n->op || !n->op->define || n->outs.n != 1 || !def_emit(g, n, module_new(c), q.p, &b, probe_buf, &q)) return false;
+    struct stmt *s = b.first;
+    if (!s || s->next || s->kind != S_STAGE || s->u.stage.op != RED_NONE) return false;
+    expr v = s->u.stage.value, axes[32];
+    if (v->op != X_LOAD || v->has_fill || v->u.buf->type != s->u.stage.buf->type) return false;
+    for (int k = 0; k < s->u.stage.naxes; k++) axes[k] = x_var(c, s->u.stage.axes[k]);
+    *off = x_sub(c, buf_offset(c, v->u.buf, v->arg), buf_offset(c, s->u.stage.buf, axes));
+    if (!x_visit(*off, no_var, NULL)) return false;
+    for (*operand = 0; *operand < n->ins.n; ++*operand)
+        if (n->ins.v[*operand] && map_get(&q.bufs, PKEY(n->ins.v[*operand])) == v->u.buf) return true;
+    return false;
+}

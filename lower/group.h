@@ -29,4 +29,6 @@ struct node_class classify_node(struct graph *g, struct node *n);
 /* Zero border that n's reads of operand k would like along each axis: cells outside of the tensor for which the read has
  * the fill value 0. false: none, or not bounded by constants. */
 bool node_halo(struct graph *g, struct node *n, int k, int64_t lo[32], int64_t hi[32]);
+/* Is n's result, in plain layouts, the storage of an operand from cell *off on? */
+bool node_is_view(struct graph *g, struct node *n, int *operand, expr *off);
 #endif

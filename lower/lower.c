@@ -181,9 +181,32 @@ static const char *group_comment(struct lowering *l, const struct group *gr) {
     text_free(&t);
     return r;
 }
+static bool plain(const struct buf *b) {
+    if (b->nd != b->nlogical || b->pad) return false;
+    for (int k = 0; k < b->nd; k++)
+        if (b->map[k]->op != X_VAR || b->map[k]->u.var != b->lvar[k]) return false;
+    return true;
+}
+/* Reshapes, and slices of the outermost axis, are the same storage: no kernel (rules 1 and 2 of docs/storage.md). */
+static bool lower_view(struct lowering *l, struct node *n) {
+    int operand;
+    expr off;
+    struct value *v = n->outs.n == 1 ? n->outs.v[0] : NULL;
+    struct value_layout *lay = v ? layout_of_value(l, v) : NULL;
+    if (!v || map_get(&l->bufs, PKEY(v)) || (lay && lay->spec) || !node_is_view(l->g, n, &operand, &off)) return false;
+    struct buf *of = lower_buf(l, n->ins.v[operand]);
+    if (!plain(of) || of->scope == SC_REGION) return false;
+    struct buf *b = buf_new(l->c, l->entry, *v->name ? v->name : "view", v->type.dtype, SC_ARENA, v->type.dims, v->type.rank);
+    struct stmt *s = s_new(l->c, S_VIEW);
+    s->u.view.buf = b, s->u.view.of = of, s->u.view.off = off;
+    lower_stmt(l, s);
+    lower_bind(l, v, b);
+    return true;
+}
 static bool lower_group(struct lowering *l, const struct groups *gs, const struct group *gr) {
     struct node *first = gr->nodes.v[0];
     if (first->op && first->op->control) return first->op->control->lower(l, first);
+    if (gr->cls == CLASS_VIEW && !l->o->no_fuse && lower_view(l, first)) return true;
     struct block stmts = {0}, *outer = l->block;
     l->block = &stmts; /* buffers made for results are allocated among the group's statements, after their sizes */
     bool ok = true;
