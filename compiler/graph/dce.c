@@ -1,0 +1,25 @@
+/* Dead code elimination; see passes.h. */
+#include "compiler/graph/passes.h"
+
+static bool unused(const struct node *n) {
+    for (int k = 0; k < n->outs.n; k++)
+        if (n->outs.v[k] && n->outs.v[k]->uses.n) return false;
+    return true;
+}
+static void sweep(struct region *r) {
+    struct node *last = r->first;
+    while (last && last->next) last = last->next;
+    for (struct node *n = last, *prev; n; n = prev) {
+        prev = n->prev;
+        if (unused(n)) {
+            node_remove(n);
+            continue;
+        }
+        for (int k = 0; k < n->attrs.n; k++)
+            if (n->attrs.v[k].kind == AT_REGION) sweep(n->attrs.v[k].u.region);
+    }
+}
+bool graph_dce(struct graph *g) {
+    sweep(g->top);
+    return true;
+}

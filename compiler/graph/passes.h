@@ -1,0 +1,17 @@
+/* Graph passes: each a function over the whole graph, in one file of its own; the pipeline in compiler/driver.c names them. */
+#ifndef NN_COMPILER_GRAPH_PASSES_H
+#define NN_COMPILER_GRAPH_PASSES_H
+#include "ir/graph.h"
+
+/* Types, shapes and symbolically known contents of all values; expansions; folding of constants. infer.c */
+bool graph_infer(struct graph *g);
+/* Nodes whose results nobody uses go. dce.c */
+bool graph_dce(struct graph *g);
+/* Equal nodes of a region become one. cse.c */
+bool graph_cse(struct graph *g);
+/* Identities, pairs that cancel, nodes that change nothing: one rule each. simplify.c */
+bool graph_simplify(struct graph *g);
+/* Per-channel scales and shifts (BatchNormalization, Mul, Add ... by constants) go into the weights of the convolution or
+ * product before them. Reassociating: listed with its bound in docs/numbers.md. affine.c */
+bool graph_fold_affine(struct graph *g);
+#endif
