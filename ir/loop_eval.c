@@ -17,16 +17,16 @@ static bool value_of(void *env, expr leaf, int64_t *v) {
     return false;
 }
 
-/* Symbols passed, and those that are a dim of an input. */
+/* Symbols passed, and those that are a dim of an argument given. */
 static bool bind_symbols(struct run *r, const struct proc *p, const struct eval_arg *args, const int64_t *syms, struct values *t) {
-    for (int k = 0; k < p->syms.n; k++) {
+    int64_t known;
+    for (int k = 0; syms && k < p->syms.n; k++) {
         struct value v = {p->syms.v[k], syms[k]};
         PUSH(&r->arena, &t->v, v);
     }
     for (int k = 0; k < p->params.n; k++) {
         const struct buf *b = p->params.v[k].buf;
         int nd = b->map ? b->nlogical : b->nd;
-        int64_t known;
         for (int d = 0; args[k].data && d < nd && d < args[k].nd; d++) {
             expr e = (b->map ? b->logical : b->dims)[d];
             if (e->op == X_SYM && !value_of(t, e, &known)) {
@@ -34,6 +34,11 @@ static bool bind_symbols(struct run *r, const struct proc *p, const struct eval_
                 PUSH(&r->arena, &t->v, v);
             }
         }
+    }
+    for (int k = 0; k < p->syms.n; k++) {
+        struct expr leaf = {.op = X_SYM, .type = IDX, .u.sym = p->syms.v[k]};
+        if (!value_of(t, &leaf, &known))
+            return run_fault(r, EVAL_BAD, "symbol %s has no value", p->syms.v[k]->name);
     }
     for (int k = 0; k < t->v.n; k++)
         if (t->v.v[k].v < t->v.v[k].sym->lo || t->v.v[k].v > t->v.v[k].sym->hi)
@@ -69,8 +74,11 @@ static bool eval_dims(struct run *r, const struct buf *b, const expr *dims, int 
 /* Gives the inferred symbols of a unit their values. */
 static bool give_symbols(struct run *r, struct frame *f, struct values *t) {
     const struct unit *u = f->u;
-    for (int k = 0; k < u->symregs.n; k++)
-        f->r[u->symregs.v[k]].l = t->v.v[k].v;
+    for (int k = 0; k < u->symregs.n; k++) {
+        struct expr leaf = {.op = X_SYM, .type = IDX, .u.sym = u->proc->syms.v[k]};
+        if (!value_of(t, &leaf, &f->r[u->symregs.v[k]].l))
+            return run_fault(r, EVAL_BAD, "symbol %s has no value", u->proc->syms.v[k]->name);
+    }
     for (int k = 0; k < u->infers.n; k++) {
         struct expr leaf = {.op = X_SYM, .type = IDX, .u.sym = u->infers.v[k].sym};
         if (!value_of(t, &leaf, &f->r[u->infers.v[k].reg].l))

@@ -17,6 +17,6 @@ struct eval_options {
 struct eval_arg { void *data; int64_t dims[32]; int nd; };
 enum eval_status { EVAL_OK, EVAL_FAULT, EVAL_FUEL, EVAL_MEMORY, EVAL_BAD };
 struct eval_result { enum eval_status status; char message[256]; };   /* fault: which check, at which node, which values */
-/* syms: values for p->syms in order. Nested calls bind their own. */
+/* syms: values for p->syms in order; NULL: all are dims of the arguments given. Nested calls bind their own. */
 struct eval_result loop_eval(struct module *m, struct proc *p, struct eval_arg *args, const int64_t *syms, const struct eval_options *o);
 #endif

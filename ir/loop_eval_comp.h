@@ -7,7 +7,7 @@ struct kept { uint64_t key; int reg; };
 /* A loop level: level 0 is the procedure, then one per enclosing for and while. Pure values are computed in the `pre`
  * code of the outermost loop that they do not depend on; that code stands right before the loop. */
 struct level {
-    bool is_for, stops, swaps;  /* stops: its body may end the program other than by a bad access */
+    bool is_for, stops, swaps, sizes;   /* stops: its body may end the program other than by a bad access */
     const struct var *var;
     int var_reg, ext_reg, ext_level, cond;  /* cond: conditions around the loop when it was opened */
     int64_t ext;                /* extent if constant, else -1 */
@@ -16,7 +16,7 @@ struct level {
 };
 enum { MAX_LEVELS = 256, MEMO_HEADS = 256, MAX_EXPR_DEPTH = 3000, MAX_FN_DEPTH = 32 };
 struct memo { expr e; int reg, next, fn; };
-struct symbind { const struct sym *sym; int reg, level; };
+struct symbind { const struct sym *sym; int reg, level; bool changes; };   /* changes: set by more than one statement */
 
 struct comp {
     struct run *run;
@@ -29,7 +29,7 @@ struct comp {
     VEC(struct symbind) syms;
     VEC(const struct var *) units;  /* open loops of extent 1: no code, the variable is 0 */
     VEC(union reg) init;
-    struct map const_regs, slot_of;
+    struct map const_regs, slot_of, set_once, set_again;   /* symbols with one, with more size statements */
     VEC(struct memo) memo;      /* nodes computed in this statement, newest last */
     int heads[MEMO_HEADS];
     int fn, fn_count, fn_depth; /* which inlined function body; its arguments */
@@ -55,6 +55,7 @@ int site(struct comp *c, const struct buf *b, int dim);
 /* ---- loop_eval_compile.c */
 int slot_for(struct comp *c, const struct buf *b);
 struct symbind *sym_find(struct comp *c, const struct sym *s);
+int sym_level(struct comp *c, const struct sym *s);
 /* Bounds checks and offset of buf[idx]. skip_checks: bit per dim that needs none (tested already). */
 struct access access_to(struct comp *c, int slot, const expr *idx, int n, uint64_t skip_checks);
 /* Dims of the access that are not proved in range by constant intervals. */

@@ -118,10 +118,17 @@ int slot_for(struct comp *c, const struct buf *b) {
     return known ? (int)(intptr_t)known - 1 : new_slot(c, b, false, b->scope == SC_CONST);
 }
 
-struct symbind *sym_find(struct comp *c, const struct sym *s) {
+static struct symbind *sym_bound(struct comp *c, const struct sym *s) {
     for (int k = c->syms.n - 1; k >= 0; k--)
         if (c->syms.v[k].sym == s)
             return &c->syms.v[k];
+    return NULL;
+}
+
+struct symbind *sym_find(struct comp *c, const struct sym *s) {
+    struct symbind *bound = sym_bound(c, s);
+    if (bound)
+        return bound;
     /* Not passed: a dim of a parameter must give it. */
     struct infer f = {s, new_reg(c), -1, 0};
     for (int p = 0; p < c->u->nparams && f.param < 0; p++)
@@ -131,9 +138,18 @@ struct symbind *sym_find(struct comp *c, const struct sym *s) {
                 f.dim = d;
             }
     PUSH(c->arena, &c->u->infers, f);
-    struct symbind b = {s, f.reg, 0};
+    struct symbind b = {.sym = s, .reg = f.reg};
     PUSH(c->arena, &c->syms, b);
     return &c->syms.v[c->syms.n - 1];
+}
+
+/* The level at which a symbol keeps its value. */
+int sym_level(struct comp *c, const struct sym *s) {
+    struct symbind *b = sym_find(c, s);
+    for (int k = c->cur; b->changes && k > b->level; k--)
+        if (c->levels[k].sizes)
+            return k;
+    return b->level;
 }
 
 static int list_of_dims(struct comp *c, const struct buf *b) {
@@ -145,11 +161,12 @@ static int list_of_dims(struct comp *c, const struct buf *b) {
 }
 
 /* ---- loops */
-struct traits { bool stops, swaps; };
+struct traits { bool stops, swaps, sizes; };
 static bool note_traits(void *env, struct stmt *s) {
     struct traits *t = env;
     t->stops |= s->kind == S_CHECK || s->kind == S_CALL || s->kind == S_SIZE || s->kind == S_WHILE || s->kind == S_FREE;
     t->swaps |= s->kind == S_SWAP;
+    t->sizes |= s->kind == S_SIZE;
     return true;
 }
 
@@ -163,6 +180,7 @@ static struct level *open_level(struct comp *c, struct block *body) {
     memset(l, 0, sizeof *l);
     l->stops = t.stops;
     l->swaps = t.swaps;
+    l->sizes = t.sizes;
     l->cond = c->cond;
     memo_release(c, 0);
     return l;
@@ -186,6 +204,12 @@ static void open_loop(struct comp *c, const struct var *v, struct block *body) {
     int level = known ? 0 : level_of(c, v->extent, &pure);
     int reg = known ? int_reg(c, ext) : expr_reg(c, v->extent);
     struct level *l = open_level(c, body);
+    if (!known && l->sizes) {   /* the body may set a symbol that the extent is made of: the loop keeps the first value */
+        int own = new_reg(c);
+        emit(c, (struct ins){.op = V_MOV, .x = 8, .a = own, .b = reg});
+        reg = own;
+        level = c->cur;
+    }
     l->is_for = true;
     l->var = v;
     l->ext = known ? (ext < 0 ? 0 : ext) : -1;
@@ -374,7 +398,11 @@ static void compile_if(struct comp *c, struct stmt *s, int depth) {
 }
 
 static void compile_while(struct comp *c, struct stmt *s, int depth) {
-    int max = s->u.loop_while.max ? expr_reg(c, s->u.loop_while.max) : -1;
+    int max = -1;
+    if (s->u.loop_while.max) {
+        max = new_reg(c);
+        emit(c, (struct ins){.op = V_MOV, .x = 8, .a = max, .b = expr_reg(c, s->u.loop_while.max)});
+    }
     int count = new_reg(c), where = site(c, NULL, 0);
     struct level *l = open_level(c, &s->u.loop_while.body);
     c->cur++;
@@ -426,11 +454,13 @@ static void compile_size(struct comp *c, struct stmt *s) {
     int v = expr_reg(c, s->u.size.value);
     int lo = s->u.size.lo ? expr_reg(c, s->u.size.lo) : int_reg(c, s->u.size.sym->lo);
     int hi = s->u.size.hi ? expr_reg(c, s->u.size.hi) : int_reg(c, s->u.size.sym->hi);
-    /* A register of its own: the value's may be shared. */
-    struct symbind b = {s->u.size.sym, new_reg(c), c->cur};
-    emit(c, (struct ins){.op = V_MOV, .a = b.reg, .b = v});
-    emit(c, (struct ins){.op = V_SIZE, .a = b.reg, .b = lo, .c = hi, .imm = site(c, NULL, 0)});
-    PUSH(c->arena, &c->syms, b);
+    emit(c, (struct ins){.op = V_SIZE, .a = v, .b = lo, .c = hi, .imm = site(c, NULL, 0)});
+    /* A register of its own: the value's may be shared. A symbol that is visible is set anew. */
+    struct symbind *bound = sym_bound(c, s->u.size.sym);
+    struct symbind b = {s->u.size.sym, bound ? bound->reg : new_reg(c), c->cur, map_get(&c->set_again, PKEY(s->u.size.sym)) != NULL};
+    emit(c, (struct ins){.op = V_MOV, .x = 8, .a = b.reg, .b = v});
+    if (!bound)
+        PUSH(c->arena, &c->syms, b);
 }
 
 static void compile_alloc(struct comp *c, struct stmt *s) {
@@ -530,8 +560,10 @@ static void compile_block(struct comp *c, struct block *b, int depth) {
     memo_release(c, 0);
 }
 
-static bool note_free(void *env, struct stmt *s) {
+static bool note_stmt(void *env, struct stmt *s) {
     struct comp *c = env;
+    if (s->kind == S_SIZE)
+        map_put(map_get(&c->set_once, PKEY(s->u.size.sym)) ? &c->set_again : &c->set_once, PKEY(s->u.size.sym), s);
     if (s->kind == S_FREE)
         c->u->slots.v[slot_for(c, s->u.alloc.buf)].freed = true;
     return true;
@@ -555,7 +587,7 @@ static struct comp *comp_new(struct run *r, const struct proc *p) {
     c->u = NEW(&r->arena, struct unit);
     c->u->proc = p;
     c->levels = NEWN(&r->arena, struct level, MAX_LEVELS);
-    c->const_regs.arena = c->slot_of.arena = &r->arena;
+    c->const_regs.arena = c->slot_of.arena = c->set_once.arena = c->set_again.arena = &r->arena;
     memset(c->heads, 0xff, sizeof c->heads);
     return c;
 }
@@ -577,14 +609,14 @@ struct unit *unit_for(struct run *r, const struct proc *p) {
         new_slot(c, p->params.v[k].buf, true, false);
     c->u->nparams = p->params.n;
     for (int k = 0; k < p->syms.n; k++) {
-        struct symbind b = {p->syms.v[k], new_reg(c), 0};
+        struct symbind b = {.sym = p->syms.v[k], .reg = new_reg(c)};
         PUSH(c->arena, &c->syms, b);
         PUSH(c->arena, &c->u->symregs, b.reg);
     }
     for (int k = 0; k < p->params.n; k++)
         bind_param(c, k);
     struct block *body = (struct block *)&p->body;
-    walk(body, note_free, c);
+    walk(body, note_stmt, c);
     compile_block(c, body, 0);
     finish(c);
     return c->u;
@@ -600,7 +632,7 @@ struct unit *unit_for_layout(struct run *r, const struct buf *b, const struct pr
     int physical = new_slot(c, b, true, false), plain = new_slot(c, logical, true, false);
     c->u->nparams = 2;
     for (int k = 0; p && k < p->syms.n; k++) {
-        struct symbind s = {p->syms.v[k], new_reg(c), 0};
+        struct symbind s = {.sym = p->syms.v[k], .reg = new_reg(c)};
         PUSH(c->arena, &c->syms, s);
         PUSH(c->arena, &c->u->symregs, s.reg);
     }

@@ -87,7 +87,7 @@ static int level_walk(struct comp *c, expr e, bool *pure, int *budget) {
             return 0;
         comp_fail(c, "variable %s_%d is not in scope", e->u.var->name, e->u.var->id);
     case X_SYM:
-        return sym_find(c, e->u.sym)->level;
+        return sym_level(c, e->u.sym);
     case X_LOAD: case X_GUARD: case X_ARG: case X_CALL: case X_POISON:
         *pure = false;
         return c->cur;
