@@ -170,3 +170,18 @@ Test(eval_text, kernels_with_functions_and_symbols) {
         cr_assert_eq(y[j], (u < 6 ? u : 6) + (v < 6 ? v : 6));
     }
 }
+Test(eval_text, wide_elements_move_as_a_unit) {
+    struct str_elem in[3] = {{"a", 1}, {"bc", 2}, {"", 0}};
+    double z[4] = {1, 2, 3, 4};
+    struct eval_arg a[4] = {{in, {3}, 1}, {.data = NULL}, {z, {2}, 1}, {.data = NULL}};
+    ok(run("proc p(x: str[3] in, y: str[3] out, u: c128[2] in, v: c128[2] out)\n"
+           "  for i<3\n"
+           "    y[i] = select(i < 1, x[2], x[i-1])\n"
+           "  for j<2\n"
+           "    v[j] = u[1-j]\n", a));
+    struct str_elem *y = a[1].data;
+    cr_assert(y[0].n == 0 && y[1].p == in[0].p && y[2].p == in[1].p && y[2].n == 2);
+    cr_assert_arr_eq(a[3].data, ((double[]){3, 4, 1, 2}), 32);
+    free(a[1].data);
+    free(a[3].data);
+}
