@@ -261,7 +261,7 @@ static void open_pointers(struct fe *f, const struct var *v, struct block *body,
         expr sum = x_int(f->c, 0);
         for (int k = 0; k < q->n; k++)
             sum = x_add(f->c, sum, x_muli(f->c, q->atoms[k], q->coefs[k]));
-        if ((!q->inner && q->count < 2) || (q->n == 1 && q->coefs[0] == 1 && q->count == 1) || !x_proves_le(f->c, x_int(f->c, 0), sum) || !x_proves_le(f->c, sum, buf_cells(f->c, q->buf)))
+        if ((!q->inner && q->count < 2) || (q->n == 1 && q->coefs[0] == 1 && (q->count == 1 || !q->inner)) || !x_proves_le(f->c, x_int(f->c, 0), sum) || !x_proves_le(f->c, sum, buf_cells(f->c, q->buf)))
             continue;
         struct sym_name *sn = c_declare(f, internf(f->c->names, "%s_%s", q->buf->name, ((struct sym_name *)map_get(&f->vars, PKEY(v)))->name),
                                         A("%s%s *", const_data(f, q->buf) ? "const " : "", dtype_c(q->buf->type)));

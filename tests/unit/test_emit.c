@@ -1,0 +1,191 @@
+/* Names, comments and strings that no model can break out of, targets, and the shape of the printed text. That the text
+ * computes what the interpreter computes is tested by tests/compile. */
+#include <criterion/criterion.h>
+#include <string.h>
+#include "codegen/emit.h"
+#include "codegen/expand.h"
+#include "lower/schedule/steps.h"
+
+static struct ctx *c;
+static struct text t;
+static void setup(void) { c = ctx_new(); }
+static void teardown(void) {
+    text_free(&t);
+    ctx_free(c);
+}
+TestSuite(emit, .init = setup, .fini = teardown);
+
+static const char *print_with(const char *source, const char *target, bool strict, const char *steps) {
+    struct module *m = loop_parse(c, source, strlen(source), "test");
+    if (!m) diag_print(&c->diags, &t, false);
+    cr_assert(m, "%s", t.s);
+    struct proc *p = m->procs.v[m->procs.n - 1];
+    if (steps) cr_assert(steps_apply(c, p, steps));
+    struct emit_options o = {.target = target_by_name(target), .c99_strict = strict, .uses = emit_uses_new(c)};
+    struct text body = {0};
+    emit_proc(&body, c, p, &o);
+    t.n = 0;
+    emit_prelude(&t, c, &o);
+    text_add(&t, body.s);
+    text_free(&body);
+    return t.s;
+}
+static void has(const char *text, const char *part) { cr_assert(strstr(text, part), "no `%s` in\n%s", part, text); }
+static void hasnt(const char *text, const char *part) { cr_assert(!strstr(text, part), "`%s` in\n%s", part, text); }
+static int count(const char *text, const char *part) {
+    int n = 0;
+    for (const char *s = text; (s = strstr(s, part)); s++) n++;
+    return n;
+}
+
+/* ---- names */
+Test(emit, identifiers) {
+    static const char *const cases[][2] = {
+        {"x", "x"}, {"conv1/w", "conv1_w"}, {"1st", "v1st"}, {"", "v"}, {"___", "v"}, {"_x", "x"}, {"__x__", "x"},
+        {"int", "v_int"}, {"class", "v_class"}, {"nn_guard", "v_nn_guard"}, {"NN_X", "v_NN_X"}, {"size_t", "v_size_t"}, {"fault", "v_fault"},
+        {"a::b//c", "a_b_c"}, {"\xe5\xb1\x82", "v"}, {"x\n*/y", "x_y"}, {"y1", "v_y1"}, {"main", "v_main"}, {"a", "a"}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+        cr_assert_str_eq(c_ident(c, cases[k][0]), cases[k][1], "%s gives %s", cases[k][0], c_ident(c, cases[k][0]));
+    cr_assert_str_eq(c_ident(c, NULL), "v");
+}
+Test(emit, identifiers_are_valid_for_any_bytes) {
+    unsigned seed = 1;
+    for (int k = 0; k < 3000; k++) {
+        char s[80];
+        int n = (int)((seed = seed * 1664525u + 1013904223u) >> 8) % 79;
+        for (int i = 0; i < n; i++) s[i] = (char)(((seed = seed * 1664525u + 1013904223u) >> 16) % 255 + 1);
+        s[n] = 0;
+        const char *id = c_ident(c, s);
+        size_t len = strlen(id);
+        cr_assert(len >= 1 && len <= 48);
+        cr_assert(strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == len);
+        cr_assert(id[0] != '_' && !(id[0] >= '0' && id[0] <= '9'));
+    }
+}
+Test(emit, names_are_unique_while_taken) {
+    struct names n;
+    names_init(&n, c);
+    cr_assert_str_eq(names_add(&n, "x"), "x");
+    int mark = names_mark(&n);
+    cr_assert_str_eq(names_add(&n, "x"), "x2");
+    cr_assert_str_eq(names_add(&n, "x!"), "x3");
+    cr_assert_str_eq(names_add(&n, "x2"), "x2_2");
+    cr_assert_str_eq(names_numbered(&n, "t"), "t0");
+    cr_assert_str_eq(names_numbered(&n, "t"), "t1");
+    cr_assert_str_eq(names_numbered(&n, "y"), "y2");   /* y0 and y1 are Bessel functions */
+    names_leave(&n, mark);
+    cr_assert_str_eq(names_add(&n, "x"), "x2");
+    cr_assert_str_eq(names_numbered(&n, "t"), "t0");
+}
+
+/* ---- texts */
+Test(emit, comments_cannot_be_left) {
+    emit_comment_text(&t, "a */ b /* c ?\?/ d \\");
+    cr_assert_str_eq(t.s, "a * / b / * c ? ?/ d |");
+    t.n = 0;
+    emit_comment_text(&t, "line\nnext\r\xe2\x80\xae*");
+    hasnt(t.s, "\n");
+    text_add(&t, "/");                                 /* what the printer adds cannot join with the text's end */
+    hasnt(t.s, "*/");
+    for (const char *s = t.s; *s; s++) cr_assert((unsigned char)*s >= 0x20 && (unsigned char)*s < 0x7f);
+}
+Test(emit, strings_are_escaped) {
+    emit_string(&t, "a\"b\\c\n?\?/\0\xff", 11);
+    cr_assert_str_eq(t.s, "\"a\\042b\\134c\\012\\077\\077/\\000\\377\"");
+}
+
+/* ---- targets */
+Test(emit, targets) {
+    for (int k = 0; nn_targets[k]; k++) {
+        const struct target *g = nn_targets[k];
+        cr_assert_eq(target_by_name(g->name), g);
+        cr_assert(g->help && g->cflags && g->headers && g->cc && g->lanes_f32 >= 1 && g->vregs > 0);
+        cr_assert((g->emit == EMIT_C_SCALAR) == (g->lanes_f32 == 1));
+        for (const struct spell_row *r = g->spell; r && r->op != X_POISON; r++) cr_assert(r->lanes <= g->lanes_f32 && strstr(r->c, "%a"));
+    }
+    cr_assert_null(target_by_name("z80"));
+}
+
+/* ---- shape of the text */
+static const char *const relu = "proc relu(x: f32[N] in, y: f32[N] out) [N in 0..1000]\n  for i<N\n    y[i] = max(x[i], 0.0)\n";
+Test(emit, scalar_kernel) {
+    const char *s = print_with(relu, "c99", false, NULL);
+    has(s, "static void relu(const float *restrict x, float *restrict y, ptrdiff_t N) {\n"
+           "    for (ptrdiff_t i = 0; i < N; i++) {\n"
+           "        y[i] = nn_max_f32(x[i], 0.0f);\n"
+           "    }\n}\n");
+    hasnt(s, "__attribute__");
+    hasnt(s, "math.h");
+}
+static const char *const tile =
+    "proc tile(x: f32[6,40] in, w: f32[40,16] in, y: f32[6,16] out)\n  alloc acc: f32[6,16] reg\n"
+    "  for i<6 unroll\n    for v<16 vector\n      acc[i,v] = 0.0\n"
+    "  for k<40\n    for i<6 unroll\n      for v<16 vector\n        acc[i,v] = fma(x[i,k], w[k,v], acc[i,v])\n"
+    "  for i<6 unroll\n    for v<16 vector\n      y[i,v] = acc[i,v]\n";
+Test(emit, register_tile_is_named_vectors) {
+    const char *s = print_with(tile, "x86-avx2", false, NULL);
+    has(s, "nn_f32x8 acc_0_0, acc_0_1, acc_1_0");
+    cr_assert_eq(count(s, "= nn_fma_f32x8("), 12);
+    cr_assert_eq(count(s, "= nn_ld_f32x8("), 2, "weights are loaded once each");
+    cr_assert_eq(count(s, "= nn_splat_f32x8(x"), 6, "every input is spread once");
+    has(s, "return _mm256_fmadd_ps(a, b, c);");
+    s = print_with(tile, "x86-avx512", false, NULL);
+    has(s, "nn_f32x16 acc_0, acc_1");
+    cr_assert_eq(count(s, "= nn_fma_f32x16("), 6);
+    s = print_with(tile, "aarch64", false, NULL);
+    cr_assert_eq(count(s, "= nn_fma_f32x4("), 24);
+    has(s, "vfmaq_f32(c, a, b)");
+}
+Test(emit, strict_c99_has_no_extension) {
+    const char *s = print_with(tile, "x86-avx2", true, NULL);
+    hasnt(s, "__attribute__");
+    hasnt(s, "_mm");
+    hasnt(s, "__builtin");
+    hasnt(s, "_Pragma");
+}
+Test(emit, vectors_only_where_lanes_are_independent) {
+    static const char *const prefix = "proc f(x: f32[16] in, y: f32[16] out, s: f32[1] inout)\n  for v<16 vector\n    s[0] += x[v]\n    y[v] = s[0]\n";
+    hasnt(print_with(prefix, "x86-avx2", false, NULL), "nn_st_f32x8");
+    static const char *const up = "proc f(y: f32[20] inout)\n  for v<16 vector\n    y[v + 1] = y[v] * 0.5\n";
+    hasnt(print_with(up, "x86-avx2", false, NULL), "nn_st_f32x8");
+    static const char *const down = "proc f(y: f32[20] inout)\n  for v<16 vector\n    y[v] = y[v + 1] * 0.5\n";
+    has(print_with(down, "x86-avx2", false, NULL), "nn_st_f32x8");
+}
+Test(emit, shared_values_are_printed_once) {
+    /* ten levels of t = t * t would be 1,024 loads as a tree */
+    struct text s = {0};
+    text_add(&s, "proc f(x: f32[1] in, y: f32[1] out)\n  let a0 = x[0] + 1.0\n");
+    for (int k = 1; k <= 10; k++) text_printf(&s, "  let a%d = a%d * a%d\n", k, k - 1, k - 1);
+    text_add(&s, "  y[0] = a10\n");
+    const char *p = print_with(s.s, "c99", false, NULL);
+    cr_assert_eq(count(p, "x[0]"), 1);
+    cr_assert_eq(count(p, " * "), 10 + 2, "ten products, and two lines of the comment");
+    text_free(&s);
+}
+Test(emit, schedule_stands_above_the_kernel) {
+    const char *s = print_with(relu, "c99", false, "split i 4 io ii cut2");
+    has(s, " * schedule: split i 4 io ii cut2");
+}
+Test(emit, scratch_and_fault_only_when_needed) {
+    static const char *const arena = "proc f(x: f32[N] in, y: f32[N] out) [N in 1..100]\n  alloc t: f32[N] arena\n  for i<N\n    t[i] = x[i]\n  for i<N\n    y[i] = t[N - 1 - i]\n";
+    struct module *m = loop_parse(c, arena, strlen(arena), "test");
+    expr ws = emit_scratch_bytes(c, m->procs.v[0]);
+    int64_t lo, hi;
+    x_bounds(c, ws, &lo, &hi);
+    cr_assert_eq(lo, 64);
+    cr_assert_eq(hi, 448);
+    cr_assert(!emit_needs_fault(m->procs.v[0]));
+    has(print_with(arena, "c99", false, NULL), "ptrdiff_t N, void *restrict ws) {");
+    static const char *const gather = "proc f(x: f32[9] in, g: i64[4] in, y: f32[4] out)\n  for i<4\n    y[i] = x[guard(toidx(g[i]), 9)]\n";
+    has(print_with(gather, "c99", false, NULL), "y[i] = x[nn_guard(g[i], 9, fault)];");
+}
+Test(emit, same_text_twice) {
+    const char *a = print_with(tile, "x86-avx2", false, NULL);
+    char *kept = arena_printf(&c->arena, "%s", a);
+    struct ctx *first = c;
+    c = ctx_new();
+    const char *b = print_with(tile, "x86-avx2", false, NULL);
+    cr_assert_str_eq(kept, b);
+    ctx_free(c);
+    c = first;
+}
