@@ -1,0 +1,84 @@
+/* ONNX import: checks every node against the registry and rewrites older opset versions into the newest form, so that all
+ * passes see one. Unsupported operators are collected, one diagnostic for each. */
+#include <string.h>
+#include "compiler/import/onnx_import.h"
+#include "ir/op.h"
+
+static void note_unknown(struct importer *m, const struct node *n)
+{
+    for (int i = 0; i < m->unknown.n; i++) {
+        struct unknown_op *u = &m->unknown.v[i];
+        if (u->domain == n->domain && u->op == n->op_type) {
+            u->count++;
+            return;
+        }
+    }
+    PUSH(&m->c->arena, &m->unknown, ((struct unknown_op){n->domain, n->op_type, n->origin, n->version, 1}));
+}
+
+/* Runs the upgrades of the node's row. True: the node has become another operator, whose row comes next. */
+static bool upgrade_by_row(struct node *n)
+{
+    const struct op *row = n->op;
+    for (const struct op_upgrade *u = row->upgrades; u && u->upto; u++) {
+        if (n->version > u->upto)
+            continue;
+        u->fn(n);
+        if (!n->in)
+            return false;           /* replaced by others, of the newest version */
+        n->op = op_find(n->domain, n->op_type);
+        if (n->op != row)
+            return n->op != NULL;
+    }
+    return false;
+}
+
+static void upgrade(struct node *n)
+{
+    enum { MAX_RENAMES = 8 };
+    for (int i = 0; upgrade_by_row(n); i++)
+        if (i == MAX_RENAMES)
+            BUG("upgrades of %s go in a circle", n->op_type);
+    n->version = opset_newest(n->domain);
+}
+
+static void visit(void *env, struct node *n)
+{
+    struct importer *m = env;
+    struct diags *d = &m->c->diags;
+    if (!n->op) {
+        note_unknown(m, n);
+        return;
+    }
+    const char *before = d->origin;
+    d->origin = n->origin;
+    if (n->version < n->op->first) {
+        onnx_error(m, E_OPSET, "version %d of the operator is not supported; %d is the oldest", n->version, n->op->first);
+        diag_help(d, "convert the model to a newer opset (onnx.version_converter)");
+    } else {
+        upgrade(n);
+    }
+    d->origin = before;
+}
+
+static void report(struct importer *m, const struct unknown_op *u)
+{
+    struct diags *d = &m->c->diags;
+    struct text t = {0};
+    text_printf(&t, "operator %s", diag_quote(&m->c->arena, u->op));
+    if (*u->domain)
+        text_printf(&t, " of domain %s", diag_quote(&m->c->arena, u->domain));
+    text_printf(&t, " (opset %d) is not supported", u->version);
+    if (u->count > 1)
+        text_printf(&t, "; %d nodes use it", u->count);
+    diag_at(d, DIAG_ERROR, E_OP, d->file, u->origin, "%s", t.s);
+    diag_help(d, "`gcc2nn list-ops` shows what is; an exporter can often express it by standard operators or as a model function");
+    text_free(&t);
+}
+
+void onnx_rows(struct importer *m)
+{
+    each_node(m->g->top, visit, m);
+    for (int i = 0; i < m->unknown.n && !m->o.keep_unknown; i++)
+        report(m, &m->unknown.v[i]);
+}
