@@ -40,6 +40,9 @@ struct op_control {
     bool (*lower)(struct lowering *l, struct node *n);
 };
 
+/* RANDOM: gives another result every time; never folded, never merged with an equal node. */
+enum op_flags { OP_RANDOM = 1 };
+
 struct op {
     const char *domain, *name;
     int since;                                    /* the version of the canonical form */
@@ -51,6 +54,7 @@ struct op {
     const struct op_control *control;
     const struct op_upgrade *upgrades;            /* upto 0 ends */
     const char *spec;                             /* section, and every deliberate deviation */
+    int flags;                                    /* enum op_flags */
 };
 /* Registry: families are arrays ended by name NULL. */
 void op_register(const struct op *family);

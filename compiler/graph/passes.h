@@ -14,4 +14,13 @@ bool graph_simplify(struct graph *g);
 /* Per-channel scales and shifts (BatchNormalization, Mul, Add ... by constants) go into the weights of the convolution or
  * product before them. Reassociating: listed with its bound in docs/numbers.md. affine.c */
 bool graph_fold_affine(struct graph *g);
+/* Computes a node whose inputs are all constants by running its definition in the interpreter: its outputs become
+ * constants and it goes. false: it stays (not constant, too large, random, no tensors, or the run failed). evaluate.c */
+bool evaluate_node(struct graph *g, struct node *n, int64_t max_elements);
+
+/* The passes by name, for `gcc2nn opt`. */
+struct graph_pass { const char *name, *help; bool (*run)(struct graph *g); };
+extern const struct graph_pass graph_passes[];   /* name NULL ends */
+/* Several, separated by commas; stops at the first that fails or that the verifier refuses. */
+bool run_graph_passes(struct graph *g, const char *names);
 #endif

@@ -1,0 +1,20 @@
+/* `gcc2nn explain E0123`: the long text of a diagnostic's code. */
+#include <stdio.h>
+#include <stdlib.h>
+#include "compiler/commands.h"
+
+int cmd_explain(const struct options *o)
+{
+    const char *word = o->args.v[0], *title, *text;
+    char *end;
+    long code = strtol(word + (*word == 'E' || *word == 'e'), &end, 10);
+    if (*end || code < 0 || code > 9999 || !diag_explain((int)code, &title, &text)) {
+        struct ctx *c = ctx_new();
+        diag(&c->diags, DIAG_ERROR, E_USAGE, "there is no diagnostic %s", diag_quote(&c->arena, word));
+        int status = report_diags(&c->diags);
+        ctx_free(c);
+        return status;
+    }
+    printf("E%04ld: %s\n\n%s\n", code, title, text);
+    return EXIT_OK;
+}

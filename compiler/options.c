@@ -1,0 +1,347 @@
+/* The command line: table of options, parser, help. See options.h. */
+#include "compiler/options.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- values */
+static bool parse_size(const char **s, int64_t *v)
+{
+    char *end;
+    errno = 0;
+    if (**s < '0' || **s > '9')
+        return false;
+    *v = strtoll(*s, &end, 10);
+    *s = end;
+    return errno == 0 && *v <= INT32_MAX;
+}
+
+bool dim_option_parse(struct arena *a, const char *value, struct dim_option *out, struct text *problem)
+{
+    const char *eq = strrchr(value, '='), *s = eq ? eq + 1 : "";   /* names come from models and may contain `=` */
+    struct dim_option d = {0};
+    bool ok = eq && eq > value && parse_size(&s, &d.lo);
+    d.hi = d.lo;
+    if (ok && strncmp(s, "..", 2) == 0) {
+        s += 2;
+        ok = parse_size(&s, &d.hi);
+        if (ok && *s == '@') {
+            s++;
+            ok = parse_size(&s, &d.ref) && d.ref >= d.lo && d.ref <= d.hi && d.ref > 0;
+        }
+    }
+    if (!ok || *s || d.lo > d.hi) {
+        text_printf(problem, "`%s` is not of the form NAME=SIZE or NAME=LO..HI@REFERENCE, such as batch=1..64@8", value);
+        return false;
+    }
+    d.name = arena_printf(a, "%.*s", (int)(eq - value), value);
+    *out = d;
+    return true;
+}
+
+bool shape_option_parse(struct arena *a, const char *value, struct shape_option *out, struct text *problem)
+{
+    const char *eq = strrchr(value, '='), *s = eq ? eq + 1 : "";
+    struct shape_option x = {0};
+    bool ok = eq && eq > value;
+    while (ok && *s) {
+        ok = x.rank < 32;
+        if (ok && *s == '?') {
+            x.dims[x.rank++] = -1;
+            s++;
+        } else if (ok) {
+            ok = parse_size(&s, &x.dims[x.rank++]);
+        }
+        if (ok && *s == 'x' && s[1])
+            s++;
+        else if (*s)
+            ok = false;
+    }
+    if (!ok) {
+        text_printf(problem, "`%s` is not of the form NAME=1x3x?x?", value);
+        return false;
+    }
+    x.name = arena_printf(a, "%.*s", (int)(eq - value), value);
+    *out = x;
+    return true;
+}
+
+static bool parse_dim(struct options *o, const char *value, struct text *problem)
+{
+    struct dim_option d;
+    bool ok = dim_option_parse(o->arena, value, &d, problem);
+    if (ok)
+        PUSH(o->arena, &o->dims, d);
+    return ok;
+}
+
+static bool parse_shape(struct options *o, const char *value, struct text *problem)
+{
+    struct shape_option x;
+    bool ok = shape_option_parse(o->arena, value, &x, problem);
+    if (ok)
+        PUSH(o->arena, &o->shapes, x);
+    return ok;
+}
+
+#define SETTER(fn, field) \
+    static bool fn(struct options *o, const char *value, struct text *problem) { (void)problem; o->field = value; return true; }
+#define FLAG(fn, field) \
+    static bool fn(struct options *o, const char *value, struct text *problem) { (void)problem; (void)value; o->field = true; return true; }
+SETTER(set_passes, passes)
+SETTER(set_steps, steps)
+SETTER(set_proc, proc)
+SETTER(set_output, output)
+SETTER(set_name, name)
+SETTER(set_target, target)
+FLAG(set_keep_inputs, keep_inputs)
+FLAG(set_json, json)
+FLAG(set_help, help)
+FLAG(set_version, version)
+
+const struct option_row option_rows[] = {
+    {"output", 'o', "DIR", "where the output goes (default: the model's name)", CMD_COMPILE, set_output},
+    {"name", 0, "NAME", "prefix of all generated symbols and files (default: from the file's name)", CMD_COMPILE, set_name},
+    {"target", 't', "TARGET", "what to generate code for; `gcc2nn list-targets` names them", CMD_COMPILE | CMD_VERIFY | CMD_BENCH | CMD_OPT, set_target},
+    {"dim", 'd', "NAME=SIZE|LO..HI[@REF]", "fix the size of a symbolic dimension, or say its range and the size to optimise for; may be repeated", CMD_MODEL, parse_dim},
+    {"shape", 0, "INPUT=1x3x?x?", "the shape of an input that the model leaves open; ? is any size; may be repeated", CMD_MODEL, parse_shape},
+    {"keep-inputs", 0, NULL, "weights that the model lists among its inputs stay inputs", CMD_MODEL, set_keep_inputs},
+    {"passes", 0, "NAMES", "graph passes to run on a .gir file, separated by commas", CMD_OPT, set_passes},
+    {"steps", 0, "STEPS", "schedule steps to apply to a .lir file, separated by `;`", CMD_OPT, set_steps},
+    {"proc", 0, "NAME", "the procedure that the steps are for (default: every one)", CMD_OPT, set_proc},
+    {"json", 0, NULL, "print JSON", CMD_INSPECT | CMD_LIST_OPS | CMD_LIST_TARGETS, set_json},
+    {"help", 'h', NULL, "print this text", CMD_ALL, set_help},
+    {"version", 0, NULL, "print the version", CMD_ALL, set_version},
+    {0},
+};
+
+/* ---- did you mean */
+static int distance(const char *a, const char *b)
+{
+    enum { MAX = 40 };
+    int row[MAX + 1], n = (int)strlen(a), m = (int)strlen(b);
+    if (n > MAX || m > MAX)
+        return MAX;
+    for (int j = 0; j <= m; j++)
+        row[j] = j;
+    for (int i = 1; i <= n; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= m; j++) {
+            int replace = diagonal + (a[i - 1] != b[j - 1]), least = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+            diagonal = row[j];
+            row[j] = replace < least ? replace : least;
+        }
+    }
+    return row[m];
+}
+
+const char *nearest_name(const char *word, const char *const *names, int n)
+{
+    const char *best = NULL;
+    int least = (int)strlen(word) / 3 + 2;   /* a third of the letters may be wrong */
+    for (int i = 0; i < n; i++) {
+        int d = distance(word, names[i]);
+        if (d < least) {
+            least = d;
+            best = names[i];
+        }
+    }
+    return best;
+}
+
+static const char *nearest_option(const char *word, unsigned bit)
+{
+    const char *names[64];
+    int n = 0;
+    for (const struct option_row *r = option_rows; r->name && n < 64; r++)
+        if (r->commands & bit)
+            names[n++] = r->name;
+    return nearest_name(word, names, n);
+}
+
+static const char *nearest_command(const struct command *commands, const char *word)
+{
+    const char *names[64];
+    int n = 0;
+    for (; commands->name && n < 64; commands++)
+        names[n++] = commands->name;
+    return nearest_name(word, names, n);
+}
+
+/* ---- parsing */
+struct words { int at, argc; char **argv; };
+
+static const struct option_row *find_option(const char *name, size_t n, char letter)
+{
+    for (const struct option_row *r = option_rows; r->name; r++)
+        if (letter ? r->letter == letter : strlen(r->name) == n && memcmp(r->name, name, n) == 0)
+            return r;
+    return NULL;
+}
+
+/* One option at w->at; takes the next word too when it holds the value. */
+static bool parse_option(struct options *o, struct words *w, struct text *problem)
+{
+    const char *word = w->argv[w->at++], *value = NULL;
+    bool is_long = word[1] == '-';
+    const char *name = word + 2, *eq = is_long ? strchr(name, '=') : NULL;
+    size_t n = eq ? (size_t)(eq - name) : strlen(name);
+    const struct option_row *r = is_long ? find_option(name, n, 0) : find_option(NULL, 0, word[1]);
+    if (!r) {
+        const char *near = is_long ? nearest_option(arena_printf(o->arena, "%.*s", (int)n, name), o->command->bit) : NULL;
+        text_printf(problem, "unknown option `%s`", word);
+        if (near)
+            text_printf(problem, "; did you mean `--%s`?", near);
+        return false;
+    }
+    if (!(r->commands & o->command->bit)) {
+        text_printf(problem, "option `--%s` is not one of `gcc2nn %s`", r->name, o->command->name);
+        return false;
+    }
+    value = eq ? eq + 1 : !is_long && word[2] ? word + 2 : NULL;
+    if (!r->arg && value) {
+        text_printf(problem, "option `--%s` takes no argument", r->name);
+        return false;
+    }
+    if (r->arg && !value && w->at < w->argc)
+        value = w->argv[w->at++];
+    if (r->arg && !value) {
+        text_printf(problem, "option `--%s` needs an argument: %s", r->name, r->arg);
+        return false;
+    }
+    struct text reason = {0};
+    bool ok = r->parse(o, value, &reason);
+    if (!ok)
+        text_printf(problem, "--%s: %s", r->name, reason.s);
+    text_free(&reason);
+    return ok;
+}
+
+static const struct command *find_command(const struct command *commands, const char *word)
+{
+    for (; commands->name; commands++)
+        if (strcmp(commands->name, word) == 0)
+            return commands;
+    return NULL;
+}
+
+static bool check_args(const struct options *o, struct text *problem)
+{
+    const struct command *c = o->command;
+    if (o->help || o->version)
+        return true;
+    if (o->args.n < c->min_args)
+        text_printf(problem, "`gcc2nn %s` needs %s", c->name, c->args);
+    else if (o->args.n > c->max_args)
+        text_printf(problem, "`%s` is one word too many for `gcc2nn %s`", o->args.v[c->max_args], c->name);
+    return !problem->n;
+}
+
+bool options_parse(struct options *o, const struct command *commands, int argc, char **argv, struct text *problem)
+{
+    struct words w = {1, argc, argv};
+    const char *first = argc > 1 ? argv[1] : "";
+    o->command = find_command(commands, first);
+    if (o->command) {
+        w.at = 2;
+    } else {
+        const char *near = nearest_command(commands, first);
+        /* A model is a file: its name has a point or a slash. Anything else was meant as a command. */
+        if (*first && *first != '-' && !strpbrk(first, "./")) {
+            text_printf(problem, "unknown command `%s`", first);
+            if (near)
+                text_printf(problem, "; did you mean `%s`?", near);
+            return false;
+        }
+        o->command = commands;
+    }
+    bool only_args = false;
+    while (w.at < argc) {
+        const char *word = argv[w.at];
+        if (!only_args && strcmp(word, "--") == 0) {
+            only_args = true;
+            w.at++;
+        } else if (!only_args && word[0] == '-' && word[1]) {
+            if (!parse_option(o, &w, problem))
+                return false;
+        } else {
+            PUSH(o->arena, &o->args, word);
+            w.at++;
+        }
+    }
+    return check_args(o, problem);
+}
+
+struct import_options options_import(const struct options *o)
+{
+    return (struct import_options){.dims = o->dims.v, .ndims = o->dims.n, .shapes = o->shapes.v, .nshapes = o->shapes.n, .keep_inputs = o->keep_inputs};
+}
+
+/* ---- help */
+/* Text in lines of at most 100 columns, all of which start at column `indent`, where the first one already is. */
+static void wrap(struct text *out, const char *s, int indent)
+{
+    enum { WIDTH = 100 };
+    int at = indent;
+    while (*s) {
+        int n = (int)strcspn(s, " ");
+        bool first = at == indent;
+        if (!first && at + 1 + n > WIDTH) {
+            text_printf(out, "\n%*s", indent, "");
+            at = indent;
+            first = true;
+        }
+        text_printf(out, "%s%.*s", first ? "" : " ", n, s);
+        at += n + !first;
+        s += n + (s[n] == ' ');
+    }
+    text_char(out, '\n');
+}
+
+static void two_columns(struct text *out, const char *left, const char *right)
+{
+    enum { COLUMN = 36 };
+    text_printf(out, "  %s", left);
+    int at = 2 + (int)strlen(left);
+    if (at + 2 > COLUMN) {
+        text_char(out, '\n');
+        at = 0;
+    }
+    text_printf(out, "%*s", COLUMN - at, "");
+    wrap(out, right, COLUMN);
+}
+
+static void options_of(struct text *out, unsigned bit)
+{
+    text_add(out, "\nOptions:\n");
+    for (const struct option_row *r = option_rows; r->name; r++) {
+        if (!(r->commands & bit))
+            continue;
+        struct text left = {0};
+        if (r->letter)
+            text_printf(&left, "-%c, ", r->letter);
+        text_printf(&left, "--%s%s%s", r->name, r->arg ? "=" : "", r->arg ? r->arg : "");
+        two_columns(out, left.s, r->help);
+        text_free(&left);
+    }
+}
+
+void options_help(struct text *out, const struct command *commands, const struct command *command)
+{
+    if (command) {
+        text_printf(out, "Usage: gcc2nn %s [OPTION]... %s\n\n", command->name, command->args);
+        wrap(out, command->help, 0);
+        options_of(out, command->bit);
+        if (command->examples)
+            text_printf(out, "\nExamples:\n%s", command->examples);
+        return;
+    }
+    text_printf(out, "Usage: gcc2nn COMMAND [OPTION]... ARGUMENT...\n\n"
+                     "Compiles neural networks (ONNX) to standalone C or CUDA.\n\nCommands:\n");
+    for (const struct command *c = commands; c->name; c++)
+        two_columns(out, c->name, c->help);
+    text_add(out, "\nA model's file name in place of a command means the first one. `gcc2nn COMMAND --help` explains a command.\n"
+                  "Exit status: 0 done, 1 outputs differ, 2 wrong usage, 3 bad or unsupported model, 4 over budget, 5 environment,\n"
+                  "70 a mistake in gcc2nn itself.\n");
+}

@@ -1,0 +1,59 @@
+/* The command line: one table of options feeds the parser, `--help`, the man page and shell completions. */
+#ifndef NN_COMPILER_OPTIONS_H
+#define NN_COMPILER_OPTIONS_H
+#include <stdbool.h>
+#include "compiler/import/onnx.h"
+#include "ir/base/text.h"
+#include "ir/base/vec.h"
+
+/* What the process returns; 70 (die.h) for broken invariants of ours. */
+enum exit_code { EXIT_OK = 0, EXIT_DIFFERS = 1, EXIT_USAGE = 2, EXIT_MODEL = 3, EXIT_BUDGET = 4, EXIT_ENV = 5 };
+
+struct options {
+    const struct command *command;
+    struct arena *arena;            /* of what follows */
+    VEC(const char *) args;         /* words that are no options */
+    VEC(struct dim_option) dims;
+    VEC(struct shape_option) shapes;
+    bool keep_inputs, json, help, version;
+    const char *output, *name, *target;   /* NULL: not given */
+    const char *passes, *steps, *proc;
+};
+
+/* run gets checked options and returns an exit_code. */
+struct command {
+    const char *name, *args;        /* "MODEL" */
+    const char *help;               /* one sentence */
+    const char *examples;           /* lines, may be NULL */
+    int min_args, max_args;
+    unsigned bit;
+    int (*run)(const struct options *o);
+};
+enum {   /* bits of commands, for the table of options */
+    CMD_COMPILE = 1 << 0, CMD_INSPECT = 1 << 1, CMD_VERIFY = 1 << 2, CMD_RUN = 1 << 3, CMD_BENCH = 1 << 4, CMD_OPT = 1 << 5,
+    CMD_EXPLAIN = 1 << 6, CMD_LIST_OPS = 1 << 7, CMD_LIST_TARGETS = 1 << 8,
+    CMD_MODEL = CMD_COMPILE | CMD_INSPECT | CMD_VERIFY | CMD_RUN | CMD_BENCH, CMD_ALL = 0x7fffffff,
+};
+struct option_row {
+    const char *name;
+    char letter;                    /* 0: none */
+    const char *arg;                /* NULL: takes none */
+    const char *help;
+    unsigned commands;
+    /* false: *problem says what is wrong with the value */
+    bool (*parse)(struct options *o, const char *value, struct text *problem);
+};
+extern const struct option_row option_rows[];   /* name NULL ends */
+
+/* The first word names a command; else it is a model, for the first command of the table. false: *problem has the message
+ * (with "did you mean"). commands: name NULL ends. */
+bool options_parse(struct options *o, const struct command *commands, int argc, char **argv, struct text *problem);
+/* Help of one command, or of the program (command NULL). */
+void options_help(struct text *out, const struct command *commands, const struct command *command);
+/* The nearest of n names, if any is near enough for a typing error; else NULL. */
+const char *nearest_name(const char *word, const char *const *names, int n);
+/* Values of --dim (NAME=4, NAME=1..64, NAME=1..64@8) and --shape (NAME=1x3x?x?; `NAME=` is a scalar). */
+bool dim_option_parse(struct arena *a, const char *value, struct dim_option *out, struct text *problem);
+bool shape_option_parse(struct arena *a, const char *value, struct shape_option *out, struct text *problem);
+struct import_options options_import(const struct options *o);
+#endif
