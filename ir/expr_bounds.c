@@ -82,8 +82,10 @@ void x_bounds(struct ctx *c, expr e, int64_t *lo, int64_t *hi) {
     *lo = i.lo, *hi = i.hi;
 }
 
-/* ---- B2: is e <= -1 for all values? One term after the other is replaced by something that is never smaller. */
-static bool negative(struct ctx *c, expr e, int depth);
+/* ---- B2: is e <= -1 for all values? One term after the other is replaced by something that is never smaller. Variables
+ * that occur nowhere else go first, as their ends lose nothing; then the others, each in turn until one succeeds. `depth`
+ * bounds the replacements in a row, `budget` those of the whole proof. */
+static bool negative(struct ctx *c, expr e, int depth, int *budget);
 static expr without(struct ctx *c, expr e, int k) { return x_sub(c, e, x_muli(c, e->op == X_LIN ? e->arg[k] : e, e->op == X_LIN ? e->coef[k] : 1)); }
 static expr last_of(struct ctx *c, const struct var *v) { return x_addi(c, v->extent, -1); }
 
@@ -102,65 +104,85 @@ static expr product_end(struct ctx *c, expr p, int64_t k) {
     }
     return NULL;
 }
+/* f*((x//p)%q) <= f/p * (x % (p*q)) when p divides f; NULL if m has not this form. */
+static expr mod_of_div(struct ctx *c, expr m, int64_t f) {
+    expr d = m->arg[0];
+    int64_t pq;
+    if (d->op != X_DIV || d->arg[1]->op != X_CONST || m->arg[1]->op != X_CONST || f % d->arg[1]->u.i) return NULL;
+    if (!mul_ok(d->arg[1]->u.i, m->arg[1]->u.i, &pq)) return NULL;
+    return x_muli(c, x_modi(c, d->arg[0], pq), f / d->arg[1]->u.i);
+}
 /* e with term k (atom, coefficient) replaced: is the result negative? -1: this atom offers no replacement. */
-static int replaced(struct ctx *c, expr e, int k, int depth) {
+static int replaced(struct ctx *c, expr e, int k, int depth, int *budget) {
     expr a = e->op == X_LIN ? e->arg[k] : e;
     int64_t f = e->op == X_LIN ? e->coef[k] : 1, lo, hi;
     expr rest = without(c, e, k), end;
     switch (a->op) {
-    case X_VAR: return negative(c, f > 0 ? x_add(c, rest, x_muli(c, last_of(c, a->u.var), f)) : rest, depth - 1);
-    case X_GUARD: return negative(c, f > 0 ? x_add(c, rest, x_muli(c, x_addi(c, a->arg[1], -1), f)) : rest, depth - 1);
+    case X_VAR: return negative(c, f > 0 ? x_add(c, rest, x_muli(c, last_of(c, a->u.var), f)) : rest, depth - 1, budget);
+    case X_GUARD: return negative(c, f > 0 ? x_add(c, rest, x_muli(c, x_addi(c, a->arg[1], -1), f)) : rest, depth - 1, budget);
     case X_PROD:
         end = product_end(c, a, f);
-        return end ? negative(c, x_add(c, rest, x_muli(c, end, f)), depth - 1) : -1;
+        return end ? negative(c, x_add(c, rest, x_muli(c, end, f)), depth - 1, budget) : -1;
     case X_MIN: case X_MAX: case X_SELECT: {
         expr x = a->arg[a->op == X_SELECT], y = a->arg[1 + (a->op == X_SELECT)];
-        bool nx = negative(c, x_add(c, rest, x_muli(c, x, f)), depth - 1);
+        bool nx = negative(c, x_add(c, rest, x_muli(c, x, f)), depth - 1, budget);
         bool any = a->op != X_SELECT && (a->op == X_MIN) == (f > 0);
         if (any ? nx : !nx) return nx;
-        return negative(c, x_add(c, rest, x_muli(c, y, f)), depth - 1);
+        return negative(c, x_add(c, rest, x_muli(c, y, f)), depth - 1, budget);
     }
     case X_DIV:
         if (a->arg[1]->op != X_CONST || f % a->arg[1]->u.i) return -1;
         /* c*(e//c) <= e  and  -c*(e//c) <= c - 1 - e */
-        if (f > 0) return negative(c, x_add(c, rest, x_muli(c, a->arg[0], f / a->arg[1]->u.i)), depth - 1);
-        return negative(c, x_add(c, rest, x_muli(c, x_sub(c, a->arg[0], x_addi(c, a->arg[1], -1)), f / a->arg[1]->u.i)), depth - 1);
+        if (f > 0) return negative(c, x_add(c, rest, x_muli(c, a->arg[0], f / a->arg[1]->u.i)), depth - 1, budget);
+        return negative(c, x_add(c, rest, x_muli(c, x_sub(c, a->arg[0], x_addi(c, a->arg[1], -1)), f / a->arg[1]->u.i)), depth - 1, budget);
     case X_MOD:
         x_bounds(c, a->arg[0], &lo, &hi);
-        if (f < 0) return negative(c, rest, depth - 1);
-        if (lo >= 0 && negative(c, x_add(c, rest, x_muli(c, a->arg[0], f)), depth - 1)) return true;
-        return negative(c, x_add(c, rest, x_muli(c, x_addi(c, a->arg[1], -1), f)), depth - 1);
+        if (f < 0) return negative(c, rest, depth - 1, budget);
+        if ((end = mod_of_div(c, a, f)) && negative(c, x_add(c, rest, end), depth - 1, budget)) return true;
+        if (lo >= 0 && negative(c, x_add(c, rest, x_muli(c, a->arg[0], f)), depth - 1, budget)) return true;
+        return negative(c, x_add(c, rest, x_muli(c, x_addi(c, a->arg[1], -1), f)), depth - 1, budget);
     default: return -1;
     }
 }
+/* Rounded terms are only bounded, so which of them is replaced first matters: 3*(M//3) + 2*(M%3//2) <= M needs the second
+ * one, so that the rest rejoins. */
 static int turn_of(expr atom) {
     return atom->op == X_DIV || atom->op == X_MOD ? 2 : atom->op == X_MIN || atom->op == X_MAX || atom->op == X_SELECT ? 1 : 0;
 }
-static bool negative(struct ctx *c, expr e, int depth) {
+/* Is term k a variable, and in no other term? */
+static bool stands_alone(struct ctx *c, expr e, int k) {
+    expr a = e->op == X_LIN ? e->arg[k] : e;
+    if (a->op != X_VAR) return false;
+    for (int j = 0; e->op == X_LIN && j < e->n; j++)
+        if (j != k && x_uses_var(c, e->arg[j], a->u.var)) return false;
+    return true;
+}
+static bool negative(struct ctx *c, expr e, int depth, int *budget) {
     int64_t lo, hi;
-    if (e->op == X_POISON) return false;
+    if (e->op == X_POISON || --*budget < 0) return false;
     x_bounds(c, e, &lo, &hi);
     if (hi < 0) return true;
     if (!depth || e->op == X_CONST || lo >= 0) return false;
-    /* Loop variables first: their last value is where the maximum is. Rounded terms are only bounded, so which of them
-     * is replaced first matters: 3*(M//3) + 2*(M%3//2) <= M needs the second one, so that the rest rejoins. */
     int n = e->op == X_LIN ? e->n : 1;
     for (int pass = 0; pass < 3; pass++)
         for (int k = 0; k < n; k++) {
             if (turn_of(e->op == X_LIN ? e->arg[k] : e) != pass) continue;
-            int r = replaced(c, e, k, depth);
-            if (r > 0 || (r == 0 && pass < 2)) return r;
+            int r = replaced(c, e, k, depth, budget);
+            if (r > 0) return true;
+            if (r == 0 && stands_alone(c, e, k)) return false;
         }
     return false;
 }
-enum { PROOF_DEPTH = 12 };
+enum { PROOF_DEPTH = 12, PROOF_BUDGET = 400 };
 bool x_proves_lt(struct ctx *c, expr a, expr b) {
     if (a->type != IDX || b->type != IDX) return false;
-    return negative(c, x_sub(c, a, b), PROOF_DEPTH);
+    int budget = PROOF_BUDGET;
+    return negative(c, x_sub(c, a, b), PROOF_DEPTH, &budget);
 }
 bool x_proves_le(struct ctx *c, expr a, expr b) {
     if (a->type != IDX || b->type != IDX) return false;
-    return a == b || negative(c, x_addi(c, x_sub(c, a, b), -1), PROOF_DEPTH);
+    int budget = PROOF_BUDGET;
+    return a == b || negative(c, x_addi(c, x_sub(c, a, b), -1), PROOF_DEPTH, &budget);
 }
 
 struct uses { const struct var *v; };

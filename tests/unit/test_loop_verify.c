@@ -39,6 +39,9 @@ static const char *const fine[] = {
     "proc p(y: f32[N] out) [N]\n  for i<N\n    y[0] = 0.0\n",
     "proc p(x: f32[N] in, y: f32[N] out) [N]\n  for i<N//4\n    for j<4\n      y[i*4+j] = x[i*4+j]\n",
     "proc p(i: i64[4] in, y: f32[N] out) [N]\n  y[guard(toidx(i[0]), N)] = 0.0\n",
+    "proc p(y: f32[M] out) [M]\n  if 2 < M\n    for o<(M+2)//3\n      for i<3\n        y[min(o*3, M-3)+i] = 0.0\n",
+    "proc p(y: f32[M] out) [M]\n  for o<M%9//8%2\n    for i<8\n      y[M//9*9+o*8+i] = 0.0\n"
+    "  for o<M%9//4%2\n    for i<4\n      y[M//9*9+M%9-M%9%8+o*4+i] = 0.0\n",
     /* parallel loops */
     "proc p(y: f32[64] out)\n  for i<16 parallel\n    for j<4\n      y[i*4+j] = 0.0\n",
     "proc p(y: f32[N*M] out) [N, M]\n  for i<N parallel\n    for j<M\n      y[i*M+j] = 0.0\n",
@@ -47,6 +50,7 @@ static const char *const fine[] = {
     "proc p(y: f32[16,9,4] out)\n  for f<64 parallel\n    for j<9\n      y[f//4,j,f%4] = 0.0\n",
     "proc p(x: f32[8] in, y: f32[8] out)\n  for i<8 parallel\n    alloc t: f32[1] stack\n    t[0] = x[i]\n    y[7-i] = t[0]\n",
     "proc p(y: f32[8] inout)\n  for i<8 parallel\n    y[i] += y[i]\n",
+    "proc p(y: f32[64] out)\n  for a<2 gpu.thread.y\n    for b<2 gpu.thread.x\n      for w<16\n        y[a*2+b+w*4] = 0.0\n",
     "proc p(y: f32[8] out)\n  for i<1 parallel\n    y[0] = 0.0\n",
     "proc p(y: f32[30] out)\n  for i<8 parallel\n    for j<8\n      if j < 3\n        y[i*3+j] = 0.0\n",
     "proc p(y: f32[8,N] out, n: i64[8] in) [N]\n  for i<8 parallel\n    y[i,guard(toidx(n[i]), N)] = 0.0\n",
@@ -85,8 +89,6 @@ static const struct { const char *text, *message; } wrong[] = {
     {"proc p(y: f32[N] out) [N]\n  for i<N unroll\n    y[i] = 0.0\n", "unroll needs a constant extent, not N"},
     {"proc p(y: f32[N] out) [N]\n  for i<N vector\n    y[i] = 0.0\n", "vector needs a constant extent"},
     /* V5 */
-    {"proc p(y: f32[8,4] out)\n  for v<8 vector\n    y[v,0] = 0.0\n", "cells side by side; y[v,0]"},
-    {"proc p(x: f32[64] in, y: f32[8] out)\n  for v<8 vector\n    y[v] = x[v*2]\n", "cells side by side; x[v*2]"},
     {"proc p(y: f32[8,8] out)\n  for v<8 vector\n    for i<8\n      y[i,v] = 0.0\n", "a vector loop holds stores only"},
     {"proc p(y: f32[8] out)\n  for v<8 vector\n    if v < 4\n      y[v] = 0.0\n", "depends on the lane"},
     {"proc p(y: f32[9] inout)\n  for v<8 vector\n    y[v+1] = y[v]\n", "iterations of the vector loop may meet in one cell: y[v+1] is stored, y[v] is read"},
@@ -94,6 +96,7 @@ static const struct { const char *text, *message; } wrong[] = {
     {"proc p(x: f32[8] in, y: f32[] inout)\n  for v<8 vector\n    y[] = y[] + x[v]\n", "may meet in one cell"},
     /* V6 */
     {"proc p(y: f32[8] out)\n  for i<8 parallel\n    y[0] = 0.0\n", "may meet in one cell: y[0] is stored, it is stored"},
+    {"proc p(y: f32[64] out)\n  for a<3 gpu.thread.y\n    for b<2 gpu.thread.x\n      for w<14\n        y[a*2+b+w*4] = 0.0\n", "gpu.thread.y loop may meet"},
     {"proc p(y: f32[64] out)\n  for i<8 parallel\n    for j<9\n      y[i*4+j] = 0.0\n", "may meet in one cell"},
     {"proc p(y: f32[9] inout)\n  for i<8 parallel\n    y[i] = y[i+1]\n", "y[i] is stored, y[i+1] is read"},
     {"proc p(x: f32[64] in, y: f32[8] inout)\n  for i<64 parallel\n    y[i//8] += x[i]\n", "may meet in one cell"},
@@ -151,6 +154,17 @@ Test(loop_verify, planted_faults_are_found) {
         c->diags.n = c->diags.errors = 0;
     }
     cr_assert_geq(n, 25);
+}
+Test(loop_verify, strides_of_lanes_are_checked_at_the_end) {
+    static const char *const texts[][2] = {{"proc p(y: f32[8,4] out)\n  for v<8 vector\n    y[v,0] = 0.0\n", "cells side by side; y[v,0]"},
+                                           {"proc p(x: f32[64] in, y: f32[8] out)\n  for v<8 vector\n    y[v] = x[v*2]\n", "cells side by side; x[v*2]"}};
+    for (int k = 0; k < 2; k++) {
+        struct module *m = parse(texts[k][0]);
+        cr_assert(loop_verify(m, NULL), "layouts may come after kinds: %s", complaints(c));
+        cr_assert(!proc_verify_final(m, m->procs.v[0], NULL));
+        cr_assert(strstr(complaints(c), texts[k][1]), "%s", complaints(c));
+        c->diags.n = c->diags.errors = 0;
+    }
 }
 Test(loop_verify, register_buffers_are_checked_at_the_end) {
     struct module *m = parse("proc p(y: f32[4] out)\n  alloc r: f32[4] reg\n  for i<4\n    r[i] = 0.0\n  for i<4 unroll\n    y[i] = r[i]\n");
