@@ -252,5 +252,5 @@ void verify_iterations(struct verifier *v, struct stmt *loop) {
     if (!x_is(loop->u.loop.var->extent, 1)) check_races(&r);
     if (kind != LK_VECTOR) return;
     walk(&loop->u.loop.body, vector_body, &r);
-    for (int k = 0; v->final && k < r.all.n; k++) check_stride(&r, &r.all.v[k]);
+    for (int k = 0; k < r.all.n; k++) check_stride(&r, &r.all.v[k]);
 }

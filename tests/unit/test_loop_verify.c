@@ -89,6 +89,8 @@ static const struct { const char *text, *message; } wrong[] = {
     {"proc p(y: f32[N] out) [N]\n  for i<N unroll\n    y[i] = 0.0\n", "unroll needs a constant extent, not N"},
     {"proc p(y: f32[N] out) [N]\n  for i<N vector\n    y[i] = 0.0\n", "vector needs a constant extent"},
     /* V5 */
+    {"proc p(y: f32[8,4] out)\n  for v<8 vector\n    y[v,0] = 0.0\n", "cells side by side; y[v,0]"},
+    {"proc p(x: f32[64] in, y: f32[8] out)\n  for v<8 vector\n    y[v] = x[v*2]\n", "cells side by side; x[v*2]"},
     {"proc p(y: f32[8,8] out)\n  for v<8 vector\n    for i<8\n      y[i,v] = 0.0\n", "a vector loop holds stores only"},
     {"proc p(y: f32[8] out)\n  for v<8 vector\n    if v < 4\n      y[v] = 0.0\n", "depends on the lane"},
     {"proc p(y: f32[9] inout)\n  for v<8 vector\n    y[v+1] = y[v]\n", "iterations of the vector loop may meet in one cell: y[v+1] is stored, y[v] is read"},
@@ -154,17 +156,6 @@ Test(loop_verify, planted_faults_are_found) {
         c->diags.n = c->diags.errors = 0;
     }
     cr_assert_geq(n, 25);
-}
-Test(loop_verify, strides_of_lanes_are_checked_at_the_end) {
-    static const char *const texts[][2] = {{"proc p(y: f32[8,4] out)\n  for v<8 vector\n    y[v,0] = 0.0\n", "cells side by side; y[v,0]"},
-                                           {"proc p(x: f32[64] in, y: f32[8] out)\n  for v<8 vector\n    y[v] = x[v*2]\n", "cells side by side; x[v*2]"}};
-    for (int k = 0; k < 2; k++) {
-        struct module *m = parse(texts[k][0]);
-        cr_assert(loop_verify(m, NULL), "layouts may come after kinds: %s", complaints(c));
-        cr_assert(!proc_verify_final(m, m->procs.v[0], NULL));
-        cr_assert(strstr(complaints(c), texts[k][1]), "%s", complaints(c));
-        c->diags.n = c->diags.errors = 0;
-    }
 }
 Test(loop_verify, register_buffers_are_checked_at_the_end) {
     struct module *m = parse("proc p(y: f32[4] out)\n  alloc r: f32[4] reg\n  for i<4\n    r[i] = 0.0\n  for i<4 unroll\n    y[i] = r[i]\n");
