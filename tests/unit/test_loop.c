@@ -111,6 +111,21 @@ Test(loop, a_cloned_procedure_reads_the_same) {
     cr_assert(!stores_to(&q->body, q->params.v[0].buf));
     free(before);
 }
+Test(loop, cloned_stages_have_axes_of_their_own) {
+    struct module *m = parse("proc p(x: f32[8,4] in, y: f32[8] out)\n  stage y[i<8] reduce + [k<4] = x[i,k]\n");
+    struct block copy = clone_block(c, &m->procs.v[0]->body);
+    block_move(&m->procs.v[0]->body, &copy);
+    reads(m, "proc p(x: f32[8,4] in, y: f32[8] out)\n  stage y[i<8] reduce + [k<4] = x[i,k]\n  stage y[i<8] reduce + [k<4] = x[i,k]\n");
+}
+Test(loop, what_stores_to_a_buffer) {
+    struct module *m = parse("proc q(a: f32[4] in, b: f32[4] out)\n  stage b[i<4] = a[i]\n\n"
+                             "proc p(x: f32[4] in, y: f32[4] out, z: f32[4] out)\n  alloc t: f32[4] stack\n  alloc u: f32[4] stack\n  call q(in x, out y)\n  swap t, u\n  if x[0] < 1.0\n    z[0] = 0.0\n");
+    struct proc *q = m->procs.v[0], *p = m->procs.v[1];
+    cr_expect(stores_to(&q->body, proc_buf(q, "b")) && !stores_to(&q->body, proc_buf(q, "a")));
+    static const struct { const char *name; bool stored; } want[] = {{"x", false}, {"y", true}, {"z", true}, {"t", true}, {"u", true}};
+    for (int k = 0; k < 5; k++) cr_expect_eq(stores_to(&p->body, proc_buf(p, want[k].name)), want[k].stored, "%s", want[k].name);
+    cr_expect(stmt_stores_to(p->body.last, proc_buf(p, "z")) && !stmt_stores_to(p->body.last, proc_buf(p, "y")));
+}
 Test(loop, replacing_keeps_the_order) {
     struct module *m = parse("proc p(y: f32[8] out)\n  y[0] = 0.0\n  if y[0] < 1.0\n    y[1] = 1.0\n    y[2] = 2.0\n  y[3] = 3.0\n");
     struct stmt *s = m->procs.v[0]->body.first->next;

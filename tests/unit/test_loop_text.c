@@ -142,6 +142,31 @@ Test(loop_text, terms_stand_in_order_of_nesting) {
     cr_assert(strstr(s, "y[a+b*4+c*16+N+1] = x[a*2+a*N+b+c]"), "%s", s);
     free(s);
 }
+/* Round trips cannot see a printer and a parser that err alike, so these are compared with what was built or written. */
+Test(loop_text, parentheses_stand_where_they_must) {
+    static const char *const values[] = {"a[] - (a[] - a[])", "a[] - a[] - a[]", "a[] / (a[] * a[])", "a[] * (a[] / a[])", "a[] - (a[] + a[]) * a[]", "a[] % (a[] % a[])", "a[] * a[] + a[] * a[]",
+                                         "(a[] + a[]) * (a[] - a[])", "a[] - -1.0", "a[] * -1.0", "neg(a[]) * a[]"};
+    struct module *m = parse("proc p(a: f32[] in, y: f32[] out)\n  y[] = a[]\n");
+    expr a = m->procs.v[0]->body.first->u.store.value, neg1 = x_const_f(c, F32, -1);
+    expr built[] = {x_sub(c, a, x_sub(c, a, a)), x_sub(c, x_sub(c, a, a), a), x_div(c, a, x_mul(c, a, a)), x_mul(c, a, x_div(c, a, a)), x_sub(c, a, x_mul(c, x_add(c, a, a), a)),
+                    x_mod(c, a, x_mod(c, a, a)), x_add(c, x_mul(c, a, a), x_mul(c, a, a)), x_mul(c, x_add(c, a, a), x_sub(c, a, a)), x_sub(c, a, neg1), x_mul(c, a, neg1), x_mul(c, x_un(c, X_NEG, a), a)};
+    for (size_t k = 0; k < sizeof built / sizeof *built; k++) {
+        m->procs.v[0]->body.first->u.store.value = built[k];
+        char *s = printed(m), want[128];
+        snprintf(want, sizeof want, "  y[] = %s\n", values[k]);
+        cr_expect(strstr(s, want), "wanted %s, got %s", want, s);
+        free(round_trip(s));
+        free(s);
+    }
+}
+Test(loop_text, comparisons_turn_round) {
+    char *s = round_trip("proc p(a: f32[] in, y: bool[4] out)\n  y[0] = a[] > 1.0\n  y[1] = a[] >= 1.0\n  y[2] = a[] < 1.0 or a[] == 2.0 and a[] != 3.0\n  y[3] = (a[] < 1.0 or a[] == 2.0) and a[] != 3.0\n");
+    cr_assert(strstr(s, "y[0] = 1.0 < a[]\n  y[1] = 1.0 <= a[]\n  y[2] = a[] < 1.0 or a[] == 2.0 and a[] != 3.0\n  y[3] = (a[] < 1.0 or a[] == 2.0) and a[] != 3.0\n"), "%s", s);
+    struct module *m = parse(s);
+    expr e = m->procs.v[0]->body.last->prev->u.store.value;
+    cr_assert(e->op == X_OR && e->arg[1]->op == X_AND, "and binds tighter than or");
+    free(s);
+}
 Test(loop_text, a_buffer_allocated_in_two_blocks_stays_one) {
     const char *text = "proc p(y: f32[8] out)\n"
                        "  for i<4\n"
