@@ -262,8 +262,29 @@ static void attributes(struct importer *m, struct scope *s, const struct pending
         node_set_attr(n, (struct attr){.name = "captures", .kind = AT_INT, .u.i = captured.values.n});
 }
 
-/* ---- round 3: calls */
-static bool read_nodes(struct importer *m, struct scope *s, Onnx__NodeProto *const *nodes, size_t n);
+/* ---- rounds 1 and 2 for the nodes of a graph or function */
+struct batch { struct pending *v; size_t n; };
+
+static struct batch read_nodes(struct importer *m, struct scope *s, Onnx__NodeProto *const *nodes, size_t n)
+{
+    const char *origin = m->c->diags.origin;
+    struct batch b = {NEWN(&m->c->arena, struct pending, n), 0};
+    for (; b.n < n && !m->stopped && count_node(m); b.n++)
+        declare_node(m, s, nodes[b.n], (int)b.n, &b.v[b.n]);
+    for (size_t i = 0; i < b.n && !m->stopped; i++) {
+        if (!b.v[i].node)
+            continue;
+        m->c->diags.origin = b.v[i].node->origin;
+        connect(m, s, &b.v[i]);
+        if (!b.v[i].function)
+            attributes(m, s, &b.v[i]);
+    }
+    m->c->diags.origin = origin;
+    return b;
+}
+
+/* ---- round 3: calls. By now all uses of a call's outputs exist, so that replacing them reaches every one. */
+static void inline_calls(struct importer *m, struct scope *s, const struct batch *b);
 
 static bool is_recursive(const struct frame *f, const Onnx__FunctionProto *p)
 {
@@ -288,7 +309,8 @@ static struct region *function_body(struct importer *m, const struct scope *s, c
             args[nargs++] = given;
         ok = onnx_declare(m, &in, p->input[k], param) && ok;
     }
-    ok = read_nodes(m, &in, p->node, p->n_node) && ok;
+    int before = m->c->diags.errors;
+    struct batch b = read_nodes(m, &in, p->node, p->n_node);
     for (size_t k = 0; k < p->n_output && ok; k++) {
         struct value *v = look_up(m, &in, intern(m->c->names, p->output[k]));
         if (v && v != ABSENT)
@@ -300,7 +322,8 @@ static struct region *function_body(struct importer *m, const struct scope *s, c
             break;                  /* nobody wants it, nor, as a rule, what is behind it */
         }
     }
-    return ok ? in.region : NULL;
+    inline_calls(m, &in, &b);
+    return ok && m->c->diags.errors == before && !m->stopped ? in.region : NULL;
 }
 
 static void inline_call(struct importer *m, struct scope *s, const struct pending *q)
@@ -328,6 +351,9 @@ static void inline_call(struct importer *m, struct scope *s, const struct pendin
     if (!r)
         return;
     int nresults = r->results.n;
+    for (int k = 0; k < nresults && k < n->outs.n; k++)   /* a parameter keeps the name it has outside */
+        if (n->outs.v[k] && r->results.v[k]->def)
+            r->results.v[k]->name = n->outs.v[k]->name;
     region_inline(r, n, args, results);
     for (int k = 0; k < n->outs.n; k++) {
         struct value *out = n->outs.v[k];
@@ -337,41 +363,26 @@ static void inline_call(struct importer *m, struct scope *s, const struct pendin
             onnx_error(m, E_GRAPH, "output %d of the function %s", k, k >= nresults ? "is not defined" : "needs itself");
             return;
         }
-        if (results[k]->def)
-            results[k]->name = out->name;
         value_replace(out, results[k]);
     }
     node_remove(n);
 }
 
-static bool read_nodes(struct importer *m, struct scope *s, Onnx__NodeProto *const *nodes, size_t n)
+static void inline_calls(struct importer *m, struct scope *s, const struct batch *b)
 {
     int before = m->c->diags.errors;
     const char *origin = m->c->diags.origin;
-    struct pending *q = NEWN(&m->c->arena, struct pending, n);
-    size_t declared = 0;
-    for (; declared < n && !m->stopped && count_node(m); declared++)
-        declare_node(m, s, nodes[declared], (int)declared, &q[declared]);
-    for (size_t i = 0; i < declared && !m->stopped; i++) {
-        if (!q[i].node)
-            continue;
-        m->c->diags.origin = q[i].node->origin;
-        connect(m, s, &q[i]);
-        if (!q[i].function)
-            attributes(m, s, &q[i]);
-    }
-    for (size_t i = 0; i < declared && !m->stopped; i++)
-        if (q[i].function && q[i].node && m->c->diags.errors == before)
-            inline_call(m, s, &q[i]);
+    for (size_t i = 0; i < b->n && !m->stopped && m->c->diags.errors == before; i++)
+        if (b->v[i].function && b->v[i].node)
+            inline_call(m, s, &b->v[i]);
     m->c->diags.origin = origin;
-    return m->c->diags.errors == before && !m->stopped;
 }
 
 bool onnx_graph(struct importer *m, struct scope *s, const Onnx__GraphProto *p)
 {
     int before = m->c->diags.errors;
     initializers(m, s, p);
-    read_nodes(m, s, p->node, p->n_node);
+    struct batch b = read_nodes(m, s, p->node, p->n_node);
     for (size_t k = 0; k < p->n_output && !m->stopped; k++) {
         const char *name = intern(m->c->names, name_of(p->output[k]->name));
         struct value *v = look_up(m, s, name);
@@ -382,5 +393,7 @@ bool onnx_graph(struct importer *m, struct scope *s, const Onnx__GraphProto *p)
         if (!s->outer)
             PUSH(&m->c->arena, &m->g->outputs, name);
     }
+    if (m->c->diags.errors == before)
+        inline_calls(m, s, &b);
     return m->c->diags.errors == before && !m->stopped;
 }
