@@ -148,7 +148,74 @@ static const char *piece_name(struct fe *f, const struct buf *b, const struct pi
     return s;
 }
 static struct cs fill_value(struct fe *f, const struct buf *b, int lanes);
-static void declare_registers(struct fe *f, const struct buf *b, struct regs *r) {
+
+/* Which registers could a compiler believe to be read before they are set? It cannot know what conditions imply, so such
+ * registers start at zero. One state for each piece: */
+enum { UNTOUCHED, SET, DOUBTFUL };
+struct flow { struct fe *f; const struct buf *b; struct regs *r; unsigned char *state; };
+static void flow_block(struct flow *w, struct block *b);
+static void flow_touch(struct flow *w, const expr *idx, bool set) {
+    int element = -1;
+    struct piece *q = c_piece(w->f, w->b, idx, &element);
+    unsigned char *st = &w->state[q - w->r->pieces.v];
+    if (*st == UNTOUCHED)
+        *st = set && element < 0 ? SET : DOUBTFUL;
+}
+static bool flow_load(void *env, expr e) {
+    struct flow *w = env;
+    if (e->op == X_LOAD && e->u.buf == w->b)
+        flow_touch(w, e->arg, false);
+    return true;
+}
+/* Runs b on a copy of the states; where the copy says more than the original, the result is in doubt unless `sure`. */
+static unsigned char *flow_copy(struct flow *w, struct block *b) {
+    struct flow in = *w;
+    in.state = arena_copy(&w->f->c->arena, w->state, (size_t)w->r->pieces.n);
+    flow_block(&in, b);
+    return in.state;
+}
+static void flow_block(struct flow *w, struct block *b) {
+    int n = w->r->pieces.n;
+    for (struct stmt *s = b->first; s; s = s->next) {
+        int64_t extent;
+        switch (s->kind) {
+        case S_STORE:
+            x_visit(s->u.store.value, flow_load, w);
+            if (s->u.store.buf == w->b) flow_touch(w, s->u.store.idx, s->u.store.op == RED_NONE);
+            break;
+        case S_FOR:
+            if (s->u.loop.kind == LK_VECTOR) w->f->lane = s->u.loop.var, w->f->width = (int)s->u.loop.var->extent->u.i;
+            if (x_is_int(s->u.loop.var->extent, &extent) && extent > 0) {
+                flow_block(w, &s->u.loop.body);
+            } else {
+                unsigned char *in = flow_copy(w, &s->u.loop.body);
+                for (int k = 0; k < n; k++)
+                    if (w->state[k] == UNTOUCHED && in[k] != UNTOUCHED) w->state[k] = DOUBTFUL;
+            }
+            w->f->lane = NULL, w->f->width = 1;
+            break;
+        case S_IF: {
+            x_visit(s->u.cond.cond, flow_load, w);
+            unsigned char *a = flow_copy(w, &s->u.cond.then), *o = flow_copy(w, &s->u.cond.other);
+            for (int k = 0; k < n; k++)
+                if (w->state[k] == UNTOUCHED) w->state[k] = a[k] == o[k] ? a[k] : DOUBTFUL;
+            break;
+        }
+        case S_WHILE: {
+            x_visit(s->u.loop_while.cond, flow_load, w);
+            unsigned char *in = flow_copy(w, &s->u.loop_while.body);
+            for (int k = 0; k < n; k++)
+                if (w->state[k] == UNTOUCHED && in[k] != UNTOUCHED) w->state[k] = DOUBTFUL;
+            break;
+        }
+        default: break;
+        }
+    }
+}
+/* `home`: the block where it is alive. */
+static void declare_registers(struct fe *f, const struct buf *b, struct regs *r, struct block *home) {
+    struct flow w = {f, b, r, NEWN(&f->c->arena, unsigned char, r->pieces.n + 1)};
+    flow_block(&w, home);
     for (int lanes = 1; lanes <= 1 << MAX_LANES_LOG; lanes *= 2) {
         struct text l = {0};
         enum dtype v = dtype_value(b->type);
@@ -158,7 +225,7 @@ static void declare_registers(struct fe *f, const struct buf *b, struct regs *r)
                 continue;
             struct piece *p = &r->pieces.v[k];
             p->sn = c_declare(f, piece_name(f, b, p), NULL);
-            const char *init = b->fill ? A(" = %s", fill_value(f, b, lanes).s) : "";
+            const char *init = b->fill ? A(" = %s", fill_value(f, b, lanes).s) : w.state[k] == DOUBTFUL ? lanes > 1 ? " = {0}" : " = 0" : "";
             if (l.n && l.n + strlen(p->sn->name) + strlen(init) > 100) {
                 text_add(&l, ";");
                 put(f, l.s);
@@ -691,11 +758,11 @@ static bool in_registers_only(struct fe *f, const struct buf *b) {
     struct regs *r = map_get(&f->regs, PKEY(b));
     return r && !r->array;
 }
-static void print_alloc(struct fe *f, struct buf *b) {
+static void print_alloc(struct fe *f, struct buf *b, struct block *home) {
     if (!touched(f->p, b))
         return;
     if (in_registers_only(f, b)) {
-        declare_registers(f, b, map_get(&f->regs, PKEY(b)));
+        declare_registers(f, b, map_get(&f->regs, PKEY(b)), home);
         return;
     }
     const char *type = dtype_c(b->type);
@@ -775,7 +842,7 @@ static void print_block(struct fe *f, struct block *b) {
         case S_FOR: print_for(f, s); break;
         case S_IF: print_if(f, s); break;
         case S_WHILE: print_while(f, s); break;
-        case S_ALLOC: print_alloc(f, s->u.alloc.buf); break;
+        case S_ALLOC: print_alloc(f, s->u.alloc.buf, b); break;
         case S_CHECK: PUT("if (!(%s)) {", cond_text(f, s->u.check.cond, false)); fail(f); break;
         case S_SIZE: print_size(f, s); break;
         case S_CALL: print_call(f, s); break;
@@ -968,13 +1035,13 @@ void emit_proc(struct text *out, struct ctx *c, const struct proc *orig, const s
     find_registers(f);
     f->out = &tables;
     for (int i = 0; i < f->p->bufs.n; i++)
-        if (f->p->bufs.v[i]->scope == SC_CONST)
+        if (f->p->bufs.v[i]->scope == SC_CONST && touched(f->p, f->p->bufs.v[i]))
             const_table(&tables, f, f->p->bufs.v[i]);
     f->out = &body;
     f->depth = 1;
     for (int i = 0; i < f->p->bufs.n; i++)
         if (local_memory(f->p->bufs.v[i]) && !has_alloc(f->p, f->p->bufs.v[i]))
-            print_alloc(f, f->p->bufs.v[i]);
+            print_alloc(f, f->p->bufs.v[i], &f->p->body);
     int keep = f->ptrs.n;
     print_block(f, &f->p->body);
     f->ptrs.n = keep;
