@@ -330,7 +330,7 @@ static void options_of(struct text *out, unsigned bit)
 void options_help(struct text *out, const struct command *commands, const struct command *command)
 {
     if (command) {
-        text_printf(out, "Usage: gcc2nn %s [OPTION]... %s\n\n", command->name, command->args);
+        text_printf(out, "Usage: gcc2nn %s [OPTION]...%s%s\n\n", command->name, *command->args ? " " : "", command->args);
         wrap(out, command->help, 0);
         options_of(out, command->bit);
         if (command->examples)
