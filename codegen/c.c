@@ -6,7 +6,6 @@
 #include <string.h>
 #include "codegen/c_int.h"
 #include "ir/base/checked.h"
-#include "ir/base/convert.h"
 
 #define A(...) arena_printf(&f->c->arena, __VA_ARGS__)
 
@@ -923,6 +922,12 @@ const char *emit_proc_name(struct ctx *c, const struct proc *p, const struct emi
     return n;
 }
 
+/* A comma, and a new line when this one is full. */
+static const char *next_param(const struct text *out, int n) {
+    size_t line = 0;
+    while (line < out->n && out->s[out->n - 1 - line] != '\n') line++;
+    return !n ? "" : line > 90 ? ",\n        " : ", ";
+}
 static void param_list(struct text *out, struct fe *f, const struct proc *p) {
     int n = 0;
     for (int i = 0; i < p->params.n; i++, n++) {
@@ -930,19 +935,19 @@ static void param_list(struct text *out, struct fe *f, const struct proc *p) {
         struct sym_name *s = c_declare(f, b->name, A("%s%s *", p->params.v[i].dir == DIR_IN ? "const " : "", dtype_c(b->type)));
         s->buf = b;
         map_put(&f->bufs, PKEY(b), s);
-        text_printf(out, "%s%srestrict %s", n ? ", " : "", s->decl, s->name);
+        text_printf(out, "%s%srestrict %s", next_param(out, n), s->decl, s->name);
     }
     for (int i = 0; i < p->syms.n; i++, n++) {
         struct sym_name *s = c_declare(f, p->syms.v[i]->name, A("%s ", f->idx));
         map_put(&f->syms, PKEY(p->syms.v[i]), s);
-        text_printf(out, "%s%s%s", n ? ", " : "", s->decl, s->name);
+        text_printf(out, "%s%s%s", next_param(out, n), s->decl, s->name);
     }
     f->ws = NEW(&f->c->arena, struct sym_name);
     f->ws->name = "ws", f->ws->decl = "void *";
-    if (!x_is(emit_scratch_bytes(f->c, p), 0)) text_printf(out, "%svoid *restrict ws", n++ ? ", " : "");
+    if (!x_is(emit_scratch_bytes(f->c, p), 0)) text_printf(out, "%svoid *restrict ws", next_param(out, n++));
     f->fault = NEW(&f->c->arena, struct sym_name);
     f->fault->name = "fault", f->fault->decl = "int *";
-    if (emit_needs_fault(p)) text_printf(out, "%sint *fault", n++ ? ", " : "");
+    if (emit_needs_fault(p)) text_printf(out, "%sint *fault", next_param(out, n++));
     text_add(out, n ? ")" : "void)");
 }
 static void fe_init(struct fe *f, struct ctx *c, const struct emit_options *o) {
@@ -979,7 +984,7 @@ static void const_table(struct text *out, struct fe *f, const struct buf *b) {
         struct cond_env q = {.e = vt == F32 || vt == F64 ? x_const_f(f->c, vt, v[i].f) : x_const_i(f->c, vt, v[i].i)};
         c_run(f, print_cond, &q);
         const char *item = q.text;
-        if (b->type == F16 || b->type == BF16) item = A("0x%04x", b->type == F16 ? f32_to_f16((float)v[i].f) : f32_to_bf16((float)v[i].f));
+        if (vt == F32 && b->type != F32) item = A("0x%0*x", 2 * dtype_bytes(b->type), c_float_code(b->type, v[i].f));
         if (i == 0 || line > 100) text_add(out, "\n    "), line = 0;
         else text_char(out, ' ');
         text_printf(out, "%s,", item);

@@ -4,7 +4,9 @@
  * rows (ir/target.h) replace a text here by an instruction, never its meaning. Vector operations without a better text
  * are loops over the lanes that call the scalar operation. */
 #include "codegen/prelude.h"
+#include <math.h>
 #include <string.h>
+#include "ir/base/convert.h"
 
 struct emit_uses *emit_uses_new(struct ctx *c) {
     struct emit_uses *u = NEW(&c->arena, struct emit_uses);
@@ -393,25 +395,92 @@ static const char *const bf16_encode =
     "        return (uint16_t)(u >> 16 | 0x40u);\n"
     "    return (uint16_t)((u + 0x7fffu + (u >> 16 & 1u)) >> 16);\n}\n";
 
+/* The kinds of float8 and float4, as rounding needs them: mantissa bits, bias, greatest finite code, NaN; fnuz: no -0. */
+static const struct small { enum dtype type; enum f8_kind kind; int bits, mantissa, bias, max, nan; bool fnuz; } smalls[] = {
+    {F8E4M3FN, F8_E4M3FN, 8, 3, 7, 0x7e, 0x7f, false}, {F8E4M3FNUZ, F8_E4M3FNUZ, 8, 3, 8, 0x7f, 0x80, true},
+    {F8E5M2, F8_E5M2, 8, 2, 15, 0x7b, 0x7f, false},    {F8E5M2FNUZ, F8_E5M2FNUZ, 8, 2, 16, 0x7f, 0x80, true},
+    {F8E8M0, F8_E8M0, 8, 0, 127, 0xfe, 0xff, false},   {F4E2M1, F4_E2M1, 4, 1, 1, 0x7, 0x7, false},
+};
+static const struct small *small_float(enum dtype t) {
+    for (size_t i = 0; i < sizeof smalls / sizeof *smalls; i++)
+        if (smalls[i].type == t) return &smalls[i];
+    return NULL;
+}
+/* Codes are few: decoding is a table. */
+static const char *small_decode(const struct emit_options *o, const struct small *k) {
+    struct ctx *c = o->uses->c;
+    struct text t = {0};
+    int n = 1 << k->bits;
+    text_add(&t, "static inline float $N(uint8_t code) {\n    static const float value[] = {");
+    for (int i = 0; i < n; i++) {
+        float v = f8_to_f32((uint8_t)i, k->kind);
+        text_add(&t, i % 8 ? " " : "\n        ");
+        if (isnan(v) || isinf(v)) {
+            o->uses->math = true;
+            text_add(&t, isnan(v) ? "NAN," : v < 0 ? "-INFINITY," : "INFINITY,");
+        } else {
+            text_f32(&t, v);
+            text_add(&t, "f,");
+        }
+    }
+    text_printf(&t, "\n    };\n    return value[code%s];\n}\n", k->bits < 8 ? " & 15" : "");
+    const char *r = arena_copy(&c->arena, t.s, t.n + 1);
+    text_free(&t);
+    return r;
+}
+/* Rounds to nearest even; what is too large becomes the greatest finite value. */
+static const char *small_encode(const struct emit_options *o, const struct small *k) {
+    struct ctx *c = o->uses->c;
+    if (k->type == F8E8M0)
+        return "static inline uint8_t $N(float x) {\n"
+               "    const uint32_t u = $S(x), e = u >> 23 & 255u;\n"
+               "    return (uint8_t)(e < 254 && (u & 0x7fffffu) != 0 ? e + 1 : e);      /* powers of two, rounded up */\n}\n";
+    const char *sign = arena_printf(&c->arena, "u >> %d & 0x%xu", 32 - k->bits, 1u << (k->bits - 1));
+    const char *nan = k->fnuz ? arena_printf(&c->arena, "0x%x", k->nan) : arena_printf(&c->arena, "(uint8_t)(sign | 0x%xu)", k->nan);
+    int drop = 23 - k->mantissa, magic = 127 + 24 - k->bias - k->mantissa;
+    return arena_printf(&c->arena,
+        "static inline uint8_t $N(float x) {\n"
+        "    uint32_t u = $S(x), code;\n"
+        "    const uint32_t sign = %s;\n"
+        "    u &= 0x7fffffffu;\n"
+        "    if (u > 0x7f800000u)\n"
+        "        return %s;\n"
+        "    if (u < 0x%xu)                     /* subnormal: the sum rounds at the last bit of the result */\n"
+        "        code = nn_bits_f32_to_u32(nn_bits_u32_to_f32(u) + nn_bits_u32_to_f32(0x%xu)) - 0x%xu;\n"
+        "    else\n"
+        "        code = ((u + 0x%xu + (u >> %d & 1u)) >> %d) - 0x%xu;\n"
+        "    if (code > 0x%xu)\n"
+        "        code = 0x%xu;\n"
+        "    return %s;\n}\n",
+        sign, nan, (unsigned)(128 - k->bias) << 23, (unsigned)magic << 23, (unsigned)magic << 23,
+        (1u << (drop - 1)) - 1, drop, drop, (unsigned)(127 - k->bias) << k->mantissa, k->max, k->max,
+        k->fnuz ? "code ? (uint8_t)(sign | code) : 0" : "(uint8_t)(sign | code)");
+}
+unsigned c_float_code(enum dtype s, double v) {
+    const struct small *k = small_float(s);
+    return k ? f32_to_f8((float)v, k->kind, true) : s == F16 ? f32_to_f16((float)v) : f32_to_bf16((float)v);
+}
 const char *c_decode(const struct emit_options *o, enum dtype s) {
-    if (s != F16 && s != BF16)
+    const struct small *k = small_float(s);
+    if (s != F16 && s != BF16 && !k)
         return NULL;
     const char *name = internf(o->uses->c->names, "nn_%s_to_f32", dtype_name(s));
     if (first(o->uses, name)) {
-        struct holes h = {.name = name, .scalar = c_bitcast(o, F32, U32, 1)};
-        helper(o, s == F16 ? f16_decode : bf16_decode, &h);
+        struct holes h = {.name = name, .scalar = k ? NULL : c_bitcast(o, F32, U32, 1)};
+        helper(o, k ? small_decode(o, k) : s == F16 ? f16_decode : bf16_decode, &h);
     }
     return name;
 }
 const char *c_encode(const struct emit_options *o, enum dtype s) {
-    if (s != F16 && s != BF16)
+    const struct small *k = small_float(s);
+    if (s != F16 && s != BF16 && !k)
         return NULL;
     const char *name = internf(o->uses->c->names, "nn_f32_to_%s", dtype_name(s));
     if (first(o->uses, name)) {
         struct holes h = {.name = name, .scalar = c_bitcast(o, U32, F32, 1)};
-        if (s == F16)
+        if (s == F16 || (k && s != F8E8M0))
             c_bitcast(o, F32, U32, 1);
-        helper(o, s == F16 ? f16_encode : bf16_encode, &h);
+        helper(o, k ? small_encode(o, k) : s == F16 ? f16_encode : bf16_encode, &h);
     }
     return name;
 }

@@ -38,6 +38,8 @@ const char *c_round(const struct emit_options *o, enum dtype storage, int lanes)
 /* Storage to value and back, of single elements; NULL: none needed beyond C's conversions. */
 const char *c_decode(const struct emit_options *o, enum dtype storage);
 const char *c_encode(const struct emit_options *o, enum dtype storage);
+/* The code of a value in a float type of one or two bytes (not F32). */
+unsigned c_float_code(enum dtype storage, double v);
 /* Vector load and store of a storage type, at any alignment. */
 const char *c_vload(const struct emit_options *o, enum dtype storage, int lanes);
 const char *c_vstore(const struct emit_options *o, enum dtype storage, int lanes);
