@@ -1,4 +1,4 @@
-/* Inside of the C printer: the state while one function is printed. c.c prints statements, c_expr.c expressions. */
+/* Inside of the C printer: the state while one function is printed. c.c prints statements, c_expr.c expressions, c_regs.c has the registers. */
 #ifndef NN_CODEGEN_C_INT_H
 #define NN_CODEGEN_C_INT_H
 #include "codegen/expand.h"
@@ -76,4 +76,13 @@ const char *c_fn(const struct emit_options *o, const struct fn *fn, int lanes);
 void c_run(struct fe *f, void (*print)(struct fe *f, void *env), void *env);
 void c_forget(struct fe *f, const struct buf *b);               /* b was stored to: named values that read it are stale */
 bool opaque_atom(expr e);                                       /* holds loads or guards: only computed where it is used */
+
+/* ---- c_regs.c */
+void c_find_registers(struct fe *f);
+/* Declares the variables of a register buffer. home: the block where it is alive. */
+void c_declare_registers(struct fe *f, const struct buf *b, struct regs *r, struct block *home);
+
+/* ---- c.c */
+void c_put(struct fe *f, const char *line);
+struct cs c_fill_value(struct fe *f, const struct buf *b, int lanes);
 #endif
