@@ -46,12 +46,27 @@ static void def_bad(void) { fail(E_SHAPE, "never fits"); }
 static void exp_twice(void) { gout(0, N_OP("Add", gin(0), gin(0))); }
 static void exp_four(void) { gout(0, N_OP("Twice", N_OP("Twice", gin(0)))); }
 
+/* A loop in small: the body is inferred for a parameter of 2 elements, then for one of 3. */
+static enum infer_status rounds_infer(struct graph *g, struct node *n, bool (*infer_region)(struct region *r))
+{
+    struct region *r = node_region(n, "body");
+    for (int round = 2; round <= 3; round++) {
+        expr dim = x_int(g->ctx, round);
+        r->params.v[0]->type = type_tensor(g->ctx, F32, &dim, 1);
+        if (!infer_region(r))
+            return INFER_FAILED;
+    }
+    n->outs.v[0]->type = r->results.v[0]->type;
+    return INFER_OK;
+}
+static const struct op_control rounds = {.infer = rounds_infer};
+
 static const struct op_slot ins[] = {{"x", TS_ANY, VARIADIC | OPTIONAL}, {0}}, outs[] = {{"y", TS_ANY, 0}, {0}};
 #define ROW(n, ...) {.domain = "", .name = n, .since = 1, .first = 1, .ins = ins, .outs = outs, __VA_ARGS__}
 static const struct op rows[] = {
     ROW("Shape", .define = def_shape), ROW("Neg", .define = def_neg), ROW("Add", .define = def_add), ROW("Iota", .define = def_iota),
     ROW("Count", .define = def_count), ROW("Random", .define = def_random, .flags = OP_RANDOM), ROW("Bad", .define = def_bad),
-    ROW("Twice", .expand = exp_twice), ROW("Four", .expand = exp_four), {.name = NULL}};
+    ROW("Twice", .expand = exp_twice), ROW("Four", .expand = exp_four), ROW("Rounds", .control = &rounds), {.name = NULL}};
 
 static struct ctx *c;
 static void setup(void)
@@ -125,6 +140,12 @@ Test(infer, a_size_that_a_node_produces)
     const struct sym *s = g->top->first->syms.v[0];
     cr_assert(s->produced && s->lo == 0 && s->hi == 64);
     cr_assert_eq(g->top->results.v[0]->type.dims[0], x_sym(c, s));
+}
+Test(infer, what_may_still_change_stays_in_bodies_of_loops)
+{
+    becomes("const %w: f32[2] = [1.0, 2.0]\nregion \"\" () { %1: ? = Rounds()\n body = region \"\" (%p: ?) { %2: ? = Shape(%p) %3: ? = Iota(%2) %4: ? = Neg(%w) return %3, %4 }\n return %1 }",
+            "const %w0: f32[2] = [-1.0, -2.0]\nregion \"\" () {\n  %0: f32[3] = Rounds()\n    body = region \"\" (%1: f32[3]) {\n"
+            "      %2: i64[1] = Shape(%1)\n      %3: f32[3] = Iota(%2)\n      return %3, %w0\n    }\n  return %0\n}\n");
 }
 Test(infer, random_results_stay)
 {
