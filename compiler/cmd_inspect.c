@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "compiler/commands.h"
+#include "compiler/graph/passes.h"
 #include "ir/base/map.h"
 #include "ir/op.h"
 
@@ -121,22 +122,22 @@ static void print_summary_json(struct summary *s)
     json_object_set_new(root, "file", json_name(s, g->file));
     json_object_set_new(root, "metadata", list);
     for (int i = 0; i < g->metadata.n; i++)
-        json_array_append_new(list, json_pack("[N,N]", json_name(s, g->metadata.v[i].key), json_name(s, g->metadata.v[i].value)));
+        json_array_append_new(list, json_pack("[o,o]", json_name(s, g->metadata.v[i].key), json_name(s, g->metadata.v[i].value)));
     json_object_set_new(root, "opsets", list = json_array());
     for (int i = 0; i < g->opsets.n; i++)
-        json_array_append_new(list, json_pack("{s:N, s:i}", "domain", json_name(s, g->opsets.v[i].domain), "version", g->opsets.v[i].version));
+        json_array_append_new(list, json_pack("{s:o, s:i}", "domain", json_name(s, g->opsets.v[i].domain), "version", g->opsets.v[i].version));
     json_object_set_new(root, "inputs", json_values(s, g->top->params.v, NULL, g->top->params.n));
     json_object_set_new(root, "outputs", json_values(s, g->top->results.v, g->outputs.v, g->top->results.n));
     json_object_set_new(root, "symbols", list = json_array());
     for (int i = 0; i < g->syms.n; i++)
-        json_array_append_new(list, json_pack("{s:N, s:I, s:I}", "name", json_name(s, g->syms.v[i]->name), "min", (json_int_t)g->syms.v[i]->lo,
+        json_array_append_new(list, json_pack("{s:o, s:I, s:I}", "name", json_name(s, g->syms.v[i]->name), "min", (json_int_t)g->syms.v[i]->lo,
                                               "max", (json_int_t)g->syms.v[i]->hi));
     json_object_set_new(root, "constants", json_pack("{s:i, s:I, s:I}", "tensors", s->nconstants, "elements", (json_int_t)s->elements, "bytes", (json_int_t)s->bytes));
     json_object_set_new(root, "nodes", json_integer(s->nodes));
     json_object_set_new(root, "operators", list = json_array());
     for (int i = 0; i < s->ops.n; i++) {
         const struct op_tally *t = &s->ops.v[i];
-        json_array_append_new(list, json_pack("{s:N, s:N, s:i, s:b}", "domain", json_name(s, t->domain), "name", json_name(s, t->op), "count", t->count,
+        json_array_append_new(list, json_pack("{s:o, s:o, s:i, s:b}", "domain", json_name(s, t->domain), "name", json_name(s, t->op), "count", t->count,
                                               "supported", t->supported));
     }
     char *text = json_dumps(root, JSON_INDENT(2));
@@ -158,6 +159,8 @@ int cmd_inspect(const struct options *o)
             count_constant(&s, s.g->top->results.v[i]);
         if (s.ops.n)
             qsort(s.ops.v, (size_t)s.ops.n, sizeof *s.ops.v, by_count);
+        if (!s.unsupported)
+            graph_infer(s.g);       /* for the types of the outputs; what is wrong with them is told below */
         (o->json ? print_summary_json : print_summary)(&s);
     }
     int status = report_diags(&c->diags);

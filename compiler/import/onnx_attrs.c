@@ -40,11 +40,21 @@ static expr unnamed(struct importer *m, const char *input, int i)
     return symbol(m, name);
 }
 
+/* Some exporters give all unknown dims the same name; those are not one size. */
+static bool is_no_name(const char *s)
+{
+    static const char *const names[] = {"", "?", "*", "-1", "None", "none"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(s, names[i]) == 0)
+            return true;
+    return false;
+}
+
 static expr model_dim(struct importer *m, const Onnx__TensorShapeProto__Dimension *d, const char *input, int i)
 {
     if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && d->dim_value >= 0)
         return x_int(m->c, d->dim_value);
-    if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && *d->dim_param)
+    if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && !is_no_name(d->dim_param))
         return symbol(m, intern(m->c->names, d->dim_param));
     return unnamed(m, input, i);
 }

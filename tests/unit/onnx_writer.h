@@ -105,7 +105,7 @@ static inline msg w_tensor(const char *name, int type, const int64_t *dims, int 
             w_float(&m, 4, (float)i);
     return m;
 }
-/* dims: "N 3 ? -" : named, fixed, unnamed (no value), NULL: no shape at all */
+/* dims: "N 3 ? - *" : named, fixed, unnamed (no value), negative, named so that it is no name; NULL: no shape at all */
 static inline msg w_tensor_type(int type, const char *dims)
 {
     msg tensor = {0}, shape = {0}, ty = {0};
