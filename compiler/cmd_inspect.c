@@ -15,6 +15,7 @@ struct summary {
     struct graph *g;
     VEC(struct op_tally) ops;
     struct map constants;           /* those counted */
+    struct map op_number;           /* interned "domain op" -> 1 + place in ops */
     int nconstants, nodes, unsupported;
     int64_t elements, bytes;
 };
@@ -37,12 +38,14 @@ static void count_node(void *env, struct node *n)
     s->unsupported += !n->op;
     for (int i = 0; i < n->ins.n; i++)
         count_constant(s, n->ins.v[i]);
-    for (int i = 0; i < s->ops.n; i++)
-        if (s->ops.v[i].op == n->op_type && s->ops.v[i].domain == n->domain) {
-            s->ops.v[i].count++;
-            return;
-        }
+    const char *key = internf(s->c->names, "%zu %s %s", strlen(n->domain), n->domain, n->op_type);
+    intptr_t at = (intptr_t)map_get(&s->op_number, PKEY(key));
+    if (at) {
+        s->ops.v[at - 1].count++;
+        return;
+    }
     PUSH(&s->c->arena, &s->ops, ((struct op_tally){n->domain, n->op_type, 1, n->op != NULL}));
+    map_put(&s->op_number, PKEY(key), (void *)(intptr_t)s->ops.n);
 }
 
 static int by_count(const void *a, const void *b)
@@ -151,7 +154,7 @@ int cmd_inspect(const struct options *o)
     struct ctx *c = ctx_new();
     struct import_options import = options_import(o);
     import.keep_unknown = true;
-    struct summary s = {.c = c, .constants = {.arena = &c->arena}};
+    struct summary s = {.c = c, .constants = {.arena = &c->arena}, .op_number = {.arena = &c->arena}};
     s.g = import_onnx(c, o->args.v[0], &import);
     if (s.g) {
         each_node(s.g->top, count_node, &s);

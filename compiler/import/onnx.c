@@ -43,6 +43,10 @@ int onnx_version(struct importer *m, const struct frame *f, const char *domain)
 
 static void check_opsets(struct importer *m, Onnx__OperatorSetIdProto *const *v, size_t n, bool keep)
 {
+    if (n > ONNX_MAX_OPSETS) {
+        onnx_error(m, E_LIMIT, "more than %d opsets", ONNX_MAX_OPSETS);
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
         const char *domain = onnx_domain(m, text_of(v[i]->domain));
         int newest = opset_newest(domain);
@@ -189,7 +193,7 @@ struct graph *import_onnx_bytes(struct ctx *c, const char *path, const uint8_t *
     c->diags.file = intern(c->names, path);
     c->diags.origin = NULL;
     defaults(&m, o);
-    m.functions.arena = m.dim_names.arena = &c->arena;
+    m.functions.arena = m.dim_names.arena = m.told.arena = &c->arena;
     bool ok = false;
     m.model = onnx_unpack(&c->diags, &c->arena, data, n, &onnx__model_proto__descriptor, spans);
     if (m.model && !m.model->graph) {

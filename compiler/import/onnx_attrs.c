@@ -26,6 +26,10 @@ static expr symbol(struct importer *m, const char *name)
     symbol_range(m, name, &d);
     if (d.lo == d.hi)
         return x_int(m->c, d.lo);
+    if (m->g->syms.n == ONNX_MAX_SYMBOLS) {
+        onnx_error(m, E_LIMIT, "the inputs have more than %d symbolic dimensions", ONNX_MAX_SYMBOLS);
+        return x_poison(m->c);
+    }
     const struct sym *s = graph_sym(m->g, name, d.lo, d.hi);
     if (d.ref)
         ((struct sym *)(uintptr_t)s)->ref = d.ref;   /* just made by us */

@@ -5,7 +5,8 @@
 #include "compiler/import/onnx.h"
 #include "compiler/import/tensor_io.h"
 
-enum { ONNX_NESTING = 32 };
+/* Loops over these lists stand inside of loops over nodes; no honest model comes near. */
+enum { ONNX_NESTING = 32, ONNX_MAX_ATTRS = 1000, ONNX_MAX_OPSETS = 1000, ONNX_MAX_SYMBOLS = 4096 };
 
 /* A function that is being inlined. */
 struct frame {
@@ -25,7 +26,7 @@ struct scope {
     VEC(struct value *) params;             /* what stands for captured value k in here; NULL: not used so far */
     int depth;
 };
-struct captured { VEC(struct value *) values; };
+struct captured { VEC(struct value *) values; struct map number; };   /* value -> 1 + its place */
 
 struct unknown_op { const char *domain, *op, *origin; int version, count; };
 
@@ -40,6 +41,7 @@ struct importer {
     struct map dim_names;                   /* interned dim_param of the model's inputs -> itself */
     bool *dim_used, *shape_used;            /* per option */
     VEC(struct unknown_op) unknown;
+    struct map told;                        /* interned key -> 1 + place in unknown; keys of warnings given */
     int64_t bytes;
     int nodes;
     bool stopped;                           /* a limit was hit */
@@ -54,6 +56,7 @@ void onnx_error(struct importer *m, enum diag_code code, const char *fmt, ...) N
 bool onnx_graph(struct importer *m, struct scope *s, const Onnx__GraphProto *p);   /* contents of a region whose inputs are declared */
 bool onnx_declare(struct importer *m, struct scope *s, const char *name, struct value *v);
 void onnx_functions(struct importer *m);
+const char *onnx_key(struct importer *m, const char *a, const char *b, const char *c);   /* interned, one for each triple */
 
 /* onnx_attrs.c */
 struct type onnx_type(struct importer *m, const Onnx__TypeProto *p, const char *input);   /* input: names unnamed dims; NULL: dims are left out */

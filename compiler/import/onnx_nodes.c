@@ -44,11 +44,13 @@ bool onnx_declare(struct importer *m, struct scope *s, const char *name, struct 
 static struct value *capture(struct importer *m, struct scope *s, struct value *outer)
 {
     struct arena *a = &m->c->arena;
-    int k = 0;
-    while (k < s->captured->values.n && s->captured->values.v[k] != outer)
-        k++;
-    if (k == s->captured->values.n)
-        PUSH(a, &s->captured->values, outer);
+    struct captured *all = s->captured;
+    int k = (int)(intptr_t)map_get(&all->number, PKEY(outer)) - 1;
+    if (k < 0) {
+        k = all->values.n;
+        PUSH(a, &all->values, outer);
+        map_put(&all->number, PKEY(outer), (void *)(intptr_t)(k + 1));
+    }
     while (s->params.n <= k)
         PUSH(a, &s->params, NULL);
     if (!s->params.v[k])
@@ -71,14 +73,14 @@ static struct value *look_up(struct importer *m, struct scope *s, const char *na
 }
 
 /* ---- functions */
-static const char *function_key(struct importer *m, const char *domain, const char *name, const char *overload)
+const char *onnx_key(struct importer *m, const char *a, const char *b, const char *c)
 {
     struct text t = {0};
-    text_add(&t, onnx_domain(m, domain));
+    text_add(&t, a);
     text_char(&t, 0);
-    text_add(&t, name);
+    text_add(&t, b);
     text_char(&t, 0);
-    text_add(&t, overload);
+    text_add(&t, c);
     const char *key = internn(m->c->names, t.s, t.n);
     text_free(&t);
     return key;
@@ -88,11 +90,13 @@ void onnx_functions(struct importer *m)
 {
     for (size_t i = 0; i < m->model->n_functions; i++) {
         const Onnx__FunctionProto *f = m->model->functions[i];
-        const char *key = function_key(m, name_of(f->domain), name_of(f->name), name_of(f->overload));
+        const char *key = onnx_key(m, onnx_domain(m, name_of(f->domain)), name_of(f->name), name_of(f->overload));
         if (map_get(&m->functions, PKEY(key)))
             onnx_error(m, E_GRAPH, "function %s is defined twice", quote(m, name_of(f->name)));
         else
             map_put(&m->functions, PKEY(key), (void *)(uintptr_t)f);
+        if (f->n_attribute_proto > ONNX_MAX_ATTRS)
+            onnx_error(m, E_LIMIT, "function %s has more than %d attributes", quote(m, name_of(f->name)), ONNX_MAX_ATTRS);
     }
 }
 
@@ -148,11 +152,16 @@ static void declare_node(struct importer *m, struct scope *s, const Onnx__NodePr
     const char *domain = onnx_domain(m, name_of(p->domain)), *op = name_of(p->op_type), *origin = node_origin(m, s, p, number);
     q->proto = p;
     m->c->diags.origin = origin;
+    if (p->n_attribute > ONNX_MAX_ATTRS) {
+        onnx_error(m, E_LIMIT, "more than %d attributes", ONNX_MAX_ATTRS);
+        m->stopped = true;
+        return;
+    }
     if (!*domain && strcmp(op, "Constant") == 0) {
         declare_constant(m, s, p);
         return;
     }
-    q->function = map_get(&m->functions, PKEY(function_key(m, domain, op, name_of(p->overload))));
+    q->function = map_get(&m->functions, PKEY(onnx_key(m, domain, op, name_of(p->overload))));
     struct node *n = q->node = node_new(s->region, NULL, domain, op, NULL, 0, 0);
     n->name = intern(m->c->names, prefixed(m, s->frame, name_of(p->name)));
     n->origin = origin;
@@ -220,7 +229,7 @@ static void close_body(struct importer *m, const struct scope *s, int own)
 static void attributes(struct importer *m, struct scope *s, const struct pending *q)
 {
     struct node *n = q->node;
-    struct captured captured = {0};
+    struct captured captured = {.number = {.arena = &m->c->arena}};
     VEC(struct scope) bodies = {0};
     VEC(int) own = {0};
     for (size_t i = 0; i < q->proto->n_attribute && !m->stopped; i++) {

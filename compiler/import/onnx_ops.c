@@ -6,14 +6,30 @@
 
 static void note_unknown(struct importer *m, const struct node *n)
 {
-    for (int i = 0; i < m->unknown.n; i++) {
-        struct unknown_op *u = &m->unknown.v[i];
-        if (u->domain == n->domain && u->op == n->op_type) {
-            u->count++;
-            return;
-        }
+    const char *key = onnx_key(m, n->domain, n->op_type, "");
+    intptr_t k = (intptr_t)map_get(&m->told, PKEY(key));
+    if (k) {
+        m->unknown.v[k - 1].count++;
+        return;
     }
     PUSH(&m->c->arena, &m->unknown, ((struct unknown_op){n->domain, n->op_type, n->origin, n->version, 1}));
+    map_put(&m->told, PKEY(key), (void *)(intptr_t)m->unknown.n);
+}
+
+/* An attribute that the row does not name has no effect: worth a word, once for each operator and name. */
+static void check_attributes(struct importer *m, const struct node *n)
+{
+    for (int k = 0; k < n->attrs.n; k++) {
+        const struct attr *a = &n->attrs.v[k];
+        const struct op_attr *row = n->op->attrs;
+        while (row && row->name && strcmp(row->name, a->name) != 0)
+            row++;
+        const char *key = onnx_key(m, n->domain, n->op_type, a->name);
+        if ((row && row->name) || strcmp(a->name, "captures") == 0 || map_get(&m->told, PKEY(key)))
+            continue;
+        map_put(&m->told, PKEY(key), (void *)(intptr_t)1);
+        diag(&m->c->diags, DIAG_WARNING, E_ATTR, "attribute %s is not known and has no effect", diag_quote(&m->c->arena, a->name));
+    }
 }
 
 /* Runs the upgrades of the node's row. True: the node has become another operator, whose row comes next. */
@@ -57,6 +73,8 @@ static void visit(void *env, struct node *n)
         diag_help(d, "convert the model to a newer opset (onnx.version_converter)");
     } else {
         upgrade(n);
+        if (n->in && n->op)
+            check_attributes(m, n);
     }
     d->origin = before;
 }

@@ -447,6 +447,22 @@ Test(import, a_version_older_than_the_row_is_refused)
     refused(m, &(struct import_options){0}, E_OPSET, "version 6");
 }
 
+Test(import, attributes_without_effect_are_told_once)
+{
+    op_register(rows);
+    msg g = {0};
+    for (int i = 0; i < 3; i++) {
+        char name[2] = {(char)('a' + i)};
+        msg n = w_node("B", "x", name);
+        w_msg(&n, N_ATTR, w_attr_int("typo", 1));
+        w_msg(&g, G_NODE, n);
+    }
+    w_msg(&g, G_IN, w_f32("x", "3"));
+    cr_assert(import_as(w_model(g), NULL));
+    cr_assert_eq(c->diags.warnings, 2, "one for \"typo\", one for the \"axis\" that an upgrade of this test adds");
+    cr_assert(strstr(c->diags.v[0].message, "\"typo\" is not known"));
+}
+
 /* ---- hostile bytes */
 static msg rich(void)
 {
@@ -495,6 +511,25 @@ Test(import, damaged_models_do_no_harm)
         ctx_free(d);
     }
     text_free(&m);
+}
+Test(import, too_many_of_anything_is_refused_quickly)
+{
+    msg g = {0}, n = w_node("A", "", "y");
+    for (int i = 0; i < 5000; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "a%d", i);
+        w_msg(&n, N_ATTR, w_attr_int(name, i));
+    }
+    w_msg(&g, G_NODE, n);
+    refused(w_model(g), NULL, E_LIMIT, "more than 1000 attributes");
+    c->diags.n = c->diags.errors = 0;
+    g = (msg){0};
+    for (int i = 0; i < 5000; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "x%d", i);
+        w_msg(&g, G_IN, w_f32(name, "?"));
+    }
+    refused(w_model(g), NULL, E_LIMIT, "more than 4096 symbolic");
 }
 Test(import, a_file_that_is_none)
 {
