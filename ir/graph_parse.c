@@ -78,6 +78,28 @@ static bool p_definition(struct parser *p, struct definition *d)
 }
 
 /* ---- attributes */
+/* `nan(0x7fc00001)`: a NaN with a payload. False: nothing of the kind stands here. */
+static bool p_nan_bits(struct parser *p, float *f)
+{
+    if (!p_accept(p, "nan(0x"))
+        return false;
+    uint32_t bits = (uint32_t)strtoul(p->at, NULL, 16);
+    p->at += strspn(p->at, "0123456789abcdef");
+    memcpy(f, &bits, sizeof bits);
+    p_expect(p, ")");
+    return true;
+}
+
+static float p_attr_float(struct parser *p)
+{
+    float f = 0;
+    double v;
+    if (p_nan_bits(p, &f))
+        return f;
+    p_float(p, &v);
+    return (float)v;
+}
+
 static void p_list(struct parser *p, struct attr *a, const char *kind)
 {
     struct arena *arena = arena_of(p);
@@ -95,7 +117,6 @@ static void p_list(struct parser *p, struct attr *a, const char *kind)
     if (ch != ']' && !kind)
         do {
             int64_t i = 0;
-            double f = 0;
             struct str_elem s;
             switch (a->kind) {
             case AT_STRINGS:
@@ -106,8 +127,7 @@ static void p_list(struct parser *p, struct attr *a, const char *kind)
                 PUSH(arena, &ts, p_tensor(p));
                 break;
             case AT_FLOATS:
-                p_float(p, &f);
-                PUSH(arena, &fs, (float)f);
+                PUSH(arena, &fs, p_attr_float(p));
                 break;
             default:
                 p_int(p, &i);
@@ -126,25 +146,12 @@ static void p_list(struct parser *p, struct attr *a, const char *kind)
         a->u.is = is.v;
 }
 
-/* `nan(0x7fc00001)`: a NaN with a payload. False: nothing of the kind stands here. */
-static bool p_nan_bits(struct parser *p, float *f)
-{
-    if (!p_accept(p, "nan(0x"))
-        return false;
-    uint32_t bits = (uint32_t)strtoul(p->at, NULL, 16);
-    p->at += strspn(p->at, "0123456789abcdef");
-    memcpy(f, &bits, sizeof bits);
-    p_expect(p, ")");
-    return true;
-}
-
 static void p_attr(struct parser *p, struct attr *a)
 {
     static const char *const kinds[] = {"ints", "floats", "strings", "tensors"};
     *a = (struct attr){.name = p_word_or_name(p, ".")};
     p_expect(p, "=");
     char ch = p_peek(p);
-    double f;
     if (ch == '"') {
         a->kind = AT_STRING;
         p_string(p, &a->u.s);
@@ -167,12 +174,9 @@ static void p_attr(struct parser *p, struct attr *a)
     } else if (p_at_dtype(p)) {
         a->kind = AT_TENSOR;
         a->u.t = p_tensor(p);
-    } else if (p_nan_bits(p, &a->u.f)) {
-        a->kind = AT_FLOAT;
     } else if (p_at_float(p)) {
         a->kind = AT_FLOAT;
-        p_float(p, &f);
-        a->u.f = (float)f;
+        a->u.f = p_attr_float(p);
     } else {
         a->kind = AT_INT;
         p_int(p, &a->u.i);

@@ -198,7 +198,7 @@ static const char *const everything =
     "const %w9: c64[1] = [0x3f80000040000000]\n"
     "region \"main\" (%0 \"x\": f32[N,\"batch size\",3], %1: seq<opt<i64[*]>>, %2: map<str,f32[]>) {\n"
     "  %3 \"y\": f32[2*N + 3,\"batch size\"*N,(N + 1)/2,N%3,\"min\"] = Conv(%0, %w0, _, %w1) {strides=[1,1], a=1, b=1.0, c=\"s\\x00\", "
-    "d=f32[1] = [2.0], e=[0.5,nan], f=[\"p\",\"q\"], g=floats[], h=ints[], i=type seq<f32[]>, j=strings[], k=nan(0x7fc00123)} @\"conv 1\"\n"
+    "d=f32[1] = [2.0], e=[nan(0xffffff9a),0.5,nan], f=[\"p\",\"q\"], g=floats[], h=ints[], i=type seq<f32[]>, j=strings[], k=nan(0x7fc00123)} @\"conv 1\"\n"
     "  size nnz: 0..512\n"
     "  size nnz#2: 0..8\n"
     "  _, %4: i64[2,max(nnz, nnz#2)] = com.microsoft::Thing:3(%w2, %w3, %w4, %w5, %w6, %w7, %w8, %w9)\n"
