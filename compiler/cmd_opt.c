@@ -5,12 +5,23 @@
 #include "compiler/graph/passes.h"
 #include "compiler/import/file.h"
 #include "ir/loop.h"
+#include "ir/target.h"
 #include "lower/schedule/steps.h"
 
 static bool ends_with(const char *s, const char *end)
 {
     size_t n = strlen(s), m = strlen(end);
     return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+/* Texts name instructions; the rows are the targets'. */
+static const struct instr_row *find_instr(const char *name)
+{
+    for (const struct target *const *t = nn_targets; *t; t++)
+        for (const struct instr_row *const *r = (*t)->instrs; r && *r; r++)
+            if (strcmp((*r)->name, name) == 0)
+                return *r;
+    return NULL;
 }
 
 static bool run_steps(struct ctx *c, struct module *m, const struct options *o)
@@ -30,6 +41,7 @@ static bool run_steps(struct ctx *c, struct module *m, const struct options *o)
 
 static void opt_loops(struct ctx *c, const struct options *o, const struct mapped_file *f, struct text *out)
 {
+    nn_find_instr = find_instr;
     struct module *m = loop_parse(c, (const char *)f->bytes, f->size, o->args.v[0]);
     if (!m || !loop_verify(m, NULL))
         return;

@@ -102,7 +102,7 @@ FLAG(set_version, version)
 const struct option_row option_rows[] = {
     {"output", 'o', "DIR", "where the output goes (default: the model's name)", CMD_COMPILE, set_output},
     {"name", 0, "NAME", "prefix of all generated symbols and files (default: from the file's name)", CMD_COMPILE, set_name},
-    {"target", 't', "TARGET", "what to generate code for; `gcc2nn list-targets` names them", CMD_COMPILE | CMD_VERIFY | CMD_BENCH | CMD_OPT, set_target},
+    {"target", 't', "TARGET", "what to generate code for; `gcc2nn list-targets` names them", CMD_COMPILE | CMD_VERIFY | CMD_BENCH, set_target},
     {"dim", 'd', "NAME=SIZE|LO..HI[@REF]", "fix the size of a symbolic dimension, or say its range and the size to optimise for; may be repeated", CMD_MODEL, parse_dim},
     {"shape", 0, "INPUT=1x3x?x?", "the shape of an input that the model leaves open; ? is any size; may be repeated", CMD_MODEL, parse_shape},
     {"keep-inputs", 0, NULL, "weights that the model lists among its inputs stay inputs", CMD_MODEL, set_keep_inputs},
