@@ -1,0 +1,108 @@
+/* manifest.json: the facts of a build folder for other programs. See project.h. */
+#include <jansson.h>
+#include <stdlib.h>
+#include "codegen/project.h"
+
+/* Names of a model need not be UTF-8; then their escaped form is given. */
+static json_t *text_value(const struct project *w, const char *s) {
+    json_t *j = s ? json_string(s) : json_null();
+    return j ? j : json_string(diag_quote(&w->program->c->arena, s));
+}
+static json_t *dims_value(struct program *p, const struct buf *b) {
+    json_t *a = json_array();
+    struct size_text t = {.p = p};
+    for (int k = 0; k < b->nlogical; k++) {
+        int64_t n;
+        if (x_is_int(b->logical[k], &n)) json_array_append_new(a, json_integer(n));
+        else json_array_append_new(a, json_string(entry_text(&t, b->logical[k], false)));
+    }
+    return a;
+}
+static json_t *io_value(const struct project *w, const struct io *io) {
+    json_t *o = json_object();
+    json_object_set_new(o, "name", text_value(w, io->buf->name));
+    json_object_set_new(o, "member", json_string(io->member));
+    json_object_set_new(o, "type", json_string(dtype_name(io->buf->type)));
+    json_object_set_new(o, "onnx_type", json_integer(dtype_onnx(io->buf->type)));
+    json_object_set_new(o, "dims", dims_value(w->program, io->buf));
+    if (io->produced) json_object_set_new(o, "size_found_in_run", json_true());
+    return o;
+}
+static json_t *symbols(const struct project *w) {
+    struct program *p = w->program;
+    json_t *a = json_array();
+    for (int k = 0; k < p->syms.n; k++) {
+        const struct sym *s = p->syms.v[k];
+        json_t *o = json_object();
+        json_object_set_new(o, "name", text_value(w, s->name));
+        json_object_set_new(o, "member", json_string(program_sym(p, s)));
+        json_object_set_new(o, "least", json_integer(s->lo));
+        json_object_set_new(o, "most", json_integer(s->hi));
+        json_object_set_new(o, "typical", json_integer(program_reference(p, s)));
+        json_array_append_new(a, o);
+    }
+    return a;
+}
+static json_t *weights(const struct project *w) {
+    struct program *p = w->program;
+    static const char *const modes[] = {[WEIGHTS_AUTO] = "auto", [WEIGHTS_INCBIN] = "incbin", [WEIGHTS_C] = "array", [WEIGHTS_FILE] = "file"};
+    json_t *o = json_object(), *entries = json_array();
+    json_object_set_new(o, "kept_as", json_string(modes[p->mode]));
+    json_object_set_new(o, "bytes", json_integer(p->weights_bytes));
+    json_object_set_new(o, "hash", json_string(arena_printf(&p->c->arena, "%016llx", (unsigned long long)p->weights_hash)));
+    for (int k = 0; k < p->weights.n; k++) {
+        const struct weight *q = &p->weights.v[k];
+        json_t *e = json_object();
+        json_object_set_new(e, "name", text_value(w, q->buf->name));
+        json_object_set_new(e, "type", json_string(dtype_name(q->buf->type)));
+        json_object_set_new(e, "dims", dims_value(p, q->buf));
+        json_object_set_new(e, "offset", json_integer(q->offset));
+        json_object_set_new(e, "bytes", json_integer(q->bytes));
+        json_array_append_new(entries, e);
+    }
+    json_object_set_new(o, "entries", entries);
+    return o;
+}
+static json_t *arena(struct program *p) {
+    json_t *o = json_object();
+    if (p->is_static) json_object_set_new(o, "bytes", json_integer(p->arena_bytes));
+    else json_object_set_new(o, "bytes_at_typical_sizes", json_integer(p->plan->peak));
+    json_object_set_new(o, "least_possible", json_integer(p->plan->bound));
+    json_object_set_new(o, "region", json_boolean(p->has_region));
+    return o;
+}
+void project_manifest(const struct project *w, struct text *out) {
+    struct program *p = w->program;
+    json_t *o = json_object(), *ins = json_array(), *outs = json_array(), *kernels = json_array(), *files = json_array(), *source = json_object();
+    json_object_set_new(o, "generator", json_string("gcc2nn"));
+    json_object_set_new(o, "format", json_integer(1));
+    json_object_set_new(o, "name", json_string(p->name));
+    json_object_set_new(o, "target", json_string(p->o->target->name));
+    json_object_set_new(o, "cflags", json_string(w->cflags));
+    json_object_set_new(source, "file", text_value(w, p->o->model_file));
+    json_object_set_new(source, "hash", json_string(arena_printf(&p->c->arena, "%016llx", (unsigned long long)p->o->model_hash)));
+    json_object_set_new(source, "producer", text_value(w, p->o->producer));
+    json_object_set_new(o, "source", source);
+    for (int k = 0; k < p->ins.n; k++) json_array_append_new(ins, io_value(w, &p->ins.v[k]));
+    for (int k = 0; k < p->outs.n; k++) json_array_append_new(outs, io_value(w, &p->outs.v[k]));
+    for (int k = 0; k < w->sources.n; k++) json_array_append_new(files, json_string(w->sources.v[k]));
+    for (int k = 0; k < p->m->procs.n; k++) {
+        json_t *e = json_object();
+        json_object_set_new(e, "name", json_string(emit_proc_name(p->c, p->m->procs.v[k], &p->emit)));
+        json_object_set_new(e, "nodes", text_value(w, p->m->procs.v[k]->comment));
+        json_array_append_new(kernels, e);
+    }
+    json_object_set_new(o, "symbols", symbols(w));
+    json_object_set_new(o, "inputs", ins);
+    json_object_set_new(o, "outputs", outs);
+    json_object_set_new(o, "arena", arena(p));
+    json_object_set_new(o, "weights", weights(w));
+    json_object_set_new(o, "kernels", kernels);
+    json_object_set_new(o, "sources", files);
+    char *s = json_dumps(o, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+    if (!s) BUG("the manifest cannot be written as JSON");
+    text_add(out, s);
+    text_char(out, '\n');
+    free(s);
+    json_decref(o);
+}

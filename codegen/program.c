@@ -1,0 +1,204 @@
+/* Names and facts of a program, found once for all files that are written. See program.h. */
+#include "codegen/program.h"
+#include <string.h>
+#include "codegen/prelude.h"
+#include "codegen/weights.h"
+
+enum { SMALL_WEIGHTS = 128 << 10, NAME_MAX_LENGTH = 32 };
+
+/* ---- symbols */
+static bool produced_leaf(void *env, expr e) {
+    (void)env;
+    return !(e->op == X_SYM && e->u.sym->produced);
+}
+static bool no_produced(expr e) { return x_visit(e, produced_leaf, NULL); }
+static bool closed_leaf(void *env, expr e) {
+    (void)env;
+    return !(e->op == X_VAR || e->op == X_TOIDX || e->op == X_GUARD || (e->op == X_SYM && e->u.sym->produced));
+}
+const char *program_sym(struct program *p, const struct sym *s) {
+    const char *n = map_get(&p->sym_names, PKEY(s));
+    if (!n) BUG("symbol %s has no name in C", s->name);
+    return n;
+}
+static bool note_size(void *env, struct stmt *s) {
+    struct program *p = ((void **)env)[0];
+    struct names *names = ((void **)env)[1];
+    if (s->kind == S_SIZE && !map_get(&p->sym_names, PKEY(s->u.size.sym)))
+        map_put(&p->sym_names, PKEY(s->u.size.sym), (void *)names_add(names, s->u.size.sym->name));
+    p->has_while |= s->kind == S_WHILE;
+    p->has_fault |= s->kind == S_CALL && emit_needs_fault(s->u.call.callee);
+    return true;
+}
+static void name_symbols(struct program *p) {
+    struct names names;
+    names_init(&names, p->c);
+    static const char *const ours[] = {"m", "in", "out", "over", "fault", "status", "fuel", "arena", "total", "at", "d", "size", "nothing"};
+    for (size_t k = 0; k < sizeof ours / sizeof *ours; k++) names_add(&names, ours[k]);
+    names_add(&names, p->name);
+    for (int k = 0; k < p->m->entry->syms.n; k++) {
+        const struct sym *s = p->m->entry->syms.v[k];
+        PUSH(&p->c->arena, &p->syms, s);
+        map_put(&p->sym_names, PKEY(s), (void *)names_add(&names, s->name));
+    }
+    walk(&p->m->entry->body, note_size, (void *[]){p, &names});
+}
+int64_t program_reference(const struct program *p, const struct sym *s) {
+    int64_t v = p->o->reference ? p->o->reference(p->o->env, s) : 1;
+    return v < s->lo ? s->lo : v > s->hi ? s->hi : v;
+}
+
+/* ---- inputs and outputs */
+static void name_dims(struct program *p, struct io *io, struct names *names) {
+    struct buf *b = io->buf;
+    io->dim = NEWN(&p->c->arena, const char *, b->nd + 1);
+    for (int k = 0; k < b->nd; k++) {
+        if (no_produced(b->dims[k])) continue;
+        io->produced = true;
+        for (int j = 0; j < p->out_dims.n; j++)
+            if (p->out_dims.v[j].value == b->dims[k]) io->dim[k] = p->out_dims.v[j].name;
+        if (io->dim[k]) continue;
+        const char *want = b->dims[k]->op == X_SYM ? b->dims[k]->u.sym->name : internf(p->c->names, "%s_d%d", io->member, k);
+        struct dim_member d = {names_add(names, want), b->dims[k]};
+        PUSH(&p->c->arena, &p->out_dims, d);
+        io->dim[k] = d.name;
+    }
+    if (io->produced) {
+        io->cap = names_add(names, internf(p->c->names, "%s_cap", io->member));
+        p->has_region = true;
+    }
+}
+static bool plain(const struct buf *b) {
+    if (b->nd != b->nlogical || b->pad) return false;
+    for (int k = 0; k < b->nd; k++)
+        if (b->map[k]->op != X_VAR || b->map[k]->u.var != b->lvar[k]) return false;
+    return true;
+}
+static bool name_io(struct program *p) {
+    struct names in, out;
+    names_init(&in, p->c), names_init(&out, p->c);
+    names_add(&in, "dims"), names_add(&in, "nothing"), names_add(&out, "nothing");
+    for (int k = 0; k < p->m->entry->params.n; k++) {
+        struct param *q = &p->m->entry->params.v[k];
+        struct io io = {.buf = q->buf};
+        if (q->dir == DIR_INOUT || !plain(q->buf)) {
+            diag(&p->c->diags, DIAG_ERROR, E_VERIFY, "parameter %s of the entry is %s", diag_quote(&p->c->arena, q->buf->name),
+                 q->dir == DIR_INOUT ? "both input and output" : "not in the model's own layout");
+            return false;
+        }
+        io.member = names_add(q->dir == DIR_IN ? &in : &out, q->buf->name);
+        if (q->dir == DIR_IN) PUSH(&p->c->arena, &p->ins, io);
+        else PUSH(&p->c->arena, &p->outs, io);
+    }
+    for (int k = 0; k < p->outs.n; k++) name_dims(p, &p->outs.v[k], &out);   /* members of tensors keep their names */
+    return true;
+}
+
+/* ---- memory */
+bool slot_placed(const struct plan_slot *s) { return s->cls != PLAN_REGION && s->alias < 0 && s->first >= 0; }
+static bool note_scratch(void *env, struct stmt *s) {
+    struct program *p = env;
+    if (s->kind != S_CALL) return true;
+    struct proc *q = s->u.call.callee;
+    struct subst sub = {{.arena = &p->c->arena}};
+    for (int k = 0; k < q->syms.n; k++) map_put(&sub.map, PKEY(q->syms.v[k]), (void *)s->u.call.args[k]);
+    expr bytes = x_subst(p->c, emit_scratch_bytes(p->c, q), &sub);
+    if (x_visit(bytes, closed_leaf, NULL)) p->scratch = x_max(p->c, p->scratch, bytes);
+    else p->has_region = true;
+    return true;
+}
+static bool plan_memory(struct program *p) {
+    p->scratch = x_int(p->c, 0);
+    p->has_region |= p->plan->has_region;
+    walk(&p->m->entry->body, note_scratch, p);
+    int64_t scratch = 0;
+    p->is_static = p->plan->is_static && x_is_int(p->scratch, &scratch);
+    p->arena_bytes = p->is_static ? program_peak(p) + scratch : -1;
+    return true;
+}
+int64_t program_peak(const struct program *p) {
+    int64_t peak = 0;
+    for (int k = 0; k < p->plan->slots.n; k++) {
+        const struct plan_slot *s = &p->plan->slots.v[k];
+        int64_t bytes;
+        if (slot_placed(s) && x_is_int(s->bytes, &bytes) && s->offset + bytes > peak) peak = s->offset + bytes;
+    }
+    return peak;
+}
+
+/* ---- the rest */
+static const char *capitals(struct ctx *c, const char *s) {
+    struct text t = {0};
+    for (; *s; s++) text_char(&t, *s >= 'a' && *s <= 'z' ? (char)(*s - 'a' + 'A') : *s);
+    const char *r = intern(c->names, t.s ? t.s : "");
+    text_free(&t);
+    return r;
+}
+/* Must hold what the caller may choose: names of the API would clash with these. */
+static const char *model_name(struct ctx *c, const char *name) {
+    const char *s = c_ident(c, name ? name : "model");
+    if (strlen(s) > NAME_MAX_LENGTH) s = c_ident(c, internn(c->names, s, NAME_MAX_LENGTH));
+    return !strcmp(s, "m") || !strcmp(s, "in") || !strcmp(s, "out") ? internf(c->names, "%s_model", s) : s;
+}
+static bool choose_weights(struct program *p) {
+    int64_t estimate = weights_estimate(p);
+    if (estimate < 0) {
+        diag(&p->c->diags, DIAG_ERROR, E_SIZE, "the model's constants are too large");
+        return false;
+    }
+    p->mode = p->o->weights;
+    if (p->mode == WEIGHTS_AUTO) p->mode = p->o->c99_strict || estimate <= SMALL_WEIGHTS ? WEIGHTS_C : WEIGHTS_INCBIN;
+    if (p->mode == WEIGHTS_INCBIN && p->o->c99_strict) p->mode = WEIGHTS_C;
+    return true;
+}
+struct emit_uses *program_uses(struct program *p) {
+    static const char *const api[] = {"init", "run", "arena", "weights", "weights_data", "config", "dims", "inputs", "outputs"};
+    struct emit_uses *u = emit_uses_new(p->c);
+    names_add(&u->globals, p->name);
+    for (size_t k = 0; k < sizeof api / sizeof *api; k++) names_add(&u->globals, internf(p->c->names, "%s_%s", p->name, api[k]));
+    struct emit_options o = p->emit;
+    o.uses = u;
+    for (int k = 0; k < p->m->procs.n; k++) emit_proc_name(p->c, p->m->procs.v[k], &o);
+    return u;
+}
+struct program *program_new(struct module *m, struct memory_plan *plan, const struct project_options *o) {
+    struct ctx *c = m->ctx;
+    struct program *p = NEW(&c->arena, struct program);
+    *p = (struct program){.c = c, .m = m, .plan = plan, .o = arena_copy(&c->arena, o, sizeof *o), .sym_names = {.arena = &c->arena}};
+    if (!m->entry) {
+        diag(&c->diags, DIAG_ERROR, E_VERIFY, "the module has no entry procedure");
+        return NULL;
+    }
+    p->name = model_name(c, o->name);
+    p->upper = capitals(c, p->name);
+    entry_prepare(m);
+    p->emit = (struct emit_options){.target = o->target, .prefix = internf(c->names, "%s_", p->name), .c99_strict = o->c99_strict,
+                                    .external = true, .no_schedule = o->no_schedule};
+    p->emit.uses = program_uses(p);
+    name_symbols(p);
+    if (!name_io(p) || !choose_weights(p) || !plan_memory(p)) return NULL;
+    return p;
+}
+
+expr buf_elements(struct ctx *c, const struct buf *b) {
+    expr n = x_int(c, 1);
+    for (int k = 0; k < b->nlogical; k++) n = x_mul(c, n, b->logical[k]);
+    return n;
+}
+struct shape_names { struct program *p; };
+static const char *dim_name(void *env, expr leaf) {
+    struct program *p = env;
+    return leaf->op == X_SYM ? map_get(&p->sym_names, PKEY(leaf->u.sym)) : NULL;
+}
+const char *shape_text(struct program *p, const struct buf *b) {
+    struct text t = {0};
+    text_printf(&t, "%s[", dtype_name(b->type));
+    for (int k = 0; k < b->nlogical; k++) {
+        if (k) text_add(&t, ", ");
+        x_print(&t, b->logical[k], dim_name, p);
+    }
+    text_add(&t, "]");
+    const char *r = intern(p->c->names, t.s);
+    text_free(&t);
+    return r;
+}

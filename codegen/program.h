@@ -1,0 +1,108 @@
+/* A program to be written: a finished module, its memory plan, and the names that its parts get in C. Last stage: the
+ * kernels' text comes from c.c, everything around it (API, entry function, weights, build files) from here. */
+#ifndef NN_CODEGEN_PROGRAM_H
+#define NN_CODEGEN_PROGRAM_H
+#include "codegen/emit.h"
+#include "lower/memory_plan.h"
+
+enum weights_mode {
+    WEIGHTS_AUTO,       /* C array when small or strict C99 is asked for, else .incbin */
+    WEIGHTS_INCBIN,     /* NAME_weights.bin, and NAME_weights.S that includes it */
+    WEIGHTS_C,          /* NAME_weights.c */
+    WEIGHTS_FILE,       /* NAME_weights.bin only: the caller loads or maps it and passes a pointer */
+};
+struct project_options {
+    const char *name;           /* of the model; made an identifier */
+    const struct target *target;
+    bool c99_strict;            /* no extensions, scalar code */
+    bool no_schedule;           /* leaves the schedules out of the kernels' comments */
+    enum weights_mode weights;
+    const char *model_file;     /* last part of its path, for comments and the manifest; may be NULL */
+    uint64_t model_hash;        /* of the model's bytes; 0: not known */
+    const char *producer;       /* from the model; may be NULL */
+    /* Typical values of the input symbols, for selftest and benchmark; NULL: 1, moved into the symbol's range. */
+    int64_t (*reference)(void *env, const struct sym *s);
+    void *env;
+};
+
+/* An input or output of the model. */
+struct io {
+    struct buf *buf;
+    const char *member;         /* in NAME_inputs or NAME_outputs */
+    bool produced;              /* its size is known in the run only */
+    const char *cap;            /* produced outputs: the member with the caller's capacity */
+    const char **dim;           /* [nd] produced outputs: the member that tells this dim; NULL: known by the caller */
+};
+struct dim_member { const char *name; expr value; };   /* members of NAME_outputs that tell sizes */
+
+/* A constant in the weights: entries are aligned to 64 bytes. */
+struct weight {
+    const struct buf *buf;
+    int64_t offset, bytes;
+    int same;                   /* number of an entry with the same bytes, or -1 */
+    const char *array;          /* strings: name of a C array instead of an offset; else NULL */
+};
+
+struct program {
+    struct ctx *c;
+    struct module *m;
+    struct memory_plan *plan;
+    const struct project_options *o;
+    const char *name, *upper;   /* identifier of the model, the same in capitals */
+    VEC(struct io) ins, outs;
+    VEC(const struct sym *) syms;       /* input symbols */
+    VEC(struct dim_member) out_dims;
+    struct map sym_names;       /* symbol -> C name */
+    VEC(struct weight) weights;
+    int64_t weights_bytes;      /* with the header */
+    uint64_t weights_hash;
+    enum weights_mode mode;     /* never AUTO */
+    struct emit_options emit;
+    bool has_region;            /* buffers or results whose size is known in the run only */
+    bool has_while, has_fault;
+    expr scratch;               /* bytes that kernels need besides the plan; index expression over input symbols */
+    bool is_static;             /* the arena's size is a number */
+    int64_t arena_bytes;        /* static: exact (without region) */
+};
+
+/* NULL after diagnostics. Changes the entry procedure: what it computes itself moves into small procedures of their own. */
+struct program *program_new(struct module *m, struct memory_plan *plan, const struct project_options *o);
+/* A new `uses` for one file of kernels, in which every kernel has the name that it has in all files. */
+struct emit_uses *program_uses(struct program *p);
+const char *program_sym(struct program *p, const struct sym *s);
+/* Typical value of a symbol. */
+int64_t program_reference(const struct program *p, const struct sym *s);
+const struct weight *program_weight(const struct program *p, const struct buf *b);
+/* A slot that has a place in the arena of its own. */
+bool slot_placed(const struct plan_slot *s);
+/* Offset of the scratch area in a static plan. */
+int64_t program_peak(const struct program *p);
+
+/* ---- entry_prepare.c */
+/* Moves every expression of the entry that is more than simple integer arithmetic into a procedure of its own, so that the
+ * entry function needs no arithmetic but what `entry_expr.c` prints. */
+void entry_prepare(struct module *m);
+
+/* ---- entry_expr.c: index expressions and simple values as C */
+struct size_text {
+    struct program *p;
+    const char *(*buf)(void *env, const struct buf *b);    /* C expression of a buffer's pointer; NULL: no loads */
+    const char *(*var)(void *env, const struct var *v);    /* NULL: no loop variables */
+    void *env;
+    bool used_over;             /* out: the text notes overflow in `over`, an int that must be in scope */
+};
+/* true: entry_text can print it. */
+bool entry_simple(struct ctx *c, expr e);
+/* Index expressions become int64_t, values their C type (BOOL: int). wrap: in parentheses unless it is one operand. */
+const char *entry_text(struct size_text *t, expr e, bool wrap);
+
+/* ---- entry.c, entry_header.c, glue.c, weights.c */
+void entry_header(struct program *p, struct text *out);        /* NAME.h */
+void entry_source(struct program *p, struct text *out);        /* NAME.c */
+void kernels_header(struct program *p, struct text *out);      /* NAME_kernels.h */
+void entry_glue(struct program *p, struct text *out);          /* NAME_io.h: the model as tables, for selftest, bench and runs */
+/* "f32[batch, 3]" of a logical shape. */
+const char *shape_text(struct program *p, const struct buf *b);
+/* Product of the dims as an index expression. */
+expr buf_elements(struct ctx *c, const struct buf *b);
+#endif

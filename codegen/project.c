@@ -1,0 +1,259 @@
+/* Writing the build folder: a temporary folder beside the final one is filled, then renamed. See project.h. */
+#include "codegen/project.h"
+#include <dirent.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "codegen/weights.h"
+#include "ir/base/embed.h"
+
+enum { KERNELS_PER_FILE = 16, BYTES_PER_FILE = 96 << 10 };
+struct writer {
+    struct program *p;
+    struct ctx *c;
+    const char *final, *tmp;
+    struct project *w;
+};
+#define A(...) arena_printf(&q->c->arena, __VA_ARGS__)
+
+static bool problem(struct writer *q, const char *what, const char *path) {
+    diag(&q->c->diags, DIAG_ERROR, E_WRITE, "%s %s: %s", what, diag_quote(&q->c->arena, path), strerror(errno));
+    return false;
+}
+
+/* ---- folders */
+/* Removes a folder and what is in it. Links are removed, not followed. */
+static bool remove_tree(const char *path) {
+    DIR *d = opendir(path);
+    bool ok = d != NULL;
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
+        struct text t = {0};
+        struct stat st;
+        text_printf(&t, "%s/%s", path, e->d_name);
+        if (lstat(t.s, &st) != 0) ok = false;
+        else if (S_ISDIR(st.st_mode)) ok &= remove_tree(t.s);
+        else ok &= unlink(t.s) == 0;
+        text_free(&t);
+    }
+    if (d) closedir(d);
+    return rmdir(path) == 0 && ok;
+}
+static bool is_empty(const char *path) {
+    DIR *d = opendir(path);
+    int n = 0;
+    while (d && readdir(d)) n++;
+    if (d) closedir(d);
+    return d && n <= 2;
+}
+static bool has_our_manifest(const char *folder) {
+    struct text t = {0};
+    text_printf(&t, "%s/manifest.json", folder);
+    json_t *j = json_load_file(t.s, 0, NULL);
+    const char *by = json_string_value(json_object_get(j, "generator"));
+    bool ours = by && !strcmp(by, "gcc2nn");
+    json_decref(j);
+    text_free(&t);
+    return ours;
+}
+static bool may_replace(struct writer *q) {
+    struct stat st;
+    if (lstat(q->final, &st) != 0) return errno == ENOENT ? true : problem(q, "cannot look at", q->final);
+    if (S_ISDIR(st.st_mode) && (is_empty(q->final) || has_our_manifest(q->final))) return true;
+    diag(&q->c->diags, DIAG_ERROR, E_WRITE, "%s exists and was not written by gcc2nn", diag_quote(&q->c->arena, q->final));
+    diag_help(&q->c->diags, "give another folder with --output, or remove this one");
+    return false;
+}
+static bool put_in_place(struct writer *q) {
+    struct stat st;
+    const char *old = NULL;
+    if (lstat(q->final, &st) == 0) {
+        old = A("%s.old.%ld", q->final, (long)getpid());
+        if (rename(q->final, old) != 0) return problem(q, "cannot replace", q->final);
+    }
+    if (rename(q->tmp, q->final) != 0) {
+        problem(q, "cannot write", q->final);
+        if (old) rename(old, q->final);
+        return false;
+    }
+    if (old) remove_tree(old);
+    return true;
+}
+
+/* ---- files */
+static const char *path_of(struct writer *q, const char *name) { return A("%s/%s", q->tmp, name); }
+static bool put_file(struct writer *q, const char *name, struct text *t) {
+    const char *path = path_of(q, name);
+    FILE *f = fopen(path, "wb");
+    bool ok = f && fwrite(t->s ? t->s : "", 1, t->n, f) == t->n;
+    if (f && fclose(f) != 0) ok = false;
+    text_free(t);
+    return ok ? true : problem(q, "cannot write", path);
+}
+static const struct embedded *embedded(const char *path) {
+    for (size_t k = 0; k < nn_embedded_count; k++)
+        if (!strcmp(nn_embedded[k].path, path)) return &nn_embedded[k];
+    BUG("%s is not part of the compiler", path);
+}
+void template_text(struct text *out, const char *path, const char *const *values) {
+    const struct embedded *e = embedded(path);
+    const char *s = (const char *)e->data, *end = s + e->size;
+    while (s < end) {
+        const char *at = *s == '@' ? memchr(s + 1, '@', (size_t)(end - s - 1)) : NULL;
+        const char *const *v = values;
+        size_t n = at ? (size_t)(at - s - 1) : 0;
+        while (at && *v && (strlen(*v) != n || memcmp(*v, s + 1, n) != 0)) v += 2;
+        if (at && *v) {
+            text_add(out, v[1]);
+            s = at + 1;
+        } else {
+            text_char(out, *s++);
+        }
+    }
+}
+static void add_source(struct writer *q, const char *name) { PUSH(&q->c->arena, &q->w->sources, name); }
+
+static bool put_kernel_file(struct writer *q, const char *name, struct text *kernels, const struct emit_options *o) {
+    struct program *p = q->p;
+    struct text t = {0};
+    text_printf(&t, "/* %s: kernels. Called from %s.c. */\n", p->name, p->name);
+    emit_prelude(&t, q->c, o);
+    text_printf(&t, "#include \"%s_kernels.h\"\n\n", p->name);
+    text_add(&t, kernels->s ? kernels->s : "");
+    text_free(kernels);
+    add_source(q, name);
+    return put_file(q, name, &t);
+}
+/* One file, or several of about equal size, so that they compile at the same time. */
+static bool put_kernels(struct writer *q) {
+    struct program *p = q->p;
+    struct text t = {0};
+    int in_file = 0, files = 0;
+    struct emit_options o = p->emit;
+    for (int k = 0; k < p->m->procs.n; k++) {
+        if (in_file == 0) o.uses = program_uses(p);
+        emit_proc(&t, q->c, p->m->procs.v[k], &o);
+        text_char(&t, '\n');
+        in_file++;
+        bool last = k == p->m->procs.n - 1;
+        if (!last && in_file < KERNELS_PER_FILE && t.n < BYTES_PER_FILE) continue;
+        const char *name = last && !files ? A("%s_kernels.c", p->name) : A("%s_kernels%d.c", p->name, files + 1);
+        if (!put_kernel_file(q, name, &t, &o)) return false;
+        files++, in_file = 0;
+    }
+    return true;
+}
+static bool put_weights(struct writer *q) {
+    struct program *p = q->p;
+    const char *bin = path_of(q, A("%s_weights.bin", p->name));
+    if (!weights_pack(p, bin)) return false;
+    bool any = p->weights_bytes > WEIGHTS_HEADER;
+    if (any && p->mode == WEIGHTS_C) {
+        const char *name = A("%s_weights.c", p->name);
+        add_source(q, name);
+        if (!weights_array(p, bin, path_of(q, name))) return false;
+    } else if (any && p->mode == WEIGHTS_INCBIN) {
+        struct text t = {0};
+        const char *name = A("%s_weights.S", p->name);
+        add_source(q, name);
+        weights_assembly(p, &t);
+        if (!put_file(q, name, &t)) return false;
+    }
+    q->w->weights_file = any && p->mode == WEIGHTS_FILE;
+    if ((!any || p->mode == WEIGHTS_C) && unlink(bin) != 0) return problem(q, "cannot remove", bin);
+    return true;
+}
+static bool put_program(struct writer *q) {
+    struct program *p = q->p;
+    struct text t = {0};
+    entry_header(p, &t);
+    if (!put_file(q, A("%s.h", p->name), &t)) return false;
+    entry_source(p, &t);
+    add_source(q, A("%s.c", p->name));
+    if (!put_file(q, A("%s.c", p->name), &t)) return false;
+    kernels_header(p, &t);
+    return put_file(q, A("%s_kernels.h", p->name), &t);
+}
+static const char *joined(struct writer *q, const char *before, const char *between, bool objects) {
+    const char *s = "";
+    for (int k = 0; k < q->w->sources.n; k++) {
+        const char *name = q->w->sources.v[k];
+        if (objects) name = A("%.*s.o", (int)(strrchr(name, '.') - name), name);
+        s = A("%s%s%s%s%s", s, k ? between : "", before, name, before);
+    }
+    return s;
+}
+/* "a b" -> "'a', 'b'" or "a;b". */
+static const char *words(struct writer *q, const char *s, const char *quote, const char *between) {
+    const char *r = "";
+    while (*s) {
+        size_t n = strcspn(s, " ");
+        if (n) r = A("%s%s%s%.*s%s", r, *r ? between : "", quote, (int)n, s, quote);
+        s += n + strspn(s + n, " ");
+    }
+    return r;
+}
+static bool put_templates(struct writer *q) {
+    struct program *p = q->p;
+    static const char *const files[][2] = {
+        {"templates/project/io.h", "_io.h"}, {"templates/project/run_main.c", "_main.c"}, {"templates/project/selftest.c", "selftest.c"},
+        {"templates/project/bench.c", "bench.c"}, {"templates/project/Makefile", "Makefile"}, {"templates/project/meson.build", "meson.build"},
+        {"templates/project/CMakeLists.txt", "CMakeLists.txt"}, {"templates/project/README.md", "README.md"},
+        {"runtime_stub/nn_rt.h", "nn_rt.h"}, {"runtime_stub/nn_rt.c", "nn_rt.c"}};
+    bool assembly = p->mode == WEIGHTS_INCBIN && p->weights_bytes > WEIGHTS_HEADER;
+    const char *file = q->w->weights_file ? A("%s_weights.bin", p->name) : "";
+    const char *std = strncmp(q->w->cflags, "-std=c99", 8) ? "gnu99" : "c99";
+    const char *rest = strchr(q->w->cflags, ' ') ? strchr(q->w->cflags, ' ') + 1 : "";
+    struct text tables = {0};
+    entry_glue(p, &tables);
+    const char *values[] = {
+        "NAME", p->name, "UPPER", p->upper, "TARGET", p->o->target->name, "CC", p->o->target->cc ? p->o->target->cc : "cc",
+        "RUNNER", p->o->target->runner ? p->o->target->runner : "", "CFLAGS", q->w->cflags, "STD", std,
+        "OBJECTS", A("%s nn_rt.o", joined(q, "", " ", true)), "SOURCES", joined(q, "", " ", false),
+        "MESON_SOURCES", joined(q, "'", ", ", false), "MESON_CFLAGS", words(q, rest, "'", ", "), "CMAKE_CFLAGS", words(q, q->w->cflags, "", ";"),
+        "LANGUAGES", assembly ? "C ASM" : "C", "WEIGHTS_ARG", file, "MESON_WEIGHTS_ARG", *file ? A("'%s'", file) : "",
+        "WEIGHTS_RULE", assembly ? A("%s_weights.o: %s_weights.bin\n", p->name, p->name) : "",
+        "CMAKE_WEIGHTS", assembly ? A("set_source_files_properties(%s_weights.S PROPERTIES OBJECT_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/%s_weights.bin\n"
+                                      "  COMPILE_OPTIONS -I${CMAKE_CURRENT_SOURCE_DIR})\n", p->name, p->name) : "",
+        "TABLES", tables.s, NULL};
+    bool ok = true;
+    for (size_t k = 0; k < sizeof files / sizeof *files && ok; k++) {
+        struct text t = {0};
+        template_text(&t, files[k][0], values);
+        ok = put_file(q, files[k][1][0] == '_' ? A("%s%s", p->name, files[k][1]) : files[k][1], &t);
+    }
+    text_free(&tables);
+    return ok;
+}
+static bool put_manifest(struct writer *q) {
+    struct text t = {0};
+    project_manifest(q->w, &t);
+    return put_file(q, "manifest.json", &t);
+}
+
+struct project *project_write(struct module *m, struct memory_plan *plan, const struct project_options *o, const char *folder) {
+    struct ctx *c = m->ctx;
+    struct writer writer = {.c = c}, *q = &writer;
+    size_t n = strlen(folder);
+    while (n > 1 && folder[n - 1] == '/') n--;
+    q->final = internn(c->names, folder, n);
+    q->tmp = A("%s.new.%ld", q->final, (long)getpid());
+    if (!may_replace(q) || !(q->p = program_new(m, plan, o))) return NULL;
+    q->w = NEW(&c->arena, struct project);
+    *q->w = (struct project){.folder = q->final, .name = q->p->name, .program = q->p};
+    struct text flags = {0};
+    emit_cflags(&flags, &q->p->emit);
+    q->w->cflags = A("%s", flags.s);
+    text_free(&flags);
+    if (mkdir(q->tmp, 0777) != 0) {
+        problem(q, "cannot make the folder", q->tmp);
+        return NULL;
+    }
+    if (put_weights(q) && put_program(q) && put_kernels(q) && put_templates(q) && put_manifest(q) && put_in_place(q)) return q->w;
+    remove_tree(q->tmp);
+    return NULL;
+}

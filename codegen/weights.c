@@ -1,0 +1,283 @@
+/* Constants on their way into the build folder: each is brought from its logical row-major form into the physical layout
+ * that scheduling gave its buffer, then written; only one constant is in memory at a time. See weights.h for the file. */
+#include "codegen/weights.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+#include "ir/base/checked.h"
+
+enum { NUMBERS_PER_LINE = 8 };
+
+static void write_error(struct program *p, const char *path) {
+    diag(&p->c->diags, DIAG_ERROR, E_WRITE, "cannot write %s: %s", diag_quote(&p->c->arena, path), strerror(errno));
+}
+static bool constant_cells(struct program *p, const struct buf *b, int64_t *cells) {
+    return x_is_int(buf_cells(p->c, b), cells) && *cells >= 0;
+}
+static bool is_weight(const struct buf *b) {
+    return b->scope == SC_CONST;
+}
+int64_t weights_estimate(struct program *p) {
+    int64_t total = WEIGHTS_HEADER;
+    for (int k = 0; k < p->m->entry->bufs.n; k++) {
+        const struct buf *b = p->m->entry->bufs.v[k];
+        int64_t cells, bytes;
+        if (!is_weight(b) || b->type == STR) continue;
+        if (!constant_cells(p, b, &cells) || !mul_ok(cells, dtype_bytes(b->type), &bytes) || !add_ok(total, bytes + 63, &total)) return -1;
+    }
+    return total;
+}
+
+/* ---- from logical to physical */
+struct leaf { const struct buf *b; const int64_t *at; };
+static bool leaf_value(void *env, expr e, int64_t *v) {
+    const struct leaf *l = env;
+    for (int k = 0; k < l->b->nlogical; k++)
+        if (e->op == X_VAR && e->u.var == l->b->lvar[k]) {
+            *v = l->at[k];
+            return true;
+        }
+    return false;
+}
+/* The physical offset of a logical index as a sum of one table per logical dim; false: the map is not of that form. */
+static bool offset_tables(struct program *p, const struct buf *b, const int64_t *dims, int64_t **tables, int64_t *konst) {
+    struct ctx *c = p->c;
+    const expr *atoms;
+    const int64_t *coefs;
+    int n = x_terms(c, buf_offset(c, b, b->map), konst, &atoms, &coefs);
+    for (int k = 0; k < b->nlogical; k++) tables[k] = NEWN(&c->arena, int64_t, dims[k] + 1);
+    for (int i = 0; i < n; i++) {
+        int of = -1;
+        for (int k = 0; k < b->nlogical; k++) {
+            if (!x_uses_var(c, atoms[i], b->lvar[k])) continue;
+            if (of >= 0) return false;
+            of = k;
+        }
+        if (of < 0) return false;
+        int64_t at[32] = {0};
+        struct leaf l = {b, at};
+        for (at[of] = 0; at[of] < dims[of]; at[of]++) {
+            int64_t v;
+            if (!x_eval_int(atoms[i], leaf_value, &l, &v)) return false;
+            tables[of][at[of]] += v * coefs[i];
+        }
+    }
+    return true;
+}
+static int64_t offset_of(struct program *p, const struct buf *b, const int64_t *at, int64_t *const *tables, int64_t konst) {
+    int64_t off = konst;
+    if (tables) {
+        for (int k = 0; k < b->nlogical; k++) off += tables[k][at[k]];
+        return off;
+    }
+    struct leaf l = {b, at};
+    if (!x_eval_int(buf_offset(p->c, b, b->map), leaf_value, &l, &off)) BUG("the layout of constant %s cannot be evaluated", b->name);
+    return off;
+}
+static void fill_cells(const struct buf *b, unsigned char *out, int64_t cells, int size) {
+    static const struct tensor zero;
+    if (!b->fill) return;
+    unsigned char one[16] = {0};
+    struct tensor t = zero;
+    uint64_t room[2] = {0};
+    t.type = b->type, t.source = TS_BYTES, t.bytes = room, t.nbytes = sizeof room;
+    if (dtype_is_float(b->fill->type)) tensor_set_f(&t, 0, b->fill->u.f);
+    else tensor_set_i(&t, 0, b->fill->u.i);
+    tensor_unpack(&t, one);
+    for (int64_t i = 0; i < cells; i++) memcpy(out + i * size, one, (size_t)size);
+}
+/* Row-major walk over the logical elements: fn gets element number and physical offset. */
+static void each_element(struct program *p, const struct buf *b, void (*fn)(void *env, int64_t element, int64_t offset), void *env) {
+    int64_t dims[32], at[32] = {0}, n = 1, konst = 0, *tables[32];
+    for (int k = 0; k < b->nlogical; k++) {
+        if (!x_is_int(b->logical[k], &dims[k])) BUG("constant %s has no constant shape", b->name);
+        n *= dims[k];
+    }
+    bool separable = offset_tables(p, b, dims, tables, &konst);
+    for (int64_t i = 0; i < n; i++) {
+        fn(env, i, offset_of(p, b, at, separable ? tables : NULL, konst));
+        for (int k = b->nlogical; k-- > 0 && ++at[k] == dims[k];) at[k] = 0;
+    }
+}
+struct placing { unsigned char *out; const unsigned char *in; int64_t step; int64_t cells; int size; const char *name; };
+static void place_element(void *env, int64_t element, int64_t offset) {
+    struct placing *q = env;
+    if (offset < 0 || offset >= q->cells) BUG("element %lld of constant %s lies outside of its buffer", (long long)element, q->name);
+    memcpy(q->out + offset * q->size, q->in + element * q->step, (size_t)q->size);
+}
+/* The physical bytes of b, in malloc'd memory of `bytes` bytes. */
+static unsigned char *pack(struct program *p, const struct buf *b, int64_t cells) {
+    const struct tensor *t = b->data;
+    int size = dtype_bytes(b->type);
+    unsigned char *out = calloc((size_t)(cells ? cells : 1), (size_t)size), *unpacked = NULL;
+    if (!out) BUG("no memory for constant %s", b->name);
+    fill_cells(b, out, cells, size);
+    struct placing q = {.out = out, .in = t->bytes, .step = size, .cells = cells, .size = size, .name = b->name};
+    unsigned char one[16] = {0};
+    if (t->source == TS_SPLAT) {                          /* one element, for all */
+        struct tensor single = *t;
+        single.rank = 0;
+        single.source = TS_BYTES;
+        tensor_unpack(&single, one);
+        q.in = one, q.step = 0;
+    } else if (dtype_bits(b->type) != 8 * size) {
+        unpacked = malloc((size_t)tensor_count(t) * (size_t)size + 1);
+        if (!unpacked) BUG("no memory for constant %s", b->name);
+        tensor_unpack(t, unpacked);
+        q.in = unpacked;
+    }
+    each_element(p, b, place_element, &q);
+    free(unpacked);
+    return out;
+}
+
+/* ---- the file */
+static void put_u32(unsigned char *at, uint32_t v) {
+    for (int k = 0; k < 4; k++) at[k] = (unsigned char)(v >> 8 * k);
+}
+static void put_u64(unsigned char *at, uint64_t v) {
+    for (int k = 0; k < 8; k++) at[k] = (unsigned char)(v >> 8 * k);
+}
+struct packing { struct program *p; FILE *f; XXH64_state_t *hash; int64_t at; VEC(XXH128_hash_t) digests; };
+static bool put_bytes(struct packing *q, const unsigned char *bytes, int64_t n) {
+    static const unsigned char zeros[64];
+    int64_t pad = -n & 63;
+    XXH64_update(q->hash, bytes, (size_t)n);
+    XXH64_update(q->hash, zeros, (size_t)pad);
+    q->at += n + pad;
+    return fwrite(bytes, 1, (size_t)n, q->f) == (size_t)n && fwrite(zeros, 1, (size_t)pad, q->f) == (size_t)pad;
+}
+static bool put_weight(struct packing *q, const struct buf *b) {
+    struct program *p = q->p;
+    struct weight w = {.buf = b, .same = -1};
+    XXH128_hash_t none = {0, 0};
+    int64_t cells;
+    if (!b->data) {
+        diag(&p->c->diags, DIAG_ERROR, E_VERIFY, "constant %s has no contents", diag_quote(&p->c->arena, b->name));
+        return false;
+    }
+    if (b->type == STR) {
+        w.array = internf(p->c->names, "%s_strings%d", p->name, p->weights.n);
+        PUSH(&p->c->arena, &p->weights, w);
+        PUSH(&p->c->arena, &q->digests, none);
+        return true;
+    }
+    if (!constant_cells(p, b, &cells)) {
+        diag(&p->c->diags, DIAG_ERROR, E_SIZE, "constant %s has no constant size", diag_quote(&p->c->arena, b->name));
+        return false;
+    }
+    unsigned char *bytes = pack(p, b, cells);
+    bool ok = true;
+    w.bytes = cells * dtype_bytes(b->type);
+    XXH128_hash_t digest = XXH3_128bits(bytes, (size_t)w.bytes);
+    for (int k = 0; k < p->weights.n && w.same < 0; k++)
+        if (!p->weights.v[k].array && p->weights.v[k].bytes == w.bytes && XXH128_isEqual(q->digests.v[k], digest)) w.same = k;
+    w.offset = w.same >= 0 ? p->weights.v[w.same].offset : q->at;
+    if (w.same < 0) ok = put_bytes(q, bytes, w.bytes);
+    free(bytes);
+    PUSH(&p->c->arena, &p->weights, w);
+    PUSH(&p->c->arena, &q->digests, digest);
+    return ok;
+}
+bool weights_pack(struct program *p, const char *path) {
+    struct packing q = {.p = p, .f = fopen(path, "wb"), .hash = XXH64_createState(), .at = WEIGHTS_HEADER};
+    unsigned char header[WEIGHTS_HEADER] = "NNWEIGHT";
+    int before = p->c->diags.errors;
+    bool ok = q.f && q.hash && fwrite(header, 1, sizeof header, q.f) == sizeof header;
+    if (q.hash) XXH64_reset(q.hash, 0);
+    p->weights.n = 0;
+    for (int k = 0; k < p->m->entry->bufs.n && ok; k++)
+        if (is_weight(p->m->entry->bufs.v[k])) ok = put_weight(&q, p->m->entry->bufs.v[k]);
+    if (ok) {
+        p->weights_bytes = q.at;
+        p->weights_hash = XXH64_digest(q.hash);
+        put_u32(header + 8, WEIGHTS_VERSION);
+        put_u32(header + 12, (uint32_t)p->weights.n);
+        put_u64(header + 16, (uint64_t)q.at);
+        put_u64(header + 24, p->weights_hash);
+        ok = fseek(q.f, 0, SEEK_SET) == 0 && fwrite(header, 1, sizeof header, q.f) == sizeof header;
+    }
+    XXH64_freeState(q.hash);
+    if (q.f && fclose(q.f) != 0) ok = false;
+    if (!ok && p->c->diags.errors == before) write_error(p, path);
+    return ok;
+}
+const struct weight *program_weight(const struct program *p, const struct buf *b) {
+    for (int k = 0; k < p->weights.n; k++)
+        if (p->weights.v[k].buf == b) return &p->weights.v[k];
+    return NULL;
+}
+
+/* ---- how the program sees them */
+bool weights_array(struct program *p, const char *packed, const char *path) {
+    FILE *in = fopen(packed, "rb"), *out = fopen(path, "w");
+    bool ok = in && out;
+    if (out)
+        fprintf(out, "/* Weights of %s: packed as the kernels read them, words of 32 bits, little endian. */\n"
+                     "#include \"%s_kernels.h\"\n\n"
+                     "#if defined __BYTE_ORDER__ && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__\n#error \"the weights are little endian\"\n#endif\n\n"
+                     "const union %s_weights_data %s_weights = {{\n", p->name, p->name, p->name, p->name);
+    unsigned char w[4 * NUMBERS_PER_LINE];
+    size_t n;
+    while (ok && (n = fread(w, 1, sizeof w, in)) > 0) {
+        fputs("   ", out);
+        for (size_t k = 0; k + 4 <= n; k += 4)
+            fprintf(out, " 0x%08lxu,", (unsigned long)w[k] | (unsigned long)w[k + 1] << 8 | (unsigned long)w[k + 2] << 16 | (unsigned long)w[k + 3] << 24);
+        fputc('\n', out);
+    }
+    if (out) fputs("}};\n", out);
+    ok = ok && !ferror(in) && !ferror(out);
+    if (in) fclose(in);
+    if (out && fclose(out) != 0) ok = false;
+    if (!ok) write_error(p, path);
+    return ok;
+}
+void weights_assembly(struct program *p, struct text *out) {
+    text_printf(out,
+                "/* Puts %s_weights.bin into the program. For ELF and Mach-O assemblers (gcc, clang). */\n"
+                "#ifdef __APPLE__\n    .const\n    .p2align 6\n    .globl _%s_weights\n_%s_weights:\n"
+                "#else\n    .section .rodata\n    .balign 64\n    .globl %s_weights\n    .type %s_weights, %%object\n    .size %s_weights, %lld\n%s_weights:\n#endif\n"
+                "    .incbin \"%s_weights.bin\"\n"
+                "#ifdef __ELF__\n    .section .note.GNU-stack, \"\", %%progbits\n#endif\n",
+                p->name, p->name, p->name, p->name, p->name, p->name, (long long)p->weights_bytes, p->name, p->name);
+}
+struct strings { const struct buf *b; const struct str_elem **cells; };
+static void place_string(void *env, int64_t element, int64_t offset) {
+    struct strings *q = env;
+    q->cells[offset] = &q->b->data->strs[q->b->data->source == TS_SPLAT ? 0 : element];
+}
+void weights_strings(struct program *p, struct text *out) {
+    for (int k = 0; k < p->weights.n; k++) {
+        const struct weight *w = &p->weights.v[k];
+        int64_t cells;
+        if (!w->array || !constant_cells(p, w->buf, &cells)) continue;
+        struct strings q = {w->buf, NEWN(&p->c->arena, const struct str_elem *, cells + 1)};
+        each_element(p, w->buf, place_string, &q);
+        text_printf(out, "static const nn_str %s[%lld] = {\n", w->array, (long long)(cells ? cells : 1));
+        for (int64_t i = 0; i < cells; i++) {
+            text_add(out, "    {");
+            emit_string(out, q.cells[i] ? q.cells[i]->p : "", q.cells[i] ? q.cells[i]->n : 0);
+            text_printf(out, ", %zu},\n", q.cells[i] ? q.cells[i]->n : (size_t)0);
+        }
+        text_add(out, cells ? "};\n" : "    {\"\", 0}\n};\n");
+    }
+}
+static bool any_bytes(const struct program *p) {
+    return p->weights_bytes > WEIGHTS_HEADER;
+}
+void weights_declaration(struct program *p, struct text *out) {
+    if (!any_bytes(p) || p->mode == WEIGHTS_FILE) return;
+    if (p->mode == WEIGHTS_C)
+        text_printf(out, "/* The first member makes the words; the second one makes them aligned for every element type. */\n"
+                         "union %s_weights_data { uint32_t words[%lld]; double aligned; };\n"
+                         "#ifdef __GNUC__\n__attribute__((aligned(64)))\n#endif\n"
+                         "extern const union %s_weights_data %s_weights;\n", p->name, (long long)(p->weights_bytes / 4), p->name, p->name);
+    else
+        text_printf(out, "extern const unsigned char %s_weights[%lld];\n", p->name, (long long)p->weights_bytes);
+}
+const char *weights_address(struct program *p) {
+    if (!any_bytes(p)) return NULL;
+    return arena_printf(&p->c->arena, p->mode == WEIGHTS_C ? "(const unsigned char *)&%s_weights" : "%s_weights", p->name);
+}

@@ -1,0 +1,351 @@
+/* The build folder of small modules, compiled with the strictest warnings, run under sanitizers in an arena of exactly the
+ * stated size, and compared with the interpreter bit for bit. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "codegen/project.h"
+#include "compiler/build.h"
+#include "ir/loop_eval.h"
+
+#define STRICT "-O1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
+#define SANITIZE " -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+
+static struct ctx *c;
+static char folder[64];
+static void setup(void)
+{
+    c = ctx_new();
+    strcpy(folder, "/tmp/gcc2nn-entry-XXXXXX");
+    cr_assert(mkdtemp(folder));
+}
+static void teardown(void)
+{
+    if (!getenv("KEEP")) process_run((const char *[]){"rm", "-rf", folder, NULL}, NULL, 0);
+    ctx_free(c);
+}
+TestSuite(entry, .init = setup, .fini = teardown);
+
+/* ---- helpers */
+static void no_diags(void)
+{
+    struct text t = {0};
+    diag_print(&c->diags, &t, false);
+    cr_assert_eq(c->diags.errors, 0, "%s", t.s);
+}
+static int64_t typical(void *env, const struct sym *s)
+{
+    (void)env;
+    return s->lo > 3 ? s->lo : 3;
+}
+struct model { struct module *m, *reference; struct memory_plan *plan; struct project *w; };
+static struct module *parse(const char *text)
+{
+    struct module *m = loop_parse(c, text, strlen(text), "test.lir");
+    no_diags();
+    cr_assert(m && loop_verify(m, "test"));
+    return m;
+}
+/* The text form has no results whose size the entry finds: texts say [K ...] and pass K in. Here the entry's symbol K
+ * becomes the produced symbol k. */
+struct find_size { const char *name; const struct sym *sym; };
+static bool find_size(void *env, struct stmt *s)
+{
+    struct find_size *q = env;
+    if (s->kind == S_SIZE && !strcmp(s->u.size.sym->name, q->name)) q->sym = s->u.size.sym;
+    return true;
+}
+static void find_in_run(struct module *m, const char *passed, const char *produced)
+{
+    struct proc *e = m->entry;
+    struct find_size q = {produced, NULL};
+    walk(&e->body, find_size, &q);
+    cr_assert(q.sym);
+    for (int k = 0; k < e->syms.n; k++) {
+        if (strcmp(e->syms.v[k]->name, passed)) continue;
+        struct subst s = {{.arena = &c->arena}};
+        map_put(&s.map, PKEY(e->syms.v[k]), (void *)x_sym(c, q.sym));
+        subst_block(c, &e->body, &s);
+        for (int j = 0; j < e->params.n; j++)
+            for (int d = 0; d < e->params.v[j].buf->nd; d++) {
+                struct buf *b = e->params.v[j].buf;
+                b->dims[d] = x_subst(c, b->dims[d], &s);
+                b->logical[d] = x_subst(c, b->logical[d], &s);
+            }
+        memmove(e->syms.v + k, e->syms.v + k + 1, sizeof *e->syms.v * (size_t)(--e->syms.n - k));
+    }
+}
+static struct model write_model(const char *name, const char *text, struct project_options o, const char *passed, const char *produced)
+{
+    struct model r = {.m = parse(text), .reference = parse(text)};
+    if (passed) find_in_run(r.m, passed, produced);
+    r.plan = memory_plan(r.m, typical, NULL);
+    o.name = name;
+    if (!o.target)
+        o.target = target_by_name("c99");
+    o.reference = typical;
+    r.w = project_write(r.m, r.plan, &o, arena_printf(&c->arena, "%s/%s", folder, name));
+    no_diags();
+    cr_assert(r.w);
+    if (!passed) {
+        bool legal = loop_verify(r.m, "entry_prepare");
+        no_diags();
+        cr_assert(legal);
+    }
+    return r;
+}
+static const char *build(struct model *m, const char *cc, const char *flags, const char *main_flags)
+{
+    const char *exe = build_program(c, m->w, arena_printf(&c->arena, "%s_main", m->w->name),
+                                    &(struct build_options){.cc = cc, .flags = flags, .main_flags = main_flags});
+    no_diags();
+    cr_assert(exe);
+    return exe;
+}
+static struct tensor *numbers(enum dtype t, int rank, const int64_t *dims)
+{
+    struct tensor *r = tensor_new(&c->arena, t, dims, rank);
+    for (int64_t i = 0; i < tensor_count(r); i++) {
+        double v = (double)((i * 7919 + 13) % 201 - 100) / 16;
+        if (dtype_is_float(t)) tensor_set_f(r, i, v);
+        else tensor_set_i(r, i, (i * 5 + 1) % 7 - 2);
+    }
+    return r;
+}
+#define NUMBERS(t, ...) numbers(t, (int)(sizeof((int64_t[]){__VA_ARGS__}) / 8), (int64_t[]){__VA_ARGS__})
+static struct tensor *scalar_i(int64_t v)
+{
+    struct tensor *t = tensor_new(&c->arena, I64, NULL, 0);
+    tensor_set_i(t, 0, v);
+    return t;
+}
+/* The compiled model's outputs must be those of the interpreter. syms: values of the reference entry's symbols; one that is
+ * -1 is read from the first dim of output number `size_of`. */
+static void compare(struct model *m, const char *exe, const struct tensor *const *inputs, const int64_t *syms, const char *const *symbols, int size_of)
+{
+    struct proc *e = m->reference->entry;
+    struct eval_arg args[16] = {0};
+    struct tensor *outputs[16];
+    struct harness h = {.c = c, .w = m->w, .exe = exe, .symbols = symbols};
+    int nin = 0, nout = 0;
+    int64_t values[8];
+    bool ok = harness_run(&h, inputs, outputs, 0, 0, NULL);
+    no_diags();
+    cr_assert(ok);
+    for (int k = 0; k < e->syms.n; k++) values[k] = syms[k] == -1 ? outputs[size_of]->dims[0] : syms[k];
+    for (int k = 0; k < e->params.n; k++) {
+        if (e->params.v[k].dir != DIR_IN) continue;
+        args[k].data = malloc((size_t)tensor_count(inputs[nin]) * (size_t)dtype_bytes(inputs[nin]->type) + 1);
+        tensor_unpack(inputs[nin], args[k].data);
+        args[k].nd = inputs[nin]->rank;
+        memcpy(args[k].dims, inputs[nin]->dims, sizeof args[k].dims);
+        nin++;
+    }
+    struct eval_result r = loop_eval(m->reference, e, args, values, &(struct eval_options){0});
+    cr_assert_eq(r.status, EVAL_OK, "%s", r.message);
+    for (int k = 0; k < e->params.n; k++) {
+        if (e->params.v[k].dir == DIR_OUT) {
+            struct tensor *t = outputs[nout++];
+            cr_assert_eq(t->rank, args[k].nd);
+            for (int d = 0; d < t->rank; d++) cr_assert_eq(t->dims[d], args[k].dims[d], "output %d, dim %d: %lld, not %lld", k, d, (long long)t->dims[d], (long long)args[k].dims[d]);
+            size_t bytes = (size_t)tensor_count(t) * (size_t)dtype_bytes(t->type);
+            cr_assert(bytes == 0 || !memcmp(t->bytes, args[k].data, bytes), "output %d differs from the interpreter", k);
+        }
+        free(args[k].data);
+    }
+}
+static bool contains(const char *name, const char *file, const char *what)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s/%s", folder, name, file);
+    FILE *f = fopen(path, "r");
+    cr_assert(f, "%s is missing", path);
+    static char b[1 << 20];
+    size_t n = fread(b, 1, sizeof b - 1, f);
+    fclose(f);
+    b[n] = 0;
+    return strstr(b, what) != NULL;
+}
+
+/* ---- models */
+static const char conv[] =
+    "// Conv\n"
+    "proc conv(x: f32[2,6,6] in, w: f32[3,2,3,3] in, b: f32[3] in, y: f32[3,6,6] out)\n"
+    "  for oc<3\n"
+    "    for oh<6\n"
+    "      for ow<6\n"
+    "        y[oc,oh,ow] = b[oc]\n"
+    "        for ic<2\n"
+    "          for kh<3\n"
+    "            for kw<3\n"
+    "              y[oc,oh,ow] += x[ic,oh+kh-1,ow+kw-1 else 0.0] * w[oc,ic,kh,kw]\n"
+    "proc relu(x: f32[3,6,6] in, y: f32[3,6,6] out)\n"
+    "  for i<3\n"
+    "    for h<6\n"
+    "      for w<6\n"
+    "        y[i,h,w] = max(x[i,h,w], 0.0)\n"
+    "proc total(x: f32[3,6,6] in, y: f32[3] out)\n"
+    "  for i<3\n"
+    "    y[i] = 0.0\n"
+    "    for h<6\n"
+    "      for w<6\n"
+    "        y[i] += x[i,h,w]\n"
+    "entry proc main(\"im*/age\": f32[2,6,6] in, y: f32[3] out, map: f32[3,6,6] out)\n"
+    "  const \"conv.w\": f32[3,2,3,3] = {0.5, -1.25, 0.1, 0.2, 0.3, 0.7, -0.7, 0.01, 3.0, 0.5, -1.25, 0.1, 0.2, 0.3, 0.7, -0.7, 0.01, 3.0, "
+    "1.5, -0.25, 1.1, 2.2, 0.3, 0.7, -0.7, 0.01, 3.0, 0.5, -1.25, 0.1, 0.2, 0.3, 0.7, -0.7, 0.01, 3.0, "
+    "0.25, -1.75, 0.1, 0.2, 0.3, 0.7, -0.7, 0.01, 3.0, 0.5, -1.25, 0.1, 0.2, 0.3, 0.7, -0.7, 0.01, 3.0}\n"
+    "  const \"conv.b\": f32[3] = {0.1, -0.2, 0.3}\n"
+    "  alloc t: f32[3,6,6] arena\n"
+    "  alloc u: f32[3,6,6] arena\n"
+    "  call conv(in \"im*/age\", in \"conv.w\", in \"conv.b\", out t)\n"
+    "  call relu(in t, out u)\n"
+    "  call total(in u, out y)\n"
+    "  call relu(in u, out map)\n";
+
+static const char batch[] =
+    "proc scale(x: f32[N,4] in, y: f32[N,4] out) [N in 0..1000]\n"
+    "  for n<N\n"
+    "    for i<4\n"
+    "      y[n,i] = x[n,i] * 1.5\n"
+    "proc pairs(x: f32[N,4] in, y: f32[N,M] out) [N in 0..1000, M in 1..50]\n"
+    "  for n<N\n"
+    "    for m<M\n"
+    "      y[n,m] = x[n,0] + f32(idx(m))\n"
+    "proc add(x: f32[N,4] in, z: f32[N,M] in, y: f32[N,M] out) [N in 0..1000, M in 1..50]\n"
+    "  for n<N\n"
+    "    for m<M\n"
+    "      y[n,m] = z[n,m] + x[n,1]\n"
+    "entry proc main(x: f32[batch,4] in, y: f32[batch,len] out) [batch in 0..1000, len in 1..50]\n"
+    "  alloc a: f32[batch,4] arena\n"
+    "  alloc b: f32[batch,len] arena\n"
+    "  alloc d: f32[batch,4] arena\n"
+    "  call scale(in x, out a; batch)\n"
+    "  call pairs(in a, out b; batch, len)\n"
+    "  call scale(in a, out d; batch)\n"
+    "  call add(in d, in b, out y; batch, len)\n";
+
+static const char nonzero[] =
+    "// node 3 \"find\" (NonZero)\n"
+    "proc count(x: f32[N] in, n: i64[] out) [N in 0..100]\n"
+    "  n[] = 0i64\n"
+    "  for i<N\n"
+    "    if x[i] > 0.0\n"
+    "      n[] += 1i64\n"
+    "// node 3 \"find\" (NonZero)\n"
+    "proc collect(x: f32[N] in, y: i64[K] out) [N in 0..100, K in 0..100]\n"
+    "  alloc at: i64[] stack\n"
+    "  at[] = 0i64\n"
+    "  for i<N\n"
+    "    if x[i] > 0.0\n"
+    "      y[guard(toidx(at[]), K)] = idx(i)\n"
+    "      at[] += 1i64\n"
+    "proc twicek(x: i64[K] in, y: i64[K] out) [K in 0..100]\n"
+    "  for i<K\n"
+    "    y[i] = x[i] * 2i64\n"
+    "proc twice(x: i64[J] in, y: i64[K] out) [J in 0..100, K in 0..100]\n"
+    "  for i<K\n"
+    "    if i < J\n"
+    "      y[i] = x[i] * 2i64\n"
+    "entry proc main(x: f32[N] in, y: i64[K] out, many: bool[] out) [N in 0..100, K in 0..100]\n"
+    "  alloc n: i64[] arena\n"
+    "  call count(in x, out n; N)\n"
+    "  size k in 0..N = toidx(n[])\n"
+    "  alloc t: i64[k] region\n"
+    "  alloc u: i64[k] region\n"
+    "  call collect(in x, out t; N, k)\n"
+    "  call twicek(in t, out u; k)\n"
+    "  check 1 <= k else \"nothing is positive\" @ \"node 3 \\\"find\\\" (NonZero)\"\n"
+    "  if 4 < k\n"
+    "    call twice(in u, out y; k, K)\n"
+    "    many[] = true\n"
+    "  else\n"
+    "    call twice(in t, out y; k, K)\n"
+    "    many[] = n[] == 3i64 or n[] < 2i64\n";
+
+static const char loop[] =
+    "proc append(x: f32[n] in, it: i64[] in, y: f32[n+1] out) [n in 0..1000]\n"
+    "  for i<n\n"
+    "    y[i] = x[i]\n"
+    "  y[n] = 0.5 + f32(it[])\n"
+    "proc step(a: f32[3] in, b: f32[3] out)\n"
+    "  for i<3\n"
+    "    b[i] = a[i] * 0.5 + 1.0\n"
+    "proc copy(a: f32[3] in, b: f32[3] out)\n"
+    "  for i<3\n"
+    "    b[i] = a[i]\n"
+    "proc copyn(x: f32[n] in, y: f32[N] out) [n in 0..1000, N in 0..1000]\n"
+    "  for i<N\n"
+    "    if i < n\n"
+    "      y[i] = x[i]\n"
+    "entry proc main(start: f32[3] in, m: i64[] in, limit: f32[] in, state: f32[3] out, grown: f32[N] out, passes: i64[] out) [N in 0..1000]\n"
+    "  size n in 0..1000 = 0\n"
+    "  alloc cur: f32[n] region\n"
+    "  alloc a: f32[3] arena\n"
+    "  alloc b: f32[3] arena\n"
+    "  alloc it: i64[] stack\n"
+    "  it[] = 0i64\n"
+    "  call copy(in start, out a)\n"
+    "  while it[] < m[] and a[0] < limit[] max 1000\n"
+    "    call step(in a, out b)\n"
+    "    swap a, b\n"
+    "    alloc next: f32[n+1] region\n"
+    "    call append(in cur, in it, out next; n)\n"
+    "    swap cur, next\n"
+    "    size n in 0..1000 = n+1\n"
+    "    it[] += 1i64\n"
+    "  call copy(in a, out state)\n"
+    "  call copyn(in cur, out grown; n, N)\n"
+    "  passes[] = it[]\n";
+
+/* ---- tests */
+Test(entry, static_model)
+{
+    struct model m = write_model("small net", conv, (struct project_options){.model_file = "a*/b.onnx", .producer = "x */ \\ y", .model_hash = 0x1234}, NULL, NULL);
+    const struct tensor *in[] = {NUMBERS(F32, 2, 6, 6)};
+    cr_assert_str_eq(m.w->name, "small_net");
+    cr_assert(contains("small net", "small_net.h", "#define SMALL_NET_ARENA_BYTES 896"));
+    cr_assert(contains("small net", "small_net.h", "#define SMALL_NET_MODEL_HASH \"0000000000001234\""));
+    compare(&m, build(&m, "gcc", STRICT SANITIZE, "-std=gnu11"), in, NULL, NULL, 0);
+    compare(&m, build(&m, "clang-14", STRICT SANITIZE, "-std=gnu11"), in, NULL, NULL, 0);
+    compare(&m, build(&m, "gcc", "-std=c99 " STRICT, NULL), in, NULL, NULL, 0);
+}
+Test(entry, symbolic_sizes)
+{
+    struct model m = write_model("batch", batch, (struct project_options){0}, NULL, NULL);
+    const char *exe = build(&m, "gcc", STRICT SANITIZE, "-std=gnu11");
+    static const int64_t sizes[][2] = {{1, 1}, {3, 7}, {40, 2}, {5, 50}, {0, 4}};
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        const struct tensor *in[] = {NUMBERS(F32, sizes[k][0], 4)};
+        const char *symbols[] = {arena_printf(&c->arena, "len=%d", (int)sizes[k][1]), NULL};
+        compare(&m, exe, in, sizes[k], symbols, 0);
+    }
+    build(&m, "clang-14", STRICT, NULL);
+}
+Test(entry, sizes_found_in_the_run)
+{
+    struct model m = write_model("nonzero", nonzero, (struct project_options){0}, "K", "k");
+    const char *exe = build(&m, "gcc", STRICT SANITIZE, "-std=gnu11");
+    for (int64_t n = 9; n < 40; n += 5) {
+        const struct tensor *in[] = {NUMBERS(F32, n)};
+        compare(&m, exe, in, (int64_t[]){n, -1}, NULL, 0);
+    }
+    struct tensor *outputs[2];
+    const struct tensor *none[] = {NUMBERS(F32, 2)};    /* nothing is positive: the check stops the run */
+    cr_assert(!harness_run(&(struct harness){.c = c, .w = m.w, .exe = exe}, none, outputs, 0, 0, NULL));
+    cr_assert(strstr(c->diags.v[0].message, "nothing is positive at node 3 \"find\" (NonZero) (1 and 0)"), "%s", c->diags.v[0].message);
+    c->diags.errors = c->diags.n = 0;
+    build(&m, "clang-14", STRICT, NULL);
+}
+Test(entry, loops)
+{
+    struct model m = write_model("turns", loop, (struct project_options){0}, "N", "n");
+    const char *exe = build(&m, "gcc", STRICT SANITIZE, "-std=gnu11");
+    struct tensor *limit = tensor_new(&c->arena, F32, NULL, 0);
+    tensor_set_f(limit, 0, 1.99);
+    for (int64_t n = 0; n < 200; n += 1 + 10 * n) {
+        const struct tensor *in[] = {NUMBERS(F32, 3), scalar_i(n), limit};
+        compare(&m, exe, in, (int64_t[]){-1}, NULL, 1);
+    }
+    build(&m, "clang-14", STRICT, NULL);
+}
