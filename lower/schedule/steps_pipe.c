@@ -102,6 +102,14 @@ static bool carry_legal(struct carry *q) {
             if (!a.v[j].store && a.v[j].buf == st->u.store.buf)
                 return step_refuse(s, "carry only where the output is not an operand too", "`%s` is read in `%s`, but would hold partial results", st->u.store.buf->name, o->name);
     }
+    for (int k = 0; k < q->tiles.n; k++) {
+        struct tile *t = &q->tiles.v[k];
+        struct accesses in = {0};
+        accesses_of(s, &t->loop->u.loop.body, &in);
+        for (int j = 0; j < in.n; j++)
+            if (in.v[j].store && in.v[j].buf != t->acc && !allocated_in(s, &t->loop->u.loop.body, in.v[j].buf))
+                return step_refuse(s, "carry one accumulator; place the other in a tile of its own", "`%s` updates `%s` too, which would not be carried", t->loop->u.loop.var->name, in.v[j].buf->name);
+    }
     for (int j = 0; j < a.n; j++) {
         bool known = !a.v[j].store || allocated_in(s, body, a.v[j].buf);
         for (int k = 0; k < q->tiles.n; k++) known |= a.v[j].s == q->tiles.v[k].store;
@@ -291,6 +299,11 @@ static bool pipe_legal(struct pipe *q) {
     bool rest = false;
     if (q->loop->u.loop.kind != LK_SERIAL || q->loop->u.loop.piped) return step_refuse(s, NULL, "`%s` is not a serial loop, or pipelined already", v->name);
     if (!x_proves_le(s->c, x_int(s->c, 1), v->extent)) return step_refuse(s, "specialize the loop for at least one iteration", "`%s` may have no iteration, but the first fill would run", v->name);
+    struct stmts all = {0};
+    stmts_below(s, &q->loop->u.loop.body, &all);
+    for (int k = 0; k < all.n; k++)
+        for (int j = 0; all.v[k]->kind == S_INSTR && j < all.v[k]->u.instr.n; j++)
+            if (mine(q, all.v[k]->u.instr.holes[j].buf)) return step_refuse(s, "pipeline before tensorize", "`%s` is an operand of an instruction", all.v[k]->u.instr.holes[j].buf->name);
     for (struct stmt *t = q->loop->u.loop.body.first; t; t = t->next) {
         struct accesses a = {0};
         if (is_alloc_of(q, t)) continue;

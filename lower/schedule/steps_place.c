@@ -187,6 +187,10 @@ static bool place_one(struct placing *q) {
     expr *dims = NEWN(&s->tmp, expr, q->nd), *lo, *ext;
     int64_t step = 0, keep = 0;
     if (q->at->u.loop.kind == LK_VECTOR) return step_refuse(s, NULL, "`%s` is a vector loop", q->at->u.loop.var->name);
+    struct stmts all = {0};
+    stmts_below(s, body, &all);
+    for (int k = 0; k < all.n; k++)
+        if (all.v[k]->kind == S_SIZE || all.v[k]->kind == S_WHILE) return step_refuse(s, NULL, "there is a %s in `%s`", stmt_what(all.v[k]), q->at->u.loop.var->name);
     for (int d = 0; d < q->nd; d++) q->origin[d] = q->lo[d];
     q->clipped = false;
     if (!dims_of(q, dims) || (q->roll >= 0 && !roll_of(q, dims, &step, &keep))) return false;

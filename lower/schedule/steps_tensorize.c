@@ -52,6 +52,15 @@ static bool unify(struct match *m, expr p, expr e) {
         if (!unify(m, p->arg[k], e->arg[k])) return false;
     return true;
 }
+/* An instruction reads all operands before it stores: an operand in the stored buffer must be the very cells stored. */
+static bool in_place_ok(struct match *m, int out) {
+    const struct instr_hole *h = m->row->holes;
+    for (int k = 0; k < MAX_HOLES && h[k].name; k++) {
+        if (k == out || !m->holes[k].buf || m->holes[k].buf != m->holes[out].buf) continue;
+        if (m->holes[k].off != m->holes[out].off || memcmp(h[k].strides, h[out].strides, sizeof h[k].strides)) return false;
+    }
+    return true;
+}
 static bool matches(struct match *m, struct stmt *loop) {
     struct step *s = m->s;
     m->nest = (struct stmts){0};
@@ -63,7 +72,8 @@ static bool matches(struct match *m, struct stmt *loop) {
     struct block *leaf = leaf_of(&m->nest);
     struct stmt *st = leaf->first, *ps = leaf_of(&m->pattern)->first;
     if (!st || st->next || st->kind != S_STORE || st->u.store.op != ps->u.store.op) return false;
-    return bind(m, ps->u.store.buf, st->u.store.buf, st->u.store.idx) && unify(m, ps->u.store.value, st->u.store.value);
+    if (!bind(m, ps->u.store.buf, st->u.store.buf, st->u.store.idx) || !unify(m, ps->u.store.value, st->u.store.value)) return false;
+    return in_place_ok(m, hole_of(m, ps->u.store.buf));
 }
 static void replace(struct match *m, struct stmt *loop) {
     struct ctx *c = m->s->c;

@@ -312,6 +312,11 @@ Test(illegal, carry_from_where_the_accumulator_is_not) {
     refused("carry ko no acc", "`acc` is not allocated beside `ko`");
     refused("carry no ko acc", "there is no loop `no` inside of `ko`");
 }
+Test(illegal, carry_of_one_accumulator_of_two) {
+    parse("proc two(x: f32[6,4] in, y: f32[6] out, z: f32[6] out)\n  for m<6\n    alloc s: f32[1] reg\n    s[0] = 0.0\n    alloc q: f32[1] reg\n    q[0] = 0.0\n"
+          "    for k<4\n      q[0] += x[m,k]\n      s[0] += x[m,k] * x[m,k]\n    y[m] = q[0] * s[0]\n");
+    refused("carry k m q", "`k` updates `s` too, which would not be carried");
+}
 /* ---- join, specialize */
 Test(illegal, join_reads_what_is_not_there_yet) {
     parse("proc ahead(x: f32[8] in, y: f32[8] out)\n  alloc t: f32[8] arena\n  for i<8\n    t[i] = x[i]\n  for j<8\n    y[j] = t[7-j]\n");
