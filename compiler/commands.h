@@ -3,6 +3,10 @@
 #define NN_COMPILER_COMMANDS_H
 #include "compiler/options.h"
 
+int cmd_compile(const struct options *o);
+int cmd_run(const struct options *o);
+int cmd_verify(const struct options *o);
+int cmd_bench(const struct options *o);
 int cmd_inspect(const struct options *o);
 int cmd_opt(const struct options *o);
 int cmd_explain(const struct options *o);

@@ -88,6 +88,71 @@ static bool parse_shape(struct options *o, const char *value, struct text *probl
     static bool fn(struct options *o, const char *value, struct text *problem) { (void)problem; o->field = value; return true; }
 #define FLAG(fn, field) \
     static bool fn(struct options *o, const char *value, struct text *problem) { (void)problem; (void)value; o->field = true; return true; }
+#define LIST(fn, field) \
+    static bool fn(struct options *o, const char *value, struct text *problem) { (void)problem; PUSH(o->arena, &o->field, value); return true; }
+static bool parse_count(const char *value, int least, int *to, struct text *problem)
+{
+    int64_t v;
+    const char *s = value;
+    if (!parse_size(&s, &v) || *s || v < least || v > 1000000) {
+        text_printf(problem, "`%s` is not a number from %d to 1000000", value, least);
+        return false;
+    }
+    *to = (int)v;
+    return true;
+}
+static bool parse_runs(struct options *o, const char *value, struct text *problem) { return parse_count(value, 1, &o->runs, problem); }
+static bool parse_warmup(struct options *o, const char *value, struct text *problem)
+{
+    bool ok = parse_count(value, 0, &o->warmup_given, problem);
+    o->warmup_given++;
+    return ok;
+}
+static bool parse_seconds(struct options *o, const char *value, struct text *problem) { return parse_count(value, 1, &o->seconds, problem); }
+static bool parse_input(struct options *o, const char *value, struct text *problem)
+{
+    const char *eq = strrchr(value, '=');
+    if (!eq || eq == value || !eq[1]) {
+        text_printf(problem, "`%s` is not of the form NAME=FILE", value);
+        return false;
+    }
+    PUSH(o->arena, &o->inputs, value);
+    return true;
+}
+static bool one_of(const char *value, const char *const *words, const char **to, struct text *problem)
+{
+    for (int i = 0; words[i]; i++)
+        if (strcmp(words[i], value) == 0) {
+            *to = words[i];
+            return true;
+        }
+    text_printf(problem, "`%s` is not one of", value);
+    for (int i = 0; words[i]; i++)
+        text_printf(problem, "%s %s", i ? "," : "", words[i]);
+    return false;
+}
+static bool parse_weights(struct options *o, const char *value, struct text *problem)
+{
+    static const char *const words[] = {"auto", "array", "incbin", "file", NULL};
+    return one_of(value, words, &o->weights, problem);
+}
+static bool parse_std(struct options *o, const char *value, struct text *problem)
+{
+    static const char *const words[] = {"c99-strict", "gnu99", NULL};
+    return one_of(value, words, &o->std, problem);
+}
+LIST(add_dump, dump_after)
+LIST(add_skip, skip)
+SETTER(set_data, data)
+SETTER(set_out, out)
+SETTER(set_cc, cc)
+SETTER(set_build_dir, build_dir)
+SETTER(set_stop, stop_after)
+FLAG(set_interpret, interpret)
+FLAG(set_each_node, each_node)
+FLAG(set_no_fuse, no_fuse)
+FLAG(set_no_schedule, no_schedule)
+FLAG(set_time_passes, time_passes)
 SETTER(set_passes, passes)
 SETTER(set_steps, steps)
 SETTER(set_proc, proc)
@@ -102,14 +167,32 @@ FLAG(set_version, version)
 const struct option_row option_rows[] = {
     {"output", 'o', "DIR", "where the output goes (default: the model's name)", CMD_COMPILE, set_output},
     {"name", 0, "NAME", "prefix of all generated symbols and files (default: from the file's name)", CMD_COMPILE, set_name},
-    {"target", 't', "TARGET", "what to generate code for; `gcc2nn list-targets` names them", CMD_COMPILE | CMD_VERIFY | CMD_BENCH, set_target},
+    {"target", 't', "TARGET", "what to generate code for; `gcc2nn list-targets` names them", CMD_COMPILE | CMD_PROGRAM, set_target},
+    {"weights", 0, "KIND", "auto, array (C), incbin (assembler) or file (loaded by the caller)", CMD_COMPILE | CMD_PROGRAM, parse_weights},
+    {"std", 0, "STD", "c99-strict: scalar C99 without extensions; gnu99", CMD_COMPILE | CMD_PROGRAM, parse_std},
+    {"data", 0, "DIR", "folder of input_N.pb or input_N.npy, and output_N.pb for verify (default: made-up inputs)", CMD_PROGRAM, set_data},
+    {"input", 'i', "NAME=FILE", "an input's values, .pb or .npy; may be repeated", CMD_PROGRAM, parse_input},
+    {"out", 0, "DIR", "folder for output_N.pb", CMD_RUN, set_out},
+    {"interpret", 0, NULL, "run: interpret instead of compiling; verify: compare with the interpreter even when there are reference outputs", CMD_RUN | CMD_VERIFY, set_interpret},
+    {"each-node", 0, NULL, "compare the result of every node, unfused", CMD_VERIFY, set_each_node},
+    {"runs", 0, "R", "how many runs to time (default 50)", CMD_BENCH, parse_runs},
+    {"warmup", 0, "W", "runs before the first timed one (default 5)", CMD_BENCH, parse_warmup},
+    {"cc", 0, "COMPILER", "C compiler (default: the target's)", CMD_PROGRAM, set_cc},
+    {"build-dir", 0, "DIR", "keep the generated code here", CMD_PROGRAM, set_build_dir},
+    {"timeout", 0, "SECONDS", "limit of each compilation and of the run (default 600)", CMD_PROGRAM, parse_seconds},
+    {"no-fuse", 0, NULL, "one kernel for each node", CMD_COMPILE | CMD_PROGRAM, set_no_fuse},
+    {"no-schedule", 0, NULL, "kernels as plain loops", CMD_COMPILE | CMD_PROGRAM, set_no_schedule},
+    {"dump-after", 0, "PASS", "print the program after this pass, or after `all`; may be repeated", CMD_COMPILE | CMD_PROGRAM, add_dump},
+    {"stop-after", 0, "PASS", "stop after this pass", CMD_COMPILE, set_stop},
+    {"no-pass", 0, "PASS", "leave this pass out; may be repeated", CMD_COMPILE | CMD_PROGRAM, add_skip},
+    {"time-passes", 0, NULL, "print the time of each pass", CMD_COMPILE | CMD_PROGRAM, set_time_passes},
     {"dim", 'd', "NAME=SIZE|LO..HI[@REF]", "fix the size of a symbolic dimension, or say its range and the size to optimise for; may be repeated", CMD_MODEL, parse_dim},
     {"shape", 0, "INPUT=1x3x?x?", "the shape of an input that the model leaves open; ? is any size; may be repeated", CMD_MODEL, parse_shape},
     {"keep-inputs", 0, NULL, "weights that the model lists among its inputs stay inputs", CMD_MODEL, set_keep_inputs},
     {"passes", 0, "NAMES", "graph passes to run on a .gir file, separated by commas", CMD_OPT, set_passes},
     {"steps", 0, "STEPS", "schedule steps to apply to a .lir file, separated by `;`", CMD_OPT, set_steps},
     {"proc", 0, "NAME", "the procedure that the steps are for (default: every one)", CMD_OPT, set_proc},
-    {"json", 0, NULL, "print JSON", CMD_INSPECT | CMD_LIST_OPS | CMD_LIST_TARGETS, set_json},
+    {"json", 0, NULL, "print JSON", CMD_INSPECT | CMD_BENCH | CMD_LIST_OPS | CMD_LIST_TARGETS, set_json},
     {"help", 'h', NULL, "print this text", CMD_ALL, set_help},
     {"version", 0, NULL, "print the version", CMD_ALL, set_version},
     {0},

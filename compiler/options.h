@@ -18,6 +18,11 @@ struct options {
     bool keep_inputs, json, help, version;
     const char *output, *name, *target;   /* NULL: not given */
     const char *passes, *steps, *proc;
+    const char *data, *out, *cc, *weights, *std, *build_dir, *stop_after;
+    VEC(const char *) inputs;       /* NAME=FILE */
+    VEC(const char *) dump_after, skip;
+    bool interpret, each_node, no_fuse, no_schedule, time_passes;
+    int runs, warmup_given, seconds;      /* 0: not given; warmup_given: 1 + the number of runs */
 };
 
 /* run gets checked options and returns an exit_code. */
@@ -32,6 +37,7 @@ struct command {
 enum {   /* bits of commands, for the table of options */
     CMD_COMPILE = 1 << 0, CMD_INSPECT = 1 << 1, CMD_VERIFY = 1 << 2, CMD_RUN = 1 << 3, CMD_BENCH = 1 << 4, CMD_OPT = 1 << 5,
     CMD_EXPLAIN = 1 << 6, CMD_LIST_OPS = 1 << 7, CMD_LIST_TARGETS = 1 << 8,
+    CMD_PROGRAM = CMD_VERIFY | CMD_RUN | CMD_BENCH,     /* those that build and run */
     CMD_MODEL = CMD_COMPILE | CMD_INSPECT | CMD_VERIFY | CMD_RUN | CMD_BENCH, CMD_ALL = 0x7fffffff,
 };
 struct option_row {

@@ -1,0 +1,299 @@
+/* From options to module, folder and program. See session.h. */
+#include "compiler/session.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+#include "compiler/import/tensor_io.h"
+#include "ir/loop_eval.h"
+
+#define A(...) arena_printf(&s->c->arena, __VA_ARGS__)
+
+/* ---- options */
+static const char *dim_text(struct session *s, const struct dim_option *d)
+{
+    if (d->lo == d->hi)
+        return A("%s=%lld", d->name, (long long)d->lo);
+    if (d->ref)
+        return A("%s=%lld..%lld@%lld", d->name, (long long)d->lo, (long long)d->hi, (long long)d->ref);
+    return A("%s=%lld..%lld", d->name, (long long)d->lo, (long long)d->hi);
+}
+static const char *shape_text_of(struct session *s, const struct shape_option *x)
+{
+    const char *t = A("%s=", x->name);
+    for (int k = 0; k < x->rank; k++)
+        t = x->dims[k] < 0 ? A("%s%s?", t, k ? "x" : "") : A("%s%s%lld", t, k ? "x" : "", (long long)x->dims[k]);
+    return t;
+}
+static void take_options(struct session *s)
+{
+    const struct options *o = s->o;
+    const char **dims = NEWN(&s->c->arena, const char *, o->dims.n + 1), **shapes = NEWN(&s->c->arena, const char *, o->shapes.n + 1);
+    for (int k = 0; k < o->dims.n; k++)
+        dims[k] = dim_text(s, &o->dims.v[k]);
+    for (int k = 0; k < o->shapes.n; k++)
+        shapes[k] = shape_text_of(s, &o->shapes.v[k]);
+    s->compile = (struct compile_options){
+        .path = o->args.v[0], .dims = dims, .ndims = o->dims.n, .shapes = shapes, .nshapes = o->shapes.n,
+        .no_fuse = o->no_fuse || o->each_node, .no_schedule = o->no_schedule, .dump_after = o->dump_after.v, .ndump = o->dump_after.n,
+        .stop_after = o->stop_after, .skip = o->skip.v, .nskip = o->skip.n, .time_passes = o->time_passes,
+    };
+}
+static enum weights_mode weights_mode(const char *name)
+{
+    if (!name || !strcmp(name, "auto"))
+        return WEIGHTS_AUTO;
+    return !strcmp(name, "array") ? WEIGHTS_C : !strcmp(name, "incbin") ? WEIGHTS_INCBIN : WEIGHTS_FILE;
+}
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+static int64_t reference(void *env, const struct sym *y)
+{
+    const struct options *o = env;
+    for (int k = 0; k < o->dims.n; k++)
+        if (!strcmp(o->dims.v[k].name, y->name) && o->dims.v[k].ref)
+            return o->dims.v[k].ref;
+    return 1;
+}
+bool session_open(struct session *s, const struct options *o)
+{
+    *s = (struct session){.o = o, .c = ctx_new()};
+    const char *path = o->args.v[0], *name = last_part(path), *dot = strrchr(name, '.');
+    s->c->diags.file = path;
+    take_options(s);
+    s->compile.target = target_by_name(o->target ? o->target : "c99");
+    s->u = (struct compilation){.c = s->c, .o = &s->compile};
+    if (!s->compile.target) {
+        diag(&s->c->diags, DIAG_ERROR, E_TARGET, "there is no target %s", diag_quote(&s->c->arena, o->target));
+        diag_help(&s->c->diags, "`gcc2nn list-targets` names them");
+        return false;
+    }
+    s->project = (struct project_options){
+        .name = o->name ? o->name : dot && dot > name ? A("%.*s", (int)(dot - name), name) : name, .target = s->compile.target,
+        .c99_strict = o->std && !strcmp(o->std, "c99-strict"), .weights = weights_mode(o->weights), .model_file = name,
+        .reference = reference, .env = (void *)o,
+    };
+    return true;
+}
+int session_close(struct session *s)
+{
+    if (s->temporary) {
+        struct outcome removed = process_run((const char *[]){"rm", "-rf", "--", s->folder, NULL}, NULL, 60);
+        outcome_free(&removed);
+    }
+    int status = report_diags(&s->c->diags);
+    for (int k = 0; k < s->files.n; k++)
+        file_unmap(&s->files.v[k]);
+    ctx_free(s->c);
+    return status;
+}
+
+/* ---- model to program */
+bool session_compile(struct session *s)
+{
+    struct mapped_file f = {0};
+    if (!file_map(&s->c->diags, s->compile.path, &f))
+        return false;
+    s->project.model_hash = XXH64(f.bytes, f.size, 0);
+    file_unmap(&f);
+    return compile_model(&s->u);
+}
+static bool make_temporary(struct session *s)
+{
+    const char *tmp = getenv("TMPDIR");
+    char *path = A("%s/gcc2nn-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (!mkdtemp(path)) {
+        diag(&s->c->diags, DIAG_ERROR, E_WRITE, "cannot make a folder like %s", diag_quote(&s->c->arena, path));
+        return false;
+    }
+    s->folder = path;
+    s->temporary = true;
+    return true;
+}
+bool session_write(struct session *s, const char *path)
+{
+    s->folder = path ? path : s->o->build_dir;
+    if (!s->folder && !make_temporary(s))
+        return false;
+    s->w = project_write(s->u.m, s->u.plan, &s->project, s->folder);
+    return s->w != NULL;
+}
+const char *session_build(struct session *s, const char *program)
+{
+    return build_program(s->c, s->w, program, &(struct build_options){.cc = s->o->cc, .seconds = s->o->seconds});
+}
+const char *const *session_symbols(struct session *s)
+{
+    const struct program *p = s->w->program;
+    const char **v = NEWN(&s->c->arena, const char *, s->o->dims.n + 1);
+    int n = 0;
+    for (int k = 0; k < s->o->dims.n; k++)
+        for (int j = 0; j < p->syms.n; j++)       /* without one, inputs decide; --dim says what they do not show */
+            if (!strcmp(p->syms.v[j]->name, s->o->dims.v[k].name) && s->o->dims.v[k].ref && !s->o->data && !s->o->inputs.n)
+                v[n++] = A("%s=%lld", s->o->dims.v[k].name, (long long)s->o->dims.v[k].ref);
+    return v;
+}
+
+/* ---- tensors */
+static struct tensor *read_tensor(struct session *s, const char *path, enum dtype type)
+{
+    struct mapped_file f = {0};
+    struct value_io v = {0};
+    if (!value_read(&s->c->diags, &s->c->arena, path, VALUE_TENSOR, type, &f, &v))
+        return NULL;
+    PUSH(&s->c->arena, &s->files, f);
+    return v.tensors[0];
+}
+struct tensor *session_tensor(struct session *s, const char *stem, int k, enum dtype type)
+{
+    static const char *const endings[] = {"pb", "npy"};
+    for (int e = 0; e < 2; e++) {
+        const char *path = A("%s/%s_%d.%s", s->o->data, stem, k, endings[e]);
+        if (access(path, F_OK) == 0)
+            return read_tensor(s, path, type);
+    }
+    return NULL;
+}
+/* DIR/input_N for the model's N-th input. */
+static struct tensor *input_from_data(struct session *s, int k, const struct io *io)
+{
+    int before = s->c->diags.errors;
+    struct tensor *t = session_tensor(s, "input", k, io->buf->type);
+    if (!t && s->c->diags.errors == before)
+        diag(&s->c->diags, DIAG_ERROR, E_FILE, "%s/input_%d.pb, input %s of the model, is missing", s->o->data, k, diag_quote(&s->c->arena, io->buf->name));
+    return t;
+}
+static bool typical_leaf(void *env, expr e, int64_t *v)
+{
+    if (e->op != X_SYM)
+        return false;
+    *v = program_reference(env, e->u.sym);
+    return true;
+}
+/* Numbers that suit most models: small integers that are valid indices nearly everywhere, floats of both signs. */
+static struct tensor *made_up(struct session *s, int k, const struct io *io)
+{
+    int64_t dims[32];
+    for (int d = 0; d < io->buf->nlogical; d++)
+        if (!x_eval_int(io->buf->logical[d], typical_leaf, (void *)s->w->program, &dims[d]))
+            BUG("dim %d of input %s has no value", d, io->buf->name);
+    struct tensor *t = tensor_new(&s->c->arena, io->buf->type, dims, io->buf->nlogical);
+    if (!t || t->type == STR) {
+        diag(&s->c->diags, DIAG_ERROR, t ? E_TYPE : E_SIZE, t ? "no values can be made up for input %s, which is of strings" : "input %s is too large for made-up values",
+             diag_quote(&s->c->arena, io->buf->name));
+        diag_help(&s->c->diags, "give them with --data or --input");
+        return NULL;
+    }
+    for (int64_t i = 0; i < tensor_count(t); i++) {
+        uint32_t h = ((uint32_t)i * 2654435761u) ^ ((uint32_t)(k + 1) * 2246822519u);
+        h = (h ^ (h >> 15)) * 2246822519u;
+        h ^= h >> 13;
+        if (dtype_is_float(t->type)) tensor_set_f(t, i, (double)(int32_t)(h >> 8) / 8388608.0 - 1.0);
+        else tensor_set_i(t, i, h & 1);
+    }
+    return t;
+}
+static int input_number(const struct program *p, const char *name, size_t n)
+{
+    for (int k = 0; k < p->ins.n; k++)
+        if (strlen(p->ins.v[k].buf->name) == n && !memcmp(p->ins.v[k].buf->name, name, n))
+            return k;
+    return -1;
+}
+struct tensor **session_inputs(struct session *s)
+{
+    const struct program *p = s->w->program;
+    struct tensor **v = NEWN(&s->c->arena, struct tensor *, p->ins.n + 1);
+    for (int j = 0; j < s->o->inputs.n; j++) {
+        const char *eq = strrchr(s->o->inputs.v[j], '=');
+        int k = input_number(p, s->o->inputs.v[j], (size_t)(eq - s->o->inputs.v[j]));
+        if (k < 0) {
+            diag(&s->c->diags, DIAG_ERROR, E_USAGE, "the model has no input as in --input %s", diag_quote(&s->c->arena, s->o->inputs.v[j]));
+            return NULL;
+        }
+        if (!(v[k] = read_tensor(s, eq + 1, p->ins.v[k].buf->type)))
+            return NULL;
+    }
+    for (int k = 0; k < p->ins.n; k++) {
+        if (v[k])
+            continue;
+        if (!s->o->data && s->o->inputs.n) {
+            diag(&s->c->diags, DIAG_ERROR, E_USAGE, "no values are given for input %s", diag_quote(&s->c->arena, p->ins.v[k].buf->name));
+            return NULL;
+        }
+        if (!(v[k] = s->o->data ? input_from_data(s, k, &p->ins.v[k]) : made_up(s, k, &p->ins.v[k])))
+            return NULL;
+        if (v[k]->type != p->ins.v[k].buf->type) {
+            diag(&s->c->diags, DIAG_ERROR, E_TYPE, "input %s is of type %s, the values given are %s", diag_quote(&s->c->arena, p->ins.v[k].buf->name),
+                 dtype_name(p->ins.v[k].buf->type), dtype_name(v[k]->type));
+            return NULL;
+        }
+    }
+    return v;
+}
+
+/* ---- the interpreter */
+static bool bind_symbols(struct session *s, struct tensor *const *inputs, int64_t *values)
+{
+    const struct program *p = s->w->program;
+    for (int y = 0; y < p->syms.n; y++) {
+        values[y] = program_reference(p, p->syms.v[y]);
+        for (int k = p->ins.n; k--;)
+            for (int d = 0; d < p->ins.v[k].buf->nlogical && d < inputs[k]->rank; d++)
+                if (p->ins.v[k].buf->logical[d]->op == X_SYM && p->ins.v[k].buf->logical[d]->u.sym == p->syms.v[y])
+                    values[y] = inputs[k]->dims[d];
+    }
+    return true;
+}
+static struct tensor *from_cells(struct session *s, const struct eval_arg *a, enum dtype type)
+{
+    struct tensor *t = tensor_new(&s->c->arena, type, a->dims, a->nd);
+    if (!t)
+        return NULL;
+    if (type == STR) {
+        t->strs = arena_copy(&s->c->arena, a->data, sizeof *t->strs * (size_t)tensor_count(t));
+        return t;
+    }
+    int bits = dtype_bits(type), bytes = dtype_bytes(type);
+    unsigned char *out = tensor_data(t);
+    const unsigned char *in = a->data;
+    if (bits == 8 * bytes)
+        memcpy(out, in, (size_t)tensor_count(t) * (size_t)bytes);
+    for (int64_t i = 0; bits < 8 && i < tensor_count(t); i++)
+        out[i * bits / 8] |= (unsigned char)((in[i] & ((1 << bits) - 1)) << (i * bits % 8));
+    return t;
+}
+bool session_interpret(struct session *s, struct tensor *const *inputs, struct tensor **outputs)
+{
+    struct proc *e = s->u.m->entry;
+    struct eval_arg *args = NEWN(&s->c->arena, struct eval_arg, e->params.n + 1);
+    int64_t *values = NEWN(&s->c->arena, int64_t, e->syms.n + 1);
+    int in = 0, out = 0;
+    bind_symbols(s, inputs, values);
+    for (int k = 0; k < e->params.n; k++) {
+        if (e->params.v[k].dir != DIR_IN)
+            continue;
+        const struct tensor *t = inputs[in++];
+        size_t bytes = (size_t)tensor_count(t) * (size_t)dtype_bytes(t->type);
+        args[k].data = malloc(bytes + 1);
+        if (!args[k].data)
+            BUG("no memory for an input of %zu bytes", bytes);
+        tensor_unpack(t, args[k].data);
+        args[k].nd = t->rank;
+        memcpy(args[k].dims, t->dims, sizeof args[k].dims);
+    }
+    struct eval_result r = loop_eval(s->u.m, e, args, values, &(struct eval_options){0});
+    bool ok = r.status == EVAL_OK;
+    for (int k = 0; k < e->params.n; k++) {
+        if (ok && e->params.v[k].dir == DIR_OUT)
+            ok = (outputs[out++] = from_cells(s, &args[k], e->params.v[k].buf->type)) != NULL;
+        free(args[k].data);
+    }
+    if (!ok)
+        diag(&s->c->diags, DIAG_ERROR, E_FAULT, "%s", *r.message ? r.message : "an output is too large");
+    return ok;
+}

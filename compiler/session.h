@@ -1,0 +1,40 @@
+/* One command's work on one model: options to module, module to build folder, folder to program, tensors in and out. What
+ * compile, run, verify and bench share. */
+#ifndef NN_COMPILER_SESSION_H
+#define NN_COMPILER_SESSION_H
+#include "compiler/build.h"
+#include "compiler/commands.h"
+#include "compiler/driver.h"
+#include "compiler/import/file.h"
+
+struct session {
+    const struct options *o;
+    struct ctx *c;
+    struct compile_options compile;
+    struct compilation u;
+    struct project_options project;
+    struct project *w;
+    const char *folder;         /* of the build */
+    bool temporary;             /* removed in the end */
+    VEC(struct mapped_file) files;      /* stay mapped as long as the session */
+};
+/* false: a diagnostic was recorded. session_close must be called in each case; it gives the exit status. */
+bool session_open(struct session *s, const struct options *o);
+int session_close(struct session *s);
+/* Model to module and plan. */
+bool session_compile(struct session *s);
+/* The same with the result of every node as an output: unfused, in the order of nodes (session_nodes.c). */
+bool session_compile_each_node(struct session *s);
+/* The folder: at `path`, or when NULL at --build-dir or a temporary place. */
+bool session_write(struct session *s, const char *path);
+/* Path of the executable of a program of the folder; NULL: diagnostics. */
+const char *session_build(struct session *s, const char *program);
+/* All inputs from --input and --data, in order of the API; without both, made-up ones. NULL: diagnostics. */
+struct tensor **session_inputs(struct session *s);
+/* Reads DIR/<stem>_<k>.pb or .npy as a tensor; NULL without a diagnostic when there is no such file. */
+struct tensor *session_tensor(struct session *s, const char *stem, int k, enum dtype type);
+/* Runs the interpreter on the module; outputs as from harness_run. */
+bool session_interpret(struct session *s, struct tensor *const *inputs, struct tensor **outputs);
+/* The command line's symbols, "N=4", for programs; NULL ends. */
+const char *const *session_symbols(struct session *s);
+#endif
