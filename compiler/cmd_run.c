@@ -38,7 +38,8 @@ static void show_outputs(struct session *s, struct tensor *const *outputs)
         text_add(&line, "]");
         for (int64_t i = 0; i < tensor_count(t) && i < SHOWN && t->type != STR && t->type != C64 && t->type != C128; i++) {
             text_char(&line, ' ');
-            if (dtype_is_float(t->type)) text_f64(&line, tensor_f(t, i));
+            if (t->type == F64) text_f64(&line, tensor_f(t, i));
+            else if (dtype_is_float(t->type)) text_f32(&line, (float)tensor_f(t, i));
             else text_printf(&line, "%lld", (long long)tensor_i(t, i));
         }
         puts(line.s);

@@ -50,6 +50,11 @@ static bool same_element(const struct tensor *got, const struct tensor *want, in
         return same_number(tensor_f(got, i), tensor_f(want, i));
     return tensor_i(got, i) == tensor_i(want, i);
 }
+static void number(const struct tensor *t, int64_t i, struct text *out)
+{
+    if (t->type == F64) text_f64(out, tensor_f(t, i));
+    else text_f32(out, (float)tensor_f(t, i));
+}
 static void tell(const struct tensor *got, const struct tensor *want, int64_t i, struct text *why)
 {
     text_printf(why, "element %lld of %lld", (long long)i, (long long)tensor_count(want));
@@ -57,9 +62,9 @@ static void tell(const struct tensor *got, const struct tensor *want, int64_t i,
         return;
     if (dtype_is_float(got->type)) {
         text_add(why, " is ");
-        text_f64(why, tensor_f(got, i));
+        number(got, i, why);
         text_add(why, ", expected ");
-        text_f64(why, tensor_f(want, i));
+        number(want, i, why);
     } else {
         text_printf(why, " is %lld, expected %lld", (long long)tensor_i(got, i), (long long)tensor_i(want, i));
     }

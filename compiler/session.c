@@ -93,14 +93,38 @@ int session_close(struct session *s)
 }
 
 /* ---- model to program */
+static bool ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), m = strlen(end);
+    return n >= m && !strcmp(s + n - m, end);
+}
+static int64_t plan_reference(void *env, const struct sym *y)
+{
+    int64_t v = reference(env, y);
+    return v < y->lo ? y->lo : v > y->hi ? y->hi : v;
+}
+/* A module in text form goes straight to the planner. */
+static bool parse_loops(struct session *s, const struct mapped_file *f)
+{
+    s->u.m = loop_parse(s->c, (const char *)f->bytes, f->size, s->compile.path);
+    if (!s->u.m || !loop_verify(s->u.m, NULL))
+        return false;
+    if (!s->u.m->entry) {
+        diag(&s->c->diags, DIAG_ERROR, E_VERIFY, "the module has no entry procedure");
+        return false;
+    }
+    s->u.plan = memory_plan(s->u.m, plan_reference, (void *)s->o);
+    return s->u.plan && plan_verify(s->u.m, s->u.plan);
+}
 bool session_compile(struct session *s)
 {
     struct mapped_file f = {0};
     if (!file_map(&s->c->diags, s->compile.path, &f))
         return false;
     s->project.model_hash = XXH64(f.bytes, f.size, 0);
+    bool loops = ends_with(s->compile.path, ".lir"), ok = loops && parse_loops(s, &f);
     file_unmap(&f);
-    return compile_model(&s->u);
+    return loops ? ok : compile_model(&s->u);
 }
 static bool make_temporary(struct session *s)
 {

@@ -127,7 +127,7 @@ static void compare(struct model *m, const char *exe, const struct tensor *const
     struct proc *e = m->reference->entry;
     struct eval_arg args[16] = {0};
     struct tensor *outputs[16];
-    struct harness h = {.c = c, .w = m->w, .exe = exe, .symbols = symbols};
+    struct harness h = {.c = c, .w = m->w, .exe = exe, .seconds = 30, .symbols = symbols};
     int nin = 0, nout = 0;
     int64_t values[8];
     bool ok = harness_run(&h, inputs, outputs, 0, 0, NULL);
@@ -347,5 +347,268 @@ Test(entry, loops)
         const struct tensor *in[] = {NUMBERS(F32, 3), scalar_i(n), limit};
         compare(&m, exe, in, (int64_t[]){-1}, NULL, 1);
     }
+    build(&m, "clang-14", STRICT, NULL);
+}
+
+/* ---- the API, from programs of users */
+static struct outcome run_user(const char *const *more, const char *cc, const char *source, const char *flags)
+{
+    const char *path = arena_printf(&c->arena, "%s/user.%s", folder, strstr(cc, "++") ? "cc" : "c");
+    FILE *f = fopen(path, "w");
+    fputs(source, f);
+    fclose(f);
+    VEC(const char *) v = {0};
+    PUSH(&c->arena, &v, path);
+    for (; *more; more++) PUSH(&c->arena, &v, *more);
+    for (int k = 0; k < 3; k++) PUSH(&c->arena, &v, ((const char *[]){"-o", "user", NULL})[k]);
+    struct outcome o = process_run(command_words(c, arena_printf(&c->arena, "%s %s", cc, flags), v.v), folder, 60);
+    cr_assert(o.started && o.status == 0, "%s", o.err.s);
+    outcome_free(&o);
+    o = process_run((const char *[]){"./user", NULL}, folder, 60);
+    cr_assert(o.started && o.status == 0, "status %d: %s%s", o.status, o.out.s ? o.out.s : "", o.err.s ? o.err.s : "");
+    return o;
+}
+Test(entry, three_models_in_one_cxx_program)
+{
+    struct model a = write_model("first", conv, (struct project_options){0}, NULL, NULL);
+    struct model b = write_model("second", conv, (struct project_options){0}, NULL, NULL);
+    struct model d = write_model("third", batch, (struct project_options){0}, NULL, NULL);
+    build(&a, "gcc", "-O1", NULL), build(&b, "gcc", "-O1", NULL), build(&d, "gcc", "-O1", NULL);
+    static const char source[] =
+        "#include <cstdio>\n#include <cstring>\n#include \"first/first.h\"\n#include \"second/second.h\"\n#include \"third/third.h\"\n"
+        "alignas(64) static unsigned char arena[2][FIRST_ARENA_BYTES];\n"
+        "int main() {\n"
+        "    float x[72], y[2][3], map[2][108];\n"
+        "    for (int i = 0; i < 72; i++) x[i] = float(i % 5) - 2;\n"
+        "    first m; second n; third t;\n"
+        "    first_config mc = {}; second_config nc = {}; third_config tc = {};\n"
+        "    mc.arena = arena[0]; mc.arena_size = sizeof arena[0]; nc.arena = arena[1]; nc.arena_size = sizeof arena[1];\n"
+        "    first_inputs mi = {x}; second_inputs ni = {x};\n"
+        "    first_outputs mo = {y[0], map[0]}; second_outputs no = {y[1], map[1]};\n"
+        "    if (first_init(&m, &mc) || second_init(&n, &nc) || third_init(&t, &tc)) return 1;\n"
+        "    if (first_run(&m, &mi, &mo) || second_run(&n, &ni, &no)) return 2;\n"
+        "    if (std::memcmp(y[0], y[1], sizeof y[0]) || std::memcmp(map[0], map[1], sizeof map[0]) || y[0][0] <= 0) return 3;\n"
+        "    third_dims bad = {1001, 1}, good = {1, 1};\n"
+        "    if (third_arena(&bad) != 0 || third_arena(&good) != 192 || third_arena(nullptr) != 0) return 4;\n"
+        "    third_inputs ti = {good, x}; third_outputs to = {y[0]};\n"
+        "    if (third_run(&t, &ti, &to) != NN_EARENA || t.error.need != 192) return 5;\n"
+        "    ti.dims.len = 51;\n"
+        "    if (third_run(&t, &ti, &to) != NN_EDIMS) return 6;\n"
+        "    mc.arena_size--;\n"
+        "    if (first_init(&m, &mc) != NN_EARENA || m.error.need != FIRST_ARENA_BYTES || first_init(nullptr, &mc) != NN_EARG) return 7;\n"
+        "    mc.arena_size++; mc.arena = arena[0] + 4;\n"
+        "    if (first_init(&m, &mc) != NN_EARG) return 8;\n"
+        "    return 0;\n}\n";
+    const char *more[] = {"first/first.o", "first/first_kernels.o", "first/first_weights.o", "second/second.o", "second/second_kernels.o", "second/second_weights.o",
+                          "third/third.o", "third/third_kernels.o", "first/nn_rt.o", NULL};
+    struct outcome o = run_user(more, "g++", source, "-std=c++11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I.");
+    outcome_free(&o);
+}
+Test(entry, arena_of_sizes_found_in_the_run)
+{
+    struct model a = write_model("nz", nonzero, (struct project_options){0}, "K", "k");
+    build(&a, "gcc", "-g -fsanitize=address,undefined -fno-sanitize-recover=all", NULL);
+    /* error.need leads to success; results go to the caller's memory or into the arena; a small capacity is an error */
+    static const char source[] =
+        "#include <stdio.h>\n#include <stdlib.h>\n#include \"nz/nz.h\"\n"
+        "static int grown;\n"
+        "static int grow(void *user, size_t need, void **arena, size_t *size) {\n"
+        "    (void)user; free(*arena); grown++; *arena = aligned_alloc(64, need); *size = need; return 1;\n}\n"
+        "int main(void) {\n"
+        "    float x[10] = {1, -1, 2, -2, 3, -3, 4, -4, 5, 6}; unsigned char many; int64_t mine[6];\n"
+        "    nz m; nz_config c = {0}; nz_inputs in = {{10}, x}; nz_outputs out = {0}; out.many = &many;\n"
+        "    size_t size = NZ_ARENA_BYTES; int tries = 0, status;\n"
+        "    for (;;) {\n"
+        "        void *arena = aligned_alloc(64, size);\n"
+        "        c.arena = arena; c.arena_size = size;\n"
+        "        if (nz_init(&m, &c)) return 1;\n"
+        "        status = nz_run(&m, &in, &out);\n"
+        "        if (status == NN_OK) { if (out.k != 6 || out.y[5] != 36 || !many) return 2; free(arena); break; }\n"
+        "        free(arena);\n"
+        "        if (status != NN_EARENA || m.error.need <= size || ++tries > 5) return 3;\n"
+        "        size = m.error.need;\n"
+        "    }\n"
+        "    if (tries < 2) return 4;\n"
+        "    c.arena_size = NZ_ARENA_BYTES; c.arena = aligned_alloc(64, c.arena_size); c.grow = grow;\n"
+        "    out.y = mine; out.y_cap = 6;\n"
+        "    if (nz_init(&m, &c) || nz_run(&m, &in, &out) || !grown || out.y != mine || mine[2] != 16) return 5;\n"
+        "    out.y_cap = 5;\n"
+        "    if (nz_run(&m, &in, &out) != NN_ECAP || m.error.need != 6) return 6;\n"
+        "    for (int i = 0; i < 10; i++) x[i] = -1;\n"
+        "    if (nz_run(&m, &in, &out) != NN_EFAULT || !m.error.where) return 7;\n"
+        "    free(m.config.arena);\n"
+        "    return 0;\n}\n";
+    const char *more[] = {"nz/nz.o", "nz/nz_kernels.o", "nz/nn_rt.o", NULL};
+    struct outcome o = run_user(more, "gcc", source, "-g -fsanitize=address,undefined -fno-sanitize-recover=all -Wall -Wextra -Werror -I.");
+    outcome_free(&o);
+}
+Test(entry, fuel)
+{
+    struct model a = write_model("turns", loop, (struct project_options){0}, "N", "n");
+    build(&a, "gcc", "-O1", NULL);
+    static const char source[] =
+        "#include <stdlib.h>\n#include \"turns/turns.h\"\n"
+        "int main(void) {\n"
+        "    float start[3] = {0, 0, 0}, state[3], limit = 10, room[64]; int64_t passes, m = 9; turns t; turns_config c = {0};\n"
+        "    turns_inputs in = {start, &m, &limit}; turns_outputs out = {0}; out.state = state; out.passes = &passes; out.grown = room; out.grown_cap = 64;\n"
+        "    c.arena_size = 4096; c.arena = aligned_alloc(64, c.arena_size); c.max_iterations = 8;\n"
+        "    if (turns_init(&t, &c) || turns_run(&t, &in, &out) != NN_EFUEL) return 1;\n"
+        "    m = 8;\n"
+        "    if (turns_run(&t, &in, &out) != NN_OK || passes != 8 || out.n != 8 || room[7] != 7.5f) return 2;\n"
+        "    m = 5000; t.config.max_iterations = 1000000; c.max_iterations = 0;\n"
+        "    if (turns_run(&t, &in, &out) == NN_OK) return 3;\n"
+        "    free(c.arena);\n    return 0;\n}\n";
+    const char *more[] = {"turns/turns.o", "turns/turns_kernels.o", "turns/nn_rt.o", NULL};
+    struct outcome o = run_user(more, "gcc", source, "-Wall -Wextra -Werror -I.");
+    outcome_free(&o);
+}
+
+/* ---- weights */
+Test(entry, weights_in_three_forms)
+{
+    static const enum weights_mode modes[] = {WEIGHTS_C, WEIGHTS_INCBIN, WEIGHTS_FILE};
+    const struct tensor *in[] = {NUMBERS(F32, 2, 6, 6)};
+    for (int k = 0; k < 3; k++) {
+        struct model m = write_model("net", conv, (struct project_options){.weights = modes[k]}, NULL, NULL);
+        compare(&m, build(&m, "gcc", "-O1", NULL), in, NULL, NULL, 0);
+        compare(&m, build(&m, "clang-14", "-O1", NULL), in, NULL, NULL, 0);
+        if (modes[k] != WEIGHTS_FILE) continue;
+        /* one flipped bit in the header's hash: refused */
+        FILE *f = fopen(arena_printf(&c->arena, "%s/net/net_weights.bin", folder), "r+b");
+        fseek(f, 25, SEEK_SET);
+        int byte = fgetc(f);
+        fseek(f, 25, SEEK_SET);
+        fputc(byte ^ 1, f);
+        fclose(f);
+        struct tensor *outputs[2];
+        cr_assert(!harness_run(&(struct harness){.c = c, .w = m.w, .exe = arena_printf(&c->arena, "%s/net/net_main", folder)}, in, outputs, 0, 0, NULL));
+        cr_assert(strstr(c->diags.v[0].message, "not those of this model"), "%s", c->diags.v[0].message);
+    }
+}
+/* Constants in blocked layouts with a border and with padded pitch, of 1 to 8 bytes and below; equal ones are stored once. */
+static const char packed[] =
+    "proc sum(w: f32[2,3,4] in fill 9.0 logical [5,3] map [d0//4, d1, d0%4], h: u8[6] in fill 7i32 logical [4] map [d0+1], y: f32[24] out, z: i32[6] out)\n"
+    "  for a<2\n"
+    "    for b<3\n"
+    "      for d<4\n"
+    "        y[a*12+b*4+d] = w[a,b,d]\n"
+    "  for i<6\n"
+    "    z[i] = h[i]\n"
+    "proc cells(a: f64[3] in, b: i4[5] in, d: f16[2,2] in pad [0,1], y: f64[12] out)\n"
+    "  for i<3\n"
+    "    y[i] = a[i]\n"
+    "  for j<5\n"
+    "    y[j+3] = f64(b[j])\n"
+    "  for k<2\n"
+    "    for l<2\n"
+    "      y[k*2+l+8] = f64(d[k,l])\n"
+    "entry proc main(y: f32[24] out, z: i32[6] out, v: f64[12] out, u: f64[12] out)\n"
+    "  const w: f32[2,3,4] fill 9.0 logical [5,3] map [d0//4, d1, d0%4] = {1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.5, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0}\n"
+    "  const h: u8[6] fill 7i32 logical [4] map [d0+1] = {1, 2, 3, 250}\n"
+    "  const a: f64[3] = {0.1, -2.5, 1e300}\n"
+    "  const a2: f64[3] = {0.1, -2.5, 1e300}\n"
+    "  const b: i4[5] = {-8, 7, 1, 0, -1}\n"
+    "  const d: f16[2,2] pad [0,1] = splat 0.5\n"
+    "  call sum(in w, in h, out y, out z)\n"
+    "  call cells(in a, in b, in d, out v)\n"
+    "  call cells(in a2, in b, in d, out u)\n";
+Test(entry, packing)
+{
+    char text[sizeof packed + 64];
+    strcpy(text, packed);
+    struct model m = write_model("packed", text, (struct project_options){0}, NULL, NULL);
+    int same = 0;
+    for (int k = 0; k < m.w->program->weights.n; k++) {
+        cr_assert_eq(m.w->program->weights.v[k].offset % 64, 0);
+        same += m.w->program->weights.v[k].same >= 0;
+    }
+    cr_assert_eq(same, 1);
+    compare(&m, build(&m, "gcc", STRICT SANITIZE, "-std=gnu11"), NULL, NULL, NULL, 0);
+}
+
+/* ---- the folder */
+static uint64_t hash_file(const char *model, const char *file)
+{
+    FILE *f = fopen(arena_printf(&c->arena, "%s/%s/%s", folder, model, file), "rb");
+    uint64_t h = 14695981039346656037u;
+    cr_assert(f, "%s", file);
+    for (int b; (b = fgetc(f)) != EOF;) h = (h ^ (uint64_t)b) * 1099511628211u;
+    fclose(f);
+    return h;
+}
+Test(entry, same_bytes_and_whole_folders)
+{
+    static const char *const files[] = {"n.h", "n.c", "n_kernels.c", "n_kernels.h", "n_weights.c", "n_io.h", "n_main.c", "manifest.json", "Makefile", "CMakeLists.txt", "meson.build", "selftest.c", "bench.c", "README.md"};
+    enum { FILES = sizeof files / sizeof *files };
+    uint64_t first[FILES];
+    for (int round = 0; round < 2; round++) {
+        write_model("n", conv, (struct project_options){0}, NULL, NULL);   /* the second replaces the first */
+        for (int k = 0; k < FILES; k++) {
+            if (round) cr_assert_eq(first[k], hash_file("n", files[k]), "%s", files[k]);
+            else first[k] = hash_file("n", files[k]);
+        }
+    }
+    /* a folder of somebody else stays as it is */
+    FILE *f = fopen(arena_printf(&c->arena, "%s/n/manifest.json", folder), "w");
+    fputs("{\"generator\": \"somebody\"}", f);
+    fclose(f);
+    struct module *m = parse(conv);
+    struct project_options o = {.name = "n", .target = target_by_name("c99")};
+    cr_assert_null(project_write(m, memory_plan(m, typical, NULL), &o, arena_printf(&c->arena, "%s/n", folder)));
+    cr_assert_eq(c->diags.v[0].code, E_WRITE);
+    cr_assert(contains("n", "manifest.json", "somebody"));
+    struct outcome left = process_run((const char *[]){"ls", folder, NULL}, NULL, 10);
+    cr_assert_str_eq(left.out.s, "n\n");
+    outcome_free(&left);
+}
+Test(entry, makefile_and_cmake)
+{
+    write_model("made", conv, (struct project_options){0}, NULL, NULL);
+    write_model("asm", conv, (struct project_options){.weights = WEIGHTS_INCBIN}, NULL, NULL);
+    struct text sums[3] = {{0}};
+    for (int k = 0; k < 2; k++) {
+        const char *in = arena_printf(&c->arena, "%s/%s", folder, k ? "v_asm" : "made");
+        if (k) in = arena_printf(&c->arena, "%s/asm", folder);
+        struct outcome o = process_run((const char *[]){"make", "-s", "-j2", "check", NULL}, in, 120);
+        cr_assert(o.started && o.status == 0, "%s", o.err.s ? o.err.s : "");
+        const char *sum = strstr(o.out.s, "map");
+        cr_assert(sum);
+        text_addn(&sums[k], sum - 17, 16);
+        outcome_free(&o);
+    }
+    cr_assert_str_eq(sums[0].s, sums[1].s);
+    text_free(&sums[0]), text_free(&sums[1]);
+    if (!program_exists("cmake")) return;
+    const char *in = arena_printf(&c->arena, "%s/asm", folder);
+    struct outcome o = process_run((const char *[]){"cmake", "-S", ".", "-B", "cmake_build", NULL}, in, 120);
+    cr_assert(o.status == 0, "%s", o.err.s ? o.err.s : "");
+    outcome_free(&o);
+    o = process_run((const char *[]){"cmake", "--build", "cmake_build", "-j2", NULL}, in, 120);
+    cr_assert(o.status == 0, "%s%s", o.out.s ? o.out.s : "", o.err.s ? o.err.s : "");
+    outcome_free(&o);
+    o = process_run((const char *[]){"cmake_build/selftest", NULL}, in, 60);
+    cr_assert(o.status == 0 && strstr(o.out.s, "map"));
+    outcome_free(&o);
+}
+/* Names of a model never become code. */
+Test(entry, hostile_names)
+{
+    static const char text[] =
+        "proc copy(a: f32[2] in, b: f32[2] out)\n"
+        "  for i<2\n"
+        "    b[i] = a[i]\n"
+        "entry proc main(\"*/ int x; /*\": f32[2] in, \"*/ int x; /\": f32[2] in, \"for\": f32[2] out, \"\\\"; system(\\\"\": f32[2] out, \"dims\": f32[2] out)\n"
+        "  alloc \"m\": f32[2] arena\n"
+        "  alloc \"in->x\": f32[2] arena\n"
+        "  alloc \"float\": f32[2] arena\n"
+        "  call copy(in \"*/ int x; /*\", out \"m\")\n"
+        "  call copy(in \"m\", out \"in->x\")\n"
+        "  call copy(in \"in->x\", out \"float\")\n"
+        "  call copy(in \"float\", out \"for\")\n"
+        "  call copy(in \"*/ int x; /\", out \"\\\"; system(\\\"\")\n"
+        "  call copy(in \"*/ int x; /\", out \"dims\")\n";
+    struct model m = write_model("int", text, (struct project_options){.producer = "*/ #error", .model_file = "\n#error\n?\?/"}, NULL, NULL);
+    const struct tensor *in[] = {NUMBERS(F32, 2), NUMBERS(F32, 2)};
+    compare(&m, build(&m, "gcc", STRICT, NULL), in, NULL, NULL, 0);
     build(&m, "clang-14", STRICT, NULL);
 }
