@@ -80,6 +80,14 @@ Test(options, wrong_words_are_corrected)
     refused("m.onnx n.onnx", "one word too many");
     refused("inspect", "needs MODEL");
 }
+/* As a whole word: --out is not meant by --output. */
+static bool names_option(const char *help, const char *option)
+{
+    for (const char *s = help; (s = strstr(s, option)); s++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyz-", s[strlen(option)]))
+            return true;
+    return false;
+}
 Test(options, every_option_is_in_the_help_of_its_commands)
 {
     for (const struct command *c = commands; c->name; c++) {
@@ -88,7 +96,7 @@ Test(options, every_option_is_in_the_help_of_its_commands)
         for (const struct option_row *r = option_rows; r->name; r++) {
             char s[64];
             snprintf(s, sizeof s, "--%s", r->name);
-            cr_assert_eq(strstr(t.s, s) != NULL, (r->commands & c->bit) != 0, "%s %s", c->name, s);
+            cr_assert_eq(names_option(t.s, s), (r->commands & c->bit) != 0, "%s %s", c->name, s);
         }
         cr_assert(!c->examples || strstr(t.s, c->examples));
         for (const char *line = t.s, *end; *line; line = end + 1) {
