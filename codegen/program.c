@@ -4,7 +4,8 @@
 #include "codegen/prelude.h"
 #include "codegen/weights.h"
 
-enum { SMALL_WEIGHTS = 128 << 10, NAME_MAX_LENGTH = 32 };
+/* Weights as a C array are slow to compile, as part of the program they are limited by the small code model. */
+enum { SMALL_WEIGHTS = 128 << 10, LARGE_ARRAY = 64 << 20, LARGE_PROGRAM = 256 << 20, NAME_MAX_LENGTH = 32 };
 
 /* ---- symbols */
 static bool produced_leaf(void *env, expr e) {
@@ -147,7 +148,10 @@ static bool choose_weights(struct program *p) {
         return false;
     }
     p->mode = p->o->weights;
-    if (p->mode == WEIGHTS_AUTO) p->mode = p->o->c99_strict || estimate <= SMALL_WEIGHTS ? WEIGHTS_C : WEIGHTS_INCBIN;
+    if (p->mode == WEIGHTS_AUTO) {
+        bool array = p->o->c99_strict || estimate <= SMALL_WEIGHTS;
+        p->mode = estimate > (array ? LARGE_ARRAY : LARGE_PROGRAM) ? WEIGHTS_FILE : array ? WEIGHTS_C : WEIGHTS_INCBIN;
+    }
     if (p->mode == WEIGHTS_INCBIN && p->o->c99_strict) p->mode = WEIGHTS_C;
     return true;
 }

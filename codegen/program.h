@@ -6,7 +6,7 @@
 #include "lower/memory_plan.h"
 
 enum weights_mode {
-    WEIGHTS_AUTO,       /* C array when small or strict C99 is asked for, else .incbin */
+    WEIGHTS_AUTO,       /* C array when small or strict C99 is asked for, else .incbin; a file when too large for either */
     WEIGHTS_INCBIN,     /* NAME_weights.bin, and NAME_weights.S that includes it */
     WEIGHTS_C,          /* NAME_weights.c */
     WEIGHTS_FILE,       /* NAME_weights.bin only: the caller loads or maps it and passes a pointer */

@@ -143,13 +143,16 @@ struct building {
 
 static bool compiler_failed(struct building *b, const char *what, struct outcome *o)
 {
-    enum { SHOWN = 4000 };
-    const char *said = o->err.s ? o->err.s : "";
+    const char *said = o->err.s ? o->err.s : "", *first = strstr(said, "error:");
     bool missing = o->started && o->status == 127 && !*said;
+    while (first && first > said && first[-1] != '\n')
+        first--;
+    if (first)
+        said = first;               /* the line of the first error */
     if (!o->started || missing)
         diag(&b->c->diags, DIAG_ERROR, E_ENV, "the compiler %s cannot be started", diag_quote(&b->c->arena, b->cc));
     else
-        diag(&b->c->diags, DIAG_ERROR, o->timed_out ? E_ENV : E_OUTPUT, "%s %s %s:\n%.*s", b->cc, o->timed_out ? "did not finish with" : "refused", what, SHOWN, said);
+        diag(&b->c->diags, DIAG_ERROR, o->timed_out ? E_ENV : E_OUTPUT, "%s %s %s: %.*s", b->cc, o->timed_out ? "did not finish with" : "refused", what, (int)strcspn(said, "\n"), said);
     return false;
 }
 
