@@ -1,0 +1,151 @@
+/* Convolutions: Conv, its integer and fused forms, ConvTranspose. Any number of spatial axes, groups, symbolic extents. */
+#include "lower/ops/window.h"
+#include <string.h>
+
+static bool check_conv(T x, T w, int64_t group) {
+    if (rank(x) < 3 || rank(w) != rank(x)) {
+        fail(E_RANK, "input of rank %d with weights of rank %d", rank(x), rank(w));
+        return false;
+    }
+    if (group < 1) {
+        fail(E_ATTR, "attribute \"group\" must be positive");
+        return false;
+    }
+    return true;
+}
+/* The products' sum over input channels of the group and the kernel; fx, fw change the factors that were loaded. */
+static bool conv_sum(E (*fx)(E v), E (*fw)(E v, E oc), E fill, enum dtype t, T x, T w, T bias, T *sum, X *o) {
+    struct window g;
+    int64_t group = int_attr("group");
+    if (!check_conv(x, w, group) || !window_of(&g, x, sub_list(shape(w), 2, rank(w)), false)) return false;
+    E oc = dim(w, 0), per = dim(w, 1);
+    require(eq(dim(x, 1), mul(per, idx(group))), "the input has a number of channels that the weights and groups do not fit");
+    require(eq(mod_(oc, idx(group)), idx(0)), "the number of output channels is no multiple of the groups");
+    *o = window_axes(cat(list2(dim(x, 0), oc), g.out), "n oc");
+    X r = window_raxes(list1(per), g.kernel, "ic");
+    E ic = group == 1 ? r.v[0] : add(mul(div_(o->v[1], div_(oc, idx(group))), per), r.v[0]);
+    E v = at_or(x, cat(list2(o->v[0], ic), window_at(&g, *o, 2, r, 1)), fill), u = at(w, cat(list1(o->v[1]), r));
+    if (fx) v = fx(v);
+    if (fw) u = fw(u, o->v[1]);
+    *sum = reduce("acc", t, *o, RED_SUM, r, mul(v, u), has(bias) ? at(bias, list1(o->v[1])) : NULL);
+    return *sum != NULL;
+}
+static void op_conv(void) {
+    T x = in(0), y;
+    X o;
+    if (conv_sum(NULL, NULL, num(0), acc(x), x, in(1), in(2), &y, &o)) out(0, dtype(x), o, at(y, o));
+}
+/* com.microsoft.FusedConv: activation(conv + Z). */
+static void op_fusedconv(void) {
+    T x = in(0), z = in(3), y;
+    X o;
+    const char *name = str_attr("activation");
+    const float *p;
+    double alpha, beta;
+    int np = floats_attr("activation_params", &p);
+    if (!conv_sum(NULL, NULL, num(0), acc(x), x, in(1), in(2), &y, &o)) return;
+    E v = at(y, o);
+    if (has(z)) v = add(v, at(z, o));
+    activation_defaults(name, &alpha, &beta);
+    if (np > 0) alpha = (double)p[0];
+    if (np > 1) beta = (double)p[1];
+    out(0, dtype(x), o, *name ? activation(name, v, alpha, beta) : v);
+}
+/* ConvInteger: padding holds the zero point, so that it counts as 0. */
+static E x_less_zero(E v) { return has(in(2)) ? sub(v, scalar(in(2))) : v; }
+static E w_less_zero(E v, E oc) {
+    T z = in(3);
+    if (!has(z)) return v;
+    return sub(v, rank(z) == 0 || x_is(numel(z), 1) ? scalar(z) : at(z, list1(oc)));
+}
+static bool zero_is_known(T z, E *fill) {
+    double v = 0;
+    bool known = !has(z) || const_value(z, 0, &v);
+    *fill = num(v);
+    return known;
+}
+static void op_convinteger(void) {
+    T x = in(0), y;
+    X o;
+    E fill;
+    if (!zero_is_known(in(2), &fill)) { /* subtracted first: a fill must be a constant */
+        X i = axes(shape(x));
+        x = stage("centred", I32, i, x_less_zero(at(x, i)));
+        if (conv_sum(NULL, w_less_zero, num(0), I32, x, in(1), NULL, &y, &o)) out(0, I32, o, at(y, o));
+        return;
+    }
+    if (conv_sum(x_less_zero, w_less_zero, fill, I32, x, in(1), NULL, &y, &o)) out(0, I32, o, at(y, o));
+}
+
+/* ---- ConvTranspose: the gradient of Conv, written as a gather: each output sums the inputs that reach it */
+struct transposed { X out; E begin[SPATIAL_MAX]; };
+static bool transposed_of(struct window *g, struct transposed *t, T x, X kernel) {
+    const int64_t *extra, *want;
+    int ne = ints_attr("output_padding", &extra), nw = ints_attr("output_shape", &want);
+    const char *mode = str_attr("auto_pad");
+    bool same = !strcmp(mode, "SAME_UPPER") || !strcmp(mode, "SAME_LOWER"), valid = !strcmp(mode, "VALID");
+    if (!window_attrs(g, rank(x) - 2)) return false;
+    if ((ne && ne != g->n) || (nw && nw != g->n && nw != g->n + 2)) {
+        fail(E_ATTR, "attributes \"output_padding\" or \"output_shape\" do not fit %d spatial axes", g->n);
+        return false;
+    }
+    t->out = list0();
+    for (int k = 0; k < g->n; k++) {
+        E s = idx(g->stride[k]), reach = add(mul(sub(kernel.v[k], idx(1)), idx(g->dilation[k])), idx(1));
+        E full = add(add(mul(s, sub(dim(x, k + 2), idx(1))), reach), idx(ne ? extra[k] : 0)), o;
+        if (nw || same) {
+            o = nw ? idx(want[nw - g->n + k]) : mul(dim(x, k + 2), s);
+            E total = max_(sub(full, o), idx(0)), half = div_(total, idx(2));
+            t->begin[k] = !strcmp(mode, "SAME_UPPER") ? half : sub(total, half);
+        } else {
+            t->begin[k] = idx(valid ? 0 : window_pad_attr(k));
+            o = sub(full, idx(valid ? 0 : window_pad_attr(k) + window_pad_attr(k + g->n)));
+        }
+        require(ge(o, idx(0)), "the pads are larger than the result on spatial axis %d", k);
+        t->out = push(t->out, max_(o, idx(0)));
+    }
+    return true;
+}
+static void op_convtranspose(void) {
+    T x = in(0), w = in(1), b = in(2);
+    struct window g;
+    struct transposed t;
+    int64_t group = int_attr("group");
+    if (!check_conv(x, w, group)) return;
+    X kernel = sub_list(shape(w), 2, rank(w));
+    if (!transposed_of(&g, &t, x, kernel)) return;
+    E per = dim(w, 1), ics = div_(dim(x, 1), idx(group));
+    require(eq(dim(x, 1), dim(w, 0)), "the input has a number of channels that the weights do not fit");
+    require(eq(mod_(dim(x, 1), idx(group)), idx(0)), "the number of input channels is no multiple of the groups");
+    X o = window_axes(cat(list2(dim(x, 0), mul(per, idx(group))), t.out), "n oc");
+    X r = window_raxes(list1(ics), kernel, "ic");
+    E ic = group == 1 ? r.v[0] : add(mul(div_(o.v[1], per), ics), r.v[0]), hit = NULL;
+    X from = list2(o.v[0], ic);
+    for (int k = 0; k < g.n; k++) {
+        E s = idx(g.stride[k]), p = sub(add(o.v[k + 2], t.begin[k]), mul(r.v[k + 1], idx(g.dilation[k])));
+        E whole = eq(mod_(p, s), idx(0));
+        if (g.stride[k] > 1) hit = hit ? and_(hit, whole) : whole;
+        from = push(from, div_(p, s));
+    }
+    E wi = group == 1 ? o.v[1] : mod_(o.v[1], per);
+    E v = mul(at_or(x, from, num(0)), at(w, cat(list2(ic, wi), sub_list(r, 1, g.n))));
+    T y = reduce("acc", acc(x), o, RED_SUM, r, hit ? sel(hit, v, num(0)) : v, has(b) ? at(b, list1(o.v[1])) : NULL);
+    if (y) out(0, dtype(x), o, at(y, o));
+}
+
+#define WINDOW_ATTRS {.name = "auto_pad", .kind = AT_STRING, .s = "NOTSET"}, {.name = "kernel_shape", .kind = AT_INTS}, {.name = "strides", .kind = AT_INTS}, \
+    {.name = "dilations", .kind = AT_INTS}, {.name = "pads", .kind = AT_INTS}, {.name = "group", .kind = AT_INT, .i = 1}
+static const struct op_attr a_conv[] = {WINDOW_ATTRS, {0}};
+static const struct op_attr a_fused[] = {WINDOW_ATTRS, {.name = "activation", .kind = AT_STRING}, {.name = "activation_params", .kind = AT_FLOATS}, {0}};
+static const struct op_attr a_trans[] = {WINDOW_ATTRS, {.name = "output_padding", .kind = AT_INTS}, {.name = "output_shape", .kind = AT_INTS}, {0}};
+static const struct op_slot s_conv[] = {{"X", TS_FLOAT, 0}, {"W", TS_FLOAT, 0}, {"B", TS_FLOAT, OPTIONAL}, {0}};
+static const struct op_slot s_fused[] = {{"X", TS_FLOAT, 0}, {"W", TS_FLOAT, 0}, {"B", TS_FLOAT, OPTIONAL}, {"Z", TS_FLOAT, OPTIONAL}, {0}};
+#define I8S (TSET(I8) | TSET(U8))
+static const struct op_slot s_int[] = {{"x", I8S, 0}, {"w", I8S, 0}, {"x_zero_point", I8S, OPTIONAL}, {"w_zero_point", I8S, OPTIONAL}, {0}};
+const struct op ops_conv[] = {
+    {"", "Conv", 22, 1, a_conv, s_conv, slots_y, .define = op_conv, .spec = "Conv-22; the bias is the sum's first term"},
+    {"com.microsoft", "FusedConv", 1, 1, a_fused, s_fused, slots_y, .define = op_fusedconv, .spec = "com.microsoft.FusedConv: activation(conv + Z)"},
+    {"", "ConvInteger", 10, 10, a_conv, s_int, slots_y, .define = op_convinteger, .spec = "ConvInteger-10"},
+    {"", "ConvTranspose", 22, 1, a_trans, s_conv, slots_y, .define = op_convtranspose, .spec = "ConvTranspose-22"},
+    {0},
+};

@@ -1,0 +1,263 @@
+/* Elementwise ops: arithmetic, comparison, logic, mathematical functions, casts. Activations stand in activation.c.
+ * Every definition maps elements under numpy broadcasting; results take the storage rounding of their type. */
+#include "lower/ops/ops.h"
+#include <string.h>
+
+/* ---- one operand */
+static void map1(E (*f)(E v)) {
+    T x = in(0);
+    X i = axes(shape(x));
+    out(0, dtype(x), i, f(at(x, i)));
+}
+static E f_sign(E v) { return sel(gt(v, num(0)), num(1), sel(lt(v, num(0)), num(-1), v)); } /* NaN and zeros stay */
+static E f_reciprocal(E v) { return div_(num(1), v); }
+static E f_exp(E v) { return exp_(v); }
+static E f_log(E v) { return log_(v); }
+static E f_erf(E v) { return erf_(v); }
+static E f_tanh(E v) { return tanh_(v); }
+static E f_sin(E v) { return fn1("sin", v); }
+static E f_cos(E v) { return fn1("cos", v); }
+static E f_tan(E v) { return fn1("tan", v); }
+static E f_asin(E v) { return fn1("asin", v); }
+static E f_acos(E v) { return fn1("acos", v); }
+static E f_atan(E v) { return fn1("atan", v); }
+static E f_sinh(E v) { return fn1("sinh", v); }
+static E f_cosh(E v) { return fn1("cosh", v); }
+static E f_asinh(E v) { return fn1("asinh", v); }
+static E f_acosh(E v) { return fn1("acosh", v); }
+static E f_atanh(E v) { return fn1("atanh", v); }
+static E f_same(E v) { return v; }
+static void op_abs(void) { map1(abs_); }
+static void op_neg(void) { map1(neg); }
+static void op_sign(void) { map1(f_sign); }
+static void op_ceil(void) { map1(ceil_); }
+static void op_floor(void) { map1(floor_); }
+static void op_round(void) { map1(rint_); }
+static void op_sqrt(void) { map1(sqrt_); }
+static void op_reciprocal(void) { map1(f_reciprocal); }
+static void op_exp(void) { map1(f_exp); }
+static void op_log(void) { map1(f_log); }
+static void op_erf(void) { map1(f_erf); }
+static void op_tanh(void) { map1(f_tanh); }
+static void op_sin(void) { map1(f_sin); }
+static void op_cos(void) { map1(f_cos); }
+static void op_tan(void) { map1(f_tan); }
+static void op_asin(void) { map1(f_asin); }
+static void op_acos(void) { map1(f_acos); }
+static void op_atan(void) { map1(f_atan); }
+static void op_sinh(void) { map1(f_sinh); }
+static void op_cosh(void) { map1(f_cosh); }
+static void op_asinh(void) { map1(f_asinh); }
+static void op_acosh(void) { map1(f_acosh); }
+static void op_atanh(void) { map1(f_atanh); }
+static void op_identity(void) { map1(f_same); }
+static void op_not(void) { map1(not_); }
+static void op_isnan(void) {
+    T x = in(0);
+    X i = axes(shape(x));
+    out(0, BOOL, i, is_nan(at(x, i)));
+}
+static void op_isinf(void) {
+    T x = in(0);
+    X i = axes(shape(x));
+    E v = at(x, i), inf = greatest(dtype_value(dtype(x)));
+    E up = int_attr("detect_positive") ? eq(v, inf) : eq(num(0), num(1));
+    E down = int_attr("detect_negative") ? eq(v, neg(inf)) : eq(num(0), num(1));
+    out(0, BOOL, i, or_(up, down));
+}
+
+/* ---- two operands */
+static void map2(E (*f)(E a, E b), enum dtype t) {
+    T a = in(0), b = in(1);
+    if (dtype(a) != dtype(b)) {
+        fail(E_TYPE, "the operands have different element types, %s and %s", dtype_name(dtype(a)), dtype_name(dtype(b)));
+        return;
+    }
+    X i = axes(bcast_shape((T[]){a, b}, 2));
+    out(0, t == NONE ? dtype(a) : t, i, f(at(a, bcast(a, i)), at(b, bcast(b, i))));
+}
+static E f_mod(E a, E b) { /* sign of the divisor, as in Python */
+    E r = mod_(a, b);
+    return sel(and_(ne(r, num(0)), ne(lt(r, num(0)), lt(b, num(0)))), add(r, b), r);
+}
+static E f_prelu(E x, E slope) { return sel(lt(x, num(0)), mul(slope, x), x); }
+static void op_add(void) { map2(add, NONE); }
+static void op_sub(void) { map2(sub, NONE); }
+static void op_mul(void) { map2(mul, NONE); }
+static void op_div(void) { map2(div_, NONE); }
+static void op_mod(void) { map2(int_attr("fmod") ? mod_ : f_mod, NONE); }
+static void op_prelu(void) { map2(f_prelu, NONE); }
+static void op_and(void) { map2(and_, BOOL); }
+static void op_or(void) { map2(or_, BOOL); }
+static void op_xor(void) { map2(ne, BOOL); }
+static void op_bitand(void) { map2(and_, NONE); }
+static void op_bitor(void) { map2(or_, NONE); }
+static void op_bitxor(void) { map2(xor_, NONE); }
+static void op_equal(void) { map2(eq, BOOL); }
+static void op_less(void) { map2(lt, BOOL); }
+static void op_greater(void) { map2(gt, BOOL); }
+static void op_lesseq(void) { map2(le, BOOL); }
+static void op_greatereq(void) { map2(ge, BOOL); }
+static void op_bitshift(void) {
+    const char *d = str_attr("direction");
+    if (!strcmp(d, "LEFT")) map2(shl_, NONE);
+    else if (!strcmp(d, "RIGHT")) map2(shr_, NONE);
+    else fail(E_ATTR, "attribute \"direction\" must be LEFT or RIGHT");
+}
+/* Exponents with an exact short form; the others through pow. */
+static E power(E x, T y, X j) {
+    double k;
+    bool flt = x->type == F32 || x->type == F64, uniform = const_value(y, 0, &k) && (rank(y) == 0 || x_is(numel(y), 1));
+    if (uniform && k == 1) return x;
+    if (uniform && k == 2) return mul(x, x);
+    if (uniform && k == 0) return typed((enum dtype)x->type, 1);
+    if (uniform && flt && k == -1) return div_(num(1), x);
+    if (uniform && flt && k == 0.5) return sel(eq(x, neg(greatest((enum dtype)x->type))), greatest((enum dtype)x->type), add(sqrt_(x), num(0)));
+    E e = uniform ? typed(dtype_value(dtype(y)), k) : at(y, bcast(y, j));
+    if (flt && e->type == x->type) return fn2("pow", x, e);
+    if (x->type == F32 && (e->type == I32 || uniform)) return fn2("pow", x, cast(F32, e));
+    E r = fn2("pow", cast(F64, x), cast(F64, e)); /* integers: exact while they fit into f64 */
+    return flt ? r : rint_(r);
+}
+static void op_pow(void) {
+    T x = in(0), y = in(1);
+    X i = axes(bcast_shape((T[]){x, y}, 2));
+    out(0, dtype(x), i, cast(dtype(x), power(at(x, bcast(x, i)), y, i)));
+}
+
+/* ---- any number of operands */
+static void fold(E (*f)(E a, E b), bool mean) {
+    T t[256];
+    int n = n_in();
+    if (n > 256) return fail(E_LIMIT, "more than 256 operands");
+    for (int k = 0; k < n; k++) t[k] = in(k);
+    X i = axes(bcast_shape(t, n));
+    E v = at(t[0], bcast(t[0], i));
+    for (int k = 1; k < n; k++) v = f(v, at(t[k], bcast(t[k], i)));
+    out(0, dtype(t[0]), i, mean ? div_(v, num(n)) : v);
+}
+static void op_max(void) { fold(nmax, false); }
+static void op_min(void) { fold(nmin, false); }
+static void op_sum(void) { fold(add, false); }
+static void op_mean(void) { fold(add, true); }
+
+static void op_where(void) {
+    T c = in(0), a = in(1), b = in(2);
+    X i = axes(bcast_shape((T[]){c, a, b}, 3));
+    out(0, dtype(a), i, sel(at(c, bcast(c, i)), at(a, bcast(a, i)), at(b, bcast(b, i))));
+}
+/* Clip-6 gives the bounds as attributes; they stay, for their type is that of X, which import does not know. */
+static E bound(const char *attr, T given) {
+    if (has(given)) return scalar(given);
+    return has_attr(attr) ? num(float_attr(attr)) : NULL;
+}
+static void op_clip(void) {
+    T x = in(0);
+    X i = axes(shape(x));
+    E v = at(x, i), lo = bound("min", in(1)), hi = bound("max", in(2));
+    if (lo) v = max_(lo, v); /* in this order a NaN of v stays */
+    if (hi) v = min_(hi, v);
+    out(0, dtype(x), i, v);
+}
+
+/* ---- types */
+static void cast_to(enum dtype t) {
+    T x = in(0);
+    X i = axes(shape(x));
+    if (t == STR || dtype(x) == STR) {
+        if (t != dtype(x)) return fail(E_TYPE, "casts between strings and numbers are not supported");
+    }
+    E v = at(x, i);
+    out(0, t, i, dtype(x) == t ? v : cast(t, v)); /* f64 rounds to the narrow floats through f32 */
+}
+static void op_cast(void) {
+    enum dtype t = type_attr("to");
+    if (t != NONE) cast_to(t);
+}
+static void op_castlike(void) { cast_to(dtype(in(1))); }
+static void op_bitcast(void) {
+    enum dtype t = type_attr("to");
+    T x = in(0);
+    X i = axes(shape(x));
+    if (t == NONE) return;
+    if (dtype_bytes(t) != dtype_bytes(dtype(x)) || dtype_value(t) != t || dtype_value(dtype(x)) != dtype(x))
+        return fail(E_TYPE, "BitCast from %s to %s is not supported", dtype_name(dtype(x)), dtype_name(t));
+    out(0, t, i, bitcast_(t, at(x, i)));
+}
+
+static const struct op_slot s_num1[] = {{"X", TS_NUM, 0}, {0}}, s_flt1[] = {{"X", TS_FLOAT, 0}, {0}}, s_bool1[] = {{"X", TSET(BOOL), 0}, {0}};
+static const struct op_slot s_num2[] = {{"A", TS_NUM, 0}, {"B", TS_NUM, 0}, {0}}, s_bool2[] = {{"A", TSET(BOOL), 0}, {"B", TSET(BOOL), 0}, {0}};
+static const struct op_slot s_eq[] = {{"A", TS_NUM | TSET(BOOL), 0}, {"B", TS_NUM | TSET(BOOL), 0}, {0}}, s_int1[] = {{"X", TS_INT, 0}, {0}};
+static const struct op_slot s_int2[] = {{"A", TS_INT, 0}, {"B", TS_INT, 0}, {0}}, s_uint2[] = {{"A", TS_INT, 0}, {"B", TS_INT, 0}, {0}};
+static const struct op_slot s_nums[] = {{"data", TS_NUM, VARIADIC}, {0}}, s_flts[] = {{"data", TS_FLOAT, VARIADIC}, {0}};
+static const struct op_slot s_where[] = {{"condition", TSET(BOOL), 0}, {"X", TS_ANY, 0}, {"Y", TS_ANY, 0}, {0}};
+static const struct op_slot s_clip[] = {{"input", TS_NUM, 0}, {"min", TS_NUM, OPTIONAL}, {"max", TS_NUM, OPTIONAL}, {0}};
+static const struct op_attr a_to[] = {{.name = "to", .kind = AT_INT, .flags = A_REQUIRED}, {0}}, a_fmod[] = {{.name = "fmod", .kind = AT_INT}, {0}};
+static const struct op_attr a_isinf[] = {{.name = "detect_negative", .kind = AT_INT, .i = 1}, {.name = "detect_positive", .kind = AT_INT, .i = 1}, {0}};
+static const struct op_attr a_shift[] = {{.name = "direction", .kind = AT_STRING, .flags = A_REQUIRED}, {0}};
+static const struct op_attr a_clip[] = {{.name = "min", .kind = AT_FLOAT}, {.name = "max", .kind = AT_FLOAT}, {0}};
+
+/* Before opset 7 the second operand was broadcast by attributes: B's first axis stood at `axis` of A. Trailing axes of 1
+ * say the same in numpy's words; how many is only known with A's rank, so they are added by an Unsqueeze of known form
+ * when the ranks of both values are known at import. */
+static void up_broadcast(struct node *n) {
+    const struct attr *b = node_attr(n, "broadcast"), *ax = node_attr(n, "axis");
+    if (b && b->u.i && ax && n->ins.n == 2 && n->ins.v[0] && n->ins.v[1]) {
+        int ra = n->ins.v[0]->type.rank, rb = n->ins.v[1]->type.rank;
+        int64_t first = ax->u.i < 0 ? ax->u.i + ra : ax->u.i, tail[32];
+        int count = 0;
+        for (int64_t k = first + rb; k < ra && count < 32; k++) tail[count++] = k - first;
+        if (n->ins.v[0]->type.kind != TY_TENSOR || ra < 0 || rb < 0) {
+            diag_at(&up_ctx(n)->diags, DIAG_ERROR, E_OPSET, NULL, n->origin, "broadcast with an axis (opset 6 and older) needs operands of known rank");
+            return;
+        }
+        if (count) {
+            struct node *u = node_new(n->in, n, "", "Unsqueeze", (struct value *[]){n->ins.v[1], up_const_i64(n, tail, count)}, 2, 1);
+            u->op = op_find("", "Unsqueeze"), u->version = OPSET_NEWEST, u->origin = n->origin, u->name = n->name;
+            node_set_input(n, 1, u->outs.v[0]);
+        }
+    }
+    node_drop_attr(n, "broadcast");
+    node_drop_attr(n, "axis");
+    node_drop_attr(n, "consumed_inputs");
+}
+static const struct op_upgrade u_broadcast[] = {{6, up_broadcast}, {0}};
+/* Cast-1 to 5 name the type by a string. */
+static void up_cast(struct node *n) {
+    const struct attr *a = node_attr(n, "to");
+    static const struct { const char *name; enum dtype t; } names[] = {{"FLOAT", F32}, {"DOUBLE", F64}, {"FLOAT16", F16}, {"INT8", I8}, {"INT16", I16}, {"INT32", I32}, {"INT64", I64}, {"UINT8", U8}, {"UINT16", U16}, {"UINT32", U32}, {"UINT64", U64}, {"BOOL", BOOL}};
+    if (!a || a->kind != AT_STRING) return;
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (a->u.s.n == strlen(names[k].name) && !memcmp(a->u.s.p, names[k].name, a->u.s.n)) {
+            node_set_attr(n, (struct attr){.name = a->name, .kind = AT_INT, .u.i = dtype_onnx(names[k].t)});
+            return;
+        }
+}
+static const struct op_upgrade u_cast[] = {{5, up_cast}, {0}};
+
+#define MAP1(name, since, slots, fn) {"", name, since, 1, attrs_none, slots, slots_y, .define = fn, .spec = name}
+#define MAP2(name, since, slots, fn) {"", name, since, 1, attrs_none, slots, slots_y, .define = fn, .upgrades = u_broadcast, .spec = name}
+const struct op ops_elementwise[] = {
+    MAP1("Abs", 13, s_num1, op_abs), MAP1("Neg", 13, s_num1, op_neg), MAP1("Sign", 13, s_num1, op_sign), MAP1("Ceil", 13, s_flt1, op_ceil), MAP1("Floor", 13, s_flt1, op_floor),
+    MAP1("Round", 22, s_flt1, op_round), MAP1("Sqrt", 13, s_flt1, op_sqrt), MAP1("Reciprocal", 13, s_flt1, op_reciprocal), MAP1("Exp", 13, s_flt1, op_exp),
+    MAP1("Log", 13, s_flt1, op_log), MAP1("Erf", 13, s_flt1, op_erf), MAP1("Tanh", 13, s_flt1, op_tanh), MAP1("Sin", 22, s_flt1, op_sin), MAP1("Cos", 22, s_flt1, op_cos),
+    MAP1("Tan", 22, s_flt1, op_tan), MAP1("Asin", 22, s_flt1, op_asin), MAP1("Acos", 22, s_flt1, op_acos), MAP1("Atan", 22, s_flt1, op_atan), MAP1("Sinh", 22, s_flt1, op_sinh),
+    MAP1("Cosh", 22, s_flt1, op_cosh), MAP1("Asinh", 22, s_flt1, op_asinh), MAP1("Acosh", 22, s_flt1, op_acosh), MAP1("Atanh", 22, s_flt1, op_atanh),
+    MAP1("Identity", 25, slots_x, op_identity), MAP1("Not", 1, s_bool1, op_not), MAP1("BitwiseNot", 18, s_int1, op_not), MAP1("IsNaN", 20, s_flt1, op_isnan),
+    {"", "IsInf", 20, 10, a_isinf, s_flt1, slots_y, .define = op_isinf, .spec = "IsInf-20"},
+    MAP2("Add", 14, s_num2, op_add), MAP2("Sub", 14, s_num2, op_sub), MAP2("Mul", 14, s_num2, op_mul), MAP2("Div", 14, s_num2, op_div),
+    {"", "Mod", 13, 10, a_fmod, s_num2, slots_y, .define = op_mod, .spec = "Mod-13; floats with fmod=0 take the divisor's sign"},
+    {"", "PRelu", 16, 1, attrs_none, s_num2, slots_y, .define = op_prelu, .spec = "PRelu-16"},
+    {"", "Pow", 15, 1, attrs_none, s_num2, slots_y, .define = op_pow, .upgrades = u_broadcast, .spec = "Pow-15; integers are computed in f64"},
+    MAP2("And", 7, s_bool2, op_and), MAP2("Or", 7, s_bool2, op_or), MAP2("Xor", 7, s_bool2, op_xor), MAP2("Equal", 19, s_eq, op_equal), MAP2("Less", 13, s_num2, op_less),
+    MAP2("Greater", 13, s_num2, op_greater), MAP2("LessOrEqual", 16, s_num2, op_lesseq), MAP2("GreaterOrEqual", 16, s_num2, op_greatereq),
+    MAP1("BitwiseAnd", 18, s_int2, op_bitand), MAP1("BitwiseOr", 18, s_int2, op_bitor), MAP1("BitwiseXor", 18, s_int2, op_bitxor),
+    {"", "BitShift", 11, 11, a_shift, s_uint2, slots_y, .define = op_bitshift, .spec = "BitShift-11"},
+    MAP1("Max", 13, s_nums, op_max), MAP1("Min", 13, s_nums, op_min), MAP1("Sum", 13, s_flts, op_sum), MAP1("Mean", 13, s_flts, op_mean),
+    {"", "Where", 16, 9, attrs_none, s_where, slots_y, .define = op_where, .spec = "Where-16"},
+    {"", "Clip", 13, 1, a_clip, s_clip, slots_y, .define = op_clip, .spec = "Clip-13; the bounds of Clip-6 stay attributes"},
+    {"", "Cast", 25, 1, a_to, slots_x, slots_y, .define = op_cast, .upgrades = u_cast, .spec = "Cast-25; out of range saturates"},
+    {"", "CastLike", 25, 15, attrs_none, slots_ab, slots_y, .define = op_castlike, .spec = "CastLike-25"},
+    {"", "BitCast", 26, 26, a_to, slots_x, slots_y, .define = op_bitcast, .spec = "BitCast-26"},
+    {0},
+};

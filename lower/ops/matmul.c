@@ -1,0 +1,150 @@
+/* Products of matrices: MatMul, Gemm, their integer forms, and fused relatives of com.microsoft. */
+#include "lower/ops/ops.h"
+#include <string.h>
+
+/* Batched product over the last two axes, with numpy's rules for vectors; fa, fb change the factors that were loaded. */
+static X matmul_axes(T a, T b, X *batch) {
+    int ra = rank(a), rb = rank(b), na = ra > 2 ? ra - 2 : 0, nb = rb > 2 ? rb - 2 : 0;
+    int n = na > nb ? na : nb;
+    *batch = list0();
+    for (int k = 0; k < n; k++) {
+        E da = k < n - na ? idx(1) : dim(a, k - (n - na)), db = k < n - nb ? idx(1) : dim(b, k - (n - nb));
+        E d = x_is(db, 1) || da == db ? da : x_is(da, 1) ? db : sel(eq(da, idx(1)), db, da);
+        if (!x_is(da, 1) && !x_is(db, 1)) require(or_(eq(da, db), or_(eq(da, idx(1)), eq(db, idx(1)))), "batch dimensions do not broadcast");
+        *batch = push(*batch, d);
+    }
+    X o = *batch;
+    if (ra > 1) o = push(o, dim(a, ra - 2));
+    if (rb > 1) o = push(o, dim(b, rb - 1));
+    return o;
+}
+static X batch_index(T t, X o, int nbatch) {
+    int own = rank(t) > 2 ? rank(t) - 2 : 0;
+    X r = list0();
+    for (int k = 0; k < own; k++) {
+        E d = dim(t, k), v = o.v[nbatch - own + k];
+        r = push(r, x_is(d, 1) ? idx(0) : v->op == X_VAR && v->u.var->extent == d ? v : sel(eq(d, idx(1)), idx(0), v));
+    }
+    return r;
+}
+static void matmul(enum dtype accumulate, enum dtype result_type, E (*fa)(E v, X i), E (*fb)(E v, X i), E (*done)(E v)) {
+    T a = in(0), b = in(1);
+    int ra = rank(a), rb = rank(b);
+    if (ra < 1 || rb < 1) {
+        fail(E_RANK, "matrix products take no scalars");
+        return;
+    }
+    E k = dim(a, ra - 1), kb = dim(b, rb > 1 ? rb - 2 : 0);
+    require(eq(k, kb), "inner dimensions differ");
+    X batch, o = matmul_axes(a, b, &batch);
+    int nb = batch.n, m = ra > 1;
+    o = axes_named(o, nb == 0 ? "m n" : nb == 1 ? "b m n" : nb == 2 ? "b h m n" : NULL);
+    E r = raxis(k, "k");
+    X ia = batch_index(a, o, nb), ib = batch_index(b, o, nb);
+    if (ra > 1) ia = push(ia, o.v[nb]);
+    ia = push(ia, r);
+    ib = push(ib, r);
+    if (rb > 1) ib = push(ib, o.v[nb + m]);
+    E va = at(a, ia), vb = at(b, ib);
+    if (fa) va = fa(va, ia);
+    if (fb) vb = fb(vb, ib);
+    T y = reduce("acc", accumulate, o, RED_SUM, list1(r), mul(va, vb), NULL);
+    E v = at(y, o);
+    out(0, result_type, o, done ? done(v) : v);
+}
+static void op_matmul(void) {
+    T x = in(0);
+    if (dtype(x) != dtype(in(1))) {
+        fail(E_TYPE, "the operands have different element types, %s and %s", dtype_name(dtype(x)), dtype_name(dtype(in(1))));
+        return;
+    }
+    matmul(acc(x), dtype(x), NULL, NULL, NULL);
+}
+/* com.microsoft.FusedMatMul: transposed operands and a factor. Batch transposes (transBatchA) are not offered. */
+static E scaled(E v) { return mul(v, num(float_attr("alpha"))); }
+static void op_fusedmatmul(void) {
+    T a = in(0), b = in(1);
+    int ta = (int)int_attr("transA"), tb = (int)int_attr("transB"), ra = rank(a), rb = rank(b);
+    if (int_attr("transBatchA") || int_attr("transBatchB")) return fail(E_ATTR, "transBatchA and transBatchB are not supported");
+    if (ra < 2 || rb < 2) return matmul(acc(a), dtype(a), NULL, NULL, scaled);
+    E k = dim(a, ta ? ra - 2 : ra - 1), m = dim(a, ta ? ra - 1 : ra - 2), n = dim(b, tb ? rb - 2 : rb - 1);
+    require(eq(k, dim(b, tb ? rb - 1 : rb - 2)), "inner dimensions differ");
+    X batch, o;
+    matmul_axes(a, b, &batch);
+    o = axes(push(push(batch, m), n));
+    E r = raxis(k, "k"), om = o.v[batch.n], on = o.v[batch.n + 1];
+    X ia = batch_index(a, o, batch.n), ib = batch_index(b, o, batch.n);
+    ia = ta ? push(push(ia, r), om) : push(push(ia, om), r);
+    ib = tb ? push(push(ib, on), r) : push(push(ib, r), on);
+    T y = reduce("acc", acc(a), o, RED_SUM, list1(r), mul(at(a, ia), at(b, ib)), NULL);
+    out(0, dtype(a), o, scaled(at(y, o)));
+}
+
+/* y = alpha * A' * B' + beta * C, C broadcast one way. */
+static E gemm_epilogue(E v, T c, X o) {
+    enum dtype t = (enum dtype)v->type;
+    double alpha = float_attr("alpha"), beta = float_attr("beta");
+    bool whole = t != F32 && t != F64; /* integers: the factors act in f64 */
+    if (alpha != 1) v = whole ? cast(t, mul(cast(F64, v), num(alpha))) : mul(v, num(alpha));
+    if (!has(c) || beta == 0) return v;
+    E w = cast(t, at(c, bcast(c, o)));
+    if (beta != 1) w = whole ? cast(t, mul(cast(F64, w), num(beta))) : mul(w, num(beta));
+    return add(v, w);
+}
+static void gemm(const char *act) {
+    T a = in(0), b = in(1), c = in(2);
+    bool ta = int_attr("transA"), tb = int_attr("transB");
+    if (rank(a) != 2 || rank(b) != 2) return fail(E_RANK, "Gemm takes matrices; the operands have rank %d and %d", rank(a), rank(b));
+    if (has(c) && rank(c) > 2) return fail(E_RANK, "the third operand of Gemm has rank %d, more than 2", rank(c));
+    E m = dim(a, ta), k = dim(a, !ta), n = dim(b, !tb);
+    require(eq(k, dim(b, tb)), "inner dimensions of Gemm differ");
+    X o = axes_named(list2(m, n), "m n");
+    for (int d = 0; has(c) && d < rank(c); d++) {
+        E have = dim(c, d), want = o.v[d + 2 - rank(c)]->op == X_VAR ? o.v[d + 2 - rank(c)]->u.var->extent : have;
+        require(or_(eq(have, want), eq(have, idx(1))), "the third operand of Gemm does not broadcast to the result");
+    }
+    E r = raxis(k, "k");
+    E va = at(a, ta ? list2(r, o.v[0]) : list2(o.v[0], r)), vb = at(b, tb ? list2(o.v[1], r) : list2(r, o.v[1]));
+    T y = reduce("acc", acc(a), o, RED_SUM, list1(r), mul(va, vb), NULL);
+    E v = gemm_epilogue(at(y, o), c, o);
+    double alpha, beta;
+    if (act) {
+        activation_defaults(act, &alpha, &beta);
+        if (has_attr("activation_alpha")) alpha = float_attr("activation_alpha");
+        if (has_attr("activation_beta")) beta = float_attr("activation_beta");
+        v = activation(act, v, alpha, beta);
+    }
+    out(0, dtype(a), o, v);
+}
+static void op_gemm(void) { gemm(NULL); }
+static void op_fusedgemm(void) { gemm(*str_attr("activation") ? str_attr("activation") : NULL); }
+
+/* ---- integers: operands less their zero points, products in i32 */
+static E zero_point(T z, X i, int axis_from_end) { /* a scalar, or one per row or column */
+    if (!has(z)) return idx(0);
+    if (rank(z) == 0 || x_is(numel(z), 1)) return scalar(z);
+    if (rank(z) == 1) return at(z, list1(i.v[i.n - axis_from_end]));
+    X own = list0();
+    for (int k = 0; k < rank(z); k++) own = push(own, x_is(dim(z, k), 1) ? idx(0) : i.v[i.n - rank(z) + k]);
+    return at(z, own);
+}
+static E less_a(E v, X i) { return sub(v, zero_point(in(2), i, 2)); }
+static E less_b(E v, X i) { return sub(v, zero_point(in(3), i, 1)); }
+static void op_matmulinteger(void) { matmul(I32, I32, less_a, less_b, NULL); }
+
+static const struct op_slot s_mm[] = {{"A", TS_NUM, 0}, {"B", TS_NUM, 0}, {0}}, s_gemm[] = {{"A", TS_NUM, 0}, {"B", TS_NUM, 0}, {"C", TS_NUM, OPTIONAL}, {0}};
+static const struct op_slot s_int[] = {{"A", TSET(I8) | TSET(U8), 0}, {"B", TSET(I8) | TSET(U8), 0}, {"a_zero_point", TSET(I8) | TSET(U8), OPTIONAL}, {"b_zero_point", TSET(I8) | TSET(U8), OPTIONAL}, {0}};
+#define GEMM_ATTRS {.name = "alpha", .kind = AT_FLOAT, .f = 1}, {.name = "beta", .kind = AT_FLOAT, .f = 1}, {.name = "transA", .kind = AT_INT}, {.name = "transB", .kind = AT_INT}
+static const struct op_attr a_gemm[] = {GEMM_ATTRS, {0}};
+static const struct op_attr a_fgemm[] = {GEMM_ATTRS, {.name = "activation", .kind = AT_STRING}, {.name = "activation_alpha", .kind = AT_FLOAT}, {.name = "activation_beta", .kind = AT_FLOAT}, {0}};
+static const struct op_attr a_fmm[] = {{.name = "alpha", .kind = AT_FLOAT, .f = 1}, {.name = "transA", .kind = AT_INT}, {.name = "transB", .kind = AT_INT}, {.name = "transBatchA", .kind = AT_INT}, {.name = "transBatchB", .kind = AT_INT}, {0}};
+static void up_gemm(struct node *n) { node_drop_attr(n, "broadcast"); } /* C broadcasts by its shape */
+static const struct op_upgrade u_gemm[] = {{6, up_gemm}, {0}};
+const struct op ops_matmul[] = {
+    {"", "MatMul", 13, 1, attrs_none, s_mm, slots_y, .define = op_matmul, .spec = "MatMul-13"},
+    {"", "Gemm", 13, 1, a_gemm, s_gemm, slots_y, .define = op_gemm, .upgrades = u_gemm, .spec = "Gemm-13"},
+    {"", "MatMulInteger", 10, 10, attrs_none, s_int, slots_y, .define = op_matmulinteger, .spec = "MatMulInteger-10"},
+    {"com.microsoft", "FusedMatMul", 1, 1, a_fmm, s_mm, slots_y, .define = op_fusedmatmul, .spec = "com.microsoft.FusedMatMul, without transBatch"},
+    {"com.microsoft", "FusedGemm", 1, 1, a_fgemm, s_gemm, slots_y, .define = op_fusedgemm, .spec = "com.microsoft.FusedGemm"},
+    {0},
+};

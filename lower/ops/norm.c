@@ -1,0 +1,269 @@
+/* Normalisations over axes: Softmax and relatives, batch, layer, instance, group, RMS, Lp and mean-variance norms. */
+#include "lower/ops/ops.h"
+
+/* ---- statistics of x over some of its axes */
+struct moments { X o, r, from; E count; };
+/* kept[k]: axis k is an axis of the statistics. Index variables are made afresh, one set for each stage. */
+static struct moments moments_of(T x, const bool *kept) {
+    struct moments m = {.o = list0(), .r = list0(), .from = list0()};
+    X s = shape(x), os = list0(), rs = list0();
+    for (int k = 0; k < s.n; k++) {
+        if (kept[k]) os = push(os, s.v[k]);
+        else rs = push(rs, s.v[k]);
+    }
+    m.o = axes(os);
+    m.r = raxes(rs, NULL);
+    for (int k = 0, o = 0, r = 0; k < s.n; k++) m.from = push(m.from, kept[k] ? m.o.v[o++] : m.r.v[r++]);
+    m.count = product(rs);
+    return m;
+}
+static X pick(X i, const bool *kept) {
+    X r = list0();
+    for (int k = 0; k < i.n; k++)
+        if (kept[k]) r = push(r, i.v[k]);
+    return r;
+}
+/* ---- softmax family: over one axis or, before opset 13 (attribute joint), over all axes from `axis` on */
+static void soft_axes(T x, bool *kept) {
+    int a = axis_attr("axis", x);
+    bool joint = int_attr("joint");
+    for (int k = 0; k < rank(x); k++) kept[k] = joint ? k < a : k != a;
+}
+static void softmax(bool logarithm) {
+    T x = in(0);
+    bool kept[32];
+    enum dtype t = acc(x);
+    if (rank(x) == 0) return out(0, dtype(x), list0(), num(logarithm ? 0 : 1));
+    soft_axes(x, kept);
+    struct moments p = moments_of(x, kept), q = moments_of(x, kept);
+    T m = reduce("max", t, p.o, RED_MAX, p.r, at(x, p.from), NULL);
+    if (!m) return;
+    X i = axes(shape(x)), j = axes(shape(x)), own = pick(i, kept);
+    if (logarithm) {
+        T s = reduce("sum", t, q.o, RED_SUM, q.r, exp_(sub(at(x, q.from), at(m, q.o))), NULL);
+        X o = axes(shape(s));
+        T l = stage("log", t, o, log_(at(s, o)));
+        return out(0, dtype(x), i, sub(sub(at(x, i), at(m, own)), at(l, own)));
+    }
+    T e = stage("exp", t, i, exp_(sub(at(x, i), at(m, own))));
+    T s = reduce("sum", t, q.o, RED_SUM, q.r, at(e, q.from), NULL);
+    out(0, dtype(x), j, div_(at(e, j), at(s, pick(j, kept))));
+}
+static void op_softmax(void) { softmax(false); }
+static void op_logsoftmax(void) { softmax(true); }
+static void op_hardmax(void) { /* 1 at the first maximum */
+    T x = in(0);
+    bool kept[32], gone[32];
+    if (rank(x) == 0) return out(0, dtype(x), list0(), num(1));
+    soft_axes(x, kept);
+    struct moments p = moments_of(x, kept), q = moments_of(x, kept);
+    T m = reduce("max", dtype(x), p.o, RED_MAX, p.r, at(x, p.from), NULL);
+    if (!m) return;
+    for (int k = 0; k < rank(x); k++) gone[k] = !kept[k];
+    X i = axes(shape(x)), size = pick(shape(x), gone);
+    E place = val(flatten_index(q.r, size));
+    T f = reduce("first", I64, q.o, RED_MIN, q.r, sel(eq(at(x, q.from), at(m, q.o)), place, greatest(I64)), NULL);
+    out(0, dtype(x), i, sel(eq(at(f, pick(i, kept)), val(flatten_index(pick(i, gone), size))), num(1), num(0)));
+}
+static void up_joint(struct node *n) {
+    up_default_int(n, "axis", 1);
+    up_default_int(n, "joint", 1);
+}
+static const struct op_upgrade u_soft[] = {{12, up_joint}, {0}};
+
+static E centred(T x, X i, T mean, const bool *kept) { return sub(cast(dtype(mean), at(x, i)), at(mean, pick(i, kept))); }
+/* Mean and 1/sqrt(variance + epsilon), by two passes. */
+static bool statistics(T x, const bool *kept, enum dtype t, double epsilon, T *mean, T *inv) {
+    struct moments m = moments_of(x, kept);
+    T s = reduce("sum", t, m.o, RED_SUM, m.r, cast(t, at(x, m.from)), NULL);
+    if (!s) return false;
+    X a = axes(shape(s));
+    *mean = stage("mean", t, a, div_(at(s, a), cast(t, val(m.count))));
+    m = moments_of(x, kept);
+    E d = centred(x, m.from, *mean, kept);
+    T q = reduce("squares", t, m.o, RED_SUM, m.r, mul(d, d), NULL);
+    X b = axes(shape(s));
+    *inv = stage("inv", t, b, div_(num(1), sqrt_(add(div_(at(q, b), cast(t, val(m.count))), num(epsilon)))));
+    return *mean && *inv;
+}
+static enum dtype stash(T x) {
+    enum dtype t = has_attr("stash_type") ? type_attr("stash_type") : F32;
+    return dtype(x) == F64 || t == F64 ? F64 : F32;
+}
+
+/* ---- LayerNormalization: statistics over the axes from `axis` on */
+static void op_layernorm(void) {
+    T x = in(0), scale = in(1), bias = in(2), mean, inv;
+    int a = axis_attr("axis", x);
+    bool kept[32];
+    for (int k = 0; k < rank(x); k++) kept[k] = k < a;
+    if (!statistics(x, kept, stash(x), float_attr("epsilon"), &mean, &inv)) return;
+    X i = axes(shape(x));
+    E v = mul(centred(x, i, mean, kept), at(inv, pick(i, kept)));
+    v = mul(cast(dtype(x), v), at(scale, bcast(scale, i)));
+    out(0, dtype(x), i, has(bias) ? add(v, at(bias, bcast(bias, i))) : v);
+    for (int k = 1; k < n_out(); k++) { /* saved statistics keep the reduced axes as 1 */
+        X s = shape(x);
+        for (int d = a; d < s.n; d++) s.v[d] = idx(1);
+        X o = axes(s);
+        T from = k == 1 ? mean : inv;
+        out(k, dtype(from), o, at(from, sub_list(o, 0, a)));
+    }
+}
+/* com.microsoft.SkipLayerNormalization: LayerNormalization over the last axis of input + skip + bias. */
+static void skip_norm(bool simplified) {
+    T x = in(0), skip = in(1), gamma = in(2), beta = simplified ? NULL : in(3), bias = in(simplified ? 3 : 4), mean = NULL, inv;
+    bool kept[32];
+    int r = rank(x);
+    if (r < 1) return fail(E_RANK, "the input has no axis to normalise");
+    for (int k = 0; k < r; k++) kept[k] = k < r - 1;
+    X j = axes(shape(x));
+    E total = add(at(x, j), at(skip, bcast(skip, j)));
+    if (has(bias)) total = add(total, at(bias, list1(j.v[r - 1])));
+    T s = stage("skipped", dtype(x), j, total);
+    if (!s) return;
+    X i = axes(shape(x));
+    if (simplified) {
+        struct moments m = moments_of(s, kept);
+        T q = reduce("squares", acc(x), m.o, RED_SUM, m.r, mul(at(s, m.from), at(s, m.from)), NULL);
+        X o = axes(shape(q));
+        inv = stage("inv", acc(x), o, div_(num(1), sqrt_(add(div_(at(q, o), cast(acc(x), val(m.count))), num(float_attr("epsilon"))))));
+    } else if (!statistics(s, kept, acc(x), float_attr("epsilon"), &mean, &inv)) return;
+    E v = mul(mul(mean ? centred(s, i, mean, kept) : at(s, i), at(inv, pick(i, kept))), at(gamma, list1(i.v[r - 1])));
+    out(0, dtype(x), i, has(beta) ? add(v, at(beta, list1(i.v[r - 1]))) : v);
+    if (n_out() > 1 && mean) {
+        X o = axes(shape(mean)), p = axes(shape(inv));
+        out(1, F32, o, at(mean, o));
+        if (n_out() > 2) out(2, F32, p, at(inv, p));
+    }
+    if (n_out() > 3) {
+        X o = axes(shape(x));
+        out(3, dtype(x), o, at(s, o));
+    }
+}
+static void op_skiplayernorm(void) { skip_norm(false); }
+static void op_skiprmsnorm(void) { skip_norm(true); }
+static void op_rmsnorm(void) {
+    T x = in(0), scale = in(1);
+    int a = axis_attr("axis", x);
+    bool kept[32];
+    enum dtype t = stash(x);
+    for (int k = 0; k < rank(x); k++) kept[k] = k < a;
+    struct moments m = moments_of(x, kept);
+    E v = cast(t, at(x, m.from));
+    T q = reduce("squares", t, m.o, RED_SUM, m.r, mul(v, v), NULL);
+    if (!q) return;
+    X o = axes(shape(q)), i = axes(shape(x));
+    T inv = stage("inv", t, o, div_(num(1), sqrt_(add(div_(at(q, o), cast(t, val(m.count))), num(float_attr("epsilon"))))));
+    out(0, dtype(x), i, mul(cast(dtype(x), mul(cast(t, at(x, i)), at(inv, pick(i, kept)))), at(scale, bcast(scale, i))));
+}
+
+/* ---- per channel: BatchNormalization with given statistics; instance and group norms with their own */
+static void op_batchnorm(void) {
+    T x = in(0), scale = in(1), b = in(2), mean = in(3), var = in(4);
+    if (int_attr("training_mode")) {
+        fail(E_OP, "BatchNormalization in training mode is not supported");
+        return;
+    }
+    if (rank(x) < 1) return fail(E_RANK, "BatchNormalization needs an input with axes");
+    X i = axes(shape(x));
+    int ch = rank(x) > 1;
+    E c = i.v[ch];
+    X n = axes_named(list1(dim(x, ch)), "c"), m = axes_named(list1(dim(x, ch)), "c");
+    enum dtype t = acc(x);
+    for (int k = 1; k < 5; k++) require(eq(dim(in(k), 0), dim(x, ch)), "input %d does not have one element for each channel", k);
+    T f = stage("factor", t, n, div_(cast(t, at(scale, n)), sqrt_(add(cast(t, at(var, n)), num(float_attr("epsilon"))))));
+    T s = stage("shift", t, m, sub(cast(t, at(b, m)), mul(cast(t, at(mean, m)), at(f, m))));
+    out(0, dtype(x), i, add(mul(cast(t, at(x, i)), at(f, list1(c))), at(s, list1(c))));
+}
+static void op_instancenorm(void) {
+    T x = in(0), scale = in(1), b = in(2), mean, inv;
+    bool kept[32];
+    if (rank(x) < 3) return fail(E_RANK, "InstanceNormalization needs spatial axes; the input has rank %d", rank(x));
+    for (int k = 0; k < rank(x); k++) kept[k] = k < 2;
+    if (!statistics(x, kept, acc(x), float_attr("epsilon"), &mean, &inv)) return;
+    X i = axes(shape(x)), c = list1(i.v[1]);
+    out(0, dtype(x), i, add(mul(mul(centred(x, i, mean, kept), at(inv, pick(i, kept))), at(scale, c)), at(b, c)));
+}
+static void op_groupnorm(void) {
+    T x = in(0), scale = in(1), b = in(2), mean, inv;
+    int64_t groups = int_attr("num_groups");
+    enum dtype t = stash(x);
+    if (rank(x) < 2 || groups < 1) return fail(E_SHAPE, "GroupNormalization needs a channel axis and a positive number of groups");
+    X s = shape(x), gs = splice(s, 1, 1, list2(idx(groups), div_(dim(x, 1), idx(groups))));
+    require(eq(mod_(dim(x, 1), idx(groups)), idx(0)), "the number of channels is no multiple of the groups");
+    T y = reshaped("grouped", x, gs); /* [n, group, channel of the group, ...] */
+    bool kept[33];
+    for (int k = 0; k < gs.n; k++) kept[k] = k < 2;
+    if (!y || !statistics(y, kept, t, float_attr("epsilon"), &mean, &inv)) return;
+    X i = axes(s);
+    E g = div_(i.v[1], gs.v[2]), c = has_attr("per_group") ? g : i.v[1];
+    X at_g = list2(i.v[0], g);
+    E v = mul(sub(cast(t, at(x, i)), at(mean, at_g)), at(inv, at_g));
+    out(0, dtype(x), i, add(mul(v, cast(t, at(scale, list1(c)))), cast(t, at(b, list1(c)))));
+}
+static void up_groupnorm(struct node *n) { up_default_int(n, "per_group", 1); } /* 18: scale and bias for each group */
+static const struct op_upgrade u_groupnorm[] = {{20, up_groupnorm}, {0}};
+static void up_batchnorm(struct node *n) {
+    const struct attr *s = node_attr(n, "spatial");
+    if (s && !s->u.i) diag_at(&up_ctx(n)->diags, DIAG_ERROR, E_OPSET, NULL, n->origin, "BatchNormalization with spatial = 0 is not supported");
+    node_drop_attr(n, "spatial");
+    node_drop_attr(n, "is_test");
+    node_drop_attr(n, "consumed_inputs");
+    while (n->outs.n > 1 && (!n->outs.v[n->outs.n - 1] || !n->outs.v[n->outs.n - 1]->uses.n)) n->outs.n--; /* statistics of training */
+}
+static const struct op_upgrade u_batchnorm[] = {{13, up_batchnorm}, {0}};
+
+/* ---- others */
+static void op_lpnorm(void) {
+    T x = in(0);
+    bool l1 = int_attr("p") == 1, kept[32];
+    soft_axes(x, kept);
+    struct moments m = moments_of(x, kept);
+    E v = at(x, m.from);
+    T s = reduce("norm", acc(x), m.o, RED_SUM, m.r, l1 ? abs_(v) : mul(v, v), NULL);
+    if (!s) return;
+    X i = axes(shape(x));
+    E n = at(s, pick(i, kept));
+    n = l1 ? n : sqrt_(n);
+    out(0, dtype(x), i, sel(eq(n, num(0)), num(0), div_(at(x, i), n)));
+}
+static void op_mvn(void) {
+    T x = in(0), mean, inv;
+    static const int64_t usual[] = {0, 2, 3};
+    const int64_t *ax;
+    int n = ints_attr("axes", &ax);
+    if (!n) ax = usual, n = 3;
+    bool kept[32];
+    for (int k = 0; k < 32; k++) kept[k] = true;
+    for (int k = 0; k < n; k++) kept[norm_axis(ax[k], rank(x))] = false;
+    if (!statistics(x, kept, acc(x), 0, &mean, &inv)) return;
+    X i = axes(shape(x));
+    out(0, dtype(x), i, div_(centred(x, i, mean, kept), add(div_(num(1), at(inv, pick(i, kept))), num(1e-9))));
+}
+
+#define EPS {.name = "epsilon", .kind = AT_FLOAT, .f = 1e-5f}
+static const struct op_attr a_soft[] = {{.name = "axis", .kind = AT_INT, .i = -1}, {.name = "joint", .kind = AT_INT}, {0}};
+static const struct op_attr a_layer[] = {{.name = "axis", .kind = AT_INT, .i = -1}, EPS, {.name = "stash_type", .kind = AT_INT, .i = 1}, {0}}, a_eps[] = {EPS, {0}};
+static const struct op_attr a_skip[] = {{.name = "epsilon", .kind = AT_FLOAT, .f = 1e-12f}, {0}};
+static const struct op_attr a_batch[] = {EPS, {.name = "momentum", .kind = AT_FLOAT, .f = 0.9f}, {.name = "training_mode", .kind = AT_INT}, {0}};
+static const struct op_attr a_group[] = {EPS, {.name = "num_groups", .kind = AT_INT, .flags = A_REQUIRED}, {.name = "stash_type", .kind = AT_INT, .i = 1}, {.name = "per_group", .kind = AT_INT}, {0}};
+static const struct op_attr a_lp[] = {{.name = "axis", .kind = AT_INT, .i = -1}, {.name = "p", .kind = AT_INT, .i = 2}, {0}}, a_mvn[] = {{.name = "axes", .kind = AT_INTS}, {0}};
+static const struct op_slot s_flt[] = {{"X", TS_FLOAT, 0}, {0}}, s_xsb[] = {{"X", TS_FLOAT, 0}, {"scale", TS_FLOAT, 0}, {"B", TS_FLOAT, OPTIONAL}, {0}};
+static const struct op_slot s_batch[] = {{"X", TS_FLOAT, 0}, {"scale", TS_FLOAT, 0}, {"B", TS_FLOAT, 0}, {"input_mean", TS_FLOAT, 0}, {"input_var", TS_FLOAT, 0}, {0}};
+static const struct op_slot s_skip[] = {{"input", TS_FLOAT, 0}, {"skip", TS_FLOAT, 0}, {"gamma", TS_FLOAT, 0}, {"beta", TS_FLOAT, OPTIONAL}, {"bias", TS_FLOAT, OPTIONAL}, {0}};
+static const struct op_slot s_stats[] = {{"Y", TS_FLOAT, 0}, {"Mean", TS_FLOAT, OPTIONAL}, {"InvStdDev", TS_FLOAT, OPTIONAL}, {"Sum", TS_FLOAT, OPTIONAL}, {0}};
+#define SOFT(name, fn) {"", name, 13, 1, a_soft, s_flt, slots_y, .define = fn, .upgrades = u_soft, .spec = name "-13; joint marks the older form, over all axes from `axis` on"}
+const struct op ops_norm[] = {
+    SOFT("Softmax", op_softmax), SOFT("LogSoftmax", op_logsoftmax), SOFT("Hardmax", op_hardmax),
+    {"", "LayerNormalization", 17, 1, a_layer, s_xsb, s_stats, .define = op_layernorm, .spec = "LayerNormalization-17"},
+    {"", "RMSNormalization", 23, 23, a_layer, slots_ab, slots_y, .define = op_rmsnorm, .spec = "RMSNormalization-23"},
+    {"", "BatchNormalization", 15, 1, a_batch, s_batch, s_stats, .define = op_batchnorm, .upgrades = u_batchnorm, .spec = "BatchNormalization-15, inference only"},
+    {"", "InstanceNormalization", 22, 1, a_eps, s_xsb, slots_y, .define = op_instancenorm, .spec = "InstanceNormalization-22"},
+    {"", "GroupNormalization", 21, 18, a_group, s_xsb, slots_y, .define = op_groupnorm, .upgrades = u_groupnorm, .spec = "GroupNormalization-21; per_group marks the form of 18"},
+    {"", "LpNormalization", 22, 1, a_lp, s_flt, slots_y, .define = op_lpnorm, .spec = "LpNormalization-22"},
+    {"", "MeanVarianceNormalization", 13, 9, a_mvn, s_flt, slots_y, .define = op_mvn, .spec = "MeanVarianceNormalization-13"},
+    {"com.microsoft", "SkipLayerNormalization", 1, 1, a_skip, s_skip, s_stats, .define = op_skiplayernorm, .spec = "com.microsoft.SkipLayerNormalization"},
+    {"com.microsoft", "SkipSimplifiedLayerNormalization", 1, 1, a_skip, s_skip, s_stats, .define = op_skiprmsnorm, .spec = "com.microsoft.SkipSimplifiedLayerNormalization"},
+    {0},
+};

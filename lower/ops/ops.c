@@ -1,0 +1,174 @@
+/* Registers the op families and holds what their definitions and upgrades share (lower/ops/ops.h). */
+#include "lower/ops/ops.h"
+#include <math.h>
+#include <string.h>
+
+void ops_register_all(void) {
+    static const struct op *const families[] = {ops_elementwise, ops_activation, ops_matmul, ops_conv, ops_pool, ops_norm, ops_reduce, ops_shape, ops_index,
+                                                ops_gather, ops_scatter, ops_pad, ops_resize, ops_rnn, ops_quant, ops_select, ops_control, ops_misc};
+    static bool done;
+    if (done) return;
+    done = true;
+    for (size_t k = 0; k < sizeof families / sizeof *families; k++) op_register(families[k]);
+}
+
+const struct op_slot slots_x[] = {{"X", TS_ANY, 0}, {0}};
+const struct op_slot slots_ab[] = {{"A", TS_ANY, 0}, {"B", TS_ANY, 0}, {0}};
+const struct op_slot slots_many[] = {{"data", TS_ANY, VARIADIC}, {0}};
+const struct op_slot slots_y[] = {{"Y", TS_ANY, 0}, {0}};
+const struct op_slot slots_ys[] = {{"Y", TS_ANY, VARIADIC}, {0}};
+const struct op_slot slots_xi[] = {{"data", TS_ANY, 0}, {"indices", TS_INDEX, OPTIONAL}, {0}};
+const struct op_attr attrs_none[] = {{0}};
+const struct op_attr attrs_axis0[] = {{.name = "axis", .kind = AT_INT}, {0}};
+const struct op_attr attrs_axis_last[] = {{.name = "axis", .kind = AT_INT, .i = -1}, {0}};
+
+/* ---- definitions */
+X zeros(int n) {
+    X r = list0();
+    while (n-- > 0) r = push(r, idx(0));
+    return r;
+}
+E scalar(T t) {
+    double v;
+    enum dtype vt = dtype_value(dtype(t));
+    bool exact = const_value(t, 0, &v) && (vt == F32 || vt == F64 || fabs(v) < 9007199254740992.0);
+    return exact ? typed(vt, v) : at(t, zeros(rank(t)));
+}
+E least(enum dtype t) {
+    switch (t) {
+    case BOOL: case U32: case U64: return typed(t, 0);
+    case I32: return typed(t, INT32_MIN);
+    case I64: return typed(t, (double)INT64_MIN);
+    default: return typed(t, -INFINITY);
+    }
+}
+E greatest(enum dtype t) {
+    switch (t) {
+    case BOOL: return typed(t, 1);
+    case I32: return typed(t, INT32_MAX);
+    case U32: return typed(t, UINT32_MAX);
+    case I64: return typed(t, 0x1p63); /* saturates to the largest */
+    case U64: return not_(typed(t, 0));
+    default: return typed(t, INFINITY);
+    }
+}
+static bool is_float(E e) { return e->type == F32 || e->type == F64; }
+E nmax(E a, E b) { return is_float(a) ? sel(is_nan(a), a, max_(a, b)) : max_(a, b); }
+E nmin(E a, E b) { return is_float(a) ? sel(is_nan(a), a, min_(a, b)) : min_(a, b); }
+E clampi(E i, E lo, E hi) { return min_(max_(i, lo), hi); }
+E ceil_div(E a, E b) { return div_(sub(add(a, b), idx(1)), b); }
+bool const_int(E e, int64_t *v) { return x_is_int(e, v); }
+
+static const int64_t FAR = INT64_C(1) << 40;
+E bounded_value(T t, int k) {
+    int64_t v;
+    if (values_known(t)) {
+        E e = value(t, k, -FAR, FAR);
+        return const_int(e, &v) ? idx(v < -FAR ? -FAR : v > FAR ? FAR : v) : e;
+    }
+    E raw = at(t, rank(t) ? list1(idx(k)) : list0());
+    E wide = cast(I64, raw);
+    T one = stage("bounded", I64, list0(), min_(max_(wide, val(idx(-FAR))), val(idx(FAR))));
+    return size_from(NULL, one, 0, idx(-FAR), idx(FAR));
+}
+E truth(bool b) { return b ? eq(idx(0), idx(0)) : ne(idx(0), idx(0)); }
+int axes_mask(T ax, int r, enum axes_default empty, E *mask, bool *known) {
+    int n = has(ax) ? count_of(ax) : 0;
+    *known = true;
+    for (int k = 0; k < r; k++) mask[k] = truth(n == 0 && empty == AXES_ALL);
+    if (n == 0) return empty == AXES_ALL ? r : 0;
+    for (int j = 0; j < n; j++) {
+        E v = value(ax, j, -r, r - 1);
+        int64_t c;
+        if (const_int(v, &c)) {
+            int a = norm_axis(c, r);
+            if (a < r) mask[a] = truth(true);
+        } else {
+            *known = false;
+            for (int k = 0; k < r; k++) mask[k] = or_(mask[k], or_(eq(v, idx(k)), eq(v, idx(k - r))));
+        }
+    }
+    return n;
+}
+X kept_dims(X s, const E *mask, int n) {
+    X r = list0();
+    for (int p = 0; p < n; p++) {
+        E extent = idx(0), before = idx(0);
+        for (int k = 0; k < s.n; k++) { /* dim k is the p-th that stays */
+            extent = add(extent, sel(and_(not_(mask[k]), eq(before, idx(p))), s.v[k], idx(0)));
+            before = add(before, sel(mask[k], idx(0), idx(1)));
+        }
+        r = push(r, extent);
+    }
+    return r;
+}
+E flatten_index(X i, X dims) {
+    E f = idx(0);
+    for (int k = 0; k < i.n; k++) f = add(mul(f, dims.v[k]), i.v[k]);
+    return f;
+}
+X unflatten_index(E flat, X dims) {
+    X r = list0();
+    E stride = product(dims);
+    E rest = flat;
+    for (int k = 0; k < dims.n; k++) { /* the first index needs no modulo: flat is in range */
+        stride = product(sub_list(dims, k + 1, dims.n));
+        E q = div_(rest, stride);
+        r = push(r, k == 0 ? q : mod_(q, dims.v[k]));
+    }
+    return r;
+}
+/* Dims of 1 carry no index; the others fall into groups, the shortest runs of both sides with equal products. Grouping
+ * keeps divisions small: [B,S,768] -> [B,S,12,64] touches the last dim only. */
+static X without_ones(X dims, int *at) {
+    X r = list0();
+    for (int k = 0; k < dims.n; k++)
+        if (!x_is(dims.v[k], 1)) at[r.n] = k, r = push(r, dims.v[k]);
+    return r;
+}
+E at_reshaped(T x, X i, X dims) {
+    int from[X_MAX_LIST], to[X_MAX_LIST];
+    X xd = shape(x), a = without_ones(xd, from), b = without_ones(dims, to), index = zeros(xd.n);
+    int p = 0, q = 0;
+    while (p < a.n) {
+        int np = 0, nq = 0;
+        for (int u = 1; u <= a.n - p && !np; u++)
+            for (int v = 1; v <= b.n - q && !np; v++)
+                if (product(sub_list(a, p, u)) == product(sub_list(b, q, v))) np = u, nq = v;
+        bool proved = np > 0;
+        if (!proved) np = a.n - p, nq = b.n - q;
+        X own = list0();
+        for (int v = 0; v < nq; v++) own = push(own, i.v[to[q + v]]);
+        X there = unflatten_index(flatten_index(own, sub_list(b, q, nq)), sub_list(a, p, np));
+        for (int u = 0; u < np; u++) index.v[from[p + u]] = wrap_index(there.v[u], a.v[p + u]);
+        p += np, q += nq;
+    }
+    return at(x, index);
+}
+T reshaped(const char *name, T x, X dims) {
+    X i = axes(dims);
+    return stage(name, dtype(x), i, at_reshaped(x, i, dims));
+}
+void out_reshaped(int k, T x, X dims) {
+    X i = axes(dims);
+    out(k, dtype(x), i, at_reshaped(x, i, dims));
+}
+
+/* ---- upgrades */
+struct ctx *up_ctx(struct node *n) { return n->in->graph->ctx; }
+struct value *up_const_i64(struct node *n, const int64_t *v, int count) {
+    struct tensor *t = tensor_new(&up_ctx(n)->arena, I64, (int64_t[]){count}, 1);
+    for (int k = 0; k < count; k++) tensor_set_i(t, k, v[k]);
+    return graph_const(n->in->graph, "", t);
+}
+void up_attr_to_input(struct node *n, const char *attr, int k) {
+    const struct attr *a = node_attr(n, attr);
+    if (!a || (a->kind != AT_INTS && a->kind != AT_INT)) return;
+    const int64_t *v = a->kind == AT_INT ? &a->u.i : a->u.is;
+    if (k >= n->ins.n || !n->ins.v[k]) node_set_input(n, k, up_const_i64(n, v, a->kind == AT_INT ? 1 : a->n));
+    node_drop_attr(n, attr);
+}
+void up_default_int(struct node *n, const char *attr, int64_t v) {
+    if (node_attr(n, attr)) return;
+    node_set_attr(n, (struct attr){.name = intern(up_ctx(n)->names, attr), .kind = AT_INT, .u.i = v});
+}

@@ -1,0 +1,56 @@
+/* What the op families share: slots, helpers of definitions and of upgrades (lower/ops/ops.c). */
+#ifndef NN_LOWER_OPS_OPS_H
+#define NN_LOWER_OPS_OPS_H
+#include "ir/define.h"
+#include "ir/op.h"
+
+/* Registers every family. Called once at start-up, before the first op_find. */
+void ops_register_all(void);
+
+extern const struct op ops_elementwise[], ops_activation[], ops_matmul[], ops_conv[], ops_pool[], ops_norm[], ops_reduce[],
+    ops_shape[], ops_index[], ops_gather[], ops_scatter[], ops_pad[], ops_resize[], ops_rnn[], ops_quant[], ops_select[],
+    ops_control[], ops_misc[];
+
+/* Slots of the common signatures. */
+extern const struct op_slot slots_x[], slots_ab[], slots_many[], slots_y[], slots_ys[], slots_xi[];
+extern const struct op_attr attrs_none[], attrs_axis0[], attrs_axis_last[];
+
+/* ---- definitions */
+enum { DIM_MAX = INT32_MAX };       /* largest run-time dim that definitions ask for */
+E scalar(T t);                      /* the element of a tensor of one element; a literal when constant */
+X zeros(int n);                     /* n times index 0 */
+E least(enum dtype value_type);     /* identity of max: -inf or the smallest integer */
+E greatest(enum dtype value_type);
+E nmax(E a, E b);                   /* max and min that give NaN when either operand is NaN */
+E nmin(E a, E b);
+E clampi(E i, E lo, E hi);          /* index clamped to lo..hi */
+E ceil_div(E a, E b);               /* of indices, b > 0 */
+bool const_int(E e, int64_t *v);    /* an index known at compile time */
+/* Element k of a 1-D integer input as an index, clamped to +-2^40 (Slice's ends are often INT64_MAX). */
+E bounded_value(T t, int k);
+E truth(bool b);
+/* mask[k]: axis k (of r) is in the tensor ax, whose contents may be known only at run time; *known: all masks are constant.
+ * Without ax (or with an empty one): none or all. Returns how many axes there are, -1 after a diagnostic. */
+enum axes_default { AXES_NONE, AXES_ALL };
+int axes_mask(T ax, int r, enum axes_default empty, E *mask, bool *known);
+/* The n dims that are not masked, in order. */
+X kept_dims(X dims, const E *mask, int n);
+/* Row-major position of i in a tensor of these dims, and back. */
+E flatten_index(X i, X dims);
+X unflatten_index(E flat, X dims);
+/* x[...] read by the index i of a tensor of the same number of elements. */
+E at_reshaped(T x, X i, X dims);
+/* y, a result or scratch of the given dims, as a copy of x in another shape. */
+T reshaped(const char *name, T x, X dims);
+void out_reshaped(int k, T x, X dims);
+/* Activation functions by ONNX name ("Relu", "HardSigmoid"): for recurrent and fused ops. NULL alpha: defaults. */
+E activation(const char *name, E v, double alpha, double beta);
+void activation_defaults(const char *name, double *alpha, double *beta);
+
+/* ---- upgrades: editing nodes before inference */
+struct ctx *up_ctx(struct node *n);
+/* Attribute of ints (or one int) becomes constant input k, an I64 vector. No attribute: nothing happens. */
+void up_attr_to_input(struct node *n, const char *attr, int k);
+void up_default_int(struct node *n, const char *attr, int64_t v);   /* given explicitly when absent */
+struct value *up_const_i64(struct node *n, const int64_t *v, int count);
+#endif

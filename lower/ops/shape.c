@@ -1,0 +1,282 @@
+/* Ops that change or read shapes: Reshape and its relatives, Transpose, Expand, Tile, Shape, Size, and tensors made from
+ * shapes (ConstantOfShape, Range, EyeLike). Most are views: the same elements under another index. */
+#include "lower/ops/ops.h"
+#include <math.h>
+
+/* ---- Reshape. Entries: 0 copies the input's dim (unless allowzero), -1 takes what is left. An entry that is an expression
+ * over symbols is a size as it stands: it is neither 0-for-copy nor -1. */
+static X reshape_known(T x, T s, int n, bool allowzero) {
+    X d = list0();
+    int open = -1;
+    for (int k = 0; k < n; k++) {
+        E v = value(s, k, -1, DIM_MAX);
+        int64_t c;
+        bool fixed = const_int(v, &c);
+        if (fixed && c == -1) {
+            if (open >= 0) fail(E_SHAPE, "the shape has more than one -1");
+            open = k;
+            v = idx(1);
+        } else if (fixed && c == 0 && !allowzero) {
+            if (k >= rank(x)) fail(E_SHAPE, "entry %d of the shape is 0, but the input has rank %d", k, rank(x));
+            v = dim(x, k < rank(x) ? k : 0);
+        } else require(ge(v, idx(0)), "entry %d of the shape is negative", k);
+        d = push(d, v);
+    }
+    E total = numel(x), others = product(d);
+    if (open >= 0) {
+        E q = x_is(others, 0) ? idx(0) : div_(total, others);
+        require(eq(mul(q, others), total), "the number of elements is no multiple of the other dimensions");
+        d.v[open] = q;
+    } else require(eq(others, total), "the number of elements changes");
+    return d;
+}
+static X reshape_runtime(T x, T s, int n, bool allowzero) {
+    X i = axes(list1(idx(n))), j = axes(list1(idx(n))), d = list0();
+    E v = cast(I64, at(s, i)), own = val(idx(0)), r = raxis(idx(n), "k");
+    for (int k = 0; k < rank(x) && k < n; k++) own = sel(eq(i.v[0], idx(k)), val(dim(x, k)), own);
+    T given = stage("given", I64, i, allowzero ? v : sel(eq(v, num(0)), own, v));
+    if (!given) return d;
+    E g = at(given, list1(r));
+    T others = reduce("others", I64, list0(), RED_PROD, list1(r), sel(lt(g, num(0)), num(1), g), NULL);
+    T dims = stage("dims", I64, j, sel(lt(at(given, j), num(0)), div_(val(numel(x)), max_(at(others, list0()), num(1))), at(given, j)));
+    for (int k = 0; k < n; k++) d = push(d, size_from(NULL, dims, k, idx(0), idx(DIM_MAX)));
+    require(eq(product(d), numel(x)), "the number of elements changes");
+    return d;
+}
+static void op_reshape(void) {
+    T x = in(0), s = in(1);
+    int n = count_of(s);
+    bool allowzero = int_attr("allowzero");
+    if (n < 0) return;
+    X d = values_known(s) ? reshape_known(x, s, n, allowzero) : reshape_runtime(x, s, n, allowzero);
+    out_reshaped(0, x, d);
+}
+static void up_reshape(struct node *n) { up_attr_to_input(n, "shape", 1); }
+static const struct op_upgrade u_reshape[] = {{4, up_reshape}, {0}};
+
+static void op_flatten(void) {
+    T x = in(0);
+    int r = rank(x);
+    int64_t a = int_attr("axis");
+    if (a < -r || a > r) return fail(E_ATTR, "axis %lld is outside the rank %d", (long long)a, r);
+    int k = (int)(a < 0 ? a + r : a);
+    out_reshaped(0, x, list2(product(sub_list(shape(x), 0, k)), product(sub_list(shape(x), k, r))));
+}
+static void op_squeeze(void) {
+    T x = in(0);
+    E mask[32];
+    bool known;
+    int r = rank(x), n = axes_mask(in(1), r, AXES_NONE, mask, &known);
+    if (n < 0) return;
+    if (!has(in(1)))
+        for (int k = 0; k < r; k++) { /* all axes of 1, which must be known */
+            if (x_is(dim(x, k), 1)) mask[k] = truth(true), n++;
+            else require(ne(dim(x, k), idx(1)), "axis %d is 1 at run time, but was not known to be: the rank cannot change", k);
+        }
+    for (int k = 0; k < r; k++) require(or_(not_(mask[k]), eq(dim(x, k), idx(1))), "axis %d is squeezed, but its size is not 1", k);
+    out_reshaped(0, x, kept_dims(shape(x), mask, r - n));
+}
+static void op_unsqueeze(void) {
+    T x = in(0);
+    E mask[32], before = idx(0);
+    bool known;
+    int add_n = count_of(in(1)), r = rank(x) + add_n;
+    if (add_n < 0) return;
+    if (r > 32) return fail(E_LIMIT, "a tensor of more than 32 dimensions");
+    axes_mask(in(1), r, AXES_NONE, mask, &known);
+    X d = list0();
+    for (int k = 0; k < r; k++) { /* 1, or the dim of x whose turn it is */
+        E own = idx(1);
+        for (int p = 0; p < rank(x); p++) own = sel(eq(before, idx(p)), dim(x, p), own);
+        d = push(d, sel(mask[k], idx(1), own));
+        before = add(before, sel(mask[k], idx(0), idx(1)));
+    }
+    out_reshaped(0, x, d);
+}
+static void up_axes(struct node *n) { up_attr_to_input(n, "axes", 1); }
+static const struct op_upgrade u_axes[] = {{12, up_axes}, {0}};
+
+static void op_transpose(void) {
+    T x = in(0);
+    const int64_t *perm;
+    int n = ints_attr("perm", &perm), r = rank(x);
+    if (n && n != r) return fail(E_ATTR, "attribute \"perm\" has %d elements for rank %d", n, r);
+    X d = list0(), from = zeros(r);
+    unsigned seen = 0;
+    int p[32];
+    for (int k = 0; k < r; k++) {
+        p[k] = n ? norm_axis(perm[k], r) : r - 1 - k;
+        if (seen >> p[k] & 1) return fail(E_ATTR, "attribute \"perm\" names axis %d twice", p[k]);
+        seen |= 1u << p[k];
+        d = push(d, dim(x, p[k]));
+    }
+    X i = axes(d);
+    for (int k = 0; k < r; k++) from.v[p[k]] = i.v[k];
+    out(0, dtype(x), i, at(x, from));
+}
+
+/* ---- Expand, Tile */
+static void op_expand(void) {
+    T x = in(0), s = in(1);
+    int n = count_of(s), r = rank(x);
+    if (n < 0) return;
+    X d = list0();
+    int full = n > r ? n : r;
+    for (int k = 0; k < full; k++) {
+        E have = k < full - r ? idx(1) : dim(x, k - (full - r)), want = k < full - n ? idx(1) : value(s, k - (full - n), 0, DIM_MAX);
+        int64_t h;
+        require(or_(eq(want, idx(1)), or_(eq(have, idx(1)), eq(have, want))), "axis %d cannot be expanded", k);
+        if (x_is(want, 1) || have == want) d = push(d, have);
+        else if (x_is(have, 1)) d = push(d, want);
+        else if (const_int(have, &h)) d = push(d, have); /* want is 1 or equal */
+        else d = push(d, sel(eq(want, idx(1)), have, sel(eq(have, idx(1)), want, have)));
+    }
+    X i = axes(d);
+    out(0, dtype(x), i, at(x, bcast(x, i)));
+}
+static void op_tile(void) {
+    T x = in(0), s = in(1);
+    int n = count_of(s);
+    if (n < 0) return;
+    if (n != rank(x)) return fail(E_SHAPE, "%d repeats for an input of rank %d", n, rank(x));
+    X d = list0(), from = list0();
+    for (int k = 0; k < n; k++) {
+        E times = value(s, k, 0, DIM_MAX);
+        require(ge(times, idx(0)), "repeat %d is negative", k);
+        d = push(d, mul(dim(x, k), max_(times, idx(0))));
+    }
+    X i = axes(d);
+    for (int k = 0; k < n; k++) from = push(from, d.v[k] == dim(x, k) ? i.v[k] : x_is(dim(x, k), 1) ? idx(0) : wrap_index(mod_(i.v[k], dim(x, k)), dim(x, k)));
+    out(0, dtype(x), i, at(x, from));
+}
+
+/* ---- shapes as values */
+static void op_shape(void) {
+    T x = in(0);
+    int r = rank(x);
+    int64_t a = int_attr("start"), b = has_attr("end") ? int_attr("end") : r;
+    a = a < 0 ? a + r : a, b = b < 0 ? b + r : b;
+    a = a < 0 ? 0 : a > r ? r : a, b = b < a ? a : b > r ? r : b;
+    X i = axes(list1(idx(b - a)));
+    E v = val(idx(0));
+    for (int64_t k = b; k-- > a;) v = k == b - 1 ? val(dim(x, (int)k)) : sel(eq(i.v[0], idx(k - a)), val(dim(x, (int)k)), v);
+    out(0, I64, i, v);
+}
+static void op_size(void) { out(0, I64, list0(), val(numel(in(0)))); }
+
+/* One element of a constant as a value expression. */
+static E element(const struct tensor *t, int64_t k) {
+    enum dtype v = dtype_value(t->type);
+    if (v == I64) return val(idx(tensor_i(t, k)));
+    if (v == U64) return cast(U64, val(idx(tensor_i(t, k))));
+    return typed(v, v == F32 || v == F64 ? tensor_f(t, k) : (double)tensor_i(t, k));
+}
+static void op_constantofshape(void) {
+    T s = in(0);
+    const struct tensor *v = tensor_attr("value");
+    int n = count_of(s);
+    if (n < 0) return;
+    if (v && tensor_count(v) != 1) return fail(E_ATTR, "attribute \"value\" must have one element");
+    X d = list0();
+    for (int k = 0; k < n; k++) {
+        E e = value(s, k, 0, DIM_MAX);
+        require(ge(e, idx(0)), "entry %d of the shape is negative", k);
+        d = push(d, max_(e, idx(0)));
+    }
+    out(0, v ? v->type : F32, axes(d), v ? element(v, 0) : typed(F32, 0));
+}
+/* Constant becomes a constant value of the graph. */
+static struct tensor *vector(enum dtype t, int n, bool is_scalar) { return n_tensor(t, (int64_t[]){n}, is_scalar ? 0 : 1); }
+static void op_constant(void) {
+    const int64_t *is;
+    const float *fs;
+    int n;
+    const struct tensor *given = tensor_attr("value");
+    struct tensor *t = NULL;
+    if (given) return gout(0, n_const(given));
+    if (has_attr("value_int")) tensor_set_i(t = vector(I64, 1, true), 0, int_attr("value_int"));
+    else if (has_attr("value_float")) tensor_set_f(t = vector(F32, 1, true), 0, float_attr("value_float"));
+    else if (has_attr("value_ints")) {
+        n = ints_attr("value_ints", &is);
+        t = vector(I64, n, false);
+        for (int k = 0; k < n; k++) tensor_set_i(t, k, is[k]);
+    } else if (has_attr("value_floats")) {
+        n = floats_attr("value_floats", &fs);
+        t = vector(F32, n, false);
+        for (int k = 0; k < n; k++) tensor_set_f(t, k, (double)fs[k]);
+    }
+    if (t) gout(0, n_const(t));
+    else fail(E_ATTR, "Constant has no value of a supported kind");
+}
+
+/* ---- Range: ceil((limit - start) / delta) elements, never fewer than 0 */
+static void op_range(void) {
+    T a = in(0), b = in(1), d = in(2);
+    double start, limit, delta;
+    enum dtype t = dtype(a), v = dtype_value(t);
+    bool whole = dtype_is_int(t);
+    E n = NULL;
+    if (const_value(d, 0, &delta) && delta == 0) return fail(E_ATTR, "the step of Range is 0");
+    if (const_value(a, 0, &start) && const_value(b, 0, &limit) && const_value(d, 0, &delta)) {
+        double count = ceil((limit - start) / delta);
+        if (count > DIM_MAX) return fail(E_SIZE, "Range has too many elements");
+        n = idx(count > 0 ? (int64_t)count : 0);
+    } else if (whole && const_value(d, 0, &delta) && values_known(a) && values_known(b)) {
+        E span = sub(value(b, 0, 0, 0), value(a, 0, 0, 0));
+        int64_t step = (int64_t)delta;
+        n = max_(ceil_div(step > 0 ? span : neg(span), idx(step > 0 ? step : -step)), idx(0));
+    } else {
+        E from = at(a, zeros(rank(a))), to = at(b, zeros(rank(b))), by = at(d, zeros(rank(d))), count;
+        if (whole) { /* truncating division, rounded away from 0 */
+            E s = cast(I64, from), e = cast(I64, to), k = cast(I64, by), span = sub(e, s);
+            count = add(div_(span, k), sel(ne(mod_(span, k), num(0)), num(1), num(0)));
+            count = sel(eq(lt(span, num(0)), lt(k, num(0))), count, num(0));
+        } else count = cast(I64, ceil_(div_(sub(cast(F64, to), cast(F64, from)), cast(F64, by))));
+        n = size_from("range", stage("count", I64, list0(), max_(count, num(0))), 0, idx(0), idx(DIM_MAX));
+    }
+    X i = axes(list1(n));
+    out(0, t, i, add(scalar(a), mul(cast(v, val(i.v[0])), scalar(d))));
+}
+static void op_eyelike(void) {
+    T x = in(0);
+    enum dtype t = type_attr("dtype");
+    if (rank(x) != 2) return fail(E_RANK, "EyeLike takes a matrix; the input has rank %d", rank(x));
+    X i = axes(shape(x));
+    if (t == NONE) t = dtype(x);
+    out(0, t, i, sel(eq(i.v[1], add(i.v[0], idx(int_attr("k")))), typed(dtype_value(t), 1), typed(dtype_value(t), 0)));
+}
+static void op_trilu(void) {
+    T x = in(0);
+    int r = rank(x);
+    if (r < 2) return fail(E_RANK, "Trilu takes matrices; the input has rank %d", r);
+    X i = axes(shape(x));
+    E k = has(in(1)) ? bounded_value(in(1), 0) : idx(0), diagonal = add(i.v[r - 2], k);
+    out(0, dtype(x), i, sel(int_attr("upper") ? ge(i.v[r - 1], diagonal) : le(i.v[r - 1], diagonal), at(x, i), typed(dtype_value(dtype(x)), 0)));
+}
+
+static const struct op_slot s_reshape[] = {{"data", TS_ANY, 0}, {"shape", TS_INDEX, 0}, {0}}, s_squeeze[] = {{"data", TS_ANY, 0}, {"axes", TS_INDEX, OPTIONAL}, {0}};
+static const struct op_slot s_shape[] = {{"input", TS_INDEX, 0}, {0}}, s_none[] = {{0}}, s_trilu[] = {{"input", TS_ANY, 0}, {"k", TSET(I64), OPTIONAL}, {0}};
+static const struct op_slot s_range[] = {{"start", TS_NUM, 0}, {"limit", TS_NUM, 0}, {"delta", TS_NUM, 0}, {0}};
+static const struct op_attr a_reshape[] = {{.name = "allowzero", .kind = AT_INT}, {0}}, a_flatten[] = {{.name = "axis", .kind = AT_INT, .i = 1}, {0}};
+static const struct op_attr a_perm[] = {{.name = "perm", .kind = AT_INTS}, {0}}, a_shape[] = {{.name = "start", .kind = AT_INT}, {.name = "end", .kind = AT_INT}, {0}};
+static const struct op_attr a_value[] = {{.name = "value", .kind = AT_TENSOR}, {0}}, a_trilu[] = {{.name = "upper", .kind = AT_INT, .i = 1}, {0}};
+static const struct op_attr a_constant[] = {{.name = "value", .kind = AT_TENSOR}, {.name = "value_int", .kind = AT_INT}, {.name = "value_float", .kind = AT_FLOAT},
+                                            {.name = "value_ints", .kind = AT_INTS}, {.name = "value_floats", .kind = AT_FLOATS}, {0}};
+static const struct op_attr a_eye[] = {{.name = "dtype", .kind = AT_INT}, {.name = "k", .kind = AT_INT}, {0}};
+const struct op ops_shape[] = {
+    {"", "Reshape", 25, 1, a_reshape, s_reshape, slots_y, .define = op_reshape, .upgrades = u_reshape, .spec = "Reshape-25; symbolic entries are sizes, not 0-for-copy or -1"},
+    {"", "Flatten", 25, 1, a_flatten, slots_x, slots_y, .define = op_flatten, .spec = "Flatten-25"},
+    {"", "Squeeze", 25, 1, attrs_none, s_squeeze, slots_y, .define = op_squeeze, .upgrades = u_axes, .spec = "Squeeze-25; without axes, dims of 1 must be known"},
+    {"", "Unsqueeze", 25, 1, attrs_none, s_squeeze, slots_y, .define = op_unsqueeze, .upgrades = u_axes, .spec = "Unsqueeze-25"},
+    {"", "Transpose", 25, 1, a_perm, slots_x, slots_y, .define = op_transpose, .spec = "Transpose-25"},
+    {"", "Expand", 13, 8, attrs_none, s_reshape, slots_y, .define = op_expand, .spec = "Expand-13"},
+    {"", "Tile", 13, 6, attrs_none, s_reshape, slots_y, .define = op_tile, .spec = "Tile-13"},
+    {"", "Shape", 25, 1, a_shape, slots_x, slots_y, .define = op_shape, .spec = "Shape-25"},
+    {"", "Size", 25, 1, attrs_none, slots_x, slots_y, .define = op_size, .spec = "Size-25"},
+    {"", "Constant", 25, 1, a_constant, s_none, slots_y, .expand = op_constant, .spec = "Constant-25; sparse and string values are import's work"},
+    {"", "ConstantOfShape", 25, 9, a_value, s_shape, slots_y, .define = op_constantofshape, .spec = "ConstantOfShape-25"},
+    {"", "Range", 11, 11, attrs_none, s_range, slots_y, .define = op_range, .spec = "Range-11"},
+    {"", "EyeLike", 22, 9, a_eye, slots_x, slots_y, .define = op_eyelike, .spec = "EyeLike-22"},
+    {"", "Trilu", 14, 14, a_trilu, s_trilu, slots_y, .define = op_trilu, .spec = "Trilu-14"},
+    {0},
+};

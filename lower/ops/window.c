@@ -1,0 +1,123 @@
+/* Windows: the geometry that convolutions and pools share. All extents may be symbolic. */
+#include "lower/ops/window.h"
+#include <string.h>
+
+static bool per_axis(const char *name, int n, int64_t *v) {
+    const int64_t *given;
+    int have = ints_attr(name, &given);
+    if (have && have != n) {
+        fail(E_ATTR, "attribute \"%s\" has %d elements for %d spatial axes", name, have, n);
+        return false;
+    }
+    for (int k = 0; k < n; k++) {
+        v[k] = have ? given[k] : 1;
+        if (v[k] < 1 || v[k] > INT32_MAX) {
+            fail(E_ATTR, "attribute \"%s\": %lld is out of range", name, (long long)v[k]);
+            return false;
+        }
+    }
+    return true;
+}
+bool window_attrs(struct window *w, int n) {
+    const int64_t *p;
+    w->n = n;
+    if (n < 1 || n > SPATIAL_MAX) {
+        fail(E_RANK, "%d spatial axes; 1 to %d are supported", n, SPATIAL_MAX);
+        return false;
+    }
+    int np = ints_attr("pads", &p);
+    if (np && np != 2 * n) {
+        fail(E_ATTR, "attribute \"pads\" has %d elements for %d spatial axes", np, n);
+        return false;
+    }
+    for (int k = 0; k < np; k++)
+        if (p[k] < 0 || p[k] > INT32_MAX) {
+            fail(E_ATTR, "attribute \"pads\": %lld is out of range", (long long)p[k]);
+            return false;
+        }
+    return per_axis("strides", n, w->stride) && per_axis("dilations", n, w->dilation);
+}
+int64_t window_pad_attr(int k) {
+    const int64_t *p;
+    return k < ints_attr("pads", &p) ? p[k] : 0;
+}
+X kernel_shape_attr(T x) {
+    const int64_t *v;
+    int n = ints_attr("kernel_shape", &v);
+    X r = list0();
+    if (n != rank(x) - 2) fail(E_ATTR, "attribute \"kernel_shape\" has %d elements for %d spatial axes", n, rank(x) - 2);
+    for (int k = 0; k < n; k++) {
+        if (v[k] < 1 || v[k] > INT32_MAX) fail(E_ATTR, "attribute \"kernel_shape\": %lld is out of range", (long long)v[k]);
+        r = push(r, idx(v[k] < 1 ? 1 : v[k]));
+    }
+    return r;
+}
+/* Number of outputs over `span` cells: how often a window of `reach` cells fits, rounded down or up. */
+static E outputs(E span, E reach, int64_t stride, bool up) {
+    E room = sub(span, reach);
+    return add(up ? ceil_div(room, idx(stride)) : div_(room, idx(stride)), idx(1));
+}
+bool window_of(struct window *w, T x, X kernel, bool ceil_mode) {
+    const char *mode = str_attr("auto_pad");
+    bool given = !*mode || !strcmp(mode, "NOTSET"), valid = !strcmp(mode, "VALID"), upper = !strcmp(mode, "SAME_UPPER");
+    if (!given && !valid && !upper && strcmp(mode, "SAME_LOWER")) {
+        fail(E_ATTR, "attribute \"auto_pad\" has an unknown value");
+        return false;
+    }
+    if (!window_attrs(w, rank(x) - 2)) return false;
+    if (kernel.n != w->n) {
+        fail(E_RANK, "a kernel of %d spatial axes for an input of %d", kernel.n, w->n);
+        return false;
+    }
+    w->kernel = kernel;
+    w->in = w->out = list0();
+    for (int k = 0; k < w->n; k++) {
+        E size = dim(x, k + 2), reach = add(mul(sub(kernel.v[k], idx(1)), idx(w->dilation[k])), idx(1)), o;
+        int64_t s = w->stride[k];
+        if (given || valid) {
+            w->begin[k] = idx(given ? window_pad_attr(k) : 0);
+            w->end[k] = idx(given ? window_pad_attr(k + w->n) : 0);
+            o = outputs(add(size, add(w->begin[k], w->end[k])), reach, s, ceil_mode);
+            if (ceil_mode) { /* a last window that starts in the end padding does not count */
+                E starts = mul(sub(o, idx(1)), idx(s));
+                o = sel(lt(starts, add(size, w->begin[k])), o, sub(o, idx(1)));
+            }
+        } else {
+            o = ceil_div(size, idx(s));
+            E total = max_(sub(add(mul(sub(o, idx(1)), idx(s)), reach), size), idx(0));
+            E small = div_(total, idx(2));
+            w->begin[k] = upper ? small : sub(total, small);
+            w->end[k] = upper ? sub(total, small) : small;
+        }
+        w->in = push(w->in, size);
+        require(ge(o, idx(0)), "the window is larger than the padded input on spatial axis %d", k);
+        w->out = push(w->out, max_(o, idx(0)));
+    }
+    return true;
+}
+X window_at(const struct window *w, X o, int at, X r, int rat) {
+    X p = list0();
+    for (int k = 0; k < w->n; k++)
+        p = push(p, add(sub(mul(o.v[at + k], idx(w->stride[k])), w->begin[k]), mul(r.v[rat + k], idx(w->dilation[k]))));
+    return p;
+}
+static const char *spatial_names(int n, char prefix, char *buf) {
+    static const char letters[] = "dhw";
+    char *s = buf;
+    for (int k = 0; k < n && n <= 3; k++) *s++ = ' ', *s++ = prefix, *s++ = letters[3 - n + k];
+    *s = 0;
+    return buf;
+}
+static X named(X dims, const char *lead, int nlead, char prefix, bool red) {
+    char names[64], tail[16];
+    strcpy(names, lead);
+    strcat(names, spatial_names(dims.n - nlead, prefix, tail));
+    return red ? raxes(dims, names) : axes_named(dims, names);
+}
+static int words(const char *s) {
+    int n = *s != 0;
+    for (; *s; s++) n += *s == ' ';
+    return n;
+}
+X window_axes(X dims, const char *lead) { return named(dims, lead, words(lead), 'o', false); }
+X window_raxes(X lead, X kernel, const char *names) { return named(cat(lead, kernel), names, words(names), 'k', true); }
