@@ -2,6 +2,7 @@
  * (cmd_*.c) call it; it calls import, graph passes, lowering and the planner. */
 #ifndef NN_COMPILER_DRIVER_H
 #define NN_COMPILER_DRIVER_H
+#include "compiler/import/onnx.h"
 #include "ir/graph.h"
 #include "ir/loop.h"
 #include "ir/target.h"
@@ -9,10 +10,7 @@
 
 struct compile_options {
     const char *path;                       /* .onnx, .gir or .lir */
-    const char *const *dims;                /* "N=4", "N=1..64@8" */
-    int ndims;
-    const char *const *shapes;              /* "x=1x3x?x?" */
-    int nshapes;
+    struct import_options import;           /* dims, shapes */
     const struct target *target;            /* NULL: c99 */
     bool no_fuse, no_schedule;              /* one kernel per node; kernels as plain loops */
     const char *const *dump_after;          /* names of passes, or "all" */

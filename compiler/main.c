@@ -1,6 +1,7 @@
 /* The program: which command, with which options. Every command is a file of its own, compiler/cmd_*.c. */
 #include <stdio.h>
 #include "compiler/commands.h"
+#include "lower/ops/ops.h"
 
 /* The first one is meant when a model stands in place of a command. */
 static const struct command commands[] = {
@@ -27,6 +28,7 @@ int main(int argc, char **argv)
     struct text problem = {0}, out = {0};
     struct options o = {.arena = &arena};
     int status = EXIT_OK;
+    ops_register_all();
     if (!options_parse(&o, commands, argc, argv, &problem)) {
         struct ctx *c = ctx_new();
         diag_at(&c->diags, DIAG_ERROR, E_USAGE, "gcc2nn", NULL, "%s", problem.s);

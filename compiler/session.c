@@ -11,31 +11,11 @@
 #define A(...) arena_printf(&s->c->arena, __VA_ARGS__)
 
 /* ---- options */
-static const char *dim_text(struct session *s, const struct dim_option *d)
-{
-    if (d->lo == d->hi)
-        return A("%s=%lld", d->name, (long long)d->lo);
-    if (d->ref)
-        return A("%s=%lld..%lld@%lld", d->name, (long long)d->lo, (long long)d->hi, (long long)d->ref);
-    return A("%s=%lld..%lld", d->name, (long long)d->lo, (long long)d->hi);
-}
-static const char *shape_text_of(struct session *s, const struct shape_option *x)
-{
-    const char *t = A("%s=", x->name);
-    for (int k = 0; k < x->rank; k++)
-        t = x->dims[k] < 0 ? A("%s%s?", t, k ? "x" : "") : A("%s%s%lld", t, k ? "x" : "", (long long)x->dims[k]);
-    return t;
-}
 static void take_options(struct session *s)
 {
     const struct options *o = s->o;
-    const char **dims = NEWN(&s->c->arena, const char *, o->dims.n + 1), **shapes = NEWN(&s->c->arena, const char *, o->shapes.n + 1);
-    for (int k = 0; k < o->dims.n; k++)
-        dims[k] = dim_text(s, &o->dims.v[k]);
-    for (int k = 0; k < o->shapes.n; k++)
-        shapes[k] = shape_text_of(s, &o->shapes.v[k]);
     s->compile = (struct compile_options){
-        .path = o->args.v[0], .dims = dims, .ndims = o->dims.n, .shapes = shapes, .nshapes = o->shapes.n,
+        .path = o->args.v[0], .import = options_import(o),
         .no_fuse = o->no_fuse || o->each_node, .no_schedule = o->no_schedule, .dump_after = o->dump_after.v, .ndump = o->dump_after.n,
         .stop_after = o->stop_after, .skip = o->skip.v, .nskip = o->skip.n, .time_passes = o->time_passes,
     };

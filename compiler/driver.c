@@ -1,0 +1,78 @@
+/* The pipeline, as one table. See driver.h. */
+#include "compiler/driver.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "compiler/graph/passes.h"
+#include "compiler/import/onnx.h"
+#include "lower/lower.h"
+
+static bool import_pass(struct compilation *u) {
+    u->g = import_onnx(u->c, u->o->path, &u->o->import);
+    return u->g != NULL;
+}
+static bool infer_pass(struct compilation *u) { return graph_infer(u->g); }
+/* Simpler nodes let inference know more, and the other way round. */
+static bool simplify_pass(struct compilation *u) { return graph_simplify(u->g) && graph_infer(u->g) && graph_dce(u->g); }
+static bool affine_pass(struct compilation *u) { return graph_fold_affine(u->g) && graph_dce(u->g); }
+static bool cse_pass(struct compilation *u) { return graph_cse(u->g); }
+static bool lower_pass(struct compilation *u) {
+    struct lower_options lo = {.target = u->o->target, .no_fuse = u->o->no_fuse, .no_schedule = u->o->no_schedule};
+    u->m = lower_graph(u->g, &lo);
+    return u->m != NULL;
+}
+static int64_t reference(void *env, const struct sym *s) {
+    (void)env;
+    int64_t v = s->ref ? s->ref : 1;
+    return v < s->lo ? s->lo : v > s->hi ? s->hi : v;
+}
+static bool plan_pass(struct compilation *u) {
+    u->plan = memory_plan(u->m, reference, NULL);
+    return u->plan && plan_verify(u->m, u->plan);
+}
+const struct pass_row pass_rows[] = {
+    {"import", LEVEL_MODEL, true, import_pass, "read the model, bring every node to the newest opset"},
+    {"infer", LEVEL_GRAPH, true, infer_pass, "find types, shapes and symbolically known contents; expand functions; fold constants"},
+    {"simplify", LEVEL_GRAPH, false, simplify_pass, "remove identities and pairs that cancel"},
+    {"cse", LEVEL_GRAPH, false, cse_pass, "make one node of equal ones"},
+    {"fold-affine", LEVEL_GRAPH, false, affine_pass, "put scales and shifts by constants into weights"},
+    {"lower", LEVEL_LOOP, true, lower_pass, "form groups, choose layouts, emit and schedule kernels"},
+    {"plan", LEVEL_LOOP, true, plan_pass, "place every buffer in one arena"},
+    {0},
+};
+
+static bool listed(const char *const *names, int n, const char *name) {
+    for (int k = 0; k < n; k++)
+        if (!strcmp(names[k], name) || !strcmp(names[k], "all")) return true;
+    return false;
+}
+static void dump(const struct compilation *u, const struct pass_row *p) {
+    struct text t = {0};
+    text_printf(&t, "// after %s\n", p->name);
+    if (p->level == LEVEL_LOOP) loop_print(&t, u->m);
+    else graph_print(&t, u->g);
+    fputs(t.s, stdout);
+    text_free(&t);
+}
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+static bool verify(const struct compilation *u, const struct pass_row *p) {
+    return p->level == LEVEL_LOOP ? loop_verify(u->m, p->name) : graph_verify(u->g, p->name);
+}
+bool compile_model(struct compilation *u) {
+    u->c->diags.file = u->o->path;
+    for (const struct pass_row *p = pass_rows; p->name; p++) {
+        if (!p->required && listed(u->o->skip, u->o->nskip, p->name)) continue;
+        double t0 = seconds();
+        if (!p->run(u)) return false;
+        if (u->o->time_passes) fprintf(stderr, "%-14s %9.3f ms\n", p->name, (seconds() - t0) * 1e3);
+        if (!verify(u, p)) return false;
+        if (listed(u->o->dump_after, u->o->ndump, p->name)) dump(u, p);
+        if (u->o->stop_after && !strcmp(u->o->stop_after, p->name)) break;
+    }
+    return true;
+}
