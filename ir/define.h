@@ -127,6 +127,9 @@ V gin(int k);                                     /* input value, NULL when abse
 void gout(int k, V v);                            /* result k */
 V n_op(const char *op_type, int nout_index, const V *ins, int nins, const struct attr *attrs, int nattrs);
 #define N_OP(op, ...) n_op(op, 0, (const V[]){__VA_ARGS__}, (int)(sizeof((const V[]){__VA_ARGS__}) / sizeof(V)), NULL, 0)
+struct node *gnode(void);                         /* the node being expanded */
+V n_const(const struct tensor *t);
+struct tensor *n_tensor(enum dtype t, const int64_t *dims, int rank);          /* zeroed, for n_const */
 V n_const_i64(const int64_t *v, int n);           /* 1-D */
 V n_const_f(enum dtype t, double v);              /* scalar */
 struct node *n_node(const char *op_type, const V *ins, int nins, int nouts);   /* several outputs, attributes through node_set_attr */

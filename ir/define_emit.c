@@ -43,6 +43,11 @@ static X extents(X vars) {
     for (int k = 0; k < vars.n; k++) r = push(r, vars.v[k]->op == X_VAR ? vars.v[k]->u.var->extent : x_poison(DEF_CTX));
     return r;
 }
+static const struct var *own_axis(struct subst *own, E axis) {
+    const struct var *v = var_new(DEF_CTX, axis->u.var->name, axis->u.var->extent);
+    map_put(&own->map, PKEY(axis->u.var), (void *)x_var(DEF_CTX, v));
+    return v;
+}
 static void put_stage(T t, X ax, enum red_op op, X r, E v, E init) {
     struct ctx *c = DEF_CTX;
     const struct var *va[X_MAX_LIST], *vr[X_MAX_LIST];
@@ -53,11 +58,14 @@ static void put_stage(T t, X ax, enum red_op op, X r, E v, E init) {
     enum dtype vt = dtype_value(t->type);
     if (v->type != vt) v = x_cast(c, vt, v);
     if (init && init->type != vt) init = init->op == X_CONST ? x_num(c, vt, init->type == F32 || init->type == F64 ? init->u.f : (double)init->u.i) : x_cast(c, vt, init);
-    for (int k = 0; k < ax.n; k++) va[k] = ax.v[k]->u.var;
+    struct subst own = {{.arena = &c->arena}}; /* definitions use one list of axes for several stages; a variable has one loop */
+    for (int k = 0; k < ax.n; k++) va[k] = own_axis(&own, ax.v[k]);
     for (int k = 0; k < r.n; k++) {
         if (r.v[k]->op != X_VAR) return;
-        vr[k] = r.v[k]->u.var;
+        vr[k] = own_axis(&own, r.v[k]);
     }
+    v = x_subst(c, v, &own);
+    if (init) init = x_subst(c, init, &own);
     def_append(s_stage(c, t->buf, va, ax.n, op, vr, r.n, init, v));
 }
 T stage(const char *name, enum dtype t, X ax, E v) {
@@ -201,6 +209,9 @@ V n_op(const char *op_type, int nout_index, const V *ins, int nins, const struct
     if (!(def_now->n->op->expand && n->op->expand)) def_infer(def_now->g, n); /* so that gdims works on what was built */
     return n->outs.v[nout_index];
 }
+struct node *gnode(void) { return def_now->n; }
+V n_const(const struct tensor *t) { return graph_const(def_now->g, "", t); }
+struct tensor *n_tensor(enum dtype t, const int64_t *dims, int rank) { return tensor_new(&DEF_CTX->arena, t, dims, rank); }
 V n_const_i64(const int64_t *v, int n) {
     struct tensor *t = tensor_new(&DEF_CTX->arena, I64, (int64_t[]){n}, 1);
     for (int k = 0; k < n; k++) tensor_set_i(t, k, v[k]);

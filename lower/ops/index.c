@@ -1,0 +1,170 @@
+/* Ops that move blocks of elements: Concat, Split, Slice, and the blocks of DepthToSpace and SpaceToDepth. */
+#include "lower/ops/ops.h"
+#include <string.h>
+
+/* ---- Concat: a tree of choices over the axis, so that a far operand costs few comparisons */
+struct part { T t; E first; };
+static E choose(const struct part *p, int n, X i, int axis) {
+    if (n == 1) {
+        X j = put(i, axis, sub(i.v[axis], p->first));
+        return at(p->t, j);
+    }
+    int half = n / 2;
+    return sel(lt(i.v[axis], p[half].first), choose(p, half, i, axis), choose(p + half, n - half, i, axis));
+}
+static void concat(int axis) {
+    int n = n_in(), m = 0;
+    struct part p[1024];
+    E at_k = idx(0);
+    T x = in(0);
+    for (int k = 0; k < n && m < 1024; k++) {
+        T t = in(k);
+        if (rank(t) != rank(x)) { fail(E_RANK, "input %d has rank %d, input 0 has %d", k, rank(t), rank(x)); return; }
+        for (int d = 0; d < rank(x); d++)
+            if (d != axis) require(eq(dim(t, d), dim(x, d)), "input %d differs from input 0 on axis %d", k, d);
+        if (x_is(dim(t, axis), 0)) continue;
+        p[m].t = t, p[m++].first = at_k;
+        at_k = add(at_k, dim(t, axis));
+    }
+    if (n > 1024) { fail(E_LIMIT, "more than 1024 operands"); return; }
+    X s = put(shape(x), axis, at_k);
+    if (m == 0) p[m].t = x, p[m++].first = idx(0);
+    X i = axes(s);
+    out(0, dtype(x), i, choose(p, m, i, axis));
+}
+static void op_concat(void) {
+    T x = in(0);
+    if (rank(x) == 0) { fail(E_RANK, "scalars cannot be concatenated"); return; }
+    concat(axis_attr("axis", x));
+}
+static void up_concat(struct node *n) { up_default_int(n, "axis", 1); }
+static const struct op_upgrade u_concat[] = {{3, up_concat}, {0}};
+
+/* ---- Split */
+static void op_split(void) {
+    T x = in(0), sizes = in(1);
+    int a = axis_attr("axis", x), n = n_out();
+    if (rank(x) == 0) { fail(E_RANK, "a scalar cannot be split"); return; }
+    E first = idx(0), full = dim(x, a);
+    int64_t parts = has_attr("num_outputs") ? int_attr("num_outputs") : n;
+    if (parts < 1) { fail(E_ATTR, "attribute \"num_outputs\" must be positive"); return; }
+    if (has(sizes) && count_of(sizes) != n) { fail(E_SHAPE, "%d sizes for %d outputs", count_of(sizes), n); return; }
+    if (!has(sizes) && !has_attr("num_outputs")) require(eq(mod_(full, idx(parts)), idx(0)), "the axis cannot be split into %lld equal parts", (long long)parts);
+    E even = ceil_div(full, idx(parts));
+    for (int k = 0; k < n; k++) {
+        E size = has(sizes) ? value(sizes, k, 0, DIM_MAX) : k == parts - 1 ? sub(full, first) : even;
+        require(ge(size, idx(0)), "part %d has a negative size", k);
+        if (has(sizes)) require(le(add(first, size), full), "the parts are longer than the axis");
+        X i = axes(put(shape(x), a, max_(size, idx(0))));
+        out(k, dtype(x), i, at(x, put(i, a, add(i.v[a], first))));
+        first = add(first, size);
+    }
+    require(eq(first, full), "the parts do not cover the axis");
+}
+static void up_split(struct node *n) { up_attr_to_input(n, "split", 1); }
+static const struct op_upgrade u_split[] = {{12, up_split}, {0}};
+
+/* ---- Slice: first element and number of elements of each axis, after clamping */
+static E pick(E axis_value, int k, E taken, E otherwise) { { sel(eq(axis_value, idx(k)), taken, otherwise); return; } }
+static void op_slice(void) {
+    T x = in(0), starts = in(1), ends = in(2), ax = in(3), st = in(4);
+    int n = count_of(starts), r = rank(x);
+    if (n < 0) return;
+    if (n > r || count_of(ends) != n || (has(ax) && count_of(ax) != n) || (has(st) && count_of(st) != n)) { fail(E_SHAPE, "starts, ends, axes and steps of Slice differ in length"); return; }
+    E lo[32], hi[32], by[32], on[32];
+    for (int j = 0; j < n; j++) {
+        int64_t c;
+        lo[j] = bounded_value(starts, j), hi[j] = bounded_value(ends, j), by[j] = has(st) ? bounded_value(st, j) : idx(1);
+        E a = has(ax) ? value(ax, j, -r, r - 1) : idx(j);
+        on[j] = const_int(a, &c) ? idx(norm_axis(c, r)) : sel(lt(a, idx(0)), add(a, idx(r)), a);
+        require(ne(by[j], idx(0)), "step %d of Slice is 0", j);
+    }
+    X dims = list0(), first = list0(), step = list0();
+    for (int k = 0; k < r; k++) {
+        E d = dim(x, k), s = idx(0), e = d, b = idx(1);
+        bool whole = true;
+        for (int j = 0; j < n; j++) {
+            int64_t c;
+            if (const_int(on[j], &c) && c != k) continue;
+            whole = false;
+            s = pick(on[j], k, lo[j], s), e = pick(on[j], k, hi[j], e), b = pick(on[j], k, by[j], b);
+        }
+        if (whole) {
+            dims = push(dims, d), first = push(first, idx(0)), step = push(step, idx(1));
+            continue;
+        }
+        E up = gt(b, idx(0)), last = sub(d, idx(1));
+        s = sel(lt(s, idx(0)), add(s, d), s);
+        e = sel(lt(e, idx(0)), add(e, d), e);
+        s = sel(up, clampi(s, idx(0), d), clampi(s, idx(0), last));
+        e = sel(up, clampi(e, idx(0), d), clampi(e, idx(-1), last));
+        E size = sel(up, ceil_div(sub(e, s), max_(b, idx(1))), ceil_div(sub(s, e), max_(neg(b), idx(1))));
+        dims = push(dims, max_(size, idx(0))), first = push(first, s), step = push(step, b);
+    }
+    X i = axes(dims), from = list0();
+    for (int k = 0; k < r; k++) {
+        E p = add(first.v[k], mul(i.v[k], step.v[k]));
+        from = push(from, x_is(step.v[k], 1) && x_is(first.v[k], 0) && dims.v[k] == dim(x, k) ? i.v[k] : wrap_index(p, dim(x, k)));
+    }
+    out(0, dtype(x), i, at(x, from));
+}
+static void up_slice(struct node *n) {
+    up_attr_to_input(n, "starts", 1);
+    up_attr_to_input(n, "ends", 2);
+    up_attr_to_input(n, "axes", 3);
+}
+static const struct op_upgrade u_slice[] = {{9, up_slice}, {0}};
+
+/* ---- blocks of space and depth: [n, c, h, w] */
+static bool block_of(T x, int64_t *b) {
+    *b = int_attr("blocksize");
+    if (rank(x) == 4 && *b > 0) return true;
+    fail(E_SHAPE, "the input must have four axes and the block size be positive");
+    return false;
+}
+static void op_depthtospace(void) {
+    T x = in(0);
+    int64_t b;
+    if (!block_of(x, &b)) return;
+    E c = div_(dim(x, 1), idx(b * b)), bs = idx(b);
+    require(eq(mul(c, idx(b * b)), dim(x, 1)), "the number of channels is no multiple of the block");
+    X i = axes_named(cat(list2(dim(x, 0), c), list2(mul(dim(x, 2), bs), mul(dim(x, 3), bs))), "n oc oh ow");
+    E inner = add(mul(mod_(i.v[2], bs), bs), mod_(i.v[3], bs));
+    E ch = strcmp(str_attr("mode"), "CRD") ? add(mul(inner, c), i.v[1]) : add(mul(i.v[1], idx(b * b)), inner);
+    out(0, dtype(x), i, at(x, cat(list2(i.v[0], ch), list2(div_(i.v[2], bs), div_(i.v[3], bs)))));
+}
+static void op_spacetodepth(void) {
+    T x = in(0);
+    int64_t b;
+    if (!block_of(x, &b)) return;
+    E bs = idx(b), c = dim(x, 1);
+    for (int k = 2; k < 4; k++) require(eq(mod_(dim(x, k), bs), idx(0)), "axis %d is no multiple of the block", k);
+    X i = axes_named(cat(list2(dim(x, 0), mul(c, idx(b * b))), list2(div_(dim(x, 2), bs), div_(dim(x, 3), bs))), "n oc oh ow");
+    E block = div_(i.v[1], c), ch = mod_(i.v[1], c);
+    E h = add(mul(i.v[2], bs), div_(block, bs)), w = add(mul(i.v[3], bs), mod_(block, bs));
+    out(0, dtype(x), i, at(x, cat(list2(i.v[0], wrap_index(ch, c)), list2(wrap_index(h, dim(x, 2)), wrap_index(w, dim(x, 3))))));
+}
+/* The first lens[b] elements along the time axis in reverse order, for each b of the batch axis. */
+static void op_reversesequence(void) {
+    T x = in(0), lens = in(1);
+    int64_t b = int_attr("batch_axis"), t = int_attr("time_axis");
+    if (b + t != 1 || b * t != 0 || rank(x) < 2) { fail(E_ATTR, "time_axis and batch_axis must be 0 and 1"); return; }
+    X i = axes(shape(x));
+    E n = at(lens, list1(i.v[b])), p = val(i.v[t]), q = sel(lt(p, n), sub(sub(n, num(1)), p), p);
+    out(0, dtype(x), i, at(x, put(i, (int)t, wrap_index(q, dim(x, (int)t)))));
+}
+
+static const struct op_attr a_axis[] = {{.name = "axis", .kind = AT_INT, .flags = A_REQUIRED}, {0}}, a_split[] = {{.name = "axis", .kind = AT_INT}, {.name = "num_outputs", .kind = AT_INT}, {0}};
+static const struct op_attr a_block[] = {{.name = "blocksize", .kind = AT_INT, .flags = A_REQUIRED}, {.name = "mode", .kind = AT_STRING, .s = "DCR"}, {0}};
+static const struct op_attr a_rev[] = {{.name = "batch_axis", .kind = AT_INT, .i = 1}, {.name = "time_axis", .kind = AT_INT}, {0}};
+static const struct op_slot s_split[] = {{"input", TS_ANY, 0}, {"split", TSET(I64), OPTIONAL}, {0}}, s_rev[] = {{"input", TS_ANY, 0}, {"sequence_lens", TSET(I64), 0}, {0}};
+static const struct op_slot s_slice[] = {{"data", TS_ANY, 0}, {"starts", TS_INDEX, 0}, {"ends", TS_INDEX, 0}, {"axes", TS_INDEX, OPTIONAL}, {"steps", TS_INDEX, OPTIONAL}, {0}};
+const struct op ops_index[] = {
+    {"", "Concat", 13, 1, a_axis, slots_many, slots_y, .define = op_concat, .upgrades = u_concat, .spec = "Concat-13"},
+    {"", "Split", 18, 1, a_split, s_split, slots_ys, .define = op_split, .upgrades = u_split, .spec = "Split-18"},
+    {"", "Slice", 13, 1, attrs_none, s_slice, slots_y, .define = op_slice, .upgrades = u_slice, .spec = "Slice-13"},
+    {"", "DepthToSpace", 13, 1, a_block, slots_x, slots_y, .define = op_depthtospace, .spec = "DepthToSpace-13"},
+    {"", "SpaceToDepth", 13, 1, a_block, slots_x, slots_y, .define = op_spacetodepth, .spec = "SpaceToDepth-13"},
+    {"", "ReverseSequence", 10, 10, a_rev, s_rev, slots_y, .define = op_reversesequence, .spec = "ReverseSequence-10"},
+    {0},
+};
