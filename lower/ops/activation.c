@@ -77,7 +77,10 @@ static void op_gelu(void) {
     T x = in(0);
     X i = axes(shape(x));
     const char *how = str_attr("approximate");
-    if (strcmp(how, "none") && strcmp(how, "tanh")) { fail(E_ATTR, "attribute \"approximate\" must be none or tanh"); return; }
+    if (strcmp(how, "none") && strcmp(how, "tanh")) {
+        fail(E_ATTR, "attribute \"approximate\" must be none or tanh");
+        return;
+    }
     out(0, dtype(x), i, strcmp(how, "tanh") ? gelu_erf(at(x, i)) : gelu_tanh(at(x, i)));
 }
 /* com.microsoft: Gelu of x + bias, with the erf or the tanh form. */

@@ -10,22 +10,22 @@ static void map1(E (*f)(E v)) {
     out(0, dtype(x), i, f(at(x, i)));
 }
 static E f_sign(E v) { return sel(gt(v, num(0)), num(1), sel(lt(v, num(0)), num(-1), v)); } /* NaN and zeros stay */
-static E f_reciprocal(E v) { { div_(num(1), v); return; } }
-static E f_exp(E v) { { exp_(v); return; } }
-static E f_log(E v) { { log_(v); return; } }
-static E f_erf(E v) { { erf_(v); return; } }
-static E f_tanh(E v) { { tanh_(v); return; } }
-static E f_sin(E v) { { fn1("sin", v); return; } }
-static E f_cos(E v) { { fn1("cos", v); return; } }
-static E f_tan(E v) { { fn1("tan", v); return; } }
-static E f_asin(E v) { { fn1("asin", v); return; } }
-static E f_acos(E v) { { fn1("acos", v); return; } }
-static E f_atan(E v) { { fn1("atan", v); return; } }
-static E f_sinh(E v) { { fn1("sinh", v); return; } }
-static E f_cosh(E v) { { fn1("cosh", v); return; } }
-static E f_asinh(E v) { { fn1("asinh", v); return; } }
-static E f_acosh(E v) { { fn1("acosh", v); return; } }
-static E f_atanh(E v) { { fn1("atanh", v); return; } }
+static E f_reciprocal(E v) { return div_(num(1), v); }
+static E f_exp(E v) { return exp_(v); }
+static E f_log(E v) { return log_(v); }
+static E f_erf(E v) { return erf_(v); }
+static E f_tanh(E v) { return tanh_(v); }
+static E f_sin(E v) { return fn1("sin", v); }
+static E f_cos(E v) { return fn1("cos", v); }
+static E f_tan(E v) { return fn1("tan", v); }
+static E f_asin(E v) { return fn1("asin", v); }
+static E f_acos(E v) { return fn1("acos", v); }
+static E f_atan(E v) { return fn1("atan", v); }
+static E f_sinh(E v) { return fn1("sinh", v); }
+static E f_cosh(E v) { return fn1("cosh", v); }
+static E f_asinh(E v) { return fn1("asinh", v); }
+static E f_acosh(E v) { return fn1("acosh", v); }
+static E f_atanh(E v) { return fn1("atanh", v); }
 static E f_same(E v) { return v; }
 static void op_abs(void) { map1(abs_); }
 static void op_neg(void) { map1(neg); }
@@ -129,7 +129,10 @@ static void op_pow(void) {
 static void fold(E (*f)(E a, E b), bool mean) {
     T t[256];
     int n = n_in();
-    if (n > 256) { fail(E_LIMIT, "more than 256 operands"); return; }
+    if (n > 256) {
+        fail(E_LIMIT, "more than 256 operands");
+        return;
+    }
     for (int k = 0; k < n; k++) t[k] = in(k);
     X i = axes(bcast_shape(t, n));
     E v = at(t[0], bcast(t[0], i));
@@ -165,7 +168,10 @@ static void cast_to(enum dtype t) {
     T x = in(0);
     X i = axes(shape(x));
     if (t == STR || dtype(x) == STR) {
-        if (t != dtype(x)) { fail(E_TYPE, "casts between strings and numbers are not supported"); return; }
+        if (t != dtype(x)) {
+            fail(E_TYPE, "casts between strings and numbers are not supported");
+            return;
+        }
     }
     E v = at(x, i);
     out(0, t, i, dtype(x) == t ? v : cast(t, v)); /* f64 rounds to the narrow floats through f32 */
@@ -181,7 +187,8 @@ static void op_bitcast(void) {
     X i = axes(shape(x));
     if (t == NONE) return;
     if (dtype_bytes(t) != dtype_bytes(dtype(x)) || dtype_value(t) != t || dtype_value(dtype(x)) != dtype(x))
-        { fail(E_TYPE, "BitCast from %s to %s is not supported", dtype_name(dtype(x)), dtype_name(t)); return; }
+        fail(E_TYPE, "BitCast from %s to %s is not supported", dtype_name(dtype(x)), dtype_name(t));
+        return;
     out(0, t, i, bitcast_(t, at(x, i)));
 }
 

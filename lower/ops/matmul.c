@@ -61,12 +61,18 @@ static void op_matmul(void) {
     matmul(acc(x), dtype(x), NULL, NULL, NULL);
 }
 /* com.microsoft.FusedMatMul: transposed operands and a factor. Batch transposes (transBatchA) are not offered. */
-static E scaled(E v) { { mul(v, num(float_attr("alpha"))); return; } }
+static E scaled(E v) { return mul(v, num(float_attr("alpha"))); }
 static void op_fusedmatmul(void) {
     T a = in(0), b = in(1);
     int ta = (int)int_attr("transA"), tb = (int)int_attr("transB"), ra = rank(a), rb = rank(b);
-    if (int_attr("transBatchA") || int_attr("transBatchB")) { fail(E_ATTR, "transBatchA and transBatchB are not supported"); return; }
-    if (ra < 2 || rb < 2) { matmul(acc(a), dtype(a), NULL, NULL, scaled); return; }
+    if (int_attr("transBatchA") || int_attr("transBatchB")) {
+        fail(E_ATTR, "transBatchA and transBatchB are not supported");
+        return;
+    }
+    if (ra < 2 || rb < 2) {
+        matmul(acc(a), dtype(a), NULL, NULL, scaled);
+        return;
+    }
     E k = dim(a, ta ? ra - 2 : ra - 1), m = dim(a, ta ? ra - 1 : ra - 2), n = dim(b, tb ? rb - 2 : rb - 1);
     require(eq(k, dim(b, tb ? rb - 1 : rb - 2)), "inner dimensions differ");
     X batch, o;
@@ -94,8 +100,14 @@ static E gemm_epilogue(E v, T c, X o) {
 static void gemm(const char *act) {
     T a = in(0), b = in(1), c = in(2);
     bool ta = int_attr("transA"), tb = int_attr("transB");
-    if (rank(a) != 2 || rank(b) != 2) { fail(E_RANK, "Gemm takes matrices; the operands have rank %d and %d", rank(a), rank(b)); return; }
-    if (has(c) && rank(c) > 2) { fail(E_RANK, "the third operand of Gemm has rank %d, more than 2", rank(c)); return; }
+    if (rank(a) != 2 || rank(b) != 2) {
+        fail(E_RANK, "Gemm takes matrices; the operands have rank %d and %d", rank(a), rank(b));
+        return;
+    }
+    if (has(c) && rank(c) > 2) {
+        fail(E_RANK, "the third operand of Gemm has rank %d, more than 2", rank(c));
+        return;
+    }
     E m = dim(a, ta), k = dim(a, !ta), n = dim(b, !tb);
     require(eq(k, dim(b, tb)), "inner dimensions of Gemm differ");
     X o = axes_named(list2(m, n), "m n");

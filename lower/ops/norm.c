@@ -33,7 +33,10 @@ static void softmax(bool logarithm) {
     T x = in(0);
     bool kept[32];
     enum dtype t = acc(x);
-    if (rank(x) == 0) { out(0, dtype(x), list0(), num(logarithm ? 0 : 1)); return; }
+    if (rank(x) == 0) {
+        out(0, dtype(x), list0(), num(logarithm ? 0 : 1));
+        return;
+    }
     soft_axes(x, kept);
     struct moments p = moments_of(x, kept), q = moments_of(x, kept);
     T m = reduce("max", t, p.o, RED_MAX, p.r, at(x, p.from), NULL);
@@ -43,7 +46,7 @@ static void softmax(bool logarithm) {
         T s = reduce("sum", t, q.o, RED_SUM, q.r, exp_(sub(at(x, q.from), at(m, q.o))), NULL);
         X o = axes(shape(s));
         T l = stage("log", t, o, log_(at(s, o)));
-        return out(0, dtype(x), i, sub(sub(at(x, i), at(m, own)), at(l, own)));
+        out(0, dtype(x), i, sub(sub(at(x, i), at(m, own)), at(l, own)));
     }
     T e = stage("exp", t, i, exp_(sub(at(x, i), at(m, own))));
     T s = reduce("sum", t, q.o, RED_SUM, q.r, at(e, q.from), NULL);
@@ -54,7 +57,10 @@ static void op_logsoftmax(void) { softmax(true); }
 static void op_hardmax(void) { /* 1 at the first maximum */
     T x = in(0);
     bool kept[32], gone[32];
-    if (rank(x) == 0) { out(0, dtype(x), list0(), num(1)); return; }
+    if (rank(x) == 0) {
+        out(0, dtype(x), list0(), num(1));
+        return;
+    }
     soft_axes(x, kept);
     struct moments p = moments_of(x, kept), q = moments_of(x, kept);
     T m = reduce("max", dtype(x), p.o, RED_MAX, p.r, at(x, p.from), NULL);
@@ -71,7 +77,7 @@ static void up_joint(struct node *n) {
 }
 static const struct op_upgrade u_soft[] = {{12, up_joint}, {0}};
 
-static E centred(T x, X i, T mean, const bool *kept) { { sub(cast(dtype(mean), at(x, i)), at(mean, pick(i, kept))); return; } }
+static E centred(T x, X i, T mean, const bool *kept) { return sub(cast(dtype(mean), at(x, i)), at(mean, pick(i, kept))); }
 /* Mean and 1/sqrt(variance + epsilon), by two passes. */
 static bool statistics(T x, const bool *kept, enum dtype t, double epsilon, T *mean, T *inv) {
     struct moments m = moments_of(x, kept);
@@ -115,7 +121,10 @@ static void skip_norm(bool simplified) {
     T x = in(0), skip = in(1), gamma = in(2), beta = simplified ? NULL : in(3), bias = in(simplified ? 3 : 4), mean = NULL, inv;
     bool kept[32];
     int r = rank(x);
-    if (r < 1) { fail(E_RANK, "the input has no axis to normalise"); return; }
+    if (r < 1) {
+        fail(E_RANK, "the input has no axis to normalise");
+        return;
+    }
     for (int k = 0; k < r; k++) kept[k] = k < r - 1;
     X j = axes(shape(x));
     E total = add(at(x, j), at(skip, bcast(skip, j)));
@@ -165,7 +174,10 @@ static void op_batchnorm(void) {
         fail(E_OP, "BatchNormalization in training mode is not supported");
         return;
     }
-    if (rank(x) < 1) { fail(E_RANK, "BatchNormalization needs an input with axes"); return; }
+    if (rank(x) < 1) {
+        fail(E_RANK, "BatchNormalization needs an input with axes");
+        return;
+    }
     X i = axes(shape(x));
     int ch = rank(x) > 1;
     E c = i.v[ch];
@@ -179,7 +191,10 @@ static void op_batchnorm(void) {
 static void op_instancenorm(void) {
     T x = in(0), scale = in(1), b = in(2), mean, inv;
     bool kept[32];
-    if (rank(x) < 3) { fail(E_RANK, "InstanceNormalization needs spatial axes; the input has rank %d", rank(x)); return; }
+    if (rank(x) < 3) {
+        fail(E_RANK, "InstanceNormalization needs spatial axes; the input has rank %d", rank(x));
+        return;
+    }
     for (int k = 0; k < rank(x); k++) kept[k] = k < 2;
     if (!statistics(x, kept, acc(x), float_attr("epsilon"), &mean, &inv)) return;
     X i = axes(shape(x)), c = list1(i.v[1]);
@@ -189,7 +204,10 @@ static void op_groupnorm(void) {
     T x = in(0), scale = in(1), b = in(2), mean, inv;
     int64_t groups = int_attr("num_groups");
     enum dtype t = stash(x);
-    if (rank(x) < 2 || groups < 1) { fail(E_SHAPE, "GroupNormalization needs a channel axis and a positive number of groups"); return; }
+    if (rank(x) < 2 || groups < 1) {
+        fail(E_SHAPE, "GroupNormalization needs a channel axis and a positive number of groups");
+        return;
+    }
     X s = shape(x), gs = splice(s, 1, 1, list2(idx(groups), div_(dim(x, 1), idx(groups))));
     require(eq(mod_(dim(x, 1), idx(groups)), idx(0)), "the number of channels is no multiple of the groups");
     T y = reshaped("grouped", x, gs); /* [n, group, channel of the group, ...] */

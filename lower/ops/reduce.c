@@ -57,7 +57,7 @@ static void finish(struct reduction *d, T y, E (*f)(E v, const struct reduction 
     out(0, t, i, f ? f(v, d) : v);
 }
 static E same(E v) { return v; }
-static E square(E v) { { mul(v, v); return; } }
+static E square(E v) { return mul(v, v); }
 static void reduction(const char *name, enum red_op op, E (*before)(E v), E (*after)(E v, const struct reduction *d)) {
     struct reduction d;
     if (!reduction_of(&d)) return;
@@ -102,7 +102,10 @@ static void arg(enum red_op op) {
     T x = in(0);
     bool last = int_attr("select_last_index"), keep = int_attr("keepdims");
     int a = axis_attr("axis", x);
-    if (rank(x) == 0) { out(0, I64, list0(), num(0)); return; }
+    if (rank(x) == 0) {
+        out(0, I64, list0(), num(0));
+        return;
+    }
     X o = axes(drop(shape(x), a)), p = axes(drop(shape(x), a));
     E r = raxis(dim(x, a), "k"), q = raxis(dim(x, a), "k");
     T m = reduce(op == RED_MAX ? "max" : "min", dtype(x), o, op, list1(r), at(x, splice(o, a, 0, list1(r))), NULL);

@@ -58,7 +58,10 @@ static void op_flatten(void) {
     T x = in(0);
     int r = rank(x);
     int64_t a = int_attr("axis");
-    if (a < -r || a > r) { fail(E_ATTR, "axis %lld is outside the rank %d", (long long)a, r); return; }
+    if (a < -r || a > r) {
+        fail(E_ATTR, "axis %lld is outside the rank %d", (long long)a, r);
+        return;
+    }
     int k = (int)(a < 0 ? a + r : a);
     out_reshaped(0, x, list2(product(sub_list(shape(x), 0, k)), product(sub_list(shape(x), k, r))));
 }
@@ -82,7 +85,10 @@ static void op_unsqueeze(void) {
     bool known;
     int add_n = count_of(in(1)), r = rank(x) + add_n;
     if (add_n < 0) return;
-    if (r > 32) { fail(E_LIMIT, "a tensor of more than 32 dimensions"); return; }
+    if (r > 32) {
+        fail(E_LIMIT, "a tensor of more than 32 dimensions");
+        return;
+    }
     axes_mask(in(1), r, AXES_NONE, mask, &known);
     X d = list0();
     for (int k = 0; k < r; k++) { /* 1, or the dim of x whose turn it is */
@@ -100,13 +106,19 @@ static void op_transpose(void) {
     T x = in(0);
     const int64_t *perm;
     int n = ints_attr("perm", &perm), r = rank(x);
-    if (n && n != r) { fail(E_ATTR, "attribute \"perm\" has %d elements for rank %d", n, r); return; }
+    if (n && n != r) {
+        fail(E_ATTR, "attribute \"perm\" has %d elements for rank %d", n, r);
+        return;
+    }
     X d = list0(), from = zeros(r);
     unsigned seen = 0;
     int p[32];
     for (int k = 0; k < r; k++) {
         p[k] = n ? norm_axis(perm[k], r) : r - 1 - k;
-        if (seen >> p[k] & 1) { fail(E_ATTR, "attribute \"perm\" names axis %d twice", p[k]); return; }
+        if (seen >> p[k] & 1) {
+            fail(E_ATTR, "attribute \"perm\" names axis %d twice", p[k]);
+            return;
+        }
         seen |= 1u << p[k];
         d = push(d, dim(x, p[k]));
     }
@@ -138,7 +150,10 @@ static void op_tile(void) {
     T x = in(0), s = in(1);
     int n = count_of(s);
     if (n < 0) return;
-    if (n != rank(x)) { fail(E_SHAPE, "%d repeats for an input of rank %d", n, rank(x)); return; }
+    if (n != rank(x)) {
+        fail(E_SHAPE, "%d repeats for an input of rank %d", n, rank(x));
+        return;
+    }
     X d = list0(), from = list0();
     for (int k = 0; k < n; k++) {
         E times = value(s, k, 0, DIM_MAX);
@@ -176,7 +191,10 @@ static void op_constantofshape(void) {
     const struct tensor *v = tensor_attr("value");
     int n = count_of(s);
     if (n < 0) return;
-    if (v && tensor_count(v) != 1) { fail(E_ATTR, "attribute \"value\" must have one element"); return; }
+    if (v && tensor_count(v) != 1) {
+        fail(E_ATTR, "attribute \"value\" must have one element");
+        return;
+    }
     X d = list0();
     for (int k = 0; k < n; k++) {
         E e = value(s, k, 0, DIM_MAX);
@@ -186,14 +204,17 @@ static void op_constantofshape(void) {
     out(0, v ? v->type : F32, axes(d), v ? element(v, 0) : typed(F32, 0));
 }
 /* Constant becomes a constant value of the graph. */
-static struct tensor *vector(enum dtype t, int n, bool is_scalar) { { n_tensor(t, (int64_t[]){n}, is_scalar ? 0 : 1); return; } }
+static struct tensor *vector(enum dtype t, int n, bool is_scalar) { return n_tensor(t, (int64_t[]){n}, is_scalar ? 0 : 1); }
 static void op_constant(void) {
     const int64_t *is;
     const float *fs;
     int n;
     const struct tensor *given = tensor_attr("value");
     struct tensor *t = NULL;
-    if (given) { gout(0, n_const(given)); return; }
+    if (given) {
+        gout(0, n_const(given));
+        return;
+    }
     if (has_attr("value_int")) tensor_set_i(t = vector(I64, 1, true), 0, int_attr("value_int"));
     else if (has_attr("value_float")) tensor_set_f(t = vector(F32, 1, true), 0, float_attr("value_float"));
     else if (has_attr("value_ints")) {
@@ -216,10 +237,16 @@ static void op_range(void) {
     enum dtype t = dtype(a), v = dtype_value(t);
     bool whole = dtype_is_int(t);
     E n = NULL;
-    if (const_value(d, 0, &delta) && delta == 0) { fail(E_ATTR, "the step of Range is 0"); return; }
+    if (const_value(d, 0, &delta) && delta == 0) {
+        fail(E_ATTR, "the step of Range is 0");
+        return;
+    }
     if (const_value(a, 0, &start) && const_value(b, 0, &limit) && const_value(d, 0, &delta)) {
         double count = ceil((limit - start) / delta);
-        if (count > DIM_MAX) { fail(E_SIZE, "Range has too many elements"); return; }
+        if (count > DIM_MAX) {
+            fail(E_SIZE, "Range has too many elements");
+            return;
+        }
         n = idx(count > 0 ? (int64_t)count : 0);
     } else if (whole && const_value(d, 0, &delta) && values_known(a) && values_known(b)) {
         E span = sub(value(b, 0, 0, 0), value(a, 0, 0, 0));
@@ -240,7 +267,10 @@ static void op_range(void) {
 static void op_eyelike(void) {
     T x = in(0);
     enum dtype t = type_attr("dtype");
-    if (rank(x) != 2) { fail(E_RANK, "EyeLike takes a matrix; the input has rank %d", rank(x)); return; }
+    if (rank(x) != 2) {
+        fail(E_RANK, "EyeLike takes a matrix; the input has rank %d", rank(x));
+        return;
+    }
     X i = axes(shape(x));
     if (t == NONE) t = dtype(x);
     out(0, t, i, sel(eq(i.v[1], add(i.v[0], idx(int_attr("k")))), typed(dtype_value(t), 1), typed(dtype_value(t), 0)));
@@ -248,7 +278,10 @@ static void op_eyelike(void) {
 static void op_trilu(void) {
     T x = in(0);
     int r = rank(x);
-    if (r < 2) { fail(E_RANK, "Trilu takes matrices; the input has rank %d", r); return; }
+    if (r < 2) {
+        fail(E_RANK, "Trilu takes matrices; the input has rank %d", r);
+        return;
+    }
     X i = axes(shape(x));
     E k = has(in(1)) ? bounded_value(in(1), 0) : idx(0), diagonal = add(i.v[r - 2], k);
     out(0, dtype(x), i, sel(int_attr("upper") ? ge(i.v[r - 1], diagonal) : le(i.v[r - 1], diagonal), at(x, i), typed(dtype_value(dtype(x)), 0)));
