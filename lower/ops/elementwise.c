@@ -186,9 +186,10 @@ static void op_bitcast(void) {
     T x = in(0);
     X i = axes(shape(x));
     if (t == NONE) return;
-    if (dtype_bytes(t) != dtype_bytes(dtype(x)) || dtype_value(t) != t || dtype_value(dtype(x)) != dtype(x))
+    if (dtype_bytes(t) != dtype_bytes(dtype(x)) || dtype_value(t) != t || dtype_value(dtype(x)) != dtype(x)) {
         fail(E_TYPE, "BitCast from %s to %s is not supported", dtype_name(dtype(x)), dtype_name(t));
         return;
+    }
     out(0, t, i, bitcast_(t, at(x, i)));
 }
 

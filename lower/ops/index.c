@@ -65,7 +65,7 @@ static void up_split(struct node *n) { up_attr_to_input(n, "split", 1); }
 static const struct op_upgrade u_split[] = {{12, up_split}, {0}};
 
 /* ---- Slice: first element and number of elements of each axis, after clamping */
-static E pick(E axis_value, int k, E taken, E otherwise) { { sel(eq(axis_value, idx(k)), taken, otherwise); return; } }
+static E pick(E axis_value, int k, E taken, E otherwise) { return sel(eq(axis_value, idx(k)), taken, otherwise); }
 static void op_slice(void) {
     T x = in(0), starts = in(1), ends = in(2), ax = in(3), st = in(4);
     int n = count_of(starts), r = rank(x);

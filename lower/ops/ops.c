@@ -4,7 +4,8 @@
 #include <string.h>
 
 void ops_register_all(void) {
-    static const struct op *const families[] = {ops_elementwise, ops_activation, ops_matmul, ops_conv, ops_pool, ops_norm, ops_reduce, ops_shape, ops_control};
+    static const struct op *const families[] = {ops_elementwise, ops_activation, ops_matmul, ops_conv, ops_pool, ops_norm, ops_reduce, ops_shape,
+                                                ops_index, ops_gather, ops_scatter, ops_pad, ops_control};
     static bool done;
     if (done) return;
     done = true;
