@@ -123,6 +123,7 @@ void fail(enum diag_code code, const char *fmt, ...) NN_PRINTF(2, 3);   /* the n
 
 /* ---- expansions: an op as other nodes (run with .expand). Values are graph values. */
 typedef struct value *V;
+struct node *def_node(void);                      /* the node that is expanded or defined: for attributes of kinds without an accessor, and regions */
 V gin(int k);                                     /* input value, NULL when absent */
 void gout(int k, V v);                            /* result k */
 V n_op(const char *op_type, int nout_index, const V *ins, int nins, const struct attr *attrs, int nattrs);

@@ -187,6 +187,7 @@ void require(E cond, const char *fmt, ...) {
 }
 
 /* ---- expansions */
+struct node *def_node(void) { return def_now->n; }
 V gin(int k) { return k < def_now->n->ins.n ? def_now->n->ins.v[k] : NULL; }
 void gout(int k, V v) {
     struct node *n = def_now->n;

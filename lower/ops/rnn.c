@@ -1,0 +1,426 @@
+/* Recurrent ops, LSTM, GRU and RNN: expanded at inference into one product of the inputs of all steps with W, and a Scan
+ * over the steps whose body multiplies the state by R and applies the gates. The gates of a step are one op of the private
+ * domain "gcc2nn", so that each cell is computed in one pass however the activations are chosen. A sequence of a single
+ * step needs no Scan: its body stands in the graph itself. */
+#include "lower/ops/ops.h"
+#include <string.h>
+
+static const char *const domain = "gcc2nn";
+enum { MAX_ACTS = 3 };
+enum kind { K_RNN, K_GRU, K_LSTM };
+static const struct kind_row { int gates, acts; const char *step, *defaults[MAX_ACTS]; } kinds[] = {
+    {1, 1, "RNNStep", {"Tanh"}}, {3, 2, "GRUStep", {"Sigmoid", "Tanh"}}, {4, 3, "LSTMStep", {"Sigmoid", "Tanh", "Tanh"}}};
+
+/* ---- building nodes, in the graph or in a body */
+struct place { struct region *r; struct node *before; };
+static struct node *make(struct place p, const char *in_domain, const char *op_type, const V *ins, int nins, int nouts) {
+    struct node *of = def_node(), *n = node_new(p.r, p.before, in_domain, op_type, ins, nins, nouts);
+    n->op = op_find(in_domain, op_type);
+    if (!n->op) BUG("expansion of %s uses unknown op %s", of->op_type, op_type);
+    n->version = opset_newest(in_domain);
+    n->name = of->name;
+    n->origin = of->origin;
+    return n;
+}
+#define NODE(place, op_domain, op_type, ...) \
+    make(place, op_domain, op_type, (const V[]){__VA_ARGS__}, (int)(sizeof((const V[]){__VA_ARGS__}) / sizeof(V)), 1)
+#define VALUE(...) NODE(__VA_ARGS__)->outs.v[0]
+static struct place here(void) { return (struct place){def_node()->in, def_node()}; }
+static struct graph *graph(void) { return def_node()->in->graph; }
+static struct arena *arena(void) { return &graph()->ctx->arena; }
+static V scalar_i64(int64_t v) {
+    struct tensor *t = tensor_new(arena(), I64, NULL, 0);
+    tensor_set_i(t, 0, v);
+    return graph_const(graph(), "", t);
+}
+static V transposed(V x, const int64_t *perm, int n) {
+    struct node *t = NODE(here(), "", "Transpose", x);
+    node_set_attr(t, attr_ints("perm", perm, n));
+    return t->outs.v[0];
+}
+
+/* ---- parameters of one direction: new constants where the model's are constant */
+static const struct tensor *weights_const(const struct tensor *w, int dir, int64_t from, int64_t count) {
+    int64_t cols = w->dims[2];
+    struct tensor *t = tensor_new(arena(), w->type, (int64_t[]){cols, count}, 2);
+    if (!t) return NULL;
+    for (int64_t i = 0; i < cols; i++)
+        for (int64_t j = 0; j < count; j++) tensor_set_f(t, i * count + j, tensor_f(w, (dir * w->dims[1] + from + j) * cols + i));
+    return t;
+}
+/* Rows from .. from + count of w[dir], transposed. */
+static V weights(V w, int dir, int64_t from, int64_t count) {
+    if (w->init) {
+        const struct tensor *t = weights_const(w->init, dir, from, count);
+        if (t) return graph_const(graph(), "", t);
+    }
+    struct node *n = NODE(here(), domain, "RecurrentWeights", w);
+    node_set_attr(n, attr_int("dir", dir));
+    node_set_attr(n, attr_int("from", from));
+    node_set_attr(n, attr_int("count", count));
+    return n->outs.v[0];
+}
+/* b[dir, from + i] for i < count; the first `summed` of them plus b[dir, second + i]. */
+static V vector(V b, int dir, int64_t from, int64_t count, int64_t second, int64_t summed) {
+    if (b->init) {
+        const struct tensor *s = b->init;
+        const int64_t row = dir * s->dims[1];
+        struct tensor *t = tensor_new(arena(), s->type, &count, 1);
+        for (int64_t i = 0; i < count; i++)
+            tensor_set_f(t, i, tensor_f(s, row + from + i) + (i < summed ? tensor_f(s, row + second + i) : 0));
+        return graph_const(graph(), "", t);
+    }
+    struct node *n = NODE(here(), domain, "RecurrentVector", b);
+    node_set_attr(n, attr_int("dir", dir));
+    node_set_attr(n, attr_int("from", from));
+    node_set_attr(n, attr_int("count", count));
+    node_set_attr(n, attr_int("second", second));
+    node_set_attr(n, attr_int("summed", summed));
+    return n->outs.v[0];
+}
+static void op_weights(void) {
+    E dir = idx(int_attr("dir")), from = idx(int_attr("from"));
+    T w = in(0);
+    X i = axes(list2(dim(w, 2), idx(int_attr("count"))));
+    out(0, dtype(w), i, at(w, list3(dir, add(i.v[1], from), i.v[0])));
+}
+static void op_vector(void) {
+    T b = in(0);
+    int64_t dir = int_attr("dir"), from = int_attr("from"), count = int_attr("count"), second = int_attr("second"), summed = int_attr("summed");
+    X i = axes(list1(idx(count)));
+    E v = at(b, list2(idx(dir), add(i.v[0], idx(from))));
+    if (summed > 0) {
+        E other = at_or(b, list2(idx(dir), add(i.v[0], idx(second))), num(0));
+        v = summed == count ? add(v, other) : sel(lt(i.v[0], idx(summed)), add(v, other), v);
+    }
+    out(0, dtype(b), i, v);
+}
+/* Zeros [B,H] for the input [T,B,I]. */
+static void op_state(void) {
+    T x = in(0);
+    X i = axes(list2(dim(x, 1), idx(int_attr("hidden_size"))));
+    out(0, dtype(x), i, num(0));
+}
+/* 0, 1, 2 ... one for each step of the input [T,B,I]. */
+static void op_steps(void) {
+    X i = axes(list1(dim(in(0), 0)));
+    out(0, I64, i, val(i.v[0]));
+}
+
+/* ---- the gates of one step */
+struct step { X i; E h; };   /* indices over [B,H], hidden size */
+static E act(int k, E v) { /* the k-th activation; its argument is clipped */
+    const struct attr *names = node_attr(def_node(), "activations");
+    const float *alphas, *betas;
+    double bound = float_attr("clip");
+    if (bound > 0) v = min_(max_(v, num(-bound)), num(bound));
+    floats_attr("alphas", &alphas);
+    floats_attr("betas", &betas);
+    return activation(names->u.ss[k].p, v, alphas[k], betas[k]);
+}
+static struct step step_of(T state) {
+    require(eq(dim(state, 0), dim(in(0), 0)), "the initial state is for another batch size");
+    struct step s = {axes_named(shape(state), "b h"), dim(state, 1)};
+    return s;
+}
+static E gate(T t, const struct step *s, int k) { return at(t, list2(s->i.v[0], add(s->i.v[1], mul(s->h, idx(k))))); }
+static E both(T xw, T hr, const struct step *s, int k) { return add(gate(xw, s, k), gate(hr, s, k)); }
+static E live(T step, T lens, const struct step *s) {
+    require(eq(dim(lens, 0), dim(in(0), 0)), "sequence_lens is for another batch size");
+    return lt(at(step, list0()), cast(I64, at(lens, list1(s->i.v[0]))));
+}
+/* Past the end of a sequence (inputs step, step + 1: number of the step, lengths) the state stays and the output is 0. */
+static void out_state(int k, T old, E v, int step, int y, const struct step *s) {
+    enum dtype t = dtype(old);
+    if (!has(in(step))) return out(k, t, s->i, v);
+    E on = live(in(step), in(step + 1), s);
+    out(k, t, s->i, sel(on, v, at(old, s->i)));
+    if (y > 0) out(y, t, s->i, sel(on, v, num(0)));
+}
+static void op_rnnstep(void) { /* xw, hr, h, step, lens -> h, y */
+    struct step s = step_of(in(2));
+    T h = stage("h", acc(in(2)), s.i, act(0, both(in(0), in(1), &s, 0)));
+    out_state(0, in(2), at(h, s.i), 3, 1, &s);
+}
+static void op_lstmstep(void) { /* xw, hr, h, c, P, step, lens -> h, c, y; gates i o f c */
+    T xw = in(0), hr = in(1), old = in(3), p = in(4);
+    struct step s = step_of(old);
+    enum dtype t = acc(old);
+    E gi = both(xw, hr, &s, 0), go = both(xw, hr, &s, 1), gf = both(xw, hr, &s, 2), gc = both(xw, hr, &s, 3), c0 = at(old, s.i);
+    if (has(p)) {
+        gi = add(gi, mul(at(p, list1(s.i.v[1])), c0));
+        gf = add(gf, mul(at(p, list1(add(s.i.v[1], mul(s.h, idx(2))))), c0));
+    }
+    E i = act(0, gi), f = int_attr("input_forget") ? sub(num(1), i) : act(0, gf);
+    T c = stage("c", t, s.i, add(mul(f, c0), mul(i, act(1, gc))));
+    E c1 = at(c, s.i);
+    if (has(p)) go = add(go, mul(at(p, list1(add(s.i.v[1], s.h))), c1));
+    T h = stage("h", t, s.i, mul(act(0, go), act(2, c1)));
+    out_state(0, in(2), at(h, s.i), 5, 2, &s);
+    out_state(1, old, c1, 5, 0, &s);
+}
+/* GRU without linear_before_reset multiplies the reset state by R: xw, hr, h -> r * h */
+static void op_grureset(void) {
+    T h = in(2);
+    struct step s = step_of(h);
+    out(0, dtype(h), s.i, mul(act(0, both(in(0), in(1), &s, 1)), at(h, s.i)));
+}
+static void op_grustep(void) { /* xw, hr, h, candidate or Rb, step, lens -> h, y; gates z r h */
+    T xw = in(0), hr = in(1), old = in(2), extra = in(3);
+    struct step s = step_of(old);
+    E z = act(0, both(xw, hr, &s, 0)), n = gate(xw, &s, 2);
+    if (int_attr("linear_before_reset")) {
+        E hn = gate(hr, &s, 2);
+        if (has(extra)) hn = add(hn, at(extra, list1(s.i.v[1])));
+        n = add(n, mul(act(0, both(xw, hr, &s, 1)), hn));
+    } else n = add(n, at(extra, s.i));
+    T h = stage("h", acc(old), s.i, add(mul(sub(num(1), z), act(1, n)), mul(z, at(old, s.i))));
+    out_state(0, old, at(h, s.i), 4, 1, &s);
+}
+
+/* ---- expansion */
+struct rnn {
+    enum kind kind;
+    int64_t hidden;
+    int ndirs;
+    bool linear_before_reset, single;   /* single: one step, known */
+    V x, lens, steps;                   /* x: [T,B,I]; lens NULL: all sequences are whole */
+    V y, h, c;                          /* results of the directions so far */
+};
+/* What a step uses besides its slice of the input and the state; NULL where there is none. */
+enum { U_R, U_EXTRA, U_PEEP, U_LENS, U_COUNT };
+struct step_out { V h, c, y; };
+
+static int64_t own(V v, int k) { /* dim k when it is known; else -1 */
+    int64_t d;
+    return v->type.kind == TY_TENSOR && k < v->type.rank && x_is_int(v->type.dims[k], &d) ? d : -1;
+}
+/* Inside of loops the types are not final yet. */
+static bool settled(void) {
+    for (const struct region *r = def_node()->in; r->owner; r = r->owner->in)
+        if (strcmp(r->owner->op_type, "If")) return false;
+    return true;
+}
+static bool whole(V lens, int64_t steps) {
+    if (!lens) return true;
+    if (!lens->init || steps < 0) return false;
+    for (int64_t k = 0; k < tensor_count(lens->init); k++)
+        if (tensor_i(lens->init, k) < steps) return false;
+    return true;
+}
+/* Whether an activation takes beta: by its default, but for Affine, whose default is 0. All that take alpha have one. */
+static bool has_beta(const char *name, double beta) { return beta != 0 || ((name[0] | 32) == 'a' && (name[1] | 32) == 'f'); }
+/* Activations of direction dir with their parameters. The lists of alpha and beta are consumed by the functions that have
+ * such a parameter, in order over all directions. */
+static bool set_activations(struct node *n, const struct rnn *r, int dir) {
+    const struct attr *given = node_attr(def_node(), "activations");
+    const struct kind_row *row = &kinds[r->kind];
+    const float *alpha, *beta;
+    int nalpha = floats_attr("activation_alpha", &alpha), nbeta = floats_attr("activation_beta", &beta), a = 0, b = 0;
+    float *as = NEWN(arena(), float, MAX_ACTS), *bs = NEWN(arena(), float, MAX_ACTS);
+    struct str_elem *names = NEWN(arena(), struct str_elem, MAX_ACTS);
+    if (given && given->n != row->acts * r->ndirs) return fail(E_ATTR, "%d activations where %d are needed", given->n, row->acts * r->ndirs), false;
+    for (int k = 0; k < row->acts * (dir + 1); k++) {
+        const char *name = row->defaults[k % row->acts];
+        if (given) name = internn(graph()->ctx->names, given->u.ss[k].p, given->u.ss[k].n);
+        double da, db;
+        activation_defaults(name, &da, &db);
+        if (da != 0 && a < nalpha) da = alpha[a++];
+        if (has_beta(name, db) && b < nbeta) db = beta[b++];
+        int at = k % row->acts; /* those of earlier directions are overwritten */
+        names[at] = (struct str_elem){name, strlen(name)};
+        as[at] = (float)da, bs[at] = (float)db;
+    }
+    struct interner *in = graph()->ctx->names;
+    node_set_attr(n, (struct attr){.name = intern(in, "activations"), .kind = AT_STRINGS, .n = row->acts, .u.ss = names});
+    node_set_attr(n, (struct attr){.name = intern(in, "alphas"), .kind = AT_FLOATS, .n = row->acts, .u.fs = as});
+    node_set_attr(n, (struct attr){.name = intern(in, "betas"), .kind = AT_FLOATS, .n = row->acts, .u.fs = bs});
+    node_set_attr(n, attr_float("clip", float_attr("clip")));
+    return true;
+}
+static struct step_out build_step(const struct rnn *r, struct place p, int dir, V xw, V h, V c, V at_step, const V *use, V r2) {
+    V hr = VALUE(p, "", "MatMul", h, use[U_R]), extra = use[U_EXTRA], lens = use[U_LENS];
+    struct step_out o = {0};
+    struct node *n;
+    if (r->kind == K_LSTM) {
+        n = make(p, domain, "LSTMStep", (const V[]){xw, hr, h, c, use[U_PEEP], at_step, lens}, lens ? 7 : 5, lens ? 3 : 2);
+        node_set_attr(n, attr_int("input_forget", int_attr("input_forget")));
+        o.c = n->outs.v[1];
+    } else if (r->kind == K_RNN) {
+        n = make(p, domain, "RNNStep", (const V[]){xw, hr, h, at_step, lens}, lens ? 5 : 3, lens ? 2 : 1);
+    } else {
+        if (!r->linear_before_reset) {
+            struct node *reset = NODE(p, domain, "GRUReset", xw, hr, h);
+            set_activations(reset, r, dir);
+            extra = VALUE(p, "", "MatMul", reset->outs.v[0], r2);
+        }
+        n = make(p, domain, "GRUStep", (const V[]){xw, hr, h, extra, at_step, lens}, lens ? 6 : 4, lens ? 2 : 1);
+        node_set_attr(n, attr_int("linear_before_reset", r->linear_before_reset));
+    }
+    set_activations(n, r, dir);
+    o.h = n->outs.v[0];
+    o.y = lens ? n->outs.v[n->outs.n - 1] : o.h;
+    return o;
+}
+/* Inside of a body: a constant as it is, anything else through a parameter. */
+static V capture(struct region *body, struct node *scan, V v, int *count) {
+    if (!v || v->init) return v;
+    node_set_input(scan, scan->ins.n, v);
+    ++*count;
+    return region_param(body, "", (struct type){.rank = -1});
+}
+static struct step_out scan_steps(const struct rnn *r, int dir, bool reverse, V xw, V h, V c, const V *use, V r2) {
+    bool lstm = r->kind == K_LSTM, wants_y = wants(0);
+    V ins[4];
+    int nins = 0, ncaps = 0, scanned = 1 + (use[U_LENS] != NULL);
+    ins[nins++] = h;
+    if (lstm) ins[nins++] = c;
+    ins[nins++] = xw;
+    if (use[U_LENS]) ins[nins++] = r->steps;
+    struct node *scan = make(here(), "", "Scan", ins, nins, 1 + lstm + wants_y);
+    struct region *body = region_new(graph(), scan, "body");
+    static const char *const names[] = {"h", "c", "xw", "t"};
+    V params[4] = {0};
+    for (int k = 0; k < 4; k++)
+        if ((k != 1 || lstm) && (k != 3 || use[U_LENS])) params[k] = region_param(body, names[k], (struct type){.rank = -1});
+    V used[U_COUNT], r2_used;
+    for (int k = 0; k < U_COUNT; k++) used[k] = capture(body, scan, use[k], &ncaps);
+    r2_used = capture(body, scan, r2, &ncaps);
+    struct step_out s = build_step(r, (struct place){body, NULL}, dir, params[2], params[0], params[1], params[3], used, r2_used);
+    region_result(body, s.h);
+    if (lstm) region_result(body, s.c);
+    if (wants_y) region_result(body, s.y);
+    struct attr a = {.name = intern(graph()->ctx->names, "body"), .kind = AT_REGION, .u.region = body};
+    node_set_attr(scan, a);
+    node_set_attr(scan, attr_int("num_scan_inputs", scanned));
+    node_set_attr(scan, attr_int("captures", ncaps));
+    if (reverse) {
+        node_set_attr(scan, attr_ints("scan_input_directions", (int64_t[]){1, 1}, scanned));
+        node_set_attr(scan, attr_ints("scan_output_directions", (int64_t[]){1}, wants_y));
+    }
+    return (struct step_out){scan->outs.v[0], lstm ? scan->outs.v[1] : NULL, wants_y ? scan->outs.v[1 + lstm] : NULL};
+}
+/* The given initial state of a direction, or zeros. */
+static V initial(const struct rnn *r, V given, int dir, bool batch_first) {
+    if (given) {
+        if (batch_first) given = transposed(given, (int64_t[]){1, 0, 2}, 3);
+        if (r->ndirs == 1) return VALUE(here(), "", "Squeeze", given, n_const_i64((int64_t[]){0}, 1));
+        return VALUE(here(), "", "Gather", given, scalar_i64(dir));
+    }
+    int64_t batch = settled() ? own(gin(0), batch_first ? 0 : 1) : -1;
+    if (batch >= 0) {
+        struct tensor *t = tensor_new(arena(), r->x->type.dtype, (int64_t[]){batch, r->hidden}, 2);
+        if (t) return graph_const(graph(), "", t);
+    }
+    struct node *n = NODE(here(), domain, "RecurrentState", r->x);
+    node_set_attr(n, attr_int("hidden_size", r->hidden));
+    return n->outs.v[0];
+}
+static V joined(V a, V b, int axis) { /* directions become an axis */
+    V ax = n_const_i64((int64_t[]){axis}, 1);
+    b = VALUE(here(), "", "Unsqueeze", b, ax);
+    if (!a) return b;
+    struct node *n = NODE(here(), "", "Concat", a, b);
+    node_set_attr(n, attr_int("axis", axis));
+    return n->outs.v[0];
+}
+static void one_direction(struct rnn *r, int dir, bool reverse) {
+    int64_t h = r->hidden, all = kinds[r->kind].gates * h;
+    bool batch_first = int_attr("layout"), reset = r->kind == K_GRU && !r->linear_before_reset, lbr = r->kind == K_GRU && !reset;
+    V b = gin(3), use[U_COUNT] = {0}, r2 = NULL, c = NULL;
+    V xw = VALUE(here(), "", "MatMul", r->x, weights(gin(1), dir, 0, all));
+    if (b) xw = VALUE(here(), "", "Add", xw, vector(b, dir, 0, all, all, lbr ? 2 * h : all));
+    use[U_R] = weights(gin(2), dir, 0, reset ? 2 * h : all);
+    if (reset) r2 = weights(gin(2), dir, 2 * h, h);
+    if (lbr && b) use[U_EXTRA] = vector(b, dir, 5 * h, h, 0, 0);
+    if (r->kind == K_LSTM && gin(7)) use[U_PEEP] = vector(gin(7), dir, 0, 3 * h, 0, 0);
+    use[U_LENS] = r->lens;
+    V h0 = initial(r, gin(5), dir, batch_first);
+    if (r->kind == K_LSTM) c = initial(r, gin(6), dir, batch_first);
+    struct step_out s;
+    if (r->single) {
+        V zero = n_const_i64((int64_t[]){0}, 1);
+        s = build_step(r, here(), dir, VALUE(here(), "", "Squeeze", xw, zero), h0, c, scalar_i64(0), use, r2);
+        s.y = VALUE(here(), "", "Unsqueeze", s.y, zero);
+    } else s = scan_steps(r, dir, reverse, xw, h0, c, use, r2);
+    if (wants(0)) r->y = joined(r->y, s.y, 1);
+    if (wants(1)) r->h = joined(r->h, s.h, 0);
+    if (wants(2) && s.c) r->c = joined(r->c, s.c, 0);
+}
+static bool shapes_fit(const struct rnn *r) {
+    static const char *const names[] = {"X", "W", "R", "B", "sequence_lens", "initial_h", "initial_c", "P"};
+    static const int ranks[] = {3, 3, 3, 2, 1, 3, 3, 2};
+    int64_t h = r->hidden, all = kinds[r->kind].gates * h;
+    int64_t last[] = {-1, -1, h, 2 * all, -1, h, h, 3 * h}, rows[] = {-1, all, all};
+    for (int k = 0; k < 8; k++) {
+        V v = gin(k);
+        if (!v) continue;
+        if (v->type.rank != ranks[k]) return fail(E_RANK, "input %s has rank %d, not %d", names[k], v->type.rank, ranks[k]), false;
+        int64_t have = own(v, ranks[k] - 1), dirs = own(v, 0), row = k == 1 || k == 2 ? own(v, 1) : -1;
+        if (last[k] >= 0 && have >= 0 && have != last[k]) return fail(E_SHAPE, "the last dimension of %s is %lld, not %lld", names[k], (long long)have, (long long)last[k]), false;
+        if (row >= 0 && row != rows[k]) return fail(E_SHAPE, "dimension 1 of %s is %lld, not %lld", names[k], (long long)row, (long long)rows[k]), false;
+        if ((k == 1 || k == 2 || k == 3 || k == 7) && dirs >= 0 && dirs != r->ndirs)
+            return fail(E_SHAPE, "%s is for %lld directions, not %d", names[k], (long long)dirs, r->ndirs), false;
+    }
+    return true;
+}
+static void recurrent(enum kind kind) {
+    const char *dir = str_attr("direction");
+    bool two = !strcmp(dir, "bidirectional"), reverse = !strcmp(dir, "reverse"), batch_first = int_attr("layout");
+    struct rnn r = {.kind = kind, .ndirs = two ? 2 : 1, .x = gin(0), .lens = gin(4)};
+    if (!two && !reverse && strcmp(dir, "forward")) return fail(E_ATTR, "attribute \"direction\" must be forward, reverse or bidirectional");
+    if (r.x->type.rank != 3 || gin(2)->type.rank != 3) return fail(E_RANK, "X and R must have rank 3");
+    r.hidden = own(gin(2), 2);
+    if (r.hidden < 1 && has_attr("hidden_size")) r.hidden = int_attr("hidden_size");
+    if (r.hidden < 1 || r.hidden > INT32_MAX / 16) return fail(E_SHAPE, "the hidden size must be known, and at least 1");
+    if (has_attr("hidden_size") && int_attr("hidden_size") != r.hidden)
+        return fail(E_ATTR, "hidden_size is %lld, but R is for %lld", (long long)int_attr("hidden_size"), (long long)r.hidden);
+    if (!shapes_fit(&r)) return;
+    if (kind == K_GRU) r.linear_before_reset = int_attr("linear_before_reset");
+    int64_t steps = settled() ? own(r.x, batch_first ? 1 : 0) : -1;
+    r.single = steps == 1;
+    if (batch_first) r.x = transposed(r.x, (int64_t[]){1, 0, 2}, 3);
+    if (whole(r.lens, steps)) r.lens = NULL;
+    if (r.lens && !r.single) r.steps = VALUE(here(), domain, "RecurrentSteps", r.x);
+    for (int d = 0; d < r.ndirs; d++) one_direction(&r, d, reverse || d == 1);
+    if (r.y) gout(0, batch_first ? transposed(r.y, (int64_t[]){2, 0, 1, 3}, 4) : r.y);
+    if (r.h) gout(1, batch_first ? transposed(r.h, (int64_t[]){1, 0, 2}, 3) : r.h);
+    if (r.c) gout(2, batch_first ? transposed(r.c, (int64_t[]){1, 0, 2}, 3) : r.c);
+}
+static void exp_rnn(void) { recurrent(K_RNN); }
+static void exp_gru(void) { recurrent(K_GRU); }
+static void exp_lstm(void) { recurrent(K_LSTM); }
+
+/* Before opset 7, output_sequence said whether Y is wanted; the outputs say it too. */
+static void up_rnn(struct node *n) { node_drop_attr(n, "output_sequence"); }
+static const struct op_upgrade u_rnn[] = {{6, up_rnn}, {0}};
+
+#define COMMON {.name = "activations", .kind = AT_STRINGS}, {.name = "activation_alpha", .kind = AT_FLOATS}, {.name = "activation_beta", .kind = AT_FLOATS}, \
+    {.name = "clip", .kind = AT_FLOAT}, {.name = "direction", .kind = AT_STRING, .s = "forward"}, {.name = "hidden_size", .kind = AT_INT}, {.name = "layout", .kind = AT_INT}
+static const struct op_attr a_rnn[] = {COMMON, {0}}, a_gru[] = {COMMON, {.name = "linear_before_reset", .kind = AT_INT}, {0}};
+static const struct op_attr a_lstm[] = {COMMON, {.name = "input_forget", .kind = AT_INT}, {0}};
+#define STEP {.name = "activations", .kind = AT_STRINGS, .flags = A_REQUIRED}, {.name = "alphas", .kind = AT_FLOATS, .flags = A_REQUIRED}, \
+    {.name = "betas", .kind = AT_FLOATS, .flags = A_REQUIRED}, {.name = "clip", .kind = AT_FLOAT}
+static const struct op_attr a_step[] = {STEP, {.name = "linear_before_reset", .kind = AT_INT}, {.name = "input_forget", .kind = AT_INT}, {0}};
+static const struct op_attr a_part[] = {{.name = "dir", .kind = AT_INT}, {.name = "from", .kind = AT_INT}, {.name = "count", .kind = AT_INT},
+    {.name = "second", .kind = AT_INT}, {.name = "summed", .kind = AT_INT}, {0}};
+static const struct op_attr a_state[] = {{.name = "hidden_size", .kind = AT_INT}, {0}};
+#define SLOTS {"X", TS_FLOAT, 0}, {"W", TS_FLOAT, 0}, {"R", TS_FLOAT, 0}, {"B", TS_FLOAT, OPTIONAL}, {"sequence_lens", TSET(I32), OPTIONAL}, {"initial_h", TS_FLOAT, OPTIONAL}
+static const struct op_slot s_rnn[] = {SLOTS, {0}}, s_lstm[] = {SLOTS, {"initial_c", TS_FLOAT, OPTIONAL}, {"P", TS_FLOAT, OPTIONAL}, {0}};
+static const struct op_slot s_out[] = {{"Y", TS_FLOAT, OPTIONAL}, {"Y_h", TS_FLOAT, OPTIONAL}, {0}}, s_outc[] = {{"Y", TS_FLOAT, OPTIONAL}, {"Y_h", TS_FLOAT, OPTIONAL}, {"Y_c", TS_FLOAT, OPTIONAL}, {0}};
+#define STATE {"xw", TS_FLOAT, 0}, {"hr", TS_FLOAT, 0}, {"h", TS_FLOAT, 0}
+#define MASK {"step", TSET(I64), OPTIONAL}, {"sequence_lens", TSET(I32), OPTIONAL}, {0}
+static const struct op_slot s_rnnstep[] = {STATE, MASK}, s_grustep[] = {STATE, {"extra", TS_FLOAT, OPTIONAL}, MASK}, s_reset[] = {STATE, {0}};
+static const struct op_slot s_lstmstep[] = {STATE, {"c", TS_FLOAT, 0}, {"P", TS_FLOAT, OPTIONAL}, MASK};
+static const struct op_slot s_hy[] = {{"h", TS_FLOAT, 0}, {"y", TS_FLOAT, OPTIONAL}, {0}}, s_hcy[] = {{"h", TS_FLOAT, 0}, {"c", TS_FLOAT, 0}, {"y", TS_FLOAT, OPTIONAL}, {0}};
+#define PRIVATE(name, attrs, ins, outs, fn) {"gcc2nn", name, 1, 1, attrs, ins, outs, .define = fn, .spec = "part of the expansions of LSTM, GRU and RNN"}
+const struct op ops_rnn[] = {
+    {"", "RNN", 22, 1, a_rnn, s_rnn, s_out, .expand = exp_rnn, .upgrades = u_rnn, .spec = "RNN-22"},
+    {"", "GRU", 22, 1, a_gru, s_rnn, s_out, .expand = exp_gru, .upgrades = u_rnn, .spec = "GRU-22"},
+    {"", "LSTM", 22, 1, a_lstm, s_lstm, s_outc, .expand = exp_lstm, .upgrades = u_rnn, .spec = "LSTM-22; clip also bounds the argument of h"},
+    PRIVATE("RNNStep", a_step, s_rnnstep, s_hy, op_rnnstep), PRIVATE("GRUStep", a_step, s_grustep, s_hy, op_grustep),
+    PRIVATE("GRUReset", a_step, s_reset, slots_y, op_grureset), PRIVATE("LSTMStep", a_step, s_lstmstep, s_hcy, op_lstmstep),
+    PRIVATE("RecurrentWeights", a_part, slots_x, slots_y, op_weights), PRIVATE("RecurrentVector", a_part, slots_x, slots_y, op_vector),
+    PRIVATE("RecurrentState", a_state, slots_x, slots_y, op_state), PRIVATE("RecurrentSteps", attrs_none, slots_x, slots_y, op_steps),
+    {0},
+};
