@@ -132,7 +132,10 @@ static E live(T step, T lens, const struct step *s) {
 /* Past the end of a sequence (inputs step, step + 1: number of the step, lengths) the state stays and the output is 0. */
 static void out_state(int k, T old, E v, int step, int y, const struct step *s) {
     enum dtype t = dtype(old);
-    if (!has(in(step))) return out(k, t, s->i, v);
+    if (!has(in(step))) {
+        out(k, t, s->i, v);
+        return;
+    }
     E on = live(in(step), in(step + 1), s);
     out(k, t, s->i, sel(on, v, at(old, s->i)));
     if (y > 0) out(y, t, s->i, sel(on, v, num(0)));
@@ -368,13 +371,24 @@ static void recurrent(enum kind kind) {
     const char *dir = str_attr("direction");
     bool two = !strcmp(dir, "bidirectional"), reverse = !strcmp(dir, "reverse"), batch_first = int_attr("layout");
     struct rnn r = {.kind = kind, .ndirs = two ? 2 : 1, .x = gin(0), .lens = gin(4)};
-    if (!two && !reverse && strcmp(dir, "forward")) return fail(E_ATTR, "attribute \"direction\" must be forward, reverse or bidirectional");
-    if (r.x->type.rank != 3 || gin(2)->type.rank != 3) return fail(E_RANK, "X and R must have rank 3");
+    if (!two && !reverse && strcmp(dir, "forward")) {
+        fail(E_ATTR, "attribute \"direction\" must be forward, reverse or bidirectional");
+        return;
+    }
+    if (r.x->type.rank != 3 || gin(2)->type.rank != 3) {
+        fail(E_RANK, "X and R must have rank 3");
+        return;
+    }
     r.hidden = own(gin(2), 2);
     if (r.hidden < 1 && has_attr("hidden_size")) r.hidden = int_attr("hidden_size");
-    if (r.hidden < 1 || r.hidden > INT32_MAX / 16) return fail(E_SHAPE, "the hidden size must be known, and at least 1");
-    if (has_attr("hidden_size") && int_attr("hidden_size") != r.hidden)
-        return fail(E_ATTR, "hidden_size is %lld, but R is for %lld", (long long)int_attr("hidden_size"), (long long)r.hidden);
+    if (r.hidden < 1 || r.hidden > INT32_MAX / 16) {
+        fail(E_SHAPE, "the hidden size must be known, and at least 1");
+        return;
+    }
+    if (has_attr("hidden_size") && int_attr("hidden_size") != r.hidden) {
+        fail(E_ATTR, "hidden_size is %lld, but R is for %lld", (long long)int_attr("hidden_size"), (long long)r.hidden);
+        return;
+    }
     if (!shapes_fit(&r)) return;
     if (kind == K_GRU) r.linear_before_reset = int_attr("linear_before_reset");
     int64_t steps = settled() ? own(r.x, batch_first ? 1 : 0) : -1;
