@@ -310,7 +310,7 @@ X bcast(T t, X i) {
         E d = t->dims[k], v = i.v[k + skip], extent = v->op == X_VAR ? v->u.var->extent : NULL;
         if (x_is(d, 1)) r = push(r, idx(0));
         else if (d == extent || (d->op == X_CONST && extent && extent->op == X_CONST)) r = push(r, v);
-        else r = push(r, x_select(DEF_CTX, x_cmp(DEF_CTX, X_EQ, d, idx(1)), idx(0), v));
+        else r = push(r, x_guard(DEF_CTX, x_select(DEF_CTX, x_cmp(DEF_CTX, X_EQ, d, idx(1)), idx(0), v), d)); /* equal by a check only */
     }
     return r;
 }

@@ -118,11 +118,12 @@ static const struct op_attr a_hsig[] = {ALPHA(0.2f), {.name = "beta", .kind = AT
 static const struct op_attr a_shrink[] = {{.name = "lambd", .kind = AT_FLOAT, .f = 0.5f}, {.name = "bias", .kind = AT_FLOAT}, {0}};
 static const struct op_attr a_gelu[] = {{.name = "approximate", .kind = AT_STRING, .s = "none"}, {0}};
 
-static void up_dropout_mask(struct node *n) { /* versions 1 to 9 gave a mask of X's type; it is only ever ignored */
+static void up_dropout(struct node *n) { /* before 12 the ratio was an attribute; inference does not read it */
+    node_drop_attr(n, "ratio");
     node_drop_attr(n, "is_test");
     node_drop_attr(n, "consumed_inputs");
 }
-static const struct op_upgrade u_dropout[] = {{6, up_dropout_mask}, {0}};
+static const struct op_upgrade u_dropout[] = {{11, up_dropout}, {0}};
 #define ROW(name, since, first, attrs, slots, fn) {"", name, since, first, attrs, slots, slots_y, .define = fn, .spec = name}
 const struct op ops_activation[] = {
     ROW("Relu", 14, 1, attrs_none, s_num, op_relu), ROW("LeakyRelu", 16, 1, a_leaky, s_flt, op_leaky), ROW("ThresholdedRelu", 22, 10, a_one, s_flt, op_thresholded),

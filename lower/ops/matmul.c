@@ -23,7 +23,7 @@ static X batch_index(T t, X o, int nbatch) {
     X r = list0();
     for (int k = 0; k < own; k++) {
         E d = dim(t, k), v = o.v[nbatch - own + k];
-        r = push(r, x_is(d, 1) ? idx(0) : v->op == X_VAR && v->u.var->extent == d ? v : sel(eq(d, idx(1)), idx(0), v));
+        r = push(r, x_is(d, 1) ? idx(0) : v->op == X_VAR && v->u.var->extent == d ? v : wrap_index(sel(eq(d, idx(1)), idx(0), v), d));
     }
     return r;
 }
