@@ -66,6 +66,14 @@ static const struct op_upgrade u_split[] = {{12, up_split}, {0}};
 
 /* ---- Slice: first element and number of elements of each axis, after clamping */
 static E pick(E axis_value, int k, E taken, E otherwise) { return sel(eq(axis_value, idx(k)), taken, otherwise); }
+/* Exporters write "to the end" as some large number. For a symbolic dim that is the dim itself, which keeps shapes simple;
+ * that the dim is no larger is checked, and the check folds away where the symbol's range says so. */
+static E to_end(E end, E step, E d, E axis) {
+    int64_t c, by, a;
+    if (!const_int(end, &c) || c < 1000000000 || !const_int(step, &by) || by < 1 || !const_int(axis, &a) || const_int(d, &a)) return end;
+    require(le(d, end), "the axis is longer than the end of Slice");
+    return d;
+}
 static void op_slice(void) {
     T x = in(0), starts = in(1), ends = in(2), ax = in(3), st = in(4);
     int n = count_of(starts), r = rank(x);
@@ -87,7 +95,7 @@ static void op_slice(void) {
             int64_t c;
             if (const_int(on[j], &c) && c != k) continue;
             whole = false;
-            s = pick(on[j], k, lo[j], s), e = pick(on[j], k, hi[j], e), b = pick(on[j], k, by[j], b);
+            s = pick(on[j], k, lo[j], s), e = pick(on[j], k, to_end(hi[j], by[j], d, on[j]), e), b = pick(on[j], k, by[j], b);
         }
         if (whole) {
             dims = push(dims, d), first = push(first, idx(0)), step = push(step, idx(1));
