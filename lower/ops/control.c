@@ -212,16 +212,17 @@ static void begin_carried(struct lowering *l, struct node *n, struct body *b, st
         lower_bind(l, p, cur[k]);
     }
 }
-static bool used_twice(const struct region *r, const struct value *v) {
+/* Collected results do not count: they are put in their place before the carried buffers are swapped. */
+static bool used_twice(const struct body *b, const struct value *v) {
     int n = 0;
-    for (int k = 0; k < r->results.n; k++) n += r->results.v[k] == v;
+    for (int k = 0; k < b->first_result + b->ncarried; k++) n += b->r->results.v[k] == v;
     return n > 1;
 }
 /* The body, with new values complete before any becomes current. */
 static bool run_body(struct lowering *l, struct body *b, struct buf **cur, struct buf **next) {
     for (int k = 0; k < b->ncarried; k++) {
         struct value *res = b->r->results.v[b->first_result + k];
-        if (next[k] && res->def && !used_twice(b->r, res)) lower_bind(l, res, next[k]);
+        if (next[k] && res->def && !used_twice(b, res)) lower_bind(l, res, next[k]);
     }
     if (!lower_region(l, b->r)) return false;
     for (int k = 0; k < b->ncarried; k++) {
@@ -364,6 +365,15 @@ static struct growing growing_new(struct lowering *l, const struct value *res) {
     gr.buf = lower_alloc(l, "collected", res->type.dtype, dims, res->type.rank + 1);
     return gr;
 }
+/* The number of the pass for use in kernels: they get it as an argument and do not see that it is below the number of
+ * trips, so with trips known only at run time it is a size, guarded where it is an index. */
+static expr pass_number(struct lowering *l, const struct node *n, const struct var *v) {
+    int64_t trips;
+    if (x_is_int(v->extent, &trips)) return x_var(l->c, v);
+    const struct sym *pass = sym_new(l->c, internf(l->c->names, "pass%d", n->id), 0, NO_LIMIT, true);
+    set_size(l, pass, x_var(l->c, v));
+    return x_sym(l->c, pass);
+}
 static bool loop_counted(struct lowering *l, struct node *n, struct body *b, struct value *m, struct buf **cur, struct buf **next) {
     struct ctx *c = l->c;
     expr trips = known_index(c, m);
@@ -383,10 +393,11 @@ static bool loop_counted(struct lowering *l, struct node *n, struct body *b, str
     struct block *outer;
     enter(l, loop, &loop->u.loop.body, &outer);
     if (b->r->params.v[0]->uses.n) store_scalar(l, it, x_idxval(c, x_var(c, v)));
+    expr pass = b->nscan_out ? pass_number(l, n, v) : NULL;
     bool ok = run_body(l, b, cur, next);
     for (int k = 0; k < b->nscan_out && ok; k++) {
         struct value *o = b->ncarried + k < n->outs.n ? n->outs.v[b->ncarried + k] : NULL;
-        if (o) lower_copy_slice(l, lower_buf(l, o), x_var(c, v), 0, lower_buf(l, b->r->results.v[1 + b->ncarried + k]), NULL, -1);
+        if (o) lower_copy_slice(l, lower_buf(l, o), x_guard(c, pass, trips), 0, lower_buf(l, b->r->results.v[1 + b->ncarried + k]), NULL, -1);
     }
     end_pass(l, n, b, cur, next);
     l->block = outer;
@@ -515,10 +526,10 @@ static enum infer_status scan_infer(struct graph *g, struct node *n, bool (*infe
     }
     return INFER_OK;
 }
-static expr scan_at(struct ctx *c, const struct node *n, const char *name, int k, const struct var *v) {
+static expr scan_at(struct ctx *c, const struct node *n, const char *name, int k, expr pass, expr trips) {
     const struct attr *a = node_attr(n, name);
     bool reverse = a && a->kind == AT_INTS && k < a->n && a->u.is[k];
-    return reverse ? x_sub(c, x_addi(c, v->extent, -1), x_var(c, v)) : x_var(c, v);
+    return x_guard(c, reverse ? x_sub(c, x_addi(c, trips, -1), pass) : pass, trips);
 }
 static bool scan_lower(struct lowering *l, struct node *n) {
     struct scan s;
@@ -544,16 +555,17 @@ static bool scan_lower(struct lowering *l, struct node *n) {
     struct stmt *loop = s_for(c, v, LK_SERIAL);
     struct block *outer;
     enter(l, loop, &loop->u.loop.body, &outer);
+    expr pass = pass_number(l, n, v);
     for (int k = 0; k < s.nscan_in; k++) {
         struct value *x = n->ins.v[s.b.ncarried + k], *p = s.b.r->params.v[s.b.ncarried + k];
         struct buf *slice = lower_alloc(l, *p->name ? p->name : "slice", p->type.dtype, p->type.dims, p->type.rank);
-        lower_copy_slice(l, slice, NULL, -1, lower_buf(l, x), scan_at(c, n, "scan_input_directions", k, v), scan_axis(n, "scan_input_axes", k, x->type.rank));
+        lower_copy_slice(l, slice, NULL, -1, lower_buf(l, x), scan_at(c, n, "scan_input_directions", k, pass, trips), scan_axis(n, "scan_input_axes", k, x->type.rank));
         lower_bind(l, p, slice);
     }
     bool ok = run_body(l, &s.b, cur, next);
     for (int k = s.b.ncarried; k < n->outs.n && ok; k++) {
         struct value *o = n->outs.v[k];
-        if (o) lower_copy_slice(l, lower_buf(l, o), scan_at(c, n, "scan_output_directions", k - s.b.ncarried, v), scan_axis(n, "scan_output_axes", k - s.b.ncarried, o->type.rank), lower_buf(l, s.b.r->results.v[k]), NULL, -1);
+        if (o) lower_copy_slice(l, lower_buf(l, o), scan_at(c, n, "scan_output_directions", k - s.b.ncarried, pass, trips), scan_axis(n, "scan_output_axes", k - s.b.ncarried, o->type.rank), lower_buf(l, s.b.r->results.v[k]), NULL, -1);
     }
     end_pass(l, n, &s.b, cur, next);
     l->block = outer;
