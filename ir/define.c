@@ -243,6 +243,7 @@ E sel(E cond, E a, E b) {
 }
 E is_nan(E a) { return x_cmp(DEF_CTX, X_NE, a, a); }
 E val(E index) { return x_idxval(DEF_CTX, index); }
+E index_of(E v) { return v->op == X_POISON ? v : x_toidx(DEF_CTX, v); }
 E bitcast_(enum dtype t, E a) { return x_bitcast(DEF_CTX, t, a); }
 static void int_range(enum dtype t, double *lo, double *hi) {
     int bits = dtype_bits(t);

@@ -83,6 +83,7 @@ E cast(enum dtype to_storage, E a);               /* to a storage type: value ca
 E bitcast_(enum dtype value_type, E a);
 E is_nan(E a);
 E val(E index);                                   /* an index as i64 value */
+E index_of(E value);                              /* an integer value as index; nothing is proved of it, clamp or wrap it */
 /* Math functions of templates/kernels/math.lir by name ("exp", "log", "tanh", "erf", "sin" ...), for F32 and F64. */
 E fn1(const char *name, E a);
 E fn2(const char *name, E a, E b);

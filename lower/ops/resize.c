@@ -1,0 +1,321 @@
+/* Resize and its older form Upsample. Where a result cell looks in the input is a float computed as ONNX Runtime computes
+ * it, kept in one table per resized axis; whole factors of nearest mode need no float at all. Linear and cubic modes go axis
+ * by axis, the innermost first, so that the work is a sum over the axes and the last pass reads whole rows. */
+#include "lower/ops/ops.h"
+#include <math.h>
+#include <string.h>
+
+enum mode { NEAREST, LINEAR, CUBIC };
+struct resized {
+    int axis;
+    E in, out;
+    E scale;                    /* F32 value; NULL: out / in */
+    int64_t factor;             /* out = factor * in for certain; 0: not known */
+    E roi_from, roi_to;         /* F32 values, for tf_crop_and_resize */
+    T where;                    /* table: the input coordinate of each result index */
+};
+struct resize {
+    T x;
+    enum mode mode;
+    const char *coord, *round;
+    bool crop;
+    int n;
+    struct resized a[32];
+};
+
+static E f32(E index) { return cast(F32, val(index)); }
+static T vector_in(int k) { /* an empty vector is an absent input */
+    T t = in(k);
+    return t && rank(t) == 1 && x_is(dim(t, 0), 0) ? NULL : t;
+}
+static bool const_f32(E e, double *v) {
+    if (e->op != X_CONST || e->type != F32) return false;
+    *v = e->u.f;
+    return true;
+}
+/* floor(v) of a F32 value as a dim. */
+static E floor_size(E v) {
+    double c;
+    if (const_f32(v, &c)) return idx((int64_t)floor(c));
+    T n = stage("extent", I64, list0(), cast(I64, floor_(v)));
+    return size_from(NULL, n, 0, idx(0), idx(DIM_MAX));
+}
+/* A scale that is a small fraction p/q keeps the result's dim an expression: in * p / q. */
+static bool fraction(double s, int64_t *p, int64_t *q) {
+    for (*q = 1; *q <= 64; *q *= 2)
+        if (s * (double)*q == floor(s * (double)*q) && s * (double)*q < 1 << 20) return *p = (int64_t)(s * (double)*q), true;
+    return false;
+}
+static void by_scale(struct resized *a, T scales, int k) {
+    double s;
+    int64_t p, q, fixed;
+    if (!const_value(scales, k, &s)) {
+        a->scale = at(scales, list1(idx(k)));
+        a->out = floor_size(mul(a->scale, f32(a->in)));
+        return;
+    }
+    if (!(s > 0) || s > 1e6) {
+        fail(E_ATTR, "scale %d of Resize is %g; scales are positive", k, s);
+        s = 1;
+    }
+    a->scale = typed(F32, s);
+    if (const_int(a->in, &fixed)) a->out = idx((int64_t)floorf((float)fixed * (float)s));
+    else if (fraction(s, &p, &q)) a->out = div_(mul(a->in, idx(p)), idx(q));
+    else a->out = floor_size(mul(a->scale, f32(a->in)));
+    if (s == floor(s)) a->factor = (int64_t)s;
+}
+/* Do the sizes make a whole factor? Also for symbolic dims: 2*H is twice H. */
+static int64_t factor_of(E in, E out) {
+    int64_t i, o;
+    if (const_int(in, &i) && const_int(out, &o)) return i > 0 && o % i == 0 ? o / i : 0;
+    for (int64_t f = 1; f <= 64; f++)
+        if (mul(in, idx(f)) == out) return f;
+    return 0;
+}
+static void by_sizes(struct resize *z, T sizes) {
+    const char *policy = str_attr("keep_aspect_ratio_policy");
+    bool larger = !strcmp(policy, "not_smaller"), smaller = !strcmp(policy, "not_larger");
+    E common = NULL;
+    for (int k = 0; k < z->n; k++) {
+        struct resized *a = &z->a[k];
+        a->out = value(sizes, k, 0, DIM_MAX);
+        require(ge(a->out, idx(0)), "size %d of Resize is negative", k);
+        a->out = max_(a->out, idx(0));
+        E s = div_(f32(a->out), f32(a->in));
+        common = !common ? s : larger ? max_(common, s) : min_(common, s);
+    }
+    if (!larger && !smaller && strcmp(policy, "stretch") != 0) fail(E_ATTR, "unknown keep_aspect_ratio_policy \"%s\"", policy);
+    for (int k = 0; k < z->n; k++) {
+        struct resized *a = &z->a[k];
+        if (larger || smaller) {
+            a->scale = common;
+            a->out = floor_size(add(mul(common, f32(a->in)), num(0.5)));
+        } else a->factor = factor_of(a->in, a->out);
+    }
+}
+static bool resize_of(struct resize *z) {
+    const int64_t *list;
+    T x = z->x = in(0), roi = vector_in(1), scales = vector_in(2), sizes = vector_in(3);
+    const char *mode = str_attr("mode");
+    int listed = ints_attr("axes", &list), given;
+    z->mode = !strcmp(mode, "linear") ? LINEAR : !strcmp(mode, "cubic") ? CUBIC : NEAREST;
+    if (z->mode == NEAREST && strcmp(mode, "nearest") != 0) return fail(E_ATTR, "unknown mode \"%s\"", mode), false;
+    if (int_attr("antialias")) return fail(E_ATTR, "Resize with antialias is not supported"), false;
+    if (!scales == !sizes) return fail(E_ARITY, "Resize takes either scales or sizes"), false;
+    z->coord = str_attr("coordinate_transformation_mode");
+    z->round = str_attr("nearest_mode");
+    z->crop = !strcmp(z->coord, "tf_crop_and_resize");
+    z->n = listed ? listed : rank(x);
+    if ((given = count_of(scales ? scales : sizes)) < 0) return false;
+    if (given != z->n || z->n > rank(x)) return fail(E_SHAPE, "%d scales or sizes for %d axes", given, z->n), false;
+    if (z->crop && (!roi || count_of(roi) != 2 * z->n)) return fail(E_SHAPE, "tf_crop_and_resize needs a roi of %d elements", 2 * z->n), false;
+    for (int k = 0; k < z->n; k++) {
+        struct resized *a = &z->a[k];
+        *a = (struct resized){.axis = listed ? norm_axis(list[k], rank(x)) : k};
+        for (int j = 0; j < k; j++)
+            if (z->a[j].axis == a->axis) return fail(E_ATTR, "axis %d is named twice", a->axis), false;
+        a->in = dim(x, a->axis);
+        if (z->crop) {
+            a->roi_from = cast(F32, at(roi, list1(idx(k))));
+            a->roi_to = cast(F32, at(roi, list1(idx(z->n + k))));
+        }
+        if (scales) by_scale(a, scales, k);
+    }
+    if (sizes) by_sizes(z, sizes);
+    return true;
+}
+
+/* ---- coordinates */
+static E coordinate(const struct resize *z, const struct resized *a, E i) {
+    const char *m = z->coord;
+    E n = f32(a->out), d = f32(a->in), o = f32(i), s = a->scale ? cast(F32, a->scale) : div_(n, d);
+    E one = le(a->out, idx(1)), half = sub(div_(add(o, num(0.5)), s), num(0.5));
+    if (!strcmp(m, "half_pixel")) return half;
+    if (!strcmp(m, "asymmetric")) return div_(o, s);
+    if (!strcmp(m, "pytorch_half_pixel")) return sel(one, typed(F32, 0), half);
+    if (!strcmp(m, "tf_half_pixel_for_nn")) return div_(add(o, num(0.5)), s);
+    if (!strcmp(m, "align_corners")) return sel(one, typed(F32, 0), div_(mul(o, sub(d, num(1))), sub(n, num(1))));
+    if (!strcmp(m, "half_pixel_symmetric")) {
+        E adjust = div_(n, mul(s, d)), offset = mul(div_(d, num(2)), sub(typed(F32, 1), adjust));
+        return add(offset, half);
+    }
+    if (z->crop) {
+        E last = sub(d, num(1)), span = mul(mul(o, sub(a->roi_to, a->roi_from)), last);
+        E middle = mul(mul(typed(F32, 0.5), add(a->roi_from, a->roi_to)), last);
+        return sel(one, middle, add(mul(a->roi_from, last), div_(span, sub(n, num(1)))));
+    }
+    fail(E_ATTR, "unknown coordinate_transformation_mode \"%s\"", m);
+    return half;
+}
+static bool untouched(const struct resize *z, const struct resized *a) { return a->out == a->in && a->factor == 1 && !z->crop; }
+static E cell(const struct resized *a, E v) { /* F32 value, whole -> index, clamped to the axis */
+    return wrap_index(clampi(index_of(cast(I32, v)), idx(0), sub(a->in, idx(1))), a->in);
+}
+
+/* ---- nearest */
+/* The input index for factor f without floats; NULL: this combination has no such form. */
+static E whole_factor(const struct resize *z, const struct resized *a, E i) {
+    int64_t f = a->factor;
+    bool half = !strcmp(z->coord, "half_pixel"), corner = !strcmp(z->coord, "asymmetric");
+    bool floors = !strcmp(z->round, "floor") || !strcmp(z->round, "simple");
+    if (f < 1 || z->crop) return NULL;
+    if (corner && floors) return div_(i, idx(f));
+    if (half && !strncmp(z->round, "round_", 6)) return div_(i, idx(f)); /* (2i+1)/2f is never a tie */
+    if (corner && !strcmp(z->round, "round_prefer_floor")) return min_(div_(add(mul(i, idx(2)), idx(f - 1)), idx(2 * f)), sub(a->in, idx(1)));
+    return NULL;
+}
+static E rounded(const struct resize *z, const struct resized *a, E p) {
+    E low = floor_(p), part = sub(p, low), up = add(low, num(1));
+    if (!strcmp(z->round, "round_prefer_floor")) return sel(gt(part, num(0.5)), up, low);
+    if (!strcmp(z->round, "round_prefer_ceil")) return sel(ge(part, num(0.5)), up, low);
+    if (!strcmp(z->round, "floor")) return low;
+    if (!strcmp(z->round, "ceil")) return ceil_(p);
+    if (!strcmp(z->round, "simple")) /* before opset 11 */
+        return sel(lt(a->scale ? cast(F32, a->scale) : div_(f32(a->out), f32(a->in)), num(1)), ceil_(p), low);
+    fail(E_ATTR, "unknown nearest_mode \"%s\"", z->round);
+    return low;
+}
+static void table(const struct resize *z, struct resized *a) {
+    X i = axes_named(list1(a->out), "o");
+    E p = coordinate(z, a, i.v[0]);
+    if (z->mode == NEAREST && !z->crop) p = rounded(z, a, p);
+    a->where = stage("where", F32, i, p);
+}
+/* Is the result cell i outside of the input (tf_crop_and_resize)? */
+static E outside(const struct resize *z, X i) {
+    E c = truth(false);
+    for (int k = 0; k < z->n && z->crop; k++) {
+        E p = at(z->a[k].where, list1(i.v[z->a[k].axis]));
+        c = or_(c, or_(lt(p, num(0)), gt(p, f32(sub(z->a[k].in, idx(1))))));
+    }
+    return c;
+}
+static E or_extrapolated(const struct resize *z, X i, E v) {
+    return z->crop ? sel(outside(z, i), cast(dtype(z->x), typed(F32, float_attr("extrapolation_value"))), v) : v;
+}
+static void nearest(struct resize *z) {
+    X d = shape(z->x);
+    for (int k = 0; k < z->n; k++) d = put(d, z->a[k].axis, z->a[k].out);
+    X from = d, i = axes(d);
+    for (int k = 0; k < d.n; k++) from.v[k] = i.v[k];
+    for (int k = 0; k < z->n; k++) {
+        struct resized *a = &z->a[k];
+        if (untouched(z, a)) continue;
+        E j = whole_factor(z, a, i.v[a->axis]);
+        if (j) j = wrap_index(j, a->in);
+        else {
+            table(z, a);
+            if (!a->where) return;
+            E p = at(a->where, list1(i.v[a->axis]));
+            j = cell(a, z->crop ? rounded(z, a, p) : p);
+        }
+        from.v[a->axis] = j;
+    }
+    out(0, dtype(z->x), i, or_extrapolated(z, i, at(z->x, from)));
+}
+
+/* ---- linear and cubic: taps along one axis */
+static E cubic_weight(E t, double a) { /* |t| <= 2, as ONNX Runtime writes it */
+    E d = abs_(t);
+    E near = add(mul(sub(mul(num(a + 2), d), num(a + 3)), mul(d, d)), num(1));
+    E far = sub(mul(add(mul(sub(mul(num(a), d), num(5 * a)), d), num(8 * a)), d), num(4 * a));
+    return sel(le(d, num(1)), near, far);
+}
+static E linear_taps(const struct resized *a, T x, X i, E p, enum dtype vt) {
+    E q = max_(min_(p, f32(sub(a->in, idx(1)))), num(0)), low = floor_(q), w = cast(vt, sub(q, low));
+    E l = at(x, put(i, a->axis, cell(a, low))), h = at(x, put(i, a->axis, cell(a, add(low, num(1)))));
+    return add(mul(cast(vt, l), sub(typed(vt, 1), w)), mul(cast(vt, h), w));
+}
+static E cubic_taps(const struct resized *a, T x, X i, E p, enum dtype vt) {
+    double coeff = float_attr("cubic_coeff_a");
+    bool exclude = int_attr("exclude_outside");
+    E low = floor_(p), total = typed(F32, 0), w[4], v = typed(vt, 0);
+    for (int k = 0; k < 4; k++) {
+        E tap = add(low, num(k - 1));
+        w[k] = cubic_weight(sub(p, tap), coeff);
+        if (exclude) w[k] = sel(or_(lt(tap, num(0)), ge(tap, f32(a->in))), typed(F32, 0), w[k]);
+        total = add(total, w[k]);
+    }
+    for (int k = 0; k < 4; k++) {
+        E t = at(x, put(i, a->axis, cell(a, add(low, num(k - 1)))));
+        v = add(v, mul(cast(vt, t), cast(vt, exclude ? div_(w[k], total) : w[k])));
+    }
+    return v;
+}
+static void interpolate(struct resize *z) {
+    T x = z->x;
+    enum dtype t = dtype(x), vt = t == F64 ? F64 : F32;
+    int last = -1;
+    X i = axes(shape(x));
+    for (int k = 0; k < z->n; k++) {
+        if (untouched(z, &z->a[k])) continue;
+        table(z, &z->a[k]);
+        if (!z->a[k].where) return;
+        if (last < 0 || z->a[k].axis < z->a[last].axis) last = k;
+    }
+    if (last < 0) {
+        out(0, t, i, at(x, i));
+        return;
+    }
+    for (int axis = rank(z->x); axis-- > 0;)
+        for (int k = 0; k < z->n; k++) {
+            struct resized *a = &z->a[k];
+            if (a->axis != axis || untouched(z, a) || !x) continue;
+            i = axes(put(shape(x), axis, a->out));
+            E p = at(a->where, list1(i.v[axis]));
+            E v = z->mode == LINEAR ? linear_taps(a, x, i, p, vt) : cubic_taps(a, x, i, p, vt);
+            if (k == last) out(0, t, i, or_extrapolated(z, i, cast(t, v)));
+            else x = stage("pass", vt, i, v);
+        }
+}
+static void op_resize(void) {
+    struct resize z;
+    if (!resize_of(&z)) return;
+    if (z.mode == NEAREST) nearest(&z);
+    else interpolate(&z);
+}
+/* Before opset 11: inputs X and scales, asymmetric coordinates, and a rounding of its own. */
+static void up_resize(struct node *n) {
+    struct ctx *c = up_ctx(n);
+    struct attr coord = {.name = intern(c->names, "coordinate_transformation_mode"), .kind = AT_STRING, .u.s = {.p = "asymmetric", .n = 10}};
+    struct attr rounding = {.name = intern(c->names, "nearest_mode"), .kind = AT_STRING, .u.s = {.p = "simple", .n = 6}};
+    if (n->ins.n < 2) return;
+    struct value *scales = n->ins.v[1];
+    node_set_input(n, 1, NULL);
+    node_set_input(n, 2, scales);
+    node_set_attr(n, coord);
+    node_set_attr(n, rounding);
+}
+static const struct op_upgrade u_resize[] = {{10, up_resize}, {0}};
+
+/* ---- Upsample */
+static void up_upsample(struct node *n) { /* the scales were an attribute */
+    const struct attr *a = node_attr(n, "scales");
+    if (!a || a->kind != AT_FLOATS || (n->ins.n > 1 && n->ins.v[1])) return;
+    struct tensor *t = tensor_new(&up_ctx(n)->arena, F32, (int64_t[]){a->n}, 1);
+    for (int k = 0; k < a->n; k++) tensor_set_f(t, k, (double)a->u.fs[k]);
+    node_set_input(n, 1, graph_const(n->in->graph, "", t));
+    node_drop_attr(n, "scales");
+}
+static const struct op_upgrade u_upsample[] = {{8, up_upsample}, {0}};
+static void op_upsample(void) {
+    const char *mode = str_attr("mode");
+    struct attr attrs[] = {attr_str("mode", !strcmp(mode, "bilinear") ? "linear" : mode), attr_str("coordinate_transformation_mode", "asymmetric"),
+                           attr_str("nearest_mode", "simple")};
+    gout(0, n_op("Resize", 0, (const V[]){gin(0), NULL, gin(1)}, 3, attrs, 3));
+}
+
+static const struct op_slot s_resize[] = {{"X", TS_NUM, 0}, {"roi", TS_FLOAT, OPTIONAL}, {"scales", TSET(F32), OPTIONAL}, {"sizes", TSET(I64), OPTIONAL}, {0}};
+static const struct op_slot s_upsample[] = {{"X", TS_NUM, 0}, {"scales", TSET(F32), 0}, {0}};
+static const struct op_attr a_resize[] = {{.name = "antialias", .kind = AT_INT}, {.name = "axes", .kind = AT_INTS},
+    {.name = "coordinate_transformation_mode", .kind = AT_STRING, .s = "half_pixel"}, {.name = "cubic_coeff_a", .kind = AT_FLOAT, .f = -0.75f},
+    {.name = "exclude_outside", .kind = AT_INT}, {.name = "extrapolation_value", .kind = AT_FLOAT},
+    {.name = "keep_aspect_ratio_policy", .kind = AT_STRING, .s = "stretch"}, {.name = "mode", .kind = AT_STRING, .s = "nearest"},
+    {.name = "nearest_mode", .kind = AT_STRING, .s = "round_prefer_floor"}, {0}};
+static const struct op_attr a_upsample[] = {{.name = "mode", .kind = AT_STRING, .s = "nearest"}, {0}};
+const struct op ops_resize[] = {
+    {"", "Resize", 19, 10, a_resize, s_resize, slots_y, .define = op_resize, .upgrades = u_resize,
+     .spec = "Resize-19; coordinates are f32, as in ONNX Runtime; no antialias; nearest before opset 11 rounds as there"},
+    {"", "Upsample", 9, 7, a_upsample, s_upsample, slots_y, .expand = op_upsample, .upgrades = u_upsample, .spec = "Upsample-9, as Resize"},
+    {0},
+};
