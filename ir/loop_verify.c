@@ -295,6 +295,24 @@ static bool dims_mention(const struct buf *b, const struct sym *y) {
         if (mentions(b->dims[k], y)) return true;
     return false;
 }
+/* A result of the entry whose size the run finds is there from the size on. */
+static bool size_leaf(void *env, expr e) { return e->op != X_SYM || !e->u.sym->produced || is_visible(env, e->u.sym); }
+static bool sizes_known(struct verifier *v, const struct buf *b) {
+    for (int k = 0; k < b->nd; k++)
+        if (!x_visit(b->dims[k], size_leaf, v)) return false;
+    return true;
+}
+static bool found_in_run(struct verifier *v, const struct param *q) {
+    return v->p == v->m->entry && q->dir == DIR_OUT && !sizes_known(v, q->buf);
+}
+static void show_results(struct verifier *v) {
+    for (int k = 0; v->p == v->m->entry && k < v->p->params.n; k++) {
+        struct buf *b = v->p->params.v[k].buf;
+        if (is_known(v, b) || !sizes_known(v, b)) continue;
+        set_visible(v, b);
+        check_geometry(v, b);
+    }
+}
 static void verify_size(struct verifier *v, struct stmt *s) {
     const struct sym *y = s->u.size.sym;
     check_typed(v, s->u.size.lo, IDX, "the lower end");
@@ -309,6 +327,7 @@ static void verify_size(struct verifier *v, struct stmt *s) {
     facts_drop_sym(&v->facts, y);
     if (!again) PUSH(&v->c->arena, &v->sizes, y);
     set_visible(v, y);
+    show_results(v);
     if (x_sym(v->c, y)->op != X_SYM) return;
     if (!mentions(s->u.size.lo, y)) facts_add_le(&v->facts, s->u.size.lo, x_sym(v->c, y));
     if (!mentions(s->u.size.hi, y)) facts_add_le(&v->facts, x_sym(v->c, y), s->u.size.hi);
@@ -320,6 +339,15 @@ static bool knows_proc(const struct verifier *v, const struct proc *p) {
     for (int k = 0; k < v->m->procs.n; k++)
         if (v->m->procs.v[k] == p) return true;
     return v->m->entry == p;
+}
+static bool is_plain(const struct buf *b) {
+    if (b->nd != b->nlogical) return false;
+    for (int k = 0; k < b->nd; k++)
+        if ((b->pad && b->pad[k]) || b->map[k]->op != X_VAR || b->map[k]->u.var != b->lvar[k]) return false;
+    return true;
+}
+static bool other_shape(const struct stmt *s, const struct buf *b, const struct buf *param) {
+    return s->u.call.callee->is_kernel_text && b->nd != param->nd && is_plain(b) && is_plain(param);
 }
 static void verify_call_buf(struct verifier *v, struct stmt *s, int k, const struct subst *sizes) {
     const struct param *q = &s->u.call.callee->params.v[k];
@@ -334,6 +362,12 @@ static void verify_call_buf(struct verifier *v, struct stmt *s, int k, const str
             }
     }
     if (b->type != q->buf->type) refuse(v, "%s is %s, parameter %s is %s", b->name, dtype_name(b->type), q->buf->name, dtype_name(q->buf->type));
+    if (other_shape(s, b, q->buf)) { /* a kernel text sees a plain buffer under dims of its own */
+        expr want = x_subst(v->c, buf_cells(v->c, q->buf), sizes), have = buf_cells(v->c, b);
+        if (want != have && !(facts_prove_le(&v->facts, want, have) && facts_prove_le(&v->facts, have, want)))
+            refuse(v, "%s has %s cells, parameter %s needs %s", b->name, show(v, have), q->buf->name, show(v, want));
+        return;
+    }
     if (b->nd != q->buf->nd) {
         refuse(v, "%s has %d dims, parameter %s has %d", b->name, b->nd, q->buf->name, q->buf->nd);
         return;
@@ -479,13 +513,13 @@ static void verify_names(struct verifier *v) {
         map_put(&v->own, PKEY(b), b);
         if (b->scope == SC_CONST) set_visible(v, b);
     }
+    for (int k = 0; k < v->p->syms.n; k++) set_visible(v, v->p->syms.v[k]);
     for (int k = 0; k < v->p->params.n; k++) {
         struct buf *b = v->p->params.v[k].buf;
         if (b->scope != SC_PARAM) refuse(v, "parameter %s has scope %s", b->name, scope_name(b->scope));
         if (!map_get(&v->own, PKEY(b))) refuse(v, "parameter %s is not one of this procedure's buffers", b->name);
-        set_visible(v, b);
+        if (!found_in_run(v, &v->p->params.v[k])) set_visible(v, b);
     }
-    for (int k = 0; k < v->p->syms.n; k++) set_visible(v, v->p->syms.v[k]);
     for (int k = 0; k < v->p->bufs.n; k++)
         if (is_visible(v, v->p->bufs.v[k])) check_geometry(v, v->p->bufs.v[k]);
 }

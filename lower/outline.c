@@ -219,6 +219,8 @@ bool outline_kernels(struct lowering *l, struct block *from, const char *name, c
     struct block *old = l->block;
     l->block = &host;
     bool ok = true;
+    for (struct stmt *s = from->first; s; s = s->next) /* what a call of the definition touches stays in the entry */
+        for (int k = 0; s->kind == S_CALL && k < s->u.call.nbufs; k++) map_put(&l->external, PKEY(s->u.call.bufs[k]), s->u.call.bufs[k]);
     for (struct stmt *s = from->first, *next; s && ok; s = next) {
         next = s->next;
         stmt_remove(s);
