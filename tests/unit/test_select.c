@@ -107,3 +107,13 @@ Test(select, nms) { /* nonmaxsuppression_suppress_by_IOU_and_scores of the speci
           "region \"\" (%0: f32[1,6,4]) { %1: ? = NonMaxSuppression(%0, %s, %n, %i, %l) %2: ? = ReduceSum(%1, %a) {keepdims = 0} %3: ? = Shape(%1) return %2, %3 }",
           "3: 0 0 3;2: 2 3;", (1, 6, 4), 0, 0, 1, 1, 0, 0.1f, 1, 1.1f, 0, -0.1f, 1, 0.9f, 0, 10, 1, 11, 0, 10.1f, 1, 11.1f, 0, 100, 1, 101);
 }
+Test(select, quantize_and_back) {
+    GIVES("graph \"\" const %s: f32[] = [2.0] const %z: u8[] = [128] region \"\" (%0: f32[6]) { %1: ? = QuantizeLinear(%0, %s, %z) %2: ? = DequantizeLinear(%1, %s, %z) return %1, %2 }",
+          "6: 128 130 130 255 0 126;6: 0 4 4 254 -256 -4;", (6), 0, 3, 5, 1000, -1000, -3);
+    GIVES("graph \"\" const %s: f32[2] = [1.0, 2.0] const %z: i8[2] = [0, 1] region \"\" (%0: f32[2,2]) { %1: ? = QuantizeLinear(%0, %s, %z) {axis = 0} return %1 }",
+          "2x2: 2 -128 3 127;", (2, 2), 2, -300, 4, 900);
+}
+Test(select, dynamic_quantize) { /* dynamicquantizelinear of the specification */
+    GIVES("graph \"\" region \"\" (%0: f32[6]) { %1: ?, %2: ?, %3: ? = DynamicQuantizeLinear(%0) return %1, %2, %3 }",
+          "6: 153 255 0 26 221 179;: 0.0196078;: 153;", (6), 0, 2, -3, -2.5f, 1.34f, 0.5f);
+}

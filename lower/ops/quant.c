@@ -1,0 +1,74 @@
+/* Quantization as plain arithmetic: QuantizeLinear, DequantizeLinear (per tensor, axis or block), DynamicQuantizeLinear.
+ * Integer forms of whole layers are alternatives over these (design: ops). */
+#include "lower/ops/ops.h"
+#include <math.h>
+
+/* Where the scale (or zero point) s for element i of x stands. */
+static bool scale_index(T x, T s, X i, X *at_i) {
+    int64_t block = int_attr("block_size");
+    if (rank(s) == 0 || (rank(s) == 1 && x_is(dim(s, 0), 1))) return *at_i = zeros(rank(s)), true;
+    int a = axis_attr("axis", x);
+    if (rank(s) == 1 && block == 0) {
+        require(eq(dim(s, 0), dim(x, a)), "the scales do not fit axis %d", a);
+        return *at_i = list1(dim(s, 0) == dim(x, a) ? i.v[a] : wrap_index(i.v[a], dim(s, 0))), true;
+    }
+    if (rank(s) != rank(x) || block < 1) return fail(E_SHAPE, "scales of rank %d need a block_size and an input of that rank", rank(s)), false;
+    *at_i = list0();
+    for (int k = 0; k < rank(x); k++) *at_i = push(*at_i, wrap_index(k == a ? div_(i.v[k], idx(block)) : i.v[k], dim(s, k)));
+    return true;
+}
+static enum dtype wanted_type(void) { return int_attr("output_dtype") ? type_attr("output_dtype") : NONE; }
+static bool whole_target(enum dtype t) {
+    if (dtype_is_int(t) && t != I64 && t != U64 && t != U32) return true;
+    return fail(E_TYPE, "quantization to %s is not supported", dtype_name(t)), false;
+}
+/* rint(v) + zero, saturated to t, which is at most 32 bits wide */
+static E saturated(enum dtype t, E v, E zero) {
+    E r = rint_(v);
+    return cast(t, zero ? add(r, cast(dtype_value(r->type), zero)) : r);
+}
+static void op_quantize(void) {
+    T x = in(0), s = in(1), z = in(2);
+    enum dtype t = has(z) ? dtype(z) : wanted_type(), vt = dtype(x) == F64 ? F64 : F32;
+    X i = axes(shape(x)), at_s, at_z;
+    if (t == NONE) t = U8;
+    if (!whole_target(t) || !scale_index(x, s, i, &at_s) || (has(z) && !scale_index(x, z, i, &at_z))) return;
+    out(0, t, i, saturated(t, div_(cast(vt, at(x, i)), cast(vt, at(s, at_s))), has(z) ? at(z, at_z) : NULL));
+}
+static void op_dequantize(void) {
+    T x = in(0), s = in(1), z = in(2);
+    enum dtype t = wanted_type();
+    X i = axes(shape(x)), at_s, at_z;
+    if (!scale_index(x, s, i, &at_s) || (has(z) && !scale_index(x, z, i, &at_z))) return;
+    E v = at(x, i);
+    if (has(z)) v = sub(v, at(z, at_z));
+    out(0, t == NONE ? dtype(s) : t, i, mul(cast(F32, v), cast(F32, at(s, at_s))));
+}
+static void op_dynamicquantize(void) {
+    T x = in(0);
+    X r = raxes(shape(x), NULL), none = axes(list0()), i = axes(shape(x));
+    T low = reduce("low", F32, none, RED_MIN, r, at(x, r), typed(F32, 0)); /* the range holds 0 */
+    X r2 = raxes(shape(x), NULL);
+    T high = reduce("high", F32, none, RED_MAX, r2, at(x, r2), typed(F32, 0));
+    if (!low || !high) return;
+    E lo = at(low, none), hi = at(high, none);
+    T scale = stage("scale", F32, none, sel(eq(lo, hi), typed(F32, 1), div_(sub(hi, lo), num(255))));
+    if (!scale) return;
+    E s = at(scale, none);
+    T zero = stage("zero", U8, none, cast(U8, rint_(min_(max_(div_(neg(lo), s), num(0)), num(255)))));
+    out(0, U8, i, saturated(U8, div_(at(x, i), s), at(zero, none)));
+    out(1, F32, none, s);
+    out(2, U8, none, at(zero, none));
+}
+
+static const struct op_slot s_quant[] = {{"x", TS_FLOAT | TSET(I32), 0}, {"y_scale", TS_FLOAT | TSET(I32), 0}, {"y_zero_point", TS_ANY, OPTIONAL}, {0}};
+static const struct op_slot s_dequant[] = {{"x", TS_INT | TS_F8 | TS_SUB, 0}, {"x_scale", TS_FLOAT, 0}, {"x_zero_point", TS_ANY, OPTIONAL}, {0}};
+static const struct op_slot s_dynamic[] = {{"x", TSET(F32), 0}, {0}}, s_dynamic_out[] = {{"y", TS_ANY, 0}, {"y_scale", TS_ANY, 0}, {"y_zero_point", TS_ANY, 0}, {0}};
+static const struct op_attr a_quant[] = {{.name = "axis", .kind = AT_INT, .i = 1}, {.name = "block_size", .kind = AT_INT}, {.name = "output_dtype", .kind = AT_INT},
+                                         {.name = "saturate", .kind = AT_INT, .i = 1}, {.name = "precision", .kind = AT_INT}, {0}};
+const struct op ops_quant[] = {
+    {"", "QuantizeLinear", 25, 10, a_quant, s_quant, slots_y, .define = op_quantize, .spec = "QuantizeLinear-25; to integers only, computed in f32"},
+    {"", "DequantizeLinear", 25, 10, a_quant, s_dequant, slots_y, .define = op_dequantize, .spec = "DequantizeLinear-25"},
+    {"", "DynamicQuantizeLinear", 11, 11, attrs_none, s_dynamic, s_dynamic_out, .define = op_dynamicquantize, .spec = "DynamicQuantizeLinear-11; scale 1 when all is 0"},
+    {0},
+};
