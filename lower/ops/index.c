@@ -32,10 +32,33 @@ static void concat(int axis) {
     X i = axes(s);
     out(0, dtype(x), i, choose(p, m, i, axis));
 }
+/* One nest for each operand, stored where it belongs. */
+static void concat_nests(int axis) {
+    X dims = shape(in(0));
+    E total = idx(0);
+    for (int k = 0; k < n_in(); k++) {
+        T t = in(k);
+        if (rank(t) != dims.n) {
+            fail(E_RANK, "input %d has rank %d instead of %d", k, rank(t), dims.n);
+            return;
+        }
+        for (int d = 0; d < dims.n; d++)
+            if (d != axis) require(eq(dim(t, d), dims.v[d]), "input %d differs on axis %d", k, d);
+        total = add(total, dim(t, axis));
+    }
+    T y = result(0, dtype(in(0)), put(dims, axis, total));
+    E offset = idx(0);
+    for (int k = 0; k < n_in(); k++) {
+        X i = axes(shape(in(k)));
+        stage_into(y, i, put(i, axis, add(i.v[axis], offset)), at(in(k), i));
+        offset = add(offset, dim(in(k), axis));
+    }
+}
 static void op_concat(void) {
     T x = in(0);
     if (rank(x) == 0) { fail(E_RANK, "scalars cannot be concatenated"); return; }
-    concat(axis_attr("axis", x));
+    if (rank(x) > 1 && dtype_is_float(dtype(x)) && n_in() > 1) concat_nests(axis_attr("axis", x));
+    else concat(axis_attr("axis", x)); /* one expression: what inference can look into */
 }
 static void up_concat(struct node *n) { up_default_int(n, "axis", 1); }
 static const struct op_upgrade u_concat[] = {{3, up_concat}, {0}};

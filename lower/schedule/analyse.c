@@ -1,6 +1,4 @@
 /* What the scheduling heuristics know about a kernel: its stages, and the roles of the axes of a contraction. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "lower/schedule/schedule.h"
 #include "lower/schedule/steps.h"
@@ -72,8 +70,7 @@ bool find_contraction(struct ctx *c, struct kernel_info *k, struct contraction *
 bool try_schedule(struct ctx *c, struct proc *p, const char *text) {
     struct diags before = c->diags;
     struct proc *copy = clone_proc(c, p, p->name);
-    if (!steps_apply(c, copy, text)) {
-        if (getenv("NN_WHY")) for (int k = before.n; k < c->diags.n; k++) fprintf(stderr, "%s: %s\n%s", p->name, c->diags.v[k].message, text);
+    if (!steps_apply(c, copy, text) || !proc_verify(module_new(c), copy, "scheduling")) {
         c->diags.n = before.n, c->diags.errors = before.errors, c->diags.warnings = before.warnings;
         return false;
     }
