@@ -275,4 +275,6 @@ Test(rnn, parameters_of_activations)
 {
     check((struct net){GRU, SIZES, .dirs = 1, .f = hard, .g = line,
                        .attrs = "activations = [\"HardSigmoid\", \"Affine\"], activation_alpha = [0.3, 0.5], activation_beta = [0.4, 0.1]"});
+    check((struct net){GRU, SIZES, .dirs = 1, .f = tanhf, .g = line,
+                       .attrs = "activations = [\"Tanh\", \"Affine\"], activation_alpha = [0.5], activation_beta = [0.1]"});
 }
