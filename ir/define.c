@@ -111,10 +111,15 @@ static E known(T t, int k) { /* element as value expression, or NULL */
     enum dtype vt = dtype_value(v->init->type);
     return vt == F32 || vt == F64 ? x_const_f(DEF_CTX, vt, tensor_f(v->init, k)) : x_const_i(DEF_CTX, vt, tensor_i(v->init, k));
 }
+static bool index_leaf(void *env, expr e) {
+    (void)env;
+    return e->op != X_TOIDX;
+}
 E value(T t, int k, int64_t lo, int64_t hi) {
     if (!t) return x_poison(DEF_CTX);
     E e = known(t, k);
-    if (e) return x_toidx(DEF_CTX, e);
+    if (e) e = x_toidx(DEF_CTX, e);
+    if (e && x_visit(e, index_leaf, NULL)) return e; /* else 32-bit arithmetic that may wrap: no dim, a size of the run */
     return size_from(NULL, t, k, x_int(DEF_CTX, lo), x_int(DEF_CTX, hi));
 }
 int count_of(T t) {
