@@ -11,6 +11,7 @@ wrong values, error = no values, skip = not run), greatest relative error, secon
 Tolerance of a floating-point output, as a part of the greatest magnitude in its reference: 1e-4 or 20 times what
 onnxruntime's own optimisation changes (INDEX.csv rel_opt_vs_noopt); half precision: 5e-3 or 3 times that.
 tolerance.tsv widens single outputs and states the cause. Everything else must be equal.
+pending.tsv lists models that are refused so far, with the reason; they count as skipped.
 Exit status: 0, 1 if a model failed, 77 if none was run.
 """
 import argparse
@@ -151,6 +152,40 @@ def read_widened(rows):
     return widened
 
 
+def read_pending(rows):
+    """Models that gcc2nn refuses so far, with the reason: said and counted as skipped. One that works fails the run."""
+    pending = {}
+    with open(os.path.join(HERE, "pending.tsv"), encoding="utf-8") as f:
+        for number, line in enumerate(f, 1):
+            fields = line.rstrip("\n").split("\t")
+            if number == 1 or not line.strip():
+                continue
+            if len(fields) != 2 or fields[0] not in rows or not fields[1].strip():
+                sys.exit(f"pending.tsv:{number}: expected a model of INDEX.csv and the reason")
+            pending[fields[0]] = fields[1]
+    return pending
+
+
+def settle(result, pending):
+    """A refusal that is listed is a skip; wrong values never are; a listed model that works must leave the list."""
+    reason = pending.get(result["name"])
+    if reason and result["verdict"] == "error":
+        result.update(verdict="skip", why=reason)
+    elif reason and result["verdict"] == "ok":
+        result.update(verdict="FAIL", why="works now: remove it from pending.tsv")
+    return result
+
+
+def host_target():
+    """Vector code where this machine runs it: the models are large, and it is what users of such machines build."""
+    try:
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as f:
+            flags = f.read().split()
+    except OSError:
+        flags = []
+    return "x86-avx2" if {"avx2", "fma", "f16c"} <= set(flags) else "c99"
+
+
 def compare(row, data, out, widened):
     """The greatest relative error of a data set; Wrong at the first output that is too far off."""
     references = sorted(glob.glob(os.path.join(glob.escape(data), "output_*.pb")))
@@ -220,7 +255,8 @@ def run_model(row, args, widened, deadline):
                 os.mkdir(out_dir)
                 begin = time.monotonic()
                 try:
-                    status, _, err = call([args.gcc2nn, "run", model, "--data", data, "--out", out_dir],
+                    status, _, err = call([args.gcc2nn, "run", model, "--data", data, "--out", out_dir,
+                                           "--target", args.target],
                                           args.timeout, folder)
                 finally:
                     result["seconds"] += time.monotonic() - begin
@@ -277,6 +313,7 @@ def main():
     parser.add_argument("--timeout", type=float, default=300, help="seconds for each data set (300)")
     parser.add_argument("--budget", type=float, default=float("inf"), help="start no model after so many seconds")
     parser.add_argument("--json", metavar="FILE", help="write the results there")
+    parser.add_argument("--target", default=host_target(), help="of gcc2nn run (this machine: %(default)s)")
     parser.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
     args = parser.parse_args()
 
@@ -292,9 +329,9 @@ def main():
         finish(args, "none", [], f"{e} (tests/requirements.txt; ./dev setup)")
 
     rows = index()
-    widened = read_widened(rows)
+    widened, pending = read_widened(rows), read_pending(rows)
     names, choice = choose(args, rows)
-    print(f"models: {choice}; folder {os.path.relpath(MODELS, ROOT)}", flush=True)
+    print(f"models: {choice}; target {args.target}; folder {os.path.relpath(MODELS, ROOT)}", flush=True)
     deadline = time.monotonic() + args.budget
     results = []
     # The longest first, so that no long one is left to run alone at the end; printed as they end.
@@ -302,7 +339,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(max(1, args.jobs)) as pool:
         for done in concurrent.futures.as_completed(
                 [pool.submit(run_model, rows[name], args, widened, deadline) for name in order]):
-            results.append(done.result())
+            results.append(settle(done.result(), pending))
             show(results[-1])
     results.sort(key=lambda r: names.index(r["name"]))
     finish(args, choice, results)
