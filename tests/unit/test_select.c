@@ -117,3 +117,9 @@ Test(select, dynamic_quantize) { /* dynamicquantizelinear of the specification *
     GIVES("graph \"\" region \"\" (%0: f32[6]) { %1: ?, %2: ?, %3: ? = DynamicQuantizeLinear(%0) return %1, %2, %3 }",
           "6: 153 255 0 26 221 179;: 0.0196078;: 153;", (6), 0, 2, -3, -2.5f, 1.34f, 0.5f);
 }
+Test(select, einsum) {
+    GIVES("graph \"\" const %w: f32[3,2] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0] region \"\" (%0: f32[2,3]) { %1: ? = Einsum(%0, %w) {equation = \"ij, jk -> ki\"} return %1 }",
+          "2x2: 22 49 28 64;", (2, 3), 1, 2, 3, 4, 5, 6);
+    GIVES("graph \"\" region \"\" (%0: f32[2,2]) { %1: ? = Einsum(%0) {equation = \"ii\"} %2: ? = Einsum(%0) {equation = \"ba\"} return %1, %2 }",
+          ": 5;2x2: 1 3 2 4;", (2, 2), 1, 2, 3, 4);
+}
