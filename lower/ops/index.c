@@ -7,6 +7,8 @@ struct part { T t; E first; };
 static E choose(const struct part *p, int n, X i, int axis) {
     if (n == 1) {
         X j = put(i, axis, sub(i.v[axis], p->first));
+        for (int d = 0; d < j.n; d++) /* equal only by a check */
+            if (d != axis && dim(p->t, d) != i.v[d]->u.var->extent) j = put(j, d, wrap_index(i.v[d], dim(p->t, d)));
         return at(p->t, j);
     }
     int half = n / 2;
@@ -49,8 +51,10 @@ static void concat_nests(int axis) {
     T y = result(0, dtype(in(0)), put(dims, axis, total));
     E offset = idx(0);
     for (int k = 0; k < n_in(); k++) {
-        X i = axes(shape(in(k)));
-        stage_into(y, i, put(i, axis, add(i.v[axis], offset)), at(in(k), i));
+        X i = axes(shape(in(k))), to = put(i, axis, add(i.v[axis], offset));
+        for (int d = 0; d < dims.n; d++) /* equal only by the check above */
+            if (d != axis && dim(in(k), d) != dims.v[d]) to = put(to, d, wrap_index(i.v[d], dims.v[d]));
+        stage_into(y, i, to, at(in(k), i));
         offset = add(offset, dim(in(k), axis));
     }
 }
