@@ -478,6 +478,20 @@ static void compile_alloc(struct comp *c, struct stmt *s) {
     emit(c, (struct ins){.op = V_ALLOC, .a = c->cur, .b = slot, .c = fill, .imm = list});
 }
 
+static void compile_view(struct comp *c, struct stmt *s) {
+    struct buf *b = s->u.view.buf;
+    int slot = slot_for(c, b), of = slot_for(c, s->u.view.of);
+    if (!c->u->slots.v[of].live && !c->u->slots.v[of].param && !c->u->slots.v[of].konst)
+        comp_fail(c, "%s is viewed outside of its allocation", s->u.view.of->name);
+    if (c->u->slots.v[slot].live || b->type != s->u.view.of->type)
+        comp_fail(c, "%s is defined twice, or views elements of another type", b->name);
+    int list = list_of_dims(c, b), off = expr_reg(c, s->u.view.off);
+    c->u->lists.v[list][b->nd] = of;
+    c->u->slots.v[slot].live = true;
+    c->u->slots.v[slot].level = c->cur;
+    emit(c, (struct ins){.op = V_VIEW, .a = c->cur, .b = slot, .c = off, .imm = list});
+}
+
 static void compile_stmt(struct comp *c, struct stmt *s, int depth) {
     memo_release(c, 0);
     c->stmt = s;
@@ -495,6 +509,9 @@ static void compile_stmt(struct comp *c, struct stmt *s, int depth) {
         break;
     case S_ALLOC:
         compile_alloc(c, s);
+        break;
+    case S_VIEW:
+        compile_view(c, s);
         break;
     case S_FREE: {
         int slot = slot_for(c, s->u.alloc.buf);
@@ -543,8 +560,8 @@ static void compile_block(struct comp *c, struct block *b, int depth) {
         compile_stmt(c, s, depth + 1);
     /* Buffers and sizes defined here end here. Symbols inferred meanwhile stay. */
     for (struct stmt *s = b->last; s; s = s->prev)
-        if (s->kind == S_ALLOC) {
-            int slot = slot_for(c, s->u.alloc.buf);
+        if (s->kind == S_ALLOC || s->kind == S_VIEW) {
+            int slot = slot_for(c, s->kind == S_VIEW ? s->u.view.buf : s->u.alloc.buf);
             c->u->slots.v[slot].live = false;
             emit(c, (struct ins){.op = V_DROP, .b = slot});
         }

@@ -58,6 +58,7 @@ union reg { int64_t l; uint64_t w; int32_t i; uint32_t u; float f; double d; };
     O(DIM) O(STRIDE)            /* R[a] = dim, stride c of buffer b */ \
     O(BIND)                     /* geometry of parameter b: dims in list imm */ \
     O(ALLOC)                    /* buffer b, dims in list imm, fill in R[c] if c >= 0 */ \
+    O(VIEW)                     /* buffer b: the storage of the buffer last in list imm, from cell R[c] on */ \
     O(DROP) O(FREE) O(LIVE)     /* buffer b: end of block; free statement; fault when freed */ \
     O(SWAP)                     /* buffers b, c */ \
     O(SIZE)                     /* R[a] in R[b] .. R[c]; imm: site */ \

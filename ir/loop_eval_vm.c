@@ -321,6 +321,23 @@ static bool do_alloc(struct run *r, struct frame *f, const struct ins *i) {
     return true;
 }
 
+/* A view shares the cells; what it reads was stored through the buffer it views, so it is not tracked by itself. */
+static bool do_view(struct run *r, struct frame *f, const struct ins *i) {
+    struct rbuf *b = &f->b[i->b];
+    const struct buf *decl = f->u->slots.v[i->b].buf;
+    const int *list = f->u->lists.v[i->imm];
+    const struct rbuf *of = &f->b[list[decl->nd]];
+    int64_t n = set_geometry(r, f, i->b, list), off = f->r[i->c].l;
+    if (n < 0)
+        return false;
+    if (!of->cells || off < 0 || n > of->cells->n || off > of->cells->n - n)
+        return run_fault(r, EVAL_FAULT, "view %s leaves the buffer it views", decl->name);
+    cells_free(r, b->cells);
+    b->cells = cells_new(r, decl->type, n, of->cells->data + off * dtype_bytes(decl->type));
+    rbuf_set(b, b->cells);
+    return b->cells != NULL;
+}
+
 /* Big buffers go back at the end of their block, small ones wait for the next pass. */
 static void do_drop(struct run *r, struct frame *f, int slot) {
     struct rbuf *b = &f->b[slot];
@@ -570,6 +587,11 @@ bool vm_run(struct run *r, struct frame *f) {
             break;
         case V_ALLOC:
             if (!do_alloc(r, f, i))
+                return false;
+            i++;
+            break;
+        case V_VIEW:
+            if (!do_view(r, f, i))
                 return false;
             i++;
             break;
