@@ -16,7 +16,7 @@ int cmd_compile(const struct options *o)
 {
     struct session s;
     if (session_open(&s, o) && session_compile(&s) && s.u.plan) {
-        const char *folder = o->output ? o->output : arena_printf(&s.c->arena, "%s_c", s.project.name);
+        const char *folder = o->out ? o->out : arena_printf(&s.c->arena, "%s_c", s.project.name);
         if (session_write(&s, folder))
             summary(&s);
     }

@@ -156,7 +156,6 @@ FLAG(set_time_passes, time_passes)
 SETTER(set_passes, passes)
 SETTER(set_steps, steps)
 SETTER(set_proc, proc)
-SETTER(set_output, output)
 SETTER(set_name, name)
 SETTER(set_target, target)
 FLAG(set_keep_inputs, keep_inputs)
@@ -165,14 +164,13 @@ FLAG(set_help, help)
 FLAG(set_version, version)
 
 const struct option_row option_rows[] = {
-    {"output", 'o', "DIR", "where the output goes (default: the model's name)", CMD_COMPILE, set_output},
     {"name", 0, "NAME", "prefix of all generated symbols and files (default: from the file's name)", CMD_COMPILE, set_name},
     {"target", 't', "TARGET", "what to generate code for; `gcc2nn list-targets` names them", CMD_COMPILE | CMD_PROGRAM, set_target},
     {"weights", 0, "KIND", "auto, array (C), incbin (assembler) or file (loaded by the caller)", CMD_COMPILE | CMD_PROGRAM, parse_weights},
     {"std", 0, "STD", "c99-strict: scalar C99 without extensions; gnu99", CMD_COMPILE | CMD_PROGRAM, parse_std},
     {"data", 0, "DIR", "folder of input_N.pb or input_N.npy, and output_N.pb for verify (default: made-up inputs)", CMD_PROGRAM, set_data},
     {"input", 'i', "NAME=FILE", "an input's values, .pb or .npy; may be repeated", CMD_PROGRAM, parse_input},
-    {"out", 0, "DIR", "folder for output_N.pb", CMD_RUN, set_out},
+    {"out", 'o', "DIR", "folder for what is written (compile: default MODEL_c)", CMD_COMPILE | CMD_RUN, set_out},
     {"interpret", 0, NULL, "run: interpret instead of compiling; verify: compare with the interpreter even when there are reference outputs", CMD_RUN | CMD_VERIFY, set_interpret},
     {"each-node", 0, NULL, "compare the result of every node, unfused", CMD_VERIFY, set_each_node},
     {"runs", 0, "R", "how many runs to time (default 50)", CMD_BENCH, parse_runs},

@@ -16,7 +16,7 @@ struct options {
     VEC(struct dim_option) dims;
     VEC(struct shape_option) shapes;
     bool keep_inputs, json, help, version;
-    const char *output, *name, *target;   /* NULL: not given */
+    const char *name, *target;   /* NULL: not given */
     const char *passes, *steps, *proc;
     const char *data, *out, *cc, *weights, *std, *build_dir, *stop_after;
     VEC(const char *) inputs;       /* NAME=FILE */

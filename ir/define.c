@@ -328,11 +328,12 @@ static E bcast_dim(E a, E b, int axis) {
         fail(E_SHAPE, "shapes do not broadcast: %lld against %lld on axis %d", (long long)a->u.i, (long long)b->u.i, axis);
         return a;
     }
-    E a1 = x_cmp(c, X_EQ, a, idx(1)), b1 = x_cmp(c, X_EQ, b, idx(1)), same = x_cmp(c, X_EQ, a, b);
-    require(or_(same, or_(a1, b1)), "shapes do not broadcast on axis %d", axis);
+    /* Equal, or one of them 1: then the result is the larger. An empty dim against 1 is refused at run time. */
+    E one_a = x_and(c, x_cmp(c, X_EQ, a, idx(1)), x_cmp(c, X_LT, idx(0), b)), one_b = x_and(c, x_cmp(c, X_EQ, b, idx(1)), x_cmp(c, X_LT, idx(0), a));
+    require(or_(x_cmp(c, X_EQ, a, b), or_(one_a, one_b)), "shapes do not broadcast on axis %d", axis);
     if (a->op == X_CONST) return a; /* b is 1 or equal to it */
     if (b->op == X_CONST) return b;
-    return x_select(c, a1, b, a);
+    return x_max(c, a, b);
 }
 X bcast_shape(const T *ts, int n) {
     X r = list0();

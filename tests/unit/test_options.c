@@ -37,17 +37,17 @@ Test(options, a_model_stands_for_the_first_command)
     cr_assert(parse("m.onnx -o out"));
     cr_assert_str_eq(o.command->name, "compile");
     cr_assert_str_eq(o.args.v[0], "m.onnx");
-    cr_assert_str_eq(o.output, "out");
+    cr_assert_str_eq(o.out, "out");
     cr_assert(parse("inspect --json -- -m"));
     cr_assert(o.json);
     cr_assert_str_eq(o.args.v[0], "-m");
 }
 Test(options, every_way_to_give_a_value)
 {
-    static const char *const lines[] = {"m.onnx -oout", "m.onnx -o out", "m.onnx --output out", "--output=out m.onnx"};
+    static const char *const lines[] = {"m.onnx -oout", "m.onnx -o out", "m.onnx --out out", "--out=out m.onnx"};
     for (int i = 0; i < 4; i++) {
         cr_assert(parse(lines[i]), "%s", lines[i]);
-        cr_assert_str_eq(o.output, "out", "%s", lines[i]);
+        cr_assert_str_eq(o.out, "out", "%s", lines[i]);
     }
 }
 Test(options, dims_and_shapes)
@@ -74,13 +74,13 @@ Test(options, wrong_words_are_corrected)
     refused("inspct m.onnx", "did you mean `inspect`?");
     refused("inspect --zzzzzz m.onnx", "unknown option `--zzzzzz`");
     cr_assert_null(strstr(problem.s, "did you mean"));
-    refused("list-ops --output x", "not one of `gcc2nn list-ops`");
+    refused("list-ops --out x", "not one of `gcc2nn list-ops`");
     refused("inspect --json=1 m", "takes no argument");
-    refused("m.onnx --output", "needs an argument");
+    refused("m.onnx --out", "needs an argument");
     refused("m.onnx n.onnx", "one word too many");
     refused("inspect", "needs MODEL");
 }
-/* As a whole word: --out is not meant by --output. */
+/* As a whole word: --dim is not meant by --dims. */
 static bool names_option(const char *help, const char *option)
 {
     for (const char *s = help; (s = strstr(s, option)); s++)
