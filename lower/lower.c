@@ -117,9 +117,38 @@ static bool emit_stage(struct lowering *l, struct buf *dst, const struct var **a
     block_append(&b, s_stage(l->c, dst, axes, naxes, RED_NONE, NULL, 0, NULL, value));
     return outline_kernels(l, &b, name, NULL);
 }
+bool lower_same_dims(const struct buf *a, const struct buf *b) {
+    for (int k = 0; k < a->nlogical; k++)
+        if (a->logical[k] != b->logical[k]) return false;
+    return true;
+}
+/* Sizes that are the same when this runs, but under different names: each element of src goes where dst has room. */
+static void copy_guarded(struct lowering *l, struct buf *dst, struct buf *src) {
+    struct ctx *c = l->c;
+    const struct var *vars[32];
+    expr from[32], to[32];
+    for (int k = 0; k < src->nlogical; k++) {
+        vars[k] = var_new(c, internf(c->names, "copy.i%d", k), src->logical[k]);
+        from[k] = x_var(c, vars[k]);
+        to[k] = x_guard(c, from[k], dst->logical[k]);
+    }
+    struct stmt *s = s_store(c, dst, to, dst->nlogical, RED_NONE, x_load(c, src, from, src->nlogical, NULL));
+    for (int k = src->nlogical; k--;) {
+        struct stmt *loop = s_for(c, vars[k], LK_SERIAL);
+        block_append(&loop->u.loop.body, s);
+        s = loop;
+    }
+    struct block b = {0};
+    block_append(&b, s);
+    outline_kernels(l, &b, "copy", NULL);
+}
 void lower_copy(struct lowering *l, struct buf *dst, struct buf *src) {
     const struct var *axes[32];
     expr idx[32];
+    if (!lower_same_dims(dst, src)) {
+        copy_guarded(l, dst, src);
+        return;
+    }
     for (int k = 0; k < dst->nlogical; k++) {
         axes[k] = var_new(l->c, internf(l->c->names, "i%d", k), dst->logical[k]);
         idx[k] = x_var(l->c, axes[k]);

@@ -37,6 +37,7 @@ struct buf *lower_alloc(struct lowering *l, const char *name, enum dtype t, cons
 bool lower_region(struct lowering *l, struct region *r);
 /* dst[i] = src[i] as a kernel; with `at` also one leading index on dst's (to) or src's (from) side. */
 void lower_copy(struct lowering *l, struct buf *dst, struct buf *src);
+bool lower_same_dims(const struct buf *a, const struct buf *b);   /* logical extents, by expression */
 void lower_copy_slice(struct lowering *l, struct buf *dst, expr dst_at, int dst_axis, struct buf *src, expr src_at, int src_axis);
 void lower_stmt(struct lowering *l, struct stmt *s);
 

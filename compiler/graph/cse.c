@@ -34,12 +34,12 @@ static uint64_t key(const struct node *n) {
     return h | 1;
 }
 static bool random_op(const struct node *n) { return !strncmp(n->op_type, "Random", 6) || !strcmp(n->op_type, "Bernoulli") || !strcmp(n->op_type, "Multinomial"); }
-static void sweep(struct graph *g, struct region *r) {
+static void sweep(struct graph *g, struct region *r, bool *sizes_merged) {
     struct map seen = {.arena = &g->ctx->arena};
     for (struct node *n = r->first, *next; n; n = next) {
         next = n->next;
         for (int k = 0; k < n->attrs.n; k++)
-            if (n->attrs.v[k].kind == AT_REGION) sweep(g, n->attrs.v[k].u.region);
+            if (n->attrs.v[k].kind == AT_REGION) sweep(g, n->attrs.v[k].u.region, sizes_merged);
         if (!n->op || random_op(n)) continue;
         struct node *first = map_get(&seen, key(n));
         if (!first || !same_node(first, n)) {
@@ -48,10 +48,12 @@ static void sweep(struct graph *g, struct region *r) {
         }
         for (int k = 0; k < n->outs.n; k++)
             if (n->outs.v[k]) value_replace(n->outs.v[k], first->outs.v[k]);
+        *sizes_merged |= n->syms.n > 0;
         node_remove(n);
     }
 }
 bool graph_cse(struct graph *g) {
-    sweep(g, g->top);
-    return true;
+    bool sizes_merged = false;
+    sweep(g, g->top, &sizes_merged);
+    return !sizes_merged || graph_infer(g); /* dims named the size of the node that went */
 }

@@ -92,12 +92,18 @@ static void set_size(struct lowering *l, const struct sym *s, expr v) {
     st->u.size.value = v;
     lower_stmt(l, st);
 }
+static bool dims_equal(const struct type *a, const struct type *b) {
+    for (int k = 0; k < a->rank; k++)
+        if (a->dims[k] != b->dims[k]) return false;
+    return true;
+}
 static bool lower_branch(struct lowering *l, struct node *n, struct region *r, struct block *into) {
     struct block *outer = l->block;
     l->block = into;
     for (int k = 0; k < r->params.n; k++) lower_bind(l, r->params.v[k], lower_buf(l, n->ins.v[k + 1]));
     for (int k = 0; k < n->outs.n; k++) /* produced right into the result where nothing else is it */
-        if (n->outs.v[k] && r->results.v[k]->def && !map_get(&l->bufs, PKEY(r->results.v[k]))) lower_bind(l, r->results.v[k], lower_buf(l, n->outs.v[k]));
+        if (n->outs.v[k] && r->results.v[k]->def && !map_get(&l->bufs, PKEY(r->results.v[k])) && dims_equal(&r->results.v[k]->type, &n->outs.v[k]->type))
+            lower_bind(l, r->results.v[k], lower_buf(l, n->outs.v[k]));
     bool ok = lower_region(l, r);
     for (int k = 0; k < n->outs.n && ok; k++) {
         struct buf *to = n->outs.v[k] ? lower_buf(l, n->outs.v[k]) : NULL, *from = to ? lower_buf(l, r->results.v[k]) : NULL;
@@ -131,11 +137,6 @@ struct body {
     struct value **init;        /* [ncarried] initial values: node inputs */
     int first_result;           /* result of the first carried value */
 };
-static bool dims_equal(const struct type *a, const struct type *b) {
-    for (int k = 0; k < a->rank; k++)
-        if (a->dims[k] != b->dims[k]) return false;
-    return true;
-}
 /* Carried symbol of dim d of carried value k, or NULL. */
 static const struct sym *carried_sym(const struct node *n, const struct value *param, int d) {
     for (int s = 0; s < n->syms.n; s++)
