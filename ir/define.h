@@ -1,6 +1,6 @@
 /* The builder of definitions: how an op says what it computes (design: ops, "The builder").
  *
- * A definition is run with one node current (thread-local; the one deliberate implicit context, see docs/adr). It reads
+ * A definition is run with one node current (thread-local; the one deliberate implicit context, docs/adr/0002). It reads
  * inputs and attributes, builds scalar expressions over index variables and emits statements: stages, sizes, kernel
  * calls, checks. Run for inference the types of the results are read and the statements dropped; run for lowering and
  * for the interpreter the statements are the op.

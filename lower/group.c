@@ -1,5 +1,4 @@
-/* Forming groups: epilogues of contractions and windows, row groups, elementwise groups. See group.h for the classes and
- * docs/adr for what is left to later. All groups form in node order; every refusal leaves its reason. */
+/* Forming groups: epilogues of contractions and windows, row groups, elementwise groups. See group.h for the classes. All groups form in node order; every refusal leaves its reason. */
 #include "lower/group.h"
 #include <string.h>
 #include "ir/op.h"

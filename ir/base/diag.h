@@ -41,7 +41,7 @@ void diag_at(struct diags *d, enum severity s, enum diag_code code, const char *
 void diag_help(struct diags *d, const char *fmt, ...) NN_PRINTF(2, 3);
 /* Text of all diagnostics. Control characters of model strings are shown as \n, \x1b ... */
 void diag_print(const struct diags *d, struct text *out, bool color);
-/* Title and long text of a code, for `explain` and docs/errors.md; false if unknown. */
+/* Title and long text of a code, for `explain`; false if unknown. */
 bool diag_explain(int code, const char **title, const char **text);
 /* A quoted, escaped copy of a model's string, cut to 60 characters. */
 const char *diag_quote(struct arena *a, const char *s);
