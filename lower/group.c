@@ -1,4 +1,5 @@
-/* Forming groups: epilogues of contractions and windows, row groups, elementwise groups. See group.h for the classes. All groups form in node order; every refusal leaves its reason. */
+/* Forming groups: epilogues of contractions and windows, row groups, elementwise groups. See group.h for the classes.
+ * All groups form in node order; every refusal leaves its reason. */
 #include "lower/group.h"
 #include <string.h>
 #include "ir/op.h"
