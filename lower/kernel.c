@@ -87,12 +87,6 @@ static void take_layout(struct ctx *c, struct buf *to, const struct buf *from) {
     to->map = NEWN(&c->arena, expr, from->nd);
     for (int k = 0; k < from->nd; k++) to->map[k] = x_subst(c, from->map[k], &s);
 }
-static bool identity_layout(const struct buf *b) {
-    if (b->nd != b->nlogical || b->pad) return false;
-    for (int k = 0; k < b->nd; k++)
-        if (b->map[k]->op != X_VAR || b->map[k]->u.var != b->lvar[k]) return false;
-    return true;
-}
 static bool same_map(struct ctx *c, const struct buf *a, const struct buf *b) {
     struct subst s = {{.arena = &c->arena}};
     for (int k = 0; k < a->nlogical; k++) map_put(&s.map, PKEY(a->lvar[k]), (void *)x_var(c, b->lvar[k]));
@@ -102,7 +96,7 @@ static bool same_map(struct ctx *c, const struct buf *a, const struct buf *b) {
 }
 /* The constant packed as the parameter wants it: one entry buffer for each packing in use. */
 static struct buf *packed_const(struct lowering *l, struct buf *b, const struct buf *param) {
-    if (identity_layout(param) && identity_layout(b)) return b;
+    if (buf_is_plain(param) && buf_is_plain(b)) return b;
     for (int k = 0; k < l->entry->bufs.n; k++) {
         struct buf *v = l->entry->bufs.v[k];
         if (v->scope == SC_CONST && v->data == b->data && v->nlogical == b->nlogical && same_layout(v, param) && same_map(l->c, v, param)) return v;
@@ -131,7 +125,7 @@ static void add_scratch_args(struct lowering *l, struct known_kernel *k, struct 
         expr dims[32];
         for (int d = 0; d < s->nlogical; d++) dims[d] = x_subst(c, s->logical[d], &by);
         struct buf *b = lower_alloc(l, s->base, s->type, dims, s->nlogical);
-        if (!identity_layout(s)) take_layout(c, b, s);
+        if (!buf_is_plain(s)) take_layout(c, b, s);
         bufs[n++] = b;
     }
     call->u.call.bufs = bufs;

@@ -10,6 +10,21 @@
 void lower_stmt(struct lowering *l, struct stmt *s) { block_append(l->block, s); }
 void lower_bind(struct lowering *l, struct value *v, struct buf *b) { map_put(&l->bufs, PKEY(v), b); }
 
+struct stmt *lower_nest(struct ctx *c, const struct var *const *vars, int n, struct stmt *s) {
+    while (n--) {
+        struct stmt *loop = s_for(c, vars[n], LK_SERIAL);
+        block_append(&loop->u.loop.body, s);
+        s = loop;
+    }
+    return s;
+}
+bool buf_is_plain(const struct buf *b) {
+    if (b->nd != b->nlogical || b->pad) return false;
+    for (int k = 0; k < b->nd; k++)
+        if (b->map[k]->op != X_VAR || b->map[k]->u.var != b->lvar[k]) return false;
+    return true;
+}
+
 /* Sizes that nodes produce put a buffer into the region: its size is not known when the plan is made. */
 static bool produced_leaf(void *env, expr e) {
     (void)env;
@@ -60,11 +75,7 @@ static struct stmt *border_strip(struct ctx *c, struct buf *kb, const struct val
         idx[k] = x_addi(c, x_var(c, v[k]), off);
     }
     struct stmt *s = s_store(c, kb, idx, kb->nd, RED_NONE, x_num(c, dtype_value(kb->type), 0));
-    for (int k = kb->nd; k--;) {
-        struct stmt *loop = s_for(c, v[k], LK_SERIAL);
-        block_append(&loop->u.loop.body, s);
-        s = loop;
-    }
+    s = lower_nest(c, v, kb->nd, s);
     return s;
 }
 /* The arena is reused, so borders are written in each run, by a kernel over the physical cells. */
@@ -133,11 +144,7 @@ static void copy_guarded(struct lowering *l, struct buf *dst, struct buf *src) {
         to[k] = x_guard(c, from[k], dst->logical[k]);
     }
     struct stmt *s = s_store(c, dst, to, dst->nlogical, RED_NONE, x_load(c, src, from, src->nlogical, NULL));
-    for (int k = src->nlogical; k--;) {
-        struct stmt *loop = s_for(c, vars[k], LK_SERIAL);
-        block_append(&loop->u.loop.body, s);
-        s = loop;
-    }
+    s = lower_nest(c, vars, src->nlogical, s);
     struct block b = {0};
     block_append(&b, s);
     outline_kernels(l, &b, "copy", NULL);
@@ -171,11 +178,7 @@ void lower_copy_slice(struct lowering *l, struct buf *dst, expr dst_at, int dst_
     }
     for (int k = 0, v = 0; k < src->nlogical; k++) si[k] = k == src_axis ? src_at : x_var(c, vars[v++]);
     struct stmt *s = s_store(c, dst, di, dst->nlogical, RED_NONE, x_load(c, src, si, src->nlogical, NULL));
-    while (nv--) {
-        struct stmt *loop = s_for(c, vars[nv], LK_SERIAL);
-        block_append(&loop->u.loop.body, s);
-        s = loop;
-    }
+    s = lower_nest(c, vars, nv, s);
     struct block b = {0};
     block_append(&b, s);
     outline_kernels(l, &b, dst_axis >= 0 ? "put" : "slice", NULL);
@@ -210,12 +213,6 @@ static const char *group_comment(struct lowering *l, const struct group *gr) {
     text_free(&t);
     return r;
 }
-static bool plain(const struct buf *b) {
-    if (b->nd != b->nlogical || b->pad) return false;
-    for (int k = 0; k < b->nd; k++)
-        if (b->map[k]->op != X_VAR || b->map[k]->u.var != b->lvar[k]) return false;
-    return true;
-}
 /* Reshapes, and slices of the outermost axis, are the same storage: no kernel (rules 1 and 2 of docs/storage.md). */
 static bool lower_view(struct lowering *l, struct node *n) {
     int operand;
@@ -224,7 +221,7 @@ static bool lower_view(struct lowering *l, struct node *n) {
     struct value_layout *lay = v ? layout_of_value(l, v) : NULL;
     if (!v || map_get(&l->bufs, PKEY(v)) || (lay && lay->spec) || !node_is_view(l->g, n, &operand, &off)) return false;
     struct buf *of = lower_buf(l, n->ins.v[operand]);
-    if (!plain(of) || of->scope == SC_REGION) return false;
+    if (!buf_is_plain(of) || of->scope == SC_REGION) return false;
     struct buf *b = buf_new(l->c, l->entry, *v->name ? v->name : "view", v->type.dtype, SC_ARENA, v->type.dims, v->type.rank);
     struct stmt *s = s_new(l->c, S_VIEW);
     s->u.view.buf = b, s->u.view.of = of, s->u.view.off = off;

@@ -343,11 +343,7 @@ static void make_room(struct lowering *l, struct growing *gr, expr at) {
         idx[k] = x_var(c, axes[k]);
     }
     struct stmt *s = s_store(c, bigger, idx, gr->buf->nd, RED_NONE, x_load(c, gr->buf, idx, gr->buf->nd, NULL));
-    for (int k = gr->buf->nd; k--;) {
-        struct stmt *loop = s_for(c, axes[k], LK_SERIAL);
-        block_append(&loop->u.loop.body, s);
-        s = loop;
-    }
+    s = lower_nest(c, axes, gr->buf->nd, s);
     struct block b = {0};
     block_append(&b, s);
     outline_kernels(l, &b, "grow", NULL);
@@ -449,11 +445,7 @@ static bool loop_while(struct lowering *l, struct node *n, struct body *b, struc
         }
         from[0] = x_guard(c, idx[0], x_sym(c, gr[k].cap));
         struct stmt *s = s_store(c, o, idx, o->nd, RED_NONE, x_load(c, gr[k].buf, from, o->nd, NULL));
-        for (int d = o->nd; d--;) {
-            struct stmt *f = s_for(c, axes[d], LK_SERIAL);
-            block_append(&f->u.loop.body, s);
-            s = f;
-        }
+        s = lower_nest(c, axes, o->nd, s);
         struct block blk = {0};
         block_append(&blk, s);
         outline_kernels(l, &blk, "take", NULL);
