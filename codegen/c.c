@@ -3,9 +3,9 @@
  * The procedure is cloned and expanded (expand.c); then its blocks are printed from the outside in. Register buffers
  * become variables, addresses become pointers that are declared at the loop where their last variable appears, straight
  * runs of stores are printed with their repeated values named (c_expr.c). */
-#include <string.h>
 #include "codegen/c_int.h"
 #include "ir/base/checked.h"
+#include <string.h>
 
 #define A(...) arena_printf(&f->c->arena, __VA_ARGS__)
 
@@ -24,8 +24,20 @@ static void add_ptr(struct fe *f, const struct buf *b, struct sym_name *sn, int 
     *q = (struct ptr){b, n, atoms, coefs, sn};
     PUSH(&f->c->arena, &f->ptrs, q);
 }
-struct group { const struct buf *buf; int n, count; bool inner, lower; expr *atoms; int64_t *coefs; };
-struct gather { struct fe *f; const struct var *var; VEC(struct group) groups; const struct var *lane; bool inner; };
+struct group {
+    const struct buf *buf;
+    int n, count;
+    bool inner, lower;
+    expr *atoms;
+    int64_t *coefs;
+};
+struct gather {
+    struct fe *f;
+    const struct var *var;
+    VEC(struct group) groups;
+    const struct var *lane;
+    bool inner;
+};
 
 static bool var_known(void *env, expr e) {
     struct fe *f = env;
@@ -36,8 +48,7 @@ static bool var_known(void *env, expr e) {
 static void gather_access(struct gather *g, const struct buf *b, const expr *idx) {
     struct fe *f = g->f;
     struct regs *r = map_get(&f->regs, PKEY(b));
-    if ((r && !r->array) || !map_get(&f->bufs, PKEY(b)))
-        return;                                       /* in registers, or declared further in */
+    if ((r && !r->array) || !map_get(&f->bufs, PKEY(b))) return; /* in registers, or declared further in */
     int64_t konst;
     const expr *atoms;
     const int64_t *coefs;
@@ -46,16 +57,15 @@ static void gather_access(struct gather *g, const struct buf *b, const expr *idx
     int64_t *gc = NEWN(&f->c->arena, int64_t, n + 1);
     bool new_term = false;
     for (int i = 0; i < n; i++) {
-        if (opaque_atom(atoms[i]) || !x_visit(atoms[i], var_known, f))
-            continue;
+        if (opaque_atom(atoms[i]) || !x_visit(atoms[i], var_known, f)) continue;
         new_term = new_term || x_uses_var(f->c, atoms[i], g->var);
         ga[m] = atoms[i], gc[m++] = coefs[i];
     }
-    if (!new_term)
-        return;
+    if (!new_term) return;
     for (int i = 0; i < g->groups.n; i++) {
         struct group *q = &g->groups.v[i];
-        if (q->buf == b && q->n == m && !memcmp(q->atoms, ga, (size_t)m * sizeof *ga) && !memcmp(q->coefs, gc, (size_t)m * sizeof *gc)) {
+        if (q->buf == b && q->n == m && !memcmp(q->atoms, ga, (size_t)m * sizeof *ga) &&
+            !memcmp(q->coefs, gc, (size_t)m * sizeof *gc)) {
             q->count++;
             q->inner = q->inner || g->inner;
             return;
@@ -66,8 +76,7 @@ static void gather_access(struct gather *g, const struct buf *b, const expr *idx
 }
 static bool gather_loads(void *env, expr e) {
     struct gather *g = env;
-    if (e->op == X_LOAD)
-        gather_access(g, e->u.buf, e->arg);
+    if (e->op == X_LOAD) gather_access(g, e->u.buf, e->arg);
     return true;
 }
 static void gather_block(struct gather *g, struct block *b) {
@@ -84,16 +93,13 @@ static void gather_block(struct gather *g, struct block *b) {
         case S_IF: x_visit(s->u.cond.cond, gather_loads, g); break;
         default: break;
         }
-        for (int n = stmt_blocks(s, in), k = 0; k < n; k++)
-            gather_block(g, in[k]);
+        for (int n = stmt_blocks(s, in), k = 0; k < n; k++) gather_block(g, in[k]);
         g->inner = was;
     }
 }
-static bool const_data(struct fe *f, const struct buf *b) {
-    return b->scope == SC_CONST || !stores_to(&f->p->body, b);
-}
-/* The pointers that become computable with loop variable v, declared before the statements of its body: worth it when an
- * inner loop uses one, or several accesses do. Each lies inside of its buffer whenever the loop runs. The texts are
+static bool const_data(struct fe *f, const struct buf *b) { return b->scope == SC_CONST || !stores_to(&f->p->body, b); }
+/* The pointers that become computable with loop variable v, declared before the statements of its body: worth it when
+ * an inner loop uses one, or several accesses do. Each lies inside of its buffer whenever the loop runs. The texts are
  * made after the body, when it is known which ones it uses. */
 static void open_pointers(struct fe *f, const struct var *v, struct block *body, int *mark) {
     struct gather g = {.f = f, .var = v};
@@ -102,12 +108,13 @@ static void open_pointers(struct fe *f, const struct var *v, struct block *body,
     for (int i = 0; i < g.groups.n; i++) {
         struct group *q = &g.groups.v[i];
         expr sum = x_int(f->c, 0);
-        for (int k = 0; k < q->n; k++)
-            sum = x_add(f->c, sum, x_muli(f->c, q->atoms[k], q->coefs[k]));
-        if ((!q->inner && q->count < 2) || (q->n == 1 && q->coefs[0] == 1 && (q->count == 1 || !q->inner)) || !x_proves_le(f->c, x_int(f->c, 0), sum) || !x_proves_le(f->c, sum, buf_cells(f->c, q->buf)))
+        for (int k = 0; k < q->n; k++) sum = x_add(f->c, sum, x_muli(f->c, q->atoms[k], q->coefs[k]));
+        if ((!q->inner && q->count < 2) || (q->n == 1 && q->coefs[0] == 1 && (q->count == 1 || !q->inner)) ||
+            !x_proves_le(f->c, x_int(f->c, 0), sum) || !x_proves_le(f->c, sum, buf_cells(f->c, q->buf)))
             continue;
-        struct sym_name *sn = c_declare(f, internf(f->c->names, "%s_%s", q->buf->name, ((struct sym_name *)map_get(&f->vars, PKEY(v)))->name),
-                                        A("%s%s *", const_data(f, q->buf) ? "const " : "", dtype_c(q->buf->type)));
+        struct sym_name *sn = c_declare(
+            f, internf(f->c->names, "%s_%s", q->buf->name, ((struct sym_name *)map_get(&f->vars, PKEY(v)))->name),
+            A("%s%s *", const_data(f, q->buf) ? "const " : "", dtype_c(q->buf->type)));
         sn->buf = q->buf;
         add_ptr(f, q->buf, sn, q->n, q->atoms, q->coefs);
     }
@@ -129,13 +136,12 @@ static void close_pointers(struct fe *f, int mark) {
 }
 static void print_pointer(struct fe *f, void *env) {
     struct ptr *q = env, *best = NULL;
-    for (int i = 0; i < f->ptrs.n; i++) {             /* those declared before it */
+    for (int i = 0; i < f->ptrs.n; i++) { /* those declared before it */
         struct ptr *o = f->ptrs.v[i];
         if (o->buf != q->buf || (best && o->n < best->n)) continue;
         int hit = 0;
         for (int k = 0; k < o->n; k++)
-            for (int j = 0; j < q->n; j++)
-                hit += o->atoms[k] == q->atoms[j] && o->coefs[k] == q->coefs[j];
+            for (int j = 0; j < q->n; j++) hit += o->atoms[k] == q->atoms[j] && o->coefs[k] == q->coefs[j];
         if (hit == o->n && o->n < q->n) best = o;
     }
     ASSERT(best);
@@ -144,8 +150,7 @@ static void print_pointer(struct fe *f, void *env) {
     int n = 0;
     for (int j = 0; j < q->n; j++) {
         bool covered = false;
-        for (int k = 0; k < best->n; k++)
-            covered = covered || best->atoms[k] == q->atoms[j];
+        for (int k = 0; k < best->n; k++) covered = covered || best->atoms[k] == q->atoms[j];
         if (!covered) rest[n] = q->atoms[j], rc[n++] = q->coefs[j];
     }
     const char *base = c_ref(f, best->sn), *sum = c_sum(f, 0, rest, rc, n).s;
@@ -168,7 +173,7 @@ static void print_store(struct fe *f, struct stmt *s) {
     int element = -1;
     struct piece *q = c_piece(f, b, s->u.store.idx, &element);
     struct place pl = {0};
-    bool vec = f->lane != NULL, shared = false;      /* shared: one cell for all lanes */
+    bool vec = f->lane != NULL, shared = false; /* shared: one cell for all lanes */
     const char *dst = NULL;
     if (q) {
         vec = vec && q->lanes > 1 && element < 0;
@@ -187,16 +192,17 @@ static void print_store(struct fe *f, struct stmt *s) {
         const char *text;
         struct cs r;
         if (op != RED_NONE) {
-            if (b->type != vt)                        /* each lane's sum is rounded: no helper for that */
+            if (b->type != vt) /* each lane's sum is rounded: no helper for that */
                 r = cs_of("", P_ATOM);
             struct cs old = c_value(f, own, 1);
             r = cs_of(A("%s(%s, %s)", c_reduce_lanes(f->o, op, vt, f->width), old.s, v.s), P_ATOM);
         } else {
-            r = on_lane(f, value) ? cs_of(A("%s[%d]", paren(f, v, P_ATOM), f->width - 1), P_ATOM) : v;   /* the last lane's stays */
+            r = on_lane(f, value) ? cs_of(A("%s[%d]", paren(f, v, P_ATOM), f->width - 1), P_ATOM)
+                                  : v; /* the last lane's stays */
         }
         text = A("%s = %s;", dst, (q ? r : to_storage(f, b, r)).s);
         if (pass2) c_put(f, text);
-    } else if (vec && !q && pl.k != 1) {              /* scattered lanes */
+    } else if (vec && !q && pl.k != 1) { /* scattered lanes */
         expr full = op == RED_NONE ? value : red_apply(f->c, op, own, value);
         struct cs v = c_value(f, full, f->width);
         const char *name = "";
@@ -207,8 +213,7 @@ static void print_store(struct fe *f, struct stmt *s) {
         for (int i = 0; i < f->width; i++) {
             const struct var *lane = f->lane;
             expr idx[40];
-            for (int k = 0; k < s->u.store.n; k++)
-                idx[k] = x_subst1(f->c, s->u.store.idx[k], lane, x_int(f->c, i));
+            for (int k = 0; k < s->u.store.n; k++) idx[k] = x_subst1(f->c, s->u.store.idx[k], lane, x_int(f->c, i));
             f->lane = NULL;
             struct place one = c_place(f, b, idx);
             const char *cell = c_cell(f, &one);
@@ -218,7 +223,9 @@ static void print_store(struct fe *f, struct stmt *s) {
         }
     } else {
         bool flt = vt == F32 || vt == F64;
-        const char *sign = (op == RED_SUM || op == RED_PROD) && flt && b->type == vt && (q || !vec) ? (op == RED_SUM ? "+=" : "*=") : NULL;
+        const char *sign = (op == RED_SUM || op == RED_PROD) && flt && b->type == vt && (q || !vec)
+                               ? (op == RED_SUM ? "+=" : "*=")
+                               : NULL;
         /* `acc += v` reads like the definition; the same operation as acc = acc + v */
         if (sign && red_apply(f->c, op, own, value)->op == (op == RED_SUM ? X_ADD : X_MUL)) {
             struct cs v = c_value(f, value, vec ? f->width : 1);
@@ -235,8 +242,7 @@ static void print_store(struct fe *f, struct stmt *s) {
     c_forget(f, b);
 }
 static void print_prefetch(struct fe *f, struct stmt *s) {
-    if (!emit_gnu(f->o) || f->o->target->emit == EMIT_CUDA)
-        return;
+    if (!emit_gnu(f->o) || f->o->target->emit == EMIT_CUDA) return;
     /* the offset is in cells: a place in a one-dimensional view of the buffer */
     int64_t konst;
     const expr *atoms;
@@ -248,8 +254,7 @@ static void print_prefetch(struct fe *f, struct stmt *s) {
         int hit = 0;
         if (q->buf != s->u.prefetch.buf || (best && q->n < best->n)) continue;
         for (int k = 0; k < q->n; k++)
-            for (int j = 0; j < n; j++)
-                hit += atoms[j] == q->atoms[k] && coefs[j] == q->coefs[k];
+            for (int j = 0; j < n; j++) hit += atoms[j] == q->atoms[k] && coefs[j] == q->coefs[k];
         if (hit == q->n) best = q;
     }
     if (!best) return;
@@ -258,18 +263,18 @@ static void print_prefetch(struct fe *f, struct stmt *s) {
     int keep = 0;
     for (int j = 0; j < n; j++) {
         bool covered = false;
-        for (int k = 0; k < best->n; k++)
-            covered = covered || atoms[j] == best->atoms[k];
+        for (int k = 0; k < best->n; k++) covered = covered || atoms[j] == best->atoms[k];
         if (!covered) rest[keep] = atoms[j], rc[keep++] = coefs[j];
     }
     struct cs sum = c_sum(f, konst, rest, rc, keep);
     const char *base = c_ref(f, best->sn);
-    if (f->run->pass == 2)
-        PUT("__builtin_prefetch(%s + %s, 0, 2);", base, paren(f, sum, P_ADD));
+    if (f->run->pass == 2) PUT("__builtin_prefetch(%s + %s, 0, 2);", base, paren(f, sum, P_ADD));
 }
 
 /* A run: statements without control flow, from `first` to before `end`. */
-struct stretch { struct stmt *first, *end; };
+struct stretch {
+    struct stmt *first, *end;
+};
 static bool simple(const struct stmt *s) {
     return s->kind == S_STORE || s->kind == S_PREFETCH || (s->kind == S_FOR && s->u.loop.kind == LK_VECTOR);
 }
@@ -291,7 +296,11 @@ static void print_stretch(struct fe *f, void *env) {
 }
 
 /* ---- control flow */
-struct cond_env { expr e; const char *text; bool index; };
+struct cond_env {
+    expr e;
+    const char *text;
+    bool index;
+};
 static void print_cond(struct fe *f, void *env) {
     struct cond_env *q = env;
     q->text = (q->index ? c_index(f, q->e) : c_value(f, q->e, 1)).s;
@@ -304,13 +313,18 @@ static const char *cond_text(struct fe *f, expr e, bool index) {
 struct cs c_fill_value(struct fe *f, const struct buf *b, int lanes) {
     struct cond_env q = {.e = b->fill};
     c_run(f, print_cond, &q);
-    return lanes > 1 ? cs_of(A("%s(%s)", c_splat(f->o, dtype_value(b->type), lanes), q.text), P_ATOM) : cs_of(q.text, P_COND);
+    return lanes > 1 ? cs_of(A("%s(%s)", c_splat(f->o, dtype_value(b->type), lanes), q.text), P_ATOM)
+                     : cs_of(q.text, P_COND);
 }
 static bool not_outlinable(void *env, struct stmt *s) {
     if (s->kind == S_CHECK || s->kind == S_SIZE) *(bool *)env = true;
     return true;
 }
-struct outside { struct fe *f; struct block *b; bool found; };
+struct outside {
+    struct fe *f;
+    struct block *b;
+    bool found;
+};
 static void reg_outside(struct outside *q, const struct buf *b);
 static void load_outside(void *env, struct stmt *s, expr load) {
     (void)s;
@@ -374,19 +388,19 @@ static void print_outlined(struct fe *f, struct stmt *s) {
     const char *params = "", *args = "";
     for (int i = 0; i < caps.n; i++) {
         struct sym_name *n = caps.v[i];
-        bool alone = true;                            /* two restrict pointers into one buffer would contradict each other */
-        for (int k = 0; k < caps.n; k++)
-            alone = alone && (k == i || caps.v[k]->buf != n->buf || !n->buf);
+        bool alone = true; /* two restrict pointers into one buffer would contradict each other */
+        for (int k = 0; k < caps.n; k++) alone = alone && (k == i || caps.v[k]->buf != n->buf || !n->buf);
         params = A("%s%s%s%s%s", params, i ? ", " : "", n->decl, n->buf && alone ? "restrict " : "", n->name);
         args = A("%s%s%s", args, i ? ", " : "", c_ref(f, n));
     }
     const char *attr = emit_gnu(f->o) ? "__attribute__((noinline)) " : "";
-    text_printf(f->outlined, "static %svoid %s(%s) {\n%s}\n\n", attr, name, caps.n ? params : "void", body.s ? body.s : "");
+    text_printf(f->outlined, "static %svoid %s(%s) {\n%s}\n\n", attr, name, caps.n ? params : "void",
+                body.s ? body.s : "");
     text_free(&body);
     PUT("%s(%s);", name, args);
 }
-/* An innermost loop of vector statements whose body was written out. gcc -O3 would peel it completely when its extent is
- * small, and run out of registers: measured 1.6 times slower for a 3x3 convolution. */
+/* An innermost loop of vector statements whose body was written out. gcc -O3 would peel it completely when its extent
+ * is small, and run out of registers: measured 1.6 times slower for a 3x3 convolution. */
 static bool written_out(struct fe *f, struct block *b) {
     int n = 0;
     for (struct stmt *s = b->first; s; s = s->next, n++)
@@ -405,10 +419,8 @@ static void print_for(struct fe *f, struct stmt *s) {
     }
     PUT("for (%s %s = 0; %s < %s; %s++) {", f->idx, n->name, n->name, extent, n->name);
     f->depth++;
-    if (s->u.loop.outline && can_outline(f, s))
-        print_outlined(f, s);
-    else
-        print_body(f, s);
+    if (s->u.loop.outline && can_outline(f, s)) print_outlined(f, s);
+    else print_body(f, s);
     f->depth--;
     c_put(f, "}");
     names_leave(&f->names, mark);
@@ -444,7 +456,7 @@ static void print_while(struct fe *f, struct stmt *s) {
         const char *max = cond_text(f, s->u.loop_while.max, true), *n = names_add(&f->names, "pass");
         head = A("for (%s %s = 0; %s < %s; %s++) {", f->idx, n, n, max, n);
     }
-    struct text lines = {0}, *was = f->out;           /* values that the condition names are computed before each pass */
+    struct text lines = {0}, *was = f->out; /* values that the condition names are computed before each pass */
     f->out = &lines;
     f->depth++;
     const char *cond = cond_text(f, s->u.loop_while.cond, false);
@@ -479,8 +491,7 @@ static void print_size(struct fe *f, struct stmt *s) {
     PUT("const %s %s = %s;", f->idx, n->name, v);
     map_put(&f->syms, PKEY(y), n);
     expr low = s->u.size.lo, high = s->u.size.hi;
-    if (low && high && x_proves_le(f->c, low, s->u.size.value) && x_proves_le(f->c, s->u.size.value, high))
-        return;
+    if (low && high && x_proves_le(f->c, low, s->u.size.value) && x_proves_le(f->c, s->u.size.value, high)) return;
     if (low && high) {
         PUT("if (%s < %s || %s > %s) {", n->name, cond_text(f, low, true), n->name, cond_text(f, high, true));
         fail(f);
@@ -507,10 +518,14 @@ static expr local_bytes(struct ctx *c, const struct buf *b) {
 static bool on_stack(struct ctx *c, const struct buf *b) {
     enum { MOST = 64 << 10 };
     int64_t bytes;
-    return (b->scope == SC_STACK || b->scope == SC_REG || b->scope == SC_SHARED) && x_is_int(local_bytes(c, b), &bytes) && bytes <= MOST;
+    return (b->scope == SC_STACK || b->scope == SC_REG || b->scope == SC_SHARED) &&
+           x_is_int(local_bytes(c, b), &bytes) && bytes <= MOST;
 }
 /* Is the buffer used at all? Steps leave the allocations of buffers behind that moved into a loop. */
-struct touch { const struct buf *b; bool found; };
+struct touch {
+    const struct buf *b;
+    bool found;
+};
 static void touch_load(void *env, struct stmt *s, expr load) {
     struct touch *q = env;
     (void)s;
@@ -518,10 +533,11 @@ static void touch_load(void *env, struct stmt *s, expr load) {
 }
 static bool touch_stmt(void *env, struct stmt *s) {
     struct touch *q = env;
-    for (int k = 0; s->kind == S_CALL && k < s->u.call.nbufs; k++)
-        q->found = q->found || s->u.call.bufs[k] == q->b;
-    q->found = q->found || (s->kind == S_STORE && s->u.store.buf == q->b) || (s->kind == S_STAGE && s->u.stage.buf == q->b)
-            || (s->kind == S_SWAP && (s->u.swap.a == q->b || s->u.swap.b == q->b)) || (s->kind == S_PREFETCH && s->u.prefetch.buf == q->b);
+    for (int k = 0; s->kind == S_CALL && k < s->u.call.nbufs; k++) q->found = q->found || s->u.call.bufs[k] == q->b;
+    q->found = q->found || (s->kind == S_STORE && s->u.store.buf == q->b) ||
+               (s->kind == S_STAGE && s->u.stage.buf == q->b) ||
+               (s->kind == S_SWAP && (s->u.swap.a == q->b || s->u.swap.b == q->b)) ||
+               (s->kind == S_PREFETCH && s->u.prefetch.buf == q->b);
     return !q->found;
 }
 static bool touched(const struct proc *p, const struct buf *b) {
@@ -535,8 +551,7 @@ static bool in_registers_only(struct fe *f, const struct buf *b) {
     return r && !r->array;
 }
 static void print_alloc(struct fe *f, struct buf *b, struct block *home) {
-    if (!touched(f->p, b))
-        return;
+    if (!touched(f->p, b)) return;
     if (in_registers_only(f, b)) {
         c_declare_registers(f, b, map_get(&f->regs, PKEY(b)), home);
         return;
@@ -550,10 +565,13 @@ static void print_alloc(struct fe *f, struct buf *b, struct block *home) {
         int64_t bytes = 0;
         x_is_int(local_bytes(f->c, b), &bytes);
         int64_t cells = bytes / dtype_bytes(b->type);
-        PUT("%s %s[%lld]%s;", type, n->name, (long long)(cells > 0 ? cells : 1), emit_gnu(f->o) ? " __attribute__((aligned(64)))" : "");
+        PUT("%s %s[%lld]%s;", type, n->name, (long long)(cells > 0 ? cells : 1),
+            emit_gnu(f->o) ? " __attribute__((aligned(64)))" : "");
     } else {
         const char *at = cond_text(f, f->ws_top, true), *ws = c_ref(f, f->ws);
-        const char *p = x_is(f->ws_top, 0) ? A("(void *)%s", ws) : A("(void *)((unsigned char *)%s + %s)", ws, strpbrk(at, "+-?") ? A("(%s)", at) : at);
+        const char *p = x_is(f->ws_top, 0)
+                            ? A("(void *)%s", ws)
+                            : A("(void *)((unsigned char *)%s + %s)", ws, strpbrk(at, "+-?") ? A("(%s)", at) : at);
         PUT("%s *restrict %s = %s;", type, n->name, x_is(f->ws_top, 0) ? ws : p);
         f->ws_top = x_add(f->c, f->ws_top, round_up(f->c, local_bytes(f->c, b)));
     }
@@ -577,8 +595,7 @@ static void print_call(struct fe *f, struct stmt *s) {
         args = A("%s%s%s", args, n ? ", " : "", cond_text(f, s->u.call.args[k], true));
     if (!x_is(emit_scratch_bytes(f->c, callee), 0))
         args = A("%s%s(unsigned char *)%s + %s", args, n++ ? ", " : "", c_ref(f, f->ws), cond_text(f, f->ws_top, true));
-    if (emit_needs_fault(callee))
-        args = A("%s%s%s", args, n++ ? ", " : "", c_ref(f, f->fault));
+    if (emit_needs_fault(callee)) args = A("%s%s%s", args, n++ ? ", " : "", c_ref(f, f->fault));
     PUT("%s(%s);", emit_proc_name(f->c, callee, f->o), args);
 }
 static void print_swap(struct fe *f, struct stmt *s) {
@@ -619,12 +636,16 @@ static void print_block(struct fe *f, struct block *b) {
         case S_IF: print_if(f, s); break;
         case S_WHILE: print_while(f, s); break;
         case S_ALLOC: print_alloc(f, s->u.alloc.buf, b); break;
-        case S_CHECK: PUT("if (!(%s)) {", cond_text(f, s->u.check.cond, false)); fail(f); break;
+        case S_CHECK:
+            PUT("if (!(%s)) {", cond_text(f, s->u.check.cond, false));
+            fail(f);
+            break;
         case S_SIZE: print_size(f, s); break;
         case S_CALL: print_call(f, s); break;
         case S_SWAP: print_swap(f, s); break;
         case S_COMMENT: print_comment(f, s->u.comment.text); break;
-        case S_BARRIER: case S_FREE: break;           /* nothing to do where one thread runs */
+        case S_BARRIER:
+        case S_FREE: break; /* nothing to do where one thread runs */
         default: BUG("statement of kind %d in text", s->kind);
         }
         s = s->next;
@@ -641,24 +662,22 @@ static expr block_scratch(struct ctx *c, const struct proc *p, struct block *b) 
     for (struct stmt *s = b->first; s; s = s->next) {
         struct block *in[2];
         expr inside = x_int(c, 0);
-        if (s->kind == S_ALLOC && s->u.alloc.buf->scope != SC_REG && !on_stack(c, s->u.alloc.buf) && touched(p, s->u.alloc.buf))
+        if (s->kind == S_ALLOC && s->u.alloc.buf->scope != SC_REG && !on_stack(c, s->u.alloc.buf) &&
+            touched(p, s->u.alloc.buf))
             here = x_add(c, here, round_up(c, local_bytes(c, s->u.alloc.buf)));
-        if (s->kind == S_CALL)
-            inside = emit_scratch_bytes(c, s->u.call.callee);
-        for (int k = stmt_blocks(s, in); k-- > 0;)
-            inside = x_max(c, inside, block_scratch(c, p, in[k]));
+        if (s->kind == S_CALL) inside = emit_scratch_bytes(c, s->u.call.callee);
+        for (int k = stmt_blocks(s, in); k-- > 0;) inside = x_max(c, inside, block_scratch(c, p, in[k]));
         most = x_max(c, most, x_add(c, here, inside));
     }
     return most;
 }
-static bool local_memory(const struct buf *b) {
-    return b->scope != SC_PARAM && b->scope != SC_CONST;
-}
+static bool local_memory(const struct buf *b) { return b->scope != SC_PARAM && b->scope != SC_CONST; }
 expr emit_scratch_bytes(struct ctx *c, const struct proc *p) {
     expr here = x_int(c, 0);
     for (int i = 0; i < p->bufs.n; i++) {
         struct buf *b = p->bufs.v[i];
-        if (local_memory(b) && b->scope != SC_REG && !has_alloc((struct proc *)p, b) && !on_stack(c, b) && touched(p, b))
+        if (local_memory(b) && b->scope != SC_REG && !has_alloc((struct proc *)p, b) && !on_stack(c, b) &&
+            touched(p, b))
             here = x_add(c, here, round_up(c, local_bytes(c, b)));
     }
     return x_add(c, here, block_scratch(c, p, (struct block *)&p->body));
@@ -667,19 +686,28 @@ static bool no_guard(void *env, expr e) {
     (void)env;
     return e->op != X_GUARD;
 }
-struct fault_env { bool found; };
+struct fault_env {
+    bool found;
+};
 static bool stmt_fault(void *env, struct stmt *s) {
     struct fault_env *q = env;
     switch (s->kind) {
-    case S_CHECK: case S_SIZE: q->found = true; break;
+    case S_CHECK:
+    case S_SIZE: q->found = true; break;
     case S_STORE:
         q->found = q->found || !x_visit(s->u.store.value, no_guard, NULL);
         for (int k = 0; k < s->u.store.n; k++) q->found = q->found || !x_visit(s->u.store.idx[k], no_guard, NULL);
         break;
-    case S_STAGE: q->found = q->found || !x_visit(s->u.stage.value, no_guard, NULL) || (s->u.stage.init && !x_visit(s->u.stage.init, no_guard, NULL)); break;
+    case S_STAGE:
+        q->found = q->found || !x_visit(s->u.stage.value, no_guard, NULL) ||
+                   (s->u.stage.init && !x_visit(s->u.stage.init, no_guard, NULL));
+        break;
     case S_FOR: q->found = q->found || !x_visit(s->u.loop.var->extent, no_guard, NULL); break;
     case S_IF: q->found = q->found || !x_visit(s->u.cond.cond, no_guard, NULL); break;
-    case S_WHILE: q->found = q->found || !x_visit(s->u.loop_while.cond, no_guard, NULL) || (s->u.loop_while.max && !x_visit(s->u.loop_while.max, no_guard, NULL)); break;
+    case S_WHILE:
+        q->found = q->found || !x_visit(s->u.loop_while.cond, no_guard, NULL) ||
+                   (s->u.loop_while.max && !x_visit(s->u.loop_while.max, no_guard, NULL));
+        break;
     case S_CALL: q->found = q->found || emit_needs_fault(s->u.call.callee); break;
     default: break;
     }
@@ -709,7 +737,8 @@ static void param_list(struct text *out, struct fe *f, const struct proc *p) {
     int n = 0;
     for (int i = 0; i < p->params.n; i++, n++) {
         struct buf *b = p->params.v[i].buf;
-        struct sym_name *s = c_declare(f, b->name, A("%s%s *", p->params.v[i].dir == DIR_IN ? "const " : "", dtype_c(b->type)));
+        struct sym_name *s =
+            c_declare(f, b->name, A("%s%s *", p->params.v[i].dir == DIR_IN ? "const " : "", dtype_c(b->type)));
         s->buf = b;
         map_put(&f->bufs, PKEY(b), s);
         text_printf(out, "%s%srestrict %s", next_param(out, n), s->decl, s->name);
@@ -752,7 +781,7 @@ static void const_table(struct text *out, struct fe *f, const struct buf *b) {
     s->buf = b;
     map_put(&f->bufs, PKEY(b), s);
     add_ptr(f, b, s, 0, NULL, NULL);
-    s->level = 1 << 20;                               /* file scope: visible everywhere, never captured */
+    s->level = 1 << 20; /* file scope: visible everywhere, never captured */
     if (!v) BUG("constant %s has no data to print", b->name);
     text_printf(out, "static const %s %s[%lld] = {", dtype_c(b->type), s->name, (long long)n);
     enum dtype vt = dtype_value(b->type);

@@ -1,25 +1,26 @@
-/* Expressions as C: scalars, indices, vectors; which values get names. Between the expanded loop IR and c.c's statements.
+/* Expressions as C: scalars, indices, vectors; which values get names. Between the expanded loop IR and c.c's
+ * statements.
  *
  * An expression is a DAG: what occurs twice must be printed once, or text would grow exponentially. A run of statements
- * is therefore walked twice, see struct run. Order of evaluation, laziness of selects and rounding stay as in the IR. */
+ * is therefore walked twice, see struct run. Order of evaluation, laziness of selects and rounding stay as in the IR.
+ */
+#include "codegen/c_int.h"
 #include <math.h>
 #include <string.h>
-#include "codegen/c_int.h"
 
 #define A(...) arena_printf(&f->c->arena, __VA_ARGS__)
 
-struct cs cs_of(const char *s, enum prec p) { return (struct cs){s, p}; }
-const char *paren(struct fe *f, struct cs v, enum prec most) {
-    return v.p > most ? A("(%s)", v.s) : v.s;
+struct cs cs_of(const char *s, enum prec p) {
+    return (struct cs){s, p};
 }
+const char *paren(struct fe *f, struct cs v, enum prec most) { return v.p > most ? A("(%s)", v.s) : v.s; }
 
 /* ---- names */
 const char *c_ref(struct fe *f, struct sym_name *n) {
     n->used = true;
     if (n->level < f->level) {
         for (int i = 0; i < f->captures->n; i++)
-            if (f->captures->v[i] == n)
-                return n->name;
+            if (f->captures->v[i] == n) return n->name;
         PUSH(&f->c->arena, f->captures, n);
     }
     return n->name;
@@ -39,7 +40,7 @@ static int lanes_log(int lanes) {
     return k;
 }
 bool on_lane(struct fe *f, expr e) {
-    if (f->arg_lanes > 1) {                           /* in an IR function all arguments are vectors */
+    if (f->arg_lanes > 1) { /* in an IR function all arguments are vectors */
         if (e->op == X_ARG) return true;
     } else if (!f->lane) {
         return false;
@@ -50,16 +51,14 @@ bool on_lane(struct fe *f, expr e) {
     uintptr_t known = (uintptr_t)map_get(m, PKEY(e));
     if (known) return known == 2;
     bool d = false;
-    for (int k = 0; k < e->n && !d; k++)
-        d = on_lane(f, e->arg[k]);
+    for (int k = 0; k < e->n && !d; k++) d = on_lane(f, e->arg[k]);
     map_put(m, PKEY(e), (void *)(uintptr_t)(d ? 2 : 1));
     return d;
 }
 static bool in_range(struct ctx *c, expr load) {
     const struct buf *b = load->u.buf;
     for (int k = 0; k < b->nd; k++)
-        if (!x_proves_le(c, x_int(c, 0), load->arg[k]) || !x_proves_lt(c, load->arg[k], b->dims[k]))
-            return false;
+        if (!x_proves_le(c, x_int(c, 0), load->arg[k]) || !x_proves_lt(c, load->arg[k], b->dims[k])) return false;
     return true;
 }
 /* May e be computed although the IR would not? It must not load out of bounds nor set the fault flag. */
@@ -68,8 +67,7 @@ static bool is_safe(struct fe *f, expr e) {
     uintptr_t known = (uintptr_t)map_get(&f->safe, PKEY(e));
     if (known) return known == 2;
     bool s = e->op != X_GUARD && (e->op != X_LOAD || e->has_fill || in_range(f->c, e));
-    for (int k = 0; k < e->n && s; k++)
-        s = is_safe(f, e->arg[k]);
+    for (int k = 0; k < e->n && s; k++) s = is_safe(f, e->arg[k]);
     map_put(&f->safe, PKEY(e), (void *)(uintptr_t)(s ? 2 : 1));
     return s;
 }
@@ -77,9 +75,7 @@ static bool is_opaque(void *env, expr e) {
     (void)env;
     return e->op != X_LOAD && e->op != X_GUARD && e->op != X_TOIDX;
 }
-bool opaque_atom(expr e) {
-    return !x_visit(e, is_opaque, NULL);
-}
+bool opaque_atom(expr e) { return !x_visit(e, is_opaque, NULL); }
 
 /* ---- named values */
 static bool in_register(struct fe *f, const struct buf *b) {
@@ -88,19 +84,29 @@ static bool in_register(struct fe *f, const struct buf *b) {
 }
 static bool worth_a_name(struct fe *f, expr e) {
     switch (e->op) {
-    case X_CONST: case X_VAR: case X_SYM: case X_ARG: case X_LIN: case X_PROD: case X_TOIDX: case X_IDXVAL: return false;
+    case X_CONST:
+    case X_VAR:
+    case X_SYM:
+    case X_ARG:
+    case X_LIN:
+    case X_PROD:
+    case X_TOIDX:
+    case X_IDXVAL: return false;
     case X_LOAD: return !in_register(f, e->u.buf) || e->has_fill;
     case X_CAST: return e->arg[0]->op != X_IDXVAL || on_lane(f, e);
-    case X_MIN: case X_MAX: return e->type != IDX || e->n > 0;
+    case X_MIN:
+    case X_MAX: return e->type != IDX || e->n > 0;
     default: return true;
     }
 }
 static uint64_t inst_key(expr e, int splat) { return PKEY(e) + (uint64_t)lanes_log(splat ? splat : 1); }
 
 static bool collect_reads(void *env, expr e) {
-    struct { struct ctx *c; struct inst *i; } *q = env;
-    if (e->op == X_LOAD)
-        PUSH(&q->c->arena, &q->i->reads, e->u.buf);
+    struct {
+        struct ctx *c;
+        struct inst *i;
+    } *q = env;
+    if (e->op == X_LOAD) PUSH(&q->c->arena, &q->i->reads, e->u.buf);
     return true;
 }
 void c_forget(struct fe *f, const struct buf *b) {
@@ -110,7 +116,8 @@ void c_forget(struct fe *f, const struct buf *b) {
         for (int k = 0; k < t->reads.n; k++)
             if (t->reads.v[k] == b) {
                 if (map_get(&s->active, inst_key(t->e, t->splat)) == t)
-                    map_put(&s->active, inst_key(t->e, t->splat), &s->active);   /* no removal in maps: the map itself stands for "gone" */
+                    map_put(&s->active, inst_key(t->e, t->splat),
+                            &s->active); /* no removal in maps: the map itself stands for "gone" */
                 s->list.v[i--] = s->list.v[--s->list.n];
                 break;
             }
@@ -133,8 +140,7 @@ static struct cs named(struct fe *f, expr e, int splat, struct cs (*print)(struc
     uint64_t key = inst_key(e, splat);
     for (struct vscope *s = r->scope; s; s = s->up) {
         struct inst *i = map_get(&s->active, key);
-        if (!i || (void *)i == (void *)&s->active)
-            continue;
+        if (!i || (void *)i == (void *)&s->active) continue;
         i->uses++;
         if (r->pass == 2) ASSERT(i->name);
         if (r->pass == 1) s->named = true;
@@ -146,7 +152,10 @@ static struct cs named(struct fe *f, expr e, int splat, struct cs (*print)(struc
         i->e = e;
         i->splat = splat;
         i->uses = 1;
-        struct { struct ctx *c; struct inst *i; } q = {f->c, i};
+        struct {
+            struct ctx *c;
+            struct inst *i;
+        } q = {f->c, i};
         x_visit(e, collect_reads, &q);
         PUSH(&f->c->arena, &r->insts, i);
     } else {
@@ -188,14 +197,18 @@ struct cs c_sum(struct fe *f, int64_t konst, const expr *atoms, const int64_t *c
     const char *s = "";
     enum prec p = P_ATOM;
     int terms = 0;
-    for (int sign = 1; sign >= -1; sign -= 2) {      /* positive terms first: no leading minus */
+    for (int sign = 1; sign >= -1; sign -= 2) { /* positive terms first: no leading minus */
         for (int i = 0; i < n; i++) {
             if ((coefs[i] > 0) != (sign > 0)) continue;
             int64_t k = coefs[i] * sign;
             struct cs a = c_index(f, atoms[i]);
-            const char *t = k == 1 ? paren(f, a, sign > 0 && !terms ? P_ADD : P_MUL) : A("%s * %lld", paren(f, a, P_MUL), (long long)k);
+            const char *t = k == 1 ? paren(f, a, sign > 0 && !terms ? P_ADD : P_MUL)
+                                   : A("%s * %lld", paren(f, a, P_MUL), (long long)k);
             enum prec tp = k == 1 ? a.p : P_MUL;
-            if (!terms) s = sign > 0 ? t : A("-%s", k == 1 ? paren(f, a, P_UNARY) : t), p = sign > 0 ? tp : k == 1 ? P_UNARY : P_MUL;
+            if (!terms)
+                s = sign > 0 ? t : A("-%s", k == 1 ? paren(f, a, P_UNARY) : t), p = sign > 0 ? tp
+                                                                                    : k == 1 ? P_UNARY
+                                                                                             : P_MUL;
             else s = A("%s %s %s", s, sign > 0 ? "+" : "-", t), p = P_ADD;
             terms++;
         }
@@ -205,7 +218,9 @@ struct cs c_sum(struct fe *f, int64_t konst, const expr *atoms, const int64_t *c
             terms++;
         }
     }
-    if (konst < 0) s = terms ? A("%s - %lld", s, -(long long)konst) : A("%lld", (long long)konst), p = terms ? P_ADD : P_UNARY, terms++;
+    if (konst < 0)
+        s = terms ? A("%s - %lld", s, -(long long)konst) : A("%lld", (long long)konst), p = terms ? P_ADD : P_UNARY,
+        terms++;
     return terms ? cs_of(s, p) : cs_of("0", P_ATOM);
 }
 static bool nonnegative(struct fe *f, expr e) {
@@ -247,14 +262,23 @@ static struct cs print_index(struct fe *f, expr e) {
         int n = x_terms(f->c, e, &konst, &atoms, &coefs);
         return c_sum(f, konst, atoms, coefs, n);
     }
-    case X_PROD: return cs_of(A("%s * %s", paren(f, c_index(f, e->arg[0]), P_MUL), paren(f, c_index(f, e->arg[1]), P_UNARY)), P_MUL);
-    case X_DIV: case X_MOD: return division(f, e);
-    case X_MIN: case X_MAX: return cs_of(A("%s(%s, %s)", c_index_helper(f->o, e->op == X_MIN ? "min" : "max"), c_index(f, e->arg[0]).s, c_index(f, e->arg[1]).s), P_ATOM);
+    case X_PROD:
+        return cs_of(A("%s * %s", paren(f, c_index(f, e->arg[0]), P_MUL), paren(f, c_index(f, e->arg[1]), P_UNARY)),
+                     P_MUL);
+    case X_DIV:
+    case X_MOD: return division(f, e);
+    case X_MIN:
+    case X_MAX:
+        return cs_of(A("%s(%s, %s)", c_index_helper(f->o, e->op == X_MIN ? "min" : "max"), c_index(f, e->arg[0]).s,
+                       c_index(f, e->arg[1]).s),
+                     P_ATOM);
     case X_TOIDX: return cs_of(A("(%s)%s", f->idx, paren(f, c_value(f, e->arg[0], 1), P_UNARY)), P_UNARY);
     case X_GUARD: {
-        expr v = e->arg[0];                           /* a guarded value is compared before it is made an index */
+        expr v = e->arg[0]; /* a guarded value is compared before it is made an index */
         struct cs a = v->op == X_TOIDX && v->arg[0]->type != U64 ? c_value(f, v->arg[0], 1) : c_index(f, v);
-        return cs_of(A("%s(%s, %s, %s)", c_index_helper(f->o, "guard"), a.s, c_index(f, e->arg[1]).s, c_ref(f, f->fault)), P_ATOM);
+        return cs_of(
+            A("%s(%s, %s, %s)", c_index_helper(f->o, "guard"), a.s, c_index(f, e->arg[1]).s, c_ref(f, f->fault)),
+            P_ATOM);
     }
     case X_SELECT: return print_select(f, e);
     default: BUG("index expression of kind %s", xop_name((enum xop)e->op));
@@ -279,22 +303,20 @@ struct place c_place(struct fe *f, const struct buf *b, const expr *idx) {
         rest[left] = atoms[i], rc[left++] = coefs[i];
     }
     if (!pl.linear) return pl;
-    struct ptr *best = NULL;                          /* the pointer that covers most terms */
+    struct ptr *best = NULL; /* the pointer that covers most terms */
     for (int i = 0; i < f->ptrs.n; i++) {
         struct ptr *q = f->ptrs.v[i];
         if (q->buf != b || (best && q->n < best->n)) continue;
         int hit = 0;
         for (int k = 0; k < q->n; k++)
-            for (int j = 0; j < left; j++)
-                hit += rest[j] == q->atoms[k] && rc[j] == q->coefs[k];
+            for (int j = 0; j < left; j++) hit += rest[j] == q->atoms[k] && rc[j] == q->coefs[k];
         if (hit == q->n) best = q;
     }
     if (!best) BUG("buffer %s is not in scope in %s", b->name, f->orig->name);
     int keep = 0;
     for (int j = 0; j < left; j++) {
         bool covered = false;
-        for (int k = 0; k < best->n; k++)
-            covered = covered || rest[j] == best->atoms[k];
+        for (int k = 0; k < best->n; k++) covered = covered || rest[j] == best->atoms[k];
         if (!covered) rest[keep] = rest[j], rc[keep++] = rc[j];
     }
     pl.base = c_ref(f, best->sn);
@@ -302,9 +324,7 @@ struct place c_place(struct fe *f, const struct buf *b, const expr *idx) {
     pl.rest = c_sum(f, konst, rest, rc, keep);
     return pl;
 }
-const char *c_cell(struct fe *f, const struct place *p) {
-    return A("%s[%s]", p->base, p->rest.s);
-}
+const char *c_cell(struct fe *f, const struct place *p) { return A("%s[%s]", p->base, p->rest.s); }
 const char *c_address(struct fe *f, const struct place *p) {
     if (p->zero) return p->base;
     return p->rest.s[0] == '-' ? A("%s - %s", p->base, p->rest.s + 1) : A("%s + %s", p->base, p->rest.s);
@@ -369,17 +389,19 @@ static struct cs print_load(struct fe *f, expr e) {
     }
     expr fill = e->has_fill ? e->arg[e->n - 1] : NULL, cond = fill ? in_bounds(f, e) : x_bool(f->c, true);
     if (!fill && !x_visit(e, maybe_empty, f->c)) {
-        for (int k = 0; k < b->nd; k++)
-            cond = x_and(f->c, cond, x_cmp(f->c, X_LT, x_int(f->c, 0), b->dims[k]));
+        for (int k = 0; k < b->nd; k++) cond = x_and(f->c, cond, x_cmp(f->c, X_LT, x_int(f->c, 0), b->dims[k]));
         fill = x_num(f->c, (enum dtype)e->type, 0);
     }
     if (vec && (on_lane(f, cond) || (fill && on_lane(f, fill)))) return lane_by_lane(f, e);
     if (x_is_false(cond)) return c_value(f, fill, vec ? f->width : 1);
     struct place pl = c_place(f, b, e->arg);
     if (vec && (!pl.linear || pl.k != 1)) return lane_by_lane(f, e);
-    struct cs v = vec ? cs_of(A("%s(%s)", c_vload(f->o, b->type, f->width), c_address(f, &pl)), P_ATOM) : decoded(f, b, c_cell(f, &pl));
+    struct cs v = vec ? cs_of(A("%s(%s)", c_vload(f->o, b->type, f->width), c_address(f, &pl)), P_ATOM)
+                      : decoded(f, b, c_cell(f, &pl));
     if (x_is_true(cond)) return v;
-    return cs_of(A("%s ? %s : %s", paren(f, c_value(f, cond, 1), P_OR), paren(f, v, P_OR), paren(f, c_value(f, fill, vec ? f->width : 1), P_COND)), P_COND);
+    return cs_of(A("%s ? %s : %s", paren(f, c_value(f, cond, 1), P_OR), paren(f, v, P_OR),
+                   paren(f, c_value(f, fill, vec ? f->width : 1), P_COND)),
+                 P_COND);
 }
 
 /* ---- values */
@@ -394,7 +416,8 @@ static struct cs constant(struct fe *f, expr e) {
         struct text t = {0};
         if (e->type == F32) text_f32(&t, (float)v);
         else text_f64(&t, v);
-        struct cs r = cs_of(A("%s%s%s", t.s, strpbrk(t.s, ".e") ? "" : ".0", e->type == F32 ? "f" : ""), signbit(v) ? P_UNARY : P_ATOM);
+        struct cs r = cs_of(A("%s%s%s", t.s, strpbrk(t.s, ".e") ? "" : ".0", e->type == F32 ? "f" : ""),
+                            signbit(v) ? P_UNARY : P_ATOM);
         text_free(&t);
         return r;
     }
@@ -405,7 +428,8 @@ static struct cs constant(struct fe *f, expr e) {
     case I32: return v == INT32_MIN ? cs_of("INT32_MIN", P_ATOM) : cs_of(A("%ld", (long)v), v < 0 ? P_UNARY : P_ATOM);
     case I64:
         if (v == INT64_MIN) return cs_of("INT64_MIN", P_ATOM);
-        return v >= INT32_MIN && v <= INT32_MAX ? cs_of(A("%ld", (long)v), v < 0 ? P_UNARY : P_ATOM) : cs_of(A("INT64_C(%lld)", (long long)v), P_ATOM);
+        return v >= INT32_MIN && v <= INT32_MAX ? cs_of(A("%ld", (long)v), v < 0 ? P_UNARY : P_ATOM)
+                                                : cs_of(A("INT64_C(%lld)", (long long)v), P_ATOM);
     default: return cs_of(A("%ld", (long)v), P_ATOM);
     }
 }
@@ -413,20 +437,25 @@ static enum prec operand_prec(enum xop op, enum prec *left, enum prec *right) {
     switch (op) {
     case X_ADD: return *left = P_ADD, *right = P_MUL, P_ADD;
     case X_SUB: return *left = P_ADD, *right = P_MUL, P_ADD;
-    case X_MUL: case X_DIV: return *left = P_MUL, *right = P_UNARY, P_MUL;
-    case X_LT: case X_LE: return *left = P_ADD, *right = P_ADD, P_REL;
-    case X_EQ: case X_NE: case X_XOR: return *left = P_ADD, *right = P_ADD, P_EQ;
-    default: return *left = P_UNARY, *right = P_UNARY, P_BITS;   /* & | ^: always parenthesised operands */
+    case X_MUL:
+    case X_DIV: return *left = P_MUL, *right = P_UNARY, P_MUL;
+    case X_LT:
+    case X_LE: return *left = P_ADD, *right = P_ADD, P_REL;
+    case X_EQ:
+    case X_NE:
+    case X_XOR: return *left = P_ADD, *right = P_ADD, P_EQ;
+    default: return *left = P_UNARY, *right = P_UNARY, P_BITS; /* & | ^: always parenthesised operands */
     }
 }
 static struct cs binary(struct fe *f, expr e, int lanes) {
     enum dtype t = (enum dtype)e->arg[0]->type;
     bool index = t == IDX, logic = t == BOOL && lanes == 1;
     enum xop op = (enum xop)e->op;
-    if (t == BOOL && lanes > 1)                       /* a mask's true is -1: below 0 */
+    if (t == BOOL && lanes > 1) /* a mask's true is -1: below 0 */
         op = op == X_MIN ? X_AND : op == X_MAX ? X_OR : op;
     const char *sign = index ? c_operator(op, I64, 1) : c_operator(op, t, lanes);
-    struct cs a = index ? c_index(f, e->arg[0]) : c_value(f, e->arg[0], lanes), b = index ? c_index(f, e->arg[1]) : c_value(f, e->arg[1], lanes);
+    struct cs a = index ? c_index(f, e->arg[0]) : c_value(f, e->arg[0], lanes),
+              b = index ? c_index(f, e->arg[1]) : c_value(f, e->arg[1], lanes);
     if (t == BOOL && lanes > 1 && (op == X_LT || op == X_LE)) {
         struct cs swap = a;
         a = b, b = swap;
@@ -434,12 +463,11 @@ static struct cs binary(struct fe *f, expr e, int lanes) {
     if (!sign) return cs_of(A("%s(%s, %s)", c_op(f->o, op, t, lanes), a.s, b.s), P_ATOM);
     if (logic && (op == X_AND || op == X_OR)) {
         enum prec p = op == X_AND ? P_AND : P_OR, in = op == X_AND ? P_EQ : P_AND;
-        if (op == X_OR && (a.p == P_AND || b.p == P_AND)) in = P_EQ;   /* compilers want parentheses there */
+        if (op == X_OR && (a.p == P_AND || b.p == P_AND)) in = P_EQ; /* compilers want parentheses there */
         const char *sa = a.p == p ? a.s : paren(f, a, in);
         return cs_of(A("%s %s %s", sa, sign, paren(f, b, in)), p);
     }
-    if (op == X_LE && x_is(e->arg[0], 0))
-        return cs_of(A("%s >= 0", paren(f, b, P_ADD)), P_REL);
+    if (op == X_LE && x_is(e->arg[0], 0)) return cs_of(A("%s >= 0", paren(f, b, P_ADD)), P_REL);
     enum prec l, r, p = operand_prec(op, &l, &r);
     return cs_of(A("%s %s %s", paren(f, a, l), sign, paren(f, b, r)), p);
 }
@@ -447,7 +475,8 @@ static struct cs binary(struct fe *f, expr e, int lanes) {
 /* A scalar select. Lazy: when an arm needs named values that must not be computed for the other, it becomes an `if`. */
 static struct cs arm(struct fe *f, expr e, struct vscope *s) {
     struct run *r = f->run;
-    *s = (struct vscope){.up = r->scope, .active = {.arena = &f->c->arena}, .out = s->out, .depth = r->scope->depth + 1};
+    *s =
+        (struct vscope){.up = r->scope, .active = {.arena = &f->c->arena}, .out = s->out, .depth = r->scope->depth + 1};
     r->scope = s;
     struct cs v = e->type == IDX ? c_index(f, e) : c_value(f, e, on_lane(f, e) ? f->width : 1);
     r->scope = s->up;
@@ -458,10 +487,13 @@ static struct cs print_select(struct fe *f, expr e) {
     bool vec = on_lane(f, e);
     int lanes = vec ? f->width : 1;
     if (vec && on_lane(f, e->arg[0]))
-        return cs_of(A("%s(%s, %s, %s)", c_select(f->o, (enum dtype)e->type, lanes), c_value(f, e->arg[0], lanes).s, c_value(f, e->arg[1], lanes).s, c_value(f, e->arg[2], lanes).s), P_ATOM);
+        return cs_of(A("%s(%s, %s, %s)", c_select(f->o, (enum dtype)e->type, lanes), c_value(f, e->arg[0], lanes).s,
+                       c_value(f, e->arg[1], lanes).s, c_value(f, e->arg[2], lanes).s),
+                     P_ATOM);
     struct cs cond = c_value(f, e->arg[0], 1);
     if (is_safe(f, e->arg[1]) && is_safe(f, e->arg[2])) {
-        struct cs a = e->type == IDX ? c_index(f, e->arg[1]) : c_value(f, e->arg[1], lanes), b = e->type == IDX ? c_index(f, e->arg[2]) : c_value(f, e->arg[2], lanes);
+        struct cs a = e->type == IDX ? c_index(f, e->arg[1]) : c_value(f, e->arg[1], lanes),
+                  b = e->type == IDX ? c_index(f, e->arg[2]) : c_value(f, e->arg[2], lanes);
         return cs_of(A("%s ? %s : %s", paren(f, cond, P_OR), paren(f, a, P_OR), paren(f, b, P_COND)), P_COND);
     }
     int form;
@@ -481,7 +513,7 @@ static struct cs print_select(struct fe *f, expr e) {
     }
     if (r->pass == 1 && (sa.named || sb.named)) {
         r->forms.v[form] = true;
-        r->scope->named = true;                       /* an `if` needs a place for statements in the arm it stands in, too */
+        r->scope->named = true; /* an `if` needs a place for statements in the arm it stands in, too */
     }
     if (r->pass == 2 && r->forms.v[form]) {
         const char *n = names_numbered(&f->names, "t");
@@ -508,17 +540,18 @@ static struct cs print_cast(struct fe *f, expr e, int lanes) {
     if (e->arg[0]->op == X_IDXVAL && lanes == 1) {
         struct cs i = c_index(f, e->arg[0]->arg[0]);
         const char *fn = c_cast(f->o, to, I64, 1);
-        return fn ? cs_of(A("%s(%s)", fn, i.s), P_ATOM) : cs_of(A("(%s)%s", c_value_type(to), paren(f, i, P_UNARY)), P_UNARY);
+        return fn ? cs_of(A("%s(%s)", fn, i.s), P_ATOM)
+                  : cs_of(A("(%s)%s", c_value_type(to), paren(f, i, P_UNARY)), P_UNARY);
     }
     struct cs v = c_value(f, e->arg[0], lanes);
     const char *fn = c_cast(f->o, to, from, lanes);
-    return fn ? cs_of(A("%s(%s)", fn, v.s), P_ATOM) : cs_of(A("(%s)%s", c_value_type(to), paren(f, v, P_UNARY)), P_UNARY);
+    return fn ? cs_of(A("%s(%s)", fn, v.s), P_ATOM)
+              : cs_of(A("(%s)%s", c_value_type(to), paren(f, v, P_UNARY)), P_UNARY);
 }
 static struct cs print_call(struct fe *f, expr e, int lanes) {
     const char *s = c_fn(f->o, e->u.fn, lanes);
     s = A("%s(", s);
-    for (int k = 0; k < e->n; k++)
-        s = A("%s%s%s", s, k ? ", " : "", c_value(f, e->arg[k], lanes).s);
+    for (int k = 0; k < e->n; k++) s = A("%s%s%s", s, k ? ", " : "", c_value(f, e->arg[k], lanes).s);
     return cs_of(A("%s)", s), P_ATOM);
 }
 static struct cs print_value(struct fe *f, expr e) {
@@ -531,14 +564,28 @@ static struct cs print_value(struct fe *f, expr e) {
     case X_IDXVAL:
         if (lanes > 1) return lane_by_lane(f, e);
         return cs_of(A("(int64_t)%s", paren(f, c_index(f, e->arg[0]), P_UNARY)), P_UNARY);
-    case X_ADD: case X_SUB: case X_MUL: case X_DIV: case X_MOD: case X_MIN: case X_MAX:
-    case X_AND: case X_OR: case X_XOR: case X_SHL: case X_SHR:
-        return binary(f, e, lanes);
-    case X_LT: case X_LE: case X_EQ: case X_NE:
+    case X_ADD:
+    case X_SUB:
+    case X_MUL:
+    case X_DIV:
+    case X_MOD:
+    case X_MIN:
+    case X_MAX:
+    case X_AND:
+    case X_OR:
+    case X_XOR:
+    case X_SHL:
+    case X_SHR: return binary(f, e, lanes);
+    case X_LT:
+    case X_LE:
+    case X_EQ:
+    case X_NE:
         if (lanes > 1 && (e->arg[0]->type == IDX || e->arg[0]->type == STR)) return lane_by_lane(f, e);
         return binary(f, e, lanes);
     case X_FMA:
-        return cs_of(A("%s(%s, %s, %s)", c_op(f->o, X_FMA, (enum dtype)e->type, lanes), c_value(f, e->arg[0], lanes).s, c_value(f, e->arg[1], lanes).s, c_value(f, e->arg[2], lanes).s), P_ATOM);
+        return cs_of(A("%s(%s, %s, %s)", c_op(f->o, X_FMA, (enum dtype)e->type, lanes), c_value(f, e->arg[0], lanes).s,
+                       c_value(f, e->arg[1], lanes).s, c_value(f, e->arg[2], lanes).s),
+                     P_ATOM);
     case X_NEG:
         if (lanes == 1 && (e->type == F32 || e->type == F64)) {
             struct cs v = c_value(f, e->arg[0], 1);
@@ -546,7 +593,8 @@ static struct cs print_value(struct fe *f, expr e) {
         }
         break;
     case X_NOT:
-        if (lanes == 1) return cs_of(A("%s%s", e->type == BOOL ? "!" : "~", paren(f, c_value(f, e->arg[0], 1), P_UNARY)), P_UNARY);
+        if (lanes == 1)
+            return cs_of(A("%s%s", e->type == BOOL ? "!" : "~", paren(f, c_value(f, e->arg[0], 1), P_UNARY)), P_UNARY);
         break;
     case X_SELECT: return print_select(f, e);
     case X_CAST: return print_cast(f, e, lanes);
@@ -555,12 +603,19 @@ static struct cs print_value(struct fe *f, expr e) {
         struct cs v = c_value(f, e->arg[0], lanes);
         return lanes > 1 ? cs_of(A("%s%s", fn, paren(f, v, P_UNARY)), P_UNARY) : cs_of(A("%s(%s)", fn, v.s), P_ATOM);
     }
-    case X_ROUND: return cs_of(A("%s(%s)", c_round(f->o, (enum dtype)e->u.i, lanes), c_value(f, e->arg[0], lanes).s), P_ATOM);
+    case X_ROUND:
+        return cs_of(A("%s(%s)", c_round(f->o, (enum dtype)e->u.i, lanes), c_value(f, e->arg[0], lanes).s), P_ATOM);
     case X_CALL: return print_call(f, e, lanes);
-    case X_ABS: case X_SQRT: case X_FLOOR: case X_CEIL: case X_TRUNC: case X_RINT: break;
+    case X_ABS:
+    case X_SQRT:
+    case X_FLOOR:
+    case X_CEIL:
+    case X_TRUNC:
+    case X_RINT: break;
     default: BUG("expression of kind %s", xop_name((enum xop)e->op));
     }
-    return cs_of(A("%s(%s)", c_op(f->o, (enum xop)e->op, (enum dtype)e->type, lanes), c_value(f, e->arg[0], lanes).s), P_ATOM);
+    return cs_of(A("%s(%s)", c_op(f->o, (enum xop)e->op, (enum dtype)e->type, lanes), c_value(f, e->arg[0], lanes).s),
+                 P_ATOM);
 }
 
 void c_run(struct fe *f, void (*print)(struct fe *f, void *env), void *env) {
@@ -568,7 +623,8 @@ void c_run(struct fe *f, void (*print)(struct fe *f, void *env), void *env) {
     f->run = &r;
     for (r.pass = 1; r.pass <= 2; r.pass++) {
         struct text dummy = {0};
-        struct vscope root = {.active = {.arena = &f->c->arena}, .out = r.pass == 1 ? &dummy : f->out, .depth = f->depth};
+        struct vscope root = {
+            .active = {.arena = &f->c->arena}, .out = r.pass == 1 ? &dummy : f->out, .depth = f->depth};
         r.root = r.scope = &root;
         print(f, env);
         text_free(&dummy);
@@ -577,7 +633,10 @@ void c_run(struct fe *f, void (*print)(struct fe *f, void *env), void *env) {
 }
 
 /* ---- functions of the IR */
-struct fn_env { const struct fn *fn; int lanes; };
+struct fn_env {
+    const struct fn *fn;
+    int lanes;
+};
 static void print_body(struct fe *f, void *env) {
     struct fn_env *q = env;
     struct cs v = c_value(f, q->fn->body, q->lanes);
@@ -600,7 +659,9 @@ const char *c_fn(const struct emit_options *o, const struct fn *fn, int lanes) {
     map_put(&u->seen, PKEY(name), (void *)name);
     map_put(&u->fn_names, key, (void *)name);
     struct text out = {0};
-    struct fe fe = {.c = c, .o = o, .u = u, .out = &out, .depth = 1, .idx = "ptrdiff_t", .width = lanes, .arg_lanes = lanes}, *f = &fe;
+    struct fe
+        fe = {.c = c, .o = o, .u = u, .out = &out, .depth = 1, .idx = "ptrdiff_t", .width = lanes, .arg_lanes = lanes},
+        *f = &fe;
     names_init(&f->names, c);
     f->safe.arena = f->vars.arena = f->syms.arena = f->bufs.arena = f->regs.arena = &c->arena;
     for (int k = 0; k <= MAX_LANES_LOG; k++) f->dep[k].arena = &c->arena;
@@ -619,14 +680,16 @@ const char *c_fn(const struct emit_options *o, const struct fn *fn, int lanes) {
         /* wider than the machine's vectors inside: lane by lane */
         const char *scalar = c_fn(o, fn, 1), *args = "";
         for (int k = 0; k < fn->nargs; k++) args = A("%s%s%s[i]", args, k ? ", " : "", f->args[k]->name);
-        text_printf(&out, "    %s r;\n    for (int i = 0; i < %d; i++)\n        r[i] = %s(%s);\n    return r;\n", rtype, lanes, scalar, args);
+        text_printf(&out, "    %s r;\n    for (int i = 0; i < %d; i++)\n        r[i] = %s(%s);\n    return r;\n", rtype,
+                    lanes, scalar, args);
     } else {
         struct fn_env q = {fn, lanes};
         c_run(f, print_body, &q);
     }
     const char *unused = "";
     for (int k = 0; k < fn->nargs; k++)
-        if (!f->args[k]->used && !strstr(out.s, f->args[k]->name)) unused = A("%s    (void)%s;\n", unused, f->args[k]->name);
+        if (!f->args[k]->used && !strstr(out.s, f->args[k]->name))
+            unused = A("%s    (void)%s;\n", unused, f->args[k]->name);
     emit_define_fn(u, A("%s%s%s}\n", head, unused, out.s));
     text_free(&out);
     return name;

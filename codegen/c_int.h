@@ -1,4 +1,5 @@
-/* Inside of the C printer: the state while one function is printed. c.c prints statements, c_expr.c expressions, c_regs.c has the registers. */
+/* Inside of the C printer: the state while one function is printed. c.c prints statements, c_expr.c expressions,
+ * c_regs.c has the registers. */
 #ifndef NN_CODEGEN_C_INT_H
 #define NN_CODEGEN_C_INT_H
 #include "codegen/expand.h"
@@ -6,63 +7,116 @@
 
 /* A piece of C: text and the precedence of its outermost operator, so that only needed parentheses are printed. */
 enum prec { P_ATOM, P_UNARY, P_MUL, P_ADD, P_SHIFT, P_REL, P_EQ, P_BITS, P_AND, P_OR, P_COND };
-struct cs { const char *s; enum prec p; };
+struct cs {
+    const char *s;
+    enum prec p;
+};
 
 /* A name in scope. level: of the function that declares it (0: the kernel, 1: an outlined loop of it ...). */
-struct sym_name { const char *name, *decl; int level; bool used; const struct buf *buf; };
-struct name_list { struct sym_name **v; int n, cap; };
+struct sym_name {
+    const char *name, *decl;
+    int level;
+    bool used;
+    const struct buf *buf;
+};
+struct name_list {
+    struct sym_name **v;
+    int n, cap;
+};
 /* A pointer into a buffer: base plus a set of terms. n == 0: the buffer itself. */
-struct ptr { const struct buf *buf; int n; expr *atoms; int64_t *coefs; struct sym_name *sn; };
+struct ptr {
+    const struct buf *buf;
+    int n;
+    expr *atoms;
+    int64_t *coefs;
+    struct sym_name *sn;
+};
 
 /* A register buffer: its cells as variables of their own, or (array) as a local array. */
-struct piece { int64_t cell; int lanes; struct sym_name *sn; bool loaded; };
-struct regs { const struct buf *buf; bool array; int64_t ncells; int *of_cell; VEC(struct piece) pieces; };
+struct piece {
+    int64_t cell;
+    int lanes;
+    struct sym_name *sn;
+    bool loaded;
+};
+struct regs {
+    const struct buf *buf;
+    bool array;
+    int64_t ncells;
+    int *of_cell;
+    VEC(struct piece) pieces;
+};
 
 /* A value that occurs while a run of statements is printed. Printed twice: the first time to count, the second time
  * values that occur more than once get a name. Values in the lazy arm of a select live in a scope of their own. */
-struct inst { expr e; int splat, uses; const char *name; VEC(struct buf *) reads; };
-struct vscope { struct vscope *up; struct map active; VEC(struct inst *) list; struct text *out; int depth; bool named; };
-struct run { int pass; VEC(struct inst *) insts; int at; VEC(bool) forms; int form_at; struct vscope *scope, *root; };
+struct inst {
+    expr e;
+    int splat, uses;
+    const char *name;
+    VEC(struct buf *) reads;
+};
+struct vscope {
+    struct vscope *up;
+    struct map active;
+    VEC(struct inst *) list;
+    struct text *out;
+    int depth;
+    bool named;
+};
+struct run {
+    int pass;
+    VEC(struct inst *) insts;
+    int at;
+    VEC(bool) forms;
+    int form_at;
+    struct vscope *scope, *root;
+};
 
 struct fe {
     struct ctx *c;
     const struct emit_options *o;
     struct emit_uses *u;
-    struct proc *p;                 /* expanded clone */
+    struct proc *p; /* expanded clone */
     const struct proc *orig;
     struct expanded ex;
     const char *fname;
     struct text *out;
     int depth, level;
     struct names names;
-    struct map vars, syms, bufs, regs;      /* var, sym, buf -> sym_name; buf -> regs */
+    struct map vars, syms, bufs, regs; /* var, sym, buf -> sym_name; buf -> regs */
     VEC(struct ptr *) ptrs;
-    struct name_list *captures;             /* of the outlined function being printed */
-    struct text *outlined;                  /* functions printed before the kernel */
+    struct name_list *captures; /* of the outlined function being printed */
+    struct text *outlined;      /* functions printed before the kernel */
     struct sym_name *fault, *ws;
-    expr ws_top;                            /* bytes of scratch in use */
-    const struct var *lane;                 /* of the vector statement being printed, else NULL */
+    expr ws_top;            /* bytes of scratch in use */
+    const struct var *lane; /* of the vector statement being printed, else NULL */
     int width;
-    struct map dep[MAX_LANES_LOG + 1];      /* expr -> does it depend on the lane */
-    struct map safe;                        /* expr -> harmless to compute when not asked for */
+    struct map dep[MAX_LANES_LOG + 1]; /* expr -> does it depend on the lane */
+    struct map safe;                   /* expr -> harmless to compute when not asked for */
     struct run *run;
-    struct sym_name **args;                 /* of the IR function being printed (X_ARG) */
+    struct sym_name **args; /* of the IR function being printed (X_ARG) */
     int arg_lanes;
-    const char *idx;                        /* C type of indices */
+    const char *idx; /* C type of indices */
 };
 
 /* ---- c_expr.c */
 struct cs cs_of(const char *s, enum prec p);
-const char *paren(struct fe *f, struct cs v, enum prec most);   /* its text, in parentheses when it binds weaker */
+const char *paren(struct fe *f, struct cs v, enum prec most); /* its text, in parentheses when it binds weaker */
 /* A value; lanes > 1: as a vector of that many (splat when it is the same in all). */
 struct cs c_value(struct fe *f, expr e, int lanes);
 struct cs c_index(struct fe *f, expr e);
 bool on_lane(struct fe *f, expr e);
 /* Where a cell is: pointer name, the rest of the index ("" when 0) and the stride along the lane (0: same cell). */
-struct place { const char *base; struct cs rest; bool zero; int64_t k; bool linear; };
+struct place {
+    const char *base;
+    struct cs rest;
+    bool zero;
+    int64_t k;
+    bool linear;
+};
 struct place c_place(struct fe *f, const struct buf *b, const expr *idx);
-const char *c_cell(struct fe *f, const struct place *p);        /* base[rest] */
-const char *c_address(struct fe *f, const struct place *p);     /* base + rest */
+const char *c_cell(struct fe *f, const struct place *p);    /* base[rest] */
+const char *c_address(struct fe *f, const struct place *p); /* base + rest */
 /* Text of an index sum of some terms. */
 struct cs c_sum(struct fe *f, int64_t konst, const expr *atoms, const int64_t *coefs, int n);
 const char *c_ref(struct fe *f, struct sym_name *n);
@@ -74,8 +128,8 @@ const char *c_type_of(struct fe *f, expr e, int lanes);
 const char *c_fn(const struct emit_options *o, const struct fn *fn, int lanes);
 /* Prints twice: `print` with pass 1 (counting), then pass 2 (text). */
 void c_run(struct fe *f, void (*print)(struct fe *f, void *env), void *env);
-void c_forget(struct fe *f, const struct buf *b);               /* b was stored to: named values that read it are stale */
-bool opaque_atom(expr e);                                       /* holds loads or guards: only computed where it is used */
+void c_forget(struct fe *f, const struct buf *b); /* b was stored to: named values that read it are stale */
+bool opaque_atom(expr e);                         /* holds loads or guards: only computed where it is used */
 
 /* ---- c_regs.c */
 void c_find_registers(struct fe *f);

@@ -1,21 +1,26 @@
-/* Register buffers as variables: which cells become one variable, what it is called, and which must start at zero. Used by
- * c.c while it prints a function.
+/* Register buffers as variables: which cells become one variable, what it is called, and which must start at zero. Used
+ * by c.c while it prints a function.
  *
  * A buffer whose every access has constant indices (and lanes side by side) becomes variables, one for each vector or
  * single cell; gcc keeps such variables in registers, an array it would not. Any other becomes a local array. */
-#include <string.h>
 #include "codegen/c_int.h"
+#include <string.h>
 
 #define A(...) arena_printf(&f->c->arena, __VA_ARGS__)
 
 /* ---- which cells are accessed, and how */
-struct reg_env { struct fe *f; const struct buf *buf; struct regs *r; const struct var *lane; int width; };
+struct reg_env {
+    struct fe *f;
+    const struct buf *buf;
+    struct regs *r;
+    const struct var *lane;
+    int width;
+};
 
 static void reg_access(struct reg_env *q, const expr *idx, bool load) {
     struct ctx *c = q->f->c;
     struct regs *r = q->r;
-    if (r->array)
-        return;
+    if (r->array) return;
     int64_t k = 0, at;
     expr off = buf_offset(c, q->buf, idx);
     if (q->lane && !x_linear_in(c, off, q->lane, &k, &off)) {
@@ -29,17 +34,16 @@ static void reg_access(struct reg_env *q, const expr *idx, bool load) {
     }
     for (int i = 0; i < r->pieces.n; i++) {
         struct piece *p = &r->pieces.v[i];
-        if (at >= p->cell + p->lanes || p->cell >= at + lanes)
-            continue;
+        if (at >= p->cell + p->lanes || p->cell >= at + lanes) continue;
         if (lanes == 1 || (p->cell == at && p->lanes == lanes)) {
             p->loaded = p->loaded || load;
             return;
         }
-        if (p->lanes > 1) {                           /* vectors that overlap without being equal */
+        if (p->lanes > 1) { /* vectors that overlap without being equal */
             r->array = true;
             return;
         }
-        r->pieces.v[i--] = r->pieces.v[--r->pieces.n];   /* a single cell that turns out to be a lane */
+        r->pieces.v[i--] = r->pieces.v[--r->pieces.n]; /* a single cell that turns out to be a lane */
         load = true;
     }
     struct piece n = {.cell = at, .lanes = lanes, .loaded = load};
@@ -48,8 +52,7 @@ static void reg_access(struct reg_env *q, const expr *idx, bool load) {
 static bool reg_loads(void *env, expr e) {
     struct reg_env *q = env;
     if (e->op == X_LOAD && e->u.buf == q->buf) {
-        if (e->has_fill)
-            q->r->array = true;
+        if (e->has_fill) q->r->array = true;
         reg_access(q, e->arg, true);
     }
     return true;
@@ -60,16 +63,13 @@ static void reg_block(struct reg_env *q, struct block *b) {
         struct reg_env inner = *q;
         switch (s->kind) {
         case S_STORE:
-            for (int k = 0; k < s->u.store.n; k++)
-                x_visit(s->u.store.idx[k], reg_loads, q);
+            for (int k = 0; k < s->u.store.n; k++) x_visit(s->u.store.idx[k], reg_loads, q);
             x_visit(s->u.store.value, reg_loads, q);
-            if (s->u.store.buf == q->buf)
-                reg_access(q, s->u.store.idx, s->u.store.op != RED_NONE);
+            if (s->u.store.buf == q->buf) reg_access(q, s->u.store.idx, s->u.store.op != RED_NONE);
             break;
         case S_FOR:
             x_visit(s->u.loop.var->extent, reg_loads, q);
-            if (s->u.loop.kind == LK_VECTOR)
-                inner.lane = s->u.loop.var, inner.width = (int)s->u.loop.var->extent->u.i;
+            if (s->u.loop.kind == LK_VECTOR) inner.lane = s->u.loop.var, inner.width = (int)s->u.loop.var->extent->u.i;
             break;
         case S_IF: x_visit(s->u.cond.cond, reg_loads, q); break;
         case S_WHILE: x_visit(s->u.loop_while.cond, reg_loads, q); break;
@@ -77,15 +77,17 @@ static void reg_block(struct reg_env *q, struct block *b) {
         case S_SIZE: x_visit(s->u.size.value, reg_loads, q); break;
         case S_CALL:
             for (int k = 0; k < s->u.call.nbufs; k++)
-                if (s->u.call.bufs[k] == q->buf)
-                    q->r->array = true;
+                if (s->u.call.bufs[k] == q->buf) q->r->array = true;
             break;
-        case S_SWAP: if (s->u.swap.a == q->buf || s->u.swap.b == q->buf) q->r->array = true; break;
-        case S_PREFETCH: if (s->u.prefetch.buf == q->buf) q->r->array = true; break;
+        case S_SWAP:
+            if (s->u.swap.a == q->buf || s->u.swap.b == q->buf) q->r->array = true;
+            break;
+        case S_PREFETCH:
+            if (s->u.prefetch.buf == q->buf) q->r->array = true;
+            break;
         default: break;
         }
-        for (int n = stmt_blocks(s, in), k = 0; k < n; k++)
-            reg_block(&inner, in[k]);
+        for (int n = stmt_blocks(s, in), k = 0; k < n; k++) reg_block(&inner, in[k]);
     }
 }
 void c_find_registers(struct fe *f) {
@@ -93,8 +95,7 @@ void c_find_registers(struct fe *f) {
     for (int i = 0; i < f->p->bufs.n; i++) {
         struct buf *b = f->p->bufs.v[i];
         int64_t cells;
-        if (b->scope != SC_REG)
-            continue;
+        if (b->scope != SC_REG) continue;
         struct regs *r = NEW(&f->c->arena, struct regs);
         r->buf = b;
         map_put(&f->regs, PKEY(b), r);
@@ -106,14 +107,12 @@ void c_find_registers(struct fe *f) {
         struct reg_env q = {.f = f, .buf = b, .r = r};
         reg_block(&q, &f->p->body);
         for (int k = 0; b->type == BOOL && k < r->pieces.n; k++)
-            r->array = r->array || r->pieces.v[k].lanes > 1;   /* masks have no single elements to store to */
-        if (r->array)
-            continue;
+            r->array = r->array || r->pieces.v[k].lanes > 1; /* masks have no single elements to store to */
+        if (r->array) continue;
         r->of_cell = NEWN(&f->c->arena, int, cells);
         memset(r->of_cell, -1, sizeof(int) * (size_t)cells);
         for (int k = 0; k < r->pieces.n; k++)
-            for (int j = 0; j < r->pieces.v[k].lanes; j++)
-                r->of_cell[r->pieces.v[k].cell + j] = k;
+            for (int j = 0; j < r->pieces.v[k].lanes; j++) r->of_cell[r->pieces.v[k].cell + j] = k;
     }
 }
 
@@ -123,36 +122,37 @@ static const char *piece_name(struct fe *f, const struct buf *b, const struct pi
     const char *s = b->name;
     for (int k = 0; k < b->nd; k++) {
         int64_t stride, dim;
-        if (!x_is_int(buf_stride(f->c, b, k), &stride) || !x_is_int(b->dims[k], &dim) || stride < 1)
-            return b->name;
+        if (!x_is_int(buf_stride(f->c, b, k), &stride) || !x_is_int(b->dims[k], &dim) || stride < 1) return b->name;
         int64_t i = rest / stride;
         rest %= stride;
         if (k == b->nd - 1 && p->lanes > 1) {
             if (dim <= p->lanes) continue;
             i /= p->lanes;
         }
-        if (dim > 1)
-            s = A("%s_%lld", s, (long long)i);
+        if (dim > 1) s = A("%s_%lld", s, (long long)i);
     }
     return s;
 }
 
-/* Which registers could a compiler believe to be read before they are set? It cannot know what conditions imply, so such
- * registers start at zero. One state for each piece: */
+/* Which registers could a compiler believe to be read before they are set? It cannot know what conditions imply, so
+ * such registers start at zero. One state for each piece: */
 enum { UNTOUCHED, SET, DOUBTFUL };
-struct flow { struct fe *f; const struct buf *b; struct regs *r; unsigned char *state; };
+struct flow {
+    struct fe *f;
+    const struct buf *b;
+    struct regs *r;
+    unsigned char *state;
+};
 static void flow_block(struct flow *w, struct block *b);
 static void flow_touch(struct flow *w, const expr *idx, bool set) {
     int element = -1;
     struct piece *q = c_piece(w->f, w->b, idx, &element);
     unsigned char *st = &w->state[q - w->r->pieces.v];
-    if (*st == UNTOUCHED)
-        *st = set && element < 0 ? SET : DOUBTFUL;
+    if (*st == UNTOUCHED) *st = set && element < 0 ? SET : DOUBTFUL;
 }
 static bool flow_load(void *env, expr e) {
     struct flow *w = env;
-    if (e->op == X_LOAD && e->u.buf == w->b)
-        flow_touch(w, e->arg, false);
+    if (e->op == X_LOAD && e->u.buf == w->b) flow_touch(w, e->arg, false);
     return true;
 }
 /* The states after b, on a copy: b may not run. */
@@ -209,17 +209,20 @@ void c_declare_registers(struct fe *f, const struct buf *b, struct regs *r, stru
         enum dtype v = dtype_value(b->type);
         for (int64_t cell = 0; cell < r->ncells; cell++) {
             int k = r->of_cell[cell];
-            if (k < 0 || r->pieces.v[k].cell != cell || r->pieces.v[k].lanes != lanes)
-                continue;
+            if (k < 0 || r->pieces.v[k].cell != cell || r->pieces.v[k].lanes != lanes) continue;
             struct piece *p = &r->pieces.v[k];
             p->sn = c_declare(f, piece_name(f, b, p), NULL);
-            const char *init = b->fill ? A(" = %s", c_fill_value(f, b, lanes).s) : w.state[k] == DOUBTFUL ? lanes > 1 ? " = {0}" : " = 0" : "";
+            const char *init = b->fill                  ? A(" = %s", c_fill_value(f, b, lanes).s)
+                               : w.state[k] == DOUBTFUL ? lanes > 1 ? " = {0}" : " = 0"
+                                                        : "";
             if (l.n && l.n + strlen(p->sn->name) + strlen(init) > 100) {
                 text_add(&l, ";");
                 c_put(f, l.s);
                 l.n = 0;
             }
-            if (!l.n) text_printf(&l, "%s %s%s", lanes > 1 ? c_vector_type(f->o, v, lanes) : c_value_type(v), p->sn->name, init);
+            if (!l.n)
+                text_printf(&l, "%s %s%s", lanes > 1 ? c_vector_type(f->o, v, lanes) : c_value_type(v), p->sn->name,
+                            init);
             else text_printf(&l, ", %s%s", p->sn->name, init);
         }
         if (l.n) {

@@ -1,29 +1,155 @@
-/* Names, comments and strings of the output. Everything a model says passes through here on its way into source text. */
+/* Names, comments and strings of the output. Everything a model says passes through here on its way into source text.
+ */
 #include "codegen/emit.h"
 #include <string.h>
 
 /* Words an identifier of ours must not be: keywords of C and C++, macros and functions of the headers that the prelude
  * includes, and the Bessel functions, whose names are so short that a compiler warns. */
 static const char *const reserved[] = {
-    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
-    "class", "compl", "concept", "const", "constexpr", "continue", "decltype", "default", "delete", "do", "double",
-    "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int",
-    "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private",
-    "protected", "public", "register", "reinterpret_cast", "requires", "restrict", "return", "short", "signed", "sizeof",
-    "static", "static_cast", "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typeid",
-    "typename", "typeof", "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
-    "complex", "imaginary", "I", "NULL", "INFINITY", "NAN", "HUGE_VAL", "EOF", "errno", "assert", "main", "linux", "unix",
-    "i386", "near", "far", "min", "max", "j0", "j1", "jn", "y0", "y1", "yn", "gamma", "signgam", "index", "abs", "exp",
-    "log", "pow", "sqrt", "floor", "ceil", "round", "rint", "trunc", "fmin", "fmax", "fma", "erf", "sin", "cos", "tan",
-    "memcpy", "memset", "div", "time", "ws", "fault", "blockIdx", "threadIdx", "blockDim", "gridDim", "warpSize",
+    "alignas",
+    "alignof",
+    "and",
+    "and_eq",
+    "asm",
+    "auto",
+    "bitand",
+    "bitor",
+    "bool",
+    "break",
+    "case",
+    "catch",
+    "char",
+    "class",
+    "compl",
+    "concept",
+    "const",
+    "constexpr",
+    "continue",
+    "decltype",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "explicit",
+    "export",
+    "extern",
+    "false",
+    "float",
+    "for",
+    "friend",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "mutable",
+    "namespace",
+    "new",
+    "noexcept",
+    "not",
+    "not_eq",
+    "nullptr",
+    "operator",
+    "or",
+    "or_eq",
+    "private",
+    "protected",
+    "public",
+    "register",
+    "reinterpret_cast",
+    "requires",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "static_cast",
+    "struct",
+    "switch",
+    "template",
+    "this",
+    "throw",
+    "true",
+    "try",
+    "typedef",
+    "typeid",
+    "typename",
+    "typeof",
+    "union",
+    "unsigned",
+    "using",
+    "virtual",
+    "void",
+    "volatile",
+    "wchar_t",
+    "while",
+    "xor",
+    "xor_eq",
+    "complex",
+    "imaginary",
+    "I",
+    "NULL",
+    "INFINITY",
+    "NAN",
+    "HUGE_VAL",
+    "EOF",
+    "errno",
+    "assert",
+    "main",
+    "linux",
+    "unix",
+    "i386",
+    "near",
+    "far",
+    "min",
+    "max",
+    "j0",
+    "j1",
+    "jn",
+    "y0",
+    "y1",
+    "yn",
+    "gamma",
+    "signgam",
+    "index",
+    "abs",
+    "exp",
+    "log",
+    "pow",
+    "sqrt",
+    "floor",
+    "ceil",
+    "round",
+    "rint",
+    "trunc",
+    "fmin",
+    "fmax",
+    "fma",
+    "erf",
+    "sin",
+    "cos",
+    "tan",
+    "memcpy",
+    "memset",
+    "div",
+    "time",
+    "ws",
+    "fault",
+    "blockIdx",
+    "threadIdx",
+    "blockDim",
+    "gridDim",
+    "warpSize",
 };
 
 static bool is_reserved(const char *s) {
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
-        if (!strcmp(s, reserved[i]))
-            return true;
+        if (!strcmp(s, reserved[i])) return true;
     size_t n = strlen(s);
-    if (n > 2 && !strcmp(s + n - 2, "_t"))           /* POSIX keeps these */
+    if (n > 2 && !strcmp(s + n - 2, "_t")) /* POSIX keeps these */
         return true;
     return !strncmp(s, "nn_", 3) || !strncmp(s, "NN_", 3) || s[0] == '_';
 }
@@ -34,33 +160,27 @@ const char *c_ident(struct ctx *c, const char *name) {
     for (const char *s = name ? name : ""; *s && n < 46; s++) {
         bool letter = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z'), digit = *s >= '0' && *s <= '9';
         if (letter || digit) {
-            if (digit && n == 0)
-                b[n++] = 'v';
+            if (digit && n == 0) b[n++] = 'v';
             b[n++] = *s;
         } else if (n > 0 && b[n - 1] != '_') {
             b[n++] = '_';
         }
     }
-    while (n > 0 && b[n - 1] == '_')
-        n--;
-    if (n == 0)
-        b[n++] = 'v';
+    while (n > 0 && b[n - 1] == '_') n--;
+    if (n == 0) b[n++] = 'v';
     b[n] = 0;
     if (is_reserved(b)) {
         memmove(b + 2, b, n + 1);
         memcpy(b, "v_", 2);
         n += 2;
-        if (n > 48)
-            b[n = 48] = 0;
+        if (n > 48) b[n = 48] = 0;
     }
     return intern(c->names, b);
 }
 
-void names_init(struct names *n, struct ctx *c) {
-    *n = (struct names){.c = c, .taken = {.arena = &c->arena}};
-}
+void names_init(struct names *n, struct ctx *c) { *n = (struct names){.c = c, .taken = {.arena = &c->arena}}; }
 
-static char free_again;                               /* marks a name whose scope was left: maps have no removal */
+static char free_again; /* marks a name whose scope was left: maps have no removal */
 
 static bool is_taken(const struct names *n, const char *s) {
     void *v = map_get(&n->taken, PKEY(s));
@@ -72,8 +192,7 @@ const char *names_add(struct names *n, const char *name) {
     size_t len = strlen(base);
     /* after a digit the number needs a separator: x1 and 2 must not become x12 */
     const char *sep = len && base[len - 1] >= '0' && base[len - 1] <= '9' ? "_" : "";
-    for (int i = 2; is_taken(n, s); i++)
-        s = internf(n->c->names, "%s%s%d", base, sep, i);
+    for (int i = 2; is_taken(n, s); i++) s = internf(n->c->names, "%s%s%d", base, sep, i);
     map_put(&n->taken, PKEY(s), (void *)s);
     PUSH(&n->c->arena, &n->stack, s);
     return s;
@@ -85,48 +204,38 @@ const char *names_numbered(struct names *n, const char *name) {
     const char *sep = base[len - 1] >= '0' && base[len - 1] <= '9' ? "_" : "";
     for (int i = 0;; i++) {
         const char *s = internf(n->c->names, "%s%s%d", base, sep, i);
-        if (!is_taken(n, s) && !is_reserved(s))
-            return names_add(n, s);
+        if (!is_taken(n, s) && !is_reserved(s)) return names_add(n, s);
     }
 }
 
-int names_mark(const struct names *n) {
-    return n->stack.n;
-}
+int names_mark(const struct names *n) { return n->stack.n; }
 
 void names_leave(struct names *n, int mark) {
-    while (n->stack.n > mark)
-        map_put(&n->taken, PKEY(n->stack.v[--n->stack.n]), &free_again);
+    while (n->stack.n > mark) map_put(&n->taken, PKEY(n->stack.v[--n->stack.n]), &free_again);
 }
 
 void emit_comment_text(struct text *out, const char *s) {
     char last = 0;
     for (; s && *s; s++) {
         char ch = (unsigned char)*s < 0x20 || (unsigned char)*s >= 0x7f ? (*s == '\n' || *s == '\t' ? ' ' : '?') : *s;
-        if ((last == '*' && ch == '/') || (last == '/' && ch == '*') || (last == '?' && ch == '?'))
-            text_char(out, ' ');
-        if (ch == '\\')
-            ch = '|';                                 /* a backslash could join lines */
+        if ((last == '*' && ch == '/') || (last == '/' && ch == '*') || (last == '?' && ch == '?')) text_char(out, ' ');
+        if (ch == '\\') ch = '|'; /* a backslash could join lines */
         text_char(out, ch);
         last = ch;
     }
-    if (last == '*' || last == '/')
-        text_char(out, ' ');
+    if (last == '*' || last == '/') text_char(out, ' ');
 }
 
 void emit_string(struct text *out, const char *s, size_t n) {
     text_char(out, '"');
     for (size_t i = 0; i < n; i++) {
         unsigned char ch = (unsigned char)s[i];
-        if (ch < 0x20 || ch >= 0x7f || ch == '"' || ch == '\\' || ch == '?')
-            text_printf(out, "\\%03o", ch);
-        else
-            text_char(out, (char)ch);
+        if (ch < 0x20 || ch >= 0x7f || ch == '"' || ch == '\\' || ch == '?') text_printf(out, "\\%03o", ch);
+        else text_char(out, (char)ch);
     }
     text_char(out, '"');
 }
 
 void emit_indent(struct text *out, int depth) {
-    for (int i = 0; i < depth; i++)
-        text_add(out, "    ");
+    for (int i = 0; i < depth; i++) text_add(out, "    ");
 }

@@ -1,7 +1,7 @@
 /* Writing program text: names, comments, strings, and what the printers of C and CUDA share.
  *
- * Last stage but one on the way from model to source: takes scheduled procedures, gives text. Names and texts of a model
- * reach the output through the functions of this file only, so that no model can write code. */
+ * Last stage but one on the way from model to source: takes scheduled procedures, gives text. Names and texts of a
+ * model reach the output through the functions of this file only, so that no model can write code. */
 #ifndef NN_CODEGEN_EMIT_H
 #define NN_CODEGEN_EMIT_H
 #include "ir/loop.h"
@@ -13,13 +13,17 @@
 const char *c_ident(struct ctx *c, const char *name);
 
 /* Names taken in the scopes that are open. A name is free again when its scope was left. */
-struct names { struct ctx *c; struct map taken; VEC(const char *) stack; };
+struct names {
+    struct ctx *c;
+    struct map taken;
+    VEC(const char *) stack;
+};
 void names_init(struct names *n, struct ctx *c);
 /* c_ident(name), made unique among the names taken by a number; it is taken from now on. */
 const char *names_add(struct names *n, const char *name);
-const char *names_numbered(struct names *n, const char *base);   /* base0, base1 ...: the first that is free */
+const char *names_numbered(struct names *n, const char *base); /* base0, base1 ...: the first that is free */
 int names_mark(const struct names *n);
-void names_leave(struct names *n, int mark);         /* forgets the names added since the mark */
+void names_leave(struct names *n, int mark); /* forgets the names added since the mark */
 
 /* ---- texts */
 /* Text inside of a comment: cannot end it, holds no trigraph, no line end, no control and no non-ASCII character. */
@@ -37,11 +41,11 @@ struct emit_uses *emit_uses_new(struct ctx *c);
 
 struct emit_options {
     const struct target *target;
-    const char *prefix;         /* before every name of a procedure; NULL: none */
-    bool c99_strict;            /* scalar C99 without any extension, whatever the target offers */
-    bool external;              /* procedures get external linkage (else `static`) */
-    bool no_schedule;           /* leaves the schedule out of the comment above a kernel */
-    struct emit_uses *uses;     /* required */
+    const char *prefix;     /* before every name of a procedure; NULL: none */
+    bool c99_strict;        /* scalar C99 without any extension, whatever the target offers */
+    bool external;          /* procedures get external linkage (else `static`) */
+    bool no_schedule;       /* leaves the schedule out of the comment above a kernel */
+    struct emit_uses *uses; /* required */
 };
 /* Prints procedure p as one C function, outlined loops and constant tables before it. Parameters in order:
  * buffers (`const float *restrict x`), sizes, `void *restrict ws` when emit_scratch_bytes is not 0, `int *fault` when
@@ -51,7 +55,8 @@ void emit_proc(struct text *out, struct ctx *c, const struct proc *p, const stru
 void emit_proc_head(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o);
 /* The C name of p, unique in the program. */
 const char *emit_proc_name(struct ctx *c, const struct proc *p, const struct emit_options *o);
-/* Bytes that `ws` must have (alignment 64), an index expression over the procedure's symbols; 0 when there is no `ws`. */
+/* Bytes that `ws` must have (alignment 64), an index expression over the procedure's symbols; 0 when there is no `ws`.
+ */
 expr emit_scratch_bytes(struct ctx *c, const struct proc *p);
 bool emit_needs_fault(const struct proc *p);
 /* What must stand before the procedures printed with these options: includes, types, helpers, functions of the IR. */

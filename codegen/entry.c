@@ -1,24 +1,27 @@
-/* NAME.c: the entry procedure as a function of the API. It checks what it is given, finds the buffers' places in the arena
- * and calls the kernels. See program.h; the header is entry_header.c's. */
-#include <string.h>
+/* NAME.c: the entry procedure as a function of the API. It checks what it is given, finds the buffers' places in the
+ * arena and calls the kernels. See program.h; the header is entry_header.c's. */
 #include "codegen/program.h"
 #include "codegen/weights.h"
 #include "ir/base/convert.h"
+#include <string.h>
 
 /* Where a buffer is while the run function is printed. */
-struct place { const char *text; bool is_const; };
+struct place {
+    const char *text;
+    bool is_const;
+};
 struct writer {
     struct program *p;
     struct ctx *c;
-    struct text *out, *top;     /* the statements; declarations at the head of the function */
+    struct text *out, *top; /* the statements; declarations at the head of the function */
     int depth;
     struct names names;
-    struct map places;          /* buffer -> struct place */
-    struct map touched;         /* buffers that anything reads or writes */
-    struct map swapped;         /* buffers whose pointers change */
-    struct map vars;            /* loop variable -> name */
-    struct map sizes;           /* produced symbols declared */
-    struct map bound;           /* results whose size is known by now */
+    struct map places;  /* buffer -> struct place */
+    struct map touched; /* buffers that anything reads or writes */
+    struct map swapped; /* buffers whose pointers change */
+    struct map vars;    /* loop variable -> name */
+    struct map sizes;   /* produced symbols declared */
+    struct map bound;   /* results whose size is known by now */
     bool uses_fault, uses_over, uses_arena, uses_fuel, uses_status;
 };
 #define A(...) arena_printf(&f->c->arena, __VA_ARGS__)
@@ -60,7 +63,11 @@ static bool touch_stmt(void *env, struct stmt *s) {
     }
     return true;
 }
-struct reads { const struct buf *b; struct writer *f; bool found; };
+struct reads {
+    const struct buf *b;
+    struct writer *f;
+    bool found;
+};
 static void read_load(void *env, struct stmt *s, expr load) {
     struct reads *q = env;
     (void)s;
@@ -92,10 +99,18 @@ static bool stmt_touches(struct writer *f, struct stmt *s, const struct buf *b) 
         for (int k = 0; k < s->u.call.nbufs; k++)
             if (s->u.call.bufs[k] == b) return true;
         break;
-    case S_STORE: if (s->u.store.buf == b) return true; break;
-    case S_SWAP: if (s->u.swap.a == b || s->u.swap.b == b) return true; break;
-    case S_FREE: if (s->u.alloc.buf == b) return true; break;
-    case S_VIEW: if (s->u.view.of == b) return true; break;
+    case S_STORE:
+        if (s->u.store.buf == b) return true;
+        break;
+    case S_SWAP:
+        if (s->u.swap.a == b || s->u.swap.b == b) return true;
+        break;
+    case S_FREE:
+        if (s->u.alloc.buf == b) return true;
+        break;
+    case S_VIEW:
+        if (s->u.view.of == b) return true;
+        break;
     default: break;
     }
     for (int n = stmt_blocks(s, in), k = 0; k < n; k++)
@@ -153,7 +168,7 @@ static const char *condition(struct writer *f, expr e, bool wrap) {
 
 /* ---- memory */
 static const struct plan_slot *slot_of(struct writer *f, const struct buf *b) { return plan_slot_of(f->p->plan, b); }
-static int slot_number(struct program *p, const struct plan_slot *s) {   /* among the placed ones; NULL: their number */
+static int slot_number(struct program *p, const struct plan_slot *s) { /* among the placed ones; NULL: their number */
     int n = 0;
     for (int k = 0; k < p->plan->slots.n && &p->plan->slots.v[k] != s; k++) n += slot_placed(&p->plan->slots.v[k]);
     return n;
@@ -161,7 +176,8 @@ static int slot_number(struct program *p, const struct plan_slot *s) {   /* amon
 static const char *slot_address(struct writer *f, const struct plan_slot *s, enum dtype type) {
     const char *more = "";
     for (; s->alias >= 0; s = &f->p->plan->slots.v[s->alias])
-        if (s->alias_offset && !x_is(s->alias_offset, 0)) more = A("%s + %s", more, text_of(f, s->alias_offset, true, "view"));
+        if (s->alias_offset && !x_is(s->alias_offset, 0))
+            more = A("%s + %s", more, text_of(f, s->alias_offset, true, "view"));
     if (!slot_placed(s)) BUG("buffer %s has no place in the plan", s->buf->name);
     f->uses_arena = true;
     if (f->p->is_static) return A("AT(%s, %lld%s)", dtype_c(type), (long long)s->offset, more);
@@ -170,13 +186,16 @@ static const char *slot_address(struct writer *f, const struct plan_slot *s, enu
 static const char *pointer(struct writer *f, const struct buf *b, const char *value, bool is_const) {
     const char *n = names_add(&f->names, b->name);
     bool moves = map_get(&f->swapped, PKEY(b)) != NULL;
-    const char *decl = A("%s%s *%s%s = %s;", is_const ? "const " : "", dtype_c(b->type), moves ? "" : "const ", n, value);
+    const char *decl =
+        A("%s%s *%s%s = %s;", is_const ? "const " : "", dtype_c(b->type), moves ? "" : "const ", n, value);
     if (moves) text_printf(f->top, "    %s\n", decl);
     else put(f, decl);
     set_place(f, b, n, is_const);
     return n;
 }
-static expr storage_bytes(struct writer *f, const struct buf *b) { return x_muli(f->c, buf_cells(f->c, b), dtype_bytes(b->type)); }
+static expr storage_bytes(struct writer *f, const struct buf *b) {
+    return x_muli(f->c, buf_cells(f->c, b), dtype_bytes(b->type));
+}
 static void fill_buffer(struct writer *f, const struct buf *b) {
     unsigned char bytes[16] = {0}, zeros[16] = {0};
     uint64_t room[2] = {0};
@@ -197,10 +216,12 @@ static void fill_buffer(struct writer *f, const struct buf *b) {
     PUT("nn_fill(%s, %s, sizeof %s, %s);", n, q, q, text_of(f, buf_cells(f->c, b), false, "fill"));
 }
 static void region_alloc(struct writer *f, const struct buf *b) {
-    const char *n = names_add(&f->names, b->name), *bytes = text_of(f, storage_bytes(f, b), false, A("%s_bytes", b->name));
+    const char *n = names_add(&f->names, b->name),
+               *bytes = text_of(f, storage_bytes(f, b), false, A("%s_bytes", b->name));
     bool moves = map_get(&f->swapped, PKEY(b)) != NULL;
     if (moves) text_printf(f->top, "    %s *%s = NULL;\n", dtype_c(b->type), n);
-    PUT("%s%s = (%s *)nn_region_alloc(&m->region, %s);", moves ? "" : A("%s *", dtype_c(b->type)), n, dtype_c(b->type), bytes);
+    PUT("%s%s = (%s *)nn_region_alloc(&m->region, %s);", moves ? "" : A("%s *", dtype_c(b->type)), n, dtype_c(b->type),
+        bytes);
     PUT("if (!%s) return no_room(m);", n);
     set_place(f, b, n, false);
 }
@@ -210,7 +231,8 @@ static void local_array(struct writer *f, const struct buf *b) {
     const char *n = names_add(&f->names, b->name);
     if (map_get(&f->swapped, PKEY(b))) {
         const char *cell = names_add(&f->names, A("%s_cells", b->name));
-        text_printf(f->top, "    %s %s[%lld];\n    %s *%s = %s;\n", dtype_c(b->type), cell, (long long)(cells ? cells : 1), dtype_c(b->type), n, cell);
+        text_printf(f->top, "    %s %s[%lld];\n    %s *%s = %s;\n", dtype_c(b->type), cell,
+                    (long long)(cells ? cells : 1), dtype_c(b->type), n, cell);
     } else {
         PUT("%s %s[%lld];", dtype_c(b->type), n, (long long)(cells ? cells : 1));
     }
@@ -228,8 +250,11 @@ static void print_view(struct writer *f, struct stmt *s) {
     struct buf *b = s->u.view.buf, *of = s->u.view.of;
     if (!map_get(&f->touched, PKEY(b))) return;
     struct place *from = place_of(f, of);
-    const char *q = x_is(s->u.view.off, 0) ? from->text : A("%s + %s", from->text, text_of(f, s->u.view.off, true, "view"));
-    if (b->type != of->type) q = A("(%s%s *)(%svoid *)(%s)", from->is_const ? "const " : "", dtype_c(b->type), from->is_const ? "const " : "", q);
+    const char *q =
+        x_is(s->u.view.off, 0) ? from->text : A("%s + %s", from->text, text_of(f, s->u.view.off, true, "view"));
+    if (b->type != of->type)
+        q = A("(%s%s *)(%svoid *)(%s)", from->is_const ? "const " : "", dtype_c(b->type),
+              from->is_const ? "const " : "", q);
     pointer(f, b, q, from->is_const);
 }
 
@@ -243,15 +268,17 @@ static void bind_result(struct writer *f, const struct io *io) {
         q = place_of(f, io->buf);
     }
     f->uses_status = true;
-    PUT("if (!%s) %s = (%s *)nn_result(&m->region, &m->error, &status, out->%s, out->%s, %s, sizeof *%s);", q->text, q->text, dtype_c(io->buf->type),
-        io->member, io->cap, text_of(f, buf_elements(f->c, io->buf), false, "elements"), q->text);
+    PUT("if (!%s) %s = (%s *)nn_result(&m->region, &m->error, &status, out->%s, out->%s, %s, sizeof *%s);", q->text,
+        q->text, dtype_c(io->buf->type), io->member, io->cap,
+        text_of(f, buf_elements(f->c, io->buf), false, "elements"), q->text);
     PUT("if (status != NN_OK) return status;");
     map_put(&f->bound, PKEY(io->buf), (void *)io);
 }
-static void bind_results(struct writer *f, struct stmt *s) {   /* s NULL: all that are left */
+static void bind_results(struct writer *f, struct stmt *s) { /* s NULL: all that are left */
     for (int k = 0; k < f->p->outs.n; k++) {
         const struct io *io = &f->p->outs.v[k];
-        if (io->produced && !map_get(&f->bound, PKEY(io->buf)) && (!s || stmt_touches(f, s, io->buf))) bind_result(f, io);
+        if (io->produced && !map_get(&f->bound, PKEY(io->buf)) && (!s || stmt_touches(f, s, io->buf)))
+            bind_result(f, io);
     }
 }
 
@@ -269,7 +296,8 @@ static void print_call(struct writer *f, struct stmt *s) {
     struct proc *q = s->u.call.callee;
     const char *args = "", *scratch = NULL;
     int n = 0;
-    for (int k = 0; k < s->u.call.nbufs; k++) args = A("%s%s%s", args, n++ ? ", " : "", place_of(f, s->u.call.bufs[k])->text);
+    for (int k = 0; k < s->u.call.nbufs; k++)
+        args = A("%s%s%s", args, n++ ? ", " : "", place_of(f, s->u.call.bufs[k])->text);
     for (int k = 0; k < s->u.call.nargs; k++) args = A("%s%s%s", args, n++ ? ", " : "", call_arg(f, s->u.call.args[k]));
     if (!x_is(emit_scratch_bytes(f->c, q), 0)) {
         struct subst sub = {{.arena = &f->c->arena}};
@@ -277,7 +305,9 @@ static void print_call(struct writer *f, struct stmt *s) {
         expr bytes = x_subst(f->c, emit_scratch_bytes(f->c, q), &sub);
         if (x_visit(bytes, scratch_leaf, NULL)) {
             f->uses_arena = true;
-            args = A("%s%s%s", args, n++ ? ", " : "", f->p->is_static ? A("AT(void, %lld)", (long long)program_peak(f->p)) : A("AT(void, m->at[%d])", slot_number(f->p, NULL)));
+            args = A("%s%s%s", args, n++ ? ", " : "",
+                     f->p->is_static ? A("AT(void, %lld)", (long long)program_peak(f->p))
+                                     : A("AT(void, m->at[%d])", slot_number(f->p, NULL)));
         } else {
             scratch = names_add(&f->names, "scratch");
             PUT("void *%s = nn_region_alloc(&m->region, %s);", scratch, text_of(f, bytes, false, "scratch_bytes"));
@@ -292,7 +322,8 @@ static void print_call(struct writer *f, struct stmt *s) {
         f->uses_fault = true;
         const char *where = q->comment ? q->comment : q->name;
         size_t line = strcspn(where, "\n");
-        PUT("if (fault) return nn_stop(&m->error, NN_EFAULT, \"an index or a size is out of range\", %s);", quoted(f, internn(f->c->names, where, line)));
+        PUT("if (fault) return nn_stop(&m->error, NN_EFAULT, \"an index or a size is out of range\", %s);",
+            quoted(f, internn(f->c->names, where, line)));
     }
     if (scratch) PUT("nn_region_free(&m->region, %s);", scratch);
 }
@@ -308,28 +339,33 @@ static void print_size(struct writer *f, struct stmt *s) {
     const char *bad = "";
     expr lo = s->u.size.lo, hi = s->u.size.hi;
     if (lo && !x_proves_le(f->c, lo, s->u.size.value)) bad = A("%s < %s", n, text_of(f, lo, true, "least"));
-    if (hi && !x_proves_le(f->c, s->u.size.value, hi)) bad = A("%s%s%s > %s", bad, *bad ? " || " : "", n, text_of(f, hi, true, "most"));
-    if (*bad) PUT("if (%s) return nn_stop(&m->error, NN_EFAULT, %s, NULL);", bad, quoted(f, A("size %s is out of range", y->name)));
+    if (hi && !x_proves_le(f->c, s->u.size.value, hi))
+        bad = A("%s%s%s > %s", bad, *bad ? " || " : "", n, text_of(f, hi, true, "most"));
+    if (*bad)
+        PUT("if (%s) return nn_stop(&m->error, NN_EFAULT, %s, NULL);", bad,
+            quoted(f, A("size %s is out of range", y->name)));
 }
 static void print_check(struct writer *f, struct stmt *s) {
     expr e = s->u.check.cond;
     PUT("if (!%s)", condition(f, e, true));
     const char *what = quoted(f, s->u.check.fault), *where = quoted(f, s->u.check.origin);
     if ((e->op == X_EQ || e->op == X_LT || e->op == X_LE) && e->arg[0]->type == IDX)
-        PUT("    return nn_stop_values(&m->error, NN_EFAULT, %s, %s, %s, %s);", what, where, condition(f, e->arg[0], false), condition(f, e->arg[1], false));
-    else
-        PUT("    return nn_stop(&m->error, NN_EFAULT, %s, %s);", what, where);
+        PUT("    return nn_stop_values(&m->error, NN_EFAULT, %s, %s, %s, %s);", what, where,
+            condition(f, e->arg[0], false), condition(f, e->arg[1], false));
+    else PUT("    return nn_stop(&m->error, NN_EFAULT, %s, %s);", what, where);
 }
 static void print_store(struct writer *f, struct stmt *s) {
     struct buf *b = s->u.store.buf;
     expr off = buf_offset(f->c, b, s->u.store.idx);
-    const char *at = x_is(off, 0) ? A("*%s", place_of(f, b)->text) : A("%s[%s]", place_of(f, b)->text, text_of(f, off, false, "at"));
+    const char *at =
+        x_is(off, 0) ? A("*%s", place_of(f, b)->text) : A("%s[%s]", place_of(f, b)->text, text_of(f, off, false, "at"));
     const char *v = condition(f, s->u.store.value, true);
     if (s->u.store.op == RED_SUM) PUT("%s = (int64_t)((uint64_t)%s + (uint64_t)%s);", at, at, v);
     else PUT("%s = %s%s;", at, b->type == I64 ? "" : A("(%s)", dtype_c(b->type)), v);
 }
 static void print_swap(struct writer *f, struct stmt *s) {
-    const char *t = names_add(&f->names, "other"), *a = place_of(f, s->u.swap.a)->text, *b = place_of(f, s->u.swap.b)->text;
+    const char *t = names_add(&f->names, "other"), *a = place_of(f, s->u.swap.a)->text,
+               *b = place_of(f, s->u.swap.b)->text;
     PUT("%s *const %s = %s;", dtype_c(s->u.swap.a->type), t, a);
     PUT("%s = %s;", a, b);
     PUT("%s = %s;", b, t);
@@ -376,8 +412,10 @@ static void print_while(struct writer *f, struct stmt *s) {
     }
     PUT("while (%s) {", condition(f, s->u.loop_while.cond, false));
     f->depth++;
-    if (left) PUT("if (%s-- <= 0) return nn_stop(&m->error, NN_EFUEL, \"a loop made more passes than it may\", NULL);", left);
-    PUT("if (fuel-- <= 0) return nn_stop(&m->error, NN_EFUEL, \"the loops of the run made more than config.max_iterations passes\", NULL);");
+    if (left)
+        PUT("if (%s-- <= 0) return nn_stop(&m->error, NN_EFUEL, \"a loop made more passes than it may\", NULL);", left);
+    PUT("if (fuel-- <= 0) return nn_stop(&m->error, NN_EFUEL, \"the loops of the run made more than "
+        "config.max_iterations passes\", NULL);");
     f->uses_fuel = true;
     f->depth--;
     inside(f, &s->u.loop_while.body);
@@ -421,7 +459,8 @@ static void print_stmt(struct writer *f, struct stmt *s) {
         text_free(&t);
         break;
     }
-    case S_BARRIER: case S_PREFETCH: break;
+    case S_BARRIER:
+    case S_PREFETCH: break;
     default: BUG("statement of kind %d in the entry", s->kind);
     }
 }
@@ -456,7 +495,9 @@ static void local_dims(struct program *p, struct text *out, const char *from) {
         const char *n = program_sym(p, p->syms.v[k]);
         text_printf(out, "    const int64_t %s = %s%s;\n", n, from, n);
     }
-    for (int k = 0; k < p->syms.n; k++) text_printf(out, "%s(void)%s;%s", k ? " " : "    ", program_sym(p, p->syms.v[k]), k == p->syms.n - 1 ? "\n" : "");
+    for (int k = 0; k < p->syms.n; k++)
+        text_printf(out, "%s(void)%s;%s", k ? " " : "    ", program_sym(p, p->syms.v[k]),
+                    k == p->syms.n - 1 ? "\n" : "");
 }
 static void plan_function(struct program *p, struct text *out) {
     struct text body = {0};
@@ -477,52 +518,79 @@ static void plan_function(struct program *p, struct text *out) {
         text_printf(&body, "    at[%d] = ", number[k]);
         if (!s->nbelow) text_add(&body, "0");
         for (int j = 0; j < s->nbelow; j++) text_add(&body, j + 1 < s->nbelow ? "nn_max64(" : "");
-        for (int j = 0; j < s->nbelow; j++) text_printf(&body, "%send[%d]%s", j ? ", " : "", number[s->below[j]], j ? ")" : "");
+        for (int j = 0; j < s->nbelow; j++)
+            text_printf(&body, "%send[%d]%s", j ? ", " : "", number[s->below[j]], j ? ")" : "");
         struct text name = {0};
         emit_comment_text(&name, s->buf->name);
         text_printf(&body, ";    /* %s: ", name.s ? name.s : "");
         text_free(&name);
         emit_comment_text(&body, shape_text(p, s->buf));
-        text_printf(&body, " */\n    end[%d] = nn_add64(at[%d], %s, &over);\n    total = nn_max64(total, end[%d]);\n", number[k], number[k], entry_text(&t, s->bytes, false), number[k]);
+        text_printf(&body, " */\n    end[%d] = nn_add64(at[%d], %s, &over);\n    total = nn_max64(total, end[%d]);\n",
+                    number[k], number[k], entry_text(&t, s->bytes, false), number[k]);
     }
     if (!x_is(p->scratch, 0)) {
         text_printf(&body, "    at[%d] = total;    /* scratch of the kernels */\n", n);
         text_printf(&body, "    total = nn_add64(total, %s, &over);\n", entry_text(&t, p->scratch, false));
     }
-    text_printf(out, "/* Where every buffer lies in the arena, for these dims: above those that live at the same time and were placed below it.\n"
-                     " * Returns the bytes of all, -1 when dims are out of range. */\n"
-                     "static int64_t plan(const %s_dims *d, int64_t *at) {\n", p->name);
+    text_printf(out,
+                "/* Where every buffer lies in the arena, for these dims: above those that live at the same time and "
+                "were placed below it.\n"
+                " * Returns the bytes of all, -1 when dims are out of range. */\n"
+                "static int64_t plan(const %s_dims *d, int64_t *at) {\n",
+                p->name);
     local_dims(p, out, "d->");
     text_printf(out, "    int64_t end[%d], total = %d;\n    int over = 0;\n", n ? n : 1, PLAN_ALIGN);
     if (!n) text_add(out, "    (void)end;\n");
     text_add(out, body.s);
     text_add(out, "    return over || (uint64_t)total > (uint64_t)(SIZE_MAX / 2) ? -1 : total;\n}\n");
-    text_printf(out, "size_t %s_arena(const %s_dims *dims) {\n    int64_t at[%d];\n    const int64_t total = dims ? plan(dims, at) : -1;\n    return total < 0 ? 0 : (size_t)total;\n}\n\n", p->name, p->name, n + 1);
+    text_printf(out,
+                "size_t %s_arena(const %s_dims *dims) {\n    int64_t at[%d];\n    const int64_t total = dims ? "
+                "plan(dims, at) : -1;\n    return total < 0 ? 0 : (size_t)total;\n}\n\n",
+                p->name, p->name, n + 1);
     text_free(&body);
 }
 static void init_function(struct program *p, struct text *out) {
     const char *w = p->mode == WEIGHTS_FILE ? NULL : weights_address(p);
     bool any = p->weights_bytes > WEIGHTS_HEADER;
-    text_printf(out, "int %s_init(%s *m, const %s_config *config) {\n    if (!m) return NN_EARG;\n    memset(m, 0, sizeof *m);\n"
-                     "    if (!config) return nn_stop(&m->error, NN_EARG, \"the configuration is missing\", NULL);\n    m->config = *config;\n"
-                     "    if (m->config.max_iterations <= 0) m->config.max_iterations = 2147483647;\n", p->name, p->name, p->name);
+    text_printf(
+        out,
+        "int %s_init(%s *m, const %s_config *config) {\n    if (!m) return NN_EARG;\n    memset(m, 0, sizeof *m);\n"
+        "    if (!config) return nn_stop(&m->error, NN_EARG, \"the configuration is missing\", NULL);\n    m->config = "
+        "*config;\n"
+        "    if (m->config.max_iterations <= 0) m->config.max_iterations = 2147483647;\n",
+        p->name, p->name, p->name);
     if (!p->is_static) text_add(out, "    m->total = -1;    /* no plan yet */\n");
     if (any) {
-        text_printf(out, "    m->weights = config->weights ? (const unsigned char *)config->weights : %s;\n", w ? w : "NULL");
-        text_printf(out, "    if (!m->weights || (uintptr_t)m->weights %% %d != 0) return nn_stop(&m->error, NN_EARG, \"the weights are missing or not aligned\", NULL);\n",
+        text_printf(out, "    m->weights = config->weights ? (const unsigned char *)config->weights : %s;\n",
+                    w ? w : "NULL");
+        text_printf(out,
+                    "    if (!m->weights || (uintptr_t)m->weights %% %d != 0) return nn_stop(&m->error, NN_EARG, \"the "
+                    "weights are missing or not aligned\", NULL);\n",
                     p->mode == WEIGHTS_C ? 8 : 64);
-        text_printf(out, "    static const unsigned char head[32] = {'N', 'N', 'W', 'E', 'I', 'G', 'H', 'T', %d, 0, 0, 0", WEIGHTS_VERSION);
+        text_printf(out,
+                    "    static const unsigned char head[32] = {'N', 'N', 'W', 'E', 'I', 'G', 'H', 'T', %d, 0, 0, 0",
+                    WEIGHTS_VERSION);
         uint64_t parts[3] = {(uint64_t)p->weights.n, (uint64_t)p->weights_bytes, p->weights_hash};
         for (int k = 0; k < 3; k++)
             for (int j = 0; j < (k ? 8 : 4); j++) text_printf(out, ", %u", (unsigned)(parts[k] >> 8 * j) & 255);
         text_add(out, "};\n");
-        text_printf(out, "    if (config->weights && config->weights_size < %s_WEIGHTS_BYTES) return nn_stop(&m->error, NN_EWEIGHTS, \"the weights are incomplete\", NULL);\n"
-                         "    if (memcmp(m->weights, head, sizeof head) != 0) return nn_stop(&m->error, NN_EWEIGHTS, \"the weights are not those of this model\", NULL);\n", p->upper);
+        text_printf(out,
+                    "    if (config->weights && config->weights_size < %s_WEIGHTS_BYTES) return nn_stop(&m->error, "
+                    "NN_EWEIGHTS, \"the weights are incomplete\", NULL);\n"
+                    "    if (memcmp(m->weights, head, sizeof head) != 0) return nn_stop(&m->error, NN_EWEIGHTS, \"the "
+                    "weights are not those of this model\", NULL);\n",
+                    p->upper);
     }
-    text_printf(out, "    if ((uintptr_t)config->arena %% %d != 0) return nn_stop(&m->error, NN_EARG, \"the arena is not aligned to %d bytes\", NULL);\n", PLAN_ALIGN, PLAN_ALIGN);
+    text_printf(out,
+                "    if ((uintptr_t)config->arena %% %d != 0) return nn_stop(&m->error, NN_EARG, \"the arena is not "
+                "aligned to %d bytes\", NULL);\n",
+                PLAN_ALIGN, PLAN_ALIGN);
     if (p->is_static && p->arena_bytes)
-        text_printf(out, "    if (!config->arena || config->arena_size < %s_ARENA_BYTES) {\n        m->error.need = %s_ARENA_BYTES;\n"
-                         "        return nn_stop(&m->error, NN_EARENA, \"the arena is too small\", NULL);\n    }\n", p->upper, p->upper);
+        text_printf(out,
+                    "    if (!config->arena || config->arena_size < %s_ARENA_BYTES) {\n        m->error.need = "
+                    "%s_ARENA_BYTES;\n"
+                    "        return nn_stop(&m->error, NN_EARENA, \"the arena is too small\", NULL);\n    }\n",
+                    p->upper, p->upper);
     text_add(out, "    return NN_OK;\n}\n\n");
 }
 static void check_pointers(struct writer *f) {
@@ -532,7 +600,8 @@ static void check_pointers(struct writer *f) {
             const struct io *io = pass ? &p->outs.v[k] : &p->ins.v[k];
             int64_t lo, hi;
             if (pass && io->produced) {
-                PUT("if (!out->%s && out->%s > 0) return nn_stop(&m->error, NN_EARG, %s, NULL);", io->member, io->cap, quoted(f, A("output %s is missing", io->buf->name)));
+                PUT("if (!out->%s && out->%s > 0) return nn_stop(&m->error, NN_EARG, %s, NULL);", io->member, io->cap,
+                    quoted(f, A("output %s is missing", io->buf->name)));
                 continue;
             }
             expr n = buf_elements(f->c, io->buf);
@@ -551,16 +620,20 @@ static void make_plan(struct program *p, struct text *out) {
         const char *n = program_sym(p, p->syms.v[k]);
         same = arena_printf(&p->c->arena, "%s && m->dims.%s == in->dims.%s", same, n, n);
     }
-    text_printf(out, "    if (!(%s)) {\n        m->dims = in->dims;\n        m->total = plan(&m->dims, m->at);\n    }\n"
-                     "    if (m->total < 0) return nn_stop(&m->error, NN_EDIMS, \"a dimension is out of range\", NULL);\n"
-                     "    if (!m->config.arena || m->config.arena_size < (size_t)m->total) {\n        m->error.need = (size_t)m->total;\n"
-                     "        return nn_stop(&m->error, NN_EARENA, \"the arena is too small\", NULL);\n    }\n", same);
+    text_printf(out,
+                "    if (!(%s)) {\n        m->dims = in->dims;\n        m->total = plan(&m->dims, m->at);\n    }\n"
+                "    if (m->total < 0) return nn_stop(&m->error, NN_EDIMS, \"a dimension is out of range\", NULL);\n"
+                "    if (!m->config.arena || m->config.arena_size < (size_t)m->total) {\n        m->error.need = "
+                "(size_t)m->total;\n"
+                "        return nn_stop(&m->error, NN_EARENA, \"the arena is too small\", NULL);\n    }\n",
+                same);
 }
-static void check_dims(struct program *p, struct text *out) {   /* symbols that no buffer's size needs */
+static void check_dims(struct program *p, struct text *out) { /* symbols that no buffer's size needs */
     if (!p->is_static || !p->syms.n) return;
     for (int k = 0; k < p->syms.n; k++) {
         const char *n = program_sym(p, p->syms.v[k]);
-        text_printf(out, "    if (%s < %lld || %s > %lld) return nn_stop(&m->error, NN_EDIMS, ", n, (long long)p->syms.v[k]->lo, n, (long long)p->syms.v[k]->hi);
+        text_printf(out, "    if (%s < %lld || %s > %lld) return nn_stop(&m->error, NN_EDIMS, ", n,
+                    (long long)p->syms.v[k]->lo, n, (long long)p->syms.v[k]->hi);
         const char *what = arena_printf(&p->c->arena, "dimension %s is out of range", p->syms.v[k]->name);
         emit_string(out, what, strlen(what));
         text_add(out, ", NULL);\n");
@@ -573,16 +646,19 @@ static bool declare_size(void *env, struct stmt *s) {
         map_put(&f->sizes, PKEY(y), (void *)y);
         const char *n = program_sym(f->p, y);
         names_add(&f->names, n);
-        text_printf(f->top, "    int64_t %s = 0;    /* %lld to %lld */\n    (void)%s;\n", n, (long long)y->lo, (long long)y->hi, n);
+        text_printf(f->top, "    int64_t %s = 0;    /* %lld to %lld */\n    (void)%s;\n", n, (long long)y->lo,
+                    (long long)y->hi, n);
     }
     return true;
 }
 static void run_function(struct program *p, struct text *out) {
     struct text body = {0}, top = {0};
     struct writer fn = {.p = p, .c = p->c, .out = &body, .top = &top, .depth = 1}, *f = &fn;
-    f->places.arena = f->touched.arena = f->swapped.arena = f->vars.arena = f->sizes.arena = f->bound.arena = &p->c->arena;
+    f->places.arena = f->touched.arena = f->swapped.arena = f->vars.arena = f->sizes.arena = f->bound.arena =
+        &p->c->arena;
     names_init(&f->names, p->c);
-    static const char *const ours[] = {"m", "in", "out", "over", "fault", "status", "fuel", "arena", "plan", "run", "no_room", "AT", "WEIGHT"};
+    static const char *const ours[] = {"m",     "in",   "out", "over",    "fault", "status", "fuel",
+                                       "arena", "plan", "run", "no_room", "AT",    "WEIGHT"};
     for (size_t k = 0; k < sizeof ours / sizeof *ours; k++) names_add(&f->names, ours[k]);
     names_add(&f->names, p->name);
     for (int k = 0; k < p->m->procs.n; k++) names_add(&f->names, emit_proc_name(p->c, p->m->procs.v[k], &p->emit));
@@ -596,13 +672,15 @@ static void run_function(struct program *p, struct text *out) {
     check_pointers(f);
     if (p->has_region) {
         const char *before = p->is_static ? A("%lld", (long long)p->arena_bytes) : "(size_t)m->total";
-        PUT("nn_region_init(&m->region, m->config.arena, %s, m->config.arena ? m->config.arena_size - %s : 0);", before, before);
+        PUT("nn_region_init(&m->region, m->config.arena, %s, m->config.arena ? m->config.arena_size - %s : 0);", before,
+            before);
     }
     print_block(f, &p->m->entry->body);
     bind_results(f, NULL);
     for (int k = 0; k < p->outs.n; k++)
         if (p->outs.v[k].produced) PUT("out->%s = %s;", p->outs.v[k].member, place_of(f, p->outs.v[k].buf)->text);
-    for (int k = 0; k < p->out_dims.n; k++) PUT("out->%s = %s;", p->out_dims.v[k].name, text_of(f, p->out_dims.v[k].value, false, "size"));
+    for (int k = 0; k < p->out_dims.n; k++)
+        PUT("out->%s = %s;", p->out_dims.v[k].name, text_of(f, p->out_dims.v[k].value, false, "size"));
 
     text_printf(out, "static int run(%s *m, const %s_inputs *in, %s_outputs *out) {\n", p->name, p->name, p->name);
     if (p->syms.n) local_dims(p, out, "in->dims.");
@@ -615,22 +693,27 @@ static void run_function(struct program *p, struct text *out) {
     make_plan(p, out);
     text_add(out, top.s ? top.s : "");
     text_add(out, body.s ? body.s : "");
-    if (f->uses_over) text_add(out, "    if (over) return nn_stop(&m->error, NN_EFAULT, \"a size overflows\", NULL);\n");
+    if (f->uses_over)
+        text_add(out, "    if (over) return nn_stop(&m->error, NN_EFAULT, \"a size overflows\", NULL);\n");
     if (!p->ins.n && !p->syms.n) text_add(out, "    (void)in;\n");
     if (!p->outs.n) text_add(out, "    (void)out;\n");
     text_add(out, "    return NN_OK;\n}\n\n");
     text_free(&body), text_free(&top);
 }
 static void api_run(struct program *p, struct text *out) {
-    text_printf(out, "int %s_run(%s *m, const %s_inputs *in, %s_outputs *out) {\n    if (!m) return NN_EARG;\n"
-                     "    memset(&m->error, 0, sizeof m->error);\n"
-                     "    if (!in || !out) return nn_stop(&m->error, NN_EARG, \"inputs or outputs are missing\", NULL);\n", p->name, p->name, p->name, p->name);
-    if (p->is_static && !p->has_region)
-        text_add(out, "    return run(m, in, out);\n}\n");
+    text_printf(out,
+                "int %s_run(%s *m, const %s_inputs *in, %s_outputs *out) {\n    if (!m) return NN_EARG;\n"
+                "    memset(&m->error, 0, sizeof m->error);\n"
+                "    if (!in || !out) return nn_stop(&m->error, NN_EARG, \"inputs or outputs are missing\", NULL);\n",
+                p->name, p->name, p->name, p->name);
+    if (p->is_static && !p->has_region) text_add(out, "    return run(m, in, out);\n}\n");
     else
-        text_add(out, "    for (;;) {\n        int status = run(m, in, out);\n        if (status != NN_EARENA || !m->config.grow) return status;\n"
-                      "        if (!m->config.grow(m->config.user, m->error.need, &m->config.arena, &m->config.arena_size)) return status;\n"
-                      "        if (m->config.arena_size < m->error.need || (uintptr_t)m->config.arena % 64 != 0) return status;\n    }\n}\n");
+        text_add(out, "    for (;;) {\n        int status = run(m, in, out);\n        if (status != NN_EARENA || "
+                      "!m->config.grow) return status;\n"
+                      "        if (!m->config.grow(m->config.user, m->error.need, &m->config.arena, "
+                      "&m->config.arena_size)) return status;\n"
+                      "        if (m->config.arena_size < m->error.need || (uintptr_t)m->config.arena % 64 != 0) "
+                      "return status;\n    }\n}\n");
 }
 static void weights_list(struct program *p, struct text *out) {
     if (!p->weights.n) return;
@@ -654,12 +737,18 @@ void entry_source(struct program *p, struct text *out) {
     struct text run = {0};
     run_function(p, &run);
     if (run.s && strstr(run.s, "no_room(m)"))
-        text_printf(&body, "static int no_room(%s *m) {\n    m->error.need = m->region.need;\n    return nn_stop(&m->error, NN_EARENA, \"the arena is too small for sizes found in the run\", NULL);\n}\n", p->name);
+        text_printf(&body,
+                    "static int no_room(%s *m) {\n    m->error.need = m->region.need;\n    return nn_stop(&m->error, "
+                    "NN_EARENA, \"the arena is too small for sizes found in the run\", NULL);\n}\n",
+                    p->name);
     text_add(&body, "/* The model: kernels in order, buffers at their places in the arena. */\n");
     text_add(&body, run.s);
     api_run(p, &body);
 
-    text_printf(out, "/* %s: the program around the kernels. How to use it: %s.h. */\n#include \"%s.h\"\n#include <string.h>\n#include \"%s_kernels.h\"\n\n", p->name, p->name, p->name, p->name);
+    text_printf(out,
+                "/* %s: the program around the kernels. How to use it: %s.h. */\n#include \"%s.h\"\n#include "
+                "<string.h>\n#include \"%s_kernels.h\"\n\n",
+                p->name, p->name, p->name, p->name);
     weights_list(p, out);
     text_add(out, "/* A buffer at its place in the arena; a constant at its place in the weights. */\n"
                   "#define AT(type, offset) ((type *)(void *)(arena + (offset)))\n"

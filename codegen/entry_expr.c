@@ -1,32 +1,58 @@
 /* Index arithmetic and simple integer values of the entry procedure as C text. All arithmetic is in int64_t; sums and
- * products that the ranges of their symbols do not keep below 2^62 are computed with an overflow flag. See program.h. */
-#include <stdlib.h>
-#include <string.h>
+ * products that the ranges of their symbols do not keep below 2^62 are computed with an overflow flag. See program.h.
+ */
 #include "codegen/program.h"
 #include "ir/base/checked.h"
+#include <stdlib.h>
+#include <string.h>
 
 enum level { L_ATOM, L_UNARY, L_MUL, L_ADD, L_REL, L_EQ, L_AND, L_OR, L_COND };
-struct piece { const char *s; enum level level; };
+struct piece {
+    const char *s;
+    enum level level;
+};
 #define A(...) arena_printf(&t->p->c->arena, __VA_ARGS__)
 
 /* ---- what can be printed */
-struct simple { struct ctx *c; int nodes; bool ok; };
+struct simple {
+    struct ctx *c;
+    int nodes;
+    bool ok;
+};
 static bool simple_type(enum dtype t) { return t == IDX || t == BOOL || t == I32 || t == I64; }
-static bool simple_storage(enum dtype t) { return t == BOOL || t == I8 || t == U8 || t == I16 || t == U16 || t == I32 || t == I64; }
+static bool simple_storage(enum dtype t) {
+    return t == BOOL || t == I8 || t == U8 || t == I16 || t == U16 || t == I32 || t == I64;
+}
 static void check_simple(struct simple *q, expr e) {
-    if (++q->nodes > 200) q->ok = false;   /* as a tree: sharing would print twice */
+    if (++q->nodes > 200) q->ok = false; /* as a tree: sharing would print twice */
     if (!q->ok) return;
     switch ((enum xop)e->op) {
-    case X_CONST: case X_VAR: case X_SYM: break;
-    case X_LIN: case X_PROD: case X_TOIDX: case X_IDXVAL: case X_NOT: break;
-    case X_DIV: case X_MOD: q->ok = e->type == IDX; break;
-    case X_ADD: case X_SUB: q->ok = e->type == IDX || e->type == I64; break;
+    case X_CONST:
+    case X_VAR:
+    case X_SYM: break;
+    case X_LIN:
+    case X_PROD:
+    case X_TOIDX:
+    case X_IDXVAL:
+    case X_NOT: break;
+    case X_DIV:
+    case X_MOD: q->ok = e->type == IDX; break;
+    case X_ADD:
+    case X_SUB: q->ok = e->type == IDX || e->type == I64; break;
     case X_MUL: q->ok = e->type == IDX; break;
-    case X_MIN: case X_MAX: q->ok = e->type == IDX || e->type == I64; break;
-    case X_LT: case X_LE: case X_EQ: case X_NE: case X_SELECT: break;
-    case X_AND: case X_OR: q->ok = e->type == BOOL; break;
-    case X_CAST: q->ok = (e->type == I64 && (e->arg[0]->type == I32 || e->arg[0]->type == BOOL)) || (e->type == I32 && e->arg[0]->type == BOOL)
-                         || e->type == BOOL; break;
+    case X_MIN:
+    case X_MAX: q->ok = e->type == IDX || e->type == I64; break;
+    case X_LT:
+    case X_LE:
+    case X_EQ:
+    case X_NE:
+    case X_SELECT: break;
+    case X_AND:
+    case X_OR: q->ok = e->type == BOOL; break;
+    case X_CAST:
+        q->ok = (e->type == I64 && (e->arg[0]->type == I32 || e->arg[0]->type == BOOL)) ||
+                (e->type == I32 && e->arg[0]->type == BOOL) || e->type == BOOL;
+        break;
     case X_LOAD: q->ok = !e->has_fill && simple_storage(e->u.buf->type); break;
     default: q->ok = false;
     }
@@ -89,12 +115,15 @@ static struct piece linear(struct size_text *t, expr e) {
         return (struct piece){s, L_ATOM};
     }
     int terms = 0;
-    for (int pass = 0; pass < 2; pass++)                /* what is added first, then what is taken away */
+    for (int pass = 0; pass < 2; pass++) /* what is added first, then what is taken away */
         for (int k = 0; k < n; k++) {
             if ((coefs[k] < 0) != (pass == 1)) continue;
             int64_t f = llabs(coefs[k]);
-            const char *a = f == 1 ? operand(t, atoms[k], terms || pass ? L_MUL : L_ADD) : A("%s * %s", operand(t, atoms[k], L_MUL), number(t, f).s);
-            s = s ? A("%s %c %s", s, pass ? '-' : '+', a) : pass ? A("-%s", f == 1 ? operand(t, atoms[k], L_UNARY) : A("(%s)", a)) : a;
+            const char *a = f == 1 ? operand(t, atoms[k], terms || pass ? L_MUL : L_ADD)
+                                   : A("%s * %s", operand(t, atoms[k], L_MUL), number(t, f).s);
+            s = s      ? A("%s %c %s", s, pass ? '-' : '+', a)
+                : pass ? A("-%s", f == 1 ? operand(t, atoms[k], L_UNARY) : A("(%s)", a))
+                       : a;
             terms++;
         }
     if (konst || !s) {
@@ -108,14 +137,20 @@ static struct piece divide(struct size_text *t, expr e) {
     int64_t lo, hi, dlo, dhi;
     x_bounds(c, e->arg[0], &lo, &hi);
     x_bounds(c, e->arg[1], &dlo, &dhi);
-    if (lo >= 0 && dlo > 0) return (struct piece){A("%s %c %s", operand(t, e->arg[0], L_MUL), e->op == X_DIV ? '/' : '%', operand(t, e->arg[1], L_UNARY)), L_MUL};
-    return (struct piece){A("nn_%s64(%s, %s)", e->op == X_DIV ? "div" : "mod", operand(t, e->arg[0], L_COND), operand(t, e->arg[1], L_COND)), L_ATOM};
+    if (lo >= 0 && dlo > 0)
+        return (struct piece){
+            A("%s %c %s", operand(t, e->arg[0], L_MUL), e->op == X_DIV ? '/' : '%', operand(t, e->arg[1], L_UNARY)),
+            L_MUL};
+    return (struct piece){A("nn_%s64(%s, %s)", e->op == X_DIV ? "div" : "mod", operand(t, e->arg[0], L_COND),
+                            operand(t, e->arg[1], L_COND)),
+                          L_ATOM};
 }
 static struct piece load(struct size_text *t, expr e) {
     if (!t->buf) BUG("a load in a size that is computed before the run");
     expr off = buf_offset(t->p->c, e->u.buf, e->arg);
     const char *b = t->buf(t->env, e->u.buf);
-    return (struct piece){x_is(off, 0) ? A("*%s", b) : A("%s[%s]", b, operand(t, off, L_COND)), x_is(off, 0) ? L_UNARY : L_ATOM};
+    return (struct piece){x_is(off, 0) ? A("*%s", b) : A("%s[%s]", b, operand(t, off, L_COND)),
+                          x_is(off, 0) ? L_UNARY : L_ATOM};
 }
 static struct piece print(struct size_text *t, expr e) {
     struct ctx *c = t->p->c;
@@ -126,29 +161,47 @@ static struct piece print(struct size_text *t, expr e) {
     case X_VAR: return (struct piece){t->var(t->env, e->u.var), L_ATOM};
     case X_LIN: return linear(t, e);
     case X_PROD:
-        if (fits(c, e)) return (struct piece){A("%s * %s", operand(t, e->arg[0], L_MUL), operand(t, e->arg[1], L_UNARY)), L_MUL};
+        if (fits(c, e))
+            return (struct piece){A("%s * %s", operand(t, e->arg[0], L_MUL), operand(t, e->arg[1], L_UNARY)), L_MUL};
         t->used_over = true;
-        return (struct piece){A("nn_mul64(%s, %s, &over)", operand(t, e->arg[0], L_COND), operand(t, e->arg[1], L_COND)), L_ATOM};
-    case X_TOIDX: case X_IDXVAL: return print(t, e->arg[0]);
+        return (struct piece){
+            A("nn_mul64(%s, %s, &over)", operand(t, e->arg[0], L_COND), operand(t, e->arg[1], L_COND)), L_ATOM};
+    case X_TOIDX:
+    case X_IDXVAL: return print(t, e->arg[0]);
     case X_LOAD: return load(t, e);
-    case X_DIV: case X_MOD: return divide(t, e);
-    case X_ADD: case X_SUB:                              /* values wrap */
+    case X_DIV:
+    case X_MOD: return divide(t, e);
+    case X_ADD:
+    case X_SUB: /* values wrap */
         if (e->type == IDX) return linear(t, e);
-        return (struct piece){A("(int64_t)((uint64_t)%s %s (uint64_t)%s)", operand(t, e->arg[0], L_UNARY), e->op == X_ADD ? "+" : "-", operand(t, e->arg[1], L_UNARY)), L_UNARY};
-    case X_MIN: case X_MAX:
-        return (struct piece){A("nn_%s64(%s, %s)", e->op == X_MIN ? "min" : "max", operand(t, e->arg[0], L_COND), operand(t, e->arg[1], L_COND)), L_ATOM};
-    case X_LT: case X_LE: return (struct piece){A("%s %s %s", operand(t, e->arg[0], L_ADD), rel[e->op], operand(t, e->arg[1], L_ADD)), L_REL};
-    case X_EQ: case X_NE: return (struct piece){A("%s %s %s", operand(t, e->arg[0], L_ADD), rel[e->op], operand(t, e->arg[1], L_ADD)), L_EQ};
+        return (struct piece){A("(int64_t)((uint64_t)%s %s (uint64_t)%s)", operand(t, e->arg[0], L_UNARY),
+                                e->op == X_ADD ? "+" : "-", operand(t, e->arg[1], L_UNARY)),
+                              L_UNARY};
+    case X_MIN:
+    case X_MAX:
+        return (struct piece){A("nn_%s64(%s, %s)", e->op == X_MIN ? "min" : "max", operand(t, e->arg[0], L_COND),
+                                operand(t, e->arg[1], L_COND)),
+                              L_ATOM};
+    case X_LT:
+    case X_LE:
+        return (struct piece){A("%s %s %s", operand(t, e->arg[0], L_ADD), rel[e->op], operand(t, e->arg[1], L_ADD)),
+                              L_REL};
+    case X_EQ:
+    case X_NE:
+        return (struct piece){A("%s %s %s", operand(t, e->arg[0], L_ADD), rel[e->op], operand(t, e->arg[1], L_ADD)),
+                              L_EQ};
     case X_AND: return (struct piece){A("%s && %s", operand(t, e->arg[0], L_EQ), operand(t, e->arg[1], L_EQ)), L_AND};
     case X_OR: return (struct piece){A("%s || %s", operand(t, e->arg[0], L_EQ), operand(t, e->arg[1], L_EQ)), L_OR};
     case X_NOT: return (struct piece){A("!%s", operand(t, e->arg[0], L_UNARY)), L_UNARY};
-    case X_SELECT: return (struct piece){A("%s ? %s : %s", operand(t, e->arg[0], L_OR), operand(t, e->arg[1], L_OR), operand(t, e->arg[2], L_OR)), L_COND};
+    case X_SELECT:
+        return (struct piece){
+            A("%s ? %s : %s", operand(t, e->arg[0], L_OR), operand(t, e->arg[1], L_OR), operand(t, e->arg[2], L_OR)),
+            L_COND};
     case X_CAST:
-        if (e->type == BOOL && e->arg[0]->type != BOOL) return (struct piece){A("%s != 0", operand(t, e->arg[0], L_ADD)), L_EQ};
+        if (e->type == BOOL && e->arg[0]->type != BOOL)
+            return (struct piece){A("%s != 0", operand(t, e->arg[0], L_ADD)), L_EQ};
         return (struct piece){A("(%s)%s", dtype_c(e->type), operand(t, e->arg[0], L_UNARY)), L_UNARY};
     default: BUG("operation %s in the entry", xop_name(e->op));
     }
 }
-const char *entry_text(struct size_text *t, expr e, bool wrap) {
-    return operand(t, e, wrap ? L_UNARY : L_COND);
-}
+const char *entry_text(struct size_text *t, expr e, bool wrap) { return operand(t, e, wrap ? L_UNARY : L_COND); }

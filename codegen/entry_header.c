@@ -1,7 +1,7 @@
 /* NAME.h, what a user of the generated code reads: types, functions, sizes and metadata. See program.h. */
-#include <string.h>
 #include "codegen/program.h"
 #include "codegen/weights.h"
+#include <string.h>
 
 /* One line of a comment, from texts that may come from the model. */
 static void comment_line(struct text *out, const char *before, const char *s) {
@@ -21,24 +21,33 @@ static void how_to_use(struct program *p, struct text *out) {
     text_printf(out, " *\n *     %s model;\n", n);
     text_printf(out, " *     %s_config config = {0};\n", n);
     if (p->is_static)
-        text_printf(out, " *     config.arena_size = %s_ARENA_BYTES;%s\n", p->upper, p->has_region ? "    (and more: see below)" : "");
+        text_printf(out, " *     config.arena_size = %s_ARENA_BYTES;%s\n", p->upper,
+                    p->has_region ? "    (and more: see below)" : "");
     else
-        text_printf(out, " *     %s_dims dims = {...};\n *     config.arena_size = %s_arena(&dims);%s\n", n, n, p->has_region ? "    (and more: see below)" : "");
+        text_printf(out, " *     %s_dims dims = {...};\n *     config.arena_size = %s_arena(&dims);%s\n", n, n,
+                    p->has_region ? "    (and more: see below)" : "");
     text_printf(out, " *     config.arena = aligned_alloc(64, config.arena_size);\n");
-    if (p->mode == WEIGHTS_FILE) text_printf(out, " *     config.weights = ...;    config.weights_size = %s_WEIGHTS_BYTES;    (%s_weights.bin)\n", p->upper, n);
+    if (p->mode == WEIGHTS_FILE)
+        text_printf(out,
+                    " *     config.weights = ...;    config.weights_size = %s_WEIGHTS_BYTES;    (%s_weights.bin)\n",
+                    p->upper, n);
     text_printf(out, " *     int status = %s_init(&model, &config);\n", n);
     text_printf(out, " *     %s_inputs in = {...};\n *     %s_outputs out = {...};\n", n, n);
     text_printf(out, " *     if (status == NN_OK) status = %s_run(&model, &in, &out);\n", n);
-    text_add(out, " *     if (status != NN_OK) puts(model.error.what);\n *\n"
-                  " * No function allocates memory, prints or keeps state outside of the context: any number of contexts may run at the\n"
-                  " * same time, each with an arena of its own. Inputs are not changed; outputs must not overlap them. */\n");
+    text_add(
+        out,
+        " *     if (status != NN_OK) puts(model.error.what);\n *\n"
+        " * No function allocates memory, prints or keeps state outside of the context: any number of contexts may run "
+        "at the\n"
+        " * same time, each with an arena of its own. Inputs are not changed; outputs must not overlap them. */\n");
 }
 static void dims_type(struct program *p, struct text *out) {
     if (!p->syms.n) return;
     text_add(out, "/* The sizes that the caller chooses. */\ntypedef struct {\n");
     for (int k = 0; k < p->syms.n; k++) {
         const struct sym *s = p->syms.v[k];
-        text_printf(out, "    int64_t %s;    /* %lld to %lld */\n", program_sym(p, s), (long long)s->lo, (long long)s->hi);
+        text_printf(out, "    int64_t %s;    /* %lld to %lld */\n", program_sym(p, s), (long long)s->lo,
+                    (long long)s->hi);
     }
     text_printf(out, "} %s_dims;\n\n", p->name);
 }
@@ -64,29 +73,37 @@ static void inputs_type(struct program *p, struct text *out) {
 }
 static void outputs_type(struct program *p, struct text *out) {
     text_add(out, "typedef struct {\n");
-    for (int k = 0; k < p->out_dims.n; k++) text_printf(out, "    int64_t %s;    /* set by the run */\n", p->out_dims.v[k].name);
+    for (int k = 0; k < p->out_dims.n; k++)
+        text_printf(out, "    int64_t %s;    /* set by the run */\n", p->out_dims.v[k].name);
     for (int k = 0; k < p->outs.n; k++) {
         const struct io *io = &p->outs.v[k];
         text_printf(out, "    %s *%s;", dtype_c(io->buf->type), io->member);
         io_comment(p, out, io);
         if (io->produced)
-            text_printf(out, "    size_t %s;    /* elements that %s has room for; 0: %s is set to point into the arena, valid until the next run */\n", io->cap, io->member, io->member);
+            text_printf(out,
+                        "    size_t %s;    /* elements that %s has room for; 0: %s is set to point into the arena, "
+                        "valid until the next run */\n",
+                        io->cap, io->member, io->member);
     }
     if (!p->outs.n) text_add(out, "    char nothing;    /* the model has no outputs */\n");
     text_printf(out, "} %s_outputs;\n\n", p->name);
 }
 static void config_type(struct program *p, struct text *out) {
-    text_printf(out, "typedef struct {\n"
-                     "    void *arena;               /* aligned to 64 bytes; the context uses it until the last run */\n"
-                     "    size_t arena_size;\n"
-                     "    const void *weights;       /* %s */\n"
-                     "    size_t weights_size;\n"
-                     "    int64_t max_iterations;    /* of all loops of a run together; 0: 2147483647 */\n"
-                     "    /* Called when the arena is too small in a run: gives a larger one and true, then the run starts again. May be NULL. */\n"
-                     "    int (*grow)(void *user, size_t need, void **arena, size_t *arena_size);\n"
-                     "    void *user;\n"
-                     "} %s_config;\n\n",
-                p->mode == WEIGHTS_FILE ? "contents of the weights file, aligned to 64 bytes" : "NULL: those that are part of the program", p->name);
+    text_printf(out,
+                "typedef struct {\n"
+                "    void *arena;               /* aligned to 64 bytes; the context uses it until the last run */\n"
+                "    size_t arena_size;\n"
+                "    const void *weights;       /* %s */\n"
+                "    size_t weights_size;\n"
+                "    int64_t max_iterations;    /* of all loops of a run together; 0: 2147483647 */\n"
+                "    /* Called when the arena is too small in a run: gives a larger one and true, then the run starts "
+                "again. May be NULL. */\n"
+                "    int (*grow)(void *user, size_t need, void **arena, size_t *arena_size);\n"
+                "    void *user;\n"
+                "} %s_config;\n\n",
+                p->mode == WEIGHTS_FILE ? "contents of the weights file, aligned to 64 bytes"
+                                        : "NULL: those that are part of the program",
+                p->name);
 }
 static int placed_slots(const struct program *p) {
     int n = 0;
@@ -94,9 +111,14 @@ static int placed_slots(const struct program *p) {
     return n;
 }
 static void context_type(struct program *p, struct text *out) {
-    text_printf(out, "/* The context. Only `error` is for the caller's eyes. */\ntypedef struct {\n    nn_error error;\n    %s_config config;\n", p->name);
+    text_printf(out,
+                "/* The context. Only `error` is for the caller's eyes. */\ntypedef struct {\n    nn_error error;\n    "
+                "%s_config config;\n",
+                p->name);
     text_add(out, "    const unsigned char *weights;\n");
-    if (!p->is_static) text_printf(out, "    %s_dims dims;    /* of the plan below */\n    int64_t total;\n    int64_t at[%d];\n", p->name, placed_slots(p) + 1);
+    if (!p->is_static)
+        text_printf(out, "    %s_dims dims;    /* of the plan below */\n    int64_t total;\n    int64_t at[%d];\n",
+                    p->name, placed_slots(p) + 1);
     if (p->has_region) text_add(out, "    nn_region region;\n");
     text_printf(out, "} %s;\n\n", p->name);
 }
@@ -108,15 +130,19 @@ static void io_metadata(struct program *p, struct text *out, const struct io *io
     const char *shape = shape_text(p, io->buf);
     emit_string(out, shape, strlen(shape));
     text_add(out, "\n");
-    if (x_is_int(buf_elements(p->c, io->buf), &n)) text_printf(out, "#define %s_%s_%d_ELEMENTS %lld\n", p->upper, kind, k, (long long)n);
+    if (x_is_int(buf_elements(p->c, io->buf), &n))
+        text_printf(out, "#define %s_%s_%d_ELEMENTS %lld\n", p->upper, kind, k, (long long)n);
 }
 static void metadata(struct program *p, struct text *out) {
     if (p->is_static) text_printf(out, "#define %s_ARENA_BYTES %lld\n", p->upper, (long long)p->arena_bytes);
     if (p->has_region)
-        text_printf(out, "/* Sizes that only the run knows take memory from the arena beyond what %s says: give more, or read\n"
-                         " * error.need after NN_EARENA and try again, or give config.grow. */\n#define %s_HAS_REGION 1\n",
-                    p->is_static ? "ARENA_BYTES" : "the function arena", p->upper);
-    text_printf(out, "#define %s_WEIGHTS_BYTES %lld\n", p->upper, (long long)(p->weights_bytes > WEIGHTS_HEADER ? p->weights_bytes : 0));
+        text_printf(
+            out,
+            "/* Sizes that only the run knows take memory from the arena beyond what %s says: give more, or read\n"
+            " * error.need after NN_EARENA and try again, or give config.grow. */\n#define %s_HAS_REGION 1\n",
+            p->is_static ? "ARENA_BYTES" : "the function arena", p->upper);
+    text_printf(out, "#define %s_WEIGHTS_BYTES %lld\n", p->upper,
+                (long long)(p->weights_bytes > WEIGHTS_HEADER ? p->weights_bytes : 0));
     text_printf(out, "#define %s_MODEL_HASH \"%016llx\"\n", p->upper, (unsigned long long)p->o->model_hash);
     text_printf(out, "#define %s_TARGET ", p->upper);
     emit_string(out, p->o->target->name, strlen(p->o->target->name));
@@ -127,21 +153,30 @@ static void metadata(struct program *p, struct text *out) {
 }
 void entry_header(struct program *p, struct text *out) {
     how_to_use(p, out);
-    text_printf(out, "#ifndef GCC2NN_%s_H\n#define GCC2NN_%s_H\n#include \"nn_rt.h\"\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", p->upper, p->upper);
+    text_printf(out,
+                "#ifndef GCC2NN_%s_H\n#define GCC2NN_%s_H\n#include \"nn_rt.h\"\n\n#ifdef __cplusplus\nextern \"C\" "
+                "{\n#endif\n\n",
+                p->upper, p->upper);
     metadata(p, out);
     dims_type(p, out);
     inputs_type(p, out);
     outputs_type(p, out);
     config_type(p, out);
     context_type(p, out);
-    text_printf(out, "int %s_init(%s *m, const %s_config *config);\nint %s_run(%s *m, const %s_inputs *in, %s_outputs *out);\n", p->name, p->name, p->name, p->name, p->name, p->name, p->name);
+    text_printf(
+        out, "int %s_init(%s *m, const %s_config *config);\nint %s_run(%s *m, const %s_inputs *in, %s_outputs *out);\n",
+        p->name, p->name, p->name, p->name, p->name, p->name, p->name);
     if (!p->is_static)
-        text_printf(out, "/* Bytes of arena that a run with these dims needs%s; 0: dims out of range. */\nsize_t %s_arena(const %s_dims *dims);\n",
+        text_printf(out,
+                    "/* Bytes of arena that a run with these dims needs%s; 0: dims out of range. */\nsize_t "
+                    "%s_arena(const %s_dims *dims);\n",
                     p->has_region ? ", not counting what only the run knows" : ", exactly", p->name, p->name);
     text_add(out, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }
 void kernels_header(struct program *p, struct text *out) {
-    text_printf(out, "/* Inside of %s: its kernels and weights. Not for users of the model. */\n#ifndef GCC2NN_%s_KERNELS_H\n#define GCC2NN_%s_KERNELS_H\n#include \"nn_rt.h\"\n\n",
+    text_printf(out,
+                "/* Inside of %s: its kernels and weights. Not for users of the model. */\n#ifndef "
+                "GCC2NN_%s_KERNELS_H\n#define GCC2NN_%s_KERNELS_H\n#include \"nn_rt.h\"\n\n",
                 p->name, p->upper, p->upper);
     weights_declaration(p, out);
     for (int k = 0; k < p->m->procs.n; k++) {

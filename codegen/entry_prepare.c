@@ -1,23 +1,23 @@
 /* Last change to the entry procedure before it is printed: conditions, sizes and stores that need real arithmetic move
  * into procedures of their own, which the kernel printer prints with the meaning that the interpreter gives them. What
  * stays is index arithmetic, integer comparisons and loads. See program.h. */
-#include <string.h>
 #include "codegen/program.h"
+#include <string.h>
 
 struct prepare {
     struct module *m;
     struct ctx *c;
-    int n;                      /* procedures made */
-    struct map seen;            /* statements already looked at */
+    int n;           /* procedures made */
+    struct map seen; /* statements already looked at */
 };
 /* One procedure being made: what it reads becomes parameters and symbols. */
 struct lifted {
     struct prepare *p;
     struct proc *proc;
-    VEC(struct buf *) bufs;     /* of the entry */
+    VEC(struct buf *) bufs; /* of the entry */
     VEC(struct buf *) params;
     VEC(expr) args;
-    struct map vars;            /* loop variable or symbol -> expr in the procedure */
+    struct map vars; /* loop variable or symbol -> expr in the procedure */
 };
 
 static bool is_lifted_sym(struct lifted *l, const struct sym *s) {
@@ -88,12 +88,13 @@ static struct stmt *lifted_call(struct lifted *l) {
     PUSH(&c->arena, &l->p->m->procs, l->proc);
     return s;
 }
-/* Statements that put the value of e into a new scalar, before `at`; returns the scalar and, in *call, a call that computes
- * it again. */
+/* Statements that put the value of e into a new scalar, before `at`; returns the scalar and, in *call, a call that
+ * computes it again. */
 static struct buf *lift_value(struct prepare *p, struct stmt *at, expr e, const char *what, struct stmt **call) {
     struct ctx *c = p->c;
     bool index = e->type == IDX;
-    struct buf *tmp = buf_new(c, p->m->entry, internf(c->names, "%s%d_value", what, p->n), index ? I64 : (enum dtype)e->type, SC_STACK, NULL, 0);
+    struct buf *tmp = buf_new(c, p->m->entry, internf(c->names, "%s%d_value", what, p->n),
+                              index ? I64 : (enum dtype)e->type, SC_STACK, NULL, 0);
     struct lifted l = lifted_new(p, what);
     expr value = x_map(c, e, lift_leaf, &l);
     struct buf *out = take_buf(&l, tmp, DIR_OUT);
@@ -162,7 +163,8 @@ static void prepare_block(struct prepare *p, struct block *b) {
             s->u.size.hi = lift_if_needed(p, s, s->u.size.hi, "size_hi");
             break;
         case S_CALL:
-            for (int k = 0; k < s->u.call.nargs; k++) s->u.call.args[k] = lift_if_needed(p, s, s->u.call.args[k], "arg");
+            for (int k = 0; k < s->u.call.nargs; k++)
+                s->u.call.args[k] = lift_if_needed(p, s, s->u.call.args[k], "arg");
             break;
         case S_WHILE: prepare_while(p, s); break;
         case S_STORE:

@@ -1,7 +1,7 @@
-/* The tables of NAME_io.h: the model's inputs, outputs and symbols for programs that treat all models alike. The functions
- * around them are in templates/project/io.h. */
-#include <string.h>
+/* The tables of NAME_io.h: the model's inputs, outputs and symbols for programs that treat all models alike. The
+ * functions around them are in templates/project/io.h. */
 #include "codegen/program.h"
+#include <string.h>
 
 static void names_table(struct text *out, const char *which, const struct io *v, int n) {
     text_printf(out, "static const char *const io_%s_names[%d] = {", which, n + 1);
@@ -17,19 +17,23 @@ static void symbols_table(struct program *p, struct text *out) {
         const struct sym *s = p->syms.v[k];
         text_add(out, "{");
         emit_string(out, s->name, strlen(s->name));
-        text_printf(out, ", %lld, %lld, %lld}, ", (long long)s->lo, (long long)s->hi, (long long)program_reference(p, s));
+        text_printf(out, ", %lld, %lld, %lld}, ", (long long)s->lo, (long long)s->hi,
+                    (long long)program_reference(p, s));
     }
     text_add(out, "{NULL, 0, 0, 0}};\n");
 }
 /* Local names for the symbols, taken from the array that the programs use. */
 static void symbol_locals(struct program *p, struct text *out) {
-    for (int k = 0; k < p->syms.n; k++) text_printf(out, "    const int64_t %s = symbols[%d];\n    (void)%s;\n", program_sym(p, p->syms.v[k]), k, program_sym(p, p->syms.v[k]));
+    for (int k = 0; k < p->syms.n; k++)
+        text_printf(out, "    const int64_t %s = symbols[%d];\n    (void)%s;\n", program_sym(p, p->syms.v[k]), k,
+                    program_sym(p, p->syms.v[k]));
     if (!p->syms.n) text_add(out, "    (void)symbols;\n");
     text_add(out, "    int over = 0;\n    (void)over;\n");
 }
 static void shape_case(struct program *p, struct text *out, int k, const struct io *io) {
     struct size_text t = {.p = p};
-    text_printf(out, "    case %d:\n        t->type = %d;\n        t->rank = %d;\n", k, dtype_onnx(io->buf->type), io->buf->nd);
+    text_printf(out, "    case %d:\n        t->type = %d;\n        t->rank = %d;\n", k, dtype_onnx(io->buf->type),
+                io->buf->nd);
     for (int d = 0; d < io->buf->nd; d++) {
         if (io->produced && io->dim[d]) text_printf(out, "        t->dims[%d] = out->%s;\n", d, io->dim[d]);
         else text_printf(out, "        t->dims[%d] = %s;\n", d, entry_text(&t, io->buf->dims[d], false));
@@ -37,20 +41,23 @@ static void shape_case(struct program *p, struct text *out, int k, const struct 
     text_add(out, "        break;\n");
 }
 static void shapes(struct program *p, struct text *out) {
-    text_add(out, "/* Type and shape of input k. */\nstatic inline void io_input(int k, const int64_t *symbols, struct io_tensor *t) {\n");
+    text_add(out, "/* Type and shape of input k. */\nstatic inline void io_input(int k, const int64_t *symbols, struct "
+                  "io_tensor *t) {\n");
     symbol_locals(p, out);
     text_add(out, "    switch (k) {\n");
     for (int k = 0; k < p->ins.n; k++) shape_case(p, out, k, &p->ins.v[k]);
     text_add(out, "    default: t->rank = 0;\n    }\n}\n");
     text_add(out, "/* Type and shape of output k; sizes that the run finds are in *out after it. */\n"
-                  "static inline void io_output(int k, const int64_t *symbols, const io_outputs *out, struct io_tensor *t) {\n    (void)out;\n");
+                  "static inline void io_output(int k, const int64_t *symbols, const io_outputs *out, struct io_tensor "
+                  "*t) {\n    (void)out;\n");
     symbol_locals(p, out);
     text_add(out, "    switch (k) {\n");
     for (int k = 0; k < p->outs.n; k++) shape_case(p, out, k, &p->outs.v[k]);
     text_add(out, "    default: t->rank = 0;\n    }\n}\n");
 }
 static void input_symbols(struct program *p, struct text *out) {
-    text_add(out, "/* The symbol that dim d of input k is, -1: none. */\nstatic inline int io_input_symbol(int k, int d) {\n    (void)k;\n    (void)d;\n");
+    text_add(out, "/* The symbol that dim d of input k is, -1: none. */\nstatic inline int io_input_symbol(int k, int "
+                  "d) {\n    (void)k;\n    (void)d;\n");
     for (int k = 0; k < p->ins.n; k++)
         for (int d = 0; d < p->ins.v[k].buf->nd; d++)
             for (int s = 0; s < p->syms.n; s++)
@@ -59,31 +66,48 @@ static void input_symbols(struct program *p, struct text *out) {
     text_add(out, "    return -1;\n}\n");
 }
 static void members(struct program *p, struct text *out) {
-    text_add(out, "static inline void io_set_symbols(io_inputs *in, const int64_t *symbols) {\n    (void)in;\n    (void)symbols;\n");
-    for (int k = 0; k < p->syms.n; k++) text_printf(out, "    in->dims.%s = symbols[%d];\n", program_sym(p, p->syms.v[k]), k);
-    text_add(out, "}\nstatic inline void io_set_input(io_inputs *in, int k, const void *data) {\n    (void)in;\n    (void)k;\n    (void)data;\n");
-    for (int k = 0; k < p->ins.n; k++) text_printf(out, "    if (k == %d) in->%s = (const %s *)data;\n", k, p->ins.v[k].member, dtype_c(p->ins.v[k].buf->type));
-    text_add(out, "}\nstatic inline void io_set_output(io_outputs *out, int k, void *data) {\n    (void)out;\n    (void)k;\n    (void)data;\n");
-    for (int k = 0; k < p->outs.n; k++) text_printf(out, "    if (k == %d) out->%s = (%s *)data;\n", k, p->outs.v[k].member, dtype_c(p->outs.v[k].buf->type));
-    text_add(out, "}\nstatic inline void *io_get_output(const io_outputs *out, int k) {\n    (void)out;\n    (void)k;\n");
+    text_add(out, "static inline void io_set_symbols(io_inputs *in, const int64_t *symbols) {\n    (void)in;\n    "
+                  "(void)symbols;\n");
+    for (int k = 0; k < p->syms.n; k++)
+        text_printf(out, "    in->dims.%s = symbols[%d];\n", program_sym(p, p->syms.v[k]), k);
+    text_add(out, "}\nstatic inline void io_set_input(io_inputs *in, int k, const void *data) {\n    (void)in;\n    "
+                  "(void)k;\n    (void)data;\n");
+    for (int k = 0; k < p->ins.n; k++)
+        text_printf(out, "    if (k == %d) in->%s = (const %s *)data;\n", k, p->ins.v[k].member,
+                    dtype_c(p->ins.v[k].buf->type));
+    text_add(out, "}\nstatic inline void io_set_output(io_outputs *out, int k, void *data) {\n    (void)out;\n    "
+                  "(void)k;\n    (void)data;\n");
+    for (int k = 0; k < p->outs.n; k++)
+        text_printf(out, "    if (k == %d) out->%s = (%s *)data;\n", k, p->outs.v[k].member,
+                    dtype_c(p->outs.v[k].buf->type));
+    text_add(out,
+             "}\nstatic inline void *io_get_output(const io_outputs *out, int k) {\n    (void)out;\n    (void)k;\n");
     for (int k = 0; k < p->outs.n; k++) text_printf(out, "    if (k == %d) return out->%s;\n", k, p->outs.v[k].member);
-    text_add(out, "    return NULL;\n}\n/* Is the size of output k known before the run? */\nstatic inline int io_output_known(int k) {\n    (void)k;\n");
+    text_add(out, "    return NULL;\n}\n/* Is the size of output k known before the run? */\nstatic inline int "
+                  "io_output_known(int k) {\n    (void)k;\n");
     for (int k = 0; k < p->outs.n; k++)
         if (p->outs.v[k].produced) text_printf(out, "    if (k == %d) return 0;\n", k);
     text_add(out, "    return 1;\n}\n");
 }
 static void arena(struct program *p, struct text *out) {
-    text_add(out, "/* Bytes of arena to begin with. */\nstatic inline size_t io_arena(const int64_t *symbols) {\n    size_t more = ");
+    text_add(out, "/* Bytes of arena to begin with. */\nstatic inline size_t io_arena(const int64_t *symbols) {\n    "
+                  "size_t more = ");
     text_printf(out, "%s;\n", p->has_region ? "1 << 16" : "0");
     if (p->is_static) {
         text_printf(out, "    (void)symbols;\n    return %s_ARENA_BYTES + more;\n}\n", p->upper);
         return;
     }
-    text_printf(out, "    io_inputs in;\n    memset(&in, 0, sizeof in);\n    io_set_symbols(&in, symbols);\n    return %s_arena(&in.dims) + more;\n}\n", p->name);
+    text_printf(out,
+                "    io_inputs in;\n    memset(&in, 0, sizeof in);\n    io_set_symbols(&in, symbols);\n    return "
+                "%s_arena(&in.dims) + more;\n}\n",
+                p->name);
 }
 void entry_glue(struct program *p, struct text *out) {
     const char *n = p->name;
-    text_printf(out, "typedef %s io_model;\ntypedef %s_config io_config;\ntypedef %s_inputs io_inputs;\ntypedef %s_outputs io_outputs;\n", n, n, n, n);
+    text_printf(out,
+                "typedef %s io_model;\ntypedef %s_config io_config;\ntypedef %s_inputs io_inputs;\ntypedef %s_outputs "
+                "io_outputs;\n",
+                n, n, n, n);
     text_printf(out, "#define io_init %s_init\n#define io_run %s_run\n", n, n);
     text_printf(out, "enum { IO_INPUTS = %d, IO_OUTPUTS = %d, IO_SYMBOLS = %d };\n", p->ins.n, p->outs.n, p->syms.n);
     names_table(out, "input", p->ins.v, p->ins.n);

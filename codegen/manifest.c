@@ -1,7 +1,7 @@
 /* manifest.json: the facts of a build folder for other programs. See project.h. */
+#include "codegen/project.h"
 #include <jansson.h>
 #include <stdlib.h>
-#include "codegen/project.h"
 
 /* Names of a model need not be UTF-8; then their escaped form is given. */
 static json_t *text_value(const struct project *w, const char *s) {
@@ -45,11 +45,13 @@ static json_t *symbols(const struct project *w) {
 }
 static json_t *weights(const struct project *w) {
     struct program *p = w->program;
-    static const char *const modes[] = {[WEIGHTS_AUTO] = "auto", [WEIGHTS_INCBIN] = "incbin", [WEIGHTS_C] = "array", [WEIGHTS_FILE] = "file"};
+    static const char *const modes[] = {
+        [WEIGHTS_AUTO] = "auto", [WEIGHTS_INCBIN] = "incbin", [WEIGHTS_C] = "array", [WEIGHTS_FILE] = "file"};
     json_t *o = json_object(), *entries = json_array();
     json_object_set_new(o, "kept_as", json_string(modes[p->mode]));
     json_object_set_new(o, "bytes", json_integer(p->weights_bytes));
-    json_object_set_new(o, "hash", json_string(arena_printf(&p->c->arena, "%016llx", (unsigned long long)p->weights_hash)));
+    json_object_set_new(o, "hash",
+                        json_string(arena_printf(&p->c->arena, "%016llx", (unsigned long long)p->weights_hash)));
     for (int k = 0; k < p->weights.n; k++) {
         const struct weight *q = &p->weights.v[k];
         json_t *e = json_object();
@@ -73,14 +75,16 @@ static json_t *arena(struct program *p) {
 }
 void project_manifest(const struct project *w, struct text *out) {
     struct program *p = w->program;
-    json_t *o = json_object(), *ins = json_array(), *outs = json_array(), *kernels = json_array(), *files = json_array(), *source = json_object();
+    json_t *o = json_object(), *ins = json_array(), *outs = json_array(), *kernels = json_array(),
+           *files = json_array(), *source = json_object();
     json_object_set_new(o, "generator", json_string("gcc2nn"));
     json_object_set_new(o, "format", json_integer(1));
     json_object_set_new(o, "name", json_string(p->name));
     json_object_set_new(o, "target", json_string(p->o->target->name));
     json_object_set_new(o, "cflags", json_string(w->cflags));
     json_object_set_new(source, "file", text_value(w, p->o->model_file));
-    json_object_set_new(source, "hash", json_string(arena_printf(&p->c->arena, "%016llx", (unsigned long long)p->o->model_hash)));
+    json_object_set_new(source, "hash",
+                        json_string(arena_printf(&p->c->arena, "%016llx", (unsigned long long)p->o->model_hash)));
     json_object_set_new(source, "producer", text_value(w, p->o->producer));
     json_object_set_new(o, "source", source);
     for (int k = 0; k < p->ins.n; k++) json_array_append_new(ins, io_value(w, &p->ins.v[k]));

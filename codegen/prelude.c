@@ -4,9 +4,9 @@
  * rows (ir/target.h) replace a text here by an instruction, never its meaning. Vector operations without a better text
  * are loops over the lanes that call the scalar operation. */
 #include "codegen/prelude.h"
+#include "ir/base/convert.h"
 #include <math.h>
 #include <string.h>
-#include "ir/base/convert.h"
 
 struct emit_uses *emit_uses_new(struct ctx *c) {
     struct emit_uses *u = NEW(&c->arena, struct emit_uses);
@@ -19,21 +19,18 @@ struct emit_uses *emit_uses_new(struct ctx *c) {
 bool emit_scalar(const struct emit_options *o) {
     return o->c99_strict || o->target->emit != EMIT_C_VECTOR || o->target->lanes_f32 < 2;
 }
-int emit_lanes(const struct emit_options *o) {
-    return emit_scalar(o) ? 1 : o->target->lanes_f32;
-}
-bool emit_gnu(const struct emit_options *o) {
-    return !o->c99_strict && o->target->emit == EMIT_C_VECTOR;
-}
+int emit_lanes(const struct emit_options *o) { return emit_scalar(o) ? 1 : o->target->lanes_f32; }
+bool emit_gnu(const struct emit_options *o) { return !o->c99_strict && o->target->emit == EMIT_C_VECTOR; }
 
-const char *c_value_type(enum dtype t) {
-    return t == BOOL ? "int" : dtype_c(t);
-}
+const char *c_value_type(enum dtype t) { return t == BOOL ? "int" : dtype_c(t); }
 
 /* ---- texts of helpers
  * A template's holes: $N name, $T C type or vector type of the value, $E element type, $U its unsigned twin,
  * $M integer vector of the same lane width, $L lanes, $B bits, $S name of the scalar function. */
-struct holes { const char *name, *type, *elem, *uns, *mask, *scalar; int lanes, bits; };
+struct holes {
+    const char *name, *type, *elem, *uns, *mask, *scalar;
+    int lanes, bits;
+};
 
 static const char *fill_in(struct ctx *c, const char *tmpl, const struct holes *h) {
     struct text t = {0};
@@ -51,9 +48,8 @@ static const char *fill_in(struct ctx *c, const char *tmpl, const struct holes *
         case 'S': text_add(&t, h->scalar); break;
         case 'L': text_printf(&t, "%d", h->lanes); break;
         case 'B': text_printf(&t, "%d", h->bits); break;
-        case 'A':                                    /* the lanes of a splat */
-            for (int i = 0; i < h->lanes; i++)
-                text_add(&t, i ? ", x" : "x");
+        case 'A': /* the lanes of a splat */
+            for (int i = 0; i < h->lanes; i++) text_add(&t, i ? ", x" : "x");
             break;
         default: BUG("template hole $%c", *s);
         }
@@ -65,23 +61,16 @@ static const char *fill_in(struct ctx *c, const char *tmpl, const struct holes *
 
 /* True the first time a name is asked for. */
 static bool first(struct emit_uses *u, const char *name) {
-    if (map_get(&u->seen, PKEY(name)))
-        return false;
+    if (map_get(&u->seen, PKEY(name))) return false;
     map_put(&u->seen, PKEY(name), (void *)name);
     return true;
 }
 
-void emit_define_fn(struct emit_uses *u, const char *text) {
-    PUSH(&u->c->arena, &u->fns, text);
-}
+void emit_define_fn(struct emit_uses *u, const char *text) { PUSH(&u->c->arena, &u->fns, text); }
 
-static enum dtype unsigned_of(enum dtype t) {
-    return dtype_bytes(t) == 8 ? U64 : U32;
-}
-static enum dtype signed_of(enum dtype t) {
-    return dtype_bytes(t) == 8 ? I64 : I32;
-}
-static enum dtype lane_type(enum dtype t) {           /* masks are vectors of I32 */
+static enum dtype unsigned_of(enum dtype t) { return dtype_bytes(t) == 8 ? U64 : U32; }
+static enum dtype signed_of(enum dtype t) { return dtype_bytes(t) == 8 ? I64 : I32; }
+static enum dtype lane_type(enum dtype t) { /* masks are vectors of I32 */
     return t == BOOL ? I32 : t;
 }
 
@@ -89,7 +78,9 @@ static const char *vector_of(const struct emit_options *o, const char *tag, cons
     struct emit_uses *u = o->uses;
     const char *name = internf(u->c->names, "nn_%sx%d", tag, lanes);
     if (first(u, name))
-        PUSH(&u->c->arena, &u->types, arena_printf(&u->c->arena, "typedef %s %s __attribute__((vector_size(%d)));\n", elem, name, lanes * bytes));
+        PUSH(
+            &u->c->arena, &u->types,
+            arena_printf(&u->c->arena, "typedef %s %s __attribute__((vector_size(%d)));\n", elem, name, lanes * bytes));
     return name;
 }
 const char *c_vector_type(const struct emit_options *o, enum dtype t, int lanes) {
@@ -101,8 +92,9 @@ static const char *memory_type(const struct emit_options *o, enum dtype s, int l
     struct emit_uses *u = o->uses;
     const char *name = internf(u->c->names, "nn_%sx%d_mem", dtype_name(s), lanes);
     if (first(u, name))
-        PUSH(&u->c->arena, &u->types, arena_printf(&u->c->arena, "typedef %s %s __attribute__((vector_size(%d), aligned(%d), may_alias));\n",
-                                                   dtype_c(s), name, lanes * dtype_bytes(s), dtype_bytes(s)));
+        PUSH(&u->c->arena, &u->types,
+             arena_printf(&u->c->arena, "typedef %s %s __attribute__((vector_size(%d), aligned(%d), may_alias));\n",
+                          dtype_c(s), name, lanes * dtype_bytes(s), dtype_bytes(s)));
     return name;
 }
 
@@ -118,7 +110,8 @@ static void helper(const struct emit_options *o, const char *tmpl, const struct 
 }
 static const char *helper_name(const struct emit_options *o, const char *what, enum dtype t, int lanes) {
     struct interner *in = o->uses->c->names;
-    return lanes > 1 ? internf(in, "nn_%s_%sx%d", what, dtype_name(t), lanes) : internf(in, "nn_%s_%s", what, dtype_name(t));
+    return lanes > 1 ? internf(in, "nn_%s_%sx%d", what, dtype_name(t), lanes)
+                     : internf(in, "nn_%s_%s", what, dtype_name(t));
 }
 
 /* ---- operations */
@@ -141,8 +134,15 @@ const char *c_operator(enum xop op, enum dtype t, int lanes) {
 }
 /* Operations that libm offers under one name: with an `f` for float. */
 static const char *libm_name(struct ctx *c, enum xop op, enum dtype t) {
-    const char *n = op == X_SQRT ? "sqrt" : op == X_FLOOR ? "floor" : op == X_CEIL ? "ceil" : op == X_TRUNC ? "trunc" : op == X_RINT ? "rint"
-                  : op == X_ABS ? "fabs" : op == X_FMA ? "fma" : op == X_MOD ? "fmod" : NULL;
+    const char *n = op == X_SQRT    ? "sqrt"
+                    : op == X_FLOOR ? "floor"
+                    : op == X_CEIL  ? "ceil"
+                    : op == X_TRUNC ? "trunc"
+                    : op == X_RINT  ? "rint"
+                    : op == X_ABS   ? "fabs"
+                    : op == X_FMA   ? "fma"
+                    : op == X_MOD   ? "fmod"
+                                    : NULL;
     return n && (t == F32 || t == F64) ? internf(c->names, "%s%s", n, t == F32 ? "f" : "") : NULL;
 }
 static const char *op_word(enum xop op) {
@@ -162,7 +162,14 @@ static const char *op_word(enum xop op) {
 }
 static int op_arity(enum xop op) {
     switch (op) {
-    case X_NEG: case X_ABS: case X_SQRT: case X_FLOOR: case X_CEIL: case X_TRUNC: case X_RINT: case X_NOT: return 1;
+    case X_NEG:
+    case X_ABS:
+    case X_SQRT:
+    case X_FLOOR:
+    case X_CEIL:
+    case X_TRUNC:
+    case X_RINT:
+    case X_NOT: return 1;
     case X_FMA: return 3;
     default: return 2;
     }
@@ -176,18 +183,22 @@ static const char *scalar_text(enum xop op, enum dtype t) {
     case X_MUL: return "static inline $T $N($T a, $T b) {\n    return ($T)(($U)a * ($U)b);\n}\n";
     case X_DIV:
         return uns ? "static inline $T $N($T a, $T b) {\n    return b ? a / b : 0;\n}\n"
-                   : "static inline $T $N($T a, $T b) {\n    return b == 0 ? 0 : b == -1 ? ($T)(0 - ($U)a) : a / b;\n}\n";
+                   : "static inline $T $N($T a, $T b) {\n    return b == 0 ? 0 : b == -1 ? ($T)(0 - ($U)a) : a / "
+                     "b;\n}\n";
     case X_MOD:
         return uns ? "static inline $T $N($T a, $T b) {\n    return b ? a % b : 0;\n}\n"
                    : "static inline $T $N($T a, $T b) {\n    return b == 0 || b == -1 ? 0 : a % b;\n}\n";
     case X_MIN: return "static inline $T $N($T a, $T b) {\n    return a < b ? a : b;\n}\n";
     case X_MAX: return "static inline $T $N($T a, $T b) {\n    return a > b ? a : b;\n}\n";
     case X_NEG: return "static inline $T $N($T a) {\n    return ($T)(0 - ($U)a);\n}\n";
-    case X_ABS: return uns ? "static inline $T $N($T a) {\n    return a;\n}\n" : "static inline $T $N($T a) {\n    return a < 0 ? ($T)(0 - ($U)a) : a;\n}\n";
+    case X_ABS:
+        return uns ? "static inline $T $N($T a) {\n    return a;\n}\n"
+                   : "static inline $T $N($T a) {\n    return a < 0 ? ($T)(0 - ($U)a) : a;\n}\n";
     case X_SHL: return "static inline $T $N($T a, $T b) {\n    return ($U)b < $B ? ($T)(($U)a << b) : 0;\n}\n";
     case X_SHR:
         return uns ? "static inline $T $N($T a, $T b) {\n    return b < $B ? a >> b : 0;\n}\n"
-                   : "static inline $T $N($T a, $T b) {\n    return ($U)b >= $B ? 0 : a < 0 ? ~($T)(($U)~a >> b) : ($T)(($U)a >> b);\n}\n";
+                   : "static inline $T $N($T a, $T b) {\n    return ($U)b >= $B ? 0 : a < 0 ? ~($T)(($U)~a >> b) : "
+                     "($T)(($U)a >> b);\n}\n";
     default: return NULL;
     }
 }
@@ -198,9 +209,15 @@ static const char *vector_text(enum xop op, enum dtype t) {
     case X_ADD: return "static inline $T $N($T a, $T b) {\n    return ($T)(($U)a + ($U)b);\n}\n";
     case X_SUB: return "static inline $T $N($T a, $T b) {\n    return ($T)(($U)a - ($U)b);\n}\n";
     case X_MUL: return "static inline $T $N($T a, $T b) {\n    return ($T)(($U)a * ($U)b);\n}\n";
-    case X_MIN: return "static inline $T $N($T a, $T b) {\n    const $M m = ($M)(a < b);\n    return ($T)((($M)a & m) | (($M)b & ~m));\n}\n";
-    case X_MAX: return "static inline $T $N($T a, $T b) {\n    const $M m = ($M)(a > b);\n    return ($T)((($M)a & m) | (($M)b & ~m));\n}\n";
-    case X_NEG: return flt ? "static inline $T $N($T a) {\n    return -a;\n}\n" : "static inline $T $N($T a) {\n    return ($T)(0 - ($U)a);\n}\n";
+    case X_MIN:
+        return "static inline $T $N($T a, $T b) {\n    const $M m = ($M)(a < b);\n    return ($T)((($M)a & m) | (($M)b "
+               "& ~m));\n}\n";
+    case X_MAX:
+        return "static inline $T $N($T a, $T b) {\n    const $M m = ($M)(a > b);\n    return ($T)((($M)a & m) | (($M)b "
+               "& ~m));\n}\n";
+    case X_NEG:
+        return flt ? "static inline $T $N($T a) {\n    return -a;\n}\n"
+                   : "static inline $T $N($T a) {\n    return ($T)(0 - ($U)a);\n}\n";
     case X_ABS:
         if (uns) return "static inline $T $N($T a) {\n    return a;\n}\n";
         return flt ? "static inline $T $N($T a) {\n    return ($T)(($U)a << 1 >> 1);\n}\n" : NULL;
@@ -209,11 +226,9 @@ static const char *vector_text(enum xop op, enum dtype t) {
     }
 }
 static const char *spelled(const struct emit_options *o, enum xop op, enum dtype t, int lanes) {
-    if (o->c99_strict || !o->target->spell)
-        return NULL;
+    if (o->c99_strict || !o->target->spell) return NULL;
     for (const struct spell_row *r = o->target->spell; r->op != X_POISON; r++)
-        if (r->op == op && r->type == t && r->lanes == lanes)
-            return r->c;
+        if (r->op == op && r->type == t && r->lanes == lanes) return r->c;
     return NULL;
 }
 /* "return _mm256_fmadd_ps(a, b, c);" from "_mm256_fmadd_ps(%a, %b, %c)". */
@@ -221,10 +236,8 @@ static const char *from_row(const struct emit_options *o, const char *row, const
     struct text t = {0};
     text_printf(&t, "%s {\n    %s", head, strncmp(head, "static inline void", 18) ? "return " : "");
     for (const char *s = row; *s; s++)
-        if (*s == '%')
-            text_char(&t, *++s);
-        else
-            text_char(&t, *s);
+        if (*s == '%') text_char(&t, *++s);
+        else text_char(&t, *s);
     text_add(&t, ";\n}\n");
     const char *r = arena_copy(&o->uses->c->arena, t.s, t.n + 1);
     text_free(&t);
@@ -241,8 +254,7 @@ const char *c_op(const struct emit_options *o, enum xop op, enum dtype t, int la
         return libm;
     }
     const char *name = helper_name(o, op_word(op), t, lanes);
-    if (!first(u, name))
-        return name;
+    if (!first(u, name)) return name;
     struct holes h;
     holes_for(o, &h, name, t, lanes);
     static const char *const args[] = {"", "$T a", "$T a, $T b", "$T a, $T b, $T c"};
@@ -258,17 +270,23 @@ const char *c_op(const struct emit_options *o, enum xop op, enum dtype t, int la
         helper(o, text, &h);
         return name;
     }
-    if (op == X_LT || op == X_LE || op == X_EQ || op == X_NE) {      /* masks of 32-bit lanes, whatever was compared */
+    if (op == X_LT || op == X_LE || op == X_EQ || op == X_NE) { /* masks of 32-bit lanes, whatever was compared */
         const char *m = c_vector_type(o, BOOL, lanes);
-        helper(o, arena_printf(&c->arena, "static inline %s $N($T a, $T b) {\n    return %s(a %s b)%s;\n}\n", m, h.bits == 64 ? "__builtin_convertvector(" : arena_printf(&c->arena, "(%s)", m),
-                               c_operator(op, t, 1), h.bits == 64 ? arena_printf(&c->arena, ", %s)", m) : ""), &h);
+        helper(o,
+               arena_printf(&c->arena, "static inline %s $N($T a, $T b) {\n    return %s(a %s b)%s;\n}\n", m,
+                            h.bits == 64 ? "__builtin_convertvector(" : arena_printf(&c->arena, "(%s)", m),
+                            c_operator(op, t, 1), h.bits == 64 ? arena_printf(&c->arena, ", %s)", m) : ""),
+               &h);
         return name;
     }
     const char *text = vector_text(op, t);
     if (!text) {
         h.scalar = c_op(o, op, t, 1);
         static const char *const loops[] = {"", "a[i]", "a[i], b[i]", "a[i], b[i], c[i]"};
-        text = arena_printf(&c->arena, "static inline $T $N(%s) {\n    for (int i = 0; i < $L; i++)\n        a[i] = $S(%s);\n    return a;\n}\n", args[n], loops[n]);
+        text = arena_printf(
+            &c->arena,
+            "static inline $T $N(%s) {\n    for (int i = 0; i < $L; i++)\n        a[i] = $S(%s);\n    return a;\n}\n",
+            args[n], loops[n]);
     }
     helper(o, text, &h);
     return name;
@@ -279,15 +297,16 @@ const char *c_splat(const struct emit_options *o, enum dtype t, int lanes) {
     if (first(o->uses, name)) {
         struct holes h;
         holes_for(o, &h, name, t, lanes);
-        helper(o, t == BOOL ? "static inline $T $N(int b) {\n    const int x = b ? -1 : 0;\n    return ($T){$A};\n}\n"
-                            : "static inline $T $N($E x) {\n    return ($T){$A};\n}\n", &h);
+        helper(o,
+               t == BOOL ? "static inline $T $N(int b) {\n    const int x = b ? -1 : 0;\n    return ($T){$A};\n}\n"
+                         : "static inline $T $N($E x) {\n    return ($T){$A};\n}\n",
+               &h);
     }
     return name;
 }
 const char *c_select(const struct emit_options *o, enum dtype t, int lanes) {
     const char *name = helper_name(o, "select", t, lanes);
-    if (!first(o->uses, name))
-        return name;
+    if (!first(o->uses, name)) return name;
     struct holes h;
     holes_for(o, &h, name, t, lanes);
     const char *m = c_vector_type(o, BOOL, lanes), *row = spelled(o, X_SELECT, t, lanes);
@@ -296,7 +315,12 @@ const char *c_select(const struct emit_options *o, enum dtype t, int lanes) {
         return name;
     }
     const char *wide = h.bits == 64 ? "__builtin_convertvector(cond, $M)" : "cond";
-    helper(o, arena_printf(&o->uses->c->arena, "static inline $T $N(%s cond, $T a, $T b) {\n    const $M m = %s;\n    return ($T)((($M)a & m) | (($M)b & ~m));\n}\n", m, wide), &h);
+    helper(o,
+           arena_printf(&o->uses->c->arena,
+                        "static inline $T $N(%s cond, $T a, $T b) {\n    const $M m = %s;\n    return ($T)((($M)a & m) "
+                        "| (($M)b & ~m));\n}\n",
+                        m, wide),
+           &h);
     return name;
 }
 
@@ -310,58 +334,70 @@ static const char *const sat_unsigned =
 static const char *cast_sat(const struct emit_options *o, enum dtype to, enum dtype from) {
     struct emit_uses *u = o->uses;
     const char *name = internf(u->c->names, "nn_%s_to_%s", dtype_name(from), dtype_name(to));
-    if (!first(u, name))
-        return name;
+    if (!first(u, name)) return name;
     struct holes h;
     holes_for(o, &h, name, to, 1);
     h.elem = c_value_type(from);
-    const char *limit = to == I32 ? "2147483648.0" : to == U32 ? "4294967296.0" : to == I64 ? "9223372036854775808.0" : "18446744073709551616.0";
+    const char *limit = to == I32   ? "2147483648.0"
+                        : to == U32 ? "4294967296.0"
+                        : to == I64 ? "9223372036854775808.0"
+                                    : "18446744073709551616.0";
     const char *lim = internf(u->c->names, "%s%s", limit, from == F32 ? "f" : "");
     bool uns = to == U32 || to == U64;
-    helper(o, uns ? arena_printf(&u->c->arena, sat_unsigned, lim) : arena_printf(&u->c->arena, sat_signed, lim, lim), &h);
+    helper(o, uns ? arena_printf(&u->c->arena, sat_unsigned, lim) : arena_printf(&u->c->arena, sat_signed, lim, lim),
+           &h);
     return name;
 }
 const char *c_cast(const struct emit_options *o, enum dtype to, enum dtype from, int lanes) {
     struct emit_uses *u = o->uses;
     struct ctx *c = u->c;
     bool from_flt = from == F32 || from == F64, to_flt = to == F32 || to == F64;
-    if (lanes == 1)
-        return from_flt && !to_flt && to != BOOL ? cast_sat(o, to, from) : NULL;
+    if (lanes == 1) return from_flt && !to_flt && to != BOOL ? cast_sat(o, to, from) : NULL;
     const char *name = internf(c->names, "nn_%s_to_%sx%d", dtype_name(from), dtype_name(to), lanes);
-    if (!first(u, name))
-        return name;
+    if (!first(u, name)) return name;
     struct holes h;
     holes_for(o, &h, name, to, lanes);
     const char *ft = c_vector_type(o, from, lanes);
     if (from_flt && !to_flt && to != BOOL) {
-        if (from == F32 && to == I32) {               /* the lanes that fit are converted, the others filled in */
-            helper(o, arena_printf(&c->arena,
-                   "static inline $T $N(%s x) {\n"
-                   "    const $M low = x >= -2147483648.0f, high = x >= 2147483648.0f, ok = low & ~high;\n"
-                   "    const $T r = __builtin_convertvector((%s)(($M)x & ok), $T);\n"
-                   "    return r | (high & INT32_MAX) | ((x < -2147483648.0f) & INT32_MIN);\n}\n", ft, ft), &h);
+        if (from == F32 && to == I32) { /* the lanes that fit are converted, the others filled in */
+            helper(o,
+                   arena_printf(&c->arena,
+                                "static inline $T $N(%s x) {\n"
+                                "    const $M low = x >= -2147483648.0f, high = x >= 2147483648.0f, ok = low & ~high;\n"
+                                "    const $T r = __builtin_convertvector((%s)(($M)x & ok), $T);\n"
+                                "    return r | (high & INT32_MAX) | ((x < -2147483648.0f) & INT32_MIN);\n}\n",
+                                ft, ft),
+                   &h);
             return name;
         }
         h.scalar = cast_sat(o, to, from);
-        helper(o, arena_printf(&c->arena, "static inline $T $N(%s x) {\n    $T r;\n    for (int i = 0; i < $L; i++)\n        r[i] = $S(x[i]);\n    return r;\n}\n", ft), &h);
+        helper(o,
+               arena_printf(&c->arena,
+                            "static inline $T $N(%s x) {\n    $T r;\n    for (int i = 0; i < $L; i++)\n        r[i] = "
+                            "$S(x[i]);\n    return r;\n}\n",
+                            ft),
+               &h);
         return name;
     }
-    if (to == BOOL)
-        BUG("casts to bool are comparisons");
+    if (to == BOOL) BUG("casts to bool are comparisons");
     const char *arg = from == BOOL ? "-x" : "x";
-    helper(o, arena_printf(&c->arena, "static inline $T $N(%s x) {\n    return __builtin_convertvector(%s, $T);\n}\n", ft, arg), &h);
+    helper(o,
+           arena_printf(&c->arena, "static inline $T $N(%s x) {\n    return __builtin_convertvector(%s, $T);\n}\n", ft,
+                        arg),
+           &h);
     return name;
 }
 const char *c_bitcast(const struct emit_options *o, enum dtype to, enum dtype from, int lanes) {
     struct emit_uses *u = o->uses;
-    if (lanes > 1)
-        return internf(u->c->names, "(%s)", c_vector_type(o, to, lanes));
+    if (lanes > 1) return internf(u->c->names, "(%s)", c_vector_type(o, to, lanes));
     const char *name = internf(u->c->names, "nn_bits_%s_to_%s", dtype_name(from), dtype_name(to));
     if (first(u, name)) {
         struct holes h;
         holes_for(o, &h, name, to, 1);
         h.elem = c_value_type(from);
-        helper(o, "static inline $T $N($E x) {\n    union { $E from; $T to; } u;\n    u.from = x;\n    return u.to;\n}\n", &h);
+        helper(o,
+               "static inline $T $N($E x) {\n    union { $E from; $T to; } u;\n    u.from = x;\n    return u.to;\n}\n",
+               &h);
     }
     return name;
 }
@@ -388,15 +424,20 @@ static const char *const f16_encode =
     "    u += 0xfffu + (u >> 13 & 1u);\n"
     "    return (uint16_t)(sign | (u - 0x38000000u) >> 13);\n}\n";
 static const char *const bf16_decode = "static inline float $N(uint16_t h) {\n    return $S((uint32_t)h << 16);\n}\n";
-static const char *const bf16_encode =
-    "static inline uint16_t $N(float x) {\n"
-    "    const uint32_t u = $S(x);\n"
-    "    if ((u & 0x7fffffffu) > 0x7f800000u)\n"
-    "        return (uint16_t)(u >> 16 | 0x40u);\n"
-    "    return (uint16_t)((u + 0x7fffu + (u >> 16 & 1u)) >> 16);\n}\n";
+static const char *const bf16_encode = "static inline uint16_t $N(float x) {\n"
+                                       "    const uint32_t u = $S(x);\n"
+                                       "    if ((u & 0x7fffffffu) > 0x7f800000u)\n"
+                                       "        return (uint16_t)(u >> 16 | 0x40u);\n"
+                                       "    return (uint16_t)((u + 0x7fffu + (u >> 16 & 1u)) >> 16);\n}\n";
 
-/* The kinds of float8 and float4, as rounding needs them: mantissa bits, bias, greatest finite code, NaN; fnuz: no -0. */
-static const struct small { enum dtype type; enum f8_kind kind; int bits, mantissa, bias, max, nan; bool fnuz; } smalls[] = {
+/* The kinds of float8 and float4, as rounding needs them: mantissa bits, bias, greatest finite code, NaN; fnuz: no -0.
+ */
+static const struct small {
+    enum dtype type;
+    enum f8_kind kind;
+    int bits, mantissa, bias, max, nan;
+    bool fnuz;
+} smalls[] = {
     {F8E4M3FN, F8_E4M3FN, 8, 3, 7, 0x7e, 0x7f, false}, {F8E4M3FNUZ, F8_E4M3FNUZ, 8, 3, 8, 0x7f, 0x80, true},
     {F8E5M2, F8_E5M2, 8, 2, 15, 0x7b, 0x7f, false},    {F8E5M2FNUZ, F8_E5M2FNUZ, 8, 2, 16, 0x7f, 0x80, true},
     {F8E8M0, F8_E8M0, 8, 0, 127, 0xfe, 0xff, false},   {F4E2M1, F4_E2M1, 4, 1, 1, 0x7, 0x7, false},
@@ -434,11 +475,14 @@ static const char *small_encode(const struct emit_options *o, const struct small
     if (k->type == F8E8M0)
         return "static inline uint8_t $N(float x) {\n"
                "    const uint32_t u = $S(x), e = u >> 23 & 255u;\n"
-               "    return (uint8_t)(e < 254 && (u & 0x7fffffu) != 0 ? e + 1 : e);      /* powers of two, rounded up */\n}\n";
+               "    return (uint8_t)(e < 254 && (u & 0x7fffffu) != 0 ? e + 1 : e);      /* powers of two, rounded up "
+               "*/\n}\n";
     const char *sign = arena_printf(&c->arena, "u >> %d & 0x%xu", 32 - k->bits, 1u << (k->bits - 1));
-    const char *nan = k->fnuz ? arena_printf(&c->arena, "0x%x", k->nan) : arena_printf(&c->arena, "(uint8_t)(sign | 0x%xu)", k->nan);
+    const char *nan =
+        k->fnuz ? arena_printf(&c->arena, "0x%x", k->nan) : arena_printf(&c->arena, "(uint8_t)(sign | 0x%xu)", k->nan);
     int drop = 23 - k->mantissa, magic = 127 + 24 - k->bias - k->mantissa;
-    return arena_printf(&c->arena,
+    return arena_printf(
+        &c->arena,
         "static inline uint8_t $N(float x) {\n"
         "    uint32_t u = $S(x), code;\n"
         "    const uint32_t sign = %s;\n"
@@ -462,8 +506,7 @@ unsigned c_float_code(enum dtype s, double v) {
 }
 const char *c_decode(const struct emit_options *o, enum dtype s) {
     const struct small *k = small_float(s);
-    if (s != F16 && s != BF16 && !k)
-        return NULL;
+    if (s != F16 && s != BF16 && !k) return NULL;
     const char *name = internf(o->uses->c->names, "nn_%s_to_f32", dtype_name(s));
     if (first(o->uses, name)) {
         struct holes h = {.name = name, .scalar = k ? NULL : c_bitcast(o, F32, U32, 1)};
@@ -473,37 +516,46 @@ const char *c_decode(const struct emit_options *o, enum dtype s) {
 }
 const char *c_encode(const struct emit_options *o, enum dtype s) {
     const struct small *k = small_float(s);
-    if (s != F16 && s != BF16 && !k)
-        return NULL;
+    if (s != F16 && s != BF16 && !k) return NULL;
     const char *name = internf(o->uses->c->names, "nn_f32_to_%s", dtype_name(s));
     if (first(o->uses, name)) {
         struct holes h = {.name = name, .scalar = c_bitcast(o, U32, F32, 1)};
-        if (s == F16 || (k && s != F8E8M0))
-            c_bitcast(o, F32, U32, 1);
+        if (s == F16 || (k && s != F8E8M0)) c_bitcast(o, F32, U32, 1);
         helper(o, k ? small_encode(o, k) : s == F16 ? f16_encode : bf16_encode, &h);
     }
     return name;
 }
 const char *c_round(const struct emit_options *o, enum dtype s, int lanes) {
-    const char *name = lanes > 1 ? internf(o->uses->c->names, "nn_round_%sx%d", dtype_name(s), lanes) : internf(o->uses->c->names, "nn_round_%s", dtype_name(s));
-    if (!first(o->uses, name))
-        return name;
+    const char *name = lanes > 1 ? internf(o->uses->c->names, "nn_round_%sx%d", dtype_name(s), lanes)
+                                 : internf(o->uses->c->names, "nn_round_%s", dtype_name(s));
+    if (!first(o->uses, name)) return name;
     struct holes h;
     enum dtype v = dtype_value(s);
     holes_for(o, &h, name, v, lanes);
     struct ctx *c = o->uses->c;
     if (lanes > 1) {
         h.scalar = c_round(o, s, 1);
-        helper(o, "static inline $T $N($T x) {\n    for (int i = 0; i < $L; i++)\n        x[i] = $S(x[i]);\n    return x;\n}\n", &h);
+        helper(o,
+               "static inline $T $N($T x) {\n    for (int i = 0; i < $L; i++)\n        x[i] = $S(x[i]);\n    return "
+               "x;\n}\n",
+               &h);
     } else if (v == F32) {
         const char *enc = c_encode(o, s), *dec = c_decode(o, s);
-        helper(o, arena_printf(&c->arena, "static inline float $N(float x) {\n    return %s(%s(x));\n}\n", dec, enc), &h);
+        helper(o, arena_printf(&c->arena, "static inline float $N(float x) {\n    return %s(%s(x));\n}\n", dec, enc),
+               &h);
     } else if (dtype_bits(s) < 8) {
         int bits = dtype_bits(s), half = 1 << (bits - 1);
-        helper(o, dtype_is_signed(s) ? arena_printf(&c->arena, "static inline int32_t $N(int32_t x) {\n    return (x & %d) - (x & %d);\n}\n", half - 1, half)
-                                     : arena_printf(&c->arena, "static inline int32_t $N(int32_t x) {\n    return x & %d;\n}\n", 2 * half - 1), &h);
+        helper(o,
+               dtype_is_signed(s)
+                   ? arena_printf(&c->arena,
+                                  "static inline int32_t $N(int32_t x) {\n    return (x & %d) - (x & %d);\n}\n",
+                                  half - 1, half)
+                   : arena_printf(&c->arena, "static inline int32_t $N(int32_t x) {\n    return x & %d;\n}\n",
+                                  2 * half - 1),
+               &h);
     } else {
-        helper(o, arena_printf(&c->arena, "static inline int32_t $N(int32_t x) {\n    return (%s)x;\n}\n", dtype_c(s)), &h);
+        helper(o, arena_printf(&c->arena, "static inline int32_t $N(int32_t x) {\n    return (%s)x;\n}\n", dtype_c(s)),
+               &h);
     }
     return name;
 }
@@ -511,8 +563,7 @@ const char *c_round(const struct emit_options *o, enum dtype s, int lanes) {
 /* ---- memory */
 const char *c_vload(const struct emit_options *o, enum dtype s, int lanes) {
     const char *name = helper_name(o, "ld", s, lanes);
-    if (!first(o->uses, name))
-        return name;
+    if (!first(o->uses, name)) return name;
     struct holes h;
     struct ctx *c = o->uses->c;
     enum dtype v = dtype_value(s);
@@ -523,18 +574,25 @@ const char *c_vload(const struct emit_options *o, enum dtype s, int lanes) {
         helper(o, from_row(o, row, "static inline $T $N(const $E *a)"), &h);
     } else if (c_decode(o, s)) {
         h.scalar = c_decode(o, s);
-        helper(o, "static inline $T $N(const $E *p) {\n    $T r;\n    for (int i = 0; i < $L; i++)\n        r[i] = $S(p[i]);\n    return r;\n}\n", &h);
+        helper(o,
+               "static inline $T $N(const $E *p) {\n    $T r;\n    for (int i = 0; i < $L; i++)\n        r[i] = "
+               "$S(p[i]);\n    return r;\n}\n",
+               &h);
     } else {
         const char *mem = memory_type(o, s, lanes);
-        const char *get = v == s && s != BOOL ? "*(const %s *)p" : s == BOOL ? "__builtin_convertvector(*(const %s *)p != 0, $T)" : "__builtin_convertvector(*(const %s *)p, $T)";
-        helper(o, arena_printf(&c->arena, "static inline $T $N(const $E *p) {\n    return %s;\n}\n", arena_printf(&c->arena, get, mem)), &h);
+        const char *get = v == s && s != BOOL ? "*(const %s *)p"
+                          : s == BOOL         ? "__builtin_convertvector(*(const %s *)p != 0, $T)"
+                                              : "__builtin_convertvector(*(const %s *)p, $T)";
+        helper(o,
+               arena_printf(&c->arena, "static inline $T $N(const $E *p) {\n    return %s;\n}\n",
+                            arena_printf(&c->arena, get, mem)),
+               &h);
     }
     return name;
 }
 const char *c_vstore(const struct emit_options *o, enum dtype s, int lanes) {
     const char *name = helper_name(o, "st", s, lanes);
-    if (!first(o->uses, name))
-        return name;
+    if (!first(o->uses, name)) return name;
     struct holes h;
     struct ctx *c = o->uses->c;
     enum dtype v = dtype_value(s);
@@ -546,12 +604,19 @@ const char *c_vstore(const struct emit_options *o, enum dtype s, int lanes) {
         helper(o, from_row(o, row, "static inline void $N($E *b, $T a)"), &h);
     } else if (c_encode(o, s)) {
         h.scalar = c_encode(o, s);
-        helper(o, "static inline void $N($E *p, $T v) {\n    for (int i = 0; i < $L; i++)\n        p[i] = $S(v[i]);\n}\n", &h);
+        helper(o,
+               "static inline void $N($E *p, $T v) {\n    for (int i = 0; i < $L; i++)\n        p[i] = $S(v[i]);\n}\n",
+               &h);
     } else {
-        const char *put = v == s && s != BOOL ? "v" : s == BOOL ? "__builtin_convertvector(-v, %s)" : dtype_bits(s) < 8 ? "__builtin_convertvector(%s(v), %%s)" : "__builtin_convertvector(v, %s)";
-        if (dtype_bits(s) < 8)
-            put = arena_printf(&c->arena, put, c_round(o, s, lanes));
-        helper(o, arena_printf(&c->arena, "static inline void $N($E *p, $T v) {\n    *(%s *)p = %s;\n}\n", mem, arena_printf(&c->arena, put, mem)), &h);
+        const char *put = v == s && s != BOOL ? "v"
+                          : s == BOOL         ? "__builtin_convertvector(-v, %s)"
+                          : dtype_bits(s) < 8 ? "__builtin_convertvector(%s(v), %%s)"
+                                              : "__builtin_convertvector(v, %s)";
+        if (dtype_bits(s) < 8) put = arena_printf(&c->arena, put, c_round(o, s, lanes));
+        helper(o,
+               arena_printf(&c->arena, "static inline void $N($E *p, $T v) {\n    *(%s *)p = %s;\n}\n", mem,
+                            arena_printf(&c->arena, put, mem)),
+               &h);
     }
     return name;
 }
@@ -559,26 +624,33 @@ const char *c_reduce_lanes(const struct emit_options *o, enum red_op op, enum dt
     static const enum xop xops[RED_COUNT] = {X_POISON, X_ADD, X_MUL, X_MAX, X_MIN, X_AND, X_OR};
     static const char *const words[RED_COUNT] = {"", "sum", "prod", "max", "min", "and", "or"};
     const char *name = helper_name(o, internf(o->uses->c->names, "lanes_%s", words[op]), t, lanes);
-    if (!first(o->uses, name))
-        return name;
+    if (!first(o->uses, name)) return name;
     struct holes h;
     struct ctx *c = o->uses->c;
     holes_for(o, &h, name, t, lanes);
     const char *sign = c_operator(xops[op], t, 1), *step;
-    if (sign)
-        step = arena_printf(&c->arena, "acc %s %s", sign, t == BOOL ? "(v[i] != 0)" : "v[i]");
-    else
-        step = arena_printf(&c->arena, "%s(acc, %s)", c_op(o, xops[op], t, 1), t == BOOL ? "-v[i]" : "v[i]");
-    helper(o, arena_printf(&c->arena, "/* lanes in order: the result does not depend on their number */\nstatic inline $E $N($E acc, $T v) {\n    for (int i = 0; i < $L; i++)\n        acc = %s;\n    return acc;\n}\n", step), &h);
+    if (sign) step = arena_printf(&c->arena, "acc %s %s", sign, t == BOOL ? "(v[i] != 0)" : "v[i]");
+    else step = arena_printf(&c->arena, "%s(acc, %s)", c_op(o, xops[op], t, 1), t == BOOL ? "-v[i]" : "v[i]");
+    helper(o,
+           arena_printf(&c->arena,
+                        "/* lanes in order: the result does not depend on their number */\nstatic inline $E $N($E acc, "
+                        "$T v) {\n    for (int i = 0; i < $L; i++)\n        acc = %s;\n    return acc;\n}\n",
+                        step),
+           &h);
     return name;
 }
 
 const char *c_index_helper(const struct emit_options *o, const char *what) {
-    static const struct { const char *what, *text; } rows[] = {
+    static const struct {
+        const char *what, *text;
+    } rows[] = {
         {"guard", "/* v when it is a valid index below n, else 0 and the fault is recorded */\n"
-                  "static inline ptrdiff_t nn_guard(int64_t v, ptrdiff_t n, int *fault) {\n    if (v >= 0 && v < n)\n        return (ptrdiff_t)v;\n    *fault = 1;\n    return 0;\n}\n"},
-        {"floordiv", "static inline ptrdiff_t nn_floordiv(ptrdiff_t a, ptrdiff_t b) {\n    return b == 0 ? 0 : a / b - ((a % b != 0) & ((a < 0) != (b < 0)));\n}\n"},
-        {"floormod", "static inline ptrdiff_t nn_floormod(ptrdiff_t a, ptrdiff_t b) {\n    const ptrdiff_t r = b == 0 ? 0 : a % b;\n    return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n}\n"},
+                  "static inline ptrdiff_t nn_guard(int64_t v, ptrdiff_t n, int *fault) {\n    if (v >= 0 && v < n)\n  "
+                  "      return (ptrdiff_t)v;\n    *fault = 1;\n    return 0;\n}\n"},
+        {"floordiv", "static inline ptrdiff_t nn_floordiv(ptrdiff_t a, ptrdiff_t b) {\n    return b == 0 ? 0 : a / b - "
+                     "((a % b != 0) & ((a < 0) != (b < 0)));\n}\n"},
+        {"floormod", "static inline ptrdiff_t nn_floormod(ptrdiff_t a, ptrdiff_t b) {\n    const ptrdiff_t r = b == 0 "
+                     "? 0 : a % b;\n    return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n}\n"},
         {"min", "static inline ptrdiff_t nn_min(ptrdiff_t a, ptrdiff_t b) {\n    return a < b ? a : b;\n}\n"},
         {"max", "static inline ptrdiff_t nn_max(ptrdiff_t a, ptrdiff_t b) {\n    return a > b ? a : b;\n}\n"},
     };
@@ -586,8 +658,7 @@ const char *c_index_helper(const struct emit_options *o, const char *what) {
     const char *name = internf(u->c->names, "nn_%s", what);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (!strcmp(rows[i].what, what)) {
-            if (first(u, name))
-                PUSH(&u->c->arena, &u->helpers, rows[i].text);
+            if (first(u, name)) PUSH(&u->c->arena, &u->helpers, rows[i].text);
             return name;
         }
     BUG("no index helper %s", what);
@@ -598,27 +669,22 @@ void emit_prelude(struct text *out, struct ctx *c, const struct emit_options *o)
     struct emit_uses *u = o->uses;
     (void)c;
     text_add(out, "#include <stddef.h>\n#include <stdint.h>\n");
-    if (u->math)
-        text_add(out, "#include <math.h>\n");
-    if (u->intrinsics && o->target->headers)
-        text_add(out, o->target->headers);
-    text_add(out, "\n#if defined __FAST_MATH__\n#error \"this code states its arithmetic exactly: compile it without -ffast-math\"\n#endif\n");
+    if (u->math) text_add(out, "#include <math.h>\n");
+    if (u->intrinsics && o->target->headers) text_add(out, o->target->headers);
+    text_add(out, "\n#if defined __FAST_MATH__\n#error \"this code states its arithmetic exactly: compile it without "
+                  "-ffast-math\"\n#endif\n");
     if (u->no_unroll)
         text_add(out, "\n/* loops that are written out as far as registers allow: gcc must not unroll them further */\n"
-                      "#if defined __GNUC__ && !defined __clang__\n#define NN_NO_UNROLL _Pragma(\"GCC unroll 1\")\n#else\n#define NN_NO_UNROLL\n#endif\n");
-    if (u->types.n)
-        text_char(out, '\n');
-    for (int i = 0; i < u->types.n; i++)
-        text_add(out, u->types.v[i]);
-    for (int i = 0; i < u->helpers.n; i++)
-        text_printf(out, "\n%s", u->helpers.v[i]);
-    for (int i = 0; i < u->fns.n; i++)
-        text_printf(out, "\n%s", u->fns.v[i]);
+                      "#if defined __GNUC__ && !defined __clang__\n#define NN_NO_UNROLL _Pragma(\"GCC unroll "
+                      "1\")\n#else\n#define NN_NO_UNROLL\n#endif\n");
+    if (u->types.n) text_char(out, '\n');
+    for (int i = 0; i < u->types.n; i++) text_add(out, u->types.v[i]);
+    for (int i = 0; i < u->helpers.n; i++) text_printf(out, "\n%s", u->helpers.v[i]);
+    for (int i = 0; i < u->fns.n; i++) text_printf(out, "\n%s", u->fns.v[i]);
 }
 
 void emit_cflags(struct text *out, const struct emit_options *o) {
     text_add(out, o->c99_strict || emit_scalar(o) ? "-std=c99" : "-std=gnu99");
     text_add(out, " -ffp-contract=off");
-    if (!o->c99_strict && o->target->cflags && *o->target->cflags)
-        text_printf(out, " %s", o->target->cflags);
+    if (!o->c99_strict && o->target->cflags && *o->target->cflags) text_printf(out, " %s", o->target->cflags);
 }

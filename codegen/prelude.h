@@ -6,17 +6,17 @@
 
 struct emit_uses {
     struct ctx *c;
-    struct map seen;                /* interned name -> itself: types and helpers handed out */
-    VEC(const char *) types, helpers, fns;   /* their texts, each after what it needs */
-    struct names globals;           /* C names of procedures, functions and tables */
-    struct map procs, fn_names;     /* proc -> name; fn, lanes -> name */
-    bool math, intrinsics;          /* headers needed */
-    bool no_unroll;                 /* NN_NO_UNROLL */
+    struct map seen;                       /* interned name -> itself: types and helpers handed out */
+    VEC(const char *) types, helpers, fns; /* their texts, each after what it needs */
+    struct names globals;                  /* C names of procedures, functions and tables */
+    struct map procs, fn_names;            /* proc -> name; fn, lanes -> name */
+    bool math, intrinsics;                 /* headers needed */
+    bool no_unroll;                        /* NN_NO_UNROLL */
 };
 
 /* Is the text scalar, without vector types? */
 bool emit_scalar(const struct emit_options *o);
-int emit_lanes(const struct emit_options *o);                 /* of f32; 1: no vectors */
+int emit_lanes(const struct emit_options *o); /* of f32; 1: no vectors */
 /* Has the text GNU extensions (attributes, builtins)? */
 bool emit_gnu(const struct emit_options *o);
 
@@ -24,8 +24,8 @@ bool emit_gnu(const struct emit_options *o);
 const char *c_value_type(enum dtype t);
 /* Vector type of a value type: "nn_f32x8". BOOL: a mask of 32-bit lanes, 0 or -1. */
 const char *c_vector_type(const struct emit_options *o, enum dtype t, int lanes);
-/* Name of the function that does an operation on values of `type`; lanes 1: scalar. Operators that are plain C have none:
- * see c_operator. */
+/* Name of the function that does an operation on values of `type`; lanes 1: scalar. Operators that are plain C have
+ * none: see c_operator. */
 const char *c_op(const struct emit_options *o, enum xop op, enum dtype type, int lanes);
 /* The C operator of op on `type` ("+"), or NULL when a function is needed. */
 const char *c_operator(enum xop op, enum dtype type, int lanes);

@@ -1,8 +1,8 @@
 /* Names and facts of a program, found once for all files that are written. See program.h. */
 #include "codegen/program.h"
-#include <string.h>
 #include "codegen/prelude.h"
 #include "codegen/weights.h"
+#include <string.h>
 
 /* Weights as a C array are slow to compile, as part of the program they are limited by the small code model. */
 enum { SMALL_WEIGHTS = 128 << 10, LARGE_ARRAY = 64 << 20, LARGE_PROGRAM = 256 << 20, NAME_MAX_LENGTH = 32 };
@@ -34,7 +34,8 @@ static bool note_size(void *env, struct stmt *s) {
 static void name_symbols(struct program *p) {
     struct names names;
     names_init(&names, p->c);
-    static const char *const ours[] = {"m", "in", "out", "over", "fault", "status", "fuel", "arena", "total", "at", "d", "size", "nothing"};
+    static const char *const ours[] = {"m",     "in",    "out", "over", "fault", "status", "fuel",
+                                       "arena", "total", "at",  "d",    "size",  "nothing"};
     for (size_t k = 0; k < sizeof ours / sizeof *ours; k++) names_add(&names, ours[k]);
     names_add(&names, p->name);
     for (int k = 0; k < p->m->entry->syms.n; k++) {
@@ -59,7 +60,8 @@ static void name_dims(struct program *p, struct io *io, struct names *names) {
         for (int j = 0; j < p->out_dims.n; j++)
             if (p->out_dims.v[j].value == b->dims[k]) io->dim[k] = p->out_dims.v[j].name;
         if (io->dim[k]) continue;
-        const char *want = b->dims[k]->op == X_SYM ? b->dims[k]->u.sym->name : internf(p->c->names, "%s_d%d", io->member, k);
+        const char *want =
+            b->dims[k]->op == X_SYM ? b->dims[k]->u.sym->name : internf(p->c->names, "%s_d%d", io->member, k);
         struct dim_member d = {names_add(names, want), b->dims[k]};
         PUSH(&p->c->arena, &p->out_dims, d);
         io->dim[k] = d.name;
@@ -83,7 +85,8 @@ static bool name_io(struct program *p) {
         struct param *q = &p->m->entry->params.v[k];
         struct io io = {.buf = q->buf};
         if (q->dir == DIR_INOUT || !plain(q->buf)) {
-            diag(&p->c->diags, DIAG_ERROR, E_VERIFY, "parameter %s of the entry is %s", diag_quote(&p->c->arena, q->buf->name),
+            diag(&p->c->diags, DIAG_ERROR, E_VERIFY, "parameter %s of the entry is %s",
+                 diag_quote(&p->c->arena, q->buf->name),
                  q->dir == DIR_INOUT ? "both input and output" : "not in the model's own layout");
             return false;
         }
@@ -91,7 +94,7 @@ static bool name_io(struct program *p) {
         if (q->dir == DIR_IN) PUSH(&p->c->arena, &p->ins, io);
         else PUSH(&p->c->arena, &p->outs, io);
     }
-    for (int k = 0; k < p->outs.n; k++) name_dims(p, &p->outs.v[k], &out);   /* members of tensors keep their names */
+    for (int k = 0; k < p->outs.n; k++) name_dims(p, &p->outs.v[k], &out); /* members of tensors keep their names */
     return true;
 }
 
@@ -156,10 +159,12 @@ static bool choose_weights(struct program *p) {
     return true;
 }
 struct emit_uses *program_uses(struct program *p) {
-    static const char *const api[] = {"init", "run", "arena", "weights", "weights_data", "config", "dims", "inputs", "outputs"};
+    static const char *const api[] = {"init",   "run",  "arena",  "weights", "weights_data",
+                                      "config", "dims", "inputs", "outputs"};
     struct emit_uses *u = emit_uses_new(p->c);
     names_add(&u->globals, p->name);
-    for (size_t k = 0; k < sizeof api / sizeof *api; k++) names_add(&u->globals, internf(p->c->names, "%s_%s", p->name, api[k]));
+    for (size_t k = 0; k < sizeof api / sizeof *api; k++)
+        names_add(&u->globals, internf(p->c->names, "%s_%s", p->name, api[k]));
     struct emit_options o = p->emit;
     o.uses = u;
     for (int k = 0; k < p->m->procs.n; k++) emit_proc_name(p->c, p->m->procs.v[k], &o);
@@ -168,7 +173,8 @@ struct emit_uses *program_uses(struct program *p) {
 struct program *program_new(struct module *m, struct memory_plan *plan, const struct project_options *o) {
     struct ctx *c = m->ctx;
     struct program *p = NEW(&c->arena, struct program);
-    *p = (struct program){.c = c, .m = m, .plan = plan, .o = arena_copy(&c->arena, o, sizeof *o), .sym_names = {.arena = &c->arena}};
+    *p = (struct program){
+        .c = c, .m = m, .plan = plan, .o = arena_copy(&c->arena, o, sizeof *o), .sym_names = {.arena = &c->arena}};
     if (!m->entry) {
         diag(&c->diags, DIAG_ERROR, E_VERIFY, "the module has no entry procedure");
         return NULL;
@@ -176,8 +182,11 @@ struct program *program_new(struct module *m, struct memory_plan *plan, const st
     p->name = model_name(c, o->name);
     p->upper = capitals(c, p->name);
     entry_prepare(m);
-    p->emit = (struct emit_options){.target = o->target, .prefix = internf(c->names, "%s_", p->name), .c99_strict = o->c99_strict,
-                                    .external = true, .no_schedule = o->no_schedule};
+    p->emit = (struct emit_options){.target = o->target,
+                                    .prefix = internf(c->names, "%s_", p->name),
+                                    .c99_strict = o->c99_strict,
+                                    .external = true,
+                                    .no_schedule = o->no_schedule};
     p->emit.uses = program_uses(p);
     name_symbols(p);
     if (!name_io(p) || !choose_weights(p) || !plan_memory(p)) return NULL;
@@ -189,7 +198,9 @@ expr buf_elements(struct ctx *c, const struct buf *b) {
     for (int k = 0; k < b->nlogical; k++) n = x_mul(c, n, b->logical[k]);
     return n;
 }
-struct shape_names { struct program *p; };
+struct shape_names {
+    struct program *p;
+};
 static const char *dim_name(void *env, expr leaf) {
     struct program *p = env;
     return leaf->op == X_SYM ? map_get(&p->sym_names, PKEY(leaf->u.sym)) : NULL;

@@ -6,20 +6,20 @@
 #include "lower/memory_plan.h"
 
 enum weights_mode {
-    WEIGHTS_AUTO,       /* C array when small or strict C99 is asked for, else .incbin; a file when too large for either */
-    WEIGHTS_INCBIN,     /* NAME_weights.bin, and NAME_weights.S that includes it */
-    WEIGHTS_C,          /* NAME_weights.c */
-    WEIGHTS_FILE,       /* NAME_weights.bin only: the caller loads or maps it and passes a pointer */
+    WEIGHTS_AUTO,   /* C array when small or strict C99 is asked for, else .incbin; a file when too large for either */
+    WEIGHTS_INCBIN, /* NAME_weights.bin, and NAME_weights.S that includes it */
+    WEIGHTS_C,      /* NAME_weights.c */
+    WEIGHTS_FILE,   /* NAME_weights.bin only: the caller loads or maps it and passes a pointer */
 };
 struct project_options {
-    const char *name;           /* of the model; made an identifier */
+    const char *name; /* of the model; made an identifier */
     const struct target *target;
-    bool c99_strict;            /* no extensions, scalar code */
-    bool no_schedule;           /* leaves the schedules out of the kernels' comments */
+    bool c99_strict;  /* no extensions, scalar code */
+    bool no_schedule; /* leaves the schedules out of the kernels' comments */
     enum weights_mode weights;
-    const char *model_file;     /* last part of its path, for comments and the manifest; may be NULL */
-    uint64_t model_hash;        /* of the model's bytes; 0: not known */
-    const char *producer;       /* from the model; may be NULL */
+    const char *model_file; /* last part of its path, for comments and the manifest; may be NULL */
+    uint64_t model_hash;    /* of the model's bytes; 0: not known */
+    const char *producer;   /* from the model; may be NULL */
     /* Typical values of the input symbols, for selftest and benchmark; NULL: 1, moved into the symbol's range. */
     int64_t (*reference)(void *env, const struct sym *s);
     void *env;
@@ -28,19 +28,22 @@ struct project_options {
 /* An input or output of the model. */
 struct io {
     struct buf *buf;
-    const char *member;         /* in NAME_inputs or NAME_outputs */
-    bool produced;              /* its size is known in the run only */
-    const char *cap;            /* produced outputs: the member with the caller's capacity */
-    const char **dim;           /* [nd] produced outputs: the member that tells this dim; NULL: known by the caller */
+    const char *member; /* in NAME_inputs or NAME_outputs */
+    bool produced;      /* its size is known in the run only */
+    const char *cap;    /* produced outputs: the member with the caller's capacity */
+    const char **dim;   /* [nd] produced outputs: the member that tells this dim; NULL: known by the caller */
 };
-struct dim_member { const char *name; expr value; };   /* members of NAME_outputs that tell sizes */
+struct dim_member {
+    const char *name;
+    expr value;
+}; /* members of NAME_outputs that tell sizes */
 
 /* A constant in the weights: entries are aligned to 64 bytes. */
 struct weight {
     const struct buf *buf;
     int64_t offset, bytes;
-    int same;                   /* number of an entry with the same bytes, or -1 */
-    const char *array;          /* strings: name of a C array instead of an offset; else NULL */
+    int same;          /* number of an entry with the same bytes, or -1 */
+    const char *array; /* strings: name of a C array instead of an offset; else NULL */
 };
 
 struct program {
@@ -48,24 +51,25 @@ struct program {
     struct module *m;
     struct memory_plan *plan;
     const struct project_options *o;
-    const char *name, *upper;   /* identifier of the model, the same in capitals */
+    const char *name, *upper; /* identifier of the model, the same in capitals */
     VEC(struct io) ins, outs;
-    VEC(const struct sym *) syms;       /* input symbols */
+    VEC(const struct sym *) syms; /* input symbols */
     VEC(struct dim_member) out_dims;
-    struct map sym_names;       /* symbol -> C name */
+    struct map sym_names; /* symbol -> C name */
     VEC(struct weight) weights;
-    int64_t weights_bytes;      /* with the header */
+    int64_t weights_bytes; /* with the header */
     uint64_t weights_hash;
-    enum weights_mode mode;     /* never AUTO */
+    enum weights_mode mode; /* never AUTO */
     struct emit_options emit;
-    bool has_region;            /* buffers or results whose size is known in the run only */
+    bool has_region; /* buffers or results whose size is known in the run only */
     bool has_while, has_fault;
-    expr scratch;               /* bytes that kernels need besides the plan; index expression over input symbols */
-    bool is_static;             /* the arena's size is a number */
-    int64_t arena_bytes;        /* static: exact (without region) */
+    expr scratch;        /* bytes that kernels need besides the plan; index expression over input symbols */
+    bool is_static;      /* the arena's size is a number */
+    int64_t arena_bytes; /* static: exact (without region) */
 };
 
-/* NULL after diagnostics. Changes the entry procedure: what it computes itself moves into small procedures of their own. */
+/* NULL after diagnostics. Changes the entry procedure: what it computes itself moves into small procedures of their
+ * own. */
 struct program *program_new(struct module *m, struct memory_plan *plan, const struct project_options *o);
 /* A new `uses` for one file of kernels, in which every kernel has the name that it has in all files. */
 struct emit_uses *program_uses(struct program *p);
@@ -79,17 +83,17 @@ bool slot_placed(const struct plan_slot *s);
 int64_t program_peak(const struct program *p);
 
 /* ---- entry_prepare.c */
-/* Moves every expression of the entry that is more than simple integer arithmetic into a procedure of its own, so that the
- * entry function needs no arithmetic but what `entry_expr.c` prints. */
+/* Moves every expression of the entry that is more than simple integer arithmetic into a procedure of its own, so that
+ * the entry function needs no arithmetic but what `entry_expr.c` prints. */
 void entry_prepare(struct module *m);
 
 /* ---- entry_expr.c: index expressions and simple values as C */
 struct size_text {
     struct program *p;
-    const char *(*buf)(void *env, const struct buf *b);    /* C expression of a buffer's pointer; NULL: no loads */
-    const char *(*var)(void *env, const struct var *v);    /* NULL: no loop variables */
+    const char *(*buf)(void *env, const struct buf *b); /* C expression of a buffer's pointer; NULL: no loads */
+    const char *(*var)(void *env, const struct var *v); /* NULL: no loop variables */
     void *env;
-    bool used_over;             /* out: the text notes overflow in `over`, an int that must be in scope */
+    bool used_over; /* out: the text notes overflow in `over`, an int that must be in scope */
 };
 /* true: entry_text can print it. */
 bool entry_simple(struct ctx *c, expr e);
@@ -97,10 +101,10 @@ bool entry_simple(struct ctx *c, expr e);
 const char *entry_text(struct size_text *t, expr e, bool wrap);
 
 /* ---- entry.c, entry_header.c, glue.c, weights.c */
-void entry_header(struct program *p, struct text *out);        /* NAME.h */
-void entry_source(struct program *p, struct text *out);        /* NAME.c */
-void kernels_header(struct program *p, struct text *out);      /* NAME_kernels.h */
-void entry_glue(struct program *p, struct text *out);          /* NAME_io.h: the model as tables, for selftest, bench and runs */
+void entry_header(struct program *p, struct text *out);   /* NAME.h */
+void entry_source(struct program *p, struct text *out);   /* NAME.c */
+void kernels_header(struct program *p, struct text *out); /* NAME_kernels.h */
+void entry_glue(struct program *p, struct text *out); /* NAME_io.h: the model as tables, for selftest, bench and runs */
 /* "f32[batch, 3]" of a logical shape. */
 const char *shape_text(struct program *p, const struct buf *b);
 /* Product of the dims as an index expression. */

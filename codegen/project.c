@@ -1,5 +1,7 @@
 /* Writing the build folder: a temporary folder beside the final one is filled, then renamed. See project.h. */
 #include "codegen/project.h"
+#include "codegen/weights.h"
+#include "ir/base/embed.h"
 #include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
@@ -8,8 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "codegen/weights.h"
-#include "ir/base/embed.h"
 
 enum { KERNELS_PER_FILE = 16, BYTES_PER_FILE = 96 << 10 };
 struct writer {
@@ -64,7 +64,8 @@ static bool may_replace(struct writer *q) {
     struct stat st;
     if (lstat(q->final, &st) != 0) return errno == ENOENT ? true : problem(q, "cannot look at", q->final);
     if (S_ISDIR(st.st_mode) && (is_empty(q->final) || has_our_manifest(q->final))) return true;
-    diag(&q->c->diags, DIAG_ERROR, E_WRITE, "%s exists and was not written by gcc2nn", diag_quote(&q->c->arena, q->final));
+    diag(&q->c->diags, DIAG_ERROR, E_WRITE, "%s exists and was not written by gcc2nn",
+         diag_quote(&q->c->arena, q->final));
     diag_help(&q->c->diags, "give another folder with --output, or remove this one");
     return false;
 }
@@ -199,27 +200,63 @@ static const char *words(struct writer *q, const char *s, const char *quote, con
 }
 static bool put_templates(struct writer *q) {
     struct program *p = q->p;
-    static const char *const files[][2] = {
-        {"templates/project/io.h", "_io.h"}, {"templates/project/run_main.c", "_main.c"}, {"templates/project/selftest.c", "selftest.c"},
-        {"templates/project/bench.c", "bench.c"}, {"templates/project/Makefile", "Makefile"}, {"templates/project/meson.build", "meson.build"},
-        {"templates/project/CMakeLists.txt", "CMakeLists.txt"}, {"templates/project/README.md", "README.md"},
-        {"runtime_stub/nn_rt.h", "nn_rt.h"}, {"runtime_stub/nn_rt.c", "nn_rt.c"}};
+    static const char *const files[][2] = {{"templates/project/io.h", "_io.h"},
+                                           {"templates/project/run_main.c", "_main.c"},
+                                           {"templates/project/selftest.c", "selftest.c"},
+                                           {"templates/project/bench.c", "bench.c"},
+                                           {"templates/project/Makefile", "Makefile"},
+                                           {"templates/project/meson.build", "meson.build"},
+                                           {"templates/project/CMakeLists.txt", "CMakeLists.txt"},
+                                           {"templates/project/README.md", "README.md"},
+                                           {"runtime_stub/nn_rt.h", "nn_rt.h"},
+                                           {"runtime_stub/nn_rt.c", "nn_rt.c"}};
     bool assembly = p->mode == WEIGHTS_INCBIN && p->weights_bytes > WEIGHTS_HEADER;
     const char *file = q->w->weights_file ? A("%s_weights.bin", p->name) : "";
     const char *std = strncmp(q->w->cflags, "-std=c99", 8) ? "gnu99" : "c99";
     const char *rest = strchr(q->w->cflags, ' ') ? strchr(q->w->cflags, ' ') + 1 : "";
     struct text tables = {0};
     entry_glue(p, &tables);
-    const char *values[] = {
-        "NAME", p->name, "UPPER", p->upper, "TARGET", p->o->target->name, "CC", p->o->target->cc ? p->o->target->cc : "cc",
-        "RUNNER", p->o->target->runner ? p->o->target->runner : "", "CFLAGS", q->w->cflags, "STD", std,
-        "OBJECTS", A("%s nn_rt.o", joined(q, "", " ", true)), "SOURCES", joined(q, "", " ", false),
-        "MESON_SOURCES", joined(q, "'", ", ", false), "MESON_CFLAGS", words(q, rest, "'", ", "), "CMAKE_CFLAGS", words(q, q->w->cflags, "", ";"),
-        "LANGUAGES", assembly ? "C ASM" : "C", "WEIGHTS_ARG", file, "MESON_WEIGHTS_ARG", *file ? A("'%s'", file) : "",
-        "WEIGHTS_RULE", assembly ? A("%s_weights.o: %s_weights.bin\n", p->name, p->name) : "",
-        "CMAKE_WEIGHTS", assembly ? A("set_source_files_properties(%s_weights.S PROPERTIES OBJECT_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/%s_weights.bin\n"
-                                      "  COMPILE_OPTIONS -I${CMAKE_CURRENT_SOURCE_DIR})\n", p->name, p->name) : "",
-        "TABLES", tables.s, NULL};
+    const char *values[] = {"NAME",
+                            p->name,
+                            "UPPER",
+                            p->upper,
+                            "TARGET",
+                            p->o->target->name,
+                            "CC",
+                            p->o->target->cc ? p->o->target->cc : "cc",
+                            "RUNNER",
+                            p->o->target->runner ? p->o->target->runner : "",
+                            "CFLAGS",
+                            q->w->cflags,
+                            "STD",
+                            std,
+                            "OBJECTS",
+                            A("%s nn_rt.o", joined(q, "", " ", true)),
+                            "SOURCES",
+                            joined(q, "", " ", false),
+                            "MESON_SOURCES",
+                            joined(q, "'", ", ", false),
+                            "MESON_CFLAGS",
+                            words(q, rest, "'", ", "),
+                            "CMAKE_CFLAGS",
+                            words(q, q->w->cflags, "", ";"),
+                            "LANGUAGES",
+                            assembly ? "C ASM" : "C",
+                            "WEIGHTS_ARG",
+                            file,
+                            "MESON_WEIGHTS_ARG",
+                            *file ? A("'%s'", file) : "",
+                            "WEIGHTS_RULE",
+                            assembly ? A("%s_weights.o: %s_weights.bin\n", p->name, p->name) : "",
+                            "CMAKE_WEIGHTS",
+                            assembly ? A("set_source_files_properties(%s_weights.S PROPERTIES OBJECT_DEPENDS "
+                                         "${CMAKE_CURRENT_SOURCE_DIR}/%s_weights.bin\n"
+                                         "  COMPILE_OPTIONS -I${CMAKE_CURRENT_SOURCE_DIR})\n",
+                                         p->name, p->name)
+                                     : "",
+                            "TABLES",
+                            tables.s,
+                            NULL};
     bool ok = true;
     for (size_t k = 0; k < sizeof files / sizeof *files && ok; k++) {
         struct text t = {0};
@@ -235,7 +272,8 @@ static bool put_manifest(struct writer *q) {
     return put_file(q, "manifest.json", &t);
 }
 
-struct project *project_write(struct module *m, struct memory_plan *plan, const struct project_options *o, const char *folder) {
+struct project *project_write(struct module *m, struct memory_plan *plan, const struct project_options *o,
+                              const char *folder) {
     struct ctx *c = m->ctx;
     struct writer writer = {.c = c}, *q = &writer;
     size_t n = strlen(folder);
@@ -253,7 +291,8 @@ struct project *project_write(struct module *m, struct memory_plan *plan, const 
         problem(q, "cannot make the folder", q->tmp);
         return NULL;
     }
-    if (put_weights(q) && put_program(q) && put_kernels(q) && put_templates(q) && put_manifest(q) && put_in_place(q)) return q->w;
+    if (put_weights(q) && put_program(q) && put_kernels(q) && put_templates(q) && put_manifest(q) && put_in_place(q))
+        return q->w;
     remove_tree(q->tmp);
     return NULL;
 }

@@ -1,5 +1,5 @@
-/* The build folder: all files of a compiled model, written beside their final place and put there by one rename. The end
- * of the way from model to source. See project.c. */
+/* The build folder: all files of a compiled model, written beside their final place and put there by one rename. The
+ * end of the way from model to source. See project.c. */
 #ifndef NN_CODEGEN_PROJECT_H
 #define NN_CODEGEN_PROJECT_H
 #include "codegen/program.h"
@@ -7,15 +7,17 @@
 /* What was written, for those who compile and run it. */
 struct project {
     const char *folder, *name;
-    VEC(const char *) sources;      /* .c and .S files of the library, without nn_rt.c */
-    const char *cflags;             /* language, contraction, target */
-    bool weights_file;              /* the weights are not part of the program: NAME_weights.bin */
+    VEC(const char *) sources; /* .c and .S files of the library, without nn_rt.c */
+    const char *cflags;        /* language, contraction, target */
+    bool weights_file;         /* the weights are not part of the program: NAME_weights.bin */
     struct program *program;
 };
 /* Writes the folder. One that exists is replaced if it is empty or was written by this function (its manifest.json says
  * so). NULL after diagnostics; then nothing is left behind. */
-struct project *project_write(struct module *m, struct memory_plan *plan, const struct project_options *o, const char *folder);
-/* The text of an embedded file with @NAME@ and the other placeholders of `values` ("NAME", text, ..., NULL) replaced. */
+struct project *project_write(struct module *m, struct memory_plan *plan, const struct project_options *o,
+                              const char *folder);
+/* The text of an embedded file with @NAME@ and the other placeholders of `values` ("NAME", text, ..., NULL) replaced.
+ */
 void template_text(struct text *out, const char *path, const char *const *values);
 /* manifest.json (manifest.c). */
 void project_manifest(const struct project *w, struct text *out);

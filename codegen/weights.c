@@ -1,12 +1,13 @@
-/* Constants on their way into the build folder: each is brought from its logical row-major form into the physical layout
- * that scheduling gave its buffer, then written; only one constant is in memory at a time. See weights.h for the file. */
+/* Constants on their way into the build folder: each is brought from its logical row-major form into the physical
+ * layout that scheduling gave its buffer, then written; only one constant is in memory at a time. See weights.h for the
+ * file. */
 #include "codegen/weights.h"
+#include "ir/base/checked.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
-#include "ir/base/checked.h"
 
 enum { NUMBERS_PER_LINE = 8 };
 
@@ -16,22 +17,25 @@ static void write_error(struct program *p, const char *path) {
 static bool constant_cells(struct program *p, const struct buf *b, int64_t *cells) {
     return x_is_int(buf_cells(p->c, b), cells) && *cells >= 0;
 }
-static bool is_weight(const struct buf *b) {
-    return b->scope == SC_CONST;
-}
+static bool is_weight(const struct buf *b) { return b->scope == SC_CONST; }
 int64_t weights_estimate(struct program *p) {
     int64_t total = WEIGHTS_HEADER;
     for (int k = 0; k < p->m->entry->bufs.n; k++) {
         const struct buf *b = p->m->entry->bufs.v[k];
         int64_t cells, bytes;
         if (!is_weight(b) || b->type == STR) continue;
-        if (!constant_cells(p, b, &cells) || !mul_ok(cells, dtype_bytes(b->type), &bytes) || !add_ok(total, bytes + 63, &total)) return -1;
+        if (!constant_cells(p, b, &cells) || !mul_ok(cells, dtype_bytes(b->type), &bytes) ||
+            !add_ok(total, bytes + 63, &total))
+            return -1;
     }
     return total;
 }
 
 /* ---- from logical to physical */
-struct leaf { const struct buf *b; const int64_t *at; };
+struct leaf {
+    const struct buf *b;
+    const int64_t *at;
+};
 static bool leaf_value(void *env, expr e, int64_t *v) {
     const struct leaf *l = env;
     for (int k = 0; k < l->b->nlogical; k++)
@@ -42,7 +46,8 @@ static bool leaf_value(void *env, expr e, int64_t *v) {
     return false;
 }
 /* The physical offset of a logical index as a sum of one table per logical dim; false: the map is not of that form. */
-static bool offset_tables(struct program *p, const struct buf *b, const int64_t *dims, int64_t **tables, int64_t *konst) {
+static bool offset_tables(struct program *p, const struct buf *b, const int64_t *dims, int64_t **tables,
+                          int64_t *konst) {
     struct ctx *c = p->c;
     const expr *atoms;
     const int64_t *coefs;
@@ -66,14 +71,16 @@ static bool offset_tables(struct program *p, const struct buf *b, const int64_t 
     }
     return true;
 }
-static int64_t offset_of(struct program *p, const struct buf *b, const int64_t *at, int64_t *const *tables, int64_t konst) {
+static int64_t offset_of(struct program *p, const struct buf *b, const int64_t *at, int64_t *const *tables,
+                         int64_t konst) {
     int64_t off = konst;
     if (tables) {
         for (int k = 0; k < b->nlogical; k++) off += tables[k][at[k]];
         return off;
     }
     struct leaf l = {b, at};
-    if (!x_eval_int(buf_offset(p->c, b, b->map), leaf_value, &l, &off)) BUG("the layout of constant %s cannot be evaluated", b->name);
+    if (!x_eval_int(buf_offset(p->c, b, b->map), leaf_value, &l, &off))
+        BUG("the layout of constant %s cannot be evaluated", b->name);
     return off;
 }
 static void fill_cells(const struct buf *b, unsigned char *out, int64_t cells, int size) {
@@ -89,7 +96,8 @@ static void fill_cells(const struct buf *b, unsigned char *out, int64_t cells, i
     for (int64_t i = 0; i < cells; i++) memcpy(out + i * size, one, (size_t)size);
 }
 /* Row-major walk over the logical elements: fn gets element number and physical offset. */
-static void each_element(struct program *p, const struct buf *b, void (*fn)(void *env, int64_t element, int64_t offset), void *env) {
+static void each_element(struct program *p, const struct buf *b, void (*fn)(void *env, int64_t element, int64_t offset),
+                         void *env) {
     int64_t dims[32], at[32] = {0}, n = 1, konst = 0, *tables[32];
     for (int k = 0; k < b->nlogical; k++) {
         if (!x_is_int(b->logical[k], &dims[k])) BUG("constant %s has no constant shape", b->name);
@@ -101,10 +109,18 @@ static void each_element(struct program *p, const struct buf *b, void (*fn)(void
         for (int k = b->nlogical; k-- > 0 && ++at[k] == dims[k];) at[k] = 0;
     }
 }
-struct placing { unsigned char *out; const unsigned char *in; int64_t step; int64_t cells; int size; const char *name; };
+struct placing {
+    unsigned char *out;
+    const unsigned char *in;
+    int64_t step;
+    int64_t cells;
+    int size;
+    const char *name;
+};
 static void place_element(void *env, int64_t element, int64_t offset) {
     struct placing *q = env;
-    if (offset < 0 || offset >= q->cells) BUG("element %lld of constant %s lies outside of its buffer", (long long)element, q->name);
+    if (offset < 0 || offset >= q->cells)
+        BUG("element %lld of constant %s lies outside of its buffer", (long long)element, q->name);
     memcpy(q->out + offset * q->size, q->in + element * q->step, (size_t)q->size);
 }
 /* The physical bytes of b, in malloc'd memory of `bytes` bytes. */
@@ -116,7 +132,7 @@ static unsigned char *pack(struct program *p, const struct buf *b, int64_t cells
     fill_cells(b, out, cells, size);
     struct placing q = {.out = out, .in = t->bytes, .step = size, .cells = cells, .size = size, .name = b->name};
     unsigned char one[16] = {0};
-    if (t->source == TS_SPLAT) {                          /* one element, for all */
+    if (t->source == TS_SPLAT) { /* one element, for all */
         struct tensor single = *t;
         single.rank = 0;
         single.source = TS_BYTES;
@@ -140,7 +156,13 @@ static void put_u32(unsigned char *at, uint32_t v) {
 static void put_u64(unsigned char *at, uint64_t v) {
     for (int k = 0; k < 8; k++) at[k] = (unsigned char)(v >> 8 * k);
 }
-struct packing { struct program *p; FILE *f; XXH64_state_t *hash; int64_t at; VEC(XXH128_hash_t) digests; };
+struct packing {
+    struct program *p;
+    FILE *f;
+    XXH64_state_t *hash;
+    int64_t at;
+    VEC(XXH128_hash_t) digests;
+};
 static bool put_bytes(struct packing *q, const unsigned char *bytes, int64_t n) {
     static const unsigned char zeros[64];
     int64_t pad = -n & 63;
@@ -173,7 +195,8 @@ static bool put_weight(struct packing *q, const struct buf *b) {
     w.bytes = cells * dtype_bytes(b->type);
     XXH128_hash_t digest = XXH3_128bits(bytes, (size_t)w.bytes);
     for (int k = 0; k < p->weights.n && w.same < 0; k++)
-        if (!p->weights.v[k].array && p->weights.v[k].bytes == w.bytes && XXH128_isEqual(q->digests.v[k], digest)) w.same = k;
+        if (!p->weights.v[k].array && p->weights.v[k].bytes == w.bytes && XXH128_isEqual(q->digests.v[k], digest))
+            w.same = k;
     w.offset = w.same >= 0 ? p->weights.v[w.same].offset : q->at;
     if (w.same < 0) ok = put_bytes(q, bytes, w.bytes);
     free(bytes);
@@ -215,16 +238,21 @@ bool weights_array(struct program *p, const char *packed, const char *path) {
     FILE *in = fopen(packed, "rb"), *out = fopen(path, "w");
     bool ok = in && out;
     if (out)
-        fprintf(out, "/* Weights of %s: packed as the kernels read them, words of 32 bits, little endian. */\n"
-                     "#include \"%s_kernels.h\"\n\n"
-                     "#if defined __BYTE_ORDER__ && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__\n#error \"the weights are little endian\"\n#endif\n\n"
-                     "const union %s_weights_data %s_weights = {{\n", p->name, p->name, p->name, p->name);
+        fprintf(out,
+                "/* Weights of %s: packed as the kernels read them, words of 32 bits, little endian. */\n"
+                "#include \"%s_kernels.h\"\n\n"
+                "#if defined __BYTE_ORDER__ && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__\n#error \"the weights are "
+                "little endian\"\n#endif\n\n"
+                "const union %s_weights_data %s_weights = {{\n",
+                p->name, p->name, p->name, p->name);
     unsigned char w[4 * NUMBERS_PER_LINE];
     size_t n;
     while (ok && (n = fread(w, 1, sizeof w, in)) > 0) {
         fputs("   ", out);
         for (size_t k = 0; k + 4 <= n; k += 4)
-            fprintf(out, " 0x%08lxu,", (unsigned long)w[k] | (unsigned long)w[k + 1] << 8 | (unsigned long)w[k + 2] << 16 | (unsigned long)w[k + 3] << 24);
+            fprintf(out, " 0x%08lxu,",
+                    (unsigned long)w[k] | (unsigned long)w[k + 1] << 8 | (unsigned long)w[k + 2] << 16 |
+                        (unsigned long)w[k + 3] << 24);
         fputc('\n', out);
     }
     if (out) fputs("}};\n", out);
@@ -238,12 +266,16 @@ void weights_assembly(struct program *p, struct text *out) {
     text_printf(out,
                 "/* Puts %s_weights.bin into the program. For ELF and Mach-O assemblers (gcc, clang). */\n"
                 "#ifdef __APPLE__\n    .const\n    .p2align 6\n    .globl _%s_weights\n_%s_weights:\n"
-                "#else\n    .section .rodata\n    .balign 64\n    .globl %s_weights\n    .type %s_weights, %%object\n    .size %s_weights, %lld\n%s_weights:\n#endif\n"
+                "#else\n    .section .rodata\n    .balign 64\n    .globl %s_weights\n    .type %s_weights, %%object\n  "
+                "  .size %s_weights, %lld\n%s_weights:\n#endif\n"
                 "    .incbin \"%s_weights.bin\"\n"
                 "#ifdef __ELF__\n    .section .note.GNU-stack, \"\", %%progbits\n#endif\n",
                 p->name, p->name, p->name, p->name, p->name, p->name, (long long)p->weights_bytes, p->name, p->name);
 }
-struct strings { const struct buf *b; const struct str_elem **cells; };
+struct strings {
+    const struct buf *b;
+    const struct str_elem **cells;
+};
 static void place_string(void *env, int64_t element, int64_t offset) {
     struct strings *q = env;
     q->cells[offset] = &q->b->data->strs[q->b->data->source == TS_SPLAT ? 0 : element];
@@ -264,20 +296,21 @@ void weights_strings(struct program *p, struct text *out) {
         text_add(out, cells ? "};\n" : "    {\"\", 0}\n};\n");
     }
 }
-static bool any_bytes(const struct program *p) {
-    return p->weights_bytes > WEIGHTS_HEADER;
-}
+static bool any_bytes(const struct program *p) { return p->weights_bytes > WEIGHTS_HEADER; }
 void weights_declaration(struct program *p, struct text *out) {
     if (!any_bytes(p) || p->mode == WEIGHTS_FILE) return;
     if (p->mode == WEIGHTS_C)
-        text_printf(out, "/* The first member makes the words; the second one makes them aligned for every element type. */\n"
-                         "union %s_weights_data { uint32_t words[%lld]; double aligned; };\n"
-                         "#ifdef __GNUC__\n__attribute__((aligned(64)))\n#endif\n"
-                         "extern const union %s_weights_data %s_weights;\n", p->name, (long long)(p->weights_bytes / 4), p->name, p->name);
-    else
-        text_printf(out, "extern const unsigned char %s_weights[%lld];\n", p->name, (long long)p->weights_bytes);
+        text_printf(
+            out,
+            "/* The first member makes the words; the second one makes them aligned for every element type. */\n"
+            "union %s_weights_data { uint32_t words[%lld]; double aligned; };\n"
+            "#ifdef __GNUC__\n__attribute__((aligned(64)))\n#endif\n"
+            "extern const union %s_weights_data %s_weights;\n",
+            p->name, (long long)(p->weights_bytes / 4), p->name, p->name);
+    else text_printf(out, "extern const unsigned char %s_weights[%lld];\n", p->name, (long long)p->weights_bytes);
 }
 const char *weights_address(struct program *p) {
     if (!any_bytes(p)) return NULL;
-    return arena_printf(&p->c->arena, p->mode == WEIGHTS_C ? "(const unsigned char *)&%s_weights" : "%s_weights", p->name);
+    return arena_printf(&p->c->arena, p->mode == WEIGHTS_C ? "(const unsigned char *)&%s_weights" : "%s_weights",
+                        p->name);
 }

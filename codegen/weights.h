@@ -3,15 +3,16 @@
 #define NN_CODEGEN_WEIGHTS_H
 #include "codegen/program.h"
 
-/* The file: a header of 64 bytes ("NNWEIGHT", u32 version, u32 entries, u64 bytes of the file, u64 xxh64 of what follows
- * the header; little endian), then the entries, each at a multiple of 64 bytes. */
+/* The file: a header of 64 bytes ("NNWEIGHT", u32 version, u32 entries, u64 bytes of the file, u64 xxh64 of what
+ * follows the header; little endian), then the entries, each at a multiple of 64 bytes. */
 enum { WEIGHTS_HEADER = 64, WEIGHTS_VERSION = 1 };
 /* Bytes that p's constants take at most, without packing them: to choose how they are kept. -1: too large. */
 int64_t weights_estimate(struct program *p);
 /* Packs the constants of the entry, one at a time, into the file at path; equal ones are stored once. Fills p->weights,
  * p->weights_bytes and p->weights_hash. false: a diagnostic was recorded. */
 bool weights_pack(struct program *p, const char *path);
-/* NAME_weights.c from the packed file: words in hexadecimal, so that no bit depends on the reader's decimal conversion. */
+/* NAME_weights.c from the packed file: words in hexadecimal, so that no bit depends on the reader's decimal conversion.
+ */
 bool weights_array(struct program *p, const char *packed, const char *path);
 /* NAME_weights.S. */
 void weights_assembly(struct program *p, struct text *out);

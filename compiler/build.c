@@ -12,27 +12,29 @@
 #include <unistd.h>
 
 /* ---- processes */
-struct process { pid_t pid; FILE *out, *err; double deadline; };
+struct process {
+    pid_t pid;
+    FILE *out, *err;
+    double deadline;
+};
 
-static double now(void)
-{
+static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* What a child writes goes to files without names, so that nobody has to read while it runs. */
-static bool process_start(struct process *p, const char *const *argv, const char *folder, int seconds)
-{
+static bool process_start(struct process *p, const char *const *argv, const char *folder, int seconds) {
     *p = (struct process){.pid = -1, .out = tmpfile(), .err = tmpfile(), .deadline = seconds ? now() + seconds : 0};
-    if (!p->out || !p->err)
-        return false;
+    if (!p->out || !p->err) return false;
     fflush(NULL);
     p->pid = fork();
     if (p->pid == 0) {
         int null = open("/dev/null", O_RDONLY);
         setpgid(0, 0);
-        if (null < 0 || dup2(null, 0) < 0 || dup2(fileno(p->out), 1) < 0 || dup2(fileno(p->err), 2) < 0 || (folder && chdir(folder) != 0))
+        if (null < 0 || dup2(null, 0) < 0 || dup2(fileno(p->out), 1) < 0 || dup2(fileno(p->err), 2) < 0 ||
+            (folder && chdir(folder) != 0))
             _exit(126);
         execvp(argv[0], (char *const *)argv);
         _exit(127);
@@ -40,87 +42,68 @@ static bool process_start(struct process *p, const char *const *argv, const char
     return p->pid > 0;
 }
 
-static void read_all(FILE *f, struct text *t)
-{
+static void read_all(FILE *f, struct text *t) {
     char b[4096];
     size_t n;
-    if (!f)
-        return;
+    if (!f) return;
     rewind(f);
-    while ((n = fread(b, 1, sizeof b, f)) > 0)
-        text_addn(t, b, n);
+    while ((n = fread(b, 1, sizeof b, f)) > 0) text_addn(t, b, n);
     fclose(f);
 }
 
 /* true: the process has ended, *o is filled. */
-static bool process_poll(struct process *p, struct outcome *o)
-{
+static bool process_poll(struct process *p, struct outcome *o) {
     int status = 0;
     bool late = p->deadline > 0 && now() > p->deadline;
-    if (late)
-        kill(-p->pid, SIGKILL);
+    if (late) kill(-p->pid, SIGKILL);
     pid_t r = waitpid(p->pid, &status, late ? 0 : WNOHANG);
-    if (r == 0 || (r < 0 && errno == EINTR))
-        return false;
-    *o = (struct outcome){.started = true, .timed_out = late, .status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)};
+    if (r == 0 || (r < 0 && errno == EINTR)) return false;
+    *o = (struct outcome){
+        .started = true, .timed_out = late, .status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)};
     read_all(p->out, &o->out);
     read_all(p->err, &o->err);
     return true;
 }
 
-static void nap(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-}
+static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); }
 
-struct outcome process_run(const char *const *argv, const char *folder, int seconds)
-{
+struct outcome process_run(const char *const *argv, const char *folder, int seconds) {
     struct process p;
     struct outcome o = {0};
     if (!process_start(&p, argv, folder, seconds)) {
-        if (p.out)
-            fclose(p.out);
-        if (p.err)
-            fclose(p.err);
+        if (p.out) fclose(p.out);
+        if (p.err) fclose(p.err);
         return o;
     }
-    while (!process_poll(&p, &o))
-        nap();
+    while (!process_poll(&p, &o)) nap();
     return o;
 }
 
-void outcome_free(struct outcome *o)
-{
+void outcome_free(struct outcome *o) {
     text_free(&o->out);
     text_free(&o->err);
 }
 
-const char **command_words(struct ctx *c, const char *command, const char *const *more)
-{
+const char **command_words(struct ctx *c, const char *command, const char *const *more) {
     VEC(const char *) v = {0};
     for (const char *s = command ? command : ""; *s;) {
         size_t n = strcspn(s, " ");
-        if (n)
-            PUSH(&c->arena, &v, internn(c->names, s, n));
+        if (n) PUSH(&c->arena, &v, internn(c->names, s, n));
         s += n + strspn(s + n, " ");
     }
-    for (; more && *more; more++)
-        PUSH(&c->arena, &v, *more);
+    for (; more && *more; more++) PUSH(&c->arena, &v, *more);
     PUSH(&c->arena, &v, NULL);
     return v.v;
 }
 
-static bool executable(const char *path)
-{
+static bool executable(const char *path) {
     struct stat st;
     return access(path, X_OK) == 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
-bool program_exists(const char *name)
-{
+bool program_exists(const char *name) {
     const char *path = getenv("PATH");
     bool found = false;
-    if (strchr(name, '/'))
-        return executable(name);
+    if (strchr(name, '/')) return executable(name);
     for (const char *s = path ? path : "/usr/bin:/bin"; *s && !found;) {
         size_t n = strcspn(s, ":");
         struct text t = {0};
@@ -141,75 +124,74 @@ struct building {
 };
 #define A(...) arena_printf(&b->c->arena, __VA_ARGS__)
 
-static bool compiler_failed(struct building *b, const char *what, struct outcome *o)
-{
+static bool compiler_failed(struct building *b, const char *what, struct outcome *o) {
     const char *said = o->err.s ? o->err.s : "", *first = strstr(said, "error:");
     bool missing = o->started && o->status == 127 && !*said;
-    while (first && first > said && first[-1] != '\n')
-        first--;
-    if (first)
-        said = first;               /* the line of the first error */
+    while (first && first > said && first[-1] != '\n') first--;
+    if (first) said = first; /* the line of the first error */
     if (!o->started || missing)
         diag(&b->c->diags, DIAG_ERROR, E_ENV, "the compiler %s cannot be started", diag_quote(&b->c->arena, b->cc));
     else
-        diag(&b->c->diags, DIAG_ERROR, o->timed_out ? E_ENV : E_OUTPUT, "%s %s %s: %.*s", b->cc, o->timed_out ? "did not finish with" : "refused", what, (int)strcspn(said, "\n"), said);
+        diag(&b->c->diags, DIAG_ERROR, o->timed_out ? E_ENV : E_OUTPUT, "%s %s %s: %.*s", b->cc,
+             o->timed_out ? "did not finish with" : "refused", what, (int)strcspn(said, "\n"), said);
     return false;
 }
 
-static const char **compile_words(struct building *b, const char *source, const char *object)
-{
+static const char **compile_words(struct building *b, const char *source, const char *object) {
     const char *more[] = {"-I.", "-c", source, "-o", object, NULL};
     return command_words(b->c, A("%s %s %s", b->cc, b->w->cflags, b->flags), more);
 }
 
-static const char *object_of(struct building *b, const char *source)
-{
+static const char *object_of(struct building *b, const char *source) {
     return A("%.*s.o", (int)(strrchr(source, '.') - source), source);
 }
 
 /* All sources, `jobs` at a time; the first failure in the order of sources is reported. */
-static bool compile_all(struct building *b, const char *const *sources, int n, int jobs)
-{
+static bool compile_all(struct building *b, const char *const *sources, int n, int jobs) {
     struct process *run = NEWN(&b->c->arena, struct process, n);
     struct outcome *o = NEWN(&b->c->arena, struct outcome, n);
     bool *running = NEWN(&b->c->arena, bool, n), ok = true;
     int next = 0, active = 0;
     while (next < n || active > 0) {
         if (next < n && active < jobs) {
-            running[next] = process_start(&run[next], compile_words(b, sources[next], object_of(b, sources[next])), b->w->folder, b->seconds);
+            running[next] = process_start(&run[next], compile_words(b, sources[next], object_of(b, sources[next])),
+                                          b->w->folder, b->seconds);
             active += running[next];
             next++;
             continue;
         }
         for (int k = 0; k < next; k++)
-            if (running[k] && process_poll(&run[k], &o[k]))
-                running[k] = false, active--;
+            if (running[k] && process_poll(&run[k], &o[k])) running[k] = false, active--;
         nap();
     }
     for (int k = 0; k < n; k++) {
-        if (ok && (!o[k].started || o[k].timed_out || o[k].status != 0))
-            ok = compiler_failed(b, sources[k], &o[k]);
+        if (ok && (!o[k].started || o[k].timed_out || o[k].status != 0)) ok = compiler_failed(b, sources[k], &o[k]);
         outcome_free(&o[k]);
     }
     return ok;
 }
 
-static bool link_program(struct building *b, const char *const *sources, int n, const char *program)
-{
+static bool link_program(struct building *b, const char *const *sources, int n, const char *program) {
     const char **objects = NEWN(&b->c->arena, const char *, n + 4);
-    for (int k = 0; k < n; k++)
-        objects[k] = object_of(b, sources[k]);
+    for (int k = 0; k < n; k++) objects[k] = object_of(b, sources[k]);
     objects[n] = "-lm", objects[n + 1] = "-o", objects[n + 2] = program;
-    struct outcome o = process_run(command_words(b->c, A("%s %s %s", b->cc, b->w->cflags, b->flags), objects), b->w->folder, b->seconds);
+    struct outcome o = process_run(command_words(b->c, A("%s %s %s", b->cc, b->w->cflags, b->flags), objects),
+                                   b->w->folder, b->seconds);
     bool ok = (o.started && !o.timed_out && o.status == 0) || compiler_failed(b, program, &o);
     outcome_free(&o);
     return ok;
 }
 
-const char *build_program(struct ctx *c, const struct project *w, const char *program, const struct build_options *o)
-{
+const char *build_program(struct ctx *c, const struct project *w, const char *program, const struct build_options *o) {
     const struct target *t = w->program->o->target;
-    struct building build = {.c = c, .w = w, .cc = o->cc ? o->cc : t->cc ? t->cc : "cc", .flags = o->flags ? o->flags : "-O2", .seconds = o->seconds ? o->seconds : 600}, *b = &build;
+    struct building build = {.c = c,
+                             .w = w,
+                             .cc = o->cc   ? o->cc
+                                   : t->cc ? t->cc
+                                           : "cc",
+                             .flags = o->flags ? o->flags : "-O2",
+                             .seconds = o->seconds ? o->seconds : 600},
+                    *b = &build;
     const char *first = command_words(c, b->cc, NULL)[0];
     if (!first || !program_exists(first)) {
         diag(&c->diags, DIAG_ERROR, E_ENV, "the compiler %s was not found", diag_quote(&c->arena, b->cc));
@@ -218,15 +200,12 @@ const char *build_program(struct ctx *c, const struct project *w, const char *pr
     }
     int n = 0, jobs = o->jobs ? o->jobs : (int)sysconf(_SC_NPROCESSORS_ONLN);
     const char **sources = NEWN(&c->arena, const char *, w->sources.n + 2);
-    for (int k = 0; k < w->sources.n; k++)
-        sources[n++] = w->sources.v[k];
+    for (int k = 0; k < w->sources.n; k++) sources[n++] = w->sources.v[k];
     sources[n++] = "nn_rt.c";
-    if (!compile_all(b, sources, n, jobs > 0 ? jobs : 1))
-        return NULL;
+    if (!compile_all(b, sources, n, jobs > 0 ? jobs : 1)) return NULL;
     struct building own = *b;
     own.flags = A("%s %s", b->flags, o->main_flags ? o->main_flags : "");
     sources[n++] = A("%s.c", program);
-    if (!compile_all(&own, sources + n - 1, 1, 1) || !link_program(b, sources, n, program))
-        return NULL;
+    if (!compile_all(&own, sources + n - 1, 1, 1) || !link_program(b, sources, n, program)) return NULL;
     return A("%s/%s", w->folder, program);
 }

@@ -1,4 +1,5 @@
-/* Compiling what was written and running it: for the commands run, verify and bench, and for tests. No shell is used. */
+/* Compiling what was written and running it: for the commands run, verify and bench, and for tests. No shell is used.
+ */
 #ifndef NN_COMPILER_BUILD_H
 #define NN_COMPILER_BUILD_H
 #include "codegen/project.h"
@@ -6,8 +7,8 @@
 /* ---- processes */
 struct outcome {
     bool started, timed_out;
-    int status;                 /* exit status; 128 + signal */
-    struct text out, err;       /* text_free both */
+    int status;           /* exit status; 128 + signal */
+    struct text out, err; /* text_free both */
 };
 /* Runs argv (NULL ends) in `folder` (NULL: here) with nothing to read; seconds 0: no limit. */
 struct outcome process_run(const char *const *argv, const char *folder, int seconds);
@@ -19,14 +20,14 @@ bool program_exists(const char *name);
 
 /* ---- builds */
 struct build_options {
-    const char *cc;             /* NULL: the target's */
-    const char *flags;          /* besides the project's: "-O2 -g"; NULL: "-O2" */
-    const char *main_flags;     /* for the program's own file, after the others; may be NULL */
-    int jobs;                   /* compilations at the same time; 0: as many as there are processors */
-    int seconds;                /* limit of each compilation; 0: 600 */
+    const char *cc;         /* NULL: the target's */
+    const char *flags;      /* besides the project's: "-O2 -g"; NULL: "-O2" */
+    const char *main_flags; /* for the program's own file, after the others; may be NULL */
+    int jobs;               /* compilations at the same time; 0: as many as there are processors */
+    int seconds;            /* limit of each compilation; 0: 600 */
 };
-/* Compiles the library and `program` ("selftest", "bench", "NAME_main") in the folder. The path of the executable, or NULL
- * after a diagnostic: E_ENV without a compiler, E_OUTPUT with the compiler's messages. */
+/* Compiles the library and `program` ("selftest", "bench", "NAME_main") in the folder. The path of the executable, or
+ * NULL after a diagnostic: E_ENV without a compiler, E_OUTPUT with the compiler's messages. */
 const char *build_program(struct ctx *c, const struct project *w, const char *program, const struct build_options *o);
 
 /* ---- runs on tensors (compiler/harness.c) */
@@ -37,7 +38,8 @@ struct harness {
     int seconds;                /* limit of a run; 0: 600 */
     const char *const *symbols; /* "N=4", for symbols that no input shows; NULL ends; may be NULL */
 };
-/* Runs the model on inputs in API order; outputs[] get one tensor each, in c's arena. runs > 0: also times them, times[]
- * gets nanoseconds. false: a diagnostic was recorded (E_FAULT with what the model said). */
-bool harness_run(const struct harness *h, const struct tensor *const *inputs, struct tensor **outputs, int runs, int warmup, double *times);
+/* Runs the model on inputs in API order; outputs[] get one tensor each, in c's arena. runs > 0: also times them,
+ * times[] gets nanoseconds. false: a diagnostic was recorded (E_FAULT with what the model said). */
+bool harness_run(const struct harness *h, const struct tensor *const *inputs, struct tensor **outputs, int runs,
+                 int warmup, double *times);
 #endif

@@ -1,24 +1,20 @@
 /* `gcc2nn MODEL`: writes the build folder. */
-#include <stdio.h>
 #include "compiler/session.h"
+#include <stdio.h>
 
-static void summary(const struct session *s)
-{
+static void summary(const struct session *s) {
     const struct program *p = s->w->program;
     printf("%s: %s, %d kernels", s->w->folder, p->o->target->name, p->m->procs.n);
-    if (p->is_static)
-        printf(", arena %lld bytes", (long long)p->arena_bytes);
-    else
-        printf(", arena %lld bytes at typical sizes", (long long)p->plan->peak);
-    printf("%s, weights %lld bytes\n", p->has_region ? " and what sizes found in the run need" : "", (long long)p->weights_bytes);
+    if (p->is_static) printf(", arena %lld bytes", (long long)p->arena_bytes);
+    else printf(", arena %lld bytes at typical sizes", (long long)p->plan->peak);
+    printf("%s, weights %lld bytes\n", p->has_region ? " and what sizes found in the run need" : "",
+           (long long)p->weights_bytes);
 }
-int cmd_compile(const struct options *o)
-{
+int cmd_compile(const struct options *o) {
     struct session s;
     if (session_open(&s, o) && session_compile(&s) && s.u.plan) {
         const char *folder = o->out ? o->out : arena_printf(&s.c->arena, "%s_c", s.project.name);
-        if (session_write(&s, folder))
-            summary(&s);
+        if (session_write(&s, folder)) summary(&s);
     }
     return session_close(&s);
 }

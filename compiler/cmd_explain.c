@@ -1,10 +1,9 @@
 /* `gcc2nn explain E0123`: the long text of a diagnostic's code. */
+#include "compiler/commands.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include "compiler/commands.h"
 
-int cmd_explain(const struct options *o)
-{
+int cmd_explain(const struct options *o) {
     const char *word = o->args.v[0], *title, *text;
     char *end;
     long code = strtol(word + (*word == 'E' || *word == 'e'), &end, 10);

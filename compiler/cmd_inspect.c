@@ -1,29 +1,31 @@
 /* `gcc2nn inspect MODEL`: what a model takes, gives and consists of, whether or not it can be compiled. */
+#include "compiler/commands.h"
+#include "compiler/graph/passes.h"
+#include "ir/base/map.h"
+#include "ir/op.h"
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "compiler/commands.h"
-#include "compiler/graph/passes.h"
-#include "ir/base/map.h"
-#include "ir/op.h"
 
-struct op_tally { const char *domain, *op; int count; bool supported; };
+struct op_tally {
+    const char *domain, *op;
+    int count;
+    bool supported;
+};
 struct summary {
     struct ctx *c;
     struct graph *g;
     VEC(struct op_tally) ops;
-    struct map constants;           /* those counted */
-    struct map op_number;           /* interned "domain op" -> 1 + place in ops */
+    struct map constants; /* those counted */
+    struct map op_number; /* interned "domain op" -> 1 + place in ops */
     int nconstants, nodes, unsupported;
     int64_t elements, bytes;
 };
 
-static void count_constant(struct summary *s, const struct value *v)
-{
-    if (!v || !v->init || map_get(&s->constants, PKEY(v)))
-        return;
+static void count_constant(struct summary *s, const struct value *v) {
+    if (!v || !v->init || map_get(&s->constants, PKEY(v))) return;
     int64_t n = tensor_count(v->init);
     map_put(&s->constants, PKEY(v), s);
     s->nconstants++;
@@ -31,13 +33,11 @@ static void count_constant(struct summary *s, const struct value *v)
     s->bytes += dtype_packed_bytes(v->init->type, n);
 }
 
-static void count_node(void *env, struct node *n)
-{
+static void count_node(void *env, struct node *n) {
     struct summary *s = env;
     s->nodes++;
     s->unsupported += !n->op;
-    for (int i = 0; i < n->ins.n; i++)
-        count_constant(s, n->ins.v[i]);
+    for (int i = 0; i < n->ins.n; i++) count_constant(s, n->ins.v[i]);
     const char *key = internf(s->c->names, "%zu %s %s", strlen(n->domain), n->domain, n->op_type);
     intptr_t at = (intptr_t)map_get(&s->op_number, PKEY(key));
     if (at) {
@@ -48,21 +48,19 @@ static void count_node(void *env, struct node *n)
     map_put(&s->op_number, PKEY(key), (void *)(intptr_t)s->ops.n);
 }
 
-static int by_count(const void *a, const void *b)
-{
+static int by_count(const void *a, const void *b) {
     const struct op_tally *x = a, *y = b;
     int d = strcmp(x->domain, y->domain);
     return x->count != y->count ? y->count - x->count : d ? d : strcmp(x->op, y->op);
 }
 
-static const char *full_name(struct summary *s, const struct op_tally *t)
-{
-    const char *q = diag_quote(&s->c->arena, *t->domain ? arena_printf(&s->c->arena, "%s.%s", t->domain, t->op) : t->op);
+static const char *full_name(struct summary *s, const struct op_tally *t) {
+    const char *q =
+        diag_quote(&s->c->arena, *t->domain ? arena_printf(&s->c->arena, "%s.%s", t->domain, t->op) : t->op);
     return arena_printf(&s->c->arena, "%.*s", (int)strlen(q) - 2, q + 1);
 }
 
-static const char *type_text(struct summary *s, const struct type *ty)
-{
+static const char *type_text(struct summary *s, const struct type *ty) {
     struct text t = {0};
     type_print(&t, ty);
     const char *copy = arena_copy(&s->c->arena, t.s, t.n + 1);
@@ -71,42 +69,45 @@ static const char *type_text(struct summary *s, const struct type *ty)
 }
 
 /* ---- for people */
-static void print_values(struct summary *s, struct text *t, const char *title, struct value *const *v, const char *const *names, int n)
-{
+static void print_values(struct summary *s, struct text *t, const char *title, struct value *const *v,
+                         const char *const *names, int n) {
     for (int i = 0; i < n; i++)
-        text_printf(t, "%-11s %s: %s\n", i ? "" : title, diag_quote(&s->c->arena, names ? names[i] : v[i]->name), type_text(s, &v[i]->type));
+        text_printf(t, "%-11s %s: %s\n", i ? "" : title, diag_quote(&s->c->arena, names ? names[i] : v[i]->name),
+                    type_text(s, &v[i]->type));
 }
 
-static void print_summary(struct summary *s)
-{
+static void print_summary(struct summary *s) {
     struct graph *g = s->g;
     struct arena *a = &s->c->arena;
     struct text t = {0};
     text_printf(&t, "%-11s %s\n", "model", diag_quote(a, g->name));
     for (int i = 0; i < g->metadata.n; i++)
-        text_printf(&t, "%-11s %s: %s\n", i ? "" : "metadata", diag_quote(a, g->metadata.v[i].key), diag_quote(a, g->metadata.v[i].value));
+        text_printf(&t, "%-11s %s: %s\n", i ? "" : "metadata", diag_quote(a, g->metadata.v[i].key),
+                    diag_quote(a, g->metadata.v[i].value));
     for (int i = 0; i < g->opsets.n; i++)
-        text_printf(&t, "%-11s %s %d\n", i ? "" : "opsets", *g->opsets.v[i].domain ? diag_quote(a, g->opsets.v[i].domain) : "ai.onnx", g->opsets.v[i].version);
+        text_printf(&t, "%-11s %s %d\n", i ? "" : "opsets",
+                    *g->opsets.v[i].domain ? diag_quote(a, g->opsets.v[i].domain) : "ai.onnx", g->opsets.v[i].version);
     print_values(s, &t, "inputs", g->top->params.v, NULL, g->top->params.n);
     print_values(s, &t, "outputs", g->top->results.v, g->outputs.v, g->top->results.n);
     for (int i = 0; i < g->syms.n; i++)
-        text_printf(&t, "%-11s %s: %" PRId64 "..%" PRId64 "\n", i ? "" : "symbols", diag_quote(a, g->syms.v[i]->name), g->syms.v[i]->lo, g->syms.v[i]->hi);
-    text_printf(&t, "%-11s %" PRId64 " elements, %" PRId64 " bytes in %d tensors\n", "constants", s->elements, s->bytes, s->nconstants);
+        text_printf(&t, "%-11s %s: %" PRId64 "..%" PRId64 "\n", i ? "" : "symbols", diag_quote(a, g->syms.v[i]->name),
+                    g->syms.v[i]->lo, g->syms.v[i]->hi);
+    text_printf(&t, "%-11s %" PRId64 " elements, %" PRId64 " bytes in %d tensors\n", "constants", s->elements, s->bytes,
+                s->nconstants);
     text_printf(&t, "%-11s %d\n", "nodes", s->nodes);
     for (int i = 0; i < s->ops.n; i++)
-        text_printf(&t, "%-11s %6d %s%s\n", i ? "" : "operators", s->ops.v[i].count, full_name(s, &s->ops.v[i]), s->ops.v[i].supported ? "" : "   (not supported)");
+        text_printf(&t, "%-11s %6d %s%s\n", i ? "" : "operators", s->ops.v[i].count, full_name(s, &s->ops.v[i]),
+                    s->ops.v[i].supported ? "" : "   (not supported)");
     print_text(&t);
 }
 
 /* ---- for programs. Names are bytes; what is no UTF-8 is shown escaped, since JSON cannot hold it. */
-static json_t *json_name(struct summary *s, const char *name)
-{
+static json_t *json_name(struct summary *s, const char *name) {
     json_t *j = json_string(name);
     return j ? j : json_string(diag_quote(&s->c->arena, name));
 }
 
-static json_t *json_values(struct summary *s, struct value *const *v, const char *const *names, int n)
-{
+static json_t *json_values(struct summary *s, struct value *const *v, const char *const *names, int n) {
     json_t *list = json_array();
     for (int i = 0; i < n; i++) {
         json_t *o = json_object();
@@ -117,31 +118,34 @@ static json_t *json_values(struct summary *s, struct value *const *v, const char
     return list;
 }
 
-static void print_summary_json(struct summary *s)
-{
+static void print_summary_json(struct summary *s) {
     struct graph *g = s->g;
     json_t *root = json_object(), *list = json_array();
     json_object_set_new(root, "model", json_name(s, g->name));
     json_object_set_new(root, "file", json_name(s, g->file));
     json_object_set_new(root, "metadata", list);
     for (int i = 0; i < g->metadata.n; i++)
-        json_array_append_new(list, json_pack("[o,o]", json_name(s, g->metadata.v[i].key), json_name(s, g->metadata.v[i].value)));
+        json_array_append_new(
+            list, json_pack("[o,o]", json_name(s, g->metadata.v[i].key), json_name(s, g->metadata.v[i].value)));
     json_object_set_new(root, "opsets", list = json_array());
     for (int i = 0; i < g->opsets.n; i++)
-        json_array_append_new(list, json_pack("{s:o, s:i}", "domain", json_name(s, g->opsets.v[i].domain), "version", g->opsets.v[i].version));
+        json_array_append_new(list, json_pack("{s:o, s:i}", "domain", json_name(s, g->opsets.v[i].domain), "version",
+                                              g->opsets.v[i].version));
     json_object_set_new(root, "inputs", json_values(s, g->top->params.v, NULL, g->top->params.n));
     json_object_set_new(root, "outputs", json_values(s, g->top->results.v, g->outputs.v, g->top->results.n));
     json_object_set_new(root, "symbols", list = json_array());
     for (int i = 0; i < g->syms.n; i++)
-        json_array_append_new(list, json_pack("{s:o, s:I, s:I}", "name", json_name(s, g->syms.v[i]->name), "min", (json_int_t)g->syms.v[i]->lo,
-                                              "max", (json_int_t)g->syms.v[i]->hi));
-    json_object_set_new(root, "constants", json_pack("{s:i, s:I, s:I}", "tensors", s->nconstants, "elements", (json_int_t)s->elements, "bytes", (json_int_t)s->bytes));
+        json_array_append_new(list, json_pack("{s:o, s:I, s:I}", "name", json_name(s, g->syms.v[i]->name), "min",
+                                              (json_int_t)g->syms.v[i]->lo, "max", (json_int_t)g->syms.v[i]->hi));
+    json_object_set_new(root, "constants",
+                        json_pack("{s:i, s:I, s:I}", "tensors", s->nconstants, "elements", (json_int_t)s->elements,
+                                  "bytes", (json_int_t)s->bytes));
     json_object_set_new(root, "nodes", json_integer(s->nodes));
     json_object_set_new(root, "operators", list = json_array());
     for (int i = 0; i < s->ops.n; i++) {
         const struct op_tally *t = &s->ops.v[i];
-        json_array_append_new(list, json_pack("{s:o, s:o, s:i, s:b}", "domain", json_name(s, t->domain), "name", json_name(s, t->op), "count", t->count,
-                                              "supported", t->supported));
+        json_array_append_new(list, json_pack("{s:o, s:o, s:i, s:b}", "domain", json_name(s, t->domain), "name",
+                                              json_name(s, t->op), "count", t->count, "supported", t->supported));
     }
     char *text = json_dumps(root, JSON_INDENT(2));
     puts(text ? text : "null");
@@ -149,8 +153,7 @@ static void print_summary_json(struct summary *s)
     json_decref(root);
 }
 
-int cmd_inspect(const struct options *o)
-{
+int cmd_inspect(const struct options *o) {
     struct ctx *c = ctx_new();
     struct import_options import = options_import(o);
     import.keep_unknown = true;
@@ -158,12 +161,9 @@ int cmd_inspect(const struct options *o)
     s.g = import_onnx(c, o->args.v[0], &import);
     if (s.g) {
         each_node(s.g->top, count_node, &s);
-        for (int i = 0; i < s.g->top->results.n; i++)
-            count_constant(&s, s.g->top->results.v[i]);
-        if (s.ops.n)
-            qsort(s.ops.v, (size_t)s.ops.n, sizeof *s.ops.v, by_count);
-        if (!s.unsupported)
-            graph_infer(s.g);       /* for the types of the outputs; what is wrong with them is told below */
+        for (int i = 0; i < s.g->top->results.n; i++) count_constant(&s, s.g->top->results.v[i]);
+        if (s.ops.n) qsort(s.ops.v, (size_t)s.ops.n, sizeof *s.ops.v, by_count);
+        if (!s.unsupported) graph_infer(s.g); /* for the types of the outputs; what is wrong with them is told below */
         (o->json ? print_summary_json : print_summary)(&s);
     }
     int status = report_diags(&c->diags);

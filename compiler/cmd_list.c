@@ -1,54 +1,51 @@
 /* `gcc2nn list-ops` and `gcc2nn list-targets`: the registries, as tables or JSON. */
+#include "compiler/commands.h"
+#include "ir/op.h"
+#include "ir/target.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "compiler/commands.h"
-#include "ir/op.h"
-#include "ir/target.h"
 
-static void print_json(json_t *root)
-{
+static void print_json(json_t *root) {
     char *s = json_dumps(root, JSON_INDENT(2));
     puts(s ? s : "null");
     free(s);
     json_decref(root);
 }
 
-static const char *kind_of(const struct op *op) { return op->define ? "definition" : op->expand ? "expansion" : "control"; }
+static const char *kind_of(const struct op *op) {
+    return op->define ? "definition" : op->expand ? "expansion" : "control";
+}
 
-int cmd_list_ops(const struct options *o)
-{
+int cmd_list_ops(const struct options *o) {
     json_t *list = json_array();
     for (int i = 0; i < op_count(); i++) {
         const struct op *op = op_at(i);
         const char *domain = *op->domain ? op->domain : "ai.onnx", *spec = op->spec ? op->spec : "";
         if (o->json)
-            json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i, s:s, s:s}", "domain", domain, "name", op->name, "since", op->since,
-                                                  "oldest", op->first, "kind", kind_of(op), "notes", spec));
+            json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i, s:s, s:s}", "domain", domain, "name", op->name,
+                                                  "since", op->since, "oldest", op->first, "kind", kind_of(op), "notes",
+                                                  spec));
         else
-            printf("%-14s %-28s %2d..%-2d %-10s %s\n", domain, op->name, op->first, opset_newest(op->domain), kind_of(op), spec);
+            printf("%-14s %-28s %2d..%-2d %-10s %s\n", domain, op->name, op->first, opset_newest(op->domain),
+                   kind_of(op), spec);
     }
-    if (o->json)
-        print_json(list);
-    else
-        json_decref(list);
+    if (o->json) print_json(list);
+    else json_decref(list);
     return EXIT_OK;
 }
 
-int cmd_list_targets(const struct options *o)
-{
+int cmd_list_targets(const struct options *o) {
     static const char *const classes[] = {[TC_CPU] = "cpu", [TC_MCU] = "mcu", [TC_GPU] = "gpu"};
     json_t *list = json_array();
     for (const struct target *const *t = nn_targets; *t; t++)
         if (o->json)
-            json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:s, s:s}", "name", (*t)->name, "class", classes[(*t)->cls], "lanes",
-                                                  (*t)->lanes_f32, "cflags", (*t)->cflags ? (*t)->cflags : "", "help", (*t)->help));
-        else
-            printf("%-16s %-4s %s\n", (*t)->name, classes[(*t)->cls], (*t)->help);
-    if (o->json)
-        print_json(list);
-    else
-        json_decref(list);
+            json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:s, s:s}", "name", (*t)->name, "class",
+                                                  classes[(*t)->cls], "lanes", (*t)->lanes_f32, "cflags",
+                                                  (*t)->cflags ? (*t)->cflags : "", "help", (*t)->help));
+        else printf("%-16s %-4s %s\n", (*t)->name, classes[(*t)->cls], (*t)->help);
+    if (o->json) print_json(list);
+    else json_decref(list);
     return EXIT_OK;
 }

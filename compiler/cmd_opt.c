@@ -1,77 +1,61 @@
-/* `gcc2nn opt FILE`: graph passes on a .gir file, or schedule steps on a .lir file; prints the text after. What text tests
- * are made of. */
-#include <string.h>
+/* `gcc2nn opt FILE`: graph passes on a .gir file, or schedule steps on a .lir file; prints the text after. What text
+ * tests are made of. */
 #include "compiler/commands.h"
 #include "compiler/graph/passes.h"
 #include "compiler/import/file.h"
 #include "ir/loop.h"
 #include "ir/target.h"
 #include "lower/schedule/steps.h"
+#include <string.h>
 
-static bool ends_with(const char *s, const char *end)
-{
+static bool ends_with(const char *s, const char *end) {
     size_t n = strlen(s), m = strlen(end);
     return n >= m && strcmp(s + n - m, end) == 0;
 }
 
 /* Texts name instructions; the rows are the targets'. */
-static const struct instr_row *find_instr(const char *name)
-{
+static const struct instr_row *find_instr(const char *name) {
     for (const struct target *const *t = nn_targets; *t; t++)
         for (const struct instr_row *const *r = (*t)->instrs; r && *r; r++)
-            if (strcmp((*r)->name, name) == 0)
-                return *r;
+            if (strcmp((*r)->name, name) == 0) return *r;
     return NULL;
 }
 
-static bool run_steps(struct ctx *c, struct module *m, const struct options *o)
-{
+static bool run_steps(struct ctx *c, struct module *m, const struct options *o) {
     bool found = !o->proc, ok = true;
     for (int i = 0; i < m->procs.n && ok; i++) {
         struct proc *p = m->procs.v[i];
-        if (o->proc && strcmp(p->name, o->proc) != 0)
-            continue;
+        if (o->proc && strcmp(p->name, o->proc) != 0) continue;
         found = true;
         ok = steps_apply(c, p, o->steps);
     }
-    if (!found)
-        diag(&c->diags, DIAG_ERROR, E_USAGE, "there is no procedure %s", diag_quote(&c->arena, o->proc));
+    if (!found) diag(&c->diags, DIAG_ERROR, E_USAGE, "there is no procedure %s", diag_quote(&c->arena, o->proc));
     return found && ok && loop_verify(m, "the steps");
 }
 
-static void opt_loops(struct ctx *c, const struct options *o, const struct mapped_file *f, struct text *out)
-{
+static void opt_loops(struct ctx *c, const struct options *o, const struct mapped_file *f, struct text *out) {
     nn_find_instr = find_instr;
     struct module *m = loop_parse(c, (const char *)f->bytes, f->size, o->args.v[0]);
-    if (!m || !loop_verify(m, NULL))
-        return;
-    if (o->passes)
-        diag(&c->diags, DIAG_ERROR, E_USAGE, "--passes is for graphs (.gir); this is loop IR");
-    else if (!o->steps || run_steps(c, m, o))
-        loop_print(out, m);
+    if (!m || !loop_verify(m, NULL)) return;
+    if (o->passes) diag(&c->diags, DIAG_ERROR, E_USAGE, "--passes is for graphs (.gir); this is loop IR");
+    else if (!o->steps || run_steps(c, m, o)) loop_print(out, m);
 }
 
-static void opt_graph(struct ctx *c, const struct options *o, const struct mapped_file *f, struct text *out)
-{
+static void opt_graph(struct ctx *c, const struct options *o, const struct mapped_file *f, struct text *out) {
     struct graph *g = graph_parse(c, (const char *)f->bytes, f->size, o->args.v[0]);
-    if (!g || !graph_verify(g, NULL))
-        return;
-    if (o->steps)
-        diag(&c->diags, DIAG_ERROR, E_USAGE, "--steps is for loop IR (.lir); this is a graph");
-    else if (!o->passes || run_graph_passes(g, o->passes))
-        graph_print(out, g);
+    if (!g || !graph_verify(g, NULL)) return;
+    if (o->steps) diag(&c->diags, DIAG_ERROR, E_USAGE, "--steps is for loop IR (.lir); this is a graph");
+    else if (!o->passes || run_graph_passes(g, o->passes)) graph_print(out, g);
 }
 
-int cmd_opt(const struct options *o)
-{
+int cmd_opt(const struct options *o) {
     struct ctx *c = ctx_new();
     struct mapped_file f = {0};
     struct text out = {0};
     const char *path = o->args.v[0];
     c->diags.file = path;
     if (ends_with(path, ".gir") || ends_with(path, ".lir")) {
-        if (file_map(&c->diags, path, &f))
-            (ends_with(path, ".gir") ? opt_graph : opt_loops)(c, o, &f, &out);
+        if (file_map(&c->diags, path, &f)) (ends_with(path, ".gir") ? opt_graph : opt_loops)(c, o, &f, &out);
     } else {
         diag(&c->diags, DIAG_ERROR, E_USAGE, "the file must end in .gir (graph) or .lir (loop IR)");
     }

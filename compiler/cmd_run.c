@@ -1,42 +1,39 @@
 /* `gcc2nn run MODEL --data DIR --out DIR2`: compiles, runs on input_N, writes output_N.pb. */
+#include "compiler/import/tensor_io.h"
+#include "compiler/session.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "compiler/import/tensor_io.h"
-#include "compiler/session.h"
 
-static bool write_outputs(struct session *s, struct tensor *const *outputs)
-{
+static bool write_outputs(struct session *s, struct tensor *const *outputs) {
     const struct program *p = s->w->program;
-    if (!s->o->out)
-        return true;
+    if (!s->o->out) return true;
     if (mkdir(s->o->out, 0777) != 0 && errno != EEXIST) {
-        diag(&s->c->diags, DIAG_ERROR, E_WRITE, "cannot make folder %s: %s", diag_quote(&s->c->arena, s->o->out), strerror(errno));
+        diag(&s->c->diags, DIAG_ERROR, E_WRITE, "cannot make folder %s: %s", diag_quote(&s->c->arena, s->o->out),
+             strerror(errno));
         return false;
     }
     for (int k = 0; k < p->outs.n; k++) {
         struct tensor *t = outputs[k];
         t->name = p->outs.v[k].buf->name;
         struct value_io v = {.kind = VALUE_TENSOR, .name = t->name, .present = true, .n = 1, .tensors = &t};
-        if (!value_write(&s->c->diags, arena_printf(&s->c->arena, "%s/output_%d.pb", s->o->out, k), &v))
-            return false;
+        if (!value_write(&s->c->diags, arena_printf(&s->c->arena, "%s/output_%d.pb", s->o->out, k), &v)) return false;
     }
     return true;
 }
 /* Without --out: type, shape and first elements of each output. */
-static void show_outputs(struct session *s, struct tensor *const *outputs)
-{
+static void show_outputs(struct session *s, struct tensor *const *outputs) {
     enum { SHOWN = 6 };
     const struct program *p = s->w->program;
     for (int k = 0; k < p->outs.n && !s->o->out; k++) {
         const struct tensor *t = outputs[k];
         struct text line = {0};
         text_printf(&line, "%s: %s[", diag_quote(&s->c->arena, p->outs.v[k].buf->name), dtype_name(t->type));
-        for (int d = 0; d < t->rank; d++)
-            text_printf(&line, "%s%lld", d ? "," : "", (long long)t->dims[d]);
+        for (int d = 0; d < t->rank; d++) text_printf(&line, "%s%lld", d ? "," : "", (long long)t->dims[d]);
         text_add(&line, "]");
-        for (int64_t i = 0; i < tensor_count(t) && i < SHOWN && t->type != STR && t->type != C64 && t->type != C128; i++) {
+        for (int64_t i = 0; i < tensor_count(t) && i < SHOWN && t->type != STR && t->type != C64 && t->type != C128;
+             i++) {
             text_char(&line, ' ');
             if (t->type == F64) text_f64(&line, tensor_f(t, i));
             else if (dtype_is_float(t->type)) text_f32(&line, (float)tensor_f(t, i));
@@ -46,21 +43,19 @@ static void show_outputs(struct session *s, struct tensor *const *outputs)
         text_free(&line);
     }
 }
-static bool compute(struct session *s, struct tensor **inputs, struct tensor **outputs)
-{
-    if (s->o->interpret)
-        return session_interpret(s, inputs, outputs);
+static bool compute(struct session *s, struct tensor **inputs, struct tensor **outputs) {
+    if (s->o->interpret) return session_interpret(s, inputs, outputs);
     const char *exe = session_build(s, arena_printf(&s->c->arena, "%s_main", s->w->name));
-    struct harness h = {.c = s->c, .w = s->w, .exe = exe, .seconds = s->o->seconds, .symbols = exe ? session_symbols(s) : NULL};
+    struct harness h = {
+        .c = s->c, .w = s->w, .exe = exe, .seconds = s->o->seconds, .symbols = exe ? session_symbols(s) : NULL};
     return exe && harness_run(&h, (const struct tensor *const *)inputs, outputs, 0, 0, NULL);
 }
-int cmd_run(const struct options *o)
-{
+int cmd_run(const struct options *o) {
     struct session s;
     if (session_open(&s, o) && session_compile(&s) && session_write(&s, NULL)) {
-        struct tensor **inputs = session_inputs(&s), **outputs = NEWN(&s.c->arena, struct tensor *, s.w->program->outs.n + 1);
-        if (inputs && compute(&s, inputs, outputs) && write_outputs(&s, outputs))
-            show_outputs(&s, outputs);
+        struct tensor **inputs = session_inputs(&s),
+                      **outputs = NEWN(&s.c->arena, struct tensor *, s.w->program->outs.n + 1);
+        if (inputs && compute(&s, inputs, outputs) && write_outputs(&s, outputs)) show_outputs(&s, outputs);
     }
     return session_close(&s);
 }

@@ -6,9 +6,10 @@
 
 /* Bits, except that all NaNs are equal (docs/numbers.md N5). false: *why says where they differ. */
 bool same_bits(const struct tensor *got, const struct tensor *want, struct text *why);
-/* Floats: |got - want| <= tolerance * the greatest magnitude in want; everything else must be equal. *error: the greatest
- * error in that measure. */
-bool within_tolerance(const struct tensor *got, const struct tensor *want, double tolerance, double *error, struct text *why);
+/* Floats: |got - want| <= tolerance * the greatest magnitude in want; everything else must be equal. *error: the
+ * greatest error in that measure. */
+bool within_tolerance(const struct tensor *got, const struct tensor *want, double tolerance, double *error,
+                      struct text *why);
 /* The tolerance for outputs of this type against another implementation of the model. */
 double usual_tolerance(enum dtype t);
 #endif

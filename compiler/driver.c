@@ -1,12 +1,12 @@
 /* The pipeline, as one table. See driver.h. */
 #include "compiler/driver.h"
+#include "compiler/graph/passes.h"
+#include "compiler/import/onnx.h"
+#include "lower/lower.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "compiler/graph/passes.h"
-#include "compiler/import/onnx.h"
-#include "lower/lower.h"
 
 static bool import_pass(struct compilation *u) {
     u->g = import_onnx(u->c, u->o->path, &u->o->import);
@@ -14,7 +14,9 @@ static bool import_pass(struct compilation *u) {
 }
 static bool infer_pass(struct compilation *u) { return graph_infer(u->g); }
 /* Simpler nodes let inference know more, and the other way round. */
-static bool simplify_pass(struct compilation *u) { return graph_simplify(u->g) && graph_infer(u->g) && graph_dce(u->g); }
+static bool simplify_pass(struct compilation *u) {
+    return graph_simplify(u->g) && graph_infer(u->g) && graph_dce(u->g);
+}
 static bool affine_pass(struct compilation *u) { return graph_fold_affine(u->g) && graph_dce(u->g); }
 static bool cse_pass(struct compilation *u) { return graph_cse(u->g); }
 static bool lower_pass(struct compilation *u) {
@@ -33,7 +35,8 @@ static bool plan_pass(struct compilation *u) {
 }
 const struct pass_row pass_rows[] = {
     {"import", LEVEL_MODEL, true, import_pass, "read the model, bring every node to the newest opset"},
-    {"infer", LEVEL_GRAPH, true, infer_pass, "find types, shapes and symbolically known contents; expand functions; fold constants"},
+    {"infer", LEVEL_GRAPH, true, infer_pass,
+     "find types, shapes and symbolically known contents; expand functions; fold constants"},
     {"simplify", LEVEL_GRAPH, false, simplify_pass, "remove identities and pairs that cancel"},
     {"cse", LEVEL_GRAPH, false, cse_pass, "make one node of equal ones"},
     {"fold-affine", LEVEL_GRAPH, false, affine_pass, "put scales and shifts by constants into weights"},

@@ -9,14 +9,14 @@
 #include "lower/memory_plan.h"
 
 struct compile_options {
-    const char *path;                       /* .onnx, .gir or .lir */
-    struct import_options import;           /* dims, shapes */
-    const struct target *target;            /* NULL: c99 */
-    bool no_fuse, no_schedule;              /* one kernel per node; kernels as plain loops */
-    const char *const *dump_after;          /* names of passes, or "all" */
+    const char *path;              /* .onnx, .gir or .lir */
+    struct import_options import;  /* dims, shapes */
+    const struct target *target;   /* NULL: c99 */
+    bool no_fuse, no_schedule;     /* one kernel per node; kernels as plain loops */
+    const char *const *dump_after; /* names of passes, or "all" */
     int ndump;
-    const char *stop_after;                 /* name of a pass; NULL: run all */
-    const char *const *skip;                /* --no-pass */
+    const char *stop_after;  /* name of a pass; NULL: run all */
+    const char *const *skip; /* --no-pass */
     int nskip;
     bool time_passes;
 };
@@ -32,11 +32,11 @@ enum pass_level { LEVEL_MODEL, LEVEL_GRAPH, LEVEL_LOOP };
 struct pass_row {
     const char *name;
     enum pass_level level;
-    bool required;                          /* --no-pass is refused */
+    bool required; /* --no-pass is refused */
     bool (*run)(struct compilation *u);
-    const char *doc;                        /* one sentence */
+    const char *doc; /* one sentence */
 };
-extern const struct pass_row pass_rows[];   /* the pipeline, in order; name NULL ends */
+extern const struct pass_row pass_rows[]; /* the pipeline, in order; name NULL ends */
 
 /* Runs the pipeline. false: diagnostics say why. Dumps go to stdout. */
 bool compile_model(struct compilation *u);

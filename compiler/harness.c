@@ -1,36 +1,33 @@
-/* Runs of a compiled model on tensors: through files in its folder and the program NAME_main, on this machine or under the
- * target's emulator. See build.h; the file format is described in templates/project/run_main.c. */
+/* Runs of a compiled model on tensors: through files in its folder and the program NAME_main, on this machine or under
+ * the target's emulator. See build.h; the file format is described in templates/project/run_main.c. */
+#include "compiler/build.h"
+#include "compiler/import/file.h"
+#include "ir/base/checked.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "compiler/build.h"
-#include "compiler/import/file.h"
-#include "ir/base/checked.h"
 
 #define A(...) arena_printf(&h->c->arena, __VA_ARGS__)
 enum { HEAD_BYTES = 16, MAX_RANK = 32 };
 
-static void put_u32(struct text *t, uint32_t v)
-{
-    unsigned char b[4] = {(unsigned char)v, (unsigned char)(v >> 8), (unsigned char)(v >> 16), (unsigned char)(v >> 24)};
+static void put_u32(struct text *t, uint32_t v) {
+    unsigned char b[4] = {(unsigned char)v, (unsigned char)(v >> 8), (unsigned char)(v >> 16),
+                          (unsigned char)(v >> 24)};
     text_addn(t, (const char *)b, 4);
 }
-static void put_u64(struct text *t, uint64_t v)
-{
+static void put_u64(struct text *t, uint64_t v) {
     put_u32(t, (uint32_t)v);
     put_u32(t, (uint32_t)(v >> 32));
 }
-static bool write_tensor(const struct harness *h, const char *path, const struct tensor *t)
-{
+static bool write_tensor(const struct harness *h, const char *path, const struct tensor *t) {
     struct text head = {0};
     int64_t n = tensor_count(t);
     text_add(&head, "NNT1");
     put_u32(&head, (uint32_t)dtype_onnx(t->type));
     put_u32(&head, (uint32_t)t->rank);
     put_u32(&head, 0);
-    for (int k = 0; k < t->rank; k++)
-        put_u64(&head, (uint64_t)t->dims[k]);
+    for (int k = 0; k < t->rank; k++) put_u64(&head, (uint64_t)t->dims[k]);
     FILE *f = fopen(path, "wb");
     bool ok = f != NULL;
     if (t->type == STR) {
@@ -43,34 +40,27 @@ static bool write_tensor(const struct harness *h, const char *path, const struct
     } else {
         size_t bytes = (size_t)n * (size_t)dtype_bytes(t->type);
         void *data = malloc(bytes + 1);
-        if (!data)
-            BUG("no memory for a tensor of %zu bytes", bytes);
+        if (!data) BUG("no memory for a tensor of %zu bytes", bytes);
         tensor_unpack(t, data);
         ok = ok && fwrite(head.s, 1, head.n, f) == head.n && fwrite(data, 1, bytes, f) == bytes;
         free(data);
     }
-    if (f && fclose(f) != 0)
-        ok = false;
+    if (f && fclose(f) != 0) ok = false;
     text_free(&head);
-    if (!ok)
-        diag(&h->c->diags, DIAG_ERROR, E_WRITE, "cannot write %s", diag_quote(&h->c->arena, path));
+    if (!ok) diag(&h->c->diags, DIAG_ERROR, E_WRITE, "cannot write %s", diag_quote(&h->c->arena, path));
     return ok;
 }
 
-static uint64_t get(const uint8_t *p, int n)
-{
+static uint64_t get(const uint8_t *p, int n) {
     uint64_t v = 0;
-    for (int k = n; k--;)
-        v = v << 8 | p[k];
+    for (int k = n; k--;) v = v << 8 | p[k];
     return v;
 }
-static bool read_strings(const struct harness *h, struct tensor *t, const uint8_t *p, const uint8_t *end)
-{
+static bool read_strings(const struct harness *h, struct tensor *t, const uint8_t *p, const uint8_t *end) {
     int64_t n = tensor_count(t);
     struct str_elem *v = NEWN(&h->c->arena, struct str_elem, n + 1);
     for (int64_t i = 0; i < n; i++) {
-        if (end - p < 8 || get(p, 8) > (uint64_t)(end - p - 8))
-            return false;
+        if (end - p < 8 || get(p, 8) > (uint64_t)(end - p - 8)) return false;
         v[i].n = (size_t)get(p, 8);
         v[i].p = arena_copy(&h->c->arena, p + 8, v[i].n);
         p += 8 + v[i].n;
@@ -79,54 +69,44 @@ static bool read_strings(const struct harness *h, struct tensor *t, const uint8_
     return p == end;
 }
 /* Elements below 8 bits come one in each byte and are packed here. */
-static bool read_elements(const struct harness *h, struct tensor *t, const uint8_t *p, const uint8_t *end)
-{
+static bool read_elements(const struct harness *h, struct tensor *t, const uint8_t *p, const uint8_t *end) {
     int64_t n = tensor_count(t);
-    if (t->type == STR)
-        return read_strings(h, t, p, end);
-    if (end - p != n * dtype_bytes(t->type))
-        return false;
+    if (t->type == STR) return read_strings(h, t, p, end);
+    if (end - p != n * dtype_bytes(t->type)) return false;
     if (dtype_bits(t->type) == 8 * dtype_bytes(t->type)) {
         memcpy(tensor_data(t), p, (size_t)(end - p));
         return true;
     }
     unsigned char *out = tensor_data(t);
     int bits = dtype_bits(t->type);
-    for (int64_t i = 0; i < n; i++)
-        out[i * bits / 8] |= (unsigned char)((p[i] & ((1 << bits) - 1)) << (i * bits % 8));
+    for (int64_t i = 0; i < n; i++) out[i * bits / 8] |= (unsigned char)((p[i] & ((1 << bits) - 1)) << (i * bits % 8));
     return true;
 }
-static struct tensor *read_tensor(const struct harness *h, const char *path)
-{
+static struct tensor *read_tensor(const struct harness *h, const char *path) {
     struct mapped_file f = {0};
-    if (!file_map(&h->c->diags, path, &f))
-        return NULL;
+    if (!file_map(&h->c->diags, path, &f)) return NULL;
     struct tensor *t = NULL;
     const uint8_t *p = f.bytes, *end = p + f.size;
     int64_t dims[MAX_RANK];
     uint32_t rank = f.size >= HEAD_BYTES ? (uint32_t)get(p + 8, 4) : MAX_RANK + 1;
     bool ok = rank <= MAX_RANK && !memcmp(p, "NNT1", 4) && (uint64_t)(end - p) >= HEAD_BYTES + 8 * (uint64_t)rank;
-    for (uint32_t k = 0; k < rank && ok; k++)
-        dims[k] = (int64_t)get(p + HEAD_BYTES + 8 * k, 8);
-    ok = ok && (t = tensor_new(&h->c->arena, dtype_by_onnx((int)get(p + 4, 4)), dims, (int)rank)) != NULL && read_elements(h, t, p + HEAD_BYTES + 8 * rank, end);
-    if (!ok)
-        diag(&h->c->diags, DIAG_ERROR, E_FILE, "%s is not a tensor file", diag_quote(&h->c->arena, path));
+    for (uint32_t k = 0; k < rank && ok; k++) dims[k] = (int64_t)get(p + HEAD_BYTES + 8 * k, 8);
+    ok = ok && (t = tensor_new(&h->c->arena, dtype_by_onnx((int)get(p + 4, 4)), dims, (int)rank)) != NULL &&
+         read_elements(h, t, p + HEAD_BYTES + 8 * rank, end);
+    if (!ok) diag(&h->c->diags, DIAG_ERROR, E_FILE, "%s is not a tensor file", diag_quote(&h->c->arena, path));
     file_unmap(&f);
     return ok ? t : NULL;
 }
 
-static void program_failed(const struct harness *h, const struct outcome *o)
-{
+static void program_failed(const struct harness *h, const struct outcome *o) {
     const char *said = o->err.s ? o->err.s : "";
-    if (!o->started)
-        diag(&h->c->diags, DIAG_ERROR, E_ENV, "%s cannot be started", diag_quote(&h->c->arena, h->exe));
-    else if (o->timed_out)
-        diag(&h->c->diags, DIAG_ERROR, E_FAULT, "the compiled model did not finish in time");
+    if (!o->started) diag(&h->c->diags, DIAG_ERROR, E_ENV, "%s cannot be started", diag_quote(&h->c->arena, h->exe));
+    else if (o->timed_out) diag(&h->c->diags, DIAG_ERROR, E_FAULT, "the compiled model did not finish in time");
     else
-        diag(&h->c->diags, DIAG_ERROR, E_FAULT, "the compiled model ended with status %d: %.*s", o->status, (int)strcspn(said, "\n"), said);
+        diag(&h->c->diags, DIAG_ERROR, E_FAULT, "the compiled model ended with status %d: %.*s", o->status,
+             (int)strcspn(said, "\n"), said);
 }
-static bool read_times(const struct harness *h, const char *s, int runs, double *times)
-{
+static bool read_times(const struct harness *h, const char *s, int runs, double *times) {
     for (int k = 0; k < runs; k++) {
         char *end;
         times[k] = strtod(s, &end);
@@ -138,21 +118,21 @@ static bool read_times(const struct harness *h, const char *s, int runs, double 
     }
     return true;
 }
-bool harness_run(const struct harness *h, const struct tensor *const *inputs, struct tensor **outputs, int runs, int warmup, double *times)
-{
+bool harness_run(const struct harness *h, const struct tensor *const *inputs, struct tensor **outputs, int runs,
+                 int warmup, double *times) {
     const struct program *p = h->w->program;
     const char *runner = p->o->target->runner;
     VEC(const char *) v = {0};
     bool ok = true;
     if (runner && !program_exists(command_words(h->c, runner, NULL)[0])) {
-        diag(&h->c->diags, DIAG_ERROR, E_ENV, "%s, which runs programs for target %s, was not found", runner, p->o->target->name);
+        diag(&h->c->diags, DIAG_ERROR, E_ENV, "%s, which runs programs for target %s, was not found", runner,
+             p->o->target->name);
         return false;
     }
     PUSH(&h->c->arena, &v, A("./%s", strrchr(h->exe, '/') ? strrchr(h->exe, '/') + 1 : h->exe));
     if (runs > 0) {
         const char *timing[] = {"--runs", A("%d", runs), "--warmup", A("%d", warmup)};
-        for (int k = 0; k < 4; k++)
-            PUSH(&h->c->arena, &v, timing[k]);
+        for (int k = 0; k < 4; k++) PUSH(&h->c->arena, &v, timing[k]);
     }
     if (h->w->weights_file) {
         PUSH(&h->c->arena, &v, "--weights");
@@ -167,17 +147,13 @@ bool harness_run(const struct harness *h, const struct tensor *const *inputs, st
         PUSH(&h->c->arena, &v, name);
         ok = write_tensor(h, A("%s/%s", h->w->folder, name), inputs[k]);
     }
-    for (int k = 0; k < p->outs.n; k++)
-        PUSH(&h->c->arena, &v, A("out%d.nnt", k));
+    for (int k = 0; k < p->outs.n; k++) PUSH(&h->c->arena, &v, A("out%d.nnt", k));
     PUSH(&h->c->arena, &v, NULL);
-    if (!ok)
-        return false;
+    if (!ok) return false;
     struct outcome o = process_run(command_words(h->c, runner, v.v), h->w->folder, h->seconds ? h->seconds : 600);
     ok = o.started && !o.timed_out && o.status == 0;
-    if (!ok)
-        program_failed(h, &o);
-    if (ok && runs > 0)
-        ok = read_times(h, o.out.s ? o.out.s : "", runs, times);
+    if (!ok) program_failed(h, &o);
+    if (ok && runs > 0) ok = read_times(h, o.out.s ? o.out.s : "", runs, times);
     outcome_free(&o);
     for (int k = 0; k < p->outs.n && ok; k++)
         ok = (outputs[k] = read_tensor(h, A("%s/out%d.nnt", h->w->folder, k))) != NULL;

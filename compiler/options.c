@@ -5,20 +5,17 @@
 #include <string.h>
 
 /* ---- values */
-static bool parse_size(const char **s, int64_t *v)
-{
+static bool parse_size(const char **s, int64_t *v) {
     char *end;
     errno = 0;
-    if (**s < '0' || **s > '9')
-        return false;
+    if (**s < '0' || **s > '9') return false;
     *v = strtoll(*s, &end, 10);
     *s = end;
     return errno == 0 && *v <= INT32_MAX;
 }
 
-bool dim_option_parse(struct arena *a, const char *value, struct dim_option *out, struct text *problem)
-{
-    const char *eq = strrchr(value, '='), *s = eq ? eq + 1 : "";   /* names come from models and may contain `=` */
+bool dim_option_parse(struct arena *a, const char *value, struct dim_option *out, struct text *problem) {
+    const char *eq = strrchr(value, '='), *s = eq ? eq + 1 : ""; /* names come from models and may contain `=` */
     struct dim_option d = {0};
     bool ok = eq && eq > value && parse_size(&s, &d.lo);
     d.hi = d.lo;
@@ -31,7 +28,8 @@ bool dim_option_parse(struct arena *a, const char *value, struct dim_option *out
         }
     }
     if (!ok || *s || d.lo > d.hi) {
-        text_printf(problem, "`%s` is not of the form NAME=SIZE or NAME=LO..HI@REFERENCE, such as batch=1..64@8", value);
+        text_printf(problem, "`%s` is not of the form NAME=SIZE or NAME=LO..HI@REFERENCE, such as batch=1..64@8",
+                    value);
         return false;
     }
     d.name = arena_printf(a, "%.*s", (int)(eq - value), value);
@@ -39,8 +37,7 @@ bool dim_option_parse(struct arena *a, const char *value, struct dim_option *out
     return true;
 }
 
-bool shape_option_parse(struct arena *a, const char *value, struct shape_option *out, struct text *problem)
-{
+bool shape_option_parse(struct arena *a, const char *value, struct shape_option *out, struct text *problem) {
     const char *eq = strrchr(value, '='), *s = eq ? eq + 1 : "";
     struct shape_option x = {0};
     bool ok = eq && eq > value;
@@ -52,10 +49,8 @@ bool shape_option_parse(struct arena *a, const char *value, struct shape_option 
         } else if (ok) {
             ok = parse_size(&s, &x.dims[x.rank++]);
         }
-        if (ok && *s == 'x' && s[1])
-            s++;
-        else if (*s)
-            ok = false;
+        if (ok && *s == 'x' && s[1]) s++;
+        else if (*s) ok = false;
     }
     if (!ok) {
         text_printf(problem, "`%s` is not of the form NAME=1x3x?x?", value);
@@ -66,32 +61,40 @@ bool shape_option_parse(struct arena *a, const char *value, struct shape_option 
     return true;
 }
 
-static bool parse_dim(struct options *o, const char *value, struct text *problem)
-{
+static bool parse_dim(struct options *o, const char *value, struct text *problem) {
     struct dim_option d;
     bool ok = dim_option_parse(o->arena, value, &d, problem);
-    if (ok)
-        PUSH(o->arena, &o->dims, d);
+    if (ok) PUSH(o->arena, &o->dims, d);
     return ok;
 }
 
-static bool parse_shape(struct options *o, const char *value, struct text *problem)
-{
+static bool parse_shape(struct options *o, const char *value, struct text *problem) {
     struct shape_option x;
     bool ok = shape_option_parse(o->arena, value, &x, problem);
-    if (ok)
-        PUSH(o->arena, &o->shapes, x);
+    if (ok) PUSH(o->arena, &o->shapes, x);
     return ok;
 }
 
-#define SETTER(fn, field) \
-    static bool fn(struct options *o, const char *value, struct text *problem) { (void)problem; o->field = value; return true; }
-#define FLAG(fn, field) \
-    static bool fn(struct options *o, const char *value, struct text *problem) { (void)problem; (void)value; o->field = true; return true; }
-#define LIST(fn, field) \
-    static bool fn(struct options *o, const char *value, struct text *problem) { (void)problem; PUSH(o->arena, &o->field, value); return true; }
-static bool parse_count(const char *value, int least, int *to, struct text *problem)
-{
+#define SETTER(fn, field)                                                                                              \
+    static bool fn(struct options *o, const char *value, struct text *problem) {                                       \
+        (void)problem;                                                                                                 \
+        o->field = value;                                                                                              \
+        return true;                                                                                                   \
+    }
+#define FLAG(fn, field)                                                                                                \
+    static bool fn(struct options *o, const char *value, struct text *problem) {                                       \
+        (void)problem;                                                                                                 \
+        (void)value;                                                                                                   \
+        o->field = true;                                                                                               \
+        return true;                                                                                                   \
+    }
+#define LIST(fn, field)                                                                                                \
+    static bool fn(struct options *o, const char *value, struct text *problem) {                                       \
+        (void)problem;                                                                                                 \
+        PUSH(o->arena, &o->field, value);                                                                              \
+        return true;                                                                                                   \
+    }
+static bool parse_count(const char *value, int least, int *to, struct text *problem) {
     int64_t v;
     const char *s = value;
     if (!parse_size(&s, &v) || *s || v < least || v > 1000000) {
@@ -101,16 +104,18 @@ static bool parse_count(const char *value, int least, int *to, struct text *prob
     *to = (int)v;
     return true;
 }
-static bool parse_runs(struct options *o, const char *value, struct text *problem) { return parse_count(value, 1, &o->runs, problem); }
-static bool parse_warmup(struct options *o, const char *value, struct text *problem)
-{
+static bool parse_runs(struct options *o, const char *value, struct text *problem) {
+    return parse_count(value, 1, &o->runs, problem);
+}
+static bool parse_warmup(struct options *o, const char *value, struct text *problem) {
     bool ok = parse_count(value, 0, &o->warmup_given, problem);
     o->warmup_given++;
     return ok;
 }
-static bool parse_seconds(struct options *o, const char *value, struct text *problem) { return parse_count(value, 1, &o->seconds, problem); }
-static bool parse_input(struct options *o, const char *value, struct text *problem)
-{
+static bool parse_seconds(struct options *o, const char *value, struct text *problem) {
+    return parse_count(value, 1, &o->seconds, problem);
+}
+static bool parse_input(struct options *o, const char *value, struct text *problem) {
     const char *eq = strrchr(value, '=');
     if (!eq || eq == value || !eq[1]) {
         text_printf(problem, "`%s` is not of the form NAME=FILE", value);
@@ -119,25 +124,21 @@ static bool parse_input(struct options *o, const char *value, struct text *probl
     PUSH(o->arena, &o->inputs, value);
     return true;
 }
-static bool one_of(const char *value, const char *const *words, const char **to, struct text *problem)
-{
+static bool one_of(const char *value, const char *const *words, const char **to, struct text *problem) {
     for (int i = 0; words[i]; i++)
         if (strcmp(words[i], value) == 0) {
             *to = words[i];
             return true;
         }
     text_printf(problem, "`%s` is not one of", value);
-    for (int i = 0; words[i]; i++)
-        text_printf(problem, "%s %s", i ? "," : "", words[i]);
+    for (int i = 0; words[i]; i++) text_printf(problem, "%s %s", i ? "," : "", words[i]);
     return false;
 }
-static bool parse_weights(struct options *o, const char *value, struct text *problem)
-{
+static bool parse_weights(struct options *o, const char *value, struct text *problem) {
     static const char *const words[] = {"auto", "array", "incbin", "file", NULL};
     return one_of(value, words, &o->weights, problem);
 }
-static bool parse_std(struct options *o, const char *value, struct text *problem)
-{
+static bool parse_std(struct options *o, const char *value, struct text *problem) {
     static const char *const words[] = {"c99-strict", "gnu99", NULL};
     return one_of(value, words, &o->std, problem);
 }
@@ -164,14 +165,20 @@ FLAG(set_help, help)
 FLAG(set_version, version)
 
 const struct option_row option_rows[] = {
-    {"name", 0, "NAME", "prefix of all generated symbols and files (default: from the file's name)", CMD_COMPILE, set_name},
-    {"target", 't', "TARGET", "what to generate code for; `gcc2nn list-targets` names them", CMD_COMPILE | CMD_PROGRAM, set_target},
-    {"weights", 0, "KIND", "auto, array (C), incbin (assembler) or file (loaded by the caller)", CMD_COMPILE | CMD_PROGRAM, parse_weights},
+    {"name", 0, "NAME", "prefix of all generated symbols and files (default: from the file's name)", CMD_COMPILE,
+     set_name},
+    {"target", 't', "TARGET", "what to generate code for; `gcc2nn list-targets` names them", CMD_COMPILE | CMD_PROGRAM,
+     set_target},
+    {"weights", 0, "KIND", "auto, array (C), incbin (assembler) or file (loaded by the caller)",
+     CMD_COMPILE | CMD_PROGRAM, parse_weights},
     {"std", 0, "STD", "c99-strict: scalar C99 without extensions; gnu99", CMD_COMPILE | CMD_PROGRAM, parse_std},
-    {"data", 0, "DIR", "folder of input_N.pb or input_N.npy, and output_N.pb for verify (default: made-up inputs)", CMD_PROGRAM, set_data},
+    {"data", 0, "DIR", "folder of input_N.pb or input_N.npy, and output_N.pb for verify (default: made-up inputs)",
+     CMD_PROGRAM, set_data},
     {"input", 'i', "NAME=FILE", "an input's values, .pb or .npy; may be repeated", CMD_PROGRAM, parse_input},
     {"out", 'o', "DIR", "folder for what is written (compile: default MODEL_c)", CMD_COMPILE | CMD_RUN, set_out},
-    {"interpret", 0, NULL, "run: interpret instead of compiling; verify: compare with the interpreter even when there are reference outputs", CMD_RUN | CMD_VERIFY, set_interpret},
+    {"interpret", 0, NULL,
+     "run: interpret instead of compiling; verify: compare with the interpreter even when there are reference outputs",
+     CMD_RUN | CMD_VERIFY, set_interpret},
     {"each-node", 0, NULL, "compare the result of every node, unfused", CMD_VERIFY, set_each_node},
     {"runs", 0, "R", "how many runs to time (default 50)", CMD_BENCH, parse_runs},
     {"warmup", 0, "W", "runs before the first timed one (default 5)", CMD_BENCH, parse_warmup},
@@ -180,12 +187,16 @@ const struct option_row option_rows[] = {
     {"timeout", 0, "SECONDS", "limit of each compilation and of the run (default 600)", CMD_PROGRAM, parse_seconds},
     {"no-fuse", 0, NULL, "one kernel for each node", CMD_COMPILE | CMD_PROGRAM, set_no_fuse},
     {"no-schedule", 0, NULL, "kernels as plain loops", CMD_COMPILE | CMD_PROGRAM, set_no_schedule},
-    {"dump-after", 0, "PASS", "print the program after this pass, or after `all`; may be repeated", CMD_COMPILE | CMD_PROGRAM, add_dump},
+    {"dump-after", 0, "PASS", "print the program after this pass, or after `all`; may be repeated",
+     CMD_COMPILE | CMD_PROGRAM, add_dump},
     {"stop-after", 0, "PASS", "stop after this pass", CMD_COMPILE, set_stop},
     {"no-pass", 0, "PASS", "leave this pass out; may be repeated", CMD_COMPILE | CMD_PROGRAM, add_skip},
     {"time-passes", 0, NULL, "print the time of each pass", CMD_COMPILE | CMD_PROGRAM, set_time_passes},
-    {"dim", 'd', "NAME=SIZE|LO..HI[@REF]", "fix the size of a symbolic dimension, or say its range and the size to optimise for; may be repeated", CMD_MODEL, parse_dim},
-    {"shape", 0, "INPUT=1x3x?x?", "the shape of an input that the model leaves open; ? is any size; may be repeated", CMD_MODEL, parse_shape},
+    {"dim", 'd', "NAME=SIZE|LO..HI[@REF]",
+     "fix the size of a symbolic dimension, or say its range and the size to optimise for; may be repeated", CMD_MODEL,
+     parse_dim},
+    {"shape", 0, "INPUT=1x3x?x?", "the shape of an input that the model leaves open; ? is any size; may be repeated",
+     CMD_MODEL, parse_shape},
     {"keep-inputs", 0, NULL, "weights that the model lists among its inputs stay inputs", CMD_MODEL, set_keep_inputs},
     {"passes", 0, "NAMES", "graph passes to run on a .gir file, separated by commas", CMD_OPT, set_passes},
     {"steps", 0, "STEPS", "schedule steps to apply to a .lir file, separated by `;`", CMD_OPT, set_steps},
@@ -197,14 +208,11 @@ const struct option_row option_rows[] = {
 };
 
 /* ---- did you mean */
-static int distance(const char *a, const char *b)
-{
+static int distance(const char *a, const char *b) {
     enum { MAX = 40 };
     int row[MAX + 1], n = (int)strlen(a), m = (int)strlen(b);
-    if (n > MAX || m > MAX)
-        return MAX;
-    for (int j = 0; j <= m; j++)
-        row[j] = j;
+    if (n > MAX || m > MAX) return MAX;
+    for (int j = 0; j <= m; j++) row[j] = j;
     for (int i = 1; i <= n; i++) {
         int diagonal = row[0];
         row[0] = i;
@@ -217,10 +225,9 @@ static int distance(const char *a, const char *b)
     return row[m];
 }
 
-const char *nearest_name(const char *word, const char *const *names, int n)
-{
+const char *nearest_name(const char *word, const char *const *names, int n) {
     const char *best = NULL;
-    int least = (int)strlen(word) / 3 + 2;   /* a third of the letters may be wrong */
+    int least = (int)strlen(word) / 3 + 2; /* a third of the letters may be wrong */
     for (int i = 0; i < n; i++) {
         int d = distance(word, names[i]);
         if (d < least) {
@@ -231,49 +238,45 @@ const char *nearest_name(const char *word, const char *const *names, int n)
     return best;
 }
 
-static const char *nearest_option(const char *word, unsigned bit)
-{
+static const char *nearest_option(const char *word, unsigned bit) {
     const char *names[64];
     int n = 0;
     for (const struct option_row *r = option_rows; r->name && n < 64; r++)
-        if (r->commands & bit)
-            names[n++] = r->name;
+        if (r->commands & bit) names[n++] = r->name;
     return nearest_name(word, names, n);
 }
 
-static const char *nearest_command(const struct command *commands, const char *word)
-{
+static const char *nearest_command(const struct command *commands, const char *word) {
     const char *names[64];
     int n = 0;
-    for (; commands->name && n < 64; commands++)
-        names[n++] = commands->name;
+    for (; commands->name && n < 64; commands++) names[n++] = commands->name;
     return nearest_name(word, names, n);
 }
 
 /* ---- parsing */
-struct words { int at, argc; char **argv; };
+struct words {
+    int at, argc;
+    char **argv;
+};
 
-static const struct option_row *find_option(const char *name, size_t n, char letter)
-{
+static const struct option_row *find_option(const char *name, size_t n, char letter) {
     for (const struct option_row *r = option_rows; r->name; r++)
-        if (letter ? r->letter == letter : strlen(r->name) == n && memcmp(r->name, name, n) == 0)
-            return r;
+        if (letter ? r->letter == letter : strlen(r->name) == n && memcmp(r->name, name, n) == 0) return r;
     return NULL;
 }
 
 /* One option at w->at; takes the next word too when it holds the value. */
-static bool parse_option(struct options *o, struct words *w, struct text *problem)
-{
+static bool parse_option(struct options *o, struct words *w, struct text *problem) {
     const char *word = w->argv[w->at++], *value = NULL;
     bool is_long = word[1] == '-';
     const char *name = word + 2, *eq = is_long ? strchr(name, '=') : NULL;
     size_t n = eq ? (size_t)(eq - name) : strlen(name);
     const struct option_row *r = is_long ? find_option(name, n, 0) : find_option(NULL, 0, word[1]);
     if (!r) {
-        const char *near = is_long ? nearest_option(arena_printf(o->arena, "%.*s", (int)n, name), o->command->bit) : NULL;
+        const char *near =
+            is_long ? nearest_option(arena_printf(o->arena, "%.*s", (int)n, name), o->command->bit) : NULL;
         text_printf(problem, "unknown option `%s`", word);
-        if (near)
-            text_printf(problem, "; did you mean `--%s`?", near);
+        if (near) text_printf(problem, "; did you mean `--%s`?", near);
         return false;
     }
     if (!(r->commands & o->command->bit)) {
@@ -285,42 +288,34 @@ static bool parse_option(struct options *o, struct words *w, struct text *proble
         text_printf(problem, "option `--%s` takes no argument", r->name);
         return false;
     }
-    if (r->arg && !value && w->at < w->argc)
-        value = w->argv[w->at++];
+    if (r->arg && !value && w->at < w->argc) value = w->argv[w->at++];
     if (r->arg && !value) {
         text_printf(problem, "option `--%s` needs an argument: %s", r->name, r->arg);
         return false;
     }
     struct text reason = {0};
     bool ok = r->parse(o, value, &reason);
-    if (!ok)
-        text_printf(problem, "--%s: %s", r->name, reason.s);
+    if (!ok) text_printf(problem, "--%s: %s", r->name, reason.s);
     text_free(&reason);
     return ok;
 }
 
-static const struct command *find_command(const struct command *commands, const char *word)
-{
+static const struct command *find_command(const struct command *commands, const char *word) {
     for (; commands->name; commands++)
-        if (strcmp(commands->name, word) == 0)
-            return commands;
+        if (strcmp(commands->name, word) == 0) return commands;
     return NULL;
 }
 
-static bool check_args(const struct options *o, struct text *problem)
-{
+static bool check_args(const struct options *o, struct text *problem) {
     const struct command *c = o->command;
-    if (o->help || o->version)
-        return true;
-    if (o->args.n < c->min_args)
-        text_printf(problem, "`gcc2nn %s` needs %s", c->name, c->args);
+    if (o->help || o->version) return true;
+    if (o->args.n < c->min_args) text_printf(problem, "`gcc2nn %s` needs %s", c->name, c->args);
     else if (o->args.n > c->max_args)
         text_printf(problem, "`%s` is one word too many for `gcc2nn %s`", o->args.v[c->max_args], c->name);
     return !problem->n;
 }
 
-bool options_parse(struct options *o, const struct command *commands, int argc, char **argv, struct text *problem)
-{
+bool options_parse(struct options *o, const struct command *commands, int argc, char **argv, struct text *problem) {
     struct words w = {1, argc, argv};
     const char *first = argc > 1 ? argv[1] : "";
     o->command = find_command(commands, first);
@@ -331,8 +326,7 @@ bool options_parse(struct options *o, const struct command *commands, int argc, 
         /* A model is a file: its name has a point or a slash. Anything else was meant as a command. */
         if (*first && *first != '-' && !strpbrk(first, "./")) {
             text_printf(problem, "unknown command `%s`", first);
-            if (near)
-                text_printf(problem, "; did you mean `%s`?", near);
+            if (near) text_printf(problem, "; did you mean `%s`?", near);
             return false;
         }
         o->command = commands;
@@ -344,8 +338,7 @@ bool options_parse(struct options *o, const struct command *commands, int argc, 
             only_args = true;
             w.at++;
         } else if (!only_args && word[0] == '-' && word[1]) {
-            if (!parse_option(o, &w, problem))
-                return false;
+            if (!parse_option(o, &w, problem)) return false;
         } else {
             PUSH(o->arena, &o->args, word);
             w.at++;
@@ -354,15 +347,17 @@ bool options_parse(struct options *o, const struct command *commands, int argc, 
     return check_args(o, problem);
 }
 
-struct import_options options_import(const struct options *o)
-{
-    return (struct import_options){.dims = o->dims.v, .ndims = o->dims.n, .shapes = o->shapes.v, .nshapes = o->shapes.n, .keep_inputs = o->keep_inputs};
+struct import_options options_import(const struct options *o) {
+    return (struct import_options){.dims = o->dims.v,
+                                   .ndims = o->dims.n,
+                                   .shapes = o->shapes.v,
+                                   .nshapes = o->shapes.n,
+                                   .keep_inputs = o->keep_inputs};
 }
 
 /* ---- help */
 /* Text in lines of at most 100 columns, all of which start at column `indent`, where the first one already is. */
-static void wrap(struct text *out, const char *s, int indent)
-{
+static void wrap(struct text *out, const char *s, int indent) {
     enum { WIDTH = 100 };
     int at = indent;
     while (*s) {
@@ -380,8 +375,7 @@ static void wrap(struct text *out, const char *s, int indent)
     text_char(out, '\n');
 }
 
-static void two_columns(struct text *out, const char *left, const char *right)
-{
+static void two_columns(struct text *out, const char *left, const char *right) {
     enum { COLUMN = 36 };
     text_printf(out, "  %s", left);
     int at = 2 + (int)strlen(left);
@@ -393,36 +387,34 @@ static void two_columns(struct text *out, const char *left, const char *right)
     wrap(out, right, COLUMN);
 }
 
-static void options_of(struct text *out, unsigned bit)
-{
+static void options_of(struct text *out, unsigned bit) {
     text_add(out, "\nOptions:\n");
     for (const struct option_row *r = option_rows; r->name; r++) {
-        if (!(r->commands & bit))
-            continue;
+        if (!(r->commands & bit)) continue;
         struct text left = {0};
-        if (r->letter)
-            text_printf(&left, "-%c, ", r->letter);
+        if (r->letter) text_printf(&left, "-%c, ", r->letter);
         text_printf(&left, "--%s%s%s", r->name, r->arg ? "=" : "", r->arg ? r->arg : "");
         two_columns(out, left.s, r->help);
         text_free(&left);
     }
 }
 
-void options_help(struct text *out, const struct command *commands, const struct command *command)
-{
+void options_help(struct text *out, const struct command *commands, const struct command *command) {
     if (command) {
-        text_printf(out, "Usage: gcc2nn %s [OPTION]...%s%s\n\n", command->name, *command->args ? " " : "", command->args);
+        text_printf(out, "Usage: gcc2nn %s [OPTION]...%s%s\n\n", command->name, *command->args ? " " : "",
+                    command->args);
         wrap(out, command->help, 0);
         options_of(out, command->bit);
-        if (command->examples)
-            text_printf(out, "\nExamples:\n%s", command->examples);
+        if (command->examples) text_printf(out, "\nExamples:\n%s", command->examples);
         return;
     }
     text_printf(out, "Usage: gcc2nn COMMAND [OPTION]... ARGUMENT...\n\n"
                      "Compiles neural networks (ONNX) to standalone C or CUDA.\n\nCommands:\n");
-    for (const struct command *c = commands; c->name; c++)
-        two_columns(out, c->name, c->help);
-    text_add(out, "\nA model's file name in place of a command means the first one. `gcc2nn COMMAND --help` explains a command.\n"
-                  "Exit status: 0 done, 1 outputs differ, 2 wrong usage, 3 bad or unsupported model, 4 over budget, 5 environment,\n"
-                  "70 a mistake in gcc2nn itself.\n");
+    for (const struct command *c = commands; c->name; c++) two_columns(out, c->name, c->help);
+    text_add(
+        out,
+        "\nA model's file name in place of a command means the first one. `gcc2nn COMMAND --help` explains a command.\n"
+        "Exit status: 0 done, 1 outputs differ, 2 wrong usage, 3 bad or unsupported model, 4 over budget, 5 "
+        "environment,\n"
+        "70 a mistake in gcc2nn itself.\n");
 }

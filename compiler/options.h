@@ -1,58 +1,66 @@
 /* The command line: one table of options feeds the parser, `--help`, the man page and shell completions. */
 #ifndef NN_COMPILER_OPTIONS_H
 #define NN_COMPILER_OPTIONS_H
-#include <stdbool.h>
 #include "compiler/import/onnx.h"
 #include "ir/base/text.h"
 #include "ir/base/vec.h"
+#include <stdbool.h>
 
 /* What the process returns; 70 (die.h) for broken invariants of ours. */
 enum exit_code { EXIT_OK = 0, EXIT_DIFFERS = 1, EXIT_USAGE = 2, EXIT_MODEL = 3, EXIT_BUDGET = 4, EXIT_ENV = 5 };
 
 struct options {
     const struct command *command;
-    struct arena *arena;            /* of what follows */
-    VEC(const char *) args;         /* words that are no options */
+    struct arena *arena;    /* of what follows */
+    VEC(const char *) args; /* words that are no options */
     VEC(struct dim_option) dims;
     VEC(struct shape_option) shapes;
     bool keep_inputs, json, help, version;
-    const char *name, *target;   /* NULL: not given */
+    const char *name, *target; /* NULL: not given */
     const char *passes, *steps, *proc;
     const char *data, *out, *cc, *weights, *std, *build_dir, *stop_after;
-    VEC(const char *) inputs;       /* NAME=FILE */
+    VEC(const char *) inputs; /* NAME=FILE */
     VEC(const char *) dump_after, skip;
     bool interpret, each_node, no_fuse, no_schedule, time_passes;
-    int runs, warmup_given, seconds;      /* 0: not given; warmup_given: 1 + the number of runs */
+    int runs, warmup_given, seconds; /* 0: not given; warmup_given: 1 + the number of runs */
 };
 
 /* run gets checked options and returns an exit_code. */
 struct command {
-    const char *name, *args;        /* "MODEL" */
-    const char *help;               /* one sentence */
-    const char *examples;           /* lines, may be NULL */
+    const char *name, *args; /* "MODEL" */
+    const char *help;        /* one sentence */
+    const char *examples;    /* lines, may be NULL */
     int min_args, max_args;
     unsigned bit;
     int (*run)(const struct options *o);
 };
-enum {   /* bits of commands, for the table of options */
-    CMD_COMPILE = 1 << 0, CMD_INSPECT = 1 << 1, CMD_VERIFY = 1 << 2, CMD_RUN = 1 << 3, CMD_BENCH = 1 << 4, CMD_OPT = 1 << 5,
-    CMD_EXPLAIN = 1 << 6, CMD_LIST_OPS = 1 << 7, CMD_LIST_TARGETS = 1 << 8,
-    CMD_PROGRAM = CMD_VERIFY | CMD_RUN | CMD_BENCH,     /* those that build and run */
-    CMD_MODEL = CMD_COMPILE | CMD_INSPECT | CMD_VERIFY | CMD_RUN | CMD_BENCH, CMD_ALL = 0x7fffffff,
+enum { /* bits of commands, for the table of options */
+       CMD_COMPILE = 1 << 0,
+       CMD_INSPECT = 1 << 1,
+       CMD_VERIFY = 1 << 2,
+       CMD_RUN = 1 << 3,
+       CMD_BENCH = 1 << 4,
+       CMD_OPT = 1 << 5,
+       CMD_EXPLAIN = 1 << 6,
+       CMD_LIST_OPS = 1 << 7,
+       CMD_LIST_TARGETS = 1 << 8,
+       CMD_PROGRAM = CMD_VERIFY | CMD_RUN | CMD_BENCH, /* those that build and run */
+       CMD_MODEL = CMD_COMPILE | CMD_INSPECT | CMD_VERIFY | CMD_RUN | CMD_BENCH,
+       CMD_ALL = 0x7fffffff,
 };
 struct option_row {
     const char *name;
-    char letter;                    /* 0: none */
-    const char *arg;                /* NULL: takes none */
+    char letter;     /* 0: none */
+    const char *arg; /* NULL: takes none */
     const char *help;
     unsigned commands;
     /* false: *problem says what is wrong with the value */
     bool (*parse)(struct options *o, const char *value, struct text *problem);
 };
-extern const struct option_row option_rows[];   /* name NULL ends */
+extern const struct option_row option_rows[]; /* name NULL ends */
 
-/* The first word names a command; else it is a model, for the first command of the table. false: *problem has the message
- * (with "did you mean"). commands: name NULL ends. */
+/* The first word names a command; else it is a model, for the first command of the table. false: *problem has the
+ * message (with "did you mean"). commands: name NULL ends. */
 bool options_parse(struct options *o, const struct command *commands, int argc, char **argv, struct text *problem);
 /* Help of one command, or of the program (command NULL). */
 void options_help(struct text *out, const struct command *commands, const struct command *command);

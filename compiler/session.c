@@ -1,46 +1,46 @@
 /* From options to module, folder and program. See session.h. */
 #include "compiler/session.h"
+#include "compiler/import/tensor_io.h"
+#include "ir/loop_eval.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
-#include "compiler/import/tensor_io.h"
-#include "ir/loop_eval.h"
 
 #define A(...) arena_printf(&s->c->arena, __VA_ARGS__)
 
 /* ---- options */
-static void take_options(struct session *s)
-{
+static void take_options(struct session *s) {
     const struct options *o = s->o;
     s->compile = (struct compile_options){
-        .path = o->args.v[0], .import = options_import(o),
-        .no_fuse = o->no_fuse || o->each_node, .no_schedule = o->no_schedule, .dump_after = o->dump_after.v, .ndump = o->dump_after.n,
-        .stop_after = o->stop_after, .skip = o->skip.v, .nskip = o->skip.n, .time_passes = o->time_passes,
+        .path = o->args.v[0],
+        .import = options_import(o),
+        .no_fuse = o->no_fuse || o->each_node,
+        .no_schedule = o->no_schedule,
+        .dump_after = o->dump_after.v,
+        .ndump = o->dump_after.n,
+        .stop_after = o->stop_after,
+        .skip = o->skip.v,
+        .nskip = o->skip.n,
+        .time_passes = o->time_passes,
     };
 }
-static enum weights_mode weights_mode(const char *name)
-{
-    if (!name || !strcmp(name, "auto"))
-        return WEIGHTS_AUTO;
+static enum weights_mode weights_mode(const char *name) {
+    if (!name || !strcmp(name, "auto")) return WEIGHTS_AUTO;
     return !strcmp(name, "array") ? WEIGHTS_C : !strcmp(name, "incbin") ? WEIGHTS_INCBIN : WEIGHTS_FILE;
 }
-static const char *last_part(const char *path)
-{
+static const char *last_part(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
-static int64_t reference(void *env, const struct sym *y)
-{
+static int64_t reference(void *env, const struct sym *y) {
     const struct options *o = env;
     for (int k = 0; k < o->dims.n; k++)
-        if (!strcmp(o->dims.v[k].name, y->name) && o->dims.v[k].ref)
-            return o->dims.v[k].ref;
+        if (!strcmp(o->dims.v[k].name, y->name) && o->dims.v[k].ref) return o->dims.v[k].ref;
     return 1;
 }
-bool session_open(struct session *s, const struct options *o)
-{
+bool session_open(struct session *s, const struct options *o) {
     *s = (struct session){.o = o, .c = ctx_new()};
     const char *path = o->args.v[0], *name = last_part(path), *dot = strrchr(name, '.');
     s->c->diags.file = path;
@@ -53,42 +53,42 @@ bool session_open(struct session *s, const struct options *o)
         return false;
     }
     s->project = (struct project_options){
-        .name = o->name ? o->name : dot && dot > name ? A("%.*s", (int)(dot - name), name) : name, .target = s->compile.target,
-        .c99_strict = o->std && !strcmp(o->std, "c99-strict"), .weights = weights_mode(o->weights), .model_file = name,
-        .reference = reference, .env = (void *)o,
+        .name = o->name             ? o->name
+                : dot && dot > name ? A("%.*s", (int)(dot - name), name)
+                                    : name,
+        .target = s->compile.target,
+        .c99_strict = o->std && !strcmp(o->std, "c99-strict"),
+        .weights = weights_mode(o->weights),
+        .model_file = name,
+        .reference = reference,
+        .env = (void *)o,
     };
     return true;
 }
-int session_close(struct session *s)
-{
+int session_close(struct session *s) {
     if (s->temporary) {
         struct outcome removed = process_run((const char *[]){"rm", "-rf", "--", s->folder, NULL}, NULL, 60);
         outcome_free(&removed);
     }
     int status = report_diags(&s->c->diags);
-    for (int k = 0; k < s->files.n; k++)
-        file_unmap(&s->files.v[k]);
+    for (int k = 0; k < s->files.n; k++) file_unmap(&s->files.v[k]);
     ctx_free(s->c);
     return status;
 }
 
 /* ---- model to program */
-static bool ends_with(const char *s, const char *end)
-{
+static bool ends_with(const char *s, const char *end) {
     size_t n = strlen(s), m = strlen(end);
     return n >= m && !strcmp(s + n - m, end);
 }
-static int64_t plan_reference(void *env, const struct sym *y)
-{
+static int64_t plan_reference(void *env, const struct sym *y) {
     int64_t v = reference(env, y);
     return v < y->lo ? y->lo : v > y->hi ? y->hi : v;
 }
 /* A module in text form goes straight to the planner. */
-static bool parse_loops(struct session *s, const struct mapped_file *f)
-{
+static bool parse_loops(struct session *s, const struct mapped_file *f) {
     s->u.m = loop_parse(s->c, (const char *)f->bytes, f->size, s->compile.path);
-    if (!s->u.m || !loop_verify(s->u.m, NULL))
-        return false;
+    if (!s->u.m || !loop_verify(s->u.m, NULL)) return false;
     if (!s->u.m->entry) {
         diag(&s->c->diags, DIAG_ERROR, E_VERIFY, "the module has no entry procedure");
         return false;
@@ -96,18 +96,15 @@ static bool parse_loops(struct session *s, const struct mapped_file *f)
     s->u.plan = memory_plan(s->u.m, plan_reference, (void *)s->o);
     return s->u.plan && plan_verify(s->u.m, s->u.plan);
 }
-bool session_compile(struct session *s)
-{
+bool session_compile(struct session *s) {
     struct mapped_file f = {0};
-    if (!file_map(&s->c->diags, s->compile.path, &f))
-        return false;
+    if (!file_map(&s->c->diags, s->compile.path, &f)) return false;
     s->project.model_hash = XXH64(f.bytes, f.size, 0);
     bool loops = ends_with(s->compile.path, ".lir"), ok = loops && parse_loops(s, &f);
     file_unmap(&f);
     return loops ? ok : compile_model(&s->u);
 }
-static bool make_temporary(struct session *s)
-{
+static bool make_temporary(struct session *s) {
     const char *tmp = getenv("TMPDIR");
     char *path = A("%s/gcc2nn-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (!mkdtemp(path)) {
@@ -118,76 +115,68 @@ static bool make_temporary(struct session *s)
     s->temporary = true;
     return true;
 }
-bool session_write(struct session *s, const char *path)
-{
+bool session_write(struct session *s, const char *path) {
     s->folder = path ? path : s->o->build_dir;
-    if (!s->folder && !make_temporary(s))
-        return false;
+    if (!s->folder && !make_temporary(s)) return false;
     s->w = project_write(s->u.m, s->u.plan, &s->project, s->folder);
     return s->w != NULL;
 }
-const char *session_build(struct session *s, const char *program)
-{
+const char *session_build(struct session *s, const char *program) {
     return build_program(s->c, s->w, program, &(struct build_options){.cc = s->o->cc, .seconds = s->o->seconds});
 }
-const char *const *session_symbols(struct session *s)
-{
+const char *const *session_symbols(struct session *s) {
     const struct program *p = s->w->program;
     const char **v = NEWN(&s->c->arena, const char *, s->o->dims.n + 1);
     int n = 0;
     for (int k = 0; k < s->o->dims.n; k++)
-        for (int j = 0; j < p->syms.n; j++)       /* without one, inputs decide; --dim says what they do not show */
-            if (!strcmp(p->syms.v[j]->name, s->o->dims.v[k].name) && s->o->dims.v[k].ref && !s->o->data && !s->o->inputs.n)
+        for (int j = 0; j < p->syms.n; j++) /* without one, inputs decide; --dim says what they do not show */
+            if (!strcmp(p->syms.v[j]->name, s->o->dims.v[k].name) && s->o->dims.v[k].ref && !s->o->data &&
+                !s->o->inputs.n)
                 v[n++] = A("%s=%lld", s->o->dims.v[k].name, (long long)s->o->dims.v[k].ref);
     return v;
 }
 
 /* ---- tensors */
-static struct tensor *read_tensor(struct session *s, const char *path, enum dtype type)
-{
+static struct tensor *read_tensor(struct session *s, const char *path, enum dtype type) {
     struct mapped_file f = {0};
     struct value_io v = {0};
-    if (!value_read(&s->c->diags, &s->c->arena, path, VALUE_TENSOR, type, &f, &v))
-        return NULL;
+    if (!value_read(&s->c->diags, &s->c->arena, path, VALUE_TENSOR, type, &f, &v)) return NULL;
     PUSH(&s->c->arena, &s->files, f);
     return v.tensors[0];
 }
-struct tensor *session_tensor(struct session *s, const char *stem, int k, enum dtype type)
-{
+struct tensor *session_tensor(struct session *s, const char *stem, int k, enum dtype type) {
     static const char *const endings[] = {"pb", "npy"};
     for (int e = 0; e < 2; e++) {
         const char *path = A("%s/%s_%d.%s", s->o->data, stem, k, endings[e]);
-        if (access(path, F_OK) == 0)
-            return read_tensor(s, path, type);
+        if (access(path, F_OK) == 0) return read_tensor(s, path, type);
     }
     return NULL;
 }
 /* DIR/input_N for the model's N-th input. */
-static struct tensor *input_from_data(struct session *s, int k, const struct io *io)
-{
+static struct tensor *input_from_data(struct session *s, int k, const struct io *io) {
     int before = s->c->diags.errors;
     struct tensor *t = session_tensor(s, "input", k, io->buf->type);
     if (!t && s->c->diags.errors == before)
-        diag(&s->c->diags, DIAG_ERROR, E_FILE, "%s/input_%d.pb, input %s of the model, is missing", s->o->data, k, diag_quote(&s->c->arena, io->buf->name));
+        diag(&s->c->diags, DIAG_ERROR, E_FILE, "%s/input_%d.pb, input %s of the model, is missing", s->o->data, k,
+             diag_quote(&s->c->arena, io->buf->name));
     return t;
 }
-static bool typical_leaf(void *env, expr e, int64_t *v)
-{
-    if (e->op != X_SYM)
-        return false;
+static bool typical_leaf(void *env, expr e, int64_t *v) {
+    if (e->op != X_SYM) return false;
     *v = program_reference(env, e->u.sym);
     return true;
 }
 /* Numbers that suit most models: small integers that are valid indices nearly everywhere, floats of both signs. */
-static struct tensor *made_up(struct session *s, int k, const struct io *io)
-{
+static struct tensor *made_up(struct session *s, int k, const struct io *io) {
     int64_t dims[32];
     for (int d = 0; d < io->buf->nlogical; d++)
         if (!x_eval_int(io->buf->logical[d], typical_leaf, (void *)s->w->program, &dims[d]))
             BUG("dim %d of input %s has no value", d, io->buf->name);
     struct tensor *t = tensor_new(&s->c->arena, io->buf->type, dims, io->buf->nlogical);
     if (!t || t->type == STR) {
-        diag(&s->c->diags, DIAG_ERROR, t ? E_TYPE : E_SIZE, t ? "no values can be made up for input %s, which is of strings" : "input %s is too large for made-up values",
+        diag(&s->c->diags, DIAG_ERROR, t ? E_TYPE : E_SIZE,
+             t ? "no values can be made up for input %s, which is of strings"
+               : "input %s is too large for made-up values",
              diag_quote(&s->c->arena, io->buf->name));
         diag_help(&s->c->diags, "give them with --data or --input");
         return NULL;
@@ -201,39 +190,36 @@ static struct tensor *made_up(struct session *s, int k, const struct io *io)
     }
     return t;
 }
-static int input_number(const struct program *p, const char *name, size_t n)
-{
+static int input_number(const struct program *p, const char *name, size_t n) {
     for (int k = 0; k < p->ins.n; k++)
-        if (strlen(p->ins.v[k].buf->name) == n && !memcmp(p->ins.v[k].buf->name, name, n))
-            return k;
+        if (strlen(p->ins.v[k].buf->name) == n && !memcmp(p->ins.v[k].buf->name, name, n)) return k;
     return -1;
 }
-struct tensor **session_inputs(struct session *s)
-{
+struct tensor **session_inputs(struct session *s) {
     const struct program *p = s->w->program;
     struct tensor **v = NEWN(&s->c->arena, struct tensor *, p->ins.n + 1);
     for (int j = 0; j < s->o->inputs.n; j++) {
         const char *eq = strrchr(s->o->inputs.v[j], '=');
         int k = input_number(p, s->o->inputs.v[j], (size_t)(eq - s->o->inputs.v[j]));
         if (k < 0) {
-            diag(&s->c->diags, DIAG_ERROR, E_USAGE, "the model has no input as in --input %s", diag_quote(&s->c->arena, s->o->inputs.v[j]));
+            diag(&s->c->diags, DIAG_ERROR, E_USAGE, "the model has no input as in --input %s",
+                 diag_quote(&s->c->arena, s->o->inputs.v[j]));
             return NULL;
         }
-        if (!(v[k] = read_tensor(s, eq + 1, p->ins.v[k].buf->type)))
-            return NULL;
+        if (!(v[k] = read_tensor(s, eq + 1, p->ins.v[k].buf->type))) return NULL;
     }
     for (int k = 0; k < p->ins.n; k++) {
-        if (v[k])
-            continue;
+        if (v[k]) continue;
         if (!s->o->data && s->o->inputs.n) {
-            diag(&s->c->diags, DIAG_ERROR, E_USAGE, "no values are given for input %s", diag_quote(&s->c->arena, p->ins.v[k].buf->name));
+            diag(&s->c->diags, DIAG_ERROR, E_USAGE, "no values are given for input %s",
+                 diag_quote(&s->c->arena, p->ins.v[k].buf->name));
             return NULL;
         }
-        if (!(v[k] = s->o->data ? input_from_data(s, k, &p->ins.v[k]) : made_up(s, k, &p->ins.v[k])))
-            return NULL;
+        if (!(v[k] = s->o->data ? input_from_data(s, k, &p->ins.v[k]) : made_up(s, k, &p->ins.v[k]))) return NULL;
         if (v[k]->type != p->ins.v[k].buf->type) {
-            diag(&s->c->diags, DIAG_ERROR, E_TYPE, "input %s is of type %s, the values given are %s", diag_quote(&s->c->arena, p->ins.v[k].buf->name),
-                 dtype_name(p->ins.v[k].buf->type), dtype_name(v[k]->type));
+            diag(&s->c->diags, DIAG_ERROR, E_TYPE, "input %s is of type %s, the values given are %s",
+                 diag_quote(&s->c->arena, p->ins.v[k].buf->name), dtype_name(p->ins.v[k].buf->type),
+                 dtype_name(v[k]->type));
             return NULL;
         }
     }
@@ -241,8 +227,7 @@ struct tensor **session_inputs(struct session *s)
 }
 
 /* ---- the interpreter */
-static bool bind_symbols(struct session *s, struct tensor *const *inputs, int64_t *values)
-{
+static bool bind_symbols(struct session *s, struct tensor *const *inputs, int64_t *values) {
     const struct program *p = s->w->program;
     for (int y = 0; y < p->syms.n; y++) {
         values[y] = program_reference(p, p->syms.v[y]);
@@ -253,11 +238,9 @@ static bool bind_symbols(struct session *s, struct tensor *const *inputs, int64_
     }
     return true;
 }
-static struct tensor *from_cells(struct session *s, const struct eval_arg *a, enum dtype type)
-{
+static struct tensor *from_cells(struct session *s, const struct eval_arg *a, enum dtype type) {
     struct tensor *t = tensor_new(&s->c->arena, type, a->dims, a->nd);
-    if (!t)
-        return NULL;
+    if (!t) return NULL;
     if (type == STR) {
         t->strs = arena_copy(&s->c->arena, a->data, sizeof *t->strs * (size_t)tensor_count(t));
         return t;
@@ -265,27 +248,23 @@ static struct tensor *from_cells(struct session *s, const struct eval_arg *a, en
     int bits = dtype_bits(type), bytes = dtype_bytes(type);
     unsigned char *out = tensor_data(t);
     const unsigned char *in = a->data;
-    if (bits == 8 * bytes)
-        memcpy(out, in, (size_t)tensor_count(t) * (size_t)bytes);
+    if (bits == 8 * bytes) memcpy(out, in, (size_t)tensor_count(t) * (size_t)bytes);
     for (int64_t i = 0; bits < 8 && i < tensor_count(t); i++)
         out[i * bits / 8] |= (unsigned char)((in[i] & ((1 << bits) - 1)) << (i * bits % 8));
     return t;
 }
-bool session_interpret(struct session *s, struct tensor *const *inputs, struct tensor **outputs)
-{
+bool session_interpret(struct session *s, struct tensor *const *inputs, struct tensor **outputs) {
     struct proc *e = s->u.m->entry;
     struct eval_arg *args = NEWN(&s->c->arena, struct eval_arg, e->params.n + 1);
     int64_t *values = NEWN(&s->c->arena, int64_t, e->syms.n + 1);
     int in = 0, out = 0;
     bind_symbols(s, inputs, values);
     for (int k = 0; k < e->params.n; k++) {
-        if (e->params.v[k].dir != DIR_IN)
-            continue;
+        if (e->params.v[k].dir != DIR_IN) continue;
         const struct tensor *t = inputs[in++];
         size_t bytes = (size_t)tensor_count(t) * (size_t)dtype_bytes(t->type);
         args[k].data = malloc(bytes + 1);
-        if (!args[k].data)
-            BUG("no memory for an input of %zu bytes", bytes);
+        if (!args[k].data) BUG("no memory for an input of %zu bytes", bytes);
         tensor_unpack(t, args[k].data);
         args[k].nd = t->rank;
         memcpy(args[k].dims, t->dims, sizeof args[k].dims);
@@ -297,7 +276,6 @@ bool session_interpret(struct session *s, struct tensor *const *inputs, struct t
             ok = (outputs[out++] = from_cells(s, &args[k], e->params.v[k].buf->type)) != NULL;
         free(args[k].data);
     }
-    if (!ok)
-        diag(&s->c->diags, DIAG_ERROR, E_FAULT, "%s", *r.message ? r.message : "an output is too large");
+    if (!ok) diag(&s->c->diags, DIAG_ERROR, E_FAULT, "%s", *r.message ? r.message : "an output is too large");
     return ok;
 }

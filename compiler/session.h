@@ -1,5 +1,5 @@
-/* One command's work on one model: options to module, module to build folder, folder to program, tensors in and out. What
- * compile, run, verify and bench share. */
+/* One command's work on one model: options to module, module to build folder, folder to program, tensors in and out.
+ * What compile, run, verify and bench share. */
 #ifndef NN_COMPILER_SESSION_H
 #define NN_COMPILER_SESSION_H
 #include "compiler/build.h"
@@ -14,9 +14,9 @@ struct session {
     struct compilation u;
     struct project_options project;
     struct project *w;
-    const char *folder;         /* of the build */
-    bool temporary;             /* removed in the end */
-    VEC(struct mapped_file) files;      /* stay mapped as long as the session */
+    const char *folder;            /* of the build */
+    bool temporary;                /* removed in the end */
+    VEC(struct mapped_file) files; /* stay mapped as long as the session */
 };
 /* false: a diagnostic was recorded. session_close must be called in each case; it gives the exit status. */
 bool session_open(struct session *s, const struct options *o);

@@ -2,38 +2,33 @@
 #include "compiler/session.h"
 #include "lower/lower.h"
 
-static bool is_result(const struct region *r, const struct value *v)
-{
+static bool is_result(const struct region *r, const struct value *v) {
     for (int k = 0; k < r->results.n; k++)
-        if (r->results.v[k] == v)
-            return true;
+        if (r->results.v[k] == v) return true;
     return false;
 }
-static void expose(struct graph *g)
-{
+static void expose(struct graph *g) {
     struct region *top = g->top;
     for (struct node *n = top->first; n; n = n->next)
         for (int k = 0; k < n->outs.n; k++) {
             struct value *v = n->outs.v[k];
-            if (!v || v->type.kind != TY_TENSOR || v->type.rank < 0 || is_result(top, v))
-                continue;
+            if (!v || v->type.kind != TY_TENSOR || v->type.rank < 0 || is_result(top, v)) continue;
             region_result(top, v);
             PUSH(&g->ctx->arena, &g->outputs, *v->name ? v->name : internf(g->ctx->names, "node%d_%d", n->id, k));
         }
 }
-static int64_t reference(void *env, const struct sym *y)
-{
+static int64_t reference(void *env, const struct sym *y) {
     struct session *s = env;
     int64_t v = s->project.reference(s->project.env, y);
     return v < y->lo ? y->lo : v > y->hi ? y->hi : v;
 }
-bool session_compile_each_node(struct session *s)
-{
+bool session_compile_each_node(struct session *s) {
     s->compile.stop_after = "infer";
-    if (!session_compile(s))
-        return false;
+    if (!session_compile(s)) return false;
     expose(s->u.g);
-    s->u.m = lower_graph(s->u.g, &(struct lower_options){.target = s->compile.target, .no_fuse = true, .no_schedule = s->compile.no_schedule});
+    s->u.m = lower_graph(
+        s->u.g,
+        &(struct lower_options){.target = s->compile.target, .no_fuse = true, .no_schedule = s->compile.no_schedule});
     s->u.plan = s->u.m ? memory_plan(s->u.m, reference, s) : NULL;
     return s->u.plan && plan_verify(s->u.m, s->u.plan);
 }

@@ -1,23 +1,19 @@
 /* Makes and releases the compilation context. */
 #include "ir/ctx.h"
-#include <stdlib.h>
 #include "ir/base/die.h"
+#include <stdlib.h>
 
-struct ctx *ctx_new(void)
-{
+struct ctx *ctx_new(void) {
     struct ctx *c = calloc(1, sizeof *c);
-    if (!c)
-        die_memory(sizeof *c);
+    if (!c) die_memory(sizeof *c);
     c->names = interner_new(&c->arena);
     c->diags.arena = &c->arena;
     c->exprs = expr_table_new(c);
     return c;
 }
 
-void ctx_free(struct ctx *c)
-{
-    if (!c)
-        return;
+void ctx_free(struct ctx *c) {
+    if (!c) return;
     arena_free(&c->arena);
     free(c);
 }

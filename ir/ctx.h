@@ -11,9 +11,9 @@ struct ctx {
     struct arena arena;
     struct interner *names;
     struct diags diags;
-    struct expr_table *exprs;   /* hash-consing (expr.c) */
-    struct module *math;        /* the functions of templates/kernels/math.lir, parsed on first use (define_run.c) */
-    int next_id;                /* variables, buffers, symbols: ids in order of creation */
+    struct expr_table *exprs; /* hash-consing (expr.c) */
+    struct module *math;      /* the functions of templates/kernels/math.lir, parsed on first use (define_run.c) */
+    int next_id;              /* variables, buffers, symbols: ids in order of creation */
 };
 struct ctx *ctx_new(void);
 void ctx_free(struct ctx *c);

@@ -1,8 +1,8 @@
-/* The definition builder, reading side: the node's inputs, attributes, lists and scalar expressions. Statements stand in
- * define_emit.c, running definitions in define_run.c. */
+/* The definition builder, reading side: the node's inputs, attributes, lists and scalar expressions. Statements stand
+ * in define_emit.c, running definitions in define_run.c. */
+#include "ir/define_impl.h"
 #include <math.h>
 #include <string.h>
-#include "ir/define_impl.h"
 
 _Thread_local struct def *def_now;
 
@@ -21,14 +21,22 @@ int n_in(void) { return def_now->n->ins.n; }
 int n_out(void) { return def_now->n->outs.n; }
 T in(int k) { return k < def_now->n->ins.n ? def_now->ins[k] : NULL; }
 bool has(T t) { return t != NULL; }
-bool wants(int k) { return k < def_now->n->outs.n && def_now->n->outs.v[k] && (def_now->n->outs.v[k]->uses.n || k == 0); }
+bool wants(int k) {
+    return k < def_now->n->outs.n && def_now->n->outs.v[k] && (def_now->n->outs.v[k]->uses.n || k == 0);
+}
 enum dtype dtype(T t) { return t ? t->type : NONE; }
 enum dtype acc(T t) {
     switch (dtype(t)) {
     case F64: return F64;
-    case I8: case U8: case BOOL: return I32;
-    case I16: case U16: case I32: case I64: return I64;
-    case U32: case U64: return U64;
+    case I8:
+    case U8:
+    case BOOL: return I32;
+    case I16:
+    case U16:
+    case I32:
+    case I64: return I64;
+    case U32:
+    case U64: return U64;
     default: return F32;
     }
 }
@@ -109,7 +117,8 @@ static E known(T t, int k) { /* element as value expression, or NULL */
     if (v && v->elems) return k < v->nelems ? v->elems[k] : NULL;
     if (!v || !v->init || k >= tensor_count(v->init)) return NULL;
     enum dtype vt = dtype_value(v->init->type);
-    return vt == F32 || vt == F64 ? x_const_f(DEF_CTX, vt, tensor_f(v->init, k)) : x_const_i(DEF_CTX, vt, tensor_i(v->init, k));
+    return vt == F32 || vt == F64 ? x_const_f(DEF_CTX, vt, tensor_f(v->init, k))
+                                  : x_const_i(DEF_CTX, vt, tensor_i(v->init, k));
 }
 static bool index_leaf(void *env, expr e) {
     (void)env;
@@ -119,7 +128,8 @@ E value(T t, int k, int64_t lo, int64_t hi) {
     if (!t) return x_poison(DEF_CTX);
     E e = known(t, k);
     if (e) e = x_toidx(DEF_CTX, e);
-    if (e && x_visit(e, index_leaf, NULL)) return e; /* else 32-bit arithmetic that may wrap: no dim, a size of the run */
+    if (e && x_visit(e, index_leaf, NULL))
+        return e; /* else 32-bit arithmetic that may wrap: no dim, a size of the run */
     return size_from(NULL, t, k, x_int(DEF_CTX, lo), x_int(DEF_CTX, hi));
 }
 int count_of(T t) {
@@ -202,8 +212,10 @@ static void unify(E *a, E *b) {
     bool la = (*a)->op == X_CONST && (*a)->type == F64, lb = (*b)->op == X_CONST && (*b)->type == F64;
     if (lb) *b = x_num(c, (enum dtype)(*a)->type, number(*b));
     else if (la) *a = x_num(c, (enum dtype)(*b)->type, number(*a));
-    else if ((*a)->op == X_CONST && (*a)->type == IDX && !any_float(*b)) *a = x_const_i(c, (enum dtype)(*b)->type, (*a)->u.i);
-    else if ((*b)->op == X_CONST && (*b)->type == IDX && !any_float(*a)) *b = x_const_i(c, (enum dtype)(*a)->type, (*b)->u.i);
+    else if ((*a)->op == X_CONST && (*a)->type == IDX && !any_float(*b))
+        *a = x_const_i(c, (enum dtype)(*b)->type, (*a)->u.i);
+    else if ((*b)->op == X_CONST && (*b)->type == IDX && !any_float(*a))
+        *b = x_const_i(c, (enum dtype)(*a)->type, (*b)->u.i);
     else if ((*a)->type == IDX && !any_float(*b)) *a = x_idxval(c, *a), *b = x_cast(c, I64, *b);
     else if ((*b)->type == IDX && !any_float(*a)) *b = x_idxval(c, *b), *a = x_cast(c, I64, *a);
 }
@@ -316,7 +328,9 @@ X bcast(T t, X i) {
         E d = t->dims[k], v = i.v[k + skip], extent = v->op == X_VAR ? v->u.var->extent : NULL;
         if (x_is(d, 1)) r = push(r, idx(0));
         else if (d == extent || (d->op == X_CONST && extent && extent->op == X_CONST)) r = push(r, v);
-        else r = push(r, x_guard(DEF_CTX, x_select(DEF_CTX, x_cmp(DEF_CTX, X_EQ, d, idx(1)), idx(0), v), d)); /* equal by a check only */
+        else
+            r = push(r, x_guard(DEF_CTX, x_select(DEF_CTX, x_cmp(DEF_CTX, X_EQ, d, idx(1)), idx(0), v),
+                                d)); /* equal by a check only */
     }
     return r;
 }
@@ -325,11 +339,13 @@ static E bcast_dim(E a, E b, int axis) {
     if (a == b || x_is(b, 1)) return a;
     if (x_is(a, 1)) return b;
     if (a->op == X_CONST && b->op == X_CONST) {
-        fail(E_SHAPE, "shapes do not broadcast: %lld against %lld on axis %d", (long long)a->u.i, (long long)b->u.i, axis);
+        fail(E_SHAPE, "shapes do not broadcast: %lld against %lld on axis %d", (long long)a->u.i, (long long)b->u.i,
+             axis);
         return a;
     }
     /* Equal, or one of them 1: then the result is the larger. An empty dim against 1 is refused at run time. */
-    E one_a = x_and(c, x_cmp(c, X_EQ, a, idx(1)), x_cmp(c, X_LT, idx(0), b)), one_b = x_and(c, x_cmp(c, X_EQ, b, idx(1)), x_cmp(c, X_LT, idx(0), a));
+    E one_a = x_and(c, x_cmp(c, X_EQ, a, idx(1)), x_cmp(c, X_LT, idx(0), b)),
+      one_b = x_and(c, x_cmp(c, X_EQ, b, idx(1)), x_cmp(c, X_LT, idx(0), a));
     require(or_(x_cmp(c, X_EQ, a, b), or_(one_a, one_b)), "shapes do not broadcast on axis %d", axis);
     if (a->op == X_CONST) return a; /* b is 1 or equal to it */
     if (b->op == X_CONST) return b;

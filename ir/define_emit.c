@@ -1,7 +1,7 @@
 /* The definition builder, writing side: stages, sizes, kernel calls, checks; and the nodes of expansions. */
-#include <string.h>
 #include "ir/base/embed.h"
 #include "ir/define_impl.h"
+#include <string.h>
 
 void def_append(struct stmt *s) {
     if (def_now->mode != DEF_EXPAND) block_append(def_now->into, s);
@@ -57,8 +57,12 @@ static void put_stage(T t, X ax, enum red_op op, X r, E v, E init) {
     }
     enum dtype vt = dtype_value(t->type);
     if (v->type != vt) v = x_cast(c, vt, v);
-    if (init && init->type != vt) init = init->op == X_CONST ? x_num(c, vt, init->type == F32 || init->type == F64 ? init->u.f : (double)init->u.i) : x_cast(c, vt, init);
-    struct subst own = {{.arena = &c->arena}}; /* definitions use one list of axes for several stages; a variable has one loop */
+    if (init && init->type != vt)
+        init = init->op == X_CONST
+                   ? x_num(c, vt, init->type == F32 || init->type == F64 ? init->u.f : (double)init->u.i)
+                   : x_cast(c, vt, init);
+    struct subst own = {
+        {.arena = &c->arena}}; /* definitions use one list of axes for several stages; a variable has one loop */
     for (int k = 0; k < ax.n; k++) va[k] = own_axis(&own, ax.v[k]);
     for (int k = 0; k < r.n; k++) {
         if (r.v[k]->op != X_VAR) return;
@@ -91,7 +95,8 @@ void stage_into(T t, X ax, X index, E v) {
     for (int k = 0; k < index.n; k++) at_i[k] = x_toidx(c, index.v[k]);
     struct stmt *s = s_store(c, t->buf, at_i, index.n, RED_NONE, v);
     for (int k = ax.n; k--;) {
-        const struct var *old = ax.v[k]->u.var, *fresh = var_new(c, internf(c->names, "%s.%s", t->buf->base, old->name), old->extent);
+        const struct var *old = ax.v[k]->u.var,
+                         *fresh = var_new(c, internf(c->names, "%s.%s", t->buf->base, old->name), old->extent);
         struct stmt *loop = s_for(c, fresh, LK_SERIAL);
         block_append(&loop->u.loop.body, s);
         struct subst by = {{.arena = &c->arena}};
@@ -113,7 +118,8 @@ static char *instantiate(struct ctx *c, const char *text, size_t n, enum dtype t
     return s;
 }
 static struct proc *kernel_proc(struct def *d, const char *name, enum dtype t) {
-    const char *full = internf(d->c->names, "%s_%s", name, dtype_name(t)), *path = internf(d->c->names, "templates/kernels/%s.lir", name);
+    const char *full = internf(d->c->names, "%s_%s", name, dtype_name(t)),
+               *path = internf(d->c->names, "templates/kernels/%s.lir", name);
     for (int k = 0; k < d->m->procs.n; k++)
         if (d->m->procs.v[k]->name == full) return d->m->procs.v[k];
     for (size_t k = 0; k < nn_embedded_count; k++) {
@@ -187,7 +193,9 @@ void require(E cond, const char *fmt, ...) {
 }
 
 /* ---- expansions */
-struct node *def_node(void) { return def_now->n; }
+struct node *def_node(void) {
+    return def_now->n;
+}
 V gin(int k) { return k < def_now->n->ins.n ? def_now->n->ins.v[k] : NULL; }
 void gout(int k, V v) {
     struct node *n = def_now->n;
@@ -207,12 +215,17 @@ struct node *n_node(const char *op_type, const V *ins, int nins, int nouts) {
 V n_op(const char *op_type, int nout_index, const V *ins, int nins, const struct attr *attrs, int nattrs) {
     struct node *n = n_node(op_type, ins, nins, nout_index + 1);
     for (int k = 0; k < nattrs; k++) node_set_attr(n, attrs[k]);
-    if (!(def_now->n->op->expand && n->op->expand)) def_infer(def_now->g, n); /* so that gdims works on what was built */
+    if (!(def_now->n->op->expand && n->op->expand))
+        def_infer(def_now->g, n); /* so that gdims works on what was built */
     return n->outs.v[nout_index];
 }
-struct node *gnode(void) { return def_now->n; }
+struct node *gnode(void) {
+    return def_now->n;
+}
 V n_const(const struct tensor *t) { return graph_const(def_now->g, "", t); }
-struct tensor *n_tensor(enum dtype t, const int64_t *dims, int rank) { return tensor_new(&DEF_CTX->arena, t, dims, rank); }
+struct tensor *n_tensor(enum dtype t, const int64_t *dims, int rank) {
+    return tensor_new(&DEF_CTX->arena, t, dims, rank);
+}
 V n_const_i64(const int64_t *v, int n) {
     struct tensor *t = tensor_new(&DEF_CTX->arena, I64, (int64_t[]){n}, 1);
     for (int k = 0; k < n; k++) tensor_set_i(t, k, v[k]);

@@ -9,16 +9,16 @@ struct def_tensor {
     int rank;
     expr dims[32];
     struct buf *buf;
-    struct value *val;          /* graph value of inputs; NULL for intermediates */
+    struct value *val; /* graph value of inputs; NULL for intermediates */
 };
 enum def_mode { DEF_INFER, DEF_EMIT, DEF_EXPAND };
 struct def {
-    struct def *outer;          /* expansions may run while another definition is current */
+    struct def *outer; /* expansions may run while another definition is current */
     enum def_mode mode;
     struct ctx *c;
     struct graph *g;
     struct node *n;
-    struct module *m;           /* NULL while inferring */
+    struct module *m; /* NULL while inferring */
     struct proc *p;
     struct block *into;
     struct buf *(*buf_of)(void *env, struct value *v);

@@ -1,8 +1,8 @@
 /* Running definitions: inference of types and of symbolically known contents, emission of statements, expansion.
  * The driver's side of the definition builder; called by graph passes and by lowering. */
-#include <string.h>
 #include "ir/base/embed.h"
 #include "ir/define_impl.h"
+#include <string.h>
 
 void def_begin(struct def *d, enum def_mode mode, struct graph *g, struct node *n) {
     d->outer = def_now;
@@ -56,11 +56,13 @@ static bool check_inputs(struct def *d) {
     int k = 0, n = d->n->ins.n;
     for (; s && s->name; k += !(s->flags & VARIADIC), s++) {
         int to = s->flags & VARIADIC ? n : k + 1;
-        if (!(s->flags & OPTIONAL) && (k >= n || !d->n->ins.v[k])) return fail(E_ARITY, "input %d \"%s\" is missing", k, s->name), false;
+        if (!(s->flags & OPTIONAL) && (k >= n || !d->n->ins.v[k]))
+            return fail(E_ARITY, "input %d \"%s\" is missing", k, s->name), false;
         for (int i = k; i < to && i < n; i++) {
             struct value *v = d->n->ins.v[i];
             if (v && v->type.kind == TY_TENSOR && !(s->types & TSET(v->type.dtype)))
-                return fail(E_TYPE, "input %d \"%s\": %s is not accepted here", i, s->name, dtype_name(v->type.dtype)), false;
+                return fail(E_TYPE, "input %d \"%s\": %s is not accepted here", i, s->name, dtype_name(v->type.dtype)),
+                       false;
         }
         if (s->flags & VARIADIC) return true;
     }
@@ -73,14 +75,16 @@ static bool check_outputs(struct def *d) {
         if (s->flags & VARIADIC) return true;
         max++;
     }
-    if (d->n->outs.n > max) return fail(E_ARITY, "%d outputs wanted, %s has at most %d", d->n->outs.n, d->n->op_type, max), false;
+    if (d->n->outs.n > max)
+        return fail(E_ARITY, "%d outputs wanted, %s has at most %d", d->n->outs.n, d->n->op_type, max), false;
     return true;
 }
 static bool check_attrs(struct def *d) {
     for (const struct op_attr *a = d->n->op->attrs; a && a->name; a++) {
         const struct attr *got = node_attr(d->n, a->name);
         if (!got && a->flags & A_REQUIRED) return fail(E_ATTR, "attribute \"%s\" is missing", a->name), false;
-        if (got && got->kind != a->kind && !((got->kind == AT_INTS || got->kind == AT_FLOATS || got->kind == AT_STRINGS) && got->n == 0))
+        if (got && got->kind != a->kind &&
+            !((got->kind == AT_INTS || got->kind == AT_FLOATS || got->kind == AT_STRINGS) && got->n == 0))
             return fail(E_ATTR, "attribute \"%s\" has the wrong type", a->name), false;
     }
     return true;
@@ -91,7 +95,12 @@ static bool check_row(struct def *d) {
 }
 
 /* ---- symbolic contents: the stages of the definition, executed on expressions */
-struct contents { struct def *d; struct block *block; int budget; bool failed; };
+struct contents {
+    struct def *d;
+    struct block *block;
+    int budget;
+    bool failed;
+};
 static expr element(struct contents *s, const struct buf *b, const int64_t *at);
 static int64_t flat_index(const struct buf *b, const int64_t *at) {
     int64_t f = 0, n;
@@ -225,7 +234,8 @@ bool def_infer(struct graph *g, struct node *n) {
             T t = d.outs[k];
             if (!v) continue;
             if (!t) {
-                fail(E_ARITY, "output %d \"%s\" is not available in this form of %s", k, slot_name(n->op->outs, k), n->op_type);
+                fail(E_ARITY, "output %d \"%s\" is not available in this form of %s", k, slot_name(n->op->outs, k),
+                     n->op_type);
                 ok = false;
                 break;
             }

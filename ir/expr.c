@@ -1,13 +1,16 @@
-/* Expressions: hash-consing, constructors that simplify, rebuilding. See expr.h; bounds and proofs stand in expr_bounds.c,
- * constant folding of values in expr_fold.c. Shared by graph IR (dims) and loop IR (everything). */
+/* Expressions: hash-consing, constructors that simplify, rebuilding. See expr.h; bounds and proofs stand in
+ * expr_bounds.c, constant folding of values in expr_fold.c. Shared by graph IR (dims) and loop IR (everything). */
 #include "ir/expr.h"
-#include <stdlib.h>
-#include <string.h>
 #include "ir/base/checked.h"
 #include "ir/expr_fold.h"
 #include "ir/loop.h"
+#include <stdlib.h>
+#include <string.h>
 
-struct expr_table { expr *slots; size_t n, cap; };
+struct expr_table {
+    expr *slots;
+    size_t n, cap;
+};
 
 struct expr_table *expr_table_new(struct ctx *c) {
     struct expr_table *t = NEW(&c->arena, struct expr_table);
@@ -39,7 +42,8 @@ static uint32_t node_hash(expr e) {
     return (uint32_t)(h >> 32);
 }
 static bool node_equal(expr a, expr b) {
-    if (a->hash != b->hash || a->op != b->op || a->type != b->type || a->has_fill != b->has_fill || a->n != b->n) return false;
+    if (a->hash != b->hash || a->op != b->op || a->type != b->type || a->has_fill != b->has_fill || a->n != b->n)
+        return false;
     if (memcmp(&a->u, &b->u, sizeof a->u)) return false;
     for (int k = 0; k < a->n; k++)
         if (a->arg[k] != b->arg[k] || (a->op == X_LIN && a->coef[k] != b->coef[k])) return false;
@@ -91,7 +95,8 @@ static expr node(struct ctx *c, enum xop op, enum dtype type, const expr *args, 
     head(&h, op, type);
     return make(c, &h, args, n, NULL);
 }
-#define NODE(c, op, type, ...) node((c), (op), (type), (const expr[]){__VA_ARGS__}, (int)(sizeof((const expr[]){__VA_ARGS__}) / sizeof(expr)))
+#define NODE(c, op, type, ...)                                                                                         \
+    node((c), (op), (type), (const expr[]){__VA_ARGS__}, (int)(sizeof((const expr[]){__VA_ARGS__}) / sizeof(expr)))
 static bool poisoned(const expr *a, int n) {
     for (int k = 0; k < n; k++)
         if (!a[k] || a[k]->op == X_POISON) return true;
@@ -160,10 +165,21 @@ expr x_arg(struct ctx *c, int number, enum dtype t) {
 }
 
 /* ---- the linear form (S1) */
-struct term { expr atom; int64_t coef; };
-struct linear { int64_t k; int n, cap; bool overflow; struct term *t, inl[16]; };
+struct term {
+    expr atom;
+    int64_t coef;
+};
+struct linear {
+    int64_t k;
+    int n, cap;
+    bool overflow;
+    struct term *t, inl[16];
+};
 
-static void lin_init(struct linear *l) { *l = (struct linear){.cap = 16}; l->t = l->inl; }
+static void lin_init(struct linear *l) {
+    *l = (struct linear){.cap = 16};
+    l->t = l->inl;
+}
 static void lin_term(struct ctx *c, struct linear *l, expr atom, int64_t coef) {
     int at = 0;
     while (at < l->n && l->t[at].atom->id < atom->id) at++;
@@ -207,7 +223,7 @@ static void lin_add(struct ctx *c, struct linear *l, expr e, int64_t f) {
 static bool same_divmod(expr mod, expr div) {
     if (div->op != X_DIV) return false;
     if (div->arg[0] == mod->arg[0]) return div->arg[1] == mod->arg[1];
-    expr d = mod->arg[0];   /* (e//a)%b, and (e//a)//b, which D4 has made e//(a*b) */
+    expr d = mod->arg[0]; /* (e//a)%b, and (e//a)//b, which D4 has made e//(a*b) */
     int64_t ab;
     return d->op == X_DIV && d->arg[0] == div->arg[0] && d->arg[1]->op == X_CONST && div->arg[1]->op == X_CONST &&
            mul_ok(d->arg[1]->u.i, mod->arg[1]->u.i, &ab) && ab == div->arg[1]->u.i;
@@ -279,7 +295,11 @@ static expr product(struct ctx *c, expr *f, int n) {
 }
 enum { MAX_FACTORS = 32 };
 static expr idx_mul(struct ctx *c, expr a, expr b) {
-    if (a->op == X_CONST) { expr t = a; a = b; b = t; }
+    if (a->op == X_CONST) {
+        expr t = a;
+        a = b;
+        b = t;
+    }
     struct linear l;
     lin_init(&l);
     if (b->op == X_CONST) {
@@ -319,7 +339,11 @@ static void split_const(struct ctx *c, expr e, int64_t f, expr *quotient, expr *
 }
 static int64_t gcd(int64_t a, int64_t b) {
     a = a < 0 ? -a : a;
-    while (b) { int64_t t = a % b; a = b; b = t; }
+    while (b) {
+        int64_t t = a % b;
+        a = b;
+        b = t;
+    }
     return a;
 }
 /* D3: the largest g that divides c and some coefficients such that the other terms s satisfy 0 <= s < g. */
@@ -348,9 +372,11 @@ static expr idx_div_const(struct ctx *c, expr e, int64_t f) {
     int64_t lo, hi, g;
     split_const(c, e, f, &a, &r); /* D1 */
     x_bounds(c, r, &lo, &hi);
-    if (lo != NEG_INF && hi != POS_INF && floordiv64(lo, f) == floordiv64(hi, f)) return x_addi(c, a, floordiv64(lo, f)); /* D2 */
+    if (lo != NEG_INF && hi != POS_INF && floordiv64(lo, f) == floordiv64(hi, f))
+        return x_addi(c, a, floordiv64(lo, f)); /* D2 */
     if (common_factor(c, r, f, &g, &t, &s)) return x_add(c, a, idx_div_const(c, t, f / g));
-    if (r->op == X_DIV && r->arg[1]->op == X_CONST && mul_ok(r->arg[1]->u.i, f, &g)) return x_add(c, a, idx_div_const(c, r->arg[0], g)); /* D4 */
+    if (r->op == X_DIV && r->arg[1]->op == X_CONST && mul_ok(r->arg[1]->u.i, f, &g))
+        return x_add(c, a, idx_div_const(c, r->arg[0], g)); /* D4 */
     return x_add(c, a, NODE(c, X_DIV, IDX, r, x_int(c, f)));
 }
 static expr idx_mod_const(struct ctx *c, expr e, int64_t f) {
@@ -359,7 +385,8 @@ static expr idx_mod_const(struct ctx *c, expr e, int64_t f) {
     int64_t lo, hi, g;
     split_const(c, e, f, &a, &r);
     x_bounds(c, r, &lo, &hi);
-    if (lo != NEG_INF && hi != POS_INF && floordiv64(lo, f) == floordiv64(hi, f)) return x_addi(c, r, -floordiv64(lo, f) * f);
+    if (lo != NEG_INF && hi != POS_INF && floordiv64(lo, f) == floordiv64(hi, f))
+        return x_addi(c, r, -floordiv64(lo, f) * f);
     if (common_factor(c, r, f, &g, &t, &s)) return x_add(c, x_muli(c, idx_mod_const(c, t, f / g), g), s);
     return NODE(c, X_MOD, IDX, r, x_int(c, f));
 }
@@ -433,7 +460,9 @@ static expr as_index(struct ctx *c, expr e) {
     if (is_const(e)) return x_int(c, e->u.i);
     return NULL;
 }
-static bool is_f(expr e, double v) { return is_const(e) && (e->type == F32 || e->type == F64) && !memcmp(&e->u.f, &v, sizeof v); }
+static bool is_f(expr e, double v) {
+    return is_const(e) && (e->type == F32 || e->type == F64) && !memcmp(&e->u.f, &v, sizeof v);
+}
 static bool is_i(expr e, int64_t v) { return is_const(e) && e->type != F32 && e->type != F64 && e->u.i == v; }
 static expr value_bin(struct ctx *c, enum xop op, expr a, expr b) {
     if (is_const(a) && is_const(b)) return fold_bin(c, op, a, b);
@@ -442,8 +471,13 @@ static expr value_bin(struct ctx *c, enum xop op, expr a, expr b) {
     if (ia && ib) {
         int64_t la, ha, lb, hb;
         switch (op) {
-        case X_ADD: case X_SUB: case X_MUL: case X_MIN: case X_MAX: return x_idxval(c, x_bin(c, op, ia, ib));
-        case X_DIV: case X_MOD: /* truncation is floor where both are known not to be negative */
+        case X_ADD:
+        case X_SUB:
+        case X_MUL:
+        case X_MIN:
+        case X_MAX: return x_idxval(c, x_bin(c, op, ia, ib));
+        case X_DIV:
+        case X_MOD: /* truncation is floor where both are known not to be negative */
             x_bounds(c, ia, &la, &ha), x_bounds(c, ib, &lb, &hb);
             if (la >= 0 && lb > 0) return x_idxval(c, x_bin(c, op, ia, ib));
             break;
@@ -467,7 +501,8 @@ static expr value_bin(struct ctx *c, enum xop op, expr a, expr b) {
     case X_DIV:
         if (is_f(b, 1.0) || is_i(b, 1)) return a;
         break;
-    case X_MIN: case X_MAX:
+    case X_MIN:
+    case X_MAX:
         if (a == b) return a;
         break;
     default: break;
@@ -495,7 +530,9 @@ expr x_min(struct ctx *c, expr a, expr b) { return arith(c, X_MIN, a, b); }
 expr x_max(struct ctx *c, expr a, expr b) { return arith(c, X_MAX, a, b); }
 
 expr x_fma(struct ctx *c, expr a, expr b, expr d) {
-    if (poisoned((expr[]){a, b, d}, 3) || a->type != b->type || a->type != d->type || (a->type != F32 && a->type != F64)) return x_poison(c);
+    if (poisoned((expr[]){a, b, d}, 3) || a->type != b->type || a->type != d->type ||
+        (a->type != F32 && a->type != F64))
+        return x_poison(c);
     if (is_const(a) && is_const(b) && is_const(d)) return fold_fma(c, a, b, d);
     return NODE(c, X_FMA, a->type, a, b, d);
 }
@@ -569,12 +606,24 @@ expr x_not(struct ctx *c, expr a) {
 }
 expr x_bin(struct ctx *c, enum xop op, expr a, expr b) {
     switch (op) {
-    case X_ADD: case X_SUB: case X_MUL: case X_DIV: case X_MOD: case X_MIN: case X_MAX: return arith(c, op, a, b);
-    case X_LT: case X_LE: case X_EQ: case X_NE: return x_cmp(c, op, a, b);
+    case X_ADD:
+    case X_SUB:
+    case X_MUL:
+    case X_DIV:
+    case X_MOD:
+    case X_MIN:
+    case X_MAX: return arith(c, op, a, b);
+    case X_LT:
+    case X_LE:
+    case X_EQ:
+    case X_NE: return x_cmp(c, op, a, b);
     case X_AND: return x_and(c, a, b);
     case X_OR: return x_or(c, a, b);
-    case X_XOR: case X_SHL: case X_SHR:
-        if (poisoned((expr[]){a, b}, 2) || a->type != b->type || a->type == IDX || a->type == F32 || a->type == F64) return x_poison(c);
+    case X_XOR:
+    case X_SHL:
+    case X_SHR:
+        if (poisoned((expr[]){a, b}, 2) || a->type != b->type || a->type == IDX || a->type == F32 || a->type == F64)
+            return x_poison(c);
         return is_const(a) && is_const(b) ? fold_bin(c, op, a, b) : NODE(c, op, a->type, a, b);
     default: return x_poison(c);
     }
@@ -658,10 +707,12 @@ expr x_toidx(struct ctx *c, expr v) {
     switch (v->op) {
     case X_CONST: return x_int(c, v->u.i);
     case X_IDXVAL: return v->arg[0];
-    case X_ADD: case X_SUB:
+    case X_ADD:
+    case X_SUB:
         if (v->type != I64) break;
         return x_bin(c, (enum xop)v->op, x_toidx(c, v->arg[0]), x_toidx(c, v->arg[1]));
-    case X_MIN: case X_MAX: return x_bin(c, (enum xop)v->op, x_toidx(c, v->arg[0]), x_toidx(c, v->arg[1]));
+    case X_MIN:
+    case X_MAX: return x_bin(c, (enum xop)v->op, x_toidx(c, v->arg[0]), x_toidx(c, v->arg[1]));
     case X_MUL:
         if (v->type != I64 || (!is_const(v->arg[0]) && !is_const(v->arg[1]))) break;
         return x_mul(c, x_toidx(c, v->arg[0]), x_toidx(c, v->arg[1]));
@@ -680,7 +731,11 @@ expr x_guard(struct ctx *c, expr index, expr n) {
 }
 
 /* ---- rebuilding */
-struct memo { expr *key, *val; size_t n, cap; expr ikey[64], ival[64]; };
+struct memo {
+    expr *key, *val;
+    size_t n, cap;
+    expr ikey[64], ival[64];
+};
 static void memo_init(struct memo *m) {
     m->n = 0, m->cap = 64, m->key = m->ikey, m->val = m->ival;
     memset(m->ikey, 0, sizeof m->ikey);
@@ -766,7 +821,10 @@ static expr subst_leaf(void *env, expr e) {
     return map_get(&s->map, e->op == X_VAR ? PKEY(e->u.var) : PKEY(e->u.sym));
 }
 expr x_subst(struct ctx *c, expr e, const struct subst *s) { return x_map(c, e, subst_leaf, (void *)s); }
-struct one_subst { const struct var *v; expr by; };
+struct one_subst {
+    const struct var *v;
+    expr by;
+};
 static expr subst_one(void *env, expr e) {
     const struct one_subst *o = env;
     return e->op == X_VAR && e->u.var == o->v ? o->by : NULL;

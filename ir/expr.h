@@ -7,77 +7,97 @@
  *
  * Index expressions are kept in one linear form  c + sum k_i * atom_i,  atoms sorted by id.  Their division and modulo
  * are floor operations. Values: integer division truncates, N6 of docs/numbers.md holds for every overflow.
- * Constructors never fail: operands that do not fit give the poison expression, and a diagnostic is the caller's work. */
+ * Constructors never fail: operands that do not fit give the poison expression, and a diagnostic is the caller's work.
+ */
 #ifndef NN_IR_EXPR_H
 #define NN_IR_EXPR_H
-#include <stdbool.h>
-#include <stdint.h>
 #include "ir/base/map.h"
 #include "ir/ctx.h"
 #include "ir/dtype.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 typedef const struct expr *expr;
 struct buf;
 
 /* op, text name, number of operands (-1: any) */
-#define XOPS(X) \
-    X(POISON, "poison", 0) \
-    X(CONST, "const", 0)        /* i or f */ \
-    X(VAR, "var", 0)            /* IDX: a loop variable */ \
-    X(SYM, "sym", 0)            /* IDX: a symbol: input dim or produced size */ \
-    X(ARG, "arg", 0)            /* value: parameter number i of a function (struct fn) */ \
-    X(LIN, "lin", -1)           /* IDX: i + sum coef[k] * arg[k] */ \
-    X(PROD, "prod", 2)          /* IDX: product of two atoms, neither constant */ \
-    X(TOIDX, "toidx", 1)        /* IDX: an integer value used as an index; opaque */ \
-    X(GUARD, "guard", 2)        /* IDX: guard(v, n): v when 0 <= v < n, else 0 and the program's fault flag is set */ \
-    X(IDXVAL, "idx", 1)         /* I64: the value of an index expression */ \
-    X(LOAD, "load", -1)         /* buf[arg...]; with has_fill the last arg is the value outside of the buffer */ \
-    X(ADD, "+", 2) X(SUB, "-", 2) X(MUL, "*", 2) X(DIV, "/", 2) X(MOD, "%", 2) \
-    X(FMA, "fma", 3)            /* a*b+c, one rounding */ \
-    X(MIN, "min", 2)            /* a < b ? a : b */ \
-    X(MAX, "max", 2)            /* a > b ? a : b */ \
-    X(NEG, "neg", 1) X(ABS, "abs", 1) X(SQRT, "sqrt", 1) X(FLOOR, "floor", 1) X(CEIL, "ceil", 1) X(TRUNC, "trunc", 1) \
-    X(RINT, "rint", 1)          /* to nearest, ties to even */ \
-    X(AND, "and", 2) X(OR, "or", 2) X(XOR, "xor", 2) X(NOT, "not", 1)   /* BOOL: logical; integers: bitwise */ \
-    X(SHL, "shl", 2) X(SHR, "shr", 2)   /* by 0 .. width-1, else 0; SHR keeps the sign of signed types */ \
-    X(LT, "<", 2) X(LE, "<=", 2) X(EQ, "==", 2) X(NE, "!=", 2)   /* BOOL; index or value operands */ \
-    X(SELECT, "select", 3)      /* arg[0] ? arg[1] : arg[2]; lazy: the arm not taken may load out of bounds */ \
-    X(CAST, "cast", 1)          /* to type; float to integer saturates, integer to integer wraps */ \
-    X(BITCAST, "bitcast", 1)    /* same width, same bits */ \
-    X(ROUND, "round", 1)        /* F32 rounded through storage type `i` (F16, BF16, F8 ...) and back; I32 wrapped to I8 U8 ... */ \
-    X(CALL, "call", -1)         /* fn(arg...) */
+#define XOPS(X)                                                                                                        \
+    X(POISON, "poison", 0)                                                                                             \
+    X(CONST, "const", 0) /* i or f */                                                                                  \
+    X(VAR, "var", 0)     /* IDX: a loop variable */                                                                    \
+    X(SYM, "sym", 0)     /* IDX: a symbol: input dim or produced size */                                               \
+    X(ARG, "arg", 0)     /* value: parameter number i of a function (struct fn) */                                     \
+    X(LIN, "lin", -1)    /* IDX: i + sum coef[k] * arg[k] */                                                           \
+    X(PROD, "prod", 2)   /* IDX: product of two atoms, neither constant */                                             \
+    X(TOIDX, "toidx", 1) /* IDX: an integer value used as an index; opaque */                                          \
+    X(GUARD, "guard", 2) /* IDX: guard(v, n): v when 0 <= v < n, else 0 and the program's fault flag is set */         \
+    X(IDXVAL, "idx", 1)  /* I64: the value of an index expression */                                                   \
+    X(LOAD, "load", -1)  /* buf[arg...]; with has_fill the last arg is the value outside of the buffer */              \
+    X(ADD, "+", 2)                                                                                                     \
+    X(SUB, "-", 2)                                                                                                     \
+    X(MUL, "*", 2) X(DIV, "/", 2) X(MOD, "%", 2) X(FMA, "fma", 3) /* a*b+c, one rounding */                            \
+        X(MIN, "min", 2)                                          /* a < b ? a : b */                                  \
+        X(MAX, "max", 2)                                          /* a > b ? a : b */                                  \
+        X(NEG, "neg", 1) X(ABS, "abs", 1) X(SQRT, "sqrt", 1) X(FLOOR, "floor", 1) X(CEIL, "ceil", 1)                   \
+            X(TRUNC, "trunc", 1) X(RINT, "rint", 1)                       /* to nearest, ties to even */               \
+        X(AND, "and", 2) X(OR, "or", 2) X(XOR, "xor", 2) X(NOT, "not", 1) /* BOOL: logical; integers: bitwise */       \
+        X(SHL, "shl", 2) X(SHR, "shr", 2) /* by 0 .. width-1, else 0; SHR keeps the sign of signed types */            \
+        X(LT, "<", 2) X(LE, "<=", 2) X(EQ, "==", 2) X(NE, "!=", 2) /* BOOL; index or value operands */                 \
+        X(SELECT, "select", 3)   /* arg[0] ? arg[1] : arg[2]; lazy: the arm not taken may load out of bounds */        \
+        X(CAST, "cast", 1)       /* to type; float to integer saturates, integer to integer wraps */                   \
+        X(BITCAST, "bitcast", 1) /* same width, same bits */                                                           \
+        X(ROUND, "round",                                                                                              \
+          1) /* F32 rounded through storage type `i` (F16, BF16, F8 ...) and back; I32 wrapped to I8 U8 ... */         \
+        X(CALL, "call", -1) /* fn(arg...) */
 
 enum xop {
 #define X(id, text, n) X_##id,
     XOPS(X)
 #undef X
-    X_COUNT
+        X_COUNT
 };
 
-/* A loop variable: runs from 0 to extent-1. `name` is the schedule's name of its loop ("acc.oc"); id makes it unique. */
-struct var { const char *name; int id; expr extent; };
+/* A loop variable: runs from 0 to extent-1. `name` is the schedule's name of its loop ("acc.oc"); id makes it unique.
+ */
+struct var {
+    const char *name;
+    int id;
+    expr extent;
+};
 /* A symbol with its known range. Produced symbols are defined by a `size` statement, others by a model input's dim.
  * ref: the size that planning and the choice of schedules assume (--dim N=1..64@8); 0 when none was given. */
-struct sym { const char *name; int id; int64_t lo, hi; bool produced; int64_t ref; };
+struct sym {
+    const char *name;
+    int id;
+    int64_t lo, hi;
+    bool produced;
+    int64_t ref;
+};
 
 /* A scalar function of the program, written in IR: let-free body over X_ARG leaves (sharing is by pointer).
  * Math functions come from templates/kernels/math.lir; ulp bounds are stated there. */
-struct fn { const char *name; int nargs; enum dtype type, args[4]; expr body; int id; };
+struct fn {
+    const char *name;
+    int nargs;
+    enum dtype type, args[4];
+    expr body;
+    int id;
+};
 
 struct expr {
-    uint8_t op, type;           /* enum xop, enum dtype (a value type or IDX) */
-    uint8_t has_fill;           /* LOAD */
-    uint16_t n;                 /* operands */
-    uint32_t hash, id;          /* id: order of creation, gives every sort its order */
+    uint8_t op, type;  /* enum xop, enum dtype (a value type or IDX) */
+    uint8_t has_fill;  /* LOAD */
+    uint16_t n;        /* operands */
+    uint32_t hash, id; /* id: order of creation, gives every sort its order */
     union {
-        int64_t i;              /* CONST of integer type, BOOL, IDX; LIN's constant; ARG's number; ROUND's storage type */
-        double f;               /* CONST of F32 (exact) and F64 */
+        int64_t i; /* CONST of integer type, BOOL, IDX; LIN's constant; ARG's number; ROUND's storage type */
+        double f;  /* CONST of F32 (exact) and F64 */
         const struct var *var;
         const struct sym *sym;
-        struct buf *buf;        /* LOAD */
-        const struct fn *fn;    /* CALL */
+        struct buf *buf;     /* LOAD */
+        const struct fn *fn; /* CALL */
     } u;
-    const int64_t *coef;        /* LIN: n coefficients, none 0 */
+    const int64_t *coef; /* LIN: n coefficients, none 0 */
     expr arg[];
 };
 
@@ -85,7 +105,7 @@ struct expr {
 struct var *var_new(struct ctx *c, const char *name, expr extent);
 struct sym *sym_new(struct ctx *c, const char *name, int64_t lo, int64_t hi, bool produced);
 expr x_poison(struct ctx *c);
-expr x_int(struct ctx *c, int64_t v);                           /* IDX constant */
+expr x_int(struct ctx *c, int64_t v);                            /* IDX constant */
 expr x_const_i(struct ctx *c, enum dtype value_type, int64_t v); /* integer or BOOL; wraps to the type */
 expr x_const_f(struct ctx *c, enum dtype value_type, double v);  /* F32 (rounded) or F64 */
 expr x_num(struct ctx *c, enum dtype value_type, double v);      /* any value type */
@@ -98,25 +118,26 @@ expr x_arg(struct ctx *c, int number, enum dtype type);
 expr x_add(struct ctx *c, expr a, expr b);
 expr x_sub(struct ctx *c, expr a, expr b);
 expr x_mul(struct ctx *c, expr a, expr b);
-expr x_div(struct ctx *c, expr a, expr b);      /* IDX: floor */
-expr x_mod(struct ctx *c, expr a, expr b);      /* IDX: floor; integers: sign of a; floats: fmod */
+expr x_div(struct ctx *c, expr a, expr b); /* IDX: floor */
+expr x_mod(struct ctx *c, expr a, expr b); /* IDX: floor; integers: sign of a; floats: fmod */
 expr x_min(struct ctx *c, expr a, expr b);
 expr x_max(struct ctx *c, expr a, expr b);
 expr x_fma(struct ctx *c, expr a, expr b, expr d);
-expr x_un(struct ctx *c, enum xop op, expr a);  /* NEG ABS SQRT FLOOR CEIL TRUNC RINT NOT */
-expr x_bin(struct ctx *c, enum xop op, expr a, expr b);   /* any binary op, dispatches to the above */
-expr x_cmp(struct ctx *c, enum xop op, expr a, expr b);   /* LT LE EQ NE; proves index comparisons (B1, B2) */
+expr x_un(struct ctx *c, enum xop op, expr a);          /* NEG ABS SQRT FLOOR CEIL TRUNC RINT NOT */
+expr x_bin(struct ctx *c, enum xop op, expr a, expr b); /* any binary op, dispatches to the above */
+expr x_cmp(struct ctx *c, enum xop op, expr a, expr b); /* LT LE EQ NE; proves index comparisons (B1, B2) */
 expr x_and(struct ctx *c, expr a, expr b);
 expr x_or(struct ctx *c, expr a, expr b);
 expr x_not(struct ctx *c, expr a);
 expr x_select(struct ctx *c, expr cond, expr a, expr b);
 expr x_cast(struct ctx *c, enum dtype value_type, expr a); /* also from and to BOOL; IDX -> value via IDXVAL */
 expr x_bitcast(struct ctx *c, enum dtype value_type, expr a);
-expr x_round(struct ctx *c, enum dtype storage, expr a);   /* F32 -> F32 through F16 ..., I32 -> I32 wrapped to I8 ... */
-expr x_load(struct ctx *c, struct buf *b, const expr *idx, int n, expr fill);   /* fill NULL: indices are in range */
+expr x_round(struct ctx *c, enum dtype storage, expr a); /* F32 -> F32 through F16 ..., I32 -> I32 wrapped to I8 ... */
+expr x_load(struct ctx *c, struct buf *b, const expr *idx, int n, expr fill); /* fill NULL: indices are in range */
 expr x_call(struct ctx *c, const struct fn *f, const expr *args);
-expr x_idxval(struct ctx *c, expr index);       /* I64 */
-/* An integer value as an index; structural through IDXVAL, +, -, * by constants, min, max, select, casts of integers. */
+expr x_idxval(struct ctx *c, expr index); /* I64 */
+/* An integer value as an index; structural through IDXVAL, +, -, * by constants, min, max, select, casts of integers.
+ */
 expr x_toidx(struct ctx *c, expr value);
 expr x_guard(struct ctx *c, expr index, expr n);
 
@@ -125,7 +146,9 @@ static inline expr x_addi(struct ctx *c, expr a, int64_t k) { return x_add(c, a,
 static inline expr x_muli(struct ctx *c, expr a, int64_t k) { return x_mul(c, a, x_int(c, k)); }
 static inline expr x_divi(struct ctx *c, expr a, int64_t k) { return x_div(c, a, x_int(c, k)); }
 static inline expr x_modi(struct ctx *c, expr a, int64_t k) { return x_mod(c, a, x_int(c, k)); }
-static inline bool x_is_int(expr e, int64_t *v) { return e->op == X_CONST && e->type == IDX ? (*v = e->u.i, true) : false; }
+static inline bool x_is_int(expr e, int64_t *v) {
+    return e->op == X_CONST && e->type == IDX ? (*v = e->u.i, true) : false;
+}
 static inline bool x_is(expr e, int64_t v) { return e->op == X_CONST && e->type == IDX && e->u.i == v; }
 static inline bool x_is_true(expr e) { return e->op == X_CONST && e->type == BOOL && e->u.i == 1; }
 static inline bool x_is_false(expr e) { return e->op == X_CONST && e->type == BOOL && e->u.i == 0; }
@@ -141,7 +164,8 @@ bool x_proves_le(struct ctx *c, expr a, expr b);
 bool x_uses_var(struct ctx *c, expr e, const struct var *v);
 /* Coefficient of atom v in the linear form; *rest gets the remainder. false if v also occurs inside another atom. */
 bool x_linear_in(struct ctx *c, expr e, const struct var *v, int64_t *coef, expr *rest);
-/* The terms of an IDX expression, whatever its op: constant and (atom, coefficient) pairs. Returns the number of terms. */
+/* The terms of an IDX expression, whatever its op: constant and (atom, coefficient) pairs. Returns the number of terms.
+ */
 int x_terms(struct ctx *c, expr e, int64_t *konst, const expr **atoms, const int64_t **coefs);
 
 /* ---- rebuilding (expr.c) */
@@ -149,7 +173,9 @@ int x_terms(struct ctx *c, expr e, int64_t *konst, const expr **atoms, const int
  * rebuilt and may return a replacement (which is not descended into), or NULL to go on. */
 expr x_map(struct ctx *c, expr e, expr (*fn)(void *env, expr e), void *env);
 /* Replacement of variables and symbols. Keys: PKEY(struct var *) or PKEY(struct sym *); values: expr. */
-struct subst { struct map map; };
+struct subst {
+    struct map map;
+};
 expr x_subst(struct ctx *c, expr e, const struct subst *s);
 expr x_subst1(struct ctx *c, expr e, const struct var *v, expr by);
 /* Every distinct node once, operands first. fn returns false to stop; then x_visit returns false. */

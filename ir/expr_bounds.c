@@ -4,7 +4,9 @@
 #include "ir/expr.h"
 #include "ir/loop.h"
 
-struct interval { int64_t lo, hi; };
+struct interval {
+    int64_t lo, hi;
+};
 static struct interval all(void) { return (struct interval){NEG_INF, POS_INF}; }
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -55,8 +57,9 @@ static struct interval bounds(struct ctx *c, expr e) {
     case X_DIV:
         a = bounds(c, e->arg[0]), b = bounds(c, e->arg[1]);
         if (b.lo <= 0) return a.lo >= 0 ? (struct interval){0, a.hi} : all();
-        return (struct interval){min64(div_end(a.lo, b.lo), b.hi == POS_INF ? (a.lo < 0 ? -1 : 0) : div_end(a.lo, b.hi)),
-                                 max64(div_end(a.hi, b.lo), b.hi == POS_INF ? (a.hi < 0 ? -1 : 0) : div_end(a.hi, b.hi))};
+        return (struct interval){
+            min64(div_end(a.lo, b.lo), b.hi == POS_INF ? (a.lo < 0 ? -1 : 0) : div_end(a.lo, b.hi)),
+            max64(div_end(a.hi, b.lo), b.hi == POS_INF ? (a.hi < 0 ? -1 : 0) : div_end(a.hi, b.hi))};
     case X_MOD:
         a = bounds(c, e->arg[0]), b = bounds(c, e->arg[1]);
         if (b.lo <= 0) return (struct interval){0, POS_INF};
@@ -70,9 +73,7 @@ static struct interval bounds(struct ctx *c, expr e) {
     case X_SELECT:
         a = bounds(c, e->arg[1]), b = bounds(c, e->arg[2]);
         return (struct interval){min64(a.lo, b.lo), max64(a.hi, b.hi)};
-    case X_GUARD:
-        b = bounds(c, e->arg[1]);
-        return (struct interval){0, b.hi == POS_INF ? POS_INF : max64(b.hi - 1, 0)};
+    case X_GUARD: b = bounds(c, e->arg[1]); return (struct interval){0, b.hi == POS_INF ? POS_INF : max64(b.hi - 1, 0)};
     case X_TOIDX: return value_bounds(e->arg[0]);
     default: return all();
     }
@@ -82,11 +83,13 @@ void x_bounds(struct ctx *c, expr e, int64_t *lo, int64_t *hi) {
     *lo = i.lo, *hi = i.hi;
 }
 
-/* ---- B2: is e <= -1 for all values? One term after the other is replaced by something that is never smaller. Variables
- * that occur nowhere else go first, as their ends lose nothing; then the others, each in turn until one succeeds. `depth`
- * bounds the replacements in a row, `budget` those of the whole proof. */
+/* ---- B2: is e <= -1 for all values? One term after the other is replaced by something that is never smaller.
+ * Variables that occur nowhere else go first, as their ends lose nothing; then the others, each in turn until one
+ * succeeds. `depth` bounds the replacements in a row, `budget` those of the whole proof. */
 static bool negative(struct ctx *c, expr e, int depth, int *budget);
-static expr without(struct ctx *c, expr e, int k) { return x_sub(c, e, x_muli(c, e->op == X_LIN ? e->arg[k] : e, e->op == X_LIN ? e->coef[k] : 1)); }
+static expr without(struct ctx *c, expr e, int k) {
+    return x_sub(c, e, x_muli(c, e->op == X_LIN ? e->arg[k] : e, e->op == X_LIN ? e->coef[k] : 1));
+}
 static expr last_of(struct ctx *c, const struct var *v) { return x_addi(c, v->extent, -1); }
 
 /* p = v * rest with v a loop variable and rest >= 0: its upper (k > 0) or lower end as an expression, else NULL. */
@@ -118,12 +121,16 @@ static int replaced(struct ctx *c, expr e, int k, int depth, int *budget) {
     int64_t f = e->op == X_LIN ? e->coef[k] : 1, lo, hi;
     expr rest = without(c, e, k), end;
     switch (a->op) {
-    case X_VAR: return negative(c, f > 0 ? x_add(c, rest, x_muli(c, last_of(c, a->u.var), f)) : rest, depth - 1, budget);
-    case X_GUARD: return negative(c, f > 0 ? x_add(c, rest, x_muli(c, x_addi(c, a->arg[1], -1), f)) : rest, depth - 1, budget);
+    case X_VAR:
+        return negative(c, f > 0 ? x_add(c, rest, x_muli(c, last_of(c, a->u.var), f)) : rest, depth - 1, budget);
+    case X_GUARD:
+        return negative(c, f > 0 ? x_add(c, rest, x_muli(c, x_addi(c, a->arg[1], -1), f)) : rest, depth - 1, budget);
     case X_PROD:
         end = product_end(c, a, f);
         return end ? negative(c, x_add(c, rest, x_muli(c, end, f)), depth - 1, budget) : -1;
-    case X_MIN: case X_MAX: case X_SELECT: {
+    case X_MIN:
+    case X_MAX:
+    case X_SELECT: {
         expr x = a->arg[a->op == X_SELECT], y = a->arg[1 + (a->op == X_SELECT)];
         bool nx = negative(c, x_add(c, rest, x_muli(c, x, f)), depth - 1, budget);
         bool any = a->op != X_SELECT && (a->op == X_MIN) == (f > 0);
@@ -134,7 +141,8 @@ static int replaced(struct ctx *c, expr e, int k, int depth, int *budget) {
         if (a->arg[1]->op != X_CONST || f % a->arg[1]->u.i) return -1;
         /* c*(e//c) <= e  and  -c*(e//c) <= c - 1 - e */
         if (f > 0) return negative(c, x_add(c, rest, x_muli(c, a->arg[0], f / a->arg[1]->u.i)), depth - 1, budget);
-        return negative(c, x_add(c, rest, x_muli(c, x_sub(c, a->arg[0], x_addi(c, a->arg[1], -1)), f / a->arg[1]->u.i)), depth - 1, budget);
+        return negative(c, x_add(c, rest, x_muli(c, x_sub(c, a->arg[0], x_addi(c, a->arg[1], -1)), f / a->arg[1]->u.i)),
+                        depth - 1, budget);
     case X_MOD:
         x_bounds(c, a->arg[0], &lo, &hi);
         if (f < 0) return negative(c, rest, depth - 1, budget);
@@ -144,10 +152,12 @@ static int replaced(struct ctx *c, expr e, int k, int depth, int *budget) {
     default: return -1;
     }
 }
-/* Rounded terms are only bounded, so which of them is replaced first matters: 3*(M//3) + 2*(M%3//2) <= M needs the second
- * one, so that the rest rejoins. */
+/* Rounded terms are only bounded, so which of them is replaced first matters: 3*(M//3) + 2*(M%3//2) <= M needs the
+ * second one, so that the rest rejoins. */
 static int turn_of(expr atom) {
-    return atom->op == X_DIV || atom->op == X_MOD ? 2 : atom->op == X_MIN || atom->op == X_MAX || atom->op == X_SELECT ? 1 : 0;
+    return atom->op == X_DIV || atom->op == X_MOD                           ? 2
+           : atom->op == X_MIN || atom->op == X_MAX || atom->op == X_SELECT ? 1
+                                                                            : 0;
 }
 /* Is term k a variable, and in no other term? */
 static bool stands_alone(struct ctx *c, expr e, int k) {
@@ -185,7 +195,9 @@ bool x_proves_le(struct ctx *c, expr a, expr b) {
     return a == b || negative(c, x_addi(c, x_sub(c, a, b), -1), PROOF_DEPTH, &budget);
 }
 
-struct uses { const struct var *v; };
+struct uses {
+    const struct var *v;
+};
 static bool not_var(void *env, expr e) { return !(e->op == X_VAR && e->u.var == ((struct uses *)env)->v); }
 bool x_uses_var(struct ctx *c, expr e, const struct var *v) {
     (void)c;
@@ -209,17 +221,20 @@ static bool eval(expr e, bool (*get)(void *, expr, int64_t *), void *env, int64_
     int64_t a, b;
     switch (e->op) {
     case X_CONST: return *out = e->u.i, true;
-    case X_VAR: case X_SYM: return get(env, e, out);
+    case X_VAR:
+    case X_SYM: return get(env, e, out);
     case X_LIN:
         *out = e->u.i;
         for (int k = 0; k < e->n; k++)
             if (!eval(e->arg[k], get, env, &a) || !mul_ok(a, e->coef[k], &a) || !add_ok(*out, a, out)) return false;
         return true;
     case X_PROD: return eval(e->arg[0], get, env, &a) && eval(e->arg[1], get, env, &b) && mul_ok(a, b, out);
-    case X_DIV: case X_MOD:
+    case X_DIV:
+    case X_MOD:
         if (!eval(e->arg[0], get, env, &a) || !eval(e->arg[1], get, env, &b) || b <= 0) return false;
         return *out = e->op == X_DIV ? floordiv64(a, b) : floormod64(a, b), true;
-    case X_MIN: case X_MAX:
+    case X_MIN:
+    case X_MAX:
         if (!eval(e->arg[0], get, env, &a) || !eval(e->arg[1], get, env, &b)) return false;
         return *out = e->op == X_MIN ? min64(a, b) : max64(a, b), true;
     case X_GUARD:
@@ -228,7 +243,8 @@ static bool eval(expr e, bool (*get)(void *, expr, int64_t *), void *env, int64_
     case X_SELECT: {
         expr q = e->arg[0];
         bool r;
-        if (q->n != 2 || q->arg[0]->type != IDX || !eval(q->arg[0], get, env, &a) || !eval(q->arg[1], get, env, &b)) return get(env, e, out);
+        if (q->n != 2 || q->arg[0]->type != IDX || !eval(q->arg[0], get, env, &a) || !eval(q->arg[1], get, env, &b))
+            return get(env, e, out);
         switch (q->op) {
         case X_LT: r = a < b; break;
         case X_LE: r = a <= b; break;
@@ -241,4 +257,6 @@ static bool eval(expr e, bool (*get)(void *, expr, int64_t *), void *env, int64_
     default: return get(env, e, out);
     }
 }
-bool x_eval_int(expr e, bool (*get)(void *env, expr leaf, int64_t *v), void *env, int64_t *out) { return eval(e, get, env, out); }
+bool x_eval_int(expr e, bool (*get)(void *env, expr leaf, int64_t *v), void *env, int64_t *out) {
+    return eval(e, get, env, out);
+}

@@ -5,10 +5,10 @@
 #include "ir/base/convert.h"
 #include "ir/expr.h"
 
-int64_t fold_wrap(enum dtype t, int64_t v);                 /* two's complement to the type's width */
-int64_t fold_int_div(enum dtype t, int64_t a, int64_t b);   /* truncating; by zero 0 */
+int64_t fold_wrap(enum dtype t, int64_t v);               /* two's complement to the type's width */
+int64_t fold_int_div(enum dtype t, int64_t a, int64_t b); /* truncating; by zero 0 */
 int64_t fold_int_mod(enum dtype t, int64_t a, int64_t b);
-double fold_cast_f(enum dtype to, enum dtype from, int64_t i, double f); /* value as to (float) */
+double fold_cast_f(enum dtype to, enum dtype from, int64_t i, double f);  /* value as to (float) */
 int64_t fold_cast_i(enum dtype to, enum dtype from, int64_t i, double f); /* value as to (integer, BOOL) */
 float fold_round_f32(enum dtype storage, float f);
 int64_t fold_round_int(enum dtype storage, int64_t v);

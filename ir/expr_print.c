@@ -1,21 +1,22 @@
 /* Prints expressions as IR text, in a canonical order that does not depend on node ids. The reader is loop_parse.c. */
 #include "ir/expr_print.h"
+#include "ir/base/vec.h"
+#include "ir/loop.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ir/base/vec.h"
-#include "ir/loop.h"
 
 /* ---- names */
 static const char *const reserved[] = {
-    "for", "if", "else", "alloc", "free", "stage", "size", "call", "while", "check", "instr", "barrier", "prefetch", "swap", "view",
-    "let", "step", "const", "return", "proc", "fn", "entry", "kernel", "true", "false", "nan", "inf", "nan64", "inf64",
-    "and", "or", "in", "out", "inout", "poison", NULL};
+    "for",      "if",   "else", "alloc", "free",  "stage", "size",   "call", "while", "check", "instr",  "barrier",
+    "prefetch", "swap", "view", "let",   "step",  "const", "return", "proc", "fn",    "entry", "kernel", "true",
+    "false",    "nan",  "inf",  "nan64", "inf64", "and",   "or",     "in",   "out",   "inout", "poison", NULL};
 bool is_plain_name(const char *s) {
     if (!(*s == '_' || (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z'))) return false;
     for (const char *p = s; *p; p++)
-        if (!(*p == '_' || (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9'))) return false;
+        if (!(*p == '_' || (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9')))
+            return false;
     for (int k = 0; reserved[k]; k++)
         if (!strcmp(s, reserved[k])) return false;
     return true;
@@ -63,7 +64,12 @@ static bool const_is_negative(expr e) {
 }
 
 /* ---- sums and products of index expressions: loop variables in order of nesting, then the rest by its text */
-struct piece { expr e; int64_t coef; int rank; char *s; };
+struct piece {
+    expr e;
+    int64_t coef;
+    int rank;
+    char *s;
+};
 static int var_rank(const struct expr_printer *p, const struct var *v) {
     return p->rank_of ? p->rank_of(p->env, v) : v->id;
 }
@@ -97,7 +103,7 @@ static void sort_pieces(const struct expr_printer *p, struct piece *v, int n, bo
     qsort(v, (size_t)n, sizeof *v, by_rank);
 }
 static void print_scaled(struct text *t, const struct piece *q, bool first) {
-    if (q->coef == INT64_MIN) {     /* has no absolute value */
+    if (q->coef == INT64_MIN) { /* has no absolute value */
         text_printf(t, "%s%s*%lld", first ? "" : "+", q->s, (long long)q->coef);
         return;
     }
@@ -189,9 +195,16 @@ static enum level level_of(expr e) {
     switch (e->op) {
     case X_CONST: return const_is_negative(e) ? LV_UNARY : LV_PRIMARY;
     case X_LIN: return e->n == 1 && !e->u.i ? (e->coef[0] > 0 ? LV_PRODUCT : LV_SUM) : LV_SUM;
-    case X_PROD: case X_MUL: case X_DIV: case X_MOD: return LV_PRODUCT;
-    case X_ADD: case X_SUB: return LV_SUM;
-    case X_LT: case X_LE: case X_EQ: case X_NE: return LV_CMP;
+    case X_PROD:
+    case X_MUL:
+    case X_DIV:
+    case X_MOD: return LV_PRODUCT;
+    case X_ADD:
+    case X_SUB: return LV_SUM;
+    case X_LT:
+    case X_LE:
+    case X_EQ:
+    case X_NE: return LV_CMP;
     case X_AND: return e->type == BOOL ? LV_AND : LV_PRIMARY;
     case X_OR: return e->type == BOOL ? LV_OR : LV_PRIMARY;
     default: return LV_PRIMARY;
@@ -201,7 +214,9 @@ static void print_bare(const struct expr_printer *p, expr e) {
     struct text *t = p->t;
     switch (e->op) {
     case X_CONST: print_const(t, e); break;
-    case X_VAR: case X_SYM: case X_ARG: print_leaf(p, e); break;
+    case X_VAR:
+    case X_SYM:
+    case X_ARG: print_leaf(p, e); break;
     case X_LIN: print_lin(p, e); break;
     case X_PROD: print_prod(p, e); break;
     case X_LOAD: print_load(p, e); break;
@@ -214,18 +229,22 @@ static void print_bare(const struct expr_printer *p, expr e) {
     case X_LE: print_infix(p, e, " <= ", LV_SUM, LV_SUM); break;
     case X_EQ: print_infix(p, e, " == ", LV_SUM, LV_SUM); break;
     case X_NE: print_infix(p, e, " != ", LV_SUM, LV_SUM); break;
-    case X_AND: case X_OR:
+    case X_AND:
+    case X_OR:
         if (e->type != BOOL) print_fn(p, xop_name((enum xop)e->op), e);
         else if (e->op == X_AND) print_infix(p, e, " and ", LV_AND, LV_CMP);
         else print_infix(p, e, " or ", LV_OR, LV_AND);
         break;
-    case X_MIN: case X_MAX:
+    case X_MIN:
+    case X_MAX:
         if (e->type == IDX) print_minmax(p, e);
         else print_fn(p, xop_name((enum xop)e->op), e);
         break;
     case X_CAST: print_fn(p, dtype_name((enum dtype)e->type), e); break;
-    case X_BITCAST: case X_ROUND:
-        text_printf(t, "%s(%s, ", xop_name((enum xop)e->op), dtype_name(e->op == X_ROUND ? (enum dtype)e->u.i : (enum dtype)e->type));
+    case X_BITCAST:
+    case X_ROUND:
+        text_printf(t, "%s(%s, ", xop_name((enum xop)e->op),
+                    dtype_name(e->op == X_ROUND ? (enum dtype)e->u.i : (enum dtype)e->type));
         print_args(p, e->arg, e->n, ", ");
         text_char(t, ')');
         break;
@@ -262,8 +281,17 @@ static bool fits(expr e, int *budget, int depth) {
         if (!fits(e->arg[k], budget, depth + 1)) return false;
     return true;
 }
-struct let_node { int refs, height; uint64_t key; bool counted; };
-struct let_maker { struct ctx *c; const struct expr_printer *p; struct map nodes; VEC(expr) post; };
+struct let_node {
+    int refs, height;
+    uint64_t key;
+    bool counted;
+};
+struct let_maker {
+    struct ctx *c;
+    const struct expr_printer *p;
+    struct map nodes;
+    VEC(expr) post;
+};
 static struct let_node *let_node(struct let_maker *m, expr e) {
     struct let_node *n = map_get(&m->nodes, PKEY(e));
     if (!n) map_put(&m->nodes, PKEY(e), n = NEW(&m->c->arena, struct let_node));
@@ -298,7 +326,10 @@ static uint64_t shape_key(struct let_maker *m, expr e) {
     h = mix(h, sum);
     return n->key = h ? h : 1;
 }
-struct keyed { uint64_t key; expr e; };
+struct keyed {
+    uint64_t key;
+    expr e;
+};
 static int by_key(const void *a, const void *b) {
     const struct keyed *x = a, *y = b;
     return x->key < y->key ? -1 : x->key > y->key;
@@ -316,7 +347,8 @@ static void count_refs(struct let_maker *m, expr e) {
     for (int k = 0; k < e->n; k++) count_refs(m, a[k].e);
     PUSH(&m->c->arena, &m->post, e);
 }
-void let_plan_make(struct ctx *c, const struct expr_printer *p, struct let_plan *plan, const expr *roots, int n, bool always) {
+void let_plan_make(struct ctx *c, const struct expr_printer *p, struct let_plan *plan, const expr *roots, int n,
+                   bool always) {
     *plan = (struct let_plan){.names = {.arena = &c->arena}};
     int budget = TREE_MAX;
     bool ok = !always;

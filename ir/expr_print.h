@@ -10,7 +10,7 @@ struct expr_printer {
     const char *(*name_of)(void *env, expr leaf);   /* VAR SYM ARG: a name as printed; NULL function: name_id */
     int (*rank_of)(void *env, const struct var *v); /* position in the nest, outermost 0; NULL function: by id */
     void *env;
-    const struct map *lets;                         /* PKEY(expr) -> name of a `let` line; may be NULL */
+    const struct map *lets; /* PKEY(expr) -> name of a `let` line; may be NULL */
 };
 /* How tightly an operator binds: text at level k needs parentheses where something tighter is wanted. */
 enum level { LV_ANY, LV_OR, LV_AND, LV_CMP, LV_SUM, LV_PRODUCT, LV_UNARY, LV_PRIMARY };
@@ -19,10 +19,14 @@ void expr_print(const struct expr_printer *p, expr e, enum level level);
 void print_name(struct text *t, const char *name);
 void print_quoted(struct text *t, const char *s);
 bool is_plain_name(const char *s);
-bool is_builtin_fn(const char *s);      /* names of operations and types: functions of that name are printed quoted */
+bool is_builtin_fn(const char *s); /* names of operations and types: functions of that name are printed quoted */
 
 /* The `let` lines that a statement needs, in order of definition. Few do: its tree must be larger than 2,000 nodes or
  * deeper than what the parser takes; then shared and deep parts get names. `always`: every shared part is named. */
-struct let_plan { struct map names; VEC(expr) order; };
-void let_plan_make(struct ctx *c, const struct expr_printer *p, struct let_plan *plan, const expr *roots, int n, bool always);
+struct let_plan {
+    struct map names;
+    VEC(expr) order;
+};
+void let_plan_make(struct ctx *c, const struct expr_printer *p, struct let_plan *plan, const expr *roots, int n,
+                   bool always);
 #endif

@@ -1,16 +1,18 @@
 /* The loop IR's data: names of its enumerations, building procedures and statements, buffer geometry. First of the
  * files behind loop.h; walking and rewriting stand in loop_rewrite.c. */
 #include "ir/loop.h"
+#include "ir/base/checked.h"
 #include <math.h>
 #include <string.h>
-#include "ir/base/checked.h"
 
 const char *scope_name(enum scope s) {
     static const char *const names[SC_COUNT] = {"param", "arena", "region", "stack", "reg", "shared", "const"};
     return names[s];
 }
 const char *loop_kind_name(enum loop_kind k) {
-    static const char *const names[LK_COUNT] = {"serial", "parallel", "vector", "unroll", "gpu.block.x", "gpu.block.y", "gpu.block.z", "gpu.thread.x", "gpu.thread.y", "gpu.thread.z"};
+    static const char *const names[LK_COUNT] = {"serial",       "parallel",    "vector",      "unroll",
+                                                "gpu.block.x",  "gpu.block.y", "gpu.block.z", "gpu.thread.x",
+                                                "gpu.thread.y", "gpu.thread.z"};
     return names[k];
 }
 const char *red_op_name(enum red_op r) {
@@ -25,7 +27,7 @@ static int64_t least(enum dtype t) {
     case I16: return INT16_MIN;
     case I32: return INT32_MIN;
     case I64: return INT64_MIN;
-    default: return 0;      /* unsigned, bool */
+    default: return 0; /* unsigned, bool */
     }
 }
 static int64_t greatest(enum dtype t) {
@@ -38,7 +40,7 @@ static int64_t greatest(enum dtype t) {
     case I32: return INT32_MAX;
     case U32: return UINT32_MAX;
     case I64: return INT64_MAX;
-    default: return -1;     /* U64: all ones */
+    default: return -1; /* U64: all ones */
     }
 }
 expr red_identity(struct ctx *c, enum red_op r, enum dtype t) {
@@ -101,7 +103,8 @@ static void identity_layout(struct ctx *c, struct buf *b) {
         b->map[k] = x_var(c, b->lvar[k]);
     }
 }
-struct buf *buf_new(struct ctx *c, struct proc *p, const char *name, enum dtype type, enum scope scope, const expr *dims, int nd) {
+struct buf *buf_new(struct ctx *c, struct proc *p, const char *name, enum dtype type, enum scope scope,
+                    const expr *dims, int nd) {
     struct buf *b = NEW(&c->arena, struct buf);
     b->id = ++c->next_id;
     b->name = free_buf_name(c, p, name);
@@ -115,7 +118,8 @@ struct buf *buf_new(struct ctx *c, struct proc *p, const char *name, enum dtype 
     PUSH(&c->arena, &p->bufs, b);
     return b;
 }
-struct buf *proc_param(struct ctx *c, struct proc *p, const char *name, enum dtype type, enum param_dir dir, const expr *dims, int nd) {
+struct buf *proc_param(struct ctx *c, struct proc *p, const char *name, enum dtype type, enum param_dir dir,
+                       const expr *dims, int nd) {
     struct buf *b = buf_new(c, p, name, type, SC_PARAM, dims, nd);
     struct param q = {b, dir};
     PUSH(&c->arena, &p->params, q);
@@ -188,7 +192,8 @@ static const struct var **copy_vars(struct ctx *c, const struct var **v, int n) 
     if (n) memcpy(r, v, (size_t)n * sizeof *v);
     return r;
 }
-struct stmt *s_stage(struct ctx *c, struct buf *b, const struct var **axes, int naxes, enum red_op op, const struct var **red, int nred, expr init, expr value) {
+struct stmt *s_stage(struct ctx *c, struct buf *b, const struct var **axes, int naxes, enum red_op op,
+                     const struct var **red, int nred, expr init, expr value) {
     struct stmt *s = s_new(c, S_STAGE);
     s->u.stage.buf = b;
     s->u.stage.naxes = naxes;
@@ -211,7 +216,9 @@ int stmt_blocks(struct stmt *s, struct block *out[2]) {
     default: return 0;
     }
 }
-struct stmt *stmt_parent(const struct stmt *s) { return s->in ? s->in->owner : NULL; }
+struct stmt *stmt_parent(const struct stmt *s) {
+    return s->in ? s->in->owner : NULL;
+}
 void block_append(struct block *b, struct stmt *s) {
     ASSERT(!s->in);
     s->in = b;

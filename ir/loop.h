@@ -15,72 +15,160 @@ const char *scope_name(enum scope s);
 /* A buffer. `dims` are physical; the map from logical to physical indices is kept for packing, API docs and tests. */
 struct buf {
     int id;
-    const char *name;           /* unique in its procedure */
-    const char *base;           /* instances made by compute_at share the base name; steps name the base */
-    enum dtype type;            /* storage type */
+    const char *name; /* unique in its procedure */
+    const char *base; /* instances made by compute_at share the base name; steps name the base */
+    enum dtype type;  /* storage type */
     enum scope scope;
     int nd;
-    expr *dims;                 /* [nd], IDX */
-    int64_t *pad;               /* [nd] extra cells added to the pitch of each dim, or NULL */
-    expr fill;                  /* contents of cells never stored (halo, pad lanes), constant; NULL: undefined */
+    expr *dims;   /* [nd], IDX */
+    int64_t *pad; /* [nd] extra cells added to the pitch of each dim, or NULL */
+    expr fill;    /* contents of cells never stored (halo, pad lanes), constant; NULL: undefined */
     int nlogical;
-    expr *logical;              /* [nlogical] extents before any layout step */
-    const struct var **lvar;    /* [nlogical] one variable per logical dim */
-    expr *map;                  /* [nd] physical index as expressions over lvar */
-    const struct tensor *data;  /* SC_CONST: contents in logical layout; NULL in texts that leave them out */
+    expr *logical;             /* [nlogical] extents before any layout step */
+    const struct var **lvar;   /* [nlogical] one variable per logical dim */
+    expr *map;                 /* [nd] physical index as expressions over lvar */
+    const struct tensor *data; /* SC_CONST: contents in logical layout; NULL in texts that leave them out */
 };
 
-enum loop_kind { LK_SERIAL, LK_PARALLEL, LK_VECTOR, LK_UNROLL, LK_BLOCK_X, LK_BLOCK_Y, LK_BLOCK_Z, LK_THREAD_X, LK_THREAD_Y, LK_THREAD_Z, LK_COUNT };
+enum loop_kind {
+    LK_SERIAL,
+    LK_PARALLEL,
+    LK_VECTOR,
+    LK_UNROLL,
+    LK_BLOCK_X,
+    LK_BLOCK_Y,
+    LK_BLOCK_Z,
+    LK_THREAD_X,
+    LK_THREAD_Y,
+    LK_THREAD_Z,
+    LK_COUNT
+};
 const char *loop_kind_name(enum loop_kind k);
 /* Reduction operators of stages and of store updates. */
 enum red_op { RED_NONE, RED_SUM, RED_PROD, RED_MAX, RED_MIN, RED_AND, RED_OR, RED_COUNT };
-const char *red_op_name(enum red_op r);                       /* "+" "*" "max" "min" "and" "or" */
+const char *red_op_name(enum red_op r); /* "+" "*" "max" "min" "and" "or" */
 expr red_identity(struct ctx *c, enum red_op r, enum dtype value_type);
 expr red_apply(struct ctx *c, enum red_op r, expr acc, expr v);
 
-enum stmt_kind { S_FOR, S_STORE, S_IF, S_ALLOC, S_FREE, S_STAGE, S_SIZE, S_CALL, S_WHILE, S_CHECK, S_INSTR, S_BARRIER, S_PREFETCH, S_SWAP, S_VIEW, S_COMMENT, S_KIND_COUNT };
+enum stmt_kind {
+    S_FOR,
+    S_STORE,
+    S_IF,
+    S_ALLOC,
+    S_FREE,
+    S_STAGE,
+    S_SIZE,
+    S_CALL,
+    S_WHILE,
+    S_CHECK,
+    S_INSTR,
+    S_BARRIER,
+    S_PREFETCH,
+    S_SWAP,
+    S_VIEW,
+    S_COMMENT,
+    S_KIND_COUNT
+};
 
 struct stmt;
-struct block { struct stmt *first, *last; struct stmt *owner; };   /* owner NULL: a procedure's body */
+struct block {
+    struct stmt *first, *last;
+    struct stmt *owner;
+}; /* owner NULL: a procedure's body */
 
-struct instr_row;               /* ir/target.h */
+struct instr_row; /* ir/target.h */
 struct proc;
 struct stmt {
     enum stmt_kind kind;
     struct stmt *prev, *next;
-    struct block *in;           /* the block that holds it */
+    struct block *in; /* the block that holds it */
     union {
-        struct { const struct var *var; enum loop_kind kind; bool outline, piped; struct block body; } loop;   /* name and extent: var's */
-        struct { struct buf *buf; int n; expr *idx; enum red_op op; expr value; } store;   /* op RED_NONE: plain */
-        struct { expr cond; struct block then, other; } cond;
-        struct { struct buf *buf; } alloc;                   /* lives to the end of its block (also S_FREE, regions only) */
-        struct {                                             /* buf[axes] = value; with op: reduced over red axes from init */
-            struct buf *buf; int naxes, nred; const struct var **axes, **red;
-            enum red_op op; expr init, value;                /* init NULL: the identity */
+        struct {
+            const struct var *var;
+            enum loop_kind kind;
+            bool outline, piped;
+            struct block body;
+        } loop; /* name and extent: var's */
+        struct {
+            struct buf *buf;
+            int n;
+            expr *idx;
+            enum red_op op;
+            expr value;
+        } store; /* op RED_NONE: plain */
+        struct {
+            expr cond;
+            struct block then, other;
+        } cond;
+        struct {
+            struct buf *buf;
+        } alloc; /* lives to the end of its block (also S_FREE, regions only) */
+        struct { /* buf[axes] = value; with op: reduced over red axes from init */
+            struct buf *buf;
+            int naxes, nred;
+            const struct var **axes, **red;
+            enum red_op op;
+            expr init, value; /* init NULL: the identity */
         } stage;
-        struct { const struct sym *sym; expr lo, hi, value; } size;   /* value: IDX (may hold loads via TOIDX) */
-        struct { struct proc *callee; int nbufs, nargs; struct buf **bufs; expr *args; } call;   /* bufs bind params, args bind syms, in order */
-        struct { expr cond, max; struct block body; } loop_while;     /* tested before each pass; max NULL: cfg fuel only */
-        struct { expr cond; const char *fault, *origin; } check;      /* false: the program stops with the named fault */
-        struct { const struct instr_row *row; int n; struct { const char *hole; struct buf *buf; expr off; } *holes; struct block body; } instr;
-        struct { struct buf *buf; expr off; } prefetch;
-        struct { struct buf *a, *b; } swap;                  /* contents change places (carried values at the back edge) */
-        struct { struct buf *buf, *of; expr off; } view;     /* buf is the storage of `of` from cell `off` on; entry only. Text: `view y: f32[4] arena of x+off` */
-        struct { const char *text; } comment;
+        struct {
+            const struct sym *sym;
+            expr lo, hi, value;
+        } size; /* value: IDX (may hold loads via TOIDX) */
+        struct {
+            struct proc *callee;
+            int nbufs, nargs;
+            struct buf **bufs;
+            expr *args;
+        } call; /* bufs bind params, args bind syms, in order */
+        struct {
+            expr cond, max;
+            struct block body;
+        } loop_while; /* tested before each pass; max NULL: cfg fuel only */
+        struct {
+            expr cond;
+            const char *fault, *origin;
+        } check; /* false: the program stops with the named fault */
+        struct {
+            const struct instr_row *row;
+            int n;
+            struct {
+                const char *hole;
+                struct buf *buf;
+                expr off;
+            } * holes;
+            struct block body;
+        } instr;
+        struct {
+            struct buf *buf;
+            expr off;
+        } prefetch;
+        struct {
+            struct buf *a, *b;
+        } swap; /* contents change places (carried values at the back edge) */
+        struct {
+            struct buf *buf, *of;
+            expr off;
+        } view; /* buf is the storage of `of` from cell `off` on; entry only. Text: `view y: f32[4] arena of x+off` */
+        struct {
+            const char *text;
+        } comment;
     } u;
 };
 
 /* What a parameter does; the verifier holds the body to it. */
 enum param_dir { DIR_IN, DIR_OUT, DIR_INOUT };
-struct param { struct buf *buf; enum param_dir dir; };
+struct param {
+    struct buf *buf;
+    enum param_dir dir;
+};
 struct proc {
-    const char *name, *comment; /* comment: the ONNX nodes it came from, for the printer; may be NULL */
-    VEC(struct param) params;   /* buffers, scope SC_PARAM */
+    const char *name, *comment;   /* comment: the ONNX nodes it came from, for the printer; may be NULL */
+    VEC(struct param) params;     /* buffers, scope SC_PARAM */
     VEC(const struct sym *) syms; /* sizes passed by the caller */
-    VEC(struct buf *) bufs;     /* all buffers, params first */
+    VEC(struct buf *) bufs;       /* all buffers, params first */
     struct block body;
-    VEC(const char *) steps;    /* the schedule steps applied so far, as text */
-    bool is_kernel_text;        /* from templates/kernels: body holds general loops */
+    VEC(const char *) steps; /* the schedule steps applied so far, as text */
+    bool is_kernel_text;     /* from templates/kernels: body holds general loops */
 };
 struct module {
     struct ctx *ctx;
@@ -92,44 +180,47 @@ struct module {
 /* ---- building */
 struct module *module_new(struct ctx *c);
 struct proc *proc_new(struct ctx *c, const char *name);
-struct buf *buf_new(struct ctx *c, struct proc *p, const char *name, enum dtype type, enum scope scope, const expr *dims, int nd);
-struct buf *proc_param(struct ctx *c, struct proc *p, const char *name, enum dtype type, enum param_dir dir, const expr *dims, int nd);
-struct buf *proc_buf(const struct proc *p, const char *name);  /* NULL if none */
+struct buf *buf_new(struct ctx *c, struct proc *p, const char *name, enum dtype type, enum scope scope,
+                    const expr *dims, int nd);
+struct buf *proc_param(struct ctx *c, struct proc *p, const char *name, enum dtype type, enum param_dir dir,
+                       const expr *dims, int nd);
+struct buf *proc_buf(const struct proc *p, const char *name); /* NULL if none */
 void proc_drop_buf(struct proc *p, struct buf *b);
 struct stmt *s_for(struct ctx *c, const struct var *v, enum loop_kind k);
 struct stmt *s_store(struct ctx *c, struct buf *b, const expr *idx, int n, enum red_op op, expr value);
 struct stmt *s_if(struct ctx *c, expr cond);
 struct stmt *s_alloc(struct ctx *c, struct buf *b);
-struct stmt *s_stage(struct ctx *c, struct buf *b, const struct var **axes, int naxes, enum red_op op, const struct var **red, int nred, expr init, expr value);
-struct stmt *s_new(struct ctx *c, enum stmt_kind k);           /* zeroed; for the other kinds */
+struct stmt *s_stage(struct ctx *c, struct buf *b, const struct var **axes, int naxes, enum red_op op,
+                     const struct var **red, int nred, expr init, expr value);
+struct stmt *s_new(struct ctx *c, enum stmt_kind k); /* zeroed; for the other kinds */
 void block_append(struct block *b, struct stmt *s);
 void stmt_insert_before(struct stmt *at, struct stmt *s);
 void stmt_insert_after(struct stmt *at, struct stmt *s);
-void stmt_remove(struct stmt *s);                              /* unlink */
+void stmt_remove(struct stmt *s); /* unlink */
 /* Appends all statements of `from`, which may be a copy returned by value, to `to`; from is emptied. */
 void block_move(struct block *to, struct block *from);
 /* Puts the statements of `body` where s stands (body is emptied, s unlinked). */
 void stmt_replace(struct stmt *s, struct block *body);
 /* The parts of a statement that hold blocks: 0, 1 or 2 of them. */
 int stmt_blocks(struct stmt *s, struct block *out[2]);
-struct stmt *stmt_parent(const struct stmt *s);                /* enclosing statement or NULL */
+struct stmt *stmt_parent(const struct stmt *s); /* enclosing statement or NULL */
 
 /* ---- walking and rewriting */
 /* Every statement, parents first; fn returns false to skip its blocks. Instructions' reference bodies are walked too
  * unless `fn` returns false for the instruction. fn must not unlink other statements than s. */
 void walk(struct block *b, bool (*fn)(void *env, struct stmt *s), void *env);
-/* The expressions that the statement itself holds, not its blocks; fn may replace them, but not the extents of loops and
- * stages, which belong to their variables. */
+/* The expressions that the statement itself holds, not its blocks; fn may replace them, but not the extents of loops
+ * and stages, which belong to their variables. */
 void stmt_exprs(struct stmt *s, void (*fn)(void *env, expr *e), void *env);
 /* Rebuilds every expression below b with x_map(fn), in place, also the geometry of buffers allocated there. Extents are
  * not rewritten in place: loops whose extent changes get a fresh variable. `if`s whose condition became constant
  * collapse; loops of extent 0 go, and loops and `if`s that this leaves empty. */
 void map_exprs(struct ctx *c, struct block *b, expr (*fn)(void *env, expr e), void *env);
 void subst_block(struct ctx *c, struct block *b, const struct subst *s);
-/* Deep copy with fresh loop variables; buffers and symbols are shared. Use block_move or stmt_replace on the result, never
- * plain assignment: statements know the block that holds them. */
+/* Deep copy with fresh loop variables; buffers and symbols are shared. Use block_move or stmt_replace on the result,
+ * never plain assignment: statements know the block that holds them. */
 struct block clone_block(struct ctx *c, const struct block *b);
-struct proc *clone_proc(struct ctx *c, const struct proc *p, const char *name);   /* fresh buffers too */
+struct proc *clone_proc(struct ctx *c, const struct proc *p, const char *name); /* fresh buffers too */
 /* Every load below b (each occurrence in each statement), and every statement that stores to `buf`. */
 void each_load(struct block *b, void (*fn)(void *env, struct stmt *s, expr load), void *env);
 bool stores_to(struct block *b, const struct buf *buf);
@@ -139,19 +230,21 @@ bool stmt_stores_to(struct stmt *s, const struct buf *buf);
 void lower_stages(struct ctx *c, struct proc *p);
 
 /* ---- buffers: physical geometry */
-expr buf_stride(struct ctx *c, const struct buf *b, int dim);  /* cells */
-expr buf_cells(struct ctx *c, const struct buf *b);            /* cells with padding */
-expr buf_offset(struct ctx *c, const struct buf *b, const expr *idx);   /* linear physical offset in cells */
+expr buf_stride(struct ctx *c, const struct buf *b, int dim);         /* cells */
+expr buf_cells(struct ctx *c, const struct buf *b);                   /* cells with padding */
+expr buf_offset(struct ctx *c, const struct buf *b, const expr *idx); /* linear physical offset in cells */
 
 /* ---- text (loop_print.c, loop_parse.c) */
 void loop_print(struct text *out, const struct module *m);
 void proc_print(struct text *out, struct ctx *c, const struct proc *p);
-/* For diagnostics: a statement's own line, and an expression as it reads at that statement; cut to about 120 characters. */
+/* For diagnostics: a statement's own line, and an expression as it reads at that statement; cut to about 120
+ * characters. */
 const char *stmt_text(struct ctx *c, const struct proc *p, const struct stmt *s);
 const char *expr_text(struct ctx *c, const struct proc *p, const struct stmt *s, expr e);
 /* NULL after syntax errors, which are recorded with file:line. Constants without data are allowed. */
 struct module *loop_parse(struct ctx *c, const char *text, size_t n, const char *file);
-/* The same, adding to m: the text may use functions and procedures that m has. false after errors (m is then unusable). */
+/* The same, adding to m: the text may use functions and procedures that m has. false after errors (m is then unusable).
+ */
 bool loop_parse_into(struct ctx *c, struct module *m, const char *text, size_t n, const char *file);
 /* Finds instruction rows by name for the parser; set by whoever has the rows. Unset, or NULL for a name: the statement
  * gets a row that has its name only. */

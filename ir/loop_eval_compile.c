@@ -25,17 +25,14 @@ int new_reg(struct comp *c) {
 
 int const_reg(struct comp *c, union reg v) {
     void *known = map_get(&c->const_regs, v.w);
-    if (known)
-        return (int)(intptr_t)known - 1;
+    if (known) return (int)(intptr_t)known - 1;
     int r = new_reg(c);
     c->init.v[r] = v;
     map_put(&c->const_regs, v.w, (void *)(intptr_t)(r + 1));
     return r;
 }
 
-int int_reg(struct comp *c, int64_t v) {
-    return const_reg(c, (union reg){.l = v});
-}
+int int_reg(struct comp *c, int64_t v) { return const_reg(c, (union reg){.l = v}); }
 
 int emit(struct comp *c, struct ins i) {
     code_vec *code = &c->levels[c->cur].body;
@@ -44,19 +41,13 @@ int emit(struct comp *c, struct ins i) {
 }
 
 void emit_at(struct comp *c, int level, struct ins i) {
-    if (level >= c->cur)
-        emit(c, i);
-    else
-        PUSH(c->arena, &c->levels[level + 1].pre, i);
+    if (level >= c->cur) emit(c, i);
+    else PUSH(c->arena, &c->levels[level + 1].pre, i);
 }
 
-int here(struct comp *c) {
-    return c->levels[c->cur].body.n;
-}
+int here(struct comp *c) { return c->levels[c->cur].body.n; }
 
-void patch(struct comp *c, int jump) {
-    c->levels[c->cur].body.v[jump].imm = here(c) - jump;
-}
+void patch(struct comp *c, int jump) { c->levels[c->cur].body.v[jump].imm = here(c) - jump; }
 
 int site(struct comp *c, const struct buf *b, int dim) {
     struct site s = {b, dim, c->stmt};
@@ -65,8 +56,7 @@ int site(struct comp *c, const struct buf *b, int dim) {
 }
 
 static void append(struct comp *c, code_vec *to, const code_vec *from) {
-    for (int k = 0; k < from->n; k++)
-        PUSH(c->arena, to, from->v[k]);
+    for (int k = 0; k < from->n; k++) PUSH(c->arena, to, from->v[k]);
 }
 
 /* ---- buffers and symbols */
@@ -85,15 +75,13 @@ int64_t geometry(const struct buf *b, const int64_t *dim, int64_t *stride) {
 int64_t count_cells(const int64_t *dim, int nd) {
     int64_t n = 1;
     for (int d = nd - 1; d >= 0; d--)
-        if (dim[d] < 0 || __builtin_mul_overflow(n, dim[d], &n))
-            return -1;
+        if (dim[d] < 0 || __builtin_mul_overflow(n, dim[d], &n)) return -1;
     return n;
 }
 
 static int new_slot(struct comp *c, const struct buf *b, bool param, bool konst) {
     struct slot s = {.buf = b, .param = param, .konst = konst, .live = param || konst};
-    if (b->nd > 60)
-        comp_fail(c, "buffer %s has %d dims", b->name, b->nd);
+    if (b->nd > 60) comp_fail(c, "buffer %s has %d dims", b->name, b->nd);
     s.dim_known = NEWN(c->arena, bool, b->nd + 1);
     s.stride_known = NEWN(c->arena, bool, b->nd + 1);
     s.dim = NEWN(c->arena, int64_t, b->nd + 1);
@@ -104,9 +92,9 @@ static int new_slot(struct comp *c, const struct buf *b, bool param, bool konst)
         s.dim_known[d] = x_is_int(b->dims[d], &s.dim[d]) && s.dim[d] >= 0;
         s.stride_known[d] = known;
         s.stride[d] = k;
-        known = known && s.dim_known[d] && !__builtin_mul_overflow(k, s.dim[d], &k) && !(b->pad && __builtin_add_overflow(k, b->pad[d], &k));
-        if (konst && !s.dim_known[d])
-            comp_fail(c, "constant %s has a size that is not constant", b->name);
+        known = known && s.dim_known[d] && !__builtin_mul_overflow(k, s.dim[d], &k) &&
+                !(b->pad && __builtin_add_overflow(k, b->pad[d], &k));
+        if (konst && !s.dim_known[d]) comp_fail(c, "constant %s has a size that is not constant", b->name);
     }
     PUSH(c->arena, &c->u->slots, s);
     map_put(&c->slot_of, PKEY(b), (void *)(intptr_t)c->u->slots.n);
@@ -120,15 +108,13 @@ int slot_for(struct comp *c, const struct buf *b) {
 
 static struct symbind *sym_bound(struct comp *c, const struct sym *s) {
     for (int k = c->syms.n - 1; k >= 0; k--)
-        if (c->syms.v[k].sym == s)
-            return &c->syms.v[k];
+        if (c->syms.v[k].sym == s) return &c->syms.v[k];
     return NULL;
 }
 
 struct symbind *sym_find(struct comp *c, const struct sym *s) {
     struct symbind *bound = sym_bound(c, s);
-    if (bound)
-        return bound;
+    if (bound) return bound;
     /* Not passed: a dim of a parameter must give it. */
     struct infer f = {s, new_reg(c), -1, 0};
     for (int p = 0; p < c->u->nparams && f.param < 0; p++)
@@ -147,21 +133,21 @@ struct symbind *sym_find(struct comp *c, const struct sym *s) {
 int sym_level(struct comp *c, const struct sym *s) {
     struct symbind *b = sym_find(c, s);
     for (int k = c->cur; b->changes && k > b->level; k--)
-        if (c->levels[k].sizes)
-            return k;
+        if (c->levels[k].sizes) return k;
     return b->level;
 }
 
 static int list_of_dims(struct comp *c, const struct buf *b) {
     int *l = NEWN(c->arena, int, b->nd + 1);
-    for (int d = 0; d < b->nd; d++)
-        l[d] = expr_reg(c, b->dims[d]);
+    for (int d = 0; d < b->nd; d++) l[d] = expr_reg(c, b->dims[d]);
     PUSH(c->arena, &c->u->lists, l);
     return c->u->lists.n - 1;
 }
 
 /* ---- loops */
-struct traits { bool stops, swaps, sizes; };
+struct traits {
+    bool stops, swaps, sizes;
+};
 static bool note_traits(void *env, struct stmt *s) {
     struct traits *t = env;
     t->stops |= s->kind == S_CHECK || s->kind == S_CALL || s->kind == S_SIZE || s->kind == S_WHILE || s->kind == S_FREE;
@@ -171,11 +157,9 @@ static bool note_traits(void *env, struct stmt *s) {
 }
 
 static struct level *open_level(struct comp *c, struct block *body) {
-    if (c->cur + 1 >= MAX_LEVELS)
-        comp_fail(c, "loops nest deeper than %d", MAX_LEVELS);
+    if (c->cur + 1 >= MAX_LEVELS) comp_fail(c, "loops nest deeper than %d", MAX_LEVELS);
     struct traits t = {0};
-    if (body)
-        walk(body, note_traits, &t);
+    if (body) walk(body, note_traits, &t);
     struct level *l = &c->levels[c->cur + 1];
     memset(l, 0, sizeof *l);
     l->stops = t.stops;
@@ -188,8 +172,7 @@ static struct level *open_level(struct comp *c, struct block *body) {
 
 bool is_unit(struct comp *c, const struct var *v) {
     for (int k = 0; k < c->units.n; k++)
-        if (c->units.v[k] == v)
-            return true;
+        if (c->units.v[k] == v) return true;
     return false;
 }
 
@@ -204,7 +187,7 @@ static void open_loop(struct comp *c, const struct var *v, struct block *body) {
     int level = known ? 0 : level_of(c, v->extent, &pure);
     int reg = known ? int_reg(c, ext) : expr_reg(c, v->extent);
     struct level *l = open_level(c, body);
-    if (!known && l->sizes) {   /* the body may set a symbol that the extent is made of: the loop keeps the first value */
+    if (!known && l->sizes) { /* the body may set a symbol that the extent is made of: the loop keeps the first value */
         int own = new_reg(c);
         emit(c, (struct ins){.op = V_MOV, .x = 8, .a = own, .b = reg});
         reg = own;
@@ -230,7 +213,8 @@ static void close_loop(struct comp *c, const struct var *v) {
     int n = l->body.n + l->latch.n;
     append(c, out, &l->pre);
     struct ins loop = {.op = V_LOOP, .a = l->var_reg, .b = l->ext_reg, .imm = n + 2};
-    struct strip *s = l->ext < 0 || l->ext >= STRIP_MIN ? strip_find(c->arena, c->u, &l->body, &l->latch, l->var_reg) : NULL;
+    struct strip *s =
+        l->ext < 0 || l->ext >= STRIP_MIN ? strip_find(c->arena, c->u, &l->body, &l->latch, l->var_reg) : NULL;
     if (s) {
         loop.op = V_STRIP;
         loop.c = c->u->strips.n;
@@ -261,10 +245,10 @@ static int red_code(struct comp *c, enum red_op op, enum dtype value) {
 
 static int red_start(struct comp *c, enum red_op op, enum dtype value) {
     union reg r = {.l = 0};
-    bool most = op == RED_MIN;  /* identity is the greatest value */
+    bool most = op == RED_MIN; /* identity is the greatest value */
     switch (op) {
-    case RED_SUM: case RED_OR:
-        break;
+    case RED_SUM:
+    case RED_OR: break;
     case RED_PROD:
         if (value == F32) r.f = 1;
         else if (value == F64) r.d = 1;
@@ -276,20 +260,21 @@ static int red_start(struct comp *c, enum red_op op, enum dtype value) {
         else if (value == I32 || value == U32) r.i = -1;
         else r.l = -1;
         break;
-    case RED_MAX: case RED_MIN:
+    case RED_MAX:
+    case RED_MIN:
         switch (value) {
         case F32: r.f = most ? INFINITY : -INFINITY; break;
         case F64: r.d = most ? (double)INFINITY : -(double)INFINITY; break;
         case BOOL: r.i = most; break;
         case I32: r.i = most ? INT32_MAX : INT32_MIN; break;
         case U32: r.u = most ? UINT32_MAX : 0; break;
-        case I64: case IDX: r.l = most ? INT64_MAX : INT64_MIN; break;
+        case I64:
+        case IDX: r.l = most ? INT64_MAX : INT64_MIN; break;
         case U64: r.w = most ? UINT64_MAX : 0; break;
         default: comp_fail(c, "reduction of type %s", dtype_name(value));
         }
         break;
-    default:
-        comp_fail(c, "bad reduction operator");
+    default: comp_fail(c, "bad reduction operator");
     }
     return const_reg(c, r);
 }
@@ -297,10 +282,10 @@ static int red_start(struct comp *c, enum red_op op, enum dtype value) {
 static void store(struct comp *c, struct buf *b, const expr *idx, int n, enum red_op op, expr value) {
     int slot = slot_for(c, b);
     enum dtype t = elem_value(b->type);
-    if (c->u->slots.v[slot].konst)
-        comp_fail(c, "store to constant %s", b->name);
+    if (c->u->slots.v[slot].konst) comp_fail(c, "store to constant %s", b->name);
     if (value->type != t)
-        comp_fail(c, "store of type %s to %s, whose elements are %s", dtype_name(value->type), b->name, dtype_name(b->type));
+        comp_fail(c, "store of type %s to %s, whose elements are %s", dtype_name(value->type), b->name,
+                  dtype_name(b->type));
     int v = expr_reg(c, value);
     struct access a = access_to(c, slot, idx, n, 0);
     if (op != RED_NONE) {
@@ -312,33 +297,26 @@ static void store(struct comp *c, struct buf *b, const expr *idx, int n, enum re
 }
 
 static void open_loops(struct comp *c, const struct var *const *v, int n) {
-    for (int k = 0; k < n; k++)
-        open_loop(c, v[k], NULL);
+    for (int k = 0; k < n; k++) open_loop(c, v[k], NULL);
 }
 
 static void close_loops(struct comp *c, const struct var *const *v, int n) {
-    for (int k = n - 1; k >= 0; k--)
-        close_loop(c, v[k]);
+    for (int k = n - 1; k >= 0; k--) close_loop(c, v[k]);
 }
 
-static bool reads_buf(void *env, expr e) {
-    return !(e->op == X_LOAD && e->u.buf == env);
-}
+static bool reads_buf(void *env, expr e) { return !(e->op == X_LOAD && e->u.buf == env); }
 
 /* The axis whose loop may go inside of the reduction's loops, where it runs in strips: cells are independent, each is
  * still reduced in the order of the statement. -1: none. */
 static int inner_axis(struct ctx *ctx, struct stmt *s) {
     int best = -1;
     int64_t most = 2 * STRIP_MIN - 1, ext;
-    if (s->u.stage.nred == 0 || !x_visit(s->u.stage.value, reads_buf, s->u.stage.buf))
-        return -1;
+    if (s->u.stage.nred == 0 || !x_visit(s->u.stage.value, reads_buf, s->u.stage.buf)) return -1;
     for (int k = s->u.stage.naxes - 1; k >= 0; k--) {
         for (int j = 0; j < s->u.stage.nred; j++)
-            if (x_uses_var(ctx, s->u.stage.red[j]->extent, s->u.stage.axes[k]))
-                return -1;
+            if (x_uses_var(ctx, s->u.stage.red[j]->extent, s->u.stage.axes[k])) return -1;
         for (int j = 0; j < s->u.stage.naxes; j++)
-            if (x_uses_var(ctx, s->u.stage.axes[j]->extent, s->u.stage.axes[k]))
-                return -1;
+            if (x_uses_var(ctx, s->u.stage.axes[j]->extent, s->u.stage.axes[k])) return -1;
         if (x_is_int(s->u.stage.axes[k]->extent, &ext) && (ext > 4 * most || (best < 0 && ext > most))) {
             best = k;
             most = ext;
@@ -353,8 +331,7 @@ static void compile_stage(struct comp *c, struct stmt *s) {
     int n = s->u.stage.naxes;
     const struct var **axes = s->u.stage.axes;
     expr *idx = NEWN(c->arena, expr, n + 1);
-    for (int k = 0; k < n; k++)
-        idx[k] = x_var(ctx, axes[k]);
+    for (int k = 0; k < n; k++) idx[k] = x_var(ctx, axes[k]);
     if (s->u.stage.op != RED_NONE) {
         open_loops(c, axes, n);
         int slot = slot_for(c, b);
@@ -369,12 +346,9 @@ static void compile_stage(struct comp *c, struct stmt *s) {
     const struct var **order = NEWN(c->arena, const struct var *, n + s->u.stage.nred + 1);
     int inner = inner_axis(ctx, s), loops = 0;
     for (int k = 0; k < n; k++)
-        if (k != inner)
-            order[loops++] = axes[k];
-    for (int k = 0; k < s->u.stage.nred; k++)
-        order[loops++] = s->u.stage.red[k];
-    if (inner >= 0)
-        order[loops++] = axes[inner];
+        if (k != inner) order[loops++] = axes[k];
+    for (int k = 0; k < s->u.stage.nred; k++) order[loops++] = s->u.stage.red[k];
+    if (inner >= 0) order[loops++] = axes[inner];
     open_loops(c, order, loops);
     store(c, b, idx, n, s->u.stage.op, s->u.stage.value);
     close_loops(c, order, loops);
@@ -428,24 +402,22 @@ static void compile_call(struct comp *c, struct stmt *s) {
     struct proc *p = s->u.call.callee;
     struct call_info k = {.callee = p, .nbufs = s->u.call.nbufs, .nargs = s->u.call.nargs};
     if (k.nbufs != p->params.n || k.nargs != p->syms.n)
-        comp_fail(c, "call of %s with %d buffers and %d sizes, it takes %d and %d", p->name, k.nbufs, k.nargs, p->params.n, p->syms.n);
+        comp_fail(c, "call of %s with %d buffers and %d sizes, it takes %d and %d", p->name, k.nbufs, k.nargs,
+                  p->params.n, p->syms.n);
     k.slots = NEWN(c->arena, int, k.nbufs + 1);
     k.regs = NEWN(c->arena, int, k.nargs + 1);
     for (int j = 0; j < k.nbufs; j++) {
         struct buf *b = s->u.call.bufs[j];
         k.slots[j] = slot_for(c, b);
         if (b->type != p->params.v[j].buf->type)
-            comp_fail(c, "call of %s: %s is %s, parameter %s is %s", p->name, b->name, dtype_name(b->type), p->params.v[j].buf->name,
-                      dtype_name(p->params.v[j].buf->type));
-        if (!c->u->slots.v[k.slots[j]].live)
-            comp_fail(c, "%s is used outside of its allocation", b->name);
+            comp_fail(c, "call of %s: %s is %s, parameter %s is %s", p->name, b->name, dtype_name(b->type),
+                      p->params.v[j].buf->name, dtype_name(p->params.v[j].buf->type));
+        if (!c->u->slots.v[k.slots[j]].live) comp_fail(c, "%s is used outside of its allocation", b->name);
         if (c->u->slots.v[k.slots[j]].konst && p->params.v[j].dir != DIR_IN)
             comp_fail(c, "call of %s writes constant %s", p->name, b->name);
-        if (c->u->slots.v[k.slots[j]].freed)
-            emit(c, (struct ins){.op = V_LIVE, .b = k.slots[j], .imm = site(c, b, 0)});
+        if (c->u->slots.v[k.slots[j]].freed) emit(c, (struct ins){.op = V_LIVE, .b = k.slots[j], .imm = site(c, b, 0)});
     }
-    for (int j = 0; j < k.nargs; j++)
-        k.regs[j] = expr_reg(c, s->u.call.args[j]);
+    for (int j = 0; j < k.nargs; j++) k.regs[j] = expr_reg(c, s->u.call.args[j]);
     PUSH(c->arena, &c->u->calls, k);
     emit(c, (struct ins){.op = V_CALL, .imm = c->u->calls.n - 1});
 }
@@ -457,10 +429,10 @@ static void compile_size(struct comp *c, struct stmt *s) {
     emit(c, (struct ins){.op = V_SIZE, .a = v, .b = lo, .c = hi, .imm = site(c, NULL, 0)});
     /* A register of its own: the value's may be shared. A symbol that is visible is set anew. */
     struct symbind *bound = sym_bound(c, s->u.size.sym);
-    struct symbind b = {s->u.size.sym, bound ? bound->reg : new_reg(c), c->cur, map_get(&c->set_again, PKEY(s->u.size.sym)) != NULL};
+    struct symbind b = {s->u.size.sym, bound ? bound->reg : new_reg(c), c->cur,
+                        map_get(&c->set_again, PKEY(s->u.size.sym)) != NULL};
     emit(c, (struct ins){.op = V_MOV, .x = 8, .a = b.reg, .b = v});
-    if (!bound)
-        PUSH(c->arena, &c->syms, b);
+    if (!bound) PUSH(c->arena, &c->syms, b);
 }
 
 static void compile_alloc(struct comp *c, struct stmt *s) {
@@ -501,18 +473,10 @@ static void compile_stmt(struct comp *c, struct stmt *s, int depth) {
         compile_block(c, &s->u.loop.body, depth);
         close_loop(c, s->u.loop.var);
         break;
-    case S_STORE:
-        store(c, s->u.store.buf, s->u.store.idx, s->u.store.n, s->u.store.op, s->u.store.value);
-        break;
-    case S_IF:
-        compile_if(c, s, depth);
-        break;
-    case S_ALLOC:
-        compile_alloc(c, s);
-        break;
-    case S_VIEW:
-        compile_view(c, s);
-        break;
+    case S_STORE: store(c, s->u.store.buf, s->u.store.idx, s->u.store.n, s->u.store.op, s->u.store.value); break;
+    case S_IF: compile_if(c, s, depth); break;
+    case S_ALLOC: compile_alloc(c, s); break;
+    case S_VIEW: compile_view(c, s); break;
     case S_FREE: {
         int slot = slot_for(c, s->u.alloc.buf);
         if (!c->u->slots.v[slot].live || c->u->slots.v[slot].param || c->u->slots.v[slot].konst)
@@ -520,44 +484,35 @@ static void compile_stmt(struct comp *c, struct stmt *s, int depth) {
         emit(c, (struct ins){.op = V_FREE, .b = slot, .imm = site(c, s->u.alloc.buf, 0)});
         break;
     }
-    case S_STAGE:
-        compile_stage(c, s);
-        break;
-    case S_SIZE:
-        compile_size(c, s);
-        break;
-    case S_CALL:
-        compile_call(c, s);
-        break;
-    case S_WHILE:
-        compile_while(c, s, depth);
-        break;
+    case S_STAGE: compile_stage(c, s); break;
+    case S_SIZE: compile_size(c, s); break;
+    case S_CALL: compile_call(c, s); break;
+    case S_WHILE: compile_while(c, s, depth); break;
     case S_CHECK:
         emit(c, (struct ins){.op = V_CHECK, .a = expr_reg(c, s->u.check.cond), .imm = site(c, NULL, 0)});
         break;
-    case S_INSTR:
-        compile_block(c, &s->u.instr.body, depth);
-        break;
+    case S_INSTR: compile_block(c, &s->u.instr.body, depth); break;
     case S_PREFETCH:
         if (c->run->o->trace_prefetch)
-            emit(c, (struct ins){.op = V_PREFETCH, .a = expr_reg(c, s->u.prefetch.off), .b = slot_for(c, s->u.prefetch.buf)});
+            emit(c, (struct ins){
+                        .op = V_PREFETCH, .a = expr_reg(c, s->u.prefetch.off), .b = slot_for(c, s->u.prefetch.buf)});
         break;
     case S_SWAP:
-        emit(c, (struct ins){.op = V_SWAP, .b = slot_for(c, s->u.swap.a), .c = slot_for(c, s->u.swap.b), .imm = site(c, s->u.swap.a, 0)});
+        emit(c, (struct ins){.op = V_SWAP,
+                             .b = slot_for(c, s->u.swap.a),
+                             .c = slot_for(c, s->u.swap.b),
+                             .imm = site(c, s->u.swap.a, 0)});
         break;
-    case S_BARRIER: case S_COMMENT:
-        break;
-    default:
-        comp_fail(c, "unknown statement");
+    case S_BARRIER:
+    case S_COMMENT: break;
+    default: comp_fail(c, "unknown statement");
     }
 }
 
 static void compile_block(struct comp *c, struct block *b, int depth) {
-    if (depth > 400)
-        comp_fail(c, "statements nest too deeply");
+    if (depth > 400) comp_fail(c, "statements nest too deeply");
     int syms = c->syms.n;
-    for (struct stmt *s = b->first; s; s = s->next)
-        compile_stmt(c, s, depth + 1);
+    for (struct stmt *s = b->first; s; s = s->next) compile_stmt(c, s, depth + 1);
     /* Buffers and sizes defined here end here. Symbols inferred meanwhile stay. */
     for (struct stmt *s = b->last; s; s = s->prev)
         if (s->kind == S_ALLOC || s->kind == S_VIEW) {
@@ -568,10 +523,8 @@ static void compile_block(struct comp *c, struct block *b, int depth) {
     int keep = syms;
     for (int k = syms; k < c->syms.n; k++) {
         bool defined_here = false;
-        for (int j = 0; j < c->u->infers.n; j++)
-            defined_here |= c->u->infers.v[j].reg == c->syms.v[k].reg;
-        if (defined_here || b->owner == NULL)
-            c->syms.v[keep++] = c->syms.v[k];
+        for (int j = 0; j < c->u->infers.n; j++) defined_here |= c->u->infers.v[j].reg == c->syms.v[k].reg;
+        if (defined_here || b->owner == NULL) c->syms.v[keep++] = c->syms.v[k];
     }
     c->syms.n = keep;
     memo_release(c, 0);
@@ -581,8 +534,7 @@ static bool note_stmt(void *env, struct stmt *s) {
     struct comp *c = env;
     if (s->kind == S_SIZE)
         map_put(map_get(&c->set_once, PKEY(s->u.size.sym)) ? &c->set_again : &c->set_once, PKEY(s->u.size.sym), s);
-    if (s->kind == S_FREE)
-        c->u->slots.v[slot_for(c, s->u.alloc.buf)].freed = true;
+    if (s->kind == S_FREE) c->u->slots.v[slot_for(c, s->u.alloc.buf)].freed = true;
     return true;
 }
 
@@ -616,22 +568,18 @@ static void bind_param(struct comp *c, int slot) {
 
 struct unit *unit_for(struct run *r, const struct proc *p) {
     struct unit *known = map_get(&r->units, PKEY(p));
-    if (known)
-        return known;
+    if (known) return known;
     struct comp *c = comp_new(r, p);
     map_put(&r->units, PKEY(p), c->u);
-    if (setjmp(c->fail))
-        return c->u;
-    for (int k = 0; k < p->params.n; k++)
-        new_slot(c, p->params.v[k].buf, true, false);
+    if (setjmp(c->fail)) return c->u;
+    for (int k = 0; k < p->params.n; k++) new_slot(c, p->params.v[k].buf, true, false);
     c->u->nparams = p->params.n;
     for (int k = 0; k < p->syms.n; k++) {
         struct symbind b = {.sym = p->syms.v[k], .reg = new_reg(c)};
         PUSH(c->arena, &c->syms, b);
         PUSH(c->arena, &c->u->symregs, b.reg);
     }
-    for (int k = 0; k < p->params.n; k++)
-        bind_param(c, k);
+    for (int k = 0; k < p->params.n; k++) bind_param(c, k);
     struct block *body = (struct block *)&p->body;
     walk(body, note_stmt, c);
     compile_block(c, body, 0);
@@ -642,8 +590,7 @@ struct unit *unit_for(struct run *r, const struct proc *p) {
 struct unit *unit_for_layout(struct run *r, const struct buf *b, const struct proc *p, bool to_physical) {
     struct ctx *ctx = r->m->ctx;
     struct comp *c = comp_new(r, p);
-    if (setjmp(c->fail))
-        return c->u;
+    if (setjmp(c->fail)) return c->u;
     struct buf *logical = NEW(c->arena, struct buf);
     *logical = (struct buf){.name = b->name, .type = b->type, .scope = SC_PARAM, .nd = b->nlogical, .dims = b->logical};
     int physical = new_slot(c, b, true, false), plain = new_slot(c, logical, true, false);
@@ -656,8 +603,7 @@ struct unit *unit_for_layout(struct run *r, const struct buf *b, const struct pr
     bind_param(c, physical);
     bind_param(c, plain);
     expr *idx = NEWN(c->arena, expr, b->nlogical + 1);
-    for (int k = 0; k < b->nlogical; k++)
-        idx[k] = x_var(ctx, b->lvar[k]);
+    for (int k = 0; k < b->nlogical; k++) idx[k] = x_var(ctx, b->lvar[k]);
     open_loops(c, b->lvar, b->nlogical);
     int v = new_reg(c);
     new_reg(c);

@@ -1,23 +1,18 @@
 /* The interpreter's compiler, expressions: from expression nodes to register code. Nodes that occur several times in a
  * statement are computed once where that is unconditional; select and loads with fill jump around the arm not taken. */
+#include "ir/base/checked.h"
 #include "ir/loop_eval_comp.h"
 #include <math.h>
 #include <string.h>
-#include "ir/base/checked.h"
 
-enum dtype elem_value(enum dtype storage) {
-    return dtype_value(storage);
-}
+enum dtype elem_value(enum dtype storage) { return dtype_value(storage); }
 
 /* ---- memo: chained hash whose entries are released newest first */
-static int memo_head(expr e) {
-    return (int)((e->id * 2654435761u) >> 24) & (MEMO_HEADS - 1);
-}
+static int memo_head(expr e) { return (int)((e->id * 2654435761u) >> 24) & (MEMO_HEADS - 1); }
 
 static int memo_get(struct comp *c, expr e) {
     for (int k = c->heads[memo_head(e)]; k >= 0; k = c->memo.v[k].next)
-        if (c->memo.v[k].e == e && c->memo.v[k].fn == c->fn)
-            return c->memo.v[k].reg;
+        if (c->memo.v[k].e == e && c->memo.v[k].fn == c->fn) return c->memo.v[k].reg;
     return -1;
 }
 
@@ -28,9 +23,7 @@ static void memo_put(struct comp *c, expr e, int reg) {
     c->heads[h] = c->memo.n - 1;
 }
 
-int memo_mark(struct comp *c) {
-    return c->memo.n;
-}
+int memo_mark(struct comp *c) { return c->memo.n; }
 
 void memo_release(struct comp *c, int mark) {
     while (c->memo.n > mark) {
@@ -41,31 +34,36 @@ void memo_release(struct comp *c, int mark) {
 
 /* ---- types and codes */
 int typed_op(struct comp *c, enum xop op, enum dtype t) {
-    if (t == BOOL)
-        t = I32;
+    if (t == BOOL) t = I32;
     if (t == IDX) {
-        if (op == X_DIV)
-            return V_FDIV;
-        if (op == X_MOD)
-            return V_FMOD;
+        if (op == X_DIV) return V_FDIV;
+        if (op == X_MOD) return V_FMOD;
         t = I64;
     }
     int ni = t == I32 ? 0 : t == U32 ? 1 : t == I64 ? 2 : t == U64 ? 3 : -1;
     int nf = t == F32 ? 0 : t == F64 ? 1 : -1;
     int num = ni >= 0 ? ni : nf >= 0 ? 4 + nf : -1;
-    if (num < 0)
-        comp_fail(c, "operation %s on type %s", xop_name(op), dtype_name(t));
+    if (num < 0) comp_fail(c, "operation %s on type %s", xop_name(op), dtype_name(t));
     switch (op) {
-#define N(o) case X_##o: return V_##o##_I32 + num;
-    N(ADD) N(SUB) N(MUL) N(DIV) N(MOD) N(FMA) N(MIN) N(MAX) N(NEG) N(ABS) N(LT) N(LE) N(EQ) N(NE)
+#define N(o)                                                                                                           \
+    case X_##o: return V_##o##_I32 + num;
+        N(ADD)
+        N(SUB)
+        N(MUL) N(DIV) N(MOD) N(FMA) N(MIN) N(MAX) N(NEG) N(ABS) N(LT) N(LE) N(EQ) N(NE)
 #undef N
-#define F(o) case X_##o: if (nf >= 0) return V_##o##_F32 + nf; break;
-    F(SQRT) F(FLOOR) F(CEIL) F(TRUNC) F(RINT)
+#define F(o)                                                                                                           \
+    case X_##o:                                                                                                        \
+        if (nf >= 0) return V_##o##_F32 + nf;                                                                          \
+        break;
+            F(SQRT) F(FLOOR) F(CEIL) F(TRUNC) F(RINT)
 #undef F
-#define I(o) case X_##o: if (ni >= 0) return V_##o##_I32 + ni; break;
-    I(AND) I(OR) I(XOR) I(NOT) I(SHL) I(SHR)
+#define I(o)                                                                                                           \
+    case X_##o:                                                                                                        \
+        if (ni >= 0) return V_##o##_I32 + ni;                                                                          \
+        break;
+                I(AND) I(OR) I(XOR) I(NOT) I(SHL) I(SHR)
 #undef I
-    default: break;
+                    default : break;
     }
     comp_fail(c, "operation %s on type %s", xop_name(op), dtype_name(t));
 }
@@ -77,20 +75,18 @@ static int level_walk(struct comp *c, expr e, bool *pure, int *budget) {
         return c->cur;
     }
     switch (e->op) {
-    case X_CONST:
-        return 0;
+    case X_CONST: return 0;
     case X_VAR:
         for (int k = c->cur; k > 0; k--)
-            if (c->levels[k].is_for && c->levels[k].var == e->u.var)
-                return k;
-        if (is_unit(c, e->u.var))
-            return 0;
+            if (c->levels[k].is_for && c->levels[k].var == e->u.var) return k;
+        if (is_unit(c, e->u.var)) return 0;
         comp_fail(c, "variable %s_%d is not in scope", e->u.var->name, e->u.var->id);
-    case X_SYM:
-        return sym_level(c, e->u.sym);
-    case X_LOAD: case X_GUARD: case X_ARG: case X_CALL: case X_POISON:
-        *pure = false;
-        return c->cur;
+    case X_SYM: return sym_level(c, e->u.sym);
+    case X_LOAD:
+    case X_GUARD:
+    case X_ARG:
+    case X_CALL:
+    case X_POISON: *pure = false; return c->cur;
     default: {
         int most = 0;
         for (int k = 0; k < e->n; k++) {
@@ -116,8 +112,11 @@ static union reg const_value(struct comp *c, expr e) {
     case F32: v.f = (float)e->u.f; break;
     case F64: v.d = e->u.f; break;
     case BOOL: v.i = e->u.i != 0; break;
-    case I32: case U32: v.u = (uint32_t)e->u.i; break;
-    case I64: case U64: case IDX: v.l = e->u.i; break;
+    case I32:
+    case U32: v.u = (uint32_t)e->u.i; break;
+    case I64:
+    case U64:
+    case IDX: v.l = e->u.i; break;
     default: comp_fail(c, "constant of type %s", dtype_name(e->type));
     }
     return v;
@@ -126,15 +125,11 @@ static union reg const_value(struct comp *c, expr e) {
 /* No loads that might be out of range, no guards: both arms of a select may be computed. Loads computed before in
  * this statement count as free. The budget keeps rarely taken long arms lazy. */
 static bool is_speculable(struct comp *c, expr e, int *budget) {
-    if (--*budget < 0)
-        return false;
-    if (e->op == X_CONST || memo_get(c, e) >= 0)
-        return true;
-    if (e->op == X_LOAD || e->op == X_GUARD || e->op == X_CALL || e->op == X_POISON || is_wide(e->type))
-        return false;
+    if (--*budget < 0) return false;
+    if (e->op == X_CONST || memo_get(c, e) >= 0) return true;
+    if (e->op == X_LOAD || e->op == X_GUARD || e->op == X_CALL || e->op == X_POISON || is_wide(e->type)) return false;
     for (int k = 0; k < e->n; k++)
-        if (!is_speculable(c, e->arg[k], budget))
-            return false;
+        if (!is_speculable(c, e->arg[k], budget)) return false;
     return true;
 }
 
@@ -155,8 +150,7 @@ static int select_reg(struct comp *c, expr e) {
         return dst;
     }
     int dst = new_reg(c);
-    if (is_wide(e->type))
-        new_reg(c);
+    if (is_wide(e->type)) new_reg(c);
     int jz = emit(c, (struct ins){.op = V_JZ, .a = cond});
     int mark = memo_mark(c);
     c->cond++;
@@ -173,13 +167,11 @@ static int select_reg(struct comp *c, expr e) {
 
 static int load_reg(struct comp *c, expr e) {
     int slot = slot_for(c, e->u.buf), n = e->n - e->has_fill;
-    if (n != e->u.buf->nd)
-        comp_fail(c, "load of %s with %d indices, it has %d dims", e->u.buf->name, n, e->u.buf->nd);
+    if (n != e->u.buf->nd) comp_fail(c, "load of %s with %d indices, it has %d dims", e->u.buf->name, n, e->u.buf->nd);
     bool wide = is_wide(e->type);
     uint64_t tests = e->has_fill ? unproved_dims(c, slot, e->arg, n) : 0;
     int dst = new_reg(c);
-    if (wide)
-        new_reg(c);
+    if (wide) new_reg(c);
     if (!e->has_fill || !tests) {
         emit_load(c, access_to(c, slot, e->arg, n, 0), dst);
         return dst;
@@ -187,8 +179,7 @@ static int load_reg(struct comp *c, expr e) {
     /* Const fills are put first and overwritten; others are computed only when needed. */
     expr fill = e->arg[n];
     bool simple = fill->op == X_CONST;
-    if (simple)
-        move(c, e->type, dst, expr_reg(c, fill));
+    if (simple) move(c, e->type, dst, expr_reg(c, fill));
     int jumps[64], nj = 0;
     for (int d = 0; d < n; d++)
         if (tests >> d & 1)
@@ -198,8 +189,7 @@ static int load_reg(struct comp *c, expr e) {
     emit_load(c, access_to(c, slot, e->arg, n, ~(uint64_t)0), dst);
     memo_release(c, mark);
     int end = simple ? -1 : emit(c, (struct ins){.op = V_JMP});
-    for (int k = 0; k < nj; k++)
-        patch(c, jumps[k]);
+    for (int k = 0; k < nj; k++) patch(c, jumps[k]);
     if (!simple) {
         move(c, e->type, dst, expr_reg(c, fill));
         memo_release(c, mark);
@@ -213,12 +203,10 @@ static int call_reg(struct comp *c, expr e) {
     const struct fn *f = e->u.fn;
     if (!f->body || e->n != f->nargs || e->n > 4)
         comp_fail(c, "function %s is called with %d arguments, it takes %d", f->name, e->n, f->nargs);
-    if (c->fn_depth >= MAX_FN_DEPTH)
-        comp_fail(c, "functions nest too deeply at %s", f->name);
+    if (c->fn_depth >= MAX_FN_DEPTH) comp_fail(c, "functions nest too deeply at %s", f->name);
     int args[4], fn = c->fn;
     const int *outer = c->fn_args;
-    for (int k = 0; k < e->n; k++)
-        args[k] = expr_reg(c, e->arg[k]);
+    for (int k = 0; k < e->n; k++) args[k] = expr_reg(c, e->arg[k]);
     c->fn = ++c->fn_count;
     c->fn_args = args;
     c->fn_depth++;
@@ -231,7 +219,13 @@ static int call_reg(struct comp *c, expr e) {
 
 static int cast_code(struct comp *c, enum dtype t) {
     switch (t) {
-    case BOOL: case I32: case U32: case I64: case U64: case F32: case F64: return (int)t;
+    case BOOL:
+    case I32:
+    case U32:
+    case I64:
+    case U64:
+    case F32:
+    case F64: return (int)t;
     case IDX: return (int)I64;
     default: comp_fail(c, "cast of type %s", dtype_name(t));
     }
@@ -246,7 +240,8 @@ static int string_compare(struct comp *c, expr e) {
 
 static int bitcast_reg(struct comp *c, expr e) {
     enum dtype from = e->arg[0]->type;
-    bool narrow_from = from == I32 || from == U32 || from == F32, narrow_to = e->type == I32 || e->type == U32 || e->type == F32;
+    bool narrow_from = from == I32 || from == U32 || from == F32,
+         narrow_to = e->type == I32 || e->type == U32 || e->type == F32;
     if (narrow_from != narrow_to || is_wide(from))
         comp_fail(c, "bitcast from %s to %s", dtype_name(from), dtype_name(e->type));
     return expr_reg(c, e->arg[0]);
@@ -256,33 +251,27 @@ int expr_here(struct comp *c, expr e) {
     enum dtype operand = e->n ? e->arg[0]->type : NONE;
     struct ins i = {0};
     switch (e->op) {
-    case X_CONST:
-        return const_reg(c, const_value(c, e));
-    case X_VAR: case X_SYM: case X_LIN:
-        return index_reg(c, e);
+    case X_CONST: return const_reg(c, const_value(c, e));
+    case X_VAR:
+    case X_SYM:
+    case X_LIN: return index_reg(c, e);
     case X_ARG:
-        if (!c->fn_args || e->u.i < 0 || e->u.i > 3)
-            comp_fail(c, "argument outside of a function");
+        if (!c->fn_args || e->u.i < 0 || e->u.i > 3) comp_fail(c, "argument outside of a function");
         return c->fn_args[e->u.i];
-    case X_LOAD:
-        return load_reg(c, e);
-    case X_SELECT:
-        return select_reg(c, e);
-    case X_CALL:
-        return call_reg(c, e);
-    case X_BITCAST:
-        return bitcast_reg(c, e);
-    case X_IDXVAL:
-        return expr_reg(c, e->arg[0]);
-    case X_TOIDX:   /* values of 32 bits are widened by their own sign */
-        if (operand == I64 || operand == U64 || operand == IDX)
-            return expr_reg(c, e->arg[0]);
+    case X_LOAD: return load_reg(c, e);
+    case X_SELECT: return select_reg(c, e);
+    case X_CALL: return call_reg(c, e);
+    case X_BITCAST: return bitcast_reg(c, e);
+    case X_IDXVAL: return expr_reg(c, e->arg[0]);
+    case X_TOIDX: /* values of 32 bits are widened by their own sign */
+        if (operand == I64 || operand == U64 || operand == IDX) return expr_reg(c, e->arg[0]);
         i = (struct ins){.op = V_CAST, .x = (uint16_t)(cast_code(c, operand) * 64 + I64), .b = expr_reg(c, e->arg[0])};
         break;
     case X_CAST:
-        if (cast_code(c, operand) == cast_code(c, e->type))
-            return expr_reg(c, e->arg[0]);
-        i = (struct ins){.op = V_CAST, .x = (uint16_t)(cast_code(c, operand) * 64 + cast_code(c, e->type)), .b = expr_reg(c, e->arg[0])};
+        if (cast_code(c, operand) == cast_code(c, e->type)) return expr_reg(c, e->arg[0]);
+        i = (struct ins){.op = V_CAST,
+                         .x = (uint16_t)(cast_code(c, operand) * 64 + cast_code(c, e->type)),
+                         .b = expr_reg(c, e->arg[0])};
         break;
     case X_GUARD: {
         int v = expr_reg(c, e->arg[0]), n = expr_reg(c, e->arg[1]);
@@ -293,38 +282,52 @@ int expr_here(struct comp *c, expr e) {
         i = (struct ins){.op = V_ROUND, .x = (uint16_t)e->u.i, .b = expr_reg(c, e->arg[0]), .imm = e->type};
         break;
     case X_NOT:
-        i = (struct ins){.op = operand == BOOL ? V_NOTB : (uint16_t)typed_op(c, e->op, operand), .b = expr_reg(c, e->arg[0])};
+        i = (struct ins){.op = operand == BOOL ? V_NOTB : (uint16_t)typed_op(c, e->op, operand),
+                         .b = expr_reg(c, e->arg[0])};
         break;
     case X_PROD:
         i.op = V_MUL_I64;
         i.b = expr_reg(c, e->arg[0]);
         i.c = expr_reg(c, e->arg[1]);
         break;
-    case X_FLOOR: case X_CEIL: case X_TRUNC: case X_RINT:
-        if (dtype_is_int(operand))
-            return expr_reg(c, e->arg[0]);
+    case X_FLOOR:
+    case X_CEIL:
+    case X_TRUNC:
+    case X_RINT:
+        if (dtype_is_int(operand)) return expr_reg(c, e->arg[0]);
         i = (struct ins){.op = (uint16_t)typed_op(c, e->op, operand), .b = expr_reg(c, e->arg[0])};
         break;
-    case X_NEG: case X_ABS: case X_SQRT:
-        i = (struct ins){.op = (uint16_t)typed_op(c, e->op, operand), .b = expr_reg(c, e->arg[0])};
-        break;
+    case X_NEG:
+    case X_ABS:
+    case X_SQRT: i = (struct ins){.op = (uint16_t)typed_op(c, e->op, operand), .b = expr_reg(c, e->arg[0])}; break;
     case X_FMA: {
         int a = expr_reg(c, e->arg[0]), b = expr_reg(c, e->arg[1]), d = expr_reg(c, e->arg[2]);
         i = (struct ins){.op = (uint16_t)typed_op(c, e->op, operand), .b = a, .c = b, .d = d};
         break;
     }
-    case X_LT: case X_LE: case X_EQ: case X_NE:
-        if (operand == STR)
-            return string_compare(c, e);
+    case X_LT:
+    case X_LE:
+    case X_EQ:
+    case X_NE:
+        if (operand == STR) return string_compare(c, e);
         /* fall through */
-    case X_ADD: case X_SUB: case X_MUL: case X_DIV: case X_MOD: case X_MIN: case X_MAX:
-    case X_AND: case X_OR: case X_XOR: case X_SHL: case X_SHR: {
+    case X_ADD:
+    case X_SUB:
+    case X_MUL:
+    case X_DIV:
+    case X_MOD:
+    case X_MIN:
+    case X_MAX:
+    case X_AND:
+    case X_OR:
+    case X_XOR:
+    case X_SHL:
+    case X_SHR: {
         int a = expr_reg(c, e->arg[0]), b = expr_reg(c, e->arg[1]);
         i = (struct ins){.op = (uint16_t)typed_op(c, e->op, operand), .b = a, .c = b};
         break;
     }
-    default:
-        comp_fail(c, "%s expression", xop_name(e->op));
+    default: comp_fail(c, "%s expression", xop_name(e->op));
     }
     i.a = new_reg(c);
     emit(c, i);
@@ -336,15 +339,11 @@ static bool is_index_like(expr e) {
 }
 
 int expr_reg(struct comp *c, expr e) {
-    if (e->op == X_CONST)
-        return const_reg(c, const_value(c, e));
-    if (e->op == X_ARG)
-        return expr_here(c, e);
+    if (e->op == X_CONST) return const_reg(c, const_value(c, e));
+    if (e->op == X_ARG) return expr_here(c, e);
     int r = memo_get(c, e);
-    if (r >= 0)
-        return r;
-    if (++c->depth > MAX_EXPR_DEPTH)
-        comp_fail(c, "an expression nests deeper than %d", MAX_EXPR_DEPTH);
+    if (r >= 0) return r;
+    if (++c->depth > MAX_EXPR_DEPTH) comp_fail(c, "an expression nests deeper than %d", MAX_EXPR_DEPTH);
     r = is_index_like(e) ? index_reg(c, e) : expr_here(c, e);
     c->depth--;
     memo_put(c, e, r);

@@ -6,7 +6,7 @@
 
 void parse_error(struct parser *p, int line, const char *fmt, ...) {
     p->errors++;
-    if (p->failed) return;      /* one message for each line */
+    if (p->failed) return; /* one message for each line */
     p->failed = true;
     struct text t = {0};
     va_list ap;
@@ -95,8 +95,10 @@ static size_t lex_number(struct parser *p, size_t at, int line) {
     size_t end = at;
     while (is_alpha(char_at(p, at)) || is_digit(char_at(p, at))) at++;
     enum dtype suffix = at > end ? dtype_by_name(p->text + end, at - end) : NONE;
-    bool value_type = suffix != NONE && suffix != BOOL && suffix != STR && suffix != IDX && dtype_value(suffix) == suffix;
-    if (at > end && (!value_type || (flt && suffix != F32 && suffix != F64))) parse_error(p, line, "unknown ending of a number");
+    bool value_type =
+        suffix != NONE && suffix != BOOL && suffix != STR && suffix != IDX && dtype_value(suffix) == suffix;
+    if (at > end && (!value_type || (flt && suffix != F32 && suffix != F64)))
+        parse_error(p, line, "unknown ending of a number");
     if (suffix == F32 || suffix == F64) flt = true;
     if (!flt && big) parse_error(p, line, "this integer does not fit in 64 bits");
     if (end - from > 200) parse_error(p, line, "a number of more than 200 characters");
@@ -179,7 +181,9 @@ static size_t lex_line(struct parser *p, size_t at, int line, int *open) {
             size_t n = punct_length(p, at);
             if (!n) {
                 if (ch > ' ' && ch < 127) parse_error(p, line, "unexpected character `%c`", ch);
-                else parse_error(p, line, "unexpected byte 0x%02x%s", (unsigned char)ch, ch == '\t' ? " (indent with blanks)" : "");
+                else
+                    parse_error(p, line, "unexpected byte 0x%02x%s", (unsigned char)ch,
+                                ch == '\t' ? " (indent with blanks)" : "");
                 break;
             }
             if (n == 1 && strchr("([{", ch)) ++*open;
@@ -212,7 +216,7 @@ void next_line(struct parser *p) {
         p->l.rest += 2;
         p->l.nrest -= 2;
         trim(&p->l.rest, &p->l.nrest);
-        int code = code_indent(p, end + 1);     /* a comment goes with the deeper of itself and what follows */
+        int code = code_indent(p, end + 1); /* a comment goes with the deeper of itself and what follows */
         if (code > p->l.indent) p->l.indent = code;
         p->pos = end + 1;
         p->next_line++;
@@ -236,8 +240,12 @@ void next_line(struct parser *p) {
 }
 
 /* ---- reading tokens */
-struct token *peek(struct parser *p) { return &p->tokens.v[p->l.at]; }
-struct token *peek2(struct parser *p) { return &p->tokens.v[peek(p)->kind == T_END ? p->l.at : p->l.at + 1]; }
+struct token *peek(struct parser *p) {
+    return &p->tokens.v[p->l.at];
+}
+struct token *peek2(struct parser *p) {
+    return &p->tokens.v[peek(p)->kind == T_END ? p->l.at : p->l.at + 1];
+}
 bool at_punct(struct parser *p, const char *s) { return peek(p)->kind == T_PUNCT && !strcmp(peek(p)->s, s); }
 bool at_word(struct parser *p, const char *s) { return peek(p)->kind == T_NAME && !strcmp(peek(p)->s, s); }
 bool accept(struct parser *p, const char *punct) { return at_punct(p, punct) ? (p->l.at++, true) : false; }
@@ -274,7 +282,8 @@ bool parse_int64(struct parser *p, int64_t *v) {
 /* ---- scopes: a stack, and for each name a chain of what it means from the innermost outwards */
 static struct binding none;
 static struct binding *visible(struct parser *p, struct binding *b, bool quoted) {
-    while (b && b != &none && ((b->kind == B_LET && b->serial != p->serial) || (b->kind == B_DIM && quoted))) b = b->outer;
+    while (b && b != &none && ((b->kind == B_LET && b->serial != p->serial) || (b->kind == B_DIM && quoted)))
+        b = b->outer;
     return b == &none ? NULL : b;
 }
 void bind_name(struct parser *p, const char *name, enum binding_kind kind, expr e, struct buf *buf) {
@@ -286,7 +295,8 @@ void bind_name(struct parser *p, const char *name, enum binding_kind kind, expr 
 }
 void unbind_to(struct parser *p, struct binding *top) {
     for (; p->top != top; p->top = p->top->below)
-        map_put(p->top->kind == B_BUF ? &p->bufs : &p->values, PKEY(p->top->name), p->top->outer ? p->top->outer : &none);
+        map_put(p->top->kind == B_BUF ? &p->bufs : &p->values, PKEY(p->top->name),
+                p->top->outer ? p->top->outer : &none);
 }
 struct binding *lookup(struct parser *p, const char *name, bool buf, bool quoted) {
     return visible(p, map_get(buf ? &p->bufs : &p->values, PKEY(name)), quoted);

@@ -7,48 +7,59 @@
 enum token_kind { T_END, T_NAME, T_QUOTED, T_INT, T_FLOAT, T_PUNCT };
 struct token {
     enum token_kind kind;
-    const char *s;              /* interned: the name, the contents of a quoted name, the punctuation */
-    uint64_t i;                 /* T_INT */
-    double f, wide;             /* T_FLOAT: rounded to the number's own type; as f64 */
-    enum dtype suffix;          /* of a number; NONE: none */
+    const char *s;     /* interned: the name, the contents of a quoted name, the punctuation */
+    uint64_t i;        /* T_INT */
+    double f, wide;    /* T_FLOAT: rounded to the number's own type; as f64 */
+    enum dtype suffix; /* of a number; NONE: none */
     int line;
 };
 /* One logical line: a physical line, and those after it while brackets are open and they are indented deeper. */
 struct line {
     int number, indent;
-    bool comment;               /* a `//` line; its text is in `rest` */
-    const char *rest;           /* whole text after the indentation (first physical line) */
+    bool comment;     /* a `//` line; its text is in `rest` */
+    const char *rest; /* whole text after the indentation (first physical line) */
     size_t nrest;
-    const char *remark;         /* after `#`; NULL if none */
+    const char *remark; /* after `#`; NULL if none */
     size_t nremark;
-    int at;                     /* next token */
+    int at; /* next token */
 };
 
 /* B_DIM: d0, d1 ... inside a buffer's map. B_LET: a name for the one statement that follows. */
 enum binding_kind { B_VALUE, B_DIM, B_LET, B_BUF };
-struct binding { struct binding *outer, *below; const char *name; enum binding_kind kind; int serial; expr e; struct buf *buf; };
-struct pending_call { struct stmt *s; enum param_dir *dirs; int line; };
+struct binding {
+    struct binding *outer, *below;
+    const char *name;
+    enum binding_kind kind;
+    int serial;
+    expr e;
+    struct buf *buf;
+};
+struct pending_call {
+    struct stmt *s;
+    enum param_dir *dirs;
+    int line;
+};
 
 struct parser {
     struct ctx *c;
     struct module *m;
     const char *text, *file;
     size_t n, pos;
-    int next_line;              /* number of the physical line at pos */
-    size_t code_at;             /* the next line of code after the last comment, and its indentation + 2; 0: unknown */
+    int next_line;  /* number of the physical line at pos */
+    size_t code_at; /* the next line of code after the last comment, and its indentation + 2; 0: unknown */
     int code_indent;
     struct line l;
-    bool have;                  /* l holds a line; false at the end of the text */
+    bool have; /* l holds a line; false at the end of the text */
     VEC(struct token) tokens;
-    bool failed;                /* an error was recorded for this line */
+    bool failed; /* an error was recorded for this line */
     int errors, depth;
-    struct map values, bufs;    /* PKEY(interned name) -> innermost struct binding */
+    struct map values, bufs; /* PKEY(interned name) -> innermost struct binding */
     struct binding *top;
-    int serial;                 /* grows with every statement: let names of earlier ones are gone */
-    struct map measures;        /* PKEY(expr) -> its height and size, to keep work on expressions bounded */
+    int serial;          /* grows with every statement: let names of earlier ones are gone */
+    struct map measures; /* PKEY(expr) -> its height and size, to keep work on expressions bounded */
     struct proc *proc;
-    VEC(struct sym *) sizes;    /* produced symbols of the procedure */
-    struct map declared;        /* procedures that have a body */
+    VEC(struct sym *) sizes; /* produced symbols of the procedure */
+    struct map declared;     /* procedures that have a body */
     VEC(struct pending_call) calls;
 };
 
@@ -61,7 +72,7 @@ bool at_punct(struct parser *p, const char *s);
 bool at_word(struct parser *p, const char *s);
 bool accept(struct parser *p, const char *punct);
 bool accept_word(struct parser *p, const char *word);
-bool expect(struct parser *p, const char *punct);   /* records an error if it is not there */
+bool expect(struct parser *p, const char *punct); /* records an error if it is not there */
 void unexpected(struct parser *p, const char *wanted);
 /* A name, plain or quoted; NULL with an error if there is none. */
 const char *parse_name(struct parser *p, const char *what);
@@ -75,8 +86,8 @@ struct binding *lookup(struct parser *p, const char *name, bool buf, bool quoted
 /* ---- loop_parse_expr.c: NULL with an error recorded. `sum`: stops before comparisons and logic. */
 expr parse_expr(struct parser *p);
 expr parse_sum(struct parser *p);
-expr parse_index(struct parser *p);                 /* a sum of type IDX */
-expr parse_as(struct parser *p, enum dtype type);   /* an expression of this value type; plain integers adapt */
+expr parse_index(struct parser *p);               /* a sum of type IDX */
+expr parse_as(struct parser *p, enum dtype type); /* an expression of this value type; plain integers adapt */
 expr parse_cond(struct parser *p);
 enum dtype parse_type(struct parser *p);
 /* The elements of `[a,b,...]` (opening bracket already taken), IDX. Returns the number or -1; *fill if allowed. */

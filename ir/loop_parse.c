@@ -1,11 +1,11 @@
 /* Reads the text form of the loop IR (docs/loop-ir.md) into a module. Recursive descent over logical lines; the text is
- * untrusted: nesting, sizes and names are checked, and after an error reading goes on at the next line. What the text means
- * is only partly checked here; loop_verify has the rules. */
-#include <string.h>
+ * untrusted: nesting, sizes and names are checked, and after an error reading goes on at the next line. What the text
+ * means is only partly checked here; loop_verify has the rules. */
 #include "ir/base/checked.h"
 #include "ir/expr_print.h"
 #include "ir/loop_lex.h"
 #include "ir/target.h"
+#include <string.h>
 
 const struct instr_row *(*nn_find_instr)(const char *name);
 
@@ -16,7 +16,8 @@ static bool at_end(struct parser *p) { return peek(p)->kind == T_END; }
 static void end_of_line(struct parser *p) {
     if (!p->failed && !at_end(p)) {
         bool slash = at_punct(p, "//");
-        unexpected(p, slash ? "the end of the line (remarks at the end of a line start with #)" : "the end of the line");
+        unexpected(p,
+                   slash ? "the end of the line (remarks at the end of a line start with #)" : "the end of the line");
     }
 }
 static void skip_deeper(struct parser *p, int indent) {
@@ -51,7 +52,8 @@ static bool parse_layout(struct parser *p, struct geometry *g) {
     if (!accept_word(p, "map")) unexpected(p, "`map`");
     else if (expect(p, "[")) g->nmap = parse_indices(p, g->map, MAX_RANK, NULL, NONE);
     unbind_to(p, top);
-    if (!p->failed && g->nmap != g->nd) parse_error(p, peek(p)->line, "the map has %d dims, the buffer %d", g->nmap, g->nd);
+    if (!p->failed && g->nmap != g->nd)
+        parse_error(p, peek(p)->line, "the map has %d dims, the buffer %d", g->nmap, g->nd);
     return !p->failed;
 }
 static bool parse_pad(struct parser *p, struct geometry *g) {
@@ -91,7 +93,9 @@ static void set_geometry(struct parser *p, struct buf *b, const struct geometry 
 }
 /* Is this the geometry of b? Then a second `alloc` in another block means the same buffer. */
 static bool same_geometry(struct parser *p, const struct buf *b, const struct geometry *g, enum scope scope) {
-    if (b->type != g->type || b->nd != g->nd || b->scope != scope || b->fill != g->fill || b->base != (g->base ? g->base : b->name)) return false;
+    if (b->type != g->type || b->nd != g->nd || b->scope != scope || b->fill != g->fill ||
+        b->base != (g->base ? g->base : b->name))
+        return false;
     if (!b->pad != !g->npad || b->nlogical != (g->has_layout ? g->nlogical : g->nd)) return false;
     struct subst s = {{.arena = &p->c->arena}};
     for (int k = 0; k < b->nlogical; k++) {
@@ -118,7 +122,9 @@ static bool parse_element(struct parser *p, struct tensor *d, int64_t k) {
     t = peek(p);
     bool flt = dtype_is_float(d->type);
     if (flt && (t->kind == T_FLOAT || at_word(p, "nan") || at_word(p, "inf"))) {
-        double v = t->kind == T_FLOAT ? (d->type == F64 ? t->wide : t->f) : !strcmp(t->s, "nan") ? __builtin_nan("") : __builtin_inf();
+        double v = t->kind == T_FLOAT     ? (d->type == F64 ? t->wide : t->f)
+                   : !strcmp(t->s, "nan") ? __builtin_nan("")
+                                          : __builtin_inf();
         tensor_set_f(d, k, neg ? -v : v);
     } else if (flt && t->kind == T_INT) tensor_set_f(d, k, neg ? -(double)t->i : (double)t->i);
     else if (t->kind == T_INT) tensor_set_i(d, k, neg ? (int64_t)(0 - t->i) : (int64_t)t->i);
@@ -233,7 +239,7 @@ static const char *loop_name(struct parser *p, const char *var) {
         while (k < n && s[k] != ' ') k++;
         return keep_text(p, s, k);
     }
-    struct parser q = *p;       /* the lexer reads the quoted text */
+    struct parser q = *p; /* the lexer reads the quoted text */
     q.text = s, q.n = n, q.pos = 0, q.have = false, q.failed = false;
     q.tokens.v = NULL, q.tokens.n = q.tokens.cap = 0;
     next_line(&q);
@@ -318,7 +324,8 @@ static struct stmt *parse_alloc(struct parser *p, bool view) {
 }
 static bool parse_red_op(struct parser *p, enum red_op *op) {
     for (int k = RED_SUM; k < RED_COUNT; k++)
-        if (accept(p, red_op_name((enum red_op)k)) || accept_word(p, red_op_name((enum red_op)k))) return *op = (enum red_op)k, true;
+        if (accept(p, red_op_name((enum red_op)k)) || accept_word(p, red_op_name((enum red_op)k)))
+            return *op = (enum red_op)k, true;
     return unexpected(p, "a reduction: + * max min and or"), false;
 }
 static int parse_axes(struct parser *p, const struct var **v) {
@@ -465,10 +472,10 @@ static struct stmt *parse_call_stmt(struct parser *p) {
         PUSH(a, &dirs, d);
     }
     if (accept(p, ";")) do {
-        expr e = parse_index(p);
-        if (!e) return NULL;
-        PUSH(a, &args, e);
-    } while (accept(p, ","));
+            expr e = parse_index(p);
+            if (!e) return NULL;
+            PUSH(a, &args, e);
+        } while (accept(p, ","));
     if (!expect(p, ")")) return NULL;
     struct stmt *s = s_new(p->c, S_CALL);
     s->u.call.callee = proc_named(p, name);
@@ -493,7 +500,8 @@ static struct stmt *parse_check(struct parser *p) {
 static const struct instr_row *instr_named(struct parser *p, const char *name) {
     const struct instr_row *r = nn_find_instr ? nn_find_instr(name) : NULL;
     if (r) return r;
-    struct instr_row *blank = NEW(&p->c->arena, struct instr_row);  /* texts can be read without the target that has the row */
+    struct instr_row *blank =
+        NEW(&p->c->arena, struct instr_row); /* texts can be read without the target that has the row */
     blank->name = name;
     return blank;
 }
@@ -584,7 +592,7 @@ static struct stmt *parse_stmt(struct parser *p) {
             next_line(p);
         }
     } else if (!s && p->pos == at_line) next_line(p);
-    if (!s && p->errors > before) {     /* what belongs to a line that could not be read goes with it */
+    if (!s && p->errors > before) { /* what belongs to a line that could not be read goes with it */
         skip_deeper(p, indent);
         if (p->have && p->l.indent == indent && at_word(p, "else")) {
             next_line(p);
@@ -593,7 +601,9 @@ static struct stmt *parse_stmt(struct parser *p) {
     }
     return s;
 }
-static bool starts_with_word(struct parser *p, const char *word) { return at_word(p, word) && peek2(p)->kind != T_PUNCT; }
+static bool starts_with_word(struct parser *p, const char *word) {
+    return at_word(p, word) && peek2(p)->kind != T_PUNCT;
+}
 static void parse_block(struct parser *p, int parent_indent, struct block *b) {
     if (!p->have || p->l.indent <= parent_indent) return;
     if (p->depth >= MAX_NEST) {
@@ -611,7 +621,8 @@ static void parse_block(struct parser *p, int parent_indent, struct block *b) {
             continue;
         }
         if (p->l.indent != indent) {
-            parse_error(p, p->l.number, "unexpected indentation: %d blanks, where this block has %d", p->l.indent, indent);
+            parse_error(p, p->l.number, "unexpected indentation: %d blanks, where this block has %d", p->l.indent,
+                        indent);
             next_line(p);
             continue;
         }
@@ -630,7 +641,8 @@ static void parse_block(struct parser *p, int parent_indent, struct block *b) {
         p->serial++;
         let = false;
     }
-    if (let && p->errors < MAX_PARSE_ERRORS) parse_error(p, p->have ? p->l.number : p->next_line, "`let` without a statement after it");
+    if (let && p->errors < MAX_PARSE_ERRORS)
+        parse_error(p, p->have ? p->l.number : p->next_line, "`let` without a statement after it");
     unbind_to(p, scope);
     p->depth--;
 }
@@ -655,7 +667,9 @@ static void parse_fn_block(struct parser *p, struct fn *f) {
             return;
         }
     }
-    if (!f->body) parse_error(p, p->l.number ? p->l.number : p->next_line, "function %s returns nothing", diag_quote(&p->c->arena, f->name));
+    if (!f->body)
+        parse_error(p, p->l.number ? p->l.number : p->next_line, "function %s returns nothing",
+                    diag_quote(&p->c->arena, f->name));
 }
 static bool parse_fn_head(struct parser *p, struct fn *f) {
     if (!(f->name = parse_name(p, "a function's name")) || !expect(p, "(")) return false;
@@ -673,7 +687,8 @@ static bool parse_fn_head(struct parser *p, struct fn *f) {
     }
     p->l.at++;
     if (!expect(p, ":") || (f->type = parse_type(p)) == NONE) return false;
-    if (dtype_value(f->type) != f->type) return parse_error(p, p->l.number, "%s is not a value type", dtype_name(f->type)), false;
+    if (dtype_value(f->type) != f->type)
+        return parse_error(p, p->l.number, "%s is not a value type", dtype_name(f->type)), false;
     return true;
 }
 static void parse_fn(struct parser *p) {
@@ -683,7 +698,8 @@ static void parse_fn(struct parser *p) {
     f->id = ++p->c->next_id;
     if (parse_fn_head(p, f)) {
         for (int k = 0; k < p->m->fns.n; k++)
-            if (p->m->fns.v[k]->name == f->name) parse_error(p, p->l.number, "function %s is defined twice", diag_quote(&p->c->arena, f->name));
+            if (p->m->fns.v[k]->name == f->name)
+                parse_error(p, p->l.number, "function %s is defined twice", diag_quote(&p->c->arena, f->name));
         if (at_end(p)) parse_fn_block(p, f);
         else {
             if (expect(p, "=")) f->body = parse_as(p, f->type);
@@ -721,7 +737,8 @@ static void parse_param(struct parser *p) {
     struct param q = {0};
     int line = peek(p)->line;
     const char *name = parse_name(p, "a parameter");
-    if (!name || !expect(p, ":") || !parse_type_and_dims(p, &g) || !parse_dir(p, &q.dir) || !parse_attributes(p, &g)) return;
+    if (!name || !expect(p, ":") || !parse_type_and_dims(p, &g) || !parse_dir(p, &q.dir) || !parse_attributes(p, &g))
+        return;
     if ((q.buf = declare(p, name, SC_PARAM, &g, line))) PUSH(&p->c->arena, &p->proc->params, q);
 }
 /* Position after the bracket that closes the one before the next token. */
@@ -749,7 +766,8 @@ static void parse_header(struct parser *p) {
     }
 }
 static void parse_steps(struct parser *p) {
-    for (; p->have && p->l.indent > 0 && at_word(p, "step") && peek2(p)->kind == T_END && p->l.nrest > 5; next_line(p)) {
+    for (; p->have && p->l.indent > 0 && at_word(p, "step") && peek2(p)->kind == T_END && p->l.nrest > 5;
+         next_line(p)) {
         const char *s = p->l.rest + 5;
         PUSH(&p->c->arena, &p->proc->steps, keep_text(p, s, p->l.nrest - 5));
     }
@@ -762,7 +780,8 @@ static void parse_proc(struct parser *p, bool entry, bool kernel, const char *co
     struct proc *q = NULL;
     if (!p->failed && name) {
         q = proc_named(p, name);
-        if (map_get(&p->declared, PKEY(q))) parse_error(p, line, "procedure %s is defined twice", diag_quote(&p->c->arena, name));
+        if (map_get(&p->declared, PKEY(q)))
+            parse_error(p, line, "procedure %s is defined twice", diag_quote(&p->c->arena, name));
     }
     if (p->failed || !q) {
         next_line(p);
@@ -770,7 +789,7 @@ static void parse_proc(struct parser *p, bool entry, bool kernel, const char *co
         return;
     }
     map_put(&p->declared, PKEY(q), q);
-    for (int k = 0; k < p->m->procs.n; k++) {   /* procedures stand in the order of their texts, the entry apart */
+    for (int k = 0; k < p->m->procs.n; k++) { /* procedures stand in the order of their texts, the entry apart */
         if (p->m->procs.v[k] != q) continue;
         memmove(p->m->procs.v + k, p->m->procs.v + k + 1, (size_t)(p->m->procs.n - k - 1) * sizeof *p->m->procs.v);
         p->m->procs.n--;
@@ -802,12 +821,14 @@ static void check_calls(struct parser *p) {
             continue;
         }
         if (q->params.n != l->s->u.call.nbufs) {
-            parse_error(p, l->line, "%s takes %d buffers, not %d", diag_quote(&p->c->arena, q->name), q->params.n, l->s->u.call.nbufs);
+            parse_error(p, l->line, "%s takes %d buffers, not %d", diag_quote(&p->c->arena, q->name), q->params.n,
+                        l->s->u.call.nbufs);
             continue;
         }
         for (int j = 0; j < q->params.n; j++)
             if (q->params.v[j].dir != l->dirs[j])
-                parse_error(p, l->line, "argument %d of %s has another direction than the parameter", j + 1, diag_quote(&p->c->arena, q->name));
+                parse_error(p, l->line, "argument %d of %s has another direction than the parameter", j + 1,
+                            diag_quote(&p->c->arena, q->name));
     }
 }
 static void parse_top(struct parser *p) {
@@ -847,8 +868,16 @@ static void parse_top(struct parser *p) {
 }
 bool loop_parse_into(struct ctx *c, struct module *m, const char *text, size_t n, const char *file) {
     struct arena *a = &c->arena;
-    struct parser p = {.c = c, .m = m, .text = text, .n = n, .file = file ? file : "text", .next_line = 1, .values = {.arena = a}, .bufs = {.arena = a},
-                       .measures = {.arena = a}, .declared = {.arena = a}};
+    struct parser p = {.c = c,
+                       .m = m,
+                       .text = text,
+                       .n = n,
+                       .file = file ? file : "text",
+                       .next_line = 1,
+                       .values = {.arena = a},
+                       .bufs = {.arena = a},
+                       .measures = {.arena = a},
+                       .declared = {.arena = a}};
     for (int k = 0; k < m->procs.n; k++) map_put(&p.declared, PKEY(m->procs.v[k]), m->procs.v[k]);
     if (m->entry) map_put(&p.declared, PKEY(m->entry), m->entry);
     next_line(&p);

@@ -1,23 +1,26 @@
 /* Parses and type-checks the expressions of loop IR text. Statements: loop_parse.c.
  *
- * Every operand's type is checked here, before a constructor could answer with the poison expression, so that the message
- * names the cause. Plain integers are index constants until something of a value type stands beside them. */
-#include <math.h>
-#include <string.h>
+ * Every operand's type is checked here, before a constructor could answer with the poison expression, so that the
+ * message names the cause. Plain integers are index constants until something of a value type stands beside them. */
 #include "ir/expr_print.h"
 #include "ir/loop_lex.h"
+#include <math.h>
+#include <string.h>
 
 enum { MAX_HEIGHT = 4000, MAX_INDEX = 10000, MAX_TERMS = 256, MAX_ARGS = 8 };
 
 /* ---- finished nodes: not poisoned, not too deep for the recursive walks over expressions, and as index not so large a
  * tree (sharing undone) that bounds and proofs, which see trees, would take forever */
-struct extent { int height; int64_t size; };
+struct extent {
+    int height;
+    int64_t size;
+};
 static struct extent *measure(struct parser *p, expr e) {
     struct extent *m = map_get(&p->measures, PKEY(e));
     if (m) return m;
     m = NEW(&p->c->arena, struct extent);
     *m = (struct extent){0, 1};
-    map_put(&p->measures, PKEY(e), m);      /* operands were measured when they were parsed: this does not recurse deep */
+    map_put(&p->measures, PKEY(e), m); /* operands were measured when they were parsed: this does not recurse deep */
     for (int k = 0; k < e->n + (e->op == X_VAR); k++) {
         struct extent *a = measure(p, e->op == X_VAR ? e->u.var->extent : e->arg[k]);
         if (a->height > m->height) m->height = a->height;
@@ -29,7 +32,9 @@ static struct extent *measure(struct parser *p, expr e) {
 }
 static expr done(struct parser *p, int line, expr e) {
     if (e->op == X_POISON) {
-        parse_error(p, line, "this expression does not fit: its numbers are too large, or an operation does not exist for the type");
+        parse_error(
+            p, line,
+            "this expression does not fit: its numbers are too large, or an operation does not exist for the type");
         return NULL;
     }
     struct extent *m = measure(p, e);
@@ -71,7 +76,8 @@ static bool agree(struct parser *p, int line, const char *op, expr *a, expr *b) 
     if (!*b) return false;
     if ((*a)->type == (*b)->type) return true;
     bool index = (*a)->type == IDX || (*b)->type == IDX;
-    parse_error(p, line, "operands of `%s` are %s and %s%s", op, type_text((enum dtype)(*a)->type), type_text((enum dtype)(*b)->type),
+    parse_error(p, line, "operands of `%s` are %s and %s%s", op, type_text((enum dtype)(*a)->type),
+                type_text((enum dtype)(*b)->type),
                 index ? ": write idx(...) to use an index as i64, toidx(...) for the reverse" : "");
     return false;
 }
@@ -89,7 +95,8 @@ static expr binary(struct parser *p, int line, enum xop op, const char *name, ex
     if (!a || !b || !agree(p, line, name, &a, &b)) return NULL;
     enum dtype t = (enum dtype)a->type;
     switch (op) {
-    case X_ADD: case X_SUB:
+    case X_ADD:
+    case X_SUB:
         if (!need(p, line, name, t == IDX || is_number(t), a)) return NULL;
         if (t == IDX && term_count(p, a) + term_count(p, b) > MAX_TERMS) {
             parse_error(p, line, "an index of more than %d terms", MAX_TERMS);
@@ -103,19 +110,24 @@ static expr binary(struct parser *p, int line, enum xop op, const char *name, ex
             return NULL;
         }
         break;
-    case X_DIV: case X_MOD:
+    case X_DIV:
+    case X_MOD:
         if (!need(p, line, name, t == IDX || is_number(t), a)) return NULL;
         break;
-    case X_MIN: case X_MAX:
+    case X_MIN:
+    case X_MAX:
         if (!need(p, line, name, t == IDX || is_number(t) || t == BOOL, a)) return NULL;
         break;
-    case X_AND: case X_OR: case X_XOR:
+    case X_AND:
+    case X_OR:
+    case X_XOR:
         if (!need(p, line, name, t == BOOL || is_integer(t), a)) return NULL;
         break;
-    case X_SHL: case X_SHR:
+    case X_SHL:
+    case X_SHR:
         if (!need(p, line, name, is_integer(t), a)) return NULL;
         break;
-    default: break;     /* comparisons take every type */
+    default: break; /* comparisons take every type */
     }
     if (t == IDX && (op == X_DIV || op == X_MOD)) {
         int64_t lo, hi;
@@ -192,13 +204,15 @@ static expr parse_typed_fn(struct parser *p, enum xop op, const char *name, int 
     if (op == X_ROUND) {
         if (!(a = adapt(p, line, a, dtype_value(d)))) return NULL;
         if (a->type != dtype_value(d)) {
-            parse_error(p, line, "round(%s, ...) takes %s, not %s", dtype_name(d), dtype_name(dtype_value(d)), type_text((enum dtype)a->type));
+            parse_error(p, line, "round(%s, ...) takes %s, not %s", dtype_name(d), dtype_name(dtype_value(d)),
+                        type_text((enum dtype)a->type));
             return NULL;
         }
         return done(p, line, x_round(p->c, d, a));
     }
     if (!is_number(d) || !is_number((enum dtype)a->type) || dtype_bytes(d) != dtype_bytes((enum dtype)a->type)) {
-        parse_error(p, line, "bitcast from %s to %s: both must be value types of one width", type_text((enum dtype)a->type), dtype_name(d));
+        parse_error(p, line, "bitcast from %s to %s: both must be value types of one width",
+                    type_text((enum dtype)a->type), dtype_name(d));
         return NULL;
     }
     return done(p, line, x_bitcast(p->c, d, a));
@@ -212,7 +226,8 @@ static expr parse_cast(struct parser *p, enum dtype t, const char *name, int lin
         return NULL;
     }
     if (!(is_number(t) || t == BOOL)) {
-        parse_error(p, line, "%s is a storage type; values are cast to value types, and rounded with round(%s, ...)", name, name);
+        parse_error(p, line, "%s is a storage type; values are cast to value types, and rounded with round(%s, ...)",
+                    name, name);
         return NULL;
     }
     if (!need(p, line, name, value, a)) return NULL;
@@ -226,7 +241,8 @@ static expr parse_unary_fn(struct parser *p, enum xop op, const char *name, int 
     switch (op) {
     case X_NOT: ok = t == BOOL || is_integer(t); break;
     case X_SQRT: ok = t == F32 || t == F64; break;
-    case X_NEG: case X_ABS: ok = is_number(t) || t == IDX; break;
+    case X_NEG:
+    case X_ABS: ok = is_number(t) || t == IDX; break;
     default: ok = is_number(t); break;
     }
     return need(p, line, name, ok, a) ? done(p, line, x_un(p->c, op, a)) : NULL;
@@ -234,10 +250,23 @@ static expr parse_unary_fn(struct parser *p, enum xop op, const char *name, int 
 static expr parse_op(struct parser *p, enum xop op, const char *name, int line) {
     expr a[3];
     switch (op) {
-    case X_NEG: case X_ABS: case X_SQRT: case X_FLOOR: case X_CEIL: case X_TRUNC: case X_RINT: case X_NOT: return parse_unary_fn(p, op, name, line);
-    case X_MIN: case X_MAX: case X_AND: case X_OR: case X_XOR: case X_SHL: case X_SHR:
-        return parse_args(p, name, 2, a) ? binary(p, line, op, name, a[0], a[1]) : NULL;
-    case X_BITCAST: case X_ROUND: return parse_typed_fn(p, op, name, line);
+    case X_NEG:
+    case X_ABS:
+    case X_SQRT:
+    case X_FLOOR:
+    case X_CEIL:
+    case X_TRUNC:
+    case X_RINT:
+    case X_NOT: return parse_unary_fn(p, op, name, line);
+    case X_MIN:
+    case X_MAX:
+    case X_AND:
+    case X_OR:
+    case X_XOR:
+    case X_SHL:
+    case X_SHR: return parse_args(p, name, 2, a) ? binary(p, line, op, name, a[0], a[1]) : NULL;
+    case X_BITCAST:
+    case X_ROUND: return parse_typed_fn(p, op, name, line);
     case X_TOIDX:
         if (!parse_args(p, name, 1, a)) return NULL;
         if (!need(p, line, name, is_integer((enum dtype)a[0]->type) || a[0]->type == BOOL, a[0])) return NULL;
@@ -250,10 +279,14 @@ static expr parse_op(struct parser *p, enum xop op, const char *name, int line) 
         if (!parse_args(p, name, 1, a) || !need(p, line, name, a[0]->type == IDX, a[0])) return NULL;
         return done(p, line, x_idxval(p->c, a[0]));
     case X_GUARD:
-        if (!parse_args(p, name, 2, a) || !need(p, line, name, a[0]->type == IDX, a[0]) || !need(p, line, name, a[1]->type == IDX, a[1])) return NULL;
+        if (!parse_args(p, name, 2, a) || !need(p, line, name, a[0]->type == IDX, a[0]) ||
+            !need(p, line, name, a[1]->type == IDX, a[1]))
+            return NULL;
         return done(p, line, x_guard(p->c, a[0], a[1]));
     case X_FMA:
-        if (!parse_args(p, name, 3, a) || !agree(p, line, name, &a[0], &a[1]) || !agree(p, line, name, &a[0], &a[2]) || !agree(p, line, name, &a[0], &a[1])) return NULL;
+        if (!parse_args(p, name, 3, a) || !agree(p, line, name, &a[0], &a[1]) || !agree(p, line, name, &a[0], &a[2]) ||
+            !agree(p, line, name, &a[0], &a[1]))
+            return NULL;
         if (!need(p, line, name, a[0]->type == F32 || a[0]->type == F64, a[0])) return NULL;
         return done(p, line, x_fma(p->c, a[0], a[1], a[2]));
     case X_SELECT:
@@ -287,7 +320,8 @@ static expr parse_call(struct parser *p, const char *name, bool quoted, int line
     for (int k = 0; k < f->nargs; k++) {
         if (!(a[k] = adapt(p, line, a[k], f->args[k]))) return NULL;
         if (a[k]->type == f->args[k]) continue;
-        parse_error(p, line, "argument %d of `%s` is %s, not %s", k + 1, name, dtype_name(f->args[k]), type_text((enum dtype)a[k]->type));
+        parse_error(p, line, "argument %d of `%s` is %s, not %s", k + 1, name, dtype_name(f->args[k]),
+                    type_text((enum dtype)a[k]->type));
         return NULL;
     }
     return done(p, line, x_call(p->c, f, a));
@@ -350,7 +384,10 @@ static expr parse_unary(struct parser *p) {
     int line = t->line;
     if (!accept(p, "-")) e = parse_primary(p);
     else if (peek(p)->kind == T_INT || peek(p)->kind == T_FLOAT) e = parse_number(p, true);
-    else if ((e = parse_unary(p))) e = need(p, line, "-", e->type == IDX || is_number((enum dtype)e->type), e) ? done(p, line, x_un(p->c, X_NEG, e)) : NULL;
+    else if ((e = parse_unary(p)))
+        e = need(p, line, "-", e->type == IDX || is_number((enum dtype)e->type), e)
+                ? done(p, line, x_un(p->c, X_NEG, e))
+                : NULL;
     p->depth--;
     return e;
 }
@@ -385,8 +422,12 @@ expr parse_sum(struct parser *p) {
     return e;
 }
 static expr parse_cmp(struct parser *p) {
-    static const struct { const char *s; enum xop op; bool swap; } ops[] = {
-        {"<", X_LT, false}, {"<=", X_LE, false}, {">", X_LT, true}, {">=", X_LE, true}, {"==", X_EQ, false}, {"!=", X_NE, false}};
+    static const struct {
+        const char *s;
+        enum xop op;
+        bool swap;
+    } ops[] = {{"<", X_LT, false}, {"<=", X_LE, false}, {">", X_LT, true},
+               {">=", X_LE, true}, {"==", X_EQ, false}, {"!=", X_NE, false}};
     expr a = parse_sum(p);
     for (size_t k = 0; a && k < sizeof ops / sizeof *ops; k++) {
         if (!at_punct(p, ops[k].s)) continue;
@@ -431,7 +472,9 @@ expr parse_as(struct parser *p, enum dtype type) {
     int line = peek(p)->line;
     expr e = parse_expr(p);
     if (!e || !(e = adapt(p, line, e, type)) || e->type == type) return e;
-    if (e->type == IDX) parse_error(p, line, "an index where %s is expected: write idx(...)%s", type_text(type), type == I64 ? "" : " and cast it");
+    if (e->type == IDX)
+        parse_error(p, line, "an index where %s is expected: write idx(...)%s", type_text(type),
+                    type == I64 ? "" : " and cast it");
     else parse_error(p, line, "%s where %s is expected", type_text((enum dtype)e->type), type_text(type));
     return NULL;
 }

@@ -1,22 +1,26 @@
 /* Prints the loop IR as text. loop_parse.c reads it back; grammar and examples: docs/loop-ir.md. The text is canonical:
  * it depends on what a module is, not on ids, so printing what was parsed gives the same bytes again. */
+#include "ir/base/checked.h"
+#include "ir/expr_print.h"
 #include "ir/loop.h"
+#include "ir/target.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ir/base/checked.h"
-#include "ir/expr_print.h"
-#include "ir/target.h"
 
 enum { DATA_MAX = 256, LINE_MAX_CHARS = 110 };
 
 /* ---- names: unique among what is visible; a loop variable is called by the last part of its loop's name */
-struct given { const char *name; int rank; bool visible; };
+struct given {
+    const char *name;
+    int rank;
+    bool visible;
+};
 struct printer {
     struct text *t;
     struct ctx *c;
-    struct map given;           /* PKEY(var or sym) -> struct given */
-    struct map taken;           /* PKEY(interned name) -> how many visible things have it, + 1 */
+    struct map given; /* PKEY(var or sym) -> struct given */
+    struct map taken; /* PKEY(interned name) -> how many visible things have it, + 1 */
     int depth_of_vars;
     struct expr_printer x;
 };
@@ -168,7 +172,10 @@ static void print_data(struct text *t, const struct tensor *d) {
 /* ---- statements */
 static void print_block(struct printer *p, const struct block *b, int depth);
 
-struct roots { struct ctx *c; VEC(expr) v; };
+struct roots {
+    struct ctx *c;
+    VEC(expr) v;
+};
 static void collect(void *env, expr *e) {
     struct roots *r = env;
     PUSH(&r->c->arena, &r->v, *e);
@@ -434,7 +441,8 @@ static void print_block(struct printer *p, const struct block *b, int depth) {
 /* ---- procedures */
 static bool name_sizes(void *env, struct stmt *s) {
     struct printer *p = env;
-    if (s->kind == S_SIZE && !map_get(&p->given, PKEY(s->u.size.sym))) give(p, s->u.size.sym, unique(p, s->u.size.sym->name));
+    if (s->kind == S_SIZE && !map_get(&p->given, PKEY(s->u.size.sym)))
+        give(p, s->u.size.sym, unique(p, s->u.size.sym->name));
     return true;
 }
 static void print_header(struct printer *p, const struct proc *q, const char *between) {
@@ -547,7 +555,11 @@ static void print_fn_def(struct text *t, struct ctx *c, const struct fn *f) {
     print_expr(&p, f->body, LV_ANY);
     text_char(t, '\n');
 }
-struct fn_printer { struct text *t; struct ctx *c; struct map done; };
+struct fn_printer {
+    struct text *t;
+    struct ctx *c;
+    struct map done;
+};
 static bool print_called(void *env, expr e);
 static void print_fn_once(struct fn_printer *f, const struct fn *fn) {
     if (map_get(&f->done, PKEY(fn))) return;

@@ -56,7 +56,11 @@ void stmt_exprs(struct stmt *s, void (*fn)(void *env, expr *e), void *env) {
     default: break;
     }
 }
-struct loads { void (*fn)(void *, struct stmt *, expr); void *env; struct stmt *s; };
+struct loads {
+    void (*fn)(void *, struct stmt *, expr);
+    void *env;
+    struct stmt *s;
+};
 static bool load_node(void *env, expr e) {
     struct loads *l = env;
     if (e->op == X_LOAD) l->fn(l->env, l->s, e);
@@ -73,7 +77,10 @@ void each_load(struct block *b, void (*fn)(void *env, struct stmt *s, expr load)
     struct loads l = {fn, env, NULL};
     walk(b, load_stmt, &l);
 }
-struct storing { const struct buf *buf; bool found; };
+struct storing {
+    const struct buf *buf;
+    bool found;
+};
 static bool storing_stmt(void *env, struct stmt *s) {
     struct storing *t = env;
     switch (s->kind) {
@@ -107,9 +114,9 @@ bool stmt_stores_to(struct stmt *s, const struct buf *buf) {
  * replaced by their successors */
 struct rewriter {
     struct ctx *c;
-    expr (*fn)(void *, expr);       /* NULL: none */
+    expr (*fn)(void *, expr); /* NULL: none */
     void *env;
-    struct map vars, bufs;          /* struct var -> its new expr; struct buf -> its new struct buf */
+    struct map vars, bufs; /* struct var -> its new expr; struct buf -> its new struct buf */
     bool renamed;
 };
 static expr successor(void *env, expr e) {
@@ -163,10 +170,11 @@ static void map_stmt(struct rewriter *r, struct stmt *s) {
             return;
         }
         break;
-    case S_VIEW: case S_ALLOC: {
+    case S_VIEW:
+    case S_ALLOC: {
         struct buf *b = s->kind == S_VIEW ? s->u.view.buf : s->u.alloc.buf;
         if (s->kind == S_VIEW) s->u.view.off = rewritten(r, s->u.view.off);
-        if (map_get(&r->bufs, PKEY(b))) break;      /* the other copy of a cloned alloc */
+        if (map_get(&r->bufs, PKEY(b))) break; /* the other copy of a cloned alloc */
         map_put(&r->bufs, PKEY(b), b);
         rewrite_geometry(r, b, false);
         break;
@@ -230,7 +238,8 @@ static struct stmt *clone_stmt(struct rewriter *r, const struct stmt *s) {
         COPY(c, t->u.store.idx, t->u.store.n);
         t->u.store.buf = new_buf(r, t->u.store.buf);
         break;
-    case S_ALLOC: case S_FREE: t->u.alloc.buf = new_buf(r, t->u.alloc.buf); break;
+    case S_ALLOC:
+    case S_FREE: t->u.alloc.buf = new_buf(r, t->u.alloc.buf); break;
     case S_STAGE:
         COPY(c, t->u.stage.axes, t->u.stage.naxes);
         COPY(c, t->u.stage.red, t->u.stage.nred);
@@ -267,7 +276,7 @@ static void clone_into(struct rewriter *r, const struct block *from, struct bloc
 }
 struct block clone_block(struct ctx *c, const struct block *b) {
     struct rewriter r = {c, NULL, NULL, {.arena = &c->arena}, {.arena = &c->arena}, false};
-    struct block *out = NEW(&c->arena, struct block);   /* outlives this call: until moved, the statements point at it */
+    struct block *out = NEW(&c->arena, struct block); /* outlives this call: until moved, the statements point at it */
     clone_into(&r, b, out);
     return *out;
 }

@@ -1,13 +1,13 @@
-/* The rules of the loop IR (V1 ... V10 in docs/loop-ir.md), checked after every pass and step. Conditions and proofs stand in
- * loop_verify_facts.c, what iterations may do to each other in loop_verify_race.c. */
+/* The rules of the loop IR (V1 ... V10 in docs/loop-ir.md), checked after every pass and step. Conditions and proofs
+ * stand in loop_verify_facts.c, what iterations may do to each other in loop_verify_race.c. */
 #include "ir/loop_verify.h"
-#include <stdlib.h>
-#include <string.h>
 #include "ir/base/checked.h"
 #include "ir/target.h"
+#include <stdlib.h>
+#include <string.h>
 
 enum { MAX_REFUSALS = 10 };
-static char visible, gone;      /* states of a definition; not in the map: not seen yet */
+static char visible, gone; /* states of a definition; not in the map: not seen yet */
 
 void refuse(struct verifier *v, const char *fmt, ...) {
     if (v->errors++ >= MAX_REFUSALS) return;
@@ -17,7 +17,8 @@ void refuse(struct verifier *v, const char *fmt, ...) {
     text_vprintf(&t, fmt, ap);
     va_end(ap);
     const char *at = v->at ? arena_printf(&v->c->arena, ", `%s`", stmt_text(v->c, v->p, v->at)) : "";
-    diag(&v->c->diags, DIAG_ERROR, E_VERIFY, "%s%sprocedure %s%s: %s", v->after ? v->after : "", v->after ? ": " : "", v->p ? v->p->name : "", at, t.s);
+    diag(&v->c->diags, DIAG_ERROR, E_VERIFY, "%s%sprocedure %s%s: %s", v->after ? v->after : "", v->after ? ": " : "",
+         v->p ? v->p->name : "", at, t.s);
     text_free(&t);
 }
 const char *show(struct verifier *v, expr e) { return expr_text(v->c, v->p, v->at, e); }
@@ -30,7 +31,8 @@ static void set_gone(struct verifier *v, const void *key) { map_put(&v->state, P
 static bool use_buf(struct verifier *v, const struct buf *b) {
     if (!b) refuse(v, "a buffer is missing");
     else if (!map_get(&v->own, PKEY(b))) refuse(v, "buffer %s is not one of this procedure's", b->name);
-    else if (!is_visible(v, b)) refuse(v, "buffer %s is used %s", b->name, is_known(v, b) ? "after its end" : "before it is allocated");
+    else if (!is_visible(v, b))
+        refuse(v, "buffer %s is used %s", b->name, is_known(v, b) ? "after its end" : "before it is allocated");
     else return true;
     return false;
 }
@@ -69,7 +71,10 @@ static bool first_visit(struct verifier *v, expr e) {
     *s = (struct seen){e, v->frames.v[v->frames.n - 1]};
     return true;
 }
-static void push_frame(struct verifier *v) { ++v->gen; PUSH(&v->c->arena, &v->frames, v->gen); }
+static void push_frame(struct verifier *v) {
+    ++v->gen;
+    PUSH(&v->c->arena, &v->frames, v->gen);
+}
 static void pop_frame(struct verifier *v) { v->frames.n--; }
 
 /* V7: printed as named registers, so each index must be known when the text is printed. */
@@ -78,9 +83,12 @@ static void check_reg_index(struct verifier *v, const struct buf *b, expr idx) {
         const struct stmt *l = v->loops.v[k];
         enum loop_kind kind = l->u.loop.kind;
         bool fine = kind == LK_UNROLL || kind == LK_VECTOR || kind >= LK_THREAD_X || x_is(l->u.loop.var->extent, 1);
-        if (!fine && x_uses_var(v->c, idx, l->u.loop.var)) refuse(v, "register buffer %s is indexed by %s, a %s loop", b->name, l->u.loop.var->name, loop_kind_name(kind));
+        if (!fine && x_uses_var(v->c, idx, l->u.loop.var))
+            refuse(v, "register buffer %s is indexed by %s, a %s loop", b->name, l->u.loop.var->name,
+                   loop_kind_name(kind));
     }
-    if (idx->op == X_TOIDX || idx->op == X_GUARD || idx->op == X_SYM) refuse(v, "register buffer %s is indexed by %s, which only the run knows", b->name, show(v, idx));
+    if (idx->op == X_TOIDX || idx->op == X_GUARD || idx->op == X_SYM)
+        refuse(v, "register buffer %s is indexed by %s, which only the run knows", b->name, show(v, idx));
 }
 static void check_access(struct verifier *v, const struct buf *b, const expr *idx, int n, bool proven) {
     if (!use_buf(v, b)) return;
@@ -95,9 +103,11 @@ static void check_access(struct verifier *v, const struct buf *b, const expr *id
         }
         if (v->final && b->scope == SC_REG && !v->in_instr) check_reg_index(v, b, idx[k]);
         if (!proven) continue;
-        bool low = facts_prove_le(&v->facts, x_int(v->c, 0), idx[k]), high = facts_prove_lt(&v->facts, idx[k], b->dims[k]);
+        bool low = facts_prove_le(&v->facts, x_int(v->c, 0), idx[k]),
+             high = facts_prove_lt(&v->facts, idx[k], b->dims[k]);
         if (low && high) continue;
-        refuse(v, "index %d of %s: %s may be %s %s", k + 1, b->name, show(v, idx[k]), low ? "at or above" : "below", low ? show(v, b->dims[k]) : "0");
+        refuse(v, "index %d of %s: %s may be %s %s", k + 1, b->name, show(v, idx[k]), low ? "at or above" : "below",
+               low ? show(v, b->dims[k]) : "0");
         diag_help(&v->c->diags, "give the load a fill, the index a guard, or put the access under a condition");
     }
 }
@@ -113,16 +123,20 @@ static void check_expr(struct verifier *v, expr e) {
         if (!is_visible(v, e->u.var)) refuse(v, "variable %s is used outside of its loop", e->u.var->name);
         return;
     case X_SYM:
-        if (!is_visible(v, e->u.sym)) refuse(v, "symbol %s is used %s", e->u.sym->name, is_known(v, e->u.sym) ? "outside of its block" : "before it is defined");
+        if (!is_visible(v, e->u.sym))
+            refuse(v, "symbol %s is used %s", e->u.sym->name,
+                   is_known(v, e->u.sym) ? "outside of its block" : "before it is defined");
         return;
     case X_ARG: refuse(v, "a function's argument stands in a procedure"); return;
     case X_LOAD:
         check_access(v, e->u.buf, e->arg, e->n - e->has_fill, !e->has_fill);
-        if (e->type != dtype_value(e->u.buf->type)) refuse(v, "a load from %s has type %s", e->u.buf->name, dtype_name((enum dtype)e->type));
+        if (e->type != dtype_value(e->u.buf->type))
+            refuse(v, "a load from %s has type %s", e->u.buf->name, dtype_name((enum dtype)e->type));
         break;
     case X_CALL:
         for (int k = 0; k < e->n; k++)
-            if (e->arg[k]->type != e->u.fn->args[k]) refuse(v, "argument %d of %s is %s", k + 1, e->u.fn->name, dtype_name((enum dtype)e->arg[k]->type));
+            if (e->arg[k]->type != e->u.fn->args[k])
+                refuse(v, "argument %d of %s is %s", k + 1, e->u.fn->name, dtype_name((enum dtype)e->arg[k]->type));
         break;
     case X_SELECT: {
         check_expr(v, e->arg[0]);
@@ -141,7 +155,8 @@ static void check_expr(struct verifier *v, expr e) {
 }
 static void check_typed(struct verifier *v, expr e, enum dtype type, const char *what) {
     check_expr(v, e);
-    if (e && e->op != X_POISON && e->type != type) refuse(v, "%s is %s, not %s", what, dtype_name((enum dtype)e->type), dtype_name(type));
+    if (e && e->op != X_POISON && e->type != type)
+        refuse(v, "%s is %s, not %s", what, dtype_name((enum dtype)e->type), dtype_name(type));
 }
 
 /* ---- buffers */
@@ -151,7 +166,8 @@ static bool fixed_node(void *env, expr e) {
 }
 static void check_dim(struct verifier *v, const struct buf *b, expr e) {
     check_typed(v, e, IDX, "a dim");
-    if (e && !x_visit(e, fixed_node, NULL)) refuse(v, "a dim of %s depends on a loop or on contents: %s", b->name, show(v, e));
+    if (e && !x_visit(e, fixed_node, NULL))
+        refuse(v, "a dim of %s depends on a loop or on contents: %s", b->name, show(v, e));
     int64_t n;
     if (e && x_is_int(e, &n) && n < 0) refuse(v, "a dim of %s is negative", b->name);
 }
@@ -160,8 +176,10 @@ static void check_geometry(struct verifier *v, const struct buf *b) {
     for (int k = 0; k < b->nlogical; k++) check_dim(v, b, b->logical[k]);
     for (int k = 0; b->pad && k < b->nd; k++)
         if (b->pad[k] < 0) refuse(v, "%s has a negative pad", b->name);
-    if (b->fill && (b->fill->op != X_CONST || b->fill->type != dtype_value(b->type))) refuse(v, "the fill of %s is not a constant of its type", b->name);
-    if (b->scope == SC_CONST && b->data && (b->data->type != b->type || b->data->rank != b->nlogical)) refuse(v, "the contents of %s have another type or rank", b->name);
+    if (b->fill && (b->fill->op != X_CONST || b->fill->type != dtype_value(b->type)))
+        refuse(v, "the fill of %s is not a constant of its type", b->name);
+    if (b->scope == SC_CONST && b->data && (b->data->type != b->type || b->data->rank != b->nlogical))
+        refuse(v, "the contents of %s have another type or rank", b->name);
     for (int k = 0; b->scope == SC_CONST && b->data && k < b->nlogical && k < b->data->rank; k++)
         if (!x_is(b->logical[k], b->data->dims[k])) refuse(v, "the contents of %s have another shape", b->name);
 }
@@ -177,7 +195,8 @@ static const struct buf *root_of(struct verifier *v, const struct buf *b) {
 static void check_stored(struct verifier *v, const struct buf *b) {
     b = root_of(v, b);
     if (b && b->scope == SC_CONST) refuse(v, "%s is constant, but stored to", b->name);
-    if (b && b->scope == SC_PARAM && direction(v->p, b) == DIR_IN) refuse(v, "%s is an `in` parameter, but stored to", b->name);
+    if (b && b->scope == SC_PARAM && direction(v->p, b) == DIR_IN)
+        refuse(v, "%s is an `in` parameter, but stored to", b->name);
 }
 
 /* ---- statements */
@@ -189,8 +208,8 @@ static bool drop_set_sizes(void *env, struct stmt *s) {
 static void forget_sizes(struct verifier *v, struct block *b) {
     if (v->has_sizes) walk(b, drop_set_sizes, &v->facts);
 }
-/* A block under a condition. What it learns ends with it; what was known of symbols that it sets anew does too. A loop's
- * body runs again after that. */
+/* A block under a condition. What it learns ends with it; what was known of symbols that it sets anew does too. A
+ * loop's body runs again after that. */
 static void verify_under(struct verifier *v, struct block *b, expr cond, bool holds, bool again) {
     struct facts before = v->facts;
     if (again) forget_sizes(v, b);
@@ -206,7 +225,8 @@ static void verify_for(struct verifier *v, struct stmt *s) {
     check_typed(v, x->extent, IDX, "the extent");
     enum loop_kind kind = s->u.loop.kind;
     int64_t n;
-    if ((kind == LK_UNROLL || kind == LK_VECTOR) && !x_is_int(x->extent, &n)) refuse(v, "%s needs a constant extent, not %s", loop_kind_name(kind), show(v, x->extent));
+    if ((kind == LK_UNROLL || kind == LK_VECTOR) && !x_is_int(x->extent, &n))
+        refuse(v, "%s needs a constant extent, not %s", loop_kind_name(kind), show(v, x->extent));
     define_var(v, x);
     PUSH(&v->c->arena, &v->loops, s);
     if (x->extent->type == IDX) verify_iterations(v, s);
@@ -223,7 +243,8 @@ static void verify_store(struct verifier *v, struct stmt *s) {
     check_typed(v, s->u.store.value, dtype_value(b->type), "the stored value");
     check_stored(v, b);
     enum red_op op = s->u.store.op;
-    if (op != RED_NONE && red_identity(v->c, op, dtype_value(b->type))->op == X_POISON) refuse(v, "no reduction %s for %s", red_op_name(op), dtype_name(b->type));
+    if (op != RED_NONE && red_identity(v->c, op, dtype_value(b->type))->op == X_POISON)
+        refuse(v, "no reduction %s for %s", red_op_name(op), dtype_name(b->type));
 }
 static void verify_alloc(struct verifier *v, struct stmt *s) {
     struct buf *b = s->u.alloc.buf;
@@ -233,7 +254,8 @@ static void verify_alloc(struct verifier *v, struct stmt *s) {
     }
     if (!map_get(&v->own, PKEY(b))) refuse(v, "buffer %s is not one of this procedure's", b->name);
     if (is_visible(v, b)) refuse(v, "buffer %s is allocated twice", b->name);
-    if (b->scope == SC_PARAM || b->scope == SC_CONST) refuse(v, "a %s buffer cannot be allocated", scope_name(b->scope));
+    if (b->scope == SC_PARAM || b->scope == SC_CONST)
+        refuse(v, "a %s buffer cannot be allocated", scope_name(b->scope));
     check_geometry(v, b);
     set_visible(v, b);
 }
@@ -249,9 +271,11 @@ static void verify_view(struct verifier *v, struct stmt *s) {
     if (is_visible(v, b)) refuse(v, "buffer %s is defined twice", b->name);
     check_geometry(v, b);
     if (!use_buf(v, of)) return;
-    if (dtype_bytes(b->type) != dtype_bytes(of->type)) refuse(v, "%s and %s have elements of different sizes", b->name, of->name);
+    if (dtype_bytes(b->type) != dtype_bytes(of->type))
+        refuse(v, "%s and %s have elements of different sizes", b->name, of->name);
     expr end = x_add(v->c, s->u.view.off, buf_cells(v->c, b));
-    if (!facts_prove_le(&v->facts, x_int(v->c, 0), s->u.view.off) || !facts_prove_le(&v->facts, end, buf_cells(v->c, of)))
+    if (!facts_prove_le(&v->facts, x_int(v->c, 0), s->u.view.off) ||
+        !facts_prove_le(&v->facts, end, buf_cells(v->c, of)))
         refuse(v, "%s may reach past the end of %s", b->name, of->name);
     map_put(&v->roots, PKEY(b), (void *)root_of(v, of));
     set_visible(v, b);
@@ -267,12 +291,15 @@ static void verify_stage(struct verifier *v, struct stmt *s) {
         check_typed(v, x->extent, IDX, "an axis' extent");
         define_var(v, x);
         facts_add_le(&v->facts, x_int(v->c, 1), x->extent);
-        if (k < b->nlogical && !facts_prove_le(&v->facts, x->extent, b->logical[k])) refuse(v, "axis %s may run past dim %d of %s: %s", x->name, k + 1, b->name, show(v, b->logical[k]));
+        if (k < b->nlogical && !facts_prove_le(&v->facts, x->extent, b->logical[k]))
+            refuse(v, "axis %s may run past dim %d of %s: %s", x->name, k + 1, b->name, show(v, b->logical[k]));
     }
     push_frame(v);
     if (s->u.stage.init) check_typed(v, s->u.stage.init, dtype_value(b->type), "the initial value");
-    if (s->u.stage.op == RED_NONE && (s->u.stage.nred || s->u.stage.init)) refuse(v, "reduction axes or init without a reduction");
-    if (s->u.stage.op != RED_NONE && red_identity(v->c, s->u.stage.op, dtype_value(b->type))->op == X_POISON) refuse(v, "no reduction %s for %s", red_op_name(s->u.stage.op), dtype_name(b->type));
+    if (s->u.stage.op == RED_NONE && (s->u.stage.nred || s->u.stage.init))
+        refuse(v, "reduction axes or init without a reduction");
+    if (s->u.stage.op != RED_NONE && red_identity(v->c, s->u.stage.op, dtype_value(b->type))->op == X_POISON)
+        refuse(v, "no reduction %s for %s", red_op_name(s->u.stage.op), dtype_name(b->type));
     for (int k = 0; k < s->u.stage.nred; k++) {
         check_typed(v, s->u.stage.red[k]->extent, IDX, "an axis' extent");
         define_var(v, s->u.stage.red[k]);
@@ -284,7 +311,9 @@ static void verify_stage(struct verifier *v, struct stmt *s) {
     for (int k = 0; k < na; k++) set_gone(v, s->u.stage.axes[k]);
     for (int k = 0; k < s->u.stage.nred; k++) set_gone(v, s->u.stage.red[k]);
 }
-struct find_sym { const struct sym *y; };
+struct find_sym {
+    const struct sym *y;
+};
 static bool not_this_sym(void *env, expr e) { return !(e->op == X_SYM && e->u.sym == ((struct find_sym *)env)->y); }
 static bool mentions(expr e, const struct sym *y) {
     struct find_sym f = {y};
@@ -322,7 +351,8 @@ static void verify_size(struct verifier *v, struct stmt *s) {
     bool again = is_visible(v, y);
     for (int k = 0; again && k < v->p->bufs.n; k++) {
         const struct buf *b = v->p->bufs.v[k];
-        if (b->scope != SC_REGION && is_visible(v, b) && dims_mention(b, y)) refuse(v, "%s is set anew while %s, which is not in the region, has dims of it", y->name, b->name);
+        if (b->scope != SC_REGION && is_visible(v, b) && dims_mention(b, y))
+            refuse(v, "%s is set anew while %s, which is not in the region, has dims of it", y->name, b->name);
     }
     facts_drop_sym(&v->facts, y);
     if (!again) PUSH(&v->c->arena, &v->sizes, y);
@@ -361,7 +391,8 @@ static void verify_call_buf(struct verifier *v, struct stmt *s, int k, const str
                 break;
             }
     }
-    if (b->type != q->buf->type) refuse(v, "%s is %s, parameter %s is %s", b->name, dtype_name(b->type), q->buf->name, dtype_name(q->buf->type));
+    if (b->type != q->buf->type)
+        refuse(v, "%s is %s, parameter %s is %s", b->name, dtype_name(b->type), q->buf->name, dtype_name(q->buf->type));
     if (other_shape(s, b, q->buf)) { /* a kernel text sees a plain buffer under dims of its own */
         expr want = x_subst(v->c, buf_cells(v->c, q->buf), sizes), have = buf_cells(v->c, b);
         if (want != have && !(facts_prove_le(&v->facts, want, have) && facts_prove_le(&v->facts, have, want)))
@@ -374,8 +405,10 @@ static void verify_call_buf(struct verifier *v, struct stmt *s, int k, const str
     }
     for (int j = 0; j < b->nd; j++) {
         expr want = x_subst(v->c, q->buf->dims[j], sizes);
-        if (want != b->dims[j] && !(facts_prove_le(&v->facts, want, b->dims[j]) && facts_prove_le(&v->facts, b->dims[j], want)))
-            refuse(v, "dim %d of %s is %s, parameter %s needs %s", j + 1, b->name, show(v, b->dims[j]), q->buf->name, show(v, want));
+        if (want != b->dims[j] &&
+            !(facts_prove_le(&v->facts, want, b->dims[j]) && facts_prove_le(&v->facts, b->dims[j], want)))
+            refuse(v, "dim %d of %s is %s, parameter %s needs %s", j + 1, b->name, show(v, b->dims[j]), q->buf->name,
+                   show(v, want));
     }
 }
 static void verify_call(struct verifier *v, struct stmt *s) {
@@ -383,7 +416,8 @@ static void verify_call(struct verifier *v, struct stmt *s) {
     for (int k = 0; k < s->u.call.nargs; k++) check_typed(v, s->u.call.args[k], IDX, "a size");
     if (!q || !knows_proc(v, q)) refuse(v, "the called procedure is not in this module");
     else if (q == v->p) refuse(v, "a procedure calls itself");
-    else if (q->params.n != s->u.call.nbufs) refuse(v, "%s takes %d buffers, not %d", q->name, q->params.n, s->u.call.nbufs);
+    else if (q->params.n != s->u.call.nbufs)
+        refuse(v, "%s takes %d buffers, not %d", q->name, q->params.n, s->u.call.nbufs);
     else if (q->syms.n != s->u.call.nargs) refuse(v, "%s takes %d sizes, not %d", q->name, q->syms.n, s->u.call.nargs);
     else {
         struct subst sizes = {{.arena = &v->c->arena}};
@@ -392,7 +426,9 @@ static void verify_call(struct verifier *v, struct stmt *s) {
             expr a = s->u.call.args[k];
             bool low = y->lo == NEG_INF || facts_prove_le(&v->facts, x_int(v->c, y->lo), a);
             bool high = y->hi == POS_INF || facts_prove_le(&v->facts, a, x_int(v->c, y->hi));
-            if (!low || !high) refuse(v, "size %s may leave the range %lld..%lld of %s", show(v, a), (long long)y->lo, (long long)y->hi, y->name);
+            if (!low || !high)
+                refuse(v, "size %s may leave the range %lld..%lld of %s", show(v, a), (long long)y->lo,
+                       (long long)y->hi, y->name);
             map_put(&sizes.map, PKEY(y), (void *)a);
         }
         for (int k = 0; k < q->params.n; k++) verify_call_buf(v, s, k, &sizes);
@@ -410,7 +446,8 @@ static void verify_instr(struct verifier *v, struct stmt *s) {
         const struct instr_hole *h = row->holes, *end = row->holes + sizeof row->holes / sizeof *row->holes;
         while (h < end && h->name && strcmp(h->name, s->u.instr.holes[k].hole)) h++;
         if (h == end || !h->name) refuse(v, "instruction %s has no operand %s", row->name, s->u.instr.holes[k].hole);
-        else if (h->type != s->u.instr.holes[k].buf->type) refuse(v, "operand %s of %s is %s", h->name, row->name, dtype_name(s->u.instr.holes[k].buf->type));
+        else if (h->type != s->u.instr.holes[k].buf->type)
+            refuse(v, "operand %s of %s is %s", h->name, row->name, dtype_name(s->u.instr.holes[k].buf->type));
     }
     if (!s->u.instr.body.first) refuse(v, "an instruction without a reference body");
     bool was = v->in_instr;
@@ -429,18 +466,21 @@ static void verify_while(struct verifier *v, struct stmt *s) {
 static void verify_free(struct verifier *v, struct stmt *s) {
     if (!use_buf(v, s->u.alloc.buf)) return;
     if (s->u.alloc.buf->scope != SC_REGION) refuse(v, "free of %s, which is not in the region", s->u.alloc.buf->name);
-    const struct stmt *a = s->prev;     /* not in a block below: a loop would free it again */
+    const struct stmt *a = s->prev; /* not in a block below: a loop would free it again */
     while (a && !(a->kind == S_ALLOC && a->u.alloc.buf == s->u.alloc.buf)) a = a->prev;
     if (!a) refuse(v, "%s is freed in another block than it is allocated in", s->u.alloc.buf->name);
     set_gone(v, s->u.alloc.buf);
     for (int k = 0; k < v->p->bufs.n; k++)
-        if (map_get(&v->roots, PKEY(v->p->bufs.v[k])) == s->u.alloc.buf && is_known(v, v->p->bufs.v[k])) set_gone(v, v->p->bufs.v[k]);
+        if (map_get(&v->roots, PKEY(v->p->bufs.v[k])) == s->u.alloc.buf && is_known(v, v->p->bufs.v[k]))
+            set_gone(v, v->p->bufs.v[k]);
 }
 static void verify_swap(struct verifier *v, struct stmt *s) {
     struct buf *a = s->u.swap.a, *b = s->u.swap.b;
     if (!use_buf(v, a) || !use_buf(v, b)) return;
-    if (a->type != b->type || a->nd != b->nd || a->scope != b->scope) refuse(v, "%s and %s differ in type, rank or scope", a->name, b->name);
-    else if (a->scope == SC_PARAM || a->scope == SC_CONST || a->scope == SC_REG) refuse(v, "%s buffers cannot be swapped", scope_name(a->scope));
+    if (a->type != b->type || a->nd != b->nd || a->scope != b->scope)
+        refuse(v, "%s and %s differ in type, rank or scope", a->name, b->name);
+    else if (a->scope == SC_PARAM || a->scope == SC_CONST || a->scope == SC_REG)
+        refuse(v, "%s buffers cannot be swapped", scope_name(a->scope));
     else if (a->scope != SC_REGION)
         for (int k = 0; k < a->nd; k++)
             if (a->dims[k] != b->dims[k]) {
@@ -493,7 +533,7 @@ static void verify_block(struct verifier *v, struct block *b) {
         pop_frame(v);
         v->at = outer;
     }
-    for (struct stmt *s = b->first; s; s = s->next)     /* the end of the block */
+    for (struct stmt *s = b->first; s; s = s->next) /* the end of the block */
         if (s->kind == S_ALLOC && s->u.alloc.buf) set_gone(v, s->u.alloc.buf);
         else if (s->kind == S_VIEW && s->u.view.buf) set_gone(v, s->u.view.buf);
     while (v->sizes.n > sizes) set_gone(v, v->sizes.v[--v->sizes.n]);
@@ -525,7 +565,14 @@ static void verify_names(struct verifier *v) {
 }
 static bool verify_proc(struct module *m, struct proc *p, const char *after, bool final) {
     struct ctx *c = m->ctx;
-    struct verifier v = {.m = m, .c = c, .p = p, .after = after, .final = final, .facts = {.c = c}, .state = {.arena = &c->arena}, .own = {.arena = &c->arena},
+    struct verifier v = {.m = m,
+                         .c = c,
+                         .p = p,
+                         .after = after,
+                         .final = final,
+                         .facts = {.c = c},
+                         .state = {.arena = &c->arena},
+                         .own = {.arena = &c->arena},
                          .roots = {.arena = &c->arena}};
     push_frame(&v);
     verify_names(&v);
@@ -537,7 +584,10 @@ bool proc_verify(struct module *m, struct proc *p, const char *after) { return v
 bool proc_verify_final(struct module *m, struct proc *p, const char *after) { return verify_proc(m, p, after, true); }
 
 /* ---- functions: only their arguments, constants, operations, other functions */
-struct fn_check { const struct fn *f; bool ok; };
+struct fn_check {
+    const struct fn *f;
+    bool ok;
+};
 static bool fn_node(void *env, expr e) {
     struct fn_check *k = env;
     if (e->op == X_VAR || e->op == X_SYM || e->op == X_LOAD || e->op == X_POISON) k->ok = false;
@@ -550,7 +600,10 @@ bool loop_verify(struct module *m, const char *after) {
         const struct fn *f = m->fns.v[k];
         struct fn_check check = {f, f->body && f->body->type == f->type};
         if (check.ok) x_visit(f->body, fn_node, &check);
-        if (!check.ok) diag(&m->ctx->diags, DIAG_ERROR, E_VERIFY, "%s%sfunction %s: its body is not an expression of type %s over its arguments", after ? after : "", after ? ": " : "", f->name, dtype_name(f->type));
+        if (!check.ok)
+            diag(&m->ctx->diags, DIAG_ERROR, E_VERIFY,
+                 "%s%sfunction %s: its body is not an expression of type %s over its arguments", after ? after : "",
+                 after ? ": " : "", f->name, dtype_name(f->type));
         ok &= check.ok;
     }
     for (int k = 0; k < m->procs.n; k++)

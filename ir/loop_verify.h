@@ -6,7 +6,11 @@
 
 /* What is known to hold: e <= 0. Facts about loaded values are not kept, as stores would change them. */
 enum { MAX_FACTS = 64 };
-struct facts { struct ctx *c; int n; expr v[MAX_FACTS]; };
+struct facts {
+    struct ctx *c;
+    int n;
+    expr v[MAX_FACTS];
+};
 void facts_add(struct facts *f, expr cond);         /* a condition that holds */
 void facts_add_not(struct facts *f, expr cond);     /* one that does not */
 void facts_add_le(struct facts *f, expr a, expr b); /* a <= b */
@@ -23,14 +27,17 @@ struct verifier {
     const char *after;
     bool final, in_instr, has_sizes;
     int errors;
-    const struct stmt *at;      /* for messages */
+    const struct stmt *at; /* for messages */
     struct facts facts;
-    struct map state;           /* PKEY(var, sym, buf) -> &visible, &gone */
-    struct map own;             /* buffers in p->bufs */
-    struct map roots;           /* views -> the buffer that they are part of, which is no view */
-    VEC(struct stmt *) loops;   /* enclosing */
-    VEC(const struct sym *) sizes;      /* produced symbols that are visible */
-    struct seen { expr key; uint32_t gen; } *seen;  /* expressions already checked in a frame of facts that still holds */
+    struct map state;              /* PKEY(var, sym, buf) -> &visible, &gone */
+    struct map own;                /* buffers in p->bufs */
+    struct map roots;              /* views -> the buffer that they are part of, which is no view */
+    VEC(struct stmt *) loops;      /* enclosing */
+    VEC(const struct sym *) sizes; /* produced symbols that are visible */
+    struct seen {
+        expr key;
+        uint32_t gen;
+    } * seen; /* expressions already checked in a frame of facts that still holds */
     size_t seen_cap, seen_n;
     uint32_t gen;
     VEC(uint32_t) frames;

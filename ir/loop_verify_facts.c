@@ -1,5 +1,5 @@
-/* What the verifier knows at a statement: conditions around it, as inequalities e <= 0, and proofs from these. The proofs
- * without conditions are those of expr_bounds.c. */
+/* What the verifier knows at a statement: conditions around it, as inequalities e <= 0, and proofs from these. The
+ * proofs without conditions are those of expr_bounds.c. */
 #include "ir/base/checked.h"
 #include "ir/loop_verify.h"
 
@@ -17,7 +17,7 @@ static void add_cmp(struct facts *f, enum xop op, expr a, expr b) {
     case X_LT: facts_add_le(f, x_addi(f->c, a, 1), b); break;
     case X_LE: facts_add_le(f, a, b); break;
     case X_EQ: facts_add_le(f, a, b), facts_add_le(f, b, a); break;
-    case X_NE:      /* of neighbours in an order: a != b and a <= b gives a < b */
+    case X_NE: /* of neighbours in an order: a != b and a <= b gives a < b */
         if (facts_prove_le(f, a, b)) facts_add_le(f, x_addi(f->c, a, 1), b);
         else if (facts_prove_le(f, b, a)) facts_add_le(f, x_addi(f->c, b, 1), a);
         break;
@@ -42,7 +42,9 @@ static bool no_index_cmp(void *env, expr e) {
     return !(e->n == 2 && e->arg[0]->type == IDX && (e->op == X_LT || e->op == X_LE || e->op == X_EQ || e->op == X_NE));
 }
 bool facts_useful(expr cond) { return !x_visit(cond, no_index_cmp, NULL); }
-struct has_sym { const struct sym *s; };
+struct has_sym {
+    const struct sym *s;
+};
 static bool not_sym(void *env, expr e) { return !(e->op == X_SYM && e->u.sym == ((struct has_sym *)env)->s); }
 static bool mentions(expr e, const struct sym *s);
 /* Also through the extents of variables. */
@@ -99,7 +101,7 @@ static bool prove_arms(struct facts *f, expr goal, int depth) {
         bool minmax = t[i]->op == X_MIN || t[i]->op == X_MAX;
         if (t[i]->op != X_SELECT && !minmax) continue;
         expr rest = x_sub(f->c, goal, x_muli(f->c, t[i], co[i]));
-        if (minmax) {           /* the goal's upper end: the smaller of two serves with either, the larger needs both */
+        if (minmax) { /* the goal's upper end: the smaller of two serves with either, the larger needs both */
             bool either = (t[i]->op == X_MIN) == (co[i] > 0);
             bool a = prove_arms(f, x_add(f->c, rest, x_muli(f->c, t[i]->arg[0], co[i])), depth - 1);
             if (a == either) return a;

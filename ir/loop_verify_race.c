@@ -1,26 +1,35 @@
 /* Rules V5 and V6 of docs/loop-ir.md: what the iterations of vector, parallel and gpu loops may do to each other.
  *
- * Two accesses of one buffer are kept apart when some index, or some combination of indices, is C*v + rest with the same
- * C in both and |difference of the rests| < C, whatever the loops inside do: they run with variables of their own in each of the
- * two iterations compared. */
+ * Two accesses of one buffer are kept apart when some index, or some combination of indices, is C*v + rest with the
+ * same C in both and |difference of the rests| < C, whatever the loops inside do: they run with variables of their own
+ * in each of the two iterations compared. */
 #include "ir/loop_verify.h"
 
-struct access { struct buf *buf; int n; const expr *idx; bool store, whole; enum red_op op; struct stmt *s; };
+struct access {
+    struct buf *buf;
+    int n;
+    const expr *idx;
+    bool store, whole;
+    enum red_op op;
+    struct stmt *s;
+};
 struct region {
     struct verifier *v;
     const struct var *var;
     struct stmt *loop;
     VEC(struct access) all;
-    struct map inside;          /* variables, symbols and buffers defined in the loop */
-    struct subst other;         /* variables of the loop and below -> their twins in the other iteration */
-    struct map stored;          /* buffers stored to */
+    struct map inside;  /* variables, symbols and buffers defined in the loop */
+    struct subst other; /* variables of the loop and below -> their twins in the other iteration */
+    struct map stored;  /* buffers stored to */
 };
-static void note(struct region *r, struct buf *b, const expr *idx, int n, bool store, bool whole, enum red_op op, struct stmt *s) {
+static void note(struct region *r, struct buf *b, const expr *idx, int n, bool store, bool whole, enum red_op op,
+                 struct stmt *s) {
     struct access a = {b, n, idx, store, whole, op, s};
     if (store) map_put(&r->stored, PKEY(b), b);
     for (int k = 0; k < r->all.n; k++) {
         struct access *o = &r->all.v[k];
-        bool same = o->buf == b && o->n == n && o->store == store && o->whole == whole && o->op == op && o->s->in == s->in;
+        bool same =
+            o->buf == b && o->n == n && o->store == store && o->whole == whole && o->op == op && o->s->in == s->in;
         for (int j = 0; same && j < n; j++) same = o->idx[j] == idx[j];
         if (same) return;
     }
@@ -66,14 +75,18 @@ static bool note_stmt(void *env, struct stmt *s) {
 }
 
 /* ---- what an index may depend on */
-struct depends { struct region *r; bool var, inside; };
+struct depends {
+    struct region *r;
+    bool var, inside;
+};
 static bool depends_node(void *env, expr e) {
     struct depends *d = env;
     struct region *r = d->r;
     if (e->op == X_VAR && e->u.var == r->var) d->var = true;
     else if (e->op == X_VAR && map_get(&r->inside, PKEY(e->u.var))) d->inside = true;
     else if (e->op == X_SYM && map_get(&r->inside, PKEY(e->u.sym))) d->inside = true;
-    else if (e->op == X_LOAD && (map_get(&r->inside, PKEY(e->u.buf)) || map_get(&r->stored, PKEY(e->u.buf)))) d->inside = true;
+    else if (e->op == X_LOAD && (map_get(&r->inside, PKEY(e->u.buf)) || map_get(&r->stored, PKEY(e->u.buf))))
+        d->inside = true;
     return true;
 }
 static struct depends depends_on(struct region *r, expr e) {
@@ -143,10 +156,15 @@ static expr joined(struct ctx *c, const struct access *a, int from, int to) {
     for (int k = from + 1; k <= to; k++) e = x_add(c, x_mul(c, e, a->buf->dims[k]), a->idx[k]);
     return e;
 }
-struct divisor { const struct var *v; int64_t by; };
+struct divisor {
+    const struct var *v;
+    int64_t by;
+};
 static bool find_divisor(void *env, expr e) {
     struct divisor *d = env;
-    if ((e->op == X_DIV || e->op == X_MOD) && e->type == IDX && e->arg[1]->op == X_CONST && x_uses_var(NULL, e->arg[0], d->v)) d->by = e->arg[1]->u.i;
+    if ((e->op == X_DIV || e->op == X_MOD) && e->type == IDX && e->arg[1]->op == X_CONST &&
+        x_uses_var(NULL, e->arg[0], d->v))
+        d->by = e->arg[1]->u.i;
     return !d->by;
 }
 /* Where an access stands, the loops around it below this one run at least once, and conditions hold. */
@@ -154,7 +172,8 @@ static void know(struct region *r, const struct stmt *s, bool other) {
     struct ctx *c = r->v->c;
     struct facts *f = &r->v->facts;
     for (const struct stmt *up = stmt_parent(s); up && up != r->loop; s = up, up = stmt_parent(s)) {
-        if (up->kind == S_FOR) facts_add_le(f, x_int(c, 1), other ? x_other(r, up->u.loop.var->extent) : up->u.loop.var->extent);
+        if (up->kind == S_FOR)
+            facts_add_le(f, x_int(c, 1), other ? x_other(r, up->u.loop.var->extent) : up->u.loop.var->extent);
         if (up->kind != S_IF || up->u.cond.cond->type != BOOL) continue;
         expr cond = other ? x_other(r, up->u.cond.cond) : up->u.cond.cond;
         (s->in == &up->u.cond.then ? facts_add : facts_add_not)(f, cond);
@@ -169,7 +188,9 @@ static bool indices_apart(struct region *r, const struct access *a, const struct
             struct divisor d = {r->var, 0};
             if (i == j) continue;
             x_visit(a->idx[i], find_divisor, &d);
-            if (d.by && kept_apart(r, x_add(c, x_muli(c, a->idx[i], d.by), a->idx[j]), x_add(c, x_muli(c, b->idx[i], d.by), b->idx[j]))) return true;
+            if (d.by && kept_apart(r, x_add(c, x_muli(c, a->idx[i], d.by), a->idx[j]),
+                                   x_add(c, x_muli(c, b->idx[i], d.by), b->idx[j])))
+                return true;
         }
     if (a->n != a->buf->nd) return false;
     for (int i = 0; i < a->n; i++)
@@ -211,8 +232,9 @@ static void check_races(struct region *r) {
             struct access *a = &r->all.v[i], *b = &r->all.v[j];
             if (!a->store || a->buf != b->buf || (b->store && j < i)) continue;
             if (map_get(&r->inside, PKEY(a->buf)) || horizontal(r, a, b) || cells_apart(r, a, b)) continue;
-            refuse(r->v, "iterations of the %s loop may meet in one cell: %s is stored, %s is %s", loop_kind_name(r->loop->u.loop.kind),
-                   access_text(r, a), i == j ? "it" : access_text(r, b), b->store ? "stored" : "read");
+            refuse(r->v, "iterations of the %s loop may meet in one cell: %s is stored, %s is %s",
+                   loop_kind_name(r->loop->u.loop.kind), access_text(r, a), i == j ? "it" : access_text(r, b),
+                   b->store ? "stored" : "read");
             reported++;
             break;
         }
@@ -232,13 +254,13 @@ static void check_stride(struct region *r, const struct access *a) {
 static bool vector_body(void *env, struct stmt *s) {
     struct region *r = env;
     switch (s->kind) {
-    case S_STORE: case S_COMMENT: return true;
+    case S_STORE:
+    case S_COMMENT: return true;
     case S_IF:
-        if (depends_on(r, s->u.cond.cond).var) refuse(r->v, "a condition in a vector loop depends on the lane: %s", stmt_text(r->v->c, r->v->p, s));
+        if (depends_on(r, s->u.cond.cond).var)
+            refuse(r->v, "a condition in a vector loop depends on the lane: %s", stmt_text(r->v->c, r->v->p, s));
         return true;
-    default:
-        refuse(r->v, "a vector loop holds stores only, not: %s", stmt_text(r->v->c, r->v->p, s));
-        return false;
+    default: refuse(r->v, "a vector loop holds stores only, not: %s", stmt_text(r->v->c, r->v->p, s)); return false;
     }
 }
 void verify_iterations(struct verifier *v, struct stmt *loop) {

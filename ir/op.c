@@ -8,15 +8,13 @@
 static VEC(const struct op *) rows;
 static bool sorted = true;
 
-static int compare(const void *a, const void *b)
-{
+static int compare(const void *a, const void *b) {
     const struct op *x = *(const struct op *const *)a, *y = *(const struct op *const *)b;
     int d = strcmp(x->domain, y->domain);
     return d ? d : strcmp(x->name, y->name);
 }
 
-void op_register(const struct op *family)
-{
+void op_register(const struct op *family) {
     for (const struct op *o = family; o->name; o++) {
         ASSERT(o->domain && o->since >= o->first);
         ASSERT(!!o->define + !!o->expand + !!o->control == 1);
@@ -25,10 +23,8 @@ void op_register(const struct op *family)
     sorted = false;
 }
 
-static void sort_rows(void)
-{
-    if (sorted)
-        return;
+static void sort_rows(void) {
+    if (sorted) return;
     qsort(rows.v, (size_t)rows.n, sizeof *rows.v, compare);
     for (int i = 1; i < rows.n; i++)
         if (compare(&rows.v[i - 1], &rows.v[i]) == 0)
@@ -36,11 +32,9 @@ static void sort_rows(void)
     sorted = true;
 }
 
-const struct op *op_find(const char *domain, const char *name)
-{
+const struct op *op_find(const char *domain, const char *name) {
     sort_rows();
-    if (!rows.n)
-        return NULL;
+    if (!rows.n) return NULL;
     struct op key = {.domain = domain, .name = name};
     const struct op *k = &key;
     const struct op **found = bsearch(&k, rows.v, (size_t)rows.n, sizeof *rows.v, compare);
@@ -49,16 +43,13 @@ const struct op *op_find(const char *domain, const char *name)
 
 int op_count(void) { return rows.n; }
 
-const struct op *op_at(int k)
-{
+const struct op *op_at(int k) {
     sort_rows();
     ASSERT(k >= 0 && k < rows.n);
     return rows.v[k];
 }
 
-int opset_newest(const char *domain)
-{
-    if (!*domain)
-        return OPSET_NEWEST;
+int opset_newest(const char *domain) {
+    if (!*domain) return OPSET_NEWEST;
     return strcmp(domain, "ai.onnx.ml") == 0 ? 5 : 1;
 }

@@ -7,7 +7,11 @@ enum target_class { TC_CPU, TC_MCU, TC_GPU };
 enum emit_kind { EMIT_C_SCALAR, EMIT_C_VECTOR, EMIT_CUDA };
 
 /* An instruction: C text with holes and a reference body in loop IR. `tensorize` replaces a nest equal to the body. */
-struct instr_hole { const char *name; enum dtype type; int64_t strides[4]; };   /* cells per loop of the body */
+struct instr_hole {
+    const char *name;
+    enum dtype type;
+    int64_t strides[4];
+}; /* cells per loop of the body */
 struct instr_row {
     const char *name, *feature; /* feature: what the target must have; NULL: always */
     const char *body;           /* loop IR text of one procedure whose params are the holes */
@@ -17,24 +21,29 @@ struct instr_row {
 };
 
 /* How primitive operations are spelled when they are not plain C: rows {op, type, lanes-or-1, text}. */
-struct spell_row { enum xop op; enum dtype type; int lanes; const char *c; };   /* "%a %b %c %d" operands */
+struct spell_row {
+    enum xop op;
+    enum dtype type;
+    int lanes;
+    const char *c;
+}; /* "%a %b %c %d" operands */
 
 struct target {
-    const char *name, *help;    /* "x86-avx2" */
+    const char *name, *help; /* "x86-avx2" */
     enum target_class cls;
     enum emit_kind emit;
-    int lanes_f32;              /* vector lanes; 1: none */
-    int vregs;                  /* vector registers */
-    int64_t l1, l2;             /* bytes */
-    bool fma;                   /* lowering writes X_FMA in contractions */
-    const char *cflags;         /* -mavx2 -mfma */
-    const char *headers;        /* "#include <immintrin.h>\n" */
+    int lanes_f32;                         /* vector lanes; 1: none */
+    int vregs;                             /* vector registers */
+    int64_t l1, l2;                        /* bytes */
+    bool fma;                              /* lowering writes X_FMA in contractions */
+    const char *cflags;                    /* -mavx2 -mfma */
+    const char *headers;                   /* "#include <immintrin.h>\n" */
     const struct spell_row *spell;         /* op POISON ends; may be NULL */
     const struct instr_row *const *instrs; /* NULL ends; may be NULL */
-    const char *cc;             /* compiler for run/verify, e.g. "aarch64-linux-gnu-gcc" */
-    const char *runner;         /* how to run a program: "qemu-aarch64 -L ..." or NULL */
-    bool bounded;               /* run-time sizes are replaced by their bounds (bare metal) */
+    const char *cc;                        /* compiler for run/verify, e.g. "aarch64-linux-gnu-gcc" */
+    const char *runner;                    /* how to run a program: "qemu-aarch64 -L ..." or NULL */
+    bool bounded;                          /* run-time sizes are replaced by their bounds (bare metal) */
 };
-const struct target *target_by_name(const char *name);         /* NULL if unknown; lower/target/targets.c */
-extern const struct target *const nn_targets[];                /* NULL ends */
+const struct target *target_by_name(const char *name); /* NULL if unknown; lower/target/targets.c */
+extern const struct target *const nn_targets[];        /* NULL ends */
 #endif

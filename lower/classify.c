@@ -1,9 +1,9 @@
 /* The class of a node, computed from the stages of its definition; see group.h. */
-#include <string.h>
 #include "ir/base/checked.h"
 #include "ir/define.h"
 #include "ir/op.h"
 #include "lower/group.h"
+#include <string.h>
 
 const char *stage_class_name(enum stage_class k) {
     static const char *const names[] = {"view", "map", "row", "window", "contract", "opaque"};
@@ -11,7 +11,11 @@ const char *stage_class_name(enum stage_class k) {
 }
 
 /* The definition's statements over buffers of a scratch procedure. */
-struct probe { struct ctx *c; struct proc *p; struct map bufs; };
+struct probe {
+    struct ctx *c;
+    struct proc *p;
+    struct map bufs;
+};
 static struct buf *probe_buf(void *env, struct value *v) {
     struct probe *q = env;
     struct buf *b = map_get(&q->bufs, PKEY(v));
@@ -21,7 +25,11 @@ static struct buf *probe_buf(void *env, struct value *v) {
     return b;
 }
 
-struct scan { int loads, ops; bool opaque; expr only; };
+struct scan {
+    int loads, ops;
+    bool opaque;
+    expr only;
+};
 static bool scan_node(void *env, expr e) {
     struct scan *s = env;
     if (e->op == X_LOAD) s->loads++, s->only = e;
@@ -31,7 +39,10 @@ static bool scan_node(void *env, expr e) {
     return true;
 }
 /* Reduction axes that `e`'s indices use, as bits; data axes likewise in *data. */
-struct index_use { const struct stmt *s; unsigned red, data; };
+struct index_use {
+    const struct stmt *s;
+    unsigned red, data;
+};
 static bool note_var(void *env, expr e) {
     struct index_use *u = env;
     if (e->op != X_VAR) return true;
@@ -69,7 +80,10 @@ static enum stage_class reduction_class(const struct stmt *s) {
     }
     return CLASS_ROW;
 }
-struct mixed { const struct stmt *s; bool window; };
+struct mixed {
+    const struct stmt *s;
+    bool window;
+};
 static bool find_window(void *env, expr e) {
     struct mixed *m = env;
     if (e->op != X_LOAD) return true;
@@ -84,7 +98,8 @@ static enum stage_class stage_class(const struct stmt *s) {
     struct scan sc = {0};
     x_visit(s->u.stage.value, scan_node, &sc);
     if (sc.opaque) return CLASS_OPAQUE;
-    if (s->u.stage.op == RED_NONE) return s->u.stage.value->op == X_LOAD && !s->u.stage.value->has_fill ? CLASS_VIEW : CLASS_MAP;
+    if (s->u.stage.op == RED_NONE)
+        return s->u.stage.value->op == X_LOAD && !s->u.stage.value->has_fill ? CLASS_VIEW : CLASS_MAP;
     enum stage_class k = reduction_class(s);
     if (k != CLASS_ROW) return k;
     struct mixed m = {s, false};
@@ -92,7 +107,11 @@ static enum stage_class stage_class(const struct stmt *s) {
     return m.window ? CLASS_WINDOW : CLASS_ROW;
 }
 /* Reads of b: each index is the output axis at the same place from the end, or constant 0 of a dim of 1 (broadcast). */
-struct identity { const struct stmt *s; const struct buf *b; bool ok, full; };
+struct identity {
+    const struct stmt *s;
+    const struct buf *b;
+    bool ok, full;
+};
 static bool check_identity(void *env, expr e) {
     struct identity *id = env;
     if (e->op != X_LOAD || e->u.buf != id->b) return true;
@@ -144,8 +163,15 @@ struct node_class classify_node(struct graph *g, struct node *n) {
 }
 
 /* ---- halo */
-struct halo_scan { struct ctx *c; const struct buf *b; int64_t *lo, *hi; bool found, bad; };
-static bool is_zero(expr e) { return e->op == X_CONST && ((e->type == F32 || e->type == F64) ? e->u.f == 0 : e->u.i == 0); }
+struct halo_scan {
+    struct ctx *c;
+    const struct buf *b;
+    int64_t *lo, *hi;
+    bool found, bad;
+};
+static bool is_zero(expr e) {
+    return e->op == X_CONST && ((e->type == F32 || e->type == F64) ? e->u.f == 0 : e->u.i == 0);
+}
 static bool scan_halo(void *env, expr e) {
     struct halo_scan *h = env;
     if (e->op != X_LOAD || e->u.buf != h->b || !e->has_fill) return true;
@@ -183,7 +209,8 @@ bool node_is_view(struct graph *g, struct node *n, int *operand, expr *off) {
     struct ctx *c = g->ctx;
     struct probe q = {c, proc_new(c, "probe"), {.arena = &c->arena}};
     struct block b = {0};
-    if (!n->op || !n->op->define || n->outs.n != 1 || !def_emit(g, n, module_new(c), q.p, &b, probe_buf, &q)) return false;
+    if (!n->op || !n->op->define || n->outs.n != 1 || !def_emit(g, n, module_new(c), q.p, &b, probe_buf, &q))
+        return false;
     struct stmt *s = b.first;
     if (!s || s->next || s->kind != S_STAGE || s->u.stage.op != RED_NONE) return false;
     expr v = s->u.stage.value, axes[32];

@@ -1,8 +1,8 @@
 /* Forming groups: epilogues of contractions and windows, row groups, elementwise groups. See group.h for the classes.
  * All groups form in node order; every refusal leaves its reason. */
 #include "lower/group.h"
-#include <string.h>
 #include "ir/op.h"
+#include <string.h>
 
 enum { GROUP_MAX = 32, OPERANDS_MAX = 6 };
 struct grouping {
@@ -10,10 +10,12 @@ struct grouping {
     struct ctx *c;
     struct region *r;
     struct groups *gs;
-    struct map cls;             /* node -> struct node_class */
-    struct map order;           /* node -> position + 1 */
+    struct map cls;   /* node -> struct node_class */
+    struct map order; /* node -> position + 1 */
 };
-static struct group *group_of(struct grouping *q, const struct node *n) { return n ? map_get(&q->gs->of_node, PKEY(n)) : NULL; }
+static struct group *group_of(struct grouping *q, const struct node *n) {
+    return n ? map_get(&q->gs->of_node, PKEY(n)) : NULL;
+}
 static int position(struct grouping *q, const struct node *n) { return (int)(intptr_t)map_get(&q->order, PKEY(n)); }
 static struct node_class *class_of(struct grouping *q, const struct node *n) { return map_get(&q->cls, PKEY(n)); }
 static struct group *new_group(struct grouping *q, struct node *n) {

@@ -5,29 +5,38 @@
 #include "ir/graph.h"
 #include "ir/loop.h"
 
-/* What a stage does. VIEW: a bare read. MAP: no reduction. WINDOW: reduces, every read index set inside the output's plus
- * the reduced axes (pooling, depthwise). ROW: reduces whole axes of what it reads. CONTRACT: a sum of a product of two
- * reads with different index sets. OPAQUE: calls, sizes, scatter, data-dependent gathers. */
+/* What a stage does. VIEW: a bare read. MAP: no reduction. WINDOW: reduces, every read index set inside the output's
+ * plus the reduced axes (pooling, depthwise). ROW: reduces whole axes of what it reads. CONTRACT: a sum of a product of
+ * two reads with different index sets. OPAQUE: calls, sizes, scatter, data-dependent gathers. */
 enum stage_class { CLASS_VIEW, CLASS_MAP, CLASS_ROW, CLASS_WINDOW, CLASS_CONTRACT, CLASS_OPAQUE };
 const char *stage_class_name(enum stage_class k);
 
 struct group {
     int id;
-    enum stage_class cls;       /* of the anchor */
-    VEC(struct node *) nodes;   /* in order; control nodes and opaque ones stand alone */
+    enum stage_class cls;     /* of the anchor */
+    VEC(struct node *) nodes; /* in order; control nodes and opaque ones stand alone */
     struct node *anchor;
-    const char *refused;        /* why the chain ended: reason code for `explain` and dumps; NULL: no consumer */
+    const char *refused; /* why the chain ended: reason code for `explain` and dumps; NULL: no consumer */
 };
-struct groups { VEC(struct group *) list; struct map of_node; };   /* list is in an order that respects all uses */
+struct groups {
+    VEC(struct group *) list;
+    struct map of_node;
+}; /* list is in an order that respects all uses */
 /* With fuse false every node is its own group. */
 struct groups *group_region(struct graph *g, struct region *r, bool fuse);
 void groups_print(struct text *t, const struct groups *gs);
 
 /* Class of one node, and whether it reads operand k at the output's own index or broadcast from it ("identity"). */
-struct node_class { enum stage_class cls; bool identity[32]; int outer_rank; int cost; bool single_stage; };
+struct node_class {
+    enum stage_class cls;
+    bool identity[32];
+    int outer_rank;
+    int cost;
+    bool single_stage;
+};
 struct node_class classify_node(struct graph *g, struct node *n);
-/* Zero border that n's reads of operand k would like along each axis: cells outside of the tensor for which the read has
- * the fill value 0. false: none, or not bounded by constants. */
+/* Zero border that n's reads of operand k would like along each axis: cells outside of the tensor for which the read
+ * has the fill value 0. false: none, or not bounded by constants. */
 bool node_halo(struct graph *g, struct node *n, int k, int64_t lo[32], int64_t hi[32]);
 /* Is n's result, in plain layouts, the storage of an operand from cell *off on? */
 bool node_is_view(struct graph *g, struct node *n, int *operand, expr *off);

@@ -1,14 +1,22 @@
 /* A kernel between outlining and the finished module: found again when an equal one exists, scheduled, its parameters'
  * layouts carried over to the buffers of the entry, its scratch moved there. */
-#include <string.h>
 #include "lower/layout.h"
 #include "lower/lower.h"
 #include "lower/schedule/schedule.h"
+#include <string.h>
 
-struct known_kernel { const char *text; struct proc *p; VEC(struct buf *) scratch; };
-struct kernel_list { VEC(struct known_kernel *) v; };
+struct known_kernel {
+    const char *text;
+    struct proc *p;
+    VEC(struct buf *) scratch;
+};
+struct kernel_list {
+    VEC(struct known_kernel *) v;
+};
 
-struct kernel_list *kernel_list_new(struct ctx *c) { return NEW(&c->arena, struct kernel_list); }
+struct kernel_list *kernel_list_new(struct ctx *c) {
+    return NEW(&c->arena, struct kernel_list);
+}
 
 /* Equal text before scheduling (with the same constant parameters) means an equal kernel. */
 static const char *kernel_text(struct ctx *c, struct proc *p, const struct param_layout *lay) {
@@ -17,15 +25,20 @@ static const char *kernel_text(struct ctx *c, struct proc *p, const struct param
     p->name = "kernel", p->comment = NULL;
     proc_print(&t, c, p);
     p->name = name, p->comment = comment;
-    for (int k = 0; k < p->params.n; k++) text_printf(&t, "%c%s", p->params.v[k].buf->data ? 'c' : '-', lay[k].spec ? lay[k].spec : "");
+    for (int k = 0; k < p->params.n; k++)
+        text_printf(&t, "%c%s", p->params.v[k].buf->data ? 'c' : '-', lay[k].spec ? lay[k].spec : "");
     const char *r = intern(c->names, t.s);
     text_free(&t);
     return r;
 }
 /* Scratch that is left in the arena becomes a parameter: the entry's plan places it with everything else. */
 static bool find_scratch(void *env, struct stmt *s) {
-    struct { struct ctx *c; struct known_kernel *k; } *e = env;
-    if (s->kind == S_ALLOC && s->u.alloc.buf->scope == SC_ARENA && !s->u.alloc.buf->fill) PUSH(&e->c->arena, &e->k->scratch, s->u.alloc.buf);
+    struct {
+        struct ctx *c;
+        struct known_kernel *k;
+    } *e = env;
+    if (s->kind == S_ALLOC && s->u.alloc.buf->scope == SC_ARENA && !s->u.alloc.buf->fill)
+        PUSH(&e->c->arena, &e->k->scratch, s->u.alloc.buf);
     return true;
 }
 static bool drop_alloc(void *env, struct stmt *s) {
@@ -34,7 +47,10 @@ static bool drop_alloc(void *env, struct stmt *s) {
     return !*found;
 }
 static void hoist_scratch(struct ctx *c, struct known_kernel *k) {
-    struct { struct ctx *c; struct known_kernel *k; } env = {c, k};
+    struct {
+        struct ctx *c;
+        struct known_kernel *k;
+    } env = {c, k};
     walk(&k->p->body, find_scratch, &env);
     for (int i = 0; i < k->scratch.n; i++) {
         struct buf *b = k->scratch.v[i];
@@ -54,7 +70,8 @@ static void hoist_scratch(struct ctx *c, struct known_kernel *k) {
         if (p->bufs.v[i]->scope != SC_PARAM) v[n++] = p->bufs.v[i];
     p->bufs.v = v, p->bufs.n = p->bufs.cap = n;
 }
-static struct known_kernel *make_kernel(struct lowering *l, struct proc *p, const char *text, const struct param_layout *lay) {
+static struct known_kernel *make_kernel(struct lowering *l, struct proc *p, const char *text,
+                                        const struct param_layout *lay) {
     struct ctx *c = l->c;
     struct known_kernel *k = NEW(&c->arena, struct known_kernel);
     k->text = text;
@@ -99,7 +116,9 @@ static struct buf *packed_const(struct lowering *l, struct buf *b, const struct 
     if (buf_is_plain(param) && buf_is_plain(b)) return b;
     for (int k = 0; k < l->entry->bufs.n; k++) {
         struct buf *v = l->entry->bufs.v[k];
-        if (v->scope == SC_CONST && v->data == b->data && v->nlogical == b->nlogical && same_layout(v, param) && same_map(l->c, v, param)) return v;
+        if (v->scope == SC_CONST && v->data == b->data && v->nlogical == b->nlogical && same_layout(v, param) &&
+            same_map(l->c, v, param))
+            return v;
     }
     struct buf *v = buf_new(l->c, l->entry, b->name, b->type, SC_CONST, b->logical, b->nlogical);
     v->data = b->data;
@@ -142,7 +161,8 @@ bool finish_kernel(struct lowering *l, struct proc *p, struct stmt *call) {
     struct param_layout *lay = NEWN(&l->c->arena, struct param_layout, p->params.n + 1);
     for (int i = 0; i < p->params.n; i++) {
         struct value_layout *v = map_get(&l->specs, PKEY(call->u.call.bufs[i]));
-        if (v && logical_form(p->params.v[i].buf, call->u.call.bufs[i])) lay[i] = (struct param_layout){v->block, v->halo, v->spec};
+        if (v && logical_form(p->params.v[i].buf, call->u.call.bufs[i]))
+            lay[i] = (struct param_layout){v->block, v->halo, v->spec};
     }
     const char *text = kernel_text(l->c, p, lay);
     struct known_kernel *k = NULL;
@@ -150,7 +170,9 @@ bool finish_kernel(struct lowering *l, struct proc *p, struct stmt *call) {
         if (l->known->v.v[i]->text == text) k = l->known->v.v[i];
     if (!k) k = make_kernel(l, p, text, lay);
     if (!k) return false;
-    if (k->p != p) k->p->comment = internf(l->c->names, "%s\n%s", k->p->comment ? k->p->comment : "", p->comment ? p->comment : "");
+    if (k->p != p)
+        k->p->comment =
+            internf(l->c->names, "%s\n%s", k->p->comment ? k->p->comment : "", p->comment ? p->comment : "");
     call->u.call.callee = k->p;
     bind_layouts(l, k->p, call);
     add_scratch_args(l, k, call);

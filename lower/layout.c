@@ -1,13 +1,17 @@
-/* Choosing layouts; see layout.h. A four-dimensional float tensor whose channels come in whole vectors is blocked when a
- * contraction or a window makes it, or a map reads one that is; windows that read past the edge give it a border. */
+/* Choosing layouts; see layout.h. A four-dimensional float tensor whose channels come in whole vectors is blocked when
+ * a contraction or a window makes it, or a map reads one that is; windows that read past the edge give it a border. */
 #include "lower/layout.h"
 #include <string.h>
 
-struct value_layout *layout_of_value(struct lowering *l, const struct value *v) { return map_get(&l->layouts, PKEY(v)); }
+struct value_layout *layout_of_value(struct lowering *l, const struct value *v) {
+    return map_get(&l->layouts, PKEY(v));
+}
 static int lanes_for(const struct lowering *l, const struct value *v) {
     int64_t channels;
     int lanes = l->o->target->lanes_f32;
-    if (l->o->no_schedule || lanes < 2 || v->type.dtype != F32 || v->type.rank != 4 || !x_is_int(v->type.dims[1], &channels)) return 0;
+    if (l->o->no_schedule || lanes < 2 || v->type.dtype != F32 || v->type.rank != 4 ||
+        !x_is_int(v->type.dims[1], &channels))
+        return 0;
     return channels % lanes ? 0 : lanes;
 }
 static bool is_result(const struct value *v) {
@@ -38,7 +42,9 @@ static void block_results(struct lowering *l, const struct group *gr) {
             int lanes = v ? lanes_for(l, v) : 0;
             if (!lanes || is_result(v)) continue;
             bool made = gr->cls == CLASS_CONTRACT || gr->cls == CLASS_WINDOW;
-            if (made || ((gr->cls == CLASS_MAP || gr->cls == CLASS_ROW || gr->cls == CLASS_VIEW) && reads_blocked(l, gr, v))) layout_for(l, v)->block = lanes;
+            if (made ||
+                ((gr->cls == CLASS_MAP || gr->cls == CLASS_ROW || gr->cls == CLASS_VIEW) && reads_blocked(l, gr, v)))
+                layout_for(l, v)->block = lanes;
         }
 }
 /* Borders that the windows of the region want on v. */

@@ -1,17 +1,18 @@
 /* Layouts of values: which tensors are blocked by channels and which carry a zero border (design: choosing layouts).
- * Chosen after grouping, before kernels are made; every kernel works with every layout, so a choice is about speed only. */
+ * Chosen after grouping, before kernels are made; every kernel works with every layout, so a choice is about speed
+ * only. */
 #ifndef NN_LOWER_LAYOUT_H
 #define NN_LOWER_LAYOUT_H
 #include "lower/group.h"
 #include "lower/lower.h"
 
 struct value_layout {
-    int block;                  /* axis 1 in blocks of this many; 0: plain */
-    int64_t lo[32], hi[32];     /* zero border per axis */
+    int block;              /* axis 1 in blocks of this many; 0: plain */
+    int64_t lo[32], hi[32]; /* zero border per axis */
     bool halo;
-    const char *spec;           /* operand of the layout step: "[0 1/8 2+1,1 3+1,1 1%8]" */
+    const char *spec; /* operand of the layout step: "[0 1/8 2+1,1 3+1,1 1%8]" */
 };
 /* Fills l->layouts for the values of r. */
 void choose_layouts(struct lowering *l, struct region *r, const struct groups *gs);
-struct value_layout *layout_of_value(struct lowering *l, const struct value *v);   /* NULL: plain */
+struct value_layout *layout_of_value(struct lowering *l, const struct value *v); /* NULL: plain */
 #endif

@@ -1,11 +1,11 @@
 /* Lowering of regions: values to buffers, nodes to statements, results to outputs. See lower.h. */
 #include "lower/lower.h"
-#include <string.h>
 #include "ir/define.h"
 #include "ir/op.h"
 #include "lower/group.h"
 #include "lower/layout.h"
 #include "lower/schedule/steps.h"
+#include <string.h>
 
 void lower_stmt(struct lowering *l, struct stmt *s) { block_append(l->block, s); }
 void lower_bind(struct lowering *l, struct value *v, struct buf *b) { map_put(&l->bufs, PKEY(v), b); }
@@ -49,7 +49,11 @@ static struct buf *const_buf(struct lowering *l, struct value *v) {
     return b;
 }
 /* Symbols in b's dims are sizes the kernel needs. */
-struct sym_list { struct lowering *l; struct proc *p; struct stmt *call; };
+struct sym_list {
+    struct lowering *l;
+    struct proc *p;
+    struct stmt *call;
+};
 static bool pass_leaf(void *env, expr e) {
     struct sym_list *s = env;
     if (e->op != X_SYM) return true;
@@ -64,8 +68,10 @@ static void pass_symbols(struct lowering *l, struct proc *p, struct stmt *call, 
     call->u.call.args = NEWN(&l->c->arena, expr, 64);
     for (int k = 0; k < b->nd; k++) x_visit(b->dims[k], pass_leaf, &s);
 }
-/* Stores 0 to the cells of axis d in [from, from + n), all cells of the axes after it, the inside of those before it. */
-static struct stmt *border_strip(struct ctx *c, struct buf *kb, const struct value_layout *lay, int d, int64_t from, int64_t n) {
+/* Stores 0 to the cells of axis d in [from, from + n), all cells of the axes after it, the inside of those before it.
+ */
+static struct stmt *border_strip(struct ctx *c, struct buf *kb, const struct value_layout *lay, int d, int64_t from,
+                                 int64_t n) {
     const struct var *v[34];
     expr idx[34];
     for (int k = 0; k < kb->nd; k++) {
@@ -123,7 +129,8 @@ struct buf *lower_buf(struct lowering *l, struct value *v) {
 }
 
 /* ---- copies */
-static bool emit_stage(struct lowering *l, struct buf *dst, const struct var **axes, int naxes, expr value, const char *name) {
+static bool emit_stage(struct lowering *l, struct buf *dst, const struct var **axes, int naxes, expr value,
+                       const char *name) {
     struct block b = {0};
     block_append(&b, s_stage(l->c, dst, axes, naxes, RED_NONE, NULL, 0, NULL, value));
     return outline_kernels(l, &b, name, NULL);
@@ -163,7 +170,8 @@ void lower_copy(struct lowering *l, struct buf *dst, struct buf *src) {
     emit_stage(l, dst, axes, dst->nlogical, x_load(l->c, src, idx, src->nlogical, NULL), "copy");
 }
 /* One nest of stores: the slice of dst at dst_at along dst_axis (-1: all of dst) from the slice of src. */
-void lower_copy_slice(struct lowering *l, struct buf *dst, expr dst_at, int dst_axis, struct buf *src, expr src_at, int src_axis) {
+void lower_copy_slice(struct lowering *l, struct buf *dst, expr dst_at, int dst_axis, struct buf *src, expr src_at,
+                      int src_axis) {
     struct ctx *c = l->c;
     expr di[32], si[32] = {0};
     const struct var *vars[32];
@@ -222,7 +230,8 @@ static bool lower_view(struct lowering *l, struct node *n) {
     if (!v || map_get(&l->bufs, PKEY(v)) || (lay && lay->spec) || !node_is_view(l->g, n, &operand, &off)) return false;
     struct buf *of = lower_buf(l, n->ins.v[operand]);
     if (!buf_is_plain(of) || of->scope == SC_REGION) return false;
-    struct buf *b = buf_new(l->c, l->entry, *v->name ? v->name : "view", v->type.dtype, SC_ARENA, v->type.dims, v->type.rank);
+    struct buf *b =
+        buf_new(l->c, l->entry, *v->name ? v->name : "view", v->type.dtype, SC_ARENA, v->type.dims, v->type.rank);
     struct stmt *s = s_new(l->c, S_VIEW);
     s->u.view.buf = b, s->u.view.of = of, s->u.view.off = off;
     lower_stmt(l, s);
@@ -253,7 +262,8 @@ static bool lower_group(struct lowering *l, const struct groups *gs, const struc
 static void pad_param(struct lowering *l, struct value *v) {
     struct value_layout *lay = layout_of_value(l, v);
     if (!lay || !lay->spec) return;
-    struct buf *plain = lower_buf(l, v), *b = lower_alloc(l, *v->name ? v->name : "padded", v->type.dtype, v->type.dims, v->type.rank);
+    struct buf *plain = lower_buf(l, v),
+               *b = lower_alloc(l, *v->name ? v->name : "padded", v->type.dtype, v->type.dims, v->type.rank);
     give_layout(l, b, lay);
     lower_copy(l, b, plain);
     lower_bind(l, v, b);
@@ -273,7 +283,8 @@ static struct buf *entry_param(struct lowering *l, struct value *v, enum param_d
 }
 static bool is_tensor(struct lowering *l, struct value *v, const char *what) {
     if (v->type.kind == TY_TENSOR && v->type.rank >= 0) return true;
-    diag(&l->c->diags, DIAG_ERROR, v->type.kind == TY_TENSOR ? E_RANK : E_TYPE, "%s %s is not a tensor of known rank", what, diag_quote(&l->c->arena, v->name));
+    diag(&l->c->diags, DIAG_ERROR, v->type.kind == TY_TENSOR ? E_RANK : E_TYPE, "%s %s is not a tensor of known rank",
+         what, diag_quote(&l->c->arena, v->name));
     return false;
 }
 /* A result gets its own parameter; the value is produced right into it when nothing else is it. */
@@ -291,7 +302,9 @@ static void input_syms(struct lowering *l) {
         if (l->g->syms.v[k]->lo != l->g->syms.v[k]->hi) PUSH(&l->c->arena, &l->entry->syms, l->g->syms.v[k]);
 }
 /* Constants that only their packed forms stand for now, or that nothing reads. */
-struct used_bufs { struct map m; };
+struct used_bufs {
+    struct map m;
+};
 static bool note_call(void *env, struct stmt *s) {
     struct used_bufs *u = env;
     if (s->kind == S_CALL)
@@ -313,7 +326,14 @@ static void drop_unused_consts(struct lowering *l) {
 }
 struct module *lower_graph(struct graph *g, const struct lower_options *o) {
     struct ctx *c = g->ctx;
-    struct lowering l = {.c = c, .g = g, .m = module_new(c), .o = o, .bufs = {.arena = &c->arena}, .external = {.arena = &c->arena}, .layouts = {.arena = &c->arena}, .specs = {.arena = &c->arena}};
+    struct lowering l = {.c = c,
+                         .g = g,
+                         .m = module_new(c),
+                         .o = o,
+                         .bufs = {.arena = &c->arena},
+                         .external = {.arena = &c->arena},
+                         .layouts = {.arena = &c->arena},
+                         .specs = {.arena = &c->arena}};
     struct region *top = g->top;
     l.known = kernel_list_new(c);
     l.entry = proc_new(c, "entry");

@@ -1,5 +1,5 @@
-/* From graph to module: every group of nodes becomes a kernel procedure, the entry procedure calls them (design: groups,
- * control flow, run-time sizes). Stands between the graph passes and the memory plan. */
+/* From graph to module: every group of nodes becomes a kernel procedure, the entry procedure calls them (design:
+ * groups, control flow, run-time sizes). Stands between the graph passes and the memory plan. */
 #ifndef NN_LOWER_LOWER_H
 #define NN_LOWER_LOWER_H
 #include "ir/graph.h"
@@ -8,8 +8,8 @@
 
 struct lower_options {
     const struct target *target;
-    bool no_fuse;               /* one kernel per node: for node-by-node comparison */
-    bool no_schedule;           /* kernels stay plain loops */
+    bool no_fuse;     /* one kernel per node: for node-by-node comparison */
+    bool no_schedule; /* kernels stay plain loops */
 };
 /* NULL after diagnostics. Kernels are scheduled for the target; every procedure has passed the verifier. */
 struct module *lower_graph(struct graph *g, const struct lower_options *o);
@@ -20,14 +20,14 @@ struct lowering {
     struct graph *g;
     struct module *m;
     struct proc *entry;
-    struct block *block;        /* where statements go now */
-    struct map bufs;            /* value -> buffer of the entry */
-    struct map external;        /* buffers that more than the group being outlined uses */
+    struct block *block; /* where statements go now */
+    struct map bufs;     /* value -> buffer of the entry */
+    struct map external; /* buffers that more than the group being outlined uses */
     const struct lower_options *o;
     int kernels;
-    struct map layouts;         /* value -> struct value_layout, for values that are not plain (lower/layout.h) */
-    struct map specs;           /* buffer of the entry -> struct value_layout */
-    struct kernel_list *known;  /* kernels made so far, by text */
+    struct map layouts;        /* value -> struct value_layout, for values that are not plain (lower/layout.h) */
+    struct map specs;          /* buffer of the entry -> struct value_layout */
+    struct kernel_list *known; /* kernels made so far, by text */
 };
 /* The entry buffer of a value; allocated in the current block when it has none yet. */
 struct buf *lower_buf(struct lowering *l, struct value *v);
@@ -37,12 +37,13 @@ struct buf *lower_alloc(struct lowering *l, const char *name, enum dtype t, cons
 bool lower_region(struct lowering *l, struct region *r);
 /* dst[i] = src[i] as a kernel; with `at` also one leading index on dst's (to) or src's (from) side. */
 void lower_copy(struct lowering *l, struct buf *dst, struct buf *src);
-bool lower_same_dims(const struct buf *a, const struct buf *b);   /* logical extents, by expression */
-void lower_copy_slice(struct lowering *l, struct buf *dst, expr dst_at, int dst_axis, struct buf *src, expr src_at, int src_axis);
+bool lower_same_dims(const struct buf *a, const struct buf *b); /* logical extents, by expression */
+void lower_copy_slice(struct lowering *l, struct buf *dst, expr dst_at, int dst_axis, struct buf *src, expr src_at,
+                      int src_axis);
 void lower_stmt(struct lowering *l, struct stmt *s);
 /* s inside of serial loops over the variables, the first outermost. */
 struct stmt *lower_nest(struct ctx *c, const struct var *const *vars, int n, struct stmt *s);
-bool buf_is_plain(const struct buf *b);   /* physical indices are the logical ones, without padding */
+bool buf_is_plain(const struct buf *b); /* physical indices are the logical ones, without padding */
 
 /* Moves the runs of stages and loops of `from` into kernel procedures, everything else into l's current block, in order
  * (lower/outline.c). name: for people; comment: the nodes. */

@@ -1,21 +1,23 @@
-/* The planner: live ranges of the entry's buffers, greedy placement at the reference dims, and the order of buffers that
- * stays valid for all dims (design: run-time sizes, "S and P are one plan"). See memory_plan.h. */
+/* The planner: live ranges of the entry's buffers, greedy placement at the reference dims, and the order of buffers
+ * that stays valid for all dims (design: run-time sizes, "S and P are one plan"). See memory_plan.h. */
 #include "lower/memory_plan.h"
+#include "ir/base/checked.h"
 #include <stdlib.h>
 #include <string.h>
-#include "ir/base/checked.h"
 
 struct planner {
     struct module *m;
     struct ctx *c;
     struct memory_plan *plan;
-    struct map slot_of;         /* buffer -> slot number + 1 */
-    int pos;                    /* position of the statement being visited */
+    struct map slot_of; /* buffer -> slot number + 1 */
+    int pos;            /* position of the statement being visited */
     int64_t (*reference)(void *env, const struct sym *s);
     void *env;
-    int64_t *size, *offset;     /* per slot, at the reference dims */
+    int64_t *size, *offset; /* per slot, at the reference dims */
 };
-static int slot_number(struct planner *p, const struct buf *b) { return (int)(intptr_t)map_get(&p->slot_of, PKEY(b)) - 1; }
+static int slot_number(struct planner *p, const struct buf *b) {
+    return (int)(intptr_t)map_get(&p->slot_of, PKEY(b)) - 1;
+}
 
 /* ---- live ranges */
 static void touch(struct planner *p, const struct buf *b) {
@@ -38,7 +40,13 @@ static expr slot_bytes(struct ctx *c, const struct buf *b) {
     return x_muli(c, x_divi(c, x_addi(c, bytes, PLAN_ALIGN - 1), PLAN_ALIGN), PLAN_ALIGN);
 }
 static void add_slot(struct planner *p, struct buf *b, int alias, expr off) {
-    struct plan_slot s = {.buf = b, .offset = -1, .alias = alias, .first = -1, .last = -1, .bytes = slot_bytes(p->c, b), .alias_offset = off};
+    struct plan_slot s = {.buf = b,
+                          .offset = -1,
+                          .alias = alias,
+                          .first = -1,
+                          .last = -1,
+                          .bytes = slot_bytes(p->c, b),
+                          .alias_offset = off};
     s.cls = b->scope == SC_REGION ? PLAN_REGION : s.bytes->op == X_CONST ? PLAN_STATIC : PLAN_SYMBOLIC;
     PUSH(&p->c->arena, &p->plan->slots, s);
     map_put(&p->slot_of, PKEY(b), (void *)(intptr_t)p->plan->slots.n);
@@ -110,7 +118,9 @@ static bool reference_leaf(void *env, expr e, int64_t *v) {
     return true;
 }
 static bool placed_class(const struct plan_slot *s) { return s->cls != PLAN_REGION && s->alias < 0 && s->first >= 0; }
-static bool meet(const struct plan_slot *a, const struct plan_slot *b) { return a->first <= b->last && b->first <= a->last; }
+static bool meet(const struct plan_slot *a, const struct plan_slot *b) {
+    return a->first <= b->last && b->first <= a->last;
+}
 static struct planner *sorting;
 static int sort_key_mode;
 static int by_size(const void *a, const void *b) {
@@ -187,7 +197,9 @@ static void keep_order(struct planner *p) {
         int *below = NEWN(&p->c->arena, int, i + 1);
         for (int j = i; j--;) { /* nearest first, so that longer paths make shorter edges superfluous */
             int q = order[j];
-            if (!meet(&plan->slots.v[k], &plan->slots.v[q]) || reach[(size_t)k * words + (size_t)q / 64] >> (q % 64) & 1) continue;
+            if (!meet(&plan->slots.v[k], &plan->slots.v[q]) ||
+                reach[(size_t)k * words + (size_t)q / 64] >> (q % 64) & 1)
+                continue;
             below[nb++] = q;
             reach[(size_t)k * words + (size_t)q / 64] |= UINT64_C(1) << (q % 64);
             for (size_t w = 0; w < words; w++) reach[(size_t)k * words + w] |= reach[(size_t)q * words + w];
@@ -225,7 +237,8 @@ static void sort_slots(struct planner *p) {
 struct memory_plan *memory_plan(struct module *m, int64_t (*reference)(void *env, const struct sym *s), void *env) {
     struct ctx *c = m->ctx;
     struct memory_plan *plan = NEW(&c->arena, struct memory_plan);
-    struct planner p = {.m = m, .c = c, .plan = plan, .slot_of = {.arena = &c->arena}, .reference = reference, .env = env};
+    struct planner p = {
+        .m = m, .c = c, .plan = plan, .slot_of = {.arena = &c->arena}, .reference = reference, .env = env};
     visit_block(&p, &m->entry->body);
     walk(&m->entry->body, join_swapped, &p);
     p.size = NEWN(&c->arena, int64_t, plan->slots.n + 1);

@@ -1,13 +1,13 @@
 /* Outlining: runs of stages in the entry become kernel procedures. Part of lowering; the kernels are then scheduled. */
-#include <string.h>
 #include "lower/lower.h"
+#include <string.h>
 
 /* What a run of statements refers to. */
 struct refs {
     struct lowering *l;
-    VEC(struct buf *) bufs;                 /* in order of first use */
-    VEC(expr) leaves;                       /* symbols and loop variables of the entry that are free in the run */
-    struct map bound;                       /* variables bound inside the run */
+    VEC(struct buf *) bufs; /* in order of first use */
+    VEC(expr) leaves;       /* symbols and loop variables of the entry that are free in the run */
+    struct map bound;       /* variables bound inside the run */
     struct map seen, loaded, stored;
 };
 static void ref_buf(struct refs *r, struct buf *b);
@@ -64,10 +64,15 @@ static bool ref_stmt(void *env, struct stmt *s) {
 }
 
 /* ---- moving a run into a procedure */
-struct renaming { struct ctx *c; struct map bufs; struct subst leaves; };
+struct renaming {
+    struct ctx *c;
+    struct map bufs;
+    struct subst leaves;
+};
 static expr rename_expr(void *env, expr e) {
     struct renaming *r = env;
-    if (e->op == X_VAR || e->op == X_SYM) return map_get(&r->leaves.map, e->op == X_VAR ? PKEY(e->u.var) : PKEY(e->u.sym));
+    if (e->op == X_VAR || e->op == X_SYM)
+        return map_get(&r->leaves.map, e->op == X_VAR ? PKEY(e->u.var) : PKEY(e->u.sym));
     if (e->op != X_LOAD) return NULL;
     struct buf *b = map_get(&r->bufs, PKEY(e->u.buf));
     if (!b) return NULL;
@@ -78,13 +83,21 @@ static expr rename_expr(void *env, expr e) {
 }
 static bool rename_targets(void *env, struct stmt *s) {
     struct renaming *r = env;
-    struct buf **b = s->kind == S_STAGE ? &s->u.stage.buf : s->kind == S_STORE ? &s->u.store.buf : s->kind == S_ALLOC ? &s->u.alloc.buf : NULL;
+    struct buf **b = s->kind == S_STAGE   ? &s->u.stage.buf
+                     : s->kind == S_STORE ? &s->u.store.buf
+                     : s->kind == S_ALLOC ? &s->u.alloc.buf
+                                          : NULL;
     if (b && map_get(&r->bufs, PKEY(*b))) *b = map_get(&r->bufs, PKEY(*b));
     return true;
 }
-static bool is_kernel_stmt(const struct stmt *s) { return s->kind == S_STAGE || s->kind == S_FOR || s->kind == S_STORE; }
+static bool is_kernel_stmt(const struct stmt *s) {
+    return s->kind == S_STAGE || s->kind == S_FOR || s->kind == S_STORE;
+}
 
-struct use_scan { const struct buf *b; bool found; };
+struct use_scan {
+    const struct buf *b;
+    bool found;
+};
 static void scan_load(void *env, struct stmt *s, expr load) {
     (void)s;
     struct use_scan *u = env;
@@ -138,9 +151,14 @@ static const char *param_name(struct ctx *c, const struct buf *b, enum param_dir
     return n ? internf(c->names, "%c%d", "xwy"[role], n) : internf(c->names, "%c", "xwy"[role]);
 }
 /* The run [first..last] with the allocations of buffers that only it uses. */
-static bool outline_run(struct lowering *l, struct block *run, struct stmt *after, struct map *local, const char *name, const char *comment) {
+static bool outline_run(struct lowering *l, struct block *run, struct stmt *after, struct map *local, const char *name,
+                        const char *comment) {
     struct ctx *c = l->c;
-    struct refs r = {.l = l, .bound = {.arena = &c->arena}, .seen = {.arena = &c->arena}, .loaded = {.arena = &c->arena}, .stored = {.arena = &c->arena}};
+    struct refs r = {.l = l,
+                     .bound = {.arena = &c->arena},
+                     .seen = {.arena = &c->arena},
+                     .loaded = {.arena = &c->arena},
+                     .stored = {.arena = &c->arena}};
     walk(run, ref_stmt, &r);
     struct proc *p = proc_new(c, internf(c->names, "k%d_%s", l->kernels++, name));
     p->comment = comment;
@@ -185,7 +203,8 @@ static bool outline_run(struct lowering *l, struct block *run, struct stmt *afte
     block_move(&p->body, run);
     return finish_kernel(l, p, call);
 }
-static bool flush_run(struct lowering *l, struct block *run, struct stmt *after, struct map *local, const char *name, const char *comment) {
+static bool flush_run(struct lowering *l, struct block *run, struct stmt *after, struct map *local, const char *name,
+                      const char *comment) {
     bool ok = !run->first || outline_run(l, run, after, local, name, comment);
     *run = (struct block){0};
     return ok;
@@ -220,7 +239,8 @@ bool outline_kernels(struct lowering *l, struct block *from, const char *name, c
     l->block = &host;
     bool ok = true;
     for (struct stmt *s = from->first; s; s = s->next) /* what a call of the definition touches stays in the entry */
-        for (int k = 0; s->kind == S_CALL && k < s->u.call.nbufs; k++) map_put(&l->external, PKEY(s->u.call.bufs[k]), s->u.call.bufs[k]);
+        for (int k = 0; s->kind == S_CALL && k < s->u.call.nbufs; k++)
+            map_put(&l->external, PKEY(s->u.call.bufs[k]), s->u.call.bufs[k]);
     for (struct stmt *s = from->first, *next; s && ok; s = next) {
         next = s->next;
         stmt_remove(s);
@@ -242,7 +262,8 @@ bool outline_kernels(struct lowering *l, struct block *from, const char *name, c
     for (struct stmt *s = allocs.first, *next; s; s = next) {
         next = s->next;
         stmt_remove(s);
-        if (map_get(&local, PKEY(s->u.alloc.buf)) && map_get(&local, PKEY(s->u.alloc.buf)) != s) { /* moved into a kernel */
+        if (map_get(&local, PKEY(s->u.alloc.buf)) &&
+            map_get(&local, PKEY(s->u.alloc.buf)) != s) { /* moved into a kernel */
             proc_drop_buf(l->entry, s->u.alloc.buf);
             continue;
         }

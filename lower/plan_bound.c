@@ -1,8 +1,12 @@
-/* A lower bound for the arena: the logical elements that are alive at each step of the entry, by liveness code of its own
- * (no lane padding, halo, alignment). Reported beside the plan's peak; see memory_plan.h. */
+/* A lower bound for the arena: the logical elements that are alive at each step of the entry, by liveness code of its
+ * own (no lane padding, halo, alignment). Reported beside the plan's peak; see memory_plan.h. */
 #include "lower/memory_plan.h"
 
-struct life { struct buf *buf; const struct buf *of; int from, to; };
+struct life {
+    struct buf *buf;
+    const struct buf *of;
+    int from, to;
+};
 struct bound {
     struct ctx *c;
     VEC(struct life) lives;

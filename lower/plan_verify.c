@@ -1,15 +1,19 @@
 /* The independent check of a memory plan: the entry is walked as it would run, with an owner for every 64 bytes of the
  * arena. A kernel that reads a buffer must find all of it owned by that buffer: written, and not overwritten since.
  * Loop bodies are walked twice so that the back edge is seen. Shares no code with the planner. */
-#include <stdlib.h>
 #include "lower/memory_plan.h"
+#include <stdlib.h>
 
-struct place { const struct buf *buf; int slot; int64_t at, size; };   /* in granules */
+struct place {
+    const struct buf *buf;
+    int slot;
+    int64_t at, size;
+}; /* in granules */
 struct owner_walk {
     struct module *m;
     struct memory_plan *plan;
-    struct place *places;       /* one per slot; swaps exchange at */
-    int32_t *owner;             /* slot + 1 per granule; 0: never written */
+    struct place *places; /* one per slot; swaps exchange at */
+    int32_t *owner;       /* slot + 1 per granule; 0: never written */
     int64_t granules, sample;
     bool ok;
 };
@@ -40,8 +44,9 @@ static void read_buf(struct owner_walk *w, const struct buf *b, const char *who)
         int32_t o = w->owner[g];
         if (o == storage(w, p->slot) + 1) continue;
         w->ok = false;
-        diag(&w->m->ctx->diags, DIAG_ERROR, E_VERIFY, "memory plan: %s reads buffer %s at byte %lld, which %s%s", who, b->name, (long long)g * PLAN_ALIGN,
-             o ? "was overwritten by " : "was never written", o ? w->plan->slots.v[o - 1].buf->name : "");
+        diag(&w->m->ctx->diags, DIAG_ERROR, E_VERIFY, "memory plan: %s reads buffer %s at byte %lld, which %s%s", who,
+             b->name, (long long)g * PLAN_ALIGN, o ? "was overwritten by " : "was never written",
+             o ? w->plan->slots.v[o - 1].buf->name : "");
         return;
     }
 }
@@ -72,7 +77,8 @@ static void walk_stmt(struct owner_walk *w, struct stmt *s) {
         walk_block(w, &s->u.cond.then);
         walk_block(w, &s->u.cond.other);
         break;
-    case S_WHILE: case S_FOR:
+    case S_WHILE:
+    case S_FOR:
         for (int pass = 0; pass < 2; pass++) {
             if (s->kind == S_WHILE) x_visit(s->u.loop_while.cond, read_load, w);
             walk_block(w, s->kind == S_WHILE ? &s->u.loop_while.body : &s->u.loop.body);

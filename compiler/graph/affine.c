@@ -1,13 +1,18 @@
 /* Folding of per-channel scales and shifts into the contraction before them; see passes.h. Computed in double, rounded
  * once. A Conv keeps its own node; its weights and bias become new constants. */
-#include <math.h>
-#include <string.h>
 #include "compiler/graph/passes.h"
 #include "ir/op.h"
+#include <math.h>
+#include <string.h>
 
-struct affine { int64_t channels; double *scale, *shift; };
+struct affine {
+    int64_t channels;
+    double *scale, *shift;
+};
 static bool is_op(const struct node *n, const char *name) { return n && !n->domain[0] && !strcmp(n->op_type, name); }
-static const struct tensor *constant(const struct node *n, int k) { return k < n->ins.n && n->ins.v[k] ? n->ins.v[k]->init : NULL; }
+static const struct tensor *constant(const struct node *n, int k) {
+    return k < n->ins.n && n->ins.v[k] ? n->ins.v[k]->init : NULL;
+}
 static bool float_const(const struct tensor *t) { return t && dtype_is_float(t->type); }
 /* A constant that varies along axis 1 of a result of this rank only; *step: 0 for a scalar. */
 static bool per_channel(const struct tensor *t, int rank, int64_t channels, int64_t *step) {
@@ -20,7 +25,9 @@ static bool per_channel(const struct tensor *t, int rank, int64_t channels, int6
 static bool batch_norm(struct ctx *c, const struct node *n, struct affine *a) {
     const struct tensor *scale = constant(n, 1), *bias = constant(n, 2), *mean = constant(n, 3), *var = constant(n, 4);
     const struct attr *e = node_attr(n, "epsilon"), *training = node_attr(n, "training_mode");
-    if (!float_const(scale) || !float_const(bias) || !float_const(mean) || !float_const(var) || (training && training->u.i)) return false;
+    if (!float_const(scale) || !float_const(bias) || !float_const(mean) || !float_const(var) ||
+        (training && training->u.i))
+        return false;
     double eps = e ? (double)e->u.f : (double)1e-5f;
     for (int64_t k = 0; k < a->channels; k++) {
         a->scale[k] = tensor_f(scale, k) / sqrt(tensor_f(var, k) + eps);
@@ -40,7 +47,8 @@ static bool affine_of(struct ctx *c, const struct node *n, const struct value *x
     int64_t step;
     if (n->ins.v[1 - other] != x || ((sub || div) && other == 0)) return false;
     const struct tensor *t = constant(n, other);
-    if (!t || !per_channel(t, x->type.rank, a->channels, &step) || n->outs.v[0]->type.rank != x->type.rank) return false;
+    if (!t || !per_channel(t, x->type.rank, a->channels, &step) || n->outs.v[0]->type.rank != x->type.rank)
+        return false;
     for (int64_t k = 0; k < a->channels; k++) {
         double v = tensor_f(t, k * step);
         a->scale[k] = mul ? v : div ? 1 / v : 1;
@@ -51,14 +59,17 @@ static bool affine_of(struct ctx *c, const struct node *n, const struct value *x
 }
 /* The axis of the weights that runs over the channels of the result, and how many blocks (groups) it is split into. */
 static bool weight_axis(const struct node *n, int *axis, int64_t *groups) {
-    const struct attr *g = node_attr(n, "group"), *tb = node_attr(n, "transB"), *alpha = node_attr(n, "alpha"), *beta = node_attr(n, "beta");
+    const struct attr *g = node_attr(n, "group"), *tb = node_attr(n, "transB"), *alpha = node_attr(n, "alpha"),
+                      *beta = node_attr(n, "beta");
     *groups = 1;
     if (is_op(n, "Conv")) return *axis = 0, true;
     if (is_op(n, "ConvTranspose")) return *axis = 1, *groups = g ? g->u.i : 1, true;
-    if (is_op(n, "Gemm")) return *axis = tb && tb->u.i ? 0 : 1, !(alpha && alpha->u.f != 1.0f) && !(beta && beta->u.f != 1.0f);
+    if (is_op(n, "Gemm"))
+        return *axis = tb && tb->u.i ? 0 : 1, !(alpha && alpha->u.f != 1.0f) && !(beta && beta->u.f != 1.0f);
     return false;
 }
-static const struct tensor *scaled_weights(struct ctx *c, const struct tensor *w, int axis, int64_t groups, const struct affine *a) {
+static const struct tensor *scaled_weights(struct ctx *c, const struct tensor *w, int axis, int64_t groups,
+                                           const struct affine *a) {
     struct tensor *r = tensor_new(&c->arena, w->type, w->dims, w->rank);
     int64_t inner = 1, n = w->dims[axis];
     for (int k = axis + 1; k < w->rank; k++) inner *= w->dims[k];
@@ -75,9 +86,11 @@ static bool fold_into(struct graph *g, struct node *n, struct node *after) {
     int64_t groups;
     struct affine a;
     const struct tensor *w = constant(n, 1), *b = n->ins.n > 2 && n->ins.v[2] ? n->ins.v[2]->init : NULL;
-    if (!float_const(w) || (n->ins.n > 2 && n->ins.v[2] && !float_const(b)) || !weight_axis(n, &axis, &groups)) return false;
+    if (!float_const(w) || (n->ins.n > 2 && n->ins.v[2] && !float_const(b)) || !weight_axis(n, &axis, &groups))
+        return false;
     struct value *x = n->outs.v[0];
-    if (x->type.rank < 2 || !x_is_int(x->type.dims[1], &a.channels) || a.channels <= 0 || a.channels > 1 << 24) return false;
+    if (x->type.rank < 2 || !x_is_int(x->type.dims[1], &a.channels) || a.channels <= 0 || a.channels > 1 << 24)
+        return false;
     if (b && (tensor_count(b) != a.channels)) return false;
     if (w->dims[axis] * groups != a.channels || !affine_of(c, after, x, &a)) return false;
     struct tensor *bias = tensor_new(&c->arena, w->type, &a.channels, 1);
@@ -94,9 +107,8 @@ static void sweep(struct graph *g, struct region *r) {
     for (struct node *n = r->first; n; n = n->next) {
         for (int k = 0; k < n->attrs.n; k++)
             if (n->attrs.v[k].kind == AT_REGION) sweep(g, n->attrs.v[k].u.region);
-        while (n->outs.n == 1 && n->outs.v[0] && n->outs.v[0]->uses.n == 1 && n->outs.v[0]->uses.v[0].node && n->ins.n >= 2 &&
-               fold_into(g, n, n->outs.v[0]->uses.v[0].node)) {
-        }
+        while (n->outs.n == 1 && n->outs.v[0] && n->outs.v[0]->uses.n == 1 && n->outs.v[0]->uses.v[0].node &&
+               n->ins.n >= 2 && fold_into(g, n, n->outs.v[0]->uses.v[0].node)) {}
     }
 }
 bool graph_fold_affine(struct graph *g) {

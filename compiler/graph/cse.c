@@ -1,8 +1,8 @@
 /* Common subexpression elimination: of nodes of one region with the same op, attributes and operands the first stays.
  * Nodes with regions, random ones and those without a definition are left alone. See passes.h. */
-#include <string.h>
 #include "compiler/graph/passes.h"
 #include "ir/op.h"
+#include <string.h>
 
 static bool same_attr(const struct attr *a, const struct attr *b) {
     if (a->name != b->name || a->kind != b->kind || a->n != b->n) return false;
@@ -17,7 +17,8 @@ static bool same_attr(const struct attr *a, const struct attr *b) {
     }
 }
 static bool same_node(const struct node *a, const struct node *b) {
-    if (a->op != b->op || !a->op->define || a->ins.n != b->ins.n || a->outs.n != b->outs.n || a->attrs.n != b->attrs.n) return false;
+    if (a->op != b->op || !a->op->define || a->ins.n != b->ins.n || a->outs.n != b->outs.n || a->attrs.n != b->attrs.n)
+        return false;
     for (int k = 0; k < a->ins.n; k++)
         if (a->ins.v[k] != b->ins.v[k]) return false;
     for (int k = 0; k < a->attrs.n; k++) {
@@ -30,10 +31,13 @@ static bool same_node(const struct node *a, const struct node *b) {
 }
 static uint64_t key(const struct node *n) {
     uint64_t h = PKEY(n->op);
-    for (int k = 0; k < n->ins.n; k++) h = (h ^ (n->ins.v[k] ? (uint64_t)n->ins.v[k]->id + 1 : 0)) * 0x9E3779B97F4A7C15u;
+    for (int k = 0; k < n->ins.n; k++)
+        h = (h ^ (n->ins.v[k] ? (uint64_t)n->ins.v[k]->id + 1 : 0)) * 0x9E3779B97F4A7C15u;
     return h | 1;
 }
-static bool random_op(const struct node *n) { return !strncmp(n->op_type, "Random", 6) || !strcmp(n->op_type, "Bernoulli") || !strcmp(n->op_type, "Multinomial"); }
+static bool random_op(const struct node *n) {
+    return !strncmp(n->op_type, "Random", 6) || !strcmp(n->op_type, "Bernoulli") || !strcmp(n->op_type, "Multinomial");
+}
 static void sweep(struct graph *g, struct region *r, bool *sizes_merged) {
     struct map seen = {.arena = &g->ctx->arena};
     for (struct node *n = r->first, *next; n; n = next) {

@@ -1,74 +1,59 @@
-/* Inference: walks the regions in order and runs every node's definition for the types of its results. Nodes whose results
- * are known become constants on the way, because shapes further on may depend on them; operators that are defined by other
- * nodes are replaced. The first pass after import. */
-#include <string.h>
+/* Inference: walks the regions in order and runs every node's definition for the types of its results. Nodes whose
+ * results are known become constants on the way, because shapes further on may depend on them; operators that are
+ * defined by other nodes are replaced. The first pass after import. */
 #include "compiler/graph/passes.h"
 #include "ir/define.h"
 #include "ir/op.h"
+#include <string.h>
 
 enum { MAX_ELEMENTS = 1 << 20 };
 
 static bool infer_region(struct region *r);
 
-/* The types of a loop's body are found in rounds until they settle: contents that follow from types must not be taken for
- * final there. Bodies of If are inferred once. */
-static bool is_settled(const struct region *r)
-{
+/* The types of a loop's body are found in rounds until they settle: contents that follow from types must not be taken
+ * for final there. Bodies of If are inferred once. */
+static bool is_settled(const struct region *r) {
     for (; r->owner; r = r->owner->in)
-        if (*r->owner->domain || strcmp(r->owner->op_type, "If") != 0)
-            return false;
+        if (*r->owner->domain || strcmp(r->owner->op_type, "If") != 0) return false;
     return true;
 }
 
 static bool is_number(expr e) { return e->op == X_CONST; }
 
 /* A constant for contents that are all numbers, or NULL. */
-static struct value *constant_of(struct graph *g, const struct value *v)
-{
+static struct value *constant_of(struct graph *g, const struct value *v) {
     const struct type *ty = &v->type;
     int64_t dims[32];
-    if (!v->elems || ty->kind != TY_TENSOR || ty->rank < 0 || ty->rank > 32)
-        return NULL;
+    if (!v->elems || ty->kind != TY_TENSOR || ty->rank < 0 || ty->rank > 32) return NULL;
     for (int i = 0; i < ty->rank; i++)
-        if (!x_is_int(ty->dims[i], &dims[i]))
-            return NULL;
+        if (!x_is_int(ty->dims[i], &dims[i])) return NULL;
     for (int i = 0; i < v->nelems; i++)
-        if (!is_number(v->elems[i]))
-            return NULL;
+        if (!is_number(v->elems[i])) return NULL;
     struct tensor *t = tensor_new(&g->ctx->arena, ty->dtype, dims, ty->rank);
-    if (!t || tensor_count(t) != v->nelems)
-        return NULL;
+    if (!t || tensor_count(t) != v->nelems) return NULL;
     for (int i = 0; i < v->nelems; i++) {
         expr e = v->elems[i];
-        if (e->type == F32 || e->type == F64)
-            tensor_set_f(t, i, e->u.f);
-        else
-            tensor_set_i(t, i, e->u.i);
+        if (e->type == F32 || e->type == F64) tensor_set_f(t, i, e->u.f);
+        else tensor_set_i(t, i, e->u.i);
     }
     return graph_const(g, v->name, t);
 }
 
-static bool inputs_are_constants(const struct node *n)
-{
+static bool inputs_are_constants(const struct node *n) {
     for (int k = 0; k < n->ins.n; k++)
-        if (n->ins.v[k] && !n->ins.v[k]->init)
-            return false;
+        if (n->ins.v[k] && !n->ins.v[k]->init) return false;
     return true;
 }
 
 /* True when n became constants and is gone. */
-static bool fold(struct graph *g, struct node *n)
-{
-    if (n->op->flags & OP_RANDOM)
-        return false;
+static bool fold(struct graph *g, struct node *n) {
+    if (n->op->flags & OP_RANDOM) return false;
     bool constants = inputs_are_constants(n);
-    if (!constants && !is_settled(n->in))
-        return false;
+    if (!constants && !is_settled(n->in)) return false;
     bool left = false;
     for (int k = 0; k < n->outs.n; k++) {
         struct value *v = n->outs.v[k], *by = v ? constant_of(g, v) : NULL;
-        if (by)
-            value_replace(v, by);
+        if (by) value_replace(v, by);
         left = left || (v && !by);
     }
     if (!left) {
@@ -79,41 +64,34 @@ static bool fold(struct graph *g, struct node *n)
 }
 
 /* Something this node needs was already refused: say nothing more about it. */
-static bool waits_for_refused(const struct node *n)
-{
+static bool waits_for_refused(const struct node *n) {
     for (int k = 0; k < n->ins.n; k++)
-        if (n->ins.v[k] && n->ins.v[k]->type.kind == TY_NONE)
-            return true;
+        if (n->ins.v[k] && n->ins.v[k]->type.kind == TY_NONE) return true;
     return false;
 }
 
-static bool infer_node(struct graph *g, struct node *n)
-{
+static bool infer_node(struct graph *g, struct node *n) {
     if (!n->op) {
-        diag_at(&g->ctx->diags, DIAG_ERROR, E_OP, NULL, n->origin, "operator %s is not supported", diag_quote(&g->ctx->arena, n->op_type));
+        diag_at(&g->ctx->diags, DIAG_ERROR, E_OP, NULL, n->origin, "operator %s is not supported",
+                diag_quote(&g->ctx->arena, n->op_type));
         return false;
     }
-    if (n->op->control)
-        return n->op->control->infer(g, n, infer_region) != INFER_FAILED;
-    if (n->op->expand)
-        return def_expand(g, n);
-    if (!def_infer(g, n))
-        return false;
+    if (n->op->control) return n->op->control->infer(g, n, infer_region) != INFER_FAILED;
+    if (n->op->expand) return def_expand(g, n);
+    if (!def_infer(g, n)) return false;
     fold(g, n);
     return true;
 }
 
 /* Goes on after a node that fails, so that one run shows all that is wrong. */
-static bool infer_region(struct region *r)
-{
+static bool infer_region(struct region *r) {
     struct graph *g = r->graph;
     struct diags *d = &g->ctx->diags;
     int before = d->errors;
     for (struct node *n = r->first, *prev; n && d->errors < DIAG_MAX;) {
         prev = n->prev;
-        if (d->errors == 0 || !waits_for_refused(n))
-            infer_node(g, n);
-        n = n->in == r ? n->next : prev ? prev->next : r->first;   /* replaced: by what now stands in its place */
+        if (d->errors == 0 || !waits_for_refused(n)) infer_node(g, n);
+        n = n->in == r ? n->next : prev ? prev->next : r->first; /* replaced: by what now stands in its place */
     }
     return d->errors == before;
 }

@@ -12,27 +12,24 @@ const struct graph_pass graph_passes[] = {
     {0},
 };
 
-static const struct graph_pass *find(const char *s, size_t n)
-{
+static const struct graph_pass *find(const char *s, size_t n) {
     for (const struct graph_pass *p = graph_passes; p->name; p++)
-        if (strlen(p->name) == n && memcmp(p->name, s, n) == 0)
-            return p;
+        if (strlen(p->name) == n && memcmp(p->name, s, n) == 0) return p;
     return NULL;
 }
 
-static void unknown(struct graph *g, const char *s, size_t n)
-{
+static void unknown(struct graph *g, const char *s, size_t n) {
     struct diags *d = &g->ctx->diags;
     struct text t = {0};
     for (const struct graph_pass *p = graph_passes; p->name; p++)
         text_printf(&t, "%s%s", p == graph_passes ? "" : ", ", p->name);
-    diag(d, DIAG_ERROR, E_USAGE, "there is no pass %s", diag_quote(&g->ctx->arena, arena_printf(&g->ctx->arena, "%.*s", (int)n, s)));
+    diag(d, DIAG_ERROR, E_USAGE, "there is no pass %s",
+         diag_quote(&g->ctx->arena, arena_printf(&g->ctx->arena, "%.*s", (int)n, s)));
     diag_help(d, "passes: %s", t.s);
     text_free(&t);
 }
 
-bool run_graph_passes(struct graph *g, const char *names)
-{
+bool run_graph_passes(struct graph *g, const char *names) {
     while (*names) {
         size_t n = strcspn(names, ",");
         const struct graph_pass *p = find(names, n);
@@ -40,8 +37,7 @@ bool run_graph_passes(struct graph *g, const char *names)
             unknown(g, names, n);
             return false;
         }
-        if (!p->run(g) || !graph_verify(g, p->name))
-            return false;
+        if (!p->run(g) || !graph_verify(g, p->name)) return false;
         names += n + (names[n] == ',');
     }
     return true;

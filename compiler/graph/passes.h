@@ -1,4 +1,5 @@
-/* Graph passes: each a function over the whole graph, in one file of its own; the pipeline in compiler/driver.c names them. */
+/* Graph passes: each a function over the whole graph, in one file of its own; the pipeline in compiler/driver.c names
+ * them. */
 #ifndef NN_COMPILER_GRAPH_PASSES_H
 #define NN_COMPILER_GRAPH_PASSES_H
 #include "ir/graph.h"
@@ -11,16 +12,20 @@ bool graph_dce(struct graph *g);
 bool graph_cse(struct graph *g);
 /* Identities, pairs that cancel, nodes that change nothing: one rule each. simplify.c */
 bool graph_simplify(struct graph *g);
-/* Per-channel scales and shifts (BatchNormalization, Mul, Add ... by constants) go into the weights of the convolution or
- * product before them. Reassociating: listed with its bound in docs/numbers.md. affine.c */
+/* Per-channel scales and shifts (BatchNormalization, Mul, Add ... by constants) go into the weights of the convolution
+ * or product before them. Reassociating: listed with its bound in docs/numbers.md. affine.c */
 bool graph_fold_affine(struct graph *g);
 /* Computes a node whose inputs are all constants by running its definition in the interpreter: its outputs become
- * constants and it goes. false: it stays (not constant, too large, random, no tensors, or the run failed). evaluate.c */
+ * constants and it goes. false: it stays (not constant, too large, random, no tensors, or the run failed). evaluate.c
+ */
 bool evaluate_node(struct graph *g, struct node *n, int64_t max_elements);
 
 /* The passes by name, for `gcc2nn opt`. */
-struct graph_pass { const char *name, *help; bool (*run)(struct graph *g); };
-extern const struct graph_pass graph_passes[];   /* name NULL ends */
+struct graph_pass {
+    const char *name, *help;
+    bool (*run)(struct graph *g);
+};
+extern const struct graph_pass graph_passes[]; /* name NULL ends */
 /* Several, separated by commas; stops at the first that fails or that the verifier refuses. */
 bool run_graph_passes(struct graph *g, const char *names);
 #endif

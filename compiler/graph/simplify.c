@@ -1,9 +1,9 @@
 /* Algebraic simplification: a table of rules, each looks at one node and may replace its result; see passes.h.
  * Rules keep every bit of the result (x + 0 is not one: it would turn -0 into +0). */
-#include <string.h>
 #include "compiler/graph/passes.h"
 #include "ir/op.h"
 #include "lower/group.h"
+#include <string.h>
 
 static bool is_op(const struct node *n, const char *name) { return n && !n->domain[0] && !strcmp(n->op_type, name); }
 static bool same_type(const struct type *a, const struct type *b) {
@@ -26,7 +26,9 @@ static struct value *rule_same_cast(struct graph *g, struct node *n) {
 static struct value *rule_view_of_all(struct graph *g, struct node *n) {
     int k;
     expr off;
-    if (!n->op || !n->op->define || n->ins.n < 1 || n->attrs.n > 8 || !n->ins.v[0] || !same_type(&n->ins.v[0]->type, &n->outs.v[0]->type)) return NULL;
+    if (!n->op || !n->op->define || n->ins.n < 1 || n->attrs.n > 8 || !n->ins.v[0] ||
+        !same_type(&n->ins.v[0]->type, &n->outs.v[0]->type))
+        return NULL;
     return node_is_view(g, n, &k, &off) && k == 0 && x_is(off, 0) ? n->ins.v[0] : NULL;
 }
 /* Reshape(Reshape(x)): the inner one is not needed. Holds for all nodes that only rename the cells of x. */
@@ -54,11 +56,12 @@ static struct value *rule_times_one(struct graph *g, struct node *n) {
     return NULL;
 }
 typedef struct value *(*rule_fn)(struct graph *g, struct node *n);
-static const struct { const char *name; rule_fn fn; } rules[] = {
-    {"identity", rule_identity},
-    {"same-cast", rule_same_cast},
-    {"view-of-all", rule_view_of_all},
-    {"reshape-of-reshape", rule_reshape_of_reshape},
+static const struct {
+    const char *name;
+    rule_fn fn;
+} rules[] = {
+    {"identity", rule_identity},       {"same-cast", rule_same_cast},
+    {"view-of-all", rule_view_of_all}, {"reshape-of-reshape", rule_reshape_of_reshape},
     {"times-one", rule_times_one},
 };
 static bool simplify_node(struct graph *g, struct node *n) {

@@ -6,18 +6,26 @@
 #include "compiler/import/file.h"
 #include "ir/base/diag.h"
 
-struct external_file { const char *location; struct mapped_file file; bool ok; };
+struct external_file {
+    const char *location;
+    struct mapped_file file;
+    bool ok;
+};
 struct external {
     struct diags *diags;
     struct arena *arena;
-    int folder;                     /* descriptor of the model's folder; -1: not open */
-    bool no_openat2;                /* set by tests, or when the kernel lacks it */
-    struct { struct external_file *v; int n, cap; } files;
+    int folder;      /* descriptor of the model's folder; -1: not open */
+    bool no_openat2; /* set by tests, or when the kernel lacks it */
+    struct {
+        struct external_file *v;
+        int n, cap;
+    } files;
 };
 
 /* The folder that holds model_path. false: a diagnostic was recorded, and every later request is refused. */
 bool external_open(struct external *x, struct diags *d, struct arena *a, const char *model_path);
 /* length -1: to the end of the file. The bytes stay until external_close. */
-bool external_bytes(struct external *x, const char *location, int64_t offset, int64_t length, const uint8_t **p, size_t *n);
+bool external_bytes(struct external *x, const char *location, int64_t offset, int64_t length, const uint8_t **p,
+                    size_t *n);
 void external_close(struct external *x);
 #endif

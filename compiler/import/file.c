@@ -8,8 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-bool file_map_fd(struct diags *d, enum diag_code code, int fd, const char *path, struct mapped_file *out)
-{
+bool file_map_fd(struct diags *d, enum diag_code code, int fd, const char *path, struct mapped_file *out) {
     struct stat st;
     if (fstat(fd, &st) != 0) {
         diag_at(d, DIAG_ERROR, code, path, d->origin, "%s", strerror(errno));
@@ -20,7 +19,7 @@ bool file_map_fd(struct diags *d, enum diag_code code, int fd, const char *path,
         return false;
     }
     *out = (struct mapped_file){(const uint8_t *)"", 0};
-    if (st.st_size == 0)            /* cannot be mapped */
+    if (st.st_size == 0) /* cannot be mapped */
         return true;
     void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (p == MAP_FAILED) {
@@ -31,10 +30,9 @@ bool file_map_fd(struct diags *d, enum diag_code code, int fd, const char *path,
     return true;
 }
 
-bool file_map(struct diags *d, const char *path, struct mapped_file *out)
-{
+bool file_map(struct diags *d, const char *path, struct mapped_file *out) {
     *out = (struct mapped_file){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);     /* O_NONBLOCK: a fifo must not hang us */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: a fifo must not hang us */
     if (fd < 0) {
         diag_at(d, DIAG_ERROR, E_FILE, path, d->origin, "%s", strerror(errno));
         return false;
@@ -44,29 +42,23 @@ bool file_map(struct diags *d, const char *path, struct mapped_file *out)
     return ok;
 }
 
-void file_unmap(struct mapped_file *f)
-{
-    if (f->size)
-        munmap((void *)(uintptr_t)f->bytes, f->size);
+void file_unmap(struct mapped_file *f) {
+    if (f->size) munmap((void *)(uintptr_t)f->bytes, f->size);
     *f = (struct mapped_file){0};
 }
 
-static bool write_all(int fd, const char *p, size_t n)
-{
+static bool write_all(int fd, const char *p, size_t n) {
     while (n) {
         ssize_t k = write(fd, p, n);
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k <= 0)
-            return false;
+        if (k < 0 && errno == EINTR) continue;
+        if (k <= 0) return false;
         p += k;
         n -= (size_t)k;
     }
     return true;
 }
 
-bool file_write(struct diags *d, const char *path, const void *bytes, size_t n)
-{
+bool file_write(struct diags *d, const char *path, const void *bytes, size_t n) {
     struct text tmp = {0};
     text_printf(&tmp, "%s.tmp-%ld", path, (long)getpid());
     int fd = open(tmp.s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -81,8 +73,7 @@ bool file_write(struct diags *d, const char *path, const void *bytes, size_t n)
         error = errno;
     }
     if (!ok) {
-        if (fd >= 0)
-            unlink(tmp.s);
+        if (fd >= 0) unlink(tmp.s);
         diag_at(d, DIAG_ERROR, E_WRITE, path, d->origin, "%s", strerror(error));
     }
     text_free(&tmp);

@@ -1,14 +1,13 @@
 /* ONNX import: the model as a whole - opsets, inputs, symbols, metadata - and the order of the import's steps. */
 #include "compiler/import/onnx.h"
-#include <string.h>
-#include <unistd.h>
 #include "compiler/import/onnx_import.h"
 #include "ir/op.h"
+#include <string.h>
+#include <unistd.h>
 
 static const char *text_of(const char *s) { return s ? s : ""; }
 
-void onnx_error(struct importer *m, enum diag_code code, const char *fmt, ...)
-{
+void onnx_error(struct importer *m, enum diag_code code, const char *fmt, ...) {
     struct text t = {0};
     va_list ap;
     va_start(ap, fmt);
@@ -19,13 +18,11 @@ void onnx_error(struct importer *m, enum diag_code code, const char *fmt, ...)
 }
 
 /* ---- opsets */
-const char *onnx_domain(struct importer *m, const char *domain)
-{
+const char *onnx_domain(struct importer *m, const char *domain) {
     return intern(m->c->names, strcmp(domain, "ai.onnx") == 0 ? "" : domain);
 }
 
-static int version_in(struct importer *m, Onnx__OperatorSetIdProto *const *v, size_t n, const char *domain)
-{
+static int version_in(struct importer *m, Onnx__OperatorSetIdProto *const *v, size_t n, const char *domain) {
     for (size_t i = 0; i < n; i++)
         if (onnx_domain(m, text_of(v[i]->domain)) == domain)
             return v[i]->version > 0 && v[i]->version < 1000000 ? (int)v[i]->version : 1;
@@ -33,16 +30,13 @@ static int version_in(struct importer *m, Onnx__OperatorSetIdProto *const *v, si
 }
 
 /* Models from before opsets, and domains that nobody imported, count as version 1. */
-int onnx_version(struct importer *m, const struct frame *f, const char *domain)
-{
+int onnx_version(struct importer *m, const struct frame *f, const char *domain) {
     int v = f && f->function ? version_in(m, f->function->opset_import, f->function->n_opset_import, domain) : 0;
-    if (!v)
-        v = version_in(m, m->model->opset_import, m->model->n_opset_import, domain);
+    if (!v) v = version_in(m, m->model->opset_import, m->model->n_opset_import, domain);
     return v ? v : 1;
 }
 
-static void check_opsets(struct importer *m, Onnx__OperatorSetIdProto *const *v, size_t n, bool keep)
-{
+static void check_opsets(struct importer *m, Onnx__OperatorSetIdProto *const *v, size_t n, bool keep) {
     if (n > ONNX_MAX_OPSETS) {
         onnx_error(m, E_LIMIT, "more than %d opsets", ONNX_MAX_OPSETS);
         return;
@@ -56,55 +50,46 @@ static void check_opsets(struct importer *m, Onnx__OperatorSetIdProto *const *v,
                        *domain ? diag_quote(&m->c->arena, domain) : "ai.onnx", newest);
             diag_help(&m->c->diags, "export the model with opset %d or older", newest);
         }
-        if (keep)
-            PUSH(&m->c->arena, &m->g->opsets, ((struct opset){domain, (int)v[i]->version}));
+        if (keep) PUSH(&m->c->arena, &m->g->opsets, ((struct opset){domain, (int)v[i]->version}));
     }
 }
 
-static void opsets(struct importer *m)
-{
+static void opsets(struct importer *m) {
     check_opsets(m, m->model->opset_import, m->model->n_opset_import, true);
     for (size_t i = 0; i < m->model->n_functions; i++)
         check_opsets(m, m->model->functions[i]->opset_import, m->model->functions[i]->n_opset_import, false);
 }
 
 /* ---- metadata: raw; escaped by whoever prints it */
-static void keep(struct importer *m, const char *key, const char *value)
-{
+static void keep(struct importer *m, const char *key, const char *value) {
     if (value && *value)
         PUSH(&m->c->arena, &m->g->metadata, ((struct metadata){intern(m->c->names, key), intern(m->c->names, value)}));
 }
 
-static void metadata(struct importer *m)
-{
+static void metadata(struct importer *m) {
     const Onnx__ModelProto *p = m->model;
     keep(m, "producer_name", p->producer_name);
     keep(m, "producer_version", p->producer_version);
     keep(m, "domain", p->domain);
     keep(m, "doc_string", p->doc_string);
-    if (p->has_model_version)
-        keep(m, "model_version", arena_printf(&m->c->arena, "%lld", (long long)p->model_version));
+    if (p->has_model_version) keep(m, "model_version", arena_printf(&m->c->arena, "%lld", (long long)p->model_version));
     for (size_t i = 0; i < p->n_metadata_props; i++)
         keep(m, text_of(p->metadata_props[i]->key), p->metadata_props[i]->value);
 }
 
 /* ---- inputs */
-static void note_dim_names(struct importer *m, const Onnx__TypeProto *t)
-{
-    if (!t || t->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE || !t->tensor_type->shape)
-        return;
+static void note_dim_names(struct importer *m, const Onnx__TypeProto *t) {
+    if (!t || t->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE || !t->tensor_type->shape) return;
     for (size_t i = 0; i < t->tensor_type->shape->n_dim; i++) {
         const Onnx__TensorShapeProto__Dimension *d = t->tensor_type->shape->dim[i];
-        if (d->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM || !*d->dim_param)
-            continue;
+        if (d->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM || !*d->dim_param) continue;
         const char *name = intern(m->c->names, d->dim_param);
         map_put(&m->dim_names, PKEY(name), (void *)(uintptr_t)name);
     }
 }
 
 /* Names of initializers, which older models list as inputs too. */
-static struct map initializer_names(struct importer *m, const Onnx__GraphProto *p)
-{
+static struct map initializer_names(struct importer *m, const Onnx__GraphProto *p) {
     struct map names = {.arena = &m->c->arena};
     for (size_t i = 0; i < p->n_initializer; i++) {
         const char *s = intern(m->c->names, text_of(p->initializer[i]->name));
@@ -118,35 +103,33 @@ static struct map initializer_names(struct importer *m, const Onnx__GraphProto *
     return names;
 }
 
-static void inputs(struct importer *m, struct scope *s, const Onnx__GraphProto *p)
-{
+static void inputs(struct importer *m, struct scope *s, const Onnx__GraphProto *p) {
     struct map constants = initializer_names(m, p);
-    for (size_t i = 0; i < p->n_input; i++)
-        note_dim_names(m, p->input[i]->type);
+    for (size_t i = 0; i < p->n_input; i++) note_dim_names(m, p->input[i]->type);
     for (size_t i = 0; i < p->n_input; i++) {
         const char *name = intern(m->c->names, text_of(p->input[i]->name));
-        if (!m->o.keep_inputs && map_get(&constants, PKEY(name)))
-            continue;
+        if (!m->o.keep_inputs && map_get(&constants, PKEY(name))) continue;
         m->c->diags.origin = arena_printf(&m->c->arena, "input %s", diag_quote(&m->c->arena, name));
         struct type t = onnx_type(m, p->input[i]->type, name);
         onnx_declare(m, s, name, region_param(m->g->top, name, t));
         if (t.kind == TY_TENSOR && t.rank < 0) {
             onnx_error(m, E_RANK, "the model does not say how many dimensions it has");
-            diag_help(&m->c->diags, "say it with --shape '%s=1x3x?x?' (as many sizes as there are dimensions, ? for any)", name);
+            diag_help(&m->c->diags,
+                      "say it with --shape '%s=1x3x?x?' (as many sizes as there are dimensions, ? for any)", name);
         }
     }
     m->c->diags.origin = NULL;
 }
 
 /* An option that names nothing is a typing error. */
-static void check_options(struct importer *m)
-{
+static void check_options(struct importer *m) {
     struct text known = {0};
     for (int i = 0; i < m->g->syms.n; i++)
         text_printf(&known, "%s%s", i ? ", " : "", diag_quote(&m->c->arena, m->g->syms.v[i]->name));
     for (int i = 0; i < m->o.ndims; i++)
         if (!m->dim_used[i]) {
-            onnx_error(m, E_USAGE, "--dim %s: no input has a dimension of that name", diag_quote(&m->c->arena, m->o.dims[i].name));
+            onnx_error(m, E_USAGE, "--dim %s: no input has a dimension of that name",
+                       diag_quote(&m->c->arena, m->o.dims[i].name));
             diag_help(&m->c->diags, "the model's symbols are: %s", known.n ? known.s : "none");
         }
     for (int i = 0; i < m->o.nshapes; i++)
@@ -156,28 +139,23 @@ static void check_options(struct importer *m)
 }
 
 /* ---- steps */
-static bool build(struct importer *m)
-{
+static bool build(struct importer *m) {
     struct diags *d = &m->c->diags;
     int before = d->errors;
     struct scope top = {.region = m->g->top, .names = {.arena = &m->c->arena}};
     opsets(m);
     metadata(m);
     onnx_functions(m);
-    if (d->errors > before)
-        return false;
+    if (d->errors > before) return false;
     inputs(m, &top, m->model->graph);
     check_options(m);
-    if (!onnx_graph(m, &top, m->model->graph) || d->errors > before || !graph_sort(m->g))
-        return false;
+    if (!onnx_graph(m, &top, m->model->graph) || d->errors > before || !graph_sort(m->g)) return false;
     onnx_rows(m);
     return d->errors == before && graph_verify(m->g, NULL);
 }
 
-static void defaults(struct importer *m, const struct import_options *o)
-{
-    if (o)
-        m->o = *o;
+static void defaults(struct importer *m, const struct import_options *o) {
+    if (o) m->o = *o;
     m->o.max_depth = m->o.max_depth ? m->o.max_depth : ONNX_NESTING;
     m->o.max_nodes = m->o.max_nodes ? m->o.max_nodes : 1 << 20;
     m->o.max_bytes = m->o.max_bytes ? m->o.max_bytes : INT64_C(4) << 30;
@@ -185,8 +163,8 @@ static void defaults(struct importer *m, const struct import_options *o)
     m->shape_used = NEWN(&m->c->arena, bool, m->o.nshapes);
 }
 
-struct graph *import_onnx_bytes(struct ctx *c, const char *path, const uint8_t *data, size_t n, const struct import_options *o)
-{
+struct graph *import_onnx_bytes(struct ctx *c, const char *path, const uint8_t *data, size_t n,
+                                const struct import_options *o) {
     struct importer m = {.c = c, .external = {.folder = -1}};
     struct raw_spans *spans = NEW(&c->arena, struct raw_spans);
     const char *file = c->diags.file, *origin = c->diags.origin;
@@ -205,22 +183,17 @@ struct graph *import_onnx_bytes(struct ctx *c, const char *path, const uint8_t *
         ok = build(&m);
     }
     /* Files that tensors point into stay mapped, as the model itself does */
-    if (!ok)
-        external_close(&m.external);
-    else
-        close(m.external.folder);
+    if (!ok) external_close(&m.external);
+    else close(m.external.folder);
     c->diags.file = file;
     c->diags.origin = origin;
     return ok ? m.g : NULL;
 }
 
-struct graph *import_onnx(struct ctx *c, const char *path, const struct import_options *o)
-{
+struct graph *import_onnx(struct ctx *c, const char *path, const struct import_options *o) {
     struct mapped_file file;
-    if (!file_map(&c->diags, path, &file))
-        return NULL;
+    if (!file_map(&c->diags, path, &file)) return NULL;
     struct graph *g = import_onnx_bytes(c, path, file.bytes, file.size, o);
-    if (!g)
-        file_unmap(&file);
+    if (!g) file_unmap(&file);
     return g;
 }

@@ -1,14 +1,13 @@
 /* ONNX import: attributes, types and constants, from protobuf-c's structs to those of the graph IR. */
-#include <string.h>
 #include "compiler/import/onnx_import.h"
 #include "ir/base/checked.h"
+#include <string.h>
 
 enum { TYPE_DEPTH = 32 };
-static const int64_t SIZE_MAX_DIM = INT32_MAX;   /* default range of a symbol: design, run-time sizes */
+static const int64_t SIZE_MAX_DIM = INT32_MAX; /* default range of a symbol: design, run-time sizes */
 
 /* ---- dims and symbols */
-static bool symbol_range(struct importer *m, const char *name, struct dim_option *d)
-{
+static bool symbol_range(struct importer *m, const char *name, struct dim_option *d) {
     *d = (struct dim_option){name, 0, SIZE_MAX_DIM, 0};
     for (int i = 0; i < m->o.ndims; i++)
         if (strcmp(m->o.dims[i].name, name) == 0) {
@@ -20,42 +19,35 @@ static bool symbol_range(struct importer *m, const char *name, struct dim_option
 }
 
 /* A symbol, or the number that the user gave for it. */
-static expr symbol(struct importer *m, const char *name)
-{
+static expr symbol(struct importer *m, const char *name) {
     struct dim_option d;
     symbol_range(m, name, &d);
-    if (d.lo == d.hi)
-        return x_int(m->c, d.lo);
+    if (d.lo == d.hi) return x_int(m->c, d.lo);
     if (m->g->syms.n == ONNX_MAX_SYMBOLS) {
         onnx_error(m, E_LIMIT, "the inputs have more than %d symbolic dimensions", ONNX_MAX_SYMBOLS);
         return x_poison(m->c);
     }
     const struct sym *s = graph_sym(m->g, name, d.lo, d.hi);
-    if (d.ref)
-        ((struct sym *)(uintptr_t)s)->ref = d.ref;   /* just made by us */
+    if (d.ref) ((struct sym *)(uintptr_t)s)->ref = d.ref; /* just made by us */
     return x_sym(m->c, s);
 }
 
-static expr unnamed(struct importer *m, const char *input, int i)
-{
+static expr unnamed(struct importer *m, const char *input, int i) {
     const char *name = internf(m->c->names, "%s_d%d", input, i);
-    while (map_get(&m->dim_names, PKEY(name)))   /* a dim_param of another input may be called so */
+    while (map_get(&m->dim_names, PKEY(name))) /* a dim_param of another input may be called so */
         name = internf(m->c->names, "%s_", name);
     return symbol(m, name);
 }
 
 /* Some exporters give all unknown dims the same name; those are not one size. */
-static bool is_no_name(const char *s)
-{
+static bool is_no_name(const char *s) {
     static const char *const names[] = {"", "?", "*", "-1", "None", "none"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(s, names[i]) == 0)
-            return true;
+        if (strcmp(s, names[i]) == 0) return true;
     return false;
 }
 
-static expr model_dim(struct importer *m, const Onnx__TensorShapeProto__Dimension *d, const char *input, int i)
-{
+static expr model_dim(struct importer *m, const Onnx__TensorShapeProto__Dimension *d, const char *input, int i) {
     if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && d->dim_value >= 0)
         return x_int(m->c, d->dim_value);
     if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && !is_no_name(d->dim_param))
@@ -63,8 +55,7 @@ static expr model_dim(struct importer *m, const Onnx__TensorShapeProto__Dimensio
     return unnamed(m, input, i);
 }
 
-static const struct shape_option *shape_of(struct importer *m, const char *input)
-{
+static const struct shape_option *shape_of(struct importer *m, const char *input) {
     for (int i = 0; i < m->o.nshapes; i++)
         if (strcmp(m->o.shapes[i].name, input) == 0) {
             m->shape_used[i] = true;
@@ -73,28 +64,29 @@ static const struct shape_option *shape_of(struct importer *m, const char *input
     return NULL;
 }
 
-static struct type tensor_type(struct importer *m, int code, const Onnx__TensorShapeProto *shape, const char *input)
-{
+static struct type tensor_type(struct importer *m, int code, const Onnx__TensorShapeProto *shape, const char *input) {
     enum dtype t = dtype_by_onnx(code);
     if (!t)
-        onnx_error(m, E_TYPE, "element type %d of %s is not known", code, input ? diag_quote(&m->c->arena, input) : "a value");
+        onnx_error(m, E_TYPE, "element type %d of %s is not known", code,
+                   input ? diag_quote(&m->c->arena, input) : "a value");
     const struct shape_option *given = input ? shape_of(m, input) : NULL;
-    if (!input || (!shape && !given))
-        return type_tensor(m->c, t, NULL, -1);
+    if (!input || (!shape && !given)) return type_tensor(m->c, t, NULL, -1);
     int rank = given ? given->rank : shape->n_dim > 32 ? 33 : (int)shape->n_dim;
     if (rank > 32) {
         onnx_error(m, E_LIMIT, "%s has more than 32 dimensions", diag_quote(&m->c->arena, input));
         return type_tensor(m->c, t, NULL, -1);
     }
     if (given && shape && shape->n_dim != (size_t)rank)
-        onnx_error(m, E_USAGE, "--shape gives %s %d dimensions, but the model gives it %zu", diag_quote(&m->c->arena, input), rank, shape->n_dim);
+        onnx_error(m, E_USAGE, "--shape gives %s %d dimensions, but the model gives it %zu",
+                   diag_quote(&m->c->arena, input), rank, shape->n_dim);
     expr dims[32];
     for (int i = 0; i < rank; i++) {
         bool in_model = shape && (size_t)i < shape->n_dim;
         const Onnx__TensorShapeProto__Dimension *d = in_model ? shape->dim[i] : NULL;
         if (given && given->dims[i] >= 0) {
             dims[i] = x_int(m->c, given->dims[i]);
-            if (d && d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && d->dim_value >= 0 && d->dim_value != given->dims[i])
+            if (d && d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && d->dim_value >= 0 &&
+                d->dim_value != given->dims[i])
                 onnx_error(m, E_USAGE, "--shape gives dimension %d of %s the size %lld, but the model says %lld", i,
                            diag_quote(&m->c->arena, input), (long long)given->dims[i], (long long)d->dim_value);
         } else {
@@ -104,8 +96,7 @@ static struct type tensor_type(struct importer *m, int code, const Onnx__TensorS
     return type_tensor(m->c, t, dims, rank);
 }
 
-static struct type type_of(struct importer *m, const Onnx__TypeProto *p, const char *input, int depth)
-{
+static struct type type_of(struct importer *m, const Onnx__TypeProto *p, const char *input, int depth) {
     struct type ty = {.rank = -1}, *elem;
     const Onnx__TypeProto *inner = NULL;
     if (depth > TYPE_DEPTH) {
@@ -130,11 +121,12 @@ static struct type type_of(struct importer *m, const Onnx__TypeProto *p, const c
             onnx_error(m, E_TYPE, "the keys of a map must be integers or strings");
         inner = p->map_type->value_type;
         break;
-    case ONNX__TYPE_PROTO__VALUE_SPARSE_TENSOR_TYPE: case ONNX__TYPE_PROTO__VALUE_OPAQUE_TYPE:
-        onnx_error(m, E_TYPE, "%s is a sparse or opaque value, which is not supported", input ? diag_quote(&m->c->arena, input) : "a value");
+    case ONNX__TYPE_PROTO__VALUE_SPARSE_TENSOR_TYPE:
+    case ONNX__TYPE_PROTO__VALUE_OPAQUE_TYPE:
+        onnx_error(m, E_TYPE, "%s is a sparse or opaque value, which is not supported",
+                   input ? diag_quote(&m->c->arena, input) : "a value");
         return ty;
-    default:
-        return ty;
+    default: return ty;
     }
     elem = NEW(&m->c->arena, struct type);
     *elem = type_of(m, inner, input, depth + 1);
@@ -142,11 +134,12 @@ static struct type type_of(struct importer *m, const Onnx__TypeProto *p, const c
     return ty;
 }
 
-struct type onnx_type(struct importer *m, const Onnx__TypeProto *p, const char *input) { return type_of(m, p, input, 0); }
+struct type onnx_type(struct importer *m, const Onnx__TypeProto *p, const char *input) {
+    return type_of(m, p, input, 0);
+}
 
 /* ---- constants */
-static bool charge(struct importer *m, int64_t bytes)
-{
+static bool charge(struct importer *m, int64_t bytes) {
     if (bytes <= m->o.max_bytes - m->bytes) {
         m->bytes += bytes;
         return true;
@@ -157,17 +150,14 @@ static bool charge(struct importer *m, int64_t bytes)
     return false;
 }
 
-const struct tensor *onnx_tensor(struct importer *m, const Onnx__TensorProto *p)
-{
+const struct tensor *onnx_tensor(struct importer *m, const Onnx__TensorProto *p) {
     struct tensor *t = tensor_from_proto(&m->reader, p);
-    if (t && t->source != TS_MAPPED && !charge(m, (int64_t)t->nbytes))
-        return NULL;
+    if (t && t->source != TS_MAPPED && !charge(m, (int64_t)t->nbytes)) return NULL;
     return t;
 }
 
 /* Position in the dense tensor of the k-th value, or -1. Indices are linear, or one row per value. */
-static int64_t dense_index(const struct tensor *idx, const struct tensor *dense, int64_t k, int64_t count)
-{
+static int64_t dense_index(const struct tensor *idx, const struct tensor *dense, int64_t k, int64_t count) {
     if (idx->rank == 1) {
         int64_t i = tensor_i(idx, k);
         return i >= 0 && i < count ? i : -1;
@@ -175,16 +165,15 @@ static int64_t dense_index(const struct tensor *idx, const struct tensor *dense,
     int64_t at = 0;
     for (int d = 0; d < dense->rank; d++) {
         int64_t i = tensor_i(idx, k * dense->rank + d);
-        if (i < 0 || i >= dense->dims[d])
-            return -1;
+        if (i < 0 || i >= dense->dims[d]) return -1;
         at = at * dense->dims[d] + i;
     }
     return at;
 }
 
-const struct tensor *onnx_sparse(struct importer *m, const Onnx__SparseTensorProto *p)
-{
-    const struct tensor *v = p->values ? onnx_tensor(m, p->values) : NULL, *idx = p->indices ? onnx_tensor(m, p->indices) : NULL;
+const struct tensor *onnx_sparse(struct importer *m, const Onnx__SparseTensorProto *p) {
+    const struct tensor *v = p->values ? onnx_tensor(m, p->values) : NULL,
+                        *idx = p->indices ? onnx_tensor(m, p->indices) : NULL;
     if (!v || !idx) {
         onnx_error(m, E_ONNX, "a sparse tensor lacks its values or indices");
         return NULL;
@@ -193,15 +182,13 @@ const struct tensor *onnx_sparse(struct importer *m, const Onnx__SparseTensorPro
     int64_t count = 1, bytes = 0, n = tensor_count(v);
     bool ok = rank >= 1 && rank <= 32 && v->rank == 1 && v->type != STR && idx->type == I64 &&
               ((idx->rank == 1 && idx->dims[0] == n) || (idx->rank == 2 && idx->dims[0] == n && idx->dims[1] == rank));
-    for (int i = 0; ok && i < rank; i++)
-        ok = p->dims[i] >= 0 && mul_ok(count, p->dims[i], &count);
+    for (int i = 0; ok && i < rank; i++) ok = p->dims[i] >= 0 && mul_ok(count, p->dims[i], &count);
     ok = ok && (bytes = dtype_packed_bytes(v->type, count)) >= 0;
     if (!ok) {
         onnx_error(m, E_ONNX, "the shape, values and indices of a sparse tensor do not fit together");
         return NULL;
     }
-    if (!charge(m, bytes))
-        return NULL;
+    if (!charge(m, bytes)) return NULL;
     struct tensor *t = tensor_new(&m->c->arena, v->type, p->dims, rank);
     t->name = v->name;
     size_t size = (size_t)dtype_bytes(v->type);
@@ -211,17 +198,14 @@ const struct tensor *onnx_sparse(struct importer *m, const Onnx__SparseTensorPro
             onnx_error(m, E_ONNX, "index %lld of a sparse tensor is outside of its shape", (long long)k);
             return NULL;
         }
-        if (dtype_bits(t->type) < 8)
-            tensor_set_i(t, at, tensor_i(v, k));
-        else
-            memcpy((char *)tensor_data(t) + (size_t)at * size, (const char *)v->bytes + (size_t)k * size, size);
+        if (dtype_bits(t->type) < 8) tensor_set_i(t, at, tensor_i(v, k));
+        else memcpy((char *)tensor_data(t) + (size_t)at * size, (const char *)v->bytes + (size_t)k * size, size);
     }
     return t;
 }
 
 /* ---- attributes */
-const Onnx__AttributeProto *onnx_resolve(const struct frame *f, const Onnx__AttributeProto *a)
-{
+const Onnx__AttributeProto *onnx_resolve(const struct frame *f, const Onnx__AttributeProto *a) {
     while (a && a->ref_attr_name && *a->ref_attr_name && f && f->function) {
         const char *name = a->ref_attr_name;
         a = NULL;
@@ -232,7 +216,7 @@ const Onnx__AttributeProto *onnx_resolve(const struct frame *f, const Onnx__Attr
             for (size_t i = 0; !a && i < f->function->n_attribute_proto; i++)
                 if (f->function->attribute_proto[i]->name && strcmp(f->function->attribute_proto[i]->name, name) == 0)
                     a = f->function->attribute_proto[i];
-            return a;   /* defaults refer to nothing */
+            return a; /* defaults refer to nothing */
         }
         f = f->caller;
     }
@@ -240,42 +224,43 @@ const Onnx__AttributeProto *onnx_resolve(const struct frame *f, const Onnx__Attr
 }
 
 /* Before IR version 2 attributes had no type field. */
-static int guess_kind(const Onnx__AttributeProto *p)
-{
-    return p->has_f ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT : p->has_i ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT
-         : p->has_s ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING : p->t ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR
-         : p->g ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH : p->n_floats ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS
-         : p->n_strings ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS : p->n_tensors ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSORS
-         : p->sparse_tensor ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__SPARSE_TENSOR
-         : p->tp ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TYPE_PROTO : ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS;
+static int guess_kind(const Onnx__AttributeProto *p) {
+    return p->has_f           ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT
+           : p->has_i         ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT
+           : p->has_s         ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING
+           : p->t             ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR
+           : p->g             ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH
+           : p->n_floats      ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS
+           : p->n_strings     ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS
+           : p->n_tensors     ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSORS
+           : p->sparse_tensor ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__SPARSE_TENSOR
+           : p->tp            ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TYPE_PROTO
+                              : ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS;
 }
 
-static struct str_elem bytes_of(const ProtobufCBinaryData *b) { return (struct str_elem){b->len ? (const char *)b->data : "", b->len}; }
+static struct str_elem bytes_of(const ProtobufCBinaryData *b) {
+    return (struct str_elem){b->len ? (const char *)b->data : "", b->len};
+}
 
-static bool tensor_list(struct importer *m, const Onnx__AttributeProto *p, struct attr *a)
-{
+static bool tensor_list(struct importer *m, const Onnx__AttributeProto *p, struct attr *a) {
     const struct tensor **ts = NEWN(&m->c->arena, const struct tensor *, p->n_tensors);
     for (size_t i = 0; i < p->n_tensors; i++)
-        if (!(ts[i] = onnx_tensor(m, p->tensors[i])))
-            return false;
+        if (!(ts[i] = onnx_tensor(m, p->tensors[i]))) return false;
     a->kind = AT_TENSORS;
     a->n = (int)p->n_tensors;
     a->u.ts = ts;
     return true;
 }
 
-static void string_list(struct importer *m, const Onnx__AttributeProto *p, struct attr *a)
-{
+static void string_list(struct importer *m, const Onnx__AttributeProto *p, struct attr *a) {
     struct str_elem *ss = NEWN(&m->c->arena, struct str_elem, p->n_strings);
-    for (size_t i = 0; i < p->n_strings; i++)
-        ss[i] = bytes_of(&p->strings[i]);
+    for (size_t i = 0; i < p->n_strings; i++) ss[i] = bytes_of(&p->strings[i]);
     a->kind = AT_STRINGS;
     a->n = (int)p->n_strings;
     a->u.ss = ss;
 }
 
-enum attr_kind_result onnx_attr(struct importer *m, const char *name, const Onnx__AttributeProto *p, struct attr *a)
-{
+enum attr_kind_result onnx_attr(struct importer *m, const char *name, const Onnx__AttributeProto *p, struct attr *a) {
     *a = (struct attr){.name = name};
     int kind = p->has_type ? (int)p->type : 0;
     switch (kind ? kind : guess_kind(p)) {
@@ -301,17 +286,14 @@ enum attr_kind_result onnx_attr(struct importer *m, const char *name, const Onnx
         a->n = (int)p->n_floats;
         a->u.fs = p->floats;
         return ATTR_OK;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS:
-        string_list(m, p, a);
-        return ATTR_OK;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS: string_list(m, p, a); return ATTR_OK;
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR:
         a->kind = AT_TENSOR;
         return p->t && (a->u.t = onnx_tensor(m, p->t)) ? ATTR_OK : ATTR_BAD;
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__SPARSE_TENSOR:
         a->kind = AT_TENSOR;
         return p->sparse_tensor && (a->u.t = onnx_sparse(m, p->sparse_tensor)) ? ATTR_OK : ATTR_BAD;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSORS:
-        return tensor_list(m, p, a) ? ATTR_OK : ATTR_BAD;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSORS: return tensor_list(m, p, a) ? ATTR_OK : ATTR_BAD;
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TYPE_PROTO: {
         struct type *ty = NEW(&m->c->arena, struct type);
         *ty = onnx_type(m, p->tp, NULL);
@@ -319,45 +301,45 @@ enum attr_kind_result onnx_attr(struct importer *m, const char *name, const Onnx
         a->u.type = ty;
         return ATTR_OK;
     }
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH:
-        a->kind = AT_REGION;
-        return p->g ? ATTR_GRAPH : ATTR_BAD;
-    default:
-        return ATTR_BAD;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH: a->kind = AT_REGION; return p->g ? ATTR_GRAPH : ATTR_BAD;
+    default: return ATTR_BAD;
     }
 }
 
 /* ---- Constant nodes: exactly one of eight attributes */
-static const struct tensor *from_list(struct importer *m, enum dtype t, const struct attr *a, bool scalar)
-{
+static const struct tensor *from_list(struct importer *m, enum dtype t, const struct attr *a, bool scalar) {
     struct tensor *x = tensor_new(&m->c->arena, t, (int64_t[]){a->n}, scalar ? 0 : 1);
     for (int i = 0; i < (scalar ? 1 : a->n); i++)
-        if (t == I64)
-            tensor_set_i(x, i, scalar ? a->u.i : a->u.is[i]);
+        if (t == I64) tensor_set_i(x, i, scalar ? a->u.i : a->u.is[i]);
         else if (t == F32)
-            memcpy((float *)tensor_data(x) + i, scalar ? &a->u.f : &a->u.fs[i], sizeof(float));   /* NaNs keep their bits */
-        else
-            ((struct str_elem *)tensor_data(x))[i] = scalar ? a->u.s : a->u.ss[i];
+            memcpy((float *)tensor_data(x) + i, scalar ? &a->u.f : &a->u.fs[i],
+                   sizeof(float)); /* NaNs keep their bits */
+        else ((struct str_elem *)tensor_data(x))[i] = scalar ? a->u.s : a->u.ss[i];
     return x;
 }
 
-const struct tensor *onnx_constant(struct importer *m, const struct scope *s, const Onnx__NodeProto *p)
-{
-    static const struct { const char *name; enum attr_kind kind; enum dtype type; } forms[] = {
-        {"value", AT_TENSOR, NONE}, {"sparse_value", AT_TENSOR, NONE}, {"value_float", AT_FLOAT, F32}, {"value_floats", AT_FLOATS, F32},
-        {"value_int", AT_INT, I64}, {"value_ints", AT_INTS, I64}, {"value_string", AT_STRING, STR}, {"value_strings", AT_STRINGS, STR},
+const struct tensor *onnx_constant(struct importer *m, const struct scope *s, const Onnx__NodeProto *p) {
+    static const struct {
+        const char *name;
+        enum attr_kind kind;
+        enum dtype type;
+    } forms[] = {
+        {"value", AT_TENSOR, NONE},       {"sparse_value", AT_TENSOR, NONE},  {"value_float", AT_FLOAT, F32},
+        {"value_floats", AT_FLOATS, F32}, {"value_int", AT_INT, I64},         {"value_ints", AT_INTS, I64},
+        {"value_string", AT_STRING, STR}, {"value_strings", AT_STRINGS, STR},
     };
     for (size_t i = 0; i < p->n_attribute; i++) {
         const Onnx__AttributeProto *q = onnx_resolve(s->frame, p->attribute[i]);
         for (size_t k = 0; q && p->attribute[i]->name && k < sizeof forms / sizeof *forms; k++) {
             struct attr a;
-            if (strcmp(p->attribute[i]->name, forms[k].name) != 0)
-                continue;
+            if (strcmp(p->attribute[i]->name, forms[k].name) != 0) continue;
             if (onnx_attr(m, forms[k].name, q, &a) != ATTR_OK || a.kind != forms[k].kind) {
                 onnx_error(m, E_ATTR, "attribute \"%s\" has the wrong type", forms[k].name);
                 return NULL;
             }
-            return a.kind == AT_TENSOR ? a.u.t : from_list(m, forms[k].type, &a, a.kind == AT_INT || a.kind == AT_FLOAT || a.kind == AT_STRING);
+            return a.kind == AT_TENSOR
+                       ? a.u.t
+                       : from_list(m, forms[k].type, &a, a.kind == AT_INT || a.kind == AT_FLOAT || a.kind == AT_STRING);
         }
     }
     onnx_error(m, E_ATTR, "a Constant has no value");

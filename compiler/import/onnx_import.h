@@ -1,5 +1,5 @@
-/* What the files of the ONNX import share. onnx.c: the model; onnx_nodes.c: graphs, nodes, scopes, functions; onnx_attrs.c:
- * attributes, types, sparse tensors; onnx_ops.c: rows and upgrades. Private to them. */
+/* What the files of the ONNX import share. onnx.c: the model; onnx_nodes.c: graphs, nodes, scopes, functions;
+ * onnx_attrs.c: attributes, types, sparse tensors; onnx_ops.c: rows and upgrades. Private to them. */
 #ifndef NN_COMPILER_IMPORT_ONNX_IMPORT_H
 #define NN_COMPILER_IMPORT_ONNX_IMPORT_H
 #include "compiler/import/onnx.h"
@@ -10,63 +10,77 @@ enum { ONNX_NESTING = 32, ONNX_MAX_ATTRS = 1000, ONNX_MAX_OPSETS = 1000, ONNX_MA
 
 /* A function that is being inlined. */
 struct frame {
-    const Onnx__FunctionProto *function;    /* NULL in the model's own graphs */
+    const Onnx__FunctionProto *function; /* NULL in the model's own graphs */
     const Onnx__NodeProto *call;
     const struct frame *caller;
-    const char *prefix, *origin;            /* of names, and of origin texts */
+    const char *prefix, *origin; /* of names, and of origin texts */
     int depth;
 };
 /* The names that one region sees, besides those of the regions around it. */
 struct scope {
-    struct scope *outer;                    /* NULL: nothing may be captured */
+    struct scope *outer; /* NULL: nothing may be captured */
     struct region *region;
     const struct frame *frame;
-    struct map names;                       /* interned name -> value, or ABSENT */
-    struct captured *captured;              /* of the node that owns region; NULL at the top */
-    VEC(struct value *) params;             /* what stands for captured value k in here; NULL: not used so far */
+    struct map names;           /* interned name -> value, or ABSENT */
+    struct captured *captured;  /* of the node that owns region; NULL at the top */
+    VEC(struct value *) params; /* what stands for captured value k in here; NULL: not used so far */
     int depth;
 };
-struct captured { VEC(struct value *) values; struct map number; };   /* value -> 1 + its place */
+struct captured {
+    VEC(struct value *) values;
+    struct map number;
+}; /* value -> 1 + its place */
 
-struct unknown_op { const char *domain, *op, *origin; int version, count; };
+struct unknown_op {
+    const char *domain, *op, *origin;
+    int version, count;
+};
 
 struct importer {
     struct ctx *c;
     struct graph *g;
     const Onnx__ModelProto *model;
-    struct import_options o;                /* with the defaults filled in */
+    struct import_options o; /* with the defaults filled in */
     struct tensor_reader reader;
     struct external external;
-    struct map functions;                   /* interned key -> FunctionProto */
-    struct map dim_names;                   /* interned dim_param of the model's inputs -> itself */
-    bool *dim_used, *shape_used;            /* per option */
+    struct map functions;        /* interned key -> FunctionProto */
+    struct map dim_names;        /* interned dim_param of the model's inputs -> itself */
+    bool *dim_used, *shape_used; /* per option */
     VEC(struct unknown_op) unknown;
-    struct map told;                        /* interned key -> 1 + place in unknown; keys of warnings given */
+    struct map told; /* interned key -> 1 + place in unknown; keys of warnings given */
     int64_t bytes;
     int nodes;
-    bool stopped;                           /* a limit was hit */
+    bool stopped; /* a limit was hit */
 };
 
 /* onnx.c */
-int onnx_version(struct importer *m, const struct frame *f, const char *domain);   /* opset in force; 0: none imported */
-const char *onnx_domain(struct importer *m, const char *domain);                   /* interned; "" for ai.onnx */
+int onnx_version(struct importer *m, const struct frame *f, const char *domain); /* opset in force; 0: none imported */
+const char *onnx_domain(struct importer *m, const char *domain);                 /* interned; "" for ai.onnx */
 void onnx_error(struct importer *m, enum diag_code code, const char *fmt, ...) NN_PRINTF(3, 4);
 
 /* onnx_nodes.c */
-bool onnx_graph(struct importer *m, struct scope *s, const Onnx__GraphProto *p);   /* contents of a region whose inputs are declared */
+bool onnx_graph(struct importer *m, struct scope *s,
+                const Onnx__GraphProto *p); /* contents of a region whose inputs are declared */
 bool onnx_declare(struct importer *m, struct scope *s, const char *name, struct value *v);
 void onnx_functions(struct importer *m);
-const char *onnx_key(struct importer *m, const char *a, const char *b, const char *c);   /* interned, one for each triple */
+const char *onnx_key(struct importer *m, const char *a, const char *b,
+                     const char *c); /* interned, one for each triple */
 
 /* onnx_attrs.c */
-struct type onnx_type(struct importer *m, const Onnx__TypeProto *p, const char *input);   /* input: names unnamed dims; NULL: dims are left out */
+struct type onnx_type(struct importer *m, const Onnx__TypeProto *p,
+                      const char *input); /* input: names unnamed dims; NULL: dims are left out */
 /* The attribute that stands here, after references to a function's attributes; NULL: the caller does not give it. */
 const Onnx__AttributeProto *onnx_resolve(const struct frame *f, const Onnx__AttributeProto *a);
-enum attr_kind_result { ATTR_OK, ATTR_GRAPH, ATTR_BAD } onnx_attr(struct importer *m, const char *name, const Onnx__AttributeProto *p, struct attr *out);
+enum attr_kind_result {
+    ATTR_OK,
+    ATTR_GRAPH,
+    ATTR_BAD
+} onnx_attr(struct importer *m, const char *name, const Onnx__AttributeProto *p, struct attr *out);
 const struct tensor *onnx_tensor(struct importer *m, const Onnx__TensorProto *p);
 const struct tensor *onnx_sparse(struct importer *m, const Onnx__SparseTensorProto *p);
-const struct tensor *onnx_constant(struct importer *m, const struct scope *s, const Onnx__NodeProto *p);   /* of a Constant node */
+const struct tensor *onnx_constant(struct importer *m, const struct scope *s,
+                                   const Onnx__NodeProto *p); /* of a Constant node */
 
 /* onnx_ops.c */
-void onnx_rows(struct importer *m);         /* unknown operators, upgrades to the newest versions */
+void onnx_rows(struct importer *m); /* unknown operators, upgrades to the newest versions */
 #endif

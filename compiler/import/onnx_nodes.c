@@ -1,8 +1,8 @@
 /* ONNX import: graphs and functions to regions and nodes. A graph is read in three rounds, because exporters do not all
  * sort: declare every name, then connect inputs and read bodies, then inline the calls of model-local functions. */
-#include <string.h>
 #include "compiler/import/onnx_import.h"
 #include "ir/op.h"
+#include <string.h>
 
 /* Bound to a function's input that the caller left out. */
 static struct value absent_input;
@@ -11,22 +11,20 @@ static struct value absent_input;
 /* A node between the rounds. function: it is a call. */
 struct pending {
     const Onnx__NodeProto *proto;
-    struct node *node;                      /* NULL: a Constant, already bound */
+    struct node *node; /* NULL: a Constant, already bound */
     const Onnx__FunctionProto *function;
 };
 
 static const char *name_of(const char *s) { return s ? s : ""; }
 static const char *quote(struct importer *m, const char *s) { return diag_quote(&m->c->arena, s); }
 /* Names inside of functions, for people; long ones stay as they are, so that inlining cannot multiply their bytes. */
-static const char *prefixed(struct importer *m, const struct frame *f, const char *s)
-{
+static const char *prefixed(struct importer *m, const struct frame *f, const char *s) {
     bool shown = f && *s && strlen(f->prefix) + strlen(s) < 200;
     return shown ? internf(m->c->names, "%s/%s", f->prefix, s) : s;
 }
 
 /* ---- names */
-bool onnx_declare(struct importer *m, struct scope *s, const char *name, struct value *v)
-{
+bool onnx_declare(struct importer *m, struct scope *s, const char *name, struct value *v) {
     name = intern(m->c->names, name);
     if (!*name) {
         onnx_error(m, E_GRAPH, "an input or initializer has no name");
@@ -41,8 +39,7 @@ bool onnx_declare(struct importer *m, struct scope *s, const char *name, struct 
 }
 
 /* The value that stands for `outer` in the body with scope s. */
-static struct value *capture(struct importer *m, struct scope *s, struct value *outer)
-{
+static struct value *capture(struct importer *m, struct scope *s, struct value *outer) {
     struct arena *a = &m->c->arena;
     struct captured *all = s->captured;
     int k = (int)(intptr_t)map_get(&all->number, PKEY(outer)) - 1;
@@ -51,30 +48,25 @@ static struct value *capture(struct importer *m, struct scope *s, struct value *
         PUSH(a, &all->values, outer);
         map_put(&all->number, PKEY(outer), (void *)(intptr_t)(k + 1));
     }
-    while (s->params.n <= k)
-        PUSH(a, &s->params, NULL);
-    if (!s->params.v[k])
-        s->params.v[k] = region_param(s->region, outer->name, outer->type);
+    while (s->params.n <= k) PUSH(a, &s->params, NULL);
+    if (!s->params.v[k]) s->params.v[k] = region_param(s->region, outer->name, outer->type);
     return s->params.v[k];
 }
 
-/* NULL: no such name. Constants are seen everywhere; anything else from outside is captured on the way, level by level. */
-static struct value *look_up(struct importer *m, struct scope *s, const char *name)
-{
+/* NULL: no such name. Constants are seen everywhere; anything else from outside is captured on the way, level by level.
+ */
+static struct value *look_up(struct importer *m, struct scope *s, const char *name) {
     struct value *v = map_get(&s->names, PKEY(name));
-    if (v || !s->outer)
-        return v;
+    if (v || !s->outer) return v;
     v = look_up(m, s->outer, name);
-    if (!v || v == ABSENT || v->init)
-        return v;
+    if (!v || v == ABSENT || v->init) return v;
     v = capture(m, s, v);
     map_put(&s->names, PKEY(name), v);
     return v;
 }
 
 /* ---- functions */
-const char *onnx_key(struct importer *m, const char *a, const char *b, const char *c)
-{
+const char *onnx_key(struct importer *m, const char *a, const char *b, const char *c) {
     struct text t = {0};
     text_add(&t, a);
     text_char(&t, 0);
@@ -86,70 +78,60 @@ const char *onnx_key(struct importer *m, const char *a, const char *b, const cha
     return key;
 }
 
-void onnx_functions(struct importer *m)
-{
+void onnx_functions(struct importer *m) {
     for (size_t i = 0; i < m->model->n_functions; i++) {
         const Onnx__FunctionProto *f = m->model->functions[i];
         const char *key = onnx_key(m, onnx_domain(m, name_of(f->domain)), name_of(f->name), name_of(f->overload));
         if (map_get(&m->functions, PKEY(key)))
             onnx_error(m, E_GRAPH, "function %s is defined twice", quote(m, name_of(f->name)));
-        else
-            map_put(&m->functions, PKEY(key), (void *)(uintptr_t)f);
+        else map_put(&m->functions, PKEY(key), (void *)(uintptr_t)f);
         if (f->n_attribute_proto > ONNX_MAX_ATTRS)
-            onnx_error(m, E_LIMIT, "function %s has more than %d attributes", quote(m, name_of(f->name)), ONNX_MAX_ATTRS);
+            onnx_error(m, E_LIMIT, "function %s has more than %d attributes", quote(m, name_of(f->name)),
+                       ONNX_MAX_ATTRS);
     }
 }
 
 /* ---- round 1: names */
-static void initializers(struct importer *m, struct scope *s, const Onnx__GraphProto *p)
-{
+static void initializers(struct importer *m, struct scope *s, const Onnx__GraphProto *p) {
     for (size_t i = 0; i < p->n_initializer && !m->stopped; i++) {
         const char *name = intern(m->c->names, name_of(p->initializer[i]->name));
         if ((m->o.keep_inputs || s->outer) && map_get(&s->names, PKEY(name)))
-            continue;               /* a default that the caller's value replaces */
+            continue; /* a default that the caller's value replaces */
         const struct tensor *t = onnx_tensor(m, p->initializer[i]);
-        if (t)
-            onnx_declare(m, s, name, graph_const(m->g, name, t));
+        if (t) onnx_declare(m, s, name, graph_const(m->g, name, t));
     }
     for (size_t i = 0; i < p->n_sparse_initializer && !m->stopped; i++) {
         const Onnx__SparseTensorProto *q = p->sparse_initializer[i];
         const char *name = q->values ? name_of(q->values->name) : "";
         const struct tensor *t = onnx_sparse(m, q);
-        if (t)
-            onnx_declare(m, s, name, graph_const(m->g, name, t));
+        if (t) onnx_declare(m, s, name, graph_const(m->g, name, t));
     }
 }
 
-static const char *node_origin(struct importer *m, const struct scope *s, const Onnx__NodeProto *p, int number)
-{
+static const char *node_origin(struct importer *m, const struct scope *s, const Onnx__NodeProto *p, int number) {
     const char *outer = s->region->owner ? s->region->owner->origin : s->frame ? s->frame->origin : NULL;
     return origin_text(m->c, outer, number, name_of(p->name), name_of(p->op_type));
 }
 
-static bool count_node(struct importer *m)
-{
-    if (++m->nodes <= m->o.max_nodes)
-        return true;
-    if (!m->stopped)
-        onnx_error(m, E_LIMIT, "the model has more than %d nodes, functions inlined", m->o.max_nodes);
+static bool count_node(struct importer *m) {
+    if (++m->nodes <= m->o.max_nodes) return true;
+    if (!m->stopped) onnx_error(m, E_LIMIT, "the model has more than %d nodes, functions inlined", m->o.max_nodes);
     m->stopped = true;
     return false;
 }
 
-static void declare_constant(struct importer *m, struct scope *s, const Onnx__NodeProto *p)
-{
+static void declare_constant(struct importer *m, struct scope *s, const Onnx__NodeProto *p) {
     const struct tensor *t = onnx_constant(m, s, p);
     if (!t || p->n_output != 1 || !*p->output[0]) {
-        if (t)
-            onnx_error(m, E_ARITY, "a Constant must have one output");
+        if (t) onnx_error(m, E_ARITY, "a Constant must have one output");
         return;
     }
     onnx_declare(m, s, p->output[0], graph_const(m->g, prefixed(m, s->frame, p->output[0]), t));
 }
 
-static void declare_node(struct importer *m, struct scope *s, const Onnx__NodeProto *p, int number, struct pending *q)
-{
-    const char *domain = onnx_domain(m, name_of(p->domain)), *op = name_of(p->op_type), *origin = node_origin(m, s, p, number);
+static void declare_node(struct importer *m, struct scope *s, const Onnx__NodeProto *p, int number, struct pending *q) {
+    const char *domain = onnx_domain(m, name_of(p->domain)), *op = name_of(p->op_type),
+               *origin = node_origin(m, s, p, number);
     q->proto = p;
     m->c->diags.origin = origin;
     if (p->n_attribute > ONNX_MAX_ATTRS) {
@@ -177,23 +159,19 @@ static void declare_node(struct importer *m, struct scope *s, const Onnx__NodePr
 }
 
 /* ---- round 2: inputs and bodies */
-static void connect(struct importer *m, struct scope *s, const struct pending *q)
-{
+static void connect(struct importer *m, struct scope *s, const struct pending *q) {
     size_t n = q->proto->n_input;
-    while (n && !*q->proto->input[n - 1])
-        n--;
+    while (n && !*q->proto->input[n - 1]) n--;
     for (size_t k = 0; k < n; k++) {
         const char *name = q->proto->input[k];
         struct value *v = *name ? look_up(m, s, intern(m->c->names, name)) : NULL;
-        if (*name && !v)
-            onnx_error(m, E_GRAPH, "input %zu %s is not defined", k, quote(m, name));
+        if (*name && !v) onnx_error(m, E_GRAPH, "input %zu %s is not defined", k, quote(m, name));
         node_set_input(q->node, (int)k, v == ABSENT ? NULL : v);
     }
 }
 
-static void body(struct importer *m, struct scope *outer, struct node *n, const char *attr_name, const Onnx__GraphProto *p,
-                 struct scope *s, struct captured *captured)
-{
+static void body(struct importer *m, struct scope *outer, struct node *n, const char *attr_name,
+                 const Onnx__GraphProto *p, struct scope *s, struct captured *captured) {
     *s = (struct scope){.outer = outer, .frame = outer->frame, .captured = captured, .depth = outer->depth + 1};
     s->names.arena = &m->c->arena;
     s->region = region_new(m->g, n, name_of(p->name));
@@ -205,14 +183,14 @@ static void body(struct importer *m, struct scope *outer, struct node *n, const 
     }
     for (size_t i = 0; i < p->n_input; i++) {
         struct type t = onnx_type(m, p->input[i]->type, NULL);
-        onnx_declare(m, s, name_of(p->input[i]->name), region_param(s->region, prefixed(m, s->frame, name_of(p->input[i]->name)), t));
+        onnx_declare(m, s, name_of(p->input[i]->name),
+                     region_param(s->region, prefixed(m, s->frame, name_of(p->input[i]->name)), t));
     }
     onnx_graph(m, s, p);
 }
 
 /* All bodies of a node take all of its captured values, in the same order, behind their own parameters. */
-static void close_body(struct importer *m, const struct scope *s, int own)
-{
+static void close_body(struct importer *m, const struct scope *s, int own) {
     struct region *r = s->region;
     r->params.n = own;
     for (int k = 0; k < s->captured->values.n; k++) {
@@ -226,8 +204,7 @@ static void close_body(struct importer *m, const struct scope *s, int own)
     }
 }
 
-static void attributes(struct importer *m, struct scope *s, const struct pending *q)
-{
+static void attributes(struct importer *m, struct scope *s, const struct pending *q) {
     struct node *n = q->node;
     struct captured captured = {.number = {.arena = &m->c->arena}};
     VEC(struct scope) bodies = {0};
@@ -236,16 +213,13 @@ static void attributes(struct importer *m, struct scope *s, const struct pending
         const char *name = intern(m->c->names, name_of(q->proto->attribute[i]->name));
         const Onnx__AttributeProto *p = onnx_resolve(s->frame, q->proto->attribute[i]);
         struct attr a;
-        if (!p)
-            continue;               /* refers to an attribute that the function's caller left out */
+        if (!p) continue; /* refers to an attribute that the function's caller left out */
         if (node_attr(n, name)) {
             onnx_error(m, E_ATTR, "attribute %s is given twice", quote(m, name));
             continue;
         }
         switch (onnx_attr(m, name, p, &a)) {
-        case ATTR_OK:
-            node_set_attr(n, a);
-            break;
+        case ATTR_OK: node_set_attr(n, a); break;
         case ATTR_BAD:
             onnx_error(m, E_ATTR, "attribute %s has a kind that is not supported, or no value", quote(m, name));
             break;
@@ -259,34 +233,30 @@ static void attributes(struct importer *m, struct scope *s, const struct pending
         }
         }
     }
-    if (!bodies.n)
-        return;
-    node_drop_attr(n, "captures");          /* ours; nothing that a model may say */
-    for (int i = 0; i < bodies.n; i++)
-        close_body(m, &bodies.v[i], own.v[i]);
+    if (!bodies.n) return;
+    node_drop_attr(n, "captures"); /* ours; nothing that a model may say */
+    for (int i = 0; i < bodies.n; i++) close_body(m, &bodies.v[i], own.v[i]);
     int first = n->ins.n;
-    for (int k = 0; k < captured.values.n; k++)
-        node_set_input(n, first + k, captured.values.v[k]);
+    for (int k = 0; k < captured.values.n; k++) node_set_input(n, first + k, captured.values.v[k]);
     if (captured.values.n)
         node_set_attr(n, (struct attr){.name = "captures", .kind = AT_INT, .u.i = captured.values.n});
 }
 
 /* ---- rounds 1 and 2 for the nodes of a graph or function */
-struct batch { struct pending *v; size_t n; };
+struct batch {
+    struct pending *v;
+    size_t n;
+};
 
-static struct batch read_nodes(struct importer *m, struct scope *s, Onnx__NodeProto *const *nodes, size_t n)
-{
+static struct batch read_nodes(struct importer *m, struct scope *s, Onnx__NodeProto *const *nodes, size_t n) {
     const char *origin = m->c->diags.origin;
     struct batch b = {NEWN(&m->c->arena, struct pending, n), 0};
-    for (; b.n < n && !m->stopped && count_node(m); b.n++)
-        declare_node(m, s, nodes[b.n], (int)b.n, &b.v[b.n]);
+    for (; b.n < n && !m->stopped && count_node(m); b.n++) declare_node(m, s, nodes[b.n], (int)b.n, &b.v[b.n]);
     for (size_t i = 0; i < b.n && !m->stopped; i++) {
-        if (!b.v[i].node)
-            continue;
+        if (!b.v[i].node) continue;
         m->c->diags.origin = b.v[i].node->origin;
         connect(m, s, &b.v[i]);
-        if (!b.v[i].function)
-            attributes(m, s, &b.v[i]);
+        if (!b.v[i].function) attributes(m, s, &b.v[i]);
     }
     m->c->diags.origin = origin;
     return b;
@@ -295,17 +265,15 @@ static struct batch read_nodes(struct importer *m, struct scope *s, Onnx__NodePr
 /* ---- round 3: calls. By now all uses of a call's outputs exist, so that replacing them reaches every one. */
 static void inline_calls(struct importer *m, struct scope *s, const struct batch *b);
 
-static bool is_recursive(const struct frame *f, const Onnx__FunctionProto *p)
-{
+static bool is_recursive(const struct frame *f, const Onnx__FunctionProto *p) {
     for (; f; f = f->caller)
-        if (f->function == p)
-            return true;
+        if (f->function == p) return true;
     return false;
 }
 
 /* A closed region with the function's body; NULL after an error. args[k] gets the k-th parameter's argument. */
-static struct region *function_body(struct importer *m, const struct scope *s, const struct pending *q, const struct frame *f, struct value **args)
-{
+static struct region *function_body(struct importer *m, const struct scope *s, const struct pending *q,
+                                    const struct frame *f, struct value **args) {
     const Onnx__FunctionProto *p = q->function;
     struct scope in = {.region = region_new(m->g, NULL, name_of(p->name)), .frame = f, .depth = s->depth + 1};
     in.names.arena = &m->c->arena;
@@ -314,29 +282,26 @@ static struct region *function_body(struct importer *m, const struct scope *s, c
     for (size_t k = 0; k < p->n_input; k++) {
         struct value *given = (int)k < q->node->ins.n ? q->node->ins.v[k] : NULL;
         struct value *param = given ? region_param(in.region, prefixed(m, f, p->input[k]), given->type) : ABSENT;
-        if (given)
-            args[nargs++] = given;
+        if (given) args[nargs++] = given;
         ok = onnx_declare(m, &in, p->input[k], param) && ok;
     }
     int before = m->c->diags.errors;
     struct batch b = read_nodes(m, &in, p->node, p->n_node);
     for (size_t k = 0; k < p->n_output && ok; k++) {
         struct value *v = look_up(m, &in, intern(m->c->names, p->output[k]));
-        if (v && v != ABSENT)
-            region_result(in.region, v);
+        if (v && v != ABSENT) region_result(in.region, v);
         else if (k < (size_t)q->node->outs.n && q->node->outs.v[k]) {
             onnx_error(m, E_GRAPH, "output %s of the function is not defined", quote(m, p->output[k]));
             ok = false;
         } else {
-            break;                  /* nobody wants it, nor, as a rule, what is behind it */
+            break; /* nobody wants it, nor, as a rule, what is behind it */
         }
     }
     inline_calls(m, &in, &b);
     return ok && m->c->diags.errors == before && !m->stopped ? in.region : NULL;
 }
 
-static void inline_call(struct importer *m, struct scope *s, const struct pending *q)
-{
+static void inline_call(struct importer *m, struct scope *s, const struct pending *q) {
     struct node *n = q->node;
     m->c->diags.origin = n->origin;
     if (is_recursive(s->frame, q->function)) {
@@ -349,27 +314,28 @@ static void inline_call(struct importer *m, struct scope *s, const struct pendin
         return;
     }
     if (n->ins.n > (int)q->function->n_input || n->outs.n > (int)q->function->n_output) {
-        onnx_error(m, E_ARITY, "the function takes %zu inputs and gives %zu outputs", q->function->n_input, q->function->n_output);
+        onnx_error(m, E_ARITY, "the function takes %zu inputs and gives %zu outputs", q->function->n_input,
+                   q->function->n_output);
         return;
     }
     const char *prefix = *n->name ? n->name : n->outs.n && n->outs.v[0] ? n->outs.v[0]->name : n->op_type;
-    struct frame f = {.function = q->function, .call = q->proto, .caller = s->frame, .prefix = prefix, .origin = n->origin};
-    struct value **args = NEWN(&m->c->arena, struct value *, q->function->n_input), **results = NEWN(&m->c->arena, struct value *, q->function->n_output);
+    struct frame f = {
+        .function = q->function, .call = q->proto, .caller = s->frame, .prefix = prefix, .origin = n->origin};
+    struct value **args = NEWN(&m->c->arena, struct value *, q->function->n_input),
+                 **results = NEWN(&m->c->arena, struct value *, q->function->n_output);
     struct region *r = function_body(m, s, q, &f, args);
     m->c->diags.origin = n->origin;
-    if (!r)
-        return;
+    if (!r) return;
     int nresults = r->results.n;
-    for (int k = 0; k < nresults && k < n->outs.n; k++)   /* a parameter keeps the name it has outside */
-        if (n->outs.v[k] && r->results.v[k]->def)
-            r->results.v[k]->name = n->outs.v[k]->name;
+    for (int k = 0; k < nresults && k < n->outs.n; k++) /* a parameter keeps the name it has outside */
+        if (n->outs.v[k] && r->results.v[k]->def) r->results.v[k]->name = n->outs.v[k]->name;
     region_inline(r, n, args, results);
     for (int k = 0; k < n->outs.n; k++) {
         struct value *out = n->outs.v[k];
-        if (!out)
-            continue;
+        if (!out) continue;
         if (k >= nresults || results[k]->def == n) {
-            onnx_error(m, E_GRAPH, "output %d of the function %s", k, k >= nresults ? "is not defined" : "needs itself");
+            onnx_error(m, E_GRAPH, "output %d of the function %s", k,
+                       k >= nresults ? "is not defined" : "needs itself");
             return;
         }
         value_replace(out, results[k]);
@@ -377,32 +343,25 @@ static void inline_call(struct importer *m, struct scope *s, const struct pendin
     node_remove(n);
 }
 
-static void inline_calls(struct importer *m, struct scope *s, const struct batch *b)
-{
+static void inline_calls(struct importer *m, struct scope *s, const struct batch *b) {
     int before = m->c->diags.errors;
     const char *origin = m->c->diags.origin;
     for (size_t i = 0; i < b->n && !m->stopped && m->c->diags.errors == before; i++)
-        if (b->v[i].function && b->v[i].node)
-            inline_call(m, s, &b->v[i]);
+        if (b->v[i].function && b->v[i].node) inline_call(m, s, &b->v[i]);
     m->c->diags.origin = origin;
 }
 
-bool onnx_graph(struct importer *m, struct scope *s, const Onnx__GraphProto *p)
-{
+bool onnx_graph(struct importer *m, struct scope *s, const Onnx__GraphProto *p) {
     int before = m->c->diags.errors;
     initializers(m, s, p);
     struct batch b = read_nodes(m, s, p->node, p->n_node);
     for (size_t k = 0; k < p->n_output && !m->stopped; k++) {
         const char *name = intern(m->c->names, name_of(p->output[k]->name));
         struct value *v = look_up(m, s, name);
-        if (v && v != ABSENT)
-            region_result(s->region, v);
-        else
-            onnx_error(m, E_GRAPH, "output %zu %s is not defined", k, quote(m, name));
-        if (!s->outer)
-            PUSH(&m->c->arena, &m->g->outputs, name);
+        if (v && v != ABSENT) region_result(s->region, v);
+        else onnx_error(m, E_GRAPH, "output %zu %s is not defined", k, quote(m, name));
+        if (!s->outer) PUSH(&m->c->arena, &m->g->outputs, name);
     }
-    if (m->c->diags.errors == before)
-        inline_calls(m, s, &b);
+    if (m->c->diags.errors == before) inline_calls(m, s, &b);
     return m->c->diags.errors == before && !m->stopped;
 }

@@ -1,11 +1,10 @@
-/* ONNX import: checks every node against the registry and rewrites older opset versions into the newest form, so that all
- * passes see one. Unsupported operators are collected, one diagnostic for each. */
-#include <string.h>
+/* ONNX import: checks every node against the registry and rewrites older opset versions into the newest form, so that
+ * all passes see one. Unsupported operators are collected, one diagnostic for each. */
 #include "compiler/import/onnx_import.h"
 #include "ir/op.h"
+#include <string.h>
 
-static void note_unknown(struct importer *m, const struct node *n)
-{
+static void note_unknown(struct importer *m, const struct node *n) {
     const char *key = onnx_key(m, n->domain, n->op_type, "");
     intptr_t k = (intptr_t)map_get(&m->told, PKEY(key));
     if (k) {
@@ -17,49 +16,40 @@ static void note_unknown(struct importer *m, const struct node *n)
 }
 
 /* An attribute that the row does not name has no effect: worth a word, once for each operator and name. */
-static void check_attributes(struct importer *m, const struct node *n)
-{
+static void check_attributes(struct importer *m, const struct node *n) {
     for (int k = 0; k < n->attrs.n; k++) {
         const struct attr *a = &n->attrs.v[k];
         const struct op_attr *row = n->op->attrs;
-        while (row && row->name && strcmp(row->name, a->name) != 0)
-            row++;
+        while (row && row->name && strcmp(row->name, a->name) != 0) row++;
         const char *key = onnx_key(m, n->domain, n->op_type, a->name);
-        if ((row && row->name) || strcmp(a->name, "captures") == 0 || map_get(&m->told, PKEY(key)))
-            continue;
+        if ((row && row->name) || strcmp(a->name, "captures") == 0 || map_get(&m->told, PKEY(key))) continue;
         map_put(&m->told, PKEY(key), (void *)(intptr_t)1);
-        diag(&m->c->diags, DIAG_WARNING, E_ATTR, "attribute %s is not known and has no effect", diag_quote(&m->c->arena, a->name));
+        diag(&m->c->diags, DIAG_WARNING, E_ATTR, "attribute %s is not known and has no effect",
+             diag_quote(&m->c->arena, a->name));
     }
 }
 
 /* Runs the upgrades of the node's row. True: the node has become another operator, whose row comes next. */
-static bool upgrade_by_row(struct node *n)
-{
+static bool upgrade_by_row(struct node *n) {
     const struct op *row = n->op;
     for (const struct op_upgrade *u = row->upgrades; u && u->upto; u++) {
-        if (n->version > u->upto)
-            continue;
+        if (n->version > u->upto) continue;
         u->fn(n);
-        if (!n->in)
-            return false;           /* replaced by others, of the newest version */
+        if (!n->in) return false; /* replaced by others, of the newest version */
         n->op = op_find(n->domain, n->op_type);
-        if (n->op != row)
-            return n->op != NULL;
+        if (n->op != row) return n->op != NULL;
     }
     return false;
 }
 
-static void upgrade(struct node *n)
-{
+static void upgrade(struct node *n) {
     enum { MAX_RENAMES = 8 };
     for (int i = 0; upgrade_by_row(n); i++)
-        if (i == MAX_RENAMES)
-            BUG("upgrades of %s go in a circle", n->op_type);
+        if (i == MAX_RENAMES) BUG("upgrades of %s go in a circle", n->op_type);
     n->version = opset_newest(n->domain);
 }
 
-static void visit(void *env, struct node *n)
-{
+static void visit(void *env, struct node *n) {
     struct importer *m = env;
     struct diags *d = &m->c->diags;
     if (!n->op) {
@@ -69,34 +59,30 @@ static void visit(void *env, struct node *n)
     const char *before = d->origin;
     d->origin = n->origin;
     if (n->version < n->op->first) {
-        onnx_error(m, E_OPSET, "version %d of the operator is not supported; %d is the oldest", n->version, n->op->first);
+        onnx_error(m, E_OPSET, "version %d of the operator is not supported; %d is the oldest", n->version,
+                   n->op->first);
         diag_help(d, "convert the model to a newer opset (onnx.version_converter)");
     } else {
         upgrade(n);
-        if (n->in && n->op)
-            check_attributes(m, n);
+        if (n->in && n->op) check_attributes(m, n);
     }
     d->origin = before;
 }
 
-static void report(struct importer *m, const struct unknown_op *u)
-{
+static void report(struct importer *m, const struct unknown_op *u) {
     struct diags *d = &m->c->diags;
     struct text t = {0};
     text_printf(&t, "operator %s", diag_quote(&m->c->arena, u->op));
-    if (*u->domain)
-        text_printf(&t, " of domain %s", diag_quote(&m->c->arena, u->domain));
+    if (*u->domain) text_printf(&t, " of domain %s", diag_quote(&m->c->arena, u->domain));
     text_printf(&t, " (opset %d) is not supported", u->version);
-    if (u->count > 1)
-        text_printf(&t, "; %d nodes use it", u->count);
+    if (u->count > 1) text_printf(&t, "; %d nodes use it", u->count);
     diag_at(d, DIAG_ERROR, E_OP, d->file, u->origin, "%s", t.s);
-    diag_help(d, "`gcc2nn list-ops` shows what is; an exporter can often express it by standard operators or as a model function");
+    diag_help(d, "`gcc2nn list-ops` shows what is; an exporter can often express it by standard operators or as a "
+                 "model function");
     text_free(&t);
 }
 
-void onnx_rows(struct importer *m)
-{
+void onnx_rows(struct importer *m) {
     each_node(m->g->top, visit, m);
-    for (int i = 0; i < m->unknown.n && !m->o.keep_unknown; i++)
-        report(m, &m->unknown.v[i]);
+    for (int i = 0; i < m->unknown.n && !m->o.keep_unknown; i++) report(m, &m->unknown.v[i]);
 }

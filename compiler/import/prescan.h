@@ -6,44 +6,52 @@
  *     side table of (offset, length) in the file,
  *   - unknown fields are gone,
  *   - the lengths of the enclosing messages are recomputed.
- * The compact form is then written and given to protobuf-c; it is about as large as the graph without its weights. As the
- * number travels inside of the message, a tensor finds its bytes whatever order the tree is walked in, and a file cannot
- * forge one, because field 1000 counts as unknown on the way in.
+ * The compact form is then written and given to protobuf-c; it is about as large as the graph without its weights. As
+ * the number travels inside of the message, a tensor finds its bytes whatever order the tree is walked in, and a file
+ * cannot forge one, because field 1000 counts as unknown on the way in.
  *
  * Stricter than protobuf: a singular field may come once only, strings hold no NUL, groups do not exist. */
 #ifndef NN_COMPILER_IMPORT_PRESCAN_H
 #define NN_COMPILER_IMPORT_PRESCAN_H
-#include <protobuf-c/protobuf-c.h>
 #include "compiler/import/onnx.pb-c.h"
 #include "ir/base/diag.h"
+#include <protobuf-c/protobuf-c.h>
 
 enum { RAW_KEPT = 1024, PRESCAN_DEPTH = 100 };
 
 struct prescan_limits {
-    int depth;                      /* nested messages, at most PRESCAN_DEPTH */
-    int64_t messages, fields;       /* in the whole file: each costs memory far beyond its bytes */
-    size_t compact_bytes;           /* without large raw_data: protobuf's own limit is 2 GiB */
+    int depth;                /* nested messages, at most PRESCAN_DEPTH */
+    int64_t messages, fields; /* in the whole file: each costs memory far beyond its bytes */
+    size_t compact_bytes;     /* without large raw_data: protobuf's own limit is 2 GiB */
 };
 extern const struct prescan_limits prescan_default_limits;
 
-struct raw_span { size_t offset, length; };
+struct raw_span {
+    size_t offset, length;
+};
 struct raw_spans {
-    const uint8_t *file;            /* what the offsets count from */
+    const uint8_t *file; /* what the offsets count from */
     struct raw_span *v;
     int n, cap;
 };
-struct compact { uint8_t *bytes; size_t n; struct raw_spans spans; };
+struct compact {
+    uint8_t *bytes;
+    size_t n;
+    struct raw_spans spans;
+};
 
 /* Checks data as a message of type root and makes its compact form, both in arena a. limits NULL: the default ones.
  * false: a diagnostic with the byte offset was recorded (E_ONNX, E_LIMIT). */
 bool prescan(struct diags *d, struct arena *a, const uint8_t *data, size_t size, const ProtobufCMessageDescriptor *root,
              const struct prescan_limits *limits, struct compact *out);
 
-/* prescan and protobuf-c in one. The tree lives in the arena; data must live as long as the spans are used. NULL: as above.
- *   Onnx__ModelProto *m = onnx_unpack(d, a, p, n, &onnx__model_proto__descriptor, &spans); */
+/* prescan and protobuf-c in one. The tree lives in the arena; data must live as long as the spans are used. NULL: as
+ * above. Onnx__ModelProto *m = onnx_unpack(d, a, p, n, &onnx__model_proto__descriptor, &spans); */
 void *onnx_unpack(struct diags *d, struct arena *a, const uint8_t *data, size_t size,
                   const ProtobufCMessageDescriptor *root, struct raw_spans *spans);
 
-/* The raw_data of a tensor from onnx_unpack; false when it has none. *mapped: points into the file, not into the tree. */
-bool onnx_raw_data(const Onnx__TensorProto *t, const struct raw_spans *spans, const uint8_t **p, size_t *n, bool *mapped);
+/* The raw_data of a tensor from onnx_unpack; false when it has none. *mapped: points into the file, not into the tree.
+ */
+bool onnx_raw_data(const Onnx__TensorProto *t, const struct raw_spans *spans, const uint8_t **p, size_t *n,
+                   bool *mapped);
 #endif

@@ -1,37 +1,34 @@
 /* TensorProto to struct tensor and back, and the values made of them; see tensor_io.h. */
 #include "compiler/import/tensor_io.h"
-#include <stdio.h>
-#include <string.h>
 #include "ir/base/checked.h"
 #include "ir/base/vec.h"
+#include <stdio.h>
+#include <string.h>
 
 /* Where the elements of a type stand in a TensorProto when they are not raw_data. */
 enum typed_field { IN_NONE, IN_FLOAT, IN_INT32, IN_INT64, IN_DOUBLE, IN_UINT64, IN_STRING };
 
-static enum typed_field typed_field(enum dtype t)
-{
+static enum typed_field typed_field(enum dtype t) {
     switch (t) {
-    case F32: case C64:
-        return IN_FLOAT;
-    case F64: case C128:
-        return IN_DOUBLE;
-    case I64:
-        return IN_INT64;
-    case U32: case U64:
-        return IN_UINT64;
-    case STR:
-        return IN_STRING;
-    case NONE: case IDX: case DTYPE_COUNT:
-        return IN_NONE;
-    default:
-        return IN_INT32;
+    case F32:
+    case C64: return IN_FLOAT;
+    case F64:
+    case C128: return IN_DOUBLE;
+    case I64: return IN_INT64;
+    case U32:
+    case U64: return IN_UINT64;
+    case STR: return IN_STRING;
+    case NONE:
+    case IDX:
+    case DTYPE_COUNT: return IN_NONE;
+    default: return IN_INT32;
     }
 }
 
-static const char *const field_names[] = {"no data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data"};
+static const char *const field_names[] = {"no data",     "float_data",  "int32_data", "int64_data",
+                                          "double_data", "uint64_data", "string_data"};
 
-static size_t field_count(const Onnx__TensorProto *p, enum typed_field f)
-{
+static size_t field_count(const Onnx__TensorProto *p, enum typed_field f) {
     switch (f) {
     case IN_FLOAT: return p->n_float_data;
     case IN_INT32: return p->n_int32_data;
@@ -44,125 +41,103 @@ static size_t field_count(const Onnx__TensorProto *p, enum typed_field f)
 }
 
 /* Says what is wrong with tensor p and gives NULL. */
-static struct tensor *wrong(struct tensor_reader *r, const Onnx__TensorProto *p, enum diag_code code, const char *what)
-{
+static struct tensor *wrong(struct tensor_reader *r, const Onnx__TensorProto *p, enum diag_code code,
+                            const char *what) {
     diag(r->diags, DIAG_ERROR, code, "tensor %s: %s", diag_quote(r->arena, p->name ? p->name : ""), what);
     return NULL;
 }
 
 /* BOOL elements are 0 or 1 everywhere in the compiler; files may say otherwise. */
-static void set_bytes(struct tensor_reader *r, struct tensor *t, const uint8_t *p, bool mapped)
-{
+static void set_bytes(struct tensor_reader *r, struct tensor *t, const uint8_t *p, bool mapped) {
     bool odd = false;
     if (t->type == BOOL)
-        for (size_t i = 0; i < t->nbytes && !odd; i++)
-            odd = p[i] > 1;
+        for (size_t i = 0; i < t->nbytes && !odd; i++) odd = p[i] > 1;
     if (mapped && !odd) {
         t->source = TS_MAPPED;
         t->bytes = p;
         return;
     }
     uint8_t *q = arena_copy(r->arena, p, t->nbytes);
-    for (size_t i = 0; odd && i < t->nbytes; i++)
-        q[i] = q[i] != 0;
+    for (size_t i = 0; odd && i < t->nbytes; i++) q[i] = q[i] != 0;
     t->bytes = q;
 }
 
-static bool parse_int(const char *s, int64_t *v)
-{
+static bool parse_int(const char *s, int64_t *v) {
     *v = 0;
-    if (!*s)
-        return false;
+    if (!*s) return false;
     for (; *s; s++)
-        if (*s < '0' || *s > '9' || !mul_ok(*v, 10, v) || !add_ok(*v, *s - '0', v))
-            return false;
+        if (*s < '0' || *s > '9' || !mul_ok(*v, 10, v) || !add_ok(*v, *s - '0', v)) return false;
     return true;
 }
 
-static struct tensor *from_external(struct tensor_reader *r, const Onnx__TensorProto *p, struct tensor *t)
-{
+static struct tensor *from_external(struct tensor_reader *r, const Onnx__TensorProto *p, struct tensor *t) {
     const char *location = NULL;
     int64_t offset = 0, length = -1;
-    if (!r->external)
-        return wrong(r, p, E_EXTERNAL, "external data is not allowed here");
-    if (t->type == STR)
-        return wrong(r, p, E_EXTERNAL, "strings cannot be external data");
+    if (!r->external) return wrong(r, p, E_EXTERNAL, "external data is not allowed here");
+    if (t->type == STR) return wrong(r, p, E_EXTERNAL, "strings cannot be external data");
     for (size_t i = 0; i < p->n_external_data; i++) {
         const char *key = p->external_data[i]->key, *value = p->external_data[i]->value;
-        if (!key || !value)
-            return wrong(r, p, E_EXTERNAL, "an external_data entry has no key or value");
-        if (strcmp(key, "location") == 0)
-            location = value;
+        if (!key || !value) return wrong(r, p, E_EXTERNAL, "an external_data entry has no key or value");
+        if (strcmp(key, "location") == 0) location = value;
         else if ((strcmp(key, "offset") == 0 && !parse_int(value, &offset)) ||
                  (strcmp(key, "length") == 0 && !parse_int(value, &length)))
             return wrong(r, p, E_EXTERNAL, "offset or length is not a number");
     }
-    if (!location)
-        return wrong(r, p, E_EXTERNAL, "external_data names no location");
+    if (!location) return wrong(r, p, E_EXTERNAL, "external_data names no location");
     if (length >= 0 && (uint64_t)length != t->nbytes)
         return wrong(r, p, E_EXTERNAL, "the length of the external data is not what type and shape need");
     const uint8_t *bytes;
     size_t n;
-    if (t->nbytes == 0)
-        return t;
-    if (!external_bytes(r->external, location, offset, (int64_t)t->nbytes, &bytes, &n))
-        return NULL;
+    if (t->nbytes == 0) return t;
+    if (!external_bytes(r->external, location, offset, (int64_t)t->nbytes, &bytes, &n)) return NULL;
     set_bytes(r, t, bytes, true);
     return t;
 }
 
 /* Smallest and largest number that int32_data may hold for a type; codes and packed bytes are unsigned. */
-static void int32_range(enum dtype t, int64_t *lo, int64_t *hi)
-{
+static void int32_range(enum dtype t, int64_t *lo, int64_t *hi) {
     int bits = dtype_bits(t) < 8 ? 8 : dtype_bits(t);
     bool is_signed = dtype_is_int(t) && dtype_is_signed(t) && dtype_bits(t) >= 8;
     *lo = is_signed ? -(INT64_C(1) << (bits - 1)) : 0;
     *hi = is_signed ? (INT64_C(1) << (bits - 1)) - 1 : (INT64_C(1) << bits) - 1;
 }
 
-static bool fill_from_int32(const Onnx__TensorProto *p, enum dtype t, uint8_t *out)
-{
+static bool fill_from_int32(const Onnx__TensorProto *p, enum dtype t, uint8_t *out) {
     int64_t lo, hi;
     int32_range(t, &lo, &hi);
     size_t size = dtype_bits(t) < 8 ? 1 : (size_t)dtype_bytes(t);
     for (size_t i = 0; i < p->n_int32_data; i++) {
         int32_t v = p->int32_data[i];
-        if (v < lo || v > hi)
-            return false;
-        if (t == BOOL)
-            v = v != 0;
+        if (v < lo || v > hi) return false;
+        if (t == BOOL) v = v != 0;
         memcpy(out + i * size, &v, size);
     }
     return true;
 }
 
-static bool fill_from_uint64(const Onnx__TensorProto *p, enum dtype t, uint8_t *out)
-{
+static bool fill_from_uint64(const Onnx__TensorProto *p, enum dtype t, uint8_t *out) {
     size_t size = (size_t)dtype_bytes(t);
     for (size_t i = 0; i < p->n_uint64_data; i++) {
-        if (t == U32 && p->uint64_data[i] > UINT32_MAX)
-            return false;
+        if (t == U32 && p->uint64_data[i] > UINT32_MAX) return false;
         memcpy(out + i * size, &p->uint64_data[i], size);
     }
     return true;
 }
 
-static void fill_strings(struct tensor_reader *r, const Onnx__TensorProto *p, struct tensor *t)
-{
+static void fill_strings(struct tensor_reader *r, const Onnx__TensorProto *p, struct tensor *t) {
     struct str_elem *e = NEWN(r->arena, struct str_elem, p->n_string_data);
     for (size_t i = 0; i < p->n_string_data; i++)
-        e[i] = (struct str_elem){arena_copy(r->arena, p->string_data[i].data, p->string_data[i].len), p->string_data[i].len};
+        e[i] = (struct str_elem){arena_copy(r->arena, p->string_data[i].data, p->string_data[i].len),
+                                 p->string_data[i].len};
     t->strs = e;
 }
 
-static struct tensor *from_typed_field(struct tensor_reader *r, const Onnx__TensorProto *p, struct tensor *t, int64_t count)
-{
+static struct tensor *from_typed_field(struct tensor_reader *r, const Onnx__TensorProto *p, struct tensor *t,
+                                       int64_t count) {
     enum typed_field f = typed_field(t->type);
     size_t n = field_count(p, f), need = (size_t)count;
-    if (t->type == C64 || t->type == C128)
-        need = (size_t)count * 2;   /* cannot overflow: its bytes were computed */
-    else if (dtype_bits(t->type) < 8 && t->type != STR)
-        need = t->nbytes;
+    if (t->type == C64 || t->type == C128) need = (size_t)count * 2; /* cannot overflow: its bytes were computed */
+    else if (dtype_bits(t->type) < 8 && t->type != STR) need = t->nbytes;
     if (n != need) {
         diag(r->diags, DIAG_ERROR, E_ONNX, "tensor %s: %zu elements in %s, but its shape needs %zu",
              diag_quote(r->arena, p->name ? p->name : ""), n, field_names[f], need);
@@ -172,32 +147,23 @@ static struct tensor *from_typed_field(struct tensor_reader *r, const Onnx__Tens
         fill_strings(r, p, t);
         return t;
     }
-    if (n == 0)
-        return t;
+    if (n == 0) return t;
     uint8_t *out = arena_alloc(r->arena, t->nbytes);
     bool ok = true;
-    if (f == IN_FLOAT)
-        memcpy(out, p->float_data, t->nbytes);
-    else if (f == IN_DOUBLE)
-        memcpy(out, p->double_data, t->nbytes);
-    else if (f == IN_INT64)
-        memcpy(out, p->int64_data, t->nbytes);
-    else if (f == IN_UINT64)
-        ok = fill_from_uint64(p, t->type, out);
-    else
-        ok = fill_from_int32(p, t->type, out);
+    if (f == IN_FLOAT) memcpy(out, p->float_data, t->nbytes);
+    else if (f == IN_DOUBLE) memcpy(out, p->double_data, t->nbytes);
+    else if (f == IN_INT64) memcpy(out, p->int64_data, t->nbytes);
+    else if (f == IN_UINT64) ok = fill_from_uint64(p, t->type, out);
+    else ok = fill_from_int32(p, t->type, out);
     t->bytes = out;
     return ok ? t : wrong(r, p, E_ONNX, "an element does not fit its type");
 }
 
 /* Type and shape, without data: bytes is NULL, nbytes what they will need. */
-static struct tensor *header(struct tensor_reader *r, const Onnx__TensorProto *p, int64_t *count)
-{
+static struct tensor *header(struct tensor_reader *r, const Onnx__TensorProto *p, int64_t *count) {
     enum dtype type = dtype_by_onnx(p->data_type);
-    if (type == NONE)
-        return wrong(r, p, E_TYPE, "unknown element type");
-    if (p->n_dims > 32)
-        return wrong(r, p, E_SIZE, "more than 32 dimensions");
+    if (type == NONE) return wrong(r, p, E_TYPE, "unknown element type");
+    if (p->n_dims > 32) return wrong(r, p, E_SIZE, "more than 32 dimensions");
     struct tensor *t = NEW(r->arena, struct tensor);
     t->type = type;
     t->rank = (int)p->n_dims;
@@ -205,45 +171,34 @@ static struct tensor *header(struct tensor_reader *r, const Onnx__TensorProto *p
     bool empty = false, fits = true;
     for (int i = 0; i < t->rank; i++) {
         t->dims[i] = p->dims[i];
-        if (t->dims[i] < 0)
-            return wrong(r, p, E_SIZE, "a dimension is negative");
-        if (t->dims[i] == 0)
-            empty = true;
-        else
-            fits = fits && mul_ok(*count, t->dims[i], count);
+        if (t->dims[i] < 0) return wrong(r, p, E_SIZE, "a dimension is negative");
+        if (t->dims[i] == 0) empty = true;
+        else fits = fits && mul_ok(*count, t->dims[i], count);
     }
     int64_t bytes = fits ? dtype_packed_bytes(type, *count) : -1;
-    if (bytes < 0 || bytes > PTRDIFF_MAX)
-        return wrong(r, p, E_SIZE, "the size exceeds what can be addressed");
-    if (empty)
-        *count = bytes = 0;
+    if (bytes < 0 || bytes > PTRDIFF_MAX) return wrong(r, p, E_SIZE, "the size exceeds what can be addressed");
+    if (empty) *count = bytes = 0;
     t->nbytes = (size_t)bytes;
     t->name = p->name && *p->name ? arena_copy(r->arena, p->name, strlen(p->name) + 1) : NULL;
     return t;
 }
 
-struct tensor *tensor_from_proto(struct tensor_reader *r, const Onnx__TensorProto *p)
-{
+struct tensor *tensor_from_proto(struct tensor_reader *r, const Onnx__TensorProto *p) {
     int64_t count;
     struct tensor *t = header(r, p, &count);
-    if (!t)
-        return NULL;
-    if (p->segment)
-        return wrong(r, p, E_ONNX, "tensors in segments are not supported");
+    if (!t) return NULL;
+    if (p->segment) return wrong(r, p, E_ONNX, "tensors in segments are not supported");
     const uint8_t *raw;
     size_t nraw;
     bool mapped, has_raw = onnx_raw_data(p, r->spans, &raw, &nraw, &mapped) && nraw > 0;
     for (enum typed_field f = IN_FLOAT; f <= IN_STRING; f++)
         if (field_count(p, f) && (has_raw || p->data_location == 1 || f != typed_field(t->type)))
             return wrong(r, p, E_ONNX, "data in more than one field, or in the field of another type");
-    if (p->data_location != 0 && p->data_location != 1)
-        return wrong(r, p, E_ONNX, "unknown data location");
+    if (p->data_location != 0 && p->data_location != 1) return wrong(r, p, E_ONNX, "unknown data location");
     if (p->data_location == 1)
         return has_raw ? wrong(r, p, E_ONNX, "both raw_data and external data") : from_external(r, p, t);
-    if (!has_raw)
-        return from_typed_field(r, p, t, count);
-    if (t->type == STR)
-        return wrong(r, p, E_ONNX, "strings cannot be raw_data");
+    if (!has_raw) return from_typed_field(r, p, t, count);
+    if (t->type == STR) return wrong(r, p, E_ONNX, "strings cannot be raw_data");
     if (nraw != t->nbytes) {
         diag(r->diags, DIAG_ERROR, E_ONNX, "tensor %s: %zu bytes of raw_data, but type and shape need %zu",
              diag_quote(r->arena, p->name ? p->name : ""), nraw, t->nbytes);
@@ -255,55 +210,43 @@ struct tensor *tensor_from_proto(struct tensor_reader *r, const Onnx__TensorProt
 
 /* --- writing: the wire format by hand, because protobuf-c cannot go beyond 4 GiB and would copy twice --- */
 
-static void put_varint(struct text *out, uint64_t v)
-{
-    for (; v >= 0x80; v >>= 7)
-        text_char(out, (char)(v | 0x80));
+static void put_varint(struct text *out, uint64_t v) {
+    for (; v >= 0x80; v >>= 7) text_char(out, (char)(v | 0x80));
     text_char(out, (char)v);
 }
 
-static void put_number(struct text *out, unsigned field, uint64_t v)
-{
+static void put_number(struct text *out, unsigned field, uint64_t v) {
     put_varint(out, field << 3);
     put_varint(out, v);
 }
 
-static void put_bytes(struct text *out, unsigned field, const void *p, size_t n)
-{
+static void put_bytes(struct text *out, unsigned field, const void *p, size_t n) {
     put_varint(out, field << 3 | 2);
     put_varint(out, n);
     text_addn(out, p, n);
 }
 
-static void put_name(struct text *out, unsigned field, const char *name)
-{
-    if (name)
-        put_bytes(out, field, name, strlen(name));
+static void put_name(struct text *out, unsigned field, const char *name) {
+    if (name) put_bytes(out, field, name, strlen(name));
 }
 
 /* A splat's element repeated; for sub-byte types into every part of the byte. */
-static void put_splat(struct text *out, const struct tensor *t, size_t n)
-{
+static void put_splat(struct text *out, const struct tensor *t, size_t n) {
     const uint8_t *p = t->bytes;
     int bits = dtype_bits(t->type);
     if (bits >= 8) {
         size_t size = (size_t)dtype_bytes(t->type);
-        for (size_t i = 0; i < n; i += size)
-            text_addn(out, (const char *)p, size);
+        for (size_t i = 0; i < n; i += size) text_addn(out, (const char *)p, size);
         return;
     }
     unsigned byte = p[0] & ((1u << bits) - 1);
-    for (int shift = bits; shift < 8; shift *= 2)
-        byte |= byte << shift;
-    for (size_t i = 0; i < n; i++)
-        text_char(out, (char)byte);
+    for (int shift = bits; shift < 8; shift *= 2) byte |= byte << shift;
+    for (size_t i = 0; i < n; i++) text_char(out, (char)byte);
 }
 
-void tensor_to_proto(const struct tensor *t, struct text *out)
-{
+void tensor_to_proto(const struct tensor *t, struct text *out) {
     int64_t count = tensor_count(t);
-    for (int i = 0; i < t->rank; i++)
-        put_number(out, 1, (uint64_t)t->dims[i]);
+    for (int i = 0; i < t->rank; i++) put_number(out, 1, (uint64_t)t->dims[i]);
     put_number(out, 2, (uint64_t)dtype_onnx(t->type));
     put_name(out, 8, t->name);
     if (t->type == STR) {
@@ -327,18 +270,15 @@ void tensor_to_proto(const struct tensor *t, struct text *out)
 
 enum { ELEM_TENSOR = 1, ELEM_SEQUENCE = 3 };
 
-static bool take_tensors(struct tensor_reader *r, Onnx__TensorProto **p, size_t n, struct value_io *v)
-{
-    v->n = (int)n;                  /* the scan limits the number of messages */
+static bool take_tensors(struct tensor_reader *r, Onnx__TensorProto **p, size_t n, struct value_io *v) {
+    v->n = (int)n; /* the scan limits the number of messages */
     v->tensors = NEWN(r->arena, struct tensor *, n);
     for (size_t i = 0; i < n; i++)
-        if (!(v->tensors[i] = tensor_from_proto(r, p[i])))
-            return false;
+        if (!(v->tensors[i] = tensor_from_proto(r, p[i]))) return false;
     return true;
 }
 
-static bool take_sequence(struct tensor_reader *r, const Onnx__SequenceProto *s, struct value_io *v)
-{
+static bool take_sequence(struct tensor_reader *r, const Onnx__SequenceProto *s, struct value_io *v) {
     if (s->n_sparse_tensor_values || s->n_sequence_values || s->n_map_values || s->n_optional_values) {
         diag(r->diags, DIAG_ERROR, E_TYPE, "a sequence of something else than tensors");
         return false;
@@ -346,27 +286,23 @@ static bool take_sequence(struct tensor_reader *r, const Onnx__SequenceProto *s,
     return take_tensors(r, s->tensor_values, s->n_tensor_values, v);
 }
 
-static bool take_optional(struct tensor_reader *r, const Onnx__OptionalProto *o, struct value_io *v)
-{
+static bool take_optional(struct tensor_reader *r, const Onnx__OptionalProto *o, struct value_io *v) {
     if (o->sparse_tensor_value || o->map_value || o->optional_value || (o->tensor_value && o->sequence_value)) {
         diag(r->diags, DIAG_ERROR, E_TYPE, "an optional of something else than a tensor or a sequence of tensors");
         return false;
     }
     v->present = o->tensor_value || o->sequence_value;
-    if (o->elem_type == ELEM_SEQUENCE || o->sequence_value)
-        v->kind = VALUE_OPTIONAL_SEQUENCE;
-    if (o->sequence_value)
-        return take_sequence(r, o->sequence_value, v);
+    if (o->elem_type == ELEM_SEQUENCE || o->sequence_value) v->kind = VALUE_OPTIONAL_SEQUENCE;
+    if (o->sequence_value) return take_sequence(r, o->sequence_value, v);
     return !o->tensor_value || take_tensors(r, (Onnx__TensorProto **)&o->tensor_value, 1, v);
 }
 
-static const char *copied_name(struct arena *a, const char *s)
-{
+static const char *copied_name(struct arena *a, const char *s) {
     return s && *s ? arena_copy(a, s, strlen(s) + 1) : NULL;
 }
 
-bool value_from_proto(struct diags *d, struct arena *a, const uint8_t *data, size_t size, enum value_kind kind, struct value_io *v)
-{
+bool value_from_proto(struct diags *d, struct arena *a, const uint8_t *data, size_t size, enum value_kind kind,
+                      struct value_io *v) {
     struct raw_spans spans;
     struct arena tree = {0};
     struct tensor_reader r = {.diags = d, .arena = a, .spans = &spans};
@@ -389,8 +325,7 @@ bool value_from_proto(struct diags *d, struct arena *a, const uint8_t *data, siz
     return ok;
 }
 
-static void sequence_to_proto(const struct value_io *v, const char *name, struct text *out)
-{
+static void sequence_to_proto(const struct value_io *v, const char *name, struct text *out) {
     put_name(out, 1, name);
     put_number(out, 2, ELEM_TENSOR);
     for (int i = 0; i < v->n; i++) {
@@ -401,46 +336,38 @@ static void sequence_to_proto(const struct value_io *v, const char *name, struct
     }
 }
 
-void value_to_proto(const struct value_io *v, struct text *out)
-{
+void value_to_proto(const struct value_io *v, struct text *out) {
     if (v->kind == VALUE_SEQUENCE) {
         sequence_to_proto(v, v->name, out);
         return;
     }
     if (v->kind == VALUE_TENSOR) {
         struct tensor named = *v->tensors[0];
-        if (v->name)
-            named.name = v->name;
+        if (v->name) named.name = v->name;
         tensor_to_proto(&named, out);
         return;
     }
     bool sequence = v->kind == VALUE_OPTIONAL_SEQUENCE;
     put_name(out, 1, v->name);
     put_number(out, 2, sequence ? ELEM_SEQUENCE : ELEM_TENSOR);
-    if (!v->present)
-        return;
+    if (!v->present) return;
     struct text t = {0};
-    if (sequence)
-        sequence_to_proto(v, NULL, &t);
-    else
-        tensor_to_proto(v->tensors[0], &t);
+    if (sequence) sequence_to_proto(v, NULL, &t);
+    else tensor_to_proto(v->tensors[0], &t);
     put_bytes(out, sequence ? 5 : 3, t.s, t.n);
     text_free(&t);
 }
 
 /* --- files --- */
 
-static bool is_npy(const char *path)
-{
+static bool is_npy(const char *path) {
     size_t n = strlen(path);
     return n >= 4 && strcmp(path + n - 4, ".npy") == 0;
 }
 
 bool value_read(struct diags *d, struct arena *a, const char *path, enum value_kind kind, enum dtype want,
-                struct mapped_file *file, struct value_io *v)
-{
-    if (!file_map(d, path, file))
-        return false;
+                struct mapped_file *file, struct value_io *v) {
+    if (!file_map(d, path, file)) return false;
     const char *before = d->file;
     d->file = path;
     bool ok;
@@ -453,13 +380,11 @@ bool value_read(struct diags *d, struct arena *a, const char *path, enum value_k
         ok = value_from_proto(d, a, file->bytes, file->size, kind, v);
     }
     d->file = before;
-    if (!ok)
-        file_unmap(file);
+    if (!ok) file_unmap(file);
     return ok;
 }
 
-bool value_write(struct diags *d, const char *path, const struct value_io *v)
-{
+bool value_write(struct diags *d, const char *path, const struct value_io *v) {
     struct text out = {0};
     bool ok = true;
     if (!is_npy(path)) {

@@ -6,13 +6,13 @@
 #include "compiler/import/prescan.h"
 #include "ir/tensor.h"
 
-/* What reading tensors needs. Large raw_data and external data stay where they are mapped (TS_MAPPED; such bytes need not
- * be aligned), everything else is copied into the arena. */
+/* What reading tensors needs. Large raw_data and external data stay where they are mapped (TS_MAPPED; such bytes need
+ * not be aligned), everything else is copied into the arena. */
 struct tensor_reader {
     struct diags *diags;
     struct arena *arena;
     const struct raw_spans *spans;
-    struct external *external;      /* NULL: external data is refused */
+    struct external *external; /* NULL: external data is refused */
 };
 /* NULL: a diagnostic was recorded that names the tensor. */
 struct tensor *tensor_from_proto(struct tensor_reader *r, const Onnx__TensorProto *p);
@@ -23,19 +23,20 @@ void tensor_to_proto(const struct tensor *t, struct text *out);
 enum value_kind { VALUE_TENSOR, VALUE_SEQUENCE, VALUE_OPTIONAL, VALUE_OPTIONAL_SEQUENCE };
 struct value_io {
     enum value_kind kind;
-    const char *name;               /* as in the file; may be NULL */
-    bool present;                   /* false: an empty optional */
-    int n;                          /* tensors: 1 for a tensor, any number in a sequence */
+    const char *name; /* as in the file; may be NULL */
+    bool present;     /* false: an empty optional */
+    int n;            /* tensors: 1 for a tensor, any number in a sequence */
     struct tensor **tensors;
 };
-/* Bytes of a TensorProto, SequenceProto or OptionalProto, as `kind` says: the file itself does not. For VALUE_OPTIONAL the
- * file may turn out to hold an optional sequence; v->kind says so then. `data` must outlive the tensors. */
-bool value_from_proto(struct diags *d, struct arena *a, const uint8_t *data, size_t size, enum value_kind kind, struct value_io *v);
+/* Bytes of a TensorProto, SequenceProto or OptionalProto, as `kind` says: the file itself does not. For VALUE_OPTIONAL
+ * the file may turn out to hold an optional sequence; v->kind says so then. `data` must outlive the tensors. */
+bool value_from_proto(struct diags *d, struct arena *a, const uint8_t *data, size_t size, enum value_kind kind,
+                      struct value_io *v);
 void value_to_proto(const struct value_io *v, struct text *out);
 
-/* NumPy's .npy, versions 1 to 3, C or Fortran order, little endian. NumPy has no bf16, float8 and sub-byte types: `want`
- * says what 1 or 2 byte elements (V1, V2, u1, u2) stand for; sub-byte types have one byte per element there. With want ==
- * NONE the file decides. NULL: a diagnostic was recorded. */
+/* NumPy's .npy, versions 1 to 3, C or Fortran order, little endian. NumPy has no bf16, float8 and sub-byte types:
+ * `want` says what 1 or 2 byte elements (V1, V2, u1, u2) stand for; sub-byte types have one byte per element there.
+ * With want == NONE the file decides. NULL: a diagnostic was recorded. */
 struct tensor *tensor_from_npy(struct diags *d, struct arena *a, const uint8_t *data, size_t size, enum dtype want);
 /* false: a string is not UTF-8 (diagnostic). */
 bool tensor_to_npy(struct diags *d, const struct tensor *t, struct text *out);

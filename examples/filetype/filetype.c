@@ -20,9 +20,7 @@ enum { LABELS = sizeof labels / sizeof *labels, TIMED_RUNS = 20 };
 #endif
 typedef char labels_as_outputs[LABELS == MAGIKA_OUTPUT_0_ELEMENTS ? 1 : -1];
 
-static int is_space(unsigned char c) {
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
+static int is_space(unsigned char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 /* Fills the network's input: the file's beginning after white space, then its end before white space; what is missing
  * is PADDING, after the beginning and before the end. Returns whether the file can be read. */

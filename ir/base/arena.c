@@ -1,43 +1,35 @@
 /* Arenas: bump allocation in chunks that grow, released all at once. Everything else in the compiler allocates here. */
 #include "ir/base/arena.h"
+#include "ir/base/die.h"
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ir/base/die.h"
 
 enum { ALIGN = 16, CHUNK_MIN = 1 << 16, CHUNK_MAX = 1 << 22 };
 
 struct arena_chunk {
     alignas(ALIGN) struct arena_chunk *before;
-    size_t size;                /* of the data that follows this header */
+    size_t size; /* of the data that follows this header */
 };
 
-static struct arena_chunk *new_chunk(size_t size)
-{
-    if (size > SIZE_MAX - sizeof(struct arena_chunk))
-        die_memory(SIZE_MAX);
+static struct arena_chunk *new_chunk(size_t size) {
+    if (size > SIZE_MAX - sizeof(struct arena_chunk)) die_memory(SIZE_MAX);
     /* calloc and not malloc + memset: fresh pages are zero already */
     struct arena_chunk *c = calloc(1, sizeof *c + size);
-    if (!c)
-        die_memory(size);
+    if (!c) die_memory(size);
     c->size = size;
     return c;
 }
 
-void *arena_alloc(struct arena *a, size_t size)
-{
-    if (size > SIZE_MAX / 2)
-        die_memory(SIZE_MAX);
+void *arena_alloc(struct arena *a, size_t size) {
+    if (size > SIZE_MAX / 2) die_memory(SIZE_MAX);
     size_t rounded = size ? (size + ALIGN - 1) / ALIGN * ALIGN : ALIGN;
-    if (a->limit && (rounded > a->limit || a->used > a->limit - rounded))
-        die_limit(a->limit);
+    if (a->limit && (rounded > a->limit || a->used > a->limit - rounded)) die_limit(a->limit);
     a->used += rounded;
     if ((size_t)(a->end - a->at) < rounded) {
         size_t next = a->last ? a->last->size * 2 : CHUNK_MIN;
-        if (next > CHUNK_MAX)
-            next = CHUNK_MAX;
-        if (next < CHUNK_MIN)
-            next = CHUNK_MIN;
+        if (next > CHUNK_MAX) next = CHUNK_MAX;
+        if (next < CHUNK_MIN) next = CHUNK_MIN;
         if (a->last && rounded > next / 4) {
             /* A chunk of its own, behind the newest one, whose free part stays in use. */
             struct arena_chunk *c = new_chunk(rounded);
@@ -56,24 +48,19 @@ void *arena_alloc(struct arena *a, size_t size)
     return p;
 }
 
-void *arena_array(struct arena *a, size_t n, size_t size)
-{
+void *arena_array(struct arena *a, size_t n, size_t size) {
     size_t bytes;
-    if (__builtin_mul_overflow(n, size, &bytes))
-        die_memory(SIZE_MAX);
+    if (__builtin_mul_overflow(n, size, &bytes)) die_memory(SIZE_MAX);
     return arena_alloc(a, bytes);
 }
 
-void *arena_copy(struct arena *a, const void *p, size_t size)
-{
+void *arena_copy(struct arena *a, const void *p, size_t size) {
     void *q = arena_alloc(a, size);
-    if (size)
-        memcpy(q, p, size);
+    if (size) memcpy(q, p, size);
     return q;
 }
 
-void arena_free(struct arena *a)
-{
+void arena_free(struct arena *a) {
     for (struct arena_chunk *c = a->last, *before; c; c = before) {
         before = c->before;
         free(c);

@@ -9,10 +9,10 @@
 
 struct arena_chunk;
 struct arena {
-    struct arena_chunk *last;   /* newest chunk; owns the ones before it */
-    char *at, *end;             /* free part of the newest chunk */
-    size_t used;                /* bytes handed out, for reports */
-    size_t limit;               /* 0: none; else exceeding it dies with a message (hostile input, tests) */
+    struct arena_chunk *last; /* newest chunk; owns the ones before it */
+    char *at, *end;           /* free part of the newest chunk */
+    size_t used;              /* bytes handed out, for reports */
+    size_t limit;             /* 0: none; else exceeding it dies with a message (hostile input, tests) */
 };
 
 /* Zeroed memory, aligned to 16 bytes. size 0 gives a valid pointer. */
@@ -22,6 +22,6 @@ void *arena_array(struct arena *a, size_t n, size_t size);
 void *arena_copy(struct arena *a, const void *p, size_t size);
 void arena_free(struct arena *a);
 
-#define NEW(a, type) ((type *)arena_alloc((a), sizeof(type)))
+#define NEW(a, type)     ((type *)arena_alloc((a), sizeof(type)))
 #define NEWN(a, type, n) ((type *)arena_array((a), (size_t)(n), sizeof(type)))
 #endif

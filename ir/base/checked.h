@@ -14,5 +14,8 @@ int64_t sat_add(int64_t a, int64_t b);
 int64_t sat_mul(int64_t a, int64_t b);
 /* Floor division and modulo for c > 0. */
 static inline int64_t floordiv64(int64_t a, int64_t c) { return a / c - (a % c < 0); }
-static inline int64_t floormod64(int64_t a, int64_t c) { int64_t r = a % c; return r < 0 ? r + c : r; }
+static inline int64_t floormod64(int64_t a, int64_t c) {
+    int64_t r = a % c;
+    return r < 0 ? r + c : r;
+}
 #endif

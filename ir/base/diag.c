@@ -2,14 +2,16 @@
 #include "ir/base/diag.h"
 #include <string.h>
 
-static const struct { int code; const char *title, *text; } rows[] = {
+static const struct {
+    int code;
+    const char *title, *text;
+} rows[] = {
 #define CODE(id, number, title, text) {number, title, text},
 #include "ir/base/diag_codes.h"
 #undef CODE
 };
 
-bool diag_explain(int code, const char **title, const char **text)
-{
+bool diag_explain(int code, const char **title, const char **text) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].code == code) {
             *title = rows[i].title;
@@ -20,14 +22,11 @@ bool diag_explain(int code, const char **title, const char **text)
 }
 
 /* When the list is full, errors still push out the newest warning or note: the reason of a failure is always shown. */
-static struct diag *new_row(struct diags *d, enum severity s)
-{
+static struct diag *new_row(struct diags *d, enum severity s) {
     if (d->n == DIAG_MAX) {
         int i = d->n - 1;
-        while (i >= 0 && d->v[i].severity == DIAG_ERROR)
-            i--;
-        if (s != DIAG_ERROR || i < 0)
-            return NULL;
+        while (i >= 0 && d->v[i].severity == DIAG_ERROR) i--;
+        if (s != DIAG_ERROR || i < 0) return NULL;
         memmove(&d->v[i], &d->v[i + 1], (size_t)(d->n - 1 - i) * sizeof *d->v);
         d->n--;
     }
@@ -39,14 +38,12 @@ static struct diag *new_row(struct diags *d, enum severity s)
 }
 
 static void record(struct diags *d, enum severity s, enum diag_code code, const char *where, const char *origin,
-                   const char *fmt, va_list ap)
-{
+                   const char *fmt, va_list ap) {
     d->errors += s == DIAG_ERROR;
     d->warnings += s == DIAG_WARNING;
     struct diag *row = new_row(d, s);
     d->dropped = !row;
-    if (!row)
-        return;
+    if (!row) return;
     struct text t = {0};
     text_vprintf(&t, fmt, ap);
     *row = (struct diag){.severity = s, .code = code};
@@ -57,26 +54,23 @@ static void record(struct diags *d, enum severity s, enum diag_code code, const 
     text_free(&t);
 }
 
-void diag(struct diags *d, enum severity s, enum diag_code code, const char *fmt, ...)
-{
+void diag(struct diags *d, enum severity s, enum diag_code code, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     record(d, s, code, d->file, d->origin, fmt, ap);
     va_end(ap);
 }
 
-void diag_at(struct diags *d, enum severity s, enum diag_code code, const char *where, const char *origin, const char *fmt, ...)
-{
+void diag_at(struct diags *d, enum severity s, enum diag_code code, const char *where, const char *origin,
+             const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     record(d, s, code, where, origin, fmt, ap);
     va_end(ap);
 }
 
-void diag_help(struct diags *d, const char *fmt, ...)
-{
-    if (!d->n || d->dropped)
-        return;
+void diag_help(struct diags *d, const char *fmt, ...) {
+    if (!d->n || d->dropped) return;
     struct text t = {0};
     va_list ap;
     va_start(ap, fmt);
@@ -86,59 +80,48 @@ void diag_help(struct diags *d, const char *fmt, ...)
     text_free(&t);
 }
 
-/* Length of the well-formed UTF-8 sequence at s (2 to 4 bytes), or 0; C1 controls and bidirectional overrides, with which
- * a model's name could rewrite the line it stands in, count as not well formed. */
-static int printable_sequence(const unsigned char *s)
-{
+/* Length of the well-formed UTF-8 sequence at s (2 to 4 bytes), or 0; C1 controls and bidirectional overrides, with
+ * which a model's name could rewrite the line it stands in, count as not well formed. */
+static int printable_sequence(const unsigned char *s) {
     int n = s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
     uint32_t u = n ? s[0] & (0xffu >> (n + 1)) : 0;
     for (int i = 1; i < n; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
+        if ((s[i] & 0xc0) != 0x80) return 0;
         u = u << 6 | (s[i] & 0x3f);
     }
     bool overlong = (n == 3 && u < 0x800) || (n == 4 && u < 0x10000);
     bool invalid = (u >= 0xd800 && u < 0xe000) || u > 0x10ffff;
-    bool control = u < 0xa0 || (u >= 0x200e && u <= 0x200f) || (u >= 0x2028 && u <= 0x202e) || (u >= 0x2066 && u <= 0x2069);
+    bool control =
+        u < 0xa0 || (u >= 0x200e && u <= 0x200f) || (u >= 0x2028 && u <= 0x202e) || (u >= 0x2066 && u <= 0x2069);
     return overlong || invalid || control ? 0 : n;
 }
 
 /* Adds the character at s, escaped where it must be; returns how many bytes it took. */
-static int add_escaped(struct text *t, const char *s)
-{
+static int add_escaped(struct text *t, const char *s) {
     unsigned char c = (unsigned char)*s;
     int n = 1;
-    if (c == '\n')
-        text_add(t, "\\n");
-    else if (c == '\t')
-        text_add(t, "\\t");
-    else if (c == '\r')
-        text_add(t, "\\r");
-    else if (c >= 0x80 && (n = printable_sequence((const unsigned char *)s)) > 0)
-        text_addn(t, s, (size_t)n);
+    if (c == '\n') text_add(t, "\\n");
+    else if (c == '\t') text_add(t, "\\t");
+    else if (c == '\r') text_add(t, "\\r");
+    else if (c >= 0x80 && (n = printable_sequence((const unsigned char *)s)) > 0) text_addn(t, s, (size_t)n);
     else if (c < 0x20 || c >= 0x7f) {
         text_printf(t, "\\x%02x", c);
         n = 1;
-    } else
-        text_char(t, *s);
+    } else text_char(t, *s);
     return n;
 }
 
-static void add_all_escaped(struct text *t, const char *s)
-{
-    while (*s)
-        s += add_escaped(t, s);
+static void add_all_escaped(struct text *t, const char *s) {
+    while (*s) s += add_escaped(t, s);
 }
 
-const char *diag_quote(struct arena *a, const char *s)
-{
+const char *diag_quote(struct arena *a, const char *s) {
     enum { CUT = 60 };
     struct text t = {0};
     text_char(&t, '"');
     int shown = 0;
     for (; *s && shown < CUT; shown++) {
-        if (*s == '"' || *s == '\\')
-            text_char(&t, '\\');
+        if (*s == '"' || *s == '\\') text_char(&t, '\\');
         s += add_escaped(&t, s);
     }
     text_add(&t, *s ? "...\"" : "\"");
@@ -147,10 +130,10 @@ const char *diag_quote(struct arena *a, const char *s)
     return copy;
 }
 
-static void print_row(const struct diag *d, struct text *out, bool color)
-{
+static void print_row(const struct diag *d, struct text *out, bool color) {
     static const char *const words[] = {[DIAG_ERROR] = "", [DIAG_WARNING] = "warning: ", [DIAG_NOTE] = "note: "};
-    static const char *const colors[] = {[DIAG_ERROR] = "\x1b[31m", [DIAG_WARNING] = "\x1b[35m", [DIAG_NOTE] = "\x1b[36m"};
+    static const char *const colors[] = {
+        [DIAG_ERROR] = "\x1b[31m", [DIAG_WARNING] = "\x1b[35m", [DIAG_NOTE] = "\x1b[36m"};
     if (d->where) {
         add_all_escaped(out, d->where);
         text_add(out, ": ");
@@ -159,12 +142,10 @@ static void print_row(const struct diag *d, struct text *out, bool color)
         add_all_escaped(out, d->origin);
         text_add(out, ": ");
     }
-    if (color)
-        text_add(out, colors[d->severity]);
+    if (color) text_add(out, colors[d->severity]);
     text_add(out, words[d->severity]);
     add_all_escaped(out, d->message);
-    if (color)
-        text_add(out, "\x1b[0m");
+    if (color) text_add(out, "\x1b[0m");
     text_printf(out, " [E%04d]\n", (int)d->code);
     if (d->help) {
         text_add(out, "  help: ");
@@ -173,16 +154,13 @@ static void print_row(const struct diag *d, struct text *out, bool color)
     }
 }
 
-void diag_print(const struct diags *d, struct text *out, bool color)
-{
+void diag_print(const struct diags *d, struct text *out, bool color) {
     int errors = d->errors, warnings = d->warnings;
     for (int i = 0; i < d->n; i++) {
         print_row(&d->v[i], out, color);
         errors -= d->v[i].severity == DIAG_ERROR;
         warnings -= d->v[i].severity == DIAG_WARNING;
     }
-    if (errors)
-        text_printf(out, "%d more error%s\n", errors, errors == 1 ? "" : "s");
-    if (warnings)
-        text_printf(out, "%d more warning%s\n", warnings, warnings == 1 ? "" : "s");
+    if (errors) text_printf(out, "%d more error%s\n", errors, errors == 1 ? "" : "s");
+    if (warnings) text_printf(out, "%d more warning%s\n", warnings, warnings == 1 ? "" : "s");
 }

@@ -6,9 +6,9 @@
  * A code is a row of diag_codes.h; `gcc2nn explain CODE` prints its text. */
 #ifndef NN_IR_BASE_DIAG_H
 #define NN_IR_BASE_DIAG_H
-#include <stdbool.h>
 #include "ir/base/arena.h"
 #include "ir/base/text.h"
+#include <stdbool.h>
 
 enum severity { DIAG_ERROR, DIAG_WARNING, DIAG_NOTE };
 
@@ -27,17 +27,18 @@ struct diag {
 };
 struct diags {
     struct arena *arena;
-    struct diag *v;             /* the first DIAG_MAX; later ones are only counted */
+    struct diag *v; /* the first DIAG_MAX; later ones are only counted */
     int n, cap, errors, warnings;
-    bool dropped;               /* the newest was only counted: its help is dropped too */
-    const char *file;           /* default for `where` */
-    const char *origin;         /* default for `origin`: set while a node is being worked on */
+    bool dropped;       /* the newest was only counted: its help is dropped too */
+    const char *file;   /* default for `where` */
+    const char *origin; /* default for `origin`: set while a node is being worked on */
 };
 enum { DIAG_MAX = 20 };
 
 /* Records one diagnostic. fmt: message; append a help line with diag_help right after. */
 void diag(struct diags *d, enum severity s, enum diag_code code, const char *fmt, ...) NN_PRINTF(4, 5);
-void diag_at(struct diags *d, enum severity s, enum diag_code code, const char *where, const char *origin, const char *fmt, ...) NN_PRINTF(6, 7);
+void diag_at(struct diags *d, enum severity s, enum diag_code code, const char *where, const char *origin,
+             const char *fmt, ...) NN_PRINTF(6, 7);
 void diag_help(struct diags *d, const char *fmt, ...) NN_PRINTF(2, 3);
 /* Text of all diagnostics. Control characters of model strings are shown as \n, \x1b ... */
 void diag_print(const struct diags *d, struct text *out, bool color);
@@ -48,6 +49,6 @@ const char *diag_quote(struct arena *a, const char *s);
 
 /* A broken invariant of ours: prints message and exits 70. Never for user input. */
 _Noreturn void bug(const char *file, int line, const char *fmt, ...) NN_PRINTF(3, 4);
-#define BUG(...) bug(__FILE__, __LINE__, __VA_ARGS__)
+#define BUG(...)  bug(__FILE__, __LINE__, __VA_ARGS__)
 #define ASSERT(c) ((c) ? (void)0 : BUG("assertion failed: %s", #c))
 #endif

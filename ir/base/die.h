@@ -3,7 +3,7 @@
 #define NN_IR_BASE_DIE_H
 #include <stddef.h>
 
-enum { EXIT_INTERNAL = 70 };    /* EX_SOFTWARE: what the process returns after any of these */
+enum { EXIT_INTERNAL = 70 }; /* EX_SOFTWARE: what the process returns after any of these */
 
 /* No memory for `wanted` bytes (SIZE_MAX: a size that overflowed). */
 _Noreturn void die_memory(size_t wanted);

@@ -1,34 +1,27 @@
 /* Text building, number formatting and interned names: used by every printer. Nothing here depends on the locale. */
 #include "ir/base/text.h"
+#include "ir/base/die.h"
 #include <locale.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ir/base/die.h"
 
-static void reserve(struct text *t, size_t more)
-{
-    if (more >= SIZE_MAX / 2 || t->n >= SIZE_MAX / 2 - more)
-        die_memory(SIZE_MAX);
+static void reserve(struct text *t, size_t more) {
+    if (more >= SIZE_MAX / 2 || t->n >= SIZE_MAX / 2 - more) die_memory(SIZE_MAX);
     size_t need = t->n + more + 1;
-    if (need <= t->cap)
-        return;
+    if (need <= t->cap) return;
     size_t cap = t->cap ? t->cap : 64;
-    while (cap < need)
-        cap *= 2;
+    while (cap < need) cap *= 2;
     t->s = realloc(t->s, cap);
-    if (!t->s)
-        die_memory(cap);
+    if (!t->s) die_memory(cap);
     t->cap = cap;
 }
 
-void text_addn(struct text *t, const char *s, size_t n)
-{
+void text_addn(struct text *t, const char *s, size_t n) {
     reserve(t, n);
-    if (n)
-        memcpy(t->s + t->n, s, n);
+    if (n) memcpy(t->s + t->n, s, n);
     t->n += n;
     t->s[t->n] = 0;
 }
@@ -36,79 +29,65 @@ void text_addn(struct text *t, const char *s, size_t n)
 void text_add(struct text *t, const char *s) { text_addn(t, s, strlen(s)); }
 void text_char(struct text *t, char c) { text_addn(t, &c, 1); }
 
-void text_indent(struct text *t, int depth)
-{
-    for (int i = 0; i < depth; i++)
-        text_addn(t, "  ", 2);
+void text_indent(struct text *t, int depth) {
+    for (int i = 0; i < depth; i++) text_addn(t, "  ", 2);
 }
 
-void text_free(struct text *t)
-{
+void text_free(struct text *t) {
     free(t->s);
     *t = (struct text){0};
 }
 
 /* A program that links this code may have called setlocale; a decimal comma must not reach any output. */
-static locale_t enter_c_locale(void)
-{
+static locale_t enter_c_locale(void) {
     static _Atomic(locale_t) c;
     locale_t l = c;
     if (!l) {
         l = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-        if (!l)
-            die_memory(0);
+        if (!l) die_memory(0);
         c = l;
     }
     return uselocale(l);
 }
 
 /* vsnprintf never fails for the formats we use, except for a wide character that cannot be encoded. */
-static size_t format(char *p, size_t cap, const char *fmt, va_list ap)
-{
+static size_t format(char *p, size_t cap, const char *fmt, va_list ap) {
     locale_t before = enter_c_locale();
     va_list again;
     va_copy(again, ap);
     int n = vsnprintf(p, cap, fmt, again);
     va_end(again);
     uselocale(before);
-    if (n < 0)
-        die_memory(SIZE_MAX);
+    if (n < 0) die_memory(SIZE_MAX);
     return (size_t)n;
 }
 
-void text_vprintf(struct text *t, const char *fmt, va_list ap)
-{
+void text_vprintf(struct text *t, const char *fmt, va_list ap) {
     char small[256];
     size_t n = format(small, sizeof small, fmt, ap);
     reserve(t, n);
-    if (n < sizeof small)
-        memcpy(t->s + t->n, small, n + 1);
-    else
-        format(t->s + t->n, n + 1, fmt, ap);
+    if (n < sizeof small) memcpy(t->s + t->n, small, n + 1);
+    else format(t->s + t->n, n + 1, fmt, ap);
     t->n += n;
 }
 
-void text_printf(struct text *t, const char *fmt, ...)
-{
+void text_printf(struct text *t, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     text_vprintf(t, fmt, ap);
     va_end(ap);
 }
 
-static char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
-{
+static char *arena_vprintf(struct arena *a, const char *fmt, va_list ap) {
     char small[256];
     size_t n = format(small, sizeof small, fmt, ap);
-    if (n < sizeof small)
-        return arena_copy(a, small, n + 1);
+    if (n < sizeof small) return arena_copy(a, small, n + 1);
     char *p = arena_alloc(a, n + 1);
     format(p, n + 1, fmt, ap);
     return p;
 }
 
-char *arena_printf(struct arena *a, const char *fmt, ...)
-{
+char *arena_printf(struct arena *a, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     char *p = arena_vprintf(a, fmt, ap);
@@ -117,71 +96,65 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
 }
 
 /* inf and nan; false for finite x. */
-static bool add_special(struct text *t, double x)
-{
-    if (isnan(x))
-        text_add(t, "nan");
-    else if (isinf(x))
-        text_add(t, x < 0 ? "-inf" : "inf");
+static bool add_special(struct text *t, double x) {
+    if (isnan(x)) text_add(t, "nan");
+    else if (isinf(x)) text_add(t, x < 0 ? "-inf" : "inf");
     return !isfinite(x);
 }
 
 /* Adds digits, with ".0" when nothing else says that this is not an integer. */
-static void add_digits(struct text *t, const char *digits)
-{
+static void add_digits(struct text *t, const char *digits) {
     text_add(t, digits);
-    if (!strpbrk(digits, ".e"))
-        text_add(t, ".0");
+    if (!strpbrk(digits, ".e")) text_add(t, ".0");
 }
 
 /* %.6g gives back every decimal of 6 digits that a normal float was read from (15 for double), so shorter precisions
  * need no try there; subnormal numbers have fewer digits. 9 (17) digits always suffice. */
-void text_f32(struct text *t, float x)
-{
-    if (add_special(t, x))
-        return;
+void text_f32(struct text *t, float x) {
+    if (add_special(t, x)) return;
     char s[48];
     locale_t before = enter_c_locale();
     for (int p = isnormal(x) ? 6 : 1; p <= 9; p++) {
         snprintf(s, sizeof s, "%.*g", p, (double)x);
-        if (strtof(s, NULL) == x)
-            break;
+        if (strtof(s, NULL) == x) break;
     }
     uselocale(before);
     add_digits(t, s);
 }
 
-void text_f64(struct text *t, double x)
-{
-    if (add_special(t, x))
-        return;
+void text_f64(struct text *t, double x) {
+    if (add_special(t, x)) return;
     char s[48];
     locale_t before = enter_c_locale();
     for (int p = isnormal(x) ? 15 : 1; p <= 17; p++) {
         snprintf(s, sizeof s, "%.*g", p, x);
-        if (strtod(s, NULL) == x)
-            break;
+        if (strtod(s, NULL) == x) break;
     }
     uselocale(before);
     add_digits(t, s);
 }
 
-double text_read_f64(const char *s, const char **end)
-{
+double text_read_f64(const char *s, const char **end) {
     char *stop;
     locale_t before = enter_c_locale();
     double v = strtod(s, &stop);
     uselocale(before);
-    if (end)
-        *end = stop;
+    if (end) *end = stop;
     return v;
 }
 
-struct name { const char *s; size_t n; uint64_t hash; };
-struct interner { struct arena *arena; struct name *slots; size_t n, cap; };
+struct name {
+    const char *s;
+    size_t n;
+    uint64_t hash;
+};
+struct interner {
+    struct arena *arena;
+    struct name *slots;
+    size_t n, cap;
+};
 
-struct interner *interner_new(struct arena *a)
-{
+struct interner *interner_new(struct arena *a) {
     struct interner *in = NEW(a, struct interner);
     in->arena = a;
     in->cap = 256;
@@ -189,39 +162,32 @@ struct interner *interner_new(struct arena *a)
     return in;
 }
 
-static uint64_t hash_bytes(const char *s, size_t n)
-{
-    uint64_t h = 0xcbf29ce484222325u;   /* FNV-1a */
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ (unsigned char)s[i]) * 0x100000001b3u;
+static uint64_t hash_bytes(const char *s, size_t n) {
+    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
+    for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)s[i]) * 0x100000001b3u;
     return h ^ h >> 32;
 }
 
 /* The slot of this string, or the free one where it belongs. */
-static struct name *find(const struct interner *in, const char *s, size_t n, uint64_t hash)
-{
+static struct name *find(const struct interner *in, const char *s, size_t n, uint64_t hash) {
     size_t i = hash & (in->cap - 1);
     for (; in->slots[i].s; i = (i + 1) & (in->cap - 1)) {
         const struct name *x = &in->slots[i];
-        if (x->hash == hash && x->n == n && memcmp(x->s, s, n) == 0)
-            break;
+        if (x->hash == hash && x->n == n && memcmp(x->s, s, n) == 0) break;
     }
     return &in->slots[i];
 }
 
-const char *internn(struct interner *in, const char *s, size_t n)
-{
+const char *internn(struct interner *in, const char *s, size_t n) {
     uint64_t hash = hash_bytes(s, n);
     struct name *slot = find(in, s, n, hash);
-    if (slot->s)
-        return slot->s;
+    if (slot->s) return slot->s;
     if ((in->n + 1) * 3 > in->cap * 2) {
         struct interner old = *in;
         in->cap *= 2;
         in->slots = NEWN(in->arena, struct name, in->cap);
         for (size_t i = 0; i < old.cap; i++)
-            if (old.slots[i].s)
-                *find(in, old.slots[i].s, old.slots[i].n, old.slots[i].hash) = old.slots[i];
+            if (old.slots[i].s) *find(in, old.slots[i].s, old.slots[i].n, old.slots[i].hash) = old.slots[i];
         slot = find(in, s, n, hash);
     }
     char *copy = arena_alloc(in->arena, n + 1);
@@ -233,8 +199,7 @@ const char *internn(struct interner *in, const char *s, size_t n)
 
 const char *intern(struct interner *in, const char *s) { return internn(in, s, strlen(s)); }
 
-const char *internf(struct interner *in, const char *fmt, ...)
-{
+const char *internf(struct interner *in, const char *fmt, ...) {
     struct text t = {0};
     va_list ap;
     va_start(ap, fmt);

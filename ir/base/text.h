@@ -3,10 +3,10 @@
  * Interned strings are equal when their pointers are equal; they live as long as the compilation. */
 #ifndef NN_IR_BASE_TEXT_H
 #define NN_IR_BASE_TEXT_H
+#include "ir/base/arena.h"
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "ir/base/arena.h"
 
 #if defined __GNUC__
 #define NN_PRINTF(f, a) __attribute__((format(printf, f, a)))
@@ -15,20 +15,24 @@
 #endif
 
 /* A growing text in malloc'd memory; s is always NUL-terminated once anything was added (else NULL). */
-struct text { char *s; size_t n, cap; };
+struct text {
+    char *s;
+    size_t n, cap;
+};
 void text_add(struct text *t, const char *s);
 void text_addn(struct text *t, const char *s, size_t n);
 void text_char(struct text *t, char c);
 void text_printf(struct text *t, const char *fmt, ...) NN_PRINTF(2, 3);
 void text_vprintf(struct text *t, const char *fmt, va_list ap);
-void text_indent(struct text *t, int depth);      /* 2 spaces per level */
+void text_indent(struct text *t, int depth); /* 2 spaces per level */
 void text_free(struct text *t);
-/* Shortest decimal text that reads back as the same float / double ("1.0", "0.1", "inf", "-inf", "nan"); locale-free. */
+/* Shortest decimal text that reads back as the same float / double ("1.0", "0.1", "inf", "-inf", "nan"); locale-free.
+ */
 void text_f32(struct text *t, float x);
 void text_f64(struct text *t, double x);
-double text_read_f64(const char *s, const char **end);   /* strtod, locale-free; end may be NULL */
+double text_read_f64(const char *s, const char **end); /* strtod, locale-free; end may be NULL */
 
-struct interner;                                  /* open-addressing hash set */
+struct interner; /* open-addressing hash set */
 struct interner *interner_new(struct arena *a);
 const char *intern(struct interner *in, const char *s);
 const char *internn(struct interner *in, const char *s, size_t n);

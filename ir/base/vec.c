@@ -1,27 +1,22 @@
 /* Growth of the arrays of vec.h. */
 #include "ir/base/vec.h"
+#include "ir/base/die.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ir/base/die.h"
 
-void *vec_grow(struct arena *a, void *old, int n, int *cap, size_t size)
-{
-    if (*cap > INT_MAX / 2)
-        die_memory(SIZE_MAX);
+void *vec_grow(struct arena *a, void *old, int n, int *cap, size_t size) {
+    if (*cap > INT_MAX / 2) die_memory(SIZE_MAX);
     int wanted = *cap ? *cap * 2 : 8;
     size_t bytes;
-    if (__builtin_mul_overflow((size_t)wanted, size, &bytes))
-        die_memory(SIZE_MAX);
+    if (__builtin_mul_overflow((size_t)wanted, size, &bytes)) die_memory(SIZE_MAX);
     void *v;
     if (a) {
         v = arena_alloc(a, bytes);
-        if (n)
-            memcpy(v, old, (size_t)n * size);
+        if (n) memcpy(v, old, (size_t)n * size);
     } else {
         v = realloc(old, bytes);
-        if (!v)
-            die_memory(bytes);
+        if (!v) die_memory(bytes);
     }
     *cap = wanted;
     return v;

@@ -1,4 +1,5 @@
-/* Activations: elementwise ops with parameters. The same formulas serve as activations inside recurrent and fused ops. */
+/* Activations: elementwise ops with parameters. The same formulas serve as activations inside recurrent and fused ops.
+ */
 #include "lower/ops/ops.h"
 #include <string.h>
 
@@ -8,9 +9,13 @@ static E leaky(E v, double a, double b) { return (void)b, sel(lt(v, num(0)), mul
 static E thresholded(E v, double a, double b) { return (void)b, sel(le(v, num(a)), num(0), v); }
 static E elu(E v, double a, double b) { return (void)b, sel(lt(v, num(0)), mul(num(a), fn1("expm1", v)), v); }
 static E selu(E v, double a, double b) { return mul(num(b), sel(le(v, num(0)), mul(num(a), fn1("expm1", v)), v)); }
-static E celu(E v, double a, double b) { return (void)b, sel(lt(v, num(0)), mul(num(a), fn1("expm1", div_(v, num(a)))), v); }
+static E celu(E v, double a, double b) {
+    return (void)b, sel(lt(v, num(0)), mul(num(a), fn1("expm1", div_(v, num(a)))), v);
+}
 static E hard_sigmoid(E v, double a, double b) { return max_(num(0), min_(num(1), add(mul(num(a), v), num(b)))); }
-static E hard_swish(E v, double a, double b) { return (void)a, (void)b, mul(v, max_(num(0), min_(num(1), add(mul(num(1.0 / 6), v), num(0.5))))); }
+static E hard_swish(E v, double a, double b) {
+    return (void)a, (void)b, mul(v, max_(num(0), min_(num(1), add(mul(num(1.0 / 6), v), num(0.5)))));
+}
 static E sigmoid(E v, double a, double b) { return (void)a, (void)b, sigmoid_(v); }
 static E tanh1(E v, double a, double b) { return (void)a, (void)b, tanh_(v); }
 static E scaled_tanh(E v, double a, double b) { return mul(num(a), tanh_(mul(num(b), v))); }
@@ -20,7 +25,8 @@ static E affine(E v, double a, double b) { return add(mul(num(a), v), num(b)); }
 static E mish(E v, double a, double b) { return (void)a, (void)b, mul(v, tanh_(fn1("softplus", v))); }
 static E swish(E v, double a, double b) { return (void)b, mul(v, sigmoid_(a == 1 ? v : mul(num(a), v))); }
 static E shrink(E v, double lambd, double bias) {
-    return sel(lt(v, num(-lambd)), add(v, num(bias)), sel(gt(v, num(lambd)), sub(v, num(bias)), sel(is_nan(v), v, num(0))));
+    return sel(lt(v, num(-lambd)), add(v, num(bias)),
+               sel(gt(v, num(lambd)), sub(v, num(bias)), sel(is_nan(v), v, num(0))));
 }
 static E clip(E v, double lo, double hi) { return min_(num(hi), max_(num(lo), v)); }
 static E gelu_erf(E v) { return mul(mul(num(0.5), v), add(num(1), erf_(mul(v, num(0.70710678118654752440))))); }
@@ -28,10 +34,24 @@ static E gelu_tanh(E v) {
     E u = mul(num(0.79788456080286535588), add(v, mul(num(0.044715), mul(v, mul(v, v)))));
     return mul(mul(num(0.5), v), add(num(1), tanh_(u)));
 }
-static const struct act { const char *name; E (*f)(E v, double a, double b); double alpha, beta; } acts[] = {
-    {"Relu", relu, 0, 0}, {"LeakyRelu", leaky, 0.01, 0}, {"ThresholdedRelu", thresholded, 1, 0}, {"Elu", elu, 1, 0}, {"HardSigmoid", hard_sigmoid, 0.2, 0.5},
-    {"Sigmoid", sigmoid, 0, 0}, {"Tanh", tanh1, 0, 0}, {"ScaledTanh", scaled_tanh, 1, 1}, {"Softplus", softplus, 0, 0}, {"Softsign", softsign, 0, 0}, {"Affine", affine, 1, 0},
-    {"HardSwish", hard_swish, 0, 0}, {"Clip", clip, -3.4028234663852886e38, 3.4028234663852886e38},
+static const struct act {
+    const char *name;
+    E (*f)(E v, double a, double b);
+    double alpha, beta;
+} acts[] = {
+    {"Relu", relu, 0, 0},
+    {"LeakyRelu", leaky, 0.01, 0},
+    {"ThresholdedRelu", thresholded, 1, 0},
+    {"Elu", elu, 1, 0},
+    {"HardSigmoid", hard_sigmoid, 0.2, 0.5},
+    {"Sigmoid", sigmoid, 0, 0},
+    {"Tanh", tanh1, 0, 0},
+    {"ScaledTanh", scaled_tanh, 1, 1},
+    {"Softplus", softplus, 0, 0},
+    {"Softsign", softsign, 0, 0},
+    {"Affine", affine, 1, 0},
+    {"HardSwish", hard_swish, 0, 0},
+    {"Clip", clip, -3.4028234663852886e38, 3.4028234663852886e38},
 };
 static bool same_name(const char *a, const char *b) { /* ONNX: names of activations ignore case */
     for (; *a && *b; a++, b++)
@@ -108,14 +128,20 @@ static void op_dropout(void) {
     out(1, BOOL, j, eq(idx(0), idx(0)));
 }
 
-static const struct op_slot s_num[] = {{"X", TS_NUM, 0}, {0}}, s_flt[] = {{"X", TS_FLOAT, 0}, {0}}, s_bias[] = {{"X", TS_FLOAT, 0}, {"bias", TS_FLOAT, OPTIONAL}, {0}};
-static const struct op_slot s_drop[] = {{"data", TS_FLOAT, 0}, {"ratio", TS_FLOAT, OPTIONAL}, {"training_mode", TSET(BOOL), OPTIONAL}, {0}};
+static const struct op_slot s_num[] = {{"X", TS_NUM, 0}, {0}}, s_flt[] = {{"X", TS_FLOAT, 0}, {0}},
+                            s_bias[] = {{"X", TS_FLOAT, 0}, {"bias", TS_FLOAT, OPTIONAL}, {0}};
+static const struct op_slot s_drop[] = {
+    {"data", TS_FLOAT, 0}, {"ratio", TS_FLOAT, OPTIONAL}, {"training_mode", TSET(BOOL), OPTIONAL}, {0}};
 static const struct op_slot s_dropout[] = {{"output", TS_ANY, 0}, {"mask", TS_ANY, OPTIONAL}, {0}};
-#define ALPHA(v) {.name = "alpha", .kind = AT_FLOAT, .f = v}
-static const struct op_attr a_leaky[] = {ALPHA(0.01f), {0}}, a_one[] = {ALPHA(1), {0}}, a_quick[] = {ALPHA(1.702f), {0}};
-static const struct op_attr a_selu[] = {ALPHA(1.67326319217681884765625f), {.name = "gamma", .kind = AT_FLOAT, .f = 1.05070102214813232421875f}, {0}};
+#define ALPHA(v)                                                                                                       \
+    { .name = "alpha", .kind = AT_FLOAT, .f = v }
+static const struct op_attr a_leaky[] = {ALPHA(0.01f), {0}}, a_one[] = {ALPHA(1), {0}},
+                            a_quick[] = {ALPHA(1.702f), {0}};
+static const struct op_attr a_selu[] = {
+    ALPHA(1.67326319217681884765625f), {.name = "gamma", .kind = AT_FLOAT, .f = 1.05070102214813232421875f}, {0}};
 static const struct op_attr a_hsig[] = {ALPHA(0.2f), {.name = "beta", .kind = AT_FLOAT, .f = 0.5f}, {0}};
-static const struct op_attr a_shrink[] = {{.name = "lambd", .kind = AT_FLOAT, .f = 0.5f}, {.name = "bias", .kind = AT_FLOAT}, {0}};
+static const struct op_attr a_shrink[] = {
+    {.name = "lambd", .kind = AT_FLOAT, .f = 0.5f}, {.name = "bias", .kind = AT_FLOAT}, {0}};
 static const struct op_attr a_gelu[] = {{.name = "approximate", .kind = AT_STRING, .s = "none"}, {0}};
 
 static void up_dropout(struct node *n) { /* before 12 the ratio was an attribute; inference does not read it */
@@ -124,17 +150,32 @@ static void up_dropout(struct node *n) { /* before 12 the ratio was an attribute
     node_drop_attr(n, "consumed_inputs");
 }
 static const struct op_upgrade u_dropout[] = {{11, up_dropout}, {0}};
-#define ROW(name, since, first, attrs, slots, fn) {"", name, since, first, attrs, slots, slots_y, .define = fn, .spec = name}
+#define ROW(name, since, first, attrs, slots, fn)                                                                      \
+    { "", name, since, first, attrs, slots, slots_y, .define = fn, .spec = name }
 const struct op ops_activation[] = {
-    ROW("Relu", 14, 1, attrs_none, s_num, op_relu), ROW("LeakyRelu", 16, 1, a_leaky, s_flt, op_leaky), ROW("ThresholdedRelu", 22, 10, a_one, s_flt, op_thresholded),
-    ROW("Elu", 22, 1, a_one, s_flt, op_elu), ROW("Selu", 22, 1, a_selu, s_flt, op_selu), ROW("Celu", 12, 12, a_one, s_flt, op_celu),
-    ROW("HardSigmoid", 22, 1, a_hsig, s_flt, op_hardsigmoid), ROW("HardSwish", 22, 14, attrs_none, s_flt, op_hardswish), ROW("Sigmoid", 13, 1, attrs_none, s_flt, op_sigmoid),
-    ROW("Softplus", 22, 1, attrs_none, s_flt, op_softplus), ROW("Softsign", 22, 1, attrs_none, s_flt, op_softsign), ROW("Mish", 22, 18, attrs_none, s_flt, op_mish),
-    ROW("Swish", 24, 24, a_one, s_flt, op_swish), ROW("Shrink", 9, 9, a_shrink, s_num, op_shrink), ROW("Gelu", 20, 20, a_gelu, s_flt, op_gelu),
-    {"", "Dropout", 22, 1, attrs_none, s_drop, s_dropout, .define = op_dropout, .upgrades = u_dropout, .spec = "Dropout-22, inference only"},
+    ROW("Relu", 14, 1, attrs_none, s_num, op_relu),
+    ROW("LeakyRelu", 16, 1, a_leaky, s_flt, op_leaky),
+    ROW("ThresholdedRelu", 22, 10, a_one, s_flt, op_thresholded),
+    ROW("Elu", 22, 1, a_one, s_flt, op_elu),
+    ROW("Selu", 22, 1, a_selu, s_flt, op_selu),
+    ROW("Celu", 12, 12, a_one, s_flt, op_celu),
+    ROW("HardSigmoid", 22, 1, a_hsig, s_flt, op_hardsigmoid),
+    ROW("HardSwish", 22, 14, attrs_none, s_flt, op_hardswish),
+    ROW("Sigmoid", 13, 1, attrs_none, s_flt, op_sigmoid),
+    ROW("Softplus", 22, 1, attrs_none, s_flt, op_softplus),
+    ROW("Softsign", 22, 1, attrs_none, s_flt, op_softsign),
+    ROW("Mish", 22, 18, attrs_none, s_flt, op_mish),
+    ROW("Swish", 24, 24, a_one, s_flt, op_swish),
+    ROW("Shrink", 9, 9, a_shrink, s_num, op_shrink),
+    ROW("Gelu", 20, 20, a_gelu, s_flt, op_gelu),
+    {"", "Dropout", 22, 1, attrs_none, s_drop, s_dropout, .define = op_dropout, .upgrades = u_dropout,
+     .spec = "Dropout-22, inference only"},
     {"com.microsoft", "Gelu", 1, 1, attrs_none, s_bias, slots_y, .define = op_biasgelu, .spec = "com.microsoft.Gelu"},
-    {"com.microsoft", "BiasGelu", 1, 1, attrs_none, s_bias, slots_y, .define = op_biasgelu, .spec = "com.microsoft.BiasGelu"},
-    {"com.microsoft", "FastGelu", 1, 1, attrs_none, s_bias, slots_y, .define = op_fastgelu, .spec = "com.microsoft.FastGelu"},
-    {"com.microsoft", "QuickGelu", 1, 1, a_quick, s_flt, slots_y, .define = op_quickgelu, .spec = "com.microsoft.QuickGelu"},
+    {"com.microsoft", "BiasGelu", 1, 1, attrs_none, s_bias, slots_y, .define = op_biasgelu,
+     .spec = "com.microsoft.BiasGelu"},
+    {"com.microsoft", "FastGelu", 1, 1, attrs_none, s_bias, slots_y, .define = op_fastgelu,
+     .spec = "com.microsoft.FastGelu"},
+    {"com.microsoft", "QuickGelu", 1, 1, a_quick, s_flt, slots_y, .define = op_quickgelu,
+     .spec = "com.microsoft.QuickGelu"},
     {0},
 };

@@ -1,9 +1,9 @@
 /* If, Loop and Scan: inference through their bodies, and lowering to if, while and for around kernel calls
  * (design: control flow). Bodies are closed regions: the node's attribute "captures" counts the inputs and parameters,
  * at the end of each list, that stand for values captured from outside. */
-#include <string.h>
 #include "ir/op.h"
 #include "lower/lower.h"
+#include <string.h>
 
 enum { NO_LIMIT = INT32_MAX };
 static int captures(const struct node *n) {
@@ -39,7 +39,8 @@ static const struct sym *node_sym(struct graph *g, struct node *n, int k, const 
 }
 
 /* ---- If */
-static enum infer_status take_branch(struct graph *g, struct node *n, struct region *r, bool (*infer_region)(struct region *)) {
+static enum infer_status take_branch(struct graph *g, struct node *n, struct region *r,
+                                     bool (*infer_region)(struct region *)) {
     struct value **results = NEWN(&g->ctx->arena, struct value *, r->results.n + 1);
     if (!infer_region(r)) return INFER_FAILED;
     region_inline(r, n, n->ins.v + 1, results);
@@ -49,15 +50,19 @@ static enum infer_status take_branch(struct graph *g, struct node *n, struct reg
     return INFER_REPLACED;
 }
 static bool bind_branch(struct graph *g, struct node *n, struct region *r) {
-    if (!r || r->params.n != n->ins.n - 1) return problem(g, n, E_GRAPH, "a branch does not take the node's captured values");
+    if (!r || r->params.n != n->ins.n - 1)
+        return problem(g, n, E_GRAPH, "a branch does not take the node's captured values");
     for (int k = 0; k < r->params.n; k++) take_type(r->params.v[k], n->ins.v[k + 1]);
     return true;
 }
 /* Dims that differ become a symbol, set from the condition before the branch runs. */
-static bool join_types(struct graph *g, struct node *n, const struct type *a, const struct type *b, int *nsyms, struct type *out) {
+static bool join_types(struct graph *g, struct node *n, const struct type *a, const struct type *b, int *nsyms,
+                       struct type *out) {
     if (a->kind != TY_TENSOR || b->kind != TY_TENSOR) return problem(g, n, E_TYPE, "branches must give tensors");
     if (a->dtype != b->dtype) return problem(g, n, E_TYPE, "the branches give different element types");
-    if (a->rank != b->rank) return problem(g, n, E_RANK, "the branches give different ranks, and the condition is not known at compile time");
+    if (a->rank != b->rank)
+        return problem(g, n, E_RANK,
+                       "the branches give different ranks, and the condition is not known at compile time");
     expr dims[32];
     for (int k = 0; k < a->rank; k++) {
         dims[k] = a->dims[k];
@@ -75,9 +80,12 @@ static enum infer_status if_infer(struct graph *g, struct node *n, bool (*infer_
     int cond = known_bool(n->ins.v[0]), nsyms = 0;
     if (cond >= 0) return take_branch(g, n, cond ? then : other, infer_region);
     if (!infer_region(then) || !infer_region(other)) return INFER_FAILED;
-    if (then->results.n != n->outs.n || other->results.n != n->outs.n) return problem(g, n, E_ARITY, "the branches give a different number of results"), INFER_FAILED;
+    if (then->results.n != n->outs.n || other->results.n != n->outs.n)
+        return problem(g, n, E_ARITY, "the branches give a different number of results"), INFER_FAILED;
     for (int k = 0; k < n->outs.n; k++)
-        if (n->outs.v[k] && !join_types(g, n, &then->results.v[k]->type, &other->results.v[k]->type, &nsyms, &n->outs.v[k]->type)) return INFER_FAILED;
+        if (n->outs.v[k] &&
+            !join_types(g, n, &then->results.v[k]->type, &other->results.v[k]->type, &nsyms, &n->outs.v[k]->type))
+            return INFER_FAILED;
     return INFER_OK;
 }
 static expr load_scalar(struct lowering *l, struct value *v) {
@@ -102,11 +110,13 @@ static bool lower_branch(struct lowering *l, struct node *n, struct region *r, s
     l->block = into;
     for (int k = 0; k < r->params.n; k++) lower_bind(l, r->params.v[k], lower_buf(l, n->ins.v[k + 1]));
     for (int k = 0; k < n->outs.n; k++) /* produced right into the result where nothing else is it */
-        if (n->outs.v[k] && r->results.v[k]->def && !map_get(&l->bufs, PKEY(r->results.v[k])) && dims_equal(&r->results.v[k]->type, &n->outs.v[k]->type))
+        if (n->outs.v[k] && r->results.v[k]->def && !map_get(&l->bufs, PKEY(r->results.v[k])) &&
+            dims_equal(&r->results.v[k]->type, &n->outs.v[k]->type))
             lower_bind(l, r->results.v[k], lower_buf(l, n->outs.v[k]));
     bool ok = lower_region(l, r);
     for (int k = 0; k < n->outs.n && ok; k++) {
-        struct buf *to = n->outs.v[k] ? lower_buf(l, n->outs.v[k]) : NULL, *from = to ? lower_buf(l, r->results.v[k]) : NULL;
+        struct buf *to = n->outs.v[k] ? lower_buf(l, n->outs.v[k]) : NULL,
+                   *from = to ? lower_buf(l, r->results.v[k]) : NULL;
         if (to != from) lower_copy(l, to, from);
     }
     l->block = outer;
@@ -132,10 +142,10 @@ static bool if_lower(struct lowering *l, struct node *n) {
 /* ---- loops: what Loop and Scan share */
 struct body {
     struct region *r;
-    int first;                  /* parameter of the first carried value */
+    int first; /* parameter of the first carried value */
     int ncarried, nscan_out, ncaps;
-    struct value **init;        /* [ncarried] initial values: node inputs */
-    int first_result;           /* result of the first carried value */
+    struct value **init; /* [ncarried] initial values: node inputs */
+    int first_result;    /* result of the first carried value */
 };
 /* Carried symbol of dim d of carried value k, or NULL. */
 static const struct sym *carried_sym(const struct node *n, const struct value *param, int d) {
@@ -151,13 +161,15 @@ static bool infer_body(struct graph *g, struct node *n, struct body *b, bool (*i
         take_type(b->r->params.v[b->first + k], b->init[k]);
         b->r->params.v[b->first + k]->elems = NULL; /* changes from pass to pass */
     }
-    for (int k = 0; k < b->ncaps; k++) take_type(b->r->params.v[b->r->params.n - b->ncaps + k], n->ins.v[n->ins.n - b->ncaps + k]);
+    for (int k = 0; k < b->ncaps; k++)
+        take_type(b->r->params.v[b->r->params.n - b->ncaps + k], n->ins.v[n->ins.n - b->ncaps + k]);
     for (int round = 0; round < 4; round++) {
         if (!infer_region(b->r)) return false;
         bool stable = true;
         for (int k = 0; k < b->ncarried; k++) {
             struct value *p = b->r->params.v[b->first + k], *res = b->r->results.v[b->first_result + k];
-            if (res->type.kind != TY_TENSOR || res->type.dtype != p->type.dtype) return problem(g, n, E_TYPE, "a carried value changes its element type");
+            if (res->type.kind != TY_TENSOR || res->type.dtype != p->type.dtype)
+                return problem(g, n, E_TYPE, "a carried value changes its element type");
             if (res->type.rank != p->type.rank) return problem(g, n, E_RANK, "a carried value changes its rank");
             if (dims_equal(&res->type, &p->type)) continue;
             expr dims[32];
@@ -209,7 +221,8 @@ static void begin_carried(struct lowering *l, struct node *n, struct body *b, st
         cur[k] = lower_alloc(l, *p->name ? p->name : "carried", p->type.dtype, p->type.dims, p->type.rank);
         next[k] = NULL;
         lower_copy(l, cur[k], from);
-        if (!grows(n, p)) next[k] = lower_alloc(l, *p->name ? p->name : "next", p->type.dtype, p->type.dims, p->type.rank);
+        if (!grows(n, p))
+            next[k] = lower_alloc(l, *p->name ? p->name : "next", p->type.dtype, p->type.dims, p->type.rank);
         lower_bind(l, p, cur[k]);
     }
 }
@@ -236,7 +249,9 @@ static bool run_body(struct lowering *l, struct body *b, struct buf **cur, struc
     return true;
 }
 static void end_pass(struct lowering *l, struct node *n, struct body *b, struct buf **cur, struct buf **next) {
-    struct { const struct sym *sym, *tmp; } v[64];
+    struct {
+        const struct sym *sym, *tmp;
+    } v[64];
     int nv = 0;
     for (int k = 0; k < b->ncarried; k++) { /* sizes change together, after all were read */
         struct value *p = b->r->params.v[b->first + k], *res = b->r->results.v[b->first_result + k];
@@ -317,14 +332,18 @@ static enum infer_status loop_infer(struct graph *g, struct node *n, bool (*infe
         struct value *o = n->outs.v[b.ncarried + k], *res = b.r->results.v[1 + b.ncarried + k];
         if (!o) continue;
         expr dims[32] = {trips};
-        if (res->type.rank > 30) return problem(g, n, E_LIMIT, "a collected value has too many dimensions"), INFER_FAILED;
+        if (res->type.rank > 30)
+            return problem(g, n, E_LIMIT, "a collected value has too many dimensions"), INFER_FAILED;
         for (int d = 0; d < res->type.rank; d++) dims[d + 1] = res->type.dims[d];
         o->type = type_tensor(c, res->type.dtype, dims, res->type.rank + 1);
     }
     return INFER_OK;
 }
 /* A collected output of a loop whose trip count is not known: capacity doubles when it is full. */
-struct growing { struct buf *buf; const struct sym *cap; };
+struct growing {
+    struct buf *buf;
+    const struct sym *cap;
+};
 static void make_room(struct lowering *l, struct growing *gr, expr at) {
     struct ctx *c = l->c;
     struct block *outer;
@@ -371,12 +390,14 @@ static expr pass_number(struct lowering *l, const struct node *n, const struct v
     set_size(l, pass, x_var(l->c, v));
     return x_sym(l->c, pass);
 }
-static bool loop_counted(struct lowering *l, struct node *n, struct body *b, struct value *m, struct buf **cur, struct buf **next) {
+static bool loop_counted(struct lowering *l, struct node *n, struct body *b, struct value *m, struct buf **cur,
+                         struct buf **next) {
     struct ctx *c = l->c;
     expr trips = known_index(c, m);
     if (!trips) {
         const struct attr *at = node_attr(n, "trip_symbol");
-        const struct sym *s = at ? n->syms.v[at->u.i] : sym_new(c, internf(c->names, "trips%d", n->id), 0, NO_LIMIT, true);
+        const struct sym *s =
+            at ? n->syms.v[at->u.i] : sym_new(c, internf(c->names, "trips%d", n->id), 0, NO_LIMIT, true);
         set_size(l, s, x_max(c, x_toidx(c, load_scalar(l, m)), x_int(c, 0)));
         trips = x_sym(c, s);
     } else trips = x_max(c, trips, x_int(c, 0));
@@ -394,7 +415,9 @@ static bool loop_counted(struct lowering *l, struct node *n, struct body *b, str
     bool ok = run_body(l, b, cur, next);
     for (int k = 0; k < b->nscan_out && ok; k++) {
         struct value *o = b->ncarried + k < n->outs.n ? n->outs.v[b->ncarried + k] : NULL;
-        if (o) lower_copy_slice(l, lower_buf(l, o), x_guard(c, pass, trips), 0, lower_buf(l, b->r->results.v[1 + b->ncarried + k]), NULL, -1);
+        if (o)
+            lower_copy_slice(l, lower_buf(l, o), x_guard(c, pass, trips), 0,
+                             lower_buf(l, b->r->results.v[1 + b->ncarried + k]), NULL, -1);
     }
     end_pass(l, n, b, cur, next);
     l->block = outer;
@@ -408,7 +431,8 @@ static bool loop_while(struct lowering *l, struct node *n, struct body *b, struc
     store_scalar(l, cond, n->ins.v[1] ? load_scalar(l, n->ins.v[1]) : x_bool(c, true));
     lower_bind(l, b->r->params.v[0], it), lower_bind(l, b->r->params.v[1], cond);
     for (int k = 0; k < b->nscan_out; k++)
-        if (b->ncarried + k < n->outs.n && n->outs.v[b->ncarried + k]) gr[k] = growing_new(l, b->r->results.v[1 + b->ncarried + k]);
+        if (b->ncarried + k < n->outs.n && n->outs.v[b->ncarried + k])
+            gr[k] = growing_new(l, b->r->results.v[1 + b->ncarried + k]);
     expr itv = x_load(c, it, NULL, 0, NULL), more = x_load(c, cond, NULL, 0, NULL);
     if (n->ins.v[0]) {
         expr m = n->ins.v[0]->init ? x_const_i(c, I64, tensor_i(n->ins.v[0]->init, 0)) : load_scalar(l, n->ins.v[0]);
@@ -424,7 +448,8 @@ static bool loop_while(struct lowering *l, struct node *n, struct body *b, struc
         const struct sym *pass = sym_new(c, internf(c->names, "pass%d_%d", n->id, k), 0, NO_LIMIT, true);
         set_size(l, pass, x_toidx(c, itv));
         make_room(l, &gr[k], x_sym(c, pass));
-        lower_copy_slice(l, gr[k].buf, x_guard(c, x_sym(c, pass), x_sym(c, gr[k].cap)), 0, lower_buf(l, b->r->results.v[1 + b->ncarried + k]), NULL, -1);
+        lower_copy_slice(l, gr[k].buf, x_guard(c, x_sym(c, pass), x_sym(c, gr[k].cap)), 0,
+                         lower_buf(l, b->r->results.v[1 + b->ncarried + k]), NULL, -1);
     }
     struct buf *rc = ok ? lower_buf(l, b->r->results.v[0]) : cond;
     end_pass(l, n, b, cur, next);
@@ -454,12 +479,14 @@ static bool loop_while(struct lowering *l, struct node *n, struct body *b, struc
     return true;
 }
 static void bind_captures(struct lowering *l, struct node *n, struct body *b) {
-    for (int k = 0; k < b->ncaps; k++) lower_bind(l, b->r->params.v[b->r->params.n - b->ncaps + k], lower_buf(l, n->ins.v[n->ins.n - b->ncaps + k]));
+    for (int k = 0; k < b->ncaps; k++)
+        lower_bind(l, b->r->params.v[b->r->params.n - b->ncaps + k], lower_buf(l, n->ins.v[n->ins.n - b->ncaps + k]));
 }
 static bool loop_lower(struct lowering *l, struct node *n) {
     struct body b;
     if (!loop_body(l->g, n, &b)) return false;
-    struct buf **cur = NEWN(&l->c->arena, struct buf *, b.ncarried + 1), **next = NEWN(&l->c->arena, struct buf *, b.ncarried + 1);
+    struct buf **cur = NEWN(&l->c->arena, struct buf *, b.ncarried + 1),
+               **next = NEWN(&l->c->arena, struct buf *, b.ncarried + 1);
     bind_captures(l, n, &b);
     begin_carried(l, n, &b, cur, next);
     struct value *m = counted(n, &b);
@@ -469,7 +496,10 @@ static bool loop_lower(struct lowering *l, struct node *n) {
 }
 
 /* ---- Scan (opset 9 and later: no batch axis) */
-struct scan { struct body b; int nscan_in; };
+struct scan {
+    struct body b;
+    int nscan_in;
+};
 static int scan_axis(const struct node *n, const char *name, int k, int rank) {
     const struct attr *a = node_attr(n, name);
     int64_t v = a && a->kind == AT_INTS && k < a->n ? a->u.is[k] : 0;
@@ -483,7 +513,8 @@ static bool scan_body(struct graph *g, struct node *n, struct scan *s) {
     s->b.first = s->b.first_result = 0;
     s->b.ncarried = n->ins.n - s->nscan_in - s->b.ncaps;
     s->b.init = n->ins.v;
-    if (!s->b.r || s->nscan_in < 1 || s->b.ncarried < 0 || s->b.r->params.n != n->ins.n || s->b.r->results.n < s->b.ncarried)
+    if (!s->b.r || s->nscan_in < 1 || s->b.ncarried < 0 || s->b.r->params.n != n->ins.n ||
+        s->b.r->results.n < s->b.ncarried)
         return problem(g, n, E_ARITY, "the body's parameters or results do not fit the scan");
     s->b.nscan_out = s->b.r->results.n - s->b.ncarried;
     return true;
@@ -496,7 +527,8 @@ static enum infer_status scan_infer(struct graph *g, struct node *n, bool (*infe
     for (int k = 0; k < s.nscan_in; k++) {
         struct value *x = n->ins.v[s.b.ncarried + k], *p = s.b.r->params.v[s.b.ncarried + k];
         int axis = scan_axis(n, "scan_input_axes", k, x->type.rank);
-        if (x->type.kind != TY_TENSOR || axis < 0 || axis >= x->type.rank) return problem(g, n, E_ATTR, "a scan axis is outside the rank"), INFER_FAILED;
+        if (x->type.kind != TY_TENSOR || axis < 0 || axis >= x->type.rank)
+            return problem(g, n, E_ATTR, "a scan axis is outside the rank"), INFER_FAILED;
         expr dims[32];
         for (int d = 0, o = 0; d < x->type.rank; d++)
             if (d != axis) dims[o++] = x->type.dims[d];
@@ -513,7 +545,8 @@ static enum infer_status scan_infer(struct graph *g, struct node *n, bool (*infe
         }
         int axis = scan_axis(n, "scan_output_axes", k - s.b.ncarried, res->type.rank + 1);
         expr dims[33];
-        if (axis < 0 || axis > res->type.rank || res->type.rank > 30) return problem(g, n, E_ATTR, "a scan axis is outside the rank"), INFER_FAILED;
+        if (axis < 0 || axis > res->type.rank || res->type.rank > 30)
+            return problem(g, n, E_ATTR, "a scan axis is outside the rank"), INFER_FAILED;
         for (int d = 0, i = 0; d <= res->type.rank; d++) dims[d] = d == axis ? trips : res->type.dims[i++];
         o->type = type_tensor(c, res->type.dtype, dims, res->type.rank + 1);
     }
@@ -528,7 +561,8 @@ static bool scan_lower(struct lowering *l, struct node *n) {
     struct scan s;
     struct ctx *c = l->c;
     if (!scan_body(l->g, n, &s)) return false;
-    struct buf **cur = NEWN(&c->arena, struct buf *, s.b.ncarried + 1), **next = NEWN(&c->arena, struct buf *, s.b.ncarried + 1);
+    struct buf **cur = NEWN(&c->arena, struct buf *, s.b.ncarried + 1),
+               **next = NEWN(&c->arena, struct buf *, s.b.ncarried + 1);
     bind_captures(l, n, &s.b);
     begin_carried(l, n, &s.b, cur, next);
     struct value *x0 = n->ins.v[s.b.ncarried];
@@ -552,13 +586,17 @@ static bool scan_lower(struct lowering *l, struct node *n) {
     for (int k = 0; k < s.nscan_in; k++) {
         struct value *x = n->ins.v[s.b.ncarried + k], *p = s.b.r->params.v[s.b.ncarried + k];
         struct buf *slice = lower_alloc(l, *p->name ? p->name : "slice", p->type.dtype, p->type.dims, p->type.rank);
-        lower_copy_slice(l, slice, NULL, -1, lower_buf(l, x), scan_at(c, n, "scan_input_directions", k, pass, trips), scan_axis(n, "scan_input_axes", k, x->type.rank));
+        lower_copy_slice(l, slice, NULL, -1, lower_buf(l, x), scan_at(c, n, "scan_input_directions", k, pass, trips),
+                         scan_axis(n, "scan_input_axes", k, x->type.rank));
         lower_bind(l, p, slice);
     }
     bool ok = run_body(l, &s.b, cur, next);
     for (int k = s.b.ncarried; k < n->outs.n && ok; k++) {
         struct value *o = n->outs.v[k];
-        if (o) lower_copy_slice(l, lower_buf(l, o), scan_at(c, n, "scan_output_directions", k - s.b.ncarried, pass, trips), scan_axis(n, "scan_output_axes", k - s.b.ncarried, o->type.rank), lower_buf(l, s.b.r->results.v[k]), NULL, -1);
+        if (o)
+            lower_copy_slice(l, lower_buf(l, o), scan_at(c, n, "scan_output_directions", k - s.b.ncarried, pass, trips),
+                             scan_axis(n, "scan_output_axes", k - s.b.ncarried, o->type.rank),
+                             lower_buf(l, s.b.r->results.v[k]), NULL, -1);
     }
     end_pass(l, n, &s.b, cur, next);
     l->block = outer;
@@ -566,16 +604,24 @@ static bool scan_lower(struct lowering *l, struct node *n) {
     return ok;
 }
 
-static const struct op_control if_ctl = {if_infer, if_lower}, loop_ctl = {loop_infer, loop_lower}, scan_ctl = {scan_infer, scan_lower};
-static const struct op_attr if_attrs[] = {{.name = "then_branch", .kind = AT_REGION, .flags = A_REQUIRED}, {.name = "else_branch", .kind = AT_REGION, .flags = A_REQUIRED}, {0}};
+static const struct op_control if_ctl = {if_infer, if_lower}, loop_ctl = {loop_infer, loop_lower},
+                               scan_ctl = {scan_infer, scan_lower};
+static const struct op_attr if_attrs[] = {{.name = "then_branch", .kind = AT_REGION, .flags = A_REQUIRED},
+                                          {.name = "else_branch", .kind = AT_REGION, .flags = A_REQUIRED},
+                                          {0}};
 static const struct op_attr loop_attrs[] = {{.name = "body", .kind = AT_REGION, .flags = A_REQUIRED}, {0}};
-static const struct op_attr scan_attrs[] = {{.name = "body", .kind = AT_REGION, .flags = A_REQUIRED}, {.name = "num_scan_inputs", .kind = AT_INT, .flags = A_REQUIRED}, {0}};
+static const struct op_attr scan_attrs[] = {{.name = "body", .kind = AT_REGION, .flags = A_REQUIRED},
+                                            {.name = "num_scan_inputs", .kind = AT_INT, .flags = A_REQUIRED},
+                                            {0}};
 static const struct op_slot if_ins[] = {{"cond", TSET(BOOL), 0}, {"captured", TS_ANY, VARIADIC | OPTIONAL}, {0}};
-static const struct op_slot loop_ins[] = {{"M", TSET(I64), OPTIONAL}, {"cond", TSET(BOOL), OPTIONAL}, {"v", TS_ANY, VARIADIC | OPTIONAL}, {0}};
+static const struct op_slot loop_ins[] = {
+    {"M", TSET(I64), OPTIONAL}, {"cond", TSET(BOOL), OPTIONAL}, {"v", TS_ANY, VARIADIC | OPTIONAL}, {0}};
 static const struct op_slot any[] = {{"v", TS_ANY, VARIADIC | OPTIONAL}, {0}};
 const struct op ops_control[] = {
-    {"", "If", 25, 1, if_attrs, if_ins, any, .control = &if_ctl, .spec = "If-25; branches of different rank are refused unless the condition is known"},
+    {"", "If", 25, 1, if_attrs, if_ins, any, .control = &if_ctl,
+     .spec = "If-25; branches of different rank are refused unless the condition is known"},
     {"", "Loop", 25, 1, loop_attrs, loop_ins, any, .control = &loop_ctl, .spec = "Loop-25"},
-    {"", "Scan", 25, 9, scan_attrs, any, any, .control = &scan_ctl, .spec = "Scan-25; the batched form of opset 8 is refused"},
+    {"", "Scan", 25, 9, scan_attrs, any, any, .control = &scan_ctl,
+     .spec = "Scan-25; the batched form of opset 8 is refused"},
     {0},
 };

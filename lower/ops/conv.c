@@ -1,4 +1,5 @@
-/* Convolutions: Conv, its integer and fused forms, ConvTranspose. Any number of spatial axes, groups, symbolic extents. */
+/* Convolutions: Conv, its integer and fused forms, ConvTranspose. Any number of spatial axes, groups, symbolic extents.
+ */
 #include "lower/ops/window.h"
 #include <string.h>
 
@@ -19,7 +20,8 @@ static bool conv_sum(E (*fx)(E v), E (*fw)(E v, E oc), E fill, enum dtype t, T x
     int64_t group = int_attr("group");
     if (!check_conv(x, w, group) || !window_of(&g, x, sub_list(shape(w), 2, rank(w)), false)) return false;
     E oc = dim(w, 0), per = dim(w, 1);
-    require(eq(dim(x, 1), mul(per, idx(group))), "the input has a number of channels that the weights and groups do not fit");
+    require(eq(dim(x, 1), mul(per, idx(group))),
+            "the input has a number of channels that the weights and groups do not fit");
     require(eq(mod_(oc, idx(group)), idx(0)), "the number of output channels is no multiple of the groups");
     *o = window_axes(cat(list2(dim(x, 0), oc), g.out), "n oc");
     X r = window_raxes(list1(per), g.kernel, "ic");
@@ -78,7 +80,10 @@ static void op_convinteger(void) {
 }
 
 /* ---- ConvTranspose: the gradient of Conv, written as a gather: each output sums the inputs that reach it */
-struct transposed { X out; E begin[SPATIAL_MAX]; };
+struct transposed {
+    X out;
+    E begin[SPATIAL_MAX];
+};
 static bool transposed_of(struct window *g, struct transposed *t, T x, X kernel) {
     const int64_t *extra, *want;
     int ne = ints_attr("output_padding", &extra), nw = ints_attr("output_shape", &want);
@@ -133,18 +138,28 @@ static void op_convtranspose(void) {
     if (y) out(0, dtype(x), o, at(y, o));
 }
 
-#define WINDOW_ATTRS {.name = "auto_pad", .kind = AT_STRING, .s = "NOTSET"}, {.name = "kernel_shape", .kind = AT_INTS}, {.name = "strides", .kind = AT_INTS}, \
-    {.name = "dilations", .kind = AT_INTS}, {.name = "pads", .kind = AT_INTS}, {.name = "group", .kind = AT_INT, .i = 1}
+#define WINDOW_ATTRS                                                                                                   \
+    {.name = "auto_pad", .kind = AT_STRING, .s = "NOTSET"}, {.name = "kernel_shape", .kind = AT_INTS},                 \
+        {.name = "strides", .kind = AT_INTS}, {.name = "dilations", .kind = AT_INTS},                                  \
+        {.name = "pads", .kind = AT_INTS}, {                                                                           \
+        .name = "group", .kind = AT_INT, .i = 1                                                                        \
+    }
 static const struct op_attr a_conv[] = {WINDOW_ATTRS, {0}};
-static const struct op_attr a_fused[] = {WINDOW_ATTRS, {.name = "activation", .kind = AT_STRING}, {.name = "activation_params", .kind = AT_FLOATS}, {0}};
-static const struct op_attr a_trans[] = {WINDOW_ATTRS, {.name = "output_padding", .kind = AT_INTS}, {.name = "output_shape", .kind = AT_INTS}, {0}};
+static const struct op_attr a_fused[] = {
+    WINDOW_ATTRS, {.name = "activation", .kind = AT_STRING}, {.name = "activation_params", .kind = AT_FLOATS}, {0}};
+static const struct op_attr a_trans[] = {
+    WINDOW_ATTRS, {.name = "output_padding", .kind = AT_INTS}, {.name = "output_shape", .kind = AT_INTS}, {0}};
 static const struct op_slot s_conv[] = {{"X", TS_FLOAT, 0}, {"W", TS_FLOAT, 0}, {"B", TS_FLOAT, OPTIONAL}, {0}};
-static const struct op_slot s_fused[] = {{"X", TS_FLOAT, 0}, {"W", TS_FLOAT, 0}, {"B", TS_FLOAT, OPTIONAL}, {"Z", TS_FLOAT, OPTIONAL}, {0}};
+static const struct op_slot s_fused[] = {
+    {"X", TS_FLOAT, 0}, {"W", TS_FLOAT, 0}, {"B", TS_FLOAT, OPTIONAL}, {"Z", TS_FLOAT, OPTIONAL}, {0}};
 #define I8S (TSET(I8) | TSET(U8))
-static const struct op_slot s_int[] = {{"x", I8S, 0}, {"w", I8S, 0}, {"x_zero_point", I8S, OPTIONAL}, {"w_zero_point", I8S, OPTIONAL}, {0}};
+static const struct op_slot s_int[] = {
+    {"x", I8S, 0}, {"w", I8S, 0}, {"x_zero_point", I8S, OPTIONAL}, {"w_zero_point", I8S, OPTIONAL}, {0}};
 const struct op ops_conv[] = {
-    {"", "Conv", 22, 1, a_conv, s_conv, slots_y, .define = op_conv, .spec = "Conv-22; the bias is the sum's first term"},
-    {"com.microsoft", "FusedConv", 1, 1, a_fused, s_fused, slots_y, .define = op_fusedconv, .spec = "com.microsoft.FusedConv: activation(conv + Z)"},
+    {"", "Conv", 22, 1, a_conv, s_conv, slots_y, .define = op_conv,
+     .spec = "Conv-22; the bias is the sum's first term"},
+    {"com.microsoft", "FusedConv", 1, 1, a_fused, s_fused, slots_y, .define = op_fusedconv,
+     .spec = "com.microsoft.FusedConv: activation(conv + Z)"},
     {"", "ConvInteger", 10, 10, a_conv, s_int, slots_y, .define = op_convinteger, .spec = "ConvInteger-10"},
     {"", "ConvTranspose", 22, 1, a_trans, s_conv, slots_y, .define = op_convtranspose, .spec = "ConvTranspose-22"},
     {0},

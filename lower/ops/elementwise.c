@@ -70,7 +70,8 @@ static void op_isinf(void) {
 static void map2(E (*f)(E a, E b), enum dtype t) {
     T a = in(0), b = in(1);
     if (dtype(a) != dtype(b)) {
-        fail(E_TYPE, "the operands have different element types, %s and %s", dtype_name(dtype(a)), dtype_name(dtype(b)));
+        fail(E_TYPE, "the operands have different element types, %s and %s", dtype_name(dtype(a)),
+             dtype_name(dtype(b)));
         return;
     }
     X i = axes(bcast_shape((T[]){a, b}, 2));
@@ -112,7 +113,8 @@ static E power(E x, T y, X j) {
     if (uniform && k == 2) return mul(x, x);
     if (uniform && k == 0) return typed((enum dtype)x->type, 1);
     if (uniform && flt && k == -1) return div_(num(1), x);
-    if (uniform && flt && k == 0.5) return sel(eq(x, neg(greatest((enum dtype)x->type))), greatest((enum dtype)x->type), add(sqrt_(x), num(0)));
+    if (uniform && flt && k == 0.5)
+        return sel(eq(x, neg(greatest((enum dtype)x->type))), greatest((enum dtype)x->type), add(sqrt_(x), num(0)));
     E e = uniform ? typed(dtype_value(dtype(y)), k) : at(y, bcast(y, j));
     if (flt && e->type == x->type) return fn2("pow", x, e);
     if (x->type == F32 && (e->type == I32 || uniform)) return fn2("pow", x, cast(F32, e));
@@ -193,21 +195,29 @@ static void op_bitcast(void) {
     out(0, t, i, bitcast_(t, at(x, i)));
 }
 
-static const struct op_slot s_num1[] = {{"X", TS_NUM, 0}, {0}}, s_flt1[] = {{"X", TS_FLOAT, 0}, {0}}, s_bool1[] = {{"X", TSET(BOOL), 0}, {0}};
-static const struct op_slot s_num2[] = {{"A", TS_NUM, 0}, {"B", TS_NUM, 0}, {0}}, s_bool2[] = {{"A", TSET(BOOL), 0}, {"B", TSET(BOOL), 0}, {0}};
-static const struct op_slot s_eq[] = {{"A", TS_NUM | TSET(BOOL), 0}, {"B", TS_NUM | TSET(BOOL), 0}, {0}}, s_int1[] = {{"X", TS_INT, 0}, {0}};
-static const struct op_slot s_int2[] = {{"A", TS_INT, 0}, {"B", TS_INT, 0}, {0}}, s_uint2[] = {{"A", TS_INT, 0}, {"B", TS_INT, 0}, {0}};
-static const struct op_slot s_nums[] = {{"data", TS_NUM, VARIADIC}, {0}}, s_flts[] = {{"data", TS_FLOAT, VARIADIC}, {0}};
+static const struct op_slot s_num1[] = {{"X", TS_NUM, 0}, {0}}, s_flt1[] = {{"X", TS_FLOAT, 0}, {0}},
+                            s_bool1[] = {{"X", TSET(BOOL), 0}, {0}};
+static const struct op_slot s_num2[] = {{"A", TS_NUM, 0}, {"B", TS_NUM, 0}, {0}},
+                            s_bool2[] = {{"A", TSET(BOOL), 0}, {"B", TSET(BOOL), 0}, {0}};
+static const struct op_slot s_eq[] = {{"A", TS_NUM | TSET(BOOL), 0}, {"B", TS_NUM | TSET(BOOL), 0}, {0}},
+                            s_int1[] = {{"X", TS_INT, 0}, {0}};
+static const struct op_slot s_int2[] = {{"A", TS_INT, 0}, {"B", TS_INT, 0}, {0}},
+                            s_uint2[] = {{"A", TS_INT, 0}, {"B", TS_INT, 0}, {0}};
+static const struct op_slot s_nums[] = {{"data", TS_NUM, VARIADIC}, {0}},
+                            s_flts[] = {{"data", TS_FLOAT, VARIADIC}, {0}};
 static const struct op_slot s_where[] = {{"condition", TSET(BOOL), 0}, {"X", TS_ANY, 0}, {"Y", TS_ANY, 0}, {0}};
-static const struct op_slot s_clip[] = {{"input", TS_NUM, 0}, {"min", TS_NUM, OPTIONAL}, {"max", TS_NUM, OPTIONAL}, {0}};
-static const struct op_attr a_to[] = {{.name = "to", .kind = AT_INT, .flags = A_REQUIRED}, {0}}, a_fmod[] = {{.name = "fmod", .kind = AT_INT}, {0}};
-static const struct op_attr a_isinf[] = {{.name = "detect_negative", .kind = AT_INT, .i = 1}, {.name = "detect_positive", .kind = AT_INT, .i = 1}, {0}};
+static const struct op_slot s_clip[] = {
+    {"input", TS_NUM, 0}, {"min", TS_NUM, OPTIONAL}, {"max", TS_NUM, OPTIONAL}, {0}};
+static const struct op_attr a_to[] = {{.name = "to", .kind = AT_INT, .flags = A_REQUIRED}, {0}},
+                            a_fmod[] = {{.name = "fmod", .kind = AT_INT}, {0}};
+static const struct op_attr a_isinf[] = {
+    {.name = "detect_negative", .kind = AT_INT, .i = 1}, {.name = "detect_positive", .kind = AT_INT, .i = 1}, {0}};
 static const struct op_attr a_shift[] = {{.name = "direction", .kind = AT_STRING, .flags = A_REQUIRED}, {0}};
 static const struct op_attr a_clip[] = {{.name = "min", .kind = AT_FLOAT}, {.name = "max", .kind = AT_FLOAT}, {0}};
 
-/* Before opset 7 the second operand was broadcast by attributes: B's first axis stood at `axis` of A. Trailing axes of 1
- * say the same in numpy's words; how many is only known with A's rank, so they are added by an Unsqueeze of known form
- * when the ranks of both values are known at import. */
+/* Before opset 7 the second operand was broadcast by attributes: B's first axis stood at `axis` of A. Trailing axes of
+ * 1 say the same in numpy's words; how many is only known with A's rank, so they are added by an Unsqueeze of known
+ * form when the ranks of both values are known at import. */
 static void up_broadcast(struct node *n) {
     const struct attr *b = node_attr(n, "broadcast"), *ax = node_attr(n, "axis");
     if (b && b->u.i && ax && n->ins.n == 2 && n->ins.v[0] && n->ins.v[1]) {
@@ -216,11 +226,13 @@ static void up_broadcast(struct node *n) {
         int count = 0;
         for (int64_t k = first + rb; k < ra && count < 32; k++) tail[count++] = k - first;
         if (n->ins.v[0]->type.kind != TY_TENSOR || ra < 0 || rb < 0) {
-            diag_at(&up_ctx(n)->diags, DIAG_ERROR, E_OPSET, NULL, n->origin, "broadcast with an axis (opset 6 and older) needs operands of known rank");
+            diag_at(&up_ctx(n)->diags, DIAG_ERROR, E_OPSET, NULL, n->origin,
+                    "broadcast with an axis (opset 6 and older) needs operands of known rank");
             return;
         }
         if (count) {
-            struct node *u = node_new(n->in, n, "", "Unsqueeze", (struct value *[]){n->ins.v[1], up_const_i64(n, tail, count)}, 2, 1);
+            struct node *u = node_new(n->in, n, "", "Unsqueeze",
+                                      (struct value *[]){n->ins.v[1], up_const_i64(n, tail, count)}, 2, 1);
             u->op = op_find("", "Unsqueeze"), u->version = OPSET_NEWEST, u->origin = n->origin, u->name = n->name;
             node_set_input(n, 1, u->outs.v[0]);
         }
@@ -233,7 +245,11 @@ static const struct op_upgrade u_broadcast[] = {{6, up_broadcast}, {0}};
 /* Cast-1 to 5 name the type by a string. */
 static void up_cast(struct node *n) {
     const struct attr *a = node_attr(n, "to");
-    static const struct { const char *name; enum dtype t; } names[] = {{"FLOAT", F32}, {"DOUBLE", F64}, {"FLOAT16", F16}, {"INT8", I8}, {"INT16", I16}, {"INT32", I32}, {"INT64", I64}, {"UINT8", U8}, {"UINT16", U16}, {"UINT32", U32}, {"UINT64", U64}, {"BOOL", BOOL}};
+    static const struct {
+        const char *name;
+        enum dtype t;
+    } names[] = {{"FLOAT", F32}, {"DOUBLE", F64}, {"FLOAT16", F16}, {"INT8", I8},    {"INT16", I16},  {"INT32", I32},
+                 {"INT64", I64}, {"UINT8", U8},   {"UINT16", U16},  {"UINT32", U32}, {"UINT64", U64}, {"BOOL", BOOL}};
     if (!a || a->kind != AT_STRING) return;
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         if (a->u.s.n == strlen(names[k].name) && !memcmp(a->u.s.p, names[k].name, a->u.s.n)) {
@@ -243,28 +259,69 @@ static void up_cast(struct node *n) {
 }
 static const struct op_upgrade u_cast[] = {{5, up_cast}, {0}};
 
-#define MAP1(name, since, slots, fn) {"", name, since, 1, attrs_none, slots, slots_y, .define = fn, .spec = name}
-#define MAP2(name, since, slots, fn) {"", name, since, 1, attrs_none, slots, slots_y, .define = fn, .upgrades = u_broadcast, .spec = name}
+#define MAP1(name, since, slots, fn)                                                                                   \
+    { "", name, since, 1, attrs_none, slots, slots_y, .define = fn, .spec = name }
+#define MAP2(name, since, slots, fn)                                                                                   \
+    { "", name, since, 1, attrs_none, slots, slots_y, .define = fn, .upgrades = u_broadcast, .spec = name }
 const struct op ops_elementwise[] = {
-    MAP1("Abs", 13, s_num1, op_abs), MAP1("Neg", 13, s_num1, op_neg), MAP1("Sign", 13, s_num1, op_sign), MAP1("Ceil", 13, s_flt1, op_ceil), MAP1("Floor", 13, s_flt1, op_floor),
-    MAP1("Round", 22, s_flt1, op_round), MAP1("Sqrt", 13, s_flt1, op_sqrt), MAP1("Reciprocal", 13, s_flt1, op_reciprocal), MAP1("Exp", 13, s_flt1, op_exp),
-    MAP1("Log", 13, s_flt1, op_log), MAP1("Erf", 13, s_flt1, op_erf), MAP1("Tanh", 13, s_flt1, op_tanh), MAP1("Sin", 22, s_flt1, op_sin), MAP1("Cos", 22, s_flt1, op_cos),
-    MAP1("Tan", 22, s_flt1, op_tan), MAP1("Asin", 22, s_flt1, op_asin), MAP1("Acos", 22, s_flt1, op_acos), MAP1("Atan", 22, s_flt1, op_atan), MAP1("Sinh", 22, s_flt1, op_sinh),
-    MAP1("Cosh", 22, s_flt1, op_cosh), MAP1("Asinh", 22, s_flt1, op_asinh), MAP1("Acosh", 22, s_flt1, op_acosh), MAP1("Atanh", 22, s_flt1, op_atanh),
-    MAP1("Identity", 25, slots_x, op_identity), MAP1("Not", 1, s_bool1, op_not), MAP1("BitwiseNot", 18, s_int1, op_not), MAP1("IsNaN", 20, s_flt1, op_isnan),
+    MAP1("Abs", 13, s_num1, op_abs),
+    MAP1("Neg", 13, s_num1, op_neg),
+    MAP1("Sign", 13, s_num1, op_sign),
+    MAP1("Ceil", 13, s_flt1, op_ceil),
+    MAP1("Floor", 13, s_flt1, op_floor),
+    MAP1("Round", 22, s_flt1, op_round),
+    MAP1("Sqrt", 13, s_flt1, op_sqrt),
+    MAP1("Reciprocal", 13, s_flt1, op_reciprocal),
+    MAP1("Exp", 13, s_flt1, op_exp),
+    MAP1("Log", 13, s_flt1, op_log),
+    MAP1("Erf", 13, s_flt1, op_erf),
+    MAP1("Tanh", 13, s_flt1, op_tanh),
+    MAP1("Sin", 22, s_flt1, op_sin),
+    MAP1("Cos", 22, s_flt1, op_cos),
+    MAP1("Tan", 22, s_flt1, op_tan),
+    MAP1("Asin", 22, s_flt1, op_asin),
+    MAP1("Acos", 22, s_flt1, op_acos),
+    MAP1("Atan", 22, s_flt1, op_atan),
+    MAP1("Sinh", 22, s_flt1, op_sinh),
+    MAP1("Cosh", 22, s_flt1, op_cosh),
+    MAP1("Asinh", 22, s_flt1, op_asinh),
+    MAP1("Acosh", 22, s_flt1, op_acosh),
+    MAP1("Atanh", 22, s_flt1, op_atanh),
+    MAP1("Identity", 25, slots_x, op_identity),
+    MAP1("Not", 1, s_bool1, op_not),
+    MAP1("BitwiseNot", 18, s_int1, op_not),
+    MAP1("IsNaN", 20, s_flt1, op_isnan),
     {"", "IsInf", 20, 10, a_isinf, s_flt1, slots_y, .define = op_isinf, .spec = "IsInf-20"},
-    MAP2("Add", 14, s_num2, op_add), MAP2("Sub", 14, s_num2, op_sub), MAP2("Mul", 14, s_num2, op_mul), MAP2("Div", 14, s_num2, op_div),
-    {"", "Mod", 13, 10, a_fmod, s_num2, slots_y, .define = op_mod, .spec = "Mod-13; floats with fmod=0 take the divisor's sign"},
+    MAP2("Add", 14, s_num2, op_add),
+    MAP2("Sub", 14, s_num2, op_sub),
+    MAP2("Mul", 14, s_num2, op_mul),
+    MAP2("Div", 14, s_num2, op_div),
+    {"", "Mod", 13, 10, a_fmod, s_num2, slots_y, .define = op_mod,
+     .spec = "Mod-13; floats with fmod=0 take the divisor's sign"},
     {"", "PRelu", 16, 1, attrs_none, s_num2, slots_y, .define = op_prelu, .spec = "PRelu-16"},
-    {"", "Pow", 15, 1, attrs_none, s_num2, slots_y, .define = op_pow, .upgrades = u_broadcast, .spec = "Pow-15; integers are computed in f64"},
-    MAP2("And", 7, s_bool2, op_and), MAP2("Or", 7, s_bool2, op_or), MAP2("Xor", 7, s_bool2, op_xor), MAP2("Equal", 19, s_eq, op_equal), MAP2("Less", 13, s_num2, op_less),
-    MAP2("Greater", 13, s_num2, op_greater), MAP2("LessOrEqual", 16, s_num2, op_lesseq), MAP2("GreaterOrEqual", 16, s_num2, op_greatereq),
-    MAP1("BitwiseAnd", 18, s_int2, op_bitand), MAP1("BitwiseOr", 18, s_int2, op_bitor), MAP1("BitwiseXor", 18, s_int2, op_bitxor),
+    {"", "Pow", 15, 1, attrs_none, s_num2, slots_y, .define = op_pow, .upgrades = u_broadcast,
+     .spec = "Pow-15; integers are computed in f64"},
+    MAP2("And", 7, s_bool2, op_and),
+    MAP2("Or", 7, s_bool2, op_or),
+    MAP2("Xor", 7, s_bool2, op_xor),
+    MAP2("Equal", 19, s_eq, op_equal),
+    MAP2("Less", 13, s_num2, op_less),
+    MAP2("Greater", 13, s_num2, op_greater),
+    MAP2("LessOrEqual", 16, s_num2, op_lesseq),
+    MAP2("GreaterOrEqual", 16, s_num2, op_greatereq),
+    MAP1("BitwiseAnd", 18, s_int2, op_bitand),
+    MAP1("BitwiseOr", 18, s_int2, op_bitor),
+    MAP1("BitwiseXor", 18, s_int2, op_bitxor),
     {"", "BitShift", 11, 11, a_shift, s_uint2, slots_y, .define = op_bitshift, .spec = "BitShift-11"},
-    MAP1("Max", 13, s_nums, op_max), MAP1("Min", 13, s_nums, op_min), MAP1("Sum", 13, s_flts, op_sum), MAP1("Mean", 13, s_flts, op_mean),
+    MAP1("Max", 13, s_nums, op_max),
+    MAP1("Min", 13, s_nums, op_min),
+    MAP1("Sum", 13, s_flts, op_sum),
+    MAP1("Mean", 13, s_flts, op_mean),
     {"", "Where", 16, 9, attrs_none, s_where, slots_y, .define = op_where, .spec = "Where-16"},
-    {"", "Clip", 13, 1, a_clip, s_clip, slots_y, .define = op_clip, .spec = "Clip-13; the bounds of Clip-6 stay attributes"},
-    {"", "Cast", 25, 1, a_to, slots_x, slots_y, .define = op_cast, .upgrades = u_cast, .spec = "Cast-25; out of range saturates"},
+    {"", "Clip", 13, 1, a_clip, s_clip, slots_y, .define = op_clip,
+     .spec = "Clip-13; the bounds of Clip-6 stay attributes"},
+    {"", "Cast", 25, 1, a_to, slots_x, slots_y, .define = op_cast, .upgrades = u_cast,
+     .spec = "Cast-25; out of range saturates"},
     {"", "CastLike", 25, 15, attrs_none, slots_ab, slots_y, .define = op_castlike, .spec = "CastLike-25"},
     {"", "BitCast", 26, 26, a_to, slots_x, slots_y, .define = op_bitcast, .spec = "BitCast-26"},
     {0},

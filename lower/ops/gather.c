@@ -3,7 +3,10 @@
 
 static void op_gather(void) {
     T x = in(0), ix = in(1);
-    if (rank(x) == 0) { fail(E_RANK, "Gather from a scalar"); return; }
+    if (rank(x) == 0) {
+        fail(E_RANK, "Gather from a scalar");
+        return;
+    }
     int a = axis_attr("axis", x), n = rank(ix);
     X i = axes(splice(shape(x), a, 1, shape(ix)));
     E k = wrap_index(at(ix, sub_list(i, a, n)), dim(x, a));
@@ -11,7 +14,10 @@ static void op_gather(void) {
 }
 static void op_gatherelements(void) {
     T x = in(0), ix = in(1);
-    if (rank(x) == 0 || rank(ix) != rank(x)) { fail(E_RANK, "data of rank %d with indices of rank %d", rank(x), rank(ix)); return; }
+    if (rank(x) == 0 || rank(ix) != rank(x)) {
+        fail(E_RANK, "data of rank %d with indices of rank %d", rank(x), rank(ix));
+        return;
+    }
     int a = axis_attr("axis", x);
     for (int k = 0; k < rank(x); k++)
         if (k != a) require(le(dim(ix, k), dim(x, k)), "axis %d of the indices is longer than that of the data", k);
@@ -25,7 +31,10 @@ static void op_gathernd(void) {
     T x = in(0), ix = in(1);
     int64_t b = int_attr("batch_dims"), last;
     int q = rank(ix), r = rank(x);
-    if (q < 1 || r < 1 || b < 0 || b >= q || b >= r) { fail(E_RANK, "data of rank %d with indices of rank %d and %lld batch axes", r, q, (long long)b); return; }
+    if (q < 1 || r < 1 || b < 0 || b >= q || b >= r) {
+        fail(E_RANK, "data of rank %d with indices of rank %d and %lld batch axes", r, q, (long long)b);
+        return;
+    }
     if (!const_int(dim(ix, q - 1), &last) || last < 1 || last > r - b) {
         fail(E_RANK, "the last axis of the indices must be known, and between 1 and %d", r - (int)b);
         return;
@@ -36,7 +45,8 @@ static void op_gathernd(void) {
     for (int k = 0; k < last; k++) from = push(from, wrap_index(at(ix, push(place, idx(k))), dim(x, (int)b + k)));
     out(0, dtype(x), i, at(x, cat(from, sub_list(i, q - 1, r))));
 }
-/* values[1] where the index, counted from the end when negative, is the position on the new axis; values[0] elsewhere. */
+/* values[1] where the index, counted from the end when negative, is the position on the new axis; values[0] elsewhere.
+ */
 static void op_onehot(void) {
     T ix = in(0), depth = in(1), values = in(2);
     int n = rank(ix), a = norm_axis(int_attr("axis"), n + 1);
@@ -44,7 +54,9 @@ static void op_onehot(void) {
     double known;
     if (dtype_is_float(dtype(depth)) && const_value(depth, 0, &known)) d = idx((int64_t)known);
     else if (!dtype_is_float(dtype(depth))) d = value(depth, 0, 0, DIM_MAX);
-    else d = size_from("depth", stage("depth", I64, list0(), cast(I64, at(depth, zeros(rank(depth))))), 0, idx(0), idx(DIM_MAX));
+    else
+        d = size_from("depth", stage("depth", I64, list0(), cast(I64, at(depth, zeros(rank(depth))))), 0, idx(0),
+                      idx(DIM_MAX));
     require(ge(d, idx(0)), "the depth is negative");
     X i = axes(splice(shape(ix), a, 0, list1(d)));
     E v = cast(I64, at(ix, drop(i, a))), wrapped = sel(lt(v, num(0)), add(v, val(d)), v);
@@ -56,7 +68,8 @@ static const struct op_slot s_onehot[] = {{"indices", TS_NUM, 0}, {"depth", TS_N
 static const struct op_attr a_nd[] = {{.name = "batch_dims", .kind = AT_INT}, {0}};
 const struct op ops_gather[] = {
     {"", "Gather", 13, 1, attrs_axis0, s_gather, slots_y, .define = op_gather, .spec = "Gather-13"},
-    {"", "GatherElements", 13, 11, attrs_axis0, s_gather, slots_y, .define = op_gatherelements, .spec = "GatherElements-13"},
+    {"", "GatherElements", 13, 11, attrs_axis0, s_gather, slots_y, .define = op_gatherelements,
+     .spec = "GatherElements-13"},
     {"", "GatherND", 13, 11, a_nd, s_gather, slots_y, .define = op_gathernd, .spec = "GatherND-13"},
     {"", "OneHot", 11, 9, attrs_axis_last, s_onehot, slots_y, .define = op_onehot, .spec = "OneHot-11"},
     {0},

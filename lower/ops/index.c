@@ -3,7 +3,10 @@
 #include <string.h>
 
 /* ---- Concat: a tree of choices over the axis, so that a far operand costs few comparisons */
-struct part { T t; E first; };
+struct part {
+    T t;
+    E first;
+};
 static E choose(const struct part *p, int n, X i, int axis) {
     if (n == 1) {
         X j = put(i, axis, sub(i.v[axis], p->first));
@@ -21,14 +24,20 @@ static void concat(int axis) {
     T x = in(0);
     for (int k = 0; k < n && m < 1024; k++) {
         T t = in(k);
-        if (rank(t) != rank(x)) { fail(E_RANK, "input %d has rank %d, input 0 has %d", k, rank(t), rank(x)); return; }
+        if (rank(t) != rank(x)) {
+            fail(E_RANK, "input %d has rank %d, input 0 has %d", k, rank(t), rank(x));
+            return;
+        }
         for (int d = 0; d < rank(x); d++)
             if (d != axis) require(eq(dim(t, d), dim(x, d)), "input %d differs from input 0 on axis %d", k, d);
         if (x_is(dim(t, axis), 0)) continue;
         p[m].t = t, p[m++].first = at_k;
         at_k = add(at_k, dim(t, axis));
     }
-    if (n > 1024) { fail(E_LIMIT, "more than 1024 operands"); return; }
+    if (n > 1024) {
+        fail(E_LIMIT, "more than 1024 operands");
+        return;
+    }
     X s = put(shape(x), axis, at_k);
     if (m == 0) p[m].t = x, p[m++].first = idx(0);
     X i = axes(s);
@@ -60,7 +69,10 @@ static void concat_nests(int axis) {
 }
 static void op_concat(void) {
     T x = in(0);
-    if (rank(x) == 0) { fail(E_RANK, "scalars cannot be concatenated"); return; }
+    if (rank(x) == 0) {
+        fail(E_RANK, "scalars cannot be concatenated");
+        return;
+    }
     if (rank(x) > 1 && dtype_is_float(dtype(x)) && n_in() > 1) concat_nests(axis_attr("axis", x));
     else concat(axis_attr("axis", x)); /* one expression: what inference can look into */
 }
@@ -71,12 +83,22 @@ static const struct op_upgrade u_concat[] = {{3, up_concat}, {0}};
 static void op_split(void) {
     T x = in(0), sizes = in(1);
     int a = axis_attr("axis", x), n = n_out();
-    if (rank(x) == 0) { fail(E_RANK, "a scalar cannot be split"); return; }
+    if (rank(x) == 0) {
+        fail(E_RANK, "a scalar cannot be split");
+        return;
+    }
     E first = idx(0), full = dim(x, a);
     int64_t parts = has_attr("num_outputs") ? int_attr("num_outputs") : n;
-    if (parts < 1) { fail(E_ATTR, "attribute \"num_outputs\" must be positive"); return; }
-    if (has(sizes) && count_of(sizes) != n) { fail(E_SHAPE, "%d sizes for %d outputs", count_of(sizes), n); return; }
-    if (!has(sizes) && !has_attr("num_outputs")) require(eq(mod_(full, idx(parts)), idx(0)), "the axis cannot be split into %lld equal parts", (long long)parts);
+    if (parts < 1) {
+        fail(E_ATTR, "attribute \"num_outputs\" must be positive");
+        return;
+    }
+    if (has(sizes) && count_of(sizes) != n) {
+        fail(E_SHAPE, "%d sizes for %d outputs", count_of(sizes), n);
+        return;
+    }
+    if (!has(sizes) && !has_attr("num_outputs"))
+        require(eq(mod_(full, idx(parts)), idx(0)), "the axis cannot be split into %lld equal parts", (long long)parts);
     E even = ceil_div(full, idx(parts));
     for (int k = 0; k < n; k++) {
         E size = has(sizes) ? value(sizes, k, 0, DIM_MAX) : k == parts - 1 ? sub(full, first) : even;
@@ -93,11 +115,13 @@ static const struct op_upgrade u_split[] = {{12, up_split}, {0}};
 
 /* ---- Slice: first element and number of elements of each axis, after clamping */
 static E pick(E axis_value, int k, E taken, E otherwise) { return sel(eq(axis_value, idx(k)), taken, otherwise); }
-/* Exporters write "to the end" as some large number. For a symbolic dim that is the dim itself, which keeps shapes simple;
- * that the dim is no larger is checked, and the check folds away where the symbol's range says so. */
+/* Exporters write "to the end" as some large number. For a symbolic dim that is the dim itself, which keeps shapes
+ * simple; that the dim is no larger is checked, and the check folds away where the symbol's range says so. */
 static E to_end(E end, E step, E d, E axis) {
     int64_t c, by, a;
-    if (!const_int(end, &c) || c < 1000000000 || !const_int(step, &by) || by < 1 || !const_int(axis, &a) || const_int(d, &a)) return end;
+    if (!const_int(end, &c) || c < 1000000000 || !const_int(step, &by) || by < 1 || !const_int(axis, &a) ||
+        const_int(d, &a))
+        return end;
     require(le(d, end), "the axis is longer than the end of Slice");
     return d;
 }
@@ -105,11 +129,15 @@ static void op_slice(void) {
     T x = in(0), starts = in(1), ends = in(2), ax = in(3), st = in(4);
     int n = count_of(starts), r = rank(x);
     if (n < 0) return;
-    if (n > r || count_of(ends) != n || (has(ax) && count_of(ax) != n) || (has(st) && count_of(st) != n)) { fail(E_SHAPE, "starts, ends, axes and steps of Slice differ in length"); return; }
+    if (n > r || count_of(ends) != n || (has(ax) && count_of(ax) != n) || (has(st) && count_of(st) != n)) {
+        fail(E_SHAPE, "starts, ends, axes and steps of Slice differ in length");
+        return;
+    }
     E lo[32], hi[32], by[32], on[32];
     for (int j = 0; j < n; j++) {
         int64_t c;
-        lo[j] = bounded_value(starts, j), hi[j] = bounded_value(ends, j), by[j] = has(st) ? bounded_value(st, j) : idx(1);
+        lo[j] = bounded_value(starts, j), hi[j] = bounded_value(ends, j),
+        by[j] = has(st) ? bounded_value(st, j) : idx(1);
         E a = has(ax) ? value(ax, j, -r, r - 1) : idx(j);
         on[j] = const_int(a, &c) ? idx(norm_axis(c, r)) : sel(lt(a, idx(0)), add(a, idx(r)), a);
         require(ne(by[j], idx(0)), "step %d of Slice is 0", j);
@@ -122,7 +150,8 @@ static void op_slice(void) {
             int64_t c;
             if (const_int(on[j], &c) && c != k) continue;
             whole = false;
-            s = pick(on[j], k, lo[j], s), e = pick(on[j], k, to_end(hi[j], by[j], d, on[j]), e), b = pick(on[j], k, by[j], b);
+            s = pick(on[j], k, lo[j], s), e = pick(on[j], k, to_end(hi[j], by[j], d, on[j]), e),
+            b = pick(on[j], k, by[j], b);
         }
         if (whole) {
             dims = push(dims, d), first = push(first, idx(0)), step = push(step, idx(1));
@@ -139,7 +168,9 @@ static void op_slice(void) {
     X i = axes(dims), from = list0();
     for (int k = 0; k < r; k++) {
         E p = add(first.v[k], mul(i.v[k], step.v[k]));
-        from = push(from, x_is(step.v[k], 1) && x_is(first.v[k], 0) && dims.v[k] == dim(x, k) ? i.v[k] : wrap_index(p, dim(x, k)));
+        from =
+            push(from, x_is(step.v[k], 1) && x_is(first.v[k], 0) && dims.v[k] == dim(x, k) ? i.v[k]
+                                                                                           : wrap_index(p, dim(x, k)));
     }
     out(0, dtype(x), i, at(x, from));
 }
@@ -174,26 +205,38 @@ static void op_spacetodepth(void) {
     if (!block_of(x, &b)) return;
     E bs = idx(b), c = dim(x, 1);
     for (int k = 2; k < 4; k++) require(eq(mod_(dim(x, k), bs), idx(0)), "axis %d is no multiple of the block", k);
-    X i = axes_named(cat(list2(dim(x, 0), mul(c, idx(b * b))), list2(div_(dim(x, 2), bs), div_(dim(x, 3), bs))), "n oc oh ow");
+    X i = axes_named(cat(list2(dim(x, 0), mul(c, idx(b * b))), list2(div_(dim(x, 2), bs), div_(dim(x, 3), bs))),
+                     "n oc oh ow");
     E block = div_(i.v[1], c), ch = mod_(i.v[1], c);
     E h = add(mul(i.v[2], bs), div_(block, bs)), w = add(mul(i.v[3], bs), mod_(block, bs));
-    out(0, dtype(x), i, at(x, cat(list2(i.v[0], wrap_index(ch, c)), list2(wrap_index(h, dim(x, 2)), wrap_index(w, dim(x, 3))))));
+    out(0, dtype(x), i,
+        at(x, cat(list2(i.v[0], wrap_index(ch, c)), list2(wrap_index(h, dim(x, 2)), wrap_index(w, dim(x, 3))))));
 }
 /* The first lens[b] elements along the time axis in reverse order, for each b of the batch axis. */
 static void op_reversesequence(void) {
     T x = in(0), lens = in(1);
     int64_t b = int_attr("batch_axis"), t = int_attr("time_axis");
-    if (b + t != 1 || b * t != 0 || rank(x) < 2) { fail(E_ATTR, "time_axis and batch_axis must be 0 and 1"); return; }
+    if (b + t != 1 || b * t != 0 || rank(x) < 2) {
+        fail(E_ATTR, "time_axis and batch_axis must be 0 and 1");
+        return;
+    }
     X i = axes(shape(x));
     E n = at(lens, list1(i.v[b])), p = val(i.v[t]), q = sel(lt(p, n), sub(sub(n, num(1)), p), p);
     out(0, dtype(x), i, at(x, put(i, (int)t, wrap_index(q, dim(x, (int)t)))));
 }
 
-static const struct op_attr a_axis[] = {{.name = "axis", .kind = AT_INT, .flags = A_REQUIRED}, {0}}, a_split[] = {{.name = "axis", .kind = AT_INT}, {.name = "num_outputs", .kind = AT_INT}, {0}};
-static const struct op_attr a_block[] = {{.name = "blocksize", .kind = AT_INT, .flags = A_REQUIRED}, {.name = "mode", .kind = AT_STRING, .s = "DCR"}, {0}};
-static const struct op_attr a_rev[] = {{.name = "batch_axis", .kind = AT_INT, .i = 1}, {.name = "time_axis", .kind = AT_INT}, {0}};
-static const struct op_slot s_split[] = {{"input", TS_ANY, 0}, {"split", TSET(I64), OPTIONAL}, {0}}, s_rev[] = {{"input", TS_ANY, 0}, {"sequence_lens", TSET(I64), 0}, {0}};
-static const struct op_slot s_slice[] = {{"data", TS_ANY, 0}, {"starts", TS_INDEX, 0}, {"ends", TS_INDEX, 0}, {"axes", TS_INDEX, OPTIONAL}, {"steps", TS_INDEX, OPTIONAL}, {0}};
+static const struct op_attr a_axis[] = {{.name = "axis", .kind = AT_INT, .flags = A_REQUIRED}, {0}},
+                            a_split[] = {
+                                {.name = "axis", .kind = AT_INT}, {.name = "num_outputs", .kind = AT_INT}, {0}};
+static const struct op_attr a_block[] = {
+    {.name = "blocksize", .kind = AT_INT, .flags = A_REQUIRED}, {.name = "mode", .kind = AT_STRING, .s = "DCR"}, {0}};
+static const struct op_attr a_rev[] = {
+    {.name = "batch_axis", .kind = AT_INT, .i = 1}, {.name = "time_axis", .kind = AT_INT}, {0}};
+static const struct op_slot s_split[] = {{"input", TS_ANY, 0}, {"split", TSET(I64), OPTIONAL}, {0}},
+                            s_rev[] = {{"input", TS_ANY, 0}, {"sequence_lens", TSET(I64), 0}, {0}};
+static const struct op_slot s_slice[] = {{"data", TS_ANY, 0},           {"starts", TS_INDEX, 0},
+                                         {"ends", TS_INDEX, 0},         {"axes", TS_INDEX, OPTIONAL},
+                                         {"steps", TS_INDEX, OPTIONAL}, {0}};
 const struct op ops_index[] = {
     {"", "Concat", 13, 1, a_axis, slots_many, slots_y, .define = op_concat, .upgrades = u_concat, .spec = "Concat-13"},
     {"", "Split", 18, 1, a_split, s_split, slots_ys, .define = op_split, .upgrades = u_split, .spec = "Split-18"},

@@ -2,7 +2,8 @@
 #include "lower/ops/ops.h"
 #include <string.h>
 
-/* Batched product over the last two axes, with numpy's rules for vectors; fa, fb change the factors that were loaded. */
+/* Batched product over the last two axes, with numpy's rules for vectors; fa, fb change the factors that were loaded.
+ */
 static X matmul_axes(T a, T b, X *batch) {
     int ra = rank(a), rb = rank(b), na = ra > 2 ? ra - 2 : 0, nb = rb > 2 ? rb - 2 : 0;
     int n = na > nb ? na : nb;
@@ -10,7 +11,8 @@ static X matmul_axes(T a, T b, X *batch) {
     for (int k = 0; k < n; k++) {
         E da = k < n - na ? idx(1) : dim(a, k - (n - na)), db = k < n - nb ? idx(1) : dim(b, k - (n - nb));
         E d = x_is(db, 1) || da == db ? da : x_is(da, 1) ? db : sel(eq(da, idx(1)), db, da);
-        if (!x_is(da, 1) && !x_is(db, 1)) require(or_(eq(da, db), or_(eq(da, idx(1)), eq(db, idx(1)))), "batch dimensions do not broadcast");
+        if (!x_is(da, 1) && !x_is(db, 1))
+            require(or_(eq(da, db), or_(eq(da, idx(1)), eq(db, idx(1)))), "batch dimensions do not broadcast");
         *batch = push(*batch, d);
     }
     X o = *batch;
@@ -23,11 +25,14 @@ static X batch_index(T t, X o, int nbatch) {
     X r = list0();
     for (int k = 0; k < own; k++) {
         E d = dim(t, k), v = o.v[nbatch - own + k];
-        r = push(r, x_is(d, 1) ? idx(0) : v->op == X_VAR && v->u.var->extent == d ? v : wrap_index(sel(eq(d, idx(1)), idx(0), v), d));
+        r = push(r, x_is(d, 1)                                ? idx(0)
+                    : v->op == X_VAR && v->u.var->extent == d ? v
+                                                              : wrap_index(sel(eq(d, idx(1)), idx(0), v), d));
     }
     return r;
 }
-static void matmul(enum dtype accumulate, enum dtype result_type, E (*fa)(E v, X i), E (*fb)(E v, X i), E (*done)(E v)) {
+static void matmul(enum dtype accumulate, enum dtype result_type, E (*fa)(E v, X i), E (*fb)(E v, X i),
+                   E (*done)(E v)) {
     T a = in(0), b = in(1);
     int ra = rank(a), rb = rank(b);
     if (ra < 1 || rb < 1) {
@@ -55,7 +60,8 @@ static void matmul(enum dtype accumulate, enum dtype result_type, E (*fa)(E v, X
 static void op_matmul(void) {
     T x = in(0);
     if (dtype(x) != dtype(in(1))) {
-        fail(E_TYPE, "the operands have different element types, %s and %s", dtype_name(dtype(x)), dtype_name(dtype(in(1))));
+        fail(E_TYPE, "the operands have different element types, %s and %s", dtype_name(dtype(x)),
+             dtype_name(dtype(in(1))));
         return;
     }
     matmul(acc(x), dtype(x), NULL, NULL, NULL);
@@ -144,19 +150,37 @@ static E less_a(E v, X i) { return sub(v, zero_point(in(2), i, 2)); }
 static E less_b(E v, X i) { return sub(v, zero_point(in(3), i, 1)); }
 static void op_matmulinteger(void) { matmul(I32, I32, less_a, less_b, NULL); }
 
-static const struct op_slot s_mm[] = {{"A", TS_NUM, 0}, {"B", TS_NUM, 0}, {0}}, s_gemm[] = {{"A", TS_NUM, 0}, {"B", TS_NUM, 0}, {"C", TS_NUM, OPTIONAL}, {0}};
-static const struct op_slot s_int[] = {{"A", TSET(I8) | TSET(U8), 0}, {"B", TSET(I8) | TSET(U8), 0}, {"a_zero_point", TSET(I8) | TSET(U8), OPTIONAL}, {"b_zero_point", TSET(I8) | TSET(U8), OPTIONAL}, {0}};
-#define GEMM_ATTRS {.name = "alpha", .kind = AT_FLOAT, .f = 1}, {.name = "beta", .kind = AT_FLOAT, .f = 1}, {.name = "transA", .kind = AT_INT}, {.name = "transB", .kind = AT_INT}
+static const struct op_slot s_mm[] = {{"A", TS_NUM, 0}, {"B", TS_NUM, 0}, {0}},
+                            s_gemm[] = {{"A", TS_NUM, 0}, {"B", TS_NUM, 0}, {"C", TS_NUM, OPTIONAL}, {0}};
+static const struct op_slot s_int[] = {{"A", TSET(I8) | TSET(U8), 0},
+                                       {"B", TSET(I8) | TSET(U8), 0},
+                                       {"a_zero_point", TSET(I8) | TSET(U8), OPTIONAL},
+                                       {"b_zero_point", TSET(I8) | TSET(U8), OPTIONAL},
+                                       {0}};
+#define GEMM_ATTRS                                                                                                     \
+    {.name = "alpha", .kind = AT_FLOAT, .f = 1}, {.name = "beta", .kind = AT_FLOAT, .f = 1},                           \
+        {.name = "transA", .kind = AT_INT}, {                                                                          \
+        .name = "transB", .kind = AT_INT                                                                               \
+    }
 static const struct op_attr a_gemm[] = {GEMM_ATTRS, {0}};
-static const struct op_attr a_fgemm[] = {GEMM_ATTRS, {.name = "activation", .kind = AT_STRING}, {.name = "activation_alpha", .kind = AT_FLOAT}, {.name = "activation_beta", .kind = AT_FLOAT}, {0}};
-static const struct op_attr a_fmm[] = {{.name = "alpha", .kind = AT_FLOAT, .f = 1}, {.name = "transA", .kind = AT_INT}, {.name = "transB", .kind = AT_INT}, {.name = "transBatchA", .kind = AT_INT}, {.name = "transBatchB", .kind = AT_INT}, {0}};
+static const struct op_attr a_fgemm[] = {GEMM_ATTRS,
+                                         {.name = "activation", .kind = AT_STRING},
+                                         {.name = "activation_alpha", .kind = AT_FLOAT},
+                                         {.name = "activation_beta", .kind = AT_FLOAT},
+                                         {0}};
+static const struct op_attr a_fmm[] = {
+    {.name = "alpha", .kind = AT_FLOAT, .f = 1}, {.name = "transA", .kind = AT_INT},
+    {.name = "transB", .kind = AT_INT},          {.name = "transBatchA", .kind = AT_INT},
+    {.name = "transBatchB", .kind = AT_INT},     {0}};
 static void up_gemm(struct node *n) { node_drop_attr(n, "broadcast"); } /* C broadcasts by its shape */
 static const struct op_upgrade u_gemm[] = {{6, up_gemm}, {0}};
 const struct op ops_matmul[] = {
     {"", "MatMul", 13, 1, attrs_none, s_mm, slots_y, .define = op_matmul, .spec = "MatMul-13"},
     {"", "Gemm", 13, 1, a_gemm, s_gemm, slots_y, .define = op_gemm, .upgrades = u_gemm, .spec = "Gemm-13"},
     {"", "MatMulInteger", 10, 10, attrs_none, s_int, slots_y, .define = op_matmulinteger, .spec = "MatMulInteger-10"},
-    {"com.microsoft", "FusedMatMul", 1, 1, a_fmm, s_mm, slots_y, .define = op_fusedmatmul, .spec = "com.microsoft.FusedMatMul, without transBatch"},
-    {"com.microsoft", "FusedGemm", 1, 1, a_fgemm, s_gemm, slots_y, .define = op_fusedgemm, .spec = "com.microsoft.FusedGemm"},
+    {"com.microsoft", "FusedMatMul", 1, 1, a_fmm, s_mm, slots_y, .define = op_fusedmatmul,
+     .spec = "com.microsoft.FusedMatMul, without transBatch"},
+    {"com.microsoft", "FusedGemm", 1, 1, a_fgemm, s_gemm, slots_y, .define = op_fusedgemm,
+     .spec = "com.microsoft.FusedGemm"},
     {0},
 };

@@ -4,10 +4,10 @@
 #include <string.h>
 
 struct einsum {
-    E extent[128], var[128];    /* by letter; NULL: not seen */
+    E extent[128], var[128]; /* by letter; NULL: not seen */
     const char *term[X_MAX_LIST + 1];
     int length[X_MAX_LIST + 1];
-    int n;                      /* operands; term[n] is the result */
+    int n; /* operands; term[n] is the result */
 };
 /* Splits "ij,jk->ik"; blanks were dropped. */
 static bool split_terms(struct einsum *s, const char *eq) {
@@ -22,12 +22,15 @@ static bool split_terms(struct einsum *s, const char *eq) {
     s->term[s->n] = arrow ? arrow + 2 : NULL;
     s->length[s->n] = arrow ? (int)strlen(arrow + 2) : 0;
     for (const char *p = eq; *p; p++)
-        if (!isalpha((unsigned char)*p) && *p != ',' && *p != '-' && *p != '>') return fail(E_ATTR, "Einsum: \"%c\" in the equation is not supported", *p), false;
+        if (!isalpha((unsigned char)*p) && *p != ',' && *p != '-' && *p != '>')
+            return fail(E_ATTR, "Einsum: \"%c\" in the equation is not supported", *p), false;
     return true;
 }
 static bool bind_letters(struct einsum *s) {
     for (int t = 0; t < s->n; t++) {
-        if (s->length[t] != rank(in(t))) return fail(E_RANK, "Einsum: operand %d has rank %d, the equation says %d", t, rank(in(t)), s->length[t]), false;
+        if (s->length[t] != rank(in(t)))
+            return fail(E_RANK, "Einsum: operand %d has rank %d, the equation says %d", t, rank(in(t)), s->length[t]),
+                   false;
         for (int k = 0; k < s->length[t]; k++) {
             E *e = &s->extent[(unsigned char)s->term[t][k] & 127], d = dim(in(t), k);
             if (*e) require(eq(*e, d), "Einsum: dim %d of operand %d does not fit", k, t);
@@ -71,7 +74,8 @@ static void op_einsum(void) {
         d = push(d, e);
     }
     for (int c = 0; c < 128; c++)
-        if (s.extent[c] && !memchr(s.term[s.n], c, (size_t)s.length[s.n])) rest[rd.n] = (char)c, rd = push(rd, s.extent[c]);
+        if (s.extent[c] && !memchr(s.term[s.n], c, (size_t)s.length[s.n]))
+            rest[rd.n] = (char)c, rd = push(rd, s.extent[c]);
     X o = axes(d), r = raxes(rd, NULL);
     for (int k = 0; k < d.n; k++) s.var[(unsigned char)s.term[s.n][k] & 127] = o.v[k];
     for (int k = 0; k < rd.n; k++) s.var[(unsigned char)rest[k] & 127] = r.v[k];

@@ -2,7 +2,10 @@
 #include "lower/ops/ops.h"
 
 /* ---- statistics of x over some of its axes */
-struct moments { X o, r, from; E count; };
+struct moments {
+    X o, r, from;
+    E count;
+};
 /* kept[k]: axis k is an axis of the statistics. Index variables are made afresh, one set for each stage. */
 static struct moments moments_of(T x, const bool *kept) {
     struct moments m = {.o = list0(), .r = list0(), .from = list0()};
@@ -77,7 +80,9 @@ static void up_joint(struct node *n) {
 }
 static const struct op_upgrade u_soft[] = {{12, up_joint}, {0}};
 
-static E centred(T x, X i, T mean, const bool *kept) { return sub(cast(dtype(mean), at(x, i)), at(mean, pick(i, kept))); }
+static E centred(T x, X i, T mean, const bool *kept) {
+    return sub(cast(dtype(mean), at(x, i)), at(mean, pick(i, kept)));
+}
 /* Mean and 1/sqrt(variance + epsilon), by two passes. */
 static bool statistics(T x, const bool *kept, enum dtype t, double epsilon, T *mean, T *inv) {
     struct moments m = moments_of(x, kept);
@@ -118,7 +123,8 @@ static void op_layernorm(void) {
 }
 /* com.microsoft.SkipLayerNormalization: LayerNormalization over the last axis of input + skip + bias. */
 static void skip_norm(bool simplified) {
-    T x = in(0), skip = in(1), gamma = in(2), beta = simplified ? NULL : in(3), bias = in(simplified ? 3 : 4), mean = NULL, inv;
+    T x = in(0), skip = in(1), gamma = in(2), beta = simplified ? NULL : in(3), bias = in(simplified ? 3 : 4),
+      mean = NULL, inv;
     bool kept[32];
     int r = rank(x);
     if (r < 1) {
@@ -136,7 +142,8 @@ static void skip_norm(bool simplified) {
         struct moments m = moments_of(s, kept);
         T q = reduce("squares", acc(x), m.o, RED_SUM, m.r, mul(at(s, m.from), at(s, m.from)), NULL);
         X o = axes(shape(q));
-        inv = stage("inv", acc(x), o, div_(num(1), sqrt_(add(div_(at(q, o), cast(acc(x), val(m.count))), num(float_attr("epsilon"))))));
+        inv = stage("inv", acc(x), o,
+                    div_(num(1), sqrt_(add(div_(at(q, o), cast(acc(x), val(m.count))), num(float_attr("epsilon"))))));
     } else if (!statistics(s, kept, acc(x), float_attr("epsilon"), &mean, &inv)) return;
     E v = mul(mul(mean ? centred(s, i, mean, kept) : at(s, i), at(inv, pick(i, kept))), at(gamma, list1(i.v[r - 1])));
     out(0, dtype(x), i, has(beta) ? add(v, at(beta, list1(i.v[r - 1]))) : v);
@@ -163,8 +170,10 @@ static void op_rmsnorm(void) {
     T q = reduce("squares", t, m.o, RED_SUM, m.r, mul(v, v), NULL);
     if (!q) return;
     X o = axes(shape(q)), i = axes(shape(x));
-    T inv = stage("inv", t, o, div_(num(1), sqrt_(add(div_(at(q, o), cast(t, val(m.count))), num(float_attr("epsilon"))))));
-    out(0, dtype(x), i, mul(cast(dtype(x), mul(cast(t, at(x, i)), at(inv, pick(i, kept)))), at(scale, bcast(scale, i))));
+    T inv =
+        stage("inv", t, o, div_(num(1), sqrt_(add(div_(at(q, o), cast(t, val(m.count))), num(float_attr("epsilon"))))));
+    out(0, dtype(x), i,
+        mul(cast(dtype(x), mul(cast(t, at(x, i)), at(inv, pick(i, kept)))), at(scale, bcast(scale, i))));
 }
 
 /* ---- per channel: BatchNormalization with given statistics; instance and group norms with their own */
@@ -183,8 +192,10 @@ static void op_batchnorm(void) {
     E c = i.v[ch];
     X n = axes_named(list1(dim(x, ch)), "c"), m = axes_named(list1(dim(x, ch)), "c");
     enum dtype t = acc(x);
-    for (int k = 1; k < 5; k++) require(eq(dim(in(k), 0), dim(x, ch)), "input %d does not have one element for each channel", k);
-    T f = stage("factor", t, n, div_(cast(t, at(scale, n)), sqrt_(add(cast(t, at(var, n)), num(float_attr("epsilon"))))));
+    for (int k = 1; k < 5; k++)
+        require(eq(dim(in(k), 0), dim(x, ch)), "input %d does not have one element for each channel", k);
+    T f =
+        stage("factor", t, n, div_(cast(t, at(scale, n)), sqrt_(add(cast(t, at(var, n)), num(float_attr("epsilon"))))));
     T s = stage("shift", t, m, sub(cast(t, at(b, m)), mul(cast(t, at(mean, m)), at(f, m))));
     out(0, dtype(x), i, add(mul(cast(t, at(x, i)), at(f, list1(c))), at(s, list1(c))));
 }
@@ -224,11 +235,14 @@ static void up_groupnorm(struct node *n) { up_default_int(n, "per_group", 1); } 
 static const struct op_upgrade u_groupnorm[] = {{20, up_groupnorm}, {0}};
 static void up_batchnorm(struct node *n) {
     const struct attr *s = node_attr(n, "spatial");
-    if (s && !s->u.i) diag_at(&up_ctx(n)->diags, DIAG_ERROR, E_OPSET, NULL, n->origin, "BatchNormalization with spatial = 0 is not supported");
+    if (s && !s->u.i)
+        diag_at(&up_ctx(n)->diags, DIAG_ERROR, E_OPSET, NULL, n->origin,
+                "BatchNormalization with spatial = 0 is not supported");
     node_drop_attr(n, "spatial");
     node_drop_attr(n, "is_test");
     node_drop_attr(n, "consumed_inputs");
-    while (n->outs.n > 1 && (!n->outs.v[n->outs.n - 1] || !n->outs.v[n->outs.n - 1]->uses.n)) n->outs.n--; /* statistics of training */
+    while (n->outs.n > 1 && (!n->outs.v[n->outs.n - 1] || !n->outs.v[n->outs.n - 1]->uses.n))
+        n->outs.n--; /* statistics of training */
 }
 static const struct op_upgrade u_batchnorm[] = {{13, up_batchnorm}, {0}};
 
@@ -260,28 +274,63 @@ static void op_mvn(void) {
     out(0, dtype(x), i, div_(centred(x, i, mean, kept), add(div_(num(1), at(inv, pick(i, kept))), num(1e-9))));
 }
 
-#define EPS {.name = "epsilon", .kind = AT_FLOAT, .f = 1e-5f}
-static const struct op_attr a_soft[] = {{.name = "axis", .kind = AT_INT, .i = -1}, {.name = "joint", .kind = AT_INT}, {0}};
-static const struct op_attr a_layer[] = {{.name = "axis", .kind = AT_INT, .i = -1}, EPS, {.name = "stash_type", .kind = AT_INT, .i = 1}, {0}}, a_eps[] = {EPS, {0}};
+#define EPS                                                                                                            \
+    { .name = "epsilon", .kind = AT_FLOAT, .f = 1e-5f }
+static const struct op_attr a_soft[] = {
+    {.name = "axis", .kind = AT_INT, .i = -1}, {.name = "joint", .kind = AT_INT}, {0}};
+static const struct op_attr a_layer[] = {{.name = "axis", .kind = AT_INT, .i = -1},
+                                         EPS,
+                                         {.name = "stash_type", .kind = AT_INT, .i = 1},
+                                         {0}},
+                            a_eps[] = {EPS, {0}};
 static const struct op_attr a_skip[] = {{.name = "epsilon", .kind = AT_FLOAT, .f = 1e-12f}, {0}};
-static const struct op_attr a_batch[] = {EPS, {.name = "momentum", .kind = AT_FLOAT, .f = 0.9f}, {.name = "training_mode", .kind = AT_INT}, {0}};
-static const struct op_attr a_group[] = {EPS, {.name = "num_groups", .kind = AT_INT, .flags = A_REQUIRED}, {.name = "stash_type", .kind = AT_INT, .i = 1}, {.name = "per_group", .kind = AT_INT}, {0}};
-static const struct op_attr a_lp[] = {{.name = "axis", .kind = AT_INT, .i = -1}, {.name = "p", .kind = AT_INT, .i = 2}, {0}}, a_mvn[] = {{.name = "axes", .kind = AT_INTS}, {0}};
-static const struct op_slot s_flt[] = {{"X", TS_FLOAT, 0}, {0}}, s_xsb[] = {{"X", TS_FLOAT, 0}, {"scale", TS_FLOAT, 0}, {"B", TS_FLOAT, OPTIONAL}, {0}};
-static const struct op_slot s_batch[] = {{"X", TS_FLOAT, 0}, {"scale", TS_FLOAT, 0}, {"B", TS_FLOAT, 0}, {"input_mean", TS_FLOAT, 0}, {"input_var", TS_FLOAT, 0}, {0}};
-static const struct op_slot s_skip[] = {{"input", TS_FLOAT, 0}, {"skip", TS_FLOAT, 0}, {"gamma", TS_FLOAT, 0}, {"beta", TS_FLOAT, OPTIONAL}, {"bias", TS_FLOAT, OPTIONAL}, {0}};
-static const struct op_slot s_stats[] = {{"Y", TS_FLOAT, 0}, {"Mean", TS_FLOAT, OPTIONAL}, {"InvStdDev", TS_FLOAT, OPTIONAL}, {"Sum", TS_FLOAT, OPTIONAL}, {0}};
-#define SOFT(name, fn) {"", name, 13, 1, a_soft, s_flt, slots_y, .define = fn, .upgrades = u_soft, .spec = name "-13; joint marks the older form, over all axes from `axis` on"}
+static const struct op_attr a_batch[] = {
+    EPS, {.name = "momentum", .kind = AT_FLOAT, .f = 0.9f}, {.name = "training_mode", .kind = AT_INT}, {0}};
+static const struct op_attr a_group[] = {EPS,
+                                         {.name = "num_groups", .kind = AT_INT, .flags = A_REQUIRED},
+                                         {.name = "stash_type", .kind = AT_INT, .i = 1},
+                                         {.name = "per_group", .kind = AT_INT},
+                                         {0}};
+static const struct op_attr a_lp[] = {{.name = "axis", .kind = AT_INT, .i = -1},
+                                      {.name = "p", .kind = AT_INT, .i = 2},
+                                      {0}},
+                            a_mvn[] = {{.name = "axes", .kind = AT_INTS}, {0}};
+static const struct op_slot s_flt[] = {{"X", TS_FLOAT, 0}, {0}},
+                            s_xsb[] = {{"X", TS_FLOAT, 0}, {"scale", TS_FLOAT, 0}, {"B", TS_FLOAT, OPTIONAL}, {0}};
+static const struct op_slot s_batch[] = {{"X", TS_FLOAT, 0},          {"scale", TS_FLOAT, 0},     {"B", TS_FLOAT, 0},
+                                         {"input_mean", TS_FLOAT, 0}, {"input_var", TS_FLOAT, 0}, {0}};
+static const struct op_slot s_skip[] = {{"input", TS_FLOAT, 0},       {"skip", TS_FLOAT, 0},
+                                        {"gamma", TS_FLOAT, 0},       {"beta", TS_FLOAT, OPTIONAL},
+                                        {"bias", TS_FLOAT, OPTIONAL}, {0}};
+static const struct op_slot s_stats[] = {{"Y", TS_FLOAT, 0},
+                                         {"Mean", TS_FLOAT, OPTIONAL},
+                                         {"InvStdDev", TS_FLOAT, OPTIONAL},
+                                         {"Sum", TS_FLOAT, OPTIONAL},
+                                         {0}};
+#define SOFT(name, fn)                                                                                                 \
+    {                                                                                                                  \
+        "", name, 13, 1, a_soft, s_flt, slots_y,                                                                       \
+            .define = fn, .upgrades = u_soft,                                                                          \
+            .spec = name "-13; joint marks the older form, over all axes from `axis` on"                               \
+    }
 const struct op ops_norm[] = {
-    SOFT("Softmax", op_softmax), SOFT("LogSoftmax", op_logsoftmax), SOFT("Hardmax", op_hardmax),
+    SOFT("Softmax", op_softmax),
+    SOFT("LogSoftmax", op_logsoftmax),
+    SOFT("Hardmax", op_hardmax),
     {"", "LayerNormalization", 17, 1, a_layer, s_xsb, s_stats, .define = op_layernorm, .spec = "LayerNormalization-17"},
     {"", "RMSNormalization", 23, 23, a_layer, slots_ab, slots_y, .define = op_rmsnorm, .spec = "RMSNormalization-23"},
-    {"", "BatchNormalization", 15, 1, a_batch, s_batch, s_stats, .define = op_batchnorm, .upgrades = u_batchnorm, .spec = "BatchNormalization-15, inference only"},
-    {"", "InstanceNormalization", 22, 1, a_eps, s_xsb, slots_y, .define = op_instancenorm, .spec = "InstanceNormalization-22"},
-    {"", "GroupNormalization", 21, 18, a_group, s_xsb, slots_y, .define = op_groupnorm, .upgrades = u_groupnorm, .spec = "GroupNormalization-21; per_group marks the form of 18"},
+    {"", "BatchNormalization", 15, 1, a_batch, s_batch, s_stats, .define = op_batchnorm, .upgrades = u_batchnorm,
+     .spec = "BatchNormalization-15, inference only"},
+    {"", "InstanceNormalization", 22, 1, a_eps, s_xsb, slots_y, .define = op_instancenorm,
+     .spec = "InstanceNormalization-22"},
+    {"", "GroupNormalization", 21, 18, a_group, s_xsb, slots_y, .define = op_groupnorm, .upgrades = u_groupnorm,
+     .spec = "GroupNormalization-21; per_group marks the form of 18"},
     {"", "LpNormalization", 22, 1, a_lp, s_flt, slots_y, .define = op_lpnorm, .spec = "LpNormalization-22"},
-    {"", "MeanVarianceNormalization", 13, 9, a_mvn, s_flt, slots_y, .define = op_mvn, .spec = "MeanVarianceNormalization-13"},
-    {"com.microsoft", "SkipLayerNormalization", 1, 1, a_skip, s_skip, s_stats, .define = op_skiplayernorm, .spec = "com.microsoft.SkipLayerNormalization"},
-    {"com.microsoft", "SkipSimplifiedLayerNormalization", 1, 1, a_skip, s_skip, s_stats, .define = op_skiprmsnorm, .spec = "com.microsoft.SkipSimplifiedLayerNormalization"},
+    {"", "MeanVarianceNormalization", 13, 9, a_mvn, s_flt, slots_y, .define = op_mvn,
+     .spec = "MeanVarianceNormalization-13"},
+    {"com.microsoft", "SkipLayerNormalization", 1, 1, a_skip, s_skip, s_stats, .define = op_skiplayernorm,
+     .spec = "com.microsoft.SkipLayerNormalization"},
+    {"com.microsoft", "SkipSimplifiedLayerNormalization", 1, 1, a_skip, s_skip, s_stats, .define = op_skiprmsnorm,
+     .spec = "com.microsoft.SkipSimplifiedLayerNormalization"},
     {0},
 };

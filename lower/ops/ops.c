@@ -4,8 +4,10 @@
 #include <string.h>
 
 void ops_register_all(void) {
-    static const struct op *const families[] = {ops_elementwise, ops_activation, ops_matmul, ops_conv, ops_pool, ops_norm, ops_reduce, ops_shape,
-                                                ops_index, ops_gather, ops_scatter, ops_pad, ops_rnn, ops_control, ops_resize, ops_select, ops_quant, ops_misc};
+    static const struct op *const families[] = {ops_elementwise, ops_activation, ops_matmul, ops_conv,    ops_pool,
+                                                ops_norm,        ops_reduce,     ops_shape,  ops_index,   ops_gather,
+                                                ops_scatter,     ops_pad,        ops_rnn,    ops_control, ops_resize,
+                                                ops_select,      ops_quant,      ops_misc};
     static bool done;
     if (done) return;
     done = true;
@@ -36,7 +38,9 @@ E scalar(T t) {
 }
 E least(enum dtype t) {
     switch (t) {
-    case BOOL: case U32: case U64: return typed(t, 0);
+    case BOOL:
+    case U32:
+    case U64: return typed(t, 0);
     case I32: return typed(t, INT32_MIN);
     case I64: return typed(t, (double)INT64_MIN);
     default: return typed(t, -INFINITY);
@@ -155,7 +159,9 @@ void out_reshaped(int k, T x, X dims) {
 }
 
 /* ---- upgrades */
-struct ctx *up_ctx(struct node *n) { return n->in->graph->ctx; }
+struct ctx *up_ctx(struct node *n) {
+    return n->in->graph->ctx;
+}
 struct value *up_const_i64(struct node *n, const int64_t *v, int count) {
     struct tensor *t = tensor_new(&up_ctx(n)->arena, I64, (int64_t[]){count}, 1);
     for (int k = 0; k < count; k++) tensor_set_i(t, k, v[k]);

@@ -7,30 +7,30 @@
 /* Registers every family. Called once at start-up, before the first op_find. */
 void ops_register_all(void);
 
-extern const struct op ops_elementwise[], ops_activation[], ops_matmul[], ops_conv[], ops_pool[], ops_norm[], ops_reduce[],
-    ops_shape[], ops_index[], ops_gather[], ops_scatter[], ops_pad[], ops_resize[], ops_rnn[], ops_quant[], ops_select[],
-    ops_control[], ops_misc[];
+extern const struct op ops_elementwise[], ops_activation[], ops_matmul[], ops_conv[], ops_pool[], ops_norm[],
+    ops_reduce[], ops_shape[], ops_index[], ops_gather[], ops_scatter[], ops_pad[], ops_resize[], ops_rnn[],
+    ops_quant[], ops_select[], ops_control[], ops_misc[];
 
 /* Slots of the common signatures. */
 extern const struct op_slot slots_x[], slots_ab[], slots_many[], slots_y[], slots_ys[], slots_xi[];
 extern const struct op_attr attrs_none[], attrs_axis0[], attrs_axis_last[];
 
 /* ---- definitions */
-enum { DIM_MAX = INT32_MAX };       /* largest run-time dim that definitions ask for */
-E scalar(T t);                      /* the element of a tensor of one element; a literal when constant */
-X zeros(int n);                     /* n times index 0 */
-E least(enum dtype value_type);     /* identity of max: -inf or the smallest integer */
+enum { DIM_MAX = INT32_MAX };   /* largest run-time dim that definitions ask for */
+E scalar(T t);                  /* the element of a tensor of one element; a literal when constant */
+X zeros(int n);                 /* n times index 0 */
+E least(enum dtype value_type); /* identity of max: -inf or the smallest integer */
 E greatest(enum dtype value_type);
-E nmax(E a, E b);                   /* max and min that give NaN when either operand is NaN */
+E nmax(E a, E b); /* max and min that give NaN when either operand is NaN */
 E nmin(E a, E b);
-E clampi(E i, E lo, E hi);          /* index clamped to lo..hi */
-E ceil_div(E a, E b);               /* of indices, b > 0 */
-bool const_int(E e, int64_t *v);    /* an index known at compile time */
+E clampi(E i, E lo, E hi);       /* index clamped to lo..hi */
+E ceil_div(E a, E b);            /* of indices, b > 0 */
+bool const_int(E e, int64_t *v); /* an index known at compile time */
 /* Element k of a 1-D integer input as an index, clamped to +-2^40 (Slice's ends are often INT64_MAX). */
 E bounded_value(T t, int k);
 E truth(bool b);
-/* mask[k]: axis k (of r) is in the tensor ax, whose contents may be known only at run time; *known: all masks are constant.
- * Without ax (or with an empty one): none or all. Returns how many axes there are, -1 after a diagnostic. */
+/* mask[k]: axis k (of r) is in the tensor ax, whose contents may be known only at run time; *known: all masks are
+ * constant. Without ax (or with an empty one): none or all. Returns how many axes there are, -1 after a diagnostic. */
 enum axes_default { AXES_NONE, AXES_ALL };
 int axes_mask(T ax, int r, enum axes_default empty, E *mask, bool *known);
 /* The n dims that are not masked, in order. */
@@ -51,6 +51,6 @@ void activation_defaults(const char *name, double *alpha, double *beta);
 struct ctx *up_ctx(struct node *n);
 /* Attribute of ints (or one int) becomes constant input k, an I64 vector. No attribute: nothing happens. */
 void up_attr_to_input(struct node *n, const char *attr, int k);
-void up_default_int(struct node *n, const char *attr, int64_t v);   /* given explicitly when absent */
+void up_default_int(struct node *n, const char *attr, int64_t v); /* given explicitly when absent */
 struct value *up_const_i64(struct node *n, const int64_t *v, int count);
 #endif

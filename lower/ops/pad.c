@@ -7,22 +7,32 @@ static E mirrored(E p, E n) { /* 0 1 2 3 2 1 0 1 ... */
     E period = max_(mul(sub(n, idx(1)), idx(2)), idx(1)), m = mod_(p, period);
     return sel(lt(m, n), m, sub(period, m));
 }
-static E mirrored_once(E p, E n) { return sel(lt(p, idx(0)), neg(p), sel(lt(p, n), p, sub(mul(sub(n, idx(1)), idx(2)), p))); }
+static E mirrored_once(E p, E n) {
+    return sel(lt(p, idx(0)), neg(p), sel(lt(p, n), p, sub(mul(sub(n, idx(1)), idx(2)), p)));
+}
 static bool reaches_once(E before, E after, E n) { /* each pad is shorter than the axis */
     return x_is_true(lt(before, n)) && x_is_true(lt(after, n));
 }
 static void op_pad(void) {
     T x = in(0), pads = in(1), fill = in(2);
     const char *mode = str_attr("mode");
-    bool constant = !strcmp(mode, "constant"), reflect = !strcmp(mode, "reflect"), edge = !strcmp(mode, "edge"), wrap = !strcmp(mode, "wrap");
+    bool constant = !strcmp(mode, "constant"), reflect = !strcmp(mode, "reflect"), edge = !strcmp(mode, "edge"),
+         wrap = !strcmp(mode, "wrap");
     int r = rank(x), n = has(in(3)) ? count_of(in(3)) : r, np = count_of(pads);
     if (n < 0 || np < 0) return;
-    if (!constant && !reflect && !edge && !wrap) { fail(E_ATTR, "attribute \"mode\" must be constant, reflect, edge or wrap"); return; }
-    if (np != 2 * n) { fail(E_SHAPE, "%d pads for %d axes", np, n); return; }
+    if (!constant && !reflect && !edge && !wrap) {
+        fail(E_ATTR, "attribute \"mode\" must be constant, reflect, edge or wrap");
+        return;
+    }
+    if (np != 2 * n) {
+        fail(E_SHAPE, "%d pads for %d axes", np, n);
+        return;
+    }
     E before[32], after[32];
     for (int k = 0; k < r; k++) before[k] = after[k] = idx(0);
     for (int j = 0; j < n; j++) {
-        E b = bounded_value(pads, j), e = bounded_value(pads, j + n), a = has(in(3)) ? value(in(3), j, -r, r - 1) : idx(j);
+        E b = bounded_value(pads, j), e = bounded_value(pads, j + n),
+          a = has(in(3)) ? value(in(3), j, -r, r - 1) : idx(j);
         for (int k = 0; k < r; k++) {
             E here = or_(eq(a, idx(k)), eq(a, idx(k - r)));
             before[k] = sel(here, b, before[k]), after[k] = sel(here, e, after[k]);
@@ -48,10 +58,16 @@ static void op_pad(void) {
         else p = mod_(p, max_(d, idx(1)));
         from = push(from, constant ? p : wrap_index(p, d));
     }
-    if (!constant) { out(0, dtype(x), i, at(x, from)); return; }
+    if (!constant) {
+        out(0, dtype(x), i, at(x, from));
+        return;
+    }
     double c = 0;
     enum dtype v = dtype_value(dtype(x));
-    if (!has(fill) || const_value(fill, 0, &c)) { out(0, dtype(x), i, at_or(x, from, typed(v, c))); return; }
+    if (!has(fill) || const_value(fill, 0, &c)) {
+        out(0, dtype(x), i, at_or(x, from, typed(v, c)));
+        return;
+    }
     out(0, dtype(x), i, sel(inside, at(x, from), scalar(fill)));
 }
 /* Pad-2 had attributes; the value's type is that of the data, unknown at import, so CastLike gives it. */
@@ -62,15 +78,21 @@ static void up_pad(struct node *n) {
     if (v && v->kind == AT_FLOAT && v->u.f != 0) {
         struct tensor *t = tensor_new(&up_ctx(n)->arena, F32, NULL, 0);
         tensor_set_f(t, 0, (double)v->u.f);
-        struct node *like = node_new(n->in, n, "", "CastLike", (struct value *[]){graph_const(n->in->graph, "", t), n->ins.v[0]}, 2, 1);
-        like->op = op_find("", "CastLike"), like->version = OPSET_NEWEST, like->origin = n->origin, like->name = n->name;
+        struct node *like =
+            node_new(n->in, n, "", "CastLike", (struct value *[]){graph_const(n->in->graph, "", t), n->ins.v[0]}, 2, 1);
+        like->op = op_find("", "CastLike"), like->version = OPSET_NEWEST, like->origin = n->origin,
+        like->name = n->name;
         node_set_input(n, 2, like->outs.v[0]);
     }
     node_drop_attr(n, "value");
 }
 static const struct op_upgrade u_pad[] = {{10, up_pad}, {0}};
 static const struct op_attr a_pad[] = {{.name = "mode", .kind = AT_STRING, .s = "constant"}, {0}};
-static const struct op_slot s_pad[] = {{"data", TS_ANY, 0}, {"pads", TSET(I64), 0}, {"constant_value", TS_ANY, OPTIONAL}, {"axes", TS_INDEX, OPTIONAL}, {0}};
+static const struct op_slot s_pad[] = {{"data", TS_ANY, 0},
+                                       {"pads", TSET(I64), 0},
+                                       {"constant_value", TS_ANY, OPTIONAL},
+                                       {"axes", TS_INDEX, OPTIONAL},
+                                       {0}};
 const struct op ops_pad[] = {
     {"", "Pad", 25, 1, a_pad, s_pad, slots_y, .define = op_pad, .upgrades = u_pad, .spec = "Pad-25"},
     {0},

@@ -23,14 +23,16 @@ static void op_maxpool(void) {
     T x = in(0);
     struct window g;
     if (!window_of(&g, x, kernel_shape_attr(x), int_attr("ceil_mode"))) return;
-    X dims = cat(list2(dim(x, 0), dim(x, 1)), g.out), o = window_axes(dims, "n c"), r = window_raxes(list0(), g.kernel, "");
+    X dims = cat(list2(dim(x, 0), dim(x, 1)), g.out), o = window_axes(dims, "n c"),
+      r = window_raxes(list0(), g.kernel, "");
     E v = at_or(x, cat(list2(o.v[0], o.v[1]), window_at(&g, o, 2, r, 0)), least(dtype_value(dtype(x))));
     out_reduce(0, dtype(x), o, RED_MAX, r, v, NULL);
     if (n_out() > 1) pool_indices(x, result(0, dtype(x), dims), &g, dims);
 }
 /* How many kernel positions k of a window starting at `start` lie in from..to-1. */
 static E hits(E start, E from, E to, E kernel, int64_t dilation) {
-    E d = idx(dilation), first = max_(ceil_div(sub(from, start), d), idx(0)), last = min_(ceil_div(sub(to, start), d), kernel);
+    E d = idx(dilation), first = max_(ceil_div(sub(from, start), d), idx(0)),
+      last = min_(ceil_div(sub(to, start), d), kernel);
     return sub(last, first);
 }
 static void op_averagepool(void) {
@@ -39,7 +41,8 @@ static void op_averagepool(void) {
     if (!window_of(&g, x, kernel_shape_attr(x), int_attr("ceil_mode"))) return;
     X o = window_axes(cat(list2(dim(x, 0), dim(x, 1)), g.out), "n c"), r = window_raxes(list0(), g.kernel, "");
     bool padded = int_attr("count_include_pad");
-    T s = reduce("sum", acc(x), o, RED_SUM, r, at_or(x, cat(list2(o.v[0], o.v[1]), window_at(&g, o, 2, r, 0)), num(0)), NULL);
+    T s = reduce("sum", acc(x), o, RED_SUM, r, at_or(x, cat(list2(o.v[0], o.v[1]), window_at(&g, o, 2, r, 0)), num(0)),
+                 NULL);
     if (!s) return;
     E count = idx(1);
     for (int k = 0; k < g.n; k++) {
@@ -49,7 +52,9 @@ static void op_averagepool(void) {
     }
     out(0, dtype(x), o, div_(at(s, o), cast(dtype_value(acc(x)), val(count))));
 }
-static E norm_term(E v, int64_t p) { return p == 1 ? abs_(v) : p == 2 ? mul(v, v) : fn2("pow", abs_(v), num((double)p)); }
+static E norm_term(E v, int64_t p) {
+    return p == 1 ? abs_(v) : p == 2 ? mul(v, v) : fn2("pow", abs_(v), num((double)p));
+}
 static E norm_root(E v, int64_t p) { return p == 1 ? v : p == 2 ? sqrt_(v) : fn2("pow", v, num(1.0 / (double)p)); }
 static void op_lppool(void) {
     T x = in(0);
@@ -63,7 +68,9 @@ static void op_lppool(void) {
 }
 
 /* ---- global: over all spatial axes, which stay as 1 */
-struct global { X o, r, from; };
+struct global {
+    X o, r, from;
+};
 static bool global_of(struct global *g, T x) {
     if (rank(x) < 2) {
         fail(E_RANK, "a pool needs batch and channel axes; the input has rank %d", rank(x));
@@ -109,24 +116,36 @@ static void op_lrn(void) {
     if (!s) return;
     double beta = float_attr("beta");
     E base = add(num(float_attr("bias")), mul(num(float_attr("alpha") / (double)size), at(s, i)));
-    E scale = beta == 0.75 ? mul(sqrt_(base), sqrt_(sqrt_(base))) : fn2("pow", base, num(beta)); /* the usual beta needs no pow */
+    E scale = beta == 0.75 ? mul(sqrt_(base), sqrt_(sqrt_(base)))
+                           : fn2("pow", base, num(beta)); /* the usual beta needs no pow */
     out(0, dtype(x), i, div_(at(x, i), scale));
 }
 
-#define WINDOW_ATTRS {.name = "auto_pad", .kind = AT_STRING, .s = "NOTSET"}, {.name = "kernel_shape", .kind = AT_INTS, .flags = A_REQUIRED}, {.name = "strides", .kind = AT_INTS}, \
-    {.name = "dilations", .kind = AT_INTS}, {.name = "pads", .kind = AT_INTS}, {.name = "ceil_mode", .kind = AT_INT}
-static const struct op_attr a_max[] = {WINDOW_ATTRS, {.name = "storage_order", .kind = AT_INT}, {0}}, a_avg[] = {WINDOW_ATTRS, {.name = "count_include_pad", .kind = AT_INT}, {0}};
-static const struct op_attr a_lp[] = {WINDOW_ATTRS, {.name = "p", .kind = AT_INT, .i = 2}, {0}}, a_glp[] = {{.name = "p", .kind = AT_INT, .i = 2}, {0}};
-static const struct op_attr a_lrn[] = {{.name = "alpha", .kind = AT_FLOAT, .f = 0.0001f}, {.name = "beta", .kind = AT_FLOAT, .f = 0.75f}, {.name = "bias", .kind = AT_FLOAT, .f = 1},
-                                       {.name = "size", .kind = AT_INT, .flags = A_REQUIRED}, {0}};
-static const struct op_slot s_max[] = {{"X", TS_FLOAT | TSET(I8) | TSET(U8), 0}, {0}}, s_flt[] = {{"X", TS_FLOAT, 0}, {0}};
+#define WINDOW_ATTRS                                                                                                   \
+    {.name = "auto_pad", .kind = AT_STRING, .s = "NOTSET"},                                                            \
+        {.name = "kernel_shape", .kind = AT_INTS, .flags = A_REQUIRED}, {.name = "strides", .kind = AT_INTS},          \
+        {.name = "dilations", .kind = AT_INTS}, {.name = "pads", .kind = AT_INTS}, {                                   \
+        .name = "ceil_mode", .kind = AT_INT                                                                            \
+    }
+static const struct op_attr a_max[] = {WINDOW_ATTRS, {.name = "storage_order", .kind = AT_INT}, {0}},
+                            a_avg[] = {WINDOW_ATTRS, {.name = "count_include_pad", .kind = AT_INT}, {0}};
+static const struct op_attr a_lp[] = {WINDOW_ATTRS, {.name = "p", .kind = AT_INT, .i = 2}, {0}},
+                            a_glp[] = {{.name = "p", .kind = AT_INT, .i = 2}, {0}};
+static const struct op_attr a_lrn[] = {{.name = "alpha", .kind = AT_FLOAT, .f = 0.0001f},
+                                       {.name = "beta", .kind = AT_FLOAT, .f = 0.75f},
+                                       {.name = "bias", .kind = AT_FLOAT, .f = 1},
+                                       {.name = "size", .kind = AT_INT, .flags = A_REQUIRED},
+                                       {0}};
+static const struct op_slot s_max[] = {{"X", TS_FLOAT | TSET(I8) | TSET(U8), 0}, {0}},
+                            s_flt[] = {{"X", TS_FLOAT, 0}, {0}};
 static const struct op_slot s_indices[] = {{"Y", TS_ANY, 0}, {"Indices", TSET(I64), OPTIONAL}, {0}};
 const struct op ops_pool[] = {
     {"", "MaxPool", 22, 1, a_max, s_max, s_indices, .define = op_maxpool, .spec = "MaxPool-22"},
     {"", "AveragePool", 22, 1, a_avg, s_flt, slots_y, .define = op_averagepool, .spec = "AveragePool-22"},
     {"", "LpPool", 22, 2, a_lp, s_flt, slots_y, .define = op_lppool, .spec = "LpPool-22"},
     {"", "GlobalMaxPool", 22, 1, attrs_none, s_flt, slots_y, .define = op_globalmax, .spec = "GlobalMaxPool-22"},
-    {"", "GlobalAveragePool", 22, 1, attrs_none, s_flt, slots_y, .define = op_globalaverage, .spec = "GlobalAveragePool-22"},
+    {"", "GlobalAveragePool", 22, 1, attrs_none, s_flt, slots_y, .define = op_globalaverage,
+     .spec = "GlobalAveragePool-22"},
     {"", "GlobalLpPool", 22, 2, a_glp, s_flt, slots_y, .define = op_globallp, .spec = "GlobalLpPool-22"},
     {"", "LRN", 13, 1, a_lrn, s_flt, slots_y, .define = op_lrn, .spec = "LRN-13"},
     {0},

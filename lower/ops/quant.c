@@ -1,5 +1,5 @@
-/* Quantization as plain arithmetic: QuantizeLinear, DequantizeLinear (per tensor, axis or block), DynamicQuantizeLinear.
- * Integer forms of whole layers are alternatives over these (design: ops). */
+/* Quantization as plain arithmetic: QuantizeLinear, DequantizeLinear (per tensor, axis or block),
+ * DynamicQuantizeLinear. Integer forms of whole layers are alternatives over these (design: ops). */
 #include "lower/ops/ops.h"
 #include <math.h>
 
@@ -12,9 +12,11 @@ static bool scale_index(T x, T s, X i, X *at_i) {
         require(eq(dim(s, 0), dim(x, a)), "the scales do not fit axis %d", a);
         return *at_i = list1(dim(s, 0) == dim(x, a) ? i.v[a] : wrap_index(i.v[a], dim(s, 0))), true;
     }
-    if (rank(s) != rank(x) || block < 1) return fail(E_SHAPE, "scales of rank %d need a block_size and an input of that rank", rank(s)), false;
+    if (rank(s) != rank(x) || block < 1)
+        return fail(E_SHAPE, "scales of rank %d need a block_size and an input of that rank", rank(s)), false;
     *at_i = list0();
-    for (int k = 0; k < rank(x); k++) *at_i = push(*at_i, wrap_index(k == a ? div_(i.v[k], idx(block)) : i.v[k], dim(s, k)));
+    for (int k = 0; k < rank(x); k++)
+        *at_i = push(*at_i, wrap_index(k == a ? div_(i.v[k], idx(block)) : i.v[k], dim(s, k)));
     return true;
 }
 static enum dtype wanted_type(void) { return int_attr("output_dtype") ? type_attr("output_dtype") : NONE; }
@@ -61,14 +63,23 @@ static void op_dynamicquantize(void) {
     out(2, U8, none, at(zero, none));
 }
 
-static const struct op_slot s_quant[] = {{"x", TS_FLOAT | TSET(I32), 0}, {"y_scale", TS_FLOAT | TSET(I32), 0}, {"y_zero_point", TS_ANY, OPTIONAL}, {0}};
-static const struct op_slot s_dequant[] = {{"x", TS_INT | TS_F8 | TS_SUB, 0}, {"x_scale", TS_FLOAT, 0}, {"x_zero_point", TS_ANY, OPTIONAL}, {0}};
-static const struct op_slot s_dynamic[] = {{"x", TSET(F32), 0}, {0}}, s_dynamic_out[] = {{"y", TS_ANY, 0}, {"y_scale", TS_ANY, 0}, {"y_zero_point", TS_ANY, 0}, {0}};
-static const struct op_attr a_quant[] = {{.name = "axis", .kind = AT_INT, .i = 1}, {.name = "block_size", .kind = AT_INT}, {.name = "output_dtype", .kind = AT_INT},
-                                         {.name = "saturate", .kind = AT_INT, .i = 1}, {.name = "precision", .kind = AT_INT}, {0}};
+static const struct op_slot s_quant[] = {
+    {"x", TS_FLOAT | TSET(I32), 0}, {"y_scale", TS_FLOAT | TSET(I32), 0}, {"y_zero_point", TS_ANY, OPTIONAL}, {0}};
+static const struct op_slot s_dequant[] = {
+    {"x", TS_INT | TS_F8 | TS_SUB, 0}, {"x_scale", TS_FLOAT, 0}, {"x_zero_point", TS_ANY, OPTIONAL}, {0}};
+static const struct op_slot s_dynamic[] = {{"x", TSET(F32), 0}, {0}},
+                            s_dynamic_out[] = {
+                                {"y", TS_ANY, 0}, {"y_scale", TS_ANY, 0}, {"y_zero_point", TS_ANY, 0}, {0}};
+static const struct op_attr a_quant[] = {
+    {.name = "axis", .kind = AT_INT, .i = 1}, {.name = "block_size", .kind = AT_INT},
+    {.name = "output_dtype", .kind = AT_INT}, {.name = "saturate", .kind = AT_INT, .i = 1},
+    {.name = "precision", .kind = AT_INT},    {0}};
 const struct op ops_quant[] = {
-    {"", "QuantizeLinear", 25, 10, a_quant, s_quant, slots_y, .define = op_quantize, .spec = "QuantizeLinear-25; to integers only, computed in f32"},
-    {"", "DequantizeLinear", 25, 10, a_quant, s_dequant, slots_y, .define = op_dequantize, .spec = "DequantizeLinear-25"},
-    {"", "DynamicQuantizeLinear", 11, 11, attrs_none, s_dynamic, s_dynamic_out, .define = op_dynamicquantize, .spec = "DynamicQuantizeLinear-11; scale 1 when all is 0"},
+    {"", "QuantizeLinear", 25, 10, a_quant, s_quant, slots_y, .define = op_quantize,
+     .spec = "QuantizeLinear-25; to integers only, computed in f32"},
+    {"", "DequantizeLinear", 25, 10, a_quant, s_dequant, slots_y, .define = op_dequantize,
+     .spec = "DequantizeLinear-25"},
+    {"", "DynamicQuantizeLinear", 11, 11, attrs_none, s_dynamic, s_dynamic_out, .define = op_dynamicquantize,
+     .spec = "DynamicQuantizeLinear-11; scale 1 when all is 0"},
     {0},
 };

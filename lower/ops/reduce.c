@@ -4,10 +4,10 @@
 /* Which axes are reduced: a constant, or a condition over the run-time values of the axes input. */
 struct reduction {
     T x;
-    E mask[32];                 /* BOOL, one for each axis */
+    E mask[32]; /* BOOL, one for each axis */
     bool known, keep;
-    int count;                  /* axes reduced, as far as it is known */
-    X o, r, from;               /* all axes: o of 1 where reduced, r of 1 where not */
+    int count;    /* axes reduced, as far as it is known */
+    X o, r, from; /* all axes: o of 1 where reduced, r of 1 where not */
 };
 static void fresh_axes(struct reduction *d) {
     X s = shape(d->x), os = list0(), rs = list0();
@@ -33,7 +33,8 @@ static void fresh_axes(struct reduction *d) {
 static bool reduction_of(struct reduction *d) {
     d->x = in(0);
     d->keep = int_attr("keepdims");
-    d->count = axes_mask(in(1), rank(d->x), int_attr("noop_with_empty_axes") ? AXES_NONE : AXES_ALL, d->mask, &d->known);
+    d->count =
+        axes_mask(in(1), rank(d->x), int_attr("noop_with_empty_axes") ? AXES_NONE : AXES_ALL, d->mask, &d->known);
     if (d->count < 0) return false;
     fresh_axes(d);
     return true;
@@ -124,14 +125,28 @@ static void op_argmin(void) { arg(RED_MIN); }
 /* The axes were an attribute before opset 18 (ReduceSum: 13). */
 static void up_axes(struct node *n) { up_attr_to_input(n, "axes", 1); }
 static const struct op_upgrade u_axes[] = {{17, up_axes}, {0}}, u_sum_axes[] = {{12, up_axes}, {0}};
-static const struct op_attr a_reduce[] = {{.name = "keepdims", .kind = AT_INT, .i = 1}, {.name = "noop_with_empty_axes", .kind = AT_INT}, {0}};
-static const struct op_attr a_arg[] = {{.name = "axis", .kind = AT_INT}, {.name = "keepdims", .kind = AT_INT, .i = 1}, {.name = "select_last_index", .kind = AT_INT}, {0}};
-static const struct op_slot s_reduce[] = {{"data", TS_NUM | TSET(BOOL), 0}, {"axes", TSET(I64), OPTIONAL}, {0}}, s_num[] = {{"data", TS_NUM, 0}, {0}};
-#define ROW(name, fn) {"", name, 18, 1, a_reduce, s_reduce, slots_y, .define = fn, .upgrades = u_axes, .spec = name "-18"}
+static const struct op_attr a_reduce[] = {
+    {.name = "keepdims", .kind = AT_INT, .i = 1}, {.name = "noop_with_empty_axes", .kind = AT_INT}, {0}};
+static const struct op_attr a_arg[] = {{.name = "axis", .kind = AT_INT},
+                                       {.name = "keepdims", .kind = AT_INT, .i = 1},
+                                       {.name = "select_last_index", .kind = AT_INT},
+                                       {0}};
+static const struct op_slot s_reduce[] = {{"data", TS_NUM | TSET(BOOL), 0}, {"axes", TSET(I64), OPTIONAL}, {0}},
+                            s_num[] = {{"data", TS_NUM, 0}, {0}};
+#define ROW(name, fn)                                                                                                  \
+    { "", name, 18, 1, a_reduce, s_reduce, slots_y, .define = fn, .upgrades = u_axes, .spec = name "-18" }
 const struct op ops_reduce[] = {
-    {"", "ReduceSum", 13, 1, a_reduce, s_reduce, slots_y, .define = op_sum, .upgrades = u_sum_axes, .spec = "ReduceSum-13"},
-    ROW("ReduceMean", op_mean), ROW("ReduceMax", op_max), ROW("ReduceMin", op_min), ROW("ReduceProd", op_prod), ROW("ReduceL1", op_l1), ROW("ReduceL2", op_l2),
-    ROW("ReduceLogSum", op_logsum), ROW("ReduceSumSquare", op_sumsquare), ROW("ReduceLogSumExp", op_logsumexp),
+    {"", "ReduceSum", 13, 1, a_reduce, s_reduce, slots_y, .define = op_sum, .upgrades = u_sum_axes,
+     .spec = "ReduceSum-13"},
+    ROW("ReduceMean", op_mean),
+    ROW("ReduceMax", op_max),
+    ROW("ReduceMin", op_min),
+    ROW("ReduceProd", op_prod),
+    ROW("ReduceL1", op_l1),
+    ROW("ReduceL2", op_l2),
+    ROW("ReduceLogSum", op_logsum),
+    ROW("ReduceSumSquare", op_sumsquare),
+    ROW("ReduceLogSumExp", op_logsumexp),
     {"", "ArgMax", 13, 1, a_arg, s_num, slots_y, .define = op_argmax, .spec = "ArgMax-13"},
     {"", "ArgMin", 13, 1, a_arg, s_num, slots_y, .define = op_argmin, .spec = "ArgMin-13"},
     {0},

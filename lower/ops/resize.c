@@ -1,6 +1,7 @@
-/* Resize and its older form Upsample. Where a result cell looks in the input is a float computed as ONNX Runtime computes
- * it, kept in one table per resized axis; whole factors of nearest mode need no float at all. Linear and cubic modes go axis
- * by axis, the innermost first, so that the work is a sum over the axes and the last pass reads whole rows. */
+/* Resize and its older form Upsample. Where a result cell looks in the input is a float computed as ONNX Runtime
+ * computes it, kept in one table per resized axis; whole factors of nearest mode need no float at all. Linear and cubic
+ * modes go axis by axis, the innermost first, so that the work is a sum over the axes and the last pass reads whole
+ * rows. */
 #include "lower/ops/ops.h"
 #include <math.h>
 #include <string.h>
@@ -9,10 +10,10 @@ enum mode { NEAREST, LINEAR, CUBIC };
 struct resized {
     int axis;
     E in, out;
-    E scale;                    /* F32 value; NULL: out / in */
-    int64_t factor;             /* out = factor * in for certain; 0: not known */
-    E roi_from, roi_to;         /* F32 values, for tf_crop_and_resize */
-    T where;                    /* table: the input coordinate of each result index */
+    E scale;            /* F32 value; NULL: out / in */
+    int64_t factor;     /* out = factor * in for certain; 0: not known */
+    E roi_from, roi_to; /* F32 values, for tf_crop_and_resize */
+    T where;            /* table: the input coordinate of each result index */
 };
 struct resize {
     T x;
@@ -43,7 +44,8 @@ static E floor_size(E v) {
 /* A scale that is a small fraction p/q keeps the result's dim an expression: in * p / q. */
 static bool fraction(double s, int64_t *p, int64_t *q) {
     for (*q = 1; *q <= 64; *q *= 2)
-        if (s * (double)*q == floor(s * (double)*q) && s * (double)*q < 1 << 20) return *p = (int64_t)(s * (double)*q), true;
+        if (s * (double)*q == floor(s * (double)*q) && s * (double)*q < 1 << 20)
+            return *p = (int64_t)(s * (double)*q), true;
     return false;
 }
 static void by_scale(struct resized *a, T scales, int k) {
@@ -84,7 +86,8 @@ static void by_sizes(struct resize *z, T sizes) {
         E s = div_(f32(a->out), f32(a->in));
         common = !common ? s : larger ? max_(common, s) : min_(common, s);
     }
-    if (!larger && !smaller && strcmp(policy, "stretch") != 0) fail(E_ATTR, "unknown keep_aspect_ratio_policy \"%s\"", policy);
+    if (!larger && !smaller && strcmp(policy, "stretch") != 0)
+        fail(E_ATTR, "unknown keep_aspect_ratio_policy \"%s\"", policy);
     for (int k = 0; k < z->n; k++) {
         struct resized *a = &z->a[k];
         if (larger || smaller) {
@@ -108,7 +111,8 @@ static bool resize_of(struct resize *z) {
     z->n = listed ? listed : rank(x);
     if ((given = count_of(scales ? scales : sizes)) < 0) return false;
     if (given != z->n || z->n > rank(x)) return fail(E_SHAPE, "%d scales or sizes for %d axes", given, z->n), false;
-    if (z->crop && (!roi || count_of(roi) != 2 * z->n)) return fail(E_SHAPE, "tf_crop_and_resize needs a roi of %d elements", 2 * z->n), false;
+    if (z->crop && (!roi || count_of(roi) != 2 * z->n))
+        return fail(E_SHAPE, "tf_crop_and_resize needs a roi of %d elements", 2 * z->n), false;
     for (int k = 0; k < z->n; k++) {
         struct resized *a = &z->a[k];
         *a = (struct resized){.axis = listed ? norm_axis(list[k], rank(x)) : k};
@@ -147,7 +151,9 @@ static E coordinate(const struct resize *z, const struct resized *a, E i) {
     fail(E_ATTR, "unknown coordinate_transformation_mode \"%s\"", m);
     return half;
 }
-static bool untouched(const struct resize *z, const struct resized *a) { return a->out == a->in && a->factor == 1 && !z->crop; }
+static bool untouched(const struct resize *z, const struct resized *a) {
+    return a->out == a->in && a->factor == 1 && !z->crop;
+}
 static E cell(const struct resized *a, E v) { /* F32 value, whole -> index, clamped to the axis */
     return wrap_index(clampi(index_of(cast(I32, v)), idx(0), sub(a->in, idx(1))), a->in);
 }
@@ -161,7 +167,8 @@ static E whole_factor(const struct resize *z, const struct resized *a, E i) {
     if (f < 1 || z->crop) return NULL;
     if (corner && floors) return div_(i, idx(f));
     if (half && !strncmp(z->round, "round_", 6)) return div_(i, idx(f)); /* (2i+1)/2f is never a tie */
-    if (corner && !strcmp(z->round, "round_prefer_floor")) return min_(div_(add(mul(i, idx(2)), idx(f - 1)), idx(2 * f)), sub(a->in, idx(1)));
+    if (corner && !strcmp(z->round, "round_prefer_floor"))
+        return min_(div_(add(mul(i, idx(2)), idx(f - 1)), idx(2 * f)), sub(a->in, idx(1)));
     return NULL;
 }
 static E rounded(const struct resize *z, const struct resized *a, E p) {
@@ -277,8 +284,11 @@ static void op_resize(void) {
 /* Before opset 11: inputs X and scales, asymmetric coordinates, and a rounding of its own. */
 static void up_resize(struct node *n) {
     struct ctx *c = up_ctx(n);
-    struct attr coord = {.name = intern(c->names, "coordinate_transformation_mode"), .kind = AT_STRING, .u.s = {.p = "asymmetric", .n = 10}};
-    struct attr rounding = {.name = intern(c->names, "nearest_mode"), .kind = AT_STRING, .u.s = {.p = "simple", .n = 6}};
+    struct attr coord = {.name = intern(c->names, "coordinate_transformation_mode"),
+                         .kind = AT_STRING,
+                         .u.s = {.p = "asymmetric", .n = 10}};
+    struct attr rounding = {
+        .name = intern(c->names, "nearest_mode"), .kind = AT_STRING, .u.s = {.p = "simple", .n = 6}};
     if (n->ins.n < 2) return;
     struct value *scales = n->ins.v[1];
     node_set_input(n, 1, NULL);
@@ -300,22 +310,35 @@ static void up_upsample(struct node *n) { /* the scales were an attribute */
 static const struct op_upgrade u_upsample[] = {{8, up_upsample}, {0}};
 static void op_upsample(void) {
     const char *mode = str_attr("mode");
-    struct attr attrs[] = {attr_str("mode", !strcmp(mode, "bilinear") ? "linear" : mode), attr_str("coordinate_transformation_mode", "asymmetric"),
+    struct attr attrs[] = {attr_str("mode", !strcmp(mode, "bilinear") ? "linear" : mode),
+                           attr_str("coordinate_transformation_mode", "asymmetric"),
                            attr_str("nearest_mode", "simple")};
     gout(0, n_op("Resize", 0, (const V[]){gin(0), NULL, gin(1)}, 3, attrs, 3));
 }
 
-static const struct op_slot s_resize[] = {{"X", TS_NUM, 0}, {"roi", TS_FLOAT, OPTIONAL}, {"scales", TSET(F32), OPTIONAL}, {"sizes", TSET(I64), OPTIONAL}, {0}};
+static const struct op_slot s_resize[] = {{"X", TS_NUM, 0},
+                                          {"roi", TS_FLOAT, OPTIONAL},
+                                          {"scales", TSET(F32), OPTIONAL},
+                                          {"sizes", TSET(I64), OPTIONAL},
+                                          {0}};
 static const struct op_slot s_upsample[] = {{"X", TS_NUM, 0}, {"scales", TSET(F32), 0}, {0}};
-static const struct op_attr a_resize[] = {{.name = "antialias", .kind = AT_INT}, {.name = "axes", .kind = AT_INTS},
-    {.name = "coordinate_transformation_mode", .kind = AT_STRING, .s = "half_pixel"}, {.name = "cubic_coeff_a", .kind = AT_FLOAT, .f = -0.75f},
-    {.name = "exclude_outside", .kind = AT_INT}, {.name = "extrapolation_value", .kind = AT_FLOAT},
-    {.name = "keep_aspect_ratio_policy", .kind = AT_STRING, .s = "stretch"}, {.name = "mode", .kind = AT_STRING, .s = "nearest"},
-    {.name = "nearest_mode", .kind = AT_STRING, .s = "round_prefer_floor"}, {0}};
+static const struct op_attr a_resize[] = {
+    {.name = "antialias", .kind = AT_INT},
+    {.name = "axes", .kind = AT_INTS},
+    {.name = "coordinate_transformation_mode", .kind = AT_STRING, .s = "half_pixel"},
+    {.name = "cubic_coeff_a", .kind = AT_FLOAT, .f = -0.75f},
+    {.name = "exclude_outside", .kind = AT_INT},
+    {.name = "extrapolation_value", .kind = AT_FLOAT},
+    {.name = "keep_aspect_ratio_policy", .kind = AT_STRING, .s = "stretch"},
+    {.name = "mode", .kind = AT_STRING, .s = "nearest"},
+    {.name = "nearest_mode", .kind = AT_STRING, .s = "round_prefer_floor"},
+    {0}};
 static const struct op_attr a_upsample[] = {{.name = "mode", .kind = AT_STRING, .s = "nearest"}, {0}};
 const struct op ops_resize[] = {
     {"", "Resize", 19, 10, a_resize, s_resize, slots_y, .define = op_resize, .upgrades = u_resize,
-     .spec = "Resize-19; coordinates are f32, as in ONNX Runtime; no antialias; nearest before opset 11 rounds as there"},
-    {"", "Upsample", 9, 7, a_upsample, s_upsample, slots_y, .expand = op_upsample, .upgrades = u_upsample, .spec = "Upsample-9, as Resize"},
+     .spec =
+         "Resize-19; coordinates are f32, as in ONNX Runtime; no antialias; nearest before opset 11 rounds as there"},
+    {"", "Upsample", 9, 7, a_upsample, s_upsample, slots_y, .expand = op_upsample, .upgrades = u_upsample,
+     .spec = "Upsample-9, as Resize"},
     {0},
 };

@@ -1,19 +1,27 @@
-/* Recurrent ops, LSTM, GRU and RNN: expanded at inference into one product of the inputs of all steps with W, and a Scan
- * over the steps whose body multiplies the state by R and applies the gates. The gates of a step are one op of the private
- * domain "gcc2nn", so that each cell is computed in one pass however the activations are chosen. A sequence of a single
- * step needs no Scan: its body stands in the graph itself. */
+/* Recurrent ops, LSTM, GRU and RNN: expanded at inference into one product of the inputs of all steps with W, and a
+ * Scan over the steps whose body multiplies the state by R and applies the gates. The gates of a step are one op of the
+ * private domain "gcc2nn", so that each cell is computed in one pass however the activations are chosen. A sequence of
+ * a single step needs no Scan: its body stands in the graph itself. */
 #include "lower/ops/ops.h"
 #include <string.h>
 
 static const char *const domain = "gcc2nn";
 enum { MAX_ACTS = 3 };
 enum kind { K_RNN, K_GRU, K_LSTM };
-static const struct kind_row { int gates, acts; const char *step, *defaults[MAX_ACTS]; } kinds[] = {
-    {1, 1, "RNNStep", {"Tanh"}}, {3, 2, "GRUStep", {"Sigmoid", "Tanh"}}, {4, 3, "LSTMStep", {"Sigmoid", "Tanh", "Tanh"}}};
+static const struct kind_row {
+    int gates, acts;
+    const char *step, *defaults[MAX_ACTS];
+} kinds[] = {{1, 1, "RNNStep", {"Tanh"}},
+             {3, 2, "GRUStep", {"Sigmoid", "Tanh"}},
+             {4, 3, "LSTMStep", {"Sigmoid", "Tanh", "Tanh"}}};
 
 /* ---- building nodes, in the graph or in a body */
-struct place { struct region *r; struct node *before; };
-static struct node *make(struct place p, const char *in_domain, const char *op_type, const V *ins, int nins, int nouts) {
+struct place {
+    struct region *r;
+    struct node *before;
+};
+static struct node *make(struct place p, const char *in_domain, const char *op_type, const V *ins, int nins,
+                         int nouts) {
     struct node *of = def_node(), *n = node_new(p.r, p.before, in_domain, op_type, ins, nins, nouts);
     n->op = op_find(in_domain, op_type);
     if (!n->op) BUG("expansion of %s uses unknown op %s", of->op_type, op_type);
@@ -22,7 +30,7 @@ static struct node *make(struct place p, const char *in_domain, const char *op_t
     n->origin = of->origin;
     return n;
 }
-#define NODE(place, op_domain, op_type, ...) \
+#define NODE(place, op_domain, op_type, ...)                                                                           \
     make(place, op_domain, op_type, (const V[]){__VA_ARGS__}, (int)(sizeof((const V[]){__VA_ARGS__}) / sizeof(V)), 1)
 #define VALUE(...) NODE(__VA_ARGS__)->outs.v[0]
 static struct place here(void) { return (struct place){def_node()->in, def_node()}; }
@@ -45,7 +53,8 @@ static const struct tensor *weights_const(const struct tensor *w, int dir, int64
     struct tensor *t = tensor_new(arena(), w->type, (int64_t[]){cols, count}, 2);
     if (!t) return NULL;
     for (int64_t i = 0; i < cols; i++)
-        for (int64_t j = 0; j < count; j++) tensor_set_f(t, i * count + j, tensor_f(w, (dir * w->dims[1] + from + j) * cols + i));
+        for (int64_t j = 0; j < count; j++)
+            tensor_set_f(t, i * count + j, tensor_f(w, (dir * w->dims[1] + from + j) * cols + i));
     return t;
 }
 /* Rows from .. from + count of w[dir], transposed. */
@@ -86,7 +95,8 @@ static void op_weights(void) {
 }
 static void op_vector(void) {
     T b = in(0);
-    int64_t dir = int_attr("dir"), from = int_attr("from"), count = int_attr("count"), second = int_attr("second"), summed = int_attr("summed");
+    int64_t dir = int_attr("dir"), from = int_attr("from"), count = int_attr("count"), second = int_attr("second"),
+            summed = int_attr("summed");
     X i = axes(list1(idx(count)));
     E v = at(b, list2(idx(dir), add(i.v[0], idx(from))));
     if (summed > 0) {
@@ -108,7 +118,10 @@ static void op_steps(void) {
 }
 
 /* ---- the gates of one step */
-struct step { X i; E h; };   /* indices over [B,H], hidden size */
+struct step {
+    X i;
+    E h;
+};                         /* indices over [B,H], hidden size */
 static E act(int k, E v) { /* the k-th activation; its argument is clipped */
     const struct attr *names = node_attr(def_node(), "activations");
     const float *alphas, *betas;
@@ -129,7 +142,8 @@ static E live(T step, T lens, const struct step *s) {
     require(eq(dim(lens, 0), dim(in(0), 0)), "sequence_lens is for another batch size");
     return lt(at(step, list0()), cast(I64, at(lens, list1(s->i.v[0]))));
 }
-/* Past the end of a sequence (inputs step, step + 1: number of the step, lengths) the state stays and the output is 0. */
+/* Past the end of a sequence (inputs step, step + 1: number of the step, lengths) the state stays and the output is 0.
+ */
 static void out_state(int k, T old, E v, int step, int y, const struct step *s) {
     enum dtype t = dtype(old);
     if (!has(in(step))) {
@@ -149,7 +163,8 @@ static void op_lstmstep(void) { /* xw, hr, h, c, P, step, lens -> h, c, y; gates
     T xw = in(0), hr = in(1), old = in(3), p = in(4);
     struct step s = step_of(old);
     enum dtype t = acc(old);
-    E gi = both(xw, hr, &s, 0), go = both(xw, hr, &s, 1), gf = both(xw, hr, &s, 2), gc = both(xw, hr, &s, 3), c0 = at(old, s.i);
+    E gi = both(xw, hr, &s, 0), go = both(xw, hr, &s, 1), gf = both(xw, hr, &s, 2), gc = both(xw, hr, &s, 3),
+      c0 = at(old, s.i);
     if (has(p)) {
         gi = add(gi, mul(at(p, list1(s.i.v[1])), c0));
         gf = add(gf, mul(at(p, list1(add(s.i.v[1], mul(s.h, idx(2))))), c0));
@@ -186,13 +201,15 @@ struct rnn {
     enum kind kind;
     int64_t hidden;
     int ndirs;
-    bool linear_before_reset, single;   /* single: one step, known */
-    V x, lens, steps;                   /* x: [T,B,I]; lens NULL: all sequences are whole */
-    V y, h, c;                          /* results of the directions so far */
+    bool linear_before_reset, single; /* single: one step, known */
+    V x, lens, steps;                 /* x: [T,B,I]; lens NULL: all sequences are whole */
+    V y, h, c;                        /* results of the directions so far */
 };
 /* What a step uses besides its slice of the input and the state; NULL where there is none. */
 enum { U_R, U_EXTRA, U_PEEP, U_LENS, U_COUNT };
-struct step_out { V h, c, y; };
+struct step_out {
+    V h, c, y;
+};
 
 static int64_t own(V v, int k) { /* dim k when it is known; else -1 */
     int64_t d;
@@ -211,10 +228,13 @@ static bool whole(V lens, int64_t steps) {
         if (tensor_i(lens->init, k) < steps) return false;
     return true;
 }
-/* Whether an activation takes beta: by its default, but for Affine, whose default is 0. All that take alpha have one. */
-static bool has_beta(const char *name, double beta) { return beta != 0 || ((name[0] | 32) == 'a' && (name[1] | 32) == 'f'); }
-/* Activations of direction dir with their parameters. The lists of alpha and beta are consumed by the functions that have
- * such a parameter, in order over all directions. */
+/* Whether an activation takes beta: by its default, but for Affine, whose default is 0. All that take alpha have one.
+ */
+static bool has_beta(const char *name, double beta) {
+    return beta != 0 || ((name[0] | 32) == 'a' && (name[1] | 32) == 'f');
+}
+/* Activations of direction dir with their parameters. The lists of alpha and beta are consumed by the functions that
+ * have such a parameter, in order over all directions. */
 static bool set_activations(struct node *n, const struct rnn *r, int dir) {
     const struct attr *given = node_attr(def_node(), "activations");
     const struct kind_row *row = &kinds[r->kind];
@@ -222,7 +242,8 @@ static bool set_activations(struct node *n, const struct rnn *r, int dir) {
     int nalpha = floats_attr("activation_alpha", &alpha), nbeta = floats_attr("activation_beta", &beta), a = 0, b = 0;
     float *as = NEWN(arena(), float, MAX_ACTS), *bs = NEWN(arena(), float, MAX_ACTS);
     struct str_elem *names = NEWN(arena(), struct str_elem, MAX_ACTS);
-    if (given && given->n != row->acts * r->ndirs) return fail(E_ATTR, "%d activations where %d are needed", given->n, row->acts * r->ndirs), false;
+    if (given && given->n != row->acts * r->ndirs)
+        return fail(E_ATTR, "%d activations where %d are needed", given->n, row->acts * r->ndirs), false;
     for (int k = 0; k < row->acts * (dir + 1); k++) {
         const char *name = row->defaults[k % row->acts];
         if (given) name = internn(graph()->ctx->names, given->u.ss[k].p, given->u.ss[k].n);
@@ -235,18 +256,21 @@ static bool set_activations(struct node *n, const struct rnn *r, int dir) {
         as[at] = (float)da, bs[at] = (float)db;
     }
     struct interner *in = graph()->ctx->names;
-    node_set_attr(n, (struct attr){.name = intern(in, "activations"), .kind = AT_STRINGS, .n = row->acts, .u.ss = names});
+    node_set_attr(n,
+                  (struct attr){.name = intern(in, "activations"), .kind = AT_STRINGS, .n = row->acts, .u.ss = names});
     node_set_attr(n, (struct attr){.name = intern(in, "alphas"), .kind = AT_FLOATS, .n = row->acts, .u.fs = as});
     node_set_attr(n, (struct attr){.name = intern(in, "betas"), .kind = AT_FLOATS, .n = row->acts, .u.fs = bs});
     node_set_attr(n, attr_float("clip", float_attr("clip")));
     return true;
 }
-static struct step_out build_step(const struct rnn *r, struct place p, int dir, V xw, V h, V c, V at_step, const V *use, V r2) {
+static struct step_out build_step(const struct rnn *r, struct place p, int dir, V xw, V h, V c, V at_step, const V *use,
+                                  V r2) {
     V hr = VALUE(p, "", "MatMul", h, use[U_R]), extra = use[U_EXTRA], lens = use[U_LENS];
     struct step_out o = {0};
     struct node *n;
     if (r->kind == K_LSTM) {
-        n = make(p, domain, "LSTMStep", (const V[]){xw, hr, h, c, use[U_PEEP], at_step, lens}, lens ? 7 : 5, lens ? 3 : 2);
+        n = make(p, domain, "LSTMStep", (const V[]){xw, hr, h, c, use[U_PEEP], at_step, lens}, lens ? 7 : 5,
+                 lens ? 3 : 2);
         node_set_attr(n, attr_int("input_forget", int_attr("input_forget")));
         o.c = n->outs.v[1];
     } else if (r->kind == K_RNN) {
@@ -285,11 +309,13 @@ static struct step_out scan_steps(const struct rnn *r, int dir, bool reverse, V 
     static const char *const names[] = {"h", "c", "xw", "t"};
     V params[4] = {0};
     for (int k = 0; k < 4; k++)
-        if ((k != 1 || lstm) && (k != 3 || use[U_LENS])) params[k] = region_param(body, names[k], (struct type){.rank = -1});
+        if ((k != 1 || lstm) && (k != 3 || use[U_LENS]))
+            params[k] = region_param(body, names[k], (struct type){.rank = -1});
     V used[U_COUNT], r2_used;
     for (int k = 0; k < U_COUNT; k++) used[k] = capture(body, scan, use[k], &ncaps);
     r2_used = capture(body, scan, r2, &ncaps);
-    struct step_out s = build_step(r, (struct place){body, NULL}, dir, params[2], params[0], params[1], params[3], used, r2_used);
+    struct step_out s =
+        build_step(r, (struct place){body, NULL}, dir, params[2], params[0], params[1], params[3], used, r2_used);
     region_result(body, s.h);
     if (lstm) region_result(body, s.c);
     if (wants_y) region_result(body, s.y);
@@ -329,7 +355,8 @@ static V joined(V a, V b, int axis) { /* directions become an axis */
 }
 static void one_direction(struct rnn *r, int dir, bool reverse) {
     int64_t h = r->hidden, all = kinds[r->kind].gates * h;
-    bool batch_first = int_attr("layout"), reset = r->kind == K_GRU && !r->linear_before_reset, lbr = r->kind == K_GRU && !reset;
+    bool batch_first = int_attr("layout"), reset = r->kind == K_GRU && !r->linear_before_reset,
+         lbr = r->kind == K_GRU && !reset;
     V b = gin(3), use[U_COUNT] = {0}, r2 = NULL, c = NULL;
     V xw = VALUE(here(), "", "MatMul", r->x, weights(gin(1), dir, 0, all));
     if (b) xw = VALUE(here(), "", "Add", xw, vector(b, dir, 0, all, all, lbr ? 2 * h : all));
@@ -358,10 +385,16 @@ static bool shapes_fit(const struct rnn *r) {
     for (int k = 0; k < 8; k++) {
         V v = gin(k);
         if (!v) continue;
-        if (v->type.rank != ranks[k]) return fail(E_RANK, "input %s has rank %d, not %d", names[k], v->type.rank, ranks[k]), false;
+        if (v->type.rank != ranks[k])
+            return fail(E_RANK, "input %s has rank %d, not %d", names[k], v->type.rank, ranks[k]), false;
         int64_t have = own(v, ranks[k] - 1), dirs = own(v, 0), row = k == 1 || k == 2 ? own(v, 1) : -1;
-        if (last[k] >= 0 && have >= 0 && have != last[k]) return fail(E_SHAPE, "the last dimension of %s is %lld, not %lld", names[k], (long long)have, (long long)last[k]), false;
-        if (row >= 0 && row != rows[k]) return fail(E_SHAPE, "dimension 1 of %s is %lld, not %lld", names[k], (long long)row, (long long)rows[k]), false;
+        if (last[k] >= 0 && have >= 0 && have != last[k])
+            return fail(E_SHAPE, "the last dimension of %s is %lld, not %lld", names[k], (long long)have,
+                        (long long)last[k]),
+                   false;
+        if (row >= 0 && row != rows[k])
+            return fail(E_SHAPE, "dimension 1 of %s is %lld, not %lld", names[k], (long long)row, (long long)rows[k]),
+                   false;
         if ((k == 1 || k == 2 || k == 3 || k == 7) && dirs >= 0 && dirs != r->ndirs)
             return fail(E_SHAPE, "%s is for %lld directions, not %d", names[k], (long long)dirs, r->ndirs), false;
     }
@@ -409,32 +442,62 @@ static void exp_lstm(void) { recurrent(K_LSTM); }
 static void up_rnn(struct node *n) { node_drop_attr(n, "output_sequence"); }
 static const struct op_upgrade u_rnn[] = {{6, up_rnn}, {0}};
 
-#define COMMON {.name = "activations", .kind = AT_STRINGS}, {.name = "activation_alpha", .kind = AT_FLOATS}, {.name = "activation_beta", .kind = AT_FLOATS}, \
-    {.name = "clip", .kind = AT_FLOAT}, {.name = "direction", .kind = AT_STRING, .s = "forward"}, {.name = "hidden_size", .kind = AT_INT}, {.name = "layout", .kind = AT_INT}
-static const struct op_attr a_rnn[] = {COMMON, {0}}, a_gru[] = {COMMON, {.name = "linear_before_reset", .kind = AT_INT}, {0}};
+#define COMMON                                                                                                         \
+    {.name = "activations", .kind = AT_STRINGS}, {.name = "activation_alpha", .kind = AT_FLOATS},                      \
+        {.name = "activation_beta", .kind = AT_FLOATS}, {.name = "clip", .kind = AT_FLOAT},                            \
+        {.name = "direction", .kind = AT_STRING, .s = "forward"}, {.name = "hidden_size", .kind = AT_INT}, {           \
+        .name = "layout", .kind = AT_INT                                                                               \
+    }
+static const struct op_attr a_rnn[] = {COMMON, {0}},
+                            a_gru[] = {COMMON, {.name = "linear_before_reset", .kind = AT_INT}, {0}};
 static const struct op_attr a_lstm[] = {COMMON, {.name = "input_forget", .kind = AT_INT}, {0}};
-#define STEP {.name = "activations", .kind = AT_STRINGS, .flags = A_REQUIRED}, {.name = "alphas", .kind = AT_FLOATS, .flags = A_REQUIRED}, \
-    {.name = "betas", .kind = AT_FLOATS, .flags = A_REQUIRED}, {.name = "clip", .kind = AT_FLOAT}
-static const struct op_attr a_step[] = {STEP, {.name = "linear_before_reset", .kind = AT_INT}, {.name = "input_forget", .kind = AT_INT}, {0}};
-static const struct op_attr a_part[] = {{.name = "dir", .kind = AT_INT}, {.name = "from", .kind = AT_INT}, {.name = "count", .kind = AT_INT},
-    {.name = "second", .kind = AT_INT}, {.name = "summed", .kind = AT_INT}, {0}};
+#define STEP                                                                                                           \
+    {.name = "activations", .kind = AT_STRINGS, .flags = A_REQUIRED},                                                  \
+        {.name = "alphas", .kind = AT_FLOATS, .flags = A_REQUIRED},                                                    \
+        {.name = "betas", .kind = AT_FLOATS, .flags = A_REQUIRED}, {                                                   \
+        .name = "clip", .kind = AT_FLOAT                                                                               \
+    }
+static const struct op_attr a_step[] = {
+    STEP, {.name = "linear_before_reset", .kind = AT_INT}, {.name = "input_forget", .kind = AT_INT}, {0}};
+static const struct op_attr a_part[] = {{.name = "dir", .kind = AT_INT},    {.name = "from", .kind = AT_INT},
+                                        {.name = "count", .kind = AT_INT},  {.name = "second", .kind = AT_INT},
+                                        {.name = "summed", .kind = AT_INT}, {0}};
 static const struct op_attr a_state[] = {{.name = "hidden_size", .kind = AT_INT}, {0}};
-#define SLOTS {"X", TS_FLOAT, 0}, {"W", TS_FLOAT, 0}, {"R", TS_FLOAT, 0}, {"B", TS_FLOAT, OPTIONAL}, {"sequence_lens", TSET(I32), OPTIONAL}, {"initial_h", TS_FLOAT, OPTIONAL}
-static const struct op_slot s_rnn[] = {SLOTS, {0}}, s_lstm[] = {SLOTS, {"initial_c", TS_FLOAT, OPTIONAL}, {"P", TS_FLOAT, OPTIONAL}, {0}};
-static const struct op_slot s_out[] = {{"Y", TS_FLOAT, OPTIONAL}, {"Y_h", TS_FLOAT, OPTIONAL}, {0}}, s_outc[] = {{"Y", TS_FLOAT, OPTIONAL}, {"Y_h", TS_FLOAT, OPTIONAL}, {"Y_c", TS_FLOAT, OPTIONAL}, {0}};
-#define STATE {"xw", TS_FLOAT, 0}, {"hr", TS_FLOAT, 0}, {"h", TS_FLOAT, 0}
-#define MASK {"step", TSET(I64), OPTIONAL}, {"sequence_lens", TSET(I32), OPTIONAL}, {0}
-static const struct op_slot s_rnnstep[] = {STATE, MASK}, s_grustep[] = {STATE, {"extra", TS_FLOAT, OPTIONAL}, MASK}, s_reset[] = {STATE, {0}};
+#define SLOTS                                                                                                          \
+    {"X", TS_FLOAT, 0}, {"W", TS_FLOAT, 0}, {"R", TS_FLOAT, 0}, {"B", TS_FLOAT, OPTIONAL},                             \
+        {"sequence_lens", TSET(I32), OPTIONAL}, {                                                                      \
+        "initial_h", TS_FLOAT, OPTIONAL                                                                                \
+    }
+static const struct op_slot s_rnn[] = {SLOTS, {0}},
+                            s_lstm[] = {SLOTS, {"initial_c", TS_FLOAT, OPTIONAL}, {"P", TS_FLOAT, OPTIONAL}, {0}};
+static const struct op_slot s_out[] = {{"Y", TS_FLOAT, OPTIONAL}, {"Y_h", TS_FLOAT, OPTIONAL}, {0}},
+                            s_outc[] = {{"Y", TS_FLOAT, OPTIONAL},
+                                        {"Y_h", TS_FLOAT, OPTIONAL},
+                                        {"Y_c", TS_FLOAT, OPTIONAL},
+                                        {0}};
+#define STATE                                                                                                          \
+    {"xw", TS_FLOAT, 0}, {"hr", TS_FLOAT, 0}, { "h", TS_FLOAT, 0 }
+#define MASK                                                                                                           \
+    {"step", TSET(I64), OPTIONAL}, {"sequence_lens", TSET(I32), OPTIONAL}, { 0 }
+static const struct op_slot s_rnnstep[] = {STATE, MASK}, s_grustep[] = {STATE, {"extra", TS_FLOAT, OPTIONAL}, MASK},
+                            s_reset[] = {STATE, {0}};
 static const struct op_slot s_lstmstep[] = {STATE, {"c", TS_FLOAT, 0}, {"P", TS_FLOAT, OPTIONAL}, MASK};
-static const struct op_slot s_hy[] = {{"h", TS_FLOAT, 0}, {"y", TS_FLOAT, OPTIONAL}, {0}}, s_hcy[] = {{"h", TS_FLOAT, 0}, {"c", TS_FLOAT, 0}, {"y", TS_FLOAT, OPTIONAL}, {0}};
-#define PRIVATE(name, attrs, ins, outs, fn) {"gcc2nn", name, 1, 1, attrs, ins, outs, .define = fn, .spec = "part of the expansions of LSTM, GRU and RNN"}
+static const struct op_slot s_hy[] = {{"h", TS_FLOAT, 0}, {"y", TS_FLOAT, OPTIONAL}, {0}},
+                            s_hcy[] = {{"h", TS_FLOAT, 0}, {"c", TS_FLOAT, 0}, {"y", TS_FLOAT, OPTIONAL}, {0}};
+#define PRIVATE(name, attrs, ins, outs, fn)                                                                            \
+    { "gcc2nn", name, 1, 1, attrs, ins, outs, .define = fn, .spec = "part of the expansions of LSTM, GRU and RNN" }
 const struct op ops_rnn[] = {
     {"", "RNN", 22, 1, a_rnn, s_rnn, s_out, .expand = exp_rnn, .upgrades = u_rnn, .spec = "RNN-22"},
     {"", "GRU", 22, 1, a_gru, s_rnn, s_out, .expand = exp_gru, .upgrades = u_rnn, .spec = "GRU-22"},
-    {"", "LSTM", 22, 1, a_lstm, s_lstm, s_outc, .expand = exp_lstm, .upgrades = u_rnn, .spec = "LSTM-22; clip also bounds the argument of h"},
-    PRIVATE("RNNStep", a_step, s_rnnstep, s_hy, op_rnnstep), PRIVATE("GRUStep", a_step, s_grustep, s_hy, op_grustep),
-    PRIVATE("GRUReset", a_step, s_reset, slots_y, op_grureset), PRIVATE("LSTMStep", a_step, s_lstmstep, s_hcy, op_lstmstep),
-    PRIVATE("RecurrentWeights", a_part, slots_x, slots_y, op_weights), PRIVATE("RecurrentVector", a_part, slots_x, slots_y, op_vector),
-    PRIVATE("RecurrentState", a_state, slots_x, slots_y, op_state), PRIVATE("RecurrentSteps", attrs_none, slots_x, slots_y, op_steps),
+    {"", "LSTM", 22, 1, a_lstm, s_lstm, s_outc, .expand = exp_lstm, .upgrades = u_rnn,
+     .spec = "LSTM-22; clip also bounds the argument of h"},
+    PRIVATE("RNNStep", a_step, s_rnnstep, s_hy, op_rnnstep),
+    PRIVATE("GRUStep", a_step, s_grustep, s_hy, op_grustep),
+    PRIVATE("GRUReset", a_step, s_reset, slots_y, op_grureset),
+    PRIVATE("LSTMStep", a_step, s_lstmstep, s_hcy, op_lstmstep),
+    PRIVATE("RecurrentWeights", a_part, slots_x, slots_y, op_weights),
+    PRIVATE("RecurrentVector", a_part, slots_x, slots_y, op_vector),
+    PRIVATE("RecurrentState", a_state, slots_x, slots_y, op_state),
+    PRIVATE("RecurrentSteps", attrs_none, slots_x, slots_y, op_steps),
     {0},
 };

@@ -1,4 +1,5 @@
-/* Writing at run-time positions: ScatterElements, ScatterND. The data is copied, then the updates are stored in order. */
+/* Writing at run-time positions: ScatterElements, ScatterND. The data is copied, then the updates are stored in order.
+ */
 #include "lower/ops/ops.h"
 #include <string.h>
 
@@ -28,7 +29,10 @@ static void op_scatterelements(void) {
     T x = in(0), ix = in(1), u = in(2);
     enum reduce_mode m = mode_attr();
     if (m == MODE_BAD) return;
-    if (rank(x) == 0 || rank(ix) != rank(x) || rank(u) != rank(x)) { fail(E_RANK, "data, indices and updates must have the same rank, at least 1"); return; }
+    if (rank(x) == 0 || rank(ix) != rank(x) || rank(u) != rank(x)) {
+        fail(E_RANK, "data, indices and updates must have the same rank, at least 1");
+        return;
+    }
     int a = axis_attr("axis", x);
     for (int k = 0; k < rank(x); k++) {
         require(eq(dim(ix, k), dim(u, k)), "indices and updates differ on axis %d", k);
@@ -46,8 +50,14 @@ static void op_scatternd(void) {
     int q = rank(ix), r = rank(x);
     int64_t last;
     if (m == MODE_BAD) return;
-    if (q < 1 || r < 1 || !const_int(dim(ix, q - 1), &last) || last < 0 || last > r) { fail(E_RANK, "the last axis of the indices must be known and at most the rank of the data"); return; }
-    if (rank(u) != q - 1 + r - last) { fail(E_RANK, "updates of rank %d where %d is needed", rank(u), q - 1 + r - (int)last); return; }
+    if (q < 1 || r < 1 || !const_int(dim(ix, q - 1), &last) || last < 0 || last > r) {
+        fail(E_RANK, "the last axis of the indices must be known and at most the rank of the data");
+        return;
+    }
+    if (rank(u) != q - 1 + r - last) {
+        fail(E_RANK, "updates of rank %d where %d is needed", rank(u), q - 1 + r - (int)last);
+        return;
+    }
     X want = cat(sub_list(shape(ix), 0, q - 1), sub_list(shape(x), (int)last, r));
     for (int k = 0; k < want.n; k++) require(eq(want.v[k], dim(u, k)), "axis %d of the updates does not fit", k);
     T y = copied(x);
@@ -58,11 +68,15 @@ static void op_scatternd(void) {
 }
 
 static const struct op_slot s_scatter[] = {{"data", TS_ANY, 0}, {"indices", TS_INDEX, 0}, {"updates", TS_ANY, 0}, {0}};
-#define REDUCTION {.name = "reduction", .kind = AT_STRING, .s = "none"}
-static const struct op_attr a_elements[] = {{.name = "axis", .kind = AT_INT}, REDUCTION, {0}}, a_nd[] = {REDUCTION, {0}};
+#define REDUCTION                                                                                                      \
+    { .name = "reduction", .kind = AT_STRING, .s = "none" }
+static const struct op_attr a_elements[] = {{.name = "axis", .kind = AT_INT}, REDUCTION, {0}},
+                            a_nd[] = {REDUCTION, {0}};
 const struct op ops_scatter[] = {
-    {"", "ScatterElements", 18, 11, a_elements, s_scatter, slots_y, .define = op_scatterelements, .spec = "ScatterElements-18"},
-    {"", "Scatter", 11, 9, a_elements, s_scatter, slots_y, .define = op_scatterelements, .spec = "Scatter-11, the older name of ScatterElements"},
+    {"", "ScatterElements", 18, 11, a_elements, s_scatter, slots_y, .define = op_scatterelements,
+     .spec = "ScatterElements-18"},
+    {"", "Scatter", 11, 9, a_elements, s_scatter, slots_y, .define = op_scatterelements,
+     .spec = "Scatter-11, the older name of ScatterElements"},
     {"", "ScatterND", 18, 11, a_nd, s_scatter, slots_y, .define = op_scatternd, .spec = "ScatterND-18"},
     {0},
 };

@@ -4,7 +4,9 @@
 #include <math.h>
 
 /* The dims of x as before, along and after an axis. */
-static X around(T x, int a) { return list3(product(sub_list(shape(x), 0, a)), dim(x, a), product(sub_list(shape(x), a + 1, rank(x)))); }
+static X around(T x, int a) {
+    return list3(product(sub_list(shape(x), 0, a)), dim(x, a), product(sub_list(shape(x), a + 1, rank(x))));
+}
 
 static void op_topk(void) {
     T x = in(0);
@@ -81,27 +83,40 @@ static void op_nms(void) {
     E b = dim(scores, 0), classes = dim(scores, 1), n = dim(scores, 2), each = n;
     require(and_(eq(dim(boxes, 0), b), eq(dim(boxes, 1), n)), "boxes and scores of NonMaxSuppression do not fit");
     if (!has(in(2))) each = idx(0);
-    else if (const_value(in(2), 0, &limit)) each = limit <= 0 ? idx(0) : limit < DIM_MAX ? min_(n, idx((int64_t)limit)) : n;
+    else if (const_value(in(2), 0, &limit))
+        each = limit <= 0 ? idx(0) : limit < DIM_MAX ? min_(n, idx((int64_t)limit)) : n;
     E room = mul(mul(b, classes), each), args[] = {b, classes, n, room};
     T box = corners(boxes, int_attr("center_point_box")), most = scalar_or("most", 2, I64, 0);
     T overlap = scalar_or("overlap", 3, F32, 0), lowest = scalar_or("lowest", 4, F32, -INFINITY);
-    T picked = scratch("picked", I64, list2(room, idx(3))), count = scratch("count", I64, list0()), left = scratch("left", BOOL, list1(n));
+    T picked = scratch("picked", I64, list2(room, idx(3))), count = scratch("count", I64, list0()),
+      left = scratch("left", BOOL, list1(n));
     call_kernel("nms", F32, (const T[]){box, scores, most, overlap, lowest, picked, count, left}, 8, args, 4);
     X o = axes(list2(size_from("boxes", count, 0, idx(0), room), idx(3)));
     out(0, I64, o, at(picked, put(o, 0, wrap_index(o.v[0], room))));
 }
 
-static const struct op_slot s_topk[] = {{"X", TS_NUM, 0}, {"K", TSET(I64), 0}, {0}}, s_topk_out[] = {{"Values", TS_ANY, 0}, {"Indices", TSET(I64), 0}, {0}};
+static const struct op_slot s_topk[] = {{"X", TS_NUM, 0}, {"K", TSET(I64), 0}, {0}},
+                            s_topk_out[] = {{"Values", TS_ANY, 0}, {"Indices", TSET(I64), 0}, {0}};
 static const struct op_slot s_cumsum[] = {{"x", TS_NUM, 0}, {"axis", TS_INDEX, 0}, {0}};
-static const struct op_slot s_nms[] = {{"boxes", TSET(F32), 0}, {"scores", TSET(F32), 0}, {"max_output_boxes_per_class", TSET(I64), OPTIONAL},
-                                       {"iou_threshold", TSET(F32), OPTIONAL}, {"score_threshold", TSET(F32), OPTIONAL}, {0}};
-static const struct op_attr a_topk[] = {{.name = "axis", .kind = AT_INT, .i = -1}, {.name = "largest", .kind = AT_INT, .i = 1}, {.name = "sorted", .kind = AT_INT, .i = 1}, {0}};
-static const struct op_attr a_cumsum[] = {{.name = "exclusive", .kind = AT_INT}, {.name = "reverse", .kind = AT_INT}, {0}};
+static const struct op_slot s_nms[] = {{"boxes", TSET(F32), 0},
+                                       {"scores", TSET(F32), 0},
+                                       {"max_output_boxes_per_class", TSET(I64), OPTIONAL},
+                                       {"iou_threshold", TSET(F32), OPTIONAL},
+                                       {"score_threshold", TSET(F32), OPTIONAL},
+                                       {0}};
+static const struct op_attr a_topk[] = {{.name = "axis", .kind = AT_INT, .i = -1},
+                                        {.name = "largest", .kind = AT_INT, .i = 1},
+                                        {.name = "sorted", .kind = AT_INT, .i = 1},
+                                        {0}};
+static const struct op_attr a_cumsum[] = {
+    {.name = "exclusive", .kind = AT_INT}, {.name = "reverse", .kind = AT_INT}, {0}};
 static const struct op_attr a_nms[] = {{.name = "center_point_box", .kind = AT_INT}, {0}};
 const struct op ops_select[] = {
-    {"", "TopK", 11, 1, a_topk, s_topk, s_topk_out, .define = op_topk, .upgrades = u_topk, .spec = "TopK-11; always sorted, ties in order of position"},
+    {"", "TopK", 11, 1, a_topk, s_topk, s_topk_out, .define = op_topk, .upgrades = u_topk,
+     .spec = "TopK-11; always sorted, ties in order of position"},
     {"", "NonZero", 13, 9, attrs_none, slots_x, slots_y, .define = op_nonzero, .spec = "NonZero-13"},
-    {"", "CumSum", 14, 11, a_cumsum, s_cumsum, slots_y, .define = op_cumsum, .spec = "CumSum-14; the axis must be constant"},
+    {"", "CumSum", 14, 11, a_cumsum, s_cumsum, slots_y, .define = op_cumsum,
+     .spec = "CumSum-14; the axis must be constant"},
     {"", "NonMaxSuppression", 11, 10, a_nms, s_nms, slots_y, .define = op_nms, .spec = "NonMaxSuppression-11"},
     {0},
 };

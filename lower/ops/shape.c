@@ -1,10 +1,10 @@
-/* Ops that change or read shapes: Reshape and its relatives, Transpose, Expand, Tile, Shape, Size, and tensors made from
- * shapes (ConstantOfShape, Range, EyeLike). Most are views: the same elements under another index. */
+/* Ops that change or read shapes: Reshape and its relatives, Transpose, Expand, Tile, Shape, Size, and tensors made
+ * from shapes (ConstantOfShape, Range, EyeLike). Most are views: the same elements under another index. */
 #include "lower/ops/ops.h"
 #include <math.h>
 
-/* ---- Reshape. Entries: 0 copies the input's dim (unless allowzero), -1 takes what is left. An entry that is an expression
- * over symbols is a size as it stands: it is neither 0-for-copy nor -1. */
+/* ---- Reshape. Entries: 0 copies the input's dim (unless allowzero), -1 takes what is left. An entry that is an
+ * expression over symbols is a size as it stands: it is neither 0-for-copy nor -1. */
 static X reshape_known(T x, T s, int n, bool allowzero) {
     X d = list0();
     int open = -1;
@@ -38,7 +38,8 @@ static X reshape_runtime(T x, T s, int n, bool allowzero) {
     if (!given) return d;
     E g = at(given, list1(r));
     T others = reduce("others", I64, list0(), RED_PROD, list1(r), sel(lt(g, num(0)), num(1), g), NULL);
-    T dims = stage("dims", I64, j, sel(lt(at(given, j), num(0)), div_(val(numel(x)), max_(at(others, list0()), num(1))), at(given, j)));
+    T dims = stage("dims", I64, j,
+                   sel(lt(at(given, j), num(0)), div_(val(numel(x)), max_(at(others, list0()), num(1))), at(given, j)));
     for (int k = 0; k < n; k++) d = push(d, size_from(NULL, dims, k, idx(0), idx(DIM_MAX)));
     require(eq(product(d), numel(x)), "the number of elements changes");
     return d;
@@ -74,9 +75,12 @@ static void op_squeeze(void) {
     if (!has(in(1)))
         for (int k = 0; k < r; k++) { /* all axes of 1, which must be known */
             if (x_is(dim(x, k), 1)) mask[k] = truth(true), n++;
-            else require(ne(dim(x, k), idx(1)), "axis %d is 1 at run time, but was not known to be: the rank cannot change", k);
+            else
+                require(ne(dim(x, k), idx(1)),
+                        "axis %d is 1 at run time, but was not known to be: the rank cannot change", k);
         }
-    for (int k = 0; k < r; k++) require(or_(not_(mask[k]), eq(dim(x, k), idx(1))), "axis %d is squeezed, but its size is not 1", k);
+    for (int k = 0; k < r; k++)
+        require(or_(not_(mask[k]), eq(dim(x, k), idx(1))), "axis %d is squeezed, but its size is not 1", k);
     out_reshaped(0, x, kept_dims(shape(x), mask, r - n));
 }
 static void op_unsqueeze(void) {
@@ -135,7 +139,8 @@ static void op_expand(void) {
     X d = list0();
     int full = n > r ? n : r;
     for (int k = 0; k < full; k++) {
-        E have = k < full - r ? idx(1) : dim(x, k - (full - r)), want = k < full - n ? idx(1) : value(s, k - (full - n), 0, DIM_MAX);
+        E have = k < full - r ? idx(1) : dim(x, k - (full - r)),
+          want = k < full - n ? idx(1) : value(s, k - (full - n), 0, DIM_MAX);
         int64_t h;
         require(or_(eq(want, idx(1)), or_(eq(have, idx(1)), eq(have, want))), "axis %d cannot be expanded", k);
         if (x_is(want, 1) || have == want) d = push(d, have);
@@ -161,7 +166,10 @@ static void op_tile(void) {
         d = push(d, mul(dim(x, k), max_(times, idx(0))));
     }
     X i = axes(d);
-    for (int k = 0; k < n; k++) from = push(from, d.v[k] == dim(x, k) ? i.v[k] : x_is(dim(x, k), 1) ? idx(0) : wrap_index(mod_(i.v[k], dim(x, k)), dim(x, k)));
+    for (int k = 0; k < n; k++)
+        from = push(from, d.v[k] == dim(x, k)  ? i.v[k]
+                          : x_is(dim(x, k), 1) ? idx(0)
+                                               : wrap_index(mod_(i.v[k], dim(x, k)), dim(x, k)));
     out(0, dtype(x), i, at(x, from));
 }
 
@@ -174,7 +182,8 @@ static void op_shape(void) {
     a = a < 0 ? 0 : a > r ? r : a, b = b < a ? a : b > r ? r : b;
     X i = axes(list1(idx(b - a)));
     E v = val(idx(0));
-    for (int64_t k = b; k-- > a;) v = k == b - 1 ? val(dim(x, (int)k)) : sel(eq(i.v[0], idx(k - a)), val(dim(x, (int)k)), v);
+    for (int64_t k = b; k-- > a;)
+        v = k == b - 1 ? val(dim(x, (int)k)) : sel(eq(i.v[0], idx(k - a)), val(dim(x, (int)k)), v);
     out(0, I64, i, v);
 }
 static void op_size(void) { out(0, I64, list0(), val(numel(in(0)))); }
@@ -204,7 +213,9 @@ static void op_constantofshape(void) {
     out(0, v ? v->type : F32, axes(d), v ? element(v, 0) : typed(F32, 0));
 }
 /* Constant becomes a constant value of the graph. */
-static struct tensor *vector(enum dtype t, int n, bool is_scalar) { return n_tensor(t, (int64_t[]){n}, is_scalar ? 0 : 1); }
+static struct tensor *vector(enum dtype t, int n, bool is_scalar) {
+    return n_tensor(t, (int64_t[]){n}, is_scalar ? 0 : 1);
+}
 static void op_constant(void) {
     const int64_t *is;
     const float *fs;
@@ -284,30 +295,44 @@ static void op_trilu(void) {
     }
     X i = axes(shape(x));
     E k = has(in(1)) ? bounded_value(in(1), 0) : idx(0), diagonal = add(i.v[r - 2], k);
-    out(0, dtype(x), i, sel(int_attr("upper") ? ge(i.v[r - 1], diagonal) : le(i.v[r - 1], diagonal), at(x, i), typed(dtype_value(dtype(x)), 0)));
+    out(0, dtype(x), i,
+        sel(int_attr("upper") ? ge(i.v[r - 1], diagonal) : le(i.v[r - 1], diagonal), at(x, i),
+            typed(dtype_value(dtype(x)), 0)));
 }
 
-static const struct op_slot s_reshape[] = {{"data", TS_ANY, 0}, {"shape", TS_INDEX, 0}, {0}}, s_squeeze[] = {{"data", TS_ANY, 0}, {"axes", TS_INDEX, OPTIONAL}, {0}};
-static const struct op_slot s_shape[] = {{"input", TS_INDEX, 0}, {0}}, s_none[] = {{0}}, s_trilu[] = {{"input", TS_ANY, 0}, {"k", TSET(I64), OPTIONAL}, {0}};
+static const struct op_slot s_reshape[] = {{"data", TS_ANY, 0}, {"shape", TS_INDEX, 0}, {0}},
+                            s_squeeze[] = {{"data", TS_ANY, 0}, {"axes", TS_INDEX, OPTIONAL}, {0}};
+static const struct op_slot s_shape[] = {{"input", TS_INDEX, 0}, {0}}, s_none[] = {{0}},
+                            s_trilu[] = {{"input", TS_ANY, 0}, {"k", TSET(I64), OPTIONAL}, {0}};
 static const struct op_slot s_range[] = {{"start", TS_NUM, 0}, {"limit", TS_NUM, 0}, {"delta", TS_NUM, 0}, {0}};
-static const struct op_attr a_reshape[] = {{.name = "allowzero", .kind = AT_INT}, {0}}, a_flatten[] = {{.name = "axis", .kind = AT_INT, .i = 1}, {0}};
-static const struct op_attr a_perm[] = {{.name = "perm", .kind = AT_INTS}, {0}}, a_shape[] = {{.name = "start", .kind = AT_INT}, {.name = "end", .kind = AT_INT}, {0}};
-static const struct op_attr a_value[] = {{.name = "value", .kind = AT_TENSOR}, {0}}, a_trilu[] = {{.name = "upper", .kind = AT_INT, .i = 1}, {0}};
-static const struct op_attr a_constant[] = {{.name = "value", .kind = AT_TENSOR}, {.name = "value_int", .kind = AT_INT}, {.name = "value_float", .kind = AT_FLOAT},
-                                            {.name = "value_ints", .kind = AT_INTS}, {.name = "value_floats", .kind = AT_FLOATS}, {0}};
+static const struct op_attr a_reshape[] = {{.name = "allowzero", .kind = AT_INT}, {0}},
+                            a_flatten[] = {{.name = "axis", .kind = AT_INT, .i = 1}, {0}};
+static const struct op_attr a_perm[] = {{.name = "perm", .kind = AT_INTS}, {0}},
+                            a_shape[] = {{.name = "start", .kind = AT_INT}, {.name = "end", .kind = AT_INT}, {0}};
+static const struct op_attr a_value[] = {{.name = "value", .kind = AT_TENSOR}, {0}},
+                            a_trilu[] = {{.name = "upper", .kind = AT_INT, .i = 1}, {0}};
+static const struct op_attr a_constant[] = {
+    {.name = "value", .kind = AT_TENSOR},        {.name = "value_int", .kind = AT_INT},
+    {.name = "value_float", .kind = AT_FLOAT},   {.name = "value_ints", .kind = AT_INTS},
+    {.name = "value_floats", .kind = AT_FLOATS}, {0}};
 static const struct op_attr a_eye[] = {{.name = "dtype", .kind = AT_INT}, {.name = "k", .kind = AT_INT}, {0}};
 const struct op ops_shape[] = {
-    {"", "Reshape", 25, 1, a_reshape, s_reshape, slots_y, .define = op_reshape, .upgrades = u_reshape, .spec = "Reshape-25; symbolic entries are sizes, not 0-for-copy or -1"},
+    {"", "Reshape", 25, 1, a_reshape, s_reshape, slots_y, .define = op_reshape, .upgrades = u_reshape,
+     .spec = "Reshape-25; symbolic entries are sizes, not 0-for-copy or -1"},
     {"", "Flatten", 25, 1, a_flatten, slots_x, slots_y, .define = op_flatten, .spec = "Flatten-25"},
-    {"", "Squeeze", 25, 1, attrs_none, s_squeeze, slots_y, .define = op_squeeze, .upgrades = u_axes, .spec = "Squeeze-25; without axes, dims of 1 must be known"},
-    {"", "Unsqueeze", 25, 1, attrs_none, s_squeeze, slots_y, .define = op_unsqueeze, .upgrades = u_axes, .spec = "Unsqueeze-25"},
+    {"", "Squeeze", 25, 1, attrs_none, s_squeeze, slots_y, .define = op_squeeze, .upgrades = u_axes,
+     .spec = "Squeeze-25; without axes, dims of 1 must be known"},
+    {"", "Unsqueeze", 25, 1, attrs_none, s_squeeze, slots_y, .define = op_unsqueeze, .upgrades = u_axes,
+     .spec = "Unsqueeze-25"},
     {"", "Transpose", 25, 1, a_perm, slots_x, slots_y, .define = op_transpose, .spec = "Transpose-25"},
     {"", "Expand", 13, 8, attrs_none, s_reshape, slots_y, .define = op_expand, .spec = "Expand-13"},
     {"", "Tile", 13, 6, attrs_none, s_reshape, slots_y, .define = op_tile, .spec = "Tile-13"},
     {"", "Shape", 25, 1, a_shape, slots_x, slots_y, .define = op_shape, .spec = "Shape-25"},
     {"", "Size", 25, 1, attrs_none, slots_x, slots_y, .define = op_size, .spec = "Size-25"},
-    {"", "Constant", 25, 1, a_constant, s_none, slots_y, .expand = op_constant, .spec = "Constant-25; sparse and string values are import's work"},
-    {"", "ConstantOfShape", 25, 9, a_value, s_shape, slots_y, .define = op_constantofshape, .spec = "ConstantOfShape-25"},
+    {"", "Constant", 25, 1, a_constant, s_none, slots_y, .expand = op_constant,
+     .spec = "Constant-25; sparse and string values are import's work"},
+    {"", "ConstantOfShape", 25, 9, a_value, s_shape, slots_y, .define = op_constantofshape,
+     .spec = "ConstantOfShape-25"},
     {"", "Range", 11, 11, attrs_none, s_range, slots_y, .define = op_range, .spec = "Range-11"},
     {"", "EyeLike", 22, 9, a_eye, slots_x, slots_y, .define = op_eyelike, .spec = "EyeLike-22"},
     {"", "Trilu", 14, 14, a_trilu, s_trilu, slots_y, .define = op_trilu, .spec = "Trilu-14"},

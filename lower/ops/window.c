@@ -45,9 +45,11 @@ X kernel_shape_attr(T x) {
     const int64_t *v;
     int n = ints_attr("kernel_shape", &v);
     X r = list0();
-    if (n != rank(x) - 2) fail(E_ATTR, "attribute \"kernel_shape\" has %d elements for %d spatial axes", n, rank(x) - 2);
+    if (n != rank(x) - 2)
+        fail(E_ATTR, "attribute \"kernel_shape\" has %d elements for %d spatial axes", n, rank(x) - 2);
     for (int k = 0; k < n; k++) {
-        if (v[k] < 1 || v[k] > INT32_MAX) fail(E_ATTR, "attribute \"kernel_shape\": %lld is out of range", (long long)v[k]);
+        if (v[k] < 1 || v[k] > INT32_MAX)
+            fail(E_ATTR, "attribute \"kernel_shape\": %lld is out of range", (long long)v[k]);
         r = push(r, idx(v[k] < 1 ? 1 : v[k]));
     }
     return r;

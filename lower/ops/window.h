@@ -5,19 +5,19 @@
 
 enum { SPATIAL_MAX = 8 };
 struct window {
-    int n;                                              /* spatial axes */
+    int n; /* spatial axes */
     int64_t stride[SPATIAL_MAX], dilation[SPATIAL_MAX];
-    E begin[SPATIAL_MAX], end[SPATIAL_MAX];             /* pads */
-    X kernel, in, out;                                  /* extents */
+    E begin[SPATIAL_MAX], end[SPATIAL_MAX]; /* pads */
+    X kernel, in, out;                      /* extents */
 };
 /* From the node's attributes; x's axes from 2 on are spatial. kernel: extents, from weights or kernel_shape. */
 bool window_of(struct window *w, T x, X kernel, bool ceil_mode);
-X kernel_shape_attr(T x);                               /* attribute kernel_shape as extents; checks the rank */
+X kernel_shape_attr(T x); /* attribute kernel_shape as extents; checks the rank */
 /* Strides, dilations and the names of auto_pad; pads as constants (0 when absent). */
 bool window_attrs(struct window *w, int n);
-int64_t window_pad_attr(int k);                         /* pads[k] or 0 */
+int64_t window_pad_attr(int k); /* pads[k] or 0 */
 /* Positions in x read by output o[at..] and kernel element r[..]. */
 X window_at(const struct window *w, X o, int at, X r, int rat);
-X window_axes(X dims, const char *lead);                /* index variables: lead names, then od oh ow */
+X window_axes(X dims, const char *lead); /* index variables: lead names, then od oh ow */
 X window_raxes(X lead, X kernel, const char *lead_names);
 #endif

@@ -1,7 +1,7 @@
 /* What the scheduling heuristics know about a kernel: its stages, and the roles of the axes of a contraction. */
-#include <string.h>
 #include "lower/schedule/schedule.h"
 #include "lower/schedule/steps.h"
+#include <string.h>
 
 bool kernel_info(struct ctx *c, struct proc *p, struct kernel_info *k) {
     *k = (struct kernel_info){.p = p};
@@ -18,10 +18,17 @@ int64_t const_extent(const struct var *v) {
     int64_t n;
     return x_is_int(v->extent, &n) ? n : -1;
 }
-const char *axis_loop(struct ctx *c, const struct stmt *s, int k) { return internf(c->names, "%s.%s", s->u.stage.buf->base, s->u.stage.axes[k]->name); }
-const char *red_loop(struct ctx *c, const struct stmt *s, int k) { return internf(c->names, "%s.%s", s->u.stage.buf->base, s->u.stage.red[k]->name); }
+const char *axis_loop(struct ctx *c, const struct stmt *s, int k) {
+    return internf(c->names, "%s.%s", s->u.stage.buf->base, s->u.stage.axes[k]->name);
+}
+const char *red_loop(struct ctx *c, const struct stmt *s, int k) {
+    return internf(c->names, "%s.%s", s->u.stage.buf->base, s->u.stage.red[k]->name);
+}
 
-struct has_var { const struct var *v; bool found; };
+struct has_var {
+    const struct var *v;
+    bool found;
+};
 static bool look(void *env, expr e) {
     struct has_var *h = env;
     h->found |= e->op == X_VAR && e->u.var == h->v;
@@ -44,7 +51,9 @@ static void set_roles(struct contraction *q) {
 /* Every stage after acc is a map that reads the one before at its own index. */
 static bool maps_follow(struct kernel_info *k, int from) {
     for (int i = from; i < k->stages.n; i++)
-        if (k->stages.v[i]->u.stage.op != RED_NONE || k->stages.v[i]->u.stage.naxes != k->stages.v[from - 1]->u.stage.naxes) return false;
+        if (k->stages.v[i]->u.stage.op != RED_NONE ||
+            k->stages.v[i]->u.stage.naxes != k->stages.v[from - 1]->u.stage.naxes)
+            return false;
     return true;
 }
 bool find_contraction(struct ctx *c, struct kernel_info *k, struct contraction *q) {
@@ -56,7 +65,8 @@ bool find_contraction(struct ctx *c, struct kernel_info *k, struct contraction *
     struct stmt *s = k->stages.v[at];
     expr v = s->u.stage.value;
     if (at || s->u.stage.op != RED_SUM || v->op != X_MUL || !is_load(v->arg[0]) || !is_load(v->arg[1])) return false;
-    if (s->u.stage.naxes > MAX_AXES || s->u.stage.nred > MAX_AXES || k->stages.n < 2 || !maps_follow(k, 1)) return false;
+    if (s->u.stage.naxes > MAX_AXES || s->u.stage.nred > MAX_AXES || k->stages.n < 2 || !maps_follow(k, 1))
+        return false;
     q->acc = s, q->out = k->out;
     q->naxes = s->u.stage.naxes, q->nred = s->u.stage.nred;
     q->a = v->arg[0], q->b = v->arg[1];

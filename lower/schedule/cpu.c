@@ -1,12 +1,14 @@
-/* Schedules for CPUs with vector registers (and, with one lane, for scalar ones): direct convolution in blocked layouts,
- * matrix products with packed weights, windows, maps. The shapes of tiles follow docs/schedules.md. */
-#include <string.h>
+/* Schedules for CPUs with vector registers (and, with one lane, for scalar ones): direct convolution in blocked
+ * layouts, matrix products with packed weights, windows, maps. The shapes of tiles follow docs/schedules.md. */
 #include "lower/schedule/schedule.h"
 #include "lower/schedule/steps.h"
+#include <string.h>
 
-struct tile { int mr, nr; };
-/* Register tile of mr rows by nr vectors: accumulators, nr operands and one broadcast must fit the registers; balanced, so
- * that no small rest remains (research: 5+5+4 beats 6+6+2). The most multiply-adds per load wins. */
+struct tile {
+    int mr, nr;
+};
+/* Register tile of mr rows by nr vectors: accumulators, nr operands and one broadcast must fit the registers; balanced,
+ * so that no small rest remains (research: 5+5+4 beats 6+6+2). The most multiply-adds per load wins. */
 static struct tile choose_tile(const struct target *t, int64_t rows, int64_t vectors) {
     struct tile best = {1, 1};
     double score = 0;
@@ -31,7 +33,8 @@ static void sizes_of(struct text *t, int64_t rows, int64_t mr) { /* sizes=[..], 
 static void inline_maps(struct text *t, const struct kernel_info *k) {
     for (int i = 0; i < k->stages.n; i++) {
         const struct stmt *s = k->stages.v[i];
-        if (s->u.stage.op == RED_NONE && s->u.stage.buf->scope != SC_PARAM) text_printf(t, "inline %s\n", s->u.stage.buf->base);
+        if (s->u.stage.op == RED_NONE && s->u.stage.buf->scope != SC_PARAM)
+            text_printf(t, "inline %s\n", s->u.stage.buf->base);
     }
 }
 /* Position of a bare variable among the indices of a load, -1 if it is not bare there. */
@@ -41,7 +44,7 @@ static int dim_of(expr load, const struct var *v) {
     return -1;
 }
 /* ---- contractions */
-struct plan {                   /* of one contraction's schedule, and the text that grows */
+struct plan { /* of one contraction's schedule, and the text that grows */
     struct ctx *c;
     struct proc *p;
     const struct target *t;
@@ -72,7 +75,8 @@ static int main_red(struct plan *u) {
     int64_t most = 0;
     for (int k = 0; k < u->q->nred; k++) {
         int64_t n = const_extent(u->q->acc->u.stage.red[k]);
-        if (dim_of(u->q->b, u->q->acc->u.stage.red[k]) >= 0 && (n < 0 ? INT64_MAX : n) > most) most = n < 0 ? INT64_MAX : n, best = k;
+        if (dim_of(u->q->b, u->q->acc->u.stage.red[k]) >= 0 && (n < 0 ? INT64_MAX : n) > most)
+            most = n < 0 ? INT64_MAX : n, best = k;
     }
     return best;
 }
@@ -84,7 +88,8 @@ static void acc_tile(struct plan *u, int lanes, int kred, int kblock) {
     for (int k = 0; k < q->naxes; k++) text_printf(&u->s, k == n ? "%s%d/%d" : "%s%d", k ? " " : "", k, lanes);
     text_printf(&u->s, " %d%%%d]\n", n, lanes);
     text_printf(&u->s, "split %s %d aj av\n", a_loop(u, n), lanes);
-    if (kred >= 0 && kblock) text_printf(&u->s, "split %s %d kb kc\nsplit kc 4 ko ku\n", red_loop(u->c, q->acc, kred), kblock);
+    if (kred >= 0 && kblock)
+        text_printf(&u->s, "split %s %d kb kc\nsplit kc 4 ko ku\n", red_loop(u->c, q->acc, kred), kblock);
 }
 static void acc_rows(struct plan *u) { /* the axes of acc that are not lanes: extent 1 but for the tile's rows */
     for (int k = 0; k < u->q->naxes; k++)
@@ -146,7 +151,8 @@ static bool contraction_text(struct plan *u) {
     if (n < 0 || lanes < 2 || !q->b_const || q->out->u.stage.naxes != q->naxes) return false;
     if (q->acc->u.stage.buf->type != F32) return false;
     int64_t N = const_extent(q->acc->u.stage.axes[n]);
-    const struct param_layout *ly = layout_of(u->p, u->l, q->out->u.stage.buf), *la = layout_of(u->p, u->l, q->a->u.buf);
+    const struct param_layout *ly = layout_of(u->p, u->l, q->out->u.stage.buf),
+                              *la = layout_of(u->p, u->l, q->a->u.buf);
     bool y_blocked = ly && ly->block == lanes && n == 1;
     if (N < lanes || N % lanes || (!y_blocked && n != q->naxes - 1)) return false;
     int m = last_m(q), kred = main_red(u); /* the reduced axis that is blocked with the activations */
@@ -162,7 +168,8 @@ static bool contraction_text(struct plan *u) {
     acc_order(u, kred, kblock);
     return true;
 }
-static bool schedule_contraction(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l, struct kernel_info *k) {
+static bool schedule_contraction(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l,
+                                 struct kernel_info *k) {
     struct contraction q;
     if (!find_contraction(c, k, &q)) return false;
     struct plan u = {c, p, t, k, &q, l, {0}};
@@ -190,12 +197,15 @@ static void blocked_nest(struct plan *u, const struct stmt *out, int lanes, cons
         text_printf(&u->s, "split %s wo wi", axis_loop(c, out, last));
         sizes_of(&u->s, rows, rows < most ? rows : most);
         text_printf(&u->s, "\ncompute_at %s wo\n", tile_of);
-    } else text_printf(&u->s, "split %s %lld wo wi cut2\ncompute_at %s wo\n", axis_loop(c, out, last), (long long)most, tile_of);
+    } else
+        text_printf(&u->s, "split %s %lld wo wi cut2\ncompute_at %s wo\n", axis_loop(c, out, last), (long long)most,
+                    tile_of);
 }
 static void window_order(struct plan *u, const struct stmt *red, const char *acc) {
     int n = red->u.stage.naxes, r = red->u.stage.nred;
     int64_t taps = 1;
-    for (int k = 0; k < r; k++) taps *= const_extent(red->u.stage.red[k]) > 0 ? const_extent(red->u.stage.red[k]) : 1000;
+    for (int k = 0; k < r; k++)
+        taps *= const_extent(red->u.stage.red[k]) > 0 ? const_extent(red->u.stage.red[k]) : 1000;
     text_printf(&u->s, "layout %s [0", acc);
     for (int k = 2; k < n; k++) text_printf(&u->s, " %d", k);
     text_add(&u->s, " 1]\nreorder");
@@ -220,13 +230,15 @@ static void pack_channels(struct plan *u, const struct stmt *red, int lanes) {
         text_printf(&u->s, " 0%%%d]\n", lanes);
     }
 }
-static bool schedule_window(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l, struct kernel_info *k) {
+static bool schedule_window(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l,
+                            struct kernel_info *k) {
     int lanes = t->lanes_f32, at = 0;
     const struct param_layout *ly = layout_of(p, l, k->out->u.stage.buf);
     if (lanes < 2 || !ly || ly->block != lanes || k->nreductions != 1 || k->nparams_out != 1) return false;
     while (k->stages.v[at]->u.stage.op == RED_NONE) at++;
     const struct stmt *red = k->stages.v[at];
-    if (at || !lanes_fit(red, lanes) || !lanes_fit(k->out, lanes) || red->u.stage.naxes != k->out->u.stage.naxes) return false;
+    if (at || !lanes_fit(red, lanes) || !lanes_fit(k->out, lanes) || red->u.stage.naxes != k->out->u.stage.naxes)
+        return false;
     struct plan u = {c, p, t, k, NULL, l, {0}};
     const char *acc = red->u.stage.buf->base;
     layout_steps(&u.s, p, l);
@@ -242,10 +254,12 @@ static bool schedule_window(struct ctx *c, struct proc *p, const struct target *
     text_free(&u.s);
     return ok;
 }
-static bool schedule_blocked_map(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l, struct kernel_info *k) {
+static bool schedule_blocked_map(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l,
+                                 struct kernel_info *k) {
     int lanes = t->lanes_f32;
     const struct param_layout *ly = layout_of(p, l, k->out->u.stage.buf);
-    if (lanes < 2 || !ly || ly->block != lanes || k->nreductions || k->nparams_out != 1 || !lanes_fit(k->out, lanes)) return false;
+    if (lanes < 2 || !ly || ly->block != lanes || k->nreductions || k->nparams_out != 1 || !lanes_fit(k->out, lanes))
+        return false;
     struct plan u = {c, p, t, k, NULL, l, {0}};
     layout_steps(&u.s, p, l);
     inline_maps(&u.s, k);
@@ -272,7 +286,8 @@ void schedule_cpu(struct ctx *c, struct proc *p, const struct target *t, const s
         return;
     }
     if (t->fma) use_fma(c, p);
-    if (schedule_contraction(c, p, t, l, &k) || schedule_window(c, p, t, l, &k) || schedule_blocked_map(c, p, t, l, &k)) return;
+    if (schedule_contraction(c, p, t, l, &k) || schedule_window(c, p, t, l, &k) || schedule_blocked_map(c, p, t, l, &k))
+        return;
     if (schedule_plain(c, p, l, &k)) return;
     if (!schedule_plain(c, p, l, NULL)) BUG("kernel %s does not take its layouts", p->name);
 }

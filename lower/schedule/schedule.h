@@ -6,7 +6,11 @@
 #include "ir/target.h"
 
 /* The layout that was chosen for a parameter: axis 1 in blocks of `block` (0: not blocked), zero borders. */
-struct param_layout { int block; bool halo; const char *spec; };   /* spec: operand of the layout step; NULL: plain */
+struct param_layout {
+    int block;
+    bool halo;
+    const char *spec;
+}; /* spec: operand of the layout step; NULL: plain */
 /* Chooses and applies steps for a kernel; layouts: one per parameter, NULL: all plain. Without a fitting schedule the
  * kernel keeps plain loops, with its layouts. Constant parameters may get any layout: the caller packs. */
 void schedule_kernel(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *layouts);
@@ -14,30 +18,30 @@ void schedule_kernel(struct ctx *c, struct proc *p, const struct target *t, cons
 /* ---- shared by the heuristics (analyse.c) */
 /* A contraction kernel: acc[axes] = sum over red of a*b, then maps to the result. */
 enum { MAX_AXES = 16 };
-enum axis_role { ROLE_M, ROLE_N, ROLE_BATCH };     /* of a data axis: in a only, in b only, in both */
+enum axis_role { ROLE_M, ROLE_N, ROLE_BATCH }; /* of a data axis: in a only, in b only, in both */
 struct contraction {
-    struct stmt *acc, *out;             /* stages; between them only maps, which are inlined */
-    expr a, b;                          /* the two loads; b holds the N axes and is packed when constant */
+    struct stmt *acc, *out; /* stages; between them only maps, which are inlined */
+    expr a, b;              /* the two loads; b holds the N axes and is packed when constant */
     int naxes, nred;
     enum axis_role role[MAX_AXES];
-    int n_axis;                         /* the N axis that becomes lanes: the one innermost in b's stores, -1: none */
+    int n_axis; /* the N axis that becomes lanes: the one innermost in b's stores, -1: none */
     bool b_const;
 };
 struct kernel_info {
     struct proc *p;
-    VEC(struct stmt *) stages;          /* in order */
-    struct stmt *out;                   /* the last stage that stores a param */
+    VEC(struct stmt *) stages; /* in order */
+    struct stmt *out;          /* the last stage that stores a param */
     int nreductions, nparams_out;
 };
-bool kernel_info(struct ctx *c, struct proc *p, struct kernel_info *k);   /* false: not only stages */
+bool kernel_info(struct ctx *c, struct proc *p, struct kernel_info *k); /* false: not only stages */
 bool find_contraction(struct ctx *c, struct kernel_info *k, struct contraction *q);
-int64_t const_extent(const struct var *v);          /* -1 when symbolic */
+int64_t const_extent(const struct var *v); /* -1 when symbolic */
 /* Applies all of `text` or nothing; no diagnostics are left behind when it is refused. */
 bool try_schedule(struct ctx *c, struct proc *p, const char *text);
 /* "y.oc": name of axis k's loop of a stage */
 const char *axis_loop(struct ctx *c, const struct stmt *stage, int k);
 const char *red_loop(struct ctx *c, const struct stmt *stage, int k);
 const struct param_layout *layout_of(const struct proc *p, const struct param_layout *l, const struct buf *b);
-void layout_steps(struct text *t, const struct proc *p, const struct param_layout *l);   /* the steps for all of them */
+void layout_steps(struct text *t, const struct proc *p, const struct param_layout *l); /* the steps for all of them */
 void schedule_cpu(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l);
 #endif

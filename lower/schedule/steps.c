@@ -1,33 +1,46 @@
 /* The schedule steps: one row each, and the way a line of a schedule becomes one applied step. Stands between lowering
  * (naive nests) and code generation; the steps themselves are in steps_loops.c, steps_place.c, steps_stage.c,
  * steps_layout.c, steps_pipe.c and steps_tensorize.c. */
-#include <string.h>
 #include "lower/schedule/steps_util.h"
+#include <string.h>
 
 const struct step_row step_rows[] = {
     {"split", "LOOP FACTOR OUTER INNER [cut|cut2|guard|overlap] | LOOP OUTER INNER sizes=[N ..]", false, apply_split,
-     "LOOP becomes OUTER*FACTOR + INNER. The rest: cut = a nest of its own; cut2 (run-time extents) = one optional tile for each power of two; "
+     "LOOP becomes OUTER*FACTOR + INNER. The rest: cut = a nest of its own; cut2 (run-time extents) = one optional "
+     "tile for each power of two; "
      "guard = a test at each store; overlap = the last tile starts early; sizes = tiles of these sizes."},
     {"cut", "LOOP N", false, apply_cut, "The first N iterations (N < 0: the last -N) become a nest of their own."},
-    {"reorder", "LOOP LOOP ..", true, apply_reorder, "Puts the named loops of each perfect nest into this order, from outside to inside."},
+    {"reorder", "LOOP LOOP ..", true, apply_reorder,
+     "Puts the named loops of each perfect nest into this order, from outside to inside."},
     {"fuse", "OUTER INNER NAME", false, apply_fuse, "Two perfectly nested loops become one."},
-    {"kind", "serial|parallel|vector|unroll|gpu.block.x|..|gpu.thread.z LOOP ..", false, apply_kind, "How the loops are run."},
+    {"kind", "serial|parallel|vector|unroll|gpu.block.x|..|gpu.thread.z LOOP ..", false, apply_kind,
+     "How the loops are run."},
     {"outline", "LOOP", false, apply_outline, "The loop is printed as a function of its own."},
     {"layout", "BUFFER [DIM ..] [pad DIM:CELLS ..] [scope=reg|stack|arena|shared]", false, apply_layout,
-     "New physical dims: d, d/c, d%c, d/%c,n = (d//c)%n, d+lo,hi = halo, d%%r = ring of r, d*e = d and e flattened. pad: extra cells of a dim's pitch."},
+     "New physical dims: d, d/c, d%c, d/%c,n = (d//c)%n, d+lo,hi = halo, d%%r = ring of r, d*e = d and e flattened. "
+     "pad: extra cells of a dim's pitch."},
     {"compute_at", "BUFFER LOOP [reg|stack|arena|shared|region] [roll=DIM]", false, apply_compute_at,
-     "Moves the buffer's stage into LOOP, shrunk to what one iteration reads. roll: keeps what earlier iterations computed along DIM."},
-    {"cache_read", "BUFFER NEW READER", false, apply_cache_read, "A new stage copies BUFFER to NEW; the stages that write READER read the copy."},
-    {"cache_write", "BUFFER NEW", false, apply_cache_write, "BUFFER's stage computes into NEW; a new stage copies it to BUFFER."},
-    {"rfactor", "BUFFER LOOP LANES NEW", true, apply_rfactor, "The reduction over LOOP gives LANES partial results in NEW, which BUFFER then reduces."},
-    {"carry", "LOOP OUTER BUFFER", false, apply_carry, "The reduction loop moves outside of OUTER; between its iterations BUFFER's cells wait in the output."},
+     "Moves the buffer's stage into LOOP, shrunk to what one iteration reads. roll: keeps what earlier iterations "
+     "computed along DIM."},
+    {"cache_read", "BUFFER NEW READER", false, apply_cache_read,
+     "A new stage copies BUFFER to NEW; the stages that write READER read the copy."},
+    {"cache_write", "BUFFER NEW", false, apply_cache_write,
+     "BUFFER's stage computes into NEW; a new stage copies it to BUFFER."},
+    {"rfactor", "BUFFER LOOP LANES NEW", true, apply_rfactor,
+     "The reduction over LOOP gives LANES partial results in NEW, which BUFFER then reduces."},
+    {"carry", "LOOP OUTER BUFFER", false, apply_carry,
+     "The reduction loop moves outside of OUTER; between its iterations BUFFER's cells wait in the output."},
     {"join", "LOOP LOOP", false, apply_join, "Two adjacent loops of equal extent become one."},
-    {"specialize", "LOOP CONDITION NAME", false, apply_specialize, "if CONDITION: LOOP, else: a copy of it, called NAME. CONDITION: 7<M, M<=H*2, joined by &; no spaces."},
+    {"specialize", "LOOP CONDITION NAME", false, apply_specialize,
+     "if CONDITION: LOOP, else: a copy of it, called NAME. CONDITION: 7<M, M<=H*2, joined by &; no spaces."},
     {"inline", "BUFFER", false, apply_inline, "The value of BUFFER's stage takes the place of its loads."},
     {"prefetch", "BUFFER AT AHEAD [SPREAD ..]", false, apply_prefetch,
-     "In loop AT: touches what the next iteration of AHEAD reads of BUFFER, the lines spread evenly over the loops SPREAD."},
-    {"pipeline", "LOOP [BUFFER ..]", false, apply_pipeline, "The stages that fill the buffers run one iteration ahead, into the other of two slots."},
-    {"tensorize", "INSTRUCTION", false, apply_tensorize, "Replaces every nest that equals the instruction's body by the instruction."},
+     "In loop AT: touches what the next iteration of AHEAD reads of BUFFER, the lines spread evenly over the loops "
+     "SPREAD."},
+    {"pipeline", "LOOP [BUFFER ..]", false, apply_pipeline,
+     "The stages that fill the buffers run one iteration ahead, into the other of two slots."},
+    {"tensorize", "INSTRUCTION", false, apply_tensorize,
+     "Replaces every nest that equals the instruction's body by the instruction."},
     {NULL, NULL, false, NULL, NULL},
 };
 const struct step_row *step_row_by_name(const char *name) {
@@ -38,9 +51,14 @@ const struct step_row *step_row_by_name(const char *name) {
 
 /* ---- words */
 static bool space(char ch) { return ch == ' ' || ch == '\t' || ch == '\r' || ch == '\n'; }
-static const char *piece(struct step *s, const char *from, const char *to) { return internn(s->c->names, from, (size_t)(to - from)); }
+static const char *piece(struct step *s, const char *from, const char *to) {
+    return internn(s->c->names, from, (size_t)(to - from));
+}
 static bool parse_list(struct step *s, const char **at, struct word *w) {
-    struct { const char **v; int n, cap; } items = {0};
+    struct {
+        const char **v;
+        int n, cap;
+    } items = {0};
     const char *p = *at + 1;
     for (;;) {
         while (space(*p)) p++;
@@ -57,7 +75,10 @@ static bool parse_list(struct step *s, const char **at, struct word *w) {
     return !**at || space(**at);
 }
 static bool parse_words(struct step *s, const char *p) {
-    struct { struct word *v; int n, cap; } out = {0};
+    struct {
+        struct word *v;
+        int n, cap;
+    } out = {0};
     for (;;) {
         while (space(*p)) p++;
         if (!*p) break;
@@ -68,7 +89,7 @@ static bool parse_words(struct step *s, const char *p) {
             w.key = piece(s, from, p);
             from = ++p;
             while (*p && !space(*p) && *p != '[') p++;
-        } else if (*p == '=') {             /* part of a condition */
+        } else if (*p == '=') { /* part of a condition */
             while (*p && !space(*p)) p++;
         }
         if (*p == '[') {
@@ -99,8 +120,15 @@ static const char *normal_line(struct step *s, const char *line) {
 }
 
 /* ---- all or nothing: a copy of what a step may change. Variables and expressions never change and are shared. */
-struct saved_buf { struct buf *at; struct buf was; };
-struct saved { struct block body; struct proc proc; struct saved_buf *bufs; };
+struct saved_buf {
+    struct buf *at;
+    struct buf was;
+};
+struct saved {
+    struct block body;
+    struct proc proc;
+    struct saved_buf *bufs;
+};
 
 #define KEEP(a, p, n) ((p) = (p) && (n) ? arena_copy((a), (p), (size_t)(n) * sizeof *(p)) : (p))
 static void copy_block(struct arena *a, const struct block *from, struct block *to, struct stmt *owner) {
@@ -139,7 +167,8 @@ static struct proc copy_lists(struct arena *a, const struct proc *p) {
 static struct saved save(struct step *s) {
     struct saved r = {.proc = copy_lists(&s->tmp, s->p), .bufs = NEWN(&s->tmp, struct saved_buf, s->p->bufs.n)};
     copy_block(&s->tmp, &s->p->body, &r.body, NULL);
-    for (int k = 0; k < s->p->bufs.n; k++) r.bufs[k] = (struct saved_buf){s->p->bufs.v[k], copy_buf(&s->tmp, s->p->bufs.v[k])};
+    for (int k = 0; k < s->p->bufs.n; k++)
+        r.bufs[k] = (struct saved_buf){s->p->bufs.v[k], copy_buf(&s->tmp, s->p->bufs.v[k])};
     return r;
 }
 static void restore(struct step *s, const struct saved *r) {
@@ -155,7 +184,8 @@ static bool vectors_ok(struct step *s) {
     struct stmts all = {0};
     stmts_below(s, &s->p->body, &all);
     for (int k = 0; k < all.n; k++)
-        if (all.v[k]->kind == S_FOR && all.v[k]->u.loop.kind == LK_VECTOR && !vector_strides_ok(s, all.v[k])) return false;
+        if (all.v[k]->kind == S_FOR && all.v[k]->u.loop.kind == LK_VECTOR && !vector_strides_ok(s, all.v[k]))
+            return false;
     return true;
 }
 static enum step_effect apply(struct ctx *c, struct proc *p, const char *line, const struct instr_row *instr) {

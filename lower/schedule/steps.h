@@ -9,17 +9,17 @@
 #include "ir/loop.h"
 #include "ir/target.h"
 
-/* exact: same bits before and after. reassociating: sums are done in another order. Some steps are the one or the other,
- * depending on what they are applied to: they say so in the step's effect. */
+/* exact: same bits before and after. reassociating: sums are done in another order. Some steps are the one or the
+ * other, depending on what they are applied to: they say so in the step's effect. */
 enum step_effect { STEP_REFUSED, STEP_EXACT, STEP_REASSOCIATES };
 
 /* One step; stages that are left are lowered to nests first. On success the line is appended to p->steps. */
 bool step_apply(struct ctx *c, struct proc *p, const char *line);
-enum step_effect step_effect_of(struct ctx *c, struct proc *p, const char *line);   /* the same, and says which it was */
+enum step_effect step_effect_of(struct ctx *c, struct proc *p, const char *line); /* the same, and says which it was */
 /* All steps of a text, stops at the first refused one. */
 bool steps_apply(struct ctx *c, struct proc *p, const char *text);
-/* Replaces every nest that equals the row's body by the instruction: what `tensorize NAME` does after looking the row up
- * in the instruction tables of the targets. */
+/* Replaces every nest that equals the row's body by the instruction: what `tensorize NAME` does after looking the row
+ * up in the instruction tables of the targets. */
 bool step_tensorize(struct ctx *c, struct proc *p, const struct instr_row *row);
 
 /* Not a step, but done by lowering for targets with fma, before scheduling: every float update  x[i] += a*b  becomes
@@ -30,11 +30,11 @@ void use_fma(struct ctx *c, struct proc *p);
 /* The table, for help texts and docs. */
 struct step;
 struct step_row {
-    const char *name, *args;    /* "L FACTOR OUTER INNER [cut|cut2|guard|overlap] [sizes=[N ..]]" */
-    bool reassociates;          /* may change the order of a float sum */
+    const char *name, *args; /* "L FACTOR OUTER INNER [cut|cut2|guard|overlap] [sizes=[N ..]]" */
+    bool reassociates;       /* may change the order of a float sum */
     bool (*apply)(struct step *s);
     const char *doc;
 };
-extern const struct step_row step_rows[];   /* name NULL ends */
+extern const struct step_row step_rows[]; /* name NULL ends */
 const struct step_row *step_row_by_name(const char *name);
 #endif

@@ -1,12 +1,24 @@
-/* The step layout: a buffer's physical dims become another function of its dims. Blocking, packing, halo, rings of rows,
- * padding against aliasing and the shape of register tiles are all this one step: every access is rewritten, and tests
- * of padded loads that the new cells make needless go. */
-#include <string.h>
+/* The step layout: a buffer's physical dims become another function of its dims. Blocking, packing, halo, rings of
+ * rows, padding against aliasing and the shape of register tiles are all this one step: every access is rewritten, and
+ * tests of padded loads that the new cells make needless go. */
 #include "lower/schedule/steps_util.h"
+#include <string.h>
 
 enum dim_form { DIM_WHOLE, DIM_DIV, DIM_MOD, DIM_DIVMOD, DIM_HALO, DIM_RING, DIM_FLAT };
-struct dim { int d; enum dim_form form; int64_t a, b; };
-struct relayout { struct step *s; struct buf *b; struct dim *v; int n; expr *old; expr *now; int old_nd; };
+struct dim {
+    int d;
+    enum dim_form form;
+    int64_t a, b;
+};
+struct relayout {
+    struct step *s;
+    struct buf *b;
+    struct dim *v;
+    int n;
+    expr *old;
+    expr *now;
+    int old_nd;
+};
 
 static bool digits(const char **at, int64_t *v) {
     size_t n = strspn(*at, "0123456789");
@@ -17,7 +29,11 @@ static bool digits(const char **at, int64_t *v) {
 static bool two(const char **at, struct dim *d) { return digits(at, &d->a) && *(*at)++ == ',' && digits(at, &d->b); }
 /* d  d/c  d%c  d/%c,n  d+lo,hi  d%%r  d*e */
 static bool parse_dim(const char *at, struct dim *d) {
-    static const struct { const char *t; enum dim_form form; } forms[] = {{"/%", DIM_DIVMOD}, {"%%", DIM_RING}, {"/", DIM_DIV}, {"%", DIM_MOD}, {"+", DIM_HALO}, {"*", DIM_FLAT}};
+    static const struct {
+        const char *t;
+        enum dim_form form;
+    } forms[] = {{"/%", DIM_DIVMOD}, {"%%", DIM_RING}, {"/", DIM_DIV},
+                 {"%", DIM_MOD},     {"+", DIM_HALO},  {"*", DIM_FLAT}};
     int64_t v;
     *d = (struct dim){0};
     if (!digits(&at, &v) || v > 31) return false;
@@ -38,7 +54,8 @@ static expr phys_of(struct relayout *r, const struct dim *d, const expr *idx) {
     expr e = idx[d->d];
     switch (d->form) {
     case DIM_DIV: return x_divi(c, e, d->a);
-    case DIM_MOD: case DIM_RING: return x_modi(c, e, d->a);
+    case DIM_MOD:
+    case DIM_RING: return x_modi(c, e, d->a);
     case DIM_DIVMOD: return x_modi(c, x_divi(c, e, d->a), d->b);
     case DIM_HALO: return x_addi(c, e, d->a);
     case DIM_FLAT: return x_add(c, x_mul(c, e, r->old[d->a]), idx[d->a]);
@@ -50,7 +67,8 @@ static expr extent_of(struct relayout *r, const struct dim *d) {
     expr n = r->old[d->d];
     switch (d->form) {
     case DIM_DIV: return x_divi(c, x_addi(c, n, d->a - 1), d->a);
-    case DIM_MOD: case DIM_RING: return x_int(c, d->a);
+    case DIM_MOD:
+    case DIM_RING: return x_int(c, d->a);
     case DIM_DIVMOD: return x_int(c, d->b);
     case DIM_HALO: return x_addi(c, n, d->a + d->b);
     case DIM_FLAT: return x_mul(c, n, r->old[d->a]);
@@ -69,12 +87,15 @@ static bool users_ok(struct step *s, const struct buf *b) {
     stmts_below(s, &s->p->body, &all);
     for (int k = 0; k < all.n; k++) {
         struct stmt *t = all.v[k];
-        bool uses = (t->kind == S_PREFETCH && t->u.prefetch.buf == b) || (t->kind == S_SWAP && (t->u.swap.a == b || t->u.swap.b == b));
+        bool uses = (t->kind == S_PREFETCH && t->u.prefetch.buf == b) ||
+                    (t->kind == S_SWAP && (t->u.swap.a == b || t->u.swap.b == b));
         if (t->kind == S_CALL)
             for (int j = 0; j < t->u.call.nbufs; j++) uses |= t->u.call.bufs[j] == b;
         if (t->kind == S_INSTR)
             for (int j = 0; j < t->u.instr.n; j++) uses |= t->u.instr.holes[j].buf == b;
-        if (uses) return step_refuse(s, "layouts come before tensorize and prefetch, and not for buffers of calls", "`%s` is used by a %s that knows its layout", b->name, stmt_what(t));
+        if (uses)
+            return step_refuse(s, "layouts come before tensorize and prefetch, and not for buffers of calls",
+                               "`%s` is used by a %s that knows its layout", b->name, stmt_what(t));
     }
     return true;
 }
@@ -83,9 +104,11 @@ static bool dims_ok(struct relayout *r) {
     for (int k = 0; k < r->n; k++) {
         const struct dim *d = &r->v[k];
         if (d->d >= r->old_nd || (d->form == DIM_FLAT && d->a >= r->old_nd))
-            return step_refuse(s, NULL, "`%s` has %d dims, there is no dim %d", r->b->name, r->old_nd, d->d >= r->old_nd ? d->d : (int)d->a);
+            return step_refuse(s, NULL, "`%s` has %d dims, there is no dim %d", r->b->name, r->old_nd,
+                               d->d >= r->old_nd ? d->d : (int)d->a);
         if (d->form == DIM_RING && (r->b->scope == SC_PARAM || r->b->scope == SC_CONST))
-            return step_refuse(s, "a ring is for a buffer that compute_at placed with roll=", "`%s` is a parameter: all of its rows are live", r->b->name);
+            return step_refuse(s, "a ring is for a buffer that compute_at placed with roll=",
+                               "`%s` is a parameter: all of its rows are live", r->b->name);
     }
     return true;
 }
@@ -107,10 +130,13 @@ static bool injective(struct relayout *r) {
     struct meet m = cells_meet(s, p, p, r->n, &v);
     for (int k = 0; k < r->old_nd; k++)
         if (!ring[k] && !has_var(&m.fixed, v.v[k]))
-            return step_refuse(s, "list every dim, and both parts (d/c and d%c) of a blocked one", "two cells of `%s` that differ in dim %d would become one", r->b->name, k);
+            return step_refuse(s, "list every dim, and both parts (d/c and d%c) of a blocked one",
+                               "two cells of `%s` that differ in dim %d would become one", r->b->name, k);
     return true;
 }
-struct ends { expr lo, hi; };
+struct ends {
+    expr lo, hi;
+};
 static bool widen(struct step *s, expr e, const struct vars *inner, struct ends *u) {
     expr lo, hi;
     if (!range_over(s, e, inner, &lo, &hi)) return false;
@@ -118,9 +144,11 @@ static bool widen(struct step *s, expr e, const struct vars *inner, struct ends 
     u->hi = u->hi ? x_max(s->c, u->hi, hi) : hi;
     return true;
 }
-static bool spans(struct step *s, const struct ends *u, int64_t rows) { return x_proves_lt(s->c, x_sub(s->c, u->hi, u->lo), x_int(s->c, rows)); }
-/* From the alloc on: nests that only store (the first rows), then one serial loop L that does the rest. The rows that an
- * iteration of L touches, which include all rows that are still needed, must fit into the ring and move forward. */
+static bool spans(struct step *s, const struct ends *u, int64_t rows) {
+    return x_proves_lt(s->c, x_sub(s->c, u->hi, u->lo), x_int(s->c, rows));
+}
+/* From the alloc on: nests that only store (the first rows), then one serial loop L that does the rest. The rows that
+ * an iteration of L touches, which include all rows that are still needed, must fit into the ring and move forward. */
 static bool ring_at(struct relayout *r, struct stmt *alloc, int d, int64_t rows) {
     struct step *s = r->s;
     struct ctx *c = s->c;
@@ -134,7 +162,8 @@ static bool ring_at(struct relayout *r, struct stmt *alloc, int d, int64_t rows)
         if (!loads && !stmt_stores_to(t, r->b)) continue;
         if (loop) return step_refuse(s, need, "`%s` is used after the loop that fills it row by row", name);
         if (loads) {
-            if (t->kind != S_FOR || t->u.loop.kind != LK_SERIAL) return step_refuse(s, need, "`%s` is not filled row by row by a serial loop", name);
+            if (t->kind != S_FOR || t->u.loop.kind != LK_SERIAL)
+                return step_refuse(s, need, "`%s` is not filled row by row by a serial loop", name);
             loop = t;
             vars_below(s, &t->u.loop.body, &inner);
         } else {
@@ -151,13 +180,19 @@ static bool ring_at(struct relayout *r, struct stmt *alloc, int d, int64_t rows)
     if (!loop) return step_refuse(s, need, "`%s` is never read row by row", name);
     const struct var *v = loop->u.loop.var;
     expr next = x_addi(c, x_var(c, v), 1), zero = x_int(c, 0);
-    if (!x_proves_le(c, each.lo, x_subst1(c, each.lo, v, next)) || !x_proves_le(c, each.hi, x_subst1(c, each.hi, v, next)))
+    if (!x_proves_le(c, each.lo, x_subst1(c, each.lo, v, next)) ||
+        !x_proves_le(c, each.hi, x_subst1(c, each.hi, v, next)))
         return step_refuse(s, need, "the rows of `%s` do not move forward along `%s`", name, v->name);
-    const char *more = arena_printf(&c->arena, "a ring holds all rows that one iteration of `%s` reads and writes", v->name);
-    if (!spans(s, &each, rows)) return step_refuse(s, more, "a ring of %lld is too small for the live cells of dim %d of `%s`", (long long)rows, d, name);
+    const char *more =
+        arena_printf(&c->arena, "a ring holds all rows that one iteration of `%s` reads and writes", v->name);
+    if (!spans(s, &each, rows))
+        return step_refuse(s, more, "a ring of %lld is too small for the live cells of dim %d of `%s`", (long long)rows,
+                           d, name);
     struct ends start = {x_subst1(c, each.lo, v, zero), x_subst1(c, each.hi, v, zero)};
     if (first.lo) start = (struct ends){x_min(c, start.lo, first.lo), x_max(c, start.hi, first.hi)};
-    if (!spans(s, &start, rows)) return step_refuse(s, more, "a ring of %lld is too small for the first rows of dim %d of `%s`", (long long)rows, d, name);
+    if (!spans(s, &start, rows))
+        return step_refuse(s, more, "a ring of %lld is too small for the first rows of dim %d of `%s`", (long long)rows,
+                           d, name);
     return true;
 }
 static bool rings_ok(struct relayout *r) {
@@ -172,7 +207,9 @@ static bool rings_ok(struct relayout *r) {
             found = true;
             if (!ring_at(r, all.v[j], r->v[k].d, r->v[k].a)) return false;
         }
-        if (!found) return step_refuse(s, "a ring is for a buffer that compute_at placed with roll= along this dim", "all rows of `%s` are live", r->b->name);
+        if (!found)
+            return step_refuse(s, "a ring is for a buffer that compute_at placed with roll= along this dim",
+                               "all rows of `%s` are live", r->b->name);
     }
     return true;
 }
@@ -194,18 +231,24 @@ static bool fills_ok(struct relayout *r) {
         expr e = a.v[k].load;
         if (!e || a.v[k].buf != r->b || !e->has_fill) continue;
         expr f = e->arg[e->n - 1];
-        if (extra && fill && fill != f) return step_refuse(s, "give the two readers a buffer each (cache_read)", "the new cells of `%s` would have to hold two different values", r->b->name);
+        if (extra && fill && fill != f)
+            return step_refuse(s, "give the two readers a buffer each (cache_read)",
+                               "the new cells of `%s` would have to hold two different values", r->b->name);
         if (extra) fill = f;
         for (int d = 0; d < r->old_nd; d++) {
-            bool keeps = false, folds = false;  /* the dim's range is visible in one physical dim; may an outside index come back in? */
+            bool keeps = false,
+                 folds = false; /* the dim's range is visible in one physical dim; may an outside index come back in? */
             for (int q = 0; q < r->n; q++) {
                 enum dim_form form = r->v[q].form;
-                if (r->v[q].d == d) keeps |= form == DIM_WHOLE || form == DIM_DIV || form == DIM_HALO || form == DIM_FLAT;
+                if (r->v[q].d == d)
+                    keeps |= form == DIM_WHOLE || form == DIM_DIV || form == DIM_HALO || form == DIM_FLAT;
                 if (form == DIM_FLAT && r->v[q].a == d) folds = true;
             }
             if (keeps && !folds) continue;
             if (!x_proves_le(c, x_int(c, 0), e->arg[d]) || !x_proves_lt(c, e->arg[d], r->old[d]))
-                return step_refuse(s, "compute_at the buffer first: loads of the box have no fill", "loads of `%s` with a fill value may leave dim %d, which this layout cannot tell", r->b->name, d);
+                return step_refuse(s, "compute_at the buffer first: loads of the box have no fill",
+                                   "loads of `%s` with a fill value may leave dim %d, which this layout cannot tell",
+                                   r->b->name, d);
         }
     }
     r->b->fill = fill;
@@ -219,7 +262,8 @@ static expr relaid_load(void *env, struct buf *b, expr *idx, int n, expr fill) {
     (void)n;
     expr *p = phys(r, idx);
     bool inside = true;
-    for (int k = 0; k < r->n && fill && inside; k++) inside = x_proves_le(c, x_int(c, 0), p[k]) && x_proves_lt(c, p[k], r->now[k]);
+    for (int k = 0; k < r->n && fill && inside; k++)
+        inside = x_proves_le(c, x_int(c, 0), p[k]) && x_proves_lt(c, p[k], r->now[k]);
     return x_load(c, b, p, r->n, inside ? NULL : fill);
 }
 static bool relayout(struct step *s, struct buf *b, struct dim *v, int n) {
@@ -234,7 +278,8 @@ static bool relayout(struct step *s, struct buf *b, struct dim *v, int n) {
     map_loads(s, &s->p->body, b, relaid_load, &r);
     stmts_below(s, &s->p->body, &all);
     for (int k = 0; k < all.n; k++)
-        if (all.v[k]->kind == S_STORE && all.v[k]->u.store.buf == b) copy_idx(s->c, all.v[k], phys(&r, all.v[k]->u.store.idx), n);
+        if (all.v[k]->kind == S_STORE && all.v[k]->u.store.buf == b)
+            copy_idx(s->c, all.v[k], phys(&r, all.v[k]->u.store.idx), n);
     return true;
 }
 
@@ -245,7 +290,9 @@ static bool set_pads(struct step *s, int from, struct buf *b) {
         int64_t d, cells;
         if (!at || s->w[k].key) continue;
         if (!digits(&at, &d) || *at++ != ':' || !digits(&at, &cells) || *at) return step_usage(s);
-        if (d >= b->nd) return step_refuse(s, NULL, "`%s` has %d dims after this step, no dim %lld to pad", b->name, b->nd, (long long)d);
+        if (d >= b->nd)
+            return step_refuse(s, NULL, "`%s` has %d dims after this step, no dim %lld to pad", b->name, b->nd,
+                               (long long)d);
         if (!b->pad) b->pad = NEWN(&s->c->arena, int64_t, b->nd);
         b->pad[d] = cells;
     }
@@ -256,9 +303,12 @@ static bool set_scope(struct step *s, const struct word *w, struct buf *b) {
     int64_t n;
     while (k < SC_COUNT && strcmp(scope_name((enum scope)k), w->text)) k++;
     if (k == SC_COUNT || k == SC_PARAM || k == SC_CONST || k == SC_REGION) return step_usage(s);
-    if (b->scope == SC_PARAM || b->scope == SC_CONST) return step_refuse(s, "cache_read or cache_write it", "`%s` is a parameter or constant and stays where it is", b->name);
+    if (b->scope == SC_PARAM || b->scope == SC_CONST)
+        return step_refuse(s, "cache_read or cache_write it", "`%s` is a parameter or constant and stays where it is",
+                           b->name);
     for (int d = 0; d < b->nd && k != SC_ARENA; d++)
-        if (!x_is_int(b->dims[d], &n)) return step_refuse(s, "use scope=arena", "dim %d of `%s` is not constant", d, b->name);
+        if (!x_is_int(b->dims[d], &n))
+            return step_refuse(s, "use scope=arena", "dim %d of `%s` is not constant", d, b->name);
     b->scope = (enum scope)k;
     return true;
 }
@@ -274,13 +324,16 @@ bool apply_layout(struct step *s) {
         if (s->w[1].n > 32) return step_refuse(s, NULL, "more than 32 dims");
         for (int k = 0; k < s->w[1].n; k++)
             if (!parse_dim(s->w[1].items[k], &dims[k]))
-                return step_refuse(s, "dims are d, d/c, d%c, d/%c,n, d+lo,hi, d%%r and d*e", "`%s` is no dim of a layout", s->w[1].items[k]);
+                return step_refuse(s, "dims are d, d/c, d%c, d/%c,n, d+lo,hi, d%%r and d*e",
+                                   "`%s` is no dim of a layout", s->w[1].items[k]);
         at = 2;
     }
     bool pads = at < s->n && s->w[at].text && !s->w[at].key;
     if (pads && strcmp(s->w[at++].text, "pad")) return step_usage(s);
     for (int k = at; k < s->n; k++)
-        if (s->w[k].is_list || (s->w[k].key && (strcmp(s->w[k].key, "scope") || !s->w[k].text)) || (!s->w[k].key && !pads)) return step_usage(s);
+        if (s->w[k].is_list || (s->w[k].key && (strcmp(s->w[k].key, "scope") || !s->w[k].text)) ||
+            (!s->w[k].key && !pads))
+            return step_usage(s);
     if (!has_dims && !pads && !scope) return step_usage(s);
     bufs_named(s, s->w[0].text, &v, &n);
     for (int k = 0; k < n; k++) {

@@ -1,11 +1,18 @@
-/* Steps on loops alone: split, cut, reorder, fuse, kind, outline, join, specialize. What is computed stays, the order in
- * which it is done changes. */
-#include <string.h>
+/* Steps on loops alone: split, cut, reorder, fuse, kind, outline, join, specialize. What is computed stays, the order
+ * in which it is done changes. */
 #include "lower/schedule/steps_util.h"
+#include <string.h>
 
 /* ---- split */
 enum tail { TAIL_CUT, TAIL_CUT2, TAIL_GUARD, TAIL_OVERLAP };
-struct split { struct step *s; const char *outer, *inner; int64_t factor; enum tail tail; const struct word *sizes; struct stmt *at; };
+struct split {
+    struct step *s;
+    const char *outer, *inner;
+    int64_t factor;
+    enum tail tail;
+    const struct word *sizes;
+    struct stmt *at;
+};
 
 /* `if v < n` around every store below b, so that nests stay perfect. */
 static bool guard_leaves(struct step *s, struct block *b, expr cond) {
@@ -13,7 +20,9 @@ static bool guard_leaves(struct step *s, struct block *b, expr cond) {
     stmts_below(s, b, &all);
     for (int k = 0; k < all.n; k++) {
         struct stmt *t = all.v[k];
-        if (t->kind == S_INSTR || t->kind == S_BARRIER) return step_refuse(s, "split first, then tensorize or pipeline", "a guard cannot stand inside an instruction or between barriers");
+        if (t->kind == S_INSTR || t->kind == S_BARRIER)
+            return step_refuse(s, "split first, then tensorize or pipeline",
+                               "a guard cannot stand inside an instruction or between barriers");
         if (t->kind != S_STORE && t->kind != S_PREFETCH) continue;
         struct stmt *g = s_if(s->c, cond);
         stmt_insert_before(t, g);
@@ -49,16 +58,22 @@ static bool can_repeat(struct split *q) {
     const char *name = loop->u.loop.var->name;
     struct accesses a = {0};
     if (!holds_nonneg(s, loop, x_addi(s->c, loop->u.loop.var->extent, -q->factor)))
-        return step_refuse(s, "use cut2, or specialize the loop for large extents first", "overlap needs an extent of `%s` of at least %lld", name, (long long)q->factor);
+        return step_refuse(s, "use cut2, or specialize the loop for large extents first",
+                           "overlap needs an extent of `%s` of at least %lld", name, (long long)q->factor);
     if (bad) return step_refuse(s, "use cut2 or guard", "overlap would repeat a %s in `%s`", stmt_what(bad), name);
     accesses_of(s, &loop->u.loop.body, &a);
     for (int k = 0; k < a.n; k++) {
         if (!a.v[k].store || allocated_in(s, &loop->u.loop.body, a.v[k].buf)) continue;
         if (a.v[k].op != RED_NONE)
-            return step_refuse(s, "use cut2 or guard, or compute_at the reduction first", "overlap would add to `%s` twice: the body of `%s` is not idempotent", a.v[k].buf->name, name);
+            return step_refuse(s, "use cut2 or guard, or compute_at the reduction first",
+                               "overlap would add to `%s` twice: the body of `%s` is not idempotent", a.v[k].buf->name,
+                               name);
         for (int j = 0; j < a.n; j++)
             if (!a.v[j].store && a.v[j].buf == a.v[k].buf)
-                return step_refuse(s, "use cut2 or guard", "overlap would compute `%s` from its own new values: the body of `%s` is not idempotent", a.v[k].buf->name, name);
+                return step_refuse(
+                    s, "use cut2 or guard",
+                    "overlap would compute `%s` from its own new values: the body of `%s` is not idempotent",
+                    a.v[k].buf->name, name);
     }
     return true;
 }
@@ -67,10 +82,15 @@ static bool split_sizes(struct split *q) {
     const struct word *w = q->sizes;
     int64_t n, sum = 0, f;
     const char *name = q->at->u.loop.var->name;
-    if (!x_is_int(q->at->u.loop.var->extent, &n)) return step_refuse(s, "use a factor with cut2, guard or overlap", "sizes need a constant extent; that of `%s` is not", name);
+    if (!x_is_int(q->at->u.loop.var->extent, &n))
+        return step_refuse(s, "use a factor with cut2, guard or overlap",
+                           "sizes need a constant extent; that of `%s` is not", name);
     for (int k = 0; k < w->n; k++)
-        if (!word_int(w->items[k], &f) || f < 1 || !add_ok(sum, f, &sum)) return step_refuse(s, NULL, "`%s` is no size of a tile", w->items[k]);
-    if (sum != n) return step_refuse(s, "the sizes of all tiles add up to the extent", "sizes add up to %lld, but `%s` runs to %lld", (long long)sum, name, (long long)n);
+        if (!word_int(w->items[k], &f) || f < 1 || !add_ok(sum, f, &sum))
+            return step_refuse(s, NULL, "`%s` is no size of a tile", w->items[k]);
+    if (sum != n)
+        return step_refuse(s, "the sizes of all tiles add up to the extent",
+                           "sizes add up to %lld, but `%s` runs to %lld", (long long)sum, name, (long long)n);
     int64_t base = 0;
     for (int k = 0, same; k < w->n; k += same) {
         word_int(w->items[k], &f);
@@ -94,7 +114,8 @@ static bool split_one(struct split *q) {
         return split_piece(q, x_int(c, 1), k % f, x_int(c, k / f * f), TAIL_CUT);
     }
     if (q->tail == TAIL_CUT)
-        return step_refuse(s, "say what to do with the rest: cut2, guard or overlap", "`%s` runs to a run-time extent that is no known multiple of %lld", name, (long long)f);
+        return step_refuse(s, "say what to do with the rest: cut2, guard or overlap",
+                           "`%s` runs to a run-time extent that is no known multiple of %lld", name, (long long)f);
     expr up = x_divi(c, x_addi(c, n, f - 1), f);
     if (q->tail == TAIL_OVERLAP) return can_repeat(q) && split_piece(q, up, f, zero, TAIL_OVERLAP);
     if (q->tail == TAIL_GUARD) return split_piece(q, up, f, zero, TAIL_GUARD);
@@ -130,12 +151,15 @@ bool apply_split(struct step *s) {
         q.tail = (enum tail)k;
     }
     if (!find_loops(s, s->w[0].text, &l)) return false;
-    for (int k = l.n - 1; k >= 0; k--) {        /* inner ones first: the bodies of outer ones are copied */
+    for (int k = l.n - 1; k >= 0; k--) { /* inner ones first: the bodies of outer ones are copied */
         q.at = l.v[k];
         if (q.at->u.loop.kind != LK_SERIAL && q.at->u.loop.kind != LK_PARALLEL && q.at->u.loop.kind != LK_UNROLL)
-            return step_refuse(s, "split before kind", "`%s` is a %s loop already", s->w[0].text, loop_kind_name(q.at->u.loop.kind));
+            return step_refuse(s, "split before kind", "`%s` is a %s loop already", s->w[0].text,
+                               loop_kind_name(q.at->u.loop.kind));
         if (q.at->u.loop.piped) return step_refuse(s, "split before pipeline", "`%s` is pipelined", s->w[0].text);
-        if (q.at->u.loop.kind == LK_PARALLEL && q.tail == TAIL_OVERLAP) return step_refuse(s, "use cut2 or guard", "iterations of the parallel loop `%s` would overlap", s->w[0].text);
+        if (q.at->u.loop.kind == LK_PARALLEL && q.tail == TAIL_OVERLAP)
+            return step_refuse(s, "use cut2 or guard", "iterations of the parallel loop `%s` would overlap",
+                               s->w[0].text);
         if (!split_one(&q)) return false;
         stmt_remove(q.at);
     }
@@ -154,10 +178,13 @@ bool apply_cut(struct step *s) {
         struct stmt *t = l.v[k];
         expr e = t->u.loop.var->extent;
         if (t->u.loop.piped) return step_refuse(s, "cut before pipeline", "`%s` is pipelined", s->w[0].text);
-        if (t->u.loop.kind == LK_VECTOR || t->u.loop.kind >= LK_BLOCK_X) return step_refuse(s, "cut before kind", "`%s` is a %s loop already", s->w[0].text, loop_kind_name(t->u.loop.kind));
-        if (x_is_int(e, &n) && (at > 0 ? at >= n : -at >= n)) continue;     /* one part would be empty */
+        if (t->u.loop.kind == LK_VECTOR || t->u.loop.kind >= LK_BLOCK_X)
+            return step_refuse(s, "cut before kind", "`%s` is a %s loop already", s->w[0].text,
+                               loop_kind_name(t->u.loop.kind));
+        if (x_is_int(e, &n) && (at > 0 ? at >= n : -at >= n)) continue; /* one part would be empty */
         expr first = at > 0 ? x_min(c, x_int(c, at), e) : x_max(c, x_addi(c, e, at), x_int(c, 0));
-        const struct var *a = var_new(c, t->u.loop.var->name, first), *b = var_new(c, t->u.loop.var->name, x_sub(c, e, first));
+        const struct var *a = var_new(c, t->u.loop.var->name, first),
+                         *b = var_new(c, t->u.loop.var->name, x_sub(c, e, first));
         struct stmt *fa = s_for(c, a, t->u.loop.kind), *fb = s_for(c, b, t->u.loop.kind);
         fa->u.loop.outline = fb->u.loop.outline = t->u.loop.outline;
         struct block copy = clone_block(c, &t->u.loop.body);
@@ -178,24 +205,32 @@ static int position(struct step *s, const char *name) {
         if (!strcmp(s->w[k].text, name)) return k;
     return -1;
 }
-struct pair { const struct var *outer, *inner; };
-struct pairs { struct pair *v; int n, cap; };
+struct pair {
+    const struct var *outer, *inner;
+};
+struct pairs {
+    struct pair *v;
+    int n, cap;
+};
 /* Accesses x (a store) and y of one buffer: does the order of iterations that meet survive exchanging the pairs? */
-static bool order_kept(struct step *s, const struct access *x, const struct access *y, const struct vars *moving, const struct pairs *inverted) {
+static bool order_kept(struct step *s, const struct access *x, const struct access *y, const struct vars *moving,
+                       const struct pairs *inverted) {
     struct meet m = cells_meet(s, x->idx, y->idx, x->n, moving);
     if (m.never) return true;
     for (int k = 0; k < inverted->n; k++) {
         if (has_var(&m.fixed, inverted->v[k].outer) || has_var(&m.fixed, inverted->v[k].inner)) continue;
         const char *a = inverted->v[k].outer->name, *b = inverted->v[k].inner->name;
-        if (x->op != RED_NONE && y->store && y->op == x->op) {      /* parts of one reduction commute */
+        if (x->op != RED_NONE && y->store && y->op == x->op) { /* parts of one reduction commute */
             bool sum = x->op == RED_SUM || x->op == RED_PROD;
             s->reassociates |= sum && dtype_is_float(dtype_value(x->buf->type));
             continue;
         }
         if (y->store)
             return step_refuse(s, "keep the order of these loops, or reorder before the step that made them overlap",
-                          "iterations of `%s` and `%s` store the same cell of `%s`: the last value would change", a, b, x->buf->name);
-        return step_refuse(s, "keep the order of these loops", "`%s` is stored and read across iterations of `%s` and `%s`", x->buf->name, a, b);
+                               "iterations of `%s` and `%s` store the same cell of `%s`: the last value would change",
+                               a, b, x->buf->name);
+        return step_refuse(s, "keep the order of these loops",
+                           "`%s` is stored and read across iterations of `%s` and `%s`", x->buf->name, a, b);
     }
     return true;
 }
@@ -204,7 +239,9 @@ static bool reorder_legal(struct step *s, const struct stmts *chain, const struc
     struct stmt *bad = opaque_in(s, leaf);
     struct vars moving = {0};
     struct accesses a = {0};
-    if (bad) return step_refuse(s, "reorder before the step that put it there", "there is a %s inside the nest of `%s`", stmt_what(bad), chain->v[0]->u.loop.var->name);
+    if (bad)
+        return step_refuse(s, "reorder before the step that put it there", "there is a %s inside the nest of `%s`",
+                           stmt_what(bad), chain->v[0]->u.loop.var->name);
     PUSH(&s->tmp, &moving, chain->v[0]->u.loop.var);
     vars_below(s, top, &moving);
     accesses_of(s, leaf, &a);
@@ -229,16 +266,20 @@ static bool reorder_nest(struct step *s, struct stmt *head, int *found) {
     if (n < 2) return true;
     ++*found;
     const struct stmt *sorted[64];
-    for (int k = 0; k < n; k++) {               /* insertion sort: few loops, stable */
+    for (int k = 0; k < n; k++) { /* insertion sort: few loops, stable */
         int p = position(s, chain.v[at[k]]->u.loop.var->name), j = k;
         for (; j > 0 && position(s, sorted[j - 1]->u.loop.var->name) > p; j--) sorted[j] = sorted[j - 1];
         sorted[j] = chain.v[at[k]];
     }
-    struct { const struct var *var; enum loop_kind kind; bool outline, piped; } put[64];
+    struct {
+        const struct var *var;
+        enum loop_kind kind;
+        bool outline, piped;
+    } put[64];
     for (int k = 0; k < n; k++) {
         put[k].var = sorted[k]->u.loop.var, put[k].kind = sorted[k]->u.loop.kind;
         put[k].outline = sorted[k]->u.loop.outline, put[k].piped = sorted[k]->u.loop.piped;
-        for (int j = 0; j < k; j++) {           /* j will be outside of k; was it inside? */
+        for (int j = 0; j < k; j++) { /* j will be outside of k; was it inside? */
             struct pair was = {sorted[k]->u.loop.var, sorted[j]->u.loop.var};
             if (encloses(sorted[k], sorted[j])) PUSH(&s->tmp, &inverted, was);
         }
@@ -248,11 +289,13 @@ static bool reorder_nest(struct step *s, struct stmt *head, int *found) {
     for (int k = 0; k < chain.n; k++) PUSH(&s->tmp, &mine, chain.v[k]->u.loop.var);
     for (int k = 0; k < chain.n; k++)
         if (uses_any(s, chain.v[k]->u.loop.var->extent, &mine))
-            return step_refuse(s, "reorder only loops whose extents do not depend on each other", "the extent of `%s` depends on a loop of the nest", chain.v[k]->u.loop.var->name);
+            return step_refuse(s, "reorder only loops whose extents do not depend on each other",
+                               "the extent of `%s` depends on a loop of the nest", chain.v[k]->u.loop.var->name);
     if (!reorder_legal(s, &chain, &inverted)) return false;
     for (int k = 0; k < n; k++) {
         struct stmt *t = chain.v[at[k]];
-        t->u.loop.var = put[k].var, t->u.loop.kind = put[k].kind, t->u.loop.outline = put[k].outline, t->u.loop.piped = put[k].piped;
+        t->u.loop.var = put[k].var, t->u.loop.kind = put[k].kind, t->u.loop.outline = put[k].outline,
+        t->u.loop.piped = put[k].piped;
     }
     return true;
 }
@@ -264,9 +307,10 @@ static bool in_order(struct step *s, struct stmt *t) {
         if (from->prev || from->next || up->kind != S_FOR) fork = up;
         if (up->kind != S_FOR || position(s, up->u.loop.var->name) <= p) continue;
         return step_refuse(s, "reorder before cutting splits and compute_at, which make nests imperfect",
-                      "`%s` cannot move inside `%s`: %s%s%s holds more than the next loop", up->u.loop.var->name, t->u.loop.var->name,
-                      fork && fork->kind == S_FOR ? "loop `" : "", fork && fork->kind == S_FOR ? fork->u.loop.var->name : "an `if` between them",
-                      fork && fork->kind == S_FOR ? "`" : "");
+                           "`%s` cannot move inside `%s`: %s%s%s holds more than the next loop", up->u.loop.var->name,
+                           t->u.loop.var->name, fork && fork->kind == S_FOR ? "loop `" : "",
+                           fork && fork->kind == S_FOR ? fork->u.loop.var->name : "an `if` between them",
+                           fork && fork->kind == S_FOR ? "`" : "");
     }
     return true;
 }
@@ -280,7 +324,7 @@ bool apply_reorder(struct step *s) {
         if (!find_loops(s, s->w[k].text, &l)) return false;
     }
     stmts_below(s, &s->p->body, &all);
-    for (int k = 0; k < all.n; k++) {           /* heads of perfect nests */
+    for (int k = 0; k < all.n; k++) { /* heads of perfect nests */
         struct stmt *up = stmt_parent(all.v[k]);
         if (all.v[k]->kind != S_FOR || (up && up->kind == S_FOR && !all.v[k]->prev && !all.v[k]->next)) continue;
         if (!reorder_nest(s, all.v[k], &found)) return false;
@@ -289,9 +333,12 @@ bool apply_reorder(struct step *s) {
     for (int k = 0; k < all.n; k++) {
         if (all.v[k]->kind != S_FOR || position(s, all.v[k]->u.loop.var->name) < 0) continue;
         if (!in_order(s, all.v[k])) return false;
-        for (struct stmt *up = stmt_parent(all.v[k]); up; up = stmt_parent(up)) nested |= up->kind == S_FOR && position(s, up->u.loop.var->name) >= 0;
+        for (struct stmt *up = stmt_parent(all.v[k]); up; up = stmt_parent(up))
+            nested |= up->kind == S_FOR && position(s, up->u.loop.var->name) >= 0;
     }
-    if (!found && !nested) return step_refuse(s, "reorder before cutting splits, which make nests imperfect", "no nest holds two of these loops");
+    if (!found && !nested)
+        return step_refuse(s, "reorder before cutting splits, which make nests imperfect",
+                           "no nest holds two of these loops");
     return true;
 }
 
@@ -303,11 +350,15 @@ bool apply_fuse(struct step *s) {
     for (int k = l.n - 1; k >= 0; k--) {
         struct stmt *a = l.v[k], *b = a->u.loop.body.first;
         if (!b || b->next || !is_named(b, s->w[1].text))
-            return step_refuse(s, "reorder first, so that the second loop is all that the first one holds", "`%s` and `%s` are not perfectly nested", s->w[0].text, s->w[1].text);
+            return step_refuse(s, "reorder first, so that the second loop is all that the first one holds",
+                               "`%s` and `%s` are not perfectly nested", s->w[0].text, s->w[1].text);
         if (a->u.loop.kind != b->u.loop.kind || a->u.loop.kind == LK_VECTOR || a->u.loop.piped || b->u.loop.piped)
-            return step_refuse(s, "fuse before kind", "`%s` and `%s` are loops of different kinds, or vector or pipelined ones", s->w[0].text, s->w[1].text);
+            return step_refuse(s, "fuse before kind",
+                               "`%s` and `%s` are loops of different kinds, or vector or pipelined ones", s->w[0].text,
+                               s->w[1].text);
         expr eb = b->u.loop.var->extent;
-        if (x_uses_var(c, eb, a->u.loop.var)) return step_refuse(s, NULL, "the extent of `%s` depends on `%s`", s->w[1].text, s->w[0].text);
+        if (x_uses_var(c, eb, a->u.loop.var))
+            return step_refuse(s, NULL, "the extent of `%s` depends on `%s`", s->w[1].text, s->w[0].text);
         const struct var *n = var_new(c, s->w[2].text, x_mul(c, a->u.loop.var->extent, eb));
         struct subst sub = {{.arena = &s->tmp}};
         map_put(&sub.map, PKEY(a->u.loop.var), (void *)x_div(c, x_var(c, n), eb));
@@ -335,18 +386,25 @@ bool vector_strides_ok(struct step *s, struct stmt *loop) {
     accesses_of(s, &loop->u.loop.body, &a);
     for (int k = 0; k < a.n; k++) {
         int64_t st = 0;
-        if (a.v[k].s->kind == S_IF) {           /* no masks: a test must hold or fail for all lanes */
-            if (x_uses_var(s->c, a.v[k].s->u.cond.cond, v)) return step_refuse(s, "guard another loop, or use cut", "a test inside of `%s` differs between lanes", v->name);
+        if (a.v[k].s->kind == S_IF) { /* no masks: a test must hold or fail for all lanes */
+            if (x_uses_var(s->c, a.v[k].s->u.cond.cond, v))
+                return step_refuse(s, "guard another loop, or use cut", "a test inside of `%s` differs between lanes",
+                                   v->name);
             continue;
         }
         if (!stride_along(s, &a.v[k], v, &st))
-            return step_refuse(s, "place and lay out the buffer first, innermost dim along this loop; kinds come last", "`%s` is not accessed linearly along `%s`", a.v[k].buf->name, v->name);
+            return step_refuse(s, "place and lay out the buffer first, innermost dim along this loop; kinds come last",
+                               "`%s` is not accessed linearly along `%s`", a.v[k].buf->name, v->name);
         if (a.v[k].store && st == 0 && is_fma_update(a.v[k].s))
-            return step_refuse(s, "rfactor the reduction into lanes first", "the lanes of `%s` add to one cell of `%s` by fma", v->name, a.v[k].buf->name);
+            return step_refuse(s, "rfactor the reduction into lanes first",
+                               "the lanes of `%s` add to one cell of `%s` by fma", v->name, a.v[k].buf->name);
         if (a.v[k].store && st == 0 && a.v[k].op == RED_NONE && !x_is(v->extent, 1))
-            return step_refuse(s, "vectorise a loop of the stored buffer", "the lanes of `%s` store one cell of `%s`", v->name, a.v[k].buf->name);
+            return step_refuse(s, "vectorise a loop of the stored buffer", "the lanes of `%s` store one cell of `%s`",
+                               v->name, a.v[k].buf->name);
         if (st != 0 && st != 1 && !x_is(v->extent, 1))
-            return step_refuse(s, "place and lay out the buffer first, innermost dim along this loop; kinds come last", "the accesses of `%s` along `%s` are %lld cells apart", a.v[k].buf->name, v->name, (long long)st);
+            return step_refuse(s, "place and lay out the buffer first, innermost dim along this loop; kinds come last",
+                               "the accesses of `%s` along `%s` are %lld cells apart", a.v[k].buf->name, v->name,
+                               (long long)st);
     }
     return true;
 }
@@ -356,9 +414,11 @@ static bool vector_body_ok(struct step *s, struct stmt *loop) {
     for (int k = 0; k < all.n; k++) {
         enum stmt_kind kind = all.v[k]->kind;
         if (kind == S_IF && x_uses_var(s->c, all.v[k]->u.cond.cond, loop->u.loop.var))
-            return step_refuse(s, "guard another loop, or use cut", "a test inside of `%s` differs between lanes", loop->u.loop.var->name);
+            return step_refuse(s, "guard another loop, or use cut", "a test inside of `%s` differs between lanes",
+                               loop->u.loop.var->name);
         if (kind != S_STORE && kind != S_IF && kind != S_COMMENT)
-            return step_refuse(s, "a vector loop is the innermost one; reorder first", "`%s` holds a %s, not only stores", loop->u.loop.var->name, stmt_what(all.v[k]));
+            return step_refuse(s, "a vector loop is the innermost one; reorder first",
+                               "`%s` holds a %s, not only stores", loop->u.loop.var->name, stmt_what(all.v[k]));
     }
     return vector_strides_ok(s, loop);
 }
@@ -369,7 +429,8 @@ static bool no_race(struct step *s, struct stmt *loop, enum loop_kind kind) {
     struct vars moving = {0};
     struct accesses a = {0};
     const struct var *v = loop->u.loop.var;
-    if (bad && !(bad->kind == S_BARRIER && kind >= LK_BLOCK_X)) return step_refuse(s, NULL, "a %s inside of `%s` cannot run in parallel", stmt_what(bad), v->name);
+    if (bad && !(bad->kind == S_BARRIER && kind >= LK_BLOCK_X))
+        return step_refuse(s, NULL, "a %s inside of `%s` cannot run in parallel", stmt_what(bad), v->name);
     if (x_is(v->extent, 1)) return true;
     PUSH(&s->tmp, &moving, v);
     vars_below(s, b, &moving);
@@ -380,8 +441,10 @@ static bool no_race(struct step *s, struct stmt *loop, enum loop_kind kind) {
             if (a.v[j].buf != a.v[k].buf) continue;
             struct meet m = cells_meet(s, a.v[k].idx, a.v[j].idx, a.v[k].n, &moving);
             if (m.never || has_var(&m.fixed, v)) continue;
-            return step_refuse(s, "make a loop parallel that is an axis of the stored buffer; rfactor splits reductions", "two iterations of `%s` may %s one cell of `%s`: a race",
-                          v->name, a.v[j].store ? "store" : "store and read", a.v[k].buf->name);
+            return step_refuse(s,
+                               "make a loop parallel that is an axis of the stored buffer; rfactor splits reductions",
+                               "two iterations of `%s` may %s one cell of `%s`: a race", v->name,
+                               a.v[j].store ? "store" : "store and read", a.v[k].buf->name);
         }
     }
     return true;
@@ -399,9 +462,11 @@ bool apply_kind(struct step *s) {
             struct stmt *t = l.v[k];
             const struct var *v = t->u.loop.var;
             bool constant = x_is_int(v->extent, &n);
-            if (t->u.loop.piped && kind != LK_SERIAL) return step_refuse(s, NULL, "`%s` is pipelined and stays serial", v->name);
+            if (t->u.loop.piped && kind != LK_SERIAL)
+                return step_refuse(s, NULL, "`%s` is pipelined and stays serial", v->name);
             if ((kind == LK_UNROLL || kind == LK_VECTOR) && !constant)
-                return step_refuse(s, "split the loop by a constant and take the inner one", "the extent of `%s` is not constant", v->name);
+                return step_refuse(s, "split the loop by a constant and take the inner one",
+                                   "the extent of `%s` is not constant", v->name);
             if (kind == LK_VECTOR && !vector_body_ok(s, t)) return false;
             if ((kind == LK_PARALLEL || kind >= LK_BLOCK_X) && !no_race(s, t, (enum loop_kind)kind)) return false;
             t->u.loop.kind = (enum loop_kind)kind;
@@ -436,8 +501,11 @@ static bool join_legal(struct step *s, struct stmt *a, struct stmt *b) {
             struct meet m = cells_meet(s, x.v[k].idx, y.v[j].idx, x.v[k].n, &moving);
             if (m.never || has_var(&m.fixed, a->u.loop.var)) continue;
             if (!y.v[j].store)
-                return step_refuse(s, NULL, "`%s` reads a value of `%s` that is not yet final in the same iteration of `%s`", s->w[1].text, x.v[k].buf->name, s->w[0].text);
-            return step_refuse(s, NULL, "`%s` overwrites `%s` while later iterations of `%s` still %s it", s->w[1].text, x.v[k].buf->name, s->w[0].text, x.v[k].store ? "store" : "read");
+                return step_refuse(s, NULL,
+                                   "`%s` reads a value of `%s` that is not yet final in the same iteration of `%s`",
+                                   s->w[1].text, x.v[k].buf->name, s->w[0].text);
+            return step_refuse(s, NULL, "`%s` overwrites `%s` while later iterations of `%s` still %s it", s->w[1].text,
+                               x.v[k].buf->name, s->w[0].text, x.v[k].store ? "store" : "read");
         }
     return true;
 }
@@ -448,15 +516,20 @@ bool apply_join(struct step *s) {
     for (int k = l.n - 1; k >= 0; k--) {
         struct stmt *a = l.v[k], *b = a->next;
         if (!b || !is_named(b, s->w[1].text)) continue;
-        if (a->u.loop.var->extent != b->u.loop.var->extent) return step_refuse(s, NULL, "`%s` and `%s` have different extents", s->w[0].text, s->w[1].text);
-        if (a->u.loop.kind != b->u.loop.kind || a->u.loop.piped || b->u.loop.piped) return step_refuse(s, "join before kind", "`%s` and `%s` are loops of different kinds", s->w[0].text, s->w[1].text);
+        if (a->u.loop.var->extent != b->u.loop.var->extent)
+            return step_refuse(s, NULL, "`%s` and `%s` have different extents", s->w[0].text, s->w[1].text);
+        if (a->u.loop.kind != b->u.loop.kind || a->u.loop.piped || b->u.loop.piped)
+            return step_refuse(s, "join before kind", "`%s` and `%s` are loops of different kinds", s->w[0].text,
+                               s->w[1].text);
         subst_var(s, &b->u.loop.body, b->u.loop.var, x_var(s->c, a->u.loop.var));
         if (!join_legal(s, a, b)) return false;
         block_move(&a->u.loop.body, &b->u.loop.body);
         stmt_remove(b);
         done++;
     }
-    if (!done) return step_refuse(s, "the second loop must follow the first one directly, in the same block", "`%s` and `%s` are nowhere adjacent", s->w[0].text, s->w[1].text);
+    if (!done)
+        return step_refuse(s, "the second loop must follow the first one directly, in the same block",
+                           "`%s` and `%s` are nowhere adjacent", s->w[0].text, s->w[1].text);
     return true;
 }
 
@@ -496,7 +569,12 @@ static expr parse_side(struct step *s, const char **at) {
     }
 }
 static expr parse_cond(struct step *s, const char *at) {
-    static const struct { const char *t; enum xop op; bool swap; } ops[] = {{"<=", X_LE, false}, {">=", X_LE, true}, {"==", X_EQ, false}, {"!=", X_NE, false}, {"<", X_LT, false}, {">", X_LT, true}};
+    static const struct {
+        const char *t;
+        enum xop op;
+        bool swap;
+    } ops[] = {{"<=", X_LE, false}, {">=", X_LE, true}, {"==", X_EQ, false},
+               {"!=", X_NE, false}, {"<", X_LT, false}, {">", X_LT, true}};
     expr all = x_bool(s->c, true);
     for (;; at++) {
         expr a = parse_side(s, &at), b;
@@ -515,8 +593,13 @@ bool apply_specialize(struct step *s) {
     struct stmts l = {0};
     if (!words_ok(s, 3, 3) || !find_loops(s, s->w[0].text, &l)) return false;
     expr cond = parse_cond(s, s->w[1].text);
-    if (!cond) return step_refuse(s, "a condition compares numbers and sizes of the kernel: 7<M, M<=2*H+1, joined by & and without spaces", "`%s` is no condition over the sizes of %s", s->w[1].text, s->p->name);
-    if (cond->op == X_CONST) return step_refuse(s, "leave the step out", "`%s` is %s for all sizes", s->w[1].text, x_is_true(cond) ? "true" : "false");
+    if (!cond)
+        return step_refuse(
+            s, "a condition compares numbers and sizes of the kernel: 7<M, M<=2*H+1, joined by & and without spaces",
+            "`%s` is no condition over the sizes of %s", s->w[1].text, s->p->name);
+    if (cond->op == X_CONST)
+        return step_refuse(s, "leave the step out", "`%s` is %s for all sizes", s->w[1].text,
+                           x_is_true(cond) ? "true" : "false");
     for (int k = l.n - 1; k >= 0; k--) {
         struct stmt *t = l.v[k], *g = s_if(c, cond);
         const struct var *v = var_new(c, s->w[2].text, t->u.loop.var->extent);

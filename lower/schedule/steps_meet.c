@@ -4,16 +4,28 @@
 #include "lower/schedule/steps_util.h"
 
 /* ---- meeting */
-struct equation { expr a, b; bool done; };
+struct equation {
+    expr a, b;
+    bool done;
+};
 struct meeting {
     struct step *s;
     const struct vars *moving;
-    struct exprs equal;         /* atoms known to have the same value in both iterations */
-    struct { struct equation *v; int n, cap; } eqs;
+    struct exprs equal; /* atoms known to have the same value in both iterations */
+    struct {
+        struct equation *v;
+        int n, cap;
+    } eqs;
     bool never;
 };
-struct term { expr atom; int64_t k, width; };
-struct terms { struct term *v; int n, cap; };
+struct term {
+    expr atom;
+    int64_t k, width;
+};
+struct terms {
+    struct term *v;
+    int n, cap;
+};
 
 static bool opaque_node(void *env, expr e) {
     (void)env;
@@ -22,7 +34,7 @@ static bool opaque_node(void *env, expr e) {
 static bool known(struct meeting *m, expr e);
 static bool atom_known(struct meeting *m, expr a) {
     if (a->op == X_CONST || a->op == X_SYM) return true;
-    if (!x_visit(a, opaque_node, NULL)) return false;       /* memory may differ between the iterations */
+    if (!x_visit(a, opaque_node, NULL)) return false; /* memory may differ between the iterations */
     if (a->op == X_VAR && !has_var(m->moving, a->u.var)) return true;
     for (int k = 0; k < m->equal.n; k++)
         if (m->equal.v[k] == a) return true;
@@ -67,7 +79,8 @@ static void mark_equal(struct meeting *m, expr atom) {
     }
 }
 /* One side's terms: shared ones become differences (k * delta, |delta| <= width), others widen the interval lo..hi. */
-static void split_terms(struct meeting *m, expr mine, expr other, int64_t sign, bool first, struct terms *out, int64_t *lo, int64_t *hi) {
+static void split_terms(struct meeting *m, expr mine, expr other, int64_t sign, bool first, struct terms *out,
+                        int64_t *lo, int64_t *hi) {
     struct ctx *c = m->s->c;
     int64_t c0, l, h;
     const expr *t;
@@ -145,7 +158,7 @@ struct meet cells_meet(struct step *s, const expr *a, const expr *b, int n, cons
         struct equation q = {a[k], b[k], a[k]->type != IDX || b[k]->type != IDX};
         PUSH(&s->tmp, &m.eqs, q);
     }
-    for (int k = 0; k < moving->n; k++)         /* a loop of one iteration does not move */
+    for (int k = 0; k < moving->n; k++) /* a loop of one iteration does not move */
         if (x_is(moving->v[k]->extent, 1)) PUSH(&s->tmp, &m.equal, x_var(s->c, moving->v[k]));
     for (bool again = true; again && !m.never;) {
         again = false;
@@ -172,7 +185,8 @@ static bool range_div(struct step *s, expr e, const struct vars *inner, expr *lo
     struct ctx *c = s->c;
     expr l, h;
     int64_t by, a, b;
-    if (!x_is_int(e->arg[1], &by) || by <= 0 || !range_over(s, e->arg[0], inner, &l, &h)) return const_ends(c, e, lo, hi);
+    if (!x_is_int(e->arg[1], &by) || by <= 0 || !range_over(s, e->arg[0], inner, &l, &h))
+        return const_ends(c, e, lo, hi);
     if (e->op == X_DIV) {
         *lo = x_div(c, l, e->arg[1]);
         *hi = x_div(c, h, e->arg[1]);
@@ -206,8 +220,10 @@ bool range_over(struct step *s, expr e, const struct vars *inner, expr *lo, expr
             *hi = x_add(c, *hi, x_muli(c, co[k] > 0 ? h : l, co[k]));
         }
         return true;
-    case X_DIV: case X_MOD: return range_div(s, e, inner, lo, hi);
-    case X_MIN: case X_MAX:
+    case X_DIV:
+    case X_MOD: return range_div(s, e, inner, lo, hi);
+    case X_MIN:
+    case X_MAX:
         if (!range_over(s, e->arg[0], inner, &l, &h) || !range_over(s, e->arg[1], inner, &l2, &h2)) return false;
         *lo = x_bin(c, e->op, l, l2);
         *hi = x_bin(c, e->op, h, h2);
@@ -229,10 +245,11 @@ bool range_over(struct step *s, expr e, const struct vars *inner, expr *lo, expr
 static bool implied(struct step *s, expr cond, bool truth, expr e) {
     struct ctx *c = s->c;
     if (cond->op == X_NOT) return implied(s, cond->arg[0], !truth, e);
-    if (cond->op == (truth ? X_AND : X_OR)) return implied(s, cond->arg[0], truth, e) || implied(s, cond->arg[1], truth, e);
+    if (cond->op == (truth ? X_AND : X_OR))
+        return implied(s, cond->arg[0], truth, e) || implied(s, cond->arg[1], truth, e);
     if ((cond->op != X_LT && cond->op != X_LE) || cond->arg[0]->type != IDX) return false;
     expr d = truth ? x_sub(c, cond->arg[1], cond->arg[0]) : x_sub(c, cond->arg[0], cond->arg[1]);
-    if ((cond->op == X_LT) == truth) d = x_addi(c, d, -1);      /* now d >= 0 holds */
+    if ((cond->op == X_LT) == truth) d = x_addi(c, d, -1); /* now d >= 0 holds */
     return x_proves_le(c, d, e);
 }
 bool holds_nonneg(struct step *s, const struct stmt *t, expr e) {

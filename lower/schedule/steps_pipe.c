@@ -1,11 +1,23 @@
 /* Steps that move work between iterations: carry (blocks of a reduction, the state waiting in the output), prefetch and
  * pipeline (operands of the next iteration). */
-#include <string.h>
 #include "lower/schedule/steps_util.h"
+#include <string.h>
 
 /* ---- carry */
-struct tile { struct stmt *loop, *alloc, *store; struct buf *acc; expr cell; };     /* reduction loop, its accumulator, epilogue's store and load */
-struct carry { struct step *s; struct stmt *outer; struct { struct tile *v; int n, cap; } tiles; struct vars moving; };
+struct tile {
+    struct stmt *loop, *alloc, *store;
+    struct buf *acc;
+    expr cell;
+}; /* reduction loop, its accumulator, epilogue's store and load */
+struct carry {
+    struct step *s;
+    struct stmt *outer;
+    struct {
+        struct tile *v;
+        int n, cap;
+    } tiles;
+    struct vars moving;
+};
 
 static bool find_cell(struct step *s, struct tile *t, struct buf *out_of) {
     struct accesses a = {0};
@@ -15,10 +27,12 @@ static bool find_cell(struct step *s, struct tile *t, struct buf *out_of) {
     for (int k = 0; k < all.n; k++) {
         if (all.v[k]->kind == S_STORE) t->store = all.v[k], n++;
         else if (all.v[k]->kind != S_FOR && all.v[k]->kind != S_IF && all.v[k]->kind != S_COMMENT)
-            return step_refuse(s, "carry before placing other stages behind the reduction", "the epilogue of `%s` holds a %s", out_of->base, stmt_what(all.v[k]));
+            return step_refuse(s, "carry before placing other stages behind the reduction",
+                               "the epilogue of `%s` holds a %s", out_of->base, stmt_what(all.v[k]));
     }
     if (n != 1 || update_op(t->store) != RED_NONE)
-        return step_refuse(s, "carry needs one plain store behind the reduction loop", "the epilogue of `%s` is not one plain store", out_of->base);
+        return step_refuse(s, "carry needs one plain store behind the reduction loop",
+                           "the epilogue of `%s` is not one plain store", out_of->base);
     accesses_in(s, t->store, &a);
     for (int k = 0; k < a.n; k++) {
         if (!a.v[k].load || a.v[k].buf != out_of) continue;
@@ -35,31 +49,41 @@ static bool one_to_one(struct step *s, struct tile *t) {
     for (struct stmt *up = stmt_parent(t->store); up != stmt_parent(t->loop); up = stmt_parent(up)) {
         if (up->kind != S_FOR) continue;
         PUSH(&s->tmp, &inner, up->u.loop.var);
-        if (!x_is_int(up->u.loop.var->extent, &n) || !mul_ok(runs, n, &runs)) return step_refuse(s, NULL, "`%s` has a run-time extent", up->u.loop.var->name);
+        if (!x_is_int(up->u.loop.var->extent, &n) || !mul_ok(runs, n, &runs))
+            return step_refuse(s, NULL, "`%s` has a run-time extent", up->u.loop.var->name);
     }
     for (int d = 0; d < t->acc->nd; d++)
-        if (!x_is_int(t->acc->dims[d], &n) || !mul_ok(cells, n, &cells)) return step_refuse(s, NULL, "`%s` has run-time extents", t->acc->name);
+        if (!x_is_int(t->acc->dims[d], &n) || !mul_ok(cells, n, &cells))
+            return step_refuse(s, NULL, "`%s` has run-time extents", t->acc->name);
     struct meet m = cells_meet(s, t->cell->arg, t->cell->arg, t->acc->nd, &inner);
     if (cells != runs || m.fixed.n != inner.n)
-        return step_refuse(s, NULL, "the epilogue does not take each cell of `%s` to one cell of `%s`", t->acc->name, t->store->u.store.buf->name);
+        return step_refuse(s, NULL, "the epilogue does not take each cell of `%s` to one cell of `%s`", t->acc->name,
+                           t->store->u.store.buf->name);
     if (t->acc->type != t->store->u.store.buf->type)
-        return step_refuse(s, "store the output in the accumulator's type", "`%s` is %s and cannot keep the %s of `%s`", t->store->u.store.buf->name, dtype_name(t->store->u.store.buf->type), dtype_name(t->acc->type), t->acc->name);
+        return step_refuse(s, "store the output in the accumulator's type", "`%s` is %s and cannot keep the %s of `%s`",
+                           t->store->u.store.buf->name, dtype_name(t->store->u.store.buf->type),
+                           dtype_name(t->acc->type), t->acc->name);
     return true;
 }
 static bool find_tile(struct carry *q, struct stmt *loop, const char *acc) {
     struct step *s = q->s;
     struct tile t = {.loop = loop};
-    if (loop->u.loop.kind != LK_SERIAL || loop->u.loop.piped) return step_refuse(s, "carry before kind", "`%s` is not a serial loop", loop->u.loop.var->name);
+    if (loop->u.loop.kind != LK_SERIAL || loop->u.loop.piped)
+        return step_refuse(s, "carry before kind", "`%s` is not a serial loop", loop->u.loop.var->name);
     for (struct stmt *p = loop->prev; p && !t.alloc; p = p->prev)
         if (p->kind == S_ALLOC && !strcmp(p->u.alloc.buf->base, acc)) t.alloc = p;
-    if (!t.alloc) return step_refuse(s, "compute_at the reduction first, and reorder its loop to the outside", "`%s` is not allocated beside `%s`", acc, loop->u.loop.var->name);
+    if (!t.alloc)
+        return step_refuse(s, "compute_at the reduction first, and reorder its loop to the outside",
+                           "`%s` is not allocated beside `%s`", acc, loop->u.loop.var->name);
     t.acc = t.alloc->u.alloc.buf;
     for (struct stmt *p = t.alloc->next; p != loop; p = p->next) {
         struct accesses a = {0};
         accesses_in(s, p, &a);
         for (int k = 0; k < a.n; k++)
-            if (a.v[k].store && a.v[k].buf != t.acc) return step_refuse(s, NULL, "`%s` is stored between `%s` and its reduction", a.v[k].buf->name, acc);
-        if (p->kind == S_ALLOC) return step_refuse(s, NULL, "another buffer is allocated between `%s` and its reduction", acc);
+            if (a.v[k].store && a.v[k].buf != t.acc)
+                return step_refuse(s, NULL, "`%s` is stored between `%s` and its reduction", a.v[k].buf->name, acc);
+        if (p->kind == S_ALLOC)
+            return step_refuse(s, NULL, "another buffer is allocated between `%s` and its reduction", acc);
     }
     if (!find_cell(s, &t, t.acc) || !one_to_one(s, &t)) return false;
     PUSH(&s->tmp, &q->tiles, t);
@@ -71,7 +95,9 @@ static bool apart(struct carry *q, struct stmt *a, struct stmt *b) {
     if (cells_meet(s, a->u.store.idx, b->u.store.idx, n, &q->moving).never) return true;
     for (int d = 0; d < n; d++) {
         expr la, ha, lb, hb;
-        if (!range_over(s, a->u.store.idx[d], &q->moving, &la, &ha) || !range_over(s, b->u.store.idx[d], &q->moving, &lb, &hb)) continue;
+        if (!range_over(s, a->u.store.idx[d], &q->moving, &la, &ha) ||
+            !range_over(s, b->u.store.idx[d], &q->moving, &lb, &hb))
+            continue;
         if (x_proves_lt(s->c, ha, lb) || x_proves_lt(s->c, hb, la)) return true;
     }
     return false;
@@ -90,17 +116,24 @@ static bool carry_legal(struct carry *q) {
         struct tile *t = &q->tiles.v[k];
         struct stmt *st = t->store;
         expr e = t->loop->u.loop.var->extent;
-        if (e != q->tiles.v[0].loop->u.loop.var->extent || uses_any(s, e, &q->moving)) return step_refuse(s, NULL, "the extents of `%s` differ between tiles", t->loop->u.loop.var->name);
+        if (e != q->tiles.v[0].loop->u.loop.var->extent || uses_any(s, e, &q->moving))
+            return step_refuse(s, NULL, "the extents of `%s` differ between tiles", t->loop->u.loop.var->name);
         struct meet m = cells_meet(s, st->u.store.idx, st->u.store.idx, st->u.store.n, &q->moving);
         for (struct stmt *up = stmt_parent(st); up != stmt_parent(q->outer); up = stmt_parent(up))
             if (up->kind == S_FOR && !has_var(&m.fixed, up->u.loop.var))
-                return step_refuse(s, "split with cut or cut2 instead of overlap", "tiles of `%s` overlap along `%s`: a partial result would be overwritten", st->u.store.buf->name, up->u.loop.var->name);
+                return step_refuse(s, "split with cut or cut2 instead of overlap",
+                                   "tiles of `%s` overlap along `%s`: a partial result would be overwritten",
+                                   st->u.store.buf->name, up->u.loop.var->name);
         for (int j = 0; j < k; j++)
             if (st->u.store.buf == q->tiles.v[j].store->u.store.buf && !apart(q, st, q->tiles.v[j].store))
-                return step_refuse(s, "split with cut or cut2 instead of overlap", "two tiles of `%s` may overlap: a partial result would be overwritten", st->u.store.buf->name);
+                return step_refuse(s, "split with cut or cut2 instead of overlap",
+                                   "two tiles of `%s` may overlap: a partial result would be overwritten",
+                                   st->u.store.buf->name);
         for (int j = 0; j < a.n; j++)
             if (!a.v[j].store && a.v[j].buf == st->u.store.buf)
-                return step_refuse(s, "carry only where the output is not an operand too", "`%s` is read in `%s`, but would hold partial results", st->u.store.buf->name, o->name);
+                return step_refuse(s, "carry only where the output is not an operand too",
+                                   "`%s` is read in `%s`, but would hold partial results", st->u.store.buf->name,
+                                   o->name);
     }
     for (int k = 0; k < q->tiles.n; k++) {
         struct tile *t = &q->tiles.v[k];
@@ -108,12 +141,17 @@ static bool carry_legal(struct carry *q) {
         accesses_of(s, &t->loop->u.loop.body, &in);
         for (int j = 0; j < in.n; j++)
             if (in.v[j].store && in.v[j].buf != t->acc && !allocated_in(s, &t->loop->u.loop.body, in.v[j].buf))
-                return step_refuse(s, "carry one accumulator; place the other in a tile of its own", "`%s` updates `%s` too, which would not be carried", t->loop->u.loop.var->name, in.v[j].buf->name);
+                return step_refuse(s, "carry one accumulator; place the other in a tile of its own",
+                                   "`%s` updates `%s` too, which would not be carried", t->loop->u.loop.var->name,
+                                   in.v[j].buf->name);
     }
     for (int j = 0; j < a.n; j++) {
         bool known = !a.v[j].store || allocated_in(s, body, a.v[j].buf);
         for (int k = 0; k < q->tiles.n; k++) known |= a.v[j].s == q->tiles.v[k].store;
-        if (!known) return step_refuse(s, NULL, "`%s` is stored in `%s` and would be stored once for each block of the reduction", a.v[j].buf->name, o->name);
+        if (!known)
+            return step_refuse(s, NULL,
+                               "`%s` is stored in `%s` and would be stored once for each block of the reduction",
+                               a.v[j].buf->name, o->name);
     }
     return true;
 }
@@ -181,13 +219,18 @@ bool apply_carry(struct step *s) {
     struct ctx *c = s->c;
     struct stmts ks = {0}, outs = {0};
     int done = 0;
-    if (!words_ok(s, 3, 3) || !find_loops(s, s->w[0].text, &ks) || !find_loops(s, s->w[1].text, &outs) || !find_buf(s, s->w[2].text)) return false;
+    if (!words_ok(s, 3, 3) || !find_loops(s, s->w[0].text, &ks) || !find_loops(s, s->w[1].text, &outs) ||
+        !find_buf(s, s->w[2].text))
+        return false;
     for (int k = 0; k < outs.n; k++) {
         struct carry q = {.s = s, .outer = outs.v[k]};
         for (int j = 0; j < ks.n; j++)
-            if (ks.v[j] != outs.v[k] && encloses(outs.v[k], ks.v[j]) && !find_tile(&q, ks.v[j], s->w[2].text)) return false;
+            if (ks.v[j] != outs.v[k] && encloses(outs.v[k], ks.v[j]) && !find_tile(&q, ks.v[j], s->w[2].text))
+                return false;
         if (!q.tiles.n) continue;
-        if (q.outer->u.loop.kind == LK_VECTOR || q.outer->u.loop.kind >= LK_BLOCK_X) return step_refuse(s, "carry before kind", "`%s` is a %s loop", s->w[1].text, loop_kind_name(q.outer->u.loop.kind));
+        if (q.outer->u.loop.kind == LK_VECTOR || q.outer->u.loop.kind >= LK_BLOCK_X)
+            return step_refuse(s, "carry before kind", "`%s` is a %s loop", s->w[1].text,
+                               loop_kind_name(q.outer->u.loop.kind));
         if (!carry_legal(&q)) return false;
         const struct var *k0 = var_new(c, s->w[0].text, q.tiles.v[0].loop->u.loop.var->extent);
         struct stmt *f = s_for(c, k0, LK_SERIAL);
@@ -208,7 +251,8 @@ static struct stmt *around(struct stmt *t, const char *name) {
         if (is_named(t, name)) return t;
     return NULL;
 }
-/* Pieces of one loop, made by cut or sizes, stand side by side and share the work: iterations before this piece, and all. */
+/* Pieces of one loop, made by cut or sizes, stand side by side and share the work: iterations before this piece, and
+ * all. */
 static bool shares(struct stmt *loop, int64_t *before, int64_t *all) {
     int64_t n;
     *before = *all = 0;
@@ -233,24 +277,31 @@ static bool prefetch_in(struct step *s, struct stmt *at, struct stmt *ahead, con
     const int64_t *co;
     int64_t line = LINE_BYTES / dtype_bytes(b->type);
     if (!x_linear_in(c, off, v, &panel, &rest) || panel <= 0)
-        return step_refuse(s, "pack the buffer so that what one iteration reads is contiguous", "`%s` is not read panel by panel along `%s`", b->name, v->name);
+        return step_refuse(s, "pack the buffer so that what one iteration reads is contiguous",
+                           "`%s` is not read panel by panel along `%s`", b->name, v->name);
     PUSH(&s->tmp, &inside, v);
     vars_below(s, &ahead->u.loop.body, &inside);
     int n = x_terms(c, rest, &c0, &t, &co);
     expr base = x_addi(c, x_muli(c, x_addi(c, x_var(c, v), 1), panel), c0);
-    for (int k = 0; k < n; k++)             /* loops outside of `ahead` keep their part */
+    for (int k = 0; k < n; k++) /* loops outside of `ahead` keep their part */
         if (!uses_any(s, t[k], &inside)) base = x_add(c, base, x_muli(c, t[k], co[k]));
     for (int k = 0; spread && k < spread->n; k++) {
         struct stmt *loop = around(at, spread->items[k]);
         int64_t before, all;
-        if (!loop || loop == ahead || !encloses(ahead, loop)) return step_refuse(s, NULL, "`%s` is no loop between `%s` and `%s`", spread->items[k], v->name, at->u.loop.var->name);
-        if (!shares(loop, &before, &all) || !mul_ok(count, all, &count) || count < 1) return step_refuse(s, "spread over loops with constant extents", "`%s` has a run-time extent", spread->items[k]);
+        if (!loop || loop == ahead || !encloses(ahead, loop))
+            return step_refuse(s, NULL, "`%s` is no loop between `%s` and `%s`", spread->items[k], v->name,
+                               at->u.loop.var->name);
+        if (!shares(loop, &before, &all) || !mul_ok(count, all, &count) || count < 1)
+            return step_refuse(s, "spread over loops with constant extents", "`%s` has a run-time extent",
+                               spread->items[k]);
         it = x_add(c, x_muli(c, it, all), x_addi(c, x_var(c, loop->u.loop.var), before));
     }
     int64_t each = line * count, lines;
     each = (panel + each - 1) / each;
     lines = each;
-    if (lines > MAX_LINES) return step_refuse(s, "spread the lines over more loops", "each iteration of `%s` would touch %lld lines", at->u.loop.var->name, (long long)lines);
+    if (lines > MAX_LINES)
+        return step_refuse(s, "spread the lines over more loops", "each iteration of `%s` would touch %lld lines",
+                           at->u.loop.var->name, (long long)lines);
     struct stmt *first = at->u.loop.body.first;
     for (int64_t j = 0; j < lines; j++) {
         struct stmt *f = s_new(c, S_PREFETCH);
@@ -281,7 +332,15 @@ bool apply_prefetch(struct step *s) {
 }
 
 /* ---- pipeline */
-struct pipe { struct step *s; struct stmt *loop; struct { struct buf **v; int n, cap; } bufs; expr slot; };
+struct pipe {
+    struct step *s;
+    struct stmt *loop;
+    struct {
+        struct buf **v;
+        int n, cap;
+    } bufs;
+    expr slot;
+};
 static bool mine(const struct pipe *q, const struct buf *b) {
     for (int k = 0; k < q->bufs.n; k++)
         if (q->bufs.v[k] == b) return true;
@@ -292,18 +351,25 @@ static bool fills(const struct pipe *q, struct stmt *t) {
         if (stmt_stores_to(t, q->bufs.v[k])) return true;
     return false;
 }
-static bool is_alloc_of(const struct pipe *q, const struct stmt *t) { return t->kind == S_ALLOC && mine(q, t->u.alloc.buf); }
+static bool is_alloc_of(const struct pipe *q, const struct stmt *t) {
+    return t->kind == S_ALLOC && mine(q, t->u.alloc.buf);
+}
 static bool pipe_legal(struct pipe *q) {
     struct step *s = q->s;
     const struct var *v = q->loop->u.loop.var;
     bool rest = false;
-    if (q->loop->u.loop.kind != LK_SERIAL || q->loop->u.loop.piped) return step_refuse(s, NULL, "`%s` is not a serial loop, or pipelined already", v->name);
-    if (!x_proves_le(s->c, x_int(s->c, 1), v->extent)) return step_refuse(s, "specialize the loop for at least one iteration", "`%s` may have no iteration, but the first fill would run", v->name);
+    if (q->loop->u.loop.kind != LK_SERIAL || q->loop->u.loop.piped)
+        return step_refuse(s, NULL, "`%s` is not a serial loop, or pipelined already", v->name);
+    if (!x_proves_le(s->c, x_int(s->c, 1), v->extent))
+        return step_refuse(s, "specialize the loop for at least one iteration",
+                           "`%s` may have no iteration, but the first fill would run", v->name);
     struct stmts all = {0};
     stmts_below(s, &q->loop->u.loop.body, &all);
     for (int k = 0; k < all.n; k++)
         for (int j = 0; all.v[k]->kind == S_INSTR && j < all.v[k]->u.instr.n; j++)
-            if (mine(q, all.v[k]->u.instr.holes[j].buf)) return step_refuse(s, "pipeline before tensorize", "`%s` is an operand of an instruction", all.v[k]->u.instr.holes[j].buf->name);
+            if (mine(q, all.v[k]->u.instr.holes[j].buf))
+                return step_refuse(s, "pipeline before tensorize", "`%s` is an operand of an instruction",
+                                   all.v[k]->u.instr.holes[j].buf->name);
     for (struct stmt *t = q->loop->u.loop.body.first; t; t = t->next) {
         struct accesses a = {0};
         if (is_alloc_of(q, t)) continue;
@@ -311,7 +377,9 @@ static bool pipe_legal(struct pipe *q) {
             rest |= t->kind != S_COMMENT && t->kind != S_PREFETCH;
             continue;
         }
-        if (rest) return step_refuse(s, "place the filled buffers first (compute_at puts them before their first use)", "a stage that fills the buffers does not come first in `%s`", v->name);
+        if (rest)
+            return step_refuse(s, "place the filled buffers first (compute_at puts them before their first use)",
+                               "a stage that fills the buffers does not come first in `%s`", v->name);
         struct block *sub[2];
         for (int k = 0, n = stmt_blocks(t, sub); k < n; k++) {
             struct stmt *bad = opaque_in(s, sub[k]);
@@ -319,8 +387,11 @@ static bool pipe_legal(struct pipe *q) {
         }
         accesses_in(s, t, &a);
         for (int k = 0; k < a.n; k++) {
-            if (a.v[k].store && !mine(q, a.v[k].buf)) return step_refuse(s, NULL, "the stage that fills the buffers also stores `%s`", a.v[k].buf->name);
-            if (!a.v[k].store && stores_to(&q->loop->u.loop.body, a.v[k].buf)) return step_refuse(s, NULL, "the fill of `%s` reads `%s`, which `%s` writes", q->bufs.v[0]->name, a.v[k].buf->name, v->name);
+            if (a.v[k].store && !mine(q, a.v[k].buf))
+                return step_refuse(s, NULL, "the stage that fills the buffers also stores `%s`", a.v[k].buf->name);
+            if (!a.v[k].store && stores_to(&q->loop->u.loop.body, a.v[k].buf))
+                return step_refuse(s, NULL, "the fill of `%s` reads `%s`, which `%s` writes", q->bufs.v[0]->name,
+                                   a.v[k].buf->name, v->name);
         }
     }
     return true;
@@ -349,13 +420,15 @@ static void use_slot(struct pipe *q, struct block *b, expr slot) {
 }
 static void add_slots(struct step *s, struct buf *b) {
     struct ctx *c = s->c;
-    expr *dims = NEWN(&c->arena, expr, b->nd + 1), *map = NEWN(&c->arena, expr, b->nd + 1), *logical = NEWN(&c->arena, expr, b->nlogical + 1);
+    expr *dims = NEWN(&c->arena, expr, b->nd + 1), *map = NEWN(&c->arena, expr, b->nd + 1),
+         *logical = NEWN(&c->arena, expr, b->nlogical + 1);
     const struct var **lvar = NEWN(&c->arena, const struct var *, b->nlogical + 1);
     int64_t *pad = NEWN(&c->arena, int64_t, b->nd + 1);
     dims[0] = logical[0] = x_int(c, 2);
     lvar[0] = var_new(c, "slot", dims[0]);
     map[0] = x_var(c, lvar[0]);
-    for (int d = 0; d < b->nd; d++) dims[d + 1] = b->dims[d], map[d + 1] = b->map[d], pad[d + 1] = b->pad ? b->pad[d] : 0;
+    for (int d = 0; d < b->nd; d++)
+        dims[d + 1] = b->dims[d], map[d + 1] = b->map[d], pad[d + 1] = b->pad ? b->pad[d] : 0;
     for (int d = 0; d < b->nlogical; d++) logical[d + 1] = b->logical[d], lvar[d + 1] = b->lvar[d];
     b->dims = dims, b->map = map, b->logical = logical, b->lvar = lvar;
     b->pad = b->pad ? pad : NULL;
@@ -415,13 +488,18 @@ bool apply_pipeline(struct step *s) {
         struct pipe q = {.s = s, .loop = l.v[k]};
         for (struct stmt *t = l.v[k]->u.loop.body.first; t; t = t->next)
             for (int j = 0; j < s->w[1].n; j++)
-                if (t->kind == S_ALLOC && !strcmp(t->u.alloc.buf->base, s->w[1].items[j])) PUSH(&s->tmp, &q.bufs, t->u.alloc.buf);
+                if (t->kind == S_ALLOC && !strcmp(t->u.alloc.buf->base, s->w[1].items[j]))
+                    PUSH(&s->tmp, &q.bufs, t->u.alloc.buf);
         if (!q.bufs.n) continue;
-        if (q.bufs.n != s->w[1].n) return step_refuse(s, "compute_at each of the buffers in this loop first", "not all of the buffers are allocated in `%s`", s->w[0].text);
+        if (q.bufs.n != s->w[1].n)
+            return step_refuse(s, "compute_at each of the buffers in this loop first",
+                               "not all of the buffers are allocated in `%s`", s->w[0].text);
         if (!pipe_legal(&q)) return false;
         pipe_loop(&q);
         done++;
     }
-    if (!done) return step_refuse(s, "compute_at the buffers in this loop first", "none of the buffers is allocated in `%s`", s->w[0].text);
+    if (!done)
+        return step_refuse(s, "compute_at the buffers in this loop first", "none of the buffers is allocated in `%s`",
+                           s->w[0].text);
     return true;
 }

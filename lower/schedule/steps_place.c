@@ -1,6 +1,6 @@
 /* Steps on whole stages that say where they are computed: compute_at, the central step, and inline. */
-#include <string.h>
 #include "lower/schedule/steps_util.h"
+#include <string.h>
 
 /* What the producer's nests read must not change between where they stand and where they go. */
 static bool inputs_stable(struct step *s, const struct pristine *p, struct stmt *upto) {
@@ -10,7 +10,8 @@ static bool inputs_stable(struct step *s, const struct pristine *p, struct stmt 
         if (a.v[k].store || a.v[k].buf == p->buf) continue;
         for (struct stmt *t = p->nest[p->n - 1]->next; t; t = t->next) {
             if (stmt_stores_to(t, a.v[k].buf))
-                return step_refuse(s, NULL, "`%s` reads `%s`, which is written before `%s` would be computed", p->buf->name, a.v[k].buf->name, p->buf->name);
+                return step_refuse(s, NULL, "`%s` reads `%s`, which is written before `%s` would be computed",
+                                   p->buf->name, a.v[k].buf->name, p->buf->name);
             if (t == upto) break;
         }
     }
@@ -21,12 +22,15 @@ static bool only_loads(struct step *s, const struct buf *b) {
     stmts_below(s, &s->p->body, &all);
     for (int k = 0; k < all.n; k++) {
         struct stmt *t = all.v[k];
-        bool uses = (t->kind == S_PREFETCH && t->u.prefetch.buf == b) || (t->kind == S_SWAP && (t->u.swap.a == b || t->u.swap.b == b));
+        bool uses = (t->kind == S_PREFETCH && t->u.prefetch.buf == b) ||
+                    (t->kind == S_SWAP && (t->u.swap.a == b || t->u.swap.b == b));
         if (t->kind == S_CALL)
             for (int j = 0; j < t->u.call.nbufs; j++) uses |= t->u.call.bufs[j] == b;
         if (t->kind == S_INSTR)
             for (int j = 0; j < t->u.instr.n; j++) uses |= t->u.instr.holes[j].buf == b;
-        if (uses) return step_refuse(s, "place stages before tensorize and prefetch", "`%s` is used by a %s", b->name, stmt_what(t));
+        if (uses)
+            return step_refuse(s, "place stages before tensorize and prefetch", "`%s` is used by a %s", b->name,
+                               stmt_what(t));
     }
     return true;
 }
@@ -36,14 +40,14 @@ struct placing {
     struct step *s;
     struct pristine p;
     enum scope scope;
-    int roll;                   /* dim or -1 */
-    struct stmt *at;            /* the loop */
-    struct buf *buf;            /* the instance for this loop */
+    int roll;        /* dim or -1 */
+    struct stmt *at; /* the loop */
+    struct buf *buf; /* the instance for this loop */
     int nd;
-    expr *lo, *ext;             /* the box that one iteration reads */
-    expr *origin;               /* cell 0 of the instance */
-    expr fill;                  /* of padded loads, or NULL */
-    bool clipped;               /* cells outside of the valid range are never stored */
+    expr *lo, *ext; /* the box that one iteration reads */
+    expr *origin;   /* cell 0 of the instance */
+    expr fill;      /* of padded loads, or NULL */
+    bool clipped;   /* cells outside of the valid range are never stored */
 };
 static bool box_of(struct placing *q) {
     struct step *s = q->s;
@@ -58,12 +62,16 @@ static bool box_of(struct placing *q) {
     for (int k = 0; k < a.n; k++) {
         expr e = a.v[k].load;
         if (!e || a.v[k].buf != q->p.buf) continue;
-        if (e->has_fill && q->fill && q->fill != e->arg[q->nd]) return step_refuse(s, "give the two readers a buffer each", "loads of `%s` have different fill values", q->p.buf->name);
+        if (e->has_fill && q->fill && q->fill != e->arg[q->nd])
+            return step_refuse(s, "give the two readers a buffer each", "loads of `%s` have different fill values",
+                               q->p.buf->name);
         if (e->has_fill) q->fill = e->arg[q->nd];
         for (int d = 0; d < q->nd; d++) {
             expr l, h;
             if (!range_over(s, e->arg[d], &inner, &l, &h))
-                return step_refuse(s, "an index that is itself loaded has no box", "what `%s` reads of `%s` along dim %d has no bounds", q->at->u.loop.var->name, q->p.buf->name, d);
+                return step_refuse(s, "an index that is itself loaded has no box",
+                                   "what `%s` reads of `%s` along dim %d has no bounds", q->at->u.loop.var->name,
+                                   q->p.buf->name, d);
             q->lo[d] = any ? x_proves_le(c, q->lo[d], l) ? q->lo[d] : x_min(c, q->lo[d], l) : l;
             hi[d] = any ? x_proves_le(c, h, hi[d]) ? hi[d] : x_max(c, hi[d], h) : h;
         }
@@ -89,16 +97,24 @@ static bool dims_of(struct placing *q, expr *dims) {
         bool loops = !x_visit(dims[d], no_loop_var, NULL), big = q->scope == SC_ARENA || q->scope == SC_REGION;
         if (h <= (big ? MAX_BOUND : MAX_SMALL) && (loops || !big)) dims[d] = x_int(s->c, h < 0 ? 0 : h);
         else if (loops)
-            return step_refuse(s, "move it to another loop, or split the loop by a constant first", "what an iteration of `%s` reads of `%s` has no constant extent in dim %d", q->at->u.loop.var->name, q->p.buf->name, d);
+            return step_refuse(s, "move it to another loop, or split the loop by a constant first",
+                               "what an iteration of `%s` reads of `%s` has no constant extent in dim %d",
+                               q->at->u.loop.var->name, q->p.buf->name, d);
         else if (!big)
-            return step_refuse(s, "use scope arena, or split the loop by a constant first", "dim %d of `%s` would have a run-time extent, which scope %s cannot hold", d, q->p.buf->name, scope_name(q->scope));
+            return step_refuse(s, "use scope arena, or split the loop by a constant first",
+                               "dim %d of `%s` would have a run-time extent, which scope %s cannot hold", d,
+                               q->p.buf->name, scope_name(q->scope));
     }
     return true;
 }
-struct moved { struct buf *to; const expr *origin; struct step *s; };
+struct moved {
+    struct buf *to;
+    const expr *origin;
+    struct step *s;
+};
 static expr moved_load(void *env, struct buf *b, expr *idx, int n, expr fill) {
     struct moved *m = env;
-    (void)b, (void)fill;        /* the box covers every read; cells outside of the valid range hold the fill */
+    (void)b, (void)fill; /* the box covers every read; cells outside of the valid range hold the fill */
     for (int d = 0; d < n; d++) idx[d] = x_sub(m->s->c, idx[d], m->origin[d]);
     return x_load(m->s->c, m->to, idx, n, NULL);
 }
@@ -136,8 +152,9 @@ static struct stmt *place_nest(struct placing *q, int k, const expr *lo_in, cons
         idx[d] = x_sub(c, e, q->origin[d]);
     }
     struct moved m = {q->buf, q->origin, s};
-    struct stmt *leaf = s_store(c, q->buf, idx, q->nd, st->u.store.op, map_loads_expr(s, x_subst(c, st->u.store.value, &sub), orig, moved_load, &m));
-    if (!x_is_true(cond)) {     /* rows that do not exist are not computed: nobody reads them, or they are the fill */
+    struct stmt *leaf = s_store(c, q->buf, idx, q->nd, st->u.store.op,
+                                map_loads_expr(s, x_subst(c, st->u.store.value, &sub), orig, moved_load, &m));
+    if (!x_is_true(cond)) { /* rows that do not exist are not computed: nobody reads them, or they are the fill */
         struct stmt *g = s_if(c, cond);
         block_append(&g->u.cond.then, leaf);
         if (q->fill && k == 0) block_append(&g->u.cond.other, s_store(c, q->buf, idx, q->nd, RED_NONE, q->fill));
@@ -166,17 +183,23 @@ static bool roll_of(struct placing *q, expr *dims, int64_t *step, int64_t *keep)
     int d = q->roll;
     int64_t ext;
     expr lo = q->lo[d], first, last;
-    if (q->at->u.loop.kind != LK_SERIAL) return step_refuse(s, "leave the loop serial; make one around it parallel", "roll needs a serial loop; `%s` is %s", v->name, loop_kind_name(q->at->u.loop.kind));
+    if (q->at->u.loop.kind != LK_SERIAL)
+        return step_refuse(s, "leave the loop serial; make one around it parallel",
+                           "roll needs a serial loop; `%s` is %s", v->name, loop_kind_name(q->at->u.loop.kind));
     expr ahead = x_sub(c, x_subst1(c, lo, v, x_addi(c, x_var(c, v), 1)), lo);
     if (!x_is_int(ahead, step) || *step <= 0 || !x_is_int(q->ext[d], &ext) || *step > ext)
-        return step_refuse(s, "roll along the dim that the loop walks forward, with windows that touch", "roll=%d needs a window of `%s` that moves forward by a constant with `%s`, without gaps", d, q->p.buf->name, v->name);
+        return step_refuse(s, "roll along the dim that the loop walks forward, with windows that touch",
+                           "roll=%d needs a window of `%s` that moves forward by a constant with `%s`, without gaps", d,
+                           q->p.buf->name, v->name);
     *keep = ext - *step;
     for (int k = 0; k < q->nd; k++)
         if (k != d && (x_uses_var(c, q->lo[k], v) || x_uses_var(c, q->ext[k], v)))
-            return step_refuse(s, "roll along one dim only", "dim %d of the box of `%s` moves with `%s` too", k, q->p.buf->name, v->name);
+            return step_refuse(s, "roll along one dim only", "dim %d of the box of `%s` moves with `%s` too", k,
+                               q->p.buf->name, v->name);
     q->origin[d] = x_subst1(c, lo, v, x_int(c, 0));
     PUSH(&s->tmp, &only, v);
-    if (!range_over(s, x_sub(c, lo, q->origin[d]), &only, &first, &last)) return step_refuse(s, NULL, "the rows of `%s` have no bounds", q->p.buf->name);
+    if (!range_over(s, x_sub(c, lo, q->origin[d]), &only, &first, &last))
+        return step_refuse(s, NULL, "the rows of `%s` have no bounds", q->p.buf->name);
     dims[d] = x_add(c, last, q->ext[d]);
     return true;
 }
@@ -190,7 +213,8 @@ static bool place_one(struct placing *q) {
     struct stmts all = {0};
     stmts_below(s, body, &all);
     for (int k = 0; k < all.n; k++)
-        if (all.v[k]->kind == S_SIZE || all.v[k]->kind == S_WHILE) return step_refuse(s, NULL, "there is a %s in `%s`", stmt_what(all.v[k]), q->at->u.loop.var->name);
+        if (all.v[k]->kind == S_SIZE || all.v[k]->kind == S_WHILE)
+            return step_refuse(s, NULL, "there is a %s in `%s`", stmt_what(all.v[k]), q->at->u.loop.var->name);
     for (int d = 0; d < q->nd; d++) q->origin[d] = q->lo[d];
     q->clipped = false;
     if (!dims_of(q, dims) || (q->roll >= 0 && !roll_of(q, dims, &step, &keep))) return false;
@@ -200,7 +224,7 @@ static bool place_one(struct placing *q) {
     ASSERT(use);
     lo = exprs_copy(c, q->lo, q->nd);
     ext = exprs_copy(c, q->ext, q->nd);
-    if (q->roll >= 0) {         /* what the first iteration finds done; then `step` new rows each */
+    if (q->roll >= 0) { /* what the first iteration finds done; then `step` new rows each */
         int d = q->roll;
         stmt_insert_before(q->at, alloc);
         lo[d] = q->origin[d];
@@ -242,19 +266,26 @@ bool apply_compute_at(struct step *s) {
     struct stmts l = {0};
     struct accesses rest = {0};
     int count = 0;
-    if (!parse_placing(&q) || !find_loops(s, s->w[1].text, &l) || !find_pristine(s, s->w[0].text, true, &q.p)) return false;
+    if (!parse_placing(&q) || !find_loops(s, s->w[1].text, &l) || !find_pristine(s, s->w[0].text, true, &q.p))
+        return false;
     struct buf *b = q.p.buf;
     const char *at = s->w[1].text;
-    if (b->scope == SC_PARAM || b->scope == SC_CONST) return step_refuse(s, "cache_write it and place the copy", "`%s` is a parameter: all of it must be there in the end", b->name);
+    if (b->scope == SC_PARAM || b->scope == SC_CONST)
+        return step_refuse(s, "cache_write it and place the copy",
+                           "`%s` is a parameter: all of it must be there in the end", b->name);
     q.nd = b->nd;
-    if (q.roll >= q.nd) return step_refuse(s, NULL, "`%s` has %d dims, there is no dim %d to roll along", b->name, q.nd, q.roll);
+    if (q.roll >= q.nd)
+        return step_refuse(s, NULL, "`%s` has %d dims, there is no dim %d to roll along", b->name, q.nd, q.roll);
     if (!only_loads(s, b)) return false;
     struct stmt *upto = NULL;
     for (int k = 0; k < l.n; k++) {
-        if (top_of(l.v[k]) == q.p.nest[0] || top_of(l.v[k]) == q.p.nest[q.p.n - 1]) return step_refuse(s, NULL, "`%s` is a loop of `%s` itself", at, b->name);
+        if (top_of(l.v[k]) == q.p.nest[0] || top_of(l.v[k]) == q.p.nest[q.p.n - 1])
+            return step_refuse(s, NULL, "`%s` is a loop of `%s` itself", at, b->name);
         if (loads_buf(s, l.v[k], b)) upto = top_of(l.v[k]);
     }
-    if (!upto) return step_refuse(s, "name a loop of the consumer that is already in place; consumers come first", "`%s` does not read `%s`", at, b->name);
+    if (!upto)
+        return step_refuse(s, "name a loop of the consumer that is already in place; consumers come first",
+                           "`%s` does not read `%s`", at, b->name);
     if (!inputs_stable(s, &q.p, upto)) return false;
     for (int k = 0; k < q.p.n; k++) stmt_remove(q.p.nest[k]);
     drop_buf(s, b);
@@ -270,13 +301,19 @@ bool apply_compute_at(struct step *s) {
         if (rest.v[k].buf == b) {
             struct stmt *up = stmt_parent(rest.v[k].s);
             while (up && up->kind != S_FOR) up = stmt_parent(up);
-            return step_refuse(s, "choose a loop that holds all readers (schedule outside in), or cache_read it for one of them", "`%s` is also read outside of `%s`%s%s", b->name, at, up ? ", in loop " : "", up ? up->u.loop.var->name : "");
+            return step_refuse(
+                s, "choose a loop that holds all readers (schedule outside in), or cache_read it for one of them",
+                "`%s` is also read outside of `%s`%s%s", b->name, at, up ? ", in loop " : "",
+                up ? up->u.loop.var->name : "");
         }
     return count > 0;
 }
 
 /* ---- inline */
-struct inlining { struct step *s; struct pristine p; };
+struct inlining {
+    struct step *s;
+    struct pristine p;
+};
 static expr inlined_load(void *env, struct buf *b, expr *idx, int n, expr fill) {
     struct inlining *q = env;
     struct ctx *c = q->s->c;
@@ -285,19 +322,25 @@ static expr inlined_load(void *env, struct buf *b, expr *idx, int n, expr fill) 
     expr inside = x_bool(c, true);
     for (int d = 0; d < n; d++) {
         if (st->u.store.idx[d]->op == X_VAR) map_put(&sub.map, PKEY(st->u.store.idx[d]->u.var), (void *)idx[d]);
-        if (fill) inside = x_and(c, inside, x_and(c, x_cmp(c, X_LE, x_int(c, 0), idx[d]), x_cmp(c, X_LT, idx[d], b->dims[d])));
+        if (fill)
+            inside =
+                x_and(c, inside, x_and(c, x_cmp(c, X_LE, x_int(c, 0), idx[d]), x_cmp(c, X_LT, idx[d], b->dims[d])));
     }
     expr v = x_subst(c, st->u.store.value, &sub);
-    if (b->type != dtype_value(b->type) && b->type != BOOL) v = x_round(c, b->type, v);     /* the store rounded */
+    if (b->type != dtype_value(b->type) && b->type != BOOL) v = x_round(c, b->type, v); /* the store rounded */
     return fill ? x_select(c, inside, v, fill) : v;
 }
 bool apply_inline(struct step *s) {
     struct inlining q = {.s = s};
     if (!words_ok(s, 1, 1) || !find_pristine(s, s->w[0].text, true, &q.p)) return false;
     struct buf *b = q.p.buf;
-    if (b->scope == SC_PARAM) return step_refuse(s, NULL, "`%s` is a parameter: all of it must be there in the end", b->name);
-    if (q.p.n != 1) return step_refuse(s, "compute_at it instead", "`%s` is a reduction: its value is no single expression", b->name);
-    if (q.p.chain[0].n != b->nd) return step_refuse(s, NULL, "the stage of `%s` has loops that are no index of it", b->name);
+    if (b->scope == SC_PARAM)
+        return step_refuse(s, NULL, "`%s` is a parameter: all of it must be there in the end", b->name);
+    if (q.p.n != 1)
+        return step_refuse(s, "compute_at it instead", "`%s` is a reduction: its value is no single expression",
+                           b->name);
+    if (q.p.chain[0].n != b->nd)
+        return step_refuse(s, NULL, "the stage of `%s` has loops that are no index of it", b->name);
     if (!only_loads(s, b)) return false;
     struct stmt *last = NULL;
     for (struct stmt *t = q.p.nest[0]->next; t; t = t->next)

@@ -1,7 +1,7 @@
 /* Steps that make new stages: cache_read (a copy of an operand), cache_write (a reduction in a place of its own, then a
  * copy) and rfactor (partial results side by side). The new stages are pristine; compute_at gives them their place. */
-#include <string.h>
 #include "lower/schedule/steps_util.h"
+#include <string.h>
 
 static bool free_name(struct step *s, const char *name) {
     struct buf **v;
@@ -9,10 +9,13 @@ static bool free_name(struct step *s, const char *name) {
     bufs_named(s, name, &v, &n);
     if (n || proc_buf(s->p, name)) return step_refuse(s, NULL, "there is a buffer `%s` already", name);
     for (const char *p = name; *p; p++)
-        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", *p)) return step_refuse(s, NULL, "`%s` is no name for a buffer", name);
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", *p))
+            return step_refuse(s, NULL, "`%s` is no name for a buffer", name);
     return true;
 }
-static const char *loop_name(struct ctx *c, const char *buf, const char *axis) { return internf(c->names, "%s.%s", buf, axis); }
+static const char *loop_name(struct ctx *c, const char *buf, const char *axis) {
+    return internf(c->names, "%s.%s", buf, axis);
+}
 /* The loop of the stage that is axis d of its buffer; NULL if that index is the constant 0. */
 static const struct var *axis_var(const struct pristine *p, int d) {
     expr e = p->store[p->n - 1]->u.store.idx[d];
@@ -20,7 +23,10 @@ static const struct var *axis_var(const struct pristine *p, int d) {
 }
 
 /* ---- cache_read */
-struct redirect { struct step *s; struct buf *to; };
+struct redirect {
+    struct step *s;
+    struct buf *to;
+};
 static expr redirected_load(void *env, struct buf *b, expr *idx, int n, expr fill) {
     struct redirect *r = env;
     (void)b;
@@ -36,7 +42,9 @@ bool apply_cache_read(struct step *s) {
     if (!find_buf(s, s->w[0].text) || !find_buf(s, s->w[2].text) || !free_name(s, name)) return false;
     bufs_named(s, s->w[0].text, &from, &nfrom);
     bufs_named(s, s->w[2].text, &of, &nof);
-    if (nfrom != 1) return step_refuse(s, "cache_read before compute_at makes several of it", "`%s` stands for %d buffers", s->w[0].text, nfrom);
+    if (nfrom != 1)
+        return step_refuse(s, "cache_read before compute_at makes several of it", "`%s` stands for %d buffers",
+                           s->w[0].text, nfrom);
     struct buf *b = from[0];
     stmts_below(s, &s->p->body, &all);
     struct stmt *first = NULL;
@@ -45,11 +53,13 @@ bool apply_cache_read(struct step *s) {
         bool reader = false;
         for (int j = 0; j < nof; j++) reader |= t->kind == S_STORE && t->u.store.buf == of[j];
         if (reader && loads_buf(s, t, b) && !first) first = top_of(t);
-        if (t->kind == S_ALLOC && t->u.alloc.buf == b && stmt_parent(t)) return step_refuse(s, NULL, "`%s` exists only inside a loop", b->name);
+        if (t->kind == S_ALLOC && t->u.alloc.buf == b && stmt_parent(t))
+            return step_refuse(s, NULL, "`%s` exists only inside a loop", b->name);
     }
     if (!first) return step_refuse(s, NULL, "the stage of `%s` does not read `%s`", s->w[2].text, b->name);
     for (struct stmt *t = first; t; t = t->next)
-        if (stmt_stores_to(t, b)) return step_refuse(s, NULL, "`%s` is still written when `%s` reads it", b->name, s->w[2].text);
+        if (stmt_stores_to(t, b))
+            return step_refuse(s, NULL, "`%s` is still written when `%s` reads it", b->name, s->w[2].text);
     struct buf *copy = buf_new(c, s->p, name, b->type, SC_ARENA, b->dims, b->nd);
     copy->fill = b->fill;
     const struct var **v = NEWN(&s->tmp, const struct var *, b->nd);
@@ -61,10 +71,12 @@ bool apply_cache_read(struct step *s) {
     for (int k = 0; k < all.n; k++) {
         struct redirect r = {s, copy};
         for (int j = 0; j < nof; j++)
-            if (all.v[k]->kind == S_STORE && all.v[k]->u.store.buf == of[j]) map_loads_in(s, all.v[k], b, redirected_load, &r), done++;
+            if (all.v[k]->kind == S_STORE && all.v[k]->u.store.buf == of[j])
+                map_loads_in(s, all.v[k], b, redirected_load, &r), done++;
     }
     stmt_insert_before(first, s_alloc(c, copy));
-    stmt_insert_before(first, loops_around(c, v, b->nd, s_store(c, copy, idx, b->nd, RED_NONE, x_load(c, b, idx, b->nd, NULL))));
+    stmt_insert_before(
+        first, loops_around(c, v, b->nd, s_store(c, copy, idx, b->nd, RED_NONE, x_load(c, b, idx, b->nd, NULL))));
     return done > 0;
 }
 
@@ -94,7 +106,8 @@ bool apply_cache_write(struct step *s) {
     if (!words_ok(s, 2, 2) || !free_name(s, s->w[1].text) || !find_pristine(s, s->w[0].text, true, &p)) return false;
     const char *name = s->w[1].text;
     struct buf *b = p.buf;
-    if (b->scope == SC_PARAM && p.n == 1 && loads_buf(s, p.nest[0], b)) return step_refuse(s, NULL, "the stage of `%s` reads `%s` itself", b->name, b->name);
+    if (b->scope == SC_PARAM && p.n == 1 && loads_buf(s, p.nest[0], b))
+        return step_refuse(s, NULL, "the stage of `%s` reads `%s` itself", b->name, b->name);
     struct buf *to = buf_new(c, s->p, name, b->type, SC_ARENA, b->dims, b->nd);
     const struct var **v = NEWN(&s->tmp, const struct var *, b->nd);
     expr *idx = NEWN(&s->tmp, expr, b->nd);
@@ -105,7 +118,8 @@ bool apply_cache_write(struct step *s) {
     }
     retarget(s, &p, to);
     stmt_insert_before(p.nest[0], s_alloc(c, to));
-    stmt_insert_after(p.nest[p.n - 1], loops_around(c, v, b->nd, s_store(c, b, idx, b->nd, RED_NONE, x_load(c, to, idx, b->nd, NULL))));
+    stmt_insert_after(p.nest[p.n - 1],
+                      loops_around(c, v, b->nd, s_store(c, b, idx, b->nd, RED_NONE, x_load(c, to, idx, b->nd, NULL))));
     rename_loops(s, &p, name);
     return true;
 }
@@ -130,11 +144,14 @@ bool apply_rfactor(struct step *s) {
     if (!loop) return step_refuse(s, NULL, "the reduction of `%s` has no loop `%s`", b->name, s->w[1].text);
     const struct var *red = loop->u.loop.var;
     for (int d = 0; d < b->nd; d++)
-        if (axis_var(&p, d) == red) return step_refuse(s, NULL, "`%s` is an axis of `%s`, not reduced", red->name, b->name);
+        if (axis_var(&p, d) == red)
+            return step_refuse(s, NULL, "`%s` is an axis of `%s`, not reduced", red->name, b->name);
     if (!x_is(x_modi(c, red->extent, f), 0))
-        return step_refuse(s, "choose a divisor of the extent", "the extent of `%s` is no known multiple of %lld", red->name, (long long)f);
+        return step_refuse(s, "choose a divisor of the extent", "the extent of `%s` is no known multiple of %lld",
+                           red->name, (long long)f);
     if (b->type != dtype_value(b->type))
-        return step_refuse(s, "reduce in a wider type (cache_write does not change it)", "`%s` is stored as %s, which rounds each partial result", b->name, dtype_name(b->type));
+        return step_refuse(s, "reduce in a wider type (cache_write does not change it)",
+                           "`%s` is stored as %s, which rounds each partial result", b->name, dtype_name(b->type));
     if (op == RED_SUM || op == RED_PROD) s->reassociates |= real;
 
     /* new[axes, lane] over k and the other reduced loops */
@@ -145,7 +162,8 @@ bool apply_rfactor(struct step *s) {
     for (int d = 0; d < nd; d++) {
         const struct var *a = axis_var(&p, d);
         const char *axis = a ? tail_name(a->name) : arena_printf(&s->tmp, "d%d", d);
-        const struct var *v = var_new(c, loop_name(c, name, axis), b->dims[d]), *w = var_new(c, a ? a->name : loop_name(c, b->base, axis), b->dims[d]);
+        const struct var *v = var_new(c, loop_name(c, name, axis), b->dims[d]),
+                         *w = var_new(c, a ? a->name : loop_name(c, b->base, axis), b->dims[d]);
         dims[d] = b->dims[d];
         idx[d] = x_var(c, v);
         fin[d] = x_var(c, w);
@@ -153,7 +171,8 @@ bool apply_rfactor(struct step *s) {
         PUSH(&s->tmp, &axes, v);
         PUSH(&s->tmp, &last, w);
     }
-    const struct var *lane = var_new(c, loop_name(c, name, "lane"), x_int(c, f)), *k = var_new(c, loop_name(c, name, "k"), x_divi(c, red->extent, f));
+    const struct var *lane = var_new(c, loop_name(c, name, "lane"), x_int(c, f)),
+                     *k = var_new(c, loop_name(c, name, "k"), x_divi(c, red->extent, f));
     const struct var *lane2 = var_new(c, loop_name(c, b->base, "lane"), x_int(c, f));
     dims[nd] = x_int(c, f);
     idx[nd] = x_var(c, lane);
@@ -174,7 +193,8 @@ bool apply_rfactor(struct step *s) {
     }
     struct buf *to = buf_new(c, s->p, name, b->type, SC_ARENA, dims, nd + 1);
     expr v = st->u.store.value;
-    v = fma ? x_fma(c, x_subst(c, v->arg[0], &sub), x_subst(c, v->arg[1], &sub), x_load(c, to, idx, nd + 1, NULL)) : x_subst(c, v, &sub);
+    v = fma ? x_fma(c, x_subst(c, v->arg[0], &sub), x_subst(c, v->arg[1], &sub), x_load(c, to, idx, nd + 1, NULL))
+            : x_subst(c, v, &sub);
     const struct var **init = NEWN(&s->tmp, const struct var *, axes.n);
     struct subst again = {{.arena = &s->tmp}};
     expr *idx0 = NEWN(&s->tmp, expr, nd + 1);
@@ -184,9 +204,13 @@ bool apply_rfactor(struct step *s) {
     }
     for (int d = 0; d <= nd; d++) idx0[d] = x_subst(c, idx[d], &again);
     stmt_insert_before(p.nest[1], s_alloc(c, to));
-    stmt_insert_before(p.nest[1], loops_around(c, init, axes.n, s_store(c, to, idx0, nd + 1, RED_NONE, red_identity(c, op, dtype_value(b->type)))));
-    stmt_insert_before(p.nest[1], loops_around(c, outer.v, outer.n, s_store(c, to, idx, nd + 1, fma ? RED_NONE : op, v)));
-    stmt_insert_before(p.nest[1], loops_around(c, last.v, last.n, s_store(c, b, fin, nd, op, x_load(c, to, fin, nd + 1, NULL))));
+    stmt_insert_before(p.nest[1],
+                       loops_around(c, init, axes.n,
+                                    s_store(c, to, idx0, nd + 1, RED_NONE, red_identity(c, op, dtype_value(b->type)))));
+    stmt_insert_before(p.nest[1],
+                       loops_around(c, outer.v, outer.n, s_store(c, to, idx, nd + 1, fma ? RED_NONE : op, v)));
+    stmt_insert_before(p.nest[1],
+                       loops_around(c, last.v, last.n, s_store(c, b, fin, nd, op, x_load(c, to, fin, nd + 1, NULL))));
     stmt_remove(p.nest[1]);
     return true;
 }

@@ -1,11 +1,14 @@
-/* The step tensorize: nests that equal an instruction's body become the instruction. The row's body is loop IR text whose
- * parameters are the holes; a nest matches when extents, update and value are the same, and each hole's operand is of
- * the hole's type and advances by the hole's strides. The nest stays inside the instruction as its meaning. */
-#include <string.h>
+/* The step tensorize: nests that equal an instruction's body become the instruction. The row's body is loop IR text
+ * whose parameters are the holes; a nest matches when extents, update and value are the same, and each hole's operand
+ * is of the hole's type and advances by the hole's strides. The nest stays inside the instruction as its meaning. */
 #include "lower/schedule/steps_util.h"
+#include <string.h>
 
 enum { MAX_HOLES = 6, MAX_LOOPS = 4 };
-struct bound { struct buf *buf; expr off; };
+struct bound {
+    struct buf *buf;
+    expr off;
+};
 struct match {
     struct step *s;
     const struct instr_row *row;
@@ -38,7 +41,9 @@ static bool bind(struct match *m, const struct buf *param, struct buf *buf, cons
 }
 static bool same_leaf(expr p, expr e) {
     switch (p->op) {
-    case X_CONST: case X_SYM: case X_ARG: return p == e;
+    case X_CONST:
+    case X_SYM:
+    case X_ARG: return p == e;
     case X_CALL: return p->u.fn == e->u.fn || (!strcmp(p->u.fn->name, e->u.fn->name) && p->u.fn->body == e->u.fn->body);
     case X_ROUND: return p->u.i == e->u.i;
     default: return true;
@@ -47,7 +52,7 @@ static bool same_leaf(expr p, expr e) {
 static bool unify(struct match *m, expr p, expr e) {
     if (p->op == X_LOAD) return e->op == X_LOAD && !p->has_fill && !e->has_fill && bind(m, p->u.buf, e->u.buf, e->arg);
     if (p->op != e->op || p->type != e->type || p->n != e->n || !same_leaf(p, e)) return false;
-    if (p->op == X_VAR || p->op == X_LIN) return false;     /* bodies compute with operands, not with indices */
+    if (p->op == X_VAR || p->op == X_LIN) return false; /* bodies compute with operands, not with indices */
     for (int k = 0; k < p->n; k++)
         if (!unify(m, p->arg[k], e->arg[k])) return false;
     return true;
@@ -57,7 +62,8 @@ static bool in_place_ok(struct match *m, int out) {
     const struct instr_hole *h = m->row->holes;
     for (int k = 0; k < MAX_HOLES && h[k].name; k++) {
         if (k == out || !m->holes[k].buf || m->holes[k].buf != m->holes[out].buf) continue;
-        if (m->holes[k].off != m->holes[out].off || memcmp(h[k].strides, h[out].strides, sizeof h[k].strides)) return false;
+        if (m->holes[k].off != m->holes[out].off || memcmp(h[k].strides, h[out].strides, sizeof h[k].strides))
+            return false;
     }
     return true;
 }
@@ -72,7 +78,8 @@ static bool matches(struct match *m, struct stmt *loop) {
     struct block *leaf = leaf_of(&m->nest);
     struct stmt *st = leaf->first, *ps = leaf_of(&m->pattern)->first;
     if (!st || st->next || st->kind != S_STORE || st->u.store.op != ps->u.store.op) return false;
-    if (!bind(m, ps->u.store.buf, st->u.store.buf, st->u.store.idx) || !unify(m, ps->u.store.value, st->u.store.value)) return false;
+    if (!bind(m, ps->u.store.buf, st->u.store.buf, st->u.store.idx) || !unify(m, ps->u.store.value, st->u.store.value))
+        return false;
     return in_place_ok(m, hole_of(m, ps->u.store.buf));
 }
 static void replace(struct match *m, struct stmt *loop) {
@@ -101,7 +108,8 @@ static bool parse_row(struct match *m) {
     struct stmt *first = m->body ? m->body->body.first : NULL;
     if (first && first->kind == S_FOR) chain_of(s, first, &m->pattern);
     struct block *leaf = m->pattern.n ? leaf_of(&m->pattern) : NULL;
-    if (!leaf || first->next || !leaf->first || leaf->first->next || leaf->first->kind != S_STORE || m->pattern.n > MAX_LOOPS)
+    if (!leaf || first->next || !leaf->first || leaf->first->next || leaf->first->kind != S_STORE ||
+        m->pattern.n > MAX_LOOPS)
         return step_refuse(s, NULL, "the body of instruction `%s` is not a perfect nest around one store", row->name);
     return true;
 }
@@ -119,7 +127,11 @@ bool tensorize_with(struct step *s, const struct instr_row *row) {
         replace(&m, all.v[k]);
         done++;
     }
-    if (!done) return step_refuse(s, "compare the nest with the instruction's body: extents and order of loops, strides, types, the form of the value", "no nest equals `%s`", row->name);
+    if (!done)
+        return step_refuse(s,
+                           "compare the nest with the instruction's body: extents and order of loops, strides, types, "
+                           "the form of the value",
+                           "no nest equals `%s`", row->name);
     return true;
 }
 

@@ -1,5 +1,5 @@
-/* Helpers of the schedule steps: words, refusal, finding loops and stages, accesses. The question whether two iterations
- * meet in one cell, on which most legality tests rest, is answered in steps_meet.c. */
+/* Helpers of the schedule steps: words, refusal, finding loops and stages, accesses. The question whether two
+ * iterations meet in one cell, on which most legality tests rest, is answered in steps_meet.c. */
 #include "lower/schedule/steps_util.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,8 @@ bool step_refuse(struct step *s, const char *help, const char *fmt, ...) {
     return false;
 }
 bool step_usage(struct step *s) {
-    return step_refuse(s, arena_printf(&s->c->arena, "usage: %s %s", s->row->name, s->row->args), "words missing, too many, or not understood");
+    return step_refuse(s, arena_printf(&s->c->arena, "usage: %s %s", s->row->name, s->row->args),
+                       "words missing, too many, or not understood");
 }
 bool word_int(const char *t, int64_t *v) {
     char *end;
@@ -40,7 +41,10 @@ bool words_ok(struct step *s, int n, int most) {
 }
 
 /* ---- finding */
-struct collector { struct step *s; struct stmts *out; };
+struct collector {
+    struct step *s;
+    struct stmts *out;
+};
 static bool collect_stmt(void *env, struct stmt *t) {
     struct collector *k = env;
     PUSH(&k->s->tmp, k->out, t);
@@ -71,12 +75,16 @@ bool find_loops(struct step *s, const char *name, struct stmts *out) {
     struct text t = {0};
     for (int k = 0; k < names.n; k++)
         if (!k || strcmp(names.v[k], names.v[k - 1])) text_printf(&t, " %s", names.v[k]);
-    step_refuse(s, arena_printf(&s->c->arena, "loops are:%s", t.s ? t.s : " none"), "there is no loop named `%s`", name);
+    step_refuse(s, arena_printf(&s->c->arena, "loops are:%s", t.s ? t.s : " none"), "there is no loop named `%s`",
+                name);
     text_free(&t);
     return false;
 }
 void bufs_named(struct step *s, const char *base, struct buf ***v, int *n) {
-    struct { struct buf **v; int n, cap; } r = {0};
+    struct {
+        struct buf **v;
+        int n, cap;
+    } r = {0};
     for (int k = 0; k < s->p->bufs.n; k++)
         if (!strcmp(s->p->bufs.v[k]->base, base)) PUSH(&s->tmp, &r, s->p->bufs.v[k]);
     *v = r.v;
@@ -90,7 +98,8 @@ struct buf *find_buf(struct step *s, const char *base) {
     struct text t = {0};
     for (int k = 0; k < s->p->bufs.n; k++)
         if (!strcmp(s->p->bufs.v[k]->base, s->p->bufs.v[k]->name)) text_printf(&t, " %s", s->p->bufs.v[k]->name);
-    step_refuse(s, arena_printf(&s->c->arena, "buffers are:%s", t.s ? t.s : " none"), "there is no buffer named `%s`", base);
+    step_refuse(s, arena_printf(&s->c->arena, "buffers are:%s", t.s ? t.s : " none"), "there is no buffer named `%s`",
+                base);
     text_free(&t);
     return NULL;
 }
@@ -101,7 +110,9 @@ void chain_of(struct step *s, struct stmt *loop, struct stmts *out) {
         if (!b || b->next || b->kind != S_FOR) return;
     }
 }
-struct block *leaf_of(const struct stmts *chain) { return &chain->v[chain->n - 1]->u.loop.body; }
+struct block *leaf_of(const struct stmts *chain) {
+    return &chain->v[chain->n - 1]->u.loop.body;
+}
 bool encloses(const struct stmt *outer, const struct stmt *inner) {
     for (; inner; inner = stmt_parent(inner))
         if (inner == outer) return true;
@@ -150,7 +161,11 @@ bool is_fma_update(const struct stmt *t) {
 }
 enum red_op update_op(const struct stmt *t) { return is_fma_update(t) ? RED_SUM : t->u.store.op; }
 
-struct gather { struct step *s; struct stmt *t; struct accesses *out; };
+struct gather {
+    struct step *s;
+    struct stmt *t;
+    struct accesses *out;
+};
 static bool gather_load(void *env, expr e) {
     struct gather *g = env;
     if (e->op == X_LOAD) {
@@ -202,24 +217,37 @@ bool loads_buf(struct step *s, struct stmt *t, const struct buf *buf) {
     return false;
 }
 const char *stmt_what(const struct stmt *t) {
-    static const char *const what[S_KIND_COUNT] = {"loop", "store", "if", "alloc", "free", "stage", "size", "call", "while", "check",
-                                                   "instruction", "barrier", "prefetch", "swap", "comment"};
+    static const char *const what[S_KIND_COUNT] = {"loop",        "store",   "if",       "alloc", "free",
+                                                   "stage",       "size",    "call",     "while", "check",
+                                                   "instruction", "barrier", "prefetch", "swap",  "comment"};
     return what[t->kind];
 }
 struct stmt *opaque_in(struct step *s, struct block *b) {
     struct stmts all = {0};
     stmts_below(s, b, &all);
-    for (int k = 0; k < all.n; k++)
-        switch (all.v[k]->kind) {
-        case S_FOR: case S_STORE: case S_IF: case S_ALLOC: case S_INSTR: case S_PREFETCH: case S_COMMENT: break;
+    for (int k = 0; k < all.n; k++) switch (all.v[k]->kind) {
+        case S_FOR:
+        case S_STORE:
+        case S_IF:
+        case S_ALLOC:
+        case S_INSTR:
+        case S_PREFETCH:
+        case S_COMMENT: break;
         default: return all.v[k];
         }
     return NULL;
 }
 
 /* ---- building */
-expr *exprs_copy(struct ctx *c, const expr *v, int n) { return n ? arena_copy(&c->arena, v, (size_t)n * sizeof *v) : NEWN(&c->arena, expr, 1); }
-struct mapper { struct step *s; struct buf *from; load_fn fn; void *env; };
+expr *exprs_copy(struct ctx *c, const expr *v, int n) {
+    return n ? arena_copy(&c->arena, v, (size_t)n * sizeof *v) : NEWN(&c->arena, expr, 1);
+}
+struct mapper {
+    struct step *s;
+    struct buf *from;
+    load_fn fn;
+    void *env;
+};
 static expr map_load_node(void *env, expr e) {
     struct mapper *m = env;
     if (e->op != X_LOAD || e->u.buf != m->from) return NULL;
@@ -269,14 +297,16 @@ void copy_idx(struct ctx *c, struct stmt *t, const expr *idx, int n) {
 /* ---- pristine stages */
 static bool pristine_nest(struct step *s, struct pristine *p, int k, const char *name) {
     struct stmt *t = p->nest[k];
-    const char *outside_in = "schedule consumers before producers: a producer is moved while it is still one plain nest";
+    const char *outside_in =
+        "schedule consumers before producers: a producer is moved while it is still one plain nest";
     if (t->kind == S_FOR) {
         chain_of(s, t, &p->chain[k]);
         struct block *leaf = leaf_of(&p->chain[k]);
         t = leaf->first == leaf->last ? leaf->first : NULL;
     }
     if (!t || t->kind != S_STORE || t->u.store.buf != p->buf)
-        return step_refuse(s, outside_in, "the stage of `%s` is not pristine: its nest is not a perfect nest around one store", name);
+        return step_refuse(s, outside_in,
+                           "the stage of `%s` is not pristine: its nest is not a perfect nest around one store", name);
     p->store[k] = t;
     return true;
 }
@@ -285,10 +315,14 @@ static bool plain_axes_of(struct step *s, const struct pristine *p, int k) {
     for (int d = 0; d < p->store[k]->u.store.n; d++) {
         expr e = p->store[k]->u.store.idx[d];
         int64_t zero;
-        if (x_is_int(e, &zero) && x_is(p->buf->dims[d], 1)) continue;  /* an axis of extent 1 */
+        if (x_is_int(e, &zero) && x_is(p->buf->dims[d], 1)) continue; /* an axis of extent 1 */
         if (e->op != X_VAR || has_var(&seen, e->u.var))
-            return step_refuse(s, "apply compute_at before the producer's own loops are split or its buffer is blocked; fuse and flatten (d*e) keep it plain",
-                          "the stage of `%s` is not pristine: index %d of its store is not a loop variable of its own", p->buf->name, d);
+            return step_refuse(
+                s,
+                "apply compute_at before the producer's own loops are split or its buffer is blocked; fuse and flatten "
+                "(d*e) keep it plain",
+                "the stage of `%s` is not pristine: index %d of its store is not a loop variable of its own",
+                p->buf->name, d);
         PUSH(&s->tmp, &seen, e->u.var);
     }
     return true;
@@ -303,7 +337,8 @@ bool find_pristine(struct step *s, const char *name, bool plain, struct pristine
     for (int k = 0; k < n && !placed; k++) {
         struct stmts all = {0};
         stmts_below(s, &s->p->body, &all);
-        for (int j = 0; j < all.n; j++) placed |= all.v[j]->kind == S_ALLOC && all.v[j]->u.alloc.buf == v[k] && stmt_parent(all.v[j]);
+        for (int j = 0; j < all.n; j++)
+            placed |= all.v[j]->kind == S_ALLOC && all.v[j]->u.alloc.buf == v[k] && stmt_parent(all.v[j]);
         for (struct stmt *t = s->p->body.first; t && !placed; t = t->next) {
             if (!stmt_stores_to(t, v[k])) continue;
             placed = t->kind == S_IF || t->kind == S_CALL || t->kind == S_WHILE || out->n == 2;
@@ -312,12 +347,15 @@ bool find_pristine(struct step *s, const char *name, bool plain, struct pristine
         }
     }
     if (placed || !out->n)
-        return step_refuse(s, "schedule consumers before producers (outside in); a stage that was already placed stays where it is",
-                      "`%s` has no stage of its own at the top level", name);
+        return step_refuse(
+            s, "schedule consumers before producers (outside in); a stage that was already placed stays where it is",
+            "`%s` has no stage of its own at the top level", name);
     for (int k = 0; k < out->n; k++)
         if (!pristine_nest(s, out, k, name) || (plain && !plain_axes_of(s, out, k))) return false;
     if (update_op(out->store[0]) != RED_NONE || (out->n == 2 && update_op(out->store[1]) == RED_NONE))
-        return step_refuse(s, NULL, "`%s` is not one stage: it must be written by one plain nest, or by an initial value and an update", name);
+        return step_refuse(
+            s, NULL,
+            "`%s` is not one stage: it must be written by one plain nest, or by an initial value and an update", name);
     return true;
 }
 

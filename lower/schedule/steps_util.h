@@ -2,48 +2,62 @@
  * iterations can meet in one cell. Private to lower/schedule. */
 #ifndef NN_LOWER_SCHEDULE_STEPS_UTIL_H
 #define NN_LOWER_SCHEDULE_STEPS_UTIL_H
-#include "lower/schedule/steps.h"
 #include "ir/base/checked.h"
+#include "lower/schedule/steps.h"
 
 /* A word of a step:  name  |  key=value  |  [a b c]  |  key=[a b c] */
-struct word { const char *key, *text; bool is_list; int n; const char **items; };
+struct word {
+    const char *key, *text;
+    bool is_list;
+    int n;
+    const char **items;
+};
 struct step {
     struct ctx *c;
     struct proc *p;
     const struct step_row *row;
-    const char *line;           /* normalised text */
-    struct word *w;             /* without the step's name */
+    const char *line; /* normalised text */
+    struct word *w;   /* without the step's name */
     int n;
-    struct arena tmp;           /* freed when the step is done */
-    bool reassociates;          /* this application changed the order of a float sum */
+    struct arena tmp;  /* freed when the step is done */
+    bool reassociates; /* this application changed the order of a float sum */
 };
 /* Records E_STEP with the step's text; returns false. The caller's changes are rolled back. */
 bool step_refuse(struct step *s, const char *help, const char *fmt, ...) NN_PRINTF(3, 4);
 /* "usage: split L ..." */
 bool step_usage(struct step *s);
 bool word_int(const char *t, int64_t *v);
-const struct word *word_key(const struct step *s, const char *key);    /* key=..., NULL if absent */
+const struct word *word_key(const struct step *s, const char *key); /* key=..., NULL if absent */
 /* The positional words 0 .. n-1 exist, are plain, and (count_max < 0: any) there are at most count_max. */
 bool words_ok(struct step *s, int n, int count_max);
 
-struct stmts { struct stmt **v; int n, cap; };
-struct vars { const struct var **v; int n, cap; };
-struct exprs { expr *v; int n, cap; };
+struct stmts {
+    struct stmt **v;
+    int n, cap;
+};
+struct vars {
+    const struct var **v;
+    int n, cap;
+};
+struct exprs {
+    expr *v;
+    int n, cap;
+};
 
 /* ---- finding */
-void stmts_below(struct step *s, struct block *b, struct stmts *out);              /* every statement below b, parents first */
-void stmts_from(struct step *s, struct stmt *t, struct stmts *out);           /* t and every statement below it */
-bool is_named(const struct stmt *t, const char *name);                            /* a loop of that name */
-bool find_loops(struct step *s, const char *name, struct stmts *out);          /* refuses if there is none */
-struct buf *find_buf(struct step *s, const char *base);                          /* refuses if there is none */
-void bufs_named(struct step *s, const char *base, struct buf ***v, int *n);    /* all instances */
+void stmts_below(struct step *s, struct block *b, struct stmts *out);       /* every statement below b, parents first */
+void stmts_from(struct step *s, struct stmt *t, struct stmts *out);         /* t and every statement below it */
+bool is_named(const struct stmt *t, const char *name);                      /* a loop of that name */
+bool find_loops(struct step *s, const char *name, struct stmts *out);       /* refuses if there is none */
+struct buf *find_buf(struct step *s, const char *base);                     /* refuses if there is none */
+void bufs_named(struct step *s, const char *base, struct buf ***v, int *n); /* all instances */
 /* The loops of the perfect nest that starts at `loop`; the last one's body is the leaf body. */
 void chain_of(struct step *s, struct stmt *loop, struct stmts *out);
 struct block *leaf_of(const struct stmts *chain);
-bool encloses(const struct stmt *outer, const struct stmt *inner);             /* or equal */
-struct stmt *top_of(struct stmt *t);                                           /* ancestor in the procedure's body */
-const char *tail_name(const char *loop);                                       /* "acc.oc" -> "oc" */
-void vars_below(struct step *s, struct block *b, struct vars *out);            /* variables of all loops in b */
+bool encloses(const struct stmt *outer, const struct stmt *inner);  /* or equal */
+struct stmt *top_of(struct stmt *t);                                /* ancestor in the procedure's body */
+const char *tail_name(const char *loop);                            /* "acc.oc" -> "oc" */
+void vars_below(struct step *s, struct block *b, struct vars *out); /* variables of all loops in b */
 bool has_var(const struct vars *l, const struct var *v);
 bool uses_any(struct step *s, expr e, const struct vars *l);
 void subst_var(struct step *s, struct block *b, const struct var *v, expr by);
@@ -52,20 +66,34 @@ void subst_var(struct step *s, struct block *b, const struct var *v, expr by);
 /* A store that updates its own cell: `x[i] op= v`, or `x[i] = fma(a, b, x[i])`, which is a sum. RED_NONE: plain. */
 enum red_op update_op(const struct stmt *store);
 bool is_fma_update(const struct stmt *store);
-struct access { struct stmt *s; struct buf *buf; const expr *idx; int n; bool store; enum red_op op; expr load; };
-struct accesses { struct access *v; int n, cap; };
+struct access {
+    struct stmt *s;
+    struct buf *buf;
+    const expr *idx;
+    int n;
+    bool store;
+    enum red_op op;
+    expr load;
+};
+struct accesses {
+    struct access *v;
+    int n, cap;
+};
 /* Stores and loads below b (loads of an update's own cell are part of its store). */
 void accesses_of(struct step *s, struct block *b, struct accesses *out);
 void accesses_in(struct step *s, struct stmt *t, struct accesses *out);
 bool allocated_in(struct step *s, struct block *b, const struct buf *buf);
-bool loads_buf(struct step *s, struct stmt *t, const struct buf *buf);         /* a load, anywhere below */
+bool loads_buf(struct step *s, struct stmt *t, const struct buf *buf); /* a load, anywhere below */
 /* A statement below b that steps cannot reason about (call, while, swap, barrier ...), or NULL. */
 struct stmt *opaque_in(struct step *s, struct block *b);
 const char *stmt_what(const struct stmt *t);
 
 /* Two iterations I and I' of the loops `moving` (everything else equal) touch cell a(I) and cell b(I'). What follows if
  * that is the same cell? never: it cannot be. fixed: variables that must have the same value in both. */
-struct meet { bool never; struct vars fixed; };
+struct meet {
+    bool never;
+    struct vars fixed;
+};
 struct meet cells_meet(struct step *s, const expr *a, const expr *b, int n, const struct vars *moving);
 /* Ends of e while the variables `inner` run, as expressions over the others. false: not bounded so. */
 bool range_over(struct step *s, expr e, const struct vars *inner, expr *lo, expr *hi);
@@ -88,17 +116,20 @@ void copy_idx(struct ctx *c, struct stmt *store, const expr *idx, int n);
 /* A stage in lowered form, not yet scheduled: the top-level nests that write one buffer. */
 struct pristine {
     struct buf *buf;
-    int n;                      /* 1: value; 2: init, update */
-    struct stmt *nest[2];       /* top-level statements */
-    struct stmts chain[2];      /* their loops; none for a scalar */
+    int n;                 /* 1: value; 2: init, update */
+    struct stmt *nest[2];  /* top-level statements */
+    struct stmts chain[2]; /* their loops; none for a scalar */
     struct stmt *store[2];
 };
 /* Finds it; refuses if the buffer is written otherwise. plain_axes: each index must be one loop variable. */
 bool find_pristine(struct step *s, const char *name, bool plain_axes, struct pristine *out);
 
 /* ---- rows' functions */
-#define STEP_FUNCTIONS(X) X(split) X(cut) X(reorder) X(fuse) X(kind) X(outline) X(layout) X(compute_at) X(cache_read) X(cache_write) \
-    X(rfactor) X(carry) X(join) X(specialize) X(inline) X(prefetch) X(pipeline) X(tensorize)
+#define STEP_FUNCTIONS(X)                                                                                              \
+    X(split)                                                                                                           \
+    X(cut)                                                                                                             \
+    X(reorder) X(fuse) X(kind) X(outline) X(layout) X(compute_at) X(cache_read) X(cache_write) X(rfactor) X(carry)     \
+        X(join) X(specialize) X(inline) X(prefetch) X(pipeline) X(tensorize)
 #define X(f) bool apply_##f(struct step *s);
 STEP_FUNCTIONS(X)
 #undef X

@@ -1,14 +1,21 @@
 /* The table of targets. A new target is a row in one of the files beside this one and a line here. */
-#include <string.h>
 #include "lower/target/rows.h"
+#include <string.h>
 
-const struct target *const nn_targets[] = {
-    &nn_target_c99, &nn_target_x86_64, &nn_target_x86_avx2, &nn_target_x86_avx512, &nn_target_aarch64,
-    &nn_target_riscv64, &nn_target_cortex_m4, &nn_target_cortex_m55, &nn_target_cuda, &nn_target_jetson, NULL};
+const struct target *const nn_targets[] = {&nn_target_c99,
+                                           &nn_target_x86_64,
+                                           &nn_target_x86_avx2,
+                                           &nn_target_x86_avx512,
+                                           &nn_target_aarch64,
+                                           &nn_target_riscv64,
+                                           &nn_target_cortex_m4,
+                                           &nn_target_cortex_m55,
+                                           &nn_target_cuda,
+                                           &nn_target_jetson,
+                                           NULL};
 
 const struct target *target_by_name(const char *name) {
     for (int i = 0; nn_targets[i]; i++)
-        if (!strcmp(nn_targets[i]->name, name))
-            return nn_targets[i];
+        if (!strcmp(nn_targets[i]->name, name)) return nn_targets[i];
     return NULL;
 }

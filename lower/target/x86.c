@@ -1,59 +1,102 @@
-/* x86-64: SSE2, AVX2 with FMA, AVX-512. Spelling rows say what a vector operation is called where C has no operator for it;
- * each has exactly the meaning of the operation in the loop IR (min and max return the second operand for NaN, as
+/* x86-64: SSE2, AVX2 with FMA, AVX-512. Spelling rows say what a vector operation is called where C has no operator for
+ * it; each has exactly the meaning of the operation in the loop IR (min and max return the second operand for NaN, as
  * `a < b ? a : b` does). */
 #include "lower/target/rows.h"
 
 #define HEADERS "#include <immintrin.h>\n"
-#define END {X_POISON, NONE, 0, NULL}
+#define END                                                                                                            \
+    { X_POISON, NONE, 0, NULL }
 
 /* 128-bit forms that SSE2 has */
-#define SSE2_F32X4 \
+#define SSE2_F32X4                                                                                                     \
     {X_MIN, F32, 4, "_mm_min_ps(%a, %b)"}, {X_MAX, F32, 4, "_mm_max_ps(%a, %b)"}, {X_SQRT, F32, 4, "_mm_sqrt_ps(%a)"}, \
-    {X_MIN, F64, 2, "_mm_min_pd(%a, %b)"}, {X_MAX, F64, 2, "_mm_max_pd(%a, %b)"}, {X_SQRT, F64, 2, "_mm_sqrt_pd(%a)"}
-#define AVX2_X4 \
-    SSE2_F32X4, \
-    {X_FMA, F32, 4, "_mm_fmadd_ps(%a, %b, %c)"}, {X_FMA, F64, 2, "_mm_fmadd_pd(%a, %b, %c)"}, \
-    {X_FLOOR, F32, 4, "_mm_floor_ps(%a)"}, {X_CEIL, F32, 4, "_mm_ceil_ps(%a)"}, \
-    {X_TRUNC, F32, 4, "_mm_round_ps(%a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)"}, \
-    {X_RINT, F32, 4, "_mm_round_ps(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)"}
-#define AVX2_X8 \
-    {X_FMA, F32, 8, "_mm256_fmadd_ps(%a, %b, %c)"}, {X_FMA, F64, 4, "_mm256_fmadd_pd(%a, %b, %c)"}, \
-    {X_MIN, F32, 8, "_mm256_min_ps(%a, %b)"}, {X_MAX, F32, 8, "_mm256_max_ps(%a, %b)"}, {X_SQRT, F32, 8, "_mm256_sqrt_ps(%a)"}, \
-    {X_MIN, F64, 4, "_mm256_min_pd(%a, %b)"}, {X_MAX, F64, 4, "_mm256_max_pd(%a, %b)"}, {X_SQRT, F64, 4, "_mm256_sqrt_pd(%a)"}, \
-    {X_FLOOR, F32, 8, "_mm256_floor_ps(%a)"}, {X_CEIL, F32, 8, "_mm256_ceil_ps(%a)"}, \
-    {X_TRUNC, F32, 8, "_mm256_round_ps(%a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)"}, \
-    {X_RINT, F32, 8, "_mm256_round_ps(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)"}, \
-    {X_SELECT, F32, 8, "_mm256_blendv_ps(%c, %b, ($T)%a)"}, \
-    {X_LOAD, F16, 8, "_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)%a))"}, \
-    {X_ROUND, F16, 8, "_mm_storeu_si128((__m128i *)(void *)%b, _mm256_cvtps_ph(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))"}
+        {X_MIN, F64, 2, "_mm_min_pd(%a, %b)"}, {X_MAX, F64, 2, "_mm_max_pd(%a, %b)"}, {                                \
+        X_SQRT, F64, 2, "_mm_sqrt_pd(%a)"                                                                              \
+    }
+#define AVX2_X4                                                                                                        \
+    SSE2_F32X4, {X_FMA, F32, 4, "_mm_fmadd_ps(%a, %b, %c)"}, {X_FMA, F64, 2, "_mm_fmadd_pd(%a, %b, %c)"},              \
+        {X_FLOOR, F32, 4, "_mm_floor_ps(%a)"}, {X_CEIL, F32, 4, "_mm_ceil_ps(%a)"},                                    \
+        {X_TRUNC, F32, 4, "_mm_round_ps(%a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)"}, {                               \
+        X_RINT, F32, 4, "_mm_round_ps(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)"                              \
+    }
+#define AVX2_X8                                                                                                        \
+    {X_FMA, F32, 8, "_mm256_fmadd_ps(%a, %b, %c)"}, {X_FMA, F64, 4, "_mm256_fmadd_pd(%a, %b, %c)"},                    \
+        {X_MIN, F32, 8, "_mm256_min_ps(%a, %b)"}, {X_MAX, F32, 8, "_mm256_max_ps(%a, %b)"},                            \
+        {X_SQRT, F32, 8, "_mm256_sqrt_ps(%a)"}, {X_MIN, F64, 4, "_mm256_min_pd(%a, %b)"},                              \
+        {X_MAX, F64, 4, "_mm256_max_pd(%a, %b)"}, {X_SQRT, F64, 4, "_mm256_sqrt_pd(%a)"},                              \
+        {X_FLOOR, F32, 8, "_mm256_floor_ps(%a)"}, {X_CEIL, F32, 8, "_mm256_ceil_ps(%a)"},                              \
+        {X_TRUNC, F32, 8, "_mm256_round_ps(%a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)"},                              \
+        {X_RINT, F32, 8, "_mm256_round_ps(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)"},                        \
+        {X_SELECT, F32, 8, "_mm256_blendv_ps(%c, %b, ($T)%a)"},                                                        \
+        {X_LOAD, F16, 8, "_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)%a))"}, {                     \
+        X_ROUND, F16, 8,                                                                                               \
+            "_mm_storeu_si128((__m128i *)(void *)%b, _mm256_cvtps_ph(%a, _MM_FROUND_TO_NEAREST_INT | "                 \
+            "_MM_FROUND_NO_EXC))"                                                                                      \
+    }
 
 static const struct spell_row sse2_rows[] = {SSE2_F32X4, END};
 static const struct spell_row avx2_rows[] = {AVX2_X4, AVX2_X8, END};
 static const struct spell_row avx512_rows[] = {
-    AVX2_X4, AVX2_X8,
-    {X_FMA, F32, 16, "_mm512_fmadd_ps(%a, %b, %c)"}, {X_FMA, F64, 8, "_mm512_fmadd_pd(%a, %b, %c)"},
-    {X_MIN, F32, 16, "_mm512_min_ps(%a, %b)"}, {X_MAX, F32, 16, "_mm512_max_ps(%a, %b)"}, {X_SQRT, F32, 16, "_mm512_sqrt_ps(%a)"},
-    {X_MIN, F64, 8, "_mm512_min_pd(%a, %b)"}, {X_MAX, F64, 8, "_mm512_max_pd(%a, %b)"}, {X_SQRT, F64, 8, "_mm512_sqrt_pd(%a)"},
+    AVX2_X4,
+    AVX2_X8,
+    {X_FMA, F32, 16, "_mm512_fmadd_ps(%a, %b, %c)"},
+    {X_FMA, F64, 8, "_mm512_fmadd_pd(%a, %b, %c)"},
+    {X_MIN, F32, 16, "_mm512_min_ps(%a, %b)"},
+    {X_MAX, F32, 16, "_mm512_max_ps(%a, %b)"},
+    {X_SQRT, F32, 16, "_mm512_sqrt_ps(%a)"},
+    {X_MIN, F64, 8, "_mm512_min_pd(%a, %b)"},
+    {X_MAX, F64, 8, "_mm512_max_pd(%a, %b)"},
+    {X_SQRT, F64, 8, "_mm512_sqrt_pd(%a)"},
     {X_FLOOR, F32, 16, "_mm512_roundscale_ps(%a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)"},
     {X_CEIL, F32, 16, "_mm512_roundscale_ps(%a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)"},
     {X_TRUNC, F32, 16, "_mm512_roundscale_ps(%a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)"},
     {X_RINT, F32, 16, "_mm512_roundscale_ps(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)"},
     {X_LOAD, F16, 16, "_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)%a))"},
-    {X_ROUND, F16, 16, "_mm256_storeu_si256((__m256i *)(void *)%b, _mm512_cvtps_ph(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))"},
+    {X_ROUND, F16, 16,
+     "_mm256_storeu_si256((__m256i *)(void *)%b, _mm512_cvtps_ph(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))"},
     END};
 
 const struct target nn_target_x86_64 = {
-    .name = "x86-64", .help = "any 64-bit x86: SSE2, 4 lanes, no fused multiply-add",
-    .cls = TC_CPU, .emit = EMIT_C_VECTOR, .lanes_f32 = 4, .vregs = 16, .l1 = 32 << 10, .l2 = 256 << 10,
-    .cflags = "-march=x86-64", .headers = HEADERS, .spell = sse2_rows, .cc = "cc",
+    .name = "x86-64",
+    .help = "any 64-bit x86: SSE2, 4 lanes, no fused multiply-add",
+    .cls = TC_CPU,
+    .emit = EMIT_C_VECTOR,
+    .lanes_f32 = 4,
+    .vregs = 16,
+    .l1 = 32 << 10,
+    .l2 = 256 << 10,
+    .cflags = "-march=x86-64",
+    .headers = HEADERS,
+    .spell = sse2_rows,
+    .cc = "cc",
 };
 const struct target nn_target_x86_avx2 = {
-    .name = "x86-avx2", .help = "x86 with AVX2, FMA and F16C (Haswell, Zen and later): 8 lanes",
-    .cls = TC_CPU, .emit = EMIT_C_VECTOR, .lanes_f32 = 8, .vregs = 16, .l1 = 32 << 10, .l2 = 512 << 10, .fma = true,
-    .cflags = "-mavx2 -mfma -mf16c", .headers = HEADERS, .spell = avx2_rows, .cc = "cc",
+    .name = "x86-avx2",
+    .help = "x86 with AVX2, FMA and F16C (Haswell, Zen and later): 8 lanes",
+    .cls = TC_CPU,
+    .emit = EMIT_C_VECTOR,
+    .lanes_f32 = 8,
+    .vregs = 16,
+    .l1 = 32 << 10,
+    .l2 = 512 << 10,
+    .fma = true,
+    .cflags = "-mavx2 -mfma -mf16c",
+    .headers = HEADERS,
+    .spell = avx2_rows,
+    .cc = "cc",
 };
 const struct target nn_target_x86_avx512 = {
-    .name = "x86-avx512", .help = "x86 with AVX-512 F, BW, DQ, VL (Skylake-X, Zen 4 and later): 16 lanes",
-    .cls = TC_CPU, .emit = EMIT_C_VECTOR, .lanes_f32 = 16, .vregs = 32, .l1 = 32 << 10, .l2 = 1 << 20, .fma = true,
-    .cflags = "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c -mprefer-vector-width=512", .headers = HEADERS, .spell = avx512_rows, .cc = "cc",
+    .name = "x86-avx512",
+    .help = "x86 with AVX-512 F, BW, DQ, VL (Skylake-X, Zen 4 and later): 16 lanes",
+    .cls = TC_CPU,
+    .emit = EMIT_C_VECTOR,
+    .lanes_f32 = 16,
+    .vregs = 32,
+    .l1 = 32 << 10,
+    .l2 = 1 << 20,
+    .fma = true,
+    .cflags = "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c -mprefer-vector-width=512",
+    .headers = HEADERS,
+    .spell = avx512_rows,
+    .cc = "cc",
 };

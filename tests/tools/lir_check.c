@@ -6,8 +6,8 @@
  *   --flags "-O3"   flags of the compiler      --print        print the C text only
  *   --loose         without the verifier
  *   --keep DIR      leave the files there      --bench N      time N calls */
-#include "tests/tools/emit_check.h"
 #include "lower/schedule/steps.h"
+#include "tests/tools/emit_check.h"
 
 static char *slurp(const char *file, size_t *n) {
     FILE *f = fopen(file, "rb");
@@ -29,8 +29,10 @@ int main(int argc, char **argv) {
     bool print = false, cc = false, fma = false, loose = false;
     for (int i = 1; i < argc; i++) {
         const char *a = argv[i], *v = i + 1 < argc ? argv[i + 1] : "";
-        if (!strcmp(a, "--target")) { i++; if (!(k.target = target_by_name(v))) return usage("unknown target"); }
-        else if (!strcmp(a, "--steps")) steps = v, i++;
+        if (!strcmp(a, "--target")) {
+            i++;
+            if (!(k.target = target_by_name(v))) return usage("unknown target");
+        } else if (!strcmp(a, "--steps")) steps = v, i++;
         else if (!strcmp(a, "--proc")) name = v, i++;
         else if (!strcmp(a, "--dim") && ndims < 15) k.dims[ndims++] = v, i++;
         else if (!strcmp(a, "--cc")) k.compilers[0] = v, k.compilers[1] = NULL, cc = true, i++;

@@ -1,11 +1,11 @@
 /* What the tests of the loop IR's text share: reading, printing, sample files. */
 #ifndef NN_TESTS_LOOP_TEXT_H
 #define NN_TESTS_LOOP_TEXT_H
+#include "ir/loop.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ir/loop.h"
 
 static inline char *sample(const char *name, size_t *n) {
     const char *root = getenv("GCC2NN_SOURCE_ROOT");

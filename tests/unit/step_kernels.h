@@ -2,27 +2,27 @@
  * scheduled ones of the design scaled down to 4 lanes, so that the interpreter can run after every step. */
 #ifndef NN_TESTS_STEP_KERNELS_H
 #define NN_TESTS_STEP_KERNELS_H
+#include "ir/loop.h"
+#include "ir/loop_eval.h"
+#include "lower/schedule/steps.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ir/loop.h"
-#include "ir/loop_eval.h"
-#include "lower/schedule/steps.h"
 
 #define UNUSED __attribute__((unused))
 static struct ctx *c;
 static struct module *m;
 static struct proc *p;
 
-#define COUNT(T, ...) ((int)(sizeof((T[]){__VA_ARGS__}) / sizeof(T)))
-#define LD(b, ...) x_load(c, b, (expr[]){__VA_ARGS__}, COUNT(expr, __VA_ARGS__), NULL)
-#define LDF(f, b, ...) x_load(c, b, (expr[]){__VA_ARGS__}, COUNT(expr, __VA_ARGS__), f)
-#define PAR(name, type, dir, ...) proc_param(c, p, name, type, dir, (expr[]){__VA_ARGS__}, COUNT(expr, __VA_ARGS__))
-#define BUF(name, type, ...) scratch(name, type, (expr[]){__VA_ARGS__}, COUNT(expr, __VA_ARGS__))
-#define AX(...) (const struct var *[]){__VA_ARGS__}, COUNT(const struct var *, __VA_ARGS__)
-#define MAP(b, axes, value) block_append(&p->body, s_stage(c, b, axes, RED_NONE, NULL, 0, NULL, value))
+#define COUNT(T, ...)                      ((int)(sizeof((T[]){__VA_ARGS__}) / sizeof(T)))
+#define LD(b, ...)                         x_load(c, b, (expr[]){__VA_ARGS__}, COUNT(expr, __VA_ARGS__), NULL)
+#define LDF(f, b, ...)                     x_load(c, b, (expr[]){__VA_ARGS__}, COUNT(expr, __VA_ARGS__), f)
+#define PAR(name, type, dir, ...)          proc_param(c, p, name, type, dir, (expr[]){__VA_ARGS__}, COUNT(expr, __VA_ARGS__))
+#define BUF(name, type, ...)               scratch(name, type, (expr[]){__VA_ARGS__}, COUNT(expr, __VA_ARGS__))
+#define AX(...)                            (const struct var *[]){__VA_ARGS__}, COUNT(const struct var *, __VA_ARGS__)
+#define MAP(b, axes, value)                block_append(&p->body, s_stage(c, b, axes, RED_NONE, NULL, 0, NULL, value))
 #define RED(b, axes, op, red, init, value) block_append(&p->body, s_stage(c, b, axes, op, red, init, value))
 
 static expr I(int64_t k) { return x_int(c, k); }
@@ -52,11 +52,16 @@ static void begin(const char *name) { p->name = name; }
 static UNUSED void conv(expr IC, expr H, expr W, expr OC, int K, int S, bool res) {
     begin("conv");
     int P = K / 2;
-    expr OH = x_addi(c, x_divi(c, x_addi(c, H, 2 * P - K), S), 1), OW = x_addi(c, x_divi(c, x_addi(c, W, 2 * P - K), S), 1);
-    struct buf *x = PAR("x", F32, DIR_IN, IC, H, W), *w = PAR("w", F32, DIR_IN, OC, IC, I(K), I(K)), *b = PAR("b", F32, DIR_IN, OC);
-    struct buf *r = res ? PAR("r", F32, DIR_IN, OC, OH, OW) : NULL, *y = PAR("y", F32, DIR_OUT, OC, OH, OW), *acc = BUF("acc", F32, OC, OH, OW);
-    const struct var *oc = axis("oc", OC), *oh = axis("oh", OH), *ow = axis("ow", OW), *ic = axis("ic", IC), *kh = axis("kh", I(K)), *kw = axis("kw", I(K));
-    expr ih = x_add(c, x_muli(c, V(oh), S), x_addi(c, V(kh), -P)), iw = x_add(c, x_muli(c, V(ow), S), x_addi(c, V(kw), -P));
+    expr OH = x_addi(c, x_divi(c, x_addi(c, H, 2 * P - K), S), 1),
+         OW = x_addi(c, x_divi(c, x_addi(c, W, 2 * P - K), S), 1);
+    struct buf *x = PAR("x", F32, DIR_IN, IC, H, W), *w = PAR("w", F32, DIR_IN, OC, IC, I(K), I(K)),
+               *b = PAR("b", F32, DIR_IN, OC);
+    struct buf *r = res ? PAR("r", F32, DIR_IN, OC, OH, OW) : NULL, *y = PAR("y", F32, DIR_OUT, OC, OH, OW),
+               *acc = BUF("acc", F32, OC, OH, OW);
+    const struct var *oc = axis("oc", OC), *oh = axis("oh", OH), *ow = axis("ow", OW), *ic = axis("ic", IC),
+                     *kh = axis("kh", I(K)), *kw = axis("kw", I(K));
+    expr ih = x_add(c, x_muli(c, V(oh), S), x_addi(c, V(kh), -P)),
+         iw = x_add(c, x_muli(c, V(ow), S), x_addi(c, V(kw), -P));
     expr xv = P ? LDF(F(0), x, V(ic), ih, iw) : LD(x, V(ic), ih, iw);
     RED(acc, AX(oc, oh, ow), RED_SUM, AX(ic, kh, kw), LD(b, V(oc)), x_mul(c, xv, LD(w, V(oc), V(ic), V(kh), V(kw))));
     oc = axis("oc", OC), oh = axis("oh", OH), ow = axis("ow", OW);
@@ -66,11 +71,14 @@ static UNUSED void conv(expr IC, expr H, expr W, expr OC, int K, int S, bool res
 }
 static UNUSED void dwconv(int C, int H) {
     begin("dw");
-    struct buf *x = PAR("x", F32, DIR_IN, I(C), I(H), I(H)), *w = PAR("w", F32, DIR_IN, I(C), I(3), I(3)), *b = PAR("b", F32, DIR_IN, I(C));
+    struct buf *x = PAR("x", F32, DIR_IN, I(C), I(H), I(H)), *w = PAR("w", F32, DIR_IN, I(C), I(3), I(3)),
+               *b = PAR("b", F32, DIR_IN, I(C));
     struct buf *y = PAR("y", F32, DIR_OUT, I(C), I(H), I(H)), *acc = BUF("acc", F32, I(C), I(H), I(H));
-    const struct var *ch = axis("c", I(C)), *oh = axis("oh", I(H)), *ow = axis("ow", I(H)), *kh = axis("kh", I(3)), *kw = axis("kw", I(3));
+    const struct var *ch = axis("c", I(C)), *oh = axis("oh", I(H)), *ow = axis("ow", I(H)), *kh = axis("kh", I(3)),
+                     *kw = axis("kw", I(3));
     expr ih = x_add(c, V(oh), x_addi(c, V(kh), -1)), iw = x_add(c, V(ow), x_addi(c, V(kw), -1));
-    RED(acc, AX(ch, oh, ow), RED_SUM, AX(kh, kw), LD(b, V(ch)), x_mul(c, LDF(F(0), x, V(ch), ih, iw), LD(w, V(ch), V(kh), V(kw))));
+    RED(acc, AX(ch, oh, ow), RED_SUM, AX(kh, kw), LD(b, V(ch)),
+        x_mul(c, LDF(F(0), x, V(ch), ih, iw), LD(w, V(ch), V(kh), V(kw))));
     ch = axis("c", I(C)), oh = axis("oh", I(H)), ow = axis("ow", I(H));
     MAP(y, AX(ch, oh, ow), x_min(c, relu(LD(acc, V(ch), V(oh), V(ow))), F(6)));
 }
@@ -83,35 +91,44 @@ static UNUSED struct buf *table(const char *name, int rows, int cols, const floa
 }
 /* F(4,3) Winograd; u is the transformed filter */
 static UNUSED void wino(int IC, int H, int OC) {
-    static const float BTv[] = {4, 0, -5, 0, 1, 0, 0, -4, -4, 1, 1, 0, 0, 4, -4, -1, 1, 0, 0, -2, -1, 2, 1, 0, 0, 2, -1, -2, 1, 0, 0, 4, 0, -5, 0, 1};
+    static const float BTv[] = {4, 0,  -5, 0, 1, 0, 0, -4, -4, 1,  1, 0, 0, 4, -4, -1, 1, 0,
+                                0, -2, -1, 2, 1, 0, 0, 2,  -1, -2, 1, 0, 0, 4, 0,  -5, 0, 1};
     static const float ATv[] = {1, 1, 1, 1, 1, 0, 0, 1, -1, 2, -2, 0, 0, 1, 1, 4, 4, 0, 0, 1, -1, 8, -8, 1};
     begin("wino");
     expr T = I((H + 3) / 4);
-    struct buf *x = PAR("x", F32, DIR_IN, I(IC), I(H), I(H)), *u = PAR("u", F32, DIR_IN, I(6), I(6), I(IC), I(OC)), *bias = PAR("b", F32, DIR_IN, I(OC));
-    struct buf *y = PAR("y", F32, DIR_OUT, I(OC), I(H), I(H)), *BT = table("BT", 6, 6, BTv), *AT = table("AT", 4, 6, ATv);
-    struct buf *Tb = BUF("T", F32, I(6), I(6), I(IC), T, T), *Vb = BUF("V", F32, I(6), I(6), I(IC), T, T), *Mb = BUF("M", F32, I(6), I(6), I(OC), T, T);
+    struct buf *x = PAR("x", F32, DIR_IN, I(IC), I(H), I(H)), *u = PAR("u", F32, DIR_IN, I(6), I(6), I(IC), I(OC)),
+               *bias = PAR("b", F32, DIR_IN, I(OC));
+    struct buf *y = PAR("y", F32, DIR_OUT, I(OC), I(H), I(H)), *BT = table("BT", 6, 6, BTv),
+               *AT = table("AT", 4, 6, ATv);
+    struct buf *Tb = BUF("T", F32, I(6), I(6), I(IC), T, T), *Vb = BUF("V", F32, I(6), I(6), I(IC), T, T),
+               *Mb = BUF("M", F32, I(6), I(6), I(OC), T, T);
     struct buf *Z = BUF("Z", F32, I(4), I(6), I(OC), T, T), *O = BUF("O", F32, I(4), I(4), I(OC), T, T);
 #define TILES const struct var *th = axis("th", T), *tw = axis("tw", T)
     {
         TILES, *a = axis("a", I(6)), *j = axis("j", I(6)), *ic = axis("ic", I(IC)), *i = axis("i", I(6));
-        expr v = LDF(F(0), x, V(ic), x_add(c, x_muli(c, V(th), 4), x_addi(c, V(i), -1)), x_add(c, x_muli(c, V(tw), 4), x_addi(c, V(j), -1)));
+        expr v = LDF(F(0), x, V(ic), x_add(c, x_muli(c, V(th), 4), x_addi(c, V(i), -1)),
+                     x_add(c, x_muli(c, V(tw), 4), x_addi(c, V(j), -1)));
         RED(Tb, AX(a, j, ic, th, tw), RED_SUM, AX(i), F(0), x_mul(c, LD(BT, V(a), V(i)), v));
     }
     {
         TILES, *a = axis("a", I(6)), *b = axis("b", I(6)), *ic = axis("ic", I(IC)), *j = axis("j", I(6));
-        RED(Vb, AX(a, b, ic, th, tw), RED_SUM, AX(j), F(0), x_mul(c, LD(BT, V(b), V(j)), LD(Tb, V(a), V(j), V(ic), V(th), V(tw))));
+        RED(Vb, AX(a, b, ic, th, tw), RED_SUM, AX(j), F(0),
+            x_mul(c, LD(BT, V(b), V(j)), LD(Tb, V(a), V(j), V(ic), V(th), V(tw))));
     }
     {
         TILES, *a = axis("a", I(6)), *b = axis("b", I(6)), *oc = axis("oc", I(OC)), *ic = axis("ic", I(IC));
-        RED(Mb, AX(a, b, oc, th, tw), RED_SUM, AX(ic), F(0), x_mul(c, LD(Vb, V(a), V(b), V(ic), V(th), V(tw)), LD(u, V(a), V(b), V(ic), V(oc))));
+        RED(Mb, AX(a, b, oc, th, tw), RED_SUM, AX(ic), F(0),
+            x_mul(c, LD(Vb, V(a), V(b), V(ic), V(th), V(tw)), LD(u, V(a), V(b), V(ic), V(oc))));
     }
     {
         TILES, *i = axis("i", I(4)), *b = axis("b", I(6)), *oc = axis("oc", I(OC)), *a = axis("a", I(6));
-        RED(Z, AX(i, b, oc, th, tw), RED_SUM, AX(a), F(0), x_mul(c, LD(AT, V(i), V(a)), LD(Mb, V(a), V(b), V(oc), V(th), V(tw))));
+        RED(Z, AX(i, b, oc, th, tw), RED_SUM, AX(a), F(0),
+            x_mul(c, LD(AT, V(i), V(a)), LD(Mb, V(a), V(b), V(oc), V(th), V(tw))));
     }
     {
         TILES, *i = axis("i", I(4)), *j = axis("j", I(4)), *oc = axis("oc", I(OC)), *b = axis("b", I(6));
-        RED(O, AX(i, j, oc, th, tw), RED_SUM, AX(b), F(0), x_mul(c, LD(AT, V(j), V(b)), LD(Z, V(i), V(b), V(oc), V(th), V(tw))));
+        RED(O, AX(i, j, oc, th, tw), RED_SUM, AX(b), F(0),
+            x_mul(c, LD(AT, V(j), V(b)), LD(Z, V(i), V(b), V(oc), V(th), V(tw))));
     }
     const struct var *oc = axis("oc", I(OC)), *oh = axis("oh", I(H)), *ow = axis("ow", I(H));
     expr v = LD(O, x_modi(c, V(oh), 4), x_modi(c, V(ow), 4), V(oc), x_divi(c, V(oh), 4), x_divi(c, V(ow), 4));
@@ -121,16 +138,22 @@ static UNUSED void wino(int IC, int H, int OC) {
 static UNUSED void stem_pool(int H, int OC) {
     begin("stem");
     int OH = (H + 6 - 7) / 2 + 1, PH = (OH + 1) / 2;
-    struct buf *x = PAR("x", F32, DIR_IN, I(3), I(H), I(H)), *w = PAR("w", F32, DIR_IN, I(OC), I(3), I(7), I(7)), *b = PAR("b", F32, DIR_IN, I(OC));
-    struct buf *y = PAR("y", F32, DIR_OUT, I(OC), I(PH), I(PH)), *acc = BUF("acc", F32, I(OC), I(OH), I(OH)), *s = BUF("s", F32, I(OC), I(OH), I(OH)), *mx = BUF("m", F32, I(OC), I(PH), I(PH));
-    const struct var *oc = axis("oc", I(OC)), *oh = axis("oh", I(OH)), *ow = axis("ow", I(OH)), *ic = axis("ic", I(3)), *kh = axis("kh", I(7)), *kw = axis("kw", I(7));
-    expr ih = x_add(c, x_muli(c, V(oh), 2), x_addi(c, V(kh), -3)), iw = x_add(c, x_muli(c, V(ow), 2), x_addi(c, V(kw), -3));
-    RED(acc, AX(oc, oh, ow), RED_SUM, AX(ic, kh, kw), LD(b, V(oc)), x_mul(c, LDF(F(0), x, V(ic), ih, iw), LD(w, V(oc), V(ic), V(kh), V(kw))));
+    struct buf *x = PAR("x", F32, DIR_IN, I(3), I(H), I(H)), *w = PAR("w", F32, DIR_IN, I(OC), I(3), I(7), I(7)),
+               *b = PAR("b", F32, DIR_IN, I(OC));
+    struct buf *y = PAR("y", F32, DIR_OUT, I(OC), I(PH), I(PH)), *acc = BUF("acc", F32, I(OC), I(OH), I(OH)),
+               *s = BUF("s", F32, I(OC), I(OH), I(OH)), *mx = BUF("m", F32, I(OC), I(PH), I(PH));
+    const struct var *oc = axis("oc", I(OC)), *oh = axis("oh", I(OH)), *ow = axis("ow", I(OH)), *ic = axis("ic", I(3)),
+                     *kh = axis("kh", I(7)), *kw = axis("kw", I(7));
+    expr ih = x_add(c, x_muli(c, V(oh), 2), x_addi(c, V(kh), -3)),
+         iw = x_add(c, x_muli(c, V(ow), 2), x_addi(c, V(kw), -3));
+    RED(acc, AX(oc, oh, ow), RED_SUM, AX(ic, kh, kw), LD(b, V(oc)),
+        x_mul(c, LDF(F(0), x, V(ic), ih, iw), LD(w, V(oc), V(ic), V(kh), V(kw))));
     oc = axis("oc", I(OC)), oh = axis("oh", I(OH)), ow = axis("ow", I(OH));
     MAP(s, AX(oc, oh, ow), relu(LD(acc, V(oc), V(oh), V(ow))));
     const struct var *ph = axis("ph", I(PH)), *pw = axis("pw", I(PH)), *i = axis("i", I(3)), *j = axis("j", I(3));
     oc = axis("oc", I(OC));
-    expr v = LDF(F(0), s, V(oc), x_add(c, x_muli(c, V(ph), 2), x_addi(c, V(i), -1)), x_add(c, x_muli(c, V(pw), 2), x_addi(c, V(j), -1)));
+    expr v = LDF(F(0), s, V(oc), x_add(c, x_muli(c, V(ph), 2), x_addi(c, V(i), -1)),
+                 x_add(c, x_muli(c, V(pw), 2), x_addi(c, V(j), -1)));
     RED(mx, AX(oc, ph, pw), RED_MAX, AX(i, j), NULL, v);
     oc = axis("oc", I(OC)), ph = axis("ph", I(PH)), pw = axis("pw", I(PH));
     MAP(y, AX(oc, ph, pw), LD(mx, V(oc), V(ph), V(pw)));
@@ -138,10 +161,16 @@ static UNUSED void stem_pool(int H, int OC) {
 static UNUSED void softmax(int R, int D) {
     begin("softmax");
     struct buf *x = PAR("x", F32, DIR_IN, I(R), I(D)), *y = PAR("y", F32, DIR_OUT, I(R), I(D));
-    struct buf *mx = BUF("m", F32, I(R)), *s = BUF("s", F32, I(R)), *inv = BUF("inv", F32, I(R)), *e = BUF("e", F32, I(R), I(D));
-    struct fn *ex = NEW(&c->arena, struct fn);      /* stands for exp: any function of the right kind will do */
+    struct buf *mx = BUF("m", F32, I(R)), *s = BUF("s", F32, I(R)), *inv = BUF("inv", F32, I(R)),
+               *e = BUF("e", F32, I(R), I(D));
+    struct fn *ex = NEW(&c->arena, struct fn); /* stands for exp: any function of the right kind will do */
     expr a = x_arg(c, 0, F32);
-    *ex = (struct fn){.name = "e2", .nargs = 1, .type = F32, .args = {F32}, .body = x_fma(c, a, x_mul(c, a, F(0.25)), x_add(c, a, F(1.5))), .id = 1};
+    *ex = (struct fn){.name = "e2",
+                      .nargs = 1,
+                      .type = F32,
+                      .args = {F32},
+                      .body = x_fma(c, a, x_mul(c, a, F(0.25)), x_add(c, a, F(1.5))),
+                      .id = 1};
     PUSH(&c->arena, &m->fns, (const struct fn *)ex);
     const struct var *r = axis("r", I(R)), *d = axis("d", I(D));
     RED(mx, AX(r), RED_MAX, AX(d), NULL, LD(x, V(r), V(d)));
@@ -157,8 +186,10 @@ static UNUSED void softmax(int R, int D) {
 }
 static UNUSED void layernorm(int R, int D) {
     begin("layernorm");
-    struct buf *x = PAR("x", F32, DIR_IN, I(R), I(D)), *g = PAR("g", F32, DIR_IN, I(D)), *b = PAR("b", F32, DIR_IN, I(D)), *y = PAR("y", F32, DIR_OUT, I(R), I(D));
-    struct buf *s = BUF("s", F32, I(R)), *q = BUF("q", F32, I(R)), *mu = BUF("mu", F32, I(R)), *is = BUF("is", F32, I(R));
+    struct buf *x = PAR("x", F32, DIR_IN, I(R), I(D)), *g = PAR("g", F32, DIR_IN, I(D)),
+               *b = PAR("b", F32, DIR_IN, I(D)), *y = PAR("y", F32, DIR_OUT, I(R), I(D));
+    struct buf *s = BUF("s", F32, I(R)), *q = BUF("q", F32, I(R)), *mu = BUF("mu", F32, I(R)),
+               *is = BUF("is", F32, I(R));
     const struct var *r = axis("r", I(R)), *d = axis("d", I(D));
     RED(s, AX(r), RED_SUM, AX(d), NULL, LD(x, V(r), V(d)));
     r = axis("r", I(R));
@@ -175,7 +206,8 @@ static UNUSED void layernorm(int R, int D) {
 /* row major; M may be a size of the run */
 static UNUSED void gemm_rm(expr M, int K, int N) {
     begin("gemm");
-    struct buf *x = PAR("x", F32, DIR_IN, M, I(K)), *w = PAR("w", F32, DIR_IN, I(K), I(N)), *b = PAR("b", F32, DIR_IN, I(N)), *y = PAR("y", F32, DIR_OUT, M, I(N));
+    struct buf *x = PAR("x", F32, DIR_IN, M, I(K)), *w = PAR("w", F32, DIR_IN, I(K), I(N)),
+               *b = PAR("b", F32, DIR_IN, I(N)), *y = PAR("y", F32, DIR_OUT, M, I(N));
     struct buf *acc = BUF("acc", F32, M, I(N));
     const struct var *mm = axis("m", M), *n = axis("n", I(N)), *k = axis("k", I(K));
     RED(acc, AX(mm, n), RED_SUM, AX(k), LD(b, V(n)), x_mul(c, LD(x, V(mm), V(k)), LD(w, V(k), V(n))));
@@ -184,7 +216,8 @@ static UNUSED void gemm_rm(expr M, int K, int N) {
 }
 static UNUSED void qgemm(int M, int K, int N) {
     begin("qgemm");
-    struct buf *x = PAR("x", U8, DIR_IN, I(M), I(K)), *w = PAR("w", I8, DIR_IN, I(N), I(K)), *b = PAR("b", I32, DIR_IN, I(N)), *y = PAR("y", I32, DIR_OUT, I(M), I(N));
+    struct buf *x = PAR("x", U8, DIR_IN, I(M), I(K)), *w = PAR("w", I8, DIR_IN, I(N), I(K)),
+               *b = PAR("b", I32, DIR_IN, I(N)), *y = PAR("y", I32, DIR_OUT, I(M), I(N));
     struct buf *acc = BUF("acc", I32, I(M), I(N));
     const struct var *mm = axis("m", I(M)), *n = axis("n", I(N)), *k = axis("k", I(K));
     RED(acc, AX(mm, n), RED_SUM, AX(k), LD(b, V(n)), x_mul(c, LD(x, V(mm), V(k)), LD(w, V(n), V(k))));
@@ -193,7 +226,12 @@ static UNUSED void qgemm(int M, int K, int N) {
 }
 
 /* ---- running: outputs of one run, all parameters filled from a seed */
-struct run { int n; void *out[4]; size_t bytes[4]; enum dtype type[4]; };
+struct run {
+    int n;
+    void *out[4];
+    size_t bytes[4];
+    enum dtype type[4];
+};
 static UNUSED bool leaf_value(void *env, expr e, int64_t *v) {
     const int64_t *syms = env;
     for (int k = 0; k < p->syms.n; k++)

@@ -1,19 +1,18 @@
 /* The shared base: arenas, arrays, maps, text, interned names, saturating arithmetic, diagnostics, element types. */
-#include <criterion/criterion.h>
-#include <locale.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "ir/base/arena.h"
 #include "ir/base/checked.h"
 #include "ir/base/diag.h"
 #include "ir/base/map.h"
 #include "ir/base/vec.h"
 #include "ir/dtype.h"
+#include <criterion/criterion.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-Test(arena, zeroed_aligned_and_apart)
-{
+Test(arena, zeroed_aligned_and_apart) {
     struct arena a = {0};
     size_t sizes[] = {0, 1, 15, 16, 17, 1000, 70000, 3, 200000, 64, 5000000, 8};
     enum { N = sizeof sizes / sizeof *sizes };
@@ -21,13 +20,11 @@ Test(arena, zeroed_aligned_and_apart)
     for (int i = 0; i < N; i++) {
         p[i] = arena_alloc(&a, sizes[i]);
         cr_assert_eq((uintptr_t)p[i] % 16, 0);
-        for (size_t k = 0; k < sizes[i]; k++)
-            cr_assert_eq(p[i][k], 0);
+        for (size_t k = 0; k < sizes[i]; k++) cr_assert_eq(p[i][k], 0);
         memset(p[i], i + 1, sizes[i]);
     }
     for (int i = 0; i < N; i++)
-        for (size_t k = 0; k < sizes[i]; k++)
-            cr_assert_eq(p[i][k], i + 1, "block %d was overwritten", i);
+        for (size_t k = 0; k < sizes[i]; k++) cr_assert_eq(p[i][k], i + 1, "block %d was overwritten", i);
     cr_assert_eq(a.used, 5271200);
     arena_free(&a);
     cr_assert_eq(a.used, 0);
@@ -35,8 +32,7 @@ Test(arena, zeroed_aligned_and_apart)
     arena_free(&a);
 }
 
-Test(arena, a_large_block_leaves_the_chunk_in_use)
-{
+Test(arena, a_large_block_leaves_the_chunk_in_use) {
     struct arena a = {0};
     char *p = arena_alloc(&a, 16);
     arena_alloc(&a, 1 << 20);
@@ -44,29 +40,25 @@ Test(arena, a_large_block_leaves_the_chunk_in_use)
     arena_free(&a);
 }
 
-Test(arena, limit_lets_through_what_fits)
-{
+Test(arena, limit_lets_through_what_fits) {
     struct arena a = {.limit = 4096};
     arena_alloc(&a, 4000);
     arena_alloc(&a, 80);
     arena_free(&a);
 }
 
-Test(arena, limit_ends_the_process, .exit_code = 70)
-{
+Test(arena, limit_ends_the_process, .exit_code = 70) {
     struct arena a = {.limit = 4096};
     arena_alloc(&a, 4000);
     arena_alloc(&a, 112);
 }
 
-Test(arena, overflow_ends_the_process, .exit_code = 70)
-{
+Test(arena, overflow_ends_the_process, .exit_code = 70) {
     struct arena a = {0};
     arena_array(&a, SIZE_MAX / 2, 4);
 }
 
-Test(vec, grows_in_arena_and_in_malloc)
-{
+Test(vec, grows_in_arena_and_in_malloc) {
     struct arena a = {0};
     VEC(int) in_arena = {0}, in_malloc = {0};
     for (int i = 0; i < 1000; i++) {
@@ -82,17 +74,15 @@ Test(vec, grows_in_arena_and_in_malloc)
     arena_free(&a);
 }
 
-Test(map, put_get_replace)
-{
+Test(map, put_get_replace) {
     struct arena a = {0};
     struct map m = {.arena = &a};
     static int values[5000], other;
     cr_assert_null(map_get(&m, 0));
     for (uint64_t i = 0; i < 5000; i++)
-        map_put(&m, i << 32, &values[i]);       /* keys that differ in high bits only, 0 among them */
+        map_put(&m, i << 32, &values[i]); /* keys that differ in high bits only, 0 among them */
     cr_assert_eq(m.n, 5000);
-    for (uint64_t i = 0; i < 5000; i++)
-        cr_assert_eq(map_get(&m, i << 32), &values[i]);
+    for (uint64_t i = 0; i < 5000; i++) cr_assert_eq(map_get(&m, i << 32), &values[i]);
     cr_assert_null(map_get(&m, 1));
     map_put(&m, 7ull << 32, &other);
     cr_assert_eq(map_get(&m, 7ull << 32), &other);
@@ -100,15 +90,13 @@ Test(map, put_get_replace)
     arena_free(&a);
 }
 
-Test(map, null_value_is_a_bug, .exit_code = 70)
-{
+Test(map, null_value_is_a_bug, .exit_code = 70) {
     struct arena a = {0};
     struct map m = {.arena = &a};
     map_put(&m, 1, NULL);
 }
 
-Test(checked, saturates)
-{
+Test(checked, saturates) {
     cr_assert_eq(sat_add(1, 2), 3);
     cr_assert_eq(sat_add(POS_INF, -5), POS_INF);
     cr_assert_eq(sat_add(5, NEG_INF), NEG_INF);
@@ -128,20 +116,18 @@ Test(checked, saturates)
     cr_assert_eq(floormod64(INT64_MIN, 3), 1);
 }
 
-Test(text, builds)
-{
+Test(text, builds) {
     struct text t = {0};
     text_add(&t, "a");
     text_char(&t, 'b');
     text_indent(&t, 2);
     text_printf(&t, "%d-%s", 42, "x");
     cr_assert_str_eq(t.s, "ab    42-x");
-    for (int i = 0; i < 500; i++)
-        text_printf(&t, "%05d", i);
+    for (int i = 0; i < 500; i++) text_printf(&t, "%05d", i);
     cr_assert_eq(t.n, 10 + 2500);
     cr_assert_str_eq(t.s + t.n - 5, "00499");
     struct text u = {0};
-    text_printf(&u, "%300d|", 1);               /* longer than the stack buffer */
+    text_printf(&u, "%300d|", 1); /* longer than the stack buffer */
     cr_assert_eq(u.n, 301);
     cr_assert_str_eq(u.s + 298, " 1|");
     text_free(&t);
@@ -149,24 +135,21 @@ Test(text, builds)
     cr_assert_null(t.s);
 }
 
-static const char *f32(float x)
-{
+static const char *f32(float x) {
     static struct text t;
     t.n = 0;
     text_f32(&t, x);
     return t.s;
 }
 
-static const char *f64(double x)
-{
+static const char *f64(double x) {
     static struct text t;
     t.n = 0;
     text_f64(&t, x);
     return t.s;
 }
 
-Test(text, floats)
-{
+Test(text, floats) {
     cr_assert_str_eq(f32(1), "1.0");
     cr_assert_str_eq(f32(-0.0f), "-0.0");
     cr_assert_str_eq(f32(0.1f), "0.1");
@@ -185,8 +168,7 @@ Test(text, floats)
     cr_assert_str_eq(f64(-INFINITY), "-inf");
 }
 
-Test(text, floats_read_back)
-{
+Test(text, floats_read_back) {
     uint64_t x = 1;
     for (int i = 0; i < 100000; i++) {
         x = x * 6364136223846793005u + 1442695040888963407u;
@@ -207,8 +189,7 @@ Test(text, floats_read_back)
     }
 }
 
-Test(text, no_decimal_comma)
-{
+Test(text, no_decimal_comma) {
     /* Any locale with a comma; where none is installed only the calls themselves are tested. */
     const char *names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE"};
     for (size_t i = 0; i < sizeof names / sizeof *names && strcmp(localeconv()->decimal_point, ",") != 0; i++)
@@ -220,8 +201,7 @@ Test(text, no_decimal_comma)
     text_free(&t);
 }
 
-Test(names, equal_text_equal_pointer)
-{
+Test(names, equal_text_equal_pointer) {
     struct arena a = {0};
     struct interner *in = interner_new(&a);
     const char *first = intern(in, "n0"), *nul = internn(in, "a\0b", 3);
@@ -240,15 +220,13 @@ Test(names, equal_text_equal_pointer)
 
 static struct arena arena;
 
-static const char *printed(struct diags *d)
-{
+static const char *printed(struct diags *d) {
     struct text t = {0};
     diag_print(d, &t, false);
     return t.s ? t.s : "";
 }
 
-Test(diag, line_origin_and_help)
-{
+Test(diag, line_origin_and_help) {
     struct diags d = {.arena = &arena, .file = "model.onnx", .origin = "node 17 \"conv1\" (Conv), input 1 \"W\""};
     diag(&d, DIAG_ERROR, E_RANK, "expected rank %d, got %d", 4, 3);
     diag_help(&d, "give the shape with %s", "--shape");
@@ -256,19 +234,20 @@ Test(diag, line_origin_and_help)
     diag(&d, DIAG_WARNING, E_OPSET, "opset 99");
     diag_at(&d, DIAG_NOTE, E_FILE, NULL, NULL, "bare");
     cr_assert_str_eq(printed(&d),
-        "model.onnx: node 17 \"conv1\" (Conv), input 1 \"W\": expected rank 4, got 3 [E0305]\n"
-        "  help: give the shape with --shape\n"
-        "model.onnx: warning: opset 99 [E0203]\n"
-        "note: bare [E0101]\n");
+                     "model.onnx: node 17 \"conv1\" (Conv), input 1 \"W\": expected rank 4, got 3 [E0305]\n"
+                     "  help: give the shape with --shape\n"
+                     "model.onnx: warning: opset 99 [E0203]\n"
+                     "note: bare [E0101]\n");
     cr_assert_eq(d.errors, 1);
     cr_assert_eq(d.warnings, 1);
 }
 
-Test(diag, strings_of_the_model_cannot_drive_the_terminal)
-{
+Test(diag, strings_of_the_model_cannot_drive_the_terminal) {
     struct diags d = {.arena = &arena};
     cr_assert_str_eq(diag_quote(&arena, "a\"b\\\n\x1b[31m"), "\"a\\\"b\\\\\\n\\x1b[31m\"");
-    cr_assert_str_eq(diag_quote(&arena, "\xc3\xa4\xff\xc2\x9b" "\xe2\x80\xae"), "\"\xc3\xa4\\xff\\xc2\\x9b\\xe2\\x80\\xae\"");
+    cr_assert_str_eq(diag_quote(&arena, "\xc3\xa4\xff\xc2\x9b"
+                                        "\xe2\x80\xae"),
+                     "\"\xc3\xa4\\xff\\xc2\\x9b\\xe2\\x80\\xae\"");
     char longer[200];
     memset(longer, 'x', sizeof longer);
     longer[199] = 0;
@@ -279,8 +258,7 @@ Test(diag, strings_of_the_model_cannot_drive_the_terminal)
     cr_assert_str_eq(printed(&d), "op \\x1b]0;x\\x07\\r\\n [E0301]\n");
 }
 
-Test(diag, only_the_first_are_kept)
-{
+Test(diag, only_the_first_are_kept) {
     struct diags d = {.arena = &arena};
     diag(&d, DIAG_WARNING, E_OPSET, "an early warning");
     for (int i = 0; i < 25; i++) {
@@ -291,31 +269,25 @@ Test(diag, only_the_first_are_kept)
     cr_assert_eq(d.n, DIAG_MAX);
     cr_assert_eq(d.errors, 25);
     const char *s = printed(&d);
-    cr_assert_null(strstr(s, "early"));         /* pushed out by the 20th error */
+    cr_assert_null(strstr(s, "early")); /* pushed out by the 20th error */
     cr_assert_not_null(strstr(s, "error 19 [E0301]\n  help: help 19\n5 more errors\n2 more warnings\n"));
     cr_assert_null(strstr(s, "help 20"));
 }
 
-Test(diag, codes_explain_themselves)
-{
+Test(diag, codes_explain_themselves) {
     const char *title, *text;
     cr_assert(diag_explain(E_ONNX, &title, &text));
     cr_assert_str_eq(title, "not a valid ONNX model");
     cr_assert_not(diag_explain(1, &title, &text));
 }
 
-Test(diag, bug_ends_the_process, .exit_code = 70)
-{
-    ASSERT(1 + 1 == 3);
-}
+Test(diag, bug_ends_the_process, .exit_code = 70) { ASSERT(1 + 1 == 3); }
 
-Test(dtype, rows)
-{
+Test(dtype, rows) {
     for (int t = NONE + 1; t < DTYPE_COUNT; t++) {
         const char *s = dtype_name(t);
         cr_assert_eq(dtype_by_name(s, strlen(s)), t);
-        if (t != IDX)
-            cr_assert_eq(dtype_by_onnx(dtype_onnx(t)), t);
+        if (t != IDX) cr_assert_eq(dtype_by_onnx(dtype_onnx(t)), t);
     }
     cr_assert_eq(dtype_by_name("f3", 2), NONE);
     cr_assert_eq(dtype_by_name("f32x", 3), F32);

@@ -1,10 +1,10 @@
 /* Names, comments and strings that no model can break out of, targets, and the shape of the printed text. That the text
  * computes what the interpreter computes is tested by tests/compile. */
-#include <criterion/criterion.h>
-#include <string.h>
 #include "codegen/emit.h"
 #include "codegen/expand.h"
 #include "lower/schedule/steps.h"
+#include <criterion/criterion.h>
+#include <string.h>
 
 static struct ctx *c;
 static struct text t;
@@ -40,10 +40,25 @@ static int count(const char *text, const char *part) {
 
 /* ---- names */
 Test(emit, identifiers) {
-    static const char *const cases[][2] = {
-        {"x", "x"}, {"conv1/w", "conv1_w"}, {"1st", "v1st"}, {"", "v"}, {"___", "v"}, {"_x", "x"}, {"__x__", "x"},
-        {"int", "v_int"}, {"class", "v_class"}, {"nn_guard", "v_nn_guard"}, {"NN_X", "v_NN_X"}, {"size_t", "v_size_t"}, {"fault", "v_fault"},
-        {"a::b//c", "a_b_c"}, {"\xe5\xb1\x82", "v"}, {"x\n*/y", "x_y"}, {"y1", "v_y1"}, {"main", "v_main"}, {"a", "a"}};
+    static const char *const cases[][2] = {{"x", "x"},
+                                           {"conv1/w", "conv1_w"},
+                                           {"1st", "v1st"},
+                                           {"", "v"},
+                                           {"___", "v"},
+                                           {"_x", "x"},
+                                           {"__x__", "x"},
+                                           {"int", "v_int"},
+                                           {"class", "v_class"},
+                                           {"nn_guard", "v_nn_guard"},
+                                           {"NN_X", "v_NN_X"},
+                                           {"size_t", "v_size_t"},
+                                           {"fault", "v_fault"},
+                                           {"a::b//c", "a_b_c"},
+                                           {"\xe5\xb1\x82", "v"},
+                                           {"x\n*/y", "x_y"},
+                                           {"y1", "v_y1"},
+                                           {"main", "v_main"},
+                                           {"a", "a"}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
         cr_assert_str_eq(c_ident(c, cases[k][0]), cases[k][1], "%s gives %s", cases[k][0], c_ident(c, cases[k][0]));
     cr_assert_str_eq(c_ident(c, NULL), "v");
@@ -72,7 +87,7 @@ Test(emit, names_are_unique_while_taken) {
     cr_assert_str_eq(names_add(&n, "x2"), "x2_2");
     cr_assert_str_eq(names_numbered(&n, "t"), "t0");
     cr_assert_str_eq(names_numbered(&n, "t"), "t1");
-    cr_assert_str_eq(names_numbered(&n, "y"), "y2");   /* y0 and y1 are Bessel functions */
+    cr_assert_str_eq(names_numbered(&n, "y"), "y2"); /* y0 and y1 are Bessel functions */
     names_leave(&n, mark);
     cr_assert_str_eq(names_add(&n, "x"), "x2");
     cr_assert_str_eq(names_numbered(&n, "t"), "t0");
@@ -85,7 +100,7 @@ Test(emit, comments_cannot_be_left) {
     t.n = 0;
     emit_comment_text(&t, "line\nnext\r\xe2\x80\xae*");
     hasnt(t.s, "\n");
-    text_add(&t, "/");                                 /* what the printer adds cannot join with the text's end */
+    text_add(&t, "/"); /* what the printer adds cannot join with the text's end */
     hasnt(t.s, "*/");
     for (const char *s = t.s; *s; s++) cr_assert((unsigned char)*s >= 0x20 && (unsigned char)*s < 0x7f);
 }
@@ -101,13 +116,15 @@ Test(emit, targets) {
         cr_assert_eq(target_by_name(g->name), g);
         cr_assert(g->help && g->cflags && g->headers && g->cc && g->lanes_f32 >= 1 && g->vregs > 0);
         cr_assert((g->emit == EMIT_C_SCALAR) == (g->lanes_f32 == 1));
-        for (const struct spell_row *r = g->spell; r && r->op != X_POISON; r++) cr_assert(r->lanes <= g->lanes_f32 && strstr(r->c, "%a"));
+        for (const struct spell_row *r = g->spell; r && r->op != X_POISON; r++)
+            cr_assert(r->lanes <= g->lanes_f32 && strstr(r->c, "%a"));
     }
     cr_assert_null(target_by_name("z80"));
 }
 
 /* ---- shape of the text */
-static const char *const relu = "proc relu(x: f32[N] in, y: f32[N] out) [N in 0..1000]\n  for i<N\n    y[i] = max(x[i], 0.0)\n";
+static const char *const relu =
+    "proc relu(x: f32[N] in, y: f32[N] out) [N in 0..1000]\n  for i<N\n    y[i] = max(x[i], 0.0)\n";
 Test(emit, scalar_kernel) {
     const char *s = print_with(relu, "c99", false, NULL);
     has(s, "static void relu(const float *restrict x, float *restrict y, ptrdiff_t N) {\n"
@@ -144,7 +161,8 @@ Test(emit, strict_c99_has_no_extension) {
     hasnt(s, "_Pragma");
 }
 Test(emit, vectors_only_where_lanes_are_independent) {
-    static const char *const prefix = "proc f(x: f32[16] in, y: f32[16] out, s: f32[1] inout)\n  for v<16 vector\n    s[0] += x[v]\n    y[v] = s[0]\n";
+    static const char *const prefix = "proc f(x: f32[16] in, y: f32[16] out, s: f32[1] inout)\n  for v<16 vector\n    "
+                                      "s[0] += x[v]\n    y[v] = s[0]\n";
     hasnt(print_with(prefix, "x86-avx2", false, NULL), "nn_st_f32x8");
     static const char *const up = "proc f(y: f32[20] inout)\n  for v<16 vector\n    y[v + 1] = y[v] * 0.5\n";
     hasnt(print_with(up, "x86-avx2", false, NULL), "nn_st_f32x8");
@@ -167,7 +185,8 @@ Test(emit, schedule_stands_above_the_kernel) {
     has(s, " * schedule: split i 4 io ii cut2");
 }
 Test(emit, scratch_and_fault_only_when_needed) {
-    static const char *const arena = "proc f(x: f32[N] in, y: f32[N] out) [N in 1..100]\n  alloc t: f32[N] arena\n  for i<N\n    t[i] = x[i]\n  for i<N\n    y[i] = t[N - 1 - i]\n";
+    static const char *const arena = "proc f(x: f32[N] in, y: f32[N] out) [N in 1..100]\n  alloc t: f32[N] arena\n  "
+                                     "for i<N\n    t[i] = x[i]\n  for i<N\n    y[i] = t[N - 1 - i]\n";
     struct module *m = loop_parse(c, arena, strlen(arena), "test");
     expr ws = emit_scratch_bytes(c, m->procs.v[0]);
     int64_t lo, hi;
@@ -176,7 +195,8 @@ Test(emit, scratch_and_fault_only_when_needed) {
     cr_assert_eq(hi, 448);
     cr_assert(!emit_needs_fault(m->procs.v[0]));
     has(print_with(arena, "c99", false, NULL), "ptrdiff_t N, void *restrict ws) {");
-    static const char *const gather = "proc f(x: f32[9] in, g: i64[4] in, y: f32[4] out)\n  for i<4\n    y[i] = x[guard(toidx(g[i]), 9)]\n";
+    static const char *const gather =
+        "proc f(x: f32[9] in, g: i64[4] in, y: f32[4] out)\n  for i<4\n    y[i] = x[guard(toidx(g[i]), 9)]\n";
     has(print_with(gather, "c99", false, NULL), "y[i] = x[nn_guard(g[i], 9, fault)];");
 }
 Test(emit, same_text_twice) {

@@ -1,10 +1,10 @@
 /* The interpreter against plain C and against the statements of docs/numbers.md and docs/loop-ir.md. */
+#include "ir/base/convert.h"
+#include "ir/loop_eval.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ir/base/convert.h"
-#include "ir/loop_eval.h"
 
 #ifndef RANDOM_PROGRAMS
 #define RANDOM_PROGRAMS 300
@@ -22,26 +22,29 @@ TestSuite(eval, .init = setup, .fini = teardown);
 /* ---- helpers */
 static expr K(int64_t k) { return x_int(c, k); }
 static expr V(const struct var *v) { return x_var(c, v); }
-static struct buf *param(struct proc *p, const char *name, enum dtype t, enum param_dir dir, int nd, const int64_t *dims) {
+static struct buf *param(struct proc *p, const char *name, enum dtype t, enum param_dir dir, int nd,
+                         const int64_t *dims) {
     expr d[8];
-    for (int k = 0; k < nd; k++)
-        d[k] = K(dims[k]);
+    for (int k = 0; k < nd; k++) d[k] = K(dims[k]);
     return proc_param(c, p, name, t, dir, d, nd);
 }
-#define PARAM(p, name, t, dir, ...) param(p, name, t, dir, (int)(sizeof((int64_t[]){__VA_ARGS__}) / 8), (int64_t[]){__VA_ARGS__})
-static struct buf *local(struct proc *p, struct block *in, const char *name, enum dtype t, enum scope s, int nd, const int64_t *dims) {
+#define PARAM(p, name, t, dir, ...)                                                                                    \
+    param(p, name, t, dir, (int)(sizeof((int64_t[]){__VA_ARGS__}) / 8), (int64_t[]){__VA_ARGS__})
+static struct buf *local(struct proc *p, struct block *in, const char *name, enum dtype t, enum scope s, int nd,
+                         const int64_t *dims) {
     expr d[8];
-    for (int k = 0; k < nd; k++)
-        d[k] = K(dims[k]);
+    for (int k = 0; k < nd; k++) d[k] = K(dims[k]);
     struct buf *b = buf_new(c, p, name, t, s, d, nd);
     block_append(in, s_alloc(c, b));
     return b;
 }
-#define LOCAL(p, in, name, t, s, ...) local(p, in, name, t, s, (int)(sizeof((int64_t[]){__VA_ARGS__}) / 8), (int64_t[]){__VA_ARGS__})
-#define LD(b, ...) x_load(c, b, (expr[]){__VA_ARGS__}, (int)(sizeof((expr[]){__VA_ARGS__}) / sizeof(expr)), NULL)
+#define LOCAL(p, in, name, t, s, ...)                                                                                  \
+    local(p, in, name, t, s, (int)(sizeof((int64_t[]){__VA_ARGS__}) / 8), (int64_t[]){__VA_ARGS__})
+#define LD(b, ...)        x_load(c, b, (expr[]){__VA_ARGS__}, (int)(sizeof((expr[]){__VA_ARGS__}) / sizeof(expr)), NULL)
 #define LDF(b, fill, ...) x_load(c, b, (expr[]){__VA_ARGS__}, (int)(sizeof((expr[]){__VA_ARGS__}) / sizeof(expr)), fill)
-#define ST(in, b, op, value, ...) \
-    block_append(in, s_store(c, b, (expr[]){__VA_ARGS__}, (int)(sizeof((expr[]){__VA_ARGS__}) / sizeof(expr)), op, value))
+#define ST(in, b, op, value, ...)                                                                                      \
+    block_append(in,                                                                                                   \
+                 s_store(c, b, (expr[]){__VA_ARGS__}, (int)(sizeof((expr[]){__VA_ARGS__}) / sizeof(expr)), op, value))
 static struct block *loop(struct block *in, const struct var *v) {
     struct stmt *s = s_for(c, v, LK_SERIAL);
     block_append(in, s);
@@ -63,8 +66,7 @@ static void fault(struct eval_result r, enum eval_status s, const char *text) {
 }
 static float noise(int k) { return (float)((k * 2654435761u >> 8) % 2000u) / 1000.0f - 1.0f; }
 static void fill_noise(float *p, int n, int seed) {
-    for (int k = 0; k < n; k++)
-        p[k] = noise(k + seed * 7919);
+    for (int k = 0; k < n; k++) p[k] = noise(k + seed * 7919);
 }
 /* y[0] = e for scalars: element of the storage type. */
 static struct eval_result scalar(enum dtype storage, expr e, void *out) {
@@ -80,9 +82,7 @@ static struct eval_result scalar(enum dtype storage, expr e, void *out) {
     return r;
 }
 /* A value that the constructors cannot fold: loaded from memory. */
-static expr hidden(struct proc *p, const char *name, enum dtype t) {
-    return LD(PARAM(p, name, t, DIR_IN, 1), K(0));
-}
+static expr hidden(struct proc *p, const char *name, enum dtype t) { return LD(PARAM(p, name, t, DIR_IN, 1), K(0)); }
 static int64_t bin64(enum xop op, enum dtype t, int64_t x, int64_t y) {
     struct proc *p = proc_new(c, "bin");
     expr a = hidden(p, "a", t), b = hidden(p, "b", t), e = x_bin(c, op, a, b);
@@ -90,7 +90,8 @@ static int64_t bin64(enum xop op, enum dtype t, int64_t x, int64_t y) {
     ST(&p->body, o, RED_NONE, e, K(0));
     struct eval_arg args[3] = {ARG(&x, 1), ARG(&y, 1), {.data = NULL}};
     ok(run(p, args));
-    int64_t r = dtype_bytes(t) == 4 ? (t == I32 ? *(int32_t *)args[2].data : (int64_t)*(uint32_t *)args[2].data) : *(int64_t *)args[2].data;
+    int64_t r = dtype_bytes(t) == 4 ? (t == I32 ? *(int32_t *)args[2].data : (int64_t) * (uint32_t *)args[2].data)
+                                    : *(int64_t *)args[2].data;
     free(args[2].data);
     return r;
 }
@@ -117,8 +118,10 @@ static struct proc *conv_proc(bool fma, struct buf **px, struct buf **py) {
     struct proc *p = proc_new(c, "conv");
     struct buf *x = PARAM(p, "x", F32, DIR_IN, IC, H, W), *w = PARAM(p, "w", F32, DIR_IN, OC, IC, 3, 3);
     struct buf *b = PARAM(p, "b", F32, DIR_IN, OC), *y = PARAM(p, "y", F32, DIR_OUT, OC, H, W);
-    const struct var *ax[3] = {var("oc", OC), var("oh", H), var("ow", W)}, *red[3] = {var("ic", IC), var("kh", 3), var("kw", 3)};
-    expr in = LDF(x, x_num(c, F32, 0), V(red[0]), x_addi(c, x_add(c, V(ax[1]), V(red[1])), -1), x_addi(c, x_add(c, V(ax[2]), V(red[2])), -1));
+    const struct var *ax[3] = {var("oc", OC), var("oh", H), var("ow", W)},
+                     *red[3] = {var("ic", IC), var("kh", 3), var("kw", 3)};
+    expr in = LDF(x, x_num(c, F32, 0), V(red[0]), x_addi(c, x_add(c, V(ax[1]), V(red[1])), -1),
+                  x_addi(c, x_add(c, V(ax[2]), V(red[2])), -1));
     expr weight = LD(w, V(ax[0]), V(red[0]), V(red[1]), V(red[2]));
     (void)fma;
     block_append(&p->body, s_stage(c, y, ax, 3, RED_SUM, red, 3, LD(b, V(ax[0])), x_mul(c, in, weight)));
@@ -159,13 +162,16 @@ Test(eval, layouts_of_parameters_are_mapped_both_ways) {
     struct proc *p = proc_new(c, "laid");
     struct buf *x = PARAM(p, "x", F32, DIR_IN, IC, H, W), *w = PARAM(p, "w", F32, DIR_IN, OC, IC, 3, 3);
     struct buf *b = PARAM(p, "b", F32, DIR_IN, OC), *y = PARAM(p, "y", F32, DIR_OUT, OC, H, W);
-    set_layout(x, 3, (expr[]){K(IC), K(H + 2), K(W + 2)}, (expr[]){V(x->lvar[0]), x_addi(c, V(x->lvar[1]), 1), x_addi(c, V(x->lvar[2]), 1)});
+    set_layout(x, 3, (expr[]){K(IC), K(H + 2), K(W + 2)},
+               (expr[]){V(x->lvar[0]), x_addi(c, V(x->lvar[1]), 1), x_addi(c, V(x->lvar[2]), 1)});
     x->fill = x_num(c, F32, 0);
     expr lc = V(y->lvar[0]);
-    set_layout(y, 4, (expr[]){K(2), K(H), K(W), K(2)}, (expr[]){x_divi(c, lc, 2), V(y->lvar[1]), V(y->lvar[2]), x_modi(c, lc, 2)});
+    set_layout(y, 4, (expr[]){K(2), K(H), K(W), K(2)},
+               (expr[]){x_divi(c, lc, 2), V(y->lvar[1]), V(y->lvar[2]), x_modi(c, lc, 2)});
     y->pad = NEWN(&c->arena, int64_t, 4);
     y->pad[2] = 5;
-    struct var *oc = var("oc", OC), *oh = var("oh", H), *ow = var("ow", W), *ic = var("ic", IC), *kh = var("kh", 3), *kw = var("kw", 3);
+    struct var *oc = var("oc", OC), *oh = var("oh", H), *ow = var("ow", W), *ic = var("ic", IC), *kh = var("kh", 3),
+               *kw = var("kw", 3);
     struct block *l = loop(loop(loop(&p->body, oc), oh), ow);
     expr at[4] = {x_divi(c, V(oc), 2), V(oh), V(ow), x_modi(c, V(oc), 2)};
     ST(l, y, RED_NONE, LD(b, V(oc)), at[0], at[1], at[2], at[3]);
@@ -191,8 +197,7 @@ Test(eval, constants_are_packed_as_their_layout_says) {
     struct proc *p = proc_new(c, "packed");
     struct buf *w = buf_new(c, p, "w", I4, SC_CONST, (expr[]){K(2), K(3)}, 2), *y = PARAM(p, "y", I32, DIR_OUT, 6);
     struct tensor *t = tensor_new(&c->arena, I4, (int64_t[]){2, 3}, 2);
-    for (int k = 0; k < 6; k++)
-        tensor_set_i(t, k, k - 4);
+    for (int k = 0; k < 6; k++) tensor_set_i(t, k, k - 4);
     w->data = t;
     set_layout(w, 2, (expr[]){K(3), K(2)}, (expr[]){V(w->lvar[1]), V(w->lvar[0])});
     struct var *i = var("i", 6);
@@ -206,10 +211,11 @@ Test(eval, softmax_stages) {
     enum { R = 4, D = 19 };
     struct proc *p = proc_new(c, "softmax");
     struct buf *x = PARAM(p, "x", F32, DIR_IN, R, D), *y = PARAM(p, "y", F32, DIR_OUT, R, D);
-    struct buf *mx = LOCAL(p, &p->body, "m", F32, SC_ARENA, R), *e = LOCAL(p, &p->body, "e", F32, SC_ARENA, R, D), *s = LOCAL(p, &p->body, "s", F32, SC_ARENA, R);
+    struct buf *mx = LOCAL(p, &p->body, "m", F32, SC_ARENA, R), *e = LOCAL(p, &p->body, "e", F32, SC_ARENA, R, D),
+               *s = LOCAL(p, &p->body, "s", F32, SC_ARENA, R);
     struct var *r = var("r", R), *d = var("d", D);
     expr t = x_sub(c, LD(x, V(r), V(d)), LD(mx, V(r)));
-    expr poly = x_fma(c, x_fma(c, t, x_num(c, F32, 0.125), x_num(c, F32, 1)), t, x_num(c, F32, 1));   /* stands for exp */
+    expr poly = x_fma(c, x_fma(c, t, x_num(c, F32, 0.125), x_num(c, F32, 1)), t, x_num(c, F32, 1)); /* stands for exp */
     const struct var *rd[2] = {r, d}, *ra[1] = {r}, *da[1] = {d};
     block_append(&p->body, s_stage(c, mx, ra, 1, RED_MAX, da, 1, NULL, LD(x, V(r), V(d))));
     block_append(&p->body, s_stage(c, e, rd, 2, RED_NONE, NULL, 0, NULL, poly));
@@ -219,15 +225,13 @@ Test(eval, softmax_stages) {
     fill_noise(in, R * D, 5);
     for (int k = 0; k < R; k++) {
         float top = -INFINITY, sum = 0;
-        for (int j = 0; j < D; j++)
-            top = top > in[k * D + j] ? top : in[k * D + j];
+        for (int j = 0; j < D; j++) top = top > in[k * D + j] ? top : in[k * D + j];
         for (int j = 0; j < D; j++) {
             float u = in[k * D + j] - top;
             want[k * D + j] = fmaf(fmaf(u, 0.125f, 1), u, 1);
             sum = sum + want[k * D + j];
         }
-        for (int j = 0; j < D; j++)
-            want[k * D + j] /= sum;
+        for (int j = 0; j < D; j++) want[k * D + j] /= sum;
     }
     struct eval_arg a[2] = {ARG(in, R, D), {.data = NULL}};
     ok(run(p, a));
@@ -243,8 +247,7 @@ Test(eval, passes_run_in_order) {
     static float v[300], want[300];
     fill_noise(v, 300, 9);
     memcpy(want, v, sizeof v);
-    for (int k = 0; k < 299; k++)
-        want[k + 1] = want[k] + want[k + 1];
+    for (int k = 0; k < 299; k++) want[k + 1] = want[k] + want[k + 1];
     struct eval_arg a = ARG(v, 300);
     ok(run(p, &a));
     cr_assert_arr_eq(v, want, sizeof v);
@@ -260,7 +263,11 @@ Test(eval, reductions_of_every_operator_and_order) {
         block_append(&p->body, s_stage(c, y, &ax, 1, op, &k, 1, NULL, LD(x, V(k))));
         float want = op == RED_SUM ? 0 : op == RED_PROD ? 1 : op == RED_MAX ? -INFINITY : INFINITY;
         for (int j = 0; j < N; j++)
-            want = op == RED_SUM ? want + in[j] : op == RED_PROD ? want * in[j] : op == RED_MAX ? (want > in[j] ? want : in[j]) : want < in[j] ? want : in[j];
+            want = op == RED_SUM    ? want + in[j]
+                   : op == RED_PROD ? want * in[j]
+                   : op == RED_MAX  ? (want > in[j] ? want : in[j])
+                   : want < in[j]   ? want
+                                    : in[j];
         struct eval_arg a[2] = {ARG(in, N), {.data = NULL}};
         ok(run(p, a));
         cr_assert_arr_eq(a[1].data, &want, 4);
@@ -272,8 +279,7 @@ Test(eval, integer_and_double_accumulators) {
     static int32_t in[N];
     static const enum dtype types[] = {I32, U32, I64, F64};
     int64_t sum = 0;
-    for (int k = 0; k < N; k++)
-        sum += in[k] = (k * 7919) % 1000 - 300;
+    for (int k = 0; k < N; k++) sum += in[k] = (k * 7919) % 1000 - 300;
     for (int t = 0; t < 4; t++)
         for (int flip = 0; flip < 2; flip++) {
             struct proc *p = proc_new(c, "acc");
@@ -287,10 +293,8 @@ Test(eval, integer_and_double_accumulators) {
             struct eval_arg a[2] = {ARG(in, N), {.data = NULL}};
             ok(run(p, a));
             int64_t want = 5 + sum * (1 + flip);
-            if (types[t] == F64)
-                cr_assert_eq(*(double *)a[1].data, (double)want);
-            else
-                cr_assert_eq(dtype_bytes(types[t]) == 4 ? *(int32_t *)a[1].data : *(int64_t *)a[1].data, want);
+            if (types[t] == F64) cr_assert_eq(*(double *)a[1].data, (double)want);
+            else cr_assert_eq(dtype_bytes(types[t]) == 4 ? *(int32_t *)a[1].data : *(int64_t *)a[1].data, want);
             free(a[1].data);
         }
 }
@@ -427,7 +431,15 @@ Test(eval, integers_wrap_and_nothing_traps) {
     cr_assert_eq(bin64(X_MIN, U32, -1, 1), 1);
     cr_assert_eq(bin64(X_MAX, I32, -1, 1), 1);
 }
-union any { int32_t i; uint32_t u; int64_t l; uint64_t w; float f; double d; uint8_t b; };
+union any {
+    int32_t i;
+    uint32_t u;
+    int64_t l;
+    uint64_t w;
+    float f;
+    double d;
+    uint8_t b;
+};
 static union any cast(enum dtype from, enum dtype to, double v) {
     struct proc *p = proc_new(c, "cast");
     expr x = hidden(p, "x", from);
@@ -465,7 +477,8 @@ Test(eval, storage_types_round_and_wrap) {
     float f;
     int8_t i;
     struct proc *p = proc_new(c, "half");
-    struct buf *x = PARAM(p, "x", F16, DIR_IN, 3), *y = PARAM(p, "y", F16, DIR_OUT, 3), *z = PARAM(p, "z", BF16, DIR_OUT, 3);
+    struct buf *x = PARAM(p, "x", F16, DIR_IN, 3), *y = PARAM(p, "y", F16, DIR_OUT, 3),
+               *z = PARAM(p, "z", BF16, DIR_OUT, 3);
     struct var *k = var("k", 3);
     struct block *l = loop(&p->body, k);
     ST(l, y, RED_NONE, x_mul(c, LD(x, V(k)), x_num(c, F32, 1.0009765625)), V(k));
@@ -521,7 +534,8 @@ Test(eval, min_and_max_are_the_c_selections) {
 Test(eval, while_loops_swap_carried_values_and_end) {
     struct proc *p = proc_new(c, "fib");
     struct buf *n = PARAM(p, "n", I64, DIR_IN, 1), *y = PARAM(p, "y", I64, DIR_OUT, 1);
-    struct buf *a = LOCAL(p, &p->body, "a", I64, SC_ARENA, 1), *b = LOCAL(p, &p->body, "b", I64, SC_ARENA, 1), *k = LOCAL(p, &p->body, "k", I64, SC_ARENA, 1);
+    struct buf *a = LOCAL(p, &p->body, "a", I64, SC_ARENA, 1), *b = LOCAL(p, &p->body, "b", I64, SC_ARENA, 1),
+               *k = LOCAL(p, &p->body, "k", I64, SC_ARENA, 1);
     ST(&p->body, a, RED_NONE, x_num(c, I64, 0), K(0));
     ST(&p->body, b, RED_NONE, x_num(c, I64, 1), K(0));
     ST(&p->body, k, RED_NONE, x_num(c, I64, 0), K(0));
@@ -552,7 +566,8 @@ Test(eval, while_loops_swap_carried_values_and_end) {
 /* NonZero of a vector: count, size, region buffer of that size, fill, sum. */
 Test(eval, sizes_are_computed_checked_and_allocated) {
     struct proc *p = proc_new(c, "nonzero");
-    struct buf *x = PARAM(p, "x", I32, DIR_IN, 6), *y = PARAM(p, "y", I64, DIR_OUT, 1), *n = LOCAL(p, &p->body, "n", I64, SC_STACK, 1);
+    struct buf *x = PARAM(p, "x", I32, DIR_IN, 6), *y = PARAM(p, "y", I64, DIR_OUT, 1),
+               *n = LOCAL(p, &p->body, "n", I64, SC_STACK, 1);
     struct var *i = var("i", 6), *j = var("j", 6);
     expr zero = x_num(c, I32, 0);
     ST(&p->body, n, RED_NONE, x_num(c, I64, 0), K(0));
@@ -593,7 +608,8 @@ Test(eval, sizes_are_computed_checked_and_allocated) {
 }
 Test(eval, guards_give_zero_and_a_fault_at_the_end) {
     struct proc *p = proc_new(c, "gather");
-    struct buf *x = PARAM(p, "x", F32, DIR_IN, 4), *k = PARAM(p, "k", I64, DIR_IN, 3), *y = PARAM(p, "y", F32, DIR_OUT, 3);
+    struct buf *x = PARAM(p, "x", F32, DIR_IN, 4), *k = PARAM(p, "k", I64, DIR_IN, 3),
+               *y = PARAM(p, "y", F32, DIR_OUT, 3);
     struct var *i = var("i", 3);
     ST(loop(&p->body, i), y, RED_NONE, LD(x, x_guard(c, x_toidx(c, LD(k, V(i))), K(4))), V(i));
     float in[4] = {5, 6, 7, 8};
@@ -626,7 +642,8 @@ Test(eval, checks_stop_and_name_their_node) {
 /* y[M, N] = x[M, N] + 1 as a kernel with sizes, called twice with other sizes through one local buffer. */
 Test(eval, calls_bind_buffers_and_sizes) {
     struct proc *k = proc_new(c, "inc"), *p = proc_new(c, "main");
-    struct sym *km = sym_new(c, "M", 1, 100, false), *kn = sym_new(c, "N", 1, 100, false), *s = sym_new(c, "S", 1, 50, false);
+    struct sym *km = sym_new(c, "M", 1, 100, false), *kn = sym_new(c, "N", 1, 100, false),
+               *s = sym_new(c, "S", 1, 50, false);
     PUSH(&c->arena, &k->syms, km);
     PUSH(&c->arena, &k->syms, kn);
     expr kd[2] = {x_sym(c, km), x_sym(c, kn)}, md[2] = {x_sym(c, s), x_muli(c, x_sym(c, s), 2)};
@@ -648,10 +665,9 @@ Test(eval, calls_bind_buffers_and_sizes) {
     }
     static float in[18], want[18];
     fill_noise(in, 18, 1);
-    for (int n = 0; n < 18; n++)
-        want[n] = in[n] + 1 + 1;
+    for (int n = 0; n < 18; n++) want[n] = in[n] + 1 + 1;
     struct eval_arg a[2] = {ARG(in, 3, 6), {.data = NULL}};
-    ok(loop_eval(m, p, a, NULL, &checked));     /* S is the first dim of x */
+    ok(loop_eval(m, p, a, NULL, &checked)); /* S is the first dim of x */
     cr_assert_eq(a[1].dims[1], 6);
     cr_assert_arr_eq(a[1].data, want, sizeof want);
     free(a[1].data);
@@ -671,7 +687,8 @@ Test(eval, functions_are_inlined_with_their_arguments) {
     expr a0 = x_arg(c, 0, F32), a1 = x_arg(c, 1, F32);
     *sq = (struct fn){.name = "square", .nargs = 1, .type = F32, .args = {F32}, .body = x_mul(c, a0, a0), .id = 1};
     expr inner[2] = {x_call(c, sq, &a1), x_call(c, sq, &a0)};
-    *f = (struct fn){.name = "f", .nargs = 2, .type = F32, .args = {F32, F32}, .body = x_sub(c, inner[0], inner[1]), .id = 2};
+    *f = (struct fn){
+        .name = "f", .nargs = 2, .type = F32, .args = {F32, F32}, .body = x_sub(c, inner[0], inner[1]), .id = 2};
     struct proc *p = proc_new(c, "fns");
     expr v[2] = {hidden(p, "a", F32), hidden(p, "b", F32)}, swapped[2] = {v[1], v[0]};
     struct buf *o = PARAM(p, "o", F32, DIR_OUT, 1);
@@ -715,7 +732,8 @@ Test(eval, extents_may_depend_on_outer_loops) {
     fault(run(p, a), EVAL_FAULT, "buffer x: index (6)");
 }
 
-/* ---- the ways to run a loop agree: strips against pass after pass, checks before loops against checks at the access */
+/* ---- the ways to run a loop agree: strips against pass after pass, checks before loops against checks at the access
+ */
 static uint32_t seed;
 static int rnd(int n) {
     seed = seed * 1664525u + 1013904223u;
@@ -724,16 +742,16 @@ static int rnd(int n) {
 static expr random_value(struct buf **bufs, int nb, const struct var *i, const struct var *j, enum dtype t, int depth) {
     int k = rnd(depth <= 0 ? 3 : 12);
     bool flt = t == F32 || t == F64;
-    if (k == 0)
-        return x_num(c, t, rnd(9) - 4);
+    if (k == 0) return x_num(c, t, rnd(9) - 4);
     if (k <= 2) {
         for (int tries = 0; tries < 8; tries++) {
             struct buf *b = bufs[rnd(nb)];
-            if (dtype_value(b->type) != t)
-                continue;
+            if (dtype_value(b->type) != t) continue;
             expr in = rnd(4) ? V(j) : rnd(2) ? x_muli(c, V(j), 2) : x_modi(c, V(j), 5);
             expr at[2] = {V(i), x_addi(c, in, rnd(3))};
-            return k == 1 ? x_load(c, b, at, 2, NULL) : x_load(c, b, (expr[]){V(i), x_addi(c, at[1], -4)}, 2, rnd(2) ? x_num(c, t, 7) : random_value(bufs, nb, i, j, t, 0));
+            return k == 1 ? x_load(c, b, at, 2, NULL)
+                          : x_load(c, b, (expr[]){V(i), x_addi(c, at[1], -4)}, 2,
+                                   rnd(2) ? x_num(c, t, 7) : random_value(bufs, nb, i, j, t, 0));
         }
         return x_num(c, t, 1);
     }
@@ -766,10 +784,8 @@ static void random_program(uint32_t s) {
             bufs[k] = PARAM(p, "b", t, DIR_INOUT, ROWS, COLS);
             struct tensor *init = tensor_new(&c->arena, t, (int64_t[]){ROWS, COLS}, 2);
             for (int e = 0; e < ROWS * COLS; e++)
-                if (dtype_is_float(t))
-                    tensor_set_f(init, e, rnd(64) / 8.0 - 4);
-                else
-                    tensor_set_i(init, e, rnd(100));
+                if (dtype_is_float(t)) tensor_set_f(init, e, rnd(64) / 8.0 - 4);
+                else tensor_set_i(init, e, rnd(100));
             memcpy(out[wrapped][k], tensor_data(init), (size_t)(ROWS * COLS * dtype_bytes(t)));
             a[k + 1] = ARG(out[wrapped][k], ROWS, COLS);
         }
@@ -789,10 +805,8 @@ static void random_program(uint32_t s) {
         r[wrapped] = loop_eval(m, p, a, NULL, &checked);
     }
     cr_assert_eq(r[0].status, r[1].status, "program %u: %s | %s", s, r[0].message, r[1].message);
-    if (r[0].status == EVAL_OK)
-        cr_assert_arr_eq(out[0], out[1], sizeof out[0], "program %u", s);
+    if (r[0].status == EVAL_OK) cr_assert_arr_eq(out[0], out[1], sizeof out[0], "program %u", s);
 }
 Test(eval, random_loops_run_alike_in_strips_and_pass_by_pass) {
-    for (uint32_t k = 1; k <= RANDOM_PROGRAMS; k++)
-        random_program(k * 7919);
+    for (uint32_t k = 1; k <= RANDOM_PROGRAMS; k++) random_program(k * 7919);
 }

@@ -1,8 +1,8 @@
 /* The interpreter on programs in text form: control, instructions, blocked loops, prefetches. */
+#include "ir/loop_eval.h"
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ir/loop_eval.h"
 
 static struct ctx *c;
 static void setup(void) { c = ctx_new(); }
@@ -29,25 +29,24 @@ static void fault(struct eval_result r, const char *text) {
     cr_assert(strstr(r.message, text), "message is: %s", r.message);
 }
 
-static const char grow[] =
-    "entry proc grow(x: f32[1] in, m: i64[] in, sum: f32[] out, len: i64[] out)\n"
-    "  size n in 0..1000 = toidx(min(m[], 0i64) * 0)\n"
-    "  alloc cur: f32[n] region\n"
-    "  alloc it: i64[] stack\n"
-    "  it[] = 0i64\n"
-    "  while it[] < m[] max 20\n"
-    "    alloc next: f32[n+1] region\n"
-    "    for i<n\n"
-    "      next[i] = cur[i]\n"
-    "    next[n] = x[0] + f32(it[])\n"
-    "    swap cur, next\n"
-    "    size n in 0..1000 = n+1\n"
-    "    free next\n"
-    "    it[] += 1i64\n"
-    "  sum[] = 0.0\n"
-    "  for k<n\n"
-    "    sum[] += cur[k]\n"
-    "  len[] = idx(n)\n";
+static const char grow[] = "entry proc grow(x: f32[1] in, m: i64[] in, sum: f32[] out, len: i64[] out)\n"
+                           "  size n in 0..1000 = toidx(min(m[], 0i64) * 0)\n"
+                           "  alloc cur: f32[n] region\n"
+                           "  alloc it: i64[] stack\n"
+                           "  it[] = 0i64\n"
+                           "  while it[] < m[] max 20\n"
+                           "    alloc next: f32[n+1] region\n"
+                           "    for i<n\n"
+                           "      next[i] = cur[i]\n"
+                           "    next[n] = x[0] + f32(it[])\n"
+                           "    swap cur, next\n"
+                           "    size n in 0..1000 = n+1\n"
+                           "    free next\n"
+                           "    it[] += 1i64\n"
+                           "  sum[] = 0.0\n"
+                           "  for k<n\n"
+                           "    sum[] += cur[k]\n"
+                           "  len[] = idx(n)\n";
 Test(eval_text, carried_values_may_grow) {
     float x = 0.5f;
     int64_t m = 15;
@@ -70,7 +69,8 @@ Test(eval_text, sizes_keep_their_value_outside_of_loops_that_set_others) {
            "    y[i] = 0i64\n"
            "    for k<s\n"
            "      for j<k+s\n"
-           "        y[i] += idx(s)\n", a));
+           "        y[i] += idx(s)\n",
+           a));
     cr_assert_arr_eq(a[1].data, ((int64_t[]){3 * 12, 1, 2 * 5}), 24);
     free(a[1].data);
 }
@@ -78,30 +78,29 @@ Test(eval_text, instructions_run_their_body) {
     int32_t acc[4] = {1, 2, 3, 4}, want[4];
     uint8_t x[4] = {1, 2, 3, 250};
     int8_t w[16];
-    for (int k = 0; k < 16; k++)
-        w[k] = (int8_t)(k * 17 - 100);
+    for (int k = 0; k < 16; k++) w[k] = (int8_t)(k * 17 - 100);
     for (int o = 0; o < 4; o++) {
         want[o] = acc[o];
-        for (int k = 0; k < 4; k++)
-            want[o] += x[k] * w[o * 4 + k];
+        for (int k = 0; k < 4; k++) want[o] += x[k] * w[o * 4 + k];
     }
     struct eval_arg a[3] = {{acc, {4}, 1}, {x, {4}, 1}, {w, {4, 4}, 2}};
     ok(run("proc p(y: i32[4] inout, x: u8[4] in, w: i8[4,4] in)\n"
            "  instr dot C=y+0, A=x+0, B=w+0\n"
            "    for o<4 vector\n"
            "      for k<4 unroll\n"
-           "        y[o] += x[k] * w[o,k]\n", a));
+           "        y[o] += x[k] * w[o,k]\n",
+           a));
     cr_assert_arr_eq(acc, want, sizeof want);
 }
 Test(eval_text, blocked_and_cut_loops_equal_the_stage) {
     static float x[18 * 35], w[35 * 32], y[2][18 * 32];
-    for (int k = 0; k < 18 * 35; k++)
-        x[k] = (float)(k * 37 % 101) / 16 - 3;
-    for (int k = 0; k < 35 * 32; k++)
-        w[k] = (float)(k * 53 % 97) / 32 - 1;
-    struct eval_arg a[3] = {{x, {18, 35}, 2}, {w, {35, 32}, 2}, {y[0], {18, 32}, 2}}, b[3] = {a[0], a[1], {y[1], {18, 32}, 2}};
+    for (int k = 0; k < 18 * 35; k++) x[k] = (float)(k * 37 % 101) / 16 - 3;
+    for (int k = 0; k < 35 * 32; k++) w[k] = (float)(k * 53 % 97) / 32 - 1;
+    struct eval_arg a[3] = {{x, {18, 35}, 2}, {w, {35, 32}, 2}, {y[0], {18, 32}, 2}},
+                    b[3] = {a[0], a[1], {y[1], {18, 32}, 2}};
     ok(run("proc p(x: f32[18,35] in, w: f32[35,32] in, y: f32[18,32] out)\n"
-           "  stage y[m<18, n<32] reduce + [k<35] = x[m,k] * w[k,n]\n", a));
+           "  stage y[m<18, n<32] reduce + [k<35] = x[m,k] * w[k,n]\n",
+           a));
     ok(run("proc p(x: f32[18,35] in, w: f32[35,32] in, y: f32[18,32] out)\n"
            "  for no<2\n"
            "    for mo<5\n"
@@ -116,7 +115,8 @@ Test(eval_text, blocked_and_cut_loops_equal_the_stage) {
            "      for m3<4\n"
            "        if mo*4+m3 < 18\n"
            "          for n3<16 vector\n"
-           "            y[mo*4+m3,no*16+n3] = acc[m3,n3]\n", b));
+           "            y[mo*4+m3,no*16+n3] = acc[m3,n3]\n",
+           b));
     cr_assert_arr_eq(y[0], y[1], sizeof y[0]);
 }
 Test(eval_text, prefetches_are_traced_and_change_nothing) {
@@ -145,8 +145,7 @@ Test(eval_text, gathers_with_a_bad_index_are_found) {
                        "  for i<9\n"
                        "    y[i] = x[toidx(k[i])]\n";
     ok(run(text, a));
-    for (int j = 0; j < 9; j++)
-        cr_assert_eq(((float *)a[2].data)[j], (float)k[j]);
+    for (int j = 0; j < 9; j++) cr_assert_eq(((float *)a[2].data)[j], (float)k[j]);
     free(a[2].data);
     a[2].data = NULL;
     k[8] = 6;
@@ -156,15 +155,15 @@ Test(eval_text, gathers_with_a_bad_index_are_found) {
 }
 Test(eval_text, kernels_with_functions_and_symbols) {
     float x[10], y[10];
-    for (int j = 0; j < 10; j++)
-        x[j] = (float)j - 4.5f;
+    for (int j = 0; j < 10; j++) x[j] = (float)j - 4.5f;
     struct eval_arg a[2] = {{x, {2, 5}, 2}, {y, {2, 5}, 2}};
     ok(run("fn relu6(x: f32): f32 = min(max(x, 0.0), 6.0)\n"
            "proc k(x: f32[N] in, y: f32[N] out) [N]\n"
            "  for i<N\n"
            "    y[i] = relu6(x[i]) + relu6(x[i] * 2.0)\n"
            "entry proc p(x: f32[M,5] in, y: f32[M,5] out) [M in 1..9]\n"
-           "  call k(in x, out y; M*5)\n", (struct eval_arg[]){a[0], a[1]}));
+           "  call k(in x, out y; M*5)\n",
+           (struct eval_arg[]){a[0], a[1]}));
     for (int j = 0; j < 10; j++) {
         float u = x[j] > 0 ? x[j] : 0, v = x[j] * 2 > 0 ? x[j] * 2 : 0;
         cr_assert_eq(y[j], (u < 6 ? u : 6) + (v < 6 ? v : 6));
@@ -178,7 +177,8 @@ Test(eval_text, wide_elements_move_as_a_unit) {
            "  for i<3\n"
            "    y[i] = select(i < 1, x[2], x[i-1])\n"
            "  for j<2\n"
-           "    v[j] = u[1-j]\n", a));
+           "    v[j] = u[1-j]\n",
+           a));
     struct str_elem *y = a[1].data;
     cr_assert(y[0].n == 0 && y[1].p == in[0].p && y[2].p == in[1].p && y[2].n == 2);
     cr_assert_arr_eq(a[3].data, ((double[]){3, 4, 1, 2}), 32);

@@ -1,7 +1,7 @@
 /* Expression constructors: identities that shape inference and the schedule steps rely on. */
-#include <criterion/criterion.h>
 #include "ir/base/checked.h"
 #include "ir/expr.h"
+#include <criterion/criterion.h>
 
 static struct ctx *c;
 static expr n, h, V, W;
@@ -37,7 +37,8 @@ Test(expr, symbolic_bounds_are_proved_and_not_overproved) {
 }
 Test(expr, optional_tiles_of_powers_of_two_stay_inside) {
     /* for t < N%3//2: for i < 2: 3*(N//3) + 2*t + i < N */
-    expr rest = x_modi(c, n, 3), t = x_var(c, var_new(c, "t", x_divi(c, rest, 2))), i = x_var(c, var_new(c, "i", x_int(c, 2)));
+    expr rest = x_modi(c, n, 3), t = x_var(c, var_new(c, "t", x_divi(c, rest, 2))),
+         i = x_var(c, var_new(c, "i", x_int(c, 2)));
     expr e = x_add(c, x_muli(c, x_divi(c, n, 3), 3), x_add(c, x_muli(c, t, 2), i));
     cr_assert(x_proves_lt(c, e, n));
     cr_assert_not(x_proves_lt(c, x_addi(c, e, 1), n));
@@ -62,7 +63,10 @@ static int64_t rnd(int64_t k) {
     rng ^= rng << 13, rng ^= rng >> 7, rng ^= rng << 17;
     return (int64_t)(rng % (uint64_t)k);
 }
-struct env { const struct var *v[3]; int64_t x[3]; };
+struct env {
+    const struct var *v[3];
+    int64_t x[3];
+};
 static bool leaf(void *p, expr e, int64_t *out) {
     struct env *env = p;
     for (int k = 0; k < 3; k++)

@@ -1,4 +1,6 @@
-/* External data and whole files: nothing outside of the model's folder, nothing but plain files, nothing beyond their end. */
+/* External data and whole files: nothing outside of the model's folder, nothing but plain files, nothing beyond their
+ * end. */
+#include "compiler/import/external.h"
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -6,23 +8,20 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "compiler/import/external.h"
 
 static struct arena arena;
 static char folder[64];
 
 static const char *path(const char *name) { return arena_printf(&arena, "%s/%s", folder, name); }
 
-static void write_file(const char *name, const char *bytes)
-{
+static void write_file(const char *name, const char *bytes) {
     FILE *f = fopen(path(name), "w");
     cr_assert_not_null(f);
     fputs(bytes, f);
     fclose(f);
 }
 
-static void set_up(void)
-{
+static void set_up(void) {
     strcpy(folder, "/tmp/gcc2nn-external-XXXXXX");
     cr_assert_not_null(mkdtemp(folder));
     cr_assert_eq(mkdir(path("model"), 0700), 0);
@@ -41,15 +40,13 @@ static void set_up(void)
     cr_assert_eq(mkfifo(path("model/fifo"), 0600), 0);
 }
 
-static void tear_down(void)
-{
+static void tear_down(void) {
     char command[128];
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     cr_assert_eq(system(command), 0);
 }
 
-static struct external open_model(struct diags *d, bool walk)
-{
+static struct external open_model(struct diags *d, bool walk) {
     struct external x;
     *d = (struct diags){.arena = &arena};
     cr_assert(external_open(&x, d, &arena, path("model/m.onnx")));
@@ -59,8 +56,7 @@ static struct external open_model(struct diags *d, bool walk)
 
 TestSuite(external, .init = set_up, .fini = tear_down);
 
-Test(external, reads)
-{
+Test(external, reads) {
     for (int walk = 0; walk < 2; walk++) {
         struct diags d;
         struct external x = open_model(&d, walk);
@@ -80,13 +76,26 @@ Test(external, reads)
     }
 }
 
-Test(external, refuses)
-{
-    static const struct { const char *location, *says; } rows[] = {
-        {"", "empty"}, {"/etc/passwd", "absolute"}, {"../secret", "`..`"}, {"sub/../plain", "`..`"}, {"sub/..", "`..`"},
-        {"..", "`..`"}, {"link", "symbolic link"}, {"inner", "symbolic link"}, {"folder/secret", ""},
-        {"again", "hard link"}, {"twice", "hard link"}, {"fifo", "not a regular file"}, {"sub", "not a regular file"},
-        {".", "not a regular file"}, {"missing", "No such file"}, {"plain/x", "Not a directory"},
+Test(external, refuses) {
+    static const struct {
+        const char *location, *says;
+    } rows[] = {
+        {"", "empty"},
+        {"/etc/passwd", "absolute"},
+        {"../secret", "`..`"},
+        {"sub/../plain", "`..`"},
+        {"sub/..", "`..`"},
+        {"..", "`..`"},
+        {"link", "symbolic link"},
+        {"inner", "symbolic link"},
+        {"folder/secret", ""},
+        {"again", "hard link"},
+        {"twice", "hard link"},
+        {"fifo", "not a regular file"},
+        {"sub", "not a regular file"},
+        {".", "not a regular file"},
+        {"missing", "No such file"},
+        {"plain/x", "Not a directory"},
     };
     for (int walk = 0; walk < 2; walk++)
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -104,8 +113,7 @@ Test(external, refuses)
         }
 }
 
-Test(external, long_component)
-{
+Test(external, long_component) {
     struct diags d;
     struct external x = open_model(&d, true);
     char name[400];
@@ -117,9 +125,10 @@ Test(external, long_component)
     external_close(&x);
 }
 
-Test(external, ranges)
-{
-    static const struct { int64_t offset, length; } rows[] = {
+Test(external, ranges) {
+    static const struct {
+        int64_t offset, length;
+    } rows[] = {
         {11, -1}, {11, 0}, {0, 11}, {10, 1}, {-1, 1}, {0, -2}, {INT64_MAX, 1}, {1, INT64_MAX}, {INT64_MIN, INT64_MIN},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -133,11 +142,10 @@ Test(external, ranges)
     }
 }
 
-Test(external, more_than_two_gigabytes)
-{
+Test(external, more_than_two_gigabytes) {
     int fd = open(path("model/large"), O_RDWR | O_CREAT, 0600);
     off_t at = (off_t)3 << 30;
-    cr_assert_eq(pwrite(fd, "far", 3, at), 3);      /* sparse: takes one block */
+    cr_assert_eq(pwrite(fd, "far", 3, at), 3); /* sparse: takes one block */
     close(fd);
     struct diags d;
     struct external x = open_model(&d, false);
@@ -149,8 +157,7 @@ Test(external, more_than_two_gigabytes)
     external_close(&x);
 }
 
-Test(external, without_folder)
-{
+Test(external, without_folder) {
     struct diags d = {.arena = &arena};
     struct external x;
     const uint8_t *p;
@@ -163,11 +170,10 @@ Test(external, without_folder)
 
 TestSuite(file, .init = set_up, .fini = tear_down);
 
-Test(file, map)
-{
+Test(file, map) {
     struct diags d = {.arena = &arena};
     struct mapped_file f;
-    cr_assert(file_map(&d, path("model/link"), &f));        /* what the user names may be a link */
+    cr_assert(file_map(&d, path("model/link"), &f)); /* what the user names may be a link */
     cr_assert(f.size == 6 && memcmp(f.bytes, "secret", 6) == 0);
     file_unmap(&f);
     cr_assert(file_map(&d, path("model/empty"), &f) && f.size == 0);
@@ -180,8 +186,7 @@ Test(file, map)
     cr_assert_str_eq(d.v[0].where, path("missing"));
 }
 
-Test(file, write)
-{
+Test(file, write) {
     struct diags d = {.arena = &arena};
     struct mapped_file f;
     cr_assert(file_write(&d, path("out"), "first", 5));
@@ -190,7 +195,7 @@ Test(file, write)
     cr_assert(f.size == 3 && memcmp(f.bytes, "2nd", 3) == 0);
     file_unmap(&f);
     cr_assert_not(file_write(&d, path("nowhere/out"), "x", 1));
-    cr_assert_not(file_write(&d, path("model"), "x", 1));   /* a folder stands there */
+    cr_assert_not(file_write(&d, path("model"), "x", 1)); /* a folder stands there */
     cr_assert_eq(d.v[0].code, E_WRITE);
     char command[128];
     snprintf(command, sizeof command, "ls '%s' | grep -q tmp-", folder);

@@ -1,14 +1,13 @@
 /* Graph IR: edit functions keep use lists, inlining moves nodes, sorting finds cycles. */
-#include <criterion/criterion.h>
-#include <string.h>
 #include "ir/graph.h"
 #include "ir/op.h"
+#include <criterion/criterion.h>
+#include <string.h>
 
 static struct ctx *c;
 static struct graph *g;
 static struct value *x;
-static void setup(void)
-{
+static void setup(void) {
     c = ctx_new();
     g = graph_new(c, "test");
     expr n = x_sym(c, graph_sym(g, "N", 1, 64));
@@ -17,10 +16,11 @@ static void setup(void)
 static void teardown(void) { ctx_free(c); }
 TestSuite(graph, .init = setup, .fini = teardown);
 
-static struct node *unary(struct region *r, const char *op, struct value *in) { return node_new(r, NULL, "", op, &in, 1, 1); }
+static struct node *unary(struct region *r, const char *op, struct value *in) {
+    return node_new(r, NULL, "", op, &in, 1, 1);
+}
 
-Test(graph, edits_keep_use_lists)
-{
+Test(graph, edits_keep_use_lists) {
     struct value *xx[] = {x, NULL, x};
     struct node *a = node_new(g->top, NULL, "", "A", xx, 3, 1), *b = unary(g->top, "B", a->outs.v[0]);
     region_result(g->top, b->outs.v[0]);
@@ -41,16 +41,14 @@ Test(graph, edits_keep_use_lists)
     cr_assert_eq(x->uses.n, 1, "only the result is left");
 }
 
-Test(graph, symbols_are_one_by_name)
-{
+Test(graph, symbols_are_one_by_name) {
     cr_assert_eq(graph_sym(g, "N", 0, 5), graph_sym(g, "N", 0, 5));
     cr_assert_eq(graph_sym(g, "N", 0, 5)->hi, 64, "the first use gives the range");
     cr_assert_neq(graph_sym(g, "M", 0, 5), graph_sym(g, "N", 0, 5));
     cr_assert_eq(g->syms.n, 2);
 }
 
-Test(graph, small_integer_constants_are_known_by_element)
-{
+Test(graph, small_integer_constants_are_known_by_element) {
     struct tensor *t = tensor_new(&c->arena, I64, (int64_t[]){2}, 1);
     tensor_set_i(t, 0, 7);
     tensor_set_i(t, 1, -1);
@@ -61,8 +59,7 @@ Test(graph, small_integer_constants_are_known_by_element)
     cr_assert_null(graph_const(g, "w", tensor_new(&c->arena, F32, (int64_t[]){2}, 1))->elems);
 }
 
-Test(graph, attributes_are_set_replaced_and_dropped)
-{
+Test(graph, attributes_are_set_replaced_and_dropped) {
     struct node *n = unary(g->top, "A", x);
     node_set_attr(n, (struct attr){.name = "axis", .kind = AT_INT, .u.i = 1});
     node_set_attr(n, (struct attr){.name = "alpha", .kind = AT_FLOAT, .u.f = 0.5f});
@@ -74,8 +71,7 @@ Test(graph, attributes_are_set_replaced_and_dropped)
     cr_assert_not_null(node_attr(n, "alpha"));
 }
 
-Test(graph, inlining_moves_nodes_and_maps_parameters_and_results)
-{
+Test(graph, inlining_moves_nodes_and_maps_parameters_and_results) {
     struct node *owner = unary(g->top, "If", x), *after = unary(g->top, "C", owner->outs.v[0]);
     struct region *body = region_new(g, owner, "body");
     node_set_attr(owner, (struct attr){.name = "body", .kind = AT_REGION, .u.region = body});
@@ -97,9 +93,11 @@ Test(graph, inlining_moves_nodes_and_maps_parameters_and_results)
     cr_assert_eq(x->uses.n, 1);
 }
 
-static void count(void *env, struct node *n) { (void)n; ++*(int *)env; }
-Test(graph, removing_an_owner_removes_the_uses_of_its_bodies)
-{
+static void count(void *env, struct node *n) {
+    (void)n;
+    ++*(int *)env;
+}
+Test(graph, removing_an_owner_removes_the_uses_of_its_bodies) {
     struct value *k = graph_const(g, "k", tensor_new(&c->arena, F32, NULL, 0));
     struct node *owner = unary(g->top, "If", x);
     struct region *body = region_new(g, owner, "body");
@@ -113,8 +111,7 @@ Test(graph, removing_an_owner_removes_the_uses_of_its_bodies)
     cr_assert_eq(x->uses.n, 0);
 }
 
-Test(graph, sorting_is_stable_and_finds_cycles)
-{
+Test(graph, sorting_is_stable_and_finds_cycles) {
     struct node *a = unary(g->top, "A", x), *b = unary(g->top, "B", x), *d = unary(g->top, "D", x);
     cr_assert(graph_sort(g));
     cr_assert(g->top->first == a && a->next == b && b->next == d);
@@ -126,24 +123,22 @@ Test(graph, sorting_is_stable_and_finds_cycles)
     cr_assert_eq(c->diags.v[0].code, E_GRAPH);
 }
 
-Test(graph, a_long_chain_in_reverse_is_sorted)
-{
+Test(graph, a_long_chain_in_reverse_is_sorted) {
     enum { N = 20000 };
     struct node *n[N];
-    for (int i = 0; i < N; i++)
-        n[i] = unary(g->top, "A", x);
-    for (int i = 0; i + 1 < N; i++)
-        node_set_input(n[i], 0, n[i + 1]->outs.v[0]);
+    for (int i = 0; i < N; i++) n[i] = unary(g->top, "A", x);
+    for (int i = 0; i + 1 < N; i++) node_set_input(n[i], 0, n[i + 1]->outs.v[0]);
     cr_assert(graph_sort(g));
     cr_assert(g->top->first == n[N - 1] && g->top->last == n[0]);
 }
 
 static void nothing(void) {}
 static const struct op fam_a[] = {{.domain = "", .name = "Zeta", .since = 1, .first = 1, .define = nothing},
-                                  {.domain = "", .name = "Alpha", .since = 1, .first = 1, .define = nothing}, {.name = NULL}};
-static const struct op fam_b[] = {{.domain = "com.microsoft", .name = "Alpha", .since = 1, .first = 1, .expand = nothing}, {.name = NULL}};
-Test(graph, rows_are_found_and_sorted)
-{
+                                  {.domain = "", .name = "Alpha", .since = 1, .first = 1, .define = nothing},
+                                  {.name = NULL}};
+static const struct op fam_b[] = {
+    {.domain = "com.microsoft", .name = "Alpha", .since = 1, .first = 1, .expand = nothing}, {.name = NULL}};
+Test(graph, rows_are_found_and_sorted) {
     cr_assert_null(op_find("", "Alpha"));
     op_register(fam_b);
     op_register(fam_a);
@@ -159,8 +154,7 @@ Test(graph, rows_are_found_and_sorted)
 static struct graph *parse(const char *text) { return graph_parse(c, text, strlen(text), "t.gir"); }
 
 /* Printing gives a text that parses and prints the same; returns that text. */
-static char *stable_text(struct graph *from)
-{
+static char *stable_text(struct graph *from) {
     struct text a = {0}, b = {0};
     graph_print(&a, from);
     struct ctx *other = ctx_new();
@@ -197,8 +191,10 @@ static const char *const everything =
     "const %w8: bool[] = [1]\n"
     "const %w9: c64[1] = [0x3f80000040000000]\n"
     "region \"main\" (%0 \"x\": f32[N,\"batch size\",3], %1: seq<opt<i64[*]>>, %2: map<str,f32[]>) {\n"
-    "  %3 \"y\": f32[2*N + 3,\"batch size\"*N,(N + 1)/2,N%3,\"min\"] = Conv(%0, %w0, _, %w1) {strides=[1,1], a=1, b=1.0, c=\"s\\x00\", "
-    "d=f32[1] = [2.0], e=[nan(0xffffff9a),0.5,nan], f=[\"p\",\"q\"], g=floats[], h=ints[], i=type seq<f32[]>, j=strings[], k=nan(0x7fc00123)} @\"conv 1\"\n"
+    "  %3 \"y\": f32[2*N + 3,\"batch size\"*N,(N + 1)/2,N%3,\"min\"] = Conv(%0, %w0, _, %w1) {strides=[1,1], a=1, "
+    "b=1.0, c=\"s\\x00\", "
+    "d=f32[1] = [2.0], e=[nan(0xffffff9a),0.5,nan], f=[\"p\",\"q\"], g=floats[], h=ints[], i=type seq<f32[]>, "
+    "j=strings[], k=nan(0x7fc00123)} @\"conv 1\"\n"
     "  size nnz: 0..512\n"
     "  size nnz#2: 0..8\n"
     "  _, %4: i64[2,max(nnz, nnz#2)] = com.microsoft::Thing:3(%w2, %w3, %w4, %w5, %w6, %w7, %w8, %w9)\n"
@@ -215,29 +211,32 @@ static const char *const everything =
     "  return %5 \"out\", %0\n"
     "}\n";
 
-Test(text, everything_is_printed_as_it_was_read, .init = setup, .fini = teardown)
-{
+Test(text, everything_is_printed_as_it_was_read, .init = setup, .fini = teardown) {
     struct graph *m = parse(everything);
     struct text d = {0};
-    if (!m)
-        diag_print(&c->diags, &d, false);
+    if (!m) diag_print(&c->diags, &d, false);
     cr_assert(m, "%s", d.s);
     cr_assert(graph_verify(m, NULL));
     cr_assert_str_eq(stable_text(m), everything);
 }
 
-Test(text, terms_are_sorted_by_text_not_by_age, .init = setup, .fini = teardown)
-{
-    expr n = x_sym(c, graph_sym(g, "Z", 0, 9)), a = x_sym(c, graph_sym(g, "A", 0, 9)), m = x_sym(c, graph_sym(g, "N", 1, 64));
-    expr dims[] = {x_add(c, x_mul(c, n, m), a), x_addi(c, x_sub(c, x_muli(c, a, -2), n), -5), x_min(c, n, a),
-                   x_muli(c, x_divi(c, a, 3), 5), x_div(c, a, x_mul(c, n, m)), x_div(c, x_mul(c, n, m), x_addi(c, a, 1))};
+Test(text, terms_are_sorted_by_text_not_by_age, .init = setup, .fini = teardown) {
+    expr n = x_sym(c, graph_sym(g, "Z", 0, 9)), a = x_sym(c, graph_sym(g, "A", 0, 9)),
+         m = x_sym(c, graph_sym(g, "N", 1, 64));
+    expr dims[] = {x_add(c, x_mul(c, n, m), a),
+                   x_addi(c, x_sub(c, x_muli(c, a, -2), n), -5),
+                   x_min(c, n, a),
+                   x_muli(c, x_divi(c, a, 3), 5),
+                   x_div(c, a, x_mul(c, n, m)),
+                   x_div(c, x_mul(c, n, m), x_addi(c, a, 1))};
     region_param(g->top, "", type_tensor(c, F32, dims, 6));
-    cr_assert(strstr(stable_text(g), "f32[A + N*Z,-2*A - Z - 5,min(A, Z),5*(A/3),A/(N*Z),N*Z/(A + 1)]"), "%s", stable_text(g));
+    cr_assert(strstr(stable_text(g), "f32[A + N*Z,-2*A - Z - 5,min(A, Z),5*(A/3),A/(N*Z),N*Z/(A + 1)]"), "%s",
+              stable_text(g));
 }
 
-Test(text, small_nested_scopes_see_constants_only, .init = setup, .fini = teardown)
-{
-    cr_assert_null(parse("graph \"\" region \"\" (%0: f32[]) { %1: ? = If(%0)\n b = region \"\" () { return %0 } return %1 }"));
+Test(text, small_nested_scopes_see_constants_only, .init = setup, .fini = teardown) {
+    cr_assert_null(
+        parse("graph \"\" region \"\" (%0: f32[]) { %1: ? = If(%0)\n b = region \"\" () { return %0 } return %1 }"));
     cr_assert_eq(c->diags.v[0].code, E_PARSE);
     cr_assert(strstr(c->diags.v[0].message, "%0 is not defined"));
     cr_assert_str_eq(c->diags.v[0].where, "t.gir:2");
@@ -245,7 +244,12 @@ Test(text, small_nested_scopes_see_constants_only, .init = setup, .fini = teardo
 
 /* Each text is refused with one diagnostic, never with a crash. */
 static const char *const refused[] = {
-    "", "graph", "graph \"", "graph \"\\q\"", "graph \"\\x0\"", "graph \"a\\x00b\" region \"\" () { return }",
+    "",
+    "graph",
+    "graph \"",
+    "graph \"\\q\"",
+    "graph \"\\x0\"",
+    "graph \"a\\x00b\" region \"\" () { return }",
     "graph \"\" region \"\" () { return } x",
     "graph \"\" region \"\" () { return",
     "graph \"\" region \"\" () { size n: 0..1 return }",
@@ -268,8 +272,7 @@ static const char *const refused[] = {
     "graph \"\" const %w: str[1] = splat \"a\" region \"\" () { return }",
     "graph \"\" region \"\" (%0: f32[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]) { return }",
 };
-Test(text, bad_texts_are_refused, .init = setup, .fini = teardown)
-{
+Test(text, bad_texts_are_refused, .init = setup, .fini = teardown) {
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         int before = c->diags.errors;
         cr_assert_null(parse(refused[i]), "%s", refused[i]);
@@ -277,30 +280,25 @@ Test(text, bad_texts_are_refused, .init = setup, .fini = teardown)
     }
 }
 
-Test(text, deep_nesting_is_refused, .init = setup, .fini = teardown)
-{
+Test(text, deep_nesting_is_refused, .init = setup, .fini = teardown) {
     struct text t = {0};
     text_add(&t, "graph \"\" region \"\" (%0: f32[");
-    for (int i = 0; i < 100000; i++)
-        text_char(&t, '(');
+    for (int i = 0; i < 100000; i++) text_char(&t, '(');
     cr_assert_null(parse(t.s));
     cr_assert_eq(c->diags.v[0].code, E_LIMIT);
     t.n = 0;
     text_add(&t, "graph \"\" region \"\" (%0: ");
-    for (int i = 0; i < 100000; i++)
-        text_add(&t, "seq<");
+    for (int i = 0; i < 100000; i++) text_add(&t, "seq<");
     cr_assert_null(parse(t.s));
     t.n = 0;
     text_add(&t, "graph \"\" region \"\" () { ");
-    for (int i = 0; i < 100000; i++)
-        text_add(&t, "A() b = region \"\" () { ");
+    for (int i = 0; i < 100000; i++) text_add(&t, "A() b = region \"\" () { ");
     cr_assert_null(parse(t.s));
     cr_assert_eq(c->diags.errors, 3);
 }
 
 /* Every prefix of a text, and the text with any one byte changed, is parsed or refused. */
-Test(text, damaged_texts_do_no_harm, .init = setup, .fini = teardown)
-{
+Test(text, damaged_texts_do_no_harm, .init = setup, .fini = teardown) {
     size_t n = strlen(everything);
     for (size_t i = 0; i < n; i++) {
         struct ctx *d = ctx_new();
@@ -314,17 +312,14 @@ Test(text, damaged_texts_do_no_harm, .init = setup, .fini = teardown)
         memcpy(s, everything, n + 1);
         s[i] = by[i % (sizeof by - 1)];
         struct graph *m = graph_parse(d, s, n, "t");
-        if (m)
-            graph_verify(m, NULL);
-        else
-            cr_assert_eq(d->diags.errors, 1);
+        if (m) graph_verify(m, NULL);
+        else cr_assert_eq(d->diags.errors, 1);
         ctx_free(d);
     }
     free(s);
 }
 
-Test(text, stand_ins_are_the_same_every_time, .init = setup, .fini = teardown)
-{
+Test(text, stand_ins_are_the_same_every_time, .init = setup, .fini = teardown) {
     const char *t = "graph \"\" const %w: f32[1000] = hash 0x7 region \"\" () { return %w }";
     struct tensor const *a = parse(t)->top->results.v[0]->init, *b = parse(t)->top->results.v[0]->init;
     cr_assert_eq(a->stand_in, 7);
@@ -333,8 +328,7 @@ Test(text, stand_ins_are_the_same_every_time, .init = setup, .fini = teardown)
 }
 
 /* ---- verifier: one broken graph for each rule */
-static void refused_as(struct graph *m, enum diag_code code, const char *part)
-{
+static void refused_as(struct graph *m, enum diag_code code, const char *part) {
     cr_assert_not(graph_verify(m, "a pass"));
     const struct diag *d = &c->diags.v[c->diags.n - 1];
     cr_assert_eq(d->code, code, "%s", d->message);
@@ -343,15 +337,13 @@ static void refused_as(struct graph *m, enum diag_code code, const char *part)
 }
 TestSuite(verify, .init = setup, .fini = teardown);
 
-Test(verify, use_before_definition)
-{
+Test(verify, use_before_definition) {
     struct node *a = unary(g->top, "A", x), *b = unary(g->top, "B", x);
     cr_assert(graph_verify(g, NULL));
     node_set_input(a, 0, b->outs.v[0]);
     refused_as(g, E_GRAPH, "before it is defined");
 }
-Test(verify, capture_from_outside)
-{
+Test(verify, capture_from_outside) {
     struct node *a = unary(g->top, "If", x);
     struct region *body = region_new(g, a, "body");
     node_set_attr(a, (struct attr){.name = "body", .kind = AT_REGION, .u.region = body});
@@ -359,8 +351,7 @@ Test(verify, capture_from_outside)
     region_result(body, x);
     refused_as(g, E_VERIFY, "of another region");
 }
-Test(verify, removed_definition)
-{
+Test(verify, removed_definition) {
     struct node *a = unary(g->top, "A", x), *b = unary(g->top, "B", a->outs.v[0]);
     struct value *gone = a->outs.v[0];
     node_set_input(b, 0, x);
@@ -368,52 +359,44 @@ Test(verify, removed_definition)
     node_set_input(b, 0, gone);
     refused_as(g, E_VERIFY, "which nothing defines");
 }
-Test(verify, wrong_use_entry)
-{
+Test(verify, wrong_use_entry) {
     unary(g->top, "A", x);
     x->uses.v[0].index = 1;
     refused_as(g, E_VERIFY, "wrong entry");
 }
-Test(verify, use_entry_twice)
-{
+Test(verify, use_entry_twice) {
     struct value *xx[] = {x, x};
     node_new(g->top, NULL, "", "A", xx, 2, 1);
     x->uses.v[1].index = 0;
     refused_as(g, E_VERIFY, "wrong entry");
 }
-Test(verify, missing_use_entry)
-{
+Test(verify, missing_use_entry) {
     unary(g->top, "A", x);
     x->uses.n = 0;
     refused_as(g, E_VERIFY, "lacks a use");
 }
-Test(verify, broken_links)
-{
+Test(verify, broken_links) {
     struct node *a = unary(g->top, "A", x);
     unary(g->top, "B", x);
     a->next->prev = NULL;
     refused_as(g, E_VERIFY, "");
 }
-Test(verify, foreign_output)
-{
+Test(verify, foreign_output) {
     struct node *a = unary(g->top, "A", x);
     a->outs.v[0]->index = 1;
     refused_as(g, E_VERIFY, "belongs to something else");
 }
-Test(verify, region_owner)
-{
+Test(verify, region_owner) {
     struct node *a = unary(g->top, "If", x);
     node_set_attr(a, (struct attr){.name = "body", .kind = AT_REGION, .u.region = region_new(g, NULL, "body")});
     refused_as(g, E_VERIFY, "another owner");
 }
-Test(verify, undeclared_symbol)
-{
+Test(verify, undeclared_symbol) {
     expr n = x_sym(c, sym_new(c, "M", 0, 7, true));
     unary(g->top, "A", x)->outs.v[0]->type = type_tensor(c, F32, &n, 1);
     refused_as(g, E_VERIFY, "declared symbols");
 }
-Test(verify, symbol_declared_twice)
-{
+Test(verify, symbol_declared_twice) {
     struct node *a = unary(g->top, "A", x), *b = unary(g->top, "B", x);
     const struct sym *s = sym_new(c, "M", 0, 7, true);
     PUSH(&c->arena, &a->syms, s);
@@ -421,12 +404,19 @@ Test(verify, symbol_declared_twice)
     PUSH(&c->arena, &b->syms, s);
     refused_as(g, E_VERIFY, "declared twice");
 }
-static const struct op_slot two_in[] = {{"A", TS_ANY, 0}, {"B", TS_ANY, 0}, {"C", TS_ANY, OPTIONAL}, {0}}, one_out[] = {{"Y", TS_ANY, 0}, {0}};
+static const struct op_slot two_in[] = {{"A", TS_ANY, 0}, {"B", TS_ANY, 0}, {"C", TS_ANY, OPTIONAL}, {0}},
+                            one_out[] = {{"Y", TS_ANY, 0}, {0}};
 static const struct op_attr axis_row[] = {{.name = "axis", .kind = AT_INT, .flags = A_REQUIRED}, {0}};
-static const struct op fam_c[] = {{.domain = "", .name = "Row", .since = 1, .first = 1, .attrs = axis_row, .ins = two_in, .outs = one_out,
-                                   .define = nothing}, {.name = NULL}};
-Test(verify, arity_and_attributes)
-{
+static const struct op fam_c[] = {{.domain = "",
+                                   .name = "Row",
+                                   .since = 1,
+                                   .first = 1,
+                                   .attrs = axis_row,
+                                   .ins = two_in,
+                                   .outs = one_out,
+                                   .define = nothing},
+                                  {.name = NULL}};
+Test(verify, arity_and_attributes) {
     op_register(fam_c);
     struct value *ins[] = {x, x, NULL, x};
     struct node *n = node_new(g->top, NULL, "", "Row", ins, 2, 1);

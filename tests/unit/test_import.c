@@ -1,12 +1,13 @@
-/* Import of ONNX: names, symbols, captures, functions, upgrades, limits; hostile bytes; and every model of the model set. */
+/* Import of ONNX: names, symbols, captures, functions, upgrades, limits; hostile bytes; and every model of the model
+ * set. */
+#include "compiler/import/onnx.h"
+#include "ir/op.h"
+#include "onnx_writer.h"
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include "compiler/import/onnx.h"
-#include "ir/op.h"
-#include "onnx_writer.h"
 
 static struct ctx *c;
 static void setup(void) { c = ctx_new(); }
@@ -15,26 +16,24 @@ TestSuite(import, .init = setup, .fini = teardown);
 
 static const struct import_options lenient = {.keep_unknown = true};
 
-static struct graph *import_as(msg model, const struct import_options *o)
-{
+static struct graph *import_as(msg model, const struct import_options *o) {
     uint8_t *data = arena_copy(&c->arena, model.s, model.n);
     struct graph *g = import_onnx_bytes(c, "m.onnx", data, model.n, o);
     text_free(&model);
     return g;
 }
 /* The text of the imported model, without its first two lines (name, opset). */
-static const char *text_of(struct graph *g)
-{
+static const char *text_of(struct graph *g) {
     struct text t = {0};
-    if (!g)
-        diag_print(&c->diags, &t, false);
+    if (!g) diag_print(&c->diags, &t, false);
     cr_assert(g, "%s", t.s);
     graph_print(&t, g);
     return strchr(strchr(t.s, '\n') + 1, '\n') + 1;
 }
-static void same_text(struct graph *g, const char *want) { cr_assert_str_eq(text_of(g), want, "got\n%swant\n%s", text_of(g), want); }
-static void refused(msg model, const struct import_options *o, enum diag_code code, const char *part)
-{
+static void same_text(struct graph *g, const char *want) {
+    cr_assert_str_eq(text_of(g), want, "got\n%swant\n%s", text_of(g), want);
+}
+static void refused(msg model, const struct import_options *o, enum diag_code code, const char *part) {
     cr_assert_null(import_as(model, o ? o : &lenient));
     cr_assert(c->diags.n > 0);
     const struct diag *d = &c->diags.v[0];
@@ -43,8 +42,7 @@ static void refused(msg model, const struct import_options *o, enum diag_code co
 }
 
 /* x: f32[N,3] -> A -> y */
-static msg chain(void)
-{
+static msg chain(void) {
     msg g = {0};
     w_msg(&g, G_NODE, w_node("A", "x", "h"));
     w_msg(&g, G_NODE, w_node("B", "h", "y"));
@@ -53,8 +51,7 @@ static msg chain(void)
     return g;
 }
 
-Test(import, inputs_weights_and_nodes)
-{
+Test(import, inputs_weights_and_nodes) {
     msg g = {0}, n = w_node_in("", "Conv", "conv1", "x w", "y");
     w_msg(&n, N_ATTR, w_attr_int("group", 3));
     w_msg(&g, G_NODE, n);
@@ -75,8 +72,7 @@ Test(import, inputs_weights_and_nodes)
     cr_assert_str_eq(m->top->first->origin, "node 0 \"conv1\" (Conv)");
 }
 
-Test(import, weights_stay_inputs_when_asked_to)
-{
+Test(import, weights_stay_inputs_when_asked_to) {
     msg g = chain();
     w_msg(&g, G_INIT, w_tensor("x", 1, (int64_t[]){1, 3}, 2));
     struct graph *m = import_as(w_model(g), &(struct import_options){.keep_unknown = true, .keep_inputs = true});
@@ -86,15 +82,13 @@ Test(import, weights_stay_inputs_when_asked_to)
     cr_assert(strstr(text_of(import_as(w_model(g), &lenient)), "A:17(%w0)"));
 }
 
-Test(import, unnamed_dims_keep_clear_of_named_ones)
-{
+Test(import, unnamed_dims_keep_clear_of_named_ones) {
     msg g = chain();
     w_msg(&g, G_IN, w_f32("z", "? z_d0 * None"));
     cr_assert(strstr(text_of(import_as(w_model(g), &lenient)), "f32[z_d0_,z_d0,z_d2,z_d3]"));
 }
 
-Test(import, dims_and_shapes_from_the_user)
-{
+Test(import, dims_and_shapes_from_the_user) {
     struct dim_option fixed = {"N", 4, 4, 0}, range = {"N", 1, 64, 8};
     struct import_options o = {.keep_unknown = true, .dims = &fixed, .ndims = 1};
     cr_assert(strstr(text_of(import_as(w_model(chain()), &o)), "region \"main\" (%0 \"x\": f32[4,3])"));
@@ -108,21 +102,25 @@ Test(import, dims_and_shapes_from_the_user)
     w_msg(&g, G_OUT, w_name("x"));
     cr_assert(strstr(text_of(import_as(w_model(g), &o)), "f32[7,x_d1]"));
 }
-Test(import, a_dim_that_is_none) { refused(w_model(chain()), &(struct import_options){.keep_unknown = true, .dims = &(struct dim_option){"M", 1, 2, 0}, .ndims = 1}, E_USAGE, "\"M\""); }
-Test(import, a_shape_that_contradicts)
-{
-    refused(w_model(chain()), &(struct import_options){.keep_unknown = true, .shapes = &(struct shape_option){"x", 2, {1, 4}}, .nshapes = 1}, E_USAGE, "says 3");
+Test(import, a_dim_that_is_none) {
+    refused(w_model(chain()),
+            &(struct import_options){.keep_unknown = true, .dims = &(struct dim_option){"M", 1, 2, 0}, .ndims = 1},
+            E_USAGE, "\"M\"");
 }
-Test(import, unknown_rank_is_refused_with_the_remedy)
-{
+Test(import, a_shape_that_contradicts) {
+    refused(
+        w_model(chain()),
+        &(struct import_options){.keep_unknown = true, .shapes = &(struct shape_option){"x", 2, {1, 4}}, .nshapes = 1},
+        E_USAGE, "says 3");
+}
+Test(import, unknown_rank_is_refused_with_the_remedy) {
     msg g = {0};
     w_msg(&g, G_IN, w_f32("x", NULL));
     refused(w_model(g), NULL, E_RANK, "how many dimensions");
     cr_assert(strstr(c->diags.v[0].help, "--shape 'x="));
 }
 
-Test(import, nodes_are_sorted)
-{
+Test(import, nodes_are_sorted) {
     msg g = {0};
     w_msg(&g, G_NODE, w_node("B", "h", "y"));
     w_msg(&g, G_NODE, w_node("A", "x", "h"));
@@ -130,43 +128,37 @@ Test(import, nodes_are_sorted)
     w_msg(&g, G_OUT, w_name("y"));
     cr_assert_str_eq(import_as(w_model(g), &lenient)->top->first->op_type, "A");
 }
-Test(import, a_cycle_is_refused)
-{
+Test(import, a_cycle_is_refused) {
     msg g = {0};
     w_msg(&g, G_NODE, w_node("A", "b", "a"));
     w_msg(&g, G_NODE, w_node("B", "a", "b"));
     refused(w_model(g), NULL, E_GRAPH, "cycle");
 }
-Test(import, a_name_defined_twice_is_refused)
-{
+Test(import, a_name_defined_twice_is_refused) {
     msg g = chain();
     w_msg(&g, G_NODE, w_node("C", "x", "h"));
     refused(w_model(g), NULL, E_GRAPH, "\"h\" is defined twice");
 }
-Test(import, an_undefined_name_is_refused)
-{
+Test(import, an_undefined_name_is_refused) {
     msg g = chain();
     w_msg(&g, G_NODE, w_node("C", "x nowhere", "z"));
     refused(w_model(g), NULL, E_GRAPH, "input 1 \"nowhere\"");
     cr_assert_str_eq(c->diags.v[0].origin, "node 2 (C)");
 }
-Test(import, an_undefined_output_is_refused)
-{
+Test(import, an_undefined_output_is_refused) {
     msg g = chain();
     w_msg(&g, G_OUT, w_name("z"));
     refused(w_model(g), NULL, E_GRAPH, "output 1 \"z\"");
 }
 
 /* ---- bodies */
-static msg body(const char *op, const char *in)
-{
+static msg body(const char *op, const char *in) {
     msg g = {0};
     w_msg(&g, G_NODE, w_node(op, in, "r"));
     w_msg(&g, G_OUT, w_name("r"));
     return g;
 }
-Test(import, both_branches_take_all_captures_in_one_order)
-{
+Test(import, both_branches_take_all_captures_in_one_order) {
     msg g = chain(), n = w_node("If", "c", "z"), other = {0}, outer_w = w_tensor("w", 1, NULL, 0);
     w_msg(&n, N_ATTR, w_attr_graph("then_branch", body("T", "h x w")));
     w_msg(&other, G_NODE, w_node("E", "y x", "r"));
@@ -195,8 +187,7 @@ Test(import, both_branches_take_all_captures_in_one_order)
               "  return %3, %4\n"
               "}\n");
 }
-Test(import, captures_pass_through_every_level)
-{
+Test(import, captures_pass_through_every_level) {
     msg g = chain(), outer = w_node("Loop", "- - x", "z"), inner = w_node("If", "k", "r"), loop = {0};
     w_msg(&inner, N_ATTR, w_attr_graph("then_branch", body("T", "h v")));
     w_msg(&loop, G_NODE, inner);
@@ -224,8 +215,7 @@ Test(import, captures_pass_through_every_level)
               "  return %2\n"
               "}\n");
 }
-Test(import, a_body_that_makes_a_cycle_is_refused)
-{
+Test(import, a_body_that_makes_a_cycle_is_refused) {
     msg g = chain(), n = w_node("If", "x", "z");
     w_msg(&n, N_ATTR, w_attr_graph("then_branch", body("T", "z")));
     w_msg(&g, G_NODE, n);
@@ -233,8 +223,7 @@ Test(import, a_body_that_makes_a_cycle_is_refused)
 }
 
 /* ---- functions */
-static msg function(const char *name, const char *ins, const char *outs, msg node)
-{
+static msg function(const char *name, const char *ins, const char *outs, msg node) {
     msg f = {0};
     w_str(&f, 1, name);
     w_str(&f, 10, "my");
@@ -244,19 +233,16 @@ static msg function(const char *name, const char *ins, const char *outs, msg nod
     w_msg(&f, F_OPSET, w_opset("", 16));
     return f;
 }
-static msg model_with(msg node, msg f1, msg f2)
-{
+static msg model_with(msg node, msg f1, msg f2) {
     msg g = chain();
     w_msg(&g, G_NODE, node);
     w_msg(&g, G_OUT, w_name("z"));
     msg m = w_model(g);
     w_msg(&m, M_FUNCTION, f1);
-    if (f2.n)
-        w_msg(&m, M_FUNCTION, f2);
+    if (f2.n) w_msg(&m, M_FUNCTION, f2);
     return m;
 }
-Test(import, functions_are_inlined_with_their_attributes)
-{
+Test(import, functions_are_inlined_with_their_attributes) {
     msg call = w_node_in("my", "F", "call", "h", "z"), in = w_node("G", "a b", "r"), inner;
     w_msg(&call, N_ATTR, w_attr_int("alpha", 5));
     w_msg(&in, N_ATTR, w_attr_ref("axis", W_INT, "alpha"));
@@ -269,39 +255,37 @@ Test(import, functions_are_inlined_with_their_attributes)
     cr_assert(strstr(text_of(m), "  %3 \"z\": ? = G:16(%1, _) {axis=5, depth=9}\n"), "%s", text_of(m));
     cr_assert_str_eq(m->top->last->origin, "node 2 \"call\" (F) > node 0 (G)");
 }
-Test(import, functions_call_functions)
-{
-    msg f = function("F", "a", "r", w_node_in("my", "H", "", "a", "r")), h = function("H", "p", "q", w_node("K", "p", "q"));
+Test(import, functions_call_functions) {
+    msg f = function("F", "a", "r", w_node_in("my", "H", "", "a", "r")),
+        h = function("H", "p", "q", w_node("K", "p", "q"));
     struct graph *m = import_as(model_with(w_node_in("my", "F", "c", "h", "z"), f, h), &lenient);
     cr_assert(strstr(text_of(m), "%3 \"z\": ? = K:16(%1)"), "%s", text_of(m));
     cr_assert_eq(m->top->results.n, 2);
 }
-Test(import, an_optional_input_that_a_function_passes_on)
-{
-    msg f = function("F", "a b", "r", w_node_in("my", "H", "", "a b", "r")), h = function("H", "p o", "q", w_node("K", "o p", "q"));
-    cr_assert(strstr(text_of(import_as(model_with(w_node_in("my", "F", "c", "h", "z"), f, h), &lenient)), "K:16(_, %1)"));
+Test(import, an_optional_input_that_a_function_passes_on) {
+    msg f = function("F", "a b", "r", w_node_in("my", "H", "", "a b", "r")),
+        h = function("H", "p o", "q", w_node("K", "o p", "q"));
+    cr_assert(
+        strstr(text_of(import_as(model_with(w_node_in("my", "F", "c", "h", "z"), f, h), &lenient)), "K:16(_, %1)"));
 }
-Test(import, recursion_is_refused)
-{
-    msg f = function("F", "a", "r", w_node_in("my", "H", "", "a", "r")), h = function("H", "p", "q", w_node_in("my", "F", "", "p", "q"));
+Test(import, recursion_is_refused) {
+    msg f = function("F", "a", "r", w_node_in("my", "H", "", "a", "r")),
+        h = function("H", "p", "q", w_node_in("my", "F", "", "p", "q"));
     refused(model_with(w_node_in("my", "F", "c", "h", "z"), f, h), NULL, E_GRAPH, "calls itself");
 }
-Test(import, functions_that_only_pass_on_their_own_output_are_refused)
-{
+Test(import, functions_that_only_pass_on_their_own_output_are_refused) {
     msg f = {0};
     w_str(&f, 1, "F"), w_str(&f, 10, "my"), w_words(&f, F_IN, "a"), w_words(&f, F_OUT, "a");
     refused(model_with(w_node_in("my", "F", "c", "z", "z"), f, (msg){0}), NULL, E_GRAPH, "needs itself");
 }
-Test(import, a_function_that_passes_its_input_on)
-{
+Test(import, a_function_that_passes_its_input_on) {
     msg f = {0};
     w_str(&f, 1, "F"), w_str(&f, 10, "my"), w_words(&f, F_IN, "a"), w_words(&f, F_OUT, "a");
     struct graph *m = import_as(model_with(w_node_in("my", "F", "c", "h", "z"), f, (msg){0}), &lenient);
     cr_assert(strstr(text_of(m), "return %2, %1 \"z\"\n"), "%s", text_of(m));
 }
 /* Each function calls the next one twice: 2^30 nodes when inlined. */
-Test(import, functions_cannot_explode)
-{
+Test(import, functions_cannot_explode) {
     msg g = chain();
     w_msg(&g, G_NODE, w_node_in("my", "F0", "", "h", "z"));
     msg m = w_model(g);
@@ -314,8 +298,7 @@ Test(import, functions_cannot_explode)
     }
     refused(m, &(struct import_options){.keep_unknown = true, .max_nodes = 10000}, E_LIMIT, "more than 10000 nodes");
 }
-Test(import, functions_cannot_nest_too_deeply)
-{
+Test(import, functions_cannot_nest_too_deeply) {
     msg g = chain();
     w_msg(&g, G_NODE, w_node_in("my", "F0", "", "h", "z"));
     msg m = w_model(g);
@@ -328,9 +311,9 @@ Test(import, functions_cannot_nest_too_deeply)
 }
 
 /* ---- constants, types, metadata */
-Test(import, constant_nodes_become_constants)
-{
-    msg g = chain(), a = w_node("Constant", "", "k"), b = w_node("Constant", "", "l"), ints = w_attr("value_ints", W_INTS), t = w_attr("value", W_TENSOR);
+Test(import, constant_nodes_become_constants) {
+    msg g = chain(), a = w_node("Constant", "", "k"), b = w_node("Constant", "", "l"),
+        ints = w_attr("value_ints", W_INTS), t = w_attr("value", W_TENSOR);
     w_int(&ints, 8, -1), w_int(&ints, 8, 5);
     w_msg(&t, 5, w_tensor("", 1, NULL, 0));
     w_msg(&a, N_ATTR, ints);
@@ -342,8 +325,7 @@ Test(import, constant_nodes_become_constants)
     cr_assert(strstr(s, "const %w0 \"k\": i64[2] = [-1, 5]\nconst %w1 \"l\": f32[] = [0.0]\n"), "%s", s);
     cr_assert(strstr(s, "C:17(%w0, %w1)"));
 }
-static msg sparse(int64_t last)
-{
+static msg sparse(int64_t last) {
     msg t = {0}, idx = {0};
     int64_t dims[] = {3};
     w_int(&idx, 1, 3), w_int(&idx, 2, 7), w_int(&idx, 7, 0), w_int(&idx, 7, 4), w_int(&idx, 7, last);
@@ -352,21 +334,19 @@ static msg sparse(int64_t last)
     w_int(&t, 3, 2), w_int(&t, 3, 3);
     return t;
 }
-Test(import, sparse_weights_are_expanded)
-{
+Test(import, sparse_weights_are_expanded) {
     msg g = chain();
     w_msg(&g, G_SPARSE, sparse(5));
     w_msg(&g, G_NODE, w_node("C", "s", "z"));
-    cr_assert(strstr(text_of(import_as(w_model(g), &lenient)), "const %w0 \"s\": f32[2,3] = [0.0, 0.0, 0.0, 0.0, 1.0, 2.0]\n"));
+    cr_assert(strstr(text_of(import_as(w_model(g), &lenient)),
+                     "const %w0 \"s\": f32[2,3] = [0.0, 0.0, 0.0, 0.0, 1.0, 2.0]\n"));
 }
-Test(import, sparse_indices_outside_are_refused)
-{
+Test(import, sparse_indices_outside_are_refused) {
     msg g = chain();
     w_msg(&g, G_SPARSE, sparse(6));
     refused(w_model(g), NULL, E_ONNX, "index 2");
 }
-Test(import, sequences_optionals_and_maps_are_typed)
-{
+Test(import, sequences_optionals_and_maps_are_typed) {
     msg g = {0}, seq = {0}, opt = {0}, map = {0}, ty = {0}, ty2 = {0}, ty3 = {0};
     w_msg(&seq, 1, w_tensor_type(1, "2 N"));
     w_msg(&ty, 4, seq);
@@ -378,10 +358,10 @@ Test(import, sequences_optionals_and_maps_are_typed)
     w_msg(&map, 2, w_tensor_type(1, ""));
     w_msg(&ty3, 5, map);
     w_msg(&g, G_IN, w_value("m", ty3));
-    cr_assert(strstr(text_of(import_as(w_model(g), &lenient)), "(%0 \"s\": seq<f32[2,N]>, %1 \"o\": opt<i64[]>, %2 \"m\": map<str,f32[]>)"));
+    cr_assert(strstr(text_of(import_as(w_model(g), &lenient)),
+                     "(%0 \"s\": seq<f32[2,N]>, %1 \"o\": opt<i64[]>, %2 \"m\": map<str,f32[]>)"));
 }
-Test(import, metadata_is_kept_raw_and_printed_escaped)
-{
+Test(import, metadata_is_kept_raw_and_printed_escaped) {
     msg m = w_model(chain()), p = {0};
     w_str(&m, 2, "evil\x1b[31m");
     w_str(&p, 1, "key"), w_str(&p, 2, "a\nb");
@@ -392,8 +372,7 @@ Test(import, metadata_is_kept_raw_and_printed_escaped)
 }
 
 /* ---- operators */
-Test(import, unsupported_operators_are_told_all_at_once)
-{
+Test(import, unsupported_operators_are_told_all_at_once) {
     msg g = chain();
     w_msg(&g, G_NODE, w_node_in("com.foo", "Bar", "n", "y", "p"));
     w_msg(&g, G_NODE, w_node("A", "y", "q"));
@@ -404,8 +383,7 @@ Test(import, unsupported_operators_are_told_all_at_once)
     cr_assert_str_eq(c->diags.v[2].origin, "node 2 \"n\" (Bar)");
     cr_assert_not_null(c->diags.v[2].help);
 }
-Test(import, new_opsets_are_refused)
-{
+Test(import, new_opsets_are_refused) {
     msg m = {0};
     w_msg(&m, 8, w_opset("", 99));
     w_msg(&m, 7, chain());
@@ -413,33 +391,30 @@ Test(import, new_opsets_are_refused)
 }
 static void nothing(void) {}
 static void axis_to_two(struct node *n) { node_set_attr(n, (struct attr){.name = "axis", .kind = AT_INT, .u.i = 2}); }
-static void add_three(struct node *n)
-{
+static void add_three(struct node *n) {
     const struct attr *a = node_attr(n, "axis");
     node_set_attr(n, (struct attr){.name = "axis", .kind = AT_INT, .u.i = (a ? a->u.i : 0) + 3});
 }
-static void to_other(struct node *n)
-{
+static void to_other(struct node *n) {
     n->op_type = intern(n->in->graph->ctx->names, "B");
     n->version = 15;
 }
 static const struct op_slot any[] = {{"x", TS_ANY, VARIADIC | OPTIONAL}, {0}};
-static const struct op_upgrade a_up[] = {{12, axis_to_two}, {17, to_other}, {0}}, b_up[] = {{14, axis_to_two}, {15, axis_to_two}, {20, add_three}, {0}};
+static const struct op_upgrade a_up[] = {{12, axis_to_two}, {17, to_other}, {0}},
+                               b_up[] = {{14, axis_to_two}, {15, axis_to_two}, {20, add_three}, {0}};
 static const struct op rows[] = {
     {.domain = "", .name = "A", .since = 20, .first = 7, .ins = any, .outs = any, .define = nothing, .upgrades = a_up},
     {.domain = "", .name = "B", .since = 21, .first = 1, .ins = any, .outs = any, .define = nothing, .upgrades = b_up},
     {.name = NULL}};
-Test(import, old_versions_are_rewritten_step_by_step)
-{
+Test(import, old_versions_are_rewritten_step_by_step) {
     op_register(rows);
     struct graph *m = import_as(w_model(chain()), NULL);
     const char *s = text_of(m);
-    cr_assert(strstr(s, "%1 \"h\": ? = B(%0) {axis=5}\n"), "%s", s);   /* A-17 becomes B-15: 2, then + 3 */
+    cr_assert(strstr(s, "%1 \"h\": ? = B(%0) {axis=5}\n"), "%s", s); /* A-17 becomes B-15: 2, then + 3 */
     cr_assert_eq(m->top->first->op, op_find("", "B"));
     cr_assert_eq(m->top->first->version, OPSET_NEWEST);
 }
-Test(import, a_version_older_than_the_row_is_refused)
-{
+Test(import, a_version_older_than_the_row_is_refused) {
     op_register(rows);
     msg m = {0};
     w_msg(&m, 8, w_opset("", 6));
@@ -447,8 +422,7 @@ Test(import, a_version_older_than_the_row_is_refused)
     refused(m, &(struct import_options){0}, E_OPSET, "version 6");
 }
 
-Test(import, attributes_without_effect_are_told_once)
-{
+Test(import, attributes_without_effect_are_told_once) {
     op_register(rows);
     msg g = {0};
     for (int i = 0; i < 3; i++) {
@@ -464,8 +438,7 @@ Test(import, attributes_without_effect_are_told_once)
 }
 
 /* ---- hostile bytes */
-static msg rich(void)
-{
+static msg rich(void) {
     msg call = w_node_in("my", "F", "call", "h", "z"), n = w_node("If", "h", "q");
     w_msg(&n, N_ATTR, w_attr_graph("then_branch", body("T", "h x s")));
     msg g = chain();
@@ -478,8 +451,7 @@ static msg rich(void)
     w_msg(&m, M_FUNCTION, function("F", "a", "r", w_node("K", "a", "r")));
     return m;
 }
-Test(import, damaged_models_do_no_harm)
-{
+Test(import, damaged_models_do_no_harm) {
     cr_assert(import_as(rich(), &lenient));
     msg m = rich();
     static const uint8_t by[] = {0, 0xff, 0x7f, 0x80, 1, 0x0a, 0x3a};
@@ -492,10 +464,8 @@ Test(import, damaged_models_do_no_harm)
             struct ctx *d = ctx_new();
             struct graph *g = import_onnx_bytes(d, "m.onnx", copy, m.n, &lenient);
             struct text t = {0};
-            if (g)
-                graph_print(&t, g);
-            else
-                diag_print(&d->diags, &t, false);
+            if (g) graph_print(&t, g);
+            else diag_print(&d->diags, &t, false);
             imported += g != NULL;
             refusals += !g;
             cr_assert(t.n > 0);
@@ -512,8 +482,7 @@ Test(import, damaged_models_do_no_harm)
     }
     text_free(&m);
 }
-Test(import, too_many_of_anything_is_refused_quickly)
-{
+Test(import, too_many_of_anything_is_refused_quickly) {
     msg g = {0}, n = w_node("A", "", "y");
     for (int i = 0; i < 5000; i++) {
         char name[16];
@@ -531,15 +500,13 @@ Test(import, too_many_of_anything_is_refused_quickly)
     }
     refused(w_model(g), NULL, E_LIMIT, "more than 4096 symbolic");
 }
-Test(import, a_file_that_is_none)
-{
+Test(import, a_file_that_is_none) {
     cr_assert_null(import_onnx(c, "/nonexistent/m.onnx", NULL));
     cr_assert_eq(c->diags.v[0].code, E_FILE);
 }
 
 /* ---- the model set */
-static void round_trip(struct graph *g, const char *path)
-{
+static void round_trip(struct graph *g, const char *path) {
     struct text a = {0}, b = {0};
     graph_print(&a, g);
     struct ctx *d = ctx_new();
@@ -548,15 +515,14 @@ static void round_trip(struct graph *g, const char *path)
         cr_assert(graph_verify(again, NULL), "%s", path);
         graph_print(&b, again);
         cr_assert(a.n == b.n && memcmp(a.s, b.s, a.n) == 0, "%s: the text changes when printed again", path);
-    } else {   /* more constants than the parser makes up */
+    } else { /* more constants than the parser makes up */
         cr_assert_eq(d->diags.v[0].code, E_LIMIT, "%s: %s", path, d->diags.v[0].message);
     }
     ctx_free(d);
     text_free(&a);
     text_free(&b);
 }
-static int import_below(const char *folder, int depth)
-{
+static int import_below(const char *folder, int depth) {
     DIR *dir = opendir(folder);
     int found = 0;
     for (struct dirent *e; dir && depth && (e = readdir(dir));) {
@@ -564,34 +530,28 @@ static int import_below(const char *folder, int depth)
         struct stat st;
         snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
         size_t n = strlen(path);
-        if (e->d_name[0] == '.' || stat(path, &st) != 0)
-            continue;
+        if (e->d_name[0] == '.' || stat(path, &st) != 0) continue;
         if (S_ISDIR(st.st_mode)) {
             found += import_below(path, depth - 1);
             continue;
         }
-        if (n < 5 || strcmp(path + n - 5, ".onnx") != 0)
-            continue;
+        if (n < 5 || strcmp(path + n - 5, ".onnx") != 0) continue;
         struct ctx *d = ctx_new();
         struct graph *g = import_onnx(d, path, &lenient);
-        if (strstr(path, ".skel.onnx"))   /* weights left out: refused with a reason, unless there are none to leave out */
+        if (strstr(path,
+                   ".skel.onnx")) /* weights left out: refused with a reason, unless there are none to leave out */
             cr_assert(g || d->diags.v[0].code == E_ONNX, "%s", path);
-        else
-            cr_assert(g, "%s: %s", path, d->diags.n ? d->diags.v[0].message : "");
-        if (g && st.st_size < 8 << 20)
-            round_trip(g, path);
+        else cr_assert(g, "%s: %s", path, d->diags.n ? d->diags.v[0].message : "");
+        if (g && st.st_size < 8 << 20) round_trip(g, path);
         ctx_free(d);
         found++;
     }
-    if (dir)
-        closedir(dir);
+    if (dir) closedir(dir);
     return found;
 }
-Test(import, all_models_of_the_model_set, .timeout = 100)
-{
+Test(import, all_models_of_the_model_set, .timeout = 100) {
     const char *root = getenv("GCC2NN_SOURCE_ROOT");
     char folder[4096];
     snprintf(folder, sizeof folder, "%s/../shared/models", root ? root : ".");
-    if (!import_below(folder, 4))
-        cr_skip("no models in ../shared/models");
+    if (!import_below(folder, 4)) cr_skip("no models in ../shared/models");
 }

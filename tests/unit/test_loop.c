@@ -33,9 +33,11 @@ Test(loop, stages_become_nests) {
              "    z[i//4,i%4] = y[i] + 1.0\n");
 }
 Test(loop, stages_inside_of_branches_are_lowered_too) {
-    struct module *m = parse("proc p(x: f32[] in, y: f32[] out) [N]\n  if N < 4\n    stage y[] reduce + [] init 2.0 = x[]\n  else\n    stage y[] = x[]\n");
+    struct module *m = parse("proc p(x: f32[] in, y: f32[] out) [N]\n  if N < 4\n    stage y[] reduce + [] init 2.0 = "
+                             "x[]\n  else\n    stage y[] = x[]\n");
     lower_stages(c, m->procs.v[0]);
-    reads(m, "proc p(x: f32[] in, y: f32[] out) [N]\n  if N < 4\n    y[] = 2.0\n    y[] += x[]\n  else\n    y[] = x[]\n");
+    reads(m,
+          "proc p(x: f32[] in, y: f32[] out) [N]\n  if N < 4\n    y[] = 2.0\n    y[] += x[]\n  else\n    y[] = x[]\n");
 }
 
 static const char *const nest = "proc p(x: f32[N] in, y: f32[N] out) [N in 1..100]\n"
@@ -58,7 +60,8 @@ Test(loop, substitution_renews_variables_and_collapses_conditions) {
     free(t);
 }
 Test(loop, loops_that_never_run_go) {
-    struct module *m = parse("proc p(x: f32[4] in, y: f32[4] out) [N]\n  for i<N\n    for j<4\n      y[j] = 0.0\n  y[0] = x[0]\n");
+    struct module *m =
+        parse("proc p(x: f32[4] in, y: f32[4] out) [N]\n  for i<N\n    for j<4\n      y[j] = 0.0\n  y[0] = x[0]\n");
     struct subst s = {{.arena = &c->arena}};
     map_put(&s.map, PKEY(m->procs.v[0]->syms.v[0]), (void *)x_int(c, 0));
     subst_block(c, &m->procs.v[0]->body, &s);
@@ -115,19 +118,26 @@ Test(loop, cloned_stages_have_axes_of_their_own) {
     struct module *m = parse("proc p(x: f32[8,4] in, y: f32[8] out)\n  stage y[i<8] reduce + [k<4] = x[i,k]\n");
     struct block copy = clone_block(c, &m->procs.v[0]->body);
     block_move(&m->procs.v[0]->body, &copy);
-    reads(m, "proc p(x: f32[8,4] in, y: f32[8] out)\n  stage y[i<8] reduce + [k<4] = x[i,k]\n  stage y[i<8] reduce + [k<4] = x[i,k]\n");
+    reads(m, "proc p(x: f32[8,4] in, y: f32[8] out)\n  stage y[i<8] reduce + [k<4] = x[i,k]\n  stage y[i<8] reduce + "
+             "[k<4] = x[i,k]\n");
 }
 Test(loop, what_stores_to_a_buffer) {
     struct module *m = parse("proc q(a: f32[4] in, b: f32[4] out)\n  stage b[i<4] = a[i]\n\n"
-                             "proc p(x: f32[4] in, y: f32[4] out, z: f32[4] out)\n  alloc t: f32[4] stack\n  alloc u: f32[4] stack\n  call q(in x, out y)\n  swap t, u\n  if x[0] < 1.0\n    z[0] = 0.0\n");
+                             "proc p(x: f32[4] in, y: f32[4] out, z: f32[4] out)\n  alloc t: f32[4] stack\n  alloc u: "
+                             "f32[4] stack\n  call q(in x, out y)\n  swap t, u\n  if x[0] < 1.0\n    z[0] = 0.0\n");
     struct proc *q = m->procs.v[0], *p = m->procs.v[1];
     cr_expect(stores_to(&q->body, proc_buf(q, "b")) && !stores_to(&q->body, proc_buf(q, "a")));
-    static const struct { const char *name; bool stored; } want[] = {{"x", false}, {"y", true}, {"z", true}, {"t", true}, {"u", true}};
-    for (int k = 0; k < 5; k++) cr_expect_eq(stores_to(&p->body, proc_buf(p, want[k].name)), want[k].stored, "%s", want[k].name);
+    static const struct {
+        const char *name;
+        bool stored;
+    } want[] = {{"x", false}, {"y", true}, {"z", true}, {"t", true}, {"u", true}};
+    for (int k = 0; k < 5; k++)
+        cr_expect_eq(stores_to(&p->body, proc_buf(p, want[k].name)), want[k].stored, "%s", want[k].name);
     cr_expect(stmt_stores_to(p->body.last, proc_buf(p, "z")) && !stmt_stores_to(p->body.last, proc_buf(p, "y")));
 }
 Test(loop, replacing_keeps_the_order) {
-    struct module *m = parse("proc p(y: f32[8] out)\n  y[0] = 0.0\n  if y[0] < 1.0\n    y[1] = 1.0\n    y[2] = 2.0\n  y[3] = 3.0\n");
+    struct module *m =
+        parse("proc p(y: f32[8] out)\n  y[0] = 0.0\n  if y[0] < 1.0\n    y[1] = 1.0\n    y[2] = 2.0\n  y[3] = 3.0\n");
     struct stmt *s = m->procs.v[0]->body.first->next;
     stmt_replace(s, &s->u.cond.then);
     reads(m, "proc p(y: f32[8] out)\n  y[0] = 0.0\n  y[1] = 1.0\n  y[2] = 2.0\n  y[3] = 3.0\n");
@@ -154,7 +164,8 @@ Test(loop, identities_of_reductions) {
             for (int k = 0; k < 2; k++) {
                 expr v = types[t] == BOOL ? x_bool(c, k) : x_num(c, types[t], k * 3);
                 if (types[t] == BOOL && (r == RED_SUM || r == RED_PROD || r == RED_MAX || r == RED_MIN)) continue;
-                cr_expect_eq(red_apply(c, (enum red_op)r, id, v), v, "%s of %s", red_op_name((enum red_op)r), dtype_name(types[t]));
+                cr_expect_eq(red_apply(c, (enum red_op)r, id, v), v, "%s of %s", red_op_name((enum red_op)r),
+                             dtype_name(types[t]));
             }
         }
 }

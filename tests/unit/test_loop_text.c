@@ -13,7 +13,7 @@ static char *round_trip(const char *text) {
     struct module *m = parse(text);
     cr_assert(m, "%s", complaints(c));
     char *once = printed(m);
-    struct ctx *other = ctx_new();      /* ids of its own: the order of ids must not show */
+    struct ctx *other = ctx_new(); /* ids of its own: the order of ids must not show */
     for (int k = 0; k < 7; k++) var_new(other, "x", x_int(other, 3));
     struct module *again = loop_parse(other, once, strlen(once), "printed");
     cr_assert(again, "%s\n%s", complaints(other), once);
@@ -67,7 +67,8 @@ Test(loop_text, samples_have_every_operation_and_statement) {
         for (int j = 0; j < m->fns.n; j++) x_visit(m->fns.v[j]->body, mark_op, NULL);
         free(s);
     }
-    for (int k = X_POISON + 1; k < X_COUNT; k++) cr_expect(ops[k], "no sample has the operation %s", xop_name((enum xop)k));
+    for (int k = X_POISON + 1; k < X_COUNT; k++)
+        cr_expect(ops[k], "no sample has the operation %s", xop_name((enum xop)k));
     for (int k = 0; k < S_KIND_COUNT; k++) cr_expect(kinds[k], "no sample has statement kind %d", k);
 }
 
@@ -142,14 +143,33 @@ Test(loop_text, terms_stand_in_order_of_nesting) {
     cr_assert(strstr(s, "y[a+b*4+c*16+N+1] = x[a*2+a*N+b+c]"), "%s", s);
     free(s);
 }
-/* Round trips cannot see a printer and a parser that err alike, so these are compared with what was built or written. */
+/* Round trips cannot see a printer and a parser that err alike, so these are compared with what was built or written.
+ */
 Test(loop_text, parentheses_stand_where_they_must) {
-    static const char *const values[] = {"a[] - (a[] - a[])", "a[] - a[] - a[]", "a[] / (a[] * a[])", "a[] * (a[] / a[])", "a[] - (a[] + a[]) * a[]", "a[] % (a[] % a[])", "a[] * a[] + a[] * a[]",
-                                         "(a[] + a[]) * (a[] - a[])", "a[] - -1.0", "a[] * -1.0", "neg(a[]) * a[]"};
+    static const char *const values[] = {"a[] - (a[] - a[])",
+                                         "a[] - a[] - a[]",
+                                         "a[] / (a[] * a[])",
+                                         "a[] * (a[] / a[])",
+                                         "a[] - (a[] + a[]) * a[]",
+                                         "a[] % (a[] % a[])",
+                                         "a[] * a[] + a[] * a[]",
+                                         "(a[] + a[]) * (a[] - a[])",
+                                         "a[] - -1.0",
+                                         "a[] * -1.0",
+                                         "neg(a[]) * a[]"};
     struct module *m = parse("proc p(a: f32[] in, y: f32[] out)\n  y[] = a[]\n");
     expr a = m->procs.v[0]->body.first->u.store.value, neg1 = x_const_f(c, F32, -1);
-    expr built[] = {x_sub(c, a, x_sub(c, a, a)), x_sub(c, x_sub(c, a, a), a), x_div(c, a, x_mul(c, a, a)), x_mul(c, a, x_div(c, a, a)), x_sub(c, a, x_mul(c, x_add(c, a, a), a)),
-                    x_mod(c, a, x_mod(c, a, a)), x_add(c, x_mul(c, a, a), x_mul(c, a, a)), x_mul(c, x_add(c, a, a), x_sub(c, a, a)), x_sub(c, a, neg1), x_mul(c, a, neg1), x_mul(c, x_un(c, X_NEG, a), a)};
+    expr built[] = {x_sub(c, a, x_sub(c, a, a)),
+                    x_sub(c, x_sub(c, a, a), a),
+                    x_div(c, a, x_mul(c, a, a)),
+                    x_mul(c, a, x_div(c, a, a)),
+                    x_sub(c, a, x_mul(c, x_add(c, a, a), a)),
+                    x_mod(c, a, x_mod(c, a, a)),
+                    x_add(c, x_mul(c, a, a), x_mul(c, a, a)),
+                    x_mul(c, x_add(c, a, a), x_sub(c, a, a)),
+                    x_sub(c, a, neg1),
+                    x_mul(c, a, neg1),
+                    x_mul(c, x_un(c, X_NEG, a), a)};
     for (size_t k = 0; k < sizeof built / sizeof *built; k++) {
         m->procs.v[0]->body.first->u.store.value = built[k];
         char *s = printed(m), want[128];
@@ -160,8 +180,11 @@ Test(loop_text, parentheses_stand_where_they_must) {
     }
 }
 Test(loop_text, comparisons_turn_round) {
-    char *s = round_trip("proc p(a: f32[] in, y: bool[4] out)\n  y[0] = a[] > 1.0\n  y[1] = a[] >= 1.0\n  y[2] = a[] < 1.0 or a[] == 2.0 and a[] != 3.0\n  y[3] = (a[] < 1.0 or a[] == 2.0) and a[] != 3.0\n");
-    cr_assert(strstr(s, "y[0] = 1.0 < a[]\n  y[1] = 1.0 <= a[]\n  y[2] = a[] < 1.0 or a[] == 2.0 and a[] != 3.0\n  y[3] = (a[] < 1.0 or a[] == 2.0) and a[] != 3.0\n"), "%s", s);
+    char *s = round_trip("proc p(a: f32[] in, y: bool[4] out)\n  y[0] = a[] > 1.0\n  y[1] = a[] >= 1.0\n  y[2] = a[] < "
+                         "1.0 or a[] == 2.0 and a[] != 3.0\n  y[3] = (a[] < 1.0 or a[] == 2.0) and a[] != 3.0\n");
+    cr_assert(strstr(s, "y[0] = 1.0 < a[]\n  y[1] = 1.0 <= a[]\n  y[2] = a[] < 1.0 or a[] == 2.0 and a[] != 3.0\n  "
+                        "y[3] = (a[] < 1.0 or a[] == 2.0) and a[] != 3.0\n"),
+              "%s", s);
     struct module *m = parse(s);
     expr e = m->procs.v[0]->body.last->prev->u.store.value;
     cr_assert(e->op == X_OR && e->arg[1]->op == X_AND, "and binds tighter than or");
@@ -240,12 +263,16 @@ Test(loop_text, stages_take_let_lines_below) {
     char *s = round_trip("proc p(x: f32[4] in, y: f32[4] out, z: f32[] out)\n"
                          "  stage y[i<4]\n    let a = x[i] + 1.0\n    return a * a\n"
                          "  stage z[] reduce + [k<4]\n    init 2.0\n    let b = x[k]\n    return b * b\n");
-    cr_assert(strstr(s, "stage y[i<4] = (x[i] + 1.0) * (x[i] + 1.0)\n  stage z[] reduce + [k<4] init 2.0 = x[k] * x[k]\n"), "%s", s);
+    cr_assert(
+        strstr(s, "stage y[i<4] = (x[i] + 1.0) * (x[i] + 1.0)\n  stage z[] reduce + [k<4] init 2.0 = x[k] * x[k]\n"),
+        "%s", s);
     free(s);
 }
 
 /* ---- errors */
-static const struct { const char *text, *message; } wrong[] = {
+static const struct {
+    const char *text, *message;
+} wrong[] = {
     {"proc p(y: f32[] out)\n  y[] = 1\n  y[] = z\n", "t.lir:3: nothing is called \"z\" here"},
     {"proc p(y: f32[] out)\n  y[] = w[0]\n", "t.lir:2: no buffer \"w\" here"},
     {"proc p(y: f32[] out)\n  w[] = 1.0\n", "t.lir:2: no buffer \"w\" here"},
@@ -300,22 +327,25 @@ Test(loop_text, errors_say_where_and_why) {
     for (int k = 0; wrong[k].text; k++) {
         struct ctx *own = ctx_new();
         cr_expect(!loop_parse(own, wrong[k].text, strlen(wrong[k].text), "t.lir"), "accepted: %s", wrong[k].text);
-        cr_expect(strstr(complaints(own), wrong[k].message), "wanted: %s\ngot: %sfor:\n%s", wrong[k].message, complaints(own), wrong[k].text);
+        cr_expect(strstr(complaints(own), wrong[k].message), "wanted: %s\ngot: %sfor:\n%s", wrong[k].message,
+                  complaints(own), wrong[k].text);
         cr_expect(strstr(complaints(own), "[E0501]"));
         ctx_free(own);
     }
 }
 Test(loop_text, reading_goes_on_after_an_error) {
-    parse("proc p(y: f32[4] out)\n  y[0] = a\n  for i<\n    y[i] = b\n    y[i] = c\n  y[1] = d\n\nproc q(y: f32[4] out\n  y[0] = e\n\nproc r(y: f32[4] out)\n  y[0] = f\n");
+    parse("proc p(y: f32[4] out)\n  y[0] = a\n  for i<\n    y[i] = b\n    y[i] = c\n  y[1] = d\n\nproc q(y: f32[4] "
+          "out\n  y[0] = e\n\nproc r(y: f32[4] out)\n  y[0] = f\n");
     const char *s = complaints(c);
-    cr_assert(strstr(s, "t.lir:2:") && strstr(s, "t.lir:3:") && strstr(s, "t.lir:6:") && strstr(s, "t.lir:12:"), "%s", s);
+    cr_assert(strstr(s, "t.lir:2:") && strstr(s, "t.lir:3:") && strstr(s, "t.lir:6:") && strstr(s, "t.lir:12:"), "%s",
+              s);
     cr_assert(!strstr(s, "t.lir:4:") && !strstr(s, "t.lir:5:"), "what stands below a bad line is skipped: %s", s);
 }
 
 /* ---- hostile text */
 static void survives(const char *s, size_t n) {
     struct ctx *own = ctx_new();
-    char *copy = malloc(n ? n : 1);     /* exactly n bytes, so that a sanitizer sees one byte too many */
+    char *copy = malloc(n ? n : 1); /* exactly n bytes, so that a sanitizer sees one byte too many */
     memcpy(copy, s, n);
     struct module *m = loop_parse(own, copy, n, "t.lir");
     if (m) loop_verify(m, NULL);
@@ -331,7 +361,9 @@ Test(loop_text, every_truncation_is_survived) {
         free(s);
     }
 }
-static bool word(char ch) { return ch == '_' || (ch >= '0' && ch <= '9') || (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z'); }
+static bool word(char ch) {
+    return ch == '_' || (ch >= '0' && ch <= '9') || (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z');
+}
 Test(loop_text, every_missing_token_is_survived) {
     for (int k = 0; samples[k]; k++) {
         size_t n;

@@ -12,7 +12,8 @@ static struct module *parse(const char *s) {
     return m;
 }
 Test(loop_verify, samples_pass_before_and_after_lowering) {
-    static const char *const samples[] = {"conv3x3", "softmax", "layernorm", "nonzero", "while", "kinds", "exprs", NULL};
+    static const char *const samples[] = {"conv3x3", "softmax", "layernorm", "nonzero",
+                                          "while",   "kinds",   "exprs",     NULL};
     for (int k = 0; samples[k]; k++) {
         size_t n;
         char *s = sample(samples[k], &n);
@@ -34,7 +35,8 @@ static const char *const fine[] = {
     "proc p(y: f32[N*4] out) [N]\n  for i<100\n    for j<4\n      if i < N\n        y[i*4+j] = 0.0\n",
     "proc p(x: f32[N] in, y: f32[N] out) [N]\n  for i<N\n    y[i] = select(i == 0, 0.0, x[i-1])\n",
     "proc p(x: f32[N] in, y: f32[N] out) [N]\n  for i<N\n    y[select(0 < i, i-1, i)] = x[i]\n",
-    "proc p(x: f32[N] in, y: f32[N] out) [N]\n  for i<N\n    y[i] = select(i+1 < N, select(0 < i, x[i-1] + x[i+1], x[i]), x[i])\n",
+    "proc p(x: f32[N] in, y: f32[N] out) [N]\n  for i<N\n    y[i] = select(i+1 < N, select(0 < i, x[i-1] + x[i+1], "
+    "x[i]), x[i])\n",
     "proc p(x: f32[N,M] in, y: f32[K] out) [N, M, K]\n  check N == K else differ\n  for i<N\n    y[i] = 0.0\n",
     "proc p(y: f32[N] out) [N]\n  for i<N\n    y[0] = 0.0\n",
     "proc p(x: f32[N] in, y: f32[N] out) [N]\n  for i<N//4\n    for j<4\n      y[i*4+j] = x[i*4+j]\n",
@@ -48,18 +50,20 @@ static const char *const fine[] = {
     "proc p(y: f32[4,16] out)\n  for f<64 parallel\n    y[f//16,f%16] = 0.0\n",
     "proc p(y: f32[4,5,16] out)\n  for f<320 parallel\n    y[f//80,f//16%5,f%16] = 0.0\n",
     "proc p(y: f32[16,9,4] out)\n  for f<64 parallel\n    for j<9\n      y[f//4,j,f%4] = 0.0\n",
-    "proc p(x: f32[8] in, y: f32[8] out)\n  for i<8 parallel\n    alloc t: f32[1] stack\n    t[0] = x[i]\n    y[7-i] = t[0]\n",
+    "proc p(x: f32[8] in, y: f32[8] out)\n  for i<8 parallel\n    alloc t: f32[1] stack\n    t[0] = x[i]\n    y[7-i] = "
+    "t[0]\n",
     "proc p(y: f32[8] inout)\n  for i<8 parallel\n    y[i] += y[i]\n",
-    "proc p(y: f32[64] out)\n  for a<2 gpu.thread.y\n    for b<2 gpu.thread.x\n      for w<16\n        y[a*2+b+w*4] = 0.0\n",
+    "proc p(y: f32[64] out)\n  for a<2 gpu.thread.y\n    for b<2 gpu.thread.x\n      for w<16\n        y[a*2+b+w*4] = "
+    "0.0\n",
     "proc p(y: f32[8] out)\n  for i<1 parallel\n    y[0] = 0.0\n",
     "proc p(y: f32[30] out)\n  for i<8 parallel\n    for j<8\n      if j < 3\n        y[i*3+j] = 0.0\n",
     "proc p(y: f32[8,N] out, n: i64[8] in) [N]\n  for i<8 parallel\n    y[i,guard(toidx(n[i]), N)] = 0.0\n",
     /* vector loops */
     "proc p(x: f32[16] in, y: f32[] out)\n  y[] = 0.0\n  for v<16 vector\n    y[] += x[v]\n",
-    "proc p(x: f32[4,16] in, y: f32[4,16] out) [N]\n  for i<4\n    for v<16 vector\n      if i < N\n        y[i,v] = x[i,v] * x[i,0]\n",
+    "proc p(x: f32[4,16] in, y: f32[4,16] out) [N]\n  for i<4\n    for v<16 vector\n      if i < N\n        y[i,v] = "
+    "x[i,v] * x[i,0]\n",
     /* a size is set anew only for region buffers */
-    "entry proc p()\n  size n in 0..9 = 1\n  for i<3\n    size n in 0..9 = 2\n",
-    NULL};
+    "entry proc p()\n  size n in 0..9 = 1\n  for i<3\n    size n in 0..9 = 2\n", NULL};
 Test(loop_verify, sound_texts_pass) {
     for (int k = 0; fine[k]; k++) {
         struct module *m = parse(fine[k]);
@@ -69,18 +73,23 @@ Test(loop_verify, sound_texts_pass) {
 }
 
 /* ---- planted faults */
-static const struct { const char *text, *message; } wrong[] = {
+static const struct {
+    const char *text, *message;
+} wrong[] = {
     {"proc p(y: f32[4] out)\n  for i<5\n    y[i] = 0.0\n", "`y[i] = 0.0`: index 1 of y: i may be at or above 4"},
     {"proc p(y: f32[4] out)\n  for i<4\n    y[i-1] = 0.0\n", "i-1 may be below 0"},
     {"proc p(y: f32[N] out) [N]\n  y[0] = 0.0\n", "0 may be at or above N"},
     {"proc p(x: f32[4] in, y: f32[4] out)\n  for i<4\n    y[i] = x[i+1]\n", "index 1 of x"},
     {"proc p(x: f32[4] in, y: f32[4] out)\n  for i<4\n    y[i] = select(i < 3, x[i+2], 0.0)\n", "index 1 of x"},
     {"proc p(x: f32[4] in, y: f32[4] out)\n  for i<4\n    y[i] = select(i < 3, 0.0, x[i+1])\n", "index 1 of x"},
-    {"proc p(y: f32[N] out) [N]\n  for i<100\n    if i < N\n      barrier\n    else\n      y[i] = 0.0\n", "index 1 of y"},
+    {"proc p(y: f32[N] out) [N]\n  for i<100\n    if i < N\n      barrier\n    else\n      y[i] = 0.0\n",
+     "index 1 of y"},
     {"proc p(y: f32[N] out) [N]\n  for i<100\n    if i < N or i < 3\n      y[i] = 0.0\n", "index 1 of y"},
     {"proc p(y: f32[N] out) [N]\n  for i<100\n    if i < N\n      barrier\n    y[i] = 0.0\n", "index 1 of y"},
     {"proc p(i: i64[4] in, y: f32[N] out) [N]\n  y[toidx(i[0])] = 0.0\n", "index 1 of y: toidx(i[0]) may be below 0"},
-    {"proc p(i: i64[4] in, y: f32[9] out)\n  if 0 <= toidx(i[0]) and toidx(i[0]) < 9\n    i[0] = 99\n    y[toidx(i[0])] = 0.0\n", "index 1 of y"},
+    {"proc p(i: i64[4] in, y: f32[9] out)\n  if 0 <= toidx(i[0]) and toidx(i[0]) < 9\n    i[0] = 99\n    "
+     "y[toidx(i[0])] = 0.0\n",
+     "index 1 of y"},
     {"proc p(y: f32[4,4] out)\n  y[0] = 0.0\n", "y has 2 dims, but 1 indices"},
     {"proc p(x: f32[4] in, y: f32[4] out)\n  y[0] = x[]\n", "x has 1 dims, but 0 indices"},
     {"proc p(x: f32[4] in)\n  x[0] = 0.0\n", "x is an `in` parameter, but stored to"},
@@ -93,58 +102,86 @@ static const struct { const char *text, *message; } wrong[] = {
     {"proc p(x: f32[64] in, y: f32[8] out)\n  for v<8 vector\n    y[v] = x[v*2]\n", "cells side by side; x[v*2]"},
     {"proc p(y: f32[8,8] out)\n  for v<8 vector\n    for i<8\n      y[i,v] = 0.0\n", "a vector loop holds stores only"},
     {"proc p(y: f32[8] out)\n  for v<8 vector\n    if v < 4\n      y[v] = 0.0\n", "depends on the lane"},
-    {"proc p(y: f32[9] inout)\n  for v<8 vector\n    y[v+1] = y[v]\n", "iterations of the vector loop may meet in one cell: y[v+1] is stored, y[v] is read"},
+    {"proc p(y: f32[9] inout)\n  for v<8 vector\n    y[v+1] = y[v]\n",
+     "iterations of the vector loop may meet in one cell: y[v+1] is stored, y[v] is read"},
     {"proc p(x: f32[8] in, y: f32[] inout)\n  for v<8 vector\n    y[] = x[v]\n", "may meet in one cell"},
     {"proc p(x: f32[8] in, y: f32[] inout)\n  for v<8 vector\n    y[] = y[] + x[v]\n", "may meet in one cell"},
     /* V6 */
-    {"proc p(y: f32[8] out)\n  for i<8 parallel\n    y[0] = 0.0\n", "may meet in one cell: y[0] is stored, it is stored"},
-    {"proc p(y: f32[64] out)\n  for a<3 gpu.thread.y\n    for b<2 gpu.thread.x\n      for w<14\n        y[a*2+b+w*4] = 0.0\n", "gpu.thread.y loop may meet"},
+    {"proc p(y: f32[8] out)\n  for i<8 parallel\n    y[0] = 0.0\n",
+     "may meet in one cell: y[0] is stored, it is stored"},
+    {"proc p(y: f32[64] out)\n  for a<3 gpu.thread.y\n    for b<2 gpu.thread.x\n      for w<14\n        y[a*2+b+w*4] = "
+     "0.0\n",
+     "gpu.thread.y loop may meet"},
     {"proc p(y: f32[64] out)\n  for i<8 parallel\n    for j<9\n      y[i*4+j] = 0.0\n", "may meet in one cell"},
     {"proc p(y: f32[9] inout)\n  for i<8 parallel\n    y[i] = y[i+1]\n", "y[i] is stored, y[i+1] is read"},
     {"proc p(x: f32[64] in, y: f32[8] inout)\n  for i<64 parallel\n    y[i//8] += x[i]\n", "may meet in one cell"},
     {"proc p(y: f32[8] out)\n  for i<64 parallel\n    y[i%8] = 0.0\n", "may meet in one cell"},
-    {"proc p(y: f32[64] out)\n  for i<16 gpu.block.x\n    for t<8 gpu.thread.x\n      y[i*4+t] = 0.0\n", "gpu.block.x loop may meet"},
-    {"proc p(y: f32[8] out)\n  alloc t: f32[1] stack\n  for i<8 parallel\n    t[0] = 1.0\n    y[i] = t[0]\n", "t[0] is stored"},
-    {"proc p(n: i64[8] in, y: f32[8] out)\n  for i<8 parallel\n    y[guard(toidx(n[i]), 8)] = 0.0\n", "may meet in one cell"},
-    {"proc p(y: f32[9] out)\n  for i<8 parallel\n    alloc t: i64[] stack\n    t[] = 1i64\n    y[i+guard(toidx(t[]), 2)] = 0.0\n", "may meet in one cell"},
+    {"proc p(y: f32[64] out)\n  for i<16 gpu.block.x\n    for t<8 gpu.thread.x\n      y[i*4+t] = 0.0\n",
+     "gpu.block.x loop may meet"},
+    {"proc p(y: f32[8] out)\n  alloc t: f32[1] stack\n  for i<8 parallel\n    t[0] = 1.0\n    y[i] = t[0]\n",
+     "t[0] is stored"},
+    {"proc p(n: i64[8] in, y: f32[8] out)\n  for i<8 parallel\n    y[guard(toidx(n[i]), 8)] = 0.0\n",
+     "may meet in one cell"},
+    {"proc p(y: f32[9] out)\n  for i<8 parallel\n    alloc t: i64[] stack\n    t[] = 1i64\n    y[i+guard(toidx(t[]), "
+     "2)] = 0.0\n",
+     "may meet in one cell"},
     {"proc p(y: f32[40] out)\n  for i<8 parallel\n    for j<i+1\n      y[i+j] = 0.0\n", "may meet in one cell"},
-    {"proc q(y: f32[8] out)\n  y[0] = 0.0\n\nproc p(y: f32[8] out)\n  for i<8 parallel\n    call q(out y)\n", "y is stored"},
+    {"proc q(y: f32[8] out)\n  y[0] = 0.0\n\nproc p(y: f32[8] out)\n  for i<8 parallel\n    call q(out y)\n",
+     "y is stored"},
     /* V8 */
     {"proc p(y: f32[8] out)\n  alloc t: f32[4] arena\n  free t\n", "free of t, which is not in the region"},
     {"proc p(y: f32[8] out)\n  alloc t: f32[4] region\n  free t\n  y[0] = t[0]\n", "buffer t is used after its end"},
     {"proc p(y: f32[8] out)\n  alloc t: f32[4] region\n  for i<2\n    free t\n", "freed in another block"},
-    {"proc p(y: f32[8] out)\n  alloc t: f32[4] stack\n  alloc u: i32[4] stack\n  swap t, u\n", "t and u differ in type, rank or scope"},
-    {"proc p(y: f32[8] out)\n  alloc t: f32[4] stack\n  alloc u: f32[5] stack\n  swap t, u\n", "t and u differ in size"},
+    {"proc p(y: f32[8] out)\n  alloc t: f32[4] stack\n  alloc u: i32[4] stack\n  swap t, u\n",
+     "t and u differ in type, rank or scope"},
+    {"proc p(y: f32[8] out)\n  alloc t: f32[4] stack\n  alloc u: f32[5] stack\n  swap t, u\n",
+     "t and u differ in size"},
     {"proc p(x: f32[4] inout, y: f32[4] inout)\n  swap x, y\n", "param buffers cannot be swapped"},
     {"proc p(y: f32[8] out)\n  for i<4\n    alloc t: f32[i] stack\n", "a dim of t depends on a loop"},
-    {"proc p(n: i64[1] in)\n  size k in 0..9 = toidx(n[0])\n  alloc t: f32[k] stack\n  size k in 0..9 = 3\n", "k is set anew while t, which is not in the region"},
+    {"proc p(n: i64[1] in)\n  size k in 0..9 = toidx(n[0])\n  alloc t: f32[k] stack\n  size k in 0..9 = 3\n",
+     "k is set anew while t, which is not in the region"},
     {"proc p(y: f32[k] out) [k in 0..9]\n  alloc t: f32[-2] stack\n", "a dim of t is negative"},
     /* V9 */
-    {"proc q(y: f32[8] out)\n  y[0] = 0.0\n\nproc p(y: f32[9] out)\n  call q(out y)\n", "dim 1 of y is 9, parameter y needs 8"},
-    {"proc q(y: f32[N] out) [N]\n  barrier\n\nproc p(y: f32[N] out) [N]\n  call q(out y; N+1)\n", "parameter y needs N+1"},
-    {"proc q(y: f32[N] out) [N in 0..9]\n  barrier\n\nproc p(y: f32[N] out) [N]\n  call q(out y; N)\n", "may leave the range 0..9 of N"},
+    {"proc q(y: f32[8] out)\n  y[0] = 0.0\n\nproc p(y: f32[9] out)\n  call q(out y)\n",
+     "dim 1 of y is 9, parameter y needs 8"},
+    {"proc q(y: f32[N] out) [N]\n  barrier\n\nproc p(y: f32[N] out) [N]\n  call q(out y; N+1)\n",
+     "parameter y needs N+1"},
+    {"proc q(y: f32[N] out) [N in 0..9]\n  barrier\n\nproc p(y: f32[N] out) [N]\n  call q(out y; N)\n",
+     "may leave the range 0..9 of N"},
     {"proc q(y: f32[8] out) [N]\n  barrier\n\nproc p(y: f32[8] out)\n  call q(out y)\n", "q takes 1 sizes, not 0"},
     {"proc q(y: f32[8] out)\n  barrier\n\nproc p(y: i32[8] out)\n  call q(out y)\n", "y is i32, parameter y is f32"},
-    {"proc q(y: f32[8] out)\n  barrier\n\nproc p(y: f32[8,1] out)\n  call q(out y)\n", "y has 2 dims, parameter y has 1"},
-    {"proc q(x: f32[8] in, y: f32[8] out)\n  barrier\n\nproc p(y: f32[8] out)\n  call q(in y, out y)\n", "bound to an output and to another parameter"},
-    {"proc q(y: f32[8] out)\n  barrier\n\nproc p(y: f32[8] in)\n  call q(out y)\n", "y is an `in` parameter, but stored to"},
+    {"proc q(y: f32[8] out)\n  barrier\n\nproc p(y: f32[8,1] out)\n  call q(out y)\n",
+     "y has 2 dims, parameter y has 1"},
+    {"proc q(x: f32[8] in, y: f32[8] out)\n  barrier\n\nproc p(y: f32[8] out)\n  call q(in y, out y)\n",
+     "bound to an output and to another parameter"},
+    {"proc q(y: f32[8] out)\n  barrier\n\nproc p(y: f32[8] in)\n  call q(out y)\n",
+     "y is an `in` parameter, but stored to"},
     {"proc p(y: f32[8] out)\n  call p(out y)\n", "a procedure calls itself"},
     /* V10 */
     {"proc p(y: f32[8,2] out)\n  stage y[i<8] = 0.0\n", "the stage has 1 axes, y has 2 dims"},
     {"proc p(y: f32[8] out)\n  stage y[i<9] = 0.0\n", "axis i may run past dim 1 of y"},
-    {"proc p(x: f32[8] in, y: f32[8] out)\n  stage y[i<8] reduce + [k<9] = x[k]\n", "index 1 of x: k may be at or above 8"},
+    {"proc p(x: f32[8] in, y: f32[8] out)\n  stage y[i<8] reduce + [k<9] = x[k]\n",
+     "index 1 of x: k may be at or above 8"},
     {"proc p(y: f32[8] out)\n  stage y[i<8] reduce and [k<9] = 0.0\n", "no reduction and for f32"},
     {"proc p(y: f32[8] out)\n  y[0] and= 0.0\n", "no reduction and for f32"},
     /* sizes and loops that run again */
-    {"entry proc p(n: i64[1] in, y: f32[4] out)\n  size k in 0..9 = 3\n  for i<2\n    y[k] = 0.0\n    size k in 0..9 = 9\n", "index 1 of y: k may be at or above 4"},
-    {"entry proc p(n: i64[1] in, y: f32[4] out)\n  size k in 0..9 = 3\n  while n[0] < 3i64\n    y[k] = 0.0\n    size k in 0..9 = 9\n", "index 1 of y: k may be at or above 4"},
-    {"entry proc p(n: i64[1] in, y: f32[4] out)\n  size k in 0..9 = 3\n  if n[0] < 3i64\n    size k in 0..9 = 9\n  y[k] = 0.0\n", "index 1 of y: k may be at or above 4"},
+    {"entry proc p(n: i64[1] in, y: f32[4] out)\n  size k in 0..9 = 3\n  for i<2\n    y[k] = 0.0\n    size k in 0..9 = "
+     "9\n",
+     "index 1 of y: k may be at or above 4"},
+    {"entry proc p(n: i64[1] in, y: f32[4] out)\n  size k in 0..9 = 3\n  while n[0] < 3i64\n    y[k] = 0.0\n    size k "
+     "in 0..9 = 9\n",
+     "index 1 of y: k may be at or above 4"},
+    {"entry proc p(n: i64[1] in, y: f32[4] out)\n  size k in 0..9 = 3\n  if n[0] < 3i64\n    size k in 0..9 = 9\n  "
+     "y[k] = 0.0\n",
+     "index 1 of y: k may be at or above 4"},
     /* views */
     {"entry proc p(x: f32[8] in)\n  view v: f32[4] arena of x+5\n", "v may reach past the end of x"},
-    {"entry proc p(x: f32[8] in)\n  view v: f32[4] arena of x+4\n  v[0] = 0.0\n", "x is an `in` parameter, but stored to"},
+    {"entry proc p(x: f32[8] in)\n  view v: f32[4] arena of x+4\n  v[0] = 0.0\n",
+     "x is an `in` parameter, but stored to"},
     {"entry proc p(x: f32[8] in)\n  view v: f64[4] arena of x+0\n", "elements of different sizes"},
     {"proc p(x: f32[8] in)\n  view v: f32[4] arena of x+4\n", "views are for the entry procedure"},
-    {"entry proc p(y: f32[1] out)\n  alloc t: f32[8] region\n  view v: f32[4] region of t+4\n  free t\n  y[0] = v[0]\n", "buffer v is used after its end"},
+    {"entry proc p(y: f32[1] out)\n  alloc t: f32[8] region\n  view v: f32[4] region of t+4\n  free t\n  y[0] = v[0]\n",
+     "buffer v is used after its end"},
     {NULL, NULL}};
 Test(loop_verify, planted_faults_are_found) {
     int n = 0;
@@ -152,16 +189,19 @@ Test(loop_verify, planted_faults_are_found) {
         struct module *m = parse(wrong[n].text);
         cr_expect(!loop_verify(m, "step split"), "accepted: %s", wrong[n].text);
         const char *s = complaints(c);
-        cr_expect(strstr(s, wrong[n].message) && strstr(s, "step split: procedure ") && strstr(s, "[E0502]"), "wanted: %s\ngot: %sfor:\n%s", wrong[n].message, s, wrong[n].text);
+        cr_expect(strstr(s, wrong[n].message) && strstr(s, "step split: procedure ") && strstr(s, "[E0502]"),
+                  "wanted: %s\ngot: %sfor:\n%s", wrong[n].message, s, wrong[n].text);
         c->diags.n = c->diags.errors = 0;
     }
     cr_assert_geq(n, 25);
 }
 Test(loop_verify, register_buffers_are_checked_at_the_end) {
-    struct module *m = parse("proc p(y: f32[4] out)\n  alloc r: f32[4] reg\n  for i<4\n    r[i] = 0.0\n  for i<4 unroll\n    y[i] = r[i]\n");
+    struct module *m = parse(
+        "proc p(y: f32[4] out)\n  alloc r: f32[4] reg\n  for i<4\n    r[i] = 0.0\n  for i<4 unroll\n    y[i] = r[i]\n");
     cr_assert(loop_verify(m, NULL), "%s", complaints(c));
     cr_assert(!proc_verify_final(m, m->procs.v[0], NULL));
-    cr_assert(strstr(complaints(c), "`r[i] = 0.0`: register buffer r is indexed by i, a serial loop"), "%s", complaints(c));
+    cr_assert(strstr(complaints(c), "`r[i] = 0.0`: register buffer r is indexed by i, a serial loop"), "%s",
+              complaints(c));
 }
 
 /* ---- what no text can say */

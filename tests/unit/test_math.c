@@ -1,10 +1,10 @@
-/* templates/kernels/math.lir against the C library in double precision: largest error in ulp over all exponents and signs,
- * special values, and denser sweeps where functions change their form. */
+/* templates/kernels/math.lir against the C library in double precision: largest error in ulp over all exponents and
+ * signs, special values, and denser sweeps where functions change their form. */
+#include "ir/base/embed.h"
+#include "ir/loop_eval.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
-#include "ir/base/embed.h"
-#include "ir/loop_eval.h"
 
 static struct ctx *c;
 static struct module *load(const char *fn, const char *type) {
@@ -13,7 +13,8 @@ static struct module *load(const char *fn, const char *type) {
         if (!strcmp(nn_embedded[k].path, "templates/kernels/math.lir")) text_add(&t, (const char *)nn_embedded[k].data);
     cr_assert(t.n > 0, "math.lir is not embedded");
     bool two = !strncmp(fn, "pow", 3);
-    text_printf(&t, "\nproc run(x: %s[N] in, w: %s[N] in, y: %s[N] out) [N]\n  for i<N\n    y[i] = %s(x[i]%s)\n", type, type, type, fn, two ? ", w[i]" : "");
+    text_printf(&t, "\nproc run(x: %s[N] in, w: %s[N] in, y: %s[N] out) [N]\n  for i<N\n    y[i] = %s(x[i]%s)\n", type,
+                type, type, fn, two ? ", w[i]" : "");
     struct module *m = loop_parse(c, t.s, t.n, "math.lir");
     if (!m) {
         struct text d = {0};
@@ -47,8 +48,11 @@ static float bits(uint32_t b) {
 }
 static float xs[MANY], ws[MANY], ys[MANY];
 static int specials(float *x) {
-    static const float v[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1, -1, 0x1p-149f, -0x1p-149f, 0x1p-126f, 3.4028234e38f, -3.4028234e38f, 0.5f, -0.5f, 88.72283f, 88.722839f,
-                              -103.97f, -87.33f, 2, -2, 0x1p24f, 1.57079637f, 3.14159274f, 0.3f, 0.625f, 0.92773f};
+    static const float v[] = {0.0f,   -0.0f,     INFINITY,   -INFINITY,   NAN,           1,
+                              -1,     0x1p-149f, -0x1p-149f, 0x1p-126f,   3.4028234e38f, -3.4028234e38f,
+                              0.5f,   -0.5f,     88.72283f,  88.722839f,  -103.97f,      -87.33f,
+                              2,      -2,        0x1p24f,    1.57079637f, 3.14159274f,   0.3f,
+                              0.625f, 0.92773f};
     memcpy(x, v, sizeof v);
     return (int)(sizeof v / sizeof *v);
 }
@@ -65,7 +69,8 @@ static void check(const char *fn, double (*want)(double), double lo, double hi, 
         double u = ulp32(ys[k], want((double)xs[k]));
         if (u > worst) worst = u, at = k;
     }
-    cr_expect_leq(worst, limit, "%s: %.3f ulp at %.9g: %.9g, not %.9g", fn, worst, (double)xs[at], (double)ys[at], want((double)xs[at]));
+    cr_expect_leq(worst, limit, "%s: %.3f ulp at %.9g: %.9g, not %.9g", fn, worst, (double)xs[at], (double)ys[at],
+                  want((double)xs[at]));
     if (getenv("MATH_VERBOSE")) printf("%-10s %.3f ulp at %.9g\n", fn, worst, (double)xs[at]);
 }
 static double d_sigmoid(double x) { return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x)); }
@@ -105,7 +110,8 @@ static void check_trig(const char *fn, double (*want)(double), double limit) {
         double u = ulp32(ys[k], want((double)xs[k]));
         if (u > worst) worst = u, at = k;
     }
-    cr_expect_leq(worst, limit, "%s: %.3f ulp at %.9g: %.9g, not %.9g", fn, worst, (double)xs[at], (double)ys[at], want((double)xs[at]));
+    cr_expect_leq(worst, limit, "%s: %.3f ulp at %.9g: %.9g, not %.9g", fn, worst, (double)xs[at], (double)ys[at],
+                  want((double)xs[at]));
     float odd[] = {INFINITY, -INFINITY, NAN, 3e38f};
     run(m, odd, ws, ys, 4);
     cr_expect(isnan(ys[0]) && isnan(ys[1]) && isnan(ys[2]), "%s of infinity and NaN is NaN", fn);
@@ -116,7 +122,8 @@ Test(math, cos) { check_trig("cos", cos, 2.0); }
 Test(math, tan) { check_trig("tan", tan, 4.0); }
 
 Test(math, pow) {
-    static const float odd[] = {0.0f, -0.0f, 1, -1, INFINITY, -INFINITY, NAN, 2, -2, 0.5f, -0.5f, 3, -3, 1e-40f, 16777217.0f, 0.33f};
+    static const float odd[] = {0.0f, -0.0f, 1,     -1, INFINITY, -INFINITY, NAN,         2,
+                                -2,   0.5f,  -0.5f, 3,  -3,       1e-40f,    16777217.0f, 0.33f};
     struct module *m = load("pow", "f32");
     int n = 0, no = sizeof odd / sizeof *odd, at = 0;
     double worst = 0;
@@ -136,7 +143,8 @@ Test(math, pow) {
         double u = ulp32(ys[k], pow((double)xs[k], (double)ws[k]));
         if (u > worst) worst = u, at = k;
     }
-    cr_expect_leq(worst, 2.0, "pow: %.3f ulp at (%.9g, %.9g): %.9g, not %.9g", worst, (double)xs[at], (double)ws[at], (double)ys[at], pow((double)xs[at], (double)ws[at]));
+    cr_expect_leq(worst, 2.0, "pow: %.3f ulp at (%.9g, %.9g): %.9g, not %.9g", worst, (double)xs[at], (double)ws[at],
+                  (double)ys[at], pow((double)xs[at], (double)ws[at]));
     if (getenv("MATH_VERBOSE")) printf("pow        %.3f ulp at %.9g %.9g\n", worst, (double)xs[at], (double)ws[at]);
 }
 
@@ -145,7 +153,8 @@ static double xd[MANY], wd[MANY], yd[MANY];
 static double ulp64(double got, long double want) {
     if (isnan(want)) return isnan(got) ? 0 : INFINITY;
     if (isnan(got)) return INFINITY;
-    if (isinf((double)want) || isinf(got)) return got == (double)want ? 0 : fabs(got) > 1.79e308 || fabsl(want) > 1.79e308L ? 1 : INFINITY;
+    if (isinf((double)want) || isinf(got))
+        return got == (double)want ? 0 : fabs(got) > 1.79e308 || fabsl(want) > 1.79e308L ? 1 : INFINITY;
     long double step = fabsl(want) < 0x1p-1022L ? 0x1p-1074L : ldexpl(1, ilogbl(want) - 52);
     return (double)(fabsl((long double)got - want) / step);
 }
@@ -161,7 +170,8 @@ static void check64(const char *fn, long double (*want)(long double), double lo,
         double u = ulp64(yd[k], want((long double)xd[k]));
         if (u > worst) worst = u, at = k;
     }
-    cr_expect_leq(worst, limit, "%s: %.3f ulp at %.17g: %.17g, not %.17Lg", fn, worst, xd[at], yd[at], want((long double)xd[at]));
+    cr_expect_leq(worst, limit, "%s: %.3f ulp at %.17g: %.17g, not %.17Lg", fn, worst, xd[at], yd[at],
+                  want((long double)xd[at]));
     if (getenv("MATH_VERBOSE")) printf("%-10s %.3f ulp at %.17g\n", fn, worst, xd[at]);
 }
 static long double l_sigmoid(long double x) { return 1 / (1 + expl(-x)); }
@@ -195,6 +205,7 @@ Test(math, pow64) {
     for (int k = 0; k < n; k++) {
         long double want = powl((long double)xd[k], (long double)wd[k]);
         cr_expect_leq(ulp64(yd[k], want), 1.0, "%g^%g = %.17g, not %.17Lg", xd[k], wd[k], yd[k], want);
-        if (k < exact && wd[k] >= 0 && fabsl(want) < 0x1p52L) cr_expect_eq(rint(yd[k]), (double)want, "%g^%g = %.17g", xd[k], wd[k], yd[k]);
+        if (k < exact && wd[k] >= 0 && fabsl(want) < 0x1p52L)
+            cr_expect_eq(rint(yd[k]), (double)want, "%g^%g = %.17g", xd[k], wd[k], yd[k]);
     }
 }

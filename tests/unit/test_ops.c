@@ -1,13 +1,13 @@
-/* Ops against small results worked out by hand from the ONNX specification. Constant inputs: the definition is inferred,
- * emitted and interpreted by constant folding. Run-time inputs: the whole graph is lowered and interpreted, so that axes,
- * shapes and ends that are known only at run time take the other path of the definition. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
+/* Ops against small results worked out by hand from the ONNX specification. Constant inputs: the definition is
+ * inferred, emitted and interpreted by constant folding. Run-time inputs: the whole graph is lowered and interpreted,
+ * so that axes, shapes and ends that are known only at run time take the other path of the definition. */
 #include "compiler/graph/passes.h"
 #include "ir/loop_eval.h"
 #include "lower/lower.h"
 #include "lower/ops/ops.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
 
 static struct ctx *c;
 static void setup(void) {
@@ -38,14 +38,21 @@ static void gives(const char *consts, const char *nodes, const double *want, int
     const struct tensor *t = g->top->results.v[0]->init;
     cr_assert(t, "%s: not folded", nodes);
     cr_assert_eq(tensor_count(t), n, "%s: %lld elements, not %d", nodes, (long long)tensor_count(t), n);
-    for (int k = 0; k < n; k++) same(nodes, dtype_is_float(t->type) ? tensor_f(t, k) : (double)tensor_i(t, k), want[k], k);
+    for (int k = 0; k < n; k++)
+        same(nodes, dtype_is_float(t->type) ? tensor_f(t, k) : (double)tensor_i(t, k), want[k], k);
 }
 /* The same with all inputs given at run time; the result is f32 of the given dims. Value of the symbol N: n_sym. */
-struct arg { const void *data; int64_t dims[3]; int nd; };
+struct arg {
+    const void *data;
+    int64_t dims[3];
+    int nd;
+};
 #define PLACES "const %k: i64[6] = [0,1,2,3,4,5] const %k2: i64[2] = [0,1]\n"
-#define TAKE6 " %f: ? = Flatten(%z) {axis=0} %y: ? = Gather(%f, %k) {axis=1}"    /* a result of known size from a %z of any */
+#define TAKE6                                                                                                          \
+    " %f: ? = Flatten(%z) {axis=0} %y: ? = Gather(%f, %k) {axis=1}" /* a result of known size from a %z of any */
 #define TAKE2 " %f: ? = Flatten(%z) {axis=0} %y: ? = Gather(%f, %k2) {axis=1}"
-static void runs(const char *params, const char *nodes, const struct arg *in, int nin, int64_t n_sym, const double *want, int n) {
+static void runs(const char *params, const char *nodes, const struct arg *in, int nin, int64_t n_sym,
+                 const double *want, int n) {
     struct graph *g = graph_of(PLACES, params, nodes);
     struct lower_options o = {.no_schedule = true};
     struct module *m = lower_graph(g, &o);
@@ -53,7 +60,8 @@ static void runs(const char *params, const char *nodes, const struct arg *in, in
     diag_print(&c->diags, &d, false);
     cr_assert(m, "%s\n%s", nodes, d.s);
     struct eval_arg args[8] = {{0}};
-    for (int k = 0; k < nin; k++) args[k] = (struct eval_arg){(void *)in[k].data, {in[k].dims[0], in[k].dims[1], in[k].dims[2]}, in[k].nd};
+    for (int k = 0; k < nin; k++)
+        args[k] = (struct eval_arg){(void *)in[k].data, {in[k].dims[0], in[k].dims[1], in[k].dims[2]}, in[k].nd};
     int64_t syms[4] = {n_sym};
     struct eval_options eo = {.poison = true};
     struct eval_result r = loop_eval(m, m->entry, args, syms, &eo);
@@ -65,48 +73,63 @@ static void runs(const char *params, const char *nodes, const struct arg *in, in
 }
 
 #define F6 "const %a: f32[2,3] = [1.0,2.0,3.0,4.0,5.0,6.0]\n"
-#define F22 "const %a: f32[1,1,3,3] = [1.0,2.0,3.0,4.0,5.0,6.0,7.0,8.0,9.0] const %w: f32[1,1,2,2] = [1.0,0.0,0.0,-1.0]\n"
+#define F22                                                                                                            \
+    "const %a: f32[1,1,3,3] = [1.0,2.0,3.0,4.0,5.0,6.0,7.0,8.0,9.0] const %w: f32[1,1,2,2] = [1.0,0.0,0.0,-1.0]\n"
 Test(ops, elementwise) {
     gives(F6 "const %b: f32[3] = [1.0,0.0,-1.0]", "%y: ? = Add(%a, %b)", LIST(2, 2, 2, 5, 5, 5));
     gives("const %a: i32[4] = [7,-7,7,-7] const %b: i32[4] = [3,3,-3,-3]", "%y: ? = Div(%a, %b)", LIST(2, -2, -2, 2));
     gives("const %a: i32[4] = [7,-7,7,-7] const %b: i32[4] = [3,3,-3,-3]", "%y: ? = Mod(%a, %b)", LIST(1, 2, -2, -1));
-    gives("const %a: i32[4] = [7,-7,7,-7] const %b: i32[4] = [3,3,-3,-3]", "%y: ? = Mod(%a, %b) {fmod=1}", LIST(1, -1, 1, -1));
-    gives("const %a: f32[4] = [-1.0,nan,2.0,inf] const %b: f32[4] = [nan,1.0,3.0,-inf]", "%y: ? = Max(%a, %b)", LIST(NAN, NAN, 3, INFINITY));
-    gives("const %a: f32[4] = [-1.5,nan,2.5,0.5] const %l: f32[] = [-1.0] const %h: f32[] = [1.0]", "%y: ? = Clip(%a, %l, %h)", LIST(-1, NAN, 1, 0.5));
+    gives("const %a: i32[4] = [7,-7,7,-7] const %b: i32[4] = [3,3,-3,-3]", "%y: ? = Mod(%a, %b) {fmod=1}",
+          LIST(1, -1, 1, -1));
+    gives("const %a: f32[4] = [-1.0,nan,2.0,inf] const %b: f32[4] = [nan,1.0,3.0,-inf]", "%y: ? = Max(%a, %b)",
+          LIST(NAN, NAN, 3, INFINITY));
+    gives("const %a: f32[4] = [-1.5,nan,2.5,0.5] const %l: f32[] = [-1.0] const %h: f32[] = [1.0]",
+          "%y: ? = Clip(%a, %l, %h)", LIST(-1, NAN, 1, 0.5));
     gives("const %a: f32[4] = [0.5,1.5,2.5,-0.5]", "%y: ? = Round(%a)", LIST(0, 2, 2, 0));
     gives("const %a: f32[4] = [300.0,-1.0,2.9,nan]", "%y: ? = Cast(%a) {to=2}", LIST(255, 0, 2, 0));
     gives("const %a: i32[2] = [300,-1]", "%y: ? = Cast(%a) {to=2}", LIST(44, 255));
     gives("const %a: i64[3] = [2,-3,10] const %b: i64[3] = [10,3,0]", "%y: ? = Pow(%a, %b)", LIST(1024, -27, 1));
     gives("const %a: f32[3] = [-2.0,0.0,nan]", "%y: ? = Sign(%a)", LIST(-1, 0, NAN));
-    gives("const %a: u8[2] = [1,255] const %b: u8[2] = [7,1]", "%y: ? = BitShift(%a, %b) {direction=\"LEFT\"}", LIST(128, 254));
+    gives("const %a: u8[2] = [1,255] const %b: u8[2] = [7,1]", "%y: ? = BitShift(%a, %b) {direction=\"LEFT\"}",
+          LIST(128, 254));
     gives("const %a: f32[3] = [-1.0,0.0,1.0]", "%y: ? = Gelu(%a)", LIST(-0.15865525, 0, 0.84134475));
-    gives("const %c: bool[2] = [1,0] const %a: f32[2] = [1.0,2.0] const %b: f32[1] = [9.0]", "%y: ? = Where(%c, %a, %b)", LIST(1, 9));
+    gives("const %c: bool[2] = [1,0] const %a: f32[2] = [1.0,2.0] const %b: f32[1] = [9.0]",
+          "%y: ? = Where(%c, %a, %b)", LIST(1, 9));
 }
 Test(ops, conv_and_pool) {
     gives(F22, "%y: ? = Conv(%a, %w)", LIST(-4, -4, -4, -4));
     gives(F22, "%y: ? = Conv(%a, %w) {auto_pad=\"SAME_UPPER\"}", LIST(-4, -4, 3, -4, -4, 6, 7, 8, 9));
     gives(F22, "%y: ? = Conv(%a, %w) {pads=[1,0,0,0], strides=[2,1]}", LIST(-2, -3, -4, -4));
-    gives("const %a: f32[1,2,1,2] = [1.0,2.0,3.0,4.0] const %w: f32[2,1,1,1] = [10.0,100.0] const %b: f32[2] = [1.0,2.0]", "%y: ? = Conv(%a, %w, %b) {group=2}", LIST(11, 21, 302, 402));
-    gives("const %a: f32[1,1,2,2] = [1.0,2.0,3.0,4.0] const %w: f32[1,1,2,2] = [1.0,10.0,100.0,1000.0]", "%y: ? = ConvTranspose(%a, %w)", LIST(1, 12, 20, 103, 1234, 2040, 300, 3400, 4000));
-    gives("const %a: f32[1,1,2] = [1.0,2.0] const %w: f32[1,1,2] = [1.0,10.0]", "%y: ? = ConvTranspose(%a, %w) {strides=[2], output_padding=[1]}", LIST(1, 10, 2, 20, 0));
+    gives(
+        "const %a: f32[1,2,1,2] = [1.0,2.0,3.0,4.0] const %w: f32[2,1,1,1] = [10.0,100.0] const %b: f32[2] = [1.0,2.0]",
+        "%y: ? = Conv(%a, %w, %b) {group=2}", LIST(11, 21, 302, 402));
+    gives("const %a: f32[1,1,2,2] = [1.0,2.0,3.0,4.0] const %w: f32[1,1,2,2] = [1.0,10.0,100.0,1000.0]",
+          "%y: ? = ConvTranspose(%a, %w)", LIST(1, 12, 20, 103, 1234, 2040, 300, 3400, 4000));
+    gives("const %a: f32[1,1,2] = [1.0,2.0] const %w: f32[1,1,2] = [1.0,10.0]",
+          "%y: ? = ConvTranspose(%a, %w) {strides=[2], output_padding=[1]}", LIST(1, 10, 2, 20, 0));
     gives(F22, "%y: ? = MaxPool(%a) {kernel_shape=[2,2]}", LIST(5, 6, 8, 9));
     gives(F22, "%x: ?, %y: ? = MaxPool(%a) {kernel_shape=[2,2], strides=[2,2], ceil_mode=1}", LIST(4, 5, 7, 8));
     gives(F22, "%y: ? = AveragePool(%a) {kernel_shape=[2,2], pads=[1,1,0,0], strides=[2,2]}", LIST(1, 2.5, 5.5, 7));
-    gives(F22, "%y: ? = AveragePool(%a) {kernel_shape=[2,2], pads=[1,1,0,0], strides=[2,2], count_include_pad=1}", LIST(0.25, 1.25, 2.75, 7));
+    gives(F22, "%y: ? = AveragePool(%a) {kernel_shape=[2,2], pads=[1,1,0,0], strides=[2,2], count_include_pad=1}",
+          LIST(0.25, 1.25, 2.75, 7));
     gives(F22, "%y: ? = GlobalAveragePool(%a)", LIST(5));
 }
 Test(ops, products) {
     gives(F6 "const %b: f32[3] = [1.0,0.0,-1.0]", "%y: ? = MatMul(%a, %b)", LIST(-2, -2));
     gives(F6 "const %b: f32[2] = [1.0,10.0]", "%y: ? = MatMul(%b, %a)", LIST(41, 52, 63));
     gives(F6 "const %b: f32[2,3,1] = [1.0,0.0,0.0,0.0,0.0,1.0]", "%y: ? = MatMul(%a, %b)", LIST(1, 4, 3, 6));
-    gives(F6 "const %b: f32[1,2] = [1.0,10.0] const %k: f32[1] = [100.0]", "%y: ? = Gemm(%a, %b, %k) {transA=1, transB=1, alpha=2.0, beta=0.5}", LIST(132, 154, 176));
+    gives(F6 "const %b: f32[1,2] = [1.0,10.0] const %k: f32[1] = [100.0]",
+          "%y: ? = Gemm(%a, %b, %k) {transA=1, transB=1, alpha=2.0, beta=0.5}", LIST(132, 154, 176));
 }
 Test(ops, norms) {
     gives("const %a: f32[1,3] = [0.0,0.69314718,1.3862944]", "%y: ? = Softmax(%a)", LIST(1. / 7, 2. / 7, 4. / 7));
-    gives("const %a: f32[1,2,2] = [0.0,0.0,0.0,0.0]", "%y: ? = Softmax:12(%a) {joint=1, axis=1}", LIST(.25, .25, .25, .25));
+    gives("const %a: f32[1,2,2] = [0.0,0.0,0.0,0.0]", "%y: ? = Softmax:12(%a) {joint=1, axis=1}",
+          LIST(.25, .25, .25, .25));
     gives("const %a: f32[1,3] = [1.0,3.0,3.0]", "%y: ? = Hardmax(%a)", LIST(0, 1, 0));
-    gives("const %a: f32[1,2] = [1.0,3.0] const %s: f32[2] = [2.0,2.0] const %b: f32[2] = [1.0,1.0]", "%y: ? = LayerNormalization(%a, %s, %b) {epsilon=0.0}", LIST(-1, 3));
-    gives("const %a: f32[1,2,1] = [1.0,3.0] const %s: f32[2] = [2.0,1.0] const %b: f32[2] = [1.0,0.0] const %m: f32[2] = [0.0,1.0] const %v: f32[2] = [4.0,1.0]",
+    gives("const %a: f32[1,2] = [1.0,3.0] const %s: f32[2] = [2.0,2.0] const %b: f32[2] = [1.0,1.0]",
+          "%y: ? = LayerNormalization(%a, %s, %b) {epsilon=0.0}", LIST(-1, 3));
+    gives("const %a: f32[1,2,1] = [1.0,3.0] const %s: f32[2] = [2.0,1.0] const %b: f32[2] = [1.0,0.0] const %m: f32[2] "
+          "= [0.0,1.0] const %v: f32[2] = [4.0,1.0]",
           "%y: ? = BatchNormalization(%a, %s, %b, %m, %v) {epsilon=0.0}", LIST(2, 2));
 }
 Test(ops, reductions) {
@@ -116,18 +139,23 @@ Test(ops, reductions) {
     gives(F6 "const %x: i64[1] = [1]", "%y: ? = ReduceLogSumExp(%a, %x)", LIST(3.40760596, 6.40760596));
     gives(F6 "const %x: i64[0] = []", "%y: ? = ReduceSum(%a, %x) {noop_with_empty_axes=1}", LIST(1, 2, 3, 4, 5, 6));
     gives("const %a: f32[2,3] = [1.0,3.0,3.0,2.0,2.0,1.0]", "%y: ? = ArgMax(%a) {axis=1}", LIST(1, 0));
-    gives("const %a: f32[2,3] = [1.0,3.0,3.0,2.0,2.0,1.0]", "%y: ? = ArgMax(%a) {axis=1, select_last_index=1, keepdims=0}", LIST(2, 1));
+    gives("const %a: f32[2,3] = [1.0,3.0,3.0,2.0,2.0,1.0]",
+          "%y: ? = ArgMax(%a) {axis=1, select_last_index=1, keepdims=0}", LIST(2, 1));
 }
 Test(ops, shapes) {
     gives(F6 "const %s: i64[2] = [0,-1]", "%y: ? = Reshape(%a, %s)", LIST(1, 2, 3, 4, 5, 6));
     gives(F6, "%y: ? = Transpose(%a)", LIST(1, 4, 2, 5, 3, 6));
-    gives("const %a: f32[2,1] = [1.0,2.0] const %s: i64[3] = [2,1,2]", "%y: ? = Expand(%a, %s)", LIST(1, 1, 2, 2, 1, 1, 2, 2));
+    gives("const %a: f32[2,1] = [1.0,2.0] const %s: i64[3] = [2,1,2]", "%y: ? = Expand(%a, %s)",
+          LIST(1, 1, 2, 2, 1, 1, 2, 2));
     gives("const %a: f32[2] = [1.0,2.0] const %s: i64[1] = [2]", "%y: ? = Tile(%a, %s)", LIST(1, 2, 1, 2));
     gives(F6, "%y: ? = Shape(%a) {start=-1}", LIST(3));
-    gives("const %a: i64[] = [5] const %b: i64[] = [-2] const %d: i64[] = [-3]", "%y: ? = Range(%a, %b, %d)", LIST(5, 2, -1));
+    gives("const %a: i64[] = [5] const %b: i64[] = [-2] const %d: i64[] = [-3]", "%y: ? = Range(%a, %b, %d)",
+          LIST(5, 2, -1));
     gives(F6, "%y: ? = Concat(%a, %a) {axis=1}", LIST(1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6));
     gives(F6, "%x: ?, %y: ? = Split(%a) {axis=1, num_outputs=2}", LIST(3, 6));
-    gives(F6 "const %s: i64[1] = [-1] const %e: i64[1] = [-9223372036854775807] const %x: i64[1] = [1] const %t: i64[1] = [-2]", "%y: ? = Slice(%a, %s, %e, %x, %t)", LIST(3, 1, 6, 4));
+    gives(F6 "const %s: i64[1] = [-1] const %e: i64[1] = [-9223372036854775807] const %x: i64[1] = [1] const %t: "
+             "i64[1] = [-2]",
+          "%y: ? = Slice(%a, %s, %e, %x, %t)", LIST(3, 1, 6, 4));
     gives("const %a: f32[1,4,1,1] = [1.0,2.0,3.0,4.0]", "%y: ? = DepthToSpace(%a) {blocksize=2}", LIST(1, 2, 3, 4));
     gives(F6, "%y: ? = Trilu(%a) {upper=0}", LIST(1, 0, 0, 4, 5, 0));
 }
@@ -135,25 +163,32 @@ Test(ops, positions) {
     gives(F6 "const %i: i64[2] = [-1,0]", "%y: ? = Gather(%a, %i) {axis=1}", LIST(3, 1, 6, 4));
     gives(F6 "const %i: i64[2,2] = [1,2,0,0]", "%y: ? = GatherND(%a, %i)", LIST(6, 1));
     gives(F6 "const %i: i64[1,3] = [1,0,1]", "%y: ? = GatherElements(%a, %i)", LIST(4, 2, 6));
-    gives(F6 "const %i: i64[1,1] = [1] const %u: f32[1,3] = [10.0,20.0,30.0]", "%y: ? = ScatterND(%a, %i, %u) {reduction=\"add\"}", LIST(1, 2, 3, 14, 25, 36));
-    gives("const %a: f32[3] = [1.0,2.0,3.0] const %p: i64[2] = [2,2]", "%y: ? = Pad(%a, %p) {mode=\"reflect\"}", LIST(3, 2, 1, 2, 3, 2, 1));
+    gives(F6 "const %i: i64[1,1] = [1] const %u: f32[1,3] = [10.0,20.0,30.0]",
+          "%y: ? = ScatterND(%a, %i, %u) {reduction=\"add\"}", LIST(1, 2, 3, 14, 25, 36));
+    gives("const %a: f32[3] = [1.0,2.0,3.0] const %p: i64[2] = [2,2]", "%y: ? = Pad(%a, %p) {mode=\"reflect\"}",
+          LIST(3, 2, 1, 2, 3, 2, 1));
     gives("const %a: f32[3] = [1.0,2.0,3.0] const %p: i64[2] = [2,-1]", "%y: ? = Pad(%a, %p)", LIST(0, 0, 1, 2));
-    gives("const %a: f32[3] = [1.0,2.0,3.0] const %p: i64[2] = [1,1]", "%y: ? = Pad(%a, %p) {mode=\"wrap\"}", LIST(3, 1, 2, 3, 1));
+    gives("const %a: f32[3] = [1.0,2.0,3.0] const %p: i64[2] = [1,1]", "%y: ? = Pad(%a, %p) {mode=\"wrap\"}",
+          LIST(3, 1, 2, 3, 1));
 }
 
 static const float six[] = {1, 2, 3, 4, 5, 6};
 Test(ops, run_time_axes_and_shapes) {
     const struct arg x = {six, {2, 3}, 2};
     const int64_t one[] = {1}, three_two[] = {3, -1}, lo[] = {-1}, hi[] = {INT64_MIN}, by[] = {-1};
-    runs("%a: f32[2,3], %x: i64[1]", "%z: ? = ReduceSum(%a, %x)" TAKE2, (struct arg[]){x, {one, {1}, 1}}, 2, 0, LIST(6, 15));
-    runs("%a: f32[2,3], %x: i64[1]", "%z: ? = ReduceMax(%a, %x) {keepdims=0}" TAKE2, (struct arg[]){x, {one, {1}, 1}}, 2, 0, LIST(3, 6));
-    runs("%a: f32[2,3], %s: i64[2]", "%z: ? = Reshape(%a, %s)" TAKE6, (struct arg[]){x, {three_two, {2}, 1}}, 2, 0, LIST(1, 2, 3, 4, 5, 6));
+    runs("%a: f32[2,3], %x: i64[1]", "%z: ? = ReduceSum(%a, %x)" TAKE2, (struct arg[]){x, {one, {1}, 1}}, 2, 0,
+         LIST(6, 15));
+    runs("%a: f32[2,3], %x: i64[1]", "%z: ? = ReduceMax(%a, %x) {keepdims=0}" TAKE2, (struct arg[]){x, {one, {1}, 1}},
+         2, 0, LIST(3, 6));
+    runs("%a: f32[2,3], %s: i64[2]", "%z: ? = Reshape(%a, %s)" TAKE6, (struct arg[]){x, {three_two, {2}, 1}}, 2, 0,
+         LIST(1, 2, 3, 4, 5, 6));
     runs("%a: f32[2,3], %s: i64[1], %e: i64[1], %x: i64[1], %t: i64[1]", "%z: ? = Slice(%a, %s, %e, %x, %t)" TAKE6,
          (struct arg[]){x, {lo, {1}, 1}, {hi, {1}, 1}, {one, {1}, 1}, {by, {1}, 1}}, 5, 0, LIST(3, 2, 1, 6, 5, 4));
 }
 Test(ops, symbolic_sizes) {
     const struct arg x = {six, {2, 3}, 2}, none = {six, {0, 3}, 2};
-    runs("%a: f32[N,3]", "%y: ? = Softmax(%a)", (struct arg[]){x}, 1, 2, LIST(0.09003057, 0.24472847, 0.66524096, 0.09003057, 0.24472847, 0.66524096));
+    runs("%a: f32[N,3]", "%y: ? = Softmax(%a)", (struct arg[]){x}, 1, 2,
+         LIST(0.09003057, 0.24472847, 0.66524096, 0.09003057, 0.24472847, 0.66524096));
     runs("%a: f32[N,3]", "%y: ? = Transpose(%a)", (struct arg[]){x}, 1, 2, LIST(1, 4, 2, 5, 3, 6));
     runs("%a: f32[N,3]", "%y: ? = Flatten(%a) {axis=0}", (struct arg[]){x}, 1, 2, LIST(1, 2, 3, 4, 5, 6));
     runs("%a: f32[N,3]", "%y: ? = ReduceSum(%a)", (struct arg[]){none}, 1, 0, LIST(0));

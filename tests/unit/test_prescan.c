@@ -1,42 +1,36 @@
 /* The scan of ONNX bytes: what it refuses, what it leaves out, and that nothing hostile gets through to protobuf-c. */
+#include "compiler/import/prescan.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "compiler/import/prescan.h"
 
 static struct arena arena;
 
-static void put_varint(struct text *t, uint64_t v)
-{
-    for (; v >= 0x80; v >>= 7)
-        text_char(t, (char)(v | 0x80));
+static void put_varint(struct text *t, uint64_t v) {
+    for (; v >= 0x80; v >>= 7) text_char(t, (char)(v | 0x80));
     text_char(t, (char)v);
 }
 
-static void put_number(struct text *t, unsigned field, uint64_t v)
-{
+static void put_number(struct text *t, unsigned field, uint64_t v) {
     put_varint(t, field << 3);
     put_varint(t, v);
 }
 
-static void put_bytes(struct text *t, unsigned field, const void *p, size_t n)
-{
+static void put_bytes(struct text *t, unsigned field, const void *p, size_t n) {
     put_varint(t, field << 3 | 2);
     put_varint(t, n);
     text_addn(t, p, n);
 }
 
 static void put_string(struct text *t, unsigned field, const char *s) { put_bytes(t, field, s, strlen(s)); }
-static void put_message(struct text *t, unsigned field, struct text *m)
-{
+static void put_message(struct text *t, unsigned field, struct text *m) {
     put_bytes(t, field, m->s ? m->s : "", m->n);
     text_free(m);
 }
 
 /* A tensor [n] of u8, filled with one byte; its raw_data stands before its dims on purpose. */
-static struct text tensor(const char *name, size_t n, int fill)
-{
+static struct text tensor(const char *name, size_t n, int fill) {
     struct text t = {0};
     char *raw = malloc(n);
     memset(raw, fill, n);
@@ -48,10 +42,9 @@ static struct text tensor(const char *name, size_t n, int fill)
     return t;
 }
 
-/* A model with two nodes, one with a tensor attribute, initializers of all sizes and a typed input. The initializers come
- * between the nodes, so that the order of bytes is not the order of the tree. */
-static struct text model(void)
-{
+/* A model with two nodes, one with a tensor attribute, initializers of all sizes and a typed input. The initializers
+ * come between the nodes, so that the order of bytes is not the order of the tree. */
+static struct text model(void) {
     struct text m = {0}, g = {0}, n = {0}, a = {0}, t, vi = {0}, ty = {0}, tt = {0}, sh = {0}, dim = {0}, op = {0};
     put_string(&n, 1, "x");
     put_string(&n, 2, "y");
@@ -91,19 +84,17 @@ static struct text model(void)
     return m;
 }
 
-static Onnx__ModelProto *unpack(const struct text *t, struct raw_spans *spans, struct diags *d)
-{
+static Onnx__ModelProto *unpack(const struct text *t, struct raw_spans *spans, struct diags *d) {
     /* An exact copy on the heap, so that a sanitizer sees every read beyond the end. */
     uint8_t *copy = malloc(t->n ? t->n : 1);
     memcpy(copy, t->s ? t->s : "", t->n);
     Onnx__ModelProto *m = onnx_unpack(d, &arena, copy, t->n, &onnx__model_proto__descriptor, spans);
-    if (!m)
-        free(copy);
+    if (!m) free(copy);
     return m;
 }
 
-static void check_raw(const Onnx__TensorProto *t, const struct raw_spans *spans, const char *name, size_t n, int fill, bool mapped)
-{
+static void check_raw(const Onnx__TensorProto *t, const struct raw_spans *spans, const char *name, size_t n, int fill,
+                      bool mapped) {
     const uint8_t *p;
     size_t size;
     bool is_mapped;
@@ -111,12 +102,10 @@ static void check_raw(const Onnx__TensorProto *t, const struct raw_spans *spans,
     cr_assert(onnx_raw_data(t, spans, &p, &size, &is_mapped));
     cr_assert_eq(size, n);
     cr_assert_eq(is_mapped, mapped);
-    for (size_t i = 0; i < n; i++)
-        cr_assert_eq(p[i], fill);
+    for (size_t i = 0; i < n; i++) cr_assert_eq(p[i], fill);
 }
 
-Test(prescan, large_payloads_stay_in_the_file)
-{
+Test(prescan, large_payloads_stay_in_the_file) {
     struct diags d = {.arena = &arena};
     struct raw_spans spans;
     struct text t = model();
@@ -147,8 +136,7 @@ Test(prescan, large_payloads_stay_in_the_file)
 }
 
 /* Cut anywhere, only whole top-level fields pass: 4 of them are known, then comes the graph. */
-Test(prescan, cut_at_every_byte)
-{
+Test(prescan, cut_at_every_byte) {
     struct text t = model();
     struct arena a = {0};
     int passed = 0;
@@ -163,18 +151,17 @@ Test(prescan, cut_at_every_byte)
         free(copy);
         arena_free(&a);
     }
-    cr_assert_eq(passed, 5);        /* nothing, ir_version, producer, unknown, graph */
+    cr_assert_eq(passed, 5); /* nothing, ir_version, producer, unknown, graph */
     text_free(&t);
 }
 
 /* Every byte replaced by awkward values: whatever the scan lets through, protobuf-c must accept. */
-Test(prescan, every_byte_replaced)
-{
+Test(prescan, every_byte_replaced) {
     static const uint8_t values[] = {0x00, 0x01, 0x7f, 0x80, 0xff, 0x0b, 0x3a, 0x2a};
     struct text t = model();
     struct arena a = {0};
     int refused = 0;
-    for (size_t i = 0; i < t.n; i += i > 200 && i < 4900 ? 97 : 1)      /* the middle is payload */
+    for (size_t i = 0; i<t.n; i += i> 200 && i < 4900 ? 97 : 1) /* the middle is payload */
         for (size_t k = 0; k < sizeof values; k++) {
             struct diags d = {.arena = &a};
             char before = t.s[i];
@@ -196,8 +183,7 @@ Test(prescan, every_byte_replaced)
 }
 
 /* seq<seq<seq<...>>>: two messages a level. */
-static struct text nested_type(int levels)
-{
+static struct text nested_type(int levels) {
     struct text inner = {0};
     for (int i = 0; i < levels; i++) {
         struct text seq = {0}, outer = {0};
@@ -208,14 +194,12 @@ static struct text nested_type(int levels)
     return inner;
 }
 
-static bool accepts(const ProtobufCMessageDescriptor *root, const void *p, size_t n, struct diags *d)
-{
+static bool accepts(const ProtobufCMessageDescriptor *root, const void *p, size_t n, struct diags *d) {
     struct compact c;
     return prescan(d, &arena, p, n, root, NULL, &c);
 }
 
-Test(prescan, depth)
-{
+Test(prescan, depth) {
     struct diags d = {.arena = &arena};
     struct text fits = nested_type(49), deep = nested_type(50), bomb = nested_type(5000);
     cr_assert(accepts(&onnx__type_proto__descriptor, fits.s, fits.n, &d));
@@ -227,12 +211,10 @@ Test(prescan, depth)
     text_free(&bomb);
 }
 
-Test(prescan, counts)
-{
+Test(prescan, counts) {
     struct diags d = {.arena = &arena};
     struct text t = {0}, empty = {0};
-    for (int i = 0; i < 100; i++)
-        put_message(&t, 7, &empty);     /* attribute_proto-less nodes */
+    for (int i = 0; i < 100; i++) put_message(&t, 7, &empty); /* attribute_proto-less nodes */
     struct compact c;
     const ProtobufCMessageDescriptor *root = &onnx__function_proto__descriptor;
     struct prescan_limits ok = {100, 101, 100, 200}, messages = {100, 100, 100, 200}, fields = {100, 101, 99, 200},
@@ -241,19 +223,22 @@ Test(prescan, counts)
     cr_assert_not(prescan(&d, &arena, (uint8_t *)t.s, t.n, root, &messages, &c));
     cr_assert_not(prescan(&d, &arena, (uint8_t *)t.s, t.n, root, &fields, &c));
     cr_assert_not(prescan(&d, &arena, (uint8_t *)t.s, t.n, root, &bytes, &c));
-    for (int i = 0; i < 3; i++)
-        cr_assert_eq(d.v[i].code, E_LIMIT);
+    for (int i = 0; i < 3; i++) cr_assert_eq(d.v[i].code, E_LIMIT);
     text_free(&t);
 }
 
 /* Bytes of a TensorProto, and what the message must say; NULL: accepted. */
-static const struct { const char *bytes; size_t n; const char *says; } cases[] = {
+static const struct {
+    const char *bytes;
+    size_t n;
+    const char *says;
+} cases[] = {
     {"", 0, NULL},
-    {"\x08\x01", 2, NULL},                                  /* dims, one at a time */
-    {"\x0a\x02\x01\x02", 4, NULL},                          /* dims packed */
-    {"\x22\x04\0\0\0\0", 6, NULL},                          /* float_data packed */
-    {"\x25\0\0\0\0", 5, NULL},                              /* and not */
-    {"\xc0\x3e\x01", 3, NULL},                              /* raw_span from outside: unknown, dropped */
+    {"\x08\x01", 2, NULL},         /* dims, one at a time */
+    {"\x0a\x02\x01\x02", 4, NULL}, /* dims packed */
+    {"\x22\x04\0\0\0\0", 6, NULL}, /* float_data packed */
+    {"\x25\0\0\0\0", 5, NULL},     /* and not */
+    {"\xc0\x3e\x01", 3, NULL},     /* raw_span from outside: unknown, dropped */
     {"\x08", 1, "cut off"},
     {"\x08\x80", 2, "cut off"},
     {"\x80", 1, "cut off"},
@@ -261,29 +246,32 @@ static const struct { const char *bytes; size_t n; const char *says; } cases[] =
     {"\x22\x08\0\0\0\0", 6, "a length exceeds"},
     {"\x0a\x02\x01\x82", 4, "cut off"},
     {"\x25\0\0\0", 4, "cut off"},
-    {"\x4a\x02\x01", 3, "a length exceeds"},                /* by one byte */
+    {"\x4a\x02\x01", 3, "a length exceeds"}, /* by one byte */
     {"\x4a\x01\x01", 3, NULL},
-    {"\x4a\xff\xff\xff\xff\x07", 6, "a length exceeds"},    /* INT_MAX */
-    {"\x4a\x80\x80\x80\x80\x08", 6, "a length exceeds"},    /* INT_MAX + 1 */
-    {"\x4a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 10, "a length exceeds"},           /* INT64_MAX */
-    {"\x4a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11, "a length exceeds"},       /* UINT64_MAX */
+    {"\x4a\xff\xff\xff\xff\x07", 6, "a length exceeds"},                      /* INT_MAX */
+    {"\x4a\x80\x80\x80\x80\x08", 6, "a length exceeds"},                      /* INT_MAX + 1 */
+    {"\x4a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 10, "a length exceeds"},     /* INT64_MAX */
+    {"\x4a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11, "a length exceeds"}, /* UINT64_MAX */
     {"\x4a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 11, "more than 64 bits"},
-    {"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11, NULL},                     /* a dim of -1: not ours to judge */
+    {"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11, NULL}, /* a dim of -1: not ours to judge */
     {"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x80\x01", 12, "more than 64 bits"},
     {"\x02\x00", 2, "field number"},
     {"\xfa\xff\xff\xff\x7f\x00", 6, "field number"},
-    {"\x0b\x0c", 2, "wire type"},                           /* a group */
-    {"\xfb\x04\xfc\x04", 4, "wire type"},                   /* a group in an unknown field */
+    {"\x0b\x0c", 2, "wire type"},         /* a group */
+    {"\xfb\x04\xfc\x04", 4, "wire type"}, /* a group in an unknown field */
     {"\x0f", 1, "wire type"},
     {"\x10\x01\x10\x02", 4, "comes twice"},
-    {"\x12\x01\x01", 3, "wrong wire type"},                 /* data_type as bytes */
-    {"\x48\x01", 2, "wrong wire type"},                     /* raw_data as a number */
-    {"\x42\x03" "a\0b", 5, "NUL"},
-    {"\x32\x03" "a\0b", 5, NULL},                           /* string_data may */
+    {"\x12\x01\x01", 3, "wrong wire type"}, /* data_type as bytes */
+    {"\x48\x01", 2, "wrong wire type"},     /* raw_data as a number */
+    {"\x42\x03"
+     "a\0b",
+     5, "NUL"},
+    {"\x32\x03"
+     "a\0b",
+     5, NULL}, /* string_data may */
 };
 
-Test(prescan, wire_format)
-{
+Test(prescan, wire_format) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct diags d = {.arena = &arena};
         struct raw_spans spans;
@@ -304,12 +292,11 @@ Test(prescan, wire_format)
     }
 }
 
-Test(prescan, says_where)
-{
+Test(prescan, says_where) {
     struct diags d = {.arena = &arena, .file = "m.onnx"};
     struct text t = {0}, g = {0}, n = {0};
     put_string(&n, 1, "x");
-    put_number(&n, 1, 3);           /* an input as a number */
+    put_number(&n, 1, 3); /* an input as a number */
     put_number(&t, 1, 10);
     put_message(&g, 1, &n);
     put_message(&t, 7, &g);

@@ -1,14 +1,14 @@
-/* Ops that select, resize and quantize: graph text, inferred, lowered to plain loops and interpreted, against values worked
- * out by hand or given in the ONNX specification. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+/* Ops that select, resize and quantize: graph text, inferred, lowered to plain loops and interpreted, against values
+ * worked out by hand or given in the ONNX specification. */
 #include "compiler/graph/passes.h"
 #include "ir/loop_eval.h"
 #include "ir/target.h"
 #include "lower/lower.h"
 #include "lower/ops/ops.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 static struct ctx *c;
 static void setup(void) {
@@ -56,61 +56,83 @@ static void gives(const char *graph, const float *x, const int64_t *d, int nd, c
         memcpy(tensor_data(y), args[k].data, (size_t)dtype_packed_bytes(y->type, tensor_count(y)));
         for (int a = 0; a < args[k].nd; a++) text_printf(&t, "%s%lld", a ? "x" : "", (long long)args[k].dims[a]);
         text_add(&t, ":");
-        for (int64_t i = 0; i < tensor_count(y); i++) text_printf(&t, " %g", dtype_is_float(y->type) ? tensor_f(y, i) : (double)tensor_i(y, i));
+        for (int64_t i = 0; i < tensor_count(y); i++)
+            text_printf(&t, " %g", dtype_is_float(y->type) ? tensor_f(y, i) : (double)tensor_i(y, i));
         text_add(&t, ";");
         free(args[k].data);
     }
     cr_assert_str_eq(t.s ? t.s : "", want, "got  %s\nwant %s", t.s, want);
     text_free(&t);
 }
-#define GIVES(graph, want, dims, ...) gives(graph, (const float[]){__VA_ARGS__}, (const int64_t[])DIMS dims, (int)(sizeof((const int64_t[])DIMS dims) / sizeof(int64_t)), want)
-#define DIMS(...) {__VA_ARGS__}
+#define GIVES(graph, want, dims, ...)                                                                                  \
+    gives(graph, (const float[]){__VA_ARGS__}, (const int64_t[])DIMS dims,                                             \
+          (int)(sizeof((const int64_t[])DIMS dims) / sizeof(int64_t)), want)
+#define DIMS(...)                                                                                                      \
+    { __VA_ARGS__ }
 
 Test(select, resize_nearest_doubles) {
-    GIVES("graph \"\" const %s: f32[4] = [1.0, 1.0, 2.0, 2.0] region \"\" (%0: f32[1,1,2,2]) { %1: ? = Resize(%0, _, %s) return %1 }",
+    GIVES("graph \"\" const %s: f32[4] = [1.0, 1.0, 2.0, 2.0] region \"\" (%0: f32[1,1,2,2]) { %1: ? = Resize(%0, _, "
+          "%s) return %1 }",
           "1x1x4x4: 1 1 2 2 1 1 2 2 3 3 4 4 3 3 4 4;", (1, 1, 2, 2), 1, 2, 3, 4);
 }
 Test(select, resize_keeps_symbolic_dims_whole) {
-    GIVES("graph \"\" sym N: 1..64 const %s: f32[1] = [3.0] region \"\" (%0: f32[N]) { %1: ? = Resize(%0, _, %s) return %1 }",
+    GIVES("graph \"\" sym N: 1..64 const %s: f32[1] = [3.0] region \"\" (%0: f32[N]) { %1: ? = Resize(%0, _, %s) "
+          "return %1 }",
           "6: 5 5 5 7 7 7;", (2), 5, 7);
 }
 Test(select, resize_linear_half_pixel) { /* resize_upsample_scales_linear of the specification */
-    GIVES("graph \"\" const %s: f32[4] = [1.0, 1.0, 2.0, 2.0] region \"\" (%0: f32[1,1,2,2]) { %1: ? = Resize(%0, _, %s) {mode = \"linear\"} return %1 }",
+    GIVES("graph \"\" const %s: f32[4] = [1.0, 1.0, 2.0, 2.0] region \"\" (%0: f32[1,1,2,2]) { %1: ? = Resize(%0, _, "
+          "%s) {mode = \"linear\"} return %1 }",
           "1x1x4x4: 1 1.25 1.75 2 1.5 1.75 2.25 2.5 2.5 2.75 3.25 3.5 3 3.25 3.75 4;", (1, 1, 2, 2), 1, 2, 3, 4);
 }
-Test(select, resize_cubic) { /* resize_upsample_scales_cubic_asymmetric has the same weights; here along one axis, by hand */
-    GIVES("graph \"\" const %s: f32[1] = [2.0] region \"\" (%0: f32[4]) { %1: ? = Resize(%0, _, %s) {mode = \"cubic\", coordinate_transformation_mode = \"asymmetric\"} return %1 }",
+Test(select,
+     resize_cubic) { /* resize_upsample_scales_cubic_asymmetric has the same weights; here along one axis, by hand */
+    GIVES("graph \"\" const %s: f32[1] = [2.0] region \"\" (%0: f32[4]) { %1: ? = Resize(%0, _, %s) {mode = \"cubic\", "
+          "coordinate_transformation_mode = \"asymmetric\"} return %1 }",
           "8: 1 1.40625 2 2.5 3 3.59375 4 4.09375;", (4), 1, 2, 3, 4);
 }
 Test(select, resize_to_sizes_of_a_run) {
-    GIVES("graph \"\" sym N: 1..64 const %s: i64[1] = [5] region \"\" (%0: f32[N]) { %1: ? = Resize(%0, _, _, %s) {coordinate_transformation_mode = \"align_corners\", mode = \"linear\"} return %1 }",
+    GIVES("graph \"\" sym N: 1..64 const %s: i64[1] = [5] region \"\" (%0: f32[N]) { %1: ? = Resize(%0, _, _, %s) "
+          "{coordinate_transformation_mode = \"align_corners\", mode = \"linear\"} return %1 }",
           "5: 0 1 2 3 4;", (3), 0, 2, 4);
 }
 Test(select, topk) {
     GIVES("graph \"\" const %k: i64[1] = [3] region \"\" (%0: f32[2,4]) { %1: ?, %2: ? = TopK(%0, %k) return %1, %2 }",
           "2x3: 9 4 4 3 2 1;2x3: 2 0 3 3 2 1;", (2, 4), 4, 1, 9, 4, 0, 1, 2, 3);
-    GIVES("graph \"\" const %k: i64[1] = [1] region \"\" (%0: f32[2,3]) { %1: ?, %2: ? = TopK(%0, %k) {axis = 0, largest = 0} return %1, %2 }",
+    GIVES("graph \"\" const %k: i64[1] = [1] region \"\" (%0: f32[2,3]) { %1: ?, %2: ? = TopK(%0, %k) {axis = 0, "
+          "largest = 0} return %1, %2 }",
           "1x3: 1 2 3;1x3: 1 0 0;", (2, 3), 4, 2, 3, 1, 5, 3);
 }
 /* The interpreter's callers do not know such sizes, so sums over what was found are compared. */
 Test(select, nonzero) {
-    GIVES("graph \"\" sym N: 1..64 const %a: i64[1] = [1] region \"\" (%0: f32[N,3]) { %1: ? = NonZero(%0) %2: ? = ReduceSum(%1, %a) {keepdims = 0} %3: ? = Shape(%1) return %2, %3 }",
+    GIVES("graph \"\" sym N: 1..64 const %a: i64[1] = [1] region \"\" (%0: f32[N,3]) { %1: ? = NonZero(%0) %2: ? = "
+          "ReduceSum(%1, %a) {keepdims = 0} %3: ? = Shape(%1) return %2, %3 }",
           "2: 2 3;2: 2 4;", (2, 3), 1, 0, 3, 4, -5, 0);
-    GIVES("graph \"\" const %a: i64[1] = [1] region \"\" (%0: f32[2]) { %1: ? = NonZero(%0) %2: ? = ReduceSum(%1, %a) {keepdims = 0} return %2 }", "1: 0;", (2), 0, 0);
+    GIVES("graph \"\" const %a: i64[1] = [1] region \"\" (%0: f32[2]) { %1: ? = NonZero(%0) %2: ? = ReduceSum(%1, %a) "
+          "{keepdims = 0} return %2 }",
+          "1: 0;", (2), 0, 0);
 }
 Test(select, cumsum) {
-    GIVES("graph \"\" const %a: i64[] = [1] region \"\" (%0: f32[2,3]) { %1: ? = CumSum(%0, %a) return %1 }", "2x3: 1 3 6 4 9 15;", (2, 3), 1, 2, 3, 4, 5, 6);
-    GIVES("graph \"\" const %a: i64[] = [-1] region \"\" (%0: f32[3]) { %1: ? = CumSum(%0, %a) {exclusive = 1, reverse = 1} return %1 }", "3: 5 3 0;", (3), 1, 2, 3);
+    GIVES("graph \"\" const %a: i64[] = [1] region \"\" (%0: f32[2,3]) { %1: ? = CumSum(%0, %a) return %1 }",
+          "2x3: 1 3 6 4 9 15;", (2, 3), 1, 2, 3, 4, 5, 6);
+    GIVES("graph \"\" const %a: i64[] = [-1] region \"\" (%0: f32[3]) { %1: ? = CumSum(%0, %a) {exclusive = 1, reverse "
+          "= 1} return %1 }",
+          "3: 5 3 0;", (3), 1, 2, 3);
 }
 Test(select, nms) { /* nonmaxsuppression_suppress_by_IOU_and_scores of the specification: scores are a constant */
-    GIVES("graph \"\" const %s: f32[1,1,6] = [0.9, 0.75, 0.6, 0.95, 0.5, 0.3] const %n: i64[1] = [3] const %i: f32[1] = [0.5] const %l: f32[1] = [0.4] const %a: i64[1] = [0]\n"
-          "region \"\" (%0: f32[1,6,4]) { %1: ? = NonMaxSuppression(%0, %s, %n, %i, %l) %2: ? = ReduceSum(%1, %a) {keepdims = 0} %3: ? = Shape(%1) return %2, %3 }",
-          "3: 0 0 3;2: 2 3;", (1, 6, 4), 0, 0, 1, 1, 0, 0.1f, 1, 1.1f, 0, -0.1f, 1, 0.9f, 0, 10, 1, 11, 0, 10.1f, 1, 11.1f, 0, 100, 1, 101);
+    GIVES("graph \"\" const %s: f32[1,1,6] = [0.9, 0.75, 0.6, 0.95, 0.5, 0.3] const %n: i64[1] = [3] const %i: f32[1] "
+          "= [0.5] const %l: f32[1] = [0.4] const %a: i64[1] = [0]\n"
+          "region \"\" (%0: f32[1,6,4]) { %1: ? = NonMaxSuppression(%0, %s, %n, %i, %l) %2: ? = ReduceSum(%1, %a) "
+          "{keepdims = 0} %3: ? = Shape(%1) return %2, %3 }",
+          "3: 0 0 3;2: 2 3;", (1, 6, 4), 0, 0, 1, 1, 0, 0.1f, 1, 1.1f, 0, -0.1f, 1, 0.9f, 0, 10, 1, 11, 0, 10.1f, 1,
+          11.1f, 0, 100, 1, 101);
 }
 Test(select, quantize_and_back) {
-    GIVES("graph \"\" const %s: f32[] = [2.0] const %z: u8[] = [128] region \"\" (%0: f32[6]) { %1: ? = QuantizeLinear(%0, %s, %z) %2: ? = DequantizeLinear(%1, %s, %z) return %1, %2 }",
+    GIVES("graph \"\" const %s: f32[] = [2.0] const %z: u8[] = [128] region \"\" (%0: f32[6]) { %1: ? = "
+          "QuantizeLinear(%0, %s, %z) %2: ? = DequantizeLinear(%1, %s, %z) return %1, %2 }",
           "6: 128 130 130 255 0 126;6: 0 4 4 254 -256 -4;", (6), 0, 3, 5, 1000, -1000, -3);
-    GIVES("graph \"\" const %s: f32[2] = [1.0, 2.0] const %z: i8[2] = [0, 1] region \"\" (%0: f32[2,2]) { %1: ? = QuantizeLinear(%0, %s, %z) {axis = 0} return %1 }",
+    GIVES("graph \"\" const %s: f32[2] = [1.0, 2.0] const %z: i8[2] = [0, 1] region \"\" (%0: f32[2,2]) { %1: ? = "
+          "QuantizeLinear(%0, %s, %z) {axis = 0} return %1 }",
           "2x2: 2 -128 3 127;", (2, 2), 2, -300, 4, 900);
 }
 Test(select, dynamic_quantize) { /* dynamicquantizelinear of the specification */
@@ -118,8 +140,10 @@ Test(select, dynamic_quantize) { /* dynamicquantizelinear of the specification *
           "6: 153 255 0 26 221 179;: 0.0196078;: 153;", (6), 0, 2, -3, -2.5f, 1.34f, 0.5f);
 }
 Test(select, einsum) {
-    GIVES("graph \"\" const %w: f32[3,2] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0] region \"\" (%0: f32[2,3]) { %1: ? = Einsum(%0, %w) {equation = \"ij, jk -> ki\"} return %1 }",
+    GIVES("graph \"\" const %w: f32[3,2] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0] region \"\" (%0: f32[2,3]) { %1: ? = "
+          "Einsum(%0, %w) {equation = \"ij, jk -> ki\"} return %1 }",
           "2x2: 22 49 28 64;", (2, 3), 1, 2, 3, 4, 5, 6);
-    GIVES("graph \"\" region \"\" (%0: f32[2,2]) { %1: ? = Einsum(%0) {equation = \"ii\"} %2: ? = Einsum(%0) {equation = \"ba\"} return %1, %2 }",
+    GIVES("graph \"\" region \"\" (%0: f32[2,2]) { %1: ? = Einsum(%0) {equation = \"ii\"} %2: ? = Einsum(%0) {equation "
+          "= \"ba\"} return %1, %2 }",
           ": 5;2x2: 1 3 2 4;", (2, 2), 1, 2, 3, 4);
 }

@@ -1,9 +1,11 @@
-/* Every step of every schedule: afterwards the procedure is valid and gives what the naive nests give. Integer data must
- * be equal in any case, real data bit for bit as long as no step reassociated. */
+/* Every step of every schedule: afterwards the procedure is valid and gives what the naive nests give. Integer data
+ * must be equal in any case, real data bit for bit as long as no step reassociated. */
 #include "step_kernels.h"
 
 TestSuite(steps, .init = setup, .fini = teardown);
-struct sizes { int64_t v[4]; };
+struct sizes {
+    int64_t v[4];
+};
 static void same(const struct run *a, const struct run *b, bool bits, const char *after) {
     cr_assert_eq(a->n, b->n);
     for (int k = 0; k < a->n; k++) {
@@ -14,10 +16,12 @@ static void same(const struct run *a, const struct run *b, bool bits, const char
         }
         const float *x = a->out[k], *y = b->out[k];
         for (size_t j = 0; j < a->bytes[k] / 4; j++)
-            cr_assert(fabsf(x[j] - y[j]) <= 1e-4f * (1 + fabsf(x[j])), "%s: `%s`: cell %zu is %g, was %g", p->name, after, j, (double)y[j], (double)x[j]);
+            cr_assert(fabsf(x[j] - y[j]) <= 1e-4f * (1 + fabsf(x[j])), "%s: `%s`: cell %zu is %g, was %g", p->name,
+                      after, j, (double)y[j], (double)x[j]);
     }
 }
-/* Applies the schedule line by line, runs for each tuple of sizes (nsizes 0: none) after each step. Returns the steps. */
+/* Applies the schedule line by line, runs for each tuple of sizes (nsizes 0: none) after each step. Returns the steps.
+ */
 static int check_sizes(const char *schedule, const struct sizes *sizes, int nsizes) {
     struct run whole[4], real[4];
     bool exact = true;
@@ -52,12 +56,14 @@ static int check_sizes(const char *schedule, const struct sizes *sizes, int nsiz
 }
 static void check(const char *schedule) { check_sizes(schedule, NULL, 0); }
 
-#define CONV_3x3 \
-    "layout x [0/4 1+1,1 2+1,1 0%4]; layout w [0/4 1/4 2 3 1%4 0%4]; layout y [0/4 1 2 0%4]; split y.oc 4 oc oci; split oci 4 oj ov;" \
+#define CONV_3x3                                                                                                       \
+    "layout x [0/4 1+1,1 2+1,1 0%4]; layout w [0/4 1/4 2 3 1%4 0%4]; layout y [0/4 1 2 0%4]; split y.oc 4 oc oci; "    \
+    "split oci 4 oj ov;"                                                                                               \
     "reorder oc y.oh y.ow oj ov; split y.ow 2 wo wi;"
-#define CONV_TILE \
-    "compute_at acc wo; layout acc [0/4 1 2 0%4]; split acc.oc 4 aj av; split acc.ic 4 icb c; split c 2 co cu;" \
-    "reorder icb acc.kh acc.kw co cu acc.oh acc.ow aj av; kind unroll wi oj cu acc.oh acc.ow aj; kind vector ov av; outline wo"
+#define CONV_TILE                                                                                                      \
+    "compute_at acc wo; layout acc [0/4 1 2 0%4]; split acc.oc 4 aj av; split acc.ic 4 icb c; split c 2 co cu;"        \
+    "reorder icb acc.kh acc.kw co cu acc.oh acc.ow aj av; kind unroll wi oj cu acc.oh acc.ow aj; kind vector ov av; "  \
+    "outline wo"
 Test(steps, conv_3x3_with_a_rest_of_the_row) {
     conv(I(8), I(5), I(5), I(8), 3, 1, false);
     check(CONV_3x3 CONV_TILE);
@@ -81,16 +87,21 @@ Test(steps, conv_with_fma) {
 }
 Test(steps, conv_two_rows_in_a_tile) {
     conv(I(4), I(3), I(3), I(4), 3, 1, false);
-    check("layout x [0/4 1+1,1 2+1,1 0%4]; layout w [0/4 1/4 2 3 1%4 0%4]; layout y [0/4 1 2 0%4]; split y.oc 4 oc oci; split oci 4 oj ov;"
-          "fuse y.oh y.ow px; fuse acc.oh acc.ow acc.px; layout acc [0 1*2]; reorder oc px oj ov; split px po pi sizes=[6 3];"
-          "compute_at acc po; layout acc [0/4 1 0%4]; split acc.oc 4 aj av; split acc.ic 4 icb c; split c 2 co cu;"
-          "reorder icb acc.kh acc.kw co cu acc.px aj av; kind unroll pi oj cu acc.px aj; kind vector ov av; outline po");
+    check(
+        "layout x [0/4 1+1,1 2+1,1 0%4]; layout w [0/4 1/4 2 3 1%4 0%4]; layout y [0/4 1 2 0%4]; split y.oc 4 oc oci; "
+        "split oci 4 oj ov;"
+        "fuse y.oh y.ow px; fuse acc.oh acc.ow acc.px; layout acc [0 1*2]; reorder oc px oj ov; split px po pi "
+        "sizes=[6 3];"
+        "compute_at acc po; layout acc [0/4 1 0%4]; split acc.oc 4 aj av; split acc.ic 4 icb c; split c 2 co cu;"
+        "reorder icb acc.kh acc.kw co cu acc.px aj av; kind unroll pi oj cu acc.px aj; kind vector ov av; outline po");
 }
-#define GEMM_KC(kc_cuts) \
-    "layout x [0/4 1+0,0 2+0,0 0%4]; layout w [1/4 0/4 1/%4,1 2 3 1%4 0%4]; layout y [0/4 1 2 0%4]; split y.oc 4 oc oci; split oci 4 oj ov;" \
-    "fuse y.oh y.ow px; fuse acc.oh acc.ow acc.px; layout acc [0 1*2]; reorder oc px oj ov; split px po pi sizes=[3 2];" \
-    "compute_at acc po; layout acc [0/4 1 0%4]; split acc.oc 4 aj av; split acc.ic 4 icb c; split c 2 co cu;" \
-    "reorder icb acc.kh acc.kw co cu acc.px aj av; split icb 1 kc icb2; carry kc oc acc; " kc_cuts \
+#define GEMM_KC(kc_cuts)                                                                                               \
+    "layout x [0/4 1+0,0 2+0,0 0%4]; layout w [1/4 0/4 1/%4,1 2 3 1%4 0%4]; layout y [0/4 1 2 0%4]; split y.oc 4 oc "  \
+    "oci; split oci 4 oj ov;"                                                                                          \
+    "fuse y.oh y.ow px; fuse acc.oh acc.ow acc.px; layout acc [0 1*2]; reorder oc px oj ov; split px po pi sizes=[3 "  \
+    "2];"                                                                                                              \
+    "compute_at acc po; layout acc [0/4 1 0%4]; split acc.oc 4 aj av; split acc.ic 4 icb c; split c 2 co cu;"          \
+    "reorder icb acc.kh acc.kw co cu acc.px aj av; split icb 1 kc icb2; carry kc oc acc; " kc_cuts                     \
     "kind unroll pi oj cu acc.px aj; kind vector ov av; prefetch w co oc [po icb2 co]; outline po"
 Test(steps, gemm_in_blocks_of_k) {
     conv(I(12), I(1), I(5), I(8), 1, 1, false);
@@ -103,23 +114,33 @@ Test(steps, gemm_in_blocks_of_k_with_fma_and_residual) {
 }
 Test(steps, depthwise) {
     dwconv(8, 5);
-    check("layout x [0/4 1+1,1 2+1,1 0%4]; layout w [0/4 1 2 0%4]; layout y [0/4 1 2 0%4]; cache_read w wr acc; cache_read b br acc;"
-          "split y.c 4 cb cv; reorder cb y.oh y.ow cv; split y.ow 2 wo wi; compute_at acc wo; reorder acc.kh acc.kw acc.oh acc.ow acc.c;"
+    check("layout x [0/4 1+1,1 2+1,1 0%4]; layout w [0/4 1 2 0%4]; layout y [0/4 1 2 0%4]; cache_read w wr acc; "
+          "cache_read b br acc;"
+          "split y.c 4 cb cv; reorder cb y.oh y.ow cv; split y.ow 2 wo wi; compute_at acc wo; reorder acc.kh acc.kw "
+          "acc.oh acc.ow acc.c;"
           "compute_at wr cb; compute_at br cb; kind unroll wi acc.kh acc.kw acc.oh acc.ow wr.d0 wr.d1 wr.d2;"
-          "reorder wr.d0 wr.d1 wr.d2 wr.d3; layout acc [1 2 0]; reorder acc.oh acc.ow acc.c; kind vector cv acc.c wr.d3 br.d0; outline cb");
+          "reorder wr.d0 wr.d1 wr.d2 wr.d3; layout acc [1 2 0]; reorder acc.oh acc.ow acc.c; kind vector cv acc.c "
+          "wr.d3 br.d0; outline cb");
 }
-#define WINO(ex, tail, tr, sizes, qi) \
-    "layout x [0/4 1+1," ex " 2+1," ex " 0%4]; layout y [0/4 1 2 0%4]; layout u [0 1 3/4 2 3%4]; cache_write M m; cache_write V v;" \
-    "split y.oc 4 ob ov; split y.oh 4 th i " tail "; split y.ow 4 tw j " tail "; split th " tr " g tr; reorder g ob tr tw i j ov;" \
-    "compute_at O tw; compute_at Z tw; layout O [0 1 3 4 2]; layout Z [0 1 3 4 2]; reorder O.i O.j O.b O.th O.tw O.oc;" \
-    "reorder Z.i Z.b Z.a Z.th Z.tw Z.oc; kind unroll O.i O.j O.b Z.i Z.b Z.a i j; compute_at M g arena;" \
-    "fuse M.th M.tw M.t; layout M [0 1 2 3*4]; fuse m.th m.tw m.t; layout m [0 1 2 3*4]; split M.oc 4 q qi; split qi 4 qj qv;" \
-    "reorder M.a M.b q M.t qj qv; split M.t to ti sizes=[" sizes "]; compute_at m to; layout m [0 1 2/4 3 2%4]; split m.oc 4 mj mv;" \
-    "split m.ic 4 mb mc; split mc 2 mo mu; reorder m.a m.b mb mo mu m.t mj mv; kind unroll ti qj mu m.t mj;" \
+#define WINO(ex, tail, tr, sizes, qi)                                                                                  \
+    "layout x [0/4 1+1," ex " 2+1," ex                                                                                 \
+    " 0%4]; layout y [0/4 1 2 0%4]; layout u [0 1 3/4 2 3%4]; cache_write M m; cache_write V v;"                       \
+    "split y.oc 4 ob ov; split y.oh 4 th i " tail "; split y.ow 4 tw j " tail "; split th " tr                         \
+    " g tr; reorder g ob tr tw i j ov;"                                                                                \
+    "compute_at O tw; compute_at Z tw; layout O [0 1 3 4 2]; layout Z [0 1 3 4 2]; reorder O.i O.j O.b O.th O.tw "     \
+    "O.oc;"                                                                                                            \
+    "reorder Z.i Z.b Z.a Z.th Z.tw Z.oc; kind unroll O.i O.j O.b Z.i Z.b Z.a i j; compute_at M g arena;"               \
+    "fuse M.th M.tw M.t; layout M [0 1 2 3*4]; fuse m.th m.tw m.t; layout m [0 1 2 3*4]; split M.oc 4 q qi; split qi " \
+    "4 qj qv;"                                                                                                         \
+    "reorder M.a M.b q M.t qj qv; split M.t to ti sizes=[" sizes                                                       \
+    "]; compute_at m to; layout m [0 1 2/4 3 2%4]; split m.oc 4 mj mv;"                                                \
+    "split m.ic 4 mb mc; split mc 2 mo mu; reorder m.a m.b mb mo mu m.t mj mv; kind unroll ti qj mu m.t mj;"           \
     "compute_at V g arena; split V.ic 4 Vb Vv; reorder Vb V.th V.tw V.a V.b Vv; compute_at v V.tw; compute_at T V.tw;" \
-    "layout v [0 1 3 4 2]; layout T [0 1 3 4 2]; reorder v.a v.b v.j v.th v.tw v.ic; reorder T.j T.a T.i T.th T.tw T.ic;" \
-    "kind unroll V.a V.b v.a v.b v.j T.a T.j T.i; layout M [0 1 2/4 3 2%4] pad 2:4;" \
-    "layout V [0 1 2/4 3*4 2%4] pad 2:4; kind vector O.oc Z.oc ov qv mv Vv v.ic T.ic; outline to; outline tw; outline V.tw"
+    "layout v [0 1 3 4 2]; layout T [0 1 3 4 2]; reorder v.a v.b v.j v.th v.tw v.ic; reorder T.j T.a T.i T.th T.tw "   \
+    "T.ic;"                                                                                                            \
+    "kind unroll V.a V.b v.a v.b v.j T.a T.j T.i; layout M [0 1 2/4 3 2%4] pad 2:4;"                                   \
+    "layout V [0 1 2/4 3*4 2%4] pad 2:4; kind vector O.oc Z.oc ov qv mv Vv v.ic T.ic; outline to; outline tw; "        \
+    "outline V.tw"
 Test(steps, winograd) {
     wino(4, 8, 4);
     check(WINO("1", "cut", "1", "2", ));
@@ -128,12 +149,15 @@ Test(steps, winograd_with_guarded_tiles) {
     wino(4, 6, 4);
     check(WINO("3", "guard", "2", "4", ));
 }
-#define STEM(ring) \
-    "layout x [0 1+3,3 2+3,5]; layout w [0/4 1 2 3 0%4]; layout y [0/4 1 2 0%4]; split y.oc 4 cb cv; reorder y.ph cb y.pw cv;" \
-    "compute_at m y.pw; reorder m.i m.j m.ph m.pw m.oc; compute_at s y.ph arena roll=1; layout s [0/4 1%%" ring " 2 0%4];" \
-    "split s.oc 4 so si; split si 4 sj sv; reorder so s.oh s.ow sj sv; split s.ow 3 wo wi; compute_at acc wo;" \
-    "layout acc [0/4 1 2 0%4]; split acc.oc 4 aj av; reorder acc.ic acc.kh acc.kw acc.oh acc.ow aj av;" \
-    "kind unroll wi sj acc.kw acc.oh acc.ow aj m.i m.j m.ph m.pw; layout m [1 2 0]; kind vector cv sv av m.oc; outline wo"
+#define STEM(ring)                                                                                                     \
+    "layout x [0 1+3,3 2+3,5]; layout w [0/4 1 2 3 0%4]; layout y [0/4 1 2 0%4]; split y.oc 4 cb cv; reorder y.ph cb " \
+    "y.pw cv;"                                                                                                         \
+    "compute_at m y.pw; reorder m.i m.j m.ph m.pw m.oc; compute_at s y.ph arena roll=1; layout s [0/4 1%%" ring        \
+    " 2 0%4];"                                                                                                         \
+    "split s.oc 4 so si; split si 4 sj sv; reorder so s.oh s.ow sj sv; split s.ow 3 wo wi; compute_at acc wo;"         \
+    "layout acc [0/4 1 2 0%4]; split acc.oc 4 aj av; reorder acc.ic acc.kh acc.kw acc.oh acc.ow aj av;"                \
+    "kind unroll wi sj acc.kw acc.oh acc.ow aj m.i m.j m.ph m.pw; layout m [1 2 0]; kind vector cv sv av m.oc; "       \
+    "outline wo"
 Test(steps, stem_and_pool_through_a_ring_of_4) {
     stem_pool(12, 8);
     check(STEM("4"));
@@ -146,12 +170,16 @@ Test(steps, stem_and_pool_of_odd_height) {
     stem_pool(13, 4);
     check(STEM("4"));
 }
-#define SOFTMAX \
-    "rfactor m m.d 4 mv; rfactor s s.d 4 sv; split y.d 4 do dv; compute_at inv y.r; compute_at s y.r; compute_at sv y.r;" \
-    "compute_at e y.r stack; compute_at m y.r; compute_at mv y.r; split e.d 4 e.k el; reorder sv.k sv.r sv.lane; reorder e.k e.r el;" \
-    "reorder mv.k mv.r mv.lane; layout sv [0 1]; layout mv [0 1]; layout e [0 1]; split el 4 elu el_; kind unroll elu; kind vector el_;" \
-    "split sv.lane 4 sv.laneu svl_; kind unroll sv.laneu; kind vector svl_; split mv.lane 4 mv.laneu mvl_; kind unroll mv.laneu;" \
-    "kind vector mvl_; split s.lane 4 s.laneu sl_; kind unroll s.laneu; kind vector sl_; split m.lane 4 m.laneu ml_;" \
+#define SOFTMAX                                                                                                        \
+    "rfactor m m.d 4 mv; rfactor s s.d 4 sv; split y.d 4 do dv; compute_at inv y.r; compute_at s y.r; compute_at sv "  \
+    "y.r;"                                                                                                             \
+    "compute_at e y.r stack; compute_at m y.r; compute_at mv y.r; split e.d 4 e.k el; reorder sv.k sv.r sv.lane; "     \
+    "reorder e.k e.r el;"                                                                                              \
+    "reorder mv.k mv.r mv.lane; layout sv [0 1]; layout mv [0 1]; layout e [0 1]; split el 4 elu el_; kind unroll "    \
+    "elu; kind vector el_;"                                                                                            \
+    "split sv.lane 4 sv.laneu svl_; kind unroll sv.laneu; kind vector svl_; split mv.lane 4 mv.laneu mvl_; kind "      \
+    "unroll mv.laneu;"                                                                                                 \
+    "kind vector mvl_; split s.lane 4 s.laneu sl_; kind unroll s.laneu; kind vector sl_; split m.lane 4 m.laneu ml_;"  \
     "kind unroll m.laneu; kind vector ml_; layout sv [1/4 1%4]; layout mv [1/4 1%4]; join e.k sv.k; kind vector dv;"
 Test(steps, softmax) {
     softmax(2, 16);
@@ -163,16 +191,21 @@ Test(steps, softmax_row_in_registers) {
 }
 Test(steps, layernorm) {
     layernorm(2, 16);
-    check("rfactor s s.d 8 sv; rfactor q q.d 8 qv; split y.d 4 do dv; compute_at is y.r; compute_at q y.r; compute_at qv y.r;"
-          "compute_at mu y.r; compute_at s y.r; compute_at sv y.r; reorder sv.k sv.r sv.lane; reorder qv.k qv.r qv.lane;"
-          "split sv.lane 4 sv.laneu sv.lanev; kind unroll sv.laneu; kind vector sv.lanev; split qv.lane 4 qv.laneu qv.lanev;"
-          "kind unroll qv.laneu; kind vector qv.lanev; split s.lane 4 s.laneu s.lanev; kind unroll s.laneu; kind vector s.lanev;"
-          "split q.lane 4 q.laneu q.lanev; kind unroll q.laneu; kind vector q.lanev; layout sv [1/4 1%4]; layout qv [1/4 1%4];"
-          "kind vector dv");
+    check(
+        "rfactor s s.d 8 sv; rfactor q q.d 8 qv; split y.d 4 do dv; compute_at is y.r; compute_at q y.r; compute_at qv "
+        "y.r;"
+        "compute_at mu y.r; compute_at s y.r; compute_at sv y.r; reorder sv.k sv.r sv.lane; reorder qv.k qv.r qv.lane;"
+        "split sv.lane 4 sv.laneu sv.lanev; kind unroll sv.laneu; kind vector sv.lanev; split qv.lane 4 qv.laneu "
+        "qv.lanev;"
+        "kind unroll qv.laneu; kind vector qv.lanev; split s.lane 4 s.laneu s.lanev; kind unroll s.laneu; kind vector "
+        "s.lanev;"
+        "split q.lane 4 q.laneu q.lanev; kind unroll q.laneu; kind vector q.lanev; layout sv [1/4 1%4]; layout qv [1/4 "
+        "1%4];"
+        "kind vector dv");
 }
-#define GEMM_RM(split_m) \
-    "layout w [1/4 0 1%4]; split y.n 4 no ni; split ni 4 nj nv; reorder no y.m nj nv;" split_m \
-    "compute_at acc mo; layout acc [0 1/4 1%4]; split acc.n 4 aj av; split acc.k 4 ko ku; reorder ko ku acc.m aj av;" \
+#define GEMM_RM(split_m)                                                                                               \
+    "layout w [1/4 0 1%4]; split y.n 4 no ni; split ni 4 nj nv; reorder no y.m nj nv;" split_m                         \
+    "compute_at acc mo; layout acc [0 1/4 1%4]; split acc.n 4 aj av; split acc.k 4 ko ku; reorder ko ku acc.m aj av;"  \
     "kind unroll mi nj ku acc.m aj; kind vector nv av; outline mo"
 static const struct sizes ms[] = {{{1}}, {{5}}, {{7}}};
 Test(steps, symbolic_rows_in_powers_of_two) {
@@ -191,18 +224,27 @@ Test(steps, symbolic_image) {
     static const struct sizes hw[] = {{{2, 4}}, {{1, 3}}, {{3, 7}}};
     expr H = sym("H", 1, 100), W = sym("W", 3, 100);
     conv(I(4), H, W, I(4), 3, 1, false);
-    check_sizes("layout x [0/4 1+1,1 2+1,1 0%4]; layout w [0/4 1/4 2 3 1%4 0%4]; layout y [0/4 1 2 0%4]; split y.oc 4 oc oci;"
-                "split oci 4 oj ov; reorder oc y.oh y.ow oj ov; split y.ow 3 wo wi cut2;" CONV_TILE, hw, 3);
+    check_sizes(
+        "layout x [0/4 1+1,1 2+1,1 0%4]; layout w [0/4 1/4 2 3 1%4 0%4]; layout y [0/4 1 2 0%4]; split y.oc 4 oc oci;"
+        "split oci 4 oj ov; reorder oc y.oh y.ow oj ov; split y.ow 3 wo wi cut2;" CONV_TILE,
+        hw, 3);
 }
-#define CUDA(pipe) \
-    "split y.m 8 y.bm y.m1; split y.m1 8 y.mo y.m2; split y.m2 4 y.tm y.m4; split y.n 8 y.bn y.n1; split y.n1 8 y.no y.n2;" \
-    "split y.n2 4 y.tn y.n4; reorder y.bm y.bn y.tm y.tn y.mo y.m4 y.no y.n4; compute_at acc y.bn; split acc.m 8 acc.bm acc.m1;" \
-    "split acc.m1 8 acc.mo acc.m2; split acc.m2 4 acc.tm acc.m4; split acc.n 8 acc.bn acc.n1; split acc.n1 8 acc.no acc.n2;" \
-    "split acc.n2 4 acc.tn acc.n4; split acc.k 4 ko ki; reorder ko acc.bm acc.bn acc.tm acc.tn ki acc.mo acc.m4 acc.no acc.n4;" \
-    "layout acc [0/%8,1 0/%4,2 0%4 1/%8,1 1/%4,2 1%4]; cache_read x xs acc; cache_read w ws acc; compute_at xs ko shared;" \
-    "compute_at ws ko shared; fuse xs.d0 xs.d1 xf; split xf 16 xo xq; split xq 8 xty xr; split xr 4 xtx x4; fuse ws.d0 ws.d1 wf;" \
-    "split wf 16 wo wq; split wq 8 wty wr; split wr 4 wtx w4; reorder xty xtx xo x4; reorder wty wtx wo w4; layout xs [1 0] pad 1:4;" \
-    "kind unroll xo wo acc.mo acc.m4 acc.no acc.n4 y.mo y.m4 y.no ki; kind vector w4 y.n4; kind gpu.block.y y.bm;" \
+#define CUDA(pipe)                                                                                                     \
+    "split y.m 8 y.bm y.m1; split y.m1 8 y.mo y.m2; split y.m2 4 y.tm y.m4; split y.n 8 y.bn y.n1; split y.n1 8 y.no " \
+    "y.n2;"                                                                                                            \
+    "split y.n2 4 y.tn y.n4; reorder y.bm y.bn y.tm y.tn y.mo y.m4 y.no y.n4; compute_at acc y.bn; split acc.m 8 "     \
+    "acc.bm acc.m1;"                                                                                                   \
+    "split acc.m1 8 acc.mo acc.m2; split acc.m2 4 acc.tm acc.m4; split acc.n 8 acc.bn acc.n1; split acc.n1 8 acc.no "  \
+    "acc.n2;"                                                                                                          \
+    "split acc.n2 4 acc.tn acc.n4; split acc.k 4 ko ki; reorder ko acc.bm acc.bn acc.tm acc.tn ki acc.mo acc.m4 "      \
+    "acc.no acc.n4;"                                                                                                   \
+    "layout acc [0/%8,1 0/%4,2 0%4 1/%8,1 1/%4,2 1%4]; cache_read x xs acc; cache_read w ws acc; compute_at xs ko "    \
+    "shared;"                                                                                                          \
+    "compute_at ws ko shared; fuse xs.d0 xs.d1 xf; split xf 16 xo xq; split xq 8 xty xr; split xr 4 xtx x4; fuse "     \
+    "ws.d0 ws.d1 wf;"                                                                                                  \
+    "split wf 16 wo wq; split wq 8 wty wr; split wr 4 wtx w4; reorder xty xtx xo x4; reorder wty wtx wo w4; layout "   \
+    "xs [1 0] pad 1:4;"                                                                                                \
+    "kind unroll xo wo acc.mo acc.m4 acc.no acc.n4 y.mo y.m4 y.no ki; kind vector w4 y.n4; kind gpu.block.y y.bm;"     \
     "kind gpu.block.x y.bn; kind gpu.thread.y y.tm acc.tm xty wty; kind gpu.thread.x y.tn acc.tn xtx wtx;" pipe
 Test(steps, cuda_sgemm) {
     gemm_rm(I(16), 8, 16);
@@ -212,7 +254,8 @@ Test(steps, cuda_sgemm) {
 /* ---- instructions: the nest stays inside as the meaning, so the interpreter goes on checking */
 static const struct instr_row dot4 = {
     .name = "dot4",
-    .body = "proc dot4(C: i32[4] inout, A: u8[4] in, B: i8[4,4] in)\n  for v<4\n    for k<4\n      C[v] += A[k] * B[v,k]\n",
+    .body =
+        "proc dot4(C: i32[4] inout, A: u8[4] in, B: i8[4,4] in)\n  for v<4\n    for k<4\n      C[v] += A[k] * B[v,k]\n",
     .holes = {{"C", I32, {1, 0}}, {"A", U8, {0, 1}}, {"B", I8, {4, 1}}},
 };
 static const struct instr_row clip4 = {
@@ -229,8 +272,9 @@ static int instructions(struct block *b) {
     }
     return n;
 }
-#define QGEMM \
-    "layout w [0/8 1/4 0%8 1%4]; layout x [0 1] pad 1:4; split y.n 8 no ni; split ni 4 nj nv; reorder no y.m nj nv; split y.m 3 mo mi;" \
+#define QGEMM                                                                                                          \
+    "layout w [0/8 1/4 0%8 1%4]; layout x [0 1] pad 1:4; split y.n 8 no ni; split ni 4 nj nv; reorder no y.m nj nv; "  \
+    "split y.m 3 mo mi;"                                                                                               \
     "compute_at acc mo; layout acc [0 1/4 1%4]; split acc.n 4 aj av; split acc.k 4 kb k4;"
 Test(steps, int8_gemm_with_instructions) {
     qgemm(4, 8, 16);
@@ -257,7 +301,8 @@ Test(steps, instructions_that_do_not_fit) {
     other = dot4;
     other.holes[1].type = I8;
     cr_assert_not(step_tensorize(c, p, &other), "type");
-    other.body = "proc max4(C: i32[4] inout, A: u8[4] in, B: i8[4,4] in)\n  for v<4\n    for k<4\n      C[v] max= A[k] * B[v,k]\n";
+    other.body = "proc max4(C: i32[4] inout, A: u8[4] in, B: i8[4,4] in)\n  for v<4\n    for k<4\n      C[v] max= A[k] "
+                 "* B[v,k]\n";
     cr_assert_not(step_tensorize(c, p, &other), "update");
     cr_assert(strstr(c->diags.v[0].message, "no nest equals `dot4`"), "%s", diagnostics());
     cr_assert_eq(instructions(&p->body), 0);
@@ -265,7 +310,8 @@ Test(steps, instructions_that_do_not_fit) {
 /* ---- prefetch: during panel 0 each line of panel 1 once, shared by the pieces of the tile loop */
 Test(steps, prefetch_touches_the_next_panel_once) {
     gemm_rm(I(5), 64, 8);
-    check("layout w [1/4 0 1%4]; split y.n 4 no ni; reorder no y.m ni; split y.m 3 mo mi; compute_at acc mo; split acc.k 8 ko ki;"
+    check("layout w [1/4 0 1%4]; split y.n 4 no ni; reorder no y.m ni; split y.m 3 mo mi; compute_at acc mo; split "
+          "acc.k 8 ko ki;"
           "reorder ko ki acc.m acc.n; prefetch w ko no [mo ko]");
     FILE *trace = tmpfile();
     struct eval_arg args[4] = {0};
@@ -287,8 +333,9 @@ Test(steps, prefetch_touches_the_next_panel_once) {
 }
 /* ---- steps that the schedules above leave out */
 Test(steps, inline_into_readers_with_padding_and_narrow_storage) {
-    static const char text[] = "proc f(x: f32[8] in, y: f32[8] out)\n  alloc t: f16[8] arena\n  stage t[i<8] = x[i] * 0.3\n"
-                               "  stage y[i<8] = t[i-1 else 7.0] + t[7-i]\n";
+    static const char text[] =
+        "proc f(x: f32[8] in, y: f32[8] out)\n  alloc t: f16[8] arena\n  stage t[i<8] = x[i] * 0.3\n"
+        "  stage y[i<8] = t[i-1 else 7.0] + t[7-i]\n";
     m = loop_parse(c, text, sizeof text - 1, "test");
     cr_assert(m, "%s", diagnostics());
     p = m->procs.v[0];
@@ -296,8 +343,10 @@ Test(steps, inline_into_readers_with_padding_and_narrow_storage) {
 }
 Test(steps, gemm_carry_with_run_time_rows) {
     gemm_rm(sym("M", 1, 64), 8, 8);
-    check_sizes("layout w [1/4 0 1%4]; split y.n 4 no ni; reorder no y.m ni; split y.m 3 mo mi cut2; compute_at acc mo; split acc.k 4 kc ki;"
-                "reorder kc ki acc.m acc.n; carry kc no acc; cut kc 1; kind vector ni", ms, 3);
+    check_sizes("layout w [1/4 0 1%4]; split y.n 4 no ni; reorder no y.m ni; split y.m 3 mo mi cut2; compute_at acc "
+                "mo; split acc.k 4 kc ki;"
+                "reorder kc ki acc.m acc.n; carry kc no acc; cut kc 1; kind vector ni",
+                ms, 3);
 }
 Test(steps, parallel_rows_of_run_time_count) {
     gemm_rm(sym("M", 0, 64), 4, 8);

@@ -110,7 +110,8 @@ Test(illegal, reorder_across_a_dependence) {
     refused("reorder j i", "`x` is stored and read across iterations of `i` and `j`");
 }
 Test(illegal, reorder_max_and_then_reads_it) {
-    parse("proc scan(x: f32[4,4] in, m: f32[1] inout, y: f32[4,4] out)\n  for i<4\n    for j<4\n      m[0] max= x[i,j]\n      y[i,j] = m[0]\n");
+    parse("proc scan(x: f32[4,4] in, m: f32[1] inout, y: f32[4,4] out)\n  for i<4\n    for j<4\n      m[0] max= "
+          "x[i,j]\n      y[i,j] = m[0]\n");
     refused("reorder j i", "`m` is stored and read across iterations");
 }
 Test(illegal, reorder_a_triangle) {
@@ -201,7 +202,8 @@ Test(illegal, ring_of_two_rows_for_a_window_of_three) {
     refused("layout s [0 1%%2 2]", "a ring of 2 is too small for the live cells of dim 1 of `s`");
 }
 Test(illegal, layout_with_two_fill_values) {
-    parse("proc two(x: f32[4] in, y: f32[4] out, z: f32[4] out)\n  for i<4\n    y[i] = x[i-1 else 0.0]\n  for j<4\n    z[j] = x[j+1 else 1.0]\n");
+    parse("proc two(x: f32[4] in, y: f32[4] out, z: f32[4] out)\n  for i<4\n    y[i] = x[i-1 else 0.0]\n  for j<4\n    "
+          "z[j] = x[j+1 else 1.0]\n");
     refused("layout x [0+1,1]", "the new cells of `x` would have to hold two different values");
     refused("layout x [0/3 0%3]", "the new cells of `x` would have to hold two different values");
 }
@@ -211,7 +213,8 @@ Test(illegal, flat_layout_hides_an_index_outside) {
 }
 Test(illegal, layout_after_prefetch) {
     small_gemm(1);
-    apply("layout w [1/4 0 1%4]; split y.n 4 no ni; reorder no y.m ni; compute_at acc no arena; split acc.k 2 ko ku; prefetch w ko no [ko]");
+    apply("layout w [1/4 0 1%4]; split y.n 4 no ni; reorder no y.m ni; compute_at acc no arena; split acc.k 2 ko ku; "
+          "prefetch w ko no [ko]");
     refused("layout w [1 0 2]", "`w` is used by a prefetch that knows its layout");
 }
 /* ---- compute_at, inline */
@@ -246,15 +249,17 @@ Test(illegal, compute_at_of_run_time_size_in_registers) {
     refused("compute_at acc y.n", "dim 0 of `acc` would have a run-time extent, which scope reg cannot hold");
 }
 Test(illegal, compute_at_behind_a_change_of_its_input) {
-    parse("proc late(x: f32[4] inout, y: f32[4] out)\n  alloc t: f32[4] arena\n  for i<4  # t.i\n    t[i] = x[i] + 1.0\n"
-          "  for j<4  # x.j\n    x[j] = 0.0\n  for k<4  # y.k\n    y[k] = t[k]\n");
+    parse(
+        "proc late(x: f32[4] inout, y: f32[4] out)\n  alloc t: f32[4] arena\n  for i<4  # t.i\n    t[i] = x[i] + 1.0\n"
+        "  for j<4  # x.j\n    x[j] = 0.0\n  for k<4  # y.k\n    y[k] = t[k]\n");
     refused("compute_at t y.k", "`t` reads `x`, which is written before `t` would be computed");
     refused("inline t", "`t` reads `x`, which is written before `t` would be computed");
 }
 Test(illegal, roll_along_what_does_not_move_forward) {
     stem_pool(12, 4);
     apply("reorder y.ph y.oc y.pw; compute_at m y.pw");
-    refused("compute_at s y.oc arena roll=1", "roll=1 needs a window of `s` that moves forward by a constant with `y.oc`");
+    refused("compute_at s y.oc arena roll=1",
+            "roll=1 needs a window of `s` that moves forward by a constant with `y.oc`");
     refused("compute_at s y.ph arena roll=3", "no dim 3 to roll along");
     apply("kind parallel y.ph");
     refused("compute_at s y.ph arena roll=1", "roll needs a serial loop; `y.ph` is parallel");
@@ -288,7 +293,9 @@ Test(illegal, rfactor_of_rounding_storage) {
     refused("rfactor y y.k 4 yv", "`y` is stored as f16");
 }
 /* ---- carry */
-#define TILE(tail) "split y.n 4 no ni; reorder no y.m ni; split y.m 3 mo mi" tail "; compute_at acc mo; split acc.k 2 ko ki; reorder ko ki acc.m acc.n"
+#define TILE(tail)                                                                                                     \
+    "split y.n 4 no ni; reorder no y.m ni; split y.m 3 mo mi" tail                                                     \
+    "; compute_at acc mo; split acc.k 2 ko ki; reorder ko ki acc.m acc.n"
 Test(illegal, carry_through_overlapping_tiles) {
     small_gemm(3);
     apply(TILE(" overlap"));
@@ -313,13 +320,15 @@ Test(illegal, carry_from_where_the_accumulator_is_not) {
     refused("carry no ko acc", "there is no loop `no` inside of `ko`");
 }
 Test(illegal, carry_of_one_accumulator_of_two) {
-    parse("proc two(x: f32[6,4] in, y: f32[6] out, z: f32[6] out)\n  for m<6\n    alloc s: f32[1] reg\n    s[0] = 0.0\n    alloc q: f32[1] reg\n    q[0] = 0.0\n"
+    parse("proc two(x: f32[6,4] in, y: f32[6] out, z: f32[6] out)\n  for m<6\n    alloc s: f32[1] reg\n    s[0] = "
+          "0.0\n    alloc q: f32[1] reg\n    q[0] = 0.0\n"
           "    for k<4\n      q[0] += x[m,k]\n      s[0] += x[m,k] * x[m,k]\n    y[m] = q[0] * s[0]\n");
     refused("carry k m q", "`k` updates `s` too, which would not be carried");
 }
 /* ---- join, specialize */
 Test(illegal, join_reads_what_is_not_there_yet) {
-    parse("proc ahead(x: f32[8] in, y: f32[8] out)\n  alloc t: f32[8] arena\n  for i<8\n    t[i] = x[i]\n  for j<8\n    y[j] = t[7-j]\n");
+    parse("proc ahead(x: f32[8] in, y: f32[8] out)\n  alloc t: f32[8] arena\n  for i<8\n    t[i] = x[i]\n  for j<8\n   "
+          " y[j] = t[7-j]\n");
     refused("join i j", "`j` reads a value of `t` that is not yet final in the same iteration of `i`");
 }
 Test(illegal, join_overwrites_what_is_still_needed) {
@@ -327,7 +336,8 @@ Test(illegal, join_overwrites_what_is_still_needed) {
     refused("join i j", "`j` overwrites `x` while later iterations of `i` still read it");
 }
 Test(illegal, join_of_distant_or_different_loops) {
-    parse("proc far(x: f32[8] in, y: f32[8] out, z: f32[4] out)\n  for i<8\n    y[i] = x[i]\n  for j<4\n    z[j] = x[j]\n  for k<8\n    y[k] = 0.0\n");
+    parse("proc far(x: f32[8] in, y: f32[8] out, z: f32[4] out)\n  for i<8\n    y[i] = x[i]\n  for j<4\n    z[j] = "
+          "x[j]\n  for k<8\n    y[k] = 0.0\n");
     refused("join i k", "nowhere adjacent");
     refused("join i j", "different extents");
 }
@@ -340,7 +350,8 @@ Test(illegal, specialize_on_other_than_sizes) {
 /* ---- prefetch, pipeline, tensorize */
 Test(illegal, prefetch_of_what_is_not_packed) {
     gemm_rm(I(6), 4, 8);
-    apply("split y.n 4 no ni; reorder no y.m ni; split y.m 3 mo mi; compute_at acc mo; split acc.k 2 ko ki; reorder ko ki acc.m acc.n");
+    apply("split y.n 4 no ni; reorder no y.m ni; split y.m 3 mo mi; compute_at acc mo; split acc.k 2 ko ki; reorder ko "
+          "ki acc.m acc.n");
     refused("prefetch x ko no [mo ko]", "`x` is not read panel by panel along `no`");
     refused("prefetch w ko ki [mo ko]", "`ko` is not inside of `ki`");
     refused("prefetch w ko no [ki]", "`ki` is no loop between `no` and `ko`");
@@ -354,11 +365,13 @@ Test(illegal, pipeline_without_stages_to_run_ahead) {
     refused("pipeline ko [xs ws]", "not all of the buffers are allocated in `ko`");
 }
 Test(illegal, pipeline_of_what_the_loop_writes) {
-    parse("proc p(x: f32[8,4] inout)\n  for i<8\n    alloc t: f32[4] shared\n    for a<4\n      t[a] = x[i,a]\n    for b<4\n      x[i,b] = t[b] * 2.0\n");
+    parse("proc p(x: f32[8,4] inout)\n  for i<8\n    alloc t: f32[4] shared\n    for a<4\n      t[a] = x[i,a]\n    for "
+          "b<4\n      x[i,b] = t[b] * 2.0\n");
     refused("pipeline i [t]", "the fill of `t` reads `x`, which `i` writes");
 }
 Test(illegal, pipeline_of_no_iterations) {
-    parse("proc p(x: f32[N,4] in, y: f32[N,4] out) [N in 0..9]\n  for i<N\n    alloc t: f32[4] shared\n    for a<4\n      t[a] = x[i,a]\n    for b<4\n      y[i,b] = t[b]\n");
+    parse("proc p(x: f32[N,4] in, y: f32[N,4] out) [N in 0..9]\n  for i<N\n    alloc t: f32[4] shared\n    for a<4\n   "
+          "   t[a] = x[i,a]\n    for b<4\n      y[i,b] = t[b]\n");
     refused("pipeline i [t]", "`i` may have no iteration");
 }
 Test(illegal, tensorize_of_what_does_not_match) {

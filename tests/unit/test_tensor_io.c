@@ -1,16 +1,15 @@
 /* Tensors in and out of TensorProto and .npy: every type from every field, wrong counts, values, hostile headers. */
+#include "compiler/import/tensor_io.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "compiler/import/tensor_io.h"
 
 static struct arena arena;
 static const struct raw_spans no_spans;
 
-static Onnx__TensorProto proto(enum dtype t, int64_t *dims, size_t n)
-{
+static Onnx__TensorProto proto(enum dtype t, int64_t *dims, size_t n) {
     Onnx__TensorProto p = ONNX__TENSOR_PROTO__INIT;
     p.has_data_type = 1;
     p.data_type = dtype_onnx(t);
@@ -20,15 +19,13 @@ static Onnx__TensorProto proto(enum dtype t, int64_t *dims, size_t n)
     return p;
 }
 
-static struct tensor *convert(struct diags *d, const Onnx__TensorProto *p)
-{
+static struct tensor *convert(struct diags *d, const Onnx__TensorProto *p) {
     *d = (struct diags){.arena = &arena};
     struct tensor_reader r = {.diags = d, .arena = &arena, .spans = &no_spans};
     return tensor_from_proto(&r, p);
 }
 
-static void refused(const Onnx__TensorProto *p, enum diag_code code, const char *says)
-{
+static void refused(const Onnx__TensorProto *p, enum diag_code code, const char *says) {
     struct diags d;
     cr_assert_null(convert(&d, p), "expected: %s", says);
     cr_assert_eq(d.errors, 1);
@@ -37,13 +34,25 @@ static void refused(const Onnx__TensorProto *p, enum diag_code code, const char 
     cr_assert_not_null(strstr(d.v[0].message, "\"w\""));
 }
 
-Test(from_proto, int32_data)
-{
-    static const struct { enum dtype t; int32_t lo, hi; double as_lo, as_hi; } rows[] = {
-        {I8, -128, 127, -128, 127}, {U8, 0, 255, 0, 255}, {I16, -32768, 32767, -32768, 32767}, {U16, 0, 65535, 0, 65535},
-        {I32, INT32_MIN, INT32_MAX, INT32_MIN, INT32_MAX}, {BOOL, 0, 1, 0, 1}, {F16, 0x3c00, 0xc000, 1, -2},
-        {BF16, 0x3f80, 0xc000, 1, -2}, {F8E4M3FN, 0x38, 0xc0, 1, -2}, {F8E5M2, 0x3c, 0xc0, 1, -2},
-        {F8E4M3FNUZ, 0x40, 0xc8, 1, -2}, {F8E5M2FNUZ, 0x40, 0xc4, 1, -2}, {F8E8M0, 127, 128, 1, 2},
+Test(from_proto, int32_data) {
+    static const struct {
+        enum dtype t;
+        int32_t lo, hi;
+        double as_lo, as_hi;
+    } rows[] = {
+        {I8, -128, 127, -128, 127},
+        {U8, 0, 255, 0, 255},
+        {I16, -32768, 32767, -32768, 32767},
+        {U16, 0, 65535, 0, 65535},
+        {I32, INT32_MIN, INT32_MAX, INT32_MIN, INT32_MAX},
+        {BOOL, 0, 1, 0, 1},
+        {F16, 0x3c00, 0xc000, 1, -2},
+        {BF16, 0x3f80, 0xc000, 1, -2},
+        {F8E4M3FN, 0x38, 0xc0, 1, -2},
+        {F8E5M2, 0x3c, 0xc0, 1, -2},
+        {F8E4M3FNUZ, 0x40, 0xc8, 1, -2},
+        {F8E5M2FNUZ, 0x40, 0xc4, 1, -2},
+        {F8E8M0, 127, 128, 1, 2},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int64_t dims[] = {2, 1};
@@ -58,8 +67,7 @@ Test(from_proto, int32_data)
         cr_assert_str_eq(t->name, "w");
         cr_assert_eq(tensor_f(t, 0), rows[i].as_lo, "%s", dtype_name(rows[i].t));
         cr_assert_eq(tensor_f(t, 1), rows[i].as_hi, "%s", dtype_name(rows[i].t));
-        if (rows[i].t == I32)
-            continue;
+        if (rows[i].t == I32) continue;
         values[1] = 70000;
         refused(&p, E_ONNX, "does not fit its type");
         values[1] = -40000;
@@ -67,11 +75,15 @@ Test(from_proto, int32_data)
     }
 }
 
-Test(from_proto, sub_byte_types_are_packed)
-{
-    static const struct { enum dtype t; int32_t bytes[2]; int n; double v[3]; } rows[] = {
+Test(from_proto, sub_byte_types_are_packed) {
+    static const struct {
+        enum dtype t;
+        int32_t bytes[2];
+        int n;
+        double v[3];
+    } rows[] = {
         {U4, {0x21, 0x03}, 2, {1, 2, 3}}, {I4, {0xf1, 0x08}, 2, {1, -1, -8}}, {F4E2M1, {0x21, 0x0f}, 2, {0.5, 1, -6}},
-        {U2, {0x39}, 1, {1, 2, 3}}, {I2, {0x39}, 1, {1, -2, -1}},
+        {U2, {0x39}, 1, {1, 2, 3}},       {I2, {0x39}, 1, {1, -2, -1}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int64_t dims[] = {3};
@@ -99,8 +111,7 @@ Test(from_proto, sub_byte_types_are_packed)
     }
 }
 
-Test(from_proto, wide_fields)
-{
+Test(from_proto, wide_fields) {
     struct diags d;
     int64_t two[] = {2}, one[] = {1};
     float floats[] = {1.5f, -2};
@@ -147,15 +158,14 @@ Test(from_proto, wide_fields)
     cr_assert(t->strs[0].n == 3 && memcmp(t->strs[0].p, "a\0b", 3) == 0 && t->strs[1].n == 0);
 }
 
-Test(from_proto, shapes_and_sources)
-{
+Test(from_proto, shapes_and_sources) {
     struct diags d;
-    int64_t one[] = {1}, negative[] = {2, -1}, huge[] = {INT64_C(1) << 40, INT64_C(1) << 30}, hidden[] = {0, INT64_C(1) << 62, 4}, none[] = {3, 0};
+    int64_t one[] = {1}, negative[] = {2, -1}, huge[] = {INT64_C(1) << 40, INT64_C(1) << 30},
+            hidden[] = {0, INT64_C(1) << 62, 4}, none[] = {3, 0};
     int64_t many[33];
     float f = 1;
     uint8_t raw[] = {0, 0, 0x80, 0x3f};
-    for (int i = 0; i < 33; i++)
-        many[i] = 1;
+    for (int i = 0; i < 33; i++) many[i] = 1;
     Onnx__TensorProto p = proto(F32, negative, 2);
     refused(&p, E_SIZE, "negative");
     p = proto(F32, huge, 2);
@@ -206,8 +216,7 @@ Test(from_proto, shapes_and_sources)
     cr_assert_eq(memcmp(convert(&d, &p)->bytes, "\0\1\1\1", 4), 0);
 }
 
-Test(from_proto, external)
-{
+Test(from_proto, external) {
     char folder[] = "/tmp/gcc2nn-tensor-XXXXXX";
     cr_assert_not_null(mkdtemp(folder));
     char file[64], model[64];
@@ -217,7 +226,10 @@ Test(from_proto, external)
     cr_assert(file_write(&d, file, "xx\0\0\x80\x3f\0\0\0\x40", 10));
     struct external x;
     cr_assert(external_open(&x, &d, &arena, model));
-    static const struct { const char *key[3], *value[3]; const char *says; } rows[] = {
+    static const struct {
+        const char *key[3], *value[3];
+        const char *says;
+    } rows[] = {
         {{"location", "offset", "length"}, {"w.bin", "2", "8"}, NULL},
         {{"offset", "location", "checksum"}, {"2", "w.bin", "0"}, NULL},
         {{"location", "offset", "length"}, {"w.bin", "3", "8"}, "ends before"},
@@ -259,30 +271,26 @@ Test(from_proto, external)
 }
 
 /* A tensor of every type with some bytes in it; sub-byte types get no bits beyond their last element. */
-static struct tensor *sample(enum dtype type, int64_t n)
-{
+static struct tensor *sample(enum dtype type, int64_t n) {
     int64_t dims[] = {n, 3};
     struct tensor *t = tensor_new(&arena, type, dims, 2);
     for (int64_t i = 0; type == STR && i < n * 3; i++)
-        ((struct str_elem *)tensor_data(t))[i] = (struct str_elem){i % 2 ? "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80" : "plain", i % 2 ? 9 : 5};
-    if (type == STR)
-        return t;
-    for (int64_t i = 0; dtype_bits(type) < 8 && i < n * 3; i++)
-        tensor_set_i(t, i, i * 5 + 1);
+        ((struct str_elem *)tensor_data(t))[i] =
+            (struct str_elem){i % 2 ? "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80" : "plain", i % 2 ? 9 : 5};
+    if (type == STR) return t;
+    for (int64_t i = 0; dtype_bits(type) < 8 && i < n * 3; i++) tensor_set_i(t, i, i * 5 + 1);
     for (size_t i = 0; dtype_bits(type) >= 8 && i < t->nbytes; i++)
         ((uint8_t *)tensor_data(t))[i] = (uint8_t)(type == BOOL ? i % 2 : i * 37 + 1);
     return t;
 }
 
-static bool from_bytes(const struct text *t, enum value_kind kind, struct value_io *v)
-{
+static bool from_bytes(const struct text *t, enum value_kind kind, struct value_io *v) {
     struct diags d = {.arena = &arena};
     uint8_t *copy = arena_copy(&arena, t->s ? t->s : "", t->n);
     return value_from_proto(&d, &arena, copy, t->n, kind, v);
 }
 
-Test(to_proto, round_trip_of_every_type)
-{
+Test(to_proto, round_trip_of_every_type) {
     for (int type = NONE + 1; type < IDX; type++)
         for (int64_t n = 0; n < 2000; n = n * 30 + 1) {
             struct tensor *t = sample(type, n);
@@ -293,14 +301,12 @@ Test(to_proto, round_trip_of_every_type)
             cr_assert(from_bytes(&out, VALUE_TENSOR, &back), "%s", dtype_name(type));
             cr_assert(tensor_equal(t, back.tensors[0]), "%s", dtype_name(type));
             cr_assert_str_eq(back.name, "name");
-            if (t->nbytes > RAW_KEPT && type != STR && type != BOOL)
-                cr_assert_eq(back.tensors[0]->source, TS_MAPPED);
+            if (t->nbytes > RAW_KEPT && type != STR && type != BOOL) cr_assert_eq(back.tensors[0]->source, TS_MAPPED);
             text_free(&out);
         }
 }
 
-Test(to_proto, splats_are_written_out)
-{
+Test(to_proto, splats_are_written_out) {
     enum dtype types[] = {F32, U4, I2, STR, C128, BOOL};
     for (int i = 0; i < 6; i++) {
         struct tensor *one = sample(types[i], 1), *splat = NEW(&arena, struct tensor);
@@ -317,13 +323,16 @@ Test(to_proto, splats_are_written_out)
     }
 }
 
-Test(to_proto, sequences_and_optionals)
-{
+Test(to_proto, sequences_and_optionals) {
     struct tensor *ts[] = {sample(F32, 1), sample(I64, 500), sample(F32, 0)};
     struct value_io in[] = {
-        {VALUE_SEQUENCE, "s", true, 3, ts}, {VALUE_SEQUENCE, NULL, true, 0, NULL}, {VALUE_OPTIONAL, "o", true, 1, ts},
-        {VALUE_OPTIONAL, NULL, false, 0, NULL}, {VALUE_OPTIONAL_SEQUENCE, "os", true, 2, ts},
-        {VALUE_OPTIONAL_SEQUENCE, NULL, true, 0, NULL}, {VALUE_OPTIONAL_SEQUENCE, NULL, false, 0, NULL},
+        {VALUE_SEQUENCE, "s", true, 3, ts},
+        {VALUE_SEQUENCE, NULL, true, 0, NULL},
+        {VALUE_OPTIONAL, "o", true, 1, ts},
+        {VALUE_OPTIONAL, NULL, false, 0, NULL},
+        {VALUE_OPTIONAL_SEQUENCE, "os", true, 2, ts},
+        {VALUE_OPTIONAL_SEQUENCE, NULL, true, 0, NULL},
+        {VALUE_OPTIONAL_SEQUENCE, NULL, false, 0, NULL},
     };
     for (size_t i = 0; i < sizeof in / sizeof *in; i++) {
         struct text out = {0};
@@ -334,21 +343,19 @@ Test(to_proto, sequences_and_optionals)
         cr_assert_eq(v.present, in[i].present, "%zu", i);
         cr_assert_eq(v.n, in[i].n, "%zu", i);
         cr_assert(in[i].name ? v.name && strcmp(v.name, in[i].name) == 0 : !v.name);
-        for (int k = 0; k < v.n; k++)
-            cr_assert(tensor_equal(v.tensors[k], ts[k]));
+        for (int k = 0; k < v.n; k++) cr_assert(tensor_equal(v.tensors[k], ts[k]));
         text_free(&out);
     }
     struct text nested = {0};
     struct value_io v;
-    text_addn(&nested, "\x2a\x00", 2);          /* a sequence in a sequence */
+    text_addn(&nested, "\x2a\x00", 2); /* a sequence in a sequence */
     cr_assert_not(from_bytes(&nested, VALUE_SEQUENCE, &v));
     text_free(&nested);
 }
 
 /* --- .npy --- */
 
-static struct tensor *npy(const char *head, const void *data, size_t n, enum dtype want, struct diags *d)
-{
+static struct tensor *npy(const char *head, const void *data, size_t n, enum dtype want, struct diags *d) {
     struct text t = {0};
     text_addn(&t, "\x93NUMPY\x01\x00", 8);
     text_char(&t, (char)strlen(head));
@@ -359,20 +366,18 @@ static struct tensor *npy(const char *head, const void *data, size_t n, enum dty
     memcpy(copy, t.s, t.n);
     *d = (struct diags){.arena = &arena};
     struct tensor *x = tensor_from_npy(d, &arena, copy, t.n, want);
-    free(copy);                                 /* what is returned does not point there */
+    free(copy); /* what is returned does not point there */
     text_free(&t);
     return x;
 }
 
-Test(npy, reads_what_numpy_writes)
-{
+Test(npy, reads_what_numpy_writes) {
     struct diags d;
     float v[] = {0, 1, 2, 3, 4, 5};
     struct tensor *t = npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }   \n", v, sizeof v, NONE, &d);
     cr_assert(t && t->type == F32 && t->rank == 2 && t->dims[0] == 2 && t->dims[1] == 3 && tensor_f(t, 5) == 5);
     t = npy("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }\n", v, sizeof v, NONE, &d);
-    for (int i = 0; i < 6; i++)
-        cr_assert_eq(tensor_f(t, i), (double)(i % 3 * 2 + i / 3));
+    for (int i = 0; i < 6; i++) cr_assert_eq(tensor_f(t, i), (double)(i % 3 * 2 + i / 3));
     t = npy("{\"shape\": (6L,), \"descr\": \"<f4\", \"fortran_order\": False}", v, sizeof v, NONE, &d);
     cr_assert(t && t->rank == 1 && t->dims[0] == 6);
     t = npy("{'descr': '<f4', 'fortran_order': False, 'shape': (), }", v, 4, NONE, &d);
@@ -391,33 +396,40 @@ Test(npy, reads_what_numpy_writes)
     cr_assert(t && t->strs[0].n == 3 && memcmp(t->strs[0].p, "\xe2\x82\xac", 3) == 0);
 }
 
-Test(npy, fortran_order_of_three_axes)
-{
+Test(npy, fortran_order_of_three_axes) {
     struct diags d;
     uint8_t v[24];
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 3; j++)
-            for (int k = 0; k < 4; k++)
-                v[i + 2 * j + 6 * k] = (uint8_t)(i * 100 + j * 10 + k);
+            for (int k = 0; k < 4; k++) v[i + 2 * j + 6 * k] = (uint8_t)(i * 100 + j * 10 + k);
     struct tensor *t = npy("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3, 4), }", v, 24, NONE, &d);
-    for (int i = 0; i < 24; i++)
-        cr_assert_eq(tensor_i(t, i), i / 12 * 100 + i / 4 % 3 * 10 + i % 4);
+    for (int i = 0; i < 24; i++) cr_assert_eq(tensor_i(t, i), i / 12 * 100 + i / 4 % 3 * 10 + i % 4);
 }
 
-Test(npy, refuses)
-{
+Test(npy, refuses) {
     static const char *const heads[] = {
-        "", "{", "{}", "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)", "{'descr': '<f4', 'shape': (1,), }",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", "{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }",
-        "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", "{'descr': '<f3', 'fortran_order': False, 'shape': (1,), }",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (1,), }",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), } x", "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (1,), }",
+        "",
+        "{",
+        "{}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)",
+        "{'descr': '<f4', 'shape': (1,), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }",
+        "{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }",
+        "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }",
+        "{'descr': '<f3', 'fortran_order': False, 'shape': (1,), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }",
+        "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (1,), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), } x",
+        "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (1,), }",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296, 4294967296), }",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (1 1), }", "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }",
-        "{'descr': '|S0', 'fortran_order': False, 'shape': (99999999,), }", "{'descr': '<U1', 'fortran_order': False, 'shape': (2,), }",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1), }",
-        "{'descr': '<U1', 'fortran_order': False, 'shape': (1,), }",    /* the code point is beyond Unicode */
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (1 1), }",
+        "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }",
+        "{'descr': '|S0', 'fortran_order': False, 'shape': (99999999,), }",
+        "{'descr': '<U1', 'fortran_order': False, 'shape': (2,), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': "
+        "(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1), }",
+        "{'descr': '<U1', 'fortran_order': False, 'shape': (1,), }", /* the code point is beyond Unicode */
     };
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         struct diags d;
@@ -430,16 +442,14 @@ Test(npy, refuses)
     cr_assert_null(npy("{'descr': '<u2', 'fortran_order': False, 'shape': (1,), }", "1234", 4, I16, &d));
 }
 
-Test(npy, round_trip_of_every_type)
-{
+Test(npy, round_trip_of_every_type) {
     for (int type = NONE + 1; type < IDX; type++)
         for (int64_t n = 0; n < 100; n = n * 30 + 1) {
             struct diags d = {.arena = &arena};
             struct tensor *t = sample(type, n);
             struct text out = {0};
             cr_assert(tensor_to_npy(&d, t, &out));
-            if (type != STR)
-                cr_assert_eq((out.n - (size_t)(n * 3 * dtype_bytes(type))) % 64, 0, "aligned data");
+            if (type != STR) cr_assert_eq((out.n - (size_t)(n * 3 * dtype_bytes(type))) % 64, 0, "aligned data");
             struct tensor *back = tensor_from_npy(&d, &arena, (uint8_t *)out.s, out.n, type);
             cr_assert_not_null(back, "%s", dtype_name(type));
             cr_assert(tensor_equal(t, back), "%s", dtype_name(type));
@@ -447,8 +457,7 @@ Test(npy, round_trip_of_every_type)
         }
 }
 
-Test(npy, cut_at_every_byte)
-{
+Test(npy, cut_at_every_byte) {
     struct diags d = {.arena = &arena};
     struct text out = {0};
     cr_assert(tensor_to_npy(&d, sample(F32, 2), &out));
@@ -456,8 +465,7 @@ Test(npy, cut_at_every_byte)
         for (size_t n = 0; n < out.n; n++) {
             uint8_t *copy = malloc(n ? n : 1);
             memcpy(copy, out.s, n);
-            if (n > 6)
-                copy[6] = (uint8_t)version;
+            if (n > 6) copy[6] = (uint8_t)version;
             d.n = d.errors = 0;
             cr_assert_null(tensor_from_npy(&d, &arena, copy, n, NONE));
             cr_assert_eq(d.errors, 1);
@@ -466,8 +474,7 @@ Test(npy, cut_at_every_byte)
     text_free(&out);
 }
 
-Test(files, read_and_write)
-{
+Test(files, read_and_write) {
     char folder[] = "/tmp/gcc2nn-value-XXXXXX";
     cr_assert_not_null(mkdtemp(folder));
     const char *names[] = {"output_0.pb", "output_0.npy"};
