@@ -21,34 +21,34 @@ typedef const struct expr *expr;
 struct buf;
 
 /* op, text name, number of operands (-1: any) */
-#define XOPS(X)                                                                                                        \
-    X(POISON, "poison", 0)                                                                                             \
-    X(CONST, "const", 0) /* i or f */                                                                                  \
-    X(VAR, "var", 0)     /* IDX: a loop variable */                                                                    \
-    X(SYM, "sym", 0)     /* IDX: a symbol: input dim or produced size */                                               \
-    X(ARG, "arg", 0)     /* value: parameter number i of a function (struct fn) */                                     \
-    X(LIN, "lin", -1)    /* IDX: i + sum coef[k] * arg[k] */                                                           \
-    X(PROD, "prod", 2)   /* IDX: product of two atoms, neither constant */                                             \
-    X(TOIDX, "toidx", 1) /* IDX: an integer value used as an index; opaque */                                          \
-    X(GUARD, "guard", 2) /* IDX: guard(v, n): v when 0 <= v < n, else 0 and the program's fault flag is set */         \
-    X(IDXVAL, "idx", 1)  /* I64: the value of an index expression */                                                   \
-    X(LOAD, "load", -1)  /* buf[arg...]; with has_fill the last arg is the value outside of the buffer */              \
-    X(ADD, "+", 2)                                                                                                     \
-    X(SUB, "-", 2)                                                                                                     \
-    X(MUL, "*", 2) X(DIV, "/", 2) X(MOD, "%", 2) X(FMA, "fma", 3) /* a*b+c, one rounding */                            \
-        X(MIN, "min", 2)                                          /* a < b ? a : b */                                  \
-        X(MAX, "max", 2)                                          /* a > b ? a : b */                                  \
-        X(NEG, "neg", 1) X(ABS, "abs", 1) X(SQRT, "sqrt", 1) X(FLOOR, "floor", 1) X(CEIL, "ceil", 1)                   \
-            X(TRUNC, "trunc", 1) X(RINT, "rint", 1)                       /* to nearest, ties to even */               \
-        X(AND, "and", 2) X(OR, "or", 2) X(XOR, "xor", 2) X(NOT, "not", 1) /* BOOL: logical; integers: bitwise */       \
-        X(SHL, "shl", 2) X(SHR, "shr", 2) /* by 0 .. width-1, else 0; SHR keeps the sign of signed types */            \
-        X(LT, "<", 2) X(LE, "<=", 2) X(EQ, "==", 2) X(NE, "!=", 2) /* BOOL; index or value operands */                 \
-        X(SELECT, "select", 3)   /* arg[0] ? arg[1] : arg[2]; lazy: the arm not taken may load out of bounds */        \
-        X(CAST, "cast", 1)       /* to type; float to integer saturates, integer to integer wraps */                   \
-        X(BITCAST, "bitcast", 1) /* same width, same bits */                                                           \
-        X(ROUND, "round",                                                                                              \
-          1) /* F32 rounded through storage type `i` (F16, BF16, F8 ...) and back; I32 wrapped to I8 U8 ... */         \
-        X(CALL, "call", -1) /* fn(arg...) */
+// clang-format off
+#define XOPS(X) \
+    X(POISON, "poison", 0) \
+    X(CONST, "const", 0)        /* i or f */ \
+    X(VAR, "var", 0)            /* IDX: a loop variable */ \
+    X(SYM, "sym", 0)            /* IDX: a symbol: input dim or produced size */ \
+    X(ARG, "arg", 0)            /* value: parameter number i of a function (struct fn) */ \
+    X(LIN, "lin", -1)           /* IDX: i + sum coef[k] * arg[k] */ \
+    X(PROD, "prod", 2)          /* IDX: product of two atoms, neither constant */ \
+    X(TOIDX, "toidx", 1)        /* IDX: an integer value used as an index; opaque */ \
+    X(GUARD, "guard", 2)        /* IDX: guard(v, n): v when 0 <= v < n, else 0 and the program's fault flag is set */ \
+    X(IDXVAL, "idx", 1)         /* I64: the value of an index expression */ \
+    X(LOAD, "load", -1)         /* buf[arg...]; with has_fill the last arg is the value outside of the buffer */ \
+    X(ADD, "+", 2) X(SUB, "-", 2) X(MUL, "*", 2) X(DIV, "/", 2) X(MOD, "%", 2) \
+    X(FMA, "fma", 3)            /* a*b+c, one rounding */ \
+    X(MIN, "min", 2)            /* a < b ? a : b */ \
+    X(MAX, "max", 2)            /* a > b ? a : b */ \
+    X(NEG, "neg", 1) X(ABS, "abs", 1) X(SQRT, "sqrt", 1) X(FLOOR, "floor", 1) X(CEIL, "ceil", 1) X(TRUNC, "trunc", 1) \
+    X(RINT, "rint", 1)          /* to nearest, ties to even */ \
+    X(AND, "and", 2) X(OR, "or", 2) X(XOR, "xor", 2) X(NOT, "not", 1)   /* BOOL: logical; integers: bitwise */ \
+    X(SHL, "shl", 2) X(SHR, "shr", 2)   /* by 0 .. width-1, else 0; SHR keeps the sign of signed types */ \
+    X(LT, "<", 2) X(LE, "<=", 2) X(EQ, "==", 2) X(NE, "!=", 2)   /* BOOL; index or value operands */ \
+    X(SELECT, "select", 3)      /* arg[0] ? arg[1] : arg[2]; lazy: the arm not taken may load out of bounds */ \
+    X(CAST, "cast", 1)          /* to type; float to integer saturates, integer to integer wraps */ \
+    X(BITCAST, "bitcast", 1)    /* same width, same bits */ \
+    X(ROUND, "round", 1)        /* F32 rounded through storage type `i` (F16, BF16, F8 ...) and back; I32 wrapped to I8 U8 ... */ \
+    X(CALL, "call", -1)         /* fn(arg...) */
+// clang-format on
 
 enum xop {
 #define X(id, text, n) X_##id,

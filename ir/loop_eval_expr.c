@@ -45,25 +45,18 @@ int typed_op(struct comp *c, enum xop op, enum dtype t) {
     int num = ni >= 0 ? ni : nf >= 0 ? 4 + nf : -1;
     if (num < 0) comp_fail(c, "operation %s on type %s", xop_name(op), dtype_name(t));
     switch (op) {
-#define N(o)                                                                                                           \
-    case X_##o: return V_##o##_I32 + num;
-        N(ADD)
-        N(SUB)
-        N(MUL) N(DIV) N(MOD) N(FMA) N(MIN) N(MAX) N(NEG) N(ABS) N(LT) N(LE) N(EQ) N(NE)
+// clang-format off
+#define N(o) case X_##o: return V_##o##_I32 + num;
+    N(ADD) N(SUB) N(MUL) N(DIV) N(MOD) N(FMA) N(MIN) N(MAX) N(NEG) N(ABS) N(LT) N(LE) N(EQ) N(NE)
 #undef N
-#define F(o)                                                                                                           \
-    case X_##o:                                                                                                        \
-        if (nf >= 0) return V_##o##_F32 + nf;                                                                          \
-        break;
-            F(SQRT) F(FLOOR) F(CEIL) F(TRUNC) F(RINT)
+#define F(o) case X_##o: if (nf >= 0) return V_##o##_F32 + nf; break;
+    F(SQRT) F(FLOOR) F(CEIL) F(TRUNC) F(RINT)
 #undef F
-#define I(o)                                                                                                           \
-    case X_##o:                                                                                                        \
-        if (ni >= 0) return V_##o##_I32 + ni;                                                                          \
-        break;
-                I(AND) I(OR) I(XOR) I(NOT) I(SHL) I(SHR)
+#define I(o) case X_##o: if (ni >= 0) return V_##o##_I32 + ni; break;
+    I(AND) I(OR) I(XOR) I(NOT) I(SHL) I(SHR)
 #undef I
-                    default : break;
+            // clang-format on
+            default : break;
     }
     comp_fail(c, "operation %s on type %s", xop_name(op), dtype_name(t));
 }

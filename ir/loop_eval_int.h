@@ -29,55 +29,54 @@ union reg {
 #define EACH_NUM(O, op) EACH_INT(O, op) EACH_FLT(O, op)
 /* Typed arithmetic: a = op(b, c, d). Their codes are grouped in this order; loop_eval_expr.c maps (xop, type) to them.
  */
-#define VALUE_OPS(O)                                                                                                   \
-    EACH_NUM(O, ADD)                                                                                                   \
-    EACH_NUM(O, SUB)                                                                                                   \
-    EACH_NUM(O, MUL) EACH_NUM(O, DIV) EACH_NUM(O, MOD) EACH_NUM(O, FMA) EACH_NUM(O, MIN) EACH_NUM(O, MAX)              \
-        EACH_NUM(O, NEG) EACH_NUM(O, ABS) EACH_FLT(O, SQRT) EACH_FLT(O, FLOOR) EACH_FLT(O, CEIL) EACH_FLT(O, TRUNC)    \
-            EACH_FLT(O, RINT) EACH_INT(O, AND) EACH_INT(O, OR) EACH_INT(O, XOR) EACH_INT(O, NOT) EACH_INT(O, SHL)      \
-                EACH_INT(O, SHR)
+// clang-format off
+#define VALUE_OPS(O) \
+    EACH_NUM(O, ADD) EACH_NUM(O, SUB) EACH_NUM(O, MUL) EACH_NUM(O, DIV) EACH_NUM(O, MOD) EACH_NUM(O, FMA) \
+    EACH_NUM(O, MIN) EACH_NUM(O, MAX) EACH_NUM(O, NEG) EACH_NUM(O, ABS) \
+    EACH_FLT(O, SQRT) EACH_FLT(O, FLOOR) EACH_FLT(O, CEIL) EACH_FLT(O, TRUNC) EACH_FLT(O, RINT) \
+    EACH_INT(O, AND) EACH_INT(O, OR) EACH_INT(O, XOR) EACH_INT(O, NOT) EACH_INT(O, SHL) EACH_INT(O, SHR)
+// clang-format on
 #define COMPARE_OPS(O) EACH_NUM(O, LT) EACH_NUM(O, LE) EACH_NUM(O, EQ) EACH_NUM(O, NE)
 #define TYPED_OPS(O)   VALUE_OPS(O) COMPARE_OPS(O)
 
 /* The others. R: registers; off = R[c] + R[d] * imm is the cell of an access, b its buffer's slot. */
-#define PLAIN_OPS(O)                                                                                                   \
-    O(END)   /* of the procedure */                                                                                    \
-    O(MOV)   /* R[a] = R[b]; x: bytes that matter (strips) */                                                          \
-    O(MOV2)  /* two registers: elements of 16 bytes */                                                                 \
-    O(MADD)  /* R[a] = R[b] + R[c] * imm */                                                                            \
-    O(MADDR) /* R[a] = R[b] + R[c] * R[d] * imm */                                                                     \
-    O(INC)   /* R[a] += imm */                                                                                         \
-    O(INCR)  /* R[a] += R[b] * imm */                                                                                  \
-    O(FDIV)                                                                                                            \
-    O(FMOD)   /* floor division and modulo of indices; by 0: 0 */                                                      \
-    O(NOTB)   /* logical */                                                                                            \
-    O(SEL)    /* R[a] = R[b] ? R[c] : R[d], both computed; x: bytes */                                                 \
-    O(CAST)   /* R[a] = R[b]; x: from * 64 + to, value types */                                                        \
-    O(ROUND)  /* R[a] = R[b] through storage type x; imm: value type */                                                \
-    O(CMPSTR) /* R[a] = -1, 0, 1: order of the strings at R[b], R[c] */                                                \
-    O(JMP)                                                                                                             \
-    O(JZ) O(JLE0)   /* by imm instructions: always; R[a] == 0; R[a] <= 0 */                                            \
-        O(JOUT)     /* when R[a] outside of [0, R[b]) */                                                               \
-        O(LOOP)     /* R[a] = 0; R[b] passes; none: by imm */                                                          \
-        O(NEXT)     /* ++R[a] < R[b]: by imm */                                                                        \
-        O(STRIP)    /* as LOOP; the body can run in strips: number c */                                                \
-        O(PASS)     /* a pass of a while: fuel; R[a] passes, at most R[b] when b >= 0 */                               \
-        O(CHK)      /* R[a] in [0, R[b]), else the fault of site imm */                                                \
-        O(CHKRANGE) /* R[a] >= 0 and R[b] < R[c] */                                                                    \
-        O(GUARD)    /* R[a] = R[b] in [0, R[c]) ? R[b] : 0 and the fault flag; imm: site */                            \
-        O(LD_BOOL) O(LD_I8) O(LD_U8) O(LD_I16) O(LD_U16) O(LD_32) O(LD_64) O(LD_128) O(LD_F16) O(LD_BF16) O(LD_SUB)    \
-            O(ST_BOOL) O(ST_8) O(ST_16) O(ST_32) O(ST_64) O(ST_128) O(ST_F16) O(ST_BF16)                               \
-                O(ST_SUB)       /* SUB: x is the type */                                                               \
-        O(DIM) O(STRIDE)        /* R[a] = dim, stride c of buffer b */                                                 \
-        O(BIND)                 /* geometry of parameter b: dims in list imm */                                        \
-        O(ALLOC)                /* buffer b, dims in list imm, fill in R[c] if c >= 0 */                               \
-        O(VIEW)                 /* buffer b: the storage of the buffer last in list imm, from cell R[c] on */          \
-        O(DROP) O(FREE) O(LIVE) /* buffer b: end of block; free statement; fault when freed */                         \
-        O(SWAP)                 /* buffers b, c */                                                                     \
-        O(SIZE)                 /* R[a] in R[b] .. R[c]; imm: site */                                                  \
-        O(CHECK)                /* R[a] == 0: fault of site imm */                                                     \
-        O(CALL)                 /* call imm */                                                                         \
-        O(PREFETCH)             /* buffer b, cell R[a] */
+// clang-format off
+#define PLAIN_OPS(O) \
+    O(END)                      /* of the procedure */ \
+    O(MOV)                      /* R[a] = R[b]; x: bytes that matter (strips) */ \
+    O(MOV2)                     /* two registers: elements of 16 bytes */ \
+    O(MADD)                     /* R[a] = R[b] + R[c] * imm */ \
+    O(MADDR)                    /* R[a] = R[b] + R[c] * R[d] * imm */ \
+    O(INC)                      /* R[a] += imm */ \
+    O(INCR)                     /* R[a] += R[b] * imm */ \
+    O(FDIV) O(FMOD)             /* floor division and modulo of indices; by 0: 0 */ \
+    O(NOTB)                     /* logical */ \
+    O(SEL)                      /* R[a] = R[b] ? R[c] : R[d], both computed; x: bytes */ \
+    O(CAST)                     /* R[a] = R[b]; x: from * 64 + to, value types */ \
+    O(ROUND)                    /* R[a] = R[b] through storage type x; imm: value type */ \
+    O(CMPSTR)                   /* R[a] = -1, 0, 1: order of the strings at R[b], R[c] */ \
+    O(JMP) O(JZ) O(JLE0)        /* by imm instructions: always; R[a] == 0; R[a] <= 0 */ \
+    O(JOUT)                     /* when R[a] outside of [0, R[b]) */ \
+    O(LOOP)                     /* R[a] = 0; R[b] passes; none: by imm */ \
+    O(NEXT)                     /* ++R[a] < R[b]: by imm */ \
+    O(STRIP)                    /* as LOOP; the body can run in strips: number c */ \
+    O(PASS)                     /* a pass of a while: fuel; R[a] passes, at most R[b] when b >= 0 */ \
+    O(CHK)                      /* R[a] in [0, R[b]), else the fault of site imm */ \
+    O(CHKRANGE)                 /* R[a] >= 0 and R[b] < R[c] */ \
+    O(GUARD)                    /* R[a] = R[b] in [0, R[c]) ? R[b] : 0 and the fault flag; imm: site */ \
+    O(LD_BOOL) O(LD_I8) O(LD_U8) O(LD_I16) O(LD_U16) O(LD_32) O(LD_64) O(LD_128) O(LD_F16) O(LD_BF16) O(LD_SUB) \
+    O(ST_BOOL) O(ST_8) O(ST_16) O(ST_32) O(ST_64) O(ST_128) O(ST_F16) O(ST_BF16) O(ST_SUB)   /* SUB: x is the type */ \
+    O(DIM) O(STRIDE)            /* R[a] = dim, stride c of buffer b */ \
+    O(BIND)                     /* geometry of parameter b: dims in list imm */ \
+    O(ALLOC)                    /* buffer b, dims in list imm, fill in R[c] if c >= 0 */ \
+    O(VIEW)                     /* buffer b: the storage of the buffer last in list imm, from cell R[c] on */ \
+    O(DROP) O(FREE) O(LIVE)     /* buffer b: end of block; free statement; fault when freed */ \
+    O(SWAP)                     /* buffers b, c */ \
+    O(SIZE)                     /* R[a] in R[b] .. R[c]; imm: site */ \
+    O(CHECK)                    /* R[a] == 0: fault of site imm */ \
+    O(CALL)                     /* call imm */ \
+    O(PREFETCH)                 /* buffer b, cell R[a] */
+// clang-format on
 
 enum eop {
 #define T(op, t) V_##op##_##t,

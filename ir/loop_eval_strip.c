@@ -108,14 +108,15 @@ static int typed_width(int op) {
 
 static int operand_count(int op) {
     switch (op) {
-#define ONE(o, t)   case V_##o##_##t:
+// clang-format off
+#define ONE(o, t) case V_##o##_##t:
 #define THREE(o, t) case V_##o##_##t:
-        EACH_NUM(ONE, NEG)
-        EACH_NUM(ONE, ABS)
-        EACH_FLT(ONE, SQRT) EACH_FLT(ONE, FLOOR) EACH_FLT(ONE, CEIL) EACH_FLT(ONE, TRUNC) EACH_FLT(ONE, RINT)
-            EACH_INT(ONE, NOT) return 1;
-        EACH_NUM(THREE, FMA)
+    EACH_NUM(ONE, NEG) EACH_NUM(ONE, ABS) EACH_FLT(ONE, SQRT) EACH_FLT(ONE, FLOOR) EACH_FLT(ONE, CEIL) EACH_FLT(ONE, TRUNC) EACH_FLT(ONE, RINT)
+    EACH_INT(ONE, NOT)
+        return 1;
+    EACH_NUM(THREE, FMA)
         return 3;
+// clang-format on
 #undef ONE
 #undef THREE
     default: return 2;
