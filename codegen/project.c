@@ -198,6 +198,26 @@ static const char *words(struct writer *q, const char *s, const char *quote, con
     }
     return r;
 }
+/* The `ar` that belongs to a cross compiler. */
+static const char *archiver(struct writer *q, const char *cc) {
+    size_t n = cc ? strlen(cc) : 0;
+    return n > 4 && !strcmp(cc + n - 4, "-gcc") ? A("%.*s-ar", (int)(n - 4), cc) : "ar";
+}
+static bool put_template(struct writer *q, const char *from, const char *to, const char *const *values) {
+    struct text t = {0};
+    template_text(&t, from, values);
+    return put_file(q, to, &t);
+}
+/* What a program needs where there is no operating system. */
+static bool put_board(struct writer *q, const char *const *values) {
+    static const char *const sources[] = {"startup.c", "semihost.c"};
+    if (!q->p->o->target->board) return true;
+    for (int k = 0; k < 2; k++) {
+        if (!put_template(q, A("templates/project/bare/%s", sources[k]), sources[k], values)) return false;
+        PUSH(&q->c->arena, &q->w->board, sources[k]);
+    }
+    return put_template(q, "templates/project/bare/board.ld", "board.ld", bare_values(q->p, q->w->weights_file));
+}
 static bool put_templates(struct writer *q) {
     struct program *p = q->p;
     static const char *const files[][2] = {{"templates/project/io.h", "_io.h"},
@@ -210,7 +230,7 @@ static bool put_templates(struct writer *q) {
                                            {"templates/project/README.md", "README.md"},
                                            {"runtime_stub/nn_rt.h", "nn_rt.h"},
                                            {"runtime_stub/nn_rt.c", "nn_rt.c"}};
-    bool assembly = p->mode == WEIGHTS_INCBIN && p->weights_bytes > WEIGHTS_HEADER;
+    bool board = p->o->target->board != NULL, assembly = p->mode == WEIGHTS_INCBIN && p->weights_bytes > WEIGHTS_HEADER;
     const char *file = q->w->weights_file ? A("%s_weights.bin", p->name) : "";
     const char *std = strncmp(q->w->cflags, "-std=c99", 8) ? "gnu99" : "c99";
     const char *rest = strchr(q->w->cflags, ' ') ? strchr(q->w->cflags, ' ') + 1 : "";
@@ -224,6 +244,8 @@ static bool put_templates(struct writer *q) {
                             p->o->target->name,
                             "CC",
                             p->o->target->cc ? p->o->target->cc : "cc",
+                            "AR",
+                            archiver(q, p->o->target->cc),
                             "RUNNER",
                             p->o->target->runner ? p->o->target->runner : "",
                             "CFLAGS",
@@ -242,8 +264,18 @@ static bool put_templates(struct writer *q) {
                             words(q, q->w->cflags, "", ";"),
                             "LANGUAGES",
                             assembly ? "C ASM" : "C",
+                            "LDFLAGS",
+                            q->w->ldflags,
+                            "BOARD_SOURCES",
+                            board ? " startup.c semihost.c" : "",
+                            "MESON_BOARD",
+                            board ? ", 'startup.c', 'semihost.c'" : "",
+                            "MESON_LDFLAGS",
+                            *q->w->ldflags ? A(", link_args: [%s]", words(q, q->w->ldflags, "'", ", ")) : "",
+                            "CMAKE_LDFLAGS",
+                            *q->w->ldflags ? A("\n    target_link_options(${program} PRIVATE %s)", q->w->ldflags) : "",
                             "WEIGHTS_ARG",
-                            file,
+                            *file && board ? A("-append %s", file) : file,
                             "MESON_WEIGHTS_ARG",
                             *file ? A("'%s'", file) : "",
                             "WEIGHTS_RULE",
@@ -259,10 +291,11 @@ static bool put_templates(struct writer *q) {
                             NULL};
     bool ok = true;
     for (size_t k = 0; k < sizeof files / sizeof *files && ok; k++) {
-        struct text t = {0};
-        template_text(&t, files[k][0], values);
-        ok = put_file(q, files[k][1][0] == '_' ? A("%s%s", p->name, files[k][1]) : files[k][1], &t);
+        ok =
+            put_template(q, files[k][0], files[k][1][0] == '_' ? A("%s%s", p->name, files[k][1]) : files[k][1], values);
     }
+    if (ok && p->o->target->runner) ok = put_template(q, "templates/emulator/count.c", "count.c", values);
+    if (ok) ok = put_board(q, values);
     text_free(&tables);
     return ok;
 }
@@ -287,6 +320,7 @@ struct project *project_write(struct module *m, struct memory_plan *plan, const 
     emit_cflags(&flags, &q->p->emit);
     q->w->cflags = A("%s", flags.s);
     text_free(&flags);
+    q->w->ldflags = o->target->board ? "-nostartfiles -specs=nosys.specs -T board.ld" : "";
     if (mkdir(q->tmp, 0777) != 0) {
         problem(q, "cannot make the folder", q->tmp);
         return NULL;

@@ -9,6 +9,8 @@ struct project {
     const char *folder, *name;
     VEC(const char *) sources; /* .c and .S files of the library, without nn_rt.c */
     const char *cflags;        /* language, contraction, target */
+    const char *ldflags;       /* of programs, beside the libraries */
+    VEC(const char *) board;   /* .c files that every program needs on a bare machine */
     bool weights_file;         /* the weights are not part of the program: NAME_weights.bin */
     struct program *program;
 };
@@ -19,6 +21,8 @@ struct project *project_write(struct module *m, struct memory_plan *plan, const 
 /* The text of an embedded file with @NAME@ and the other placeholders of `values` ("NAME", text, ..., NULL) replaced.
  */
 void template_text(struct text *out, const char *path, const char *const *values);
+/* Placeholders and values of the memory map, for template_text (bare.c); all empty for a target without a board. */
+const char *const *bare_values(struct program *p, bool weights_file);
 /* manifest.json (manifest.c). */
 void project_manifest(const struct project *w, struct text *out);
 #endif

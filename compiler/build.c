@@ -175,8 +175,8 @@ static bool link_program(struct building *b, const char *const *sources, int n, 
     const char **objects = NEWN(&b->c->arena, const char *, n + 4);
     for (int k = 0; k < n; k++) objects[k] = object_of(b, sources[k]);
     objects[n] = "-lm", objects[n + 1] = "-o", objects[n + 2] = program;
-    struct outcome o = process_run(command_words(b->c, A("%s %s %s", b->cc, b->w->cflags, b->flags), objects),
-                                   b->w->folder, b->seconds);
+    const char *command = A("%s %s %s %s", b->cc, b->w->cflags, b->flags, b->w->ldflags);
+    struct outcome o = process_run(command_words(b->c, command, objects), b->w->folder, b->seconds);
     bool ok = (o.started && !o.timed_out && o.status == 0) || compiler_failed(b, program, &o);
     outcome_free(&o);
     return ok;
@@ -199,13 +199,17 @@ const char *build_program(struct ctx *c, const struct project *w, const char *pr
         return NULL;
     }
     int n = 0, jobs = o->jobs ? o->jobs : (int)sysconf(_SC_NPROCESSORS_ONLN);
-    const char **sources = NEWN(&c->arena, const char *, w->sources.n + 2);
+    const char **sources = NEWN(&c->arena, const char *, w->sources.n + w->board.n + 2);
     for (int k = 0; k < w->sources.n; k++) sources[n++] = w->sources.v[k];
     sources[n++] = "nn_rt.c";
     if (!compile_all(b, sources, n, jobs > 0 ? jobs : 1)) return NULL;
     struct building own = *b;
     own.flags = A("%s %s", b->flags, o->main_flags ? o->main_flags : "");
+    int first_own = n;
     sources[n++] = A("%s.c", program);
-    if (!compile_all(&own, sources + n - 1, 1, 1) || !link_program(b, sources, n, program)) return NULL;
+    for (int k = 0; k < w->board.n; k++) sources[n++] = w->board.v[k];
+    if (!compile_all(&own, sources + first_own, n - first_own, jobs > 0 ? jobs : 1) ||
+        !link_program(b, sources, n, program))
+        return NULL;
     return A("%s/%s", w->folder, program);
 }

@@ -30,12 +30,22 @@ struct build_options {
  * NULL after a diagnostic: E_ENV without a compiler, E_OUTPUT with the compiler's messages. */
 const char *build_program(struct ctx *c, const struct project *w, const char *program, const struct build_options *o);
 
+/* Bytes of sections: code, constants, initialised and zeroed variables (compiler/objsize.c). */
+struct code_size {
+    int64_t text, rodata, data, bss;
+};
+/* Adds what an object file has; false: not an ELF file of little endian, or a diagnostic was recorded. */
+bool object_size(struct diags *d, const char *path, struct code_size *sum);
+/* The library as build_program left it, weights among its constants when they are part of the program. */
+bool library_size(struct ctx *c, const struct project *w, struct code_size *sum);
+
 /* ---- runs on tensors (compiler/harness.c) */
 struct harness {
     struct ctx *c;
     const struct project *w;
     const char *exe;
     int seconds;                /* limit of a run; 0: 600 */
+    uint64_t *instructions;     /* bench under an emulator: of each run; NULL: not counted */
     const char *const *symbols; /* "N=4", for symbols that no input shows; NULL ends; may be NULL */
 };
 /* Runs the model on inputs in API order; outputs[] get one tensor each, in c's arena. runs > 0: also times them,

@@ -1,4 +1,5 @@
-/* `gcc2nn bench MODEL`: times of the compiled model. */
+/* `gcc2nn bench MODEL`: times of the compiled model; under an emulator, whose times mean nothing, exact counts of
+ * instructions. */
 #include "compiler/session.h"
 #include <jansson.h>
 #include <stdio.h>
@@ -6,44 +7,89 @@
 
 enum { RUNS = 50, WARMUP = 5 };
 
+struct bench {
+    struct session *s;
+    int runs, warmup;
+    double *times;          /* nanoseconds */
+    uint64_t *instructions; /* NULL: runs on this machine */
+    struct code_size size;
+};
 static int by_time(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
-/* times: sorted, nanoseconds */
-static void report(const struct session *s, const double *times, int n) {
-    const struct program *p = s->w->program;
-    double least = times[0] / 1e6, median = times[n / 2] / 1e6, p99 = times[(int)((double)(n - 1) * 0.99)] / 1e6;
-    long long arena = (long long)(p->is_static ? p->arena_bytes : p->plan->peak);
-    if (!s->o->json) {
-        printf("%s on %s: least %.4f ms, median %.4f ms, 99th percentile %.4f ms in %d runs; arena %lld bytes, weights "
-               "%lld bytes\n",
-               p->name, p->o->target->name, least, median, p99, n, arena, (long long)p->weights_bytes);
-        return;
-    }
-    json_t *o = json_pack("{s:s, s:s, s:i, s:f, s:f, s:f, s:I, s:I}", "name", p->name, "target", p->o->target->name,
-                          "runs", n, "min_ms", least, "median_ms", median, "p99_ms", p99, "arena_bytes",
-                          (json_int_t)arena, "weights_bytes", (json_int_t)p->weights_bytes);
+static int by_count(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+static long long arena_bytes(const struct program *p) {
+    return (long long)(p->is_static ? p->arena_bytes : p->plan->peak);
+}
+/* Weights that are part of the program are among its constants. */
+static long long code_bytes(const struct bench *b) {
+    const struct project *w = b->s->w;
+    long long inside = w->weights_file ? 0 : (long long)w->program->weights_bytes, all = b->size.text + b->size.rodata;
+    return all > inside ? all - inside : all;
+}
+static void print_json(const struct bench *b, double least, double median, double p99) {
+    const struct program *p = b->s->w->program;
+    json_t *o =
+        json_pack("{s:s, s:s, s:i, s:f, s:f, s:f, s:I, s:I, s:I, s:I}", "model", p->name, "target", p->o->target->name,
+                  "runs", b->runs, "min_ms", least, "median_ms", median, "p99_ms", p99, "arena_bytes",
+                  (json_int_t)arena_bytes(p), "weights_bytes", (json_int_t)p->weights_bytes, "code_bytes",
+                  (json_int_t)code_bytes(b), "static_ram_bytes", (json_int_t)(b->size.data + b->size.bss));
+    if (o && b->instructions)
+        json_object_update_new(o, json_pack("{s:I, s:s}", "instructions", (json_int_t)b->instructions[b->runs / 2],
+                                            "counted_by", "plugin of the emulator"));
     char *text = o ? json_dumps(o, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
     if (!text) BUG("the results cannot be written as JSON");
     puts(text);
     free(text);
     json_decref(o);
 }
+static void report(struct bench *b) {
+    const struct program *p = b->s->w->program;
+    qsort(b->times, (size_t)b->runs, sizeof *b->times, by_time);
+    if (b->instructions) qsort(b->instructions, (size_t)b->runs, sizeof *b->instructions, by_count);
+    double least = b->times[0] / 1e6, median = b->times[b->runs / 2] / 1e6,
+           p99 = b->times[(int)((double)(b->runs - 1) * 0.99)] / 1e6;
+    if (b->s->o->json) {
+        print_json(b, least, median, p99);
+        return;
+    }
+    printf("%s on %s: ", p->name, p->o->target->name);
+    if (b->instructions)
+        printf("%llu instructions a run, counted by a plugin of the emulator",
+               (unsigned long long)b->instructions[b->runs / 2]);
+    else printf("least %.4f ms, median %.4f ms, 99th percentile %.4f ms in %d runs", least, median, p99, b->runs);
+    printf("; arena %lld bytes, weights %lld bytes, code %lld bytes\n", arena_bytes(p), (long long)p->weights_bytes,
+           code_bytes(b));
+}
+static bool measure(struct bench *b, const char *exe) {
+    struct session *s = b->s;
+    struct tensor **inputs = session_inputs(s),
+                  **outputs = NEWN(&s->c->arena, struct tensor *, s->w->program->outs.n + 1);
+    b->times = NEWN(&s->c->arena, double, b->runs);
+    if (s->compile.target->runner) b->instructions = NEWN(&s->c->arena, uint64_t, b->runs);
+    struct harness h = {.c = s->c, .w = s->w, .exe = exe, .seconds = s->o->seconds, .instructions = b->instructions};
+    if (!inputs) return false;
+    h.symbols = session_symbols(s);
+    return harness_run(&h, (const struct tensor *const *)inputs, outputs, b->runs, b->warmup, b->times) &&
+           session_write_outputs(s, outputs) && library_size(s->c, s->w, &b->size);
+}
 int cmd_bench(const struct options *o) {
     struct session s;
-    int runs = o->runs ? o->runs : RUNS, warmup = o->warmup_given ? o->warmup_given - 1 : WARMUP;
     if (session_open(&s, o) && session_compile(&s) && session_write(&s, NULL)) {
+        bool counted = s.compile.target->runner != NULL; /* equal inputs, equal counts: one run says it all */
+        struct bench b = {.s = &s,
+                          .runs = o->runs   ? o->runs
+                                  : counted ? 1
+                                            : RUNS,
+                          .warmup = o->warmup_given ? o->warmup_given - 1
+                                    : counted       ? 0
+                                                    : WARMUP};
         const char *exe = session_build(&s, arena_printf(&s.c->arena, "%s_main", s.w->name));
-        struct tensor **inputs = exe ? session_inputs(&s) : NULL,
-                      **outputs = NEWN(&s.c->arena, struct tensor *, s.w->program->outs.n + 1);
-        double *times = NEWN(&s.c->arena, double, runs);
-        struct harness h = {
-            .c = s.c, .w = s.w, .exe = exe, .seconds = o->seconds, .symbols = inputs ? session_symbols(&s) : NULL};
-        if (inputs && harness_run(&h, (const struct tensor *const *)inputs, outputs, runs, warmup, times)) {
-            qsort(times, (size_t)runs, sizeof *times, by_time);
-            report(&s, times, runs);
-        }
+        if (exe && measure(&b, exe)) report(&b);
     }
     return session_close(&s);
 }

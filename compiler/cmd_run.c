@@ -1,27 +1,7 @@
 /* `gcc2nn run MODEL --data DIR --out DIR2`: compiles, runs on input_N, writes output_N.pb. */
-#include "compiler/import/tensor_io.h"
 #include "compiler/session.h"
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 
-static bool write_outputs(struct session *s, struct tensor *const *outputs) {
-    const struct program *p = s->w->program;
-    if (!s->o->out) return true;
-    if (mkdir(s->o->out, 0777) != 0 && errno != EEXIST) {
-        diag(&s->c->diags, DIAG_ERROR, E_WRITE, "cannot make folder %s: %s", diag_quote(&s->c->arena, s->o->out),
-             strerror(errno));
-        return false;
-    }
-    for (int k = 0; k < p->outs.n; k++) {
-        struct tensor *t = outputs[k];
-        t->name = p->outs.v[k].buf->name;
-        struct value_io v = {.kind = VALUE_TENSOR, .name = t->name, .present = true, .n = 1, .tensors = &t};
-        if (!value_write(&s->c->diags, arena_printf(&s->c->arena, "%s/output_%d.pb", s->o->out, k), &v)) return false;
-    }
-    return true;
-}
 /* Without --out: type, shape and first elements of each output. */
 static void show_outputs(struct session *s, struct tensor *const *outputs) {
     enum { SHOWN = 6 };
@@ -55,7 +35,7 @@ int cmd_run(const struct options *o) {
     if (session_open(&s, o) && session_compile(&s) && session_write(&s, NULL)) {
         struct tensor **inputs = session_inputs(&s),
                       **outputs = NEWN(&s.c->arena, struct tensor *, s.w->program->outs.n + 1);
-        if (inputs && compute(&s, inputs, outputs) && write_outputs(&s, outputs)) show_outputs(&s, outputs);
+        if (inputs && compute(&s, inputs, outputs) && session_write_outputs(&s, outputs)) show_outputs(&s, outputs);
     }
     return session_close(&s);
 }

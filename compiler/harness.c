@@ -118,18 +118,84 @@ static bool read_times(const struct harness *h, const char *s, int runs, double 
     }
     return true;
 }
+/* One line of count.txt for each run, those that warm up first. */
+static bool read_counts(const struct harness *h, int runs, int warmup) {
+    char *path = A("%s/count.txt", h->w->folder);
+    FILE *f = fopen(path, "r");
+    unsigned long long v;
+    int n = -warmup;
+    while (f && n < runs && fscanf(f, "%llu", &v) == 1) {
+        if (n >= 0) h->instructions[n] = v;
+        n++;
+    }
+    if (f) fclose(f);
+    if (n != runs)
+        diag(&h->c->diags, DIAG_ERROR, E_ENV, "the emulator counted instructions of %d runs only", n + warmup);
+    return n == runs;
+}
+/* The emulator's plugin that counts; built by the machine's own compiler. */
+static bool build_counter(const struct harness *h) {
+    const char *cc[] = {"cc", "-O2", "-shared", "-fPIC", "-o", "count.so", "count.c", NULL};
+    struct outcome o = process_run(cc, h->w->folder, 60);
+    bool ok = o.started && o.status == 0;
+    if (!ok)
+        diag(&h->c->diags, DIAG_ERROR, E_ENV,
+             "cc cannot build count.c, the emulator's plugin that counts instructions");
+    outcome_free(&o);
+    return ok;
+}
+struct command_line {
+    const char **v;
+    int n, cap;
+};
+/* Words of a bare program become one, which the emulator splits at blanks. */
+static const char *joined(const struct harness *h, const struct command_line *v) {
+    const char *s = "";
+    for (int k = 0; k < v->n; k++) {
+        if (strchr(v->v[k], ' ')) {
+            diag(&h->c->diags, DIAG_ERROR, E_TARGET, "%s cannot be given to a program on target %s: it has a blank",
+                 diag_quote(&h->c->arena, v->v[k]), h->w->program->o->target->name);
+            return NULL;
+        }
+        s = A("%s%s%s", s, k ? " " : "", v->v[k]);
+    }
+    return s;
+}
+/* Emulator, plugin, program, arguments. NULL: diagnostics. */
+static const char *const *whole_command(const struct harness *h, const struct command_line *v) {
+    const struct target *t = h->w->program->o->target;
+    const char **runner = command_words(h->c, t->runner, NULL);
+    struct command_line all = {0};
+    int k = 0;
+    if (runner[k]) PUSH(&h->c->arena, &all, runner[k++]);
+    if (k && h->instructions) {
+        if (!build_counter(h)) return NULL;
+        PUSH(&h->c->arena, &all, "-plugin");
+        PUSH(&h->c->arena, &all, "./count.so,out=count.txt");
+    }
+    while (runner[k]) PUSH(&h->c->arena, &all, runner[k++]);
+    PUSH(&h->c->arena, &all, A("./%s", strrchr(h->exe, '/') ? strrchr(h->exe, '/') + 1 : h->exe));
+    if (t->board) {
+        const char *one = joined(h, v);
+        if (!one) return NULL;
+        PUSH(&h->c->arena, &all, "-append");
+        PUSH(&h->c->arena, &all, one);
+    }
+    for (k = 0; k < v->n && !t->board; k++) PUSH(&h->c->arena, &all, v->v[k]);
+    PUSH(&h->c->arena, &all, NULL);
+    return all.v;
+}
 bool harness_run(const struct harness *h, const struct tensor *const *inputs, struct tensor **outputs, int runs,
                  int warmup, double *times) {
     const struct program *p = h->w->program;
     const char *runner = p->o->target->runner;
-    VEC(const char *) v = {0};
+    struct command_line v = {0};
     bool ok = true;
     if (runner && !program_exists(command_words(h->c, runner, NULL)[0])) {
         diag(&h->c->diags, DIAG_ERROR, E_ENV, "%s, which runs programs for target %s, was not found", runner,
              p->o->target->name);
         return false;
     }
-    PUSH(&h->c->arena, &v, A("./%s", strrchr(h->exe, '/') ? strrchr(h->exe, '/') + 1 : h->exe));
     if (runs > 0) {
         const char *timing[] = {"--runs", A("%d", runs), "--warmup", A("%d", warmup)};
         for (int k = 0; k < 4; k++) PUSH(&h->c->arena, &v, timing[k]);
@@ -148,12 +214,13 @@ bool harness_run(const struct harness *h, const struct tensor *const *inputs, st
         ok = write_tensor(h, A("%s/%s", h->w->folder, name), inputs[k]);
     }
     for (int k = 0; k < p->outs.n; k++) PUSH(&h->c->arena, &v, A("out%d.nnt", k));
-    PUSH(&h->c->arena, &v, NULL);
-    if (!ok) return false;
-    struct outcome o = process_run(command_words(h->c, runner, v.v), h->w->folder, h->seconds ? h->seconds : 600);
+    const char *const *words = ok ? whole_command(h, &v) : NULL;
+    if (!words) return false;
+    struct outcome o = process_run(words, h->w->folder, h->seconds ? h->seconds : 600);
     ok = o.started && !o.timed_out && o.status == 0;
     if (!ok) program_failed(h, &o);
     if (ok && runs > 0) ok = read_times(h, o.out.s ? o.out.s : "", runs, times);
+    if (ok && h->instructions) ok = read_counts(h, runs, warmup);
     outcome_free(&o);
     for (int k = 0; k < p->outs.n && ok; k++)
         ok = (outputs[k] = read_tensor(h, A("%s/out%d.nnt", h->w->folder, k))) != NULL;

@@ -2,6 +2,7 @@
 #include "compiler/session.h"
 #include "compiler/import/tensor_io.h"
 #include "ir/loop_eval.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -224,6 +225,23 @@ struct tensor **session_inputs(struct session *s) {
         }
     }
     return v;
+}
+
+bool session_write_outputs(struct session *s, struct tensor *const *outputs) {
+    const struct program *p = s->w->program;
+    if (!s->o->out) return true;
+    if (mkdir(s->o->out, 0777) != 0 && errno != EEXIST) {
+        diag(&s->c->diags, DIAG_ERROR, E_WRITE, "cannot make folder %s: %s", diag_quote(&s->c->arena, s->o->out),
+             strerror(errno));
+        return false;
+    }
+    for (int k = 0; k < p->outs.n; k++) {
+        struct tensor *t = outputs[k];
+        t->name = p->outs.v[k].buf->name;
+        struct value_io v = {.kind = VALUE_TENSOR, .name = t->name, .present = true, .n = 1, .tensors = &t};
+        if (!value_write(&s->c->diags, A("%s/output_%d.pb", s->o->out, k), &v)) return false;
+    }
+    return true;
 }
 
 /* ---- the interpreter */

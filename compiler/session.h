@@ -33,6 +33,8 @@ const char *session_build(struct session *s, const char *program);
 struct tensor **session_inputs(struct session *s);
 /* Reads DIR/<stem>_<k>.pb or .npy as a tensor; NULL without a diagnostic when there is no such file. */
 struct tensor *session_tensor(struct session *s, const char *stem, int k, enum dtype type);
+/* --out: DIR/output_N.pb for each output; nothing without the option. false: diagnostics. */
+bool session_write_outputs(struct session *s, struct tensor *const *outputs);
 /* Runs the interpreter on the module; outputs as from harness_run. */
 bool session_interpret(struct session *s, struct tensor *const *inputs, struct tensor **outputs);
 /* The command line's symbols, "N=4", for programs; NULL ends. */

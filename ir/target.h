@@ -28,6 +28,13 @@ struct spell_row {
     const char *c;
 }; /* "%a %b %c %d" operands */
 
+/* A bare machine without an operating system, and the emulator's machine that plays it. What does not fit the chip goes
+ * to memory outside of it. */
+struct board {
+    const char *name, *machine; /* "MPS2 with AN386", of qemu-system-arm */
+    uint32_t vectors, flash, flash_bytes, ram, ram_bytes, more, more_bytes;
+};
+
 struct target {
     const char *name, *help; /* "x86-avx2" */
     enum target_class cls;
@@ -42,6 +49,7 @@ struct target {
     const struct instr_row *const *instrs; /* NULL ends; may be NULL */
     const char *cc;                        /* compiler for run/verify, e.g. "aarch64-linux-gnu-gcc" */
     const char *runner;                    /* how to run a program: "qemu-aarch64 -L ..." or NULL */
+    const struct board *board;             /* no operating system: startup, memory map and system calls come along */
     bool bounded;                          /* run-time sizes are replaced by their bounds (bare metal) */
 };
 const struct target *target_by_name(const char *name); /* NULL if unknown; lower/target/targets.c */

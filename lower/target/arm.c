@@ -28,6 +28,32 @@ const struct target nn_target_aarch64 = {
     .cc = "aarch64-linux-gnu-gcc",
     .runner = "qemu-aarch64 -L /usr/aarch64-linux-gnu",
 };
+/* How the emulator runs a bare program: its arguments follow as one word after -append. */
+#define BARE(machine)                                                                                                  \
+    "qemu-system-arm -M " machine                                                                                      \
+    " -display none -monitor none -serial none -semihosting-config enable=on,target=native -kernel"
+
+static const struct board an386 = {
+    .name = "MPS2 with AN386",
+    .machine = "mps2-an386",
+    .flash = 0x400,
+    .flash_bytes = (4u << 20) - 0x400,
+    .ram = 0x20000000,
+    .ram_bytes = 4u << 20,
+    .more = 0x21000000,
+    .more_bytes = 16u << 20,
+};
+static const struct board an547 = {
+    .name = "MPS3 with AN547",
+    .machine = "mps3-an547",
+    .flash = 0x28000000,
+    .flash_bytes = 8u << 20,
+    .ram = 0x21000000,
+    .ram_bytes = 4u << 20,
+    .more = 0x60000000,
+    .more_bytes = 16u << 20,
+};
+
 const struct target nn_target_cortex_m4 = {
     .name = "cortex-m4",
     .help = "Cortex-M4F, scalar",
@@ -41,6 +67,8 @@ const struct target nn_target_cortex_m4 = {
     .cflags = "-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16",
     .headers = "",
     .cc = "arm-none-eabi-gcc",
+    .runner = BARE("mps2-an386"),
+    .board = &an386,
     .bounded = true,
 };
 const struct target nn_target_cortex_m55 = {
@@ -56,5 +84,7 @@ const struct target nn_target_cortex_m55 = {
     .cflags = "-mcpu=cortex-m55 -mthumb -mfloat-abi=hard",
     .headers = "",
     .cc = "arm-none-eabi-gcc",
+    .runner = BARE("mps3-an547"),
+    .board = &an547,
     .bounded = true,
 };

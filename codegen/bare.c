@@ -1,0 +1,45 @@
+/* The memory map of programs for bare machines: which memory holds weights and heap. See project.h. */
+#include "codegen/project.h"
+#include "codegen/weights.h"
+
+#define A(...) arena_printf(&p->c->arena, __VA_ARGS__)
+
+enum { CODE_BYTES = 256 << 10, STACK_BYTES = 64 << 10 }; /* left for code, and for the stack */
+
+static const char *hex(struct program *p, uint32_t v) { return A("0x%08lx", (unsigned long)v); }
+
+/* Inputs and outputs, which the sample programs put beside the arena. */
+static int64_t io_bytes(struct program *p) {
+    int64_t sum = 0, n;
+    for (int k = 0; k < p->ins.n + p->outs.n; k++) {
+        const struct buf *b = k < p->ins.n ? p->ins.v[k].buf : p->outs.v[k - p->ins.n].buf;
+        if (x_is_int(buf_elements(p->c, b), &n)) sum += 2 * n * dtype_bytes(b->type); /* the file, and the elements */
+    }
+    return sum;
+}
+const char *const *bare_values(struct program *p, bool weights_file) {
+    const struct board *b = p->o->target->board;
+    const char **v = NEWN(&p->c->arena, const char *, 32);
+    int n = 0;
+    if (!b) return v;
+    bool program = !weights_file, far = program && p->weights_bytes + CODE_BYTES > b->flash_bytes;
+    int64_t heap =
+        (p->is_static ? p->arena_bytes : 2 * p->plan->peak) + io_bytes(p) + (weights_file ? p->weights_bytes : 0);
+    bool near_heap = p->is_static && heap + 2 * STACK_BYTES < b->ram_bytes;
+    const char *const pairs[] = {
+        "BOARD",       b->name,
+        "TARGET",      p->o->target->name,
+        "VECTORS",     hex(p, b->vectors),
+        "FLASH",       hex(p, b->flash),
+        "FLASH_BYTES", hex(p, b->flash_bytes),
+        "RAM",         hex(p, b->ram),
+        "RAM_BYTES",   hex(p, b->ram_bytes),
+        "MORE",        hex(p, b->more),
+        "MORE_BYTES",  hex(p, b->more_bytes),
+        "WEIGHTS_IN",  far ? "MORE" : "FLASH",
+        "WEIGHTS_WHY", far ? "The weights are larger than its flash memory." : "",
+        "HEAP_START",  near_heap ? "ALIGN(board_bss_end, 64)" : "board_more_start",
+        "HEAP_END",    near_heap ? A("board_stack_top - 0x%x", STACK_BYTES) : "ORIGIN(MORE) + LENGTH(MORE)"};
+    for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) v[n++] = pairs[k];
+    return v;
+}

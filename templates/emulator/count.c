@@ -1,0 +1,61 @@
+/* A plugin of QEMU that counts instructions of the guest, exactly: those between the programs' two marks (io_mark_begin
+ * and io_mark_end in NAME_main.c), one line for each pair of marks. Works for whole machines and for user mode.
+ *
+ *     cc -O2 -shared -fPIC -o count.so count.c      qemu-... -plugin ./count.so,out=FILE ...
+ *
+ * The interface is declared here, as version 1 of it has it, since Debian packages QEMU without the header. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef uint64_t qemu_plugin_id_t;
+struct qemu_plugin_tb;
+struct qemu_plugin_insn;
+void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, struct qemu_plugin_tb *));
+size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
+struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, size_t);
+const char *qemu_plugin_insn_symbol(const struct qemu_plugin_insn *);
+void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *, int op, void *, uint64_t);
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *, void (*)(unsigned, void *), int flags, void *);
+void qemu_plugin_register_atexit_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, void *), void *);
+
+#define EXPORT __attribute__((visibility("default")))
+EXPORT int qemu_plugin_version = 1;
+
+static uint64_t count, begin;
+static FILE *out;
+
+static void at_begin(unsigned cpu, void *unused) {
+    (void)cpu, (void)unused;
+    begin = count;
+}
+static void at_end(unsigned cpu, void *unused) {
+    (void)cpu, (void)unused;
+    fprintf(out, "%llu\n", (unsigned long long)(count - begin));
+}
+/* A mark is a function that is called through a pointer: its first instruction starts a block. */
+static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block) {
+    (void)id;
+    for (size_t k = 0; k < qemu_plugin_tb_n_insns(block); k++) {
+        struct qemu_plugin_insn *i = qemu_plugin_tb_get_insn(block, k);
+        const char *name = k == 0 ? qemu_plugin_insn_symbol(i) : NULL;
+        qemu_plugin_register_vcpu_insn_exec_inline(i, 0, &count, 1);
+        if (name && !strcmp(name, "io_mark_begin")) qemu_plugin_register_vcpu_insn_exec_cb(i, at_begin, 0, NULL);
+        if (name && !strcmp(name, "io_mark_end")) qemu_plugin_register_vcpu_insn_exec_cb(i, at_end, 0, NULL);
+    }
+}
+static void ended(qemu_plugin_id_t id, void *unused) {
+    (void)id, (void)unused;
+    fclose(out);
+}
+EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **argv) {
+    (void)info;
+    out = stderr;
+    for (int k = 0; k < argc; k++)
+        if (!strncmp(argv[k], "out=", 4) && !(out = fopen(argv[k] + 4, "w"))) return 1;
+    qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
+    qemu_plugin_register_atexit_cb(id, ended, NULL);
+    return 0;
+}
