@@ -299,19 +299,26 @@ static void print_stretch(struct fe *f, void *env) {
 struct cond_env {
     expr e;
     const char *text;
+    enum prec most;
     bool index;
 };
 static void print_cond(struct fe *f, void *env) {
     struct cond_env *q = env;
-    q->text = (q->index ? c_index(f, q->e) : c_value(f, q->e, 1)).s;
+    q->text = paren(f, q->index ? c_index(f, q->e) : c_value(f, q->e, 1), q->most);
 }
 static const char *cond_text(struct fe *f, expr e, bool index) {
-    struct cond_env q = {.e = e, .index = index};
+    struct cond_env q = {.e = e, .most = P_COND, .index = index};
+    c_run(f, print_cond, &q);
+    return q.text;
+}
+/* An index as operand of a comparison. */
+static const char *bound_text(struct fe *f, expr e) {
+    struct cond_env q = {.e = e, .most = P_SHIFT, .index = true};
     c_run(f, print_cond, &q);
     return q.text;
 }
 struct cs c_fill_value(struct fe *f, const struct buf *b, int lanes) {
-    struct cond_env q = {.e = b->fill};
+    struct cond_env q = {.e = b->fill, .most = P_COND};
     c_run(f, print_cond, &q);
     return lanes > 1 ? cs_of(A("%s(%s)", c_splat(f->o, dtype_value(b->type), lanes), q.text), P_ATOM)
                      : cs_of(q.text, P_COND);
@@ -409,7 +416,7 @@ static bool written_out(struct fe *f, struct block *b) {
 }
 static void print_for(struct fe *f, struct stmt *s) {
     const struct var *v = s->u.loop.var;
-    const char *extent = cond_text(f, v->extent, true);
+    const char *extent = bound_text(f, v->extent);
     int mark = names_mark(&f->names);
     struct sym_name *n = c_declare(f, last_part(v->name), A("%s ", f->idx));
     map_put(&f->vars, PKEY(v), n);
@@ -453,7 +460,7 @@ static void print_while(struct fe *f, struct stmt *s) {
     int mark = names_mark(&f->names);
     const char *head = "for (;;) {";
     if (s->u.loop_while.max) {
-        const char *max = cond_text(f, s->u.loop_while.max, true), *n = names_add(&f->names, "pass");
+        const char *max = bound_text(f, s->u.loop_while.max), *n = names_add(&f->names, "pass");
         head = A("for (%s %s = 0; %s < %s; %s++) {", f->idx, n, n, max, n);
     }
     struct text lines = {0}, *was = f->out; /* values that the condition names are computed before each pass */
@@ -493,7 +500,7 @@ static void print_size(struct fe *f, struct stmt *s) {
     expr low = s->u.size.lo, high = s->u.size.hi;
     if (low && high && x_proves_le(f->c, low, s->u.size.value) && x_proves_le(f->c, s->u.size.value, high)) return;
     if (low && high) {
-        PUT("if (%s < %s || %s > %s) {", n->name, cond_text(f, low, true), n->name, cond_text(f, high, true));
+        PUT("if (%s < %s || %s > %s) {", n->name, bound_text(f, low), n->name, bound_text(f, high));
         fail(f);
     }
 }
@@ -577,7 +584,7 @@ static void print_alloc(struct fe *f, struct buf *b, struct block *home) {
     }
     if (b->fill) {
         const char *i = names_add(&f->names, "i");
-        PUT("for (%s %s = 0; %s < %s; %s++)", f->idx, i, i, cond_text(f, buf_cells(f->c, b), true), i);
+        PUT("for (%s %s = 0; %s < %s; %s++)", f->idx, i, i, bound_text(f, buf_cells(f->c, b)), i);
         struct cs v = to_storage(f, b, c_fill_value(f, b, 1));
         PUT("    %s[%s] = %s;", n->name, i, v.s);
     }
@@ -594,7 +601,7 @@ static void print_call(struct fe *f, struct stmt *s) {
     for (int k = 0; k < s->u.call.nargs; k++, n++)
         args = A("%s%s%s", args, n ? ", " : "", cond_text(f, s->u.call.args[k], true));
     if (!x_is(emit_scratch_bytes(f->c, callee), 0))
-        args = A("%s%s(unsigned char *)%s + %s", args, n++ ? ", " : "", c_ref(f, f->ws), cond_text(f, f->ws_top, true));
+        args = A("%s%s(unsigned char *)%s + %s", args, n++ ? ", " : "", c_ref(f, f->ws), bound_text(f, f->ws_top));
     if (emit_needs_fault(callee)) args = A("%s%s%s", args, n++ ? ", " : "", c_ref(f, f->fault));
     PUT("%s(%s);", emit_proc_name(f->c, callee, f->o), args);
 }
@@ -604,7 +611,7 @@ static void print_swap(struct fe *f, struct stmt *s) {
     ASSERT(na && nb);
     /* contents change places, cell by cell: pointers may be used outside of this function */
     const char *i = names_add(&f->names, "i"), *t = names_numbered(&f->names, "t");
-    PUT("for (%s %s = 0; %s < %s; %s++) {", f->idx, i, i, cond_text(f, buf_cells(f->c, a), true), i);
+    PUT("for (%s %s = 0; %s < %s; %s++) {", f->idx, i, i, bound_text(f, buf_cells(f->c, a)), i);
     PUT("    const %s %s = %s[%s];", dtype_c(a->type), t, c_ref(f, na), i);
     PUT("    %s[%s] = %s[%s];", na->name, i, c_ref(f, nb), i);
     PUT("    %s[%s] = %s;", nb->name, i, t);

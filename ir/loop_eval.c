@@ -220,12 +220,14 @@ static bool bind_arg(struct run *r, const struct proc *p, int k, const struct ev
     return *out != NULL;
 }
 
-static bool return_arg(struct run *r, const struct proc *p, int k, struct eval_arg *a, struct values *t,
-                       struct cells *c) {
+static bool return_arg(struct run *r, const struct proc *p, int k, struct eval_arg *a, struct values *t, bool late,
+                       const struct rbuf *stored) {
+    struct cells *c = stored->cells;
     const struct buf *b = p->params.v[k].buf;
     int nl = b->map ? b->nlogical : b->nd;
     int64_t logical[64], size = dtype_bytes(b->type);
-    if (!eval_dims(r, b, b->map ? b->logical : b->dims, nl, t, logical)) return false;
+    if (late) memcpy(logical, stored->dim, sizeof *logical * (size_t)nl);
+    else if (!eval_dims(r, b, b->map ? b->logical : b->dims, nl, t, logical)) return false;
     int64_t n = count_cells(logical, nl), bytes;
     bool fits = n >= 0 && !__builtin_mul_overflow(n, size, &bytes) && bytes <= r->max_bytes;
     void *data = !fits ? NULL : a->data ? a->data : calloc((size_t)bytes + 1, 1);
@@ -258,14 +260,18 @@ static bool run_all(struct run *r, struct proc *p, struct eval_arg *args, const 
     if (u->bad) return run_fault(r, EVAL_BAD, "%s", u->message);
     if (!bind_symbols(r, p, args, syms, &t)) return false;
     for (int k = 0; k < p->params.n; k++)
-        if (!bind_arg(r, p, k, &args[k], &t, &cells[k])) return false;
+        if (!u->slots.v[k].late && !bind_arg(r, p, k, &args[k], &t, &cells[k])) return false;
     struct frame *f = frame_new(r, u);
     if (!f) return false;
     for (int k = 0; k < p->params.n; k++) rbuf_set(&f->b[k], cells[k]);
     bool ok = give_symbols(r, f, &t) && vm_run(r, f);
+    for (int k = 0; k < p->params.n && ok; k++) {
+        if (p->params.v[k].dir == DIR_IN) continue;
+        if (!f->b[k].cells)
+            ok = run_fault(r, EVAL_BAD, "the size of output %s was not found", p->params.v[k].buf->name);
+        else ok = return_arg(r, p, k, &args[k], &t, u->slots.v[k].late, &f->b[k]);
+    }
     frame_free(r, f);
-    for (int k = 0; k < p->params.n && ok; k++)
-        if (p->params.v[k].dir != DIR_IN) ok = return_arg(r, p, k, &args[k], &t, cells[k]);
     return ok;
 }
 

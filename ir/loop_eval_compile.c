@@ -464,9 +464,38 @@ static void compile_view(struct comp *c, struct stmt *s) {
     emit(c, (struct ins){.op = V_VIEW, .a = c->cur, .b = slot, .c = off, .imm = list});
 }
 
+/* ---- outputs whose size the run finds: allocated before the first statement that names them */
+static bool size_leaf(void *env, expr e) {
+    struct comp *c = env;
+    return e->op != X_SYM || !map_get(&c->set_once, PKEY(e->u.sym));
+}
+static bool finds_size(struct comp *c, const struct param *p) {
+    bool found = false;
+    for (int d = 0; p->dir == DIR_OUT && d < p->buf->nd; d++) found |= !x_visit(p->buf->dims[d], size_leaf, c);
+    return found;
+}
+static bool bound_leaf(void *env, expr e) { return e->op != X_SYM || sym_bound(env, e->u.sym); }
+static bool names_buf(struct stmt *s, const struct buf *b) {
+    for (int k = 0; s->kind == S_CALL && k < s->u.call.nbufs; k++)
+        if (s->u.call.bufs[k] == b) return true;
+    return stmt_stores_to(s, b) || (s->kind == S_SWAP && (s->u.swap.a == b || s->u.swap.b == b)) ||
+           (s->kind == S_VIEW && s->u.view.of == b);
+}
+static void bind_late(struct comp *c, struct stmt *s) { /* s NULL: at the end */
+    for (int k = 0; k < c->u->nparams; k++) {
+        struct buf *b = (struct buf *)c->u->slots.v[k].buf;
+        bool known = true;
+        if (!c->u->slots.v[k].late || (s && !names_buf(s, b))) continue;
+        for (int d = 0; d < b->nd; d++) known = known && x_visit(b->dims[d], bound_leaf, c);
+        if (known) emit(c, (struct ins){.op = V_RESULT, .b = k, .c = -1, .imm = list_of_dims(c, b)});
+    }
+}
+
 static void compile_stmt(struct comp *c, struct stmt *s, int depth) {
+    struct block *in[2];
     memo_release(c, 0);
     c->stmt = s;
+    if (!stmt_blocks(s, in)) bind_late(c, s);
     switch (s->kind) {
     case S_FOR:
         open_loop(c, s->u.loop.var, &s->u.loop.body);
@@ -513,6 +542,7 @@ static void compile_block(struct comp *c, struct block *b, int depth) {
     if (depth > 400) comp_fail(c, "statements nest too deeply");
     int syms = c->syms.n;
     for (struct stmt *s = b->first; s; s = s->next) compile_stmt(c, s, depth + 1);
+    if (!b->owner) bind_late(c, NULL);
     /* Buffers and sizes defined here end here. Symbols inferred meanwhile stay. */
     for (struct stmt *s = b->last; s; s = s->prev)
         if (s->kind == S_ALLOC || s->kind == S_VIEW) {
@@ -579,9 +609,12 @@ struct unit *unit_for(struct run *r, const struct proc *p) {
         PUSH(c->arena, &c->syms, b);
         PUSH(c->arena, &c->u->symregs, b.reg);
     }
-    for (int k = 0; k < p->params.n; k++) bind_param(c, k);
     struct block *body = (struct block *)&p->body;
     walk(body, note_stmt, c);
+    for (int k = 0; k < p->params.n; k++) {
+        c->u->slots.v[k].late = finds_size(c, &p->params.v[k]);
+        if (!c->u->slots.v[k].late) bind_param(c, k);
+    }
     compile_block(c, body, 0);
     finish(c);
     return c->u;

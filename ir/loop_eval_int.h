@@ -68,6 +68,7 @@ union reg {
     O(ST_BOOL) O(ST_8) O(ST_16) O(ST_32) O(ST_64) O(ST_128) O(ST_F16) O(ST_BF16) O(ST_SUB)   /* SUB: x is the type */ \
     O(DIM) O(STRIDE)            /* R[a] = dim, stride c of buffer b */ \
     O(BIND)                     /* geometry of parameter b: dims in list imm */ \
+    O(RESULT)                   /* as ALLOC, of a parameter whose size the run finds; the first time only */ \
     O(ALLOC)                    /* buffer b, dims in list imm, fill in R[c] if c >= 0 */ \
     O(VIEW)                     /* buffer b: the storage of the buffer last in list imm, from cell R[c] on */ \
     O(DROP) O(FREE) O(LIVE)     /* buffer b: end of block; free statement; fault when freed */ \
@@ -109,6 +110,7 @@ struct call_info {
 struct slot {
     const struct buf *buf;
     bool param, konst, freed, live;
+    bool late; /* an output whose dims need sizes that the procedure finds */
     int level; /* loop level that holds its alloc (0 for parameters and constants) */
     bool *dim_known, *stride_known;
     int64_t *dim, *stride;

@@ -96,7 +96,8 @@ void frame_free(struct run *r, struct frame *f) {
     if (!f) return;
     if (f->b)
         for (int k = 0; k < f->u->slots.n; k++)
-            if (!f->u->slots.v[k].param && !f->u->slots.v[k].konst) cells_free(r, f->b[k].cells);
+            if ((!f->u->slots.v[k].param || f->u->slots.v[k].late) && !f->u->slots.v[k].konst)
+                cells_free(r, f->b[k].cells);
     free(f->r);
     free(f->b);
     free(f->geo);
@@ -597,6 +598,10 @@ bool vm_run(struct run *r, struct frame *f) {
             break;
         case V_BIND:
             if (!do_bind(r, f, i)) return false;
+            i++;
+            break;
+        case V_RESULT:
+            if (!f->b[i->b].cells && !do_alloc(r, f, i)) return false;
             i++;
             break;
         case V_ALLOC:

@@ -50,6 +50,7 @@ static void softmax(bool logarithm) {
         X o = axes(shape(s));
         T l = stage("log", t, o, log_(at(s, o)));
         out(0, dtype(x), i, sub(sub(at(x, i), at(m, own)), at(l, own)));
+        return;
     }
     T e = stage("exp", t, i, exp_(sub(at(x, i), at(m, own))));
     T s = reduce("sum", t, q.o, RED_SUM, q.r, at(e, q.from), NULL);
