@@ -24,6 +24,10 @@ static bool lower_pass(struct compilation *u) {
     u->m = lower_graph(u->g, &lo);
     return u->m != NULL;
 }
+static bool reuse_pass(struct compilation *u) {
+    reuse_storage(u->m);
+    return true;
+}
 static int64_t reference(void *env, const struct sym *s) {
     (void)env;
     int64_t v = s->ref ? s->ref : 1;
@@ -41,6 +45,7 @@ const struct pass_row pass_rows[] = {
     {"cse", LEVEL_GRAPH, false, cse_pass, "make one node of equal ones"},
     {"fold-affine", LEVEL_GRAPH, false, affine_pass, "put scales and shifts by constants into weights"},
     {"lower", LEVEL_LOOP, true, lower_pass, "form groups, choose layouts, emit and schedule kernels"},
+    {"reuse", LEVEL_LOOP, false, reuse_pass, "let results take the place of operands that nothing reads afterwards"},
     {"plan", LEVEL_LOOP, true, plan_pass, "place every buffer in one arena"},
     {0},
 };

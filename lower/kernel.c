@@ -3,6 +3,7 @@
 #include "lower/layout.h"
 #include "lower/lower.h"
 #include "lower/schedule/schedule.h"
+#include "lower/schedule/steps.h"
 #include <string.h>
 
 struct known_kernel {
@@ -70,6 +71,13 @@ static void hoist_scratch(struct ctx *c, struct known_kernel *k) {
         if (p->bufs.v[i]->scope != SC_PARAM) v[n++] = p->bufs.v[i];
     p->bufs.v = v, p->bufs.n = p->bufs.cap = n;
 }
+/* The arena is reused: whoever writes the inside of a result also writes its border, in every run. */
+static void write_borders(struct ctx *c, struct proc *p, const struct param_layout *lay) {
+    for (int k = 0; k < p->params.n; k++)
+        if (lay[k].halo && p->params.v[k].dir != DIR_IN &&
+            !step_apply(c, p, arena_printf(&c->arena, "border %s", p->params.v[k].buf->base)))
+            BUG("kernel %s cannot write its border", p->name);
+}
 static struct known_kernel *make_kernel(struct lowering *l, struct proc *p, const char *text,
                                         const struct param_layout *lay) {
     struct ctx *c = l->c;
@@ -79,6 +87,7 @@ static struct known_kernel *make_kernel(struct lowering *l, struct proc *p, cons
     if (!proc_verify(l->m, p, "lowering")) return NULL;
     if (!l->o->no_schedule) {
         schedule_kernel(c, p, l->o->target, lay);
+        write_borders(c, p, lay);
         if (!proc_verify(l->m, p, "scheduling")) return NULL;
     } else lower_stages(c, p);
     hoist_scratch(c, k);

@@ -48,60 +48,7 @@ static struct buf *const_buf(struct lowering *l, struct value *v) {
     lower_bind(l, v, b);
     return b;
 }
-/* Symbols in b's dims are sizes the kernel needs. */
-struct sym_list {
-    struct lowering *l;
-    struct proc *p;
-    struct stmt *call;
-};
-static bool pass_leaf(void *env, expr e) {
-    struct sym_list *s = env;
-    if (e->op != X_SYM) return true;
-    for (int k = 0; k < s->p->syms.n; k++)
-        if (s->p->syms.v[k] == e->u.sym) return true;
-    PUSH(&s->l->c->arena, &s->p->syms, e->u.sym);
-    s->call->u.call.args[s->call->u.call.nargs++] = e;
-    return true;
-}
-static void pass_symbols(struct lowering *l, struct proc *p, struct stmt *call, const struct buf *b) {
-    struct sym_list s = {l, p, call};
-    call->u.call.args = NEWN(&l->c->arena, expr, 64);
-    for (int k = 0; k < b->nd; k++) x_visit(b->dims[k], pass_leaf, &s);
-}
-/* Stores 0 to the cells of axis d in [from, from + n), all cells of the axes after it, the inside of those before it.
- */
-static struct stmt *border_strip(struct ctx *c, struct buf *kb, const struct value_layout *lay, int d, int64_t from,
-                                 int64_t n) {
-    const struct var *v[34];
-    expr idx[34];
-    for (int k = 0; k < kb->nd; k++) {
-        int64_t off = k == d ? from : k < d ? lay->lo[k] : 0;
-        expr extent = k == d ? x_int(c, n) : k < d ? x_addi(c, kb->dims[k], -lay->lo[k] - lay->hi[k]) : kb->dims[k];
-        v[k] = var_new(c, internf(c->names, "border%d.i%d", d, k), extent);
-        idx[k] = x_addi(c, x_var(c, v[k]), off);
-    }
-    struct stmt *s = s_store(c, kb, idx, kb->nd, RED_NONE, x_num(c, dtype_value(kb->type), 0));
-    s = lower_nest(c, v, kb->nd, s);
-    return s;
-}
-/* The arena is reused, so borders are written in each run, by a kernel over the physical cells. */
-static void fill_border(struct lowering *l, struct buf *b, const struct value_layout *lay) {
-    struct ctx *c = l->c;
-    struct proc *p = proc_new(c, internf(c->names, "k%d_border", l->kernels++));
-    struct buf *kb = proc_param(c, p, "y", b->type, DIR_OUT, b->dims, b->nd);
-    for (int d = 0; d < b->nlogical; d++) {
-        int64_t lo = lay->lo[d], hi = lay->hi[d], dim;
-        if (lo) block_append(&p->body, border_strip(c, kb, lay, d, 0, lo));
-        if (hi && x_is_int(kb->dims[d], &dim)) block_append(&p->body, border_strip(c, kb, lay, d, dim - hi, hi));
-    }
-    struct stmt *call = s_new(c, S_CALL);
-    call->u.call.bufs = NEW(&c->arena, struct buf *);
-    call->u.call.bufs[0] = b;
-    call->u.call.nbufs = 1;
-    pass_symbols(l, p, call, b);
-    if (!finish_kernel(l, p, call)) BUG("the border kernel was refused");
-}
-/* The step itself lays the buffer out; nothing accesses it yet. Borders are stored right after the allocation. */
+/* The step itself lays the buffer out; nothing accesses it yet. */
 static void give_layout(struct lowering *l, struct buf *b, struct value_layout *lay) {
     struct ctx *c = l->c;
     int steps = l->entry->steps.n;
@@ -115,7 +62,6 @@ static void give_layout(struct lowering *l, struct buf *b, struct value_layout *
     l->entry->steps.n = steps;
     text_free(&t);
     map_put(&l->specs, PKEY(b), lay);
-    if (lay->halo) fill_border(l, b, lay);
 }
 struct buf *lower_buf(struct lowering *l, struct value *v) {
     struct buf *b = map_get(&l->bufs, PKEY(v));

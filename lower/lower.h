@@ -14,6 +14,9 @@ struct lower_options {
 /* NULL after diagnostics. Kernels are scheduled for the target; every procedure has passed the verifier. */
 struct module *lower_graph(struct graph *g, const struct lower_options *o);
 
+/* Results take the place of operands that die, where the kernels allow it (lower/reuse.c). */
+void reuse_storage(struct module *m);
+
 /* ---- for control ops (lower/ops/control.c) and groups */
 struct lowering {
     struct ctx *c;

@@ -41,6 +41,9 @@ const struct step_row step_rows[] = {
      "The stages that fill the buffers run one iteration ahead, into the other of two slots."},
     {"tensorize", "INSTRUCTION", false, apply_tensorize,
      "Replaces every nest that equals the instruction's body by the instruction."},
+    {"border", "RESULT", false, apply_border, "Zeros in the cells that a layout with a halo put around the result."},
+    {"over", "RESULT OPERAND", false, apply_over,
+     "The result takes the storage of the operand, which is no parameter of its own any more."},
     {NULL, NULL, false, NULL, NULL},
 };
 const struct step_row *step_row_by_name(const char *name) {

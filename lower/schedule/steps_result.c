@@ -1,0 +1,159 @@
+/* Steps on the results of a kernel, the last ones of its schedule. border: the zeros around a result that windows will
+ * read past its edge. over: a result takes the storage of an operand that nothing reads afterwards (lower/reuse.c). */
+#include "lower/schedule/steps_util.h"
+
+static void loops_above(struct step *s, const struct stmt *t, struct stmts *out) { /* innermost first */
+    for (struct stmt *up = stmt_parent(t); up; up = stmt_parent(up))
+        if (up->kind == S_FOR) PUSH(&s->tmp, out, up);
+}
+static bool holds(const struct stmts *l, const struct stmt *t) {
+    for (int k = 0; k < l->n; k++)
+        if (l->v[k] == t) return true;
+    return false;
+}
+/* Of two statements neither of which holds the other: does a run first, in the same iteration of their common loops? */
+static bool runs_before(const struct stmt *a, const struct stmt *b) {
+    for (const struct stmt *up = a; up; up = stmt_parent(up))
+        for (const struct stmt *t = b; t; t = stmt_parent(t)) {
+            if (t->in != up->in) continue;
+            for (const struct stmt *n = up->next; n; n = n->next)
+                if (n == t) return true;
+            return false;
+        }
+    return false;
+}
+/* Each cell is read before it is overwritten: a load and a store that may touch one cell do so in one iteration of
+ * their common loops, in which the load comes first. */
+static bool load_comes_first(struct step *s, const struct access *load, const struct access *store) {
+    struct stmts of_load = {0}, of_store = {0};
+    struct vars moving = {0}, common = {0};
+    bool own = load->s == store->s; /* the value is computed before it is stored */
+    loops_above(s, load->s, &of_load);
+    loops_above(s, store->s, &of_store);
+    for (int k = 0; k < of_store.n; k++) {
+        PUSH(&s->tmp, &moving, of_store.v[k]->u.loop.var);
+        if (holds(&of_load, of_store.v[k])) PUSH(&s->tmp, &common, of_store.v[k]->u.loop.var);
+    }
+    for (int k = 0; k < of_load.n; k++)
+        if (!holds(&of_store, of_load.v[k])) PUSH(&s->tmp, &moving, of_load.v[k]->u.loop.var);
+    struct meet m = cells_meet(s, store->idx, load->idx, store->n, &moving);
+    if (m.never) return true;
+    for (int k = 0; k < common.n; k++)
+        if (!has_var(&m.fixed, common.v[k])) return false;
+    return own || runs_before(load->s, store->s);
+}
+static bool same_geometry(struct step *s, const struct buf *a, const struct buf *b) {
+    struct ctx *c = s->c;
+    if (a->type != b->type || a->nd != b->nd || a->nlogical != b->nlogical) return false;
+    expr *v = NEWN(&s->tmp, expr, a->nd + 1);
+    struct subst by = {.map = {.arena = &s->tmp}};
+    for (int k = 0; k < a->nlogical; k++) {
+        if (a->logical[k] != b->logical[k]) return false;
+        map_put(&by.map, PKEY(a->lvar[k]), (void *)x_var(c, b->lvar[k]));
+    }
+    for (int k = 0; k < a->nd; k++) {
+        v[k] = x_subst(c, a->map[k], &by);
+        if (a->dims[k] != b->dims[k] || v[k] != b->map[k]) return false;
+        if ((a->pad ? a->pad[k] : 0) != (b->pad ? b->pad[k] : 0)) return false;
+    }
+    return true;
+}
+static int param_of(const struct proc *p, const struct buf *b) {
+    for (int k = 0; k < p->params.n; k++)
+        if (p->params.v[k].buf == b) return k;
+    return -1;
+}
+/* Only loads and stores say which cells they touch. */
+static bool only_accessed(struct step *s, const struct buf *b) {
+    struct stmts all = {0};
+    stmts_below(s, &s->p->body, &all);
+    for (int k = 0; k < all.n; k++) {
+        struct stmt *t = all.v[k];
+        bool uses = (t->kind == S_SWAP && (t->u.swap.a == b || t->u.swap.b == b)) || t->kind == S_WHILE;
+        if (t->kind == S_CALL)
+            for (int j = 0; j < t->u.call.nbufs; j++) uses |= t->u.call.bufs[j] == b;
+        if (t->kind == S_INSTR)
+            for (int j = 0; j < t->u.instr.n; j++) uses |= t->u.instr.holes[j].buf == b;
+        if (uses) return step_refuse(s, NULL, "`%s` is used by a %s", b->name, stmt_what(t));
+    }
+    return true;
+}
+struct move {
+    struct ctx *c;
+    struct buf *to;
+};
+static expr moved_load(void *env, struct buf *b, expr *idx, int n, expr fill) {
+    struct move *m = env;
+    (void)b;
+    return x_load(m->c, m->to, idx, n, fill);
+}
+bool apply_over(struct step *s) {
+    struct accesses a = {0};
+    struct buf *y, *x;
+    if (!words_ok(s, 2, 2) || !(y = find_buf(s, s->w[0].text)) || !(x = find_buf(s, s->w[1].text))) return false;
+    int py = param_of(s->p, y), px = param_of(s->p, x);
+    if (py < 0 || px < 0 || py == px || s->p->params.v[py].dir != DIR_OUT || s->p->params.v[px].dir != DIR_IN)
+        return step_refuse(s, NULL, "`%s` is no result, or `%s` no operand", y->name, x->name);
+    if (!same_geometry(s, y, x))
+        return step_refuse(s, NULL, "`%s` and `%s` differ in type or layout", y->name, x->name);
+    if (!only_accessed(s, y) || !only_accessed(s, x)) return false;
+    accesses_of(s, &s->p->body, &a);
+    for (int i = 0; i < a.n; i++)
+        for (int j = 0; j < a.n && a.v[i].buf == y; j++) {
+            if (!a.v[i].store) return step_refuse(s, NULL, "the kernel reads its result `%s` itself", y->name);
+            if (a.v[j].buf == x && !load_comes_first(s, &a.v[j], &a.v[i]))
+                return step_refuse(s, NULL, "a cell of `%s` may be read after `%s` has overwritten it", x->name,
+                                   y->name);
+        }
+    struct move m = {s->c, y};
+    map_loads(s, &s->p->body, x, moved_load, &m);
+    struct stmts all = {0};
+    stmts_below(s, &s->p->body, &all);
+    for (int k = 0; k < all.n; k++)
+        if (all.v[k]->kind == S_PREFETCH && all.v[k]->u.prefetch.buf == x) all.v[k]->u.prefetch.buf = y;
+    s->p->params.v[py].dir = DIR_INOUT;
+    for (int k = px + 1; k < s->p->params.n; k++) s->p->params.v[k - 1] = s->p->params.v[k];
+    s->p->params.n--;
+    proc_drop_buf(s->p, x);
+    return true;
+}
+
+/* ---- border */
+/* Physical dim k is one logical dim and cells before and after it. */
+static bool border_of(struct ctx *c, const struct buf *b, int k, int64_t *lo, int64_t *hi) {
+    for (int d = 0; d < b->nlogical; d++) {
+        if (!x_is_int(x_sub(c, b->map[k], x_var(c, b->lvar[d])), lo) || *lo < 0) continue;
+        return x_is_int(x_addi(c, x_sub(c, b->dims[k], b->logical[d]), -*lo), hi) && *hi >= 0;
+    }
+    *lo = *hi = 0;
+    return true;
+}
+/* Zeros in the cells [from, from + n) of dim d, in all cells of the dims after it, inside the border of those before.
+ */
+static struct stmt *border_strip(struct step *s, struct buf *b, int d, expr from, int64_t n) {
+    struct ctx *c = s->c;
+    const struct var **v = NEWN(&s->tmp, const struct var *, b->nd);
+    expr *idx = NEWN(&s->tmp, expr, b->nd);
+    for (int k = 0; k < b->nd; k++) {
+        int64_t lo = 0, hi = 0;
+        if (k < d) border_of(c, b, k, &lo, &hi);
+        expr extent = k == d ? x_int(c, n) : x_addi(c, b->dims[k], -lo - hi);
+        v[k] = var_new(c, internf(c->names, "border%d.i%d", d, k), extent);
+        idx[k] = x_add(c, x_var(c, v[k]), k == d ? from : x_int(c, lo));
+    }
+    return loops_around(c, v, b->nd, s_store(c, b, idx, b->nd, RED_NONE, x_num(c, dtype_value(b->type), 0)));
+}
+bool apply_border(struct step *s) {
+    struct buf *b;
+    int64_t lo, hi;
+    if (!words_ok(s, 1, 1) || !(b = find_buf(s, s->w[0].text))) return false;
+    int at = param_of(s->p, b);
+    if (at < 0 || s->p->params.v[at].dir == DIR_IN) return step_refuse(s, NULL, "`%s` is no result", b->name);
+    for (int k = 0; k < b->nd; k++) {
+        if (!border_of(s->c, b, k, &lo, &hi))
+            return step_refuse(s, NULL, "the border of dim %d of `%s` is not constant", k, b->name);
+        if (lo) block_append(&s->p->body, border_strip(s, b, k, x_int(s->c, 0), lo));
+        if (hi) block_append(&s->p->body, border_strip(s, b, k, x_addi(s->c, b->dims[k], -hi), hi));
+    }
+    return true;
+}
