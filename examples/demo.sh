@@ -7,13 +7,14 @@ out=build/filetype
 magika=magika==1.0.3    # the package openly carries its model
 
 die() { echo "demo: $*" >&2; exit 1; }
+lacking() { echo "demo: $*" >&2; exit 77; }     # the machine's fault; a test counts it as skipped
 
 # show COMMAND... : the command, then what it does
 show() { echo "\$ $*"; "$@"; }
 
 [ -f examples/demo.sh ] || die "run it in the root of the repository, or with ./dev demo"
 command -v gcc2nn >/dev/null || die "gcc2nn is not in PATH; ./dev demo builds it and sets PATH"
-[ -x "$python" ] || die "no $python; ./dev setup makes it"
+[ -x "$python" ] || lacking "no $python; ./dev setup makes it"
 cc=${CC:-cc}
 command -v "$cc" >/dev/null || die "no C compiler '$cc'"
 mkdir -p "$out"
@@ -27,7 +28,7 @@ print(models[-1].parent) if models else sys.exit(1)'
 if ! folder=$(model_folder); then
     printf 'python package %s into .venv ... ' "$magika"
     "$python" -m pip install --disable-pip-version-check --no-deps "$magika" >"$out/pip.log" 2>&1 ||
-        { echo FAILED; tail -n 5 "$out/pip.log" >&2; die "cannot install $magika, which holds the model"; }
+        { echo FAILED; tail -n 5 "$out/pip.log" >&2; lacking "cannot install $magika, which holds the model"; }
     echo done
     folder=$(model_folder) || die "$magika holds no models/*/model.onnx"
 fi
@@ -38,7 +39,7 @@ if grep -qw avx2 /proc/cpuinfo 2>/dev/null && grep -qw fma /proc/cpuinfo && grep
 fi
 
 echo "1. From model to C"
-show gcc2nn compile "$folder/model.onnx" --shape=bytes=1x2048 --target=$target --name=magika --output="$out/magika"
+show gcc2nn compile "$folder/model.onnx" --shape=bytes=1x2048 --target=$target --name=magika --out="$out/magika"
 
 echo "2. From C to a program"
 "$python" examples/filetype/filetype.py config "$folder" >"$out/filetype_config.h"
