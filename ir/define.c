@@ -321,6 +321,7 @@ E wrap_index(E v, E n) {
     E i = x_toidx(DEF_CTX, v);
     return x_guard(DEF_CTX, x_select(DEF_CTX, x_cmp(DEF_CTX, X_LT, i, idx(0)), x_add(DEF_CTX, i, n), i), n);
 }
+E within(E i, E n) { return x_guard(DEF_CTX, i, n); }
 X bcast(T t, X i) {
     X r = list0();
     int skip = i.n - rank(t);

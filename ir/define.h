@@ -101,6 +101,8 @@ E at(T t, X i);            /* element; every index must be in range or guarded *
 E at_or(T t, X i, E fill); /* fill where any index is outside */
 /* A run-time index value made safe: negative wraps by n, outside sets the fault flag and reads 0. */
 E wrap_index(E v, E n);
+/* An index that is below n only by a `require` before: sizes that are equal when the model runs may have two names. */
+E within(E i, E n);
 /* Indices of t for the result index i under numpy broadcasting (t's rank <= i.n); dims not known to be 1 or equal
  * read index select(d==1, 0, i). */
 X bcast(T t, X i);

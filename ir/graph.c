@@ -278,6 +278,46 @@ void region_inline(struct region *from, struct node *before, struct value *const
     from->results.n = 0;
 }
 
+void region_drop_results(struct region *r) {
+    for (int k = 0; k < r->results.n; k++) drop_use(r->results.v[k], NULL, r, k);
+    r->results.n = 0;
+}
+
+static struct value *stand_in(struct map *values, struct value *v) {
+    struct value *by = v ? map_get(values, PKEY(v)) : NULL;
+    return by ? by : v;
+}
+
+static struct region *region_copy(struct node *owner, const struct region *r, struct map *values) {
+    struct region *copy = region_new(r->graph, owner, r->name);
+    for (int k = 0; k < r->params.n; k++)
+        map_put(values, PKEY(r->params.v[k]), region_param(copy, r->params.v[k]->name, r->params.v[k]->type));
+    for (const struct node *n = r->first; n; n = n->next) node_copy(copy, n, values);
+    for (int k = 0; k < r->results.n; k++) region_result(copy, stand_in(values, r->results.v[k]));
+    return copy;
+}
+
+struct node *node_copy(struct region *r, const struct node *n, struct map *values) {
+    struct node *copy = node_new(r, NULL, n->domain, n->op_type, NULL, 0, 0);
+    copy->name = n->name, copy->origin = n->origin, copy->version = n->version;
+    for (int k = 0; k < n->ins.n; k++) node_set_input(copy, k, stand_in(values, n->ins.v[k]));
+    for (int k = 0; k < n->attrs.n; k++) {
+        struct attr a = n->attrs.v[k];
+        if (a.kind == AT_REGION) a.u.region = region_copy(copy, a.u.region, values);
+        node_set_attr(copy, a);
+    }
+    for (int k = 0; k < n->outs.n; k++) {
+        if (n->outs.v[k]) map_put(values, PKEY(n->outs.v[k]), node_out(copy, k, n->outs.v[k]->name));
+        else PUSH(arena_of(r->graph), &copy->outs, NULL);
+    }
+    return copy;
+}
+
+bool region_is_settled(const struct region *r) {
+    while (r && !r->unsettled) r = r->owner ? r->owner->in : NULL;
+    return !r;
+}
+
 void each_node(struct region *r, void (*fn)(void *env, struct node *n), void *env) {
     for (struct node *n = r->first, *next; n; n = next) {
         next = n->next; /* fn may replace or remove n */

@@ -18,6 +18,7 @@ struct type {
     const struct type *elem; /* SEQUENCE, OPTIONAL: element; MAP: value */
 };
 
+struct map;
 struct node;
 struct region;
 struct use {
@@ -89,6 +90,8 @@ struct region {
     const char *name;
     VEC(struct value *) params, results;
     struct node *first, *last;
+    bool
+        unsettled; /* a loop's body while the types of its parameters are being found: nothing may be decided by them */
 };
 struct opset {
     const char *domain;
@@ -106,6 +109,7 @@ struct graph {
     VEC(struct metadata) metadata;
     VEC(const char *) outputs; /* names of the top region's results: passes may put other values there */
     int next_value, next_node;
+    int copies; /* nodes that node_copy made on behalf of If */
 };
 
 /* ---- building and editing; use lists are kept */
@@ -134,6 +138,11 @@ bool type_equal(const struct type *a, const struct type *b);
 void type_print(struct text *t, const struct type *ty);
 /* Moves the nodes of `from` (closed) in front of `before`, parameters replaced by args; results[] gets the results. */
 void region_inline(struct region *from, struct node *before, struct value *const *args, struct value **results);
+void region_drop_results(struct region *r);
+/* A copy of n, regions and all, at the end of r. values: what stands for a value in the copy; it gets the results of n.
+ * Values that it does not hold stay themselves. */
+struct node *node_copy(struct region *r, const struct node *n, struct map *values);
+bool region_is_settled(const struct region *r); /* neither it nor a region around it is `unsettled` */
 /* `node 17 "conv1" (Conv)`, behind `outer` for nodes of bodies and functions (NULL: none); strings of the model are
  * escaped. */
 const char *origin_text(struct ctx *c, const char *outer, int number, const char *name, const char *op_type);

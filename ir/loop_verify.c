@@ -230,8 +230,8 @@ static void verify_for(struct verifier *v, struct stmt *s) {
     define_var(v, x);
     PUSH(&v->c->arena, &v->loops, s);
     if (x->extent->type == IDX) verify_iterations(v, s);
-    bool open = x->extent->type == IDX && !x_is_int(x->extent, &n);
-    verify_under(v, &s->u.loop.body, open ? x_cmp(v->c, X_LT, x_int(v->c, 0), x->extent) : NULL, true, true);
+    expr runs = x->extent->type == IDX ? x_cmp(v->c, X_LT, x_int(v->c, 0), x->extent) : NULL;
+    verify_under(v, &s->u.loop.body, runs, true, true);
     v->loops.n--;
     set_gone(v, x);
 }

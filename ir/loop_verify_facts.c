@@ -24,13 +24,16 @@ static void add_cmp(struct facts *f, enum xop op, expr a, expr b) {
     default: break;
     }
 }
+static void add_never(struct facts *f) { add(f, x_int(f->c, 1)); } /* 1 <= 0: nothing runs here */
 void facts_add(struct facts *f, expr cond) {
-    if (cond->op == X_AND) facts_add(f, cond->arg[0]), facts_add(f, cond->arg[1]);
+    if (x_is_false(cond)) add_never(f);
+    else if (cond->op == X_AND) facts_add(f, cond->arg[0]), facts_add(f, cond->arg[1]);
     else if (cond->op == X_NOT) facts_add_not(f, cond->arg[0]);
     else if (cond->n == 2) add_cmp(f, (enum xop)cond->op, cond->arg[0], cond->arg[1]);
 }
 void facts_add_not(struct facts *f, expr cond) {
-    if (cond->op == X_OR) facts_add_not(f, cond->arg[0]), facts_add_not(f, cond->arg[1]);
+    if (x_is_true(cond)) add_never(f);
+    else if (cond->op == X_OR) facts_add_not(f, cond->arg[0]), facts_add_not(f, cond->arg[1]);
     else if (cond->op == X_NOT) facts_add(f, cond->arg[0]);
     else if (cond->n == 2 && cond->op != X_AND && cond->arg[0]->type == IDX) {
         expr n = x_not(f->c, cond);
@@ -119,8 +122,16 @@ static bool prove_arms(struct facts *f, expr goal, int depth) {
     }
     return false;
 }
+/* Where a loop of no passes or a condition that never holds stands around, everything holds. */
+static bool never(const struct facts *f) {
+    int64_t v;
+    for (int k = 0; k < f->n; k++)
+        if (x_is_int(f->v[k], &v) && v > 0) return true;
+    return false;
+}
 bool facts_prove_le(struct facts *f, expr a, expr b) {
     expr goal = x_sub(f->c, a, b);
+    if (never(f)) return true;
     return goal->op != X_POISON && prove_arms(f, goal, 4);
 }
 bool facts_prove_lt(struct facts *f, expr a, expr b) { return facts_prove_le(f, x_addi(f->c, a, 1), b); }

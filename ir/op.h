@@ -47,8 +47,9 @@ struct op_control {
     bool (*lower)(struct lowering *l, struct node *n);
 };
 
-/* RANDOM: gives another result every time; never folded, never merged with an equal node. */
-enum op_flags { OP_RANDOM = 1 };
+/* RANDOM: gives another result every time; never folded, never merged with an equal node.
+ * EFFECT: is there for what it does, not for a result; never removed. */
+enum op_flags { OP_RANDOM = 1, OP_EFFECT = 2 };
 
 struct op {
     const char *domain, *name;

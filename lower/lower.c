@@ -30,15 +30,19 @@ static bool produced_leaf(void *env, expr e) {
     (void)env;
     return !(e->op == X_SYM && e->u.sym->produced);
 }
-static enum scope scope_for(const expr *dims, int nd) {
+enum scope lower_scope(const expr *dims, int nd) {
     for (int k = 0; k < nd; k++)
         if (!x_visit(dims[k], produced_leaf, NULL)) return SC_REGION;
     return SC_ARENA;
 }
-struct buf *lower_alloc(struct lowering *l, const char *name, enum dtype t, const expr *dims, int nd) {
-    struct buf *b = buf_new(l->c, l->entry, name, t, scope_for(dims, nd), dims, nd);
+struct buf *lower_alloc_in(struct lowering *l, enum scope scope, const char *name, enum dtype t, const expr *dims,
+                           int nd) {
+    struct buf *b = buf_new(l->c, l->entry, name, t, scope, dims, nd);
     lower_stmt(l, s_alloc(l->c, b));
     return b;
+}
+struct buf *lower_alloc(struct lowering *l, const char *name, enum dtype t, const expr *dims, int nd) {
+    return lower_alloc_in(l, lower_scope(dims, nd), name, t, dims, nd);
 }
 static struct buf *const_buf(struct lowering *l, struct value *v) {
     expr dims[32];
@@ -233,15 +237,66 @@ static bool is_tensor(struct lowering *l, struct value *v, const char *what) {
          what, diag_quote(&l->c->arena, v->name));
     return false;
 }
+/* Sizes that If and the loops produce are set more than once in a run; what has dims of them must be in the region. */
+static void note_changing(void *env, struct node *n) {
+    struct map *changing = env;
+    for (int k = 0; n->op && n->op->control && k < n->syms.n; k++) map_put(changing, PKEY(n->syms.v[k]), n);
+}
+static bool fixed_leaf(void *env, expr e) { return !(e->op == X_SYM && map_get(env, PKEY(e->u.sym))); }
+/* The type of output k, `name`, with dims that are set once, in the end: *ends gets the sizes to set then. */
+static struct type final_type(struct lowering *l, const struct type *t, const char *name, int k, struct map *changing,
+                              struct map *ends) {
+    expr dims[32];
+    for (int d = 0; d < t->rank; d++) {
+        dims[d] = t->dims[d];
+        if (x_visit(dims[d], fixed_leaf, changing)) continue;
+        int64_t lo, hi;
+        const struct sym *s = map_get(ends, PKEY(dims[d]));
+        if (!s) {
+            x_bounds(l->c, dims[d], &lo, &hi);
+            s = sym_new(l->c, internf(l->c->names, "%s_d%d", *name ? name : internf(l->c->names, "output%d", k), d),
+                        lo < 0 ? 0 : lo, hi, true);
+            map_put(ends, PKEY(dims[d]), (void *)s);
+        }
+        dims[d] = x_sym(l->c, s);
+    }
+    return type_tensor(l->c, t->dtype, dims, t->rank);
+}
 /* A result gets its own parameter; the value is produced right into it when nothing else is it. */
 static bool bind_results(struct lowering *l, struct region *top, struct buf **outs) {
+    struct map changing = {.arena = &l->c->arena}, ends = {.arena = &l->c->arena};
+    each_node(top, note_changing, &changing);
     for (int k = 0; k < top->results.n; k++) {
         struct value *v = top->results.v[k];
         if (!is_tensor(l, v, "output")) return false;
-        outs[k] = entry_param(l, v, DIR_OUT, "output");
-        if (!v->init && !v->param_of && !map_get(&l->bufs, PKEY(v))) lower_bind(l, v, outs[k]);
+        struct type t = final_type(l, &v->type, v->name, k, &changing, &ends);
+        outs[k] = proc_param(l->c, l->entry, *v->name ? v->name : "output", t.dtype, DIR_OUT, t.dims, t.rank);
+        bool own = type_equal(&t, &v->type);
+        if (own && !v->init && !v->param_of && !map_get(&l->bufs, PKEY(v))) lower_bind(l, v, outs[k]);
     }
     return true;
+}
+/* Sizes of the output that have a value only now. */
+static void set_final_sizes(struct lowering *l, const struct type *from, const struct buf *to, struct map *done) {
+    for (int d = 0; d < from->rank; d++) {
+        if (from->dims[d] == to->dims[d] || map_get(done, PKEY(to->dims[d]))) continue;
+        map_put(done, PKEY(to->dims[d]), (void *)to);
+        const struct sym *s = to->dims[d]->u.sym;
+        struct stmt *st = s_new(l->c, S_SIZE);
+        st->u.size.sym = s;
+        st->u.size.lo = x_int(l->c, s->lo), st->u.size.hi = x_int(l->c, s->hi);
+        st->u.size.value = from->dims[d];
+        lower_stmt(l, st);
+    }
+}
+static void finish_results(struct lowering *l, struct region *top, struct buf *const *outs) {
+    struct map done = {.arena = &l->c->arena};
+    for (int k = 0; k < top->results.n; k++) {
+        struct buf *b = lower_buf(l, top->results.v[k]);
+        if (b == outs[k]) continue;
+        set_final_sizes(l, &top->results.v[k]->type, outs[k], &done);
+        lower_copy(l, outs[k], b);
+    }
 }
 static void input_syms(struct lowering *l) {
     for (int k = 0; k < l->g->syms.n; k++)
@@ -292,10 +347,7 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
     }
     struct buf **outs = NEWN(&c->arena, struct buf *, top->results.n + 1);
     if (!bind_results(&l, top, outs) || !lower_region(&l, top)) return NULL;
-    for (int k = 0; k < top->results.n; k++) {
-        struct buf *b = lower_buf(&l, top->results.v[k]);
-        if (b != outs[k]) lower_copy(&l, outs[k], b);
-    }
+    finish_results(&l, top, outs);
     drop_unused_consts(&l);
     return loop_verify(l.m, "lowering") ? l.m : NULL;
 }

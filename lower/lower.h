@@ -36,6 +36,9 @@ struct lowering {
 struct buf *lower_buf(struct lowering *l, struct value *v);
 void lower_bind(struct lowering *l, struct value *v, struct buf *b);
 struct buf *lower_alloc(struct lowering *l, const char *name, enum dtype t, const expr *dims, int nd);
+enum scope lower_scope(const expr *dims, int nd); /* arena; region when a size is produced in the run */
+struct buf *lower_alloc_in(struct lowering *l, enum scope scope, const char *name, enum dtype t, const expr *dims,
+                           int nd);
 /* The nodes of r, into the current block. */
 bool lower_region(struct lowering *l, struct region *r);
 /* dst[i] = src[i] as a kernel; with `at` also one leading index on dst's (to) or src's (from) side. */

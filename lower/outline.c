@@ -267,6 +267,8 @@ bool outline_kernels(struct lowering *l, struct block *from, const char *name, c
             proc_drop_buf(l->entry, s->u.alloc.buf);
             continue;
         }
+        struct buf *b = s->u.alloc.buf;
+        if (b->scope == SC_ARENA) b->scope = lower_scope(b->dims, b->nd);
         struct stmt *at = host.first;
         while (at && !stmt_uses(at, s->u.alloc.buf)) at = at->next;
         if (at) stmt_insert_before(at, s);

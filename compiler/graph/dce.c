@@ -1,7 +1,9 @@
 /* Dead code elimination; see passes.h. */
 #include "compiler/graph/passes.h"
+#include "ir/op.h"
 
 static bool unused(const struct node *n) {
+    if (n->op && n->op->flags & OP_EFFECT) return false;
     for (int k = 0; k < n->outs.n; k++)
         if (n->outs.v[k] && n->outs.v[k]->uses.n) return false;
     return true;

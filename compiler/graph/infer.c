@@ -10,14 +10,6 @@ enum { MAX_ELEMENTS = 1 << 20 };
 
 static bool infer_region(struct region *r);
 
-/* The types of a loop's body are found in rounds until they settle: contents that follow from types must not be taken
- * for final there. Bodies of If are inferred once. */
-static bool is_settled(const struct region *r) {
-    for (; r->owner; r = r->owner->in)
-        if (*r->owner->domain || strcmp(r->owner->op_type, "If") != 0) return false;
-    return true;
-}
-
 static bool is_number(expr e) { return e->op == X_CONST; }
 
 /* A constant for contents that are all numbers, or NULL. */
@@ -47,9 +39,9 @@ static bool inputs_are_constants(const struct node *n) {
 
 /* True when n became constants and is gone. */
 static bool fold(struct graph *g, struct node *n) {
-    if (n->op->flags & OP_RANDOM) return false;
+    if (n->op->flags & (OP_RANDOM | OP_EFFECT)) return false;
     bool constants = inputs_are_constants(n);
-    if (!constants && !is_settled(n->in)) return false;
+    if (!constants && !region_is_settled(n->in)) return false; /* contents may follow from types that change */
     bool left = false;
     for (int k = 0; k < n->outs.n; k++) {
         struct value *v = n->outs.v[k], *by = v ? constant_of(g, v) : NULL;

@@ -1,26 +1,24 @@
-/* If, Loop and Scan: inference through their bodies, and lowering to if, while and for around kernel calls
+/* Loop and Scan: inference through their bodies, and lowering to while and for around kernel calls
  * (design: control flow). Bodies are closed regions: the node's attribute "captures" counts the inputs and parameters,
  * at the end of each list, that stand for values captured from outside. */
-#include "ir/op.h"
-#include "lower/lower.h"
+#include "lower/ops/control.h"
 #include <string.h>
 
-enum { NO_LIMIT = INT32_MAX };
 static int captures(const struct node *n) {
     const struct attr *a = node_attr(n, "captures");
     return a && a->kind == AT_INT ? (int)a->u.i : 0;
 }
-static bool problem(struct graph *g, struct node *n, enum diag_code code, const char *what) {
+bool ctl_problem(struct graph *g, struct node *n, enum diag_code code, const char *what) {
     diag_at(&g->ctx->diags, DIAG_ERROR, code, NULL, n->origin, "%s", what);
     return false;
 }
-static void take_type(struct value *param, const struct value *arg) {
+void ctl_take_type(struct value *param, const struct value *arg) {
     param->type = arg->type;
     param->elems = arg->elems;
     param->nelems = arg->nelems;
 }
 /* Truth of a boolean known at compile time: 1, 0, or -1. */
-static int known_bool(const struct value *v) {
+int ctl_known_bool(const struct value *v) {
     if (v->init) return tensor_i(v->init, 0) != 0;
     if (v->elems && v->nelems == 1 && v->elems[0]->op == X_CONST) return v->elems[0]->u.i != 0;
     return -1;
@@ -30,7 +28,7 @@ static expr known_index(struct ctx *c, const struct value *v) { /* a scalar as I
     return v->elems && v->nelems == 1 ? x_toidx(c, v->elems[0]) : NULL;
 }
 /* The k-th produced symbol of n; made on first use. */
-static const struct sym *node_sym(struct graph *g, struct node *n, int k, const char *name, int64_t lo, int64_t hi) {
+const struct sym *ctl_sym(struct graph *g, struct node *n, int k, const char *name, int64_t lo, int64_t hi) {
     while (n->syms.n <= k) {
         const struct sym *s = sym_new(g->ctx, internf(g->ctx->names, "%s%d_%d", name, n->id, n->syms.n), lo, hi, true);
         PUSH(&g->ctx->arena, &n->syms, s);
@@ -38,107 +36,23 @@ static const struct sym *node_sym(struct graph *g, struct node *n, int k, const 
     return n->syms.v[k];
 }
 
-/* ---- If */
-static enum infer_status take_branch(struct graph *g, struct node *n, struct region *r,
-                                     bool (*infer_region)(struct region *)) {
-    struct value **results = NEWN(&g->ctx->arena, struct value *, r->results.n + 1);
-    if (!infer_region(r)) return INFER_FAILED;
-    region_inline(r, n, n->ins.v + 1, results);
-    for (int k = 0; k < n->outs.n; k++)
-        if (n->outs.v[k]) value_replace(n->outs.v[k], results[k]);
-    node_remove(n);
-    return INFER_REPLACED;
-}
-static bool bind_branch(struct graph *g, struct node *n, struct region *r) {
-    if (!r || r->params.n != n->ins.n - 1)
-        return problem(g, n, E_GRAPH, "a branch does not take the node's captured values");
-    for (int k = 0; k < r->params.n; k++) take_type(r->params.v[k], n->ins.v[k + 1]);
-    return true;
-}
-/* Dims that differ become a symbol, set from the condition before the branch runs. */
-static bool join_types(struct graph *g, struct node *n, const struct type *a, const struct type *b, int *nsyms,
-                       struct type *out) {
-    if (a->kind != TY_TENSOR || b->kind != TY_TENSOR) return problem(g, n, E_TYPE, "branches must give tensors");
-    if (a->dtype != b->dtype) return problem(g, n, E_TYPE, "the branches give different element types");
-    if (a->rank != b->rank)
-        return problem(g, n, E_RANK,
-                       "the branches give different ranks, and the condition is not known at compile time");
-    expr dims[32];
-    for (int k = 0; k < a->rank; k++) {
-        dims[k] = a->dims[k];
-        if (a->dims[k] == b->dims[k]) continue;
-        int64_t l1, h1, l2, h2;
-        x_bounds(g->ctx, a->dims[k], &l1, &h1), x_bounds(g->ctx, b->dims[k], &l2, &h2);
-        dims[k] = x_sym(g->ctx, node_sym(g, n, (*nsyms)++, "if", l1 < l2 ? l1 : l2, h1 > h2 ? h1 : h2));
-    }
-    *out = type_tensor(g->ctx, a->dtype, dims, a->rank);
-    return true;
-}
-static enum infer_status if_infer(struct graph *g, struct node *n, bool (*infer_region)(struct region *)) {
-    struct region *then = node_region(n, "then_branch"), *other = node_region(n, "else_branch");
-    if (!bind_branch(g, n, then) || !bind_branch(g, n, other)) return INFER_FAILED;
-    int cond = known_bool(n->ins.v[0]), nsyms = 0;
-    if (cond >= 0) return take_branch(g, n, cond ? then : other, infer_region);
-    if (!infer_region(then) || !infer_region(other)) return INFER_FAILED;
-    if (then->results.n != n->outs.n || other->results.n != n->outs.n)
-        return problem(g, n, E_ARITY, "the branches give a different number of results"), INFER_FAILED;
-    for (int k = 0; k < n->outs.n; k++)
-        if (n->outs.v[k] &&
-            !join_types(g, n, &then->results.v[k]->type, &other->results.v[k]->type, &nsyms, &n->outs.v[k]->type))
-            return INFER_FAILED;
-    return INFER_OK;
-}
-static expr load_scalar(struct lowering *l, struct value *v) {
+expr ctl_load_scalar(struct lowering *l, struct value *v) {
     struct buf *b = lower_buf(l, v);
     expr zero[1] = {x_int(l->c, 0)};
     return x_load(l->c, b, zero, b->nd, NULL);
 }
-static void set_size(struct lowering *l, const struct sym *s, expr v) {
+void ctl_set_size(struct lowering *l, const struct sym *s, expr v) {
     struct stmt *st = s_new(l->c, S_SIZE);
     st->u.size.sym = s;
     st->u.size.lo = x_int(l->c, s->lo), st->u.size.hi = x_int(l->c, s->hi);
     st->u.size.value = v;
     lower_stmt(l, st);
 }
-static bool dims_equal(const struct type *a, const struct type *b) {
+bool ctl_dims_equal(const struct type *a, const struct type *b) {
     for (int k = 0; k < a->rank; k++)
         if (a->dims[k] != b->dims[k]) return false;
     return true;
 }
-static bool lower_branch(struct lowering *l, struct node *n, struct region *r, struct block *into) {
-    struct block *outer = l->block;
-    l->block = into;
-    for (int k = 0; k < r->params.n; k++) lower_bind(l, r->params.v[k], lower_buf(l, n->ins.v[k + 1]));
-    for (int k = 0; k < n->outs.n; k++) /* produced right into the result where nothing else is it */
-        if (n->outs.v[k] && r->results.v[k]->def && !map_get(&l->bufs, PKEY(r->results.v[k])) &&
-            dims_equal(&r->results.v[k]->type, &n->outs.v[k]->type))
-            lower_bind(l, r->results.v[k], lower_buf(l, n->outs.v[k]));
-    bool ok = lower_region(l, r);
-    for (int k = 0; k < n->outs.n && ok; k++) {
-        struct buf *to = n->outs.v[k] ? lower_buf(l, n->outs.v[k]) : NULL,
-                   *from = to ? lower_buf(l, r->results.v[k]) : NULL;
-        if (to != from) lower_copy(l, to, from);
-    }
-    l->block = outer;
-    return ok;
-}
-static bool if_lower(struct lowering *l, struct node *n) {
-    struct region *then = node_region(n, "then_branch"), *other = node_region(n, "else_branch");
-    expr cond = load_scalar(l, n->ins.v[0]);
-    int nsyms = 0;
-    for (int k = 1; k < n->ins.n; k++) lower_buf(l, n->ins.v[k]);
-    for (int k = 0; k < n->outs.n; k++) {
-        if (!n->outs.v[k]) continue;
-        const struct type *a = &then->results.v[k]->type, *b = &other->results.v[k]->type;
-        for (int d = 0; d < a->rank; d++)
-            if (a->dims[d] != b->dims[d]) set_size(l, n->syms.v[nsyms++], x_select(l->c, cond, a->dims[d], b->dims[d]));
-        lower_buf(l, n->outs.v[k]);
-    }
-    struct stmt *s = s_if(l->c, cond);
-    lower_stmt(l, s);
-    return lower_branch(l, n, then, &s->u.cond.then) && lower_branch(l, n, other, &s->u.cond.other);
-}
-
 /* ---- loops: what Loop and Scan share */
 struct body {
     struct region *r;
@@ -158,47 +72,50 @@ static bool infer_body(struct graph *g, struct node *n, struct body *b, bool (*i
     struct ctx *c = g->ctx;
     int nsyms = 0;
     for (int k = 0; k < b->ncarried; k++) {
-        take_type(b->r->params.v[b->first + k], b->init[k]);
+        ctl_take_type(b->r->params.v[b->first + k], b->init[k]);
         b->r->params.v[b->first + k]->elems = NULL; /* changes from pass to pass */
     }
     for (int k = 0; k < b->ncaps; k++)
-        take_type(b->r->params.v[b->r->params.n - b->ncaps + k], n->ins.v[n->ins.n - b->ncaps + k]);
+        ctl_take_type(b->r->params.v[b->r->params.n - b->ncaps + k], n->ins.v[n->ins.n - b->ncaps + k]);
+    b->r->unsettled = true;
     for (int round = 0; round < 4; round++) {
         if (!infer_region(b->r)) return false;
         bool stable = true;
         for (int k = 0; k < b->ncarried; k++) {
             struct value *p = b->r->params.v[b->first + k], *res = b->r->results.v[b->first_result + k];
             if (res->type.kind != TY_TENSOR || res->type.dtype != p->type.dtype)
-                return problem(g, n, E_TYPE, "a carried value changes its element type");
-            if (res->type.rank != p->type.rank) return problem(g, n, E_RANK, "a carried value changes its rank");
-            if (dims_equal(&res->type, &p->type)) continue;
+                return ctl_problem(g, n, E_TYPE, "a carried value changes its element type");
+            if (res->type.rank != p->type.rank) return ctl_problem(g, n, E_RANK, "a carried value changes its rank");
+            if (ctl_dims_equal(&res->type, &p->type)) continue;
             expr dims[32];
             bool changed = false;
             for (int d = 0; d < p->type.rank; d++) {
                 dims[d] = p->type.dims[d];
                 if (res->type.dims[d] == dims[d] || carried_sym(n, p, d)) continue;
-                dims[d] = x_sym(c, node_sym(g, n, nsyms++, "carried", 0, NO_LIMIT));
+                dims[d] = x_sym(c, ctl_sym(g, n, nsyms++, "carried", 0, NO_LIMIT));
                 changed = true;
             }
             if (!changed) continue;
             p->type = type_tensor(c, p->type.dtype, dims, p->type.rank);
             stable = false;
         }
-        if (stable) return true;
+        if (!stable) continue;
+        b->r->unsettled = false; /* once more: what the types say may be decided by now */
+        return infer_region(b->r);
     }
-    return problem(g, n, E_SHAPE, "the shapes of carried values do not settle");
+    return ctl_problem(g, n, E_SHAPE, "the shapes of carried values do not settle");
 }
 static bool grows(const struct node *n, const struct value *param) {
     for (int d = 0; d < param->type.rank; d++)
         if (carried_sym(n, param, d)) return true;
     return false;
 }
-static void swap(struct lowering *l, struct buf *a, struct buf *b) {
+void ctl_swap(struct lowering *l, struct buf *a, struct buf *b) {
     struct stmt *s = s_new(l->c, S_SWAP);
     s->u.swap.a = a, s->u.swap.b = b;
     lower_stmt(l, s);
 }
-static void release(struct lowering *l, struct buf *b) {
+void ctl_release(struct lowering *l, struct buf *b) {
     struct stmt *s = s_new(l->c, S_FREE);
     s->u.alloc.buf = b;
     lower_stmt(l, s);
@@ -210,7 +127,7 @@ static void begin_carried(struct lowering *l, struct node *n, struct body *b, st
         for (int d = 0; d < p->type.rank; d++) {
             const struct sym *s = carried_sym(n, p, d);
             if (s && !map_get(&l->bufs, PKEY(s))) {
-                set_size(l, s, b->init[k]->type.dims[d]);
+                ctl_set_size(l, s, b->init[k]->type.dims[d]);
                 map_put(&l->bufs, PKEY(s), (void *)s); /* once, even when two values share it */
             }
         }
@@ -260,16 +177,16 @@ static void end_pass(struct lowering *l, struct node *n, struct body *b, struct 
             if (!s || res->type.dims[d] == p->type.dims[d]) continue;
             v[nv].sym = s;
             v[nv].tmp = sym_new(l->c, internf(l->c->names, "%s_next", s->name), s->lo, s->hi, true);
-            set_size(l, v[nv++].tmp, res->type.dims[d]);
+            ctl_set_size(l, v[nv++].tmp, res->type.dims[d]);
         }
     }
     for (int k = 0; k < b->ncarried; k++) {
         struct value *res = b->r->results.v[b->first_result + k];
         if (map_get(&l->bufs, PKEY(res)) == cur[k]) continue;
-        swap(l, cur[k], next[k]);
-        if (grows(n, b->r->params.v[b->first + k])) release(l, next[k]);
+        ctl_swap(l, cur[k], next[k]);
+        if (grows(n, b->r->params.v[b->first + k])) ctl_release(l, next[k]);
     }
-    for (int k = 0; k < nv; k++) set_size(l, v[k].sym, x_sym(l->c, v[k].tmp));
+    for (int k = 0; k < nv; k++) ctl_set_size(l, v[k].sym, x_sym(l->c, v[k].tmp));
 }
 static void bind_out(struct lowering *l, struct value *v, struct buf *b) {
     if (!v) return;
@@ -296,16 +213,17 @@ static bool loop_body(struct graph *g, struct node *n, struct body *b) {
     b->ncarried = n->ins.n - 2 - b->ncaps;
     b->init = n->ins.v + 2;
     if (!b->r || b->ncarried < 0 || b->r->params.n != 2 + b->ncarried + b->ncaps || b->r->results.n < 1 + b->ncarried)
-        return problem(g, n, E_ARITY, "the body's parameters or results do not fit the loop");
+        return ctl_problem(g, n, E_ARITY, "the body's parameters or results do not fit the loop");
     b->nscan_out = b->r->results.n - 1 - b->ncarried;
-    if (n->outs.n > b->ncarried + b->nscan_out) return problem(g, n, E_ARITY, "more outputs than the body has results");
+    if (n->outs.n > b->ncarried + b->nscan_out)
+        return ctl_problem(g, n, E_ARITY, "more outputs than the body has results");
     return true;
 }
 /* The trip count when nothing but M ends the loop; NULL otherwise. */
 static struct value *counted(const struct node *n, const struct body *b) {
     struct value *cond = b->r->results.v[0], *m = n->ins.v[0];
-    bool starts = !n->ins.v[1] || known_bool(n->ins.v[1]) == 1;
-    bool goes_on = cond == b->r->params.v[1] || known_bool(cond) == 1;
+    bool starts = !n->ins.v[1] || ctl_known_bool(n->ins.v[1]) == 1;
+    bool goes_on = cond == b->r->params.v[1] || ctl_known_bool(cond) == 1;
     return m && starts && goes_on ? m : NULL;
 }
 static enum infer_status loop_infer(struct graph *g, struct node *n, bool (*infer_region)(struct region *)) {
@@ -326,14 +244,16 @@ static enum infer_status loop_infer(struct graph *g, struct node *n, bool (*infe
         const struct attr *have = node_attr(n, "trip_symbol"); /* which of the symbols counts the trips */
         int at = have ? (int)have->u.i : nsyms;
         if (!have) node_set_attr(n, (struct attr){.name = intern(c->names, "trip_symbol"), .kind = AT_INT, .u.i = at});
-        trips = x_sym(c, node_sym(g, n, at, "trips", 0, NO_LIMIT));
+        trips = x_sym(c, ctl_sym(g, n, at, "trips", 0, NO_LIMIT));
     }
     for (int k = 0; k < b.nscan_out && b.ncarried + k < n->outs.n; k++) {
         struct value *o = n->outs.v[b.ncarried + k], *res = b.r->results.v[1 + b.ncarried + k];
         if (!o) continue;
         expr dims[32] = {trips};
+        if (res->type.kind != TY_TENSOR || res->type.rank < 0)
+            return ctl_problem(g, n, E_RANK, "the rank of a collected value is not known"), INFER_FAILED;
         if (res->type.rank > 30)
-            return problem(g, n, E_LIMIT, "a collected value has too many dimensions"), INFER_FAILED;
+            return ctl_problem(g, n, E_LIMIT, "a collected value has too many dimensions"), INFER_FAILED;
         for (int d = 0; d < res->type.rank; d++) dims[d + 1] = res->type.dims[d];
         o->type = type_tensor(c, res->type.dtype, dims, res->type.rank + 1);
     }
@@ -350,7 +270,7 @@ static void make_room(struct lowering *l, struct growing *gr, expr at) {
     struct stmt *full = s_if(c, x_cmp(c, X_EQ, at, x_sym(c, gr->cap)));
     enter(l, full, &full->u.cond.then, &outer);
     const struct sym *twice = sym_new(c, internf(c->names, "%s_twice", gr->cap->name), 0, INT64_MAX / 4, true);
-    set_size(l, twice, x_muli(c, x_sym(c, gr->cap), 2));
+    ctl_set_size(l, twice, x_muli(c, x_sym(c, gr->cap), 2));
     expr dims[32];
     for (int k = 0; k < gr->buf->nd; k++) dims[k] = gr->buf->dims[k];
     dims[0] = x_sym(c, twice);
@@ -366,16 +286,16 @@ static void make_room(struct lowering *l, struct growing *gr, expr at) {
     struct block b = {0};
     block_append(&b, s);
     outline_kernels(l, &b, "grow", NULL);
-    swap(l, gr->buf, bigger);
-    release(l, bigger);
-    set_size(l, gr->cap, x_sym(c, twice));
+    ctl_swap(l, gr->buf, bigger);
+    ctl_release(l, bigger);
+    ctl_set_size(l, gr->cap, x_sym(c, twice));
     l->block = outer;
 }
 static struct growing growing_new(struct lowering *l, const struct value *res) {
     struct ctx *c = l->c;
     struct growing gr;
     gr.cap = sym_new(c, internf(c->names, "cap%d", l->kernels), 0, INT64_MAX / 4, true);
-    set_size(l, gr.cap, x_int(c, 16));
+    ctl_set_size(l, gr.cap, x_int(c, 16));
     expr dims[32] = {x_sym(c, gr.cap)};
     for (int d = 0; d < res->type.rank; d++) dims[d + 1] = res->type.dims[d];
     gr.buf = lower_alloc(l, "collected", res->type.dtype, dims, res->type.rank + 1);
@@ -387,7 +307,7 @@ static expr pass_number(struct lowering *l, const struct node *n, const struct v
     int64_t trips;
     if (x_is_int(v->extent, &trips)) return x_var(l->c, v);
     const struct sym *pass = sym_new(l->c, internf(l->c->names, "pass%d", n->id), 0, NO_LIMIT, true);
-    set_size(l, pass, x_var(l->c, v));
+    ctl_set_size(l, pass, x_var(l->c, v));
     return x_sym(l->c, pass);
 }
 static bool loop_counted(struct lowering *l, struct node *n, struct body *b, struct value *m, struct buf **cur,
@@ -398,7 +318,7 @@ static bool loop_counted(struct lowering *l, struct node *n, struct body *b, str
         const struct attr *at = node_attr(n, "trip_symbol");
         const struct sym *s =
             at ? n->syms.v[at->u.i] : sym_new(c, internf(c->names, "trips%d", n->id), 0, NO_LIMIT, true);
-        set_size(l, s, x_max(c, x_toidx(c, load_scalar(l, m)), x_int(c, 0)));
+        ctl_set_size(l, s, x_max(c, x_toidx(c, ctl_load_scalar(l, m)), x_int(c, 0)));
         trips = x_sym(c, s);
     } else trips = x_max(c, trips, x_int(c, 0));
     for (int k = 0; k < b->nscan_out; k++)
@@ -428,14 +348,15 @@ static bool loop_while(struct lowering *l, struct node *n, struct body *b, struc
     struct buf *it = lower_alloc(l, "iteration", I64, NULL, 0), *cond = lower_alloc(l, "condition", BOOL, NULL, 0);
     struct growing *gr = NEWN(&c->arena, struct growing, b->nscan_out + 1);
     store_scalar(l, it, x_const_i(c, I64, 0));
-    store_scalar(l, cond, n->ins.v[1] ? load_scalar(l, n->ins.v[1]) : x_bool(c, true));
+    store_scalar(l, cond, n->ins.v[1] ? ctl_load_scalar(l, n->ins.v[1]) : x_bool(c, true));
     lower_bind(l, b->r->params.v[0], it), lower_bind(l, b->r->params.v[1], cond);
     for (int k = 0; k < b->nscan_out; k++)
         if (b->ncarried + k < n->outs.n && n->outs.v[b->ncarried + k])
             gr[k] = growing_new(l, b->r->results.v[1 + b->ncarried + k]);
     expr itv = x_load(c, it, NULL, 0, NULL), more = x_load(c, cond, NULL, 0, NULL);
     if (n->ins.v[0]) {
-        expr m = n->ins.v[0]->init ? x_const_i(c, I64, tensor_i(n->ins.v[0]->init, 0)) : load_scalar(l, n->ins.v[0]);
+        expr m =
+            n->ins.v[0]->init ? x_const_i(c, I64, tensor_i(n->ins.v[0]->init, 0)) : ctl_load_scalar(l, n->ins.v[0]);
         more = x_and(c, x_cmp(c, X_LT, itv, m), more);
     }
     struct stmt *loop = s_new(c, S_WHILE);
@@ -446,7 +367,7 @@ static bool loop_while(struct lowering *l, struct node *n, struct body *b, struc
     for (int k = 0; k < b->nscan_out && ok; k++) {
         if (!gr[k].buf) continue;
         const struct sym *pass = sym_new(c, internf(c->names, "pass%d_%d", n->id, k), 0, NO_LIMIT, true);
-        set_size(l, pass, x_toidx(c, itv));
+        ctl_set_size(l, pass, x_toidx(c, itv));
         make_room(l, &gr[k], x_sym(c, pass));
         lower_copy_slice(l, gr[k].buf, x_guard(c, x_sym(c, pass), x_sym(c, gr[k].cap)), 0,
                          lower_buf(l, b->r->results.v[1 + b->ncarried + k]), NULL, -1);
@@ -458,7 +379,7 @@ static bool loop_while(struct lowering *l, struct node *n, struct body *b, struc
     l->block = outer;
     if (!ok) return false;
     const struct attr *at = node_attr(n, "trip_symbol");
-    if (at) set_size(l, n->syms.v[at->u.i], x_toidx(c, itv));
+    if (at) ctl_set_size(l, n->syms.v[at->u.i], x_toidx(c, itv));
     for (int k = 0; k < b->nscan_out; k++) {
         if (!gr[k].buf) continue;
         struct buf *o = lower_buf(l, n->outs.v[b->ncarried + k]);
@@ -474,7 +395,7 @@ static bool loop_while(struct lowering *l, struct node *n, struct body *b, struc
         struct block blk = {0};
         block_append(&blk, s);
         outline_kernels(l, &blk, "take", NULL);
-        release(l, gr[k].buf);
+        ctl_release(l, gr[k].buf);
     }
     return true;
 }
@@ -515,7 +436,7 @@ static bool scan_body(struct graph *g, struct node *n, struct scan *s) {
     s->b.init = n->ins.v;
     if (!s->b.r || s->nscan_in < 1 || s->b.ncarried < 0 || s->b.r->params.n != n->ins.n ||
         s->b.r->results.n < s->b.ncarried)
-        return problem(g, n, E_ARITY, "the body's parameters or results do not fit the scan");
+        return ctl_problem(g, n, E_ARITY, "the body's parameters or results do not fit the scan");
     s->b.nscan_out = s->b.r->results.n - s->b.ncarried;
     return true;
 }
@@ -528,7 +449,7 @@ static enum infer_status scan_infer(struct graph *g, struct node *n, bool (*infe
         struct value *x = n->ins.v[s.b.ncarried + k], *p = s.b.r->params.v[s.b.ncarried + k];
         int axis = scan_axis(n, "scan_input_axes", k, x->type.rank);
         if (x->type.kind != TY_TENSOR || axis < 0 || axis >= x->type.rank)
-            return problem(g, n, E_ATTR, "a scan axis is outside the rank"), INFER_FAILED;
+            return ctl_problem(g, n, E_ATTR, "a scan axis is outside the rank"), INFER_FAILED;
         expr dims[32];
         for (int d = 0, o = 0; d < x->type.rank; d++)
             if (d != axis) dims[o++] = x->type.dims[d];
@@ -543,10 +464,12 @@ static enum infer_status scan_infer(struct graph *g, struct node *n, bool (*infe
             o->type = s.b.r->params.v[k]->type;
             continue;
         }
+        if (res->type.kind != TY_TENSOR || res->type.rank < 0)
+            return ctl_problem(g, n, E_RANK, "the rank of a collected value is not known"), INFER_FAILED;
         int axis = scan_axis(n, "scan_output_axes", k - s.b.ncarried, res->type.rank + 1);
         expr dims[33];
         if (axis < 0 || axis > res->type.rank || res->type.rank > 30)
-            return problem(g, n, E_ATTR, "a scan axis is outside the rank"), INFER_FAILED;
+            return ctl_problem(g, n, E_ATTR, "a scan axis is outside the rank"), INFER_FAILED;
         for (int d = 0, i = 0; d <= res->type.rank; d++) dims[d] = d == axis ? trips : res->type.dims[i++];
         o->type = type_tensor(c, res->type.dtype, dims, res->type.rank + 1);
     }
@@ -604,8 +527,7 @@ static bool scan_lower(struct lowering *l, struct node *n) {
     return ok;
 }
 
-static const struct op_control if_ctl = {if_infer, if_lower}, loop_ctl = {loop_infer, loop_lower},
-                               scan_ctl = {scan_infer, scan_lower};
+static const struct op_control loop_ctl = {loop_infer, loop_lower}, scan_ctl = {scan_infer, scan_lower};
 static const struct op_attr if_attrs[] = {{.name = "then_branch", .kind = AT_REGION, .flags = A_REQUIRED},
                                           {.name = "else_branch", .kind = AT_REGION, .flags = A_REQUIRED},
                                           {0}};
@@ -614,12 +536,17 @@ static const struct op_attr scan_attrs[] = {{.name = "body", .kind = AT_REGION, 
                                             {.name = "num_scan_inputs", .kind = AT_INT, .flags = A_REQUIRED},
                                             {0}};
 static const struct op_slot if_ins[] = {{"cond", TSET(BOOL), 0}, {"captured", TS_ANY, VARIADIC | OPTIONAL}, {0}};
+static const struct op_attr require_attrs[] = {
+    {.name = "condition", .kind = AT_INT, .i = 1}, {.name = "reason", .kind = AT_STRING, .flags = A_REQUIRED}, {0}};
+static const struct op_slot require_ins[] = {{"condition", TSET(BOOL), 0}, {0}}, slots_none[] = {{0}};
 static const struct op_slot loop_ins[] = {
     {"M", TSET(I64), OPTIONAL}, {"cond", TSET(BOOL), OPTIONAL}, {"v", TS_ANY, VARIADIC | OPTIONAL}, {0}};
 static const struct op_slot any[] = {{"v", TS_ANY, VARIADIC | OPTIONAL}, {0}};
 const struct op ops_control[] = {
-    {"", "If", 25, 1, if_attrs, if_ins, any, .control = &if_ctl,
-     .spec = "If-25; branches of different rank are refused unless the condition is known"},
+    {"", "If", 25, 1, if_attrs, if_ins, any, .control = &if_control,
+     .spec = "If-25; what depends on results of different rank is compiled once for each branch"},
+    {"gcc2nn", "Require", 1, 1, require_attrs, require_ins, slots_none, .define = op_require, .flags = OP_EFFECT,
+     .spec = "made by the compiler: stops the model unless the input is as `condition` says"},
     {"", "Loop", 25, 1, loop_attrs, loop_ins, any, .control = &loop_ctl, .spec = "Loop-25"},
     {"", "Scan", 25, 9, scan_attrs, any, any, .control = &scan_ctl,
      .spec = "Scan-25; the batched form of opset 8 is refused"},

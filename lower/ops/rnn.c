@@ -136,11 +136,13 @@ static struct step step_of(T state) {
     struct step s = {axes_named(shape(state), "b h"), dim(state, 1)};
     return s;
 }
-static E gate(T t, const struct step *s, int k) { return at(t, list2(s->i.v[0], add(s->i.v[1], mul(s->h, idx(k))))); }
+static E gate(T t, const struct step *s, int k) {
+    return at(t, list2(within(s->i.v[0], dim(t, 0)), add(s->i.v[1], mul(s->h, idx(k)))));
+}
 static E both(T xw, T hr, const struct step *s, int k) { return add(gate(xw, s, k), gate(hr, s, k)); }
 static E live(T step, T lens, const struct step *s) {
     require(eq(dim(lens, 0), dim(in(0), 0)), "sequence_lens is for another batch size");
-    return lt(at(step, list0()), cast(I64, at(lens, list1(s->i.v[0]))));
+    return lt(at(step, list0()), cast(I64, at(lens, list1(within(s->i.v[0], dim(lens, 0))))));
 }
 /* Past the end of a sequence (inputs step, step + 1: number of the step, lengths) the state stays and the output is 0.
  */

@@ -11,6 +11,7 @@ wrong values, error = no values, skip = not run), greatest relative error, secon
 Tolerance of a floating-point output, as a part of the greatest magnitude in its reference: 1e-4 or 20 times what
 onnxruntime's own optimisation changes (INDEX.csv rel_opt_vs_noopt); half precision: 5e-3 or 3 times that.
 tolerance.tsv widens single outputs and states the cause. Everything else must be equal.
+ties.tsv lists outputs whose rows are ranked by another one: rows of the same rank within its tolerance may change places.
 pending.tsv lists models that are refused so far, with the reason; they count as skipped.
 Exit status: 0, 1 if a model failed, 77 if none was run.
 """
@@ -176,6 +177,37 @@ def settle(result, pending):
     return result
 
 
+def read_ties(rows):
+    """{model: {output: the output that ranks its rows}}"""
+    ties = {}
+    with open(os.path.join(HERE, "ties.tsv"), encoding="utf-8") as f:
+        for number, line in enumerate(f, 1):
+            fields = line.rstrip("\n").split("\t")
+            if number == 1 or not line.strip():
+                continue
+            if len(fields) != 4 or fields[0] not in rows or not fields[3].strip():
+                sys.exit(f"ties.tsv:{number}: expected a model of INDEX.csv, an output, the one that ranks it, the cause")
+            ties.setdefault(fields[0], {})[fields[1]] = fields[2]
+    return ties
+
+
+def untie(got, want, rank, limit):
+    """got with its rows moved within each run of rows whose ranks in the reference are equal up to twice `limit`."""
+    import numpy as np
+    if got.shape != want.shape or len(want) != len(rank):
+        return got
+    moved, begin = got.copy(), 0
+    for end in range(1, len(rank) + 1):
+        if end < len(rank) and abs(float(rank[end]) - float(rank[end - 1])) <= 2 * limit:
+            continue
+        free = list(range(begin, end))
+        for row in range(begin, end if end - begin > 1 else begin):
+            apart = [float(np.abs(got[k].astype(np.float64) - want[row].astype(np.float64)).max()) for k in free]
+            moved[row] = got[free.pop(apart.index(min(apart)))]
+        begin = end
+    return moved
+
+
 def host_target():
     """Vector code where this machine runs it: the models are large, and it is what users of such machines build."""
     try:
@@ -186,18 +218,23 @@ def host_target():
     return "x86-avx2" if {"avx2", "fma", "f16c"} <= set(flags) else "c99"
 
 
-def compare(row, data, out, widened):
+def compare(row, data, out, widened, ties):
     """The greatest relative error of a data set; Wrong at the first output that is too far off."""
     references = sorted(glob.glob(os.path.join(glob.escape(data), "output_*.pb")))
     if not references:
         raise Skip("no output_N.pb as reference")
     worst = 0.0
+    by_name = {name: want for name, want in map(read_tensor, references)} if ties else {}
     for reference in references:
         file = os.path.basename(reference)
         name, want = read_tensor(reference)
         if not os.path.exists(os.path.join(out, file)):
             raise Wrong(f"{file} ({name}) was not written")
         _, got = read_tensor(os.path.join(out, file))
+        if name in ties:
+            rank = by_name[ties[name]]
+            limit = tolerance(row, ties[name], rank.dtype.name, widened) * float(abs(rank).max(initial=0))
+            got = untie(got, want, rank, limit)
         accepted = [want]
         # The same data without onnxruntime's optimisations: either may be the nearer one.
         noopt = os.path.join(os.path.dirname(data), "noopt", file)
@@ -233,7 +270,7 @@ def call(command, timeout, cwd):
     return process.returncode, out, err
 
 
-def run_model(row, args, widened, deadline):
+def run_model(row, args, widened, ties, deadline):
     """{verdict, error, seconds, why} of one model over its data sets."""
     result = {"name": row["name"], "verdict": "ok", "error": None, "seconds": 0.0, "why": "", "sets": 0}
     try:
@@ -265,7 +302,7 @@ def run_model(row, args, widened, deadline):
                     first = next((line for line in err.splitlines() if line.strip()), "no message")
                     raise Broken(f"{ended}: {first[:160]}")
                 try:
-                    error = compare(row, data, out_dir, widened)
+                    error = compare(row, data, out_dir, widened, ties.get(row["name"], {}))
                 except Wrong as e:
                     raise Wrong(f"{os.path.basename(data)}: {e}") from None
                 result["error"] = max(result["error"] or 0.0, error)
@@ -329,7 +366,7 @@ def main():
         finish(args, "none", [], f"{e} (tests/requirements.txt; ./dev setup)")
 
     rows = index()
-    widened, pending = read_widened(rows), read_pending(rows)
+    widened, ties, pending = read_widened(rows), read_ties(rows), read_pending(rows)
     names, choice = choose(args, rows)
     print(f"models: {choice}; target {args.target}; folder {os.path.relpath(MODELS, ROOT)}", flush=True)
     deadline = time.monotonic() + args.budget
@@ -338,7 +375,7 @@ def main():
     order = sorted(names, key=lambda n: -int(rows[n]["macs"] or 0)) if args.jobs > 1 and len(names) > 1 else names
     with concurrent.futures.ThreadPoolExecutor(max(1, args.jobs)) as pool:
         for done in concurrent.futures.as_completed(
-                [pool.submit(run_model, rows[name], args, widened, deadline) for name in order]):
+                [pool.submit(run_model, rows[name], args, widened, ties, deadline) for name in order]):
             results.append(settle(done.result(), pending))
             show(results[-1])
     results.sort(key=lambda r: names.index(r["name"]))

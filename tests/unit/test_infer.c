@@ -43,6 +43,7 @@ static void exp_four(void) { gout(0, N_OP("Twice", N_OP("Twice", gin(0)))); }
 /* A loop in small: the body is inferred for a parameter of 2 elements, then for one of 3. */
 static enum infer_status rounds_infer(struct graph *g, struct node *n, bool (*infer_region)(struct region *r)) {
     struct region *r = node_region(n, "body");
+    r->unsettled = true;
     for (int round = 2; round <= 3; round++) {
         expr dim = x_int(g->ctx, round);
         r->params.v[0]->type = type_tensor(g->ctx, F32, &dim, 1);

@@ -1,0 +1,25 @@
+/* What If (branch.c) and the loops (control.c) share: closed regions, sizes that they produce, statements. */
+#ifndef NN_LOWER_OPS_CONTROL_H
+#define NN_LOWER_OPS_CONTROL_H
+#include "ir/op.h"
+#include "lower/lower.h"
+
+enum { NO_LIMIT = INT32_MAX };
+extern const struct op_control if_control;
+void op_require(void);
+
+/* ---- inference */
+bool ctl_problem(struct graph *g, struct node *n, enum diag_code code, const char *what); /* false */
+void ctl_take_type(struct value *param, const struct value *arg);
+/* Truth of a boolean known at compile time: 1, 0, or -1. */
+int ctl_known_bool(const struct value *v);
+/* The k-th produced symbol of n; made on first use. */
+const struct sym *ctl_sym(struct graph *g, struct node *n, int k, const char *name, int64_t lo, int64_t hi);
+bool ctl_dims_equal(const struct type *a, const struct type *b);
+
+/* ---- lowering */
+expr ctl_load_scalar(struct lowering *l, struct value *v);
+void ctl_set_size(struct lowering *l, const struct sym *s, expr v);
+void ctl_swap(struct lowering *l, struct buf *a, struct buf *b);
+void ctl_release(struct lowering *l, struct buf *b);
+#endif
