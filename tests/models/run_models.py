@@ -22,6 +22,7 @@ import glob
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -63,9 +64,10 @@ def small(row):
 
 def turn():
     """(number, where it comes from): the same for one commit everywhere, different for the next."""
-    done = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True)
-    if done.returncode == 0:
-        return int(done.stdout[:8], 16), "commit " + done.stdout[:8]
+    if shutil.which("git"):
+        done = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True)
+        if done.returncode == 0:
+            return int(done.stdout[:8], 16), "commit " + done.stdout[:8]
     today = datetime.date.today()
     return today.toordinal(), f"day {today}"
 
