@@ -17,15 +17,37 @@ static int64_t io_bytes(struct program *p) {
     }
     return sum;
 }
+/* What lies where. */
+struct memory_map {
+    bool far_weights, near_heap;
+    int64_t weights, heap; /* bytes */
+};
+static struct memory_map memory_map_of(struct program *p, bool weights_file) {
+    const struct board *b = p->o->target->board;
+    struct memory_map m = {.weights = weights_file ? 0 : p->weights_bytes};
+    m.heap = (p->is_static ? p->arena_bytes : 2 * p->plan->peak) + io_bytes(p) + p->weights_bytes - m.weights;
+    m.far_weights = m.weights + CODE_BYTES > b->flash_bytes;
+    m.near_heap = p->is_static && m.heap + 2 * STACK_BYTES < b->ram_bytes;
+    return m;
+}
+bool bare_fits(struct program *p, bool weights_file) {
+    const struct board *b = p->o->target->board;
+    struct memory_map m = memory_map_of(p, weights_file);
+    int64_t more = (m.far_weights ? m.weights : 0) + (m.near_heap ? 0 : m.heap);
+    if (more <= b->more_bytes) return true;
+    diag(&p->c->diags, DIAG_ERROR, E_BUDGET,
+         "too large for %s: %lld bytes of weights and %lld of arena, inputs and outputs; it has %lld of flash, %lld of "
+         "RAM and %lld outside of the chip",
+         b->name, (long long)p->weights_bytes, (long long)(m.heap - p->weights_bytes + m.weights),
+         (long long)b->flash_bytes, (long long)b->ram_bytes, (long long)b->more_bytes);
+    return false;
+}
 const char *const *bare_values(struct program *p, bool weights_file) {
     const struct board *b = p->o->target->board;
     const char **v = NEWN(&p->c->arena, const char *, 32);
     int n = 0;
     if (!b) return v;
-    bool program = !weights_file, far = program && p->weights_bytes + CODE_BYTES > b->flash_bytes;
-    int64_t heap =
-        (p->is_static ? p->arena_bytes : 2 * p->plan->peak) + io_bytes(p) + (weights_file ? p->weights_bytes : 0);
-    bool near_heap = p->is_static && heap + 2 * STACK_BYTES < b->ram_bytes;
+    struct memory_map m = memory_map_of(p, weights_file);
     const char *const pairs[] = {
         "BOARD",       b->name,
         "TARGET",      p->o->target->name,
@@ -36,10 +58,10 @@ const char *const *bare_values(struct program *p, bool weights_file) {
         "RAM_BYTES",   hex(p, b->ram_bytes),
         "MORE",        hex(p, b->more),
         "MORE_BYTES",  hex(p, b->more_bytes),
-        "WEIGHTS_IN",  far ? "MORE" : "FLASH",
-        "WEIGHTS_WHY", far ? "The weights are larger than its flash memory." : "",
-        "HEAP_START",  near_heap ? "ALIGN(board_bss_end, 64)" : "board_more_start",
-        "HEAP_END",    near_heap ? A("board_stack_top - 0x%x", STACK_BYTES) : "ORIGIN(MORE) + LENGTH(MORE)"};
+        "WEIGHTS_IN",  m.far_weights ? "MORE" : "FLASH",
+        "WEIGHTS_WHY", m.far_weights ? "The weights are larger than its flash memory." : "",
+        "HEAP_START",  m.near_heap ? "ALIGN(board_bss_end, 64)" : "board_more_start",
+        "HEAP_END",    m.near_heap ? A("board_stack_top - 0x%x", STACK_BYTES) : "ORIGIN(MORE) + LENGTH(MORE)"};
     for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) v[n++] = pairs[k];
     return v;
 }

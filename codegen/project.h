@@ -23,6 +23,8 @@ struct project *project_write(struct module *m, struct memory_plan *plan, const 
 void template_text(struct text *out, const char *path, const char *const *values);
 /* Placeholders and values of the memory map, for template_text (bare.c); all empty for a target without a board. */
 const char *const *bare_values(struct program *p, bool weights_file);
+/* Do weights, arena, inputs and outputs fit the target's board? false: a diagnostic, E_BUDGET. */
+bool bare_fits(struct program *p, bool weights_file);
 /* manifest.json (manifest.c). */
 void project_manifest(const struct project *w, struct text *out);
 #endif

@@ -304,9 +304,9 @@ void weights_declaration(struct program *p, struct text *out) {
             out,
             "/* The first member makes the words; the second one makes them aligned for every element type. */\n"
             "union %s_weights_data { uint32_t words[%lld]; double aligned; };\n"
-            "#ifdef __GNUC__\n__attribute__((aligned(64)))\n#endif\n"
-            "extern const union %s_weights_data %s_weights;\n",
-            p->name, (long long)(p->weights_bytes / 4), p->name, p->name);
+            "%sextern const union %s_weights_data %s_weights;\n",
+            p->name, (long long)(p->weights_bytes / 4),
+            p->o->c99_strict ? "" : "#ifdef __GNUC__\n__attribute__((aligned(64)))\n#endif\n", p->name, p->name);
     else text_printf(out, "extern const unsigned char %s_weights[%lld];\n", p->name, (long long)p->weights_bytes);
 }
 const char *weights_address(struct program *p) {

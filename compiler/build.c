@@ -198,6 +198,7 @@ const char *build_program(struct ctx *c, const struct project *w, const char *pr
         diag_help(&c->diags, "install it, or name another one for target %s", t->name);
         return NULL;
     }
+    if (t->board && !bare_fits(w->program, w->weights_file)) return NULL;
     int n = 0, jobs = o->jobs ? o->jobs : (int)sysconf(_SC_NPROCESSORS_ONLN);
     const char **sources = NEWN(&c->arena, const char *, w->sources.n + w->board.n + 2);
     for (int k = 0; k < w->sources.n; k++) sources[n++] = w->sources.v[k];
