@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""Times compiled models against ONNX Runtime: both in one process, run by turns, one thread each, pinned to one CPU.
+
+    models.py [--target T] [--runs N] [--seconds S] [--cpu N] [--json] [MODEL[:NAME=SIZE...] ...]
+
+MODEL is an .onnx file or the name of a model that tests/models/prepare.py knows; NAME=SIZE fixes a symbolic dim (all
+others are 1). Prints the medians, and the median of the ratios of neighbouring runs with its quartiles: below 1 the
+compiled model is faster. Outputs are compared first: a difference above 1e-3 of the largest value is an error (the
+strict tolerances are those of tests/models). Without arguments: resnet50, mobilenet_v2 and bert_base:seq=128.
+"""
+import argparse
+import ctypes
+import glob
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+DEFAULT = ["resnet50", "mobilenet_v2", "bert_base:seq=128"]
+NUMPY = {1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16, 6: np.int32, 7: np.int64, 9: np.bool_,
+         10: np.float16, 11: np.float64, 12: np.uint32, 13: np.uint64}
+
+
+def best_target():
+    with open("/proc/cpuinfo", encoding="utf-8") as f:
+        flags = next((line.split() for line in f if line.startswith(("flags", "Features"))), [])
+    if all(w in flags for w in ("avx512f", "avx512bw", "avx512dq", "avx512vl")):
+        return "x86-avx512"
+    if "avx2" in flags and "fma" in flags:
+        return "x86-avx2"
+    return "aarch64" if os.uname().machine == "aarch64" else "x86-64"
+
+
+def run(*command, **more):
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **more)
+    if done.returncode:
+        sys.exit(f"models.py: {' '.join(command)}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def find_model(name):
+    if name.endswith(".onnx"):
+        return name
+    out = run(sys.executable, os.path.join(ROOT, "tests/models/prepare.py"), name)
+    return next(line.split(" ", 1)[1] for line in out.splitlines() if line.startswith("model "))
+
+
+def model_dims(path, given):
+    """Sizes of all symbolic dims of the inputs."""
+    dims = {}
+    model = onnx.load(path, load_external_data=False)
+    weights = {t.name for t in model.graph.initializer}
+    for value in model.graph.input:
+        if value.name in weights:
+            continue
+        for d in value.type.tensor_type.shape.dim:
+            if d.dim_param:
+                dims[d.dim_param] = given.get(d.dim_param, 1)
+    for name in given:
+        if name not in dims:
+            sys.exit(f"models.py: {path} has no dim {name}; it has: {' '.join(dims) or 'none'}")
+    return dims
+
+
+def make_inputs(session, dims):
+    random = np.random.default_rng(1)
+    out = {}
+    for value in session.get_inputs():
+        shape = [d if isinstance(d, int) else dims.get(d, 1) for d in value.shape]
+        if "float" in value.type or "double" in value.type:
+            data = random.uniform(-1, 1, shape)
+        else:
+            data = random.integers(0, 2, shape)
+        kind = value.type[7:-1].replace("float", "float32").replace("float3216", "float16").replace("double", "float64")
+        out[value.name] = np.ascontiguousarray(data.astype(kind))
+    return out
+
+
+class Compiled:
+    """A model compiled for the target, loaded from a shared library."""
+
+    def __init__(self, path, dims, args, folder):
+        self.compile_seconds = self.cc_seconds = 0.0
+        if not (args.reuse and os.path.exists(os.path.join(folder, "model.so"))):
+            self.build(path, dims, args, folder)
+        lib = self.lib = ctypes.CDLL(os.path.join(folder, "model.so"))
+        lib.shim_run.restype = ctypes.c_double
+        lib.shim_input_name.restype = lib.shim_output_name.restype = ctypes.c_char_p
+        lib.shim_input_count.restype = ctypes.c_int64
+        lib.shim_output.restype = ctypes.c_void_p
+        weights = os.path.join(folder, "model_weights.bin")
+        self.weights = b""
+        if not glob.glob(os.path.join(folder, "*.S")) and os.path.exists(weights):
+            self.weights = weights.encode()
+
+    def build(self, path, dims, args, folder):
+        sizes = [f"--dim={name}={size}" for name, size in dims.items()]
+        start = time.monotonic()
+        run(args.gcc2nn, "compile", path, "--name=model", f"--target={args.target}", "--out=" + folder, *sizes)
+        self.compile_seconds = time.monotonic() - start
+        with open(os.path.join(folder, "Makefile"), encoding="utf-8") as f:
+            flags = next(line for line in f if line.startswith("CFLAGS")).split("=", 1)[1]
+        flags = [w for w in flags.replace("$(OPT)", args.opt).split() if not w.startswith("-W")]
+        sources = [f for f in sorted(glob.glob(os.path.join(folder, "*.c")))
+                   if os.path.basename(f) not in ("bench.c", "selftest.c", "model_main.c")]
+        sources += glob.glob(os.path.join(folder, "*.S")) + [os.path.join(HERE, "shim.c")]
+        start = time.monotonic()
+        run(args.cc, *flags, "-fPIC", "-shared", "-I" + folder, *sources, "-lm", "-o", "model.so", cwd=folder)
+        self.cc_seconds = time.monotonic() - start
+
+    def open(self, inputs):
+        self.kept = inputs
+        for k in range(self.lib.shim_inputs()):
+            data = inputs[self.lib.shim_input_name(k).decode()]
+            if self.lib.shim_input_count(k) != data.size:
+                sys.exit("models.py: an input has another size in the compiled model")
+            self.lib.shim_set_input(k, ctypes.c_void_p(data.ctypes.data))
+        if self.lib.shim_open(self.weights):
+            sys.exit("models.py: the compiled model does not start")
+
+    def run(self):
+        took = self.lib.shim_run()
+        if took < 0:
+            sys.exit("models.py: the compiled model failed")
+        return took
+
+    def outputs(self):
+        out = {}
+        for k in range(self.lib.shim_outputs()):
+            kind, rank, dims = ctypes.c_int(), ctypes.c_int(), ctypes.POINTER(ctypes.c_int64)()
+            at = self.lib.shim_output(k, ctypes.byref(kind), ctypes.byref(rank), ctypes.byref(dims))
+            shape = [dims[d] for d in range(rank.value)]
+            item = np.dtype(NUMPY[kind.value])
+            raw = ctypes.string_at(at, int(np.prod(shape)) * item.itemsize)
+            out[self.lib.shim_output_name(k).decode()] = np.frombuffer(raw, item).reshape(shape)
+        return out
+
+
+def difference(want, got):
+    """Largest difference, relative to the largest value, over all outputs."""
+    worst = 0.0
+    for name, ours in got.items():
+        theirs = want[name]
+        if ours.shape != theirs.shape:
+            sys.exit(f"models.py: output {name} has shape {ours.shape}, onnxruntime's has {theirs.shape}")
+        if ours.size:
+            a, b = ours.astype(np.float64), theirs.astype(np.float64)
+            worst = max(worst, float(np.max(np.abs(a - b)) / max(np.max(np.abs(b)), 1e-30)))
+    return worst
+
+
+def bench(spec, args):
+    name, *given = spec.split(":")
+    given = {k: int(v) for k, v in (g.split("=") for g in ",".join(given).split(",") if g)}
+    path = find_model(name)
+    dims = model_dims(path, given)
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    inputs = make_inputs(session, dims)
+    with tempfile.TemporaryDirectory(prefix="nn-bench-") as temporary:
+        folder = temporary
+        if args.keep:
+            folder = os.path.join(args.keep, os.path.basename(name.removesuffix("/model.onnx")))
+            os.makedirs(folder, exist_ok=True)
+        ours = Compiled(path, dims, args, folder)
+        ours.open(inputs)
+        ours.run()
+        error = difference(dict(zip([o.name for o in session.get_outputs()], session.run(None, inputs))),
+                           ours.outputs())
+        a, b = [], []
+        end = time.monotonic() + args.seconds
+        while len(a) < 3 or (len(a) < args.runs and time.monotonic() < end):
+            start = time.perf_counter()
+            session.run(None, inputs)
+            b.append(time.perf_counter() - start)
+            a.append(ours.run())
+    ratios = sorted(x / y for x, y in zip(a, b))
+    n = len(ratios)
+    return {"model": name, "target": args.target, "dims": dims, "runs": n,
+            "ms": 1e3 * statistics.median(a), "onnxruntime_ms": 1e3 * statistics.median(b),
+            "ratio": statistics.median(ratios), "ratio_quartiles": [ratios[n // 4], ratios[3 * n // 4]],
+            "difference": error, "compile_s": ours.compile_seconds, "cc_s": ours.cc_seconds}
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("models", nargs="*", default=DEFAULT, metavar="MODEL[:NAME=SIZE,...]")
+    p.add_argument("--target", default=best_target(), help="default: the best that this machine runs")
+    p.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir/gcc2nn"))
+    p.add_argument("--cc", default="gcc")
+    p.add_argument("--opt", default="-O2", help="optimisation flags of the C compiler")
+    p.add_argument("--runs", type=int, default=40, help="pairs of runs, at most")
+    p.add_argument("--seconds", type=float, default=15, help="time for the runs of one model")
+    p.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)), help="CPU to stay on")
+    p.add_argument("--keep", metavar="DIR", help="leave the generated code in DIR/NAME")
+    p.add_argument("--reuse", action="store_true", help="with --keep: time what was built there before")
+    p.add_argument("--json", action="store_true")
+    args = p.parse_args()
+    os.sched_setaffinity(0, {args.cpu})
+    results, failed = [], False
+    for spec in args.models:
+        r = bench(spec, args)
+        results.append(r)
+        failed |= not r["difference"] <= 1e-3
+        if not args.json:
+            low, high = r["ratio_quartiles"]
+            print(f"{r['model']} {r['target']}: {r['ms']:.2f} ms, onnxruntime {r['onnxruntime_ms']:.2f} ms, ratio "
+                  f"{r['ratio']:.3f} ({low:.3f} .. {high:.3f}, {r['runs']} pairs), outputs differ by "
+                  f"{r['difference']:.1e}{' WRONG' if not r['difference'] <= 1e-3 else ''}, gcc2nn "
+                  f"{r['compile_s']:.1f} s, cc {r['cc_s']:.1f} s", flush=True)
+    if args.json:
+        json.dump(results, sys.stdout, indent=1)
+        print()
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

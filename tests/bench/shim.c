@@ -1,0 +1,42 @@
+/* A compiled model as a shared library with a plain interface, so that tests/bench/models.py can run it by turns with
+ * ONNX Runtime in one process. Compiled in the folder that `gcc2nn compile` wrote. */
+#define _POSIX_C_SOURCE 200809L
+#include "model_io.h"
+
+static struct io_session s;
+
+int shim_inputs(void) { return IO_INPUTS; }
+int shim_outputs(void) { return IO_OUTPUTS; }
+const char *shim_output_name(int k) { return io_output_names[k]; }
+const char *shim_input_name(int k) { return io_input_names[k]; }
+/* Before shim_open. Elements as in the model's input; the caller keeps them. */
+void shim_set_input(int k, void *data) {
+    io_input(k, s.symbols, &s.inputs[k]);
+    s.inputs[k].data = data;
+}
+int64_t shim_input_count(int k) {
+    struct io_tensor t;
+    io_input(k, s.symbols, &t);
+    return io_count(&t);
+}
+int shim_open(const char *weights) {
+    for (int k = 0; k < IO_SYMBOLS; k++) s.symbols[k] = io_symbols[k].typical;
+    if (*weights) io_read_file(weights, &s.weights);
+    return io_open(&s);
+}
+/* Seconds of one run; negative: it failed, and the reason is on stderr. */
+double shim_run(void) {
+    const double start = io_seconds();
+    const int status = io_run(&s.model, &s.in, &s.out);
+    const double took = io_seconds() - start;
+    if (status == NN_OK) return took;
+    io_failed(&s, status);
+    return -1;
+}
+/* After a run. */
+const void *shim_output(int k, int *type, int *rank, const int64_t **dims) {
+    io_output(k, s.symbols, &s.out, &s.outputs[k]);
+    s.outputs[k].data = io_get_output(&s.out, k);
+    *type = s.outputs[k].type, *rank = s.outputs[k].rank, *dims = s.outputs[k].dims;
+    return s.outputs[k].data;
+}
