@@ -80,6 +80,9 @@ static int main_red(struct plan *u) {
     }
     return best;
 }
+/* gcc keeps the accumulators of a loop in their registers only when one iteration is one step of the sum, unless there
+ * are registers to spare: in longer straight code it moves them, and spills on the way. */
+static int unroll_of(const struct target *t) { return t->vregs > 16 ? 4 : 1; }
 /* acc in registers: [.. n/V .. n%V], its loops in micro-kernel order. */
 static void acc_tile(struct plan *u, int lanes, int kred, int kblock) {
     struct contraction *q = u->q;
@@ -89,7 +92,7 @@ static void acc_tile(struct plan *u, int lanes, int kred, int kblock) {
     text_printf(&u->s, " %d%%%d]\n", n, lanes);
     text_printf(&u->s, "split %s %d aj av\n", a_loop(u, n), lanes);
     if (kred >= 0 && kblock)
-        text_printf(&u->s, "split %s %d kb kc\nsplit kc 4 ko ku\n", red_loop(u->c, q->acc, kred), kblock);
+        text_printf(&u->s, "split %s %d kb kc\nsplit kc %d ko ku\n", red_loop(u->c, q->acc, kred), kblock, unroll_of(u->t));
 }
 static void acc_rows(struct plan *u) { /* the axes of acc that are not lanes: extent 1 but for the tile's rows */
     for (int k = 0; k < u->q->naxes; k++)
@@ -106,7 +109,7 @@ static void acc_order(struct plan *u, int kred, int kblock) {
     else text_printf(&u->s, " %s", red_loop(u->c, q->acc, inner));
     acc_rows(u);
     text_add(&u->s, " aj av\n");
-    if (!kblock) text_printf(&u->s, "split %s 4 ko ku\n", red_loop(u->c, q->acc, inner));
+    if (!kblock) text_printf(&u->s, "split %s %d ko ku\n", red_loop(u->c, q->acc, inner), unroll_of(u->t));
     text_add(&u->s, "kind unroll wi yj ku aj");
     acc_rows(u);
     text_add(&u->s, "\nkind vector yv av\n");

@@ -5,7 +5,10 @@
  *   --special       inputs with NaN, infinities, -0    --cc CC  compiler (gcc and clang-14)
  *   --flags "-O3"   flags of the compiler      --print        print the C text only
  *   --loose         without the verifier
+ *   --schedule      the target's own schedule, applied first (--fma as the target has it)
+ *   --layout P=[..] with it: the layout of parameter P, P=const: it is packed by the caller; may be repeated
  *   --keep DIR      leave the files there      --bench N      time N calls */
+#include "lower/schedule/schedule.h"
 #include "lower/schedule/steps.h"
 #include "tests/tools/emit_check.h"
 
@@ -18,6 +21,24 @@ static char *slurp(const char *file, size_t *n) {
     fclose(f);
     return s;
 }
+/* What layouts the caller of a kernel would have chosen: "x=[0 1/8 2+1,1 3+1,1 1%8]". */
+static void schedule(struct ctx *c, struct proc *p, const struct target *t, const char *const *layouts, int n) {
+    static const struct tensor some = {.source = TS_SPLAT}; /* its contents do not matter */
+    struct param_layout *l = NEWN(&c->arena, struct param_layout, p->params.n + 1);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < p->params.n; k++) {
+            size_t len = strlen(p->params.v[k].buf->name);
+            if (strncmp(layouts[i], p->params.v[k].buf->name, len) || layouts[i][len] != '=') continue;
+            const char *spec = layouts[i] + len + 1, *block = strstr(spec, "1/");
+            if (!strcmp(spec, "const")) {
+                p->params.v[k].buf->data = &some;
+                continue;
+            }
+            l[k] = (struct param_layout){block ? atoi(block + 2) : 0, strchr(spec, '+') != NULL, spec};
+        }
+    schedule_kernel(c, p, t, l);
+    for (int k = 0; k < p->params.n; k++) p->params.v[k].buf->data = NULL;
+}
 static int usage(const char *what) {
     fprintf(stderr, "lir_check: %s\n", what);
     return 2;
@@ -25,7 +46,9 @@ static int usage(const char *what) {
 int main(int argc, char **argv) {
     struct check_options k = {.target = target_by_name("x86-avx2"), .compilers = {"gcc", "clang-14"}, .flags = "-O2"};
     const char *file = NULL, *steps = NULL, *name = NULL;
-    int ndims = 0;
+    const char *layouts[16];
+    int ndims = 0, nlayouts = 0;
+    bool own = false;
     bool print = false, cc = false, fma = false, loose = false;
     for (int i = 1; i < argc; i++) {
         const char *a = argv[i], *v = i + 1 < argc ? argv[i + 1] : "";
@@ -42,6 +65,8 @@ int main(int argc, char **argv) {
         else if (!strcmp(a, "--strict")) k.strict = true;
         else if (!strcmp(a, "--fma")) fma = true;
         else if (!strcmp(a, "--special")) k.special = true;
+        else if (!strcmp(a, "--schedule")) own = true;
+        else if (!strcmp(a, "--layout") && nlayouts < 16) layouts[nlayouts++] = v, i++;
         else if (!strcmp(a, "--loose")) loose = true;
         else if (!strcmp(a, "--print")) print = true;
         else if (a[0] == '-') return usage(a);
@@ -60,6 +85,7 @@ int main(int argc, char **argv) {
     for (int i = 0; ok && name && i < m->procs.n; i++)
         if (!strcmp(m->procs.v[i]->name, name)) p = m->procs.v[i];
     if (ok && fma) use_fma(c, p);
+    if (ok && own) schedule(c, p, k.target, layouts, nlayouts);
     if (ok && steps) {
         char *st = slurp(steps, &n);
         ok = st && steps_apply(c, p, st);
