@@ -132,7 +132,7 @@ static float *floats(size_t n) {
 static float made_up(size_t i) { return (float)((i * 2654435761u >> 9) % 2001) / 1000.0f - 1.0f; }
 /* w[K][N] -> [N/nv][K][nv]; for a convolution K is [ic/vl][kh][kw][vl] */
 static float *pack(size_t k, size_t n, size_t nv) {
-    float *p = floats(k * n);
+    float *p = floats(k * ((n + nv - 1) / nv) * nv);
     for (size_t i = 0; i < k; i++)
         for (size_t j = 0; j < n; j++) p[j / nv * k * nv + i * nv + j % nv] = made_up(i * n + j) * 0.1f;
     return p;
