@@ -489,6 +489,7 @@ static const char *small_encode(const struct emit_options *o, const struct small
         "    u &= 0x7fffffffu;\n"
         "    if (u > 0x7f800000u)\n"
         "        return %s;\n"
+        "%s"
         "    if (u < 0x%xu)                     /* subnormal: the sum rounds at the last bit of the result */\n"
         "        code = nn_bits_f32_to_u32(nn_bits_u32_to_f32(u) + nn_bits_u32_to_f32(0x%xu)) - 0x%xu;\n"
         "    else\n"
@@ -496,13 +497,14 @@ static const char *small_encode(const struct emit_options *o, const struct small
         "    if (code > 0x%xu)\n"
         "        code = 0x%xu;\n"
         "    return %s;\n}\n",
-        sign, nan, (unsigned)(128 - k->bias) << 23, (unsigned)magic << 23, (unsigned)magic << 23,
+        sign, nan, k->type == F8E5M2 ? "    if (u == 0x7f800000u)\n        return (uint8_t)(sign | 0x7cu);\n" : "",
+        (unsigned)(128 - k->bias) << 23, (unsigned)magic << 23, (unsigned)magic << 23,
         (1u << (drop - 1)) - 1, drop, drop, (unsigned)(127 - k->bias) << k->mantissa, k->max, k->max,
         k->fnuz ? "code ? (uint8_t)(sign | code) : 0" : "(uint8_t)(sign | code)");
 }
 unsigned c_float_code(enum dtype s, double v) {
     const struct small *k = small_float(s);
-    return k ? f32_to_f8((float)v, k->kind, true) : s == F16 ? f32_to_f16((float)v) : f32_to_bf16((float)v);
+    return k ? f8_stored((float)v, k->kind) : s == F16 ? f32_to_f16((float)v) : f32_to_bf16((float)v);
 }
 const char *c_decode(const struct emit_options *o, enum dtype s) {
     const struct small *k = small_float(s);

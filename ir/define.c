@@ -305,6 +305,8 @@ static bool indices(T t, X i, E *out) {
 }
 E at(T t, X i) {
     E v[X_MAX_LIST];
+    for (int k = 0; t && k < t->rank && dtype_value(t->type) != STR; k++) /* nothing to read, nothing that reads it */
+        if (x_is(t->dims[k], 0)) return x_num(DEF_CTX, dtype_value(t->type), 0);
     return indices(t, i, v) ? x_load(DEF_CTX, t->buf, v, i.n, NULL) : x_poison(DEF_CTX);
 }
 E at_or(T t, X i, E fill) {

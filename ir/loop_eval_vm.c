@@ -155,7 +155,7 @@ union reg eval_round(union reg v, enum dtype value_type, enum dtype storage) {
         float f = value_type == F32 ? v.f : (float)v.d;
         if (storage == F16) f = f16_to_f32(value_type == F64 ? f64_to_f16(v.d) : f32_to_f16(f));
         else if (storage == BF16) f = bf16_to_f32(f32_to_bf16(f));
-        else if (f8_of(storage, &k)) f = f8_to_f32(f32_to_f8(f, k, true), k);
+        else if (f8_of(storage, &k)) f = f8_to_f32(f8_stored(f, k), k);
         else if (storage != F32) return v;
         if (value_type == F32) v.f = f;
         else v.d = f;
@@ -177,7 +177,7 @@ static union reg load_sub(const char *p, enum dtype t) {
 
 static void store_sub(char *p, union reg v, enum dtype t) {
     enum f8_kind k;
-    if (f8_of(t, &k)) *(uint8_t *)p = f32_to_f8(v.f, k, true);
+    if (f8_of(t, &k)) *(uint8_t *)p = f8_stored(v.f, k);
     else *(int8_t *)p = (int8_t)wrap_int(v.i, t);
 }
 

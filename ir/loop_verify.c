@@ -102,7 +102,7 @@ static void check_access(struct verifier *v, const struct buf *b, const expr *id
             continue;
         }
         if (v->final && b->scope == SC_REG && !v->in_instr) check_reg_index(v, b, idx[k]);
-        if (!proven) continue;
+        if (!proven || v->never) continue;
         bool low = facts_prove_le(&v->facts, x_int(v->c, 0), idx[k]),
              high = facts_prove_lt(&v->facts, idx[k], b->dims[k]);
         if (low && high) continue;
@@ -229,10 +229,12 @@ static void verify_for(struct verifier *v, struct stmt *s) {
         refuse(v, "%s needs a constant extent, not %s", loop_kind_name(kind), show(v, x->extent));
     define_var(v, x);
     PUSH(&v->c->arena, &v->loops, s);
+    v->never += x_is(x->extent, 0);
     if (x->extent->type == IDX) verify_iterations(v, s);
     expr runs = x->extent->type == IDX ? x_cmp(v->c, X_LT, x_int(v->c, 0), x->extent) : NULL;
     verify_under(v, &s->u.loop.body, runs, true, true);
     v->loops.n--;
+    v->never -= x_is(x->extent, 0);
     set_gone(v, x);
 }
 static void verify_store(struct verifier *v, struct stmt *s) {
@@ -284,12 +286,13 @@ static void verify_stage(struct verifier *v, struct stmt *s) {
     struct buf *b = s->u.stage.buf;
     if (!use_buf(v, b)) return;
     check_stored(v, b);
-    int mark = v->facts.n, na = s->u.stage.naxes;
+    int mark = v->facts.n, na = s->u.stage.naxes, never = v->never;
     if (na != b->nlogical) refuse(v, "the stage has %d axes, %s has %d dims", na, b->name, b->nlogical);
     for (int k = 0; k < na; k++) {
         const struct var *x = s->u.stage.axes[k];
         check_typed(v, x->extent, IDX, "an axis' extent");
         define_var(v, x);
+        v->never += x_is(x->extent, 0);
         facts_add_le(&v->facts, x_int(v->c, 1), x->extent);
         if (k < b->nlogical && !facts_prove_le(&v->facts, x->extent, b->logical[k]))
             refuse(v, "axis %s may run past dim %d of %s: %s", x->name, k + 1, b->name, show(v, b->logical[k]));
@@ -303,10 +306,12 @@ static void verify_stage(struct verifier *v, struct stmt *s) {
     for (int k = 0; k < s->u.stage.nred; k++) {
         check_typed(v, s->u.stage.red[k]->extent, IDX, "an axis' extent");
         define_var(v, s->u.stage.red[k]);
+        v->never += x_is(s->u.stage.red[k]->extent, 0);
         facts_add_le(&v->facts, x_int(v->c, 1), s->u.stage.red[k]->extent);
     }
     check_typed(v, s->u.stage.value, dtype_value(b->type), "the value");
     pop_frame(v);
+    v->never = never;
     v->facts.n = mark;
     for (int k = 0; k < na; k++) set_gone(v, s->u.stage.axes[k]);
     for (int k = 0; k < s->u.stage.nred; k++) set_gone(v, s->u.stage.red[k]);

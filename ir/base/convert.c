@@ -112,6 +112,9 @@ uint8_t f32_to_f8(float f, enum f8_kind k, bool saturate) {
     return (uint8_t)pack((double)f, &eights[k], saturate || k == F4_E2M1);
 }
 
+/* What a store does. Cast saturates infinities of its own accord. */
+uint8_t f8_stored(float f, enum f8_kind k) { return f32_to_f8(f, k, !(k == F8_E5M2 && isinf(f))); }
+
 /* The bounds are powers of two, which every floating type holds exactly. */
 int32_t f64_to_i32_sat(double f) {
     return isnan(f) ? 0 : f >= 0x1p31 ? INT32_MAX : f < -0x1p31 ? INT32_MIN : (int32_t)f;

@@ -1,6 +1,7 @@
 /* Elementwise ops: arithmetic, comparison, logic, mathematical functions, casts. Activations stand in activation.c.
  * Every definition maps elements under numpy broadcasting; results take the storage rounding of their type. */
 #include "lower/ops/ops.h"
+#include <math.h>
 #include <string.h>
 
 /* ---- one operand */
@@ -87,7 +88,20 @@ static void op_sub(void) { map2(sub, NONE); }
 static void op_mul(void) { map2(mul, NONE); }
 static void op_div(void) { map2(div_, NONE); }
 static void op_mod(void) { map2(int_attr("fmod") ? mod_ : f_mod, NONE); }
-static void op_prelu(void) { map2(f_prelu, NONE); }
+/* Before opset 7 the slopes were one for each channel, axis 1. */
+static void op_prelu(void) {
+    T x = in(0), slope = in(1);
+    if (!int_attr("channels") || rank(slope) != 1 || rank(x) < 2 || x_is(dim(slope, 0), 1)) {
+        map2(f_prelu, NONE);
+        return;
+    }
+    X i = axes(shape(x));
+    require(eq(dim(slope, 0), dim(x, 1)), "there is not one slope for each channel");
+    out(0, dtype(x), i, f_prelu(at(x, i), at(slope, list1(wrap_index(i.v[1], dim(slope, 0))))));
+}
+static void up_prelu(struct node *n) { up_default_int(n, "channels", 1); }
+static const struct op_upgrade u_prelu[] = {{6, up_prelu}, {0}};
+static const struct op_attr a_prelu[] = {{.name = "channels", .kind = AT_INT}, {0}};
 static void op_and(void) { map2(and_, BOOL); }
 static void op_or(void) { map2(or_, BOOL); }
 static void op_xor(void) { map2(ne, BOOL); }
@@ -99,10 +113,22 @@ static void op_less(void) { map2(lt, BOOL); }
 static void op_greater(void) { map2(gt, BOOL); }
 static void op_lesseq(void) { map2(le, BOOL); }
 static void op_greatereq(void) { map2(ge, BOOL); }
+/* A shift by the width or more (a negative one is such) leaves nothing, of negative numbers to the right the sign. */
+static E far_shift(E by, E near, E far) {
+    int bits = dtype_bits(dtype(in(0)));
+    E outside = ge(by, num(bits));
+    if (dtype_is_signed(dtype(in(0)))) outside = or_(outside, lt(by, num(0)));
+    return sel(outside, far, near);
+}
+static E f_left(E a, E by) { return far_shift(by, shl_(a, by), typed((enum dtype)a->type, 0)); }
+static E f_right(E a, E by) {
+    E sign = typed((enum dtype)a->type, -1), zero = typed((enum dtype)a->type, 0);
+    return far_shift(by, shr_(a, by), dtype_is_signed(dtype(in(0))) ? sel(lt(a, zero), sign, zero) : zero);
+}
 static void op_bitshift(void) {
     const char *d = str_attr("direction");
-    if (!strcmp(d, "LEFT")) map2(shl_, NONE);
-    else if (!strcmp(d, "RIGHT")) map2(shr_, NONE);
+    if (!strcmp(d, "LEFT")) map2(f_left, NONE);
+    else if (!strcmp(d, "RIGHT")) map2(f_right, NONE);
     else fail(E_ATTR, "attribute \"direction\" must be LEFT or RIGHT");
 }
 /* Exponents with an exact short form; the others through pow. */
@@ -166,6 +192,24 @@ static void op_clip(void) {
 }
 
 /* ---- types */
+/* The least magnitude that is no finite number of a float8 when it is rounded without saturation. */
+static double f8_limit(enum dtype t) {
+    return t == F8E4M3FN ? nextafter(464, 465) : t == F8E4M3FNUZ ? 248 : t == F8E5M2 || t == F8E5M2FNUZ ? 61440 : 0;
+}
+/* What stores do not say: float8 out of range (stores saturate), NaN to float4 (gives -0), and integers below a byte,
+ * which keep their low bits. */
+static E converted(enum dtype t, E v) {
+    bool from_float = v->type == F32 || v->type == F64;
+    if (dtype_bits(t) < 8 && dtype_is_int(t)) return cast(t, cast(I32, v));
+    if (!from_float) return cast(t, v);
+    if (t == F4E2M1) return cast(t, sel(is_nan(v), typed((enum dtype)v->type, -0.0), v));
+    double limit = f8_limit(t);
+    if (limit == 0) return cast(t, v);
+    E top = greatest((enum dtype)v->type);
+    if (int_attr("saturate")) return cast(t, t == F8E5M2 ? max_(num(-57344), min_(num(57344), v)) : v);
+    E over = t == F8E5M2 ? sel(lt(v, num(0)), neg(top), top) : typed((enum dtype)v->type, NAN);
+    return cast(t, sel(ge(abs_(v), num(limit)), over, v));
+}
 static void cast_to(enum dtype t) {
     T x = in(0);
     X i = axes(shape(x));
@@ -176,7 +220,7 @@ static void cast_to(enum dtype t) {
         }
     }
     E v = at(x, i);
-    out(0, t, i, dtype(x) == t ? v : cast(t, v)); /* f64 rounds to the narrow floats through f32 */
+    out(0, t, i, dtype(x) == t ? v : converted(t, v)); /* f64 rounds to the narrow floats through f32 */
 }
 static void op_cast(void) {
     enum dtype t = type_attr("to");
@@ -208,7 +252,10 @@ static const struct op_slot s_nums[] = {{"data", TS_NUM, VARIADIC}, {0}},
 static const struct op_slot s_where[] = {{"condition", TSET(BOOL), 0}, {"X", TS_ANY, 0}, {"Y", TS_ANY, 0}, {0}};
 static const struct op_slot s_clip[] = {
     {"input", TS_NUM, 0}, {"min", TS_NUM, OPTIONAL}, {"max", TS_NUM, OPTIONAL}, {0}};
-static const struct op_attr a_to[] = {{.name = "to", .kind = AT_INT, .flags = A_REQUIRED}, {0}},
+static const struct op_attr a_to[] = {{.name = "to", .kind = AT_INT, .flags = A_REQUIRED},
+                                      {.name = "saturate", .kind = AT_INT, .i = 1},
+                                      {0}},
+                            a_castlike[] = {{.name = "saturate", .kind = AT_INT, .i = 1}, {0}},
                             a_fmod[] = {{.name = "fmod", .kind = AT_INT}, {0}};
 static const struct op_attr a_isinf[] = {
     {.name = "detect_negative", .kind = AT_INT, .i = 1}, {.name = "detect_positive", .kind = AT_INT, .i = 1}, {0}};
@@ -298,7 +345,8 @@ const struct op ops_elementwise[] = {
     MAP2("Div", 14, s_num2, op_div),
     {"", "Mod", 13, 10, a_fmod, s_num2, slots_y, .define = op_mod,
      .spec = "Mod-13; floats with fmod=0 take the divisor's sign"},
-    {"", "PRelu", 16, 1, attrs_none, s_num2, slots_y, .define = op_prelu, .spec = "PRelu-16"},
+    {"", "PRelu", 16, 1, a_prelu, s_num2, slots_y, .define = op_prelu, .upgrades = u_prelu,
+     .spec = "PRelu-16; channels marks the form before 7"},
     {"", "Pow", 15, 1, attrs_none, s_num2, slots_y, .define = op_pow, .upgrades = u_broadcast,
      .spec = "Pow-15; integers are computed in f64"},
     MAP2("And", 7, s_bool2, op_and),
@@ -321,8 +369,8 @@ const struct op ops_elementwise[] = {
     {"", "Clip", 13, 1, a_clip, s_clip, slots_y, .define = op_clip,
      .spec = "Clip-13; the bounds of Clip-6 stay attributes"},
     {"", "Cast", 25, 1, a_to, slots_x, slots_y, .define = op_cast, .upgrades = u_cast,
-     .spec = "Cast-25; out of range saturates"},
-    {"", "CastLike", 25, 15, attrs_none, slots_ab, slots_y, .define = op_castlike, .spec = "CastLike-25"},
+     .spec = "Cast-25; floats out of the range of an integer saturate, below a byte the low bits stay"},
+    {"", "CastLike", 25, 15, a_castlike, slots_ab, slots_y, .define = op_castlike, .spec = "CastLike-25"},
     {"", "BitCast", 26, 26, a_to, slots_x, slots_y, .define = op_bitcast, .spec = "BitCast-26"},
     {0},
 };

@@ -105,7 +105,8 @@ static void op_split(void) {
         require(ge(size, idx(0)), "part %d has a negative size", k);
         if (has(sizes)) require(le(add(first, size), full), "the parts are longer than the axis");
         X i = axes(put(shape(x), a, max_(size, idx(0))));
-        out(k, dtype(x), i, at(x, put(i, a, add(i.v[a], first))));
+        E from = add(i.v[a], first);
+        out(k, dtype(x), i, at(x, put(i, a, has(sizes) && !values_known(sizes) ? wrap_index(from, full) : from)));
         first = add(first, size);
     }
     require(eq(first, full), "the parts do not cover the axis");
@@ -207,7 +208,9 @@ static void op_spacetodepth(void) {
     for (int k = 2; k < 4; k++) require(eq(mod_(dim(x, k), bs), idx(0)), "axis %d is no multiple of the block", k);
     X i = axes_named(cat(list2(dim(x, 0), mul(c, idx(b * b))), list2(div_(dim(x, 2), bs), div_(dim(x, 3), bs))),
                      "n oc oh ow");
-    E block = div_(i.v[1], c), ch = mod_(i.v[1], c);
+    bool depth_first = !strcmp(str_attr("mode"), "CRD");
+    E block = depth_first ? mod_(i.v[1], idx(b * b)) : div_(i.v[1], c),
+      ch = depth_first ? div_(i.v[1], idx(b * b)) : mod_(i.v[1], c);
     E h = add(mul(i.v[2], bs), div_(block, bs)), w = add(mul(i.v[3], bs), mod_(block, bs));
     out(0, dtype(x), i,
         at(x, cat(list2(i.v[0], wrap_index(ch, c)), list2(wrap_index(h, dim(x, 2)), wrap_index(w, dim(x, 3))))));

@@ -340,7 +340,7 @@ static V initial(const struct rnn *r, V given, int dir, bool batch_first) {
     }
     int64_t batch = settled() ? own(gin(0), batch_first ? 0 : 1) : -1;
     if (batch >= 0) {
-        struct tensor *t = tensor_new(arena(), r->x->type.dtype, (int64_t[]){batch, r->hidden}, 2);
+        struct tensor *t = tensor_new(arena(), gin(0)->type.dtype, (int64_t[]){batch, r->hidden}, 2);
         if (t) return graph_const(graph(), "", t);
     }
     struct node *n = NODE(here(), domain, "RecurrentState", r->x);

@@ -267,8 +267,8 @@ static void op_range(void) {
         E from = at(a, zeros(rank(a))), to = at(b, zeros(rank(b))), by = at(d, zeros(rank(d))), count;
         if (whole) { /* truncating division, rounded away from 0 */
             E s = cast(I64, from), e = cast(I64, to), k = cast(I64, by), span = sub(e, s);
-            count = add(div_(span, k), sel(ne(mod_(span, k), num(0)), num(1), num(0)));
-            count = sel(eq(lt(span, num(0)), lt(k, num(0))), count, num(0));
+            count = add(div_(span, k), sel(ne(mod_(span, k), num(0)), typed(I64, 1), typed(I64, 0)));
+            count = sel(ne(lt(span, num(0)), lt(k, num(0))), typed(I64, 0), count);
         } else count = cast(I64, ceil_(div_(sub(cast(F64, to), cast(F64, from)), cast(F64, by))));
         n = size_from("range", stage("count", I64, list0(), max_(count, num(0))), 0, idx(0), idx(DIM_MAX));
     }
