@@ -5,6 +5,7 @@
 #include "compiler/import/file.h"
 #include "ir/loop.h"
 #include "ir/target.h"
+#include "lower/lower.h"
 #include "lower/schedule/steps.h"
 #include <string.h>
 
@@ -41,11 +42,24 @@ static void opt_loops(struct ctx *c, const struct options *o, const struct mappe
     else if (!o->steps || run_steps(c, m, o)) loop_print(out, m);
 }
 
+/* What the nodes become: groups, then kernels with their schedules. */
+static void lower_and_print(struct ctx *c, const struct options *o, struct graph *g, struct text *out) {
+    const struct target *t = target_by_name(o->target ? o->target : "c99");
+    if (!t) {
+        diag(&c->diags, DIAG_ERROR, E_TARGET, "there is no target %s", diag_quote(&c->arena, o->target));
+        return;
+    }
+    struct module *m = lower_graph(g, &(struct lower_options){.target = t, .groups = out});
+    if (m) loop_print(out, m);
+}
+
 static void opt_graph(struct ctx *c, const struct options *o, const struct mapped_file *f, struct text *out) {
     struct graph *g = graph_parse(c, (const char *)f->bytes, f->size, o->args.v[0]);
     if (!g || !graph_verify(g, NULL)) return;
     if (o->steps) diag(&c->diags, DIAG_ERROR, E_USAGE, "--steps is for loop IR (.lir); this is a graph");
-    else if (!o->passes || run_graph_passes(g, o->passes)) graph_print(out, g);
+    else if (o->passes && !run_graph_passes(g, o->passes)) return;
+    else if (o->lower) lower_and_print(c, o, g, out);
+    else graph_print(out, g);
 }
 
 int cmd_opt(const struct options *o) {

@@ -19,9 +19,18 @@ static bool simplify_pass(struct compilation *u) {
 }
 static bool affine_pass(struct compilation *u) { return graph_fold_affine(u->g) && graph_dce(u->g); }
 static bool cse_pass(struct compilation *u) { return graph_cse(u->g); }
+static bool listed(const char *const *names, int n, const char *name) {
+    for (int k = 0; k < n; k++)
+        if (!strcmp(names[k], name) || !strcmp(names[k], "all")) return true;
+    return false;
+}
 static bool lower_pass(struct compilation *u) {
+    struct text groups = {0};
     struct lower_options lo = {.target = u->o->target, .no_fuse = u->o->no_fuse, .no_schedule = u->o->no_schedule};
+    if (listed(u->o->dump_after, u->o->ndump, "fuse")) lo.groups = &groups;
     u->m = lower_graph(u->g, &lo);
+    if (groups.s) printf("// after fuse\n%s", groups.s);
+    text_free(&groups);
     return u->m != NULL;
 }
 static bool reuse_pass(struct compilation *u) {
@@ -50,11 +59,6 @@ const struct pass_row pass_rows[] = {
     {0},
 };
 
-static bool listed(const char *const *names, int n, const char *name) {
-    for (int k = 0; k < n; k++)
-        if (!strcmp(names[k], name) || !strcmp(names[k], "all")) return true;
-    return false;
-}
 static void dump(const struct compilation *u, const struct pass_row *p) {
     struct text t = {0};
     text_printf(&t, "// after %s\n", p->name);

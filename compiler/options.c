@@ -154,6 +154,7 @@ FLAG(set_each_node, each_node)
 FLAG(set_no_fuse, no_fuse)
 FLAG(set_no_schedule, no_schedule)
 FLAG(set_time_passes, time_passes)
+FLAG(set_lower, lower)
 SETTER(set_passes, passes)
 SETTER(set_steps, steps)
 SETTER(set_proc, proc)
@@ -167,8 +168,8 @@ FLAG(set_version, version)
 const struct option_row option_rows[] = {
     {"name", 0, "NAME", "prefix of all generated symbols and files (default: from the file's name)", CMD_COMPILE,
      set_name},
-    {"target", 't', "TARGET", "what to generate code for; `gcc2nn list-targets` names them", CMD_COMPILE | CMD_PROGRAM,
-     set_target},
+    {"target", 't', "TARGET", "what to generate code for; `gcc2nn list-targets` names them",
+     CMD_COMPILE | CMD_PROGRAM | CMD_OPT, set_target},
     {"weights", 0, "KIND", "auto, array (C), incbin (assembler) or file (loaded by the caller)",
      CMD_COMPILE | CMD_PROGRAM, parse_weights},
     {"std", 0, "STD", "c99-strict: scalar C99 without extensions; gnu99", CMD_COMPILE | CMD_PROGRAM, parse_std},
@@ -188,7 +189,7 @@ const struct option_row option_rows[] = {
     {"timeout", 0, "SECONDS", "limit of each compilation and of the run (default 600)", CMD_PROGRAM, parse_seconds},
     {"no-fuse", 0, NULL, "one kernel for each node", CMD_COMPILE | CMD_PROGRAM, set_no_fuse},
     {"no-schedule", 0, NULL, "kernels as plain loops", CMD_COMPILE | CMD_PROGRAM, set_no_schedule},
-    {"dump-after", 0, "PASS", "print the program after this pass, or after `all`; may be repeated",
+    {"dump-after", 0, "PASS", "print the program after this pass, or after `all`; `fuse`: the groups; may be repeated",
      CMD_COMPILE | CMD_PROGRAM, add_dump},
     {"stop-after", 0, "PASS", "stop after this pass", CMD_COMPILE, set_stop},
     {"no-pass", 0, "PASS", "leave this pass out; may be repeated", CMD_COMPILE | CMD_PROGRAM, add_skip},
@@ -201,6 +202,7 @@ const struct option_row option_rows[] = {
     {"keep-inputs", 0, NULL, "weights that the model lists among its inputs stay inputs", CMD_MODEL, set_keep_inputs},
     {"passes", 0, "NAMES", "graph passes to run on a .gir file, separated by commas", CMD_OPT, set_passes},
     {"steps", 0, "STEPS", "schedule steps to apply to a .lir file, separated by `;`", CMD_OPT, set_steps},
+    {"lower", 0, NULL, "lower the graph for --target: print its groups and kernels", CMD_OPT, set_lower},
     {"proc", 0, "NAME", "the procedure that the steps are for (default: every one)", CMD_OPT, set_proc},
     {"json", 0, NULL, "print JSON", CMD_INSPECT | CMD_BENCH | CMD_LIST_OPS | CMD_LIST_TARGETS, set_json},
     {"help", 'h', NULL, "print this text", CMD_ALL, set_help},

@@ -2,17 +2,12 @@
 #include "compiler/session.h"
 #include "lower/lower.h"
 
-static bool is_result(const struct region *r, const struct value *v) {
-    for (int k = 0; k < r->results.n; k++)
-        if (r->results.v[k] == v) return true;
-    return false;
-}
 static void expose(struct graph *g) {
     struct region *top = g->top;
     for (struct node *n = top->first; n; n = n->next)
         for (int k = 0; k < n->outs.n; k++) {
             struct value *v = n->outs.v[k];
-            if (!v || v->type.kind != TY_TENSOR || v->type.rank < 0 || is_result(top, v)) continue;
+            if (!v || v->type.kind != TY_TENSOR || v->type.rank < 0 || value_is_result(v)) continue;
             region_result(top, v);
             PUSH(&g->ctx->arena, &g->outputs, *v->name ? v->name : internf(g->ctx->names, "node%d_%d", n->id, k));
         }

@@ -248,6 +248,18 @@ struct type type_tensor(struct ctx *c, enum dtype t, const expr *dims, int rank)
     return ty;
 }
 
+bool type_same_dims(const struct type *a, const struct type *b) {
+    if (a->rank != b->rank) return false;
+    for (int k = 0; k < a->rank; k++)
+        if (a->dims[k] != b->dims[k]) return false;
+    return true;
+}
+bool value_is_result(const struct value *v) {
+    for (int k = 0; k < v->uses.n; k++)
+        if (v->uses.v[k].region) return true;
+    return false;
+}
+bool node_is(const struct node *n, const char *op_type) { return n && !n->domain[0] && !strcmp(n->op_type, op_type); }
 bool type_equal(const struct type *a, const struct type *b) {
     for (; a && b; a = a->elem, b = b->elem) {
         if (a->kind != b->kind) return false;

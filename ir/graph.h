@@ -135,6 +135,9 @@ const struct sym *graph_sym(struct graph *g, const char *name, int64_t lo,
                             int64_t hi); /* input symbol by name, made on first use */
 struct type type_tensor(struct ctx *c, enum dtype t, const expr *dims, int rank);
 bool type_equal(const struct type *a, const struct type *b);
+bool type_same_dims(const struct type *a, const struct type *b); /* rank and dims, by expression */
+bool value_is_result(const struct value *v);                     /* of its region */
+bool node_is(const struct node *n, const char *op_type);         /* an operator of ai.onnx; false for NULL */
 void type_print(struct text *t, const struct type *ty);
 /* Moves the nodes of `from` (closed) in front of `before`, parameters replaced by args; results[] gets the results. */
 void region_inline(struct region *from, struct node *before, struct value *const *args, struct value **results);

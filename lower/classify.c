@@ -10,19 +10,34 @@ const char *stage_class_name(enum stage_class k) {
     return names[k];
 }
 
-/* The definition's statements over buffers of a scratch procedure. */
-struct probe {
+/* Definitions are run over buffers of one scratch procedure, each node's once; what was asked of them is kept. */
+struct probes {
+    struct graph *g;
     struct ctx *c;
+    struct module *m;
     struct proc *p;
-    struct map bufs;
+    struct map bufs;  /* value -> buffer */
+    struct map nodes; /* node -> struct node_class */
 };
+struct probes *probes_new(struct graph *g) {
+    struct ctx *c = g->ctx;
+    struct probes *q = NEW(&c->arena, struct probes);
+    *q = (struct probes){g, c, module_new(c), proc_new(c, "probe"), {.arena = &c->arena}, {.arena = &c->arena}};
+    return q;
+}
+struct ctx *probes_ctx(const struct probes *q) {
+    return q->c;
+}
 static struct buf *probe_buf(void *env, struct value *v) {
-    struct probe *q = env;
+    struct probes *q = env;
     struct buf *b = map_get(&q->bufs, PKEY(v));
     if (b) return b;
     b = buf_new(q->c, q->p, "v", v->type.dtype, SC_PARAM, v->type.dims, v->type.rank);
     map_put(&q->bufs, PKEY(v), b);
     return b;
+}
+static struct buf *buf_of_value(const struct probes *q, const struct value *v) {
+    return v ? map_get(&q->bufs, PKEY(v)) : NULL;
 }
 
 struct scan {
@@ -126,39 +141,50 @@ static bool check_identity(void *env, expr e) {
     }
     return true;
 }
-struct node_class classify_node(struct graph *g, struct node *n) {
-    struct node_class r = {.cls = CLASS_OPAQUE};
-    if (!n->op || !n->op->define) return r;
-    struct ctx *c = g->ctx;
-    struct module *m = module_new(c);
-    struct probe q = {c, proc_new(c, "probe"), {.arena = &c->arena}};
+/* Checks of sizes that read nothing run before the kernel and do not hinder it. */
+static bool reads_nothing(void *env, expr e) {
+    (void)env;
+    return e->op != X_LOAD;
+}
+static bool run_definition(struct probes *q, struct node *n, struct node_class *r) {
     struct block b = {0};
-    if (!def_emit(g, n, m, q.p, &b, probe_buf, &q)) return r;
-    int stages = 0;
-    enum stage_class most = CLASS_VIEW;
+    if (!n->op || !n->op->define || !def_emit(q->g, n, q->m, q->p, &b, probe_buf, q)) return false;
     for (struct stmt *s = b.first; s; s = s->next) {
-        if (s->kind == S_ALLOC) continue;
-        if (s->kind != S_STAGE) return r;
-        enum stage_class k = stage_class(s);
-        if (k > most) most = k;
-        struct scan sc = {0};
-        x_visit(s->u.stage.value, scan_node, &sc);
-        r.cost += sc.ops;
-        stages++;
-    }
-    r.cls = stages ? most : CLASS_OPAQUE;
-    r.single_stage = stages == 1;
-    if (r.cls == CLASS_OPAQUE || n->outs.n < 1) return r;
-    for (int k = 0; k < n->ins.n && k < 32; k++) {
-        struct buf *in = n->ins.v[k] ? map_get(&q.bufs, PKEY(n->ins.v[k])) : NULL;
-        struct identity id = {NULL, in, in != NULL, true};
-        for (struct stmt *s = b.first; s && id.ok; s = s->next) {
-            if (s->kind != S_STAGE) continue;
-            id.s = s;
-            x_visit(s->u.stage.value, check_identity, &id);
+        if (s->kind == S_ALLOC || (s->kind == S_CHECK && x_visit(s->u.check.cond, reads_nothing, NULL))) {
+            r->checks |= s->kind == S_CHECK;
+            continue;
         }
-        r.identity[k] = id.ok && id.full;
+        if (s->kind != S_STAGE) return false;
+        PUSH(&q->c->arena, &r->stages, s);
     }
+    return r->stages.n > 0;
+}
+static void find_identities(struct probes *q, struct node *n, struct node_class *r) {
+    for (int k = 0; k < n->ins.n && k < 32; k++) {
+        struct identity id = {NULL, buf_of_value(q, n->ins.v[k]), true, true};
+        for (int i = 0; i < r->stages.n && id.b && id.ok; i++) {
+            id.s = r->stages.v[i];
+            x_visit(id.s->u.stage.value, check_identity, &id);
+        }
+        r->identity[k] = id.b && id.ok && id.full;
+    }
+}
+const struct node_class *classify_node(struct probes *q, struct node *n) {
+    struct node_class *r = map_get(&q->nodes, PKEY(n));
+    if (r) return r;
+    r = NEW(&q->c->arena, struct node_class);
+    map_put(&q->nodes, PKEY(n), r);
+    r->cls = CLASS_OPAQUE;
+    if (!run_definition(q, n, r)) {
+        r->stages.n = 0;
+        return r;
+    }
+    r->cls = CLASS_VIEW;
+    for (int k = 0; k < r->stages.n; k++) {
+        enum stage_class own = stage_class(r->stages.v[k]);
+        if (own > r->cls) r->cls = own;
+    }
+    if (r->cls != CLASS_OPAQUE) find_identities(q, n, r);
     return r;
 }
 
@@ -188,15 +214,11 @@ static bool scan_halo(void *env, expr e) {
     }
     return true;
 }
-bool node_halo(struct graph *g, struct node *n, int k, int64_t lo[32], int64_t hi[32]) {
-    struct ctx *c = g->ctx;
-    struct probe q = {c, proc_new(c, "probe"), {.arena = &c->arena}};
-    struct block b = {0};
-    if (!n->op || !n->op->define || !def_emit(g, n, module_new(c), q.p, &b, probe_buf, &q)) return false;
-    struct halo_scan h = {c, map_get(&q.bufs, PKEY(n->ins.v[k])), lo, hi, false, false};
+bool node_halo(struct probes *q, struct node *n, int k, int64_t lo[32], int64_t hi[32]) {
+    const struct node_class *r = classify_node(q, n);
+    struct halo_scan h = {q->c, buf_of_value(q, n->ins.v[k]), lo, hi, false, false};
     memset(lo, 0, 32 * sizeof *lo), memset(hi, 0, 32 * sizeof *hi);
-    for (struct stmt *s = b.first; s && h.b && !h.bad; s = s->next)
-        if (s->kind == S_STAGE) x_visit(s->u.stage.value, scan_halo, &h);
+    for (int i = 0; i < r->stages.n && h.b && !h.bad; i++) x_visit(r->stages.v[i]->u.stage.value, scan_halo, &h);
     return h.found && !h.bad;
 }
 
@@ -205,20 +227,18 @@ static bool no_var(void *env, expr e) {
     (void)env;
     return e->op != X_VAR && e->op != X_LOAD && e->op != X_POISON;
 }
-bool node_is_view(struct graph *g, struct node *n, int *operand, expr *off) {
-    struct ctx *c = g->ctx;
-    struct probe q = {c, proc_new(c, "probe"), {.arena = &c->arena}};
-    struct block b = {0};
-    if (!n->op || !n->op->define || n->outs.n != 1 || !def_emit(g, n, module_new(c), q.p, &b, probe_buf, &q))
-        return false;
-    struct stmt *s = b.first;
-    if (!s || s->next || s->kind != S_STAGE || s->u.stage.op != RED_NONE) return false;
+bool node_is_view(struct probes *q, struct node *n, int *operand, expr *off) {
+    struct ctx *c = q->c;
+    const struct node_class *r = classify_node(q, n);
+    if (n->outs.n != 1 || r->stages.n != 1 || r->checks) return false;
+    struct stmt *s = r->stages.v[0];
     expr v = s->u.stage.value, axes[32];
-    if (v->op != X_LOAD || v->has_fill || v->u.buf->type != s->u.stage.buf->type) return false;
+    if (s->u.stage.op != RED_NONE || v->op != X_LOAD || v->has_fill || v->u.buf->type != s->u.stage.buf->type)
+        return false;
     for (int k = 0; k < s->u.stage.naxes; k++) axes[k] = x_var(c, s->u.stage.axes[k]);
     *off = x_sub(c, buf_offset(c, v->u.buf, v->arg), buf_offset(c, s->u.stage.buf, axes));
     if (!x_visit(*off, no_var, NULL)) return false;
     for (*operand = 0; *operand < n->ins.n; ++*operand)
-        if (n->ins.v[*operand] && map_get(&q.bufs, PKEY(n->ins.v[*operand])) == v->u.buf) return true;
+        if (buf_of_value(q, n->ins.v[*operand]) == v->u.buf) return true;
     return false;
 }

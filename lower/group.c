@@ -1,116 +1,169 @@
 /* Forming groups: epilogues of contractions and windows, row groups, elementwise groups. See group.h for the classes.
- * All groups form in node order; every refusal leaves its reason. */
+ * A group grows from its first node through the nodes that read it, in node order, and keeps the longest run of them
+ * of which one result alone is read outside. That result is the last node's, so nothing that reads the group can feed
+ * it, and groups run in the order of their last nodes. */
 #include "lower/group.h"
 #include "ir/op.h"
+#include "lower/row_space.h"
 #include <string.h>
 
-enum { GROUP_MAX = 32, OPERANDS_MAX = 6 };
+enum { GROUP_MAX = 32, OPERANDS_MAX = 6, ROW_OPERANDS_MAX = 16, ROW_CELLS_MAX = 1 << 16, STAGES_MAX = 128 };
+struct info { /* of a node */
+    const struct node_class *cls;
+    int position;
+    struct group *group, *trial; /* trial: a group that tries the node */
+};
 struct grouping {
-    struct graph *g;
+    struct probes *probes;
     struct ctx *c;
     struct region *r;
     struct groups *gs;
-    struct map cls;   /* node -> struct node_class */
-    struct map order; /* node -> position + 1 */
+    struct map info;
 };
-static struct group *group_of(struct grouping *q, const struct node *n) {
-    return n ? map_get(&q->gs->of_node, PKEY(n)) : NULL;
+static struct info *info_of(struct grouping *q, const struct node *n) { return n ? map_get(&q->info, PKEY(n)) : NULL; }
+static bool in_group(struct grouping *q, const struct node *n, const struct group *gr) {
+    struct info *i = info_of(q, n);
+    return i && i->trial == gr;
 }
-static int position(struct grouping *q, const struct node *n) { return (int)(intptr_t)map_get(&q->order, PKEY(n)); }
-static struct node_class *class_of(struct grouping *q, const struct node *n) { return map_get(&q->cls, PKEY(n)); }
 static struct group *new_group(struct grouping *q, struct node *n) {
     struct group *gr = NEW(&q->c->arena, struct group);
     gr->id = q->gs->list.n;
-    gr->cls = class_of(q, n)->cls;
+    gr->cls = info_of(q, n)->cls->cls;
     gr->anchor = n;
+    info_of(q, n)->trial = gr;
     PUSH(&q->c->arena, &gr->nodes, n);
     PUSH(&q->c->arena, &q->gs->list, gr);
-    map_put(&q->gs->of_node, PKEY(n), gr);
     return gr;
 }
-static bool is_result(const struct value *v) {
-    for (int k = 0; k < v->uses.n; k++)
-        if (v->uses.v[k].region) return true;
-    return false;
-}
-/* Every use of v is an input of n. */
-static bool only_used_by(const struct value *v, const struct node *n) {
-    for (int k = 0; k < v->uses.n; k++)
-        if (v->uses.v[k].node != n) return false;
-    return true;
-}
-static bool same_dims(const struct type *a, const struct type *b) {
-    if (a->rank != b->rank) return false;
-    for (int k = 0; k < a->rank; k++)
-        if (a->dims[k] != b->dims[k]) return false;
-    return true;
-}
-/* Does n depend on a node of gr through nodes outside of it? */
-static bool depends(struct grouping *q, struct node *n, struct group *gr, struct map *seen) {
-    if (!n || n->in != q->r) return false;
-    if (group_of(q, n) == gr) return true;
-    if (position(q, n) < position(q, gr->nodes.v[0]) || map_get(seen, PKEY(n))) return false;
-    map_put(seen, PKEY(n), n);
-    struct group *own = group_of(q, n); /* a joined group runs as one: all its operands count */
-    for (int j = 0; j < (own ? own->nodes.n : 1); j++) {
-        struct node *m = own ? own->nodes.v[j] : n;
-        for (int k = 0; k < m->ins.n; k++)
-            if (m->ins.v[k] && depends(q, m->ins.v[k]->def, gr, seen)) return true;
-    }
-    return false;
-}
-static bool would_cycle(struct grouping *q, struct node *n, struct group *gr) {
-    struct map seen = {.arena = &q->c->arena};
-    for (int k = 0; k < n->ins.n; k++) {
-        struct node *d = n->ins.v[k] ? n->ins.v[k]->def : NULL;
-        if (d && group_of(q, d) != gr && depends(q, d, gr, &seen)) return true;
-    }
-    return false;
-}
-static int outside_operands(struct grouping *q, struct node *n, struct group *gr) {
-    int count = 0;
+
+/* ---- may a node join? */
+static bool reads_group(struct grouping *q, const struct node *n, const struct group *gr) {
     for (int k = 0; k < n->ins.n; k++)
-        if (n->ins.v[k] && group_of(q, n->ins.v[k]->def) != gr) count++;
-    for (int j = 0; j < gr->nodes.n; j++)
-        if (gr->nodes.v[j] != gr->anchor)
-            for (int k = 0; k < gr->nodes.v[j]->ins.n; k++) {
-                struct value *v = gr->nodes.v[j]->ins.v[k];
-                if (v && group_of(q, v->def) != gr) count++;
-            }
+        if (n->ins.v[k] && in_group(q, n->ins.v[k]->def, gr)) return true;
+    return false;
+}
+static int outside_operands(struct grouping *q, const struct node *n, const struct group *gr) {
+    struct map seen = {.arena = &q->c->arena};
+    int count = 0;
+    for (int j = 0; j <= gr->nodes.n; j++) {
+        const struct node *m = j < gr->nodes.n ? gr->nodes.v[j] : n;
+        for (int k = 0; k < m->ins.n && m != gr->anchor; k++) {
+            struct value *v = m->ins.v[k];
+            if (!v || in_group(q, v->def, gr) || map_get(&seen, PKEY(v))) continue;
+            map_put(&seen, PKEY(v), v);
+            count++;
+        }
+    }
     return count;
 }
-static bool pointwise(enum stage_class k) { return k == CLASS_MAP; }
-/* Reason why n does not join the group of its operand k, or NULL: it may. */
-static const char *refusal(struct grouping *q, struct node *n, int k, struct group *gr) {
-    struct value *v = n->ins.v[k];
-    struct node_class *nc = class_of(q, n);
-    if (gr->nodes.n >= GROUP_MAX) return "group-full";
-    if (!pointwise(nc->cls)) return "consumer-not-map";
-    if (n->outs.n != 1 || !n->outs.v[0]) return "several-results";
-    if (gr->cls == CLASS_VIEW || gr->cls == CLASS_OPAQUE) return "anchor-not-fusible";
-    if (!nc->identity[k]) return "other-index";
-    if (!same_dims(&v->type, &n->outs.v[0]->type)) return "other-extents";
-    if (gr->nodes.v[gr->nodes.n - 1] != v->def) return "not-last";
-    if (is_result(v) || !only_used_by(v, n)) return "several-consumers";
-    if (outside_operands(q, n, gr) > OPERANDS_MAX) return "too-many-operands";
-    if (would_cycle(q, n, gr)) return "cycle";
-    return NULL;
-}
-static void try_join(struct grouping *q, struct node *n) {
+/* A map of the group's extents that reads the group's values at its own index. */
+static const char *elementwise(struct grouping *q, const struct node *n, const struct group *gr) {
+    const struct node_class *nc = info_of(q, n)->cls;
+    if (nc->cls != CLASS_MAP) return "consumer-not-map";
     for (int k = 0; k < n->ins.n && k < 32; k++) {
-        struct node *d = n->ins.v[k] ? n->ins.v[k]->def : NULL;
-        struct group *gr = d && d->in == q->r ? group_of(q, d) : NULL;
-        if (!gr) continue;
-        const char *why = refusal(q, n, k, gr);
-        if (why) {
-            if (!gr->refused) gr->refused = why;
-            continue;
-        }
-        PUSH(&q->c->arena, &gr->nodes, n);
-        map_put(&q->gs->of_node, PKEY(n), gr);
-        return;
+        struct value *v = n->ins.v[k];
+        if (!v || !in_group(q, v->def, gr)) continue;
+        if (!nc->identity[k]) return "other-index";
+        if (!type_same_dims(&v->type, &n->outs.v[0]->type)) return "other-extents";
     }
-    new_group(q, n);
+    if (!type_same_dims(&gr->anchor->outs.v[0]->type, &n->outs.v[0]->type)) return "other-extents";
+    return outside_operands(q, n, gr) > OPERANDS_MAX ? "too-many-operands" : NULL;
+}
+static int64_t row_cells(const struct row_space *r, const struct stmt *s) {
+    int64_t cells = 1, n;
+    for (int k = 0; k < s->u.stage.naxes; k++)
+        if (row_role(r, s->u.stage.axes[k]) == ROLE_INNER && x_is_int(s->u.stage.axes[k]->extent, &n)) cells *= n;
+    return cells;
+}
+/* All stages of the group and of n share rows, and a row with its scratch stays in the cache. */
+static const char *shares_rows(struct grouping *q, const struct node *n, const struct group *gr) {
+    struct stmt *stages[STAGES_MAX] = {0};
+    struct row_space r;
+    int count = 0;
+    for (int j = 0; j <= gr->nodes.n; j++) {
+        const struct node_class *nc = info_of(q, j < gr->nodes.n ? gr->nodes.v[j] : n)->cls;
+        for (int k = 0; k < nc->stages.n; k++) {
+            if (count == STAGES_MAX) return "group-full";
+            stages[count++] = nc->stages.v[k];
+        }
+    }
+    if (!row_space(q->c, stages, count, &r)) return "other-rows";
+    for (int k = 0; k < count; k++)
+        if (row_cells(&r, stages[k]) > ROW_CELLS_MAX) return "row-too-large";
+    return outside_operands(q, n, gr) > ROW_OPERANDS_MAX ? "too-many-operands" : NULL;
+}
+/* Reason why n does not join the group, or NULL: it may. *rows: it does as a member of a row group. */
+static const char *refusal(struct grouping *q, const struct node *n, const struct group *gr, bool *rows) {
+    struct info *i = info_of(q, n);
+    enum stage_class cls = i->cls->cls;
+    *rows = false;
+    if (gr->nodes.n >= GROUP_MAX) return "group-full";
+    if (gr->cls == CLASS_VIEW || gr->cls == CLASS_OPAQUE) return "anchor-not-fusible";
+    if (i->group) return "in-another-group";
+    if (n->outs.n != 1 || !n->outs.v[0] || gr->anchor->outs.n != 1) return "several-results";
+    if (gr->cls != CLASS_ROW) {
+        const char *why = elementwise(q, n, gr);
+        if (!why || gr->cls != CLASS_MAP || cls != CLASS_ROW) return why;
+    } else if (cls != CLASS_MAP && cls != CLASS_ROW && cls != CLASS_VIEW) return "consumer-not-map";
+    *rows = true;
+    return shares_rows(q, n, gr);
+}
+
+/* ---- growing */
+static int last_use(struct grouping *q, const struct node *n) {
+    int last = 0;
+    for (int k = 0; k < n->outs.n; k++)
+        for (int j = 0; n->outs.v[k] && j < n->outs.v[k]->uses.n; j++) {
+            struct info *i = info_of(q, n->outs.v[k]->uses.v[j].node);
+            if (i && i->position > last) last = i->position;
+        }
+    return last;
+}
+static bool used_outside(struct grouping *q, const struct node *n, const struct group *gr) {
+    for (int k = 0; k < n->outs.n; k++)
+        for (int j = 0; n->outs.v[k] && j < n->outs.v[k]->uses.n; j++)
+            if (n->outs.v[k]->uses.v[j].region || !in_group(q, n->outs.v[k]->uses.v[j].node, gr)) return true;
+    return false;
+}
+/* Only the last node is read outside. */
+static bool closed(struct grouping *q, const struct group *gr) {
+    for (int k = 0; k + 1 < gr->nodes.n; k++)
+        if (used_outside(q, gr->nodes.v[k], gr)) return false;
+    return true;
+}
+/* Why the last node's first reader stayed outside. */
+static const char *why_ended(struct grouping *q, const struct group *gr) {
+    const struct node *last = gr->nodes.v[gr->nodes.n - 1];
+    const char *why = NULL;
+    bool rows;
+    for (int k = 0; k < last->outs.n && !why; k++)
+        for (int j = 0; last->outs.v[k] && j < last->outs.v[k]->uses.n && !why; j++) {
+            const struct use *u = &last->outs.v[k]->uses.v[j];
+            if (u->region) continue;
+            why = refusal(q, u->node, gr, &rows);
+            if (!why) why = "several-consumers";
+        }
+    return why;
+}
+static void grow(struct grouping *q, struct group *gr) {
+    int last = last_use(q, gr->anchor), best = 1;
+    enum stage_class cls = gr->cls;
+    for (struct node *n = gr->anchor->next; n && info_of(q, n)->position <= last; n = n->next) {
+        bool rows;
+        if (!reads_group(q, n, gr) || refusal(q, n, gr, &rows)) continue;
+        if (rows) gr->cls = CLASS_ROW;
+        PUSH(&q->c->arena, &gr->nodes, n);
+        info_of(q, n)->trial = gr;
+        if (last_use(q, n) > last) last = last_use(q, n);
+        if (closed(q, gr)) best = gr->nodes.n, cls = gr->cls;
+    }
+    for (int k = best; k < gr->nodes.n; k++) info_of(q, gr->nodes.v[k])->trial = NULL;
+    gr->nodes.n = best, gr->cls = cls;
+    for (int k = 0; k < best; k++) {
+        info_of(q, gr->nodes.v[k])->group = gr;
+        map_put(&q->gs->of_node, PKEY(gr->nodes.v[k]), gr);
+    }
+    gr->refused = why_ended(q, gr);
 }
 /* Groups run where their last node stands: then everything they read is there, and nobody reads them earlier. */
 static void sort_groups(struct grouping *q) {
@@ -118,23 +171,28 @@ static void sort_groups(struct grouping *q) {
     for (int i = 1; i < gs->list.n; i++)
         for (int j = i; j > 0; j--) {
             struct group *a = gs->list.v[j - 1], *b = gs->list.v[j];
-            if (position(q, a->nodes.v[a->nodes.n - 1]) <= position(q, b->nodes.v[b->nodes.n - 1])) break;
+            if (info_of(q, a->nodes.v[a->nodes.n - 1])->position <= info_of(q, b->nodes.v[b->nodes.n - 1])->position)
+                break;
             gs->list.v[j - 1] = b, gs->list.v[j] = a;
         }
     for (int i = 0; i < gs->list.n; i++) gs->list.v[i]->id = i;
 }
-struct groups *group_region(struct graph *g, struct region *r, bool fuse) {
-    struct ctx *c = g->ctx;
-    struct grouping q = {g, c, r, NEW(&c->arena, struct groups), {.arena = &c->arena}, {.arena = &c->arena}};
+struct groups *group_region(struct probes *probes, struct region *r, bool fuse) {
+    struct ctx *c = probes_ctx(probes);
+    struct grouping q = {probes, c, r, NEW(&c->arena, struct groups), {.arena = &c->arena}};
     q.gs->of_node.arena = &c->arena;
-    int pos = 0;
+    int position = 0;
     for (struct node *n = r->first; n; n = n->next) {
-        struct node_class *nc = NEW(&c->arena, struct node_class);
-        *nc = classify_node(g, n);
-        map_put(&q.cls, PKEY(n), nc);
-        map_put(&q.order, PKEY(n), (void *)(intptr_t)++pos);
-        if (fuse) try_join(&q, n);
-        else new_group(&q, n);
+        struct info *i = NEW(&c->arena, struct info);
+        i->cls = classify_node(probes, n);
+        i->position = ++position;
+        map_put(&q.info, PKEY(n), i);
+    }
+    for (struct node *n = r->first; n; n = n->next) {
+        if (info_of(&q, n)->group) continue;
+        struct group *gr = new_group(&q, n);
+        if (fuse) grow(&q, gr);
+        else map_put(&q.gs->of_node, PKEY(n), gr);
     }
     sort_groups(&q);
     return q.gs;

@@ -11,33 +11,39 @@
 enum stage_class { CLASS_VIEW, CLASS_MAP, CLASS_ROW, CLASS_WINDOW, CLASS_CONTRACT, CLASS_OPAQUE };
 const char *stage_class_name(enum stage_class k);
 
+/* Definitions are run once for each node and graph; everything below is asked of what that gave (classify.c). Stale
+ * once a pass has changed the node: make new ones. */
+struct probes;
+struct probes *probes_new(struct graph *g);
+struct ctx *probes_ctx(const struct probes *q);
+/* Class of one node, and whether it reads operand k at the output's own index ("identity"). */
+struct node_class {
+    enum stage_class cls;
+    bool identity[32];
+    bool checks;               /* sizes are checked at run time before the stages */
+    VEC(struct stmt *) stages; /* over buffers that all nodes share; none when opaque */
+};
+const struct node_class *classify_node(struct probes *q, struct node *n);
+/* Zero border that n's reads of operand k would like along each axis: cells outside of the tensor for which the read
+ * has the fill value 0. false: none, or not bounded by constants. */
+bool node_halo(struct probes *q, struct node *n, int k, int64_t lo[32], int64_t hi[32]);
+/* Is n's result, in plain layouts, the storage of an operand from cell *off on? */
+bool node_is_view(struct probes *q, struct node *n, int *operand, expr *off);
+
 struct group {
     int id;
-    enum stage_class cls;     /* of the anchor */
-    VEC(struct node *) nodes; /* in order; control nodes and opaque ones stand alone */
+    enum stage_class cls; /* of the anchor; ROW as soon as stages share rows */
+    VEC(struct node *)
+    nodes; /* in order; the last one's result is the only one that is read outside. Control nodes and
+              opaque ones stand alone */
     struct node *anchor;
-    const char *refused; /* why the chain ended: reason code for `explain` and dumps; NULL: no consumer */
+    const char *refused; /* why it ended: reason code for dumps; NULL: no consumer */
 };
 struct groups {
     VEC(struct group *) list;
     struct map of_node;
 }; /* list is in an order that respects all uses */
 /* With fuse false every node is its own group. */
-struct groups *group_region(struct graph *g, struct region *r, bool fuse);
+struct groups *group_region(struct probes *q, struct region *r, bool fuse);
 void groups_print(struct text *t, const struct groups *gs);
-
-/* Class of one node, and whether it reads operand k at the output's own index or broadcast from it ("identity"). */
-struct node_class {
-    enum stage_class cls;
-    bool identity[32];
-    int outer_rank;
-    int cost;
-    bool single_stage;
-};
-struct node_class classify_node(struct graph *g, struct node *n);
-/* Zero border that n's reads of operand k would like along each axis: cells outside of the tensor for which the read
- * has the fill value 0. false: none, or not bounded by constants. */
-bool node_halo(struct graph *g, struct node *n, int k, int64_t lo[32], int64_t hi[32]);
-/* Is n's result, in plain layouts, the storage of an operand from cell *off on? */
-bool node_is_view(struct graph *g, struct node *n, int *operand, expr *off);
 #endif

@@ -14,11 +14,6 @@ static int lanes_for(const struct lowering *l, const struct value *v) {
         return 0;
     return channels % lanes ? 0 : lanes;
 }
-static bool is_result(const struct value *v) {
-    for (int k = 0; k < v->uses.n; k++)
-        if (v->uses.v[k].region) return true;
-    return false;
-}
 static bool reads_blocked(struct lowering *l, const struct group *gr, const struct value *out) {
     for (int i = 0; i < gr->nodes.n; i++)
         for (int k = 0; k < gr->nodes.v[i]->ins.n; k++) {
@@ -40,7 +35,7 @@ static void block_results(struct lowering *l, const struct group *gr) {
         for (int k = 0; k < gr->nodes.v[i]->outs.n; k++) {
             struct value *v = gr->nodes.v[i]->outs.v[k];
             int lanes = v ? lanes_for(l, v) : 0;
-            if (!lanes || is_result(v)) continue;
+            if (!lanes || value_is_result(v)) continue;
             bool made = gr->cls == CLASS_CONTRACT || gr->cls == CLASS_WINDOW;
             if (made ||
                 ((gr->cls == CLASS_MAP || gr->cls == CLASS_ROW || gr->cls == CLASS_VIEW) && reads_blocked(l, gr, v)))
@@ -51,7 +46,8 @@ static void block_results(struct lowering *l, const struct group *gr) {
 static void add_halo(struct lowering *l, struct node *n, int k) {
     int64_t lo[32], hi[32];
     struct value *v = n->ins.v[k];
-    if (!v || v->init || v->type.kind != TY_TENSOR || v->type.dtype != F32 || !node_halo(l->g, n, k, lo, hi)) return;
+    if (!v || v->init || v->type.kind != TY_TENSOR || v->type.dtype != F32 || !node_halo(l->probes, n, k, lo, hi))
+        return;
     struct value_layout *lay = layout_for(l, v);
     for (int d = 0; d < v->type.rank; d++) {
         if (lo[d] > lay->lo[d]) lay->lo[d] = lo[d];
@@ -84,7 +80,7 @@ void choose_layouts(struct lowering *l, struct region *r, const struct groups *g
         for (int k = 0; k < n->outs.n; k++) {
             struct value_layout *lay = n->outs.v[k] ? layout_of_value(l, n->outs.v[k]) : NULL;
             if (!lay) continue;
-            if (is_result(n->outs.v[k])) lay->block = 0, lay->halo = false; /* API buffers are plain */
+            if (value_is_result(n->outs.v[k])) lay->block = 0, lay->halo = false; /* API buffers are plain */
             write_spec(l, lay, n->outs.v[k]->type.rank);
         }
     for (int k = 0; k < r->params.n; k++) {

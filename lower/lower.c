@@ -177,7 +177,8 @@ static bool lower_view(struct lowering *l, struct node *n) {
     expr off;
     struct value *v = n->outs.n == 1 ? n->outs.v[0] : NULL;
     struct value_layout *lay = v ? layout_of_value(l, v) : NULL;
-    if (!v || map_get(&l->bufs, PKEY(v)) || (lay && lay->spec) || !node_is_view(l->g, n, &operand, &off)) return false;
+    if (!v || map_get(&l->bufs, PKEY(v)) || (lay && lay->spec) || !node_is_view(l->probes, n, &operand, &off))
+        return false;
     struct buf *of = lower_buf(l, n->ins.v[operand]);
     if (!buf_is_plain(of) || of->scope == SC_REGION) return false;
     struct buf *b =
@@ -219,7 +220,8 @@ static void pad_param(struct lowering *l, struct value *v) {
     lower_bind(l, v, b);
 }
 bool lower_region(struct lowering *l, struct region *r) {
-    struct groups *gs = group_region(l->g, r, !l->o->no_fuse);
+    struct groups *gs = group_region(l->probes, r, !l->o->no_fuse);
+    if (l->o->groups) groups_print(l->o->groups, gs);
     choose_layouts(l, r, gs);
     for (int k = 0; k < r->params.n; k++) pad_param(l, r->params.v[k]);
     for (int k = 0; k < gs->list.n; k++)
@@ -337,6 +339,7 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
                          .specs = {.arena = &c->arena}};
     struct region *top = g->top;
     l.known = kernel_list_new(c);
+    l.probes = probes_new(g);
     l.entry = proc_new(c, "entry");
     l.m->entry = l.entry;
     l.block = &l.entry->body;

@@ -8,8 +8,9 @@
 
 struct lower_options {
     const struct target *target;
-    bool no_fuse;     /* one kernel per node: for node-by-node comparison */
-    bool no_schedule; /* kernels stay plain loops */
+    bool no_fuse;        /* one kernel per node: for node-by-node comparison */
+    bool no_schedule;    /* kernels stay plain loops */
+    struct text *groups; /* not NULL: gets the groups of every region, in the order they are lowered */
 };
 /* NULL after diagnostics. Kernels are scheduled for the target; every procedure has passed the verifier. */
 struct module *lower_graph(struct graph *g, const struct lower_options *o);
@@ -31,6 +32,7 @@ struct lowering {
     struct map layouts;        /* value -> struct value_layout, for values that are not plain (lower/layout.h) */
     struct map specs;          /* buffer of the entry -> struct value_layout */
     struct kernel_list *known; /* kernels made so far, by text */
+    struct probes *probes;     /* what is known of the nodes (lower/classify.c) */
 };
 /* The entry buffer of a value; allocated in the current block when it has none yet. */
 struct buf *lower_buf(struct lowering *l, struct value *v);

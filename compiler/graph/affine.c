@@ -9,7 +9,6 @@ struct affine {
     int64_t channels;
     double *scale, *shift;
 };
-static bool is_op(const struct node *n, const char *name) { return n && !n->domain[0] && !strcmp(n->op_type, name); }
 static const struct tensor *constant(const struct node *n, int k) {
     return k < n->ins.n && n->ins.v[k] ? n->ins.v[k]->init : NULL;
 }
@@ -40,8 +39,8 @@ static bool batch_norm(struct ctx *c, const struct node *n, struct affine *a) {
 static bool affine_of(struct ctx *c, const struct node *n, const struct value *x, struct affine *a) {
     a->scale = NEWN(&c->arena, double, a->channels);
     a->shift = NEWN(&c->arena, double, a->channels);
-    if (is_op(n, "BatchNormalization")) return n->ins.v[0] == x && n->outs.n == 1 && batch_norm(c, n, a);
-    bool mul = is_op(n, "Mul"), add = is_op(n, "Add"), sub = is_op(n, "Sub"), div = is_op(n, "Div");
+    if (node_is(n, "BatchNormalization")) return n->ins.v[0] == x && n->outs.n == 1 && batch_norm(c, n, a);
+    bool mul = node_is(n, "Mul"), add = node_is(n, "Add"), sub = node_is(n, "Sub"), div = node_is(n, "Div");
     if (!(mul || add || sub || div) || n->ins.n != 2) return false;
     int other = n->ins.v[0] == x ? 1 : 0;
     int64_t step;
@@ -62,9 +61,9 @@ static bool weight_axis(const struct node *n, int *axis, int64_t *groups) {
     const struct attr *g = node_attr(n, "group"), *tb = node_attr(n, "transB"), *alpha = node_attr(n, "alpha"),
                       *beta = node_attr(n, "beta");
     *groups = 1;
-    if (is_op(n, "Conv")) return *axis = 0, true;
-    if (is_op(n, "ConvTranspose")) return *axis = 1, *groups = g ? g->u.i : 1, true;
-    if (is_op(n, "Gemm"))
+    if (node_is(n, "Conv")) return *axis = 0, true;
+    if (node_is(n, "ConvTranspose")) return *axis = 1, *groups = g ? g->u.i : 1, true;
+    if (node_is(n, "Gemm"))
         return *axis = tb && tb->u.i ? 0 : 1, !(alpha && alpha->u.f != 1.0f) && !(beta && beta->u.f != 1.0f);
     return false;
 }

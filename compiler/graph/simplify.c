@@ -5,22 +5,18 @@
 #include "lower/group.h"
 #include <string.h>
 
-static bool is_op(const struct node *n, const char *name) { return n && !n->domain[0] && !strcmp(n->op_type, name); }
 static bool same_type(const struct type *a, const struct type *b) {
-    if (a->kind != TY_TENSOR || b->kind != TY_TENSOR || a->dtype != b->dtype || a->rank != b->rank) return false;
-    for (int k = 0; k < a->rank; k++)
-        if (a->dims[k] != b->dims[k]) return false;
-    return true;
+    return a->kind == TY_TENSOR && b->kind == TY_TENSOR && a->dtype == b->dtype && type_same_dims(a, b);
 }
 /* Each rule gives the value that stands for n's (only) result, or NULL. */
 static struct value *rule_identity(struct graph *g, struct node *n) {
     (void)g;
-    bool passes = is_op(n, "Identity") || (is_op(n, "Dropout") && n->outs.n == 1);
+    bool passes = node_is(n, "Identity") || (node_is(n, "Dropout") && n->outs.n == 1);
     return passes ? n->ins.v[0] : NULL;
 }
 static struct value *rule_same_cast(struct graph *g, struct node *n) {
     (void)g;
-    return is_op(n, "Cast") && same_type(&n->ins.v[0]->type, &n->outs.v[0]->type) ? n->ins.v[0] : NULL;
+    return node_is(n, "Cast") && same_type(&n->ins.v[0]->type, &n->outs.v[0]->type) ? n->ins.v[0] : NULL;
 }
 /* Reshape, Expand, Slice, Transpose ... whose result is its operand, cell by cell. */
 static struct value *rule_view_of_all(struct graph *g, struct node *n) {
@@ -29,13 +25,13 @@ static struct value *rule_view_of_all(struct graph *g, struct node *n) {
     if (!n->op || !n->op->define || n->ins.n < 1 || n->attrs.n > 8 || !n->ins.v[0] ||
         !same_type(&n->ins.v[0]->type, &n->outs.v[0]->type))
         return NULL;
-    return node_is_view(g, n, &k, &off) && k == 0 && x_is(off, 0) ? n->ins.v[0] : NULL;
+    return node_is_view(probes_new(g), n, &k, &off) && k == 0 && x_is(off, 0) ? n->ins.v[0] : NULL;
 }
 /* Reshape(Reshape(x)): the inner one is not needed. Holds for all nodes that only rename the cells of x. */
 static struct value *rule_reshape_of_reshape(struct graph *g, struct node *n) {
     (void)g;
-    struct node *d = is_op(n, "Reshape") ? n->ins.v[0]->def : NULL;
-    bool renames = is_op(d, "Reshape") || is_op(d, "Flatten") || is_op(d, "Squeeze") || is_op(d, "Unsqueeze");
+    struct node *d = node_is(n, "Reshape") ? n->ins.v[0]->def : NULL;
+    bool renames = node_is(d, "Reshape") || node_is(d, "Flatten") || node_is(d, "Squeeze") || node_is(d, "Unsqueeze");
     const struct attr *zero = node_attr(n, "allowzero");
     if (!renames || d->in != n->in || (zero && zero->u.i) || !n->ins.v[1]->init) return NULL;
     for (int64_t k = 0; k < tensor_count(n->ins.v[1]->init); k++)
@@ -46,7 +42,7 @@ static struct value *rule_reshape_of_reshape(struct graph *g, struct node *n) {
 /* Multiplication and division by one. */
 static struct value *rule_times_one(struct graph *g, struct node *n) {
     (void)g;
-    bool mul = is_op(n, "Mul"), div = is_op(n, "Div");
+    bool mul = node_is(n, "Mul"), div = node_is(n, "Div");
     for (int k = 1; k >= (mul ? 0 : 1) && (mul || div); k--) {
         const struct tensor *t = n->ins.v[k]->init;
         if (!t || t->source == TS_MAPPED || tensor_count(t) != 1 || t->type == STR) continue;

@@ -294,7 +294,7 @@ static bool lower_branch(struct lowering *l, struct node *n, struct region *r, s
     for (int k = 0; k < r->params.n; k++) lower_bind(l, r->params.v[k], lower_buf(l, n->ins.v[k + 1]));
     for (int k = 0; k < n->outs.n; k++) /* produced right into the result where nothing else is it */
         if (n->outs.v[k] && !res[k].late && r->results.v[k]->def && !map_get(&l->bufs, PKEY(r->results.v[k])) &&
-            ctl_dims_equal(&r->results.v[k]->type, &n->outs.v[k]->type))
+            type_same_dims(&r->results.v[k]->type, &n->outs.v[k]->type))
             lower_bind(l, r->results.v[k], lower_buf(l, n->outs.v[k]));
     bool ok = lower_region(l, r);
     for (int k = 0; k < n->outs.n && ok; k++) {

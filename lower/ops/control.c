@@ -48,11 +48,6 @@ void ctl_set_size(struct lowering *l, const struct sym *s, expr v) {
     st->u.size.value = v;
     lower_stmt(l, st);
 }
-bool ctl_dims_equal(const struct type *a, const struct type *b) {
-    for (int k = 0; k < a->rank; k++)
-        if (a->dims[k] != b->dims[k]) return false;
-    return true;
-}
 /* ---- loops: what Loop and Scan share */
 struct body {
     struct region *r;
@@ -86,7 +81,7 @@ static bool infer_body(struct graph *g, struct node *n, struct body *b, bool (*i
             if (res->type.kind != TY_TENSOR || res->type.dtype != p->type.dtype)
                 return ctl_problem(g, n, E_TYPE, "a carried value changes its element type");
             if (res->type.rank != p->type.rank) return ctl_problem(g, n, E_RANK, "a carried value changes its rank");
-            if (ctl_dims_equal(&res->type, &p->type)) continue;
+            if (type_same_dims(&res->type, &p->type)) continue;
             expr dims[32];
             bool changed = false;
             for (int d = 0; d < p->type.rank; d++) {

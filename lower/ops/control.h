@@ -15,7 +15,6 @@ void ctl_take_type(struct value *param, const struct value *arg);
 int ctl_known_bool(const struct value *v);
 /* The k-th produced symbol of n; made on first use. */
 const struct sym *ctl_sym(struct graph *g, struct node *n, int k, const char *name, int64_t lo, int64_t hi);
-bool ctl_dims_equal(const struct type *a, const struct type *b);
 
 /* ---- lowering */
 expr ctl_load_scalar(struct lowering *l, struct value *v);

@@ -291,6 +291,6 @@ void schedule_cpu(struct ctx *c, struct proc *p, const struct target *t, const s
     if (t->fma) use_fma(c, p);
     if (schedule_contraction(c, p, t, l, &k) || schedule_window(c, p, t, l, &k) || schedule_blocked_map(c, p, t, l, &k))
         return;
-    if (schedule_plain(c, p, l, &k)) return;
+    if (schedule_rows(c, p, t, l, &k) || schedule_plain(c, p, l, &k)) return;
     if (!schedule_plain(c, p, l, NULL)) BUG("kernel %s does not take its layouts", p->name);
 }

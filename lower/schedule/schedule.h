@@ -43,5 +43,8 @@ const char *axis_loop(struct ctx *c, const struct stmt *stage, int k);
 const char *red_loop(struct ctx *c, const struct stmt *stage, int k);
 const struct param_layout *layout_of(const struct proc *p, const struct param_layout *l, const struct buf *b);
 void layout_steps(struct text *t, const struct proc *p, const struct param_layout *l); /* the steps for all of them */
+/* Stages that share rows (rows.c). */
+bool schedule_rows(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l,
+                   const struct kernel_info *k);
 void schedule_cpu(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l);
 #endif

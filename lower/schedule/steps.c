@@ -6,8 +6,8 @@
 
 const struct step_row step_rows[] = {
     {"split", "LOOP FACTOR OUTER INNER [cut|cut2|guard|overlap] | LOOP OUTER INNER sizes=[N ..]", false, apply_split,
-     "LOOP becomes OUTER*FACTOR + INNER. The rest: cut = a nest of its own; cut2 (run-time extents) = one optional "
-     "tile for each power of two; "
+     "LOOP becomes OUTER*FACTOR + INNER. The rest: cut = a nest of its own; cut2 = one "
+     "(optional) tile for each power of two; "
      "guard = a test at each store; overlap = the last tile starts early; sizes = tiles of these sizes."},
     {"cut", "LOOP N", false, apply_cut, "The first N iterations (N < 0: the last -N) become a nest of their own."},
     {"reorder", "LOOP LOOP ..", true, apply_reorder,
@@ -27,7 +27,7 @@ const struct step_row step_rows[] = {
     {"cache_write", "BUFFER NEW", false, apply_cache_write,
      "BUFFER's stage computes into NEW; a new stage copies it to BUFFER."},
     {"rfactor", "BUFFER LOOP LANES NEW", true, apply_rfactor,
-     "The reduction over LOOP gives LANES partial results in NEW, which BUFFER then reduces."},
+     "The reduction over LOOP gives LANES partial results in NEW, which BUFFER then reduces, with what is left over."},
     {"carry", "LOOP OUTER BUFFER", false, apply_carry,
      "The reduction loop moves outside of OUTER; between its iterations BUFFER's cells wait in the output."},
     {"join", "LOOP LOOP", false, apply_join, "Two adjacent loops of equal extent become one."},

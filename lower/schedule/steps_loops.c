@@ -109,7 +109,7 @@ static bool split_one(struct split *q) {
     if (q->sizes) return split_sizes(q);
     bool constant = x_is_int(n, &k);
     if (x_is(x_modi(c, n, f), 0)) return (constant && k < 1) || split_piece(q, x_divi(c, n, f), f, zero, TAIL_CUT);
-    if (constant && (q->tail == TAIL_CUT || q->tail == TAIL_CUT2)) {
+    if (constant && q->tail == TAIL_CUT) {
         if (k / f && !split_piece(q, x_int(c, k / f), f, zero, TAIL_CUT)) return false;
         return split_piece(q, x_int(c, 1), k % f, x_int(c, k / f * f), TAIL_CUT);
     }
@@ -121,12 +121,13 @@ static bool split_one(struct split *q) {
     if (q->tail == TAIL_GUARD) return split_piece(q, up, f, zero, TAIL_GUARD);
     /* cut2: full tiles, then one optional tile for each power of two below f */
     expr rest = x_modi(c, n, f), base = x_muli(c, x_divi(c, n, f), f);
-    if (!split_piece(q, x_divi(c, n, f), f, zero, TAIL_CUT)) return false;
+    expr full = x_divi(c, n, f);
+    if (!x_is(full, 0) && !split_piece(q, full, f, zero, TAIL_CUT)) return false;
     int64_t p = 1;
     while (p < f - p) p *= 2;
     for (; p; p /= 2) {
-        expr from = x_add(c, base, x_sub(c, rest, x_modi(c, rest, 2 * p)));
-        if (!split_piece(q, x_modi(c, x_divi(c, rest, p), 2), p, from, TAIL_CUT)) return false;
+        expr from = x_add(c, base, x_sub(c, rest, x_modi(c, rest, 2 * p))), some = x_modi(c, x_divi(c, rest, p), 2);
+        if (!x_is(some, 0) && !split_piece(q, some, p, from, TAIL_CUT)) return false;
     }
     return true;
 }

@@ -16,9 +16,9 @@ static bool free_name(struct step *s, const char *name) {
 static const char *loop_name(struct ctx *c, const char *buf, const char *axis) {
     return internf(c->names, "%s.%s", buf, axis);
 }
-/* The loop of the stage that is axis d of its buffer; NULL if that index is the constant 0. */
-static const struct var *axis_var(const struct pristine *p, int d) {
-    expr e = p->store[p->n - 1]->u.store.idx[d];
+/* The loop of the stage's nest k that is axis d of its buffer; NULL if that index is the constant 0. */
+static const struct var *axis_var(const struct pristine *p, int k, int d) {
+    expr e = p->store[k]->u.store.idx[d];
     return e->op == X_VAR ? e->u.var : NULL;
 }
 
@@ -112,7 +112,7 @@ bool apply_cache_write(struct step *s) {
     const struct var **v = NEWN(&s->tmp, const struct var *, b->nd);
     expr *idx = NEWN(&s->tmp, expr, b->nd);
     for (int d = 0; d < b->nd; d++) {
-        const struct var *a = axis_var(&p, d);
+        const struct var *a = axis_var(&p, p.n - 1, d);
         v[d] = var_new(c, a ? a->name : loop_name(c, b->base, arena_printf(&s->tmp, "d%d", d)), b->dims[d]);
         idx[d] = x_var(c, v[d]);
     }
@@ -125,6 +125,28 @@ bool apply_cache_write(struct step *s) {
 }
 
 /* ---- rfactor */
+/* What is left of the reduction over `loop` behind its last whole group of f: one term after the other, in order. */
+static void add_rest(struct step *s, const struct pristine *p, int u, struct stmt *loop, int64_t f) {
+    struct ctx *c = s->c;
+    const struct var *red = loop->u.loop.var,
+                     *rest = var_new(c, loop_name(c, p->buf->base, "rest"), x_modi(c, red->extent, f));
+    const struct stmt *st = p->store[u];
+    struct vars loops = {0};
+    struct subst sub = {{.arena = &s->tmp}};
+    expr *idx = NEWN(&s->tmp, expr, p->buf->nd);
+    map_put(&sub.map, PKEY(red), (void *)x_add(c, x_muli(c, x_divi(c, red->extent, f), f), x_var(c, rest)));
+    for (int j = 0; j < p->chain[u].n; j++) {
+        const struct var *old = p->chain[u].v[j]->u.loop.var, *v = rest;
+        if (old != red) {
+            v = var_new(c, old->name, x_subst(c, old->extent, &sub));
+            map_put(&sub.map, PKEY(old), (void *)x_var(c, v));
+        }
+        PUSH(&s->tmp, &loops, v);
+    }
+    for (int d = 0; d < p->buf->nd; d++) idx[d] = x_subst(c, st->u.store.idx[d], &sub);
+    struct stmt *t = s_store(c, p->buf, idx, p->buf->nd, st->u.store.op, x_subst(c, st->u.store.value, &sub));
+    stmt_insert_before(p->nest[u], loops_around(c, loops.v, loops.n, t));
+}
 bool apply_rfactor(struct step *s) {
     struct ctx *c = s->c;
     struct pristine p;
@@ -134,21 +156,20 @@ bool apply_rfactor(struct step *s) {
     if (!free_name(s, s->w[3].text) || !find_pristine(s, s->w[0].text, true, &p)) return false;
     const char *name = s->w[3].text;
     struct buf *b = p.buf;
-    if (p.n != 2) return step_refuse(s, NULL, "`%s` is no reduction", b->name);
-    struct stmt *st = p.store[1];
+    if (p.n < 2) return step_refuse(s, NULL, "`%s` is no reduction", b->name);
+    struct stmt *loop = NULL;
+    int u = 1; /* the update that has the loop */
+    for (int j = 1; j < p.n; j++)
+        for (int k = 0; k < p.chain[j].n; k++)
+            if (!loop && is_named(p.chain[j].v[k], s->w[1].text)) loop = p.chain[j].v[k], u = j;
+    struct stmt *st = p.store[u];
     enum red_op op = update_op(st);
     bool fma = is_fma_update(st), real = dtype_is_float(dtype_value(b->type));
-    struct stmt *loop = NULL;
-    for (int k = 0; k < p.chain[1].n; k++)
-        if (is_named(p.chain[1].v[k], s->w[1].text)) loop = p.chain[1].v[k];
     if (!loop) return step_refuse(s, NULL, "the reduction of `%s` has no loop `%s`", b->name, s->w[1].text);
     const struct var *red = loop->u.loop.var;
     for (int d = 0; d < b->nd; d++)
-        if (axis_var(&p, d) == red)
+        if (axis_var(&p, u, d) == red)
             return step_refuse(s, NULL, "`%s` is an axis of `%s`, not reduced", red->name, b->name);
-    if (!x_is(x_modi(c, red->extent, f), 0))
-        return step_refuse(s, "choose a divisor of the extent", "the extent of `%s` is no known multiple of %lld",
-                           red->name, (long long)f);
     if (b->type != dtype_value(b->type))
         return step_refuse(s, "reduce in a wider type (cache_write does not change it)",
                            "`%s` is stored as %s, which rounds each partial result", b->name, dtype_name(b->type));
@@ -160,7 +181,7 @@ bool apply_rfactor(struct step *s) {
     struct vars axes = {0}, outer = {0}, last = {0};
     struct subst sub = {{.arena = &s->tmp}};
     for (int d = 0; d < nd; d++) {
-        const struct var *a = axis_var(&p, d);
+        const struct var *a = axis_var(&p, u, d);
         const char *axis = a ? tail_name(a->name) : arena_printf(&s->tmp, "d%d", d);
         const struct var *v = var_new(c, loop_name(c, name, axis), b->dims[d]),
                          *w = var_new(c, a ? a->name : loop_name(c, b->base, axis), b->dims[d]);
@@ -182,10 +203,10 @@ bool apply_rfactor(struct step *s) {
     for (int j = 0; j < axes.n; j++) PUSH(&s->tmp, &outer, axes.v[j]);
     PUSH(&s->tmp, &outer, k);
     map_put(&sub.map, PKEY(red), (void *)x_add(c, x_muli(c, x_var(c, k), f), x_var(c, lane)));
-    for (int j = 0; j < p.chain[1].n; j++) {
-        const struct var *old = p.chain[1].v[j]->u.loop.var;
+    for (int j = 0; j < p.chain[u].n; j++) {
+        const struct var *old = p.chain[u].v[j]->u.loop.var;
         bool axis = old == red;
-        for (int d = 0; d < nd; d++) axis |= axis_var(&p, d) == old;
+        for (int d = 0; d < nd; d++) axis |= axis_var(&p, u, d) == old;
         if (axis) continue;
         const struct var *v = var_new(c, loop_name(c, name, tail_name(old->name)), x_subst(c, old->extent, &sub));
         map_put(&sub.map, PKEY(old), (void *)x_var(c, v));
@@ -203,14 +224,17 @@ bool apply_rfactor(struct step *s) {
         map_put(&again.map, PKEY(axes.v[j]), (void *)x_var(c, init[j]));
     }
     for (int d = 0; d <= nd; d++) idx0[d] = x_subst(c, idx[d], &again);
-    stmt_insert_before(p.nest[1], s_alloc(c, to));
-    stmt_insert_before(p.nest[1],
+    stmt_insert_before(p.nest[u], s_alloc(c, to));
+    stmt_insert_before(p.nest[u],
                        loops_around(c, init, axes.n,
                                     s_store(c, to, idx0, nd + 1, RED_NONE, red_identity(c, op, dtype_value(b->type)))));
-    stmt_insert_before(p.nest[1],
+    stmt_insert_before(p.nest[u],
                        loops_around(c, outer.v, outer.n, s_store(c, to, idx, nd + 1, fma ? RED_NONE : op, v)));
-    stmt_insert_before(p.nest[1],
+    stmt_insert_before(p.nest[u],
                        loops_around(c, last.v, last.n, s_store(c, b, fin, nd, op, x_load(c, to, fin, nd + 1, NULL))));
-    stmt_remove(p.nest[1]);
+    bool rest = !x_is(x_modi(c, red->extent, f), 0);
+    if (rest && p.n > 2) return step_refuse(s, "choose a divisor of the extent", "`%s` has a rest already", b->name);
+    if (rest) add_rest(s, &p, u, loop, f);
+    stmt_remove(p.nest[u]);
     return true;
 }

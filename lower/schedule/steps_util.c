@@ -341,7 +341,7 @@ bool find_pristine(struct step *s, const char *name, bool plain, struct pristine
             placed |= all.v[j]->kind == S_ALLOC && all.v[j]->u.alloc.buf == v[k] && stmt_parent(all.v[j]);
         for (struct stmt *t = s->p->body.first; t && !placed; t = t->next) {
             if (!stmt_stores_to(t, v[k])) continue;
-            placed = t->kind == S_IF || t->kind == S_CALL || t->kind == S_WHILE || out->n == 2;
+            placed = t->kind == S_IF || t->kind == S_CALL || t->kind == S_WHILE || out->n == 3;
             out->buf = v[k];
             if (!placed) out->nest[out->n++] = t;
         }
@@ -352,10 +352,13 @@ bool find_pristine(struct step *s, const char *name, bool plain, struct pristine
             "`%s` has no stage of its own at the top level", name);
     for (int k = 0; k < out->n; k++)
         if (!pristine_nest(s, out, k, name) || (plain && !plain_axes_of(s, out, k))) return false;
-    if (update_op(out->store[0]) != RED_NONE || (out->n == 2 && update_op(out->store[1]) == RED_NONE))
+    bool one = update_op(out->store[0]) == RED_NONE;
+    for (int k = 1; k < out->n; k++)
+        one &= update_op(out->store[k]) != RED_NONE && update_op(out->store[k]) == update_op(out->store[1]);
+    if (!one)
         return step_refuse(
-            s, NULL,
-            "`%s` is not one stage: it must be written by one plain nest, or by an initial value and an update", name);
+            s, NULL, "`%s` is not one stage: it must be written by one plain nest, or by an initial value and updates",
+            name);
     return true;
 }
 

@@ -116,10 +116,10 @@ void copy_idx(struct ctx *c, struct stmt *store, const expr *idx, int n);
 /* A stage in lowered form, not yet scheduled: the top-level nests that write one buffer. */
 struct pristine {
     struct buf *buf;
-    int n;                 /* 1: value; 2: init, update */
-    struct stmt *nest[2];  /* top-level statements */
-    struct stmts chain[2]; /* their loops; none for a scalar */
-    struct stmt *store[2];
+    int n;                 /* 1: value; 2: init, update; 3: and a second update, for the rest that rfactor leaves */
+    struct stmt *nest[3];  /* top-level statements */
+    struct stmts chain[3]; /* their loops; none for a scalar */
+    struct stmt *store[3];
 };
 /* Finds it; refuses if the buffer is written otherwise. plain_axes: each index must be one loop variable. */
 bool find_pristine(struct step *s, const char *name, bool plain_axes, struct pristine *out);

@@ -123,6 +123,7 @@ Test(ops, products) {
 }
 Test(ops, norms) {
     gives("const %a: f32[1,3] = [0.0,0.69314718,1.3862944]", "%y: ? = Softmax(%a)", LIST(1. / 7, 2. / 7, 4. / 7));
+    gives("const %a: f32[1,2] = [0.0,1.0986123]", "%y: ? = LogSoftmax(%a)", LIST(-1.3862944, -0.2876821));
     gives("const %a: f32[1,2,2] = [0.0,0.0,0.0,0.0]", "%y: ? = Softmax:12(%a) {joint=1, axis=1}",
           LIST(.25, .25, .25, .25));
     gives("const %a: f32[1,3] = [1.0,3.0,3.0]", "%y: ? = Hardmax(%a)", LIST(0, 1, 0));

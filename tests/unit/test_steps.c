@@ -203,6 +203,17 @@ Test(steps, layernorm) {
         "1%4];"
         "kind vector dv");
 }
+Test(steps, softmax_of_rows_with_a_rest) {
+    softmax(2, 11);
+    check("rfactor m m.d 4 mv; rfactor s s.d 4 sv; split y.d 4 do dv cut2; compute_at inv y.r; compute_at s y.r; "
+          "compute_at sv y.r; compute_at e y.r stack; compute_at m y.r; compute_at mv y.r; split e.d 4 ek el cut2; "
+          "reorder sv.k sv.r sv.lane; reorder mv.k mv.r mv.lane; kind vector dv el sv.lane mv.lane s.lane m.lane");
+}
+Test(steps, rfactor_twice) {
+    softmax(2, 19);
+    check("rfactor s s.d 8 sv; rfactor s s.lane 4 sw; compute_at inv y.r; compute_at s y.r; compute_at sw y.r; "
+          "compute_at sv y.r; reorder sw.k sw.r sw.lane; reorder sv.k sv.r sv.lane; kind vector sw.lane s.lane");
+}
 #define GEMM_RM(split_m)                                                                                               \
     "layout w [1/4 0 1%4]; split y.n 4 no ni; split ni 4 nj nv; reorder no y.m nj nv;" split_m                         \
     "compute_at acc mo; layout acc [0 1/4 1%4]; split acc.n 4 aj av; split acc.k 4 ko ku; reorder ko ku acc.m aj av;"  \

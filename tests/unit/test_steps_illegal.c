@@ -281,9 +281,10 @@ Test(illegal, cache_write_after_compute_at) {
     apply("compute_at acc y.ow");
     refused("cache_write acc a2", "`acc` has no stage of its own at the top level");
 }
-Test(illegal, rfactor_of_other_than_a_reduced_multiple) {
+Test(illegal, rfactor_of_other_than_a_reduced_axis) {
     softmax(2, 8);
-    refused("rfactor m m.d 3 mv", "the extent of `m.d` is no known multiple of 3");
+    apply("rfactor s s.d 3 sv");
+    refused("rfactor s s.lane 2 sw", "`s` has a rest already");
     refused("rfactor m m.r 2 mv", "`m.r` is an axis of `m`, not reduced");
     refused("rfactor e e.d 2 ev", "`e` is no reduction");
     refused("rfactor m s.d 2 mv", "the reduction of `m` has no loop `s.d`");

@@ -1,0 +1,312 @@
+/* Row kernels: softmax, norms and every other group of stages that share rows (lower/row_space.h). The stages of one
+ * row, or of one vector of rows side by side, stand in one loop; what they hand on stays in registers or in scratch for
+ * that row. Chosen before the plain schedule; what is written and why: docs/schedules.md. */
+#include "lower/row_space.h"
+#include "lower/schedule/schedule.h"
+#include "lower/schedule/steps.h"
+
+enum { MAX_STAGES = 128, STACK_CELLS = 4096 };
+/* How the lanes run: over the cells of a row, or over rows whose cells of equal place lie side by side. */
+enum lane_mode { LANES_NONE, LANES_INNER, LANES_OUTER };
+struct row_stage {
+    const struct stmt *s;
+    const char *name;            /* of its buffer, for steps */
+    int readers;                 /* stages that load it */
+    int ops, loads;              /* of its value, with what is inlined into it */
+    bool heavy, scalar, inlined; /* heavy: divides or calls. scalar: one cell for each row */
+    const struct var *lane;      /* axis or reduced variable that the lanes run over; NULL: stays scalar */
+    int parts;                   /* accumulators of the reduction side by side; 0: one after the other */
+};
+struct rows {
+    struct ctx *c;
+    struct proc *p;
+    const struct target *t;
+    const struct kernel_info *k;
+    const struct param_layout *l;
+    struct row_space r;
+    enum lane_mode mode;
+    int lane_role; /* LANES_OUTER: the axis of P */
+    int n;
+    struct row_stage v[MAX_STAGES];
+    struct row_stage *out;
+    const char *at; /* the loop that one row is computed in; NULL: there is one row only */
+    struct text s;
+};
+
+/* ---- what stages do */
+struct costs {
+    struct rows *q;
+    struct row_stage *st;
+    bool floats;
+};
+static struct row_stage *stage_of(struct rows *q, const struct buf *b) {
+    for (int i = 0; i < q->n; i++)
+        if (q->v[i].s->u.stage.buf == b) return &q->v[i];
+    return NULL;
+}
+static bool count_cost(void *env, expr e) {
+    struct costs *k = env;
+    struct row_stage *of = e->op == X_LOAD ? stage_of(k->q, e->u.buf) : NULL;
+    if (e->op == X_LOAD) k->floats &= e->u.buf->type == F32;
+    if (of) of->readers++;
+    if (of && of->inlined) k->st->ops += of->ops, k->st->loads += of->loads, k->st->heavy |= of->heavy;
+    else if (e->op == X_LOAD) k->st->loads++;
+    else if (e->type != IDX && e->op != X_CONST) k->st->ops++;
+    k->st->heavy |= e->op == X_CALL || e->op == X_DIV || e->op == X_SQRT;
+    return true;
+}
+static bool is_scalar(const struct rows *q, const struct stmt *s) {
+    for (int k = 0; k < s->u.stage.naxes; k++)
+        if (row_role(&q->r, s->u.stage.axes[k]) == ROLE_INNER) return false;
+    return true;
+}
+struct reader {
+    const struct buf *b;
+    bool found;
+};
+static bool find_reader(void *env, expr e) {
+    struct reader *r = env;
+    r->found |= e->op == X_LOAD && e->u.buf == r->b;
+    return true;
+}
+static bool reads(const struct stmt *s, const struct buf *b) {
+    struct reader r = {b, false};
+    x_visit(s->u.stage.value, find_reader, &r);
+    return r.found;
+}
+/* A map is recomputed where it is read if that is one place, or costs next to nothing; but what each row has once is
+ * not computed for each cell. */
+static bool worth_inlining(struct rows *q, const struct row_stage *st) {
+    int places = 0;
+    bool wider = false;
+    for (int i = 0; i < q->n; i++) {
+        if (!reads(q->v[i].s, st->s->u.stage.buf)) continue;
+        places++;
+        wider |= !q->v[i].scalar || q->v[i].s->u.stage.op != RED_NONE;
+    }
+    if (st->s->u.stage.op != RED_NONE || st == q->out || (st->scalar && wider && st->ops)) return false;
+    return places == 1 || (st->ops <= 2 && st->loads <= 1 && !st->heavy);
+}
+static bool look_at_stages(struct rows *q) {
+    bool floats = true;
+    for (int i = 0; i < q->n; i++) q->v[i].scalar = is_scalar(q, q->v[i].s);
+    for (int i = 0; i < q->n; i++) {
+        struct row_stage *st = &q->v[i];
+        struct costs k = {q, st, true};
+        x_visit(st->s->u.stage.value, count_cost, &k);
+        floats &= k.floats && st->s->u.stage.buf->type == F32;
+        st->inlined = worth_inlining(q, st);
+    }
+    return floats;
+}
+
+/* ---- lanes */
+/* The dim of b whose cells lie side by side. */
+static int fast_dim(const struct rows *q, const struct buf *b) {
+    const struct param_layout *l = layout_of(q->p, q->l, b);
+    return l && l->block ? 1 : b->nlogical - 1;
+}
+struct fast {
+    const struct rows *q;
+    const struct stmt *s;
+    const struct var *v;
+};
+static bool find_fast(void *env, expr e) {
+    struct fast *f = env;
+    int d = e->op == X_LOAD ? fast_dim(f->q, e->u.buf) : -1;
+    if (d < 0 || e->arg[d]->op != X_VAR || x_is(e->arg[d]->u.var->extent, 1)) return true;
+    for (int k = 0; k < f->s->u.stage.nred; k++) /* a load along a reduced axis says most */
+        if (f->s->u.stage.red[k] == e->arg[d]->u.var) return f->v = e->arg[d]->u.var, false;
+    if (!f->v) f->v = e->arg[d]->u.var;
+    return true;
+}
+static const struct var *fast_var(const struct rows *q, const struct stmt *s) {
+    struct fast f = {q, s, NULL};
+    x_visit(s->u.stage.value, find_fast, &f);
+    return f.v;
+}
+static void choose_mode(struct rows *q) {
+    const struct stmt *s = NULL;
+    for (int i = 0; i < q->n && !s; i++)
+        if (q->v[i].s->u.stage.op != RED_NONE) s = q->v[i].s;
+    const struct var *v = fast_var(q, s);
+    if (q->t->lanes_f32 < 2 || !v) return;
+    q->lane_role = row_role(&q->r, v);
+    q->mode = q->lane_role < 0 ? LANES_INNER : LANES_OUTER;
+}
+static const struct var *axis_of_role(const struct rows *q, const struct stmt *s, int role) {
+    for (int k = 0; k < s->u.stage.naxes; k++)
+        if (row_role(&q->r, s->u.stage.axes[k]) == role) return s->u.stage.axes[k];
+    return NULL;
+}
+/* Accumulators hide the latency of an addition; a short row has no use for many, and the rest is done one by one. */
+static int parts_for(const struct rows *q, const struct var *v) {
+    int64_t n = const_extent(v), lanes = q->t->lanes_f32;
+    if (n < 0) return (int)(2 * lanes);
+    return (int)(n >= 16 * lanes ? 4 * lanes : n >= 4 * lanes ? 2 * lanes : n >= lanes ? lanes : 0);
+}
+static void choose_lanes(struct rows *q, struct row_stage *st) {
+    const struct stmt *s = st->s;
+    if (q->mode == LANES_OUTER) st->lane = axis_of_role(q, s, q->lane_role);
+    if (q->mode != LANES_INNER) return;
+    if (s->u.stage.op == RED_NONE) {
+        int d = fast_dim(q, s->u.stage.buf);
+        const struct var *v = d < 0 ? NULL : s->u.stage.axes[d];
+        if (v && row_role(&q->r, v) == ROLE_INNER) st->lane = v;
+        return;
+    }
+    const struct var *v = fast_var(q, s);
+    for (int k = 0; v && k < s->u.stage.nred; k++)
+        if (s->u.stage.red[k] == v) st->lane = v;
+    if (st->lane) st->parts = parts_for(q, v);
+    if (!st->parts) st->lane = NULL;
+}
+
+/* ---- the text */
+static const char *loop(struct rows *q, const char *buf, const struct var *v) {
+    return internf(q->c->names, "%s.%s", buf, v->name);
+}
+static int number(const struct rows *q, const struct row_stage *st) { return (int)(st - q->v); }
+static const char *part(struct rows *q, const struct row_stage *st) {
+    return internf(q->c->names, "part%d", number(q, st));
+}
+static const char *half(struct rows *q, const struct row_stage *st) {
+    return internf(q->c->names, "lanes%d", number(q, st));
+}
+static void partial_sums(struct rows *q, const struct row_stage *st) {
+    if (!st->parts) return;
+    text_printf(&q->s, "rfactor %s %s %d %s\n", st->name, loop(q, st->name, st->lane), st->parts, part(q, st));
+    if (st->parts > q->t->lanes_f32)
+        text_printf(&q->s, "rfactor %s %s.lane %d %s\n", st->name, st->name, q->t->lanes_f32, half(q, st));
+}
+/* Rows outside, their cells inside; with lanes over rows, these go innermost. */
+static void nest_of_rows(struct rows *q) {
+    const struct stmt *s = q->out->s;
+    const struct var *lane = q->mode == LANES_OUTER ? q->out->lane : NULL;
+    struct text inner = {0};
+    int outer = 0;
+    text_add(&q->s, "reorder");
+    for (int k = 0; k < s->u.stage.naxes; k++) {
+        const struct var *v = s->u.stage.axes[k];
+        if (v == lane) continue;
+        const char *name = loop(q, q->k->out->u.stage.buf->base, v);
+        if (row_role(&q->r, v) == ROLE_INNER) text_printf(&inner, " %s", name);
+        else text_printf(&q->s, " %s", name), q->at = name, outer++;
+    }
+    const char *cells = inner.s ? inner.s : "";
+    if (lane) {
+        const char *name = loop(q, q->k->out->u.stage.buf->base, lane);
+        text_printf(&q->s, " %s%s\nsplit %s %d rows lane cut2\nreorder%s lane\n", name, cells, name, q->t->lanes_f32,
+                    cells);
+        q->at = "rows";
+    } else text_printf(&q->s, "%s\n", cells);
+    text_free(&inner);
+}
+static const char *scratch_scope(const struct rows *q, const struct row_stage *st) {
+    int64_t cells = q->mode == LANES_OUTER ? q->t->lanes_f32 : 1;
+    if (st->scalar) return "reg";
+    for (int k = 0; k < st->s->u.stage.naxes; k++) {
+        const struct var *v = st->s->u.stage.axes[k];
+        if (row_role(&q->r, v) != ROLE_INNER) continue;
+        if (const_extent(v) < 0 || const_extent(v) > STACK_CELLS) return "arena";
+        cells *= const_extent(v);
+    }
+    return cells > STACK_CELLS ? "arena" : "stack";
+}
+static void place(struct rows *q, const struct row_stage *st) {
+    if (!q->at) return;
+    text_printf(&q->s, "compute_at %s %s %s\n", st->name, q->at, scratch_scope(q, st));
+    if (st->parts > q->t->lanes_f32) text_printf(&q->s, "compute_at %s %s\n", half(q, st), q->at);
+    if (st->parts) text_printf(&q->s, "compute_at %s %s\n", part(q, st), q->at);
+}
+static void axes_inside(struct rows *q, const struct row_stage *st, const char *name) {
+    for (int k = 0; k < st->s->u.stage.naxes; k++)
+        if (st->s->u.stage.axes[k] != st->lane) text_printf(&q->s, " %s", loop(q, name, st->s->u.stage.axes[k]));
+}
+static void reduced_outside(struct rows *q, const struct row_stage *st, const char *name) {
+    for (int k = 0; k < st->s->u.stage.nred; k++)
+        if (st->s->u.stage.red[k] != st->lane) text_printf(&q->s, " %s", loop(q, name, st->s->u.stage.red[k]));
+}
+/* Partial results in vectors, added to one vector, whose lanes are then reduced in their order. */
+static void vector_reduction(struct rows *q, const struct row_stage *st) {
+    const char *p = part(q, st), *h = half(q, st);
+    int lanes = q->t->lanes_f32;
+    text_add(&q->s, "reorder");
+    reduced_outside(q, st, p);
+    text_printf(&q->s, " %s.k", p);
+    axes_inside(q, st, p);
+    text_printf(&q->s, " %s.lane\n", p);
+    if (st->parts > lanes) {
+        text_printf(&q->s, "split %s.lane %d %s.u %s.v\nkind unroll %s.u\nkind vector %s.v\nreorder %s.k", p, lanes, p,
+                    p, p, p, h);
+        axes_inside(q, st, h);
+        text_printf(&q->s, " %s.lane\nkind unroll %s.k\nkind vector %s.lane\n", h, h, h);
+    } else text_printf(&q->s, "kind vector %s.lane\n", p);
+    text_printf(&q->s, "kind vector %s.lane\n", st->name);
+}
+static void vector_cells(struct rows *q, const struct row_stage *st) {
+    const char *name = st == q->out ? q->k->out->u.stage.buf->base : st->name;
+    text_printf(&q->s, "split %s %d cells%d lane%d cut2\nkind vector lane%d\n", loop(q, name, st->lane),
+                q->t->lanes_f32, number(q, st), number(q, st), number(q, st));
+}
+/* Lanes over rows: scratch has the rows innermost, reductions go on outside of them. */
+static void vector_rows(struct rows *q, const struct row_stage *st) {
+    const struct stmt *s = st->s;
+    text_printf(&q->s, "layout %s [", st->name);
+    int d = 0;
+    for (int k = 0; k < s->u.stage.naxes; k++) {
+        if (s->u.stage.axes[k] == st->lane) d = k;
+        else text_printf(&q->s, "%d ", k);
+    }
+    text_printf(&q->s, "%d]\nreorder", d);
+    reduced_outside(q, st, st->name);
+    axes_inside(q, st, st->name);
+    text_printf(&q->s, " %s\nkind vector %s\n", loop(q, st->name, st->lane), loop(q, st->name, st->lane));
+}
+static void vectorise(struct rows *q, const struct row_stage *st) {
+    bool written_out = st == q->out && st->s->u.stage.op == RED_NONE;
+    if (!st->lane) return;
+    if (q->mode == LANES_OUTER && !written_out) vector_rows(q, st);
+    else if (q->mode == LANES_INNER && st->parts) vector_reduction(q, st);
+    else if (q->mode == LANES_INNER) vector_cells(q, st);
+}
+static bool apply_rows(struct rows *q) {
+    layout_steps(&q->s, q->p, q->l);
+    for (int i = 0; i < q->n; i++)
+        if (q->v[i].inlined) text_printf(&q->s, "inline %s\n", q->v[i].name);
+    bool reduces_out = q->out->s->u.stage.op != RED_NONE; /* then the row's value is copied to where it belongs */
+    if (reduces_out) {
+        text_printf(&q->s, "cache_write %s acc\n", q->out->name);
+        q->out->name = "acc";
+    }
+    for (int i = 0; i < q->n; i++) partial_sums(q, &q->v[i]);
+    nest_of_rows(q);
+    for (int i = q->n; i--;)
+        if (!q->v[i].inlined && (&q->v[i] != q->out || reduces_out)) place(q, &q->v[i]);
+    for (int i = 0; i < q->n; i++)
+        if (!q->v[i].inlined) vectorise(q, &q->v[i]);
+    if (q->mode == LANES_OUTER) text_add(&q->s, "kind vector lane\n");
+    return try_schedule(q->c, q->p, q->s.s);
+}
+static bool rows_with(struct rows *q, bool lanes) {
+    q->n = 0, q->mode = LANES_NONE, q->at = NULL;
+    q->s = (struct text){0};
+    for (int i = 0; i < q->k->stages.n; i++) {
+        struct stmt *s = q->k->stages.v[i];
+        q->v[q->n++] = (struct row_stage){.s = s, .name = s->u.stage.buf->base};
+        if (s == q->k->out) q->out = &q->v[q->n - 1];
+    }
+    if (look_at_stages(q) && lanes) choose_mode(q);
+    for (int i = 0; i < q->n; i++) choose_lanes(q, &q->v[i]);
+    if (q->mode == LANES_OUTER && !q->out->lane) q->mode = LANES_NONE;
+    bool ok = (!lanes || q->mode != LANES_NONE) && apply_rows(q);
+    text_free(&q->s);
+    return ok;
+}
+bool schedule_rows(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l,
+                   const struct kernel_info *k) {
+    if (!k->nreductions || k->nparams_out != 1 || k->stages.n > MAX_STAGES) return false;
+    struct rows *q = NEW(&c->arena, struct rows);
+    q->c = c, q->p = p, q->t = t, q->k = k, q->l = l;
+    return row_space(c, k->stages.v, k->stages.n, &q->r) && (rows_with(q, true) || rows_with(q, false));
+}
