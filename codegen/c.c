@@ -1,4 +1,5 @@
-/* Statements as C: one procedure of the loop IR becomes one function. The stage that prints kernels for CPUs.
+/* Statements as C: one procedure of the loop IR becomes one function. The stage that prints kernels; what CUDA does
+ * otherwise is in cuda.c.
  *
  * The procedure is cloned and expanded (expand.c); then its blocks are printed from the outside in. Register buffers
  * become variables, addresses become pointers that are declared at the loop where their last variable appears, straight
@@ -306,13 +307,13 @@ static void print_cond(struct fe *f, void *env) {
     struct cond_env *q = env;
     q->text = paren(f, q->index ? c_index(f, q->e) : c_value(f, q->e, 1), q->most);
 }
-static const char *cond_text(struct fe *f, expr e, bool index) {
+const char *c_text(struct fe *f, expr e, bool index) {
     struct cond_env q = {.e = e, .most = P_COND, .index = index};
     c_run(f, print_cond, &q);
     return q.text;
 }
 /* An index as operand of a comparison. */
-static const char *bound_text(struct fe *f, expr e) {
+const char *c_bound(struct fe *f, expr e) {
     struct cond_env q = {.e = e, .most = P_SHIFT, .index = true};
     c_run(f, print_cond, &q);
     return q.text;
@@ -360,14 +361,14 @@ static bool can_outline(struct fe *f, struct stmt *s) {
     walk(&s->u.loop.body, not_outlinable, &bad);
     each_load(&s->u.loop.body, load_outside, &q);
     walk(&s->u.loop.body, store_outside, &q);
-    return !bad && !q.found && s->u.loop.kind != LK_VECTOR;
+    return !bad && !q.found && s->u.loop.kind != LK_VECTOR && !emit_cuda(f->o);
 }
 static const char *last_part(const char *name) {
     const char *dot = strrchr(name, '.');
     return dot ? dot + 1 : name;
 }
 /* The body of a loop between its braces: pointers, statements. */
-static void print_body(struct fe *f, struct stmt *s) {
+void c_body(struct fe *f, struct stmt *s) {
     int mark;
     open_pointers(f, s->u.loop.var, &s->u.loop.body, &mark);
     struct text body = {0}, *was = f->out;
@@ -386,7 +387,7 @@ static void print_outlined(struct fe *f, struct stmt *s) {
     f->out = &body;
     f->depth = 1;
     f->level++;
-    print_body(f, s);
+    c_body(f, s);
     f->level--;
     f->depth = depth;
     f->out = was;
@@ -414,20 +415,28 @@ static bool written_out(struct fe *f, struct block *b) {
         if (!simple(s)) return false;
     return n >= 8 && emit_gnu(f->o);
 }
-static void print_for(struct fe *f, struct stmt *s) {
-    const struct var *v = s->u.loop.var;
-    const char *extent = bound_text(f, v->extent);
-    int mark = names_mark(&f->names);
+const char *c_declare_var(struct fe *f, const struct var *v) {
     struct sym_name *n = c_declare(f, last_part(v->name), A("%s ", f->idx));
     map_put(&f->vars, PKEY(v), n);
+    return n->name;
+}
+static void print_for(struct fe *f, struct stmt *s) {
+    if (f->threads && s->u.loop.kind >= LK_BLOCK_X) {
+        cuda_for(f, s);
+        return;
+    }
+    const struct var *v = s->u.loop.var;
+    const char *extent = c_bound(f, v->extent);
+    int mark = names_mark(&f->names);
+    const char *n = c_declare_var(f, v);
     if (written_out(f, &s->u.loop.body)) {
         f->u->no_unroll = true;
         c_put(f, "NN_NO_UNROLL");
     }
-    PUT("for (%s %s = 0; %s < %s; %s++) {", f->idx, n->name, n->name, extent, n->name);
+    PUT("for (%s %s = 0; %s < %s; %s++) {", f->idx, n, n, extent, n);
     f->depth++;
     if (s->u.loop.outline && can_outline(f, s)) print_outlined(f, s);
-    else print_body(f, s);
+    else c_body(f, s);
     f->depth--;
     c_put(f, "}");
     names_leave(&f->names, mark);
@@ -448,7 +457,7 @@ static void print_if(struct fe *f, struct stmt *s) {
         then = other;
         other = NULL;
     }
-    PUT("if (%s) {", cond_text(f, cond, false));
+    PUT("if (%s) {", c_text(f, cond, false));
     print_branch(f, then);
     if (other && other->first) {
         c_put(f, "} else {");
@@ -460,13 +469,13 @@ static void print_while(struct fe *f, struct stmt *s) {
     int mark = names_mark(&f->names);
     const char *head = "for (;;) {";
     if (s->u.loop_while.max) {
-        const char *max = bound_text(f, s->u.loop_while.max), *n = names_add(&f->names, "pass");
+        const char *max = c_bound(f, s->u.loop_while.max), *n = names_add(&f->names, "pass");
         head = A("for (%s %s = 0; %s < %s; %s++) {", f->idx, n, n, max, n);
     }
     struct text lines = {0}, *was = f->out; /* values that the condition names are computed before each pass */
     f->out = &lines;
     f->depth++;
-    const char *cond = cond_text(f, s->u.loop_while.cond, false);
+    const char *cond = c_text(f, s->u.loop_while.cond, false);
     f->depth--;
     f->out = was;
     if (!lines.n && !s->u.loop_while.max) {
@@ -494,13 +503,13 @@ static void fail(struct fe *f) {
 static void print_size(struct fe *f, struct stmt *s) {
     const struct sym *y = s->u.size.sym;
     struct sym_name *n = c_declare(f, y->name, A("%s ", f->idx));
-    const char *v = cond_text(f, s->u.size.value, true);
+    const char *v = c_text(f, s->u.size.value, true);
     PUT("const %s %s = %s;", f->idx, n->name, v);
     map_put(&f->syms, PKEY(y), n);
     expr low = s->u.size.lo, high = s->u.size.hi;
     if (low && high && x_proves_le(f->c, low, s->u.size.value) && x_proves_le(f->c, s->u.size.value, high)) return;
     if (low && high) {
-        PUT("if (%s < %s || %s > %s) {", n->name, bound_text(f, low), n->name, bound_text(f, high));
+        PUT("if (%s < %s || %s > %s) {", n->name, c_bound(f, low), n->name, c_bound(f, high));
         fail(f);
     }
 }
@@ -512,7 +521,7 @@ static bool only_syms(void *env, expr e) {
     return e->op != X_VAR && e->op != X_TOIDX && e->op != X_GUARD;
 }
 /* Bytes of a local buffer: an upper bound when its dims depend on loops. */
-static expr local_bytes(struct ctx *c, const struct buf *b) {
+expr c_local_bytes(struct ctx *c, const struct buf *b) {
     expr cells = buf_cells(c, b);
     if (!x_visit(cells, only_syms, NULL)) {
         int64_t lo, hi;
@@ -526,7 +535,7 @@ static bool on_stack(struct ctx *c, const struct buf *b) {
     enum { MOST = 64 << 10 };
     int64_t bytes;
     return (b->scope == SC_STACK || b->scope == SC_REG || b->scope == SC_SHARED) &&
-           x_is_int(local_bytes(c, b), &bytes) && bytes <= MOST;
+           x_is_int(c_local_bytes(c, b), &bytes) && bytes <= MOST;
 }
 /* Is the buffer used at all? Steps leave the allocations of buffers behind that moved into a loop. */
 struct touch {
@@ -547,7 +556,7 @@ static bool touch_stmt(void *env, struct stmt *s) {
                (s->kind == S_PREFETCH && s->u.prefetch.buf == q->b);
     return !q->found;
 }
-static bool touched(const struct proc *p, const struct buf *b) {
+bool c_touched(const struct proc *p, const struct buf *b) {
     struct touch q = {b, false};
     walk((struct block *)&p->body, touch_stmt, &q);
     if (!q.found) each_load((struct block *)&p->body, touch_load, &q);
@@ -558,7 +567,7 @@ static bool in_registers_only(struct fe *f, const struct buf *b) {
     return r && !r->array;
 }
 static void print_alloc(struct fe *f, struct buf *b, struct block *home) {
-    if (!touched(f->p, b)) return;
+    if (!c_touched(f->p, b)) return;
     if (in_registers_only(f, b)) {
         c_declare_registers(f, b, map_get(&f->regs, PKEY(b)), home);
         return;
@@ -568,23 +577,25 @@ static void print_alloc(struct fe *f, struct buf *b, struct block *home) {
     n->buf = b;
     map_put(&f->bufs, PKEY(b), n);
     add_ptr(f, b, n, 0, NULL, NULL);
-    if (on_stack(f->c, b)) {
+    if (f->threads && b->scope == SC_SHARED) {
+        PUT("NN_SHARED(%s, %s, %s);", type, n->name, c_text(f, buf_cells(f->c, b), true));
+    } else if (on_stack(f->c, b)) {
         int64_t bytes = 0;
-        x_is_int(local_bytes(f->c, b), &bytes);
+        x_is_int(c_local_bytes(f->c, b), &bytes);
         int64_t cells = bytes / dtype_bytes(b->type);
         PUT("%s %s[%lld]%s;", type, n->name, (long long)(cells > 0 ? cells : 1),
             emit_gnu(f->o) ? " __attribute__((aligned(64)))" : "");
     } else {
-        const char *at = cond_text(f, f->ws_top, true), *ws = c_ref(f, f->ws);
+        const char *at = c_text(f, f->ws_top, true), *ws = c_ref(f, f->ws);
         const char *p = x_is(f->ws_top, 0)
-                            ? A("(void *)%s", ws)
+                            ? ws
                             : A("(void *)((unsigned char *)%s + %s)", ws, strpbrk(at, "+-?") ? A("(%s)", at) : at);
-        PUT("%s *restrict %s = %s;", type, n->name, x_is(f->ws_top, 0) ? ws : p);
-        f->ws_top = x_add(f->c, f->ws_top, round_up(f->c, local_bytes(f->c, b)));
+        PUT("%s *%s %s = (%s *)%s;", type, emit_words(f->o)->restricted, n->name, type, p);
+        f->ws_top = x_add(f->c, f->ws_top, round_up(f->c, c_local_bytes(f->c, b)));
     }
     if (b->fill) {
         const char *i = names_add(&f->names, "i");
-        PUT("for (%s %s = 0; %s < %s; %s++)", f->idx, i, i, bound_text(f, buf_cells(f->c, b)), i);
+        PUT("for (%s %s = 0; %s < %s; %s++)", f->idx, i, i, c_bound(f, buf_cells(f->c, b)), i);
         struct cs v = to_storage(f, b, c_fill_value(f, b, 1));
         PUT("    %s[%s] = %s;", n->name, i, v.s);
     }
@@ -599,9 +610,9 @@ static void print_call(struct fe *f, struct stmt *s) {
         args = A("%s%s%s", args, n ? ", " : "", c_ref(f, b));
     }
     for (int k = 0; k < s->u.call.nargs; k++, n++)
-        args = A("%s%s%s", args, n ? ", " : "", cond_text(f, s->u.call.args[k], true));
+        args = A("%s%s%s", args, n ? ", " : "", c_text(f, s->u.call.args[k], true));
     if (!x_is(emit_scratch_bytes(f->c, callee), 0))
-        args = A("%s%s(unsigned char *)%s + %s", args, n++ ? ", " : "", c_ref(f, f->ws), bound_text(f, f->ws_top));
+        args = A("%s%s(unsigned char *)%s + %s", args, n++ ? ", " : "", c_ref(f, f->ws), c_bound(f, f->ws_top));
     if (emit_needs_fault(callee)) args = A("%s%s%s", args, n++ ? ", " : "", c_ref(f, f->fault));
     PUT("%s(%s);", emit_proc_name(f->c, callee, f->o), args);
 }
@@ -611,7 +622,7 @@ static void print_swap(struct fe *f, struct stmt *s) {
     ASSERT(na && nb);
     /* contents change places, cell by cell: pointers may be used outside of this function */
     const char *i = names_add(&f->names, "i"), *t = names_numbered(&f->names, "t");
-    PUT("for (%s %s = 0; %s < %s; %s++) {", f->idx, i, i, bound_text(f, buf_cells(f->c, a)), i);
+    PUT("for (%s %s = 0; %s < %s; %s++) {", f->idx, i, i, c_bound(f, buf_cells(f->c, a)), i);
     PUT("    const %s %s = %s[%s];", dtype_c(a->type), t, c_ref(f, na), i);
     PUT("    %s[%s] = %s[%s];", na->name, i, c_ref(f, nb), i);
     PUT("    %s[%s] = %s;", nb->name, i, t);
@@ -644,7 +655,7 @@ static void print_block(struct fe *f, struct block *b) {
         case S_WHILE: print_while(f, s); break;
         case S_ALLOC: print_alloc(f, s->u.alloc.buf, b); break;
         case S_CHECK:
-            PUT("if (!(%s)) {", cond_text(f, s->u.check.cond, false));
+            PUT("if (!(%s)) {", c_text(f, s->u.check.cond, false));
             fail(f);
             break;
         case S_SIZE: print_size(f, s); break;
@@ -652,7 +663,9 @@ static void print_block(struct fe *f, struct block *b) {
         case S_SWAP: print_swap(f, s); break;
         case S_COMMENT: print_comment(f, s->u.comment.text); break;
         case S_BARRIER:
-        case S_FREE: break; /* nothing to do where one thread runs */
+            if (f->threads) c_put(f, "__syncthreads();"); /* else one thread runs */
+            break;
+        case S_FREE: break;
         default: BUG("statement of kind %d in text", s->kind);
         }
         s = s->next;
@@ -662,7 +675,7 @@ static void print_block(struct fe *f, struct block *b) {
 }
 
 /* ---- functions */
-static bool has_alloc(struct proc *p, const struct buf *b) { return allocs(&p->body, b); }
+bool c_has_alloc(const struct proc *p, const struct buf *b) { return allocs((struct block *)&p->body, b); }
 
 static expr block_scratch(struct ctx *c, const struct proc *p, struct block *b) {
     expr here = x_int(c, 0), most = x_int(c, 0);
@@ -670,22 +683,21 @@ static expr block_scratch(struct ctx *c, const struct proc *p, struct block *b) 
         struct block *in[2];
         expr inside = x_int(c, 0);
         if (s->kind == S_ALLOC && s->u.alloc.buf->scope != SC_REG && !on_stack(c, s->u.alloc.buf) &&
-            touched(p, s->u.alloc.buf))
-            here = x_add(c, here, round_up(c, local_bytes(c, s->u.alloc.buf)));
+            c_touched(p, s->u.alloc.buf))
+            here = x_add(c, here, round_up(c, c_local_bytes(c, s->u.alloc.buf)));
         if (s->kind == S_CALL) inside = emit_scratch_bytes(c, s->u.call.callee);
         for (int k = stmt_blocks(s, in); k-- > 0;) inside = x_max(c, inside, block_scratch(c, p, in[k]));
         most = x_max(c, most, x_add(c, here, inside));
     }
     return most;
 }
-static bool local_memory(const struct buf *b) { return b->scope != SC_PARAM && b->scope != SC_CONST; }
+bool c_local(const struct buf *b) { return b->scope != SC_PARAM && b->scope != SC_CONST; }
 expr emit_scratch_bytes(struct ctx *c, const struct proc *p) {
     expr here = x_int(c, 0);
     for (int i = 0; i < p->bufs.n; i++) {
         struct buf *b = p->bufs.v[i];
-        if (local_memory(b) && b->scope != SC_REG && !has_alloc((struct proc *)p, b) && !on_stack(c, b) &&
-            touched(p, b))
-            here = x_add(c, here, round_up(c, local_bytes(c, b)));
+        if (c_local(b) && b->scope != SC_REG && !c_has_alloc(p, b) && !on_stack(c, b) && c_touched(p, b))
+            here = x_add(c, here, round_up(c, c_local_bytes(c, b)));
     }
     return x_add(c, here, block_scratch(c, p, (struct block *)&p->body));
 }
@@ -740,15 +752,16 @@ static const char *next_param(const struct text *out, int n) {
     while (line < out->n && out->s[out->n - 1 - line] != '\n') line++;
     return !n ? "" : line > 90 ? ",\n        " : ", ";
 }
-static void param_list(struct text *out, struct fe *f, const struct proc *p) {
-    int n = 0;
+void c_head(struct text *out, struct fe *f, const struct proc *p, const char *head, const char *first) {
+    int n = first != NULL;
+    text_printf(out, "%s%s", head, first ? first : "");
     for (int i = 0; i < p->params.n; i++, n++) {
         struct buf *b = p->params.v[i].buf;
         struct sym_name *s =
             c_declare(f, b->name, A("%s%s *", p->params.v[i].dir == DIR_IN ? "const " : "", dtype_c(b->type)));
         s->buf = b;
         map_put(&f->bufs, PKEY(b), s);
-        text_printf(out, "%s%srestrict %s", next_param(out, n), s->decl, s->name);
+        text_printf(out, "%s%s%s %s", next_param(out, n), s->decl, emit_words(f->o)->restricted, s->name);
     }
     for (int i = 0; i < p->syms.n; i++, n++) {
         struct sym_name *s = c_declare(f, p->syms.v[i]->name, A("%s ", f->idx));
@@ -757,26 +770,26 @@ static void param_list(struct text *out, struct fe *f, const struct proc *p) {
     }
     f->ws = NEW(&f->c->arena, struct sym_name);
     f->ws->name = "ws", f->ws->decl = "void *";
-    if (!x_is(emit_scratch_bytes(f->c, p), 0)) text_printf(out, "%svoid *restrict ws", next_param(out, n++));
+    if (!x_is(emit_scratch_bytes(f->c, p), 0))
+        text_printf(out, "%svoid *%s ws", next_param(out, n++), emit_words(f->o)->restricted);
     f->fault = NEW(&f->c->arena, struct sym_name);
     f->fault->name = "fault", f->fault->decl = "int *";
     if (emit_needs_fault(p)) text_printf(out, "%sint *fault", next_param(out, n++));
     text_add(out, n ? ")" : "void)");
 }
-static void fe_init(struct fe *f, struct ctx *c, const struct emit_options *o) {
+void c_start(struct fe *f, struct ctx *c, const struct emit_options *o) {
     *f = (struct fe){.c = c, .o = o, .u = o->uses, .idx = "ptrdiff_t", .width = 1};
     names_init(&f->names, c);
     f->vars.arena = f->syms.arena = f->bufs.arena = f->regs.arena = f->safe.arena = &c->arena;
     for (int k = 0; k <= MAX_LANES_LOG; k++) f->dep[k].arena = &c->arena;
 }
-static void function_head(struct text *out, struct fe *f, const struct proc *p) {
-    text_printf(out, "%svoid %s(", f->o->external ? "" : "static ", emit_proc_name(f->c, p, f->o));
-    param_list(out, f, p);
+static const char *linkage(struct ctx *c, const char *name, const struct emit_options *o) {
+    return arena_printf(&c->arena, "%svoid %s(", o->external ? "" : "static ", name);
 }
 void emit_proc_head(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o) {
     struct fe f;
-    fe_init(&f, c, o);
-    function_head(out, &f, p);
+    c_start(&f, c, o);
+    c_head(out, &f, p, linkage(c, emit_proc_name(c, p, o), o), emit_cuda(o) ? "void *stream" : NULL);
 }
 
 /* A table of constants, in physical order. */
@@ -790,7 +803,7 @@ static void const_table(struct text *out, struct fe *f, const struct buf *b) {
     add_ptr(f, b, s, 0, NULL, NULL);
     s->level = 1 << 20; /* file scope: visible everywhere, never captured */
     if (!v) BUG("constant %s has no data to print", b->name);
-    text_printf(out, "static const %s %s[%lld] = {", dtype_c(b->type), s->name, (long long)n);
+    text_printf(out, "%s %s %s[%lld] = {", emit_words(f->o)->table, dtype_c(b->type), s->name, (long long)n);
     enum dtype vt = dtype_value(b->type);
     size_t line = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -834,18 +847,24 @@ static void describe(struct text *out, struct fe *f, const struct proc *p) {
     text_add(out, p->params.n || (p->steps.n && !f->o->no_schedule) ? "\n */\n" : " */\n");
 }
 
-void emit_proc(struct text *out, struct ctx *c, const struct proc *orig, const struct emit_options *o) {
+void emit_proc(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o) {
+    const char *name = emit_proc_name(c, p, o);
+    if (emit_cuda(o)) cuda_proc(out, c, p, o);
+    else c_function(out, c, p, o, name, linkage(c, name, o), NULL);
+}
+void c_function(struct text *out, struct ctx *c, const struct proc *orig, const struct emit_options *o,
+                const char *name, const char *function_head, const int64_t *threads) {
     struct fe fe, *f = &fe;
-    fe_init(f, c, o);
+    c_start(f, c, o);
     f->orig = orig;
     f->p = clone_proc(c, orig, orig->name);
-    f->fname = emit_proc_name(c, orig, o);
+    f->fname = name;
+    f->threads = threads;
     f->ws_top = x_int(c, 0);
     f->ex = expand_proc(c, f->p, emit_lanes(o));
     struct text head = {0}, body = {0}, outlined = {0}, tables = {0};
     f->outlined = &outlined;
-    text_printf(&head, "%svoid %s(", o->external ? "" : "static ", f->fname);
-    param_list(&head, f, f->p);
+    c_head(&head, f, f->p, function_head, NULL);
     for (int i = 0; i < f->p->params.n; i++) {
         struct buf *b = f->p->params.v[i].buf;
         add_ptr(f, b, map_get(&f->bufs, PKEY(b)), 0, NULL, NULL);
@@ -853,12 +872,12 @@ void emit_proc(struct text *out, struct ctx *c, const struct proc *orig, const s
     c_find_registers(f);
     f->out = &tables;
     for (int i = 0; i < f->p->bufs.n; i++)
-        if (f->p->bufs.v[i]->scope == SC_CONST && touched(f->p, f->p->bufs.v[i]))
+        if (f->p->bufs.v[i]->scope == SC_CONST && c_touched(f->p, f->p->bufs.v[i]))
             const_table(&tables, f, f->p->bufs.v[i]);
     f->out = &body;
     f->depth = 1;
     for (int i = 0; i < f->p->bufs.n; i++)
-        if (local_memory(f->p->bufs.v[i]) && !has_alloc(f->p, f->p->bufs.v[i]))
+        if (c_local(f->p->bufs.v[i]) && !c_has_alloc(f->p, f->p->bufs.v[i]))
             print_alloc(f, f->p->bufs.v[i], &f->p->body);
     int keep = f->ptrs.n;
     print_block(f, &f->p->body);

@@ -1,5 +1,5 @@
-/* Inside of the C printer: the state while one function is printed. c.c prints statements, c_expr.c expressions,
- * c_regs.c has the registers. */
+/* Inside of the C and CUDA printers: the state while one function is printed. c.c prints statements, c_expr.c
+ * expressions, c_regs.c has the registers, cuda.c what only CUDA has. */
 #ifndef NN_CODEGEN_C_INT_H
 #define NN_CODEGEN_C_INT_H
 #include "codegen/expand.h"
@@ -96,7 +96,8 @@ struct fe {
     struct run *run;
     struct sym_name **args; /* of the IR function being printed (X_ARG) */
     int arg_lanes;
-    const char *idx; /* C type of indices */
+    const char *idx;        /* C type of indices */
+    const int64_t *threads; /* [3] of a CUDA block, when block and thread loops are those of the hardware; else NULL */
 };
 
 /* ---- c_expr.c */
@@ -136,7 +137,26 @@ void c_find_registers(struct fe *f);
 /* Declares the variables of a register buffer. home: the block where it is alive. */
 void c_declare_registers(struct fe *f, const struct buf *b, struct regs *r, struct block *home);
 
+/* ---- cuda.c */
+void cuda_proc(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o);
+/* A block or thread loop of a grid. */
+void cuda_for(struct fe *f, struct stmt *s);
+
 /* ---- c.c */
+void c_start(struct fe *f, struct ctx *c, const struct emit_options *o);
+/* `head`, then the parameters in parentheses; first: a parameter before all others, or NULL. */
+void c_head(struct text *out, struct fe *f, const struct proc *p, const char *head, const char *first);
+/* One function with its tables and outlined loops before it; head: "void name(". */
+void c_function(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o, const char *name,
+                const char *head, const int64_t *threads);
+bool c_touched(const struct proc *p, const struct buf *b); /* does anything in p access b? */
+bool c_has_alloc(const struct proc *p, const struct buf *b);
+bool c_local(const struct buf *b); /* its memory belongs to the procedure */
+expr c_local_bytes(struct ctx *c, const struct buf *b);
+const char *c_text(struct fe *f, expr e, bool index); /* outside of runs */
+const char *c_bound(struct fe *f, expr e);            /* an index, as operand of a comparison or a sum */
+const char *c_declare_var(struct fe *f, const struct var *v);
+void c_body(struct fe *f, struct stmt *loop);
 void c_put(struct fe *f, const char *line);
 struct cs c_fill_value(struct fe *f, const struct buf *b, int lanes);
 #endif

@@ -22,6 +22,8 @@ struct writer {
     struct map vars;    /* loop variable -> name */
     struct map sizes;   /* produced symbols declared */
     struct map bound;   /* results whose size is known by now */
+    int faults;         /* device: calls so far that may fault */
+    const char *where;  /* device: their nodes */
     bool uses_fault, uses_over, uses_arena, uses_fuel, uses_status;
 };
 #define A(...) arena_printf(&f->c->arena, __VA_ARGS__)
@@ -130,6 +132,18 @@ static struct place *place_of(struct writer *f, const struct buf *b) {
     map_put(&f->places, PKEY(b), q);
     return q;
 }
+static int slot_number(struct program *p, const struct plan_slot *s) { /* among the placed ones; NULL: their number */
+    int n = 0;
+    for (int k = 0; k < p->plan->slots.n && &p->plan->slots.v[k] != s; k++) n += slot_placed(&p->plan->slots.v[k]);
+    return n;
+}
+/* Address of memory that only a GPU's arena has; b NULL: of the fault cells. */
+static const char *extra_address(struct writer *f, const struct buf *b, const char *type) {
+    const struct device_slot *s = program_extra(f->p, b);
+    f->uses_arena = true;
+    if (f->p->is_static) return A("AT(%s, %lld)", type, (long long)s->offset);
+    return A("AT(%s, m->at[%d])", type, slot_number(f->p, NULL) + 1 + (int)(s - f->p->extras.v));
+}
 static void set_place(struct writer *f, const struct buf *b, const char *text, bool is_const) {
     struct place *q = NEW(&f->c->arena, struct place);
     *q = (struct place){text, is_const};
@@ -168,11 +182,6 @@ static const char *condition(struct writer *f, expr e, bool wrap) {
 
 /* ---- memory */
 static const struct plan_slot *slot_of(struct writer *f, const struct buf *b) { return plan_slot_of(f->p->plan, b); }
-static int slot_number(struct program *p, const struct plan_slot *s) { /* among the placed ones; NULL: their number */
-    int n = 0;
-    for (int k = 0; k < p->plan->slots.n && &p->plan->slots.v[k] != s; k++) n += slot_placed(&p->plan->slots.v[k]);
-    return n;
-}
 static const char *slot_address(struct writer *f, const struct plan_slot *s, enum dtype type) {
     const char *more = "";
     for (; s->alias >= 0; s = &f->p->plan->slots.v[s->alias])
@@ -205,7 +214,7 @@ static void fill_buffer(struct writer *f, const struct buf *b) {
     else tensor_set_i(&t, 0, b->fill->u.i);
     tensor_unpack(&t, bytes);
     const char *n = place_of(f, b)->text;
-    if (!memcmp(bytes, zeros, (size_t)size)) {
+    if (!memcmp(bytes, zeros, (size_t)size) && !f->p->device) {
         PUT("memset(%s, 0, (size_t)(%s));", n, text_of(f, storage_bytes(f, b), false, "fill"));
         return;
     }
@@ -213,20 +222,25 @@ static void fill_buffer(struct writer *f, const struct buf *b) {
     for (int k = 0; k < size; k++) list = A("%s%s%d", list, k ? ", " : "", bytes[k]);
     const char *q = names_add(&f->names, A("%s_fill", b->name));
     PUT("static const unsigned char %s[%d] = {%s};", q, size, list);
-    PUT("nn_fill(%s, %s, sizeof %s, %s);", n, q, q, text_of(f, buf_cells(f->c, b), false, "fill"));
+    PUT("%s%s, %s, sizeof %s, %s);", f->p->device ? "nn_cuda_fill(&m->cuda, " : "nn_fill(", n, q, q,
+        text_of(f, buf_cells(f->c, b), false, "fill"));
 }
 static void region_alloc(struct writer *f, const struct buf *b) {
     const char *n = names_add(&f->names, b->name),
                *bytes = text_of(f, storage_bytes(f, b), false, A("%s_bytes", b->name));
     bool moves = map_get(&f->swapped, PKEY(b)) != NULL;
     if (moves) text_printf(f->top, "    %s *%s = NULL;\n", dtype_c(b->type), n);
-    PUT("%s%s = (%s *)nn_region_alloc(&m->region, %s);", moves ? "" : A("%s *", dtype_c(b->type)), n, dtype_c(b->type),
-        bytes);
+    PUT("%s%s = (%s *)%s(&m->region, %s);", moves ? "" : A("%s *", dtype_c(b->type)), n, dtype_c(b->type),
+        region_words(f->p)->alloc, bytes);
     PUT("if (!%s) return no_room(m);", n);
     set_place(f, b, n, false);
 }
 static void local_array(struct writer *f, const struct buf *b) {
     int64_t cells;
+    if (f->p->device) {
+        pointer(f, b, extra_address(f, b, dtype_c(b->type)), false);
+        return;
+    }
     if (!x_is_int(buf_cells(f->c, b), &cells) || cells > 4096) BUG("buffer %s has no place in the plan", b->name);
     const char *n = names_add(&f->names, b->name);
     if (map_get(&f->swapped, PKEY(b))) {
@@ -268,9 +282,13 @@ static void bind_result(struct writer *f, const struct io *io) {
         q = place_of(f, io->buf);
     }
     f->uses_status = true;
-    PUT("if (!%s) %s = (%s *)nn_result(&m->region, &m->error, &status, out->%s, out->%s, %s, sizeof *%s);", q->text,
-        q->text, dtype_c(io->buf->type), io->member, io->cap,
-        text_of(f, buf_elements(f->c, io->buf), false, "elements"), q->text);
+    if (f->p->device)
+        PUT("if (!%s) %s = (%s *)nn_cuda_result(&m->region, &m->error, &status, %s, sizeof *%s);", q->text, q->text,
+            dtype_c(io->buf->type), text_of(f, buf_elements(f->c, io->buf), false, "elements"), q->text);
+    else
+        PUT("if (!%s) %s = (%s *)nn_result(&m->region, &m->error, &status, out->%s, out->%s, %s, sizeof *%s);", q->text,
+            q->text, dtype_c(io->buf->type), io->member, io->cap,
+            text_of(f, buf_elements(f->c, io->buf), false, "elements"), q->text);
     PUT("if (status != NN_OK) return status;");
     map_put(&f->bound, PKEY(io->buf), (void *)io);
 }
@@ -294,8 +312,8 @@ static bool scratch_leaf(void *env, expr e) {
 }
 static void print_call(struct writer *f, struct stmt *s) {
     struct proc *q = s->u.call.callee;
-    const char *args = "", *scratch = NULL;
-    int n = 0;
+    const char *args = f->p->device ? "m->cuda.stream" : "", *scratch = NULL;
+    int n = f->p->device;
     for (int k = 0; k < s->u.call.nbufs; k++)
         args = A("%s%s%s", args, n++ ? ", " : "", place_of(f, s->u.call.bufs[k])->text);
     for (int k = 0; k < s->u.call.nargs; k++) args = A("%s%s%s", args, n++ ? ", " : "", call_arg(f, s->u.call.args[k]));
@@ -310,22 +328,27 @@ static void print_call(struct writer *f, struct stmt *s) {
                                      : A("AT(void, m->at[%d])", slot_number(f->p, NULL)));
         } else {
             scratch = names_add(&f->names, "scratch");
-            PUT("void *%s = nn_region_alloc(&m->region, %s);", scratch, text_of(f, bytes, false, "scratch_bytes"));
+            PUT("void *%s = %s(&m->region, %s);", scratch, region_words(f->p)->alloc,
+                text_of(f, bytes, false, "scratch_bytes"));
             PUT("if (!%s) return no_room(m);", scratch);
             args = A("%s%s%s", args, n++ ? ", " : "", scratch);
         }
     }
     bool fault = emit_needs_fault(q);
-    if (fault) args = A("%s%s&fault", args, n ? ", " : "");
+    const char *where = q->comment ? q->comment : q->name;
+    size_t line = strcspn(where, "\n");
+    if (fault && f->p->device) args = A("%s, faults + %d", args, f->faults);
+    else if (fault) args = A("%s%s&fault", args, n ? ", " : "");
     PUT("%s(%s);", emit_proc_name(f->c, q, &f->p->emit), args);
-    if (fault) {
+    if (fault && f->p->device) { /* looked at in the end: until then, an index that faulted is 0 */
+        f->where = A("%s%s%s", f->where ? f->where : "", f->faults++ ? ", " : "",
+                     quoted(f, internn(f->c->names, where, line)));
+    } else if (fault) {
         f->uses_fault = true;
-        const char *where = q->comment ? q->comment : q->name;
-        size_t line = strcspn(where, "\n");
         PUT("if (fault) return nn_stop(&m->error, NN_EFAULT, \"an index or a size is out of range\", %s);",
             quoted(f, internn(f->c->names, where, line)));
     }
-    if (scratch) PUT("nn_region_free(&m->region, %s);", scratch);
+    if (scratch) PUT("%s(&m->region, %s);", region_words(f->p)->free, scratch);
 }
 static void print_size(struct writer *f, struct stmt *s) {
     const struct sym *y = s->u.size.sym;
@@ -360,7 +383,12 @@ static void print_store(struct writer *f, struct stmt *s) {
     const char *at =
         x_is(off, 0) ? A("*%s", place_of(f, b)->text) : A("%s[%s]", place_of(f, b)->text, text_of(f, off, false, "at"));
     const char *v = condition(f, s->u.store.value, true);
-    if (s->u.store.op == RED_SUM) PUT("%s = (int64_t)((uint64_t)%s + (uint64_t)%s);", at, at, v);
+    if (f->p->device) {
+        const char *b0 = place_of(f, b)->text, *to = x_is(off, 0) ? b0 : A("%s + %s", b0, text_of(f, off, true, "at"));
+        if (s->u.store.op == RED_SUM)
+            v = A("(int64_t)((uint64_t)nn_cuda_value(&m->cuda, %s, sizeof *%s, 1) + (uint64_t)%s)", to, b0, v);
+        PUT("nn_cuda_set(&m->cuda, %s, sizeof *%s, %s);", to, b0, v);
+    } else if (s->u.store.op == RED_SUM) PUT("%s = (int64_t)((uint64_t)%s + (uint64_t)%s);", at, at, v);
     else PUT("%s = %s%s;", at, b->type == I64 ? "" : A("(%s)", dtype_c(b->type)), v);
 }
 static void print_swap(struct writer *f, struct stmt *s) {
@@ -441,7 +469,7 @@ static void print_stmt(struct writer *f, struct stmt *s) {
     case S_VIEW: print_view(f, s); break;
     case S_FREE:
         if (!map_get(&f->places, PKEY(s->u.alloc.buf))) break;
-        PUT("nn_region_free(&m->region, %s);", place_of(f, s->u.alloc.buf)->text);
+        PUT("%s(&m->region, %s);", region_words(f->p)->free, place_of(f, s->u.alloc.buf)->text);
         PUT("%s = NULL;", place_of(f, s->u.alloc.buf)->text);
         break;
     case S_CALL: print_call(f, s); break;
@@ -475,7 +503,7 @@ static void free_dead(struct writer *f, struct block *b, struct stmt *s) {
         bool last = a == s || stmt_touches(f, s, r), freed = false;
         for (struct stmt *t = s->next; t && last; t = t->next) last = !stmt_touches(f, t, r);
         for (struct stmt *t = b->first; t; t = t->next) freed |= t->kind == S_FREE && t->u.alloc.buf == r;
-        if (last && !freed) PUT("nn_region_free(&m->region, %s);", place_of(f, r)->text);
+        if (last && !freed) PUT("%s(&m->region, %s);", region_words(f->p)->free, place_of(f, r)->text);
         if (a == s) break;
     }
 }
@@ -532,6 +560,15 @@ static void plan_function(struct program *p, struct text *out) {
         text_printf(&body, "    at[%d] = total;    /* scratch of the kernels */\n", n);
         text_printf(&body, "    total = nn_add64(total, %s, &over);\n", entry_text(&t, p->scratch, false));
     }
+    if (p->extras.n)
+        text_printf(&body, "    total = nn_add64(total, %d, &over) / %d * %d;\n", PLAN_ALIGN - 1, PLAN_ALIGN,
+                    PLAN_ALIGN);
+    for (int k = 0; k < p->extras.n; k++) {
+        const struct device_slot *s = &p->extras.v[k];
+        text_printf(&body, "    at[%d] = total;    /* ", n + 1 + k);
+        emit_comment_text(&body, s->buf ? s->buf->name : "faults");
+        text_printf(&body, " */\n    total = nn_add64(total, %s, &over);\n", entry_text(&t, s->bytes, false));
+    }
     text_printf(out,
                 "/* Where every buffer lies in the arena, for these dims: above those that live at the same time and "
                 "were placed below it.\n"
@@ -546,7 +583,7 @@ static void plan_function(struct program *p, struct text *out) {
     text_printf(out,
                 "size_t %s_arena(const %s_dims *dims) {\n    int64_t at[%d];\n    const int64_t total = dims ? "
                 "plan(dims, at) : -1;\n    return total < 0 ? 0 : (size_t)total;\n}\n\n",
-                p->name, p->name, n + 1);
+                p->name, p->name, n + 1 + p->extras.n);
     text_free(&body);
 }
 static void init_function(struct program *p, struct text *out) {
@@ -580,6 +617,10 @@ static void init_function(struct program *p, struct text *out) {
                     "    if (memcmp(m->weights, head, sizeof head) != 0) return nn_stop(&m->error, NN_EWEIGHTS, \"the "
                     "weights are not those of this model\", NULL);\n",
                     p->upper);
+    }
+    if (p->device) {
+        device_init(p, out);
+        return;
     }
     text_printf(out,
                 "    if ((uintptr_t)config->arena %% %d != 0) return nn_stop(&m->error, NN_EARG, \"the arena is not "
@@ -651,14 +692,62 @@ static bool declare_size(void *env, struct stmt *s) {
     }
     return true;
 }
+/* Inputs and outputs: the caller's memory, or copies of it on the device. */
+static void place_io(struct writer *f) {
+    struct program *p = f->p;
+    for (int k = 0; k < p->ins.n; k++) {
+        const struct io *io = &p->ins.v[k];
+        if (!p->device) set_place(f, io->buf, A("in->%s", io->member), true);
+        else if (map_get(&f->touched, PKEY(io->buf))) {
+            pointer(f, io->buf, extra_address(f, io->buf, dtype_c(io->buf->type)), false);
+            PUT("nn_cuda_put(&m->cuda, %s, in->%s, %s);", place_of(f, io->buf)->text, io->member,
+                text_of(f, storage_bytes(f, io->buf), false, "bytes"));
+        }
+    }
+    for (int k = 0; k < p->outs.n; k++) {
+        const struct io *io = &p->outs.v[k];
+        if (io->produced) continue;
+        if (p->device) pointer(f, io->buf, extra_address(f, io->buf, dtype_c(io->buf->type)), false);
+        else set_place(f, io->buf, A("out->%s", io->member), false);
+    }
+    if (p->nfaults) {
+        PUT("int *const faults = %s;", extra_address(f, NULL, "int"));
+        PUT("nn_cuda_fill(&m->cuda, faults, \"\", 1, %d);", 4 * p->nfaults);
+    }
+}
+static void take_outputs(struct writer *f) {
+    struct program *p = f->p;
+    for (int k = 0; k < p->outs.n; k++) {
+        const struct io *io = &p->outs.v[k];
+        const char *from = place_of(f, io->buf)->text;
+        if (io->produced && !p->device) PUT("out->%s = %s;", io->member, from);
+        else if (io->produced) {
+            f->uses_status = true;
+            PUT("out->%s = (%s *)nn_cuda_give(&m->cuda, &m->error, &status, &m->results[%d], out->%s, out->%s, %s, %s, "
+                "sizeof *%s);",
+                io->member, dtype_c(io->buf->type), k, io->member, io->cap, from,
+                text_of(f, buf_elements(f->c, io->buf), false, "elements"), from);
+        } else if (p->device)
+            PUT("nn_cuda_get(&m->cuda, out->%s, %s, %s);", io->member, from,
+                text_of(f, storage_bytes(f, io->buf), false, "bytes"));
+    }
+}
+static void device_end(struct writer *f, struct text *out) {
+    if (f->faults) text_printf(out, "    static const char *const where[] = {%s};\n", f->where);
+    text_printf(out, "    %s nn_cuda_done(&m->cuda, &m->error, %s, %d, %s);\n",
+                f->uses_status ? "const int done =" : "return", f->faults ? "faults" : "NULL", f->faults,
+                f->faults ? "where" : "NULL");
+    if (f->uses_status) text_add(out, "    return done != NN_OK ? done : status;\n");
+    text_add(out, "}\n\n");
+}
 static void run_function(struct program *p, struct text *out) {
     struct text body = {0}, top = {0};
     struct writer fn = {.p = p, .c = p->c, .out = &body, .top = &top, .depth = 1}, *f = &fn;
     f->places.arena = f->touched.arena = f->swapped.arena = f->vars.arena = f->sizes.arena = f->bound.arena =
         &p->c->arena;
     names_init(&f->names, p->c);
-    static const char *const ours[] = {"m",     "in",   "out", "over",    "fault", "status", "fuel",
-                                       "arena", "plan", "run", "no_room", "AT",    "WEIGHT"};
+    static const char *const ours[] = {"m",    "in",  "out",     "over", "fault",  "status", "fuel", "arena",
+                                       "plan", "run", "no_room", "AT",   "WEIGHT", "faults", "where"};
     for (size_t k = 0; k < sizeof ours / sizeof *ours; k++) names_add(&f->names, ours[k]);
     names_add(&f->names, p->name);
     for (int k = 0; k < p->m->procs.n; k++) names_add(&f->names, emit_proc_name(p->c, p->m->procs.v[k], &p->emit));
@@ -666,19 +755,20 @@ static void run_function(struct program *p, struct text *out) {
     walk(&p->m->entry->body, touch_stmt, f);
     each_load(&p->m->entry->body, touch_load, f);
     walk(&p->m->entry->body, declare_size, f);
-    for (int k = 0; k < p->ins.n; k++) set_place(f, p->ins.v[k].buf, A("in->%s", p->ins.v[k].member), true);
-    for (int k = 0; k < p->outs.n; k++)
-        if (!p->outs.v[k].produced) set_place(f, p->outs.v[k].buf, A("out->%s", p->outs.v[k].member), false);
     check_pointers(f);
-    if (p->has_region) {
+    place_io(f);
+    if (p->has_region && p->device) {
+        const char *before = p->is_static ? A("%lld", (long long)p->arena_bytes) : "(size_t)m->total";
+        PUT("nn_cuda_region_init(&m->region, m->blocks, %d, m->config.arena, %s, m->config.arena_size - %s);",
+            2 * p->nregions + 2, before, before);
+    } else if (p->has_region) {
         const char *before = p->is_static ? A("%lld", (long long)p->arena_bytes) : "(size_t)m->total";
         PUT("nn_region_init(&m->region, m->config.arena, %s, m->config.arena ? m->config.arena_size - %s : 0);", before,
             before);
     }
     print_block(f, &p->m->entry->body);
     bind_results(f, NULL);
-    for (int k = 0; k < p->outs.n; k++)
-        if (p->outs.v[k].produced) PUT("out->%s = %s;", p->outs.v[k].member, place_of(f, p->outs.v[k].buf)->text);
+    take_outputs(f);
     for (int k = 0; k < p->out_dims.n; k++)
         PUT("out->%s = %s;", p->out_dims.v[k].name, text_of(f, p->out_dims.v[k].value, false, "size"));
 
@@ -697,7 +787,8 @@ static void run_function(struct program *p, struct text *out) {
         text_add(out, "    if (over) return nn_stop(&m->error, NN_EFAULT, \"a size overflows\", NULL);\n");
     if (!p->ins.n && !p->syms.n) text_add(out, "    (void)in;\n");
     if (!p->outs.n) text_add(out, "    (void)out;\n");
-    text_add(out, "    return NN_OK;\n}\n\n");
+    if (p->device) device_end(f, out);
+    else text_add(out, "    return NN_OK;\n}\n\n");
     text_free(&body), text_free(&top);
 }
 static void api_run(struct program *p, struct text *out) {
@@ -707,6 +798,7 @@ static void api_run(struct program *p, struct text *out) {
                 "    if (!in || !out) return nn_stop(&m->error, NN_EARG, \"inputs or outputs are missing\", NULL);\n",
                 p->name, p->name, p->name, p->name);
     if (p->is_static && !p->has_region) text_add(out, "    return run(m, in, out);\n}\n");
+    else if (p->device) device_grow(p, out);
     else
         text_add(out, "    for (;;) {\n        int status = run(m, in, out);\n        if (status != NN_EARENA || "
                       "!m->config.grow) return status;\n"
@@ -744,6 +836,7 @@ void entry_source(struct program *p, struct text *out) {
     text_add(&body, "/* The model: kernels in order, buffers at their places in the arena. */\n");
     text_add(&body, run.s);
     api_run(p, &body);
+    if (p->device) device_close(p, &body);
 
     text_printf(out,
                 "/* %s: the program around the kernels. How to use it: %s.h. */\n#include \"%s.h\"\n#include "

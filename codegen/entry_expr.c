@@ -149,6 +149,11 @@ static struct piece load(struct size_text *t, expr e) {
     if (!t->buf) BUG("a load in a size that is computed before the run");
     expr off = buf_offset(t->p->c, e->u.buf, e->arg);
     const char *b = t->buf(t->env, e->u.buf);
+    if (t->p->device) {
+        const char *at = x_is(off, 0) ? b : A("%s + %s", b, operand(t, off, L_ADD));
+        return (struct piece){A("nn_cuda_value(&m->cuda, %s, sizeof *%s, %d)", at, b, dtype_is_signed(e->u.buf->type)),
+                              L_ATOM};
+    }
     return (struct piece){x_is(off, 0) ? A("*%s", b) : A("%s[%s]", b, operand(t, off, L_COND)),
                           x_is(off, 0) ? L_UNARY : L_ATOM};
 }

@@ -9,6 +9,23 @@ static void comment_line(struct text *out, const char *before, const char *s) {
     emit_comment_text(out, s);
     text_char(out, '\n');
 }
+static void how_on_device(struct program *p, struct text *out) {
+    const char *n = p->name;
+    text_printf(out, " *\n *     %s model;\n *     %s_config config = {0};    (config.stream = ...)\n", n, n);
+    if (p->mode == WEIGHTS_FILE)
+        text_printf(out,
+                    " *     config.weights = ...;    config.weights_size = %s_WEIGHTS_BYTES;    (%s_weights.bin)\n",
+                    p->upper, n);
+    text_printf(out, " *     int status = %s_init(&model, &config);\n", n);
+    text_printf(out, " *     %s_inputs in = {...};\n *     %s_outputs out = {...};\n", n, n);
+    text_printf(out, " *     if (status == NN_OK) status = %s_run(&model, &in, &out);\n", n);
+    text_printf(out, " *     if (status != NN_OK) puts(model.error.what);\n *     %s_free(&model);\n *\n", n);
+    text_add(out,
+             " * The kernels run on a GPU, in the order of config.stream. Weights are copied to the device in init, "
+             "inputs and\n * outputs are the host's and are copied in each run, which returns when all is done. "
+             "There is no state outside of the\n * context: any number of contexts may run at the same time, each "
+             "with a stream and an arena of its own. */\n");
+}
 static void how_to_use(struct program *p, struct text *out) {
     const char *n = p->name;
     text_printf(out, "/* %s: a neural network as C", n);
@@ -18,6 +35,10 @@ static void how_to_use(struct program *p, struct text *out) {
     }
     text_add(out, ".\n");
     if (p->o->producer) comment_line(out, " * The model was written by ", p->o->producer);
+    if (p->device) {
+        how_on_device(p, out);
+        return;
+    }
     text_printf(out, " *\n *     %s model;\n", n);
     text_printf(out, " *     %s_config config = {0};\n", n);
     if (p->is_static)
@@ -91,8 +112,8 @@ static void outputs_type(struct program *p, struct text *out) {
 static void config_type(struct program *p, struct text *out) {
     text_printf(out,
                 "typedef struct {\n"
-                "    void *arena;               /* aligned to 64 bytes; the context uses it until the last run */\n"
-                "    size_t arena_size;\n"
+                "    void *arena;               /* %s */\n"
+                "    size_t arena_size;\n%s"
                 "    const void *weights;       /* %s */\n"
                 "    size_t weights_size;\n"
                 "    int64_t max_iterations;    /* of all loops of a run together; 0: 2147483647 */\n"
@@ -101,6 +122,10 @@ static void config_type(struct program *p, struct text *out) {
                 "    int (*grow)(void *user, size_t need, void **arena, size_t *arena_size);\n"
                 "    void *user;\n"
                 "} %s_config;\n\n",
+                p->device ? "memory of the device, aligned to 64 bytes; NULL: the context allocates it, and more when "
+                            "it must"
+                          : "aligned to 64 bytes; the context uses it until the last run",
+                p->device ? "    void *stream;              /* a cudaStream_t; NULL: the default stream */\n" : "",
                 p->mode == WEIGHTS_FILE ? "contents of the weights file, aligned to 64 bytes"
                                         : "NULL: those that are part of the program",
                 p->name);
@@ -118,8 +143,12 @@ static void context_type(struct program *p, struct text *out) {
     text_add(out, "    const unsigned char *weights;\n");
     if (!p->is_static)
         text_printf(out, "    %s_dims dims;    /* of the plan below */\n    int64_t total;\n    int64_t at[%d];\n",
-                    p->name, placed_slots(p) + 1);
-    if (p->has_region) text_add(out, "    nn_region region;\n");
+                    p->name, placed_slots(p) + 1 + p->extras.n);
+    if (p->device) text_add(out, "    nn_cuda cuda;\n");
+    if (p->has_region) text_printf(out, "    %s region;\n", region_words(p)->type);
+    if (p->has_region && p->device)
+        text_printf(out, "    nn_cuda_block blocks[%d];\n    nn_cuda_host results[%d];\n", 2 * p->nregions + 2,
+                    p->outs.n ? p->outs.n : 1);
     text_printf(out, "} %s;\n\n", p->name);
 }
 static void io_metadata(struct program *p, struct text *out, const struct io *io, const char *kind, int k) {
@@ -154,9 +183,9 @@ static void metadata(struct program *p, struct text *out) {
 void entry_header(struct program *p, struct text *out) {
     how_to_use(p, out);
     text_printf(out,
-                "#ifndef GCC2NN_%s_H\n#define GCC2NN_%s_H\n#include \"nn_rt.h\"\n\n#ifdef __cplusplus\nextern \"C\" "
+                "#ifndef GCC2NN_%s_H\n#define GCC2NN_%s_H\n#include \"%s\"\n\n#ifdef __cplusplus\nextern \"C\" "
                 "{\n#endif\n\n",
-                p->upper, p->upper);
+                p->upper, p->upper, p->device ? "nn_rt_cuda.h" : "nn_rt.h");
     metadata(p, out);
     dims_type(p, out);
     inputs_type(p, out);
@@ -166,6 +195,11 @@ void entry_header(struct program *p, struct text *out) {
     text_printf(
         out, "int %s_init(%s *m, const %s_config *config);\nint %s_run(%s *m, const %s_inputs *in, %s_outputs *out);\n",
         p->name, p->name, p->name, p->name, p->name, p->name, p->name);
+    if (p->device)
+        text_printf(out,
+                    "/* Gives back what the context has on the device; also after an init that failed. */\nvoid "
+                    "%s_free(%s *m);\n",
+                    p->name, p->name);
     if (!p->is_static)
         text_printf(out,
                     "/* Bytes of arena that a run with these dims needs%s; 0: dims out of range. */\nsize_t "
@@ -178,10 +212,11 @@ void kernels_header(struct program *p, struct text *out) {
                 "/* Inside of %s: its kernels and weights. Not for users of the model. */\n#ifndef "
                 "GCC2NN_%s_KERNELS_H\n#define GCC2NN_%s_KERNELS_H\n#include \"nn_rt.h\"\n\n",
                 p->name, p->upper, p->upper);
+    if (p->device) text_add(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
     weights_declaration(p, out);
     for (int k = 0; k < p->m->procs.n; k++) {
         emit_proc_head(out, p->c, p->m->procs.v[k], &p->emit);
         text_add(out, ";\n");
     }
-    text_add(out, "#endif\n");
+    text_add(out, p->device ? "#ifdef __cplusplus\n}\n#endif\n#endif\n" : "#endif\n");
 }

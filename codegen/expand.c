@@ -381,7 +381,8 @@ static void expand_for(struct ex *x, struct stmt *s) {
         stmt_remove(s);
         return;
     }
-    if (known && (extent == 1 || s->u.loop.kind == LK_UNROLL)) {
+    bool threads = s->u.loop.kind >= LK_THREAD_X; /* of one thread only: the others must know that they are not meant */
+    if (known && !threads && (extent == 1 || s->u.loop.kind == LK_UNROLL)) {
         walk(&s->u.loop.body, count_stmt, &size);
         if (extent == 1 || sat_mul(size, extent) <= MAX_TEXT) {
             unroll_and_expand(x, s, extent);

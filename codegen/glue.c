@@ -109,7 +109,11 @@ void entry_glue(struct program *p, struct text *out) {
                 "io_outputs;\n",
                 n, n, n, n);
     text_printf(out, "#define io_init %s_init\n#define io_run %s_run\n", n, n);
-    text_printf(out, "enum { IO_INPUTS = %d, IO_OUTPUTS = %d, IO_SYMBOLS = %d };\n", p->ins.n, p->outs.n, p->syms.n);
+    text_printf(out, "enum { IO_INPUTS = %d, IO_OUTPUTS = %d, IO_SYMBOLS = %d, IO_DEVICE = %d };\n", p->ins.n,
+                p->outs.n, p->syms.n, p->device);
+    text_printf(
+        out, p->device ? "#define io_free %s_free\n" : "#define io_free(m) ((void)(m))    /* nothing to do for %s */\n",
+        n);
     names_table(out, "input", p->ins.v, p->ins.n);
     names_table(out, "output", p->outs.v, p->outs.n);
     symbols_table(p, out);

@@ -22,6 +22,14 @@ bool emit_scalar(const struct emit_options *o) {
 int emit_lanes(const struct emit_options *o) { return emit_scalar(o) ? 1 : o->target->lanes_f32; }
 bool emit_gnu(const struct emit_options *o) { return !o->c99_strict && o->target->emit == EMIT_C_VECTOR; }
 
+bool emit_cuda(const struct emit_options *o) { return o->target->emit == EMIT_CUDA; }
+const struct emit_words *emit_words(const struct emit_options *o) {
+    static const struct emit_words c = {"static inline", "static const", "restrict"},
+                                   cuda = {"static __host__ __device__ inline", "static __device__ const",
+                                           "__restrict__"};
+    return emit_cuda(o) ? &cuda : &c;
+}
+
 const char *c_value_type(enum dtype t) { return t == BOOL ? "int" : dtype_c(t); }
 
 /* ---- texts of helpers
@@ -667,12 +675,22 @@ const char *c_index_helper(const struct emit_options *o, const char *what) {
 }
 
 /* ---- the whole */
+/* Helpers are written as C: `static inline` becomes the language's own words. */
+static void put_function(struct text *out, const char *s, const struct emit_words *w) {
+    static const char c[] = "static inline";
+    text_char(out, '\n');
+    for (const char *at; (at = strstr(s, c)); s = at + sizeof c - 1) {
+        text_addn(out, s, (size_t)(at - s));
+        text_add(out, w->fn);
+    }
+    text_add(out, s);
+}
 void emit_prelude(struct text *out, struct ctx *c, const struct emit_options *o) {
     struct emit_uses *u = o->uses;
     (void)c;
     text_add(out, "#include <stddef.h>\n#include <stdint.h>\n");
     if (u->math) text_add(out, "#include <math.h>\n");
-    if (u->intrinsics && o->target->headers) text_add(out, o->target->headers);
+    if ((u->intrinsics || emit_cuda(o)) && o->target->headers) text_add(out, o->target->headers);
     text_add(out, "\n#if defined __FAST_MATH__\n#error \"this code states its arithmetic exactly: compile it without "
                   "-ffast-math\"\n#endif\n");
     if (u->no_unroll)
@@ -681,12 +699,13 @@ void emit_prelude(struct text *out, struct ctx *c, const struct emit_options *o)
                       "1\")\n#else\n#define NN_NO_UNROLL\n#endif\n");
     if (u->types.n) text_char(out, '\n');
     for (int i = 0; i < u->types.n; i++) text_add(out, u->types.v[i]);
-    for (int i = 0; i < u->helpers.n; i++) text_printf(out, "\n%s", u->helpers.v[i]);
-    for (int i = 0; i < u->fns.n; i++) text_printf(out, "\n%s", u->fns.v[i]);
+    for (int i = 0; i < u->helpers.n; i++) put_function(out, u->helpers.v[i], emit_words(o));
+    for (int i = 0; i < u->fns.n; i++) put_function(out, u->fns.v[i], emit_words(o));
 }
 
 void emit_cflags(struct text *out, const struct emit_options *o) {
     text_add(out, o->c99_strict || emit_scalar(o) ? "-std=c99" : "-std=gnu99");
     text_add(out, " -ffp-contract=off");
-    if (!o->c99_strict && o->target->cflags && *o->target->cflags) text_printf(out, " %s", o->target->cflags);
+    if (!o->c99_strict && !emit_cuda(o) && o->target->cflags && *o->target->cflags)
+        text_printf(out, " %s", o->target->cflags);
 }

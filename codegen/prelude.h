@@ -20,6 +20,15 @@ int emit_lanes(const struct emit_options *o); /* of f32; 1: no vectors */
 /* Has the text GNU extensions (attributes, builtins)? */
 bool emit_gnu(const struct emit_options *o);
 
+/* Is the text CUDA C++? */
+bool emit_cuda(const struct emit_options *o);
+/* Words that C and CUDA spell differently: before a function of the prelude, before a table of constants, and for a
+ * pointer that nothing else points into. */
+struct emit_words {
+    const char *fn, *table, *restricted;
+};
+const struct emit_words *emit_words(const struct emit_options *o);
+
 /* C type of a value type; IDX gives `ptrdiff_t`, BOOL `int`. */
 const char *c_value_type(enum dtype t);
 /* Vector type of a value type: "nn_f32x8". BOOL: a mask of 32-bit lanes, 0 or -1. */

@@ -34,8 +34,8 @@ static bool note_size(void *env, struct stmt *s) {
 static void name_symbols(struct program *p) {
     struct names names;
     names_init(&names, p->c);
-    static const char *const ours[] = {"m",     "in",    "out", "over", "fault", "status", "fuel",
-                                       "arena", "total", "at",  "d",    "size",  "nothing"};
+    static const char *const ours[] = {"m",     "in", "out", "over", "fault",   "status", "fuel", "arena",
+                                       "total", "at", "d",   "size", "nothing", "faults", "where"};
     for (size_t k = 0; k < sizeof ours / sizeof *ours; k++) names_add(&names, ours[k]);
     names_add(&names, p->name);
     for (int k = 0; k < p->m->entry->syms.n; k++) {
@@ -111,13 +111,69 @@ static bool note_scratch(void *env, struct stmt *s) {
     else p->has_region = true;
     return true;
 }
+/* ---- what a GPU's arena holds besides */
+const struct device_slot *program_extra(const struct program *p, const struct buf *b) {
+    for (int k = 0; k < p->extras.n; k++)
+        if (p->extras.v[k].buf == b) return &p->extras.v[k];
+    return NULL;
+}
+static void add_extra(struct program *p, const struct buf *b, expr bytes) {
+    struct device_slot s = {b, x_muli(p->c, x_divi(p->c, x_addi(p->c, bytes, PLAN_ALIGN - 1), PLAN_ALIGN), PLAN_ALIGN),
+                            -1};
+    PUSH(&p->c->arena, &p->extras, s);
+}
+static expr storage(struct program *p, const struct buf *b) {
+    return x_muli(p->c, buf_cells(p->c, b), dtype_bytes(b->type));
+}
+static bool note_local(void *env, struct stmt *s) {
+    struct program *p = env;
+    if (s->kind == S_ALLOC) {
+        const struct buf *b = s->u.alloc.buf;
+        const struct plan_slot *q = plan_slot_of(p->plan, b);
+        if (b->scope == SC_REGION) p->nregions++;
+        else if (!q || q->first < 0) add_extra(p, b, storage(p, b));
+    } else if (s->kind == S_CALL) {
+        p->nfaults += emit_needs_fault(s->u.call.callee);
+        p->nregions++; /* it may want scratch of a size found in the run */
+    }
+    return true;
+}
+static void device_memory(struct program *p) {
+    for (int k = 0; k < p->ins.n; k++) add_extra(p, p->ins.v[k].buf, storage(p, p->ins.v[k].buf));
+    for (int k = 0; k < p->outs.n; k++) {
+        if (!p->outs.v[k].produced) add_extra(p, p->outs.v[k].buf, storage(p, p->outs.v[k].buf));
+        p->nregions += p->outs.v[k].produced;
+    }
+    walk(&p->m->entry->body, note_local, p);
+    if (p->nfaults) add_extra(p, NULL, x_int(p->c, 4 * (int64_t)p->nfaults));
+}
 static bool plan_memory(struct program *p) {
     p->scratch = x_int(p->c, 0);
     p->has_region |= p->plan->has_region;
     walk(&p->m->entry->body, note_scratch, p);
-    int64_t scratch = 0;
+    if (p->device) device_memory(p);
+    int64_t scratch = 0, bytes;
     p->is_static = p->plan->is_static && x_is_int(p->scratch, &scratch);
+    for (int k = 0; k < p->extras.n; k++) p->is_static &= x_is_int(p->extras.v[k].bytes, &bytes);
     p->arena_bytes = p->is_static ? program_peak(p) + scratch : -1;
+    if (p->is_static && p->extras.n) p->arena_bytes = (p->arena_bytes + PLAN_ALIGN - 1) / PLAN_ALIGN * PLAN_ALIGN;
+    for (int k = 0; k < p->extras.n && p->is_static; k++) {
+        bytes = 0;
+        x_is_int(p->extras.v[k].bytes, &bytes);
+        p->extras.v[k].offset = p->arena_bytes;
+        p->arena_bytes += bytes;
+    }
+    return true;
+}
+/* What no GPU holds. */
+static bool device_types(struct program *p) {
+    for (int k = 0; p->device && k < p->m->entry->bufs.n; k++)
+        if (p->m->entry->bufs.v[k]->type == STR) {
+            diag(&p->c->diags, DIAG_ERROR, E_TARGET, "target %s has no strings, as in %s", p->o->target->name,
+                 diag_quote(&p->c->arena, p->m->entry->bufs.v[k]->name));
+            diag_help(&p->c->diags, "cut the model into a part with strings, for a CPU, and the rest");
+            return false;
+        }
     return true;
 }
 int64_t program_peak(const struct program *p) {
@@ -160,7 +216,7 @@ static bool choose_weights(struct program *p) {
 }
 struct emit_uses *program_uses(struct program *p) {
     static const char *const api[] = {"init",   "run",  "arena",  "weights", "weights_data",
-                                      "config", "dims", "inputs", "outputs"};
+                                      "config", "dims", "inputs", "outputs", "free"};
     struct emit_uses *u = emit_uses_new(p->c);
     names_add(&u->globals, p->name);
     for (size_t k = 0; k < sizeof api / sizeof *api; k++)
@@ -181,6 +237,8 @@ struct program *program_new(struct module *m, struct memory_plan *plan, const st
     }
     p->name = model_name(c, o->name);
     p->upper = capitals(c, p->name);
+    p->device = o->target->emit == EMIT_CUDA;
+    if (!device_types(p)) return NULL;
     entry_prepare(m);
     p->emit = (struct emit_options){.target = o->target,
                                     .prefix = internf(c->names, "%s_", p->name),

@@ -38,6 +38,14 @@ struct dim_member {
     expr value;
 }; /* members of NAME_outputs that tell sizes */
 
+/* On a GPU: a buffer of the entry that C keeps elsewhere (the caller's inputs and outputs, small arrays on the stack),
+ * and the cells in which kernels note faults. They lie in the arena, above what the plan places. */
+struct device_slot {
+    const struct buf *buf; /* NULL: the fault cells */
+    expr bytes;            /* rounded up to PLAN_ALIGN */
+    int64_t offset;        /* static plans */
+};
+
 /* A constant in the weights: entries are aligned to 64 bytes. */
 struct weight {
     const struct buf *buf;
@@ -63,9 +71,12 @@ struct program {
     struct emit_options emit;
     bool has_region; /* buffers or results whose size is known in the run only */
     bool has_while, has_fault;
-    expr scratch;        /* bytes that kernels need besides the plan; index expression over input symbols */
-    bool is_static;      /* the arena's size is a number */
-    int64_t arena_bytes; /* static: exact (without region) */
+    bool device;                    /* the arena is memory of a GPU, which the host reaches by copies only */
+    VEC(struct device_slot) extras; /* device: in the order of the arena */
+    int nfaults, nregions;          /* device: calls that may fault; places where the region is asked for memory */
+    expr scratch;                   /* bytes that kernels need besides the plan; index expression over input symbols */
+    bool is_static;                 /* the arena's size is a number */
+    int64_t arena_bytes;            /* static: exact (without region) */
 };
 
 /* NULL after diagnostics. Changes the entry procedure: what it computes itself moves into small procedures of their
@@ -79,6 +90,7 @@ int64_t program_reference(const struct program *p, const struct sym *s);
 const struct weight *program_weight(const struct program *p, const struct buf *b);
 /* A slot that has a place in the arena of its own. */
 bool slot_placed(const struct plan_slot *s);
+const struct device_slot *program_extra(const struct program *p, const struct buf *b); /* NULL if none */
 /* Offset of the scratch area in a static plan. */
 int64_t program_peak(const struct program *p);
 
@@ -100,7 +112,16 @@ bool entry_simple(struct ctx *c, expr e);
 /* Index expressions become int64_t, values their C type (BOOL: int). wrap: in parentheses unless it is one operand. */
 const char *entry_text(struct size_text *t, expr e, bool wrap);
 
-/* ---- entry.c, entry_header.c, glue.c, weights.c */
+/* ---- entry.c, entry_header.c, entry_cuda.c, glue.c, weights.c */
+/* Names of the functions that keep the region's books, and of its type. */
+struct region_words {
+    const char *type, *alloc, *free;
+};
+const struct region_words *region_words(const struct program *p);
+void device_init(struct program *p, struct text *out);  /* part of NAME_init: weights and arena on the device */
+void device_close(struct program *p, struct text *out); /* NAME_free */
+void device_grow(struct program *p, struct text *out);  /* part of NAME_run, after a run that found no room */
+
 void entry_header(struct program *p, struct text *out);   /* NAME.h */
 void entry_source(struct program *p, struct text *out);   /* NAME.c */
 void kernels_header(struct program *p, struct text *out); /* NAME_kernels.h */

@@ -142,7 +142,9 @@ static bool put_kernels(struct writer *q) {
         in_file++;
         bool last = k == p->m->procs.n - 1;
         if (!last && in_file < KERNELS_PER_FILE && t.n < BYTES_PER_FILE) continue;
-        const char *name = last && !files ? A("%s_kernels.c", p->name) : A("%s_kernels%d.c", p->name, files + 1);
+        const char *ending = p->device ? "cu" : "c", *name = last && !files
+                                                                 ? A("%s_kernels.%s", p->name, ending)
+                                                                 : A("%s_kernels%d.%s", p->name, files + 1, ending);
         if (!put_kernel_file(q, name, &t, &o)) return false;
         files++, in_file = 0;
     }
@@ -188,6 +190,14 @@ static const char *joined(struct writer *q, const char *before, const char *betw
     }
     return s;
 }
+/* The sources with an ending, or all the others. */
+static const char *of_kind(struct writer *q, const char *ending, bool with) {
+    const char *s = "";
+    for (int k = 0; k < q->w->sources.n; k++)
+        if (!strcmp(strrchr(q->w->sources.v[k], '.'), ending) == with)
+            s = A("%s%s%s", s, *s ? " " : "", q->w->sources.v[k]);
+    return s;
+}
 /* "a b" -> "'a', 'b'" or "a;b". */
 static const char *words(struct writer *q, const char *s, const char *quote, const char *between) {
     const char *r = "";
@@ -220,16 +230,23 @@ static bool put_board(struct writer *q, const char *const *values) {
 }
 static bool put_templates(struct writer *q) {
     struct program *p = q->p;
-    static const char *const files[][2] = {{"templates/project/io.h", "_io.h"},
-                                           {"templates/project/run_main.c", "_main.c"},
-                                           {"templates/project/selftest.c", "selftest.c"},
-                                           {"templates/project/bench.c", "bench.c"},
-                                           {"templates/project/Makefile", "Makefile"},
-                                           {"templates/project/meson.build", "meson.build"},
-                                           {"templates/project/CMakeLists.txt", "CMakeLists.txt"},
-                                           {"templates/project/README.md", "README.md"},
-                                           {"runtime_stub/nn_rt.h", "nn_rt.h"},
-                                           {"runtime_stub/nn_rt.c", "nn_rt.c"}};
+    /* from, to ("_": after the model's name), and what is there in its place for a GPU (NULL: nothing) */
+    static const char *const files[][3] = {
+        {"templates/project/io.h", "_io.h", "templates/project/io.h"},
+        {"templates/project/run_main.c", "_main.c", "templates/project/run_main.c"},
+        {"templates/project/selftest.c", "selftest.c", "templates/project/selftest.c"},
+        {"templates/project/bench.c", "bench.c", "templates/project/bench.c"},
+        {"templates/project/Makefile", "Makefile", "templates/project/cuda/Makefile"},
+        {"templates/project/meson.build", "meson.build", NULL},
+        {"templates/project/CMakeLists.txt", "CMakeLists.txt", "templates/project/cuda/CMakeLists.txt"},
+        {"templates/project/README.md", "README.md", "templates/project/cuda/README.md"},
+        {"runtime_stub/nn_rt.h", "nn_rt.h", "runtime_stub/nn_rt.h"},
+        {"runtime_stub/nn_rt.c", "nn_rt.c", "runtime_stub/nn_rt.c"},
+        {NULL, "nn_rt_cuda.h", "runtime_stub/nn_rt_cuda.h"},
+        {NULL, "nn_rt_cuda.cu", "runtime_stub/nn_rt_cuda.cu"},
+        {NULL, "nn_cuda_dev.h", "runtime_stub/nn_cuda_dev.h"},
+        {NULL, "cuda_emu.h", "templates/cuda_emu/cuda_emu.h"},
+        {NULL, "cuda_emu.cpp", "templates/cuda_emu/cuda_emu.cpp"}};
     bool board = p->o->target->board != NULL, assembly = p->mode == WEIGHTS_INCBIN && p->weights_bytes > WEIGHTS_HEADER;
     const char *file = q->w->weights_file ? A("%s_weights.bin", p->name) : "";
     const char *std = strncmp(q->w->cflags, "-std=c99", 8) ? "gnu99" : "c99";
@@ -286,13 +303,25 @@ static bool put_templates(struct writer *q) {
                                          "  COMPILE_OPTIONS -I${CMAKE_CURRENT_SOURCE_DIR})\n",
                                          p->name, p->name)
                                      : "",
+                            "NVCC_FLAGS",
+                            q->w->nvcc_flags,
+                            "EMU_FLAGS",
+                            q->w->emu_flags,
+                            "CMAKE_EMU_FLAGS",
+                            words(q, q->w->emu_flags, "", ";"),
+                            "CUDA_ARCH",
+                            strstr(q->w->nvcc_flags, "sm_") ? strstr(q->w->nvcc_flags, "sm_") + 3 : "75",
+                            "CU_SOURCES",
+                            of_kind(q, ".cu", true),
+                            "C_SOURCES",
+                            of_kind(q, ".cu", false),
                             "TABLES",
                             tables.s,
                             NULL};
     bool ok = true;
     for (size_t k = 0; k < sizeof files / sizeof *files && ok; k++) {
-        ok =
-            put_template(q, files[k][0], files[k][1][0] == '_' ? A("%s%s", p->name, files[k][1]) : files[k][1], values);
+        const char *from = files[k][p->device ? 2 : 0], *to = files[k][1];
+        if (from) ok = put_template(q, from, *to == '_' ? A("%s%s", p->name, to) : to, values);
     }
     if (ok && p->o->target->runner) ok = put_template(q, "templates/emulator/count.c", "count.c", values);
     if (ok) ok = put_board(q, values);
@@ -320,6 +349,8 @@ struct project *project_write(struct module *m, struct memory_plan *plan, const 
     emit_cflags(&flags, &q->p->emit);
     q->w->cflags = A("%s", flags.s);
     text_free(&flags);
+    q->w->nvcc_flags = A("-std=c++14 -fmad=false %s", o->target->cflags ? o->target->cflags : "");
+    q->w->emu_flags = "-std=c++17 -ffp-contract=off -DNN_CUDA_EMU";
     q->w->ldflags = o->target->board ? "-nostartfiles -specs=nosys.specs -T board.ld" : "";
     if (mkdir(q->tmp, 0777) != 0) {
         problem(q, "cannot make the folder", q->tmp);

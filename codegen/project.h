@@ -7,11 +7,12 @@
 /* What was written, for those who compile and run it. */
 struct project {
     const char *folder, *name;
-    VEC(const char *) sources; /* .c and .S files of the library, without nn_rt.c */
-    const char *cflags;        /* language, contraction, target */
-    const char *ldflags;       /* of programs, beside the libraries */
-    VEC(const char *) board;   /* .c files that every program needs on a bare machine */
-    bool weights_file;         /* the weights are not part of the program: NAME_weights.bin */
+    VEC(const char *) sources;          /* .c, .cu and .S files of the library, without nn_rt.c */
+    const char *cflags;                 /* language, contraction, target */
+    const char *nvcc_flags, *emu_flags; /* GPU: for .cu files, with nvcc and with a C++ compiler and the emulator */
+    const char *ldflags;                /* of programs, beside the libraries */
+    VEC(const char *) board;            /* .c files that every program needs on a bare machine */
+    bool weights_file;                  /* the weights are not part of the program: NAME_weights.bin */
     struct program *program;
 };
 /* Writes the folder. One that exists is replaced if it is empty or was written by this function (its manifest.json says

@@ -120,6 +120,7 @@ struct building {
     struct ctx *c;
     const struct project *w;
     const char *cc, *flags;
+    const char *cu, *link; /* for .cu files, and for programs with them; cu NULL: no GPU */
     int seconds;
 };
 #define A(...) arena_printf(&b->c->arena, __VA_ARGS__)
@@ -139,6 +140,9 @@ static bool compiler_failed(struct building *b, const char *what, struct outcome
 
 static const char **compile_words(struct building *b, const char *source, const char *object) {
     const char *more[] = {"-I.", "-c", source, "-o", object, NULL};
+    const char *ending = strrchr(source, '.');
+    if (b->cu && (!strcmp(ending, ".cu") || !strcmp(ending, ".cpp")))
+        return command_words(b->c, A("%s %s", b->cu, b->flags), more);
     return command_words(b->c, A("%s %s %s", b->cc, b->w->cflags, b->flags), more);
 }
 
@@ -175,13 +179,30 @@ static bool link_program(struct building *b, const char *const *sources, int n, 
     const char **objects = NEWN(&b->c->arena, const char *, n + 4);
     for (int k = 0; k < n; k++) objects[k] = object_of(b, sources[k]);
     objects[n] = "-lm", objects[n + 1] = "-o", objects[n + 2] = program;
-    const char *command = A("%s %s %s %s", b->cc, b->w->cflags, b->flags, b->w->ldflags);
+    const char *command =
+        b->cu ? A("%s %s", b->link, b->flags) : A("%s %s %s %s", b->cc, b->w->cflags, b->flags, b->w->ldflags);
     struct outcome o = process_run(command_words(b->c, command, objects), b->w->folder, b->seconds);
     bool ok = (o.started && !o.timed_out && o.status == 0) || compiler_failed(b, program, &o);
     outcome_free(&o);
     return ok;
 }
 
+/* nvcc where it and a GPU are, else the emulator, which says so. */
+static void choose_device(struct building *b) {
+    static const char *const devices[] = {"/dev/nvidia0", "/dev/nvhost-gpu", "/dev/nvgpu"};
+    bool gpu = false;
+    if (!b->w->program->device) return;
+    for (int k = 0; k < 3; k++) gpu |= access(devices[k], F_OK) == 0;
+    if (gpu && program_exists("nvcc")) {
+        b->cu = A("nvcc %s", b->w->nvcc_flags);
+        b->link = "nvcc";
+        return;
+    }
+    b->cu = A("c++ %s -march=native -x c++", b->w->emu_flags);
+    b->link = "c++";
+    diag(&b->c->diags, DIAG_NOTE, E_ENV, "%s: the kernels run in the emulator on the CPU, so times mean nothing",
+         gpu ? "nvcc was not found" : "there is no GPU here");
+}
 const char *build_program(struct ctx *c, const struct project *w, const char *program, const struct build_options *o) {
     const struct target *t = w->program->o->target;
     struct building build = {.c = c,
@@ -199,10 +220,13 @@ const char *build_program(struct ctx *c, const struct project *w, const char *pr
         return NULL;
     }
     if (t->board && !bare_fits(w->program, w->weights_file)) return NULL;
+    choose_device(b);
     int n = 0, jobs = o->jobs ? o->jobs : (int)sysconf(_SC_NPROCESSORS_ONLN);
-    const char **sources = NEWN(&c->arena, const char *, w->sources.n + w->board.n + 2);
+    const char **sources = NEWN(&c->arena, const char *, w->sources.n + w->board.n + 4);
     for (int k = 0; k < w->sources.n; k++) sources[n++] = w->sources.v[k];
     sources[n++] = "nn_rt.c";
+    if (b->cu) sources[n++] = "nn_rt_cuda.cu";
+    if (b->cu && strcmp(b->link, "nvcc") != 0) sources[n++] = "cuda_emu.cpp";
     if (!compile_all(b, sources, n, jobs > 0 ? jobs : 1)) return NULL;
     struct building own = *b;
     own.flags = A("%s %s", b->flags, o->main_flags ? o->main_flags : "");

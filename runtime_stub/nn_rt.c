@@ -12,6 +12,7 @@ const char *nn_status_text(int status) {
     case NN_EFUEL: return "a loop made too many passes";
     case NN_ECAP: return "an output is larger than its capacity";
     case NN_EWEIGHTS: return "the weights are not those of this model";
+    case NN_EDEVICE: return "the device failed";
     default: return "unknown status";
     }
 }

@@ -25,13 +25,14 @@ extern "C" {
 /* What MODEL_init and MODEL_run return. The context's member `error` says more. */
 enum nn_status {
     NN_OK = 0,
-    NN_EARG = 1,    /* a pointer is NULL or not aligned as documented */
-    NN_EARENA = 2,  /* the arena is too small: context->error.need bytes would have done */
-    NN_EDIMS = 3,   /* a dimension is outside of its range */
-    NN_EFAULT = 4,  /* a check of the model failed: an index, a size, shapes that do not fit */
-    NN_EFUEL = 5,   /* a loop of the model made more passes than config->max_iterations */
-    NN_ECAP = 6,    /* an output is larger than the capacity given: context->error.need elements would have done */
-    NN_EWEIGHTS = 7 /* the weights given are not those of this model */
+    NN_EARG = 1,     /* a pointer is NULL or not aligned as documented */
+    NN_EARENA = 2,   /* the arena is too small: context->error.need bytes would have done */
+    NN_EDIMS = 3,    /* a dimension is outside of its range */
+    NN_EFAULT = 4,   /* a check of the model failed: an index, a size, shapes that do not fit */
+    NN_EFUEL = 5,    /* a loop of the model made more passes than config->max_iterations */
+    NN_ECAP = 6,     /* an output is larger than the capacity given: context->error.need elements would have done */
+    NN_EWEIGHTS = 7, /* the weights given are not those of this model */
+    NN_EDEVICE = 8   /* the GPU, its memory or its driver failed */
 };
 const char *nn_status_text(int status);
 

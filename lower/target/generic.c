@@ -30,31 +30,3 @@ const struct target nn_target_riscv64 = {
     .cc = "riscv64-linux-gnu-gcc",
     .runner = "qemu-riscv64 -L /usr/riscv64-linux-gnu",
 };
-const struct target nn_target_cuda = {
-    .name = "cuda",
-    .help = "NVIDIA GPUs, compute capability 7.5 and later",
-    .cls = TC_GPU,
-    .emit = EMIT_CUDA,
-    .lanes_f32 = 4,
-    .vregs = 255,
-    .l1 = 96 << 10,
-    .l2 = 4 << 20,
-    .fma = true,
-    .cflags = "",
-    .headers = "",
-    .cc = "nvcc",
-};
-const struct target nn_target_jetson = {
-    .name = "jetson",
-    .help = "NVIDIA Jetson Orin (sm_87)",
-    .cls = TC_GPU,
-    .emit = EMIT_CUDA,
-    .lanes_f32 = 4,
-    .vregs = 255,
-    .l1 = 128 << 10,
-    .l2 = 4 << 20,
-    .fma = true,
-    .cflags = "-arch=sm_87",
-    .headers = "",
-    .cc = "nvcc",
-};

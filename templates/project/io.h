@@ -135,7 +135,7 @@ static inline int io_open(struct io_session *s) {
         io_set_output(&s->out, k, s->outputs[k].data);
     }
     io_set_symbols(&s->in, s->symbols);
-    io_memory_set(&s->memory, io_arena(s->symbols));
+    if (!IO_DEVICE) io_memory_set(&s->memory, io_arena(s->symbols));    /* on a device the context allocates */
     s->config.arena = s->memory.arena;
     s->config.arena_size = s->memory.size;
     s->config.weights = s->weights.arena;
@@ -153,6 +153,7 @@ static inline int io_run_once(struct io_session *s) {
     return status;
 }
 static inline void io_close(struct io_session *s) {
+    io_free(&s->model);
     for (int k = 0; k < IO_INPUTS; k++) free(s->inputs[k].data);
     for (int k = 0; k < IO_OUTPUTS; k++)
         if (io_output_known(k)) free(s->outputs[k].data);
