@@ -168,7 +168,8 @@ FLAG(set_version, version)
 const struct option_row option_rows[] = {
     {"name", 0, "NAME", "prefix of all generated symbols and files (default: from the file's name)", CMD_COMPILE,
      set_name},
-    {"target", 't', "TARGET", "what to generate code for; `gcc2nn list-targets` names them",
+    {"target", 't', "TARGET",
+     "what to generate code for (default: native, this machine); `gcc2nn list-targets` names them",
      CMD_COMPILE | CMD_PROGRAM | CMD_OPT, set_target},
     {"weights", 0, "KIND", "auto, array (C), incbin (assembler) or file (loaded by the caller)",
      CMD_COMPILE | CMD_PROGRAM, parse_weights},

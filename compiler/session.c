@@ -46,7 +46,8 @@ bool session_open(struct session *s, const struct options *o) {
     const char *path = o->args.v[0], *name = last_part(path), *dot = strrchr(name, '.');
     s->c->diags.file = path;
     take_options(s);
-    s->compile.target = target_by_name(o->target ? o->target : "c99");
+    bool strict = o->std && !strcmp(o->std, "c99-strict"); /* has no use for layouts made for vectors */
+    s->compile.target = target_by_name(o->target ? o->target : strict ? "c99" : "native");
     s->u = (struct compilation){.c = s->c, .o = &s->compile};
     if (!s->compile.target) {
         diag(&s->c->diags, DIAG_ERROR, E_TARGET, "there is no target %s", diag_quote(&s->c->arena, o->target));
@@ -58,7 +59,7 @@ bool session_open(struct session *s, const struct options *o) {
                 : dot && dot > name ? A("%.*s", (int)(dot - name), name)
                                     : name,
         .target = s->compile.target,
-        .c99_strict = o->std && !strcmp(o->std, "c99-strict"),
+        .c99_strict = strict,
         .weights = weights_mode(o->weights),
         .model_file = name,
         .reference = reference,

@@ -52,6 +52,8 @@ struct target {
     const struct board *board;             /* no operating system: startup, memory map and system calls come along */
     bool bounded;                          /* run-time sizes are replaced by their bounds (bare metal) */
 };
-const struct target *target_by_name(const char *name); /* NULL if unknown; lower/target/targets.c */
+/* NULL if unknown; "native" and "auto" are the machine's own (lower/target/targets.c). */
+const struct target *target_by_name(const char *name);
+const struct target *target_native(void); /* the best row for the machine that gcc2nn runs on; never NULL */
 extern const struct target *const nn_targets[];        /* NULL ends */
 #endif
