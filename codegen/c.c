@@ -465,12 +465,18 @@ static void print_if(struct fe *f, struct stmt *s) {
     }
     c_put(f, "}");
 }
+static void fail(struct fe *f) {
+    PUT("    *%s = 1;", c_ref(f, f->fault));
+    PUT("    return;");
+    c_put(f, "}");
+}
+/* A loop that would make more passes than `max` is a fault, as in the interpreter. */
 static void print_while(struct fe *f, struct stmt *s) {
     int mark = names_mark(&f->names);
-    const char *head = "for (;;) {";
+    const char *head = "for (;;) {", *max = NULL, *n = NULL;
     if (s->u.loop_while.max) {
-        const char *max = c_bound(f, s->u.loop_while.max), *n = names_add(&f->names, "pass");
-        head = A("for (%s %s = 0; %s < %s; %s++) {", f->idx, n, n, max, n);
+        max = c_bound(f, s->u.loop_while.max), n = names_add(&f->names, "pass");
+        head = A("for (%s %s = 0;; %s++) {", f->idx, n, n);
     }
     struct text lines = {0}, *was = f->out; /* values that the condition names are computed before each pass */
     f->out = &lines;
@@ -486,6 +492,10 @@ static void print_while(struct fe *f, struct stmt *s) {
         f->depth++;
         PUT("if (!(%s))", cond);
         PUT("    break;");
+        if (max) {
+            PUT("if (%s >= %s) {", n, max);
+            fail(f);
+        }
         f->depth--;
     }
     text_free(&lines);
@@ -494,11 +504,6 @@ static void print_while(struct fe *f, struct stmt *s) {
     f->depth--;
     c_put(f, "}");
     names_leave(&f->names, mark);
-}
-static void fail(struct fe *f) {
-    PUT("    *%s = 1;", c_ref(f, f->fault));
-    PUT("    return;");
-    c_put(f, "}");
 }
 static void print_size(struct fe *f, struct stmt *s) {
     const struct sym *y = s->u.size.sym;
@@ -724,8 +729,7 @@ static bool stmt_fault(void *env, struct stmt *s) {
     case S_FOR: q->found = q->found || !x_visit(s->u.loop.var->extent, no_guard, NULL); break;
     case S_IF: q->found = q->found || !x_visit(s->u.cond.cond, no_guard, NULL); break;
     case S_WHILE:
-        q->found = q->found || !x_visit(s->u.loop_while.cond, no_guard, NULL) ||
-                   (s->u.loop_while.max && !x_visit(s->u.loop_while.max, no_guard, NULL));
+        q->found = q->found || s->u.loop_while.max || !x_visit(s->u.loop_while.cond, no_guard, NULL);
         break;
     case S_CALL: q->found = q->found || emit_needs_fault(s->u.call.callee); break;
     default: break;
