@@ -784,6 +784,7 @@ void c_head(struct text *out, struct fe *f, const struct proc *p, const char *he
 void c_start(struct fe *f, struct ctx *c, const struct emit_options *o) {
     *f = (struct fe){.c = c, .o = o, .u = o->uses, .idx = "ptrdiff_t", .width = 1};
     names_init(&f->names, c);
+    f->names.avoid = o->prefix;
     f->vars.arena = f->syms.arena = f->bufs.arena = f->regs.arena = f->safe.arena = &c->arena;
     for (int k = 0; k <= MAX_LANES_LOG; k++) f->dep[k].arena = &c->arena;
 }

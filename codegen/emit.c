@@ -2,6 +2,7 @@
  */
 #include "codegen/emit.h"
 #include <string.h>
+#include <strings.h>
 
 /* Words an identifier of ours must not be: keywords of C and C++, macros and functions of the headers that the prelude
  * includes, and the Bessel functions, whose names are so short that a compiler warns. */
@@ -172,10 +173,14 @@ const char *c_ident(struct ctx *c, const char *name) {
     if (is_reserved(b)) {
         memmove(b + 2, b, n + 1);
         memcpy(b, "v_", 2);
-        n += 2;
-        if (n > 48) b[n = 48] = 0;
+        if (is_reserved(b)) strcat(b, "v"); /* v_ptrdiff_tv: what made it reserved was its end */
     }
     return intern(c->names, b);
+}
+
+static bool begins_with(const char *s, const char *with) {
+    size_t n = strlen(with);
+    return n && !strncasecmp(s, with, n);
 }
 
 void names_init(struct names *n, struct ctx *c) { *n = (struct names){.c = c, .taken = {.arena = &c->arena}}; }
@@ -188,7 +193,9 @@ static bool is_taken(const struct names *n, const char *s) {
 }
 
 const char *names_add(struct names *n, const char *name) {
-    const char *base = c_ident(n->c, name), *s = base;
+    const char *base = c_ident(n->c, name), *s;
+    if (n->avoid && begins_with(base, n->avoid)) base = c_ident(n->c, internf(n->c->names, "v_%s", base));
+    s = base;
     size_t len = strlen(base);
     /* after a digit the number needs a separator: x1 and 2 must not become x12 */
     const char *sep = len && base[len - 1] >= '0' && base[len - 1] <= '9' ? "_" : "";
@@ -196,6 +203,11 @@ const char *names_add(struct names *n, const char *name) {
     map_put(&n->taken, PKEY(s), (void *)s);
     PUSH(&n->c->arena, &n->stack, s);
     return s;
+}
+
+void names_take(struct names *n, const char *ident) {
+    map_put(&n->taken, PKEY(intern(n->c->names, ident)), n);
+    PUSH(&n->c->arena, &n->stack, intern(n->c->names, ident));
 }
 
 const char *names_numbered(struct names *n, const char *name) {
@@ -214,9 +226,15 @@ void names_leave(struct names *n, int mark) {
     while (n->stack.n > mark) map_put(&n->taken, PKEY(n->stack.v[--n->stack.n]), &free_again);
 }
 
+enum { COMMENT_MAX = 2000 };
 void emit_comment_text(struct text *out, const char *s) {
     char last = 0;
+    const char *begin = s;
     for (; s && *s; s++) {
+        if (s - begin == COMMENT_MAX) {
+            text_add(out, " ...");
+            return;
+        }
         char ch = (unsigned char)*s < 0x20 || (unsigned char)*s >= 0x7f ? (*s == '\n' || *s == '\t' ? ' ' : '?') : *s;
         if ((last == '*' && ch == '/') || (last == '/' && ch == '*') || (last == '?' && ch == '?')) text_char(out, ' ');
         if (ch == '\\') ch = '|'; /* a backslash could join lines */

@@ -15,18 +15,21 @@ const char *c_ident(struct ctx *c, const char *name);
 /* Names taken in the scopes that are open. A name is free again when its scope was left. */
 struct names {
     struct ctx *c;
+    const char *avoid; /* a name that begins so, in any case, gets another one: functions and macros of the program */
     struct map taken;
     VEC(const char *) stack;
 };
 void names_init(struct names *n, struct ctx *c);
 /* c_ident(name), made unique among the names taken by a number; it is taken from now on. */
 const char *names_add(struct names *n, const char *name);
+void names_take(struct names *n, const char *ident);           /* an identifier that c_ident made already */
 const char *names_numbered(struct names *n, const char *base); /* base0, base1 ...: the first that is free */
 int names_mark(const struct names *n);
 void names_leave(struct names *n, int mark); /* forgets the names added since the mark */
 
 /* ---- texts */
-/* Text inside of a comment: cannot end it, holds no trigraph, no line end, no control and no non-ASCII character. */
+/* Text inside of a comment: cannot end it, holds no trigraph, no line end, no control and no non-ASCII character; cut
+ * after 2,000 characters. */
 void emit_comment_text(struct text *out, const char *s);
 /* A string literal with its quotes; every byte that is not plain ASCII is an octal escape, no trigraphs. */
 void emit_string(struct text *out, const char *s, size_t n);

@@ -34,10 +34,12 @@ static void put(struct writer *f, const char *s) {
     text_char(f->out, '\n');
 }
 #define PUT(...) put(f, A(__VA_ARGS__))
+enum { MESSAGE_MAX = 400 }; /* names may be long, strings of C only so */
 static const char *quoted(struct writer *f, const char *s) {
     struct text t = {0};
     if (!s) return "NULL";
-    emit_string(&t, s, strlen(s));
+    size_t n = strlen(s);
+    emit_string(&t, s, n < MESSAGE_MAX ? n : MESSAGE_MAX);
     const char *r = A("%s", t.s);
     text_free(&t);
     return r;
@@ -686,7 +688,7 @@ static bool declare_size(void *env, struct stmt *s) {
         const struct sym *y = s->u.size.sym;
         map_put(&f->sizes, PKEY(y), (void *)y);
         const char *n = program_sym(f->p, y);
-        names_add(&f->names, n);
+        names_take(&f->names, n);
         text_printf(f->top, "    int64_t %s = 0;    /* %lld to %lld */\n    (void)%s;\n", n, (long long)y->lo,
                     (long long)y->hi, n);
     }
@@ -740,18 +742,29 @@ static void device_end(struct writer *f, struct text *out) {
     if (f->uses_status) text_add(out, "    return done != NN_OK ? done : status;\n");
     text_add(out, "}\n\n");
 }
+/* Is `what` in the text, not as the end of a longer name? */
+static bool mentions(const char *text, const char *what) {
+    const char *s = text;
+    while ((s = strstr(s, what))) {
+        char before = s > text ? s[-1] : ' ';
+        if (before != '_' && !(before >= '0' && before <= '9') && !((before | 32) >= 'a' && (before | 32) <= 'z'))
+            return true;
+        s++;
+    }
+    return false;
+}
 static void run_function(struct program *p, struct text *out) {
     struct text body = {0}, top = {0};
     struct writer fn = {.p = p, .c = p->c, .out = &body, .top = &top, .depth = 1}, *f = &fn;
     f->places.arena = f->touched.arena = f->swapped.arena = f->vars.arena = f->sizes.arena = f->bound.arena =
         &p->c->arena;
     names_init(&f->names, p->c);
+    f->names.avoid = internf(p->c->names, "%s_", p->name);
     static const char *const ours[] = {"m",    "in",  "out",     "over", "fault",  "status", "fuel", "arena",
                                        "plan", "run", "no_room", "AT",   "WEIGHT", "faults", "where"};
     for (size_t k = 0; k < sizeof ours / sizeof *ours; k++) names_add(&f->names, ours[k]);
     names_add(&f->names, p->name);
-    for (int k = 0; k < p->m->procs.n; k++) names_add(&f->names, emit_proc_name(p->c, p->m->procs.v[k], &p->emit));
-    for (int k = 0; k < p->syms.n; k++) names_add(&f->names, program_sym(p, p->syms.v[k]));
+    for (int k = 0; k < p->syms.n; k++) names_take(&f->names, program_sym(p, p->syms.v[k]));
     walk(&p->m->entry->body, touch_stmt, f);
     each_load(&p->m->entry->body, touch_load, f);
     walk(&p->m->entry->body, declare_size, f);
@@ -772,6 +785,7 @@ static void run_function(struct program *p, struct text *out) {
     for (int k = 0; k < p->out_dims.n; k++)
         PUT("out->%s = %s;", p->out_dims.v[k].name, text_of(f, p->out_dims.v[k].value, false, "size"));
 
+    size_t begin = out->n;
     text_printf(out, "static int run(%s *m, const %s_inputs *in, %s_outputs *out) {\n", p->name, p->name, p->name);
     if (p->syms.n) local_dims(p, out, "in->dims.");
     if (f->uses_over) text_add(out, "    int over = 0;\n");
@@ -785,8 +799,9 @@ static void run_function(struct program *p, struct text *out) {
     text_add(out, body.s ? body.s : "");
     if (f->uses_over)
         text_add(out, "    if (over) return nn_stop(&m->error, NN_EFAULT, \"a size overflows\", NULL);\n");
-    if (!p->ins.n && !p->syms.n) text_add(out, "    (void)in;\n");
-    if (!p->outs.n) text_add(out, "    (void)out;\n");
+    if (!mentions(out->s + begin, "m->")) text_add(out, "    (void)m;\n");
+    if (!mentions(out->s + begin, "in->")) text_add(out, "    (void)in;\n");
+    if (!mentions(out->s + begin, "out->")) text_add(out, "    (void)out;\n");
     if (p->device) device_end(f, out);
     else text_add(out, "    return NN_OK;\n}\n\n");
     text_free(&body), text_free(&top);

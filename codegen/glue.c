@@ -32,28 +32,31 @@ static void symbol_locals(struct program *p, struct text *out) {
 }
 static void shape_case(struct program *p, struct text *out, int k, const struct io *io) {
     struct size_text t = {.p = p};
-    text_printf(out, "    case %d:\n        t->type = %d;\n        t->rank = %d;\n", k, dtype_onnx(io->buf->type),
-                io->buf->nd);
+    text_printf(out, "    case %d:\n        tensor->type = %d;\n        tensor->rank = %d;\n", k,
+                dtype_onnx(io->buf->type), io->buf->nd);
     for (int d = 0; d < io->buf->nd; d++) {
-        if (io->produced && io->dim[d]) text_printf(out, "        t->dims[%d] = out->%s;\n", d, io->dim[d]);
-        else text_printf(out, "        t->dims[%d] = %s;\n", d, entry_text(&t, io->buf->dims[d], false));
+        if (io->produced && io->dim[d]) text_printf(out, "        tensor->dims[%d] = out->%s;\n", d, io->dim[d]);
+        else text_printf(out, "        tensor->dims[%d] = %s;\n", d, entry_text(&t, io->buf->dims[d], false));
     }
     text_add(out, "        break;\n");
 }
 static void shapes(struct program *p, struct text *out) {
-    text_add(out, "/* Type and shape of input k. */\nstatic inline void io_input(int k, const int64_t *symbols, struct "
-                  "io_tensor *t) {\n");
+    text_add(
+        out,
+        "/* Type and shape of an input. */\nstatic inline void io_input(int number, const int64_t *symbols, struct "
+        "io_tensor *tensor) {\n");
     symbol_locals(p, out);
-    text_add(out, "    switch (k) {\n");
+    text_add(out, "    switch (number) {\n");
     for (int k = 0; k < p->ins.n; k++) shape_case(p, out, k, &p->ins.v[k]);
-    text_add(out, "    default: t->rank = 0;\n    }\n}\n");
-    text_add(out, "/* Type and shape of output k; sizes that the run finds are in *out after it. */\n"
-                  "static inline void io_output(int k, const int64_t *symbols, const io_outputs *out, struct io_tensor "
-                  "*t) {\n    (void)out;\n");
+    text_add(out, "    default: tensor->rank = 0;\n    }\n}\n");
+    text_add(out,
+             "/* Type and shape of an output; sizes that the run finds are in *out after it. */\n"
+             "static inline void io_output(int number, const int64_t *symbols, const io_outputs *out, struct io_tensor "
+             "*tensor) {\n    (void)out;\n");
     symbol_locals(p, out);
-    text_add(out, "    switch (k) {\n");
+    text_add(out, "    switch (number) {\n");
     for (int k = 0; k < p->outs.n; k++) shape_case(p, out, k, &p->outs.v[k]);
-    text_add(out, "    default: t->rank = 0;\n    }\n}\n");
+    text_add(out, "    default: tensor->rank = 0;\n    }\n}\n");
 }
 static void input_symbols(struct program *p, struct text *out) {
     text_add(out, "/* The symbol that dim d of input k is, -1: none. */\nstatic inline int io_input_symbol(int k, int "

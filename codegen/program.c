@@ -34,8 +34,10 @@ static bool note_size(void *env, struct stmt *s) {
 static void name_symbols(struct program *p) {
     struct names names;
     names_init(&names, p->c);
-    static const char *const ours[] = {"m",     "in", "out", "over", "fault",   "status", "fuel", "arena",
-                                       "total", "at", "d",   "size", "nothing", "faults", "where"};
+    names.avoid = internf(p->c->names, "%s_", p->name);
+    static const char *const ours[] = {"m",     "in",  "out",     "over",    "fault",  "status",  "fuel", "arena",
+                                       "total", "at",  "end",     "d",       "size",   "nothing", "AT",   "WEIGHT",
+                                       "plan",  "run", "no_room", "symbols", "tensor", "number", "faults", "where"};
     for (size_t k = 0; k < sizeof ours / sizeof *ours; k++) names_add(&names, ours[k]);
     names_add(&names, p->name);
     for (int k = 0; k < p->m->entry->syms.n; k++) {
@@ -80,6 +82,7 @@ static bool plain(const struct buf *b) {
 static bool name_io(struct program *p) {
     struct names in, out;
     names_init(&in, p->c), names_init(&out, p->c);
+    in.avoid = out.avoid = internf(p->c->names, "%s_", p->name); /* sizes are macros */
     names_add(&in, "dims"), names_add(&in, "nothing"), names_add(&out, "nothing");
     for (int k = 0; k < p->m->entry->params.n; k++) {
         struct param *q = &p->m->entry->params.v[k];

@@ -13,6 +13,7 @@ struct ctx {
     struct diags diags;
     struct expr_table *exprs; /* hash-consing (expr.c) */
     struct module *math;      /* the functions of templates/kernels/math.lir, parsed on first use (define_run.c) */
+    int64_t folded;           /* statements that constant folding has executed (compiler/graph/evaluate.c) */
     int next_id;              /* variables, buffers, symbols: ids in order of creation */
 };
 struct ctx *ctx_new(void);

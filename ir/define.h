@@ -161,6 +161,8 @@ struct def_result {
 };
 /* Infers the types (and symbolically known contents) of n's outputs by running its definition. false: diagnostics. */
 bool def_infer(struct graph *g, struct node *n);
+/* Only what every row says: arity, element types, kinds of attributes. For operators with regions. */
+bool def_check(struct graph *g, struct node *n);
 /* Runs n's definition and appends its statements to `into`, with buffers of `p` for n's inputs and outputs given by
  * `buf_of` (called once for each; may make them). Stages of the node get the node's origin as comment. */
 bool def_emit(struct graph *g, struct node *n, struct module *m, struct proc *p, struct block *into,

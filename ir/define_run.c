@@ -36,13 +36,18 @@ static bool bind_inputs(struct def *d) {
         if (!t) return false;
         t->val = v;
         if (d->mode == DEF_EMIT) t->buf = d->buf_of(d->env, v);
-        else t->buf = buf_new(d->c, d->p, "in", v->type.dtype, SC_PARAM, t->dims, t->rank);
+        else t->buf = buf_new(d->c, d->p, internf(d->c->names, "in%d", k), v->type.dtype, SC_PARAM, t->dims, t->rank);
         d->ins[k] = t;
     }
     return true;
 }
 
 /* ---- arity, element types, attributes against the row */
+static bool is_one_element(const struct type *t) {
+    for (int k = 0; k < t->rank; k++)
+        if (!x_is(t->dims[k], 1)) return false;
+    return true;
+}
 static const char *slot_name(const struct op_slot *slots, int k) {
     const struct op_slot *last = NULL;
     for (const struct op_slot *s = slots; s && s->name; s++) {
@@ -63,6 +68,8 @@ static bool check_inputs(struct def *d) {
             if (v && v->type.kind == TY_TENSOR && !(s->types & TSET(v->type.dtype)))
                 return fail(E_TYPE, "input %d \"%s\": %s is not accepted here", i, s->name, dtype_name(v->type.dtype)),
                        false;
+            if (v && v->type.kind == TY_TENSOR && s->flags & SCALAR && !is_one_element(&v->type))
+                return fail(E_SHAPE, "input %d \"%s\" must have one element", i, s->name), false;
         }
         if (s->flags & VARIADIC) return true;
     }
@@ -218,6 +225,13 @@ static bool dims_positive(struct def *d, T t) {
         (void)lo;
     }
     return true;
+}
+bool def_check(struct graph *g, struct node *n) {
+    struct def d = {0};
+    def_begin(&d, DEF_INFER, g, n);
+    bool ok = check_row(&d);
+    def_end(&d);
+    return ok;
 }
 bool def_infer(struct graph *g, struct node *n) {
     struct def d = {0};

@@ -293,7 +293,7 @@ static expr product(struct ctx *c, expr *f, int n) {
     for (int i = 1; i < n; i++) p = NODE(c, X_PROD, IDX, p, f[i]);
     return p;
 }
-enum { MAX_FACTORS = 32 };
+enum { MAX_FACTORS = 32, MAX_TERMS = 1024 };
 static expr idx_mul(struct ctx *c, expr a, expr b) {
     if (a->op == X_CONST) {
         expr t = a;
@@ -310,6 +310,7 @@ static expr idx_mul(struct ctx *c, expr a, expr b) {
     const expr *ta, *tb;
     const int64_t *ca, *cb;
     int na = x_terms(c, a, &ka, &ta, &ca), nb = x_terms(c, b, &kb, &tb, &cb);
+    if (na * nb > MAX_TERMS) return x_poison(c); /* powers of long sums: nothing that a model needs */
     lin_add(c, &l, b, ka);
     lin_add(c, &l, a, kb);
     if (!mul_ok(ka, kb, &p)) return x_poison(c);

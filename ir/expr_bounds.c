@@ -10,7 +10,6 @@ struct interval {
 static struct interval all(void) { return (struct interval){NEG_INF, POS_INF}; }
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
-static struct interval bounds(struct ctx *c, expr e);
 
 static struct interval scaled(struct interval i, int64_t k) {
     int64_t a = sat_mul(i.lo, k), b = sat_mul(i.hi, k);
@@ -38,48 +37,53 @@ static struct interval value_bounds(expr v) { /* of an integer value used as an 
     default: return all();
     }
 }
-static struct interval bounds(struct ctx *c, expr e) {
+static struct interval bounds(int *budget, expr e) {
     struct interval a, b;
+    if (--*budget < 0) return all();
     switch (e->op) {
     case X_CONST: return (struct interval){e->u.i, e->u.i};
     case X_VAR:
-        a = bounds(c, e->u.var->extent);
+        a = bounds(budget, e->u.var->extent);
         return (struct interval){0, a.hi == POS_INF ? POS_INF : max64(a.hi - 1, 0)};
     case X_SYM: return (struct interval){e->u.sym->lo, e->u.sym->hi};
     case X_LIN:
         a = (struct interval){e->u.i, e->u.i};
         for (int k = 0; k < e->n; k++) {
-            b = scaled(bounds(c, e->arg[k]), e->coef[k]);
+            b = scaled(bounds(budget, e->arg[k]), e->coef[k]);
             a = (struct interval){sat_add(a.lo, b.lo), sat_add(a.hi, b.hi)};
         }
         return a;
-    case X_PROD: return product(bounds(c, e->arg[0]), bounds(c, e->arg[1]));
+    case X_PROD: return product(bounds(budget, e->arg[0]), bounds(budget, e->arg[1]));
     case X_DIV:
-        a = bounds(c, e->arg[0]), b = bounds(c, e->arg[1]);
+        a = bounds(budget, e->arg[0]), b = bounds(budget, e->arg[1]);
         if (b.lo <= 0) return a.lo >= 0 ? (struct interval){0, a.hi} : all();
         return (struct interval){
             min64(div_end(a.lo, b.lo), b.hi == POS_INF ? (a.lo < 0 ? -1 : 0) : div_end(a.lo, b.hi)),
             max64(div_end(a.hi, b.lo), b.hi == POS_INF ? (a.hi < 0 ? -1 : 0) : div_end(a.hi, b.hi))};
     case X_MOD:
-        a = bounds(c, e->arg[0]), b = bounds(c, e->arg[1]);
+        a = bounds(budget, e->arg[0]), b = bounds(budget, e->arg[1]);
         if (b.lo <= 0) return (struct interval){0, POS_INF};
         return (struct interval){0, min64(b.hi == POS_INF ? POS_INF : b.hi - 1, a.lo >= 0 ? a.hi : POS_INF)};
     case X_MIN:
-        a = bounds(c, e->arg[0]), b = bounds(c, e->arg[1]);
+        a = bounds(budget, e->arg[0]), b = bounds(budget, e->arg[1]);
         return (struct interval){min64(a.lo, b.lo), min64(a.hi, b.hi)};
     case X_MAX:
-        a = bounds(c, e->arg[0]), b = bounds(c, e->arg[1]);
+        a = bounds(budget, e->arg[0]), b = bounds(budget, e->arg[1]);
         return (struct interval){max64(a.lo, b.lo), max64(a.hi, b.hi)};
     case X_SELECT:
-        a = bounds(c, e->arg[1]), b = bounds(c, e->arg[2]);
+        a = bounds(budget, e->arg[1]), b = bounds(budget, e->arg[2]);
         return (struct interval){min64(a.lo, b.lo), max64(a.hi, b.hi)};
-    case X_GUARD: b = bounds(c, e->arg[1]); return (struct interval){0, b.hi == POS_INF ? POS_INF : max64(b.hi - 1, 0)};
+    case X_GUARD:
+        b = bounds(budget, e->arg[1]);
+        return (struct interval){0, b.hi == POS_INF ? POS_INF : max64(b.hi - 1, 0)};
     case X_TOIDX: return value_bounds(e->arg[0]);
     default: return all();
     }
 }
 void x_bounds(struct ctx *c, expr e, int64_t *lo, int64_t *hi) {
-    struct interval i = e->type == IDX ? bounds(c, e) : all();
+    int budget = 4096; /* nodes of e as a tree: sharing can make exponentially many of few */
+    (void)c;
+    struct interval i = e->type == IDX ? bounds(&budget, e) : all();
     *lo = i.lo, *hi = i.hi;
 }
 

@@ -287,6 +287,7 @@ struct eval_result loop_eval(struct module *m, struct proc *p, struct eval_arg *
     run_all(&r, p, args, syms, cells);
     for (int k = 0; k < p->params.n; k++) cells_free(&r, cells[k]);
     for (int k = 0; k < r.const_list.n; k++) cells_free(&r, r.const_list.v[k]);
+    r.res.executed = (r.o->fuel ? r.o->fuel : (int64_t)1 << 40) - (r.fuel > 0 ? r.fuel : 0);
     if (r.res.status == EVAL_OK && r.guard_fault) {
         r.res.status = EVAL_FAULT;
         memcpy(r.res.message, r.guard_message, sizeof r.res.message);

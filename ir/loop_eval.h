@@ -22,6 +22,7 @@ struct eval_arg {
 enum eval_status { EVAL_OK, EVAL_FAULT, EVAL_FUEL, EVAL_MEMORY, EVAL_BAD };
 struct eval_result {
     enum eval_status status;
+    int64_t executed; /* statements */
     char message[256];
 }; /* fault: which check, at which node, which values */
 /* syms: values for p->syms in order; NULL: all are dims of the arguments given. Nested calls bind their own. */

@@ -1,6 +1,7 @@
 /* The independent check of a memory plan: the entry is walked as it would run, with an owner for every 64 bytes of the
  * arena. A kernel that reads a buffer must find all of it owned by that buffer: written, and not overwritten since.
- * Loop bodies are walked twice so that the back edge is seen. Shares no code with the planner. */
+ * Loop bodies are walked twice so that the back edge is seen. Bytes between two neighbouring ends of buffers always
+ * have one owner, so one entry stands for them all. Shares no code with the planner. */
 #include "lower/memory_plan.h"
 #include <stdlib.h>
 
@@ -13,8 +14,10 @@ struct owner_walk {
     struct module *m;
     struct memory_plan *plan;
     struct place *places; /* one per slot; swaps exchange at */
-    int32_t *owner;       /* slot + 1 per granule; 0: never written */
-    int64_t granules, sample;
+    VEC(int64_t) ends;    /* where a buffer begins or ends, in order */
+    int32_t *owner;       /* slot + 1 of what begins at each end; 0: never written */
+    VEC(struct place *) swapped;
+    int64_t sample;
     bool ok;
 };
 static bool sample_leaf(void *env, expr e, int64_t *v) {
@@ -32,20 +35,36 @@ static int storage(const struct owner_walk *w, int slot) {
     while (w->plan->slots.v[slot].alias >= 0) slot = w->plan->slots.v[slot].alias;
     return slot;
 }
+static int compare_ends(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+static int end_at(const struct owner_walk *w, int64_t at) {
+    int lo = 0, hi = w->ends.n;
+    while (lo < hi) {
+        int mid = (lo + hi) / 2;
+        if (w->ends.v[mid] < at) lo = mid + 1;
+        else hi = mid;
+    }
+    ASSERT(lo < w->ends.n && w->ends.v[lo] == at);
+    return lo;
+}
+static void set_owner(struct owner_walk *w, int64_t at, int64_t size, int32_t owner) {
+    for (int k = end_at(w, at), n = end_at(w, at + size); k < n; k++) w->owner[k] = owner;
+}
 static void write_buf(struct owner_walk *w, const struct buf *b) {
     struct place *p = place_of(w, b);
-    if (!p) return;
-    for (int64_t g = p->at; g < p->at + p->size; g++) w->owner[g] = storage(w, p->slot) + 1;
+    if (p) set_owner(w, p->at, p->size, storage(w, p->slot) + 1);
 }
 static void read_buf(struct owner_walk *w, const struct buf *b, const char *who) {
     struct place *p = place_of(w, b);
     if (!p || !w->ok) return;
-    for (int64_t g = p->at; g < p->at + p->size; g++) {
-        int32_t o = w->owner[g];
+    for (int k = end_at(w, p->at), n = end_at(w, p->at + p->size); k < n; k++) {
+        int32_t o = w->owner[k];
         if (o == storage(w, p->slot) + 1) continue;
         w->ok = false;
         diag(&w->m->ctx->diags, DIAG_ERROR, E_VERIFY, "memory plan: %s reads buffer %s at byte %lld, which %s%s", who,
-             b->name, (long long)g * PLAN_ALIGN, o ? "was overwritten by " : "was never written",
+             b->name, (long long)w->ends.v[k] * PLAN_ALIGN, o ? "was overwritten by " : "was never written",
              o ? w->plan->slots.v[o - 1].buf->name : "");
         return;
     }
@@ -88,8 +107,8 @@ static void walk_stmt(struct owner_walk *w, struct stmt *s) {
         a = place_of(w, s->u.swap.a), b = place_of(w, s->u.swap.b);
         if (a && b) {
             int64_t at = a->at;
-            for (int64_t g = 0; g < a->size; g++) w->owner[a->at + g] = b->slot + 1;
-            for (int64_t g = 0; g < b->size; g++) w->owner[b->at + g] = a->slot + 1;
+            set_owner(w, a->at, a->size, b->slot + 1);
+            set_owner(w, b->at, b->size, a->slot + 1);
             a->at = b->at, b->at = at;
         }
         break;
@@ -100,7 +119,7 @@ static void walk_block(struct owner_walk *w, struct block *b) {
     for (struct stmt *s = b->first; s && w->ok; s = s->next) walk_stmt(w, s);
 }
 /* Offsets as the generated code computes them. */
-static bool locate(struct owner_walk *w) {
+static void locate(struct owner_walk *w) {
     int64_t bytes, off;
     for (int k = 0; k < w->plan->slots.n; k++) {
         struct plan_slot *s = &w->plan->slots.v[k];
@@ -119,9 +138,34 @@ static bool locate(struct owner_walk *w) {
                 if (q->at + q->size > p->at) p->at = q->at + q->size;
             }
         p->size = bytes / PLAN_ALIGN;
-        if (p->at + p->size > w->granules) w->granules = p->at + p->size;
     }
-    return w->granules < INT64_C(1) << 32;
+}
+/* Buffers that are swapped come to lie at each other's places. */
+static bool note_swaps(void *env, struct stmt *s) {
+    struct owner_walk *w = env;
+    struct place *a = s->kind == S_SWAP ? place_of(w, s->u.swap.a) : NULL,
+                 *b = s->kind == S_SWAP ? place_of(w, s->u.swap.b) : NULL;
+    if (a) PUSH(&w->m->ctx->arena, &w->swapped, a);
+    if (b) PUSH(&w->m->ctx->arena, &w->swapped, b);
+    return true;
+}
+static void find_ends(struct owner_walk *w) {
+    struct arena *a = &w->m->ctx->arena;
+    walk(&w->m->entry->body, note_swaps, w);
+    for (int k = 0; k < w->plan->slots.n; k++) {
+        const struct place *p = &w->places[k];
+        if (p->size < 0) continue;
+        PUSH(a, &w->ends, p->at);
+        PUSH(a, &w->ends, p->at + p->size);
+    }
+    for (int k = 0; k < w->swapped.n; k++)
+        for (int j = 0; j < w->swapped.n; j++) PUSH(a, &w->ends, w->swapped.v[k]->at + w->swapped.v[j]->size);
+    if (!w->ends.n) return;
+    qsort(w->ends.v, (size_t)w->ends.n, sizeof *w->ends.v, compare_ends);
+    int n = 1;
+    for (int k = 1; k < w->ends.n; k++)
+        if (w->ends.v[k] != w->ends.v[n - 1]) w->ends.v[n++] = w->ends.v[k];
+    w->ends.n = n;
 }
 bool plan_verify(struct module *m, struct memory_plan *plan) {
     static const int64_t samples[] = {1, 3, 17};
@@ -129,11 +173,10 @@ bool plan_verify(struct module *m, struct memory_plan *plan) {
     for (int k = 0; k < (plan->is_static ? 1 : 3) && ok; k++) {
         struct owner_walk w = {.m = m, .plan = plan, .sample = samples[k], .ok = true};
         w.places = NEWN(&m->ctx->arena, struct place, plan->slots.n + 1);
-        if (!locate(&w)) continue; /* too large to walk at this sample */
-        w.owner = calloc((size_t)w.granules + 1, sizeof *w.owner);
-        if (!w.owner) BUG("out of memory");
+        locate(&w);
+        find_ends(&w);
+        w.owner = NEWN(&m->ctx->arena, int32_t, w.ends.n + 1);
         walk_block(&w, &m->entry->body);
-        free(w.owner);
         ok = w.ok;
     }
     return ok;

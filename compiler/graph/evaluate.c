@@ -9,7 +9,8 @@
 #include <string.h>
 
 enum { MAX_ARGS = 256 };
-static const int64_t FUEL = INT64_C(1) << 28;
+/* Statements for one node, and for all of a model: what is left then stays to be computed in the run. */
+static const int64_t FUEL = INT64_C(1) << 28, FUEL_OF_ALL = INT64_C(1) << 29;
 
 /* A result: written right into a parameter, or, when its size is known only after the run, into a buffer of its own
  * that is copied into a parameter of the largest size; the sizes come in a second one. */
@@ -166,8 +167,12 @@ static bool run(struct evaluation *e) {
         if (!e->results[i].buf) return false;
         if (e->results[i].sizes) copy_out(e, &e->results[i]);
     }
-    struct eval_options o = {.fuel = FUEL, .max_bytes = INT64_C(1) << 30};
-    return loop_eval(e->m, e->p, e->args, NULL, &o).status == EVAL_OK;
+    int64_t left = FUEL_OF_ALL - e->c->folded;
+    struct eval_options o = {.fuel = left < FUEL ? left : FUEL, .max_bytes = INT64_C(1) << 30};
+    if (left <= 0) return false;
+    struct eval_result r = loop_eval(e->m, e->p, e->args, NULL, &o);
+    e->c->folded += r.executed;
+    return r.status == EVAL_OK;
 }
 
 static bool replace_by_constants(struct evaluation *e) {

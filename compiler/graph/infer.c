@@ -2,11 +2,13 @@
  * results are known become constants on the way, because shapes further on may depend on them; operators that are
  * defined by other nodes are replaced. The first pass after import. */
 #include "compiler/graph/passes.h"
+#include "ir/base/checked.h"
 #include "ir/define.h"
 #include "ir/op.h"
 #include <string.h>
 
-enum { MAX_ELEMENTS = 1 << 20 };
+enum { MAX_ELEMENTS = 1 << 20, MAX_DIM_NODES = 1 << 16 };
+static const int64_t MAX_BYTES = INT64_C(1) << 48; /* what processors of today address */
 
 static bool infer_region(struct region *r);
 
@@ -62,13 +64,44 @@ static bool waits_for_refused(const struct node *n) {
     return false;
 }
 
+/* ---- sizes: every later stage multiplies dims without asking */
+static bool count_nodes(expr e, int *left) {
+    if (--*left < 0) return false;
+    for (int k = 0; k < e->n; k++)
+        if (!count_nodes(e->arg[k], left)) return false;
+    return true;
+}
+static bool fits(struct graph *g, const struct type *t, const char *origin) {
+    int64_t least = dtype_bytes(t->dtype), lo, hi;
+    expr bytes = x_int(g->ctx, least);
+    int left = MAX_DIM_NODES;
+    for (int k = 0; k < t->rank; k++) {
+        if (!count_nodes(t->dims[k], &left)) {
+            diag_at(&g->ctx->diags, DIAG_ERROR, E_LIMIT, NULL, origin, "the sizes are too long as expressions");
+            diag_help(&g->ctx->diags, "fix symbolic dimensions with --dim NAME=SIZE");
+            return false;
+        }
+        x_bounds(g->ctx, t->dims[k], &lo, &hi);
+        least = sat_mul(least, lo > 1 ? lo : 1);
+        bytes = x_mul(g->ctx, bytes, t->dims[k]);
+    }
+    if (least <= MAX_BYTES && bytes->op != X_POISON) return true;
+    diag_at(&g->ctx->diags, DIAG_ERROR, E_SIZE, NULL, origin, "a tensor would have more than 2^48 bytes");
+    return false;
+}
+static bool all_fit(struct graph *g, struct value *const *v, int n, const char *origin) {
+    for (int k = 0; k < n; k++)
+        if (v[k] && v[k]->type.kind == TY_TENSOR && !fits(g, &v[k]->type, origin)) return false;
+    return true;
+}
+
 static bool infer_node(struct graph *g, struct node *n) {
     if (!n->op) {
         diag_at(&g->ctx->diags, DIAG_ERROR, E_OP, NULL, n->origin, "operator %s is not supported",
                 diag_quote(&g->ctx->arena, n->op_type));
         return false;
     }
-    if (n->op->control) return n->op->control->infer(g, n, infer_region) != INFER_FAILED;
+    if (n->op->control) return def_check(g, n) && n->op->control->infer(g, n, infer_region) != INFER_FAILED;
     if (n->op->expand) return def_expand(g, n);
     if (!def_infer(g, n)) return false;
     fold(g, n);
@@ -82,10 +115,13 @@ static bool infer_region(struct region *r) {
     int before = d->errors;
     for (struct node *n = r->first, *prev; n && d->errors < DIAG_MAX;) {
         prev = n->prev;
-        if (d->errors == 0 || !waits_for_refused(n)) infer_node(g, n);
+        if (d->errors == 0 || !waits_for_refused(n))
+            if (infer_node(g, n) && n->in == r) all_fit(g, n->outs.v, n->outs.n, n->origin);
         n = n->in == r ? n->next : prev ? prev->next : r->first; /* replaced: by what now stands in its place */
     }
     return d->errors == before;
 }
 
-bool graph_infer(struct graph *g) { return infer_region(g->top); }
+bool graph_infer(struct graph *g) {
+    return all_fit(g, g->top->params.v, g->top->params.n, "the model's inputs") && infer_region(g->top);
+}

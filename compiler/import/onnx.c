@@ -157,7 +157,7 @@ static bool build(struct importer *m) {
 static void defaults(struct importer *m, const struct import_options *o) {
     if (o) m->o = *o;
     m->o.max_depth = m->o.max_depth ? m->o.max_depth : ONNX_NESTING;
-    m->o.max_nodes = m->o.max_nodes ? m->o.max_nodes : 1 << 20;
+    m->o.max_nodes = m->o.max_nodes ? m->o.max_nodes : 1 << 18;
     m->o.max_bytes = m->o.max_bytes ? m->o.max_bytes : INT64_C(4) << 30;
     m->dim_used = NEWN(&m->c->arena, bool, m->o.ndims);
     m->shape_used = NEWN(&m->c->arena, bool, m->o.nshapes);

@@ -22,7 +22,7 @@ struct import_options {
     bool keep_inputs;  /* weights that the model lists as inputs too stay inputs */
     bool keep_unknown; /* nodes of unknown operators stay, without a row (inspect) */
     int max_depth;     /* nested bodies and functions; 0: 32 */
-    int max_nodes;     /* after inlining; 0: 2^20 */
+    int max_nodes;     /* after inlining; 0: 2^18 */
     int64_t max_bytes; /* constants that had to be copied or expanded; 0: 4 GiB */
 };
 /* NULL: diagnostics were recorded; all unsupported operators in one run. The file stays mapped as long as the process.

@@ -6,7 +6,13 @@
 #include "compiler/import/tensor_io.h"
 
 /* Loops over these lists stand inside of loops over nodes; no honest model comes near. */
-enum { ONNX_NESTING = 32, ONNX_MAX_ATTRS = 1000, ONNX_MAX_OPSETS = 1000, ONNX_MAX_SYMBOLS = 4096 };
+enum {
+    ONNX_NESTING = 32,
+    ONNX_MAX_ATTRS = 1000,
+    ONNX_MAX_INPUTS = 4096,
+    ONNX_MAX_OPSETS = 1000,
+    ONNX_MAX_SYMBOLS = 4096
+};
 
 /* A function that is being inlined. */
 struct frame {

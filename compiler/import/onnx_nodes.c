@@ -162,6 +162,10 @@ static void declare_node(struct importer *m, struct scope *s, const Onnx__NodePr
 static void connect(struct importer *m, struct scope *s, const struct pending *q) {
     size_t n = q->proto->n_input;
     while (n && !*q->proto->input[n - 1]) n--;
+    if (n > ONNX_MAX_INPUTS) {
+        onnx_error(m, E_LIMIT, "more than %d inputs", ONNX_MAX_INPUTS);
+        return;
+    }
     for (size_t k = 0; k < n; k++) {
         const char *name = q->proto->input[k];
         struct value *v = *name ? look_up(m, s, intern(m->c->names, name)) : NULL;
