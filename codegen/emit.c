@@ -173,7 +173,6 @@ const char *c_ident(struct ctx *c, const char *name) {
     if (is_reserved(b)) {
         memmove(b + 2, b, n + 1);
         memcpy(b, "v_", 2);
-        if (is_reserved(b)) strcat(b, "v"); /* v_ptrdiff_tv: what made it reserved was its end */
     }
     return intern(c->names, b);
 }

@@ -674,11 +674,12 @@ static void make_plan(struct program *p, struct text *out) {
 static void check_dims(struct program *p, struct text *out) { /* symbols that no buffer's size needs */
     if (!p->is_static || !p->syms.n) return;
     for (int k = 0; k < p->syms.n; k++) {
-        const char *n = program_sym(p, p->syms.v[k]);
-        text_printf(out, "    if (%s < %lld || %s > %lld) return nn_stop(&m->error, NN_EDIMS, ", n,
-                    (long long)p->syms.v[k]->lo, n, (long long)p->syms.v[k]->hi);
+        const char *s = program_sym(p, p->syms.v[k]);
+        text_printf(out, "    if (%s < %lld || %s > %lld) return nn_stop(&m->error, NN_EDIMS, ", s,
+                    (long long)p->syms.v[k]->lo, s, (long long)p->syms.v[k]->hi);
         const char *what = arena_printf(&p->c->arena, "dimension %s is out of range", p->syms.v[k]->name);
-        emit_string(out, what, strlen(what));
+        size_t n = strlen(what);
+        emit_string(out, what, n < MESSAGE_MAX ? n : MESSAGE_MAX);
         text_add(out, ", NULL);\n");
     }
 }

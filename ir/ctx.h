@@ -11,10 +11,10 @@ struct ctx {
     struct arena arena;
     struct interner *names;
     struct diags diags;
-    struct expr_table *exprs; /* hash-consing (expr.c) */
-    struct module *math;      /* the functions of templates/kernels/math.lir, parsed on first use (define_run.c) */
-    int64_t folded;           /* statements that constant folding has executed (compiler/graph/evaluate.c) */
-    int next_id;              /* variables, buffers, symbols: ids in order of creation */
+    struct expr_table *exprs;     /* hash-consing (expr.c) */
+    struct module *math;          /* the functions of templates/kernels/math.lir, parsed on first use (define_run.c) */
+    int64_t folded, folded_bytes; /* statements executed and bytes made by constant folding (graph/evaluate.c) */
+    int next_id;                  /* variables, buffers, symbols: ids in order of creation */
 };
 struct ctx *ctx_new(void);
 void ctx_free(struct ctx *c);

@@ -1,5 +1,6 @@
 /* Running definitions: inference of types and of symbolically known contents, emission of statements, expansion.
  * The driver's side of the definition builder; called by graph passes and by lowering. */
+#include "ir/base/checked.h"
 #include "ir/base/embed.h"
 #include "ir/define_impl.h"
 #include <string.h>
@@ -210,8 +211,7 @@ static void infer_contents(struct def *d, struct block *block, struct value *v, 
     int64_t count = 1, n;
     for (int k = 0; k < t->rank; k++) {
         if (!x_is_int(t->dims[k], &n)) return;
-        count *= n;
-        if (count > CONTENTS_MAX) return;
+        if (n < 0 || !mul_ok(count, n, &count) || count > CONTENTS_MAX) return;
     }
     if (t->type == STR || dtype_value(t->type) == NONE) return;
     v->elems = def_contents(d->c, block, t->buf, d, count);

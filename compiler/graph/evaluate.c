@@ -9,8 +9,9 @@
 #include <string.h>
 
 enum { MAX_ARGS = 256 };
-/* Statements for one node, and for all of a model: what is left then stays to be computed in the run. */
-static const int64_t FUEL = INT64_C(1) << 28, FUEL_OF_ALL = INT64_C(1) << 29;
+/* Statements for one node, for all of a model, and the bytes of all results: what is left then stays to be computed in
+ * the run. */
+static const int64_t FUEL = INT64_C(1) << 28, FUEL_OF_ALL = INT64_C(1) << 29, BYTES_OF_ALL = INT64_C(1) << 29;
 
 /* A result: written right into a parameter, or, when its size is known only after the run, into a buffer of its own
  * that is copied into a parameter of the largest size; the sizes come in a second one. */
@@ -168,8 +169,9 @@ static bool run(struct evaluation *e) {
         if (e->results[i].sizes) copy_out(e, &e->results[i]);
     }
     int64_t left = FUEL_OF_ALL - e->c->folded;
+    /* the results of a node are small (max_elements), so that going over once does no harm */
     struct eval_options o = {.fuel = left < FUEL ? left : FUEL, .max_bytes = INT64_C(1) << 30};
-    if (left <= 0) return false;
+    if (left <= 0 || e->c->folded_bytes > BYTES_OF_ALL) return false;
     struct eval_result r = loop_eval(e->m, e->p, e->args, NULL, &o);
     e->c->folded += r.executed;
     return r.status == EVAL_OK;
@@ -182,6 +184,7 @@ static bool replace_by_constants(struct evaluation *e) {
     for (int i = 0; i < e->nresults; i++)
         value_replace(e->results[i].v, graph_const(e->g, e->results[i].v->name, t[i]));
     node_remove(e->n);
+    for (int i = 0; i < e->nresults; i++) e->c->folded_bytes += (int64_t)t[i]->nbytes;
     return true;
 }
 

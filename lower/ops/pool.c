@@ -106,8 +106,8 @@ static void op_globallp(void) {
 static void op_lrn(void) {
     T x = in(0);
     int64_t size = int_attr("size");
-    if (rank(x) < 2 || size < 1) {
-        fail(E_SHAPE, "LRN needs a channel axis and a positive size");
+    if (rank(x) < 2 || size < 1 || size > INT32_MAX) {
+        fail(E_SHAPE, "LRN needs a channel axis and a positive size below 2^31");
         return;
     }
     X i = window_axes(shape(x), "n c");
