@@ -35,9 +35,9 @@ static void name_symbols(struct program *p) {
     struct names names;
     names_init(&names, p->c);
     names.avoid = internf(p->c->names, "%s_", p->name);
-    static const char *const ours[] = {"m",     "in",  "out",     "over",    "fault",  "status",  "fuel", "arena",
-                                       "total", "at",  "end",     "d",       "size",   "nothing", "AT",   "WEIGHT",
-                                       "plan",  "run", "no_room", "symbols", "tensor", "number", "faults", "where"};
+    static const char *const ours[] = {"m",     "in",  "out",     "over",    "fault",  "status",  "fuel",   "arena",
+                                       "total", "at",  "end",     "d",       "size",   "nothing", "AT",     "WEIGHT",
+                                       "plan",  "run", "no_room", "symbols", "tensor", "number",  "faults", "where"};
     for (size_t k = 0; k < sizeof ours / sizeof *ours; k++) names_add(&names, ours[k]);
     names_add(&names, p->name);
     for (int k = 0; k < p->m->entry->syms.n; k++) {
