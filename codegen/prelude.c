@@ -506,8 +506,8 @@ static const char *small_encode(const struct emit_options *o, const struct small
         "        code = 0x%xu;\n"
         "    return %s;\n}\n",
         sign, nan, k->type == F8E5M2 ? "    if (u == 0x7f800000u)\n        return (uint8_t)(sign | 0x7cu);\n" : "",
-        (unsigned)(128 - k->bias) << 23, (unsigned)magic << 23, (unsigned)magic << 23,
-        (1u << (drop - 1)) - 1, drop, drop, (unsigned)(127 - k->bias) << k->mantissa, k->max, k->max,
+        (unsigned)(128 - k->bias) << 23, (unsigned)magic << 23, (unsigned)magic << 23, (1u << (drop - 1)) - 1, drop,
+        drop, (unsigned)(127 - k->bias) << k->mantissa, k->max, k->max,
         k->fnuz ? "code ? (uint8_t)(sign | code) : 0" : "(uint8_t)(sign | code)");
 }
 unsigned c_float_code(enum dtype s, double v) {

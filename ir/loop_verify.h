@@ -26,7 +26,7 @@ struct verifier {
     struct proc *p;
     const char *after;
     bool final, in_instr, has_sizes;
-    int errors, never; /* never: enclosing loops and axes of extent 0, below which nothing runs */
+    int errors, never;     /* never: enclosing loops and axes of extent 0, below which nothing runs */
     const struct stmt *at; /* for messages */
     struct facts facts;
     struct map state;              /* PKEY(var, sym, buf) -> &visible, &gone */

@@ -134,4 +134,15 @@ bool facts_prove_le(struct facts *f, expr a, expr b) {
     if (never(f)) return true;
     return goal->op != X_POISON && prove_arms(f, goal, 4);
 }
-bool facts_prove_lt(struct facts *f, expr a, expr b) { return facts_prove_le(f, x_addi(f->c, a, 1), b); }
+/* 0 <= e < b*c gives e//c < b, for any c that is not negative: it cannot be 0 then. */
+static bool by_division(struct facts *f, expr a, expr b, int depth) {
+    int64_t lo, hi;
+    if (a->op != X_DIV || a->type != IDX || !depth) return false;
+    x_bounds(f->c, a->arg[1], &lo, &hi);
+    expr most = x_mul(f->c, b, a->arg[1]);
+    if (lo < 0 || most->op == X_POISON || !facts_prove_le(f, x_int(f->c, 0), a->arg[0])) return false;
+    return facts_prove_le(f, x_addi(f->c, a->arg[0], 1), most) || by_division(f, a->arg[0], most, depth - 1);
+}
+bool facts_prove_lt(struct facts *f, expr a, expr b) {
+    return facts_prove_le(f, x_addi(f->c, a, 1), b) || by_division(f, a, b, 8);
+}

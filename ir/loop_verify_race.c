@@ -153,7 +153,12 @@ static bool kept_apart(struct region *r, expr a, expr b) {
 /* Row-major number of the cell without padding: joins what a fused loop's division and modulo took apart. */
 static expr joined(struct ctx *c, const struct access *a, int from, int to) {
     expr e = a->idx[from];
-    for (int k = from + 1; k <= to; k++) e = x_add(c, x_mul(c, e, a->buf->dims[k]), a->idx[k]);
+    for (int k = from + 1; k <= to; k++) {
+        expr i = a->idx[k], n = a->buf->dims[k];
+        bool parts = e->op == X_DIV && i->op == X_MOD && e->arg[0] == i->arg[0] && e->arg[1] == n && i->arg[1] == n;
+        e = parts ? i->arg[0]
+                  : x_add(c, x_mul(c, e, n), i); /* n a symbol: sums of products do not join by themselves */
+    }
     return e;
 }
 struct divisor {

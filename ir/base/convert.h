@@ -12,7 +12,7 @@ uint16_t f32_to_bf16(float f); /* round to nearest even */
 enum f8_kind { F8_E4M3FN, F8_E4M3FNUZ, F8_E5M2, F8_E5M2FNUZ, F8_E8M0, F4_E2M1 };
 float f8_to_f32(uint8_t v, enum f8_kind k);
 uint8_t f32_to_f8(float f, enum f8_kind k, bool saturate); /* F8_E8M0: E8M0_UP */
-uint8_t f8_stored(float f, enum f8_kind k);               /* saturating, but an infinity stays one in F8_E5M2 */
+uint8_t f8_stored(float f, enum f8_kind k);                /* saturating, but an infinity stays one in F8_E5M2 */
 enum e8m0_round { E8M0_UP, E8M0_DOWN, E8M0_NEAREST };      /* Cast's round_mode; up is its default */
 uint8_t f32_to_e8m0(float f, enum e8m0_round r, bool saturate);
 uint16_t f64_to_f16(double d);  /* one rounding */

@@ -92,7 +92,8 @@ static void acc_tile(struct plan *u, int lanes, int kred, int kblock) {
     text_printf(&u->s, " %d%%%d]\n", n, lanes);
     text_printf(&u->s, "split %s %d aj av\n", a_loop(u, n), lanes);
     if (kred >= 0 && kblock)
-        text_printf(&u->s, "split %s %d kb kc\nsplit kc %d ko ku\n", red_loop(u->c, q->acc, kred), kblock, unroll_of(u->t));
+        text_printf(&u->s, "split %s %d kb kc\nsplit kc %d ko ku\n", red_loop(u->c, q->acc, kred), kblock,
+                    unroll_of(u->t));
 }
 static void acc_rows(struct plan *u) { /* the axes of acc that are not lanes: extent 1 but for the tile's rows */
     for (int k = 0; k < u->q->naxes; k++)

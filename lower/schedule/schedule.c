@@ -11,5 +11,5 @@ void layout_steps(struct text *t, const struct proc *p, const struct param_layou
         if (l[k].spec) text_printf(t, "layout %s %s\n", p->params.v[k].buf->base, l[k].spec);
 }
 void schedule_kernel(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *layouts) {
-    schedule_cpu(c, p, t, layouts);
+    (t->cls == TC_GPU ? schedule_gpu : schedule_cpu)(c, p, t, layouts);
 }

@@ -47,4 +47,5 @@ void layout_steps(struct text *t, const struct proc *p, const struct param_layou
 bool schedule_rows(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l,
                    const struct kernel_info *k);
 void schedule_cpu(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l);
+void schedule_gpu(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l);
 #endif

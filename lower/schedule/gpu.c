@@ -1,0 +1,252 @@
+/* Schedules for GPUs, as steps: every stage that stays becomes a grid of its own. The cells of its result are numbered
+ * in row-major order, a thread computes one of them, with sums in a register; products of matrices and convolutions
+ * whose tiles fit are computed in tiles, with operands in shared memory (see docs/schedules.md). What has no stages
+ * (the texts of templates/kernels) stays serial. */
+#include "ir/base/checked.h"
+#include "lower/schedule/schedule.h"
+#include "lower/schedule/steps.h"
+#include <string.h>
+
+enum { THREADS = 256, FEW_THREADS = 64, WARP = 32, FEW_CELLS = 1 << 14 };
+
+struct plan {
+    struct ctx *c;
+    struct proc *p;
+    struct kernel_info *k;
+    struct text s;
+    int accs; /* accumulators made */
+};
+
+/* ---- one thread for each cell */
+/* Threads of a block: all that a small result has, few when the result is too small to fill the machine otherwise. */
+static int64_t threads_for(const struct stmt *s) {
+    int64_t cells = 1;
+    for (int k = 0; k < s->u.stage.naxes; k++) {
+        int64_t n = const_extent(s->u.stage.axes[k]);
+        cells = n < 0 ? INT64_MAX : sat_mul(cells, n);
+    }
+    if (cells >= FEW_CELLS) return THREADS;
+    int64_t whole = (cells + WARP - 1) / WARP * WARP;
+    return whole < WARP ? WARP : whole < FEW_THREADS ? whole : FEW_THREADS;
+}
+/* The stage's nest as blocks of threads over its cells; *thread gets the name of the thread loop. */
+static void cells_nest(struct plan *u, const struct stmt *s, const char **thread) {
+    const char *base = s->u.stage.buf->base, *all = axis_loop(u->c, s, 0);
+    for (int k = 1; k < s->u.stage.naxes; k++) {
+        const char *name = internf(u->c->names, "%s.cell%d", base, k);
+        text_printf(&u->s, "fuse %s %s %s\n", all, axis_loop(u->c, s, k), name);
+        all = name;
+    }
+    *thread = internf(u->c->names, "%s.thread", base);
+    text_printf(&u->s, "split %s %lld %s.block %s guard\n", all, (long long)threads_for(s), base, *thread);
+}
+static void bind(struct plan *u, const struct stmt *s) {
+    const char *base = s->u.stage.buf->base;
+    text_printf(&u->s, "kind gpu.block.x %s.block\nkind gpu.thread.x %s.thread\n", base, base);
+}
+struct uses {
+    const struct buf *b;
+    bool found;
+};
+static bool find_use(void *env, expr e) {
+    struct uses *q = env;
+    q->found |= e->op == X_LOAD && e->u.buf == q->b;
+    return true;
+}
+static bool reads(const struct stmt *s, const struct buf *b) {
+    struct uses q = {b, false};
+    x_visit(s->u.stage.value, find_use, &q);
+    if (s->u.stage.init) x_visit(s->u.stage.init, find_use, &q);
+    return q.found;
+}
+/* The only stage that reads s, when it is a map over as many axes: s can be a register there. */
+static const struct stmt *only_reader(struct plan *u, const struct stmt *s) {
+    const struct stmt *reader = NULL;
+    for (int k = 0; k < u->k->stages.n; k++) {
+        const struct stmt *t = u->k->stages.v[k];
+        if (!reads(t, s->u.stage.buf)) continue;
+        if (reader || t->u.stage.op != RED_NONE || t->u.stage.naxes != s->u.stage.naxes) return NULL;
+        reader = t;
+    }
+    return reader;
+}
+static bool is_inlined(const struct stmt *s, bool inline_maps) {
+    return inline_maps && s->u.stage.op == RED_NONE && s->u.stage.buf->scope != SC_PARAM;
+}
+/* The reduction that a map takes at its own cell, through maps that are inlined; NULL when there is none to place. */
+static const struct stmt *placed_in(struct plan *u, const struct stmt *map, bool inline_maps) {
+    const struct stmt *found = NULL;
+    for (int k = 0; k < u->k->stages.n; k++) {
+        const struct stmt *s = u->k->stages.v[k], *r = s;
+        if (s->u.stage.op == RED_NONE || s->u.stage.buf->scope == SC_PARAM) continue;
+        while (r && (r = only_reader(u, r)) && is_inlined(r, inline_maps)) {}
+        if (r != map) continue;
+        if (found) return NULL; /* of two, each gets a grid of its own */
+        found = s;
+    }
+    return found;
+}
+static bool is_placed(struct plan *u, const struct stmt *s, bool inline_maps) {
+    for (int k = 0; k < u->k->stages.n; k++) {
+        const struct stmt *m = u->k->stages.v[k];
+        if (m->u.stage.op == RED_NONE && !is_inlined(m, inline_maps) && placed_in(u, m, inline_maps) == s) return true;
+    }
+    return false;
+}
+static void stage_text(struct plan *u, const struct stmt *s, bool inline_maps) {
+    const char *acc = NULL, *thread;
+    if (s->u.stage.naxes == 0 || is_inlined(s, inline_maps)) return;
+    if (s->u.stage.op != RED_NONE) {
+        if (is_placed(u, s, inline_maps)) return;
+        acc = internf(u->c->names, "sum%d", u->accs++);
+        text_printf(&u->s, "cache_write %s %s\n", s->u.stage.buf->base, acc);
+    } else if (placed_in(u, s, inline_maps)) {
+        acc = placed_in(u, s, inline_maps)->u.stage.buf->base;
+    }
+    cells_nest(u, s, &thread);
+    if (acc) text_printf(&u->s, "compute_at %s %s\n", acc, thread);
+    bind(u, s);
+}
+static bool schedule_cells(struct plan *u, const struct param_layout *l, bool inline_maps) {
+    u->s = (struct text){0};
+    u->accs = 0;
+    layout_steps(&u->s, u->p, l);
+    for (int k = 0; k < u->k->stages.n; k++)
+        if (is_inlined(u->k->stages.v[k], inline_maps))
+            text_printf(&u->s, "inline %s\n", u->k->stages.v[k]->u.stage.buf->base);
+    for (int k = u->k->stages.n; k--;) stage_text(u, u->k->stages.v[k], inline_maps);
+    bool ok = u->s.s && try_schedule(u->c, u->p, u->s.s);
+    text_free(&u->s);
+    return ok;
+}
+
+/* ---- products of matrices: 64 x 64 cells a block, 4 x 4 a thread, operands through shared memory */
+enum { TILE = 64, CELL = 4, DEPTH = 16, SIDE = TILE / CELL, SMALL_SIDE = 24, MAX_GRID_Z = 65535 };
+
+static bool at_least(const struct var *v, int64_t n) {
+    int64_t e = const_extent(v);
+    return e < 0 || e >= n;
+}
+static int last_role(const struct contraction *q, enum axis_role role) {
+    for (int k = q->naxes; k--;)
+        if (q->role[k] == role) return k;
+    return -1;
+}
+/* "as" in shared memory, filled by all threads of the block. */
+static void shared_operand(struct plan *u, expr load, const char *name) {
+    int nd = load->n;
+    const char *all = internf(u->c->names, "%s.d0", name);
+    text_printf(&u->s, "compute_at %s ko shared\n", name);
+    for (int d = 1; d < nd; d++) {
+        const char *next = internf(u->c->names, "%s.cell%d", name, d);
+        text_printf(&u->s, "fuse %s %s.d%d %s\n", all, name, d, next);
+        all = next;
+    }
+    text_printf(&u->s, "split %s %d %s.o %s.t\nsplit %s.t %d %s.ty %s.tx\nreorder %s.ty %s.tx %s.o\n", all, SIDE * SIDE,
+                name, name, name, SIDE, name, name, name, name, name);
+    text_printf(&u->s, "kind unroll %s.o\nkind gpu.thread.y %s.ty\nkind gpu.thread.x %s.tx\n", name, name, name);
+}
+static bool product_text(struct plan *u, const struct contraction *q) {
+    struct ctx *c = u->c;
+    int m = last_role(q, ROLE_M), n = q->n_axis;
+    int64_t lo, hi;
+    expr others = x_int(c, 1);
+    if (m < 0 || n < 0 || q->nred != 1 || q->a->has_fill || q->b->has_fill || q->out->u.stage.naxes != q->naxes ||
+        !at_least(q->acc->u.stage.axes[m], SMALL_SIDE) || !at_least(q->acc->u.stage.axes[n], SMALL_SIDE) ||
+        !at_least(q->acc->u.stage.red[0], DEPTH) || q->a->u.buf == q->b->u.buf)
+        return false;
+    const char *outer = NULL, *acc = q->acc->u.stage.buf->base, *ym = axis_loop(c, q->out, m),
+               *yn = axis_loop(c, q->out, n);
+    text_printf(&u->s, "split %s %d y.bm y.m1 guard\nsplit y.m1 %d y.tm y.m4\n", ym, TILE, CELL);
+    text_printf(&u->s, "split %s %d y.bn y.n1 guard\nsplit y.n1 %d y.tn y.n4\nreorder", yn, TILE, CELL);
+    for (int k = 0; k < q->naxes; k++)
+        if (k != m && k != n) text_printf(&u->s, " %s", axis_loop(c, q->out, k));
+    text_add(&u->s, " y.bm y.bn y.tm y.tn y.m4 y.n4\n");
+    for (int k = 0; k < q->naxes; k++) {
+        if (k == m || k == n) continue;
+        others = x_mul(c, others, q->acc->u.stage.axes[k]->extent);
+        const char *next = axis_loop(c, q->out, k);
+        if (outer) text_printf(&u->s, "fuse %s %s y.bz%d\n", outer, next, k);
+        outer = outer ? internf(c->names, "y.bz%d", k) : next;
+    }
+    x_bounds(c, others, &lo, &hi);
+    if (others->op == X_POISON || hi > MAX_GRID_Z) return false;
+    text_printf(&u->s, "compute_at %s y.bn\n", acc);
+    text_printf(&u->s, "split %s %d acc.tm acc.m4\nsplit %s %d acc.tn acc.n4\nsplit %s %d ko ki guard\nreorder ko",
+                axis_loop(c, q->acc, m), CELL, axis_loop(c, q->acc, n), CELL, red_loop(c, q->acc, 0), DEPTH);
+    for (int k = 0; k < q->naxes; k++)
+        if (k != m && k != n) text_printf(&u->s, " %s", axis_loop(c, q->acc, k));
+    text_printf(&u->s, " acc.tm acc.tn ki acc.m4 acc.n4\nlayout %s [", acc);
+    for (int k = 0; k < q->naxes; k++)
+        if (k == m || k == n) text_printf(&u->s, "%s%d/%d %d%%%d", k ? " " : "", k, CELL, k, CELL);
+        else text_printf(&u->s, "%s%d", k ? " " : "", k);
+    text_printf(&u->s, "]\ncache_read %s as %s\ncache_read %s bs %s\n", q->a->u.buf->base, acc, q->b->u.buf->base, acc);
+    shared_operand(u, q->a, "as");
+    shared_operand(u, q->b, "bs");
+    text_add(&u->s, "kind unroll acc.m4 acc.n4 y.m4 y.n4\nkind gpu.block.x y.bm\nkind gpu.block.y y.bn\n");
+    if (outer) text_printf(&u->s, "kind gpu.block.z %s\n", outer);
+    text_add(&u->s, "kind gpu.thread.y y.tm acc.tm\nkind gpu.thread.x y.tn acc.tn\n");
+    return true;
+}
+
+/* ---- other contractions: a thread computes a few results along N, for each of which it uses what it loads of a */
+/* How many: as N allows, as long as there are threads enough. */
+static int64_t results_of_thread(const struct contraction *q) {
+    enum { MOST = 8, ENOUGH = 1 << 13 };
+    int64_t cells = 1, n = const_extent(q->acc->u.stage.axes[q->n_axis]), r = MOST;
+    for (int k = 0; k < q->naxes; k++) {
+        int64_t e = const_extent(q->acc->u.stage.axes[k]);
+        cells = e < 0 ? INT64_MAX : sat_mul(cells, e);
+    }
+    while (r > 1 && (n < 1 || n % r || cells / r < ENOUGH)) r /= 2;
+    return r;
+}
+static bool few_text(struct plan *u, const struct contraction *q) {
+    struct ctx *c = u->c;
+    if (q->n_axis < 0 || q->out->u.stage.naxes != q->naxes) return false;
+    int64_t r = results_of_thread(q);
+    const char *all = NULL;
+    if (r < 2) return false;
+    text_printf(&u->s, "split %s %lld y.few y.each\nreorder", axis_loop(c, q->out, q->n_axis), (long long)r);
+    for (int k = 0; k < q->naxes; k++) text_printf(&u->s, " %s", k == q->n_axis ? "y.few" : axis_loop(c, q->out, k));
+    text_add(&u->s, " y.each\n");
+    for (int k = 0; k < q->naxes; k++) {
+        const char *next = k == q->n_axis ? "y.few" : axis_loop(c, q->out, k);
+        if (all) text_printf(&u->s, "fuse %s %s y.cell%d\n", all, next, k);
+        all = all ? internf(c->names, "y.cell%d", k) : next;
+    }
+    text_printf(&u->s, "split %s %d y.block y.thread guard\ncompute_at %s y.thread\nreorder", all, FEW_THREADS * 2,
+                q->acc->u.stage.buf->base);
+    for (int k = 0; k < q->nred; k++) text_printf(&u->s, " %s", red_loop(c, q->acc, k));
+    for (int k = 0; k < q->naxes; k++)
+        if (k != q->n_axis) text_printf(&u->s, " %s", axis_loop(c, q->acc, k));
+    text_printf(&u->s, " %s\nkind unroll %s y.each\nkind gpu.block.x y.block\nkind gpu.thread.x y.thread\n",
+                axis_loop(c, q->acc, q->n_axis), axis_loop(c, q->acc, q->n_axis));
+    return true;
+}
+static bool schedule_contraction(struct plan *u, const struct param_layout *l,
+                                 bool (*text)(struct plan *u, const struct contraction *q)) {
+    struct contraction q;
+    if (!find_contraction(u->c, u->k, &q)) return false;
+    u->s = (struct text){0};
+    layout_steps(&u->s, u->p, l);
+    for (int k = 0; k < u->k->stages.n; k++)
+        if (is_inlined(u->k->stages.v[k], true))
+            text_printf(&u->s, "inline %s\n", u->k->stages.v[k]->u.stage.buf->base);
+    bool ok = text(u, &q) && try_schedule(u->c, u->p, u->s.s);
+    text_free(&u->s);
+    return ok;
+}
+
+void schedule_gpu(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l) {
+    struct kernel_info k;
+    if (!kernel_info(c, p, &k)) {
+        schedule_cpu(c, p, t, l);
+        return;
+    }
+    if (t->fma) use_fma(c, p);
+    struct plan u = {.c = c, .p = p, .k = &k};
+    if (schedule_contraction(&u, l, product_text) || schedule_contraction(&u, l, few_text)) return;
+    if (schedule_cells(&u, l, true) || schedule_cells(&u, l, false)) return;
+    schedule_cpu(c, p, t, l);
+}
