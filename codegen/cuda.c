@@ -158,7 +158,7 @@ static bool grid_of(struct ctx *c, struct stmt *s, struct grid *g, struct block 
         g->ok &= !g->blocks[axis] && x_visit(s->u.loop.var->extent, no_var, NULL);
         g->blocks[axis] = s->u.loop.var->extent;
         x_bounds(c, s->u.loop.var->extent, &lo, &hi);
-        g->ok &= axis == 0 || hi <= MAX_GRID_YZ;
+        g->ok &= axis == 0 || lo <= MAX_GRID_YZ; /* more, found in the run, is refused by the launch */
         if (!(*body)->first || !is_block((*body)->first)) break;
         g->ok &= (*body)->first == (*body)->last;
     }

@@ -417,6 +417,12 @@ static void expand_block(struct ex *x, struct block *b) {
     }
 }
 
+static bool is_no_load(void *env, expr e) {
+    (void)env;
+    return e->op != X_LOAD && e->op != X_GUARD;
+}
+static bool no_loads(expr e) { return x_visit(e, is_no_load, NULL); }
+
 /* ---- `r = a; r += b` on registers */
 static bool loads_buf(void *env, expr e) { return !(e->op == X_LOAD && e->u.buf == env); }
 static bool reads(expr e, const struct buf *b) { return !x_visit(e, loads_buf, (void *)b); }
@@ -482,12 +488,26 @@ static void merge_updates(struct ctx *c, struct block *b) {
     }
 }
 
+/* ---- `if c: a` and `if c: b` side by side become one, when nothing stored there can change c */
+static void merge_ifs(struct block *b) {
+    for (struct stmt *s = b->first; s; s = s->next) {
+        struct block *in[2];
+        for (struct stmt *t; s->kind == S_IF && !s->u.cond.other.first && no_loads(s->u.cond.cond) && (t = s->next) &&
+                             t->kind == S_IF && t->u.cond.cond == s->u.cond.cond && !t->u.cond.other.first;) {
+            block_move(&s->u.cond.then, &t->u.cond.then);
+            stmt_remove(t);
+        }
+        for (int k = stmt_blocks(s, in); k-- > 0;) merge_ifs(in[k]);
+    }
+}
+
 struct expanded expand_proc(struct ctx *c, struct proc *p, int lanes) {
     struct ex x = {.c = c, .p = p, .lanes = lanes, .consts = {.arena = &c->arena}};
     ASSERT(lanes >= 1 && lanes <= 1 << MAX_LANES_LOG);
     lower_stages(c, p);
     expand_block(&x, &p->body);
     map_exprs(c, &p->body, literal, &x);
+    merge_ifs(&p->body);
     merge_updates(c, &p->body);
     return x.r;
 }

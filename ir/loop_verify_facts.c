@@ -66,7 +66,8 @@ void facts_drop_sym(struct facts *f, const struct sym *s) {
     f->n = n;
 }
 
-/* ---- goal <= 0, from fact <= 0: goal = k*fact + rest with k > 0 and rest <= 0, for each k that cancels an atom */
+/* ---- goal <= 0, from fact <= 0: goal = k*fact + rest with k > 0 and rest <= 0, for each k that cancels an atom; or
+ * with ceil(fact / d), which is not above 0 either */
 static bool prove(struct facts *f, expr goal, int depth, int from);
 static bool by_fact(struct facts *f, expr goal, int which, int depth) {
     int64_t kg, kf;
@@ -77,11 +78,12 @@ static bool by_fact(struct facts *f, expr goal, int which, int depth) {
     int64_t tried = 0;
     for (int i = 0; i < ng; i++)
         for (int j = 0; j < nf; j++) {
-            if (tg[i] != tf[j] || cg[i] % cf[j]) continue;
-            int64_t k = cg[i] / cf[j];
-            if (k <= 0 || k == tried) continue;
-            tried = k;
-            expr rest = x_sub(f->c, goal, x_muli(f->c, fact, k));
+            if (tg[i] != tf[j] || (cg[i] % cf[j] && cf[j] % cg[i])) continue;
+            int64_t k = cg[i] / cf[j], d = cf[j] / cg[i];
+            if ((k <= 0 && d <= 1) || (k ? k : -d) == tried) continue;
+            tried = k ? k : -d;
+            expr less = k ? x_muli(f->c, fact, k) : x_divi(f->c, x_addi(f->c, fact, d - 1), d);
+            expr rest = x_sub(f->c, goal, less);
             if (rest->op != X_POISON && prove(f, rest, depth - 1, which + 1)) return true;
         }
     return false;

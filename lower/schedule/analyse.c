@@ -65,8 +65,7 @@ bool find_contraction(struct ctx *c, struct kernel_info *k, struct contraction *
     struct stmt *s = k->stages.v[at];
     expr v = s->u.stage.value;
     if (at || s->u.stage.op != RED_SUM || v->op != X_MUL || !is_load(v->arg[0]) || !is_load(v->arg[1])) return false;
-    if (s->u.stage.naxes > MAX_AXES || s->u.stage.nred > MAX_AXES || k->stages.n < 2 || !maps_follow(k, 1))
-        return false;
+    if (s->u.stage.naxes > MAX_AXES || s->u.stage.nred > MAX_AXES || !maps_follow(k, 1)) return false;
     q->acc = s, q->out = k->out;
     q->naxes = s->u.stage.naxes, q->nred = s->u.stage.nred;
     q->a = v->arg[0], q->b = v->arg[1];

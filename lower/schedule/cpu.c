@@ -152,7 +152,7 @@ static void y_tile(struct plan *u, struct tile tile, int lanes) {
 static bool contraction_text(struct plan *u) {
     struct contraction *q = u->q;
     int lanes = u->t->lanes_f32, n = q->n_axis;
-    if (n < 0 || lanes < 2 || !q->b_const || q->out->u.stage.naxes != q->naxes) return false;
+    if (q->out == q->acc || n < 0 || lanes < 2 || !q->b_const || q->out->u.stage.naxes != q->naxes) return false;
     if (q->acc->u.stage.buf->type != F32) return false;
     int64_t N = const_extent(q->acc->u.stage.axes[n]);
     const struct param_layout *ly = layout_of(u->p, u->l, q->out->u.stage.buf),

@@ -121,7 +121,7 @@ static bool schedule_cells(struct plan *u, const struct param_layout *l, bool in
 }
 
 /* ---- products of matrices: 64 x 64 cells a block, 4 x 4 a thread, operands through shared memory */
-enum { TILE = 64, CELL = 4, DEPTH = 16, SIDE = TILE / CELL, SMALL_SIDE = 24, MAX_GRID_Z = 65535 };
+enum { TILE = 64, CELL = 4, DEPTH = 16, SIDE = TILE / CELL, SMALL_SIDE = 24, MAX_GRID_YZ = 65535 };
 
 static bool at_least(const struct var *v, int64_t n) {
     int64_t e = const_extent(v);
@@ -146,36 +146,63 @@ static void shared_operand(struct plan *u, expr load, const char *name) {
                 name, name, name, SIDE, name, name, name, name, name);
     text_printf(&u->s, "kind unroll %s.o\nkind gpu.thread.y %s.ty\nkind gpu.thread.x %s.tx\n", name, name, name);
 }
+/* The sum's name: a reduction that is the result itself gets an accumulator of its own. */
+static const char *sum_of(struct plan *u, const struct contraction *q) {
+    if (q->out != q->acc) return q->acc->u.stage.buf->base;
+    text_printf(&u->s, "cache_write %s acc\n", q->out->u.stage.buf->base);
+    return "acc";
+}
+static void other_axes(struct plan *u, const struct contraction *q, const char *base, int m) {
+    for (int k = 0; k < q->naxes; k++)
+        if (k != m && k != q->n_axis) text_printf(&u->s, " %s.%s", base, q->acc->u.stage.axes[k]->name);
+}
+/* The axes beside M and N as one loop: its name, NULL when there is none; *extent: of it. */
+static const char *fused_others(struct plan *u, const struct contraction *q, int m, expr *extent) {
+    const char *outer = NULL;
+    *extent = x_int(u->c, 1);
+    for (int k = 0; k < q->naxes; k++) {
+        if (k == m || k == q->n_axis) continue;
+        *extent = x_mul(u->c, *extent, q->acc->u.stage.axes[k]->extent);
+        const char *next = axis_loop(u->c, q->out, k);
+        if (outer) text_printf(&u->s, "fuse %s %s y.bz%d\n", outer, next, k);
+        outer = outer ? internf(u->c->names, "y.bz%d", k) : next;
+    }
+    return outer;
+}
+static bool below_grid(struct ctx *c, expr n) {
+    int64_t lo, hi;
+    if (n->op == X_POISON) return false;
+    x_bounds(c, n, &lo, &hi);
+    return lo <= MAX_GRID_YZ; /* more, found in the run, is refused by the launch */
+}
 static bool product_text(struct plan *u, const struct contraction *q) {
     struct ctx *c = u->c;
     int m = last_role(q, ROLE_M), n = q->n_axis;
-    int64_t lo, hi;
-    expr others = x_int(c, 1);
+    expr others, tiles;
     if (m < 0 || n < 0 || q->nred != 1 || q->a->has_fill || q->b->has_fill || q->out->u.stage.naxes != q->naxes ||
         !at_least(q->acc->u.stage.axes[m], SMALL_SIDE) || !at_least(q->acc->u.stage.axes[n], SMALL_SIDE) ||
         !at_least(q->acc->u.stage.red[0], DEPTH) || q->a->u.buf == q->b->u.buf)
         return false;
-    const char *outer = NULL, *acc = q->acc->u.stage.buf->base, *ym = axis_loop(c, q->out, m),
-               *yn = axis_loop(c, q->out, n);
-    text_printf(&u->s, "split %s %d y.bm y.m1 guard\nsplit y.m1 %d y.tm y.m4\n", ym, TILE, CELL);
-    text_printf(&u->s, "split %s %d y.bn y.n1 guard\nsplit y.n1 %d y.tn y.n4\nreorder", yn, TILE, CELL);
+    const char *acc = sum_of(u, q);
+    const char *am = q->acc->u.stage.axes[m]->name, *an = q->acc->u.stage.axes[n]->name;
+    text_printf(&u->s, "split %s %d y.bm y.m1 guard\nsplit y.m1 %d y.tm y.m4\n", axis_loop(c, q->out, m), TILE, CELL);
+    text_printf(&u->s, "split %s %d y.bn y.n1 guard\nsplit y.n1 %d y.tn y.n4\nreorder", axis_loop(c, q->out, n), TILE,
+                CELL);
     for (int k = 0; k < q->naxes; k++)
         if (k != m && k != n) text_printf(&u->s, " %s", axis_loop(c, q->out, k));
     text_add(&u->s, " y.bm y.bn y.tm y.tn y.m4 y.n4\n");
-    for (int k = 0; k < q->naxes; k++) {
-        if (k == m || k == n) continue;
-        others = x_mul(c, others, q->acc->u.stage.axes[k]->extent);
-        const char *next = axis_loop(c, q->out, k);
-        if (outer) text_printf(&u->s, "fuse %s %s y.bz%d\n", outer, next, k);
-        outer = outer ? internf(c->names, "y.bz%d", k) : next;
-    }
+    const char *outer = fused_others(u, q, m, &others);
+    tiles = x_divi(c, x_addi(c, q->acc->u.stage.axes[m]->extent, TILE - 1), TILE);
+    /* only x counts without end: it is for the axis that may be long */
+    int64_t lo, hi;
     x_bounds(c, others, &lo, &hi);
-    if (others->op == X_POISON || hi > MAX_GRID_Z) return false;
-    text_printf(&u->s, "compute_at %s y.bn\n", acc);
-    text_printf(&u->s, "split %s %d acc.tm acc.m4\nsplit %s %d acc.tn acc.n4\nsplit %s %d ko ki guard\nreorder ko",
-                axis_loop(c, q->acc, m), CELL, axis_loop(c, q->acc, n), CELL, red_loop(c, q->acc, 0), DEPTH);
-    for (int k = 0; k < q->naxes; k++)
-        if (k != m && k != n) text_printf(&u->s, " %s", axis_loop(c, q->acc, k));
+    bool m_on_x = below_grid(c, others) && (hi <= MAX_GRID_YZ || !x_is_int(tiles, &hi));
+    if (!m_on_x && !below_grid(c, tiles)) return false;
+    if (!below_grid(c, x_divi(c, x_addi(c, q->acc->u.stage.axes[n]->extent, TILE - 1), TILE))) return false;
+    text_printf(&u->s, "compute_at %s y.bn\nsplit %s.%s %d acc.tm acc.m4\nsplit %s.%s %d acc.tn acc.n4\n", acc, acc, am,
+                CELL, acc, an, CELL);
+    text_printf(&u->s, "split %s.%s %d ko ki guard\nreorder ko", acc, q->acc->u.stage.red[0]->name, DEPTH);
+    other_axes(u, q, acc, m);
     text_printf(&u->s, " acc.tm acc.tn ki acc.m4 acc.n4\nlayout %s [", acc);
     for (int k = 0; k < q->naxes; k++)
         if (k == m || k == n) text_printf(&u->s, "%s%d/%d %d%%%d", k ? " " : "", k, CELL, k, CELL);
@@ -183,8 +210,9 @@ static bool product_text(struct plan *u, const struct contraction *q) {
     text_printf(&u->s, "]\ncache_read %s as %s\ncache_read %s bs %s\n", q->a->u.buf->base, acc, q->b->u.buf->base, acc);
     shared_operand(u, q->a, "as");
     shared_operand(u, q->b, "bs");
-    text_add(&u->s, "kind unroll acc.m4 acc.n4 y.m4 y.n4\nkind gpu.block.x y.bm\nkind gpu.block.y y.bn\n");
-    if (outer) text_printf(&u->s, "kind gpu.block.z %s\n", outer);
+    text_printf(&u->s, "kind unroll acc.m4 acc.n4 y.m4 y.n4\nkind gpu.block.%c y.bm\nkind gpu.block.y y.bn\n",
+                m_on_x ? 'x' : 'z');
+    if (outer) text_printf(&u->s, "kind gpu.block.%c %s\n", m_on_x ? 'z' : 'x', outer);
     text_add(&u->s, "kind gpu.thread.y y.tm acc.tm\nkind gpu.thread.x y.tn acc.tn\n");
     return true;
 }
@@ -207,6 +235,7 @@ static bool few_text(struct plan *u, const struct contraction *q) {
     int64_t r = results_of_thread(q);
     const char *all = NULL;
     if (r < 2) return false;
+    const char *acc = sum_of(u, q), *each = internf(c->names, "%s.%s", acc, q->acc->u.stage.axes[q->n_axis]->name);
     text_printf(&u->s, "split %s %lld y.few y.each\nreorder", axis_loop(c, q->out, q->n_axis), (long long)r);
     for (int k = 0; k < q->naxes; k++) text_printf(&u->s, " %s", k == q->n_axis ? "y.few" : axis_loop(c, q->out, k));
     text_add(&u->s, " y.each\n");
@@ -216,12 +245,11 @@ static bool few_text(struct plan *u, const struct contraction *q) {
         all = all ? internf(c->names, "y.cell%d", k) : next;
     }
     text_printf(&u->s, "split %s %d y.block y.thread guard\ncompute_at %s y.thread\nreorder", all, FEW_THREADS * 2,
-                q->acc->u.stage.buf->base);
-    for (int k = 0; k < q->nred; k++) text_printf(&u->s, " %s", red_loop(c, q->acc, k));
-    for (int k = 0; k < q->naxes; k++)
-        if (k != q->n_axis) text_printf(&u->s, " %s", axis_loop(c, q->acc, k));
-    text_printf(&u->s, " %s\nkind unroll %s y.each\nkind gpu.block.x y.block\nkind gpu.thread.x y.thread\n",
-                axis_loop(c, q->acc, q->n_axis), axis_loop(c, q->acc, q->n_axis));
+                acc);
+    for (int k = 0; k < q->nred; k++) text_printf(&u->s, " %s.%s", acc, q->acc->u.stage.red[k]->name);
+    other_axes(u, q, acc, q->n_axis);
+    text_printf(&u->s, " %s\nkind unroll %s y.each\nkind gpu.block.x y.block\nkind gpu.thread.x y.thread\n", each,
+                each);
     return true;
 }
 static bool schedule_contraction(struct plan *u, const struct param_layout *l,
