@@ -17,6 +17,7 @@ void c_put(struct fe *f, const char *s) {
     text_add(f->out, s);
     text_char(f->out, '\n');
 }
+enum { NODE_LINES = 24 }; /* of the nodes in a kernel's comment */
 #define PUT(...) c_put(f, A(__VA_ARGS__))
 
 /* ---- pointers */
@@ -823,9 +824,22 @@ static void const_table(struct text *out, struct fe *f, const struct buf *b) {
     }
     text_add(out, "\n};\n\n");
 }
+/* One line for each node; of a kernel that many layers share, the first ones. */
+static void describe_nodes(struct text *out, const char *nodes) {
+    int lines = 1, shown = 0;
+    for (const char *s = nodes; (s = strchr(s, '\n')); s++) lines++;
+    for (const char *s = nodes, *end; s && shown < NODE_LINES; s = *end ? end + 1 : NULL, shown++) {
+        end = strchr(s, '\n') ? strchr(s, '\n') : s + strlen(s);
+        struct text line = {0};
+        text_addn(&line, s, (size_t)(end - s));
+        text_add(out, shown ? "\n * " : "/* ");
+        emit_comment_text(out, line.s ? line.s : "");
+        text_free(&line);
+    }
+    if (lines > shown) text_printf(out, "\n * and %d more nodes", lines - shown);
+}
 static void describe(struct text *out, struct fe *f, const struct proc *p) {
-    text_add(out, "/* ");
-    emit_comment_text(out, p->comment ? p->comment : p->name);
+    describe_nodes(out, p->comment ? p->comment : p->name);
     for (int i = 0; i < p->params.n; i++) {
         static const char *const dirs[] = {"in", "out", "in, out"};
         struct buf *b = p->params.v[i].buf;

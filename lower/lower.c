@@ -157,10 +157,11 @@ static bool used_outside(const struct groups *gs, const struct group *gr, const 
         if (v->uses.v[k].region || map_get(&gs->of_node, PKEY(v->uses.v[k].node)) != gr) return true;
     return false;
 }
-static void mark_external(struct lowering *l, const struct groups *gs, const struct group *gr, struct node *n) {
+static void note_results(struct lowering *l, const struct groups *gs, const struct group *gr, struct node *n) {
     for (int k = 0; k < n->outs.n; k++) {
         struct value *v = n->outs.v[k];
         struct buf *b = v ? map_get(&l->bufs, PKEY(v)) : NULL;
+        if (b) map_put(&l->roles, PKEY(b), (void *)kernel_name(l->c, n));
         if (b && used_outside(gs, gr, v)) map_put(&l->external, PKEY(b), b);
     }
 }
@@ -204,7 +205,7 @@ static bool lower_group(struct lowering *l, const struct groups *gs, const struc
             break;
         }
         ok = def_emit(l->g, n, l->m, l->entry, &stmts, buf_of, l);
-        mark_external(l, gs, gr, n);
+        note_results(l, gs, gr, n);
     }
     l->block = outer;
     return ok && outline_kernels(l, &stmts, kernel_name(l->c, gr->anchor), group_comment(l, gr));
@@ -336,6 +337,7 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
                          .bufs = {.arena = &c->arena},
                          .external = {.arena = &c->arena},
                          .layouts = {.arena = &c->arena},
+                         .roles = {.arena = &c->arena},
                          .specs = {.arena = &c->arena}};
     struct region *top = g->top;
     l.known = kernel_list_new(c);
@@ -351,6 +353,7 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
     struct buf **outs = NEWN(&c->arena, struct buf *, top->results.n + 1);
     if (!bind_results(&l, top, outs) || !lower_region(&l, top)) return NULL;
     finish_results(&l, top, outs);
+    drop_dead_kernels(l.m);
     drop_unused_consts(&l);
     return loop_verify(l.m, "lowering") ? l.m : NULL;
 }

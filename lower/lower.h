@@ -15,6 +15,8 @@ struct lower_options {
 /* NULL after diagnostics. Kernels are scheduled for the target; every procedure has passed the verifier. */
 struct module *lower_graph(struct graph *g, const struct lower_options *o);
 
+/* Without the calls whose results nothing reads, their storage and kernels that only they call (lower/dead.c). */
+void drop_dead_kernels(struct module *m);
 /* Results take the place of operands that die, where the kernels allow it (lower/reuse.c). */
 void reuse_storage(struct module *m);
 
@@ -30,6 +32,7 @@ struct lowering {
     const struct lower_options *o;
     int kernels;
     struct map layouts;        /* value -> struct value_layout, for values that are not plain (lower/layout.h) */
+    struct map roles;          /* buffer of a node's result -> name of its op, for people */
     struct map specs;          /* buffer of the entry -> struct value_layout */
     struct kernel_list *known; /* kernels made so far, by text */
     struct probes *probes;     /* what is known of the nodes (lower/classify.c) */

@@ -1,0 +1,111 @@
+/* Dead kernels: a definition may need only the known sizes of an operand and never load it (the shape of a Reshape), so
+ * kernels that compute such operands have no reader once everything is lowered. Stands at the end of lowering. */
+#include "lower/lower.h"
+
+struct dead {
+    struct ctx *c;
+    struct proc *entry;
+    struct map roots;  /* view -> the buffer whose storage it is */
+    struct map wanted; /* roots that something reads, or that leave the entry */
+    struct map called; /* procedures */
+    bool changed;
+};
+static struct buf *root(struct dead *d, struct buf *b) {
+    for (struct buf *of; (of = map_get(&d->roots, PKEY(b)));) b = of;
+    return b;
+}
+static void want(struct dead *d, struct buf *b) {
+    b = root(d, b);
+    map_put(&d->wanted, PKEY(b), b);
+}
+static bool is_wanted(struct dead *d, struct buf *b) {
+    return b->scope == SC_PARAM || b->scope == SC_CONST || map_get(&d->wanted, PKEY(root(d, b)));
+}
+static void want_loaded(void *env, struct stmt *s, expr load) {
+    (void)s;
+    want(env, load->u.buf);
+}
+static bool note_view(void *env, struct stmt *s) {
+    struct dead *d = env;
+    if (s->kind == S_VIEW) map_put(&d->roots, PKEY(s->u.view.buf), s->u.view.of);
+    return true;
+}
+static bool want_read(void *env, struct stmt *s) {
+    struct dead *d = env;
+    if (s->kind == S_SWAP) want(d, s->u.swap.a), want(d, s->u.swap.b);
+    if (s->kind == S_STORE && s->u.store.op != RED_NONE) want(d, s->u.store.buf);
+    for (int k = 0; s->kind == S_CALL && k < s->u.call.nbufs; k++)
+        if (s->u.call.callee->params.v[k].dir != DIR_OUT) want(d, s->u.call.bufs[k]);
+    return true;
+}
+static bool has_wanted_result(struct dead *d, const struct stmt *call) {
+    int results = 0;
+    for (int k = 0; k < call->u.call.nbufs; k++) {
+        if (call->u.call.callee->params.v[k].dir == DIR_IN) continue;
+        if (is_wanted(d, call->u.call.bufs[k])) return true;
+        results++;
+    }
+    return !results;
+}
+static void drop_calls(struct dead *d, struct block *b) {
+    for (struct stmt *s = b->first, *next; s; s = next) {
+        next = s->next;
+        struct block *parts[2];
+        for (int n = stmt_blocks(s, parts); n--;) drop_calls(d, parts[n]);
+        if (s->kind != S_CALL || has_wanted_result(d, s)) continue;
+        stmt_remove(s);
+        d->changed = true;
+    }
+}
+
+/* ---- storage and procedures that nothing mentions any more */
+static bool note_use(void *env, struct stmt *s) {
+    struct dead *d = env;
+    if (s->kind == S_STORE) want(d, s->u.store.buf);
+    if (s->kind == S_SWAP) want(d, s->u.swap.a), want(d, s->u.swap.b);
+    for (int k = 0; s->kind == S_CALL && k < s->u.call.nbufs; k++) want(d, s->u.call.bufs[k]);
+    return true;
+}
+static bool note_called(void *env, struct stmt *s) {
+    struct dead *d = env;
+    if (s->kind == S_CALL) map_put(&d->called, PKEY(s->u.call.callee), s);
+    return true;
+}
+static void drop_storage(struct dead *d, struct block *b) {
+    for (struct stmt *s = b->first, *next; s; s = next) {
+        next = s->next;
+        struct block *parts[2];
+        for (int n = stmt_blocks(s, parts); n--;) drop_storage(d, parts[n]);
+        struct buf *of = s->kind == S_VIEW                         ? s->u.view.buf
+                         : s->kind == S_ALLOC || s->kind == S_FREE ? s->u.alloc.buf
+                                                                   : NULL;
+        if (!of || is_wanted(d, of)) continue;
+        stmt_remove(s);
+        if (s->kind != S_FREE) proc_drop_buf(d->entry, of);
+    }
+}
+static void drop_procs(struct dead *d, struct module *m) {
+    int n = 0;
+    walk(&m->entry->body, note_called, d);
+    for (int k = 0; k < m->procs.n; k++) walk(&m->procs.v[k]->body, note_called, d);
+    for (int k = 0; k < m->procs.n; k++)
+        if (map_get(&d->called, PKEY(m->procs.v[k]))) m->procs.v[n++] = m->procs.v[k];
+    m->procs.n = n;
+}
+
+void drop_dead_kernels(struct module *m) {
+    struct dead d = {m->ctx, m->entry, {.arena = &m->ctx->arena}, {0}, {.arena = &m->ctx->arena}, true};
+    walk(&m->entry->body, note_view, &d);
+    while (d.changed) {
+        d.changed = false;
+        d.wanted = (struct map){.arena = &m->ctx->arena};
+        walk(&m->entry->body, want_read, &d);
+        each_load(&m->entry->body, want_loaded, &d);
+        drop_calls(&d, &m->entry->body);
+    }
+    d.wanted = (struct map){.arena = &m->ctx->arena};
+    each_load(&m->entry->body, want_loaded, &d);
+    walk(&m->entry->body, note_use, &d);
+    drop_storage(&d, &m->entry->body);
+    drop_procs(&d, m);
+}
