@@ -1,5 +1,5 @@
-/* The planner: live ranges of the entry's buffers, greedy placement at the reference dims, and the order of buffers
- * that stays valid for all dims (design: run-time sizes, "S and P are one plan"). See memory_plan.h. */
+/* The planner: live ranges of the entry's buffers, a search for the best placement at some dims, and the order of
+ * buffers that stays valid for all dims (design: run-time sizes, "S and P are one plan"). See memory_plan.h. */
 #include "lower/memory_plan.h"
 #include "ir/base/checked.h"
 #include <stdlib.h>
@@ -13,7 +13,8 @@ struct planner {
     int pos;            /* position of the statement being visited */
     int64_t (*reference)(void *env, const struct sym *s);
     void *env;
-    int64_t *size, *offset; /* per slot, at the reference dims */
+    int64_t sample;   /* value of all symbols, 0: the reference dims */
+    struct arena tmp; /* of the search */
 };
 static int slot_number(struct planner *p, const struct buf *b) {
     return (int)(intptr_t)map_get(&p->slot_of, PKEY(b)) - 1;
@@ -114,100 +115,228 @@ static bool join_swapped(void *env, struct stmt *s) {
 static bool reference_leaf(void *env, expr e, int64_t *v) {
     struct planner *p = env;
     if (e->op != X_SYM) return false;
-    *v = p->reference ? p->reference(p->env, e->u.sym) : 1;
+    int64_t lo = e->u.sym->lo, hi = e->u.sym->hi;
+    if (p->sample) *v = p->sample < lo ? lo : p->sample > hi ? hi : p->sample;
+    else *v = p->reference ? p->reference(p->env, e->u.sym) : 1;
     return true;
 }
 static bool placed_class(const struct plan_slot *s) { return s->cls != PLAN_REGION && s->alias < 0 && s->first >= 0; }
 static bool meet(const struct plan_slot *a, const struct plan_slot *b) {
     return a->first <= b->last && b->first <= a->last;
 }
-static struct planner *sorting;
-static int sort_key_mode;
-static int by_size(const void *a, const void *b) {
-    int i = *(const int *)a, j = *(const int *)b;
-    const struct plan_slot *x = &sorting->plan->slots.v[i], *y = &sorting->plan->slots.v[j];
-    int64_t ki = sorting->size[i], kj = sorting->size[j];
-    if (sort_key_mode == 1) ki *= x->last - x->first + 1, kj *= y->last - y->first + 1;
-    if (sort_key_mode == 2) ki = -x->first, kj = -y->first;
-    if (ki != kj) return ki < kj ? 1 : -1;
-    return i - j;
-}
-/* First fit at the lowest address; returns the peak. */
-static int64_t place(struct planner *p, const int *order, int n, int64_t *offset) {
+/* ---- the search: buffers are placed one after the other, each at the lowest address that is free during its life.
+ * Only the order matters. Several orders are tried; then, again and again, what stands at the top of the best plan
+ * moves to the front of its order. */
+enum { SEARCH_ROUNDS = 200 };
+struct search {
+    struct planner *p;
+    int n;         /* placed buffers */
+    int *slot;     /* their slots */
+    int64_t *size; /* at the dims of this search */
+    int **meets, *nmeets;
+    int64_t *at, floor; /* floor: most bytes alive at once, which no plan can undercut */
+};
+static int64_t place_in_order(struct search *q, const int *order, int64_t *at) {
     int64_t peak = 0;
-    int *busy = malloc((size_t)(n + 1) * sizeof *busy);
-    if (!busy) BUG("out of memory");
-    for (int i = 0; i < n; i++) {
+    int *busy = NEWN(&q->p->tmp, int, q->n + 1);
+    for (int k = 0; k < q->n; k++) at[k] = -1;
+    for (int i = 0; i < q->n; i++) {
         int k = order[i], nb = 0;
-        for (int j = 0; j < i; j++) { /* placed neighbours in time, sorted by address */
-            if (!meet(&p->plan->slots.v[k], &p->plan->slots.v[order[j]])) continue;
-            int at = nb++;
-            while (at > 0 && offset[busy[at - 1]] > offset[order[j]]) busy[at] = busy[at - 1], at--;
-            busy[at] = order[j];
+        for (int j = 0; j < q->nmeets[k]; j++) { /* placed neighbours in time, sorted by address */
+            int other = q->meets[k][j], to;
+            if (at[other] < 0) continue;
+            for (to = nb++; to > 0 && at[busy[to - 1]] > at[other]; to--) busy[to] = busy[to - 1];
+            busy[to] = other;
         }
-        int64_t at = 0;
-        for (int j = 0; j < nb; j++) {
-            if (offset[busy[j]] >= at + p->size[k]) break;
-            int64_t end = offset[busy[j]] + p->size[busy[j]];
-            if (end > at) at = end;
+        int64_t low = 0;
+        for (int j = 0; j < nb && at[busy[j]] < low + q->size[k]; j++) {
+            int64_t end = at[busy[j]] + q->size[busy[j]];
+            if (end > low) low = end;
         }
-        offset[k] = at;
-        if (at + p->size[k] > peak) peak = at + p->size[k];
+        at[k] = low;
+        if (low + q->size[k] > peak) peak = low + q->size[k];
     }
-    free(busy);
     return peak;
 }
-static void place_all(struct planner *p) {
-    struct memory_plan *plan = p->plan;
-    int n = 0, *order = NEWN(&p->c->arena, int, plan->slots.n);
-    int64_t *try = NEWN(&p->c->arena, int64_t, plan->slots.n);
-    for (int k = 0; k < plan->slots.n; k++)
-        if (placed_class(&plan->slots.v[k])) order[n++] = k;
-    plan->peak = -1;
-    for (int mode = 0; mode < 3; mode++) {
-        sorting = p, sort_key_mode = mode;
-        qsort(order, (size_t)n, sizeof *order, by_size);
-        int64_t peak = place(p, order, n, try);
-        if (plan->peak >= 0 && peak >= plan->peak) continue;
-        plan->peak = peak;
-        memcpy(p->offset, try, (size_t)plan->slots.n * sizeof *try);
+enum order_rule { BY_SIZE, BY_SIZE_TIMES_LIFE, BY_TIME, BY_END, BY_LIFE, ORDER_RULES };
+struct order_key {
+    int k;
+    int64_t key, then;
+};
+static int by_key(const void *a, const void *b) {
+    const struct order_key *x = a, *y = b;
+    if (x->key != y->key) return x->key > y->key ? -1 : 1;
+    if (x->then != y->then) return x->then > y->then ? -1 : 1;
+    return x->k - y->k;
+}
+static void order_by(struct search *q, enum order_rule rule, int *order) {
+    struct order_key *v = NEWN(&q->p->tmp, struct order_key, q->n + 1);
+    for (int k = 0; k < q->n; k++) {
+        const struct plan_slot *s = &q->p->plan->slots.v[q->slot[k]];
+        int64_t life = s->last - s->first + 1, size = q->size[k];
+        const int64_t key[] = {size, size > INT64_MAX / life ? INT64_MAX : size * life, -s->first, s->last, life};
+        v[k] = (struct order_key){k, key[rule], size};
     }
-    if (plan->peak < 0) plan->peak = 0;
+    qsort(v, (size_t)q->n, sizeof *v, by_key);
+    for (int k = 0; k < q->n; k++) order[k] = v[k].k;
+}
+/* Moves to the front what ends at the peak, and what lies right below it. */
+static void raise_top(struct search *q, int *order, const int64_t *at, int64_t peak, int round) {
+    int n = 0, *out = NEWN(&q->p->tmp, int, q->n + 1);
+    bool *top = NEWN(&q->p->tmp, bool, q->n + 1);
+    for (int k = 0; k < q->n; k++) top[k] = at[k] + q->size[k] == peak;
+    for (int k = 0; round % 2 && k < q->n; k++)
+        for (int j = 0; top[k] && at[k] + q->size[k] == peak && j < q->nmeets[k]; j++)
+            if (at[q->meets[k][j]] + q->size[q->meets[k][j]] == at[k]) top[q->meets[k][j]] = true;
+    for (int k = 0; k < q->n; k++)
+        if (top[order[k]]) out[n++] = order[k];
+    for (int k = 0; k < q->n; k++)
+        if (!top[order[k]]) out[n++] = order[k];
+    memcpy(order, out, (size_t)q->n * sizeof *order);
+}
+static void search_plan(struct search *q) {
+    int64_t best = -1, *at = NEWN(&q->p->tmp, int64_t, q->n + 1);
+    int *order = NEWN(&q->p->tmp, int, q->n + 1);
+    for (int rule = 0; rule < ORDER_RULES && (best < 0 || best > q->floor); rule++) {
+        order_by(q, (enum order_rule)rule, order);
+        int rounds = q->n > 400 ? SEARCH_ROUNDS / 8 : SEARCH_ROUNDS;
+        for (int round = 0; round < rounds; round++) {
+            int64_t peak = place_in_order(q, order, at);
+            if (best < 0 || peak < best) {
+                best = peak;
+                memcpy(q->at, at, (size_t)q->n * sizeof *at);
+            }
+            if (best <= q->floor) return;
+            raise_top(q, order, at, peak, round);
+        }
+    }
+}
+static int64_t most_alive(struct search *q) {
+    int64_t most = 0, now = 0, *change = NEWN(&q->p->tmp, int64_t, q->p->pos + 3);
+    for (int k = 0; k < q->n; k++) {
+        const struct plan_slot *s = &q->p->plan->slots.v[q->slot[k]];
+        change[s->first] += q->size[k], change[s->last + 1] -= q->size[k];
+    }
+    for (int k = 0; k <= q->p->pos + 1; k++) {
+        now += change[k];
+        if (now > most) most = now;
+    }
+    return most;
+}
+static void find_meets(struct search *q) {
+    q->meets = NEWN(&q->p->tmp, int *, q->n + 1), q->nmeets = NEWN(&q->p->tmp, int, q->n + 1);
+    int *row = NEWN(&q->p->tmp, int, q->n + 1);
+    for (int i = 0; i < q->n; i++) {
+        int n = 0;
+        for (int j = 0; j < q->n; j++)
+            if (i != j && meet(&q->p->plan->slots.v[q->slot[i]], &q->p->plan->slots.v[q->slot[j]])) row[n++] = j;
+        q->meets[i] = arena_copy(&q->p->tmp, row, (size_t)(n + 1) * sizeof *row);
+        q->nmeets[i] = n;
+    }
 }
 /* Which neighbours lie below which: with that order kept, offsets follow from the sizes for all dims. Edges that a path
- * implies are dropped. Slots are visited by address, so `below` always refers to what was finished before. */
-static struct planner *address_sorting;
-static int by_address(const void *a, const void *b) {
-    int i = *(const int *)a, j = *(const int *)b;
-    int64_t x = address_sorting->offset[i], y = address_sorting->offset[j];
-    return x != y ? (x < y ? -1 : 1) : i - j;
+ * implies are dropped. Buffers are visited by address, so `below` always refers to what was finished before. */
+struct below {
+    int *v, n;
+};
+static int *by_address(struct search *q) {
+    struct order_key *v = NEWN(&q->p->tmp, struct order_key, q->n + 1);
+    int *order = NEWN(&q->p->tmp, int, q->n + 1);
+    for (int k = 0; k < q->n; k++) v[k] = (struct order_key){k, -q->at[k], 0};
+    qsort(v, (size_t)q->n, sizeof *v, by_key);
+    for (int k = 0; k < q->n; k++) order[k] = v[k].k;
+    return order;
 }
-static void keep_order(struct planner *p) {
-    struct memory_plan *plan = p->plan;
-    int n = 0, total = plan->slots.n, *order = NEWN(&p->c->arena, int, total);
-    size_t words = ((size_t)total + 63) / 64;
-    uint64_t *reach = calloc((size_t)total * words + 1, sizeof *reach); /* everything below slot k, by any path */
-    if (!reach) BUG("out of memory");
-    for (int k = 0; k < total; k++)
-        if (placed_class(&plan->slots.v[k])) order[n++] = k;
-    address_sorting = p;
-    qsort(order, (size_t)n, sizeof *order, by_address);
-    for (int i = 0; i < n; i++) {
-        int k = order[i], nb = 0;
-        int *below = NEWN(&p->c->arena, int, i + 1);
+static struct below *keep_order(struct search *q) {
+    int *order = by_address(q);
+    size_t words = ((size_t)q->n + 63) / 64;
+    struct below *out = NEWN(&q->p->tmp, struct below, q->n + 1);
+    uint64_t *reach = NEWN(&q->p->tmp, uint64_t, (size_t)q->n * words + 1); /* everything below k, by any path */
+    for (int i = 0; i < q->n; i++) {
+        int k = order[i];
+        out[k].v = NEWN(&q->p->tmp, int, i + 1);
         for (int j = i; j--;) { /* nearest first, so that longer paths make shorter edges superfluous */
-            int q = order[j];
-            if (!meet(&plan->slots.v[k], &plan->slots.v[q]) ||
-                reach[(size_t)k * words + (size_t)q / 64] >> (q % 64) & 1)
+            int b = order[j];
+            if (!meet(&q->p->plan->slots.v[q->slot[k]], &q->p->plan->slots.v[q->slot[b]]) ||
+                reach[(size_t)k * words + (size_t)b / 64] >> (b % 64) & 1)
                 continue;
-            below[nb++] = q;
-            reach[(size_t)k * words + (size_t)q / 64] |= UINT64_C(1) << (q % 64);
-            for (size_t w = 0; w < words; w++) reach[(size_t)k * words + w] |= reach[(size_t)q * words + w];
+            out[k].v[out[k].n++] = b;
+            reach[(size_t)k * words + (size_t)b / 64] |= UINT64_C(1) << (b % 64);
+            for (size_t w = 0; w < words; w++) reach[(size_t)k * words + w] |= reach[(size_t)b * words + w];
         }
-        plan->slots.v[k].below = below;
-        plan->slots.v[k].nbelow = nb;
     }
-    free(reach);
+    return out;
+}
+
+/* ---- the choice. With sizes of the run, each candidate is an order found at some dims; what counts is the peak that
+ * its order gives at all of them, beside the best possible there. */
+static const int64_t samples[] = {0, 2, 16, 100}; /* 0: the reference; else all symbols, within their ranges */
+enum { SAMPLES = sizeof samples / sizeof *samples };
+static bool sizes_at(struct search *q, int64_t sample) {
+    struct planner *p = q->p;
+    p->sample = sample;
+    q->size = NEWN(&p->tmp, int64_t, q->n + 1);
+    for (int k = 0; k < q->n; k++)
+        if (!x_eval_int(p->plan->slots.v[q->slot[k]].bytes, reference_leaf, p, &q->size[k]) || q->size[k] < 0 ||
+            q->size[k] > INT64_MAX / 4 / (q->n + 1))
+            return false;
+    return true;
+}
+static int64_t peak_of(struct search *q, const int *order, const struct below *below, int64_t *at) {
+    int64_t peak = 0;
+    for (int i = 0; i < q->n; i++) {
+        int k = order[i];
+        at[k] = 0;
+        for (int j = 0; j < below[k].n; j++) {
+            int64_t end = at[below[k].v[j]] + q->size[below[k].v[j]];
+            if (end > at[k]) at[k] = end;
+        }
+        if (at[k] + q->size[k] > peak) peak = at[k] + q->size[k];
+    }
+    return peak;
+}
+static bool place_all(struct planner *p) {
+    struct memory_plan *plan = p->plan;
+    struct search at[SAMPLES] = {{.p = p, .slot = NEWN(&p->tmp, int, plan->slots.n + 1)}};
+    int count = plan->is_static ? 1 : SAMPLES;
+    for (int k = 0; k < plan->slots.n; k++)
+        if (placed_class(&plan->slots.v[k])) at->slot[at->n++] = k;
+    find_meets(at);
+    for (int i = 0; i < count; i++) {
+        at[i] = at[0];
+        at[i].at = NEWN(&p->tmp, int64_t, at->n + 1);
+        if (!sizes_at(&at[i], samples[i])) {
+            if (i) {
+                count = i;
+                break;
+            }
+            return false;
+        }
+        at[i].floor = most_alive(&at[i]);
+        search_plan(&at[i]);
+    }
+    struct below *best = NULL;
+    double least = 0;
+    int64_t *offset = NEWN(&p->tmp, int64_t, at->n + 1);
+    for (int i = 0; i < count; i++) {
+        struct below *below = keep_order(&at[i]);
+        int *order = by_address(&at[i]);
+        double cost = 0;
+        for (int j = 0; j < count; j++)
+            cost += (double)peak_of(&at[j], order, below, offset) / (double)(at[j].floor ? at[j].floor : 1);
+        if (best && cost >= least) continue;
+        best = below, least = cost;
+        plan->peak = peak_of(&at[0], order, below, offset);
+        for (int k = 0; k < at->n; k++) plan->slots.v[at->slot[k]].offset = offset[k];
+    }
+    for (int k = 0; k < at->n; k++) {
+        struct plan_slot *s = &plan->slots.v[at->slot[k]];
+        int *v = NEWN(&p->c->arena, int, best[k].n + 1);
+        for (int j = 0; j < best[k].n; j++) v[j] = at->slot[best[k].v[j]];
+        s->below = v, s->nbelow = best[k].n;
+        if (!plan->is_static) s->offset = -1;
+    }
+    return true;
 }
 /* Renumbers so that every `below` and every alias comes before its user. */
 static void sort_slots(struct planner *p) {
@@ -241,24 +370,18 @@ struct memory_plan *memory_plan(struct module *m, int64_t (*reference)(void *env
         .m = m, .c = c, .plan = plan, .slot_of = {.arena = &c->arena}, .reference = reference, .env = env};
     visit_block(&p, &m->entry->body);
     walk(&m->entry->body, join_swapped, &p);
-    p.size = NEWN(&c->arena, int64_t, plan->slots.n + 1);
-    p.offset = NEWN(&c->arena, int64_t, plan->slots.n + 1);
     plan->is_static = true;
     for (int k = 0; k < plan->slots.n; k++) {
         struct plan_slot *s = &plan->slots.v[k];
         plan->has_region |= s->cls == PLAN_REGION;
-        if (!placed_class(s)) continue;
-        plan->is_static &= s->cls == PLAN_STATIC;
-        if (!x_eval_int(s->bytes, reference_leaf, &p, &p.size[k]) || p.size[k] < 0) {
-            diag(&c->diags, DIAG_ERROR, E_SIZE, "the size of buffer %s cannot be addressed", s->buf->name);
-            return NULL;
-        }
+        if (placed_class(s)) plan->is_static &= s->cls == PLAN_STATIC;
     }
-    place_all(&p);
-    keep_order(&p);
-    if (plan->is_static)
-        for (int k = 0; k < plan->slots.n; k++)
-            if (placed_class(&plan->slots.v[k])) plan->slots.v[k].offset = p.offset[k];
+    bool ok = place_all(&p);
+    arena_free(&p.tmp);
+    if (!ok) {
+        diag(&c->diags, DIAG_ERROR, E_SIZE, "the sizes of the buffers cannot be addressed");
+        return NULL;
+    }
     sort_slots(&p);
     plan->bound = plan_bound(m, reference, env);
     return plan;
