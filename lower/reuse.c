@@ -1,6 +1,7 @@
-/* Reuse of storage (rule 6 of docs/storage.md): a kernel's result takes the place of an operand that nothing reads
- * afterwards. Works on the entry, after kernels are scheduled and before the memory plan; the kernel itself changes by
- * the step `over`, which refuses where a cell would be overwritten too early. See lower.h. */
+/* Reuse of storage (rule 6 of docs/storage.md). First the order: a call whose results are larger than what dies with it
+ * runs right before its first reader. Then a kernel's result takes the place of an operand that nothing reads
+ * afterwards; the kernel itself changes by the step `over`, which refuses where a cell would be overwritten too early.
+ * Works on the entry, after kernels are scheduled and before the memory plan. See lower.h. */
 #include "lower/lower.h"
 #include "lower/schedule/schedule.h"
 #include "lower/schedule/steps.h"
@@ -163,11 +164,113 @@ static bool reuse_operand(struct reuse *r, struct block *b, struct stmt *call, i
     }
     return false;
 }
+/* ---- order of calls */
+static bool reference_leaf(void *env, expr e, int64_t *v) {
+    (void)env;
+    if (e->op != X_SYM) return false;
+    int64_t ref = e->u.sym->ref ? e->u.sym->ref : 1;
+    *v = ref < e->u.sym->lo ? e->u.sym->lo : ref > e->u.sym->hi ? e->u.sym->hi : ref;
+    return true;
+}
+static int64_t bytes_of(struct reuse *r, const struct buf *b) {
+    int64_t n;
+    return x_eval_int(buf_cells(r->c, b), reference_leaf, NULL, &n) ? n * dtype_bytes(b->type) : 0;
+}
+static bool input_leaf(void *env, expr e) {
+    (void)env;
+    return !(e->op == X_SYM && e->u.sym->produced) && e->op != X_LOAD && e->op != X_VAR;
+}
+struct touching {
+    struct reuse *r;
+    struct buf *b;
+    bool found;
+};
+static void touch_load(void *env, struct stmt *s, expr load) {
+    struct touching *t = env;
+    (void)s;
+    t->found |= root_of(t->r, load->u.buf) == t->b;
+}
+static bool touch_stmt(void *env, struct stmt *s) {
+    struct touching *t = env;
+    if (s->kind == S_CALL)
+        for (int k = 0; k < s->u.call.nbufs; k++) t->found |= root_of(t->r, s->u.call.bufs[k]) == t->b;
+    if (s->kind == S_STORE) t->found |= root_of(t->r, s->u.store.buf) == t->b;
+    if (s->kind == S_SWAP) t->found |= root_of(t->r, s->u.swap.a) == t->b || root_of(t->r, s->u.swap.b) == t->b;
+    if (s->kind == S_FREE) t->found |= s->u.alloc.buf == t->b;
+    if (s->kind == S_VIEW) t->found |= root_of(t->r, s->u.view.of) == t->b;
+    return true;
+}
+static bool touches(struct reuse *r, struct stmt *s, struct buf *b) {
+    struct touching t = {r, b, false};
+    struct stmt *next = s->next;
+    struct block one = {s, s, NULL};
+    s->next = NULL;
+    walk(&one, touch_stmt, &t);
+    each_load(&one, touch_load, &t);
+    s->next = next;
+    return t.found;
+}
+/* Does s, a statement between, write what the call reads? Anything but a call counts when it touches it. */
+static bool disturbs(struct reuse *r, struct stmt *s, struct buf *operand) {
+    if (s->kind == S_ALLOC || s->kind == S_VIEW || s->kind == S_CHECK) return false;
+    if (s->kind != S_CALL) return touches(r, s, operand);
+    for (int k = 0; k < s->u.call.nbufs; k++)
+        if (s->u.call.callee->params.v[k].dir != DIR_IN && root_of(r, s->u.call.bufs[k]) == operand) return true;
+    return false;
+}
+/* The statement before which the call, at position pos of its block, may and should run; NULL: where it stands. */
+static struct stmt *better_place(struct reuse *r, struct stmt *call, int pos) {
+    int64_t made = 0, dying = 0;
+    int n = call->u.call.nbufs, at = pos;
+    for (int k = 0; k < call->u.call.nargs; k++)
+        if (!x_visit(call->u.call.args[k], input_leaf, NULL)) return NULL;
+    for (int k = 0; k < n; k++) {
+        enum param_dir dir = call->u.call.callee->params.v[k].dir;
+        struct buf *b = call->u.call.bufs[k];
+        struct life *l = life_of(r, b);
+        if (dir == DIR_IN) continue;
+        if (dir != DIR_OUT || !l || l->fixed || l->first != pos) return NULL;
+        if (l->last > pos) made += bytes_of(r, b);
+    }
+    struct stmt *t = call->next;
+    for (at++; t; t = t->next, at++) {
+        for (int k = 0; k < n; k++) {
+            struct buf *b = root_of(r, call->u.call.bufs[k]);
+            bool out = call->u.call.callee->params.v[k].dir != DIR_IN;
+            if (t->kind != S_ALLOC && (out ? touches(r, t, b) : disturbs(r, t, b))) goto found;
+        }
+    }
+found:
+    if (!t) return NULL;
+    for (int k = 0; k < n; k++) {
+        struct buf *b = root_of(r, call->u.call.bufs[k]);
+        struct life *l = life_of(r, b);
+        bool again = false;
+        for (int j = 0; j < k; j++) again |= root_of(r, call->u.call.bufs[j]) == b;
+        if (call->u.call.callee->params.v[k].dir == DIR_IN && l && l->last < at && !again) dying += bytes_of(r, b);
+    }
+    bool moves = false; /* past another call */
+    for (struct stmt *s = call->next; s != t; s = s->next) moves |= s->kind == S_CALL || s->kind == S_IF;
+    return moves && made > dying ? t : NULL;
+}
+static void order_calls(struct reuse *r, struct block *b) {
+    find_lives(r, b);
+    int pos = r->pos - 1;
+    for (struct stmt *s = b->last, *prev; s; s = prev, pos--) {
+        prev = s->prev;
+        struct stmt *to = s->kind == S_CALL ? better_place(r, s, pos) : NULL;
+        if (!to) continue;
+        stmt_remove(s);
+        stmt_insert_before(to, s);
+        find_lives(r, b); /* positions from prev on are as before */
+    }
+}
 static void reuse_in(struct reuse *r, struct block *b) {
     for (struct stmt *s = b->first; s; s = s->next) {
         struct block *parts[2];
         for (int n = stmt_blocks(s, parts), k = 0; k < n; k++) reuse_in(r, parts[k]);
     }
+    order_calls(r, b);
     find_lives(r, b);
     r->pos = 0;
     for (struct stmt *s = b->first, *next; s; s = next, r->pos++) {
