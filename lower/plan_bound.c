@@ -1,11 +1,12 @@
 /* A lower bound for the arena: the logical elements that are alive at each step of the entry, by liveness code of its
- * own (no lane padding, halo, alignment). Reported beside the plan's peak; see memory_plan.h. */
+ * own (no lane padding, halo, alignment, scratch of kernels). Reported beside the plan's peak; see memory_plan.h. */
 #include "lower/memory_plan.h"
 
 struct life {
     struct buf *buf;
     const struct buf *of;
     int from, to;
+    bool read; /* by anything: scratch of a kernel, and results that nobody wants, are not */
 };
 struct bound {
     struct ctx *c;
@@ -19,15 +20,16 @@ static struct life *life_of(struct bound *b, const struct buf *buf) {
         if (b->lives.v[k].buf == buf) return &b->lives.v[k];
     return NULL;
 }
-static void seen(struct bound *b, const struct buf *buf) {
+static void seen(struct bound *b, const struct buf *buf, bool read) {
     struct life *l = life_of(b, buf);
     while (l && l->of) l = life_of(b, l->of);
     if (!l) return;
+    l->read |= read;
     if (l->from < 0) l->from = b->step;
     l->to = b->step;
 }
 static bool seen_load(void *env, expr e) {
-    if (e->op == X_LOAD) seen(env, e->u.buf);
+    if (e->op == X_LOAD) seen(env, e->u.buf, true);
     return true;
 }
 static void steps(struct bound *b, struct block *block) {
@@ -42,9 +44,10 @@ static void steps(struct bound *b, struct block *block) {
             l.buf = s->u.view.buf, l.of = s->u.view.of;
             PUSH(&b->c->arena, &b->lives, l);
         } else if (s->kind == S_CALL) {
-            for (int k = 0; k < s->u.call.nbufs; k++) seen(b, s->u.call.bufs[k]);
+            for (int k = 0; k < s->u.call.nbufs; k++)
+                seen(b, s->u.call.bufs[k], s->u.call.callee->params.v[k].dir != DIR_OUT);
         } else if (s->kind == S_SWAP) {
-            seen(b, s->u.swap.a), seen(b, s->u.swap.b);
+            seen(b, s->u.swap.a, true), seen(b, s->u.swap.b, true);
         } else if (s->kind == S_SIZE) x_visit(s->u.size.value, seen_load, b);
         else if (s->kind == S_IF) x_visit(s->u.cond.cond, seen_load, b);
         else if (s->kind == S_WHILE) x_visit(s->u.loop_while.cond, seen_load, b);
@@ -71,7 +74,7 @@ int64_t plan_bound(struct module *m, int64_t (*reference)(void *env, const struc
     int64_t most = 0, *alive = NEWN(&m->ctx->arena, int64_t, b.step + 2);
     for (int k = 0; k < b.lives.n; k++) {
         struct life *l = &b.lives.v[k];
-        if (l->of || l->from < 0) continue;
+        if (l->of || l->from < 0 || !l->read) continue;
         int64_t bytes = logical_bytes(&b, l->buf);
         alive[l->from] += bytes;
         alive[l->to + 1] -= bytes;

@@ -1,24 +1,28 @@
-/* The independent check of a memory plan: the entry is walked as it would run, with an owner for every 64 bytes of the
- * arena. A kernel that reads a buffer must find all of it owned by that buffer: written, and not overwritten since.
- * Loop bodies are walked twice so that the back edge is seen. Bytes between two neighbouring ends of buffers always
- * have one owner, so one entry stands for them all. Shares no code with the planner. */
+/* The independent check of a memory plan: the entry is walked as it would run, with an owner for every piece of the
+ * arena between two ends of buffers. A kernel that reads a buffer must find all of it owned by that buffer: written,
+ * and not overwritten since; what it writes must not meet anything else it is given. Loop bodies are walked twice so
+ * that the back edge is seen. Shares no code with the planner: views and live ranges are found again from the
+ * statements. */
 #include "lower/memory_plan.h"
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+/* Where a buffer lies, in bytes; from its own slot, or for a view from what it is a view of. */
 struct place {
-    const struct buf *buf;
-    int slot;
-    int64_t at, size;
-}; /* in granules */
+    const struct buf *owner; /* the allocated buffer whose storage it is */
+    int64_t at, end;
+};
 struct owner_walk {
     struct module *m;
     struct memory_plan *plan;
-    struct place *places; /* one per slot; swaps exchange at */
-    VEC(int64_t) ends;    /* where a buffer begins or ends, in order */
-    int32_t *owner;       /* slot + 1 of what begins at each end; 0: never written */
+    struct map places;        /* buffer -> struct place */
+    VEC(int64_t) ends;        /* where buffers begin and end, ascending */
+    const struct buf **owner; /* of the piece from each end to the next; NULL: never written */
+    int64_t sample;           /* value of all symbols */
+    int64_t *offset;          /* per slot */
     VEC(struct place *) swapped;
-    int64_t sample;
-    bool ok;
+    bool ok, too_large;
 };
 static bool sample_leaf(void *env, expr e, int64_t *v) {
     const struct owner_walk *w = env;
@@ -26,119 +30,180 @@ static bool sample_leaf(void *env, expr e, int64_t *v) {
     *v = w->sample < e->u.sym->lo ? e->u.sym->lo : w->sample > e->u.sym->hi ? e->u.sym->hi : w->sample;
     return true;
 }
-static struct place *place_of(struct owner_walk *w, const struct buf *b) {
-    for (int k = 0; k < w->plan->slots.n; k++)
-        if (w->places[k].buf == b && w->places[k].size >= 0) return &w->places[k];
-    return NULL;
+static bool wrong(struct owner_walk *w, const char *fmt, ...) NN_PRINTF(2, 3);
+static bool wrong(struct owner_walk *w, const char *fmt, ...) {
+    char text[400];
+    va_list ap;
+    if (!w->ok) return false;
+    w->ok = false;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    diag(&w->m->ctx->diags, DIAG_ERROR, E_VERIFY, "memory plan: %s", text);
+    return false;
 }
-static int storage(const struct owner_walk *w, int slot) {
-    while (w->plan->slots.v[slot].alias >= 0) slot = w->plan->slots.v[slot].alias;
-    return slot;
+static struct place *place_of(struct owner_walk *w, const struct buf *b) { return map_get(&w->places, PKEY(b)); }
+static bool bytes_of(struct owner_walk *w, const struct buf *b, int64_t *n) {
+    if (!x_eval_int(buf_cells(w->m->ctx, b), sample_leaf, w, n) || *n < 0 || *n > INT64_C(1) << 40) return false;
+    *n *= dtype_bytes(b->type);
+    return true;
 }
-static int compare_ends(const void *a, const void *b) {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
-static int end_at(const struct owner_walk *w, int64_t at) {
+
+/* ---- reading and writing */
+static int piece_at(const struct owner_walk *w, int64_t at) {
     int lo = 0, hi = w->ends.n;
     while (lo < hi) {
         int mid = (lo + hi) / 2;
         if (w->ends.v[mid] < at) lo = mid + 1;
         else hi = mid;
     }
-    ASSERT(lo < w->ends.n && w->ends.v[lo] == at);
     return lo;
 }
-static void set_owner(struct owner_walk *w, int64_t at, int64_t size, int32_t owner) {
-    for (int k = end_at(w, at), n = end_at(w, at + size); k < n; k++) w->owner[k] = owner;
+static void used_without_place(struct owner_walk *w, const struct buf *b, const char *who) {
+    if (b->scope == SC_ARENA && !w->too_large) wrong(w, "%s uses buffer %s, which has no place", who, b->name);
 }
-static void write_buf(struct owner_walk *w, const struct buf *b) {
+static void write_buf(struct owner_walk *w, const struct buf *b, const char *who) {
     struct place *p = place_of(w, b);
-    if (p) set_owner(w, p->at, p->size, storage(w, p->slot) + 1);
+    if (!p) used_without_place(w, b, who);
+    else
+        for (int k = piece_at(w, p->at); w->ends.v[k] < p->end; k++) w->owner[k] = p->owner;
 }
 static void read_buf(struct owner_walk *w, const struct buf *b, const char *who) {
     struct place *p = place_of(w, b);
-    if (!p || !w->ok) return;
-    for (int k = end_at(w, p->at), n = end_at(w, p->at + p->size); k < n; k++) {
-        int32_t o = w->owner[k];
-        if (o == storage(w, p->slot) + 1) continue;
-        w->ok = false;
-        diag(&w->m->ctx->diags, DIAG_ERROR, E_VERIFY, "memory plan: %s reads buffer %s at byte %lld, which %s%s", who,
-             b->name, (long long)w->ends.v[k] * PLAN_ALIGN, o ? "was overwritten by " : "was never written",
-             o ? w->plan->slots.v[o - 1].buf->name : "");
-        return;
-    }
+    if (!p) used_without_place(w, b, who);
+    for (int k = p ? piece_at(w, p->at) : 0; p && w->ends.v[k] < p->end && w->ok; k++)
+        if (w->owner[k] != p->owner)
+            wrong(w, "%s reads buffer %s at byte %lld, which %s%s", who, b->name, (long long)w->ends.v[k],
+                  w->owner[k] ? "was overwritten by " : "was never written", w->owner[k] ? w->owner[k]->name : "");
 }
-static bool read_load(void *env, expr e) {
-    if (e->op == X_LOAD) read_buf(env, e->u.buf, "an expression of the entry");
+struct reader {
+    struct owner_walk *w;
+    const char *who;
+};
+/* The loads of the statement itself, not of what is in it. */
+static bool load_node(void *env, expr e) {
+    struct reader *r = env;
+    if (e->op == X_LOAD) read_buf(r->w, e->u.buf, r->who);
     return true;
 }
-static void walk_block(struct owner_walk *w, struct block *b);
+static void own_loads(void *env, expr *e) {
+    if (*e) x_visit(*e, load_node, env);
+}
+/* A kernel may write before it has read everything: its results must lie apart from all else it is given. */
+static void check_apart(struct owner_walk *w, const struct stmt *s, int k) {
+    const struct proc *p = s->u.call.callee;
+    const struct place *a = place_of(w, s->u.call.bufs[k]);
+    for (int j = 0; a && j < s->u.call.nbufs; j++) {
+        const struct place *b = place_of(w, s->u.call.bufs[j]);
+        if (j == k || !b || b->at >= a->end || a->at >= b->end) continue;
+        wrong(w, "%s writes buffer %s over buffer %s, which it is given too", p->name, s->u.call.bufs[k]->name,
+              s->u.call.bufs[j]->name);
+    }
+}
 static void walk_call(struct owner_walk *w, struct stmt *s) {
     const struct proc *p = s->u.call.callee;
-    for (int k = 0; k < s->u.call.nbufs; k++)
-        if (p->params.v[k].dir == DIR_IN) read_buf(w, s->u.call.bufs[k], p->name);
-    for (int k = 0; k < s->u.call.nbufs; k++)
-        if (p->params.v[k].dir != DIR_IN) write_buf(w, s->u.call.bufs[k]);
-}
-static void walk_stmt(struct owner_walk *w, struct stmt *s) {
-    struct place *a, *b;
-    switch (s->kind) {
-    case S_CALL: walk_call(w, s); break;
-    case S_SIZE: x_visit(s->u.size.value, read_load, w); break;
-    case S_CHECK: x_visit(s->u.check.cond, read_load, w); break;
-    case S_STORE:
-        x_visit(s->u.store.value, read_load, w);
-        write_buf(w, s->u.store.buf);
-        break;
-    case S_IF:
-        x_visit(s->u.cond.cond, read_load, w);
-        walk_block(w, &s->u.cond.then);
-        walk_block(w, &s->u.cond.other);
-        break;
-    case S_WHILE:
-    case S_FOR:
-        for (int pass = 0; pass < 2; pass++) {
-            if (s->kind == S_WHILE) x_visit(s->u.loop_while.cond, read_load, w);
-            walk_block(w, s->kind == S_WHILE ? &s->u.loop_while.body : &s->u.loop.body);
-        }
-        break;
-    case S_SWAP:
-        a = place_of(w, s->u.swap.a), b = place_of(w, s->u.swap.b);
-        if (a && b) {
-            int64_t at = a->at;
-            set_owner(w, a->at, a->size, b->slot + 1);
-            set_owner(w, b->at, b->size, a->slot + 1);
-            a->at = b->at, b->at = at;
-        }
-        break;
-    default: break;
+    for (int k = 0; k < s->u.call.nbufs; k++) {
+        if (p->params.v[k].dir != DIR_OUT) read_buf(w, s->u.call.bufs[k], p->name);
+        if (p->params.v[k].dir != DIR_IN) check_apart(w, s, k);
     }
+    for (int k = 0; k < s->u.call.nbufs; k++)
+        if (p->params.v[k].dir != DIR_IN) write_buf(w, s->u.call.bufs[k], p->name);
 }
-static void walk_block(struct owner_walk *w, struct block *b) {
-    for (struct stmt *s = b->first; s && w->ok; s = s->next) walk_stmt(w, s);
+static void walk_swap(struct owner_walk *w, struct stmt *s) {
+    struct place *a = place_of(w, s->u.swap.a), *b = place_of(w, s->u.swap.b), t;
+    if (!a || !b) return;
+    for (int k = 0; k < w->ends.n; k++) {
+        bool in_a = w->ends.v[k] >= a->at && w->ends.v[k] < a->end,
+             in_b = w->ends.v[k] >= b->at && w->ends.v[k] < b->end;
+        if (in_a && w->owner[k] == a->owner) w->owner[k] = b->owner;
+        else if (in_b && w->owner[k] == b->owner) w->owner[k] = a->owner;
+    }
+    t = *a;
+    a->at = b->at, a->end = b->at + (t.end - t.at); /* the pointers change places, not the sizes */
+    b->end = t.at + (b->end - b->at), b->at = t.at;
 }
-/* Offsets as the generated code computes them. */
-static void locate(struct owner_walk *w) {
-    int64_t bytes, off;
+
+/* ---- places */
+/* Offsets of slots as the generated code has them: the plan's, or for run-time sizes what it makes of `below`. */
+static bool find_offsets(struct owner_walk *w) {
+    w->offset = NEWN(&w->m->ctx->arena, int64_t, w->plan->slots.n + 1);
     for (int k = 0; k < w->plan->slots.n; k++) {
-        struct plan_slot *s = &w->plan->slots.v[k];
-        struct place *p = &w->places[k];
-        *p = (struct place){s->buf, k, 0, -1};
-        if (s->cls == PLAN_REGION || s->first < 0 || !x_eval_int(s->bytes, sample_leaf, w, &bytes)) continue;
-        if (s->alias >= 0) {
-            off = 0;
-            if (s->alias_offset && !x_eval_int(s->alias_offset, sample_leaf, w, &off)) continue;
-            p->at = w->places[s->alias].at + off / PLAN_ALIGN;
-            bytes += off % PLAN_ALIGN;
-        } else if (s->offset >= 0) p->at = s->offset / PLAN_ALIGN;
-        else
-            for (int j = 0; j < s->nbelow; j++) {
-                const struct place *q = &w->places[s->below[j]];
-                if (q->at + q->size > p->at) p->at = q->at + q->size;
+        const struct plan_slot *s = &w->plan->slots.v[k];
+        if (w->plan->is_static) w->offset[k] = s->offset;
+        for (int j = 0; !w->plan->is_static && j < s->nbelow; j++) {
+            int64_t bytes;
+            if (s->below[j] >= k) return wrong(w, "buffer %s is placed before what lies below it", s->buf->name);
+            if (!x_eval_int(w->plan->slots.v[s->below[j]].bytes, sample_leaf, w, &bytes) || bytes < 0 ||
+                bytes > INT64_C(1) << 44) {
+                w->too_large = true;
+                return true;
             }
-        p->size = bytes / PLAN_ALIGN;
+            int64_t end = w->offset[s->below[j]] + bytes;
+            if (end > w->offset[k]) w->offset[k] = end;
+        }
     }
+    return true;
+}
+static void add_place(struct owner_walk *w, const struct buf *b, struct place p) {
+    map_put(&w->places, PKEY(b), arena_copy(&w->m->ctx->arena, &p, sizeof p));
+    PUSH(&w->m->ctx->arena, &w->ends, p.at);
+    PUSH(&w->m->ctx->arena, &w->ends, p.end);
+}
+static bool place_alloc(struct owner_walk *w, const struct buf *b) {
+    struct plan_slot *s = NULL;
+    struct place p = {.owner = b};
+    int64_t bytes, room;
+    for (int k = 0; k < w->plan->slots.n && !s; k++)
+        if (w->plan->slots.v[k].buf == b) s = &w->plan->slots.v[k];
+    if (!s || s->first < 0 || s->cls == PLAN_REGION) return true; /* nothing may use it */
+    if (s->alias >= 0) return wrong(w, "buffer %s is allocated, and shares storage in the plan", b->name);
+    if (!bytes_of(w, b, &bytes) || !x_eval_int(s->bytes, sample_leaf, w, &room)) {
+        w->too_large = true;
+        return true;
+    }
+    p.at = w->offset[s - w->plan->slots.v];
+    if (bytes > room)
+        return wrong(w, "buffer %s needs %lld bytes and has %lld", b->name, (long long)bytes, (long long)room);
+    if (p.at < 0 || p.at % PLAN_ALIGN) return wrong(w, "buffer %s lies at byte %lld", b->name, (long long)p.at);
+    p.end = p.at + bytes;
+    if (w->plan->is_static && p.at + room > w->plan->peak)
+        return wrong(w, "buffer %s ends at byte %lld, the arena at %lld", b->name, (long long)(p.at + room),
+                     (long long)w->plan->peak);
+    add_place(w, b, p);
+    return true;
+}
+static bool place_view(struct owner_walk *w, const struct stmt *s) {
+    const struct buf *b = s->u.view.buf, *of = s->u.view.of;
+    const struct place *q = place_of(w, of);
+    const struct plan_slot *slot = NULL, *base = NULL;
+    int64_t off, bytes, said = 0;
+    if (!q) return true;
+    for (int k = 0; k < w->plan->slots.n; k++) {
+        if (w->plan->slots.v[k].buf == b) slot = &w->plan->slots.v[k];
+        if (w->plan->slots.v[k].buf == of) base = &w->plan->slots.v[k];
+    }
+    if (!slot || !base || slot->alias < 0 || &w->plan->slots.v[slot->alias] != base)
+        return wrong(w, "view %s does not share the storage of %s", b->name, of->name);
+    if (!x_eval_int(s->u.view.off, sample_leaf, w, &off) || !bytes_of(w, b, &bytes) ||
+        (slot->alias_offset && !x_eval_int(slot->alias_offset, sample_leaf, w, &said))) {
+        w->too_large = true;
+        return true;
+    }
+    off *= dtype_bytes(of->type);
+    if (off != said)
+        return wrong(w, "view %s starts at byte %lld of %s, not %lld", b->name, (long long)off, of->name,
+                     (long long)said);
+    struct place p = {q->owner, q->at + off, q->at + off + bytes};
+    if (p.end > q->end) return wrong(w, "view %s reaches past the end of %s", b->name, of->name);
+    add_place(w, b, p);
+    return true;
+}
+
+static bool place_stmt(void *env, struct stmt *s) {
+    struct owner_walk *w = env;
+    if (!w->ok || w->too_large) return false;
+    if (s->kind == S_ALLOC && s->u.alloc.buf->scope == SC_ARENA) return place_alloc(w, s->u.alloc.buf);
+    return s->kind != S_VIEW || place_view(w, s);
 }
 /* Buffers that are swapped come to lie at each other's places. */
 static bool note_swaps(void *env, struct stmt *s) {
@@ -149,33 +214,65 @@ static bool note_swaps(void *env, struct stmt *s) {
     if (b) PUSH(&w->m->ctx->arena, &w->swapped, b);
     return true;
 }
-static void find_ends(struct owner_walk *w) {
-    struct arena *a = &w->m->ctx->arena;
+static int by_value(const void *a, const void *b) {
+    const int64_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+static void place_all(struct owner_walk *w) {
+    int n = 0;
+    if (!find_offsets(w) || w->too_large) return;
+    walk(&w->m->entry->body, place_stmt, w);
     walk(&w->m->entry->body, note_swaps, w);
-    for (int k = 0; k < w->plan->slots.n; k++) {
-        const struct place *p = &w->places[k];
-        if (p->size < 0) continue;
-        PUSH(a, &w->ends, p->at);
-        PUSH(a, &w->ends, p->at + p->size);
-    }
     for (int k = 0; k < w->swapped.n; k++)
-        for (int j = 0; j < w->swapped.n; j++) PUSH(a, &w->ends, w->swapped.v[k]->at + w->swapped.v[j]->size);
-    if (!w->ends.n) return;
-    qsort(w->ends.v, (size_t)w->ends.n, sizeof *w->ends.v, compare_ends);
-    int n = 1;
-    for (int k = 1; k < w->ends.n; k++)
-        if (w->ends.v[k] != w->ends.v[n - 1]) w->ends.v[n++] = w->ends.v[k];
+        for (int j = 0; j < w->swapped.n; j++) {
+            const struct place *p = w->swapped.v[j];
+            PUSH(&w->m->ctx->arena, &w->ends, w->swapped.v[k]->at + (p->end - p->at));
+        }
+    PUSH(&w->m->ctx->arena, &w->ends, INT64_MAX); /* every search ends */
+    qsort(w->ends.v, (size_t)w->ends.n, sizeof *w->ends.v, by_value);
+    for (int k = 0; k < w->ends.n; k++)
+        if (!k || w->ends.v[k] != w->ends.v[k - 1]) w->ends.v[n++] = w->ends.v[k];
     w->ends.n = n;
+    w->owner = NEWN(&w->m->ctx->arena, const struct buf *, n);
+}
+
+/* ---- the walk */
+static void walk_block(struct owner_walk *w, struct block *b);
+static void walk_stmt(struct owner_walk *w, struct stmt *s) {
+    struct reader r = {w, "an expression of the entry"};
+    if (s->kind != S_WHILE) stmt_exprs(s, own_loads, &r);
+    switch (s->kind) {
+    case S_ALLOC:
+        if (s->u.alloc.buf->fill) write_buf(w, s->u.alloc.buf, "its allocation");
+        break;
+    case S_CALL: walk_call(w, s); break;
+    case S_STORE: write_buf(w, s->u.store.buf, "the entry"); break;
+    case S_IF:
+        walk_block(w, &s->u.cond.then);
+        walk_block(w, &s->u.cond.other);
+        break;
+    case S_WHILE:
+    case S_FOR:
+        for (int pass = 0; pass < 2; pass++) {
+            if (s->kind == S_WHILE) stmt_exprs(s, own_loads, &r);
+            walk_block(w, s->kind == S_WHILE ? &s->u.loop_while.body : &s->u.loop.body);
+        }
+        if (s->kind == S_WHILE) stmt_exprs(s, own_loads, &r);
+        break;
+    case S_SWAP: walk_swap(w, s); break;
+    default: break;
+    }
+}
+static void walk_block(struct owner_walk *w, struct block *b) {
+    for (struct stmt *s = b->first; s && w->ok && !w->too_large; s = s->next) walk_stmt(w, s);
 }
 bool plan_verify(struct module *m, struct memory_plan *plan) {
     static const int64_t samples[] = {1, 3, 17};
     bool ok = true;
     for (int k = 0; k < (plan->is_static ? 1 : 3) && ok; k++) {
-        struct owner_walk w = {.m = m, .plan = plan, .sample = samples[k], .ok = true};
-        w.places = NEWN(&m->ctx->arena, struct place, plan->slots.n + 1);
-        locate(&w);
-        find_ends(&w);
-        w.owner = NEWN(&m->ctx->arena, int32_t, w.ends.n + 1);
+        struct owner_walk w = {
+            .m = m, .plan = plan, .places = {.arena = &m->ctx->arena}, .sample = samples[k], .ok = true};
+        place_all(&w);
         walk_block(&w, &m->entry->body);
         ok = w.ok;
     }

@@ -1,0 +1,134 @@
+/* Memory plans: what the planner makes passes the verifier, and each planted overlap is found and named. */
+#include "loop_text.h"
+#include "lower/lower.h"
+#include "lower/memory_plan.h"
+
+static struct ctx *c;
+static void setup(void) { c = ctx_new(); }
+static void teardown(void) { ctx_free(c); }
+TestSuite(plan, .init = setup, .fini = teardown, .timeout = 60);
+
+static struct module *module_of(const char *name) {
+    const char *root = getenv("GCC2NN_SOURCE_ROOT");
+    char path[512], *s = malloc(1 << 16);
+    snprintf(path, sizeof path, "%s/tests/planted/%s.lir", root ? root : ".", name);
+    FILE *f = fopen(path, "rb");
+    cr_assert(f, "no text %s", path);
+    size_t n = fread(s, 1, 1 << 16, f);
+    fclose(f);
+    struct module *m = loop_parse(c, s, n, name);
+    free(s);
+    cr_assert(m && loop_verify(m, NULL), "%s", complaints(c));
+    return m;
+}
+static struct plan_slot *slot(struct memory_plan *p, const char *name) {
+    for (int k = 0; k < p->slots.n; k++)
+        if (!strcmp(p->slots.v[k].buf->name, name)) return &p->slots.v[k];
+    cr_assert_fail("no buffer %s", name);
+    return NULL;
+}
+static void put_over(struct memory_plan *p, const char *what, const char *where, int64_t more) {
+    slot(p, what)->offset = slot(p, where)->offset + more;
+}
+
+/* ---- plans that hold */
+Test(plan, holds_and_is_small) {
+    struct module *m = module_of("plan");
+    struct memory_plan *p = memory_plan(m, NULL, NULL);
+    cr_assert(p && plan_verify(m, p), "%s", complaints(c));
+    cr_expect(p->is_static && p->peak == 5 * 256, "%lld", (long long)p->peak); /* p q f e t in the loop */
+    cr_expect(p->bound == 5 * 256, "%lld", (long long)p->bound);
+}
+Test(plan, holds_for_all_sizes) {
+    struct module *m = module_of("plan_symbolic");
+    struct memory_plan *p = memory_plan(m, NULL, NULL);
+    cr_assert(p && plan_verify(m, p), "%s", complaints(c));
+    cr_expect(!p->is_static && slot(p, "c")->offset == -1);
+}
+
+/* ---- planted overlaps */
+static void result_over_operand(struct memory_plan *p) { put_over(p, "b", "a", 0); }
+static void result_over_later_operand(struct memory_plan *p) { put_over(p, "c", "a", 0); }
+static void half_over(struct memory_plan *p) { put_over(p, "d", "a", 64 - slot(p, "d")->bytes->u.i); }
+static void scratch_over_result(struct memory_plan *p) { put_over(p, "s", "c", 64); }
+static void scratch_over_bystander(struct memory_plan *p) { put_over(p, "s", "a", 0); }
+static void view_elsewhere(struct memory_plan *p) { slot(p, "upper")->alias_offset = x_int(c, 192); }
+static void view_of_another(struct memory_plan *p) { slot(p, "upper")->alias = (int)(slot(p, "b") - p->slots.v); }
+static void too_small(struct memory_plan *p) { slot(p, "d")->bytes = x_int(c, 256); }
+static void misaligned(struct memory_plan *p) { slot(p, "a")->offset += 4; }
+static void past_the_end(struct memory_plan *p) { slot(p, "d")->offset = p->peak - 256; }
+static void branch_over_bystander(struct memory_plan *p) { put_over(p, "g", "e", 0); }
+static void loop_over_bystander(struct memory_plan *p) { put_over(p, "t", "f", 0); }
+static void loop_over_next_turn(struct memory_plan *p) { put_over(p, "q", "e", 0); }
+static void swapped_pair_meets(struct memory_plan *p) { put_over(p, "q", "p", 64); }
+static void no_place(struct memory_plan *p) { slot(p, "e")->first = -1; }
+static void lost_edge(struct memory_plan *p) {
+    for (int k = 0; k < p->slots.n; k++) p->slots.v[k].nbelow = 0;
+}
+static void size_of_one_sample(struct memory_plan *p) {
+    for (int k = 0; k < p->slots.n; k++) p->slots.v[k].bytes = x_int(c, PLAN_ALIGN);
+}
+static const struct planted {
+    const char *text, *name;
+    void (*corrupt)(struct memory_plan *p);
+    const char *said;
+} planted[] = {
+    {"plan", "result over the operand of its call", result_over_operand, "copy writes buffer b over buffer a"},
+    {"plan", "result over an operand of a later call", result_over_later_operand, "reads buffer a"},
+    {"plan", "64 bytes of overlap", half_over, "reads buffer a"},
+    {"plan", "scratch over the result of its call", scratch_over_result, "over buffer"},
+    {"plan", "scratch over a buffer that waits", scratch_over_bystander, "was overwritten by s"},
+    {"plan", "view with another offset", view_elsewhere, "view upper starts at byte 256"},
+    {"plan", "view of another buffer", view_of_another, "view upper does not share the storage of d"},
+    {"plan", "half of the bytes", too_small, "buffer d needs 512 bytes"},
+    {"plan", "offset between the lines", misaligned, "buffer a lies at byte"},
+    {"plan", "past the end of the arena", past_the_end, "buffer d ends at byte"},
+    {"plan", "branch over a buffer that waits", branch_over_bystander, "over buffer"},
+    {"plan", "loop body over what each turn reads", loop_over_bystander, "over buffer"},
+    {"plan", "what swaps over what is read after the loop", loop_over_next_turn, "e"},
+    {"plan", "swapped buffers meet", swapped_pair_meets, "buffer p"},
+    {"plan", "a used buffer without a place", no_place, "buffer e, which has no place"},
+    {"plan_symbolic", "an order that was lost", lost_edge, "buffer"},
+    {"plan_symbolic", "the size of one sample", size_of_one_sample, "bytes and has 64"},
+};
+Test(plan, each_planted_overlap_is_found) {
+    for (size_t k = 0; k < sizeof planted / sizeof *planted; k++) {
+        const struct planted *q = &planted[k];
+        struct module *m = module_of(q->text);
+        struct memory_plan *p = memory_plan(m, NULL, NULL);
+        cr_assert(p && plan_verify(m, p), "%s: %s", q->name, complaints(c));
+        q->corrupt(p);
+        cr_expect(!plan_verify(m, p), "%s: not found", q->name);
+        cr_expect(strstr(complaints(c), q->said), "%s: said %s", q->name, complaints(c));
+        ctx_free(c);
+        c = ctx_new();
+    }
+}
+
+/* ---- results over operands */
+static const char chain[] = "proc relu(x: f32[64] in, y: f32[64] out)\n"
+                            "  for i<64\n"
+                            "    y[i] = max(x[i], 0.0)\n"
+                            "proc turn(x: f32[64] in, y: f32[64] out)\n"
+                            "  for i<64\n"
+                            "    y[i] = x[63-i]\n"
+                            "entry proc e(x: f32[64] in, y: f32[64] out)\n"
+                            "  alloc a: f32[64] arena\n"
+                            "  call relu(in x, out a)\n"
+                            "  alloc b: f32[64] arena\n"
+                            "  call %s(in a, out b)\n"
+                            "  call turn(in %s, out y)\n";
+static int allocs_after_reuse(const char *kernel, const char *last) {
+    char text[1000];
+    int n = 0;
+    snprintf(text, sizeof text, chain, kernel, last);
+    struct module *m = loop_parse(c, text, strlen(text), "t.lir");
+    cr_assert(m && loop_verify(m, NULL), "%s", complaints(c));
+    reuse_storage(m);
+    cr_assert(loop_verify(m, NULL), "%s", complaints(c));
+    for (struct stmt *s = m->entry->body.first; s; s = s->next) n += s->kind == S_ALLOC;
+    return n;
+}
+Test(plan, results_take_the_place_of_operands_that_die) { cr_expect(allocs_after_reuse("relu", "b") == 1); }
+Test(plan, not_of_operands_that_are_read_in_another_order) { cr_expect(allocs_after_reuse("turn", "b") == 2); }
+Test(plan, not_of_operands_that_live_on) { cr_expect(allocs_after_reuse("relu", "a") == 2); }
