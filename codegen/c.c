@@ -729,9 +729,7 @@ static bool stmt_fault(void *env, struct stmt *s) {
         break;
     case S_FOR: q->found = q->found || !x_visit(s->u.loop.var->extent, no_guard, NULL); break;
     case S_IF: q->found = q->found || !x_visit(s->u.cond.cond, no_guard, NULL); break;
-    case S_WHILE:
-        q->found = q->found || s->u.loop_while.max || !x_visit(s->u.loop_while.cond, no_guard, NULL);
-        break;
+    case S_WHILE: q->found = q->found || s->u.loop_while.max || !x_visit(s->u.loop_while.cond, no_guard, NULL); break;
     case S_CALL: q->found = q->found || emit_needs_fault(s->u.call.callee); break;
     default: break;
     }

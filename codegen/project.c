@@ -1,6 +1,7 @@
 /* Writing the build folder: a temporary folder beside the final one is filled, then renamed. See project.h. */
 #include "codegen/project.h"
 #include "codegen/weights.h"
+#include "ir/base/cleanup.h"
 #include "ir/base/embed.h"
 #include <dirent.h>
 #include <errno.h>
@@ -66,7 +67,7 @@ static bool may_replace(struct writer *q) {
     if (S_ISDIR(st.st_mode) && (is_empty(q->final) || has_our_manifest(q->final))) return true;
     diag(&q->c->diags, DIAG_ERROR, E_WRITE, "%s exists and was not written by gcc2nn",
          diag_quote(&q->c->arena, q->final));
-    diag_help(&q->c->diags, "give another folder with --output, or remove this one");
+    diag_help(&q->c->diags, "give another folder with --out, or remove this one");
     return false;
 }
 static bool put_in_place(struct writer *q) {
@@ -356,8 +357,10 @@ struct project *project_write(struct module *m, struct memory_plan *plan, const 
         problem(q, "cannot make the folder", q->tmp);
         return NULL;
     }
-    if (put_weights(q) && put_program(q) && put_kernels(q) && put_templates(q) && put_manifest(q) && put_in_place(q))
-        return q->w;
-    remove_tree(q->tmp);
-    return NULL;
+    int noted = cleanup_path(q->tmp);
+    bool ok =
+        put_weights(q) && put_program(q) && put_kernels(q) && put_templates(q) && put_manifest(q) && put_in_place(q);
+    if (!ok) remove_tree(q->tmp);
+    cleanup_drop(noted);
+    return ok ? q->w : NULL;
 }

@@ -1,5 +1,7 @@
 /* Processes and compilations. See build.h. */
 #include "compiler/build.h"
+#include "compiler/commands.h"
+#include "ir/base/cleanup.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -14,6 +16,7 @@
 /* ---- processes */
 struct process {
     pid_t pid;
+    int noted; /* for cleanup_drop */
     FILE *out, *err;
     double deadline;
 };
@@ -39,6 +42,8 @@ static bool process_start(struct process *p, const char *const *argv, const char
         execvp(argv[0], (char *const *)argv);
         _exit(127);
     }
+    if (p->pid > 0) setpgid(p->pid, p->pid); /* here too: a signal may come before the child has run */
+    p->noted = p->pid > 0 ? cleanup_child(p->pid) : -1;
     return p->pid > 0;
 }
 
@@ -58,6 +63,7 @@ static bool process_poll(struct process *p, struct outcome *o) {
     if (late) kill(-p->pid, SIGKILL);
     pid_t r = waitpid(p->pid, &status, late ? 0 : WNOHANG);
     if (r == 0 || (r < 0 && errno == EINTR)) return false;
+    cleanup_drop(p->noted);
     *o = (struct outcome){
         .started = true, .timed_out = late, .status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)};
     read_all(p->out, &o->out);
@@ -161,6 +167,7 @@ static bool compile_all(struct building *b, const char *const *sources, int n, i
             running[next] = process_start(&run[next], compile_words(b, sources[next], object_of(b, sources[next])),
                                           b->w->folder, b->seconds);
             active += running[next];
+            progress("compiling %s, file %d of %d", sources[next], next + 1, n);
             next++;
             continue;
         }

@@ -1,9 +1,10 @@
 /* `gcc2nn bench MODEL`: times of the compiled model; under an emulator, whose times mean nothing, exact counts of
  * instructions. */
 #include "compiler/session.h"
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
 
 enum { RUNS = 50, WARMUP = 5 };
 
@@ -13,6 +14,8 @@ struct bench {
     double *times;          /* nanoseconds */
     uint64_t *instructions; /* NULL: runs on this machine */
     struct code_size size;
+    const int64_t *dims; /* of the symbols */
+    char checksum[17];   /* of the outputs' bytes */
 };
 static int by_time(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -31,21 +34,23 @@ static long long code_bytes(const struct bench *b) {
     long long inside = w->weights_file ? 0 : (long long)w->program->weights_bytes, all = b->size.text + b->size.rodata;
     return all > inside ? all - inside : all;
 }
-static void print_json(const struct bench *b, double least, double median, double p99) {
+static json_t *dims_json(const struct bench *b) {
+    json_t *o = json_object();
     const struct program *p = b->s->w->program;
-    json_t *o =
-        json_pack("{s:s, s:s, s:i, s:f, s:f, s:f, s:I, s:I, s:I, s:I}", "model", p->name, "target", p->o->target->name,
-                  "runs", b->runs, "min_ms", least, "median_ms", median, "p99_ms", p99, "arena_bytes",
-                  (json_int_t)arena_bytes(p), "weights_bytes", (json_int_t)p->weights_bytes, "code_bytes",
-                  (json_int_t)code_bytes(b), "static_ram_bytes", (json_int_t)(b->size.data + b->size.bss));
+    for (int y = 0; y < p->syms.n; y++) json_object_set_new(o, p->syms.v[y]->name, json_integer(b->dims[y]));
+    return o;
+}
+static void print_times(const struct bench *b, double least, double median, double p99) {
+    const struct program *p = b->s->w->program;
+    json_t *o = json_pack("{s:s, s:s, s:i, s:o, s:i, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:s}", "model", p->name,
+                          "target", p->o->target->name, "threads", 1, "dims", dims_json(b), "runs", b->runs, "min_ms",
+                          least, "median_ms", median, "p99_ms", p99, "arena_bytes", (json_int_t)arena_bytes(p),
+                          "weights_bytes", (json_int_t)p->weights_bytes, "code_bytes", (json_int_t)code_bytes(b),
+                          "static_ram_bytes", (json_int_t)(b->size.data + b->size.bss), "checksum", b->checksum);
     if (o && b->instructions)
         json_object_update_new(o, json_pack("{s:I, s:s}", "instructions", (json_int_t)b->instructions[b->runs / 2],
                                             "counted_by", "plugin of the emulator"));
-    char *text = o ? json_dumps(o, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
-    if (!text) BUG("the results cannot be written as JSON");
-    puts(text);
-    free(text);
-    json_decref(o);
+    print_json(o);
 }
 static void report(struct bench *b) {
     const struct program *p = b->s->w->program;
@@ -54,7 +59,7 @@ static void report(struct bench *b) {
     double least = b->times[0] / 1e6, median = b->times[b->runs / 2] / 1e6,
            p99 = b->times[(int)((double)(b->runs - 1) * 0.99)] / 1e6;
     if (b->s->o->json) {
-        print_json(b, least, median, p99);
+        print_times(b, least, median, p99);
         return;
     }
     printf("%s on %s: ", p->name, p->o->target->name);
@@ -65,6 +70,34 @@ static void report(struct bench *b) {
     printf("; arena %lld bytes, weights %lld bytes, code %lld bytes\n", arena_bytes(p), (long long)p->weights_bytes,
            code_bytes(b));
 }
+/* A time means nothing without the sizes it is for: no symbol gets one by itself. */
+static bool every_dim_is_given(struct session *s) {
+    const struct program *p = s->w->program;
+    struct text missing = {0};
+    for (int y = 0; y < p->syms.n && !s->o->data && !s->o->inputs.n; y++) {
+        bool given = false;
+        for (int k = 0; k < s->o->dims.n; k++)
+            given |= !strcmp(s->o->dims.v[k].name, p->syms.v[y]->name) && s->o->dims.v[k].ref;
+        if (!given) text_printf(&missing, "%s%s", missing.n ? ", " : "", p->syms.v[y]->name);
+    }
+    bool ok = !missing.n;
+    if (!ok) {
+        diag(&s->c->diags, DIAG_ERROR, E_DIM, "no value is given for %s", missing.s);
+        diag_help(&s->c->diags, "give inputs with --data, or sizes with --dim NAME=SIZE or --dim NAME=LO..HI@SIZE");
+    }
+    text_free(&missing);
+    return ok;
+}
+static void add_checksum(struct bench *b, struct tensor *const *outputs) {
+    uint64_t h = 0;
+    for (int k = 0; k < b->s->w->program->outs.n; k++) {
+        const struct tensor *t = outputs[k];
+        if (t->type == STR)
+            for (int64_t i = 0; i < tensor_count(t); i++) h = XXH64(t->strs[i].p, t->strs[i].n, h);
+        else h = XXH64(t->bytes, (size_t)dtype_packed_bytes(t->type, tensor_count(t)), h);
+    }
+    snprintf(b->checksum, sizeof b->checksum, "%016llx", (unsigned long long)h);
+}
 static bool measure(struct bench *b, const char *exe) {
     struct session *s = b->s;
     struct tensor **inputs = session_inputs(s),
@@ -74,12 +107,14 @@ static bool measure(struct bench *b, const char *exe) {
     struct harness h = {.c = s->c, .w = s->w, .exe = exe, .seconds = s->o->seconds, .instructions = b->instructions};
     if (!inputs) return false;
     h.symbols = session_symbols(s);
-    return harness_run(&h, (const struct tensor *const *)inputs, outputs, b->runs, b->warmup, b->times) &&
-           session_write_outputs(s, outputs) && library_size(s->c, s->w, &b->size);
+    b->dims = session_dims(s, inputs);
+    if (!harness_run(&h, (const struct tensor *const *)inputs, outputs, b->runs, b->warmup, b->times)) return false;
+    add_checksum(b, outputs);
+    return session_write_outputs(s, outputs) && library_size(s->c, s->w, &b->size);
 }
 int cmd_bench(const struct options *o) {
     struct session s;
-    if (session_open(&s, o) && session_compile(&s) && session_write(&s, NULL)) {
+    if (session_open(&s, o) && session_compile(&s) && session_write(&s, NULL) && every_dim_is_given(&s)) {
         bool counted = s.compile.target->runner != NULL; /* equal inputs, equal counts: one run says it all */
         struct bench b = {.s = &s,
                           .runs = o->runs   ? o->runs

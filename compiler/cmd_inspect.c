@@ -102,16 +102,11 @@ static void print_summary(struct summary *s) {
 }
 
 /* ---- for programs. Names are bytes; what is no UTF-8 is shown escaped, since JSON cannot hold it. */
-static json_t *json_name(struct summary *s, const char *name) {
-    json_t *j = json_string(name);
-    return j ? j : json_string(diag_quote(&s->c->arena, name));
-}
-
 static json_t *json_values(struct summary *s, struct value *const *v, const char *const *names, int n) {
     json_t *list = json_array();
     for (int i = 0; i < n; i++) {
         json_t *o = json_object();
-        json_object_set_new(o, "name", json_name(s, names ? names[i] : v[i]->name));
+        json_object_set_new(o, "name", json_name(&s->c->arena, names ? names[i] : v[i]->name));
         json_object_set_new(o, "type", json_string(type_text(s, &v[i]->type)));
         json_array_append_new(list, o);
     }
@@ -121,22 +116,23 @@ static json_t *json_values(struct summary *s, struct value *const *v, const char
 static void print_summary_json(struct summary *s) {
     struct graph *g = s->g;
     json_t *root = json_object(), *list = json_array();
-    json_object_set_new(root, "model", json_name(s, g->name));
-    json_object_set_new(root, "file", json_name(s, g->file));
+    json_object_set_new(root, "model", json_name(&s->c->arena, g->name));
+    json_object_set_new(root, "file", json_name(&s->c->arena, g->file));
     json_object_set_new(root, "metadata", list);
     for (int i = 0; i < g->metadata.n; i++)
-        json_array_append_new(
-            list, json_pack("[o,o]", json_name(s, g->metadata.v[i].key), json_name(s, g->metadata.v[i].value)));
+        json_array_append_new(list, json_pack("[o,o]", json_name(&s->c->arena, g->metadata.v[i].key),
+                                              json_name(&s->c->arena, g->metadata.v[i].value)));
     json_object_set_new(root, "opsets", list = json_array());
     for (int i = 0; i < g->opsets.n; i++)
-        json_array_append_new(list, json_pack("{s:o, s:i}", "domain", json_name(s, g->opsets.v[i].domain), "version",
-                                              g->opsets.v[i].version));
+        json_array_append_new(list, json_pack("{s:o, s:i}", "domain", json_name(&s->c->arena, g->opsets.v[i].domain),
+                                              "version", g->opsets.v[i].version));
     json_object_set_new(root, "inputs", json_values(s, g->top->params.v, NULL, g->top->params.n));
     json_object_set_new(root, "outputs", json_values(s, g->top->results.v, g->outputs.v, g->top->results.n));
     json_object_set_new(root, "symbols", list = json_array());
     for (int i = 0; i < g->syms.n; i++)
-        json_array_append_new(list, json_pack("{s:o, s:I, s:I}", "name", json_name(s, g->syms.v[i]->name), "min",
-                                              (json_int_t)g->syms.v[i]->lo, "max", (json_int_t)g->syms.v[i]->hi));
+        json_array_append_new(list,
+                              json_pack("{s:o, s:I, s:I}", "name", json_name(&s->c->arena, g->syms.v[i]->name), "min",
+                                        (json_int_t)g->syms.v[i]->lo, "max", (json_int_t)g->syms.v[i]->hi));
     json_object_set_new(root, "constants",
                         json_pack("{s:i, s:I, s:I}", "tensors", s->nconstants, "elements", (json_int_t)s->elements,
                                   "bytes", (json_int_t)s->bytes));
@@ -144,8 +140,9 @@ static void print_summary_json(struct summary *s) {
     json_object_set_new(root, "operators", list = json_array());
     for (int i = 0; i < s->ops.n; i++) {
         const struct op_tally *t = &s->ops.v[i];
-        json_array_append_new(list, json_pack("{s:o, s:o, s:i, s:b}", "domain", json_name(s, t->domain), "name",
-                                              json_name(s, t->op), "count", t->count, "supported", t->supported));
+        json_array_append_new(list,
+                              json_pack("{s:o, s:o, s:i, s:b}", "domain", json_name(&s->c->arena, t->domain), "name",
+                                        json_name(&s->c->arena, t->op), "count", t->count, "supported", t->supported));
     }
     char *text = json_dumps(root, JSON_INDENT(2));
     puts(text ? text : "null");
@@ -155,6 +152,7 @@ static void print_summary_json(struct summary *s) {
 
 int cmd_inspect(const struct options *o) {
     struct ctx *c = ctx_new();
+    c->diags.json = o->json;
     struct import_options import = options_import(o);
     import.keep_unknown = true;
     struct summary s = {.c = c, .constants = {.arena = &c->arena}, .op_number = {.arena = &c->arena}};

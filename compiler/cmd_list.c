@@ -2,17 +2,8 @@
 #include "compiler/commands.h"
 #include "ir/op.h"
 #include "ir/target.h"
-#include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-static void print_json(json_t *root) {
-    char *s = json_dumps(root, JSON_INDENT(2));
-    puts(s ? s : "null");
-    free(s);
-    json_decref(root);
-}
 
 static const char *kind_of(const struct op *op) {
     return op->define ? "definition" : op->expand ? "expansion" : "control";

@@ -64,6 +64,7 @@ static void opt_graph(struct ctx *c, const struct options *o, const struct mappe
 
 int cmd_opt(const struct options *o) {
     struct ctx *c = ctx_new();
+    c->diags.json = o->json;
     struct mapped_file f = {0};
     struct text out = {0};
     const char *path = o->args.v[0];
@@ -74,7 +75,10 @@ int cmd_opt(const struct options *o) {
         diag(&c->diags, DIAG_ERROR, E_USAGE, "the file must end in .gir (graph) or .lir (loop IR)");
     }
     int status = report_diags(&c->diags);
-    print_text(&out);
+    if (o->json && status == EXIT_OK) {
+        print_json(json_pack("{s:o}", "text", json_name(&c->arena, out.s ? out.s : "")));
+        text_free(&out);
+    } else print_text(&out);
     file_unmap(&f);
     ctx_free(c);
     return status;

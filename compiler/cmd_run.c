@@ -23,6 +23,23 @@ static void show_outputs(struct session *s, struct tensor *const *outputs) {
         text_free(&line);
     }
 }
+/* With --json: all but the contents, and the file where there is one. */
+static void show_outputs_json(struct session *s, struct tensor *const *outputs) {
+    const struct program *p = s->w->program;
+    struct arena *a = &s->c->arena;
+    json_t *list = json_array();
+    for (int k = 0; k < p->outs.n; k++) {
+        const struct tensor *t = outputs[k];
+        json_t *dims = json_array();
+        for (int d = 0; d < t->rank; d++) json_array_append_new(dims, json_integer(t->dims[d]));
+        json_t *o = json_pack("{s:o, s:s, s:o}", "name", json_name(a, p->outs.v[k].buf->name), "type",
+                              dtype_name(t->type), "dims", dims);
+        if (s->o->out) json_object_set_new(o, "file", json_name(a, arena_printf(a, "%s/output_%d.pb", s->o->out, k)));
+        json_array_append_new(list, o);
+    }
+    print_json(json_pack("{s:s, s:s, s:o}", "model", p->name, "target",
+                         s->o->interpret ? "interpreter" : p->o->target->name, "outputs", list));
+}
 static bool compute(struct session *s, struct tensor **inputs, struct tensor **outputs) {
     if (s->o->interpret) return session_interpret(s, inputs, outputs);
     const char *exe = session_build(s, arena_printf(&s->c->arena, "%s_main", s->w->name));
@@ -35,7 +52,8 @@ int cmd_run(const struct options *o) {
     if (session_open(&s, o) && session_compile(&s) && session_write(&s, NULL)) {
         struct tensor **inputs = session_inputs(&s),
                       **outputs = NEWN(&s.c->arena, struct tensor *, s.w->program->outs.n + 1);
-        if (inputs && compute(&s, inputs, outputs) && session_write_outputs(&s, outputs)) show_outputs(&s, outputs);
+        if (inputs && compute(&s, inputs, outputs) && session_write_outputs(&s, outputs))
+            (o->json ? show_outputs_json : show_outputs)(&s, outputs);
     }
     return session_close(&s);
 }

@@ -1,7 +1,10 @@
-/* The commands of the program: one file each, compiler/cmd_*.c; the table of them stands in main.c. */
+/* The commands of the program: one file each, compiler/cmd_*.c; the table of them stands in commands.c. */
 #ifndef NN_COMPILER_COMMANDS_H
 #define NN_COMPILER_COMMANDS_H
 #include "compiler/options.h"
+#include <jansson.h>
+
+extern const struct command command_rows[]; /* name NULL ends; the first is meant when a model stands in its place */
 
 int cmd_compile(const struct options *o);
 int cmd_run(const struct options *o);
@@ -18,4 +21,13 @@ int cmd_list_targets(const struct options *o);
 int report_diags(const struct diags *d);
 /* Writes to standard output and frees the text. */
 void print_text(struct text *t);
+/* The same for JSON; frees it. */
+void print_json(json_t *root);
+/* Bytes as a JSON string: what is no UTF-8 is shown escaped, since JSON cannot hold it. */
+json_t *json_name(struct arena *a, const char *name);
+/* At the end: the status, or EXIT_ENV with a message when standard output could not be written. */
+int flush_output(int status);
+/* One line about what goes on, over the last one; only on a terminal. */
+void progress(const char *fmt, ...) NN_PRINTF(1, 2);
+void progress_end(void);
 #endif

@@ -1,5 +1,6 @@
 /* The pipeline, as one table. See driver.h. */
 #include "compiler/driver.h"
+#include "compiler/commands.h"
 #include "compiler/graph/passes.h"
 #include "compiler/import/onnx.h"
 #include "lower/lower.h"
@@ -80,7 +81,10 @@ bool compile_model(struct compilation *u) {
     for (const struct pass_row *p = pass_rows; p->name; p++) {
         if (!p->required && listed(u->o->skip, u->o->nskip, p->name)) continue;
         double t0 = seconds();
-        if (!p->run(u)) return false;
+        progress("%s: %s", p->name, p->doc);
+        bool ok = p->run(u);
+        progress_end();
+        if (!ok) return false;
         if (u->o->time_passes) fprintf(stderr, "%-14s %9.3f ms\n", p->name, (seconds() - t0) * 1e3);
         if (!verify(u, p)) return false;
         if (listed(u->o->dump_after, u->o->ndump, p->name)) dump(u, p);

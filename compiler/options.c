@@ -124,26 +124,34 @@ static bool parse_input(struct options *o, const char *value, struct text *probl
     PUSH(o->arena, &o->inputs, value);
     return true;
 }
-static bool one_of(const char *value, const char *const *words, const char **to, struct text *problem) {
-    for (int i = 0; words[i]; i++)
-        if (strcmp(words[i], value) == 0) {
-            *to = words[i];
-            return true;
-        }
+static bool parse_threads(struct options *o, const char *value, struct text *problem) {
+    int n = 0;
+    (void)o;
+    if (!parse_count(value, 1, &n, problem)) return false;
+    if (n > 1) text_add(problem, "more than one needs the thread pool, which this version does not have yet");
+    return n == 1;
+}
+/* value among blank-separated words */
+static bool one_of(struct arena *a, const char *value, const char *words, struct text *problem) {
+    const char *v[16];
+    int n = 0;
+    for (const char *s = words; *s && n < 16;) {
+        size_t k = strcspn(s, " ");
+        v[n] = arena_printf(a, "%.*s", (int)k, s);
+        if (strcmp(v[n++], value) == 0) return true;
+        s += k + (s[k] == ' ');
+    }
     text_printf(problem, "`%s` is not one of", value);
-    for (int i = 0; words[i]; i++) text_printf(problem, "%s %s", i ? "," : "", words[i]);
+    for (int i = 0; i < n; i++) text_printf(problem, "%s %s", i ? "," : "", v[i]);
+    const char *near = nearest_name(value, v, n);
+    if (near) text_printf(problem, "; did you mean `%s`?", near);
     return false;
-}
-static bool parse_weights(struct options *o, const char *value, struct text *problem) {
-    static const char *const words[] = {"auto", "array", "incbin", "file", NULL};
-    return one_of(value, words, &o->weights, problem);
-}
-static bool parse_std(struct options *o, const char *value, struct text *problem) {
-    static const char *const words[] = {"c99-strict", "gnu99", NULL};
-    return one_of(value, words, &o->std, problem);
 }
 LIST(add_dump, dump_after)
 LIST(add_skip, skip)
+SETTER(set_weights, weights)
+SETTER(set_std, std)
+FLAG(set_depfile, depfile)
 SETTER(set_data, data)
 SETTER(set_out, out)
 SETTER(set_cc, cc)
@@ -167,47 +175,64 @@ FLAG(set_version, version)
 
 const struct option_row option_rows[] = {
     {"name", 0, "NAME", "prefix of all generated symbols and files (default: from the file's name)", CMD_COMPILE,
-     set_name},
+     set_name, NULL},
     {"target", 't', "TARGET",
      "what to generate code for (default: native, this machine); `gcc2nn list-targets` names them",
-     CMD_COMPILE | CMD_PROGRAM | CMD_OPT, set_target},
+     CMD_COMPILE | CMD_PROGRAM | CMD_OPT, set_target, NULL},
     {"weights", 0, "KIND", "auto, array (C), incbin (assembler) or file (loaded by the caller)",
-     CMD_COMPILE | CMD_PROGRAM, parse_weights},
-    {"std", 0, "STD", "c99-strict: scalar C99 without extensions; gnu99", CMD_COMPILE | CMD_PROGRAM, parse_std},
+     CMD_COMPILE | CMD_PROGRAM, set_weights, "auto array incbin file"},
+    {"std", 0, "STD", "c99-strict: scalar C99 without extensions; gnu99", CMD_COMPILE | CMD_PROGRAM, set_std,
+     "c99-strict gnu99"},
     {"data", 0, "DIR", "folder of input_N.pb or input_N.npy, and output_N.pb for verify (default: made-up inputs)",
-     CMD_PROGRAM, set_data},
-    {"input", 'i', "NAME=FILE", "an input's values, .pb or .npy; may be repeated", CMD_PROGRAM, parse_input},
+     CMD_PROGRAM, set_data, NULL},
+    {"input", 'i', "NAME=FILE", "an input's values, .pb or .npy; may be repeated", CMD_PROGRAM, parse_input, NULL},
     {"out", 'o', "DIR", "folder for what is written (compile: default MODEL_c)", CMD_COMPILE | CMD_RUN | CMD_BENCH,
-     set_out},
+     set_out, NULL},
+    {"depfile", 0, NULL, "also write NAME.d into the folder: what it was made from, for make and ninja (also -MD)",
+     CMD_COMPILE, set_depfile, NULL},
     {"interpret", 0, NULL,
      "run: interpret instead of compiling; verify: compare with the interpreter even when there are reference outputs",
-     CMD_RUN | CMD_VERIFY, set_interpret},
-    {"each-node", 0, NULL, "compare the result of every node, unfused", CMD_VERIFY, set_each_node},
-    {"runs", 0, "R", "how many runs to time (default 50)", CMD_BENCH, parse_runs},
-    {"warmup", 0, "W", "runs before the first timed one (default 5)", CMD_BENCH, parse_warmup},
-    {"cc", 0, "COMPILER", "C compiler (default: the target's)", CMD_PROGRAM, set_cc},
-    {"build-dir", 0, "DIR", "keep the generated code here", CMD_PROGRAM, set_build_dir},
-    {"timeout", 0, "SECONDS", "limit of each compilation and of the run (default 600)", CMD_PROGRAM, parse_seconds},
-    {"no-fuse", 0, NULL, "one kernel for each node", CMD_COMPILE | CMD_PROGRAM, set_no_fuse},
-    {"no-schedule", 0, NULL, "kernels as plain loops", CMD_COMPILE | CMD_PROGRAM, set_no_schedule},
+     CMD_RUN | CMD_VERIFY, set_interpret, NULL},
+    {"each-node", 0, NULL, "compare the result of every node, unfused", CMD_VERIFY, set_each_node, NULL},
+    {"runs", 0, "R", "how many runs to time (default 50)", CMD_BENCH, parse_runs, NULL},
+    {"warmup", 0, "W", "runs before the first timed one (default 5)", CMD_BENCH, parse_warmup, NULL},
+    {"threads", 0, "N", "threads of a run; only 1 until there is a thread pool", CMD_BENCH, parse_threads, NULL},
+    {"cc", 0, "COMPILER", "C compiler (default: the target's)", CMD_PROGRAM, set_cc, NULL},
+    {"build-dir", 0, "DIR", "keep the generated code here", CMD_PROGRAM, set_build_dir, NULL},
+    {"timeout", 0, "SECONDS", "limit of each compilation and of the run (default 600)", CMD_PROGRAM, parse_seconds,
+     NULL},
+    {"no-fuse", 0, NULL, "one kernel for each node", CMD_COMPILE | CMD_PROGRAM, set_no_fuse, NULL},
+    {"no-schedule", 0, NULL, "kernels as plain loops", CMD_COMPILE | CMD_PROGRAM, set_no_schedule, NULL},
     {"dump-after", 0, "PASS", "print the program after this pass, or after `all`; `fuse`: the groups; may be repeated",
-     CMD_COMPILE | CMD_PROGRAM, add_dump},
-    {"stop-after", 0, "PASS", "stop after this pass", CMD_COMPILE, set_stop},
-    {"no-pass", 0, "PASS", "leave this pass out; may be repeated", CMD_COMPILE | CMD_PROGRAM, add_skip},
-    {"time-passes", 0, NULL, "print the time of each pass", CMD_COMPILE | CMD_PROGRAM, set_time_passes},
+     CMD_COMPILE | CMD_PROGRAM, add_dump, NULL},
+    {"stop-after", 0, "PASS", "stop after this pass", CMD_COMPILE, set_stop, NULL},
+    {"no-pass", 0, "PASS", "leave this pass out; may be repeated", CMD_COMPILE | CMD_PROGRAM, add_skip, NULL},
+    {"time-passes", 0, NULL, "print the time of each pass", CMD_COMPILE | CMD_PROGRAM, set_time_passes, NULL},
     {"dim", 'd', "NAME=SIZE|LO..HI[@REF]",
      "fix the size of a symbolic dimension, or say its range and the size to optimise for; may be repeated", CMD_MODEL,
-     parse_dim},
+     parse_dim, NULL},
     {"shape", 0, "INPUT=1x3x?x?", "the shape of an input that the model leaves open; ? is any size; may be repeated",
-     CMD_MODEL, parse_shape},
-    {"keep-inputs", 0, NULL, "weights that the model lists among its inputs stay inputs", CMD_MODEL, set_keep_inputs},
-    {"passes", 0, "NAMES", "graph passes to run on a .gir file, separated by commas", CMD_OPT, set_passes},
-    {"steps", 0, "STEPS", "schedule steps to apply to a .lir file, separated by `;`", CMD_OPT, set_steps},
-    {"lower", 0, NULL, "lower the graph for --target: print its groups and kernels", CMD_OPT, set_lower},
-    {"proc", 0, "NAME", "the procedure that the steps are for (default: every one)", CMD_OPT, set_proc},
-    {"json", 0, NULL, "print JSON", CMD_INSPECT | CMD_BENCH | CMD_LIST_OPS | CMD_LIST_TARGETS, set_json},
-    {"help", 'h', NULL, "print this text", CMD_ALL, set_help},
-    {"version", 0, NULL, "print the version", CMD_ALL, set_version},
+     CMD_MODEL, parse_shape, NULL},
+    {"keep-inputs", 0, NULL, "weights that the model lists among its inputs stay inputs", CMD_MODEL, set_keep_inputs,
+     NULL},
+    {"passes", 0, "NAMES", "graph passes to run on a .gir file, separated by commas", CMD_OPT, set_passes, NULL},
+    {"steps", 0, "STEPS", "schedule steps to apply to a .lir file, separated by `;`", CMD_OPT, set_steps, NULL},
+    {"lower", 0, NULL, "lower the graph for --target: print its groups and kernels", CMD_OPT, set_lower, NULL},
+    {"proc", 0, "NAME", "the procedure that the steps are for (default: every one)", CMD_OPT, set_proc, NULL},
+    {"json", 0, NULL, "print JSON; diagnostics on standard error are objects too, one a line", CMD_ALL, set_json, NULL},
+    {"help", 'h', NULL, "print this text", CMD_ALL, set_help, NULL},
+    {"version", 0, NULL, "print the version", CMD_ALL, set_version, NULL},
+    {0},
+};
+
+const struct exit_row exit_rows[] = {
+    {EXIT_OK, "done"},
+    {EXIT_DIFFERS, "outputs differ"},
+    {EXIT_USAGE, "wrong usage"},
+    {EXIT_MODEL, "bad or unsupported model"},
+    {EXIT_BUDGET, "over budget"},
+    {EXIT_ENV, "environment: a file, compiler or emulator is missing, or something cannot be written"},
+    {70, "a mistake in gcc2nn itself"},
     {0},
 };
 
@@ -272,6 +297,7 @@ static const struct option_row *find_option(const char *name, size_t n, char let
 /* One option at w->at; takes the next word too when it holds the value. */
 static bool parse_option(struct options *o, struct words *w, struct text *problem) {
     const char *word = w->argv[w->at++], *value = NULL;
+    if (strcmp(word, "-MD") == 0) word = "--depfile"; /* as compilers call it */
     bool is_long = word[1] == '-';
     const char *name = word + 2, *eq = is_long ? strchr(name, '=') : NULL;
     size_t n = eq ? (size_t)(eq - name) : strlen(name);
@@ -298,7 +324,7 @@ static bool parse_option(struct options *o, struct words *w, struct text *proble
         return false;
     }
     struct text reason = {0};
-    bool ok = r->parse(o, value, &reason);
+    bool ok = (!r->choices || one_of(o->arena, value, r->choices, &reason)) && r->parse(o, value, &reason);
     if (!ok) text_printf(problem, "--%s: %s", r->name, reason.s);
     text_free(&reason);
     return ok;
@@ -415,10 +441,7 @@ void options_help(struct text *out, const struct command *commands, const struct
     text_printf(out, "Usage: gcc2nn COMMAND [OPTION]... ARGUMENT...\n\n"
                      "Compiles neural networks (ONNX) to standalone C or CUDA.\n\nCommands:\n");
     for (const struct command *c = commands; c->name; c++) two_columns(out, c->name, c->help);
-    text_add(
-        out,
-        "\nA model's file name in place of a command means the first one. `gcc2nn COMMAND --help` explains a command.\n"
-        "Exit status: 0 done, 1 outputs differ, 2 wrong usage, 3 bad or unsupported model, 4 over budget, 5 "
-        "environment,\n"
-        "70 a mistake in gcc2nn itself.\n");
+    text_add(out, "\nA model's file name in place of a command means the first one. `gcc2nn COMMAND --help` explains a "
+                  "command.\n\nExit status:\n");
+    for (const struct exit_row *e = exit_rows; e->text; e++) text_printf(out, "  %2d  %s\n", e->code, e->text);
 }

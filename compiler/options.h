@@ -15,7 +15,7 @@ struct options {
     VEC(const char *) args; /* words that are no options */
     VEC(struct dim_option) dims;
     VEC(struct shape_option) shapes;
-    bool keep_inputs, json, help, version;
+    bool keep_inputs, json, depfile, help, version;
     const char *name, *target; /* NULL: not given */
     const char *passes, *steps, *proc;
     const char *data, *out, *cc, *weights, *std, *build_dir, *stop_after;
@@ -48,6 +48,11 @@ enum { /* bits of commands, for the table of options */
        CMD_MODEL = CMD_COMPILE | CMD_INSPECT | CMD_VERIFY | CMD_RUN | CMD_BENCH,
        CMD_ALL = 0x7fffffff,
 };
+struct exit_row {
+    int code;
+    const char *text; /* NULL ends */
+};
+extern const struct exit_row exit_rows[];
 struct option_row {
     const char *name;
     char letter;     /* 0: none */
@@ -56,6 +61,7 @@ struct option_row {
     unsigned commands;
     /* false: *problem says what is wrong with the value */
     bool (*parse)(struct options *o, const char *value, struct text *problem);
+    const char *choices; /* the values there are, separated by blanks; NULL: any */
 };
 extern const struct option_row option_rows[]; /* name NULL ends */
 

@@ -1,5 +1,7 @@
 /* How commands end: diagnostics to standard error, results to standard output, the exit status. */
 #include "compiler/commands.h"
+#include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +14,8 @@ static bool want_color(void) {
 
 static int status_of(enum diag_code code) {
     switch (code) {
-    case E_USAGE: return EXIT_USAGE;
+    case E_USAGE:
+    case E_DIM: return EXIT_USAGE;
     case E_BUDGET: return EXIT_BUDGET;
     case E_ENV:
     case E_WRITE:
@@ -22,9 +25,30 @@ static int status_of(enum diag_code code) {
     }
 }
 
+/* One object a line, for programs. */
+static void print_diags_json(const struct diags *d) {
+    static const char *const severities[] = {[DIAG_ERROR] = "error", [DIAG_WARNING] = "warning", [DIAG_NOTE] = "note"};
+    struct arena a = {0};
+    for (int i = 0; i < d->n; i++) {
+        const struct diag *g = &d->v[i];
+        json_t *o = json_pack("{s:s, s:s, s:o}", "severity", severities[g->severity], "code",
+                              arena_printf(&a, "E%04d", (int)g->code), "message", json_name(&a, g->message));
+        if (g->where) json_object_set_new(o, "file", json_name(&a, g->where));
+        if (g->origin) json_object_set_new(o, "origin", json_name(&a, g->origin));
+        if (g->help) json_object_set_new(o, "help", json_name(&a, g->help));
+        char *s = json_dumps(o, JSON_COMPACT);
+        fprintf(stderr, "%s\n", s ? s : "{}");
+        free(s);
+        json_decref(o);
+    }
+    arena_free(&a);
+}
+
 int report_diags(const struct diags *d) {
     struct text t = {0};
-    diag_print(d, &t, want_color());
+    progress_end();
+    if (d->json) print_diags_json(d);
+    else diag_print(d, &t, want_color());
     if (t.n) fwrite(t.s, 1, t.n, stderr);
     text_free(&t);
     for (int i = 0; i < d->n; i++)
@@ -35,4 +59,44 @@ int report_diags(const struct diags *d) {
 void print_text(struct text *t) {
     if (t->n) fwrite(t->s, 1, t->n, stdout);
     text_free(t);
+}
+
+json_t *json_name(struct arena *a, const char *name) {
+    json_t *j = json_string(name);
+    return j ? j : json_string(diag_quote(a, name));
+}
+
+void print_json(json_t *root) {
+    char *s = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    if (!s) BUG("the result cannot be written as JSON");
+    puts(s);
+    free(s);
+    json_decref(root);
+}
+
+int flush_output(int status) {
+    progress_end();
+    if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+    fprintf(stderr, "gcc2nn: standard output cannot be written: %s\n", strerror(errno));
+    return status ? status : EXIT_ENV;
+}
+
+/* ---- progress */
+static bool shown; /* the line that the cursor stands in is ours */
+
+void progress(const char *fmt, ...) {
+    const char *term = getenv("TERM");
+    if (!isatty(STDERR_FILENO) || !term || !strcmp(term, "dumb")) return;
+    va_list ap;
+    va_start(ap, fmt);
+    fputs("\r\x1b[K", stderr);
+    vfprintf(stderr, fmt, ap);
+    fflush(stderr);
+    va_end(ap);
+    shown = true;
+}
+
+void progress_end(void) {
+    if (shown) fputs("\r\x1b[K", stderr);
+    shown = false;
 }

@@ -1,6 +1,7 @@
 /* From options to module, folder and program. See session.h. */
 #include "compiler/session.h"
 #include "compiler/import/tensor_io.h"
+#include "ir/base/cleanup.h"
 #include "ir/loop_eval.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -41,16 +42,25 @@ static int64_t reference(void *env, const struct sym *y) {
         if (!strcmp(o->dims.v[k].name, y->name) && o->dims.v[k].ref) return o->dims.v[k].ref;
     return 1;
 }
+static const char *nearest_target(const char *word) {
+    const char *names[64] = {"native", "auto"};
+    int n = 2;
+    for (int k = 0; nn_targets[k] && n < 64; k++) names[n++] = nn_targets[k]->name;
+    return nearest_name(word, names, n);
+}
 bool session_open(struct session *s, const struct options *o) {
     *s = (struct session){.o = o, .c = ctx_new()};
     const char *path = o->args.v[0], *name = last_part(path), *dot = strrchr(name, '.');
     s->c->diags.file = path;
+    s->c->diags.json = o->json;
     take_options(s);
     bool strict = o->std && !strcmp(o->std, "c99-strict"); /* has no use for layouts made for vectors */
     s->compile.target = target_by_name(o->target ? o->target : strict ? "c99" : "native");
     s->u = (struct compilation){.c = s->c, .o = &s->compile};
     if (!s->compile.target) {
-        diag(&s->c->diags, DIAG_ERROR, E_TARGET, "there is no target %s", diag_quote(&s->c->arena, o->target));
+        const char *near = nearest_target(o->target);
+        diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "there is no target %s%s",
+                diag_quote(&s->c->arena, o->target), near ? A("; did you mean `%s`?", near) : "");
         diag_help(&s->c->diags, "`gcc2nn list-targets` names them");
         return false;
     }
@@ -71,6 +81,7 @@ int session_close(struct session *s) {
     if (s->temporary) {
         struct outcome removed = process_run((const char *[]){"rm", "-rf", "--", s->folder, NULL}, NULL, 60);
         outcome_free(&removed);
+        cleanup_drop(s->noted);
     }
     int status = report_diags(&s->c->diags);
     for (int k = 0; k < s->files.n; k++) file_unmap(&s->files.v[k]);
@@ -115,6 +126,7 @@ static bool make_temporary(struct session *s) {
     }
     s->folder = path;
     s->temporary = true;
+    s->noted = cleanup_path(path);
     return true;
 }
 bool session_write(struct session *s, const char *path) {
@@ -246,8 +258,9 @@ bool session_write_outputs(struct session *s, struct tensor *const *outputs) {
 }
 
 /* ---- the interpreter */
-static bool bind_symbols(struct session *s, struct tensor *const *inputs, int64_t *values) {
+const int64_t *session_dims(struct session *s, struct tensor *const *inputs) {
     const struct program *p = s->w->program;
+    int64_t *values = NEWN(&s->c->arena, int64_t, p->syms.n + 1);
     for (int y = 0; y < p->syms.n; y++) {
         values[y] = program_reference(p, p->syms.v[y]);
         for (int k = p->ins.n; k--;)
@@ -255,7 +268,7 @@ static bool bind_symbols(struct session *s, struct tensor *const *inputs, int64_
                 if (p->ins.v[k].buf->logical[d]->op == X_SYM && p->ins.v[k].buf->logical[d]->u.sym == p->syms.v[y])
                     values[y] = inputs[k]->dims[d];
     }
-    return true;
+    return values;
 }
 static struct tensor *from_cells(struct session *s, const struct eval_arg *a, enum dtype type) {
     struct tensor *t = tensor_new(&s->c->arena, type, a->dims, a->nd);
@@ -275,9 +288,8 @@ static struct tensor *from_cells(struct session *s, const struct eval_arg *a, en
 bool session_interpret(struct session *s, struct tensor *const *inputs, struct tensor **outputs) {
     struct proc *e = s->u.m->entry;
     struct eval_arg *args = NEWN(&s->c->arena, struct eval_arg, e->params.n + 1);
-    int64_t *values = NEWN(&s->c->arena, int64_t, e->syms.n + 1);
+    const int64_t *values = session_dims(s, inputs);
     int in = 0, out = 0;
-    bind_symbols(s, inputs, values);
     for (int k = 0; k < e->params.n; k++) {
         if (e->params.v[k].dir != DIR_IN) continue;
         const struct tensor *t = inputs[in++];

@@ -16,6 +16,7 @@ struct session {
     struct project *w;
     const char *folder;            /* of the build */
     bool temporary;                /* removed in the end */
+    int noted;                     /* of the temporary folder, for cleanup_drop */
     VEC(struct mapped_file) files; /* stay mapped as long as the session */
 };
 /* false: a diagnostic was recorded. session_close must be called in each case; it gives the exit status. */
@@ -37,6 +38,8 @@ struct tensor *session_tensor(struct session *s, const char *stem, int k, enum d
 bool session_write_outputs(struct session *s, struct tensor *const *outputs);
 /* Runs the interpreter on the module; outputs as from harness_run. */
 bool session_interpret(struct session *s, struct tensor *const *inputs, struct tensor **outputs);
+/* The value of each symbol of the program, in order: from the inputs, else from the command line. */
+const int64_t *session_dims(struct session *s, struct tensor *const *inputs);
 /* The command line's symbols, "N=4", for programs; NULL ends. */
 const char *const *session_symbols(struct session *s);
 #endif

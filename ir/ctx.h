@@ -4,6 +4,7 @@
 #include "ir/base/arena.h"
 #include "ir/base/diag.h"
 #include "ir/base/text.h"
+#include "ir/base/vec.h"
 
 struct expr_table;
 struct module;
@@ -14,6 +15,7 @@ struct ctx {
     struct expr_table *exprs;     /* hash-consing (expr.c) */
     struct module *math;          /* the functions of templates/kernels/math.lir, parsed on first use (define_run.c) */
     int64_t folded, folded_bytes; /* statements executed and bytes made by constant folding (graph/evaluate.c) */
+    VEC(const char *) files_read; /* by import: the model and its external data */
     int next_id;                  /* variables, buffers, symbols: ids in order of creation */
 };
 struct ctx *ctx_new(void);

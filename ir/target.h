@@ -54,6 +54,6 @@ struct target {
 };
 /* NULL if unknown; "native" and "auto" are the machine's own (lower/target/targets.c). */
 const struct target *target_by_name(const char *name);
-const struct target *target_native(void); /* the best row for the machine that gcc2nn runs on; never NULL */
-extern const struct target *const nn_targets[];        /* NULL ends */
+const struct target *target_native(void);       /* the best row for the machine that gcc2nn runs on; never NULL */
+extern const struct target *const nn_targets[]; /* NULL ends */
 #endif

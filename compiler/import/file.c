@@ -1,5 +1,6 @@
 /* Whole files; see file.h. */
 #include "compiler/import/file.h"
+#include "ir/base/cleanup.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -62,6 +63,7 @@ bool file_write(struct diags *d, const char *path, const void *bytes, size_t n) 
     struct text tmp = {0};
     text_printf(&tmp, "%s.tmp-%ld", path, (long)getpid());
     int fd = open(tmp.s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int noted = fd >= 0 ? cleanup_path(tmp.s) : -1;
     bool ok = fd >= 0 && write_all(fd, bytes, n);
     int error = errno;
     if (fd >= 0 && close(fd) != 0 && ok) {
@@ -72,6 +74,7 @@ bool file_write(struct diags *d, const char *path, const void *bytes, size_t n) 
         ok = false;
         error = errno;
     }
+    cleanup_drop(noted);
     if (!ok) {
         if (fd >= 0) unlink(tmp.s);
         diag_at(d, DIAG_ERROR, E_WRITE, path, d->origin, "%s", strerror(error));

@@ -32,6 +32,7 @@ struct diags {
     bool dropped;       /* the newest was only counted: its help is dropped too */
     const char *file;   /* default for `where` */
     const char *origin; /* default for `origin`: set while a node is being worked on */
+    bool json;          /* to be reported as JSON */
 };
 enum { DIAG_MAX = 20 };
 

@@ -60,7 +60,7 @@ class Program:
         with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as f:
             manifest = json.load(f)
         self.inputs, self.outputs = manifest["inputs"], manifest["outputs"]
-        self.symbols = {s["name"] for s in manifest["symbols"]}
+        self.symbols = {s["member"] for s in manifest["symbols"]}
         self.weights = ["--weights", "model_weights.bin"] if manifest["weights"]["kept_as"] == "file" else []
 
     def run(self, arrays):

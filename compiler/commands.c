@@ -1,0 +1,28 @@
+/* The table of commands. With the table of options (options.c) it feeds the parser, `--help`, and what docgen.c makes:
+ * man page, shell completions, docs/commands.md. */
+#include "compiler/commands.h"
+
+/* The first one is meant when a model stands in place of a command. */
+const struct command command_rows[] = {
+    {"compile", "MODEL", "write a model as C, with build files",
+     "  gcc2nn resnet50.onnx -o resnet50_c --target=x86-avx2\n  gcc2nn model.onnx --dim batch=1..64@8 --weights=file\n",
+     1, 1, CMD_COMPILE, cmd_compile},
+    {"run", "MODEL", "compile a model and run it on tensors from files",
+     "  gcc2nn run model.onnx --data test_data_set_0 --out results\n  gcc2nn run model.onnx --input x=image.npy\n", 1,
+     1, CMD_RUN, cmd_run},
+    {"verify", "MODEL", "compare the compiled model with reference outputs or with the interpreter",
+     "  gcc2nn verify model.onnx --data test_data_set_0 --target=aarch64\n  gcc2nn verify model.onnx --each-node\n", 1,
+     1, CMD_VERIFY, cmd_verify},
+    {"bench", "MODEL", "time the compiled model", "  gcc2nn bench model.onnx --target=x86-avx512 --runs=200\n", 1, 1,
+     CMD_BENCH, cmd_bench},
+    {"inspect", "MODEL", "show a model's inputs, outputs, symbols, operators and size",
+     "  gcc2nn inspect resnet50.onnx\n  gcc2nn inspect --json model.onnx\n", 1, 1, CMD_INSPECT, cmd_inspect},
+    {"opt", "FILE", "run graph passes on a .gir file or schedule steps on a .lir file and print the text after",
+     "  gcc2nn opt model.gir --passes=infer,fold\n  gcc2nn opt gemm.lir --steps='split m 4 mo mi; kind unroll mi'\n", 1,
+     1, CMD_OPT, cmd_opt},
+    {"explain", "CODE", "explain a diagnostic", "  gcc2nn explain E0301\n", 1, 1, CMD_EXPLAIN, cmd_explain},
+    {"list-ops", "", "list the operators, with the opsets accepted", "  gcc2nn list-ops\n  gcc2nn list-ops --json\n", 0,
+     0, CMD_LIST_OPS, cmd_list_ops},
+    {"list-targets", "", "list the targets", "  gcc2nn list-targets\n", 0, 0, CMD_LIST_TARGETS, cmd_list_targets},
+    {0},
+};

@@ -1,0 +1,223 @@
+/* Writes what is made from the tables of commands, options and diagnostics: docgen man|bash|zsh|fish|commands|errors.
+ * Run by the build (meson.build installs the first four); docs/commands.md and docs/errors.md are kept in step by a
+ * test. Not part of gcc2nn itself. */
+#include "compiler/commands.h"
+#include "compiler/driver.h"
+#include "ir/target.h"
+#include <stdio.h>
+#include <string.h>
+
+static const struct option_row *next_option(const struct option_row *r, unsigned bit) {
+    while (r->name && !(r->commands & bit)) r++;
+    return r;
+}
+#define EACH_OPTION(r, bit)                                                                                            \
+    for (const struct option_row *r = next_option(option_rows, bit); r->name; r = next_option(r + 1, bit))
+#define EACH_COMMAND(c) for (const struct command *c = command_rows; c->name; c++)
+
+/* Words that the value of r may be, separated by blanks; "" when it is a name, a number or a file. */
+static void values_of(const struct option_row *r, struct text *t) {
+    if (r->choices) text_add(t, r->choices);
+    else if (r->arg && !strcmp(r->arg, "TARGET")) {
+        text_add(t, "native");
+        for (const struct target *const *k = nn_targets; *k; k++) text_printf(t, " %s", (*k)->name);
+    } else if (r->arg && !strcmp(r->arg, "PASS"))
+        for (const struct pass_row *p = pass_rows; p->name; p++) text_printf(t, "%s%s", t->n ? " " : "", p->name);
+}
+static bool is_path(const struct option_row *r) {
+    return r->arg && (strstr(r->arg, "FILE") || strstr(r->arg, "DIR") || strstr(r->arg, "COMPILER"));
+}
+
+/* ---- man page */
+static void roff(const char *s) {
+    if (*s == '.' || *s == '\'') fputs("\\&", stdout);
+    for (; *s; s++) {
+        if (*s == '\\' || *s == '-') putchar('\\');
+        putchar(*s);
+        if (*s == '\n' && (s[1] == '.' || s[1] == '\'')) fputs("\\&", stdout);
+    }
+}
+static void roff_options(unsigned bit) {
+    EACH_OPTION(r, bit) {
+        fputs(".TP\n.B ", stdout);
+        if (r->letter) printf("\\-%c, ", r->letter);
+        fputs("\\-\\-", stdout), roff(r->name);
+        if (r->arg) fputs("=\\fI", stdout), roff(r->arg), fputs("\\fR", stdout);
+        putchar('\n'), roff(r->help), putchar('\n');
+    }
+}
+static void man(void) {
+    fputs(".TH GCC2NN 1 \"\" \"gcc2nn " GCC2NN_VERSION "\" \"User commands\"\n.SH NAME\ngcc2nn \\- compile neural "
+          "networks (ONNX) to standalone C or CUDA\n.SH SYNOPSIS\n",
+          stdout);
+    EACH_COMMAND(c) { printf(".B gcc2nn "), roff(c->name), printf("\n[\\fIOPTION\\fR]... \\fI%s\\fR\n.br\n", c->args); }
+    fputs(".PP\nA model's file name in place of a command means the first one.\n.SH COMMANDS\n", stdout);
+    EACH_COMMAND(c) {
+        fputs(".SS ", stdout), roff(c->name), putchar('\n');
+        roff(c->help), fputs("\n", stdout);
+        roff_options(c->bit);
+        if (c->examples) fputs(".PP\nExamples:\n.PP\n.nf\n", stdout), roff(c->examples), fputs(".fi\n", stdout);
+    }
+    fputs(".SH EXIT STATUS\n", stdout);
+    for (const struct exit_row *e = exit_rows; e->text; e++)
+        printf(".TP\n.B %d\n", e->code), roff(e->text), putchar('\n');
+    fputs(".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nwhen set, diagnostics are never coloured\n.TP\n.B TMPDIR\nwhere run, "
+          "verify "
+          "and bench build\n.SH SEE ALSO\n.B gcc2nn explain\n.I CODE\nexplains a diagnostic.\n",
+          stdout);
+}
+
+/* ---- completions */
+static void words(unsigned bit) { EACH_OPTION(r, bit) printf(" --%s%s", r->name, r->arg ? "=" : ""); }
+static void bash(void) {
+    fputs("# bash completion for gcc2nn; made from its tables of commands and options\n_gcc2nn() {\n"
+          "    local cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} words= option=\n    COMPREPLY=()\n"
+          "    if [ \"$COMP_CWORD\" = 1 ] && [[ $cur != -* ]]; then\n        COMPREPLY=($(compgen -W \"",
+          stdout);
+    EACH_COMMAND(c) printf("%s ", c->name);
+    fputs("\" -- \"$cur\") $(compgen -f -- \"$cur\"))\n        return\n    fi\n"
+          "    # readline splits at `=`: --target=x comes as three words\n"
+          "    if [ \"$cur\" = = ]; then option=${COMP_WORDS[COMP_CWORD-1]}; cur=\n"
+          "    elif [ \"${COMP_WORDS[COMP_CWORD-1]}\" = = ]; then option=${COMP_WORDS[COMP_CWORD-2]}\n"
+          "    else option=${COMP_WORDS[COMP_CWORD-1]}; fi\n    case $option in\n",
+          stdout);
+    for (const struct option_row *r = option_rows; r->name; r++) {
+        struct text v = {0};
+        values_of(r, &v);
+        if (v.n) {
+            printf("    --%s", r->name);
+            if (r->letter) printf(" | -%c", r->letter);
+            printf(") COMPREPLY=($(compgen -W \"%s\" -- \"$cur\")); return ;;\n", v.s);
+        }
+        text_free(&v);
+    }
+    fputs("    esac\n    case $command in\n", stdout);
+    EACH_COMMAND(c) {
+        printf("    %s) words=\"", c->name);
+        words(c->bit);
+        puts("\" ;;");
+    }
+    fputs("    *) words=\"", stdout);
+    words(command_rows->bit);
+    fputs("\" ;;\n    esac\n    if [[ $cur == -* ]]; then\n        COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+          "        [[ ${COMPREPLY-} == *= ]] && compopt -o nospace 2>/dev/null\n    else\n"
+          "        COMPREPLY=($(compgen -f -- \"$cur\"))\n    fi\n    return 0\n}\ncomplete -o filenames -F _gcc2nn "
+          "gcc2nn\n",
+          stdout);
+}
+/* Inside of '...', where `extra` characters get a backslash. */
+static void quoted(const char *s, const char *extra) {
+    for (; *s; s++) {
+        if (*s == '\'') fputs("'\\''", stdout);
+        else {
+            if (strchr(extra, *s)) putchar('\\');
+            putchar(*s);
+        }
+    }
+}
+static void zsh_options(unsigned bit) {
+    EACH_OPTION(r, bit) {
+        struct text v = {0};
+        values_of(r, &v);
+        printf("        '%s--%s%s[", strstr(r->help, "may be repeated") ? "*" : "", r->name, r->arg ? "=" : "");
+        quoted(r->help, "[]:\\");
+        putchar(']');
+        if (r->arg) {
+            putchar(':'), quoted(r->arg, ":\\"), putchar(':');
+            if (v.n) printf("(%s)", v.s);
+            else if (is_path(r)) fputs("_files", stdout);
+        }
+        puts("' \\");
+        text_free(&v);
+    }
+}
+static void zsh(void) {
+    fputs("#compdef gcc2nn\n# zsh completion for gcc2nn; made from its tables of commands and options\n_gcc2nn() {\n"
+          "    local -a commands\n    commands=(\n",
+          stdout);
+    EACH_COMMAND(c) printf("        '%s:", c->name), quoted(c->help, ":\\"), puts("'");
+    fputs("    )\n    if (( CURRENT == 2 )); then\n        _describe command commands\n        _files\n        return\n"
+          "    fi\n    case $words[2] in\n",
+          stdout);
+    EACH_COMMAND(c) {
+        printf("    %s)\n        _arguments \\\n", c->name);
+        zsh_options(c->bit);
+        puts("        '*:file:_files' ;;");
+    }
+    fputs("    *)\n        _arguments \\\n", stdout);
+    zsh_options(command_rows->bit);
+    fputs("        '*:file:_files' ;;\n    esac\n}\n_gcc2nn \"$@\"\n", stdout);
+}
+static void fish(void) {
+    fputs("# fish completion for gcc2nn; made from its tables of commands and options\n", stdout);
+    EACH_COMMAND(c) {
+        printf("complete -c gcc2nn -n __fish_use_subcommand -a %s -d '", c->name), quoted(c->help, "");
+        puts("'");
+    }
+    EACH_COMMAND(c) EACH_OPTION(r, c->bit) {
+        struct text v = {0};
+        values_of(r, &v);
+        printf("complete -c gcc2nn -n '__fish_seen_subcommand_from %s' -l %s", c->name, r->name);
+        if (r->letter) printf(" -s %c", r->letter);
+        if (r->arg) printf(" -r%s", is_path(r) ? " -F" : " -f");
+        if (v.n) printf(" -a '%s'", v.s);
+        fputs(" -d '", stdout), quoted(r->help, ""), puts("'");
+        text_free(&v);
+    }
+}
+
+/* ---- pages of docs/ */
+static void commands_page(void) {
+    fputs(
+        "# Commands\n\nMade from the tables of commands and options (`compiler/commands.c`, `compiler/options.c`) by "
+        "`docgen commands`; a test\nholds this page to them. `gcc2nn COMMAND --help`, the man page and the completions "
+        "of bash, zsh and fish say the same.\n\n",
+        stdout);
+    EACH_COMMAND(c) printf("- [`%s`](#%s) %s\n", c->name, c->name, c->help);
+    fputs("\nA model's file name in place of a command means the first one.\n\n| exit status | meaning |\n|---|---|\n",
+          stdout);
+    for (const struct exit_row *e = exit_rows; e->text; e++) printf("| %d | %s |\n", e->code, e->text);
+    EACH_COMMAND(c) {
+        printf("\n## %s\n\n    gcc2nn %s [OPTION]...%s%s\n\n%c%s.\n\n| option | |\n|---|---|\n", c->name, c->name,
+               *c->args ? " " : "", c->args, c->help[0] - 'a' + 'A', c->help + 1);
+        EACH_OPTION(r, c->bit) {
+            printf("| `");
+            if (r->letter) printf("-%c`, `", r->letter);
+            printf("--%s", r->name);
+            if (r->arg) { /* `|` would end the cell */
+                putchar('=');
+                for (const char *s = r->arg; *s; s++) *s == '|' ? fputs("\\|", stdout) : putchar(*s);
+            }
+            printf("` | %s |\n", r->help);
+        }
+        if (c->examples) {
+            fputs("\nExamples:\n\n", stdout);
+            for (const char *s = c->examples; *s; s = strchr(s, '\n') + 1) printf("  %.*s\n", (int)strcspn(s, "\n"), s);
+        }
+    }
+}
+static void errors_page(void) {
+    fputs("# Diagnostics\n\nMade from the one table of codes, `ir/base/diag_codes.h`, by `docgen errors`; a test holds "
+          "this "
+          "page to it.\n`gcc2nn explain CODE` says the same. Numbers never change their meaning.\n",
+          stdout);
+    for (int code = 0; code < 10000; code++) {
+        const char *title, *text;
+        if (diag_explain(code, &title, &text)) printf("\n## E%04d: %s\n\n%s\n", code, title, text);
+    }
+}
+
+int main(int argc, char **argv) {
+    static const struct {
+        const char *name;
+        void (*fn)(void);
+    } kinds[] = {{"man", man},           {"bash", bash}, {"zsh", zsh}, {"fish", fish}, {"commands", commands_page},
+                 {"errors", errors_page}};
+    for (size_t k = 0; argc == 2 && k < sizeof kinds / sizeof *kinds; k++)
+        if (!strcmp(argv[1], kinds[k].name)) {
+            kinds[k].fn();
+            return fflush(stdout) != 0;
+        }
+    fputs("usage: docgen man|bash|zsh|fish|commands|errors\n", stderr);
+    return 2;
+}
