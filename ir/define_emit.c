@@ -95,8 +95,7 @@ void stage_into(T t, X ax, X index, E v) {
     for (int k = 0; k < index.n; k++) at_i[k] = x_toidx(c, index.v[k]);
     struct stmt *s = s_store(c, t->buf, at_i, index.n, RED_NONE, v);
     for (int k = ax.n; k--;) {
-        const struct var *old = ax.v[k]->u.var,
-                         *fresh = var_new(c, internf(c->names, "%s.%s", t->buf->base, old->name), old->extent);
+        const struct var *old = ax.v[k]->u.var, *fresh = var_new(c, internf(c->names, "to.%s", old->name), old->extent);
         struct stmt *loop = s_for(c, fresh, LK_SERIAL);
         block_append(&loop->u.loop.body, s);
         struct subst by = {{.arena = &c->arena}};

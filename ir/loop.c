@@ -83,13 +83,16 @@ struct buf *proc_buf(const struct proc *p, const char *name) {
         if (!strcmp(p->bufs.v[k]->name, name)) return p->bufs.v[k];
     return NULL;
 }
-/* A name that no buffer of p has: `name`, name_2, name_3 ... */
+/* A name that no buffer of p has: `name`, name_2, name_3 ... Names are interned. */
+static bool buf_name_taken(const struct proc *p, const char *name) {
+    for (int k = p->bufs.n; k--;)
+        if (p->bufs.v[k]->name == name) return true;
+    return false;
+}
 static const char *free_buf_name(struct ctx *c, const struct proc *p, const char *name) {
-    if (!proc_buf(p, name)) return intern(c->names, name);
-    for (int k = 2;; k++) {
-        const char *n = internf(c->names, "%s_%d", name, k);
-        if (!proc_buf(p, n)) return n;
-    }
+    const char *n = intern(c->names, name);
+    for (int k = 2; buf_name_taken(p, n); k++) n = internf(c->names, "%s_%d", name, k);
+    return n;
 }
 /* Logical shape = physical shape, identity map. */
 static void identity_layout(struct ctx *c, struct buf *b) {

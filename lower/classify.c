@@ -32,7 +32,8 @@ static struct buf *probe_buf(void *env, struct value *v) {
     struct probes *q = env;
     struct buf *b = map_get(&q->bufs, PKEY(v));
     if (b) return b;
-    b = buf_new(q->c, q->p, "v", v->type.dtype, SC_PARAM, v->type.dims, v->type.rank);
+    b = buf_new(q->c, q->p, internf(q->c->names, "v%d", q->p->bufs.n), v->type.dtype, SC_PARAM, v->type.dims,
+                v->type.rank);
     map_put(&q->bufs, PKEY(v), b);
     return b;
 }

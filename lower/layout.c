@@ -23,6 +23,22 @@ static bool reads_blocked(struct lowering *l, const struct group *gr, const stru
         }
     return false;
 }
+/* Channels that are moved in blocks stay blocked: results of a slice, and of what puts blocked operands one beside the
+ * other. */
+static bool moves_blocked(struct lowering *l, const struct group *gr, const struct value *out) {
+    int found = 0, least = gr->cls == CLASS_VIEW ? 1 : 2;
+    if ((gr->cls != CLASS_VIEW && gr->cls != CLASS_OPAQUE) || gr->nodes.n != 1 || gr->anchor->outs.n < 1) return false;
+    for (int k = 0; k < gr->anchor->ins.n; k++) {
+        struct value *v = gr->anchor->ins.v[k];
+        if (!v || v->type.rank != 4) continue;
+        struct value_layout *lay = layout_of_value(l, v);
+        if (!lay || !lay->block) return false;
+        for (int d = 0; d < 4; d++)
+            if (d != 1 && v->type.dims[d] != out->type.dims[d]) return false;
+        found++;
+    }
+    return found >= least;
+}
 static struct value_layout *layout_for(struct lowering *l, const struct value *v) {
     struct value_layout *lay = layout_of_value(l, v);
     if (lay) return lay;
@@ -37,7 +53,7 @@ static void block_results(struct lowering *l, const struct group *gr) {
             int lanes = v ? lanes_for(l, v) : 0;
             if (!lanes || value_is_result(v)) continue;
             bool made = gr->cls == CLASS_CONTRACT || gr->cls == CLASS_WINDOW;
-            if (made ||
+            if (made || moves_blocked(l, gr, v) ||
                 ((gr->cls == CLASS_MAP || gr->cls == CLASS_ROW || gr->cls == CLASS_VIEW) && reads_blocked(l, gr, v)))
                 layout_for(l, v)->block = lanes;
         }

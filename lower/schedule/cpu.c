@@ -283,10 +283,35 @@ static bool schedule_plain(struct ctx *c, struct proc *p, const struct param_lay
     text_free(&t);
     return ok;
 }
+/* Nests of stores into a blocked result (Concat), the channels innermost as one vector. The loops of such nests have
+ * the names of their axes, the same in each. */
+static bool schedule_nests(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l) {
+    struct text s = {0};
+    int lanes = t->lanes_f32;
+    const struct stmt *first = p->body.first;
+    while (first && first->kind == S_ALLOC) first = first->next;
+    const struct param_layout *ly = NULL;
+    const char *axis[32] = {0};
+    int n = 0;
+    for (const struct stmt *f = first; f && f->kind == S_FOR && n < 32; f = f->u.loop.body.first) {
+        axis[n++] = f->u.loop.var->name;
+        const struct stmt *in = f->u.loop.body.first;
+        if (in && in->kind == S_STORE) ly = layout_of(p, l, in->u.store.buf);
+    }
+    if (lanes < 2 || !ly || ly->block != lanes || n < 2) return false;
+    layout_steps(&s, p, l);
+    text_printf(&s, "split %s %d cb cv\nreorder %s cb", axis[1], lanes, axis[0]);
+    for (int k = 2; k < n; k++) text_printf(&s, " %s", axis[k]);
+    text_add(&s, " cv\nkind vector cv\n");
+    bool ok = try_schedule(c, p, s.s);
+    text_free(&s);
+    return ok;
+}
 void schedule_cpu(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l) {
     struct kernel_info k;
     if (!kernel_info(c, p, &k)) {
-        if (!schedule_plain(c, p, l, NULL)) BUG("kernel %s does not take its layouts", p->name);
+        if (!schedule_nests(c, p, t, l) && !schedule_plain(c, p, l, NULL))
+            BUG("kernel %s does not take its layouts", p->name);
         return;
     }
     if (t->fma) use_fma(c, p);
