@@ -1,0 +1,789 @@
+#!/usr/bin/env python3
+"""random_models.py [--seed S] [--count N] [--seconds T] [--compiled] [--keep DIR]
+
+Makes random small models, runs them with gcc2nn and with ONNX Runtime and compares. Every model depends on its seed
+alone: `random_models.py --seed S --count 1` shows a failure again. By default the interpreter runs the scheduled program
+(fast, and generated code must equal it bit for bit); --compiled builds the C. Last line:
+
+    N passed, N failed, N skipped        skipped: ONNX Runtime refuses the model or has no such kernel
+"""
+import argparse
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper, shape_inference
+
+ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+SIZES = [1, 1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17]
+DTYPES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.int64): TensorProto.INT64,
+          np.dtype(np.int32): TensorProto.INT32, np.dtype(np.bool_): TensorProto.BOOL,
+          np.dtype(np.uint8): TensorProto.UINT8, np.dtype(np.int8): TensorProto.INT8,
+          np.dtype(np.float64): TensorProto.DOUBLE, np.dtype(np.float16): TensorProto.FLOAT16}
+
+
+class Impossible(Exception):
+    """This draw makes no model; draw again."""
+
+
+class Maker:
+    def __init__(self, seed):
+        self.r = random.Random(seed)
+        self.n = np.random.default_rng(seed)
+        self.opset = self.r.choice([9, 11, 12, 13, 13, 15, 17, 18, 18, 20, 21, 22])
+        self.nodes, self.inputs, self.inits, self.values = [], [], [], {}    # values: name -> (shape, dtype)
+        self.data = {}
+        self.count = 0
+        self.special = self.r.random() < 0.1
+        self.zero = self.r.random() < 0.06
+        self.symbolic = self.r.random() < 0.35
+
+    # ---- values
+    def name(self, what):
+        self.count += 1
+        return f"{what}{self.count}"
+
+    def size(self):
+        return 0 if self.zero and self.r.random() < 0.2 else self.r.choice(SIZES)
+
+    def shape(self, rank=None):
+        rank = self.r.choice([0, 1, 2, 2, 3, 3, 4, 4, 5]) if rank is None else rank
+        shape = [self.size() for _ in range(rank)]
+        while np.prod(shape, dtype=np.int64) > 20000:
+            shape[self.r.randrange(rank)] = 2
+        return shape
+
+    def numbers(self, shape, dtype):
+        if dtype == np.bool_:
+            return self.n.integers(0, 2, shape).astype(np.bool_)
+        if np.dtype(dtype).kind == "f":
+            v = self.n.standard_normal(shape).astype(dtype)
+            if self.special and v.size:
+                flat = v.reshape(-1)
+                for x in (np.nan, np.inf, -np.inf, -0.0, 0.0, 1e38 if dtype != np.float16 else 6e4):
+                    flat[self.r.randrange(flat.size)] = x
+            return v
+        low = 0 if np.dtype(dtype).kind == "u" else -9
+        return self.n.integers(low, 10, shape).astype(dtype)
+
+    def const(self, array, name="w"):
+        name = self.name(name)
+        self.inits.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        self.values[name] = (list(np.shape(array)), np.asarray(array).dtype)
+        return name
+
+    def ints(self, *v):
+        return self.const(np.array(v, np.int64).reshape(-1), "i")
+
+    def given(self, array):
+        """An operand: an input of the model, or sometimes a constant."""
+        if self.r.random() < 0.3 and self.inputs:
+            return self.const(array)
+        name = self.name("x")
+        self.inputs.append(name)
+        self.values[name] = (list(array.shape), array.dtype)
+        self.data[name] = array
+        return name
+
+    def new(self, shape=None, dtype=np.float32):
+        return self.given(self.numbers(self.shape() if shape is None else shape, dtype))
+
+    def some(self, dtype=np.float32, rank=None, least=None):
+        """A value that is there, or a new one."""
+        fits = [k for k, (s, t) in self.values.items() if t == dtype and (rank is None or len(s) == rank)
+                and (least is None or len(s) >= least) and k not in {i.name for i in self.inits}]
+        if fits and self.r.random() < 0.8:
+            return fits[-1] if self.r.random() < 0.6 else self.r.choice(fits)
+        if rank is None:
+            rank = max(least or 0, self.r.choice([1, 2, 3, 4, 4]))
+        return self.new(self.shape(rank), dtype)
+
+    def of(self, v):
+        return self.values[v][0]
+
+    def add(self, op, ins, nouts=1, **attributes):
+        outs = [self.name("v") for _ in range(nouts)]
+        self.nodes.append(helper.make_node(op, ins, outs, **attributes))
+        self.infer()
+        return outs[0] if nouts == 1 else outs
+
+    def infer(self):
+        model = shape_inference.infer_shapes(self.model([]), data_prop=True, strict_mode=True)
+        for v in model.graph.value_info:
+            t = v.type.tensor_type
+            if not t.HasField("shape") or not all(d.HasField("dim_value") for d in t.shape.dim):
+                self.values[v.name] = (None, None)
+                continue
+            shape = [d.dim_value for d in t.shape.dim]
+            if np.prod(shape, dtype=np.int64) > 200000:
+                raise Impossible
+            self.values[v.name] = (shape, np.dtype(helper.tensor_dtype_to_np_dtype(t.elem_type)))
+        for k in [k for k, v in self.values.items() if v[0] is None]:
+            del self.values[k]
+
+    def model(self, outs, symbols=None):
+        def dims(name):
+            return [symbols.get(d, d) if symbols else d for d in self.values[name][0]]
+        ins = [helper.make_tensor_value_info(k, DTYPES[self.values[k][1]], dims(k)) for k in self.inputs]
+        out = [helper.make_empty_tensor_value_info(o) for o in outs]
+        graph = helper.make_graph(self.nodes, "g", ins, out, self.inits)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8)
+
+    def axis(self, rank, negative=True):
+        if not rank:
+            raise Impossible
+        return self.r.randrange(-rank if negative else 0, rank)
+
+    def broadcast(self, shape):
+        """A shape that broadcasts with this one."""
+        s = [1 if self.r.random() < 0.25 else d for d in shape][self.r.choice([0, 0, 0, 1]) if shape else 0:]
+        return s if self.r.random() < 0.9 else [self.size()] + [1] * (len(shape) - len(s)) + s
+
+    # ---- ops
+    def unary(self):
+        ops = ["Relu", "Neg", "Abs", "Exp", "Tanh", "Sigmoid", "Sqrt", "Floor", "Ceil", "Sin", "Cos", "Erf", "Softplus",
+               "Softsign", "Reciprocal", "Sign", "Log", "Atan", "Identity", "Round", "Sinh", "Cosh", "Asinh", "Tan"]
+        if self.opset < 11:
+            ops = [o for o in ops if o not in ("Round",)]
+        op = self.r.choice(ops)
+        x = self.some()
+        if op in ("Log", "Sqrt", "Reciprocal") and not self.special:
+            x = self.add("Abs", [x])
+            x = self.add("Add", [x, self.const(np.float32(0.5))])
+        if op in ("Exp", "Sinh", "Cosh"):
+            x = self.add("Tanh", [x])
+        self.add(op, [x])
+
+    def parametric(self):
+        x = self.some()
+        op = self.r.choice(["LeakyRelu", "Elu", "Selu", "HardSigmoid", "Clip", "ThresholdedRelu", "PRelu", "Celu"])
+        if op == "Clip" and self.opset >= 11:
+            lo, hi = sorted(self.n.standard_normal(2).astype(np.float32))
+            ins = [x, self.const(lo) if self.r.random() < 0.7 else "", self.const(hi)]
+            self.add(op, ins)
+        elif op == "Clip":
+            self.add(op, [x], min=-0.5, max=0.7)
+        elif op == "PRelu":
+            self.add(op, [x, self.const(self.numbers(self.of(x)[-1:], np.float32))])
+        elif op == "Celu" and self.opset < 12 or op == "ThresholdedRelu" and self.opset < 10:
+            raise Impossible
+        elif op == "Selu":
+            self.add(op, [x])
+        else:
+            self.add(op, [x], alpha=self.r.choice([0.1, 0.5, 1.0, 2.0]))
+
+    def binary(self):
+        x = self.some()
+        op = self.r.choice(["Add", "Sub", "Mul", "Div", "Max", "Min", "Pow", "Sum", "Mean"])
+        y = self.some() if self.r.random() < 0.2 else self.new(self.broadcast(self.of(x)))
+        if op == "Pow":
+            x = self.add("Abs", [x])
+        if op == "Div" and not self.special:
+            y = self.add("Add", [self.add("Abs", [y]), self.const(np.float32(0.3))])
+        self.add(op, [x, y] if self.r.random() < 0.6 or op == "Pow" or op == "Div" else [y, x])
+
+    def integer(self):
+        t = self.r.choice([np.int64, np.int32, np.int64, np.uint8, np.int8])
+        shape = self.shape()
+        x = self.new(shape, t)
+        op = self.r.choice(["Add", "Sub", "Mul", "Div", "Max", "Min", "Mod", "BitShift", "Abs", "Neg", "Sign", "ReduceSum",
+                            "ReduceMax", "Pow", "MatMul", "Not", "And", "Clip"])
+        if t in (np.uint8, np.int8) and self.opset < 14 and op in ("Add", "Sub", "Mul", "Div"):
+            raise Impossible
+        if op in ("Abs", "Neg", "Sign"):
+            if t == np.uint8 and op == "Neg":
+                raise Impossible
+            return self.add(op, [x])
+        if op in ("ReduceSum", "ReduceMax"):
+            return self.add(op, [x], keepdims=self.r.randrange(2))
+        if op in ("Not", "And"):
+            b = self.new(shape, np.bool_)
+            return self.add("Not", [b]) if op == "Not" else self.add(
+                self.r.choice(["And", "Or", "Xor"]), [b, self.new(self.broadcast(shape), np.bool_)])
+        if op == "MatMul":
+            if t in (np.uint8, np.int8):
+                return self.add("MatMulInteger", [self.new([3, 5], t), self.new([5, 4], np.uint8)])
+            return self.add("MatMul", [self.new([3, 5], t), self.new([5, 4], t)])
+        if op == "Clip":
+            if self.opset < 12:
+                raise Impossible
+            return self.add("Clip", [x, self.const(np.array(1, t)), self.const(np.array(5, t))])
+        y = self.numbers(self.broadcast(shape), t)
+        if op in ("Div", "Mod"):
+            y = np.where(y == 0, 3, y).astype(t)
+        if op == "BitShift":
+            if self.opset < 11:
+                raise Impossible
+            return self.add(op, [self.new(shape, np.uint8), self.given((np.abs(y.astype(np.int64)) % 8).astype(np.uint8))],
+                            direction=self.r.choice(["LEFT", "RIGHT"]))
+        if op == "Pow":
+            if t not in (np.int32, np.int64) or self.opset < 12:
+                raise Impossible
+            y = np.abs(y) % 4
+        if op == "Mod":
+            if self.opset < 10:
+                raise Impossible
+            return self.add(op, [x, self.given(y)], fmod=self.r.randrange(2))
+        return self.add(op, [x, self.given(y)])
+
+    def compare(self):
+        x = self.some()
+        y = self.new(self.broadcast(self.of(x)))
+        ops = ["Equal", "Less", "Greater"] + (["LessOrEqual", "GreaterOrEqual"] if self.opset >= 12 else [])
+        c = self.add(self.r.choice(ops), [x, y])
+        self.add("Where", [c, x, self.new(self.broadcast(self.of(c)))]) if self.r.random() < 0.6 else self.add(
+            "Cast", [c], to=TensorProto.FLOAT)
+
+    def cast(self):
+        x = self.some()
+        to = self.r.choice([TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL, TensorProto.FLOAT16,
+                            TensorProto.DOUBLE, TensorProto.INT8])
+        if self.special:
+            raise Impossible
+        if to in (TensorProto.INT32, TensorProto.INT64, TensorProto.INT8):
+            x = self.add("Mul", [self.add("Tanh", [x]), self.const(np.float32(100))])
+        y = self.add("Cast", [x], to=to)
+        self.add("Cast", [y], to=TensorProto.FLOAT)
+
+    def reduce(self):
+        ops = ["ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
+               "ReduceSumSquare", "ReduceLogSumExp"]
+        op = self.r.choice(ops)
+        x = self.some()
+        rank = len(self.of(x))
+        axes = sorted(self.r.sample(range(rank), self.r.randint(0, rank)))
+        axes = [a - rank if self.r.random() < 0.3 and self.opset >= 11 else a for a in axes]
+        keep = self.r.randrange(2)
+        by_input = self.opset >= 18 or (op == "ReduceSum" and self.opset >= 13)
+        if not axes:
+            self.add(op, [x], keepdims=keep)
+        elif by_input:
+            self.add(op, [x, self.ints(*axes)], keepdims=keep)
+        else:
+            self.add(op, [x], axes=axes, keepdims=keep)
+
+    def arg(self):
+        x = self.some(least=1)
+        if self.special:
+            raise Impossible
+        more = {"select_last_index": self.r.randrange(2)} if self.opset >= 12 else {}
+        self.add(self.r.choice(["ArgMax", "ArgMin"]), [x], axis=self.axis(len(self.of(x)), self.opset >= 11),
+                 keepdims=self.r.randrange(2), **more)
+
+    def softmax(self):
+        x = self.some(least=1)
+        self.add(self.r.choice(["Softmax", "LogSoftmax", "Hardmax", "Softmax"]), [x],
+                 axis=self.axis(len(self.of(x)), self.opset >= 11))
+
+    def transpose(self):
+        x = self.some(least=2)
+        perm = list(range(len(self.of(x))))
+        self.r.shuffle(perm)
+        self.add("Transpose", [x], perm=perm)
+
+    def reshape(self):
+        x = self.some()
+        n = int(np.prod(self.of(x), dtype=np.int64))
+        if not n:
+            raise Impossible
+        shape, rest = [], n
+        for _ in range(self.r.randint(0, 3)):
+            d = self.r.choice([d for d in range(1, rest + 1) if rest % d == 0][:20])
+            shape.append(d)
+            rest //= d
+        shape.append(rest)
+        if self.r.random() < 0.5:
+            shape[self.r.randrange(len(shape))] = -1
+        self.add("Reshape", [x, self.ints(*shape)])
+
+    def flatten(self):
+        x = self.some(least=1)
+        self.add("Flatten", [x], axis=self.r.randint(0, len(self.of(x))))
+
+    def squeeze(self):
+        x = self.some()
+        rank = len(self.of(x))
+        ones = [k for k in range(rank) if self.of(x)[k] == 1]
+        if ones and self.r.random() < 0.5:
+            axes = self.r.sample(ones, self.r.randint(1, len(ones)))
+            op = "Squeeze"
+        else:
+            axes = sorted(self.r.sample(range(rank + 2), self.r.randint(1, 2)))
+            op, rank = "Unsqueeze", rank
+            if max(axes) >= rank + len(axes):
+                raise Impossible
+        self.add(op, [x, self.ints(*axes)]) if self.opset >= 13 else self.add(op, [x], axes=axes)
+
+    def concat(self):
+        x = self.some(least=1)
+        shape = list(self.of(x))
+        axis = self.axis(len(shape), self.opset >= 11)
+        parts = [x]
+        for _ in range(self.r.randint(1, 3)):
+            s = list(shape)
+            s[axis] = self.size()
+            parts.append(self.new(s))
+        self.r.shuffle(parts)
+        self.add("Concat", parts, axis=axis)
+
+    def split(self):
+        x = self.some(least=1)
+        axis = self.axis(len(self.of(x)), self.opset >= 11)
+        n = self.of(x)[axis]
+        a = self.r.randint(0, n)
+        if self.opset >= 13:
+            self.add("Split", [x, self.ints(a, n - a)], 2, axis=axis)
+        else:
+            self.add("Split", [x], 2, axis=axis, split=[a, n - a])
+
+    def slice(self):
+        x = self.some(least=1)
+        rank = len(self.of(x))
+        axes = sorted(self.r.sample(range(rank), self.r.randint(1, rank)))
+        begin = [self.r.randint(-self.of(x)[a] - 2, self.of(x)[a] + 1) for a in axes]
+        end = [self.r.choice([self.r.randint(-self.of(x)[a] - 2, self.of(x)[a] + 2), 2**31 - 1, -2**31]) for a in axes]
+        if self.opset < 10:
+            return self.add("Slice", [x], starts=begin, ends=end, axes=axes)
+        step = [self.r.choice([1, 1, 2, 3, -1, -2]) for _ in axes]
+        return self.add("Slice", [x, self.ints(*begin), self.ints(*end), self.ints(*axes), self.ints(*step)])
+
+    def gather(self):
+        x = self.some(least=1)
+        axis = self.axis(len(self.of(x)))
+        n = self.of(x)[axis]
+        if not n:
+            raise Impossible
+        op = self.r.choice(["Gather", "GatherElements", "GatherND"]) if self.opset >= 11 else "Gather"
+        low = -n if self.opset >= 11 else 0
+        t = self.r.choice([np.int64, np.int32])
+        if op == "Gather":
+            self.add(op, [x, self.given(self.n.integers(low, n, self.shape(self.r.randint(0, 2))).astype(t))], axis=axis)
+        elif op == "GatherElements":
+            s = list(self.of(x))
+            s[axis] = self.r.randint(1, 6)
+            self.add(op, [x, self.given(self.n.integers(low, n, s).astype(t))], axis=axis)
+        else:
+            k = self.r.randint(1, len(self.of(x)))
+            if 0 in self.of(x):
+                raise Impossible
+            rows = self.r.randint(1, 5)
+            self.add(op, [x, self.given(np.stack([self.n.integers(-d, d, rows) for d in self.of(x)[:k]], -1))])
+
+    def scatter(self):
+        if self.opset < 16:
+            raise Impossible
+        x = self.some(least=1)
+        shape = self.of(x)
+        if 0 in shape:
+            raise Impossible
+        how = self.r.choice(["none", "add", "mul"] + (["max", "min"] if self.opset >= 18 else []))
+        if self.r.random() < 0.5:
+            axis = self.axis(len(shape))
+            n = self.r.randint(1, shape[axis])
+            s = list(shape)
+            s[axis] = n
+            order = np.argsort(self.n.random(shape), axis=axis)    # without repetition: the order of updates is free
+            index = np.take(order, range(n), axis=axis).astype(np.int64)
+            self.add("ScatterElements", [x, self.given(index), self.new(s)], axis=axis, reduction=how)
+        else:
+            k = self.r.randint(1, len(shape))
+            cells = int(np.prod(shape[:k]))
+            rows = self.r.randint(1, min(cells, 5))
+            flat = self.n.permutation(cells)[:rows]
+            index = np.stack(np.unravel_index(flat, shape[:k]), -1).astype(np.int64)
+            self.add("ScatterND", [x, self.given(index), self.new([rows] + shape[k:])], reduction=how)
+
+    def expand(self):
+        x = self.some()
+        shape = [self.size() if d == 1 else d for d in self.of(x)]
+        shape = [self.size()] * self.r.choice([0, 0, 1]) + shape
+        self.add("Expand", [x, self.ints(*shape)])
+
+    def tile(self):
+        x = self.some(least=1)
+        self.add("Tile", [x, self.ints(*[self.r.choice([1, 1, 2, 3]) for _ in self.of(x)])])
+
+    def pad(self):
+        x = self.some(least=1)
+        shape = self.of(x)
+        mode = self.r.choice(["constant", "constant", "reflect", "edge"] + (["wrap"] if self.opset >= 19 else []))
+        lowest = -1 if mode == "constant" else 0
+        pads = [self.r.randint(lowest, max(0, min(3, d - 1))) if d > 2 else (0 if mode != "constant" else 1)
+                for d in shape * 2]
+        if self.opset < 11:
+            return self.add("Pad", [x], pads=pads, mode=mode, value=0.5)
+        ins = [x, self.ints(*pads)]
+        if mode == "constant" and self.r.random() < 0.5:
+            ins.append(self.const(np.float32(1.5)))
+        return self.add("Pad", ins, mode=mode)
+
+    def matmul(self):
+        x = self.some(least=1)
+        shape = self.of(x)
+        k = shape[-1]
+        choice = self.r.random()
+        if choice < 0.5:
+            w = [k, self.r.choice([1, 3, 8, 16, 17, 24, 32])]
+        elif choice < 0.7 and len(shape) > 2:
+            w = self.broadcast(shape[:-2]) + [k, self.size()]
+        elif choice < 0.8:
+            w = [k]
+        else:
+            w = [self.size(), k, self.r.choice([4, 8, 16])]
+        y = self.add("MatMul", [x, self.new(w)])
+        if self.r.random() < 0.5 and self.of(y):
+            self.add("Add", [y, self.const(self.numbers(self.of(y)[-1:], np.float32))])
+
+    def gemm(self):
+        x = self.some(rank=2)
+        m, k = self.of(x)
+        ta, tb = self.r.randrange(2), self.r.randrange(2)
+        if ta:
+            m, k = k, m
+        n = self.r.choice([1, 5, 8, 16, 17])
+        ins = [x, self.new([n, k] if tb else [k, n])]
+        if self.r.random() < 0.7 or self.opset < 11:
+            ins.append(self.new(self.r.choice([[n], [1, n], [m, 1], [m, n], []])))
+        self.add("Gemm", ins, transA=ta, transB=tb, alpha=self.r.choice([1.0, 0.5]), beta=self.r.choice([1.0, 2.0]))
+
+    def image(self, n=2, channels=None):
+        fits = [k for k, (s, t) in self.values.items() if t == np.float32 and len(s) == n + 2 and
+                (channels is None or s[1] == channels) and k not in {i.name for i in self.inits}]
+        if fits and self.r.random() < 0.8:
+            return fits[-1]
+        return self.new([self.r.choice([1, 1, 2])] + [channels or self.r.choice([1, 3, 4, 8, 16])] +
+                        [self.r.choice([1, 4, 5, 7, 8, 11]) for _ in range(n)])
+
+    def window(self, n, spatial):
+        more = {}
+        k = [self.r.choice([1, 2, 3, 3, 5]) for _ in range(n)]
+        more["strides"] = [self.r.choice([1, 1, 2, 3]) for _ in range(n)]
+        mode = self.r.choice(["pads", "pads", "none", "SAME_UPPER", "SAME_LOWER", "VALID"])
+        if mode == "pads":
+            more["pads"] = [self.r.randint(0, (kk - 1) if kk > 1 else 0) for kk in k * 2]
+        elif mode != "none":
+            more["auto_pad"] = mode
+        return k, more
+
+    def conv(self):
+        n = self.r.choice([1, 2, 2, 2, 2, 3])
+        x = self.image(n)
+        c = self.of(x)[1]
+        if not c or 0 in self.of(x):
+            raise Impossible
+        group = self.r.choice([1, 1, 1, c] + [g for g in (2, 4) if c % g == 0])
+        out = group * self.r.choice([1, 1, 2, 3, 8, 16])
+        if out > 64:
+            raise Impossible
+        k, more = self.window(n, self.of(x)[2:])
+        if more.get("auto_pad") is None:
+            more["dilations"] = [self.r.choice([1, 1, 1, 2]) for _ in range(n)]
+        ins = [x, self.const(self.numbers([out, c // group] + k, np.float32))]
+        if self.r.random() < 0.6:
+            ins.append(self.const(self.numbers([out], np.float32)))
+        y = self.add("Conv", ins, group=group, **({"kernel_shape": k} if self.r.random() < 0.5 else {}), **more)
+        what = self.r.random()
+        if what < 0.3:
+            self.add("Relu", [y])
+        elif what < 0.45:
+            self.add("Add", [y, self.new(self.of(y))])
+        elif what < 0.6:
+            w = [self.const(np.abs(self.numbers([out], np.float32)) + np.float32(0.1)) for _ in range(4)]
+            self.add("BatchNormalization", [y] + w)
+
+    def conv_transpose(self):
+        n = self.r.choice([1, 2, 2])
+        x = self.image(n)
+        c = self.of(x)[1]
+        if not c or 0 in self.of(x):
+            raise Impossible
+        group = self.r.choice([1, 1, c])
+        k, more = self.window(n, None)
+        more["dilations"] = [self.r.choice([1, 1, 2]) for _ in range(n)]
+        if "auto_pad" in more:
+            more["auto_pad"] = "VALID"
+        if self.r.random() < 0.3:
+            more["output_padding"] = [self.r.randint(0, s - 1) for s in more["strides"]]
+        self.add("ConvTranspose", [x, self.const(self.numbers([c, self.r.choice([1, 2, 8])] + k, np.float32))],
+                 group=group, kernel_shape=k, **more)
+
+    def pool(self):
+        n = self.r.choice([1, 2, 2, 2])
+        x = self.image(n)
+        if 0 in self.of(x):
+            raise Impossible
+        op = self.r.choice(["MaxPool", "AveragePool", "MaxPool", "AveragePool", "LpPool", "GlobalAveragePool",
+                            "GlobalMaxPool"])
+        if op.startswith("Global"):
+            return self.add(op, [x])
+        k, more = self.window(n, None)
+        if op == "AveragePool":
+            more["count_include_pad"] = self.r.randrange(2)
+        if op == "MaxPool" and self.opset >= 10 and "auto_pad" not in more:
+            more["dilations"] = [self.r.choice([1, 1, 2]) for _ in range(n)]
+        if self.opset >= 10 and op != "LpPool" and "auto_pad" not in more:
+            more["ceil_mode"] = self.r.choice([0, 0, 1])
+        if op == "LpPool":
+            more["p"] = self.r.choice([1, 2, 3])
+            more.pop("pads", None)
+        if op == "MaxPool" and self.r.random() < 0.15 and not self.special:
+            return self.add(op, [x], 2, kernel_shape=k, **more)
+        return self.add(op, [x], kernel_shape=k, **more)
+
+    def norm(self):
+        x = self.some(least=2)
+        shape = self.of(x)
+        if 0 in shape:
+            raise Impossible
+        op = self.r.choice(["LayerNormalization", "InstanceNormalization", "LRN", "BatchNormalization",
+                            "LpNormalization", "MeanVarianceNormalization", "GroupNormalization"])
+        if op == "LayerNormalization" and self.opset >= 17:
+            axis = self.axis(len(shape))
+            tail = shape[axis:]
+            ins = [x, self.const(self.numbers(tail, np.float32))]
+            return self.add(op, ins + ([self.const(self.numbers(tail, np.float32))] if self.r.random() < 0.6 else []),
+                            axis=axis)
+        if op == "InstanceNormalization" and len(shape) > 2:
+            return self.add(op, [x, self.const(self.numbers(shape[1:2], np.float32)),
+                                 self.const(self.numbers(shape[1:2], np.float32))])
+        if op == "LRN" and len(shape) == 4:
+            return self.add(op, [x], size=self.r.choice([1, 3, 5]), alpha=0.1, beta=self.r.choice([0.75, 0.5]))
+        if op == "BatchNormalization":
+            w = [self.const(np.abs(self.numbers(shape[1:2], np.float32)) + np.float32(0.1)) for _ in range(4)]
+            return self.add(op, [x] + w)
+        if op == "LpNormalization":
+            return self.add(op, [x], axis=self.axis(len(shape)), p=self.r.choice([1, 2]))
+        raise Impossible
+
+    def resize(self):
+        if self.opset < 11:
+            raise Impossible
+        x = self.some(rank=4)
+        shape = self.of(x)
+        if 0 in shape:
+            raise Impossible
+        mode = self.r.choice(["nearest", "linear", "cubic", "nearest"])
+        how = self.r.choice(["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"])
+        more = {}
+        if mode == "nearest":
+            more["nearest_mode"] = self.r.choice(["floor", "ceil", "round_prefer_floor", "round_prefer_ceil"])
+        if mode == "cubic":
+            more["cubic_coeff_a"] = self.r.choice([-0.75, -0.5])
+            more["exclude_outside"] = self.r.randrange(2)
+        if self.r.random() < 0.5:
+            scales = np.array([1, 1, self.r.choice([0.5, 1, 2, 3, 1.5]), self.r.choice([0.5, 1, 2, 1.7])], np.float32)
+            if any(int(s * d) < 1 for s, d in zip(scales, shape)):
+                raise Impossible
+            ins = [x, self.const(np.zeros(0, np.float32)) if self.opset < 13 else "", self.const(scales)]
+        else:
+            ins = [x, self.const(np.zeros(0, np.float32)) if self.opset < 13 else "",
+                   self.const(np.zeros(0, np.float32)) if self.opset < 13 else "",
+                   self.ints(shape[0], shape[1], self.r.choice([1, 3, 6, 10]), self.r.choice([2, 5, 8]))]
+        self.add("Resize", ins, mode=mode, coordinate_transformation_mode=how, **more)
+
+    def depth(self):
+        b = 2
+        if self.r.random() < 0.5:
+            x = self.new([1, b * b * self.r.choice([1, 2, 3]), self.r.choice([1, 3]), self.r.choice([2, 3])])
+            more = {"mode": self.r.choice(["DCR", "CRD"])} if self.opset >= 11 else {}
+            self.add("DepthToSpace", [x], blocksize=b, **more)
+        else:
+            self.add("SpaceToDepth", [self.new([1, self.r.choice([1, 3]), 2 * self.r.choice([1, 3]), 4])], blocksize=b)
+
+    def topk(self):
+        if self.opset < 11 or self.special:
+            raise Impossible
+        x = self.some(least=1)
+        axis = self.axis(len(self.of(x)))
+        n = self.of(x)[axis]
+        if not n or np.prod(self.of(x)) == 0:
+            raise Impossible
+        self.add("TopK", [x, self.ints(self.r.randint(1, n))], 2, axis=axis, largest=self.r.randrange(2))
+
+    def misc(self):
+        x = self.some(least=1)
+        rank = len(self.of(x))
+        op = self.r.choice(["CumSum", "OneHot", "Trilu", "EyeLike", "Einsum", "Shape", "Size", "Dropout", "IsNaN",
+                            "ReverseSequence", "ConstantOfShape", "Range"])
+        if op == "CumSum" and self.opset >= 11:
+            return self.add(op, [x, self.const(np.int64(self.axis(rank)))], exclusive=self.r.randrange(2),
+                            reverse=self.r.randrange(2))
+        if op == "OneHot":
+            i = self.given(self.n.integers(-6, 6, self.shape(self.r.randint(0, 2))).astype(np.int64))
+            if not self.of(i):
+                raise Impossible
+            return self.add(op, [i, self.const(np.int64(6)), self.const(np.array([0, 2], np.float32))],
+                            axis=self.axis(len(self.of(i)) + 1))
+        if op == "Trilu" and self.opset >= 14 and rank > 1:
+            return self.add(op, [x, self.const(np.int64(self.r.randint(-3, 3)))], upper=self.r.randrange(2))
+        if op == "EyeLike" and rank == 2:
+            return self.add(op, [x], k=self.r.randint(-2, 2))
+        if op == "Einsum" and self.opset >= 12:
+            a, b, c, d = (self.r.choice([1, 2, 3, 5]) for _ in range(4))
+            e, s = self.r.choice([("ij,jk->ik", ([a, b], [b, c])), ("bij,bjk->bik", ([a, b, c], [a, c, d])),
+                                  ("ij->ji", ([a, b],)), ("ij->", ([a, b],)), ("bhid,bhjd->bhij", ([a, b, c, d], [a, b, 2, d])),
+                                  ("i,j->ij", ([a], [b])), ("ijk,k->ij", ([a, b, c], [c]))])
+            return self.add(op, [self.new(q) for q in s], equation=e)
+        if op == "Shape":
+            return self.add("Cast", [self.add(op, [x])], to=TensorProto.FLOAT)
+        if op == "IsNaN":
+            return self.add(op, [x])
+        if op == "ReverseSequence" and self.opset >= 10 and rank >= 2:
+            s = self.of(x)
+            if 0 in s:
+                raise Impossible
+            return self.add(op, [x, self.given(self.n.integers(1, s[0] + 1, s[1]).astype(np.int64))], time_axis=0,
+                            batch_axis=1)
+        if op == "ConstantOfShape":
+            return self.add("Add", [x, self.add(op, [self.add("Shape", [x])])])
+        raise Impossible
+
+    def rnn(self):
+        t, b, i, h = self.r.choice([1, 3, 5]), self.r.choice([1, 2]), self.r.choice([1, 3, 4]), self.r.choice([1, 2, 5])
+        op = self.r.choice(["LSTM", "GRU", "RNN"])
+        g = {"LSTM": 4, "GRU": 3, "RNN": 1}[op]
+        direction = self.r.choice(["forward", "reverse", "bidirectional"])
+        d = 2 if direction == "bidirectional" else 1
+        ins = [self.new([t, b, i]), self.const(self.numbers([d, g * h, i], np.float32)),
+               self.const(self.numbers([d, g * h, h], np.float32))]
+        if self.r.random() < 0.6:
+            ins.append(self.const(self.numbers([d, 2 * g * h], np.float32)))
+            if self.r.random() < 0.5:
+                ins += ["" if self.r.random() < 0.5 else self.given(self.n.integers(1, t + 1, b).astype(np.int32)),
+                        self.new([d, b, h])]
+        more = {"linear_before_reset": self.r.randrange(2)} if op == "GRU" else {}
+        self.add(op, ins, 3 if op == "LSTM" else 2, hidden_size=h, direction=direction, **more)
+
+    def make(self):
+        ops = [self.unary, self.parametric, self.binary, self.binary, self.integer, self.compare, self.cast, self.reduce,
+               self.reduce, self.arg, self.softmax, self.transpose, self.reshape, self.flatten, self.squeeze, self.concat,
+               self.split, self.slice, self.slice, self.gather, self.scatter, self.expand, self.tile, self.pad,
+               self.matmul, self.matmul, self.gemm, self.conv, self.conv, self.conv, self.conv_transpose, self.pool,
+               self.pool, self.norm, self.norm, self.resize, self.depth, self.topk, self.misc, self.rnn]
+        want = self.r.choice([1, 1, 2, 3, 4, 6])
+        for _ in range(40):
+            if len(self.nodes) >= want:
+                break
+            state = (len(self.nodes), len(self.inputs), len(self.inits), dict(self.values), dict(self.data))
+            try:
+                self.r.choice(ops)()
+            except (Impossible, shape_inference.InferenceError, onnx.checker.ValidationError):
+                n, i, k, self.values, self.data = state
+                del self.nodes[n:], self.inputs[i:], self.inits[k:]
+        if not self.nodes:
+            raise Impossible
+        used = {i for n in self.nodes for i in n.input}
+        outs = [o for n in self.nodes for o in n.output if o not in used or self.r.random() < 0.15]
+        symbols = {}
+        if self.symbolic:
+            sizes = {d for k in self.inputs for d in self.values[k][0] if d > 1}
+            symbols = {d: f"s{d}" for d in sizes if self.r.random() < 0.6}
+        return self.model(outs, symbols), outs
+
+
+def run_onnxruntime(model, data):
+    import onnxruntime as ort
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(None, data)
+
+
+def difference(got, want):
+    if got.shape != want.shape or got.dtype != want.dtype:
+        return f"{got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"
+    if want.dtype.kind != "f":
+        bad = got != want
+        return f"{int(bad.sum())} of {want.size} values differ" if bad.any() else ""
+    with np.errstate(all="ignore"):
+        special = np.isnan(got) != np.isnan(want)
+        finite = np.isfinite(want)
+        special |= np.isinf(want) & (got != want)
+        special |= finite & ~np.isfinite(got)
+        if special.any():
+            return f"{int(special.sum())} of {want.size} values differ in being NaN or infinite"
+        if not finite.any():
+            return ""
+        w, g = want[finite].astype(np.float64), got[finite].astype(np.float64)
+        limit = (2e-4 if want.dtype != np.float16 else 5e-3) * max(np.abs(w).max(), 1e-2)
+        worst = np.abs(w - g).max()
+    return f"off by {worst:.3g}, greatest value {np.abs(w).max():.3g}" if worst > limit else ""
+
+
+def check(seed, args, folder):
+    """('passed' | 'failed' | 'skipped', why)"""
+    maker = Maker(seed)
+    try:
+        model, outs = maker.make()
+        want = run_onnxruntime(model, maker.data)
+    except Impossible:
+        return "skipped", "nothing drawn"
+    except Exception as e:      # whatever ONNX Runtime throws
+        return "skipped", "ONNX Runtime: " + str(e).splitlines()[0][:150]
+    data = os.path.join(folder, "data")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(data)
+    path = os.path.join(folder, "model.onnx")
+    onnx.save(model, path)
+    for k, name in enumerate(maker.inputs):
+        with open(os.path.join(data, f"input_{k}.pb"), "wb") as f:
+            f.write(numpy_helper.from_array(maker.data[name], name).SerializeToString())
+    target = random.Random(seed).choice(["c99", "x86-avx2", "x86-avx2"])
+    command = [args.gcc2nn, "run", path, "--data", data, "--out", os.path.join(folder, "out"), "--target", target]
+    if not args.compiled:
+        command.append("--interpret")
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=120, text=True, errors="replace")
+    except subprocess.TimeoutExpired:
+        return "failed", "took more than 120 s"
+    ops = "+".join(n.op_type for n in model.graph.node) + f" opset {maker.opset} {target}" + \
+        (" symbolic" if maker.symbolic else "")
+    if done.returncode:
+        why = (done.stderr.strip().splitlines() or [f"signal {-done.returncode}"])[0]
+        return "failed", f"{ops}: exit {done.returncode}: {why[-200:]}"
+    for k, w in enumerate(want):
+        with open(os.path.join(folder, "out", f"output_{k}.pb"), "rb") as f:
+            got = numpy_helper.to_array(onnx.TensorProto.FromString(f.read()))
+        what = difference(got, w)
+        if what:
+            return "failed", f"{ops}: WRONG output {k} {outs[k]}: {what}"
+    return "passed", ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=10**9)
+    parser.add_argument("--seconds", type=float, default=10**9)
+    parser.add_argument("--compiled", action="store_true")
+    parser.add_argument("--keep", metavar="DIR", help="leave failing models there")
+    parser.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
+    args = parser.parse_args()
+    args.gcc2nn = os.path.abspath(args.gcc2nn)
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    end = time.monotonic() + args.seconds
+    with tempfile.TemporaryDirectory(prefix="random-") as top:
+        for seed in range(args.seed, args.seed + args.count):
+            if time.monotonic() > end:
+                break
+            folder = os.path.join(top, "one")
+            verdict, why = check(seed, args, folder)
+            counts[verdict] += 1
+            if verdict == "failed":
+                print(f"seed {seed}: {why}", flush=True)
+                if args.keep:
+                    shutil.copytree(folder, os.path.join(args.keep, str(seed)), dirs_exist_ok=True)
+    print("{passed} passed, {failed} failed, {skipped} skipped".format(**counts))
+    return 1 if counts["failed"] or not counts["passed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
