@@ -382,7 +382,7 @@ static bool is_plain(const struct buf *b) {
     return true;
 }
 static bool other_shape(const struct stmt *s, const struct buf *b, const struct buf *param) {
-    return s->u.call.callee->is_kernel_text && b->nd != param->nd && is_plain(b) && is_plain(param);
+    return s->u.call.callee->is_kernel_text && is_plain(b) && is_plain(param);
 }
 static void verify_call_buf(struct verifier *v, struct stmt *s, int k, const struct subst *sizes) {
     const struct param *q = &s->u.call.callee->params.v[k];

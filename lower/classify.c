@@ -147,9 +147,14 @@ static bool reads_nothing(void *env, expr e) {
     (void)env;
     return e->op != X_LOAD;
 }
+static bool note_call(void *env, struct stmt *s) {
+    *(bool *)env |= s->kind == S_CALL;
+    return true;
+}
 static bool run_definition(struct probes *q, struct node *n, struct node_class *r) {
     struct block b = {0};
     if (!n->op || !n->op->define || !def_emit(q->g, n, q->m, q->p, &b, probe_buf, q)) return false;
+    walk(&b, note_call, &r->calls);
     for (struct stmt *s = b.first; s; s = s->next) {
         if (s->kind == S_ALLOC || (s->kind == S_CHECK && x_visit(s->u.check.cond, reads_nothing, NULL))) {
             r->checks |= s->kind == S_CHECK;

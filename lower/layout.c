@@ -1,6 +1,7 @@
 /* Choosing layouts; see layout.h. A four-dimensional float tensor whose channels come in whole vectors is blocked when
  * a contraction or a window makes it, or a map reads one that is; windows that read past the edge give it a border. */
 #include "lower/layout.h"
+#include "ir/op.h"
 #include <string.h>
 
 struct value_layout *layout_of_value(struct lowering *l, const struct value *v) {
@@ -46,12 +47,22 @@ static struct value_layout *layout_for(struct lowering *l, const struct value *v
     map_put(&l->layouts, PKEY(v), lay);
     return lay;
 }
+static bool must_be_plain(struct lowering *l, const struct value *v) {
+    const struct value_layout *lay = layout_of_value(l, v);
+    return lay && lay->plain;
+}
+static void find_plain(struct lowering *l, const struct node *n) {
+    for (int k = 0; k < n->ins.n; k++)
+        if (n->ins.v[k]) layout_for(l, n->ins.v[k])->plain = true;
+    for (int k = 0; k < n->outs.n; k++)
+        if (n->outs.v[k]) layout_for(l, n->outs.v[k])->plain = true;
+}
 static void block_results(struct lowering *l, const struct group *gr) {
     for (int i = 0; i < gr->nodes.n; i++)
         for (int k = 0; k < gr->nodes.v[i]->outs.n; k++) {
             struct value *v = gr->nodes.v[i]->outs.v[k];
             int lanes = v ? lanes_for(l, v) : 0;
-            if (!lanes || value_is_result(v)) continue;
+            if (!lanes || value_is_result(v) || must_be_plain(l, v)) continue;
             bool made = gr->cls == CLASS_CONTRACT || gr->cls == CLASS_WINDOW;
             if (made || moves_blocked(l, gr, v) ||
                 ((gr->cls == CLASS_MAP || gr->cls == CLASS_ROW || gr->cls == CLASS_VIEW) && reads_blocked(l, gr, v)))
@@ -62,7 +73,8 @@ static void block_results(struct lowering *l, const struct group *gr) {
 static void add_halo(struct lowering *l, struct node *n, int k) {
     int64_t lo[32], hi[32];
     struct value *v = n->ins.v[k];
-    if (!v || v->init || v->type.kind != TY_TENSOR || v->type.dtype != F32 || !node_halo(l->probes, n, k, lo, hi))
+    if (!v || v->init || v->type.kind != TY_TENSOR || v->type.dtype != F32 || must_be_plain(l, v) ||
+        !node_halo(l->probes, n, k, lo, hi))
         return;
     struct value_layout *lay = layout_for(l, v);
     for (int d = 0; d < v->type.rank; d++) {
@@ -86,6 +98,8 @@ static void write_spec(struct lowering *l, struct value_layout *lay, int rank) {
 }
 void choose_layouts(struct lowering *l, struct region *r, const struct groups *gs) {
     if (l->o->no_schedule || l->o->target->lanes_f32 < 2) return;
+    for (struct node *n = r->first; n; n = n->next)
+        if (!n->op->control && classify_node(l->probes, n)->calls) find_plain(l, n);
     for (int i = 0; i < gs->list.n; i++) block_results(l, gs->list.v[i]);
     for (int i = 0; i < gs->list.n; i++) {
         struct group *gr = gs->list.v[i];

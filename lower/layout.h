@@ -9,8 +9,8 @@
 struct value_layout {
     int block;              /* axis 1 in blocks of this many; 0: plain */
     int64_t lo[32], hi[32]; /* zero border per axis */
-    bool halo;
-    const char *spec; /* operand of the layout step: "[0 1/8 2+1,1 3+1,1 1%8]" */
+    bool halo, plain;       /* plain: a kernel text reads it, so neither blocks nor a border */
+    const char *spec;       /* operand of the layout step: "[0 1/8 2+1,1 3+1,1 1%8]" */
 };
 /* Fills l->layouts for the values of r. */
 void choose_layouts(struct lowering *l, struct region *r, const struct groups *gs);
