@@ -1,0 +1,121 @@
+/* Control flow whose types depend on the run: lowered and interpreted, and compared with results by hand. */
+#include "compiler/graph/passes.h"
+#include "ir/loop_eval.h"
+#include "lower/lower.h"
+#include "lower/ops/ops.h"
+#include <criterion/criterion.h>
+#include <string.h>
+
+static struct ctx *c;
+static void setup(void) {
+    ops_register_all();
+    c = ctx_new();
+}
+static void done(void) { ctx_free(c); }
+TestSuite(control, .init = setup, .fini = done);
+
+static struct module *lowered(const char *consts, const char *params, const char *nodes) {
+    struct text t = {0}, d = {0};
+    text_printf(&t, "graph \"\"\n%s\nregion \"\" (%s) { %s return %%y }\n", consts, params, nodes);
+    struct graph *g = graph_parse(c, t.s, t.n, "t.gir");
+    struct lower_options o = {.no_schedule = true};
+    struct module *m = g && graph_infer(g) && graph_infer(g) ? lower_graph(g, &o) : NULL; /* twice: it must be stable */
+    diag_print(&c->diags, &d, false);
+    cr_assert(m, "%s\n%s", t.s, d.s);
+    cr_assert(loop_verify(m, "lowering"));
+    text_free(&t);
+    return m;
+}
+static unsigned char yes = 1, no = 0;
+/* Inputs: a condition and f32[2,3]. want NULL: it must stop with a fault that says `fault`. */
+static void gives(struct module *m, const void *cond, const float *x, const float *want, int n, const char *fault) {
+    struct eval_arg args[3] = {{(void *)cond, {0}, 0}, {(void *)x, {2, 3}, 2}};
+    struct eval_result r = loop_eval(m, m->entry, args, NULL, &(struct eval_options){.poison = true});
+    if (fault) {
+        cr_assert_eq(r.status, EVAL_FAULT);
+        cr_assert(strstr(r.message, fault), "%s", r.message);
+        return;
+    }
+    cr_assert_eq(r.status, EVAL_OK, "%s", r.message);
+    int64_t count = 1;
+    for (int k = 0; k < args[2].nd; k++) count *= args[2].dims[k];
+    cr_assert_eq(count, n, "%lld elements, not %d", (long long)count, n);
+    for (int k = 0; k < n; k++)
+        cr_expect_float_eq(((float *)args[2].data)[k], want[k], 1e-6, "element %d is %g", k,
+                           (double)((float *)args[2].data)[k]);
+}
+#define LIST(...) (const float[]){__VA_ARGS__}, (int)(sizeof((float[]){__VA_ARGS__}) / sizeof(float)), NULL
+static const float six[] = {1, 2, 3, 4, 5, 6}, sparse[] = {0, 0, 7, 0, 8, 0};
+#define C_AND_X "%c: bool[], %x: f32[2,3]"
+
+Test(control, an_if_in_a_growing_loop_is_not_decided_by_the_first_pass) {
+    /* The carried value has one element in the first pass only. */
+    struct module *m =
+        lowered("const %zero: i64[1] = [0] const %m: i64[] = [3] const %one: i64[1] = [1] const %ten: f32[] = [10.0] "
+                "const %w: f32[1] = [5.0]",
+                C_AND_X,
+                "%s: ? = ReduceMax(%x) {keepdims=0} %i: ? = Unsqueeze(%s, %zero) %y: ? = Loop(%m, _, %i) {captures=0}\n"
+                "  body = region \"b\" (%p0: ?, %p1: ?, %v: ?) {\n"
+                "    %d: ? = Shape(%v) %e: ? = Equal(%d, %one)\n"
+                "    %r: ? = If(%e, %v) {captures=1}\n"
+                "      then_branch = region \"t\" (%q: ?) { %u: ? = Add(%q, %ten) return %u }\n"
+                "      else_branch = region \"e\" (%q2: ?) { %u2: ? = Neg(%q2) return %u2 }\n"
+                "    %n: ? = Concat(%r, %w) {axis=0}\n"
+                "    return %p1, %n }\n");
+    gives(m, &yes, six, LIST(16, 5, -5, 5));
+}
+Test(control, what_depends_on_a_rank_is_compiled_for_each) {
+    struct module *m =
+        lowered("const %a: i64[1] = [1]", C_AND_X,
+                "%z: ? = If(%c, %x) {captures=1}\n"
+                "  then_branch = region \"t\" (%p: ?) { %r: ? = ReduceSum(%p, %a) {keepdims=0} return %r }\n"
+                "  else_branch = region \"e\" (%q: ?) { %s: ? = Neg(%q) return %s }\n"
+                "%n: ? = Add(%z, %z) %y: ? = ReduceMax(%n) {keepdims=0}");
+    gives(m, &yes, six, LIST(30));
+    gives(m, &no, six, LIST(-2));
+}
+Test(control, a_rank_may_be_decided_two_regions_further_in) {
+    struct module *m =
+        lowered("const %a: i64[1] = [1]", C_AND_X,
+                "%d: ? = Not(%c)\n"
+                "%z: ? = If(%c, %x, %c) {captures=2}\n"
+                "  then_branch = region \"t\" (%p: ?, %pc: ?) {\n"
+                "    %i: ? = If(%pc, %p) {captures=1}\n"
+                "      then_branch = region \"tt\" (%pp: ?) { %r: ? = ReduceSum(%pp, %a) {keepdims=0} return %r }\n"
+                "      else_branch = region \"te\" (%pq: ?) { %s: ? = Neg(%pq) return %s }\n"
+                "    return %i }\n"
+                "  else_branch = region \"e\" (%q: ?, %qc: ?) { %u: ? = Abs(%q) return %u }\n"
+                "%y: ? = ReduceMin(%z) {keepdims=0}");
+    gives(m, &yes, six, LIST(6));
+    gives(m, &no, six, LIST(1));
+}
+Test(control, a_branch_that_cannot_be_right_is_a_check) {
+    struct module *m = lowered("const %s: i64[1] = [6]", C_AND_X,
+                               "%z: ? = If(%c, %x) {captures=1}\n"
+                               "  then_branch = region \"t\" (%p: ?) { %r: ? = Neg(%p) return %r }\n"
+                               "  else_branch = region \"e\" (%q: ?) { %u: ? = Reshape(%q, %s) return %u }\n"
+                               "%y: ? = EyeLike(%z)"); /* takes matrices only */
+    gives(m, &yes, six, LIST(1, 0, 0, 0, 1, 0));
+    gives(m, &no, six, NULL, 0, "the else branch cannot be right");
+}
+Test(control, both_branches_wrong_is_an_error) {
+    const char *t = "graph \"\" const %s: i64[1] = [6] const %s2: i64[3] = [1,2,3]\nregion \"\" (" C_AND_X ") {\n"
+                    "%z: ? = If(%c, %x) {captures=1}\n"
+                    "  then_branch = region \"t\" (%p: ?) { %r: ? = Reshape(%p, %s) return %r }\n"
+                    "  else_branch = region \"e\" (%q: ?) { %u: ? = Reshape(%q, %s2) return %u }\n"
+                    "%y: ? = EyeLike(%z) return %y }\n";
+    struct graph *g = graph_parse(c, t, strlen(t), "t.gir");
+    cr_assert(g);
+    cr_assert_not(graph_infer(g));
+    cr_assert_eq(c->diags.v[0].code, E_RANK);
+}
+Test(control, a_size_that_only_the_branch_taken_computes) {
+    struct module *m = lowered("const %e: i64[2,0] = []", C_AND_X,
+                               "%z: ? = If(%c, %x) {captures=1}\n"
+                               "  then_branch = region \"t\" (%p: ?) { %r: ? = NonZero(%p) return %r }\n"
+                               "  else_branch = region \"e\" (%q: ?) { return %e }\n"
+                               "%y: ? = Cast(%z) {to=1}");
+    gives(m, &yes, sparse, LIST(0, 1, 2, 1));
+    gives(m, &yes, six, LIST(0, 0, 0, 1, 1, 1, 0, 1, 2, 0, 1, 2));
+    gives(m, &no, six, NULL, 0, NULL);
+}
