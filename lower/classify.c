@@ -241,7 +241,8 @@ bool node_is_view(struct probes *q, struct node *n, int *operand, expr *off) {
     expr v = s->u.stage.value, axes[32];
     if (s->u.stage.op != RED_NONE || v->op != X_LOAD || v->has_fill || v->u.buf->type != s->u.stage.buf->type)
         return false;
-    for (int k = 0; k < s->u.stage.naxes; k++) axes[k] = x_var(c, s->u.stage.axes[k]);
+    for (int k = 0; k < s->u.stage.naxes; k++) /* an axis of one element has index 0 on both sides */
+        axes[k] = x_is(s->u.stage.axes[k]->extent, 1) ? x_int(c, 0) : x_var(c, s->u.stage.axes[k]);
     *off = x_sub(c, buf_offset(c, v->u.buf, v->arg), buf_offset(c, s->u.stage.buf, axes));
     if (!x_visit(*off, no_var, NULL)) return false;
     for (*operand = 0; *operand < n->ins.n; ++*operand)
