@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
 
 extern "C" void cuemu_switch(void **save, void *load);
 #if defined(__x86_64__)
@@ -28,7 +31,7 @@ asm(".text\n.globl cuemu_switch\n.type cuemu_switch,%function\ncuemu_switch:\n"
 #endif
 
 namespace cuemu {
-enum { STACK_BYTES = 64 << 10, RED_ZONE = 256, RED = 0xcd, NOT_SET = 0xff, FAILED = 97 };
+enum { STACK_BYTES = 64 << 10, RED_ZONE = 256, POOL_BYTES = 128 << 10, RED = 0xcd, NOT_SET = 0xff, FAILED = 97 };
 enum { FORWARD, BACKWARD, RANDOM };
 __thread block *B;
 __thread fiber *F;
@@ -169,28 +172,40 @@ CUEMU_HIDDEN uint3 block_dim() { return B->dim; }
 CUEMU_HIDDEN uint3 grid_dim() { return B->grid; }
 CUEMU_HIDDEN unsigned lane() { return F->number % LANES; }
 
-/* ---- shared memory: one buffer per place in the text and block, between red zones */
+/* ---- shared memory: one buffer per place in the text and block, between red zones, from a pool of the block. Under
+ * ThreadSanitizer every block gets a new pool, which is never freed: reuse would look like a race. */
 CUEMU_HIDDEN static void fill(unsigned char *p, unsigned char v, size_t n) {
     for (size_t i = 0; i < n; i++) ((volatile unsigned char *)p)[i] = v;
+}
+static void begin_shared() {
+    if (CUEMU_TSAN || !B->pool) B->pool = (unsigned char *)aligned_alloc(64, POOL_BYTES);
+    if (!B->pool) die("out of memory");
+    B->used = 0;
+    B->nshared = 0;
 }
 CUEMU_HIDDEN void *shared(const void *site, const char *name, size_t bytes) {
     for (int k = 0; k < B->nshared; k++)
         if (B->shared[k].site == site) return B->shared[k].data;
-    if (B->nshared == MAX_SHARED) die("too many shared buffers");
+    const size_t room = (bytes + 15) / 16 * 16, all = room + 2 * RED_ZONE;
+    if (B->nshared == MAX_SHARED || bytes > POOL_BYTES || B->used + all > POOL_BYTES) die("too much shared memory");
     shared_buffer *s = &B->shared[B->nshared++];
-    *s = {site, name, nullptr, nullptr, bytes};
-    s->memory = (unsigned char *)malloc(bytes + 2 * RED_ZONE + 16);
-    if (!s->memory) die("out of memory");
-    s->data = s->memory + RED_ZONE;
-    s->data += (16 - (uintptr_t)s->data % 16) % 16;
-    fill(s->memory, RED, bytes + 2 * RED_ZONE + 16);
+    *s = {site, name, B->pool + B->used, B->pool + B->used + RED_ZONE, bytes};
+    B->used += all;
+    fill(s->memory, RED, all);
     fill(s->data, NOT_SET, bytes);
+#if defined(__SANITIZE_ADDRESS__)
+    ASAN_POISON_MEMORY_REGION(s->memory, RED_ZONE);
+    ASAN_POISON_MEMORY_REGION(s->data + bytes, all - RED_ZONE - bytes);
+#endif
     return s->data;
 }
 CUEMU_HIDDEN static void end_shared() {
+#if defined(__SANITIZE_ADDRESS__)
+    ASAN_UNPOISON_MEMORY_REGION(B->pool, POOL_BYTES);
+#endif
     for (int k = 0; k < B->nshared; k++) {
         const shared_buffer *s = &B->shared[k];
-        const unsigned char *end = s->memory + s->bytes + 2 * RED_ZONE + 16;
+        const unsigned char *end = s->data + (s->bytes + 15) / 16 * 16 + RED_ZONE;
         for (const unsigned char *p = s->memory; p < end; p++) {
             if ((p >= s->data && p < s->data + s->bytes) || *p == RED) continue;
             fprintf(stderr, "cuda_emu: shared buffer %s was written out of bounds, %ld bytes %s (block %u,%u,%u)\n",
@@ -199,11 +214,7 @@ CUEMU_HIDDEN static void end_shared() {
             fflush(stderr);
             _exit(FAILED);
         }
-#if !CUEMU_TSAN /* freed memory given to the next block would look like a race */
-        free(s->memory);
-#endif
     }
-    B->nshared = 0;
 }
 
 /* ---- blocks */
@@ -269,6 +280,7 @@ CUEMU_HIDDEN static void run_block(uint64_t k) {
         B->w[i].arrived = 0;
     }
     B->warps_ready = all_warps(B);
+    begin_shared();
 #if CUEMU_TSAN /* blocks of a launch are unordered: fresh stacks, so that only what is really shared is seen */
     B->scheduler_tsan = __tsan_get_current_fiber();
     mmap(B->stacks, (size_t)STACK_BYTES * B->threads, PROT_READ | PROT_WRITE,

@@ -72,6 +72,8 @@ struct block {
     uint3 index, dim, grid;
     shared_buffer shared[MAX_SHARED];
     int nshared;
+    unsigned char *pool;
+    size_t used;
     char *stacks;
     void *scheduler_sp, *scheduler_tsan;
     void (*entry)(void *);

@@ -196,6 +196,7 @@ static void check_main(struct text *t, struct ctx *c, const struct check_proc *c
     for (int j = 0; j < n; j++) {
         const struct proc *p = cps[j].p;
         struct text a = {0};
+        if (o->target->emit == EMIT_CUDA) text_add(&a, "NULL"); /* the stream */
         emit_proc_head(t, c, p, o);
         text_add(t, ";\n");
         if (cps[j].ws > ws) ws = cps[j].ws;
@@ -273,6 +274,16 @@ static bool check_outputs(struct ctx *c, const struct check_proc *cp, FILE *f, c
                              cp->faulted, cp->fault);
     return ok;
 }
+/* The commands' part that differs for CUDA: it goes through the emulator, whose files stand below $GCC2NN_SOURCE_ROOT. */
+static const char *check_emulator(char *s, size_t cap) {
+    const char *root = getenv("GCC2NN_SOURCE_ROOT");
+    if (!root) root = "../..";
+    snprintf(s, cap,
+             "-std=c++17 -ffp-contract=off -DNN_CUDA_EMU -Wall -Wextra -Werror -I%s/runtime_stub -I%s/templates/cuda_emu "
+             "-x c++ %s/templates/cuda_emu/cuda_emu.cpp",
+             root, root, root);
+    return s;
+}
 static bool emit_check(struct module *m, struct proc *const *procs, int n, const struct check_options *k, char *why,
                        size_t cap) {
     struct ctx *c = m->ctx;
@@ -284,11 +295,12 @@ static bool emit_check(struct module *m, struct proc *const *procs, int n, const
         cps[j].p = procs[j];
         ok = check_prepare(m, &cps[j], k, &input, why, cap);
     }
-    char dir[512], path[600], caller[600], exe[600], in[600], out[600], cmd[4096];
+    bool cuda = k->target->emit == EMIT_CUDA;
+    char dir[512], path[600], caller[600], exe[600], in[600], out[600], cmd[4096], emulator[1200];
     snprintf(dir, sizeof dir, "%s", k->keep ? k->keep : "/tmp/emit_check_XXXXXX");
     if (k->keep ? mkdir(dir, 0777) != 0 && access(dir, W_OK) != 0 : !mkdtemp(dir))
         ok = false, snprintf(why, cap, "no folder to work in");
-    snprintf(path, sizeof path, "%s/k.c", dir), snprintf(caller, sizeof caller, "%s/main.c", dir),
+    snprintf(path, sizeof path, "%s/k.%s", dir, cuda ? "cu" : "c"), snprintf(caller, sizeof caller, "%s/main.c", dir),
         snprintf(exe, sizeof exe, "%s/k", dir), snprintf(in, sizeof in, "%s/in", dir),
         snprintf(out, sizeof out, "%s/out", dir);
     for (int j = 0; ok && j < n; j++) {
@@ -305,9 +317,9 @@ static bool emit_check(struct module *m, struct proc *const *procs, int n, const
     check_write(caller, text.s, text.n);
     for (int i = 0; ok && k->compilers[i]; i++) {
         const struct target *t = k->target;
-        snprintf(cmd, sizeof cmd, "%s %s %s %s %s -o %s %s %s -lm 2>&1", k->compilers[i], flags.s,
-                 k->flags ? k->flags : "-O2", k->bench ? "-D_POSIX_C_SOURCE=199309L" : "", check_warnings, exe, path,
-                 caller);
+        snprintf(cmd, sizeof cmd, "%s %s %s %s %s -o %s %s %s -lm 2>&1", k->compilers[i],
+                 cuda ? "" : flags.s, k->flags ? k->flags : "-O2", k->bench ? "-D_POSIX_C_SOURCE=199309L" : "",
+                 cuda ? check_emulator(emulator, sizeof emulator) : check_warnings, exe, path, caller);
         if (system(cmd)) {
             ok = false;
             snprintf(why, cap, "does not compile without warnings: %.500s", cmd);

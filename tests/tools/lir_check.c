@@ -73,7 +73,8 @@ int main(int argc, char **argv) {
         else file = a;
     }
     if (!file) return usage("no file");
-    if (!cc && strcmp(k.target->cc, "cc")) k.compilers[0] = k.target->cc, k.compilers[1] = NULL;
+    if (!cc && k.target->emit == EMIT_CUDA) k.compilers[0] = "g++", k.compilers[1] = NULL;
+    else if (!cc && strcmp(k.target->cc, "cc")) k.compilers[0] = k.target->cc, k.compilers[1] = NULL;
     size_t n;
     char *s = slurp(file, &n), why[2048];
     if (!s) return usage("cannot read the file");
