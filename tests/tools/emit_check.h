@@ -274,14 +274,16 @@ static bool check_outputs(struct ctx *c, const struct check_proc *cp, FILE *f, c
                              cp->faulted, cp->fault);
     return ok;
 }
-/* The commands' part that differs for CUDA: it goes through the emulator, whose files stand below $GCC2NN_SOURCE_ROOT. */
+/* The commands' part that differs for CUDA: it goes through the emulator, whose files stand below $GCC2NN_SOURCE_ROOT.
+ */
 static const char *check_emulator(char *s, size_t cap) {
     const char *root = getenv("GCC2NN_SOURCE_ROOT");
     if (!root) root = "../..";
-    snprintf(s, cap,
-             "-std=c++17 -ffp-contract=off -DNN_CUDA_EMU -Wall -Wextra -Werror -I%s/runtime_stub -I%s/templates/cuda_emu "
-             "-x c++ %s/templates/cuda_emu/cuda_emu.cpp",
-             root, root, root);
+    snprintf(
+        s, cap,
+        "-std=c++17 -ffp-contract=off -DNN_CUDA_EMU -Wall -Wextra -Werror -I%s/runtime_stub -I%s/templates/cuda_emu "
+        "-x c++ %s/templates/cuda_emu/cuda_emu.cpp",
+        root, root, root);
     return s;
 }
 static bool emit_check(struct module *m, struct proc *const *procs, int n, const struct check_options *k, char *why,
@@ -317,8 +319,8 @@ static bool emit_check(struct module *m, struct proc *const *procs, int n, const
     check_write(caller, text.s, text.n);
     for (int i = 0; ok && k->compilers[i]; i++) {
         const struct target *t = k->target;
-        snprintf(cmd, sizeof cmd, "%s %s %s %s %s -o %s %s %s -lm 2>&1", k->compilers[i],
-                 cuda ? "" : flags.s, k->flags ? k->flags : "-O2", k->bench ? "-D_POSIX_C_SOURCE=199309L" : "",
+        snprintf(cmd, sizeof cmd, "%s %s %s %s %s -o %s %s %s -lm 2>&1", k->compilers[i], cuda ? "" : flags.s,
+                 k->flags ? k->flags : "-O2", k->bench ? "-D_POSIX_C_SOURCE=199309L" : "",
                  cuda ? check_emulator(emulator, sizeof emulator) : check_warnings, exe, path, caller);
         if (system(cmd)) {
             ok = false;
