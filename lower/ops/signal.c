@@ -1,0 +1,181 @@
+/* Signals: DFT and STFT as sums against a table of one turn of cosine and sine, windows, MelWeightMatrix. */
+#include "lower/ops/ops.h"
+#include <math.h>
+
+static const double TURN = 6.28318530717958647692;
+
+/* cos and sin of k/n of a turn, for k < n. Angles are computed in f64, so that the table has no error of its own. */
+struct turn {
+    T cosine, sine;
+    E n;
+};
+static bool turn_of(struct turn *t, enum dtype type, E n) {
+    X i = axes_named(list1(n), "k"), j = axes_named(list1(n), "k");
+    E step = div_(typed(F64, TURN), cast(F64, val(n)));
+    t->n = n;
+    t->cosine = stage("cosine", type, i, fn1("cos", mul(cast(F64, val(i.v[0])), step)));
+    t->sine = stage("sine", type, j, fn1("sin", mul(cast(F64, val(j.v[0])), step)));
+    return t->cosine && t->sine;
+}
+static E part(const struct turn *t, bool imaginary, E k, E i) {
+    return at(imaginary ? t->sine : t->cosine, list1(wrap_index(mod_(mul(k, i), t->n), t->n)));
+}
+static enum dtype sum_type(T x) { return dtype(x) == F64 ? F64 : F32; }
+
+/* ---- DFT over one axis; the last axis holds 1 (real) or 2 (complex) numbers */
+static bool dft_axis(T x, int *a) {
+    int64_t given = has_attr("axis") ? int_attr("axis") : -2;
+    double v;
+    if (has(in(2))) {
+        if (!const_value(in(2), 0, &v)) {
+            fail(E_ATTR, "the axis of DFT must be known at compile time");
+            return false;
+        }
+        given = (int64_t)v;
+    }
+    *a = norm_axis(given, rank(x));
+    if (rank(x) >= 2 && *a < rank(x) - 1) return true;
+    fail(E_ATTR, "the axis of DFT must not be the last one, which holds real and imaginary parts");
+    return false;
+}
+static void op_dft(void) {
+    T x = in(0);
+    int a, last = rank(x) - 1;
+    int64_t parts;
+    bool inverse = int_attr("inverse") != 0, onesided = int_attr("onesided") != 0;
+    if (!dft_axis(x, &a)) return;
+    if (!const_int(dim(x, last), &parts) || parts < 1 || parts > 2) {
+        fail(E_SHAPE, "the last axis must be known to have 1 or 2 elements");
+        return;
+    }
+    bool halved = inverse && onesided; /* one half of a symmetric spectrum to a real signal */
+    E have = dim(x, a), n = has(in(1)) ? value(in(1), 0, 1, DIM_MAX) : halved ? mul(sub(have, idx(1)), idx(2)) : have;
+    require(ge(n, idx(1)), "the length of the transform must be at least 1");
+    n = max_(n, idx(1));
+    struct turn t;
+    if (!turn_of(&t, sum_type(x), n)) return;
+    E bins = onesided && !inverse ? add(div_(n, idx(2)), idx(1)) : n;
+    X o = axes(put(put(shape(x), a, bins), last, idx(halved ? 1 : 2)));
+    E r = raxis(n, "n"), k = o.v[a], c = part(&t, false, k, r), s = part(&t, true, k, r), imaginary = NULL, at_n = r;
+    if (halved) at_n = min_(r, sub(n, r)); /* the other half is its mirror */
+    X from = put(put(o, a, at_n), last, idx(0));
+    E re = at_or(x, from, num(0)), im = parts == 2 ? at_or(x, put(from, last, idx(1)), num(0)) : NULL;
+    if (halved && im) im = sel(lt(mul(r, idx(2)), n), im, sel(eq(mul(r, idx(2)), n), num(0), neg(im)));
+    if (!inverse) s = neg(s);
+    E real = im ? sub(mul(re, c), mul(im, s)) : mul(re, c);
+    if (!halved) imaginary = im ? add(mul(re, s), mul(im, c)) : mul(re, s);
+    E v = halved ? real : sel(eq(o.v[last], idx(0)), real, imaginary);
+    T sum = reduce("sum", sum_type(x), o, RED_SUM, list1(r), v, NULL);
+    if (!sum) return;
+    o = axes(shape(sum));
+    out(0, dtype(x), o, inverse ? div_(at(sum, o), cast(sum_type(x), val(n))) : at(sum, o));
+}
+
+/* ---- STFT: frames of the signal, windowed and transformed */
+static void op_stft(void) {
+    T x = in(0), window = in(2);
+    int64_t parts = 1;
+    if (rank(x) != 2 && (rank(x) != 3 || !const_int(dim(x, 2), &parts) || parts < 1 || parts > 2)) {
+        fail(E_SHAPE, "the signal must be [batch, length, 1 or 2]");
+        return;
+    }
+    if (!has(window) && !has(in(3))) {
+        fail(E_ARITY, "STFT needs a window or a frame length");
+        return;
+    }
+    E step = value(in(1), 0, 1, DIM_MAX), n = has(in(3)) ? value(in(3), 0, 1, DIM_MAX) : dim(window, 0);
+    require(and_(ge(step, idx(1)), and_(ge(n, idx(1)), le(n, dim(x, 1)))), "frames of STFT do not fit the signal");
+    step = max_(step, idx(1)), n = max_(n, idx(1));
+    if (has(window)) require(eq(dim(window, 0), n), "the window does not have the length of a frame");
+    E frames = max_(add(div_(sub(dim(x, 1), n), step), idx(1)), idx(0));
+    E bins = int_attr("onesided") ? add(div_(n, idx(2)), idx(1)) : n;
+    struct turn t;
+    if (!turn_of(&t, sum_type(x), n)) return;
+    X o = axes_named(cat(list2(dim(x, 0), frames), list2(bins, idx(2))), "b f k part");
+    E r = raxis(n, "n"), c = part(&t, false, o.v[2], r), s = neg(part(&t, true, o.v[2], r));
+    X from = list2(o.v[0], wrap_index(add(mul(o.v[1], step), r), dim(x, 1)));
+    E w = has(window) ? at(window, list1(wrap_index(r, dim(window, 0)))) : NULL;
+    E re = at(x, rank(x) == 3 ? push(from, idx(0)) : from), im = parts == 2 ? at(x, push(from, idx(1))) : NULL;
+    if (w) re = mul(re, w), im = im ? mul(im, w) : NULL;
+    E real = im ? sub(mul(re, c), mul(im, s)) : mul(re, c), imaginary = im ? add(mul(re, s), mul(im, c)) : mul(re, s);
+    T sum = reduce("sum", sum_type(x), o, RED_SUM, list1(r), sel(eq(o.v[3], idx(0)), real, imaginary), NULL);
+    if (!sum) return;
+    o = axes(shape(sum));
+    out(0, dtype(x), o, at(sum, o));
+}
+
+/* ---- windows: a0 - a1 cos(x) + a2 cos(2x), x once round in `size` steps (periodic) or size - 1 */
+static void window(double a0, double a1, double a2) {
+    enum dtype t = has_attr("output_datatype") ? type_attr("output_datatype") : F32;
+    if (t == NONE) return;
+    E n = value(in(0), 0, 0, DIM_MAX), round = int_attr("periodic") ? n : max_(sub(n, idx(1)), idx(1));
+    require(ge(n, idx(0)), "the size of a window is negative");
+    X i = axes(list1(max_(n, idx(0))));
+    E x = div_(mul(cast(F64, val(i.v[0])), typed(F64, TURN)), cast(F64, val(round)));
+    E v = sub(typed(F64, a0), mul(num(a1), fn1("cos", x)));
+    if (a2 != 0) v = add(v, mul(num(a2), fn1("cos", mul(num(2), x))));
+    out(0, t, i, cast(t, v));
+}
+static void op_hann(void) { window(0.5, 0.5, 0); }
+static void op_hamming(void) { window(25.0 / 46, 21.0 / 46, 0); }
+static void op_blackman(void) { window(0.42, 0.5, 0.08); }
+
+/* ---- MelWeightMatrix: triangles over the spectrum, their edges at equal steps of the mel scale */
+static E mel_of(E hertz) {
+    return div_(mul(num(2595), fn1("log1p", div_(cast(F64, hertz), num(700)))), num(log(10)));
+}
+static void op_mel(void) {
+    enum dtype t = has_attr("output_datatype") ? type_attr("output_datatype") : F32;
+    if (t == NONE) return;
+    E bands = max_(value(in(0), 0, 0, DIM_MAX), idx(0)), length = max_(value(in(1), 0, 0, DIM_MAX), idx(0));
+    E low = mel_of(scalar(in(3))), high = mel_of(scalar(in(4)));
+    E step = div_(sub(high, low), cast(F64, val(add(bands, idx(2)))));
+    X e = axes(list1(add(bands, idx(2))));
+    E mel = add(mul(cast(F64, val(e.v[0])), step), low);
+    E hertz = mul(num(700), fn1("expm1", mul(div_(mel, num(2595)), num(log(10)))));
+    E bin = floor_(div_(mul(cast(F64, val(add(length, idx(1)))), hertz), cast(F64, scalar(in(2)))));
+    T edge = stage("edge", I64, e, cast(I64, bin));
+    if (!edge) return;
+    X o = axes_named(list2(add(div_(length, idx(2)), idx(1)), bands), "bin band");
+    E left = at(edge, list1(o.v[1])), centre = at(edge, list1(add(o.v[1], idx(1)))),
+      right = at(edge, list1(add(o.v[1], idx(2)))), j = val(o.v[0]);
+    E rise = sel(eq(left, centre), typed(F64, 1), div_(cast(F64, sub(j, left)), cast(F64, sub(centre, left))));
+    E fall = div_(cast(F64, sub(right, j)), cast(F64, sub(right, centre)));
+    E v = sel(and_(ge(j, centre), lt(j, right)), fall, sel(and_(ge(j, left), le(j, centre)), rise, typed(F64, 0)));
+    out(0, t, o, cast(t, v));
+}
+
+static const struct op_slot s_dft[] = {
+    {"input", TS_FLOAT, 0}, {"dft_length", TS_INDEX, OPTIONAL}, {"axis", TSET(I64), OPTIONAL}, {0}};
+static const struct op_attr a_dft[] = {{.name = "axis", .kind = AT_INT, .i = -2},
+                                       {.name = "inverse", .kind = AT_INT},
+                                       {.name = "onesided", .kind = AT_INT},
+                                       {0}};
+static const struct op_slot s_stft[] = {{"signal", TS_FLOAT, 0},
+                                        {"frame_step", TS_INDEX, 0},
+                                        {"window", TS_FLOAT, OPTIONAL},
+                                        {"frame_length", TS_INDEX, OPTIONAL},
+                                        {0}};
+static const struct op_attr a_stft[] = {{.name = "onesided", .kind = AT_INT, .i = 1}, {0}};
+static const struct op_slot s_size[] = {{"size", TS_INDEX, 0}, {0}};
+static const struct op_attr a_window[] = {
+    {.name = "output_datatype", .kind = AT_INT}, {.name = "periodic", .kind = AT_INT, .i = 1}, {0}};
+static const struct op_slot s_mel[] = {{"num_mel_bins", TS_INDEX, 0},
+                                       {"dft_length", TS_INDEX, 0},
+                                       {"sample_rate", TS_INDEX, 0},
+                                       {"lower_edge_hertz", TS_FLOAT, 0},
+                                       {"upper_edge_hertz", TS_FLOAT, 0},
+                                       {0}};
+static const struct op_attr a_mel[] = {{.name = "output_datatype", .kind = AT_INT}, {0}};
+static void up_dft(struct node *n) { up_default_int(n, "axis", 1); }
+static const struct op_upgrade u_dft[] = {{19, up_dft}, {0}};
+const struct op ops_signal[] = {
+    {"", "DFT", 20, 17, a_dft, s_dft, slots_y, .define = op_dft, .upgrades = u_dft,
+     .spec = "DFT-20; a sum over the axis, which must be constant"},
+    {"", "STFT", 17, 17, a_stft, s_stft, slots_y, .define = op_stft, .spec = "STFT-17; a sum over each frame"},
+    {"", "HannWindow", 17, 17, a_window, s_size, slots_y, .define = op_hann, .spec = "HannWindow-17"},
+    {"", "HammingWindow", 17, 17, a_window, s_size, slots_y, .define = op_hamming, .spec = "HammingWindow-17"},
+    {"", "BlackmanWindow", 17, 17, a_window, s_size, slots_y, .define = op_blackman, .spec = "BlackmanWindow-17"},
+    {"", "MelWeightMatrix", 17, 17, a_mel, s_mel, slots_y, .define = op_mel, .spec = "MelWeightMatrix-17"},
+    {0},
+};
