@@ -1,4 +1,4 @@
-/* Ops that select by value: TopK, NonZero, NonMaxSuppression; and CumSum. Their algorithms are kernels in
+/* Ops that select by value: TopK, NonZero, NonMaxSuppression; Compress, Unique; and CumSum, CumProd, Det. Their algorithms are kernels in
  * templates/kernels; how many elements are found is a size that the kernel tells. */
 #include "lower/ops/ops.h"
 #include <math.h>
@@ -46,16 +46,112 @@ static void op_nonzero(void) {
     out(0, I64, o, r);
 }
 
-static void op_cumsum(void) {
+/* An axis that only the run knows: the same kernel on a copy with three dims, whose sizes follow from it. */
+static void along_runtime_axis(const char *kernel, T x, T axis) {
+    int r = rank(x);
+    E a = value(axis, 0, -r, r - 1), before = idx(1), own = idx(1), after = idx(1);
+    a = sel(lt(a, idx(0)), add(a, idx(r)), a);
+    for (int k = 0; k < r; k++) {
+        before = mul(before, sel(gt(a, idx(k)), dim(x, k), idx(1)));
+        own = mul(own, sel(eq(a, idx(k)), dim(x, k), idx(1)));
+        after = mul(after, sel(lt(a, idx(k)), dim(x, k), idx(1)));
+    }
+    X sizes = list0();
+    E dims[] = {before, own, after};
+    for (int k = 0; k < 3; k++) /* sizes of their own, for the kernel binds them */
+        sizes = push(sizes, size_from(NULL, stage("size", I64, list0(), val(dims[k])), 0, idx(0), numel(x)));
+    T flat = reshaped("rows", x, sizes), sums = scratch("sums", dtype(x), sizes);
+    E args[] = {sizes.v[0], sizes.v[1], sizes.v[2], idx(int_attr("exclusive") != 0), idx(int_attr("reverse") != 0)};
+    call_kernel(kernel, dtype(x), (const T[]){flat, sums}, 2, args, 5);
+    if (sums) out_reshaped(0, sums, shape(x));
+}
+static void cumulative(const char *kernel) {
     T x = in(0);
     double given;
+    if (rank(x) < 1) {
+        fail(E_RANK, "the input has no axis");
+        return;
+    }
     if (!const_value(in(1), 0, &given)) {
-        fail(E_ATTR, "the axis of CumSum must be known at compile time");
+        along_runtime_axis(kernel, x, in(1));
         return;
     }
     X e = around(x, norm_axis((int64_t)given, rank(x)));
     E args[] = {e.v[0], e.v[1], e.v[2], idx(int_attr("exclusive") != 0), idx(int_attr("reverse") != 0)};
-    call_kernel("cumsum", dtype(x), (const T[]){x, result(0, dtype(x), shape(x))}, 2, args, 5);
+    call_kernel(kernel, dtype(x), (const T[]){x, result(0, dtype(x), shape(x))}, 2, args, 5);
+}
+static void op_cumsum(void) { cumulative("cumsum"); }
+static void op_cumprod(void) { cumulative("cumprod"); }
+
+/* Compress: the slices of an axis (or elements) whose condition is true. */
+static void op_compress(void) {
+    T x = in(0), cond = in(1);
+    bool flat = !has_attr("axis");
+    int a = flat ? 0 : axis_attr("axis", x);
+    if (rank(cond) != 1 || (!flat && rank(x) < 1)) {
+        fail(E_RANK, "the condition of Compress must be a vector");
+        return;
+    }
+    E n = dim(cond, 0), of = flat ? numel(x) : dim(x, a);
+    X i = axes(list1(n));
+    T flag = stage("flag", BOOL, i, and_(at(cond, i), lt(i.v[0], of)));
+    T pos = scratch("pos", I64, list1(n)), count = scratch("count", I64, list0());
+    call_kernel("nonzero", BOOL, (const T[]){flag, pos, count}, 3, &n, 1);
+    E found = size_from("kept", count, 0, idx(0), n);
+    X o = axes(flat ? list1(found) : put(shape(x), a, found));
+    E from = wrap_index(at(pos, list1(wrap_index(o.v[a], n))), of);
+    if (flat) {
+        X at_x = unflatten_index(from, shape(x));
+        for (int k = 0; k < at_x.n; k++) at_x.v[k] = wrap_index(at_x.v[k], dim(x, k));
+        out(0, dtype(x), o, at(x, at_x));
+    } else out(0, dtype(x), o, at(x, put(o, a, from)));
+}
+
+/* Unique: of slices along an axis, or of elements. The kernel tells of each slice which of the distinct ones it is. */
+static void op_unique(void) {
+    T x = in(0);
+    bool flat = !has_attr("axis");
+    int a = flat ? 0 : axis_attr("axis", x);
+    E n = flat ? numel(x) : dim(x, a);
+    X rest = flat ? list0() : drop(shape(x), a);
+    E m = product(rest);
+    X r = axes(list2(n, m)), at_x = list0();
+    if (flat) at_x = unflatten_index(r.v[0], shape(x));
+    else at_x = splice(unflatten_index(r.v[1], rest), a, 0, list1(r.v[0]));
+    for (int k = 0; k < at_x.n; k++) at_x.v[k] = wrap_index(at_x.v[k], dim(x, k));
+    T rows = stage("rows", dtype(x), r, at(x, at_x));
+    T first = scratch("first", I64, list1(n)), which = scratch("which", I64, list1(n)),
+      times = scratch("times", I64, list1(n)), count = scratch("count", I64, list0()), seen = scratch("seen", I64, list1(n)),
+      rank_of = scratch("rank", I64, list1(n));
+    E args[] = {n, m, idx(int_attr("sorted") != 0)};
+    call_kernel("unique", dtype(x), (const T[]){rows, first, which, times, count, seen, rank_of}, 7, args, 3);
+    E found = size_from("unique", count, 0, idx(0), n);
+    X o = axes(flat ? list1(found) : put(shape(x), a, found));
+    E row = wrap_index(at(first, list1(wrap_index(o.v[a], n))), n);
+    E column = flat ? idx(0) : flatten_index(drop(o, a), rest);
+    out(0, dtype(x), o, at(rows, list2(row, flat && x_is(m, 1) ? idx(0) : wrap_index(column, m))));
+    for (int k = 1; k < n_out(); k++) {
+        X j = axes(list1(k == 2 ? n : found));
+        out(k, I64, j, at(k == 1 ? first : k == 2 ? which : times, list1(k == 2 ? j.v[0] : wrap_index(j.v[0], n))));
+    }
+}
+
+/* Det: elimination with the largest pivot of each column, on a copy. */
+static void op_det(void) {
+    T x = in(0);
+    int r = rank(x);
+    if (r < 2) {
+        fail(E_RANK, "Det takes matrices; the input has rank %d", r);
+        return;
+    }
+    E n = dim(x, r - 1), batch = product(sub_list(shape(x), 0, r - 2));
+    require(eq(dim(x, r - 2), n), "the matrices are not square");
+    enum dtype t = acc(x);
+    X i = axes(shape(x));
+    T copy = stage("copy", t, i, at(x, i)), y = scratch("det", t, list1(batch));
+    E args[] = {batch, n};
+    call_kernel("det", t, (const T[]){copy, y}, 2, args, 2);
+    if (y) out_reshaped(0, y, sub_list(shape(x), 0, r - 2));
 }
 
 /* ---- NonMaxSuppression */
@@ -104,6 +200,16 @@ static const struct op_slot s_nms[] = {{"boxes", TSET(F32), 0},
                                        {"iou_threshold", TSET(F32), OPTIONAL},
                                        {"score_threshold", TSET(F32), OPTIONAL},
                                        {0}};
+static const struct op_slot s_compress[] = {{"input", TS_ANY, 0}, {"condition", TSET(BOOL), 0}, {0}},
+                            s_unique[] = {{"X", TS_NUM, 0}, {0}}, s_det[] = {{"X", TS_FLOAT, 0}, {0}};
+static const struct op_slot s_unique_out[] = {{"Y", TS_ANY, 0},
+                                              {"indices", TS_ANY, OPTIONAL},
+                                              {"inverse_indices", TS_ANY, OPTIONAL},
+                                              {"counts", TS_ANY, OPTIONAL},
+                                              {0}};
+static const struct op_attr a_compress[] = {{.name = "axis", .kind = AT_INT}, {0}};
+static const struct op_attr a_unique[] = {
+    {.name = "axis", .kind = AT_INT}, {.name = "sorted", .kind = AT_INT, .i = 1}, {0}};
 static const struct op_attr a_topk[] = {{.name = "axis", .kind = AT_INT, .i = -1},
                                         {.name = "largest", .kind = AT_INT, .i = 1},
                                         {.name = "sorted", .kind = AT_INT, .i = 1},
@@ -116,7 +222,12 @@ const struct op ops_select[] = {
      .spec = "TopK-11; always sorted, ties in order of position"},
     {"", "NonZero", 13, 9, attrs_none, slots_x, slots_y, .define = op_nonzero, .spec = "NonZero-13"},
     {"", "CumSum", 14, 11, a_cumsum, s_cumsum, slots_y, .define = op_cumsum,
-     .spec = "CumSum-14; the axis must be constant"},
+     .spec = "CumSum-14"},
+    {"", "CumProd", 26, 26, a_cumsum, s_cumsum, slots_y, .define = op_cumprod, .spec = "CumProd-26"},
+    {"", "Compress", 11, 9, a_compress, s_compress, slots_y, .define = op_compress, .spec = "Compress-11"},
+    {"", "Unique", 11, 11, a_unique, s_unique, s_unique_out, .define = op_unique,
+     .spec = "Unique-11; NaN equals NaN and is greater than numbers, as in numpy"},
+    {"", "Det", 22, 11, attrs_none, s_det, slots_y, .define = op_det, .spec = "Det-22"},
     {"", "NonMaxSuppression", 11, 10, a_nms, s_nms, slots_y, .define = op_nms, .spec = "NonMaxSuppression-11"},
     {0},
 };

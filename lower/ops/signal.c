@@ -1,4 +1,5 @@
-/* Signals: DFT and STFT as sums against a table of one turn of cosine and sine, windows, MelWeightMatrix. */
+/* Signals: DFT and STFT as sums against a table of one turn of cosine and sine, windows, MelWeightMatrix. The sums are in
+ * f64, for their terms cancel: so they are as exact as a fast transform. */
 #include "lower/ops/ops.h"
 #include <math.h>
 
@@ -20,55 +21,56 @@ static bool turn_of(struct turn *t, enum dtype type, E n) {
 static E part(const struct turn *t, bool imaginary, E k, E i) {
     return at(imaginary ? t->sine : t->cosine, list1(wrap_index(mod_(mul(k, i), t->n), t->n)));
 }
-static enum dtype sum_type(T x) { return dtype(x) == F64 ? F64 : F32; }
 
 /* ---- DFT over one axis; the last axis holds 1 (real) or 2 (complex) numbers */
-static bool dft_axis(T x, int *a) {
-    int64_t given = has_attr("axis") ? int_attr("axis") : -2;
-    double v;
-    if (has(in(2))) {
-        if (!const_value(in(2), 0, &v)) {
-            fail(E_ATTR, "the axis of DFT must be known at compile time");
-            return false;
-        }
-        given = (int64_t)v;
-    }
-    *a = norm_axis(given, rank(x));
-    if (rank(x) >= 2 && *a < rank(x) - 1) return true;
-    fail(E_ATTR, "the axis of DFT must not be the last one, which holds real and imaginary parts");
-    return false;
+static bool dft_axis(T x, E *mask) { /* mask[k]: axis k is it; a condition over the run-time axis input */
+    int r = rank(x), last = r - 1;
+    E a = has(in(2)) ? value(in(2), 0, -r, r - 1) : idx(int_attr("axis"));
+    for (int k = 0; k < r; k++) mask[k] = or_(eq(a, idx(k)), eq(a, idx(k - r)));
+    if (r < 2) return fail(E_RANK, "DFT takes tensors of rank 2 or more"), false;
+    require(not_(mask[last]), "the axis of DFT is the last one, which holds real and imaginary parts");
+    return true;
 }
 static void op_dft(void) {
     T x = in(0);
-    int a, last = rank(x) - 1;
+    E mask[32];
+    int last = rank(x) - 1;
     int64_t parts;
     bool inverse = int_attr("inverse") != 0, onesided = int_attr("onesided") != 0;
-    if (!dft_axis(x, &a)) return;
+    if (!dft_axis(x, mask)) return;
     if (!const_int(dim(x, last), &parts) || parts < 1 || parts > 2) {
         fail(E_SHAPE, "the last axis must be known to have 1 or 2 elements");
         return;
     }
     bool halved = inverse && onesided; /* one half of a symmetric spectrum to a real signal */
-    E have = dim(x, a), n = has(in(1)) ? value(in(1), 0, 1, DIM_MAX) : halved ? mul(sub(have, idx(1)), idx(2)) : have;
+    E have = idx(0);
+    for (int a = 0; a < last; a++) have = add(have, sel(mask[a], dim(x, a), idx(0)));
+    E n = has(in(1)) ? value(in(1), 0, 1, DIM_MAX) : halved ? mul(sub(have, idx(1)), idx(2)) : have;
     require(ge(n, idx(1)), "the length of the transform must be at least 1");
     n = max_(n, idx(1));
     struct turn t;
-    if (!turn_of(&t, sum_type(x), n)) return;
+    if (!turn_of(&t, F64, n)) return;
     E bins = onesided && !inverse ? add(div_(n, idx(2)), idx(1)) : n;
-    X o = axes(put(put(shape(x), a, bins), last, idx(halved ? 1 : 2)));
-    E r = raxis(n, "n"), k = o.v[a], c = part(&t, false, k, r), s = part(&t, true, k, r), imaginary = NULL, at_n = r;
+    X d = put(shape(x), last, idx(halved ? 1 : 2));
+    for (int a = 0; a < last; a++) d.v[a] = sel(mask[a], bins, dim(x, a));
+    X o = axes(d);
+    E r = raxis(n, "n"), k = idx(0);
+    for (int a = 0; a < last; a++) k = sel(mask[a], o.v[a], k);
+    E c = part(&t, false, k, r), s = part(&t, true, k, r), imaginary = NULL, at_n = r;
     if (halved) at_n = min_(r, sub(n, r)); /* the other half is its mirror */
-    X from = put(put(o, a, at_n), last, idx(0));
-    E re = at_or(x, from, num(0)), im = parts == 2 ? at_or(x, put(from, last, idx(1)), num(0)) : NULL;
+    X from = put(o, last, idx(0));
+    for (int a = 0; a < last; a++) from.v[a] = sel(mask[a], at_n, o.v[a]);
+    E re = cast(F64, at_or(x, from, num(0)));
+    E im = parts == 2 ? cast(F64, at_or(x, put(from, last, idx(1)), num(0))) : NULL;
     if (halved && im) im = sel(lt(mul(r, idx(2)), n), im, sel(eq(mul(r, idx(2)), n), num(0), neg(im)));
     if (!inverse) s = neg(s);
     E real = im ? sub(mul(re, c), mul(im, s)) : mul(re, c);
     if (!halved) imaginary = im ? add(mul(re, s), mul(im, c)) : mul(re, s);
     E v = halved ? real : sel(eq(o.v[last], idx(0)), real, imaginary);
-    T sum = reduce("sum", sum_type(x), o, RED_SUM, list1(r), v, NULL);
+    T sum = reduce("sum", F64, o, RED_SUM, list1(r), v, NULL);
     if (!sum) return;
     o = axes(shape(sum));
-    out(0, dtype(x), o, inverse ? div_(at(sum, o), cast(sum_type(x), val(n))) : at(sum, o));
+    out(0, dtype(x), o, inverse ? div_(at(sum, o), cast(F64, val(n))) : at(sum, o));
 }
 
 /* ---- STFT: frames of the signal, windowed and transformed */
@@ -90,15 +92,16 @@ static void op_stft(void) {
     E frames = max_(add(div_(sub(dim(x, 1), n), step), idx(1)), idx(0));
     E bins = int_attr("onesided") ? add(div_(n, idx(2)), idx(1)) : n;
     struct turn t;
-    if (!turn_of(&t, sum_type(x), n)) return;
+    if (!turn_of(&t, F64, n)) return;
     X o = axes_named(cat(list2(dim(x, 0), frames), list2(bins, idx(2))), "b f k part");
     E r = raxis(n, "n"), c = part(&t, false, o.v[2], r), s = neg(part(&t, true, o.v[2], r));
     X from = list2(o.v[0], wrap_index(add(mul(o.v[1], step), r), dim(x, 1)));
-    E w = has(window) ? at(window, list1(wrap_index(r, dim(window, 0)))) : NULL;
-    E re = at(x, rank(x) == 3 ? push(from, idx(0)) : from), im = parts == 2 ? at(x, push(from, idx(1))) : NULL;
+    E w = has(window) ? cast(F64, at(window, list1(wrap_index(r, dim(window, 0))))) : NULL;
+    E re = cast(F64, at(x, rank(x) == 3 ? push(from, idx(0)) : from));
+    E im = parts == 2 ? cast(F64, at(x, push(from, idx(1)))) : NULL;
     if (w) re = mul(re, w), im = im ? mul(im, w) : NULL;
     E real = im ? sub(mul(re, c), mul(im, s)) : mul(re, c), imaginary = im ? add(mul(re, s), mul(im, c)) : mul(re, s);
-    T sum = reduce("sum", sum_type(x), o, RED_SUM, list1(r), sel(eq(o.v[3], idx(0)), real, imaginary), NULL);
+    T sum = reduce("sum", F64, o, RED_SUM, list1(r), sel(eq(o.v[3], idx(0)), real, imaginary), NULL);
     if (!sum) return;
     o = axes(shape(sum));
     out(0, dtype(x), o, at(sum, o));
@@ -171,7 +174,7 @@ static void up_dft(struct node *n) { up_default_int(n, "axis", 1); }
 static const struct op_upgrade u_dft[] = {{19, up_dft}, {0}};
 const struct op ops_signal[] = {
     {"", "DFT", 20, 17, a_dft, s_dft, slots_y, .define = op_dft, .upgrades = u_dft,
-     .spec = "DFT-20; a sum over the axis, which must be constant"},
+     .spec = "DFT-20; a sum over the axis"},
     {"", "STFT", 17, 17, a_stft, s_stft, slots_y, .define = op_stft, .spec = "STFT-17; a sum over each frame"},
     {"", "HannWindow", 17, 17, a_window, s_size, slots_y, .define = op_hann, .spec = "HannWindow-17"},
     {"", "HammingWindow", 17, 17, a_window, s_size, slots_y, .define = op_hamming, .spec = "HammingWindow-17"},
