@@ -92,6 +92,19 @@ static void op_softplus(void) { map(softplus, 0, 0); }
 static void op_softsign(void) { map(softsign, 0, 0); }
 static void op_mish(void) { map(mish, 0, 0); }
 static void op_swish(void) { map(swish, float_attr("alpha"), 0); }
+static void op_swiglu(void) {
+    T a = in(0), b = in(1);
+    if (rank(a) != rank(b)) {
+        fail(E_RANK, "the operands of SwiGLU have rank %d and %d", rank(a), rank(b));
+        return;
+    }
+    X i = axes(shape(a)), j = i;
+    for (int k = 0; k < rank(a); k++) {
+        require(eq(dim(a, k), dim(b, k)), "the operands of SwiGLU differ on axis %d", k);
+        j.v[k] = wrap_index(i.v[k], dim(b, k));
+    }
+    out(0, dtype(a), i, mul(swish(at(a, i), float_attr("alpha"), 0), at(b, j)));
+}
 static void op_shrink(void) { map(shrink, float_attr("lambd"), float_attr("bias")); }
 static void op_gelu(void) {
     T x = in(0);
@@ -116,8 +129,9 @@ static void op_quickgelu(void) { map(swish, float_attr("alpha"), 0); }
 /* Inference: the data as it is, and a mask of true. */
 static void op_dropout(void) {
     T x = in(0);
-    double training = 0;
-    if (has(in(2)) && (!const_value(in(2), 0, &training) || training)) {
+    double training = 0, ratio = 0.5;
+    bool none = has(in(1)) && const_value(in(1), 0, &ratio) && ratio == 0; /* nothing is dropped */
+    if (!none && has(in(2)) && (!const_value(in(2), 0, &training) || training)) {
         fail(E_OP, "Dropout in training mode is not supported");
         return;
     }
@@ -130,6 +144,7 @@ static void op_dropout(void) {
 
 static const struct op_slot s_num[] = {{"X", TS_NUM, 0}, {0}}, s_flt[] = {{"X", TS_FLOAT, 0}, {0}},
                             s_bias[] = {{"X", TS_FLOAT, 0}, {"bias", TS_FLOAT, OPTIONAL}, {0}};
+static const struct op_slot s_swiglu[] = {{"A", TS_FLOAT, 0}, {"B", TS_FLOAT, 0}, {0}};
 static const struct op_slot s_drop[] = {
     {"data", TS_FLOAT, 0}, {"ratio", TS_FLOAT, OPTIONAL}, {"training_mode", TSET(BOOL), OPTIONAL}, {0}};
 static const struct op_slot s_dropout[] = {{"output", TS_ANY, 0}, {"mask", TS_ANY, OPTIONAL}, {0}};
@@ -142,6 +157,7 @@ static const struct op_attr a_selu[] = {
 static const struct op_attr a_hsig[] = {ALPHA(0.2f), {.name = "beta", .kind = AT_FLOAT, .f = 0.5f}, {0}};
 static const struct op_attr a_shrink[] = {
     {.name = "lambd", .kind = AT_FLOAT, .f = 0.5f}, {.name = "bias", .kind = AT_FLOAT}, {0}};
+static const struct op_attr a_dropout[] = {{.name = "seed", .kind = AT_INT}, {0}}; /* of training */
 static const struct op_attr a_gelu[] = {{.name = "approximate", .kind = AT_STRING, .s = "none"}, {0}};
 
 static void up_dropout(struct node *n) { /* before 12 the ratio was an attribute; inference does not read it */
@@ -166,9 +182,10 @@ const struct op ops_activation[] = {
     ROW("Softsign", 22, 1, attrs_none, s_flt, op_softsign),
     ROW("Mish", 22, 18, attrs_none, s_flt, op_mish),
     ROW("Swish", 24, 24, a_one, s_flt, op_swish),
+    {"", "SwiGLU", 27, 27, a_one, s_swiglu, slots_y, .define = op_swiglu, .spec = "SwiGLU-27"},
     ROW("Shrink", 9, 9, a_shrink, s_num, op_shrink),
     ROW("Gelu", 20, 20, a_gelu, s_flt, op_gelu),
-    {"", "Dropout", 22, 1, attrs_none, s_drop, s_dropout, .define = op_dropout, .upgrades = u_dropout,
+    {"", "Dropout", 22, 1, a_dropout, s_drop, s_dropout, .define = op_dropout, .upgrades = u_dropout,
      .spec = "Dropout-22, inference only"},
     {"com.microsoft", "Gelu", 1, 1, attrs_none, s_bias, slots_y, .define = op_biasgelu, .spec = "com.microsoft.Gelu"},
     {"com.microsoft", "BiasGelu", 1, 1, attrs_none, s_bias, slots_y, .define = op_biasgelu,

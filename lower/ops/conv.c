@@ -79,6 +79,19 @@ static void op_convinteger(void) {
     if (conv_sum(x_less_zero, w_less_zero, fill, I32, x, in(1), NULL, &y, &o)) out(0, I32, o, at(y, o));
 }
 
+/* QLinearConv: x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias in units of x_scale * w_scale. */
+static E channel_value(T t, E oc) { return rank(t) == 0 || x_is(numel(t), 1) ? scalar(t) : at(t, list1(oc)); }
+static E qw_less_zero(E v, E oc) { return sub(v, channel_value(in(5), oc)); }
+static void op_qlinearconv(void) {
+    T x = in(0), y;
+    X i = axes(shape(x)), o;
+    x = stage("centred", I32, i, sub(at(x, i), scalar(in(2))));
+    if (!conv_sum(NULL, qw_less_zero, num(0), I32, x, in(3), in(8), &y, &o)) return;
+    E scale = div_(mul(scalar(in(1)), channel_value(in(4), o.v[1])), scalar(in(6)));
+    E v = rint_(mul(cast(F32, at(y, o)), scale));
+    out(0, dtype(in(7)), o, cast(dtype(in(7)), add(v, cast(F32, scalar(in(7))))));
+}
+
 /* ---- ConvTranspose: the gradient of Conv, written as a gather: each output sums the inputs that reach it */
 struct transposed {
     X out;
@@ -155,12 +168,24 @@ static const struct op_slot s_fused[] = {
 #define I8S (TSET(I8) | TSET(U8))
 static const struct op_slot s_int[] = {
     {"x", I8S, 0}, {"w", I8S, 0}, {"x_zero_point", I8S, OPTIONAL}, {"w_zero_point", I8S, OPTIONAL}, {0}};
+static const struct op_slot s_qlinear[] = {{"x", I8S, 0},
+                                           {"x_scale", TSET(F32), 0},
+                                           {"x_zero_point", I8S, 0},
+                                           {"w", I8S, 0},
+                                           {"w_scale", TSET(F32), 0},
+                                           {"w_zero_point", I8S, 0},
+                                           {"y_scale", TSET(F32), 0},
+                                           {"y_zero_point", I8S, 0},
+                                           {"B", TSET(I32), OPTIONAL},
+                                           {0}};
 const struct op ops_conv[] = {
     {"", "Conv", 22, 1, a_conv, s_conv, slots_y, .define = op_conv,
      .spec = "Conv-22; the bias is the sum's first term"},
     {"com.microsoft", "FusedConv", 1, 1, a_fused, s_fused, slots_y, .define = op_fusedconv,
      .spec = "com.microsoft.FusedConv: activation(conv + Z)"},
     {"", "ConvInteger", 10, 10, a_conv, s_int, slots_y, .define = op_convinteger, .spec = "ConvInteger-10"},
+    {"", "QLinearConv", 10, 10, a_conv, s_qlinear, slots_y, .define = op_qlinearconv,
+     .spec = "QLinearConv-10; scales are combined in f32, rounding is before the zero point"},
     {"", "ConvTranspose", 22, 1, a_trans, s_conv, slots_y, .define = op_convtranspose, .spec = "ConvTranspose-22"},
     {0},
 };

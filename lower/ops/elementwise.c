@@ -232,6 +232,12 @@ static void op_bitcast(void) {
     T x = in(0);
     X i = axes(shape(x));
     if (t == NONE) return;
+    bool narrow = dtype_bits(t) == dtype_bits(dtype(x)) && dtype_bits(t) < 32; /* integers and bool: low bits stay */
+    bool ints = (dtype_is_int(t) || t == BOOL) && (dtype_is_int(dtype(x)) || dtype(x) == BOOL);
+    if (narrow && ints) {
+        out(0, t, i, cast(t, at(x, i)));
+        return;
+    }
     if (dtype_bytes(t) != dtype_bytes(dtype(x)) || dtype_value(t) != t || dtype_value(dtype(x)) != dtype(x)) {
         fail(E_TYPE, "BitCast from %s to %s is not supported", dtype_name(dtype(x)), dtype_name(t));
         return;

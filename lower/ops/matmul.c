@@ -31,9 +31,8 @@ static X batch_index(T t, X o, int nbatch) {
     }
     return r;
 }
-static void matmul(enum dtype accumulate, enum dtype result_type, E (*fa)(E v, X i), E (*fb)(E v, X i),
-                   E (*done)(E v)) {
-    T a = in(0), b = in(1);
+static void matmul(T a, T b, enum dtype accumulate, enum dtype result_type, E (*fa)(E v, X i), E (*fb)(E v, X i),
+                   E (*done)(E v, X o)) {
     int ra = rank(a), rb = rank(b);
     if (ra < 1 || rb < 1) {
         fail(E_RANK, "matrix products take no scalars");
@@ -55,7 +54,7 @@ static void matmul(enum dtype accumulate, enum dtype result_type, E (*fa)(E v, X
     if (fb) vb = fb(vb, ib);
     T y = reduce("acc", accumulate, o, RED_SUM, list1(r), mul(va, vb), NULL);
     E v = at(y, o);
-    out(0, result_type, o, done ? done(v) : v);
+    out(0, result_type, o, done ? done(v, o) : v);
 }
 static void op_matmul(void) {
     T x = in(0);
@@ -64,10 +63,10 @@ static void op_matmul(void) {
              dtype_name(dtype(in(1))));
         return;
     }
-    matmul(acc(x), dtype(x), NULL, NULL, NULL);
+    matmul(x, in(1), acc(x), dtype(x), NULL, NULL, NULL);
 }
 /* com.microsoft.FusedMatMul: transposed operands and a factor. Batch transposes (transBatchA) are not offered. */
-static E scaled(E v) { return mul(v, num(float_attr("alpha"))); }
+static E scaled(E v, X o) { return (void)o, mul(v, num(float_attr("alpha"))); }
 static void op_fusedmatmul(void) {
     T a = in(0), b = in(1);
     int ta = (int)int_attr("transA"), tb = (int)int_attr("transB"), ra = rank(a), rb = rank(b);
@@ -76,7 +75,7 @@ static void op_fusedmatmul(void) {
         return;
     }
     if (ra < 2 || rb < 2) {
-        matmul(acc(a), dtype(a), NULL, NULL, scaled);
+        matmul(a, b, acc(a), dtype(a), NULL, NULL, scaled);
         return;
     }
     E k = dim(a, ta ? ra - 2 : ra - 1), m = dim(a, ta ? ra - 1 : ra - 2), n = dim(b, tb ? rb - 2 : rb - 1);
@@ -89,7 +88,7 @@ static void op_fusedmatmul(void) {
     ia = ta ? push(push(ia, r), om) : push(push(ia, om), r);
     ib = tb ? push(push(ib, on), r) : push(push(ib, r), on);
     T y = reduce("acc", acc(a), o, RED_SUM, list1(r), mul(at(a, ia), at(b, ib)), NULL);
-    out(0, dtype(a), o, scaled(at(y, o)));
+    out(0, dtype(a), o, scaled(at(y, o), o));
 }
 
 /* y = alpha * A' * B' + beta * C, C broadcast one way. */
@@ -138,7 +137,7 @@ static void op_gemm(void) { gemm(NULL); }
 static void op_fusedgemm(void) { gemm(*str_attr("activation") ? str_attr("activation") : NULL); }
 
 /* ---- integers: operands less their zero points, products in i32 */
-static E zero_point(T z, X i, int axis_from_end) { /* a scalar, or one per row or column */
+static E zero_point(T z, X i, int axis_from_end) { /* of rows (2) or columns (1): a scalar, or one per row or column */
     if (!has(z)) return idx(0);
     if (rank(z) == 0 || x_is(numel(z), 1)) return scalar(z);
     if (rank(z) == 1) return at(z, list1(i.v[i.n - axis_from_end]));
@@ -148,7 +147,15 @@ static E zero_point(T z, X i, int axis_from_end) { /* a scalar, or one per row o
 }
 static E less_a(E v, X i) { return sub(v, zero_point(in(2), i, 2)); }
 static E less_b(E v, X i) { return sub(v, zero_point(in(3), i, 1)); }
-static void op_matmulinteger(void) { matmul(I32, I32, less_a, less_b, NULL); }
+/* QLinearMatMul: the sum times a_scale * b_scale / y_scale, rounded, plus the zero point of the result. */
+static E less_qa(E v, X i) { return sub(v, zero_point(in(2), i, 2)); }
+static E less_qb(E v, X i) { return sub(v, zero_point(in(5), i, 1)); }
+static E requantized(E v, X o) {
+    E a = cast(F32, zero_point(in(1), o, 2)), b = cast(F32, zero_point(in(4), o, 1)), y = cast(F32, zero_point(in(6), o, 2));
+    return cast(dtype(in(7)), add(rint_(mul(cast(F32, v), div_(mul(a, b), y))), cast(F32, zero_point(in(7), o, 2))));
+}
+static void op_qlinearmatmul(void) { matmul(in(0), in(3), I32, dtype(in(7)), less_qa, less_qb, requantized); }
+static void op_matmulinteger(void) { matmul(in(0), in(1), I32, I32, less_a, less_b, NULL); }
 
 static const struct op_slot s_mm[] = {{"A", TS_NUM, 0}, {"B", TS_NUM, 0}, {0}},
                             s_gemm[] = {{"A", TS_NUM, 0}, {"B", TS_NUM, 0}, {"C", TS_NUM, OPTIONAL}, {0}};
@@ -157,6 +164,11 @@ static const struct op_slot s_int[] = {{"A", TSET(I8) | TSET(U8), 0},
                                        {"a_zero_point", TSET(I8) | TSET(U8), OPTIONAL},
                                        {"b_zero_point", TSET(I8) | TSET(U8), OPTIONAL},
                                        {0}};
+#define Q8  (TSET(I8) | TSET(U8))
+#define QSC (TSET(F32) | TSET(F16) | TSET(BF16))
+static const struct op_slot s_qlinear[] = {{"a", Q8, 0},        {"a_scale", QSC, 0},      {"a_zero_point", Q8, 0},
+                                           {"b", Q8, 0},        {"b_scale", QSC, 0},      {"b_zero_point", Q8, 0},
+                                           {"y_scale", QSC, 0}, {"y_zero_point", Q8, 0}, {0}};
 #define GEMM_ATTRS                                                                                                     \
     {.name = "alpha", .kind = AT_FLOAT, .f = 1}, {.name = "beta", .kind = AT_FLOAT, .f = 1},                           \
         {.name = "transA", .kind = AT_INT}, {                                                                          \
@@ -178,6 +190,8 @@ const struct op ops_matmul[] = {
     {"", "MatMul", 13, 1, attrs_none, s_mm, slots_y, .define = op_matmul, .spec = "MatMul-13"},
     {"", "Gemm", 13, 1, a_gemm, s_gemm, slots_y, .define = op_gemm, .upgrades = u_gemm, .spec = "Gemm-13"},
     {"", "MatMulInteger", 10, 10, attrs_none, s_int, slots_y, .define = op_matmulinteger, .spec = "MatMulInteger-10"},
+    {"", "QLinearMatMul", 21, 10, attrs_none, s_qlinear, slots_y, .define = op_qlinearmatmul,
+     .spec = "QLinearMatMul-21; scales are combined in f32, rounding is before the zero point"},
     {"com.microsoft", "FusedMatMul", 1, 1, a_fmm, s_mm, slots_y, .define = op_fusedmatmul,
      .spec = "com.microsoft.FusedMatMul, without transBatch"},
     {"com.microsoft", "FusedGemm", 1, 1, a_fgemm, s_gemm, slots_y, .define = op_fusedgemm,

@@ -22,7 +22,7 @@ static bool split_terms(struct einsum *s, const char *eq) {
     s->term[s->n] = arrow ? arrow + 2 : NULL;
     s->length[s->n] = arrow ? (int)strlen(arrow + 2) : 0;
     for (const char *p = eq; *p; p++)
-        if (!isalpha((unsigned char)*p) && *p != ',' && *p != '-' && *p != '>')
+        if (!isdigit((unsigned char)*p) && !isalpha((unsigned char)*p) && *p != ',' && *p != '-' && *p != '>')
             return fail(E_ATTR, "Einsum: \"%c\" in the equation is not supported", *p), false;
     return true;
 }
@@ -33,8 +33,9 @@ static bool bind_letters(struct einsum *s) {
                    false;
         for (int k = 0; k < s->length[t]; k++) {
             E *e = &s->extent[(unsigned char)s->term[t][k] & 127], d = dim(in(t), k);
-            if (*e) require(eq(*e, d), "Einsum: dim %d of operand %d does not fit", k, t);
-            else *e = d;
+            bool stretches = isdigit((unsigned char)s->term[t][k]); /* of an ellipsis: broadcasts */
+            if (!*e || (stretches && x_is(*e, 1))) *e = d;
+            else if (!(stretches && x_is(d, 1))) require(eq(*e, d), "Einsum: dim %d of operand %d does not fit", k, t);
         }
     }
     return true;
@@ -45,17 +46,41 @@ static int implicit_result(const struct einsum *s, char *r) {
     for (int t = 0; t < s->n; t++)
         for (int k = 0; k < s->length[t]; k++) count[(unsigned char)s->term[t][k] & 127]++;
     for (int c = 0; c < 128; c++)
-        if (count[c] == 1) r[n++] = (char)c;
+        if (count[c] == 1 || (count[c] && isdigit(c))) r[n++] = (char)c;
     return n;
+}
+/* The equation without blanks, an ellipsis as digits: the last dim that it covers is 0, the one before 1 ... */
+static bool plain_equation(char *eq, size_t size) {
+    const char *p = str_attr("equation");
+    size_t n = 0;
+    int operand = 0, widest = 0;
+    bool result = false;
+    for (; *p; p++) {
+        if (*p == ' ') continue;
+        if (n + 12 > size) return fail(E_LIMIT, "Einsum: the equation is too long"), false;
+        if (strncmp(p, "...", 3)) {
+            operand += *p == ',';
+            result |= *p == '>';
+            eq[n++] = *p;
+            continue;
+        }
+        int letters = 0, covered = widest;
+        const char *first = p;
+        while (first > str_attr("equation") && first[-1] != ',' && first[-1] != '>') first--;
+        for (const char *q = first; *q && *q != ',' && *q != '-'; q++) letters += isalpha((unsigned char)*q) != 0;
+        if (!result) covered = rank(in(operand)) - letters;
+        if (covered < 0 || covered > 10) return fail(E_RANK, "Einsum: operand %d does not fit", operand), false;
+        widest = covered > widest ? covered : widest;
+        while (covered-- > 0) eq[n++] = (char)('0' + covered);
+        p += 2;
+    }
+    eq[n] = 0;
+    return true;
 }
 static void op_einsum(void) {
     struct einsum s = {0};
-    const char *given = str_attr("equation");
     char eq[512], implied[128];
-    size_t n = 0;
-    for (; *given; given++)
-        if (*given != ' ' && n < sizeof eq - 1) eq[n++] = *given;
-    eq[n] = 0;
+    if (!plain_equation(eq, sizeof eq)) return;
     if (!split_terms(&s, eq)) return;
     if (s.n != n_in()) {
         fail(E_ARITY, "Einsum: the equation has %d operands, the node %d", s.n, n_in());
@@ -85,7 +110,8 @@ static void op_einsum(void) {
         X i = list0();
         for (int k = 0; k < s.length[t]; k++) {
             int c = (unsigned char)s.term[t][k] & 127;
-            i = push(i, dim(in(t), k) == s.extent[c] ? s.var[c] : wrap_index(s.var[c], dim(in(t), k)));
+            if (isdigit(c) && x_is(dim(in(t), k), 1)) i = push(i, idx(0));
+            else i = push(i, dim(in(t), k) == s.extent[c] ? s.var[c] : wrap_index(s.var[c], dim(in(t), k)));
         }
         E e = cast(at_type, at(in(t), i));
         v = v ? mul(v, e) : e;
@@ -102,6 +128,6 @@ static void op_einsum(void) {
 static const struct op_slot s_einsum[] = {{"Inputs", TS_NUM, VARIADIC}, {0}};
 static const struct op_attr a_einsum[] = {{.name = "equation", .kind = AT_STRING, .flags = A_REQUIRED}, {0}};
 const struct op ops_misc[] = {
-    {"", "Einsum", 12, 12, a_einsum, s_einsum, slots_y, .define = op_einsum, .spec = "Einsum-12; no ellipsis"},
+    {"", "Einsum", 12, 12, a_einsum, s_einsum, slots_y, .define = op_einsum, .spec = "Einsum-12; an ellipsis covers at most 10 dims"},
     {0},
 };

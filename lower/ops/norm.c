@@ -178,12 +178,32 @@ static void op_rmsnorm(void) {
 }
 
 /* ---- per channel: BatchNormalization with given statistics; instance and group norms with their own */
+/* Training: the batch's own mean and variance, which also move the running ones that are given. */
+static bool batch_statistics(T x, int ch, T *mean, T *var) {
+    bool kept[32];
+    enum dtype t = acc(x);
+    for (int k = 0; k < rank(x); k++) kept[k] = k == ch;
+    struct moments m = moments_of(x, kept);
+    T s = reduce("sum", t, m.o, RED_SUM, m.r, cast(t, at(x, m.from)), NULL);
+    if (!s) return false;
+    X a = axes(shape(s)), b = axes(shape(s));
+    T mu = stage("mean", t, a, div_(at(s, a), cast(t, val(m.count))));
+    m = moments_of(x, kept);
+    E d = centred(x, m.from, mu, kept);
+    T q = reduce("squares", t, m.o, RED_SUM, m.r, mul(d, d), NULL);
+    if (!q) return false;
+    T v = stage("variance", t, b, div_(at(q, b), cast(t, val(m.count))));
+    T now[] = {mu, v}, running[] = {*mean, *var};
+    for (int k = 0; k < 2; k++) {
+        X o = axes(shape(s));
+        double keep = float_attr("momentum");
+        E old = cast(t, at(running[k], list1(wrap_index(o.v[0], dim(running[k], 0)))));
+        if (n_out() > 1) out(k + 1, dtype(running[k]), o, add(mul(old, num(keep)), mul(at(now[k], o), num(1 - keep))));
+    }
+    return *mean = mu, *var = v, mu && v;
+}
 static void op_batchnorm(void) {
     T x = in(0), scale = in(1), b = in(2), mean = in(3), var = in(4);
-    if (int_attr("training_mode")) {
-        fail(E_OP, "BatchNormalization in training mode is not supported");
-        return;
-    }
     if (rank(x) < 1) {
         fail(E_RANK, "BatchNormalization needs an input with axes");
         return;
@@ -195,6 +215,7 @@ static void op_batchnorm(void) {
     enum dtype t = acc(x);
     for (int k = 1; k < 5; k++)
         require(eq(dim(in(k), 0), dim(x, ch)), "input %d does not have one element for each channel", k);
+    if (int_attr("training_mode") && !batch_statistics(x, ch, &mean, &var)) return;
     T f =
         stage("factor", t, n, div_(cast(t, at(scale, n)), sqrt_(add(cast(t, at(var, n)), num(float_attr("epsilon"))))));
     T s = stage("shift", t, m, sub(cast(t, at(b, m)), mul(cast(t, at(mean, m)), at(f, m))));
@@ -321,7 +342,7 @@ const struct op ops_norm[] = {
     {"", "LayerNormalization", 17, 1, a_layer, s_xsb, s_stats, .define = op_layernorm, .spec = "LayerNormalization-17"},
     {"", "RMSNormalization", 23, 23, a_layer, slots_ab, slots_y, .define = op_rmsnorm, .spec = "RMSNormalization-23"},
     {"", "BatchNormalization", 15, 1, a_batch, s_batch, s_stats, .define = op_batchnorm, .upgrades = u_batchnorm,
-     .spec = "BatchNormalization-15, inference only"},
+     .spec = "BatchNormalization-15; before 14 inference only"},
     {"", "InstanceNormalization", 22, 1, a_eps, s_xsb, slots_y, .define = op_instancenorm,
      .spec = "InstanceNormalization-22"},
     {"", "GroupNormalization", 21, 18, a_group, s_xsb, slots_y, .define = op_groupnorm, .upgrades = u_groupnorm,
