@@ -86,7 +86,6 @@ static enum stage_class reduction_class(const struct stmt *s) {
         struct index_use a = uses_of(s, v->arg[0]), b = uses_of(s, v->arg[1]);
         unsigned w = wide_axes(s), da = a.data & w, db = b.data & w;
         if ((a.red & b.red) && da != db && ((da & ~db && db & ~da) || !da || !db)) return CLASS_CONTRACT;
-        return CLASS_WINDOW;
     }
     /* whole axes: each reduced variable is an index of its own in some read, unmixed with data axes */
     for (int k = 0; k < s->u.stage.nred; k++) {

@@ -4,6 +4,7 @@
 #include "lower/row_space.h"
 #include "lower/schedule/schedule.h"
 #include "lower/schedule/steps.h"
+#include <string.h>
 
 enum { MAX_STAGES = 128, STACK_CELLS = 4096 };
 /* How the lanes run: over the cells of a row, or over rows whose cells of equal place lie side by side. */
@@ -115,29 +116,29 @@ static bool find_fast(void *env, expr e) {
     struct fast *f = env;
     int d = e->op == X_LOAD ? fast_dim(f->q, e->u.buf) : -1;
     if (d < 0 || e->arg[d]->op != X_VAR || x_is(e->arg[d]->u.var->extent, 1)) return true;
-    for (int k = 0; k < f->s->u.stage.nred; k++) /* a load along a reduced axis says most */
-        if (f->s->u.stage.red[k] == e->arg[d]->u.var) return f->v = e->arg[d]->u.var, false;
-    if (!f->v) f->v = e->arg[d]->u.var;
-    return true;
+    bool outer = row_role(&f->q->r, e->arg[d]->u.var) >= 0;
+    if (outer == (f->q->mode == LANES_OUTER)) f->v = e->arg[d]->u.var;
+    return !f->v;
 }
 static const struct var *fast_var(const struct rows *q, const struct stmt *s) {
     struct fast f = {q, s, NULL};
     x_visit(s->u.stage.value, find_fast, &f);
     return f.v;
 }
-static void choose_mode(struct rows *q) {
-    const struct stmt *s = NULL;
-    for (int i = 0; i < q->n && !s; i++)
-        if (q->v[i].s->u.stage.op != RED_NONE) s = q->v[i].s;
-    const struct var *v = fast_var(q, s);
-    if (q->t->lanes_f32 < 2 || !v) return;
-    q->lane_role = row_role(&q->r, v);
-    q->mode = q->lane_role < 0 ? LANES_INNER : LANES_OUTER;
-}
 static const struct var *axis_of_role(const struct rows *q, const struct stmt *s, int role) {
     for (int k = 0; k < s->u.stage.naxes; k++)
         if (row_role(&q->r, s->u.stage.axes[k]) == role) return s->u.stage.axes[k];
     return NULL;
+}
+/* Does the first reduction read neighbours in the way that the mode wants? */
+static bool mode_fits(struct rows *q) {
+    const struct stmt *s = NULL;
+    for (int i = 0; i < q->n && !s; i++)
+        if (q->v[i].s->u.stage.op != RED_NONE) s = q->v[i].s;
+    const struct var *v = fast_var(q, s);
+    if (q->t->lanes_f32 < 2 || !v) return false;
+    q->lane_role = row_role(&q->r, v);
+    return q->mode == LANES_INNER || axis_of_role(q, q->out->s, q->lane_role);
 }
 /* Accumulators hide the latency of an addition; a short row has no use for many, and the rest is done one by one. */
 static int parts_for(const struct rows *q, const struct var *v) {
@@ -180,27 +181,31 @@ static void partial_sums(struct rows *q, const struct row_stage *st) {
         text_printf(&q->s, "rfactor %s %s.lane %d %s\n", st->name, st->name, q->t->lanes_f32, half(q, st));
 }
 /* Rows outside, their cells inside; with lanes over rows, these go innermost. */
+static void reorder(struct rows *q, const char *loops) { /* one loop has no order */
+    if (strchr(loops + 1, ' ')) text_printf(&q->s, "reorder%s\n", loops);
+}
 static void nest_of_rows(struct rows *q) {
     const struct stmt *s = q->out->s;
+    const char *base = q->k->out->u.stage.buf->base;
     const struct var *lane = q->mode == LANES_OUTER ? q->out->lane : NULL;
-    struct text inner = {0};
-    int outer = 0;
-    text_add(&q->s, "reorder");
+    struct text rows = {0}, cells = {0};
     for (int k = 0; k < s->u.stage.naxes; k++) {
         const struct var *v = s->u.stage.axes[k];
         if (v == lane) continue;
-        const char *name = loop(q, q->k->out->u.stage.buf->base, v);
-        if (row_role(&q->r, v) == ROLE_INNER) text_printf(&inner, " %s", name);
-        else text_printf(&q->s, " %s", name), q->at = name, outer++;
+        bool inner = row_role(&q->r, v) == ROLE_INNER;
+        text_printf(inner ? &cells : &rows, " %s", loop(q, base, v));
+        if (!inner) q->at = loop(q, base, v);
     }
-    const char *cells = inner.s ? inner.s : "";
+    if (lane) text_printf(&rows, " %s", loop(q, base, lane));
+    if (cells.s) text_add(&rows, cells.s);
+    reorder(q, rows.s ? rows.s : " ");
     if (lane) {
-        const char *name = loop(q, q->k->out->u.stage.buf->base, lane);
-        text_printf(&q->s, " %s%s\nsplit %s %d rows lane cut2\nreorder%s lane\n", name, cells, name, q->t->lanes_f32,
-                    cells);
+        text_printf(&q->s, "split %s %d rows lane cut2\n", loop(q, base, lane), q->t->lanes_f32);
+        text_add(&cells, " lane");
+        reorder(q, cells.s);
         q->at = "rows";
-    } else text_printf(&q->s, "%s\n", cells);
-    text_free(&inner);
+    }
+    text_free(&rows), text_free(&cells);
 }
 static const char *scratch_scope(const struct rows *q, const struct row_stage *st) {
     int64_t cells = q->mode == LANES_OUTER ? q->t->lanes_f32 : 1;
@@ -288,18 +293,18 @@ static bool apply_rows(struct rows *q) {
     if (q->mode == LANES_OUTER) text_add(&q->s, "kind vector lane\n");
     return try_schedule(q->c, q->p, q->s.s);
 }
-static bool rows_with(struct rows *q, bool lanes) {
-    q->n = 0, q->mode = LANES_NONE, q->at = NULL;
+static bool rows_with(struct rows *q, enum lane_mode mode) {
+    q->n = 0, q->mode = mode, q->at = NULL;
     q->s = (struct text){0};
     for (int i = 0; i < q->k->stages.n; i++) {
         struct stmt *s = q->k->stages.v[i];
         q->v[q->n++] = (struct row_stage){.s = s, .name = s->u.stage.buf->base};
         if (s == q->k->out) q->out = &q->v[q->n - 1];
     }
-    if (look_at_stages(q) && lanes) choose_mode(q);
+    bool floats = look_at_stages(q);
+    if (mode != LANES_NONE && (!floats || !mode_fits(q))) return false;
     for (int i = 0; i < q->n; i++) choose_lanes(q, &q->v[i]);
-    if (q->mode == LANES_OUTER && !q->out->lane) q->mode = LANES_NONE;
-    bool ok = (!lanes || q->mode != LANES_NONE) && apply_rows(q);
+    bool ok = apply_rows(q);
     text_free(&q->s);
     return ok;
 }
@@ -308,5 +313,6 @@ bool schedule_rows(struct ctx *c, struct proc *p, const struct target *t, const 
     if (!k->nreductions || k->nparams_out != 1 || k->stages.n > MAX_STAGES) return false;
     struct rows *q = NEW(&c->arena, struct rows);
     q->c = c, q->p = p, q->t = t, q->k = k, q->l = l;
-    return row_space(c, k->stages.v, k->stages.n, &q->r) && (rows_with(q, true) || rows_with(q, false));
+    return row_space(c, k->stages.v, k->stages.n, &q->r) &&
+           (rows_with(q, LANES_INNER) || rows_with(q, LANES_OUTER) || rows_with(q, LANES_NONE));
 }
