@@ -1,6 +1,6 @@
 /* Schedules for GPUs, as steps: every stage that stays becomes a grid of its own. The cells of its result are numbered
  * in row-major order, a thread computes one of them, with sums in a register; products of matrices and convolutions
- * whose tiles fit are computed in tiles, with operands in shared memory (see docs/schedules.md). What has no stages
+ * whose tiles fit are computed in tiles, with operands in shared memory (see docs/cuda.md). What has no stages
  * (the texts of templates/kernels) stays serial. */
 #include "ir/base/checked.h"
 #include "lower/schedule/schedule.h"
