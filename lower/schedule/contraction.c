@@ -1,0 +1,309 @@
+/* Schedules of contractions: convolutions and matrix products with the sum in a tile of registers. Roles of the axes
+ * come from analyse.c; the choices and their reasons are in docs/schedules.md. See cpu.h. */
+#include "lower/schedule/cpu.h"
+#include <string.h>
+
+enum { STREAMS = 12 };           /* that hardware prefetching follows at a time, or a few more */
+enum { LATENCY = 4, PIPES = 2 }; /* of a multiply-add, in cycles; and how many start in one: every core of interest */
+struct tiling {
+    struct contraction q;
+    expr vec, scalar;       /* the operand whose cells lie along the lanes, and the one that is broadcast */
+    int lane, row, group;   /* axes: along the lanes; along the rows of a tile; of rows that share a panel. -1: none */
+    bool packed, scattered; /* vec is a constant, in panels; the result does not lie along the lanes */
+    int64_t N, rows;        /* extents of lane and row; -1: symbolic */
+    int mr, nr, nv;         /* a tile: rows, vectors, and cells in its vectors */
+    int kred, kblock;       /* the reduced axis that is split, and in blocks of how many; -1: none */
+    int64_t together, chunk; /* rows of the group that share a panel, 0: all; blocks of kred at a time, 0: all */
+    bool prefetch, often;    /* of the next panel; often: in every block of the sum, else once a tile */
+};
+/* What is left out when a step is refused, in this order. */
+enum { WITHOUT_NOTHING, WITHOUT_PREFETCH, WITHOUT_CHUNKS, WITHOUT_GROUPS, ATTEMPTS };
+
+static const char *y_loop(struct plan *u, const struct tiling *g, int axis) {
+    return axis_loop(u->c, g->q.out, axis);
+}
+static const char *a_loop(struct plan *u, const struct tiling *g, int axis) {
+    return axis_loop(u->c, g->q.acc, axis);
+}
+static const struct var *axis_var(const struct tiling *g, int axis) { return g->q.acc->u.stage.axes[axis]; }
+
+/* ---- which axis the lanes run along */
+static bool uses(struct ctx *c, expr load, const struct var *v) {
+    for (int k = 0; k < load->n - load->has_fill; k++)
+        if (x_uses_var(c, load->arg[k], v)) return true;
+    return false;
+}
+/* Physical neighbours of the load are neighbours along v: v is in the last index alone, with coefficient 1. */
+static bool lies_along(struct plan *u, expr load, const struct var *v) {
+    const struct param_layout *l = layout_of(u->p, u->l, load->u.buf);
+    int n = load->n - load->has_fill;
+    int64_t k;
+    expr rest;
+    if (n < 1 || (l && l->block)) return false;
+    for (int i = 0; i < n - 1; i++)
+        if (x_uses_var(u->c, load->arg[i], v)) return false;
+    return x_linear_in(u->c, load->arg[n - 1], v, &k, &rest) && k == 1;
+}
+static bool try_lane(struct plan *u, struct tiling *g, int axis, bool scattered) {
+    struct contraction *q = &g->q;
+    const struct var *v = q->acc->u.stage.axes[axis];
+    for (int side = 0; side < 2; side++) {
+        expr vec = side ? q->a : q->b, other = side ? q->b : q->a;
+        int at = dim_of(vec, v);
+        bool packed = vec->u.buf->data && !vec->has_fill && at >= 0;
+        if (!packed && (scattered || !lies_along(u, vec, v))) continue;
+        if (uses(u->c, other, v)) continue;
+        g->vec = vec, g->scalar = other, g->lane = axis, g->packed = packed, g->scattered = scattered;
+        return true;
+    }
+    return false;
+}
+static bool choose_lane(struct plan *u, struct tiling *g) {
+    struct contraction *q = &g->q;
+    const struct param_layout *ly = layout_of(u->p, u->l, q->out->u.stage.buf);
+    int last = q->naxes - 1;
+    if (ly && ly->block) return ly->block == u->t->lanes_f32 && last >= 1 && try_lane(u, g, 1, false);
+    if (last >= 0 && try_lane(u, g, last, false) && const_extent(axis_var(g, last)) != 1) return true;
+    return last >= 1 && try_lane(u, g, 1, true);
+}
+/* Rows: the last axis that only the broadcast operand has; before it, the axis whose rows may share a panel. */
+static void choose_rows(struct plan *u, struct tiling *g) {
+    g->row = g->group = -1;
+    for (int k = g->q.naxes; k--;) {
+        const struct var *v = axis_var(g, k);
+        if (k == g->lane || x_is(v->extent, 1) || !uses(u->c, g->scalar, v) || uses(u->c, g->vec, v)) continue;
+        if (g->row < 0) g->row = k;
+        else if (g->group < 0) g->group = k;
+    }
+    g->N = const_extent(axis_var(g, g->lane));
+    g->rows = g->row >= 0 ? const_extent(axis_var(g, g->row)) : 1;
+}
+
+/* ---- the tile */
+static double most(double a, double b) { return a > b ? a : b; }
+/* Cycles of one step of the sum in one tile: multiply-adds, the latency of their chains, loads. */
+static double tile_cycles(int64_t mr, int64_t nr) {
+    double products = (double)(mr * nr) / PIPES, loads = (double)(mr + nr) / 2;
+    return most(most(products, LATENCY), loads) + 0.02 * (double)(mr + nr);
+}
+static double row_cycles(int64_t rows, int64_t mr, int64_t nr) {
+    int64_t tiles = (rows + mr - 1) / mr, q = rows / tiles, more = rows % tiles;
+    return (double)more * tile_cycles(q + 1, nr) + (double)(tiles - more) * tile_cycles(q, nr);
+}
+/* mr rows by nr vectors: accumulators, nr operands and one broadcast must fit the registers. Tiles are balanced, so
+ * that no small one remains. The fewest cycles for all rows and all vectors win. */
+static void choose_tile(struct plan *u, struct tiling *g) {
+    int lanes = u->t->lanes_f32;
+    int64_t vectors = g->N > 0 ? (g->N + lanes - 1) / lanes : 1 << 20, rows = g->rows > 0 ? g->rows : 1 << 20;
+    double best = 0;
+    g->mr = g->nr = 1;
+    for (int nr = 1; nr <= 8 && nr <= vectors; nr++) {
+        int64_t fits = (u->t->vregs - 1 - nr) / nr;
+        if (fits < 2) fits = nr + 2 <= u->t->vregs ? 1 : 0; /* one row: its operands come from memory */
+        if (fits < 1) continue;
+        int64_t mr = rows < fits ? rows : fits, panels = vectors / nr, left = vectors % nr;
+        double cycles = (double)panels * row_cycles(rows, mr, nr) + (left ? row_cycles(rows, mr, left) : 0);
+        if (best == 0 || cycles < best * 0.995) best = cycles, g->mr = (int)mr, g->nr = nr;
+    }
+    if (g->rows > 0) {
+        int64_t tiles = (g->rows + g->mr - 1) / g->mr;
+        g->mr = (int)((g->rows + tiles - 1) / tiles);
+    }
+    g->nv = g->nr * lanes;
+    if (g->N > 0 && g->N < g->nv) g->nv = (int)g->N;
+}
+
+/* ---- the sum */
+/* The reduced axis with the largest extent that indexes both operands directly: input channels, or K. */
+static int main_red(const struct tiling *g) {
+    int best = -1;
+    int64_t largest = 0;
+    for (int k = 0; k < g->q.nred; k++) {
+        const struct var *v = g->q.acc->u.stage.red[k];
+        int64_t n = const_extent(v);
+        if (dim_of(g->vec, v) < 0 || n < largest) continue;
+        largest = n, best = k;
+    }
+    return best;
+}
+static bool choose_sum(struct plan *u, struct tiling *g) {
+    const struct param_layout *ls = layout_of(u->p, u->l, g->scalar->u.buf), *lv = layout_of(u->p, u->l, g->vec->u.buf);
+    if (lv && lv->block) return false;
+    g->kred = main_red(g), g->kblock = 0;
+    if (ls && ls->block) {
+        g->kblock = ls->block;
+        return g->kred >= 0 && dim_of(g->scalar, g->q.acc->u.stage.red[g->kred]) == 1 &&
+               const_extent(g->q.acc->u.stage.red[g->kred]) % g->kblock == 0;
+    }
+    int64_t n = g->kred >= 0 ? const_extent(g->q.acc->u.stage.red[g->kred]) : -1;
+    for (int b = 8; b >= 4 && !g->kblock; b /= 2) /* steps between two prefetches */
+        if (g->kred >= 0 && n > b && n % b == 0) g->kblock = b;
+    if (!g->kblock) g->kred = -1;
+    return true;
+}
+static int64_t cells_read(struct plan *u, expr load) {
+    int64_t n;
+    return x_is_int(buf_cells(u->c, load->u.buf), &n) ? n : -1;
+}
+static bool epilogue_reads_result_shape(struct plan *u, const struct tiling *g) {
+    for (int k = 0; k < u->p->params.n; k++) {
+        const struct param *q = &u->p->params.v[k];
+        const struct buf *b = q->buf, *y = g->q.out->u.stage.buf;
+        if (q->dir != DIR_IN || b->data || b == g->vec->u.buf || b == g->scalar->u.buf || b->nlogical != y->nlogical)
+            continue;
+        bool same = true;
+        for (int d = 0; d < b->nlogical; d++) same &= b->logical[d] == y->logical[d];
+        if (same) return true;
+    }
+    return false;
+}
+/* Panels of weights should stay in the first level of cache for all rows that use them, rows that all panels read in
+ * the second. A long sum is done in chunks; partial sums wait in the result, unless that takes the storage of another
+ * operand that the epilogue reads (a residual): there the memory is worth more. */
+static void choose_blocks(struct plan *u, struct tiling *g) {
+    int64_t K = 1, k, xs = cells_read(u, g->scalar), ws = cells_read(u, g->vec);
+    g->together = g->chunk = 0, g->prefetch = false;
+    for (int i = 0; i < g->q.nred; i++) {
+        if ((k = const_extent(g->q.acc->u.stage.red[i])) < 1) return;
+        K *= k;
+    }
+    if (!g->packed || xs < 0 || ws < 0 || g->row < 0 || g->rows < 0 || g->N < 0) return;
+    int64_t panel = K * g->nv * 4, l1 = u->t->l1, l2 = u->t->l2, x = xs * 4, w = ws * 4;
+    int64_t extent = g->group >= 0 ? const_extent(axis_var(g, g->group)) : -1;
+    int64_t blocks = g->kred >= 0 ? const_extent(g->q.acc->u.stage.red[g->kred]) / g->kblock : 1;
+    /* rows that do not stay, in more streams than the processor follows: the panels come to them */
+    if (extent > 1 && blocks > STREAMS && x + l1 > l2 * 7 / 8) {
+        int64_t row = x / extent, least = (24 + g->rows - 1) / g->rows;
+        int64_t many = w <= l2 / 2 ? least : l2 / 2 / (row > 0 ? row : 1);
+        if (many < least) many = least;
+        double grouped = (double)x + (w <= l2 / 2 ? 0 : (double)((extent + many - 1) / many) * (double)w);
+        double plain = (double)((g->N + g->nv - 1) / g->nv) * (double)x + (double)w;
+        if (many < extent && grouped < plain) g->together = many;
+    }
+    if (blocks > 1 && panel > l1 && g->rows > 1 && !epilogue_reads_result_shape(u, g))
+        for (int64_t c = 1; c < blocks; c++)
+            if (blocks % c == 0 && (c * (panel / blocks) <= l1 || !g->chunk)) g->chunk = c;
+    int64_t lines = (g->chunk ? panel / blocks * g->chunk : panel) / 64;
+    int64_t tiles = (g->rows + g->mr - 1) / g->mr * (g->together ? g->together : extent > 0 ? extent : 1);
+    g->prefetch = w > l1 && g->kred >= 0;
+    g->often = 2 * lines >= tiles * (g->chunk ? g->chunk : blocks);
+}
+
+/* ---- the text */
+static void pack(struct plan *u, const struct tiling *g) {
+    expr b = g->vec;
+    int nd = dim_of(b, axis_var(g, g->lane));
+    bool blocked = false;
+    const struct param_layout *ls = layout_of(u->p, u->l, g->scalar->u.buf);
+    int kd = g->kred >= 0 && ls && ls->block ? dim_of(b, g->q.acc->u.stage.red[g->kred]) : -1;
+    text_printf(&u->s, "layout %s [%d/%d", b->u.buf->base, nd, g->nv);
+    if (kd >= 0) text_printf(&u->s, " %d/%d", kd, g->kblock), blocked = true;
+    for (int k = 0; k < g->q.nred; k++) { /* in the order of the sum */
+        int d = dim_of(b, g->q.acc->u.stage.red[k]);
+        if (d >= 0 && d != nd && d != kd) text_printf(&u->s, " %d", d);
+    }
+    for (int d = 0; d < b->n; d++) {
+        bool summed = d == nd;
+        for (int k = 0; k < g->q.nred; k++) summed |= dim_of(b, g->q.acc->u.stage.red[k]) == d;
+        if (!summed) text_printf(&u->s, " %d", d);
+    }
+    if (blocked) text_printf(&u->s, " %d%%%d", kd, g->kblock);
+    text_printf(&u->s, " %d%%%d]\n", nd, g->nv);
+}
+/* The result's loops from outside to inside: other axes, groups of rows, panels (yo), rows of the group, tiles (wo). */
+static void result_loops(struct plan *u, const struct tiling *g) {
+    const struct contraction *q = &g->q;
+    const char *lane = y_loop(u, g, g->lane), *row = g->row >= 0 ? y_loop(u, g, g->row) : NULL,
+               *group = g->group >= 0 ? y_loop(u, g, g->group) : NULL;
+    text_add(&u->s, "reorder");
+    for (int k = 0; k < q->naxes; k++)
+        if (k != g->lane && k != g->row && k != g->group) text_printf(&u->s, " %s", y_loop(u, g, k));
+    if (g->together) text_printf(&u->s, " %s %s", group, lane);
+    else text_printf(&u->s, group ? " %s %s" : " %s", lane, group);
+    if (row) text_printf(&u->s, " %s", row);
+    text_char(&u->s, '\n');
+    if (g->together) { /* panels move between before they are split, which may leave a rest */
+        int64_t extent = const_extent(axis_var(g, g->group));
+        text_printf(&u->s, "split %s %lld ho hi%s\nreorder ho %s hi", group, (long long)g->together,
+                    extent % g->together ? " cut" : "", lane);
+        text_printf(&u->s, row ? " %s\n" : "\n", row);
+    }
+    const char *inner = g->together ? "hi" : group;
+    text_printf(&u->s, "split %s %d yo yi%s\nreorder yo", lane, g->nv,
+                g->N < 0 ? " cut2" : g->N % g->nv ? " cut" : "");
+    if (inner) text_printf(&u->s, " %s", inner);
+    if (row) text_printf(&u->s, " %s", row);
+    text_add(&u->s, " yi\n");
+    if (row && g->rows > 0) {
+        text_printf(&u->s, "split %s wo wi", row);
+        plan_sizes(u, g->rows, g->mr);
+        text_char(&u->s, '\n');
+    } else if (row) text_printf(&u->s, "split %s %d wo wi cut2\n", row, g->mr);
+    text_printf(&u->s, "compute_at %s %s\nsplit yi %d yj yv%s\n", q->acc->u.stage.buf->base, row ? "wo" : inner ? inner : "yo",
+                u->t->lanes_f32, g->nv % u->t->lanes_f32 || g->N < 0 || g->N % u->t->lanes_f32 ? " cut" : "");
+}
+static void add_rows(struct plan *u, const struct tiling *g) { /* acc's axes that are not lanes */
+    for (int k = 0; k < g->q.naxes; k++)
+        if (k != g->lane) text_printf(&u->s, " %s", a_loop(u, g, k));
+}
+/* gcc keeps the accumulators of a loop in their registers only when one iteration is one step of the sum, unless there
+ * are registers to spare: in longer straight code it moves them, and spills on the way. */
+static int unroll_of(const struct target *t) { return t->vregs > 16 ? 4 : 1; }
+static void sum_loops(struct plan *u, const struct tiling *g) {
+    const struct contraction *q = &g->q;
+    const char *acc = q->acc->u.stage.buf->base, *lane = a_loop(u, g, g->lane);
+    int lanes = u->t->lanes_f32, step = unroll_of(u->t);
+    bool cut = g->nv % lanes || g->N < 0 || g->N % lanes;
+    text_printf(&u->s, "layout %s [", acc);
+    for (int k = 0; k < q->naxes; k++) text_printf(&u->s, k == g->lane ? "%s%d/%d" : "%s%d", k ? " " : "", k, lanes);
+    text_printf(&u->s, " %d%%%d]\n", g->lane, lanes);
+    if (g->kred >= 0) text_printf(&u->s, "split %s %d kb ko\n", red_loop(u->c, q->acc, g->kred), g->kblock);
+    if (g->kred >= 0 && step > 1 && g->kblock % step == 0) text_printf(&u->s, "split ko %d ko ku\n", step);
+    text_add(&u->s, g->kred >= 0 ? "reorder kb" : "reorder");
+    for (int k = 0; k < q->nred; k++)
+        if (k != g->kred) text_printf(&u->s, " %s", red_loop(u->c, q->acc, k));
+    if (g->kred >= 0) text_add(&u->s, step > 1 && g->kblock % step == 0 ? " ko ku" : " ko");
+    add_rows(u, g);
+    text_printf(&u->s, " %s\nsplit %s %d aj av%s\n", lane, lane, lanes, cut ? " cut" : "");
+    if (g->chunk) {
+        int64_t blocks = const_extent(q->acc->u.stage.red[g->kred]) / g->kblock / g->chunk;
+        const char *over = g->together ? "hi" : g->group >= 0 ? y_loop(u, g, g->group) : "wo";
+        text_printf(&u->s, "split kb %lld kq kb\ncarry kq %s %s\ncut kq 1\n", (long long)g->chunk, over, acc);
+        if (blocks > 2) text_add(&u->s, "cut kq -1\n");
+    }
+    if (g->prefetch && g->kred >= 0) {
+        text_printf(&u->s, "prefetch %s %s %s [", g->vec->u.buf->base, g->often ? "kb" : "wo", g->chunk ? "kq" : "yo");
+        if (g->group >= 0) text_printf(&u->s, "%s ", g->together ? "hi" : y_loop(u, g, g->group));
+        text_add(&u->s, g->often ? "wo kb]\n" : "wo]\n");
+    }
+    text_printf(&u->s, "kind unroll%s yj aj", g->row >= 0 ? " wi" : "");
+    if (g->kred >= 0 && step > 1 && g->kblock % step == 0) text_add(&u->s, " ku");
+    add_rows(u, g);
+    text_printf(&u->s, "\nkind %s yv\nkind vector av\n", g->scattered ? "unroll" : "vector");
+}
+static bool attempt(struct plan *u, struct tiling g, int without) {
+    if (without >= WITHOUT_PREFETCH) g.prefetch = false;
+    if (without >= WITHOUT_CHUNKS) g.chunk = 0;
+    if (without >= WITHOUT_GROUPS) g.together = 0;
+    plan_start(u);
+    if (g.packed) pack(u, &g);
+    plan_inline_maps(u);
+    result_loops(u, &g);
+    sum_loops(u, &g);
+    return plan_apply(u);
+}
+bool schedule_contraction(struct plan *u) {
+    struct tiling g = {0};
+    if (u->t->lanes_f32 < 2 || !find_contraction(u->c, u->k, &g.q)) return false;
+    if (g.q.out == g.q.acc || g.q.out->u.stage.naxes != g.q.naxes || g.q.acc->u.stage.buf->type != F32) return false;
+    if (!choose_lane(u, &g) || !choose_sum(u, &g)) return false;
+    choose_rows(u, &g);
+    choose_tile(u, &g);
+    choose_blocks(u, &g);
+    for (int k = 0; k < ATTEMPTS; k++) {
+        bool same = (k == WITHOUT_PREFETCH && !g.prefetch) || (k == WITHOUT_CHUNKS && !g.chunk) ||
+                    (k == WITHOUT_GROUPS && !g.together);
+        if (!same && attempt(u, g, k)) return true;
+    }
+    return false;
+}

@@ -1,0 +1,31 @@
+/* Shared by the schedules for CPUs: the text that grows, and what every kind of kernel needs of it. One file a kind:
+ * contraction.c, window.c, map.c; cpu.c tries them in turn. What they choose is described in docs/schedules.md. */
+#ifndef NN_LOWER_SCHEDULE_CPU_H
+#define NN_LOWER_SCHEDULE_CPU_H
+#include "lower/schedule/schedule.h"
+#include "lower/schedule/steps.h"
+
+struct plan { /* of one kernel's schedule, and the text that grows */
+    struct ctx *c;
+    struct proc *p;
+    const struct target *t;
+    struct kernel_info *k;
+    const struct param_layout *l;
+    struct text s;
+};
+/* Each writes and applies a schedule, or leaves the kernel alone and returns false. */
+bool schedule_contraction(struct plan *u);
+bool schedule_window(struct plan *u);
+bool schedule_blocked_map(struct plan *u);
+bool schedule_nests(struct plan *u);
+
+void plan_start(struct plan *u); /* empties the text, then the steps for the layouts of the parameters */
+bool plan_apply(struct plan *u);
+void plan_inline_maps(struct plan *u);                      /* all maps before the result go into it */
+void plan_sizes(struct plan *u, int64_t rows, int64_t mr); /* " sizes=[..]": tiles of at most mr, balanced */
+/* out's nest with the channel block innermost, in tiles of pixels for the stage tile_of, if any (window.c). */
+void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const char *tile_of);
+bool lanes_fit(const struct stmt *s, int lanes); /* the channels of s are whole vectors */
+/* Position of a bare variable among the indices of a load, -1 if it is not bare there. */
+int dim_of(expr load, const struct var *v);
+#endif

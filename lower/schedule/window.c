@@ -1,0 +1,76 @@
+/* Schedules of windows in blocked layouts: pooling and depthwise convolution, the lanes over the block of channels. See
+ * cpu.h. */
+#include "lower/schedule/cpu.h"
+
+bool lanes_fit(const struct stmt *s, int lanes) {
+    int64_t n = s->u.stage.naxes > 1 ? const_extent(s->u.stage.axes[1]) : -1;
+    return n > 0 && n % lanes == 0;
+}
+/* y's nest with the channel block innermost: rows of `tile` pixels inside of everything else. */
+void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const char *tile_of) {
+    struct ctx *c = u->c;
+    int n = out->u.stage.naxes, last = n - 1;
+    text_printf(&u->s, "split %s %d cb cv\nreorder %s cb", axis_loop(c, out, 1), lanes, axis_loop(c, out, 0));
+    for (int k = 2; k < n; k++) text_printf(&u->s, " %s", axis_loop(c, out, k));
+    text_add(&u->s, " cv\n");
+    if (!tile_of) return;
+    int64_t rows = n > 2 ? const_extent(out->u.stage.axes[last]) : 1, most = u->t->vregs / 2;
+    if (n <= 2) text_printf(&u->s, "compute_at %s cb\n", tile_of);
+    else if (rows > 0) {
+        text_printf(&u->s, "split %s wo wi", axis_loop(c, out, last));
+        plan_sizes(u, rows, rows < most ? rows : most);
+        text_printf(&u->s, "\ncompute_at %s wo\n", tile_of);
+    } else
+        text_printf(&u->s, "split %s %lld wo wi cut2\ncompute_at %s wo\n", axis_loop(c, out, last), (long long)most,
+                    tile_of);
+}
+static void window_order(struct plan *u, const struct stmt *red, const char *acc) {
+    int n = red->u.stage.naxes, r = red->u.stage.nred;
+    int64_t taps = 1;
+    for (int k = 0; k < r; k++)
+        taps *= const_extent(red->u.stage.red[k]) > 0 ? const_extent(red->u.stage.red[k]) : 1000;
+    text_printf(&u->s, "layout %s [0", acc);
+    for (int k = 2; k < n; k++) text_printf(&u->s, " %d", k);
+    text_add(&u->s, " 1]\nreorder");
+    for (int k = 0; k < r; k++) text_printf(&u->s, " %s.%s", acc, red->u.stage.red[k]->name);
+    for (int k = 0; k < n; k++)
+        if (k != 1) text_printf(&u->s, " %s.%s", acc, red->u.stage.axes[k]->name);
+    text_printf(&u->s, " %s.%s\nkind unroll", acc, red->u.stage.axes[1]->name);
+    if (n > 2) text_add(&u->s, " wi");
+    for (int k = 0; k < r && taps <= 25; k++) text_printf(&u->s, " %s.%s", acc, red->u.stage.red[k]->name);
+    for (int k = 0; k < n; k++)
+        if (k != 1) text_printf(&u->s, " %s.%s", acc, red->u.stage.axes[k]->name);
+    text_printf(&u->s, "\nkind vector cv %s.%s\n", acc, red->u.stage.axes[1]->name);
+}
+/* Depthwise weights follow the channels' blocks. */
+static void pack_channels(struct plan *u, const struct stmt *red, int lanes) {
+    expr v = red->u.stage.value;
+    for (int k = 0; v->op == X_MUL && k < 2; k++) {
+        expr w = v->arg[k];
+        if (w->op != X_LOAD || !w->u.buf->data || w->has_fill || dim_of(w, red->u.stage.axes[1]) != 0) continue;
+        text_printf(&u->s, "layout %s [0/%d", w->u.buf->base, lanes);
+        for (int d = 1; d < w->n; d++) text_printf(&u->s, " %d", d);
+        text_printf(&u->s, " 0%%%d]\n", lanes);
+    }
+}
+bool schedule_window(struct plan *u) {
+    struct kernel_info *k = u->k;
+    int lanes = u->t->lanes_f32, at = 0;
+    const struct param_layout *ly = layout_of(u->p, u->l, k->out->u.stage.buf);
+    if (lanes < 2 || !ly || ly->block != lanes || k->nreductions != 1 || k->nparams_out != 1) return false;
+    while (k->stages.v[at]->u.stage.op == RED_NONE) at++;
+    const struct stmt *red = k->stages.v[at];
+    if (at || !lanes_fit(red, lanes) || !lanes_fit(k->out, lanes) || red->u.stage.naxes != k->out->u.stage.naxes)
+        return false;
+    const char *acc = red->u.stage.buf->base;
+    plan_start(u);
+    pack_channels(u, red, lanes);
+    plan_inline_maps(u);
+    if (red == k->out) {
+        acc = "acc";
+        text_printf(&u->s, "cache_write %s acc\n", red->u.stage.buf->base);
+    }
+    blocked_nest(u, k->out, lanes, acc);
+    window_order(u, red, acc);
+    return plan_apply(u);
+}
