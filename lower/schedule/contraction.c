@@ -7,24 +7,20 @@ enum { STREAMS = 12 };           /* that hardware prefetching follows at a time,
 enum { LATENCY = 4, PIPES = 2 }; /* of a multiply-add, in cycles; and how many start in one: every core of interest */
 struct tiling {
     struct contraction q;
-    expr vec, scalar;       /* the operand whose cells lie along the lanes, and the one that is broadcast */
-    int lane, row, group;   /* axes: along the lanes; along the rows of a tile; of rows that share a panel. -1: none */
-    bool packed, scattered; /* vec is a constant, in panels; the result does not lie along the lanes */
-    int64_t N, rows;        /* extents of lane and row; -1: symbolic */
-    int mr, nr, nv;         /* a tile: rows, vectors, and cells in its vectors */
-    int kred, kblock;       /* the reduced axis that is split, and in blocks of how many; -1: none */
+    expr vec, scalar;        /* the operand whose cells lie along the lanes, and the one that is broadcast */
+    int lane, row, group;    /* axes: along the lanes; along the rows of a tile; of rows that share a panel. -1: none */
+    bool packed, scattered;  /* vec is a constant, in panels; the result does not lie along the lanes */
+    int64_t N, rows;         /* extents of lane and row; -1: symbolic */
+    int mr, nr, nv;          /* a tile: rows, vectors, and cells in its vectors */
+    int kred, kblock;        /* the reduced axis that is split, and in blocks of how many; -1: none */
     int64_t together, chunk; /* rows of the group that share a panel, 0: all; blocks of kred at a time, 0: all */
     bool prefetch, often;    /* of the next panel; often: in every block of the sum, else once a tile */
 };
 /* What is left out when a step is refused, in this order. */
 enum { WITHOUT_NOTHING, WITHOUT_PREFETCH, WITHOUT_CHUNKS, WITHOUT_GROUPS, ATTEMPTS };
 
-static const char *y_loop(struct plan *u, const struct tiling *g, int axis) {
-    return axis_loop(u->c, g->q.out, axis);
-}
-static const char *a_loop(struct plan *u, const struct tiling *g, int axis) {
-    return axis_loop(u->c, g->q.acc, axis);
-}
+static const char *y_loop(struct plan *u, const struct tiling *g, int axis) { return axis_loop(u->c, g->q.out, axis); }
+static const char *a_loop(struct plan *u, const struct tiling *g, int axis) { return axis_loop(u->c, g->q.acc, axis); }
 static const struct var *axis_var(const struct tiling *g, int axis) { return g->q.acc->u.stage.axes[axis]; }
 
 /* ---- which axis the lanes run along */
@@ -229,8 +225,7 @@ static void result_loops(struct plan *u, const struct tiling *g) {
         text_printf(&u->s, row ? " %s\n" : "\n", row);
     }
     const char *inner = g->together ? "hi" : group;
-    text_printf(&u->s, "split %s %d yo yi%s\nreorder yo", lane, g->nv,
-                g->N < 0 ? " cut2" : g->N % g->nv ? " cut" : "");
+    text_printf(&u->s, "split %s %d yo yi%s\nreorder yo", lane, g->nv, g->N < 0 ? " cut2" : g->N % g->nv ? " cut" : "");
     if (inner) text_printf(&u->s, " %s", inner);
     if (row) text_printf(&u->s, " %s", row);
     text_add(&u->s, " yi\n");
@@ -239,7 +234,10 @@ static void result_loops(struct plan *u, const struct tiling *g) {
         plan_sizes(u, g->rows, g->mr);
         text_char(&u->s, '\n');
     } else if (row) text_printf(&u->s, "split %s %d wo wi cut2\n", row, g->mr);
-    text_printf(&u->s, "compute_at %s %s\nsplit yi %d yj yv%s\n", q->acc->u.stage.buf->base, row ? "wo" : inner ? inner : "yo",
+    text_printf(&u->s, "compute_at %s %s\nsplit yi %d yj yv%s\n", q->acc->u.stage.buf->base,
+                row     ? "wo"
+                : inner ? inner
+                        : "yo",
                 u->t->lanes_f32, g->nv % u->t->lanes_f32 || g->N < 0 || g->N % u->t->lanes_f32 ? " cut" : "");
 }
 static void add_rows(struct plan *u, const struct tiling *g) { /* acc's axes that are not lanes */
