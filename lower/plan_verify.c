@@ -17,6 +17,7 @@ struct owner_walk {
     struct module *m;
     struct memory_plan *plan;
     struct map places;        /* buffer -> struct place */
+    struct map elsewhere;     /* views of what the plan does not place */
     VEC(int64_t) ends;        /* where buffers begin and end, ascending */
     const struct buf **owner; /* of the piece from each end to the next; NULL: never written */
     int64_t sample;           /* value of all symbols */
@@ -60,7 +61,8 @@ static int piece_at(const struct owner_walk *w, int64_t at) {
     return lo;
 }
 static void used_without_place(struct owner_walk *w, const struct buf *b, const char *who) {
-    if (b->scope == SC_ARENA && !w->too_large) wrong(w, "%s uses buffer %s, which has no place", who, b->name);
+    if (b->scope == SC_ARENA && !w->too_large && !map_get(&w->elsewhere, PKEY(b)))
+        wrong(w, "%s uses buffer %s, which has no place", who, b->name);
 }
 static void write_buf(struct owner_walk *w, const struct buf *b, const char *who) {
     struct place *p = place_of(w, b);
@@ -177,7 +179,10 @@ static bool place_view(struct owner_walk *w, const struct stmt *s) {
     const struct place *q = place_of(w, of);
     const struct plan_slot *slot = NULL, *base = NULL;
     int64_t off, bytes, said = 0;
-    if (!q) return true;
+    if (!q) { /* of a parameter, a constant or the region: not in the arena either */
+        if (of->scope != SC_ARENA || map_get(&w->elsewhere, PKEY(of))) map_put(&w->elsewhere, PKEY(b), w);
+        return true;
+    }
     for (int k = 0; k < w->plan->slots.n; k++) {
         if (w->plan->slots.v[k].buf == b) slot = &w->plan->slots.v[k];
         if (w->plan->slots.v[k].buf == of) base = &w->plan->slots.v[k];
@@ -270,8 +275,12 @@ bool plan_verify(struct module *m, struct memory_plan *plan) {
     static const int64_t samples[] = {1, 3, 17};
     bool ok = true;
     for (int k = 0; k < (plan->is_static ? 1 : 3) && ok; k++) {
-        struct owner_walk w = {
-            .m = m, .plan = plan, .places = {.arena = &m->ctx->arena}, .sample = samples[k], .ok = true};
+        struct owner_walk w = {.m = m,
+                               .plan = plan,
+                               .places = {.arena = &m->ctx->arena},
+                               .elsewhere = {.arena = &m->ctx->arena},
+                               .sample = samples[k],
+                               .ok = true};
         place_all(&w);
         walk_block(&w, &m->entry->body);
         ok = w.ok;
