@@ -28,7 +28,7 @@ IMAGE = ("collins_rul_small", "ppocr_cls", "ppocr_det_v4", "osf_mnv3_detection",
 TRANSFORMER = ("t5_encoder_tiny", "bert_base", "gpt2_small")
 BATCH = IMAGE + TRANSFORMER
 SIZES = {   # input: shapes
-    "ppocr_det_v4": {"x": ((1, 3, 64, 96), (1, 3, 96, 32), (2, 3, 32, 160))},
+    "ppocr_det_v4": {"x": ((1, 3, 160, 96), (1, 3, 96, 192), (2, 3, 192, 160))},
     "seanet1d": {"wave": ((1, 1, 640), (1, 1, 1120), (1, 1, 3200))},
 }
 SETS = ("byte_bidi_lstm", "mscn_128d", "ppocr_det_v4", "super_resolution_10", "bert_base", "llama_tiny_kv",
@@ -124,13 +124,18 @@ def prove_batch(program, arrays):
         raise Failed("two different rows give the same outputs")
 
 
-def prove_sizes(program, model, shapes, row):
-    import numpy as np
+def of_shape(array, shape):
+    """The stored input cut off or repeated along each axis: noise would be no image, and give outputs of rounding."""
+    for axis, n in enumerate(shape):
+        array = array.take(range(n), axis=axis, mode="wrap")
+    return array
+
+
+def prove_sizes(program, model, stored, shapes, row):
     import onnxruntime
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     for number in range(len(next(iter(shapes.values())))):
-        rng = np.random.default_rng(number)
-        arrays = {name: rng.standard_normal(s[number]).astype(np.float32) for name, s in shapes.items()}
+        arrays = {name: of_shape(stored[name], s[number]) for name, s in shapes.items()}
         for name, want in zip([o.name for o in session.get_outputs()], session.run(None, arrays)):
             try:
                 error = run_models.relative_error(program.run(arrays)[name], want)
@@ -168,7 +173,7 @@ def prove(name, args, rows):
                 prove_batch(program, read_set(program, sets[0]))
                 done.append("batch 1, " + ", ".join(map(str, BATCHES)))
             if name in SIZES:
-                prove_sizes(program, model, SIZES[name], rows[name])
+                prove_sizes(program, model, read_set(program, sets[0]), SIZES[name], rows[name])
                 done.append("other sizes")
             if name in SETS:
                 if len(sets) < 2:
