@@ -47,14 +47,14 @@ static bool var_known(void *env, expr e) {
     if (e->op == X_SYM) return map_get(&f->syms, PKEY(e->u.sym)) != NULL;
     return true;
 }
-static void gather_access(struct gather *g, const struct buf *b, const expr *idx) {
+static void gather_offset(struct gather *g, const struct buf *b, expr off) {
     struct fe *f = g->f;
     struct regs *r = map_get(&f->regs, PKEY(b));
     if ((r && !r->array) || !map_get(&f->bufs, PKEY(b))) return; /* in registers, or declared further in */
     int64_t konst;
     const expr *atoms;
     const int64_t *coefs;
-    int n = x_terms(f->c, buf_offset(f->c, b, idx), &konst, &atoms, &coefs), m = 0;
+    int n = x_terms(f->c, off, &konst, &atoms, &coefs), m = 0;
     expr *ga = NEWN(&f->c->arena, expr, n + 1);
     int64_t *gc = NEWN(&f->c->arena, int64_t, n + 1);
     bool new_term = false;
@@ -76,6 +76,9 @@ static void gather_access(struct gather *g, const struct buf *b, const expr *idx
     struct group q = {.buf = b, .n = m, .count = 1, .inner = g->inner, .atoms = ga, .coefs = gc};
     PUSH(&f->c->arena, &g->groups, q);
 }
+static void gather_access(struct gather *g, const struct buf *b, const expr *idx) {
+    gather_offset(g, b, buf_offset(g->f->c, b, idx));
+}
 static bool gather_loads(void *env, expr e) {
     struct gather *g = env;
     if (e->op == X_LOAD) gather_access(g, e->u.buf, e->arg);
@@ -85,6 +88,10 @@ static void gather_block(struct gather *g, struct block *b) {
     for (struct stmt *s = b->first; s; s = s->next) {
         struct block *in[2];
         bool was = g->inner;
+        if (s->kind == S_INSTR) {
+            for (int k = 0; k < s->u.instr.n; k++) gather_offset(g, s->u.instr.holes[k].buf, s->u.instr.holes[k].off);
+            continue;
+        }
         switch (s->kind) {
         case S_STORE:
             x_visit(s->u.store.value, gather_loads, g);
@@ -278,13 +285,16 @@ struct stretch {
     struct stmt *first, *end;
 };
 static bool simple(const struct stmt *s) {
-    return s->kind == S_STORE || s->kind == S_PREFETCH || (s->kind == S_FOR && s->u.loop.kind == LK_VECTOR);
+    return s->kind == S_STORE || s->kind == S_PREFETCH || s->kind == S_INSTR ||
+           (s->kind == S_FOR && s->u.loop.kind == LK_VECTOR);
 }
 static void print_stretch(struct fe *f, void *env) {
     struct stretch *q = env;
     for (struct stmt *s = q->first; s != q->end; s = s->next) {
         if (s->kind == S_PREFETCH) {
             print_prefetch(f, s);
+        } else if (s->kind == S_INSTR) {
+            c_print_instr(f, s);
         } else if (s->kind == S_STORE) {
             print_store(f, s);
         } else {
@@ -878,7 +888,7 @@ void c_function(struct text *out, struct ctx *c, const struct proc *orig, const 
     f->fname = name;
     f->threads = threads;
     f->ws_top = x_int(c, 0);
-    f->ex = expand_proc(c, f->p, emit_lanes(o));
+    f->ex = expand_proc(c, f->p, emit_lanes(o), o);
     struct text head = {0}, body = {0}, outlined = {0}, tables = {0};
     f->outlined = &outlined;
     c_head(&head, f, f->p, function_head, NULL);

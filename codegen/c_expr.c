@@ -287,10 +287,13 @@ static struct cs print_index(struct fe *f, expr e) {
 
 /* ---- places in memory */
 struct place c_place(struct fe *f, const struct buf *b, const expr *idx) {
+    return c_place_at(f, b, buf_offset(f->c, b, idx));
+}
+struct place c_place_at(struct fe *f, const struct buf *b, expr off) {
     int64_t konst;
     const expr *atoms;
     const int64_t *coefs;
-    int n = x_terms(f->c, buf_offset(f->c, b, idx), &konst, &atoms, &coefs), left = 0;
+    int n = x_terms(f->c, off, &konst, &atoms, &coefs), left = 0;
     struct place pl = {.linear = true};
     expr *rest = NEWN(&f->c->arena, expr, n + 1);
     int64_t *rc = NEWN(&f->c->arena, int64_t, n + 1);
@@ -330,9 +333,11 @@ const char *c_address(struct fe *f, const struct place *p) {
     return p->rest.s[0] == '-' ? A("%s - %s", p->base, p->rest.s + 1) : A("%s + %s", p->base, p->rest.s);
 }
 struct piece *c_piece(struct fe *f, const struct buf *b, const expr *idx, int *element) {
+    return c_piece_at(f, b, buf_offset(f->c, b, idx), element);
+}
+struct piece *c_piece_at(struct fe *f, const struct buf *b, expr off, int *element) {
     struct regs *r = map_get(&f->regs, PKEY(b));
     if (!r || r->array) return NULL;
-    expr off = buf_offset(f->c, b, idx);
     int64_t k = 0, at;
     bool ok = !f->lane || x_linear_in(f->c, off, f->lane, &k, &off);
     ASSERT(ok && x_is_int(off, &at) && at >= 0 && at < r->ncells && r->of_cell[at] >= 0);

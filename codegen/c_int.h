@@ -116,14 +116,16 @@ struct place {
     bool linear;
 };
 struct place c_place(struct fe *f, const struct buf *b, const expr *idx);
-const char *c_cell(struct fe *f, const struct place *p);    /* base[rest] */
-const char *c_address(struct fe *f, const struct place *p); /* base + rest */
+struct place c_place_at(struct fe *f, const struct buf *b, expr off); /* off in cells */
+const char *c_cell(struct fe *f, const struct place *p);              /* base[rest] */
+const char *c_address(struct fe *f, const struct place *p);           /* base + rest */
 /* Text of an index sum of some terms. */
 struct cs c_sum(struct fe *f, int64_t konst, const expr *atoms, const int64_t *coefs, int n);
 const char *c_ref(struct fe *f, struct sym_name *n);
 struct sym_name *c_declare(struct fe *f, const char *base, const char *decl);
 /* The variable of a register cell; NULL when the buffer is an array. *element: >= 0: that lane of a vector variable. */
 struct piece *c_piece(struct fe *f, const struct buf *b, const expr *idx, int *element);
+struct piece *c_piece_at(struct fe *f, const struct buf *b, expr off, int *element);
 /* The vector or scalar type that named values of e have. */
 const char *c_type_of(struct fe *f, expr e, int lanes);
 const char *c_fn(const struct emit_options *o, const struct fn *fn, int lanes);
@@ -136,6 +138,11 @@ bool opaque_atom(expr e);                         /* holds loads or guards: only
 void c_find_registers(struct fe *f);
 /* Declares the variables of a register buffer. home: the block where it is alive. */
 void c_declare_registers(struct fe *f, const struct buf *b, struct regs *r, struct block *home);
+
+/* ---- c_instr.c */
+int c_instr_lanes(const struct stmt *s, const char *hole);
+bool c_instr_stores(struct stmt *s, const struct buf *b);
+void c_print_instr(struct fe *f, struct stmt *s);
 
 /* ---- cuda.c */
 void cuda_proc(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o);

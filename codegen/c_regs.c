@@ -17,18 +17,11 @@ struct reg_env {
     int width;
 };
 
-static void reg_access(struct reg_env *q, const expr *idx, bool load) {
+static void reg_cells(struct reg_env *q, expr off, int lanes, bool load) {
     struct ctx *c = q->f->c;
     struct regs *r = q->r;
-    if (r->array) return;
-    int64_t k = 0, at;
-    expr off = buf_offset(c, q->buf, idx);
-    if (q->lane && !x_linear_in(c, off, q->lane, &k, &off)) {
-        r->array = true;
-        return;
-    }
-    int lanes = k == 0 ? 1 : q->width;
-    if (k < 0 || k > 1 || !x_is_int(off, &at) || at < 0 || at + lanes > r->ncells) {
+    int64_t at;
+    if (!x_is_int(off, &at) || at < 0 || at + lanes > r->ncells) {
         r->array = true;
         return;
     }
@@ -49,6 +42,22 @@ static void reg_access(struct reg_env *q, const expr *idx, bool load) {
     struct piece n = {.cell = at, .lanes = lanes, .loaded = load};
     PUSH(&c->arena, &r->pieces, n);
 }
+static void reg_access(struct reg_env *q, const expr *idx, bool load) {
+    int64_t k = 0;
+    expr off = buf_offset(q->f->c, q->buf, idx);
+    if (q->r->array) return;
+    if ((q->lane && !x_linear_in(q->f->c, off, q->lane, &k, &off)) || k < 0 || k > 1) q->r->array = true;
+    else reg_cells(q, off, k == 0 ? 1 : q->width, load);
+}
+/* An instruction takes the cells of an operand as one vector, or an address, which a variable does not have. */
+static void reg_instr(struct reg_env *q, struct stmt *s) {
+    for (int k = 0; k < s->u.instr.n; k++) {
+        if (s->u.instr.holes[k].buf != q->buf) continue;
+        const char *by_address = arena_printf(&q->f->c->arena, "{&%s}", s->u.instr.holes[k].hole);
+        if (strstr(emit_instr(q->f->o, s->u.instr.row->name)->c, by_address)) q->r->array = true;
+        if (!q->r->array) reg_cells(q, s->u.instr.holes[k].off, c_instr_lanes(s, s->u.instr.holes[k].hole), true);
+    }
+}
 static bool reg_loads(void *env, expr e) {
     struct reg_env *q = env;
     if (e->op == X_LOAD && e->u.buf == q->buf) {
@@ -61,6 +70,10 @@ static void reg_block(struct reg_env *q, struct block *b) {
     for (struct stmt *s = b->first; s; s = s->next) {
         struct block *in[2];
         struct reg_env inner = *q;
+        if (s->kind == S_INSTR) {
+            reg_instr(q, s);
+            continue;
+        }
         switch (s->kind) {
         case S_STORE:
             for (int k = 0; k < s->u.store.n; k++) x_visit(s->u.store.idx[k], reg_loads, q);
@@ -144,11 +157,14 @@ struct flow {
     unsigned char *state;
 };
 static void flow_block(struct flow *w, struct block *b);
-static void flow_touch(struct flow *w, const expr *idx, bool set) {
+static void flow_touch_at(struct flow *w, expr off, bool set) {
     int element = -1;
-    struct piece *q = c_piece(w->f, w->b, idx, &element);
+    struct piece *q = c_piece_at(w->f, w->b, off, &element);
     unsigned char *st = &w->state[q - w->r->pieces.v];
     if (*st == UNTOUCHED) *st = set && element < 0 ? SET : DOUBTFUL;
+}
+static void flow_touch(struct flow *w, const expr *idx, bool set) {
+    flow_touch_at(w, buf_offset(w->f->c, w->b, idx), set);
 }
 static bool flow_load(void *env, expr e) {
     struct flow *w = env;
@@ -167,6 +183,10 @@ static void flow_block(struct flow *w, struct block *b) {
     for (struct stmt *s = b->first; s; s = s->next) {
         int64_t extent;
         switch (s->kind) {
+        case S_INSTR:
+            for (int k = 0; k < s->u.instr.n; k++)
+                if (s->u.instr.holes[k].buf == w->b) flow_touch_at(w, s->u.instr.holes[k].off, false);
+            break;
         case S_STORE:
             x_visit(s->u.store.value, flow_load, w);
             if (s->u.store.buf == w->b) flow_touch(w, s->u.store.idx, s->u.store.op == RED_NONE);

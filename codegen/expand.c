@@ -1,5 +1,6 @@
 /* Unrolling, vector statements, literals: see expand.h. */
 #include "codegen/expand.h"
+#include "codegen/prelude.h"
 #include "ir/base/checked.h"
 #include "ir/base/diag.h"
 #include <string.h>
@@ -9,6 +10,7 @@ enum { MAX_TEXT = 1 << 14 }; /* statements that one unrolled loop may become */
 struct ex {
     struct ctx *c;
     struct proc *p;
+    const struct emit_options *o;
     int lanes;
     struct expanded r;
     struct map consts; /* buf -> cells */
@@ -393,12 +395,17 @@ static void expand_for(struct ex *x, struct stmt *s) {
     expand_block(x, &s->u.loop.body);
     if (s->u.loop.kind == LK_VECTOR) vectorize(x, s);
 }
+static bool has_instr(struct ex *x, struct stmt *s) {
+    const struct instr_row *row = emit_instr(x->o, s->u.instr.row->name);
+    return row && row->c && s->u.instr.row->holes[0].name;
+}
 static void expand_stmt(struct ex *x, struct stmt *s) {
     struct block *in[2], inside;
     if (s->kind == S_FOR) {
         expand_for(x, s);
         return;
     }
+    if (s->kind == S_INSTR && has_instr(x, s)) return;
     if ((s->kind == S_IF && s->u.cond.cond->op == X_CONST) || s->kind == S_INSTR) {
         inside = take(s->kind == S_INSTR          ? &s->u.instr.body
                       : x_is_true(s->u.cond.cond) ? &s->u.cond.then
@@ -501,8 +508,8 @@ static void merge_ifs(struct block *b) {
     }
 }
 
-struct expanded expand_proc(struct ctx *c, struct proc *p, int lanes) {
-    struct ex x = {.c = c, .p = p, .lanes = lanes, .consts = {.arena = &c->arena}};
+struct expanded expand_proc(struct ctx *c, struct proc *p, int lanes, const struct emit_options *o) {
+    struct ex x = {.c = c, .p = p, .o = o, .lanes = lanes, .consts = {.arena = &c->arena}};
     ASSERT(lanes >= 1 && lanes <= 1 << MAX_LANES_LOG);
     lower_stages(c, p);
     expand_block(&x, &p->body);

@@ -5,6 +5,7 @@
  *   - a `vector` loop becomes vector statements: loops of kind vector over a canonical lane variable that hold one
  * store each. Extents above the target's lanes are cut into vectors, remainders into narrower ones. What cannot be done
  *     with vectors without changing the meaning becomes a serial loop.
+ *   - an instruction that the target does not have becomes its reference body
  *   - constants of constant tables with constant indices become literals; `r = a; r += b` on a register becomes one
  * store */
 #ifndef NN_CODEGEN_EXPAND_H
@@ -17,7 +18,8 @@ struct expanded {
     int serial_vectors;                        /* vector loops that had to become serial */
 };
 /* p is changed: give a clone. lanes: f32 lanes of the target, 1 for none. */
-struct expanded expand_proc(struct ctx *c, struct proc *p, int lanes);
+struct emit_options;
+struct expanded expand_proc(struct ctx *c, struct proc *p, int lanes, const struct emit_options *o);
 
 /* The contents of a constant buffer in physical order as f64 or i64 values; NULL when too large or without data. */
 union cell {

@@ -96,7 +96,7 @@ const char *c_vector_type(const struct emit_options *o, enum dtype t, int lanes)
     return vector_of(o, dtype_name(t), dtype_c(t), lanes, dtype_bytes(t));
 }
 /* A vector in memory: elements of a storage type at their own alignment, aliasing like the element type's pointer. */
-static const char *memory_type(const struct emit_options *o, enum dtype s, int lanes) {
+const char *c_memory_type(const struct emit_options *o, enum dtype s, int lanes) {
     struct emit_uses *u = o->uses;
     const char *name = internf(u->c->names, "nn_%sx%d_mem", dtype_name(s), lanes);
     if (first(u, name))
@@ -120,6 +120,11 @@ static const char *helper_name(const struct emit_options *o, const char *what, e
     struct interner *in = o->uses->c->names;
     return lanes > 1 ? internf(in, "nn_%s_%sx%d", what, dtype_name(t), lanes)
                      : internf(in, "nn_%s_%s", what, dtype_name(t));
+}
+
+void c_use_instr(const struct emit_options *o, const struct instr_row *row) {
+    o->uses->intrinsics = true;
+    if (row->helper && first(o->uses, row->name)) PUSH(&o->uses->c->arena, &o->uses->helpers, row->helper);
 }
 
 /* ---- operations */
@@ -589,7 +594,7 @@ const char *c_vload(const struct emit_options *o, enum dtype s, int lanes) {
                "$S(p[i]);\n    return r;\n}\n",
                &h);
     } else {
-        const char *mem = memory_type(o, s, lanes);
+        const char *mem = c_memory_type(o, s, lanes);
         const char *get = v == s && s != BOOL ? "*(const %s *)p"
                           : s == BOOL         ? "__builtin_convertvector(*(const %s *)p != 0, $T)"
                                               : "__builtin_convertvector(*(const %s *)p, $T)";
@@ -609,7 +614,7 @@ const char *c_vstore(const struct emit_options *o, enum dtype s, int lanes) {
     holes_for(o, &h, name, v, lanes);
     h.elem = dtype_c(s);
     const char *row = spelled(o, X_ROUND, s, lanes);
-    const char *mem = memory_type(o, s, lanes);
+    const char *mem = c_memory_type(o, s, lanes);
     if (row) {
         helper(o, from_row(o, row, "static inline void $N($E *b, $T a)"), &h);
     } else if (c_encode(o, s)) {

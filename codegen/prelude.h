@@ -54,6 +54,11 @@ const char *c_vload(const struct emit_options *o, enum dtype storage, int lanes)
 const char *c_vstore(const struct emit_options *o, enum dtype storage, int lanes);
 /* f(acc, v): acc op lane 0, op lane 1, ... in this order. */
 const char *c_reduce_lanes(const struct emit_options *o, enum red_op op, enum dtype type, int lanes);
+/* An instruction's row when the target has it and C may be more than strict; else NULL (c_instr.c). */
+const struct instr_row *emit_instr(const struct emit_options *o, const char *name);
+void c_use_instr(const struct emit_options *o, const struct instr_row *row); /* its header and helper are needed */
+/* A vector of a storage type in memory, at any alignment. */
+const char *c_memory_type(const struct emit_options *o, enum dtype storage, int lanes);
 /* Index helpers: "guard", "floordiv", "floormod", "min", "max". */
 const char *c_index_helper(const struct emit_options *o, const char *what);
 /* Defines a helper that other files spell; text is kept. */

@@ -29,15 +29,21 @@ int cmd_list_ops(const struct options *o) {
 
 static bool is_native(const struct target *t) { return strcmp(t->name, target_native()->name) == 0; }
 
+static json_t *instructions(const struct target *t) {
+    json_t *list = json_array();
+    for (const struct instr_row *const *r = t->instrs; r && *r; r++)
+        json_array_append_new(list, json_pack("{s:s, s:s}", "name", (*r)->name, "body", (*r)->body));
+    return list;
+}
 int cmd_list_targets(const struct options *o) {
     static const char *const classes[] = {[TC_CPU] = "cpu", [TC_MCU] = "mcu", [TC_GPU] = "gpu"};
     json_t *list = json_array();
     for (const struct target *const *t = nn_targets; *t; t++)
         if (o->json)
-            json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:s, s:b, s:s}", "name", (*t)->name, "class",
+            json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:s, s:b, s:s, s:o}", "name", (*t)->name, "class",
                                                   classes[(*t)->cls], "lanes", (*t)->lanes_f32, "cflags",
                                                   (*t)->cflags ? (*t)->cflags : "", "native", is_native(*t), "help",
-                                                  (*t)->help));
+                                                  (*t)->help, "instructions", instructions(*t)));
         else
             printf("%-16s %-4s %s%s\n", (*t)->name, classes[(*t)->cls], (*t)->help,
                    is_native(*t) ? "; this machine: native, auto" : "");

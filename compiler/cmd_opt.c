@@ -14,14 +14,6 @@ static bool ends_with(const char *s, const char *end) {
     return n >= m && strcmp(s + n - m, end) == 0;
 }
 
-/* Texts name instructions; the rows are the targets'. */
-static const struct instr_row *find_instr(const char *name) {
-    for (const struct target *const *t = nn_targets; *t; t++)
-        for (const struct instr_row *const *r = (*t)->instrs; r && *r; r++)
-            if (strcmp((*r)->name, name) == 0) return *r;
-    return NULL;
-}
-
 static bool run_steps(struct ctx *c, struct module *m, const struct options *o) {
     bool found = !o->proc, ok = true;
     for (int i = 0; i < m->procs.n && ok; i++) {
@@ -35,7 +27,7 @@ static bool run_steps(struct ctx *c, struct module *m, const struct options *o) 
 }
 
 static void opt_loops(struct ctx *c, const struct options *o, const struct mapped_file *f, struct text *out) {
-    nn_find_instr = find_instr;
+    nn_find_instr = instr_by_name;
     struct module *m = loop_parse(c, (const char *)f->bytes, f->size, o->args.v[0]);
     if (!m || !loop_verify(m, NULL)) return;
     if (o->passes) diag(&c->diags, DIAG_ERROR, E_USAGE, "--passes is for graphs (.gir); this is loop IR");

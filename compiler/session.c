@@ -100,6 +100,7 @@ static int64_t plan_reference(void *env, const struct sym *y) {
 }
 /* A module in text form goes straight to the planner. */
 static bool parse_loops(struct session *s, const struct mapped_file *f) {
+    nn_find_instr = instr_by_name;
     s->u.m = loop_parse(s->c, (const char *)f->bytes, f->size, s->compile.path);
     if (!s->u.m || !loop_verify(s->u.m, NULL)) return false;
     if (!s->u.m->entry) {

@@ -16,8 +16,9 @@ struct instr_row {
     const char *name, *feature; /* feature: what the target must have; NULL: always */
     const char *body;           /* loop IR text of one procedure whose params are the holes */
     struct instr_hole holes[6]; /* name NULL ends */
-    const char *pre;            /* "A=vi:BCAST4({A})": operands as named values, `;`-separated; may be NULL */
-    const char *c;              /* C text, {hole} replaced by lvalue, pointer or named value */
+    const char *helper;         /* C function that the text calls; may be NULL */
+    const char
+        *c; /* C text without `;`: {hole} is the operand as an lvalue, {&hole} its address; NULL: not printable */
 };
 
 /* How primitive operations are spelled when they are not plain C: rows {op, type, lanes-or-1, text}. */
@@ -54,6 +55,7 @@ struct target {
 };
 /* NULL if unknown; "native" and "auto" are the machine's own (lower/target/targets.c). */
 const struct target *target_by_name(const char *name);
+const struct instr_row *instr_by_name(const char *name); /* of any target; NULL if unknown */
 const struct target *target_native(void);       /* the best row for the machine that gcc2nn runs on; never NULL */
 extern const struct target *const nn_targets[]; /* NULL ends */
 #endif

@@ -135,15 +135,9 @@ bool tensorize_with(struct step *s, const struct instr_row *row) {
     return true;
 }
 
-static const struct instr_row *row_named(const char *name) {
-    for (const struct target *const *t = nn_targets; *t; t++)
-        for (const struct instr_row *const *r = (*t)->instrs; r && *r; r++)
-            if (!strcmp((*r)->name, name)) return *r;
-    return NULL;
-}
 bool apply_tensorize(struct step *s) {
     if (!words_ok(s, 1, 1)) return false;
-    const struct instr_row *row = row_named(s->w[0].text);
+    const struct instr_row *row = instr_by_name(s->w[0].text);
     if (!row) return step_refuse(s, NULL, "no target has an instruction `%s`", s->w[0].text);
     return tensorize_with(s, row);
 }

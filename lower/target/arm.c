@@ -1,4 +1,4 @@
-/* ARM: 64-bit NEON, and the Cortex-M cores (scalar until their instruction rows are written). NEON's own min and max
+/* ARM: 64-bit NEON, and the Cortex-M cores, scalar but for their instruction rows (instr_arm.c). NEON's own min and max
  * differ from `a < b ? a : b` for NaN, so these stay compare-and-select. */
 #include "lower/target/rows.h"
 
@@ -25,6 +25,24 @@ const struct target nn_target_aarch64 = {
     .cflags = "-march=armv8-a",
     .headers = "#include <arm_neon.h>\n",
     .spell = neon_rows,
+    .instrs = nn_instrs_neon,
+    .cc = "aarch64-linux-gnu-gcc",
+    .runner = "qemu-aarch64 -L /usr/aarch64-linux-gnu",
+};
+const struct target nn_target_aarch64_dotprod = {
+    .name = "aarch64-dotprod",
+    .help = "64-bit ARM with the dot product instructions (Cortex-A55, A76 and later)",
+    .cls = TC_CPU,
+    .emit = EMIT_C_VECTOR,
+    .lanes_f32 = 4,
+    .vregs = 32,
+    .l1 = 32 << 10,
+    .l2 = 512 << 10,
+    .fma = true,
+    .cflags = "-march=armv8.2-a+dotprod",
+    .headers = "#include <arm_neon.h>\n",
+    .spell = neon_rows,
+    .instrs = nn_instrs_dotprod,
     .cc = "aarch64-linux-gnu-gcc",
     .runner = "qemu-aarch64 -L /usr/aarch64-linux-gnu",
 };
@@ -56,7 +74,7 @@ static const struct board an547 = {
 
 const struct target nn_target_cortex_m4 = {
     .name = "cortex-m4",
-    .help = "Cortex-M4F, scalar",
+    .help = "Cortex-M4F, bare",
     .cls = TC_MCU,
     .emit = EMIT_C_SCALAR,
     .lanes_f32 = 1,
@@ -66,6 +84,7 @@ const struct target nn_target_cortex_m4 = {
     .fma = true,
     .cflags = "-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16",
     .headers = "",
+    .instrs = nn_instrs_dsp,
     .cc = "arm-none-eabi-gcc",
     .runner = BARE("mps2-an386"),
     .board = &an386,
@@ -73,7 +92,7 @@ const struct target nn_target_cortex_m4 = {
 };
 const struct target nn_target_cortex_m55 = {
     .name = "cortex-m55",
-    .help = "Cortex-M55, scalar",
+    .help = "Cortex-M55, bare",
     .cls = TC_MCU,
     .emit = EMIT_C_SCALAR,
     .lanes_f32 = 1,
@@ -82,7 +101,8 @@ const struct target nn_target_cortex_m55 = {
     .l2 = 0,
     .fma = true,
     .cflags = "-mcpu=cortex-m55 -mthumb -mfloat-abi=hard",
-    .headers = "",
+    .headers = "#include <arm_mve.h>\n",
+    .instrs = nn_instrs_mve,
     .cc = "arm-none-eabi-gcc",
     .runner = BARE("mps3-an547"),
     .board = &an547,

@@ -83,6 +83,23 @@ const struct target nn_target_x86_avx2 = {
     .cflags = "-mavx2 -mfma -mf16c",
     .headers = HEADERS,
     .spell = avx2_rows,
+    .instrs = nn_instrs_avx2,
+    .cc = "cc",
+};
+const struct target nn_target_x86_avxvnni = {
+    .name = "x86-avxvnni",
+    .help = "x86-avx2 with AVX-VNNI (Alder Lake, Zen 5 and later): dot products of bytes",
+    .cls = TC_CPU,
+    .emit = EMIT_C_VECTOR,
+    .lanes_f32 = 8,
+    .vregs = 16,
+    .l1 = 32 << 10,
+    .l2 = 512 << 10,
+    .fma = true,
+    .cflags = "-mavx2 -mfma -mf16c -mavxvnni",
+    .headers = HEADERS,
+    .spell = avx2_rows,
+    .instrs = nn_instrs_avxvnni,
     .cc = "cc",
 };
 const struct target nn_target_x86_avx512 = {
@@ -98,5 +115,22 @@ const struct target nn_target_x86_avx512 = {
     .cflags = "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c -mprefer-vector-width=512",
     .headers = HEADERS,
     .spell = avx512_rows,
+    .instrs = nn_instrs_avx2,
+    .cc = "cc",
+};
+const struct target nn_target_x86_avx512vnni = {
+    .name = "x86-avx512vnni",
+    .help = "x86-avx512 with VNNI (Ice Lake, Zen 4 and later): dot products of bytes",
+    .cls = TC_CPU,
+    .emit = EMIT_C_VECTOR,
+    .lanes_f32 = 16,
+    .vregs = 32,
+    .l1 = 32 << 10,
+    .l2 = 1 << 20,
+    .fma = true,
+    .cflags = "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mfma -mf16c -mprefer-vector-width=512",
+    .headers = HEADERS,
+    .spell = avx512_rows,
+    .instrs = nn_instrs_avx512vnni,
     .cc = "cc",
 };

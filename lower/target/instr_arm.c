@@ -1,0 +1,99 @@
+/* Instructions of ARM for integer dot products and requantisation: NEON, the DSP extension of Cortex-M4, Helium of
+ * Cortex-M55. See instr_x86.c for what a row is. Compilers find none of these by themselves (gcc 12). */
+#include "lower/target/rows.h"
+
+/* ---- 64-bit NEON */
+#define NEON_DOT(k, a, b)                                                                                              \
+    "proc p(C: i32[4] inout, A: " a "[" k "] in, B: " b "[4," k "] in)\n"                                              \
+    "  for v<4\n    for k<" k "\n      C[v] += A[k] * B[v,k]\n"
+/* Products of bytes fit 16 bits; vpadal widens while it adds pairs. */
+static const struct instr_row smull_sadalp = {
+    .name = "smull_sadalp",
+    .body = NEON_DOT("2", "i8", "i8"),
+    .holes = {{"C", I32, {1, 0}}, {"A", I8, {0, 1}}, {"B", I8, {2, 1}}},
+    .helper = "static inline int32x4_t nn_smull_sadalp(int32x4_t c, const int8_t *a, const int8_t *b) {\n"
+              "    int16_t pair;\n    __builtin_memcpy(&pair, a, 2);\n"
+              "    return vpadalq_s16(c, vmull_s8(vreinterpret_s8_s16(vdup_n_s16(pair)), vld1_s8(b)));\n}\n",
+    .c = "{C} = (nn_i32x4)nn_smull_sadalp((int32x4_t){C}, {&A}, {&B})"};
+static const struct instr_row umull_uadalp = {
+    .name = "umull_uadalp",
+    .body = NEON_DOT("2", "u8", "u8"),
+    .holes = {{"C", I32, {1, 0}}, {"A", U8, {0, 1}}, {"B", U8, {2, 1}}},
+    .helper = "static inline uint32x4_t nn_umull_uadalp(uint32x4_t c, const uint8_t *a, const uint8_t *b) {\n"
+              "    uint16_t pair;\n    __builtin_memcpy(&pair, a, 2);\n"
+              "    return vpadalq_u16(c, vmull_u8(vreinterpret_u8_u16(vdup_n_u16(pair)), vld1_u8(b)));\n}\n",
+    .c = "{C} = (nn_i32x4)nn_umull_uadalp((uint32x4_t){C}, {&A}, {&B})"};
+static const struct instr_row sdot = {
+    .name = "sdot",
+    .feature = "dotprod",
+    .body = NEON_DOT("4", "i8", "i8"),
+    .holes = {{"C", I32, {1, 0}}, {"A", I8, {0, 1}}, {"B", I8, {4, 1}}},
+    .helper = "static inline int32x4_t nn_sdot(int32x4_t c, const int8_t *a, const int8_t *b) {\n"
+              "    int32_t four;\n    __builtin_memcpy(&four, a, 4);\n"
+              "    return vdotq_s32(c, vreinterpretq_s8_s32(vdupq_n_s32(four)), vld1q_s8(b));\n}\n",
+    .c = "{C} = (nn_i32x4)nn_sdot((int32x4_t){C}, {&A}, {&B})"};
+static const struct instr_row udot = {
+    .name = "udot",
+    .feature = "dotprod",
+    .body = NEON_DOT("4", "u8", "u8"),
+    .holes = {{"C", I32, {1, 0}}, {"A", U8, {0, 1}}, {"B", U8, {4, 1}}},
+    .helper = "static inline uint32x4_t nn_udot(uint32x4_t c, const uint8_t *a, const uint8_t *b) {\n"
+              "    uint32_t four;\n    __builtin_memcpy(&four, a, 4);\n"
+              "    return vdotq_u32(c, vreinterpretq_u8_u32(vdupq_n_u32(four)), vld1q_u8(b));\n}\n",
+    .c = "{C} = (nn_i32x4)nn_udot((uint32x4_t){C}, {&A}, {&B})"};
+const struct instr_row *const nn_instrs_neon[] = {&smull_sadalp, &umull_uadalp, NULL};
+const struct instr_row *const nn_instrs_dotprod[] = {&sdot, &udot, &smull_sadalp, &umull_uadalp, NULL};
+
+/* ---- Cortex-M */
+#define SUM(k, a, b)                                                                                                   \
+    "proc p(C: i32[1] inout, A: " a "[" k "] in, B: " b "[" k "] in)\n  for k<" k "\n    C[0] += A[k] * B[k]\n"
+/* Four bytes as two pairs of halfwords, even and odd ones: both operands are split alike. */
+#define SMLAD(row, A, B, a, b, wide_a, wide_b)                                                                         \
+    static const struct instr_row row = {                                                                              \
+        .name = #row,                                                                                                  \
+        .feature = "dsp",                                                                                              \
+        .body = SUM("4", a, b),                                                                                        \
+        .holes = {{"C", I32, {0}}, {"A", A, {1}}, {"B", B, {1}}},                                                      \
+        .helper = "static inline int32_t nn_" #row "(int32_t c, const void *a, const void *b) {\n"                     \
+                  "    uint32_t x, w, x0, x1, w0, w1;\n"                                                               \
+                  "    __builtin_memcpy(&x, a, 4);\n    __builtin_memcpy(&w, b, 4);\n"                                 \
+                  "    __asm(\"" wide_a " %0, %1\" : \"=r\"(x0) : \"r\"(x));\n"                                        \
+                  "    __asm(\"" wide_a " %0, %1, ror #8\" : \"=r\"(x1) : \"r\"(x));\n"                                \
+                  "    __asm(\"" wide_b " %0, %1\" : \"=r\"(w0) : \"r\"(w));\n"                                        \
+                  "    __asm(\"" wide_b " %0, %1, ror #8\" : \"=r\"(w1) : \"r\"(w));\n"                                \
+                  "    __asm(\"smlad %0, %1, %2, %0\" : \"+r\"(c) : \"r\"(x0), \"r\"(w0));\n"                          \
+                  "    __asm(\"smlad %0, %1, %2, %0\" : \"+r\"(c) : \"r\"(x1), \"r\"(w1));\n"                          \
+                  "    return c;\n}\n",                                                                                \
+        .c = "{C} = nn_" #row "({C}, {&A}, {&B})"}
+SMLAD(smlad_i8i8, I8, I8, "i8", "i8", "sxtb16", "sxtb16");
+SMLAD(smlad_u8i8, U8, I8, "u8", "i8", "uxtb16", "sxtb16");
+SMLAD(smlad_u8u8, U8, U8, "u8", "u8", "uxtb16", "uxtb16");
+SMLAD(smlad_i8u8, I8, U8, "i8", "u8", "sxtb16", "uxtb16");
+/* z + a * m / 2^32, rounded to nearest with halves up, saturated to 8 bits: requantisation with the common shift of
+ * all channels folded into the multipliers (research: 2 instructions). */
+static const struct instr_row smmlar_ssat = {
+    .name = "smmlar_ssat",
+    .feature = "dsp",
+    .body = "proc p(Y: i8[1] out, A: i32[1] in, M: i32[1] in, Z: i32[1] in)\n  for v<1\n"
+            "    Y[v] = max(-128i32, min(127i32, i32(shr(shl(i64(Z[v]), 32i64) + i64(A[v]) * i64(M[v]) + "
+            "2147483648i64, 32i64))))\n",
+    .holes = {{"Y", I8, {1}}, {"A", I32, {1}}, {"M", I32, {1}}, {"Z", I32, {1}}},
+    .helper = "static inline int8_t nn_smmlar_ssat(int32_t a, int32_t m, int32_t z) {\n    int32_t y;\n"
+              "    __asm(\"smmlar %0, %1, %2, %3\\n\\tssat %0, #8, %0\" : \"=r\"(y) : \"r\"(a), \"r\"(m), \"r\"(z));\n"
+              "    return (int8_t)y;\n}\n",
+    .c = "{Y} = nn_smmlar_ssat({A}, {M}, {Z})"};
+static const struct instr_row vmladava_s8 = {
+    .name = "vmladava_s8",
+    .feature = "mve",
+    .body = SUM("16", "i8", "i8"),
+    .holes = {{"C", I32, {0}}, {"A", I8, {1}}, {"B", I8, {1}}},
+    .c = "{C} = __arm_vmladavaq_s8({C}, __arm_vldrbq_s8({&A}), __arm_vldrbq_s8({&B}))"};
+static const struct instr_row vmladava_u8 = {
+    .name = "vmladava_u8",
+    .feature = "mve",
+    .body = SUM("16", "u8", "u8"),
+    .holes = {{"C", I32, {0}}, {"A", U8, {1}}, {"B", U8, {1}}},
+    .c = "{C} = (int32_t)__arm_vmladavaq_u8((uint32_t){C}, __arm_vldrbq_u8({&A}), __arm_vldrbq_u8({&B}))"};
+#define DSP &smlad_i8i8, &smlad_u8i8, &smlad_u8u8, &smlad_i8u8, &smmlar_ssat
+const struct instr_row *const nn_instrs_dsp[] = {DSP, NULL};
+const struct instr_row *const nn_instrs_mve[] = {&vmladava_s8, &vmladava_u8, DSP, NULL};

@@ -1,0 +1,53 @@
+/* Instructions of x86 for integer dot products. A row says the same thing twice: as loops, which the interpreter runs
+ * and `tensorize` looks for, and as C. tests/targets/rows holds the two to each other.
+ *
+ * vpmaddubsw is no row: it saturates the sums of pairs in 16 bits (255 * 127 * 2 does not fit), so it equals no sum of
+ * products. vpmaddwd on widened bytes is exact. */
+#include "lower/target/rows.h"
+
+#define DOT2(a, b)                                                                                                     \
+    "proc p(C: i32[8] inout, A: " a "[2] in, B: " b "[8,2] in)\n  for v<8\n    for k<2\n      C[v] += A[k] * B[v,k]\n"
+#define DOT4(lanes)                                                                                                    \
+    "proc p(C: i32[" lanes "] inout, A: u8[4] in, B: i8[" lanes ",4] in)\n"                                            \
+    "  for v<" lanes "\n    for k<4\n      C[v] += A[k] * B[v,k]\n"
+/* A pair of bytes, widened and repeated, times 8 pairs */
+#define AVX2_DOT2(row, A, B, a, b, ctype, widen)                                                                       \
+    static const struct instr_row row = {                                                                              \
+        .name = #row,                                                                                                  \
+        .feature = "avx2",                                                                                             \
+        .body = DOT2(a, b),                                                                                            \
+        .holes = {{"C", I32, {1, 0}}, {"A", A, {0, 1}}, {"B", B, {2, 1}}},                                             \
+        .helper = "static inline __m256i nn_" #row "(__m256i c, const " ctype " *a, const void *b) {\n"                \
+                  "    const uint32_t pair = (uint32_t)(uint16_t)a[0] | (uint32_t)(uint16_t)a[1] << 16;\n"             \
+                  "    const __m256i w = " widen "(_mm_loadu_si128((const __m128i *)b));\n"                            \
+                  "    return _mm256_add_epi32(c, _mm256_madd_epi16(_mm256_set1_epi32((int)pair), w));\n}\n",          \
+        .c = "{C} = (nn_i32x8)nn_" #row "((__m256i){C}, {&A}, {&B})"}
+AVX2_DOT2(vpmaddwd_u8i8, U8, I8, "u8", "i8", "uint8_t", "_mm256_cvtepi8_epi16");
+AVX2_DOT2(vpmaddwd_i8i8, I8, I8, "i8", "i8", "int8_t", "_mm256_cvtepi8_epi16");
+AVX2_DOT2(vpmaddwd_u8u8, U8, U8, "u8", "u8", "uint8_t", "_mm256_cvtepu8_epi16");
+AVX2_DOT2(vpmaddwd_i8u8, I8, U8, "i8", "u8", "int8_t", "_mm256_cvtepu8_epi16");
+
+/* Four unsigned bytes times 8 or 16 times four signed ones, summed without saturation. */
+#define LOAD4 "    int32_t four;\n    __builtin_memcpy(&four, a, 4);\n"
+static const struct instr_row vpdpbusd_vex = {
+    .name = "vpdpbusd_vex",
+    .feature = "avxvnni",
+    .body = DOT4("8"),
+    .holes = {{"C", I32, {1, 0}}, {"A", U8, {0, 1}}, {"B", I8, {4, 1}}},
+    .helper = "static inline __m256i nn_vpdpbusd_vex(__m256i c, const uint8_t *a, const void *b) {\n" LOAD4
+              "    return _mm256_dpbusd_avx_epi32(c, _mm256_set1_epi32(four), _mm256_loadu_si256((const __m256i "
+              "*)b));\n}\n",
+    .c = "{C} = (nn_i32x8)nn_vpdpbusd_vex((__m256i){C}, {&A}, {&B})"};
+static const struct instr_row vpdpbusd = {
+    .name = "vpdpbusd",
+    .feature = "avx512vnni",
+    .body = DOT4("16"),
+    .holes = {{"C", I32, {1, 0}}, {"A", U8, {0, 1}}, {"B", I8, {4, 1}}},
+    .helper = "static inline __m512i nn_vpdpbusd(__m512i c, const uint8_t *a, const void *b) {\n" LOAD4
+              "    return _mm512_dpbusd_epi32(c, _mm512_set1_epi32(four), _mm512_loadu_si512(b));\n}\n",
+    .c = "{C} = (nn_i32x16)nn_vpdpbusd((__m512i){C}, {&A}, {&B})"};
+
+#define DOTS &vpmaddwd_u8i8, &vpmaddwd_i8i8, &vpmaddwd_u8u8, &vpmaddwd_i8u8
+const struct instr_row *const nn_instrs_avx2[] = {DOTS, NULL};
+const struct instr_row *const nn_instrs_avxvnni[] = {&vpdpbusd_vex, DOTS, NULL};
+const struct instr_row *const nn_instrs_avx512vnni[] = {&vpdpbusd, DOTS, NULL};
