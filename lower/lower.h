@@ -17,6 +17,8 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o);
 
 /* Without the calls whose results nothing reads, their storage and kernels that only they call (lower/dead.c). */
 void drop_dead_kernels(struct module *m);
+/* Slices become views of their operands, operands of a Concat views of its result (lower/coalesce.c). */
+void coalesce_copies(struct module *m);
 /* Results take the place of operands that die, where the kernels allow it (lower/reuse.c). */
 void reuse_storage(struct module *m);
 

@@ -303,6 +303,7 @@ void reuse_storage(struct module *m) {
     struct ctx *c = m->ctx;
     struct reuse r = {.c = c, .m = m, .lives = {.arena = &c->arena}, .roots = {.arena = &c->arena}};
     if (!m->entry) return;
+    coalesce_copies(m);
     reuse_in(&r, &m->entry->body);
     sort_kernels(m);
 }

@@ -44,6 +44,8 @@ const struct step_row step_rows[] = {
     {"border", "RESULT", false, apply_border, "Zeros in the cells that a layout with a halo put around the result."},
     {"over", "RESULT OPERAND", false, apply_over,
      "The result takes the storage of the operand, which is no parameter of its own any more."},
+    {"within", "RESULT OPERAND", false, apply_within,
+     "The operand, which was copied into the result, lies there from the start: the copies go."},
     {NULL, NULL, false, NULL, NULL},
 };
 const struct step_row *step_row_by_name(const char *name) {

@@ -1,0 +1,148 @@
+/* Copies that need not be (rules 2 and 3 of docs/storage.md): a slice becomes a view of its operand, and the operands
+ * of a Concat are views of its result from the start. Told by what the scheduled kernels do: a copy whose cells lie a
+ * constant distance apart, whatever the layout. Works on the entry before reuse.c; see lower.h. */
+#include "lower/lower.h"
+#include "lower/schedule/schedule.h"
+#include "lower/schedule/steps.h"
+#include <string.h>
+
+struct coalesce {
+    struct ctx *c;
+    struct module *m;
+    struct map roots;  /* view -> the buffer it is a view of */
+    struct map writes; /* buffer -> how many statements write its storage, + 1; not NULL */
+    struct map fixed;  /* swapped, freed or written by the entry itself */
+};
+static struct buf *root_of(struct coalesce *q, struct buf *b) {
+    for (struct buf *r; (r = map_get(&q->roots, PKEY(b)));) b = r;
+    return b;
+}
+static bool note(void *env, struct stmt *s) {
+    struct coalesce *q = env;
+    if (s->kind == S_VIEW) map_put(&q->roots, PKEY(s->u.view.buf), s->u.view.of);
+    if (s->kind == S_STORE) map_put(&q->fixed, PKEY(root_of(q, s->u.store.buf)), s);
+    if (s->kind == S_FREE) map_put(&q->fixed, PKEY(s->u.alloc.buf), s);
+    if (s->kind == S_SWAP) {
+        map_put(&q->fixed, PKEY(root_of(q, s->u.swap.a)), s);
+        map_put(&q->fixed, PKEY(root_of(q, s->u.swap.b)), s);
+    }
+    if (s->kind == S_CALL)
+        for (int k = 0; k < s->u.call.nbufs; k++) {
+            struct buf *b = root_of(q, s->u.call.bufs[k]);
+            intptr_t n = (intptr_t)map_get(&q->writes, PKEY(b));
+            if (s->u.call.callee->params.v[k].dir != DIR_IN) map_put(&q->writes, PKEY(b), (void *)(n + 1));
+        }
+    return true;
+}
+static bool written_once(struct coalesce *q, const struct buf *b) {
+    return (intptr_t)map_get(&q->writes, PKEY(b)) == 1 && !map_get(&q->fixed, PKEY(b));
+}
+struct writing {
+    struct coalesce *q;
+    struct buf *b;
+    bool found;
+};
+static bool find_write(void *env, struct stmt *s) {
+    struct writing *w = env;
+    for (int k = 0; s->kind == S_CALL && k < s->u.call.nbufs; k++)
+        w->found |= s->u.call.callee->params.v[k].dir != DIR_IN && root_of(w->q, s->u.call.bufs[k]) == w->b;
+    return !w->found;
+}
+/* From s on, in its block. */
+static bool written_from(struct coalesce *q, struct stmt *s, struct buf *b) {
+    struct writing w = {q, b, false};
+    for (; s && !w.found; s = s->next) {
+        struct stmt *next = s->next;
+        struct block one = {s, s, NULL};
+        s->next = NULL;
+        walk(&one, find_write, &w);
+        s->next = next;
+    }
+    return w.found;
+}
+static struct stmt *alloc_of(struct block *in, const struct buf *b) {
+    for (struct stmt *s = in->first; s; s = s->next)
+        if (s->kind == S_ALLOC && s->u.alloc.buf == b) return b->scope == SC_ARENA && !b->fill ? s : NULL;
+    return NULL;
+}
+static struct stmt *view_stmt(struct coalesce *q, struct buf *b, struct buf *of, int64_t cells) {
+    struct stmt *s = s_new(q->c, S_VIEW);
+    s->u.view.buf = b, s->u.view.of = of, s->u.view.off = x_int(q->c, cells);
+    map_put(&q->roots, PKEY(b), of);
+    return s;
+}
+/* call copy(in x, out y) where y is a part of x: a view instead. */
+static bool slice_to_view(struct coalesce *q, struct stmt *call) {
+    struct proc *p = call->u.call.callee;
+    int64_t cells;
+    bool all;
+    if (call->u.call.nbufs != 2) return false;
+    int iy = p->params.v[0].dir == DIR_OUT ? 0 : 1, ix = 1 - iy;
+    struct buf *y = call->u.call.bufs[iy], *x = call->u.call.bufs[ix], *from = root_of(q, x);
+    struct stmt *alloc = alloc_of(call->in, y);
+    if (p->params.v[iy].dir != DIR_OUT || p->params.v[ix].dir != DIR_IN || !alloc || !written_once(q, y)) return false;
+    if ((from->scope != SC_ARENA && from->scope != SC_PARAM) || map_get(&q->fixed, PKEY(from))) return false;
+    if (!kernel_copies(q->c, p, p->params.v[iy].buf, p->params.v[ix].buf, &cells, &all) || !all || cells > 0)
+        return false;
+    if (written_from(q, call->next, from)) return false;
+    struct stmt *view = view_stmt(q, y, x, -cells);
+    stmt_insert_before(call, view);
+    stmt_remove(call);
+    stmt_remove(alloc);
+    return true;
+}
+/* Operand x of the call lies in result y from the start. */
+static bool operand_within(struct coalesce *q, struct stmt *call, int iy, int ix) {
+    struct proc *p = call->u.call.callee;
+    struct buf *y = call->u.call.bufs[iy], *x = call->u.call.bufs[ix];
+    struct stmt *ay = alloc_of(call->in, y), *ax = alloc_of(call->in, x);
+    int64_t cells;
+    bool all;
+    if (p->params.v[iy].dir != DIR_OUT || p->params.v[ix].dir != DIR_IN || !ay || !ax || x == y) return false;
+    if (map_get(&q->fixed, PKEY(x)) || map_get(&q->fixed, PKEY(y)) || written_from(q, call, x)) return false;
+    if (written_from(q, call->next, y)) return false;
+    for (int k = 0; k < call->u.call.nbufs; k++)
+        if (k != ix && root_of(q, call->u.call.bufs[k]) == x) return false;
+    if (!kernel_copies(q->c, p, p->params.v[iy].buf, p->params.v[ix].buf, &cells, &all) || cells < 0) return false;
+    struct proc *v = clone_proc(q->c, p, p->name);
+    const char *step = arena_printf(&q->c->arena, "within %s %s", p->params.v[iy].buf->base, p->params.v[ix].buf->base);
+    if (!try_schedule(q->c, v, step)) return false;
+    call->u.call.callee = v;
+    memmove(call->u.call.bufs + ix, call->u.call.bufs + ix + 1,
+            (size_t)(call->u.call.nbufs - ix - 1) * sizeof *call->u.call.bufs);
+    call->u.call.nbufs--;
+    for (struct stmt *s = ay; s; s = s->next)
+        if (s == ax) goto ordered; /* y is there first */
+    stmt_remove(ay);
+    stmt_insert_before(ax, ay);
+ordered:
+    stmt_insert_before(ax, view_stmt(q, x, y, cells));
+    stmt_remove(ax);
+    return true;
+}
+static void coalesce_in(struct coalesce *q, struct block *b) {
+    for (struct stmt *s = b->first, *next; s; s = next) {
+        struct block *parts[2];
+        next = s->next;
+        for (int n = stmt_blocks(s, parts), k = 0; k < n; k++) coalesce_in(q, parts[k]);
+        if (s->kind != S_CALL || slice_to_view(q, s)) continue;
+        bool changed = false;
+        for (int y = 0; y < s->u.call.nbufs; y++)
+            for (int x = 0; x < s->u.call.nbufs; x++)
+                if (operand_within(q, s, y, x)) changed = true, y = 0, x = -1;
+        if (!changed) continue;
+        if (!s->u.call.callee->body.first) stmt_remove(s);
+        else {
+            struct proc *p = s->u.call.callee;
+            p->name = internf(q->c->names, "%s_rest%d", p->name, q->m->procs.n);
+            PUSH(&q->c->arena, &q->m->procs, p);
+        }
+    }
+}
+void coalesce_copies(struct module *m) {
+    struct ctx *c = m->ctx;
+    struct arena *a = &c->arena;
+    struct coalesce q = {c, m, {.arena = a}, {.arena = a}, {.arena = a}};
+    walk(&m->entry->body, note, &q);
+    coalesce_in(&q, &m->entry->body);
+}
