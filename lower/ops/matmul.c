@@ -151,7 +151,8 @@ static E less_b(E v, X i) { return sub(v, zero_point(in(3), i, 1)); }
 static E less_qa(E v, X i) { return sub(v, zero_point(in(2), i, 2)); }
 static E less_qb(E v, X i) { return sub(v, zero_point(in(5), i, 1)); }
 static E requantized(E v, X o) {
-    E a = cast(F32, zero_point(in(1), o, 2)), b = cast(F32, zero_point(in(4), o, 1)), y = cast(F32, zero_point(in(6), o, 2));
+    E a = cast(F32, zero_point(in(1), o, 2)), b = cast(F32, zero_point(in(4), o, 1)),
+      y = cast(F32, zero_point(in(6), o, 2));
     return cast(dtype(in(7)), add(rint_(mul(cast(F32, v), div_(mul(a, b), y))), cast(F32, zero_point(in(7), o, 2))));
 }
 static void op_qlinearmatmul(void) { matmul(in(0), in(3), I32, dtype(in(7)), less_qa, less_qb, requantized); }
@@ -166,8 +167,8 @@ static const struct op_slot s_int[] = {{"A", TSET(I8) | TSET(U8), 0},
                                        {0}};
 #define Q8  (TSET(I8) | TSET(U8))
 #define QSC (TSET(F32) | TSET(F16) | TSET(BF16))
-static const struct op_slot s_qlinear[] = {{"a", Q8, 0},        {"a_scale", QSC, 0},      {"a_zero_point", Q8, 0},
-                                           {"b", Q8, 0},        {"b_scale", QSC, 0},      {"b_zero_point", Q8, 0},
+static const struct op_slot s_qlinear[] = {{"a", Q8, 0},        {"a_scale", QSC, 0},     {"a_zero_point", Q8, 0},
+                                           {"b", Q8, 0},        {"b_scale", QSC, 0},     {"b_zero_point", Q8, 0},
                                            {"y_scale", QSC, 0}, {"y_zero_point", Q8, 0}, {0}};
 #define GEMM_ATTRS                                                                                                     \
     {.name = "alpha", .kind = AT_FLOAT, .f = 1}, {.name = "beta", .kind = AT_FLOAT, .f = 1},                           \

@@ -1,5 +1,5 @@
-/* Ops that select by value: TopK, NonZero, NonMaxSuppression; Compress, Unique; and CumSum, CumProd, Det. Their algorithms are kernels in
- * templates/kernels; how many elements are found is a size that the kernel tells. */
+/* Ops that select by value: TopK, NonZero, NonMaxSuppression; Compress, Unique; and CumSum, CumProd, Det. Their
+ * algorithms are kernels in templates/kernels; how many elements are found is a size that the kernel tells. */
 #include "lower/ops/ops.h"
 #include <math.h>
 
@@ -121,8 +121,8 @@ static void op_unique(void) {
     for (int k = 0; k < at_x.n; k++) at_x.v[k] = wrap_index(at_x.v[k], dim(x, k));
     T rows = stage("rows", dtype(x), r, at(x, at_x));
     T first = scratch("first", I64, list1(n)), which = scratch("which", I64, list1(n)),
-      times = scratch("times", I64, list1(n)), count = scratch("count", I64, list0()), seen = scratch("seen", I64, list1(n)),
-      rank_of = scratch("rank", I64, list1(n));
+      times = scratch("times", I64, list1(n)), count = scratch("count", I64, list0()),
+      seen = scratch("seen", I64, list1(n)), rank_of = scratch("rank", I64, list1(n));
     E args[] = {n, m, idx(int_attr("sorted") != 0)};
     call_kernel("unique", dtype(x), (const T[]){rows, first, which, times, count, seen, rank_of}, 7, args, 3);
     E found = size_from("unique", count, 0, idx(0), n);
@@ -221,8 +221,7 @@ const struct op ops_select[] = {
     {"", "TopK", 11, 1, a_topk, s_topk, s_topk_out, .define = op_topk, .upgrades = u_topk,
      .spec = "TopK-11; always sorted, ties in order of position"},
     {"", "NonZero", 13, 9, attrs_none, slots_x, slots_y, .define = op_nonzero, .spec = "NonZero-13"},
-    {"", "CumSum", 14, 11, a_cumsum, s_cumsum, slots_y, .define = op_cumsum,
-     .spec = "CumSum-14"},
+    {"", "CumSum", 14, 11, a_cumsum, s_cumsum, slots_y, .define = op_cumsum, .spec = "CumSum-14"},
     {"", "CumProd", 26, 26, a_cumsum, s_cumsum, slots_y, .define = op_cumprod, .spec = "CumProd-26"},
     {"", "Compress", 11, 9, a_compress, s_compress, slots_y, .define = op_compress, .spec = "Compress-11"},
     {"", "Unique", 11, 11, a_unique, s_unique, s_unique_out, .define = op_unique,

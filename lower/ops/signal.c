@@ -1,5 +1,5 @@
-/* Signals: DFT and STFT as sums against a table of one turn of cosine and sine, windows, MelWeightMatrix. The sums are in
- * f64, for their terms cancel: so they are as exact as a fast transform. */
+/* Signals: DFT and STFT as sums against a table of one turn of cosine and sine, windows, MelWeightMatrix. The sums are
+ * in f64, for their terms cancel: so they are as exact as a fast transform. */
 #include "lower/ops/ops.h"
 #include <math.h>
 
@@ -124,9 +124,7 @@ static void op_hamming(void) { window(25.0 / 46, 21.0 / 46, 0); }
 static void op_blackman(void) { window(0.42, 0.5, 0.08); }
 
 /* ---- MelWeightMatrix: triangles over the spectrum, their edges at equal steps of the mel scale */
-static E mel_of(E hertz) {
-    return div_(mul(num(2595), fn1("log1p", div_(cast(F64, hertz), num(700)))), num(log(10)));
-}
+static E mel_of(E hertz) { return div_(mul(num(2595), fn1("log1p", div_(cast(F64, hertz), num(700)))), num(log(10))); }
 static void op_mel(void) {
     enum dtype t = has_attr("output_datatype") ? type_attr("output_datatype") : F32;
     if (t == NONE) return;
@@ -163,12 +161,9 @@ static const struct op_attr a_stft[] = {{.name = "onesided", .kind = AT_INT, .i 
 static const struct op_slot s_size[] = {{"size", TS_INDEX, 0}, {0}};
 static const struct op_attr a_window[] = {
     {.name = "output_datatype", .kind = AT_INT}, {.name = "periodic", .kind = AT_INT, .i = 1}, {0}};
-static const struct op_slot s_mel[] = {{"num_mel_bins", TS_INDEX, 0},
-                                       {"dft_length", TS_INDEX, 0},
-                                       {"sample_rate", TS_INDEX, 0},
-                                       {"lower_edge_hertz", TS_FLOAT, 0},
-                                       {"upper_edge_hertz", TS_FLOAT, 0},
-                                       {0}};
+static const struct op_slot s_mel[] = {{"num_mel_bins", TS_INDEX, 0},     {"dft_length", TS_INDEX, 0},
+                                       {"sample_rate", TS_INDEX, 0},      {"lower_edge_hertz", TS_FLOAT, 0},
+                                       {"upper_edge_hertz", TS_FLOAT, 0}, {0}};
 static const struct op_attr a_mel[] = {{.name = "output_datatype", .kind = AT_INT}, {0}};
 static void up_dft(struct node *n) { up_default_int(n, "axis", 1); }
 static const struct op_upgrade u_dft[] = {{19, up_dft}, {0}};

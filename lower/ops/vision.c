@@ -1,4 +1,5 @@
-/* Images and volumes read at computed places: GridSample, DeformConv and AffineGrid, CenterCropPad, Col2Im, MaxUnpool. */
+/* Images and volumes read at computed places: GridSample, DeformConv and AffineGrid, CenterCropPad, Col2Im, MaxUnpool.
+ */
 #include "lower/ops/window.h"
 #include <string.h>
 
@@ -21,11 +22,11 @@ static void op_affinegrid(void) {
     E v = at(theta, list3(i.v[0], wrap_index(i.v[r + 1], dim(theta, 1)), wrap_index(idx(r), dim(theta, 2))));
     for (int k = 0; k < r; k++) { /* x belongs to the last axis */
         E p = cast(t, val(i.v[r - k])), len = cast(t, val(d.v[r - k])), c;
-        if (int_attr("align_corners"))
-            c = sub(div_(mul(num(2), p), max_(sub(len, num(1)), num(1))), num(1));
+        if (int_attr("align_corners")) c = sub(div_(mul(num(2), p), max_(sub(len, num(1)), num(1))), num(1));
         else c = sub(div_(add(mul(num(2), p), num(1)), len), num(1));
-        v = add(v, mul(at(theta, list3(i.v[0], wrap_index(i.v[r + 1], dim(theta, 1)), wrap_index(idx(k), dim(theta, 2)))),
-                       c));
+        v = add(
+            v,
+            mul(at(theta, list3(i.v[0], wrap_index(i.v[r + 1], dim(theta, 1)), wrap_index(idx(k), dim(theta, 2)))), c));
     }
     out(0, dtype(theta), i, v);
 }
@@ -145,7 +146,8 @@ static void op_deformconv(void) {
     if (!window_of(&g, x, sub_list(shape(w), 2, 4), false)) return;
     E oc = dim(w, 0), per = dim(w, 1), ics = dim(x, 1);
     require(eq(ics, mul(per, idx(group))), "the weights do not fit the input channels");
-    require(and_(eq(mod_(oc, idx(group)), idx(0)), eq(mod_(ics, idx(og)), idx(0))), "channels are no multiple of groups");
+    require(and_(eq(mod_(oc, idx(group)), idx(0)), eq(mod_(ics, idx(og)), idx(0))),
+            "channels are no multiple of groups");
     require(eq(dim(offset, 1), idx(og * kh * kw * 2)), "the offsets do not fit the kernel");
     for (int k = 0; k < 2; k++) require(eq(dim(offset, k + 2), g.out.v[k]), "the offsets do not fit the result");
     X o = window_axes(cat(list2(dim(x, 0), oc), g.out), "n oc");
@@ -221,7 +223,8 @@ static void op_col2im(void) {
         steps = push(steps, max_(add(div_(sub(add(image.v[k], idx(p)), reach), idx(s)), idx(1)), idx(0)));
     }
     E cells = product(block), c = div_(dim(x, 1), cells);
-    require(and_(eq(mul(c, cells), dim(x, 1)), eq(product(steps), dim(x, 2))), "the columns do not fit image and block");
+    require(and_(eq(mul(c, cells), dim(x, 1)), eq(product(steps), dim(x, 2))),
+            "the columns do not fit image and block");
     X o = axes(cat(list2(dim(x, 0), c), image)), q = raxes(block, NULL), at_step = list0();
     E hit = NULL;
     for (int k = 0; k < r; k++) {
@@ -281,8 +284,9 @@ static const struct op_attr a_grid[] = {{.name = "align_corners", .kind = AT_INT
                                         {.name = "mode", .kind = AT_STRING, .s = "linear"},
                                         {.name = "padding_mode", .kind = AT_STRING, .s = "zeros"},
                                         {0}};
-static const struct op_slot s_deform[] = {{"X", TS_FLOAT, 0},        {"W", TS_FLOAT, 0},           {"offset", TS_FLOAT, 0},
-                                          {"B", TS_FLOAT, OPTIONAL}, {"mask", TS_FLOAT, OPTIONAL}, {0}};
+static const struct op_slot s_deform[] = {{"X", TS_FLOAT, 0},           {"W", TS_FLOAT, 0},
+                                          {"offset", TS_FLOAT, 0},      {"B", TS_FLOAT, OPTIONAL},
+                                          {"mask", TS_FLOAT, OPTIONAL}, {0}};
 static const struct op_attr a_deform[] = {{.name = "dilations", .kind = AT_INTS},
                                           {.name = "group", .kind = AT_INT, .i = 1},
                                           {.name = "kernel_shape", .kind = AT_INTS},
