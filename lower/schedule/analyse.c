@@ -79,7 +79,7 @@ bool find_contraction(struct ctx *c, struct kernel_info *k, struct contraction *
 bool try_schedule(struct ctx *c, struct proc *p, const char *text) {
     struct diags before = c->diags;
     struct proc *copy = clone_proc(c, p, p->name);
-    if (!steps_apply(c, copy, text) || !proc_verify(module_new(c), copy, "scheduling")) {
+    if (!steps_apply(c, copy, text ? text : "") || !proc_verify(module_new(c), copy, "scheduling")) {
         c->diags.n = before.n, c->diags.errors = before.errors, c->diags.warnings = before.warnings;
         return false;
     }

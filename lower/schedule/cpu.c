@@ -7,7 +7,7 @@ void plan_start(struct plan *u) {
     u->s = (struct text){0};
     layout_steps(&u->s, u->p, u->l);
 }
-bool plan_apply(struct plan *u) { return try_schedule(u->c, u->p, u->s.s ? u->s.s : ""); }
+bool plan_apply(struct plan *u) { return try_schedule(u->c, u->p, u->s.s); }
 void plan_inline_maps(struct plan *u) {
     for (int i = 0; i < u->k->stages.n; i++) {
         const struct stmt *s = u->k->stages.v[i];

@@ -36,7 +36,7 @@ struct kernel_info {
 bool kernel_info(struct ctx *c, struct proc *p, struct kernel_info *k); /* false: not only stages */
 bool find_contraction(struct ctx *c, struct kernel_info *k, struct contraction *q);
 int64_t const_extent(const struct var *v); /* -1 when symbolic */
-/* Applies all of `text` or nothing; no diagnostics are left behind when it is refused. */
+/* Applies all of `text` (NULL: no steps) or nothing; no diagnostics are left behind when it is refused. */
 bool try_schedule(struct ctx *c, struct proc *p, const char *text);
 /* "y.oc": name of axis k's loop of a stage */
 const char *axis_loop(struct ctx *c, const struct stmt *stage, int k);
