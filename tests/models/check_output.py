@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+"""Is what gcc2nn writes for a model good C, whatever its values? For each model:
+
+WARNINGS: every file compiles without a warning with gcc and clang-14 at the flags of its Makefile and
+    -Wall -Wextra -Wpedantic -Wconversion -Wshadow, and no text turns a warning off.
+HEADER: NAME.h is C++11 too.
+SANITIZERS: built with AddressSanitizer and UBSan, with an arena of exactly the stated size, the program runs on the
+    stored inputs without a report; its outputs have the same bits as without them, and agree with the reference.
+SAME BYTES: written again into another folder, from another working directory, with another locale, time zone and time,
+    the files are the same.
+
+    check_output.py              SHARE small models, turned by the commit
+    check_output.py --all        every model
+    check_output.py NAME...      these
+
+Prints a line for each model, then how many passed. Exit status: 0, 1 if a model failed, 77 if none was checked.
+"""
+import argparse
+import concurrent.futures
+import filecmp
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import run_models
+from modelset import ROOT, absent, index, MODELS
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SHARE = 3
+COMPILERS = ("gcc", "clang-14")
+WARNINGS = "-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
+SANITIZE = "-O1 -g -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all"
+SILENCED = re.compile(r"diagnostic\s*(push|pop|ignored)|system_header|-Wno-|NOLINT|pragma\s+warning")
+LOCALE = "tr_TR.UTF-8"      # upper and lower case of i differ, and the decimal point is a comma
+
+
+class Failed(Exception):
+    pass
+
+
+def command(words, args, cwd, env=None):
+    status, out, err = run_models.call(["env", *(env or []), *words] if env else words, args.timeout, cwd)
+    if status:
+        lines = [line for line in (err + out).splitlines() if line.strip()]
+        found = [line for line in lines if re.search(r"error:|warning:|ERROR: |runtime error", line)] or lines
+        raise Failed(f"{os.path.basename(words[0])} ended with {status}: {found[0].strip()[:200] if found else ''}")
+    return out
+
+
+# --- the checks -------------------------------------------------------------------------------
+
+def generate(args, model, folder, cwd, env=None):
+    command([args.gcc2nn, model, "--out", folder, "--target", args.target, "--name", "model"], args, cwd, env)
+
+
+def check_warnings(args, folder, made):
+    for file in sorted(os.listdir(folder)):
+        if file.endswith((".c", ".h", ".S")):
+            with open(os.path.join(folder, file), encoding="utf-8") as f:
+                for number, line in enumerate(f, 1):
+                    if SILENCED.search(line):
+                        raise Failed(f"{file}:{number} silences a warning: {line.strip()[:80]}")
+    for compiler in COMPILERS:
+        copy = made(f"warn-{compiler}")
+        shutil.copytree(folder, copy)
+        command(["make", "-s", f"CC={compiler}", f"OPT=-O2 {WARNINGS}"], args, copy)
+    return copy
+
+
+def check_header(args, folder):
+    text = '#include "model.h"\nint main() { model m; return sizeof m == 0; }\n'
+    with open(os.path.join(folder, "header.cc"), "w", encoding="utf-8") as f:
+        f.write(text)
+    command(["g++", "-std=c++11", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", "header.cc"], args, folder)
+
+
+def exact_arena(folder):
+    """The program gets what the model states: no reserve to begin with, and what an error says would do."""
+    path = os.path.join(folder, "model_io.h")
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    for usual, exact in (("size_t more = 1 << 16;", "size_t more = 0;"),
+                         ("need > 2 * m->size ? need : 2 * m->size", "need")):
+        text = text.replace(usual, exact)
+    begin = re.search(r"size_t more = (.*);", text)
+    if not begin or begin[1] != "0" or "io_memory_set(m, need);" not in text:
+        raise Failed("model_io.h takes its arena in another way than this test knows")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+    with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as f:
+        for name, value in json.load(f)["arena"].items():
+            if name.startswith("bytes") and value % 64:
+                raise Failed(f"an arena of {value} bytes: aligned_alloc would round it up")
+
+
+def run_program(args, folder, given, outputs):
+    weights = ["--weights", "model_weights.bin"] if os.path.exists(os.path.join(folder, "model_weights.bin")) else []
+    command(["./model_main", *weights, *given, *outputs], args, folder,
+            ["ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1", "UBSAN_OPTIONS=print_stacktrace=1"])
+
+
+def check_sanitizers(args, row, folder, plain, sets, made, lists):
+    exact = made("sanitized")
+    shutil.copytree(folder, exact)
+    exact_arena(exact)
+    command(["make", "-s", "CC=gcc", f"OPT={SANITIZE}", "LDFLAGS=-fsanitize=address,undefined", "model_main"], args, exact)
+    with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as f:
+        manifest = json.load(f)
+    for data in sets:
+        given, of_plain, of_exact = [], [], []
+        for k, described in enumerate(manifest["inputs"]):
+            given.append(made(f"in{k}.nnt"))
+            write_tensor(given[-1], os.path.join(data, f"input_{k}.pb"), described["onnx_type"])
+        for k in range(len(manifest["outputs"])):
+            of_plain.append(made(f"plain{k}.nnt"))
+            of_exact.append(made(f"exact{k}.nnt"))
+        run_program(args, plain, given, of_plain)
+        run_program(args, exact, given, of_exact)
+        results = made("results")
+        os.makedirs(results, exist_ok=True)
+        for k, described in enumerate(manifest["outputs"]):
+            if not filecmp.cmp(of_plain[k], of_exact[k], shallow=False):
+                raise Failed(f"{os.path.basename(data)}: {described['name']} has other bits with sanitizers")
+            read_tensor(of_exact[k], os.path.join(results, f"output_{k}.pb"), described["name"])
+        try:
+            run_models.compare(row, data, results, *lists)
+        except run_models.Wrong as e:
+            raise Failed(f"{os.path.basename(data)}: {e}") from None
+
+
+def check_same(args, model, folder, made, locales):
+    other = made(os.path.join("another place", "in it"))
+    os.makedirs(os.path.dirname(other))
+    # In this folder and at this time: seconds after the first one, which the compilers took.
+    # The model by a relative name, from another place.
+    cwd = made("elsewhere")
+    os.makedirs(cwd)
+    generate(args, os.path.relpath(model, cwd), other, cwd,
+             [f"LC_ALL={LOCALE}", f"LOCPATH={locales}", "TZ=Pacific/Kiritimati", "SOURCE_DATE_EPOCH=12345", "COLUMNS=40"])
+    names = sorted(os.listdir(folder))
+    if names != sorted(os.listdir(other)):
+        raise Failed("another folder and locale give other files")
+    for name in names:
+        if not filecmp.cmp(os.path.join(folder, name), os.path.join(other, name), shallow=False):
+            raise Failed(f"{name} differs in another folder, locale and time zone")
+
+
+# --- tensors ----------------------------------------------------------------------------------
+
+def write_tensor(path, stored, onnx_type):
+    import numpy as np
+    array = run_models.read_tensor(stored)[1]
+    with open(path, "wb") as f:
+        f.write(b"NNT1" + np.array([onnx_type, array.ndim, 0], "<u4").tobytes() + np.array(array.shape, "<i8").tobytes())
+        if onnx_type == 8:
+            for word in array.reshape(-1):
+                word = word if isinstance(word, bytes) else str(word).encode()
+                f.write(np.uint64(len(word)).tobytes() + word)
+        else:
+            f.write(np.ascontiguousarray(array).tobytes())
+
+
+def read_tensor(path, to, name):
+    import numpy as np
+    import onnx
+    with open(path, "rb") as f:
+        data = f.read()
+    onnx_type, rank, _ = (int(n) for n in np.frombuffer(data, "<u4", 3, 4))
+    tensor = onnx.TensorProto(name=name, data_type=onnx_type, dims=np.frombuffer(data, "<i8", rank, 16).tolist())
+    at = 16 + 8 * rank
+    if onnx_type == 8:
+        while at < len(data):
+            size = int(np.frombuffer(data, "<u8", 1, at)[0])
+            tensor.string_data.append(data[at + 8:at + 8 + size])
+            at += 8 + size
+    else:
+        tensor.raw_data = data[at:]
+    with open(to, "wb") as f:
+        f.write(tensor.SerializeToString())
+
+
+# --- running ----------------------------------------------------------------------------------
+
+def make_locale(folder):
+    """A Turkish locale for gcc2nn to meet; False where this machine cannot make one."""
+    if not shutil.which("localedef"):
+        return False
+    made = subprocess.run(["localedef", "-i", "tr_TR", "-f", "UTF-8", os.path.join(folder, LOCALE)], capture_output=True)
+    return made.returncode == 0
+
+
+def check(row, args, lists, locales):
+    result = {"name": row["name"], "verdict": "ok", "seconds": 0.0, "why": ""}
+    begin = time.monotonic()
+    try:
+        if not row["file"].endswith(".onnx") and row["file"] != "recipe only":
+            raise run_models.Skip("not an ONNX model")
+        if not row["ort"].startswith("ok"):
+            raise run_models.Skip("no reference: " + row["ort"][:60])
+        out = command([sys.executable, os.path.join(HERE, "prepare.py"), row["name"]], args, ROOT)
+        places = [line.split(" ", 1) for line in out.splitlines()]
+        model = os.path.abspath(next(path for kind, path in places if kind == "model"))
+        sets = [path for kind, path in places if kind == "data"]
+        with tempfile.TemporaryDirectory(prefix="output-") as top:
+            def made(name):
+                return os.path.join(top, name)
+            folder = made("first")
+            generate(args, model, folder, ROOT, ["LC_ALL=C"])
+            plain = check_warnings(args, folder, made)
+            check_header(args, plain)
+            check_sanitizers(args, row, folder, plain, sets, made, (lists[0], lists[1].get(row["name"], {})))
+            check_same(args, model, folder, made, locales)
+    except run_models.Skip as e:
+        result.update(verdict="skip", why=str(e))
+    except (Failed, run_models.Wrong, run_models.Broken) as e:
+        result.update(verdict="FAIL", why=str(e))
+    result["seconds"] = time.monotonic() - begin
+    return result
+
+
+def choose(args, rows):
+    if args.names:
+        unknown = [name for name in args.names if name not in rows]
+        if unknown:
+            sys.exit(f"check_output.py: no model {unknown[0]} in INDEX.csv")
+        return args.names
+    names = [name for name, row in rows.items() if row["category"] not in run_models.LEFT_OUT]
+    if args.all:
+        return names
+    # Two compilers and the sanitizers take seconds for each: of the small ones, those with little text.
+    names = sorted(name for name in names if run_models.small(rows[name]) and rows[name]["ort"].startswith("ok"))
+    begin = run_models.turn()[0] % len(names)
+    return [names[(begin + k * len(names) // SHARE) % len(names)] for k in range(SHARE)]
+
+
+def finish(args, results, skipped_all=""):
+    summary = {"passed": sum(r["verdict"] == "ok" for r in results),
+               "failed": sum(r["verdict"] == "FAIL" for r in results),
+               "skipped": sum(r["verdict"] == "skip" for r in results) + bool(skipped_all)}
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as f:
+            json.dump({"summary": summary, "skipped_all": skipped_all, "models": results}, f, indent=1)
+            f.write("\n")
+    if skipped_all:
+        print(f"output: skipped: {skipped_all}")
+    print("{passed} passed, {failed} failed, {skipped} skipped".format(**summary))
+    sys.exit(1 if summary["failed"] else 0 if summary["passed"] else 77)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--timeout", type=float, default=1800, help="seconds for each step (%(default).0f)")
+    parser.add_argument("--json", metavar="FILE", help="write the results there")
+    parser.add_argument("--target", default=run_models.host_target(), help="this machine: %(default)s")
+    parser.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
+    args = parser.parse_args()
+    if absent():
+        finish(args, [], absent())
+    args.gcc2nn = os.path.abspath(args.gcc2nn)
+    missing = [tool for tool in (*COMPILERS, "g++", "make") if not shutil.which(tool)]
+    if missing:
+        finish(args, [], f"{missing[0]} is not installed")
+    if not os.access(args.gcc2nn, os.X_OK):
+        finish(args, [], f"{os.path.relpath(args.gcc2nn)} is not built")
+    try:
+        import numpy, onnx  # noqa: F401, E401
+    except ImportError as e:
+        finish(args, [], f"{e} (tests/requirements.txt; ./dev setup)")
+
+    rows = index()
+    lists, pending = (run_models.read_widened(rows), run_models.read_ties(rows)), run_models.read_pending(rows)
+    names, results = choose(args, rows), []
+    print(f"output: {len(names)} models; target {args.target}; folder {os.path.relpath(MODELS, ROOT)}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="locale-") as locales:
+        if not make_locale(locales):
+            print(f"output: no locale {LOCALE} here: the same bytes are looked for without it")
+        with concurrent.futures.ThreadPoolExecutor(max(1, args.jobs)) as pool:
+            for done in concurrent.futures.as_completed(
+                    [pool.submit(check, rows[name], args, lists, locales) for name in names if name not in pending]):
+                results.append(done.result())
+                print("{name:28} {verdict:5} {seconds:7.1f} s  {why}".format(**results[-1]).rstrip(), flush=True)
+    results += [{"name": n, "verdict": "skip", "seconds": 0.0, "why": pending[n]} for n in names if n in pending]
+    results.sort(key=lambda r: names.index(r["name"]))
+    finish(args, results)
+
+
+if __name__ == "__main__":
+    main()
