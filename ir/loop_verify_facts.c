@@ -16,7 +16,13 @@ static void add_cmp(struct facts *f, enum xop op, expr a, expr b) {
     switch (op) {
     case X_LT: facts_add_le(f, x_addi(f->c, a, 1), b); break;
     case X_LE: facts_add_le(f, a, b); break;
-    case X_EQ: facts_add_le(f, a, b), facts_add_le(f, b, a); break;
+    case X_EQ:
+        facts_add_le(f, a, b), facts_add_le(f, b, a);
+        if (a->op == X_MOD && x_is(b, 0)) { /* a whole multiple: nothing is lost by the division */
+            expr d = x_bin(f->c, X_DIV, a->arg[0], a->arg[1]);
+            facts_add_le(f, a->arg[0], x_mul(f->c, d, a->arg[1]));
+        }
+        break;
     case X_NE: /* of neighbours in an order: a != b and a <= b gives a < b */
         if (facts_prove_le(f, a, b)) facts_add_le(f, x_addi(f->c, a, 1), b);
         else if (facts_prove_le(f, b, a)) facts_add_le(f, x_addi(f->c, b, 1), a);

@@ -4,6 +4,7 @@
 #include "lower/lower.h"
 #include "lower/schedule/schedule.h"
 #include "lower/schedule/steps.h"
+#include "lower/sizes.h"
 #include <string.h>
 
 struct known_kernel {
@@ -97,10 +98,12 @@ static struct known_kernel *make_kernel(struct lowering *l, struct proc *p, cons
 }
 
 /* ---- layouts of the call's buffers */
-static bool same_layout(const struct buf *a, const struct buf *b) {
-    if (a->nd != b->nd || !a->pad != !b->pad) return false;
-    for (int k = 0; k < a->nd; k++)
-        if (a->dims[k] != b->dims[k] || (a->pad && a->pad[k] != b->pad[k])) return false;
+/* arg: a buffer of the entry; the kernel may have other names for sizes that a check made equal. */
+static bool same_layout(struct lowering *l, const struct buf *arg, const struct buf *param) {
+    if (arg->nd != param->nd || !arg->pad != !param->pad) return false;
+    for (int k = 0; k < arg->nd; k++)
+        if (sizes_in_kernel(l->sizes, arg->dims[k]) != param->dims[k] || (arg->pad && arg->pad[k] != param->pad[k]))
+            return false;
     return true;
 }
 /* to gets from's physical form; map expressions are over to's own logical variables. */
@@ -125,7 +128,7 @@ static struct buf *packed_const(struct lowering *l, struct buf *b, const struct 
     if (buf_is_plain(param) && buf_is_plain(b)) return b;
     for (int k = 0; k < l->entry->bufs.n; k++) {
         struct buf *v = l->entry->bufs.v[k];
-        if (v->scope == SC_CONST && v->data == b->data && v->nlogical == b->nlogical && same_layout(v, param) &&
+        if (v->scope == SC_CONST && v->data == b->data && v->nlogical == b->nlogical && same_layout(l, v, param) &&
             same_map(l->c, v, param))
             return v;
     }
@@ -138,7 +141,7 @@ static void bind_layouts(struct lowering *l, struct proc *p, struct stmt *call) 
     for (int k = 0; k < call->u.call.nbufs; k++) {
         struct buf *param = p->params.v[k].buf, **arg = &call->u.call.bufs[k];
         if ((*arg)->scope == SC_CONST) *arg = packed_const(l, *arg, param);
-        else if (!same_layout(*arg, param)) BUG("kernel %s changed the layout of parameter %s", p->name, param->name);
+        else if (!same_layout(l, *arg, param)) BUG("kernel %s changed the layout of parameter %s", p->name, param->name);
     }
 }
 static void add_scratch_args(struct lowering *l, struct known_kernel *k, struct stmt *call) {
@@ -160,17 +163,17 @@ static void add_scratch_args(struct lowering *l, struct known_kernel *k, struct 
     call->u.call.nbufs = n;
 }
 /* A kernel over physical cells (a border) takes the buffer as it is; all others are written over logical indices. */
-static bool logical_form(const struct buf *param, const struct buf *arg) {
+static bool logical_form(struct lowering *l, const struct buf *param, const struct buf *arg) {
     if (param->nd != arg->nlogical) return false;
     for (int k = 0; k < param->nd; k++)
-        if (param->dims[k] != arg->logical[k]) return false;
+        if (param->dims[k] != sizes_in_kernel(l->sizes, arg->logical[k])) return false;
     return true;
 }
 bool finish_kernel(struct lowering *l, struct proc *p, struct stmt *call) {
     struct param_layout *lay = NEWN(&l->c->arena, struct param_layout, p->params.n + 1);
     for (int i = 0; i < p->params.n; i++) {
         struct value_layout *v = map_get(&l->specs, PKEY(call->u.call.bufs[i]));
-        if (v && logical_form(p->params.v[i].buf, call->u.call.bufs[i]))
+        if (v && logical_form(l, p->params.v[i].buf, call->u.call.bufs[i]))
             lay[i] = (struct param_layout){v->block, v->halo, v->spec};
     }
     const char *text = kernel_text(l->c, p, lay);

@@ -338,7 +338,8 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
                          .external = {.arena = &c->arena},
                          .layouts = {.arena = &c->arena},
                          .roles = {.arena = &c->arena},
-                         .specs = {.arena = &c->arena}};
+                         .specs = {.arena = &c->arena},
+                         .quotients = {.arena = &c->arena}};
     struct region *top = g->top;
     l.known = kernel_list_new(c);
     l.probes = probes_new(g);

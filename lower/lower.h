@@ -38,6 +38,8 @@ struct lowering {
     struct map specs;          /* buffer of the entry -> struct value_layout */
     struct kernel_list *known; /* kernels made so far, by text */
     struct probes *probes;     /* what is known of the nodes (lower/classify.c) */
+    struct sizes *sizes;       /* equal ones, in what is outlined now; NULL: none (lower/sizes.h) */
+    struct map quotients;      /* size by a divisor -> the symbol that stands for it in kernels */
 };
 /* The entry buffer of a value; allocated in the current block when it has none yet. */
 struct buf *lower_buf(struct lowering *l, struct value *v);

@@ -1,5 +1,5 @@
 /* Outlining: runs of stages in the entry become kernel procedures. Part of lowering; the kernels are then scheduled. */
-#include "lower/lower.h"
+#include "lower/sizes.h"
 #include <string.h>
 
 /* What a run of statements refers to. */
@@ -25,7 +25,7 @@ static bool ref_leaf(void *env, expr e) {
     return true;
 }
 static void ref_expr(struct refs *r, expr e) {
-    if (e) x_visit(e, ref_leaf, r);
+    if (e) x_visit(sizes_in_kernel(r->l->sizes, e), ref_leaf, r);
 }
 static void ref_buf(struct refs *r, struct buf *b) {
     if (map_get(&r->seen, PKEY(b))) return;
@@ -159,6 +159,7 @@ static bool outline_run(struct lowering *l, struct block *run, struct stmt *afte
                      .seen = {.arena = &c->arena},
                      .loaded = {.arena = &c->arena},
                      .stored = {.arena = &c->arena}};
+    sizes_rewrite(l->sizes, run);
     walk(run, ref_stmt, &r);
     struct proc *p = proc_new(c, internf(c->names, "k%d_%s", l->kernels++, name));
     p->comment = comment;
@@ -171,14 +172,14 @@ static bool outline_run(struct lowering *l, struct block *run, struct stmt *afte
         const struct sym *s = leaf_sym(c, r.leaves.v[k]);
         if (r.leaves.v[k]->op == X_VAR) map_put(&ren.leaves.map, PKEY(r.leaves.v[k]->u.var), (void *)x_sym(c, s));
         PUSH(&c->arena, &p->syms, s);
-        call->u.call.args[call->u.call.nargs++] = r.leaves.v[k];
+        call->u.call.args[call->u.call.nargs++] = sizes_arg(l->sizes, r.leaves.v[k]);
     }
     struct block locals = {0};
     int counts[3] = {0};
     for (int k = 0; k < r.bufs.n; k++) {
         struct buf *b = r.bufs.v[k], *kb;
         expr dims[32];
-        for (int d = 0; d < b->nlogical; d++) dims[d] = x_map(c, b->logical[d], rename_expr, &ren);
+        for (int d = 0; d < b->nlogical; d++) dims[d] = x_map(c, sizes_in_kernel(l->sizes, b->logical[d]), rename_expr, &ren);
         bool mine = map_get(local, PKEY(b)) && !map_get(&l->external, PKEY(b));
         if (mine && used_from(after, b)) { /* a later run reads it: it stays in the entry for both */
             map_put(&l->external, PKEY(b), b);
@@ -229,6 +230,9 @@ bool outline_kernels(struct lowering *l, struct block *from, const char *name, c
     struct ctx *c = l->c;
     struct map local = {.arena = &c->arena};
     struct block allocs = {0}, run = {0};
+    struct sizes sizes, *outer = l->sizes;
+    sizes_of_checks(&sizes, l, from);
+    l->sizes = &sizes;
     for (struct stmt *s = from->first, *next; s; s = next) {
         next = s->next;
         if (s->kind == S_ALLOC) {
@@ -261,6 +265,7 @@ bool outline_kernels(struct lowering *l, struct block *from, const char *name, c
     }
     ok = ok && flush_run(l, &run, NULL, &local, name, comment);
     l->block = old;
+    l->sizes = outer;
     /* Allocations of what stayed in the entry: in front, except that a size may have to come first. */
     for (struct stmt *s = allocs.first, *next; s; s = next) {
         next = s->next;

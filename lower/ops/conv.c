@@ -23,6 +23,7 @@ static bool conv_sum(E (*fx)(E v), E (*fw)(E v, E oc), E fill, enum dtype t, T x
     require(eq(dim(x, 1), mul(per, idx(group))),
             "the input has a number of channels that the weights and groups do not fit");
     require(eq(mod_(oc, idx(group)), idx(0)), "the number of output channels is no multiple of the groups");
+    if (has(bias)) require(eq(dim(bias, 0), oc), "there is not one bias for each output channel");
     *o = window_axes(cat(list2(dim(x, 0), oc), g.out), "n oc");
     X r = window_raxes(list1(per), g.kernel, "ic");
     E ic = group == 1 ? r.v[0] : add(mul(div_(o->v[1], div_(oc, idx(group))), per), r.v[0]);
@@ -47,6 +48,8 @@ static void op_fusedconv(void) {
     int np = floats_attr("activation_params", &p);
     if (!conv_sum(NULL, NULL, num(0), acc(x), x, in(1), in(2), &y, &o)) return;
     E v = at(y, o);
+    for (int k = 0; has(z) && k < rank(z); k++)
+        require(eq(dim(z, k), dim(y, k)), "what is added differs from the result on axis %d", k);
     if (has(z)) v = add(v, at(z, o));
     activation_defaults(name, &alpha, &beta);
     if (np > 0) alpha = (double)p[0];
@@ -135,6 +138,7 @@ static void op_convtranspose(void) {
     E per = dim(w, 1), ics = div_(dim(x, 1), idx(group));
     require(eq(dim(x, 1), dim(w, 0)), "the input has a number of channels that the weights do not fit");
     require(eq(mod_(dim(x, 1), idx(group)), idx(0)), "the number of input channels is no multiple of the groups");
+    if (has(b)) require(eq(dim(b, 0), mul(per, idx(group))), "there is not one bias for each output channel");
     X o = window_axes(cat(list2(dim(x, 0), mul(per, idx(group))), t.out), "n oc");
     X r = window_raxes(list1(ics), kernel, "ic");
     E ic = group == 1 ? r.v[0] : add(mul(div_(o.v[1], per), ics), r.v[0]), hit = NULL;

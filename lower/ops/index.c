@@ -101,7 +101,7 @@ static void op_split(void) {
         require(eq(mod_(full, idx(parts)), idx(0)), "the axis cannot be split into %lld equal parts", (long long)parts);
     E even = ceil_div(full, idx(parts));
     for (int k = 0; k < n; k++) {
-        E size = has(sizes) ? value(sizes, k, 0, DIM_MAX) : k == parts - 1 ? sub(full, first) : even;
+        E size = has(sizes) ? value(sizes, k, 0, DIM_MAX) : k == parts - 1 ? sub(full, first) : min_(even, sub(full, first));
         require(ge(size, idx(0)), "part %d has a negative size", k);
         if (has(sizes)) require(le(add(first, size), full), "the parts are longer than the axis");
         X i = axes(put(shape(x), a, max_(size, idx(0))));
@@ -194,7 +194,7 @@ static void op_depthtospace(void) {
     int64_t b;
     if (!block_of(x, &b)) return;
     E c = div_(dim(x, 1), idx(b * b)), bs = idx(b);
-    require(eq(mul(c, idx(b * b)), dim(x, 1)), "the number of channels is no multiple of the block");
+    require(eq(mod_(dim(x, 1), idx(b * b)), idx(0)), "the number of channels is no multiple of the block");
     X i = axes_named(cat(list2(dim(x, 0), c), list2(mul(dim(x, 2), bs), mul(dim(x, 3), bs))), "n oc oh ow");
     E inner = add(mul(mod_(i.v[2], bs), bs), mod_(i.v[3], bs));
     E ch = strcmp(str_attr("mode"), "CRD") ? add(mul(inner, c), i.v[1]) : add(mul(i.v[1], idx(b * b)), inner);
@@ -223,6 +223,7 @@ static void op_reversesequence(void) {
         fail(E_ATTR, "time_axis and batch_axis must be 0 and 1");
         return;
     }
+    require(eq(dim(lens, 0), dim(x, (int)b)), "sequence_lens is for another batch size");
     X i = axes(shape(x));
     E n = at(lens, list1(i.v[b])), p = val(i.v[t]), q = sel(lt(p, n), sub(sub(n, num(1)), p), p);
     out(0, dtype(x), i, at(x, put(i, (int)t, wrap_index(q, dim(x, (int)t)))));

@@ -221,6 +221,10 @@ static void op_batchnorm(void) {
     T s = stage("shift", t, m, sub(cast(t, at(b, m)), mul(cast(t, at(mean, m)), at(f, m))));
     out(0, dtype(x), i, add(mul(cast(t, at(x, i)), at(f, list1(c))), at(s, list1(c))));
 }
+static void require_per_channel(T x) { /* scale and bias */
+    for (int k = 1; k < 3; k++)
+        require(eq(dim(in(k), 0), dim(x, 1)), "input %d does not have one element for each channel", k);
+}
 static void op_instancenorm(void) {
     T x = in(0), scale = in(1), b = in(2), mean, inv;
     bool kept[32];
@@ -228,6 +232,7 @@ static void op_instancenorm(void) {
         fail(E_RANK, "InstanceNormalization needs spatial axes; the input has rank %d", rank(x));
         return;
     }
+    require_per_channel(x);
     for (int k = 0; k < rank(x); k++) kept[k] = k < 2;
     if (!statistics(x, kept, acc(x), float_attr("epsilon"), &mean, &inv)) return;
     X i = axes(shape(x)), c = list1(i.v[1]);
@@ -243,6 +248,7 @@ static void op_groupnorm(void) {
     }
     X s = shape(x), gs = splice(s, 1, 1, list2(idx(groups), div_(dim(x, 1), idx(groups))));
     require(eq(mod_(dim(x, 1), idx(groups)), idx(0)), "the number of channels is no multiple of the groups");
+    require_per_channel(x);
     T y = reshaped("grouped", x, gs); /* [n, group, channel of the group, ...] */
     bool kept[33];
     for (int k = 0; k < gs.n; k++) kept[k] = k < 2;

@@ -1,0 +1,93 @@
+/* Sizes that only the run can compare: a check in the entry, one name for both in the kernel (lower/sizes.c). Each
+ * model runs with sizes that fit, with and without schedules, and stops for sizes that do not. */
+#include "compiler/graph/passes.h"
+#include "ir/loop_eval.h"
+#include "lower/lower.h"
+#include "lower/ops/ops.h"
+#include "lower/target/rows.h"
+#include <criterion/criterion.h>
+#include <string.h>
+
+static struct ctx *c;
+static void setup(void) {
+    ops_register_all();
+    c = ctx_new();
+}
+static void done(void) { ctx_free(c); }
+TestSuite(sizes, .init = setup, .fini = done);
+
+#define SYMS "sym A: 0..64 sym B: 0..64 sym C: 0..64 sym D: 0..64\n"
+static struct module *lowered(const char *params, const char *nodes, bool plain) {
+    struct text t = {0}, d = {0};
+    text_printf(&t, "graph \"\"\n" SYMS "region \"\" (%s) { %s return %%y }\n", params, nodes);
+    struct graph *g = graph_parse(c, t.s, t.n, "t.gir");
+    struct lower_options o = {.target = target_find("x86-64-v3"), .no_schedule = plain};
+    struct module *m = g && graph_infer(g) ? lower_graph(g, &o) : NULL;
+    diag_print(&c->diags, &d, false);
+    cr_assert(m, "%s\n%s", t.s, d.s);
+    cr_assert(loop_verify(m, "lowering"));
+    text_free(&t);
+    return m;
+}
+struct arg {
+    const void *data;
+    int64_t dims[4];
+    int nd;
+};
+/* want NULL: stops, and says `fault`. syms: A, B, C, D as far as the model has them. */
+static void gives(const char *params, const char *nodes, const struct arg *in, int nin, const int64_t *syms,
+                  const float *want, int n, const char *fault) {
+    for (int plain = 0; plain < 2; plain++) {
+        struct module *m = lowered(params, nodes, plain);
+        struct eval_arg args[5] = {{0}};
+        for (int k = 0; k < nin; k++) {
+            args[k].data = (void *)in[k].data, args[k].nd = in[k].nd;
+            memcpy(args[k].dims, in[k].dims, sizeof in[k].dims);
+        }
+        struct eval_result r = loop_eval(m, m->entry, args, syms, &(struct eval_options){.poison = true});
+        if (!want) {
+            cr_assert_eq(r.status, EVAL_FAULT, "%s", nodes);
+            cr_assert(strstr(r.message, fault), "%s", r.message);
+            continue;
+        }
+        cr_assert_eq(r.status, EVAL_OK, "%s: %s", nodes, r.message);
+        for (int k = 0; k < n; k++) cr_expect_float_eq(((float *)args[nin].data)[k], want[k], 1e-5, "%s: %d", nodes, k);
+    }
+}
+#define ARGS(...)   (const struct arg[]){__VA_ARGS__}, (int)(sizeof((struct arg[]){__VA_ARGS__}) / sizeof(struct arg))
+#define SIZES(...)  (const int64_t[]){__VA_ARGS__}
+#define LIST(...)   (const float[]){__VA_ARGS__}, (int)(sizeof((float[]){__VA_ARGS__}) / sizeof(float)), NULL
+#define STOPS(what) NULL, 0, what
+static const float eight[] = {1, 2, 3, 4, 5, 6, 7, 8};
+
+Test(sizes, inner_dimensions_of_a_product) {
+    const char *p = "%a: f32[A,B], %b: f32[C,D]", *n = "%y: ? = MatMul(%a, %b)";
+    gives(p, n, ARGS({eight, {2, 3}, 2}, {eight, {3, 1}, 2}), SIZES(2, 3, 3, 1), LIST(14, 32));
+    gives(p, n, ARGS({eight, {2, 3}, 2}, {eight, {2, 1}, 2}), SIZES(2, 3, 2, 1), STOPS("inner dimensions"));
+    gives(p, n, ARGS({eight, {2, 2}, 2}, {eight, {3, 1}, 2}), SIZES(2, 2, 3, 1), STOPS("inner dimensions"));
+    const char *known = "%a: f32[A,B], %b: f32[3,1]";
+    gives(known, n, ARGS({eight, {2, 3}, 2}, {eight, {3, 1}, 2}), SIZES(2, 3), LIST(14, 32));
+    gives(known, n, ARGS({eight, {2, 4}, 2}, {eight, {3, 1}, 2}), SIZES(2, 4), STOPS("inner dimensions"));
+}
+Test(sizes, channels_and_groups) {
+    const char *p = "%x: f32[1,A,2], %w: f32[B,C,1], %b: f32[D]", *n = "%y: ? = Conv(%x, %w, %b) {group=2}";
+    gives(p, n, ARGS({eight, {1, 2, 2}, 3}, {eight, {2, 1, 1}, 3}, {eight, {2}, 1}), SIZES(2, 2, 1, 2),
+          LIST(2, 3, 8, 10));
+    gives(p, n, ARGS({eight, {1, 4, 2}, 3}, {eight, {2, 1, 1}, 3}, {eight, {2}, 1}), SIZES(4, 2, 1, 2),
+          STOPS("number of channels"));
+    gives(p, n, ARGS({eight, {1, 2, 2}, 3}, {eight, {3, 1, 1}, 3}, {eight, {3}, 1}), SIZES(2, 3, 1, 3),
+          STOPS("no multiple of the groups"));
+    gives(p, n, ARGS({eight, {1, 2, 2}, 3}, {eight, {2, 1, 1}, 3}, {eight, {1}, 1}), SIZES(2, 2, 1, 1),
+          STOPS("one bias"));
+}
+Test(sizes, one_element_for_each_channel) {
+    const char *p = "%x: f32[1,A,2], %s: f32[B], %b: f32[C]", *n = "%y: ? = InstanceNormalization(%x, %s, %b)";
+    static const float x[] = {-1000, 1000, 3000, 1000};
+    gives(p, n, ARGS({x, {1, 2, 2}, 3}, {eight, {2}, 1}, {eight, {2}, 1}), SIZES(2, 2, 2), LIST(0, 2, 4, 0));
+    gives(p, n, ARGS({x, {1, 2, 2}, 3}, {eight, {1}, 1}, {eight, {2}, 1}), SIZES(2, 1, 2), STOPS("input 1 does not"));
+    gives(p, n, ARGS({x, {1, 2, 2}, 3}, {eight, {2}, 1}, {eight, {3}, 1}), SIZES(2, 2, 3), STOPS("input 2 does not"));
+}
+Test(sizes, parts_of_an_axis) {
+    const char *halves = "%u: ?, %y: ? = Split(%x) {axis=0, num_outputs=2}";
+    gives("%x: f32[A]", halves, ARGS({eight, {5}, 1}), SIZES(5), LIST(4, 5));
+}
