@@ -4,7 +4,6 @@
 #include "ir/loop_eval.h"
 #include "lower/lower.h"
 #include "lower/ops/ops.h"
-#include "lower/target/rows.h"
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -21,7 +20,7 @@ static struct module *lowered(const char *params, const char *nodes, bool plain)
     struct text t = {0}, d = {0};
     text_printf(&t, "graph \"\"\n" SYMS "region \"\" (%s) { %s return %%y }\n", params, nodes);
     struct graph *g = graph_parse(c, t.s, t.n, "t.gir");
-    struct lower_options o = {.target = target_find("x86-64-v3"), .no_schedule = plain};
+    struct lower_options o = {.target = target_by_name("x86-avx2"), .no_schedule = plain};
     struct module *m = g && graph_infer(g) ? lower_graph(g, &o) : NULL;
     diag_print(&c->diags, &d, false);
     cr_assert(m, "%s\n%s", t.s, d.s);
@@ -54,8 +53,9 @@ static void gives(const char *params, const char *nodes, const struct arg *in, i
         for (int k = 0; k < n; k++) cr_expect_float_eq(((float *)args[nin].data)[k], want[k], 1e-5, "%s: %d", nodes, k);
     }
 }
-#define ARGS(...)   (const struct arg[]){__VA_ARGS__}, (int)(sizeof((struct arg[]){__VA_ARGS__}) / sizeof(struct arg))
-#define SIZES(...)  (const int64_t[]){__VA_ARGS__}
+#define ARGS(...) (const struct arg[]){__VA_ARGS__}, (int)(sizeof((struct arg[]){__VA_ARGS__}) / sizeof(struct arg))
+#define SIZES(...)                                                                                                     \
+    (const int64_t[4]) { __VA_ARGS__ }
 #define LIST(...)   (const float[]){__VA_ARGS__}, (int)(sizeof((float[]){__VA_ARGS__}) / sizeof(float)), NULL
 #define STOPS(what) NULL, 0, what
 static const float eight[] = {1, 2, 3, 4, 5, 6, 7, 8};
