@@ -41,7 +41,7 @@ struct target {
     enum target_class cls;
     enum emit_kind emit;
     int lanes_f32;                         /* vector lanes; 1: none */
-    int vregs;                             /* vector registers */
+    int vregs;                             /* vector registers; without vectors: of f32 */
     int64_t l1, l2;                        /* bytes */
     bool fma;                              /* lowering writes X_FMA in contractions */
     const char *cflags;                    /* -mavx2 -mfma */

@@ -97,7 +97,7 @@ static void write_spec(struct lowering *l, struct value_layout *lay, int rank) {
     text_free(&t);
 }
 void choose_layouts(struct lowering *l, struct region *r, const struct groups *gs) {
-    if (l->o->no_schedule || l->o->target->lanes_f32 < 2) return;
+    if (l->o->no_schedule || l->o->target->cls == TC_GPU) return;
     for (struct node *n = r->first; n; n = n->next)
         if (!n->op->control && classify_node(l->probes, n)->calls) find_plain(l, n);
     for (int i = 0; i < gs->list.n; i++) block_results(l, gs->list.v[i]);

@@ -47,15 +47,26 @@ static bool try_lane(struct plan *u, struct tiling *g, int axis, bool scattered)
         expr vec = side ? q->a : q->b, other = side ? q->b : q->a;
         int at = dim_of(vec, v);
         bool packed = vec->u.buf->data && !vec->has_fill && at >= 0;
-        if (!packed && (scattered || !lies_along(u, vec, v))) continue;
+        if (!packed && u->t->lanes_f32 > 1 && (scattered || !lies_along(u, vec, v))) continue;
         if (uses(u->c, other, v)) continue;
         g->vec = vec, g->scalar = other, g->lane = axis, g->packed = packed, g->scattered = scattered;
         return true;
     }
     return false;
 }
+/* Without vectors the last axis or the channels, whatever the step from cell to cell; a packed operand comes first. */
+static bool choose_scalar_lane(struct plan *u, struct tiling *g) {
+    int last = g->q.naxes - 1;
+    for (int packed = 1; packed >= 0; packed--)
+        for (int k = last; k >= 0; k--) {
+            if ((k != last && k != 1) || const_extent(axis_var(g, k)) == 1) continue;
+            if (try_lane(u, g, k, k != last) && (g->packed || !packed)) return true;
+        }
+    return last >= 0 && try_lane(u, g, last, false);
+}
 static bool choose_lane(struct plan *u, struct tiling *g) {
     struct contraction *q = &g->q;
+    if (u->t->lanes_f32 == 1) return choose_scalar_lane(u, g);
     const struct param_layout *ly = layout_of(u->p, u->l, q->out->u.stage.buf);
     int last = q->naxes - 1;
     if (ly && ly->block) return ly->block == u->t->lanes_f32 && last >= 1 && try_lane(u, g, 1, false);
@@ -85,6 +96,18 @@ static double tile_cycles(int64_t mr, int64_t nr) {
 static double row_cycles(int64_t rows, int64_t mr, int64_t nr) {
     int64_t tiles = (rows + mr - 1) / mr, q = rows / tiles, more = rows % tiles;
     return (double)more * tile_cycles(q + 1, nr) + (double)(tiles - more) * tile_cycles(q, nr);
+}
+/* Without vectors: 4 x 2 cells, or 4 x 4 where there are registers; what lies along short axes is given to the other.
+ * The code stays small, and the lengths of tiles that are left are few. */
+static void choose_scalar_tile(struct plan *u, struct tiling *g) {
+    int cells = u->t->vregs >= 32 ? 16 : 8;
+    g->nr = g->N > 0 && g->N < 4 ? (int)g->N : 4;
+    g->mr = g->nr == 1 ? 8 : cells / g->nr;
+    if (g->rows >= 0 && g->rows < g->mr) {
+        g->mr = g->rows > 0 ? (int)g->rows : 1;
+        if (g->mr == 1) g->nr = g->N > 0 && g->N < 8 ? (int)g->N : 8;
+    }
+    g->nv = g->nr;
 }
 /* mr rows by nr vectors: accumulators, nr operands and one broadcast must fit the registers. Tiles are balanced, so
  * that no small one remains. The fewest cycles for all rows and all vectors win. */
@@ -125,7 +148,9 @@ static int main_red(const struct tiling *g) {
 static bool choose_sum(struct plan *u, struct tiling *g) {
     const struct param_layout *ls = layout_of(u->p, u->l, g->scalar->u.buf), *lv = layout_of(u->p, u->l, g->vec->u.buf);
     if (lv && lv->block) return false;
-    g->kred = main_red(g), g->kblock = 0;
+    g->kred = -1, g->kblock = 0;
+    if (u->t->lanes_f32 == 1) return true; /* nothing is done once in so many steps */
+    g->kred = main_red(g);
     if (ls && ls->block) {
         g->kblock = ls->block;
         return g->kred >= 0 && dim_of(g->scalar, g->q.acc->u.stage.red[g->kred]) == 1 &&
@@ -163,7 +188,7 @@ static void choose_blocks(struct plan *u, struct tiling *g) {
         if ((k = const_extent(g->q.acc->u.stage.red[i])) < 1) return;
         K *= k;
     }
-    if (!g->packed || xs < 0 || ws < 0 || g->row < 0 || g->rows < 0 || g->N < 0) return;
+    if (u->t->lanes_f32 == 1 || !g->packed || xs < 0 || ws < 0 || g->row < 0 || g->rows < 0 || g->N < 0) return;
     int64_t panel = K * g->nv * 4, l1 = u->t->l1, l2 = u->t->l2, x = xs * 4, w = ws * 4;
     int64_t extent = g->group >= 0 ? const_extent(axis_var(g, g->group)) : -1;
     int64_t blocks = g->kred >= 0 ? const_extent(g->q.acc->u.stage.red[g->kred]) / g->kblock : 1;
@@ -229,16 +254,12 @@ static void result_loops(struct plan *u, const struct tiling *g) {
     if (inner) text_printf(&u->s, " %s", inner);
     if (row) text_printf(&u->s, " %s", row);
     text_add(&u->s, " yi\n");
-    if (row && g->rows > 0) {
-        text_printf(&u->s, "split %s wo wi", row);
-        plan_sizes(u, g->rows, g->mr);
-        text_char(&u->s, '\n');
-    } else if (row) text_printf(&u->s, "split %s %d wo wi cut2\n", row, g->mr);
-    text_printf(&u->s, "compute_at %s %s\nsplit yi %d yj yv%s\n", q->acc->u.stage.buf->base,
-                row     ? "wo"
-                : inner ? inner
-                        : "yo",
-                u->t->lanes_f32, g->nv % u->t->lanes_f32 || g->N < 0 || g->N % u->t->lanes_f32 ? " cut" : "");
+    if (row && g->rows > 0) plan_tiles(u, row, g->rows, g->mr);
+    else if (row) text_printf(&u->s, "split %s %d wo wi cut2\n", row, g->mr);
+    text_printf(&u->s, "compute_at %s %s\n", q->acc->u.stage.buf->base, row ? "wo" : inner ? inner : "yo");
+    if (u->t->lanes_f32 > 1)
+        text_printf(&u->s, "split yi %d yj yv%s\n", u->t->lanes_f32,
+                    g->nv % u->t->lanes_f32 || g->N < 0 || g->N % u->t->lanes_f32 ? " cut" : "");
 }
 static void add_rows(struct plan *u, const struct tiling *g) { /* acc's axes that are not lanes */
     for (int k = 0; k < g->q.naxes; k++)
@@ -247,14 +268,18 @@ static void add_rows(struct plan *u, const struct tiling *g) { /* acc's axes tha
 /* gcc keeps the accumulators of a loop in their registers only when one iteration is one step of the sum, unless there
  * are registers to spare: in longer straight code it moves them, and spills on the way. */
 static int unroll_of(const struct target *t) { return t->vregs > 16 ? 4 : 1; }
+static void lanes_last(struct plan *u, const struct tiling *g) { /* in the accumulators */
+    text_printf(&u->s, "layout %s [", g->q.acc->u.stage.buf->base);
+    for (int k = 0; k < g->q.naxes; k++)
+        text_printf(&u->s, k == g->lane ? "%s%d/%d" : "%s%d", k ? " " : "", k, u->t->lanes_f32);
+    text_printf(&u->s, " %d%%%d]\n", g->lane, u->t->lanes_f32);
+}
 static void sum_loops(struct plan *u, const struct tiling *g) {
     const struct contraction *q = &g->q;
     const char *acc = q->acc->u.stage.buf->base, *lane = a_loop(u, g, g->lane);
     int lanes = u->t->lanes_f32, step = unroll_of(u->t);
     bool cut = g->nv % lanes || g->N < 0 || g->N % lanes;
-    text_printf(&u->s, "layout %s [", acc);
-    for (int k = 0; k < q->naxes; k++) text_printf(&u->s, k == g->lane ? "%s%d/%d" : "%s%d", k ? " " : "", k, lanes);
-    text_printf(&u->s, " %d%%%d]\n", g->lane, lanes);
+    if (lanes > 1) lanes_last(u, g);
     if (g->kred >= 0) text_printf(&u->s, "split %s %d kb ko\n", red_loop(u->c, q->acc, g->kred), g->kblock);
     if (g->kred >= 0 && step > 1 && g->kblock % step == 0) text_printf(&u->s, "split ko %d ko ku\n", step);
     text_add(&u->s, g->kred >= 0 ? "reorder kb" : "reorder");
@@ -262,7 +287,8 @@ static void sum_loops(struct plan *u, const struct tiling *g) {
         if (k != g->kred) text_printf(&u->s, " %s", red_loop(u->c, q->acc, k));
     if (g->kred >= 0) text_add(&u->s, step > 1 && g->kblock % step == 0 ? " ko ku" : " ko");
     add_rows(u, g);
-    text_printf(&u->s, " %s\nsplit %s %d aj av%s\n", lane, lane, lanes, cut ? " cut" : "");
+    text_printf(&u->s, " %s\n", lane);
+    if (lanes > 1) text_printf(&u->s, "split %s %d aj av%s\n", lane, lanes, cut ? " cut" : "");
     if (g->chunk) {
         int64_t blocks = const_extent(q->acc->u.stage.red[g->kred]) / g->kblock / g->chunk;
         const char *over = g->together ? "hi" : g->group >= 0 ? y_loop(u, g, g->group) : "wo";
@@ -274,10 +300,13 @@ static void sum_loops(struct plan *u, const struct tiling *g) {
         if (g->group >= 0) text_printf(&u->s, "%s ", g->together ? "hi" : y_loop(u, g, g->group));
         text_add(&u->s, g->often ? "wo kb]\n" : "wo]\n");
     }
-    text_printf(&u->s, "kind unroll%s yj aj", g->row >= 0 ? " wi" : "");
+    text_printf(&u->s, "kind unroll%s", g->row >= 0 ? " wi" : "");
+    if (lanes > 1) text_add(&u->s, " yj aj");
+    else text_printf(&u->s, " yi %s", lane);
     if (g->kred >= 0 && step > 1 && g->kblock % step == 0) text_add(&u->s, " ku");
     add_rows(u, g);
-    text_printf(&u->s, "\nkind %s yv\nkind vector av\n", g->scattered ? "unroll" : "vector");
+    text_char(&u->s, '\n');
+    if (lanes > 1) text_printf(&u->s, "kind %s yv\nkind vector av\n", g->scattered ? "unroll" : "vector");
 }
 static bool attempt(struct plan *u, struct tiling g, int without) {
     if (without >= WITHOUT_PREFETCH) g.prefetch = false;
@@ -292,11 +321,12 @@ static bool attempt(struct plan *u, struct tiling g, int without) {
 }
 bool schedule_contraction(struct plan *u) {
     struct tiling g = {0};
-    if (u->t->lanes_f32 < 2 || !find_contraction(u->c, u->k, &g.q)) return false;
+    if (!find_contraction(u->c, u->k, &g.q)) return false;
     if (g.q.out == g.q.acc || g.q.out->u.stage.naxes != g.q.naxes || g.q.acc->u.stage.buf->type != F32) return false;
     if (!choose_lane(u, &g) || !choose_sum(u, &g)) return false;
     choose_rows(u, &g);
-    choose_tile(u, &g);
+    if (u->t->lanes_f32 == 1) choose_scalar_tile(u, &g);
+    else choose_tile(u, &g);
     choose_blocks(u, &g);
     for (int k = 0; k < ATTEMPTS; k++) {
         bool same = (k == WITHOUT_PREFETCH && !g.prefetch) || (k == WITHOUT_CHUNKS && !g.chunk) ||

@@ -15,11 +15,15 @@ void plan_inline_maps(struct plan *u) {
             text_printf(&u->s, "inline %s\n", s->u.stage.buf->base);
     }
 }
-void plan_sizes(struct plan *u, int64_t rows, int64_t mr) {
+void plan_tiles(struct plan *u, const char *loop, int64_t rows, int64_t mr) {
     int64_t tiles = (rows + mr - 1) / mr, q = rows / tiles, more = rows % tiles;
-    text_add(&u->s, " sizes=[");
+    if (!more) {
+        text_printf(&u->s, "split %s %lld wo wi\n", loop, (long long)q);
+        return;
+    }
+    text_printf(&u->s, "split %s wo wi sizes=[", loop);
     for (int64_t k = 0; k < tiles; k++) text_printf(&u->s, "%s%lld", k ? " " : "", (long long)(q + (k < more)));
-    text_char(&u->s, ']');
+    text_add(&u->s, "]\n");
 }
 int dim_of(expr load, const struct var *v) {
     for (int k = 0; k < load->n - load->has_fill; k++)

@@ -21,8 +21,9 @@ bool schedule_nests(struct plan *u);
 
 void plan_start(struct plan *u); /* empties the text, then the steps for the layouts of the parameters */
 bool plan_apply(struct plan *u);
-void plan_inline_maps(struct plan *u);                     /* all maps before the result go into it */
-void plan_sizes(struct plan *u, int64_t rows, int64_t mr); /* " sizes=[..]": tiles of at most mr, balanced */
+void plan_inline_maps(struct plan *u); /* all maps before the result go into it */
+/* The loop over rows is split into wo and wi: tiles of at most mr, balanced. */
+void plan_tiles(struct plan *u, const char *loop, int64_t rows, int64_t mr);
 /* out's nest with the channel block innermost, in tiles of pixels for the stage tile_of, if any (window.c). */
 void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const char *tile_of);
 bool lanes_fit(const struct stmt *s, int lanes); /* the channels of s are whole vectors */

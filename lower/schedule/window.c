@@ -17,9 +17,8 @@ void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const char 
     int64_t rows = n > 2 ? const_extent(out->u.stage.axes[last]) : 1, most = u->t->vregs / 2;
     if (n <= 2) text_printf(&u->s, "compute_at %s cb\n", tile_of);
     else if (rows > 0) {
-        text_printf(&u->s, "split %s wo wi", axis_loop(c, out, last));
-        plan_sizes(u, rows, rows < most ? rows : most);
-        text_printf(&u->s, "\ncompute_at %s wo\n", tile_of);
+        plan_tiles(u, axis_loop(c, out, last), rows, rows < most ? rows : most);
+        text_printf(&u->s, "compute_at %s wo\n", tile_of);
     } else
         text_printf(&u->s, "split %s %lld wo wi cut2\ncompute_at %s wo\n", axis_loop(c, out, last), (long long)most,
                     tile_of);
