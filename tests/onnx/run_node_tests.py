@@ -37,7 +37,7 @@ from prepare_cases import prepare           # noqa: E402
 from run_models import host_target, turn    # noqa: E402
 
 FORMS = ("model", "noshape", "symbolic")
-PARTS = 24
+PARTS = 8
 # Results are drawn: only type and shape are compared.
 RANDOM = ("test_bernoulli*", "test_random*", "test_multinomial*", "test_training_dropout*")
 
