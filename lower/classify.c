@@ -194,6 +194,7 @@ const struct node_class *classify_node(struct probes *q, struct node *n) {
 }
 
 /* ---- halo */
+enum { HALO_MAX = 64 }; /* a wider border, or that of a kernel of unknown size, costs more than the tests it saves */
 struct halo_scan {
     struct ctx *c;
     const struct buf *b;
@@ -213,6 +214,7 @@ static bool scan_halo(void *env, expr e) {
         x_bounds(h->c, e->arg[k], &lo, &hi);
         if (x_proves_le(h->c, x_int(h->c, 0), e->arg[k]) && x_proves_lt(h->c, e->arg[k], h->b->dims[k])) continue;
         if (!x_is_int(h->b->dims[k], &dim) || lo == NEG_INF || hi == POS_INF) return h->bad = true, false;
+        if (lo < -HALO_MAX || hi - dim >= HALO_MAX) return h->bad = true, false;
         if (-lo > h->lo[k]) h->lo[k] = -lo;
         if (hi - dim + 1 > h->hi[k]) h->hi[k] = hi - dim + 1;
         h->found = true;

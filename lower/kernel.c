@@ -141,7 +141,8 @@ static void bind_layouts(struct lowering *l, struct proc *p, struct stmt *call) 
     for (int k = 0; k < call->u.call.nbufs; k++) {
         struct buf *param = p->params.v[k].buf, **arg = &call->u.call.bufs[k];
         if ((*arg)->scope == SC_CONST) *arg = packed_const(l, *arg, param);
-        else if (!same_layout(l, *arg, param)) BUG("kernel %s changed the layout of parameter %s", p->name, param->name);
+        else if (!same_layout(l, *arg, param))
+            BUG("kernel %s changed the layout of parameter %s", p->name, param->name);
     }
 }
 static void add_scratch_args(struct lowering *l, struct known_kernel *k, struct stmt *call) {

@@ -179,7 +179,8 @@ static bool outline_run(struct lowering *l, struct block *run, struct stmt *afte
     for (int k = 0; k < r.bufs.n; k++) {
         struct buf *b = r.bufs.v[k], *kb;
         expr dims[32];
-        for (int d = 0; d < b->nlogical; d++) dims[d] = x_map(c, sizes_in_kernel(l->sizes, b->logical[d]), rename_expr, &ren);
+        for (int d = 0; d < b->nlogical; d++)
+            dims[d] = x_map(c, sizes_in_kernel(l->sizes, b->logical[d]), rename_expr, &ren);
         bool mine = map_get(local, PKEY(b)) && !map_get(&l->external, PKEY(b));
         if (mine && used_from(after, b)) { /* a later run reads it: it stays in the entry for both */
             map_put(&l->external, PKEY(b), b);

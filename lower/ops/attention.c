@@ -193,6 +193,8 @@ static void op_rotary(void) {
         fail(E_RANK, "the caches have rank 2 with position_ids, which has rank 2, and 3 without");
         return;
     }
+    for (int k = 0; k < rank(cos_t); k++)
+        require(eq(dim(cos_t, k), dim(sin_t, k)), "the caches of sine and cosine differ on axis %d", k);
     require(le(turned, x.size), "rotary_embedding_dim exceeds the size of a head");
     E pair = interleaved ? div_(d, idx(2)) : mod_(d, half), p;
     E second = interleaved ? eq(mod_(d, idx(2)), idx(1)) : ge(d, half);

@@ -84,10 +84,16 @@ static void op_convinteger(void) {
 
 /* QLinearConv: x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias in units of x_scale * w_scale. */
 static E channel_value(T t, E oc) { return rank(t) == 0 || x_is(numel(t), 1) ? scalar(t) : at(t, list1(oc)); }
+static void require_per_output(T t, T w) {
+    if (rank(t) == 1 && !x_is(dim(t, 0), 1))
+        require(eq(dim(t, 0), dim(w, 0)), "there is not one scale or zero point for each output channel");
+}
 static E qw_less_zero(E v, E oc) { return sub(v, channel_value(in(5), oc)); }
 static void op_qlinearconv(void) {
     T x = in(0), y;
     X i = axes(shape(x)), o;
+    require_per_output(in(4), in(3));
+    require_per_output(in(5), in(3));
     x = stage("centred", I32, i, sub(at(x, i), scalar(in(2))));
     if (!conv_sum(NULL, qw_less_zero, num(0), I32, x, in(3), in(8), &y, &o)) return;
     E scale = div_(mul(scalar(in(1)), channel_value(in(4), o.v[1])), scalar(in(6)));
@@ -136,8 +142,8 @@ static void op_convtranspose(void) {
     X kernel = sub_list(shape(w), 2, rank(w));
     if (!transposed_of(&g, &t, x, kernel)) return;
     E per = dim(w, 1), ics = div_(dim(x, 1), idx(group));
-    require(eq(dim(x, 1), dim(w, 0)), "the input has a number of channels that the weights do not fit");
     require(eq(mod_(dim(x, 1), idx(group)), idx(0)), "the number of input channels is no multiple of the groups");
+    require(eq(dim(x, 1), dim(w, 0)), "the input has a number of channels that the weights do not fit");
     if (has(b)) require(eq(dim(b, 0), mul(per, idx(group))), "there is not one bias for each output channel");
     X o = window_axes(cat(list2(dim(x, 0), mul(per, idx(group))), t.out), "n oc");
     X r = window_raxes(list1(ics), kernel, "ic");
@@ -150,6 +156,8 @@ static void op_convtranspose(void) {
         from = push(from, div_(p, s));
     }
     E wi = group == 1 ? o.v[1] : mod_(o.v[1], per);
+    int64_t known;
+    if (group > 1 && !const_int(ics, &known)) ic = within(ic, dim(w, 0));
     E v = mul(at_or(x, from, num(0)), at(w, cat(list2(ic, wi), sub_list(r, 1, g.n))));
     T y = reduce("acc", acc(x), o, RED_SUM, r, hit ? sel(hit, v, num(0)) : v, has(b) ? at(b, list1(o.v[1])) : NULL);
     if (y) out(0, dtype(x), o, at(y, o));

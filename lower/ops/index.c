@@ -101,7 +101,9 @@ static void op_split(void) {
         require(eq(mod_(full, idx(parts)), idx(0)), "the axis cannot be split into %lld equal parts", (long long)parts);
     E even = ceil_div(full, idx(parts));
     for (int k = 0; k < n; k++) {
-        E size = has(sizes) ? value(sizes, k, 0, DIM_MAX) : k == parts - 1 ? sub(full, first) : min_(even, sub(full, first));
+        E size = has(sizes)       ? value(sizes, k, 0, DIM_MAX)
+                 : k == parts - 1 ? sub(full, first)
+                                  : min_(even, sub(full, first));
         require(ge(size, idx(0)), "part %d has a negative size", k);
         if (has(sizes)) require(le(add(first, size), full), "the parts are longer than the axis");
         X i = axes(put(shape(x), a, max_(size, idx(0))));
@@ -198,6 +200,8 @@ static void op_depthtospace(void) {
     X i = axes_named(cat(list2(dim(x, 0), c), list2(mul(dim(x, 2), bs), mul(dim(x, 3), bs))), "n oc oh ow");
     E inner = add(mul(mod_(i.v[2], bs), bs), mod_(i.v[3], bs));
     E ch = strcmp(str_attr("mode"), "CRD") ? add(mul(inner, c), i.v[1]) : add(mul(i.v[1], idx(b * b)), inner);
+    int64_t known;
+    if (!const_int(c, &known)) ch = within(ch, dim(x, 1));
     out(0, dtype(x), i, at(x, cat(list2(i.v[0], ch), list2(div_(i.v[2], bs), div_(i.v[3], bs)))));
 }
 static void op_spacetodepth(void) {

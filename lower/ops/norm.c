@@ -133,6 +133,9 @@ static void skip_norm(bool simplified) {
         return;
     }
     for (int k = 0; k < r; k++) kept[k] = k < r - 1;
+    const T rows[] = {gamma, beta, bias};
+    for (int k = 0; k < 3; k++)
+        if (has(rows[k])) require(eq(dim(rows[k], 0), dim(x, r - 1)), "gamma, beta or bias do not fit the last axis");
     X j = axes(shape(x));
     E total = add(at(x, j), at(skip, bcast(skip, j)));
     if (has(bias)) total = add(total, at(bias, list1(j.v[r - 1])));

@@ -91,3 +91,14 @@ Test(sizes, parts_of_an_axis) {
     const char *halves = "%u: ?, %y: ? = Split(%x) {axis=0, num_outputs=2}";
     gives("%x: f32[A]", halves, ARGS({eight, {5}, 1}), SIZES(5), LIST(4, 5));
 }
+Test(sizes, channels_in_blocks) {
+    const char *p = "%x: f32[1,A,1,1]", *n = "%y: ? = DepthToSpace(%x) {blocksize=2}";
+    gives(p, n, ARGS({eight, {1, 8, 1, 1}, 4}), SIZES(8), LIST(1, 3, 5, 7, 2, 4, 6, 8));
+    gives(p, n, ARGS({eight, {1, 6, 1, 1}, 4}), SIZES(6), STOPS("no multiple of the block"));
+}
+Test(sizes, groups_of_a_transposed_convolution) {
+    const char *p = "%x: f32[1,A,1], %w: f32[B,C,1]", *n = "%y: ? = ConvTranspose(%x, %w) {group=2}";
+    gives(p, n, ARGS({eight, {1, 4, 1}, 3}, {eight, {4, 1, 1}, 3}), SIZES(4, 4, 1), LIST(5, 25));
+    gives(p, n, ARGS({eight, {1, 3, 1}, 3}, {eight, {3, 1, 1}, 3}), SIZES(3, 3, 1), STOPS("no multiple of the groups"));
+    gives(p, n, ARGS({eight, {1, 4, 1}, 3}, {eight, {2, 1, 1}, 3}), SIZES(4, 2, 1), STOPS("weights do not fit"));
+}
