@@ -119,8 +119,8 @@ def check_sanitizers(args, row, folder, plain, sets, made, lists):
         for k in range(len(manifest["outputs"])):
             of_plain.append(made(f"plain{k}.nnt"))
             of_exact.append(made(f"exact{k}.nnt"))
-        run_program(args, plain, given, of_plain)
         run_program(args, exact, given, of_exact)
+        run_program(args, plain, given, of_plain)
         results = made("results")
         os.makedirs(results, exist_ok=True)
         for k, described in enumerate(manifest["outputs"]):
