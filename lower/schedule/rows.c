@@ -291,7 +291,7 @@ static bool apply_rows(struct rows *q) {
     for (int i = 0; i < q->n; i++)
         if (!q->v[i].inlined) vectorise(q, &q->v[i]);
     if (q->mode == LANES_OUTER) text_add(&q->s, "kind vector lane\n");
-    return try_schedule(q->c, q->p, q->s.s);
+    return try_schedule(q->c, q->p, q->s.s ? q->s.s : ""); /* a row of one cell, and one row, take no step */
 }
 static bool rows_with(struct rows *q, enum lane_mode mode) {
     q->n = 0, q->mode = mode, q->at = NULL;
