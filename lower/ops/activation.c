@@ -3,10 +3,11 @@
 #include "lower/ops/ops.h"
 #include <string.h>
 
-/* v for each; alpha and beta as the op names them. NaN stays NaN in all of them. */
+/* v for each; alpha and beta as the op names them. NaN stays NaN in all but ThresholdedRelu and Shrink: the
+ * specification names the values that stay by a comparison, and NaN is not one of them. */
 static E relu(E v, double a, double b) { return (void)a, (void)b, max_(num(0), v); }
 static E leaky(E v, double a, double b) { return (void)b, sel(lt(v, num(0)), mul(num(a), v), v); }
-static E thresholded(E v, double a, double b) { return (void)b, sel(le(v, num(a)), num(0), v); }
+static E thresholded(E v, double a, double b) { return (void)b, sel(gt(v, num(a)), v, num(0)); }
 static E elu(E v, double a, double b) { return (void)b, sel(lt(v, num(0)), mul(num(a), fn1("expm1", v)), v); }
 static E selu(E v, double a, double b) { return mul(num(b), sel(le(v, num(0)), mul(num(a), fn1("expm1", v)), v)); }
 static E celu(E v, double a, double b) {
@@ -25,8 +26,7 @@ static E affine(E v, double a, double b) { return add(mul(num(a), v), num(b)); }
 static E mish(E v, double a, double b) { return (void)a, (void)b, mul(v, tanh_(fn1("softplus", v))); }
 static E swish(E v, double a, double b) { return (void)b, mul(v, sigmoid_(a == 1 ? v : mul(num(a), v))); }
 static E shrink(E v, double lambd, double bias) {
-    return sel(lt(v, num(-lambd)), add(v, num(bias)),
-               sel(gt(v, num(lambd)), sub(v, num(bias)), sel(is_nan(v), v, num(0))));
+    return sel(lt(v, num(-lambd)), add(v, num(bias)), sel(gt(v, num(lambd)), sub(v, num(bias)), num(0)));
 }
 static E clip(E v, double lo, double hi) { return min_(num(hi), max_(num(lo), v)); }
 static E gelu_erf(E v) { return mul(mul(num(0.5), v), add(num(1), erf_(mul(v, num(0.70710678118654752440))))); }

@@ -1,6 +1,7 @@
 /* Elementwise ops: arithmetic, comparison, logic, mathematical functions, casts. Activations stand in activation.c.
  * Every definition maps elements under numpy broadcasting; results take the storage rounding of their type. */
 #include "lower/ops/ops.h"
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -266,6 +267,16 @@ static const struct op_attr a_to[] = {{.name = "to", .kind = AT_INT, .flags = A_
 static const struct op_attr a_isinf[] = {
     {.name = "detect_negative", .kind = AT_INT, .i = 1}, {.name = "detect_positive", .kind = AT_INT, .i = 1}, {0}};
 static const struct op_attr a_shift[] = {{.name = "direction", .kind = AT_STRING, .flags = A_REQUIRED}, {0}};
+/* Clip-6 has bounds always: its defaults are the greatest finite numbers of f32. */
+static void up_clip(struct node *n) {
+    const char *names[] = {"min", "max"};
+    for (int k = 0; k < 2; k++)
+        if (!node_attr(n, names[k]))
+            node_set_attr(n, (struct attr){.name = intern(up_ctx(n)->names, names[k]),
+                                           .kind = AT_FLOAT,
+                                           .u.f = k ? FLT_MAX : -FLT_MAX});
+}
+static const struct op_upgrade u_clip[] = {{10, up_clip}, {0}};
 static const struct op_attr a_clip[] = {{.name = "min", .kind = AT_FLOAT}, {.name = "max", .kind = AT_FLOAT}, {0}};
 
 /* Before opset 7 the second operand was broadcast by attributes: B's first axis stood at `axis` of A. Trailing axes of
@@ -372,8 +383,9 @@ const struct op ops_elementwise[] = {
     MAP1("Sum", 13, s_flts, op_sum),
     MAP1("Mean", 13, s_flts, op_mean),
     {"", "Where", 16, 9, attrs_none, s_where, slots_y, .define = op_where, .spec = "Where-16"},
-    {"", "Clip", 13, 1, a_clip, s_clip, slots_y, .define = op_clip,
-     .spec = "Clip-13; the bounds of Clip-6 stay attributes"},
+    {"", "Clip", 13, 1, a_clip, s_clip, slots_y, .define = op_clip, .upgrades = u_clip,
+     .spec = "Clip-13, where an absent bound bounds nothing, as in its function body; the bounds of Clip-6 stay "
+             "attributes"},
     {"", "Cast", 25, 1, a_to, slots_x, slots_y, .define = op_cast, .upgrades = u_cast,
      .spec = "Cast-25; floats out of the range of an integer saturate, below a byte the low bits stay"},
     {"", "CastLike", 25, 15, a_castlike, slots_ab, slots_y, .define = op_castlike, .spec = "CastLike-25"},

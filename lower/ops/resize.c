@@ -141,7 +141,8 @@ static E coordinate(const struct resize *z, const struct resized *a, E i) {
     if (!strcmp(m, "align_corners")) return sel(one, typed(F32, 0), div_(mul(o, sub(d, num(1))), sub(n, num(1))));
     if (!strcmp(m, "half_pixel_symmetric")) {
         E adjust = div_(n, mul(s, d)), offset = mul(div_(d, num(2)), sub(typed(F32, 1), adjust));
-        return add(offset, half);
+        E at_scale = div_(add(cast(F64, o), num(0.5)), cast(F64, s)); /* ONNX Runtime too takes f64 from here */
+        return cast(F32, sub(add(cast(F64, offset), at_scale), num(0.5)));
     }
     if (z->crop) {
         E last = sub(d, num(1)), span = mul(mul(o, sub(a->roi_to, a->roi_from)), last);
@@ -171,10 +172,13 @@ static E whole_factor(const struct resize *z, const struct resized *a, E i) {
         return min_(div_(add(mul(i, idx(2)), idx(f - 1)), idx(2 * f)), sub(a->in, idx(1)));
     return NULL;
 }
+/* A scale that is no binary fraction makes coordinates that miss the half by its rounding (7 to 2 cells: 3.4999998 for
+ * 3.5), so what is this near to it is a tie, as in ONNX Runtime. */
+#define TIE 1e-6
 static E rounded(const struct resize *z, const struct resized *a, E p) {
     E low = floor_(p), part = sub(p, low), up = add(low, num(1));
-    if (!strcmp(z->round, "round_prefer_floor")) return sel(gt(part, num(0.5)), up, low);
-    if (!strcmp(z->round, "round_prefer_ceil")) return sel(ge(part, num(0.5)), up, low);
+    if (!strcmp(z->round, "round_prefer_floor")) return sel(gt(part, num(0.5 + TIE)), up, low);
+    if (!strcmp(z->round, "round_prefer_ceil")) return sel(ge(part, num(0.5 - TIE)), up, low);
     if (!strcmp(z->round, "floor")) return low;
     if (!strcmp(z->round, "ceil")) return ceil_(p);
     if (!strcmp(z->round, "simple")) /* before opset 11 */

@@ -85,6 +85,14 @@ Test(ops, elementwise) {
           LIST(NAN, NAN, 3, INFINITY));
     gives("const %a: f32[4] = [-1.5,nan,2.5,0.5] const %l: f32[] = [-1.0] const %h: f32[] = [1.0]",
           "%y: ? = Clip(%a, %l, %h)", LIST(-1, NAN, 1, 0.5));
+    gives("const %a: f32[3] = [inf,-inf,nan] const %h: f32[] = [inf]", "%y: ? = Clip(%a, _, %h)",
+          LIST(INFINITY, -INFINITY, NAN));
+    gives("const %a: f32[4] = [nan,-inf,inf,-0.5]", "%y: ? = ThresholdedRelu(%a) {alpha=-1.0}",
+          LIST(0, 0, INFINITY, -0.5));
+    gives("const %a: f32[4] = [nan,-inf,inf,-0.25]", "%y: ? = Shrink(%a)", LIST(0, -INFINITY, INFINITY, 0));
+    gives("const %a: f32[4] = [nan,-inf,inf,2.0]", "%y: ? = LeakyRelu(%a) {alpha=0.5}",
+          LIST(NAN, -INFINITY, INFINITY, 2));
+    gives("const %a: f32[4] = [nan,-inf,inf,0.0]", "%y: ? = HardSigmoid(%a)", LIST(NAN, 0, 1, 0.5));
     gives("const %a: f32[4] = [0.5,1.5,2.5,-0.5]", "%y: ? = Round(%a)", LIST(0, 2, 2, 0));
     gives("const %a: f32[4] = [300.0,-1.0,2.9,nan]", "%y: ? = Cast(%a) {to=2}", LIST(255, 0, 2, 0));
     gives("const %a: i32[2] = [300,-1]", "%y: ? = Cast(%a) {to=2}", LIST(44, 255));
@@ -142,6 +150,19 @@ Test(ops, reductions) {
     gives("const %a: f32[2,3] = [1.0,3.0,3.0,2.0,2.0,1.0]", "%y: ? = ArgMax(%a) {axis=1}", LIST(1, 0));
     gives("const %a: f32[2,3] = [1.0,3.0,3.0,2.0,2.0,1.0]",
           "%y: ? = ArgMax(%a) {axis=1, select_last_index=1, keepdims=0}", LIST(2, 1));
+}
+#define AXIS7 "const %a: f32[7] = [0.0,1.0,2.0,3.0,4.0,5.0,6.0] "
+/* Coordinates that miss the half, or a whole number, only by the rounding of the scale. */
+Test(ops, nearest_ties) {
+    gives(AXIS7 "const %s: i64[1] = [2]",
+          "%y: ? = Resize(%a, _, _, %s) {coordinate_transformation_mode=\"asymmetric\", "
+          "nearest_mode=\"round_prefer_ceil\"}",
+          LIST(0, 4));
+    gives(AXIS7 "const %s: i64[1] = [2]",
+          "%y: ? = Resize(%a, _, _, %s) {coordinate_transformation_mode=\"asymmetric\"}", LIST(0, 3));
+    gives("const %a: f32[3] = [0.0,1.0,2.0] const %s: f32[1] = [1.5]",
+          "%y: ? = Resize(%a, _, %s) {coordinate_transformation_mode=\"half_pixel_symmetric\", nearest_mode=\"floor\"}",
+          LIST(0, 0, 1, 2));
 }
 Test(ops, shapes) {
     gives(F6 "const %s: i64[2] = [0,-1]", "%y: ? = Reshape(%a, %s)", LIST(1, 2, 3, 4, 5, 6));
