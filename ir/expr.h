@@ -168,7 +168,7 @@ bool x_linear_in(struct ctx *c, expr e, const struct var *v, int64_t *coef, expr
  */
 int x_terms(struct ctx *c, expr e, int64_t *konst, const expr **atoms, const int64_t **coefs);
 
-/* ---- rebuilding (expr.c) */
+/* ---- rebuilding (expr_map.c) */
 /* Bottom-up rebuild through the constructors, each distinct node once. fn sees every node before its operands are
  * rebuilt and may return a replacement (which is not descended into), or NULL to go on. */
 expr x_map(struct ctx *c, expr e, expr (*fn)(void *env, expr e), void *env);

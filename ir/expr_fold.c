@@ -1,4 +1,4 @@
-/* Constant folding of value expressions; see expr_fold.h. Stands below the constructors in expr.c. */
+/* Constant folding of value expressions; see expr_fold.h. Stands below the constructors in expr_value.c. */
 #include "ir/expr_fold.h"
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Constant folding of value expressions: exactly the arithmetic of the interpreter and of generated C (numbers N5, N6).
- * Used by the constructors in expr.c. All operands are X_CONST. */
+ * Used by the constructors in expr_value.c. All operands are X_CONST. */
 #ifndef NN_IR_EXPR_FOLD_H
 #define NN_IR_EXPR_FOLD_H
 #include "ir/base/convert.h"
