@@ -136,7 +136,9 @@ static void close_pointers(struct fe *f, int mark) {
         if (!q->sn->used) continue;
         struct text t = {0}, *was = f->out;
         f->out = &t;
+        f->names.unused = true;
         c_run(f, print_pointer, q);
+        f->names.unused = false;
         f->out = was;
         lines = A("%s%s", t.s, lines);
         text_free(&t);

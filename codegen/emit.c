@@ -188,7 +188,7 @@ static char free_again; /* marks a name whose scope was left: maps have no remov
 
 static bool is_taken(const struct names *n, const char *s) {
     void *v = map_get(&n->taken, PKEY(s));
-    return v && v != &free_again;
+    return v && (n->unused || v != &free_again);
 }
 
 const char *names_add(struct names *n, const char *name) {

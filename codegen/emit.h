@@ -18,6 +18,7 @@ struct names {
     const char *avoid; /* a name that begins so, in any case, gets another one: functions and macros of the program */
     struct map taken;
     VEC(const char *) stack;
+    bool unused; /* only names that nothing had yet: for a line that goes in front of text that is there already */
 };
 void names_init(struct names *n, struct ctx *c);
 /* c_ident(name), made unique among the names taken by a number; it is taken from now on. */

@@ -91,6 +91,9 @@ Test(emit, names_are_unique_while_taken) {
     names_leave(&n, mark);
     cr_assert_str_eq(names_add(&n, "x"), "x2");
     cr_assert_str_eq(names_numbered(&n, "t"), "t0");
+    n.unused = true; /* inner scopes had t1, a line before them must not */
+    cr_assert_str_eq(names_numbered(&n, "t"), "t2");
+    cr_assert_str_eq(names_add(&n, "x3"), "x3_2");
 }
 
 /* ---- texts */
