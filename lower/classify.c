@@ -95,6 +95,19 @@ static enum stage_class reduction_class(const struct stmt *s) {
     }
     return CLASS_ROW;
 }
+/* A convolution, however it is written: axis 1 is in one operand alone, and the other is summed along its own axis 1.
+ * Blocks of channels then lie along the lanes of both. In a product, axis 1 may as well be rows or a batch. */
+static bool sums_channels(const struct stmt *s) {
+    expr v = s->u.stage.value;
+    for (int k = 0; k < 2; k++) {
+        expr with = v->arg[k], other = v->arg[1 - k];
+        struct index_use summed = {s, 0, 0};
+        if (other->n - other->has_fill < 2) continue;
+        x_visit(other->arg[1], note_var, &summed);
+        if (summed.red && (uses_of(s, with).data & 2u) && !(uses_of(s, other).data & 2u)) return true;
+    }
+    return false;
+}
 struct mixed {
     const struct stmt *s;
     bool window;
@@ -188,6 +201,7 @@ const struct node_class *classify_node(struct probes *q, struct node *n) {
     for (int k = 0; k < r->stages.n; k++) {
         enum stage_class own = stage_class(r->stages.v[k]);
         if (own > r->cls) r->cls = own;
+        if (own == CLASS_CONTRACT) r->channels = sums_channels(r->stages.v[k]);
     }
     if (r->cls != CLASS_OPAQUE) find_identities(q, n, r);
     return r;

@@ -63,7 +63,8 @@ static void block_results(struct lowering *l, const struct group *gr) {
             struct value *v = gr->nodes.v[i]->outs.v[k];
             int lanes = v ? lanes_for(l, v) : 0;
             if (!lanes || value_is_result(v) || must_be_plain(l, v)) continue;
-            bool made = gr->cls == CLASS_CONTRACT || gr->cls == CLASS_WINDOW;
+            bool made = gr->cls == CLASS_WINDOW ||
+                        (gr->cls == CLASS_CONTRACT && classify_node(l->probes, gr->anchor)->channels);
             if (made || moves_blocked(l, gr, v) ||
                 ((gr->cls == CLASS_MAP || gr->cls == CLASS_ROW || gr->cls == CLASS_VIEW) && reads_blocked(l, gr, v)))
                 layout_for(l, v)->block = lanes;
