@@ -63,12 +63,15 @@ bool schedule_window(struct plan *u) {
         return false;
     const char *acc = red->u.stage.buf->base;
     plan_start(u);
+    if (red == k->out) { /* before its buffer is blocked */
+        struct text layouts = u->s;
+        acc = "acc";
+        u->s = (struct text){0};
+        text_printf(&u->s, "cache_write %s acc\n%s", red->u.stage.buf->base, layouts.s);
+        text_free(&layouts);
+    }
     pack_channels(u, red, lanes);
     plan_inline_maps(u);
-    if (red == k->out) {
-        acc = "acc";
-        text_printf(&u->s, "cache_write %s acc\n", red->u.stage.buf->base);
-    }
     blocked_nest(u, k->out, lanes, acc);
     window_order(u, red, acc);
     return plan_apply(u);
