@@ -1,5 +1,5 @@
-/* Expressions as C: scalars, indices, vectors; which values get names. Between the expanded loop IR and c.c's
- * statements.
+/* Expressions as C: scalars, indices, vectors; which values get names. Between the expanded loop IR and
+ * c_stmt.c's statements.
  *
  * An expression is a DAG: what occurs twice must be printed once, or text would grow exponentially. A run of statements
  * is therefore walked twice, see struct run. Order of evaluation, laziness of selects and rounding stay as in the IR.
@@ -7,8 +7,6 @@
 #include "codegen/c_int.h"
 #include <math.h>
 #include <string.h>
-
-#define A(...) arena_printf(&f->c->arena, __VA_ARGS__)
 
 struct cs cs_of(const char *s, enum prec p) {
     return (struct cs){s, p};
@@ -306,25 +304,11 @@ struct place c_place_at(struct fe *f, const struct buf *b, expr off) {
         rest[left] = atoms[i], rc[left++] = coefs[i];
     }
     if (!pl.linear) return pl;
-    struct ptr *best = NULL; /* the pointer that covers most terms */
-    for (int i = 0; i < f->ptrs.n; i++) {
-        struct ptr *q = f->ptrs.v[i];
-        if (q->buf != b || (best && q->n < best->n)) continue;
-        int hit = 0;
-        for (int k = 0; k < q->n; k++)
-            for (int j = 0; j < left; j++) hit += rest[j] == q->atoms[k] && rc[j] == q->coefs[k];
-        if (hit == q->n) best = q;
-    }
+    struct ptr *best = c_cover(f, b, rest, rc, &left);
     if (!best) BUG("buffer %s is not in scope in %s", b->name, f->orig->name);
-    int keep = 0;
-    for (int j = 0; j < left; j++) {
-        bool covered = false;
-        for (int k = 0; k < best->n; k++) covered = covered || rest[j] == best->atoms[k];
-        if (!covered) rest[keep] = rest[j], rc[keep++] = rc[j];
-    }
     pl.base = c_ref(f, best->sn);
-    pl.zero = keep == 0 && konst == 0;
-    pl.rest = c_sum(f, konst, rest, rc, keep);
+    pl.zero = left == 0 && konst == 0;
+    pl.rest = c_sum(f, konst, rest, rc, left);
     return pl;
 }
 const char *c_cell(struct fe *f, const struct place *p) { return A("%s[%s]", p->base, p->rest.s); }

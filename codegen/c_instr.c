@@ -1,9 +1,7 @@
-/* Instructions as C: the text of their row with operands in its holes. Used by c.c for statements that expand.c left as
- * instructions because the target has the row; for all others the reference body was printed in their place. */
+/* Instructions as C: the text of their row with operands in its holes. Used by c_stmt.c for statements that expand.c
+ * left as instructions because the target has the row; for all others the reference body was printed in their place. */
 #include "codegen/c_int.h"
 #include <string.h>
-
-#define A(...) arena_printf(&f->c->arena, __VA_ARGS__)
 
 const struct instr_row *emit_instr(const struct emit_options *o, const char *name) {
     for (const struct instr_row *const *r = o->target->instrs; r && *r && !o->c99_strict; r++)

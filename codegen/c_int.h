@@ -1,5 +1,5 @@
-/* Inside of the C and CUDA printers: the state while one function is printed. c.c prints statements, c_expr.c
- * expressions, c_regs.c has the registers, cuda.c what only CUDA has. */
+/* Inside of the C and CUDA printers: the state while one function is printed, and what their files do for each other.
+ * cuda.c has what only CUDA does. */
 #ifndef NN_CODEGEN_C_INT_H
 #define NN_CODEGEN_C_INT_H
 #include "codegen/expand.h"
@@ -100,6 +100,10 @@ struct fe {
     const int64_t *threads; /* [3] of a CUDA block, when block and thread loops are those of the hardware; else NULL */
 };
 
+/* For functions with a `struct fe *f`: text in the compilation's arena, and a line of C. */
+#define A(...)   arena_printf(&f->c->arena, __VA_ARGS__)
+#define PUT(...) c_put(f, A(__VA_ARGS__))
+
 /* ---- c_expr.c */
 struct cs cs_of(const char *s, enum prec p);
 const char *paren(struct fe *f, struct cs v, enum prec most); /* its text, in parentheses when it binds weaker */
@@ -149,21 +153,39 @@ void cuda_proc(struct text *out, struct ctx *c, const struct proc *p, const stru
 /* A block or thread loop of a grid. */
 void cuda_for(struct fe *f, struct stmt *s);
 
+/* ---- c_ptrs.c */
+void c_add_ptr(struct fe *f, const struct buf *b, struct sym_name *sn, int n, expr *atoms, int64_t *coefs);
+/* The pointer in scope that covers most of these terms; NULL when the buffer has none. What it covers leaves the list.
+ */
+struct ptr *c_cover(struct fe *f, const struct buf *b, expr *atoms, int64_t *coefs, int *n);
+/* Around the printing of a loop's body; close writes the declarations of the pointers that the body used. */
+void c_open_pointers(struct fe *f, const struct var *v, struct block *body, int *mark);
+void c_close_pointers(struct fe *f, int mark);
+
+/* ---- c_mem.c */
+bool c_touched(const struct proc *p, const struct buf *b); /* does anything in p access b? */
+bool c_allocs(struct block *b, const struct buf *buf);
+bool c_has_alloc(const struct proc *p, const struct buf *b);
+bool c_local(const struct buf *b); /* its memory belongs to the procedure */
+expr c_local_bytes(struct ctx *c, const struct buf *b);
+/* home: the block where it is alive. */
+void c_print_alloc(struct fe *f, struct buf *b, struct block *home);
+
+/* ---- c_stmt.c */
+void c_block(struct fe *f, struct block *b);
+void c_body(struct fe *f, struct stmt *loop);         /* of a loop, between its braces: pointers, statements */
+const char *c_text(struct fe *f, expr e, bool index); /* outside of runs */
+const char *c_bound(struct fe *f, expr e);            /* an index, as operand of a comparison or a sum */
+const char *c_declare_var(struct fe *f, const struct var *v);
+struct cs c_fill_value(struct fe *f, const struct buf *b, int lanes);
+struct cs c_storage(struct fe *f, const struct buf *b, struct cs v); /* a value as it is stored in b's cells */
+
 /* ---- c.c */
+void c_put(struct fe *f, const char *line);
 void c_start(struct fe *f, struct ctx *c, const struct emit_options *o);
 /* `head`, then the parameters in parentheses; first: a parameter before all others, or NULL. */
 void c_head(struct text *out, struct fe *f, const struct proc *p, const char *head, const char *first);
 /* One function with its tables and outlined loops before it; head: "void name(". */
 void c_function(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o, const char *name,
                 const char *head, const int64_t *threads);
-bool c_touched(const struct proc *p, const struct buf *b); /* does anything in p access b? */
-bool c_has_alloc(const struct proc *p, const struct buf *b);
-bool c_local(const struct buf *b); /* its memory belongs to the procedure */
-expr c_local_bytes(struct ctx *c, const struct buf *b);
-const char *c_text(struct fe *f, expr e, bool index); /* outside of runs */
-const char *c_bound(struct fe *f, expr e);            /* an index, as operand of a comparison or a sum */
-const char *c_declare_var(struct fe *f, const struct var *v);
-void c_body(struct fe *f, struct stmt *loop);
-void c_put(struct fe *f, const char *line);
-struct cs c_fill_value(struct fe *f, const struct buf *b, int lanes);
 #endif

@@ -6,8 +6,6 @@
 #include "codegen/c_int.h"
 #include <string.h>
 
-#define A(...) arena_printf(&f->c->arena, __VA_ARGS__)
-
 /* ---- which cells are accessed, and how */
 struct reg_env {
     struct fe *f;

@@ -9,7 +9,6 @@
 #include "ir/base/checked.h"
 #include <string.h>
 
-#define A(...) arena_printf(&f->c->arena, __VA_ARGS__)
 enum { MAX_THREADS = 1024, SHARED_BYTES = 48 << 10, LOCAL_BYTES = 16 << 10, MAX_GRID_YZ = 65535 };
 
 static bool is_block(const struct stmt *s) {

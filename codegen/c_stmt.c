@@ -1,0 +1,411 @@
+/* Statements as C: stores, control flow, calls. The inside of a function, from the outside in: straight runs of stores
+ * are printed with their repeated values named (c_expr.c), loops declare the pointers that become computable with them
+ * (c_ptrs.c), buffers are declared where they are allocated (c_mem.c). */
+#include "codegen/c_int.h"
+#include <string.h>
+
+/* ---- stores */
+struct cs c_storage(struct fe *f, const struct buf *b, struct cs v) {
+    const char *enc = c_encode(f->o, b->type);
+    if (enc) return cs_of(A("%s(%s)", enc, v.s), P_ATOM);
+    if (dtype_bits(b->type) < 8 && b->type != STR) v = cs_of(A("%s(%s)", c_round(f->o, b->type, 1), v.s), P_ATOM);
+    if (b->type == dtype_value(b->type) && b->type != BOOL) return v;
+    return cs_of(A("(%s)%s", dtype_c(b->type), paren(f, v, P_UNARY)), P_UNARY);
+}
+static void print_store(struct fe *f, struct stmt *s) {
+    struct buf *b = s->u.store.buf;
+    bool pass2 = f->run->pass == 2;
+    enum dtype vt = dtype_value(b->type);
+    int element = -1;
+    struct piece *q = c_piece(f, b, s->u.store.idx, &element);
+    struct place pl = {0};
+    bool vec = f->lane != NULL, shared = false; /* shared: one cell for all lanes */
+    const char *dst = NULL;
+    if (q) {
+        vec = vec && q->lanes > 1 && element < 0;
+        shared = f->lane && !vec;
+        dst = element >= 0 ? A("%s[%d]", c_ref(f, q->sn), element) : c_ref(f, q->sn);
+    } else {
+        pl = c_place(f, b, s->u.store.idx);
+        vec = vec && pl.k != 0;
+        shared = f->lane && !vec;
+        dst = vec && pl.k == 1 ? c_address(f, &pl) : vec ? NULL : c_cell(f, &pl);
+    }
+    enum red_op op = s->u.store.op;
+    expr value = s->u.store.value, own = x_load(f->c, b, s->u.store.idx, s->u.store.n, NULL);
+    if (shared) {
+        struct cs v = c_value(f, value, on_lane(f, value) ? f->width : op != RED_NONE ? f->width : 1);
+        const char *text;
+        struct cs r;
+        if (op != RED_NONE) {
+            if (b->type != vt) /* each lane's sum is rounded: no helper for that */
+                r = cs_of("", P_ATOM);
+            struct cs old = c_value(f, own, 1);
+            r = cs_of(A("%s(%s, %s)", c_reduce_lanes(f->o, op, vt, f->width), old.s, v.s), P_ATOM);
+        } else {
+            r = on_lane(f, value) ? cs_of(A("%s[%d]", paren(f, v, P_ATOM), f->width - 1), P_ATOM)
+                                  : v; /* the last lane's stays */
+        }
+        text = A("%s = %s;", dst, (q ? r : c_storage(f, b, r)).s);
+        if (pass2) c_put(f, text);
+    } else if (vec && !q && pl.k != 1) { /* scattered lanes */
+        expr full = op == RED_NONE ? value : red_apply(f->c, op, own, value);
+        struct cs v = c_value(f, full, f->width);
+        const char *name = "";
+        if (pass2) {
+            name = names_numbered(&f->names, "t");
+            PUT("const %s %s = %s;", c_vector_type(f->o, vt, f->width), name, v.s);
+        }
+        for (int i = 0; i < f->width; i++) {
+            const struct var *lane = f->lane;
+            expr idx[40];
+            for (int k = 0; k < s->u.store.n; k++) idx[k] = x_subst1(f->c, s->u.store.idx[k], lane, x_int(f->c, i));
+            f->lane = NULL;
+            struct place one = c_place(f, b, idx);
+            const char *cell = c_cell(f, &one);
+            struct cs v1 = c_storage(f, b, cs_of(A("%s[%d]", name, i), P_ATOM));
+            f->lane = lane;
+            if (pass2) PUT("%s = %s;", cell, v1.s);
+        }
+    } else {
+        bool flt = vt == F32 || vt == F64;
+        const char *sign = (op == RED_SUM || op == RED_PROD) && flt && b->type == vt && (q || !vec)
+                               ? (op == RED_SUM ? "+=" : "*=")
+                               : NULL;
+        /* `acc += v` reads like the definition; the same operation as acc = acc + v */
+        if (sign && red_apply(f->c, op, own, value)->op == (op == RED_SUM ? X_ADD : X_MUL)) {
+            struct cs v = c_value(f, value, vec ? f->width : 1);
+            if (pass2) PUT("%s %s %s;", dst, sign, v.s);
+        } else {
+            expr full = op == RED_NONE ? value : red_apply(f->c, op, own, value);
+            if (q && b->type != vt) full = x_round(f->c, b->type, full);
+            struct cs v = c_value(f, full, vec ? f->width : 1);
+            const char *text = vec && !q ? A("%s(%s, %s);", c_vstore(f->o, b->type, f->width), dst, v.s)
+                                         : A("%s = %s;", dst, (q ? v : c_storage(f, b, v)).s);
+            if (pass2) c_put(f, text);
+        }
+    }
+    c_forget(f, b);
+}
+static void print_prefetch(struct fe *f, struct stmt *s) {
+    if (!emit_gnu(f->o) || f->o->target->emit == EMIT_CUDA) return;
+    if (!map_get(&f->bufs, PKEY(s->u.prefetch.buf))) return; /* its cells are variables */
+    struct place pl = c_place_at(f, s->u.prefetch.buf, s->u.prefetch.off);
+    if (f->run->pass == 2) PUT("__builtin_prefetch(%s + %s, 0, 2);", pl.base, paren(f, pl.rest, P_ADD));
+}
+
+/* A run: statements without control flow, from `first` to before `end`. */
+struct stretch {
+    struct stmt *first, *end;
+};
+static bool simple(const struct stmt *s) {
+    return s->kind == S_STORE || s->kind == S_PREFETCH || s->kind == S_INSTR ||
+           (s->kind == S_FOR && s->u.loop.kind == LK_VECTOR);
+}
+static void print_stretch(struct fe *f, void *env) {
+    struct stretch *q = env;
+    for (struct stmt *s = q->first; s != q->end; s = s->next) {
+        if (s->kind == S_PREFETCH) {
+            print_prefetch(f, s);
+        } else if (s->kind == S_INSTR) {
+            c_print_instr(f, s);
+        } else if (s->kind == S_STORE) {
+            print_store(f, s);
+        } else {
+            f->lane = s->u.loop.var;
+            f->width = (int)s->u.loop.var->extent->u.i;
+            print_store(f, s->u.loop.body.first);
+            f->lane = NULL;
+            f->width = 1;
+        }
+    }
+}
+
+/* ---- control flow */
+struct cond_env {
+    expr e;
+    const char *text;
+    enum prec most;
+    bool index;
+};
+static void print_cond(struct fe *f, void *env) {
+    struct cond_env *q = env;
+    q->text = paren(f, q->index ? c_index(f, q->e) : c_value(f, q->e, 1), q->most);
+}
+const char *c_text(struct fe *f, expr e, bool index) {
+    struct cond_env q = {.e = e, .most = P_COND, .index = index};
+    c_run(f, print_cond, &q);
+    return q.text;
+}
+/* An index as operand of a comparison. */
+const char *c_bound(struct fe *f, expr e) {
+    struct cond_env q = {.e = e, .most = P_SHIFT, .index = true};
+    c_run(f, print_cond, &q);
+    return q.text;
+}
+struct cs c_fill_value(struct fe *f, const struct buf *b, int lanes) {
+    struct cond_env q = {.e = b->fill, .most = P_COND};
+    c_run(f, print_cond, &q);
+    return lanes > 1 ? cs_of(A("%s(%s)", c_splat(f->o, dtype_value(b->type), lanes), q.text), P_ATOM)
+                     : cs_of(q.text, P_COND);
+}
+static bool not_outlinable(void *env, struct stmt *s) {
+    if (s->kind == S_CHECK || s->kind == S_SIZE) *(bool *)env = true;
+    return true;
+}
+struct outside {
+    struct fe *f;
+    struct block *b;
+    bool found;
+};
+static void reg_outside(struct outside *q, const struct buf *b);
+static void load_outside(void *env, struct stmt *s, expr load) {
+    (void)s;
+    reg_outside(env, load->u.buf);
+}
+static bool store_outside(void *env, struct stmt *s) {
+    if (s->kind == S_STORE) reg_outside(env, s->u.store.buf);
+    return true;
+}
+static void reg_outside(struct outside *q, const struct buf *b) {
+    struct regs *r = map_get(&q->f->regs, PKEY(b));
+    if (r && !r->array && !c_allocs(q->b, b)) q->found = true;
+}
+static bool can_outline(struct fe *f, struct stmt *s) {
+    bool bad = false;
+    struct outside q = {f, &s->u.loop.body, false};
+    walk(&s->u.loop.body, not_outlinable, &bad);
+    each_load(&s->u.loop.body, load_outside, &q);
+    walk(&s->u.loop.body, store_outside, &q);
+    return !bad && !q.found && s->u.loop.kind != LK_VECTOR && !emit_cuda(f->o);
+}
+static const char *last_part(const char *name) {
+    const char *dot = strrchr(name, '.');
+    return dot ? dot + 1 : name;
+}
+/* The body of a loop between its braces: pointers, statements. */
+void c_body(struct fe *f, struct stmt *s) {
+    int mark;
+    c_open_pointers(f, s->u.loop.var, &s->u.loop.body, &mark);
+    struct text body = {0}, *was = f->out;
+    f->out = &body;
+    c_block(f, &s->u.loop.body);
+    f->out = was;
+    c_close_pointers(f, mark);
+    text_add(f->out, body.s ? body.s : "");
+    text_free(&body);
+}
+static void print_outlined(struct fe *f, struct stmt *s) {
+    struct name_list caps = {0}, *was_caps = f->captures;
+    struct text body = {0}, *was = f->out;
+    int depth = f->depth;
+    f->captures = &caps;
+    f->out = &body;
+    f->depth = 1;
+    f->level++;
+    c_body(f, s);
+    f->level--;
+    f->depth = depth;
+    f->out = was;
+    f->captures = was_caps;
+    const char *name = names_add(&f->u->globals, A("%s_%s", f->fname, last_part(s->u.loop.var->name)));
+    const char *params = "", *args = "";
+    for (int i = 0; i < caps.n; i++) {
+        struct sym_name *n = caps.v[i];
+        bool alone = true; /* two restrict pointers into one buffer would contradict each other */
+        for (int k = 0; k < caps.n; k++) alone = alone && (k == i || caps.v[k]->buf != n->buf || !n->buf);
+        params = A("%s%s%s%s%s", params, i ? ", " : "", n->decl, n->buf && alone ? "restrict " : "", n->name);
+        args = A("%s%s%s", args, i ? ", " : "", c_ref(f, n));
+    }
+    const char *attr = emit_gnu(f->o) ? "__attribute__((noinline)) " : "";
+    text_printf(f->outlined, "static %svoid %s(%s) {\n%s}\n\n", attr, name, caps.n ? params : "void",
+                body.s ? body.s : "");
+    text_free(&body);
+    PUT("%s(%s);", name, args);
+}
+/* An innermost loop of vector statements whose body was written out. gcc -O3 would peel it completely when its extent
+ * is small, and run out of registers: measured 1.6 times slower for a 3x3 convolution. */
+static bool written_out(struct fe *f, struct block *b) {
+    int n = 0;
+    for (struct stmt *s = b->first; s; s = s->next, n++)
+        if (!simple(s)) return false;
+    return n >= 8 && emit_gnu(f->o);
+}
+const char *c_declare_var(struct fe *f, const struct var *v) {
+    struct sym_name *n = c_declare(f, last_part(v->name), A("%s ", f->idx));
+    map_put(&f->vars, PKEY(v), n);
+    return n->name;
+}
+static void print_for(struct fe *f, struct stmt *s) {
+    if (f->threads && s->u.loop.kind >= LK_BLOCK_X) {
+        cuda_for(f, s);
+        return;
+    }
+    const struct var *v = s->u.loop.var;
+    const char *extent = c_bound(f, v->extent);
+    int mark = names_mark(&f->names);
+    const char *n = c_declare_var(f, v);
+    if (written_out(f, &s->u.loop.body)) {
+        f->u->no_unroll = true;
+        c_put(f, "NN_NO_UNROLL");
+    }
+    PUT("for (%s %s = 0; %s < %s; %s++) {", f->idx, n, n, extent, n);
+    f->depth++;
+    if (s->u.loop.outline && can_outline(f, s)) print_outlined(f, s);
+    else c_body(f, s);
+    f->depth--;
+    c_put(f, "}");
+    names_leave(&f->names, mark);
+}
+static void print_branch(struct fe *f, struct block *b) {
+    int mark = names_mark(&f->names);
+    f->depth++;
+    c_block(f, b);
+    f->depth--;
+    names_leave(&f->names, mark);
+}
+static void print_if(struct fe *f, struct stmt *s) {
+    expr cond = s->u.cond.cond;
+    struct block *then = &s->u.cond.then, *other = &s->u.cond.other;
+    if (!then->first) {
+        if (!other->first) return;
+        cond = x_not(f->c, cond);
+        then = other;
+        other = NULL;
+    }
+    PUT("if (%s) {", c_text(f, cond, false));
+    print_branch(f, then);
+    if (other && other->first) {
+        c_put(f, "} else {");
+        print_branch(f, other);
+    }
+    c_put(f, "}");
+}
+static void fail(struct fe *f) {
+    PUT("    *%s = 1;", c_ref(f, f->fault));
+    PUT("    return;");
+    c_put(f, "}");
+}
+/* A loop that would make more passes than `max` is a fault, as in the interpreter. */
+static void print_while(struct fe *f, struct stmt *s) {
+    int mark = names_mark(&f->names);
+    const char *head = "for (;;) {", *max = NULL, *n = NULL;
+    if (s->u.loop_while.max) {
+        max = c_bound(f, s->u.loop_while.max), n = names_add(&f->names, "pass");
+        head = A("for (%s %s = 0;; %s++) {", f->idx, n, n);
+    }
+    struct text lines = {0}, *was = f->out; /* values that the condition names are computed before each pass */
+    f->out = &lines;
+    f->depth++;
+    const char *cond = c_text(f, s->u.loop_while.cond, false);
+    f->depth--;
+    f->out = was;
+    if (!lines.n && !s->u.loop_while.max) {
+        PUT("while (%s) {", cond);
+    } else {
+        c_put(f, head);
+        text_add(f->out, lines.s ? lines.s : "");
+        f->depth++;
+        PUT("if (!(%s))", cond);
+        PUT("    break;");
+        if (max) {
+            PUT("if (%s >= %s) {", n, max);
+            fail(f);
+        }
+        f->depth--;
+    }
+    text_free(&lines);
+    f->depth++;
+    c_block(f, &s->u.loop_while.body);
+    f->depth--;
+    c_put(f, "}");
+    names_leave(&f->names, mark);
+}
+static void print_size(struct fe *f, struct stmt *s) {
+    const struct sym *y = s->u.size.sym;
+    struct sym_name *n = c_declare(f, y->name, A("%s ", f->idx));
+    const char *v = c_text(f, s->u.size.value, true);
+    PUT("const %s %s = %s;", f->idx, n->name, v);
+    map_put(&f->syms, PKEY(y), n);
+    expr low = s->u.size.lo, high = s->u.size.hi;
+    if (low && high && x_proves_le(f->c, low, s->u.size.value) && x_proves_le(f->c, s->u.size.value, high)) return;
+    if (low && high) {
+        PUT("if (%s < %s || %s > %s) {", n->name, c_bound(f, low), n->name, c_bound(f, high));
+        fail(f);
+    }
+}
+
+/* ---- calls, comments, blocks */
+static void print_call(struct fe *f, struct stmt *s) {
+    const char *args = "";
+    struct proc *callee = s->u.call.callee;
+    int n = 0;
+    for (int k = 0; k < s->u.call.nbufs; k++, n++) {
+        struct sym_name *b = map_get(&f->bufs, PKEY(s->u.call.bufs[k]));
+        if (!b) BUG("buffer %s is passed before it has a place", s->u.call.bufs[k]->name);
+        args = A("%s%s%s", args, n ? ", " : "", c_ref(f, b));
+    }
+    for (int k = 0; k < s->u.call.nargs; k++, n++)
+        args = A("%s%s%s", args, n ? ", " : "", c_text(f, s->u.call.args[k], true));
+    if (!x_is(emit_scratch_bytes(f->c, callee), 0))
+        args = A("%s%s(unsigned char *)%s + %s", args, n++ ? ", " : "", c_ref(f, f->ws), c_bound(f, f->ws_top));
+    if (emit_needs_fault(callee)) args = A("%s%s%s", args, n++ ? ", " : "", c_ref(f, f->fault));
+    PUT("%s(%s);", emit_proc_name(f->c, callee, f->o), args);
+}
+static void print_swap(struct fe *f, struct stmt *s) {
+    struct buf *a = s->u.swap.a, *b = s->u.swap.b;
+    struct sym_name *na = map_get(&f->bufs, PKEY(a)), *nb = map_get(&f->bufs, PKEY(b));
+    ASSERT(na && nb);
+    /* contents change places, cell by cell: pointers may be used outside of this function */
+    const char *i = names_add(&f->names, "i"), *t = names_numbered(&f->names, "t");
+    PUT("for (%s %s = 0; %s < %s; %s++) {", f->idx, i, i, c_bound(f, buf_cells(f->c, a)), i);
+    PUT("    const %s %s = %s[%s];", dtype_c(a->type), t, c_ref(f, na), i);
+    PUT("    %s[%s] = %s[%s];", na->name, i, c_ref(f, nb), i);
+    PUT("    %s[%s] = %s;", nb->name, i, t);
+    c_put(f, "}");
+}
+static void print_comment(struct fe *f, const char *text) {
+    if (!text) return;
+    struct text t = {0};
+    text_add(&t, "/* ");
+    emit_comment_text(&t, text);
+    text_add(&t, " */");
+    c_put(f, t.s);
+    text_free(&t);
+}
+
+void c_block(struct fe *f, struct block *b) {
+    int ptrs = f->ptrs.n;
+    expr top = f->ws_top;
+    for (struct stmt *s = b->first; s;) {
+        if (simple(s)) {
+            struct stretch q = {s, s};
+            while (q.end && simple(q.end)) q.end = q.end->next;
+            c_run(f, print_stretch, &q);
+            s = q.end;
+            continue;
+        }
+        switch (s->kind) {
+        case S_FOR: print_for(f, s); break;
+        case S_IF: print_if(f, s); break;
+        case S_WHILE: print_while(f, s); break;
+        case S_ALLOC: c_print_alloc(f, s->u.alloc.buf, b); break;
+        case S_CHECK:
+            PUT("if (!(%s)) {", c_text(f, s->u.check.cond, false));
+            fail(f);
+            break;
+        case S_SIZE: print_size(f, s); break;
+        case S_CALL: print_call(f, s); break;
+        case S_SWAP: print_swap(f, s); break;
+        case S_COMMENT: print_comment(f, s->u.comment.text); break;
+        case S_BARRIER:
+            if (f->threads) c_put(f, "__syncthreads();"); /* else one thread runs */
+            break;
+        case S_FREE: break;
+        default: BUG("statement of kind %d in text", s->kind);
+        }
+        s = s->next;
+    }
+    f->ptrs.n = ptrs;
+    f->ws_top = top;
+}
