@@ -2,9 +2,12 @@
  * steps are refused leaves the kernel as it was. See cpu.h, docs/schedules.md. */
 #include "lower/schedule/cpu.h"
 
-void plan_start(struct plan *u) {
+void plan_clear(struct plan *u) {
     text_free(&u->s);
     u->s = (struct text){0};
+}
+void plan_start(struct plan *u) {
+    plan_clear(u);
     layout_steps(&u->s, u->p, u->l);
 }
 bool plan_apply(struct plan *u) { return try_schedule(u->c, u->p, u->s.s); }

@@ -19,6 +19,7 @@ bool schedule_window(struct plan *u);
 bool schedule_blocked_map(struct plan *u);
 bool schedule_nests(struct plan *u);
 
+void plan_clear(struct plan *u); /* empties the text */
 void plan_start(struct plan *u); /* empties the text, then the steps for the layouts of the parameters */
 bool plan_apply(struct plan *u);
 void plan_inline_maps(struct plan *u); /* all maps before the result go into it */

@@ -276,14 +276,14 @@ static void vectorise(struct rows *q, const struct row_stage *st) {
     else if (q->mode == LANES_INNER) vector_cells(q, st);
 }
 static bool apply_rows(struct rows *q) {
-    layout_steps(&q->s, q->p, q->l);
-    for (int i = 0; i < q->n; i++)
-        if (q->v[i].inlined) text_printf(&q->s, "inline %s\n", q->v[i].name);
     bool reduces_out = q->out->s->u.stage.op != RED_NONE; /* then the row's value is copied to where it belongs */
     if (reduces_out) {
         text_printf(&q->s, "cache_write %s acc\n", q->out->name);
         q->out->name = "acc";
     }
+    layout_steps(&q->s, q->p, q->l);
+    for (int i = 0; i < q->n; i++)
+        if (q->v[i].inlined) text_printf(&q->s, "inline %s\n", q->v[i].name);
     for (int i = 0; i < q->n; i++) partial_sums(q, &q->v[i]);
     nest_of_rows(q);
     for (int i = q->n; i--;)
@@ -291,7 +291,7 @@ static bool apply_rows(struct rows *q) {
     for (int i = 0; i < q->n; i++)
         if (!q->v[i].inlined) vectorise(q, &q->v[i]);
     if (q->mode == LANES_OUTER) text_add(&q->s, "kind vector lane\n");
-    return try_schedule(q->c, q->p, q->s.s ? q->s.s : ""); /* a row of one cell, and one row, take no step */
+    return try_schedule(q->c, q->p, q->s.s); /* no text for a row of one cell, and for one row */
 }
 static bool rows_with(struct rows *q, enum lane_mode mode) {
     q->n = 0, q->mode = mode, q->at = NULL;

@@ -62,14 +62,12 @@ bool schedule_window(struct plan *u) {
     if (at || !lanes_fit(red, lanes) || !lanes_fit(k->out, lanes) || red->u.stage.naxes != k->out->u.stage.naxes)
         return false;
     const char *acc = red->u.stage.buf->base;
-    plan_start(u);
-    if (red == k->out) { /* before its buffer is blocked */
-        struct text layouts = u->s;
+    plan_clear(u);
+    if (red == k->out) { /* before the layouts: a blocked result is no longer stored at its own axes */
         acc = "acc";
-        u->s = (struct text){0};
-        text_printf(&u->s, "cache_write %s acc\n%s", red->u.stage.buf->base, layouts.s);
-        text_free(&layouts);
+        text_printf(&u->s, "cache_write %s acc\n", red->u.stage.buf->base);
     }
+    layout_steps(&u->s, u->p, u->l);
     pack_channels(u, red, lanes);
     plan_inline_maps(u);
     blocked_nest(u, k->out, lanes, acc);
