@@ -360,12 +360,21 @@ static struct cs lane_by_lane(struct fe *f, expr e) {
     f->lane = lane;
     return cs_of(A("(%s){%s}", c_vector_type(f->o, (enum dtype)e->type, width), s), P_ATOM);
 }
-/* A guard of an empty buffer gives index 0, which does not exist: such loads are tested again. */
-static bool maybe_empty(void *env, expr e) {
-    int64_t lo, hi;
-    if (e->op != X_GUARD) return true;
-    x_bounds(env, e->arg[1], &lo, &hi);
-    return lo > 0;
+/* A guard below 0 has no index to give: an access by it is no access, and a fault. What must hold for there to be one.
+ */
+struct guard_sizes {
+    struct ctx *c;
+    expr cond;
+};
+static bool add_guard_size(void *env, expr e) {
+    struct guard_sizes *q = env;
+    if (e->op == X_GUARD) q->cond = x_and(q->c, q->cond, x_cmp(q->c, X_LT, x_int(q->c, 0), e->arg[1]));
+    return true;
+}
+expr c_guards_exist(struct fe *f, const expr *idx, int n) {
+    struct guard_sizes q = {f->c, x_bool(f->c, true)};
+    for (int k = 0; k < n; k++) x_visit(idx[k], add_guard_size, &q);
+    return q.cond;
 }
 static struct cs print_load(struct fe *f, expr e) {
     const struct buf *b = e->u.buf;
@@ -377,19 +386,23 @@ static struct cs print_load(struct fe *f, expr e) {
         return cs_of(element >= 0 ? A("%s[%d]", n, element) : n, P_ATOM);
     }
     expr fill = e->has_fill ? e->arg[e->n - 1] : NULL, cond = fill ? in_bounds(f, e) : x_bool(f->c, true);
-    if (!fill && !x_visit(e, maybe_empty, f->c)) {
-        for (int k = 0; k < b->nd; k++) cond = x_and(f->c, cond, x_cmp(f->c, X_LT, x_int(f->c, 0), b->dims[k]));
+    bool faults = false; /* where there is nothing to load */
+    if (!fill) {
+        cond = c_guards_exist(f, e->arg, e->n);
+        faults = !x_is_true(cond);
         fill = x_num(f->c, (enum dtype)e->type, 0);
     }
-    if (vec && (on_lane(f, cond) || (fill && on_lane(f, fill)))) return lane_by_lane(f, e);
-    if (x_is_false(cond)) return c_value(f, fill, vec ? f->width : 1);
+    if (vec && (on_lane(f, cond) || on_lane(f, fill))) return lane_by_lane(f, e);
+    struct cs none = {0};
+    if (!x_is_true(cond)) none = c_value(f, fill, vec ? f->width : 1);
+    if (faults) none = cs_of(A("(*%s = 1, %s)", c_ref(f, f->fault), paren(f, none, P_COND)), P_ATOM);
+    if (x_is_false(cond)) return none;
     struct place pl = c_place(f, b, e->arg);
     if (vec && (!pl.linear || pl.k != 1)) return lane_by_lane(f, e);
     struct cs v = vec ? cs_of(A("%s(%s)", c_vload(f->o, b->type, f->width), c_address(f, &pl)), P_ATOM)
                       : decoded(f, b, c_cell(f, &pl));
     if (x_is_true(cond)) return v;
-    return cs_of(A("%s ? %s : %s", paren(f, c_value(f, cond, 1), P_OR), paren(f, v, P_OR),
-                   paren(f, c_value(f, fill, vec ? f->width : 1), P_COND)),
+    return cs_of(A("%s ? %s : %s", paren(f, c_value(f, cond, 1), P_OR), paren(f, v, P_OR), paren(f, none, P_COND)),
                  P_COND);
 }
 

@@ -130,6 +130,7 @@ struct sym_name *c_declare(struct fe *f, const char *base, const char *decl);
 /* The variable of a register cell; NULL when the buffer is an array. *element: >= 0: that lane of a vector variable. */
 struct piece *c_piece(struct fe *f, const struct buf *b, const expr *idx, int *element);
 struct piece *c_piece_at(struct fe *f, const struct buf *b, expr off, int *element);
+expr c_guards_exist(struct fe *f, const expr *idx, int n); /* true: the access is one whatever the sizes are */
 /* The vector or scalar type that named values of e have. */
 const char *c_type_of(struct fe *f, expr e, int lanes);
 const char *c_fn(const struct emit_options *o, const struct fn *fn, int lanes);

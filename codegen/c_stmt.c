@@ -98,9 +98,9 @@ static void print_prefetch(struct fe *f, struct stmt *s) {
 struct stretch {
     struct stmt *first, *end;
 };
-static bool simple(const struct stmt *s) {
-    return s->kind == S_STORE || s->kind == S_PREFETCH || s->kind == S_INSTR ||
-           (s->kind == S_FOR && s->u.loop.kind == LK_VECTOR);
+static bool simple(struct fe *f, const struct stmt *s) {
+    return (s->kind == S_STORE && x_is_true(c_guards_exist(f, s->u.store.idx, s->u.store.n))) ||
+           s->kind == S_PREFETCH || s->kind == S_INSTR || (s->kind == S_FOR && s->u.loop.kind == LK_VECTOR);
 }
 static void print_stretch(struct fe *f, void *env) {
     struct stretch *q = env;
@@ -228,7 +228,7 @@ static void print_outlined(struct fe *f, struct stmt *s) {
 static bool written_out(struct fe *f, struct block *b) {
     int n = 0;
     for (struct stmt *s = b->first; s; s = s->next, n++)
-        if (!simple(s)) return false;
+        if (!simple(f, s)) return false;
     return n >= 8 && emit_gnu(f->o);
 }
 const char *c_declare_var(struct fe *f, const struct var *v) {
@@ -279,6 +279,19 @@ static void print_if(struct fe *f, struct stmt *s) {
         c_put(f, "} else {");
         print_branch(f, other);
     }
+    c_put(f, "}");
+}
+/* A store whose guard has no index to give when a size is 0. */
+static void print_guarded_store(struct fe *f, struct stmt *s) {
+    struct stretch one = {s, s->next};
+    int mark = names_mark(&f->names);
+    PUT("if (%s) {", c_text(f, c_guards_exist(f, s->u.store.idx, s->u.store.n), false));
+    f->depth++;
+    c_run(f, print_stretch, &one);
+    f->depth--;
+    names_leave(&f->names, mark);
+    c_put(f, "} else {");
+    PUT("    *%s = 1;", c_ref(f, f->fault));
     c_put(f, "}");
 }
 static void fail(struct fe *f) {
@@ -378,15 +391,16 @@ void c_block(struct fe *f, struct block *b) {
     int ptrs = f->ptrs.n;
     expr top = f->ws_top;
     for (struct stmt *s = b->first; s;) {
-        if (simple(s)) {
+        if (simple(f, s)) {
             struct stretch q = {s, s};
-            while (q.end && simple(q.end)) q.end = q.end->next;
+            while (q.end && simple(f, q.end)) q.end = q.end->next;
             c_run(f, print_stretch, &q);
             s = q.end;
             continue;
         }
         switch (s->kind) {
         case S_FOR: print_for(f, s); break;
+        case S_STORE: print_guarded_store(f, s); break;
         case S_IF: print_if(f, s); break;
         case S_WHILE: print_while(f, s); break;
         case S_ALLOC: c_print_alloc(f, s->u.alloc.buf, b); break;

@@ -203,7 +203,7 @@ int64_t count_cells(const int64_t *dim, int nd); /* without padding; -1 on overf
 bool const_bind(struct run *r, const struct buf *b, struct rbuf *to);
 bool run_fault(struct run *r, enum eval_status s, const char *fmt, ...)
     NN_PRINTF(3, 4); /* records the first; false always */
-bool note_guard(struct run *r, const struct unit *u, int64_t where, int64_t v, int64_t n); /* false always */
+bool note_guard(struct run *r, const struct unit *u, int64_t where, int64_t v, int64_t n); /* false: no index at all */
 bool index_fault(struct run *r, const struct unit *u, int64_t where, int64_t index, int64_t dim);
 bool undefined_fault(struct run *r, const struct unit *u, const struct frame *f, int slot, int64_t off);
 union reg load_cell(const struct rbuf *b, enum dtype t, int64_t o);

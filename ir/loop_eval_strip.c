@@ -511,7 +511,7 @@ static bool lanes_other(struct run *r, struct frame *f, const struct ins *i, int
     case V_GUARD:
         for (int k = 0; k < n; k++) {
             bool in = b8[k] >= 0 && b8[k] < c8[k];
-            if (!in) note_guard(r, f->u, i->imm, b8[k], c8[k]);
+            if (!in && !note_guard(r, f->u, i->imm, b8[k], c8[k])) return false;
             o8[k] = in ? b8[k] : 0;
         }
         break;

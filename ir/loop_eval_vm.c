@@ -420,11 +420,11 @@ static void trace_prefetch(struct run *r, struct frame *f, int slot, int64_t off
 }
 
 bool note_guard(struct run *r, const struct unit *u, int64_t where, int64_t v, int64_t n) {
-    if (r->guard_fault) return false;
+    if (!r->guard_fault)
+        snprintf(r->guard_message, sizeof r->guard_message, "procedure %s: guard of %s: index %lld outside [0, %lld)",
+                 u->proc ? u->proc->name : "", buf_name(&u->sites.v[where]), (long long)v, (long long)n);
     r->guard_fault = true;
-    snprintf(r->guard_message, sizeof r->guard_message, "procedure %s: guard of %s: index %lld outside [0, %lld)",
-             u->proc ? u->proc->name : "", buf_name(&u->sites.v[where]), (long long)v, (long long)n);
-    return false;
+    return n > 0 || run_fault(r, EVAL_FAULT, "%s", r->guard_message);
 }
 
 /* ---- the machine */
@@ -561,7 +561,7 @@ bool vm_run(struct run *r, struct frame *f) {
         case V_GUARD: {
             int64_t v = R[i->b].l, n = R[i->c].l;
             if (v < 0 || v >= n) {
-                note_guard(r, u, i->imm, v, n);
+                if (!note_guard(r, u, i->imm, v, n)) return false;
                 v = 0;
             }
             R[i->a].l = v;

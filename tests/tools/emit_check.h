@@ -207,7 +207,7 @@ static void check_main(struct text *t, struct ctx *c, const struct check_proc *c
                         dtype_c(b->type), j, i, cells ? cells : 1);
             text_printf(&reads, "    if (fread(io_%d_%d, sizeof *io_%d_%d, %lld, in) != %lld)\n        return 2;\n", j,
                         i, j, i, cells, cells);
-            text_printf(&a, "%sio_%d_%d", a.n ? ", " : "", j, i);
+            text_printf(&a, "%sio_%d_%d%s", a.n ? ", " : "", j, i, cells ? "" : " + 1"); /* nothing there to touch */
         }
         for (int i = 0; i < p->syms.n; i++) text_printf(&a, "%s%lld", a.n ? ", " : "", (long long)cps[j].syms[i]);
         if (cps[j].ws) text_printf(&a, "%sscratch", a.n ? ", " : "");
