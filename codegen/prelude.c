@@ -645,7 +645,7 @@ const char *c_reduce_lanes(const struct emit_options *o, enum red_op op, enum dt
     holes_for(o, &h, name, t, lanes);
     const char *sign = c_operator(xops[op], t, 1), *step;
     if (sign) step = arena_printf(&c->arena, "acc %s %s", sign, t == BOOL ? "(v[i] != 0)" : "v[i]");
-    else step = arena_printf(&c->arena, "%s(acc, %s)", c_op(o, xops[op], t, 1), t == BOOL ? "-v[i]" : "v[i]");
+    else step = arena_printf(&c->arena, "%s(%s, acc)", c_op(o, xops[op], t, 1), t == BOOL ? "-v[i]" : "v[i]");
     helper(o,
            arena_printf(&c->arena,
                         "/* lanes in order: the result does not depend on their number */\nstatic inline $E $N($E acc, "

@@ -59,8 +59,8 @@ expr red_apply(struct ctx *c, enum red_op r, expr acc, expr v) {
     switch (r) {
     case RED_SUM: return x_add(c, acc, v);
     case RED_PROD: return x_mul(c, acc, v);
-    case RED_MAX: return x_max(c, acc, v);
-    case RED_MIN: return x_min(c, acc, v);
+    case RED_MAX: return x_max(c, v, acc); /* NaN counts for nothing: the second operand wins (N5) */
+    case RED_MIN: return x_min(c, v, acc);
     case RED_AND: return x_and(c, acc, v);
     case RED_OR: return x_or(c, acc, v);
     default: return v;

@@ -290,7 +290,8 @@ static void store(struct comp *c, struct buf *b, const expr *idx, int n, enum re
     struct access a = access_to(c, slot, idx, n, 0);
     if (op != RED_NONE) {
         int acc = emit_load(c, a, new_reg(c)), r = new_reg(c);
-        emit(c, (struct ins){.op = (uint16_t)red_code(c, op, t), .a = r, .b = acc, .c = v});
+        bool turned = op == RED_MAX || op == RED_MIN; /* as red_apply says it */
+        emit(c, (struct ins){.op = (uint16_t)red_code(c, op, t), .a = r, .b = turned ? v : acc, .c = turned ? acc : v});
         v = r;
     }
     emit_store(c, a, v);

@@ -6,7 +6,8 @@ static E in_range(X p, const struct window *g) {
     for (int k = 0; k < g->n; k++) c = and_(c, and_(le(idx(0), p.v[k]), lt(p.v[k], g->in.v[k])));
     return c;
 }
-/* Position in the whole tensor of the first cell of the window that equals the maximum. */
+/* Position in the whole tensor of the first cell of the window that equals the maximum; of a window of NaN alone, which
+ * no cell equals, the first. */
 static void pool_indices(T x, T m, const struct window *g, X dims) {
     X o = window_axes(dims, "n c"), r = window_raxes(list0(), g->kernel, "");
     X p = window_at(g, o, 2, r, 0), lead = list2(o.v[0], o.v[1]), where = cat(lead, p), size = shape(x);
@@ -16,8 +17,13 @@ static void pool_indices(T x, T m, const struct window *g, X dims) {
         for (int k = g->n; k--;) f = add(mul(f, g->in.v[k]), p.v[k]);
         flat = f;
     }
-    E none = greatest(I64), same = and_(in_range(p, g), eq(at_or(x, where, least(dtype_value(dtype(x)))), at(m, o)));
-    out_reduce(1, I64, o, RED_MIN, r, sel(same, val(flat), none), none);
+    E none = greatest(I64), behind = typed(I64, 0x1p62), place = val(flat);
+    E v = at_or(x, where, least(dtype_value(dtype(x))));
+    E here = sel(in_range(p, g), sel(eq(v, at(m, o)), place, add(place, behind)), none);
+    T first = reduce("first", I64, o, RED_MIN, r, here, none);
+    if (!first) return;
+    X i = axes(dims);
+    out(1, I64, i, sel(ge(at(first, i), behind), sub(at(first, i), behind), at(first, i)));
 }
 static void op_maxpool(void) {
     T x = in(0);

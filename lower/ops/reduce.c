@@ -1,5 +1,6 @@
 /* Reductions over axes, which may be known only at run time, and positions of extremes (ArgMax, ArgMin). */
 #include "lower/ops/ops.h"
+#include <math.h>
 
 /* Which axes are reduced: a constant, or a condition over the run-time values of the axes input. */
 struct reduction {
@@ -63,8 +64,21 @@ static E square(E v) { return mul(v, v); }
 static void reduction(const char *name, enum red_op op, E (*before)(E v), E (*after)(E v, const struct reduction *d)) {
     struct reduction d;
     if (!reduction_of(&d)) return;
-    bool exact = op == RED_MAX || op == RED_MIN;
-    finish(&d, reduce(name, exact ? dtype(d.x) : acc(d.x), d.o, op, d.r, before(at(d.x, d.from)), NULL), after);
+    finish(&d, reduce(name, acc(d.x), d.o, op, d.r, before(at(d.x, d.from)), NULL), after);
+}
+/* The greatest or least element, NaN where there is one: a reduction leaves NaN out, whatever the order. */
+static void extreme(const char *name, enum red_op op) {
+    struct reduction d;
+    if (!reduction_of(&d)) return;
+    enum dtype t = dtype(d.x), v = dtype_value(t);
+    T m = reduce(name, t, d.o, op, d.r, at(d.x, d.from), NULL);
+    if (m && dtype_is_float(t)) {
+        fresh_axes(&d);
+        T none = reduce("none", v, d.o, RED_MAX, d.r, sel(is_nan(at(d.x, d.from)), typed(v, 1), typed(v, 0)), NULL);
+        X i = axes(shape(m));
+        m = stage(name, t, i, sel(lt(num(0), at(none, i)), num(NAN), at(m, i)));
+    }
+    finish(&d, m, NULL);
 }
 static E f_mean(E v, const struct reduction *d) { return div_(v, cast((enum dtype)v->type, val(reduced_count(d)))); }
 static E f_sqrt(E v, const struct reduction *d) {
@@ -82,8 +96,8 @@ static void op_l1(void) { reduction("sum", RED_SUM, abs_, NULL); }
 static void op_l2(void) { reduction("squares", RED_SUM, square, f_sqrt); }
 static void op_sumsquare(void) { reduction("squares", RED_SUM, square, NULL); }
 static void op_logsum(void) { reduction("sum", RED_SUM, same, f_log); }
-static void op_max(void) { reduction("max", dtype(in(0)) == BOOL ? RED_OR : RED_MAX, same, NULL); }
-static void op_min(void) { reduction("min", dtype(in(0)) == BOOL ? RED_AND : RED_MIN, same, NULL); }
+static void op_max(void) { extreme("max", dtype(in(0)) == BOOL ? RED_OR : RED_MAX); }
+static void op_min(void) { extreme("min", dtype(in(0)) == BOOL ? RED_AND : RED_MIN); }
 /* log(sum(exp(x - m))) + m; m is 0 where the maximum is infinite, so that no inf - inf arises. */
 static void op_logsumexp(void) {
     struct reduction d;
@@ -108,17 +122,19 @@ static void arg(enum red_op op) {
         out(0, I64, list0(), num(0));
         return;
     }
+    require(lt(idx(0), dim(x, a)), "the axis has no elements, so none is the %s", op == RED_MAX ? "greatest" : "least");
     X o = axes(drop(shape(x), a)), p = axes(drop(shape(x), a));
     E r = raxis(dim(x, a), "k"), q = raxis(dim(x, a), "k");
     T m = reduce(op == RED_MAX ? "max" : "min", dtype(x), o, op, list1(r), at(x, splice(o, a, 0, list1(r))), NULL);
     if (!m) return;
-    E none = last ? typed(I64, -1) : greatest(I64);
-    E here = sel(eq(at(x, splice(p, a, 0, list1(q))), at(m, p)), val(q), none);
+    /* NaN comes before all numbers, the first or last of several: its places lie beyond those of the others */
+    E beyond = typed(I64, last ? 0x1p62 : -0x1p62), v = at(x, splice(p, a, 0, list1(q)));
+    E here = sel(eq(v, at(m, p)), val(q), last ? typed(I64, -1) : greatest(I64));
+    if (dtype_is_float(dtype(x))) here = sel(is_nan(v), add(val(q), beyond), here);
     T f = reduce("place", I64, p, last ? RED_MAX : RED_MIN, list1(q), here, NULL);
     X i = axes(keep ? put(shape(x), a, idx(1)) : drop(shape(x), a));
-    /* rows of NaN have no place: the first */
-    E v = at(f, keep ? drop(i, a) : i);
-    out(0, I64, i, sel(or_(lt(v, num(0)), eq(v, greatest(I64))), num(0), v));
+    E place = at(f, keep ? drop(i, a) : i);
+    out(0, I64, i, sel(last ? ge(place, beyond) : lt(place, num(0)), sub(place, beyond), place));
 }
 static void op_argmax(void) { arg(RED_MAX); }
 static void op_argmin(void) { arg(RED_MIN); }

@@ -72,6 +72,20 @@ static void runs(const char *params, const char *nodes, const struct arg *in, in
     for (int k = 0; k < n; k++) same(nodes, (double)((float *)args[nin].data)[k], want[k], k);
 }
 
+/* What is wrong only for some sizes is refused by the run. */
+static void refused(const char *params, const char *nodes, const struct arg *in, int nin, int64_t n_sym,
+                    const char *why) {
+    struct lower_options o = {.no_schedule = true};
+    struct module *m = lower_graph(graph_of(PLACES, params, nodes), &o);
+    cr_assert(m);
+    struct eval_arg args[8] = {{0}};
+    for (int k = 0; k < nin; k++)
+        args[k] = (struct eval_arg){(void *)in[k].data, {in[k].dims[0], in[k].dims[1], in[k].dims[2]}, in[k].nd};
+    struct eval_result r = loop_eval(m, m->entry, args, &n_sym, &(struct eval_options){.poison = true});
+    cr_expect_eq(r.status, EVAL_FAULT, "%s", nodes);
+    cr_expect(strstr(r.message, why), "%s\n%s", nodes, r.message);
+}
+
 #define F6 "const %a: f32[2,3] = [1.0,2.0,3.0,4.0,5.0,6.0]\n"
 #define F22                                                                                                            \
     "const %a: f32[1,1,3,3] = [1.0,2.0,3.0,4.0,5.0,6.0,7.0,8.0,9.0] const %w: f32[1,1,2,2] = [1.0,0.0,0.0,-1.0]\n"
@@ -151,6 +165,26 @@ Test(ops, reductions) {
     gives("const %a: f32[2,3] = [1.0,3.0,3.0,2.0,2.0,1.0]",
           "%y: ? = ArgMax(%a) {axis=1, select_last_index=1, keepdims=0}", LIST(2, 1));
 }
+#define NAN5 "const %a: f32[5] = [1.0,nan,3.0,nan,2.0] "
+/* The same wherever NaN stands: kept by Reduce, left out by MaxPool, greatest of all for TopK, first for Arg. */
+Test(ops, nan_in_extremes) {
+    gives(NAN5, "%y: ? = ReduceMax(%a) {keepdims=0}", LIST(NAN));
+    gives(NAN5, "%y: ? = ReduceMin(%a) {keepdims=0}", LIST(NAN));
+    gives("const %a: f32[2,2] = [1.0,nan,-inf,-inf] const %x: i64[1] = [1]", "%y: ? = ReduceMax(%a, %x)",
+          LIST(NAN, -INFINITY));
+    gives(NAN5, "%y: ? = ArgMax(%a)", LIST(1));
+    gives(NAN5, "%y: ? = ArgMin(%a)", LIST(1));
+    gives(NAN5, "%y: ? = ArgMax(%a) {select_last_index=1}", LIST(3));
+    gives(NAN5, "%y: ? = ArgMin(%a) {select_last_index=1}", LIST(3));
+    gives("const %k: i64[1] = [4] " NAN5, "%y: ?, %i: ? = TopK(%a, %k)", LIST(NAN, NAN, 3, 2));
+    gives("const %k: i64[1] = [4] " NAN5, "%v: ?, %y: ? = TopK(%a, %k)", LIST(1, 3, 2, 4));
+    gives("const %k: i64[1] = [4] " NAN5, "%y: ?, %i: ? = TopK(%a, %k) {largest=0}", LIST(1, 2, 3, NAN));
+    gives("const %k: i64[1] = [4] " NAN5, "%v: ?, %y: ? = TopK(%a, %k) {largest=0}", LIST(0, 4, 2, 1));
+    gives("const %a: f32[1,1,5] = [1.0,nan,3.0,nan,2.0]", "%y: ? = MaxPool(%a) {kernel_shape=[2]}", LIST(1, 3, 3, 2));
+    gives("const %a: f32[1,1,5] = [nan,nan,3.0,nan,2.0]", "%x: ?, %y: ? = MaxPool(%a) {kernel_shape=[2]}",
+          LIST(0, 2, 2, 4));
+    gives("const %a: f32[1,1,3] = [nan,3.0,nan]", "%y: ? = GlobalMaxPool(%a)", LIST(3));
+}
 #define AXIS7 "const %a: f32[7] = [0.0,1.0,2.0,3.0,4.0,5.0,6.0] "
 /* Coordinates that miss the half, or a whole number, only by the rounding of the scale. */
 Test(ops, nearest_ties) {
@@ -214,4 +248,8 @@ Test(ops, symbolic_sizes) {
     runs("%a: f32[N,3]", "%y: ? = Transpose(%a)", (struct arg[]){x}, 1, 2, LIST(1, 4, 2, 5, 3, 6));
     runs("%a: f32[N,3]", "%y: ? = Flatten(%a) {axis=0}", (struct arg[]){x}, 1, 2, LIST(1, 2, 3, 4, 5, 6));
     runs("%a: f32[N,3]", "%y: ? = ReduceSum(%a)", (struct arg[]){none}, 1, 0, LIST(0));
+    runs("%a: f32[N,3]", "%z: ? = ArgMax(%a) {axis=0} %y: ? = Cast(%z) {to=1}", (struct arg[]){x}, 1, 2, LIST(1, 1, 1));
+    refused("%a: f32[N,3]", "%y: ? = ArgMax(%a) {axis=0}", (struct arg[]){none}, 1, 0, "none is the greatest");
+    refused("%a: f32[N,3], %i: i64[2]", "%y: ? = Gather(%a, %i)", (struct arg[]){none, {(int64_t[]){0, 0}, {2}, 1}}, 2,
+            0, "outside [0, 0)");
 }
