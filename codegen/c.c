@@ -58,12 +58,6 @@ const char *emit_proc_name(struct ctx *c, const struct proc *p, const struct emi
 }
 
 /* ---- heads */
-/* A comma, and a new line when this one is full. */
-static const char *next_param(const struct text *out, int n) {
-    size_t line = 0;
-    while (line < out->n && out->s[out->n - 1 - line] != '\n') line++;
-    return !n ? "" : line > 90 ? ",\n        " : ", ";
-}
 void c_head(struct text *out, struct fe *f, const struct proc *p, const char *head, const char *first) {
     int n = first != NULL;
     text_printf(out, "%s%s", head, first ? first : "");
@@ -73,20 +67,20 @@ void c_head(struct text *out, struct fe *f, const struct proc *p, const char *he
             c_declare(f, b->name, A("%s%s *", p->params.v[i].dir == DIR_IN ? "const " : "", dtype_c(b->type)));
         s->buf = b;
         map_put(&f->bufs, PKEY(b), s);
-        text_printf(out, "%s%s%s %s", next_param(out, n), s->decl, emit_words(f->o)->restricted, s->name);
+        text_printf(out, "%s%s%s %s", n ? ", " : "", s->decl, emit_words(f->o)->restricted, s->name);
     }
     for (int i = 0; i < p->syms.n; i++, n++) {
         struct sym_name *s = c_declare(f, p->syms.v[i]->name, A("%s ", f->idx));
         map_put(&f->syms, PKEY(p->syms.v[i]), s);
-        text_printf(out, "%s%s%s", next_param(out, n), s->decl, s->name);
+        text_printf(out, "%s%s%s", n ? ", " : "", s->decl, s->name);
     }
     f->ws = NEW(&f->c->arena, struct sym_name);
     f->ws->name = "ws", f->ws->decl = "void *";
     if (!x_is(emit_scratch_bytes(f->c, p), 0))
-        text_printf(out, "%svoid *%s ws", next_param(out, n++), emit_words(f->o)->restricted);
+        text_printf(out, "%svoid *%s ws", n++ ? ", " : "", emit_words(f->o)->restricted);
     f->fault = NEW(&f->c->arena, struct sym_name);
     f->fault->name = "fault", f->fault->decl = "int *";
-    if (emit_needs_fault(p)) text_printf(out, "%sint *fault", next_param(out, n++));
+    if (emit_needs_fault(p)) text_printf(out, "%sint *fault", n++ ? ", " : "");
     text_add(out, n ? ")" : "void)");
 }
 void c_start(struct fe *f, struct ctx *c, const struct emit_options *o) {

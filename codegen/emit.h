@@ -36,6 +36,8 @@ void emit_comment_text(struct text *out, const char *s);
 void emit_string(struct text *out, const char *s, size_t n);
 /* Starts a line: 4 spaces per level. */
 void emit_indent(struct text *out, int depth);
+/* Breaks the lines of t, a file's whole text, that are longer than 120 columns (wrap.c). */
+void emit_wrap(struct text *t);
 
 /* ---- programs */
 /* What the printed procedures need from the prelude: types, helpers, functions. One object serves all procedures of a

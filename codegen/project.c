@@ -96,6 +96,10 @@ static bool put_file(struct writer *q, const char *name, struct text *t) {
     text_free(t);
     return ok ? true : problem(q, "cannot write", path);
 }
+static bool put_code(struct writer *q, const char *name, struct text *t) {
+    emit_wrap(t);
+    return put_file(q, name, t);
+}
 static const struct embedded *embedded(const char *path) {
     for (size_t k = 0; k < nn_embedded_count; k++)
         if (!strcmp(nn_embedded[k].path, path)) return &nn_embedded[k];
@@ -128,7 +132,7 @@ static bool put_kernel_file(struct writer *q, const char *name, struct text *ker
     text_add(&t, kernels->s ? kernels->s : "");
     text_free(kernels);
     add_source(q, name);
-    return put_file(q, name, &t);
+    return put_code(q, name, &t);
 }
 /* One file, or several of about equal size, so that they compile at the same time. */
 static bool put_kernels(struct writer *q) {
@@ -175,12 +179,12 @@ static bool put_program(struct writer *q) {
     struct program *p = q->p;
     struct text t = {0};
     entry_header(p, &t);
-    if (!put_file(q, A("%s.h", p->name), &t)) return false;
+    if (!put_code(q, A("%s.h", p->name), &t)) return false;
     entry_source(p, &t);
     add_source(q, A("%s.c", p->name));
-    if (!put_file(q, A("%s.c", p->name), &t)) return false;
+    if (!put_code(q, A("%s.c", p->name), &t)) return false;
     kernels_header(p, &t);
-    return put_file(q, A("%s_kernels.h", p->name), &t);
+    return put_code(q, A("%s_kernels.h", p->name), &t);
 }
 static const char *joined(struct writer *q, const char *before, const char *between, bool objects) {
     const char *s = "";
@@ -217,7 +221,9 @@ static const char *archiver(struct writer *q, const char *cc) {
 static bool put_template(struct writer *q, const char *from, const char *to, const char *const *values) {
     struct text t = {0};
     template_text(&t, from, values);
-    return put_file(q, to, &t);
+    size_t n = strlen(to);
+    bool code = n > 2 && (!strcmp(to + n - 2, ".c") || !strcmp(to + n - 2, ".h"));
+    return (code ? put_code : put_file)(q, to, &t);
 }
 /* What a program needs where there is no operating system. */
 static bool put_board(struct writer *q, const char *const *values) {

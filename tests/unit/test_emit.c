@@ -212,3 +212,35 @@ Test(emit, same_text_twice) {
     ctx_free(c);
     c = first;
 }
+
+/* ---- long lines */
+static void wraps_to(const char *from, const char *to) {
+    struct text t = {0};
+    text_add(&t, from);
+    emit_wrap(&t);
+    cr_assert_str_eq(t.s, to, "\n%s\n", t.s);
+    text_free(&t);
+}
+#define X40 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+
+Test(emit, lines_are_broken_outside_of_parentheses_first) {
+    wraps_to("    f(" X40 ", g(" X40 ", 1, 2), " X40 ");\n",
+             "    f(" X40 ", g(" X40 ", 1, 2),\n            " X40 ");\n");
+    wraps_to("y = " X40 " < 2 && " X40 " < 3 ? " X40 " : 0.0f;\n",
+             "y = " X40 " < 2 && " X40 " < 3\n        ? " X40 " : 0.0f;\n");
+    wraps_to("z = (" X40 " + " X40 ") * " X40 ";\n", "z = (" X40 " + " X40 ")\n        * " X40 ";\n");
+}
+Test(emit, literals_comments_and_directives_stay_what_they_are) {
+    const char *const whole[] = {"short, line\n",
+                                 "puts(\"" X40 ", " X40 ", " X40 "\");\n",
+                                 "#define M(a) " X40 ", " X40 ", " X40 "\n",
+                                 "#define M(a) \\\n" X40 ", " X40 ", " X40 "\n",
+                                 X40 X40 X40 X40 "\n",
+                                 ""};
+    for (size_t k = 0; k < sizeof whole / sizeof *whole; k++)
+        if (*whole[k]) wraps_to(whole[k], whole[k]);
+    wraps_to("/* " X40 " " X40 " " X40 " */\nint x;\n", "/* " X40 " " X40 "\n * " X40 " */\nint x;\n");
+    wraps_to("/* a\n *   " X40 ", " X40 ", " X40 "\n */\n", "/* a\n *   " X40 ", " X40 ",\n * " X40 "\n */\n");
+    wraps_to("f(\"" X40 "\\\", \", '\"', " X40 ", " X40 ");\n",
+             "f(\"" X40 "\\\", \", '\"', " X40 ",\n        " X40 ");\n");
+}
