@@ -1,5 +1,5 @@
 /* The memory plan: where every buffer that the entry procedure allocates lies in the one arena (design: run-time
- * sizes). Made after lowering and scheduling, read by codegen/entry.c and checked by plan_verify.c. */
+ * sizes). Made after lowering and scheduling, read by codegen/entry_place.c and checked by plan_verify.c. */
 #ifndef NN_LOWER_MEMORY_PLAN_H
 #define NN_LOWER_MEMORY_PLAN_H
 #include "ir/loop.h"

@@ -1,0 +1,66 @@
+/* Inside of the printer of NAME.c: the state while the run function is printed, and what its files do for each other.
+ */
+#ifndef NN_CODEGEN_ENTRY_INT_H
+#define NN_CODEGEN_ENTRY_INT_H
+#include "codegen/program.h"
+
+/* Where a buffer is while the run function is printed. */
+struct place {
+    const char *text;
+    bool is_const;
+};
+struct writer {
+    struct program *p;
+    struct ctx *c;
+    struct text *out, *top; /* the statements; declarations at the head of the function */
+    int depth;
+    struct names names;
+    struct map places;  /* buffer -> struct place */
+    struct map touched; /* buffers that anything reads or writes */
+    struct map swapped; /* buffers whose pointers change */
+    struct map vars;    /* loop variable -> name */
+    struct map sizes;   /* produced symbols declared */
+    struct map bound;   /* results whose size is known by now */
+    int faults;         /* device: calls so far that may fault */
+    const char *where;  /* device: their nodes */
+    bool uses_fault, uses_over, uses_arena, uses_fuel, uses_status;
+};
+/* For functions with a `struct writer *f`: text in the compilation's arena, and a line of C. */
+#define A(...)   arena_printf(&f->c->arena, __VA_ARGS__)
+#define PUT(...) run_put(f, A(__VA_ARGS__))
+
+/* ---- entry_run.c */
+void entry_run(struct program *p, struct text *out); /* the function `run` */
+void run_put(struct writer *f, const char *line);
+const char *run_string(struct writer *f, const char *s); /* as C, cut when very long; NULL for NULL */
+/* Input symbols that the text after it may use, as local variables. */
+void entry_local_dims(struct program *p, struct text *out, const char *from);
+
+/* ---- entry_place.c */
+void run_touch(struct writer *f, struct block *b); /* notes which buffers b uses, and how */
+struct place *run_place(struct writer *f, const struct buf *b);
+void run_set_place(struct writer *f, const struct buf *b, const char *text, bool is_const);
+/* Declares a pointer variable for b. */
+const char *run_pointer(struct writer *f, const struct buf *b, const char *value, bool is_const);
+/* Address of memory that only a GPU's arena has; b NULL: of the fault cells. */
+const char *run_extra_address(struct writer *f, const struct buf *b, const char *type);
+const char *run_scratch_address(struct writer *f); /* of what the kernels need besides the plan */
+expr run_bytes(struct writer *f, const struct buf *b);
+void run_alloc(struct writer *f, struct buf *b);
+void run_view(struct writer *f, struct stmt *s);
+/* Frees what b allocated from the region and nothing after s in b uses. */
+void run_free_dead(struct writer *f, struct block *b, struct stmt *s);
+/* Results whose size the run finds get their memory before the first statement that uses them; s NULL: all that are
+ * left. */
+void run_bind_results(struct writer *f, struct stmt *s);
+/* Text of e; what: names it in the error that is printed when it may overflow. */
+const char *run_expr(struct writer *f, expr e, bool wrap, const char *what);
+/* Conditions hold index arithmetic that cannot overflow unnoticed either: the flag is tested after them. */
+const char *run_condition(struct writer *f, expr e, bool wrap);
+/* The same without a test: *over tells whether the flag `over` must be tested after it. */
+const char *run_text(struct writer *f, expr e, bool wrap, bool *over);
+void run_stop_if_over(struct writer *f, const char *what);
+
+/* ---- entry_stmt.c */
+void run_block(struct writer *f, struct block *b);
+#endif

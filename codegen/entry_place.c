@@ -1,0 +1,286 @@
+/* The buffers of the run function: which are used, where each is (arena, region, weights, the caller's memory), and the
+ * expressions of their sizes. See entry_int.h. */
+#include "codegen/entry_int.h"
+#include "ir/base/convert.h"
+#include <string.h>
+
+/* ---- which buffers are used, and how */
+static void touch(struct writer *f, const struct buf *b) { map_put(&f->touched, PKEY(b), (void *)b); }
+static void touch_load(void *env, struct stmt *s, expr load) {
+    (void)s;
+    touch(env, load->u.buf);
+}
+static bool touch_stmt(void *env, struct stmt *s) {
+    struct writer *f = env;
+    switch (s->kind) {
+    case S_CALL:
+        for (int k = 0; k < s->u.call.nbufs; k++) touch(f, s->u.call.bufs[k]);
+        break;
+    case S_STORE: touch(f, s->u.store.buf); break;
+    case S_VIEW: touch(f, s->u.view.of); break;
+    case S_SWAP:
+        touch(f, s->u.swap.a), touch(f, s->u.swap.b);
+        map_put(&f->swapped, PKEY(s->u.swap.a), s), map_put(&f->swapped, PKEY(s->u.swap.b), s);
+        break;
+    default: break;
+    }
+    return true;
+}
+void run_touch(struct writer *f, struct block *b) {
+    walk(b, touch_stmt, f);
+    each_load(b, touch_load, f);
+}
+struct reads {
+    const struct buf *b;
+    struct writer *f;
+    bool found;
+};
+static void read_load(void *env, struct stmt *s, expr load) {
+    struct reads *q = env;
+    (void)s;
+    q->found |= load->u.buf == q->b;
+}
+static bool stmt_touches(struct writer *f, struct stmt *s, const struct buf *b);
+static bool block_touches(struct writer *f, struct block *in, const struct buf *b) {
+    for (struct stmt *s = in->first; s; s = s->next)
+        if (stmt_touches(f, s, b)) return true;
+    return false;
+}
+static void expr_load(void *env, expr *e) {
+    struct reads *q = env;
+    struct stmt probe = {.kind = S_CHECK};
+    struct block one = {0};
+    if (!*e) return;
+    probe.u.check.cond = *e;
+    block_append(&one, &probe);
+    each_load(&one, read_load, q);
+}
+/* Does s, or anything in it, use the storage of b? */
+static bool stmt_touches(struct writer *f, struct stmt *s, const struct buf *b) {
+    struct block *in[2];
+    struct reads q = {b, f, false};
+    stmt_exprs(s, expr_load, &q);
+    if (q.found) return true;
+    switch (s->kind) {
+    case S_CALL:
+        for (int k = 0; k < s->u.call.nbufs; k++)
+            if (s->u.call.bufs[k] == b) return true;
+        break;
+    case S_STORE:
+        if (s->u.store.buf == b) return true;
+        break;
+    case S_SWAP:
+        if (s->u.swap.a == b || s->u.swap.b == b) return true;
+        break;
+    case S_FREE:
+        if (s->u.alloc.buf == b) return true;
+        break;
+    case S_VIEW:
+        if (s->u.view.of == b) return true;
+        break;
+    default: break;
+    }
+    for (int n = stmt_blocks(s, in), k = 0; k < n; k++)
+        if (block_touches(f, in[k], b)) return true;
+    return false;
+}
+
+/* ---- expressions */
+struct place *run_place(struct writer *f, const struct buf *b) {
+    struct place *q = map_get(&f->places, PKEY(b));
+    if (q) return q;
+    const struct weight *w = program_weight(f->p, b);
+    if (!w) BUG("buffer %s is used before it has a place", b->name);
+    q = NEW(&f->c->arena, struct place);
+    q->is_const = true;
+    q->text = w->array ? w->array : A("WEIGHT(%s, %lld)", dtype_c(b->type), (long long)w->offset);
+    map_put(&f->places, PKEY(b), q);
+    return q;
+}
+static int slot_number(struct program *p, const struct plan_slot *s) { /* among the placed ones; NULL: their number */
+    int n = 0;
+    for (int k = 0; k < p->plan->slots.n && &p->plan->slots.v[k] != s; k++) n += slot_placed(&p->plan->slots.v[k]);
+    return n;
+}
+const char *run_extra_address(struct writer *f, const struct buf *b, const char *type) {
+    const struct device_slot *s = program_extra(f->p, b);
+    f->uses_arena = true;
+    if (f->p->is_static) return A("AT(%s, %lld)", type, (long long)s->offset);
+    return A("AT(%s, m->at[%d])", type, slot_number(f->p, NULL) + 1 + (int)(s - f->p->extras.v));
+}
+void run_set_place(struct writer *f, const struct buf *b, const char *text, bool is_const) {
+    struct place *q = NEW(&f->c->arena, struct place);
+    *q = (struct place){text, is_const};
+    map_put(&f->places, PKEY(b), q);
+}
+static const char *buf_expr(void *env, const struct buf *b) { return run_place(env, b)->text; }
+static const char *var_expr(void *env, const struct var *v) {
+    struct writer *f = env;
+    const char *n = map_get(&f->vars, PKEY(v));
+    if (!n) BUG("loop variable %s is used outside of its loop", v->name);
+    return n;
+}
+void run_stop_if_over(struct writer *f, const char *what) {
+    PUT("if (over) return nn_stop(&m->error, NN_EFAULT, %s, NULL);",
+        run_string(f, A("the size of %s overflows", what)));
+}
+const char *run_text(struct writer *f, expr e, bool wrap, bool *over) {
+    struct size_text t = {.p = f->p, .buf = buf_expr, .var = var_expr, .env = f};
+    const char *s = entry_text(&t, e, wrap);
+    f->uses_over |= t.used_over;
+    *over = t.used_over;
+    return s;
+}
+const char *run_expr(struct writer *f, expr e, bool wrap, const char *what) {
+    bool over;
+    const char *s = run_text(f, e, wrap, &over);
+    if (over) {
+        const char *n = names_add(&f->names, what);
+        PUT("const int64_t %s = %s;", n, s);
+        run_stop_if_over(f, what);
+        return n;
+    }
+    return s;
+}
+const char *run_condition(struct writer *f, expr e, bool wrap) {
+    bool over;
+    return run_text(f, e, wrap, &over);
+}
+
+/* ---- memory */
+static const struct plan_slot *slot_of(struct writer *f, const struct buf *b) { return plan_slot_of(f->p->plan, b); }
+static const char *slot_address(struct writer *f, const struct plan_slot *s, enum dtype type) {
+    const char *more = "";
+    for (; s->alias >= 0; s = &f->p->plan->slots.v[s->alias])
+        if (s->alias_offset && !x_is(s->alias_offset, 0))
+            more = A("%s + %s", more, run_expr(f, s->alias_offset, true, "view"));
+    if (!slot_placed(s)) BUG("buffer %s has no place in the plan", s->buf->name);
+    f->uses_arena = true;
+    if (f->p->is_static) return A("AT(%s, %lld%s)", dtype_c(type), (long long)s->offset, more);
+    return A("AT(%s, m->at[%d]%s)", dtype_c(type), slot_number(f->p, s), more);
+}
+const char *run_scratch_address(struct writer *f) {
+    f->uses_arena = true;
+    return f->p->is_static ? A("AT(void, %lld)", (long long)program_peak(f->p))
+                           : A("AT(void, m->at[%d])", slot_number(f->p, NULL));
+}
+const char *run_pointer(struct writer *f, const struct buf *b, const char *value, bool is_const) {
+    const char *n = names_add(&f->names, b->name);
+    bool moves = map_get(&f->swapped, PKEY(b)) != NULL;
+    const char *decl =
+        A("%s%s *%s%s = %s;", is_const ? "const " : "", dtype_c(b->type), moves ? "" : "const ", n, value);
+    if (moves) text_printf(f->top, "    %s\n", decl);
+    else run_put(f, decl);
+    run_set_place(f, b, n, is_const);
+    return n;
+}
+expr run_bytes(struct writer *f, const struct buf *b) { return x_muli(f->c, buf_cells(f->c, b), dtype_bytes(b->type)); }
+static void fill_buffer(struct writer *f, const struct buf *b) {
+    unsigned char bytes[16] = {0}, zeros[16] = {0};
+    uint64_t room[2] = {0};
+    int size = dtype_bytes(b->type);
+    struct tensor t = {.type = b->type, .source = TS_BYTES, .bytes = room, .nbytes = sizeof room};
+    if (dtype_is_float(b->fill->type)) tensor_set_f(&t, 0, b->fill->u.f);
+    else tensor_set_i(&t, 0, b->fill->u.i);
+    tensor_unpack(&t, bytes);
+    const char *n = run_place(f, b)->text;
+    if (!memcmp(bytes, zeros, (size_t)size) && !f->p->device) {
+        PUT("memset(%s, 0, (size_t)(%s));", n, run_expr(f, run_bytes(f, b), false, "fill"));
+        return;
+    }
+    const char *list = "";
+    for (int k = 0; k < size; k++) list = A("%s%s%d", list, k ? ", " : "", bytes[k]);
+    const char *q = names_add(&f->names, A("%s_fill", b->name));
+    PUT("static const unsigned char %s[%d] = {%s};", q, size, list);
+    PUT("%s%s, %s, sizeof %s, %s);", f->p->device ? "nn_cuda_fill(&m->cuda, " : "nn_fill(", n, q, q,
+        run_expr(f, buf_cells(f->c, b), false, "fill"));
+}
+static void region_alloc(struct writer *f, const struct buf *b) {
+    const char *n = names_add(&f->names, b->name), *bytes = run_expr(f, run_bytes(f, b), false, A("%s_bytes", b->name));
+    bool moves = map_get(&f->swapped, PKEY(b)) != NULL;
+    if (moves) text_printf(f->top, "    %s *%s = NULL;\n", dtype_c(b->type), n);
+    PUT("%s%s = (%s *)%s(&m->region, %s);", moves ? "" : A("%s *", dtype_c(b->type)), n, dtype_c(b->type),
+        region_words(f->p)->alloc, bytes);
+    PUT("if (!%s) return no_room(m);", n);
+    run_set_place(f, b, n, false);
+}
+static void local_array(struct writer *f, const struct buf *b) {
+    int64_t cells;
+    if (f->p->device) {
+        run_pointer(f, b, run_extra_address(f, b, dtype_c(b->type)), false);
+        return;
+    }
+    if (!x_is_int(buf_cells(f->c, b), &cells) || cells > 4096) BUG("buffer %s has no place in the plan", b->name);
+    const char *n = names_add(&f->names, b->name);
+    if (map_get(&f->swapped, PKEY(b))) {
+        const char *cell = names_add(&f->names, A("%s_cells", b->name));
+        text_printf(f->top, "    %s %s[%lld];\n    %s *%s = %s;\n", dtype_c(b->type), cell,
+                    (long long)(cells ? cells : 1), dtype_c(b->type), n, cell);
+    } else {
+        PUT("%s %s[%lld];", dtype_c(b->type), n, (long long)(cells ? cells : 1));
+    }
+    run_set_place(f, b, n, false);
+}
+void run_alloc(struct writer *f, struct buf *b) {
+    const struct plan_slot *s = slot_of(f, b);
+    if (!map_get(&f->touched, PKEY(b))) return;
+    if (b->scope == SC_REGION) region_alloc(f, b);
+    else if (s && s->first >= 0) run_pointer(f, b, slot_address(f, s, b->type), false);
+    else local_array(f, b);
+    if (b->fill) fill_buffer(f, b);
+}
+void run_view(struct writer *f, struct stmt *s) {
+    struct buf *b = s->u.view.buf, *of = s->u.view.of;
+    if (!map_get(&f->touched, PKEY(b))) return;
+    struct place *from = run_place(f, of);
+    const char *q =
+        x_is(s->u.view.off, 0) ? from->text : A("%s + %s", from->text, run_expr(f, s->u.view.off, true, "view"));
+    if (b->type != of->type)
+        q = A("(%s%s *)(%svoid *)(%s)", from->is_const ? "const " : "", dtype_c(b->type),
+              from->is_const ? "const " : "", q);
+    run_pointer(f, b, q, from->is_const);
+}
+
+/* ---- results whose size the run finds */
+static void bind_result(struct writer *f, const struct io *io) {
+    struct place *q = map_get(&f->places, PKEY(io->buf));
+    if (!q) {
+        const char *n = names_add(&f->names, io->member);
+        text_printf(f->top, "    %s *%s = NULL;\n", dtype_c(io->buf->type), n);
+        run_set_place(f, io->buf, n, false);
+        q = run_place(f, io->buf);
+    }
+    f->uses_status = true;
+    if (f->p->device)
+        PUT("if (!%s) %s = (%s *)nn_cuda_result(&m->region, &m->error, &status, %s, sizeof *%s);", q->text, q->text,
+            dtype_c(io->buf->type), run_expr(f, buf_elements(f->c, io->buf), false, "elements"), q->text);
+    else
+        PUT("if (!%s) %s = (%s *)nn_result(&m->region, &m->error, &status, out->%s, out->%s, %s, sizeof *%s);", q->text,
+            q->text, dtype_c(io->buf->type), io->member, io->cap,
+            run_expr(f, buf_elements(f->c, io->buf), false, "elements"), q->text);
+    PUT("if (status != NN_OK) return status;");
+    map_put(&f->bound, PKEY(io->buf), (void *)io);
+}
+void run_bind_results(struct writer *f, struct stmt *s) { /* s NULL: all that are left */
+    for (int k = 0; k < f->p->outs.n; k++) {
+        const struct io *io = &f->p->outs.v[k];
+        if (io->produced && !map_get(&f->bound, PKEY(io->buf)) && (!s || stmt_touches(f, s, io->buf)))
+            bind_result(f, io);
+    }
+}
+
+/* ---- the region */
+void run_free_dead(struct writer *f, struct block *b, struct stmt *s) {
+    for (struct stmt *a = b->first; a; a = a->next) {
+        struct buf *r = a->kind == S_ALLOC && a->u.alloc.buf->scope == SC_REGION ? a->u.alloc.buf : NULL;
+        if (!r || !map_get(&f->touched, PKEY(r))) {
+            if (a == s) break;
+            continue;
+        }
+        bool last = a == s || stmt_touches(f, s, r), freed = false;
+        for (struct stmt *t = s->next; t && last; t = t->next) last = !stmt_touches(f, t, r);
+        for (struct stmt *t = b->first; t; t = t->next) freed |= t->kind == S_FREE && t->u.alloc.buf == r;
+        if (last && !freed) PUT("%s(&m->region, %s);", region_words(f->p)->free, run_place(f, r)->text);
+        if (a == s) break;
+    }
+}

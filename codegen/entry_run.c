@@ -1,0 +1,199 @@
+/* The function `run` of NAME.c: it checks what it is given, plans the arena when dims are symbolic, calls the kernels.
+ * Its statements are entry_stmt.c's, its buffers entry_place.c's. */
+#include "codegen/entry_int.h"
+#include <string.h>
+
+void run_put(struct writer *f, const char *s) {
+    emit_indent(f->out, f->depth);
+    text_add(f->out, s);
+    text_char(f->out, '\n');
+}
+enum { MESSAGE_MAX = 400 }; /* names may be long, strings of C only so */
+const char *run_string(struct writer *f, const char *s) {
+    struct text t = {0};
+    if (!s) return "NULL";
+    size_t n = strlen(s);
+    emit_string(&t, s, n < MESSAGE_MAX ? n : MESSAGE_MAX);
+    const char *r = A("%s", t.s);
+    text_free(&t);
+    return r;
+}
+
+/* ---- before the statements */
+/* Input symbols that `text` may use, as local variables. */
+void entry_local_dims(struct program *p, struct text *out, const char *from) {
+    for (int k = 0; k < p->syms.n; k++) {
+        const char *n = program_sym(p, p->syms.v[k]);
+        text_printf(out, "    const int64_t %s = %s%s;\n", n, from, n);
+    }
+    for (int k = 0; k < p->syms.n; k++)
+        text_printf(out, "%s(void)%s;%s", k ? " " : "    ", program_sym(p, p->syms.v[k]),
+                    k == p->syms.n - 1 ? "\n" : "");
+}
+static void check_pointers(struct writer *f) {
+    struct program *p = f->p;
+    for (int pass = 0; pass < 2; pass++)
+        for (int k = 0; k < (pass ? p->outs.n : p->ins.n); k++) {
+            const struct io *io = pass ? &p->outs.v[k] : &p->ins.v[k];
+            int64_t lo, hi;
+            if (pass && io->produced) {
+                PUT("if (!out->%s && out->%s > 0) return nn_stop(&m->error, NN_EARG, %s, NULL);", io->member, io->cap,
+                    run_string(f, A("output %s is missing", io->buf->name)));
+                continue;
+            }
+            expr n = buf_elements(f->c, io->buf);
+            x_bounds(f->c, n, &lo, &hi);
+            if (hi == 0) continue;
+            const char *some = lo > 0 ? "" : A(" && %s > 0", run_expr(f, n, true, "elements"));
+            PUT("if (!%s->%s%s) return nn_stop(&m->error, NN_EARG, %s, NULL);", pass ? "out" : "in", io->member, some,
+                run_string(f, A("%s %s is missing", pass ? "output" : "input", io->buf->name)));
+        }
+}
+static void check_dims(struct writer *f, struct text *out) { /* symbols that no buffer's size needs */
+    struct program *p = f->p;
+    for (int k = 0; p->is_static && k < p->syms.n; k++) {
+        const char *s = program_sym(p, p->syms.v[k]);
+        text_printf(out, "    if (%s < %lld || %s > %lld) return nn_stop(&m->error, NN_EDIMS, %s, NULL);\n", s,
+                    (long long)p->syms.v[k]->lo, s, (long long)p->syms.v[k]->hi,
+                    run_string(f, A("dimension %s is out of range", p->syms.v[k]->name)));
+    }
+}
+/* The plan for the dims of this run, and the room it needs. */
+static void make_plan(struct program *p, struct text *out) {
+    if (p->is_static) return;
+    const char *same = "m->total >= 0";
+    for (int k = 0; k < p->syms.n; k++) {
+        const char *n = program_sym(p, p->syms.v[k]);
+        same = arena_printf(&p->c->arena, "%s && m->dims.%s == in->dims.%s", same, n, n);
+    }
+    text_printf(out,
+                "    if (!(%s)) {\n        m->dims = in->dims;\n        m->total = plan(&m->dims, m->at);\n    }\n"
+                "    if (m->total < 0) return nn_stop(&m->error, NN_EDIMS, \"a dimension is out of range\", NULL);\n"
+                "    if (!m->config.arena || m->config.arena_size < (size_t)m->total) {\n        m->error.need = "
+                "(size_t)m->total;\n"
+                "        return nn_stop(&m->error, NN_EARENA, \"the arena is too small\", NULL);\n    }\n",
+                same);
+}
+static bool declare_size(void *env, struct stmt *s) {
+    struct writer *f = env;
+    if (s->kind == S_SIZE && !map_get(&f->sizes, PKEY(s->u.size.sym))) {
+        const struct sym *y = s->u.size.sym;
+        map_put(&f->sizes, PKEY(y), (void *)y);
+        const char *n = program_sym(f->p, y);
+        names_take(&f->names, n);
+        text_printf(f->top, "    int64_t %s = 0;    /* %lld to %lld */\n    (void)%s;\n", n, (long long)y->lo,
+                    (long long)y->hi, n);
+    }
+    return true;
+}
+/* Inputs and outputs: the caller's memory, or copies of it on the device. */
+static void place_io(struct writer *f) {
+    struct program *p = f->p;
+    for (int k = 0; k < p->ins.n; k++) {
+        const struct io *io = &p->ins.v[k];
+        if (!p->device) run_set_place(f, io->buf, A("in->%s", io->member), true);
+        else if (map_get(&f->touched, PKEY(io->buf))) {
+            run_pointer(f, io->buf, run_extra_address(f, io->buf, dtype_c(io->buf->type)), false);
+            PUT("nn_cuda_put(&m->cuda, %s, in->%s, %s);", run_place(f, io->buf)->text, io->member,
+                run_expr(f, run_bytes(f, io->buf), false, "bytes"));
+        }
+    }
+    for (int k = 0; k < p->outs.n; k++) {
+        const struct io *io = &p->outs.v[k];
+        if (io->produced) continue;
+        if (p->device) run_pointer(f, io->buf, run_extra_address(f, io->buf, dtype_c(io->buf->type)), false);
+        else run_set_place(f, io->buf, A("out->%s", io->member), false);
+    }
+    if (p->nfaults) {
+        PUT("int *const faults = %s;", run_extra_address(f, NULL, "int"));
+        PUT("nn_cuda_fill(&m->cuda, faults, \"\", 1, %d);", 4 * p->nfaults);
+    }
+}
+static void take_outputs(struct writer *f) {
+    struct program *p = f->p;
+    for (int k = 0; k < p->outs.n; k++) {
+        const struct io *io = &p->outs.v[k];
+        const char *from = run_place(f, io->buf)->text;
+        if (io->produced && !p->device) PUT("out->%s = %s;", io->member, from);
+        else if (io->produced) {
+            f->uses_status = true;
+            PUT("out->%s = (%s *)nn_cuda_give(&m->cuda, &m->error, &status, &m->results[%d], out->%s, out->%s, %s, %s, "
+                "sizeof *%s);",
+                io->member, dtype_c(io->buf->type), k, io->member, io->cap, from,
+                run_expr(f, buf_elements(f->c, io->buf), false, "elements"), from);
+        } else if (p->device)
+            PUT("nn_cuda_get(&m->cuda, out->%s, %s, %s);", io->member, from,
+                run_expr(f, run_bytes(f, io->buf), false, "bytes"));
+    }
+}
+static void device_end(struct writer *f, struct text *out) {
+    if (f->faults) text_printf(out, "    static const char *const where[] = {%s};\n", f->where);
+    text_printf(out, "    %s nn_cuda_done(&m->cuda, &m->error, %s, %d, %s);\n",
+                f->uses_status ? "const int done =" : "return", f->faults ? "faults" : "NULL", f->faults,
+                f->faults ? "where" : "NULL");
+    if (f->uses_status) text_add(out, "    return done != NN_OK ? done : status;\n");
+    text_add(out, "}\n\n");
+}
+/* Is `what` in the text, not as the end of a longer name? */
+static bool mentions(const char *text, const char *what) {
+    const char *s = text;
+    while ((s = strstr(s, what))) {
+        char before = s > text ? s[-1] : ' ';
+        if (before != '_' && !(before >= '0' && before <= '9') && !((before | 32) >= 'a' && (before | 32) <= 'z'))
+            return true;
+        s++;
+    }
+    return false;
+}
+void entry_run(struct program *p, struct text *out) {
+    struct text body = {0}, top = {0};
+    struct writer fn = {.p = p, .c = p->c, .out = &body, .top = &top, .depth = 1}, *f = &fn;
+    f->places.arena = f->touched.arena = f->swapped.arena = f->vars.arena = f->sizes.arena = f->bound.arena =
+        &p->c->arena;
+    names_init(&f->names, p->c);
+    f->names.avoid = internf(p->c->names, "%s_", p->name);
+    static const char *const ours[] = {"m",    "in",  "out",     "over", "fault",  "status", "fuel", "arena",
+                                       "plan", "run", "no_room", "AT",   "WEIGHT", "faults", "where"};
+    for (size_t k = 0; k < sizeof ours / sizeof *ours; k++) names_add(&f->names, ours[k]);
+    names_add(&f->names, p->name);
+    for (int k = 0; k < p->syms.n; k++) names_take(&f->names, program_sym(p, p->syms.v[k]));
+    run_touch(f, &p->m->entry->body);
+    walk(&p->m->entry->body, declare_size, f);
+    check_pointers(f);
+    place_io(f);
+    if (p->has_region && p->device) {
+        const char *before = p->is_static ? A("%lld", (long long)p->arena_bytes) : "(size_t)m->total";
+        PUT("nn_cuda_region_init(&m->region, m->blocks, %d, m->config.arena, %s, m->config.arena_size - %s);",
+            2 * p->nregions + 2, before, before);
+    } else if (p->has_region) {
+        const char *before = p->is_static ? A("%lld", (long long)p->arena_bytes) : "(size_t)m->total";
+        PUT("nn_region_init(&m->region, m->config.arena, %s, m->config.arena ? m->config.arena_size - %s : 0);", before,
+            before);
+    }
+    run_block(f, &p->m->entry->body);
+    run_bind_results(f, NULL);
+    take_outputs(f);
+    for (int k = 0; k < p->out_dims.n; k++)
+        PUT("out->%s = %s;", p->out_dims.v[k].name, run_expr(f, p->out_dims.v[k].value, false, "size"));
+
+    size_t begin = out->n;
+    text_printf(out, "static int run(%s *m, const %s_inputs *in, %s_outputs *out) {\n", p->name, p->name, p->name);
+    if (p->syms.n) entry_local_dims(p, out, "in->dims.");
+    if (f->uses_over) text_add(out, "    int over = 0;\n");
+    if (f->uses_fault) text_add(out, "    int fault = 0;\n");
+    if (f->uses_status) text_add(out, "    int status = NN_OK;\n");
+    if (f->uses_fuel) text_add(out, "    int64_t fuel = m->config.max_iterations;\n");
+    if (f->uses_arena) text_add(out, "    unsigned char *const arena = (unsigned char *)m->config.arena;\n");
+    check_dims(f, out);
+    make_plan(p, out);
+    text_add(out, top.s ? top.s : "");
+    text_add(out, body.s ? body.s : "");
+    if (f->uses_over)
+        text_add(out, "    if (over) return nn_stop(&m->error, NN_EFAULT, \"a size overflows\", NULL);\n");
+    if (!mentions(out->s + begin, "m->")) text_add(out, "    (void)m;\n");
+    if (!mentions(out->s + begin, "in->")) text_add(out, "    (void)in;\n");
+    if (!mentions(out->s + begin, "out->")) text_add(out, "    (void)out;\n");
+    if (p->device) device_end(f, out);
+    else text_add(out, "    return NN_OK;\n}\n\n");
+    text_free(&body), text_free(&top);
+}
