@@ -247,7 +247,8 @@ void emit_string(struct text *out, const char *s, size_t n) {
     text_char(out, '"');
     for (size_t i = 0; i < n; i++) {
         unsigned char ch = (unsigned char)s[i];
-        if (ch < 0x20 || ch >= 0x7f || ch == '"' || ch == '\\' || ch == '?') text_printf(out, "\\%03o", ch);
+        if (ch == '"' || ch == '\\') text_printf(out, "\\%c", ch);
+        else if (ch < 0x20 || ch >= 0x7f || ch == '?') text_printf(out, "\\%03o", ch);
         else text_char(out, (char)ch);
     }
     text_char(out, '"');

@@ -32,7 +32,7 @@ void names_leave(struct names *n, int mark); /* forgets the names added since th
 /* Text inside of a comment: cannot end it, holds no trigraph, no line end, no control and no non-ASCII character; cut
  * after 2,000 characters. */
 void emit_comment_text(struct text *out, const char *s);
-/* A string literal with its quotes; every byte that is not plain ASCII is an octal escape, no trigraphs. */
+/* A string literal with its quotes; every byte that is not printable ASCII, and ?, is an octal escape: no trigraphs. */
 void emit_string(struct text *out, const char *s, size_t n);
 /* Starts a line: 4 spaces per level. */
 void emit_indent(struct text *out, int depth);

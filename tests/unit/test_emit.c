@@ -109,7 +109,7 @@ Test(emit, comments_cannot_be_left) {
 }
 Test(emit, strings_are_escaped) {
     emit_string(&t, "a\"b\\c\n?\?/\0\xff", 11);
-    cr_assert_str_eq(t.s, "\"a\\042b\\134c\\012\\077\\077/\\000\\377\"");
+    cr_assert_str_eq(t.s, "\"a\\\"b\\\\c\\012\\077\\077/\\000\\377\"");
 }
 
 /* ---- targets */
