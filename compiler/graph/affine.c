@@ -1,5 +1,5 @@
-/* Folding of per-channel scales and shifts into the contraction before them; see passes.h. Computed in double, rounded
- * once. A Conv keeps its own node; its weights and bias become new constants. */
+/* Folding of per-channel scales and shifts into the contraction before or after them; see passes.h. Computed in double,
+ * rounded once. A Conv keeps its own node; its weights and bias become new constants. */
 #include "compiler/graph/passes.h"
 #include "ir/op.h"
 #include <math.h>
@@ -21,25 +21,33 @@ static bool per_channel(const struct tensor *t, int rank, int64_t channels, int6
         if (t->dims[k] != (k + rank - t->rank == 1 ? channels : 1)) return false;
     return *step = 1, tensor_count(t) == channels;
 }
-static bool batch_norm(struct ctx *c, const struct node *n, struct affine *a) {
+static bool batch_norm(const struct node *n, struct affine *a) {
     const struct tensor *scale = constant(n, 1), *bias = constant(n, 2), *mean = constant(n, 3), *var = constant(n, 4);
     const struct attr *e = node_attr(n, "epsilon"), *training = node_attr(n, "training_mode");
     if (!float_const(scale) || !float_const(bias) || !float_const(mean) || !float_const(var) ||
         (training && training->u.i))
         return false;
+    const struct tensor *all[] = {scale, bias, mean, var};
+    for (int k = 0; k < 4; k++)
+        if (tensor_count(all[k]) != a->channels) return false;
     double eps = e ? (double)e->u.f : (double)1e-5f;
     for (int64_t k = 0; k < a->channels; k++) {
         a->scale[k] = tensor_f(scale, k) / sqrt(tensor_f(var, k) + eps);
         a->shift[k] = tensor_f(bias, k) - tensor_f(mean, k) * a->scale[k];
     }
-    (void)c;
-    return tensor_count(scale) == a->channels;
+    return true;
+}
+static bool all_finite(const struct affine *a) {
+    for (int64_t k = 0; k < a->channels; k++)
+        if (!isfinite(a->scale[k]) || !isfinite(a->shift[k])) return false;
+    return true;
 }
 /* y = scale * x + shift per channel, x being operand *from. */
 static bool affine_of(struct ctx *c, const struct node *n, const struct value *x, struct affine *a) {
     a->scale = NEWN(&c->arena, double, a->channels);
     a->shift = NEWN(&c->arena, double, a->channels);
-    if (node_is(n, "BatchNormalization")) return n->ins.v[0] == x && n->outs.n == 1 && batch_norm(c, n, a);
+    if (node_is(n, "BatchNormalization"))
+        return n->ins.v[0] == x && n->outs.n == 1 && batch_norm(n, a) && all_finite(a);
     bool mul = node_is(n, "Mul"), add = node_is(n, "Add"), sub = node_is(n, "Sub"), div = node_is(n, "Div");
     if (!(mul || add || sub || div) || n->ins.n != 2) return false;
     int other = n->ins.v[0] == x ? 1 : 0;
@@ -52,9 +60,8 @@ static bool affine_of(struct ctx *c, const struct node *n, const struct value *x
         double v = tensor_f(t, k * step);
         a->scale[k] = mul ? v : div ? 1 / v : 1;
         a->shift[k] = add ? v : sub ? -v : 0;
-        if (!isfinite(a->scale[k]) || !isfinite(a->shift[k])) return false;
     }
-    return true;
+    return all_finite(a);
 }
 /* The axis of the weights that runs over the channels of the result, and how many blocks (groups) it is split into. */
 static bool weight_axis(const struct node *n, int *axis, int64_t *groups) {
@@ -67,17 +74,25 @@ static bool weight_axis(const struct node *n, int *axis, int64_t *groups) {
         return *axis = tb && tb->u.i ? 0 : 1, !(alpha && alpha->u.f != 1.0f) && !(beta && beta->u.f != 1.0f);
     return false;
 }
+/* The channel that element i of the weights belongs to, along an axis that is split into blocks along the first. */
+static int64_t channel_of(const struct tensor *w, int64_t i, int axis, int64_t groups) {
+    int64_t inner = 1, n = w->dims[axis];
+    for (int k = axis + 1; k < w->rank; k++) inner *= w->dims[k];
+    return i / inner % n + (groups > 1 ? i / (tensor_count(w) / groups) * n : 0);
+}
+/* NULL when a product leaves the range of the type. */
 static const struct tensor *scaled_weights(struct ctx *c, const struct tensor *w, int axis, int64_t groups,
                                            const struct affine *a) {
     struct tensor *r = tensor_new(&c->arena, w->type, w->dims, w->rank);
-    int64_t inner = 1, n = w->dims[axis];
-    for (int k = axis + 1; k < w->rank; k++) inner *= w->dims[k];
-    int64_t count = tensor_count(w), per_group = groups > 1 ? count / groups : count;
-    for (int64_t i = 0; i < count; i++) {
-        int64_t channel = i / inner % n + (groups > 1 ? i / per_group * n : 0);
-        tensor_set_f(r, i, tensor_f(w, i) * a->scale[channel]);
+    for (int64_t i = 0, count = tensor_count(w); i < count; i++) {
+        tensor_set_f(r, i, tensor_f(w, i) * a->scale[channel_of(w, i, axis, groups)]);
+        if (isfinite(tensor_f(w, i)) && !isfinite(tensor_f(r, i))) return NULL;
     }
     return r;
+}
+/* A bias for the channels of the result, on axis 1; without one: zeros. */
+static bool bias_fits(const struct tensor *b, int64_t channels) {
+    return !b || (tensor_count(b) == channels && b->rank > 0 && b->dims[b->rank - 1] == channels);
 }
 static bool fold_into(struct graph *g, struct node *n, struct node *after) {
     struct ctx *c = g->ctx;
@@ -90,11 +105,13 @@ static bool fold_into(struct graph *g, struct node *n, struct node *after) {
     struct value *x = n->outs.v[0];
     if (x->type.rank < 2 || !x_is_int(x->type.dims[1], &a.channels) || a.channels <= 0 || a.channels > 1 << 24)
         return false;
-    if (b && (tensor_count(b) != a.channels)) return false;
+    if (!bias_fits(b, a.channels)) return false;
     if (w->dims[axis] * groups != a.channels || !affine_of(c, after, x, &a)) return false;
+    const struct tensor *scaled = scaled_weights(c, w, axis, groups, &a);
+    if (!scaled) return false;
     struct tensor *bias = tensor_new(&c->arena, w->type, &a.channels, 1);
     for (int64_t k = 0; k < a.channels; k++) tensor_set_f(bias, k, (b ? tensor_f(b, k) : 0) * a.scale[k] + a.shift[k]);
-    node_set_input(n, 1, graph_const(g, n->ins.v[1]->name, scaled_weights(c, w, axis, groups, &a)));
+    node_set_input(n, 1, graph_const(g, n->ins.v[1]->name, scaled));
     node_set_input(n, 2, graph_const(g, b ? n->ins.v[2]->name : "", bias));
     x->name = after->outs.v[0]->name;
     value_replace(after->outs.v[0], x);
@@ -102,12 +119,70 @@ static bool fold_into(struct graph *g, struct node *n, struct node *after) {
     node_remove(after);
     return true;
 }
+
+/* ---- the other side: a scale and shift of what a contraction reads */
+/* The axis of the weights over the channels of the operand, its blocks along the weights' first axis, and the channels
+ * of the result. *edges: some results read less than the others (padding), so that a shift is no constant. */
+static bool operand_axis(const struct node *n, const struct tensor *w, int *axis, int64_t *groups, int64_t *results,
+                         bool *edges) {
+    const struct attr *g = node_attr(n, "group"), *tb = node_attr(n, "transB"), *ta = node_attr(n, "transA"),
+                      *alpha = node_attr(n, "alpha"), *beta = node_attr(n, "beta"), *pads = node_attr(n, "pads"),
+                      *same = node_attr(n, "auto_pad");
+    *groups = 1, *edges = false;
+    if (node_is(n, "Conv")) {
+        *axis = 1, *groups = g ? g->u.i : 1, *results = w->dims[0];
+        *edges = same && same->u.s.n >= 4 && !memcmp(same->u.s.p, "SAME", 4);
+        for (int k = 0; pads && k < pads->n; k++) *edges = *edges || pads->u.is[k];
+        return *groups > 0 && *results % *groups == 0;
+    }
+    if (!node_is(n, "Gemm") || (ta && ta->u.i) || (alpha && alpha->u.f != 1.0f) || (beta && beta->u.f != 1.0f))
+        return false;
+    *axis = tb && tb->u.i ? 1 : 0, *results = w->dims[1 - *axis];
+    return true;
+}
+static bool fold_before(struct graph *g, struct node *n, struct node *before) {
+    struct ctx *c = g->ctx;
+    int axis;
+    int64_t groups, results;
+    bool edges, shifts = false;
+    struct affine a;
+    const struct tensor *w = constant(n, 1), *b = constant(n, 2);
+    struct value *x = before->ins.n ? before->ins.v[constant(before, 0) ? before->ins.n > 1 : 0] : NULL;
+    if (!x || !float_const(w) || w->rank < 2 || (n->ins.n > 2 && n->ins.v[2] && !float_const(b)) ||
+        !operand_axis(n, w, &axis, &groups, &results, &edges) || !bias_fits(b, results))
+        return false;
+    if (x->type.rank < 2 || !x_is_int(x->type.dims[1], &a.channels) || a.channels <= 0 || a.channels > 1 << 24 ||
+        w->dims[axis] * groups != a.channels || !affine_of(c, before, x, &a))
+        return false;
+    for (int64_t k = 0; k < a.channels; k++) shifts = shifts || a.shift[k] != 0;
+    const struct tensor *scaled = scaled_weights(c, w, axis, groups, &a);
+    if (!scaled || (shifts && edges)) return false;
+    if (shifts) {
+        int64_t per = tensor_count(w) / results;
+        double *sum = NEWN(&c->arena, double, results);
+        struct tensor *bias = tensor_new(&c->arena, w->type, &results, 1);
+        for (int64_t i = 0; i < per * results; i++)
+            sum[axis ? i / per : i % results] += tensor_f(w, i) * a.shift[channel_of(w, i, axis, groups)];
+        for (int64_t k = 0; k < results; k++) tensor_set_f(bias, k, (b ? tensor_f(b, k) : 0) + sum[k]);
+        node_set_input(n, 2, graph_const(g, b ? n->ins.v[2]->name : "", bias));
+    }
+    node_set_input(n, 1, graph_const(g, n->ins.v[1]->name, scaled));
+    node_set_input(n, 0, x);
+    n->origin = internf(c->names, "%s\n%s", before->origin, n->origin);
+    node_remove(before);
+    return true;
+}
+static struct node *only_for(const struct node *n) { /* the node that makes n's operand, for n alone */
+    const struct value *x = n->ins.n > 1 ? n->ins.v[0] : NULL;
+    return x && x->uses.n == 1 && x->def && x->def->outs.n == 1 && x->def->in == n->in ? x->def : NULL;
+}
 static void sweep(struct graph *g, struct region *r) {
     for (struct node *n = r->first; n; n = n->next) {
         for (int k = 0; k < n->attrs.n; k++)
             if (n->attrs.v[k].kind == AT_REGION) sweep(g, n->attrs.v[k].u.region);
         while (n->outs.n == 1 && n->outs.v[0] && n->outs.v[0]->uses.n == 1 && n->outs.v[0]->uses.v[0].node &&
                n->ins.n >= 2 && fold_into(g, n, n->outs.v[0]->uses.v[0].node)) {}
+        for (struct node *p = only_for(n); p && fold_before(g, n, p); p = only_for(n)) {}
     }
 }
 bool graph_fold_affine(struct graph *g) {
