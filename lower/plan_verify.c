@@ -22,7 +22,7 @@ struct owner_walk {
     const struct buf **owner; /* of the piece from each end to the next; NULL: never written */
     int64_t sample;           /* value of all symbols */
     int64_t *offset;          /* per slot */
-    VEC(struct place *) swapped;
+    VEC(struct place *) swapped, views;
     bool ok, too_large;
 };
 static bool sample_leaf(void *env, expr e, int64_t *v) {
@@ -201,7 +201,17 @@ static bool place_view(struct owner_walk *w, const struct stmt *s) {
     struct place p = {q->owner, q->at + off, q->at + off + bytes};
     if (p.end > q->end) return wrong(w, "view %s reaches past the end of %s", b->name, of->name);
     add_place(w, b, p);
+    PUSH(&w->m->ctx->arena, &w->views, place_of(w, b));
     return true;
+}
+/* A view is of what its buffer's name means when the view is made, which a swap may have changed. */
+static void walk_view(struct owner_walk *w, const struct stmt *s) {
+    struct place *p = place_of(w, s->u.view.buf);
+    const struct place *q = place_of(w, s->u.view.of);
+    int64_t off;
+    if (!p || !q || !x_eval_int(s->u.view.off, sample_leaf, w, &off)) return;
+    p->end += q->at + off * dtype_bytes(s->u.view.of->type) - p->at;
+    p->at = q->at + off * dtype_bytes(s->u.view.of->type);
 }
 
 static bool place_stmt(void *env, struct stmt *s) {
@@ -232,6 +242,12 @@ static void place_all(struct owner_walk *w) {
         for (int j = 0; j < w->swapped.n; j++) {
             const struct place *p = w->swapped.v[j];
             PUSH(&w->m->ctx->arena, &w->ends, w->swapped.v[k]->at + (p->end - p->at));
+        }
+    for (int k = 0; k < w->views.n; k++) /* and their views with them */
+        for (int j = 0; j < w->swapped.n; j++) {
+            const struct place *v = w->views.v[k], *of = place_of(w, v->owner);
+            PUSH(&w->m->ctx->arena, &w->ends, w->swapped.v[j]->at + (v->at - of->at));
+            PUSH(&w->m->ctx->arena, &w->ends, w->swapped.v[j]->at + (v->end - of->at));
         }
     PUSH(&w->m->ctx->arena, &w->ends, INT64_MAX); /* every search ends */
     qsort(w->ends.v, (size_t)w->ends.n, sizeof *w->ends.v, by_value);
@@ -265,6 +281,7 @@ static void walk_stmt(struct owner_walk *w, struct stmt *s) {
         if (s->kind == S_WHILE) stmt_exprs(s, own_loads, &r);
         break;
     case S_SWAP: walk_swap(w, s); break;
+    case S_VIEW: walk_view(w, s); break;
     default: break;
     }
 }

@@ -45,6 +45,39 @@ Test(plan, holds_for_all_sizes) {
     cr_assert(p && plan_verify(m, p), "%s", complaints(c));
     cr_expect(!p->is_static && slot(p, "c")->offset == -1);
 }
+/* A view of a buffer that a loop swaps is of another place each turn. */
+static const char turning[] = "proc copy(x: f32[64] in, y: f32[64] out)\n"
+                              "  for i<64\n"
+                              "    y[i] = x[i]\n"
+                              "entry proc e(x: f32[64] in, y: f32[64] out)\n"
+                              "  alloc p: f32[64] arena\n"
+                              "  alloc q: f32[64] arena\n"
+                              "  alloc t: f32[64] arena\n"
+                              "  call copy(in x, out p)\n"
+                              "  for k<4\n"
+                              "    call copy(in p, out q)\n"
+                              "    view v: f32[8,8] arena of q+0\n"
+                              "    view u: f32[64] arena of v+0\n"
+                              "    call copy(in u, out t)\n"
+                              "    swap p, q\n"
+                              "  call copy(in p, out y)\n";
+static struct memory_plan *turning_plan(struct module **m) {
+    *m = loop_parse(c, turning, strlen(turning), "t.lir");
+    cr_assert(*m && loop_verify(*m, NULL), "%s", complaints(c));
+    return memory_plan(*m, NULL, NULL);
+}
+Test(plan, views_follow_swaps) {
+    struct module *m;
+    struct memory_plan *p = turning_plan(&m);
+    cr_expect(p && plan_verify(m, p), "%s", complaints(c));
+}
+Test(plan, views_of_swapped_buffers_are_watched) { /* t over p, which the second turn's v is of */
+    struct module *m;
+    struct memory_plan *p = turning_plan(&m);
+    put_over(p, "t", "p", 0);
+    cr_expect(!plan_verify(m, p));
+    cr_expect(strstr(complaints(c), "t"), "%s", complaints(c));
+}
 
 /* ---- planted overlaps */
 static void result_over_operand(struct memory_plan *p) { put_over(p, "b", "a", 0); }
