@@ -276,7 +276,9 @@ static void make_room(struct lowering *l, struct growing *gr, expr at) {
         axes[k] = var_new(c, internf(c->names, "grow.i%d", k), gr->buf->dims[k]);
         idx[k] = x_var(c, axes[k]);
     }
-    struct stmt *s = s_store(c, bigger, idx, gr->buf->nd, RED_NONE, x_load(c, gr->buf, idx, gr->buf->nd, NULL));
+    expr old = x_load(c, gr->buf, idx, gr->buf->nd, NULL);
+    idx[0] = x_guard(c, idx[0], dims[0]); /* the kernel gets both sizes as numbers */
+    struct stmt *s = s_store(c, bigger, idx, gr->buf->nd, RED_NONE, old);
     s = lower_nest(c, axes, gr->buf->nd, s);
     struct block b = {0};
     block_append(&b, s);
