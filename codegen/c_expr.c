@@ -28,6 +28,7 @@ struct sym_name *c_declare(struct fe *f, const char *base, const char *decl) {
     n->name = names_add(&f->names, base);
     n->decl = decl;
     n->level = f->level;
+    n->place = ++f->declared;
     return n;
 }
 
@@ -191,15 +192,15 @@ struct cs c_value(struct fe *f, expr e, int lanes) {
 }
 
 /* ---- indices */
-struct cs c_sum(struct fe *f, int64_t konst, const expr *atoms, const int64_t *coefs, int n) {
+static struct cs sum_text(struct fe *f, const struct terms *q) {
     const char *s = "";
     enum prec p = P_ATOM;
     int terms = 0;
     for (int sign = 1; sign >= -1; sign -= 2) { /* positive terms first: no leading minus */
-        for (int i = 0; i < n; i++) {
-            if ((coefs[i] > 0) != (sign > 0)) continue;
-            int64_t k = coefs[i] * sign;
-            struct cs a = c_index(f, atoms[i]);
+        for (int i = 0; i < q->n; i++) {
+            if ((q->coef[i] > 0) != (sign > 0)) continue;
+            int64_t k = q->coef[i] * sign;
+            struct cs a = c_index(f, q->atom[i]);
             const char *t = k == 1 ? paren(f, a, sign > 0 && !terms ? P_ADD : P_MUL)
                                    : A("%s * %lld", paren(f, a, P_MUL), (long long)k);
             enum prec tp = k == 1 ? a.p : P_MUL;
@@ -210,16 +211,32 @@ struct cs c_sum(struct fe *f, int64_t konst, const expr *atoms, const int64_t *c
             else s = A("%s %s %s", s, sign > 0 ? "+" : "-", t), p = P_ADD;
             terms++;
         }
-        if (sign > 0 && konst > 0) {
-            s = terms ? A("%s + %lld", s, (long long)konst) : A("%lld", (long long)konst);
+        if (sign > 0 && q->konst > 0) {
+            s = terms ? A("%s + %lld", s, (long long)q->konst) : A("%lld", (long long)q->konst);
             p = terms ? P_ADD : P_ATOM;
             terms++;
         }
     }
-    if (konst < 0)
-        s = terms ? A("%s - %lld", s, -(long long)konst) : A("%lld", (long long)konst), p = terms ? P_ADD : P_UNARY,
-        terms++;
+    if (q->konst < 0)
+        s = terms ? A("%s - %lld", s, -(long long)q->konst) : A("%lld", (long long)q->konst),
+        p = terms ? P_ADD : P_UNARY, terms++;
     return terms ? cs_of(s, p) : cs_of("0", P_ATOM);
+}
+struct cs c_sum(struct fe *f, int64_t konst, const expr *atoms, const int64_t *coefs, int n) {
+    struct terms t = c_sorted(f, konst, atoms, coefs, n);
+    return sum_text(f, &t);
+}
+static struct cs product_text(struct fe *f, expr e) {
+    expr *v;
+    int n = c_factors(f, e, &v);
+    const char *s = paren(f, c_index(f, v[0]), P_MUL);
+    for (int k = 1; k < n; k++) s = A("%s * %s", s, paren(f, c_index(f, v[k]), P_UNARY));
+    return cs_of(s, P_MUL);
+}
+static struct cs min_max_text(struct fe *f, expr e) {
+    bool turned = c_before(f, e->arg[0], e->arg[1]) > 0;
+    struct cs a = c_index(f, e->arg[turned]), b = c_index(f, e->arg[!turned]);
+    return cs_of(A("%s(%s, %s)", c_index_helper(f->o, e->op == X_MIN ? "min" : "max"), a.s, b.s), P_ATOM);
 }
 static bool nonnegative(struct fe *f, expr e) {
     int64_t lo, hi;
@@ -241,9 +258,6 @@ struct cs c_index(struct fe *f, expr e) {
     return print_value(f, e);
 }
 static struct cs print_index(struct fe *f, expr e) {
-    int64_t konst;
-    const expr *atoms;
-    const int64_t *coefs;
     switch (e->op) {
     case X_CONST: return cs_of(A("%lld", (long long)e->u.i), e->u.i < 0 ? P_UNARY : P_ATOM);
     case X_VAR: {
@@ -257,19 +271,14 @@ static struct cs print_index(struct fe *f, expr e) {
         return cs_of(c_ref(f, n), P_ATOM);
     }
     case X_LIN: {
-        int n = x_terms(f->c, e, &konst, &atoms, &coefs);
-        return c_sum(f, konst, atoms, coefs, n);
+        struct terms t = c_terms(f, e);
+        return sum_text(f, &t);
     }
-    case X_PROD:
-        return cs_of(A("%s * %s", paren(f, c_index(f, e->arg[0]), P_MUL), paren(f, c_index(f, e->arg[1]), P_UNARY)),
-                     P_MUL);
+    case X_PROD: return product_text(f, e);
     case X_DIV:
     case X_MOD: return division(f, e);
     case X_MIN:
-    case X_MAX:
-        return cs_of(A("%s(%s, %s)", c_index_helper(f->o, e->op == X_MIN ? "min" : "max"), c_index(f, e->arg[0]).s,
-                       c_index(f, e->arg[1]).s),
-                     P_ATOM);
+    case X_MAX: return min_max_text(f, e);
     case X_TOIDX: return cs_of(A("(%s)%s", f->idx, paren(f, c_value(f, e->arg[0], 1), P_UNARY)), P_UNARY);
     case X_GUARD: {
         expr v = e->arg[0]; /* a guarded value is compared before it is made an index */

@@ -16,6 +16,7 @@ struct cs {
 struct sym_name {
     const char *name, *decl;
     int level;
+    int place; /* a number that grows from declaration to declaration */
     bool used;
     const struct buf *buf;
 };
@@ -81,7 +82,7 @@ struct fe {
     struct expanded ex;
     const char *fname;
     struct text *out;
-    int depth, level;
+    int depth, level, declared;
     struct names names;
     struct map vars, syms, bufs, regs; /* var, sym, buf -> sym_name; buf -> regs */
     VEC(struct ptr *) ptrs;
@@ -138,6 +139,18 @@ const char *c_fn(const struct emit_options *o, const struct fn *fn, int lanes);
 void c_run(struct fe *f, void (*print)(struct fe *f, void *env), void *env);
 void c_forget(struct fe *f, const struct buf *b); /* b was stored to: named values that read it are stale */
 bool opaque_atom(expr e);                         /* holds loads or guards: only computed where it is used */
+
+/* ---- c_order.c: what stands before what; < 0: a first, 0: the same */
+int c_before(struct fe *f, expr a, expr b);
+struct terms {
+    int n;
+    int64_t konst;
+    expr *atom;
+    int64_t *coef;
+};
+struct terms c_terms(struct fe *f, expr e);      /* of a sum, in order */
+int c_factors(struct fe *f, expr e, expr **out); /* of a product, in order */
+struct terms c_sorted(struct fe *f, int64_t konst, const expr *atoms, const int64_t *coefs, int n);
 
 /* ---- c_regs.c */
 void c_find_registers(struct fe *f);

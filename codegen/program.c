@@ -1,6 +1,5 @@
 /* Names and facts of a program, found once for all files that are written. See program.h. */
 #include "codegen/program.h"
-#include "codegen/prelude.h"
 #include "codegen/weights.h"
 #include <string.h>
 
@@ -198,7 +197,7 @@ static const char *capitals(struct ctx *c, const char *s) {
     return r;
 }
 /* Must hold what the caller may choose: names of the API would clash with these. */
-static const char *model_name(struct ctx *c, const char *name) {
+const char *program_name(struct ctx *c, const char *name) {
     const char *s = c_ident(c, name ? name : "model");
     if (strlen(s) > NAME_MAX_LENGTH) s = c_ident(c, internn(c->names, s, NAME_MAX_LENGTH));
     return !strcmp(s, "m") || !strcmp(s, "in") || !strcmp(s, "out") ? internf(c->names, "%s_model", s) : s;
@@ -217,18 +216,6 @@ static bool choose_weights(struct program *p) {
     if (p->mode == WEIGHTS_INCBIN && p->o->c99_strict) p->mode = WEIGHTS_C;
     return true;
 }
-struct emit_uses *program_uses(struct program *p) {
-    static const char *const api[] = {"init",   "run",  "arena",  "weights", "weights_data",
-                                      "config", "dims", "inputs", "outputs", "free"};
-    struct emit_uses *u = emit_uses_new(p->c);
-    names_add(&u->globals, p->name);
-    for (size_t k = 0; k < sizeof api / sizeof *api; k++)
-        names_add(&u->globals, internf(p->c->names, "%s_%s", p->name, api[k]));
-    struct emit_options o = p->emit;
-    o.uses = u;
-    for (int k = 0; k < p->m->procs.n; k++) emit_proc_name(p->c, p->m->procs.v[k], &o);
-    return u;
-}
 struct program *program_new(struct module *m, struct memory_plan *plan, const struct project_options *o) {
     struct ctx *c = m->ctx;
     struct program *p = NEW(&c->arena, struct program);
@@ -238,17 +225,13 @@ struct program *program_new(struct module *m, struct memory_plan *plan, const st
         diag(&c->diags, DIAG_ERROR, E_VERIFY, "the module has no entry procedure");
         return NULL;
     }
-    p->name = model_name(c, o->name);
+    p->name = program_name(c, o->name);
     p->upper = capitals(c, p->name);
     p->device = o->target->emit == EMIT_CUDA;
     if (!device_types(p)) return NULL;
     entry_prepare(m);
-    p->emit = (struct emit_options){.target = o->target,
-                                    .prefix = internf(c->names, "%s_", p->name),
-                                    .c99_strict = o->c99_strict,
-                                    .external = true,
-                                    .no_schedule = o->no_schedule};
-    p->emit.uses = program_uses(p);
+    p->emit = kernel_options(c, p->name, o);
+    p->emit.uses = kernel_uses(m, p->name, &p->emit);
     name_symbols(p);
     if (!name_io(p) || !choose_weights(p) || !plan_memory(p)) return NULL;
     return p;

@@ -82,8 +82,8 @@ struct program {
 /* NULL after diagnostics. Changes the entry procedure: what it computes itself moves into small procedures of their
  * own. */
 struct program *program_new(struct module *m, struct memory_plan *plan, const struct project_options *o);
-/* A new `uses` for one file of kernels, in which every kernel has the name that it has in all files. */
-struct emit_uses *program_uses(struct program *p);
+/* The identifier that a model of this name gets; NULL: "model". */
+const char *program_name(struct ctx *c, const char *name);
 const char *program_sym(struct program *p, const struct sym *s);
 /* Typical value of a symbol. */
 int64_t program_reference(const struct program *p, const struct sym *s);
@@ -93,6 +93,14 @@ bool slot_placed(const struct plan_slot *s);
 const struct device_slot *program_extra(const struct program *p, const struct buf *b); /* NULL if none */
 /* Offset of the scratch area in a static plan. */
 int64_t program_peak(const struct program *p);
+
+/* ---- kernels.c: `name` is the program's */
+struct emit_options kernel_options(struct ctx *c, const char *name, const struct project_options *o); /* without uses */
+/* A new `uses` for one file of kernels, in which every kernel has the name that it has in all files. */
+struct emit_uses *kernel_uses(const struct module *m, const char *name, const struct emit_options *o);
+/* Prints the kernels of m, `put` gets the files one after another. false: a `put` was. */
+typedef bool put_file_fn(void *env, const char *file, struct text *text);
+bool kernel_files(const struct module *m, const char *name, const struct emit_options *o, put_file_fn *put, void *env);
 
 /* ---- entry_prepare.c */
 /* Moves every expression of the entry that is more than simple integer arithmetic into a procedure of its own, so that

@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KERNELS_PER_FILE = 16, BYTES_PER_FILE = 96 << 10 };
 struct writer {
     struct program *p;
     struct ctx *c;
@@ -123,38 +122,12 @@ void template_text(struct text *out, const char *path, const char *const *values
 }
 static void add_source(struct writer *q, const char *name) { PUSH(&q->c->arena, &q->w->sources, name); }
 
-static bool put_kernel_file(struct writer *q, const char *name, struct text *kernels, const struct emit_options *o) {
-    struct program *p = q->p;
-    struct text t = {0};
-    text_printf(&t, "/* %s: kernels. Called from %s.c. */\n", p->name, p->name);
-    emit_prelude(&t, q->c, o);
-    text_printf(&t, "#include \"%s_kernels.h\"\n\n", p->name);
-    text_add(&t, kernels->s ? kernels->s : "");
-    text_free(kernels);
+static bool put_kernel_file(void *env, const char *name, struct text *t) {
+    struct writer *q = env;
     add_source(q, name);
-    return put_code(q, name, &t);
+    return put_file(q, name, t);
 }
-/* One file, or several of about equal size, so that they compile at the same time. */
-static bool put_kernels(struct writer *q) {
-    struct program *p = q->p;
-    struct text t = {0};
-    int in_file = 0, files = 0;
-    struct emit_options o = p->emit;
-    for (int k = 0; k < p->m->procs.n; k++) {
-        if (in_file == 0) o.uses = program_uses(p);
-        emit_proc(&t, q->c, p->m->procs.v[k], &o);
-        text_char(&t, '\n');
-        in_file++;
-        bool last = k == p->m->procs.n - 1;
-        if (!last && in_file < KERNELS_PER_FILE && t.n < BYTES_PER_FILE) continue;
-        const char *ending = p->device ? "cu" : "c", *name = last && !files
-                                                                 ? A("%s_kernels.%s", p->name, ending)
-                                                                 : A("%s_kernels%d.%s", p->name, files + 1, ending);
-        if (!put_kernel_file(q, name, &t, &o)) return false;
-        files++, in_file = 0;
-    }
-    return true;
-}
+static bool put_kernels(struct writer *q) { return kernel_files(q->p->m, q->p->name, &q->p->emit, put_kernel_file, q); }
 static bool put_weights(struct writer *q) {
     struct program *p = q->p;
     const char *bin = path_of(q, A("%s_weights.bin", p->name));

@@ -1,5 +1,6 @@
 /* `gcc2nn opt FILE`: graph passes on a .gir file, or schedule steps on a .lir file; prints the text after. What text
- * tests are made of. */
+ * tests are made of. Kernels that a compilation dumped before their schedules become its C again: --replay --emit-c. */
+#include "codegen/program.h"
 #include "compiler/commands.h"
 #include "compiler/graph/passes.h"
 #include "compiler/import/file.h"
@@ -20,27 +21,48 @@ static bool run_steps(struct ctx *c, struct module *m, const struct options *o) 
         struct proc *p = m->procs.v[i];
         if (o->proc && strcmp(p->name, o->proc) != 0) continue;
         found = true;
-        ok = steps_apply(c, p, o->steps);
+        ok = (!o->replay || steps_replay(c, p)) && (!o->steps || steps_apply(c, p, o->steps));
     }
     if (!found) diag(&c->diags, DIAG_ERROR, E_USAGE, "there is no procedure %s", diag_quote(&c->arena, o->proc));
     return found && ok && loop_verify(m, "the steps");
 }
 
+static const struct target *target_of(struct ctx *c, const struct options *o) {
+    const struct target *t = target_by_name(o->target ? o->target : "c99");
+    if (!t) diag(&c->diags, DIAG_ERROR, E_TARGET, "there is no target %s", diag_quote(&c->arena, o->target));
+    return t;
+}
+static bool add_file(void *env, const char *file, struct text *text) {
+    struct text *out = env;
+    (void)file;
+    text_addn(out, text->s, text->n);
+    text_free(text);
+    return true;
+}
+/* The files of kernels, one after another, as compiling a model writes them. */
+static void print_c(struct ctx *c, const struct options *o, const struct module *m, struct text *out) {
+    const struct project_options project = {.target = target_of(c, o)};
+    const char *name = program_name(c, o->name);
+    if (!project.target) return;
+    for (int k = 0; k < m->procs.n; k++)
+        if (!proc_verify_final((struct module *)m, m->procs.v[k], "the steps")) return;
+    struct emit_options emit = kernel_options(c, name, &project);
+    kernel_files(m, name, &emit, add_file, out);
+}
 static void opt_loops(struct ctx *c, const struct options *o, const struct mapped_file *f, struct text *out) {
     nn_find_instr = instr_by_name;
     struct module *m = loop_parse(c, (const char *)f->bytes, f->size, o->args.v[0]);
     if (!m || !loop_verify(m, NULL)) return;
     if (o->passes) diag(&c->diags, DIAG_ERROR, E_USAGE, "--passes is for graphs (.gir); this is loop IR");
-    else if (!o->steps || run_steps(c, m, o)) loop_print(out, m);
+    else if ((o->steps || o->replay) && !run_steps(c, m, o)) return;
+    else if (o->emit_c) print_c(c, o, m, out);
+    else loop_print(out, m);
 }
 
 /* What the nodes become: groups, then kernels with their schedules. */
 static void lower_and_print(struct ctx *c, const struct options *o, struct graph *g, struct text *out) {
-    const struct target *t = target_by_name(o->target ? o->target : "c99");
-    if (!t) {
-        diag(&c->diags, DIAG_ERROR, E_TARGET, "there is no target %s", diag_quote(&c->arena, o->target));
-        return;
-    }
+    const struct target *t = target_of(c, o);
+    if (!t) return;
     struct module *m = lower_graph(g, &(struct lower_options){.target = t, .groups = out});
     if (m) loop_print(out, m);
 }
@@ -48,7 +70,11 @@ static void lower_and_print(struct ctx *c, const struct options *o, struct graph
 static void opt_graph(struct ctx *c, const struct options *o, const struct mapped_file *f, struct text *out) {
     struct graph *g = graph_parse(c, (const char *)f->bytes, f->size, o->args.v[0]);
     if (!g || !graph_verify(g, NULL)) return;
-    if (o->steps) diag(&c->diags, DIAG_ERROR, E_USAGE, "--steps is for loop IR (.lir); this is a graph");
+    if (o->steps || o->replay || o->emit_c)
+        diag(&c->diags, DIAG_ERROR, E_USAGE, "--%s is for loop IR (.lir); this is a graph",
+             o->steps    ? "steps"
+             : o->replay ? "replay"
+                         : "emit-c");
     else if (o->passes && !run_graph_passes(g, o->passes)) return;
     else if (o->lower) lower_and_print(c, o, g, out);
     else graph_print(out, g);

@@ -21,8 +21,10 @@ static void values_of(const struct option_row *r, struct text *t) {
     else if (r->arg && !strcmp(r->arg, "TARGET")) {
         text_add(t, "native");
         for (const struct target *const *k = nn_targets; *k; k++) text_printf(t, " %s", (*k)->name);
-    } else if (r->arg && !strcmp(r->arg, "PASS"))
+    } else if (r->arg && !strcmp(r->arg, "PASS")) {
         for (const struct pass_row *p = pass_rows; p->name; p++) text_printf(t, "%s%s", t->n ? " " : "", p->name);
+        if (!strcmp(r->name, "dump-after")) text_add(t, " " DUMP_NAMES);
+    }
 }
 static bool is_path(const struct option_row *r) {
     return r->arg && (strstr(r->arg, "FILE") || strstr(r->arg, "DIR") || strstr(r->arg, "COMPILER"));

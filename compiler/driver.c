@@ -60,6 +60,14 @@ const struct pass_row pass_rows[] = {
     {0},
 };
 
+/* Not after a pass of their own: the kernels before their schedules, with the steps that `gcc2nn opt --replay` does. */
+static void dump_kernels(const struct compilation *u) {
+    struct text t = {0};
+    text_add(&t, "// after kernels\n");
+    loop_print(&t, kernels_before(u->m));
+    fputs(t.s, stdout);
+    text_free(&t);
+}
 static void dump(const struct compilation *u, const struct pass_row *p) {
     struct text t = {0};
     text_printf(&t, "// after %s\n", p->name);
@@ -90,5 +98,6 @@ bool compile_model(struct compilation *u) {
         if (listed(u->o->dump_after, u->o->ndump, p->name)) dump(u, p);
         if (u->o->stop_after && !strcmp(u->o->stop_after, p->name)) break;
     }
+    if (u->m && listed(u->o->dump_after, u->o->ndump, "kernels")) dump_kernels(u);
     return true;
 }

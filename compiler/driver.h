@@ -37,6 +37,8 @@ struct pass_row {
     const char *doc; /* one sentence */
 };
 extern const struct pass_row pass_rows[]; /* the pipeline, in order; name NULL ends */
+/* What --dump-after knows besides the passes: the groups, the kernels before their schedules, and everything. */
+#define DUMP_NAMES "fuse kernels all"
 
 /* Runs the pipeline. false: diagnostics say why. Dumps go to stdout. */
 bool compile_model(struct compilation *u);

@@ -163,6 +163,8 @@ FLAG(set_no_fuse, no_fuse)
 FLAG(set_no_schedule, no_schedule)
 FLAG(set_time_passes, time_passes)
 FLAG(set_lower, lower)
+FLAG(set_replay, replay)
+FLAG(set_emit_c, emit_c)
 SETTER(set_passes, passes)
 SETTER(set_steps, steps)
 SETTER(set_proc, proc)
@@ -174,8 +176,8 @@ FLAG(set_help, help)
 FLAG(set_version, version)
 
 const struct option_row option_rows[] = {
-    {"name", 0, "NAME", "prefix of all generated symbols and files (default: from the file's name)", CMD_COMPILE,
-     set_name, NULL},
+    {"name", 0, "NAME", "prefix of all generated symbols and files (default: from the file's name)",
+     CMD_COMPILE | CMD_OPT, set_name, NULL},
     {"target", 't', "TARGET",
      "what to generate code for (default: native, this machine); `gcc2nn list-targets` names them",
      CMD_COMPILE | CMD_PROGRAM | CMD_OPT, set_target, NULL},
@@ -203,7 +205,9 @@ const struct option_row option_rows[] = {
      NULL},
     {"no-fuse", 0, NULL, "one kernel for each node", CMD_COMPILE | CMD_PROGRAM, set_no_fuse, NULL},
     {"no-schedule", 0, NULL, "kernels as plain loops", CMD_COMPILE | CMD_PROGRAM, set_no_schedule, NULL},
-    {"dump-after", 0, "PASS", "print the program after this pass, or after `all`; `fuse`: the groups; may be repeated",
+    {"dump-after", 0, "PASS",
+     "print the program after this pass, or after `all`; `fuse`: the groups; `kernels`: the kernels before "
+     "their schedules, with the steps to do; may be repeated",
      CMD_COMPILE | CMD_PROGRAM, add_dump, NULL},
     {"stop-after", 0, "PASS", "stop after this pass", CMD_COMPILE, set_stop, NULL},
     {"no-pass", 0, "PASS", "leave this pass out; may be repeated", CMD_COMPILE | CMD_PROGRAM, add_skip, NULL},
@@ -217,6 +221,9 @@ const struct option_row option_rows[] = {
      NULL},
     {"passes", 0, "NAMES", "graph passes to run on a .gir file, separated by commas", CMD_OPT, set_passes, NULL},
     {"steps", 0, "STEPS", "schedule steps to apply to a .lir file, separated by `;`", CMD_OPT, set_steps, NULL},
+    {"replay", 0, NULL, "apply the steps that the text of each procedure lists as `todo`", CMD_OPT, set_replay, NULL},
+    {"emit-c", 0, NULL, "print the files of C, with --name and for --target, instead of the loop IR", CMD_OPT,
+     set_emit_c, NULL},
     {"lower", 0, NULL, "lower the graph for --target: print its groups and kernels", CMD_OPT, set_lower, NULL},
     {"proc", 0, "NAME", "the procedure that the steps are for (default: every one)", CMD_OPT, set_proc, NULL},
     {"json", 0, NULL, "print JSON; diagnostics on standard error are objects too, one a line", CMD_ALL, set_json, NULL},

@@ -21,7 +21,7 @@ struct options {
     const char *data, *out, *cc, *weights, *std, *build_dir, *stop_after;
     VEC(const char *) inputs; /* NAME=FILE */
     VEC(const char *) dump_after, skip;
-    bool interpret, each_node, no_fuse, no_schedule, time_passes, lower;
+    bool interpret, each_node, no_fuse, no_schedule, time_passes, lower, replay, emit_c;
     int runs, warmup_given, seconds; /* 0: not given; warmup_given: 1 + the number of runs */
 };
 

@@ -48,12 +48,47 @@ static const char *nearest_target(const char *word) {
     for (int k = 0; nn_targets[k] && n < 64; k++) names[n++] = nn_targets[k]->name;
     return nearest_name(word, names, n);
 }
+/* A name that --dump-after, --stop-after or --no-pass gives; also: other names that the option knows. */
+static bool pass_exists(struct session *s, const char *option, const char *name, const char *also) {
+    const char *names[32] = {0};
+    int n = 0;
+    for (const struct pass_row *p = pass_rows; p->name && n < 16; p++) names[n++] = p->name;
+    for (const char *at = also; *at && n < 32; at += strspn(at, " ")) {
+        size_t length = strcspn(at, " ");
+        names[n++] = A("%.*s", (int)length, at);
+        at += length;
+    }
+    for (int k = 0; k < n; k++)
+        if (!strcmp(names[k], name)) return true;
+    const char *near = nearest_name(name, names, n);
+    diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--%s: there is no pass %s%s", option,
+            diag_quote(&s->c->arena, name), near ? A("; did you mean `%s`?", near) : "");
+    const char *all = "";
+    for (int k = 0; k < n; k++) all = A("%s%s%s", all, k ? " " : "", names[k]);
+    diag_help(&s->c->diags, "it takes %s", all);
+    return false;
+}
+static bool passes_exist(struct session *s) {
+    const struct options *o = s->o;
+    bool ok = !o->stop_after || pass_exists(s, "stop-after", o->stop_after, "");
+    for (int k = 0; k < o->dump_after.n; k++) ok &= pass_exists(s, "dump-after", o->dump_after.v[k], DUMP_NAMES);
+    for (int k = 0; k < o->skip.n; k++) {
+        ok &= pass_exists(s, "no-pass", o->skip.v[k], "all");
+        for (const struct pass_row *p = pass_rows; p->name; p++) {
+            if (!p->required || strcmp(p->name, o->skip.v[k])) continue;
+            diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--no-pass: nothing works without %s", p->name);
+            ok = false;
+        }
+    }
+    return ok;
+}
 bool session_open(struct session *s, const struct options *o) {
     *s = (struct session){.o = o, .c = ctx_new()};
     const char *path = o->args.v[0], *name = last_part(path), *dot = strrchr(name, '.');
     s->c->diags.file = path;
     s->c->diags.json = o->json;
     take_options(s);
+    if (!passes_exist(s)) return false;
     bool strict = o->std && !strcmp(o->std, "c99-strict"); /* has no use for layouts made for vectors */
     s->compile.target = target_by_name(o->target ? o->target : strict ? "c99" : "native");
     s->u = (struct compilation){.c = s->c, .o = &s->compile};

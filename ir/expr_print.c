@@ -8,10 +8,11 @@
 #include <string.h>
 
 /* ---- names */
-static const char *const reserved[] = {
-    "for",      "if",   "else", "alloc", "free",  "stage", "size",   "call", "while", "check", "instr",  "barrier",
-    "prefetch", "swap", "view", "let",   "step",  "const", "return", "proc", "fn",    "entry", "kernel", "true",
-    "false",    "nan",  "inf",  "nan64", "inf64", "and",   "or",     "in",   "out",   "inout", "poison", NULL};
+static const char *const reserved[] = {"for",   "if",    "else",   "alloc",   "free",     "stage", "size",   "call",
+                                       "while", "check", "instr",  "barrier", "prefetch", "swap",  "view",   "let",
+                                       "step",  "const", "return", "proc",    "fn",       "entry", "kernel", "true",
+                                       "false", "nan",   "inf",    "nan64",   "inf64",    "and",   "or",     "in",
+                                       "out",   "inout", "poison", "todo",    NULL};
 bool is_plain_name(const char *s) {
     if (!(*s == '_' || (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z'))) return false;
     for (const char *p = s; *p; p++)
@@ -118,6 +119,10 @@ static void print_lin(const struct expr_printer *p, expr e) {
     if (!v) BUG("out of memory");
     for (int k = 0; k < e->n; k++) v[k] = (struct piece){e->arg[k], e->coef[k], 0, NULL};
     sort_pieces(p, v, e->n, false);
+    if (v[0].coef == -1 && (v[0].e->op == X_DIV || v[0].e->op == X_MOD)) { /* -(i//3) is not -i//3 */
+        free(v[0].s);
+        v[0].s = text_of(p, v[0].e, LV_UNARY);
+    }
     for (int k = 0; k < e->n; k++) {
         print_scaled(p->t, &v[k], !k);
         free(v[k].s);

@@ -167,8 +167,10 @@ struct proc {
     VEC(const struct sym *) syms; /* sizes passed by the caller */
     VEC(struct buf *) bufs;       /* all buffers, params first */
     struct block body;
-    VEC(const char *) steps; /* the schedule steps applied so far, as text */
-    bool is_kernel_text;     /* from templates/kernels: body holds general loops */
+    VEC(const char *) steps;   /* the schedule steps applied so far, as text */
+    VEC(const char *) todo;    /* steps that a text lists for this procedure, not applied yet */
+    const struct proc *before; /* a kernel as it was before its first step; NULL: not kept */
+    bool is_kernel_text;       /* from templates/kernels: body holds general loops */
 };
 struct module {
     struct ctx *ctx;

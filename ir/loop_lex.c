@@ -223,7 +223,7 @@ void next_line(struct parser *p) {
         add_token(p, T_END, 0, 0, p->l.number);
         return;
     }
-    bool raw = p->l.nrest > 5 && !memcmp(p->l.rest, "step ", 5);
+    bool raw = p->l.nrest > 5 && (!memcmp(p->l.rest, "step ", 5) || !memcmp(p->l.rest, "todo ", 5));
     int open = 0;
     if (raw) add_token(p, T_NAME, s, s + 4, p->l.number);
     else lex_line(p, s, p->l.number, &open);

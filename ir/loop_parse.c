@@ -766,10 +766,12 @@ static void parse_header(struct parser *p) {
     }
 }
 static void parse_steps(struct parser *p) {
-    for (; p->have && p->l.indent > 0 && at_word(p, "step") && peek2(p)->kind == T_END && p->l.nrest > 5;
-         next_line(p)) {
-        const char *s = p->l.rest + 5;
-        PUSH(&p->c->arena, &p->proc->steps, keep_text(p, s, p->l.nrest - 5));
+    for (; p->have && p->l.indent > 0 && peek2(p)->kind == T_END && p->l.nrest > 5; next_line(p)) {
+        bool todo = at_word(p, "todo");
+        if (!todo && !at_word(p, "step")) return;
+        const char *s = keep_text(p, p->l.rest + 5, p->l.nrest - 5);
+        if (todo) PUSH(&p->c->arena, &p->proc->todo, s);
+        else PUSH(&p->c->arena, &p->proc->steps, s);
     }
 }
 static void parse_proc(struct parser *p, bool entry, bool kernel, const char *comment) {

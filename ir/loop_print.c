@@ -486,6 +486,7 @@ static void print_proc(struct text *t, struct ctx *c, const struct proc *q, bool
         print_header(&p, q, ",\n    ");
     }
     for (int k = 0; k < q->steps.n; k++) text_printf(t, "  step %s\n", q->steps.v[k]);
+    for (int k = 0; k < q->todo.n; k++) text_printf(t, "  todo %s\n", q->todo.v[k]);
     for (int k = 0; k < q->bufs.n; k++) {
         const struct buf *b = q->bufs.v[k];
         if (b->scope != SC_CONST) continue;

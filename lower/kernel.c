@@ -35,42 +35,19 @@ static const char *kernel_text(struct ctx *c, struct proc *p, const struct param
 }
 /* Scratch that is left in the arena becomes a parameter: the entry's plan places it with everything else. */
 static bool find_scratch(void *env, struct stmt *s) {
-    struct {
-        struct ctx *c;
-        struct known_kernel *k;
-    } *e = env;
-    if (s->kind == S_ALLOC && s->u.alloc.buf->scope == SC_ARENA && !s->u.alloc.buf->fill)
-        PUSH(&e->c->arena, &e->k->scratch, s->u.alloc.buf);
-    return true;
-}
-static bool drop_alloc(void *env, struct stmt *s) {
-    struct stmt **found = env;
-    if (s->kind == S_ALLOC && s->u.alloc.buf->scope == SC_PARAM) *found = s;
-    return !*found;
+    const char **base = env;
+    if (s->kind == S_ALLOC && s->u.alloc.buf->scope == SC_ARENA && !s->u.alloc.buf->fill) *base = s->u.alloc.buf->base;
+    return !*base;
 }
 static void hoist_scratch(struct ctx *c, struct known_kernel *k) {
-    struct {
-        struct ctx *c;
-        struct known_kernel *k;
-    } env = {c, k};
-    walk(&k->p->body, find_scratch, &env);
-    for (int i = 0; i < k->scratch.n; i++) {
-        struct buf *b = k->scratch.v[i];
-        b->scope = SC_PARAM;
-        struct param q = {b, DIR_OUT};
-        PUSH(&c->arena, &k->p->params, q);
-        struct stmt *s = NULL;
-        walk(&k->p->body, drop_alloc, &s);
-        if (s) stmt_remove(s);
+    int params = k->p->params.n;
+    for (const char *base = NULL;; base = NULL) {
+        walk(&k->p->body, find_scratch, &base);
+        if (!base) break;
+        if (!step_apply(c, k->p, arena_printf(&c->arena, "scratch %s", base)))
+            BUG("kernel %s keeps its scratch %s", k->p->name, base);
     }
-    /* params come first among the buffers */
-    struct proc *p = k->p;
-    int n = 0;
-    struct buf **v = NEWN(&c->arena, struct buf *, p->bufs.n + 1);
-    for (int i = 0; i < p->params.n; i++) v[n++] = p->params.v[i].buf;
-    for (int i = 0; i < p->bufs.n; i++)
-        if (p->bufs.v[i]->scope != SC_PARAM) v[n++] = p->bufs.v[i];
-    p->bufs.v = v, p->bufs.n = p->bufs.cap = n;
+    for (int i = params; i < k->p->params.n; i++) PUSH(&c->arena, &k->scratch, k->p->params.v[i].buf);
 }
 /* The arena is reused: whoever writes the inside of a result also writes its border, in every run. */
 static void write_borders(struct ctx *c, struct proc *p, const struct param_layout *lay) {
@@ -191,4 +168,21 @@ bool finish_kernel(struct lowering *l, struct proc *p, struct stmt *call) {
     add_scratch_args(l, k, call);
     lower_stmt(l, call);
     return true;
+}
+
+struct module *kernels_before(const struct module *m) {
+    struct ctx *c = m->ctx;
+    struct module *r = module_new(c);
+    r->fns = m->fns;
+    for (int k = 0; k < m->procs.n; k++) {
+        struct proc *p = m->procs.v[k];
+        if (p->before) {
+            struct proc *q = clone_proc(c, p->before, p->name);
+            q->comment = p->comment;
+            for (int i = 0; i < p->steps.n; i++) PUSH(&c->arena, &q->todo, p->steps.v[i]);
+            p = q;
+        }
+        PUSH(&c->arena, &r->procs, p);
+    }
+    return r;
 }

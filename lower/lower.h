@@ -21,6 +21,9 @@ void drop_dead_kernels(struct module *m);
 void coalesce_copies(struct module *m);
 /* Results take the place of operands that die, where the kernels allow it (lower/reuse.c). */
 void reuse_storage(struct module *m);
+/* The module's kernels, without an entry, as they were before their schedules, with the steps to do again: what
+ * steps_replay makes of them equals m's kernels (lower/kernel.c). */
+struct module *kernels_before(const struct module *m);
 
 /* ---- for control ops (lower/ops/control.c) and groups */
 struct lowering {

@@ -40,14 +40,12 @@ static bool schedule_plain(struct plan *u, bool inlined) {
     if (inlined) plan_inline_maps(u);
     return !u->s.s || plan_apply(u);
 }
-void schedule_cpu(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l) {
-    struct kernel_info k;
-    struct plan u = {c, p, t, &k, l, {0}};
-    bool stages = kernel_info(c, p, &k);
-    if (stages && t->fma) use_fma(c, p);
-    bool done = stages ? schedule_contraction(&u) || schedule_window(&u) || schedule_blocked_map(&u) ||
-                             schedule_rows(c, p, t, l, &k) || schedule_plain(&u, true)
-                       : schedule_nests(&u);
+void schedule_cpu(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l,
+                  struct kernel_info *k) {
+    struct plan u = {c, p, t, k, l, {0}};
+    bool done = k ? schedule_contraction(&u) || schedule_window(&u) || schedule_blocked_map(&u) ||
+                        schedule_rows(c, p, t, l, k) || schedule_plain(&u, true)
+                  : schedule_nests(&u);
     if (!done && !schedule_plain(&u, false)) BUG("kernel %s does not take its layouts", p->name);
     text_free(&u.s);
 }

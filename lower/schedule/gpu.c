@@ -266,15 +266,10 @@ static bool schedule_contraction(struct plan *u, const struct param_layout *l,
     return ok;
 }
 
-void schedule_gpu(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l) {
-    struct kernel_info k;
-    if (!kernel_info(c, p, &k)) {
-        schedule_cpu(c, p, t, l);
-        return;
-    }
-    if (t->fma) use_fma(c, p);
-    struct plan u = {.c = c, .p = p, .k = &k};
-    if (schedule_contraction(&u, l, product_text) || schedule_contraction(&u, l, few_text)) return;
-    if (schedule_cells(&u, l, true) || schedule_cells(&u, l, false)) return;
-    schedule_cpu(c, p, t, l);
+void schedule_gpu(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l,
+                  struct kernel_info *k) {
+    struct plan u = {.c = c, .p = p, .k = k};
+    if (k && (schedule_contraction(&u, l, product_text) || schedule_contraction(&u, l, few_text))) return;
+    if (k && (schedule_cells(&u, l, true) || schedule_cells(&u, l, false))) return;
+    schedule_cpu(c, p, t, l, NULL);
 }

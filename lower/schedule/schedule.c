@@ -1,5 +1,6 @@
 /* The entry to scheduling: from a target's class to its heuristics. See schedule.h. */
 #include "lower/schedule/schedule.h"
+#include "lower/schedule/steps.h"
 
 const struct param_layout *layout_of(const struct proc *p, const struct param_layout *l, const struct buf *b) {
     for (int k = 0; l && k < p->params.n; k++)
@@ -11,5 +12,9 @@ void layout_steps(struct text *t, const struct proc *p, const struct param_layou
         if (l[k].spec) text_printf(t, "layout %s %s\n", p->params.v[k].buf->base, l[k].spec);
 }
 void schedule_kernel(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *layouts) {
-    (t->cls == TC_GPU ? schedule_gpu : schedule_cpu)(c, p, t, layouts);
+    struct kernel_info k;
+    bool stages = kernel_info(c, p, &k);
+    if (stages && t->fma) use_fma(c, p); /* the stages of k stay as they were, for the heuristics to look at */
+    p->before = clone_proc(c, p, p->name);
+    (t->cls == TC_GPU ? schedule_gpu : schedule_cpu)(c, p, t, layouts, stages ? &k : NULL);
 }

@@ -48,6 +48,9 @@ bool schedule_rows(struct ctx *c, struct proc *p, const struct target *t, const 
                    const struct kernel_info *k);
 /* The kernel reads x only to copy all of it, or what fills y, to y, *cells further on; all: it does nothing else. */
 bool kernel_copies(struct ctx *c, struct proc *p, const struct buf *y, const struct buf *x, int64_t *cells, bool *all);
-void schedule_cpu(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l);
-void schedule_gpu(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l);
+/* k NULL: the kernel has nests that were never stages. */
+void schedule_cpu(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l,
+                  struct kernel_info *k);
+void schedule_gpu(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l,
+                  struct kernel_info *k);
 #endif

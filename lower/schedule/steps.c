@@ -41,6 +41,8 @@ const struct step_row step_rows[] = {
      "The stages that fill the buffers run one iteration ahead, into the other of two slots."},
     {"tensorize", "INSTRUCTION", false, apply_tensorize,
      "Replaces every nest that equals the instruction's body by the instruction."},
+    {"scratch", "BUFFER", false, apply_scratch,
+     "The caller gives the buffer's storage: it becomes a parameter, and its allocation goes."},
     {"border", "RESULT", false, apply_border, "Zeros in the cells that a layout with a halo put around the result."},
     {"over", "RESULT OPERAND", false, apply_over,
      "The result takes the storage of the operand, which is no parameter of its own any more."},
@@ -226,6 +228,12 @@ bool step_tensorize(struct ctx *c, struct proc *p, const struct instr_row *row) 
     return apply(c, p, arena_printf(&c->arena, "tensorize %s", row->name), row) != STEP_REFUSED;
 }
 
+bool steps_replay(struct ctx *c, struct proc *p) {
+    for (int k = 0; k < p->todo.n; k++)
+        if (!step_apply(c, p, p->todo.v[k])) return false;
+    p->todo.n = 0;
+    return true;
+}
 bool steps_apply(struct ctx *c, struct proc *p, const char *text) {
     lower_stages(c, p);
     for (const char *at = text; *at;) {

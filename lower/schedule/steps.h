@@ -18,6 +18,8 @@ bool step_apply(struct ctx *c, struct proc *p, const char *line);
 enum step_effect step_effect_of(struct ctx *c, struct proc *p, const char *line); /* the same, and says which it was */
 /* All steps of a text, stops at the first refused one. */
 bool steps_apply(struct ctx *c, struct proc *p, const char *text);
+/* All steps of p->todo, which is then empty. */
+bool steps_replay(struct ctx *c, struct proc *p);
 /* Replaces every nest that equals the row's body by the instruction: what `tensorize NAME` does after looking the row
  * up in the instruction tables of the targets. */
 bool step_tensorize(struct ctx *c, struct proc *p, const struct instr_row *row);
