@@ -1,29 +1,14 @@
 /* Schedules of contractions: convolutions and matrix products with the sum in a tile of registers. Roles of the axes
  * come from analyse.c; the choices and their reasons are in docs/schedules.md. See cpu.h. */
-#include "lower/schedule/cpu.h"
+#include "lower/schedule/tiling.h"
 #include <string.h>
 
-enum { STREAMS = 12 };           /* that hardware prefetching follows at a time, or a few more */
 enum { LATENCY = 4, PIPES = 2 }; /* of a multiply-add, in cycles; and how many start in one: every core of interest */
-struct tiling {
-    struct contraction q;
-    expr vec, scalar;        /* the operand whose cells lie along the lanes, and the one that is broadcast */
-    int lane, row, group;    /* axes: along the lanes; along the rows of a tile; of rows that share a panel. -1: none */
-    bool packed, scattered;  /* vec is a constant, in panels; the result does not lie along the lanes */
-    int64_t N, rows;         /* extents of lane and row; -1: symbolic */
-    int mr, nr, nv;          /* a tile: rows, vectors, and cells in its vectors */
-    int kred, kblock;        /* the reduced axis that is split, and in blocks of how many; -1: none */
-    int order[MAX_AXES];     /* all reduced axes but kred, from outside to inside */
-    int norder;
-    int64_t together, chunk; /* rows of the group that share a panel, 0: all; blocks of kred at a time, 0: all */
-    bool prefetch, often;    /* of the next panel; often: in every block of the sum, else once a tile */
-};
 /* What is left out when a step is refused, in this order. */
 enum { WITHOUT_NOTHING, WITHOUT_PREFETCH, WITHOUT_CHUNKS, WITHOUT_GROUPS, ATTEMPTS };
 
 static const char *y_loop(struct plan *u, const struct tiling *g, int axis) { return axis_loop(u->c, g->q.out, axis); }
 static const char *a_loop(struct plan *u, const struct tiling *g, int axis) { return axis_loop(u->c, g->q.acc, axis); }
-static const struct var *axis_var(const struct tiling *g, int axis) { return g->q.acc->u.stage.axes[axis]; }
 
 /* ---- which axis the lanes run along */
 static bool uses(struct ctx *c, expr load, const struct var *v) {
@@ -167,7 +152,8 @@ static bool choose_sum(struct plan *u, struct tiling *g) {
 /* The row and the reduced axis v move along one index of the broadcast operand: a window. */
 static bool slides_along_rows(struct plan *u, const struct tiling *g, const struct var *v) {
     for (int k = 0; g->row >= 0 && k < g->scalar->n - g->scalar->has_fill; k++)
-        if (x_uses_var(u->c, g->scalar->arg[k], v) && x_uses_var(u->c, g->scalar->arg[k], axis_var(g, g->row))) return true;
+        if (x_uses_var(u->c, g->scalar->arg[k], v) && x_uses_var(u->c, g->scalar->arg[k], axis_var(g, g->row)))
+            return true;
     return false;
 }
 /* As the definition has them. But if no channels are innermost, what is must not slide along the rows: an iteration
@@ -186,62 +172,20 @@ static void choose_order(struct plan *u, struct tiling *g) {
         if (k != g->kred && k != inner) g->order[g->norder++] = k;
     if (inner >= 0) g->order[g->norder++] = inner;
 }
-static int64_t cells_read(struct plan *u, expr load) {
-    int64_t n;
-    return x_is_int(buf_cells(u->c, load->u.buf), &n) ? n : -1;
-}
-static bool epilogue_reads_result_shape(struct plan *u, const struct tiling *g) {
-    for (int k = 0; k < u->p->params.n; k++) {
-        const struct param *q = &u->p->params.v[k];
-        const struct buf *b = q->buf, *y = g->q.out->u.stage.buf;
-        if (q->dir != DIR_IN || b->data || b == g->vec->u.buf || b == g->scalar->u.buf || b->nlogical != y->nlogical)
-            continue;
-        bool same = true;
-        for (int d = 0; d < b->nlogical; d++) same &= b->logical[d] == y->logical[d];
-        if (same) return true;
-    }
-    return false;
-}
-/* Panels of weights should stay in the first level of cache for all rows that use them, rows that all panels read in
- * the second. A long sum is done in chunks; partial sums wait in the result, unless that takes the storage of another
- * operand that the epilogue reads (a residual): there the memory is worth more. */
-static void choose_blocks(struct plan *u, struct tiling *g) {
-    int64_t K = 1, k, xs = cells_read(u, g->scalar), ws = cells_read(u, g->vec);
-    g->together = g->chunk = 0, g->prefetch = false;
-    for (int i = 0; i < g->q.nred; i++) {
-        if ((k = const_extent(g->q.acc->u.stage.red[i])) < 1) return;
-        K *= k;
-    }
-    if (u->t->lanes_f32 == 1 || !g->packed || xs < 0 || ws < 0 || g->row < 0 || g->rows < 0 || g->N < 0) return;
-    int64_t panel = K * g->nv * 4, l1 = u->t->l1, l2 = u->t->l2, x = xs * 4, w = ws * 4;
-    int64_t extent = g->group >= 0 ? const_extent(axis_var(g, g->group)) : -1;
-    int64_t blocks = g->kred >= 0 ? const_extent(g->q.acc->u.stage.red[g->kred]) / g->kblock : 1;
-    /* rows that do not stay, in more streams than the processor follows: the panels come to them */
-    if (extent > 1 && blocks > STREAMS && x + l1 > l2 * 7 / 8) {
-        int64_t row = x / extent, least = (24 + g->rows - 1) / g->rows;
-        int64_t many = w <= l2 / 2 ? least : l2 / 2 / (row > 0 ? row : 1);
-        if (many < least) many = least;
-        double grouped = (double)x + (w <= l2 / 2 ? 0 : (double)((extent + many - 1) / many) * (double)w);
-        double plain = (double)((g->N + g->nv - 1) / g->nv) * (double)x + (double)w;
-        if (many < extent && grouped < plain) g->together = many;
-    }
-    if (blocks > 1 && panel > l1 && g->rows > 1 && !epilogue_reads_result_shape(u, g))
-        for (int64_t c = 1; c < blocks; c++)
-            if (blocks % c == 0 && (c * (panel / blocks) <= l1 || !g->chunk)) g->chunk = c;
-    int64_t lines = (g->chunk ? panel / blocks * g->chunk : panel) / 64;
-    int64_t tiles = (g->rows + g->mr - 1) / g->mr * (g->together ? g->together : extent > 0 ? extent : 1);
-    g->prefetch = w > l1 && g->kred >= 0;
-    g->often = 2 * lines >= tiles * (g->chunk ? g->chunk : blocks);
-}
-
 /* ---- the text */
 static void pack(struct plan *u, const struct tiling *g) {
     expr b = g->vec;
     int nd = dim_of(b, axis_var(g, g->lane));
     int kd = g->kred >= 0 ? dim_of(b, g->q.acc->u.stage.red[g->kred]) : -1;
-    text_printf(&u->s, "layout %s [%d/%d", b->u.buf->base, nd, g->nv);
-    if (kd >= 0 && g->norder) text_printf(&u->s, " %d/%d", kd, g->kblock);
-    else if (kd >= 0) text_printf(&u->s, " %d", kd);
+    bool blocked = kd >= 0 && (g->norder || g->outside);
+    text_printf(&u->s, "layout %s [", b->u.buf->base);
+    if (g->outside) /* all panels of a chunk, then the next chunk */
+        text_printf(&u->s, "%d/%lld %d/%d %d/%%%d,%lld", kd, (long long)(g->chunk * g->kblock), nd, g->nv, kd,
+                    g->kblock, (long long)g->chunk);
+    else {
+        text_printf(&u->s, "%d/%d", nd, g->nv);
+        if (kd >= 0) text_printf(&u->s, blocked ? " %d/%d" : " %d", kd, g->kblock);
+    }
     for (int k = 0; k < g->norder; k++) { /* in the order of the sum */
         int d = dim_of(b, g->q.acc->u.stage.red[g->order[k]]);
         if (d >= 0 && d != nd) text_printf(&u->s, " %d", d);
@@ -251,7 +195,7 @@ static void pack(struct plan *u, const struct tiling *g) {
         for (int k = 0; k < g->q.nred; k++) summed |= dim_of(b, g->q.acc->u.stage.red[k]) == d;
         if (!summed) text_printf(&u->s, " %d", d);
     }
-    if (kd >= 0 && g->norder) text_printf(&u->s, " %d%%%d", kd, g->kblock);
+    if (blocked) text_printf(&u->s, " %d%%%d", kd, g->kblock);
     text_printf(&u->s, " %d%%%d]\n", nd, g->nv);
 }
 /* The result's loops from outside to inside: other axes, groups of rows, panels (yo), rows of the group, tiles (wo). */
@@ -313,12 +257,13 @@ static void sum_loops(struct plan *u, const struct tiling *g) {
     if (lanes > 1) text_printf(&u->s, "split %s %d aj av%s\n", lane, lanes, cut ? " cut" : "");
     if (g->chunk) {
         int64_t blocks = const_extent(q->acc->u.stage.red[g->kred]) / g->kblock / g->chunk;
-        const char *over = g->together ? "hi" : g->group >= 0 ? y_loop(u, g, g->group) : "wo";
+        const char *over = g->outside ? "yo" : g->together ? "hi" : g->group >= 0 ? y_loop(u, g, g->group) : "wo";
         text_printf(&u->s, "split kb %lld kq kb\ncarry kq %s %s\ncut kq 1\n", (long long)g->chunk, over, acc);
         if (blocks > 2) text_add(&u->s, "cut kq -1\n");
     }
     if (g->prefetch && g->kred >= 0) {
-        text_printf(&u->s, "prefetch %s %s %s [", g->vec->u.buf->base, g->often ? "kb" : "wo", g->chunk ? "kq" : "yo");
+        text_printf(&u->s, "prefetch %s %s %s [", g->vec->u.buf->base, g->often ? "kb" : "wo",
+                    g->chunk && !g->outside ? "kq" : "yo");
         if (g->group >= 0) text_printf(&u->s, "%s ", g->together ? "hi" : y_loop(u, g, g->group));
         text_add(&u->s, g->often ? "wo kb]\n" : "wo]\n");
     }
@@ -332,7 +277,7 @@ static void sum_loops(struct plan *u, const struct tiling *g) {
 }
 static bool attempt(struct plan *u, struct tiling g, int without) {
     if (without >= WITHOUT_PREFETCH) g.prefetch = false;
-    if (without >= WITHOUT_CHUNKS) g.chunk = 0;
+    if (without >= WITHOUT_CHUNKS) g.chunk = 0, g.outside = false;
     if (without >= WITHOUT_GROUPS) g.together = 0;
     plan_start(u);
     if (g.packed) pack(u, &g);

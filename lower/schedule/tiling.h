@@ -1,0 +1,23 @@
+/* How a contraction is tiled: contraction.c decides on lanes, tile and order and writes the text, blocks.c on what
+ * stays in which cache. */
+#ifndef NN_LOWER_SCHEDULE_TILING_H
+#define NN_LOWER_SCHEDULE_TILING_H
+#include "lower/schedule/cpu.h"
+
+struct tiling {
+    struct contraction q;
+    expr vec, scalar;       /* the operand whose cells lie along the lanes, and the one that is broadcast */
+    int lane, row, group;   /* axes: along the lanes; along the rows of a tile; of rows that share a panel. -1: none */
+    bool packed, scattered; /* vec is a constant, in panels; the result does not lie along the lanes */
+    int64_t N, rows;        /* extents of lane and row; -1: symbolic */
+    int mr, nr, nv;         /* a tile: rows, vectors, and cells in its vectors */
+    int kred, kblock;       /* the reduced axis that is split, and in blocks of how many; -1: none */
+    int order[MAX_AXES];    /* all reduced axes but kred, from outside to inside */
+    int norder;
+    int64_t together, chunk; /* rows of the group that share a panel, 0: all; blocks of kred at a time, 0: all */
+    bool outside;            /* chunks go round all panels, else round the rows of one panel */
+    bool prefetch, often;    /* of the next panel; often: in every block of the sum, else once a tile */
+};
+static inline const struct var *axis_var(const struct tiling *g, int axis) { return g->q.acc->u.stage.axes[axis]; }
+void choose_blocks(struct plan *u, struct tiling *g); /* together, chunk, outside, prefetch, often */
+#endif
