@@ -301,3 +301,16 @@ void unbind_to(struct parser *p, struct binding *top) {
 struct binding *lookup(struct parser *p, const char *name, bool buf, bool quoted) {
     return visible(p, map_get(buf ? &p->bufs : &p->values, PKEY(name)), quoted);
 }
+
+/* ---- ends of lines */
+bool at_end(struct parser *p) { return peek(p)->kind == T_END; }
+void end_of_line(struct parser *p) {
+    if (!p->failed && !at_end(p)) {
+        bool slash = at_punct(p, "//");
+        unexpected(p,
+                   slash ? "the end of the line (remarks at the end of a line start with #)" : "the end of the line");
+    }
+}
+void skip_deeper(struct parser *p, int indent) {
+    while (p->have && p->l.indent > indent) next_line(p);
+}

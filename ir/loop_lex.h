@@ -1,8 +1,10 @@
-/* Lines and tokens of loop IR text. Internal to the parser (loop_parse.c, loop_parse_expr.c). */
+/* Lines and tokens of loop IR text, and what the files of its parser do for each other (loop_lex.c, loop_parse*.c). */
 #ifndef NN_IR_LOOP_LEX_H
 #define NN_IR_LOOP_LEX_H
 #include "ir/base/vec.h"
 #include "ir/loop.h"
+
+enum { MAX_RANK = 32, MAX_NEST = 256, MAX_PARSE_ERRORS = 60 };
 
 enum token_kind { T_END, T_NAME, T_QUOTED, T_INT, T_FLOAT, T_PUNCT };
 struct token {
@@ -65,9 +67,12 @@ struct parser {
 
 /* Loads the next logical line; sets have. */
 void next_line(struct parser *p);
+void skip_deeper(struct parser *p, int indent); /* all lines that are indented deeper */
+void end_of_line(struct parser *p);             /* records an error when something is left of the line */
 void parse_error(struct parser *p, int line, const char *fmt, ...) NN_PRINTF(3, 4);
 struct token *peek(struct parser *p);
 struct token *peek2(struct parser *p);
+bool at_end(struct parser *p);
 bool at_punct(struct parser *p, const char *s);
 bool at_word(struct parser *p, const char *s);
 bool accept(struct parser *p, const char *punct);
@@ -92,5 +97,30 @@ expr parse_cond(struct parser *p);
 enum dtype parse_type(struct parser *p);
 /* The elements of `[a,b,...]` (opening bracket already taken), IDX. Returns the number or -1; *fill if allowed. */
 int parse_indices(struct parser *p, expr *out, int max, expr *fill, enum dtype fill_type);
-enum { MAX_RANK = 32, MAX_NEST = 256 };
+
+/* ---- loop_parse_buf.c: buffers and constants */
+/* What stands after a buffer's name: `f32[N,8] pad [..] fill 0.0 logical [..] map [..]`. */
+struct geometry {
+    enum dtype type;
+    int nd, nlogical, npad, nmap;
+    expr dims[MAX_RANK], logical[MAX_RANK], map[MAX_RANK], fill;
+    const struct var *lvar[MAX_RANK];
+    int64_t pad[MAX_RANK];
+    const char *base;
+    bool has_layout;
+};
+bool parse_type_and_dims(struct parser *p, struct geometry *g);
+bool parse_attributes(struct parser *p, struct geometry *g); /* the rest of it */
+/* NULL with an error when the name is taken by another buffer. */
+struct buf *declare_buf(struct parser *p, const char *name, enum scope scope, const struct geometry *g, int line);
+void parse_const(struct parser *p);
+struct buf *parse_buf(struct parser *p);                    /* the name of a buffer in scope */
+bool parse_at(struct parser *p, struct buf **b, expr *off); /* BUF + offset */
+
+/* ---- loop_parse_stmt.c */
+void parse_block(struct parser *p, int parent_indent, struct block *b);
+bool parse_let(struct parser *p);
+bool parse_range(struct parser *p, int64_t *lo, int64_t *hi); /* LO..HI */
+bool parse_dir(struct parser *p, enum param_dir *d);
+struct proc *proc_named(struct parser *p, const char *name); /* of the module; a new one without a body */
 #endif

@@ -1,4 +1,4 @@
-/* Parses and type-checks the expressions of loop IR text. Statements: loop_parse.c.
+/* Parses and type-checks the expressions of loop IR text. Statements: loop_parse_stmt.c.
  *
  * Every operand's type is checked here, before a constructor could answer with the poison expression, so that the
  * message names the cause. Plain integers are index constants until something of a value type stands beside them. */
