@@ -130,6 +130,7 @@ E value(T t, int k, int64_t lo, int64_t hi) {
     if (e) e = x_toidx(DEF_CTX, e);
     if (e && x_visit(e, index_leaf, NULL))
         return e; /* else 32-bit arithmetic that may wrap: no dim, a size of the run */
+    if (t->rank == 1) require(lt(idx(k), t->dims[0]), "a vector of sizes has no element %d", k);
     return size_from(NULL, t, k, x_int(DEF_CTX, lo), x_int(DEF_CTX, hi));
 }
 int count_of(T t) {

@@ -106,6 +106,17 @@ static bool attention_of(struct attention *a) {
     a->causal = int_attr("is_causal") != 0;
     require(eq(a->q.size, a->k.size), "queries and keys differ in size");
     require(eq(a->k.length, a->v.length), "there is not one value for each key");
+    require(and_(eq(a->k.batch, a->q.batch), eq(a->v.batch, a->q.batch)), "queries, keys and values differ in batch");
+    require(eq(a->k.count, a->v.count), "keys and values differ in heads");
+    if (has(a->past_k)) {
+        const struct heads *now[] = {&a->k, &a->v};
+        for (int k = 0; k < 2; k++) {
+            T past = k ? a->past_v : a->past_k;
+            E fits = and_(eq(dim(past, 0), now[k]->batch), eq(dim(past, 1), now[k]->count));
+            require(and_(fits, eq(dim(past, 3), now[k]->size)), "the cache does not fit the new keys and values");
+        }
+        require(eq(dim(a->past_k, 2), dim(a->past_v, 2)), "the caches of keys and values differ in length");
+    }
     require(eq(mod_(a->q.count, a->k.count), idx(0)), "the heads of queries are no multiple of those of keys");
     return true;
 }

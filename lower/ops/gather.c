@@ -58,6 +58,7 @@ static void op_onehot(void) {
         d = size_from("depth", stage("depth", I64, list0(), cast(I64, at(depth, zeros(rank(depth))))), 0, idx(0),
                       idx(DIM_MAX));
     require(ge(d, idx(0)), "the depth is negative");
+    if (!has_length(values, 2, "values of OneHot")) return;
     X i = axes(splice(shape(ix), a, 0, list1(d)));
     E v = cast(I64, at(ix, drop(i, a))), wrapped = sel(lt(v, num(0)), add(v, val(d)), v);
     out(0, dtype(values), i, sel(eq(wrapped, val(i.v[a])), at(values, list1(idx(1))), at(values, list1(idx(0)))));

@@ -93,10 +93,7 @@ static void op_split(void) {
         fail(E_ATTR, "attribute \"num_outputs\" must be positive");
         return;
     }
-    if (has(sizes) && count_of(sizes) != n) {
-        fail(E_SHAPE, "%d sizes for %d outputs", count_of(sizes), n);
-        return;
-    }
+    if (has(sizes) && !has_length(sizes, n, "sizes of the parts")) return;
     if (!has(sizes) && !has_attr("num_outputs"))
         require(eq(mod_(full, idx(parts)), idx(0)), "the axis cannot be split into %lld equal parts", (long long)parts);
     E even = ceil_div(full, idx(parts));
@@ -130,18 +127,34 @@ static E to_end(E end, E step, E d, E axis) {
 }
 static void op_slice(void) {
     T x = in(0), starts = in(1), ends = in(2), ax = in(3), st = in(4);
-    int n = count_of(starts), r = rank(x);
-    if (n < 0) return;
-    if (n > r || count_of(ends) != n || (has(ax) && count_of(ax) != n) || (has(st) && count_of(st) != n)) {
-        fail(E_SHAPE, "starts, ends, axes and steps of Slice differ in length");
+    const T lists[] = {starts, ends, ax, st};
+    int n = -1, r = rank(x);
+    for (int k = 0; k < 4; k++) /* the length that is known, if one is */
+        if (has(lists[k]) && !open_length(lists[k]) && (n = count_of(lists[k])) < 0) return;
+    bool open = n < 0;
+    if (n > r) {
+        fail(E_SHAPE, "Slice of %d axes of an input of rank %d", n, r);
         return;
+    }
+    for (int k = 0; k < 4 && !open; k++)
+        if (has(lists[k]) && !has_length(lists[k], n, "starts, ends, axes and steps of Slice differ in length")) return;
+    if (open) {
+        n = r;
+        require(le(dim(starts, 0), idx(r)), "Slice of more axes than the input has");
+        for (int k = 1; k < 4; k++)
+            if (has(lists[k]))
+                require(eq(dim(lists[k], 0), dim(starts, 0)), "starts, ends, axes and steps of Slice differ in length");
     }
     E lo[32], hi[32], by[32], on[32];
     for (int j = 0; j < n; j++) {
         int64_t c;
         lo[j] = bounded_value(starts, j), hi[j] = bounded_value(ends, j),
-        by[j] = has(st) ? bounded_value(st, j) : idx(1);
-        E a = has(ax) ? value(ax, j, -r, r - 1) : idx(j);
+        by[j] = !has(st) ? idx(1)
+                : open   ? sel(lt(idx(j), dim(st, 0)), bounded_value(st, j), idx(1))
+                         : bounded_value(st, j);
+        E a = idx(j); /* r, which is no axis, behind the end of lists of open length */
+        if (open) a = has(ax) ? value_or(ax, j, -r, r, r) : sel(lt(idx(j), dim(starts, 0)), idx(j), idx(r));
+        else if (has(ax)) a = value(ax, j, -r, r - 1);
         on[j] = const_int(a, &c) ? idx(norm_axis(c, r)) : sel(lt(a, idx(0)), add(a, idx(r)), a);
         require(ne(by[j], idx(0)), "step %d of Slice is 0", j);
     }

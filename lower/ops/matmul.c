@@ -43,7 +43,7 @@ static void matmul(T a, T b, enum dtype accumulate, enum dtype result_type, E (*
     X batch, o = matmul_axes(a, b, &batch);
     int nb = batch.n, m = ra > 1;
     o = axes_named(o, nb == 0 ? "m n" : nb == 1 ? "b m n" : nb == 2 ? "b h m n" : NULL);
-    E r = raxis(k, "k");
+    E r = raxis(x_is_true(le(kb, k)) ? kb : k, "k"); /* the one that is below the other without the check */
     X ia = batch_index(a, o, nb), ib = batch_index(b, o, nb);
     if (ra > 1) ia = push(ia, o.v[nb]);
     ia = push(ia, r);
@@ -140,9 +140,13 @@ static void op_fusedgemm(void) { gemm(*str_attr("activation") ? str_attr("activa
 static E zero_point(T z, X i, int axis_from_end) { /* of rows (2) or columns (1): a scalar, or one per row or column */
     if (!has(z)) return idx(0);
     if (rank(z) == 0 || x_is(numel(z), 1)) return scalar(z);
-    if (rank(z) == 1) return at(z, list1(i.v[i.n - axis_from_end]));
     X own = list0();
-    for (int k = 0; k < rank(z); k++) own = push(own, x_is(dim(z, k), 1) ? idx(0) : i.v[i.n - rank(z) + k]);
+    for (int k = 0; k < rank(z); k++) { /* a dim that only the run knows may be 1 */
+        E d = dim(z, k), v = i.v[rank(z) == 1 ? i.n - axis_from_end : i.n - rank(z) + k];
+        int64_t known;
+        if (const_int(d, &known)) own = push(own, known == 1 ? idx(0) : within(v, d));
+        else own = push(own, within(sel(eq(d, idx(1)), idx(0), v), d));
+    }
     return at(z, own);
 }
 static E less_a(E v, X i) { return sub(v, zero_point(in(2), i, 2)); }

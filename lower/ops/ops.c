@@ -34,6 +34,7 @@ E scalar(T t) {
     double v;
     enum dtype vt = dtype_value(dtype(t));
     bool exact = const_value(t, 0, &v) && (vt == F32 || vt == F64 || fabs(v) < 9007199254740992.0);
+    for (int k = 0; !exact && k < rank(t); k++) require(eq(dim(t, k), idx(1)), "a scalar is given as a larger tensor");
     return exact ? typed(vt, v) : at(t, zeros(rank(t)));
 }
 E least(enum dtype t) {
@@ -63,6 +64,25 @@ E clampi(E i, E lo, E hi) { return min_(max_(i, lo), hi); }
 E ceil_div(E a, E b) { return div_(sub(add(a, b), idx(1)), b); }
 bool const_int(E e, int64_t *v) { return x_is_int(e, v); }
 
+bool has_length(T t, int n, const char *what) {
+    int64_t d;
+    if (rank(t) > 1) return fail(E_RANK, "%s: rank %d, not 1", what, rank(t)), false;
+    if (rank(t) == 0 ? n != 1 : const_int(dim(t, 0), &d) && d != n)
+        return fail(E_SHAPE, "%s: %d elements, not %d", what, rank(t) ? (int)d : 1, n), false;
+    if (rank(t) == 1) require(eq(dim(t, 0), idx(n)), "%s: not %d elements", what, n);
+    return true;
+}
+bool open_length(T t) {
+    int64_t d;
+    return rank(t) == 1 && !const_int(dim(t, 0), &d);
+}
+E value_or(T t, int k, int64_t lo, int64_t hi, int64_t absent) {
+    if (!open_length(t)) return value(t, k, lo, hi);
+    E v = cast(I64, at_or(t, list1(idx(k)), typed(dtype_value(dtype(t)), (double)absent)));
+    v = min_(max_(v, val(idx(lo))), val(idx(hi)));
+    return size_from(NULL, stage("entry", I64, list0(), v), 0, idx(lo), idx(hi));
+}
+
 static const int64_t FAR = INT64_C(1) << 40;
 E bounded_value(T t, int k) {
     int64_t v;
@@ -70,19 +90,21 @@ E bounded_value(T t, int k) {
         E e = value(t, k, -FAR, FAR);
         return const_int(e, &v) ? idx(v < -FAR ? -FAR : v > FAR ? FAR : v) : e;
     }
-    E raw = at(t, rank(t) ? list1(idx(k)) : list0());
+    E raw = open_length(t) ? at_or(t, list1(idx(k)), num(0)) : at(t, rank(t) ? list1(idx(k)) : list0());
     E wide = cast(I64, raw);
     T one = stage("bounded", I64, list0(), min_(max_(wide, val(idx(-FAR))), val(idx(FAR))));
     return size_from(NULL, one, 0, idx(-FAR), idx(FAR));
 }
 E truth(bool b) { return b ? eq(idx(0), idx(0)) : ne(idx(0), idx(0)); }
 int axes_mask(T ax, int r, enum axes_default empty, E *mask, bool *known) {
-    int n = has(ax) ? count_of(ax) : 0;
+    bool open = has(ax) && open_length(ax); /* an entry that is absent names axis r, which no mask is of */
+    int n = open ? r : has(ax) ? count_of(ax) : 0;
     *known = true;
+    if (open) require(le(dim(ax, 0), idx(r)), "more axes are named than there are");
     for (int k = 0; k < r; k++) mask[k] = truth(n == 0 && empty == AXES_ALL);
     if (n == 0) return empty == AXES_ALL ? r : 0;
     for (int j = 0; j < n; j++) {
-        E v = value(ax, j, -r, r - 1);
+        E v = open ? value_or(ax, j, -r, r, r) : value(ax, j, -r, r - 1);
         int64_t c;
         if (const_int(v, &c)) {
             int a = norm_axis(c, r);
@@ -92,6 +114,7 @@ int axes_mask(T ax, int r, enum axes_default empty, E *mask, bool *known) {
             for (int k = 0; k < r; k++) mask[k] = or_(mask[k], or_(eq(v, idx(k)), eq(v, idx(k - r))));
         }
     }
+    for (int k = 0; open && empty == AXES_ALL && k < r; k++) mask[k] = or_(mask[k], eq(dim(ax, 0), idx(0)));
     return n;
 }
 X kept_dims(X s, const E *mask, int n) {

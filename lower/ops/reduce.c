@@ -35,6 +35,7 @@ static void fresh_axes(struct reduction *d) {
 static bool reduction_of(struct reduction *d) {
     d->x = in(0);
     d->keep = int_attr("keepdims");
+    if (!d->keep && has(in(1)) && open_length(in(1)) && count_of(in(1)) < 0) return false;
     d->count =
         axes_mask(in(1), rank(d->x), int_attr("noop_with_empty_axes") ? AXES_NONE : AXES_ALL, d->mask, &d->known);
     if (d->count < 0) return false;

@@ -100,7 +100,7 @@ static bool resize_of(struct resize *z) {
     const int64_t *list;
     T x = z->x = in(0), roi = vector_in(1), scales = vector_in(2), sizes = vector_in(3);
     const char *mode = str_attr("mode");
-    int listed = ints_attr("axes", &list), given;
+    int listed = ints_attr("axes", &list);
     z->mode = !strcmp(mode, "linear") ? LINEAR : !strcmp(mode, "cubic") ? CUBIC : NEAREST;
     if (z->mode == NEAREST && strcmp(mode, "nearest") != 0) return fail(E_ATTR, "unknown mode \"%s\"", mode), false;
     if (int_attr("antialias")) return fail(E_ATTR, "Resize with antialias is not supported"), false;
@@ -109,10 +109,10 @@ static bool resize_of(struct resize *z) {
     z->round = str_attr("nearest_mode");
     z->crop = !strcmp(z->coord, "tf_crop_and_resize");
     z->n = listed ? listed : rank(x);
-    if ((given = count_of(scales ? scales : sizes)) < 0) return false;
-    if (given != z->n || z->n > rank(x)) return fail(E_SHAPE, "%d scales or sizes for %d axes", given, z->n), false;
-    if (z->crop && (!roi || count_of(roi) != 2 * z->n))
-        return fail(E_SHAPE, "tf_crop_and_resize needs a roi of %d elements", 2 * z->n), false;
+    if (z->n > rank(x)) return fail(E_SHAPE, "%d axes of an input of rank %d", z->n, rank(x)), false;
+    if (!has_length(scales ? scales : sizes, z->n, "scales or sizes of Resize")) return false;
+    if (z->crop && !roi) return fail(E_SHAPE, "tf_crop_and_resize needs a roi of %d elements", 2 * z->n), false;
+    if (z->crop && !has_length(roi, 2 * z->n, "roi of Resize")) return false;
     for (int k = 0; k < z->n; k++) {
         struct resized *a = &z->a[k];
         *a = (struct resized){.axis = listed ? norm_axis(list[k], rank(x)) : k};

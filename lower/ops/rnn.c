@@ -58,19 +58,21 @@ static const struct tensor *weights_const(const struct tensor *w, int dir, int64
     return t;
 }
 /* Rows from .. from + count of w[dir], transposed. */
-static V weights(V w, int dir, int64_t from, int64_t count) {
+static V weights(V w, int ndirs, int64_t rows, int dir, int64_t from, int64_t count) {
     if (w->init) {
         const struct tensor *t = weights_const(w->init, dir, from, count);
         if (t) return graph_const(graph(), "", t);
     }
     struct node *n = NODE(here(), domain, "RecurrentWeights", w);
+    node_set_attr(n, attr_int("directions", ndirs));
+    node_set_attr(n, attr_int("rows", rows));
     node_set_attr(n, attr_int("dir", dir));
     node_set_attr(n, attr_int("from", from));
     node_set_attr(n, attr_int("count", count));
     return n->outs.v[0];
 }
 /* b[dir, from + i] for i < count; the first `summed` of them plus b[dir, second + i]. */
-static V vector(V b, int dir, int64_t from, int64_t count, int64_t second, int64_t summed) {
+static V vector(V b, int ndirs, int64_t length, int dir, int64_t from, int64_t count, int64_t second, int64_t summed) {
     if (b->init) {
         const struct tensor *s = b->init;
         const int64_t row = dir * s->dims[1];
@@ -80,6 +82,8 @@ static V vector(V b, int dir, int64_t from, int64_t count, int64_t second, int64
         return graph_const(graph(), "", t);
     }
     struct node *n = NODE(here(), domain, "RecurrentVector", b);
+    node_set_attr(n, attr_int("directions", ndirs));
+    node_set_attr(n, attr_int("rows", length));
     node_set_attr(n, attr_int("dir", dir));
     node_set_attr(n, attr_int("from", from));
     node_set_attr(n, attr_int("count", count));
@@ -87,9 +91,14 @@ static V vector(V b, int dir, int64_t from, int64_t count, int64_t second, int64
     node_set_attr(n, attr_int("summed", summed));
     return n->outs.v[0];
 }
+static void fits(T t) { /* dims that are only known in the run */
+    require(and_(eq(dim(t, 0), idx(int_attr("directions"))), eq(dim(t, 1), idx(int_attr("rows")))),
+            "weights or bias are for another number of directions or hidden size");
+}
 static void op_weights(void) {
     E dir = idx(int_attr("dir")), from = idx(int_attr("from"));
     T w = in(0);
+    fits(w);
     X i = axes(list2(dim(w, 2), idx(int_attr("count"))));
     out(0, dtype(w), i, at(w, list3(dir, add(i.v[1], from), i.v[0])));
 }
@@ -97,6 +106,7 @@ static void op_vector(void) {
     T b = in(0);
     int64_t dir = int_attr("dir"), from = int_attr("from"), count = int_attr("count"), second = int_attr("second"),
             summed = int_attr("summed");
+    fits(b);
     X i = axes(list1(idx(count)));
     E v = at(b, list2(idx(dir), add(i.v[0], idx(from))));
     if (summed > 0) {
@@ -126,7 +136,7 @@ static E act(int k, E v) { /* the k-th activation; its argument is clipped */
     const struct attr *names = node_attr(def_node(), "activations");
     const float *alphas, *betas;
     double bound = float_attr("clip");
-    if (bound > 0) v = min_(max_(v, num(-bound)), num(bound));
+    if (bound > 0) v = min_(num(bound), max_(num(-bound), v)); /* keeps NaN */
     floats_attr("alphas", &alphas);
     floats_attr("betas", &betas);
     return activation(names->u.ss[k].p, v, alphas[k], betas[k]);
@@ -360,12 +370,12 @@ static void one_direction(struct rnn *r, int dir, bool reverse) {
     bool batch_first = int_attr("layout"), reset = r->kind == K_GRU && !r->linear_before_reset,
          lbr = r->kind == K_GRU && !reset;
     V b = gin(3), use[U_COUNT] = {0}, r2 = NULL, c = NULL;
-    V xw = VALUE(here(), "", "MatMul", r->x, weights(gin(1), dir, 0, all));
-    if (b) xw = VALUE(here(), "", "Add", xw, vector(b, dir, 0, all, all, lbr ? 2 * h : all));
-    use[U_R] = weights(gin(2), dir, 0, reset ? 2 * h : all);
-    if (reset) r2 = weights(gin(2), dir, 2 * h, h);
-    if (lbr && b) use[U_EXTRA] = vector(b, dir, 5 * h, h, 0, 0);
-    if (r->kind == K_LSTM && gin(7)) use[U_PEEP] = vector(gin(7), dir, 0, 3 * h, 0, 0);
+    V xw = VALUE(here(), "", "MatMul", r->x, weights(gin(1), r->ndirs, all, dir, 0, all));
+    if (b) xw = VALUE(here(), "", "Add", xw, vector(b, r->ndirs, 2 * all, dir, 0, all, all, lbr ? 2 * h : all));
+    use[U_R] = weights(gin(2), r->ndirs, all, dir, 0, reset ? 2 * h : all);
+    if (reset) r2 = weights(gin(2), r->ndirs, all, dir, 2 * h, h);
+    if (lbr && b) use[U_EXTRA] = vector(b, r->ndirs, 2 * all, dir, 5 * h, h, 0, 0);
+    if (r->kind == K_LSTM && gin(7)) use[U_PEEP] = vector(gin(7), r->ndirs, 3 * h, dir, 0, 3 * h, 0, 0);
     use[U_LENS] = r->lens;
     V h0 = initial(r, gin(5), dir, batch_first);
     if (r->kind == K_LSTM) c = initial(r, gin(6), dir, batch_first);
@@ -461,9 +471,10 @@ static const struct op_attr a_lstm[] = {COMMON, {.name = "input_forget", .kind =
     }
 static const struct op_attr a_step[] = {
     STEP, {.name = "linear_before_reset", .kind = AT_INT}, {.name = "input_forget", .kind = AT_INT}, {0}};
-static const struct op_attr a_part[] = {{.name = "dir", .kind = AT_INT},    {.name = "from", .kind = AT_INT},
-                                        {.name = "count", .kind = AT_INT},  {.name = "second", .kind = AT_INT},
-                                        {.name = "summed", .kind = AT_INT}, {0}};
+static const struct op_attr a_part[] = {{.name = "directions", .kind = AT_INT}, {.name = "rows", .kind = AT_INT},
+                                        {.name = "dir", .kind = AT_INT},        {.name = "from", .kind = AT_INT},
+                                        {.name = "count", .kind = AT_INT},      {.name = "second", .kind = AT_INT},
+                                        {.name = "summed", .kind = AT_INT},     {0}};
 static const struct op_attr a_state[] = {{.name = "hidden_size", .kind = AT_INT}, {0}};
 #define SLOTS                                                                                                          \
     {"X", TS_FLOAT, 0}, {"W", TS_FLOAT, 0}, {"R", TS_FLOAT, 0}, {"B", TS_FLOAT, OPTIONAL},                             \

@@ -172,10 +172,11 @@ static T corners(T b, bool centre) {
 static void op_nms(void) {
     T boxes = in(0), scores = in(1);
     double limit;
-    if (rank(boxes) != 3 || rank(scores) != 3 || !x_is(dim(boxes, 2), 4)) {
+    if (rank(boxes) != 3 || rank(scores) != 3) {
         fail(E_SHAPE, "NonMaxSuppression takes boxes [batch, n, 4] and scores [batch, classes, n]");
         return;
     }
+    require(eq(dim(boxes, 2), idx(4)), "a box of NonMaxSuppression has four coordinates");
     E b = dim(scores, 0), classes = dim(scores, 1), n = dim(scores, 2), each = n;
     require(and_(eq(dim(boxes, 0), b), eq(dim(boxes, 1), n)), "boxes and scores of NonMaxSuppression do not fit");
     if (!has(in(2))) each = idx(0);

@@ -178,12 +178,8 @@ static void op_deformconv(void) {
 static void op_centercroppad(void) {
     T x = in(0);
     const int64_t *ax;
-    int n = count_of(in(1)), na = ints_attr("axes", &ax), r = rank(x);
-    if (n < 0) return;
-    if (n != (has_attr("axes") ? na : r)) {
-        fail(E_SHAPE, "%d sizes for %d axes", n, has_attr("axes") ? na : r);
-        return;
-    }
+    int na = ints_attr("axes", &ax), r = rank(x), n = has_attr("axes") ? na : r;
+    if (!has_length(in(1), n, "sizes of CenterCropPad")) return;
     X d = shape(x), from;
     for (int k = 0; k < n; k++)
         d.v[has_attr("axes") ? norm_axis(ax[k], r) : k] = max_(value(in(1), k, 0, DIM_MAX), idx(0));
@@ -259,10 +255,7 @@ static void op_maxunpool(void) {
         E e = mul(sub(dim(x, k + 2), idx(1)), idx(ns ? str[k] : 1));
         d = push(d, max_(add(e, idx(kernel[k] - (np ? pads[k] + pads[k + r] : 0))), idx(0)));
     }
-    if (has(want) && count_of(want) != rank(x)) {
-        fail(E_SHAPE, "output_shape does not have %d elements", rank(x));
-        return;
-    }
+    if (has(want) && !has_length(want, rank(x), "output_shape")) return;
     for (int k = 0; k < rank(x); k++) {
         require(eq(dim(where, k), dim(x, k)), "indices and input differ on axis %d", k);
         E e = has(want) ? value(want, k, 0, DIM_MAX) : d.v[k];
