@@ -44,7 +44,7 @@ void schedule_cpu(struct ctx *c, struct proc *p, const struct target *t, const s
                   struct kernel_info *k) {
     struct plan u = {c, p, t, k, l, {0}};
     bool done = k ? schedule_contraction(&u) || schedule_window(&u) || schedule_blocked_map(&u) ||
-                        schedule_rows(c, p, t, l, k) || schedule_plain(&u, true)
+                        schedule_rows(c, p, t, l, k) || schedule_cells(&u) || schedule_plain(&u, true)
                   : schedule_nests(&u);
     if (!done && !schedule_plain(&u, false)) BUG("kernel %s does not take its layouts", p->name);
     text_free(&u.s);

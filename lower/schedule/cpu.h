@@ -1,5 +1,5 @@
 /* Shared by the schedules for CPUs: the text that grows, and what every kind of kernel needs of it. One file a kind:
- * contraction.c, window.c, map.c; cpu.c tries them in turn. What they choose is described in docs/schedules.md. */
+ * contraction.c, window.c, map.c, cells.c; cpu.c tries them in turn. What they choose is described in docs/schedules.md. */
 #ifndef NN_LOWER_SCHEDULE_CPU_H
 #define NN_LOWER_SCHEDULE_CPU_H
 #include "lower/schedule/schedule.h"
@@ -18,6 +18,7 @@ bool schedule_contraction(struct plan *u);
 bool schedule_window(struct plan *u);
 bool schedule_blocked_map(struct plan *u);
 bool schedule_nests(struct plan *u);
+bool schedule_cells(struct plan *u);
 
 void plan_clear(struct plan *u); /* empties the text */
 void plan_start(struct plan *u); /* empties the text, then the steps for the layouts of the parameters */

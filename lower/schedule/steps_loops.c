@@ -375,9 +375,10 @@ bool apply_fuse(struct step *s) {
 }
 
 /* ---- kind, outline */
+/* A load with fill tests each index; for all others the cells alone matter (axes that were fused are one there). */
 static bool stride_along(struct step *s, const struct access *a, const struct var *v, int64_t *stride) {
     expr rest;
-    for (int d = 0; d < a->n; d++)
+    for (int d = 0; d < a->n && a->load && a->load->has_fill; d++)
         if (!x_linear_in(s->c, a->idx[d], v, stride, &rest)) return false;
     return x_linear_in(s->c, buf_offset(s->c, a->buf, a->idx), v, stride, &rest);
 }

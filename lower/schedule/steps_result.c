@@ -24,6 +24,14 @@ static bool runs_before(const struct stmt *a, const struct stmt *b) {
         }
     return false;
 }
+/* a and b are never one cell, or are one only in the same iteration of the common loops, in which it is well (first). */
+static bool in_order(struct step *s, const expr *a, const expr *b, int n, const struct vars *moving,
+                     const struct vars *common, bool first) {
+    struct meet m = cells_meet(s, a, b, n, moving);
+    for (int k = 0; k < common->n && !m.never; k++)
+        if (!has_var(&m.fixed, common->v[k])) return false;
+    return m.never || first;
+}
 /* Each cell is read before it is overwritten: a load and a store that may touch one cell do so in one iteration of
  * their common loops, in which the load comes first. */
 static bool load_comes_first(struct step *s, const struct access *load, const struct access *store) {
@@ -38,11 +46,12 @@ static bool load_comes_first(struct step *s, const struct access *load, const st
     }
     for (int k = 0; k < of_load.n; k++)
         if (!holds(&of_store, of_load.v[k])) PUSH(&s->tmp, &moving, of_load.v[k]->u.loop.var);
-    struct meet m = cells_meet(s, store->idx, load->idx, store->n, &moving);
-    if (m.never) return true;
-    for (int k = 0; k < common.n; k++)
-        if (!has_var(&m.fixed, common.v[k])) return false;
-    return own || runs_before(load->s, store->s);
+    bool first = own || runs_before(load->s, store->s);
+    if (in_order(s, store->idx, load->idx, store->n, &moving, &common, first)) return true;
+    if (load->load->has_fill) return false;
+    /* axes that were fused are one in memory; the geometry is the same */
+    expr to = buf_offset(s->c, store->buf, store->idx), from = buf_offset(s->c, load->buf, load->idx);
+    return in_order(s, &to, &from, 1, &moving, &common, first);
 }
 static bool same_geometry(struct step *s, const struct buf *a, const struct buf *b) {
     struct ctx *c = s->c;

@@ -1,0 +1,131 @@
+/* Schedules of maps into plain results, the gates of recurrent cells among them: one nest over the cells of all results,
+ * neighbouring axes as one, in vectors; what several results need is computed once. See cpu.h, docs/schedules.md. */
+#include "lower/schedule/cpu.h"
+
+enum { RESULTS_MAX = 8 };
+struct cells {
+    struct plan *u;
+    const struct stmt *out[RESULTS_MAX];
+    int nout, naxes, merged; /* merged: the innermost axes that are one loop */
+    const char *loop;        /* over the cells that lie side by side */
+};
+
+/* ---- stages that more than one reads */
+struct cost {
+    const struct buf *of;
+    int ops;
+    bool found, heavy;
+};
+static bool count_cost(void *env, expr e) {
+    struct cost *k = env;
+    k->found |= e->op == X_LOAD && e->u.buf == k->of;
+    k->heavy |= e->op == X_CALL || e->op == X_DIV || e->op == X_SQRT;
+    if (e->type != IDX && e->op != X_CONST) k->ops++;
+    return true;
+}
+static bool reads(const struct stmt *s, const struct buf *b) {
+    struct cost k = {.of = b};
+    x_visit(s->u.stage.value, count_cost, &k);
+    return k.found;
+}
+/* Worth a register until its last reader, rather than being computed for each. */
+static bool worth_keeping(const struct kernel_info *k, const struct stmt *s) {
+    struct cost cost = {0};
+    int readers = 0;
+    if (s->u.stage.buf->scope == SC_PARAM) return false;
+    x_visit(s->u.stage.value, count_cost, &cost);
+    for (int i = 0; i < k->stages.n; i++) readers += reads(k->stages.v[i], s->u.stage.buf);
+    return readers > 1 && (cost.heavy || cost.ops > 3);
+}
+
+/* ---- axes that are one in memory */
+struct merging {
+    struct cells *q;
+    const struct stmt *s;
+    int k; /* of axes k and k+1 */
+    bool bad;
+};
+static bool check_merge(void *env, expr e) {
+    struct merging *m = env;
+    struct ctx *c = m->q->u->c;
+    if (e->op != X_LOAD) return !(m->bad |= e->op == X_IDXVAL || e->op == X_GUARD);
+    const struct param_layout *l = layout_of(m->q->u->p, m->q->u->l, e->u.buf);
+    const struct var *a = m->s->u.stage.axes[m->k], *b = m->s->u.stage.axes[m->k + 1];
+    struct subst next = {{.arena = &c->arena}}; /* a step along a is all of b */
+    map_put(&next.map, PKEY(a), (void *)x_addi(c, x_var(c, a), 1));
+    map_put(&next.map, PKEY(b), (void *)x_sub(c, x_var(c, b), b->extent));
+    expr off = buf_offset(c, e->u.buf, e->arg);
+    m->bad |= e->has_fill || (l && l->spec) || !x_is(x_sub(c, x_subst(c, off, &next), off), 0);
+    return !m->bad;
+}
+static bool merges(struct cells *q, int k) {
+    for (int i = 0; i < q->u->k->stages.n; i++) {
+        const struct stmt *s = q->u->k->stages.v[i];
+        struct merging m = {q, s, k, false};
+        const struct param_layout *l = layout_of(q->u->p, q->u->l, s->u.stage.buf);
+        if (l && l->spec) return false;
+        if (x_is(s->u.stage.axes[k]->extent, 1) || x_is(s->u.stage.axes[k + 1]->extent, 1)) continue;
+        x_visit(s->u.stage.value, check_merge, &m);
+        if (m.bad) return false;
+    }
+    return true;
+}
+
+/* ---- the text */
+static const char *loop_of(struct cells *q, const struct stmt *s, int axis) { return axis_loop(q->u->c, s, axis); }
+static void nest_of_cells(struct cells *q) {
+    struct text *t = &q->u->s;
+    for (int i = 1; i < q->nout; i++)
+        for (int k = 0; k < q->naxes; k++)
+            text_printf(t, "join %s %s\n", loop_of(q, q->out[0], k), loop_of(q, q->out[i], k));
+    q->loop = loop_of(q, q->out[0], q->naxes - 1);
+    for (int k = q->naxes - 2; k >= q->naxes - q->merged; k--) {
+        text_printf(t, "fuse %s %s flat\n", loop_of(q, q->out[0], k), q->loop);
+        q->loop = "flat";
+    }
+}
+static bool attempt(struct cells *q, bool keep) {
+    struct plan *u = q->u;
+    struct kernel_info *k = u->k;
+    int lanes = u->t->lanes_f32;
+    plan_start(u);
+    for (int i = 0; i < k->stages.n; i++)
+        if (k->stages.v[i]->u.stage.buf->scope != SC_PARAM && !(keep && worth_keeping(k, k->stages.v[i])))
+            text_printf(&u->s, "inline %s\n", k->stages.v[i]->u.stage.buf->base);
+    nest_of_cells(q);
+    if (lanes > 1) text_printf(&u->s, "split %s %d cells lane cut2\n", q->loop, lanes);
+    for (int i = k->stages.n; i-- && keep;)
+        if (worth_keeping(k, k->stages.v[i]))
+            text_printf(&u->s, "compute_at %s %s reg\n", k->stages.v[i]->u.stage.buf->base, lanes > 1 ? "cells" : q->loop);
+    if (lanes > 1) {
+        text_add(&u->s, "kind vector lane");
+        for (int i = 0; i < k->stages.n && keep; i++)
+            if (worth_keeping(k, k->stages.v[i])) text_printf(&u->s, " %s", loop_of(q, k->stages.v[i], q->naxes - 1));
+        text_char(&u->s, '\n');
+    }
+    return plan_apply(u);
+}
+static bool same_axes(const struct stmt *a, const struct stmt *b) {
+    if (a->u.stage.naxes != b->u.stage.naxes) return false;
+    for (int k = 0; k < a->u.stage.naxes; k++)
+        if (a->u.stage.axes[k]->extent != b->u.stage.axes[k]->extent) return false;
+    return true;
+}
+bool schedule_cells(struct plan *u) {
+    struct kernel_info *k = u->k;
+    struct cells q = {.u = u, .merged = 1};
+    bool keep = false;
+    if (k->nreductions || k->out->u.stage.naxes < 1) return false;
+    for (int i = 0; i < k->stages.n; i++) {
+        const struct stmt *s = k->stages.v[i];
+        if (!same_axes(s, k->out)) return false;
+        keep |= worth_keeping(k, s);
+        if (s->u.stage.buf->scope != SC_PARAM) continue;
+        if (q.nout == RESULTS_MAX) return false;
+        q.out[q.nout++] = s;
+    }
+    if (u->t->lanes_f32 < 2 && !keep) return false;
+    q.naxes = k->out->u.stage.naxes;
+    while (!keep && q.merged < q.naxes && merges(&q, q.naxes - 1 - q.merged)) q.merged++;
+    return attempt(&q, keep);
+}
