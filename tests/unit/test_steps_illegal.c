@@ -379,3 +379,307 @@ Test(illegal, tensorize_of_what_does_not_match) {
     small_conv();
     refused("tensorize nonsense", "no target has an instruction `nonsense`");
 }
+/* ---- more of split, cut, reorder, fuse, kind, outline */
+Test(illegal, overlap_that_repeats_what_cannot_be_repeated) {
+    parse("proc twice(x: f32[M] in, y: f32[M] out) [M in 8..64]\n  for i<M\n    barrier\n    y[i] = x[i]\n");
+    refused("split i 4 io ii overlap", "overlap would repeat a barrier in `i`");
+    parse("proc mul(x: f32[M] in, y: f32[M] inout) [M in 8..64]\n  for i<M\n    y[i] *= x[i]\n");
+    refused("split i 4 io ii overlap", "overlap would add to `y` twice");
+}
+Test(illegal, loops_that_are_pipelined) {
+    parse("proc p(x: f32[8,4] in, y: f32[8,4] out)\n  for i<8\n    alloc t: f32[4] shared\n    for a<4\n      t[a] = "
+          "x[i,a]\n    for b<4\n      y[i,b] = t[b]\n");
+    apply("pipeline i [t]");
+    refused("split i 4 io ii", "`i` is pipelined");
+    refused("cut i 1", "`i` is pipelined");
+    refused("kind unroll i", "`i` is pipelined and stays serial");
+    refused("pipeline i [t]", "none of the buffers is allocated in `i`");
+}
+Test(illegal, cut_and_outline_of_what_is_not_there) {
+    small_conv();
+    refused("cut y.ow", "words missing");
+    refused("cut y.ow one", "words missing");
+    refused("cut y.oww 1", "there is no loop named `y.oww`");
+    refused("outline", "words missing");
+    refused("outline y.oww", "there is no loop named `y.oww`");
+}
+Test(illegal, reorder_around_what_cannot_be_reasoned_about) {
+    parse("proc r(x: f32[4,5] in, y: f32[4,5] out)\n  for i<4\n    for j<5\n      y[i,j] = x[i,j]\n      barrier\n");
+    refused("reorder j i", "there is a barrier inside the nest of `i`");
+}
+Test(illegal, parallel_and_vector_loops_of_what_is_no_store) {
+    parse("proc k(x: f32[4,4] in, y: f32[4,4] out)\n  for i<4\n    for j<4\n      y[i,j] = x[i,j]\n    barrier\n");
+    refused("kind parallel i", "a barrier inside of `i` cannot run in parallel");
+    parse("proc sq(x: f32[16] in, y: f32[4] out)\n  for i<4\n    y[i] = x[i*i]\n");
+    refused("kind vector i", "`x` is not accessed linearly along `i`");
+}
+/* ---- more of layout */
+Test(illegal, rings_of_what_is_not_filled_row_by_row) {
+#define ROWS(use) "proc ring(x: f32[8,4] in, y: f32[8,4] out, z: f32[4] out)\n  alloc t: f32[8,4] arena\n" use
+    parse(ROWS("  for i<8\n    for j<4\n      t[i,j] = x[i,j]\n  for i<8\n    for j<4\n      y[i,j] = t[7-i,j]\n  for "
+               "j<4\n    z[j] = 0.0\n"));
+    refused("layout t [0%%2 1]", "the rows of `t` do not move forward along `i`");
+    parse(ROWS("  for i<8\n    for j<4\n      t[i,j] = x[i,j]\n  for i<8\n    for j<4\n      y[i,j] = t[i,j]\n  for "
+               "j<4\n    z[j] = t[0,j]\n"));
+    refused("layout t [0%%2 1]", "`t` is used after the loop that fills it row by row");
+    parse(
+        ROWS("  for i<8\n    for j<4\n      t[i,j] = x[i,j]\n  for i<8 parallel\n    for j<4\n      y[i,j] = t[i,j]\n  "
+             "for j<4\n    z[j] = 0.0\n"));
+    refused("layout t [0%%2 1]", "`t` is not filled row by row by a serial loop");
+    parse(ROWS("  for i<8\n    for j<4\n      t[i,j] = x[i,j]\n  for i<8\n    for j<4\n      y[i,j] = 0.0\n  for "
+               "j<4\n    z[j] = 0.0\n"));
+    refused("layout t [0%%2 1]", "`t` is never read row by row");
+    parse(ROWS("  for i<8\n    for j<4\n      t[i,j] = x[i,j]\n  for i<8\n    for j<4\n      y[i,j] = t[i,j]\n  for "
+               "j<4\n    z[j] = 0.0\n"));
+    refused("layout t [0%%2 1]", "a ring of 2 is too small for the first rows of dim 0 of `t`");
+}
+Test(illegal, layout_scope_of_run_time_size) {
+    small_gemm(1);
+    refused("layout acc scope=reg", "dim 0 of `acc` is not constant");
+    refused("layout acc scope=param", "words missing");
+    refused("layout acc", "words missing");
+}
+/* ---- more of compute_at, inline, new stages */
+Test(illegal, compute_at_of_what_has_no_box) {
+    parse("proc fills(x: f32[4] in, y: f32[4] out)\n  alloc t: f32[4] arena\n  stage t[i<4] = x[i]\n  stage y[i<4] = "
+          "t[i-1 else 1.0] + t[i+1 else 2.0]\n");
+    refused("compute_at t y.i", "loads of `t` have different fill values");
+}
+Test(illegal, compute_at_in_a_vector_loop) {
+    small_conv();
+    apply("layout y [1 2 0]; layout acc [1 2 0]; reorder y.oh y.ow y.oc; kind vector y.oc");
+    refused("compute_at acc y.oc", "`y.oc` is a vector loop");
+}
+Test(illegal, roll_of_a_window_that_moves_two_ways) {
+    parse(
+        "proc skew(x: f32[12,12] in, y: f32[4,2] out)\n  alloc t: f32[12,12] arena\n  stage t[a<12, b<12] = x[a,b]\n  "
+        "stage y[i<4, j<2] = t[i,i+j] + t[i+1,i+j]\n");
+    refused("compute_at t y.i arena roll=0", "dim 1 of the box of `t` moves with `y.i` too");
+}
+Test(illegal, inline_of_what_has_no_reader_or_other_loops) {
+    parse("proc none(x: f32[4] in, y: f32[4] out)\n  alloc t: f32[4] arena\n  stage t[i<4] = x[i]\n  stage y[i<4] = "
+          "x[i]\n");
+    refused("inline t", "nothing reads `t`");
+    parse(
+        "proc more(x: f32[4] in, y: f32[4] out)\n  alloc t: f32[4] arena\n  for i<4  # t.i\n    for j<3  # t.j\n      "
+        "t[i] = x[i]\n  stage y[i<4] = t[i]\n");
+    refused("inline t", "the stage of `t` has loops that are no index of it");
+}
+Test(illegal, cache_read_of_what_is_not_complete) {
+    parse(
+        "proc late(x: f32[4] in, t: f32[4] inout, y: f32[4] out)\n  stage y[i<4] = t[i] + x[i]\n  for j<4  # t.j\n    "
+        "t[j] = x[j]\n");
+    refused("cache_read t ts y", "`t` is still written when `y` reads it");
+}
+Test(illegal, cache_read_of_what_was_placed) {
+    small_conv();
+    apply("compute_at acc y.oh");
+    refused("cache_read acc as y", "`acc` exists only inside a loop");
+}
+Test(illegal, cache_read_of_several) {
+    small_conv();
+    apply("split y.ow 2 wo wi cut; compute_at acc wo");
+    refused("cache_read acc as y", "`acc` stands for 2 buffers");
+}
+Test(illegal, stages_of_several_parts) {
+    parse("proc parts(x: f32[4] in, y: f32[4] out)\n  alloc t: f32[4] arena\n  for i<4  # t.i\n    t[i] = 0.0\n  for "
+          "i<4  "
+          "# t.i\n    t[i] = x[i]\n  stage y[i<4] = t[i]\n");
+    refused("compute_at t y.i", "`t` is not one stage");
+    refused("inline t", "`t` is not one stage");
+    parse(
+        "proc deep(x: f32[4] in, y: f32[4] out)\n  alloc t: f32[4] arena\n  for i<4  # t.i\n    if i < 3\n      t[i] = "
+        "x[i]\n  stage y[i<4] = t[i]\n");
+    refused("compute_at t y.i", "its nest is not a perfect nest around one store");
+}
+/* ---- more of carry */
+#define SUMS(between, behind)                                                                                          \
+    "proc s(x: f32[6,4] in, y: f32[6] out, z: f32[6] out)\n  for m<6\n    alloc s: f32[1] reg\n    s[0] = "            \
+    "0.0\n" between "    for k<4\n      s[0] += x[m,k]\n" behind
+Test(illegal, carry_with_an_epilogue_that_is_no_copy) {
+    parse("proc s(x: f32[6,4] in, y: f32[6] out)\n  for m<6\n    alloc s: f32[2] reg\n    for c<2\n      s[c] = 0.0\n  "
+          "  for "
+          "k<4\n      for c<2\n        s[c] += x[m,k]\n    y[m] = s[0] * s[1]\n");
+    refused("carry k m s", "the epilogue reads `s` twice");
+    parse(SUMS("", "    y[m] = 1.0\n"));
+    refused("carry k m s", "the epilogue does not read `s`");
+    parse(SUMS("", "    y[m] = s[0]\n    z[m] = s[0]\n"));
+    refused("carry k m s", "the epilogue of `s` is not one plain store");
+    parse(SUMS("", "    y[m] += s[0]\n"));
+    refused("carry k m s", "the epilogue of `s` is not one plain store");
+    parse(SUMS("", "    prefetch x+m\n    y[m] = s[0]\n"));
+    refused("carry k m s", "the epilogue of `s` holds a prefetch");
+    parse(SUMS("", "    for j<3\n      y[m] = s[0]\n"));
+    refused("carry k m s", "the epilogue does not take each cell of `s` to one cell of `y`");
+}
+Test(illegal, carry_past_other_stores) {
+    parse(SUMS("    z[m] = 0.0\n", "    y[m] = s[0]\n"));
+    refused("carry k m s", "`z` is stored between `s` and its reduction");
+    parse(SUMS("    alloc q: f32[1] reg\n", "    y[m] = s[0]\n"));
+    refused("carry k m s", "another buffer is allocated between `s` and its reduction");
+    parse(
+        "proc s(x: f32[6,4] in, y: f32[6] out, z: f32[6] out)\n  for m<6\n    z[m] = 1.0\n    alloc s: f32[1] reg\n    "
+        "s[0] = 0.0\n    for k<4\n      s[0] += x[m,k]\n    y[m] = s[0]\n");
+    refused("carry k m s", "`z` is stored in `m` and would be stored once for each block of the reduction");
+}
+Test(illegal, carry_of_loops_with_kinds) {
+    parse(SUMS("", "    y[m] = s[0]\n"));
+    apply("kind unroll k");
+    refused("carry k m s", "`k` is not a serial loop");
+    parse(SUMS("", "    y[m] = s[0]\n"));
+    apply("kind gpu.block.x m");
+    refused("carry k m s", "`m` is a gpu.block.x loop");
+}
+Test(illegal, carry_through_two_tiles_of_one_cell) {
+    parse(
+        "proc s(x: f32[6,4] in, y: f32[6] out)\n  for m<6\n    for o<1\n      alloc s: f32[1] reg\n      s[0] = 0.0\n  "
+        " "
+        "   for k<4\n        s[0] += x[m,k]\n      y[m] = s[0]\n    for o<1\n      alloc s_2: f32[1] reg base s\n      "
+        "s_2[0] = 1.0\n      for k<4\n        s_2[0] += x[m,k]\n      y[m] = s_2[0]\n");
+    refused("carry k m s", "two tiles of `y` may overlap");
+    parse("proc s(x: f32[6,4] in, y: f32[12] out)\n  for m<6\n    for o<1\n      alloc s: f32[1] reg\n      s[0] = "
+          "0.0\n  "
+          "    for k<4\n        s[0] += x[m,k]\n      y[m] = s[0]\n    for o<1\n      alloc s_2: f32[1] reg base s\n   "
+          "   "
+          "s_2[0] = 1.0\n      for k<3\n        s_2[0] += x[m,k]\n      y[m+6] = s_2[0]\n");
+    refused("carry k m s", "the extents of `k` differ between tiles");
+}
+/* ---- more of join, specialize, prefetch, pipeline, tensorize */
+Test(illegal, join_of_kinds_and_of_what_is_opaque) {
+    parse(
+        "proc j(x: f32[8] in, y: f32[8] out, z: f32[8] out)\n  for i<8 unroll\n    y[i] = x[i]\n  for j<8\n    z[j] = "
+        "x[j]\n");
+    refused("join i j", "`i` and `j` are loops of different kinds");
+    parse("proc j(x: f32[8] in, y: f32[8] out, z: f32[8] out)\n  for i<8\n    y[i] = x[i]\n    barrier\n  for j<8\n    "
+          "z[j] = x[j]\n");
+    refused("join i j", "there is a barrier in the loops");
+}
+Test(illegal, specialize_without_a_loop) {
+    small_gemm(1);
+    refused("specialize y.q 2<M y.ms", "there is no loop named `y.q`");
+    refused("specialize y.m 2<M", "words missing");
+}
+Test(illegal, prefetch_in_and_over_unfit_loops) {
+    parse("proc v(x: f32[4,8] in, y: f32[4,8] out)\n  for i<4\n    for j<8\n      y[i,j] = x[i,j]\n");
+    apply("kind vector j");
+    refused("prefetch x j i [j]", "`j` is a vector loop");
+    parse(
+        "proc many(x: f32[4,65536] in, y: f32[4] out)\n  for i<4\n    y[i] = 0.0\n    for k<2\n      for j<32768\n     "
+        "   y[i] += x[i,k*32768+j]\n");
+    refused("prefetch x k i [k]", "each iteration of `k` would touch 2048 lines");
+    parse("proc sizes(x: f32[4,64] in, y: f32[4,N] out) [N in 1..9]\n  for i<4\n    for n<N\n      y[i,n] = 0.0\n      "
+          "for j<64\n        y[i,n] += x[i,j]\n");
+    refused("prefetch x n i [n]", "`n` has a run-time extent");
+}
+#define PIPE(fill, use)                                                                                                \
+    "proc p(x: f32[8,4] in, y: f32[8,4] out, z: f32[8] out)\n  for i<8\n    alloc t: f32[4] shared\n" fill use
+#define FILL "    for a<4\n      t[a] = x[i,a]\n"
+#define USE  "    for b<4\n      y[i,b] = t[b]\n"
+Test(illegal, pipeline_of_fills_that_are_not_alone) {
+    parse(PIPE("    z[i] = 0.0\n" FILL, USE));
+    refused("pipeline i [t]", "a stage that fills the buffers does not come first in `i`");
+    parse(PIPE("    for a<4\n      t[a] = x[i,a]\n      z[i] = 0.0\n", USE));
+    refused("pipeline i [t]", "the stage that fills the buffers also stores `z`");
+    parse(PIPE("    for a<4\n      t[a] = x[i,a]\n      barrier\n", USE));
+    refused("pipeline i [t]", "there is a barrier in a stage that fills the buffers");
+    parse(PIPE(FILL, USE));
+    apply("kind parallel i");
+    refused("pipeline i [t]", "`i` is not a serial loop");
+}
+Test(illegal, pipeline_of_operands_of_an_instruction) {
+    static const struct instr_row copy4 = {
+        .name = "copy4",
+        .body = "proc copy4(C: f32[4] out, A: f32[4] in)\n  for v<4\n    C[v] = A[v]\n",
+        .holes = {{"C", F32, {1}}, {"A", F32, {1}}},
+    };
+    parse(PIPE(FILL, USE));
+    cr_assert(step_tensorize(c, p, &copy4), "%s", diagnostics());
+    refused("pipeline i [t]", "`t` is an operand of an instruction");
+    refused("over y x", "is used by a");
+}
+/* ---- scratch, border, over, within: what a kernel shares with its caller */
+Test(illegal, scratch_that_is_not_the_callers_to_give) {
+    small_conv();
+    refused("scratch xx", "there is no buffer named `xx`");
+    refused("scratch x", "no `x` is allocated in the arena");
+    apply("compute_at acc y.ow");
+    refused("scratch acc", "no `acc` is allocated in the arena");
+    parse(
+        "proc halo(x: f32[4] in, y: f32[4] out)\n  alloc t: f32[6] arena fill 0.0\n  for i<4\n    t[i+1] = x[i]\n  for "
+        "i<4\n    y[i] = t[i] + t[i+2]\n");
+    refused("scratch t", "no `t` is allocated in the arena, without a fill value");
+    parse(
+        "proc rows(x: f32[4,4] in, y: f32[4,4] out)\n  for r<4 parallel\n    alloc t: f32[4] arena\n    for i<4\n      "
+        "t[i] = x[r,i]\n    for j<4\n      y[r,j] = t[3-j]\n");
+    refused("scratch t", "each iteration of the parallel loop `r` has a `t` of its own");
+}
+Test(illegal, border_of_what_is_no_result) {
+    small_conv();
+    apply("layout x [0 1+1,1 2+1,1]");
+    refused("border x", "`x` is no result");
+    refused("border acc", "`acc` is no result");
+    refused("border", "words missing");
+}
+Test(illegal, border_without_constant_width) {
+    parse("proc b(x: f32[4] in, y: f32[N] out logical [4] map [d0+1]) [N in 6..9]\n  for i<4\n    y[i+1] = x[i]\n");
+    refused("border y", "the border of dim 0 of `y` is not constant");
+}
+#define MAPS(body) "proc m(x: f32[4,4] in, w: f32[4,4] in, y: f32[4,4] out)\n" body
+Test(illegal, over_of_what_does_not_fit) {
+    parse(MAPS("  for i<4\n    for j<4\n      y[i,j] = x[i,j] + w[i,j]\n"));
+    refused("over x y", "`x` is no result, or `y` no operand");
+    refused("over y y", "`y` is no result, or `y` no operand");
+    refused("over w x", "`w` is no result, or `x` no operand");
+    refused("over y", "words missing");
+    apply("layout x [1 0]");
+    refused("over y x", "`y` and `x` differ in type or layout");
+    parse("proc t(x: i32[4] in, y: f32[4] out)\n  for i<4\n    y[i] = f32(x[i])\n");
+    refused("over y x", "`y` and `x` differ in type or layout");
+}
+Test(illegal, over_of_what_is_read_too_late) {
+    parse(MAPS("  for i<4\n    for j<4\n      y[i,j] = x[j,i] + w[i,j]\n"));
+    refused("over y x", "a cell of `x` may be read after `y` has overwritten it");
+    parse(MAPS("  for i<4\n    for j<4\n      y[i,j] = w[i,j]\n  for i<4\n    for j<4\n      y[i,j] += x[i,j]\n"));
+    refused("over y x", "a cell of `x` may be read after `y` has overwritten it");
+    parse(MAPS("  for i<4\n    for j<3\n      y[i,j+1] = x[i,j]\n    y[i,0] = w[i,0]\n"));
+    refused("over y x", "a cell of `x` may be read after `y` has overwritten it");
+    parse(MAPS("  for i<4\n    for j<4\n      y[i,j] = x[i,j]\n  for i<4\n    for j<4\n      y[i,j] = sqrt(y[i,j])\n"));
+    refused("over y x", "the kernel reads its result `y` itself");
+}
+#define CAT(body) "proc cat(x: f32[4] in, w: f32[4] in, y: f32[8] out)\n" body
+Test(illegal, within_of_what_is_more_than_a_copy) {
+    parse(CAT("  for i<4\n    y[i] = x[i]\n  for i<4\n    y[i+4] = w[i]\n"));
+    refused("within x y", "`x` is no result, or `y` no operand");
+    refused("within y", "words missing");
+    parse(CAT("  for i<4\n    y[i] = x[i] * 2.0\n  for i<4\n    y[i+4] = w[i]\n"));
+    refused("within y x", "`x` is not just copied to one place of `y`");
+    parse(CAT("  for i<4\n    y[i] = x[3-i]\n  for i<4\n    y[i+4] = w[i]\n"));
+    refused("within y x", "`x` is not just copied to one place of `y`");
+    parse(CAT("  for i<3\n    y[i] = x[i]\n  for i<4\n    y[i+4] = w[i]\n"));
+    refused("within y x", "`x` is not just copied to one place of `y`");
+    parse(CAT("  for i<4\n    y[i] = x[i]\n  for i<4\n    y[i+4] = w[i] + x[i]\n"));
+    refused("within y x", "`x` is not just copied to one place of `y`");
+}
+Test(illegal, within_a_place_that_others_write) {
+    parse(CAT("  for i<4\n    y[i] = x[i]\n  for i<4\n    y[i+3] = w[i]\n"));
+    refused("within y x", "more than the copy may store to the place of `x`");
+}
+
+/* ---- the list is complete: each step of the table is refused somewhere above */
+Test(illegal, every_step_has_a_case) {
+    const char *root = getenv("GCC2NN_SOURCE_ROOT");
+    cr_assert(root, "GCC2NN_SOURCE_ROOT is not set");
+    char path[4096];
+    snprintf(path, sizeof path, "%s/tests/unit/test_steps_illegal.c", root);
+    FILE *f = fopen(path, "rb");
+    cr_assert(f, "%s", path);
+    char *text = calloc(1, 1 << 20);
+    cr_assert(text && fread(text, 1, (1 << 20) - 1, f) > 0);
+    fclose(f);
+    for (const struct step_row *r = step_rows; r->name; r++) {
+        char call[64];
+        snprintf(call, sizeof call, "refused(\"%s ", r->name);
+        cr_expect(strstr(text, call), "no illegal use of `%s` is tried", r->name);
+    }
+    free(text);
+}
