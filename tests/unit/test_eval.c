@@ -1,100 +1,10 @@
-/* The interpreter against plain C and against the statements of docs/numbers.md and docs/loop-ir.md. */
+/* The interpreter against plain C and against the statements of docs/loop-ir.md; its arithmetic: test_eval_numbers.c.
+ */
 #include "ir/base/convert.h"
-#include "ir/loop_eval.h"
-#include <criterion/criterion.h>
+#include "tests/unit/eval_kit.h"
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#ifndef RANDOM_PROGRAMS
-#define RANDOM_PROGRAMS 300
-#endif
-
-static struct ctx *c;
-static struct module *m;
-static void setup(void) {
-    c = ctx_new();
-    m = module_new(c);
-}
-static void teardown(void) { ctx_free(c); }
 TestSuite(eval, .init = setup, .fini = teardown);
-
-/* ---- helpers */
-static expr K(int64_t k) { return x_int(c, k); }
-static expr V(const struct var *v) { return x_var(c, v); }
-static struct buf *param(struct proc *p, const char *name, enum dtype t, enum param_dir dir, int nd,
-                         const int64_t *dims) {
-    expr d[8];
-    for (int k = 0; k < nd; k++) d[k] = K(dims[k]);
-    return proc_param(c, p, name, t, dir, d, nd);
-}
-#define PARAM(p, name, t, dir, ...)                                                                                    \
-    param(p, name, t, dir, (int)(sizeof((int64_t[]){__VA_ARGS__}) / 8), (int64_t[]){__VA_ARGS__})
-static struct buf *local(struct proc *p, struct block *in, const char *name, enum dtype t, enum scope s, int nd,
-                         const int64_t *dims) {
-    expr d[8];
-    for (int k = 0; k < nd; k++) d[k] = K(dims[k]);
-    struct buf *b = buf_new(c, p, name, t, s, d, nd);
-    block_append(in, s_alloc(c, b));
-    return b;
-}
-#define LOCAL(p, in, name, t, s, ...)                                                                                  \
-    local(p, in, name, t, s, (int)(sizeof((int64_t[]){__VA_ARGS__}) / 8), (int64_t[]){__VA_ARGS__})
-#define LD(b, ...)        x_load(c, b, (expr[]){__VA_ARGS__}, (int)(sizeof((expr[]){__VA_ARGS__}) / sizeof(expr)), NULL)
-#define LDF(b, fill, ...) x_load(c, b, (expr[]){__VA_ARGS__}, (int)(sizeof((expr[]){__VA_ARGS__}) / sizeof(expr)), fill)
-#define ST(in, b, op, value, ...)                                                                                      \
-    block_append(in,                                                                                                   \
-                 s_store(c, b, (expr[]){__VA_ARGS__}, (int)(sizeof((expr[]){__VA_ARGS__}) / sizeof(expr)), op, value))
-static struct block *loop(struct block *in, const struct var *v) {
-    struct stmt *s = s_for(c, v, LK_SERIAL);
-    block_append(in, s);
-    return &s->u.loop.body;
-}
-static struct var *var(const char *name, int64_t n) { return var_new(c, name, K(n)); }
-static struct eval_arg arg(void *data, int nd, const int64_t *dims) {
-    struct eval_arg a = {.data = data, .nd = nd};
-    memcpy(a.dims, dims, sizeof *dims * (size_t)nd);
-    return a;
-}
-#define ARG(data, ...) arg(data, (int)(sizeof((int64_t[]){__VA_ARGS__}) / 8), (int64_t[]){__VA_ARGS__})
-static const struct eval_options checked = {.poison = true};
-static struct eval_result run(struct proc *p, struct eval_arg *args) { return loop_eval(m, p, args, NULL, &checked); }
-static void ok(struct eval_result r) { cr_assert_eq(r.status, EVAL_OK, "%d: %s", r.status, r.message); }
-static void fault(struct eval_result r, enum eval_status s, const char *text) {
-    cr_assert_eq(r.status, s, "%d: %s", r.status, r.message);
-    cr_assert(strstr(r.message, text), "message is: %s", r.message);
-}
-static float noise(int k) { return (float)((k * 2654435761u >> 8) % 2000u) / 1000.0f - 1.0f; }
-static void fill_noise(float *p, int n, int seed) {
-    for (int k = 0; k < n; k++) p[k] = noise(k + seed * 7919);
-}
-/* y[0] = e for scalars: element of the storage type. */
-static struct eval_result scalar(enum dtype storage, expr e, void *out) {
-    struct proc *p = proc_new(c, "scalar");
-    struct buf *y = PARAM(p, "y", storage, DIR_OUT, 1);
-    ST(&p->body, y, RED_NONE, e, K(0));
-    struct eval_arg a = {.data = NULL};
-    struct eval_result r = run(p, &a);
-    if (r.status == EVAL_OK || a.data) {
-        memcpy(out, a.data, (size_t)dtype_bytes(storage));
-        free(a.data);
-    }
-    return r;
-}
-/* A value that the constructors cannot fold: loaded from memory. */
-static expr hidden(struct proc *p, const char *name, enum dtype t) { return LD(PARAM(p, name, t, DIR_IN, 1), K(0)); }
-static int64_t bin64(enum xop op, enum dtype t, int64_t x, int64_t y) {
-    struct proc *p = proc_new(c, "bin");
-    expr a = hidden(p, "a", t), b = hidden(p, "b", t), e = x_bin(c, op, a, b);
-    struct buf *o = PARAM(p, "o", t, DIR_OUT, 1);
-    ST(&p->body, o, RED_NONE, e, K(0));
-    struct eval_arg args[3] = {ARG(&x, 1), ARG(&y, 1), {.data = NULL}};
-    ok(run(p, args));
-    int64_t r = dtype_bytes(t) == 4 ? (t == I32 ? *(int32_t *)args[2].data : (int64_t) * (uint32_t *)args[2].data)
-                                    : *(int64_t *)args[2].data;
-    free(args[2].data);
-    return r;
-}
 
 /* ---- loops */
 enum { OC = 3, IC = 2, H = 6, W = 7 };
@@ -114,7 +24,7 @@ static void reference_conv(const float *x, const float *w, const float *b, float
                 y[(o * H + h) * W + v] = acc;
             }
 }
-static struct proc *conv_proc(bool fma, struct buf **px, struct buf **py) {
+static struct proc *conv_proc(struct buf **px, struct buf **py) {
     struct proc *p = proc_new(c, "conv");
     struct buf *x = PARAM(p, "x", F32, DIR_IN, IC, H, W), *w = PARAM(p, "w", F32, DIR_IN, OC, IC, 3, 3);
     struct buf *b = PARAM(p, "b", F32, DIR_IN, OC), *y = PARAM(p, "y", F32, DIR_OUT, OC, H, W);
@@ -123,7 +33,6 @@ static struct proc *conv_proc(bool fma, struct buf **px, struct buf **py) {
     expr in = LDF(x, x_num(c, F32, 0), V(red[0]), x_addi(c, x_add(c, V(ax[1]), V(red[1])), -1),
                   x_addi(c, x_add(c, V(ax[2]), V(red[2])), -1));
     expr weight = LD(w, V(ax[0]), V(red[0]), V(red[1]), V(red[2]));
-    (void)fma;
     block_append(&p->body, s_stage(c, y, ax, 3, RED_SUM, red, 3, LD(b, V(ax[0])), x_mul(c, in, weight)));
     if (px) {
         *px = x;
@@ -144,9 +53,9 @@ static void check_conv(struct proc *p) {
     cr_assert_arr_eq(a[3].data, want, sizeof want);
     free(a[3].data);
 }
-Test(eval, conv_stage_has_the_bits_of_plain_c) { check_conv(conv_proc(false, NULL, NULL)); }
+Test(eval, conv_stage_has_the_bits_of_plain_c) { check_conv(conv_proc(NULL, NULL)); }
 Test(eval, lowered_stages_have_the_bits_of_stages) {
-    struct proc *p = conv_proc(false, NULL, NULL);
+    struct proc *p = conv_proc(NULL, NULL);
     lower_stages(c, p);
     check_conv(p);
 }
@@ -405,131 +314,6 @@ Test(eval, buffers_are_undefined_again_in_the_next_pass) {
     fault(run(p, &a), EVAL_FAULT, "buffer t: read of undefined");
 }
 
-/* ---- numbers */
-Test(eval, integers_wrap_and_nothing_traps) {
-    cr_assert_eq(bin64(X_ADD, I32, INT32_MAX, 1), INT32_MIN);
-    cr_assert_eq(bin64(X_SUB, I64, INT64_MIN, 1), INT64_MAX);
-    cr_assert_eq(bin64(X_MUL, I32, 65536, 65536), 0);
-    cr_assert_eq(bin64(X_DIV, I32, 7, 0), 0);
-    cr_assert_eq(bin64(X_MOD, I32, 7, 0), 0);
-    cr_assert_eq(bin64(X_DIV, I32, INT32_MIN, -1), INT32_MIN);
-    cr_assert_eq(bin64(X_DIV, I64, INT64_MIN, -1), INT64_MIN);
-    cr_assert_eq(bin64(X_MOD, I32, INT32_MIN, -1), 0);
-    cr_assert_eq(bin64(X_MOD, I64, INT64_MIN, -1), 0);
-    cr_assert_eq(bin64(X_DIV, I32, -7, 2), -3);
-    cr_assert_eq(bin64(X_MOD, I32, -7, 2), -1);
-    cr_assert_eq(bin64(X_DIV, U32, 0xfffffff9u, 2), 0x7ffffffc);
-    cr_assert_eq(bin64(X_DIV, U64, -1, 2), INT64_MAX);
-    cr_assert_eq(bin64(X_SHL, I32, 1, 31), INT32_MIN);
-    cr_assert_eq(bin64(X_SHL, I32, 1, 32), 0);
-    cr_assert_eq(bin64(X_SHL, I32, 1, -1), 0);
-    cr_assert_eq(bin64(X_SHR, I32, -8, 1), -4);
-    cr_assert_eq(bin64(X_SHR, I32, -8, 32), 0);
-    cr_assert_eq(bin64(X_SHR, U32, 0x80000000u, 31), 1);
-    cr_assert_eq(bin64(X_SHR, U64, -1, 63), 1);
-    cr_assert_eq(bin64(X_SHL, U64, 1, 64), 0);
-    cr_assert_eq(bin64(X_MIN, U32, -1, 1), 1);
-    cr_assert_eq(bin64(X_MAX, I32, -1, 1), 1);
-}
-union any {
-    int32_t i;
-    uint32_t u;
-    int64_t l;
-    uint64_t w;
-    float f;
-    double d;
-    uint8_t b;
-};
-static union any cast(enum dtype from, enum dtype to, double v) {
-    struct proc *p = proc_new(c, "cast");
-    expr x = hidden(p, "x", from);
-    struct buf *o = PARAM(p, "o", to, DIR_OUT, 1);
-    ST(&p->body, o, RED_NONE, x_cast(c, to, x), K(0));
-    float f = (float)v;
-    int64_t l = from == F32 || from == F64 ? 0 : (int64_t)v;
-    struct eval_arg a[2] = {ARG(from == F32 ? (void *)&f : from == F64 ? (void *)&v : (void *)&l, 1), {.data = NULL}};
-    ok(run(p, a));
-    union any r = {.l = 0};
-    memcpy(&r, a[1].data, (size_t)dtype_bytes(to));
-    free(a[1].data);
-    return r;
-}
-Test(eval, casts_saturate_from_floats_and_wrap_between_integers) {
-    cr_assert_eq(cast(F32, I32, 3e9).i, INT32_MAX);
-    cr_assert_eq(cast(F32, I32, -3e9).i, INT32_MIN);
-    cr_assert_eq(cast(F32, I32, NAN).i, 0);
-    cr_assert_eq(cast(F32, I32, -1.9).i, -1);
-    cr_assert_eq(cast(F32, U32, -1).u, 0);
-    cr_assert_eq(cast(F32, U32, 5e9).u, UINT32_MAX);
-    cr_assert_eq(cast(F64, I64, 1e30).l, INT64_MAX);
-    cr_assert_eq(cast(F64, I64, -INFINITY).l, INT64_MIN);
-    cr_assert_eq(cast(F32, U64, 1e30).w, UINT64_MAX);
-    cr_assert_eq(cast(F32, BOOL, NAN).b, 1);
-    cr_assert_eq(cast(F32, BOOL, -0.0).b, 0);
-    cr_assert_eq(cast(I64, I32, 4294967297.0).i, 1);
-    cr_assert_eq(cast(I32, U64, -1).w, UINT64_MAX);
-    cr_assert_eq(cast(U32, F32, 4294967295.0).f, 0x1p32f);
-    cr_assert_eq(cast(I64, F32, 16777217.0).f, 16777216.0f);
-    cr_assert_eq(cast(I32, BOOL, 256).b, 1);
-}
-Test(eval, storage_types_round_and_wrap) {
-    uint16_t h;
-    float f;
-    int8_t i;
-    struct proc *p = proc_new(c, "half");
-    struct buf *x = PARAM(p, "x", F16, DIR_IN, 3), *y = PARAM(p, "y", F16, DIR_OUT, 3),
-               *z = PARAM(p, "z", BF16, DIR_OUT, 3);
-    struct var *k = var("k", 3);
-    struct block *l = loop(&p->body, k);
-    ST(l, y, RED_NONE, x_mul(c, LD(x, V(k)), x_num(c, F32, 1.0009765625)), V(k));
-    ST(l, z, RED_NONE, x_mul(c, LD(x, V(k)), x_num(c, F32, 1.0009765625)), V(k));
-    uint16_t in[3] = {f32_to_f16(1.5f), f32_to_f16(60000), f32_to_f16(-0.1f)};
-    struct eval_arg a[3] = {ARG(in, 3), {.data = NULL}, {.data = NULL}};
-    ok(run(p, a));
-    for (int j = 0; j < 3; j++) {
-        cr_assert_eq(((uint16_t *)a[1].data)[j], f32_to_f16(f16_to_f32(in[j]) * 1.0009765625f));
-        cr_assert_eq(((uint16_t *)a[2].data)[j], f32_to_bf16(f16_to_f32(in[j]) * 1.0009765625f));
-    }
-    free(a[1].data);
-    free(a[2].data);
-    ok(scalar(F16, x_num(c, F32, 65520), &h));
-    cr_assert_eq(h, 0x7c00);
-    ok(scalar(I8, x_num(c, I32, 200), &i));
-    cr_assert_eq(i, -56);
-    ok(scalar(U4, x_num(c, I32, 19), &i));
-    cr_assert_eq(i, 3);
-    ok(scalar(I4, x_num(c, I32, 9), &i));
-    cr_assert_eq(i, -7);
-    struct proc *q = proc_new(c, "rounded");
-    expr v = hidden(q, "v", F32);
-    ST(&q->body, PARAM(q, "o", F32, DIR_OUT, 1), RED_NONE, x_round(c, BF16, v), K(0));
-    float third = 1.0f / 3;
-    struct eval_arg b[2] = {ARG(&third, 1), {.data = NULL}};
-    ok(run(q, b));
-    memcpy(&f, b[1].data, 4);
-    cr_assert_eq(f, bf16_to_f32(f32_to_bf16(third)));
-    free(b[1].data);
-}
-Test(eval, min_and_max_are_the_c_selections) {
-    for (int k = 0; k < 2; k++) {
-        struct proc *p = proc_new(c, "nan");
-        expr a = hidden(p, "a", F32), b = hidden(p, "b", F32);
-        struct buf *o = PARAM(p, "o", F32, DIR_OUT, 1);
-        ST(&p->body, o, RED_NONE, k ? x_max(c, a, b) : x_min(c, a, b), K(0));
-        float nan = NAN, one = 1;
-        struct eval_arg args[3] = {ARG(&nan, 1), ARG(&one, 1), {.data = NULL}};
-        ok(run(p, args));
-        cr_assert_eq(*(float *)args[2].data, 1, "a NaN on the left gives the right operand");
-        free(args[2].data);
-        args[0] = ARG(&one, 1);
-        args[1] = ARG(&nan, 1);
-        args[2].data = NULL;
-        ok(run(p, args));
-        cr_assert(isnan(*(float *)args[2].data), "a NaN on the right is the result");
-        free(args[2].data);
-    }
-}
-
 /* ---- control */
 Test(eval, while_loops_swap_carried_values_and_end) {
     struct proc *p = proc_new(c, "fib");
@@ -709,7 +493,7 @@ Test(eval, memory_is_limited) {
     fault(loop_eval(m, p, &a, NULL, &o), EVAL_MEMORY, "memory limit");
 }
 Test(eval, wrong_arguments_are_refused) {
-    struct proc *p = conv_proc(false, NULL, NULL);
+    struct proc *p = conv_proc(NULL, NULL);
     float x[100] = {0};
     struct eval_arg a[4] = {ARG(x, IC, H, W + 1), ARG(x, OC, IC, 3, 3), ARG(x, OC), {.data = NULL}};
     fault(run(p, a), EVAL_BAD, "argument x: dim 2 is 8, declared 7");
@@ -730,83 +514,4 @@ Test(eval, extents_may_depend_on_outer_loops) {
     a[1].data = NULL;
     ST(loop(l, j), y, RED_SUM, LD(x, x_add(c, V(i), V(j))), V(i));
     fault(run(p, a), EVAL_FAULT, "buffer x: index (6)");
-}
-
-/* ---- the ways to run a loop agree: strips against pass after pass, checks before loops against checks at the access
- */
-static uint32_t seed;
-static int rnd(int n) {
-    seed = seed * 1664525u + 1013904223u;
-    return (int)((seed >> 10) % (uint32_t)n);
-}
-static expr random_value(struct buf **bufs, int nb, const struct var *i, const struct var *j, enum dtype t, int depth) {
-    int k = rnd(depth <= 0 ? 3 : 12);
-    bool flt = t == F32 || t == F64;
-    if (k == 0) return x_num(c, t, rnd(9) - 4);
-    if (k <= 2) {
-        for (int tries = 0; tries < 8; tries++) {
-            struct buf *b = bufs[rnd(nb)];
-            if (dtype_value(b->type) != t) continue;
-            expr in = rnd(4) ? V(j) : rnd(2) ? x_muli(c, V(j), 2) : x_modi(c, V(j), 5);
-            expr at[2] = {V(i), x_addi(c, in, rnd(3))};
-            return k == 1 ? x_load(c, b, at, 2, NULL)
-                          : x_load(c, b, (expr[]){V(i), x_addi(c, at[1], -4)}, 2,
-                                   rnd(2) ? x_num(c, t, 7) : random_value(bufs, nb, i, j, t, 0));
-        }
-        return x_num(c, t, 1);
-    }
-    expr a = random_value(bufs, nb, i, j, t, depth - 1), b = random_value(bufs, nb, i, j, t, depth - 1);
-    switch (k) {
-    case 3: return x_add(c, a, b);
-    case 4: return x_mul(c, a, b);
-    case 5: return x_sub(c, a, b);
-    case 6: return rnd(2) ? x_min(c, a, b) : x_max(c, a, b);
-    case 7: return x_select(c, x_cmp(c, rnd(2) ? X_LT : X_EQ, a, b), b, random_value(bufs, nb, i, j, t, depth - 1));
-    case 8: return flt ? x_fma(c, a, b, a) : x_bin(c, rnd(2) ? X_XOR : X_SHR, a, b);
-    case 9: return x_div(c, a, b);
-    case 10: return flt ? x_un(c, rnd(2) ? X_FLOOR : X_ABS, a) : x_cast(c, t, x_idxval(c, V(j)));
-    default: return x_cast(c, t, random_value(bufs, nb, i, j, t == F32 ? I32 : F32, depth - 2));
-    }
-}
-static void random_program(uint32_t s) {
-    static const enum dtype types[] = {F32, F32, F64, I32, I64, U8, F16, I8, U32};
-    enum { ROWS = 3, COLS = 300 };
-    uint64_t out[2][4][ROWS * COLS];
-    struct eval_result r[2];
-    memset(out, 0, sizeof out);
-    for (int wrapped = 0; wrapped < 2; wrapped++) {
-        seed = s;
-        struct proc *p = proc_new(c, "random");
-        struct buf *bufs[4], *flag = PARAM(p, "flag", I32, DIR_IN, 1);
-        struct eval_arg a[5] = {ARG((int32_t[]){1}, 1)};
-        for (int k = 0; k < 4; k++) {
-            enum dtype t = types[rnd(9)];
-            bufs[k] = PARAM(p, "b", t, DIR_INOUT, ROWS, COLS);
-            struct tensor *init = tensor_new(&c->arena, t, (int64_t[]){ROWS, COLS}, 2);
-            for (int e = 0; e < ROWS * COLS; e++)
-                if (dtype_is_float(t)) tensor_set_f(init, e, rnd(64) / 8.0 - 4);
-                else tensor_set_i(init, e, rnd(100));
-            memcpy(out[wrapped][k], tensor_data(init), (size_t)(ROWS * COLS * dtype_bytes(t)));
-            a[k + 1] = ARG(out[wrapped][k], ROWS, COLS);
-        }
-        struct var *i = var("i", ROWS), *j = var("j", 8 + rnd(140));
-        struct block *l = loop(loop(&p->body, i), j);
-        if (wrapped) {
-            struct stmt *q = s_if(c, x_cmp(c, X_EQ, LD(flag, K(0)), x_num(c, I32, 1)));
-            block_append(l, q);
-            l = &q->u.cond.then;
-        }
-        for (int n = 1 + rnd(2); n > 0; n--) {
-            struct buf *b = bufs[rnd(4)];
-            enum dtype t = dtype_value(b->type);
-            expr at = rnd(3) ? x_addi(c, V(j), rnd(2)) : rnd(2) ? K(rnd(4)) : x_modi(c, V(j), 7);
-            ST(l, b, (enum red_op)(rnd(2) ? RED_NONE : RED_SUM + rnd(4)), random_value(bufs, 4, i, j, t, 4), V(i), at);
-        }
-        r[wrapped] = loop_eval(m, p, a, NULL, &checked);
-    }
-    cr_assert_eq(r[0].status, r[1].status, "program %u: %s | %s", s, r[0].message, r[1].message);
-    if (r[0].status == EVAL_OK) cr_assert_arr_eq(out[0], out[1], sizeof out[0], "program %u", s);
-}
-Test(eval, random_loops_run_alike_in_strips_and_pass_by_pass) {
-    for (uint32_t k = 1; k <= RANDOM_PROGRAMS; k++) random_program(k * 7919);
 }
