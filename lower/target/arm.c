@@ -12,39 +12,25 @@ static const struct spell_row neon_rows[] = {{X_FMA, F32, 4, "vfmaq_f32(%c, %a, 
                                              {X_RINT, F32, 4, "vrndnq_f32(%a)"},
                                              {X_POISON, NONE, 0, NULL}};
 
+/* What the rows share; each row says what it adds. */
+#define AARCH64                                                                                                        \
+    .cls = TC_CPU, .emit = EMIT_C_VECTOR, .lanes_f32 = 4, .vregs = 32, .l1 = 32 << 10, .l2 = 512 << 10, .fma = true,   \
+    .headers = "#include <arm_neon.h>\n", .spell = neon_rows, .cc = "aarch64-linux-gnu-gcc",                           \
+    .runner = "qemu-aarch64 -L /usr/aarch64-linux-gnu"
+
 const struct target nn_target_aarch64 = {
+    AARCH64,
     .name = "aarch64",
     .help = "64-bit ARM with NEON: 4 lanes",
-    .cls = TC_CPU,
-    .emit = EMIT_C_VECTOR,
-    .lanes_f32 = 4,
-    .vregs = 32,
-    .l1 = 32 << 10,
-    .l2 = 512 << 10,
-    .fma = true,
     .cflags = "-march=armv8-a",
-    .headers = "#include <arm_neon.h>\n",
-    .spell = neon_rows,
     .instrs = nn_instrs_neon,
-    .cc = "aarch64-linux-gnu-gcc",
-    .runner = "qemu-aarch64 -L /usr/aarch64-linux-gnu",
 };
 const struct target nn_target_aarch64_dotprod = {
+    AARCH64,
     .name = "aarch64-dotprod",
     .help = "64-bit ARM with the dot product instructions (Cortex-A55, A76 and later)",
-    .cls = TC_CPU,
-    .emit = EMIT_C_VECTOR,
-    .lanes_f32 = 4,
-    .vregs = 32,
-    .l1 = 32 << 10,
-    .l2 = 512 << 10,
-    .fma = true,
     .cflags = "-march=armv8.2-a+dotprod",
-    .headers = "#include <arm_neon.h>\n",
-    .spell = neon_rows,
     .instrs = nn_instrs_dotprod,
-    .cc = "aarch64-linux-gnu-gcc",
-    .runner = "qemu-aarch64 -L /usr/aarch64-linux-gnu",
 };
 /* How the emulator runs a bare program: its arguments follow as one word after -append. */
 #define BARE(machine)                                                                                                  \
@@ -72,39 +58,29 @@ static const struct board an547 = {
     .more_bytes = 16u << 20,
 };
 
+#define CORTEX_M                                                                                                       \
+    .cls = TC_MCU, .emit = EMIT_C_SCALAR, .lanes_f32 = 1, .vregs = 32 /* of single precision */, .fma = true,          \
+    .cc = "arm-none-eabi-gcc", .bounded = true
+
 const struct target nn_target_cortex_m4 = {
+    CORTEX_M,
     .name = "cortex-m4",
     .help = "Cortex-M4F, bare",
-    .cls = TC_MCU,
-    .emit = EMIT_C_SCALAR,
-    .lanes_f32 = 1,
-    .vregs = 32, /* of single precision */
     .l1 = 16 << 10,
-    .l2 = 0,
-    .fma = true,
     .cflags = "-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16",
     .headers = "",
     .instrs = nn_instrs_dsp,
-    .cc = "arm-none-eabi-gcc",
     .runner = BARE("mps2-an386"),
     .board = &an386,
-    .bounded = true,
 };
 const struct target nn_target_cortex_m55 = {
+    CORTEX_M,
     .name = "cortex-m55",
     .help = "Cortex-M55, bare",
-    .cls = TC_MCU,
-    .emit = EMIT_C_SCALAR,
-    .lanes_f32 = 1,
-    .vregs = 32, /* of single precision */
     .l1 = 32 << 10,
-    .l2 = 0,
-    .fma = true,
     .cflags = "-mcpu=cortex-m55 -mthumb -mfloat-abi=hard",
     .headers = "#include <arm_mve.h>\n",
     .instrs = nn_instrs_mve,
-    .cc = "arm-none-eabi-gcc",
     .runner = BARE("mps3-an547"),
     .board = &an547,
-    .bounded = true,
 };

@@ -2,31 +2,18 @@
  * the kernels go to nvcc with `cflags`, or to the emulator. A target is a row; see ir/target.h. */
 #include "lower/target/rows.h"
 
+/* What the rows share. */
+#define GPU                                                                                                            \
+    .cls = TC_GPU, .emit = EMIT_CUDA, .lanes_f32 = 1, .vregs = 255, .l2 = 4 << 20, .fma = true,                        \
+    .headers = "#include \"nn_cuda_dev.h\"\n", .cc = "cc"
+
 const struct target nn_target_cuda = {
+    GPU,
     .name = "cuda",
     .help = "NVIDIA GPUs, compute capability 7.5 and later",
-    .cls = TC_GPU,
-    .emit = EMIT_CUDA,
-    .lanes_f32 = 1,
-    .vregs = 255,
     .l1 = 96 << 10,
-    .l2 = 4 << 20,
-    .fma = true,
     .cflags = "-arch=sm_75",
-    .headers = "#include \"nn_cuda_dev.h\"\n",
-    .cc = "cc",
 };
 const struct target nn_target_jetson = {
-    .name = "jetson",
-    .help = "NVIDIA Jetson Orin (sm_87)",
-    .cls = TC_GPU,
-    .emit = EMIT_CUDA,
-    .lanes_f32 = 1,
-    .vregs = 255,
-    .l1 = 128 << 10,
-    .l2 = 4 << 20,
-    .fma = true,
-    .cflags = "-arch=sm_87",
-    .headers = "#include \"nn_cuda_dev.h\"\n",
-    .cc = "cc",
+    GPU, .name = "jetson", .help = "NVIDIA Jetson Orin (sm_87)", .l1 = 128 << 10, .cflags = "-arch=sm_87",
 };

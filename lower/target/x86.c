@@ -3,7 +3,6 @@
  * `a < b ? a : b` does). */
 #include "lower/target/rows.h"
 
-#define HEADERS "#include <immintrin.h>\n"
 #define END                                                                                                            \
     { X_POISON, NONE, 0, NULL }
 
@@ -56,81 +55,48 @@ static const struct spell_row avx512_rows[] = {
      "_mm256_storeu_si256((__m256i *)(void *)%b, _mm512_cvtps_ph(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))"},
     END};
 
+/* What the rows share; each row says what it adds. */
+#define X86          .cls = TC_CPU, .emit = EMIT_C_VECTOR, .l1 = 32 << 10, .headers = "#include <immintrin.h>\n", .cc = "cc"
+#define AVX2         X86, .lanes_f32 = 8, .vregs = 16, .l2 = 512 << 10, .fma = true, .spell = avx2_rows
+#define AVX512       X86, .lanes_f32 = 16, .vregs = 32, .l2 = 1 << 20, .fma = true, .spell = avx512_rows
+#define AVX2_FLAGS   "-mavx2 -mfma -mf16c"
+#define AVX512_FLAGS "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c -mprefer-vector-width=512"
+
 const struct target nn_target_x86_64 = {
+    X86,
     .name = "x86-64",
     .help = "any 64-bit x86: SSE2, 4 lanes, no fused multiply-add",
-    .cls = TC_CPU,
-    .emit = EMIT_C_VECTOR,
     .lanes_f32 = 4,
     .vregs = 16,
-    .l1 = 32 << 10,
     .l2 = 256 << 10,
     .cflags = "-march=x86-64",
-    .headers = HEADERS,
     .spell = sse2_rows,
-    .cc = "cc",
 };
 const struct target nn_target_x86_avx2 = {
+    AVX2,
     .name = "x86-avx2",
     .help = "x86 with AVX2, FMA and F16C (Haswell, Zen and later): 8 lanes",
-    .cls = TC_CPU,
-    .emit = EMIT_C_VECTOR,
-    .lanes_f32 = 8,
-    .vregs = 16,
-    .l1 = 32 << 10,
-    .l2 = 512 << 10,
-    .fma = true,
-    .cflags = "-mavx2 -mfma -mf16c",
-    .headers = HEADERS,
-    .spell = avx2_rows,
+    .cflags = AVX2_FLAGS,
     .instrs = nn_instrs_avx2,
-    .cc = "cc",
 };
 const struct target nn_target_x86_avxvnni = {
+    AVX2,
     .name = "x86-avxvnni",
     .help = "x86-avx2 with AVX-VNNI (Alder Lake, Zen 5 and later): dot products of bytes",
-    .cls = TC_CPU,
-    .emit = EMIT_C_VECTOR,
-    .lanes_f32 = 8,
-    .vregs = 16,
-    .l1 = 32 << 10,
-    .l2 = 512 << 10,
-    .fma = true,
-    .cflags = "-mavx2 -mfma -mf16c -mavxvnni",
-    .headers = HEADERS,
-    .spell = avx2_rows,
+    .cflags = AVX2_FLAGS " -mavxvnni",
     .instrs = nn_instrs_avxvnni,
-    .cc = "cc",
 };
 const struct target nn_target_x86_avx512 = {
+    AVX512,
     .name = "x86-avx512",
     .help = "x86 with AVX-512 F, BW, DQ, VL (Skylake-X, Zen 4 and later): 16 lanes",
-    .cls = TC_CPU,
-    .emit = EMIT_C_VECTOR,
-    .lanes_f32 = 16,
-    .vregs = 32,
-    .l1 = 32 << 10,
-    .l2 = 1 << 20,
-    .fma = true,
-    .cflags = "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c -mprefer-vector-width=512",
-    .headers = HEADERS,
-    .spell = avx512_rows,
+    .cflags = AVX512_FLAGS,
     .instrs = nn_instrs_avx2,
-    .cc = "cc",
 };
 const struct target nn_target_x86_avx512vnni = {
+    AVX512,
     .name = "x86-avx512vnni",
     .help = "x86-avx512 with VNNI (Ice Lake, Zen 4 and later): dot products of bytes",
-    .cls = TC_CPU,
-    .emit = EMIT_C_VECTOR,
-    .lanes_f32 = 16,
-    .vregs = 32,
-    .l1 = 32 << 10,
-    .l2 = 1 << 20,
-    .fma = true,
-    .cflags = "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mfma -mf16c -mprefer-vector-width=512",
-    .headers = HEADERS,
-    .spell = avx512_rows,
+    .cflags = AVX512_FLAGS " -mavx512vnni",
     .instrs = nn_instrs_avx512vnni,
-    .cc = "cc",
 };
