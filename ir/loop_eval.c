@@ -122,7 +122,15 @@ static struct cells *new_storage(struct run *r, const struct buf *b, int64_t n, 
     return c;
 }
 
-/* Physical storage of a buffer with these contents in logical layout (NULL: none yet). */
+/* Cells behind the last channel of a block are the only ones that hold no element: there is no border. */
+static bool only_pad_lanes(const struct buf *b) {
+    for (int k = 0; k < b->nd; k++)
+        if (b->map[k]->op != X_VAR && b->map[k]->op != X_CONST && b->map[k]->op != X_DIV && b->map[k]->op != X_MOD)
+            return false;
+    return true;
+}
+/* Physical storage of a buffer with these contents in logical layout (NULL: none yet). The other cells of a packed
+ * constant are 0, as in the file of weights; pad lanes of an operand hold anything: NaN, where cells are tracked. */
 static struct cells *make_storage(struct run *r, const struct buf *b, const struct proc *p, struct values *t,
                                   void *data, const int64_t *logical, int nlogical) {
     int64_t dims[64], strides[64], n, count = count_cells(logical, nlogical);
@@ -141,6 +149,7 @@ static struct cells *make_storage(struct run *r, const struct buf *b, const stru
         cells_free(r, c);
         return run_fault(r, EVAL_BAD, "buffer %s has a padded pitch but no layout", b->name), NULL;
     }
+    if (b->scope == SC_CONST && !b->fill) memset(c->data, 0, (size_t)(n * dtype_bytes(b->type)));
     struct cells *from = cells_new(r, b->type, count, data);
     bool ok = from && convert_layout(r, b, p, t, c, from, true);
     cells_free(r, from);
@@ -148,6 +157,7 @@ static struct cells *make_storage(struct run *r, const struct buf *b, const stru
         cells_free(r, c);
         return NULL;
     }
+    if (b->scope == SC_CONST || only_pad_lanes(b)) define_all(c);
     return c;
 }
 

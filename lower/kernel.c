@@ -49,10 +49,14 @@ static void hoist_scratch(struct ctx *c, struct known_kernel *k) {
     }
     for (int i = params; i < k->p->params.n; i++) PUSH(&c->arena, &k->scratch, k->p->params.v[i].buf);
 }
-/* The arena is reused: whoever writes the inside of a result also writes its border, in every run. */
+static bool has_pad_lanes(const struct param_layout *lay, const struct buf *b) {
+    int64_t channels;
+    return lay->block && !(x_is_int(b->logical[1], &channels) && channels % lay->block == 0);
+}
+/* The arena is reused: whoever writes the inside of a result also writes its border and its pad lanes, in every run. */
 static void write_borders(struct ctx *c, struct proc *p, const struct param_layout *lay) {
     for (int k = 0; k < p->params.n; k++)
-        if (lay[k].halo && p->params.v[k].dir != DIR_IN &&
+        if ((lay[k].halo || has_pad_lanes(&lay[k], p->params.v[k].buf)) && p->params.v[k].dir != DIR_IN &&
             !step_apply(c, p, arena_printf(&c->arena, "border %s", p->params.v[k].buf->base)))
             BUG("kernel %s cannot write its border", p->name);
 }

@@ -13,7 +13,7 @@ static int lanes_for(const struct lowering *l, const struct value *v) {
     if (l->o->no_schedule || lanes < 2 || v->type.dtype != F32 || v->type.rank != 4 ||
         !x_is_int(v->type.dims[1], &channels))
         return 0;
-    return channels % lanes ? 0 : lanes;
+    return 2 * channels >= lanes ? lanes : 0; /* fewer: more than half of all lanes would be padding */
 }
 static bool reads_blocked(struct lowering *l, const struct group *gr, const struct value *out) {
     for (int i = 0; i < gr->nodes.n; i++)

@@ -26,8 +26,8 @@ E nmin(E a, E b);
 E clampi(E i, E lo, E hi);       /* index clamped to lo..hi */
 E ceil_div(E a, E b);            /* of indices, b > 0 */
 bool const_int(E e, int64_t *v); /* an index known at compile time */
-/* Must t be a vector of n elements (a scalar counts as one)? A length known only at run time is checked then; false after
- * a diagnostic. */
+/* Must t be a vector of n elements (a scalar counts as one)? A length known only at run time is checked then; false
+ * after a diagnostic. */
 bool has_length(T t, int n, const char *what);
 /* Element k of a 1-D integer input as an index, clamped to +-2^40 (Slice's ends are often INT64_MAX). */
 E bounded_value(T t, int k);
@@ -36,8 +36,8 @@ E value_or(T t, int k, int64_t lo, int64_t hi, int64_t absent);
 bool open_length(T t); /* a vector of a length that only the run knows */
 E truth(bool b);
 /* mask[k]: axis k (of r) is in the tensor ax, whose contents may be known only at run time; *known: all masks are
- * constant. Without ax (or with an empty one): none or all. Returns how many axes there are, -1 after a diagnostic. With an
- * ax of open length (open_length) it is only known that there are no more than that. */
+ * constant. Without ax (or with an empty one): none or all. Returns how many axes there are, -1 after a diagnostic.
+ * With an ax of open length (open_length) it is only known that there are no more than that. */
 enum axes_default { AXES_NONE, AXES_ALL };
 int axes_mask(T ax, int r, enum axes_default empty, E *mask, bool *known);
 /* The n dims that are not masked, in order. */

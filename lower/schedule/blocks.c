@@ -90,12 +90,12 @@ void choose_blocks(struct plan *u, struct tiling *g) {
     struct shape s = {.x = bytes_read(u, g), .l1 = (double)u->t->l1, .l2 = (double)u->t->l2};
     s.extent = g->group >= 0 ? const_extent(axis_var(g, g->group)) : 1;
     if (s.x < 0 || s.extent < 1) return;
-    s.blocks = g->kred >= 0 ? const_extent(g->q.acc->u.stage.red[g->kred]) / g->kblock : 1;
+    s.blocks = g->kred >= 0 ? (const_extent(g->q.acc->u.stage.red[g->kred]) + g->kblock - 1) / g->kblock : 1;
     s.panels = (g->N + g->nv - 1) / g->nv, s.tiles = (g->rows + g->mr - 1) / g->mr;
     s.panel = (double)K * g->nv * 4, s.w = s.panel * (double)s.panels;
     s.y = (double)(g->N * g->rows * s.extent) * 4;
     s.products = s.y / 4 * (double)K / u->t->lanes_f32 / 2;
-    struct choice c = best_choice(&s, g->rows > 1 && !epilogue_reads_result_shape(u, g));
+    struct choice c = best_choice(&s, g->rows > 1 && !g->rest && !epilogue_reads_result_shape(u, g));
     if (c.groups > 1) g->together = rows_of(&s, c.groups);
     if (c.chunk < s.blocks) g->chunk = c.chunk, g->outside = c.outside;
     double lines = s.panel / 64 * (double)c.chunk / (double)s.blocks;

@@ -1,5 +1,6 @@
-/* Schedules of maps into plain results, the gates of recurrent cells among them: one nest over the cells of all results,
- * neighbouring axes as one, in vectors; what several results need is computed once. See cpu.h, docs/schedules.md. */
+/* Schedules of maps into plain results, the gates of recurrent cells among them: one nest over the cells of all
+ * results, neighbouring axes as one, in vectors; what several results need is computed once. See cpu.h,
+ * docs/schedules.md. */
 #include "lower/schedule/cpu.h"
 
 enum { RESULTS_MAX = 8 };
@@ -96,7 +97,8 @@ static bool attempt(struct cells *q, bool keep) {
     if (lanes > 1) text_printf(&u->s, "split %s %d cells lane cut2\n", q->loop, lanes);
     for (int i = k->stages.n; i-- && keep;)
         if (worth_keeping(k, k->stages.v[i]))
-            text_printf(&u->s, "compute_at %s %s reg\n", k->stages.v[i]->u.stage.buf->base, lanes > 1 ? "cells" : q->loop);
+            text_printf(&u->s, "compute_at %s %s reg\n", k->stages.v[i]->u.stage.buf->base,
+                        lanes > 1 ? "cells" : q->loop);
     if (lanes > 1) {
         text_add(&u->s, "kind vector lane");
         for (int i = 0; i < k->stages.n && keep; i++)

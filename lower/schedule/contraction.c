@@ -56,7 +56,11 @@ static bool choose_lane(struct plan *u, struct tiling *g) {
     if (u->t->lanes_f32 == 1) return choose_scalar_lane(u, g);
     const struct param_layout *ly = layout_of(u->p, u->l, q->out->u.stage.buf);
     int last = q->naxes - 1;
-    if (ly && ly->block) return ly->block == u->t->lanes_f32 && last >= 1 && try_lane(u, g, 1, false);
+    if (ly && ly->block) {
+        if (ly->block != u->t->lanes_f32 || last < 1 || !try_lane(u, g, 1, false)) return false;
+        g->padded = const_extent(axis_var(g, 1)) % ly->block != 0;
+        return g->packed || !g->padded;
+    }
     if (last >= 0 && try_lane(u, g, last, false) && const_extent(axis_var(g, last)) != 1) return true;
     return last >= 1 && try_lane(u, g, 1, true);
 }
@@ -70,6 +74,7 @@ static void choose_rows(struct plan *u, struct tiling *g) {
         else if (g->group < 0) g->group = k;
     }
     g->N = const_extent(axis_var(g, g->lane));
+    if (g->padded) g->N = (g->N + u->t->lanes_f32 - 1) / u->t->lanes_f32 * u->t->lanes_f32;
     g->rows = g->row >= 0 ? const_extent(axis_var(g, g->row)) : 1;
 }
 
@@ -140,8 +145,10 @@ static bool choose_sum(struct plan *u, struct tiling *g) {
     g->kred = main_red(g);
     if (ls && ls->block) {
         g->kblock = ls->block;
-        return g->kred >= 0 && dim_of(g->scalar, g->q.acc->u.stage.red[g->kred]) == 1 &&
-               const_extent(g->q.acc->u.stage.red[g->kred]) % g->kblock == 0;
+        if (g->kred < 0 || dim_of(g->scalar, g->q.acc->u.stage.red[g->kred]) != 1) return false;
+        int64_t channels = const_extent(g->q.acc->u.stage.red[g->kred]);
+        g->rest = channels % g->kblock != 0;
+        return channels > 0;
     }
     int64_t n = g->kred >= 0 ? const_extent(g->q.acc->u.stage.red[g->kred]) : -1;
     for (int b = 8; b >= 4 && !g->kblock; b /= 2) /* steps between two prefetches */
@@ -247,11 +254,18 @@ static void sum_loops(struct plan *u, const struct tiling *g) {
     int lanes = u->t->lanes_f32, step = unroll_of(u->t);
     bool cut = g->nv % lanes || g->N < 0 || g->N % lanes;
     if (lanes > 1) lanes_last(u, g);
-    if (g->kred >= 0) text_printf(&u->s, "split %s %d kb ko\n", red_loop(u->c, q->acc, g->kred), g->kblock);
-    if (g->kred >= 0 && step > 1 && g->kblock % step == 0) text_printf(&u->s, "split ko %d ko ku\n", step);
+    if (g->rest) { /* outermost, before a rest stands beside it */
+        text_printf(&u->s, "reorder %s", red_loop(u->c, q->acc, g->kred));
+        add_rows(u, g);
+        text_printf(&u->s, " %s\n", lane);
+    }
+    if (g->kred >= 0)
+        text_printf(&u->s, "split %s %d kb ko%s\n", red_loop(u->c, q->acc, g->kred), g->kblock, g->rest ? " cut" : "");
+    bool steps = g->kred >= 0 && step > 1 && g->kblock % step == 0 && !g->rest;
+    if (steps) text_printf(&u->s, "split ko %d ko ku\n", step);
     text_add(&u->s, g->kred >= 0 ? "reorder kb" : "reorder");
     for (int k = 0; k < g->norder; k++) text_printf(&u->s, " %s", red_loop(u->c, q->acc, g->order[k]));
-    if (g->kred >= 0) text_add(&u->s, step > 1 && g->kblock % step == 0 ? " ko ku" : " ko");
+    if (g->kred >= 0) text_add(&u->s, steps ? " ko ku" : " ko");
     add_rows(u, g);
     text_printf(&u->s, " %s\n", lane);
     if (lanes > 1) text_printf(&u->s, "split %s %d aj av%s\n", lane, lanes, cut ? " cut" : "");
@@ -270,7 +284,7 @@ static void sum_loops(struct plan *u, const struct tiling *g) {
     text_printf(&u->s, "kind unroll%s", g->row >= 0 ? " wi" : "");
     if (lanes > 1) text_add(&u->s, " yj aj");
     else text_printf(&u->s, " yi %s", lane);
-    if (g->kred >= 0 && step > 1 && g->kblock % step == 0) text_add(&u->s, " ku");
+    if (steps) text_add(&u->s, " ku");
     add_rows(u, g);
     text_char(&u->s, '\n');
     if (lanes > 1) text_printf(&u->s, "kind %s yv\nkind vector av\n", g->scattered ? "unroll" : "vector");
@@ -282,6 +296,7 @@ static bool attempt(struct plan *u, struct tiling g, int without) {
     plan_start(u);
     if (g.packed) pack(u, &g);
     plan_inline_maps(u);
+    if (g.padded) plan_widen(u, a_loop(u, &g, 1), g.q.out, g.vec->u.buf);
     result_loops(u, &g);
     sum_loops(u, &g);
     return plan_apply(u);

@@ -34,6 +34,43 @@ int dim_of(expr load, const struct var *v) {
     return -1;
 }
 
+/* The dim of a constant that every load indexes by an axis of that many channels, one for each channel; -1: none. */
+struct channel_scan {
+    const struct buf *b;
+    const struct kernel_info *k;
+    int dim;
+};
+static bool scan_channels(void *env, expr e) {
+    struct channel_scan *q = env;
+    if (e->op != X_LOAD || e->u.buf != q->b) return true;
+    for (int i = 0; i < q->k->stages.n; i++) {
+        const struct stmt *s = q->k->stages.v[i];
+        int d = s->u.stage.naxes > 1 ? dim_of(e, s->u.stage.axes[1]) : -1;
+        if (d >= 0) q->dim = d;
+    }
+    return true;
+}
+void plan_widen(struct plan *u, const char *acc, const struct stmt *out, const struct buf *besides) {
+    int lanes = u->t->lanes_f32;
+    if (const_extent(out->u.stage.axes[1]) % lanes == 0) return;
+    for (int i = 0; i < u->p->params.n; i++) {
+        const struct buf *b = u->p->params.v[i].buf;
+        struct channel_scan q = {b, u->k, -1};
+        if (!b->data || b == besides) continue;
+        for (int k = 0; k < u->k->stages.n; k++) {
+            x_visit(u->k->stages.v[k]->u.stage.value, scan_channels, &q);
+            if (u->k->stages.v[k]->u.stage.init) x_visit(u->k->stages.v[k]->u.stage.init, scan_channels, &q);
+        }
+        if (q.dim < 0) continue;
+        text_printf(&u->s, "layout %s [", b->base);
+        for (int d = 0; d < b->nlogical; d++)
+            text_printf(&u->s, d == q.dim ? "%s%d/%d" : "%s%d", d ? " " : "", d, lanes);
+        text_printf(&u->s, " %d%%%d]\n", q.dim, lanes);
+    }
+    if (acc) text_printf(&u->s, "widen %s %d\n", acc, lanes);
+    text_printf(&u->s, "widen %s %d\n", axis_loop(u->c, out, 1), lanes);
+}
+
 /* One nest over contiguous memory; the compiler's own vectoriser does the rest for what stays scalar. */
 static bool schedule_plain(struct plan *u, bool inlined) {
     plan_start(u);

@@ -1,5 +1,6 @@
 /* Shared by the schedules for CPUs: the text that grows, and what every kind of kernel needs of it. One file a kind:
- * contraction.c, window.c, map.c, cells.c; cpu.c tries them in turn. What they choose is described in docs/schedules.md. */
+ * contraction.c, window.c, map.c, cells.c; cpu.c tries them in turn. What they choose is described in
+ * docs/schedules.md. */
 #ifndef NN_LOWER_SCHEDULE_CPU_H
 #define NN_LOWER_SCHEDULE_CPU_H
 #include "lower/schedule/schedule.h"
@@ -28,7 +29,10 @@ void plan_inline_maps(struct plan *u); /* all maps before the result go into it 
 void plan_tiles(struct plan *u, const char *loop, int64_t rows, int64_t mr);
 /* out's nest with the channel block innermost, in tiles of pixels for the stage tile_of, if any (window.c). */
 void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const char *tile_of);
-bool lanes_fit(const struct stmt *s, int lanes); /* the channels of s are whole vectors */
+bool lanes_fit(const struct stmt *s); /* s has a constant number of channels */
+/* Channels that do not fill their last block: the loop acc (may be NULL) and out's run over all of it, and what
+ * constants hold for each channel is blocked as well. besides: a constant that has its layout already. */
+void plan_widen(struct plan *u, const char *acc, const struct stmt *out, const struct buf *besides);
 /* Position of a bare variable among the indices of a load, -1 if it is not bare there. */
 int dim_of(expr load, const struct var *v);
 #endif

@@ -5,10 +5,11 @@ bool schedule_blocked_map(struct plan *u) {
     int lanes = u->t->lanes_f32;
     struct kernel_info *k = u->k;
     const struct param_layout *ly = layout_of(u->p, u->l, k->out->u.stage.buf);
-    if (lanes < 2 || !ly || ly->block != lanes || k->nreductions || k->nparams_out != 1 || !lanes_fit(k->out, lanes))
+    if (lanes < 2 || !ly || ly->block != lanes || k->nreductions || k->nparams_out != 1 || !lanes_fit(k->out))
         return false;
     plan_start(u);
     plan_inline_maps(u);
+    plan_widen(u, NULL, k->out, NULL);
     blocked_nest(u, k->out, lanes, NULL);
     text_add(&u->s, "kind vector cv\n");
     return plan_apply(u);

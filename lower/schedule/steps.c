@@ -33,6 +33,10 @@ const struct step_row step_rows[] = {
     {"join", "LOOP LOOP", false, apply_join, "Two adjacent loops of equal extent become one."},
     {"specialize", "LOOP CONDITION NAME", false, apply_specialize,
      "if CONDITION: LOOP, else: a copy of it, called NAME. CONDITION: 7<M, M<=H*2, joined by &; no spaces."},
+    {"widen", "LOOP N", false, apply_widen,
+     "LOOP runs to the next multiple of N; what it computes more goes into lanes behind the last channel, which "
+     "nothing "
+     "else reads."},
     {"inline", "BUFFER", false, apply_inline, "The value of BUFFER's stage takes the place of its loads."},
     {"prefetch", "BUFFER AT AHEAD [SPREAD ..]", false, apply_prefetch,
      "In loop AT: touches what the next iteration of AHEAD reads of BUFFER, the lines spread evenly over the loops "
@@ -43,7 +47,8 @@ const struct step_row step_rows[] = {
      "Replaces every nest that equals the instruction's body by the instruction."},
     {"scratch", "BUFFER", false, apply_scratch,
      "The caller gives the buffer's storage: it becomes a parameter, and its allocation goes."},
-    {"border", "RESULT", false, apply_border, "Zeros in the cells that a layout with a halo put around the result."},
+    {"border", "RESULT", false, apply_border,
+     "Zeros in the cells that a layout with a halo put around the result, and in pad lanes that nothing stores to."},
     {"over", "RESULT OPERAND", false, apply_over,
      "The result takes the storage of the operand, which is no parameter of its own any more."},
     {"within", "RESULT OPERAND", false, apply_within,

@@ -224,7 +224,6 @@ static bool fills_ok(struct relayout *r) {
     for (int k = 0; k < r->n; k++) {
         const struct dim *d = &r->v[k];
         extra |= d->form == DIM_HALO && d->a + d->b > 0;
-        extra |= d->form == DIM_DIV && !x_is(x_modi(c, r->old[d->d], d->a), 0);
     }
     accesses_of(s, &s->p->body, &a);
     for (int k = 0; k < a.n; k++) {
@@ -256,6 +255,17 @@ static bool fills_ok(struct relayout *r) {
 }
 
 /* ---- rewriting */
+/* Pad lanes hold anything: an index that may lie behind the last channel is told from them before the load. */
+static expr among_channels(struct relayout *r, const expr *idx) {
+    struct ctx *c = r->s->c;
+    expr inside = x_bool(c, true);
+    for (int k = 0; k < r->n; k++) {
+        const struct dim *d = &r->v[k];
+        if (d->form != DIM_DIV || x_is(x_modi(c, r->old[d->d], d->a), 0)) continue;
+        inside = x_and(c, inside, x_cmp(c, X_LT, idx[d->d], r->old[d->d]));
+    }
+    return inside;
+}
 static expr relaid_load(void *env, struct buf *b, expr *idx, int n, expr fill) {
     struct relayout *r = env;
     struct ctx *c = r->s->c;
@@ -264,7 +274,8 @@ static expr relaid_load(void *env, struct buf *b, expr *idx, int n, expr fill) {
     bool inside = true;
     for (int k = 0; k < r->n && fill && inside; k++)
         inside = x_proves_le(c, x_int(c, 0), p[k]) && x_proves_lt(c, p[k], r->now[k]);
-    return x_load(c, b, p, r->n, inside ? NULL : fill);
+    expr v = x_load(c, b, p, r->n, inside ? NULL : fill);
+    return fill ? x_select(c, among_channels(r, idx), v, fill) : v;
 }
 static bool relayout(struct step *s, struct buf *b, struct dim *v, int n) {
     struct relayout r = {s, b, v, n, exprs_copy(s->c, b->dims, b->nd), NEWN(&s->c->arena, expr, n), b->nd};

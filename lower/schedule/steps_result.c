@@ -1,7 +1,7 @@
 /* Steps on the results of a kernel, the last ones of its schedule. scratch: what a kernel needs besides, the caller
- * provides. border: the zeros around a result that windows will
- * read past its edge. over: a result takes the storage of an operand that nothing reads afterwards; within: an operand
- * lies inside of the result that it was copied into (lower/reuse.c, lower/coalesce.c). */
+ * provides. border: the zeros around a result that windows will read past its edge, and in pad lanes that the kernel
+ * does not fill. over: a result takes the storage of an operand that nothing reads afterwards; within: an operand lies
+ * inside of the result that it was copied into (lower/reuse.c, lower/coalesce.c). */
 #include "lower/schedule/steps_util.h"
 
 static void loops_above(struct step *s, const struct stmt *t, struct stmts *out) { /* innermost first */
@@ -24,7 +24,8 @@ static bool runs_before(const struct stmt *a, const struct stmt *b) {
         }
     return false;
 }
-/* a and b are never one cell, or are one only in the same iteration of the common loops, in which it is well (first). */
+/* a and b are never one cell, or are one only in the same iteration of the common loops, in which it is well (first).
+ */
 static bool in_order(struct step *s, const expr *a, const expr *b, int n, const struct vars *moving,
                      const struct vars *common, bool first) {
     struct meet m = cells_meet(s, a, b, n, moving);
@@ -195,9 +196,52 @@ static struct stmt *border_strip(struct step *s, struct buf *b, int d, expr from
     }
     return loops_around(c, v, b->nd, s_store(c, b, idx, b->nd, RED_NONE, x_num(c, dtype_value(b->type), 0)));
 }
+/* Dims div and mod of b are logical dim d in blocks of n, the last of which holds `used` cells and then pad lanes. */
+struct lanes {
+    int div, mod;
+    int64_t n, used;
+};
+static bool pad_lanes(struct ctx *c, const struct buf *b, int d, struct lanes *l) {
+    int64_t channels, n;
+    *l = (struct lanes){-1, -1, 1, 0};
+    for (int k = 0; k < b->nd; k++) {
+        if (!x_uses_var(c, b->map[k], b->lvar[d])) continue;
+        if (x_is_int(b->dims[k], &n) && b->map[k] == x_modi(c, x_var(c, b->lvar[d]), n)) l->mod = k, l->n = n;
+        else l->div = k;
+    }
+    if (l->mod < 0 || l->div < 0 || !x_is_int(b->logical[d], &channels)) return false;
+    l->used = channels % l->n;
+    return l->used && b->map[l->div] == x_divi(c, x_var(c, b->lvar[d]), l->n);
+}
+/* A kernel that was widened fills its pad lanes itself. */
+static bool stores_pad_lanes(struct step *s, const struct buf *b, const struct lanes *l) {
+    struct accesses a = {0};
+    int64_t lo, hi, blocks;
+    accesses_of(s, &s->p->body, &a);
+    for (int k = 0; k < a.n; k++) {
+        if (a.v[k].buf != b || !a.v[k].store || !x_is_int(b->dims[l->div], &blocks)) continue;
+        x_bounds(s->c, x_add(s->c, x_muli(s->c, a.v[k].idx[l->div], l->n), a.v[k].idx[l->mod]), &lo, &hi);
+        if (hi >= (blocks - 1) * l->n + l->used) return true;
+    }
+    return false;
+}
+static struct stmt *zero_lanes(struct step *s, struct buf *b, int d, const struct lanes *l) {
+    struct ctx *c = s->c;
+    const struct var **v = NEWN(&s->tmp, const struct var *, b->nd);
+    expr *idx = NEWN(&s->tmp, expr, b->nd);
+    for (int k = 0; k < b->nd; k++) {
+        expr extent = k == l->div ? x_int(c, 1) : k == l->mod ? x_int(c, l->n - l->used) : b->dims[k];
+        v[k] = var_new(c, internf(c->names, "pad%d.i%d", d, k), extent);
+        idx[k] = x_var(c, v[k]);
+    }
+    idx[l->div] = x_add(c, idx[l->div], x_addi(c, b->dims[l->div], -1));
+    idx[l->mod] = x_addi(c, idx[l->mod], l->used);
+    return loops_around(c, v, b->nd, s_store(c, b, idx, b->nd, RED_NONE, x_num(c, dtype_value(b->type), 0)));
+}
 bool apply_border(struct step *s) {
     struct buf *b;
     int64_t lo, hi;
+    struct lanes l;
     if (!words_ok(s, 1, 1) || !(b = find_buf(s, s->w[0].text))) return false;
     int at = param_of(s->p, b);
     if (at < 0 || s->p->params.v[at].dir == DIR_IN) return step_refuse(s, NULL, "`%s` is no result", b->name);
@@ -207,6 +251,9 @@ bool apply_border(struct step *s) {
         if (lo) block_append(&s->p->body, border_strip(s, b, k, x_int(s->c, 0), lo));
         if (hi) block_append(&s->p->body, border_strip(s, b, k, x_addi(s->c, b->dims[k], -hi), hi));
     }
+    for (int d = 0; d < b->nlogical; d++)
+        if (pad_lanes(s->c, b, d, &l) && !stores_pad_lanes(s, b, &l))
+            block_append(&s->p->body, zero_lanes(s, b, d, &l));
     return true;
 }
 

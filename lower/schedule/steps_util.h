@@ -127,7 +127,8 @@ bool find_pristine(struct step *s, const char *name, bool plain_axes, struct pri
 /* ---- rows' functions */
 // clang-format off
 #define STEP_FUNCTIONS(X) X(split) X(cut) X(reorder) X(fuse) X(kind) X(outline) X(layout) X(compute_at) X(cache_read) X(cache_write) \
-    X(rfactor) X(carry) X(join) X(specialize) X(inline) X(prefetch) X(pipeline) X(tensorize) X(scratch) X(border) X(over) X(within)
+    X(rfactor) X(carry) X(join) X(specialize) X(inline) X(prefetch) X(pipeline) X(tensorize) X(scratch) X(border) X(over) X(within) \
+    X(widen)
 // clang-format on
 #define X(f) bool apply_##f(struct step *s);
 STEP_FUNCTIONS(X)

@@ -2,10 +2,7 @@
  * cpu.h. */
 #include "lower/schedule/cpu.h"
 
-bool lanes_fit(const struct stmt *s, int lanes) {
-    int64_t n = s->u.stage.naxes > 1 ? const_extent(s->u.stage.axes[1]) : -1;
-    return n > 0 && n % lanes == 0;
-}
+bool lanes_fit(const struct stmt *s) { return s->u.stage.naxes > 1 && const_extent(s->u.stage.axes[1]) > 0; }
 /* y's nest with the channel block innermost: rows of `tile` pixels inside of everything else. */
 void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const char *tile_of) {
     struct ctx *c = u->c;
@@ -59,8 +56,7 @@ bool schedule_window(struct plan *u) {
     if (lanes < 2 || !ly || ly->block != lanes || k->nreductions != 1 || k->nparams_out != 1) return false;
     while (k->stages.v[at]->u.stage.op == RED_NONE) at++;
     const struct stmt *red = k->stages.v[at];
-    if (at || !lanes_fit(red, lanes) || !lanes_fit(k->out, lanes) || red->u.stage.naxes != k->out->u.stage.naxes)
-        return false;
+    if (at || !lanes_fit(red) || !lanes_fit(k->out) || red->u.stage.naxes != k->out->u.stage.naxes) return false;
     const char *acc = red->u.stage.buf->base;
     plan_clear(u);
     if (red == k->out) { /* before the layouts: a blocked result is no longer stored at its own axes */
@@ -68,8 +64,9 @@ bool schedule_window(struct plan *u) {
         text_printf(&u->s, "cache_write %s acc\n", red->u.stage.buf->base);
     }
     layout_steps(&u->s, u->p, u->l);
-    pack_channels(u, red, lanes);
+    if (const_extent(k->out->u.stage.axes[1]) % lanes == 0) pack_channels(u, red, lanes);
     plan_inline_maps(u);
+    plan_widen(u, internf(u->c->names, "%s.%s", acc, red->u.stage.axes[1]->name), k->out, NULL);
     blocked_nest(u, k->out, lanes, acc);
     window_order(u, red, acc);
     return plan_apply(u);

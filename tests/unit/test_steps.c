@@ -363,3 +363,34 @@ Test(steps, parallel_rows_of_run_time_count) {
     gemm_rm(sym("M", 0, 64), 4, 8);
     check_sizes("kind parallel y.m; split y.m 3 mo mi guard; compute_at acc mo; reorder acc.k acc.m acc.n", ms, 3);
 }
+/* Pad lanes: what the last block of channels has behind them holds NaN in operands, and reaches no cell of the result.
+ */
+Test(steps, channels_that_do_not_fill_their_last_block) {
+    conv(I(6), I(4), I(5), I(7), 3, 1, true);
+    check(
+        "layout x [0/4 1+1,1 2+1,1 0%4]; layout w [0/8 1/4 2 3 1%4 0%8]; layout b [0/4 0%4]; layout r [0/4 1 2 0%4]; "
+        "layout y [0/4 1 2 0%4]; widen acc.oc 4; widen y.oc 4; split y.oc 8 oc oci; split oci 4 oj ov; reorder oc y.oh "
+        "y.ow oj ov; split y.ow 2 wo wi cut; compute_at acc wo; layout acc [0/4 1 2 0%4]; reorder acc.ic acc.kh acc.kw "
+        "acc.oh acc.ow acc.oc; split acc.oc 4 aj av; split acc.ic 4 icb c cut; reorder icb acc.kh acc.kw c acc.oh "
+        "acc.ow aj av; kind unroll wi oj acc.oh acc.ow aj; kind vector ov av; border y");
+}
+Test(steps, depthwise_channels_that_do_not_fill_their_last_block) {
+    dwconv(6, 5);
+    check(
+        "layout x [0/4 1+1,1 2+1,1 0%4]; layout w [0/4 1 2 0%4]; layout b [0/4 0%4]; layout y [0/4 1+1,1 2 0%4]; widen "
+        "acc.c 4; widen y.c 4; split y.c 4 cb cv; reorder cb y.oh y.ow cv; split y.ow 2 wo wi cut; compute_at acc wo; "
+        "layout acc [1 2 0]; reorder acc.kh acc.kw acc.oh acc.ow acc.c; kind unroll wi acc.kh acc.kw acc.oh acc.ow; "
+        "kind vector cv acc.c; border y");
+}
+Test(steps, rows_of_channels_with_pad_lanes) {
+    softmax(3, 6);
+    check("layout x [0 1/4 1%4]; layout y [0 1/4 1%4]; border y");
+}
+Test(steps, a_fill_value_where_pad_lanes_lie) {
+    static const char text[] =
+        "proc f(x: f32[6] in, y: f32[10] out)\n  stage y[i<10] = x[i-2 else 7.0] + x[i else 1.0]\n";
+    m = loop_parse(c, text, sizeof text - 1, "test");
+    cr_assert(m, "%s", diagnostics());
+    p = m->procs.v[0];
+    check("layout x [0/4 0%4]; layout y [0/4 0%4]; widen y.i 4; border y");
+}

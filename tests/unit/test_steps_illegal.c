@@ -205,7 +205,6 @@ Test(illegal, layout_with_two_fill_values) {
     parse("proc two(x: f32[4] in, y: f32[4] out, z: f32[4] out)\n  for i<4\n    y[i] = x[i-1 else 0.0]\n  for j<4\n    "
           "z[j] = x[j+1 else 1.0]\n");
     refused("layout x [0+1,1]", "the new cells of `x` would have to hold two different values");
-    refused("layout x [0/3 0%3]", "the new cells of `x` would have to hold two different values");
 }
 Test(illegal, flat_layout_hides_an_index_outside) {
     small_conv();
@@ -682,4 +681,32 @@ Test(illegal, every_step_has_a_case) {
         cr_expect(strstr(text, call), "no illegal use of `%s` is tried", r->name);
     }
     free(text);
+/* ---- widen */
+Test(illegal, widen_without_cells_for_it) {
+    conv(I(6), I(5), I(5), I(6), 3, 1, false);
+    refused("widen y.oc 0", "words missing");
+    refused("widen y.oc 4", "`y` has no cells for the iterations that `y.oc` would gain");
+    apply("layout y [0/4 1 2 0%4]");
+    refused("widen y.oc 4", "`acc` has no cells for the iterations that `y.oc` would gain");
+    refused("widen acc.oc 4", "`w` has no cells for the iterations that `acc.oc` would gain");
+    refused("widen y.ow 4", "`y` has no cells for the iterations that `y.ow` would gain");
+    apply("layout w [0/4 1/4 2 3 1%4 0%4]; layout b [0/4 0%4]");
+    refused("widen acc.ic 4", "iterations that `acc.ic` would gain store to cells of `acc` that are in use");
+}
+Test(illegal, widen_too_late) {
+    conv(I(6), I(5), I(5), I(6), 3, 1, false);
+    apply("layout y [0/4 1 2 0%4]; layout w [0/4 1/4 2 3 1%4 0%4]; layout b [0/4 0%4]; layout acc [0/4 1 2 0%4]; kind "
+          "unroll y.oc");
+    refused("widen acc.oc 8", "has a layout");
+    refused("widen y.oc 4", "is a unroll loop already");
+}
+Test(illegal, widen_of_a_size_of_the_run) {
+    gemm_rm(sym("M", 1, 64), 4, 8);
+    refused("widen y.m 4", "the extent of `y.m` is not constant");
+}
+Test(illegal, widen_where_the_end_is_read_as_fill) {
+    parse("proc p(x: f32[6] in, y: f32[6] out)\n  alloc t: f32[6] arena\n  stage t[i<6] = x[i]\n  stage y[i<6] = t[i+1 "
+          "else 0.0]\n");
+    apply("layout x [0/4 0%4]");
+    refused("widen t.i 4", "cells behind the end of `t` are read as its fill value");
 }

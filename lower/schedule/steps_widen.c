@@ -1,0 +1,108 @@
+/* The step widen: a loop over channels that do not fill their last block runs over all of the block. What it computes
+ * more goes into pad lanes, the cells that a blocked layout has behind the last channel, and only there: no cell of a
+ * tensor depends on a pad lane, whatever it holds, since iterations that were there before read what they read before.
+ * So nothing is masked, not for a division by zero either. Buffers of the kernel's own get cells for the new lanes. */
+#include "lower/schedule/steps_util.h"
+
+struct widening {
+    struct step *s;
+    const struct var *old, *now;
+    int64_t from, to; /* extents */
+};
+static const char *const block_it = "block the channels of every parameter by that number first";
+
+/* Dim d of b holds from channels and, behind them, cells up to `to`: is idx the place of the channel v? */
+static bool is_own(const struct buf *b) {
+    return b->scope != SC_PARAM && b->scope != SC_CONST && b->scope != SC_REGION;
+}
+static bool stores_channel(struct widening *w, const struct buf *b, const expr *idx, int d) {
+    struct ctx *c = w->s->c;
+    if (!x_is(b->logical[d], w->from) && !(is_own(b) && x_is(b->logical[d], w->to))) return false;
+    for (int k = 0; k < b->nd; k++) {
+        expr at = x_subst1(c, b->map[k], b->lvar[d], x_var(c, w->old));
+        if (x_uses_var(c, b->map[k], b->lvar[d]) ? at != idx[k] : x_uses_var(c, idx[k], w->old)) return false;
+    }
+    return true;
+}
+/* A buffer of the kernel's own, in its first layout, grows. */
+static bool grow(struct widening *w, struct buf *b, int d) {
+    struct step *s = w->s;
+    expr n = x_int(s->c, w->to);
+    struct accesses a = {0};
+    if (b->dims[d] == n) return true;
+    if (b->nd != b->nlogical || b->map[d] != x_var(s->c, b->lvar[d]))
+        return step_refuse(s, "widen before the layout of buffers of the kernel's own", "`%s` has a layout", b->name);
+    accesses_of(s, &s->p->body, &a);
+    for (int k = 0; k < a.n; k++)
+        if (a.v[k].buf == b && a.v[k].load && a.v[k].load->has_fill && !x_proves_lt(s->c, a.v[k].idx[d], b->dims[d]))
+            return step_refuse(s, NULL, "cells behind the end of `%s` are read as its fill value", b->name);
+    b->dims = exprs_copy(s->c, b->dims, b->nd);
+    b->logical = exprs_copy(s->c, b->logical, b->nlogical);
+    const struct var **lvar = NEWN(&s->c->arena, const struct var *, b->nlogical);
+    for (int k = 0; k < b->nlogical; k++) lvar[k] = k == d ? var_new(s->c, b->lvar[k]->name, n) : b->lvar[k];
+    b->map = exprs_copy(s->c, b->map, b->nd);
+    b->lvar = lvar;
+    b->map[d] = x_var(s->c, lvar[d]);
+    b->dims[d] = b->logical[d] = n;
+    return true;
+}
+static bool store_ok(struct widening *w, const struct stmt *t) {
+    struct step *s = w->s;
+    struct buf *b = t->u.store.buf;
+    for (int d = 0; d < b->nlogical; d++)
+        if (stores_channel(w, b, t->u.store.idx, d)) return !is_own(b) || grow(w, b, d);
+    return step_refuse(s, block_it, "iterations that `%s` would gain store to cells of `%s` that are in use",
+                       w->old->name, b->name);
+}
+static bool access_ok(struct widening *w, const struct access *a) {
+    for (int k = 0; k < a->n; k++) {
+        expr e = x_subst1(w->s->c, a->idx[k], w->old, x_var(w->s->c, w->now));
+        if (e == a->idx[k] || (a->load && a->load->has_fill)) continue;
+        if (!x_proves_le(w->s->c, x_int(w->s->c, 0), e) || !x_proves_lt(w->s->c, e, a->buf->dims[k]))
+            return step_refuse(w->s, block_it, "`%s` has no cells for the iterations that `%s` would gain",
+                               a->buf->name, w->old->name);
+    }
+    return true;
+}
+static bool widen_one(struct step *s, struct stmt *loop, int64_t n) {
+    const struct var *old = loop->u.loop.var;
+    struct widening w = {.s = s, .old = old};
+    struct stmts all = {0};
+    struct accesses a = {0};
+    if (!x_is_int(old->extent, &w.from)) return step_refuse(s, NULL, "the extent of `%s` is not constant", old->name);
+    w.to = (w.from + n - 1) / n * n;
+    if (w.to == w.from) return true;
+    w.now = var_new(s->c, old->name, x_int(s->c, w.to));
+    if (loop->u.loop.kind != LK_SERIAL)
+        return step_refuse(s, "widen before kind", "`%s` is a %s loop already", old->name,
+                           loop_kind_name(loop->u.loop.kind));
+    stmts_below(s, &loop->u.loop.body, &all);
+    for (int k = 0; k < all.n; k++) {
+        struct stmt *t = all.v[k];
+        if (t->kind != S_FOR && t->kind != S_STORE)
+            return step_refuse(s, "widen first", "there is a %s in `%s`", stmt_what(t), old->name);
+        if (t->kind == S_FOR && x_uses_var(s->c, t->u.loop.var->extent, old))
+            return step_refuse(s, NULL, "the extent of `%s` depends on `%s`", t->u.loop.var->name, old->name);
+        if (t->kind == S_STORE && !store_ok(&w, t)) return false;
+    }
+    accesses_of(s, &loop->u.loop.body, &a);
+    for (int k = 0; k < a.n; k++)
+        if (!access_ok(&w, &a.v[k])) return false;
+    struct stmt *wide = s_for(s->c, w.now, LK_SERIAL);
+    wide->u.loop.outline = loop->u.loop.outline;
+    block_move(&wide->u.loop.body, &loop->u.loop.body);
+    stmt_insert_before(loop, wide);
+    stmt_remove(loop);
+    subst_var(s, &wide->u.loop.body, old, x_var(s->c, w.now));
+    return true;
+}
+bool apply_widen(struct step *s) {
+    struct stmts l = {0};
+    int64_t n;
+    if (!words_ok(s, 2, 2)) return false;
+    if (!word_int(s->w[1].text, &n) || n < 1 || n > 4096) return step_usage(s);
+    if (!find_loops(s, s->w[0].text, &l)) return false;
+    for (int k = l.n - 1; k >= 0; k--)
+        if (!widen_one(s, l.v[k], n)) return false;
+    return true;
+}
