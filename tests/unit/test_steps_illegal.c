@@ -681,6 +681,7 @@ Test(illegal, every_step_has_a_case) {
         cr_expect(strstr(text, call), "no illegal use of `%s` is tried", r->name);
     }
     free(text);
+}
 /* ---- widen */
 Test(illegal, widen_without_cells_for_it) {
     conv(I(6), I(5), I(5), I(6), 3, 1, false);
