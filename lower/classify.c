@@ -248,6 +248,24 @@ static bool no_var(void *env, expr e) {
     (void)env;
     return e->op != X_VAR && e->op != X_LOAD && e->op != X_POISON;
 }
+bool node_permutes(struct probes *q, struct node *n, int *operand, bool *inner) {
+    const struct node_class *r = classify_node(q, n);
+    if (r->cls != CLASS_VIEW || n->outs.n != 1 || r->stages.n != 1 || r->checks) return false;
+    const struct stmt *s = r->stages.v[0];
+    expr v = s->u.stage.value;
+    uint64_t seen = 0;
+    if (v->n != s->u.stage.naxes || v->n < 2 || v->u.buf->type != s->u.stage.buf->type) return false;
+    for (int k = 0; k < v->n; k++) {
+        int axis = 0;
+        while (axis < v->n && !(v->arg[k]->op == X_VAR && v->arg[k]->u.var == s->u.stage.axes[axis])) axis++;
+        if (axis == v->n || (seen >> axis & 1)) return false;
+        seen |= UINT64_C(1) << axis;
+        *inner = axis == v->n - 1;
+    }
+    for (*operand = 0; *operand < n->ins.n; ++*operand)
+        if (buf_of_value(q, n->ins.v[*operand]) == v->u.buf) return true;
+    return false;
+}
 bool node_is_view(struct probes *q, struct node *n, int *operand, expr *off) {
     struct ctx *c = q->c;
     const struct node_class *r = classify_node(q, n);

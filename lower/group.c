@@ -11,6 +11,7 @@ enum { GROUP_MAX = 32, OPERANDS_MAX = 6, ROW_OPERANDS_MAX = 16, ROW_CELLS_MAX = 
 struct info { /* of a node */
     const struct node_class *cls;
     int position;
+    bool through; /* a view that all its readers read through */
     struct group *group, *trial; /* trial: a group that tries the node */
 };
 struct grouping {
@@ -34,6 +35,30 @@ static struct group *new_group(struct grouping *q, struct node *n) {
     PUSH(&q->c->arena, &gr->nodes, n);
     PUSH(&q->c->arena, &q->gs->list, gr);
     return gr;
+}
+
+/* ---- views that are read through */
+/* A contraction reads a permuted constant, which is packed anyway, or one whose cells still lie along the last axis. */
+static bool read_through(struct grouping *q, struct node *n) {
+    int k;
+    bool inner;
+    if (n->outs.n != 1 || !n->outs.v[0]->uses.n || !node_permutes(q->probes, n, &k, &inner)) return false;
+    if (!inner && !n->ins.v[k]->init) return false;
+    for (int j = 0; j < n->outs.v[0]->uses.n; j++) {
+        const struct use *u = &n->outs.v[0]->uses.v[j];
+        struct info *reader = u->region ? NULL : info_of(q, u->node);
+        if (!reader || reader->cls->cls != CLASS_CONTRACT) return false;
+    }
+    return true;
+}
+static void take_views(struct grouping *q, struct group *gr) {
+    for (int k = 0; k < gr->anchor->ins.n; k++) {
+        struct value *v = gr->anchor->ins.v[k];
+        struct info *i = v ? info_of(q, v->def) : NULL;
+        bool seen = !i || !i->through;
+        for (int j = 0; j < gr->views.n && !seen; j++) seen = gr->views.v[j] == v->def;
+        if (!seen) PUSH(&q->c->arena, &gr->views, v->def);
+    }
 }
 
 /* ---- may a node join? */
@@ -97,6 +122,7 @@ static const char *refusal(struct grouping *q, const struct node *n, const struc
     struct info *i = info_of(q, n);
     enum stage_class cls = i->cls->cls;
     *rows = false;
+    if (i->through) return "read-through";
     if (gr->nodes.n >= GROUP_MAX) return "group-full";
     if (gr->cls == CLASS_VIEW || gr->cls == CLASS_OPAQUE) return "anchor-not-fusible";
     if (i->group) return "in-another-group";
@@ -188,9 +214,11 @@ struct groups *group_region(struct probes *probes, struct region *r, bool fuse) 
         i->position = ++position;
         map_put(&q.info, PKEY(n), i);
     }
+    for (struct node *n = r->first; n && fuse; n = n->next) info_of(&q, n)->through = read_through(&q, n);
     for (struct node *n = r->first; n; n = n->next) {
-        if (info_of(&q, n)->group) continue;
+        if (info_of(&q, n)->group || info_of(&q, n)->through) continue;
         struct group *gr = new_group(&q, n);
+        take_views(&q, gr);
         if (fuse) grow(&q, gr);
         else map_put(&q.gs->of_node, PKEY(n), gr);
     }
@@ -201,6 +229,7 @@ void groups_print(struct text *t, const struct groups *gs) {
     for (int i = 0; i < gs->list.n; i++) {
         const struct group *gr = gs->list.v[i];
         text_printf(t, "group %d %s:", gr->id, stage_class_name(gr->cls));
+        for (int k = 0; k < gr->views.n; k++) text_printf(t, " (%s)", gr->views.v[k]->op_type);
         for (int k = 0; k < gr->nodes.n; k++) text_printf(t, " %s", gr->nodes.v[k]->op_type);
         text_printf(t, "%s%s\n", gr->refused ? "   // ends: " : "", gr->refused ? gr->refused : "");
     }

@@ -29,6 +29,8 @@ const struct node_class *classify_node(struct probes *q, struct node *n);
 /* Zero border that n's reads of operand k would like along each axis: cells outside of the tensor for which the read
  * has the fill value 0. false: none, or not bounded by constants. */
 bool node_halo(struct probes *q, struct node *n, int k, int64_t lo[32], int64_t hi[32]);
+/* n renames the axes of an operand, and nothing else (a transpose): which one? *inner: the last axis stays the last. */
+bool node_permutes(struct probes *q, struct node *n, int *operand, bool *inner);
 /* Is n's result, in plain layouts, the storage of an operand from cell *off on? */
 bool node_is_view(struct probes *q, struct node *n, int *operand, expr *off);
 
@@ -38,6 +40,7 @@ struct group {
     VEC(struct node *)
     nodes; /* in order; the last one's result is the only one that is read outside. Control nodes and
               opaque ones stand alone */
+    VEC(struct node *) views; /* in front of them, with no group: the anchor reads their operands through them */
     struct node *anchor;
     const char *refused; /* why it ended: reason code for dumps; NULL: no consumer */
 };

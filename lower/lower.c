@@ -167,6 +167,7 @@ static void note_results(struct lowering *l, const struct groups *gs, const stru
 }
 static const char *group_comment(struct lowering *l, const struct group *gr) {
     struct text t = {0};
+    for (int k = 0; k < gr->views.n; k++) text_printf(&t, "%s\n", gr->views.v[k]->origin);
     for (int k = 0; k < gr->nodes.n; k++) text_printf(&t, "%s%s", k ? "\n" : "", gr->nodes.v[k]->origin);
     const char *r = intern(l->c->names, t.s ? t.s : "");
     text_free(&t);
@@ -190,13 +191,54 @@ static bool lower_view(struct lowering *l, struct node *n) {
     lower_bind(l, v, b);
     return true;
 }
+static bool lower_group(struct lowering *l, const struct groups *gs, const struct group *gr);
+/* Blocks and borders lie along the axes of a view's operand, tiles in shared memory along those of its reader: then the
+ * view is a kernel after all. */
+static bool stays_kernel(struct lowering *l, struct node *n) {
+    int k;
+    bool inner;
+    struct value_layout *lay = node_permutes(l->probes, n, &k, &inner) ? layout_of_value(l, n->ins.v[k]) : NULL;
+    return (lay && lay->spec) || l->o->target->cls == TC_GPU;
+}
+/* The views that the group reads through. Only their stages are kept, over buffers that do not exist. */
+static bool lower_views(struct lowering *l, const struct groups *gs, const struct group *gr) {
+    bool ok = true;
+    for (int k = 0; k < gr->views.n && ok; k++) {
+        struct node *n = gr->views.v[k];
+        struct group alone = {.cls = CLASS_VIEW, .anchor = n};
+        struct block stmts = {0}, *outer = l->block;
+        PUSH(&l->c->arena, &alone.nodes, n);
+        if (map_get(&l->bufs, PKEY(n->outs.v[0]))) continue;
+        if (stays_kernel(l, n)) {
+            ok = lower_group(l, gs, &alone);
+            continue;
+        }
+        l->block = &stmts;
+        ok = def_emit(l->g, n, l->m, l->entry, &stmts, buf_of, l);
+        l->block = outer;
+        struct buf *b = map_get(&l->bufs, PKEY(n->outs.v[0]));
+        for (struct stmt *s = stmts.first; s && ok; s = s->next)
+            if (s->kind == S_STAGE && s->u.stage.buf == b) map_put(&l->through, PKEY(b), s);
+        if (ok) proc_drop_buf(l->entry, b);
+    }
+    return ok;
+}
+/* Reads of a view become reads of its operand. */
+static expr read_through(void *env, expr e) {
+    struct lowering *l = env;
+    const struct stmt *view = e->op == X_LOAD ? map_get(&l->through, PKEY(e->u.buf)) : NULL;
+    struct subst at = {{.arena = &l->c->arena}};
+    for (int k = 0; view && k < view->u.stage.naxes; k++)
+        map_put(&at.map, PKEY(view->u.stage.axes[k]), (void *)x_map(l->c, e->arg[k], read_through, l));
+    return view ? x_subst(l->c, view->u.stage.value, &at) : NULL;
+}
 static bool lower_group(struct lowering *l, const struct groups *gs, const struct group *gr) {
     struct node *first = gr->nodes.v[0];
     if (first->op && first->op->control) return first->op->control->lower(l, first);
     if (gr->cls == CLASS_VIEW && !l->o->no_fuse && lower_view(l, first)) return true;
     struct block stmts = {0}, *outer = l->block;
+    bool ok = lower_views(l, gs, gr);
     l->block = &stmts; /* buffers made for results are allocated among the group's statements, after their sizes */
-    bool ok = true;
     for (int k = 0; k < gr->nodes.n && ok; k++) {
         struct node *n = gr->nodes.v[k];
         if (!n->op || !n->op->define) {
@@ -208,6 +250,7 @@ static bool lower_group(struct lowering *l, const struct groups *gs, const struc
         note_results(l, gs, gr, n);
     }
     l->block = outer;
+    if (ok && gr->views.n) map_exprs(l->c, &stmts, read_through, l);
     return ok && outline_kernels(l, &stmts, kernel_name(l->c, gr->anchor), group_comment(l, gr));
 }
 /* A parameter's own buffer is plain; readers that want a border read a copy with one. */
@@ -338,6 +381,7 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
                          .external = {.arena = &c->arena},
                          .layouts = {.arena = &c->arena},
                          .roles = {.arena = &c->arena},
+                         .through = {.arena = &c->arena},
                          .specs = {.arena = &c->arena},
                          .quotients = {.arena = &c->arena}};
     struct region *top = g->top;

@@ -38,6 +38,7 @@ struct lowering {
     int kernels;
     struct map layouts;        /* value -> struct value_layout, for values that are not plain (lower/layout.h) */
     struct map roles;          /* buffer of a node's result -> name of its op, for people */
+    struct map through;        /* buffer of a view that is no kernel -> its stage */
     struct map specs;          /* buffer of the entry -> struct value_layout */
     struct kernel_list *known; /* kernels made so far, by text */
     struct probes *probes;     /* what is known of the nodes (lower/classify.c) */
