@@ -182,6 +182,7 @@ bool c_allocs(struct block *b, const struct buf *buf);
 bool c_has_alloc(const struct proc *p, const struct buf *b);
 bool c_local(const struct buf *b); /* its memory belongs to the procedure */
 expr c_local_bytes(struct ctx *c, const struct buf *b);
+bool c_on_stack(struct ctx *c, const struct buf *b); /* small enough for an array in the function */
 /* home: the block where it is alive. */
 void c_print_alloc(struct fe *f, struct buf *b, struct block *home);
 

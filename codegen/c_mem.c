@@ -20,7 +20,7 @@ expr c_local_bytes(struct ctx *c, const struct buf *b) {
     }
     return x_muli(c, cells, dtype_bytes(b->type));
 }
-static bool on_stack(struct ctx *c, const struct buf *b) {
+bool c_on_stack(struct ctx *c, const struct buf *b) {
     enum { MOST = 64 << 10 };
     int64_t bytes;
     return (b->scope == SC_STACK || b->scope == SC_REG || b->scope == SC_SHARED) &&
@@ -66,7 +66,7 @@ static expr block_scratch(struct ctx *c, const struct proc *p, struct block *b) 
     for (struct stmt *s = b->first; s; s = s->next) {
         struct block *in[2];
         expr inside = x_int(c, 0);
-        if (s->kind == S_ALLOC && s->u.alloc.buf->scope != SC_REG && !on_stack(c, s->u.alloc.buf) &&
+        if (s->kind == S_ALLOC && s->u.alloc.buf->scope != SC_REG && !c_on_stack(c, s->u.alloc.buf) &&
             c_touched(p, s->u.alloc.buf))
             here = x_add(c, here, round_up(c, c_local_bytes(c, s->u.alloc.buf)));
         if (s->kind == S_CALL) inside = emit_scratch_bytes(c, s->u.call.callee);
@@ -80,7 +80,7 @@ expr emit_scratch_bytes(struct ctx *c, const struct proc *p) {
     expr here = x_int(c, 0);
     for (int i = 0; i < p->bufs.n; i++) {
         struct buf *b = p->bufs.v[i];
-        if (c_local(b) && b->scope != SC_REG && !c_has_alloc(p, b) && !on_stack(c, b) && c_touched(p, b))
+        if (c_local(b) && b->scope != SC_REG && !c_has_alloc(p, b) && !c_on_stack(c, b) && c_touched(p, b))
             here = x_add(c, here, round_up(c, c_local_bytes(c, b)));
     }
     return x_add(c, here, block_scratch(c, p, (struct block *)&p->body));
@@ -104,7 +104,7 @@ void c_print_alloc(struct fe *f, struct buf *b, struct block *home) {
     c_add_ptr(f, b, n, 0, NULL, NULL);
     if (f->threads && b->scope == SC_SHARED) {
         PUT("NN_SHARED(%s, %s, %s);", type, n->name, c_text(f, buf_cells(f->c, b), true));
-    } else if (on_stack(f->c, b)) {
+    } else if (c_on_stack(f->c, b)) {
         int64_t bytes = 0;
         x_is_int(c_local_bytes(f->c, b), &bytes);
         int64_t cells = bytes / dtype_bytes(b->type);

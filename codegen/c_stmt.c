@@ -236,6 +236,22 @@ const char *c_declare_var(struct fe *f, const struct var *v) {
     map_put(&f->vars, PKEY(v), n);
     return n->name;
 }
+/* A parallel loop whose iterations share nothing in C either: each has its own registers and stack, but not its own
+ * scratch memory, nor a fault flag. */
+static bool shares(void *env, struct stmt *s) {
+    struct fe *f = ((void **)env)[0];
+    bool *found = ((void **)env)[1];
+    bool plain = s->kind == S_FOR || s->kind == S_STORE || s->kind == S_IF || s->kind == S_INSTR ||
+                 s->kind == S_PREFETCH || s->kind == S_COMMENT;
+    if (s->kind == S_ALLOC) plain = s->u.alloc.buf->scope == SC_REG || c_on_stack(f->c, s->u.alloc.buf);
+    *found |= !plain;
+    return !*found;
+}
+static bool runs_apart(struct fe *f, struct stmt *loop) {
+    bool found = loop->u.loop.kind != LK_PARALLEL || emit_cuda(f->o) || emit_needs_fault(f->p);
+    if (!found) walk(&loop->u.loop.body, shares, (void *[]){f, &found});
+    return !found;
+}
 static void print_for(struct fe *f, struct stmt *s) {
     if (f->threads && s->u.loop.kind >= LK_BLOCK_X) {
         cuda_for(f, s);
@@ -245,7 +261,10 @@ static void print_for(struct fe *f, struct stmt *s) {
     const char *extent = c_bound(f, v->extent);
     int mark = names_mark(&f->names);
     const char *n = c_declare_var(f, v);
-    if (written_out(f, &s->u.loop.body)) {
+    if (runs_apart(f, s)) {
+        f->u->parallel = true;
+        c_put(f, "NN_PARALLEL");
+    } else if (written_out(f, &s->u.loop.body)) {
         f->u->no_unroll = true;
         c_put(f, "NN_NO_UNROLL");
     }

@@ -702,6 +702,10 @@ void emit_prelude(struct text *out, struct ctx *c, const struct emit_options *o)
         text_add(out, "\n/* loops that are written out as far as registers allow: gcc must not unroll them further */\n"
                       "#if defined __GNUC__ && !defined __clang__\n#define NN_NO_UNROLL _Pragma(\"GCC unroll "
                       "1\")\n#else\n#define NN_NO_UNROLL\n#endif\n");
+    if (u->parallel)
+        text_add(out, "\n/* loops whose iterations may run at once: they do when compiled with OpenMP */\n"
+                      "#if defined _OPENMP\n#define NN_PARALLEL _Pragma(\"omp parallel for\")\n#else\n#define "
+                      "NN_PARALLEL\n#endif\n");
     if (u->types.n) text_char(out, '\n');
     for (int i = 0; i < u->types.n; i++) text_add(out, u->types.v[i]);
     for (int i = 0; i < u->helpers.n; i++) put_function(out, u->helpers.v[i], emit_words(o));

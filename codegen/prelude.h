@@ -12,6 +12,7 @@ struct emit_uses {
     struct map procs, fn_names;            /* proc -> name; fn, lanes -> name */
     bool math, intrinsics;                 /* headers needed */
     bool no_unroll;                        /* NN_NO_UNROLL */
+    bool parallel;                         /* NN_PARALLEL */
 };
 
 /* Is the text scalar, without vector types? */

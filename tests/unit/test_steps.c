@@ -181,6 +181,32 @@ Test(steps, stem_and_pool_of_odd_height) {
     "unroll mv.laneu;"                                                                                                 \
     "kind vector mvl_; split s.lane 4 s.laneu sl_; kind unroll s.laneu; kind vector sl_; split m.lane 4 m.laneu ml_;"  \
     "kind unroll m.laneu; kind vector ml_; layout sv [1/4 1%4]; layout mv [1/4 1%4]; join e.k sv.k; kind vector dv;"
+/* Three layers row by row: the expanded rows wait in a ring of three, each row is filtered and projected at once. */
+Test(steps, row_fused_expand_depthwise_project) {
+    static const char text[] =
+        "proc block(x: f32[8,7,9] in, we: f32[16,8] in, be: f32[16] in, wd: f32[16,3,3] in, bd: f32[16] in, wp: "
+        "f32[8,16] in, bp: f32[8] in, y: f32[8,7,9] out)\n"
+        "  alloc ea: f32[16,7,9] arena\n  alloc e: f32[16,7,9] arena\n  alloc da: f32[16,7,9] arena\n"
+        "  alloc d: f32[16,7,9] arena\n  alloc pa: f32[8,7,9] arena\n"
+        "  stage ea[c<16, h<7, w<9] reduce + [k<8] init be[c] = x[k,h,w] * we[c,k]\n"
+        "  stage e[c<16, h<7, w<9] = min(max(ea[c,h,w], 0.0), 6.0)\n"
+        "  stage da[c<16, h<7, w<9] reduce + [i<3, j<3] init bd[c] = e[c,h+i-1,w+j-1 else 0.0] * wd[c,i,j]\n"
+        "  stage d[c<16, h<7, w<9] = min(max(da[c,h,w], 0.0), 6.0)\n"
+        "  stage pa[o<8, h<7, w<9] reduce + [c<16] init bp[o] = d[c,h,w] * wp[o,c]\n"
+        "  stage y[o<8, h<7, w<9] = pa[o,h,w] + x[o,h,w]\n";
+    m = loop_parse(c, text, sizeof text - 1, "test");
+    cr_assert(m, "%s", diagnostics());
+    p = m->procs.v[0];
+    check(
+        "layout x [0/4 1 2 0%4]; layout y [0/4 1 2 0%4]; layout we [0/4 1 0%4]; layout wd [0/4 1 2 0%4]; layout wp "
+        "[0/4 "
+        "1 0%4]; split y.o 4 yo yv; reorder y.h yo y.w yv; split y.w 4 wo wi cut; compute_at pa wo; layout pa [1 2 0]; "
+        "reorder pa.c pa.h pa.w pa.o; compute_at d y.h stack; layout d [0/4 1 2 0%4]; split d.c 4 dc dv; reorder dc "
+        "d.h d.w dv; split d.w 4 dwo dwi cut; compute_at da dwo; layout da [1 2 0]; reorder da.i da.j da.h da.w da.c; "
+        "compute_at e y.h arena roll=1; layout e [0/4 1%%3 2 0%4]; split e.c 4 ec ev; reorder ec e.h e.w ev; split e.w "
+        "4 ewo ewi cut; compute_at ea ewo; layout ea [1 2 0]; reorder ea.k ea.h ea.w ea.c; kind unroll wi dwi ewi pa.w "
+        "da.w ea.w da.i da.j pa.h da.h ea.h d.h e.h; kind vector yv dv ev pa.o da.c ea.c");
+}
 Test(steps, softmax) {
     softmax(2, 16);
     check(SOFTMAX);
