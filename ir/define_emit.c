@@ -146,7 +146,11 @@ void call_kernel(const char *name, enum dtype t, const T *bufs, int nbufs, const
         if (!bufs[k]) return;
         s->u.call.bufs[k] = bufs[k]->buf;
     }
-    for (int k = 0; k < nargs; k++) s->u.call.args[k] = x_toidx(d->c, args[k]);
+    for (int k = 0; k < nargs; k++) {
+        const struct sym *y = s->u.call.callee->syms.v[k];
+        expr a = s->u.call.args[k] = x_toidx(d->c, args[k]);
+        require(and_(le(idx(y->lo), a), le(a, idx(y->hi))), "a product of sizes is too large");
+    }
     def_append(s);
 }
 E size_from(const char *name, T t, int k, E lo, E hi) {

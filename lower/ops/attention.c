@@ -112,7 +112,7 @@ static bool attention_of(struct attention *a) {
         const struct heads *now[] = {&a->k, &a->v};
         for (int k = 0; k < 2; k++) {
             T past = k ? a->past_v : a->past_k;
-            E fits = and_(eq(dim(past, 0), now[k]->batch), eq(dim(past, 1), now[k]->count));
+            E fits = and_(eq(dim(past, 0), a->q.batch), eq(dim(past, 1), a->k.count));
             require(and_(fits, eq(dim(past, 3), now[k]->size)), "the cache does not fit the new keys and values");
         }
         require(eq(dim(a->past_k, 2), dim(a->past_v, 2)), "the caches of keys and values differ in length");

@@ -83,7 +83,12 @@ static void op_convinteger(void) {
 }
 
 /* QLinearConv: x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias in units of x_scale * w_scale. */
-static E channel_value(T t, E oc) { return rank(t) == 0 || x_is(numel(t), 1) ? scalar(t) : at(t, list1(oc)); }
+static E channel_value(T t, E oc) { /* one for all, or one for each channel */
+    if (rank(t) == 0 || x_is(numel(t), 1)) return scalar(t);
+    E n = dim(t, 0);
+    int64_t known;
+    return at(t, list1(const_int(n, &known) ? within(oc, n) : within(sel(eq(n, idx(1)), idx(0), oc), n)));
+}
 static void require_per_output(T t, T w) {
     if (rank(t) == 1 && !x_is(dim(t, 0), 1))
         require(eq(dim(t, 0), dim(w, 0)), "there is not one scale or zero point for each output channel");

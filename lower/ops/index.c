@@ -96,16 +96,17 @@ static void op_split(void) {
     if (has(sizes) && !has_length(sizes, n, "sizes of the parts")) return;
     if (!has(sizes) && !has_attr("num_outputs"))
         require(eq(mod_(full, idx(parts)), idx(0)), "the axis cannot be split into %lld equal parts", (long long)parts);
-    E even = ceil_div(full, idx(parts));
+    E even = has_attr("num_outputs") ? ceil_div(full, idx(parts)) : div_(full, idx(parts));
     for (int k = 0; k < n; k++) {
-        E size = has(sizes)       ? value(sizes, k, 0, DIM_MAX)
-                 : k == parts - 1 ? sub(full, first)
-                                  : min_(even, sub(full, first));
+        E size = has(sizes)                 ? value(sizes, k, 0, DIM_MAX)
+                 : !has_attr("num_outputs") ? even
+                 : k == parts - 1           ? sub(full, first)
+                                            : min_(even, sub(full, first));
         require(ge(size, idx(0)), "part %d has a negative size", k);
         if (has(sizes)) require(le(add(first, size), full), "the parts are longer than the axis");
         X i = axes(put(shape(x), a, max_(size, idx(0))));
         E from = add(i.v[a], first);
-        out(k, dtype(x), i, at(x, put(i, a, has(sizes) && !values_known(sizes) ? wrap_index(from, full) : from)));
+        out(k, dtype(x), i, at(x, put(i, a, has(sizes) ? within(from, full) : from)));
         first = add(first, size);
     }
     require(eq(first, full), "the parts do not cover the axis");

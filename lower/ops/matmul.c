@@ -31,6 +31,7 @@ static X batch_index(T t, X o, int nbatch) {
     }
     return r;
 }
+static bool plain_size(E e) { return e->op == X_CONST || e->op == X_SYM || e->op == X_LIN; }
 static void matmul(T a, T b, enum dtype accumulate, enum dtype result_type, E (*fa)(E v, X i), E (*fb)(E v, X i),
                    E (*done)(E v, X o)) {
     int ra = rank(a), rb = rank(b);
@@ -47,7 +48,8 @@ static void matmul(T a, T b, enum dtype accumulate, enum dtype result_type, E (*
     X ia = batch_index(a, o, nb), ib = batch_index(b, o, nb);
     if (ra > 1) ia = push(ia, o.v[nb]);
     ia = push(ia, r);
-    ib = push(ib, r);
+    bool told = x_is_true(le(kb, k)) || plain_size(k) || plain_size(kb); /* by the check, to the kernel */
+    ib = push(ib, told ? r : within(r, kb));
     if (rb > 1) ib = push(ib, o.v[nb + m]);
     E va = at(a, ia), vb = at(b, ib);
     if (fa) va = fa(va, ia);

@@ -114,7 +114,11 @@ int axes_mask(T ax, int r, enum axes_default empty, E *mask, bool *known) {
             for (int k = 0; k < r; k++) mask[k] = or_(mask[k], or_(eq(v, idx(k)), eq(v, idx(k - r))));
         }
     }
-    for (int k = 0; open && empty == AXES_ALL && k < r; k++) mask[k] = or_(mask[k], eq(dim(ax, 0), idx(0)));
+    for (int k = 0; open && k < r; k++) { /* a size of 0 or 1 for each: what so many conditions say is not proved */
+        E on = empty == AXES_ALL ? or_(mask[k], eq(dim(ax, 0), idx(0))) : mask[k];
+        T flag = stage("named", I64, list0(), sel(on, typed(I64, 1), typed(I64, 0)));
+        mask[k] = eq(size_from(NULL, flag, 0, idx(0), idx(1)), idx(1));
+    }
     return n;
 }
 X kept_dims(X s, const E *mask, int n) {

@@ -9,8 +9,10 @@ static bool scale_index(T x, T s, X i, X *at_i) {
     if (rank(s) == 0 || (rank(s) == 1 && x_is(dim(s, 0), 1))) return *at_i = zeros(rank(s)), true;
     int a = axis_attr("axis", x);
     if (rank(s) == 1 && block == 0) {
-        require(eq(dim(s, 0), dim(x, a)), "the scales do not fit axis %d", a);
-        return *at_i = list1(dim(s, 0) == dim(x, a) ? i.v[a] : wrap_index(i.v[a], dim(s, 0))), true;
+        E n = dim(s, 0),
+          one = eq(n, idx(1)); /* a vector of one element is for all, also when only the run knows that */
+        require(or_(eq(n, dim(x, a)), one), "the scales do not fit axis %d", a);
+        return *at_i = list1(n == dim(x, a) ? i.v[a] : within(sel(one, idx(0), i.v[a]), n)), true;
     }
     if (rank(s) != rank(x) || block < 1)
         return fail(E_SHAPE, "scales of rank %d need a block_size and an input of that rank", rank(s)), false;

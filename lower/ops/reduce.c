@@ -29,8 +29,8 @@ static void fresh_axes(struct reduction *d) {
     d->o = axes(os);
     d->r = raxes(rs, NULL);
     d->from = list0();
-    for (int k = 0; k < s.n; k++)
-        d->from = push(d->from, x_is(s.v[k], 0) ? wrap_index(idx(0), s.v[k]) : sel(d->mask[k], d->r.v[k], d->o.v[k]));
+    for (int k = 0; k < s.n; k++) /* an axis of no elements has no 0 either */
+        d->from = push(d->from, within(sel(d->mask[k], d->r.v[k], d->o.v[k]), s.v[k]));
 }
 static bool reduction_of(struct reduction *d) {
     d->x = in(0);

@@ -147,7 +147,7 @@ static void op_det(void) {
     E n = dim(x, r - 1), batch = product(sub_list(shape(x), 0, r - 2));
     require(eq(dim(x, r - 2), n), "the matrices are not square");
     enum dtype t = acc(x);
-    X i = axes(shape(x));
+    X i = axes(put(shape(x), r - 2, n));
     T copy = stage("copy", t, i, at(x, i)), y = scratch("det", t, list1(batch));
     E args[] = {batch, n};
     call_kernel("det", t, (const T[]){copy, y}, 2, args, 2);
@@ -159,8 +159,8 @@ static T scalar_or(const char *name, int k, enum dtype t, double otherwise) {
     return stage(name, t, list0(), has(in(k)) ? cast(t, scalar(in(k))) : typed(t, otherwise));
 }
 /* Boxes as x0, y0, x1, y1, in order. They come as two corners y, x, y, x or as centre x, y and size w, h. */
-static T corners(T b, bool centre) {
-    X i = axes_named(shape(b), "b n c");
+static T corners(T b, bool centre, E batch, E n) {
+    X i = axes_named(list3(batch, n, idx(4)), "b n c");
     E c = i.v[2], axis = mod_(c, idx(2)), high = ge(c, idx(2));
     if (centre) {
         E p = at(b, put(i, 2, axis)), half = div_(at(b, put(i, 2, add(axis, idx(2)))), num(2));
@@ -183,7 +183,7 @@ static void op_nms(void) {
     else if (const_value(in(2), 0, &limit))
         each = limit <= 0 ? idx(0) : limit < DIM_MAX ? min_(n, idx((int64_t)limit)) : n;
     E room = mul(mul(b, classes), each), args[] = {b, classes, n, room};
-    T box = corners(boxes, int_attr("center_point_box")), most = scalar_or("most", 2, I64, 0);
+    T box = corners(boxes, int_attr("center_point_box"), b, n), most = scalar_or("most", 2, I64, 0);
     T overlap = scalar_or("overlap", 3, F32, 0), lowest = scalar_or("lowest", 4, F32, -INFINITY);
     T picked = scratch("picked", I64, list2(room, idx(3))), count = scratch("count", I64, list0()),
       left = scratch("left", BOOL, list1(n));
