@@ -11,7 +11,7 @@ enum { GROUP_MAX = 32, OPERANDS_MAX = 6, ROW_OPERANDS_MAX = 16, ROW_CELLS_MAX = 
 struct info { /* of a node */
     const struct node_class *cls;
     int position;
-    bool through; /* a view that all its readers read through */
+    bool through;                /* a view that all its readers read through */
     struct group *group, *trial; /* trial: a group that tries the node */
 };
 struct grouping {

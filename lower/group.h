@@ -38,8 +38,8 @@ struct group {
     int id;
     enum stage_class cls; /* of the anchor; ROW as soon as stages share rows */
     VEC(struct node *)
-    nodes; /* in order; the last one's result is the only one that is read outside. Control nodes and
-              opaque ones stand alone */
+    nodes;                    /* in order; the last one's result is the only one that is read outside. Control nodes and
+                                 opaque ones stand alone */
     VEC(struct node *) views; /* in front of them, with no group: the anchor reads their operands through them */
     struct node *anchor;
     const char *refused; /* why it ended: reason code for dumps; NULL: no consumer */

@@ -107,6 +107,48 @@ static bool attempt(struct cells *q, bool keep) {
     }
     return plan_apply(u);
 }
+
+/* ---- reading across: neighbours in memory lie along an axis that is not the result's last */
+struct across {
+    struct cells *q;
+    const struct stmt *s;
+    int axis;
+};
+static bool find_across(void *env, expr e) {
+    struct across *a = env;
+    int n = e->op == X_LOAD ? e->n - e->has_fill : 0;
+    const struct param_layout *l = n ? layout_of(a->q->u->p, a->q->u->l, e->u.buf) : NULL;
+    int d = l && l->block ? 1 : n - 1, last = a->q->naxes - 1;
+    bool moves = false; /* along the result's last axis */
+    for (int k = 0; k < n; k++) moves |= x_uses_var(a->q->u->c, e->arg[k], a->s->u.stage.axes[last]);
+    for (int k = 0; k < last && moves && d < n; k++)
+        if (e->arg[d]->op == X_VAR && e->arg[d]->u.var == a->s->u.stage.axes[k]) a->axis = k;
+    return true;
+}
+/* A few cells of the result's last axis at a time, so that a line of the operand serves as long as it is there. */
+static bool attempt_across(struct cells *q) {
+    struct plan *u = q->u;
+    int last = q->naxes - 1, tile = u->t->lanes_f32;
+    struct across a = {q, NULL, -1};
+    for (int i = 0; i < u->k->stages.n; i++) {
+        a.s = u->k->stages.v[i];
+        x_visit(a.s->u.stage.value, find_across, &a);
+    }
+    int64_t n = const_extent(q->out[0]->u.stage.axes[last]);
+    if (a.axis < 0 || q->nout != 1 || (n >= 0 && n < 2 * tile)) return false;
+    const char *across = loop_of(q, q->out[0], a.axis), *along = loop_of(q, q->out[0], last);
+    plan_start(u);
+    plan_inline_maps(u);
+    text_add(&u->s, "reorder");
+    for (int k = 0; k < last; k++)
+        if (k != a.axis) text_printf(&u->s, " %s", loop_of(q, q->out[0], k));
+    text_printf(&u->s, " %s %s\nsplit %s %d cells few%s\nreorder cells %s few\n", along, across, along, tile,
+                n < 0      ? " cut2"
+                : n % tile ? " cut"
+                           : "",
+                across);
+    return plan_apply(u);
+}
 static bool same_axes(const struct stmt *a, const struct stmt *b) {
     if (a->u.stage.naxes != b->u.stage.naxes) return false;
     for (int k = 0; k < a->u.stage.naxes; k++)
@@ -129,5 +171,5 @@ bool schedule_cells(struct plan *u) {
     if (u->t->lanes_f32 < 2 && !keep) return false;
     q.naxes = k->out->u.stage.naxes;
     while (!keep && q.merged < q.naxes && merges(&q, q.naxes - 1 - q.merged)) q.merged++;
-    return attempt(&q, keep);
+    return attempt(&q, keep) || (u->t->lanes_f32 > 1 && !keep && attempt_across(&q));
 }
