@@ -199,7 +199,7 @@ static double f8_limit(enum dtype t) {
 }
 /* What stores do not say: float8 out of range (stores saturate), NaN to float4 (gives -0), and integers below a byte,
  * which keep their low bits. */
-static E converted(enum dtype t, E v) {
+E converted(enum dtype t, E v) {
     bool from_float = v->type == F32 || v->type == F64;
     if (dtype_bits(t) < 8 && dtype_is_int(t)) return cast(t, cast(I32, v));
     if (!from_float) return cast(t, v);

@@ -50,6 +50,8 @@ E at_reshaped(T x, X i, X dims);
 /* y, a result or scratch of the given dims, as a copy of x in another shape. */
 T reshaped(const char *name, T x, X dims);
 void out_reshaped(int k, T x, X dims);
+/* v as Cast converts it to t, in ops with an attribute "saturate". */
+E converted(enum dtype t, E v);
 /* Activation functions by ONNX name ("Relu", "HardSigmoid"): for recurrent and fused ops. NULL alpha: defaults. */
 E activation(const char *name, E v, double alpha, double beta);
 void activation_defaults(const char *name, double *alpha, double *beta);

@@ -7,6 +7,10 @@
 static bool scale_index(T x, T s, X i, X *at_i) {
     int64_t block = int_attr("block_size");
     if (rank(s) == 0 || (rank(s) == 1 && x_is(dim(s, 0), 1))) return *at_i = zeros(rank(s)), true;
+    if (rank(s) == 1 && block == 0 && int_attr("axis") >= rank(x)) { /* the default axis of a vector: one scale */
+        require(eq(dim(s, 0), idx(1)), "there is no axis %lld for several scales", (long long)int_attr("axis"));
+        return *at_i = zeros(1), true;
+    }
     int a = axis_attr("axis", x);
     if (rank(s) == 1 && block == 0) {
         E n = dim(s, 0),
@@ -22,8 +26,9 @@ static bool scale_index(T x, T s, X i, X *at_i) {
     return true;
 }
 static enum dtype wanted_type(void) { return int_attr("output_dtype") ? type_attr("output_dtype") : NONE; }
-static bool whole_target(enum dtype t) {
+static bool small_target(enum dtype t) {
     if (dtype_is_int(t) && t != I64 && t != U64 && t != U32) return true;
+    if (dtype_is_float(t) && dtype_bits(t) <= 8 && t != F8E8M0) return true;
     return fail(E_TYPE, "quantization to %s is not supported", dtype_name(t)), false;
 }
 /* rint(v) + zero, saturated to t, which is at most 32 bits wide */
@@ -36,8 +41,10 @@ static void op_quantize(void) {
     enum dtype t = has(z) ? dtype(z) : wanted_type(), vt = dtype(x) == F64 ? F64 : F32;
     X i = axes(shape(x)), at_s, at_z;
     if (t == NONE) t = U8;
-    if (!whole_target(t) || !scale_index(x, s, i, &at_s) || (has(z) && !scale_index(x, z, i, &at_z))) return;
-    out(0, t, i, saturated(t, div_(cast(vt, at(x, i)), cast(vt, at(s, at_s))), has(z) ? at(z, at_z) : NULL));
+    if (!small_target(t) || !scale_index(x, s, i, &at_s) || (has(z) && !scale_index(x, z, i, &at_z))) return;
+    E v = div_(cast(vt, at(x, i)), cast(vt, at(s, at_s)));
+    if (dtype_is_float(t)) out(0, t, i, converted(t, v)); /* their zero point is 0 and says the type only */
+    else out(0, t, i, saturated(t, v, has(z) ? at(z, at_z) : NULL));
 }
 static void op_dequantize(void) {
     T x = in(0), s = in(1), z = in(2);
@@ -78,7 +85,7 @@ static const struct op_attr a_quant[] = {
     {.name = "precision", .kind = AT_INT},    {0}};
 const struct op ops_quant[] = {
     {"", "QuantizeLinear", 25, 10, a_quant, s_quant, slots_y, .define = op_quantize,
-     .spec = "QuantizeLinear-25; to integers only, computed in f32"},
+     .spec = "QuantizeLinear-25; computed in f32"},
     {"", "DequantizeLinear", 25, 10, a_quant, s_dequant, slots_y, .define = op_dequantize,
      .spec = "DequantizeLinear-25"},
     {"", "DynamicQuantizeLinear", 11, 11, attrs_none, s_dynamic, s_dynamic_out, .define = op_dynamicquantize,
