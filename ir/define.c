@@ -16,6 +16,18 @@ void fail(enum diag_code code, const char *fmt, ...) {
     text_free(&t);
 }
 
+void def_unfit(void) {
+    struct text t = {0};
+    for (int k = 0; k < n_in(); k++) {
+        const struct value *v = def_now->n->ins.v[k];
+        if (k) text_add(&t, ", ");
+        if (v) type_print(&t, &v->type);
+        else text_char(&t, '_');
+    }
+    fail(E_SHAPE, "inputs %s do not fit the operator", t.s ? t.s : "()");
+    text_free(&t);
+}
+
 /* ---- the node */
 int n_in(void) { return def_now->n->ins.n; }
 int n_out(void) { return def_now->n->outs.n; }
@@ -299,16 +311,29 @@ E fn2(const char *name, E a, E b) {
 static bool indices(T t, X i, E *out) {
     if (!t) return false;
     if (i.n != t->rank) {
-        BUG("definition of %s indexes a tensor of rank %d with %d indices", def_now->n->op_type, t->rank, i.n);
+        def_unfit();
+        return false;
     }
     for (int k = 0; k < i.n; k++) out[k] = x_toidx(DEF_CTX, i.v[k]);
     return true;
+}
+/* One of the indices is a number that the dimension does not have. */
+static bool outside(T t, const E *v) {
+    int64_t i, n;
+    for (int k = 0; k < t->rank; k++)
+        if (x_is_int(v[k], &i) && (i < 0 || (x_is_int(t->dims[k], &n) && i >= n))) return true;
+    return false;
 }
 E at(T t, X i) {
     E v[X_MAX_LIST];
     for (int k = 0; t && k < t->rank && dtype_value(t->type) != STR; k++) /* nothing to read, nothing that reads it */
         if (x_is(t->dims[k], 0)) return x_num(DEF_CTX, dtype_value(t->type), 0);
-    return indices(t, i, v) ? x_load(DEF_CTX, t->buf, v, i.n, NULL) : x_poison(DEF_CTX);
+    if (!indices(t, i, v)) return x_poison(DEF_CTX);
+    if (outside(t, v)) {
+        def_unfit();
+        return x_poison(DEF_CTX);
+    }
+    return x_load(DEF_CTX, t->buf, v, i.n, NULL);
 }
 E at_or(T t, X i, E fill) {
     E v[X_MAX_LIST];
@@ -328,8 +353,17 @@ E within(E i, E n) { return x_guard(DEF_CTX, i, n); }
 X bcast(T t, X i) {
     X r = list0();
     int skip = i.n - rank(t);
+    if (skip < 0) {
+        def_unfit();
+        return r;
+    }
     for (int k = 0; k < rank(t); k++) {
         E d = t->dims[k], v = i.v[k + skip], extent = v->op == X_VAR ? v->u.var->extent : NULL;
+        int64_t have, need;
+        if (x_is_int(d, &have) && have != 1 && extent && x_is_int(extent, &need) && need > have) {
+            def_unfit();
+            return list0();
+        }
         if (x_is(d, 1)) r = push(r, idx(0));
         else if (d == extent || (d->op == X_CONST && extent && extent->op == X_CONST)) r = push(r, v);
         else

@@ -52,7 +52,7 @@ static void put_stage(T t, X ax, enum red_op op, X r, E v, E init) {
     struct ctx *c = DEF_CTX;
     const struct var *va[X_MAX_LIST], *vr[X_MAX_LIST];
     if (!t || v->op == X_POISON) {
-        if (t && !c->diags.errors) BUG("definition of %s builds poison without a diagnostic", def_now->n->op_type);
+        if (t && !c->diags.errors) def_unfit();
         return;
     }
     enum dtype vt = dtype_value(t->type);
@@ -157,6 +157,12 @@ E size_from(const char *name, T t, int k, E lo, E hi) {
     struct def *d = def_now;
     struct ctx *c = d->c;
     if (!t || lo->op == X_POISON || hi->op == X_POISON) return x_poison(c);
+    int64_t n, least, most;
+    if (t->rank > 1 || (t->rank && x_is_int(t->dims[0], &n) && k >= n) ||
+        (x_is_int(lo, &least) && x_is_int(hi, &most) && least > most)) { /* an axis of a scalar, say */
+        def_unfit();
+        return x_poison(c);
+    }
     int at = d->nsyms++;
     if (at == d->n->syms.n) { /* the same symbol each time the definition runs */
         int64_t l0, l1, h0, h1;

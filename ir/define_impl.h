@@ -31,6 +31,9 @@ extern _Thread_local struct def *def_now;
 /* Pushes a definition of n, with inputs read through buf_of (NULL: parameters of a scratch procedure). */
 void def_begin(struct def *d, enum def_mode mode, struct graph *g, struct node *n);
 void def_end(struct def *d);
+/* What a definition says when it got an expression that does not exist (poison) or would read a tensor with more or
+ * fewer indices than it has dimensions: the model's inputs are not what the operator takes. */
+void def_unfit(void);
 T def_tensor_new(enum dtype t, X dims);
 void def_append(struct stmt *s);
 const struct op_attr *def_attr_row(const char *name);
