@@ -9,7 +9,8 @@
 
 /* ---- names */
 /* A valid C and C++ identifier for any text: no keyword, no name reserved by the language, the C library or our own
- * prelude (`nn_...`), not empty, at most 48 characters. Not unique: see `names_add`. */
+ * prelude (`nn_...`), not empty, at most 48 characters; names in capitals, which belong to macros, become small. Not
+ * unique: see `names_add`. */
 const char *c_ident(struct ctx *c, const char *name);
 
 /* Names taken in the scopes that are open. A name is free again when its scope was left. */

@@ -79,6 +79,7 @@ static void wrap_line(struct text *out, const char *s, size_t n, bool comment) {
         text_char(out, '\n');
         for (size_t k = 0; k < hang; k++) text_char(out, ' ');
         s += at, n -= at;
+        while (n && *s == ' ') s++, n--; /* names may hold any number of them */
         comment |= s[0] == '/' && s[1] == '*';
         if (comment && s[0] != '/') text_add(out, " * ");
         room = hang < COLUMNS / 2 ? COLUMNS - hang - (comment ? 3 : 0) : COLUMNS / 2;

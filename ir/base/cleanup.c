@@ -1,4 +1,5 @@
-/* Nothing is left behind by a signal. See cleanup.h. The handler calls only what POSIX allows there. */
+/* Nothing is left behind by a signal or an exit in the midst of things. See cleanup.h. The handler calls only what
+ * POSIX allows there. */
 #include "ir/base/cleanup.h"
 #include <signal.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@ static struct {
     volatile pid_t pid;
 } entries[ENTRIES_MAX];
 
-static void on_signal(int number) {
+static void clean(void) {
     for (int k = 0; k < ENTRIES_MAX; k++)
         if (entries[k].pid > 0) kill(-entries[k].pid, SIGKILL);
     for (int k = 0; k < ENTRIES_MAX; k++)
@@ -24,11 +25,16 @@ static void on_signal(int number) {
             }
             if (pid > 0) waitpid(pid, NULL, 0);
         }
+}
+static void on_signal(int number) {
+    clean();
     signal(number, SIG_DFL);
     raise(number); /* whoever waits for this process sees what ended it */
 }
 void cleanup_install(void) {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    /* SIGBUS: somebody made a mapped file shorter */
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU, SIGBUS};
+    atexit(clean);
     struct sigaction a = {.sa_handler = on_signal};
     sigfillset(&a.sa_mask);
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {

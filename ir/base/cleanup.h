@@ -1,5 +1,5 @@
-/* What a signal (SIGINT, SIGTERM, SIGHUP) leaves behind: nothing. Temporary files and folders, and running children,
- * are noted here while they exist; the handler ends and removes them before the process dies of the signal. */
+/* What a signal leaves behind, or an exit that is our bug or for want of memory: nothing. Temporary files and folders,
+ * and running children, are noted here while they exist; they are ended and removed before the process is gone. */
 #ifndef NN_IR_BASE_CLEANUP_H
 #define NN_IR_BASE_CLEANUP_H
 #include <sys/types.h>

@@ -50,7 +50,11 @@ Test(emit, identifiers) {
                                            {"int", "v_int"},
                                            {"class", "v_class"},
                                            {"nn_guard", "v_nn_guard"},
-                                           {"NN_X", "v_NN_X"},
+                                           {"NN_X", "v_nn_x"},
+                                           {"INT_MAX", "int_max"},
+                                           {"X", "X"},
+                                           {"CONST", "v_const"},
+                                           {"static_assert", "v_static_assert"},
                                            {"size_t", "v_size_t"},
                                            {"fault", "v_fault"},
                                            {"a::b//c", "a_b_c"},
@@ -241,6 +245,8 @@ Test(emit, literals_comments_and_directives_stay_what_they_are) {
         if (*whole[k]) wraps_to(whole[k], whole[k]);
     wraps_to("/* " X40 " " X40 " " X40 " */\nint x;\n", "/* " X40 " " X40 "\n * " X40 " */\nint x;\n");
     wraps_to("/* a\n *   " X40 ", " X40 ", " X40 "\n */\n", "/* a\n *   " X40 ", " X40 ",\n * " X40 "\n */\n");
+    wraps_to("/* " X40 "  " X40 " " X40 "                                        " X40 " */\n",
+             "/* " X40 "  " X40 "\n * " X40 "\n * " X40 " */\n");
     wraps_to("f(\"" X40 "\\\", \", '\"', " X40 ", " X40 ");\n",
              "f(\"" X40 "\\\", \", '\"', " X40 ",\n        " X40 ");\n");
 }
