@@ -3,6 +3,7 @@
  * file. */
 #include "codegen/weights.h"
 #include "ir/base/checked.h"
+#include "lower/lower.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,6 +150,15 @@ static unsigned char *pack(struct program *p, const struct buf *b, int64_t cells
     return out;
 }
 
+/* The cells of b as they stand in the file: the model's own bytes where they need no change, which may be gigabytes of
+ * a mapped file, else a packed copy, which *owned frees. */
+static const unsigned char *physical(struct program *p, const struct buf *b, int64_t cells, unsigned char **owned) {
+    int size = dtype_bytes(b->type);
+    *owned = NULL;
+    if (b->data->source != TS_SPLAT && buf_is_plain(b) && dtype_bits(b->type) == 8 * size) return b->data->bytes;
+    return *owned = pack(p, b, cells);
+}
+
 /* ---- the file */
 static void put_u32(unsigned char *at, uint32_t v) {
     for (int k = 0; k < 4; k++) at[k] = (unsigned char)(v >> 8 * k);
@@ -190,7 +200,8 @@ static bool put_weight(struct packing *q, const struct buf *b) {
         diag(&p->c->diags, DIAG_ERROR, E_SIZE, "constant %s has no constant size", diag_quote(&p->c->arena, b->name));
         return false;
     }
-    unsigned char *bytes = pack(p, b, cells);
+    unsigned char *owned;
+    const unsigned char *bytes = physical(p, b, cells, &owned);
     bool ok = true;
     w.bytes = cells * dtype_bytes(b->type);
     XXH128_hash_t digest = XXH3_128bits(bytes, (size_t)w.bytes);
@@ -199,7 +210,7 @@ static bool put_weight(struct packing *q, const struct buf *b) {
             w.same = k;
     w.offset = w.same >= 0 ? p->weights.v[w.same].offset : q->at;
     if (w.same < 0) ok = put_bytes(q, bytes, w.bytes);
-    free(bytes);
+    free(owned);
     PUSH(&p->c->arena, &p->weights, w);
     PUSH(&p->c->arena, &q->digests, digest);
     return ok;

@@ -466,6 +466,12 @@ def unknown_operators():
 
 # ---- control flow
 @case
+def operators_of_our_own():
+    yield REFUSE, simple("RecurrentVector", {"x": [1, 2]}, domain="gcc2nn", dir=4, count=2)
+    yield REFUSE, simple("Require", {"x": ([], BOOL)}, domain="gcc2nn", message="x")
+
+
+@case
 def bodies():
     empty = graph([], [], [])
     t = graph([node("Relu", ["x"], ["t"])], [], [value("t")])
