@@ -1,11 +1,19 @@
 /* Fuzzer: any bytes as an ONNX model. What is imported must print and parse again. */
 #include "compiler/import/onnx.h"
+#include "lower/ops/ops.h"
+#include "tests/fuzz/onnx_mutate.h"
 #include <stdlib.h>
 
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    (void)argc, (void)argv;
+    ops_register_all();
+    return 0;
+}
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct ctx *c = ctx_new();
-    struct import_options o = {.keep_unknown = true, .max_nodes = 10000, .max_bytes = 1 << 26};
+    struct import_options o = {.keep_unknown = true, .max_nodes = 10000, .max_bytes = 1 << 22};
     struct graph *g = import_onnx_bytes(c, "fuzz.onnx", data, size, &o);
     struct text t = {0};
     if (g) {
