@@ -190,7 +190,7 @@ static bool outline_run(struct lowering *l, struct block *run, struct stmt *afte
             /* named by its op, not by the value: layers that are alike have equal kernels */
             const char *role = map_get(&l->roles, PKEY(b));
             kb = buf_new(c, p, role ? role : b->name, b->type, SC_ARENA, dims, b->nlogical);
-            if (role) kb->base = kb->name; /* steps call a stage by its base: two Adds are two stages */
+            kb->base = kb->name; /* steps call a stage by its base: an Exp and the one of a Softmax are two stages */
             block_append(&locals, s_alloc(c, kb));
             map_put(local, PKEY(b), p); /* gone from the entry */
         } else {
