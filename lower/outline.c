@@ -120,6 +120,15 @@ static bool stmt_uses(struct stmt *s, const struct buf *b) {
     s->next = next;
     return u.found;
 }
+static bool stmt_loads(struct stmt *s, const struct buf *b) {
+    struct block one = {s, s, NULL};
+    struct use_scan u = {b, false};
+    struct stmt *next = s->next;
+    s->next = NULL;
+    each_load(&one, scan_load, &u);
+    s->next = next;
+    return u.found;
+}
 /* Is b touched from the statement `from` on? */
 static bool used_from(struct stmt *from, const struct buf *b) {
     for (struct stmt *s = from; s; s = s->next)
@@ -133,7 +142,7 @@ static enum param_dir direction(struct refs *r, struct buf *b) {
 static bool written_whole_first(struct block *run, const struct buf *b) {
     /* A buffer that the run itself computes in full before reading it does not come from outside. */
     for (struct stmt *s = run->first; s; s = s->next) {
-        if (s->kind == S_STAGE && s->u.stage.buf == b) return true;
+        if (s->kind == S_STAGE && s->u.stage.buf == b) return !stmt_loads(s, b);
         if (stmt_uses(s, b)) return false;
     }
     return false;

@@ -6,12 +6,16 @@ WARNINGS: every file compiles without a warning with gcc and clang-14 at the fla
 HEADER: NAME.h is C++11 too.
 SANITIZERS: built with AddressSanitizer and UBSan, with an arena of exactly the stated size, the program runs on the
     stored inputs without a report; its outputs have the same bits as without them, and agree with the reference.
+INTERPRETER: the interpreter of the scheduled loop IR gives these bits too (any NaN for a NaN).
+KERNELS: each scheduled kernel alone, at its own extents, gives the same bits as the interpreter on random and on special
+    values (NaN, infinities, -0, denormals) and, if it has symbolic sizes, with small ones, 0 and 1 among them.
 SAME BYTES: written again into another folder, from another working directory, with another locale, time zone and time,
     the files are the same.
 
-    check_output.py              SHARE small models, turned by the commit
+    check_output.py              SHARE small models, and the kernels of one other; both turned by the commit
     check_output.py --all        every model
     check_output.py NAME...      these
+    ... --only PART              warnings, programs (sanitizers, interpreter), bytes or kernels; may be repeated
 
 Prints a line for each model, then how many passed. Exit status: 0, 1 if a model failed, 77 if none was checked.
 """
@@ -32,6 +36,8 @@ from modelset import ROOT, absent, index, MODELS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHARE = 3
+LARGE_MACS = 1_000_000_000      # the interpreter does some 70 million in a second
+PARTS = ("warnings", "programs", "bytes", "kernels")
 COMPILERS = ("gcc", "clang-14")
 WARNINGS = "-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
 SANITIZE = "-O1 -g -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all"
@@ -104,7 +110,36 @@ def run_program(args, folder, given, outputs):
             ["ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1", "UBSAN_OPTIONS=print_stacktrace=1"])
 
 
-def check_sanitizers(args, row, folder, plain, sets, made, lists):
+def same_bits(got, want):
+    """Docs/numbers.md, N2 and N5: every bit, but a NaN may have any."""
+    if got.dtype != want.dtype or got.shape != want.shape:
+        return False
+    if got.dtype.kind == "O":       # strings
+        return bool((got == want).all())
+    if got.tobytes() == want.tobytes():
+        return True
+    if got.dtype.kind == "c":
+        got, want = got.view(got.real.dtype), want.view(want.real.dtype)
+    if got.dtype.kind not in "fV":
+        return False
+    import numpy as np
+    bits = f"u{got.itemsize}"
+    differ = np.atleast_1d(got).view(bits) != np.atleast_1d(want).view(bits)
+    return all(np.isnan(np.atleast_1d(x)[differ].astype(np.float64)).all() for x in (got, want))
+
+
+def check_interpreter(args, model, data, results, made):
+    interpreted = made("interpreted")
+    os.makedirs(interpreted, exist_ok=True)
+    command([args.gcc2nn, "run", model, "--interpret", "--data", data, "--out", interpreted, "--target", args.target],
+            args, ROOT)
+    for file in sorted(os.listdir(results)):
+        name, got = run_models.read_tensor(os.path.join(results, file))
+        if not same_bits(got, run_models.read_tensor(os.path.join(interpreted, file))[1]):
+            raise Failed(f"{os.path.basename(data)}: the interpreter has other bits in {name}")
+
+
+def check_programs(args, row, model, folder, plain, sets, made, lists):
     exact = made("sanitized")
     shutil.copytree(folder, exact)
     exact_arena(exact)
@@ -131,6 +166,7 @@ def check_sanitizers(args, row, folder, plain, sets, made, lists):
             run_models.compare(row, data, results, *lists)
         except run_models.Wrong as e:
             raise Failed(f"{os.path.basename(data)}: {e}") from None
+        check_interpreter(args, model, data, results, made)
 
 
 def check_same(args, model, folder, made, locales):
@@ -148,6 +184,17 @@ def check_same(args, model, folder, made, locales):
     for name in names:
         if not filecmp.cmp(os.path.join(folder, name), os.path.join(other, name), shallow=False):
             raise Failed(f"{name} differs in another folder, locale and time zone")
+
+
+def check_kernels(args, model, made):
+    text = command([args.gcc2nn, model, "--target", args.target, "--dump-after=reuse", "--stop-after=reuse"], args, ROOT)
+    with open(made("kernels.lir"), "w", encoding="utf-8") as f:
+        f.write(text)
+    said = command([args.lir_check, made("kernels.lir"), "--each", "--target", args.target, "--cc", "gcc"], args, ROOT)
+    found = re.search(r"(\d+) kernels: (\d+) the same bits, 0 different, (\d+) only faults", said)
+    if not found or found[3] != "0":
+        raise Failed("kernels: " + " ".join(said.split())[:200])
+    return f"{found[1]} kernels"
 
 
 # --- tensors ----------------------------------------------------------------------------------
@@ -194,7 +241,7 @@ def make_locale(folder):
     return made.returncode == 0
 
 
-def check(row, args, lists, locales):
+def check(row, parts, args, lists, locales):
     result = {"name": row["name"], "verdict": "ok", "seconds": 0.0, "why": ""}
     begin = time.monotonic()
     try:
@@ -210,11 +257,17 @@ def check(row, args, lists, locales):
             def made(name):
                 return os.path.join(top, name)
             folder = made("first")
-            generate(args, model, folder, ROOT, ["LC_ALL=C"])
-            plain = check_warnings(args, folder, made)
-            check_header(args, plain)
-            check_sanitizers(args, row, folder, plain, sets, made, (lists[0], lists[1].get(row["name"], {})))
-            check_same(args, model, folder, made, locales)
+            if set(parts) != {"kernels"}:
+                generate(args, model, folder, ROOT, ["LC_ALL=C"])
+            if "warnings" in parts or "programs" in parts:
+                plain = check_warnings(args, folder, made)
+                check_header(args, plain)
+            if "programs" in parts:
+                check_programs(args, row, model, folder, plain, sets, made, (lists[0], lists[1].get(row["name"], {})))
+            if "bytes" in parts:
+                check_same(args, model, folder, made, locales)
+            if "kernels" in parts:
+                result["why"] = check_kernels(args, model, made)
     except run_models.Skip as e:
         result.update(verdict="skip", why=str(e))
     except (Failed, run_models.Wrong, run_models.Broken) as e:
@@ -224,18 +277,25 @@ def check(row, args, lists, locales):
 
 
 def choose(args, rows):
+    """{name: what is checked of it}"""
+    parts = tuple(args.only or PARTS)
     if args.names:
         unknown = [name for name in args.names if name not in rows]
         if unknown:
             sys.exit(f"check_output.py: no model {unknown[0]} in INDEX.csv")
-        return args.names
+        return {name: parts for name in args.names}
     names = [name for name, row in rows.items() if row["category"] not in run_models.LEFT_OUT]
     if args.all:
-        return names
+        return {name: parts for name in names}
     # Two compilers and the sanitizers take seconds for each: of the small ones, those with little text.
-    names = sorted(name for name in names if run_models.small(rows[name]) and rows[name]["ort"].startswith("ok"))
-    begin = run_models.turn()[0] % len(names)
-    return [names[(begin + k * len(names) // SHARE) % len(names)] for k in range(SHARE)]
+    names = [name for name in names if rows[name]["ort"].startswith("ok")]
+    small = sorted(name for name in names if run_models.small(rows[name]))
+    large = sorted(name for name in names if name not in small and int(rows[name]["macs"] or 0) < LARGE_MACS)
+    number = run_models.turn()[0]
+    chosen = {small[(number + k * len(small) // SHARE) % len(small)]: parts for k in range(SHARE)}
+    if "kernels" in parts:
+        chosen[large[number % len(large)]] = ("kernels",)
+    return chosen
 
 
 def finish(args, results, skipped_all=""):
@@ -256,6 +316,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--only", action="append", choices=PARTS)
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--timeout", type=float, default=1800, help="seconds for each step (%(default).0f)")
     parser.add_argument("--json", metavar="FILE", help="write the results there")
@@ -265,11 +326,13 @@ def main():
     if absent():
         finish(args, [], absent())
     args.gcc2nn = os.path.abspath(args.gcc2nn)
+    args.lir_check = os.path.join(os.path.dirname(args.gcc2nn), "tests", "lir_check")
     missing = [tool for tool in (*COMPILERS, "g++", "make") if not shutil.which(tool)]
     if missing:
         finish(args, [], f"{missing[0]} is not installed")
-    if not os.access(args.gcc2nn, os.X_OK):
-        finish(args, [], f"{os.path.relpath(args.gcc2nn)} is not built")
+    for program in (args.gcc2nn, args.lir_check):
+        if not os.access(program, os.X_OK):
+            finish(args, [], f"{os.path.relpath(program)} is not built")
     try:
         import numpy, onnx  # noqa: F401, E401
     except ImportError as e:
@@ -277,14 +340,16 @@ def main():
 
     rows = index()
     lists, pending = (run_models.read_widened(rows), run_models.read_ties(rows)), run_models.read_pending(rows)
-    names, results = choose(args, rows), []
+    chosen, results = choose(args, rows), []
+    names = list(chosen)
     print(f"output: {len(names)} models; target {args.target}; folder {os.path.relpath(MODELS, ROOT)}", flush=True)
     with tempfile.TemporaryDirectory(prefix="locale-") as locales:
         if not make_locale(locales):
             print(f"output: no locale {LOCALE} here: the same bytes are looked for without it")
         with concurrent.futures.ThreadPoolExecutor(max(1, args.jobs)) as pool:
             for done in concurrent.futures.as_completed(
-                    [pool.submit(check, rows[name], args, lists, locales) for name in names if name not in pending]):
+                    [pool.submit(check, rows[name], chosen[name], args, lists, locales)
+                     for name in names if name not in pending]):
                 results.append(done.result())
                 print("{name:28} {verdict:5} {seconds:7.1f} s  {why}".format(**results[-1]).rstrip(), flush=True)
     results += [{"name": n, "verdict": "skip", "seconds": 0.0, "why": pending[n]} for n in names if n in pending]

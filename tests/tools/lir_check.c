@@ -7,16 +7,24 @@
  *   --loose         without the verifier
  *   --schedule      the target's own schedule, applied first (--fma as the target has it)
  *   --layout P=[..] with it: the layout of parameter P, P=const: it is packed by the caller; may be repeated
- *   --keep DIR      leave the files there      --bench N      time N calls */
+ *   --keep DIR      leave the files there      --bench N      time N calls
+ *   --each          a whole program's kernels, each on ordinary and on special values and with other sizes: says which
+ *                   differ, then "N kernels: N the same bits, N different, N only faults" */
 #include "lower/schedule/schedule.h"
 #include "lower/schedule/steps.h"
 #include "tests/tools/emit_check.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static char *slurp(const char *file, size_t *n) {
     FILE *f = fopen(file, "rb");
     if (!f) return NULL;
-    char *s = malloc(1 << 22);
-    *n = s ? fread(s, 1, (1 << 22) - 1, f) : 0;
+    fseek(f, 0, SEEK_END);
+    long size = ftell(f);
+    rewind(f);
+    char *s = size < 0 ? NULL : malloc((size_t)size + 1);
+    *n = s ? fread(s, 1, (size_t)size, f) : 0;
     if (s) s[*n] = 0;
     fclose(f);
     return s;
@@ -39,6 +47,55 @@ static void schedule(struct ctx *c, struct proc *p, const struct target *t, cons
     schedule_kernel(c, p, t, l);
     for (int k = 0; k < p->params.n; k++) p->params.v[k].buf->data = NULL;
 }
+/* Some in one program, since starting a compiler takes longer than most kernels; large ones alone. */
+enum { TOGETHER = 8, LARGE = 1 << 22 };
+static bool is_large(struct ctx *c, const struct proc *p) {
+    for (int i = 0; i < p->params.n; i++) {
+        expr cells = buf_cells(c, p->params.v[i].buf);
+        if (cells->op == X_CONST && cells->u.i > LARGE) return true;
+    }
+    return false;
+}
+static void choose_rounds(struct check_options *k, struct proc *const *procs, int n) {
+    bool sizes = false, integers = false;
+    for (int j = 0; j < n; j++) {
+        sizes = sizes || procs[j]->syms.n;
+        for (int i = 0; i < procs[j]->params.n; i++)
+            integers = integers || !dtype_is_float(procs[j]->params.v[i].buf->type);
+    }
+    k->nrounds = 0;
+    k->rounds[k->nrounds++] = (struct check_round){CHECK_PLAIN, 1, 0};
+    k->rounds[k->nrounds++] = (struct check_round){CHECK_SPECIAL, 2, 1};
+    if (integers) k->rounds[k->nrounds++] = (struct check_round){CHECK_INDEX, 1, 2};
+    for (int r = 3; sizes && r <= 6; r++)
+        k->rounds[k->nrounds++] = (struct check_round){r == 4 ? CHECK_SPECIAL : CHECK_INDEX, r, (unsigned)r};
+}
+static bool check_each(struct module *m, struct proc *const *procs, int n, struct check_options *k) {
+    int same = 0, different = 0, faults = 0;
+    for (int i = 0, many; i < n; i += many) {
+        int compared[TOGETHER] = {0};
+        char why[2048];
+        for (many = 1; !is_large(m->ctx, procs[i]) && many < TOGETHER && i + many < n;)
+            if (is_large(m->ctx, procs[i + many])) break;
+            else many++;
+        choose_rounds(k, procs + i, many);
+        if (!emit_check(m, procs + i, many, k, compared, why, sizeof why)) {
+            memset(compared, 0, sizeof compared);
+            for (int j = i; j < i + many; j++) {
+                choose_rounds(k, procs + j, 1);
+                if (emit_check(m, procs + j, 1, k, &compared[j - i], why, sizeof why)) continue;
+                printf("%s: %s\n", procs[j]->name, why);
+                compared[j - i] = -1;
+            }
+        }
+        for (int j = 0; j < many; j++)
+            if (compared[j] < 0) different++;
+            else if (compared[j]) same++;
+            else printf("%s: faults on all inputs\n", procs[i + j]->name), faults++;
+    }
+    printf("%d kernels: %d the same bits, %d different, %d only faults\n", n, same, different, faults);
+    return !different;
+}
 static int usage(const char *what) {
     fprintf(stderr, "lir_check: %s\n", what);
     return 2;
@@ -48,7 +105,7 @@ int main(int argc, char **argv) {
     const char *file = NULL, *steps = NULL, *name = NULL;
     const char *layouts[16];
     int ndims = 0, nlayouts = 0;
-    bool own = false;
+    bool own = false, each = false, special = false;
     bool print = false, cc = false, fma = false, loose = false;
     for (int i = 1; i < argc; i++) {
         const char *a = argv[i], *v = i + 1 < argc ? argv[i + 1] : "";
@@ -64,9 +121,10 @@ int main(int argc, char **argv) {
         else if (!strcmp(a, "--bench")) k.bench = atoi(v), i++;
         else if (!strcmp(a, "--strict")) k.strict = true;
         else if (!strcmp(a, "--fma")) fma = true;
-        else if (!strcmp(a, "--special")) k.special = true;
+        else if (!strcmp(a, "--special")) special = true;
         else if (!strcmp(a, "--schedule")) own = true;
         else if (!strcmp(a, "--layout") && nlayouts < 16) layouts[nlayouts++] = v, i++;
+        else if (!strcmp(a, "--each")) each = true;
         else if (!strcmp(a, "--loose")) loose = true;
         else if (!strcmp(a, "--print")) print = true;
         else if (a[0] == '-') return usage(a);
@@ -79,6 +137,7 @@ int main(int argc, char **argv) {
     char *s = slurp(file, &n), why[2048];
     if (!s) return usage("cannot read the file");
     struct ctx *c = ctx_new();
+    nn_find_instr = instr_by_name;
     struct module *m = loop_parse(c, s, n, file);
     struct text t = {0};
     bool ok = m && m->procs.n && (loose || loop_verify(m, "parse"));
@@ -105,8 +164,11 @@ int main(int argc, char **argv) {
         emit_prelude(&t, c, &o);
         printf("%s%s", t.s, body.s);
         text_free(&body);
+    } else if (ok && each) {
+        ok = check_each(m, procs, count, &k);
     } else if (ok) {
-        ok = emit_check(m, procs, count, &k, why, sizeof why);
+        k.rounds[k.nrounds++] = (struct check_round){special ? CHECK_SPECIAL : CHECK_PLAIN, 0, 0};
+        ok = emit_check(m, procs, count, &k, NULL, why, sizeof why);
         printf("%s %s%s: %s\n", file, k.target->name, k.strict ? " strict" : "", ok ? "same bits" : why);
     }
     t.n = 0;
