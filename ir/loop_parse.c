@@ -77,12 +77,17 @@ static void parse_fn(struct parser *p) {
 static void parse_syms(struct parser *p) {
     do {
         int line = peek(p)->line;
+        bool found = accept_word(p, "out"); /* by the run: its `size` statement is in the body */
         const char *name = parse_name(p, "a symbol");
         int64_t lo = 0, hi = INT32_MAX;
         if (!name || (accept_word(p, "in") && !parse_range(p, &lo, &hi))) return;
         if (lookup(p, name, false, true)) {
             parse_error(p, line, "symbol %s is declared twice", diag_quote(&p->c->arena, name));
             return;
+        }
+        if (found) {
+            size_symbol(p, name, lo, hi, line);
+            continue;
         }
         struct sym *y = sym_new(p->c, name, lo, hi, false);
         PUSH(&p->c->arena, &p->proc->syms, y);

@@ -445,6 +445,31 @@ static bool name_sizes(void *env, struct stmt *s) {
         give(p, s->u.size.sym, unique(p, s->u.size.sym->name));
     return true;
 }
+/* The sizes of results that the run finds: their `size` statements come after the parameters that show them. */
+struct found_sizes {
+    struct ctx *c;
+    const struct proc *q;
+    VEC(const struct sym *) v;
+};
+static bool note_found(void *env, expr e) {
+    struct found_sizes *f = env;
+    if (e->op != X_SYM || !e->u.sym->produced) return true;
+    for (int k = 0; k < f->q->syms.n; k++)
+        if (f->q->syms.v[k] == e->u.sym) return true;
+    for (int k = 0; k < f->v.n; k++)
+        if (f->v.v[k] == e->u.sym) return true;
+    PUSH(&f->c->arena, &f->v, e->u.sym);
+    return true;
+}
+static void print_sym(struct printer *p, const struct sym *y, const char *before) {
+    struct given *g = map_get(&p->given, PKEY(y));
+    text_printf(p->t, "%s%s", before, sym_text(p, g ? g->name : y->name));
+    if (y->lo == 0 && y->hi == INT32_MAX) return;
+    text_add(p->t, " in ");
+    print_bound(p->t, y->lo);
+    text_add(p->t, "..");
+    print_bound(p->t, y->hi);
+}
 static void print_header(struct printer *p, const struct proc *q, const char *between) {
     print_name(p->t, q->name);
     text_char(p->t, '(');
@@ -455,17 +480,13 @@ static void print_header(struct printer *p, const struct proc *q, const char *be
         print_geometry(p, q->params.v[k].buf, dir_name(q->params.v[k].dir));
     }
     text_char(p->t, ')');
-    for (int k = 0; k < q->syms.n; k++) {
-        const struct sym *y = q->syms.v[k];
-        struct given *g = map_get(&p->given, PKEY(y));
-        text_printf(p->t, "%s%s", k ? ", " : " [", sym_text(p, g->name));
-        if (y->lo == 0 && y->hi == INT32_MAX) continue;
-        text_add(p->t, " in ");
-        print_bound(p->t, y->lo);
-        text_add(p->t, "..");
-        print_bound(p->t, y->hi);
-    }
-    text_add(p->t, q->syms.n ? "]\n" : "\n");
+    struct found_sizes found = {p->c, q, {0}};
+    for (int k = 0; k < q->params.n; k++)
+        for (int d = 0; d < q->params.v[k].buf->nlogical; d++)
+            x_visit(q->params.v[k].buf->logical[d], note_found, &found);
+    for (int k = 0; k < q->syms.n; k++) print_sym(p, q->syms.v[k], k ? ", " : " [");
+    for (int k = 0; k < found.v.n; k++) print_sym(p, found.v.v[k], k || q->syms.n ? ", out " : " [out ");
+    text_add(p->t, q->syms.n || found.v.n ? "]\n" : "\n");
 }
 /* The names of a procedure's buffers and symbols, before any of its text is printed. */
 static void enter_proc(struct printer *p, const struct proc *q) {

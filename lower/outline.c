@@ -109,25 +109,23 @@ static bool scan_stmt(void *env, struct stmt *s) {
         for (int k = 0; k < s->u.call.nbufs; k++) u->found |= s->u.call.bufs[k] == u->b;
     return !u->found;
 }
-static bool stmt_uses(struct stmt *s, const struct buf *b) {
-    struct block one = {s, s, NULL};
-    struct use_scan u = {b, false};
-    struct stmt *next = s->next;
-    s->next = NULL; /* look at this statement alone */
-    walk(&one, scan_stmt, &u);
-    if (!u.found) each_load(&one, scan_load, &u);
-    u.found |= stmt_stores_to(s, b);
-    s->next = next;
-    return u.found;
-}
 static bool stmt_loads(struct stmt *s, const struct buf *b) {
     struct block one = {s, s, NULL};
     struct use_scan u = {b, false};
     struct stmt *next = s->next;
-    s->next = NULL;
+    s->next = NULL; /* look at this statement alone */
     each_load(&one, scan_load, &u);
     s->next = next;
     return u.found;
+}
+static bool stmt_uses(struct stmt *s, const struct buf *b) {
+    struct block one = {s, s, NULL};
+    struct use_scan u = {b, false};
+    struct stmt *next = s->next;
+    s->next = NULL;
+    walk(&one, scan_stmt, &u);
+    s->next = next;
+    return u.found || stmt_loads(s, b) || stmt_stores_to(s, b);
 }
 /* Is b touched from the statement `from` on? */
 static bool used_from(struct stmt *from, const struct buf *b) {

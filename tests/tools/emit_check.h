@@ -8,6 +8,7 @@ enum check_values {
     CHECK_PLAIN,   /* small numbers of both signs */
     CHECK_SPECIAL, /* a third of the floats are NaN, infinite, -0, denormal or very large; integers have any bits */
     CHECK_INDEX,   /* integers are 0 or 1: indices that are valid nearly everywhere */
+    CHECK_ZERO,    /* integers are 0 */
 };
 struct check_round {
     enum check_values values;

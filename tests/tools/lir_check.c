@@ -67,7 +67,8 @@ static void choose_rounds(struct check_options *k, struct proc *const *procs, in
     k->rounds[k->nrounds++] = (struct check_round){CHECK_PLAIN, 1, 0};
     k->rounds[k->nrounds++] = (struct check_round){CHECK_SPECIAL, 2, 1};
     if (integers) k->rounds[k->nrounds++] = (struct check_round){CHECK_INDEX, 1, 2};
-    for (int r = 3; sizes && r <= 6; r++)
+    if (integers) k->rounds[k->nrounds++] = (struct check_round){CHECK_ZERO, 1, 2};
+    for (int r = 3; sizes && r <= 6; r++) /* 4 + 4 rounds: all there is room for */
         k->rounds[k->nrounds++] = (struct check_round){r == 4 ? CHECK_SPECIAL : CHECK_INDEX, r, (unsigned)r};
 }
 static bool check_each(struct module *m, struct proc *const *procs, int n, struct check_options *k) {
