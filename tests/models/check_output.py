@@ -110,33 +110,15 @@ def run_program(args, folder, given, outputs):
             ["ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1", "UBSAN_OPTIONS=print_stacktrace=1"])
 
 
-def same_bits(got, want):
-    """Docs/numbers.md, N2 and N5: every bit, but a NaN may have any."""
-    if got.dtype != want.dtype or got.shape != want.shape:
-        return False
-    if got.dtype.kind == "O":       # strings
-        return bool((got == want).all())
-    if got.tobytes() == want.tobytes():
-        return True
-    if got.dtype.kind == "c":
-        got, want = got.view(got.real.dtype), want.view(want.real.dtype)
-    if got.dtype.kind not in "fV":
-        return False
-    import numpy as np
-    bits = f"u{got.itemsize}"
-    differ = np.atleast_1d(got).view(bits) != np.atleast_1d(want).view(bits)
-    return all(np.isnan(np.atleast_1d(x)[differ].astype(np.float64)).all() for x in (got, want))
-
-
 def check_interpreter(args, model, data, results, made):
     interpreted = made("interpreted")
     os.makedirs(interpreted, exist_ok=True)
     command([args.gcc2nn, "run", model, "--interpret", "--data", data, "--out", interpreted, "--target", args.target],
             args, ROOT)
-    for file in sorted(os.listdir(results)):
-        name, got = run_models.read_tensor(os.path.join(results, file))
-        if not same_bits(got, run_models.read_tensor(os.path.join(interpreted, file))[1]):
-            raise Failed(f"{os.path.basename(data)}: the interpreter has other bits in {name}")
+    try:
+        run_models.compare_bits(results, interpreted)
+    except run_models.Wrong as e:
+        raise Failed(f"{os.path.basename(data)}: {e}") from None
 
 
 def check_programs(args, row, model, folder, plain, sets, made, lists):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs test models through `gcc2nn run` and compares the outputs with the stored reference.
+"""Runs test models through `gcc2nn run` and compares the outputs with the stored reference, and those of models with
+at most INTERPRETED_MACS products with the interpreter's, bit for bit (check_output.py does so for all models).
 
     run_models.py                 every small model and one of GROUPS groups of the others, turned by the commit
     run_models.py --all           every model
@@ -40,6 +41,7 @@ LEFT_OUT = {
     "tflite": "not ONNX",
 }
 GROUPS = 6
+INTERPRETED_MACS = 50_000_000
 SMALL_BYTES, SMALL_MACS = 2_500_000, 60_000_000
 
 
@@ -257,6 +259,32 @@ def compare(row, data, out, widened, ties):
     return worst
 
 
+def same_bits(got, want):
+    """docs/numbers.md, N2 and N5: every bit, but a NaN may have any."""
+    if got.dtype != want.dtype or got.shape != want.shape:
+        return False
+    if got.dtype.kind == "O":       # strings
+        return bool((got == want).all())
+    if got.tobytes() == want.tobytes():
+        return True
+    if got.dtype.kind == "c":
+        got, want = got.view(got.real.dtype), want.view(want.real.dtype)
+    if got.dtype.kind not in "fV":
+        return False
+    import numpy as np
+    bits = f"u{got.itemsize}"
+    differ = np.atleast_1d(got).view(bits) != np.atleast_1d(want).view(bits)
+    return all(np.isnan(np.atleast_1d(x)[differ].astype(np.float64)).all() for x in (got, want))
+
+
+def compare_bits(out, interpreted):
+    """Wrong at the first output of a folder that has other bits in the other one."""
+    for file in sorted(os.listdir(out)):
+        name, got = read_tensor(os.path.join(out, file))
+        if not same_bits(got, read_tensor(os.path.join(interpreted, file))[1]):
+            raise Wrong(f"{file} ({name}): the interpreter of the loop IR has other bits")
+
+
 # --- running ----------------------------------------------------------------------------------
 
 def call(command, timeout, cwd):
@@ -270,6 +298,19 @@ def call(command, timeout, cwd):
         process.communicate()
         raise Broken(f"took more than {timeout:.0f} s") from None
     return process.returncode, out, err
+
+
+def gcc2nn_run(args, model, data, out, *more):
+    """Seconds; Broken if it fails."""
+    os.mkdir(out)
+    begin = time.monotonic()
+    status, _, err = call([args.gcc2nn, "run", model, "--data", data, "--out", out, "--target", args.target, *more],
+                          args.timeout, out)
+    if status:
+        ended = f"signal {-status}" if status < 0 else f"exit {status}"
+        first = next((line for line in err.splitlines() if line.strip()), "no message")
+        raise Broken(f"{ended}: {first[:160]}")
+    return time.monotonic() - begin
 
 
 def run_model(row, args, widened, ties, deadline):
@@ -290,21 +331,15 @@ def run_model(row, args, widened, ties, deadline):
         model = next(path for kind, path in places if kind == "model")
         for data in (path for kind, path in places if kind == "data"):
             with tempfile.TemporaryDirectory(prefix="model-") as folder:
-                out_dir = os.path.join(folder, "out")
-                os.mkdir(out_dir)
-                begin = time.monotonic()
-                try:
-                    status, _, err = call([args.gcc2nn, "run", model, "--data", data, "--out", out_dir,
-                                           "--target", args.target],
-                                          args.timeout, folder)
-                finally:
-                    result["seconds"] += time.monotonic() - begin
-                if status:
-                    ended = f"signal {-status}" if status < 0 else f"exit {status}"
-                    first = next((line for line in err.splitlines() if line.strip()), "no message")
-                    raise Broken(f"{ended}: {first[:160]}")
+                out_dir, interpreted = os.path.join(folder, "out"), os.path.join(folder, "interpreted")
+                result["seconds"] += gcc2nn_run(args, model, data, out_dir)
+                whole = int(row["macs"] or 0) <= INTERPRETED_MACS
+                if whole:
+                    gcc2nn_run(args, model, data, interpreted, "--interpret")
                 try:
                     error = compare(row, data, out_dir, widened, ties.get(row["name"], {}))
+                    if whole:
+                        compare_bits(out_dir, interpreted)
                 except Wrong as e:
                     raise Wrong(f"{os.path.basename(data)}: {e}") from None
                 result["error"] = max(result["error"] or 0.0, error)
