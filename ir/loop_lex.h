@@ -122,5 +122,7 @@ void parse_block(struct parser *p, int parent_indent, struct block *b);
 bool parse_let(struct parser *p);
 bool parse_range(struct parser *p, int64_t *lo, int64_t *hi); /* LO..HI */
 bool parse_dir(struct parser *p, enum param_dir *d);
+/* A size that the run finds; NULL with an error when the name is something else. */
+struct sym *size_symbol(struct parser *p, const char *name, int64_t lo, int64_t hi, int line);
 struct proc *proc_named(struct parser *p, const char *name); /* of the module; a new one without a body */
 #endif

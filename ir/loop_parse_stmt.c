@@ -202,7 +202,7 @@ bool parse_range(struct parser *p, int64_t *lo, int64_t *hi) {
     return !p->failed;
 }
 /* The visible produced symbol of that name is set anew; an invisible one with this range comes into view again. */
-static struct sym *size_symbol(struct parser *p, const char *name, int64_t lo, int64_t hi, int line) {
+struct sym *size_symbol(struct parser *p, const char *name, int64_t lo, int64_t hi, int line) {
     struct binding *b = lookup(p, name, false, true);
     for (int k = 0; k < p->sizes.n; k++) {
         struct sym *y = p->sizes.v[k];

@@ -286,29 +286,30 @@ static bool check_prepare(struct module *m, struct check_proc *cp, const struct 
 }
 
 /* ---- the program */
+/* Names begin with nn_, as those of kernels do not. */
 static const char head[] =
     "#ifndef _POSIX_C_SOURCE\n#define _POSIX_C_SOURCE 200112L\n#endif\n"
     "#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"
     "#include <time.h>\n\n"
-    "static FILE *in, *out;\n"
-    "static void *blocks[64];\n"
-    "static int nblocks, bad;\n\n"
-    "static ptrdiff_t number(void) {\n"
+    "static FILE *nn_in, *nn_out;\n"
+    "static void *nn_blocks[64];\n"
+    "static int nn_nblocks, nn_bad;\n\n"
+    "static ptrdiff_t nn_number(void) {\n"
     "    int64_t n;\n"
-    "    if (fread(&n, sizeof n, 1, in) != 1) exit(2);\n"
+    "    if (fread(&n, sizeof n, 1, nn_in) != 1) exit(2);\n"
     "    return (ptrdiff_t)n;\n}\n"
-    "static void *memory(ptrdiff_t bytes) {\n"
+    "static void *nn_memory(ptrdiff_t bytes) {\n"
     "    void *p = NULL;\n"
     "    if (posix_memalign(&p, 64, bytes ? (size_t)bytes : 64)) exit(4);\n"
     "    memset(p, 0xff, (size_t)bytes);\n"
-    "    blocks[nblocks++] = p;\n"
+    "    nn_blocks[nn_nblocks++] = p;\n"
     "    return bytes ? p : (char *)p + 64; /* nothing there to touch */\n}\n"
-    "static void *contents(ptrdiff_t bytes) {\n"
-    "    void *p = memory(bytes);\n"
-    "    if (fread(p, 1, (size_t)bytes, in) != (size_t)bytes) exit(2);\n"
+    "static void *nn_contents(ptrdiff_t bytes) {\n"
+    "    void *p = nn_memory(bytes);\n"
+    "    if (fread(p, 1, (size_t)bytes, nn_in) != (size_t)bytes) exit(2);\n"
     "    return p;\n}\n"
-    "static void release(void) {\n"
-    "    while (nblocks) free(blocks[--nblocks]);\n}\n";
+    "static void nn_release(void) {\n"
+    "    while (nn_nblocks) free(nn_blocks[--nn_nblocks]);\n}\n";
 
 static void check_call(struct text *t, struct ctx *c, const struct proc *p, int j, const struct emit_options *o,
                        const struct check_options *k) {
@@ -318,21 +319,21 @@ static void check_call(struct text *t, struct ctx *c, const struct proc *p, int 
     for (int i = 0; i < p->syms.n; i++) text_printf(&a, "%sn%d", a.n ? ", " : "", i);
     bool scratch = !x_is(emit_scratch_bytes(c, p), 0);
     if (scratch) text_printf(&a, "%sws", a.n ? ", " : "");
-    if (emit_needs_fault(p)) text_printf(&a, "%s&bad", a.n ? ", " : "");
+    if (emit_needs_fault(p)) text_printf(&a, "%s&nn_bad", a.n ? ", " : "");
     text_add(t, "\n");
     emit_proc_head(t, c, p, o);
-    text_printf(t, ";\nstatic void call_%d(void) {\n    bad = 0;\n", j);
-    for (int i = 0; i < p->syms.n; i++) text_printf(t, "    const ptrdiff_t n%d = number();\n", i);
+    text_printf(t, ";\nstatic void nn_call_%d(void) {\n    nn_bad = 0;\n", j);
+    for (int i = 0; i < p->syms.n; i++) text_printf(t, "    const ptrdiff_t n%d = nn_number();\n", i);
     for (int i = 0; i < p->params.n; i++) {
         const char *type = dtype_c(p->params.v[i].buf->type);
-        text_printf(t, "    const ptrdiff_t z%d = number();\n    %s *b%d = (%s *)contents(z%d);\n", i, type, i, type,
-                    i);
+        text_printf(t, "    const ptrdiff_t z%d = nn_number();\n    %s *b%d = (%s *)nn_contents(z%d);\n", i, type, i,
+                    type, i);
     }
-    text_printf(t, "    %smemory(number());\n", scratch ? "void *ws = " : "");
+    text_printf(t, "    %snn_memory(nn_number());\n", scratch ? "void *ws = " : "");
     text_printf(t, "    %s(%s);\n", emit_proc_name(c, p, o), a.s ? a.s : "");
     for (int i = 0; i < p->params.n; i++)
-        if (p->params.v[i].dir != DIR_IN) text_printf(t, "    fwrite(b%d, 1, (size_t)z%d, out);\n", i, i);
-    text_add(t, "    fwrite(&bad, sizeof bad, 1, out);\n");
+        if (p->params.v[i].dir != DIR_IN) text_printf(t, "    fwrite(b%d, 1, (size_t)z%d, nn_out);\n", i, i);
+    text_add(t, "    fwrite(&nn_bad, sizeof nn_bad, 1, nn_out);\n");
     if (k->bench)
         text_printf(
             t,
@@ -342,17 +343,17 @@ static void check_call(struct text *t, struct ctx *c, const struct proc *p, int 
             "        if (t < best)\n            best = t;\n    }\n"
             "    fprintf(stderr, \"%s %%.4f ms\\n\", best * 1e3);\n",
             k->bench, emit_proc_name(c, p, o), a.s ? a.s : "", p->name);
-    text_add(t, "    release();\n}\n");
+    text_add(t, "    nn_release();\n}\n");
     text_free(&a);
 }
 static void check_main(struct text *t, struct ctx *c, struct proc *const *procs, int n, const struct emit_options *o,
                        const struct check_options *k) {
     text_add(t, head);
     for (int j = 0; j < n; j++) check_call(t, c, procs[j], j, o, k);
-    text_add(t, "\nint main(int argc, char **argv) {\n    in = argc == 3 ? fopen(argv[1], \"rb\") : NULL;\n"
-                "    out = in ? fopen(argv[2], \"wb\") : NULL;\n    if (!out) return 1;\n");
-    for (int j = 0; j < n; j++) text_printf(t, "    call_%d();\n", j);
-    text_add(t, "    fclose(in);\n    return fclose(out) ? 3 : 0;\n}\n");
+    text_add(t, "\nint main(int argc, char **argv) {\n    nn_in = argc == 3 ? fopen(argv[1], \"rb\") : NULL;\n"
+                "    nn_out = nn_in ? fopen(argv[2], \"wb\") : NULL;\n    if (!nn_out) return 1;\n");
+    for (int j = 0; j < n; j++) text_printf(t, "    nn_call_%d();\n", j);
+    text_add(t, "    fclose(nn_in);\n    return fclose(nn_out) ? 3 : 0;\n}\n");
 }
 
 /* ---- the comparison */
