@@ -664,6 +664,29 @@ Test(illegal, within_a_place_that_others_write) {
     refused("within y x", "more than the copy may store to the place of `x`");
 }
 
+Test(illegal, boxes_without_bounds) {
+    parse("proc gather(x: f32[8] in, n: i64[3] in, y: f32[4,3] out)\n  alloc t: f32[8] arena\n  stage t[i<8] = x[i]\n  "
+          "stage y[i<4, j<3] = t[guard(toidx(n[j]), 8)]\n");
+    refused("compute_at t y.i", "what `y.i` reads of `t` along dim 0 has no bounds");
+    parse(
+        "proc tri(x: f32[N] in, y: f32[N] out) [N in 1..99999]\n  alloc t: f32[N] arena\n  for i<N  # t.i\n    t[i] = "
+        "x[i]\n  for i<N  # y.i\n    y[i] = 0.0\n    for j<i+1\n      y[i] += t[j]\n");
+    refused("compute_at t y.i", "what an iteration of `y.i` reads of `t` has no constant extent in dim 0");
+}
+Test(illegal, guards_inside_of_instructions_and_between_barriers) {
+    parse("proc g(x: f32[7,4] in, y: f32[7,4] out)\n  for i<7\n    for v<4\n      y[i,v] = x[i,v]\n    barrier\n");
+    refused("split i 2 io ii guard", "a guard cannot stand inside an instruction or between barriers");
+}
+Test(illegal, tensorize_of_a_real_row_that_no_nest_equals) {
+    small_conv();
+    refused("tensorize sdot", "no nest equals `sdot`");
+    refused("tensorize", "words missing");
+}
+Test(illegal, layout_of_too_many_dims) {
+    small_conv();
+    refused("layout x [0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2]", "more than 32 dims");
+}
+
 /* ---- the list is complete: each step of the table is refused somewhere above */
 Test(illegal, every_step_has_a_case) {
     const char *root = getenv("GCC2NN_SOURCE_ROOT");
