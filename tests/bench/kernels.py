@@ -10,6 +10,7 @@ own heuristics. Exit status 1: a result is wrong, or with --least R a ratio is b
 """
 import argparse
 import json
+import math
 import os
 import re
 import subprocess
@@ -82,7 +83,8 @@ def definition(kind, shape, vl):
 
 
 def printed(name, kind, shape, args, folder):
-    """Our kernel as a C file with an external function; its panel of weights in vectors."""
+    """Our kernel as a C file with an external function; its panel of weights in vectors, and the steps of the sum after
+    which the next chunk of all panels follows."""
     vl = LANES[args.target]
     text, layouts = definition(kind, shape, vl)
     lir = os.path.join(folder, name + ".lir")
@@ -99,7 +101,9 @@ def printed(name, kind, shape, args, folder):
     path = os.path.join(folder, name + ".c")
     with open(path, "w", encoding="utf-8") as f:
         f.write(c)
-    return path, packed[-1] // vl
+    steps = shape[1] if kind == "gemm" else shape[0] * shape[3] ** 2
+    chunk = steps if math.prod(packed[1:-1]) == steps else math.prod(packed[2:-1])
+    return path, packed[-1] // vl, chunk
 
 
 MAIN = r"""
@@ -130,16 +134,18 @@ static float *floats(size_t n) {
     return p;
 }
 static float made_up(size_t i) { return (float)((i * 2654435761u >> 9) % 2001) / 1000.0f - 1.0f; }
-/* w[K][N] -> [N/nv][K][nv]; for a convolution K is [ic/vl][kh][kw][vl] */
-static float *pack(size_t k, size_t n, size_t nv) {
-    float *p = floats(k * ((n + nv - 1) / nv) * nv);
+/* w[K][N] -> [K/chunk][N/nv][chunk][nv]; for a convolution K is [ic/vl][kh][kw][vl] */
+static float *pack(size_t k, size_t n, size_t nv, size_t chunk) {
+    const size_t panels = (n + nv - 1) / nv;
+    float *p = floats(k * panels * nv);
     for (size_t i = 0; i < k; i++)
-        for (size_t j = 0; j < n; j++) p[j / nv * k * nv + i * nv + j % nv] = made_up(i * n + j) * 0.1f;
+        for (size_t j = 0; j < n; j++)
+            p[((i / chunk * panels + j / nv) * chunk + i % chunk) * nv + j % nv] = made_up(i * n + j) * 0.1f;
     return p;
 }
-struct shape { const char *name; size_t nx, ny, k, n; int c, h, pad, vl, nr; double flops; kernel ours; int nhand; const char *const *names; const int *nrs; const kernel *hand; };
+struct shape { const char *name; size_t nx, ny, k, n, chunk; int c, h, pad, vl, nr; double flops; kernel ours; int nhand; const char *const *names; const int *nrs; const kernel *hand; };
 static int bench(const struct shape *s, double seconds) {
-    float *x = floats(s->nx), *b = floats(s->n), *y = floats(s->ny), *z = floats(s->ny), *w = pack(s->k, s->n, (size_t)(s->nr * s->vl));
+    float *x = floats(s->nx), *b = floats(s->n), *y = floats(s->ny), *z = floats(s->ny), *w = pack(s->k, s->n, (size_t)(s->nr * s->vl), s->chunk);
     for (size_t i = 0; i < s->nx; i++) {
         const size_t row = i / (size_t)s->vl, h = (size_t)(s->h + 2 * s->pad), c = row % h, r = row / h % h, p = (size_t)s->pad;
         x[i] = p && (c < p || r < p || c >= h - p || r >= h - p) ? 0 : made_up(i);
@@ -149,7 +155,7 @@ static int bench(const struct shape *s, double seconds) {
     double least = 1e9;
     float *wb = NULL;
     for (int k = 0; k < s->nhand; k++) {
-        float *wk = pack(s->k, s->n, (size_t)(s->nrs[k] * s->vl));
+        float *wk = pack(s->k, s->n, (size_t)(s->nrs[k] * s->vl), s->k);
         double t = 1e9;
         for (int r = 0; r < 6; r++) {
             const double u = timed(s->hand[k], x, wk, b, z);
@@ -187,7 +193,7 @@ def program(names, args, folder):
     cfiles, hand, table = [], [handmade.HEAD], []
     for name in names:
         kind, shape = SHAPES[name]
-        path, nr = printed(name, kind, shape, args, folder)
+        path, nr, chunk = printed(name, kind, shape, args, folder)
         cfiles.append(path)
         tried = handmade.candidates(kind, vl, shape)
         for label, _, text in tried:
@@ -195,12 +201,12 @@ def program(names, args, folder):
         functions = [f"hand_{name}_{label}" for label, _, _ in tried]
         if kind == "gemm":
             m, k, n = shape
-            numbers = (m * k, m * n, k, n, m, 1, 0)
+            numbers = (m * k, m * n, k, n, chunk, m, 1, 0)
             flops = 2.0 * m * k * n
         else:
             ic, h, oc, k, _ = shape
             o, p = out_size(shape), k // 2
-            numbers = (ic * (h + 2 * p) ** 2, oc * o * o, ic * k * k, oc, ic, h, p)
+            numbers = (ic * (h + 2 * p) ** 2, oc * o * o, ic * k * k, oc, chunk, ic, h, p)
             flops = 2.0 * oc * o * o * ic * k * k
         args4 = "(const float *, const float *, const float *, float *);"
         table.append((f"extern void ours_{name}{args4}\n" + "".join(f"extern void {f}{args4}\n" for f in functions) +
