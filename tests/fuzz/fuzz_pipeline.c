@@ -21,6 +21,11 @@ static bool passes(struct compilation *u) {
     }
     return true;
 }
+static bool printed(void *env, const char *file, struct text *t) {
+    (void)env, (void)file;
+    text_free(t);
+    return true;
+}
 static void print(struct compilation *u) {
     struct project_options o = {.name = "fuzz", .target = u->o->target, .weights = WEIGHTS_FILE};
     struct program *p = program_new(u->m, u->plan, &o);
@@ -30,10 +35,8 @@ static void print(struct compilation *u) {
     entry_source(p, &t);
     kernels_header(p, &t);
     entry_glue(p, &t);
-    struct emit_options e = p->emit;
-    e.uses = program_uses(p);
-    for (int k = 0; k < p->m->procs.n; k++) emit_proc(&t, u->c, p->m->procs.v[k], &e);
-    emit_prelude(&t, u->c, &e);
+    emit_wrap(&t);
+    kernel_files(p->m, p->name, &p->emit, printed, NULL);
     text_free(&t);
 }
 
