@@ -223,14 +223,17 @@ static bool lower_views(struct lowering *l, const struct groups *gs, const struc
     }
     return ok;
 }
-/* Reads of a view become reads of its operand. */
+/* Reads of a view become reads of its operand. The indices are permuted: what lies outside of the one lies outside of
+ * the other, and gives the same fill value. */
 static expr read_through(void *env, expr e) {
     struct lowering *l = env;
     const struct stmt *view = e->op == X_LOAD ? map_get(&l->through, PKEY(e->u.buf)) : NULL;
     struct subst at = {{.arena = &l->c->arena}};
     for (int k = 0; view && k < view->u.stage.naxes; k++)
         map_put(&at.map, PKEY(view->u.stage.axes[k]), (void *)x_map(l->c, e->arg[k], read_through, l));
-    return view ? x_subst(l->c, view->u.stage.value, &at) : NULL;
+    if (!view) return NULL;
+    expr r = x_subst(l->c, view->u.stage.value, &at);
+    return e->has_fill ? x_load(l->c, r->u.buf, r->arg, r->n, e->arg[e->n - 1]) : r;
 }
 static bool lower_group(struct lowering *l, const struct groups *gs, const struct group *gr) {
     struct node *first = gr->nodes.v[0];
