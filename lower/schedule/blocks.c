@@ -35,19 +35,27 @@ static double cost(const struct shape *s, struct choice c) {
     sum += 2 * (chunks - 1) * s->y * (SUMS + missing(s, y_set) * FAR);
     return s->extent % rows_of(s, c.groups) ? sum * 1.02 : sum; /* groups of two sizes: twice the code */
 }
+/* The next number of groups that differ in rows; 0: there is none. About 2 sqrt(extent) of them. */
+static int64_t more_groups(const struct shape *s, int64_t groups) {
+    int64_t rows = rows_of(s, groups);
+    return rows > 1 ? (s->extent + rows - 2) / (rows - 1) : 0;
+}
+/* The next larger divisor of n, n + 1 after n. Parts beyond LIMIT are of no use. */
+static int64_t next_divisor(int64_t n, int64_t d) {
+    enum { LIMIT = 4096 };
+    for (d++; d <= n && d <= LIMIT && n % d;) d++;
+    return d <= LIMIT ? d : n + 1;
+}
 static struct choice best_choice(const struct shape *s, bool chunks) {
     struct choice best = {1, s->blocks, false};
     double least = cost(s, best);
-    for (int64_t chunk = s->blocks; chunk >= (chunks ? 1 : s->blocks); chunk--)
-        for (int64_t groups = 1; s->blocks % chunk == 0 && groups <= s->extent; groups++) {
-            int64_t rows = rows_of(s, groups);
-            if ((s->extent + rows - 1) / rows != groups) continue;
-            for (int outside = 0; outside <= (chunk < s->blocks); outside++) {
-                struct choice c = {groups, chunk, outside};
+    for (int64_t parts = 1; parts <= (chunks ? s->blocks : 1); parts = next_divisor(s->blocks, parts))
+        for (int64_t groups = 1; groups; groups = more_groups(s, groups))
+            for (int outside = 0; outside <= (parts > 1); outside++) {
+                struct choice c = {groups, s->blocks / parts, outside};
                 double now = cost(s, c);
                 if (now < least * 0.995) least = now, best = c;
             }
-        }
     return best;
 }
 /* Bytes of x that one turn of the other axes reads; -1: symbolic. */
