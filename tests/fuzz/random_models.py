@@ -39,8 +39,11 @@ DTYPES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.int64): TensorPro
 
 SUMS = {"Conv", "ConvTranspose", "MatMul", "Gemm", "LSTM", "GRU", "RNN", "BatchNormalization", "LayerNormalization",
         "InstanceNormalization", "LRN", "Resize", "Einsum", "Hardmax", "ReduceLogSumExp", "LpNormalization", "CumSum",
-        "MaxPool", "ReduceMax", "ReduceMin", "GlobalMaxPool", "Max", "Min", "Clip",
-        "ThresholdedRelu"}     # those of comparisons: what they make of NaN
+        "RMSNormalization", "GridSample", "Gelu", "Mish", "MeanVarianceNormalization", "Attention",
+        "MaxPool", "ReduceMax", "ReduceMin", "GlobalMaxPool", "Max", "Min", "Clip"}     # of comparisons: what NaN makes of them
+# What merely moves elements takes any type, sums and comparisons take several.
+ANY = [np.float32] * 6 + [np.float16, np.float64, np.int64, np.int32, np.uint8, np.int8, np.bool_]
+NUMBER = [np.float32] * 6 + [np.float64, np.int32, np.int64]
 
 
 class Impossible(Exception):
@@ -119,8 +122,14 @@ class Maker:
             rank = max(least or 0, self.r.choice([1, 2, 3, 4, 4]))
         return self.new(self.shape(rank), dtype)
 
+    def moved(self, rank=None, least=None):
+        return self.some(self.r.choice(ANY), rank, least)
+
     def of(self, v):
         return self.values[v][0]
+
+    def type(self, v):
+        return self.values[v][1]
 
     def add(self, op, ins, nouts=1, **attributes):
         outs = [self.name("v") for _ in range(nouts)]
@@ -271,11 +280,13 @@ class Maker:
         ops = ["ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
                "ReduceSumSquare", "ReduceLogSumExp"]
         op = self.r.choice(ops)
-        x = self.some()
-        if 0 in self.of(x):
-            raise Impossible        # ONNX Runtime gives such results shapes of its own
+        x = self.some(self.r.choice(NUMBER))
         rank = len(self.of(x))
         axes = sorted(self.r.sample(range(rank), self.r.randint(0, rank)))
+        if 0 in self.of(x) and (not axes or 0 in [self.of(x)[a] for a in axes]):
+            raise Impossible        # ONNX Runtime gives such results shapes of its own, and refuses some
+        if self.type(x) not in (np.float32, np.float64) and op in ("ReduceLogSumExp", "ReduceMean", "ReduceL2", "ReduceProd"):
+            raise Impossible        # what whole numbers are rounded to is nowhere said; products overflow
         axes = [a - rank if self.r.random() < 0.3 and self.opset >= 11 else a for a in axes]
         keep = self.r.randrange(2)
         by_input = self.opset >= 18 or (op == "ReduceSum" and self.opset >= 13)
@@ -287,7 +298,7 @@ class Maker:
             self.add(op, [x], axes=axes, keepdims=keep)
 
     def arg(self):
-        x = self.some(least=1)
+        x = self.some(self.r.choice(NUMBER), least=1)
         if self.special or 0 in self.of(x):
             raise Impossible
         more = {"select_last_index": self.r.randrange(2)} if self.opset >= 12 else {}
@@ -300,13 +311,13 @@ class Maker:
                  axis=self.axis(len(self.of(x)), self.opset >= 11))
 
     def transpose(self):
-        x = self.some(least=2)
+        x = self.moved(least=2)
         perm = list(range(len(self.of(x))))
         self.r.shuffle(perm)
         self.add("Transpose", [x], perm=perm)
 
     def reshape(self):
-        x = self.some()
+        x = self.moved()
         n = int(np.prod(self.of(x), dtype=np.int64))
         if not n:
             raise Impossible
@@ -321,11 +332,11 @@ class Maker:
         self.add("Reshape", [x, self.ints(*shape)])
 
     def flatten(self):
-        x = self.some(least=1)
+        x = self.moved(least=1)
         self.add("Flatten", [x], axis=self.r.randint(0, len(self.of(x))))
 
     def squeeze(self):
-        x = self.some()
+        x = self.moved()
         rank = len(self.of(x))
         ones = [k for k in range(rank) if self.of(x)[k] == 1]
         if ones and self.r.random() < 0.5:
@@ -339,19 +350,19 @@ class Maker:
         self.add(op, [x, self.ints(*axes)]) if self.opset >= 13 else self.add(op, [x], axes=axes)
 
     def concat(self):
-        x = self.some(least=1)
+        x = self.moved(least=1)
         shape = list(self.of(x))
         axis = self.axis(len(shape), self.opset >= 11)
         parts = [x]
         for _ in range(self.r.randint(1, 3)):
             s = list(shape)
             s[axis] = self.size()
-            parts.append(self.new(s))
+            parts.append(self.new(s, self.type(x)))
         self.r.shuffle(parts)
         self.add("Concat", parts, axis=axis)
 
     def split(self):
-        x = self.some(least=1)
+        x = self.moved(least=1)
         axis = self.axis(len(self.of(x)), self.opset >= 11)
         n = self.of(x)[axis]
         a = self.r.randint(0, n)
@@ -361,7 +372,7 @@ class Maker:
             self.add("Split", [x], 2, axis=axis, split=[a, n - a])
 
     def slice(self):
-        x = self.some(least=1)
+        x = self.moved(least=1)
         rank = len(self.of(x))
         axes = sorted(self.r.sample(range(rank), self.r.randint(1, rank)))
         begin = [self.r.randint(-self.of(x)[a] - 2, self.of(x)[a] + 1) for a in axes]
@@ -374,7 +385,7 @@ class Maker:
         return self.add("Slice", [x, self.ints(*begin), self.ints(*end), self.ints(*axes), self.ints(*step)])
 
     def gather(self):
-        x = self.some(least=1)
+        x = self.moved(least=1)
         axis = self.axis(len(self.of(x)))
         n = self.of(x)[axis]
         if not n:
@@ -420,13 +431,13 @@ class Maker:
             self.add("ScatterND", [x, self.given(index), self.new([rows] + shape[k:])], reduction=how)
 
     def expand(self):
-        x = self.some()
+        x = self.moved()
         shape = [self.size() if d == 1 else d for d in self.of(x)]
         shape = [self.size()] * self.r.choice([0, 0, 1]) + shape
         self.add("Expand", [x, self.ints(*shape)])
 
     def tile(self):
-        x = self.some(least=1)
+        x = self.moved(least=1)
         self.add("Tile", [x, self.ints(*[self.r.choice([1, 1, 2, 3]) for _ in self.of(x)])])
 
     def pad(self):
@@ -467,10 +478,11 @@ class Maker:
         if ta:
             m, k = k, m
         n = self.r.choice([1, 5, 8, 16, 17])
+        beta = self.r.choice([1.0, 2.0]) if k else 1.0      # of a product of nothing ONNX Runtime forgets beta
         ins = [x, self.new([n, k] if tb else [k, n])]
         if self.r.random() < 0.7 or self.opset < 11:
             ins.append(self.new(self.r.choice([[n], [1, n], [m, 1], [m, n], []])))
-        self.add("Gemm", ins, transA=ta, transB=tb, alpha=self.r.choice([1.0, 0.5]), beta=self.r.choice([1.0, 2.0]))
+        self.add("Gemm", ins, transA=ta, transB=tb, alpha=self.r.choice([1.0, 0.5]), beta=beta)
 
     def image(self, n=2, channels=None):
         fits = [k for k, (s, t) in self.values.items() if t == np.float32 and len(s) == n + 2 and
@@ -607,7 +619,7 @@ class Maker:
         if mode == "cubic":
             more["cubic_coeff_a"] = self.r.choice([-0.75, -0.5])
             more["exclude_outside"] = self.r.randrange(2)
-        if self.r.random() < 0.5 or mode == "nearest":   # sizes: scales in f32 or f64 decide what is a tie
+        if self.r.random() < 0.5:
             scales = np.array([1, 1, self.r.choice([0.5, 1, 2, 3, 1.5]), self.r.choice([0.5, 1, 2, 1.7])], np.float32)
             if any(int(s * d) < 1 for s, d in zip(scales, shape)):
                 raise Impossible
@@ -630,7 +642,7 @@ class Maker:
     def topk(self):
         if self.opset < 11 or self.special:
             raise Impossible
-        x = self.some(least=1)
+        x = self.some(self.r.choice(NUMBER), least=1)
         axis = self.axis(len(self.of(x)))
         n = self.of(x)[axis]
         if not n or np.prod(self.of(x)) == 0:
@@ -675,6 +687,81 @@ class Maker:
             return self.add("Add", [x, self.add(op, [self.add("Shape", [x])])])
         raise Impossible
 
+    def newer(self):
+        op = self.r.choice(["HardSwish", "Mish", "Gelu", "Bitwise", "GridSample", "NonZero", "Compress", "Unique", "IsInf",
+                            "Where", "Max", "Quantize", "CenterCropPad", "Logic", "Shrink", "Not", "Dropout",
+                            "GroupNormalization", "ReduceAny"])
+        if op in ("HardSwish", "Mish", "Gelu"):
+            if self.opset < {"HardSwish": 14, "Mish": 18, "Gelu": 20}[op]:
+                raise Impossible
+            more = {"approximate": self.r.choice(["none", "tanh"])} if op == "Gelu" else {}
+            return self.add(op, [self.some()], **more)
+        if op == "Bitwise" and self.opset >= 18:
+            t = self.r.choice([np.int32, np.uint8, np.int64, np.int8])
+            x = self.some(t)
+            if self.r.random() < 0.2:
+                return self.add("BitwiseNot", [x])
+            return self.add(self.r.choice(["BitwiseAnd", "BitwiseOr", "BitwiseXor"]),
+                            [x, self.new(self.broadcast(self.of(x)), t)])
+        if op == "GridSample" and self.opset >= 16 and not self.special:
+            x = self.image(2)
+            if 0 in self.of(x):
+                raise Impossible
+            grid = (self.n.random([self.of(x)[0], self.r.choice([1, 3, 5]), self.r.choice([2, 4]), 2]) * 2.4 - 1.2)
+            mode = self.r.choice(["bilinear", "bicubic"] if self.opset < 20 else ["linear", "cubic"])
+            return self.add(op, [x, self.given(grid.astype(np.float32))], mode=mode, align_corners=self.r.randrange(2),
+                            padding_mode=self.r.choice(["zeros", "border", "reflection"]))
+        if op == "NonZero":
+            x = self.moved(least=1)
+            if self.type(x) not in (np.float32, np.int32, np.int64, np.uint8, np.bool_) or self.opset < 9:
+                raise Impossible
+            return self.add(op, [x])
+        if op == "Compress" and self.opset >= 9:
+            x = self.moved(least=1)
+            axis = self.axis(len(self.of(x)), self.opset >= 11)
+            return self.add(op, [x, self.given(self.numbers([self.of(x)[axis]], np.bool_))], axis=axis)
+        if op == "Unique" and self.opset >= 11 and not self.special:
+            x = self.new([self.r.choice([1, 5, 9])], self.r.choice([np.int64, np.float32, np.int8]))
+            return self.add(op, [x], 4, sorted=self.r.randrange(2))
+        if op == "IsInf" and self.opset >= 10:
+            return self.add(op, [self.some(self.r.choice([np.float32, np.float64]))], detect_negative=self.r.randrange(2))
+        if op == "Where":
+            x = self.moved()
+            c = self.new(self.broadcast(self.of(x)), np.bool_)
+            return self.add(op, [c, x, self.new(self.broadcast(self.of(x)), self.type(x))])
+        if op == "Max" and self.opset >= 13:
+            t = self.r.choice([np.float64, np.float16, np.int32, np.int64, np.uint8, np.int8])
+            x = self.some(t)
+            return self.add(self.r.choice(["Max", "Min"]), [x, self.new(self.broadcast(self.of(x)), t)])
+        if op == "Quantize" and self.opset >= 10 and not self.special:
+            x, t = self.some(), self.r.choice([np.uint8, np.int8])
+            s = [self.const(np.float32(0.07)), self.const(np.array(3, t))]
+            return self.add("DequantizeLinear", [self.add("QuantizeLinear", [x] + s)] + s)
+        if op == "CenterCropPad" and self.opset >= 18:
+            x = self.some(least=1)
+            return self.add(op, [x, self.ints(*[self.r.choice([1, 3, 6, 10]) for _ in self.of(x)])])
+        if op == "Logic":
+            x = self.some(np.bool_)
+            return self.add(self.r.choice(["And", "Or", "Xor"]), [x, self.new(self.broadcast(self.of(x)), np.bool_)])
+        if op == "Not":
+            return self.add(op, [self.some(np.bool_)])
+        if op == "Shrink" and self.opset >= 9:
+            return self.add(op, [self.some()], lambd=0.4, bias=self.r.choice([0.0, 0.2]))
+        if op == "Dropout" and self.opset >= 12:
+            return self.add(op, [self.moved()]) if self.r.random() < 0.5 else self.add(op, [self.some()], 2)
+        if op == "GroupNormalization" and self.opset >= 21:
+            x = self.image(2, 4)
+            if 0 in self.of(x):
+                raise Impossible
+            w = [self.const(self.numbers([4], np.float32)) for _ in range(2)]
+            return self.add(op, [x] + w, num_groups=self.r.choice([1, 2, 4]))
+        if op == "ReduceAny" and self.opset >= 20:
+            x = self.some(np.bool_, least=1)
+            if 0 in self.of(x):
+                raise Impossible
+            return self.add(self.r.choice(["ReduceMax", "ReduceMin"]), [x, self.ints(self.axis(len(self.of(x))))])
+        raise Impossible
+
     def rnn(self):
         t, b, i, h = self.r.choice([1, 3, 5]), self.r.choice([1, 2]), self.r.choice([1, 3, 4]), self.r.choice([1, 2, 5])
         op = self.r.choice(["LSTM", "GRU", "RNN"])
@@ -696,7 +783,8 @@ class Maker:
                self.reduce, self.arg, self.softmax, self.transpose, self.reshape, self.flatten, self.squeeze, self.concat,
                self.split, self.slice, self.slice, self.gather, self.scatter, self.expand, self.tile, self.pad,
                self.matmul, self.matmul, self.gemm, self.conv, self.conv, self.conv, self.conv_transpose, self.pool,
-               self.pool, self.norm, self.norm, self.resize, self.depth, self.topk, self.misc, self.rnn]
+               self.pool, self.norm, self.norm, self.resize, self.depth, self.topk, self.misc, self.rnn,
+               self.newer, self.newer, self.newer]
         want = self.r.choice([1, 1, 2, 3, 4, 6])
         for _ in range(40):
             if len(self.nodes) >= want:
@@ -713,8 +801,9 @@ class Maker:
         outs = [o for n in self.nodes for o in n.output if o not in used or self.r.random() < 0.15]
         symbols = {}
         if self.symbolic:
-            sizes = {d for k in self.inputs for d in self.values[k][0] if d > 1}
-            symbols = {d: f"s{d}" for d in sizes if self.r.random() < 0.6}
+            low = self.r.choice([0, 1, 2, 2, 2])        # sizes of 0 and 1 are symbols too, sometimes
+            sizes = {d for k in self.inputs for d in self.values[k][0] if d >= low}
+            symbols = {d: f"s{d}" for d in sorted(sizes) if self.r.random() < 0.6}
         return self.model(outs, symbols), outs
 
 

@@ -185,6 +185,11 @@ Test(ops, nan_in_extremes) {
           LIST(0, 2, 2, 4));
     gives("const %a: f32[1,1,3] = [nan,3.0,nan]", "%y: ? = GlobalMaxPool(%a)", LIST(3));
 }
+/* Cubic with the border repeated: each tap is clamped, not the place. At 2.5, between 2 and beyond, a = -0.75. */
+Test(ops, cubic_grid_at_the_border) {
+    gives("const %a: f32[1,1,3] = [1.0,2.0,4.0] const %g: f32[1,1,1] = [1.0]",
+          "%y: ? = GridSample(%a, %g) {mode=\"cubic\", padding_mode=\"border\"}", LIST(4.1875));
+}
 #define AXIS7 "const %a: f32[7] = [0.0,1.0,2.0,3.0,4.0,5.0,6.0] "
 /* Coordinates that miss the half, or a whole number, only by the rounding of the scale. */
 Test(ops, nearest_ties) {
