@@ -80,8 +80,12 @@ static E visible(const struct attention *a, X o, E *added) {
     if (!has(a->mask)) return seen;
     int last = rank(a->mask) - 1;
     E m = dim(a->mask, last); /* a mask that ends early hides the keys behind it */
-    X at_m = bcast(a->mask, o);
-    at_m = put(at_m, last, m == a->total ? o.v[3] : wrap_index(min_(o.v[3], sub(m, idx(1))), m));
+    X at_m = list0();
+    for (int k = 0; k < last; k++) {
+        E d = dim(a->mask, k), v = o.v[k + 3 - last];
+        at_m = push(at_m, x_is(d, 1) ? idx(0) : within(sel(eq(d, idx(1)), idx(0), v), d));
+    }
+    at_m = push(at_m, m == a->total ? o.v[3] : wrap_index(min_(o.v[3], sub(m, idx(1))), m));
     E v = at(a->mask, at_m);
     if (m != a->total) seen = and_(seen, lt(o.v[3], m));
     if (dtype(a->mask) == BOOL) return and_(seen, v);
