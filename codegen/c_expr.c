@@ -575,24 +575,6 @@ static struct cs print_value(struct fe *f, expr e) {
     case X_IDXVAL:
         if (lanes > 1) return lane_by_lane(f, e);
         return cs_of(A("(int64_t)%s", paren(f, c_index(f, e->arg[0]), P_UNARY)), P_UNARY);
-    case X_ADD:
-    case X_SUB:
-    case X_MUL:
-    case X_DIV:
-    case X_MOD:
-    case X_MIN:
-    case X_MAX:
-    case X_AND:
-    case X_OR:
-    case X_XOR:
-    case X_SHL:
-    case X_SHR: return binary(f, e, lanes);
-    case X_LT:
-    case X_LE:
-    case X_EQ:
-    case X_NE:
-        if (lanes > 1 && (e->arg[0]->type == IDX || e->arg[0]->type == STR)) return lane_by_lane(f, e);
-        return binary(f, e, lanes);
     case X_FMA:
         return cs_of(A("%s(%s, %s, %s)", c_op(f->o, X_FMA, (enum dtype)e->type, lanes), c_value(f, e->arg[0], lanes).s,
                        c_value(f, e->arg[1], lanes).s, c_value(f, e->arg[2], lanes).s),
@@ -617,12 +599,14 @@ static struct cs print_value(struct fe *f, expr e) {
     case X_ROUND:
         return cs_of(A("%s(%s)", c_round(f->o, (enum dtype)e->u.i, lanes), c_value(f, e->arg[0], lanes).s), P_ATOM);
     case X_CALL: return print_call(f, e, lanes);
-    case X_ABS:
-    case X_SQRT:
-    case X_FLOOR:
-    case X_CEIL:
-    case X_TRUNC:
-    case X_RINT: break;
+    default: break;
+    }
+    switch (xop_class((enum xop)e->op)) {
+    case XC_BINARY: return binary(f, e, lanes);
+    case XC_COMPARE:
+        if (lanes > 1 && (e->arg[0]->type == IDX || e->arg[0]->type == STR)) return lane_by_lane(f, e);
+        return binary(f, e, lanes);
+    case XC_UNARY: break;
     default: BUG("expression of kind %s", xop_name((enum xop)e->op));
     }
     return cs_of(A("%s(%s)", c_op(f->o, (enum xop)e->op, (enum dtype)e->type, lanes), c_value(f, e->arg[0], lanes).s),

@@ -173,20 +173,6 @@ static const char *op_word(enum xop op) {
     default: return xop_name(op);
     }
 }
-static int op_arity(enum xop op) {
-    switch (op) {
-    case X_NEG:
-    case X_ABS:
-    case X_SQRT:
-    case X_FLOOR:
-    case X_CEIL:
-    case X_TRUNC:
-    case X_RINT:
-    case X_NOT: return 1;
-    case X_FMA: return 3;
-    default: return 2;
-    }
-}
 /* Scalar operations that need a function of ours. */
 static const char *scalar_text(enum xop op, enum dtype t) {
     bool uns = t == U32 || t == U64;
@@ -271,7 +257,7 @@ const char *c_op(const struct emit_options *o, enum xop op, enum dtype t, int la
     struct holes h;
     holes_for(o, &h, name, t, lanes);
     static const char *const args[] = {"", "$T a", "$T a, $T b", "$T a, $T b, $T c"};
-    int n = op_arity(op);
+    int n = xop_operands(op);
     const char *row = spelled(o, op, t, lanes);
     if (row) {
         helper(o, from_row(o, row, arena_printf(&c->arena, "static inline $T $N(%s)", args[n])), &h);

@@ -17,12 +17,18 @@ struct expr_table *expr_table_new(struct ctx *c) {
     return t;
 }
 
-static const char *const op_names[] = {
-#define X(id, text, n) text,
+static const struct {
+    const char *name;
+    int operands;
+    enum xop_class class;
+} ops[] = {
+#define X(id, text, n, class) {text, n, XC_##class},
     XOPS(X)
 #undef X
 };
-const char *xop_name(enum xop op) { return op_names[op]; }
+const char *xop_name(enum xop op) { return ops[op].name; }
+int xop_operands(enum xop op) { return ops[op].operands; }
+enum xop_class xop_class(enum xop op) { return ops[op].class; }
 
 /* ---- hash-consing */
 static uint64_t mix(uint64_t h, uint64_t v) {

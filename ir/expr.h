@@ -20,38 +20,58 @@
 typedef const struct expr *expr;
 struct buf;
 
-/* op, text name, number of operands (-1: any) */
+/* UNARY and BINARY: operands and result of one type. COMPARE: two operands of one type, a BOOL. INDEX: between index
+ * expressions and values. */
+enum xop_class { XC_LEAF, XC_INDEX, XC_UNARY, XC_BINARY, XC_COMPARE, XC_OTHER };
+
+/* op, text name, number of operands (-1: any), class */
 // clang-format off
 #define XOPS(X) \
-    X(POISON, "poison", 0) \
-    X(CONST, "const", 0)        /* i or f */ \
-    X(VAR, "var", 0)            /* IDX: a loop variable */ \
-    X(SYM, "sym", 0)            /* IDX: a symbol: input dim or produced size */ \
-    X(ARG, "arg", 0)            /* value: parameter number i of a function (struct fn) */ \
-    X(LIN, "lin", -1)           /* IDX: i + sum coef[k] * arg[k] */ \
-    X(PROD, "prod", 2)          /* IDX: product of two atoms, neither constant */ \
-    X(TOIDX, "toidx", 1)        /* IDX: an integer value used as an index; opaque */ \
-    X(GUARD, "guard", 2)        /* IDX: guard(v, n): v when 0 <= v < n, else 0 and the program's fault flag is set */ \
-    X(IDXVAL, "idx", 1)         /* I64: the value of an index expression */ \
-    X(LOAD, "load", -1)         /* buf[arg...]; with has_fill the last arg is the value outside of the buffer */ \
-    X(ADD, "+", 2) X(SUB, "-", 2) X(MUL, "*", 2) X(DIV, "/", 2) X(MOD, "%", 2) \
-    X(FMA, "fma", 3)            /* a*b+c, one rounding */ \
-    X(MIN, "min", 2)            /* a < b ? a : b */ \
-    X(MAX, "max", 2)            /* a > b ? a : b */ \
-    X(NEG, "neg", 1) X(ABS, "abs", 1) X(SQRT, "sqrt", 1) X(FLOOR, "floor", 1) X(CEIL, "ceil", 1) X(TRUNC, "trunc", 1) \
-    X(RINT, "rint", 1)          /* to nearest, ties to even */ \
-    X(AND, "and", 2) X(OR, "or", 2) X(XOR, "xor", 2) X(NOT, "not", 1)   /* BOOL: logical; integers: bitwise */ \
-    X(SHL, "shl", 2) X(SHR, "shr", 2)   /* by 0 .. width-1, else 0; SHR keeps the sign of signed types */ \
-    X(LT, "<", 2) X(LE, "<=", 2) X(EQ, "==", 2) X(NE, "!=", 2)   /* BOOL; index or value operands */ \
-    X(SELECT, "select", 3)      /* arg[0] ? arg[1] : arg[2]; lazy: the arm not taken may load out of bounds */ \
-    X(CAST, "cast", 1)          /* to type; float to integer saturates, integer to integer wraps */ \
-    X(BITCAST, "bitcast", 1)    /* same width, same bits */ \
-    X(ROUND, "round", 1)        /* F32 rounded through storage type `i` (F16, BF16, F8 ...) and back; I32 wrapped to I8 U8 ... */ \
-    X(CALL, "call", -1)         /* fn(arg...) */
+    X(POISON, "poison", 0, LEAF) \
+    X(CONST, "const", 0, LEAF)      /* i or f */ \
+    X(VAR, "var", 0, LEAF)          /* IDX: a loop variable */ \
+    X(SYM, "sym", 0, LEAF)          /* IDX: a symbol: input dim or produced size */ \
+    X(ARG, "arg", 0, LEAF)          /* value: parameter number i of a function (struct fn) */ \
+    X(LIN, "lin", -1, INDEX)        /* IDX: i + sum coef[k] * arg[k] */ \
+    X(PROD, "prod", 2, INDEX)       /* IDX: product of two atoms, neither constant */ \
+    X(TOIDX, "toidx", 1, INDEX)     /* IDX: an integer value used as an index; opaque */ \
+    X(GUARD, "guard", 2, INDEX)     /* IDX: guard(v, n): v when 0 <= v < n, else 0 and the program's fault flag is set */ \
+    X(IDXVAL, "idx", 1, INDEX)      /* I64: the value of an index expression */ \
+    X(LOAD, "load", -1, OTHER)      /* buf[arg...]; with has_fill the last arg is the value outside of the buffer */ \
+    X(ADD, "+", 2, BINARY) \
+    X(SUB, "-", 2, BINARY) \
+    X(MUL, "*", 2, BINARY) \
+    X(DIV, "/", 2, BINARY) \
+    X(MOD, "%", 2, BINARY) \
+    X(FMA, "fma", 3, OTHER)         /* a*b+c, one rounding */ \
+    X(MIN, "min", 2, BINARY)        /* a < b ? a : b */ \
+    X(MAX, "max", 2, BINARY)        /* a > b ? a : b */ \
+    X(NEG, "neg", 1, UNARY) \
+    X(ABS, "abs", 1, UNARY) \
+    X(SQRT, "sqrt", 1, UNARY) \
+    X(FLOOR, "floor", 1, UNARY) \
+    X(CEIL, "ceil", 1, UNARY) \
+    X(TRUNC, "trunc", 1, UNARY) \
+    X(RINT, "rint", 1, UNARY)       /* to nearest, ties to even */ \
+    X(AND, "and", 2, BINARY)        /* this and the next three: BOOL logical, integers bitwise */ \
+    X(OR, "or", 2, BINARY) \
+    X(XOR, "xor", 2, BINARY) \
+    X(NOT, "not", 1, UNARY) \
+    X(SHL, "shl", 2, BINARY)        /* by 0 .. width-1, else 0 */ \
+    X(SHR, "shr", 2, BINARY)        /* the same; keeps the sign of signed types */ \
+    X(LT, "<", 2, COMPARE)          /* BOOL, like the next three; index or value operands */ \
+    X(LE, "<=", 2, COMPARE) \
+    X(EQ, "==", 2, COMPARE) \
+    X(NE, "!=", 2, COMPARE) \
+    X(SELECT, "select", 3, OTHER)   /* arg[0] ? arg[1] : arg[2]; lazy: the arm not taken may load out of bounds */ \
+    X(CAST, "cast", 1, OTHER)       /* to type; float to integer saturates, integer to integer wraps */ \
+    X(BITCAST, "bitcast", 1, OTHER) /* same width, same bits */ \
+    X(ROUND, "round", 1, OTHER)     /* F32 through storage type `i` (F16, BF16, F8 ...) and back; I32 wrapped to I8 U8 ... */ \
+    X(CALL, "call", -1, OTHER)      /* fn(arg...) */
 // clang-format on
 
 enum xop {
-#define X(id, text, n) X_##id,
+#define X(id, text, n, class) X_##id,
     XOPS(X)
 #undef X
         X_COUNT
@@ -153,6 +173,8 @@ static inline bool x_is(expr e, int64_t v) { return e->op == X_CONST && e->type 
 static inline bool x_is_true(expr e) { return e->op == X_CONST && e->type == BOOL && e->u.i == 1; }
 static inline bool x_is_false(expr e) { return e->op == X_CONST && e->type == BOOL && e->u.i == 0; }
 const char *xop_name(enum xop op);
+int xop_operands(enum xop op); /* -1: any number */
+enum xop_class xop_class(enum xop op);
 
 /* ---- analysis (expr_bounds.c) */
 /* Interval of an IDX expression over all values of its variables and symbols; NEG_INF / POS_INF when unbounded. */

@@ -240,6 +240,18 @@ static int bitcast_reg(struct comp *c, expr e) {
     return expr_reg(c, e->arg[0]);
 }
 
+/* An operation on numbers of one type. */
+static struct ins arithmetic(struct comp *c, expr e) {
+    enum xop_class k = xop_class(e->op);
+    if (k != XC_UNARY && k != XC_BINARY && k != XC_COMPARE && e->op != X_FMA)
+        comp_fail(c, "%s expression", xop_name(e->op));
+    struct ins i = {.b = expr_reg(c, e->arg[0])};
+    if (e->n > 1) i.c = expr_reg(c, e->arg[1]);
+    if (e->n > 2) i.d = expr_reg(c, e->arg[2]);
+    i.op = (uint16_t)typed_op(c, e->op, e->arg[0]->type);
+    return i;
+}
+
 int expr_here(struct comp *c, expr e) {
     enum dtype operand = e->n ? e->arg[0]->type : NONE;
     struct ins i = {0};
@@ -288,39 +300,12 @@ int expr_here(struct comp *c, expr e) {
     case X_TRUNC:
     case X_RINT:
         if (dtype_is_int(operand)) return expr_reg(c, e->arg[0]);
-        i = (struct ins){.op = (uint16_t)typed_op(c, e->op, operand), .b = expr_reg(c, e->arg[0])};
+        i = arithmetic(c, e);
         break;
-    case X_NEG:
-    case X_ABS:
-    case X_SQRT: i = (struct ins){.op = (uint16_t)typed_op(c, e->op, operand), .b = expr_reg(c, e->arg[0])}; break;
-    case X_FMA: {
-        int a = expr_reg(c, e->arg[0]), b = expr_reg(c, e->arg[1]), d = expr_reg(c, e->arg[2]);
-        i = (struct ins){.op = (uint16_t)typed_op(c, e->op, operand), .b = a, .c = b, .d = d};
+    default:
+        if (xop_class(e->op) == XC_COMPARE && operand == STR) return string_compare(c, e);
+        i = arithmetic(c, e);
         break;
-    }
-    case X_LT:
-    case X_LE:
-    case X_EQ:
-    case X_NE:
-        if (operand == STR) return string_compare(c, e);
-        /* fall through */
-    case X_ADD:
-    case X_SUB:
-    case X_MUL:
-    case X_DIV:
-    case X_MOD:
-    case X_MIN:
-    case X_MAX:
-    case X_AND:
-    case X_OR:
-    case X_XOR:
-    case X_SHL:
-    case X_SHR: {
-        int a = expr_reg(c, e->arg[0]), b = expr_reg(c, e->arg[1]);
-        i = (struct ins){.op = (uint16_t)typed_op(c, e->op, operand), .b = a, .c = b};
-        break;
-    }
-    default: comp_fail(c, "%s expression", xop_name(e->op));
     }
     i.a = new_reg(c);
     emit(c, i);

@@ -249,22 +249,9 @@ static expr parse_unary_fn(struct parser *p, enum xop op, const char *name, int 
 }
 static expr parse_op(struct parser *p, enum xop op, const char *name, int line) {
     expr a[3];
+    if (xop_class(op) == XC_UNARY) return parse_unary_fn(p, op, name, line);
+    if (xop_class(op) == XC_BINARY) return parse_args(p, name, 2, a) ? binary(p, line, op, name, a[0], a[1]) : NULL;
     switch (op) {
-    case X_NEG:
-    case X_ABS:
-    case X_SQRT:
-    case X_FLOOR:
-    case X_CEIL:
-    case X_TRUNC:
-    case X_RINT:
-    case X_NOT: return parse_unary_fn(p, op, name, line);
-    case X_MIN:
-    case X_MAX:
-    case X_AND:
-    case X_OR:
-    case X_XOR:
-    case X_SHL:
-    case X_SHR: return parse_args(p, name, 2, a) ? binary(p, line, op, name, a[0], a[1]) : NULL;
     case X_BITCAST:
     case X_ROUND: return parse_typed_fn(p, op, name, line);
     case X_TOIDX:
