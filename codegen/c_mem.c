@@ -26,30 +26,11 @@ bool c_on_stack(struct ctx *c, const struct buf *b) {
     return (b->scope == SC_STACK || b->scope == SC_REG || b->scope == SC_SHARED) &&
            x_is_int(c_local_bytes(c, b), &bytes) && bytes <= MOST;
 }
-/* Is the buffer used at all? Steps leave the allocations of buffers behind that moved into a loop. */
-struct touch {
-    const struct buf *b;
-    bool found;
-};
-static void touch_load(void *env, struct stmt *s, expr load) {
-    struct touch *q = env;
-    (void)s;
-    q->found = q->found || load->u.buf == q->b;
-}
-static bool touch_stmt(void *env, struct stmt *s) {
-    struct touch *q = env;
-    for (int k = 0; s->kind == S_CALL && k < s->u.call.nbufs; k++) q->found = q->found || s->u.call.bufs[k] == q->b;
-    q->found = q->found || (s->kind == S_STORE && s->u.store.buf == q->b) ||
-               (s->kind == S_STAGE && s->u.stage.buf == q->b) ||
-               (s->kind == S_SWAP && (s->u.swap.a == q->b || s->u.swap.b == q->b)) ||
-               (s->kind == S_PREFETCH && s->u.prefetch.buf == q->b);
-    return !q->found;
-}
+/* Steps leave the allocations of buffers behind that moved into a loop. */
 bool c_touched(const struct proc *p, const struct buf *b) {
-    struct touch q = {b, false};
-    walk((struct block *)&p->body, touch_stmt, &q);
-    if (!q.found) each_load((struct block *)&p->body, touch_load, &q);
-    return q.found;
+    for (struct stmt *s = p->body.first; s; s = s->next)
+        if (stmt_uses(s, b, NULL)) return true;
+    return false;
 }
 bool c_allocs(struct block *b, const struct buf *buf) {
     for (struct stmt *s = b->first; s; s = s->next) {

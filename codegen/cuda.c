@@ -228,12 +228,8 @@ static bool add_store(void *env, struct stmt *s) {
 }
 static struct touched touched_by(struct ctx *c, struct stmt *s) {
     struct touched t = {.c = c};
-    struct block one = {.first = s, .last = s};
-    struct stmt *next = s->next;
-    s->next = NULL; /* only s */
-    each_load(&one, add_load, &t);
-    walk(&one, add_store, &t);
-    s->next = next;
+    stmt_loads(s, add_load, &t);
+    walk_stmt(s, add_store, &t);
     return t;
 }
 static bool conflict(const struct touched *a, const struct touched *b) {
@@ -266,11 +262,7 @@ static struct touched put_barriers(struct ctx *c, struct block *b, struct touche
         struct touched all = touched_by(c, s), head = all, tail = all;
         struct block *in[2];
         bool threads = false;
-        struct block one = {.first = s, .last = s};
-        struct stmt *next = s->next;
-        s->next = NULL;
-        walk(&one, holds_threads, &threads);
-        s->next = next;
+        walk_stmt(s, holds_threads, &threads);
         if (threads && !is_thread(s) && !(s->kind == S_FOR && s->u.loop.piped)) {
             struct touched ends = {.c = c};
             head = (struct touched){.c = c};

@@ -30,60 +30,6 @@ void run_touch(struct writer *f, struct block *b) {
     walk(b, touch_stmt, f);
     each_load(b, touch_load, f);
 }
-struct reads {
-    const struct buf *b;
-    struct writer *f;
-    bool found;
-};
-static void read_load(void *env, struct stmt *s, expr load) {
-    struct reads *q = env;
-    (void)s;
-    q->found |= load->u.buf == q->b;
-}
-static bool stmt_touches(struct writer *f, struct stmt *s, const struct buf *b);
-static bool block_touches(struct writer *f, struct block *in, const struct buf *b) {
-    for (struct stmt *s = in->first; s; s = s->next)
-        if (stmt_touches(f, s, b)) return true;
-    return false;
-}
-static void expr_load(void *env, expr *e) {
-    struct reads *q = env;
-    struct stmt probe = {.kind = S_CHECK};
-    struct block one = {0};
-    if (!*e) return;
-    probe.u.check.cond = *e;
-    block_append(&one, &probe);
-    each_load(&one, read_load, q);
-}
-/* Does s, or anything in it, use the storage of b? */
-static bool stmt_touches(struct writer *f, struct stmt *s, const struct buf *b) {
-    struct block *in[2];
-    struct reads q = {b, f, false};
-    stmt_exprs(s, expr_load, &q);
-    if (q.found) return true;
-    switch (s->kind) {
-    case S_CALL:
-        for (int k = 0; k < s->u.call.nbufs; k++)
-            if (s->u.call.bufs[k] == b) return true;
-        break;
-    case S_STORE:
-        if (s->u.store.buf == b) return true;
-        break;
-    case S_SWAP:
-        if (s->u.swap.a == b || s->u.swap.b == b) return true;
-        break;
-    case S_FREE:
-        if (s->u.alloc.buf == b) return true;
-        break;
-    case S_VIEW:
-        if (s->u.view.of == b) return true;
-        break;
-    default: break;
-    }
-    for (int n = stmt_blocks(s, in), k = 0; k < n; k++)
-        if (block_touches(f, in[k], b)) return true;
-    return false;
-}
 
 /* ---- expressions */
 struct place *run_place(struct writer *f, const struct buf *b) {
@@ -264,7 +210,7 @@ static void bind_result(struct writer *f, const struct io *io) {
 void run_bind_results(struct writer *f, struct stmt *s) { /* s NULL: all that are left */
     for (int k = 0; k < f->p->outs.n; k++) {
         const struct io *io = &f->p->outs.v[k];
-        if (io->produced && !map_get(&f->bound, PKEY(io->buf)) && (!s || stmt_touches(f, s, io->buf)))
+        if (io->produced && !map_get(&f->bound, PKEY(io->buf)) && (!s || stmt_uses(s, io->buf, NULL)))
             bind_result(f, io);
     }
 }
@@ -277,8 +223,8 @@ void run_free_dead(struct writer *f, struct block *b, struct stmt *s) {
             if (a == s) break;
             continue;
         }
-        bool last = a == s || stmt_touches(f, s, r), freed = false;
-        for (struct stmt *t = s->next; t && last; t = t->next) last = !stmt_touches(f, t, r);
+        bool last = a == s || stmt_uses(s, r, NULL), freed = false;
+        for (struct stmt *t = s->next; t && last; t = t->next) last = !stmt_uses(t, r, NULL);
         for (struct stmt *t = b->first; t; t = t->next) freed |= t->kind == S_FREE && t->u.alloc.buf == r;
         if (last && !freed) PUT("%s(&m->region, %s);", region_words(f->p)->free, run_place(f, r)->text);
         if (a == s) break;

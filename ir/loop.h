@@ -211,6 +211,7 @@ struct stmt *stmt_parent(const struct stmt *s); /* enclosing statement or NULL *
 /* Every statement, parents first; fn returns false to skip its blocks. Instructions' reference bodies are walked too
  * unless `fn` returns false for the instruction. fn must not unlink other statements than s. */
 void walk(struct block *b, bool (*fn)(void *env, struct stmt *s), void *env);
+void walk_stmt(struct stmt *s, bool (*fn)(void *env, struct stmt *s), void *env); /* s and what is in it */
 /* The expressions that the statement itself holds, not its blocks; fn may replace them, but not the extents of loops
  * and stages, which belong to their variables. */
 void stmt_exprs(struct stmt *s, void (*fn)(void *env, expr *e), void *env);
@@ -223,8 +224,16 @@ void subst_block(struct ctx *c, struct block *b, const struct subst *s);
  * never plain assignment: statements know the block that holds them. */
 struct block clone_block(struct ctx *c, const struct block *b);
 struct proc *clone_proc(struct ctx *c, const struct proc *p, const char *name); /* fresh buffers too */
-/* Every load below b (each occurrence in each statement), and every statement that stores to `buf`. */
+/* Every load below b, or in s: each occurrence in each statement. */
 void each_load(struct block *b, void (*fn)(void *env, struct stmt *s, expr load), void *env);
+void stmt_loads(struct stmt *s, void (*fn)(void *env, struct stmt *s, expr load), void *env);
+/* Views: `views` gets view -> the buffer it is a view of, for storage_of, the buffer that has the memory of b. */
+void note_views(struct map *views, struct block *b);
+struct buf *storage_of(const struct map *views, struct buf *b);
+/* Does s, or anything in it, load from the storage of b, which is no view; use it at all? views NULL: there are none. */
+bool stmt_reads(struct stmt *s, const struct buf *b, const struct map *views);
+bool stmt_uses(struct stmt *s, const struct buf *b, const struct map *views);
+/* Is there a statement that stores to `buf`? */
 bool stores_to(struct block *b, const struct buf *buf);
 bool stmt_stores_to(struct stmt *s, const struct buf *buf);
 /* Replaces S_STAGE by its loop nests (init nest, update nest), loops named "<buffer base>.<axis>". Axes are logical

@@ -4,13 +4,15 @@
 #include <string.h>
 
 /* ---- walking */
+void walk_stmt(struct stmt *s, bool (*fn)(void *env, struct stmt *s), void *env) {
+    struct block *sub[2];
+    if (!fn(env, s)) return;
+    for (int n = stmt_blocks(s, sub), k = 0; k < n; k++) walk(sub[k], fn, env);
+}
 void walk(struct block *b, bool (*fn)(void *env, struct stmt *s), void *env) {
     for (struct stmt *s = b->first, *next; s; s = next) {
         next = s->next;
-        if (!fn(env, s)) continue;
-        struct block *sub[2];
-        int n = stmt_blocks(s, sub);
-        for (int k = 0; k < n; k++) walk(sub[k], fn, env);
+        walk_stmt(s, fn, env);
     }
 }
 static void each_of(expr *e, int n, void (*fn)(void *, expr *), void *env) {
@@ -73,9 +75,60 @@ static bool load_stmt(void *env, struct stmt *s) {
     stmt_exprs(s, load_expr, l);
     return true;
 }
+void stmt_loads(struct stmt *s, void (*fn)(void *env, struct stmt *s, expr load), void *env) {
+    struct loads l = {fn, env, NULL};
+    walk_stmt(s, load_stmt, &l);
+}
 void each_load(struct block *b, void (*fn)(void *env, struct stmt *s, expr load), void *env) {
     struct loads l = {fn, env, NULL};
     walk(b, load_stmt, &l);
+}
+
+/* ---- which storage is used */
+static bool note_view(void *env, struct stmt *s) {
+    if (s->kind == S_VIEW) map_put(env, PKEY(s->u.view.buf), s->u.view.of);
+    return true;
+}
+void note_views(struct map *views, struct block *b) { walk(b, note_view, views); }
+struct buf *storage_of(const struct map *views, struct buf *b) {
+    for (struct buf *of; views && (of = map_get(views, PKEY(b)));) b = of;
+    return b;
+}
+struct using {
+    const struct buf *buf;
+    const struct map *views;
+    bool found;
+};
+static void use(struct using *u, struct buf *b) { u->found |= storage_of(u->views, b) == u->buf; }
+static void using_load(void *env, struct stmt *s, expr load) {
+    (void)s;
+    use(env, load->u.buf);
+}
+static bool using_stmt(void *env, struct stmt *s) {
+    struct using *u = env;
+    switch (s->kind) {
+    case S_STORE: use(u, s->u.store.buf); break;
+    case S_STAGE: use(u, s->u.stage.buf); break;
+    case S_SWAP: use(u, s->u.swap.a), use(u, s->u.swap.b); break;
+    case S_FREE: use(u, s->u.alloc.buf); break;
+    case S_VIEW: use(u, s->u.view.of); break;
+    case S_PREFETCH: use(u, s->u.prefetch.buf); break;
+    case S_CALL:
+        for (int k = 0; k < s->u.call.nbufs; k++) use(u, s->u.call.bufs[k]);
+        break;
+    default: break;
+    }
+    return !u->found;
+}
+bool stmt_reads(struct stmt *s, const struct buf *b, const struct map *views) {
+    struct using u = {b, views, false};
+    stmt_loads(s, using_load, &u);
+    return u.found;
+}
+bool stmt_uses(struct stmt *s, const struct buf *b, const struct map *views) {
+    struct using u = {b, views, false};
+    walk_stmt(s, using_stmt, &u);
+    return u.found || stmt_reads(s, b, views);
 }
 struct storing {
     const struct buf *buf;

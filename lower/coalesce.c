@@ -9,26 +9,21 @@
 struct coalesce {
     struct ctx *c;
     struct module *m;
-    struct map roots;  /* view -> the buffer it is a view of */
+    struct map views;  /* see note_views */
     struct map writes; /* buffer -> how many statements write its storage, + 1; not NULL */
     struct map fixed;  /* swapped, freed or written by the entry itself */
 };
-static struct buf *root_of(struct coalesce *q, struct buf *b) {
-    for (struct buf *r; (r = map_get(&q->roots, PKEY(b)));) b = r;
-    return b;
-}
 static bool note(void *env, struct stmt *s) {
     struct coalesce *q = env;
-    if (s->kind == S_VIEW) map_put(&q->roots, PKEY(s->u.view.buf), s->u.view.of);
-    if (s->kind == S_STORE) map_put(&q->fixed, PKEY(root_of(q, s->u.store.buf)), s);
+    if (s->kind == S_STORE) map_put(&q->fixed, PKEY(storage_of(&q->views, s->u.store.buf)), s);
     if (s->kind == S_FREE) map_put(&q->fixed, PKEY(s->u.alloc.buf), s);
     if (s->kind == S_SWAP) {
-        map_put(&q->fixed, PKEY(root_of(q, s->u.swap.a)), s);
-        map_put(&q->fixed, PKEY(root_of(q, s->u.swap.b)), s);
+        map_put(&q->fixed, PKEY(storage_of(&q->views, s->u.swap.a)), s);
+        map_put(&q->fixed, PKEY(storage_of(&q->views, s->u.swap.b)), s);
     }
     if (s->kind == S_CALL)
         for (int k = 0; k < s->u.call.nbufs; k++) {
-            struct buf *b = root_of(q, s->u.call.bufs[k]);
+            struct buf *b = storage_of(&q->views, s->u.call.bufs[k]);
             intptr_t n = (intptr_t)map_get(&q->writes, PKEY(b));
             if (s->u.call.callee->params.v[k].dir != DIR_IN) map_put(&q->writes, PKEY(b), (void *)(n + 1));
         }
@@ -45,19 +40,13 @@ struct writing {
 static bool find_write(void *env, struct stmt *s) {
     struct writing *w = env;
     for (int k = 0; s->kind == S_CALL && k < s->u.call.nbufs; k++)
-        w->found |= s->u.call.callee->params.v[k].dir != DIR_IN && root_of(w->q, s->u.call.bufs[k]) == w->b;
+        w->found |= s->u.call.callee->params.v[k].dir != DIR_IN && storage_of(&w->q->views, s->u.call.bufs[k]) == w->b;
     return !w->found;
 }
 /* From s on, in its block. */
 static bool written_from(struct coalesce *q, struct stmt *s, struct buf *b) {
     struct writing w = {q, b, false};
-    for (; s && !w.found; s = s->next) {
-        struct stmt *next = s->next;
-        struct block one = {s, s, NULL};
-        s->next = NULL;
-        walk(&one, find_write, &w);
-        s->next = next;
-    }
+    for (; s && !w.found; s = s->next) walk_stmt(s, find_write, &w);
     return w.found;
 }
 static struct stmt *alloc_of(struct block *in, const struct buf *b) {
@@ -68,7 +57,7 @@ static struct stmt *alloc_of(struct block *in, const struct buf *b) {
 static struct stmt *view_stmt(struct coalesce *q, struct buf *b, struct buf *of, int64_t cells) {
     struct stmt *s = s_new(q->c, S_VIEW);
     s->u.view.buf = b, s->u.view.of = of, s->u.view.off = x_int(q->c, cells);
-    map_put(&q->roots, PKEY(b), of);
+    map_put(&q->views, PKEY(b), of);
     return s;
 }
 /* call copy(in x, out y) where y is a part of x: a view instead. */
@@ -78,7 +67,7 @@ static bool slice_to_view(struct coalesce *q, struct stmt *call) {
     bool all;
     if (call->u.call.nbufs != 2) return false;
     int iy = p->params.v[0].dir == DIR_OUT ? 0 : 1, ix = 1 - iy;
-    struct buf *y = call->u.call.bufs[iy], *x = call->u.call.bufs[ix], *from = root_of(q, x);
+    struct buf *y = call->u.call.bufs[iy], *x = call->u.call.bufs[ix], *from = storage_of(&q->views, x);
     struct stmt *alloc = alloc_of(call->in, y);
     if (p->params.v[iy].dir != DIR_OUT || p->params.v[ix].dir != DIR_IN || !alloc || !written_once(q, y)) return false;
     if ((from->scope != SC_ARENA && from->scope != SC_PARAM) || map_get(&q->fixed, PKEY(from))) return false;
@@ -102,7 +91,7 @@ static bool operand_within(struct coalesce *q, struct stmt *call, int iy, int ix
     if (map_get(&q->fixed, PKEY(x)) || map_get(&q->fixed, PKEY(y)) || written_from(q, call, x)) return false;
     if (written_from(q, call->next, y)) return false;
     for (int k = 0; k < call->u.call.nbufs; k++)
-        if (k != ix && root_of(q, call->u.call.bufs[k]) == x) return false;
+        if (k != ix && storage_of(&q->views, call->u.call.bufs[k]) == x) return false;
     if (!kernel_copies(q->c, p, p->params.v[iy].buf, p->params.v[ix].buf, &cells, &all) || cells < 0) return false;
     struct proc *v = clone_proc(q->c, p, p->name);
     const char *step = arena_printf(&q->c->arena, "within %s %s", p->params.v[iy].buf->base, p->params.v[ix].buf->base);
@@ -143,6 +132,7 @@ void coalesce_copies(struct module *m) {
     struct ctx *c = m->ctx;
     struct arena *a = &c->arena;
     struct coalesce q = {c, m, {.arena = a}, {.arena = a}, {.arena = a}};
+    note_views(&q.views, &m->entry->body);
     walk(&m->entry->body, note, &q);
     coalesce_in(&q, &m->entry->body);
 }

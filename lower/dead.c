@@ -5,30 +5,21 @@
 struct dead {
     struct ctx *c;
     struct proc *entry;
-    struct map roots;  /* view -> the buffer whose storage it is */
-    struct map wanted; /* roots that something reads, or that leave the entry */
+    struct map views;  /* see note_views */
+    struct map wanted; /* storage that something reads, or that leave the entry */
     struct map called; /* procedures */
     bool changed;
 };
-static struct buf *root(struct dead *d, struct buf *b) {
-    for (struct buf *of; (of = map_get(&d->roots, PKEY(b)));) b = of;
-    return b;
-}
 static void want(struct dead *d, struct buf *b) {
-    b = root(d, b);
+    b = storage_of(&d->views, b);
     map_put(&d->wanted, PKEY(b), b);
 }
 static bool is_wanted(struct dead *d, struct buf *b) {
-    return b->scope == SC_PARAM || b->scope == SC_CONST || map_get(&d->wanted, PKEY(root(d, b)));
+    return b->scope == SC_PARAM || b->scope == SC_CONST || map_get(&d->wanted, PKEY(storage_of(&d->views, b)));
 }
 static void want_loaded(void *env, struct stmt *s, expr load) {
     (void)s;
     want(env, load->u.buf);
-}
-static bool note_view(void *env, struct stmt *s) {
-    struct dead *d = env;
-    if (s->kind == S_VIEW) map_put(&d->roots, PKEY(s->u.view.buf), s->u.view.of);
-    return true;
 }
 static bool want_read(void *env, struct stmt *s) {
     struct dead *d = env;
@@ -95,7 +86,7 @@ static void drop_procs(struct dead *d, struct module *m) {
 
 void drop_dead_kernels(struct module *m) {
     struct dead d = {m->ctx, m->entry, {.arena = &m->ctx->arena}, {0}, {.arena = &m->ctx->arena}, true};
-    walk(&m->entry->body, note_view, &d);
+    note_views(&d.views, &m->entry->body);
     while (d.changed) {
         d.changed = false;
         d.wanted = (struct map){.arena = &m->ctx->arena};

@@ -94,43 +94,10 @@ static bool is_kernel_stmt(const struct stmt *s) {
     return s->kind == S_STAGE || s->kind == S_FOR || s->kind == S_STORE;
 }
 
-struct use_scan {
-    const struct buf *b;
-    bool found;
-};
-static void scan_load(void *env, struct stmt *s, expr load) {
-    (void)s;
-    struct use_scan *u = env;
-    u->found |= load->u.buf == u->b;
-}
-static bool scan_stmt(void *env, struct stmt *s) {
-    struct use_scan *u = env;
-    if (s->kind == S_CALL)
-        for (int k = 0; k < s->u.call.nbufs; k++) u->found |= s->u.call.bufs[k] == u->b;
-    return !u->found;
-}
-static bool stmt_loads(struct stmt *s, const struct buf *b) {
-    struct block one = {s, s, NULL};
-    struct use_scan u = {b, false};
-    struct stmt *next = s->next;
-    s->next = NULL; /* look at this statement alone */
-    each_load(&one, scan_load, &u);
-    s->next = next;
-    return u.found;
-}
-static bool stmt_uses(struct stmt *s, const struct buf *b) {
-    struct block one = {s, s, NULL};
-    struct use_scan u = {b, false};
-    struct stmt *next = s->next;
-    s->next = NULL;
-    walk(&one, scan_stmt, &u);
-    s->next = next;
-    return u.found || stmt_loads(s, b) || stmt_stores_to(s, b);
-}
 /* Is b touched from the statement `from` on? */
 static bool used_from(struct stmt *from, const struct buf *b) {
     for (struct stmt *s = from; s; s = s->next)
-        if (s->kind != S_ALLOC && stmt_uses(s, b)) return true;
+        if (s->kind != S_ALLOC && s->kind != S_FREE && stmt_uses(s, b, NULL)) return true;
     return false;
 }
 static enum param_dir direction(struct refs *r, struct buf *b) {
@@ -140,8 +107,8 @@ static enum param_dir direction(struct refs *r, struct buf *b) {
 static bool written_whole_first(struct block *run, const struct buf *b) {
     /* A buffer that the run itself computes in full before reading it does not come from outside. */
     for (struct stmt *s = run->first; s; s = s->next) {
-        if (s->kind == S_STAGE && s->u.stage.buf == b) return !stmt_loads(s, b);
-        if (stmt_uses(s, b)) return false;
+        if (s->kind == S_STAGE && s->u.stage.buf == b) return !stmt_reads(s, b, NULL);
+        if (stmt_uses(s, b, NULL)) return false;
     }
     return false;
 }
@@ -286,7 +253,7 @@ bool outline_kernels(struct lowering *l, struct block *from, const char *name, c
         struct buf *b = s->u.alloc.buf;
         if (b->scope == SC_ARENA) b->scope = lower_scope(b->dims, b->nd);
         struct stmt *at = host.first;
-        while (at && !stmt_uses(at, s->u.alloc.buf)) at = at->next;
+        while (at && !stmt_uses(at, s->u.alloc.buf, NULL)) at = at->next;
         if (at) stmt_insert_before(at, s);
     }
     for (struct stmt *s = host.first, *next; s; s = next) {

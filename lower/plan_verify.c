@@ -259,7 +259,7 @@ static void place_all(struct owner_walk *w) {
 
 /* ---- the walk */
 static void walk_block(struct owner_walk *w, struct block *b);
-static void walk_stmt(struct owner_walk *w, struct stmt *s) {
+static void walk_one(struct owner_walk *w, struct stmt *s) {
     struct reader r = {w, "an expression of the entry"};
     if (s->kind != S_WHILE) stmt_exprs(s, own_loads, &r);
     switch (s->kind) {
@@ -286,7 +286,7 @@ static void walk_stmt(struct owner_walk *w, struct stmt *s) {
     }
 }
 static void walk_block(struct owner_walk *w, struct block *b) {
-    for (struct stmt *s = b->first; s && w->ok && !w->too_large; s = s->next) walk_stmt(w, s);
+    for (struct stmt *s = b->first; s && w->ok && !w->too_large; s = s->next) walk_one(w, s);
 }
 bool plan_verify(struct module *m, struct memory_plan *plan) {
     static const int64_t samples[] = {1, 3, 17};

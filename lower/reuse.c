@@ -20,25 +20,21 @@ struct reuse {
     struct ctx *c;
     struct module *m;
     struct map lives; /* buffer -> struct life, of the block in work */
-    struct map roots; /* view -> the buffer whose storage it is */
+    struct map views; /* see note_views */
     VEC(struct variant) variants;
     int pos;
 };
 
 /* ---- lives */
-static struct buf *root_of(struct reuse *r, struct buf *b) {
-    for (struct buf *q; (q = map_get(&r->roots, PKEY(b)));) b = q;
-    return b;
-}
 static struct life *life_of(struct reuse *r, const struct buf *b) { return map_get(&r->lives, PKEY(b)); }
 static void use(struct reuse *r, struct buf *b) {
-    struct life *l = life_of(r, root_of(r, b));
+    struct life *l = life_of(r, storage_of(&r->views, b));
     if (!l) return;
     if (l->first < 0) l->first = r->pos;
     l->last = r->pos;
 }
 static void use_fixed(struct reuse *r, struct buf *b) {
-    struct life *l = life_of(r, root_of(r, b));
+    struct life *l = life_of(r, storage_of(&r->views, b));
     use(r, b);
     if (l) l->fixed = true;
 }
@@ -55,7 +51,6 @@ static bool use_stmt(void *env, struct stmt *s) {
     case S_STORE: use(r, s->u.store.buf); break;
     case S_FREE: use(r, s->u.alloc.buf); break;
     case S_SWAP: use_fixed(r, s->u.swap.a), use_fixed(r, s->u.swap.b); break;
-    case S_VIEW: map_put(&r->roots, PKEY(s->u.view.buf), s->u.view.of); break;
     default: break;
     }
     return true;
@@ -68,14 +63,11 @@ static void find_lives(struct reuse *r, struct block *b) {
             *l = (struct life){-1, -1, s->u.alloc.buf->fill != NULL};
             map_put(&r->lives, PKEY(s->u.alloc.buf), l);
         }
+    note_views(&r->views, b);
     r->pos = 0;
     for (struct stmt *s = b->first; s; s = s->next, r->pos++) {
-        struct stmt *next = s->next;
-        struct block one = {s, s, NULL};
-        s->next = NULL; /* this statement, with what is in it */
-        walk(&one, use_stmt, r);
-        each_load(&one, use_load, r);
-        s->next = next;
+        walk_stmt(s, use_stmt, r);
+        stmt_loads(s, use_load, r);
     }
 }
 
@@ -142,7 +134,7 @@ static bool dies_here(struct reuse *r, struct stmt *call, int x) {
     struct life *l = life_of(r, b);
     if (!l || l->fixed || l->last != r->pos || call->u.call.callee->params.v[x].dir != DIR_IN) return false;
     for (int k = 0; k < call->u.call.nbufs; k++)
-        if (k != x && root_of(r, call->u.call.bufs[k]) == b) return false;
+        if (k != x && storage_of(&r->views, call->u.call.bufs[k]) == b) return false;
     return true;
 }
 static bool reuse_operand(struct reuse *r, struct block *b, struct stmt *call, int y) {
@@ -180,42 +172,12 @@ static bool input_leaf(void *env, expr e) {
     (void)env;
     return !(e->op == X_SYM && e->u.sym->produced) && e->op != X_LOAD && e->op != X_VAR;
 }
-struct touching {
-    struct reuse *r;
-    struct buf *b;
-    bool found;
-};
-static void touch_load(void *env, struct stmt *s, expr load) {
-    struct touching *t = env;
-    (void)s;
-    t->found |= root_of(t->r, load->u.buf) == t->b;
-}
-static bool touch_stmt(void *env, struct stmt *s) {
-    struct touching *t = env;
-    if (s->kind == S_CALL)
-        for (int k = 0; k < s->u.call.nbufs; k++) t->found |= root_of(t->r, s->u.call.bufs[k]) == t->b;
-    if (s->kind == S_STORE) t->found |= root_of(t->r, s->u.store.buf) == t->b;
-    if (s->kind == S_SWAP) t->found |= root_of(t->r, s->u.swap.a) == t->b || root_of(t->r, s->u.swap.b) == t->b;
-    if (s->kind == S_FREE) t->found |= s->u.alloc.buf == t->b;
-    if (s->kind == S_VIEW) t->found |= root_of(t->r, s->u.view.of) == t->b;
-    return true;
-}
-static bool touches(struct reuse *r, struct stmt *s, struct buf *b) {
-    struct touching t = {r, b, false};
-    struct stmt *next = s->next;
-    struct block one = {s, s, NULL};
-    s->next = NULL;
-    walk(&one, touch_stmt, &t);
-    each_load(&one, touch_load, &t);
-    s->next = next;
-    return t.found;
-}
 /* Does s, a statement between, write what the call reads? Anything but a call counts when it touches it. */
 static bool disturbs(struct reuse *r, struct stmt *s, struct buf *operand) {
     if (s->kind == S_ALLOC || s->kind == S_VIEW || s->kind == S_CHECK) return false;
-    if (s->kind != S_CALL) return touches(r, s, operand);
+    if (s->kind != S_CALL) return stmt_uses(s, operand, &r->views);
     for (int k = 0; k < s->u.call.nbufs; k++)
-        if (s->u.call.callee->params.v[k].dir != DIR_IN && root_of(r, s->u.call.bufs[k]) == operand) return true;
+        if (s->u.call.callee->params.v[k].dir != DIR_IN && storage_of(&r->views, s->u.call.bufs[k]) == operand) return true;
     return false;
 }
 /* The statement before which the call, at position pos of its block, may and should run; NULL: where it stands. */
@@ -235,18 +197,18 @@ static struct stmt *better_place(struct reuse *r, struct stmt *call, int pos) {
     struct stmt *t = call->next;
     for (at++; t; t = t->next, at++) {
         for (int k = 0; k < n; k++) {
-            struct buf *b = root_of(r, call->u.call.bufs[k]);
+            struct buf *b = storage_of(&r->views, call->u.call.bufs[k]);
             bool out = call->u.call.callee->params.v[k].dir != DIR_IN;
-            if (t->kind != S_ALLOC && (out ? touches(r, t, b) : disturbs(r, t, b))) goto found;
+            if (t->kind != S_ALLOC && (out ? stmt_uses(t, b, &r->views) : disturbs(r, t, b))) goto found;
         }
     }
 found:
     if (!t) return NULL;
     for (int k = 0; k < n; k++) {
-        struct buf *b = root_of(r, call->u.call.bufs[k]);
+        struct buf *b = storage_of(&r->views, call->u.call.bufs[k]);
         struct life *l = life_of(r, b);
         bool again = false;
-        for (int j = 0; j < k; j++) again |= root_of(r, call->u.call.bufs[j]) == b;
+        for (int j = 0; j < k; j++) again |= storage_of(&r->views, call->u.call.bufs[j]) == b;
         if (call->u.call.callee->params.v[k].dir == DIR_IN && l && l->last < at && !again) dying += bytes_of(r, b);
     }
     bool moves = false; /* past another call */
@@ -301,7 +263,7 @@ static void sort_kernels(struct module *m) {
 }
 void reuse_storage(struct module *m) {
     struct ctx *c = m->ctx;
-    struct reuse r = {.c = c, .m = m, .lives = {.arena = &c->arena}, .roots = {.arena = &c->arena}};
+    struct reuse r = {.c = c, .m = m, .lives = {.arena = &c->arena}, .views = {.arena = &c->arena}};
     if (!m->entry) return;
     coalesce_copies(m);
     reuse_in(&r, &m->entry->body);
