@@ -6,10 +6,6 @@
 
 enum { COLUMNS = 120, SHORTEST = 60, PER_DEPTH = 8, CONTINUED = 8 };
 
-struct state { /* carried from line to line */
-    bool comment, directive;
-};
-
 /* What a break here costs: the tighter the operator binds, the more; -1: no place for a break. s[i] comes after a
  * space.
  */
@@ -103,15 +99,15 @@ static bool in_comment(const char *s, size_t n, bool comment) {
 }
 void emit_wrap(struct text *t) {
     struct text out = {0};
-    struct state at = {false, false};
+    bool comment = false, directive = false; /* go on from the line before */
     for (const char *s = t->s, *end = t->s + t->n; s < end;) {
         const char *stop = memchr(s, '\n', (size_t)(end - s));
         size_t n = (size_t)((stop ? stop : end) - s);
-        at.directive |= n && s[0] == '#' && !at.comment;
-        if (at.directive || n <= COLUMNS) text_addn(&out, s, n);
-        else wrap_line(&out, s, n, at.comment);
-        at.comment = in_comment(s, n, at.comment);
-        at.directive &= n && s[n - 1] == '\\';
+        directive |= n && s[0] == '#' && !comment;
+        if (directive || n <= COLUMNS) text_addn(&out, s, n);
+        else wrap_line(&out, s, n, comment);
+        comment = in_comment(s, n, comment);
+        directive &= n && s[n - 1] == '\\';
         if (stop) text_char(&out, '\n');
         s += n + (stop != NULL);
     }

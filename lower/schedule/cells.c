@@ -13,21 +13,14 @@ struct cells {
 
 /* ---- stages that more than one reads */
 struct cost {
-    const struct buf *of;
     int ops;
-    bool found, heavy;
+    bool heavy;
 };
 static bool count_cost(void *env, expr e) {
     struct cost *k = env;
-    k->found |= e->op == X_LOAD && e->u.buf == k->of;
     k->heavy |= e->op == X_CALL || e->op == X_DIV || e->op == X_SQRT;
     if (e->type != IDX && e->op != X_CONST) k->ops++;
     return true;
-}
-static bool reads(const struct stmt *s, const struct buf *b) {
-    struct cost k = {.of = b};
-    x_visit(s->u.stage.value, count_cost, &k);
-    return k.found;
 }
 /* Worth a register until its last reader, rather than being computed for each. */
 static bool worth_keeping(const struct kernel_info *k, const struct stmt *s) {
@@ -35,7 +28,7 @@ static bool worth_keeping(const struct kernel_info *k, const struct stmt *s) {
     int readers = 0;
     if (s->u.stage.buf->scope == SC_PARAM) return false;
     x_visit(s->u.stage.value, count_cost, &cost);
-    for (int i = 0; i < k->stages.n; i++) readers += reads(k->stages.v[i], s->u.stage.buf);
+    for (int i = 0; i < k->stages.n; i++) readers += stmt_reads(k->stages.v[i], s->u.stage.buf, NULL);
     return readers > 1 && (cost.heavy || cost.ops > 3);
 }
 

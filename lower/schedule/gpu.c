@@ -44,27 +44,12 @@ static void bind(struct plan *u, const struct stmt *s) {
     const char *base = s->u.stage.buf->base;
     text_printf(&u->s, "kind gpu.block.x %s.block\nkind gpu.thread.x %s.thread\n", base, base);
 }
-struct uses {
-    const struct buf *b;
-    bool found;
-};
-static bool find_use(void *env, expr e) {
-    struct uses *q = env;
-    q->found |= e->op == X_LOAD && e->u.buf == q->b;
-    return true;
-}
-static bool reads(const struct stmt *s, const struct buf *b) {
-    struct uses q = {b, false};
-    x_visit(s->u.stage.value, find_use, &q);
-    if (s->u.stage.init) x_visit(s->u.stage.init, find_use, &q);
-    return q.found;
-}
 /* The only stage that reads s, when it is a map over as many axes: s can be a register there. */
 static const struct stmt *only_reader(struct plan *u, const struct stmt *s) {
     const struct stmt *reader = NULL;
     for (int k = 0; k < u->k->stages.n; k++) {
-        const struct stmt *t = u->k->stages.v[k];
-        if (!reads(t, s->u.stage.buf)) continue;
+        struct stmt *t = u->k->stages.v[k];
+        if (!stmt_reads(t, s->u.stage.buf, NULL)) continue;
         if (reader || t->u.stage.op != RED_NONE || t->u.stage.naxes != s->u.stage.naxes) return NULL;
         reader = t;
     }

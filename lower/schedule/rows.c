@@ -61,27 +61,13 @@ static bool is_scalar(const struct rows *q, const struct stmt *s) {
         if (row_role(&q->r, s->u.stage.axes[k]) == ROLE_INNER) return false;
     return true;
 }
-struct reader {
-    const struct buf *b;
-    bool found;
-};
-static bool find_reader(void *env, expr e) {
-    struct reader *r = env;
-    r->found |= e->op == X_LOAD && e->u.buf == r->b;
-    return true;
-}
-static bool reads(const struct stmt *s, const struct buf *b) {
-    struct reader r = {b, false};
-    x_visit(s->u.stage.value, find_reader, &r);
-    return r.found;
-}
 /* A map is recomputed where it is read if that is one place, or costs next to nothing; but what each row has once is
  * not computed for each cell. */
 static bool worth_inlining(struct rows *q, const struct row_stage *st) {
     int places = 0;
     bool wider = false;
     for (int i = 0; i < q->n; i++) {
-        if (!reads(q->v[i].s, st->s->u.stage.buf)) continue;
+        if (!stmt_reads(q->v[i].s, st->s->u.stage.buf, NULL)) continue;
         places++;
         wider |= !q->v[i].scalar || q->v[i].s->u.stage.op != RED_NONE;
     }

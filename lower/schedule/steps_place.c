@@ -22,13 +22,7 @@ static bool only_loads(struct step *s, const struct buf *b) {
     stmts_below(s, &s->p->body, &all);
     for (int k = 0; k < all.n; k++) {
         struct stmt *t = all.v[k];
-        bool uses = (t->kind == S_PREFETCH && t->u.prefetch.buf == b) ||
-                    (t->kind == S_SWAP && (t->u.swap.a == b || t->u.swap.b == b));
-        if (t->kind == S_CALL)
-            for (int j = 0; j < t->u.call.nbufs; j++) uses |= t->u.call.bufs[j] == b;
-        if (t->kind == S_INSTR)
-            for (int j = 0; j < t->u.instr.n; j++) uses |= t->u.instr.holes[j].buf == b;
-        if (uses)
+        if (stmt_names(t, b))
             return step_refuse(s, "place stages before tensorize and prefetch", "`%s` is used by a %s", b->name,
                                stmt_what(t));
     }

@@ -81,12 +81,9 @@ static bool only_accessed(struct step *s, const struct buf *b) {
     stmts_below(s, &s->p->body, &all);
     for (int k = 0; k < all.n; k++) {
         struct stmt *t = all.v[k];
-        bool uses = (t->kind == S_SWAP && (t->u.swap.a == b || t->u.swap.b == b)) || t->kind == S_WHILE;
-        if (t->kind == S_CALL)
-            for (int j = 0; j < t->u.call.nbufs; j++) uses |= t->u.call.bufs[j] == b;
-        if (t->kind == S_INSTR)
-            for (int j = 0; j < t->u.instr.n; j++) uses |= t->u.instr.holes[j].buf == b;
-        if (uses) return step_refuse(s, NULL, "`%s` is used by a %s", b->name, stmt_what(t));
+        bool moves = t->kind == S_PREFETCH; /* with the loads */
+        if (t->kind == S_WHILE || (!moves && stmt_names(t, b)))
+            return step_refuse(s, NULL, "`%s` is used by a %s", b->name, stmt_what(t));
     }
     return true;
 }

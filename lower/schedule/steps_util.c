@@ -59,6 +59,15 @@ void stmts_from(struct step *s, struct stmt *t, struct stmts *out) {
     PUSH(&s->tmp, out, t);
     for (int k = 0, n = stmt_blocks(t, sub); k < n; k++) stmts_below(s, sub[k], out);
 }
+bool stmt_names(const struct stmt *t, const struct buf *b) {
+    bool names = (t->kind == S_PREFETCH && t->u.prefetch.buf == b) ||
+                 (t->kind == S_SWAP && (t->u.swap.a == b || t->u.swap.b == b));
+    if (t->kind == S_CALL)
+        for (int j = 0; j < t->u.call.nbufs; j++) names |= t->u.call.bufs[j] == b;
+    if (t->kind == S_INSTR)
+        for (int j = 0; j < t->u.instr.n; j++) names |= t->u.instr.holes[j].buf == b;
+    return names;
+}
 bool is_named(const struct stmt *t, const char *name) { return t->kind == S_FOR && !strcmp(t->u.loop.var->name, name); }
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 bool find_loops(struct step *s, const char *name, struct stmts *out) {

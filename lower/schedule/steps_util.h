@@ -86,6 +86,8 @@ bool allocated_in(struct step *s, struct block *b, const struct buf *buf);
 bool loads_buf(struct step *s, struct stmt *t, const struct buf *buf); /* a load, anywhere below */
 /* A statement below b that steps cannot reason about (call, while, swap, barrier ...), or NULL. */
 struct stmt *opaque_in(struct step *s, struct block *b);
+/* Does t use b as a whole, by its name, not by cells as loads and stores do? */
+bool stmt_names(const struct stmt *t, const struct buf *b);
 const char *stmt_what(const struct stmt *t);
 
 /* Two iterations I and I' of the loops `moving` (everything else equal) touch cell a(I) and cell b(I'). What follows if

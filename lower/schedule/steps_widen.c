@@ -11,10 +11,10 @@ struct widening {
 };
 static const char *const block_it = "block the channels of every parameter by that number first";
 
-/* Dim d of b holds from channels and, behind them, cells up to `to`: is idx the place of the channel v? */
 static bool is_own(const struct buf *b) {
     return b->scope != SC_PARAM && b->scope != SC_CONST && b->scope != SC_REGION;
 }
+/* Dim d of b holds `from` channels and, behind them, cells up to `to`: is idx the place of the channel `old`? */
 static bool stores_channel(struct widening *w, const struct buf *b, const expr *idx, int d) {
     struct ctx *c = w->s->c;
     if (!x_is(b->logical[d], w->from) && !(is_own(b) && x_is(b->logical[d], w->to))) return false;

@@ -1,15 +1,9 @@
 /* Fuzzer: any bytes as text of the graph IR. What parses must print, and print the same after parsing again. */
 #include "ir/graph.h"
-#include "lower/ops/ops.h"
+#include "tests/fuzz/with_ops.h"
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerInitialize(int *argc, char ***argv) {
-    (void)argc, (void)argv;
-    ops_register_all();
-    return 0;
-}
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct ctx *c = ctx_new();

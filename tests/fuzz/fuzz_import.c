@@ -1,15 +1,9 @@
 /* Fuzzer: any bytes as an ONNX model. What is imported must print and parse again. */
 #include "compiler/import/onnx.h"
-#include "lower/ops/ops.h"
 #include "tests/fuzz/onnx_mutate.h"
+#include "tests/fuzz/with_ops.h"
 #include <stdlib.h>
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerInitialize(int *argc, char ***argv) {
-    (void)argc, (void)argv;
-    ops_register_all();
-    return 0;
-}
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct ctx *c = ctx_new();

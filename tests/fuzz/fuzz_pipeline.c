@@ -2,8 +2,8 @@
  * every C file. Small models only, so that an execution takes milliseconds. */
 #include "codegen/weights.h"
 #include "compiler/driver.h"
-#include "lower/ops/ops.h"
 #include "tests/fuzz/onnx_mutate.h"
+#include "tests/fuzz/with_ops.h"
 #include <stdlib.h>
 
 /* The targets take turns with the length, so that a file means the same each time. */
@@ -40,12 +40,6 @@ static void print(struct compilation *u) {
     text_free(&t);
 }
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerInitialize(int *argc, char ***argv) {
-    (void)argc, (void)argv;
-    ops_register_all();
-    return 0;
-}
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct ctx *c = ctx_new();
