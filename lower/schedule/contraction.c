@@ -27,6 +27,21 @@ static bool lies_along(struct plan *u, expr load, const struct var *v) {
         if (x_uses_var(u->c, load->arg[i], v)) return false;
     return x_linear_in(u->c, load->arg[n - 1], v, &k, &rest) && k == 1;
 }
+/* A convolution with groups: so many neighbours along v read the same cells of `load`. 0: all of them, 1: none do. */
+static int64_t channels_of_group(struct ctx *c, expr load, const struct var *v) {
+    int64_t n = const_extent(v);
+    if (!uses(c, load, v)) return 0;
+    for (int64_t p = n / 2; p > 1; p--) {
+        if (n % p) continue;
+        const struct var *group = var_new(c, "group", x_int(c, n / p)), *within = var_new(c, "within", x_int(c, p));
+        expr channel = x_add(c, x_muli(c, x_var(c, group), p), x_var(c, within));
+        bool same = true;
+        for (int k = 0; k < load->n - load->has_fill; k++)
+            same &= !x_uses_var(c, x_subst1(c, load->arg[k], v, channel), within);
+        if (same) return p;
+    }
+    return 1;
+}
 static bool try_lane(struct plan *u, struct tiling *g, int axis, bool scattered) {
     struct contraction *q = &g->q;
     const struct var *v = q->acc->u.stage.axes[axis];
@@ -35,8 +50,12 @@ static bool try_lane(struct plan *u, struct tiling *g, int axis, bool scattered)
         int at = dim_of(vec, v);
         bool packed = vec->u.buf->data && !vec->has_fill && at >= 0;
         if (!packed && u->t->lanes_f32 > 1 && (scattered || !lies_along(u, vec, v))) continue;
-        if (uses(u->c, other, v)) continue;
+        int64_t per = channels_of_group(u->c, other, v);
+        int lanes = u->t->lanes_f32;
+        while (per && per % lanes) lanes /= 2;
+        if (per && (lanes < 2 || !packed || scattered)) continue;
         g->vec = vec, g->scalar = other, g->lane = axis, g->packed = packed, g->scattered = scattered;
+        g->per = per, g->lanes = lanes;
         return true;
     }
     return false;
@@ -104,11 +123,13 @@ static void choose_scalar_tile(struct plan *u, struct tiling *g) {
 /* mr rows by nr vectors: accumulators, nr operands and one broadcast must fit the registers. Tiles are balanced, so
  * that no small one remains. The fewest cycles for all rows and all vectors win. */
 static void choose_tile(struct plan *u, struct tiling *g) {
-    int lanes = u->t->lanes_f32;
-    int64_t vectors = g->N > 0 ? (g->N + lanes - 1) / lanes : 1 << 20, rows = g->rows > 0 ? g->rows : 1 << 20;
+    int lanes = g->lanes;
+    int64_t cells = g->per ? g->per : g->N; /* a panel does not reach into another group */
+    int64_t vectors = cells > 0 ? (cells + lanes - 1) / lanes : 1 << 20, rows = g->rows > 0 ? g->rows : 1 << 20;
     double best = 0;
     g->mr = g->nr = 1;
     for (int nr = 1; nr <= 8 && nr <= vectors; nr++) {
+        if (g->per && vectors % nr) continue;
         int64_t fits = (u->t->vregs - 1 - nr) / nr;
         if (fits < 2) fits = nr + 2 <= u->t->vregs ? 1 : 0; /* one row: its operands come from memory */
         if (fits < 1) continue;
@@ -137,6 +158,15 @@ static int main_red(const struct tiling *g) {
     }
     return best;
 }
+/* The channels of a blocked operand are summed block by block; a group begins with a block, or with a part of one. */
+static int part_of_block(struct plan *u, const struct tiling *g, int block) {
+    const struct var *v = g->q.acc->u.stage.red[g->kred];
+    expr from;
+    int64_t k;
+    if (g->scalar->n < 2 || !x_linear_in(u->c, g->scalar->arg[1], v, &k, &from) || k != 1) return 0;
+    while (block > 1 && (!x_is(x_modi(u->c, from, block), 0) || const_extent(v) % block)) block /= 2;
+    return block > 1 ? block : 0;
+}
 static bool choose_sum(struct plan *u, struct tiling *g) {
     const struct param_layout *ls = layout_of(u->p, u->l, g->scalar->u.buf), *lv = layout_of(u->p, u->l, g->vec->u.buf);
     if (lv && lv->block) return false;
@@ -144,11 +174,12 @@ static bool choose_sum(struct plan *u, struct tiling *g) {
     if (u->t->lanes_f32 == 1) return true; /* nothing is done once in so many steps */
     g->kred = main_red(g);
     if (ls && ls->block) {
-        g->kblock = ls->block;
-        if (g->kred < 0 || dim_of(g->scalar, g->q.acc->u.stage.red[g->kred]) != 1) return false;
+        if (g->kred < 0) return false;
         int64_t channels = const_extent(g->q.acc->u.stage.red[g->kred]);
-        g->rest = channels % g->kblock != 0;
-        return channels > 0;
+        bool all = dim_of(g->scalar, g->q.acc->u.stage.red[g->kred]) == 1;
+        g->kblock = all ? ls->block : part_of_block(u, g, ls->block);
+        g->rest = all && channels % g->kblock != 0;
+        return channels > 0 && g->kblock > 0;
     }
     int64_t n = g->kred >= 0 ? const_extent(g->q.acc->u.stage.red[g->kred]) : -1;
     for (int b = 8; b >= 4 && !g->kblock; b /= 2) /* steps between two prefetches */
@@ -231,9 +262,9 @@ static void result_loops(struct plan *u, const struct tiling *g) {
     if (row && g->rows > 0) plan_tiles(u, row, g->rows, g->mr);
     else if (row) text_printf(&u->s, "split %s %d wo wi cut2\n", row, g->mr);
     text_printf(&u->s, "compute_at %s %s\n", q->acc->u.stage.buf->base, row ? "wo" : inner ? inner : "yo");
-    if (u->t->lanes_f32 > 1)
-        text_printf(&u->s, "split yi %d yj yv%s\n", u->t->lanes_f32,
-                    g->nv % u->t->lanes_f32 || g->N < 0 || g->N % u->t->lanes_f32 ? " cut" : "");
+    if (g->lanes > 1)
+        text_printf(&u->s, "split yi %d yj yv%s\n", g->lanes,
+                    g->nv % g->lanes || g->N < 0 || g->N % g->lanes ? " cut" : "");
 }
 static void add_rows(struct plan *u, const struct tiling *g) { /* acc's axes that are not lanes */
     for (int k = 0; k < g->q.naxes; k++)
@@ -245,13 +276,13 @@ static int unroll_of(const struct target *t) { return t->vregs > 16 ? 4 : 1; }
 static void lanes_last(struct plan *u, const struct tiling *g) { /* in the accumulators */
     text_printf(&u->s, "layout %s [", g->q.acc->u.stage.buf->base);
     for (int k = 0; k < g->q.naxes; k++)
-        text_printf(&u->s, k == g->lane ? "%s%d/%d" : "%s%d", k ? " " : "", k, u->t->lanes_f32);
-    text_printf(&u->s, " %d%%%d]\n", g->lane, u->t->lanes_f32);
+        text_printf(&u->s, k == g->lane ? "%s%d/%d" : "%s%d", k ? " " : "", k, g->lanes);
+    text_printf(&u->s, " %d%%%d]\n", g->lane, g->lanes);
 }
 static void sum_loops(struct plan *u, const struct tiling *g) {
     const struct contraction *q = &g->q;
     const char *acc = q->acc->u.stage.buf->base, *lane = a_loop(u, g, g->lane);
-    int lanes = u->t->lanes_f32, step = unroll_of(u->t);
+    int lanes = g->lanes, step = unroll_of(u->t);
     bool cut = g->nv % lanes || g->N < 0 || g->N % lanes;
     if (lanes > 1) lanes_last(u, g);
     if (g->rest) { /* outermost, before a rest stands beside it */

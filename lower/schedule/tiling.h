@@ -11,6 +11,8 @@ struct tiling {
     bool packed, scattered; /* vec is a constant, in panels; the result does not lie along the lanes */
     bool padded, rest;      /* the last block of the result's channels, of the sum's: not full */
     int64_t N, rows;        /* extents of lane and row; -1: symbolic */
+    int lanes;              /* of a vector: the target's, or fewer for narrow groups of channels */
+    int64_t per;            /* lanes that read one cell of scalar: channels of a group; 0: all of them */
     int mr, nr, nv;         /* a tile: rows, vectors, and cells in its vectors */
     int kred, kblock;       /* the reduced axis that is split, and in blocks of how many; -1: none */
     int order[MAX_AXES];    /* all reduced axes but kred, from outside to inside */
