@@ -120,8 +120,9 @@ static void choose_scalar_tile(struct plan *u, struct tiling *g) {
     }
     g->nv = g->nr;
 }
-/* mr rows by nr vectors: accumulators, nr operands and one broadcast must fit the registers. Tiles are balanced, so
- * that no small one remains. The fewest cycles for all rows and all vectors win. */
+/* mr rows by nr vectors: accumulators, nr operands and one broadcast must fit the registers; where there are 32, also
+ * nr vectors of the sum's first term, which gcc then keeps in registers from tile to tile (with 16 it knows better).
+ * Tiles are balanced, so that no small one remains. The fewest cycles for all rows and all vectors win. */
 static void choose_tile(struct plan *u, struct tiling *g) {
     int lanes = g->lanes;
     int64_t cells = g->per ? g->per : g->N; /* a panel does not reach into another group */
@@ -130,7 +131,7 @@ static void choose_tile(struct plan *u, struct tiling *g) {
     g->mr = g->nr = 1;
     for (int nr = 1; nr <= 8 && nr <= vectors; nr++) {
         if (g->per && vectors % nr) continue;
-        int64_t fits = (u->t->vregs - 1 - nr) / nr;
+        int64_t fits = (u->t->vregs - 1 - (u->t->vregs > 16 ? 2 : 1) * nr) / nr;
         if (fits < 2) fits = nr + 2 <= u->t->vregs ? 1 : 0; /* one row: its operands come from memory */
         if (fits < 1) continue;
         int64_t mr = rows < fits ? rows : fits, panels = vectors / nr, left = vectors % nr;
@@ -270,19 +271,18 @@ static void add_rows(struct plan *u, const struct tiling *g) { /* acc's axes tha
     for (int k = 0; k < g->q.naxes; k++)
         if (k != g->lane) text_printf(&u->s, " %s", a_loop(u, g, k));
 }
-/* gcc keeps the accumulators of a loop in their registers only when one iteration is one step of the sum, unless there
- * are registers to spare: in longer straight code it moves them, and spills on the way. */
-static int unroll_of(const struct target *t) { return t->vregs > 16 ? 4 : 1; }
 static void lanes_last(struct plan *u, const struct tiling *g) { /* in the accumulators */
     text_printf(&u->s, "layout %s [", g->q.acc->u.stage.buf->base);
     for (int k = 0; k < g->q.naxes; k++)
         text_printf(&u->s, k == g->lane ? "%s%d/%d" : "%s%d", k ? " " : "", k, g->lanes);
     text_printf(&u->s, " %d%%%d]\n", g->lane, g->lanes);
 }
+/* One iteration is one step of the sum: in longer straight code gcc moves accumulators between registers, and spills on
+ * the way, with 16 registers and with 32. */
 static void sum_loops(struct plan *u, const struct tiling *g) {
     const struct contraction *q = &g->q;
     const char *acc = q->acc->u.stage.buf->base, *lane = a_loop(u, g, g->lane);
-    int lanes = g->lanes, step = unroll_of(u->t);
+    int lanes = g->lanes;
     bool cut = g->nv % lanes || g->N < 0 || g->N % lanes;
     if (lanes > 1) lanes_last(u, g);
     if (g->rest) { /* outermost, before a rest stands beside it */
@@ -292,11 +292,9 @@ static void sum_loops(struct plan *u, const struct tiling *g) {
     }
     if (g->kred >= 0)
         text_printf(&u->s, "split %s %d kb ko%s\n", red_loop(u->c, q->acc, g->kred), g->kblock, g->rest ? " cut" : "");
-    bool steps = g->kred >= 0 && step > 1 && g->kblock % step == 0 && !g->rest;
-    if (steps) text_printf(&u->s, "split ko %d ko ku\n", step);
     text_add(&u->s, g->kred >= 0 ? "reorder kb" : "reorder");
     for (int k = 0; k < g->norder; k++) text_printf(&u->s, " %s", red_loop(u->c, q->acc, g->order[k]));
-    if (g->kred >= 0) text_add(&u->s, steps ? " ko ku" : " ko");
+    if (g->kred >= 0) text_add(&u->s, " ko");
     add_rows(u, g);
     text_printf(&u->s, " %s\n", lane);
     if (lanes > 1) text_printf(&u->s, "split %s %d aj av%s\n", lane, lanes, cut ? " cut" : "");
@@ -315,7 +313,6 @@ static void sum_loops(struct plan *u, const struct tiling *g) {
     text_printf(&u->s, "kind unroll%s", g->row >= 0 ? " wi" : "");
     if (lanes > 1) text_add(&u->s, " yj aj");
     else text_printf(&u->s, " yi %s", lane);
-    if (steps) text_add(&u->s, " ku");
     add_rows(u, g);
     text_char(&u->s, '\n');
     if (lanes > 1) text_printf(&u->s, "kind %s yv\nkind vector av\n", g->scattered ? "unroll" : "vector");
