@@ -151,19 +151,35 @@ static void op_convtranspose(void) {
     require(eq(dim(x, 1), dim(w, 0)), "the input has a number of channels that the weights do not fit");
     if (has(b)) require(eq(dim(b, 0), mul(per, idx(group))), "there is not one bias for each output channel");
     X o = window_axes(cat(list2(dim(x, 0), mul(per, idx(group))), t.out), "n oc");
-    X r = window_raxes(list1(ics), kernel, "ic");
+    /* with a stride every s-th tap reaches an output: those, not all with a test */
+    bool exact = true;
+    X taps = list0();
+    for (int k = 0; k < g.n; k++) {
+        int64_t s = g.stride[k], n;
+        bool skip = s > 1 && g.dilation[k] == 1;
+        exact &= !skip || (const_int(kernel.v[k], &n) && n % s == 0);
+        taps = push(taps, skip ? div_(add(kernel.v[k], idx(s - 1)), idx(s)) : kernel.v[k]);
+    }
+    X r = window_raxes(list1(ics), taps, "ic"), tap = list0();
     E ic = group == 1 ? r.v[0] : add(mul(div_(o.v[1], per), ics), r.v[0]), hit = NULL;
     X from = list2(o.v[0], ic);
     for (int k = 0; k < g.n; k++) {
-        E s = idx(g.stride[k]), p = sub(add(o.v[k + 2], t.begin[k]), mul(r.v[k + 1], idx(g.dilation[k])));
+        E s = idx(g.stride[k]), at0 = add(o.v[k + 2], t.begin[k]), p = sub(at0, mul(r.v[k + 1], idx(g.dilation[k])));
+        if (g.stride[k] > 1 && g.dilation[k] == 1) {
+            tap = push(tap, add(mul(r.v[k + 1], s), mod_(at0, s)));
+            from = push(from, sub(div_(at0, s), r.v[k + 1]));
+            continue;
+        }
         E whole = eq(mod_(p, s), idx(0));
         if (g.stride[k] > 1) hit = hit ? and_(hit, whole) : whole;
+        tap = push(tap, r.v[k + 1]);
         from = push(from, div_(p, s));
     }
     E wi = group == 1 ? o.v[1] : mod_(o.v[1], per);
     int64_t known;
     if (group > 1 && !const_int(ics, &known)) ic = within(ic, dim(w, 0));
-    E v = mul(at_or(x, from, num(0)), at(w, cat(list2(ic, wi), sub_list(r, 1, g.n))));
+    X which = cat(list2(ic, wi), tap);
+    E v = mul(at_or(x, from, num(0)), exact ? at(w, which) : at_or(w, which, num(0)));
     T y = reduce("acc", acc(x), o, RED_SUM, r, hit ? sel(hit, v, num(0)) : v, has(b) ? at(b, list1(o.v[1])) : NULL);
     if (y) out(0, dtype(x), o, at(y, o));
 }

@@ -48,7 +48,7 @@ static bool try_lane(struct plan *u, struct tiling *g, int axis, bool scattered)
     for (int side = 0; side < 2; side++) {
         expr vec = side ? q->a : q->b, other = side ? q->b : q->a;
         int at = dim_of(vec, v);
-        bool packed = vec->u.buf->data && !vec->has_fill && at >= 0;
+        bool packed = vec->u.buf->data && at >= 0;
         if (!packed && u->t->lanes_f32 > 1 && (scattered || !lies_along(u, vec, v))) continue;
         int64_t per = channels_of_group(u->c, other, v);
         int lanes = u->t->lanes_f32;
@@ -212,6 +212,13 @@ static void choose_order(struct plan *u, struct tiling *g) {
     if (inner >= 0) g->order[g->norder++] = inner;
 }
 /* ---- the text */
+/* Cells that the packed operand is read beyond its last along d; they hold the fill, so that no load needs a test. */
+static int64_t vec_beyond(struct plan *u, const struct tiling *g, int d) {
+    int64_t lo, hi, n;
+    if (!g->vec->has_fill || !x_is_int(g->vec->u.buf->dims[d], &n)) return 0;
+    x_bounds(u->c, g->vec->arg[d], &lo, &hi);
+    return hi >= n && hi < 2 * n ? hi + 1 - n : 0;
+}
 static void pack(struct plan *u, const struct tiling *g) {
     expr b = g->vec;
     int nd = dim_of(b, axis_var(g, g->lane));
@@ -229,10 +236,10 @@ static void pack(struct plan *u, const struct tiling *g) {
         int d = dim_of(b, g->q.acc->u.stage.red[g->order[k]]);
         if (d >= 0 && d != nd) text_printf(&u->s, " %d", d);
     }
-    for (int d = 0; d < b->n; d++) {
+    for (int d = 0; d < b->n - b->has_fill; d++) {
         bool summed = d == nd;
         for (int k = 0; k < g->q.nred; k++) summed |= dim_of(b, g->q.acc->u.stage.red[k]) == d;
-        if (!summed) text_printf(&u->s, " %d", d);
+        if (!summed) text_printf(&u->s, vec_beyond(u, g, d) ? " %d+0,%lld" : " %d", d, (long long)vec_beyond(u, g, d));
     }
     if (blocked) text_printf(&u->s, " %d%%%d", kd, g->kblock);
     text_printf(&u->s, " %d%%%d]\n", nd, g->nv);
