@@ -40,12 +40,6 @@ static int64_t more_groups(const struct shape *s, int64_t groups) {
     int64_t rows = rows_of(s, groups);
     return rows > 1 ? (s->extent + rows - 2) / (rows - 1) : 0;
 }
-/* The next larger divisor of n, n + 1 after n. Parts beyond LIMIT are of no use. */
-static int64_t next_divisor(int64_t n, int64_t d) {
-    enum { LIMIT = 4096 };
-    for (d++; d <= n && d <= LIMIT && n % d;) d++;
-    return d <= LIMIT ? d : n + 1;
-}
 static struct choice best_choice(const struct shape *s, bool chunks) {
     struct choice best = {1, s->blocks, false};
     double least = cost(s, best);

@@ -31,9 +31,9 @@ static bool lies_along(struct plan *u, expr load, const struct var *v) {
 static int64_t channels_of_group(struct ctx *c, expr load, const struct var *v) {
     int64_t n = const_extent(v);
     if (!uses(c, load, v)) return 0;
-    for (int64_t p = n / 2; p > 1; p--) {
-        if (n % p) continue;
-        const struct var *group = var_new(c, "group", x_int(c, n / p)), *within = var_new(c, "within", x_int(c, p));
+    for (int64_t groups = next_divisor(n, 1); groups < n; groups = next_divisor(n, groups)) {
+        int64_t p = n / groups;
+        const struct var *group = var_new(c, "group", x_int(c, groups)), *within = var_new(c, "within", x_int(c, p));
         expr channel = x_add(c, x_muli(c, x_var(c, group), p), x_var(c, within));
         bool same = true;
         for (int k = 0; k < load->n - load->has_fill; k++)

@@ -22,5 +22,12 @@ struct tiling {
     bool prefetch, often;    /* of the next panel; often: in every block of the sum, else once a tile */
 };
 static inline const struct var *axis_var(const struct tiling *g, int axis) { return g->q.acc->u.stage.axes[axis]; }
+/* The next larger divisor of n, n + 1 after n: into so many parts. Parts beyond LIMIT are of no use, and trying takes
+ * no time however large n is. */
+static inline int64_t next_divisor(int64_t n, int64_t d) {
+    enum { LIMIT = 4096 };
+    for (d++; d <= n && d <= LIMIT && n % d;) d++;
+    return d <= LIMIT ? d : n + 1;
+}
 void choose_blocks(struct plan *u, struct tiling *g); /* together, chunk, outside, prefetch, often */
 #endif
