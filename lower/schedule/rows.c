@@ -10,7 +10,7 @@ enum { MAX_STAGES = 128, STACK_CELLS = 4096 };
 /* How the lanes run: over the cells of a row, or over rows whose cells of equal place lie side by side. */
 enum lane_mode { LANES_NONE, LANES_INNER, LANES_OUTER };
 struct row_stage {
-    const struct stmt *s;
+    struct stmt *s;
     const char *name;            /* of its buffer, for steps */
     int readers;                 /* stages that load it */
     int ops, loads;              /* of its value, with what is inlined into it */
