@@ -15,39 +15,6 @@ void c_put(struct fe *f, const char *s) {
 }
 
 /* ---- what a procedure needs, and its name */
-static bool no_guard(void *env, expr e) {
-    (void)env;
-    return e->op != X_GUARD;
-}
-struct fault_env {
-    bool found;
-};
-static bool stmt_fault(void *env, struct stmt *s) {
-    struct fault_env *q = env;
-    switch (s->kind) {
-    case S_CHECK:
-    case S_SIZE: q->found = true; break;
-    case S_STORE:
-        q->found = q->found || !x_visit(s->u.store.value, no_guard, NULL);
-        for (int k = 0; k < s->u.store.n; k++) q->found = q->found || !x_visit(s->u.store.idx[k], no_guard, NULL);
-        break;
-    case S_STAGE:
-        q->found = q->found || !x_visit(s->u.stage.value, no_guard, NULL) ||
-                   (s->u.stage.init && !x_visit(s->u.stage.init, no_guard, NULL));
-        break;
-    case S_FOR: q->found = q->found || !x_visit(s->u.loop.var->extent, no_guard, NULL); break;
-    case S_IF: q->found = q->found || !x_visit(s->u.cond.cond, no_guard, NULL); break;
-    case S_WHILE: q->found = q->found || s->u.loop_while.max || !x_visit(s->u.loop_while.cond, no_guard, NULL); break;
-    case S_CALL: q->found = q->found || emit_needs_fault(s->u.call.callee); break;
-    default: break;
-    }
-    return true;
-}
-bool emit_needs_fault(const struct proc *p) {
-    struct fault_env q = {false};
-    walk((struct block *)&p->body, stmt_fault, &q);
-    return q.found;
-}
 const char *emit_proc_name(struct ctx *c, const struct proc *p, const struct emit_options *o) {
     const char *n = map_get(&o->uses->procs, PKEY(p));
     if (!n) {
@@ -80,7 +47,7 @@ void c_head(struct text *out, struct fe *f, const struct proc *p, const char *he
         text_printf(out, "%svoid *%s ws", n++ ? ", " : "", emit_words(f->o)->restricted);
     f->fault = NEW(&f->c->arena, struct sym_name);
     f->fault->name = "fault", f->fault->decl = "int *";
-    if (emit_needs_fault(p)) text_printf(out, "%sint *fault", n++ ? ", " : "");
+    if (proc_may_fault(p)) text_printf(out, "%sint *fault", n++ ? ", " : "");
     text_add(out, n ? ")" : "void)");
 }
 void c_start(struct fe *f, struct ctx *c, const struct emit_options *o) {
@@ -214,7 +181,7 @@ void c_function(struct text *out, struct ctx *c, const struct proc *orig, const 
         struct sym_name *n = map_get(&f->syms, PKEY(f->p->syms.v[i]));
         if (!n->used) text_printf(out, "    (void)%s;\n", n->name);
     }
-    if (!f->fault->used && emit_needs_fault(f->p)) text_add(out, "    (void)fault;\n");
+    if (!f->fault->used && proc_may_fault(f->p)) text_add(out, "    (void)fault;\n");
     if (!f->ws->used && !x_is(emit_scratch_bytes(c, f->p), 0)) text_add(out, "    (void)ws;\n");
     text_add(out, body.s ? body.s : "");
     text_add(out, "}\n");

@@ -248,7 +248,7 @@ static bool shares(void *env, struct stmt *s) {
     return !*found;
 }
 static bool runs_apart(struct fe *f, struct stmt *loop) {
-    bool found = loop->u.loop.kind != LK_PARALLEL || emit_cuda(f->o) || emit_needs_fault(f->p);
+    bool found = loop->u.loop.kind != LK_PARALLEL || emit_cuda(f->o) || proc_may_fault(f->p);
     if (!found) walk(&loop->u.loop.body, shares, (void *[]){f, &found});
     return !found;
 }
@@ -381,7 +381,7 @@ static void print_call(struct fe *f, struct stmt *s) {
         args = A("%s%s%s", args, n ? ", " : "", c_text(f, s->u.call.args[k], true));
     if (!x_is(emit_scratch_bytes(f->c, callee), 0))
         args = A("%s%s(unsigned char *)%s + %s", args, n++ ? ", " : "", c_ref(f, f->ws), c_bound(f, f->ws_top));
-    if (emit_needs_fault(callee)) args = A("%s%s%s", args, n++ ? ", " : "", c_ref(f, f->fault));
+    if (proc_may_fault(callee)) args = A("%s%s%s", args, n++ ? ", " : "", c_ref(f, f->fault));
     PUT("%s(%s);", emit_proc_name(f->c, callee, f->o), args);
 }
 static void print_swap(struct fe *f, struct stmt *s) {

@@ -416,7 +416,7 @@ static void launch(struct fe *f, const struct part *q, const char *kernel) {
         args = A("%s, %s", args, c_ref(f, map_get(&f->bufs, PKEY(proc_buf(f->p, q->p->params.v[k].buf->name)))));
     for (int k = 0; k < q->p->syms.n; k++) args = A("%s, %s", args, c_ref(f, map_get(&f->syms, PKEY(q->p->syms.v[k]))));
     if (!x_is(emit_scratch_bytes(f->c, q->p), 0)) args = A("%s, %s", args, c_ref(f, f->ws));
-    if (emit_needs_fault(q->p)) args = A("%s, %s", args, c_ref(f, f->fault));
+    if (proc_may_fault(q->p)) args = A("%s, %s", args, c_ref(f, f->fault));
     if (some) c_put(f, A("if (%s)", some));
     f->depth += some != NULL;
     c_put(f, A("NN_LAUNCH(%s, %s, %s, stream%s);", kernel, grid, block, args));
@@ -459,7 +459,7 @@ void cuda_proc(struct text *out, struct ctx *c, const struct proc *p, const stru
         if (!n->used) text_printf(out, "    (void)%s;\n", n->name);
     }
     if (!parts.v.n) text_add(out, "    (void)stream;\n");
-    if (emit_needs_fault(p) && !f->fault->used) text_add(out, "    (void)fault;\n");
+    if (proc_may_fault(p) && !f->fault->used) text_add(out, "    (void)fault;\n");
     if (!x_is(emit_scratch_bytes(c, p), 0) && !f->ws->used) text_add(out, "    (void)ws;\n");
     text_add(out, host.s ? host.s : "");
     text_add(out, "}\n");

@@ -56,7 +56,7 @@ struct emit_options {
 };
 /* Prints procedure p as one C function, outlined loops and constant tables before it. Parameters in order:
  * buffers (`const float *restrict x`), sizes, `void *restrict ws` when emit_scratch_bytes is not 0, `int *fault` when
- * emit_needs_fault. p is not changed. */
+ * proc_may_fault. p is not changed. */
 void emit_proc(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o);
 /* Only the function's head, without `;`: for declarations. */
 void emit_proc_head(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o);
@@ -65,7 +65,6 @@ const char *emit_proc_name(struct ctx *c, const struct proc *p, const struct emi
 /* Bytes that `ws` must have (alignment 64), an index expression over the procedure's symbols; 0 when there is no `ws`.
  */
 expr emit_scratch_bytes(struct ctx *c, const struct proc *p);
-bool emit_needs_fault(const struct proc *p);
 /* What must stand before the procedures printed with these options: includes, types, helpers, functions of the IR. */
 void emit_prelude(struct text *out, struct ctx *c, const struct emit_options *o);
 /* Compiler flags for the printed text besides optimisation: "-std=c99" or "-std=gnu99" and the target's. */

@@ -31,8 +31,8 @@ static void print_call(struct writer *f, struct stmt *s) {
             args = A("%s%s%s", args, n++ ? ", " : "", scratch);
         }
     }
-    bool fault = emit_needs_fault(q);
-    const char *where = q->comment ? q->comment : q->name;
+    bool fault = proc_may_fault(q);
+    const char *where = s->u.call.origin ? s->u.call.origin : q->comment ? q->comment : q->name;
     size_t line = strcspn(where, "\n");
     if (fault && f->p->device) args = A("%s, faults + %d", args, f->faults);
     else if (fault) args = A("%s%s&fault", args, n ? ", " : "");

@@ -27,7 +27,7 @@ static bool note_size(void *env, struct stmt *s) {
     if (s->kind == S_SIZE && !map_get(&p->sym_names, PKEY(s->u.size.sym)))
         map_put(&p->sym_names, PKEY(s->u.size.sym), (void *)names_add(names, s->u.size.sym->name));
     p->has_while |= s->kind == S_WHILE;
-    p->has_fault |= s->kind == S_CALL && emit_needs_fault(s->u.call.callee);
+    p->has_fault |= s->kind == S_CALL && proc_may_fault(s->u.call.callee);
     return true;
 }
 static void name_symbols(struct program *p) {
@@ -135,7 +135,7 @@ static bool note_local(void *env, struct stmt *s) {
         if (b->scope == SC_REGION) p->nregions++;
         else if (!q || q->first < 0) add_extra(p, b, storage(p, b));
     } else if (s->kind == S_CALL) {
-        p->nfaults += emit_needs_fault(s->u.call.callee);
+        p->nfaults += proc_may_fault(s->u.call.callee);
         p->nregions++; /* it may want scratch of a size found in the run */
     }
     return true;

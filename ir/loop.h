@@ -119,7 +119,8 @@ struct stmt {
             int nbufs, nargs;
             struct buf **bufs;
             expr *args;
-        } call; /* bufs bind params, args bind syms, in order */
+            const char *origin; /* the node of the model that a fault in it is of; NULL: as the callee's comment says */
+        } call;                 /* bufs bind params, args bind syms, in order */
         struct {
             expr cond, max;
             struct block body;
@@ -230,9 +231,13 @@ void stmt_loads(struct stmt *s, void (*fn)(void *env, struct stmt *s, expr load)
 /* Views: `views` gets view -> the buffer it is a view of, for storage_of, the buffer that has the memory of b. */
 void note_views(struct map *views, struct block *b);
 struct buf *storage_of(const struct map *views, struct buf *b);
-/* Does s, or anything in it, load from the storage of b, which is no view; use it at all? views NULL: there are none. */
+/* Does s, or anything in it, load from the storage of b, which is no view; use it at all? views NULL: there are none.
+ */
 bool stmt_reads(struct stmt *s, const struct buf *b, const struct map *views);
 bool stmt_uses(struct stmt *s, const struct buf *b, const struct map *views);
+/* Can running it set the fault flag or stop the program: a check, a size, a guarded index? */
+bool stmt_may_fault(struct stmt *s);
+bool proc_may_fault(const struct proc *p);
 /* Is there a statement that stores to `buf`? */
 bool stores_to(struct block *b, const struct buf *buf);
 bool stmt_stores_to(struct stmt *s, const struct buf *buf);

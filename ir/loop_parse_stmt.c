@@ -285,6 +285,7 @@ static struct stmt *parse_call_stmt(struct parser *p) {
     s->u.call.bufs = bufs.v;
     s->u.call.nargs = args.n;
     s->u.call.args = args.v;
+    if (accept(p, "@") && !(s->u.call.origin = parse_name(p, "an origin"))) return NULL;
     struct pending_call later = {s, dirs.v, line};
     PUSH(a, &p->calls, later);
     return s;

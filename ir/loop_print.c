@@ -288,6 +288,11 @@ static void print_size(struct printer *p, const struct stmt *s) {
     print_expr(p, s->u.size.value, LV_ANY);
 }
 static const char *dir_name(enum param_dir d) { return d == DIR_IN ? "in" : d == DIR_OUT ? "out" : "inout"; }
+static void print_origin(struct printer *p, const char *origin) {
+    if (!origin) return;
+    text_add(p->t, " @ ");
+    print_quoted(p->t, origin);
+}
 static void print_call(struct printer *p, const struct stmt *s) {
     const struct proc *q = s->u.call.callee;
     text_add(p->t, "call ");
@@ -302,6 +307,7 @@ static void print_call(struct printer *p, const struct stmt *s) {
         print_expr(p, s->u.call.args[k], LV_ANY);
     }
     text_char(p->t, ')');
+    print_origin(p, s->u.call.origin);
 }
 static void print_at(struct printer *p, const struct buf *b, expr off) {
     print_name(p->t, b->name);
@@ -323,10 +329,7 @@ static void print_check(struct printer *p, const struct stmt *s) {
     print_expr(p, s->u.check.cond, LV_ANY);
     text_add(p->t, " else ");
     print_name(p->t, s->u.check.fault ? s->u.check.fault : "");
-    if (s->u.check.origin) {
-        text_add(p->t, " @ ");
-        print_quoted(p->t, s->u.check.origin);
-    }
+    print_origin(p, s->u.check.origin);
 }
 static void print_store(struct printer *p, const struct stmt *s) {
     print_name(p->t, s->u.store.buf->name);

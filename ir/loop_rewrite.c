@@ -84,6 +84,30 @@ void each_load(struct block *b, void (*fn)(void *env, struct stmt *s, expr load)
     walk(b, load_stmt, &l);
 }
 
+/* ---- faults */
+static bool no_guard(void *env, expr e) {
+    (void)env;
+    return e->op != X_GUARD;
+}
+static void find_guard(void *env, expr *e) { *(bool *)env |= !x_visit(*e, no_guard, NULL); }
+static bool find_fault(void *env, struct stmt *s) {
+    bool *found = env;
+    *found |= s->kind == S_CHECK || s->kind == S_SIZE || (s->kind == S_WHILE && s->u.loop_while.max) ||
+              (s->kind == S_CALL && proc_may_fault(s->u.call.callee));
+    if (!*found) stmt_exprs(s, find_guard, found);
+    return !*found;
+}
+bool stmt_may_fault(struct stmt *s) {
+    bool found = false;
+    walk_stmt(s, find_fault, &found);
+    return found;
+}
+bool proc_may_fault(const struct proc *p) {
+    bool found = false;
+    walk((struct block *)&p->body, find_fault, &found);
+    return found;
+}
+
 /* ---- which storage is used */
 static bool note_view(void *env, struct stmt *s) {
     if (s->kind == S_VIEW) map_put(env, PKEY(s->u.view.buf), s->u.view.of);

@@ -11,6 +11,8 @@ struct known_kernel {
     const char *text;
     struct proc *p;
     VEC(struct buf *) scratch;
+    VEC(const char *) nodes; /* that it is for */
+    struct map noted;        /* the same */
 };
 struct kernel_list {
     VEC(struct known_kernel *) v;
@@ -23,10 +25,10 @@ struct kernel_list *kernel_list_new(struct ctx *c) {
 /* Equal text before scheduling (with the same constant parameters) means an equal kernel. */
 static const char *kernel_text(struct ctx *c, struct proc *p, const struct param_layout *lay) {
     struct text t = {0};
-    const char *name = p->name, *comment = p->comment;
-    p->name = "kernel", p->comment = NULL;
+    const char *name = p->name;
+    p->name = "kernel";
     proc_print(&t, c, p);
-    p->name = name, p->comment = comment;
+    p->name = name;
     for (int k = 0; k < p->params.n; k++)
         text_printf(&t, "%c%s", p->params.v[k].buf->data ? 'c' : '-', lay[k].spec ? lay[k].spec : "");
     const char *r = intern(c->names, t.s);
@@ -66,6 +68,7 @@ static struct known_kernel *make_kernel(struct lowering *l, struct proc *p, cons
     struct known_kernel *k = NEW(&c->arena, struct known_kernel);
     k->text = text;
     k->p = p;
+    k->noted.arena = &c->arena;
     if (!proc_verify(l->m, p, "lowering")) return NULL;
     if (!l->o->no_schedule) {
         schedule_kernel(c, p, l->o->target, lay);
@@ -151,6 +154,25 @@ static bool logical_form(struct lowering *l, const struct buf *param, const stru
         if (param->dims[k] != sizes_in_kernel(l->sizes, arg->logical[k])) return false;
     return true;
 }
+/* Each once, in the order of the calls. */
+static void note_nodes(struct lowering *l, struct known_kernel *k) {
+    for (const char *s = l->nodes, *end; s; s = *end ? end + 1 : NULL) {
+        end = s + strcspn(s, "\n");
+        const char *line = internn(l->c->names, s, (size_t)(end - s));
+        if (map_get(&k->noted, PKEY(line))) continue;
+        map_put(&k->noted, PKEY(line), (void *)line);
+        PUSH(&l->c->arena, &k->nodes, line);
+    }
+}
+void kernels_describe(struct lowering *l) {
+    for (int i = 0; i < l->known->v.n; i++) {
+        struct known_kernel *k = l->known->v.v[i];
+        struct text t = {0};
+        for (int n = 0; n < k->nodes.n; n++) text_printf(&t, "%s%s", n ? "\n" : "", k->nodes.v[n]);
+        k->p->comment = t.s ? intern(l->c->names, t.s) : NULL;
+        text_free(&t);
+    }
+}
 bool finish_kernel(struct lowering *l, struct proc *p, struct stmt *call) {
     struct param_layout *lay = NEWN(&l->c->arena, struct param_layout, p->params.n + 1);
     for (int i = 0; i < p->params.n; i++) {
@@ -164,10 +186,9 @@ bool finish_kernel(struct lowering *l, struct proc *p, struct stmt *call) {
         if (l->known->v.v[i]->text == text) k = l->known->v.v[i];
     if (!k) k = make_kernel(l, p, text, lay);
     if (!k) return false;
-    if (k->p != p)
-        k->p->comment =
-            internf(l->c->names, "%s\n%s", k->p->comment ? k->p->comment : "", p->comment ? p->comment : "");
+    note_nodes(l, k);
     call->u.call.callee = k->p;
+    call->u.call.origin = proc_may_fault(k->p) ? l->origin : NULL;
     bind_layouts(l, k->p, call);
     add_scratch_args(l, k, call);
     lower_stmt(l, call);

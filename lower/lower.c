@@ -83,7 +83,7 @@ static bool emit_stage(struct lowering *l, struct buf *dst, const struct var **a
                        const char *name) {
     struct block b = {0};
     block_append(&b, s_stage(l->c, dst, axes, naxes, RED_NONE, NULL, 0, NULL, value));
-    return outline_kernels(l, &b, name, NULL);
+    return outline_kernels(l, &b, name);
 }
 bool lower_same_dims(const struct buf *a, const struct buf *b) {
     for (int k = 0; k < a->nlogical; k++)
@@ -104,7 +104,7 @@ static void copy_guarded(struct lowering *l, struct buf *dst, struct buf *src) {
     s = lower_nest(c, vars, src->nlogical, s);
     struct block b = {0};
     block_append(&b, s);
-    outline_kernels(l, &b, "copy", NULL);
+    outline_kernels(l, &b, "copy");
 }
 void lower_copy(struct lowering *l, struct buf *dst, struct buf *src) {
     const struct var *axes[32];
@@ -139,7 +139,7 @@ void lower_copy_slice(struct lowering *l, struct buf *dst, expr dst_at, int dst_
     s = lower_nest(c, vars, nv, s);
     struct block b = {0};
     block_append(&b, s);
-    outline_kernels(l, &b, dst_axis >= 0 ? "put" : "slice", NULL);
+    outline_kernels(l, &b, dst_axis >= 0 ? "put" : "slice");
 }
 
 /* ---- nodes */
@@ -165,7 +165,7 @@ static void note_results(struct lowering *l, const struct groups *gs, const stru
         if (b && used_outside(gs, gr, v)) map_put(&l->external, PKEY(b), b);
     }
 }
-static const char *group_comment(struct lowering *l, const struct group *gr) {
+static const char *group_nodes(struct lowering *l, const struct group *gr) {
     struct text t = {0};
     for (int k = 0; k < gr->views.n; k++) text_printf(&t, "%s\n", gr->views.v[k]->origin);
     for (int k = 0; k < gr->nodes.n; k++) text_printf(&t, "%s%s", k ? "\n" : "", gr->nodes.v[k]->origin);
@@ -235,9 +235,25 @@ static expr read_through(void *env, expr e) {
     expr r = x_subst(l->c, view->u.stage.value, &at);
     return e->has_fill ? x_load(l->c, r->u.buf, r->arg, r->n, e->arg[e->n - 1]) : r;
 }
+static bool lower_control(struct lowering *l, struct node *n) {
+    const char *nodes = l->nodes, *origin = l->origin;
+    l->nodes = l->origin = n->origin;
+    bool ok = n->op->control->lower(l, n);
+    l->nodes = nodes, l->origin = origin;
+    return ok;
+}
+/* The kernels of a group's statements; `faulty`: its first node that can fault. */
+static bool outline_group(struct lowering *l, struct block *stmts, const struct group *gr, const struct node *faulty) {
+    const char *nodes = l->nodes, *origin = l->origin;
+    l->nodes = group_nodes(l, gr), l->origin = faulty ? faulty->origin : gr->anchor->origin;
+    bool ok = outline_kernels(l, stmts, kernel_name(l->c, gr->anchor));
+    l->nodes = nodes, l->origin = origin;
+    return ok;
+}
 static bool lower_group(struct lowering *l, const struct groups *gs, const struct group *gr) {
+    const struct node *faulty = NULL;
     struct node *first = gr->nodes.v[0];
-    if (first->op && first->op->control) return first->op->control->lower(l, first);
+    if (first->op && first->op->control) return lower_control(l, first);
     if (gr->cls == CLASS_VIEW && !l->o->no_fuse && lower_view(l, first)) return true;
     struct block stmts = {0}, *outer = l->block;
     bool ok = lower_views(l, gs, gr);
@@ -249,12 +265,15 @@ static bool lower_group(struct lowering *l, const struct groups *gs, const struc
             ok = false;
             break;
         }
+        struct stmt *before = stmts.last;
         ok = def_emit(l->g, n, l->m, l->entry, &stmts, buf_of, l);
+        for (struct stmt *s = before ? before->next : stmts.first; s && !faulty; s = s->next)
+            if (stmt_may_fault(s)) faulty = n;
         note_results(l, gs, gr, n);
     }
     l->block = outer;
     if (ok && gr->views.n) map_exprs(l->c, &stmts, read_through, l);
-    return ok && outline_kernels(l, &stmts, kernel_name(l->c, gr->anchor), group_comment(l, gr));
+    return ok && outline_group(l, &stmts, gr, faulty);
 }
 /* A parameter's own buffer is plain; readers that want a border read a copy with one. */
 static void pad_param(struct lowering *l, struct value *v) {
@@ -263,7 +282,10 @@ static void pad_param(struct lowering *l, struct value *v) {
     struct buf *plain = lower_buf(l, v),
                *b = lower_alloc(l, *v->name ? v->name : "padded", v->type.dtype, v->type.dims, v->type.rank);
     give_layout(l, b, lay);
+    const char *nodes = l->nodes;
+    if (!nodes) l->nodes = internf(l->c->names, "input %s, with room around it", diag_quote(&l->c->arena, v->name));
     lower_copy(l, b, plain);
+    l->nodes = nodes;
     lower_bind(l, v, b);
 }
 bool lower_region(struct lowering *l, struct region *r) {
@@ -344,7 +366,9 @@ static void finish_results(struct lowering *l, struct region *top, struct buf *c
         struct buf *b = lower_buf(l, top->results.v[k]);
         if (b == outs[k]) continue;
         set_final_sizes(l, &top->results.v[k]->type, outs[k], &done);
+        l->nodes = internf(l->c->names, "output %s", diag_quote(&l->c->arena, top->results.v[k]->name));
         lower_copy(l, outs[k], b);
+        l->nodes = NULL;
     }
 }
 static void input_syms(struct lowering *l) {
@@ -401,6 +425,7 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
     struct buf **outs = NEWN(&c->arena, struct buf *, top->results.n + 1);
     if (!bind_results(&l, top, outs) || !lower_region(&l, top)) return NULL;
     finish_results(&l, top, outs);
+    kernels_describe(&l);
     drop_dead_kernels(l.m);
     drop_unused_consts(&l);
     return loop_verify(l.m, "lowering") ? l.m : NULL;

@@ -36,14 +36,18 @@ struct lowering {
     struct map external; /* buffers that more than the group being outlined uses */
     const struct lower_options *o;
     int kernels;
-    struct map layouts;        /* value -> struct value_layout, for values that are not plain (lower/layout.h) */
-    struct map roles;          /* buffer of a node's result -> name of its op, for people */
-    struct map through;        /* buffer of a view that is no kernel -> its stage */
-    struct map specs;          /* buffer of the entry -> struct value_layout */
-    struct kernel_list *known; /* kernels made so far, by text */
-    struct probes *probes;     /* what is known of the nodes (lower/classify.c) */
-    struct sizes *sizes;       /* equal ones, in what is outlined now; NULL: none (lower/sizes.h) */
-    struct map quotients;      /* size by a divisor -> the symbol that stands for it in kernels */
+    struct map layouts;             /* value -> struct value_layout, for values that are not plain (lower/layout.h) */
+    struct map roles;               /* buffer of a node's result -> name of its op, for people */
+    struct map through;             /* buffer of a view that is no kernel -> its stage */
+    struct map specs;               /* buffer of the entry -> struct value_layout */
+    struct kernel_list *known;      /* kernels made so far, by text */
+    const char *nodes;              /* those whose kernels are made now, a line each: for the kernels' comments */
+    const char *origin;             /* the one of them that a fault is of */
+    int loops;                      /* loops of the entry around what is lowered now */
+    VEC(const struct sym *) passes; /* for each depth: the number of the pass as a size (lower/ops/control.c) */
+    struct probes *probes;          /* what is known of the nodes (lower/classify.c) */
+    struct sizes *sizes;            /* equal ones, in what is outlined now; NULL: none (lower/sizes.h) */
+    struct map quotients;           /* size by a divisor -> the symbol that stands for it in kernels */
 };
 /* The entry buffer of a value; allocated in the current block when it has none yet. */
 struct buf *lower_buf(struct lowering *l, struct value *v);
@@ -65,10 +69,12 @@ struct stmt *lower_nest(struct ctx *c, const struct var *const *vars, int n, str
 bool buf_is_plain(const struct buf *b); /* physical indices are the logical ones, without padding */
 
 /* Moves the runs of stages and loops of `from` into kernel procedures, everything else into l's current block, in order
- * (lower/outline.c). name: for people; comment: the nodes. */
-bool outline_kernels(struct lowering *l, struct block *from, const char *name, const char *comment);
+ * (lower/outline.c). name: for people. */
+bool outline_kernels(struct lowering *l, struct block *from, const char *name);
 /* Schedules a new kernel, or finds an equal one that was made before; gives the buffers of the call their layouts and
  * appends the call to the current block (lower/kernel.c). */
 struct kernel_list *kernel_list_new(struct ctx *c);
 bool finish_kernel(struct lowering *l, struct proc *p, struct stmt *call);
+/* The comment of each kernel: the nodes that it was made for. */
+void kernels_describe(struct lowering *l);
 #endif

@@ -125,8 +125,8 @@ static const char *param_name(struct ctx *c, const struct buf *b, enum param_dir
     return n ? internf(c->names, "%c%d", "xwy"[role], n) : internf(c->names, "%c", "xwy"[role]);
 }
 /* The run [first..last] with the allocations of buffers that only it uses. */
-static bool outline_run(struct lowering *l, struct block *run, struct stmt *after, struct map *local, const char *name,
-                        const char *comment) {
+static bool outline_run(struct lowering *l, struct block *run, struct stmt *after, struct map *local,
+                        const char *name) {
     struct ctx *c = l->c;
     struct refs r = {.l = l,
                      .bound = {.arena = &c->arena},
@@ -136,7 +136,6 @@ static bool outline_run(struct lowering *l, struct block *run, struct stmt *afte
     sizes_rewrite(l->sizes, run);
     walk(run, ref_stmt, &r);
     struct proc *p = proc_new(c, internf(c->names, "k%d_%s", l->kernels++, name));
-    p->comment = comment;
     struct renaming ren = {c, {.arena = &c->arena}, {{.arena = &c->arena}}};
     struct stmt *call = s_new(c, S_CALL);
     call->u.call.callee = p;
@@ -161,9 +160,9 @@ static bool outline_run(struct lowering *l, struct block *run, struct stmt *afte
             mine = false;
         }
         if (mine) {
-            /* named by its op, not by the value: layers that are alike have equal kernels */
+            /* named by its op, not by the value, and counted anew: layers that are alike have equal kernels */
             const char *role = map_get(&l->roles, PKEY(b));
-            kb = buf_new(c, p, role ? role : b->name, b->type, SC_ARENA, dims, b->nlogical);
+            kb = buf_new(c, p, role ? role : b->base, b->type, SC_ARENA, dims, b->nlogical);
             kb->base = kb->name; /* steps call a stage by its base: an Exp and the one of a Softmax are two stages */
             block_append(&locals, s_alloc(c, kb));
             map_put(local, PKEY(b), p); /* gone from the entry */
@@ -182,9 +181,8 @@ static bool outline_run(struct lowering *l, struct block *run, struct stmt *afte
     block_move(&p->body, run);
     return finish_kernel(l, p, call);
 }
-static bool flush_run(struct lowering *l, struct block *run, struct stmt *after, struct map *local, const char *name,
-                      const char *comment) {
-    bool ok = !run->first || outline_run(l, run, after, local, name, comment);
+static bool flush_run(struct lowering *l, struct block *run, struct stmt *after, struct map *local, const char *name) {
+    bool ok = !run->first || outline_run(l, run, after, local, name);
     *run = (struct block){0};
     return ok;
 }
@@ -201,7 +199,7 @@ static bool goes_before(struct block *run, struct stmt *s) {
         if (used_from(run->first, s->u.call.bufs[k])) return false;
     return true;
 }
-bool outline_kernels(struct lowering *l, struct block *from, const char *name, const char *comment) {
+bool outline_kernels(struct lowering *l, struct block *from, const char *name) {
     struct ctx *c = l->c;
     struct map local = {.arena = &c->arena};
     struct block allocs = {0}, run = {0};
@@ -233,12 +231,12 @@ bool outline_kernels(struct lowering *l, struct block *from, const char *name, c
         if (!goes_before(&run, s)) {
             if (next) stmt_insert_before(next, s);
             else block_append(from, s);
-            ok = flush_run(l, &run, s, &local, name, comment);
+            ok = flush_run(l, &run, s, &local, name);
             stmt_remove(s);
         }
         block_append(&host, s);
     }
-    ok = ok && flush_run(l, &run, NULL, &local, name, comment);
+    ok = ok && flush_run(l, &run, NULL, &local, name);
     l->block = old;
     l->sizes = outer;
     /* Allocations of what stayed in the entry: in front, except that a size may have to come first. */

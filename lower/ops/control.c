@@ -193,11 +193,16 @@ static void enter(struct lowering *l, struct stmt *s, struct block *body, struct
     lower_stmt(l, s);
     *outer = l->block;
     l->block = body;
+    l->loops++;
+}
+static void leave(struct lowering *l, struct block *outer) {
+    l->block = outer;
+    l->loops--;
 }
 static void store_scalar(struct lowering *l, struct buf *b, expr v) {
     struct block blk = {0};
     block_append(&blk, s_stage(l->c, b, NULL, 0, RED_NONE, NULL, 0, NULL, v));
-    outline_kernels(l, &blk, "set", NULL);
+    outline_kernels(l, &blk, "set");
 }
 
 /* ---- Loop */
@@ -282,11 +287,11 @@ static void make_room(struct lowering *l, struct growing *gr, expr at) {
     s = lower_nest(c, axes, gr->buf->nd, s);
     struct block b = {0};
     block_append(&b, s);
-    outline_kernels(l, &b, "grow", NULL);
+    outline_kernels(l, &b, "grow");
     ctl_swap(l, gr->buf, bigger);
     ctl_release(l, bigger);
     ctl_set_size(l, gr->cap, x_sym(c, twice));
-    l->block = outer;
+    leave(l, outer);
 }
 static struct growing growing_new(struct lowering *l, const struct value *res) {
     struct ctx *c = l->c;
@@ -299,13 +304,17 @@ static struct growing growing_new(struct lowering *l, const struct value *res) {
     return gr;
 }
 /* The number of the pass for use in kernels: they get it as an argument and do not see that it is below the number of
- * trips, so with trips known only at run time it is a size, guarded where it is an index. */
-static expr pass_number(struct lowering *l, const struct node *n, const struct var *v) {
+ * trips, so with trips known only at run time it is a size, guarded where it is an index. Loops of the same depth have
+ * the same one, so that their kernels can be equal. */
+static expr pass_number(struct lowering *l, const struct var *v) {
     int64_t trips;
     if (x_is_int(v->extent, &trips)) return x_var(l->c, v);
-    const struct sym *pass = sym_new(l->c, internf(l->c->names, "pass%d", n->id), 0, NO_LIMIT, true);
-    ctl_set_size(l, pass, x_var(l->c, v));
-    return x_sym(l->c, pass);
+    while (l->passes.n <= l->loops) {
+        const struct sym *next = sym_new(l->c, internf(l->c->names, "pass%d", l->passes.n), 0, NO_LIMIT, true);
+        PUSH(&l->c->arena, &l->passes, next);
+    }
+    ctl_set_size(l, l->passes.v[l->loops], x_var(l->c, v));
+    return x_sym(l->c, l->passes.v[l->loops]);
 }
 static bool loop_counted(struct lowering *l, struct node *n, struct body *b, struct value *m, struct buf **cur,
                          struct buf **next) {
@@ -328,7 +337,7 @@ static bool loop_counted(struct lowering *l, struct node *n, struct body *b, str
     struct block *outer;
     enter(l, loop, &loop->u.loop.body, &outer);
     if (b->r->params.v[0]->uses.n) store_scalar(l, it, x_idxval(c, x_var(c, v)));
-    expr pass = b->nscan_out ? pass_number(l, n, v) : NULL;
+    expr pass = b->nscan_out ? pass_number(l, v) : NULL;
     bool ok = run_body(l, b, cur, next);
     for (int k = 0; k < b->nscan_out && ok; k++) {
         struct value *o = b->ncarried + k < n->outs.n ? n->outs.v[b->ncarried + k] : NULL;
@@ -337,7 +346,7 @@ static bool loop_counted(struct lowering *l, struct node *n, struct body *b, str
                              lower_buf(l, b->r->results.v[1 + b->ncarried + k]), NULL, -1);
     }
     end_pass(l, n, b, cur, next);
-    l->block = outer;
+    leave(l, outer);
     return ok;
 }
 static bool loop_while(struct lowering *l, struct node *n, struct body *b, struct buf **cur, struct buf **next) {
@@ -373,7 +382,7 @@ static bool loop_while(struct lowering *l, struct node *n, struct body *b, struc
     end_pass(l, n, b, cur, next);
     if (rc != cond) lower_copy(l, cond, rc);
     store_scalar(l, it, x_add(c, itv, x_const_i(c, I64, 1)));
-    l->block = outer;
+    leave(l, outer);
     if (!ok) return false;
     const struct attr *at = node_attr(n, "trip_symbol");
     if (at) ctl_set_size(l, n->syms.v[at->u.i], x_toidx(c, itv));
@@ -391,7 +400,7 @@ static bool loop_while(struct lowering *l, struct node *n, struct body *b, struc
         s = lower_nest(c, axes, o->nd, s);
         struct block blk = {0};
         block_append(&blk, s);
-        outline_kernels(l, &blk, "take", NULL);
+        outline_kernels(l, &blk, "take");
         ctl_release(l, gr[k].buf);
     }
     return true;
@@ -502,7 +511,7 @@ static bool scan_lower(struct lowering *l, struct node *n) {
     struct stmt *loop = s_for(c, v, LK_SERIAL);
     struct block *outer;
     enter(l, loop, &loop->u.loop.body, &outer);
-    expr pass = pass_number(l, n, v);
+    expr pass = pass_number(l, v);
     for (int k = 0; k < s.nscan_in; k++) {
         struct value *x = n->ins.v[s.b.ncarried + k], *p = s.b.r->params.v[s.b.ncarried + k];
         struct buf *slice = lower_alloc(l, *p->name ? p->name : "slice", p->type.dtype, p->type.dims, p->type.rank);
@@ -519,7 +528,7 @@ static bool scan_lower(struct lowering *l, struct node *n) {
                              lower_buf(l, s.b.r->results.v[k]), NULL, -1);
     }
     end_pass(l, n, &s.b, cur, next);
-    l->block = outer;
+    leave(l, outer);
     for (int k = 0; k < s.b.ncarried && k < n->outs.n && ok; k++) bind_out(l, n->outs.v[k], cur[k]);
     return ok;
 }

@@ -319,7 +319,7 @@ static void check_call(struct text *t, struct ctx *c, const struct proc *p, int 
     for (int i = 0; i < p->syms.n; i++) text_printf(&a, "%sn%d", a.n ? ", " : "", i);
     bool scratch = !x_is(emit_scratch_bytes(c, p), 0);
     if (scratch) text_printf(&a, "%sws", a.n ? ", " : "");
-    if (emit_needs_fault(p)) text_printf(&a, "%s&nn_bad", a.n ? ", " : "");
+    if (proc_may_fault(p)) text_printf(&a, "%s&nn_bad", a.n ? ", " : "");
     text_add(t, "\n");
     emit_proc_head(t, c, p, o);
     text_printf(t, ";\nstatic void nn_call_%d(void) {\n    nn_bad = 0;\n", j);

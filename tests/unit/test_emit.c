@@ -200,7 +200,7 @@ Test(emit, scratch_and_fault_only_when_needed) {
     x_bounds(c, ws, &lo, &hi);
     cr_assert_eq(lo, 64);
     cr_assert_eq(hi, 448);
-    cr_assert(!emit_needs_fault(m->procs.v[0]));
+    cr_assert(!proc_may_fault(m->procs.v[0]));
     has(print_with(arena, "c99", false, NULL), "ptrdiff_t N, void *restrict ws) {");
     static const char *const gather =
         "proc f(x: f32[9] in, g: i64[4] in, y: f32[4] out)\n  for i<4\n    y[i] = x[guard(toidx(g[i]), 9)]\n";
