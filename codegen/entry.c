@@ -48,11 +48,11 @@ static void plan_function(struct program *p, struct text *out) {
     }
     text_printf(out,
                 "/* Where every buffer lies in the arena, for these dims: above those that live at the same time and "
-                "were placed below it.\n"
-                " * Returns the bytes of all, -1 when dims are out of range. */\n"
+                "were placed\n * below it. Returns the bytes of all, -1 when dims are out of range. */\n"
                 "static int64_t plan(const %s_dims *d, int64_t *at) {\n",
                 p->name);
-    entry_local_dims(p, out, "d->");
+    for (int k = 0; k < p->syms.n; k++)
+        text_printf(out, "    const int64_t %s = d->%s;\n", program_sym(p, p->syms.v[k]), program_sym(p, p->syms.v[k]));
     text_printf(out, "    int64_t end[%d], total = %d;\n    int over = 0;\n", n ? n : 1, PLAN_ALIGN);
     if (!n) text_add(out, "    (void)end;\n");
     text_add(out, body.s);
@@ -82,6 +82,7 @@ static void init_function(struct program *p, struct text *out) {
                     "weights are missing or not aligned\", NULL);\n",
                     p->mode == WEIGHTS_C ? 8 : 64);
         text_printf(out,
+                    "    /* How the weights begin: format and version, number of entries, bytes, hash. */\n"
                     "    static const unsigned char head[32] = {'N', 'N', 'W', 'E', 'I', 'G', 'H', 'T', %d, 0, 0, 0",
                     WEIGHTS_VERSION);
         uint64_t parts[3] = {(uint64_t)p->weights.n, (uint64_t)p->weights_bytes, p->weights_hash};

@@ -162,7 +162,9 @@ static struct piece print(struct size_text *t, expr e) {
     static const char *const rel[] = {[X_LT] = "<", [X_LE] = "<=", [X_EQ] = "==", [X_NE] = "!="};
     switch ((enum xop)e->op) {
     case X_CONST: return number(t, e->u.i);
-    case X_SYM: return (struct piece){program_sym(t->p, e->u.sym), L_ATOM};
+    case X_SYM:
+        if (t->syms) map_put(t->syms, PKEY(e->u.sym), (void *)e);
+        return (struct piece){program_sym(t->p, e->u.sym), L_ATOM};
     case X_VAR: return (struct piece){t->var(t->env, e->u.var), L_ATOM};
     case X_LIN: return linear(t, e);
     case X_PROD:

@@ -20,6 +20,7 @@ struct writer {
     struct map swapped; /* buffers whose pointers change */
     struct map vars;    /* loop variable -> name */
     struct map sizes;   /* produced symbols declared */
+    struct map syms;    /* symbols that the statements name */
     struct map bound;   /* results whose size is known by now */
     int faults;         /* device: calls so far that may fault */
     const char *where;  /* device: their nodes */
@@ -33,8 +34,6 @@ struct writer {
 void entry_run(struct program *p, struct text *out); /* the function `run` */
 void run_put(struct writer *f, const char *line);
 const char *run_string(struct writer *f, const char *s); /* as C, cut when very long; NULL for NULL */
-/* Input symbols that the text after it may use, as local variables. */
-void entry_local_dims(struct program *p, struct text *out, const char *from);
 
 /* ---- entry_place.c */
 void run_touch(struct writer *f, struct block *b); /* notes which buffers b uses, and how */

@@ -67,11 +67,10 @@ static const char *var_expr(void *env, const struct var *v) {
     return n;
 }
 void run_stop_if_over(struct writer *f, const char *what) {
-    PUT("if (over) return nn_stop(&m->error, NN_EFAULT, %s, NULL);",
-        run_string(f, A("the size of %s overflows", what)));
+    PUT("if (over) return nn_stop(&m->error, NN_EFAULT, %s, NULL);", run_string(f, A("a size overflows: %s", what)));
 }
 const char *run_text(struct writer *f, expr e, bool wrap, bool *over) {
-    struct size_text t = {.p = f->p, .buf = buf_expr, .var = var_expr, .env = f};
+    struct size_text t = {.p = f->p, .buf = buf_expr, .var = var_expr, .env = f, .syms = &f->syms};
     const char *s = entry_text(&t, e, wrap);
     f->uses_over |= t.used_over;
     *over = t.used_over;

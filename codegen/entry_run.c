@@ -20,15 +20,12 @@ const char *run_string(struct writer *f, const char *s) {
 }
 
 /* ---- before the statements */
-/* Input symbols that `text` may use, as local variables. */
-void entry_local_dims(struct program *p, struct text *out, const char *from) {
-    for (int k = 0; k < p->syms.n; k++) {
-        const char *n = program_sym(p, p->syms.v[k]);
-        text_printf(out, "    const int64_t %s = %s%s;\n", n, from, n);
+/* Input symbols that the text after it names, as local variables. */
+static void local_dims(struct writer *f, struct text *out) {
+    for (int k = 0; k < f->p->syms.n; k++) {
+        const char *n = program_sym(f->p, f->p->syms.v[k]);
+        if (map_get(&f->syms, PKEY(f->p->syms.v[k]))) text_printf(out, "    const int64_t %s = in->dims.%s;\n", n, n);
     }
-    for (int k = 0; k < p->syms.n; k++)
-        text_printf(out, "%s(void)%s;%s", k ? " " : "    ", program_sym(p, p->syms.v[k]),
-                    k == p->syms.n - 1 ? "\n" : "");
 }
 static void check_pointers(struct writer *f) {
     struct program *p = f->p;
@@ -52,7 +49,7 @@ static void check_pointers(struct writer *f) {
 static void check_dims(struct writer *f, struct text *out) { /* symbols that no buffer's size needs */
     struct program *p = f->p;
     for (int k = 0; p->is_static && k < p->syms.n; k++) {
-        const char *s = program_sym(p, p->syms.v[k]);
+        const char *s = A("in->dims.%s", program_sym(p, p->syms.v[k]));
         text_printf(out, "    if (%s < %lld || %s > %lld) return nn_stop(&m->error, NN_EDIMS, %s, NULL);\n", s,
                     (long long)p->syms.v[k]->lo, s, (long long)p->syms.v[k]->hi,
                     run_string(f, A("dimension %s is out of range", p->syms.v[k]->name)));
@@ -74,16 +71,19 @@ static void make_plan(struct program *p, struct text *out) {
                 "        return nn_stop(&m->error, NN_EARENA, \"the arena is too small\", NULL);\n    }\n",
                 same);
 }
+static bool take_size(void *env, struct stmt *s) {
+    struct writer *f = env;
+    if (s->kind == S_SIZE) names_take(&f->names, program_sym(f->p, s->u.size.sym));
+    return true;
+}
 static bool declare_size(void *env, struct stmt *s) {
     struct writer *f = env;
-    if (s->kind == S_SIZE && !map_get(&f->sizes, PKEY(s->u.size.sym))) {
-        const struct sym *y = s->u.size.sym;
-        map_put(&f->sizes, PKEY(y), (void *)y);
-        const char *n = program_sym(f->p, y);
-        names_take(&f->names, n);
-        text_printf(f->top, "    int64_t %s = 0;    /* %lld to %lld */\n    (void)%s;\n", n, (long long)y->lo,
-                    (long long)y->hi, n);
-    }
+    if (s->kind != S_SIZE || map_get(&f->sizes, PKEY(s->u.size.sym))) return true;
+    const struct sym *y = s->u.size.sym;
+    map_put(&f->sizes, PKEY(y), (void *)y);
+    const char *n = program_sym(f->p, y);
+    text_printf(f->top, "    int64_t %s = 0;    /* %lld to %lld */\n", n, (long long)y->lo, (long long)y->hi);
+    if (!map_get(&f->syms, PKEY(y))) text_printf(f->top, "    (void)%s;\n", n);
     return true;
 }
 /* Inputs and outputs: the caller's memory, or copies of it on the device. */
@@ -148,8 +148,8 @@ static bool mentions(const char *text, const char *what) {
 void entry_run(struct program *p, struct text *out) {
     struct text body = {0}, top = {0};
     struct writer fn = {.p = p, .c = p->c, .out = &body, .top = &top, .depth = 1}, *f = &fn;
-    f->places.arena = f->touched.arena = f->swapped.arena = f->vars.arena = f->sizes.arena = f->bound.arena =
-        &p->c->arena;
+    f->places.arena = f->touched.arena = f->swapped.arena = f->vars.arena = f->sizes.arena = f->syms.arena =
+        f->bound.arena = &p->c->arena;
     names_init(&f->names, p->c);
     f->names.avoid = internf(p->c->names, "%s_", p->name);
     static const char *const ours[] = {"m",    "in",  "out",     "over", "fault",  "status", "fuel", "arena",
@@ -158,7 +158,7 @@ void entry_run(struct program *p, struct text *out) {
     names_add(&f->names, p->name);
     for (int k = 0; k < p->syms.n; k++) names_take(&f->names, program_sym(p, p->syms.v[k]));
     run_touch(f, &p->m->entry->body);
-    walk(&p->m->entry->body, declare_size, f);
+    walk(&p->m->entry->body, take_size, f);
     check_pointers(f);
     place_io(f);
     if (p->has_region && p->device) {
@@ -175,10 +175,11 @@ void entry_run(struct program *p, struct text *out) {
     take_outputs(f);
     for (int k = 0; k < p->out_dims.n; k++)
         PUT("out->%s = %s;", p->out_dims.v[k].name, run_expr(f, p->out_dims.v[k].value, false, "size"));
+    walk(&p->m->entry->body, declare_size, f);
 
     size_t begin = out->n;
     text_printf(out, "static int run(%s *m, const %s_inputs *in, %s_outputs *out) {\n", p->name, p->name, p->name);
-    if (p->syms.n) entry_local_dims(p, out, "in->dims.");
+    local_dims(f, out);
     if (f->uses_over) text_add(out, "    int over = 0;\n");
     if (f->uses_fault) text_add(out, "    int fault = 0;\n");
     if (f->uses_status) text_add(out, "    int status = NN_OK;\n");

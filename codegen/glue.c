@@ -22,72 +22,86 @@ static void symbols_table(struct program *p, struct text *out) {
     }
     text_add(out, "{NULL, 0, 0, 0}};\n");
 }
-/* Local names for the symbols, taken from the array that the programs use. */
-static void symbol_locals(struct program *p, struct text *out) {
-    for (int k = 0; k < p->syms.n; k++)
-        text_printf(out, "    const int64_t %s = symbols[%d];\n    (void)%s;\n", program_sym(p, p->syms.v[k]), k,
-                    program_sym(p, p->syms.v[k]));
-    if (!p->syms.n) text_add(out, "    (void)symbols;\n");
-    text_add(out, "    int over = 0;\n    (void)over;\n");
-}
-static void shape_case(struct program *p, struct text *out, int k, const struct io *io) {
-    struct size_text t = {.p = p};
-    text_printf(out, "    case %d:\n        tensor->type = %d;\n        tensor->rank = %d;\n", k,
-                dtype_onnx(io->buf->type), io->buf->nd);
+static void shape_case(struct size_text *t, struct text *out, int k, const struct io *io) {
+    text_printf(out, "    case %d:\n        tensor->type = %d;    /* %s */\n        tensor->rank = %d;\n", k,
+                dtype_onnx(io->buf->type), dtype_name(io->buf->type), io->buf->nd);
     for (int d = 0; d < io->buf->nd; d++) {
         if (io->produced && io->dim[d]) text_printf(out, "        tensor->dims[%d] = out->%s;\n", d, io->dim[d]);
-        else text_printf(out, "        tensor->dims[%d] = %s;\n", d, entry_text(&t, io->buf->dims[d], false));
+        else text_printf(out, "        tensor->dims[%d] = %s;\n", d, entry_text(t, io->buf->dims[d], false));
     }
     text_add(out, "        break;\n");
+}
+/* The types and shapes of v; before them local names for the symbols they use, from the array that the programs have.
+ */
+static void shape_cases(struct program *p, struct text *out, const struct io *v, int n) {
+    struct text cases = {0};
+    struct map used = {.arena = &p->c->arena};
+    struct size_text t = {.p = p, .syms = &used};
+    int named = 0;
+    for (int k = 0; k < n; k++) shape_case(&t, &cases, k, &v[k]);
+    for (int k = 0; k < p->syms.n; k++) {
+        if (!map_get(&used, PKEY(p->syms.v[k]))) continue;
+        text_printf(out, "    const int64_t %s = symbols[%d];\n", program_sym(p, p->syms.v[k]), k);
+        named++;
+    }
+    if (!named) text_add(out, "    (void)symbols;\n");
+    if (t.used_over) text_add(out, "    int over = 0;\n");
+    text_add(out, "    switch (number) {\n");
+    text_add(out, cases.s ? cases.s : "");
+    text_add(out, "    default: tensor->rank = 0;\n    }\n}\n");
+    text_free(&cases);
+}
+static bool has_produced(const struct program *p) {
+    for (int k = 0; k < p->outs.n; k++)
+        if (p->outs.v[k].produced) return true;
+    return false;
 }
 static void shapes(struct program *p, struct text *out) {
     text_add(
         out,
         "/* Type and shape of an input. */\nstatic inline void io_input(int number, const int64_t *symbols, struct "
         "io_tensor *tensor) {\n");
-    symbol_locals(p, out);
-    text_add(out, "    switch (number) {\n");
-    for (int k = 0; k < p->ins.n; k++) shape_case(p, out, k, &p->ins.v[k]);
-    text_add(out, "    default: tensor->rank = 0;\n    }\n}\n");
+    shape_cases(p, out, p->ins.v, p->ins.n);
     text_add(out,
              "/* Type and shape of an output; sizes that the run finds are in *out after it. */\n"
              "static inline void io_output(int number, const int64_t *symbols, const io_outputs *out, struct io_tensor "
-             "*tensor) {\n    (void)out;\n");
-    symbol_locals(p, out);
-    text_add(out, "    switch (number) {\n");
-    for (int k = 0; k < p->outs.n; k++) shape_case(p, out, k, &p->outs.v[k]);
-    text_add(out, "    default: tensor->rank = 0;\n    }\n}\n");
+             "*tensor) {\n");
+    if (!has_produced(p)) text_add(out, "    (void)out;\n");
+    shape_cases(p, out, p->outs.v, p->outs.n);
 }
 static void input_symbols(struct program *p, struct text *out) {
     text_add(out, "/* The symbol that dim d of input k is, -1: none. */\nstatic inline int io_input_symbol(int k, int "
-                  "d) {\n    (void)k;\n    (void)d;\n");
+                  "d) {\n");
+    bool any = false;
     for (int k = 0; k < p->ins.n; k++)
         for (int d = 0; d < p->ins.v[k].buf->nd; d++)
             for (int s = 0; s < p->syms.n; s++)
                 if (p->ins.v[k].buf->dims[d]->op == X_SYM && p->ins.v[k].buf->dims[d]->u.sym == p->syms.v[s])
-                    text_printf(out, "    if (k == %d && d == %d) return %d;\n", k, d, s);
+                    any = true, text_printf(out, "    if (k == %d && d == %d) return %d;\n", k, d, s);
+    if (!any) text_add(out, "    (void)k;\n    (void)d;\n");
     text_add(out, "    return -1;\n}\n");
 }
 static void members(struct program *p, struct text *out) {
-    text_add(out, "static inline void io_set_symbols(io_inputs *in, const int64_t *symbols) {\n    (void)in;\n    "
-                  "(void)symbols;\n");
+    text_add(out, "static inline void io_set_symbols(io_inputs *in, const int64_t *symbols) {\n");
+    if (!p->syms.n) text_add(out, "    (void)in;\n    (void)symbols;\n");
     for (int k = 0; k < p->syms.n; k++)
         text_printf(out, "    in->dims.%s = symbols[%d];\n", program_sym(p, p->syms.v[k]), k);
-    text_add(out, "}\nstatic inline void io_set_input(io_inputs *in, int k, const void *data) {\n    (void)in;\n    "
-                  "(void)k;\n    (void)data;\n");
+    text_add(out, "}\nstatic inline void io_set_input(io_inputs *in, int k, const void *data) {\n");
+    if (!p->ins.n) text_add(out, "    (void)in;\n    (void)k;\n    (void)data;\n");
     for (int k = 0; k < p->ins.n; k++)
         text_printf(out, "    if (k == %d) in->%s = (const %s *)data;\n", k, p->ins.v[k].member,
                     dtype_c(p->ins.v[k].buf->type));
-    text_add(out, "}\nstatic inline void io_set_output(io_outputs *out, int k, void *data) {\n    (void)out;\n    "
-                  "(void)k;\n    (void)data;\n");
+    text_add(out, "}\nstatic inline void io_set_output(io_outputs *out, int k, void *data) {\n");
+    if (!p->outs.n) text_add(out, "    (void)out;\n    (void)k;\n    (void)data;\n");
     for (int k = 0; k < p->outs.n; k++)
         text_printf(out, "    if (k == %d) out->%s = (%s *)data;\n", k, p->outs.v[k].member,
                     dtype_c(p->outs.v[k].buf->type));
-    text_add(out,
-             "}\nstatic inline void *io_get_output(const io_outputs *out, int k) {\n    (void)out;\n    (void)k;\n");
+    text_add(out, "}\nstatic inline void *io_get_output(const io_outputs *out, int k) {\n");
+    if (!p->outs.n) text_add(out, "    (void)out;\n    (void)k;\n");
     for (int k = 0; k < p->outs.n; k++) text_printf(out, "    if (k == %d) return out->%s;\n", k, p->outs.v[k].member);
     text_add(out, "    return NULL;\n}\n/* Is the size of output k known before the run? */\nstatic inline int "
-                  "io_output_known(int k) {\n    (void)k;\n");
+                  "io_output_known(int k) {\n");
+    if (!has_produced(p)) text_add(out, "    (void)k;\n");
     for (int k = 0; k < p->outs.n; k++)
         if (p->outs.v[k].produced) text_printf(out, "    if (k == %d) return 0;\n", k);
     text_add(out, "    return 1;\n}\n");

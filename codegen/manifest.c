@@ -2,11 +2,21 @@
 #include "codegen/project.h"
 #include <jansson.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Names of a model need not be UTF-8; then their escaped form is given. */
 static json_t *text_value(const struct project *w, const char *s) {
     json_t *j = s ? json_string(s) : json_null();
     return j ? j : json_string(diag_quote(&w->program->c->arena, s));
+}
+/* An array of the lines of a text; empty for NULL. */
+static json_t *lines(const struct project *w, const char *s) {
+    json_t *all = json_array();
+    for (const char *end; s; s = *end ? end + 1 : NULL) {
+        end = s + strcspn(s, "\n");
+        json_array_append_new(all, text_value(w, arena_printf(&w->program->c->arena, "%.*s", (int)(end - s), s)));
+    }
+    return all;
 }
 static json_t *dims_value(struct program *p, const struct buf *b) {
     json_t *a = json_array();
@@ -93,7 +103,7 @@ void project_manifest(const struct project *w, struct text *out) {
     for (int k = 0; k < p->m->procs.n; k++) {
         json_t *e = json_object();
         json_object_set_new(e, "name", json_string(emit_proc_name(p->c, p->m->procs.v[k], &p->emit)));
-        json_object_set_new(e, "nodes", text_value(w, p->m->procs.v[k]->comment));
+        json_object_set_new(e, "nodes", lines(w, p->m->procs.v[k]->comment));
         json_array_append_new(kernels, e);
     }
     json_object_set_new(o, "symbols", symbols(w));

@@ -113,7 +113,8 @@ struct size_text {
     const char *(*buf)(void *env, const struct buf *b); /* C expression of a buffer's pointer; NULL: no loads */
     const char *(*var)(void *env, const struct var *v); /* NULL: no loop variables */
     void *env;
-    bool used_over; /* out: the text notes overflow in `over`, an int that must be in scope */
+    struct map *syms; /* out: symbols that the text names; NULL: not asked */
+    bool used_over;   /* out: the text notes overflow in `over`, an int that must be in scope */
 };
 /* true: entry_text can print it. */
 bool entry_simple(struct ctx *c, expr e);

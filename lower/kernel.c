@@ -57,10 +57,13 @@ static bool has_pad_lanes(const struct param_layout *lay, const struct buf *b) {
 }
 /* The arena is reused: whoever writes the inside of a result also writes its border and its pad lanes, in every run. */
 static void write_borders(struct ctx *c, struct proc *p, const struct param_layout *lay) {
-    for (int k = 0; k < p->params.n; k++)
-        if ((lay[k].halo || has_pad_lanes(&lay[k], p->params.v[k].buf)) && p->params.v[k].dir != DIR_IN &&
-            !step_apply(c, p, arena_printf(&c->arena, "border %s", p->params.v[k].buf->base)))
+    for (int k = 0; k < p->params.n; k++) {
+        const struct stmt *last = p->body.last;
+        if (p->params.v[k].dir == DIR_IN || !(lay[k].halo || has_pad_lanes(&lay[k], p->params.v[k].buf))) continue;
+        if (!step_apply(c, p, arena_printf(&c->arena, "border %s", p->params.v[k].buf->base)))
             BUG("kernel %s cannot write its border", p->name);
+        if (p->body.last == last) p->steps.n--; /* a kernel that was widened fills its pad lanes itself */
+    }
 }
 static struct known_kernel *make_kernel(struct lowering *l, struct proc *p, const char *text,
                                         const struct param_layout *lay) {

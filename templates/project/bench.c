@@ -24,8 +24,10 @@ int main(int argc, char **argv) {
     qsort(time_of, (size_t)runs, sizeof *time_of, by_time);
     uint64_t sum = 0;
     for (int k = 0; k < IO_OUTPUTS; k++) sum ^= io_checksum(&s.outputs[k]) * (uint64_t)(2 * k + 1);
-    printf("@NAME@: min %.6f ms, median %.6f ms, p99 %.6f ms, %d runs, checksum %016llx\n", time_of[0] * 1e3, time_of[runs / 2] * 1e3,
-           time_of[(int)((double)(runs - 1) * 0.99)] * 1e3, runs, (unsigned long long)sum);
+    const double least = time_of[0] * 1e3, median = time_of[runs / 2] * 1e3;
+    const double p99 = time_of[(int)((double)(runs - 1) * 0.99)] * 1e3;
+    printf("@NAME@: min %.6f ms, median %.6f ms, p99 %.6f ms, %d runs, ", least, median, p99, runs);
+    printf("checksum %016llx\n", (unsigned long long)sum);
     free(time_of);
     io_close(&s);
     return 0;

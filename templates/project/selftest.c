@@ -1,5 +1,6 @@
-/* Runs @NAME@ twice on made-up inputs and prints a checksum of each output: the same on every machine of a kind, whatever
- * compiler built it. Fails when the two runs differ.    usage: selftest [@NAME@_weights.bin] */
+/* Runs @NAME@ twice on made-up inputs and prints a checksum of each output.
+ * They are the same on every machine of a kind, whatever compiler built it. Fails when the two runs differ.
+ * usage: selftest [@NAME@_weights.bin] */
 #include "@NAME@_io.h"
 
 int main(int argc, char **argv) {

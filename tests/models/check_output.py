@@ -74,7 +74,7 @@ def check_warnings(args, folder, made):
     for compiler in COMPILERS:
         copy = made(f"warn-{compiler}")
         shutil.copytree(folder, copy)
-        command(["make", "-s", f"CC={compiler}", f"OPT=-O2 {WARNINGS}"], args, copy)
+        command(["make", "-s", f"CC={compiler}", f"CFLAGS=-O2 {WARNINGS}"], args, copy)
     return copy
 
 
@@ -125,7 +125,8 @@ def check_programs(args, row, model, folder, plain, sets, made, lists):
     exact = made("sanitized")
     shutil.copytree(folder, exact)
     exact_arena(exact)
-    command(["make", "-s", "CC=gcc", f"OPT={SANITIZE}", "LDFLAGS=-fsanitize=address,undefined", "model_main"], args, exact)
+    command(["make", "-s", "CC=gcc", f"CFLAGS={SANITIZE}", "LDFLAGS=-fsanitize=address,undefined", "model_main"],
+            args, exact)
     with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as f:
         manifest = json.load(f)
     for data in sets:
