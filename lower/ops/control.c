@@ -38,8 +38,9 @@ const struct sym *ctl_sym(struct graph *g, struct node *n, int k, const char *na
 
 expr ctl_load_scalar(struct lowering *l, struct value *v) {
     struct buf *b = lower_buf(l, v);
-    expr zero[1] = {x_int(l->c, 0)};
-    return x_load(l->c, b, zero, b->nd, NULL);
+    expr zeros[33]; /* one element, whatever the rank */
+    for (int d = 0; d < b->nd; d++) zeros[d] = x_int(l->c, 0);
+    return x_load(l->c, b, zeros, b->nd, NULL);
 }
 void ctl_set_size(struct lowering *l, const struct sym *s, expr v) {
     struct stmt *st = s_new(l->c, S_SIZE);
@@ -61,6 +62,12 @@ static const struct sym *carried_sym(const struct node *n, const struct value *p
     for (int s = 0; s < n->syms.n; s++)
         if (param->type.dims[d]->op == X_SYM && param->type.dims[d]->u.sym == n->syms.v[s]) return n->syms.v[s];
     return NULL;
+}
+/* Only M and the condition of a Loop may be left out. */
+static bool inputs_given(const struct node *n, int from) {
+    for (int k = from; k < n->ins.n; k++)
+        if (!n->ins.v[k]) return false;
+    return true;
 }
 /* Infers the body; carried dims that change from pass to pass become symbols of the node. */
 static bool infer_body(struct graph *g, struct node *n, struct body *b, bool (*infer_region)(struct region *)) {
@@ -212,7 +219,8 @@ static bool loop_body(struct graph *g, struct node *n, struct body *b) {
     b->first = 2, b->first_result = 1;
     b->ncarried = n->ins.n - 2 - b->ncaps;
     b->init = n->ins.v + 2;
-    if (!b->r || b->ncarried < 0 || b->r->params.n != 2 + b->ncarried + b->ncaps || b->r->results.n < 1 + b->ncarried)
+    if (!b->r || b->ncarried < 0 || b->r->params.n != 2 + b->ncarried + b->ncaps || b->r->results.n < 1 + b->ncarried ||
+        !inputs_given(n, 2))
         return ctl_problem(g, n, E_ARITY, "the body's parameters or results do not fit the loop");
     b->nscan_out = b->r->results.n - 1 - b->ncarried;
     if (n->outs.n > b->ncarried + b->nscan_out)
@@ -233,6 +241,12 @@ static enum infer_status loop_infer(struct graph *g, struct node *n, bool (*infe
     b.r->params.v[0]->type = type_tensor(c, I64, NULL, 0);
     b.r->params.v[1]->type = type_tensor(c, BOOL, NULL, 0);
     if (!infer_body(g, n, &b, infer_region)) return INFER_FAILED;
+    const struct type *goes_on = &b.r->results.v[0]->type;
+    if (goes_on->kind != TY_TENSOR || goes_on->dtype != BOOL)
+        return ctl_problem(g, n, E_TYPE, "the condition that the body makes is no boolean"), INFER_FAILED;
+    for (int d = 0; d < goes_on->rank; d++)
+        if (!x_is(goes_on->dims[d], 1))
+            return ctl_problem(g, n, E_SHAPE, "the condition that the body makes is not one value"), INFER_FAILED;
     int nsyms = n->syms.n; /* after the carried ones; stable from run to run */
     for (int k = 0; k < b.ncarried && k < n->outs.n; k++)
         if (n->outs.v[k]) n->outs.v[k]->type = b.r->params.v[2 + k]->type;
@@ -441,7 +455,7 @@ static bool scan_body(struct graph *g, struct node *n, struct scan *s) {
     s->b.ncarried = n->ins.n - s->nscan_in - s->b.ncaps;
     s->b.init = n->ins.v;
     if (!s->b.r || s->nscan_in < 1 || s->b.ncarried < 0 || s->b.r->params.n != n->ins.n ||
-        s->b.r->results.n < s->b.ncarried)
+        s->b.r->results.n < s->b.ncarried || s->b.r->results.n < n->outs.n || !inputs_given(n, 0))
         return ctl_problem(g, n, E_ARITY, "the body's parameters or results do not fit the scan");
     s->b.nscan_out = s->b.r->results.n - s->b.ncarried;
     return true;

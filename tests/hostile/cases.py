@@ -493,6 +493,40 @@ def bodies():
     yield EITHER, one([node("If", ["c"], ["y"], then_branch=shadow, else_branch=shadow)], ins=xc)
 
 
+@case
+def bodies_with_other_counts():
+    """Results, parameters and inputs of a node with a body that do not fit the body's."""
+    x, c, n = value("x", [2, 3]), value("c", [], BOOL), value("n", [], I64)
+    for outs in (0, 1, 2, 3, 9):
+        body = graph([node("Relu", ["x"], [f"t{i}"]) for i in range(outs)], [], [value(f"t{i}") for i in range(outs)])
+        for made in (["y"], ["y", "z"], ["y", "z", "u"], ["y", "", "u"], ["", "y"]):
+            named = [name for name in made if name]
+            yield EITHER, one([node("If", ["c"], made, then_branch=body, else_branch=body)], ins=[x, c], outs=named)
+            for parameters in (1, 2, 3):
+                inner = graph([node("Relu", ["x"], [f"t{i}"]) for i in range(outs)],
+                              [value(f"p{i}", [], (I64, BOOL)[i]) if i < 2 else value(f"p{i}", [2, 3])
+                               for i in range(parameters)], [value(f"t{i}") for i in range(outs)])
+                yield EITHER, one([node("Loop", ["n", "c", "x"], made, body=inner)], ins=[x, c, n], outs=named)
+            for scanned in (1, 2):
+                inner = graph([node("Relu", ["a"], [f"t{i}"]) for i in range(outs)],
+                              [value("a", [3]), value("b", [3])], [value(f"t{i}") for i in range(outs)])
+                yield EITHER, one([node("Scan", ["x", "x"], made, body=inner, num_scan_inputs=scanned)], ins=[x],
+                                  outs=named)
+    for rank in (0, 1, 2, 5):       # one element, whatever the rank
+        ones = [value("n", [1] * rank, I64), value("c", [1] * rank, BOOL), x]
+        inner = graph([node("Neg", ["s"], ["t"]), node("Identity", ["d"], ["e"])],
+                      [value("i", [], I64), value("d", [1] * rank, BOOL), value("s", [2, 3])],
+                      [value("e", [1] * rank, BOOL), value("t", [2, 3])])
+        yield OK, one([node("Loop", ["n", "c", "x"], ["y"], body=inner)], ins=ones)
+        inner = graph([node("Neg", ["x"], ["t"])], [], [value("t")])
+        yield OK, one([node("If", ["c"], ["y"], then_branch=inner, else_branch=inner)], ins=ones[1:])
+    inner = graph([node("Relu", ["a"], ["t"])], [value("a", [3]), value("b", [3])], [value("t")])
+    for ins in (["", "x"], ["x", ""], ["", ""], ["x"], ["x"] * 3, [""] * 100):
+        yield EITHER, one([node("Scan", ins, ["y"], body=inner, num_scan_inputs=1)], ins=[x])
+        yield EITHER, one([node("Loop", ins, ["y"], body=inner)], ins=[x])
+        yield EITHER, one([node("If", ins, ["y"], then_branch=inner, else_branch=inner)], ins=[x])
+
+
 # ---- names
 NAMES = ["*/", "/* */", "a\nb", "a\r\nint x;", "\"", "\\", "\\\"", "'", "??/", "??/\n", "%s%n", "a\\\n", "// x \\",
          "#include <stdio.h>", "\n#error no\n", "*/ #error no", "R\"(x)\"", "int", "while", "restrict", "_Bool",
