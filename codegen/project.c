@@ -1,92 +1,32 @@
-/* Writing the build folder: a temporary folder beside the final one is filled, then renamed. See project.h. */
+/* The files of the build folder. See project.h; how it gets into its place: folder.h. */
 #include "codegen/project.h"
+#include "codegen/folder.h"
 #include "codegen/weights.h"
-#include "ir/base/cleanup.h"
 #include "ir/base/embed.h"
-#include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 struct writer {
     struct program *p;
     struct ctx *c;
-    const char *final, *tmp;
+    struct new_folder folder;
     struct project *w;
 };
 #define A(...) arena_printf(&q->c->arena, __VA_ARGS__)
 
-static bool problem(struct writer *q, const char *what, const char *path) {
-    diag(&q->c->diags, DIAG_ERROR, E_WRITE, "%s %s: %s", what, diag_quote(&q->c->arena, path), strerror(errno));
-    return false;
-}
-
-/* ---- folders */
-/* Removes a folder and what is in it. Links are removed, not followed. */
-static bool remove_tree(const char *path) {
-    DIR *d = opendir(path);
-    bool ok = d != NULL;
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
-        struct text t = {0};
-        struct stat st;
-        text_printf(&t, "%s/%s", path, e->d_name);
-        if (lstat(t.s, &st) != 0) ok = false;
-        else if (S_ISDIR(st.st_mode)) ok &= remove_tree(t.s);
-        else ok &= unlink(t.s) == 0;
-        text_free(&t);
-    }
-    if (d) closedir(d);
-    return rmdir(path) == 0 && ok;
-}
-static bool is_empty(const char *path) {
-    DIR *d = opendir(path);
-    int n = 0;
-    while (d && readdir(d)) n++;
-    if (d) closedir(d);
-    return d && n <= 2;
-}
-static bool has_our_manifest(const char *folder) {
-    struct text t = {0};
-    text_printf(&t, "%s/manifest.json", folder);
-    json_t *j = json_load_file(t.s, 0, NULL);
-    const char *by = json_string_value(json_object_get(j, "generator"));
-    bool ours = by && !strcmp(by, "gcc2nn");
-    json_decref(j);
-    text_free(&t);
-    return ours;
-}
-static bool may_replace(struct writer *q) {
-    struct stat st;
-    if (lstat(q->final, &st) != 0) return errno == ENOENT ? true : problem(q, "cannot look at", q->final);
-    if (S_ISDIR(st.st_mode) && (is_empty(q->final) || has_our_manifest(q->final))) return true;
-    diag(&q->c->diags, DIAG_ERROR, E_WRITE, "%s exists and was not written by gcc2nn",
-         diag_quote(&q->c->arena, q->final));
-    diag_help(&q->c->diags, "give another folder with --out, or remove this one");
-    return false;
-}
-static bool put_in_place(struct writer *q) {
-    struct stat st;
-    const char *old = NULL;
-    if (lstat(q->final, &st) == 0) {
-        old = A("%s.old.%ld", q->final, (long)getpid());
-        if (rename(q->final, old) != 0) return problem(q, "cannot replace", q->final);
-    }
-    if (rename(q->tmp, q->final) != 0) {
-        problem(q, "cannot write", q->final);
-        if (old) rename(old, q->final);
-        return false;
-    }
-    if (old) remove_tree(old);
-    return true;
-}
-
 /* ---- files */
-static const char *path_of(struct writer *q, const char *name) { return A("%s/%s", q->tmp, name); }
+/* `path` stands in the folder that is being filled; the user knows it by its final name. */
+static bool problem(struct writer *q, const char *what, const char *path) {
+    int error = errno;
+    const char *final = A("%s%s", q->folder.given, path + strlen(q->folder.path));
+    diag(&q->c->diags, DIAG_ERROR, E_WRITE, "%s %s: %s", what, diag_quote(&q->c->arena, final), strerror(error));
+    return false;
+}
+static const char *path_of(struct writer *q, const char *name) { return A("%s/%s", q->folder.path, name); }
 static bool put_file(struct writer *q, const char *name, struct text *t) {
     const char *path = path_of(q, name);
     FILE *f = fopen(path, "wb");
@@ -318,13 +258,9 @@ struct project *project_write(struct module *m, struct memory_plan *plan, const 
                               const char *folder) {
     struct ctx *c = m->ctx;
     struct writer writer = {.c = c}, *q = &writer;
-    size_t n = strlen(folder);
-    while (n > 1 && folder[n - 1] == '/') n--;
-    q->final = internn(c->names, folder, n);
-    q->tmp = A("%s.new.%ld", q->final, (long)getpid());
-    if (!may_replace(q) || !(q->p = program_new(m, plan, o))) return NULL;
+    if (!(q->p = program_new(m, plan, o)) || !folder_begin(&q->folder, c, folder)) return NULL;
     q->w = NEW(&c->arena, struct project);
-    *q->w = (struct project){.folder = q->final, .name = q->p->name, .program = q->p};
+    *q->w = (struct project){.folder = q->folder.given, .name = q->p->name, .program = q->p};
     struct text flags = {0};
     emit_cflags(&flags, &q->p->emit);
     q->w->cflags = A("%s", flags.s);
@@ -332,14 +268,8 @@ struct project *project_write(struct module *m, struct memory_plan *plan, const 
     q->w->nvcc_flags = A("-std=c++14 -fmad=false %s", o->target->cflags ? o->target->cflags : "");
     q->w->emu_flags = "-std=c++17 -ffp-contract=off -DNN_CUDA_EMU";
     q->w->ldflags = o->target->board ? "-nostartfiles -specs=nosys.specs -T board.ld" : "";
-    if (mkdir(q->tmp, 0777) != 0) {
-        problem(q, "cannot make the folder", q->tmp);
-        return NULL;
-    }
-    int noted = cleanup_path(q->tmp);
-    bool ok =
-        put_weights(q) && put_program(q) && put_kernels(q) && put_templates(q) && put_manifest(q) && put_in_place(q);
-    if (!ok) remove_tree(q->tmp);
-    cleanup_drop(noted);
-    return ok ? q->w : NULL;
+    if (put_weights(q) && put_program(q) && put_kernels(q) && put_templates(q) && put_manifest(q))
+        return folder_commit(&q->folder) ? q->w : NULL;
+    folder_abandon(&q->folder);
+    return NULL;
 }

@@ -1,0 +1,142 @@
+/* The build folder as a whole: made beside its final place, then put there. See folder.h. */
+#define _GNU_SOURCE 1 /* renameat2 */
+#include "codegen/folder.h"
+#include "ir/base/cleanup.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define A(...) arena_printf(&f->c->arena, __VA_ARGS__)
+#define MARK   ".gcc2nn-" /* between the final name and the number of the process that fills the folder */
+
+static bool problem(struct new_folder *f, const char *what) {
+    diag(&f->c->diags, DIAG_ERROR, E_WRITE, "%s %s: %s", what, diag_quote(&f->c->arena, f->given), strerror(errno));
+    return false;
+}
+/* Removes a folder and what is in it. Links are removed, not followed. */
+static void remove_tree(const char *path) {
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
+        struct text t = {0};
+        struct stat st;
+        text_printf(&t, "%s/%s", path, e->d_name);
+        if (lstat(t.s, &st) == 0 && S_ISDIR(st.st_mode)) remove_tree(t.s);
+        else unlink(t.s);
+        text_free(&t);
+    }
+    if (d) closedir(d);
+    rmdir(path);
+}
+
+/* ---- may it be replaced? */
+static bool is_empty(const char *path) {
+    DIR *d = opendir(path);
+    int n = 0;
+    while (d && readdir(d)) n++;
+    if (d) closedir(d);
+    return d && n <= 2;
+}
+static bool has_our_manifest(const char *folder) {
+    struct text t = {0};
+    text_printf(&t, "%s/manifest.json", folder);
+    json_t *j = json_load_file(t.s, 0, NULL);
+    const char *by = json_string_value(json_object_get(j, "generator"));
+    bool ours = by && !strcmp(by, "gcc2nn");
+    json_decref(j);
+    text_free(&t);
+    return ours;
+}
+static bool holds_current(const char *folder) {
+    char *here = getcwd(NULL, 0);
+    size_t n = strlen(folder);
+    bool holds = here && !strncmp(here, folder, n) && (!here[n] || here[n] == '/');
+    free(here);
+    return holds;
+}
+static bool may_replace(struct new_folder *f) {
+    struct stat st;
+    if (lstat(f->final, &st) != 0) return errno == ENOENT ? true : problem(f, "cannot look at");
+    bool ours = S_ISDIR(st.st_mode) && (is_empty(f->final) || has_our_manifest(f->final));
+    if (ours && !holds_current(f->final)) return true;
+    diag(&f->c->diags, DIAG_ERROR, E_WRITE,
+         ours ? "%s holds the current folder" : "%s exists and was not written by gcc2nn",
+         diag_quote(&f->c->arena, f->given));
+    diag_help(&f->c->diags, ours ? "a folder is replaced as a whole: give another one with --out"
+                                 : "give another folder with --out, or remove this one");
+    return false;
+}
+
+/* ---- what a killed process left */
+/* Whoever fills a folder holds a lock on it and lives: what has neither is left over. */
+static void remove_left_over(const char *path, const char *number) {
+    char *end;
+    long pid = strtol(number, &end, 10);
+    if (*end || pid <= 1 || kill((pid_t)pid, 0) == 0 || errno != ESRCH) return;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) remove_tree(path);
+    if (fd >= 0) close(fd);
+}
+static void remove_left_overs(struct new_folder *f) {
+    const char *slash = strrchr(f->final, '/'), *name = slash ? slash + 1 : f->final;
+    const char *parent = !slash ? "." : slash == f->final ? "/" : A("%.*s", (int)(slash - f->final), f->final);
+    const char *prefix = A("%s" MARK, name);
+    size_t n = strlen(prefix);
+    DIR *d = opendir(parent);
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (!strncmp(e->d_name, prefix, n)) remove_left_over(A("%s/%s", parent, e->d_name), e->d_name + n);
+    if (d) closedir(d);
+}
+
+bool folder_begin(struct new_folder *f, struct ctx *c, const char *given) {
+    size_t n = strlen(given);
+    while (n > 1 && given[n - 1] == '/') n--;
+    *f = (struct new_folder){.c = c, .given = internn(c->names, given, n), .lock = -1, .noted = -1};
+    char *real = realpath(f->given, NULL);
+    f->final = real ? A("%s", real) : f->given;
+    free(real);
+    f->path = A("%s" MARK "%ld", f->final, (long)getpid());
+    if (!may_replace(f)) return false;
+    remove_left_overs(f);
+    if (mkdir(f->path, 0777) != 0) return problem(f, "cannot make the folder");
+    f->noted = cleanup_path(f->path);
+    f->lock = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (f->lock >= 0) flock(f->lock, LOCK_EX | LOCK_NB);
+    return true;
+}
+static void end(struct new_folder *f) {
+    remove_tree(f->path); /* ours, or the one that stood there before; nothing when there was none */
+    if (f->lock >= 0) close(f->lock);
+    cleanup_drop(f->noted);
+}
+/* Where a file system cannot exchange two folders there is none for a moment. */
+static bool move_aside(struct new_folder *f, const char *old) {
+    remove_tree(old);
+    return rename(f->final, old) == 0 || errno == ENOENT;
+}
+bool folder_commit(struct new_folder *f) {
+    const char *old = A("%s.old", f->path);
+    bool done = false;
+    for (int tries = 0; tries < 1000 && !done; tries++) { /* others may put theirs there, or take it away */
+        done = rename(f->path, f->final) == 0;            /* nothing is there, or an empty folder */
+        if (done || (errno != ENOTEMPTY && errno != EEXIST)) break;
+        done = renameat2(AT_FDCWD, f->path, AT_FDCWD, f->final, RENAME_EXCHANGE) == 0;
+        if (!done && errno != ENOENT && ((errno != EINVAL && errno != ENOSYS) || !move_aside(f, old))) break;
+    }
+    if (!done) {
+        problem(f, "cannot write");
+        rename(old, f->final);
+    }
+    remove_tree(old);
+    end(f);
+    return done;
+}
+void folder_abandon(struct new_folder *f) { end(f); }
