@@ -3,8 +3,18 @@
 #include "compiler/commands.h"
 #include "ir/base/cleanup.h"
 #include "lower/ops/ops.h"
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A standard file that is closed would be the next one that we open: messages would go into generated code. What stands
+ * in its place can be neither read nor written, so that it is missed where it is needed. */
+static void open_standard_files(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0) open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
 
 int main(int argc, char **argv) {
     struct arena arena = {0};
@@ -12,10 +22,13 @@ int main(int argc, char **argv) {
     struct options o = {.arena = &arena};
     int status = EXIT_OK;
     ops_register_all();
+    open_standard_files();
     signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is an error of write(), with a message */
     cleanup_install();
     if (!options_parse(&o, command_rows, argc, argv, &problem)) {
         struct ctx *c = ctx_new();
+        for (int k = 1; k < argc; k++)
+            c->diags.json |= !strcmp(argv[k], "--json"); /* it may stand behind the mistake */
         diag_at(&c->diags, DIAG_ERROR, E_USAGE, "gcc2nn", NULL, "%s", problem.s);
         diag_help(&c->diags, "`gcc2nn --help` lists commands and options");
         status = report_diags(&c->diags);
@@ -23,7 +36,7 @@ int main(int argc, char **argv) {
     } else if (o.version) {
         text_printf(&out, "gcc2nn %s\n", GCC2NN_VERSION);
     } else if (o.help || argc < 2) {
-        bool whole_program = argc < 3;
+        bool whole_program = argc < 2 || argv[1][0] == '-'; /* no command, and no model in its place */
         options_help(&out, command_rows, whole_program ? NULL : o.command);
     } else {
         status = o.command->run(&o);

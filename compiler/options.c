@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- values */
 static bool parse_size(const char **s, int64_t *v) {
@@ -28,7 +29,9 @@ bool dim_option_parse(struct arena *a, const char *value, struct dim_option *out
         }
     }
     if (!ok || *s || d.lo > d.hi) {
-        text_printf(problem, "`%s` is not of the form NAME=SIZE or NAME=LO..HI@REFERENCE, such as batch=1..64@8",
+        text_printf(problem,
+                    "`%s` is not of the form NAME=SIZE or NAME=LO..HI@REFERENCE, such as batch=1..64@8, with sizes up "
+                    "to 2147483647",
                     value);
         return false;
     }
@@ -63,16 +66,20 @@ bool shape_option_parse(struct arena *a, const char *value, struct shape_option 
 
 static bool parse_dim(struct options *o, const char *value, struct text *problem) {
     struct dim_option d;
-    bool ok = dim_option_parse(o->arena, value, &d, problem);
-    if (ok) PUSH(o->arena, &o->dims, d);
-    return ok;
+    if (!dim_option_parse(o->arena, value, &d, problem)) return false;
+    for (int k = 0; k < o->dims.n; k++)
+        if (!strcmp(o->dims.v[k].name, d.name)) return text_printf(problem, "`%s` is given twice", d.name), false;
+    PUSH(o->arena, &o->dims, d);
+    return true;
 }
 
 static bool parse_shape(struct options *o, const char *value, struct text *problem) {
     struct shape_option x;
-    bool ok = shape_option_parse(o->arena, value, &x, problem);
-    if (ok) PUSH(o->arena, &o->shapes, x);
-    return ok;
+    if (!shape_option_parse(o->arena, value, &x, problem)) return false;
+    for (int k = 0; k < o->shapes.n; k++)
+        if (!strcmp(o->shapes.v[k].name, x.name)) return text_printf(problem, "`%s` is given twice", x.name), false;
+    PUSH(o->arena, &o->shapes, x);
+    return true;
 }
 
 #define SETTER(fn, field)                                                                                              \
@@ -168,7 +175,14 @@ FLAG(set_emit_c, emit_c)
 SETTER(set_passes, passes)
 SETTER(set_steps, steps)
 SETTER(set_proc, proc)
-SETTER(set_name, name)
+static bool set_name(struct options *o, const char *value, struct text *problem) {
+    bool ok = *value < '0' || *value > '9';
+    for (const char *s = value; *s && ok; s++)
+        ok = *s == '_' || (*s >= '0' && *s <= '9') || (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z');
+    if (ok) o->name = value;
+    else text_printf(problem, "`%s` is not a name in C", value);
+    return ok;
+}
 SETTER(set_target, target)
 FLAG(set_keep_inputs, keep_inputs)
 FLAG(set_json, json)
@@ -238,7 +252,7 @@ const struct exit_row exit_rows[] = {
     {EXIT_USAGE, "wrong usage"},
     {EXIT_MODEL, "bad or unsupported model"},
     {EXIT_BUDGET, "over budget"},
-    {EXIT_ENV, "environment: a file, compiler or emulator is missing, or something cannot be written"},
+    {EXIT_ENV, "environment: a file, compiler, emulator or memory is missing, or something cannot be written"},
     {70, "a mistake in gcc2nn itself"},
     {0},
 };
@@ -326,7 +340,7 @@ static bool parse_option(struct options *o, struct words *w, struct text *proble
         return false;
     }
     if (r->arg && !value && w->at < w->argc) value = w->argv[w->at++];
-    if (r->arg && !value) {
+    if (r->arg && (!value || !*value)) {
         text_printf(problem, "option `--%s` needs an argument: %s", r->name, r->arg);
         return false;
     }
@@ -360,8 +374,8 @@ bool options_parse(struct options *o, const struct command *commands, int argc, 
         w.at = 2;
     } else {
         const char *near = nearest_command(commands, first);
-        /* A model is a file: its name has a point or a slash. Anything else was meant as a command. */
-        if (*first && *first != '-' && !strpbrk(first, "./")) {
+        /* A model is a file, or its name has a point or a slash. Anything else was meant as a command. */
+        if (*first && *first != '-' && !strpbrk(first, "./") && access(first, F_OK) != 0) {
             text_printf(problem, "unknown command `%s`", first);
             if (near) text_printf(problem, "; did you mean `%s`?", near);
             return false;

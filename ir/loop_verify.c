@@ -2,6 +2,7 @@
  * stand in loop_verify_facts.c, what iterations may do to each other in loop_verify_race.c. */
 #include "ir/loop_verify.h"
 #include "ir/base/checked.h"
+#include "ir/base/die.h"
 #include "ir/target.h"
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +58,7 @@ static void seen_grow(struct verifier *v) {
     size_t cap = v->seen_cap;
     v->seen_cap = cap ? cap * 2 : 1024;
     v->seen = calloc(v->seen_cap, sizeof *v->seen);
-    if (!v->seen) BUG("out of memory");
+    if (!v->seen) die_memory(0);
     v->seen_n = 0;
     for (size_t k = 0; k < cap; k++)
         if (old[k].key && in_frames(v, old[k].gen)) *seen_slot(v, old[k].key) = old[k], v->seen_n++;

@@ -1,7 +1,7 @@
 /* Arenas: memory that is released all at once. First stop on the way: everything else in the compiler allocates here.
  *
  * One arena holds a compilation, one a pass. An arena never returns NULL: when the system has no memory left it prints
- * one line and exits with code 70 (see base/die.c), because no caller could do better half way through a pass. */
+ * one line and exits (see base/die.c), because no caller could do better half way through a pass. */
 #ifndef NN_IR_BASE_ARENA_H
 #define NN_IR_BASE_ARENA_H
 #include <stddef.h>

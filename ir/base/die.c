@@ -1,5 +1,5 @@
-/* Ends the process with one line on stderr and code 70. Used by the base when memory runs out and by every stage when
- * an invariant of ours is broken; what a user can do wrong goes through diag.c instead. */
+/* Ends the process with one line on stderr: with code 5 when memory runs out, with code 70 when an invariant of ours is
+ * broken. What a model or a user can do wrong goes through diag.c instead. */
 #include "ir/base/die.h"
 #include "ir/base/diag.h"
 #include <stdarg.h>
@@ -9,13 +9,14 @@
 
 void die_memory(size_t wanted) {
     if (wanted == SIZE_MAX) fprintf(stderr, "gcc2nn: out of memory: a size exceeds the address space\n");
-    else fprintf(stderr, "gcc2nn: out of memory: %zu bytes were needed\n", wanted);
-    exit(EXIT_INTERNAL);
+    else if (wanted) fprintf(stderr, "gcc2nn: out of memory: %zu bytes were needed\n", wanted);
+    else fprintf(stderr, "gcc2nn: out of memory\n");
+    exit(wanted == SIZE_MAX ? EXIT_INTERNAL : EXIT_MEMORY);
 }
 
 void die_limit(size_t limit) {
     fprintf(stderr, "gcc2nn: the memory limit of %zu bytes was reached\n", limit);
-    exit(EXIT_INTERNAL);
+    exit(EXIT_MEMORY);
 }
 
 void bug(const char *file, int line, const char *fmt, ...) {

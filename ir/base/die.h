@@ -3,9 +3,10 @@
 #define NN_IR_BASE_DIE_H
 #include <stddef.h>
 
-enum { EXIT_INTERNAL = 70 }; /* EX_SOFTWARE: what the process returns after any of these */
+enum { EXIT_MEMORY = 5 };    /* as when anything else is missing in the environment */
+enum { EXIT_INTERNAL = 70 }; /* EX_SOFTWARE: a mistake of ours */
 
-/* No memory for `wanted` bytes (SIZE_MAX: a size that overflowed). */
+/* No memory for `wanted` bytes (0: some). SIZE_MAX, a size that overflowed and that nobody checked, is a mistake. */
 _Noreturn void die_memory(size_t wanted);
 /* An arena would have grown past its limit. */
 _Noreturn void die_limit(size_t limit);

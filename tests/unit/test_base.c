@@ -47,7 +47,7 @@ Test(arena, limit_lets_through_what_fits) {
     arena_free(&a);
 }
 
-Test(arena, limit_ends_the_process, .exit_code = 70) {
+Test(arena, limit_ends_the_process, .exit_code = 5) {
     struct arena a = {.limit = 4096};
     arena_alloc(&a, 4000);
     arena_alloc(&a, 112);
