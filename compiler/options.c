@@ -82,11 +82,11 @@ static bool parse_shape(struct options *o, const char *value, struct text *probl
     return true;
 }
 
-#define SETTER(fn, field)                                                                                              \
+#define SETTER(fn, field, may_be_empty)                                                                                \
     static bool fn(struct options *o, const char *value, struct text *problem) {                                       \
-        (void)problem;                                                                                                 \
+        if (!(may_be_empty) && !*value) text_add(problem, "its argument is empty");                                    \
         o->field = value;                                                                                              \
-        return true;                                                                                                   \
+        return !problem->n;                                                                                            \
     }
 #define FLAG(fn, field)                                                                                                \
     static bool fn(struct options *o, const char *value, struct text *problem) {                                       \
@@ -156,14 +156,14 @@ static bool one_of(struct arena *a, const char *value, const char *words, struct
 }
 LIST(add_dump, dump_after)
 LIST(add_skip, skip)
-SETTER(set_weights, weights)
-SETTER(set_std, std)
+SETTER(set_weights, weights, false)
+SETTER(set_std, std, false)
 FLAG(set_depfile, depfile)
-SETTER(set_data, data)
-SETTER(set_out, out)
-SETTER(set_cc, cc)
-SETTER(set_build_dir, build_dir)
-SETTER(set_stop, stop_after)
+SETTER(set_data, data, false)
+SETTER(set_out, out, false)
+SETTER(set_cc, cc, false)
+SETTER(set_build_dir, build_dir, false)
+SETTER(set_stop, stop_after, false)
 FLAG(set_interpret, interpret)
 FLAG(set_each_node, each_node)
 FLAG(set_no_fuse, no_fuse)
@@ -172,18 +172,18 @@ FLAG(set_time_passes, time_passes)
 FLAG(set_lower, lower)
 FLAG(set_replay, replay)
 FLAG(set_emit_c, emit_c)
-SETTER(set_passes, passes)
-SETTER(set_steps, steps)
-SETTER(set_proc, proc)
+SETTER(set_passes, passes, true)
+SETTER(set_steps, steps, true)
+SETTER(set_proc, proc, false)
 static bool set_name(struct options *o, const char *value, struct text *problem) {
-    bool ok = *value < '0' || *value > '9';
+    bool ok = *value && (*value < '0' || *value > '9');
     for (const char *s = value; *s && ok; s++)
         ok = *s == '_' || (*s >= '0' && *s <= '9') || (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z');
     if (ok) o->name = value;
     else text_printf(problem, "`%s` is not a name in C", value);
     return ok;
 }
-SETTER(set_target, target)
+SETTER(set_target, target, false)
 FLAG(set_keep_inputs, keep_inputs)
 FLAG(set_json, json)
 FLAG(set_help, help)
@@ -340,7 +340,7 @@ static bool parse_option(struct options *o, struct words *w, struct text *proble
         return false;
     }
     if (r->arg && !value && w->at < w->argc) value = w->argv[w->at++];
-    if (r->arg && (!value || !*value)) {
+    if (r->arg && !value) {
         text_printf(problem, "option `--%s` needs an argument: %s", r->name, r->arg);
         return false;
     }
