@@ -208,7 +208,9 @@ static bool rings_ok(struct relayout *r) {
     return true;
 }
 /* Loads with fill test the physical index later: an index outside of dim d must stay outside, or hit a cell that holds
- * the fill value. */
+ * the fill value. New cells of a parameter hold the zeros that the step border writes in another kernel; those of other
+ * buffers what the first load wants. A load that wants something else keeps its test of the logical index.
+ */
 static bool fills_ok(struct relayout *r) {
     struct step *s = r->s;
     struct ctx *c = s->c;
@@ -223,11 +225,7 @@ static bool fills_ok(struct relayout *r) {
     for (int k = 0; k < a.n; k++) {
         expr e = a.v[k].load;
         if (!e || a.v[k].buf != r->b || !e->has_fill) continue;
-        expr f = e->arg[e->n - 1];
-        if (extra && fill && fill != f)
-            return step_refuse(s, "give the two readers a buffer each (cache_read)",
-                               "the new cells of `%s` would have to hold two different values", r->b->name);
-        if (extra) fill = f;
+        if (extra && !fill) fill = r->b->scope == SC_PARAM ? x_num(c, dtype_value(r->b->type), 0) : e->arg[e->n - 1];
         for (int d = 0; d < r->old_nd; d++) {
             bool keeps = false,
                  folds = false; /* the dim's range is visible in one physical dim; may an outside index come back in? */
@@ -260,6 +258,18 @@ static expr among_channels(struct relayout *r, const expr *idx) {
     }
     return inside;
 }
+/* The cells around the dims hold another value than `fill`: an index that leads there is told before the load. */
+static expr off_halo(struct relayout *r, const expr *idx, expr fill) {
+    struct ctx *c = r->s->c;
+    expr inside = x_bool(c, true);
+    for (int k = 0; k < r->n && fill != r->b->fill; k++) {
+        const struct dim *d = &r->v[k];
+        if (d->form != DIM_HALO || d->a + d->b == 0) continue;
+        inside = x_and(c, inside, x_cmp(c, X_LE, x_int(c, 0), idx[d->d]));
+        inside = x_and(c, inside, x_cmp(c, X_LT, idx[d->d], r->old[d->d]));
+    }
+    return inside;
+}
 static expr relaid_load(void *env, struct buf *b, expr *idx, int n, expr fill) {
     struct relayout *r = env;
     struct ctx *c = r->s->c;
@@ -269,7 +279,7 @@ static expr relaid_load(void *env, struct buf *b, expr *idx, int n, expr fill) {
     for (int k = 0; k < r->n && fill && inside; k++)
         inside = x_proves_le(c, x_int(c, 0), p[k]) && x_proves_lt(c, p[k], r->now[k]);
     expr v = x_load(c, b, p, r->n, inside ? NULL : fill);
-    return fill ? x_select(c, among_channels(r, idx), v, fill) : v;
+    return fill ? x_select(c, x_and(c, off_halo(r, idx, fill), among_channels(r, idx)), v, fill) : v;
 }
 static bool relayout(struct step *s, struct buf *b, struct dim *v, int n) {
     struct relayout r = {s, b, v, n, exprs_copy(s->c, b->dims, b->nd), NEWN(&s->c->arena, expr, n), b->nd};

@@ -201,11 +201,6 @@ Test(illegal, ring_of_two_rows_for_a_window_of_three) {
     apply("reorder y.ph y.oc y.pw; compute_at m y.pw; compute_at s y.ph arena roll=1");
     refused("layout s [0 1%%2 2]", "a ring of 2 is too small for the live cells of dim 1 of `s`");
 }
-Test(illegal, layout_with_two_fill_values) {
-    parse("proc two(x: f32[4] in, y: f32[4] out, z: f32[4] out)\n  for i<4\n    y[i] = x[i-1 else 0.0]\n  for j<4\n    "
-          "z[j] = x[j+1 else 1.0]\n");
-    refused("layout x [0+1,1]", "the new cells of `x` would have to hold two different values");
-}
 Test(illegal, flat_layout_hides_an_index_outside) {
     small_conv();
     refused("layout x [0 1*2]", "loads of `x` with a fill value may leave dim 2");
