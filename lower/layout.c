@@ -40,6 +40,16 @@ static bool moves_blocked(struct lowering *l, const struct group *gr, const stru
     }
     return found >= least;
 }
+/* A window over channels takes vectors of them, so what it reads had better be blocked too. */
+static bool read_by_window(struct lowering *l, const struct value *v) {
+    for (int i = 0; i < v->uses.n; i++) {
+        struct node *n = v->uses.v[i].node;
+        if (n && v->uses.v[i].index == 0 && !n->op->control && n->outs.n == 1 && n->outs.v[0]->type.rank == 4 &&
+            n->outs.v[0]->type.dims[1] == v->type.dims[1] && classify_node(l->probes, n)->cls == CLASS_WINDOW)
+            return true;
+    }
+    return false;
+}
 static struct value_layout *layout_for(struct lowering *l, const struct value *v) {
     struct value_layout *lay = layout_of_value(l, v);
     if (lay) return lay;
@@ -66,7 +76,8 @@ static void block_results(struct lowering *l, const struct group *gr) {
             bool made = gr->cls == CLASS_WINDOW ||
                         (gr->cls == CLASS_CONTRACT && classify_node(l->probes, gr->anchor)->channels);
             if (made || moves_blocked(l, gr, v) ||
-                ((gr->cls == CLASS_MAP || gr->cls == CLASS_ROW || gr->cls == CLASS_VIEW) && reads_blocked(l, gr, v)))
+                ((gr->cls == CLASS_MAP || gr->cls == CLASS_ROW || gr->cls == CLASS_VIEW) && reads_blocked(l, gr, v)) ||
+                ((gr->cls == CLASS_MAP || gr->cls == CLASS_ROW) && read_by_window(l, v)))
                 layout_for(l, v)->block = lanes;
         }
 }
