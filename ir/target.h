@@ -13,7 +13,7 @@ struct instr_hole {
     int64_t strides[4];
 }; /* cells per loop of the body */
 struct instr_row {
-    const char *name, *feature; /* feature: what the target must have; NULL: always */
+    const char *name;
     const char *body;           /* loop IR text of one procedure whose params are the holes */
     struct instr_hole holes[6]; /* name NULL ends */
     const char *helper;         /* C function that the text calls; may be NULL */
@@ -21,13 +21,15 @@ struct instr_row {
         *c; /* C text without `;`: {hole} is the operand as an lvalue, {&hole} its address; NULL: not printable */
 };
 
-/* How primitive operations are spelled when they are not plain C: rows {op, type, lanes-or-1, text}. */
+/* How a vector operation is spelled for which C has no operator. In the text: %a %b %c the operands, $T the vector type
+ * and what else codegen/prelude.c fills in. X_LOAD and X_ROUND with a storage type: a load from %a with conversion, a
+ * store of %a to %b with rounding. */
 struct spell_row {
     enum xop op;
     enum dtype type;
     int lanes;
     const char *c;
-}; /* "%a %b %c %d" operands */
+};
 
 /* A bare machine without an operating system, and the emulator's machine that plays it. What does not fit the chip goes
  * to memory outside of it. */

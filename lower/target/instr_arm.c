@@ -25,7 +25,6 @@ static const struct instr_row umull_uadalp = {
     .c = "{C} = (nn_i32x4)nn_umull_uadalp((uint32x4_t){C}, {&A}, {&B})"};
 static const struct instr_row sdot = {
     .name = "sdot",
-    .feature = "dotprod",
     .body = NEON_DOT("4", "i8", "i8"),
     .holes = {{"C", I32, {1, 0}}, {"A", I8, {0, 1}}, {"B", I8, {4, 1}}},
     .helper = "static inline int32x4_t nn_sdot(int32x4_t c, const int8_t *a, const int8_t *b) {\n"
@@ -34,7 +33,6 @@ static const struct instr_row sdot = {
     .c = "{C} = (nn_i32x4)nn_sdot((int32x4_t){C}, {&A}, {&B})"};
 static const struct instr_row udot = {
     .name = "udot",
-    .feature = "dotprod",
     .body = NEON_DOT("4", "u8", "u8"),
     .holes = {{"C", I32, {1, 0}}, {"A", U8, {0, 1}}, {"B", U8, {4, 1}}},
     .helper = "static inline uint32x4_t nn_udot(uint32x4_t c, const uint8_t *a, const uint8_t *b) {\n"
@@ -51,7 +49,6 @@ const struct instr_row *const nn_instrs_dotprod[] = {&sdot, &udot, &smull_sadalp
 #define SMLAD(row, A, B, a, b, wide_a, wide_b)                                                                         \
     static const struct instr_row row = {                                                                              \
         .name = #row,                                                                                                  \
-        .feature = "dsp",                                                                                              \
         .body = SUM("4", a, b),                                                                                        \
         .holes = {{"C", I32, {0}}, {"A", A, {1}}, {"B", B, {1}}},                                                      \
         .helper = "static inline int32_t nn_" #row "(int32_t c, const void *a, const void *b) {\n"                     \
@@ -73,7 +70,6 @@ SMLAD(smlad_i8u8, I8, U8, "i8", "u8", "sxtb16", "uxtb16");
  * all channels folded into the multipliers (research: 2 instructions). */
 static const struct instr_row smmlar_ssat = {
     .name = "smmlar_ssat",
-    .feature = "dsp",
     .body = "proc p(Y: i8[1] out, A: i32[1] in, M: i32[1] in, Z: i32[1] in)\n  for v<1\n"
             "    Y[v] = max(-128i32, min(127i32, i32(shr(shl(i64(Z[v]), 32i64) + i64(A[v]) * i64(M[v]) + "
             "2147483648i64, 32i64))))\n",
@@ -84,13 +80,11 @@ static const struct instr_row smmlar_ssat = {
     .c = "{Y} = nn_smmlar_ssat({A}, {M}, {Z})"};
 static const struct instr_row vmladava_s8 = {
     .name = "vmladava_s8",
-    .feature = "mve",
     .body = SUM("16", "i8", "i8"),
     .holes = {{"C", I32, {0}}, {"A", I8, {1}}, {"B", I8, {1}}},
     .c = "{C} = __arm_vmladavaq_s8({C}, __arm_vldrbq_s8({&A}), __arm_vldrbq_s8({&B}))"};
 static const struct instr_row vmladava_u8 = {
     .name = "vmladava_u8",
-    .feature = "mve",
     .body = SUM("16", "u8", "u8"),
     .holes = {{"C", I32, {0}}, {"A", U8, {1}}, {"B", U8, {1}}},
     .c = "{C} = (int32_t)__arm_vmladavaq_u8((uint32_t){C}, __arm_vldrbq_u8({&A}), __arm_vldrbq_u8({&B}))"};

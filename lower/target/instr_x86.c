@@ -14,7 +14,6 @@
 #define AVX2_DOT2(row, A, B, a, b, ctype, widen)                                                                       \
     static const struct instr_row row = {                                                                              \
         .name = #row,                                                                                                  \
-        .feature = "avx2",                                                                                             \
         .body = DOT2(a, b),                                                                                            \
         .holes = {{"C", I32, {1, 0}}, {"A", A, {0, 1}}, {"B", B, {2, 1}}},                                             \
         .helper = "static inline __m256i nn_" #row "(__m256i c, const " ctype " *a, const void *b) {\n"                \
@@ -31,7 +30,6 @@ AVX2_DOT2(vpmaddwd_i8u8, I8, U8, "i8", "u8", "int8_t", "_mm256_cvtepu8_epi16");
 #define LOAD4 "    int32_t four;\n    __builtin_memcpy(&four, a, 4);\n"
 static const struct instr_row vpdpbusd_vex = {
     .name = "vpdpbusd_vex",
-    .feature = "avxvnni",
     .body = DOT4("8"),
     .holes = {{"C", I32, {1, 0}}, {"A", U8, {0, 1}}, {"B", I8, {4, 1}}},
     .helper = "static inline __m256i nn_vpdpbusd_vex(__m256i c, const uint8_t *a, const void *b) {\n" LOAD4
@@ -40,7 +38,6 @@ static const struct instr_row vpdpbusd_vex = {
     .c = "{C} = (nn_i32x8)nn_vpdpbusd_vex((__m256i){C}, {&A}, {&B})"};
 static const struct instr_row vpdpbusd = {
     .name = "vpdpbusd",
-    .feature = "avx512vnni",
     .body = DOT4("16"),
     .holes = {{"C", I32, {1, 0}}, {"A", U8, {0, 1}}, {"B", I8, {4, 1}}},
     .helper = "static inline __m512i nn_vpdpbusd(__m512i c, const uint8_t *a, const void *b) {\n" LOAD4
