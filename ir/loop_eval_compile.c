@@ -565,7 +565,10 @@ static bool note_stmt(void *env, struct stmt *s) {
     struct comp *c = env;
     if (s->kind == S_SIZE)
         map_put(map_get(&c->set_once, PKEY(s->u.size.sym)) ? &c->set_again : &c->set_once, PKEY(s->u.size.sym), s);
-    if (s->kind == S_FREE) c->u->slots.v[slot_for(c, s->u.alloc.buf)].freed = true;
+    if (s->kind == S_FREE) {
+        int slot = slot_for(c, s->u.alloc.buf); /* may move the slots */
+        c->u->slots.v[slot].freed = true;
+    }
     return true;
 }
 

@@ -5,6 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Under AddressSanitizer what was not asked for is poisoned, with a gap behind each block: a write past the end of one is
+ * reported there instead of showing as garbage in a neighbour. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WITH_ASAN
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(WITH_ASAN)
+#include <sanitizer/asan_interface.h>
+enum { GAP = 16 };
+static void hide(const void *p, size_t size) { ASAN_POISON_MEMORY_REGION(p, size); }
+static void show(const void *p, size_t size) { ASAN_UNPOISON_MEMORY_REGION(p, size); }
+#else
+enum { GAP = 0 };
+static void hide(const void *p, size_t size) { (void)p, (void)size; }
+static void show(const void *p, size_t size) { (void)p, (void)size; }
+#endif
+
 enum { ALIGN = 16, CHUNK_MIN = 1 << 16, CHUNK_MAX = 1 << 22 };
 
 struct arena_chunk {
@@ -18,12 +36,13 @@ static struct arena_chunk *new_chunk(size_t size) {
     struct arena_chunk *c = calloc(1, sizeof *c + size);
     if (!c) die_memory(size);
     c->size = size;
+    hide(c + 1, size);
     return c;
 }
 
 void *arena_alloc(struct arena *a, size_t size) {
     if (size > SIZE_MAX / 2) die_memory(SIZE_MAX);
-    size_t rounded = size ? (size + ALIGN - 1) / ALIGN * ALIGN : ALIGN;
+    size_t rounded = (size ? (size + ALIGN - 1) / ALIGN * ALIGN : ALIGN) + GAP;
     if (a->limit && (rounded > a->limit || a->used > a->limit - rounded)) die_limit(a->limit);
     a->used += rounded;
     if ((size_t)(a->end - a->at) < rounded) {
@@ -35,6 +54,7 @@ void *arena_alloc(struct arena *a, size_t size) {
             struct arena_chunk *c = new_chunk(rounded);
             c->before = a->last->before;
             a->last->before = c;
+            show(c + 1, size);
             return c + 1;
         }
         struct arena_chunk *c = new_chunk(rounded > next ? rounded : next);
@@ -45,6 +65,7 @@ void *arena_alloc(struct arena *a, size_t size) {
     }
     void *p = a->at;
     a->at += rounded;
+    show(p, size);
     return p;
 }
 
@@ -60,9 +81,12 @@ void *arena_copy(struct arena *a, const void *p, size_t size) {
     return q;
 }
 
+void arena_retire(const void *p, size_t size) { hide(p, size); }
+
 void arena_free(struct arena *a) {
     for (struct arena_chunk *c = a->last, *before; c; c = before) {
         before = c->before;
+        show(c + 1, c->size); /* free takes the whole, and the next owner of these addresses may be no arena */
         free(c);
     }
     a->last = NULL;

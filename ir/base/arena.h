@@ -19,6 +19,8 @@ struct arena {
 void *arena_alloc(struct arena *a, size_t size);
 /* n * size with overflow check. */
 void *arena_array(struct arena *a, size_t n, size_t size);
+/* What nobody may use any more, such as the old place of an array that grew. Only AddressSanitizer takes note. */
+void arena_retire(const void *p, size_t size);
 void *arena_copy(struct arena *a, const void *p, size_t size);
 void arena_free(struct arena *a);
 

@@ -14,6 +14,7 @@ void *vec_grow(struct arena *a, void *old, int n, int *cap, size_t size) {
     if (a) {
         v = arena_alloc(a, bytes);
         if (n) memcpy(v, old, (size_t)n * size);
+        arena_retire(old, (size_t)n * size);
     } else {
         v = realloc(old, bytes);
         if (!v) die_memory(bytes);

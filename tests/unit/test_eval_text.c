@@ -29,6 +29,21 @@ static void fault(struct eval_result r, const char *text) {
     cr_assert(strstr(r.message, text), "message is: %s", r.message);
 }
 
+/* Whichever of many buffers it is: what is noted of one must not be written beside a table that has just grown. */
+Test(eval_text, a_freed_buffer_is_not_read) {
+    enum { MANY = 40 };
+    for (int stale = 0; stale < MANY; stale++) {
+        struct text t = {0};
+        text_add(&t, "proc p(y: f32[1] out)\n");
+        for (int k = 0; k < MANY; k++) text_printf(&t, "  alloc r%d: f32[1] region\n  r%d[0] = 1.0\n  free r%d\n", k, k, k);
+        text_printf(&t, "  y[0] = r%d[0]\n", stale);
+        struct eval_arg y = {.data = NULL};
+        fault(run(t.s, &y), "is used after it was freed");
+        free(y.data);
+        text_free(&t);
+    }
+}
+
 static const char grow[] = "entry proc grow(x: f32[1] in, m: i64[] in, sum: f32[] out, len: i64[] out)\n"
                            "  size n in 0..1000 = toidx(min(m[], 0i64) * 0)\n"
                            "  alloc cur: f32[n] region\n"
