@@ -19,7 +19,7 @@ struct resize {
     T x;
     enum mode mode;
     const char *coord, *round;
-    bool crop;
+    bool crop, antialias;
     int n;
     struct resized a[32];
 };
@@ -103,11 +103,11 @@ static bool resize_of(struct resize *z) {
     int listed = ints_attr("axes", &list);
     z->mode = !strcmp(mode, "linear") ? LINEAR : !strcmp(mode, "cubic") ? CUBIC : NEAREST;
     if (z->mode == NEAREST && strcmp(mode, "nearest") != 0) return fail(E_ATTR, "unknown mode \"%s\"", mode), false;
-    if (int_attr("antialias")) return fail(E_ATTR, "Resize with antialias is not supported"), false;
     if (!scales == !sizes) return fail(E_ARITY, "Resize takes either scales or sizes"), false;
     z->coord = str_attr("coordinate_transformation_mode");
     z->round = str_attr("nearest_mode");
     z->crop = !strcmp(z->coord, "tf_crop_and_resize");
+    z->antialias = z->mode != NEAREST && int_attr("antialias");
     z->n = listed ? listed : rank(x);
     if (z->n > rank(x)) return fail(E_SHAPE, "%d axes of an input of rank %d", z->n, rank(x)), false;
     if (!has_length(scales ? scales : sizes, z->n, "scales or sizes of Resize")) return false;
@@ -130,9 +130,10 @@ static bool resize_of(struct resize *z) {
 }
 
 /* ---- coordinates */
+static E scale_of(const struct resized *a) { return a->scale ? cast(F32, a->scale) : div_(f32(a->out), f32(a->in)); }
 static E coordinate(const struct resize *z, const struct resized *a, E i) {
     const char *m = z->coord;
-    E n = f32(a->out), d = f32(a->in), o = f32(i), s = a->scale ? cast(F32, a->scale) : div_(n, d);
+    E n = f32(a->out), d = f32(a->in), o = f32(i), s = scale_of(a);
     E one = le(a->out, idx(1)), half = sub(div_(add(o, num(0.5)), s), num(0.5));
     if (!strcmp(m, "half_pixel")) return half;
     if (!strcmp(m, "asymmetric")) return div_(o, s);
@@ -182,7 +183,7 @@ static E rounded(const struct resize *z, const struct resized *a, E p) {
     if (!strcmp(z->round, "floor")) return low;
     if (!strcmp(z->round, "ceil")) return ceil_(p);
     if (!strcmp(z->round, "simple")) /* before opset 11 */
-        return sel(lt(a->scale ? cast(F32, a->scale) : div_(f32(a->out), f32(a->in)), num(1)), ceil_(p), low);
+        return sel(lt(scale_of(a), num(1)), ceil_(p), low);
     fail(E_ATTR, "unknown nearest_mode \"%s\"", z->round);
     return low;
 }
@@ -253,6 +254,41 @@ static E cubic_taps(const struct resized *a, T x, X i, E p, enum dtype vt) {
     }
     return v;
 }
+/* Antialias: where the axis gets shorter the filter gets wider by as much, and its weights are made to sum to 1. Cells
+ * beyond the border repeat it. */
+struct filter {
+    E narrow; /* F32: at most 1 */
+    E reach;  /* cells to each side from which on all weights are 0 */
+};
+static struct filter filter_of(const struct resize *z, const struct resized *a) {
+    struct filter f = {.narrow = min_(scale_of(a), num(1))};
+    /* one cell of result takes at most four times the axis; an empty result takes none */
+    E cells = ceil_(div_(typed(F32, z->mode == LINEAR ? 1 : 2), f.narrow));
+    f.reach = floor_size(min_(cells, f32(mul(a->in, idx(4)))));
+    return f;
+}
+static E filter_cell(const struct filter *f, E p, E tap) {
+    return add(sub(add(floor_(p), num(1)), f32(f->reach)), f32(tap));
+}
+static E filter_weight(const struct resize *z, const struct resized *a, const struct filter *f, E o, E tap) {
+    E p = at(a->where, list1(o)), c = filter_cell(f, p, tap), d = mul(abs_(sub(c, p)), f->narrow), w;
+    if (z->mode == LINEAR) w = max_(sub(typed(F32, 1), d), num(0));
+    else w = sel(lt(d, num(2)), cubic_weight(d, float_attr("cubic_coeff_a")), typed(F32, 0));
+    return int_attr("exclude_outside") ? sel(or_(lt(c, num(0)), ge(c, f32(a->in))), typed(F32, 0), w) : w;
+}
+static E filtered(const struct resize *z, const struct resized *a, T x, X i, enum dtype vt) {
+    struct filter f = filter_of(z, a);
+    E taps = mul(f.reach, idx(2));
+    X o = axes_named(list1(a->out), "o"), t = raxes(list1(taps), "tap");
+    T total = reduce("total", F32, o, RED_SUM, t, filter_weight(z, a, &f, o.v[0], t.v[0]), NULL);
+    X ot = axes_named(list2(a->out, taps), "o tap");
+    E w = filter_weight(z, a, &f, ot.v[0], ot.v[1]);
+    T weight = stage("weight", F32, ot, div_(w, at(total, list1(ot.v[0]))));
+    X r = raxes(list1(taps), "tap");
+    E c = filter_cell(&f, at(a->where, list1(i.v[a->axis])), r.v[0]);
+    E v = mul(cast(vt, at(x, put(i, a->axis, cell(a, c)))), cast(vt, at(weight, list2(i.v[a->axis], r.v[0]))));
+    return at(reduce("sum", vt, i, RED_SUM, r, v, NULL), i);
+}
 static void interpolate(struct resize *z) {
     T x = z->x;
     enum dtype t = dtype(x), vt = t == F64 ? F64 : F32;
@@ -274,7 +310,10 @@ static void interpolate(struct resize *z) {
             if (a->axis != axis || untouched(z, a) || !x) continue;
             i = axes(put(shape(x), axis, a->out));
             E p = at(a->where, list1(i.v[axis]));
-            E v = z->mode == LINEAR ? linear_taps(a, x, i, p, vt) : cubic_taps(a, x, i, p, vt);
+            E v = z->antialias        ? filtered(z, a, x, i, vt)
+                  : z->mode == LINEAR ? linear_taps(a, x, i, p, vt)
+                                      : cubic_taps(a, x, i, p, vt);
+            if (z->antialias && !dtype_is_float(t) && k == last) v = rint_(v); /* as ONNX Runtime does */
             if (k == last) out(0, t, i, or_extrapolated(z, i, cast(t, v)));
             else x = stage("pass", vt, i, v);
         }
@@ -340,8 +379,7 @@ static const struct op_attr a_resize[] = {
 static const struct op_attr a_upsample[] = {{.name = "mode", .kind = AT_STRING, .s = "nearest"}, {0}};
 const struct op ops_resize[] = {
     {"", "Resize", 19, 10, a_resize, s_resize, slots_y, .define = op_resize, .upgrades = u_resize,
-     .spec =
-         "Resize-19; coordinates are f32, as in ONNX Runtime; no antialias; nearest before opset 11 rounds as there"},
+     .spec = "Resize-19; coordinates are f32, as in ONNX Runtime; nearest before opset 11 rounds as there"},
     {"", "Upsample", 9, 7, a_upsample, s_upsample, slots_y, .expand = op_upsample, .upgrades = u_upsample,
      .spec = "Upsample-9, as Resize"},
     {0},

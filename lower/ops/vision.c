@@ -1,6 +1,7 @@
-/* Images and volumes read at computed places: GridSample, DeformConv and AffineGrid, CenterCropPad, Col2Im, MaxUnpool.
- */
+/* Images and volumes read at computed places: GridSample, DeformConv, RoiAlign and AffineGrid, CenterCropPad, Col2Im,
+ * MaxUnpool. */
 #include "lower/ops/window.h"
+#include <math.h>
 #include <string.h>
 
 /* ---- AffineGrid: theta times each point of a regular grid over -1..1 */
@@ -36,7 +37,7 @@ enum { GRID_MAX = 3 };
 struct grid {
     T x;
     int n;
-    bool cubic, border, reflect, align;
+    bool cubic, border, reflect, align, most; /* most: the greatest weighted tap instead of their sum */
     enum dtype t;
     E length[GRID_MAX], low[GRID_MAX], high[GRID_MAX]; /* of t; borders of reflection */
 };
@@ -75,7 +76,7 @@ static E taps(const struct grid *g, const E *place, int k, X lead, E inside) {
         if (g->cubic) w = keys(d, -0.75, j == 0 || j == 1);
         else w = j ? f : sub(typed(g->t, 1), f);
         E v = mul(taps(g, place, k + 1, push(lead, c), in_here), w);
-        sum = sum ? add(sum, v) : v;
+        sum = !sum ? v : g->most ? max_(sum, v) : add(sum, v);
     }
     return sum;
 }
@@ -174,6 +175,81 @@ static void op_deformconv(void) {
     T y = reduce("acc", q.t, o, RED_SUM, r, mul(v, at(w, cat(list1(o.v[1]), r))), has(b) ? at(b, list1(o.v[1])) : NULL);
     if (y) out(0, dtype(x), o, at(y, o));
 }
+
+/* ---- RoiAlign: boxes are cut into bins, each the mean (or the greatest weighted tap) of samples on a regular grid */
+struct box_axis {
+    T from, bin, count; /* of each box: where it begins, the length of a bin, samples of a bin */
+    E most;             /* samples of a bin in any box */
+};
+static struct box_axis box_axis(T rois, enum dtype t, int k, E bins) {
+    struct box_axis b;
+    bool half = !strcmp(str_attr("coordinate_transformation_mode"), "half_pixel");
+    int64_t ratio = int_attr("sampling_ratio");
+    X n = axes_named(list1(dim(rois, 0)), "n");
+    E edge[2], nb = cast(t, val(bins));
+    for (int e = 0; e < 2; e++) { /* boxes are x1, y1, x2, y2 */
+        E at_edge = within(idx(1 - k + 2 * e), dim(rois, 1)), scale = typed(t, float_attr("spatial_scale"));
+        edge[e] = sub(mul(cast(t, at(rois, list2(n.v[0], at_edge))), scale), num(half ? 0.5 : 0));
+    }
+    E length = sub(edge[1], edge[0]);
+    b.from = stage("from", t, n, edge[0]);
+    b.bin = stage("bin", t, n, div_(half ? length : max_(length, num(1)), nb));
+    n = axes_named(list1(dim(rois, 0)), "n");
+    E count = ratio > 0 ? typed(t, (double)ratio) : max_(ceil_(at(b.bin, n)), num(0));
+    b.count = stage("count", t, n, count);
+    b.most = idx(ratio);
+    if (ratio > 0) return b;
+    X r = raxes(list1(dim(rois, 0)), "n");
+    T most = reduce("most", I64, list0(), RED_MAX, r, cast(I64, at(b.count, r)), val(idx(0)));
+    b.most = size_from(NULL, most, 0, idx(0), idx(DIM_MAX));
+    return b;
+}
+static void op_roialign(void) {
+    T x = in(0), rois = in(1), batch = in(2);
+    bool most = !strcmp(str_attr("mode"), "max");
+    if (rank(x) != 4 || rank(rois) != 2 || rank(batch) != 1) {
+        fail(E_RANK, "RoiAlign takes images of rank 4, boxes of rank 2 and batch indices of rank 1");
+        return;
+    }
+    if (int_attr("output_height") < 1 || int_attr("output_width") < 1 || int_attr("sampling_ratio") < 0) {
+        fail(E_ATTR, "RoiAlign makes at least one bin, of no negative number of samples");
+        return;
+    }
+    require(and_(eq(dim(rois, 1), idx(4)), eq(dim(batch, 0), dim(rois, 0))), "the boxes do not fit the batch indices");
+    X bins = list2(idx(int_attr("output_height")), idx(int_attr("output_width")));
+    enum dtype t = dtype(x) == F64 ? F64 : F32;
+    struct box_axis box[2] = {box_axis(rois, t, 0, bins.v[0]), box_axis(rois, t, 1, bins.v[1])};
+    X i = axes_named(cat(list2(dim(rois, 0), dim(x, 1)), bins), "n c oh ow");
+    X r = raxes(list2(box[0].most, box[1].most), "sh sw"), n = list1(i.v[0]);
+    struct grid g = {.x = x, .n = 2, .border = true, .most = most, .t = t};
+    E place[2], in_box = truth(true), inside = truth(true);
+    for (int k = 0; k < 2; k++) {
+        E bin = at(box[k].bin, n), count = at(box[k].count, n), sample = cast(t, val(r.v[k]));
+        E p = add(add(at(box[k].from, n), mul(cast(t, val(i.v[k + 2])), bin)),
+                  div_(mul(add(sample, num(0.5)), bin), count));
+        E length = cast(t, val(dim(x, k + 2)));
+        in_box = and_(in_box, lt(sample, count));
+        inside = and_(inside, and_(ge(p, num(-1)), le(p, length)));
+        g.length[k] = length;
+        place[k] = max_(num(0), min_(sub(length, num(1)), p));
+    }
+    E image = wrap_index(at(batch, list1(within(i.v[0], dim(batch, 0)))), dim(x, 0)), none = typed(t, 0);
+    E v = sel(inside, taps(&g, place, 0, list2(image, i.v[1]), NULL), none);
+    v = sel(in_box, v, most ? typed(t, -INFINITY) : none);
+    T all = reduce("all", t, i, most ? RED_MAX : RED_SUM, r, v, NULL);
+    if (!all) return;
+    i = axes_named(cat(list2(dim(rois, 0), dim(x, 1)), bins), "n c oh ow"), n = list1(i.v[0]);
+    E samples = mul(at(box[0].count, n), at(box[1].count, n));
+    E y = most ? sel(gt(samples, num(0)), at(all, i), none) : div_(at(all, i), cast(t, max_(samples, num(1))));
+    out(0, dtype(x), i, y);
+}
+static void up_roialign(struct node *n) { /* boxes were not shifted by half a cell */
+    struct attr mode = {.name = intern(up_ctx(n)->names, "coordinate_transformation_mode"),
+                        .kind = AT_STRING,
+                        .u.s = {.p = "output_half_pixel", .n = 17}};
+    node_set_attr(n, mode);
+}
+static const struct op_upgrade u_roi[] = {{15, up_roialign}, {0}};
 
 /* ---- CenterCropPad */
 static void op_centercroppad(void) {
@@ -289,6 +365,14 @@ static const struct op_attr a_deform[] = {{.name = "dilations", .kind = AT_INTS}
                                           {.name = "strides", .kind = AT_INTS},
                                           {.name = "auto_pad", .kind = AT_STRING, .s = "NOTSET"},
                                           {0}};
+static const struct op_slot s_roi[] = {{"X", TS_FLOAT, 0}, {"rois", TS_FLOAT, 0}, {"batch_indices", TSET(I64), 0}, {0}};
+static const struct op_attr a_roi[] = {{.name = "coordinate_transformation_mode", .kind = AT_STRING, .s = "half_pixel"},
+                                       {.name = "mode", .kind = AT_STRING, .s = "avg"},
+                                       {.name = "output_height", .kind = AT_INT, .i = 1},
+                                       {.name = "output_width", .kind = AT_INT, .i = 1},
+                                       {.name = "sampling_ratio", .kind = AT_INT},
+                                       {.name = "spatial_scale", .kind = AT_FLOAT, .f = 1},
+                                       {0}};
 static const struct op_slot s_crop[] = {{"input_data", TS_ANY & ~TSET(STR), 0}, {"shape", TS_INDEX, 0}, {0}};
 static const struct op_attr a_crop[] = {{.name = "axes", .kind = AT_INTS}, {0}};
 static const struct op_slot s_col[] = {
@@ -309,6 +393,7 @@ const struct op ops_vision[] = {
      .spec = "GridSample-22, up to three spatial axes; bilinear and bicubic name modes of 16"},
     {"", "DeformConv", 22, 19, a_deform, s_deform, slots_y, .define = op_deformconv,
      .spec = "DeformConv-22, two spatial axes"},
+    {"", "RoiAlign", 22, 10, a_roi, s_roi, slots_y, .define = op_roialign, .upgrades = u_roi, .spec = "RoiAlign-22"},
     {"", "CenterCropPad", 18, 18, a_crop, s_crop, slots_y, .define = op_centercroppad, .spec = "CenterCropPad-18"},
     {"", "Col2Im", 18, 18, a_col, s_col, slots_y, .define = op_col2im, .spec = "Col2Im-18"},
     {"", "MaxUnpool", 22, 9, a_unpool, s_unpool, slots_y, .define = op_maxunpool, .spec = "MaxUnpool-22"},

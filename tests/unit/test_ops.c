@@ -203,6 +203,24 @@ Test(ops, nearest_ties) {
           "%y: ? = Resize(%a, _, %s) {coordinate_transformation_mode=\"half_pixel_symmetric\", nearest_mode=\"floor\"}",
           LIST(0, 0, 1, 2));
 }
+/* To half the length the triangle covers four cells, with weights 1 3 3 1; the border is repeated or left out. */
+Test(ops, antialiased_resize) {
+    static const char half[] = "const %a: f32[4] = [0.0,7.0,14.0,21.0] const %s: i64[1] = [2]";
+    gives(half, "%y: ? = Resize(%a, _, _, %s) {antialias=1, mode=\"linear\"}", LIST(4.375, 16.625));
+    gives(half, "%y: ? = Resize(%a, _, _, %s) {antialias=1, exclude_outside=1, mode=\"linear\"}", LIST(5, 16));
+    gives(half, "%y: ? = Resize(%a, _, _, %s) {antialias=1}", LIST(0, 14)); /* nearest has no filter */
+}
+/* Boxes of 4x4 and 1x1 cells in one bin: as many samples as cells, at the cells' centers. */
+Test(ops, roialign_samples_by_the_size_of_the_box) {
+    static const char image[] = "const %x: f32[1,1,4,4] = [0.0,1.0,2.0,3.0,4.0,5.0,6.0,7.0,8.0,9.0,10.0,11.0,12.0,13.0,"
+                                "14.0,15.0] const %r: f32[2,4] = [0.0,0.0,4.0,4.0,1.0,2.0,2.0,3.0] "
+                                "const %b: i64[2] = [0,0]";
+    gives(image, "%y: ? = RoiAlign(%x, %r, %b)", LIST(7.5, 9));
+    gives(image, "%y: ? = RoiAlign(%x, %r, %b) {mode=\"max\"}", LIST(15, 9));
+    gives(image, "%y: ? = RoiAlign(%x, %r, %b) {coordinate_transformation_mode=\"output_half_pixel\"}",
+          LIST(9.375, 11.5)); /* samples at 0.5, 1.5, 2.5 and, beyond the last center, 3 */
+    gives(image, "%y: ? = RoiAlign(%x, %r, %b) {sampling_ratio=1}", LIST(7.5, 9));
+}
 Test(ops, shapes) {
     gives(F6 "const %s: i64[2] = [0,-1]", "%y: ? = Reshape(%a, %s)", LIST(1, 2, 3, 4, 5, 6));
     gives(F6, "%y: ? = Transpose(%a)", LIST(1, 4, 2, 5, 3, 6));
