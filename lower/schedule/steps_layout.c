@@ -89,7 +89,7 @@ static bool users_ok(struct step *s, const struct buf *b) {
         struct stmt *t = all.v[k];
         if (stmt_names(t, b))
             return step_refuse(s, "layouts come before tensorize and prefetch, and not for buffers of calls",
-                               "`%s` is used by a %s that knows its layout", b->name, stmt_what(t));
+                               "`%s` is used by %s that knows its layout", b->name, stmt_what(t));
     }
     return true;
 }
@@ -195,15 +195,10 @@ static bool rings_ok(struct relayout *r) {
     stmts_below(s, &s->p->body, &all);
     for (int k = 0; k < r->n; k++) {
         if (r->v[k].form != DIM_RING || x_proves_le(s->c, r->old[r->v[k].d], x_int(s->c, r->v[k].a))) continue;
-        bool found = false;
-        for (int j = 0; j < all.n; j++) {
-            if (all.v[j]->kind != S_ALLOC || all.v[j]->u.alloc.buf != r->b) continue;
-            found = true;
-            if (!ring_at(r, all.v[j], r->v[k].d, r->v[k].a)) return false;
-        }
-        if (!found)
-            return step_refuse(s, "a ring is for a buffer that compute_at placed with roll= along this dim",
-                               "all rows of `%s` are live", r->b->name);
+        for (int j = 0; j < all.n; j++)
+            if (all.v[j]->kind == S_ALLOC && all.v[j]->u.alloc.buf == r->b &&
+                !ring_at(r, all.v[j], r->v[k].d, r->v[k].a))
+                return false;
     }
     return true;
 }

@@ -60,7 +60,7 @@ static bool can_repeat(struct split *q) {
     if (!holds_nonneg(s, loop, x_addi(s->c, loop->u.loop.var->extent, -q->factor)))
         return step_refuse(s, "use cut2, or specialize the loop for large extents first",
                            "overlap needs an extent of `%s` of at least %lld", name, (long long)q->factor);
-    if (bad) return step_refuse(s, "use cut2 or guard", "overlap would repeat a %s in `%s`", stmt_what(bad), name);
+    if (bad) return step_refuse(s, "use cut2 or guard", "overlap would repeat %s in `%s`", stmt_what(bad), name);
     accesses_of(s, &loop->u.loop.body, &a);
     for (int k = 0; k < a.n; k++) {
         if (!a.v[k].store || allocated_in(s, &loop->u.loop.body, a.v[k].buf)) continue;
@@ -241,7 +241,7 @@ static bool reorder_legal(struct step *s, const struct stmts *chain, const struc
     struct vars moving = {0};
     struct accesses a = {0};
     if (bad)
-        return step_refuse(s, "reorder before the step that put it there", "there is a %s inside the nest of `%s`",
+        return step_refuse(s, "reorder before the step that put it there", "there is %s inside the nest of `%s`",
                            stmt_what(bad), chain->v[0]->u.loop.var->name);
     PUSH(&s->tmp, &moving, chain->v[0]->u.loop.var);
     vars_below(s, top, &moving);
@@ -420,7 +420,7 @@ static bool vector_body_ok(struct step *s, struct stmt *loop) {
                                loop->u.loop.var->name);
         if (kind != S_STORE && kind != S_IF && kind != S_COMMENT)
             return step_refuse(s, "a vector loop is the innermost one; reorder first",
-                               "`%s` holds a %s, not only stores", loop->u.loop.var->name, stmt_what(all.v[k]));
+                               "`%s` holds %s, not only stores", loop->u.loop.var->name, stmt_what(all.v[k]));
     }
     return vector_strides_ok(s, loop);
 }
@@ -432,7 +432,7 @@ static bool no_race(struct step *s, struct stmt *loop, enum loop_kind kind) {
     struct accesses a = {0};
     const struct var *v = loop->u.loop.var;
     if (bad && !(bad->kind == S_BARRIER && kind >= LK_BLOCK_X))
-        return step_refuse(s, NULL, "a %s inside of `%s` cannot run in parallel", stmt_what(bad), v->name);
+        return step_refuse(s, NULL, "%s inside of `%s` cannot run in parallel", stmt_what(bad), v->name);
     if (x_is(v->extent, 1)) return true;
     PUSH(&s->tmp, &moving, v);
     vars_below(s, b, &moving);
@@ -490,7 +490,7 @@ static bool join_legal(struct step *s, struct stmt *a, struct stmt *b) {
     struct vars moving = {0};
     struct stmt *bad = opaque_in(s, &a->u.loop.body);
     if (!bad) bad = opaque_in(s, &b->u.loop.body);
-    if (bad) return step_refuse(s, NULL, "there is a %s in the loops", stmt_what(bad));
+    if (bad) return step_refuse(s, NULL, "there is %s in the loops", stmt_what(bad));
     PUSH(&s->tmp, &moving, a->u.loop.var);
     vars_below(s, &a->u.loop.body, &moving);
     vars_below(s, &b->u.loop.body, &moving);

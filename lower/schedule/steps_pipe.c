@@ -28,7 +28,7 @@ static bool find_cell(struct step *s, struct tile *t, struct buf *out_of) {
         if (all.v[k]->kind == S_STORE) t->store = all.v[k], n++;
         else if (all.v[k]->kind != S_FOR && all.v[k]->kind != S_IF && all.v[k]->kind != S_COMMENT)
             return step_refuse(s, "carry before placing other stages behind the reduction",
-                               "the epilogue of `%s` holds a %s", out_of->base, stmt_what(all.v[k]));
+                               "the epilogue of `%s` holds %s", out_of->base, stmt_what(all.v[k]));
     }
     if (n != 1 || update_op(t->store) != RED_NONE)
         return step_refuse(s, "carry needs one plain store behind the reduction loop",
@@ -108,7 +108,7 @@ static bool carry_legal(struct carry *q) {
     struct accesses a = {0};
     struct stmt *bad = opaque_in(s, body);
     const struct var *o = q->outer->u.loop.var;
-    if (bad) return step_refuse(s, NULL, "there is a %s in `%s`", stmt_what(bad), o->name);
+    if (bad) return step_refuse(s, NULL, "there is %s in `%s`", stmt_what(bad), o->name);
     PUSH(&s->tmp, &q->moving, o);
     vars_below(s, body, &q->moving);
     accesses_of(s, body, &a);
@@ -383,7 +383,7 @@ static bool pipe_legal(struct pipe *q) {
         struct block *sub[2];
         for (int k = 0, n = stmt_blocks(t, sub); k < n; k++) {
             struct stmt *bad = opaque_in(s, sub[k]);
-            if (bad) return step_refuse(s, NULL, "there is a %s in a stage that fills the buffers", stmt_what(bad));
+            if (bad) return step_refuse(s, NULL, "there is %s in a stage that fills the buffers", stmt_what(bad));
         }
         accesses_in(s, t, &a);
         for (int k = 0; k < a.n; k++) {

@@ -23,7 +23,7 @@ static bool only_loads(struct step *s, const struct buf *b) {
     for (int k = 0; k < all.n; k++) {
         struct stmt *t = all.v[k];
         if (stmt_names(t, b))
-            return step_refuse(s, "place stages before tensorize and prefetch", "`%s` is used by a %s", b->name,
+            return step_refuse(s, "place stages before tensorize and prefetch", "`%s` is used by %s", b->name,
                                stmt_what(t));
     }
     return true;
@@ -208,7 +208,7 @@ static bool place_one(struct placing *q) {
     stmts_below(s, body, &all);
     for (int k = 0; k < all.n; k++)
         if (all.v[k]->kind == S_SIZE || all.v[k]->kind == S_WHILE)
-            return step_refuse(s, NULL, "there is a %s in `%s`", stmt_what(all.v[k]), q->at->u.loop.var->name);
+            return step_refuse(s, NULL, "there is %s in `%s`", stmt_what(all.v[k]), q->at->u.loop.var->name);
     for (int d = 0; d < q->nd; d++) q->origin[d] = q->lo[d];
     q->clipped = false;
     if (!dims_of(q, dims) || (q->roll >= 0 && !roll_of(q, dims, &step, &keep))) return false;

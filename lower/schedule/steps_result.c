@@ -83,7 +83,7 @@ static bool only_accessed(struct step *s, const struct buf *b) {
         struct stmt *t = all.v[k];
         bool moves = t->kind == S_PREFETCH; /* with the loads */
         if (t->kind == S_WHILE || (!moves && stmt_names(t, b)))
-            return step_refuse(s, NULL, "`%s` is used by a %s", b->name, stmt_what(t));
+            return step_refuse(s, NULL, "`%s` is used by %s", b->name, stmt_what(t));
     }
     return true;
 }

@@ -226,9 +226,13 @@ bool loads_buf(struct step *s, struct stmt *t, const struct buf *buf) {
     return false;
 }
 const char *stmt_what(const struct stmt *t) {
-    static const char *const what[S_KIND_COUNT] = {"loop",        "store",   "if",       "alloc", "free",
-                                                   "stage",       "size",    "call",     "while", "check",
-                                                   "instruction", "barrier", "prefetch", "swap",  "comment"};
+    static const char *const what[S_KIND_COUNT] = {
+        [S_FOR] = "a loop",          [S_STORE] = "a store",        [S_IF] = "an if",
+        [S_ALLOC] = "an alloc",      [S_FREE] = "a free",          [S_STAGE] = "a stage",
+        [S_SIZE] = "a size",         [S_CALL] = "a call",          [S_WHILE] = "a while",
+        [S_CHECK] = "a check",       [S_INSTR] = "an instruction", [S_BARRIER] = "a barrier",
+        [S_PREFETCH] = "a prefetch", [S_SWAP] = "a swap",          [S_VIEW] = "a view",
+        [S_COMMENT] = "a comment"};
     return what[t->kind];
 }
 struct stmt *opaque_in(struct step *s, struct block *b) {

@@ -80,7 +80,7 @@ static bool widen_one(struct step *s, struct stmt *loop, int64_t n) {
     for (int k = 0; k < all.n; k++) {
         struct stmt *t = all.v[k];
         if (t->kind != S_FOR && t->kind != S_STORE)
-            return step_refuse(s, "widen first", "there is a %s in `%s`", stmt_what(t), old->name);
+            return step_refuse(s, "widen first", "there is %s in `%s`", stmt_what(t), old->name);
         if (t->kind == S_FOR && x_uses_var(s->c, t->u.loop.var->extent, old))
             return step_refuse(s, NULL, "the extent of `%s` depends on `%s`", t->u.loop.var->name, old->name);
         if (t->kind == S_STORE && !store_ok(&w, t)) return false;

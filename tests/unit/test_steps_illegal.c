@@ -426,6 +426,9 @@ Test(illegal, rings_of_what_is_not_filled_row_by_row) {
     parse(ROWS("  for i<8\n    for j<4\n      t[i,j] = x[i,j]\n  for i<8\n    for j<4\n      y[i,j] = t[i,j]\n  for "
                "j<4\n    z[j] = 0.0\n"));
     refused("layout t [0%%2 1]", "a ring of 2 is too small for the first rows of dim 0 of `t`");
+    parse("proc ring(x: f32[8] in, k: i64[8] in, y: f32[8] out)\n  alloc t: f32[8] arena\n  for i<8\n    t[i] = x[i]\n"
+          "  for i<8\n    y[i] = t[toidx(k[i]) else 0.0]\n");
+    refused("layout t [0%%2]", "the rows of `t` that are live cannot be told");
 }
 Test(illegal, layout_scope_of_run_time_size) {
     small_gemm(1);
@@ -438,6 +441,17 @@ Test(illegal, compute_at_of_what_has_no_box) {
     parse("proc fills(x: f32[4] in, y: f32[4] out)\n  alloc t: f32[4] arena\n  stage t[i<4] = x[i]\n  stage y[i<4] = "
           "t[i-1 else 1.0] + t[i+1 else 2.0]\n");
     refused("compute_at t y.i", "loads of `t` have different fill values");
+    parse("proc picks(x: f32[4] in, k: i64[4] in, y: f32[4] out)\n  alloc t: f32[4] arena\n  stage t[i<4] = x[i]\n"
+          "  stage y[i<4] = t[toidx(k[i]) else 0.0]\n");
+    refused("compute_at t y.i", "what `y.i` reads of `t` along dim 0 has no bounds");
+    parse("proc while_reads(x: f32[4] in, n: i64[1] inout, y: f32[4] out)\n  alloc t: f32[4] arena\n  stage t[i<4] = "
+          "x[i]\n  for i<4  # y.i\n    while n[0] < 3i64 max 9\n      n[0] += 1i64\n    y[i] = t[i]\n");
+    refused("compute_at t y.i", "there is a while in `y.i`");
+}
+Test(illegal, roll_along_a_loop_without_bounds) {
+    parse("proc far(x: f32[9] in, n: i64[1] in, y: f32[8] out)\n  alloc t: f32[9] arena\n  stage t[i<9] = x[i]\n"
+          "  for i<max(toidx(n[0]),0)  # y.i\n    y[guard(i,8)] = t[i else 0.0] + t[i+1 else 0.0]\n");
+    refused("compute_at t y.i arena roll=0", "the rows of `t` have no bounds");
 }
 Test(illegal, compute_at_in_a_vector_loop) {
     small_conv();
@@ -505,6 +519,12 @@ Test(illegal, carry_with_an_epilogue_that_is_no_copy) {
     refused("carry k m s", "the epilogue of `s` holds a prefetch");
     parse(SUMS("", "    for j<3\n      y[m] = s[0]\n"));
     refused("carry k m s", "the epilogue does not take each cell of `s` to one cell of `y`");
+    parse("proc s(x: f32[6,4] in, y: f32[6] out) [N in 1..4]\n  for m<6\n    alloc s: f32[N] arena\n    s[0] = 0.0\n"
+          "    for k<4\n      s[0] += x[m,k]\n    y[m] = s[0]\n");
+    refused("carry k m s", "`s` has run-time extents");
+    parse("proc s(x: f32[6,4] in, y: f32[6] out)\n  for m<6\n    barrier\n    alloc s: f32[1] reg\n    s[0] = 0.0\n"
+          "    for k<4\n      s[0] += x[m,k]\n    y[m] = s[0]\n");
+    refused("carry k m s", "there is a barrier in `m`");
 }
 Test(illegal, carry_past_other_stores) {
     parse(SUMS("    z[m] = 0.0\n", "    y[m] = s[0]\n"));
@@ -697,6 +717,32 @@ Test(illegal, every_step_has_a_case) {
     }
     free(text);
 }
+Test(illegal, reorder_of_more_loops_than_there_is_room_for) {
+    struct text t = {0}, order = {0};
+    text_add(&t, "proc deep(y: f32[1] out)\n");
+    text_add(&order, "reorder");
+    for (int k = 0; k < 65; k++) {
+        text_printf(&t, "%*sfor i%d<1\n", 2 * k + 2, "", k);
+        text_printf(&order, " i%d", 64 - k);
+    }
+    text_printf(&t, "%*sy[0] = 1.0\n", 2 * 65 + 2, "");
+    parse(t.s);
+    refused(order.s, "more than 64 loops");
+    text_free(&t), text_free(&order);
+}
+Test(illegal, cache_write_of_what_reads_itself) {
+    parse("proc inc(x: f32[4] inout)\n  for i<4  # x.i\n    x[i] = x[i] + 1.0\n");
+    refused("cache_write x t", "the stage of `x` reads `x` itself");
+}
+Test(illegal, tensorize_with_rows_that_are_no_nests) {
+    struct instr_row row = {.name = "broken", .body = "proc broken(C: f32[4] out\n", .holes = {{"C", F32, {1}}}};
+    small_conv();
+    cr_expect_not(step_tensorize(c, p, &row));
+    cr_expect(strstr(diagnostics(), "the body of instruction `broken` cannot be read"), "%s", diagnostics());
+    row.body = "proc two(C: f32[4] out)\n  for v<4\n    C[v] = 1.0\n  C[0] = 2.0\n";
+    cr_expect_not(step_tensorize(c, p, &row));
+    cr_expect(strstr(diagnostics(), "the body of instruction `broken` is not a perfect nest"), "%s", diagnostics());
+}
 /* ---- widen */
 Test(illegal, widen_without_cells_for_it) {
     conv(I(6), I(5), I(5), I(6), 3, 1, false);
@@ -719,6 +765,10 @@ Test(illegal, widen_too_late) {
 Test(illegal, widen_of_a_size_of_the_run) {
     gemm_rm(sym("M", 1, 64), 4, 8);
     refused("widen y.m 4", "the extent of `y.m` is not constant");
+}
+Test(illegal, widen_around_a_condition) {
+    parse("proc p(x: f32[8] in, y: f32[8] out)\n  for i<6  # y.i\n    if i < 3\n      y[i] = x[i]\n");
+    refused("widen y.i 4", "there is an if in `y.i`");
 }
 Test(illegal, widen_where_the_end_is_read_as_fill) {
     parse("proc p(x: f32[6] in, y: f32[6] out)\n  alloc t: f32[6] arena\n  stage t[i<6] = x[i]\n  stage y[i<6] = t[i+1 "
