@@ -108,8 +108,8 @@ class Compiled:
         run(args.gcc2nn, "compile", path, "--name=model", f"--target={args.target}", "--out=" + folder, *sizes)
         self.compile_seconds = time.monotonic() - start
         with open(os.path.join(folder, "Makefile"), encoding="utf-8") as f:
-            flags = next(line for line in f if line.startswith("CFLAGS")).split("=", 1)[1]
-        flags = [w for w in flags.replace("$(OPT)", args.opt).split() if not w.startswith("-W")]
+            needed = next(line for line in f if line.startswith("FLAGS =")).split("=", 1)[1].split()
+        flags = [*args.opt.split(), *needed]
         sources = [f for f in sorted(glob.glob(os.path.join(folder, "*.c")))
                    if os.path.basename(f) not in ("bench.c", "selftest.c", "model_main.c")]
         sources += glob.glob(os.path.join(folder, "*.S")) + [os.path.join(HERE, "shim.c")]
