@@ -9,15 +9,34 @@ static const char *kind_of(const struct op *op) {
     return op->define ? "definition" : op->expand ? "expansion" : "control";
 }
 
+static json_t *slots(const struct op_slot *s) {
+    json_t *list = json_array();
+    for (; s && s->name; s++)
+        json_array_append_new(list, json_pack("{s:s, s:b, s:b}", "name", s->name, "optional", !!(s->flags & OPTIONAL),
+                                              "variadic", !!(s->flags & VARIADIC)));
+    return list;
+}
+static json_t *attributes(const struct op_attr *a) {
+    static const char *const kinds[] = {
+        [AT_INT] = "int",      [AT_FLOAT] = "float", [AT_STRING] = "string", [AT_TENSOR] = "tensor",
+        [AT_REGION] = "graph", [AT_INTS] = "ints",   [AT_FLOATS] = "floats", [AT_STRINGS] = "strings"};
+    json_t *list = json_array();
+    for (; a && a->name; a++)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:b}", "name", a->name, "kind", kinds[a->kind], "required",
+                                              !!(a->flags & A_REQUIRED)));
+    return list;
+}
+
 int cmd_list_ops(const struct options *o) {
     json_t *list = json_array();
     for (int i = 0; i < op_count(); i++) {
         const struct op *op = op_at(i);
         const char *domain = *op->domain ? op->domain : "ai.onnx", *spec = op->spec ? op->spec : "";
         if (o->json)
-            json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i, s:s, s:s}", "domain", domain, "name", op->name,
-                                                  "since", op->since, "oldest", op->first, "kind", kind_of(op), "notes",
-                                                  spec));
+            json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i, s:s, s:s, s:o, s:o, s:o}", "domain", domain,
+                                                  "name", op->name, "since", op->since, "oldest", op->first, "kind",
+                                                  kind_of(op), "notes", spec, "inputs", slots(op->ins), "outputs",
+                                                  slots(op->outs), "attributes", attributes(op->attrs)));
         else
             printf("%-14s %-28s %2d..%-2d %-10s %s\n", domain, op->name, op->first, opset_newest(op->domain),
                    kind_of(op), spec);

@@ -230,11 +230,11 @@ void each_load(struct block *b, void (*fn)(void *env, struct stmt *s, expr load)
 void stmt_loads(struct stmt *s, void (*fn)(void *env, struct stmt *s, expr load), void *env);
 /* Views: `views` gets view -> the buffer it is a view of, for storage_of, the buffer that has the memory of b. */
 void note_views(struct map *views, struct block *b);
-struct buf *storage_of(const struct map *views, struct buf *b);
+struct buf *storage_of(struct map *views, struct buf *b);
 /* Does s, or anything in it, load from the storage of b, which is no view; use it at all? views NULL: there are none.
  */
-bool stmt_reads(struct stmt *s, const struct buf *b, const struct map *views);
-bool stmt_uses(struct stmt *s, const struct buf *b, const struct map *views);
+bool stmt_reads(struct stmt *s, const struct buf *b, struct map *views);
+bool stmt_uses(struct stmt *s, const struct buf *b, struct map *views);
 /* Can running it set the fault flag or stop the program: a check, a size, a guarded index? */
 bool stmt_may_fault(struct stmt *s);
 bool proc_may_fault(const struct proc *p);

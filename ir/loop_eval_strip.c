@@ -313,7 +313,8 @@ static bool independent(const struct frame *f, const struct strip *s, int64_t pa
     return true;
 }
 
-static void *vector(struct run *r, int k) { return r->lanes + (size_t)k * LANES * 8; }
+/* k < 0: an operand that the instruction does not have. */
+static void *vector(struct run *r, int k) { return k < 0 ? NULL : r->lanes + (size_t)k * LANES * 8; }
 
 /* Values for passes first .. first+n-1. */
 static void fill_source(struct run *r, const struct frame *f, const struct source *s, int64_t first, int n) {

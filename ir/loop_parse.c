@@ -245,6 +245,10 @@ bool loop_parse_into(struct ctx *c, struct module *m, const char *text, size_t n
                        .declared = {.arena = a}};
     for (int k = 0; k < m->procs.n; k++) map_put(&p.declared, PKEY(m->procs.v[k]), m->procs.v[k]);
     if (m->entry) map_put(&p.declared, PKEY(m->entry), m->entry);
+    if (n && memchr(text, 0, n)) { /* steps and comments are kept as C strings */
+        parse_error(&p, 1, "the text holds a NUL byte");
+        return false;
+    }
     next_line(&p);
     parse_top(&p);
     if (!p.errors) check_calls(&p);

@@ -114,13 +114,18 @@ static bool note_view(void *env, struct stmt *s) {
     return true;
 }
 void note_views(struct map *views, struct block *b) { walk(b, note_view, views); }
-struct buf *storage_of(const struct map *views, struct buf *b) {
-    for (struct buf *of; views && (of = map_get(views, PKEY(b)));) b = of;
-    return b;
+struct buf *storage_of(struct map *views, struct buf *b) {
+    struct buf *root = b, *of;
+    while (views && (of = map_get(views, PKEY(root)))) root = of;
+    for (; b != root; b = of) { /* the way is short next time: views of views of views are asked for often */
+        of = map_get(views, PKEY(b));
+        if (of != root) map_put(views, PKEY(b), root);
+    }
+    return root;
 }
 struct using {
     const struct buf *buf;
-    const struct map *views;
+    struct map *views;
     bool found;
 };
 static void use(struct using *u, struct buf *b) { u->found |= storage_of(u->views, b) == u->buf; }
@@ -144,12 +149,12 @@ static bool using_stmt(void *env, struct stmt *s) {
     }
     return !u->found;
 }
-bool stmt_reads(struct stmt *s, const struct buf *b, const struct map *views) {
+bool stmt_reads(struct stmt *s, const struct buf *b, struct map *views) {
     struct using u = {b, views, false};
     stmt_loads(s, using_load, &u);
     return u.found;
 }
-bool stmt_uses(struct stmt *s, const struct buf *b, const struct map *views) {
+bool stmt_uses(struct stmt *s, const struct buf *b, struct map *views) {
     struct using u = {b, views, false};
     walk_stmt(s, using_stmt, &u);
     return u.found || stmt_reads(s, b, views);

@@ -68,8 +68,9 @@ static bool slice_to_view(struct coalesce *q, struct stmt *call) {
     if (call->u.call.nbufs != 2) return false;
     int iy = p->params.v[0].dir == DIR_OUT ? 0 : 1, ix = 1 - iy;
     struct buf *y = call->u.call.bufs[iy], *x = call->u.call.bufs[ix], *from = storage_of(&q->views, x);
+    if (p->params.v[iy].dir != DIR_OUT || p->params.v[ix].dir != DIR_IN || !written_once(q, y)) return false;
     struct stmt *alloc = alloc_of(call->in, y);
-    if (p->params.v[iy].dir != DIR_OUT || p->params.v[ix].dir != DIR_IN || !alloc || !written_once(q, y)) return false;
+    if (!alloc) return false;
     if ((from->scope != SC_ARENA && from->scope != SC_PARAM) || map_get(&q->fixed, PKEY(from))) return false;
     if (!kernel_copies(q->c, p, p->params.v[iy].buf, p->params.v[ix].buf, &cells, &all) || !all || cells > 0)
         return false;
@@ -84,10 +85,11 @@ static bool slice_to_view(struct coalesce *q, struct stmt *call) {
 static bool operand_within(struct coalesce *q, struct stmt *call, int iy, int ix) {
     struct proc *p = call->u.call.callee;
     struct buf *y = call->u.call.bufs[iy], *x = call->u.call.bufs[ix];
-    struct stmt *ay = alloc_of(call->in, y), *ax = alloc_of(call->in, x);
     int64_t cells;
     bool all;
-    if (p->params.v[iy].dir != DIR_OUT || p->params.v[ix].dir != DIR_IN || !ay || !ax || x == y) return false;
+    if (p->params.v[iy].dir != DIR_OUT || p->params.v[ix].dir != DIR_IN || x == y) return false;
+    struct stmt *ay = alloc_of(call->in, y), *ax = alloc_of(call->in, x);
+    if (!ay || !ax) return false;
     if (map_get(&q->fixed, PKEY(x)) || map_get(&q->fixed, PKEY(y)) || written_from(q, call, x)) return false;
     if (written_from(q, call->next, y)) return false;
     for (int k = 0; k < call->u.call.nbufs; k++)

@@ -279,8 +279,12 @@ static void op_eyelike(void) {
         fail(E_RANK, "EyeLike takes a matrix; the input has rank %d", rank(x));
         return;
     }
-    X i = axes(shape(x));
     if (t == NONE) t = dtype(x);
+    if (t == STR) {
+        fail(E_TYPE, "EyeLike cannot make strings");
+        return;
+    }
+    X i = axes(shape(x));
     out(0, t, i, sel(eq(i.v[1], add(i.v[0], idx(int_attr("k")))), typed(dtype_value(t), 1), typed(dtype_value(t), 0)));
 }
 static void op_trilu(void) {

@@ -6,11 +6,12 @@
 """
 import os
 
-from wire import (BOOL, F32, I64, STR, Ref, attribute, blob, floats, function, graph, int64s,
+from wire import (BOOL, F16, F32, I64, STR, Ref, Tensor, attribute, blob, floats, function, graph, int64s,
                   ints, many, model, node, num, scalar, simple, tensor, value, varint)
 
 REFUSE, OK, EITHER = "refuse", "ok", "either"
 CASES = {}
+OPS = []        # `list-ops --json`, by the runner
 HUGE = [1 << 31, (1 << 31) - 1, 1 << 40, 1 << 62, (1 << 63) - 1, -1, -(1 << 31), -(1 << 63)]
 
 
@@ -464,6 +465,54 @@ def unknown_operators():
     yield REFUSE, one([node("RecurrentWeights", ["x", "x", "x"], ["y"], domain="gcc2nn")], domains=(("gcc2nn", 1),))
 
 
+PLAIN = {"int": 1, "float": 1.0, "string": "x", "ints": [1, 1], "floats": [1.0, 1.0], "strings": ["x"],
+         "tensor": Tensor(floats("", [1], [1]))}
+
+
+def of_op(op, shapes, kinds=(F32,), ins=None, outs=None, **attributes):
+    """A model of one node with as many inputs as the operator has; shapes and types go round."""
+    count = sum(2 if slot["variadic"] else 1 for slot in op["inputs"]) if ins is None else len(ins)
+    names = [f"x{i}" for i in range(count)] if ins is None else ins
+    given = {a["name"]: PLAIN[a["kind"]] for a in op["attributes"] if a["required"] and a["kind"] != "graph"}
+    domain = "" if op["domain"] == "ai.onnx" else op["domain"]
+    outs = [f"y{i}" for i in range(max(1, sum(not o["optional"] for o in op["outputs"])))] if outs is None else outs
+    values = [value(name, shapes[i % len(shapes)], kinds[i % len(kinds)])
+              for i, name in enumerate(dict.fromkeys(names)) if name]
+    return model(graph([node(op["name"], names, outs, domain=domain, **{**given, **attributes})], values,
+                       [value(o) for o in outs if o]), opset=min(28, max(17, op["since"])) if not domain else 17,
+                 domains=((domain, 1),) if domain else ())
+
+
+@case
+def every_operator_on_odd_inputs():
+    for op in OPS:
+        for shapes in ([[]], [[2, 0]], [[2, 3]], [[1] * 9], [["n", "m"]], [[1, 4, 5, 5], [4, 4, 3, 3], [4]]):
+            yield EITHER, of_op(op, shapes)
+        for kinds in ((BOOL,), (F32, I64), (STR,)):
+            yield EITHER, of_op(op, [[2, 3], [2]], kinds)
+        for ins in ([], ["", "x"], ["x"] * 9):
+            yield EITHER, of_op(op, [[2, 3]], ins=ins)
+        for outs in ([""], ["", "", "c"]):
+            yield EITHER, of_op(op, [[2, 3]], outs=outs)
+
+
+@case
+def every_attribute():
+    """Of another kind, and with values that nobody would give."""
+    for op in OPS:
+        for a in op["attributes"]:
+            shapes = [[1, 4, 5, 5], [4, 4, 3, 3], [4]] if "kernel_shape" in str(op["attributes"]) else [[2, 3]]
+            for kind, plain in PLAIN.items():
+                if kind != a["kind"] and kind in ("int", "ints", "string"):
+                    yield REFUSE, of_op(op, shapes, **{a["name"]: plain})
+            odd = {"int": [0, -1, 1 << 62, -(1 << 63)], "ints": [[], [0, 0], [-1] * 4, [1 << 62] * 2],
+                   "string": ["", "\xff"],
+                   "float": [float("nan"), -1e38], "floats": [[float("inf")] * 3], "strings": [["", "x"] * 9],
+                   "tensor": [Tensor(ints("", [])), Tensor(tensor("", [3], F32, b"1"))]}
+            for v in odd.get(a["kind"], ()):
+                yield EITHER, of_op(op, shapes, **{a["name"]: v})
+
+
 # ---- control flow
 @case
 def operators_of_our_own():
@@ -629,3 +678,69 @@ def external_paths(folder):
     yield REFUSE, external("w.bin", dims=(1 << 61,))
     yield REFUSE, external("w.bin", dims=(4,))
     yield REFUSE, one([node("Add", ["x", "w"], ["y"])], inits=[tensor("w", [3], F32, external=[])])
+
+
+# ---- many of them
+@case
+def many_nodes():
+    for op, n in (("Add", 20000), ("Neg", 20000), ("Concat", 2000)):
+        attributes = {"axis": 0} if op == "Concat" else {}
+        chain = [node(op, [f"v{i}"] if op == "Neg" else [f"v{i}", "x"], [f"v{i + 1}"], **attributes) for i in range(n)]
+        yield EITHER, one(chain, ins=[value("x", [2]), value("v0", [2])], outs=(f"v{n}",))
+    yield EITHER, one([node("Neg", ["x"], [f"y{i}"]) for i in range(20000)] + [node("Sum", ["y0", "y19999"], ["y"])])
+
+
+@case
+def many_inputs():
+    n = 10000
+    yield EITHER, one([node("Add", [f"x{i}", f"x{i + 1}"], [f"y{i}"]) for i in range(0, n, 2)],
+                      ins=[value(f"x{i}", [2]) for i in range(n)], outs=[f"y{i}" for i in range(0, n, 2)])
+    yield EITHER, one([node("Sum", [f"w{i}" for i in range(n)] + ["x"], ["y"])],
+                      [floats(f"w{i}", [3], [i, 1, 2]) for i in range(n)])
+    yield EITHER, one([node("Neg", ["x0"], ["y"])], ins=[value(f"x{i}", [f"n{i}"]) for i in range(n)])
+
+
+@case
+def inputs_that_are_initializers():
+    """A default for an input must be of the input's type."""
+    for dims, kind, data in (([3], F32, bytes(12)), ([2, 3], F32, bytes(24)), ([3], I64, bytes(24)),
+                             ([4], F32, bytes(16)), ([], F32, bytes(4)), ([0], F32, b"")):
+        yield EITHER, one([node("Add", ["x", "w"], ["y"])], [tensor("w", dims, kind, data)],
+                          ins=[value("x", [2, 3]), value("w", [3])])
+        yield EITHER, one([node("Relu", ["x"], ["y"])], [tensor("x", dims, kind, data)])
+        yield EITHER, one([node("Relu", ["x"], ["w"])], [tensor("w", dims, kind, data)], outs=("w",))
+
+
+@case
+def packed_types():
+    """Two elements in a byte: odd counts, and one byte too few or too many."""
+    for kind in (21, 22, 23, 25, 26):       # uint4, int4, float4e2m1, uint2, int2
+        for n in (0, 1, 2, 3, 5, 7):
+            for size in ((n + 3) // 4 - 1, (n + 3) // 4, (n + 1) // 2 - 1, (n + 1) // 2, (n + 1) // 2 + 1):
+                if size >= 0:
+                    yield EITHER, one([node("Cast", ["w"], ["y"], to=1)], [tensor("w", [n], kind, b"\xa7" * size)],
+                                      opset=28)
+
+
+@case
+def sparse_initializers():
+    def sparse(values, indices, dims):
+        return blob(1, values) + blob(2, indices) + b"".join(num(3, d) for d in dims)
+
+    def with_sparse(s, **more):
+        return model(graph([node("Add", ["x", "w"], ["y"])], [value("x", [2, 3])], [value("y")]) + blob(15, s), **more)
+    three = floats("w", [3], [1, 2, 3])
+    for indices in ([0, 2, 5], [5, 2, 0], [0, 0, 0], [0, 2, 6], [-1, 0, 1], [0, 2], [], [0, 1, 1 << 62], [0, 2, 5, 5]):
+        yield EITHER, with_sparse(sparse(three, ints("", indices), [2, 3]))
+    for indices, dims in (([0, 0, 0, 2, 1, 2], [3, 2]), ([0, 0, 9, 9, 1, 2], [3, 2]), ([-1] * 6, [3, 2]),
+                          ([0, 1], [1, 2])):
+        yield EITHER, with_sparse(sparse(three, tensor("", dims, I64, int64s(indices)), [2, 3]))
+    for dims in ([], [0], [-2, 3], [1 << 40, 1 << 40], [1 << 31, 2], [2, 3, 1, 1, 1, 1, 1, 1, 1, 1]):
+        yield EITHER, with_sparse(sparse(three, ints("", [0, 1, 2]), dims))
+    yield EITHER, with_sparse(sparse(floats("w", [1, 3], [1, 2, 3]), ints("", [0, 1, 2]), [2, 3]))
+    yield EITHER, with_sparse(sparse(three, tensor("", [3], F32, bytes(12)), [2, 3]))
+    yield EITHER, with_sparse(blob(1, three))
+    yield EITHER, with_sparse(b"")
+    for indices in ([0, 1, 2], [0, 9, 2]):
+        raw = blob(1, "sparse_value") + blob(22, sparse(three, ints("", indices), [2, 3])) + num(20, 11)
+        yield EITHER, one([node("Constant", [], ["y"], raw_attributes=[raw])])

@@ -429,3 +429,12 @@ Test(loop_text, expressions_cannot_explode) {
     survives(t.s, t.n);
     text_free(&t);
 }
+
+/* Steps and comments are C strings: what stands behind a NUL would be lost. */
+Test(loop_text, nul_is_refused) {
+    static const char step[] = "proc p(y: f32[4] out)\n  step split i 4\t\0 x\n  for i<4\n    y[i] = 0.0\n",
+                      comment[] = "// a\0b\n";
+    cr_assert_null(loop_parse(c, step, sizeof step - 1, "t"));
+    cr_assert_null(loop_parse(c, comment, sizeof comment - 1, "t"));
+    cr_assert(strstr(complaints(c), "NUL"));
+}
