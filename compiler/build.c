@@ -139,8 +139,8 @@ static bool compiler_failed(struct building *b, const char *what, struct outcome
     if (!o->started || missing)
         diag(&b->c->diags, DIAG_ERROR, E_ENV, "the compiler %s cannot be started", diag_quote(&b->c->arena, b->cc));
     else
-        diag(&b->c->diags, DIAG_ERROR, o->timed_out ? E_ENV : E_OUTPUT, "%s %s %s: %.*s", b->cc,
-             o->timed_out ? "did not finish with" : "refused", what, (int)strcspn(said, "\n"), said);
+        diag(&b->c->diags, DIAG_ERROR, E_ENV, "%s %s %s: %.*s", b->cc, o->timed_out ? "did not finish with" : "refused",
+             what, (int)strcspn(said, "\n"), said);
     return false;
 }
 

@@ -204,8 +204,8 @@ static void errors_page(void) {
           "page to it.\n`gcc2nn explain CODE` says the same. Numbers never change their meaning.\n",
           stdout);
     for (int code = 0; code < 10000; code++) {
-        const char *title, *text;
-        if (diag_explain(code, &title, &text)) printf("\n## E%04d: %s\n\n%s\n", code, title, text);
+        const struct diag_row *r = diag_explain(code);
+        if (r) printf("\n## E%04d: %s\n\n%s\n\n    %s\n\n%s\n", code, r->title, r->cause, r->example, r->remedy);
     }
 }
 

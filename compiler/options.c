@@ -407,8 +407,7 @@ struct import_options options_import(const struct options *o) {
 }
 
 /* ---- help */
-/* Text in lines of at most 100 columns, all of which start at column `indent`, where the first one already is. */
-static void wrap(struct text *out, const char *s, int indent) {
+void help_wrap(struct text *out, const char *s, int indent) {
     enum { WIDTH = 100 };
     int at = indent;
     while (*s) {
@@ -435,7 +434,7 @@ static void two_columns(struct text *out, const char *left, const char *right) {
         at = 0;
     }
     text_printf(out, "%*s", COLUMN - at, "");
-    wrap(out, right, COLUMN);
+    help_wrap(out, right, COLUMN);
 }
 
 static void options_of(struct text *out, unsigned bit) {
@@ -454,7 +453,7 @@ void options_help(struct text *out, const struct command *commands, const struct
     if (command) {
         text_printf(out, "Usage: gcc2nn %s [OPTION]...%s%s\n\n", command->name, *command->args ? " " : "",
                     command->args);
-        wrap(out, command->help, 0);
+        help_wrap(out, command->help, 0);
         options_of(out, command->bit);
         if (command->examples) text_printf(out, "\nExamples:\n%s", command->examples);
         return;

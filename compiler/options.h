@@ -68,6 +68,8 @@ extern const struct option_row option_rows[]; /* name NULL ends */
 /* The first word names a command; else it is a model, for the first command of the table. false: *problem has the
  * message (with "did you mean"). commands: name NULL ends. */
 bool options_parse(struct options *o, const struct command *commands, int argc, char **argv, struct text *problem);
+/* Text in lines of at most 100 columns, all of which start at column `indent`, where the first one already is. */
+void help_wrap(struct text *out, const char *s, int indent);
 /* Help of one command, or of the program (command NULL). */
 void options_help(struct text *out, const struct command *commands, const struct command *command);
 /* The nearest of n names, if any is near enough for a typing error; else NULL. */

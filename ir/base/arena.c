@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Under AddressSanitizer what was not asked for is poisoned, with a gap behind each block: a write past the end of one is
- * reported there instead of showing as garbage in a neighbour. */
+/* Under AddressSanitizer what was not asked for is poisoned, with a gap behind each block: a write past the end of one
+ * is reported there instead of showing as garbage in a neighbour. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define WITH_ASAN

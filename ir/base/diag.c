@@ -2,23 +2,16 @@
 #include "ir/base/diag.h"
 #include <string.h>
 
-static const struct {
-    int code;
-    const char *title, *text;
-} rows[] = {
-#define CODE(id, number, title, text) {number, title, text},
+static const struct diag_row rows[] = {
+#define CODE(id, number, title, cause, example, remedy) {number, title, cause, example, remedy},
 #include "ir/base/diag_codes.h"
 #undef CODE
 };
 
-bool diag_explain(int code, const char **title, const char **text) {
+const struct diag_row *diag_explain(int code) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].code == code) {
-            *title = rows[i].title;
-            *text = rows[i].text;
-            return true;
-        }
-    return false;
+        if (rows[i].code == code) return &rows[i];
+    return NULL;
 }
 
 /* When the list is full, errors still push out the newest warning or note: the reason of a failure is always shown. */

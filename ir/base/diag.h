@@ -12,7 +12,7 @@
 
 enum severity { DIAG_ERROR, DIAG_WARNING, DIAG_NOTE };
 
-#define CODE(id, number, title, text) id = number,
+#define CODE(id, number, title, cause, example, remedy) id = number,
 enum diag_code {
 #include "ir/base/diag_codes.h"
 };
@@ -43,8 +43,12 @@ void diag_at(struct diags *d, enum severity s, enum diag_code code, const char *
 void diag_help(struct diags *d, const char *fmt, ...) NN_PRINTF(2, 3);
 /* Text of all diagnostics. Control characters of model strings are shown as \n, \x1b ... */
 void diag_print(const struct diags *d, struct text *out, bool color);
-/* Title and long text of a code, for `explain`; false if unknown. */
-bool diag_explain(int code, const char **title, const char **text);
+/* What a code means, for `explain`; NULL if there is none of that number. */
+struct diag_row {
+    int code;
+    const char *title, *cause, *example, *remedy;
+};
+const struct diag_row *diag_explain(int code);
 /* A quoted, escaped copy of a model's string, cut to 60 characters. */
 const char *diag_quote(struct arena *a, const char *s);
 

@@ -1,47 +1,114 @@
-/* One row per diagnostic code: CODE(identifier, number, title, text). Included several times with different CODE
- * macros. Numbers are stable: never reuse one. 01xx files, 02xx models, 03xx ops and types, 04xx sizes, 05xx IR text
- * and verifiers, 06xx schedules, 07xx command line, 08xx targets, 09xx environment. */
-CODE(E_FILE, 101, "cannot read a file", "The file does not exist, cannot be opened, or ends before its contents do.")
+/* One row per diagnostic code: CODE(identifier, number, title, cause, example, remedy). The example is a message, as it
+ * is printed. Included several times with different CODE macros. Numbers are stable: never reuse one. 01xx files, 02xx
+ * models, 03xx ops and types, 04xx sizes, 05xx IR text and verifiers, 06xx schedules, 07xx command line, 08xx targets,
+ * 09xx environment. */
+CODE(E_FILE, 101, "cannot read a file", "The file does not exist, cannot be opened, or ends before its contents do.",
+     "nowhere.onnx: No such file or directory",
+     "Look at the path, which counts from the current folder, and at the permissions. A file that ends early was not "
+     "downloaded or copied whole.")
 CODE(E_EXTERNAL, 102, "external data refused",
      "External data must be a regular file below the model's folder, without symbolic links or `..`, with one hard "
-     "link, and long enough for the tensor that names it.")
+     "link, and long enough for the tensor that names it.",
+     "model.onnx: external data \"../weights.bin\": the location contains `..`",
+     "Put the data file beside the model under the name that the model gives, as a file of its own, or save the model "
+     "with its data inside (`onnx.save_model(..., save_as_external_data=False)`).")
 CODE(E_WRITE, 103, "cannot write the output",
      "The output folder could not be written. Outputs are written beside their final place and renamed at the end, so "
-     "nothing is left half-written.")
+     "nothing is left half-written.",
+     "model.onnx: \"results\" exists and was not written by gcc2nn",
+     "Name another place with --out. Only empty folders and those with a manifest of gcc2nn are replaced.")
 CODE(E_ONNX, 201, "not a valid ONNX model",
      "The file is not an ONNX protobuf message, is truncated, nests too deeply, or declares sizes that its bytes do "
-     "not have.")
+     "not have.",
+     "model.onnx: byte 0, in ModelProto: an unknown wire type",
+     "Fetch or export the file again. `onnx.checker.check_model` says more; a file of a few hundred bytes is often a "
+     "pointer to one in Git LFS.")
 CODE(E_GRAPH, 202, "the graph is not well formed",
-     "A value is used before it is defined, defined twice, or the graph has a cycle.")
+     "A value is used before it is defined, defined twice, or the graph has a cycle.",
+     "model.onnx: node 3 \"conv2\" (Conv): input 1 \"w2\" is not defined",
+     "Export the model again, or mend the tool that edited it: outputs need names of their own, inputs must be outputs "
+     "of earlier nodes, inputs of the graph or initializers.")
 CODE(E_OPSET, 203, "opset not supported",
-     "The model asks for an operator set version that this compiler does not know.")
+     "The model asks for an operator set version that this compiler does not know.",
+     "model.onnx: opset 99 of domain ai.onnx is not known; 1 to 28 are",
+     "Export with the opset that the message names, or convert the model with `onnx.version_converter`.")
 CODE(E_LIMIT, 204, "a limit was exceeded",
-     "The model exceeds a limit on depth, count or total bytes that protects against hostile files.")
+     "The model exceeds a limit on depth, count or total bytes that protects against hostile files.",
+     "model.onnx: more than 1000 opsets", "No sound model comes near these limits; look at how the file was made.")
 CODE(E_OP, 301, "operator not supported",
-     "No definition, expansion or control function exists for this operator in this opset.")
-CODE(E_ATTR, 302, "bad attribute", "An attribute is missing, has the wrong type, or a value outside its range.")
-CODE(E_TYPE, 303, "type mismatch", "An input has an element type or kind that the operator does not accept here.")
-CODE(E_SHAPE, 304, "shape mismatch", "The shapes of a node's inputs do not fit together, or do not fit the operator.")
-CODE(E_RANK, 305, "unknown rank",
-     "The number of dimensions of a value could not be found at compile time. Give the input's shape with --shape "
-     "NAME=AxBxC.")
+     "No definition, expansion or control function exists for this operator in this opset.",
+     "node 0 (Foo): operator \"Foo\" is not supported",
+     "`gcc2nn list-ops` shows what is. Export the model without the operator, as a model-local function of others, or "
+     "add it (docs/adding.md).")
+CODE(E_ATTR, 302, "bad attribute", "An attribute is missing, has the wrong type, or a value outside its range.",
+     "a.gir: node 0 (Concat): axis 7 is outside the rank 1",
+     "Compare the node's attributes with the operator's section of the ONNX specification.")
+CODE(E_TYPE, 303, "type mismatch", "An input has an element type or kind that the operator does not accept here.",
+     "a.gir: node 1 (Add): the operands have different element types, f32 and i64",
+     "Put a Cast before the node. `gcc2nn inspect` shows the types of the model's inputs.")
+CODE(E_SHAPE, 304, "shape mismatch", "The shapes of a node's inputs do not fit together, or do not fit the operator.",
+     "a.gir: node 0 (Reshape): the number of elements changes",
+     "If sizes were given with --dim or --shape, see whether the model can run with them; `gcc2nn compile "
+     "--dump-after=infer` "
+     "prints all shapes up to the node.")
+CODE(E_RANK, 305, "rank not known or not accepted",
+     "The number of dimensions of a value could not be found at compile time, or the operator does not take so many.",
+     "model.onnx: input \"x\": the model does not say how many dimensions it has",
+     "Give the input's shape: --shape 'NAME=1x3x?x?', ? for any size.")
 CODE(E_ARITY, 306, "wrong number of inputs or outputs",
-     "A node has more or fewer inputs or outputs than its operator takes.")
+     "A node has more or fewer inputs or outputs than its operator takes.",
+     "a.gir: node 0 (Relu): 2 inputs, but the operator takes at most 1",
+     "Compare the node with the operator's section of the ONNX specification; older versions of an operator may take "
+     "fewer.")
 CODE(E_SIZE, 401, "size out of range",
-     "A dimension, element count or byte size is negative or exceeds what can be addressed.")
-CODE(E_DIM, 402, "dimension not known", "This command needs a value for every symbolic dimension: --dim NAME=VALUE.")
-CODE(E_PARSE, 501, "syntax error in IR text", "The text form of the graph IR or the loop IR could not be parsed.")
+     "A dimension, element count or byte size is negative or exceeds what can be addressed.",
+     "model.onnx: node 2 (Slice): the result would have a negative dimension (axis 1)",
+     "Look at the sizes that were given with --dim and --shape, and at the ranges of symbolic ones.")
+CODE(E_DIM, 402, "dimension not known", "This command needs a value for every symbolic dimension.",
+     "model.onnx: no value is given for batch",
+     "Give it with --dim NAME=SIZE, or for a range with --dim NAME=LO..HI@SIZE, or give inputs with --data.")
+CODE(E_PARSE, 501, "syntax error in IR text", "The text form of the graph IR or the loop IR could not be parsed.",
+     "v.lir:1: `,` expected at the end of the line",
+     "docs/graph-ir.md and docs/loop-ir.md have the grammars; the message names the line.")
 CODE(E_VERIFY, 502, "the IR verifier refused",
      "The text is well formed, but breaks a rule of the IR: an undefined name, an index that may leave its buffer, a "
-     "race, or types that disagree.")
-CODE(E_FAULT, 503, "run-time check failed",
-     "A check of the program failed while it was interpreted: an index, a size or a divisor was out of range.")
-CODE(E_STEP, 601, "schedule step refused", "The step's precondition does not hold for the loop or buffer it names.")
-CODE(E_USAGE, 701, "bad command line", "An option is unknown, lacks its argument, or arguments contradict each other.")
-CODE(E_TARGET, 801, "not available on this target",
-     "The target's rows do not offer what the model or the option needs.")
-CODE(E_BUDGET, 802, "budget exceeded", "The compiled model needs more arena, flash or time than the budget given.")
+     "race, or types that disagree.",
+     "v.lir: procedure p, `y[i] = x[i]`: index 1 of y: i may be at or above 4",
+     "docs/graph-ir.md and docs/loop-ir.md list the rules. Where a model leads here, it is a mistake in gcc2nn: please "
+     "report it.")
+CODE(
+    E_FAULT, 503, "run-time check failed",
+    "A check of the program failed in the run: an index, a size or a divisor was out of range. Or the program did not "
+    "finish in time.",
+    "model.onnx: the compiled model ended with status 3: model: a check of the model failed: an index or a size is out "
+    "of range at node 0 \"e\" (Gather)",
+    "Look at the inputs: made-up ones need not make sense for the model; real ones are given with --data or --input. "
+    "--timeout gives more time.")
+CODE(E_STEP, 601, "schedule step refused", "The step's precondition does not hold for the loop or buffer it names.",
+     "inputs/relu.lir: step `split nowhere 4 a b` in relu: there is no loop named `nowhere`",
+     "The message says which condition; its help names the step that makes it hold, where there is one. "
+     "docs/schedules.md "
+     "lists the steps.")
+CODE(E_USAGE, 701, "bad command line", "An option is unknown, lacks its argument, or arguments contradict each other.",
+     "gcc2nn: `gcc2nn inspect` needs MODEL", "`gcc2nn COMMAND --help` lists the options, with examples.")
+CODE(E_TARGET, 801, "not available on this target", "The target does not offer what the model or the option needs.",
+     "there is no target \"pdp11\"", "`gcc2nn list-targets` names the targets.")
+CODE(E_BUDGET, 802, "budget exceeded", "The compiled model needs more memory than the target's board has.",
+     "model.onnx: too large for MPS2 with AN386: 46738944 bytes of weights and 4072448 of arena, inputs and outputs; "
+     "it has "
+     "4193280 of flash, 4194304 of RAM and 16777216 outside of the chip",
+     "Use a smaller or quantized model, smaller sizes (--dim), or a larger board.")
 CODE(E_ENV, 901, "something is missing in the environment",
-     "A compiler, emulator or package that this command needs was not found.")
+     "A compiler, emulator or package that this command needs was not found, or refuses to work.",
+     "model.onnx: the compiler \"nocc\" was not found",
+     "Install it, or name another compiler with --cc. `gcc2nn list-targets --json` names the compiler and the emulator "
+     "of "
+     "each target.")
 CODE(E_OUTPUT, 902, "outputs differ",
-     "The generated code's outputs differ from the reference by more than the tolerance.")
+     "The generated code's outputs differ from the reference by more than the tolerance.",
+     "model.onnx: output 0, \"y\", differs from the reference: element 3 of 10 is -0.67, expected 0.33 (error 0.55 of "
+     "the "
+     "greatest magnitude, 0.0001 is allowed)",
+     "`gcc2nn verify --each-node` finds the first node that differs. If the interpreter agrees with the reference, it "
+     "is a "
+     "mistake in gcc2nn: please report it.")

@@ -419,8 +419,8 @@ static bool vector_body_ok(struct step *s, struct stmt *loop) {
             return step_refuse(s, "guard another loop, or use cut", "a test inside of `%s` differs between lanes",
                                loop->u.loop.var->name);
         if (kind != S_STORE && kind != S_IF && kind != S_COMMENT)
-            return step_refuse(s, "a vector loop is the innermost one; reorder first",
-                               "`%s` holds %s, not only stores", loop->u.loop.var->name, stmt_what(all.v[k]));
+            return step_refuse(s, "a vector loop is the innermost one; reorder first", "`%s` holds %s, not only stores",
+                               loop->u.loop.var->name, stmt_what(all.v[k]));
     }
     return vector_strides_ok(s, loop);
 }

@@ -35,7 +35,8 @@ Test(eval_text, a_freed_buffer_is_not_read) {
     for (int stale = 0; stale < MANY; stale++) {
         struct text t = {0};
         text_add(&t, "proc p(y: f32[1] out)\n");
-        for (int k = 0; k < MANY; k++) text_printf(&t, "  alloc r%d: f32[1] region\n  r%d[0] = 1.0\n  free r%d\n", k, k, k);
+        for (int k = 0; k < MANY; k++)
+            text_printf(&t, "  alloc r%d: f32[1] region\n  r%d[0] = 1.0\n  free r%d\n", k, k, k);
         text_printf(&t, "  y[0] = r%d[0]\n", stale);
         struct eval_arg y = {.data = NULL};
         fault(run(t.s, &y), "is used after it was freed");
