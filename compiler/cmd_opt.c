@@ -4,6 +4,7 @@
 #include "compiler/commands.h"
 #include "compiler/graph/passes.h"
 #include "compiler/import/file.h"
+#include "compiler/session.h"
 #include "ir/loop.h"
 #include "ir/target.h"
 #include "lower/lower.h"
@@ -28,9 +29,7 @@ static bool run_steps(struct ctx *c, struct module *m, const struct options *o) 
 }
 
 static const struct target *target_of(struct ctx *c, const struct options *o) {
-    const struct target *t = target_by_name(o->target ? o->target : "c99");
-    if (!t) diag(&c->diags, DIAG_ERROR, E_TARGET, "there is no target %s", diag_quote(&c->arena, o->target));
-    return t;
+    return target_named(c, o->target ? o->target : "c99");
 }
 static bool add_file(void *env, const char *file, struct text *text) {
     struct text *out = env;

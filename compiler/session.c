@@ -48,6 +48,15 @@ static const char *nearest_target(const char *word) {
     for (int k = 0; nn_targets[k] && n < 64; k++) names[n++] = nn_targets[k]->name;
     return nearest_name(word, names, n);
 }
+const struct target *target_named(struct ctx *c, const char *name) {
+    const struct target *t = target_by_name(name);
+    const char *near = t ? NULL : nearest_target(name);
+    if (t) return t;
+    diag_at(&c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "there is no target %s%s", diag_quote(&c->arena, name),
+            near ? arena_printf(&c->arena, "; did you mean `%s`?", near) : "");
+    diag_help(&c->diags, "`gcc2nn list-targets` names them");
+    return NULL;
+}
 /* A name that --dump-after, --stop-after or --no-pass gives; also: other names that the option knows. */
 static bool pass_exists(struct session *s, const char *option, const char *name, const char *also) {
     const char *names[32] = {0};
@@ -90,15 +99,9 @@ bool session_open(struct session *s, const struct options *o) {
     take_options(s);
     if (!passes_exist(s)) return false;
     bool strict = o->std && !strcmp(o->std, "c99-strict"); /* has no use for layouts made for vectors */
-    s->compile.target = target_by_name(o->target ? o->target : strict ? "c99" : "native");
+    s->compile.target = target_named(s->c, o->target ? o->target : strict ? "c99" : "native");
     s->u = (struct compilation){.c = s->c, .o = &s->compile};
-    if (!s->compile.target) {
-        const char *near = nearest_target(o->target);
-        diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "there is no target %s%s",
-                diag_quote(&s->c->arena, o->target), near ? A("; did you mean `%s`?", near) : "");
-        diag_help(&s->c->diags, "`gcc2nn list-targets` names them");
-        return false;
-    }
+    if (!s->compile.target) return false;
     s->project = (struct project_options){
         .name = o->name             ? o->name
                 : dot && dot > name ? A("%.*s", (int)(dot - name), name)

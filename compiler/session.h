@@ -19,6 +19,8 @@ struct session {
     int noted;                     /* of the temporary folder, for cleanup_drop */
     VEC(struct mapped_file) files; /* stay mapped as long as the session */
 };
+/* The target of a name that the user gave; NULL after a diagnostic when there is none. */
+const struct target *target_named(struct ctx *c, const char *name);
 /* false: a diagnostic was recorded. session_close must be called in each case; it gives the exit status. */
 bool session_open(struct session *s, const struct options *o);
 int session_close(struct session *s);

@@ -92,7 +92,8 @@ CODE(E_STEP, 601, "schedule step refused", "The step's precondition does not hol
 CODE(E_USAGE, 701, "bad command line", "An option is unknown, lacks its argument, or arguments contradict each other.",
      "gcc2nn: `gcc2nn inspect` needs MODEL", "`gcc2nn COMMAND --help` lists the options, with examples.")
 CODE(E_TARGET, 801, "not available on this target", "The target does not offer what the model or the option needs.",
-     "there is no target \"pdp11\"", "`gcc2nn list-targets` names the targets.")
+     "model.onnx: target cuda has no strings, as in \"labels\"",
+     "Choose another one: `gcc2nn list-targets` names them.")
 CODE(E_BUDGET, 802, "budget exceeded", "The compiled model needs more memory than the target's board has.",
      "model.onnx: too large for MPS2 with AN386: 46738944 bytes of weights and 4072448 of arena, inputs and outputs; "
      "it has "
