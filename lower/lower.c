@@ -183,6 +183,10 @@ static bool lower_view(struct lowering *l, struct node *n) {
         return false;
     struct buf *of = lower_buf(l, n->ins.v[operand]);
     if (!buf_is_plain(of) || of->scope == SC_REGION) return false;
+    expr cells = x_int(l->c, 1);
+    for (int k = 0; k < v->type.rank; k++) cells = x_mul(l->c, cells, v->type.dims[k]);
+    if (!x_proves_le(l->c, x_int(l->c, 0), off) || !x_proves_le(l->c, x_add(l->c, off, cells), buf_cells(l->c, of)))
+        return false; /* sizes that cannot be compared: a copy */
     struct buf *b =
         buf_new(l->c, l->entry, *v->name ? v->name : "view", v->type.dtype, SC_ARENA, v->type.dims, v->type.rank);
     struct stmt *s = s_new(l->c, S_VIEW);

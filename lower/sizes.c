@@ -9,38 +9,63 @@ static bool fixed(void *env, expr e) {
            !(e->op == X_SYM && map_get(&z->made, PKEY(e->u.sym)));
 }
 static bool not_this(void *env, expr e) { return e != env; }
-static void put(struct sizes *z, expr s, expr e) {
-    struct subst one = {{.arena = &z->c->arena}};
-    map_put(&one.map, PKEY(s->u.sym), (void *)e);
-    for (int k = 0; k < z->from.n; k++) {
-        expr old = map_get(&z->by.map, PKEY(z->from.v[k]));
-        map_put(&z->by.map, PKEY(z->from.v[k]), (void *)x_subst(z->c, old, &one));
-    }
-    map_put(&z->by.map, PKEY(s->u.sym), (void *)e);
-    PUSH(&z->c->arena, &z->from, s->u.sym);
+static expr renamed(void *env, expr e) { return map_get(&((struct sizes *)env)->by, PKEY(e)); }
+/* A size computed from symbols that have another name by now is found by its new form. */
+static expr known(struct sizes *z, expr e) {
+    e = x_map(z->c, e, renamed, z);
+    return z->computed ? x_map(z->c, e, renamed, z) : e;
 }
-/* a == b, solved for a symbol. Not for one whose other form might be negative: proofs would be lost. */
+struct one {
+    expr from, to;
+};
+static expr rename_one(void *env, expr e) {
+    const struct one *q = env;
+    return e == q->from ? q->to : NULL;
+}
+static void add_name(struct sizes *z, expr s, expr e) {
+    map_put(&z->by, PKEY(s), (void *)e);
+    PUSH(&z->c->arena, &z->from, s);
+    z->computed |= s->op != X_SYM;
+}
+static void put(struct sizes *z, expr s, expr e) {
+    struct one one = {s, e};
+    for (int k = 0, n = z->from.n; k < n; k++) {
+        expr old = z->from.v[k], now = x_map(z->c, old, rename_one, &one);
+        expr to = x_map(z->c, map_get(&z->by, PKEY(old)), rename_one, &one);
+        map_put(&z->by, PKEY(old), (void *)to);
+        if (now != old && now->n) add_name(z, now, to);
+    }
+    add_name(z, s, e);
+}
+/* a == b, solved for a symbol, or else for a size computed from symbols. Not for one whose other form might be
+ * negative: proofs would be lost.
+ */
+static bool solve_for(struct sizes *z, expr diff, expr s, int64_t coef) {
+    struct ctx *c = z->c;
+    int64_t lo, hi, least, most;
+    expr rest = x_sub(c, diff, x_muli(c, s, coef));
+    if (coef == INT64_MIN || !x_visit(rest, not_this, (void *)s)) return false;
+    expr e = x_muli(c, rest, -1);
+    if (coef < 0) e = rest, coef = -coef;
+    if (coef != 1 && !x_is(x_bin(c, X_MOD, e, x_int(c, coef)), 0)) return false;
+    if (coef != 1) e = x_divi(c, e, coef);
+    x_bounds(c, s, &least, &most);
+    x_bounds(c, e, &lo, &hi);
+    if (e->op == X_POISON || (least >= 0 && lo < 0)) return false;
+    put(z, s, e);
+    return true;
+}
 static void learn_equal(struct sizes *z, expr a, expr b) {
     struct ctx *c = z->c;
-    int64_t konst, lo, hi;
+    int64_t konst;
     const expr *atoms;
     const int64_t *coefs;
     expr diff = x_sub(c, a, b);
     if (diff->op == X_POISON || !x_visit(diff, fixed, z)) return;
     int n = x_terms(c, diff, &konst, &atoms, &coefs);
-    for (int k = 0; k < n; k++) {
-        expr s = atoms[k], rest = x_sub(c, diff, x_muli(c, s, coefs[k]));
-        if (s->op != X_SYM || coefs[k] == INT64_MIN || !x_visit(rest, not_this, (void *)s)) continue;
-        expr e = x_muli(c, rest, -1);
-        int64_t by = coefs[k];
-        if (by < 0) e = rest, by = -by;
-        if (by != 1 && !x_is(x_bin(c, X_MOD, e, x_int(c, by)), 0)) continue;
-        if (by != 1) e = x_divi(c, e, by);
-        x_bounds(c, e, &lo, &hi);
-        if (e->op == X_POISON || (s->u.sym->lo >= 0 && lo < 0)) continue;
-        put(z, s, e);
-        return;
-    }
+    for (int computed = 0; computed < 2; computed++)
+        for (int k = 0; k < n; k++)
+            if ((atoms[k]->op != X_SYM) == computed && solve_for(z, diff, atoms[k], coefs[k])) return;
 }
 /* s % by == 0: the kernel gets the quotient, and s is `by` times it. */
 static void learn_multiple(struct sizes *z, expr s, expr by) {
@@ -68,23 +93,24 @@ static void learn(struct sizes *z, expr cond) {
         return;
     }
     if (cond->op != X_EQ || cond->arg[0]->type != IDX) return;
-    expr a = x_subst(z->c, cond->arg[0], &z->by), b = x_subst(z->c, cond->arg[1], &z->by);
+    expr a = known(z, cond->arg[0]), b = known(z, cond->arg[1]);
     if (a->op == X_MOD && x_is(b, 0)) learn_multiple(z, a->arg[0], a->arg[1]);
     else if (b->op == X_MOD && x_is(a, 0)) learn_multiple(z, b->arg[0], b->arg[1]);
     else learn_equal(z, a, b);
 }
 void sizes_of_checks(struct sizes *z, struct lowering *l, struct block *from) {
     struct arena *a = &l->c->arena;
-    *z = (struct sizes){.c = l->c, .l = l, .by = {{.arena = a}}, .quotients = {.arena = a}, .made = {.arena = a}};
+    *z = (struct sizes){.c = l->c, .l = l, .by = {.arena = a}, .quotients = {.arena = a}, .made = {.arena = a}};
     for (struct stmt *s = from->first; s; s = s->next)
         if (s->kind == S_SIZE) map_put(&z->made, PKEY(s->u.size.sym), s);
     for (struct stmt *s = from->first; s; s = s->next)
         if (s->kind == S_CHECK) learn(z, s->u.check.cond);
 }
 void sizes_rewrite(struct sizes *z, struct block *b) {
-    if (z->from.n) subst_block(z->c, b, &z->by);
+    if (z->from.n) map_exprs(z->c, b, renamed, z);
+    if (z->computed) map_exprs(z->c, b, renamed, z);
 }
-expr sizes_in_kernel(const struct sizes *z, expr e) { return z && z->from.n ? x_subst(z->c, e, &z->by) : e; }
+expr sizes_in_kernel(struct sizes *z, expr e) { return z && z->from.n ? known(z, e) : e; }
 expr sizes_arg(const struct sizes *z, expr leaf) {
     expr e = leaf->op == X_SYM ? map_get(&z->quotients, PKEY(leaf->u.sym)) : NULL;
     return e ? e : leaf;

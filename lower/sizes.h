@@ -6,13 +6,14 @@
 struct sizes {
     struct ctx *c;
     struct lowering *l;
-    struct subst by;              /* symbol -> what it equals when the checks have passed */
-    VEC(const struct sym *) from; /* the keys, in order */
-    struct map quotients;         /* symbol that stands for a quotient -> the quotient */
-    struct map made;              /* symbols whose size is found among the statements themselves */
+    struct map by;        /* symbol, or other size that a check names -> what it equals when the checks have passed */
+    VEC(expr) from;       /* these, in order */
+    bool computed;        /* one of them is no symbol */
+    struct map quotients; /* symbol that stands for a quotient -> the quotient */
+    struct map made;      /* symbols whose size is found among the statements themselves */
 };
 void sizes_of_checks(struct sizes *z, struct lowering *l, struct block *from);
 void sizes_rewrite(struct sizes *z, struct block *b);
-expr sizes_in_kernel(const struct sizes *z, expr e);
+expr sizes_in_kernel(struct sizes *z, expr e);
 expr sizes_arg(const struct sizes *z, expr leaf); /* what the caller passes for a symbol of the kernel */
 #endif

@@ -69,6 +69,16 @@ Test(sizes, inner_dimensions_of_a_product) {
     gives(known, n, ARGS({eight, {2, 3}, 2}, {eight, {3, 1}, 2}), SIZES(2, 3), LIST(14, 32));
     gives(known, n, ARGS({eight, {2, 4}, 2}, {eight, {3, 1}, 2}), SIZES(2, 4), STOPS("inner dimensions"));
 }
+/* The inner dimension is no symbol but computed from four. */
+Test(sizes, inner_dimension_of_a_sum) {
+    const char *p = "%a: f32[A,B], %b: f32[C,D], %w: f32[3,1]", *n = "%s: ? = Add(%a, %b) %y: ? = MatMul(%s, %w)";
+    gives(p, n, ARGS({eight, {2, 3}, 2}, {eight, {1, 3}, 2}, {eight, {3, 1}, 2}), SIZES(2, 3, 1, 3), LIST(28, 46));
+    gives(p, n, ARGS({eight, {2, 1}, 2}, {eight, {1, 3}, 2}, {eight, {3, 1}, 2}), SIZES(2, 1, 1, 3), LIST(20, 26));
+    gives(p, n, ARGS({eight, {2, 4}, 2}, {eight, {1, 4}, 2}, {eight, {3, 1}, 2}), SIZES(2, 4, 1, 4),
+          STOPS("inner dimensions"));
+    const char *both = "%a: f32[A,B], %b: f32[C,D], %w: f32[D,1]", *m = "%s: ? = Mul(%a, %b) %y: ? = MatMul(%s, %w)";
+    gives(both, m, ARGS({eight, {2, 3}, 2}, {eight, {1, 3}, 2}, {eight, {3, 1}, 2}), SIZES(2, 3, 1, 3), LIST(36, 78));
+}
 Test(sizes, channels_and_groups) {
     const char *p = "%x: f32[1,A,2], %w: f32[B,C,1], %b: f32[D]", *n = "%y: ? = Conv(%x, %w, %b) {group=2}";
     gives(p, n, ARGS({eight, {1, 2, 2}, 3}, {eight, {2, 1, 1}, 3}, {eight, {2}, 1}), SIZES(2, 2, 1, 2),
