@@ -16,8 +16,8 @@
 #define TS_SUB      (TSET(U4) | TSET(I4) | TSET(U2) | TSET(I2))
 #define TS_ANY      (~UINT64_C(0))
 
-/* VARIADIC: the last slot, any number; SCALAR: one element, whatever the rank */
-enum slot_flags { OPTIONAL = 1, VARIADIC = 2, SCALAR = 4 };
+/* VARIADIC: the last slot, any number; SCALAR: one element, whatever the rank; HOLDER: a sequence or optional too */
+enum slot_flags { OPTIONAL = 1, VARIADIC = 2, SCALAR = 4, HOLDER = 8 };
 struct op_slot {
     const char *name;
     uint64_t types;

@@ -9,10 +9,9 @@ static bool same_type(const struct type *a, const struct type *b) {
     return a->kind == TY_TENSOR && b->kind == TY_TENSOR && a->dtype == b->dtype && type_same_dims(a, b);
 }
 /* Each rule gives the value that stands for n's (only) result, or NULL. */
-static struct value *rule_identity(struct graph *g, struct node *n) {
+static struct value *rule_dropout(struct graph *g, struct node *n) {
     (void)g;
-    bool passes = node_is(n, "Identity") || (node_is(n, "Dropout") && n->outs.n == 1);
-    return passes ? n->ins.v[0] : NULL;
+    return node_is(n, "Dropout") && n->outs.n == 1 ? n->ins.v[0] : NULL;
 }
 static struct value *rule_same_cast(struct graph *g, struct node *n) {
     (void)g;
@@ -56,7 +55,7 @@ static const struct {
     const char *name;
     rule_fn fn;
 } rules[] = {
-    {"identity", rule_identity},       {"same-cast", rule_same_cast},
+    {"dropout", rule_dropout},         {"same-cast", rule_same_cast},
     {"view-of-all", rule_view_of_all}, {"reshape-of-reshape", rule_reshape_of_reshape},
     {"times-one", rule_times_one},
 };

@@ -555,15 +555,16 @@ static const struct op_attr loop_attrs[] = {{.name = "body", .kind = AT_REGION, 
 static const struct op_attr scan_attrs[] = {{.name = "body", .kind = AT_REGION, .flags = A_REQUIRED},
                                             {.name = "num_scan_inputs", .kind = AT_INT, .flags = A_REQUIRED},
                                             {0}};
-static const struct op_slot if_ins[] = {{"cond", TSET(BOOL), SCALAR}, {"captured", TS_ANY, VARIADIC | OPTIONAL}, {0}};
+static const struct op_slot if_ins[] = {
+    {"cond", TSET(BOOL), SCALAR}, {"captured", TS_ANY, VARIADIC | OPTIONAL | HOLDER}, {0}};
 static const struct op_attr require_attrs[] = {
     {.name = "condition", .kind = AT_INT, .i = 1}, {.name = "reason", .kind = AT_STRING, .flags = A_REQUIRED}, {0}};
 static const struct op_slot require_ins[] = {{"condition", TSET(BOOL), 0}, {0}}, slots_none[] = {{0}};
 static const struct op_slot loop_ins[] = {{"M", TSET(I64), OPTIONAL | SCALAR},
                                           {"cond", TSET(BOOL), OPTIONAL | SCALAR},
-                                          {"v", TS_ANY, VARIADIC | OPTIONAL},
+                                          {"v", TS_ANY, VARIADIC | OPTIONAL | HOLDER},
                                           {0}};
-static const struct op_slot any[] = {{"v", TS_ANY, VARIADIC | OPTIONAL}, {0}};
+static const struct op_slot any[] = {{"v", TS_ANY, VARIADIC | OPTIONAL | HOLDER}, {0}};
 const struct op ops_control[] = {
     {"", "If", 25, 1, if_attrs, if_ins, any, .control = &if_control,
      .spec = "If-25; what depends on results of different rank is compiled once for each branch"},

@@ -28,7 +28,6 @@ static E f_cosh(E v) { return fn1("cosh", v); }
 static E f_asinh(E v) { return fn1("asinh", v); }
 static E f_acosh(E v) { return fn1("acosh", v); }
 static E f_atanh(E v) { return fn1("atanh", v); }
-static E f_same(E v) { return v; }
 static void op_abs(void) { map1(abs_); }
 static void op_neg(void) { map1(neg); }
 static void op_sign(void) { map1(f_sign); }
@@ -52,7 +51,7 @@ static void op_cosh(void) { map1(f_cosh); }
 static void op_asinh(void) { map1(f_asinh); }
 static void op_acosh(void) { map1(f_acosh); }
 static void op_atanh(void) { map1(f_atanh); }
-static void op_identity(void) { map1(f_same); }
+static void op_identity(void) { gout(0, gin(0)); }
 static void op_not(void) { map1(not_); }
 static void op_isnan(void) {
     T x = in(0);
@@ -323,6 +322,7 @@ static void up_cast(struct node *n) {
 }
 static const struct op_upgrade u_cast[] = {{5, up_cast}, {0}};
 
+static const struct op_slot s_identity[] = {{"input", TS_ANY, HOLDER}, {0}};
 #define MAP1(name, since, slots, fn)                                                                                   \
     { "", name, since, 1, attrs_none, slots, slots_y, .define = fn, .spec = name }
 #define MAP2(name, since, slots, fn)                                                                                   \
@@ -351,7 +351,7 @@ const struct op ops_elementwise[] = {
     MAP1("Asinh", 22, s_flt1, op_asinh),
     MAP1("Acosh", 22, s_flt1, op_acosh),
     MAP1("Atanh", 22, s_flt1, op_atanh),
-    MAP1("Identity", 25, slots_x, op_identity),
+    {"", "Identity", 25, 1, attrs_none, s_identity, slots_y, .expand = op_identity, .spec = "Identity-25"},
     MAP1("Not", 1, s_bool1, op_not),
     MAP1("BitwiseNot", 18, s_int1, op_not),
     MAP1("IsNaN", 20, s_flt1, op_isnan),

@@ -221,6 +221,38 @@ Test(ops, roialign_samples_by_the_size_of_the_box) {
           LIST(9.375, 11.5)); /* samples at 0.5, 1.5, 2.5 and, beyond the last center, 3 */
     gives(image, "%y: ? = RoiAlign(%x, %r, %b) {sampling_ratio=1}", LIST(7.5, 9));
 }
+#define PARTS "%s: ? = SplitToSequence(%a) {axis=1, keepdims=0} "
+Test(ops, sequences) {
+    static const char places[] = F6 "const %n: f32[2] = [8.0,9.0] const %0: i64[] = [0] const %1: i64[] = [1] "
+                                    "const %m: i64[] = [-1] const %2: i32[] = [2] const %p: i64[2] = [2,1]";
+    gives(places, PARTS "%y: ? = SequenceAt(%s, %2)", LIST(3, 6));
+    gives(places, PARTS "%y: ? = SequenceAt(%s, %m)", LIST(3, 6));
+    gives(places, PARTS "%y: ? = SequenceLength(%s)", LIST(3));
+    gives(places, PARTS "%y: ? = ConcatFromSequence(%s) {axis=0, new_axis=1}", LIST(1, 4, 2, 5, 3, 6));
+    gives(places, PARTS "%t: ? = SequenceErase(%s) %y: ? = ConcatFromSequence(%t) {axis=0}", LIST(1, 4, 2, 5));
+    gives(places, PARTS "%t: ? = SequenceErase(%s, %0) %y: ? = ConcatFromSequence(%t) {axis=0}", LIST(2, 5, 3, 6));
+    gives(places, PARTS "%t: ? = SequenceInsert(%s, %n) %y: ? = SequenceAt(%t, %m)", LIST(8, 9));
+    gives(places, PARTS "%t: ? = SequenceInsert(%s, %n, %1) %y: ? = ConcatFromSequence(%t) {axis=0}",
+          LIST(1, 4, 8, 9, 2, 5, 3, 6));
+    gives(places, PARTS "%t: ? = SequenceInsert(%s, %n, %m) %y: ? = ConcatFromSequence(%t) {axis=0}",
+          LIST(1, 4, 2, 5, 8, 9, 3, 6)); /* in front of the last */
+    gives(places, "%s: ? = SequenceEmpty() %t: ? = SequenceInsert(%s, %n) %y: ? = SequenceAt(%t, %0)", LIST(8, 9));
+    gives(places, "%s: ? = SequenceEmpty() %y: ? = SequenceLength(%s)", LIST(0));
+    gives(places, "%s: ? = SplitToSequence(%a, %p) {axis=1} %y: ? = SequenceAt(%s, %0)", LIST(1, 2, 4, 5));
+    gives(places, "%s: ? = SplitToSequence(%a, %2) {axis=1} %y: ? = SequenceAt(%s, %1)", LIST(3, 6));
+    gives(places, "%s: ? = Optional(%a) %t: ? = OptionalGetElement(%s) %y: ? = Neg(%t)", LIST(-1, -2, -3, -4, -5, -6));
+    gives(places, "%s: ? = Optional(%a) %y: ? = OptionalHasElement(%s)", LIST(1));
+    gives(places, "%y: ? = OptionalHasElement()", LIST(0));
+}
+/* Elements of one shape are also found at a place that only the run knows. */
+Test(ops, sequence_at_a_place_of_the_run) {
+    float x[2][3] = {{1, 2, 3}, {4, 5, 6}};
+    int64_t place = -2;
+    struct arg in[2] = {{x, {2, 3}, 2}, {&place, {0}, 0}};
+    runs("%a: f32[N,3], %i: i64[]", PARTS "%y: ? = SequenceAt(%s, %i)", in, 2, 2, LIST(2, 5));
+    place = 3;
+    refused("%a: f32[N,3], %i: i64[]", PARTS "%y: ? = SequenceAt(%s, %i)", in, 2, 2, "");
+}
 Test(ops, shapes) {
     gives(F6 "const %s: i64[2] = [0,-1]", "%y: ? = Reshape(%a, %s)", LIST(1, 2, 3, 4, 5, 6));
     gives(F6, "%y: ? = Transpose(%a)", LIST(1, 4, 2, 5, 3, 6));

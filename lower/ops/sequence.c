@@ -1,0 +1,226 @@
+/* Sequences and optionals. How many elements a sequence has, and which, is known when a model is compiled: nothing of
+ * them is left at run time. SequenceConstruct, SequenceEmpty and Optional stay as nodes that say what they hold; the
+ * others look there during inference and are replaced by the elements, and the holders die unused. */
+#include "lower/ops/control.h"
+#include "lower/ops/ops.h"
+#include <string.h>
+
+/* ---- holders */
+static const struct type *element_of(struct graph *g, const struct node *n) {
+    struct type *t = NEW(&g->ctx->arena, struct type);
+    const struct attr *type = node_attr(n, "type"), *dtype = node_attr(n, "dtype");
+    if (n->ins.n && n->ins.v[0]) *t = n->ins.v[0]->type;
+    else if (type && type->kind == AT_TYPE) *t = *type->u.type;
+    else *t = (struct type){.kind = TY_TENSOR, .dtype = dtype ? dtype_by_onnx((int)dtype->u.i) : F32};
+    if (t->kind == TY_TENSOR) t->rank = -1, t->dims = NULL; /* elements differ in shape */
+    return t;
+}
+static enum infer_status infer_holder(struct graph *g, struct node *n, bool (*infer_region)(struct region *r)) {
+    (void)infer_region;
+    const struct type *elem = element_of(g, n);
+    bool optional = node_is(n, "Optional");
+    for (int k = 0; k < n->ins.n && !optional; k++) {
+        const struct type *t = n->ins.v[k] ? &n->ins.v[k]->type : NULL;
+        if (t && t->kind == TY_TENSOR && t->dtype == elem->dtype) continue;
+        ctl_problem(g, n, E_TYPE, "the elements of a sequence are tensors of one type");
+        return INFER_FAILED;
+    }
+    struct value *out = node_out(n, 0, "");
+    out->type = (struct type){.kind = optional ? TY_OPTIONAL : TY_SEQUENCE, .elem = elem};
+    return INFER_OK;
+}
+static bool lower_holder(struct lowering *l, struct node *n) {
+    (void)l;
+    if (!n->outs.v[0]->uses.n) return true;
+    ctl_problem(n->in->graph, n, E_OP, "a sequence or optional that is left at run time is not supported");
+    return false;
+}
+static const struct op_control holder = {infer_holder, lower_holder};
+
+/* ---- operators on sequences */
+struct list {
+    V *v;
+    int n;
+};
+static bool list_of(V seq, struct list *l) {
+    if (!node_is(seq->def, "SequenceConstruct") && !node_is(seq->def, "SequenceEmpty"))
+        return fail(E_OP, "the elements of this sequence are not known when the model is compiled"), false;
+    l->n = seq->def->ins.n;
+    l->v = NEWN(&def_node()->in->graph->ctx->arena, V, l->n + 1); /* room for one more */
+    for (int k = 0; k < l->n; k++) l->v[k] = seq->def->ins.v[k];
+    return true;
+}
+static void out_list(const struct list *l) {
+    V seq =
+        l->n ? n_node("SequenceConstruct", l->v, l->n, 1)->outs.v[0] : n_node("SequenceEmpty", NULL, 0, 1)->outs.v[0];
+    gout(0, seq);
+}
+/* Input k as a place of 0..last; `absent` without one. -1: a diagnostic was given. */
+static int place(int k, int last, int absent) {
+    double p;
+    if (!in(k)) return absent;
+    if (!const_value(in(k), 0, &p))
+        return fail(E_OP, "a place in a sequence that only the run knows is not supported"), -1;
+    if (p < 0) p += last + 1;
+    if (p < 0 || p > last) return fail(E_SHAPE, "a place outside of the sequence"), -1;
+    return (int)p;
+}
+static void op_insert(void) {
+    struct list l;
+    if (!list_of(gin(0), &l)) return;
+    double p;
+    bool from_end = in(2) && const_value(in(2), 0, &p) && p < 0; /* -1 is before the last element */
+    int at = place(2, from_end ? l.n - 1 : l.n, l.n);
+    if (at < 0) return;
+    memmove(l.v + at + 1, l.v + at, (size_t)(l.n - at) * sizeof *l.v);
+    l.v[at] = gin(1);
+    l.n++;
+    out_list(&l);
+}
+static void op_erase(void) {
+    struct list l;
+    if (!list_of(gin(0), &l)) return;
+    int at = place(1, l.n - 1, l.n - 1);
+    if (at < 0) return;
+    memmove(l.v + at, l.v + at + 1, (size_t)(l.n - at - 1) * sizeof *l.v);
+    l.n--;
+    out_list(&l);
+}
+static V stacked(const struct list *l, int64_t axis) {
+    for (int k = 0; k < l->n; k++) l->v[k] = N_OP("Unsqueeze", l->v[k], n_const_i64(&axis, 1));
+    struct attr a = attr_int("axis", axis);
+    return n_op("Concat", 0, l->v, l->n, &a, 1);
+}
+static void op_element(void) {
+    struct list l;
+    double p;
+    if (!list_of(gin(0), &l)) return;
+    bool alike = l.n > 0;
+    for (int k = 1; k < l.n; k++) alike &= type_same_dims(&l.v[0]->type, &l.v[k]->type);
+    if (alike && l.v[0]->type.rank >= 0 && !const_value(in(1), 0, &p)) {
+        gout(0, N_OP("Gather", stacked(&l, 0), gin(1)));
+        return;
+    }
+    int at = place(1, l.n - 1, -1);
+    if (at >= 0) gout(0, l.v[at]);
+}
+static void op_length(void) {
+    struct list l;
+    if (!list_of(gin(0), &l)) return;
+    struct tensor *t = n_tensor(I64, NULL, 0);
+    tensor_set_i(t, 0, l.n);
+    gout(0, n_const(t));
+}
+static void op_concat_from(void) {
+    struct list l;
+    if (!list_of(gin(0), &l)) return;
+    struct attr axis = attr_int("axis", int_attr("axis"));
+    if (!l.n) fail(E_ARITY, "the sequence is empty");
+    else gout(0, int_attr("new_axis") ? stacked(&l, int_attr("axis")) : n_op("Concat", 0, l.v, l.n, &axis, 1));
+}
+
+/* ---- SplitToSequence */
+enum { PARTS_MAX = 4096 };
+/* The sizes of the *n parts, NULL after a diagnostic. */
+static V part_sizes(T split, E length, int *n) {
+    int64_t total, chunk = 1, size[PARTS_MAX];
+    double v;
+    if (has(split) && rank(split) == 1) {
+        struct attr to = attr_int("to", dtype_onnx(I64));
+        if ((*n = count_of(split)) > PARTS_MAX) fail(E_LIMIT, "more than %d parts", PARTS_MAX);
+        if (*n < 0 || *n > PARTS_MAX) return NULL;
+        return dtype(split) == I64 ? gin(1) : n_op("Cast", 0, (const V[]){gin(1)}, 1, &to, 1);
+    }
+    if (has(split) && !const_value(split, 0, &v))
+        return fail(E_OP, "a size of the parts that only the run knows is not supported"), NULL;
+    if (has(split)) chunk = v < 1 ? 0 : v < DIM_MAX ? (int64_t)v : DIM_MAX;
+    if (!const_int(length, &total))
+        return fail(E_OP, "a number of parts that only the run knows is not supported"), NULL;
+    if (chunk < 1) return fail(E_SHAPE, "the size of the parts must be positive"), NULL;
+    if (total / chunk >= PARTS_MAX) return fail(E_LIMIT, "more than %d parts", PARTS_MAX), NULL;
+    for (*n = 0; *n * chunk < total; ++*n) size[*n] = total - *n * chunk < chunk ? total - *n * chunk : chunk;
+    return n_const_i64(size, *n);
+}
+static void op_split_to(void) {
+    T x = in(0), split = in(1);
+    struct list l = {0};
+    if (rank(x) == 0) {
+        fail(E_RANK, "a scalar cannot be split");
+        return;
+    }
+    int64_t axis = axis_attr("axis", x);
+    V sizes = part_sizes(split, dim(x, (int)axis), &l.n);
+    if (!sizes) return;
+    l.v = NEWN(&def_node()->in->graph->ctx->arena, V, l.n + 1);
+    struct node *parts = l.n ? n_node("Split", (const V[]){gin(0), sizes}, 2, l.n) : NULL;
+    if (parts) node_set_attr(parts, attr_int("axis", axis));
+    for (int k = 0; k < l.n; k++) {
+        l.v[k] = node_out(parts, k, "");
+        if (!has(split) && !int_attr("keepdims"))
+            l.v[k] = n_node("Squeeze", (const V[]){l.v[k], n_const_i64(&axis, 1)}, 2, 1)->outs.v[0];
+    }
+    out_list(&l);
+}
+
+/* ---- operators on optionals: a tensor or sequence itself is one that is there */
+/* What v holds, NULL: nothing. */
+static bool held(V v, V *what) {
+    *what = v;
+    if (!v || v->type.kind != TY_OPTIONAL) return true;
+    if (!node_is(v->def, "Optional"))
+        return fail(E_OP, "whether this optional is there is not known when the model is compiled"), false;
+    *what = v->def->ins.n ? v->def->ins.v[0] : NULL;
+    return true;
+}
+static void op_get_element(void) {
+    V v;
+    if (!held(gin(0), &v)) return;
+    if (v) gout(0, v);
+    else fail(E_SHAPE, "the optional is empty");
+}
+static void op_has_element(void) {
+    V v;
+    if (!held(gin(0), &v)) return;
+    struct tensor *t = n_tensor(BOOL, NULL, 0);
+    tensor_set_i(t, 0, v != NULL);
+    gout(0, n_const(t));
+}
+
+static const struct op_slot s_seq[] = {{"input_sequence", 0, HOLDER}, {0}};
+static const struct op_slot s_elements[] = {{"inputs", TS_ANY, VARIADIC}, {0}};
+static const struct op_slot s_nothing[] = {{0}};
+static const struct op_slot s_insert[] = {
+    {"input_sequence", 0, HOLDER}, {"tensor", TS_ANY, 0}, {"position", TS_INDEX, OPTIONAL | SCALAR}, {0}};
+static const struct op_slot s_erase[] = {{"input_sequence", 0, HOLDER}, {"position", TS_INDEX, OPTIONAL | SCALAR}, {0}};
+static const struct op_slot s_at[] = {{"input_sequence", 0, HOLDER}, {"position", TS_INDEX, SCALAR}, {0}};
+static const struct op_slot s_split_to[] = {{"input", TS_ANY, 0}, {"split", TS_INDEX, OPTIONAL}, {0}};
+static const struct op_slot s_optional[] = {{"input", TS_ANY, OPTIONAL | HOLDER}, {0}};
+static const struct op_slot s_get[] = {{"input", TS_ANY, HOLDER}, {0}};
+static const struct op_attr a_empty[] = {{.name = "dtype", .kind = AT_INT, .i = 1}, {0}};
+static const struct op_attr a_optional[] = {{.name = "type", .kind = AT_TYPE}, {0}};
+static const struct op_attr a_concat_from[] = {
+    {.name = "axis", .kind = AT_INT, .flags = A_REQUIRED}, {.name = "new_axis", .kind = AT_INT}, {0}};
+static const struct op_attr a_split_to[] = {
+    {.name = "axis", .kind = AT_INT}, {.name = "keepdims", .kind = AT_INT, .i = 1}, {0}};
+const struct op ops_sequence[] = {
+    {"", "SequenceConstruct", 11, 11, attrs_none, s_elements, slots_y, .control = &holder,
+     .spec = "SequenceConstruct-11"},
+    {"", "SequenceEmpty", 11, 11, a_empty, s_nothing, slots_y, .control = &holder, .spec = "SequenceEmpty-11"},
+    {"", "SequenceInsert", 11, 11, attrs_none, s_insert, slots_y, .expand = op_insert,
+     .spec = "SequenceInsert-11, at a constant position"},
+    {"", "SequenceErase", 11, 11, attrs_none, s_erase, slots_y, .expand = op_erase,
+     .spec = "SequenceErase-11, at a constant position"},
+    {"", "SequenceAt", 11, 11, attrs_none, s_at, slots_y, .expand = op_element,
+     .spec = "SequenceAt-11, at a constant position if the elements differ in shape"},
+    {"", "SequenceLength", 11, 11, attrs_none, s_seq, slots_y, .expand = op_length, .spec = "SequenceLength-11"},
+    {"", "ConcatFromSequence", 11, 11, a_concat_from, s_seq, slots_y, .expand = op_concat_from,
+     .spec = "ConcatFromSequence-11"},
+    {"", "SplitToSequence", 24, 11, a_split_to, s_split_to, slots_y, .expand = op_split_to,
+     .spec = "SplitToSequence-24, into a known number of parts"},
+    {"", "Optional", 15, 15, a_optional, s_optional, slots_y, .control = &holder, .spec = "Optional-15"},
+    {"", "OptionalGetElement", 18, 15, attrs_none, s_get, slots_y, .expand = op_get_element,
+     .spec = "OptionalGetElement-18"},
+    {"", "OptionalHasElement", 18, 15, attrs_none, s_optional, slots_y, .expand = op_has_element,
+     .spec = "OptionalHasElement-18"},
+    {0},
+};
