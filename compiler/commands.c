@@ -18,7 +18,7 @@ const struct command command_rows[] = {
     {"inspect", "MODEL", "show a model's inputs, outputs, symbols, operators and size",
      "  gcc2nn inspect resnet50.onnx\n  gcc2nn inspect --json model.onnx\n", 1, 1, CMD_INSPECT, cmd_inspect},
     {"opt", "FILE", "run graph passes on a .gir file or schedule steps on a .lir file and print the text after",
-     "  gcc2nn opt model.gir --passes=infer,fold\n  gcc2nn opt gemm.lir --steps='split m 4 mo mi; kind unroll mi'\n"
+     "  gcc2nn opt model.gir --passes=infer,dce\n  gcc2nn opt gemm.lir --steps='split m 4 mo mi; kind unroll mi'\n"
      "  gcc2nn opt kernels.lir --replay --emit-c --target=x86-avx2\n",
      1, 1, CMD_OPT, cmd_opt},
     {"explain", "CODE", "explain a diagnostic", "  gcc2nn explain E0301\n", 1, 1, CMD_EXPLAIN, cmd_explain},
