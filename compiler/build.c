@@ -179,6 +179,7 @@ static bool compile_all(struct building *b, const char *const *sources, int n, i
         if (ok && (!o[k].started || o[k].timed_out || o[k].status != 0)) ok = compiler_failed(b, sources[k], &o[k]);
         outcome_free(&o[k]);
     }
+    progress_end();
     return ok;
 }
 

@@ -30,13 +30,15 @@ int main(int argc, char **argv) {
         for (int k = 1; k < argc; k++)
             c->diags.json |= !strcmp(argv[k], "--json"); /* it may stand behind the mistake */
         diag_at(&c->diags, DIAG_ERROR, E_USAGE, "gcc2nn", NULL, "%s", problem.s);
-        diag_help(&c->diags, "`gcc2nn --help` lists commands and options");
+        if (argc > 1 && o.command && !strcmp(argv[1], o.command->name))
+            diag_help(&c->diags, "`gcc2nn %s --help` lists its options", o.command->name);
+        else diag_help(&c->diags, "`gcc2nn --help` lists commands and options");
         status = report_diags(&c->diags);
         ctx_free(c);
     } else if (o.version) {
         text_printf(&out, "gcc2nn %s\n", GCC2NN_VERSION);
-    } else if (o.help || argc < 2) {
-        bool whole_program = argc < 2 || argv[1][0] == '-'; /* no command, and no model in its place */
+    } else if (o.help) {
+        bool whole_program = argv[1][0] == '-'; /* no command, and no model in its place */
         options_help(&out, command_rows, whole_program ? NULL : o.command);
     } else {
         status = o.command->run(&o);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 static bool want_color(void) {
@@ -84,15 +85,22 @@ int flush_output(int status) {
 /* ---- progress */
 static bool shown; /* the line that the cursor stands in is ours */
 
+/* Columns that a line may have without going on in the next one, which could not be taken back. */
+static int room(void) {
+    struct winsize w = {0};
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ? w.ws_col - 1 : 79;
+}
 void progress(const char *fmt, ...) {
     const char *term = getenv("TERM");
     if (!isatty(STDERR_FILENO) || !term || !strcmp(term, "dumb")) return;
+    struct text t = {0};
     va_list ap;
     va_start(ap, fmt);
-    fputs("\r\x1b[K", stderr);
-    vfprintf(stderr, fmt, ap);
-    fflush(stderr);
+    text_vprintf(&t, fmt, ap);
     va_end(ap);
+    fprintf(stderr, "\r\x1b[K%.*s", room(), t.s ? t.s : "");
+    fflush(stderr);
+    text_free(&t);
     shown = true;
 }
 
