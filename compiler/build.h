@@ -27,7 +27,7 @@ struct build_options {
     int seconds;            /* limit of each compilation; 0: 600 */
 };
 /* Compiles the library and `program` ("selftest", "bench", "NAME_main") in the folder. The path of the executable, or
- * NULL after a diagnostic: E_ENV without a compiler, E_OUTPUT with the compiler's messages. */
+ * NULL after a diagnostic: E_ENV, with the first of the compiler's messages if it has any. */
 const char *build_program(struct ctx *c, const struct project *w, const char *program, const struct build_options *o);
 
 /* Bytes of sections: code, constants, initialised and zeroed variables (compiler/objsize.c). */

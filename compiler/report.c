@@ -77,8 +77,9 @@ void print_json(json_t *root) {
 
 int flush_output(int status) {
     progress_end();
-    if (fflush(stdout) == 0 && !ferror(stdout)) return status;
-    fprintf(stderr, "gcc2nn: standard output cannot be written: %s\n", strerror(errno));
+    const char *why = fflush(stdout) == 0 ? NULL : strerror(errno);
+    if (!why && !ferror(stdout)) return status;
+    fprintf(stderr, "gcc2nn: standard output cannot be written%s%s\n", why ? ": " : "", why ? why : "");
     return status ? status : EXIT_ENV;
 }
 
