@@ -15,7 +15,9 @@
 #include <unistd.h>
 
 #define A(...) arena_printf(&f->c->arena, __VA_ARGS__)
-#define MARK   ".gcc2nn-" /* between the final name and the number of the process that fills the folder */
+/* FINAL.gcc2nn-PID is being filled; FINAL.gcc2nn-PID.old stood there before and was moved aside. */
+#define MARK ".gcc2nn-"
+#define OLD  ".old"
 
 static bool problem(struct new_folder *f, const char *what) {
     diag(&f->c->diags, DIAG_ERROR, E_WRITE, "%s %s: %s", what, diag_quote(&f->c->arena, f->given), strerror(errno));
@@ -80,7 +82,7 @@ static bool may_replace(struct new_folder *f) {
 static void remove_left_over(const char *path, const char *number) {
     char *end;
     long pid = strtol(number, &end, 10);
-    if (*end || pid <= 1 || kill((pid_t)pid, 0) == 0 || errno != ESRCH) return;
+    if ((*end && strcmp(end, OLD) != 0) || pid <= 1 || kill((pid_t)pid, 0) == 0 || errno != ESRCH) return;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) remove_tree(path);
     if (fd >= 0) close(fd);
@@ -123,7 +125,7 @@ static bool move_aside(struct new_folder *f, const char *old) {
     return rename(f->final, old) == 0 || errno == ENOENT;
 }
 bool folder_commit(struct new_folder *f) {
-    const char *old = A("%s.old", f->path);
+    const char *old = A("%s" OLD, f->path);
     bool done = false;
     for (int tries = 0; tries < 1000 && !done; tries++) { /* others may put theirs there, or take it away */
         done = rename(f->path, f->final) == 0;            /* nothing is there, or an empty folder */
