@@ -119,10 +119,32 @@ static expr mod_of_div(struct ctx *c, expr m, int64_t f) {
     if (!mul_ok(d->arg[1]->u.i, m->arg[1]->u.i, &pq)) return NULL;
     return x_muli(c, x_modi(c, d->arg[0], pq), f / d->arg[1]->u.i);
 }
+struct known {
+    const struct sym *sym;
+};
+static bool not_sym(void *env, expr e) {
+    if (e->op == X_VAR) return x_visit(e->u.var->extent, not_sym, env);
+    return e->op != X_SYM || e->u.sym != ((struct known *)env)->sym;
+}
+/* Term k is the minimum or maximum of constants and symbols that no other term depends on: x_bounds has its ends, and
+ * neither operand tells more. Sums of the sizes that a run finds are made of these. */
+static bool ends_are_known(expr e, int k) {
+    expr a = e->op == X_LIN ? e->arg[k] : e;
+    if (a->op != X_MIN && a->op != X_MAX) return false;
+    for (int side = 0; side < 2; side++) {
+        if (a->arg[side]->op == X_CONST) continue;
+        if (a->arg[side]->op != X_SYM) return false;
+        struct known it = {a->arg[side]->u.sym};
+        for (int j = 0; e->op == X_LIN && j < e->n; j++)
+            if (j != k && !x_visit(e->arg[j], not_sym, &it)) return false;
+    }
+    return true;
+}
 /* e with term k (atom, coefficient) replaced: is the result negative? -1: this atom offers no replacement. */
 static int replaced(struct ctx *c, expr e, int k, int depth, int *budget) {
     expr a = e->op == X_LIN ? e->arg[k] : e;
     int64_t f = e->op == X_LIN ? e->coef[k] : 1, lo, hi;
+    if (a->op == X_SYM || ends_are_known(e, k)) return -1; /* before there is a rest: sums of sizes are long */
     expr rest = without(c, e, k), end;
     switch (a->op) {
     case X_VAR:

@@ -43,6 +43,14 @@ Test(expr, optional_tiles_of_powers_of_two_stay_inside) {
     cr_assert(x_proves_lt(c, e, n));
     cr_assert_not(x_proves_lt(c, x_addi(c, e, 1), n));
 }
+Test(expr, sums_of_minima_are_bounded_alone_and_together) {
+    expr a = x_min(c, n, x_int(c, 5)), b = x_min(c, h, x_int(c, 7)), u = x_var(c, var_new(c, "u", b));
+    cr_assert(x_proves_lt(c, x_add(c, a, b), x_int(c, 13)));
+    cr_assert_not(x_proves_lt(c, x_add(c, a, b), x_int(c, 12)));
+    cr_assert(x_proves_lt(c, x_add(c, a, b), x_addi(c, n, 8)), "n is known to another term");
+    cr_assert(x_proves_lt(c, x_add(c, u, a), x_add(c, h, n)), "so is h, through the extent of u");
+    cr_assert_not(x_proves_lt(c, x_add(c, x_addi(c, u, 1), a), x_add(c, h, n)));
+}
 Test(expr, index_arithmetic_passes_through_values) {
     expr e = x_mul(c, x_idxval(c, n), x_const_i(c, I64, 3));
     cr_assert_eq(x_toidx(c, e), x_muli(c, n, 3));
