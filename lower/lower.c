@@ -265,7 +265,7 @@ static bool lower_group(struct lowering *l, const struct groups *gs, const struc
     for (int k = 0; k < gr->nodes.n && ok; k++) {
         struct node *n = gr->nodes.v[k];
         if (!n->op || !n->op->define) {
-            diag_at(&l->c->diags, DIAG_ERROR, E_OP, NULL, n->origin, "operator %s cannot be lowered", n->op_type);
+            diag_node(&l->c->diags, DIAG_ERROR, E_OP, n->origin, "operator %s cannot be lowered", n->op_type);
             ok = false;
             break;
         }

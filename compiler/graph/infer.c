@@ -77,7 +77,7 @@ static bool fits(struct graph *g, const struct type *t, const char *origin) {
     int left = MAX_DIM_NODES;
     for (int k = 0; k < t->rank; k++) {
         if (!count_nodes(t->dims[k], &left)) {
-            diag_at(&g->ctx->diags, DIAG_ERROR, E_LIMIT, NULL, origin, "the sizes are too long as expressions");
+            diag_node(&g->ctx->diags, DIAG_ERROR, E_LIMIT, origin, "the sizes are too long as expressions");
             diag_help(&g->ctx->diags, "fix symbolic dimensions with --dim NAME=SIZE");
             return false;
         }
@@ -86,7 +86,7 @@ static bool fits(struct graph *g, const struct type *t, const char *origin) {
         bytes = x_mul(g->ctx, bytes, t->dims[k]);
     }
     if (least <= MAX_BYTES && bytes->op != X_POISON) return true;
-    diag_at(&g->ctx->diags, DIAG_ERROR, E_SIZE, NULL, origin, "a tensor would have more than 2^48 bytes");
+    diag_node(&g->ctx->diags, DIAG_ERROR, E_SIZE, origin, "a tensor would have more than 2^48 bytes");
     return false;
 }
 static bool all_fit(struct graph *g, struct value *const *v, int n, const char *origin) {
@@ -97,8 +97,8 @@ static bool all_fit(struct graph *g, struct value *const *v, int n, const char *
 
 static bool infer_node(struct graph *g, struct node *n) {
     if (!n->op) {
-        diag_at(&g->ctx->diags, DIAG_ERROR, E_OP, NULL, n->origin, "operator %s is not supported",
-                diag_quote(&g->ctx->arena, n->op_type));
+        diag_node(&g->ctx->diags, DIAG_ERROR, E_OP, n->origin, "operator %s is not supported",
+                  diag_quote(&g->ctx->arena, n->op_type));
         return false;
     }
     if (n->op->control) return def_check(g, n) && n->op->control->infer(g, n, infer_region) != INFER_FAILED;

@@ -54,6 +54,13 @@ void diag(struct diags *d, enum severity s, enum diag_code code, const char *fmt
     va_end(ap);
 }
 
+void diag_node(struct diags *d, enum severity s, enum diag_code code, const char *origin, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    record(d, s, code, d->file, origin, fmt, ap);
+    va_end(ap);
+}
+
 void diag_at(struct diags *d, enum severity s, enum diag_code code, const char *where, const char *origin,
              const char *fmt, ...) {
     va_list ap;

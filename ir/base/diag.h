@@ -38,6 +38,9 @@ enum { DIAG_MAX = 20 };
 
 /* Records one diagnostic. fmt: message; append a help line with diag_help right after. */
 void diag(struct diags *d, enum severity s, enum diag_code code, const char *fmt, ...) NN_PRINTF(4, 5);
+/* About a node, in the file that is worked on. */
+void diag_node(struct diags *d, enum severity s, enum diag_code code, const char *origin, const char *fmt, ...)
+    NN_PRINTF(5, 6);
 void diag_at(struct diags *d, enum severity s, enum diag_code code, const char *where, const char *origin,
              const char *fmt, ...) NN_PRINTF(6, 7);
 void diag_help(struct diags *d, const char *fmt, ...) NN_PRINTF(2, 3);

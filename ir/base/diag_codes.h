@@ -37,7 +37,7 @@ CODE(E_LIMIT, 204, "a limit was exceeded",
      "model.onnx: more than 1000 opsets", "No sound model comes near these limits; look at how the file was made.")
 CODE(E_OP, 301, "operator not supported",
      "No definition, expansion or control function exists for this operator in this opset.",
-     "node 0 (Foo): operator \"Foo\" is not supported",
+     "a.gir: node 0 (Foo): operator \"Foo\" is not supported",
      "`gcc2nn list-ops` shows what is. Export the model without the operator, as a model-local function of others, or "
      "add it (docs/adding.md).")
 CODE(E_ATTR, 302, "bad attribute", "An attribute is missing, has the wrong type, or a value outside its range.",

@@ -154,8 +154,8 @@ static enum infer_status infer_copies(struct graph *g, struct node *n, struct re
     set_int(check, "condition", !taken);
     node_set_attr(check, (struct attr){.name = "reason", .kind = AT_STRING, .u.s = {.p = reason, .n = strlen(reason)}});
     check->name = n->name;
-    diag_at(&g->ctx->diags, DIAG_NOTE, E_SHAPE, NULL, n->origin, "%s; the compiled model checks that it is not taken",
-            reason);
+    diag_node(&g->ctx->diags, DIAG_NOTE, E_SHAPE, n->origin, "%s; the compiled model checks that it is not taken",
+              reason);
     return take_branch(g, n, branch[taken], infer_region);
 }
 

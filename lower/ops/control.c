@@ -9,7 +9,7 @@ static int captures(const struct node *n) {
     return a && a->kind == AT_INT ? (int)a->u.i : 0;
 }
 bool ctl_problem(struct graph *g, struct node *n, enum diag_code code, const char *what) {
-    diag_at(&g->ctx->diags, DIAG_ERROR, code, NULL, n->origin, "%s", what);
+    diag_node(&g->ctx->diags, DIAG_ERROR, code, n->origin, "%s", what);
     return false;
 }
 void ctl_take_type(struct value *param, const struct value *arg) {

@@ -289,8 +289,8 @@ static void up_broadcast(struct node *n) {
         int count = 0;
         for (int64_t k = first + rb; k < ra && count < 32; k++) tail[count++] = k - first;
         if (n->ins.v[0]->type.kind != TY_TENSOR || ra < 0 || rb < 0) {
-            diag_at(&up_ctx(n)->diags, DIAG_ERROR, E_OPSET, NULL, n->origin,
-                    "broadcast with an axis (opset 6 and older) needs operands of known rank");
+            diag_node(&up_ctx(n)->diags, DIAG_ERROR, E_OPSET, n->origin,
+                      "broadcast with an axis (opset 6 and older) needs operands of known rank");
             return;
         }
         if (count) {

@@ -267,8 +267,8 @@ static const struct op_upgrade u_groupnorm[] = {{20, up_groupnorm}, {0}};
 static void up_batchnorm(struct node *n) {
     const struct attr *s = node_attr(n, "spatial");
     if (s && !s->u.i)
-        diag_at(&up_ctx(n)->diags, DIAG_ERROR, E_OPSET, NULL, n->origin,
-                "BatchNormalization with spatial = 0 is not supported");
+        diag_node(&up_ctx(n)->diags, DIAG_ERROR, E_OPSET, n->origin,
+                  "BatchNormalization with spatial = 0 is not supported");
     node_drop_attr(n, "spatial");
     node_drop_attr(n, "is_test");
     node_drop_attr(n, "consumed_inputs");
