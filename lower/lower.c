@@ -414,7 +414,7 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
                          .roles = {.arena = &c->arena},
                          .through = {.arena = &c->arena},
                          .specs = {.arena = &c->arena},
-                         .quotients = {.arena = &c->arena}};
+                         .parts = {.arena = &c->arena}};
     struct region *top = g->top;
     l.known = kernel_list_new(c);
     l.probes = probes_new(g);

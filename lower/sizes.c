@@ -55,6 +55,39 @@ static bool solve_for(struct sizes *z, expr diff, expr s, int64_t coef) {
     put(z, s, e);
     return true;
 }
+/* The kernel gets `part`, computed from s, under a name of its own; s is `whole` of that. */
+static const struct sym *stand_in(struct sizes *z, expr s, expr part, const char *what, int64_t n) {
+    struct ctx *c = z->c;
+    int64_t lo, hi;
+    struct subst back = {{.arena = &c->arena}}; /* s may itself stand for something */
+    expr of = map_get(&z->parts, PKEY(s->u.sym));
+    if (of) map_put(&back.map, PKEY(s->u.sym), (void *)of);
+    x_bounds(c, part, &lo, &hi);
+    part = x_subst(c, part, &back);
+    const struct sym *q = map_get(&z->l->parts, PKEY(part));
+    if (!q) {
+        q = sym_new(c, internf(c->names, "%s_%s%lld", s->u.sym->name, what, (long long)n), lo < 0 ? 0 : lo, hi, false);
+        map_put(&z->l->parts, PKEY(part), (void *)q);
+    }
+    map_put(&z->parts, PKEY(q), (void *)part);
+    return q;
+}
+/* s % by == 0: the kernel gets the quotient, and s is `by` times it. */
+static void learn_multiple(struct sizes *z, expr s, expr by) {
+    int64_t d;
+    if (s->op != X_SYM || !x_is_int(by, &d) || d < 2 || !fixed(z, s)) return;
+    put(z, s, x_muli(z->c, x_sym(z->c, stand_in(z, s, x_divi(z->c, s, d), "by", d)), d));
+}
+/* min(n, s) == n: the kernel gets what s is above n. */
+static bool learn_least(struct sizes *z, expr min, int64_t n) {
+    for (int k = 0; min->op == X_MIN && k < 2; k++) {
+        expr s = min->arg[k];
+        if (s->op != X_SYM || !x_is(min->arg[1 - k], n) || s->u.sym->lo >= n || n <= 0) continue;
+        put(z, s, x_addi(z->c, x_sym(z->c, stand_in(z, s, x_addi(z->c, s, -n), "less", n)), n));
+        return true;
+    }
+    return false;
+}
 static void learn_equal(struct sizes *z, expr a, expr b) {
     struct ctx *c = z->c;
     int64_t konst;
@@ -63,28 +96,10 @@ static void learn_equal(struct sizes *z, expr a, expr b) {
     expr diff = x_sub(c, a, b);
     if (diff->op == X_POISON || !x_visit(diff, fixed, z)) return;
     int n = x_terms(c, diff, &konst, &atoms, &coefs);
+    if (n == 1 && (coefs[0] == 1 || coefs[0] == -1) && learn_least(z, atoms[0], -konst * coefs[0])) return;
     for (int computed = 0; computed < 2; computed++)
         for (int k = 0; k < n; k++)
             if ((atoms[k]->op != X_SYM) == computed && solve_for(z, diff, atoms[k], coefs[k])) return;
-}
-/* s % by == 0: the kernel gets the quotient, and s is `by` times it. */
-static void learn_multiple(struct sizes *z, expr s, expr by) {
-    struct ctx *c = z->c;
-    int64_t d, lo, hi;
-    if (s->op != X_SYM || !x_is_int(by, &d) || d < 2 || !fixed(z, s)) return;
-    expr quotient = x_divi(c, s, d);
-    struct subst back = {{.arena = &c->arena}}; /* s may itself stand for a quotient */
-    expr of = map_get(&z->quotients, PKEY(s->u.sym));
-    if (of) map_put(&back.map, PKEY(s->u.sym), (void *)of);
-    quotient = x_subst(c, quotient, &back);
-    const struct sym *q = map_get(&z->l->quotients, PKEY(quotient));
-    if (!q) {
-        x_bounds(c, quotient, &lo, &hi);
-        q = sym_new(c, internf(c->names, "%s_by%lld", s->u.sym->name, (long long)d), lo, hi, false);
-        map_put(&z->l->quotients, PKEY(quotient), (void *)q);
-    }
-    map_put(&z->quotients, PKEY(q), (void *)quotient);
-    put(z, s, x_muli(c, x_sym(c, q), d));
 }
 static void learn(struct sizes *z, expr cond) {
     if (cond->op == X_AND) {
@@ -100,7 +115,7 @@ static void learn(struct sizes *z, expr cond) {
 }
 void sizes_of_checks(struct sizes *z, struct lowering *l, struct block *from) {
     struct arena *a = &l->c->arena;
-    *z = (struct sizes){.c = l->c, .l = l, .by = {.arena = a}, .quotients = {.arena = a}, .made = {.arena = a}};
+    *z = (struct sizes){.c = l->c, .l = l, .by = {.arena = a}, .parts = {.arena = a}, .made = {.arena = a}};
     for (struct stmt *s = from->first; s; s = s->next)
         if (s->kind == S_SIZE) map_put(&z->made, PKEY(s->u.size.sym), s);
     for (struct stmt *s = from->first; s; s = s->next)
@@ -112,6 +127,6 @@ void sizes_rewrite(struct sizes *z, struct block *b) {
 }
 expr sizes_in_kernel(struct sizes *z, expr e) { return z && z->from.n ? known(z, e) : e; }
 expr sizes_arg(const struct sizes *z, expr leaf) {
-    expr e = leaf->op == X_SYM ? map_get(&z->quotients, PKEY(leaf->u.sym)) : NULL;
+    expr e = leaf->op == X_SYM ? map_get(&z->parts, PKEY(leaf->u.sym)) : NULL;
     return e ? e : leaf;
 }

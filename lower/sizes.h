@@ -6,11 +6,11 @@
 struct sizes {
     struct ctx *c;
     struct lowering *l;
-    struct map by;        /* symbol, or other size that a check names -> what it equals when the checks have passed */
-    VEC(expr) from;       /* these, in order */
-    bool computed;        /* one of them is no symbol */
-    struct map quotients; /* symbol that stands for a quotient -> the quotient */
-    struct map made;      /* symbols whose size is found among the statements themselves */
+    struct map by;    /* symbol, or other size that a check names -> what it equals when the checks have passed */
+    VEC(expr) from;   /* these, in order */
+    bool computed;    /* one of them is no symbol */
+    struct map parts; /* symbol that stands for a quotient or a rest -> that */
+    struct map made;  /* symbols whose size is found among the statements themselves */
 };
 void sizes_of_checks(struct sizes *z, struct lowering *l, struct block *from);
 void sizes_rewrite(struct sizes *z, struct block *b);

@@ -16,9 +16,12 @@ static void done(void) { ctx_free(c); }
 TestSuite(sizes, .init = setup, .fini = done);
 
 #define SYMS "sym A: 0..64 sym B: 0..64 sym C: 0..64 sym D: 0..64\n"
+#define CONSTS                                                                                                         \
+    "const %zero: i64[1] = [0] const %one: i64[1] = [1] const %last: i64[1] = [-1] const %far: i64[1] = [1000]\n"      \
+    "const %behind: i64[4] = [0,0,1,0] const %before: i64[4] = [1,0,0,0]\n"
 static struct module *lowered(const char *params, const char *nodes, bool plain) {
     struct text t = {0}, d = {0};
-    text_printf(&t, "graph \"\"\n" SYMS "region \"\" (%s) { %s return %%y }\n", params, nodes);
+    text_printf(&t, "graph \"\"\n%sregion \"\" (%s) { %s return %%y }\n", SYMS CONSTS, params, nodes);
     struct graph *g = graph_parse(c, t.s, t.n, "t.gir");
     struct lower_options o = {.target = target_by_name("x86-avx2"), .no_schedule = plain};
     struct module *m = g && graph_infer(g) ? lower_graph(g, &o) : NULL;
@@ -78,6 +81,15 @@ Test(sizes, inner_dimension_of_a_sum) {
           STOPS("inner dimensions"));
     const char *both = "%a: f32[A,B], %b: f32[C,D], %w: f32[D,1]", *m = "%s: ? = Mul(%a, %b) %y: ? = MatMul(%s, %w)";
     gives(both, m, ARGS({eight, {2, 3}, 2}, {eight, {1, 3}, 2}, {eight, {3, 1}, 2}), SIZES(2, 3, 1, 3), LIST(36, 78));
+}
+/* Rows beside those before and after them (MobileBERT): the check holds for one row at least. */
+Test(sizes, neighbours_of_each_row) {
+    const char *p = "%x: f32[A,2]", *n = "%s: ? = Slice(%x, %one, %far, %zero) %p: ? = Pad(%s, %behind) "
+                                         "%t: ? = Slice(%x, %zero, %last, %zero) %q: ? = Pad(%t, %before) "
+                                         "%y: ? = Concat(%p, %x, %q) {axis=1}";
+    gives(p, n, ARGS({eight, {2, 2}, 2}), SIZES(2), LIST(3, 4, 1, 2, 0, 0, 0, 0, 3, 4, 1, 2));
+    gives(p, n, ARGS({eight, {1, 2}, 2}), SIZES(1), LIST(0, 0, 1, 2, 0, 0));
+    gives(p, n, ARGS({eight, {0, 2}, 2}), SIZES(0), STOPS("differs on axis 0"));
 }
 Test(sizes, channels_and_groups) {
     const char *p = "%x: f32[1,A,2], %w: f32[B,C,1], %b: f32[D]", *n = "%y: ? = Conv(%x, %w, %b) {group=2}";
