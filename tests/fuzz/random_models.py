@@ -271,8 +271,8 @@ class Maker:
         if self.special:
             raise Impossible
         if to in (TensorProto.INT32, TensorProto.INT64, TensorProto.INT8):
-            x = self.add("Mul", [self.add("Tanh", [x]), self.const(np.float32(100))])
-            x = self.add("Add", [x, self.const(np.float32(0.37))])      # not at a step, where any rounding shows
+            x = self.add("Mul", [self.new(), self.const(np.float32(10))])   # of numbers as given: at a step of the
+            x = self.add("Add", [x, self.const(np.float32(0.37))])          # conversion any rounding before shows
         y = self.add("Cast", [x], to=to)
         self.add("Cast", [y], to=TensorProto.FLOAT)
 
@@ -458,6 +458,8 @@ class Maker:
         x = self.some(least=1)
         shape = self.of(x)
         k = shape[-1]
+        if not k:
+            raise Impossible    # of a product of nothing ONNX Runtime leaves memory as it was
         choice = self.r.random()
         if choice < 0.5:
             w = [k, self.r.choice([1, 3, 8, 16, 17, 24, 32])]
