@@ -39,7 +39,7 @@ static void remove_tree(const char *path) {
     rmdir(path);
 }
 
-/* ---- may it be replaced? */
+/* ---- what stands in a folder */
 static bool is_empty(const char *path) {
     DIR *d = opendir(path);
     int n = 0;
@@ -47,16 +47,50 @@ static bool is_empty(const char *path) {
     if (d) closedir(d);
     return d && n <= 2;
 }
-static bool has_our_manifest(const char *folder) {
+/* NULL where we did not write the folder. The caller's. */
+static json_t *our_manifest(const char *folder) {
     struct text t = {0};
     text_printf(&t, "%s/manifest.json", folder);
     json_t *j = json_load_file(t.s, 0, NULL);
     const char *by = json_string_value(json_object_get(j, "generator"));
-    bool ours = by && !strcmp(by, "gcc2nn");
-    json_decref(j);
     text_free(&t);
-    return ours;
+    if (by && !strcmp(by, "gcc2nn")) return j;
+    json_decref(j);
+    return NULL;
 }
+static bool has_our_manifest(const char *folder) {
+    json_t *j = our_manifest(folder);
+    json_decref(j);
+    return j != NULL;
+}
+static bool listed(const json_t *names, const char *name) {
+    for (size_t k = 0; k < json_array_size(names); k++) {
+        const char *s = json_string_value(json_array_get(names, k));
+        if (s && !strcmp(s, name)) return true;
+    }
+    return false;
+}
+/* Removes a folder that we wrote, or the part of one that a killed process wrote; what others have put into it since
+ * goes to `to`, unless that has something of this name. */
+static void retire(const char *folder, const char *to) {
+    json_t *manifest = our_manifest(folder), *files = json_object_get(manifest, "files");
+    DIR *d = manifest ? opendir(folder) : NULL;
+    for (struct dirent *e; d && (e = readdir(d));) {
+        struct text a = {0}, b = {0};
+        struct stat st;
+        text_printf(&a, "%s/%s", folder, e->d_name);
+        text_printf(&b, "%s/%s", to, e->d_name);
+        bool other = strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 && !listed(files, e->d_name);
+        if (other && lstat(b.s, &st) != 0 && rename(a.s, b.s) != 0) files = NULL; /* it must not be lost */
+        text_free(&a);
+        text_free(&b);
+    }
+    if (d) closedir(d);
+    if (!manifest || files) remove_tree(folder);
+    json_decref(manifest);
+}
+
+/* ---- may it be replaced? */
 static bool holds_current(const char *folder) {
     char *here = getcwd(NULL, 0);
     size_t n = strlen(folder);
@@ -79,12 +113,12 @@ static bool may_replace(struct new_folder *f) {
 
 /* ---- what a killed process left */
 /* Whoever fills a folder holds a lock on it and lives: what has neither is left over. */
-static void remove_left_over(const char *path, const char *number) {
+static void remove_left_over(struct new_folder *f, const char *path, const char *number) {
     char *end;
     long pid = strtol(number, &end, 10);
     if ((*end && strcmp(end, OLD) != 0) || pid <= 1 || kill((pid_t)pid, 0) == 0 || errno != ESRCH) return;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) remove_tree(path);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && (!*end || rename(path, f->final) != 0)) retire(path, f->final);
     if (fd >= 0) close(fd);
 }
 static void remove_left_overs(struct new_folder *f) {
@@ -94,7 +128,7 @@ static void remove_left_overs(struct new_folder *f) {
     size_t n = strlen(prefix);
     DIR *d = opendir(parent);
     for (struct dirent *e; d && (e = readdir(d));)
-        if (!strncmp(e->d_name, prefix, n)) remove_left_over(A("%s/%s", parent, e->d_name), e->d_name + n);
+        if (!strncmp(e->d_name, prefix, n)) remove_left_over(f, A("%s/%s", parent, e->d_name), e->d_name + n);
     if (d) closedir(d);
 }
 
@@ -115,13 +149,12 @@ bool folder_begin(struct new_folder *f, struct ctx *c, const char *given) {
     return true;
 }
 static void end(struct new_folder *f) {
-    remove_tree(f->path); /* ours, or the one that stood there before; nothing when there was none */
     if (f->lock >= 0) close(f->lock);
     cleanup_drop(f->noted);
 }
 /* Where a file system cannot exchange two folders there is none for a moment. */
 static bool move_aside(struct new_folder *f, const char *old) {
-    remove_tree(old);
+    retire(old, f->final);
     return rename(f->final, old) == 0 || errno == ENOENT;
 }
 bool folder_commit(struct new_folder *f) {
@@ -137,8 +170,28 @@ bool folder_commit(struct new_folder *f) {
         problem(f, "cannot write");
         rename(old, f->final);
     }
-    remove_tree(old);
+    if (done) {
+        retire(f->path, f->final); /* after an exchange what stood there before */
+        retire(old, f->final);
+    } else {
+        remove_tree(f->path);
+    }
     end(f);
     return done;
 }
-void folder_abandon(struct new_folder *f) { end(f); }
+void folder_abandon(struct new_folder *f) {
+    remove_tree(f->path);
+    end(f);
+}
+
+static int by_bytes(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+const char *const *folder_names(struct new_folder *f, int *count) {
+    VEC(const char *) names = {0};
+    DIR *d = opendir(f->path);
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (*e->d_name != '.') PUSH(&f->c->arena, &names, A("%s", e->d_name));
+    if (d) closedir(d);
+    if (names.n) qsort(names.v, (size_t)names.n, sizeof *names.v, by_bytes);
+    *count = names.n;
+    return names.v;
+}

@@ -86,7 +86,7 @@ static json_t *arena(struct program *p) {
 void project_manifest(const struct project *w, struct text *out) {
     struct program *p = w->program;
     json_t *o = json_object(), *ins = json_array(), *outs = json_array(), *kernels = json_array(),
-           *files = json_array(), *source = json_object();
+           *sources = json_array(), *files = json_array(), *source = json_object();
     json_object_set_new(o, "generator", json_string("gcc2nn"));
     json_object_set_new(o, "format", json_integer(1));
     json_object_set_new(o, "name", json_string(p->name));
@@ -99,7 +99,8 @@ void project_manifest(const struct project *w, struct text *out) {
     json_object_set_new(o, "source", source);
     for (int k = 0; k < p->ins.n; k++) json_array_append_new(ins, io_value(w, &p->ins.v[k]));
     for (int k = 0; k < p->outs.n; k++) json_array_append_new(outs, io_value(w, &p->outs.v[k]));
-    for (int k = 0; k < w->sources.n; k++) json_array_append_new(files, json_string(w->sources.v[k]));
+    for (int k = 0; k < w->sources.n; k++) json_array_append_new(sources, json_string(w->sources.v[k]));
+    for (int k = 0; k < w->files_n; k++) json_array_append_new(files, json_string(w->files[k]));
     for (int k = 0; k < p->m->procs.n; k++) {
         json_t *e = json_object();
         json_object_set_new(e, "name", json_string(emit_proc_name(p->c, p->m->procs.v[k], &p->emit)));
@@ -112,7 +113,8 @@ void project_manifest(const struct project *w, struct text *out) {
     json_object_set_new(o, "arena", arena(p));
     json_object_set_new(o, "weights", weights(w));
     json_object_set_new(o, "kernels", kernels);
-    json_object_set_new(o, "sources", files);
+    json_object_set_new(o, "sources", sources);
+    json_object_set_new(o, "files", files);
     char *s = json_dumps(o, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
     if (!s) BUG("the manifest cannot be written as JSON");
     text_add(out, s);

@@ -250,6 +250,8 @@ static bool put_templates(struct writer *q) {
 }
 static bool put_manifest(struct writer *q) {
     struct text t = {0};
+    if (!put_file(q, "manifest.json", &t)) return false; /* it lists itself, too */
+    q->w->files = folder_names(&q->folder, &q->w->files_n);
     project_manifest(q->w, &t);
     return put_file(q, "manifest.json", &t);
 }

@@ -7,6 +7,8 @@
 /* What was written, for those who compile and run it. */
 struct project {
     const char *folder, *name;
+    const char *const *files; /* all names in the folder, sorted */
+    int files_n;
     VEC(const char *) sources;          /* .c, .cu and .S files of the library, without nn_rt.c */
     const char *cflags;                 /* language, contraction, target */
     const char *nvcc_flags, *emu_flags; /* GPU: for .cu files, with nvcc and with a C++ compiler and the emulator */
@@ -16,7 +18,7 @@ struct project {
     struct program *program;
 };
 /* Writes the folder. One that exists is replaced if it is empty or was written by this function (its manifest.json says
- * so). NULL after diagnostics; then nothing is left behind. */
+ * so); other files in it stay. NULL after diagnostics; then nothing is left behind. */
 struct project *project_write(struct module *m, struct memory_plan *plan, const struct project_options *o,
                               const char *folder);
 /* The text of an embedded file with @NAME@ and the other placeholders of `values` ("NAME", text, ..., NULL) replaced.

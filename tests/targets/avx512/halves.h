@@ -20,31 +20,24 @@ typedef union {
 
 /* result = f(operands) for each half; the operands are of type `of`, as is what f gives unless `to` differs */
 #define ONE(name, to, of, f, ...)                                                                                      \
-    static inline __typeof__(((to *)0)->whole) nn_##name(__typeof__(((of *)0)->whole) a)                               \
-    {                                                                                                                  \
+    static inline __typeof__(((to *)0)->whole) nn_##name(__typeof__(((of *)0)->whole) a) {                             \
         of x = {a};                                                                                                    \
         to y;                                                                                                          \
-        for (int i = 0; i < 2; i++)                                                                                    \
-            y.half[i] = f(x.half[i] __VA_ARGS__);                                                                      \
+        for (int i = 0; i < 2; i++) y.half[i] = f(x.half[i] __VA_ARGS__);                                              \
         return y.whole;                                                                                                \
     }
 #define TWO(name, of, f)                                                                                               \
     static inline __typeof__(((of *)0)->whole) nn_##name(__typeof__(((of *)0)->whole) a,                               \
-                                                         __typeof__(((of *)0)->whole) b)                               \
-    {                                                                                                                  \
+                                                         __typeof__(((of *)0)->whole) b) {                             \
         of x = {a}, y = {b};                                                                                           \
-        for (int i = 0; i < 2; i++)                                                                                    \
-            y.half[i] = f(x.half[i], y.half[i]);                                                                       \
+        for (int i = 0; i < 2; i++) y.half[i] = f(x.half[i], y.half[i]);                                               \
         return y.whole;                                                                                                \
     }
 #define THREE(name, of, f)                                                                                             \
-    static inline __typeof__(((of *)0)->whole) nn_##name(__typeof__(((of *)0)->whole) a,                               \
-                                                         __typeof__(((of *)0)->whole) b,                               \
-                                                         __typeof__(((of *)0)->whole) c)                               \
-    {                                                                                                                  \
+    static inline __typeof__(((of *)0)->whole) nn_##name(                                                              \
+        __typeof__(((of *)0)->whole) a, __typeof__(((of *)0)->whole) b, __typeof__(((of *)0)->whole) c) {              \
         of x = {a}, y = {b}, z = {c};                                                                                  \
-        for (int i = 0; i < 2; i++)                                                                                    \
-            z.half[i] = f(x.half[i], y.half[i], z.half[i]);                                                            \
+        for (int i = 0; i < 2; i++) z.half[i] = f(x.half[i], y.half[i], z.half[i]);                                    \
         return z.whole;                                                                                                \
     }
 
@@ -75,7 +68,7 @@ ONE(cvtps_ph, nn_f16, nn_f32, _mm256_cvtps_ph, , _MM_FROUND_TO_NEAREST_INT | EXA
 #define _mm512_cvtph_ps nn_cvtph_ps
 #undef _mm512_roundscale_ps
 #define _mm512_roundscale_ps(a, how)                                                                                   \
-    (((how) & 3) == 0 ? nn_round_0(a) : ((how) & 3) == 1 ? nn_round_1(a) : ((how) & 3) == 2 ? nn_round_2(a) : nn_round_3(a))
+    (((how)&3) == 0 ? nn_round_0(a) : ((how)&3) == 1 ? nn_round_1(a) : ((how)&3) == 2 ? nn_round_2(a) : nn_round_3(a))
 #undef _mm512_cvtps_ph
 #define _mm512_cvtps_ph(a, how) nn_cvtps_ph(a)
 #endif
