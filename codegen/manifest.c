@@ -83,6 +83,16 @@ static json_t *arena(struct program *p) {
     json_object_set_new(o, "region", json_boolean(p->has_region));
     return o;
 }
+json_t *manifest_holders(const struct project *w, const holders *h) {
+    json_t *all = json_array();
+    for (int k = 0; k < h->n; k++) {
+        const struct holder *x = &h->v[k];
+        json_array_append_new(all, json_pack("{s:o, s:s, s:b, s:i, s:i}", "name", text_value(w, x->name), "kind",
+                                             value_kind_name(x->kind), "present", x->present, "first", x->first,
+                                             "count", x->n));
+    }
+    return all;
+}
 void project_manifest(const struct project *w, struct text *out) {
     struct program *p = w->program;
     json_t *o = json_object(), *ins = json_array(), *outs = json_array(), *kernels = json_array(),
@@ -110,6 +120,8 @@ void project_manifest(const struct project *w, struct text *out) {
     json_object_set_new(o, "symbols", symbols(w));
     json_object_set_new(o, "inputs", ins);
     json_object_set_new(o, "outputs", outs);
+    if (p->m->taken.n) json_object_set_new(o, "takes", manifest_holders(w, &p->m->taken));
+    if (p->m->given.n) json_object_set_new(o, "gives", manifest_holders(w, &p->m->given));
     json_object_set_new(o, "arena", arena(p));
     json_object_set_new(o, "weights", weights(w));
     json_object_set_new(o, "kernels", kernels);

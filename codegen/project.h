@@ -28,6 +28,9 @@ void template_text(struct text *out, const char *path, const char *const *values
 const char *const *bare_values(struct program *p, bool weights_file);
 /* Do weights, arena, inputs and outputs fit the target's board? false: a diagnostic, E_BUDGET. */
 bool bare_fits(struct program *p, bool weights_file);
+/* The sequences and optionals among the inputs or outputs, as in manifest.json. */
+struct json_t;
+struct json_t *manifest_holders(const struct project *w, const holders *h);
 /* manifest.json (manifest.c). */
 void project_manifest(const struct project *w, struct text *out);
 #endif

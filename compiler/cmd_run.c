@@ -23,22 +23,27 @@ static void show_outputs(struct session *s, struct tensor *const *outputs) {
         text_free(&line);
     }
 }
+static json_t *tensor_json(struct session *s, int k, const struct tensor *t) {
+    json_t *dims = json_array();
+    for (int d = 0; d < t->rank; d++) json_array_append_new(dims, json_integer(t->dims[d]));
+    return json_pack("{s:o, s:s, s:o}", "name", json_name(&s->c->arena, s->w->program->outs.v[k].buf->name), "type",
+                     dtype_name(t->type), "dims", dims);
+}
 /* With --json: all but the contents, and the file where there is one. */
 static void show_outputs_json(struct session *s, struct tensor *const *outputs) {
     const struct program *p = s->w->program;
-    struct arena *a = &s->c->arena;
     json_t *list = json_array();
-    for (int k = 0; k < p->outs.n; k++) {
-        const struct tensor *t = outputs[k];
-        json_t *dims = json_array();
-        for (int d = 0; d < t->rank; d++) json_array_append_new(dims, json_integer(t->dims[d]));
-        json_t *o = json_pack("{s:o, s:s, s:o}", "name", json_name(a, p->outs.v[k].buf->name), "type",
-                              dtype_name(t->type), "dims", dims);
-        if (s->o->out) json_object_set_new(o, "file", json_name(a, arena_printf(a, "%s/output_%d.pb", s->o->out, k)));
-        json_array_append_new(list, o);
-    }
-    print_json(json_pack("{s:s, s:s, s:o}", "model", p->name, "target",
-                         s->o->interpret ? "interpreter" : p->o->target->name, "outputs", list));
+    holders given = session_gives(s);
+    for (int k = 0; k < given.n; k++)
+        for (int i = given.v[k].first; i < given.v[k].first + given.v[k].n; i++) {
+            json_t *o = tensor_json(s, i, outputs[i]);
+            if (s->o->out) json_object_set_new(o, "file", json_name(&s->c->arena, session_output_file(s, k)));
+            json_array_append_new(list, o);
+        }
+    json_t *all = json_pack("{s:s, s:s, s:o}", "model", p->name, "target",
+                            s->o->interpret ? "interpreter" : p->o->target->name, "outputs", list);
+    if (p->m->given.n) json_object_set_new(all, "gives", manifest_holders(s->w, &p->m->given));
+    print_json(all);
 }
 static bool compute(struct session *s, struct tensor **inputs, struct tensor **outputs) {
     if (s->o->interpret) return session_interpret(s, inputs, outputs);

@@ -2,6 +2,7 @@
  * them, within a tolerance, and else with the interpreter of the same loops, bit for bit. With --each-node the results
  * of all nodes are compared with the interpreter: finds the first node that is wrong. */
 #include "compiler/compare.h"
+#include "compiler/import/tensor_io.h"
 #include "compiler/session.h"
 #include <stdio.h>
 
@@ -20,20 +21,31 @@ static void differs(struct session *s, int k, const char *from, struct text *why
          why->s ? why->s : "");
     text_free(why);
 }
-/* Number of outputs with a reference. */
+static void compare_reference(struct session *s, int k, const struct tensor *got, const struct tensor *want,
+                              json_t *list) {
+    struct text why = {0};
+    double error = -1;
+    bool same = within_tolerance(got, want, usual_tolerance(want->type), &error, &why);
+    note(s, list, k, "reference", same, same ? error : -1);
+    if (!same) differs(s, k, "the reference", &why);
+    else if (!s->o->json) printf("output %d, %s: as the reference, error %.3g\n", k, output_name(s, k), error);
+}
+/* Number of the program's outputs with a reference. */
 static int compare_references(struct session *s, struct tensor *const *outputs, json_t *list) {
-    const struct program *p = s->w->program;
+    holders given = session_gives(s);
     int found = 0;
-    for (int k = 0; k < p->outs.n && s->o->data && !s->o->each_node; k++) {
-        struct tensor *want = session_tensor(s, "output", k, p->outs.v[k].buf->type);
-        struct text why = {0};
-        double error = -1;
-        if (!want) continue;
-        found++;
-        bool same = within_tolerance(outputs[k], want, usual_tolerance(want->type), &error, &why);
-        note(s, list, k, "reference", same, same ? error : -1);
-        if (!same) differs(s, k, "the reference", &why);
-        else if (!s->o->json) printf("output %d, %s: as the reference, error %.3g\n", k, output_name(s, k), error);
+    for (int k = 0; k < given.n && s->o->data && !s->o->each_node; k++) {
+        const struct holder *h = &given.v[k];
+        struct value_io want;
+        if (!session_reference(s, k, h, &want)) continue;
+        found += h->n;
+        if (want.present != h->present || want.n != h->n)
+            diag(&s->c->diags, DIAG_ERROR, E_OUTPUT, "output %d, %s, differs from the reference: %s instead of %s", k,
+                 diag_quote(&s->c->arena, h->name), session_count(s, h->present, h->n),
+                 session_count(s, want.present, want.n));
+        else
+            for (int i = 0; i < h->n; i++)
+                compare_reference(s, h->first + i, outputs[h->first + i], want.tensors[i], list);
     }
     return found;
 }

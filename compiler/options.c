@@ -40,27 +40,45 @@ bool dim_option_parse(struct arena *a, const char *value, struct dim_option *out
     return true;
 }
 
+/* One shape, up to the end or a comma. */
+static bool parse_dims(const char **s, struct shape *x) {
+    while (**s && **s != ',') {
+        if (x->rank == 32) return false;
+        int64_t *dim = &x->dims[x->rank++];
+        if (**s == '?') {
+            *dim = -1;
+            ++*s;
+        } else if (!parse_size(s, dim)) {
+            return false;
+        }
+        if (**s == 'x' && (*s)[1] && (*s)[1] != ',') ++*s;
+        else if (**s && **s != ',') return false;
+    }
+    return true;
+}
 bool shape_option_parse(struct arena *a, const char *value, struct shape_option *out, struct text *problem) {
     const char *eq = strrchr(value, '='), *s = eq ? eq + 1 : "";
-    struct shape_option x = {0};
-    bool ok = eq && eq > value;
-    while (ok && *s) {
-        ok = x.rank < 32;
-        if (ok && *s == '?') {
-            x.dims[x.rank++] = -1;
-            s++;
-        } else if (ok) {
-            ok = parse_size(&s, &x.dims[x.rank++]);
-        }
-        if (ok && *s == 'x' && s[1]) s++;
-        else if (*s) ok = false;
+    VEC(struct shape) shapes = {0};
+    bool ok = eq && eq > value, none = !strcmp(s, "none"), empty = !strcmp(s, "empty");
+    while (ok && !none && !empty) {
+        struct shape x = {0};
+        ok = parse_dims(&s, &x);
+        PUSH(a, &shapes, x);
+        if (*s++ != ',') break;
     }
     if (!ok) {
-        text_printf(problem, "`%s` is not of the form NAME=1x3x?x?", value);
+        text_printf(
+            problem,
+            "`%s` is not of the form NAME=1x3x?x?, nor NAME=3x?,4x? or NAME=empty for a sequence, nor NAME=none "
+            "for an optional",
+            value);
         return false;
     }
-    x.name = arena_printf(a, "%.*s", (int)(eq - value), value);
-    *out = x;
+    *out = (struct shape_option){.name = arena_printf(a, "%.*s", (int)(eq - value), value),
+                                 .none = none,
+                                 .n = shapes.n,
+                                 .v = shapes.v,
+                                 .from = "--shape"};
     return true;
 }
 
@@ -229,7 +247,10 @@ const struct option_row option_rows[] = {
     {"dim", 'd', "NAME=SIZE|LO..HI[@REF]",
      "fix the size of a symbolic dimension, or say its range and the size to optimise for; may be repeated", CMD_MODEL,
      parse_dim, NULL},
-    {"shape", 0, "INPUT=1x3x?x?", "the shape of an input that the model leaves open; ? is any size; may be repeated",
+    {"shape", 0, "INPUT=1x3x?x?",
+     "the shape of an input that the model leaves open; ? is any size; of a sequence those of its elements, s=3x?,4x? "
+     "or "
+     "s=empty; of an optional that holds nothing o=none; may be repeated",
      CMD_MODEL, parse_shape, NULL},
     {"keep-inputs", 0, NULL, "weights that the model lists among its inputs stay inputs", CMD_MODEL, set_keep_inputs,
      NULL},

@@ -74,7 +74,8 @@ void help_wrap(struct text *out, const char *s, int indent);
 void options_help(struct text *out, const struct command *commands, const struct command *command);
 /* The nearest of n names, if any is near enough for a typing error; else NULL. */
 const char *nearest_name(const char *word, const char *const *names, int n);
-/* Values of --dim (NAME=4, NAME=1..64, NAME=1..64@8) and --shape (NAME=1x3x?x?; `NAME=` is a scalar). */
+/* Values of --dim (NAME=4, NAME=1..64, NAME=1..64@8) and --shape (NAME=1x3x?x?; `NAME=` is a scalar; `NAME=3x?,4x?` and
+ * `NAME=empty` sequences, `NAME=none` an empty optional). */
 bool dim_option_parse(struct arena *a, const char *value, struct dim_option *out, struct text *problem);
 bool shape_option_parse(struct arena *a, const char *value, struct shape_option *out, struct text *problem);
 struct import_options options_import(const struct options *o);

@@ -1,9 +1,7 @@
 /* From options to module, folder and program. See session.h. */
 #include "compiler/session.h"
-#include "compiler/import/tensor_io.h"
 #include "ir/base/cleanup.h"
 #include "ir/loop_eval.h"
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -97,6 +95,8 @@ bool session_open(struct session *s, const struct options *o) {
     s->c->diags.file = path;
     s->c->diags.json = o->json;
     take_options(s);
+    s->compile.import.contents = session_contents;
+    s->compile.import.env = s;
     if (!passes_exist(s)) return false;
     bool strict = o->std && !strcmp(o->std, "c99-strict"); /* has no use for layouts made for vectors */
     s->compile.target = target_named(s->c, o->target ? o->target : strict ? "c99" : "native");
@@ -187,113 +187,6 @@ const char *const *session_symbols(struct session *s) {
                 !s->o->inputs.n)
                 v[n++] = A("%s=%lld", s->o->dims.v[k].name, (long long)s->o->dims.v[k].ref);
     return v;
-}
-
-/* ---- tensors */
-static struct tensor *read_tensor(struct session *s, const char *path, enum dtype type) {
-    struct mapped_file f = {0};
-    struct value_io v = {0};
-    if (!value_read(&s->c->diags, &s->c->arena, path, VALUE_TENSOR, type, &f, &v)) return NULL;
-    PUSH(&s->c->arena, &s->files, f);
-    return v.tensors[0];
-}
-struct tensor *session_tensor(struct session *s, const char *stem, int k, enum dtype type) {
-    static const char *const endings[] = {"pb", "npy"};
-    for (int e = 0; e < 2; e++) {
-        const char *path = A("%s/%s_%d.%s", s->o->data, stem, k, endings[e]);
-        if (access(path, F_OK) == 0) return read_tensor(s, path, type);
-    }
-    return NULL;
-}
-/* DIR/input_N for the model's N-th input. */
-static struct tensor *input_from_data(struct session *s, int k, const struct io *io) {
-    int before = s->c->diags.errors;
-    struct tensor *t = session_tensor(s, "input", k, io->buf->type);
-    if (!t && s->c->diags.errors == before)
-        diag(&s->c->diags, DIAG_ERROR, E_FILE, "%s/input_%d.pb, input %s of the model, is missing", s->o->data, k,
-             diag_quote(&s->c->arena, io->buf->name));
-    return t;
-}
-static bool typical_leaf(void *env, expr e, int64_t *v) {
-    if (e->op != X_SYM) return false;
-    *v = program_reference(env, e->u.sym);
-    return true;
-}
-/* Numbers that suit most models: small integers that are valid indices nearly everywhere, floats of both signs. */
-static struct tensor *made_up(struct session *s, int k, const struct io *io) {
-    int64_t dims[32];
-    for (int d = 0; d < io->buf->nlogical; d++)
-        if (!x_eval_int(io->buf->logical[d], typical_leaf, (void *)s->w->program, &dims[d]))
-            BUG("dim %d of input %s has no value", d, io->buf->name);
-    struct tensor *t = tensor_new(&s->c->arena, io->buf->type, dims, io->buf->nlogical);
-    if (!t || t->type == STR) {
-        diag(&s->c->diags, DIAG_ERROR, t ? E_TYPE : E_SIZE,
-             t ? "no values can be made up for input %s, which is of strings"
-               : "input %s is too large for made-up values",
-             diag_quote(&s->c->arena, io->buf->name));
-        diag_help(&s->c->diags, "give them with --data or --input");
-        return NULL;
-    }
-    for (int64_t i = 0; i < tensor_count(t); i++) {
-        uint32_t h = ((uint32_t)i * 2654435761u) ^ ((uint32_t)(k + 1) * 2246822519u);
-        h = (h ^ (h >> 15)) * 2246822519u;
-        h ^= h >> 13;
-        if (dtype_is_float(t->type)) tensor_set_f(t, i, (double)(int32_t)(h >> 8) / 8388608.0 - 1.0);
-        else tensor_set_i(t, i, h & 1);
-    }
-    return t;
-}
-static int input_number(const struct program *p, const char *name, size_t n) {
-    for (int k = 0; k < p->ins.n; k++)
-        if (strlen(p->ins.v[k].buf->name) == n && !memcmp(p->ins.v[k].buf->name, name, n)) return k;
-    return -1;
-}
-struct tensor **session_inputs(struct session *s) {
-    const struct program *p = s->w->program;
-    struct tensor **v = NEWN(&s->c->arena, struct tensor *, p->ins.n + 1);
-    for (int j = 0; j < s->o->inputs.n; j++) {
-        const char *eq = strrchr(s->o->inputs.v[j], '=');
-        int k = input_number(p, s->o->inputs.v[j], (size_t)(eq - s->o->inputs.v[j]));
-        if (k < 0) {
-            diag(&s->c->diags, DIAG_ERROR, E_USAGE, "the model has no input as in --input %s",
-                 diag_quote(&s->c->arena, s->o->inputs.v[j]));
-            return NULL;
-        }
-        if (!(v[k] = read_tensor(s, eq + 1, p->ins.v[k].buf->type))) return NULL;
-    }
-    for (int k = 0; k < p->ins.n; k++) {
-        if (v[k]) continue;
-        if (!s->o->data && s->o->inputs.n) {
-            diag(&s->c->diags, DIAG_ERROR, E_USAGE, "no values are given for input %s",
-                 diag_quote(&s->c->arena, p->ins.v[k].buf->name));
-            return NULL;
-        }
-        if (!(v[k] = s->o->data ? input_from_data(s, k, &p->ins.v[k]) : made_up(s, k, &p->ins.v[k]))) return NULL;
-        if (v[k]->type != p->ins.v[k].buf->type) {
-            diag(&s->c->diags, DIAG_ERROR, E_TYPE, "input %s is of type %s, the values given are %s",
-                 diag_quote(&s->c->arena, p->ins.v[k].buf->name), dtype_name(p->ins.v[k].buf->type),
-                 dtype_name(v[k]->type));
-            return NULL;
-        }
-    }
-    return v;
-}
-
-bool session_write_outputs(struct session *s, struct tensor *const *outputs) {
-    const struct program *p = s->w->program;
-    if (!s->o->out) return true;
-    if (mkdir(s->o->out, 0777) != 0 && errno != EEXIST) {
-        diag(&s->c->diags, DIAG_ERROR, E_WRITE, "cannot make folder %s: %s", diag_quote(&s->c->arena, s->o->out),
-             strerror(errno));
-        return false;
-    }
-    for (int k = 0; k < p->outs.n; k++) {
-        struct tensor *t = outputs[k];
-        t->name = p->outs.v[k].buf->name;
-        struct value_io v = {.kind = VALUE_TENSOR, .name = t->name, .present = true, .n = 1, .tensors = &t};
-        if (!value_write(&s->c->diags, A("%s/output_%d.pb", s->o->out, k), &v)) return false;
-    }
-    return true;
 }
 
 /* ---- the interpreter */

@@ -32,16 +32,27 @@ bool session_compile_each_node(struct session *s);
 bool session_write(struct session *s, const char *path);
 /* Path of the executable of a program of the folder; NULL: diagnostics. */
 const char *session_build(struct session *s, const char *program);
-/* All inputs from --input and --data, in order of the API; without both, made-up ones. NULL: diagnostics. */
-struct tensor **session_inputs(struct session *s);
-/* Reads DIR/<stem>_<k>.pb or .npy as a tensor; NULL without a diagnostic when there is no such file. */
-struct tensor *session_tensor(struct session *s, const char *stem, int k, enum dtype type);
-/* --out: DIR/output_N.pb for each output; nothing without the option. false: diagnostics. */
-bool session_write_outputs(struct session *s, struct tensor *const *outputs);
 /* Runs the interpreter on the module; outputs as from harness_run. */
 bool session_interpret(struct session *s, struct tensor *const *inputs, struct tensor **outputs);
 /* The value of each symbol of the program, in order: from the inputs, else from the command line. */
 const int64_t *session_dims(struct session *s, struct tensor *const *inputs);
 /* The command line's symbols, "N=4", for programs; NULL ends. */
 const char *const *session_symbols(struct session *s);
+
+/* ---- values (session_values.c). Inputs and outputs as the model declares them: number k is in input_k.pb and
+ * output_k.pb; its tensors are
+ * [first, first + n) of the program's. Of kind TENSOR most of them. */
+holders session_takes(struct session *s);
+holders session_gives(struct session *s);
+const char *session_count(struct session *s, bool present, int n); /* "nothing", "2 tensors" */
+/* import_options.contents, from --input and --data. */
+const struct shape_option *session_contents(void *env, int k, const char *name, enum value_kind kind);
+/* All inputs from --input and --data, in order of the API; without both, made-up ones. NULL: diagnostics. */
+struct tensor **session_inputs(struct session *s);
+/* Reads DIR/output_<k>.pb or .npy; false when there is no such file, or with a diagnostic. */
+struct value_io;
+bool session_reference(struct session *s, int k, const struct holder *p, struct value_io *v);
+/* --out: DIR/output_N.pb for each output; nothing without the option. false: diagnostics. */
+bool session_write_outputs(struct session *s, struct tensor *const *outputs);
+const char *session_output_file(struct session *s, int k);
 #endif

@@ -6,6 +6,7 @@
 #define NN_IR_GRAPH_H
 #include "ir/base/vec.h"
 #include "ir/expr.h"
+#include "ir/holder.h"
 #include "ir/tensor.h"
 
 enum type_kind { TY_NONE, TY_TENSOR, TY_SEQUENCE, TY_OPTIONAL, TY_MAP };
@@ -108,6 +109,7 @@ struct graph {
     VEC(const struct sym *) syms; /* input symbols, in order of first use */
     VEC(struct metadata) metadata;
     VEC(const char *) outputs; /* names of the top region's results: passes may put other values there */
+    holders taken, given;      /* inputs and outputs that are no tensors */
     int next_value, next_node;
     int copies; /* nodes that node_copy made on behalf of If */
 };

@@ -302,6 +302,22 @@ static void p_metadata(struct parser *p) {
     PUSH(arena_of(p), &p->g->metadata, m);
 }
 
+/* Behind `takes` or `gives`. */
+static void p_holder(struct parser *p, holders *to) {
+    struct holder h = {.present = true};
+    int64_t n = 0, first = 0;
+    for (enum value_kind k = VALUE_SEQUENCE; k < VALUE_KINDS; k++)
+        if (p_accept_word(p, value_kind_name(k))) h.kind = k;
+    h.name = p_name(p);
+    if (p_accept_word(p, "none")) h.present = false;
+    else p_int(p, &n);
+    if (!p_accept_word(p, "at")) p_fail(p, E_PARSE, "expected `at`");
+    p_int(p, &first);
+    if (n < 0 || n > INT32_MAX || first < 0 || first > INT32_MAX) p_fail(p, E_PARSE, "expected a place");
+    h.n = (int)n, h.first = (int)first;
+    PUSH(arena_of(p), to, h);
+}
+
 static void p_const(struct parser *p) {
     const char *key = p_value_name(p), *name = p_peek(p) == '"' ? p_name(p) : "";
     p_expect(p, ":");
@@ -316,12 +332,15 @@ static void p_graph(struct parser *p) {
         if (p_accept_word(p, "opset")) p_opset(p);
         else if (p_accept_word(p, "metadata")) p_metadata(p);
         else if (p_accept_word(p, "const")) p_const(p);
+        else if (p_accept_word(p, "takes")) p_holder(p, &p->g->taken);
+        else if (p_accept_word(p, "gives")) p_holder(p, &p->g->given);
         else if (p_accept_word(p, "sym")) {
             const struct sym *s = p_sym_def(p, false);
             PUSH(arena_of(p), &p->g->syms, s);
         } else break;
     }
-    if (!p->failed && !p_accept_word(p, "region")) p_fail(p, E_PARSE, "expected opset, metadata, sym, const or region");
+    if (!p->failed && !p_accept_word(p, "region"))
+        p_fail(p, E_PARSE, "expected opset, metadata, sym, takes, gives, const or region");
     p_region(p, p->g->top);
     if (!p->failed && (p_peek(p) || p->at != p->end)) p_fail(p, E_PARSE, "text after the end of the graph");
 }

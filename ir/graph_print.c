@@ -509,6 +509,8 @@ void graph_print(struct text *out, const struct graph *g) {
         text_char(out, '\n');
     }
     for (int i = 0; i < g->syms.n; i++) print_sym_def(&p, "sym", g->syms.v[i]);
+    holders_print(out, "takes", &g->taken, print_cstring);
+    holders_print(out, "gives", &g->given, print_cstring);
     number_consts(&p, g->top);
     for (int i = 0; i < p.consts.n; i++) {
         const struct value *v = p.consts.v[i];

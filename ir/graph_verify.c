@@ -279,6 +279,8 @@ bool graph_verify(struct graph *g, const char *after) {
     for (int i = 0; i < g->syms.n; i++) declare(&v, g->syms.v[i], NULL);
     each_node(g->top, declare_of_node, &v);
     check_region(&v, g->top, NULL);
+    if (!holders_fit(&g->taken, g->top->params.n) || !holders_fit(&g->given, g->top->results.n))
+        refuse(&v, E_VERIFY, NULL, "what the model takes or gives as a sequence or optional does not fit its tensors");
     for (int i = 0; v.ok && i < v.values.n; i++) check_uses(&v, v.values.v[i]);
     arena_free(&v.tmp);
     return v.ok;

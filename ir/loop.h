@@ -7,6 +7,7 @@
 #define NN_IR_LOOP_H
 #include "ir/base/vec.h"
 #include "ir/expr.h"
+#include "ir/holder.h"
 #include "ir/tensor.h"
 
 enum scope { SC_PARAM, SC_ARENA, SC_REGION, SC_STACK, SC_REG, SC_SHARED, SC_CONST, SC_COUNT };
@@ -178,6 +179,7 @@ struct module {
     VEC(struct proc *) procs;   /* kernels, in order of first call */
     struct proc *entry;         /* NULL in texts of single kernels */
     VEC(const struct fn *) fns; /* functions used */
+    holders taken, given;       /* which inputs and outputs of the entry are parts of one value */
 };
 
 /* ---- building */

@@ -176,6 +176,23 @@ static void parse_proc(struct parser *p, bool entry, bool kernel, const char *co
 }
 
 /* ---- modules */
+/* Behind `takes` or `gives`. */
+static void parse_holder(struct parser *p, holders *to) {
+    struct holder h = {.present = true};
+    int64_t n = 0, first = 0;
+    for (enum value_kind k = VALUE_SEQUENCE; k < VALUE_KINDS; k++)
+        if (accept_word(p, value_kind_name(k))) h.kind = k;
+    h.name = parse_name(p, "a name");
+    if (accept_word(p, "none")) h.present = false;
+    else if (!parse_int64(p, &n)) return;
+    if (!accept_word(p, "at")) unexpected(p, "`at`");
+    else if (parse_int64(p, &first)) {
+        if (n < 0 || n > INT32_MAX || first < 0 || first > INT32_MAX) unexpected(p, "a place");
+        h.n = (int)n, h.first = (int)first;
+        PUSH(&p->c->arena, to, h);
+        end_of_line(p);
+    }
+}
 static void check_calls(struct parser *p) {
     for (int k = 0; k < p->calls.n; k++) {
         struct pending_call *l = &p->calls.v[k];
@@ -218,6 +235,11 @@ static void parse_top(struct parser *p) {
         }
         if (accept_word(p, "fn")) {
             parse_fn(p);
+            continue;
+        }
+        if (accept_word(p, "takes") || accept_word(p, "gives")) {
+            parse_holder(p, p->l.rest[0] == 't' ? &p->m->taken : &p->m->given);
+            next_line(p);
             continue;
         }
         bool entry = accept_word(p, "entry"), kernel = accept_word(p, "kernel");

@@ -614,5 +614,7 @@ void loop_print(struct text *out, const struct module *m) {
     }
     if (!m->entry) return;
     if (out->n) text_char(out, '\n');
+    holders_print(out, "takes", &m->taken, print_quoted);
+    holders_print(out, "gives", &m->given, print_quoted);
     print_proc(out, m->ctx, m->entry, true);
 }

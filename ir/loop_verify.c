@@ -615,5 +615,13 @@ bool loop_verify(struct module *m, const char *after) {
     for (int k = 0; k < m->procs.n; k++)
         if (m->procs.v[k] != m->entry) ok &= proc_verify(m, m->procs.v[k], after);
     if (m->entry) ok &= proc_verify(m, m->entry, after);
+    int ins = 0;
+    for (int k = 0; m->entry && k < m->entry->params.n; k++) ins += m->entry->params.v[k].dir == DIR_IN;
+    if (!holders_fit(&m->taken, ins) || !holders_fit(&m->given, m->entry ? m->entry->params.n - ins : 0)) {
+        diag(&m->ctx->diags, DIAG_ERROR, E_VERIFY,
+             "%s%swhat the entry takes or gives as a sequence or optional does not fit its parameters",
+             after ? after : "", after ? ": " : "");
+        ok = false;
+    }
     return ok;
 }

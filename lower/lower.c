@@ -337,6 +337,11 @@ static struct type final_type(struct lowering *l, const struct type *t, const ch
     }
     return type_tensor(l->c, t->dtype, dims, t->rank);
 }
+/* As the model calls it: the value may have come from elsewhere. */
+static const char *result_name(const struct lowering *l, int k) {
+    const char *name = k < l->g->outputs.n ? l->g->outputs.v[k] : l->g->top->results.v[k]->name;
+    return *name ? name : "output";
+}
 /* A result gets its own parameter; the value is produced right into it when nothing else is it. */
 static bool bind_results(struct lowering *l, struct region *top, struct buf **outs) {
     struct map changing = {.arena = &l->c->arena}, ends = {.arena = &l->c->arena};
@@ -345,7 +350,7 @@ static bool bind_results(struct lowering *l, struct region *top, struct buf **ou
         struct value *v = top->results.v[k];
         if (!is_tensor(l, v, "output")) return false;
         struct type t = final_type(l, &v->type, v->name, k, &changing, &ends);
-        outs[k] = proc_param(l->c, l->entry, *v->name ? v->name : "output", t.dtype, DIR_OUT, t.dims, t.rank);
+        outs[k] = proc_param(l->c, l->entry, result_name(l, k), t.dtype, DIR_OUT, t.dims, t.rank);
         bool own = type_equal(&t, &v->type);
         if (own && !v->init && !v->param_of && !map_get(&l->bufs, PKEY(v))) lower_bind(l, v, outs[k]);
     }
@@ -370,7 +375,7 @@ static void finish_results(struct lowering *l, struct region *top, struct buf *c
         struct buf *b = lower_buf(l, top->results.v[k]);
         if (b == outs[k]) continue;
         set_final_sizes(l, &top->results.v[k]->type, outs[k], &done);
-        l->nodes = internf(l->c->names, "output %s", diag_quote(&l->c->arena, top->results.v[k]->name));
+        l->nodes = internf(l->c->names, "output %s", diag_quote(&l->c->arena, result_name(l, k)));
         lower_copy(l, outs[k], b);
         l->nodes = NULL;
     }
@@ -420,6 +425,7 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
     l.probes = probes_new(g);
     l.entry = proc_new(c, "entry");
     l.m->entry = l.entry;
+    l.m->taken = g->taken, l.m->given = g->given;
     l.block = &l.entry->body;
     input_syms(&l);
     for (int k = 0; k < top->params.n; k++) {

@@ -5,6 +5,7 @@
 #include "ir/base/checked.h"
 #include "ir/define.h"
 #include "ir/op.h"
+#include "lower/ops/sequence.h"
 #include <string.h>
 
 enum { MAX_ELEMENTS = 1 << 20, MAX_DIM_NODES = 1 << 16 };
@@ -122,6 +123,71 @@ static bool infer_region(struct region *r) {
     return d->errors == before;
 }
 
+/* ---- the model's own sequences and optionals */
+static bool inputs_are_tensors(struct graph *g) {
+    bool ok = true;
+    for (int k = 0; k < g->top->params.n; k++) {
+        const struct value *v = g->top->params.v[k];
+        if (v->type.kind == TY_TENSOR || v->type.kind == TY_NONE) continue;
+        const char *name = diag_quote(&g->ctx->arena, v->name);
+        ok = false;
+        if (v->type.kind == TY_MAP || !v->type.elem || v->type.elem->kind == TY_MAP) {
+            diag(&g->ctx->diags, DIAG_ERROR, E_TYPE, "input %s: maps are not supported", name);
+            continue;
+        }
+        bool sequence = v->type.kind == TY_SEQUENCE;
+        diag(&g->ctx->diags, DIAG_ERROR, E_SHAPE, "input %s is %s, of which it is not known %s", name,
+             sequence ? "a sequence" : "an optional", sequence ? "what elements it has" : "whether it is there");
+        diag_help(&g->ctx->diags,
+                  sequence
+                      ? "say it with --shape '%s=3x?,4x?' (the shape of each element, ? for any size; `empty`: "
+                        "none), or give it with --data"
+                      : "say it with --shape '%s=3x?' (what it holds, ? for any size; `none`: nothing), or give it "
+                        "with --data",
+                  v->name);
+    }
+    return ok;
+}
+/* In place of a result that holds tensors, these become results of the model. */
+static bool give_contents(struct graph *g, struct value *v, const char *name) {
+    struct contents x;
+    if (v->type.kind == TY_MAP || !contents_of(v, &x)) {
+        diag(&g->ctx->diags, DIAG_ERROR, E_OP,
+             "output %s: what this sequence or optional holds is not known when the model is compiled",
+             diag_quote(&g->ctx->arena, name));
+        return false;
+    }
+    struct holder h = {name, x.kind, x.present, g->top->results.n, x.n};
+    PUSH(&g->ctx->arena, &g->given, h);
+    for (int i = 0; i < x.n; i++) {
+        region_result(g->top, x.v[i]);
+        PUSH(&g->ctx->arena, &g->outputs, x.kind == VALUE_OPTIONAL ? name : internf(g->ctx->names, "%s_%d", name, i));
+    }
+    return true;
+}
+static bool results_to_tensors(struct graph *g) {
+    struct region *top = g->top;
+    int n = top->results.n, held = 0;
+    bool ok = true;
+    for (int k = 0; k < n; k++)
+        held += top->results.v[k]->type.kind != TY_TENSOR && top->results.v[k]->type.kind != TY_NONE;
+    if (!held) return true;
+    struct value **v = arena_copy(&g->ctx->arena, top->results.v, (size_t)n * sizeof *v);
+    const char **names = arena_copy(&g->ctx->arena, g->outputs.v, (size_t)n * sizeof *names);
+    region_drop_results(top);
+    g->outputs.n = 0;
+    for (int k = 0; k < n; k++) {
+        if (v[k]->type.kind != TY_TENSOR) {
+            ok &= give_contents(g, v[k], names[k]);
+            continue;
+        }
+        region_result(top, v[k]);
+        PUSH(&g->ctx->arena, &g->outputs, names[k]);
+    }
+    return ok;
+}
+
 bool graph_infer(struct graph *g) {
-    return all_fit(g, g->top->params.v, g->top->params.n, "the model's inputs") && infer_region(g->top);
+    return all_fit(g, g->top->params.v, g->top->params.n, "the model's inputs") && inputs_are_tensors(g) &&
+           infer_region(g->top) && results_to_tensors(g);
 }

@@ -106,10 +106,11 @@ static struct map initializer_names(struct importer *m, const Onnx__GraphProto *
 static void inputs(struct importer *m, struct scope *s, const Onnx__GraphProto *p) {
     struct map constants = initializer_names(m, p);
     for (size_t i = 0; i < p->n_input; i++) note_dim_names(m, p->input[i]->type);
-    for (size_t i = 0; i < p->n_input; i++) {
+    for (size_t i = 0, k = 0; i < p->n_input; i++) {
         const char *name = intern(m->c->names, text_of(p->input[i]->name));
         if (!m->o.keep_inputs && map_get(&constants, PKEY(name))) continue;
         m->c->diags.origin = arena_printf(&m->c->arena, "input %s", diag_quote(&m->c->arena, name));
+        if (onnx_holder(m, s, (int)k++, name, p->input[i]->type)) continue;
         struct type t = onnx_type(m, p->input[i]->type, name);
         onnx_declare(m, s, name, region_param(m->g->top, name, t));
         if (t.kind == TY_TENSOR && t.rank < 0) {

@@ -9,16 +9,27 @@ struct dim_option {
     const char *name;
     int64_t lo, hi, ref;
 }; /* --dim N=1..64@8, N=4; ref 0: not given */
+struct shape {
+    int rank;
+    int64_t dims[32]; /* -1: any */
+};
+/* --shape x=1x3x?x?, and of sequences s=3x?,4x? and s=empty, of optionals o=none; or the same from data. */
 struct shape_option {
     const char *name;
-    int rank;
-    int64_t dims[32];
-}; /* --shape x=1x3x?x?; ? is -1 */
+    bool none; /* an optional that holds nothing */
+    int n;     /* tensors: 1, or the elements of a sequence */
+    const struct shape *v;
+    const char *from; /* for messages: "--shape", or the file */
+};
 struct import_options {
     const struct dim_option *dims;
     int ndims;
     const struct shape_option *shapes;
     int nshapes;
+    /* What input number k holds, a sequence or optional that no --shape tells of. NULL: not known; after a diagnostic
+     * the import fails. */
+    const struct shape_option *(*contents)(void *env, int k, const char *name, enum value_kind kind);
+    void *env;
     bool keep_inputs;  /* weights that the model lists as inputs too stay inputs */
     bool keep_unknown; /* nodes of unknown operators stay, without a row (inspect) */
     int max_depth;     /* nested bodies and functions; 0: 32 */

@@ -55,7 +55,7 @@ static expr model_dim(struct importer *m, const Onnx__TensorShapeProto__Dimensio
     return unnamed(m, input, i);
 }
 
-static const struct shape_option *shape_of(struct importer *m, const char *input) {
+const struct shape_option *onnx_shape_of(struct importer *m, const char *input) {
     for (int i = 0; i < m->o.nshapes; i++)
         if (strcmp(m->o.shapes[i].name, input) == 0) {
             m->shape_used[i] = true;
@@ -64,12 +64,15 @@ static const struct shape_option *shape_of(struct importer *m, const char *input
     return NULL;
 }
 
-static struct type tensor_type(struct importer *m, int code, const Onnx__TensorShapeProto *shape, const char *input) {
-    enum dtype t = dtype_by_onnx(code);
+/* input: names unnamed dims; NULL: dims are left out. given: the shape that `from` (--shape, a file) says, or NULL.
+ * part: of a sequence, whose elements need not share the sizes that its type names. */
+struct type onnx_tensor_type(struct importer *m, const Onnx__TypeProto__Tensor *p, const char *input,
+                             const struct shape *given, const char *from, bool part) {
+    enum dtype t = dtype_by_onnx(p->elem_type);
+    const Onnx__TensorShapeProto *shape = p->shape;
     if (!t)
-        onnx_error(m, E_TYPE, "element type %d of %s is not known", code,
+        onnx_error(m, E_TYPE, "element type %d of %s is not known", p->elem_type,
                    input ? diag_quote(&m->c->arena, input) : "a value");
-    const struct shape_option *given = input ? shape_of(m, input) : NULL;
     if (!input || (!shape && !given)) return type_tensor(m->c, t, NULL, -1);
     int rank = given ? given->rank : shape->n_dim > 32 ? 33 : (int)shape->n_dim;
     if (rank > 32) {
@@ -77,7 +80,7 @@ static struct type tensor_type(struct importer *m, int code, const Onnx__TensorS
         return type_tensor(m->c, t, NULL, -1);
     }
     if (given && shape && shape->n_dim != (size_t)rank)
-        onnx_error(m, E_USAGE, "--shape gives %s %d dimensions, but the model gives it %zu",
+        onnx_error(m, E_USAGE, "%s gives %s %d dimensions, but the model gives it %zu", from,
                    diag_quote(&m->c->arena, input), rank, shape->n_dim);
     expr dims[32];
     for (int i = 0; i < rank; i++) {
@@ -87,13 +90,23 @@ static struct type tensor_type(struct importer *m, int code, const Onnx__TensorS
             dims[i] = x_int(m->c, given->dims[i]);
             if (d && d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && d->dim_value >= 0 &&
                 d->dim_value != given->dims[i])
-                onnx_error(m, E_USAGE, "--shape gives dimension %d of %s the size %lld, but the model says %lld", i,
+                onnx_error(m, E_USAGE, "%s gives dimension %d of %s the size %lld, but the model says %lld", from, i,
                            diag_quote(&m->c->arena, input), (long long)given->dims[i], (long long)d->dim_value);
         } else {
-            dims[i] = d ? model_dim(m, d, input, i) : unnamed(m, input, i);
+            bool named = part && d && d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+            dims[i] = d && !named ? model_dim(m, d, input, i) : unnamed(m, input, i);
         }
     }
     return type_tensor(m->c, t, dims, rank);
+}
+
+static struct type tensor_type(struct importer *m, const Onnx__TypeProto__Tensor *p, const char *input) {
+    const struct shape_option *given = input ? onnx_shape_of(m, input) : NULL;
+    if (given && (given->none || given->n != 1)) {
+        onnx_error(m, E_USAGE, "--shape %s: it is one tensor", diag_quote(&m->c->arena, input));
+        given = NULL;
+    }
+    return onnx_tensor_type(m, p, input, given ? given->v : NULL, "--shape", false);
 }
 
 static struct type type_of(struct importer *m, const Onnx__TypeProto *p, const char *input, int depth) {
@@ -104,8 +117,7 @@ static struct type type_of(struct importer *m, const Onnx__TypeProto *p, const c
         return ty;
     }
     switch (p ? p->value_case : ONNX__TYPE_PROTO__VALUE__NOT_SET) {
-    case ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE:
-        return tensor_type(m, p->tensor_type->elem_type, p->tensor_type->shape, input);
+    case ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE: return tensor_type(m, p->tensor_type, input);
     case ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE:
         ty.kind = TY_SEQUENCE;
         inner = p->sequence_type->elem_type;

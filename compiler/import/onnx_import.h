@@ -1,5 +1,6 @@
 /* What the files of the ONNX import share. onnx.c: the model; onnx_nodes.c: graphs, nodes, scopes, functions;
- * onnx_attrs.c: attributes, types, sparse tensors; onnx_ops.c: rows and upgrades. Private to them. */
+ * onnx_attrs.c: attributes, types, sparse tensors; onnx_holders.c: sequences and optionals as inputs; onnx_ops.c: rows
+ * and upgrades. Private to them. */
 #ifndef NN_COMPILER_IMPORT_ONNX_IMPORT_H
 #define NN_COMPILER_IMPORT_ONNX_IMPORT_H
 #include "compiler/import/onnx.h"
@@ -75,6 +76,9 @@ const char *onnx_key(struct importer *m, const char *a, const char *b,
 /* onnx_attrs.c */
 struct type onnx_type(struct importer *m, const Onnx__TypeProto *p,
                       const char *input); /* input: names unnamed dims; NULL: dims are left out */
+struct type onnx_tensor_type(struct importer *m, const Onnx__TypeProto__Tensor *p, const char *input,
+                             const struct shape *given, const char *from, bool part);
+const struct shape_option *onnx_shape_of(struct importer *m, const char *input); /* --shape; NULL: not given */
 /* The attribute that stands here, after references to a function's attributes; NULL: the caller does not give it. */
 const Onnx__AttributeProto *onnx_resolve(const struct frame *f, const Onnx__AttributeProto *a);
 enum attr_kind_result {
@@ -86,6 +90,10 @@ const struct tensor *onnx_tensor(struct importer *m, const Onnx__TensorProto *p)
 const struct tensor *onnx_sparse(struct importer *m, const Onnx__SparseTensorProto *p);
 const struct tensor *onnx_constant(struct importer *m, const struct scope *s,
                                    const Onnx__NodeProto *p); /* of a Constant node */
+
+/* onnx_holders.c: input number k of the model, when it is a sequence or optional whose contents are told. false: it is
+ * a tensor, or nothing is known of it. */
+bool onnx_holder(struct importer *m, struct scope *s, int k, const char *name, const Onnx__TypeProto *type);
 
 /* onnx_ops.c */
 void onnx_rows(struct importer *m); /* unknown operators, upgrades to the newest versions */

@@ -283,6 +283,11 @@ static bool take_sequence(struct tensor_reader *r, const Onnx__SequenceProto *s,
         diag(r->diags, DIAG_ERROR, E_TYPE, "a sequence of something else than tensors");
         return false;
     }
+    if (s->n_tensor_values > HOLDER_MAX) {
+        diag(r->diags, DIAG_ERROR, E_LIMIT, "a sequence of %zu elements; at most %d are accepted", s->n_tensor_values,
+             HOLDER_MAX);
+        return false;
+    }
     return take_tensors(r, s->tensor_values, s->n_tensor_values, v);
 }
 
@@ -293,6 +298,7 @@ static bool take_optional(struct tensor_reader *r, const Onnx__OptionalProto *o,
     }
     v->present = o->tensor_value || o->sequence_value;
     if (o->elem_type == ELEM_SEQUENCE || o->sequence_value) v->kind = VALUE_OPTIONAL_SEQUENCE;
+    if (o->tensor_value) v->kind = VALUE_OPTIONAL;
     if (o->sequence_value) return take_sequence(r, o->sequence_value, v);
     return !o->tensor_value || take_tensors(r, (Onnx__TensorProto **)&o->tensor_value, 1, v);
 }

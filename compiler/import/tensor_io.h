@@ -4,6 +4,7 @@
 #define NN_COMPILER_IMPORT_TENSOR_IO_H
 #include "compiler/import/external.h"
 #include "compiler/import/prescan.h"
+#include "ir/holder.h"
 #include "ir/tensor.h"
 
 /* What reading tensors needs. Large raw_data and external data stay where they are mapped (TS_MAPPED; such bytes need
@@ -20,7 +21,6 @@ struct tensor *tensor_from_proto(struct tensor_reader *r, const Onnx__TensorProt
 void tensor_to_proto(const struct tensor *t, struct text *out);
 
 /* One value of a test case: what input_N.pb and output_N.pb hold. */
-enum value_kind { VALUE_TENSOR, VALUE_SEQUENCE, VALUE_OPTIONAL, VALUE_OPTIONAL_SEQUENCE };
 struct value_io {
     enum value_kind kind;
     const char *name; /* as in the file; may be NULL */
@@ -28,8 +28,8 @@ struct value_io {
     int n;            /* tensors: 1 for a tensor, any number in a sequence */
     struct tensor **tensors;
 };
-/* Bytes of a TensorProto, SequenceProto or OptionalProto, as `kind` says: the file itself does not. For VALUE_OPTIONAL
- * the file may turn out to hold an optional sequence; v->kind says so then. `data` must outlive the tensors. */
+/* Bytes of a TensorProto, SequenceProto or OptionalProto, as `kind` says: the file itself does not. Only what an
+ * optional holds is seen in the file: v->kind says it. `data` must outlive the tensors. */
 bool value_from_proto(struct diags *d, struct arena *a, const uint8_t *data, size_t size, enum value_kind kind,
                       struct value_io *v);
 void value_to_proto(const struct value_io *v, struct text *out);

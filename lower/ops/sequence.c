@@ -1,6 +1,7 @@
 /* Sequences and optionals. How many elements a sequence has, and which, is known when a model is compiled: nothing of
  * them is left at run time. SequenceConstruct, SequenceEmpty and Optional stay as nodes that say what they hold; the
  * others look there during inference and are replaced by the elements, and the holders die unused. */
+#include "lower/ops/sequence.h"
 #include "lower/ops/control.h"
 #include "lower/ops/ops.h"
 #include <string.h>
@@ -37,13 +38,33 @@ static bool lower_holder(struct lowering *l, struct node *n) {
 }
 static const struct op_control holder = {infer_holder, lower_holder};
 
+bool value_is_holder(const struct value *v) { return v->type.kind == TY_SEQUENCE || v->type.kind == TY_OPTIONAL; }
+static bool is_sequence(const struct node *n) { return node_is(n, "SequenceConstruct") || node_is(n, "SequenceEmpty"); }
+bool contents_of(const struct value *v, struct contents *x) {
+    const struct node *n = v->def;
+    bool optional = node_is(n, "Optional");
+    *x = (struct contents){.kind = optional ? VALUE_OPTIONAL : VALUE_SEQUENCE, .present = true};
+    if (optional) {
+        const struct type *held = v->type.elem;
+        if (held && held->kind == TY_SEQUENCE) x->kind = VALUE_OPTIONAL_SEQUENCE;
+        x->present = n->ins.n && n->ins.v[0];
+        if (!x->present) return true;
+        if (n->ins.v[0]->type.kind == TY_SEQUENCE) n = n->ins.v[0]->def;
+        else if (n->ins.v[0]->type.kind != TY_TENSOR) return false;
+    }
+    if (!optional || x->kind == VALUE_OPTIONAL_SEQUENCE)
+        if (!is_sequence(n)) return false;
+    x->v = n->ins.v, x->n = n->ins.n;
+    return true;
+}
+
 /* ---- operators on sequences */
 struct list {
     V *v;
     int n;
 };
 static bool list_of(V seq, struct list *l) {
-    if (!node_is(seq->def, "SequenceConstruct") && !node_is(seq->def, "SequenceEmpty"))
+    if (!is_sequence(seq->def))
         return fail(E_OP, "the elements of this sequence are not known when the model is compiled"), false;
     l->n = seq->def->ins.n;
     l->v = NEWN(&def_node()->in->graph->ctx->arena, V, l->n + 1); /* room for one more */

@@ -106,6 +106,14 @@ static inline msg w_tensor_type(int type, const char *dims) {
     w_msg(&ty, 1, tensor);
     return ty;
 }
+static inline msg w_of_type(int field, msg elem) {
+    msg of = {0}, ty = {0};
+    w_msg(&of, 1, elem);
+    w_msg(&ty, field, of);
+    return ty;
+}
+static inline msg w_seq_type(msg elem) { return w_of_type(4, elem); }
+static inline msg w_opt_type(msg elem) { return w_of_type(9, elem); }
 static inline msg w_value(const char *name, msg type) {
     msg m = {0};
     w_str(&m, 1, name);

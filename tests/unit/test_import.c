@@ -33,6 +33,7 @@ static const char *text_of(struct graph *g) {
 static void same_text(struct graph *g, const char *want) {
     cr_assert_str_eq(text_of(g), want, "got\n%swant\n%s", text_of(g), want);
 }
+static void diags_clear(void) { teardown(), setup(); }
 static void refused(msg model, const struct import_options *o, enum diag_code code, const char *part) {
     cr_assert_null(import_as(model, o ? o : &lenient));
     cr_assert(c->diags.n > 0);
@@ -94,7 +95,7 @@ Test(import, dims_and_shapes_from_the_user) {
     cr_assert(strstr(text_of(import_as(w_model(chain()), &o)), "region \"main\" (%0 \"x\": f32[4,3])"));
     o.dims = &range;
     cr_assert(strstr(text_of(import_as(w_model(chain()), &o)), "sym N: 1..64@8\n"));
-    struct shape_option shape = {"x", 2, {7, -1}};
+    struct shape_option shape = {"x", false, 1, &(struct shape){2, {7, -1}}, "--shape"};
     o = (struct import_options){.keep_unknown = true, .shapes = &shape, .nshapes = 1};
     cr_assert(strstr(text_of(import_as(w_model(chain()), &o)), "f32[7,3]"));
     msg g = {0};
@@ -110,8 +111,89 @@ Test(import, a_dim_that_is_none) {
 Test(import, a_shape_that_contradicts) {
     refused(
         w_model(chain()),
-        &(struct import_options){.keep_unknown = true, .shapes = &(struct shape_option){"x", 2, {1, 4}}, .nshapes = 1},
+        &(struct import_options){.keep_unknown = true,
+                                 .shapes = &(struct shape_option){"x", false, 1, &(struct shape){2, {1, 4}}, "--shape"},
+                                 .nshapes = 1},
         E_USAGE, "says 3");
+}
+/* y = A(s), for an input of that type */
+static msg of_type(msg type) {
+    msg g = {0};
+    w_msg(&g, G_NODE, w_node("A", "s", "y"));
+    w_msg(&g, G_IN, w_f32("x", "2 s_1_d0"));
+    w_msg(&g, G_IN, w_value("s", type));
+    w_msg(&g, G_OUT, w_name("y"));
+    return w_model(g);
+}
+static struct import_options with_shape(const struct shape_option *x) {
+    return (struct import_options){.keep_unknown = true, .shapes = x, .nshapes = 1};
+}
+Test(import, the_elements_of_a_sequence_become_inputs) {
+    struct shape two[] = {{2, {3, 4}}, {2, {-1, 4}}};
+    struct shape_option x = {"s", false, 2, two, "--shape"};
+    struct import_options o = with_shape(&x);
+    /* sizes that the type names are not shared by the elements */
+    same_text(import_as(of_type(w_seq_type(w_tensor_type(1, "N 4"))), &o),
+              "sym s_1_d0: 0..2147483647\n"
+              "sym s_1_d0_: 0..2147483647\n"
+              "takes sequence \"s\" 2 at 1\n"
+              "region \"main\" (%0 \"x\": f32[2,s_1_d0], %1 \"s_0\": f32[3,4], %2 \"s_1\": f32[s_1_d0_,4]) {\n"
+              "  %3 \"s\": ? = SequenceConstruct(%1, %2)\n"
+              "  %4 \"y\": ? = A:17(%3)\n"
+              "  return %4\n"
+              "}\n");
+    x.n = 0;
+    cr_assert(strstr(text_of(import_as(of_type(w_seq_type(w_tensor_type(7, NULL))), &o)),
+                     "\"s\": ? = SequenceEmpty() {dtype=7}"));
+}
+Test(import, what_an_optional_holds_becomes_an_input) {
+    struct shape_option x = {"s", false, 1, &(struct shape){1, {-1}}, "--shape"};
+    struct import_options o = with_shape(&x);
+    cr_assert(strstr(text_of(import_as(of_type(w_opt_type(w_tensor_type(1, NULL))), &o)),
+                     "takes optional \"s\" 1 at 1\n"
+                     "region \"main\" (%0 \"x\": f32[2,s_1_d0], %1 \"s\": f32[s_d0]) {\n"
+                     "  %2 \"s\": ? = Optional(%1)\n"));
+    cr_assert(strstr(text_of(import_as(of_type(w_opt_type(w_seq_type(w_tensor_type(1, NULL)))), &o)),
+                     "  %2: ? = SequenceConstruct(%1)\n"
+                     "  %3 \"s\": ? = Optional(%2)\n"));
+    x = (struct shape_option){.name = "s", .none = true, .from = "--shape"};
+    cr_assert(strstr(text_of(import_as(of_type(w_opt_type(w_seq_type(w_tensor_type(1, NULL)))), &o)),
+                     "takes optional_sequence \"s\" none at 1\n"
+                     "region \"main\" (%0 \"x\": f32[2,s_1_d0]) {\n"
+                     "  %1 \"s\": ? = Optional() {type=type seq<f32[*]>}\n"));
+}
+static const struct shape_option *one_element(void *env, int k, const char *name, enum value_kind kind) {
+    static const struct shape five = {1, {5}};
+    static struct shape_option x = {NULL, false, 1, &five, "input_1.pb"};
+    cr_assert(k == 1 && !strcmp(name, "s") && kind == VALUE_SEQUENCE);
+    ++*(int *)env;
+    return &x;
+}
+Test(import, contents_from_data) {
+    int asked = 0;
+    struct import_options o = {.keep_unknown = true, .contents = one_element, .env = &asked};
+    cr_assert(strstr(text_of(import_as(of_type(w_seq_type(w_tensor_type(1, NULL))), &o)), "%1 \"s_0\": f32[5])"));
+    cr_assert_eq(asked, 1);
+    refused(of_type(w_seq_type(w_tensor_type(1, "6"))), &o, E_USAGE,
+            "input_1.pb gives dimension 0 of \"s_0\" the size 5, but the model says 6");
+}
+Test(import, without_contents_the_declared_type_stays) {
+    cr_assert(strstr(text_of(import_as(of_type(w_seq_type(w_tensor_type(1, NULL))), &lenient)), "\"s\": seq<f32[*]>"));
+}
+Test(import, contents_that_do_not_fit) {
+    struct shape_option x = {"s", true, 0, NULL, "--shape"};
+    struct import_options o = with_shape(&x);
+    refused(of_type(w_seq_type(w_tensor_type(1, NULL))), &o, E_USAGE, "a sequence is always there");
+    diags_clear();
+    x.none = false;
+    refused(of_type(w_opt_type(w_tensor_type(1, NULL))), &o, E_USAGE, "an optional of one tensor");
+    diags_clear();
+    refused(of_type(w_tensor_type(1, NULL)), &o, E_USAGE, "it is one tensor");
+    diags_clear();
+    refused(of_type(w_seq_type(w_seq_type(w_tensor_type(1, NULL)))), &o, E_TYPE, "something else than tensors");
+    diags_clear();
+    x.n = HOLDER_MAX + 1;
+    refused(of_type(w_seq_type(w_tensor_type(1, NULL))), &o, E_LIMIT, "at most 4096");
 }
 Test(import, unknown_rank_is_refused_with_the_remedy) {
     msg g = {0};

@@ -53,8 +53,10 @@ Test(options, dims_and_shapes) {
     cr_assert(o.dims.n == 2 && o.dims.v[0].lo == 4 && o.dims.v[0].hi == 4);
     cr_assert_str_eq(o.dims.v[1].name, "a=b");
     cr_assert(o.dims.v[1].lo == 1 && o.dims.v[1].hi == 64 && o.dims.v[1].ref == 8);
-    cr_assert(o.shapes.n == 2 && o.shapes.v[0].rank == 4 && o.shapes.v[0].dims[1] == 3 && o.shapes.v[0].dims[3] == -1);
-    cr_assert_eq(o.shapes.v[1].rank, 0);
+    const struct shape *x = o.shapes.v[0].v;
+    cr_assert(o.shapes.n == 2 && o.shapes.v[0].n == 1);
+    cr_assert(x->rank == 4 && x->dims[1] == 3 && x->dims[3] == -1);
+    cr_assert(o.shapes.v[1].n == 1 && o.shapes.v[1].v->rank == 0);
     static const char *const bad[] = {"N",        "=4",   "N=",   "N=4..",         "N=5..4",   "N=1..64@65",
                                       "N=1..64@", "N=-1", "N=4x", "N=99999999999", "N=1..2..3"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -62,6 +64,12 @@ Test(options, dims_and_shapes) {
         snprintf(line, sizeof line, "m.onnx --dim %s", bad[i]);
         refused(line, "is not of the form");
     }
+    cr_assert(parse("m.onnx --shape s=3x?,,4 --shape e=empty --shape o=none"));
+    x = o.shapes.v[0].v;
+    cr_assert(o.shapes.v[0].n == 3 && x[0].rank == 2 && x[0].dims[1] == -1 && x[1].rank == 0 && x[2].dims[0] == 4);
+    cr_assert(o.shapes.v[1].n == 0 && !o.shapes.v[1].none && o.shapes.v[2].none);
+    refused("m.onnx --shape s=3x,4", "is not of the form");
+    refused("m.onnx --shape s=3,nothing", "is not of the form");
     refused("m.onnx --shape x=1x", "is not of the form");
     refused("m.onnx --shape x=1xx2", "is not of the form");
     refused("m.onnx --shape x=a", "is not of the form");

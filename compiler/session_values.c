@@ -1,0 +1,203 @@
+/* The values of a run: the model's inputs from --input and --data, its outputs to --out. Files hold values as the model
+ * declares them; programs take and give tensors. This is the one place between the two. See session.h. */
+#include "compiler/import/tensor_io.h"
+#include "compiler/session.h"
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define A(...) arena_printf(&s->c->arena, __VA_ARGS__)
+
+/* ---- inputs and outputs as the model has them */
+static void add_tensors(struct session *s, holders *p, const struct io *v, int to) {
+    int from = p->n ? p->v[p->n - 1].first + p->v[p->n - 1].n : 0;
+    for (int k = from; k < to; k++) PUSH(&s->c->arena, p, ((struct holder){v[k].buf->name, VALUE_TENSOR, true, k, 1}));
+}
+static holders ports_of(struct session *s, const holders *h, const struct io *v, int n) {
+    holders p = {0};
+    for (int k = 0; k < h->n; k++) {
+        add_tensors(s, &p, v, h->v[k].first);
+        PUSH(&s->c->arena, &p, h->v[k]);
+    }
+    add_tensors(s, &p, v, n);
+    return p;
+}
+holders session_takes(struct session *s) {
+    const struct program *p = s->w->program;
+    return ports_of(s, &p->m->taken, p->ins.v, p->ins.n);
+}
+holders session_gives(struct session *s) {
+    const struct program *p = s->w->program;
+    return ports_of(s, &p->m->given, p->outs.v, p->outs.n);
+}
+
+const char *session_count(struct session *s, bool present, int n) {
+    return !present ? "nothing" : n == 1 ? "1 tensor" : A("%d tensors", n);
+}
+
+/* ---- files */
+static const char *some_value(enum value_kind k) {
+    static const char *const some[VALUE_KINDS] = {"a tensor", "a sequence", "an optional tensor",
+                                                  "an optional sequence"};
+    return some[k];
+}
+static bool read_value(struct session *s, const char *path, enum value_kind kind, enum dtype type, struct value_io *v) {
+    struct mapped_file f = {0};
+    if (!value_read(&s->c->diags, &s->c->arena, path, kind, type, &f, v)) return false;
+    PUSH(&s->c->arena, &s->files, f);
+    if (kind == VALUE_OPTIONAL && v->kind == VALUE_TENSOR) v->kind = kind; /* .npy */
+    if (v->kind == kind || !v->present) return true;
+    diag(&s->c->diags, DIAG_ERROR, E_TYPE, "%s holds %s, but the model has %s there", diag_quote(&s->c->arena, path),
+         some_value(v->kind), some_value(kind));
+    return false;
+}
+/* DIR/<stem>_<k>, NULL: there is no such file. */
+static const char *data_file(struct session *s, const char *stem, int k) {
+    static const char *const endings[] = {"pb", "npy"};
+    for (int e = 0; e < 2 && s->o->data; e++) {
+        const char *path = A("%s/%s_%d.%s", s->o->data, stem, k, endings[e]);
+        if (access(path, F_OK) == 0) return path;
+    }
+    return NULL;
+}
+bool session_reference(struct session *s, int k, const struct holder *p, struct value_io *v) {
+    const char *path = data_file(s, "output", k);
+    enum dtype type = p->n ? s->w->program->outs.v[p->first].buf->type : NONE;
+    return path && read_value(s, path, p->kind, type, v);
+}
+
+/* ---- inputs */
+static bool names_input(const char *option, const char *name) {
+    size_t n = (size_t)(strrchr(option, '=') - option);
+    return strlen(name) == n && !memcmp(name, option, n);
+}
+/* The file of input k; NULL: neither --input nor --data has one. */
+static const char *input_file(struct session *s, int k, const char *name) {
+    for (int j = s->o->inputs.n; j--;)
+        if (names_input(s->o->inputs.v[j], name)) return strrchr(s->o->inputs.v[j], '=') + 1;
+    return data_file(s, "input", k);
+}
+const struct shape_option *session_contents(void *env, int k, const char *name, enum value_kind kind) {
+    struct session *s = env;
+    const char *path = input_file(s, k, name);
+    struct value_io v;
+    if (!path || !read_value(s, path, kind, NONE, &v)) return NULL;
+    struct shape *shapes = NEWN(&s->c->arena, struct shape, v.n + 1);
+    for (int i = 0; i < v.n; i++) {
+        shapes[i].rank = v.tensors[i]->rank;
+        memcpy(shapes[i].dims, v.tensors[i]->dims, sizeof shapes[i].dims);
+    }
+    struct shape_option *x = NEW(&s->c->arena, struct shape_option);
+    *x = (struct shape_option){.name = name, .none = !v.present, .n = v.n, .v = shapes, .from = path};
+    return x;
+}
+static bool typical_leaf(void *env, expr e, int64_t *v) {
+    if (e->op != X_SYM) return false;
+    *v = program_reference(env, e->u.sym);
+    return true;
+}
+/* Numbers that suit most models: small integers that are valid indices nearly everywhere, floats of both signs. */
+static struct tensor *made_up(struct session *s, int k, const struct io *io) {
+    int64_t dims[32];
+    for (int d = 0; d < io->buf->nlogical; d++)
+        if (!x_eval_int(io->buf->logical[d], typical_leaf, (void *)s->w->program, &dims[d]))
+            BUG("dim %d of input %s has no value", d, io->buf->name);
+    struct tensor *t = tensor_new(&s->c->arena, io->buf->type, dims, io->buf->nlogical);
+    if (!t || t->type == STR) {
+        diag(&s->c->diags, DIAG_ERROR, t ? E_TYPE : E_SIZE,
+             t ? "no values can be made up for input %s, which is of strings"
+               : "input %s is too large for made-up values",
+             diag_quote(&s->c->arena, io->buf->name));
+        diag_help(&s->c->diags, "give them with --data or --input");
+        return NULL;
+    }
+    for (int64_t i = 0; i < tensor_count(t); i++) {
+        uint32_t h = ((uint32_t)i * 2654435761u) ^ ((uint32_t)(k + 1) * 2246822519u);
+        h = (h ^ (h >> 15)) * 2246822519u;
+        h ^= h >> 13;
+        if (dtype_is_float(t->type)) tensor_set_f(t, i, (double)(int32_t)(h >> 8) / 8388608.0 - 1.0);
+        else tensor_set_i(t, i, h & 1);
+    }
+    return t;
+}
+static bool options_name_inputs(struct session *s, const holders *p) {
+    for (int j = 0; j < s->o->inputs.n; j++) {
+        bool known = false;
+        for (int k = 0; k < p->n; k++) known |= names_input(s->o->inputs.v[j], p->v[k].name);
+        if (known) continue;
+        diag(&s->c->diags, DIAG_ERROR, E_USAGE, "the model has no input as in --input %s",
+             diag_quote(&s->c->arena, s->o->inputs.v[j]));
+        return false;
+    }
+    return true;
+}
+/* No file has input k. */
+static bool without_file(struct session *s, int k, const struct holder *p, struct tensor **to) {
+    const char *name = diag_quote(&s->c->arena, p->name);
+    if (s->o->data)
+        diag(&s->c->diags, DIAG_ERROR, E_FILE, "%s/input_%d.pb, input %s of the model, is missing", s->o->data, k,
+             name);
+    else if (s->o->inputs.n) diag(&s->c->diags, DIAG_ERROR, E_USAGE, "no values are given for input %s", name);
+    if (s->o->data || s->o->inputs.n) return false;
+    for (int i = 0; i < p->n; i++)
+        if (!(to[i] = made_up(s, p->first + i, &s->w->program->ins.v[p->first + i]))) return false;
+    return true;
+}
+/* The values given for p, in v, as tensors of the program. */
+static bool take_value(struct session *s, const struct holder *p, const struct value_io *v, struct tensor **to) {
+    const char *name = diag_quote(&s->c->arena, p->name);
+    if (v->present != p->present || v->n != p->n) {
+        diag(&s->c->diags, DIAG_ERROR, E_SHAPE, "input %s was compiled to hold %s, the values given hold %s", name,
+             session_count(s, p->present, p->n), session_count(s, v->present, v->n));
+        return false;
+    }
+    for (int i = 0; i < p->n; i++) {
+        enum dtype type = s->w->program->ins.v[p->first + i].buf->type;
+        to[i] = v->tensors[i];
+        if (to[i]->type == type) continue;
+        diag(&s->c->diags, DIAG_ERROR, E_TYPE, "input %s is of type %s, the values given are %s", name,
+             dtype_name(type), dtype_name(to[i]->type));
+        return false;
+    }
+    return true;
+}
+struct tensor **session_inputs(struct session *s) {
+    const struct program *w = s->w->program;
+    struct tensor **v = NEWN(&s->c->arena, struct tensor *, w->ins.n + 1);
+    holders p = session_takes(s);
+    if (!options_name_inputs(s, &p)) return NULL;
+    for (int k = 0; k < p.n; k++) {
+        const struct holder *q = &p.v[k];
+        const char *path = input_file(s, k, q->name);
+        struct value_io x;
+        bool ok = path ? read_value(s, path, q->kind, q->n ? w->ins.v[q->first].buf->type : NONE, &x) &&
+                             take_value(s, q, &x, v + q->first)
+                       : without_file(s, k, q, v + q->first);
+        if (!ok) return NULL;
+    }
+    return v;
+}
+
+/* ---- outputs */
+bool session_write_outputs(struct session *s, struct tensor *const *outputs) {
+    holders p = session_gives(s);
+    if (!s->o->out) return true;
+    if (mkdir(s->o->out, 0777) != 0 && errno != EEXIST) {
+        diag(&s->c->diags, DIAG_ERROR, E_WRITE, "cannot make folder %s: %s", diag_quote(&s->c->arena, s->o->out),
+             strerror(errno));
+        return false;
+    }
+    for (int k = 0; k < p.n; k++) {
+        const struct holder *q = &p.v[k];
+        struct tensor **v = NEWN(&s->c->arena, struct tensor *, q->n + 1);
+        for (int i = 0; i < q->n; i++) {
+            v[i] = outputs[q->first + i];
+            v[i]->name = q->kind == VALUE_TENSOR ? q->name : NULL;
+        }
+        struct value_io x = {.kind = q->kind, .name = q->name, .present = q->present, .n = q->n, .tensors = v};
+        if (!value_write(&s->c->diags, session_output_file(s, k), &x)) return false;
+    }
+    return true;
+}
+const char *session_output_file(struct session *s, int k) { return A("%s/output_%d.pb", s->o->out, k); }

@@ -1,0 +1,28 @@
+/* See holder.h. */
+#include "ir/holder.h"
+
+const char *value_kind_name(enum value_kind k) {
+    static const char *const names[VALUE_KINDS] = {"tensor", "sequence", "optional", "optional_sequence"};
+    return names[k];
+}
+bool holders_fit(const holders *h, int n) {
+    int at = 0;
+    for (int k = 0; k < h->n; k++) {
+        const struct holder *x = &h->v[k];
+        bool sequence = x->kind == VALUE_SEQUENCE || x->kind == VALUE_OPTIONAL_SEQUENCE;
+        if (x->kind == VALUE_TENSOR || x->first < at || x->n < 0 || x->n > n - x->first) return false;
+        if (x->present ? !sequence && x->n != 1 : x->n != 0 || x->kind == VALUE_SEQUENCE) return false;
+        at = x->first + x->n;
+    }
+    return at <= n;
+}
+void holders_print(struct text *out, const char *word, const holders *h,
+                   void (*quoted)(struct text *t, const char *s)) {
+    for (int k = 0; k < h->n; k++) {
+        const struct holder *x = &h->v[k];
+        text_printf(out, "%s %s ", word, value_kind_name(x->kind));
+        quoted(out, x->name);
+        if (x->present) text_printf(out, " %d at %d\n", x->n, x->first);
+        else text_printf(out, " none at %d\n", x->first);
+    }
+}

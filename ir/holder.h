@@ -1,0 +1,31 @@
+/* Sequences and optionals that a model takes or gives. In both IRs the tensors that they hold stand for them, as
+ * parameters and results of their own (docs/adr/0005); what is said here is which of those belong together. */
+#ifndef NN_IR_HOLDER_H
+#define NN_IR_HOLDER_H
+#include "ir/base/text.h"
+#include "ir/base/vec.h"
+#include <stdbool.h>
+
+/* What one input or output of a model is. */
+enum value_kind { VALUE_TENSOR, VALUE_SEQUENCE, VALUE_OPTIONAL, VALUE_OPTIONAL_SEQUENCE, VALUE_KINDS };
+const char *value_kind_name(enum value_kind k); /* "sequence", "optional_sequence" */
+
+enum { HOLDER_MAX = 4096 }; /* tensors of one */
+struct holder {
+    const char *name;
+    enum value_kind kind; /* TENSOR only in lists of all inputs or outputs */
+    bool present;         /* false: an optional that holds nothing */
+    int first, n;         /* its tensors, among the inputs or the outputs */
+};
+/* In the model's order: `first` never falls, and nothing belongs to two. */
+typedef struct {
+    struct holder *v;
+    int n, cap;
+} holders;
+
+/* Is h sound for a program of n inputs, or outputs? */
+bool holders_fit(const holders *h, int n);
+/* One line each, as both texts have it: `takes sequence "x" 2 at 0`, and `none` instead of the count of what is not
+ * there. word: takes or gives. */
+void holders_print(struct text *out, const char *word, const holders *h, void (*quoted)(struct text *t, const char *s));
+#endif

@@ -1,0 +1,15 @@
+/* What sequences and optionals hold: looked up where they were made (sequence.c). */
+#ifndef NN_LOWER_OPS_SEQUENCE_H
+#define NN_LOWER_OPS_SEQUENCE_H
+#include "ir/graph.h"
+
+struct contents {
+    enum value_kind kind;
+    bool present;
+    struct value *const *v; /* the tensors */
+    int n;
+};
+bool value_is_holder(const struct value *v); /* a sequence or optional */
+/* false: not known. */
+bool contents_of(const struct value *v, struct contents *x);
+#endif
