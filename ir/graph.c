@@ -300,7 +300,7 @@ static struct value *stand_in(struct map *values, struct value *v) {
     return by ? by : v;
 }
 
-static struct region *region_copy(struct node *owner, const struct region *r, struct map *values) {
+struct region *region_copy(struct node *owner, const struct region *r, struct map *values) {
     struct region *copy = region_new(r->graph, owner, r->name);
     for (int k = 0; k < r->params.n; k++)
         map_put(values, PKEY(r->params.v[k]), region_param(copy, r->params.v[k]->name, r->params.v[k]->type));

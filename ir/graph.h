@@ -111,7 +111,7 @@ struct graph {
     VEC(const char *) outputs; /* names of the top region's results: passes may put other values there */
     holders taken, given;      /* inputs and outputs that are no tensors */
     int next_value, next_node;
-    int copies; /* nodes that node_copy made on behalf of If */
+    int copies, unrolled; /* nodes that were copied on behalf of If, and of loops over sequences */
 };
 
 /* ---- building and editing; use lists are kept */
@@ -146,6 +146,7 @@ void region_inline(struct region *from, struct node *before, struct value *const
 void region_drop_results(struct region *r);
 /* A copy of n, regions and all, at the end of r. values: what stands for a value in the copy; it gets the results of n.
  * Values that it does not hold stay themselves. */
+struct region *region_copy(struct node *owner, const struct region *r, struct map *values); /* the same, of a body */
 struct node *node_copy(struct region *r, const struct node *n, struct map *values);
 bool region_is_settled(const struct region *r); /* neither it nor a region around it is `unsettled` */
 /* `node 17 "conv1" (Conv)`, behind `outer` for nodes of bodies and functions (NULL: none); strings of the model are

@@ -10,7 +10,7 @@
 enum value_kind { VALUE_TENSOR, VALUE_SEQUENCE, VALUE_OPTIONAL, VALUE_OPTIONAL_SEQUENCE, VALUE_KINDS };
 const char *value_kind_name(enum value_kind k); /* "sequence", "optional_sequence" */
 
-enum { HOLDER_MAX = 4096 }; /* tensors of one */
+enum { HOLDER_MAX = 1024 }; /* tensors of one */
 struct holder {
     const char *name;
     enum value_kind kind; /* TENSOR only in lists of all inputs or outputs */

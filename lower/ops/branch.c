@@ -9,13 +9,15 @@
 #include "ir/define.h"
 #include "lower/ops/control.h"
 #include "lower/ops/ops.h"
+#include "lower/ops/sequence.h"
 #include <string.h>
 
 typedef bool infer_fn(struct region *r);
 enum { COPIES_MAX = 1 << 16 }; /* nodes copied into branches, of one graph: each doubt about a rank doubles them */
 
 /* ---- results of different rank */
-static bool known_rank(const struct value *v) { return v->type.kind != TY_TENSOR || v->type.rank >= 0; }
+/* Of sequences that differ in length the elements are not known either. */
+static bool known_rank(const struct value *v) { return !value_is_holder(v) && v->type.rank >= 0; }
 struct tail {
     struct node *n;
     struct map moved;           /* results of n and of the nodes that move */
@@ -186,6 +188,7 @@ static bool bind_branch(struct graph *g, struct node *n, struct region *r) {
 /* Dims that differ become a symbol, which the branch taken sets. */
 static bool join_types(struct graph *g, struct node *n, const struct type *a, const struct type *b, int *nsyms,
                        struct type *out) {
+    if (a->kind == b->kind && (a->kind == TY_SEQUENCE || a->kind == TY_OPTIONAL)) return *out = *a, true;
     if (a->kind != TY_TENSOR || b->kind != TY_TENSOR) return ctl_problem(g, n, E_TYPE, "branches must give tensors");
     if (a->dtype != b->dtype) return ctl_problem(g, n, E_TYPE, "the branches give different element types");
     if (a->rank != b->rank || a->rank < 0) {
@@ -205,6 +208,7 @@ static bool join_types(struct graph *g, struct node *n, const struct type *a, co
 }
 static enum infer_status if_infer(struct graph *g, struct node *n, infer_fn *infer_region) {
     struct region *branch[2] = {node_region(n, "then_branch"), node_region(n, "else_branch")};
+    ctl_open_captures(n);
     if (!bind_branch(g, n, branch[0]) || !bind_branch(g, n, branch[1])) return INFER_FAILED;
     int cond = ctl_known_bool(n->ins.v[0]), nsyms = 0;
     if (cond >= 0 && (n->ins.v[0]->init || region_is_settled(n->in)))
@@ -214,6 +218,7 @@ static enum infer_status if_infer(struct graph *g, struct node *n, infer_fn *inf
         enum infer_status s = infer_copies(g, n, branch, infer_region);
         if (s != INFER_OK) return s;
     } else if (!infer_region(branch[0]) || !infer_region(branch[1])) return INFER_FAILED;
+    ctl_open_results(g, n, branch);
     bool known = true;
     for (int k = 0; k < n->outs.n; k++) {
         struct value *v = n->outs.v[k];

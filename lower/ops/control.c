@@ -4,7 +4,7 @@
 #include "lower/ops/control.h"
 #include <string.h>
 
-static int captures(const struct node *n) {
+int ctl_captures(const struct node *n) {
     const struct attr *a = node_attr(n, "captures");
     return a && a->kind == AT_INT ? (int)a->u.i : 0;
 }
@@ -215,7 +215,7 @@ static void store_scalar(struct lowering *l, struct buf *b, expr v) {
 /* ---- Loop */
 static bool loop_body(struct graph *g, struct node *n, struct body *b) {
     b->r = node_region(n, "body");
-    b->ncaps = captures(n);
+    b->ncaps = ctl_captures(n);
     b->first = 2, b->first_result = 1;
     b->ncarried = n->ins.n - 2 - b->ncaps;
     b->init = n->ins.v + 2;
@@ -237,6 +237,9 @@ static struct value *counted(const struct node *n, const struct body *b) {
 static enum infer_status loop_infer(struct graph *g, struct node *n, bool (*infer_region)(struct region *)) {
     struct ctx *c = g->ctx;
     struct body b;
+    if (!loop_body(g, n, &b)) return INFER_FAILED;
+    if (ctl_carries_holders(n, b.ncarried)) return ctl_unroll(g, n, b.ncarried, b.nscan_out);
+    ctl_open_captures(n);
     if (!loop_body(g, n, &b)) return INFER_FAILED;
     b.r->params.v[0]->type = type_tensor(c, I64, NULL, 0);
     b.r->params.v[1]->type = type_tensor(c, BOOL, NULL, 0);
@@ -450,7 +453,7 @@ static bool scan_body(struct graph *g, struct node *n, struct scan *s) {
     const struct attr *a = node_attr(n, "num_scan_inputs");
     s->nscan_in = a && a->kind == AT_INT && a->u.i > 0 && a->u.i <= n->ins.n ? (int)a->u.i : -1;
     s->b.r = node_region(n, "body");
-    s->b.ncaps = captures(n);
+    s->b.ncaps = ctl_captures(n);
     s->b.first = s->b.first_result = 0;
     s->b.ncarried = n->ins.n - s->nscan_in - s->b.ncaps;
     s->b.init = n->ins.v;
@@ -463,6 +466,7 @@ static bool scan_body(struct graph *g, struct node *n, struct scan *s) {
 static enum infer_status scan_infer(struct graph *g, struct node *n, bool (*infer_region)(struct region *)) {
     struct scan s;
     struct ctx *c = g->ctx;
+    ctl_open_captures(n);
     if (!scan_body(g, n, &s)) return INFER_FAILED;
     expr trips = NULL;
     for (int k = 0; k < s.nscan_in; k++) {

@@ -16,6 +16,18 @@ int ctl_known_bool(const struct value *v);
 /* The k-th produced symbol of n; made on first use. */
 const struct sym *ctl_sym(struct graph *g, struct node *n, int k, const char *name, int64_t lo, int64_t hi);
 
+int ctl_captures(const struct node *n); /* inputs, the last ones, that stand for captured values */
+
+/* ---- sequences and optionals around bodies (holders.c) */
+extern const struct op_control map_control;
+/* Captured ones are passed as what they hold. Before the bodies are inferred. */
+void ctl_open_captures(struct node *n);
+/* Results of an If that both branches give in the same form become tensors. After the branches were inferred. */
+void ctl_open_results(struct graph *g, struct node *n, struct region *const *branch);
+/* A Loop that carries some is unrolled, pass by pass. */
+bool ctl_carries_holders(const struct node *n, int ncarried);
+enum infer_status ctl_unroll(struct graph *g, struct node *n, int ncarried, int ncollected);
+
 /* ---- lowering */
 expr ctl_load_scalar(struct lowering *l, struct value *v);
 void ctl_set_size(struct lowering *l, const struct sym *s, expr v);

@@ -95,8 +95,8 @@ static void op_insert(void) {
     if (at < 0) return;
     memmove(l.v + at + 1, l.v + at, (size_t)(l.n - at) * sizeof *l.v);
     l.v[at] = gin(1);
-    l.n++;
-    out_list(&l);
+    if (++l.n > HOLDER_MAX) fail(E_LIMIT, "a sequence of more than %d elements", HOLDER_MAX);
+    else out_list(&l);
 }
 static void op_erase(void) {
     struct list l;
@@ -217,6 +217,10 @@ static const struct op_slot s_at[] = {{"input_sequence", 0, HOLDER}, {"position"
 static const struct op_slot s_split_to[] = {{"input", TS_ANY, 0}, {"split", TS_INDEX, OPTIONAL}, {0}};
 static const struct op_slot s_optional[] = {{"input", TS_ANY, OPTIONAL | HOLDER}, {0}};
 static const struct op_slot s_get[] = {{"input", TS_ANY, HOLDER}, {0}};
+static const struct op_slot s_map[] = {
+    {"input_sequence", 0, HOLDER}, {"additional_inputs", TS_ANY, VARIADIC | OPTIONAL | HOLDER}, {0}};
+static const struct op_slot s_mapped[] = {{"out_sequence", 0, VARIADIC | HOLDER}, {0}};
+static const struct op_attr a_map[] = {{.name = "body", .kind = AT_REGION, .flags = A_REQUIRED}, {0}};
 static const struct op_attr a_empty[] = {{.name = "dtype", .kind = AT_INT, .i = 1}, {0}};
 static const struct op_attr a_optional[] = {{.name = "type", .kind = AT_TYPE}, {0}};
 static const struct op_attr a_concat_from[] = {
@@ -234,6 +238,8 @@ const struct op ops_sequence[] = {
     {"", "SequenceAt", 11, 11, attrs_none, s_at, slots_y, .expand = op_element,
      .spec = "SequenceAt-11, at a constant position if the elements differ in shape"},
     {"", "SequenceLength", 11, 11, attrs_none, s_seq, slots_y, .expand = op_length, .spec = "SequenceLength-11"},
+    {"", "SequenceMap", 17, 17, a_map, s_map, s_mapped, .control = &map_control,
+     .spec = "SequenceMap-17, unrolled over the elements"},
     {"", "ConcatFromSequence", 11, 11, a_concat_from, s_seq, slots_y, .expand = op_concat_from,
      .spec = "ConcatFromSequence-11"},
     {"", "SplitToSequence", 24, 11, a_split_to, s_split_to, slots_y, .expand = op_split_to,

@@ -119,3 +119,54 @@ Test(control, a_size_that_only_the_branch_taken_computes) {
     gives(m, &yes, six, LIST(0, 0, 0, 1, 1, 1, 0, 1, 2, 0, 1, 2));
     gives(m, &no, six, NULL, 0, NULL);
 }
+
+/* ---- sequences around bodies */
+#define TWO "%n: ? = Neg(%x) %s: ? = SequenceConstruct(%x, %n)\n"
+Test(control, bodies_capture_sequences) {
+    struct module *m = lowered("const %i: i64[] = [0] const %j: i64[] = [1]", C_AND_X,
+                               TWO "%y: ? = If(%c, %s) {captures=1}\n"
+                                   "  then_branch = region \"t\" (%p: ?) { %a: ? = SequenceAt(%p, %i) return %a }\n"
+                                   "  else_branch = region \"e\" (%q: ?) { %b: ? = SequenceAt(%q, %j) return %b }\n");
+    gives(m, &yes, six, LIST(1, 2, 3, 4, 5, 6));
+    gives(m, &no, six, LIST(-1, -2, -3, -4, -5, -6));
+}
+Test(control, branches_that_give_sequences_of_different_length) {
+    struct module *m = lowered("const %a: i64[1] = [1]", C_AND_X,
+                               TWO "%z: ? = If(%c, %s, %x) {captures=2}\n"
+                                   "  then_branch = region \"t\" (%p: ?, %v: ?) { %r: ? = Identity(%p) return %r }\n"
+                                   "  else_branch = region \"e\" (%q: ?, %w: ?) {\n"
+                                   "    %t: ? = SequenceInsert(%q, %w) return %t }\n"
+                                   "%k: ? = ConcatFromSequence(%z) {axis=0} %y: ? = ReduceSum(%k, %a) {keepdims=0}");
+    gives(m, &yes, six, LIST(6, 15, -6, -15));
+    gives(m, &no, six, LIST(6, 15, -6, -15, 6, 15));
+}
+Test(control, branches_that_give_sequences_of_one_length) {
+    struct module *m = lowered("const %i: i64[] = [0]", C_AND_X,
+                               "%z: ?, _ = If(%c, %x) {captures=1}\n"
+                               "  then_branch = region \"t\" (%p: ?) {\n"
+                               "    %t: ? = SequenceConstruct(%p) return %t, %t }\n"
+                               "  else_branch = region \"e\" (%q: ?) {\n"
+                               "    %r: ? = Neg(%q) %u: ? = SequenceConstruct(%r) return %u, %u }\n"
+                               "%y: ? = SequenceAt(%z, %i)");
+    gives(m, &yes, six, LIST(1, 2, 3, 4, 5, 6));
+    gives(m, &no, six, LIST(-1, -2, -3, -4, -5, -6));
+}
+/* Three passes, though M is ten: the condition ends it. Collected are the lengths. */
+Test(control, a_loop_that_carries_a_sequence_is_unrolled) {
+    struct module *m = lowered("const %m: i64[] = [10] const %limit: i64[] = [4] const %i: i64[] = [0]", C_AND_X,
+                               TWO "%o: ?, %l: ? = Loop(%m, _, %s, %x) {captures=1}\n"
+                                   "  body = region \"b\" (%p0: ?, %p1: ?, %v: ?, %w: ?) {\n"
+                                   "    %e: ? = SequenceInsert(%v, %w) %g: ? = SequenceLength(%v)\n"
+                                   "    %d: ? = Less(%g, %limit) return %d, %e, %g }\n"
+                                   "%f: ? = Cast(%l) {to=1} %g: ? = SequenceLength(%o) %h: ? = Cast(%g) {to=1}\n"
+                                   "%y: ? = Mul(%f, %h)");
+    gives(m, &yes, six, LIST(10, 15, 20));
+}
+Test(control, a_map_over_sequences) {
+    struct module *m = lowered("const %i: i64[] = [1]", C_AND_X,
+                               TWO "%o: ? = SequenceMap(%s, %x, %n) {captures=1}\n"
+                                   "  body = region \"b\" (%p: ?, %q: ?, %w: ?) {\n"
+                                   "    %a: ? = Add(%p, %q) %b: ? = Add(%a, %w) return %b }\n"
+                                   "%y: ? = SequenceAt(%o, %i)");
+    gives(m, &yes, six, LIST(-1, -2, -3, -4, -5, -6));
+}

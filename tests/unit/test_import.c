@@ -193,7 +193,7 @@ Test(import, contents_that_do_not_fit) {
     refused(of_type(w_seq_type(w_seq_type(w_tensor_type(1, NULL)))), &o, E_TYPE, "something else than tensors");
     diags_clear();
     x.n = HOLDER_MAX + 1;
-    refused(of_type(w_seq_type(w_tensor_type(1, NULL))), &o, E_LIMIT, "at most 4096");
+    refused(of_type(w_seq_type(w_tensor_type(1, NULL))), &o, E_LIMIT, "at most 1024");
 }
 Test(import, unknown_rank_is_refused_with_the_remedy) {
     msg g = {0};
