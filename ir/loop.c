@@ -3,6 +3,7 @@
 #include "ir/loop.h"
 #include "ir/base/checked.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *scope_name(enum scope s) {
@@ -83,16 +84,33 @@ struct buf *proc_buf(const struct proc *p, const char *name) {
         if (!strcmp(p->bufs.v[k]->name, name)) return p->bufs.v[k];
     return NULL;
 }
-/* A name that no buffer of p has: `name`, name_2, name_3 ... Names are interned. */
-static bool buf_name_taken(const struct proc *p, const char *name) {
-    for (int k = p->bufs.n; k--;)
-        if (p->bufs.v[k]->name == name) return true;
-    return false;
+/* ---- names of buffers: interned; an entry has as many as the model has values, so they are looked up, not searched for */
+static const char dropped_name;
+static void index_names(struct ctx *c, struct proc *p) {
+    p->names.arena = p->numbers.arena = &c->arena;
+    for (int k = 0; k < p->bufs.n; k++) map_put(&p->names, PKEY(p->bufs.v[k]->name), p->bufs.v[k]);
 }
-static const char *free_buf_name(struct ctx *c, const struct proc *p, const char *name) {
-    const char *n = intern(c->names, name);
-    for (int k = 2; buf_name_taken(p, n); k++) n = internf(c->names, "%s_%d", name, k);
-    return n;
+static bool is_taken(const struct proc *p, const char *name) {
+    const void *b = map_get(&p->names, PKEY(name));
+    return b && b != &dropped_name;
+}
+/* A name that no buffer of p has: `base`, base_2, base_3 ... */
+static const char *free_buf_name(struct ctx *c, struct proc *p, const char *base) {
+    if (!p->names.arena) index_names(c, p);
+    if (!is_taken(p, base)) return base;
+    intptr_t k = (intptr_t)map_get(&p->numbers, PKEY(base));
+    const char *name;
+    for (k = k ? k : 2; is_taken(p, name = internf(c->names, "%s_%d", base, (int)k));) k++;
+    map_put(&p->numbers, PKEY(base), (void *)k);
+    return name;
+}
+static void drop_name(struct proc *p, const struct buf *b) {
+    size_t n = strlen(b->base);
+    if (!p->names.arena) return;
+    map_put(&p->names, PKEY(b->name), (void *)&dropped_name);
+    intptr_t least = (intptr_t)map_get(&p->numbers, PKEY(b->base));
+    int k = strlen(b->name) > n ? atoi(b->name + n + 1) : 0;
+    if (k >= 2 && k < least) map_put(&p->numbers, PKEY(b->base), (void *)(intptr_t)k);
 }
 /* Logical shape = physical shape, identity map. */
 static void identity_layout(struct ctx *c, struct buf *b) {
@@ -110,8 +128,8 @@ struct buf *buf_new(struct ctx *c, struct proc *p, const char *name, enum dtype 
                     const expr *dims, int nd) {
     struct buf *b = NEW(&c->arena, struct buf);
     b->id = ++c->next_id;
-    b->name = free_buf_name(c, p, name);
     b->base = intern(c->names, name);
+    b->name = free_buf_name(c, p, b->base);
     b->type = type;
     b->scope = scope;
     b->nd = nd;
@@ -119,6 +137,7 @@ struct buf *buf_new(struct ctx *c, struct proc *p, const char *name, enum dtype 
     if (nd) memcpy(b->dims, dims, (size_t)nd * sizeof *dims);
     identity_layout(c, b);
     PUSH(&c->arena, &p->bufs, b);
+    map_put(&p->names, PKEY(b->name), b);
     return b;
 }
 struct buf *proc_param(struct ctx *c, struct proc *p, const char *name, enum dtype type, enum param_dir dir,
@@ -129,12 +148,19 @@ struct buf *proc_param(struct ctx *c, struct proc *p, const char *name, enum dty
     return b;
 }
 void proc_drop_buf(struct proc *p, struct buf *b) {
+    int k = p->bufs.n - 1;
+    while (k >= 0 && p->bufs.v[k] != b) k--;
+    if (k < 0) return;
+    drop_name(p, b);
+    memmove(p->bufs.v + k, p->bufs.v + k + 1, (size_t)(p->bufs.n - k - 1) * sizeof *p->bufs.v);
+    p->bufs.n--;
+}
+void proc_drop_bufs(struct proc *p, const struct map *which) {
+    int n = 0;
     for (int k = 0; k < p->bufs.n; k++)
-        if (p->bufs.v[k] == b) {
-            memmove(p->bufs.v + k, p->bufs.v + k + 1, (size_t)(p->bufs.n - k - 1) * sizeof *p->bufs.v);
-            p->bufs.n--;
-            return;
-        }
+        if (map_get(which, PKEY(p->bufs.v[k]))) drop_name(p, p->bufs.v[k]);
+        else p->bufs.v[n++] = p->bufs.v[k];
+    p->bufs.n = n;
 }
 
 /* ---- geometry: dim k's pitch is dims[k] times the pitch below it, plus pad[k] */

@@ -168,6 +168,7 @@ struct proc {
     VEC(struct param) params;     /* buffers, scope SC_PARAM */
     VEC(const struct sym *) syms; /* sizes passed by the caller */
     VEC(struct buf *) bufs;       /* all buffers, params first */
+    struct map names, numbers;    /* of bufs: name -> buffer; base -> least number that may be free; see buf_new */
     struct block body;
     VEC(const char *) steps;   /* the schedule steps applied so far, as text */
     VEC(const char *) todo;    /* steps that a text lists for this procedure, not applied yet */
@@ -191,6 +192,7 @@ struct buf *proc_param(struct ctx *c, struct proc *p, const char *name, enum dty
                        const expr *dims, int nd);
 struct buf *proc_buf(const struct proc *p, const char *name); /* NULL if none */
 void proc_drop_buf(struct proc *p, struct buf *b);
+void proc_drop_bufs(struct proc *p, const struct map *which); /* the keys */
 struct stmt *s_for(struct ctx *c, const struct var *v, enum loop_kind k);
 struct stmt *s_store(struct ctx *c, struct buf *b, const expr *idx, int n, enum red_op op, expr value);
 struct stmt *s_if(struct ctx *c, expr cond);

@@ -7,17 +7,21 @@ enum { PROOF_FACTS = 3 };
 
 static bool not_load(void *env, expr e) { return (void)env, e->op != X_LOAD; }
 static void add(struct facts *f, expr e);
-/* What a minimum is not below, none of its arms is below; what a maximum is not above, none of its arms is above. */
+/* What a minimum is not below, none of its arms is below; what a maximum is not above, none of its arms is above. A sum
+ * of several is left whole: its combinations would crowd out the other facts. */
 static void add_arms(struct facts *f, expr e) {
     int64_t konst;
     const expr *t;
     const int64_t *co;
-    int n = x_terms(f->c, e, &konst, &t, &co);
+    int n = x_terms(f->c, e, &konst, &t, &co), at = -1;
     for (int k = 0; k < n; k++) {
         if (!(t[k]->op == X_MIN && co[k] < 0) && !(t[k]->op == X_MAX && co[k] > 0)) continue;
-        expr rest = x_sub(f->c, e, x_muli(f->c, t[k], co[k]));
-        for (int j = 0; j < 2; j++) add(f, x_add(f->c, rest, x_muli(f->c, t[k]->arg[j], co[k])));
+        if (at >= 0) return;
+        at = k;
     }
+    if (at < 0) return;
+    expr rest = x_sub(f->c, e, x_muli(f->c, t[at], co[at]));
+    for (int j = 0; j < 2; j++) add(f, x_add(f->c, rest, x_muli(f->c, t[at]->arg[j], co[at])));
 }
 static void add(struct facts *f, expr e) {
     if (e->op == X_POISON || f->n >= MAX_FACTS || !x_visit(e, not_load, NULL)) return;

@@ -10,11 +10,18 @@ struct coalesce {
     struct ctx *c;
     struct module *m;
     struct map views;  /* see note_views */
-    struct map writes; /* buffer -> how many statements write its storage, + 1; not NULL */
+    struct map writes; /* buffer -> how many statements write its storage */
+    struct map last;   /* buffer -> number of the last statement that writes its storage */
     struct map fixed;  /* swapped, freed or written by the entry itself */
+    struct map allocs; /* buffer -> its alloc */
+    struct map number; /* statement -> its number, from 1, in the order of the text */
+    intptr_t numbers;
 };
+static intptr_t number_of(const struct map *m, const void *key) { return (intptr_t)map_get(m, PKEY(key)); }
 static bool note(void *env, struct stmt *s) {
     struct coalesce *q = env;
+    map_put(&q->number, PKEY(s), (void *)++q->numbers);
+    if (s->kind == S_ALLOC) map_put(&q->allocs, PKEY(s->u.alloc.buf), s);
     if (s->kind == S_STORE) map_put(&q->fixed, PKEY(storage_of(&q->views, s->u.store.buf)), s);
     if (s->kind == S_FREE) map_put(&q->fixed, PKEY(s->u.alloc.buf), s);
     if (s->kind == S_SWAP) {
@@ -24,13 +31,14 @@ static bool note(void *env, struct stmt *s) {
     if (s->kind == S_CALL)
         for (int k = 0; k < s->u.call.nbufs; k++) {
             struct buf *b = storage_of(&q->views, s->u.call.bufs[k]);
-            intptr_t n = (intptr_t)map_get(&q->writes, PKEY(b));
-            if (s->u.call.callee->params.v[k].dir != DIR_IN) map_put(&q->writes, PKEY(b), (void *)(n + 1));
+            if (s->u.call.callee->params.v[k].dir == DIR_IN) continue;
+            map_put(&q->writes, PKEY(b), (void *)(number_of(&q->writes, b) + 1));
+            map_put(&q->last, PKEY(b), (void *)q->numbers);
         }
     return true;
 }
 static bool written_once(struct coalesce *q, const struct buf *b) {
-    return (intptr_t)map_get(&q->writes, PKEY(b)) == 1 && !map_get(&q->fixed, PKEY(b));
+    return number_of(&q->writes, b) == 1 && !map_get(&q->fixed, PKEY(b));
 }
 struct writing {
     struct coalesce *q;
@@ -43,21 +51,29 @@ static bool find_write(void *env, struct stmt *s) {
         w->found |= s->u.call.callee->params.v[k].dir != DIR_IN && storage_of(&w->q->views, s->u.call.bufs[k]) == w->b;
     return !w->found;
 }
-/* From s on, in its block. */
-static bool written_from(struct coalesce *q, struct stmt *s, struct buf *b) {
+/* After the call, in its block. Most buffers are written once, before: then nothing need be searched. */
+static bool written_after(struct coalesce *q, struct stmt *call, struct buf *b) {
     struct writing w = {q, b, false};
-    for (; s && !w.found; s = s->next) walk_stmt(s, find_write, &w);
+    if (number_of(&q->last, b) <= number_of(&q->number, call)) return false;
+    for (struct stmt *s = call->next; s && !w.found; s = s->next) walk_stmt(s, find_write, &w);
     return w.found;
 }
-static struct stmt *alloc_of(struct block *in, const struct buf *b) {
-    for (struct stmt *s = in->first; s; s = s->next)
-        if (s->kind == S_ALLOC && s->u.alloc.buf == b) return b->scope == SC_ARENA && !b->fill ? s : NULL;
-    return NULL;
+static bool writes(struct coalesce *q, struct stmt *call, struct buf *b) {
+    struct writing w = {q, b, false};
+    find_write(&w, call);
+    return w.found;
+}
+/* Of a buffer in the arena that the block makes. */
+static struct stmt *alloc_of(struct coalesce *q, const struct block *in, const struct buf *b) {
+    struct stmt *s = map_get(&q->allocs, PKEY(b));
+    return s && s->in == in && b->scope == SC_ARENA && !b->fill ? s : NULL;
 }
 static struct stmt *view_stmt(struct coalesce *q, struct buf *b, struct buf *of, int64_t cells) {
     struct stmt *s = s_new(q->c, S_VIEW);
     s->u.view.buf = b, s->u.view.of = of, s->u.view.off = x_int(q->c, cells);
     map_put(&q->views, PKEY(b), of);
+    struct buf *root = storage_of(&q->views, of);
+    if (number_of(&q->last, b) > number_of(&q->last, root)) map_put(&q->last, PKEY(root), map_get(&q->last, PKEY(b)));
     return s;
 }
 /* call copy(in x, out y) where y is a part of x: a view instead. */
@@ -69,12 +85,12 @@ static bool slice_to_view(struct coalesce *q, struct stmt *call) {
     int iy = p->params.v[0].dir == DIR_OUT ? 0 : 1, ix = 1 - iy;
     struct buf *y = call->u.call.bufs[iy], *x = call->u.call.bufs[ix], *from = storage_of(&q->views, x);
     if (p->params.v[iy].dir != DIR_OUT || p->params.v[ix].dir != DIR_IN || !written_once(q, y)) return false;
-    struct stmt *alloc = alloc_of(call->in, y);
+    struct stmt *alloc = alloc_of(q, call->in, y);
     if (!alloc) return false;
     if ((from->scope != SC_ARENA && from->scope != SC_PARAM) || map_get(&q->fixed, PKEY(from))) return false;
     if (!kernel_copies(q->c, p, p->params.v[iy].buf, p->params.v[ix].buf, &cells, &all) || !all || cells > 0)
         return false;
-    if (written_from(q, call->next, from)) return false;
+    if (written_after(q, call, from)) return false;
     struct stmt *view = view_stmt(q, y, x, -cells);
     stmt_insert_before(call, view);
     stmt_remove(call);
@@ -88,10 +104,10 @@ static bool operand_within(struct coalesce *q, struct stmt *call, int iy, int ix
     int64_t cells;
     bool all;
     if (p->params.v[iy].dir != DIR_OUT || p->params.v[ix].dir != DIR_IN || x == y) return false;
-    struct stmt *ay = alloc_of(call->in, y), *ax = alloc_of(call->in, x);
+    struct stmt *ay = alloc_of(q, call->in, y), *ax = alloc_of(q, call->in, x);
     if (!ay || !ax) return false;
-    if (map_get(&q->fixed, PKEY(x)) || map_get(&q->fixed, PKEY(y)) || written_from(q, call, x)) return false;
-    if (written_from(q, call->next, y)) return false;
+    if (map_get(&q->fixed, PKEY(x)) || map_get(&q->fixed, PKEY(y))) return false;
+    if (writes(q, call, x) || written_after(q, call, x) || written_after(q, call, y)) return false;
     for (int k = 0; k < call->u.call.nbufs; k++)
         if (k != ix && storage_of(&q->views, call->u.call.bufs[k]) == x) return false;
     if (!kernel_copies(q->c, p, p->params.v[iy].buf, p->params.v[ix].buf, &cells, &all) || cells < 0) return false;
@@ -133,7 +149,7 @@ static void coalesce_in(struct coalesce *q, struct block *b) {
 void coalesce_copies(struct module *m) {
     struct ctx *c = m->ctx;
     struct arena *a = &c->arena;
-    struct coalesce q = {c, m, {.arena = a}, {.arena = a}, {.arena = a}};
+    struct coalesce q = {c, m, {.arena = a}, {.arena = a}, {.arena = a}, {.arena = a}, {.arena = a}, {.arena = a}, 0};
     note_views(&q.views, &m->entry->body);
     walk(&m->entry->body, note, &q);
     coalesce_in(&q, &m->entry->body);

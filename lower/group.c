@@ -157,6 +157,12 @@ static bool closed(struct grouping *q, const struct group *gr) {
         if (used_outside(q, gr->nodes.v[k], gr)) return false;
     return true;
 }
+/* A result of the region can only be the last: the group never closes with a node behind it. */
+static bool ends_here(const struct node *n) {
+    for (int k = 0; k < n->outs.n; k++)
+        if (n->outs.v[k] && value_is_result(n->outs.v[k])) return true;
+    return false;
+}
 /* Why the last node's first reader stayed outside. */
 static const char *why_ended(struct grouping *q, const struct group *gr) {
     const struct node *last = gr->nodes.v[gr->nodes.n - 1];
@@ -174,7 +180,8 @@ static const char *why_ended(struct grouping *q, const struct group *gr) {
 static void grow(struct grouping *q, struct group *gr) {
     int last = last_use(q, gr->anchor), best = 1;
     enum stage_class cls = gr->cls;
-    for (struct node *n = gr->anchor->next; n && info_of(q, n)->position <= last; n = n->next) {
+    bool ends = ends_here(gr->anchor);
+    for (struct node *n = gr->anchor->next; !ends && n && info_of(q, n)->position <= last; n = n->next) {
         bool rows;
         if (!reads_group(q, n, gr) || refusal(q, n, gr, &rows)) continue;
         if (rows) gr->cls = CLASS_ROW;
@@ -182,6 +189,7 @@ static void grow(struct grouping *q, struct group *gr) {
         info_of(q, n)->trial = gr;
         if (last_use(q, n) > last) last = last_use(q, n);
         if (closed(q, gr)) best = gr->nodes.n, cls = gr->cls;
+        ends = ends_here(n);
     }
     for (int k = best; k < gr->nodes.n; k++) info_of(q, gr->nodes.v[k])->trial = NULL;
     gr->nodes.n = best, gr->cls = cls;

@@ -13,28 +13,35 @@ struct life {
     bool fixed; /* swapped or filled by the entry */
 };
 struct variant {
-    struct proc *of, *p; /* p NULL: refused */
+    struct proc *p; /* NULL: refused */
     int y, x;
+    const struct variant *next; /* of the same kernel */
 };
 struct reuse {
     struct ctx *c;
     struct module *m;
-    struct map lives; /* buffer -> struct life, of the block in work */
-    struct map views; /* see note_views */
-    VEC(struct variant) variants;
+    struct map lives;    /* buffer -> struct life, of the block in work */
+    struct map views;    /* see note_views */
+    struct map in_place; /* buffer -> the one whose place it takes; statements name it still, until rename_all */
+    struct map variants; /* kernel -> struct variant, the last made first */
     int pos;
 };
 
 /* ---- lives */
 static struct life *life_of(struct reuse *r, const struct buf *b) { return map_get(&r->lives, PKEY(b)); }
+static struct buf *placed(struct reuse *r, struct buf *b) {
+    for (struct buf *in; (in = map_get(&r->in_place, PKEY(b)));) b = in;
+    return b;
+}
+static struct buf *root_of(struct reuse *r, struct buf *b) { return placed(r, storage_of(&r->views, b)); }
 static void use(struct reuse *r, struct buf *b) {
-    struct life *l = life_of(r, storage_of(&r->views, b));
+    struct life *l = life_of(r, root_of(r, b));
     if (!l) return;
     if (l->first < 0) l->first = r->pos;
     l->last = r->pos;
 }
 static void use_fixed(struct reuse *r, struct buf *b) {
-    struct life *l = life_of(r, storage_of(&r->views, b));
+    struct life *l = life_of(r, root_of(r, b));
     use(r, b);
     if (l) l->fixed = true;
 }
@@ -75,52 +82,55 @@ static void find_lives(struct reuse *r, struct block *b) {
 /* The kernel with its result y over its operand x; made once. */
 static struct proc *variant_of(struct reuse *r, struct proc *p, int y, int x) {
     struct ctx *c = r->c;
+    const struct variant *made = map_get(&r->variants, PKEY(p));
     int n = 0;
-    for (int k = 0; k < r->variants.n; k++) {
-        struct variant *v = &r->variants.v[k];
-        if (v->of == p && v->y == y && v->x == x) return v->p;
-        n += v->of == p && v->p;
+    for (const struct variant *v = made; v; v = v->next) {
+        if (v->y == y && v->x == x) return v->p;
+        n += v->p != NULL;
     }
-    struct variant v = {p, clone_proc(c, p, internf(c->names, n ? "%s_over%d" : "%s_over", p->name, n + 1)), y, x};
+    struct variant *v = NEW(&c->arena, struct variant);
+    *v = (struct variant){clone_proc(c, p, internf(c->names, n ? "%s_over%d" : "%s_over", p->name, n + 1)), y, x, made};
     const char *step = arena_printf(&c->arena, "over %s %s", p->params.v[y].buf->base, p->params.v[x].buf->base);
-    if (try_schedule(c, v.p, step)) PUSH(&c->arena, &r->m->procs, v.p);
-    else v.p = NULL;
-    PUSH(&c->arena, &r->variants, v);
-    return v.p;
+    if (try_schedule(c, v->p, step)) PUSH(&c->arena, &r->m->procs, v->p);
+    else v->p = NULL;
+    map_put(&r->variants, PKEY(p), v);
+    return v->p;
 }
 
 /* ---- the entry */
-struct renaming {
-    struct ctx *c;
-    struct buf *from, *to;
-};
 static expr rename_load(void *env, expr e) {
-    struct renaming *q = env;
-    if (e->op != X_LOAD || e->u.buf != q->from) return NULL;
+    struct reuse *r = env;
+    struct buf *b = e->op == X_LOAD ? placed(r, e->u.buf) : NULL;
+    if (!b || b == e->u.buf) return NULL;
     expr a[40];
     int n = e->n - e->has_fill;
-    for (int k = 0; k < e->n; k++) a[k] = x_map(q->c, e->arg[k], rename_load, q);
-    return x_load(q->c, q->to, a, n, e->has_fill ? a[n] : NULL);
+    for (int k = 0; k < e->n; k++) a[k] = x_map(r->c, e->arg[k], rename_load, r);
+    return x_load(r->c, b, a, n, e->has_fill ? a[n] : NULL);
 }
 static bool rename_stmt(void *env, struct stmt *s) {
-    struct renaming *q = env;
+    struct reuse *r = env;
     if (s->kind == S_CALL)
-        for (int k = 0; k < s->u.call.nbufs; k++)
-            if (s->u.call.bufs[k] == q->from) s->u.call.bufs[k] = q->to;
-    if (s->kind == S_STORE && s->u.store.buf == q->from) s->u.store.buf = q->to;
-    if (s->kind == S_VIEW && s->u.view.of == q->from) s->u.view.of = q->to;
+        for (int k = 0; k < s->u.call.nbufs; k++) s->u.call.bufs[k] = placed(r, s->u.call.bufs[k]);
+    if (s->kind == S_STORE) s->u.store.buf = placed(r, s->u.store.buf);
+    if (s->kind == S_VIEW) s->u.view.of = placed(r, s->u.view.of);
     return true;
 }
-static void replace(struct reuse *r, struct block *b, struct buf *from, struct buf *to) {
-    struct renaming q = {r->c, from, to};
-    walk(b, rename_stmt, &q);
-    map_exprs(r->c, b, rename_load, &q);
-    for (struct stmt *s = b->first; s; s = s->next)
-        if (s->kind == S_ALLOC && s->u.alloc.buf == from) {
-            stmt_remove(s);
-            break;
-        }
-    proc_drop_buf(r->m->entry, from);
+static void remove_allocs(struct reuse *r, struct block *b) {
+    for (struct stmt *s = b->first, *next; s; s = next) {
+        struct block *parts[2];
+        next = s->next;
+        for (int n = stmt_blocks(s, parts), k = 0; k < n; k++) remove_allocs(r, parts[k]);
+        if (s->kind == S_ALLOC && map_get(&r->in_place, PKEY(s->u.alloc.buf))) stmt_remove(s);
+    }
+}
+/* Every name that stands for another's place becomes the other's, in one walk. */
+static void rename_all(struct reuse *r) {
+    struct block *b = &r->m->entry->body;
+    if (!r->in_place.n) return;
+    remove_allocs(r, b);
+    walk(b, rename_stmt, r);
+    map_exprs(r->c, b, rename_load, r);
+    proc_drop_bufs(r->m->entry, &r->in_place);
 }
 static bool same_storage(const struct buf *a, const struct buf *b) {
     if (a->type != b->type || a->nd != b->nd) return false;
@@ -130,19 +140,19 @@ static bool same_storage(const struct buf *a, const struct buf *b) {
 }
 /* Operand x of the call, and nothing else of it, is storage that dies here. */
 static bool dies_here(struct reuse *r, struct stmt *call, int x) {
-    struct buf *b = call->u.call.bufs[x];
+    struct buf *b = placed(r, call->u.call.bufs[x]);
     struct life *l = life_of(r, b);
     if (!l || l->fixed || l->last != r->pos || call->u.call.callee->params.v[x].dir != DIR_IN) return false;
     for (int k = 0; k < call->u.call.nbufs; k++)
-        if (k != x && storage_of(&r->views, call->u.call.bufs[k]) == b) return false;
+        if (k != x && root_of(r, call->u.call.bufs[k]) == b) return false;
     return true;
 }
-static bool reuse_operand(struct reuse *r, struct block *b, struct stmt *call, int y) {
-    struct buf *out = call->u.call.bufs[y];
+static bool reuse_operand(struct reuse *r, struct stmt *call, int y) {
+    struct buf *out = placed(r, call->u.call.bufs[y]);
     struct life *l = life_of(r, out);
     if (!l || l->fixed || l->first != r->pos || call->u.call.callee->params.v[y].dir != DIR_OUT) return false;
     for (int x = 0; x < call->u.call.nbufs; x++) {
-        struct buf *in = call->u.call.bufs[x];
+        struct buf *in = placed(r, call->u.call.bufs[x]);
         if (!dies_here(r, call, x) || !same_storage(in, out)) continue;
         struct proc *p = variant_of(r, call->u.call.callee, y, x);
         if (!p) continue;
@@ -151,7 +161,7 @@ static bool reuse_operand(struct reuse *r, struct block *b, struct stmt *call, i
         memmove(call->u.call.bufs + x, call->u.call.bufs + x + 1,
                 (size_t)(call->u.call.nbufs - x - 1) * sizeof *call->u.call.bufs);
         call->u.call.nbufs--;
-        replace(r, b, out, in);
+        map_put(&r->in_place, PKEY(out), in);
         return true;
     }
     return false;
@@ -177,7 +187,7 @@ static bool disturbs(struct reuse *r, struct stmt *s, struct buf *operand) {
     if (s->kind == S_ALLOC || s->kind == S_VIEW || s->kind == S_CHECK) return false;
     if (s->kind != S_CALL) return stmt_uses(s, operand, &r->views);
     for (int k = 0; k < s->u.call.nbufs; k++)
-        if (s->u.call.callee->params.v[k].dir != DIR_IN && storage_of(&r->views, s->u.call.bufs[k]) == operand)
+        if (s->u.call.callee->params.v[k].dir != DIR_IN && root_of(r, s->u.call.bufs[k]) == operand)
             return true;
     return false;
 }
@@ -198,7 +208,7 @@ static struct stmt *better_place(struct reuse *r, struct stmt *call, int pos) {
     struct stmt *t = call->next;
     for (at++; t; t = t->next, at++) {
         for (int k = 0; k < n; k++) {
-            struct buf *b = storage_of(&r->views, call->u.call.bufs[k]);
+            struct buf *b = root_of(r, call->u.call.bufs[k]);
             bool out = call->u.call.callee->params.v[k].dir != DIR_IN;
             if (t->kind != S_ALLOC && (out ? stmt_uses(t, b, &r->views) : disturbs(r, t, b))) goto found;
         }
@@ -206,10 +216,10 @@ static struct stmt *better_place(struct reuse *r, struct stmt *call, int pos) {
 found:
     if (!t) return NULL;
     for (int k = 0; k < n; k++) {
-        struct buf *b = storage_of(&r->views, call->u.call.bufs[k]);
+        struct buf *b = root_of(r, call->u.call.bufs[k]);
         struct life *l = life_of(r, b);
         bool again = false;
-        for (int j = 0; j < k; j++) again |= storage_of(&r->views, call->u.call.bufs[j]) == b;
+        for (int j = 0; j < k; j++) again |= root_of(r, call->u.call.bufs[j]) == b;
         if (call->u.call.callee->params.v[k].dir == DIR_IN && l && l->last < at && !again) dying += bytes_of(r, b);
     }
     bool moves = false; /* past another call */
@@ -239,7 +249,7 @@ static void reuse_in(struct reuse *r, struct block *b) {
     for (struct stmt *s = b->first, *next; s; s = next, r->pos++) {
         next = s->next;
         for (int y = 0; s->kind == S_CALL && y < s->u.call.nbufs; y++)
-            if (reuse_operand(r, b, s, y)) y = -1;
+            if (reuse_operand(r, s, y)) y = -1;
     }
 }
 /* Kernels in order of first call; those that only variants stand for go. */
@@ -264,9 +274,11 @@ static void sort_kernels(struct module *m) {
 }
 void reuse_storage(struct module *m) {
     struct ctx *c = m->ctx;
-    struct reuse r = {.c = c, .m = m, .lives = {.arena = &c->arena}, .views = {.arena = &c->arena}};
+    struct arena *a = &c->arena;
+    struct reuse r = {c, m, {.arena = a}, {.arena = a}, {.arena = a}, {.arena = a}, 0};
     if (!m->entry) return;
     coalesce_copies(m);
     reuse_in(&r, &m->entry->body);
+    rename_all(&r);
     sort_kernels(m);
 }

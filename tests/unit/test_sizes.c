@@ -15,10 +15,12 @@ static void setup(void) {
 static void done(void) { ctx_free(c); }
 TestSuite(sizes, .init = setup, .fini = done);
 
-#define SYMS "sym A: 0..64 sym B: 0..64 sym C: 0..64 sym D: 0..64\n"
+#define SYMS                                                                                                           \
+    "sym A: 0..64 sym B: 0..64 sym C: 0..64 sym D: 0..64 sym E: 0..64 sym F: 0..64 sym G: 0..64 sym H: 0..64 "         \
+    "sym I: 0..64 sym J: 0..64\n"
 #define CONSTS                                                                                                         \
     "const %zero: i64[1] = [0] const %one: i64[1] = [1] const %last: i64[1] = [-1] const %far: i64[1] = [1000]\n"      \
-    "const %behind: i64[4] = [0,0,1,0] const %before: i64[4] = [1,0,0,0]\n"
+    "const %two: i64[1] = [2] const %behind: i64[4] = [0,0,1,0] const %before: i64[4] = [1,0,0,0]\n"
 static struct module *lowered(const char *params, const char *nodes, bool plain) {
     struct text t = {0}, d = {0};
     text_printf(&t, "graph \"\"\n%sregion \"\" (%s) { %s return %%y }\n", SYMS CONSTS, params, nodes);
@@ -36,12 +38,12 @@ struct arg {
     int64_t dims[4];
     int nd;
 };
-/* want NULL: stops, and says `fault`. syms: A, B, C, D as far as the model has them. */
+/* want NULL: stops, and says `fault`. syms: A, B, C ... as far as the model has them. */
 static void gives(const char *params, const char *nodes, const struct arg *in, int nin, const int64_t *syms,
                   const float *want, int n, const char *fault) {
     for (int plain = 0; plain < 2; plain++) {
         struct module *m = lowered(params, nodes, plain);
-        struct eval_arg args[5] = {{0}};
+        struct eval_arg args[11] = {{0}};
         for (int k = 0; k < nin; k++) {
             args[k].data = (void *)in[k].data, args[k].nd = in[k].nd;
             memcpy(args[k].dims, in[k].dims, sizeof in[k].dims);
@@ -58,7 +60,7 @@ static void gives(const char *params, const char *nodes, const struct arg *in, i
 }
 #define ARGS(...) (const struct arg[]){__VA_ARGS__}, (int)(sizeof((struct arg[]){__VA_ARGS__}) / sizeof(struct arg))
 #define SIZES(...)                                                                                                     \
-    (const int64_t[4]) { __VA_ARGS__ }
+    (const int64_t[10]) { __VA_ARGS__ }
 #define LIST(...)   (const float[]){__VA_ARGS__}, (int)(sizeof((float[]){__VA_ARGS__}) / sizeof(float)), NULL
 #define STOPS(what) NULL, 0, what
 static const float eight[] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -90,6 +92,21 @@ Test(sizes, neighbours_of_each_row) {
     gives(p, n, ARGS({eight, {2, 2}, 2}), SIZES(2), LIST(3, 4, 1, 2, 0, 0, 0, 0, 3, 4, 1, 2));
     gives(p, n, ARGS({eight, {1, 2}, 2}), SIZES(1), LIST(0, 0, 1, 2, 0, 0));
     gives(p, n, ARGS({eight, {0, 2}, 2}), SIZES(0), STOPS("differs on axis 0"));
+}
+/* Each boundary between two parts is a sum of minima; a detector's lists of the best are put together like this. */
+Test(sizes, at_most_two_of_each_of_ten) {
+    struct text p = {0}, n = {0}, y = {0};
+    for (char k = 'A'; k <= 'J'; k++) {
+        text_printf(&p, "%s%%x%c: f32[%c]", k == 'A' ? "" : ", ", k, k);
+        text_printf(&n, "%%y%c: ? = Slice(%%x%c, %%zero, %%two, %%zero) ", k, k);
+        text_printf(&y, "%s%%y%c", k == 'A' ? "" : ", ", k);
+    }
+    text_printf(&n, "%%y: ? = Concat(%s) {axis=0}", y.s);
+#define X(k) {eight, {k}, 1}
+    gives(p.s, n.s, ARGS(X(3), X(0), X(1), X(2), X(8), X(0), X(1), X(1), X(0), X(2)),
+          SIZES(3, 0, 1, 2, 8, 0, 1, 1, 0, 2), LIST(1, 2, 1, 1, 2, 1, 2, 1, 1, 1, 2));
+#undef X
+    text_free(&p), text_free(&n), text_free(&y);
 }
 Test(sizes, channels_and_groups) {
     const char *p = "%x: f32[1,A,2], %w: f32[B,C,1], %b: f32[D]", *n = "%y: ? = Conv(%x, %w, %b) {group=2}";
