@@ -84,7 +84,8 @@ struct buf *proc_buf(const struct proc *p, const char *name) {
         if (!strcmp(p->bufs.v[k]->name, name)) return p->bufs.v[k];
     return NULL;
 }
-/* ---- names of buffers: interned; an entry has as many as the model has values, so they are looked up, not searched for */
+/* ---- names of buffers: interned; an entry has as many as the model has values, so they are looked up, not searched
+ * for */
 static const char dropped_name;
 static void index_names(struct ctx *c, struct proc *p) {
     p->names.arena = p->numbers.arena = &c->arena;

@@ -187,8 +187,7 @@ static bool disturbs(struct reuse *r, struct stmt *s, struct buf *operand) {
     if (s->kind == S_ALLOC || s->kind == S_VIEW || s->kind == S_CHECK) return false;
     if (s->kind != S_CALL) return stmt_uses(s, operand, &r->views);
     for (int k = 0; k < s->u.call.nbufs; k++)
-        if (s->u.call.callee->params.v[k].dir != DIR_IN && root_of(r, s->u.call.bufs[k]) == operand)
-            return true;
+        if (s->u.call.callee->params.v[k].dir != DIR_IN && root_of(r, s->u.call.bufs[k]) == operand) return true;
     return false;
 }
 /* The statement before which the call, at position pos of its block, may and should run; NULL: where it stands. */

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """limits.py [--json FILE]      how long compiling may take, and how much memory
 
-ResNet-50: gcc2nn 5 s and three times the weights and 500 MB of memory, gcc 60 s. A model of ten nodes: 100 ms.
+ResNet-50: gcc2nn 5 s and three times the weights and 500 MB of memory, gcc 60 s. A model of ten nodes: 100 ms, one of
+eight thousand: 20 s, which leaves out what takes the square of their number.
 Processor time, so that other work on the machine does not count. Exit status: 0, 1 failed, 77 not run.
 """
 import argparse
@@ -49,6 +50,18 @@ def ten_nodes(args, top, problems):
     check(problems, "gcc2nn, ten nodes", best, 0.1, "s")
 
 
+def many_nodes(args, top, problems):
+    """Kernels that share their code and storage that is used again, as in a deep network."""
+    nodes = []
+    for k in range(8000):
+        operands = [f"v{k}", "x"] if k % 4 in (1, 3) else [f"v{k}"]
+        nodes.append(node(["Relu", "MatMul", "Softmax", "Add"][k % 4], operands, [f"v{k + 1}"]))
+    nodes[0] = node("Relu", ["x"], ["v1"])
+    with open(os.path.join(top, "many.onnx"), "wb") as f:
+        f.write(model(graph(nodes, [value("x", [4, 4])], [value("v8000")])))
+    check(problems, "gcc2nn, eight thousand nodes", call([args.gcc2nn, "many.onnx", "--out", "many"], top)[0], 20, "s")
+
+
 def resnet(args, top, problems):
     out = subprocess.run([sys.executable, os.path.join(HERE, "prepare.py"), "resnet50"], cwd=ROOT, stdout=subprocess.PIPE,
                          check=True).stdout.decode()
@@ -71,6 +84,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="limits-") as top:
         try:
             ten_nodes(args, top, problems)
+            many_nodes(args, top, problems)
             if not skipped:
                 resnet(args, top, problems)
         except Failed as e:
