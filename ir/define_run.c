@@ -249,7 +249,7 @@ bool def_infer(struct graph *g, struct node *n) {
         for (int k = 0; ok && k < n->outs.n; k++) {
             struct value *v = n->outs.v[k];
             T t = d.outs[k];
-            if (!v) continue;
+            if (!v || (!t && !v->uses.n)) continue; /* definitions leave out what nobody uses */
             if (!t) {
                 fail(E_ARITY, "output %d \"%s\" is not available in this form of %s", k, slot_name(n->op->outs, k),
                      n->op_type);

@@ -533,8 +533,9 @@ static bool scan_lower(struct lowering *l, struct node *n) {
     for (int k = 0; k < s.nscan_in; k++) {
         struct value *x = n->ins.v[s.b.ncarried + k], *p = s.b.r->params.v[s.b.ncarried + k];
         struct buf *slice = lower_alloc(l, *p->name ? p->name : "slice", p->type.dtype, p->type.dims, p->type.rank);
-        lower_copy_slice(l, slice, NULL, -1, lower_buf(l, x), scan_at(c, n, "scan_input_directions", k, pass, trips),
-                         scan_axis(n, "scan_input_axes", k, x->type.rank));
+        int axis = scan_axis(n, "scan_input_axes", k, x->type.rank);
+        lower_copy_slice(l, slice, NULL, -1, lower_buf(l, x),
+                         scan_at(c, n, "scan_input_directions", k, pass, x->type.dims[axis]), axis);
         lower_bind(l, p, slice);
     }
     bool ok = run_body(l, &s.b, cur, next);

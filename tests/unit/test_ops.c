@@ -47,7 +47,7 @@ struct arg {
     int64_t dims[3];
     int nd;
 };
-#define PLACES "const %k: i64[6] = [0,1,2,3,4,5] const %k2: i64[2] = [0,1]\n"
+#define PLACES "const %k: i64[6] = [0,1,2,3,4,5] const %k2: i64[2] = [0,1] const %k4: i64[4] = [1,1,1,1]\n"
 #define TAKE6                                                                                                          \
     " %f: ? = Flatten(%z) {axis=0} %y: ? = Gather(%f, %k) {axis=1}" /* a result of known size from a %z of any */
 #define TAKE2 " %f: ? = Flatten(%z) {axis=0} %y: ? = Gather(%f, %k2) {axis=1}"
@@ -307,4 +307,52 @@ Test(ops, symbolic_sizes) {
     refused("%a: f32[N,3]", "%y: ? = ArgMax(%a) {axis=0}", (struct arg[]){none}, 1, 0, "none is the greatest");
     refused("%a: f32[N,3], %i: i64[2]", "%y: ? = Gather(%a, %i)", (struct arg[]){none, {(int64_t[]){0, 0}, {2}, 1}}, 2,
             0, "outside [0, 0)");
+}
+
+/* ---- attention in other forms */
+Test(ops, causal_convolution) {
+    const struct arg x = {six, {1, 1, 4}, 3}, one = {six, {1, 1, 1}, 3}, past = {six + 4, {1, 1, 2}, 3};
+#define CONV "const %w: f32[1,1,3] = [1.0,10.0,100.0] const %b: f32[1] = [0.5]\n"
+    gives(CONV "const %x: f32[1,1,4] = [1.0,2.0,3.0,4.0]", "%y: ?, %s: ? = CausalConvWithState(%x, %w)",
+          LIST(100, 210, 321, 432));
+    gives(CONV "const %x: f32[1,1,1] = [7.0]", "%z: ?, %y: ? = CausalConvWithState(%x, %w)", LIST(0, 7));
+    gives("const %w: f32[1,1,1] = [2.0] const %x: f32[1,1,2] = [1.0,-1.0]",
+          "%y: ? = CausalConvWithState(%x, %w) {activation=\"silu\"}", LIST(1.7615942, -0.2384058));
+    runs("%x: f32[1,1,N], %p: f32[1,1,2], %w: f32[1,1,3], %b: f32[1]", "%y: ? = CausalConvWithState(%x, %w, %b, %p)",
+         (struct arg[]){x, past, {(float[]){1, 10, 100}, {1, 1, 3}, 3}, {(float[]){0.5f}, {1}, 1}}, 4, 4,
+         LIST(165.5, 216.5, 321.5, 432.5));
+    runs("%x: f32[1,1,N], %p: f32[1,1,2], %w: f32[1,1,3]", "%z: ?, %y: ? = CausalConvWithState(%x, %w, _, %p)",
+         (struct arg[]){one, past, {(float[]){1, 10, 100}, {1, 1, 3}, 3}}, 3, 1, LIST(6, 1));
+}
+Test(ops, linear_attention) {
+    const struct arg q = {six, {1, 2, 2}, 3}, k = {(float[]){2, 1}, {1, 2, 1}, 3}, v = {(float[]){3, 5}, {1, 2, 1}, 3},
+                     decay = {(float[]){0, -0.6931472f}, {1, 2, 1}, 3}, beta = {(float[]){0.5f, 1}, {1, 2, 1}, 3};
+#define QKV   "%q: f32[1,N,2], %h: f32[1,N,1], %v: f32[1,N,1]"
+#define HEADS "{q_num_heads=2, kv_num_heads=1, scale=2.0, update_rule=\""
+    runs(QKV, "%y: ? = LinearAttention(%q, %h, %v) " HEADS "linear\"}", (struct arg[]){q, k, v}, 3, 2,
+         LIST(12, 24, 66, 88));
+    runs(QKV ", %d: f32[1,N,1], %b: f32[1,N,1]",
+         "%y: ? = LinearAttention(%q, %h, %v, _, %d, %b) " HEADS "gated_delta\"}", (struct arg[]){q, k, v, decay, beta},
+         5, 2, LIST(6, 12, 30, 40));
+    runs(QKV ", %d: f32[1,N,1], %b: f32[1,N,1]",
+         "%z: ?, %y: ? = LinearAttention(%q, %h, %v, _, %d, %b) " HEADS "gated_delta\"}",
+         (struct arg[]){q, k, v, decay, beta}, 5, 2, LIST(5));
+    /* a single step, on a state */
+    const struct arg q1 = {six, {1, 1, 2}, 3}, k1 = {k.data, {1, 1, 1}, 3}, v1 = {v.data, {1, 1, 1}, 3};
+    runs("%q: f32[1,1,2], %h: f32[1,1,1], %v: f32[1,1,1]",
+         "%p: f32[1,1,1,1] = ConstantOfShape(%k4) {value=f32[1] = [4.0]}\n"
+         "%y: ? = LinearAttention(%q, %h, %v, %p) " HEADS "linear\"}",
+         (struct arg[]){q1, k1, v1}, 3, 0, LIST(20, 40));
+}
+Test(ops, attention_with_changed_scores) {
+#define FLEX                                                                                                           \
+    "const %q: f32[1,2,1,1] = [1.0,2.0] const %k: f32[1,1,2,1] = [0.0,0.6931472] const %v: f32[1,1,2,1] = [1.0,4.0] "  \
+    "const %two: f32[] = [2.0]\n"
+#define IN "%y: ? = ai.onnx.preview::FlexAttention(%q, %k, %v"
+    gives(FLEX, IN ")", LIST(3, 3.4));
+    gives(FLEX, IN ") {scale=1.0}\n score_mod = region \"s\" (%s: ?) { %n: ? = Neg(%s) return %n }\n", LIST(2, 1.6));
+    gives(FLEX,
+          "%t: ? = Identity(%two) " IN ", %t) {captures=1}\n"
+          "  prob_mod = region \"p\" (%s: ?, %c: ?) { %n: ? = Mul(%s, %c) return %n }\n",
+          LIST(6, 6.8));
 }
