@@ -224,7 +224,7 @@ void run_free_dead(struct writer *f, struct block *b, struct stmt *s) {
         }
         bool last = a == s || stmt_uses(s, r, NULL), freed = false;
         for (struct stmt *t = s->next; t && last; t = t->next) last = !stmt_uses(t, r, NULL);
-        for (struct stmt *t = b->first; t; t = t->next) freed |= t->kind == S_FREE && t->u.alloc.buf == r;
+        for (struct stmt *t = b->first; t && last; t = t->next) freed |= t->kind == S_FREE && t->u.alloc.buf == r;
         if (last && !freed) PUT("%s(&m->region, %s);", region_words(f->p)->free, run_place(f, r)->text);
         if (a == s) break;
     }

@@ -93,8 +93,8 @@ void facts_drop_sym(struct facts *f, const struct sym *s) {
 
 /* ---- goal <= 0, from fact <= 0: goal = k*fact + rest with k > 0 and rest <= 0, for each k that cancels an atom; or
  * with ceil(fact / d), which is not above 0 either */
-static bool prove(struct facts *f, expr goal, int depth, int from);
-static bool by_fact(struct facts *f, expr goal, int which, int depth) {
+static bool prove(struct facts *f, expr goal, int count, int from);
+static bool by_fact(struct facts *f, expr goal, int which, int count) {
     int64_t kg, kf;
     const expr *tg, *tf;
     const int64_t *cg, *cf;
@@ -109,20 +109,21 @@ static bool by_fact(struct facts *f, expr goal, int which, int depth) {
             tried = k ? k : -d;
             expr less = k ? x_muli(f->c, fact, k) : x_divi(f->c, x_addi(f->c, fact, d - 1), d);
             expr rest = x_sub(f->c, goal, less);
-            if (rest->op != X_POISON && prove(f, rest, depth - 1, which + 1)) return true;
+            if (rest->op != X_POISON && prove(f, rest, count - 1, which + 1)) return true;
         }
     return false;
 }
-static bool prove(struct facts *f, expr goal, int depth, int from) {
-    if (x_proves_le(f->c, goal, x_int(f->c, 0))) return true;
-    if (!depth) return false;
+/* With so many facts exactly, from that one on. */
+static bool prove(struct facts *f, expr goal, int count, int from) {
+    if (!count) return x_proves_le(f->c, goal, x_int(f->c, 0));
     for (int k = from; k < f->n; k++)
-        if (by_fact(f, goal, k, depth)) return true;
+        if (by_fact(f, goal, k, count)) return true;
     return false;
 }
 /* A select in the goal: both arms, each with what it may assume. Min and max likewise. */
 static bool prove_arms(struct facts *f, expr goal, int depth) {
-    if (prove(f, goal, PROOF_FACTS, 0)) return true;
+    for (int count = 0; count <= PROOF_FACTS; count++) /* one fact mostly is enough, and pairs are many */
+        if (prove(f, goal, count, 0)) return true;
     int64_t k;
     const expr *t;
     const int64_t *co;

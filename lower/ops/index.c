@@ -73,8 +73,12 @@ static void op_concat(void) {
         fail(E_RANK, "scalars cannot be concatenated");
         return;
     }
-    if (rank(x) > 1 && dtype_is_float(dtype(x)) && n_in() > 1) concat_nests(axis_attr("axis", x));
-    else concat(axis_attr("axis", x)); /* one expression: what inference can look into */
+    int axis = axis_attr("axis", x);
+    bool open = false;
+    for (int k = 0; k < n_in(); k++) open |= axis < rank(in(k)) && dim(in(k), axis)->op != X_CONST;
+    /* one expression is what inference can look into, where there are elements that it knows */
+    if (n_in() > 1 && (open || (rank(x) > 1 && dtype_is_float(dtype(x))))) concat_nests(axis);
+    else concat(axis);
 }
 static void up_concat(struct node *n) { up_default_int(n, "axis", 1); }
 static const struct op_upgrade u_concat[] = {{3, up_concat}, {0}};

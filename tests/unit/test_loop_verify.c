@@ -72,6 +72,45 @@ Test(loop_verify, sound_texts_pass) {
     }
 }
 
+/* Operands one behind the other, each as long as the run finds, at most 300: the text of a Concat of n of them, where
+ * part `late` is read one cell too late (-1: none). The loop over cells is split. */
+static void choices(struct text *t, int from, int n, int late) {
+    if (n == 1) {
+        text_printf(t, "x%d[i*8+j", from);
+        for (int k = 0; k < from; k++) text_printf(t, "-min(300, n%d)", k);
+        text_add(t, from == late ? "+1]" : "]");
+        return;
+    }
+    int half = n / 2;
+    text_add(t, "select(i*8+j < ");
+    for (int k = 0; k < from + half; k++) text_printf(t, "%smin(300, n%d)", k ? "+" : "", k);
+    text_add(t, ", ");
+    choices(t, from, half, late);
+    text_add(t, ", ");
+    choices(t, from + half, n - half, late);
+    text_add(t, ")");
+}
+static bool concat_is_sound(int n, int late) {
+    struct text t = {0}, sum = {0};
+    for (int k = 0; k < n; k++) text_printf(&sum, "%smin(300, n%d)", k ? "+" : "", k);
+    text_add(&t, "proc p(");
+    for (int k = 0; k < n; k++) text_printf(&t, "x%d: f32[min(300, n%d)] in, ", k, k);
+    text_printf(&t, "y: f32[%s] out) [", sum.s);
+    for (int k = 0; k < n; k++) text_printf(&t, "%sn%d in 0..9999", k ? ", " : "", k);
+    text_printf(&t, "]\n  for i<(%s+7)//8\n    for j<8\n      if i*8+j < %s\n        y[i*8+j] = ", sum.s, sum.s);
+    choices(&t, 0, n, late);
+    text_char(&t, '\n');
+    bool ok = loop_verify(parse(t.s), NULL);
+    text_free(&t), text_free(&sum);
+    return ok;
+}
+Test(loop_verify, many_sizes_of_the_run_in_a_row, .timeout = 20) {
+    cr_expect(concat_is_sound(5, -1), "%s", complaints(c));
+    cr_expect(concat_is_sound(24, -1), "%s", complaints(c));
+    cr_expect_not(concat_is_sound(5, 2));
+    cr_expect_not(concat_is_sound(24, 23));
+}
+
 /* ---- planted faults */
 static const struct {
     const char *text, *message;
