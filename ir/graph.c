@@ -154,6 +154,12 @@ void node_set_input(struct node *n, int k, struct value *v) {
     add_use(g, v, n, NULL, k);
 }
 
+void node_drop_input(struct node *n, int k) {
+    for (; k + 1 < n->ins.n; k++) node_set_input(n, k, n->ins.v[k + 1]);
+    node_set_input(n, k, NULL);
+    n->ins.n--;
+}
+
 /* Drops the uses that a region's nodes and results make, so that removing a node leaves no trace of its bodies. */
 static void drop_region_uses(struct region *r) {
     for (int k = 0; k < r->results.n; k++) drop_use(r->results.v[k], NULL, r, k);

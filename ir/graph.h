@@ -126,6 +126,7 @@ struct node *node_new(struct region *r, struct node *before, const char *domain,
                       struct value *const *ins, int nins, int nouts);
 struct value *node_out(struct node *n, int k, const char *name); /* makes output k exist */
 void node_set_input(struct node *n, int k, struct value *v);     /* v may be NULL; grows the list */
+void node_drop_input(struct node *n, int k);                     /* those behind it move up */
 void node_remove(struct node *n);                                /* its outputs must be unused */
 void value_replace(struct value *old, struct value *by);         /* every use of old */
 void region_set_result(struct region *r, int k, struct value *v);

@@ -552,6 +552,38 @@ static bool scan_lower(struct lowering *l, struct node *n) {
     return ok;
 }
 
+/* Opset 8: every operand has a batch axis in front, and input 0 may give each batch a length. A Scan over the batches
+ * around one over the steps. */
+static void up_scan(struct node *n) {
+    struct graph *g = n->in->graph;
+    struct region *body = node_region(n, "body");
+    const struct attr *scans = node_attr(n, "num_scan_inputs"), *directions = node_attr(n, "directions");
+    if (n->ins.n && n->ins.v[0]) {
+        ctl_problem(g, n, E_OP, "a Scan of opset 8 with lengths for each batch is not supported");
+        return;
+    }
+    if (!body || !scans || !n->ins.n) return; /* refused by inference */
+    int ncaptures = ctl_captures(n);
+    node_drop_input(n, 0);
+    struct region *outer = region_new(g, n, "batch");
+    for (int k = 0; k < n->ins.n; k++)
+        region_param(outer, k < body->params.n ? body->params.v[k]->name : "", (struct type){.rank = -1});
+    struct node *inner = node_new(outer, NULL, "", "Scan", outer->params.v, n->ins.n, body->results.n);
+    inner->name = n->name, inner->origin = n->origin;
+    for (int k = 0; k < n->attrs.n; k++)
+        if (strcmp(n->attrs.v[k].name, "directions") != 0) node_set_attr(inner, n->attrs.v[k]);
+    if (directions) {
+        struct attr a = *directions;
+        a.name = "scan_input_directions";
+        node_set_attr(inner, a);
+        node_drop_attr(n, "directions");
+    }
+    body->owner = inner;
+    for (int k = 0; k < inner->outs.n; k++) region_result(outer, inner->outs.v[k]);
+    node_set_attr(n, (struct attr){.name = "body", .kind = AT_REGION, .u.region = outer});
+    node_set_attr(n, (struct attr){.name = "num_scan_inputs", .kind = AT_INT, .u.i = n->ins.n - ncaptures});
+}
+static const struct op_upgrade u_scan[] = {{8, up_scan}, {0}};
 static const struct op_control loop_ctl = {loop_infer, loop_lower}, scan_ctl = {scan_infer, scan_lower};
 static const struct op_attr if_attrs[] = {{.name = "then_branch", .kind = AT_REGION, .flags = A_REQUIRED},
                                           {.name = "else_branch", .kind = AT_REGION, .flags = A_REQUIRED},
@@ -576,7 +608,7 @@ const struct op ops_control[] = {
     {"gcc2nn", "Require", 1, 1, require_attrs, require_ins, slots_none, .define = op_require, .flags = OP_EFFECT,
      .spec = "made by the compiler: stops the model unless the input is as `condition` says"},
     {"", "Loop", 25, 1, loop_attrs, loop_ins, any, .control = &loop_ctl, .spec = "Loop-25"},
-    {"", "Scan", 25, 9, scan_attrs, any, any, .control = &scan_ctl,
-     .spec = "Scan-25; the batched form of opset 8 is refused"},
+    {"", "Scan", 25, 8, scan_attrs, any, any, .control = &scan_ctl, .upgrades = u_scan,
+     .spec = "Scan-25; the form of opset 8 without lengths of the batches"},
     {0},
 };

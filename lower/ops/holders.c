@@ -20,11 +20,6 @@ static void drop_param(struct region *r, int k) {
     r->params.n--;
     for (; k < r->params.n; k++) r->params.v[k]->index = k;
 }
-static void drop_input(struct node *n, int k) {
-    for (; k + 1 < n->ins.n; k++) node_set_input(n, k, n->ins.v[k + 1]);
-    node_set_input(n, k, NULL);
-    n->ins.n--;
-}
 /* In r, what `holder` is outside: made of what it holds, which is captured behind the others. */
 static void open_in(struct region *r, const struct node *holder, int param) {
     struct value *old = r->params.v[param];
@@ -45,7 +40,7 @@ static void open_capture(struct node *n, int input, int captures) {
     for (int k = 0; k < n->attrs.n; k++)
         if (n->attrs.v[k].kind == AT_REGION)
             open_in(n->attrs.v[k].u.region, holder, n->attrs.v[k].u.region->params.n - from_end);
-    drop_input(n, input);
+    node_drop_input(n, input);
     captures--;
     for (int k = 0; k < holder->ins.n; k++) {
         struct value *v = holder->ins.v[k];

@@ -2,6 +2,7 @@
  * set. */
 #include "compiler/import/onnx.h"
 #include "ir/op.h"
+#include "lower/ops/ops.h"
 #include "onnx_writer.h"
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -636,4 +637,46 @@ Test(import, all_models_of_the_model_set, .timeout = 100) {
     char folder[4096];
     snprintf(folder, sizeof folder, "%s/../shared/models", root ? root : ".");
     if (!import_below(folder, 4)) cr_skip("no models in ../shared/models");
+}
+
+/* ---- Scan before opset 9 */
+static msg old_scan(const char *ins) {
+    msg g = {0}, b = {0}, n = w_node("Scan", ins, "y z"), m = {0};
+    w_msg(&b, G_NODE, w_node("Add", "s v", "t"));
+    w_msg(&b, G_NODE, w_node("Mul", "t k", "o"));
+    w_msg(&b, G_IN, w_f32("s", "2"));
+    w_msg(&b, G_IN, w_f32("v", "2"));
+    w_msg(&b, G_OUT, w_name("t"));
+    w_msg(&b, G_OUT, w_name("o"));
+    w_msg(&n, N_ATTR, w_attr_graph("body", b));
+    w_msg(&n, N_ATTR, w_attr_int("num_scan_inputs", 1));
+    w_msg(&g, G_NODE, n);
+    w_msg(&g, G_IN, w_f32("i", "3 2"));
+    w_msg(&g, G_IN, w_f32("x", "3 4 2"));
+    w_msg(&g, G_IN, w_f32("k", "2"));
+    w_msg(&g, G_OUT, w_name("y"));
+    w_msg(&g, G_OUT, w_name("z"));
+    w_int(&m, 1, 8);
+    w_msg(&m, 8, w_opset("", 8));
+    w_msg(&m, 7, g);
+    return m;
+}
+Test(import, a_scan_with_a_batch_axis_is_one_around_another) {
+    ops_register_all();
+    same_text(import_as(old_scan("- i x"), NULL),
+              "region \"main\" (%0 \"i\": f32[3,2], %1 \"x\": f32[3,4,2], %2 \"k\": f32[2]) {\n"
+              "  %3 \"y\": ?, %4 \"z\": ? = Scan(%0, %1, %2) {num_scan_inputs=2, captures=1}\n"
+              "    body = region \"batch\" (%5 \"s\": ?, %6 \"v\": ?, %7 \"k\": ?) {\n"
+              "      %8: ?, %9: ? = Scan(%5, %6, %7) {num_scan_inputs=1, captures=1}\n"
+              "        body = region \"\" (%10 \"s\": f32[*], %11 \"v\": f32[*], %12 \"k\": f32[2]) {\n"
+              "          %13 \"t\": ? = Add(%10, %11)\n"
+              "          %14 \"o\": ? = Mul(%13, %12)\n"
+              "          return %13, %14\n"
+              "        }\n"
+              "      return %8, %9\n"
+              "    }\n"
+              "  return %3, %4\n"
+              "}\n");
+    diags_clear();
+    refused(old_scan("k i x"), NULL, E_OP, "lengths for each batch");
 }
