@@ -10,9 +10,10 @@ const struct command command_rows[] = {
     {"run", "MODEL", "compile a model and run it on tensors from files",
      "  gcc2nn run model.onnx --data test_data_set_0 --out results\n  gcc2nn run model.onnx --input x=image.npy\n", 1,
      1, CMD_RUN, cmd_run},
-    {"verify", "MODEL", "compare the compiled model with reference outputs or with the interpreter",
-     "  gcc2nn verify model.onnx --data test_data_set_0 --target=aarch64\n  gcc2nn verify model.onnx --each-node\n", 1,
-     1, CMD_VERIFY, cmd_verify},
+    {"verify", "MODEL", "compare the compiled model with reference outputs, ONNX Runtime or the interpreter",
+     "  gcc2nn verify model.onnx --data test_data_set_0 --target=aarch64\n"
+     "  gcc2nn verify model.onnx --each-node --python=.venv/bin/python\n",
+     1, 1, CMD_VERIFY, cmd_verify},
     {"bench", "MODEL", "time the compiled model", "  gcc2nn bench model.onnx --target=x86-avx512 --runs=200\n", 1, 1,
      CMD_BENCH, cmd_bench},
     {"inspect", "MODEL", "show a model's inputs, outputs, symbols, operators and size",

@@ -76,9 +76,9 @@ double usual_tolerance(enum dtype t) {
 static double value(const struct tensor *t, int64_t i, int which) {
     return is_complex(t->type) ? part(t, i, which) : tensor_f(t, i);
 }
-bool within_tolerance(const struct tensor *got, const struct tensor *want, double tolerance, double *error,
+bool within_tolerance(const struct tensor *got, const struct tensor *want, double tolerance, struct deviation *found,
                       struct text *why) {
-    *error = 0;
+    *found = (struct deviation){0, 0};
     if (!same_shape(got, want, why)) return false;
     if (!dtype_is_float(want->type) && !is_complex(want->type)) return same_bits(got, want, why);
     double scale = 0, worst = 0;
@@ -92,12 +92,13 @@ bool within_tolerance(const struct tensor *got, const struct tensor *want, doubl
         double g = value(got, i / parts, (int)(i % parts)), w = value(want, i / parts, (int)(i % parts)),
                d = fabs(g - w);
         if (g == w || (isnan(g) && isnan(w))) continue;
-        d = isfinite(d) ? (scale > 0 ? d / scale : INFINITY) : INFINITY;
+        if (!isfinite(d)) d = INFINITY;
         if (d > worst) worst = d, at = i / parts;
     }
-    *error = worst;
-    if (worst <= tolerance) return true;
+    *found = (struct deviation){worst, worst > 0 ? worst / scale : 0};
+    if (found->relative <= tolerance) return true;
     tell(got, want, at, why);
-    text_printf(why, " (error %.3g of the greatest magnitude, %.3g is allowed)", worst, tolerance);
+    text_printf(why, " (error %.3g, %.3g of the greatest magnitude; %.3g of it is allowed)", worst, found->relative,
+                tolerance);
     return false;
 }

@@ -6,9 +6,11 @@
 
 /* Bits, except that all NaNs are equal (docs/numbers.md N5). false: *why says where they differ. */
 bool same_bits(const struct tensor *got, const struct tensor *want, struct text *why);
-/* Floats: |got - want| <= tolerance * the greatest magnitude in want; everything else must be equal. *error: the
- * greatest error in that measure. */
-bool within_tolerance(const struct tensor *got, const struct tensor *want, double tolerance, double *error,
+struct deviation {
+    double absolute, relative; /* greatest |got - want|; the same by the greatest magnitude in want */
+};
+/* Floats: relative <= tolerance; everything else must be equal. */
+bool within_tolerance(const struct tensor *got, const struct tensor *want, double tolerance, struct deviation *found,
                       struct text *why);
 /* The tolerance for outputs of this type against another implementation of the model. */
 double usual_tolerance(enum dtype t);

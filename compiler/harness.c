@@ -82,7 +82,7 @@ static bool read_elements(const struct harness *h, struct tensor *t, const uint8
     for (int64_t i = 0; i < n; i++) out[i * bits / 8] |= (unsigned char)((p[i] & ((1 << bits) - 1)) << (i * bits % 8));
     return true;
 }
-static struct tensor *read_tensor(const struct harness *h, const char *path) {
+struct tensor *harness_tensor(const struct harness *h, const char *path) {
     struct mapped_file f = {0};
     if (!file_map(&h->c->diags, path, &f)) return NULL;
     struct tensor *t = NULL;
@@ -223,6 +223,6 @@ bool harness_run(const struct harness *h, const struct tensor *const *inputs, st
     if (ok && h->instructions) ok = read_counts(h, runs, warmup);
     outcome_free(&o);
     for (int k = 0; k < p->outs.n && ok; k++)
-        ok = (outputs[k] = read_tensor(h, A("%s/out%d.nnt", h->w->folder, k))) != NULL;
+        ok = (outputs[k] = harness_tensor(h, A("%s/out%d.nnt", h->w->folder, k))) != NULL;
     return ok;
 }

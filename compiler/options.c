@@ -180,6 +180,7 @@ FLAG(set_depfile, depfile)
 SETTER(set_data, data, false)
 SETTER(set_out, out, false)
 SETTER(set_cc, cc, false)
+SETTER(set_python, python, false)
 SETTER(set_build_dir, build_dir, false)
 SETTER(set_stop, stop_after, false)
 FLAG(set_interpret, interpret)
@@ -227,7 +228,9 @@ const struct option_row option_rows[] = {
     {"interpret", 0, NULL,
      "run: interpret instead of compiling; verify: compare with the interpreter even when there are reference outputs",
      CMD_RUN | CMD_VERIFY, set_interpret, NULL},
-    {"each-node", 0, NULL, "compare the result of every node, unfused", CMD_VERIFY, set_each_node, NULL},
+    {"each-node", 0, NULL, "compare the result of every node, unfused, and name the first that differs", CMD_VERIFY,
+     set_each_node, NULL},
+    {"python", 0, "PROGRAM", "Python with the package onnxruntime (default python3)", CMD_VERIFY, set_python, NULL},
     {"runs", 0, "R", "how many runs to time (default 50)", CMD_BENCH, parse_runs, NULL},
     {"warmup", 0, "W", "runs before the first timed one (default 5)", CMD_BENCH, parse_warmup, NULL},
     {"threads", 0, "N", "threads of a run; only 1 until there is a thread pool", CMD_BENCH, parse_threads, NULL},

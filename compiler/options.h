@@ -18,7 +18,7 @@ struct options {
     bool keep_inputs, json, depfile, help, version;
     const char *name, *target; /* NULL: not given */
     const char *passes, *steps, *proc;
-    const char *data, *out, *cc, *weights, *std, *build_dir, *stop_after;
+    const char *data, *out, *cc, *python, *weights, *std, *build_dir, *stop_after;
     VEC(const char *) inputs; /* NAME=FILE */
     VEC(const char *) dump_after, skip;
     bool interpret, each_node, no_fuse, no_schedule, time_passes, lower, replay, emit_c;

@@ -17,6 +17,7 @@ struct session {
     const char *folder;            /* of the build */
     bool temporary;                /* removed in the end */
     int noted;                     /* of the temporary folder, for cleanup_drop */
+    int own_outputs;               /* with the result of every node as an output: how many come before these */
     VEC(struct mapped_file) files; /* stay mapped as long as the session */
 };
 /* The target of a name that the user gave; NULL after a diagnostic when there is none. */

@@ -20,6 +20,7 @@ static int64_t reference(void *env, const struct sym *y) {
 bool session_compile_each_node(struct session *s) {
     s->compile.stop_after = "infer";
     if (!session_compile(s)) return false;
+    s->own_outputs = s->u.g->top->results.n;
     expose(s->u.g);
     s->u.m = lower_graph(
         s->u.g,

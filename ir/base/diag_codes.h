@@ -106,7 +106,9 @@ CODE(E_ENV, 901, "something is missing in the environment",
      "of "
      "each target.")
 CODE(E_OUTPUT, 902, "outputs differ",
-     "The generated code's outputs differ from the reference by more than the tolerance.",
+     "The generated code's outputs differ from the reference, or from ONNX Runtime's, by more than the tolerance, or "
+     "from "
+     "the interpreter's in a bit.",
      "model.onnx: output 0, \"y\", differs from the reference: element 3 of 10 is -0.67, expected 0.33 (error 0.55 of "
      "the "
      "greatest magnitude, 0.0001 is allowed)",

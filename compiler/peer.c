@@ -1,0 +1,63 @@
+/* See peer.h. The Python program is templates/peer/onnxruntime.py; values go through files in the build folder. */
+#include "compiler/peer.h"
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define A(...) arena_printf(&s->c->arena, __VA_ARGS__)
+enum { PACKAGE_MISSING = 77 };
+
+static const char *want_file(struct session *s, int k) { return A("%s/want%d.nnt", s->w->folder, k); }
+/* The names that the model has for the outputs of the program. */
+static bool write_names(struct session *s) {
+    const struct program *p = s->w->program;
+    json_t *names = json_array();
+    for (int k = 0; k < p->outs.n; k++) json_array_append_new(names, json_name(&s->c->arena, p->outs.v[k].buf->base));
+    bool ok = json_dump_file(names, A("%s/want.json", s->w->folder), 0) == 0;
+    json_decref(names);
+    return ok;
+}
+/* It runs in the build folder; a link stays one, for that is how Python knows a virtual environment. */
+static const char *python_program(struct session *s) {
+    const char *given = s->o->python ? s->o->python : "python3";
+    char *here = strchr(given, '/') && *given != '/' ? getcwd(NULL, 0) : NULL;
+    const char *program = here ? A("%s/%s", here, given) : given;
+    free(here);
+    return program;
+}
+static const char *failure(struct session *s, const char *python, const struct outcome *o) {
+    const char *said = o->err.s ? o->err.s : "";
+    int n = (int)strcspn(said, "\n");
+    if (!o->started) return A("%s cannot be started", python);
+    if (o->timed_out) return "ONNX Runtime did not finish in time";
+    if (o->status == PACKAGE_MISSING) return A("%s: %.*s", python, n, said);
+    return A("ONNX Runtime cannot run it: %s", diag_quote(&s->c->arena, A("%.*s", n, said)));
+}
+struct tensor **peer_outputs(struct session *s, const struct harness *h, const char **why) {
+    const struct program *p = s->w->program;
+    const char *python = python_program(s);
+    char *model = realpath(s->o->args.v[0], NULL);
+    struct text script = {0};
+    template_text(&script, "templates/peer/onnxruntime.py", (const char *const[]){NULL});
+    const char *words[] = {python, "-c", script.s, model, A("%d", p->ins.n), s->o->each_node ? "1" : "0", NULL};
+    struct outcome o = {0};
+    bool ok = false;
+    for (int k = 0; k < p->outs.n; k++) unlink(want_file(s, k)); /* the folder may have been there before */
+    if (!program_exists(python)) *why = A("%s was not found", python);
+    else if (p->m->taken.n) *why = "ONNX Runtime is given tensors only";
+    else if (!model || !write_names(s)) *why = "the files for ONNX Runtime cannot be written";
+    else {
+        o = process_run(words, s->w->folder, s->o->seconds ? s->o->seconds : 600);
+        ok = o.started && !o.timed_out && o.status == 0;
+        if (!ok) *why = failure(s, python, &o);
+    }
+    outcome_free(&o);
+    text_free(&script);
+    free(model);
+    if (!ok) return NULL;
+    struct tensor **want = NEWN(&s->c->arena, struct tensor *, p->outs.n + 1);
+    for (int k = 0; k < p->outs.n; k++)
+        if (access(want_file(s, k), F_OK) == 0) want[k] = harness_tensor(h, want_file(s, k));
+    return want;
+}
