@@ -105,13 +105,12 @@ CODE(E_ENV, 901, "something is missing in the environment",
      "Install it, or name another compiler with --cc. `gcc2nn list-targets --json` names the compiler and the emulator "
      "of "
      "each target.")
-CODE(E_OUTPUT, 902, "outputs differ",
-     "The generated code's outputs differ from the reference, or from ONNX Runtime's, by more than the tolerance, or "
-     "from "
-     "the interpreter's in a bit.",
-     "model.onnx: output 0, \"y\", differs from the reference: element 3 of 10 is -0.67, expected 0.33 (error 0.55 of "
-     "the "
-     "greatest magnitude, 0.0001 is allowed)",
-     "`gcc2nn verify --each-node` finds the first node that differs. If the interpreter agrees with the reference, it "
-     "is a "
-     "mistake in gcc2nn: please report it.")
+CODE(
+    E_OUTPUT, 902, "outputs differ",
+    "The generated code's outputs differ from the reference or from ONNX Runtime's by more than the tolerance, or from "
+    "the interpreter's in a bit.",
+    "model.onnx: output 0, \"y\", differs from the reference: element 3 of 10 is -0.67, expected 0.33 (error 1, 0.55 "
+    "of the greatest magnitude; 0.0001 of it is allowed)",
+    "`gcc2nn verify --each-node` finds the first node that differs. If the interpreter agrees with ONNX Runtime, it is "
+    "a "
+    "mistake in gcc2nn: please report it.")
