@@ -67,17 +67,23 @@ static bool alike(const struct value *a, const struct value *b, struct contents 
     return value_is_holder(a) && value_is_holder(b) && contents_of(a, x) && contents_of(b, y) && x->kind == y->kind &&
            x->present == y->present && x->n == y->n;
 }
-static struct value *held_by(struct node *before, struct region *r, const char *op, struct value *const *v, int n) {
-    return node_new(r, before, "", op, v, n, 1)->outs.v[0];
+static bool nobody_wants(const struct value *out, const struct value *result) {
+    return value_is_holder(result) && (!out || !out->uses.n);
+}
+/* In front of `before`, on behalf of n. */
+static struct value *held_by(struct node *n, struct node *before, const char *op, struct value *const *v, int nv) {
+    struct node *holder = node_new(n->in, before, "", op, v, nv, 1);
+    holder->origin = n->origin;
+    return holder->outs.v[0];
 }
 /* What stands behind n for a result that is now the tensors v. */
 static struct value *closed(struct node *n, const struct contents *x, const struct type *t, struct value *const *v) {
     struct node *next = n->next;
     struct value *out = NULL;
     if (x->kind != VALUE_OPTIONAL && x->present)
-        out = held_by(next, n->in, x->n ? "SequenceConstruct" : "SequenceEmpty", v, x->n);
+        out = held_by(n, next, x->n ? "SequenceConstruct" : "SequenceEmpty", v, x->n);
     if (x->kind == VALUE_SEQUENCE) return out;
-    out = held_by(next, n->in, "Optional", out ? &out : v, x->present);
+    out = held_by(n, next, "Optional", out ? &out : v, x->present);
     if (!x->present) node_set_attr(out->def, (struct attr){.name = "type", .kind = AT_TYPE, .u.type = t->elem});
     return out;
 }
@@ -85,7 +91,9 @@ void ctl_open_results(struct graph *g, struct node *n, struct region *const *bra
     struct arena *a = &g->ctx->arena;
     struct contents x, y;
     bool any = false;
-    for (int k = 0; k < n->outs.n; k++) any |= alike(branch[0]->results.v[k], branch[1]->results.v[k], &x, &y);
+    for (int k = 0; k < n->outs.n; k++)
+        any |= nobody_wants(n->outs.v[k], branch[0]->results.v[k]) ||
+               alike(branch[0]->results.v[k], branch[1]->results.v[k], &x, &y);
     if (!any) return;
     VEC(struct value *) results[2] = {{0}}, outs = {0};
     for (int k = 0; k < n->outs.n; k++) PUSH(a, &outs, n->outs.v[k]);
@@ -93,6 +101,7 @@ void ctl_open_results(struct graph *g, struct node *n, struct region *const *bra
     for (int b = 0; b < 2; b++) old[b] = arena_copy(a, branch[b]->results.v, (size_t)n->outs.n * sizeof *old[b]);
     n->outs.n = 0;
     for (int k = 0; k < outs.n; k++) {
+        if (nobody_wants(outs.v[k], old[0][k])) continue;
         bool opened = alike(old[0][k], old[1][k], &x, &y);
         if (!opened) {
             PUSH(a, &n->outs, outs.v[k]);
@@ -101,9 +110,9 @@ void ctl_open_results(struct graph *g, struct node *n, struct region *const *bra
         for (int b = 0; b < 2; b++) {
             if (!opened) PUSH(a, &results[b], old[b][k]);
             else
-                for (int i = 0; i < x.n && outs.v[k]; i++) PUSH(a, &results[b], (b ? y : x).v[i]);
+                for (int i = 0; i < x.n; i++) PUSH(a, &results[b], (b ? y : x).v[i]);
         }
-        if (!opened || !outs.v[k]) continue;
+        if (!opened) continue;
         int first = n->outs.n;
         for (int i = 0; i < x.n; i++) node_out(n, first + i, internf(g->ctx->names, "%s_%d", outs.v[k]->name, i));
         value_replace(outs.v[k], closed(n, &x, &old[0][k]->type, n->outs.v + first));
@@ -167,7 +176,7 @@ static struct node *renewed(struct node *n) {
  * that the body does not use. */
 static void begin_collecting(struct node *n, struct region *r, int ncollected) {
     for (int k = 0; k < ncollected; k++) {
-        struct value *empty = held_by(n, n->in, "SequenceEmpty", NULL, 0);
+        struct value *empty = held_by(n, n, "SequenceEmpty", NULL, 0);
         node_set_input(n, n->ins.n, empty);
         region_param(r, "", empty->type);
     }
@@ -178,7 +187,7 @@ static void finish(struct node *n, int ncarried, int ncollected) {
         struct value *v = k < ncarried ? n->ins.v[2 + k] : n->ins.v[n->ins.n - ncollected + k - ncarried];
         if (!n->outs.v[k]) continue;
         if (k >= ncarried) {
-            v = held_by(n, n->in, "ConcatFromSequence", &v, 1);
+            v = held_by(n, n, "ConcatFromSequence", &v, 1);
             node_set_attr(v->def, (struct attr){.name = "axis", .kind = AT_INT, .u.i = 0});
             node_set_attr(v->def, (struct attr){.name = "new_axis", .kind = AT_INT, .u.i = 1});
         }
@@ -217,7 +226,7 @@ enum infer_status ctl_unroll(struct graph *g, struct node *n, int ncarried, int 
     for (int k = 0; k < ncollected; k++) {
         int to = n->ins.n - ncollected + k;
         struct value *ins[] = {n->ins.v[to], results[1 + ncarried + k]};
-        node_set_input(n, to, held_by(n, n->in, "SequenceInsert", ins, 2));
+        node_set_input(n, to, held_by(n, n, "SequenceInsert", ins, 2));
     }
     node_set_attr(n, (struct attr){.name = "pass", .kind = AT_INT, .u.i = pass + 1});
     return INFER_REPLACED;
@@ -256,7 +265,7 @@ static enum infer_status map_infer(struct graph *g, struct node *n, bool (*infer
     for (int k = 0; k < n->outs.n; k++) {
         if (!n->outs.v[k]) continue;
         for (int i = 0; i < length; i++) list[i] = results[i * r->results.n + k];
-        value_replace(n->outs.v[k], held_by(n, n->in, length ? "SequenceConstruct" : "SequenceEmpty", list, length));
+        value_replace(n->outs.v[k], held_by(n, n, length ? "SequenceConstruct" : "SequenceEmpty", list, length));
     }
     node_remove(n);
     return INFER_REPLACED;

@@ -170,3 +170,13 @@ Test(control, a_map_over_sequences) {
                                    "%y: ? = SequenceAt(%o, %i)");
     gives(m, &yes, six, LIST(-1, -2, -3, -4, -5, -6));
 }
+Test(control, a_sequence_that_nobody_wants_may_differ) {
+    struct module *m = lowered("const %i: i64[] = [0]", C_AND_X,
+                               "%z: ?, %y: ? = If(%c, %x) {captures=1}\n"
+                               "  then_branch = region \"t\" (%p: ?) {\n"
+                               "    %t: ? = SequenceConstruct(%p) return %t, %p }\n"
+                               "  else_branch = region \"e\" (%q: ?) {\n"
+                               "    %r: ? = Neg(%q) %u: ? = SequenceConstruct(%r, %r) return %u, %r }\n");
+    gives(m, &yes, six, LIST(1, 2, 3, 4, 5, 6));
+    gives(m, &no, six, LIST(-1, -2, -3, -4, -5, -6));
+}
