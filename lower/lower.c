@@ -388,8 +388,9 @@ static void input_syms(struct lowering *l) {
 struct used_bufs {
     struct map m;
 };
-static bool note_call(void *env, struct stmt *s) {
+static bool note_use(void *env, struct stmt *s) {
     struct used_bufs *u = env;
+    if (s->kind == S_VIEW) map_put(&u->m, PKEY(s->u.view.of), s);
     if (s->kind == S_CALL)
         for (int k = 0; k < s->u.call.nbufs; k++) map_put(&u->m, PKEY(s->u.call.bufs[k]), s);
     return true;
@@ -400,7 +401,7 @@ static void note_load(void *env, struct stmt *s, expr load) {
 }
 static void drop_unused_consts(struct lowering *l) {
     struct used_bufs u = {{.arena = &l->c->arena}};
-    walk(&l->entry->body, note_call, &u);
+    walk(&l->entry->body, note_use, &u);
     each_load(&l->entry->body, note_load, &u);
     for (int k = l->entry->bufs.n; k--;) {
         struct buf *b = l->entry->bufs.v[k];

@@ -20,7 +20,8 @@ TestSuite(sizes, .init = setup, .fini = done);
     "sym I: 0..64 sym J: 0..64\n"
 #define CONSTS                                                                                                         \
     "const %zero: i64[1] = [0] const %one: i64[1] = [1] const %last: i64[1] = [-1] const %far: i64[1] = [1000]\n"      \
-    "const %two: i64[1] = [2] const %behind: i64[4] = [0,0,1,0] const %before: i64[4] = [1,0,0,0]\n"
+    "const %two: i64[1] = [2] const %behind: i64[4] = [0,0,1,0] const %before: i64[4] = [1,0,0,0]\n"                   \
+    "const %table: f32[3,2] = [2,3,0,3,2,1]\n"
 static struct module *lowered(const char *params, const char *nodes, bool plain) {
     struct text t = {0}, d = {0};
     text_printf(&t, "graph \"\"\n%sregion \"\" (%s) { %s return %%y }\n", SYMS CONSTS, params, nodes);
@@ -107,6 +108,14 @@ Test(sizes, at_most_two_of_each_of_ten) {
           SIZES(3, 0, 1, 2, 8, 0, 1, 1, 0, 2), LIST(1, 2, 1, 1, 2, 1, 2, 1, 1, 1, 2));
 #undef X
     text_free(&p), text_free(&n), text_free(&y);
+}
+/* The first rows of a table: as many as another operand has (relative positions). */
+Test(sizes, slice_of_a_constant) {
+    const char *p = "%x: f32[A,2]", *n = "%s: ? = Shape(%x) {end=1} %t: ? = Slice(%table, %zero, %s) "
+                                         "%u: ? = Transpose(%t) {perm=[1,0]} %y: ? = MatMul(%x, %u)";
+    gives(p, n, ARGS({eight, {2, 2}, 2}), SIZES(2), LIST(8, 6, 18, 12));
+    gives(p, n, ARGS({eight, {1, 2}, 2}), SIZES(1), LIST(8));
+    gives(p, n, ARGS({eight, {4, 2}, 2}), SIZES(4), LIST(8, 6, 4, 18, 12, 10));
 }
 Test(sizes, channels_and_groups) {
     const char *p = "%x: f32[1,A,2], %w: f32[B,C,1], %b: f32[D]", *n = "%y: ? = Conv(%x, %w, %b) {group=2}";
