@@ -124,6 +124,11 @@ static bool infer_region(struct region *r) {
 }
 
 /* ---- the model's own sequences and optionals */
+static bool holds_tensors(const struct type *t) {
+    const struct type *held = t->elem;
+    if (t->kind == TY_OPTIONAL && held && held->kind == TY_SEQUENCE) held = held->elem;
+    return held && held->kind == TY_TENSOR && t->kind != TY_MAP;
+}
 static bool inputs_are_tensors(struct graph *g) {
     bool ok = true;
     for (int k = 0; k < g->top->params.n; k++) {
@@ -131,8 +136,9 @@ static bool inputs_are_tensors(struct graph *g) {
         if (v->type.kind == TY_TENSOR || v->type.kind == TY_NONE) continue;
         const char *name = diag_quote(&g->ctx->arena, v->name);
         ok = false;
-        if (v->type.kind == TY_MAP || !v->type.elem || v->type.elem->kind == TY_MAP) {
-            diag(&g->ctx->diags, DIAG_ERROR, E_TYPE, "input %s: maps are not supported", name);
+        if (!holds_tensors(&v->type)) {
+            diag(&g->ctx->diags, DIAG_ERROR, E_TYPE,
+                 "input %s: maps, and sequences and optionals of something else than tensors, are not supported", name);
             continue;
         }
         bool sequence = v->type.kind == TY_SEQUENCE;
