@@ -105,8 +105,10 @@ static bool all_compared(const struct verification *v) {
 static void compare_peer(struct verification *v, const struct harness *h) {
     const char *why = NULL;
     struct tensor **want = peer_outputs(v->s, h, &why);
-    if (!want && !v->s->c->diags.errors && !v->s->o->json) printf("not compared with ONNX Runtime (%s)\n", why);
-    if (!want) return;
+    if (!want) {
+        diag(&v->s->c->diags, DIAG_NOTE, E_ENV, "not compared with ONNX Runtime: %s", why);
+        return;
+    }
     if (v->s->o->each_node) compare_nodes(v, &peer, want);
     for (int k = 0; k < v->p->outs.n; k++)
         if (want[k] && !v->compared[k]) compare_output(v, k, &peer, want[k]);

@@ -30,9 +30,9 @@ static const char *failure(struct session *s, const char *python, const struct o
     const char *said = o->err.s ? o->err.s : "";
     int n = (int)strcspn(said, "\n");
     if (!o->started) return A("%s cannot be started", python);
-    if (o->timed_out) return "ONNX Runtime did not finish in time";
+    if (o->timed_out) return "it did not finish in time";
     if (o->status == PACKAGE_MISSING) return A("%s: %.*s", python, n, said);
-    return A("ONNX Runtime cannot run it: %s", diag_quote(&s->c->arena, A("%.*s", n, said)));
+    return A("it cannot run the model: %.*s", n, said);
 }
 struct tensor **peer_outputs(struct session *s, const struct harness *h, const char **why) {
     const struct program *p = s->w->program;
@@ -45,8 +45,8 @@ struct tensor **peer_outputs(struct session *s, const struct harness *h, const c
     bool ok = false;
     for (int k = 0; k < p->outs.n; k++) unlink(want_file(s, k)); /* the folder may have been there before */
     if (!program_exists(python)) *why = A("%s was not found", python);
-    else if (p->m->taken.n) *why = "ONNX Runtime is given tensors only";
-    else if (!model || !write_names(s)) *why = "the files for ONNX Runtime cannot be written";
+    else if (p->m->taken.n) *why = "it is given tensors only";
+    else if (!model || !write_names(s)) *why = "the files for it cannot be written";
     else {
         o = process_run(words, s->w->folder, s->o->seconds ? s->o->seconds : 600);
         ok = o.started && !o.timed_out && o.status == 0;
