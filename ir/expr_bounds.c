@@ -140,10 +140,23 @@ static bool ends_are_known(expr e, int k) {
     }
     return true;
 }
+/* x//p, when e has it beside div = x//(p*q) and q divides f: q*(x//(p*q)) is not above x//p, and above x//p - q. Tiles
+ * of rows whose number is itself halved, (n+1)//2 by 6, end up like this. */
+static expr finer_div(expr e, expr div, int64_t f, int64_t *q) {
+    for (int j = 0; e->op == X_LIN && div->arg[1]->op == X_CONST && j < e->n; j++) {
+        expr d = e->arg[j];
+        if (d->op != X_DIV || d == div || d->arg[0] != div->arg[0] || d->arg[1]->op != X_CONST) continue;
+        int64_t p = d->arg[1]->u.i, pq = div->arg[1]->u.i;
+        if (p < 1 || pq % p || f % (pq / p)) continue;
+        *q = pq / p;
+        return d;
+    }
+    return NULL;
+}
 /* e with term k (atom, coefficient) replaced: is the result negative? -1: this atom offers no replacement. */
 static int replaced(struct ctx *c, expr e, int k, int depth, int *budget) {
     expr a = e->op == X_LIN ? e->arg[k] : e;
-    int64_t f = e->op == X_LIN ? e->coef[k] : 1, lo, hi;
+    int64_t f = e->op == X_LIN ? e->coef[k] : 1, lo, hi, q;
     if (a->op == X_SYM || ends_are_known(e, k)) return -1; /* before there is a rest: sums of sizes are long */
     expr rest = without(c, e, k), end;
     switch (a->op) {
@@ -164,6 +177,9 @@ static int replaced(struct ctx *c, expr e, int k, int depth, int *budget) {
         return negative(c, x_add(c, rest, x_muli(c, y, f)), depth - 1, budget);
     }
     case X_DIV:
+        if ((end = finer_div(e, a, f, &q)) &&
+            negative(c, x_add(c, rest, x_muli(c, f > 0 ? end : x_addi(c, end, 1 - q), f / q)), depth - 1, budget))
+            return true;
         if (a->arg[1]->op != X_CONST || f % a->arg[1]->u.i) return -1;
         /* c*(e//c) <= e  and  -c*(e//c) <= c - 1 - e */
         if (f > 0) return negative(c, x_add(c, rest, x_muli(c, a->arg[0], f / a->arg[1]->u.i)), depth - 1, budget);

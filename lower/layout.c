@@ -10,7 +10,7 @@ struct value_layout *layout_of_value(struct lowering *l, const struct value *v) 
 static int lanes_for(const struct lowering *l, const struct value *v) {
     int64_t channels;
     int lanes = l->o->target->lanes_f32;
-    if (l->o->no_schedule || lanes < 2 || v->type.dtype != F32 || v->type.rank != 4 ||
+    if (l->o->no_schedule || lanes < 2 || v->type.dtype != F32 || (v->type.rank != 4 && v->type.rank != 5) ||
         !x_is_int(v->type.dims[1], &channels))
         return 0;
     return 2 * channels >= lanes ? lanes : 0; /* fewer: more than half of all lanes would be padding */
@@ -31,10 +31,10 @@ static bool moves_blocked(struct lowering *l, const struct group *gr, const stru
     if ((gr->cls != CLASS_VIEW && gr->cls != CLASS_OPAQUE) || gr->nodes.n != 1 || gr->anchor->outs.n < 1) return false;
     for (int k = 0; k < gr->anchor->ins.n; k++) {
         struct value *v = gr->anchor->ins.v[k];
-        if (!v || v->type.rank != 4) continue;
+        if (!v || v->type.rank != out->type.rank) continue;
         struct value_layout *lay = layout_of_value(l, v);
         if (!lay || !lay->block) return false;
-        for (int d = 0; d < 4; d++)
+        for (int d = 0; d < out->type.rank; d++)
             if (d != 1 && v->type.dims[d] != out->type.dims[d]) return false;
         found++;
     }
@@ -44,8 +44,9 @@ static bool moves_blocked(struct lowering *l, const struct group *gr, const stru
 static bool read_by_window(struct lowering *l, const struct value *v) {
     for (int i = 0; i < v->uses.n; i++) {
         struct node *n = v->uses.v[i].node;
-        if (n && v->uses.v[i].index == 0 && !n->op->control && n->outs.n == 1 && n->outs.v[0]->type.rank == 4 &&
-            n->outs.v[0]->type.dims[1] == v->type.dims[1] && classify_node(l->probes, n)->cls == CLASS_WINDOW)
+        if (n && v->uses.v[i].index == 0 && !n->op->control && n->outs.n == 1 &&
+            n->outs.v[0]->type.rank == v->type.rank && n->outs.v[0]->type.dims[1] == v->type.dims[1] &&
+            classify_node(l->probes, n)->cls == CLASS_WINDOW)
             return true;
     }
     return false;

@@ -43,6 +43,16 @@ Test(expr, optional_tiles_of_powers_of_two_stay_inside) {
     cr_assert(x_proves_lt(c, e, n));
     cr_assert_not(x_proves_lt(c, x_addi(c, e, 1), n));
 }
+Test(expr, tiles_of_a_halved_size_stay_inside) {
+    /* for t < (N+1)//12: for i < 6: 6*t + i < (N+1)//2, the rows that a stride of two leaves */
+    expr rows = x_divi(c, x_addi(c, n, 1), 2), t = x_var(c, var_new(c, "t", x_divi(c, rows, 6))),
+         i = x_var(c, var_new(c, "i", x_int(c, 6))), e = x_add(c, x_muli(c, t, 6), i);
+    cr_assert(x_proves_lt(c, e, rows));
+    cr_assert_not(x_proves_lt(c, x_addi(c, e, 1), rows));
+    expr whole = x_muli(c, x_divi(c, rows, 6), 6);
+    cr_assert(x_proves_le(c, rows, x_addi(c, whole, 5)));
+    cr_assert_not(x_proves_le(c, rows, x_addi(c, whole, 4)));
+}
 Test(expr, sums_of_minima_are_bounded_alone_and_together) {
     expr a = x_min(c, n, x_int(c, 5)), b = x_min(c, h, x_int(c, 7)), u = x_var(c, var_new(c, "u", b));
     cr_assert(x_proves_lt(c, x_add(c, a, b), x_int(c, 13)));
