@@ -183,15 +183,3 @@ void folder_abandon(struct new_folder *f) {
     remove_tree(f->path);
     end(f);
 }
-
-static int by_bytes(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-const char *const *folder_names(struct new_folder *f, int *count) {
-    VEC(const char *) names = {0};
-    DIR *d = opendir(f->path);
-    for (struct dirent *e; d && (e = readdir(d));)
-        if (*e->d_name != '.') PUSH(&f->c->arena, &names, A("%s", e->d_name));
-    if (d) closedir(d);
-    if (names.n) qsort(names.v, (size_t)names.n, sizeof *names.v, by_bytes);
-    *count = names.n;
-    return names.v;
-}

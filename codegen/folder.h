@@ -16,8 +16,6 @@ struct new_folder {
 
 /* false: a diagnostic was recorded. Only an empty folder or one of ours is ever replaced. */
 bool folder_begin(struct new_folder *f, struct ctx *c, const char *given);
-/* The names of what is in it so far, sorted; for the manifest's "files". */
-const char *const *folder_names(struct new_folder *f, int *count);
 bool folder_commit(struct new_folder *f);
 void folder_abandon(struct new_folder *f);
 #endif

@@ -110,7 +110,7 @@ void project_manifest(const struct project *w, struct text *out) {
     for (int k = 0; k < p->ins.n; k++) json_array_append_new(ins, io_value(w, &p->ins.v[k]));
     for (int k = 0; k < p->outs.n; k++) json_array_append_new(outs, io_value(w, &p->outs.v[k]));
     for (int k = 0; k < w->sources.n; k++) json_array_append_new(sources, json_string(w->sources.v[k]));
-    for (int k = 0; k < w->files_n; k++) json_array_append_new(files, json_string(w->files[k]));
+    for (int k = 0; k < w->files.n; k++) json_array_append_new(files, json_string(w->files.v[k]));
     for (int k = 0; k < p->m->procs.n; k++) {
         json_t *e = json_object();
         json_object_set_new(e, "name", json_string(emit_proc_name(p->c, p->m->procs.v[k], &p->emit)));

@@ -27,8 +27,10 @@ static bool problem(struct writer *q, const char *what, const char *path) {
     return false;
 }
 static const char *path_of(struct writer *q, const char *name) { return A("%s/%s", q->folder.path, name); }
+static void add_file(struct writer *q, const char *name) { PUSH(&q->c->arena, &q->w->files, name); }
 static bool put_file(struct writer *q, const char *name, struct text *t) {
     const char *path = path_of(q, name);
+    add_file(q, name);
     FILE *f = fopen(path, "wb");
     bool ok = f && fwrite(t->s ? t->s : "", 1, t->n, f) == t->n;
     if (f && fclose(f) != 0) ok = false;
@@ -76,6 +78,7 @@ static bool put_weights(struct writer *q) {
     if (any && p->mode == WEIGHTS_C) {
         const char *name = A("%s_weights.c", p->name);
         add_source(q, name);
+        add_file(q, name);
         if (!weights_array(p, bin, path_of(q, name))) return false;
     } else if (any && p->mode == WEIGHTS_INCBIN) {
         struct text t = {0};
@@ -85,7 +88,8 @@ static bool put_weights(struct writer *q) {
         if (!put_file(q, name, &t)) return false;
     }
     q->w->weights_file = any && p->mode == WEIGHTS_FILE;
-    if ((!any || p->mode == WEIGHTS_C) && unlink(bin) != 0) return problem(q, "cannot remove", bin);
+    if (any && p->mode != WEIGHTS_C) add_file(q, A("%s_weights.bin", p->name));
+    else if (unlink(bin) != 0) return problem(q, "cannot remove", bin);
     return true;
 }
 static bool put_program(struct writer *q) {
@@ -250,8 +254,7 @@ static bool put_templates(struct writer *q) {
 }
 static bool put_manifest(struct writer *q) {
     struct text t = {0};
-    if (!put_file(q, "manifest.json", &t)) return false; /* it lists itself, too */
-    q->w->files = folder_names(&q->folder, &q->w->files_n);
+    add_file(q, "manifest.json");
     project_manifest(q->w, &t);
     return put_file(q, "manifest.json", &t);
 }

@@ -7,8 +7,7 @@
 /* What was written, for those who compile and run it. */
 struct project {
     const char *folder, *name;
-    const char *const *files; /* all names in the folder, sorted */
-    int files_n;
+    VEC(const char *) files;            /* all names in the folder, in the order of writing */
     VEC(const char *) sources;          /* .c, .cu and .S files of the library, without nn_rt.c */
     const char *cflags;                 /* language, contraction, target */
     const char *nvcc_flags, *emu_flags; /* GPU: for .cu files, with nvcc and with a C++ compiler and the emulator */
