@@ -60,8 +60,9 @@ static json_t *our_manifest(const char *folder) {
 }
 static bool has_our_manifest(const char *folder) {
     json_t *j = our_manifest(folder);
+    bool ours = j != NULL;
     json_decref(j);
-    return j != NULL;
+    return ours;
 }
 static bool listed(const json_t *names, const char *name) {
     for (size_t k = 0; k < json_array_size(names); k++) {
@@ -152,6 +153,10 @@ static void end(struct new_folder *f) {
     if (f->lock >= 0) close(f->lock);
     cleanup_drop(f->noted);
 }
+void folder_abandon(struct new_folder *f) {
+    remove_tree(f->path);
+    end(f);
+}
 /* Where a file system cannot exchange two folders there is none for a moment. */
 static bool move_aside(struct new_folder *f, const char *old) {
     retire(old, f->final);
@@ -169,17 +174,11 @@ bool folder_commit(struct new_folder *f) {
     if (!done) {
         problem(f, "cannot write");
         rename(old, f->final);
+        folder_abandon(f);
+        return false;
     }
-    if (done) {
-        retire(f->path, f->final); /* after an exchange what stood there before */
-        retire(old, f->final);
-    } else {
-        remove_tree(f->path);
-    }
+    retire(f->path, f->final); /* after an exchange what stood there before */
+    retire(old, f->final);
     end(f);
-    return done;
-}
-void folder_abandon(struct new_folder *f) {
-    remove_tree(f->path);
-    end(f);
+    return true;
 }

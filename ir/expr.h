@@ -184,6 +184,7 @@ void x_bounds(struct ctx *c, expr e, int64_t *lo, int64_t *hi);
 bool x_proves_lt(struct ctx *c, expr a, expr b);
 bool x_proves_le(struct ctx *c, expr a, expr b);
 bool x_uses_var(struct ctx *c, expr e, const struct var *v);
+bool x_uses_sym(expr e, const struct sym *s); /* also through the extents of variables */
 /* Coefficient of atom v in the linear form; *rest gets the remainder. false if v also occurs inside another atom. */
 bool x_linear_in(struct ctx *c, expr e, const struct var *v, int64_t *coef, expr *rest);
 /* The terms of an IDX expression, whatever its op: constant and (atom, coefficient) pairs. Returns the number of terms.

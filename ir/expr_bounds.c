@@ -119,13 +119,6 @@ static expr mod_of_div(struct ctx *c, expr m, int64_t f) {
     if (!mul_ok(d->arg[1]->u.i, m->arg[1]->u.i, &pq)) return NULL;
     return x_muli(c, x_modi(c, d->arg[0], pq), f / d->arg[1]->u.i);
 }
-struct known {
-    const struct sym *sym;
-};
-static bool not_sym(void *env, expr e) {
-    if (e->op == X_VAR) return x_visit(e->u.var->extent, not_sym, env);
-    return e->op != X_SYM || e->u.sym != ((struct known *)env)->sym;
-}
 /* Term k is the minimum or maximum of constants and symbols that no other term depends on: x_bounds has its ends, and
  * neither operand tells more. Sums of the sizes that a run finds are made of these. */
 static bool ends_are_known(expr e, int k) {
@@ -134,9 +127,8 @@ static bool ends_are_known(expr e, int k) {
     for (int side = 0; side < 2; side++) {
         if (a->arg[side]->op == X_CONST) continue;
         if (a->arg[side]->op != X_SYM) return false;
-        struct known it = {a->arg[side]->u.sym};
         for (int j = 0; e->op == X_LIN && j < e->n; j++)
-            if (j != k && !x_visit(e->arg[j], not_sym, &it)) return false;
+            if (j != k && x_uses_sym(e->arg[j], a->arg[side]->u.sym)) return false;
     }
     return true;
 }
@@ -270,6 +262,17 @@ bool x_uses_var(struct ctx *c, expr e, const struct var *v) {
     (void)c;
     struct uses u = {v};
     return !x_visit(e, not_var, &u);
+}
+struct uses_sym {
+    const struct sym *sym;
+};
+static bool not_sym(void *env, expr e) {
+    if (e->op == X_VAR) return x_visit(e->u.var->extent, not_sym, env);
+    return e->op != X_SYM || e->u.sym != ((struct uses_sym *)env)->sym;
+}
+bool x_uses_sym(expr e, const struct sym *s) {
+    struct uses_sym q = {s};
+    return !x_visit(e, not_sym, &q);
 }
 bool x_linear_in(struct ctx *c, expr e, const struct var *v, int64_t *coef, expr *rest) {
     int64_t k;

@@ -70,24 +70,10 @@ static bool no_index_cmp(void *env, expr e) {
     return !(e->n == 2 && e->arg[0]->type == IDX && (e->op == X_LT || e->op == X_LE || e->op == X_EQ || e->op == X_NE));
 }
 bool facts_useful(expr cond) { return !x_visit(cond, no_index_cmp, NULL); }
-struct has_sym {
-    const struct sym *s;
-};
-static bool not_sym(void *env, expr e) { return !(e->op == X_SYM && e->u.sym == ((struct has_sym *)env)->s); }
-static bool mentions(expr e, const struct sym *s);
-/* Also through the extents of variables. */
-static bool not_sym_or_var(void *env, expr e) {
-    if (e->op == X_VAR) return !mentions(e->u.var->extent, ((struct has_sym *)env)->s);
-    return not_sym(env, e);
-}
-static bool mentions(expr e, const struct sym *s) {
-    struct has_sym h = {s};
-    return !x_visit(e, not_sym_or_var, &h);
-}
 void facts_drop_sym(struct facts *f, const struct sym *s) {
     int n = 0;
     for (int k = 0; k < f->n; k++)
-        if (!mentions(f->v[k], s)) f->v[n++] = f->v[k];
+        if (!x_uses_sym(f->v[k], s)) f->v[n++] = f->v[k];
     f->n = n;
 }
 

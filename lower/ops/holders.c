@@ -8,10 +8,6 @@
 enum { COPIES_MAX = 1 << 16 }; /* nodes, of one graph */
 
 /* ---- captures */
-static bool is_open(const struct value *v) {
-    return v &&
-           (node_is(v->def, "SequenceConstruct") || node_is(v->def, "SequenceEmpty") || node_is(v->def, "Optional"));
-}
 static void set_captures(struct node *n, int count) {
     node_set_attr(n, (struct attr){.name = "captures", .kind = AT_INT, .u.i = count});
 }
@@ -56,7 +52,7 @@ void ctl_open_captures(struct node *n) {
         if (captures > n->ins.n) return;
         for (int j = 0; j < n->attrs.n; j++)
             if (n->attrs.v[j].kind == AT_REGION && n->attrs.v[j].u.region->params.n < captures) return;
-        while (k < n->ins.n && !is_open(n->ins.v[k])) k++;
+        while (k < n->ins.n && !(n->ins.v[k] && node_is_holder(n->ins.v[k]->def))) k++;
         if (k == n->ins.n) return;
         open_capture(n, k, captures);
     }

@@ -40,6 +40,7 @@ static const struct op_control holder = {infer_holder, lower_holder};
 
 bool value_is_holder(const struct value *v) { return v->type.kind == TY_SEQUENCE || v->type.kind == TY_OPTIONAL; }
 static bool is_sequence(const struct node *n) { return node_is(n, "SequenceConstruct") || node_is(n, "SequenceEmpty"); }
+bool node_is_holder(const struct node *n) { return is_sequence(n) || node_is(n, "Optional"); }
 bool contents_of(const struct value *v, struct contents *x) {
     const struct node *n = v->def;
     bool optional = node_is(n, "Optional");

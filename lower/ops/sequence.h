@@ -10,6 +10,7 @@ struct contents {
     int n;
 };
 bool value_is_holder(const struct value *v); /* a sequence or optional */
+bool node_is_holder(const struct node *n);   /* one that says what such a value holds */
 /* false: not known. */
 bool contents_of(const struct value *v, struct contents *x);
 #endif
