@@ -408,7 +408,8 @@ static struct cs print_load(struct fe *f, expr e) {
     if (x_is_false(cond)) return none;
     struct place pl = c_place(f, b, e->arg);
     if (vec && (!pl.linear || pl.k != 1)) return lane_by_lane(f, e);
-    struct cs v = vec ? cs_of(A("%s(%s)", c_vload(f->o, b->type, f->width), c_address(f, &pl)), P_ATOM)
+    bool anew = f->tile && f->loop == f->tile && !x_uses_var(f->c, e, f->loop);
+    struct cs v = vec ? cs_of(A("%s(%s)", c_vload(f->o, b->type, f->width, anew), c_address(f, &pl)), P_ATOM)
                       : decoded(f, b, c_cell(f, &pl));
     if (x_is_true(cond)) return v;
     return cs_of(A("%s ? %s : %s", paren(f, c_value(f, cond, 1), P_OR), paren(f, v, P_OR), paren(f, none, P_COND)),

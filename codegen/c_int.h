@@ -90,6 +90,8 @@ struct fe {
     struct text *outlined;      /* functions printed before the kernel */
     struct sym_name *fault, *ws;
     expr ws_top;            /* bytes of scratch in use */
+    const struct var *loop; /* the innermost that is being printed, and the one whose body holds a tile of sums in */
+    const struct var *tile; /* registers; else NULL */
     const struct var *lane; /* of the vector statement being printed, else NULL */
     int width;
     struct map dep[MAX_LANES_LOG + 1]; /* expr -> does it depend on the lane */

@@ -221,7 +221,10 @@ static void flow_block(struct flow *w, struct block *b) {
 /* ---- declaring */
 void c_declare_registers(struct fe *f, const struct buf *b, struct regs *r, struct block *home) {
     struct flow w = {f, b, r, NEWN(&f->c->arena, unsigned char, r->pieces.n + 1)};
+    int vectors = 0;
     flow_block(&w, home);
+    for (int k = 0; k < r->pieces.n; k++) vectors += r->pieces.v[k].lanes > 1;
+    if (2 * vectors >= f->o->target->vregs) f->tile = f->loop;
     for (int lanes = 1; lanes <= 1 << MAX_LANES_LOG; lanes *= 2) {
         struct text l = {0};
         enum dtype v = dtype_value(b->type);

@@ -269,9 +269,12 @@ static void print_for(struct fe *f, struct stmt *s) {
         c_put(f, "NN_NO_UNROLL");
     }
     PUT("for (%s %s = 0; %s < %s; %s++) {", f->idx, n, n, extent, n);
+    const struct var *outer = f->loop, *tile = f->tile;
     f->depth++;
+    f->loop = v;
     if (s->u.loop.outline && can_outline(f, s)) print_outlined(f, s);
     else c_body(f, s);
+    f->loop = outer, f->tile = tile;
     f->depth--;
     c_put(f, "}");
     names_leave(&f->names, mark);

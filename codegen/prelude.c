@@ -562,17 +562,25 @@ const char *c_round(const struct emit_options *o, enum dtype s, int lanes) {
 }
 
 /* ---- memory */
-const char *c_vload(const struct emit_options *o, enum dtype s, int lanes) {
-    const char *name = helper_name(o, "ld", s, lanes);
+const char *c_vload(const struct emit_options *o, enum dtype s, int lanes, bool anew) {
+    const char *row = spelled(o, X_LOAD, s, lanes);
+    anew = anew && !row && !c_decode(o, s) && s == dtype_value(s) && s != BOOL;
+    const char *name = helper_name(o, anew ? "ld_anew" : "ld", s, lanes);
     if (!first(o->uses, name)) return name;
     struct holes h;
     struct ctx *c = o->uses->c;
     enum dtype v = dtype_value(s);
     holes_for(o, &h, name, v, lanes);
     h.elem = dtype_c(s);
-    const char *row = spelled(o, X_LOAD, s, lanes);
     if (row) {
         helper(o, from_row(o, row, "static inline $T $N(const $E *a)"), &h);
+    } else if (anew) {
+        const char *text = arena_printf(&c->arena,
+                                        "/* volatile: kept in a register from tile to tile, this value would cost the "
+                                        "sum one of its own */\nstatic inline $T $N(const $E *p) {\n    return "
+                                        "*(const volatile %s *)p;\n}\n",
+                                        c_memory_type(o, s, lanes));
+        helper(o, text, &h);
     } else if (c_decode(o, s)) {
         h.scalar = c_decode(o, s);
         helper(o,

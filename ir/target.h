@@ -44,6 +44,7 @@ struct target {
     enum emit_kind emit;
     int lanes_f32;                         /* vector lanes; 1: none */
     int vregs;                             /* vector registers; without vectors: of f32 */
+    bool loads_ahead;                      /* compilers move loads ahead of their uses: gcc, except for x86 */
     int64_t l1, l2;                        /* bytes */
     bool fma;                              /* lowering writes X_FMA in contractions */
     const char *cflags;                    /* -mavx2 -mfma */

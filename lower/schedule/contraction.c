@@ -120,9 +120,9 @@ static void choose_scalar_tile(struct plan *u, struct tiling *g) {
     }
     g->nv = g->nr;
 }
-/* mr rows by nr vectors: accumulators, nr operands and one broadcast must fit the registers; where there are 32, also
- * nr vectors of the sum's first term, which gcc then keeps in registers from tile to tile (with 16 it knows better).
- * Tiles are balanced, so that no small one remains. The fewest cycles for all rows and all vectors win. */
+/* mr rows by nr vectors: accumulators, nr operands and one broadcast must fit the registers; all mr of them where
+ * compilers load ahead. Tiles are balanced, so that no small one remains. The fewest cycles for all rows and all
+ * vectors win. */
 static void choose_tile(struct plan *u, struct tiling *g) {
     int lanes = g->lanes;
     int64_t cells = g->per ? g->per : g->N; /* a panel does not reach into another group */
@@ -131,7 +131,7 @@ static void choose_tile(struct plan *u, struct tiling *g) {
     g->mr = g->nr = 1;
     for (int nr = 1; nr <= 8 && nr <= vectors; nr++) {
         if (g->per && vectors % nr) continue;
-        int64_t fits = (u->t->vregs - 1 - (u->t->vregs > 16 ? 2 : 1) * nr) / nr;
+        int64_t fits = u->t->loads_ahead ? (u->t->vregs - nr) / (nr + 1) : (u->t->vregs - 1 - nr) / nr;
         if (fits < 2) fits = nr + 2 <= u->t->vregs ? 1 : 0; /* one row: its operands come from memory */
         if (fits < 1) continue;
         int64_t mr = rows < fits ? rows : fits, panels = vectors / nr, left = vectors % nr;
@@ -284,8 +284,16 @@ static void lanes_last(struct plan *u, const struct tiling *g) { /* in the accum
         text_printf(&u->s, k == g->lane ? "%s%d/%d" : "%s%d", k ? " " : "", k, g->lanes);
     text_printf(&u->s, " %d%%%d]\n", g->lane, g->lanes);
 }
-/* One iteration is one step of the sum: in longer straight code gcc moves accumulators between registers, and spills on
- * the way, with 16 registers and with 32. */
+/* Steps of the sum in one iteration. The few multiply-adds of a small tile hide the loop's own instructions only where
+ * nobody shares the core: with a busy neighbour on its other thread such loops took 10 - 25 % longer. What compilers
+ * load ahead in longer iterations needs registers that the tile has taken. */
+static int straight_steps(const struct target *t, const struct tiling *g) {
+    enum { STRAIGHT = 48 }; /* multiply-adds in one iteration */
+    int steps = 1;
+    if (g->lanes < 2 || t->loads_ahead) return 1;
+    while (g->kblock % (2 * steps) == 0 && 2 * steps * g->mr * g->nr <= STRAIGHT) steps *= 2;
+    return steps;
+}
 static void sum_loops(struct plan *u, const struct tiling *g) {
     const struct contraction *q = &g->q;
     const char *acc = q->acc->u.stage.buf->base, *lane = a_loop(u, g, g->lane);
@@ -297,11 +305,14 @@ static void sum_loops(struct plan *u, const struct tiling *g) {
         add_rows(u, g);
         text_printf(&u->s, " %s\n", lane);
     }
+    int steps = g->kred >= 0 ? straight_steps(u->t, g) : 1;
     if (g->kred >= 0)
-        text_printf(&u->s, "split %s %d kb ko%s\n", red_loop(u->c, q->acc, g->kred), g->kblock, g->rest ? " cut" : "");
+        text_printf(&u->s, "split %s %d kb %s%s\n", red_loop(u->c, q->acc, g->kred), g->kblock, steps > 1 ? "ki" : "ko",
+                    g->rest ? " cut" : "");
+    if (steps > 1) text_printf(&u->s, "split ki %d ko ku\n", steps);
     text_add(&u->s, g->kred >= 0 ? "reorder kb" : "reorder");
     for (int k = 0; k < g->norder; k++) text_printf(&u->s, " %s", red_loop(u->c, q->acc, g->order[k]));
-    if (g->kred >= 0) text_add(&u->s, " ko");
+    if (g->kred >= 0) text_add(&u->s, steps > 1 ? " ko ku" : " ko");
     add_rows(u, g);
     text_printf(&u->s, " %s\n", lane);
     if (lanes > 1) text_printf(&u->s, "split %s %d aj av%s\n", lane, lanes, cut ? " cut" : "");
@@ -317,7 +328,7 @@ static void sum_loops(struct plan *u, const struct tiling *g) {
         if (g->group >= 0) text_printf(&u->s, "%s ", g->together ? "hi" : y_loop(u, g, g->group));
         text_add(&u->s, g->often ? "wo kb]\n" : "wo]\n");
     }
-    text_printf(&u->s, "kind unroll%s", g->row >= 0 ? " wi" : "");
+    text_printf(&u->s, "kind unroll%s%s", steps > 1 ? " ku" : "", g->row >= 0 ? " wi" : "");
     if (lanes > 1) text_add(&u->s, " yj aj");
     else text_printf(&u->s, " yi %s", lane);
     add_rows(u, g);

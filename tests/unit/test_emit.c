@@ -160,6 +160,26 @@ Test(emit, register_tile_is_named_vectors) {
     cr_assert_eq(count(s, "= nn_fma_f32x4("), 24);
     has(s, "vfmaq_f32(c, a, b)");
 }
+/* A tile of n rows of two vectors, once for each of eight places: b is the same in all, x is not. */
+static const char *tiles(int n) {
+    return arena_printf(&c->arena,
+                        "proc tiles(x: f32[8,%d,40] in, w: f32[40,16] in, b: f32[16] in, y: f32[8,%d,16] out)\n"
+                        "  for t<8\n    alloc acc: f32[%d,16] reg\n"
+                        "    for i<%d unroll\n      for v<16 vector\n        acc[i,v] = b[v]\n"
+                        "    for k<40\n      for i<%d unroll\n        for v<16 vector\n"
+                        "          acc[i,v] = fma(x[t,i,k], w[k,v], acc[i,v])\n"
+                        "    for i<%d unroll\n      for v<16 vector\n        y[t,i,v] = acc[i,v] * b[v] + y[t,i,v]\n",
+                        n, n, n, n, n, n);
+}
+Test(emit, what_all_tiles_share_is_not_kept_in_registers) {
+    const char *s = print_with(tiles(6), "x86-avx2", false, NULL);
+    cr_assert_eq(count(s, "nn_ld_anew_f32x8(b"), 4, "before and after the sum");
+    cr_assert_eq(count(s, "nn_ld_anew_f32x8("), 5, "and the helper; neither w, which changes with k, nor y");
+    has(s, "*(const volatile nn_f32x8_mem *)p;");
+    hasnt(print_with(tiles(3), "x86-avx2", false, NULL), "volatile"); /* there are registers left */
+    hasnt(print_with(tile, "x86-avx2", false, NULL), "volatile");     /* there is one tile */
+    hasnt(print_with(tiles(6), "x86-avx2", true, NULL), "volatile");
+}
 Test(emit, strict_c99_has_no_extension) {
     const char *s = print_with(tile, "x86-avx2", true, NULL);
     hasnt(s, "__attribute__");
