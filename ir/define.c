@@ -123,7 +123,6 @@ enum dtype type_attr(const char *name) {
 }
 
 /* ---- contents of small integer inputs */
-bool values_known(T t) { return t && t->val && (t->val->elems || t->val->init); }
 static E known(T t, int k) { /* element as value expression, or NULL */
     struct value *v = t ? t->val : NULL;
     if (v && v->elems) return k < v->nelems ? v->elems[k] : NULL;
@@ -136,12 +135,21 @@ static bool index_leaf(void *env, expr e) {
     (void)env;
     return e->op != X_TOIDX;
 }
-E value(T t, int k, int64_t lo, int64_t hi) {
-    if (!t) return x_poison(DEF_CTX);
+static E known_index(T t, int k) { /* NULL too for 32-bit arithmetic that may wrap: no dim, a size of the run */
     E e = known(t, k);
     if (e) e = x_toidx(DEF_CTX, e);
-    if (e && x_visit(e, index_leaf, NULL))
-        return e; /* else 32-bit arithmetic that may wrap: no dim, a size of the run */
+    return e && x_visit(e, index_leaf, NULL) ? e : NULL;
+}
+bool values_known(T t) {
+    if (!t || !t->val) return false;
+    for (int k = 0; t->val->elems && k < t->val->nelems; k++)
+        if (!known_index(t, k)) return false;
+    return t->val->elems || t->val->init;
+}
+E value(T t, int k, int64_t lo, int64_t hi) {
+    if (!t) return x_poison(DEF_CTX);
+    E e = known_index(t, k);
+    if (e) return e;
     if (t->rank == 1) require(lt(idx(k), t->dims[0]), "a vector of sizes has no element %d", k);
     return size_from(NULL, t, k, x_int(DEF_CTX, lo), x_int(DEF_CTX, hi));
 }

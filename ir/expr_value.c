@@ -193,6 +193,40 @@ expr x_select(struct ctx *c, expr cond, expr a, expr b) {
     if (a->type == BOOL && x_is_true(a) && x_is_false(b)) return cond;
     return NODE(c, X_SELECT, a->type, cond, a, b);
 }
+/* The index that a value of 32 bits is, if no operation on the way from indices to it can wrap; else NULL. The budget
+ * is for sharing: trees can be exponentially larger than what they are made of. */
+static expr unwrapped_of(struct ctx *c, expr v, int *budget) {
+    expr a, b, r = NULL;
+    int64_t lo, hi, lo2, hi2;
+    if (--*budget < 0) return NULL;
+    switch (v->op) {
+    case X_CONST: return x_int(c, v->u.i);
+    case X_CAST: r = as_index(c, v->arg[0]); break;
+    case X_ADD:
+    case X_SUB:
+    case X_MUL:
+    case X_DIV:
+    case X_MOD:
+    case X_MIN:
+    case X_MAX:
+        a = unwrapped_of(c, v->arg[0], budget), b = a ? unwrapped_of(c, v->arg[1], budget) : NULL;
+        if (!b) return NULL;
+        if (v->op == X_DIV || v->op == X_MOD) { /* truncation is floor where both are known not to be negative */
+            x_bounds(c, a, &lo, &hi), x_bounds(c, b, &lo2, &hi2);
+            if (lo < 0 || lo2 <= 0) return NULL;
+        }
+        r = x_bin(c, (enum xop)v->op, a, b);
+        break;
+    default: break;
+    }
+    if (!r) return NULL;
+    x_bounds(c, r, &lo, &hi);
+    return lo >= INT32_MIN && hi <= INT32_MAX ? r : NULL;
+}
+static expr unwrapped(struct ctx *c, expr v) {
+    int budget = 64;
+    return v->type == I32 ? unwrapped_of(c, v, &budget) : NULL;
+}
 expr x_cast(struct ctx *c, enum dtype t, expr a) {
     if (x_poisoned(&a, 1)) return x_poison(c);
     if (a->type == IDX) a = x_idxval(c, a);
@@ -200,12 +234,8 @@ expr x_cast(struct ctx *c, enum dtype t, expr a) {
     if (a->type == t) return a;
     if (is_const(a)) return fold_cast(c, t, a);
     if (t == BOOL) return x_cmp(c, X_NE, a, x_num(c, a->type, 0));
-    /* I64 <- I32 <- an index that fits: the index itself */
-    if (t == I64 && a->op == X_CAST && a->type == I32 && as_index(c, a->arg[0])) {
-        int64_t lo, hi;
-        x_bounds(c, as_index(c, a->arg[0]), &lo, &hi);
-        if (lo >= INT32_MIN && hi <= INT32_MAX) return a->arg[0];
-    }
+    expr index = t == I64 ? unwrapped(c, a) : NULL;
+    if (index) return x_idxval(c, index);
     return NODE(c, X_CAST, t, a);
 }
 expr x_bitcast(struct ctx *c, enum dtype t, expr a) {
@@ -258,6 +288,8 @@ expr x_toidx(struct ctx *c, expr v) {
     if (v->type == IDX) return v;
     if (v->type == BOOL) return x_select(c, v, x_int(c, 1), x_int(c, 0));
     if (v->type == F32 || v->type == F64 || v->type == STR) return x_poison(c);
+    expr index = unwrapped(c, v);
+    if (index) return index;
     switch (v->op) {
     case X_CONST: return x_int(c, v->u.i);
     case X_IDXVAL: return v->arg[0];
