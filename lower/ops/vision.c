@@ -1,5 +1,5 @@
-/* Images and volumes read at computed places: GridSample, DeformConv, RoiAlign and AffineGrid, CenterCropPad, Col2Im,
- * MaxUnpool. */
+/* Images and volumes read at computed places: GridSample, DeformConv, RoiAlign, MaxRoiPool and AffineGrid,
+ * CenterCropPad, Col2Im, MaxUnpool. */
 #include "lower/ops/window.h"
 #include <math.h>
 #include <string.h>
@@ -251,6 +251,73 @@ static void up_roialign(struct node *n) { /* boxes were not shifted by half a ce
 }
 static const struct op_upgrade u_roi[] = {{15, up_roialign}, {0}};
 
+/* ---- MaxRoiPool: boxes of whole cells, cut into bins that may share cells; the greatest cell of each. The
+ * specification leaves the rounding open; as in Fast R-CNN, corners go to the nearest cell, bins from the floor to the
+ * ceiling. */
+struct bins {
+    T from, to; /* [box, bin]: cells, from..to - 1 */
+    E most;     /* cells of a bin in any box */
+};
+static E nearest(E v) { /* halves go away from zero */
+    E whole = trunc_(v), rest = sub(v, whole);
+    E up = sel(ge(rest, num(0.5)), typed(F32, 1), typed(F32, 0)),
+      down = sel(le(rest, num(-0.5)), typed(F32, 1), typed(F32, 0));
+    return sub(add(whole, up), down);
+}
+static struct bins roi_bins(T x, T rois, int k, E n) {
+    E edge[2], length = cast(F32, val(dim(x, k + 2))), cell[2];
+    X i = axes_named(list2(dim(rois, 0), n), "n bin");
+    for (int e = 0; e < 2; e++) { /* boxes are image, x1, y1, x2, y2 */
+        E corner = cast(F32, at(rois, list2(i.v[0], within(idx(2 - k + 2 * e), dim(rois, 1)))));
+        edge[e] = nearest(mul(corner, typed(F32, float_attr("spatial_scale"))));
+    }
+    E bin = div_(max_(add(sub(edge[1], edge[0]), num(1)), num(1)), cast(F32, val(n)));
+    for (int e = 0; e < 2; e++) {
+        E p = mul(add(cast(F32, val(i.v[1])), num(e)), bin);
+        cell[e] = max_(num(0), min_(length, add(e ? ceil_(p) : floor_(p), edge[0])));
+    }
+    struct bins b = {stage("from", I64, i, cast(I64, cell[0])), stage("to", I64, i, cast(I64, cell[1])), NULL};
+    X r = raxes(list2(dim(rois, 0), n), "n");
+    T most = reduce("most", I64, list0(), RED_MAX, r, sub(at(b.to, r), at(b.from, r)), val(idx(0)));
+    b.most = size_from(NULL, most, 0, idx(0), dim(x, k + 2));
+    return b;
+}
+static void op_maxroipool(void) {
+    T x = in(0), rois = in(1);
+    const int64_t *pooled;
+    if (rank(x) != 4 || rank(rois) != 2) {
+        fail(E_RANK, "MaxRoiPool takes images of rank 4 and boxes of rank 2");
+        return;
+    }
+    if (ints_attr("pooled_shape", &pooled) != 2 || pooled[0] < 1 || pooled[1] < 1) {
+        fail(E_ATTR, "`pooled_shape` must be two positive numbers of bins");
+        return;
+    }
+    require(eq(dim(rois, 1), idx(5)), "a box is an image and four corners");
+    X n = list2(idx(pooled[0]), idx(pooled[1]));
+    struct bins b[2] = {roi_bins(x, rois, 0, n.v[0]), roi_bins(x, rois, 1, n.v[1])};
+    X i = axes_named(cat(list2(dim(rois, 0), dim(x, 1)), n), "n c oh ow"),
+      r = raxes(list2(b[0].most, b[1].most), "h w");
+    E image = cast(I64, at(rois, list2(i.v[0], within(idx(0), dim(rois, 1)))));
+    X cell = list2(wrap_index(image, dim(x, 0)), i.v[1]);
+    E inside = truth(true), full = truth(true);
+    for (int k = 0; k < 2; k++) {
+        X bin = list2(i.v[0], i.v[k + 2]);
+        E p = add(at(b[k].from, bin), val(r.v[k])), last = sub(val(dim(x, k + 2)), num(1));
+        inside = and_(inside, lt(p, at(b[k].to, bin)));
+        cell = push(cell, wrap_index(max_(num(0), min_(last, p)), dim(x, k + 2)));
+    }
+    enum dtype t = dtype_value(dtype(x));
+    T all = reduce("all", t, i, RED_MAX, r, sel(inside, at(x, cell), least(t)), NULL);
+    if (!all) return;
+    i = axes_named(cat(list2(dim(rois, 0), dim(x, 1)), n), "n c oh ow");
+    for (int k = 0; k < 2; k++) {
+        X bin = list2(i.v[0], i.v[k + 2]);
+        full = and_(full, lt(at(b[k].from, bin), at(b[k].to, bin)));
+    }
+    out(0, dtype(x), i, sel(full, at(all, i), typed(t, 0)));
+}
+
 /* ---- CenterCropPad */
 static void op_centercroppad(void) {
     T x = in(0);
@@ -373,6 +440,10 @@ static const struct op_attr a_roi[] = {{.name = "coordinate_transformation_mode"
                                        {.name = "sampling_ratio", .kind = AT_INT},
                                        {.name = "spatial_scale", .kind = AT_FLOAT, .f = 1},
                                        {0}};
+static const struct op_slot s_roipool[] = {{"X", TS_FLOAT, 0}, {"rois", TS_FLOAT, 0}, {0}};
+static const struct op_attr a_roipool[] = {{.name = "pooled_shape", .kind = AT_INTS, .flags = A_REQUIRED},
+                                           {.name = "spatial_scale", .kind = AT_FLOAT, .f = 1},
+                                           {0}};
 static const struct op_slot s_crop[] = {{"input_data", TS_ANY & ~TSET(STR), 0}, {"shape", TS_INDEX, 0}, {0}};
 static const struct op_attr a_crop[] = {{.name = "axes", .kind = AT_INTS}, {0}};
 static const struct op_slot s_col[] = {
@@ -394,6 +465,7 @@ const struct op ops_vision[] = {
     {"", "DeformConv", 22, 19, a_deform, s_deform, slots_y, .define = op_deformconv,
      .spec = "DeformConv-22, two spatial axes"},
     {"", "RoiAlign", 22, 10, a_roi, s_roi, slots_y, .define = op_roialign, .upgrades = u_roi, .spec = "RoiAlign-22"},
+    {"", "MaxRoiPool", 22, 1, a_roipool, s_roipool, slots_y, .define = op_maxroipool, .spec = "MaxRoiPool-22"},
     {"", "CenterCropPad", 18, 18, a_crop, s_crop, slots_y, .define = op_centercroppad, .spec = "CenterCropPad-18"},
     {"", "Col2Im", 18, 18, a_col, s_col, slots_y, .define = op_col2im, .spec = "Col2Im-18"},
     {"", "MaxUnpool", 22, 9, a_unpool, s_unpool, slots_y, .define = op_maxunpool, .spec = "MaxUnpool-22"},

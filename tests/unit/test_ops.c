@@ -221,6 +221,16 @@ Test(ops, roialign_samples_by_the_size_of_the_box) {
           LIST(9.375, 11.5)); /* samples at 0.5, 1.5, 2.5 and, beyond the last center, 3 */
     gives(image, "%y: ? = RoiAlign(%x, %r, %b) {sampling_ratio=1}", LIST(7.5, 9));
 }
+/* Corners go to the nearest cell and bins share cells at their borders; what lies outside of the image is not pooled.
+ */
+Test(ops, maxroipool_rounds_corners_and_widens_bins) {
+    static const char image[] =
+        "const %x: f32[1,1,3,4] = [0.0,1.0,2.0,3.0,4.0,5.0,6.0,7.0,8.0,9.0,10.0,11.0] "
+        "const %r: f32[1,5] = [0.0,0.4,0.5,2.4,1.6] const %far: f32[1,5] = [0.0,9.0,9.0,10.0,10.0]";
+    gives(image, "%y: ? = MaxRoiPool(%x, %r) {pooled_shape=[1,2]}", LIST(9, 10)); /* columns 0 1, 1 2 of rows 1 2 */
+    gives(image, "%y: ? = MaxRoiPool(%x, %r) {pooled_shape=[1,1], spatial_scale=0.5}", LIST(5));
+    gives(image, "%y: ? = MaxRoiPool(%x, %far) {pooled_shape=[1,1]}", LIST(0));
+}
 #define PARTS "%s: ? = SplitToSequence(%a) {axis=1, keepdims=0} "
 Test(ops, sequences) {
     static const char places[] = F6 "const %n: f32[2] = [8.0,9.0] const %0: i64[] = [0] const %1: i64[] = [1] "
