@@ -35,16 +35,13 @@ static uint64_t key(const struct node *n) {
         h = (h ^ (n->ins.v[k] ? (uint64_t)n->ins.v[k]->id + 1 : 0)) * 0x9E3779B97F4A7C15u;
     return h | 1;
 }
-static bool random_op(const struct node *n) {
-    return !strncmp(n->op_type, "Random", 6) || !strcmp(n->op_type, "Bernoulli") || !strcmp(n->op_type, "Multinomial");
-}
 static void sweep(struct graph *g, struct region *r, bool *sizes_merged) {
     struct map seen = {.arena = &g->ctx->arena};
     for (struct node *n = r->first, *next; n; n = next) {
         next = n->next;
         for (int k = 0; k < n->attrs.n; k++)
             if (n->attrs.v[k].kind == AT_REGION) sweep(g, n->attrs.v[k].u.region, sizes_merged);
-        if (!n->op || random_op(n)) continue;
+        if (!n->op || n->op->flags & OP_RANDOM) continue;
         struct node *first = map_get(&seen, key(n));
         if (!first || !same_node(first, n)) {
             if (!first) map_put(&seen, key(n), n);

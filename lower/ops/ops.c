@@ -5,10 +5,10 @@
 
 void ops_register_all(void) {
     static const struct op *const families[] = {
-        ops_elementwise, ops_activation, ops_matmul, ops_conv,   ops_pool,     ops_norm,
-        ops_reduce,      ops_shape,      ops_index,  ops_gather, ops_scatter,  ops_pad,
-        ops_rnn,         ops_control,    ops_resize, ops_select, ops_quant,    ops_misc,
-        ops_attention,   ops_loss,       ops_signal, ops_vision, ops_sequence, ops_attention_forms};
+        ops_elementwise, ops_activation, ops_matmul,          ops_conv,    ops_pool,      ops_norm, ops_reduce,
+        ops_shape,       ops_index,      ops_gather,          ops_scatter, ops_pad,       ops_rnn,  ops_control,
+        ops_resize,      ops_select,     ops_quant,           ops_misc,    ops_attention, ops_loss, ops_signal,
+        ops_vision,      ops_sequence,   ops_attention_forms, ops_random};
     static bool done;
     if (done) return;
     done = true;

@@ -10,7 +10,7 @@ void ops_register_all(void);
 extern const struct op ops_elementwise[], ops_activation[], ops_matmul[], ops_conv[], ops_pool[], ops_norm[],
     ops_reduce[], ops_shape[], ops_index[], ops_gather[], ops_scatter[], ops_pad[], ops_resize[], ops_rnn[],
     ops_quant[], ops_select[], ops_control[], ops_misc[], ops_attention[], ops_loss[], ops_signal[], ops_vision[],
-    ops_sequence[], ops_attention_forms[];
+    ops_sequence[], ops_attention_forms[], ops_random[];
 
 /* Slots of the common signatures. */
 extern const struct op_slot slots_x[], slots_ab[], slots_many[], slots_y[], slots_ys[], slots_xi[];

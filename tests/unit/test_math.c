@@ -12,7 +12,7 @@ static struct module *load(const char *fn, const char *type) {
     for (size_t k = 0; k < nn_embedded_count; k++)
         if (!strcmp(nn_embedded[k].path, "templates/kernels/math.lir")) text_add(&t, (const char *)nn_embedded[k].data);
     cr_assert(t.n > 0, "math.lir is not embedded");
-    bool two = !strncmp(fn, "pow", 3);
+    bool two = !strncmp(fn, "pow", 3) || !strcmp(fn, "philox");
     text_printf(&t, "\nproc run(x: %s[N] in, w: %s[N] in, y: %s[N] out) [N]\n  for i<N\n    y[i] = %s(x[i]%s)\n", type,
                 type, type, fn, two ? ", w[i]" : "");
     struct module *m = loop_parse(c, t.s, t.n, "math.lir");
@@ -79,6 +79,15 @@ static double d_softplus(double x) { return isnan(x) ? x : fmax(x, 0) + log1p(ex
 static void setup(void) { c = ctx_new(); }
 static void done(void) { ctx_free(c); }
 TestSuite(math, .init = setup, .fini = done);
+/* Known answers of Random123 for philox2x32 with ten rounds. */
+Test(math, philox) {
+    struct module *m = load("philox", "u64");
+    uint64_t x[3] = {0, UINT64_MAX, UINT64_C(0x85a308d3243f6a88)}, k[3] = {0, UINT32_MAX, 0x13198a2e}, y[3];
+    run(m, x, k, y, 3);
+    cr_assert_eq(y[0], UINT64_C(0x6cd10df2ff1dae59));
+    cr_assert_eq(y[1], UINT64_C(0xab4fd7ad2c3f628b));
+    cr_assert_eq(y[2], UINT64_C(0xf62a4c12dd7ce038));
+}
 Test(math, exp) { check("exp", exp, -104, 89, 1.0); }
 Test(math, expm1) { check("expm1", expm1, -2, 2, 4.0); }
 Test(math, log) { check("log", log, 0, 10, 1.0); }
