@@ -95,16 +95,17 @@ static enum stage_class reduction_class(const struct stmt *s) {
     }
     return CLASS_ROW;
 }
-/* A convolution, however it is written: axis 1 is in one operand alone, and the other is summed along its own axis 1.
- * Blocks of channels then lie along the lanes of both. In a product, axis 1 may as well be rows or a batch. */
+/* A convolution, however it is written: axis 1 is in one operand alone, the weights, which all of the batch share, and
+ * the other is summed along its own axis 1. Blocks of channels then lie along the lanes of both. In a product, axis 1
+ * may as well be rows or a batch, and weights have two axes. */
 static bool sums_channels(const struct stmt *s) {
     expr v = s->u.stage.value;
     for (int k = 0; k < 2; k++) {
         expr with = v->arg[k], other = v->arg[1 - k];
-        struct index_use summed = {s, 0, 0};
-        if (other->n - other->has_fill < 2) continue;
+        struct index_use summed = {s, 0, 0}, weights = uses_of(s, with), data = uses_of(s, other);
+        if (other->n - other->has_fill < 2 || with->n - with->has_fill != s->u.stage.naxes) continue;
         x_visit(other->arg[1], note_var, &summed);
-        if (summed.red && (uses_of(s, with).data & 2u) && !(uses_of(s, other).data & 2u)) return true;
+        if (summed.red && (weights.data & 3u) == 2u && (data.data & 3u) == 1u) return true;
     }
     return false;
 }

@@ -1,5 +1,5 @@
-/* Choosing layouts; see layout.h. A four-dimensional float tensor whose channels come in whole vectors is blocked when
- * a contraction or a window makes it, or a map reads one that is; windows that read past the edge give it a border. */
+/* Choosing layouts; see layout.h. A float tensor of one to three spatial axes is blocked by its channels when a
+ * contraction or a window makes it, or a map reads one that is; windows that read past the edge give it a border. */
 #include "lower/layout.h"
 #include "ir/op.h"
 #include <string.h>
@@ -10,17 +10,19 @@ struct value_layout *layout_of_value(struct lowering *l, const struct value *v) 
 static int lanes_for(const struct lowering *l, const struct value *v) {
     int64_t channels;
     int lanes = l->o->target->lanes_f32;
-    if (l->o->no_schedule || lanes < 2 || v->type.dtype != F32 || (v->type.rank != 4 && v->type.rank != 5) ||
+    if (l->o->no_schedule || lanes < 2 || v->type.dtype != F32 || v->type.rank < 3 || v->type.rank > 5 ||
         !x_is_int(v->type.dims[1], &channels))
         return 0;
     return 2 * channels >= lanes ? lanes : 0; /* fewer: more than half of all lanes would be padding */
 }
+/* Not so what is flattened: rows of pixels go to products and concatenations, which want them plain. */
 static bool reads_blocked(struct lowering *l, const struct group *gr, const struct value *out) {
     for (int i = 0; i < gr->nodes.n; i++)
         for (int k = 0; k < gr->nodes.v[i]->ins.n; k++) {
             struct value *v = gr->nodes.v[i]->ins.v[k];
             struct value_layout *lay = v ? layout_of_value(l, v) : NULL;
-            if (lay && lay->block && v->type.dims[1] == out->type.dims[1]) return true;
+            bool flattened = gr->cls == CLASS_VIEW && v && v->type.rank > out->type.rank;
+            if (lay && lay->block && !flattened && v->type.dims[1] == out->type.dims[1]) return true;
         }
     return false;
 }
