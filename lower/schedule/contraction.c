@@ -286,11 +286,12 @@ static void lanes_last(struct plan *u, const struct tiling *g) { /* in the accum
 }
 /* Steps of the sum in one iteration. The few multiply-adds of a small tile hide the loop's own instructions only where
  * nobody shares the core: with a busy neighbour on its other thread such loops took 10 - 25 % longer. What compilers
- * load ahead in longer iterations needs registers that the tile has taken. */
+ * load ahead in longer iterations needs registers that the tile has taken; so do products that are added by another
+ * instruction. */
 static int straight_steps(const struct target *t, const struct tiling *g) {
     enum { STRAIGHT = 48 }; /* multiply-adds in one iteration */
     int steps = 1;
-    if (g->lanes < 2 || t->loads_ahead) return 1;
+    if (g->lanes < 2 || t->loads_ahead || !t->fma) return 1;
     while (g->kblock % (2 * steps) == 0 && 2 * steps * g->mr * g->nr <= STRAIGHT) steps *= 2;
     return steps;
 }
