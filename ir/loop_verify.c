@@ -361,6 +361,7 @@ static void verify_size(struct verifier *v, struct stmt *s) {
             refuse(v, "%s is set anew while %s, which is not in the region, has dims of it", y->name, b->name);
     }
     facts_drop_sym(&v->facts, y);
+    facts_make_room(&v->facts);
     if (!again) PUSH(&v->c->arena, &v->sizes, y);
     set_visible(v, y);
     show_results(v);
@@ -512,6 +513,7 @@ static void verify_stmt(struct verifier *v, struct stmt *s) {
     case S_CHECK:
         check_typed(v, s->u.check.cond, BOOL, "the condition");
         if (!s->u.check.fault) refuse(v, "a check without a fault");
+        facts_make_room(&v->facts);
         if (s->u.check.cond && s->u.check.cond->type == BOOL) facts_add(&v->facts, s->u.check.cond);
         break;
     case S_INSTR: verify_instr(v, s); break;

@@ -4,8 +4,9 @@
 #include "ir/base/vec.h"
 #include "ir/loop.h"
 
-/* What is known to hold: e <= 0. Facts about loaded values are not kept, as stores would change them. */
-enum { MAX_FACTS = 64 };
+/* What is known to hold: e <= 0. Facts about loaded values are not kept, as stores would change them. Of a long sequence
+ * the first are kept, which say what the inputs are, and the last: a call needs the checks that stand right before it. */
+enum { FIRST_FACTS = 64, MAX_FACTS = 128 };
 struct facts {
     struct ctx *c;
     int n;
@@ -14,6 +15,7 @@ struct facts {
 void facts_add(struct facts *f, expr cond);         /* a condition that holds */
 void facts_add_not(struct facts *f, expr cond);     /* one that does not */
 void facts_add_le(struct facts *f, expr a, expr b); /* a <= b */
+void facts_make_room(struct facts *f);              /* where statements follow each other, before more is added */
 void facts_drop_sym(struct facts *f, const struct sym *s);
 bool facts_prove_le(struct facts *f, expr a, expr b);
 bool facts_prove_lt(struct facts *f, expr a, expr b);

@@ -70,6 +70,13 @@ static bool no_index_cmp(void *env, expr e) {
     return !(e->n == 2 && e->arg[0]->type == IDX && (e->op == X_LT || e->op == X_LE || e->op == X_EQ || e->op == X_NE));
 }
 bool facts_useful(expr cond) { return !x_visit(cond, no_index_cmp, NULL); }
+void facts_make_room(struct facts *f) {
+    enum { ROOM = 16 };
+    if (f->n <= MAX_FACTS - ROOM) return;
+    int gone = f->n - (MAX_FACTS - ROOM);
+    for (int k = FIRST_FACTS; k + gone < f->n; k++) f->v[k] = f->v[k + gone];
+    f->n -= gone;
+}
 void facts_drop_sym(struct facts *f, const struct sym *s) {
     int n = 0;
     for (int k = 0; k < f->n; k++)

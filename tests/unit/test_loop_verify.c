@@ -25,6 +25,19 @@ Test(loop_verify, samples_pass_before_and_after_lowering) {
     }
 }
 
+/* A big model: what the first check of many says of the inputs, and what the last one says right before a call. */
+Test(loop_verify, the_first_and_the_last_of_many_checks) {
+    struct text t = {0};
+    text_add(&t, "proc q(x: f32[N] in, y: f32[N] in) [N in 0..9]\n  barrier\n\n"
+                 "proc p(x: f32[N] in, y: f32[M] in) [N, M");
+    for (int k = 0; k < 300; k++) text_printf(&t, ", A%d", k);
+    text_add(&t, "]\n  check N <= 9 else large\n");
+    for (int k = 1; k < 300; k++) text_printf(&t, "  check A%d == A%d else differ\n", k - 1, k);
+    text_add(&t, "  check N == M else differ\n  call q(in x, in y; N)\n");
+    cr_expect(loop_verify(parse(t.s), NULL), "%s", complaints(c));
+    text_free(&t);
+}
+
 /* ---- texts that must pass */
 static const char *const fine[] = {
     /* bounds from conditions */
