@@ -22,13 +22,21 @@ static X reshape_known(T x, T s, int n, bool allowzero) {
         } else require(ge(v, idx(0)), "entry %d of the shape is negative", k);
         d = push(d, v);
     }
-    E total = numel(x), others = product(d);
-    if (open >= 0) {
-        E q = x_is(others, 0) ? idx(0) : div_(total, others);
-        require(eq(mul(q, others), total), "the number of elements is no multiple of the other dimensions");
-        d.v[open] = q;
-    } else require(eq(others, total), "the number of elements changes");
-    return d;
+    if (open < 0) {
+        require(eq(product(d), numel(x)), "the number of elements changes");
+        return d;
+    }
+    /* Dims that both have go first: products of sums are not seen to be multiples of a sum. */
+    X own = shape(x), given = drop(d, open);
+    for (int k = given.n - 1; k >= 0; k--)
+        for (int j = 0; j < own.n; j++)
+            if (own.v[j] == given.v[k] && !x_is(own.v[j], 0)) {
+                own = drop(own, j), given = drop(given, k);
+                break;
+            }
+    E total = product(own), others = product(given), q = x_is(others, 0) ? idx(0) : div_(total, others);
+    require(eq(mul(q, others), total), "the number of elements is no multiple of the other dimensions");
+    return put(d, open, q);
 }
 static X reshape_runtime(T x, T s, int n, bool allowzero) {
     X i = axes(list1(idx(n))), j = axes(list1(idx(n))), d = list0();
