@@ -4,8 +4,9 @@
 #include "ir/base/vec.h"
 #include "ir/loop.h"
 
-/* What is known to hold: e <= 0. Facts about loaded values are not kept, as stores would change them. Of a long sequence
- * the first are kept, which say what the inputs are, and the last: a call needs the checks that stand right before it. */
+/* What is known to hold: e <= 0. Facts about loaded values are not kept, as stores would change them. Of a long
+ * sequence the first are kept, which say what the inputs are, and the last: a call needs the checks that stand right
+ * before it. */
 enum { FIRST_FACTS = 64, MAX_FACTS = 128 };
 struct facts {
     struct ctx *c;
