@@ -43,11 +43,12 @@ void c_head(struct text *out, struct fe *f, const struct proc *p, const char *he
     }
     f->ws = NEW(&f->c->arena, struct sym_name);
     f->ws->name = "ws", f->ws->decl = "void *";
-    if (!x_is(emit_scratch_bytes(f->c, p), 0))
+    /* what callers give, also where expansion has taken the only use away (a loop that never runs) */
+    if (!x_is(emit_scratch_bytes(f->c, f->orig), 0))
         text_printf(out, "%svoid *%s ws", n++ ? ", " : "", emit_words(f->o)->restricted);
     f->fault = NEW(&f->c->arena, struct sym_name);
     f->fault->name = "fault", f->fault->decl = "int *";
-    if (proc_may_fault(p)) text_printf(out, "%sint *fault", n++ ? ", " : "");
+    if (proc_may_fault(f->orig)) text_printf(out, "%sint *fault", n++ ? ", " : "");
     text_add(out, n ? ")" : "void)");
 }
 void c_start(struct fe *f, struct ctx *c, const struct emit_options *o) {
@@ -63,6 +64,7 @@ static const char *linkage(struct ctx *c, const char *name, const struct emit_op
 void emit_proc_head(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o) {
     struct fe f;
     c_start(&f, c, o);
+    f.orig = p;
     c_head(out, &f, p, linkage(c, emit_proc_name(c, p, o), o), emit_cuda(o) ? "void *stream" : NULL);
 }
 
@@ -181,8 +183,8 @@ void c_function(struct text *out, struct ctx *c, const struct proc *orig, const 
         struct sym_name *n = map_get(&f->syms, PKEY(f->p->syms.v[i]));
         if (!n->used) text_printf(out, "    (void)%s;\n", n->name);
     }
-    if (!f->fault->used && proc_may_fault(f->p)) text_add(out, "    (void)fault;\n");
-    if (!f->ws->used && !x_is(emit_scratch_bytes(c, f->p), 0)) text_add(out, "    (void)ws;\n");
+    if (!f->fault->used && proc_may_fault(orig)) text_add(out, "    (void)fault;\n");
+    if (!f->ws->used && !x_is(emit_scratch_bytes(c, orig), 0)) text_add(out, "    (void)ws;\n");
     text_add(out, body.s ? body.s : "");
     text_add(out, "}\n");
     text_free(&head), text_free(&body), text_free(&outlined), text_free(&tables);

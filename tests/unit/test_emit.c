@@ -226,6 +226,14 @@ Test(emit, scratch_and_fault_only_when_needed) {
         "proc f(x: f32[9] in, g: i64[4] in, y: f32[4] out)\n  for i<4\n    y[i] = x[guard(toidx(g[i]), 9)]\n";
     has(print_with(gather, "c99", false, NULL), "y[i] = x[nn_guard(g[i], 9, fault)];");
 }
+/* Callers go by the procedure: the function takes what it needs, though the loop that needed it never runs. */
+Test(emit, loops_that_never_run_leave_the_parameters) {
+    static const char *const never =
+        "proc f(x: f32[1] in, y: f32[4,0] out)\n  for i<4\n    for k<0\n      alloc t: f32[100000] arena\n"
+        "      t[k] = x[guard(k + 1, 1)]\n      y[i,k] = t[k]\n";
+    has(print_with(never, "c99", false, NULL), "void f(const float *restrict x, float *restrict y, void *restrict ws, "
+                                               "int *fault) {\n");
+}
 Test(emit, same_text_twice) {
     const char *a = print_with(tile, "x86-avx2", false, NULL);
     char *kept = arena_printf(&c->arena, "%s", a);
