@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""random_models.py [--seed S] [--count N] [--seconds T] [--compiled] [--keep DIR]
+"""random_models.py [--seed S] [--count N] [--seconds T] [--compiled [N]] [--keep DIR]
 
 Makes random small models, runs them with gcc2nn and with ONNX Runtime and compares. Every model depends on its seed
 alone: `random_models.py --seed S --count 1` shows a failure again. By default the interpreter runs the scheduled program
-(fast, and generated code must equal it bit for bit); --compiled builds the C. Last line:
+(fast, and generated code must equal it bit for bit); --compiled builds the C, of one model in N. Last line:
 
     N passed, N failed, N skipped        skipped: ONNX Runtime refuses the model, or gcc2nn refuses its symbolic sizes
 """
@@ -860,7 +860,7 @@ def check(seed, args, folder):
             f.write(numpy_helper.from_array(maker.data[name], name).SerializeToString())
     target = random.Random(seed).choice(["c99", "x86-avx2", "x86-avx2"])
     command = [args.gcc2nn, "run", path, "--data", data, "--out", os.path.join(folder, "out"), "--target", target]
-    if not args.compiled:
+    if not args.compiled or seed % args.compiled:
         command.append("--interpret")
     try:
         done = subprocess.run(command, capture_output=True, timeout=120, text=True, errors="replace")
@@ -887,7 +887,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=10**9)
     parser.add_argument("--seconds", type=float, default=10**9)
-    parser.add_argument("--compiled", action="store_true")
+    parser.add_argument("--compiled", nargs="?", type=int, const=1, metavar="N", help="not interpreted: all, or one in N")
     parser.add_argument("--json", metavar="FILE", help="write the counts there")
     parser.add_argument("--strict", action="store_true", help="a refusal of symbolic sizes fails too")
     parser.add_argument("--keep", metavar="DIR", help="leave failing models there")
