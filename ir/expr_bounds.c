@@ -242,50 +242,10 @@ static bool refuted(expr e) {
     }
     return false;
 }
-/* ---- Rows of a window that is not padded are max(0, x). In a pass of a loop that runs so often, or over a part of
- * them, the maximum is x. */
-struct clamp {
-    expr is, by; /* max(constant, x), and what it is replaced by */
-};
-static bool is_clamp(expr e) { return e->op == X_MAX && (e->arg[0]->op == X_CONST || e->arg[1]->op == X_CONST); }
-static bool find_clamp(void *env, expr e) {
-    if (is_clamp(e)) *(expr *)env = e;
-    return !is_clamp(e);
-}
-static expr put_clamp(void *env, expr e) {
-    const struct clamp *q = env;
-    return e == q->is ? q->by : NULL;
-}
-static bool find_clamped_var(void *env, expr e) {
-    expr m = NULL;
-    if (e->op == X_VAR) x_visit(e->u.var->extent, find_clamp, &m);
-    if (m) *(const struct var **)env = e->u.var;
-    return !m;
-}
-/* e with each variable whose loop runs only if such a maximum is x, and the maximum itself, put so. */
-static expr unclamped(struct ctx *c, expr e) {
-    enum { ROUNDS = 16 };
-    const struct var *v = NULL;
-    for (int k = 0; k < ROUNDS && (v = NULL, !x_visit(e, find_clamped_var, &v)); k++) {
-        expr m = NULL;
-        int64_t lo, hi;
-        x_visit(v->extent, find_clamp, &m);
-        struct clamp q = {m, m->arg[m->arg[0]->op != X_CONST]};
-        x_bounds(c, x_map(c, v->extent, put_clamp, &q), &lo, &hi);
-        if (hi > 0) break; /* the loop runs where the maximum is the constant, too */
-        q.by = m->arg[m->arg[0]->op == X_CONST];
-        expr n = x_map(c, v->extent, put_clamp, &q);
-        e = x_map(c, x_subst1(c, e, v, x_var(c, var_new(c, v->name, n))), put_clamp, &q);
-    }
-    return e;
-}
 enum { PROOF_DEPTH = 12, PROOF_BUDGET = 400 };
 static bool always_negative(struct ctx *c, expr e) {
-    int budget = PROOF_BUDGET, again = PROOF_BUDGET;
-    if (refuted(e)) return false;
-    if (negative(c, e, PROOF_DEPTH, &budget)) return true;
-    expr without = unclamped(c, e); /* which no longer tells that x is not negative */
-    return without != e && negative(c, without, PROOF_DEPTH, &again);
+    int budget = PROOF_BUDGET;
+    return !refuted(e) && negative(c, e, PROOF_DEPTH, &budget);
 }
 bool x_proves_lt(struct ctx *c, expr a, expr b) {
     return a->type == IDX && b->type == IDX && always_negative(c, x_sub(c, a, b));
