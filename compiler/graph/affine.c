@@ -1,5 +1,6 @@
 /* Folding of per-channel scales and shifts into the contraction before or after them; see passes.h. Computed in double,
- * rounded once. A Conv keeps its own node; its weights and bias become new constants. */
+ * rounded once. A Conv keeps its own node; its weights and bias become new constants. What is left of
+ * BatchNormalization becomes a product and a sum. */
 #include "compiler/graph/passes.h"
 #include "ir/op.h"
 #include <math.h>
@@ -172,6 +173,44 @@ static bool fold_before(struct graph *g, struct node *n, struct node *before) {
     node_remove(before);
     return true;
 }
+/* ---- what found no contraction */
+/* An element for each channel of x, in the type of x. */
+static struct value *for_channels(struct graph *g, const struct value *x, const double *v, int64_t channels) {
+    int64_t *dims = NEWN(&g->ctx->arena, int64_t, x->type.rank);
+    for (int k = 0; k < x->type.rank; k++) dims[k] = k ? 1 : channels;
+    struct tensor *t = tensor_new(&g->ctx->arena, x->type.dtype, dims, x->type.rank - 1);
+    for (int64_t k = 0; k < channels; k++) tensor_set_f(t, k, v[k]);
+    return graph_const(g, "", t);
+}
+static struct value *operation(struct node *before, const char *op, struct value *x, struct value *by) {
+    struct value *y = node_new(before->in, before, "", op, (struct value *[]){x, by}, 2, 1)->outs.v[0];
+    y->type = before->outs.v[0]->type;
+    return y;
+}
+/* A BatchNormalization with constants becomes a product and a sum, which other kernels take in: the definition has
+ * stages with one value a channel, which they do not. Narrower types would round the factors. */
+static void write_out(struct graph *g, struct node *n) {
+    struct affine a;
+    struct value *x = n->ins.n ? n->ins.v[0] : NULL;
+    if (!node_is(n, "BatchNormalization") || n->outs.n != 1 || x->type.rank < 2 ||
+        (x->type.dtype != F32 && x->type.dtype != F64) || !x_is_int(x->type.dims[1], &a.channels) || a.channels <= 0 ||
+        a.channels > 1 << 24 || !affine_of(g->ctx, n, x, &a))
+        return;
+    struct value *y = operation(n, "Mul", x, for_channels(g, x, a.scale, a.channels));
+    y = operation(n, "Add", y, for_channels(g, x, a.shift, a.channels));
+    y->name = n->outs.v[0]->name;
+    value_replace(n->outs.v[0], y);
+    node_remove(n);
+}
+static void write_out_rest(struct graph *g, struct region *r) {
+    for (struct node *n = r->first, *next; n; n = next) {
+        next = n->next;
+        for (int k = 0; k < n->attrs.n; k++)
+            if (n->attrs.v[k].kind == AT_REGION) write_out_rest(g, n->attrs.v[k].u.region);
+        write_out(g, n);
+    }
+}
+
 static struct node *only_for(const struct node *n) { /* the node that makes n's operand, for n alone */
     const struct value *x = n->ins.n > 1 ? n->ins.v[0] : NULL;
     return x && x->uses.n == 1 && x->def && x->def->outs.n == 1 && x->def->in == n->in ? x->def : NULL;
@@ -187,5 +226,6 @@ static void sweep(struct graph *g, struct region *r) {
 }
 bool graph_fold_affine(struct graph *g) {
     sweep(g, g->top);
+    write_out_rest(g, g->top);
     return true;
 }

@@ -98,13 +98,17 @@ Test(affine, before) {
     folds(BN W44 B4, ROW, "%c: ? = Mul(%x, %s) %d: ? = Gemm(%c, %w, %b) %y: ? = BatchNormalization(%d, %s, %t, %m, %v)",
           1, 400);
 }
+Test(affine, becomes_a_product_and_a_sum) {
+    folds(BN, IMAGE, "%c: ? = Relu(%x) %y: ? = BatchNormalization(%c, %s, %t, %m, %v)", 3, 200);
+    folds(BN, ROW, "%y: ? = BatchNormalization(%x, %s, %t, %m, %v)", 2, 200);
+}
 Test(affine, stays) {
     /* zeros of the border are not shifted */
     folds(BN W22, IMAGE,
-          "%c: ? = BatchNormalization(%x, %s, %t, %m, %v) %y: ? = Conv(%c, %w) {group=2, pads=[0,1,0,0]}", 2, 1e-9);
+          "%c: ? = BatchNormalization(%x, %s, %t, %m, %v) %y: ? = Conv(%c, %w) {group=2, pads=[0,1,0,0]}", 3, 200);
     folds(BN W22, IMAGE,
-          "%c: ? = BatchNormalization(%x, %s, %t, %m, %v) %y: ? = Conv(%c, %w) {group=2, auto_pad=\"SAME_UPPER\"}", 2,
-          1e-9);
+          "%c: ? = BatchNormalization(%x, %s, %t, %m, %v) %y: ? = Conv(%c, %w) {group=2, auto_pad=\"SAME_UPPER\"}", 3,
+          200);
     /* a bias of the rows */
     folds("const %r: f32[4,1] = [1.0,-2.0,0.5,0.25] const %s: f32[4] = [2.0,-0.5,1.5,0.1]" W44, "f32[4,4]",
           (int64_t[]){4, 4}, 2, "%c: ? = Gemm(%x, %w, %r) %y: ? = Mul(%c, %s)", 2, 1e-9);
