@@ -145,8 +145,9 @@ X unflatten_index(E flat, X dims) {
     E rest = flat;
     for (int k = 0; k < dims.n; k++) { /* the first index needs no modulo: flat is in range */
         stride = product(sub_list(dims, k + 1, dims.n));
-        E q = div_(rest, stride);
-        r = push(r, k == 0 ? q : mod_(q, dims.v[k]));
+        bool none = x_is(stride, 0) || x_is(dims.v[k], 0); /* no element has an index */
+        E q = none ? idx(0) : div_(rest, stride);
+        r = push(r, k == 0 || none ? q : mod_(q, dims.v[k]));
     }
     return r;
 }
