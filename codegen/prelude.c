@@ -574,13 +574,6 @@ const char *c_vload(const struct emit_options *o, enum dtype s, int lanes, bool 
     h.elem = dtype_c(s);
     if (row) {
         helper(o, from_row(o, row, "static inline $T $N(const $E *a)"), &h);
-    } else if (anew) {
-        const char *text = arena_printf(&c->arena,
-                                        "/* volatile: kept in a register from tile to tile, this value would cost the "
-                                        "sum one of its own */\nstatic inline $T $N(const $E *p) {\n    return "
-                                        "*(const volatile %s *)p;\n}\n",
-                                        c_memory_type(o, s, lanes));
-        helper(o, text, &h);
     } else if (c_decode(o, s)) {
         h.scalar = c_decode(o, s);
         helper(o,
@@ -589,11 +582,15 @@ const char *c_vload(const struct emit_options *o, enum dtype s, int lanes, bool 
                &h);
     } else {
         const char *mem = c_memory_type(o, s, lanes);
-        const char *get = v == s && s != BOOL ? "*(const %s *)p"
-                          : s == BOOL         ? "__builtin_convertvector(*(const %s *)p != 0, $T)"
-                                              : "__builtin_convertvector(*(const %s *)p, $T)";
+        const char *why = anew ? "/* volatile: kept in a register from tile to tile, this value would cost the sum one "
+                                 "of its own */\n"
+                               : "";
+        const char *get = anew                  ? "*(const volatile %s *)p"
+                          : v == s && s != BOOL ? "*(const %s *)p"
+                          : s == BOOL           ? "__builtin_convertvector(*(const %s *)p != 0, $T)"
+                                                : "__builtin_convertvector(*(const %s *)p, $T)";
         helper(o,
-               arena_printf(&c->arena, "static inline $T $N(const $E *p) {\n    return %s;\n}\n",
+               arena_printf(&c->arena, "%sstatic inline $T $N(const $E *p) {\n    return %s;\n}\n", why,
                             arena_printf(&c->arena, get, mem)),
                &h);
     }

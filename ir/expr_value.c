@@ -18,26 +18,24 @@ static bool is_f(expr e, double v) {
     return is_const(e) && (e->type == F32 || e->type == F64) && !memcmp(&e->u.f, &v, sizeof v);
 }
 static bool is_i(expr e, int64_t v) { return is_const(e) && e->type != F32 && e->type != F64 && e->u.i == v; }
+static bool is_arithmetic(enum xop op) {
+    return op == X_ADD || op == X_SUB || op == X_MUL || op == X_DIV || op == X_MOD || op == X_MIN || op == X_MAX;
+}
+/* What op makes of two integers that are these indices, as an index; NULL: not the same, or no arithmetic. */
+static expr index_bin(struct ctx *c, enum xop op, expr a, expr b) {
+    int64_t la, ha, lb, hb;
+    if (!is_arithmetic(op)) return NULL;
+    if (op == X_DIV || op == X_MOD) { /* truncation is floor where both are known not to be negative */
+        x_bounds(c, a, &la, &ha), x_bounds(c, b, &lb, &hb);
+        if (la < 0 || lb <= 0) return NULL;
+    }
+    return x_bin(c, op, a, b);
+}
 static expr value_bin(struct ctx *c, enum xop op, expr a, expr b) {
     if (is_const(a) && is_const(b)) return fold_bin(c, op, a, b);
     enum dtype t = a->type;
-    expr ia = as_index(c, a), ib = as_index(c, b);
-    if (ia && ib) {
-        int64_t la, ha, lb, hb;
-        switch (op) {
-        case X_ADD:
-        case X_SUB:
-        case X_MUL:
-        case X_MIN:
-        case X_MAX: return x_idxval(c, x_bin(c, op, ia, ib));
-        case X_DIV:
-        case X_MOD: /* truncation is floor where both are known not to be negative */
-            x_bounds(c, ia, &la, &ha), x_bounds(c, ib, &lb, &hb);
-            if (la >= 0 && lb > 0) return x_idxval(c, x_bin(c, op, ia, ib));
-            break;
-        default: break;
-        }
-    }
+    expr ia = as_index(c, a), ib = as_index(c, b), i = ia && ib ? index_bin(c, op, ia, ib) : NULL;
+    if (i) return x_idxval(c, i);
     bool flt = t == F32 || t == F64;
     switch (op) { /* F1, as far as it is exact: x + 0 is not x for x = -0 (N5) */
     case X_ADD:
@@ -159,14 +157,8 @@ expr x_not(struct ctx *c, expr a) {
     return NODE(c, X_NOT, BOOL, a);
 }
 expr x_bin(struct ctx *c, enum xop op, expr a, expr b) {
+    if (is_arithmetic(op)) return arith(c, op, a, b);
     switch (op) {
-    case X_ADD:
-    case X_SUB:
-    case X_MUL:
-    case X_DIV:
-    case X_MOD:
-    case X_MIN:
-    case X_MAX: return arith(c, op, a, b);
     case X_LT:
     case X_LE:
     case X_EQ:
@@ -196,28 +188,14 @@ expr x_select(struct ctx *c, expr cond, expr a, expr b) {
 /* The index that a value of 32 bits is, if no operation on the way from indices to it can wrap; else NULL. The budget
  * is for sharing: trees can be exponentially larger than what they are made of. */
 static expr unwrapped_of(struct ctx *c, expr v, int *budget) {
-    expr a, b, r = NULL;
-    int64_t lo, hi, lo2, hi2;
+    expr r = NULL;
+    int64_t lo, hi;
     if (--*budget < 0) return NULL;
-    switch (v->op) {
-    case X_CONST: return x_int(c, v->u.i);
-    case X_CAST: r = as_index(c, v->arg[0]); break;
-    case X_ADD:
-    case X_SUB:
-    case X_MUL:
-    case X_DIV:
-    case X_MOD:
-    case X_MIN:
-    case X_MAX:
-        a = unwrapped_of(c, v->arg[0], budget), b = a ? unwrapped_of(c, v->arg[1], budget) : NULL;
-        if (!b) return NULL;
-        if (v->op == X_DIV || v->op == X_MOD) { /* truncation is floor where both are known not to be negative */
-            x_bounds(c, a, &lo, &hi), x_bounds(c, b, &lo2, &hi2);
-            if (lo < 0 || lo2 <= 0) return NULL;
-        }
-        r = x_bin(c, (enum xop)v->op, a, b);
-        break;
-    default: break;
+    if (v->op == X_CONST) return x_int(c, v->u.i);
+    if (v->op == X_CAST) r = as_index(c, v->arg[0]);
+    if (is_arithmetic((enum xop)v->op)) {
+        expr a = unwrapped_of(c, v->arg[0], budget), b = a ? unwrapped_of(c, v->arg[1], budget) : NULL;
+        if (b) r = index_bin(c, (enum xop)v->op, a, b);
     }
     if (!r) return NULL;
     x_bounds(c, r, &lo, &hi);

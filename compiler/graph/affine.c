@@ -43,6 +43,9 @@ static bool all_finite(const struct affine *a) {
         if (!isfinite(a->scale[k]) || !isfinite(a->shift[k])) return false;
     return true;
 }
+static bool known_channels(const struct value *x, struct affine *a) {
+    return x->type.rank >= 2 && x_is_int(x->type.dims[1], &a->channels) && a->channels > 0 && a->channels <= 1 << 24;
+}
 /* y = scale * x + shift per channel, x being operand *from. */
 static bool affine_of(struct ctx *c, const struct node *n, const struct value *x, struct affine *a) {
     a->scale = NEWN(&c->arena, double, a->channels);
@@ -104,9 +107,7 @@ static bool fold_into(struct graph *g, struct node *n, struct node *after) {
     if (!float_const(w) || (n->ins.n > 2 && n->ins.v[2] && !float_const(b)) || !weight_axis(n, &axis, &groups))
         return false;
     struct value *x = n->outs.v[0];
-    if (x->type.rank < 2 || !x_is_int(x->type.dims[1], &a.channels) || a.channels <= 0 || a.channels > 1 << 24)
-        return false;
-    if (!bias_fits(b, a.channels)) return false;
+    if (!known_channels(x, &a) || !bias_fits(b, a.channels)) return false;
     if (w->dims[axis] * groups != a.channels || !affine_of(c, after, x, &a)) return false;
     const struct tensor *scaled = scaled_weights(c, w, axis, groups, &a);
     if (!scaled) return false;
@@ -152,9 +153,7 @@ static bool fold_before(struct graph *g, struct node *n, struct node *before) {
     if (!x || !float_const(w) || w->rank < 2 || (n->ins.n > 2 && n->ins.v[2] && !float_const(b)) ||
         !operand_axis(n, w, &axis, &groups, &results, &edges) || !bias_fits(b, results))
         return false;
-    if (x->type.rank < 2 || !x_is_int(x->type.dims[1], &a.channels) || a.channels <= 0 || a.channels > 1 << 24 ||
-        w->dims[axis] * groups != a.channels || !affine_of(c, before, x, &a))
-        return false;
+    if (!known_channels(x, &a) || w->dims[axis] * groups != a.channels || !affine_of(c, before, x, &a)) return false;
     for (int64_t k = 0; k < a.channels; k++) shifts = shifts || a.shift[k] != 0;
     const struct tensor *scaled = scaled_weights(c, w, axis, groups, &a);
     if (!scaled || (shifts && edges)) return false;
@@ -192,23 +191,14 @@ static struct value *operation(struct node *before, const char *op, struct value
 static void write_out(struct graph *g, struct node *n) {
     struct affine a;
     struct value *x = n->ins.n ? n->ins.v[0] : NULL;
-    if (!node_is(n, "BatchNormalization") || n->outs.n != 1 || x->type.rank < 2 ||
-        (x->type.dtype != F32 && x->type.dtype != F64) || !x_is_int(x->type.dims[1], &a.channels) || a.channels <= 0 ||
-        a.channels > 1 << 24 || !affine_of(g->ctx, n, x, &a))
+    if (!node_is(n, "BatchNormalization") || n->outs.n != 1 || (x->type.dtype != F32 && x->type.dtype != F64) ||
+        !known_channels(x, &a) || !affine_of(g->ctx, n, x, &a))
         return;
     struct value *y = operation(n, "Mul", x, for_channels(g, x, a.scale, a.channels));
     y = operation(n, "Add", y, for_channels(g, x, a.shift, a.channels));
     y->name = n->outs.v[0]->name;
     value_replace(n->outs.v[0], y);
     node_remove(n);
-}
-static void write_out_rest(struct graph *g, struct region *r) {
-    for (struct node *n = r->first, *next; n; n = next) {
-        next = n->next;
-        for (int k = 0; k < n->attrs.n; k++)
-            if (n->attrs.v[k].kind == AT_REGION) write_out_rest(g, n->attrs.v[k].u.region);
-        write_out(g, n);
-    }
 }
 
 static struct node *only_for(const struct node *n) { /* the node that makes n's operand, for n alone */
@@ -223,9 +213,12 @@ static void sweep(struct graph *g, struct region *r) {
                n->ins.n >= 2 && fold_into(g, n, n->outs.v[0]->uses.v[0].node)) {}
         for (struct node *p = only_for(n); p && fold_before(g, n, p); p = only_for(n)) {}
     }
+    for (struct node *n = r->first, *next; n; n = next) {
+        next = n->next;
+        write_out(g, n);
+    }
 }
 bool graph_fold_affine(struct graph *g) {
     sweep(g, g->top);
-    write_out_rest(g, g->top);
     return true;
 }

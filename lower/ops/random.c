@@ -33,25 +33,16 @@ static E bit_field(E bits, int from) { /* 32 of them, as a number of f32 */
     return cast(F32, cast(U32, shr_(bits, typed(U64, from))));
 }
 /* 0 <= u < 1, of 24 bits, so that no value is rounded. */
-static E uniform(E counter) {
-    return mul(cast(F32, cast(U32, shr_(bits_of(counter), typed(U64, 40)))), typed(F32, 0x1p-24));
-}
-static E open_uniform(E bits, int from) { /* 0 < u < 1 */
-    return min_(fma_(bit_field(bits, from), typed(F32, 0x1p-32), typed(F32, 0x1p-33)), typed(F32, 0x1.fffffep-1));
+static E uniform(E counter) { return mul(bit_field(bits_of(counter), 40), typed(F32, 0x1p-24)); }
+static E open_uniform(E bits) { /* 0 < u < 1 */
+    return min_(fma_(bit_field(bits, 0), typed(F32, 0x1p-32), typed(F32, 0x1p-33)), typed(F32, 0x1.fffffep-1));
 }
 static E normal(E counter) { /* Box and Muller: one of two */
-    E bits = bits_of(counter), radius = sqrt_(mul(log_(open_uniform(bits, 0)), typed(F32, -2)));
+    E bits = bits_of(counter), radius = sqrt_(mul(log_(open_uniform(bits)), typed(F32, -2)));
     return mul(radius, fn1("cos", mul(bit_field(bits, 32), typed(F32, 0x1p-32 * 6.283185307179586))));
 }
 
-/* ---- one number for each element */
-static void fill(X d, enum dtype t, E (*number)(E), const char *from, const char *scale, bool to) {
-    if (!once_in_a_run()) return;
-    X i = axes(d);
-    double a = float_attr(from), b = float_attr(scale);
-    E v = fma_(number(flatten_index(i, d)), typed(F32, to ? b - a : b), typed(F32, a));
-    out(0, t, i, cast(dtype_value(t), v));
-}
+/* ---- one number for each element: of a tensor of the shape given, or like the input */
 static X shape_of_attr(void) {
     const int64_t *v;
     int n = ints_attr("shape", &v);
@@ -62,29 +53,22 @@ static X shape_of_attr(void) {
     }
     return d;
 }
-static bool type_of_result(enum dtype of_input, enum dtype *t) {
-    *t = type_attr("dtype");
-    if (*t == NONE) *t = of_input;
-    if (!(TSET(*t) & TS_FLOAT))
-        fail(E_TYPE, "%s gives floating-point numbers, not %s", def_node()->op_type, dtype_name(*t));
-    return TSET(*t) & TS_FLOAT;
+static void fill(E (*number)(E), double scale, double shift) {
+    T like = in(0);
+    enum dtype t = type_attr("dtype");
+    if (t == NONE) t = has(like) ? dtype(like) : F32;
+    if (!(TSET(t) & TS_FLOAT)) {
+        fail(E_TYPE, "%s gives floating-point numbers, not %s", def_node()->op_type, dtype_name(t));
+        return;
+    }
+    X d = has(like) ? shape(like) : shape_of_attr();
+    if (!once_in_a_run()) return;
+    X i = axes(d);
+    E v = fma_(number(flatten_index(i, d)), typed(F32, scale), typed(F32, shift));
+    out(0, t, i, cast(dtype_value(t), v));
 }
-static void op_uniform(void) {
-    enum dtype t;
-    if (type_of_result(F32, &t)) fill(shape_of_attr(), t, uniform, "low", "high", true);
-}
-static void op_uniform_like(void) {
-    enum dtype t;
-    if (type_of_result(dtype(in(0)), &t)) fill(shape(in(0)), t, uniform, "low", "high", true);
-}
-static void op_normal(void) {
-    enum dtype t;
-    if (type_of_result(F32, &t)) fill(shape_of_attr(), t, normal, "mean", "scale", false);
-}
-static void op_normal_like(void) {
-    enum dtype t;
-    if (type_of_result(dtype(in(0)), &t)) fill(shape(in(0)), t, normal, "mean", "scale", false);
-}
+static void op_uniform(void) { fill(uniform, float_attr("high") - float_attr("low"), float_attr("low")); }
+static void op_normal(void) { fill(normal, float_attr("scale"), float_attr("mean")); }
 
 /* ---- choices */
 static void op_bernoulli(void) {
@@ -103,7 +87,7 @@ static void op_bernoulli(void) {
 /* The greatest of x[c] - log(-log(u[c])) is at c with probability exp(x[c]) / sum exp(x): Gumbel. */
 static E perturbed(T x, X i, E c, E samples) {
     E counter = flatten_index(push(i, c), list3(dim(x, 0), samples, dim(x, 1)));
-    E noise = neg(log_(neg(log_(open_uniform(bits_of(counter), 0)))));
+    E noise = neg(log_(neg(log_(open_uniform(bits_of(counter))))));
     return add(cast(F32, at(x, list2(i.v[0], c))), noise);
 }
 static void op_multinomial(void) {
@@ -151,8 +135,8 @@ const struct op ops_random[] = {
     RANDOM("Bernoulli", 15, a_bernoulli, s_float, op_bernoulli),
     RANDOM("Multinomial", 7, a_multinomial, s_float, op_multinomial),
     RANDOM("RandomNormal", 1, a_normal, s_none, op_normal),
-    RANDOM("RandomNormalLike", 1, a_normal_like, slots_x, op_normal_like),
+    RANDOM("RandomNormalLike", 1, a_normal_like, slots_x, op_normal),
     RANDOM("RandomUniform", 1, a_uniform, s_none, op_uniform),
-    RANDOM("RandomUniformLike", 1, a_uniform_like, slots_x, op_uniform_like),
+    RANDOM("RandomUniformLike", 1, a_uniform_like, slots_x, op_uniform),
     {0},
 };

@@ -291,7 +291,7 @@ static void lanes_last(struct plan *u, const struct tiling *g) { /* in the accum
 static int straight_steps(const struct target *t, const struct tiling *g) {
     enum { STRAIGHT = 48 }; /* multiply-adds in one iteration */
     int steps = 1;
-    if (g->lanes < 2 || t->loads_ahead || !t->fma) return 1;
+    if (g->kred < 0 || g->lanes < 2 || t->loads_ahead || !t->fma) return 1;
     while (g->kblock % (2 * steps) == 0 && 2 * steps * g->mr * g->nr <= STRAIGHT) steps *= 2;
     return steps;
 }
@@ -306,7 +306,7 @@ static void sum_loops(struct plan *u, const struct tiling *g) {
         add_rows(u, g);
         text_printf(&u->s, " %s\n", lane);
     }
-    int steps = g->kred >= 0 ? straight_steps(u->t, g) : 1;
+    int steps = straight_steps(u->t, g);
     if (g->kred >= 0)
         text_printf(&u->s, "split %s %d kb %s%s\n", red_loop(u->c, q->acc, g->kred), g->kblock, steps > 1 ? "ki" : "ko",
                     g->rest ? " cut" : "");
