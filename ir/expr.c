@@ -110,6 +110,7 @@ struct var *var_new(struct ctx *c, const char *name, expr extent) {
     v->name = intern(c->names, name);
     v->id = ++c->next_id;
     v->extent = extent;
+    var_unclamp(c, v);
     return v;
 }
 struct sym *sym_new(struct ctx *c, const char *name, int64_t lo, int64_t hi, bool produced) {

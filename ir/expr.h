@@ -77,12 +77,18 @@ enum xop {
         X_COUNT
 };
 
+/* What proofs may take for a variable whose loop runs only where the maximum `clamp` in its extent is its operand `is`:
+ * `var`, whose extent has that instead (expr_bounds.c). */
+struct unclamped {
+    expr clamp, is, var;
+};
 /* A loop variable: runs from 0 to extent-1. `name` is the schedule's name of its loop ("acc.oc"); id makes it unique.
  */
 struct var {
     const char *name;
     int id;
     expr extent;
+    const struct unclamped *unclamped; /* or NULL */
 };
 /* A symbol with its known range. Produced symbols are defined by a `size` statement, others by a model input's dim.
  * ref: the size that planning and the choice of schedules assume (--dim N=1..64@8); 0 when none was given. */
@@ -123,6 +129,7 @@ struct expr {
 
 /* ---- leaves */
 struct var *var_new(struct ctx *c, const char *name, expr extent);
+void var_unclamp(struct ctx *c, struct var *v); /* sets `unclamped`; called by var_new (expr_bounds.c) */
 struct sym *sym_new(struct ctx *c, const char *name, int64_t lo, int64_t hi, bool produced);
 expr x_poison(struct ctx *c);
 expr x_int(struct ctx *c, int64_t v);                            /* IDX constant */

@@ -242,10 +242,70 @@ static bool refuted(expr e) {
     }
     return false;
 }
+/* ---- Rows of a window that is not padded are max(0, x). In a pass of a loop that runs so often, or over a part of
+ * them, the maximum is x. Loops over several such sizes at once are left alone: without the maxima their extents are
+ * products of sums, multiplied out, and a long sum costs much and proves little. */
+static bool is_clamp(expr e) { return e->op == X_MAX && (e->arg[0]->op == X_CONST || e->arg[1]->op == X_CONST); }
+struct clamps {
+    expr last; /* which no other holds, as operands are visited before */
+    int n;
+};
+static bool count_clamps(void *env, expr e) {
+    struct clamps *q = env;
+    if (is_clamp(e)) q->last = e, q->n++;
+    return true;
+}
+/* The maximum in e that holds all others in e; NULL: there is none. */
+static expr outer_clamp(expr e) {
+    struct clamps all = {0}, inner = {0};
+    x_visit(e, count_clamps, &all);
+    if (all.n) x_visit(all.last, count_clamps, &inner);
+    return inner.n == all.n ? all.last : NULL;
+}
+static expr put_clamp(void *env, expr e) {
+    const struct unclamped *q = env;
+    return e == q->clamp ? q->is : NULL;
+}
+void var_unclamp(struct ctx *c, struct var *v) {
+    int64_t lo, hi;
+    expr m = v->extent->op == X_CONST ? NULL : outer_clamp(v->extent);
+    if (!m) return;
+    int constant = m->arg[0]->op != X_CONST;
+    struct unclamped q = {m, m->arg[constant], NULL};
+    x_bounds(c, x_map(c, v->extent, put_clamp, &q), &lo, &hi);
+    if (hi > 0) return; /* the loop runs where the maximum is the constant, too */
+    q.is = m->arg[!constant];
+    q.var = x_var(c, var_new(c, v->name, x_map(c, v->extent, put_clamp, &q)));
+    v->unclamped = arena_copy(&c->arena, &q, sizeof q);
+}
+static bool find_unclamped(void *env, expr e) {
+    if (e->op == X_VAR && e->u.var->unclamped) *(const struct var **)env = e->u.var;
+    return !*(const struct var **)env;
+}
+static expr put_unclamped(void *env, expr e) {
+    const struct var *v = env;
+    return e->op == X_VAR && e->u.var == v ? v->unclamped->var : put_clamp((void *)v->unclamped, e);
+}
+/* e with such variables and maxima put so. It no longer tells that x is not negative. */
+static expr unclamped(struct ctx *c, expr e) {
+    const struct var *v = NULL;
+    while (!x_visit(e, find_unclamped, &v)) {
+        e = x_map(c, e, put_unclamped, (void *)v);
+        v = NULL;
+    }
+    return e;
+}
 enum { PROOF_DEPTH = 12, PROOF_BUDGET = 400 };
 static bool always_negative(struct ctx *c, expr e) {
-    int budget = PROOF_BUDGET;
-    return !refuted(e) && negative(c, e, PROOF_DEPTH, &budget);
+    int budget = PROOF_BUDGET, again = PROOF_BUDGET;
+    if (refuted(e)) return false;
+    if (negative(c, e, PROOF_DEPTH, &budget)) return true;
+    if (c->unclamping) return false; /* what is built here asks for proofs: there would be no end */
+    c->unclamping = true;
+    expr simpler = unclamped(c, e);
+    bool proved = simpler != e && negative(c, simpler, PROOF_DEPTH, &again);
+    c->unclamping = false;
+    return proved;
 }
 bool x_proves_lt(struct ctx *c, expr a, expr b) {
     return a->type == IDX && b->type == IDX && always_negative(c, x_sub(c, a, b));

@@ -209,7 +209,7 @@ const struct node_class *classify_node(struct probes *q, struct node *n) {
 }
 
 /* ---- halo */
-enum { HALO_MAX = 64 }; /* a wider border, or that of a kernel of unknown size, costs more than the tests it saves */
+enum { HALO_MAX = 64 }; /* a wider border, or that of a window of unknown size, costs more than the tests it saves */
 struct halo_scan {
     struct ctx *c;
     const struct buf *b;
@@ -225,13 +225,14 @@ static bool scan_halo(void *env, expr e) {
     int n = e->n - 1;
     if (!is_zero(e->arg[n])) return h->bad = true, false;
     for (int k = 0; k < n; k++) {
-        int64_t lo, hi, dim;
+        int64_t lo, hi, beyond = 0;
+        expr inside = h->b->dims[k];
         x_bounds(h->c, e->arg[k], &lo, &hi);
-        if (x_proves_le(h->c, x_int(h->c, 0), e->arg[k]) && x_proves_lt(h->c, e->arg[k], h->b->dims[k])) continue;
-        if (!x_is_int(h->b->dims[k], &dim) || lo == NEG_INF || hi == POS_INF) return h->bad = true, false;
-        if (lo < -HALO_MAX || hi - dim >= HALO_MAX) return h->bad = true, false;
+        while (beyond <= HALO_MAX && !x_proves_lt(h->c, e->arg[k], x_addi(h->c, inside, beyond))) beyond++;
+        if (lo >= 0 && !beyond) continue;
+        if (lo < -HALO_MAX || beyond > HALO_MAX) return h->bad = true, false;
         if (-lo > h->lo[k]) h->lo[k] = -lo;
-        if (hi - dim + 1 > h->hi[k]) h->hi[k] = hi - dim + 1;
+        if (beyond > h->hi[k]) h->hi[k] = beyond;
         h->found = true;
     }
     return true;

@@ -53,6 +53,26 @@ Test(expr, tiles_of_a_halved_size_stay_inside) {
     cr_assert(x_proves_le(c, rows, x_addi(c, whole, 5)));
     cr_assert_not(x_proves_le(c, rows, x_addi(c, whole, 4)));
 }
+Test(expr, windows_of_a_clamped_number_stay_inside) {
+    /* rows = max(0, N//5 - 1), of windows of 10 cells, 5 apart: for t < rows//6: for i < 6: 5*(6*t + i) + 9 < N */
+    expr rows = x_max(c, x_addi(c, x_divi(c, n, 5), -1), x_int(c, 0));
+    expr t = x_var(c, var_new(c, "t", x_divi(c, rows, 6))), i = x_var(c, var_new(c, "i", x_int(c, 6)));
+    expr last = x_addi(c, x_muli(c, x_add(c, x_muli(c, t, 6), i), 5), 9);
+    cr_assert(x_proves_lt(c, last, n));
+    cr_assert_not(x_proves_lt(c, x_addi(c, last, 1), n));
+    expr few = x_modi(c, rows, 6); /* and in the tiles of what is left: 4, 2 and 1 rows */
+    for (int w = 4; w; w /= 2) {
+        expr from = w == 4 ? x_sub(c, rows, few) : x_sub(c, rows, x_modi(c, few, 2 * w));
+        expr times = w == 4 ? x_divi(c, few, 4) : w == 2 ? x_modi(c, x_divi(c, few, 2), 2) : x_modi(c, few, 2);
+        expr u = x_var(c, var_new(c, "u", times)), j = x_var(c, var_new(c, "j", x_int(c, w)));
+        expr at = x_add(c, from, x_add(c, x_muli(c, u, w), j));
+        cr_assert(x_proves_lt(c, x_addi(c, x_muli(c, at, 5), 9), n), "the last cell of tiles of %d rows", w);
+        cr_assert(x_proves_le(c, x_int(c, 0), at), "the first cell of tiles of %d rows", w);
+    }
+    /* a loop that runs once where there are no rows tells nothing about them */
+    expr once = x_var(c, var_new(c, "once", x_addi(c, rows, 1)));
+    cr_assert_not(x_proves_lt(c, x_addi(c, x_muli(c, once, 5), 4), n));
+}
 Test(expr, sums_of_minima_are_bounded_alone_and_together) {
     expr a = x_min(c, n, x_int(c, 5)), b = x_min(c, h, x_int(c, 7)), u = x_var(c, var_new(c, "u", b));
     cr_assert(x_proves_lt(c, x_add(c, a, b), x_int(c, 13)));
