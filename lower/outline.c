@@ -1,4 +1,5 @@
 /* Outlining: runs of stages in the entry become kernel procedures. Part of lowering; the kernels are then scheduled. */
+#include "lower/row_space.h"
 #include "lower/sizes.h"
 #include <string.h>
 
@@ -199,6 +200,50 @@ static bool goes_before(struct block *run, struct stmt *s) {
         if (used_from(run->first, s->u.call.bufs[k])) return false;
     return true;
 }
+/* ---- what a sum reads again and again */
+struct again {
+    const struct stmt *map;
+    bool found;
+};
+static bool is_dear(void *env, expr e) {
+    *(bool *)env |= e->op == X_CALL || e->op == X_TOIDX;
+    return true;
+}
+static bool reads_map(void *env, expr e) {
+    struct again *q = env;
+    q->found |= e->op == X_LOAD && e->u.buf == q->map->u.stage.buf;
+    return true;
+}
+/* Axes of more than one cell. */
+static int wide(const struct stmt *s) {
+    int n = 0;
+    for (int k = 0; k < s->u.stage.naxes; k++) n += !x_is(s->u.stage.axes[k]->extent, 1);
+    for (int k = 0; k < s->u.stage.nred; k++) n += !x_is(s->u.stage.red[k]->extent, 1);
+    return n;
+}
+/* Stages that share rows are placed into the loop over them, and compute nothing anew. */
+static bool share_rows(struct ctx *c, const struct block *run, struct stmt *s) {
+    VEC(struct stmt *) stages = {0};
+    struct row_space r;
+    for (struct stmt *t = run->first; t; t = t->next) PUSH(&c->arena, &stages, t);
+    PUSH(&c->arena, &stages, s);
+    return row_space(c, stages.v, stages.n, &r);
+}
+/* Has the run a map of functions or of computed places, and the sum s more axes? The map would be inlined, and computed
+ * anew along each of them: it gets a kernel, and so does the sum, which may then be a contraction. */
+static bool sums_again(struct ctx *c, const struct block *run, struct stmt *s) {
+    struct again q = {0};
+    if (s->kind != S_STAGE || s->u.stage.op == RED_NONE) return false;
+    for (const struct stmt *t = run->first; t; t = t->next) {
+        bool dear = false;
+        if (t->kind != S_STAGE || t->u.stage.op != RED_NONE) return false;
+        if (wide(t) >= wide(s)) continue;
+        x_visit(t->u.stage.value, is_dear, &dear);
+        q.map = t;
+        if (dear) x_visit(s->u.stage.value, reads_map, &q);
+    }
+    return q.found && !share_rows(c, run, s);
+}
 bool outline_kernels(struct lowering *l, struct block *from, const char *name) {
     struct ctx *c = l->c;
     struct map local = {.arena = &c->arena};
@@ -224,17 +269,14 @@ bool outline_kernels(struct lowering *l, struct block *from, const char *name) {
     for (struct stmt *s = from->first, *next; s && ok; s = next) {
         next = s->next;
         stmt_remove(s);
-        if (is_kernel_stmt(s)) {
-            block_append(&run, s);
-            continue;
-        }
-        if (!goes_before(&run, s)) {
+        bool kernel = is_kernel_stmt(s);
+        if (kernel ? sums_again(c, &run, s) : !goes_before(&run, s)) {
             if (next) stmt_insert_before(next, s);
             else block_append(from, s);
             ok = flush_run(l, &run, s, &local, name);
             stmt_remove(s);
         }
-        block_append(&host, s);
+        block_append(kernel ? &run : &host, s);
     }
     ok = ok && flush_run(l, &run, NULL, &local, name);
     l->block = old;

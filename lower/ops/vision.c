@@ -152,26 +152,32 @@ static void op_deformconv(void) {
             "channels are no multiple of groups");
     require(eq(dim(offset, 1), idx(og * kh * kw * 2)), "the offsets do not fit the kernel");
     for (int k = 0; k < 2; k++) require(eq(dim(offset, k + 2), g.out.v[k]), "the offsets do not fit the result");
-    X o = window_axes(cat(list2(dim(x, 0), oc), g.out), "n oc");
-    X r = window_raxes(list1(per), g.kernel, "ic");
-    E ic = group == 1 ? r.v[0] : add(mul(div_(o.v[1], div_(oc, idx(group))), per), r.v[0]);
-    E part = div_(ic, div_(ics, idx(og))), cell = add(mul(r.v[1], idx(kw)), r.v[2]);
-    X base = window_at(&g, o, 2, r, 1);
+    /* what is read depends on no output channel: once for all of them */
+    X s = axes_named(cat(cat(list2(dim(x, 0), ics), g.kernel), g.out), "n ic kh kw oh ow"),
+      at_k = list2(s.v[2], s.v[3]);
+    E part = div_(s.v[1], div_(ics, idx(og))), cell = add(mul(s.v[2], idx(kw)), s.v[3]);
+    X base = window_at(&g, s, 4, at_k, 0);
     struct grid q = {.x = x, .n = 2, .t = dtype(x) == F64 ? F64 : F32};
     E place[2];
     for (int k = 0; k < 2; k++) {
         E ch = add(mul(add(mul(part, idx(kh * kw)), cell), idx(2)), idx(k));
-        X at_o = cat(list2(wrap_index(o.v[0], dim(offset, 0)), wrap_index(ch, dim(offset, 1))),
-                     list2(wrap_index(o.v[2], dim(offset, 2)), wrap_index(o.v[3], dim(offset, 3))));
+        X at_s = cat(list2(wrap_index(s.v[0], dim(offset, 0)), wrap_index(ch, dim(offset, 1))),
+                     list2(wrap_index(s.v[4], dim(offset, 2)), wrap_index(s.v[5], dim(offset, 3))));
         q.length[k] = cast(q.t, val(dim(x, k + 2)));
-        place[k] = add(cast(q.t, val(base.v[k])), cast(q.t, at(offset, at_o)));
+        place[k] = add(cast(q.t, val(base.v[k])), cast(q.t, at(offset, at_s)));
     }
-    E v = taps(&q, place, 0, list2(o.v[0], wrap_index(ic, ics)), NULL);
+    E v = taps(&q, place, 0, list2(s.v[0], s.v[1]), NULL);
     if (has(mask)) {
         E ch = add(mul(part, idx(kh * kw)), cell);
-        v = mul(v, cast(q.t, at(mask, cat(list2(wrap_index(o.v[0], dim(mask, 0)), wrap_index(ch, dim(mask, 1))),
-                                          list2(wrap_index(o.v[2], dim(mask, 2)), wrap_index(o.v[3], dim(mask, 3)))))));
+        v = mul(v, cast(q.t, at(mask, cat(list2(wrap_index(s.v[0], dim(mask, 0)), wrap_index(ch, dim(mask, 1))),
+                                          list2(wrap_index(s.v[4], dim(mask, 2)), wrap_index(s.v[5], dim(mask, 3)))))));
     }
+    T sample = stage("sample", q.t, s, v);
+    if (!sample) return;
+    X o = window_axes(cat(list2(dim(x, 0), oc), g.out), "n oc");
+    X r = window_raxes(list1(per), g.kernel, "ic");
+    E ic = group == 1 ? r.v[0] : wrap_index(add(mul(div_(o.v[1], div_(oc, idx(group))), per), r.v[0]), ics);
+    v = at(sample, cat(cat(list2(o.v[0], ic), sub_list(r, 1, 3)), list2(o.v[2], o.v[3])));
     T y = reduce("acc", q.t, o, RED_SUM, r, mul(v, at(w, cat(list1(o.v[1]), r))), has(b) ? at(b, list1(o.v[1])) : NULL);
     if (y) out(0, dtype(x), o, at(y, o));
 }
