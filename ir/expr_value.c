@@ -27,7 +27,9 @@ static expr index_bin(struct ctx *c, enum xop op, expr a, expr b) {
     if (!is_arithmetic(op)) return NULL;
     if (op == X_DIV || op == X_MOD) { /* truncation is floor where both are known not to be negative */
         x_bounds(c, a, &la, &ha), x_bounds(c, b, &lb, &hb);
-        if (la < 0 || lb <= 0) return NULL;
+        if (lb <= 0 || (la < 0 && op == X_MOD)) return NULL;
+        expr zero = x_int(c, 0);
+        if (la < 0) return x_sub(c, x_div(c, x_max(c, a, zero), b), x_div(c, x_max(c, x_muli(c, a, -1), zero), b));
     }
     return x_bin(c, op, a, b);
 }

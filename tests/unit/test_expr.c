@@ -119,13 +119,14 @@ static expr random_expr(struct env *env, int depth, int64_t *value) {
     }
     int64_t a, b, d = rnd(9) + 1;
     expr ea = random_expr(env, depth - 1, &a), eb = random_expr(env, depth - 1, &b);
-    switch (rnd(7)) {
+    switch (rnd(8)) {
     case 0: return *value = a + b, x_add(c, ea, eb);
     case 1: return *value = a - b, x_sub(c, ea, eb);
     case 2: return *value = a * d, x_muli(c, ea, d);
     case 3: return *value = floordiv64(a, d), x_divi(c, ea, d);
     case 4: return *value = floormod64(a, d), x_modi(c, ea, d);
     case 5: return *value = a < b ? a : b, x_min(c, ea, eb);
+    case 6: return *value = a / d, x_toidx(c, x_div(c, x_idxval(c, ea), x_const_i(c, I64, d))); /* values truncate */
     default: return *value = a > b ? a : b, x_max(c, ea, eb);
     }
 }
