@@ -2,6 +2,7 @@
  * (design: control flow). Bodies are closed regions: the node's attribute "captures" counts the inputs and parameters,
  * at the end of each list, that stand for values captured from outside. */
 #include "lower/ops/control.h"
+#include "lower/ops/ops.h"
 #include <string.h>
 
 int ctl_captures(const struct node *n) {
@@ -56,6 +57,7 @@ struct body {
     int ncarried, nscan_out, ncaps;
     struct value **init; /* [ncarried] initial values: node inputs */
     int first_result;    /* result of the first carried value */
+    bool runs;           /* at least once */
 };
 /* Carried symbol of dim d of carried value k, or NULL. */
 static const struct sym *carried_sym(const struct node *n, const struct value *param, int d) {
@@ -67,6 +69,44 @@ static const struct sym *carried_sym(const struct node *n, const struct value *p
 static bool inputs_given(const struct node *n, int from) {
     for (int k = from; k < n->ins.n; k++)
         if (!n->ins.v[k]) return false;
+    return true;
+}
+static void put_syms(void *env, struct node *n) {
+    for (int k = 0; k < n->syms.n; k++) map_put(env, PKEY(n->syms.v[k]), (void *)n->syms.v[k]);
+}
+static bool is_outer(void *env, expr e) { return e->op != X_SYM || !map_get(env, PKEY(e->u.sym)); }
+/* Does no size of t come from the body? */
+static bool sizes_outlive(struct graph *g, const struct body *b, const struct type *t) {
+    struct map inner = {.arena = &g->ctx->arena};
+    each_node(b->r, put_syms, &inner);
+    for (int d = 0; d < t->rank; d++)
+        if (!x_visit(t->dims[d], is_outer, &inner)) return false;
+    return true;
+}
+/* Exporters carry variables that have no value before the loop, with a number of any rank in their place: no pass reads
+ * it, and as there is a first pass, the value has the type that the body gives it. */
+static bool only_made(struct graph *g, const struct body *b, int k) {
+    const struct type *t = &b->r->results.v[b->first_result + k]->type;
+    return b->runs && t->rank >= 0 && !b->r->params.v[b->first + k]->uses.n && sizes_outlive(g, b, t);
+}
+static bool has_one_element(const struct type *t) {
+    for (int d = 0; d < t->rank; d++)
+        if (!x_is(t->dims[d], 1)) return false;
+    return t->rank >= 0;
+}
+/* An initial value of another rank than the body gives it: one element is reshaped before the loop. */
+static bool rank_changes(struct graph *g, struct node *n, struct body *b, int k) {
+    struct value *p = b->r->params.v[b->first + k], *res = b->r->results.v[b->first_result + k];
+    if (res->type.rank == p->type.rank) return false;
+    if (only_made(g, b, k)) return p->type = res->type, true;
+    if (!b->runs || !has_one_element(&p->type) || !has_one_element(&res->type)) return false;
+    int64_t ones[32];
+    for (int d = 0; d < res->type.rank; d++) ones[d] = 1;
+    struct value *ins[] = {b->init[k], up_const_i64(n, ones, res->type.rank)};
+    struct node *reshape = node_new(n->in, n, "", "Reshape", ins, 2, 1);
+    reshape->origin = n->origin;
+    p->type = reshape->outs.v[0]->type = res->type;
+    node_set_input(n, (int)(b->init - n->ins.v) + k, reshape->outs.v[0]);
     return true;
 }
 /* Infers the body; carried dims that change from pass to pass become symbols of the node. */
@@ -87,6 +127,10 @@ static bool infer_body(struct graph *g, struct node *n, struct body *b, bool (*i
             struct value *p = b->r->params.v[b->first + k], *res = b->r->results.v[b->first_result + k];
             if (res->type.kind != TY_TENSOR || res->type.dtype != p->type.dtype)
                 return ctl_problem(g, n, E_TYPE, "a carried value changes its element type");
+            if (rank_changes(g, n, b, k)) {
+                stable = false;
+                continue;
+            }
             if (res->type.rank != p->type.rank) return ctl_problem(g, n, E_RANK, "a carried value changes its rank");
             if (type_same_dims(&res->type, &p->type)) continue;
             expr dims[32];
@@ -139,7 +183,7 @@ static void begin_carried(struct lowering *l, struct node *n, struct body *b, st
         struct buf *from = lower_buf(l, b->init[k]);
         cur[k] = lower_alloc(l, *p->name ? p->name : "carried", p->type.dtype, p->type.dims, p->type.rank);
         next[k] = NULL;
-        lower_copy(l, cur[k], from);
+        if (b->init[k]->type.rank == p->type.rank) lower_copy(l, cur[k], from); /* else `only_made` */
         if (!grows(n, p))
             next[k] = lower_alloc(l, *p->name ? p->name : "next", p->type.dtype, p->type.dims, p->type.rank);
         lower_bind(l, p, cur[k]);
@@ -223,6 +267,10 @@ static bool loop_body(struct graph *g, struct node *n, struct body *b) {
         !inputs_given(n, 2))
         return ctl_problem(g, n, E_ARITY, "the body's parameters or results do not fit the loop");
     b->nscan_out = b->r->results.n - 1 - b->ncarried;
+    int64_t trips;
+    expr m = n->ins.v[0] ? known_index(g->ctx, n->ins.v[0]) : NULL;
+    b->runs = (!n->ins.v[0] || (m && x_is_int(m, &trips) && trips > 0)) &&
+              (!n->ins.v[1] || ctl_known_bool(n->ins.v[1]) == 1);
     if (n->outs.n > b->ncarried + b->nscan_out)
         return ctl_problem(g, n, E_ARITY, "more outputs than the body has results");
     return true;
@@ -397,7 +445,7 @@ static bool loop_while(struct lowering *l, struct node *n, struct body *b, struc
     }
     struct buf *rc = ok ? lower_buf(l, b->r->results.v[0]) : cond;
     end_pass(l, n, b, cur, next);
-    if (rc != cond) lower_copy(l, cond, rc);
+    if (rc != cond) store_scalar(l, cond, ctl_load_scalar(l, b->r->results.v[0])); /* of one element, of any rank */
     store_scalar(l, it, x_add(c, itv, x_const_i(c, I64, 1)));
     leave(l, outer);
     if (!ok) return false;
@@ -422,13 +470,20 @@ static bool loop_while(struct lowering *l, struct node *n, struct body *b, struc
     }
     return true;
 }
+/* What is collected is allocated before the loop. */
+static bool collectable(struct lowering *l, struct node *n, const struct body *b) {
+    for (int k = b->ncarried; k < n->outs.n; k++)
+        if (n->outs.v[k] && !sizes_outlive(l->g, b, &b->r->results.v[b->first_result + k]->type))
+            return ctl_problem(l->g, n, E_SHAPE, "the size of a collected value is known only inside of the body");
+    return true;
+}
 static void bind_captures(struct lowering *l, struct node *n, struct body *b) {
     for (int k = 0; k < b->ncaps; k++)
         lower_bind(l, b->r->params.v[b->r->params.n - b->ncaps + k], lower_buf(l, n->ins.v[n->ins.n - b->ncaps + k]));
 }
 static bool loop_lower(struct lowering *l, struct node *n) {
     struct body b;
-    if (!loop_body(l->g, n, &b)) return false;
+    if (!loop_body(l->g, n, &b) || !collectable(l, n, &b)) return false;
     struct buf **cur = NEWN(&l->c->arena, struct buf *, b.ncarried + 1),
                **next = NEWN(&l->c->arena, struct buf *, b.ncarried + 1);
     bind_captures(l, n, &b);
@@ -507,7 +562,7 @@ static expr scan_at(struct ctx *c, const struct node *n, const char *name, int k
 static bool scan_lower(struct lowering *l, struct node *n) {
     struct scan s;
     struct ctx *c = l->c;
-    if (!scan_body(l->g, n, &s)) return false;
+    if (!scan_body(l->g, n, &s) || !collectable(l, n, &s.b)) return false;
     struct buf **cur = NEWN(&c->arena, struct buf *, s.b.ncarried + 1),
                **next = NEWN(&c->arena, struct buf *, s.b.ncarried + 1);
     bind_captures(l, n, &s.b);

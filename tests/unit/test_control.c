@@ -98,6 +98,29 @@ Test(control, a_branch_that_cannot_be_right_is_a_check) {
     gives(m, &yes, six, LIST(1, 0, 0, 0, 1, 0));
     gives(m, &no, six, NULL, 0, "the else branch cannot be right");
 }
+Test(control, a_loop_may_run_on_one_element_of_any_rank) {
+    /* The condition and a carried flag have rank 1 from the first pass on, and %j is a number until then. */
+    struct module *m =
+        lowered("const %zero: i64[1] = [0] const %t: bool[] = [1] const %f: bool[] = [0] const %j: f32[1] = [9.0] "
+                "const %hundred: f32[] = [100.0]",
+                C_AND_X,
+                "%a: ?, %y: ?, %z: ? = Loop(_, %t, %f, %j, %x) {captures=0}\n"
+                "  body = region \"b\" (%p0: ?, %p1: ?, %pf: ?, %pj: ?, %v: ?) {\n"
+                "    %d: ? = Add(%v, %v) %s: ? = ReduceMax(%d) {keepdims=0} %e: ? = Less(%s, %hundred)\n"
+                "    %e1: ? = Unsqueeze(%e, %zero) %n: ? = Not(%e1) %g: ? = Not(%pf) %q: ? = And(%e1, %g)\n"
+                "    return %q, %n, %d, %d }\n");
+    gives(m, &yes, six, LIST(32, 64, 96, 128, 160, 192));
+}
+Test(control, what_a_loop_collects_has_a_size_outside_of_it) {
+    const char *t = "graph \"\" const %m: i64[] = [3]\nregion \"\" (" C_AND_X ") {\n"
+                    "%w: ?, %y: ? = Loop(%m, _, %x) {captures=0}\n"
+                    "  body = region \"b\" (%p0: ?, %p1: ?, %v: ?) { %i: ? = NonZero(%v) return %p1, %v, %i }\n"
+                    "return %y }\n";
+    struct graph *g = graph_parse(c, t, strlen(t), "t.gir");
+    cr_assert(g && graph_infer(g));
+    cr_assert_not(lower_graph(g, &(struct lower_options){.no_schedule = true}));
+    cr_assert_eq(c->diags.v[0].code, E_SHAPE);
+}
 Test(control, both_branches_wrong_is_an_error) {
     const char *t = "graph \"\" const %s: i64[1] = [6] const %s2: i64[3] = [1,2,3]\nregion \"\" (" C_AND_X ") {\n"
                     "%z: ? = If(%c, %x) {captures=1}\n"
