@@ -145,6 +145,19 @@ static expr finer_div(expr e, expr div, int64_t f, int64_t *q) {
     }
     return NULL;
 }
+/* The sum x with each of its variables at the end that makes it greatest (f > 0) or least: what divides x by a constant
+ * is not beyond the same of that. (2*v + 1)//4 <= N-1 for v < 2*N. NULL: x has no variables. */
+static expr at_ends(struct ctx *c, expr x, int64_t f) {
+    expr r = x;
+    for (int k = 0; k < (x->op == X_LIN ? x->n : 1); k++) {
+        expr v = x->op == X_LIN ? x->arg[k] : x;
+        int64_t coef = x->op == X_LIN ? x->coef[k] : 1;
+        if (v->op != X_VAR) continue;
+        bool last = (coef > 0) == (f > 0);
+        r = x_sub(c, r, x_muli(c, last ? x_sub(c, v, last_of(c, v->u.var)) : v, coef));
+    }
+    return r == x ? NULL : r;
+}
 /* e with term k (atom, coefficient) replaced: is the result negative? -1: this atom offers no replacement. */
 static int replaced(struct ctx *c, expr e, int k, int depth, int *budget) {
     expr a = e->op == X_LIN ? e->arg[k] : e;
@@ -172,7 +185,11 @@ static int replaced(struct ctx *c, expr e, int k, int depth, int *budget) {
         if ((end = finer_div(e, a, f, &q)) &&
             negative(c, x_add(c, rest, x_muli(c, f > 0 ? end : x_addi(c, end, 1 - q), f / q)), depth - 1, budget))
             return true;
-        if (a->arg[1]->op != X_CONST || f % a->arg[1]->u.i) return -1;
+        if (a->arg[1]->op != X_CONST) return -1;
+        if (f % a->arg[1]->u.i) {
+            end = at_ends(c, a->arg[0], f);
+            return end ? negative(c, x_add(c, rest, x_muli(c, x_div(c, end, a->arg[1]), f)), depth - 1, budget) : -1;
+        }
         /* c*(e//c) <= e  and  -c*(e//c) <= c - 1 - e */
         if (f > 0) return negative(c, x_add(c, rest, x_muli(c, a->arg[0], f / a->arg[1]->u.i)), depth - 1, budget);
         return negative(c, x_add(c, rest, x_muli(c, x_sub(c, a->arg[0], x_addi(c, a->arg[1], -1)), f / a->arg[1]->u.i)),

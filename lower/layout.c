@@ -42,6 +42,18 @@ static bool moves_blocked(struct lowering *l, const struct group *gr, const stru
     }
     return found >= least;
 }
+/* Does each read of n have the channel of the result, wherever else it reads? So do a resize, and a sum of two operands
+ * of which one may turn out to have a single row. */
+static bool reads_channel(void *env, expr e) {
+    const struct stmt *s = env;
+    return e->op != X_LOAD || e->n - e->has_fill != s->u.stage.naxes ||
+           (e->arg[1]->op == X_VAR && e->arg[1]->u.var == s->u.stage.axes[1]);
+}
+static bool keeps_channels(struct lowering *l, const struct group *gr) {
+    const struct node_class *k = gr->nodes.n == 1 ? classify_node(l->probes, gr->anchor) : NULL;
+    const struct stmt *s = k && k->stages.n == 1 ? k->stages.v[0] : NULL;
+    return s && s->u.stage.op == RED_NONE && s->u.stage.naxes > 1 && x_visit(s->u.stage.value, reads_channel, (void *)s);
+}
 /* A window over channels takes vectors of them, so what it reads had better be blocked too. */
 static bool read_by_window(struct lowering *l, const struct value *v) {
     for (int i = 0; i < v->uses.n; i++) {
@@ -79,7 +91,9 @@ static void block_results(struct lowering *l, const struct group *gr) {
             bool made = gr->cls == CLASS_WINDOW ||
                         (gr->cls == CLASS_CONTRACT && classify_node(l->probes, gr->anchor)->channels);
             if (made || moves_blocked(l, gr, v) ||
-                ((gr->cls == CLASS_MAP || gr->cls == CLASS_ROW || gr->cls == CLASS_VIEW) && reads_blocked(l, gr, v)) ||
+                ((gr->cls == CLASS_MAP || gr->cls == CLASS_ROW || gr->cls == CLASS_VIEW ||
+                  (gr->cls == CLASS_OPAQUE && keeps_channels(l, gr))) &&
+                 reads_blocked(l, gr, v)) ||
                 ((gr->cls == CLASS_MAP || gr->cls == CLASS_ROW) && read_by_window(l, v)))
                 layout_for(l, v)->block = lanes;
         }

@@ -73,6 +73,14 @@ Test(expr, windows_of_a_clamped_number_stay_inside) {
     expr once = x_var(c, var_new(c, "once", x_addi(c, rows, 1)));
     cr_assert_not(x_proves_lt(c, x_addi(c, x_muli(c, once, 5), 4), n));
 }
+Test(expr, cells_that_share_a_source_stay_inside) {
+    /* for v < 2*n: v//2 < n, and (v+1)//2 is not; for w < 3*n: -(w//3) >= 1 - n */
+    expr v = x_var(c, var_new(c, "v", x_muli(c, n, 2))), w = x_var(c, var_new(c, "w", x_muli(c, n, 3)));
+    cr_assert(x_proves_lt(c, x_divi(c, v, 2), n));
+    cr_assert_not(x_proves_lt(c, x_divi(c, x_addi(c, v, 1), 2), n));
+    cr_assert(x_proves_lt(c, x_add(c, x_divi(c, v, 2), x_divi(c, w, 3)), x_addi(c, x_muli(c, n, 2), -1)));
+    cr_assert(x_proves_le(c, x_sub(c, x_int(c, 1), n), x_muli(c, x_divi(c, w, 3), -1)));
+}
 Test(expr, sums_of_minima_are_bounded_alone_and_together) {
     expr a = x_min(c, n, x_int(c, 5)), b = x_min(c, h, x_int(c, 7)), u = x_var(c, var_new(c, "u", b));
     cr_assert(x_proves_lt(c, x_add(c, a, b), x_int(c, 13)));
