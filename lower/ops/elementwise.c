@@ -287,12 +287,17 @@ static void up_broadcast(struct node *n) {
         int ra = n->ins.v[0]->type.rank, rb = n->ins.v[1]->type.rank;
         int64_t first = ax->u.i < 0 ? ax->u.i + ra : ax->u.i, tail[32];
         int count = 0;
-        for (int64_t k = first + rb; k < ra && count < 32; k++) tail[count++] = k - first;
         if (n->ins.v[0]->type.kind != TY_TENSOR || ra < 0 || rb < 0) {
             diag_node(&up_ctx(n)->diags, DIAG_ERROR, E_OPSET, n->origin,
                       "broadcast with an axis (opset 6 and older) needs operands of known rank");
             return;
         }
+        if (first < 0 || first > ra) {
+            diag_node(&up_ctx(n)->diags, DIAG_ERROR, E_ATTR, n->origin, "axis %lld is outside the rank %d",
+                      (long long)ax->u.i, ra);
+            return;
+        }
+        for (int64_t k = first + rb; k < ra && count < 32; k++) tail[count++] = k - first;
         if (count) {
             struct node *u = node_new(n->in, n, "", "Unsqueeze",
                                       (struct value *[]){n->ins.v[1], up_const_i64(n, tail, count)}, 2, 1);
