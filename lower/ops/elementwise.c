@@ -285,13 +285,13 @@ static void up_broadcast(struct node *n) {
     const struct attr *b = node_attr(n, "broadcast"), *ax = node_attr(n, "axis");
     if (b && b->u.i && ax && n->ins.n == 2 && n->ins.v[0] && n->ins.v[1]) {
         int ra = n->ins.v[0]->type.rank, rb = n->ins.v[1]->type.rank;
-        int64_t first = ax->u.i < 0 ? ax->u.i + ra : ax->u.i, tail[32];
-        int count = 0;
         if (n->ins.v[0]->type.kind != TY_TENSOR || ra < 0 || rb < 0) {
             diag_node(&up_ctx(n)->diags, DIAG_ERROR, E_OPSET, n->origin,
                       "broadcast with an axis (opset 6 and older) needs operands of known rank");
             return;
         }
+        int64_t first = ax->u.i < 0 ? ax->u.i + ra : ax->u.i, tail[32];
+        int count = 0;
         if (first < 0 || first > ra) {
             diag_node(&up_ctx(n)->diags, DIAG_ERROR, E_ATTR, n->origin, "axis %lld is outside the rank %d",
                       (long long)ax->u.i, ra);
