@@ -86,7 +86,7 @@ static void op_squeeze(void) {
             if (x_is(dim(x, k), 1)) mask[k] = truth(true), n++;
             else
                 require(ne(dim(x, k), idx(1)),
-                        "axis %d is 1 at run time, but was not known to be: the rank cannot change", k);
+                        "axis %d is 1 in this run, which changes the rank: compile with that size (--dim)", k);
         }
     for (int k = 0; k < r; k++)
         require(or_(not_(mask[k]), eq(dim(x, k), idx(1))), "axis %d is squeezed, but its size is not 1", k);
