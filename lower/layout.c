@@ -51,8 +51,12 @@ static bool reads_channel(void *env, expr e) {
 }
 static bool keeps_channels(struct lowering *l, const struct group *gr) {
     const struct node_class *k = gr->nodes.n == 1 ? classify_node(l->probes, gr->anchor) : NULL;
-    const struct stmt *s = k && k->stages.n == 1 ? k->stages.v[0] : NULL;
-    return s && s->u.stage.op == RED_NONE && s->u.stage.naxes > 1 && x_visit(s->u.stage.value, reads_channel, (void *)s);
+    for (int i = 0; k && i < k->stages.n; i++) {
+        const struct stmt *s = k->stages.v[i];
+        if (s->u.stage.op != RED_NONE) return false;
+        if (s->u.stage.naxes > 2 && !x_visit(s->u.stage.value, reads_channel, (void *)s)) return false;
+    }
+    return k && k->stages.n;
 }
 /* A window over channels takes vectors of them, so what it reads had better be blocked too. */
 static bool read_by_window(struct lowering *l, const struct value *v) {
