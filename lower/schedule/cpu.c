@@ -18,6 +18,10 @@ void plan_inline_maps(struct plan *u) {
             text_printf(&u->s, "inline %s\n", s->u.stage.buf->base);
     }
 }
+static void put_tiles(struct plan *u, int64_t size, int64_t count) {
+    text_printf(&u->s, "%lld", (long long)size);
+    if (count > 1) text_printf(&u->s, "*%lld", (long long)count);
+}
 void plan_tiles(struct plan *u, const char *loop, int64_t rows, int64_t mr) {
     int64_t tiles = (rows + mr - 1) / mr, q = rows / tiles, more = rows % tiles;
     if (!more) {
@@ -25,7 +29,9 @@ void plan_tiles(struct plan *u, const char *loop, int64_t rows, int64_t mr) {
         return;
     }
     text_printf(&u->s, "split %s wo wi sizes=[", loop);
-    for (int64_t k = 0; k < tiles; k++) text_printf(&u->s, "%s%lld", k ? " " : "", (long long)(q + (k < more)));
+    put_tiles(u, q + 1, more);
+    text_char(&u->s, ' ');
+    put_tiles(u, q, tiles - more);
     text_add(&u->s, "]\n");
 }
 int dim_of(expr load, const struct var *v) {

@@ -5,10 +5,10 @@
 #include <string.h>
 
 const struct step_row step_rows[] = {
-    {"split", "LOOP FACTOR OUTER INNER [cut|cut2|guard|overlap] | LOOP OUTER INNER sizes=[N ..]", false, apply_split,
+    {"split", "LOOP FACTOR OUTER INNER [cut|cut2|guard|overlap] | LOOP OUTER INNER sizes=[N|N*COUNT ..]", false, apply_split,
      "LOOP becomes OUTER*FACTOR + INNER. The rest: cut = a nest of its own; cut2 = one "
      "(optional) tile for each power of two; "
-     "guard = a test at each store; overlap = the last tile starts early; sizes = tiles of these sizes."},
+     "guard = a test at each store; overlap = the last tile starts early; sizes = tiles of these sizes, COUNT of each."},
     {"cut", "LOOP N", false, apply_cut, "The first N iterations (N < 0: the last -N) become a nest of their own."},
     {"reorder", "LOOP LOOP ..", true, apply_reorder,
      "Puts the named loops of each perfect nest into this order, from outside to inside."},

@@ -32,7 +32,7 @@ void use_fma(struct ctx *c, struct proc *p);
 /* The table, for help texts and docs. */
 struct step;
 struct step_row {
-    const char *name, *args; /* "L FACTOR OUTER INNER [cut|cut2|guard|overlap] [sizes=[N ..]]" */
+    const char *name, *args; /* "L FACTOR OUTER INNER [cut|cut2|guard|overlap] [sizes=[N|N*COUNT ..]]" */
     bool reassociates;       /* may change the order of a float sum */
     bool (*apply)(struct step *s);
     const char *doc;

@@ -77,24 +77,37 @@ static bool can_repeat(struct split *q) {
     }
     return true;
 }
+/* SIZE or SIZE*COUNT. */
+static bool tiles_of(struct step *s, const char *item, int64_t *size, int64_t *count) {
+    const char *star = strchr(item, '*');
+    *count = 1;
+    if (star && (!word_int(star + 1, count) || *count < 1)) return false;
+    if (star) item = internf(s->c->names, "%.*s", (int)(star - item), item);
+    return word_int(item, size) && *size > 0;
+}
 static bool split_sizes(struct split *q) {
     struct step *s = q->s;
     const struct word *w = q->sizes;
-    int64_t n, sum = 0, f;
+    int64_t n, sum = 0, f, many, cells;
     const char *name = q->at->u.loop.var->name;
     if (!x_is_int(q->at->u.loop.var->extent, &n))
         return step_refuse(s, "use a factor with cut2, guard or overlap",
                            "sizes need a constant extent; that of `%s` is not", name);
     for (int k = 0; k < w->n; k++)
-        if (!word_int(w->items[k], &f) || f < 1 || !add_ok(sum, f, &sum))
+        if (!tiles_of(s, w->items[k], &f, &many) || !mul_ok(f, many, &cells) || !add_ok(sum, cells, &sum))
             return step_refuse(s, NULL, "`%s` is no size of a tile", w->items[k]);
     if (sum != n)
         return step_refuse(s, "the sizes of all tiles add up to the extent",
                            "sizes add up to %lld, but `%s` runs to %lld", (long long)sum, name, (long long)n);
     int64_t base = 0;
-    for (int k = 0, same; k < w->n; k += same) {
-        word_int(w->items[k], &f);
-        for (same = 1; k + same < w->n && !strcmp(w->items[k + same], w->items[k]);) same++;
+    for (int k = 0; k < w->n;) {
+        int64_t same = 0, next;
+        tiles_of(s, w->items[k], &f, &many);
+        for (next = f; next == f;) {
+            same += many;
+            if (++k == w->n) break;
+            tiles_of(s, w->items[k], &next, &many);
+        }
         if (!split_piece(q, x_int(s->c, same), f, x_int(s->c, base), TAIL_CUT)) return false;
         base += same * f;
     }

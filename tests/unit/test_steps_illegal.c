@@ -58,6 +58,10 @@ Test(illegal, split_into_sizes_that_do_not_add_up) {
     small_conv();
     refused("split y.ow wo wi sizes=[3 3]", "sizes add up to 6, but `y.ow` runs to 5");
     refused("split y.ow wo wi sizes=[5 0]", "`0` is no size");
+    refused("split y.ow wo wi sizes=[2*2 1*2]", "sizes add up to 6, but `y.ow` runs to 5");
+    refused("split y.ow wo wi sizes=[2*0 5]", "`2*0` is no size");
+    refused("split y.ow wo wi sizes=[2*4611686018427387904 5]", "is no size");
+    refused("split y.ow wo wi sizes=[2* 5]", "`2*` is no size");
 }
 Test(illegal, split_run_time_extent_without_saying_what_the_rest_is) {
     small_gemm(1);
