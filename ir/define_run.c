@@ -45,11 +45,6 @@ static bool bind_inputs(struct def *d) {
 }
 
 /* ---- arity, element types, attributes against the row */
-static bool is_one_element(const struct type *t) {
-    for (int k = 0; k < t->rank; k++)
-        if (!x_is(t->dims[k], 1)) return false;
-    return true;
-}
 static const char *slot_name(const struct op_slot *slots, int k) {
     const struct op_slot *last = NULL;
     for (const struct op_slot *s = slots; s && s->name; s++) {
@@ -72,7 +67,7 @@ static bool check_inputs(struct def *d) {
             if (v && v->type.kind == TY_TENSOR && !(s->types & TSET(v->type.dtype)))
                 return fail(E_TYPE, "input %d \"%s\": %s is not accepted here", i, s->name, dtype_name(v->type.dtype)),
                        false;
-            if (v && v->type.kind == TY_TENSOR && s->flags & SCALAR && !is_one_element(&v->type))
+            if (v && v->type.kind == TY_TENSOR && s->flags & SCALAR && !type_has_one_element(&v->type))
                 return fail(E_SHAPE, "input %d \"%s\" must have one element", i, s->name), false;
         }
         if (s->flags & VARIADIC) return true;

@@ -149,12 +149,14 @@ static expr finer_div(expr e, expr div, int64_t f, int64_t *q) {
  * is not beyond the same of that. (2*v + 1)//4 <= N-1 for v < 2*N. NULL: x has no variables. */
 static expr at_ends(struct ctx *c, expr x, int64_t f) {
     expr r = x;
-    for (int k = 0; k < (x->op == X_LIN ? x->n : 1); k++) {
-        expr v = x->op == X_LIN ? x->arg[k] : x;
-        int64_t coef = x->op == X_LIN ? x->coef[k] : 1;
-        if (v->op != X_VAR) continue;
-        bool last = (coef > 0) == (f > 0);
-        r = x_sub(c, r, x_muli(c, last ? x_sub(c, v, last_of(c, v->u.var)) : v, coef));
+    const expr *t;
+    const int64_t *co;
+    int64_t constant;
+    int n = x_terms(c, x, &constant, &t, &co);
+    for (int k = 0; k < n; k++) {
+        if (t[k]->op != X_VAR) continue;
+        expr end = (co[k] > 0) == (f > 0) ? last_of(c, t[k]->u.var) : x_int(c, 0);
+        r = x_add(c, r, x_muli(c, x_sub(c, end, t[k]), co[k]));
     }
     return r == x ? NULL : r;
 }

@@ -260,6 +260,11 @@ bool type_same_dims(const struct type *a, const struct type *b) {
         if (a->dims[k] != b->dims[k]) return false;
     return true;
 }
+bool type_has_one_element(const struct type *t) {
+    for (int k = 0; k < t->rank; k++)
+        if (!x_is(t->dims[k], 1)) return false;
+    return true;
+}
 bool value_is_result(const struct value *v) {
     for (int k = 0; k < v->uses.n; k++)
         if (v->uses.v[k].region) return true;

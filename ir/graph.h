@@ -139,6 +139,7 @@ const struct sym *graph_sym(struct graph *g, const char *name, int64_t lo,
 struct type type_tensor(struct ctx *c, enum dtype t, const expr *dims, int rank);
 bool type_equal(const struct type *a, const struct type *b);
 bool type_same_dims(const struct type *a, const struct type *b); /* rank and dims, by expression */
+bool type_has_one_element(const struct type *t);                 /* every known dim is 1 */
 bool value_is_result(const struct value *v);                     /* of its region */
 bool node_is(const struct node *n, const char *op_type);         /* an operator of ai.onnx; false for NULL */
 void type_print(struct text *t, const struct type *ty);

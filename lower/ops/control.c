@@ -89,17 +89,13 @@ static bool only_made(struct graph *g, const struct body *b, int k) {
     const struct type *t = &b->r->results.v[b->first_result + k]->type;
     return b->runs && t->rank >= 0 && !b->r->params.v[b->first + k]->uses.n && sizes_outlive(g, b, t);
 }
-static bool has_one_element(const struct type *t) {
-    for (int d = 0; d < t->rank; d++)
-        if (!x_is(t->dims[d], 1)) return false;
-    return t->rank >= 0;
-}
 /* An initial value of another rank than the body gives it: one element is reshaped before the loop. */
 static bool rank_changes(struct graph *g, struct node *n, struct body *b, int k) {
     struct value *p = b->r->params.v[b->first + k], *res = b->r->results.v[b->first_result + k];
     if (res->type.rank == p->type.rank) return false;
     if (only_made(g, b, k)) return p->type = res->type, true;
-    if (!b->runs || !has_one_element(&p->type) || !has_one_element(&res->type)) return false;
+    if (!b->runs || p->type.rank < 0 || res->type.rank < 0) return false;
+    if (!type_has_one_element(&p->type) || !type_has_one_element(&res->type)) return false;
     int64_t ones[32];
     for (int d = 0; d < res->type.rank; d++) ones[d] = 1;
     struct value *ins[] = {b->init[k], up_const_i64(n, ones, res->type.rank)};
@@ -257,6 +253,8 @@ static void store_scalar(struct lowering *l, struct buf *b, expr v) {
 }
 
 /* ---- Loop */
+/* Is the condition before the first pass known to be true? */
+static bool starts(const struct node *n) { return !n->ins.v[1] || ctl_known_bool(n->ins.v[1]) == 1; }
 static bool loop_body(struct graph *g, struct node *n, struct body *b) {
     b->r = node_region(n, "body");
     b->ncaps = ctl_captures(n);
@@ -269,8 +267,7 @@ static bool loop_body(struct graph *g, struct node *n, struct body *b) {
     b->nscan_out = b->r->results.n - 1 - b->ncarried;
     int64_t trips;
     expr m = n->ins.v[0] ? known_index(g->ctx, n->ins.v[0]) : NULL;
-    b->runs = (!n->ins.v[0] || (m && x_is_int(m, &trips) && trips > 0)) &&
-              (!n->ins.v[1] || ctl_known_bool(n->ins.v[1]) == 1);
+    b->runs = starts(n) && (!n->ins.v[0] || (m && x_is_int(m, &trips) && trips > 0));
     if (n->outs.n > b->ncarried + b->nscan_out)
         return ctl_problem(g, n, E_ARITY, "more outputs than the body has results");
     return true;
@@ -278,9 +275,8 @@ static bool loop_body(struct graph *g, struct node *n, struct body *b) {
 /* The trip count when nothing but M ends the loop; NULL otherwise. */
 static struct value *counted(const struct node *n, const struct body *b) {
     struct value *cond = b->r->results.v[0], *m = n->ins.v[0];
-    bool starts = !n->ins.v[1] || ctl_known_bool(n->ins.v[1]) == 1;
     bool goes_on = cond == b->r->params.v[1] || ctl_known_bool(cond) == 1;
-    return m && starts && goes_on ? m : NULL;
+    return m && starts(n) && goes_on ? m : NULL;
 }
 static enum infer_status loop_infer(struct graph *g, struct node *n, bool (*infer_region)(struct region *)) {
     struct ctx *c = g->ctx;
@@ -295,9 +291,8 @@ static enum infer_status loop_infer(struct graph *g, struct node *n, bool (*infe
     const struct type *goes_on = &b.r->results.v[0]->type;
     if (goes_on->kind != TY_TENSOR || goes_on->dtype != BOOL)
         return ctl_problem(g, n, E_TYPE, "the condition that the body makes is no boolean"), INFER_FAILED;
-    for (int d = 0; d < goes_on->rank; d++)
-        if (!x_is(goes_on->dims[d], 1))
-            return ctl_problem(g, n, E_SHAPE, "the condition that the body makes is not one value"), INFER_FAILED;
+    if (!type_has_one_element(goes_on))
+        return ctl_problem(g, n, E_SHAPE, "the condition that the body makes is not one value"), INFER_FAILED;
     int nsyms = n->syms.n; /* after the carried ones; stable from run to run */
     for (int k = 0; k < b.ncarried && k < n->outs.n; k++)
         if (n->outs.v[k]) n->outs.v[k]->type = b.r->params.v[2 + k]->type;

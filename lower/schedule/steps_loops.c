@@ -88,7 +88,7 @@ static bool tiles_of(struct step *s, const char *item, int64_t *size, int64_t *c
 static bool split_sizes(struct split *q) {
     struct step *s = q->s;
     const struct word *w = q->sizes;
-    int64_t n, sum = 0, f, many, cells;
+    int64_t n, sum = 0, f, many, cells, next, same;
     const char *name = q->at->u.loop.var->name;
     if (!x_is_int(q->at->u.loop.var->extent, &n))
         return step_refuse(s, "use a factor with cut2, guard or overlap",
@@ -100,14 +100,9 @@ static bool split_sizes(struct split *q) {
         return step_refuse(s, "the sizes of all tiles add up to the extent",
                            "sizes add up to %lld, but `%s` runs to %lld", (long long)sum, name, (long long)n);
     int64_t base = 0;
-    for (int k = 0; k < w->n;) {
-        int64_t same = 0, next;
-        tiles_of(s, w->items[k], &f, &many);
-        for (next = f; next == f;) {
-            same += many;
-            if (++k == w->n) break;
-            tiles_of(s, w->items[k], &next, &many);
-        }
+    for (int k = 0; k < w->n; k++) {
+        tiles_of(s, w->items[k], &f, &same);
+        for (; k + 1 < w->n && tiles_of(s, w->items[k + 1], &next, &many) && next == f; k++) same += many;
         if (!split_piece(q, x_int(s->c, same), f, x_int(s->c, base), TAIL_CUT)) return false;
         base += same * f;
     }
