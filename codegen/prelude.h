@@ -50,7 +50,8 @@ const char *c_decode(const struct emit_options *o, enum dtype storage);
 const char *c_encode(const struct emit_options *o, enum dtype storage);
 /* The code of a value in a float type of one or two bytes (not F32). */
 unsigned c_float_code(enum dtype storage, double v);
-/* Vector load and store of a storage type, at any alignment. anew: in every iteration, though it gives the same in all. */
+/* Vector load and store of a storage type, at any alignment. anew: in every iteration, though it gives the same in all.
+ */
 const char *c_vload(const struct emit_options *o, enum dtype storage, int lanes, bool anew);
 const char *c_vstore(const struct emit_options *o, enum dtype storage, int lanes);
 /* f(acc, v): acc op lane 0, op lane 1, ... in this order. */

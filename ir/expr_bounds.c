@@ -1,7 +1,7 @@
 /* Intervals and proofs over index expressions (rules B1 and B2 of docs/loop-ir.md). Every proof that an access stays in
  * its buffer, and every padding test that disappears, comes from here. */
 #include "ir/base/checked.h"
-#include "ir/expr.h"
+#include "ir/expr_int.h"
 #include "ir/loop.h"
 
 struct interval {
@@ -160,6 +160,11 @@ static expr at_ends(struct ctx *c, expr x, int64_t f) {
     }
     return r == x ? NULL : r;
 }
+/* The last v//n for v < n*q: q - 1. NULL: this is no such quotient. */
+static expr last_quotient(struct ctx *c, expr a) {
+    expr q = a->arg[0]->op == X_VAR ? idx_exact_quotient(c, a->arg[0]->u.var->extent, a->arg[1]) : NULL;
+    return q ? x_addi(c, q, -1) : NULL;
+}
 /* e with term k (atom, coefficient) replaced: is the result negative? -1: this atom offers no replacement. */
 static int replaced(struct ctx *c, expr e, int k, int depth, int *budget) {
     expr a = e->op == X_LIN ? e->arg[k] : e;
@@ -187,7 +192,10 @@ static int replaced(struct ctx *c, expr e, int k, int depth, int *budget) {
         if ((end = finer_div(e, a, f, &q)) &&
             negative(c, x_add(c, rest, x_muli(c, f > 0 ? end : x_addi(c, end, 1 - q), f / q)), depth - 1, budget))
             return true;
-        if (a->arg[1]->op != X_CONST) return -1;
+        if (a->arg[1]->op != X_CONST) {
+            end = f > 0 ? last_quotient(c, a) : NULL;
+            return end ? negative(c, x_add(c, rest, x_muli(c, end, f)), depth - 1, budget) : -1;
+        }
         if (f % a->arg[1]->u.i) {
             end = at_ends(c, a->arg[0], f);
             return end ? negative(c, x_add(c, rest, x_muli(c, x_div(c, end, a->arg[1]), f)), depth - 1, budget) : -1;

@@ -60,6 +60,40 @@ static void lin_add(struct ctx *c, struct linear *l, expr e, int64_t f) {
         }
     } else lin_term(c, l, e, f);
 }
+/* ---- products of atoms */
+enum { MAX_FACTORS = 32, MAX_TERMS = 1024 };
+static int factors(expr e, expr *out, int max) {
+    if (e->op == X_PROD) {
+        int n = factors(e->arg[0], out, max);
+        return n < 0 || n >= max ? -1 : (out[n] = e->arg[1], n + 1);
+    }
+    return max < 1 ? -1 : (out[0] = e, 1);
+}
+static expr product(struct ctx *c, expr *f, int n) {
+    for (int i = 1; i < n; i++)
+        for (int j = i; j > 0 && f[j - 1]->id > f[j]->id; j--) {
+            expr t = f[j];
+            f[j] = f[j - 1], f[j - 1] = t;
+        }
+    expr p = f[0];
+    for (int i = 1; i < n; i++) p = NODE(c, X_PROD, IDX, p, f[i]);
+    return p;
+}
+/* The atom divided by the product `d` of nd factors, or NULL. */
+static expr atom_without(struct ctx *c, expr atom, const expr *d, int nd) {
+    expr f[MAX_FACTORS];
+    int n = factors(atom, f, MAX_FACTORS);
+    if (n < 0) return NULL;
+    for (int i = 0; i < nd; i++) {
+        int j = 0;
+        while (j < n && f[j] != d[i]) j++;
+        if (j == n) return NULL;
+        memmove(f + j, f + j + 1, (size_t)(n - j - 1) * sizeof *f);
+        n--;
+    }
+    return n ? product(c, f, n) : x_int(c, 1);
+}
+/* ---- quotient and rest of a division that meet again */
 static bool same_divmod(expr mod, expr div) {
     if (div->op != X_DIV) return false;
     if (div->arg[0] == mod->arg[0]) return div->arg[1] == mod->arg[1];
@@ -68,18 +102,29 @@ static bool same_divmod(expr mod, expr div) {
     return d->op == X_DIV && d->arg[0] == div->arg[0] && d->arg[1]->op == X_CONST && div->arg[1]->op == X_CONST &&
            mul_ok(d->arg[1]->u.i, mod->arg[1]->u.i, &ab) && ab == div->arg[1]->u.i;
 }
+/* t is k*c*(e/c) to the term k*(e%c) of m. */
+static bool is_rest_of(struct ctx *c, const struct term *t, expr m, int64_t k) {
+    expr by = m->arg[1], d[MAX_FACTORS];
+    const expr *of;
+    const int64_t *co;
+    int64_t none, want;
+    if (by->op == X_CONST) return mul_ok(k, by->u.i, &want) && t->coef == want && same_divmod(m, t->atom);
+    if (x_terms(c, by, &none, &of, &co) != 1 || none || !mul_ok(k, co[0], &want) || t->coef != want) return false;
+    int n = factors(of[0], d, MAX_FACTORS);
+    expr div = n < 0 ? NULL : atom_without(c, t->atom, d, n);
+    return div && div->op == X_DIV && div->arg[0] == m->arg[0] && div->arg[1] == by;
+}
 /* M1: k*c*(e/c) + k*(e%c) -> k*e. Applied until nothing matches. */
 static void lin_rejoin(struct ctx *c, struct linear *l) {
     for (int i = 0; i < l->n; i++) {
         expr m = l->t[i].atom;
-        if (m->op != X_MOD || m->arg[1]->op != X_CONST) continue;
-        int64_t k = l->t[i].coef, want;
-        if (!mul_ok(k, m->arg[1]->u.i, &want)) continue;
+        int64_t k = l->t[i].coef;
+        if (m->op != X_MOD) continue;
         for (int j = 0; j < l->n; j++) {
-            if (l->t[j].coef != want || !same_divmod(m, l->t[j].atom)) continue;
-            expr d = l->t[j].atom;
+            const struct term d = l->t[j];
+            if (!is_rest_of(c, &d, m, k)) continue;
             lin_term(c, l, m, -k);
-            lin_term(c, l, d, -want);
+            lin_term(c, l, d.atom, -d.coef);
             lin_add(c, l, m->arg[0], k);
             i = -1;
             break;
@@ -116,24 +161,6 @@ expr idx_addmul(struct ctx *c, expr a, expr b, int64_t f) {
     lin_add(c, &l, b, f);
     return lin_done(c, &l);
 }
-static int factors(expr e, expr *out, int max) {
-    if (e->op == X_PROD) {
-        int n = factors(e->arg[0], out, max);
-        return n < 0 || n >= max ? -1 : (out[n] = e->arg[1], n + 1);
-    }
-    return max < 1 ? -1 : (out[0] = e, 1);
-}
-static expr product(struct ctx *c, expr *f, int n) {
-    for (int i = 1; i < n; i++)
-        for (int j = i; j > 0 && f[j - 1]->id > f[j]->id; j--) {
-            expr t = f[j];
-            f[j] = f[j - 1], f[j - 1] = t;
-        }
-    expr p = f[0];
-    for (int i = 1; i < n; i++) p = NODE(c, X_PROD, IDX, p, f[i]);
-    return p;
-}
-enum { MAX_FACTORS = 32, MAX_TERMS = 1024 };
 expr idx_mul(struct ctx *c, expr a, expr b) {
     if (a->op == X_CONST) {
         expr t = a;
@@ -231,22 +258,8 @@ static expr idx_mod_const(struct ctx *c, expr e, int64_t f) {
     if (common_factor(c, r, f, &g, &t, &s)) return x_add(c, x_muli(c, idx_mod_const(c, t, f / g), g), s);
     return NODE(c, X_MOD, IDX, r, x_int(c, f));
 }
-/* The atom divided by the product `d` of nd factors, or NULL. */
-static expr atom_without(struct ctx *c, expr atom, const expr *d, int nd) {
-    expr f[MAX_FACTORS];
-    int n = factors(atom, f, MAX_FACTORS);
-    if (n < 0) return NULL;
-    for (int i = 0; i < nd; i++) {
-        int j = 0;
-        while (j < n && f[j] != d[i]) j++;
-        if (j == n) return NULL;
-        memmove(f + j, f + j + 1, (size_t)(n - j - 1) * sizeof *f);
-        n--;
-    }
-    return n ? product(c, f, n) : x_int(c, 1);
-}
-/* Division by k * (product of symbols): terms that have all factors leave the division when the rest fits below it. */
-static bool split_symbolic(struct ctx *c, expr e, expr by, expr *quotient, expr *rest) {
+/* e = by * quotient + rest, termwise by k * (product of symbols). */
+static bool split_product(struct ctx *c, expr e, expr by, expr *quotient, expr *rest) {
     int64_t kb, k;
     const expr *t;
     const int64_t *co;
@@ -265,7 +278,16 @@ static bool split_symbolic(struct ctx *c, expr e, expr by, expr *quotient, expr 
         else lin_term(c, &r, t[i], co[i]);
     }
     *quotient = lin_done(c, &q), *rest = lin_done(c, &r);
+    return true;
+}
+expr idx_exact_quotient(struct ctx *c, expr e, expr by) {
+    expr q, rest;
+    return split_product(c, e, by, &q, &rest) && x_is(rest, 0) ? q : NULL;
+}
+/* Terms that have all factors leave the division when the rest fits below it. */
+static bool split_symbolic(struct ctx *c, expr e, expr by, expr *quotient, expr *rest) {
     int64_t lo, hi;
+    if (!split_product(c, e, by, quotient, rest)) return false;
     x_bounds(c, *rest, &lo, &hi);
     return x_is(*rest, 0) || (lo >= 0 && x_proves_lt(c, *rest, by));
 }

@@ -17,5 +17,6 @@ expr idx_addmul(struct ctx *c, expr a, expr b, int64_t f); /* a + b * f */
 expr idx_mul(struct ctx *c, expr a, expr b);
 expr idx_div(struct ctx *c, expr a, expr b);
 expr idx_mod(struct ctx *c, expr a, expr b);
+expr idx_exact_quotient(struct ctx *c, expr e, expr by); /* q, where e is by * q term for term; or NULL */
 expr idx_minmax(struct ctx *c, enum xop op, expr a, expr b);
 #endif

@@ -126,7 +126,7 @@ X kept_dims(X s, const E *mask, int n) {
     X r = list0();
     for (int p = 0; p < n; p++) {
         E extent = idx(0), before = idx(0);
-        for (int k = 0; k < s.n; k++) { /* dim k is the p-th that stays */
+        for (int k = 0; k < s.n; k++) {                                            /* dim k is the p-th that stays */
             extent = sel(and_(not_(mask[k]), eq(before, idx(p))), s.v[k], extent); /* no sum: sizes are multiplied */
             before = add(before, sel(mask[k], idx(0), idx(1)));
         }

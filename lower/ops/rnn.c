@@ -365,12 +365,28 @@ static V joined(V a, V b, int axis) { /* directions become an axis */
     node_set_attr(n, attr_int("axis", axis));
     return n->outs.v[0];
 }
+/* X times W, for all steps and batches as rows of one product: [T*B,gates*H]. However small the batch is, there are the
+ * rows of all steps to share the weights. */
+static V inputs_product(const struct rnn *r, V w) {
+    struct node *rows = NODE(here(), "", "Flatten", r->x);
+    node_set_attr(rows, attr_int("axis", 2));
+    return VALUE(here(), "", "MatMul", rows->outs.v[0], w);
+}
+static V by_steps(const struct rnn *r, V xw, int64_t columns) { /* [T,B,columns] */
+    struct node *dims = NODE(here(), "", "Shape", r->x);
+    node_set_attr(dims, attr_int("end", 2));
+    struct node *all = NODE(here(), "", "Concat", dims->outs.v[0], n_const_i64(&columns, 1));
+    node_set_attr(all, attr_int("axis", 0));
+    struct node *steps = NODE(here(), "", "Reshape", xw, all->outs.v[0]);
+    node_set_attr(steps, attr_int("allowzero", 1));
+    return steps->outs.v[0];
+}
 static void one_direction(struct rnn *r, int dir, bool reverse) {
     int64_t h = r->hidden, all = kinds[r->kind].gates * h;
     bool batch_first = int_attr("layout"), reset = r->kind == K_GRU && !r->linear_before_reset,
          lbr = r->kind == K_GRU && !reset;
     V b = gin(3), use[U_COUNT] = {0}, r2 = NULL, c = NULL;
-    V xw = VALUE(here(), "", "MatMul", r->x, weights(gin(1), r->ndirs, all, dir, 0, all));
+    V xw = inputs_product(r, weights(gin(1), r->ndirs, all, dir, 0, all));
     if (b) xw = VALUE(here(), "", "Add", xw, vector(b, r->ndirs, 2 * all, dir, 0, all, all, lbr ? 2 * h : all));
     use[U_R] = weights(gin(2), r->ndirs, all, dir, 0, reset ? 2 * h : all);
     if (reset) r2 = weights(gin(2), r->ndirs, all, dir, 2 * h, h);
@@ -381,10 +397,9 @@ static void one_direction(struct rnn *r, int dir, bool reverse) {
     if (r->kind == K_LSTM) c = initial(r, gin(6), dir, batch_first);
     struct step_out s;
     if (r->single) {
-        V zero = n_const_i64((int64_t[]){0}, 1);
-        s = build_step(r, here(), dir, VALUE(here(), "", "Squeeze", xw, zero), h0, c, scalar_i64(0), use, r2);
-        s.y = VALUE(here(), "", "Unsqueeze", s.y, zero);
-    } else s = scan_steps(r, dir, reverse, xw, h0, c, use, r2);
+        s = build_step(r, here(), dir, xw, h0, c, scalar_i64(0), use, r2);
+        s.y = VALUE(here(), "", "Unsqueeze", s.y, n_const_i64((int64_t[]){0}, 1));
+    } else s = scan_steps(r, dir, reverse, by_steps(r, xw, all), h0, c, use, r2);
     if (wants(0)) r->y = joined(r->y, s.y, 1);
     if (wants(1)) r->h = joined(r->h, s.h, 0);
     if (wants(2) && s.c) r->c = joined(r->c, s.c, 0);

@@ -5,8 +5,9 @@
 
 enum { LATENCY = 4, PIPES = 2 }; /* of a multiply-add, in cycles; and how many start in one: every core of interest */
 /* What is left out when a step is refused, in this order. */
-enum { WITHOUT_NOTHING, WITHOUT_PREFETCH, WITHOUT_CHUNKS, WITHOUT_GROUPS, ATTEMPTS };
+enum { WITHOUT_NOTHING, WITHOUT_LONE, WITHOUT_PREFETCH, WITHOUT_CHUNKS, WITHOUT_GROUPS, ATTEMPTS };
 
+#define LONE "one" /* how loops of the copy for a single row are called: one.LOOP */
 static const char *y_loop(struct plan *u, const struct tiling *g, int axis) { return axis_loop(u->c, g->q.out, axis); }
 static const char *a_loop(struct plan *u, const struct tiling *g, int axis) { return axis_loop(u->c, g->q.acc, axis); }
 
@@ -244,18 +245,39 @@ static void pack(struct plan *u, const struct tiling *g) {
     if (blocked) text_printf(&u->s, " %d%%%d", kd, g->kblock);
     text_printf(&u->s, " %d%%%d]\n", nd, g->nv);
 }
+/* Where rows are open they may be one, as a batch mostly is (the rows of a blocked result are those of an image, and
+ * many). A tile of one row waits for its own multiply-adds, unless it takes more vectors than others: so many panels.
+ * 0: no such tile is wanted. */
+static int64_t lone_panels(struct plan *u, const struct tiling *g) {
+    const struct param_layout *ly = layout_of(u->p, u->l, g->q.out->u.stage.buf);
+    int64_t wide = LATENCY * PIPES / g->nr, lo, hi;
+    if (g->row < 0 || g->rows >= 0 || g->N <= g->nv || g->lanes < 2 || g->scattered || g->per || wide < 2) return 0;
+    if (ly && ly->block) return 0;
+    x_bounds(u->c, axis_var(g, g->row)->extent, &lo, &hi);
+    return lo < 2 && hi > 1 ? wide : 0;
+}
+static void lone_row(struct plan *u, const struct tiling *g) {
+    const char *lane = y_loop(u, g, g->lane), *row = y_loop(u, g, g->row);
+    plan_tiles(u, arena_printf(&u->c->arena, LONE ".%s", lane), LONE ".yo yi", g->N, g->nv, g->lone);
+    text_add(&u->s, "reorder " LONE ".yo");
+    if (g->group >= 0) text_printf(&u->s, " " LONE ".%s", y_loop(u, g, g->group));
+    text_printf(&u->s, " " LONE ".%s yi\nsplit " LONE ".%s 1 wo wi\n", row, row);
+}
 /* The result's loops from outside to inside: other axes, groups of rows, panels (yo), rows of the group, tiles (wo). */
 static void result_loops(struct plan *u, const struct tiling *g) {
     const struct contraction *q = &g->q;
     const char *lane = y_loop(u, g, g->lane), *row = g->row >= 0 ? y_loop(u, g, g->row) : NULL,
-               *group = g->group >= 0 ? y_loop(u, g, g->group) : NULL;
+               *group = g->group >= 0 ? y_loop(u, g, g->group) : NULL, *outermost = g->together ? group : lane;
     text_add(&u->s, "reorder");
+    for (int k = q->naxes; k--;)
+        if (k != g->lane && k != g->row && k != g->group) outermost = y_loop(u, g, k);
     for (int k = 0; k < q->naxes; k++)
         if (k != g->lane && k != g->row && k != g->group) text_printf(&u->s, " %s", y_loop(u, g, k));
     if (g->together) text_printf(&u->s, " %s %s", group, lane);
     else text_printf(&u->s, group ? " %s %s" : " %s", lane, group);
     if (row) text_printf(&u->s, " %s", row);
     text_char(&u->s, '\n');
+    if (g->lone) text_printf(&u->s, "specialize %s 1<#%s " LONE "\n", outermost, row);
     if (g->together) { /* panels move between before they are split, which may leave a rest */
         int64_t extent = const_extent(axis_var(g, g->group));
         text_printf(&u->s, "split %s %lld ho hi%s\nreorder ho %s hi", group, (long long)g->together,
@@ -267,8 +289,9 @@ static void result_loops(struct plan *u, const struct tiling *g) {
     if (inner) text_printf(&u->s, " %s", inner);
     if (row) text_printf(&u->s, " %s", row);
     text_add(&u->s, " yi\n");
-    if (row && g->rows > 0) plan_tiles(u, row, g->rows, g->mr);
+    if (row && g->rows > 0) plan_tiles(u, row, "wo wi", g->rows, 1, g->mr);
     else if (row) text_printf(&u->s, "split %s %d wo wi cut2\n", row, g->mr);
+    if (g->lone) lone_row(u, g);
     text_printf(&u->s, "compute_at %s %s\n", q->acc->u.stage.buf->base, row ? "wo" : inner ? inner : "yo");
     if (g->lanes > 1)
         text_printf(&u->s, "split yi %d yj yv%s\n", g->lanes,
@@ -337,6 +360,7 @@ static void sum_loops(struct plan *u, const struct tiling *g) {
     if (lanes > 1) text_printf(&u->s, "kind %s yv\nkind vector av\n", g->scattered ? "unroll" : "vector");
 }
 static bool attempt(struct plan *u, struct tiling g, int without) {
+    if (without >= WITHOUT_LONE) g.lone = 0;
     if (without >= WITHOUT_PREFETCH) g.prefetch = false;
     if (without >= WITHOUT_CHUNKS) g.chunk = 0, g.outside = false;
     if (without >= WITHOUT_GROUPS) g.together = 0;
@@ -358,9 +382,10 @@ bool schedule_contraction(struct plan *u) {
     if (u->t->lanes_f32 == 1) choose_scalar_tile(u, &g);
     else choose_tile(u, &g);
     choose_blocks(u, &g);
+    g.lone = lone_panels(u, &g);
     for (int k = 0; k < ATTEMPTS; k++) {
-        bool same = (k == WITHOUT_PREFETCH && !g.prefetch) || (k == WITHOUT_CHUNKS && !g.chunk) ||
-                    (k == WITHOUT_GROUPS && !g.together);
+        bool same = (k == WITHOUT_LONE && !g.lone) || (k == WITHOUT_PREFETCH && !g.prefetch) ||
+                    (k == WITHOUT_CHUNKS && !g.chunk) || (k == WITHOUT_GROUPS && !g.together);
         if (!same && attempt(u, g, k)) return true;
     }
     return false;

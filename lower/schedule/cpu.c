@@ -18,20 +18,22 @@ void plan_inline_maps(struct plan *u) {
             text_printf(&u->s, "inline %s\n", s->u.stage.buf->base);
     }
 }
-static void put_tiles(struct plan *u, int64_t size, int64_t count) {
-    text_printf(&u->s, "%lld", (long long)size);
-    if (count > 1) text_printf(&u->s, "*%lld", (long long)count);
-}
-void plan_tiles(struct plan *u, const char *loop, int64_t rows, int64_t mr) {
-    int64_t tiles = (rows + mr - 1) / mr, q = rows / tiles, more = rows % tiles;
-    if (!more) {
-        text_printf(&u->s, "split %s %lld wo wi\n", loop, (long long)q);
+void plan_tiles(struct plan *u, const char *loop, const char *inside, int64_t extent, int64_t unit, int64_t most) {
+    int64_t units = (extent + unit - 1) / unit, tiles = (units + most - 1) / most, q = units / tiles * unit,
+            more = units % tiles, lacking = units * unit - extent;
+    if (!more && !lacking) {
+        text_printf(&u->s, "split %s %lld %s\n", loop, (long long)q, inside);
         return;
     }
-    text_printf(&u->s, "split %s wo wi sizes=[", loop);
-    put_tiles(u, q + 1, more);
-    text_char(&u->s, ' ');
-    put_tiles(u, q, tiles - more);
+    const int64_t runs[][2] = {{q + unit, more}, {q, tiles - more - (lacking > 0)}, {q - lacking, lacking > 0}};
+    const char *before = "[";
+    text_printf(&u->s, "split %s %s sizes=", loop, inside);
+    for (int k = 0; k < 3; k++) {
+        if (!runs[k][1]) continue;
+        text_printf(&u->s, "%s%lld", before, (long long)runs[k][0]);
+        if (runs[k][1] > 1) text_printf(&u->s, "*%lld", (long long)runs[k][1]);
+        before = " ";
+    }
     text_add(&u->s, "]\n");
 }
 int dim_of(expr load, const struct var *v) {

@@ -25,8 +25,9 @@ void plan_clear(struct plan *u); /* empties the text */
 void plan_start(struct plan *u); /* empties the text, then the steps for the layouts of the parameters */
 bool plan_apply(struct plan *u);
 void plan_inline_maps(struct plan *u); /* all maps before the result go into it */
-/* The loop over rows is split into wo and wi: tiles of at most mr, balanced. */
-void plan_tiles(struct plan *u, const char *loop, int64_t rows, int64_t mr);
+/* The loop, of that extent, is split into the two loops that `inside` names: tiles of at most `most` units, balanced.
+ */
+void plan_tiles(struct plan *u, const char *loop, const char *inside, int64_t extent, int64_t unit, int64_t most);
 /* out's nest with the channel block innermost, in tiles of pixels for the stage tile_of, if any (window.c). */
 void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const char *tile_of);
 bool lanes_fit(const struct stmt *s); /* s has a constant number of channels */

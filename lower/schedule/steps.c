@@ -5,10 +5,12 @@
 #include <string.h>
 
 const struct step_row step_rows[] = {
-    {"split", "LOOP FACTOR OUTER INNER [cut|cut2|guard|overlap] | LOOP OUTER INNER sizes=[N|N*COUNT ..]", false, apply_split,
+    {"split", "LOOP FACTOR OUTER INNER [cut|cut2|guard|overlap] | LOOP OUTER INNER sizes=[N|N*COUNT ..]", false,
+     apply_split,
      "LOOP becomes OUTER*FACTOR + INNER. The rest: cut = a nest of its own; cut2 = one "
      "(optional) tile for each power of two; "
-     "guard = a test at each store; overlap = the last tile starts early; sizes = tiles of these sizes, COUNT of each."},
+     "guard = a test at each store; overlap = the last tile starts early; sizes = tiles of these sizes, COUNT of "
+     "each."},
     {"cut", "LOOP N", false, apply_cut, "The first N iterations (N < 0: the last -N) become a nest of their own."},
     {"reorder", "LOOP LOOP ..", true, apply_reorder,
      "Puts the named loops of each perfect nest into this order, from outside to inside."},
@@ -32,7 +34,8 @@ const struct step_row step_rows[] = {
      "The reduction loop moves outside of OUTER; between its iterations BUFFER's cells wait in the output."},
     {"join", "LOOP LOOP", false, apply_join, "Two adjacent loops of equal extent become one."},
     {"specialize", "LOOP CONDITION NAME", false, apply_specialize,
-     "if CONDITION: LOOP, else: a copy of it, called NAME. CONDITION: 7<M, M<=H*2, joined by &; no spaces."},
+     "if CONDITION: LOOP, else: a copy of it, whose loops are called NAME.LOOP. CONDITION: 7<M, M<=H*2, 1<#LOOP (its "
+     "extent), joined by &; no spaces."},
     {"widen", "LOOP N", false, apply_widen,
      "LOOP runs to the next multiple of N; what it computes more goes into lanes behind the last channel, which "
      "nothing "

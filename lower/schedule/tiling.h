@@ -19,6 +19,7 @@ struct tiling {
     int norder;
     int64_t together, chunk; /* rows of the group that share a panel, 0: all; blocks of kred at a time, 0: all */
     bool outside;            /* chunks go round all panels, else round the rows of one panel */
+    int64_t lone;            /* rows of open number: panels of the tile for a single one; 0: it is as any other */
     bool prefetch, often;    /* of the next panel; often: in every block of the sum, else once a tile */
 };
 static inline const struct var *axis_var(const struct tiling *g, int axis) { return g->q.acc->u.stage.axes[axis]; }

@@ -14,7 +14,7 @@ void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const char 
     int64_t rows = n > 2 ? const_extent(out->u.stage.axes[last]) : 1, most = u->t->vregs / 2;
     if (n <= 2) text_printf(&u->s, "compute_at %s cb\n", tile_of);
     else if (rows > 0) {
-        plan_tiles(u, axis_loop(c, out, last), rows, rows < most ? rows : most);
+        plan_tiles(u, axis_loop(c, out, last), "wo wi", rows, 1, most);
         text_printf(&u->s, "compute_at %s wo\n", tile_of);
     } else
         text_printf(&u->s, "split %s %lld wo wi cut2\ncompute_at %s wo\n", axis_loop(c, out, last), (long long)most,

@@ -22,6 +22,18 @@ Test(expr, division_by_symbols_and_constants_cancels) {
 Test(expr, quotient_and_remainder_rejoin) {
     cr_assert_eq(x_add(c, x_muli(c, x_divi(c, V, 16), 16), x_modi(c, V, 16)), V);
 }
+Test(expr, quotient_and_remainder_by_sizes_rejoin) {
+    expr m = x_sym(c, sym_new(c, "M", 0, 1000, false)), i = x_var(c, var_new(c, "i", x_mul(c, n, x_mul(c, h, m))));
+    for (int k = 0; k < 3; k++) {
+        expr by = k == 0 ? n : k == 1 ? x_mul(c, h, n) : x_muli(c, x_mul(c, n, m), 3);
+        cr_assert_eq(x_add(c, x_mul(c, x_div(c, i, by), by), x_mod(c, i, by)), i);
+        expr more = x_add(c, x_muli(c, x_mul(c, x_div(c, i, by), by), 2), x_mod(c, i, by));
+        cr_assert(x_uses_var(c, x_sub(c, more, i), i->u.var));
+    }
+    cr_assert(x_proves_lt(c, x_div(c, i, x_mul(c, n, m)), h));
+    cr_assert_not(x_proves_lt(c, x_div(c, i, x_mul(c, n, m)), x_addi(c, h, -1)));
+    cr_assert_not(x_proves_lt(c, x_div(c, i, x_mul(c, n, n)), h));
+}
 Test(expr, flat_index_splits) {
     cr_assert_eq(x_divi(c, x_add(c, x_muli(c, V, 14), W), 14), V);
     cr_assert_eq(x_modi(c, x_add(c, x_muli(c, V, 28), x_muli(c, W, 2)), 28), x_muli(c, W, 2));

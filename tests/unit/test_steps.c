@@ -255,7 +255,16 @@ Test(steps, symbolic_rows_guarded) {
 }
 Test(steps, symbolic_rows_overlapping_when_large) {
     gemm_rm(sym("M", 1, 64), 4, 4);
-    check_sizes(GEMM_RM("specialize y.m 2<M y.ms; split y.ms 3 mo mi cut2; split y.m 3 mo mi overlap;"), ms, 3);
+    check_sizes(GEMM_RM("specialize y.m 2<M few; split few.y.m 3 mo mi cut2; split y.m 3 mo mi overlap;"), ms, 3);
+}
+Test(steps, one_symbolic_row_beside_wide_tiles) {
+    gemm_rm(sym("M", 0, 64), 4, 16);
+    check_sizes(
+        "layout w [1/4 0 1%4]; reorder y.n y.m; specialize y.n 1<#y.m one; split y.n 4 no ni; reorder no y.m ni;"
+        "split y.m 3 mo mi cut2; split one.y.n 8 one.no ni; reorder one.no one.y.m ni; split one.y.m 1 mo mi;"
+        "split ni 4 nj nv; compute_at acc mo; layout acc [0 1/4 1%4]; split acc.n 4 aj av; split acc.k 4 ko ku;"
+        "reorder ko ku acc.m aj av; kind unroll mi nj ku acc.m aj; kind vector nv av",
+        ms, 3);
 }
 Test(steps, symbolic_image) {
     static const struct sizes hw[] = {{{2, 4}}, {{1, 3}}, {{3, 7}}};

@@ -71,9 +71,9 @@ Test(illegal, split_run_time_extent_without_saying_what_the_rest_is) {
 Test(illegal, overlap_of_an_extent_that_may_be_small) {
     small_gemm(1);
     refused("split y.m 3 mo mi overlap", "overlap needs an extent of `y.m` of at least 3");
-    apply("specialize y.m 1<M y.ms");
+    apply("specialize y.m 1<M few");
     refused("split y.m 3 mo mi overlap", "overlap needs an extent of `y.m` of at least 3");
-    refused("split y.ms 3 mo mi overlap", "overlap needs an extent of `y.ms` of at least 3");
+    refused("split few.y.m 3 mo mi overlap", "overlap needs an extent of `few.y.m` of at least 3");
 }
 Test(illegal, overlap_of_a_reduction) {
     small_gemm(3);
@@ -342,9 +342,13 @@ Test(illegal, join_of_distant_or_different_loops) {
 }
 Test(illegal, specialize_on_other_than_sizes) {
     small_gemm(1);
-    refused("specialize y.m 2<Q y.ms", "`2<Q` is no condition over the sizes");
-    refused("specialize y.m 2 y.ms", "`2` is no condition");
-    refused("specialize y.m 0<M y.ms", "`0<M` is true for all sizes");
+    refused("specialize y.m 2<Q few", "`2<Q` is no condition over the sizes");
+    refused("specialize y.m 2 few", "`2` is no condition");
+    refused("specialize y.m 0<M few", "`0<M` is true for all sizes");
+    refused("specialize y.m 2<#y.q few", "`2<#y.q` is no condition over the sizes");
+    refused("specialize y.m 2<#y.n few", "`2<#y.n` is true for all sizes");
+    apply("specialize y.m 2<#y.m few; split y.m 3 mo mi cut2; split few.y.m 5 mo mi cut2");
+    refused("specialize y.n 2<#mo few", "`2<#mo` is no condition over the sizes");
 }
 /* ---- prefetch, pipeline, tensorize */
 Test(illegal, prefetch_of_what_is_not_packed) {
@@ -574,7 +578,7 @@ Test(illegal, join_of_kinds_and_of_what_is_opaque) {
 }
 Test(illegal, specialize_without_a_loop) {
     small_gemm(1);
-    refused("specialize y.q 2<M y.ms", "there is no loop named `y.q`");
+    refused("specialize y.q 2<M few", "there is no loop named `y.q`");
     refused("specialize y.m 2<M", "words missing");
 }
 Test(illegal, prefetch_in_and_over_unfit_loops) {
