@@ -21,6 +21,7 @@ struct writer {
     struct map vars;    /* loop variable -> name */
     struct map sizes;   /* produced symbols declared */
     struct map syms;    /* symbols that the statements name */
+    struct map args;    /* long sizes that calls take -> name */
     struct map bound;   /* results whose size is known by now */
     int faults;         /* device: calls so far that may fault */
     const char *where;  /* device: their nodes */

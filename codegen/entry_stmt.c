@@ -2,13 +2,21 @@
 #include "codegen/entry_int.h"
 #include <string.h>
 
-static const char *call_arg(struct writer *f, expr e) {
-    const char *s = run_expr(f, e, true, "size");
-    return e->op == X_CONST ? s : A("(ptrdiff_t)%s", s);
-}
 static bool scratch_leaf(void *env, expr e) {
     (void)env;
     return !(e->op == X_VAR || e->op == X_TOIDX || e->op == X_GUARD || (e->op == X_SYM && e->u.sym->produced));
+}
+/* A size as the kernel's `of`; a long one gets a name for all calls after this one. */
+static const char *call_arg(struct writer *f, expr e, const struct sym *of) {
+    enum { SHORT = 6 }; /* nodes: what is done must not depend on how long names are */
+    const char *n = map_get(&f->args, PKEY(e)), *s = n ? n : run_expr(f, e, true, "size");
+    if (n || e->op == X_CONST) return s;
+    s = A("(ptrdiff_t)%s", s);
+    if (f->depth > 1 || x_count(e, SHORT + 1) <= SHORT || !x_visit(e, scratch_leaf, NULL)) return s;
+    n = names_add(&f->names, of->name);
+    PUT("const ptrdiff_t %s = %s;", n, s);
+    map_put(&f->args, PKEY(e), (void *)n);
+    return n;
 }
 static void print_call(struct writer *f, struct stmt *s) {
     struct proc *q = s->u.call.callee;
@@ -16,7 +24,8 @@ static void print_call(struct writer *f, struct stmt *s) {
     int n = f->p->device;
     for (int k = 0; k < s->u.call.nbufs; k++)
         args = A("%s%s%s", args, n++ ? ", " : "", run_place(f, s->u.call.bufs[k])->text);
-    for (int k = 0; k < s->u.call.nargs; k++) args = A("%s%s%s", args, n++ ? ", " : "", call_arg(f, s->u.call.args[k]));
+    for (int k = 0; k < s->u.call.nargs; k++)
+        args = A("%s%s%s", args, n++ ? ", " : "", call_arg(f, s->u.call.args[k], q->syms.v[k]));
     if (!x_is(emit_scratch_bytes(f->c, q), 0)) {
         struct subst sub = {{.arena = &f->c->arena}};
         for (int k = 0; k < q->syms.n; k++) map_put(&sub.map, PKEY(q->syms.v[k]), (void *)s->u.call.args[k]);

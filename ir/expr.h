@@ -210,6 +210,7 @@ expr x_subst(struct ctx *c, expr e, const struct subst *s);
 expr x_subst1(struct ctx *c, expr e, const struct var *v, expr by);
 /* Every distinct node once, operands first. fn returns false to stop; then x_visit returns false. */
 bool x_visit(expr e, bool (*fn)(void *env, expr e), void *env);
+int x_count(expr e, int most); /* its distinct nodes; `most` when they are more */
 
 /* ---- evaluation of closed index expressions: values for variables and symbols through `get` */
 bool x_eval_int(expr e, bool (*get)(void *env, expr leaf, int64_t *v), void *env, int64_t *out);

@@ -122,3 +122,16 @@ bool x_visit(expr e, bool (*fn)(void *env, expr e), void *env) {
     memo_free(&m);
     return r;
 }
+struct counter {
+    int n, most;
+};
+static bool count_node(void *env, expr e) {
+    struct counter *q = env;
+    (void)e;
+    return ++q->n < q->most;
+}
+int x_count(expr e, int most) {
+    struct counter q = {0, most};
+    x_visit(e, count_node, &q);
+    return q.n;
+}

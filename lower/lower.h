@@ -47,7 +47,8 @@ struct lowering {
     VEC(const struct sym *) passes; /* for each depth: the number of the pass as a size (lower/ops/control.c) */
     struct probes *probes;          /* what is known of the nodes (lower/classify.c) */
     struct sizes *sizes;            /* equal ones, in what is outlined now; NULL: none (lower/sizes.h) */
-    struct map parts;               /* quotient or rest of a size -> the symbol that stands for it in kernels */
+    struct map parts;               /* part of a size, or a long one -> the symbol that stands for it in kernels */
+    int nsizes;                     /* long ones that have a name */
 };
 /* The entry buffer of a value; allocated in the current block when it has none yet. */
 struct buf *lower_buf(struct lowering *l, struct value *v);

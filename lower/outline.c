@@ -134,7 +134,6 @@ static bool outline_run(struct lowering *l, struct block *run, struct stmt *afte
                      .seen = {.arena = &c->arena},
                      .loaded = {.arena = &c->arena},
                      .stored = {.arena = &c->arena}};
-    sizes_rewrite(l->sizes, run);
     walk(run, ref_stmt, &r);
     struct proc *p = proc_new(c, internf(c->names, "k%d_%s", l->kernels++, name));
     struct renaming ren = {c, {.arena = &c->arena}, {{.arena = &c->arena}}};
@@ -183,7 +182,15 @@ static bool outline_run(struct lowering *l, struct block *run, struct stmt *afte
     return finish_kernel(l, p, call);
 }
 static bool flush_run(struct lowering *l, struct block *run, struct stmt *after, struct map *local, const char *name) {
-    bool ok = !run->first || outline_run(l, run, after, local, name);
+    struct sizes shorter, *outer = l->sizes;
+    bool ok = true;
+    if (run->first) {
+        sizes_rewrite(outer, run);
+        sizes_shorten(&shorter, l, run);
+        l->sizes = &shorter;
+        ok = outline_run(l, run, after, local, name);
+        l->sizes = outer;
+    }
     *run = (struct block){0};
     return ok;
 }

@@ -3,11 +3,12 @@
  * verifier proves there, from the check, that the buffers fit the parameters. Part of outlining. */
 #include "lower/sizes.h"
 
-static bool fixed(void *env, expr e) {
+static bool is_fixed(void *env, expr e) {
     struct sizes *z = env;
     return e->op != X_LOAD && e->op != X_VAR && e->op != X_GUARD && e->op != X_TOIDX && e->op != X_POISON &&
            !(e->op == X_SYM && map_get(&z->made, PKEY(e->u.sym)));
 }
+bool size_is_fixed(struct sizes *z, expr e) { return x_visit(e, is_fixed, z); }
 static bool not_this(void *env, expr e) { return e != env; }
 static expr renamed(void *env, expr e) { return map_get(&((struct sizes *)env)->by, PKEY(e)); }
 /* A size computed from symbols that have another name by now is found by its new form. */
@@ -27,7 +28,7 @@ static void add_name(struct sizes *z, expr s, expr e) {
     PUSH(&z->c->arena, &z->from, s);
     z->computed |= s->op != X_SYM;
 }
-static void put(struct sizes *z, expr s, expr e) {
+void sizes_put(struct sizes *z, expr s, expr e) {
     struct one one = {s, e};
     for (int k = 0, n = z->from.n; k < n; k++) {
         expr old = z->from.v[k], now = x_map(z->c, old, rename_one, &one);
@@ -52,7 +53,7 @@ static bool solve_for(struct sizes *z, expr diff, expr s, int64_t coef) {
     x_bounds(c, s, &least, &most);
     x_bounds(c, e, &lo, &hi);
     if (e->op == X_POISON || (least >= 0 && lo < 0)) return false;
-    put(z, s, e);
+    sizes_put(z, s, e);
     return true;
 }
 /* The kernel gets `part`, computed from s, under a name of its own; s is `whole` of that. */
@@ -75,15 +76,15 @@ static const struct sym *stand_in(struct sizes *z, expr s, expr part, const char
 /* s % by == 0: the kernel gets the quotient, and s is `by` times it. */
 static void learn_multiple(struct sizes *z, expr s, expr by) {
     int64_t d;
-    if (s->op != X_SYM || !x_is_int(by, &d) || d < 2 || !fixed(z, s)) return;
-    put(z, s, x_muli(z->c, x_sym(z->c, stand_in(z, s, x_divi(z->c, s, d), "by", d)), d));
+    if (s->op != X_SYM || !x_is_int(by, &d) || d < 2 || !size_is_fixed(z, s)) return;
+    sizes_put(z, s, x_muli(z->c, x_sym(z->c, stand_in(z, s, x_divi(z->c, s, d), "by", d)), d));
 }
 /* min(n, s) == n: the kernel gets what s is above n. */
 static bool learn_least(struct sizes *z, expr min, int64_t n) {
     for (int k = 0; min->op == X_MIN && k < 2; k++) {
         expr s = min->arg[k];
         if (s->op != X_SYM || !x_is(min->arg[1 - k], n) || s->u.sym->lo >= n || n <= 0) continue;
-        put(z, s, x_addi(z->c, x_sym(z->c, stand_in(z, s, x_addi(z->c, s, -n), "less", n)), n));
+        sizes_put(z, s, x_addi(z->c, x_sym(z->c, stand_in(z, s, x_addi(z->c, s, -n), "less", n)), n));
         return true;
     }
     return false;
@@ -94,7 +95,7 @@ static void learn_equal(struct sizes *z, expr a, expr b) {
     const expr *atoms;
     const int64_t *coefs;
     expr diff = x_sub(c, a, b);
-    if (diff->op == X_POISON || !x_visit(diff, fixed, z)) return;
+    if (diff->op == X_POISON || !size_is_fixed(z, diff)) return;
     int n = x_terms(c, diff, &konst, &atoms, &coefs);
     if (n == 1 && (coefs[0] == 1 || coefs[0] == -1) && learn_least(z, atoms[0], -konst * coefs[0])) return;
     for (int computed = 0; computed < 2; computed++)
@@ -113,9 +114,12 @@ static void learn(struct sizes *z, expr cond) {
     else if (b->op == X_MOD && x_is(a, 0)) learn_multiple(z, b->arg[0], b->arg[1]);
     else learn_equal(z, a, b);
 }
-void sizes_of_checks(struct sizes *z, struct lowering *l, struct block *from) {
+void sizes_none(struct sizes *z, struct lowering *l) {
     struct arena *a = &l->c->arena;
     *z = (struct sizes){.c = l->c, .l = l, .by = {.arena = a}, .parts = {.arena = a}, .made = {.arena = a}};
+}
+void sizes_of_checks(struct sizes *z, struct lowering *l, struct block *from) {
+    sizes_none(z, l);
     for (struct stmt *s = from->first; s; s = s->next)
         if (s->kind == S_SIZE) map_put(&z->made, PKEY(s->u.size.sym), s);
     for (struct stmt *s = from->first; s; s = s->next)
@@ -125,8 +129,11 @@ void sizes_rewrite(struct sizes *z, struct block *b) {
     if (z->from.n) map_exprs(z->c, b, renamed, z);
     if (z->computed) map_exprs(z->c, b, renamed, z);
 }
-expr sizes_in_kernel(struct sizes *z, expr e) { return z && z->from.n ? known(z, e) : e; }
+expr sizes_in_kernel(struct sizes *z, expr e) {
+    if (z && z->before) e = sizes_in_kernel(z->before, e);
+    return z && z->from.n ? known(z, e) : e;
+}
 expr sizes_arg(const struct sizes *z, expr leaf) {
     expr e = leaf->op == X_SYM ? map_get(&z->parts, PKEY(leaf->u.sym)) : NULL;
-    return e ? e : leaf;
+    return e ? e : z->before ? sizes_arg(z->before, leaf) : leaf;
 }

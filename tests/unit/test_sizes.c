@@ -1,5 +1,6 @@
-/* Sizes that only the run can compare: a check in the entry, one name for both in the kernel (lower/sizes.c). Each
- * model runs with sizes that fit, with and without schedules, and stops for sizes that do not. */
+/* Names of sizes in kernels. Those that only the run can compare: a check in the entry, one name for both in the kernel
+ * (lower/sizes.c); each model runs with sizes that fit, with and without schedules, and stops for sizes that do not.
+ * Long ones: one argument (lower/sizes_long.c). */
 #include "compiler/graph/passes.h"
 #include "ir/loop_eval.h"
 #include "lower/lower.h"
@@ -20,7 +21,8 @@ TestSuite(sizes, .init = setup, .fini = done);
     "sym I: 0..64 sym J: 0..64\n"
 #define CONSTS                                                                                                         \
     "const %zero: i64[1] = [0] const %one: i64[1] = [1] const %last: i64[1] = [-1] const %far: i64[1] = [1000]\n"      \
-    "const %two: i64[1] = [2] const %behind: i64[4] = [0,0,1,0] const %before: i64[4] = [1,0,0,0]\n"                   \
+    "const %taps: f32[1,1,2] = [1,10] const %two: i64[1] = [2] const %behind: i64[4] = [0,0,1,0] const %before: "      \
+    "i64[4] = [1,0,0,0]\n"                                                                                             \
     "const %table: f32[3,2] = [2,3,0,3,2,1]\n"
 static struct module *lowered(const char *params, const char *nodes, bool plain) {
     struct text t = {0}, d = {0};
@@ -149,4 +151,33 @@ Test(sizes, groups_of_a_transposed_convolution) {
     gives(p, n, ARGS({eight, {1, 4, 1}, 3}, {eight, {4, 1, 1}, 3}), SIZES(4, 4, 1), LIST(5, 25));
     gives(p, n, ARGS({eight, {1, 3, 1}, 3}, {eight, {3, 1, 1}, 3}), SIZES(3, 3, 1), STOPS("no multiple of the groups"));
     gives(p, n, ARGS({eight, {1, 4, 1}, 3}, {eight, {2, 1, 1}, 3}), SIZES(4, 2, 1), STOPS("weights do not fit"));
+}
+
+/* ---- long sizes */
+#define FIRST_HALF                                                                                                     \
+    "%n: ? = Shape(%x) {start=2} %m: ? = Sub(%n, %two) %h: ? = Div(%m, %two) %k: ? = Max(%h, %one) "                   \
+    "%e: ? = Min(%k, %n) %s: ? = Slice(%x, %zero, %e, %two) "
+/* Rows of the result are computed from those of the operand, half of which have a name. */
+Test(sizes, a_long_size_is_an_argument) {
+    static float x[20];
+    const char *p = "%x: f32[1,1,A]",
+               *n = FIRST_HALF "%d: ? = Concat(%s, %s) {axis=2} %y: ? = Conv(%d, %taps) {strides=[2]}";
+    for (int k = 0; k < 20; k++) x[k] = (float)(k + 1);
+    gives(p, n, ARGS({x, {1, 1, 20}, 3}), SIZES(20), LIST(21, 43, 65, 87, 19, 32, 54, 76, 98));
+    gives(p, n, ARGS({x, {1, 1, 6}, 3}), SIZES(6), LIST(21, 21));
+    gives(p, n, ARGS({x, {1, 1, 1}, 3}), SIZES(1), LIST(11));
+    gives(p, n, ARGS({x, {1, 1, 0}, 3}), SIZES(0), x, 0, NULL);
+    const struct module *m = lowered(p, n, false);
+    const struct proc *conv = NULL;
+    for (int k = 0; k < m->procs.n; k++)
+        if (strstr(m->procs.v[k]->name, "conv")) conv = m->procs.v[k];
+    cr_assert(conv && conv->syms.n == 1);
+    cr_assert_str_eq(conv->syms.v[0]->name, "A_size1");
+}
+/* The symbols that a size is computed from must vanish: here the kernel has all of x, too. */
+Test(sizes, a_long_size_beside_what_it_is_computed_from) {
+    const char *p = "%x: f32[1,1,A]", *n = FIRST_HALF "%t: ? = ReduceSum(%s, %two) %y: ? = Add(%x, %t)";
+    gives(p, n, ARGS({eight, {1, 1, 8}, 3}), SIZES(8), LIST(7, 8, 9, 10, 11, 12, 13, 14));
+    gives(p, n, ARGS({eight, {1, 1, 1}, 3}), SIZES(1), LIST(2));
+    gives(p, n, ARGS({eight, {1, 1, 0}, 3}), SIZES(0), eight, 0, NULL);
 }
