@@ -502,11 +502,8 @@ static int scan_axis(const struct node *n, const char *name, int k, int rank) {
 static bool scan_body(struct graph *g, struct node *n, struct scan *s) {
     const struct attr *a = node_attr(n, "num_scan_inputs");
     s->nscan_in = a && a->kind == AT_INT && a->u.i > 0 && a->u.i <= n->ins.n ? (int)a->u.i : -1;
-    s->b.r = node_region(n, "body");
-    s->b.ncaps = ctl_captures(n);
-    s->b.first = s->b.first_result = 0;
+    s->b = (struct body){.r = node_region(n, "body"), .ncaps = ctl_captures(n), .init = n->ins.v};
     s->b.ncarried = n->ins.n - s->nscan_in - s->b.ncaps;
-    s->b.init = n->ins.v;
     if (!s->b.r || s->nscan_in < 1 || s->b.ncarried < 0 || s->b.r->params.n != n->ins.n ||
         s->b.r->results.n < s->b.ncarried || s->b.r->results.n < n->outs.n || !inputs_given(n, 0))
         return ctl_problem(g, n, E_ARITY, "the body's parameters or results do not fit the scan");

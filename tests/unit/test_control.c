@@ -121,6 +121,16 @@ Test(control, what_a_loop_collects_has_a_size_outside_of_it) {
     cr_assert_not(lower_graph(g, &(struct lower_options){.no_schedule = true}));
     cr_assert_eq(c->diags.v[0].code, E_SHAPE);
 }
+/* A Scan may make no pass, and then gives what it began with. */
+Test(control, what_a_scan_carries_keeps_its_rank) {
+    const char *t = "graph \"\" const %w: f32[] = [5.0]\nregion \"\" (" C_AND_X ") {\n"
+                    "%y: ?, %z: ? = Scan(%w, %x) {num_scan_inputs=1, captures=0}\n"
+                    "  body = region \"b\" (%v: ?, %row: ?) { %n: ? = Neg(%row) return %n, %n }\n"
+                    "return %y }\n";
+    struct graph *g = graph_parse(c, t, strlen(t), "t.gir");
+    cr_assert(g);
+    cr_assert_not(graph_infer(g));
+}
 Test(control, both_branches_wrong_is_an_error) {
     const char *t = "graph \"\" const %s: i64[1] = [6] const %s2: i64[3] = [1,2,3]\nregion \"\" (" C_AND_X ") {\n"
                     "%z: ? = If(%c, %x) {captures=1}\n"
