@@ -78,7 +78,8 @@ bytes alive at the worst moment, which no plan can undercut ([storage](storage.m
         if ratios:
             worst = max(ratios, key=lambda n: (ratios[n], n))
             f.write(f"Arena by least: median {statistics.median(ratios.values()):.3f}, worst {ratios[worst]:.3f} "
-                    f"({worst}, {found[worst]['least']:,} bytes least: places are multiples of 64 bytes)")
+                    f"({worst}, {found[worst]['least']:,} bytes least: borders around values, and places of 64 bytes, "
+                    "outweigh so few)")
             if big:
                 worst = max(big, key=lambda n: (big[n], n))
                 f.write(f"; worst of those above 4 KiB {big[worst]:.3f} ({worst})")
