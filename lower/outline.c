@@ -145,7 +145,7 @@ static bool outline_run(struct lowering *l, struct block *run, struct stmt *afte
         const struct sym *s = leaf_sym(c, r.leaves.v[k]);
         if (r.leaves.v[k]->op == X_VAR) map_put(&ren.leaves.map, PKEY(r.leaves.v[k]->u.var), (void *)x_sym(c, s));
         PUSH(&c->arena, &p->syms, s);
-        call->u.call.args[call->u.call.nargs++] = sizes_arg(l->sizes, r.leaves.v[k]);
+        call->u.call.args[call->u.call.nargs++] = sizes_argument(l->sizes, r.leaves.v[k]);
     }
     struct block locals = {0};
     int counts[3] = {0};

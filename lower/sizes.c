@@ -56,15 +56,20 @@ static bool solve_for(struct sizes *z, expr diff, expr s, int64_t coef) {
     sizes_put(z, s, e);
     return true;
 }
-/* The kernel gets `part`, computed from s, under a name of its own; s is `whole` of that. */
+static expr part_of(void *env, expr e) {
+    for (const struct sizes *z = env; e->op == X_SYM && z; z = z->before) {
+        expr of = map_get(&z->parts, PKEY(e->u.sym));
+        if (of) return of;
+    }
+    return NULL;
+}
+expr sizes_argument(const struct sizes *z, expr e) { return x_map(z->c, e, part_of, (void *)(uintptr_t)z); }
+/* The kernel gets `part`, computed from s, under a name of its own. */
 static const struct sym *stand_in(struct sizes *z, expr s, expr part, const char *what, int64_t n) {
     struct ctx *c = z->c;
     int64_t lo, hi;
-    struct subst back = {{.arena = &c->arena}}; /* s may itself stand for something */
-    expr of = map_get(&z->parts, PKEY(s->u.sym));
-    if (of) map_put(&back.map, PKEY(s->u.sym), (void *)of);
     x_bounds(c, part, &lo, &hi);
-    part = x_subst(c, part, &back);
+    part = sizes_argument(z, part); /* s may itself stand for something */
     const struct sym *q = map_get(&z->l->parts, PKEY(part));
     if (!q) {
         q = sym_new(c, internf(c->names, "%s_%s%lld", s->u.sym->name, what, (long long)n), lo < 0 ? 0 : lo, hi, false);
@@ -132,8 +137,4 @@ void sizes_rewrite(struct sizes *z, struct block *b) {
 expr sizes_in_kernel(struct sizes *z, expr e) {
     if (z && z->before) e = sizes_in_kernel(z->before, e);
     return z && z->from.n ? known(z, e) : e;
-}
-expr sizes_arg(const struct sizes *z, expr leaf) {
-    expr e = leaf->op == X_SYM ? map_get(&z->parts, PKEY(leaf->u.sym)) : NULL;
-    return e ? e : z->before ? sizes_arg(z->before, leaf) : leaf;
 }

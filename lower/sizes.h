@@ -23,5 +23,5 @@ void sizes_of_checks(struct sizes *z, struct lowering *l, struct block *from);
 void sizes_shorten(struct sizes *z, struct lowering *l, struct block *stmts);
 void sizes_rewrite(struct sizes *z, struct block *b);
 expr sizes_in_kernel(struct sizes *z, expr e);
-expr sizes_arg(const struct sizes *z, expr leaf); /* what the caller passes for a symbol of the kernel */
+expr sizes_argument(const struct sizes *z, expr e); /* a size of the kernel as its caller has it */
 #endif

@@ -74,10 +74,6 @@ static bool note_sym(void *env, expr e) {
     return true;
 }
 static bool not_noted(void *env, expr e) { return e->op != X_SYM || !map_get(env, PKEY(e->u.sym)); }
-static expr as_argument(void *env, expr e) {
-    expr of = e->op == X_SYM ? sizes_arg(env, e) : e;
-    return of == e ? NULL : of;
-}
 static bool is_dim(const struct run *r, expr e) {
     for (int k = 0; k < r->dims.n; k++)
         if (r->dims.v[k] == e) return true;
@@ -94,7 +90,7 @@ static const struct sym *first_sym(expr e) {
 static const struct sym *name_of(struct run *r, expr part) {
     struct lowering *l = r->z->l;
     int64_t lo, hi;
-    expr argument = x_map(l->c, part, as_argument, r->z);
+    expr argument = sizes_argument(r->z, part);
     const struct sym *s = map_get(&l->parts, PKEY(argument));
     if (s) return s;
     x_bounds(l->c, part, &lo, &hi);
@@ -140,7 +136,7 @@ static bool give_name(struct run *r, expr part) {
     sizes_none(&with, l);
     sizes_put(&with, from, to);
     if (!name_fits(r, &with, part, s)) return false;
-    expr argument = x_map(c, part, as_argument, r->z);
+    expr argument = sizes_argument(r->z, part);
     if (!map_get(&l->parts, PKEY(argument))) {
         map_put(&l->parts, PKEY(argument), (void *)s);
         l->nsizes++;

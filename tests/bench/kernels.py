@@ -101,8 +101,8 @@ def printed(name, kind, shape, args, folder):
     path = os.path.join(folder, name + ".c")
     with open(path, "w", encoding="utf-8") as f:
         f.write(c)
-    steps = shape[1] if kind == "gemm" else shape[0] * shape[3] ** 2
-    chunk = steps if math.prod(packed[1:-1]) == steps else math.prod(packed[2:-1])
+    chunked = len(packed) > (3 if kind == "gemm" else 6)    # a chunk of every panel, then the next of each
+    chunk = math.prod(packed[2 if chunked else 1:-1])
     return path, packed[-1] // vl, chunk
 
 

@@ -219,7 +219,9 @@ def host_target():
             flags = f.read().split()
     except OSError:
         flags = []
-    return "x86-avx2" if {"avx2", "fma", "f16c"} <= set(flags) else "c99"
+    if not {"avx2", "fma", "f16c"} <= set(flags):
+        return "c99"
+    return "x86-avx512" if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= set(flags) else "x86-avx2"
 
 
 def compare(row, data, out, widened, ties):

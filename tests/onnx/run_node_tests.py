@@ -5,7 +5,7 @@
     run_node_tests.py --all            every test, as given, with output shapes removed, and with symbolic input dims
     run_node_tests.py NAME...          these (shell patterns), in all forms
 
-Forms (prepare_cases.py): model, noshape, symbolic. Each runs as generated C, targets c99 and x86-avx2 alternately (the
+Forms (prepare_cases.py): model, noshape, symbolic. Each runs as generated C, targets c99 and this machine's alternately (the
 second where this machine has it); --interpret takes the interpreter instead, which is several times faster.
 
 Tolerances are the suite's, |a-b| <= 1e-7 + 1e-3 |b|; of half precision two units in the last place (docs/numbers.md N8),
