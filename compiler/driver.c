@@ -84,17 +84,19 @@ static double seconds(void) {
 static bool verify(const struct compilation *u, const struct pass_row *p) {
     return p->level == LEVEL_LOOP ? loop_verify(u->m, p->name) : graph_verify(u->g, p->name);
 }
+static bool run_pass(struct compilation *u, const struct pass_row *p) {
+    double t0 = seconds();
+    progress("%s: %s", p->name, p->doc);
+    bool ok = p->run(u);
+    progress_end();
+    if (ok && u->o->time_passes) fprintf(stderr, "%-14s %9.3f ms\n", p->name, (seconds() - t0) * 1e3);
+    return ok && verify(u, p);
+}
 bool compile_model(struct compilation *u) {
     u->c->diags.file = u->o->path;
     for (const struct pass_row *p = pass_rows; p->name; p++) {
-        if (!p->required && listed(u->o->skip, u->o->nskip, p->name)) continue;
-        double t0 = seconds();
-        progress("%s: %s", p->name, p->doc);
-        bool ok = p->run(u);
-        progress_end();
-        if (!ok) return false;
-        if (u->o->time_passes) fprintf(stderr, "%-14s %9.3f ms\n", p->name, (seconds() - t0) * 1e3);
-        if (!verify(u, p)) return false;
+        bool left_out = !p->required && listed(u->o->skip, u->o->nskip, p->name);
+        if (!left_out && !run_pass(u, p)) return false;
         if (listed(u->o->dump_after, u->o->ndump, p->name)) dump(u, p);
         if (u->o->stop_after && !strcmp(u->o->stop_after, p->name)) break;
     }
