@@ -11,7 +11,9 @@ void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const char 
     for (int k = 2; k < n; k++) text_printf(&u->s, " %s", axis_loop(c, out, k));
     text_add(&u->s, " cv\n");
     if (!tile_of) return;
-    int64_t rows = n > 2 ? const_extent(out->u.stage.axes[last]) : 1, most = u->t->vregs / 2;
+    /* A row's sums, what of the window is read for the next column too, and the 9 weights that a compiler keeps from
+     * row to row fit 32 registers; of 16, weights stay in memory. */
+    int64_t rows = n > 2 ? const_extent(out->u.stage.axes[last]) : 1, most = u->t->vregs >= 32 ? 10 : u->t->vregs / 2;
     if (n <= 2) text_printf(&u->s, "compute_at %s cb\n", tile_of);
     else if (rows > 0) {
         plan_tiles(u, axis_loop(c, out, last), "wo wi", rows, 1, most);
