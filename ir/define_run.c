@@ -144,7 +144,7 @@ static expr stage_element(struct contents *s, struct stmt *st, const int64_t *at
     for (int k = 0; k < st->u.stage.naxes; k++) map_put(&by.map, PKEY(st->u.stage.axes[k]), (void *)x_int(c, at[k]));
     if (st->u.stage.op == RED_NONE) return x_map(c, x_subst(c, st->u.stage.value, &by), resolve_load, s);
     expr r = st->u.stage.init ? x_map(c, x_subst(c, st->u.stage.init, &by), resolve_load, s)
-                              : red_identity(c, st->u.stage.op, dtype_value(st->u.stage.buf->type));
+                              : red_identity(c, st->u.stage.op, st->u.stage.buf->type);
     int64_t ext[32], i[32] = {0}, total = 1;
     for (int k = 0; k < st->u.stage.nred; k++) {
         if (!x_is_int(x_subst(c, st->u.stage.red[k]->extent, &by), &ext[k]) || ext[k] > 4096) return NULL;

@@ -24,6 +24,8 @@ const char *red_op_name(enum red_op r) {
 /* ---- reductions */
 static int64_t least(enum dtype t) {
     switch (t) {
+    case I2: return -2;
+    case I4: return -8;
     case I8: return INT8_MIN;
     case I16: return INT16_MIN;
     case I32: return INT32_MIN;
@@ -33,7 +35,11 @@ static int64_t least(enum dtype t) {
 }
 static int64_t greatest(enum dtype t) {
     switch (t) {
-    case BOOL: return 1;
+    case BOOL:
+    case I2: return 1;
+    case U2: return 3;
+    case I4: return 7;
+    case U4: return 15;
     case I8: return INT8_MAX;
     case U8: return UINT8_MAX;
     case I16: return INT16_MAX;
@@ -44,13 +50,14 @@ static int64_t greatest(enum dtype t) {
     default: return -1; /* U64: all ones */
     }
 }
-expr red_identity(struct ctx *c, enum red_op r, enum dtype t) {
+expr red_identity(struct ctx *c, enum red_op r, enum dtype stored) {
+    enum dtype t = dtype_value(stored);
     bool flt = t == F32 || t == F64;
     switch (r) {
     case RED_SUM: return x_num(c, t, 0);
     case RED_PROD: return x_num(c, t, 1);
-    case RED_MAX: return flt ? x_const_f(c, t, -INFINITY) : x_const_i(c, t, least(t));
-    case RED_MIN: return flt ? x_const_f(c, t, INFINITY) : x_const_i(c, t, greatest(t));
+    case RED_MAX: return flt ? x_const_f(c, t, -INFINITY) : x_const_i(c, t, least(stored));
+    case RED_MIN: return flt ? x_const_f(c, t, INFINITY) : x_const_i(c, t, greatest(stored));
     case RED_AND: return flt ? x_poison(c) : x_const_i(c, t, t == BOOL ? 1 : -1);
     case RED_OR: return flt ? x_poison(c) : x_const_i(c, t, 0);
     default: return x_poison(c);

@@ -243,42 +243,6 @@ static int red_code(struct comp *c, enum red_op op, enum dtype value) {
     }
 }
 
-static int red_start(struct comp *c, enum red_op op, enum dtype value) {
-    union reg r = {.l = 0};
-    bool most = op == RED_MIN; /* identity is the greatest value */
-    switch (op) {
-    case RED_SUM:
-    case RED_OR: break;
-    case RED_PROD:
-        if (value == F32) r.f = 1;
-        else if (value == F64) r.d = 1;
-        else if (value == BOOL || value == I32 || value == U32) r.i = 1;
-        else r.l = 1;
-        break;
-    case RED_AND:
-        if (value == BOOL) r.i = 1;
-        else if (value == I32 || value == U32) r.i = -1;
-        else r.l = -1;
-        break;
-    case RED_MAX:
-    case RED_MIN:
-        switch (value) {
-        case F32: r.f = most ? INFINITY : -INFINITY; break;
-        case F64: r.d = most ? (double)INFINITY : -(double)INFINITY; break;
-        case BOOL: r.i = most; break;
-        case I32: r.i = most ? INT32_MAX : INT32_MIN; break;
-        case U32: r.u = most ? UINT32_MAX : 0; break;
-        case I64:
-        case IDX: r.l = most ? INT64_MAX : INT64_MIN; break;
-        case U64: r.w = most ? UINT64_MAX : 0; break;
-        default: comp_fail(c, "reduction of type %s", dtype_name(value));
-        }
-        break;
-    default: comp_fail(c, "bad reduction operator");
-    }
-    return const_reg(c, r);
-}
-
 static void store(struct comp *c, struct buf *b, const expr *idx, int n, enum red_op op, expr value) {
     int slot = slot_for(c, b);
     enum dtype t = elem_value(b->type);
@@ -335,13 +299,7 @@ static void compile_stage(struct comp *c, struct stmt *s) {
     for (int k = 0; k < n; k++) idx[k] = x_var(ctx, axes[k]);
     if (s->u.stage.op != RED_NONE) {
         open_loops(c, axes, n);
-        int slot = slot_for(c, b);
-        if (s->u.stage.init) {
-            store(c, b, idx, n, RED_NONE, s->u.stage.init);
-        } else {
-            int start = red_start(c, s->u.stage.op, elem_value(b->type));
-            emit_store(c, access_to(c, slot, idx, n, 0), start);
-        }
+        store(c, b, idx, n, RED_NONE, s->u.stage.init ? s->u.stage.init : red_identity(ctx, s->u.stage.op, b->type));
         close_loops(c, axes, n);
     }
     const struct var **order = NEWN(c->arena, const struct var *, n + s->u.stage.nred + 1);

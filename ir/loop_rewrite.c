@@ -437,7 +437,7 @@ static void lower_block(struct ctx *c, struct block *b) {
         bool reduces = s->u.stage.op != RED_NONE;
         if (reduces) {
             expr init = s->u.stage.init;
-            if (!init) init = red_identity(c, s->u.stage.op, dtype_value(s->u.stage.buf->type));
+            if (!init) init = red_identity(c, s->u.stage.op, s->u.stage.buf->type);
             stmt_insert_before(s, stage_nest(c, s, false, init));
         }
         stmt_insert_before(s, stage_nest(c, s, reduces, s->u.stage.value));

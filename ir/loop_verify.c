@@ -246,7 +246,7 @@ static void verify_store(struct verifier *v, struct stmt *s) {
     check_typed(v, s->u.store.value, dtype_value(b->type), "the stored value");
     check_stored(v, b);
     enum red_op op = s->u.store.op;
-    if (op != RED_NONE && red_identity(v->c, op, dtype_value(b->type))->op == X_POISON)
+    if (op != RED_NONE && red_identity(v->c, op, b->type)->op == X_POISON)
         refuse(v, "no reduction %s for %s", red_op_name(op), dtype_name(b->type));
 }
 static void verify_alloc(struct verifier *v, struct stmt *s) {
@@ -302,7 +302,7 @@ static void verify_stage(struct verifier *v, struct stmt *s) {
     if (s->u.stage.init) check_typed(v, s->u.stage.init, dtype_value(b->type), "the initial value");
     if (s->u.stage.op == RED_NONE && (s->u.stage.nred || s->u.stage.init))
         refuse(v, "reduction axes or init without a reduction");
-    if (s->u.stage.op != RED_NONE && red_identity(v->c, s->u.stage.op, dtype_value(b->type))->op == X_POISON)
+    if (s->u.stage.op != RED_NONE && red_identity(v->c, s->u.stage.op, b->type)->op == X_POISON)
         refuse(v, "no reduction %s for %s", red_op_name(s->u.stage.op), dtype_name(b->type));
     for (int k = 0; k < s->u.stage.nred; k++) {
         check_typed(v, s->u.stage.red[k]->extent, IDX, "an axis' extent");

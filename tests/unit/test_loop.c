@@ -155,6 +155,19 @@ Test(loop, pads_widen_the_pitch) {
     cr_assert_eq(buf_cells(c, y), x_addi(c, x_muli(c, n, 6), 21));
     cr_assert_eq(buf_offset(c, y, (expr[]){x_int(c, 1), x_int(c, 2), x_int(c, 3)}), x_addi(c, x_muli(c, n, 5), 14));
 }
+/* As elements of a buffer can hold it, and no element is beyond it. */
+Test(loop, identities_of_narrow_integers) {
+    static const struct {
+        enum dtype t;
+        int64_t least, greatest;
+    } of[] = {{I2, -2, 1}, {U2, 0, 3}, {I4, -8, 7}, {U4, 0, 15}, {I8, -128, 127}, {U8, 0, 255}, {I16, -32768, 32767},
+              {U16, 0, 65535}};
+    for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
+        enum dtype v = dtype_value(of[k].t);
+        cr_expect_eq(red_identity(c, RED_MAX, of[k].t), x_const_i(c, v, of[k].least), "%s", dtype_name(of[k].t));
+        cr_expect_eq(red_identity(c, RED_MIN, of[k].t), x_const_i(c, v, of[k].greatest), "%s", dtype_name(of[k].t));
+    }
+}
 Test(loop, identities_of_reductions) {
     static const enum dtype types[] = {BOOL, I32, U32, I64, U64, F32, F64};
     for (int t = 0; t < 7; t++)

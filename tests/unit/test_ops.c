@@ -166,6 +166,18 @@ Test(ops, reductions) {
           "%y: ? = ArgMax(%a) {axis=1, select_last_index=1, keepdims=0}", LIST(2, 1));
 }
 #define NAN5 "const %a: f32[5] = [1.0,nan,3.0,nan,2.0] "
+/* The least i8 is -128, though numbers of eight bits are computed in 32. */
+Test(ops, extremes_of_narrow_integers) {
+    gives("const %a: i8[3] = [-2,-8,-7]", "%y: ? = ReduceMax(%a) {keepdims=0}", LIST(-2));
+    gives("const %a: i8[3] = [3,9,5]", "%y: ? = ReduceMin(%a) {keepdims=0}", LIST(3));
+    gives("const %a: i16[2] = [-2,-8]", "%y: ? = ReduceMax(%a) {keepdims=0}", LIST(-2));
+    gives("const %a: u8[2] = [200,220]", "%y: ? = ReduceMin(%a) {keepdims=0}", LIST(200));
+    gives("const %a: i8[1,1,1,4] = [-5,-9,-7,-6]", "%y: ? = MaxPool(%a) {kernel_shape=[1,2], strides=[1,2]}",
+          LIST(-5, -6));
+    static const int8_t x[] = {-2, -8, -7};
+    runs("%a: i8[3]", "%z: ? = ReduceMax(%a) {keepdims=1} %y: ? = Cast(%z) {to=1}", (struct arg[]){{x, {3}, 1}}, 1, 0,
+         LIST(-2));
+}
 /* The same wherever NaN stands: kept by Reduce, left out by MaxPool, greatest of all for TopK, first for Arg. */
 Test(ops, nan_in_extremes) {
     gives(NAN5, "%y: ? = ReduceMax(%a) {keepdims=0}", LIST(NAN));
