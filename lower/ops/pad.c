@@ -71,7 +71,7 @@ static void up_pad(struct node *n) {
     const struct attr *v = node_attr(n, "value");
     if (node_attr(n, "paddings")) up_attr_to_input(n, "paddings", 1);
     up_attr_to_input(n, "pads", 1);
-    if (v && v->kind == AT_FLOAT && v->u.f != 0) {
+    if (v && v->kind == AT_FLOAT && v->u.f != 0 && n->ins.n) {
         struct tensor *t = tensor_new(&up_ctx(n)->arena, F32, NULL, 0);
         tensor_set_f(t, 0, (double)v->u.f);
         struct node *like =
