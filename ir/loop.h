@@ -48,7 +48,8 @@ const char *loop_kind_name(enum loop_kind k);
 /* Reduction operators of stages and of store updates. */
 enum red_op { RED_NONE, RED_SUM, RED_PROD, RED_MAX, RED_MIN, RED_AND, RED_OR, RED_COUNT };
 const char *red_op_name(enum red_op r); /* "+" "*" "max" "min" "and" "or" */
-/* What leaves every value of the type alone, as it can be stored: the least i8 is -128, though it is computed as i32. */
+/* What leaves every value of the type alone, as it can be stored: the least i8 is -128, though it is computed as i32.
+ */
 expr red_identity(struct ctx *c, enum red_op r, enum dtype stored);
 expr red_apply(struct ctx *c, enum red_op r, expr acc, expr v);
 

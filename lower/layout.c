@@ -98,7 +98,7 @@ static void block_results(struct lowering *l, const struct group *gr) {
                 ((gr->cls == CLASS_MAP || gr->cls == CLASS_ROW || gr->cls == CLASS_VIEW ||
                   (gr->cls == CLASS_OPAQUE && keeps_channels(l, gr))) &&
                  reads_blocked(l, gr, v)) ||
-                ((gr->cls == CLASS_MAP || gr->cls == CLASS_ROW) && read_by_window(l, v)))
+                (gr->cls != CLASS_CONTRACT && read_by_window(l, v)))
                 layout_for(l, v)->block = lanes;
         }
 }

@@ -5,7 +5,7 @@
 
 enum { LATENCY = 4, PIPES = 2 }; /* of a multiply-add, in cycles; and how many start in one: every core of interest */
 /* What is left out when a step is refused, in this order. */
-enum { WITHOUT_NOTHING, WITHOUT_LONE, WITHOUT_PREFETCH, WITHOUT_CHUNKS, WITHOUT_GROUPS, ATTEMPTS };
+enum { WITHOUT_NOTHING, WITHOUT_LONE, WITHOUT_PREFETCH, WITHOUT_CHUNKS, WITHOUT_GROUPS, WITHOUT_LANES, ATTEMPTS };
 
 #define LONE "one" /* how loops of the copy for a single row are called: one.LOOP */
 static const char *y_loop(struct plan *u, const struct tiling *g, int axis) { return axis_loop(u->c, g->q.out, axis); }
@@ -78,7 +78,8 @@ static bool choose_lane(struct plan *u, struct tiling *g) {
     int last = q->naxes - 1;
     if (ly && ly->block) {
         if (ly->block != u->t->lanes_f32 || last < 1 || !try_lane(u, g, 1, false)) return false;
-        g->padded = const_extent(axis_var(g, 1)) % ly->block != 0;
+        g->blocked = true;
+        g->padded = const_extent(axis_var(g, 1)) % (g->per ? g->lanes : ly->block) != 0; /* groups fill their panels */
         return g->packed || !g->padded;
     }
     if (last >= 0 && try_lane(u, g, last, false) && const_extent(axis_var(g, last)) != 1) return true;
@@ -364,10 +365,12 @@ static bool attempt(struct plan *u, struct tiling g, int without) {
     if (without >= WITHOUT_PREFETCH) g.prefetch = false;
     if (without >= WITHOUT_CHUNKS) g.chunk = 0, g.outside = false;
     if (without >= WITHOUT_GROUPS) g.together = 0;
+    if (without >= WITHOUT_LANES) g.scattered = true; /* of the result alone: the sum keeps its own */
     plan_start(u);
     if (g.packed) pack(u, &g);
     plan_inline_maps(u);
-    if (g.padded) plan_widen(u, a_loop(u, &g, 1), g.q.out, g.vec->u.buf);
+    if (g.blocked) plan_channels(u, g.q.out, g.vec->u.buf);
+    if (g.padded) plan_widen(u, a_loop(u, &g, 1), g.q.out);
     result_loops(u, &g);
     sum_loops(u, &g);
     return plan_apply(u);
@@ -385,7 +388,8 @@ bool schedule_contraction(struct plan *u) {
     g.lone = lone_panels(u, &g);
     for (int k = 0; k < ATTEMPTS; k++) {
         bool same = (k == WITHOUT_LONE && !g.lone) || (k == WITHOUT_PREFETCH && !g.prefetch) ||
-                    (k == WITHOUT_CHUNKS && !g.chunk) || (k == WITHOUT_GROUPS && !g.together);
+                    (k == WITHOUT_CHUNKS && !g.chunk) || (k == WITHOUT_GROUPS && !g.together) ||
+                    (k == WITHOUT_LANES && (g.scattered || g.lanes < 2));
         if (!same && attempt(u, g, k)) return true;
     }
     return false;

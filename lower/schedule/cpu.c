@@ -58,23 +58,35 @@ static bool scan_channels(void *env, expr e) {
     }
     return true;
 }
-void plan_widen(struct plan *u, const char *acc, const struct stmt *out, const struct buf *besides) {
+static int channel_dim(const struct plan *u, const struct buf *b) {
+    struct channel_scan q = {b, u->k, -1};
+    for (int k = 0; k < u->k->stages.n; k++) {
+        x_visit(u->k->stages.v[k]->u.stage.value, scan_channels, &q);
+        if (u->k->stages.v[k]->u.stage.init) x_visit(u->k->stages.v[k]->u.stage.init, scan_channels, &q);
+    }
+    return q.dim;
+}
+/* Channels lie one beside the other without a layout of their own. */
+static bool is_last(const struct buf *b, int dim) {
+    for (int d = dim + 1; d < b->nlogical; d++)
+        if (!x_is(b->logical[d], 1)) return false;
+    return true;
+}
+void plan_channels(struct plan *u, const struct stmt *out, const struct buf *besides) {
     int lanes = u->t->lanes_f32;
-    if (const_extent(out->u.stage.axes[1]) % lanes == 0) return;
+    bool full = const_extent(out->u.stage.axes[1]) % lanes == 0;
     for (int i = 0; i < u->p->params.n; i++) {
         const struct buf *b = u->p->params.v[i].buf;
-        struct channel_scan q = {b, u->k, -1};
-        if (!b->data || b == besides) continue;
-        for (int k = 0; k < u->k->stages.n; k++) {
-            x_visit(u->k->stages.v[k]->u.stage.value, scan_channels, &q);
-            if (u->k->stages.v[k]->u.stage.init) x_visit(u->k->stages.v[k]->u.stage.init, scan_channels, &q);
-        }
-        if (q.dim < 0) continue;
+        int dim = b->data && b != besides ? channel_dim(u, b) : -1;
+        if (dim < 0 || (full && is_last(b, dim))) continue;
         text_printf(&u->s, "layout %s [", b->base);
-        for (int d = 0; d < b->nlogical; d++)
-            text_printf(&u->s, d == q.dim ? "%s%d/%d" : "%s%d", d ? " " : "", d, lanes);
-        text_printf(&u->s, " %d%%%d]\n", q.dim, lanes);
+        for (int d = 0; d < b->nlogical; d++) text_printf(&u->s, d == dim ? "%s%d/%d" : "%s%d", d ? " " : "", d, lanes);
+        text_printf(&u->s, " %d%%%d]\n", dim, lanes);
     }
+}
+void plan_widen(struct plan *u, const char *acc, const struct stmt *out) {
+    int lanes = u->t->lanes_f32;
+    if (const_extent(out->u.stage.axes[1]) % lanes == 0) return;
     if (acc) text_printf(&u->s, "widen %s %d\n", acc, lanes);
     text_printf(&u->s, "widen %s %d\n", axis_loop(u->c, out, 1), lanes);
 }

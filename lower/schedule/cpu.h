@@ -31,9 +31,10 @@ void plan_tiles(struct plan *u, const char *loop, const char *inside, int64_t ex
 /* out's nest with the channel block innermost, in tiles of pixels for the stage tile_of, if any (window.c). */
 void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const char *tile_of);
 bool lanes_fit(const struct stmt *s); /* s has a constant number of channels */
-/* Channels that do not fill their last block: the loop acc (may be NULL) and out's run over all of it, and what
- * constants hold for each channel is blocked as well. besides: a constant that has its layout already. */
-void plan_widen(struct plan *u, const char *acc, const struct stmt *out, const struct buf *besides);
+/* For a blocked result: what constants hold for each channel is blocked as well. besides: one that has its layout. */
+void plan_channels(struct plan *u, const struct stmt *out, const struct buf *besides);
+/* Where channels do not fill their last block, the loop acc (may be NULL) and out's run over all of it. */
+void plan_widen(struct plan *u, const char *acc, const struct stmt *out);
 /* Position of a bare variable among the indices of a load, -1 if it is not bare there. */
 int dim_of(expr load, const struct var *v);
 #endif

@@ -9,7 +9,8 @@ bool schedule_blocked_map(struct plan *u) {
         return false;
     plan_start(u);
     plan_inline_maps(u);
-    plan_widen(u, NULL, k->out, NULL);
+    plan_channels(u, k->out, NULL);
+    plan_widen(u, NULL, k->out);
     blocked_nest(u, k->out, lanes, NULL);
     text_add(&u->s, "kind vector cv\n");
     return plan_apply(u);

@@ -225,9 +225,8 @@ bool apply_rfactor(struct step *s) {
     }
     for (int d = 0; d <= nd; d++) idx0[d] = x_subst(c, idx[d], &again);
     stmt_insert_before(p.nest[u], s_alloc(c, to));
-    stmt_insert_before(p.nest[u],
-                       loops_around(c, init, axes.n,
-                                    s_store(c, to, idx0, nd + 1, RED_NONE, red_identity(c, op, b->type))));
+    stmt_insert_before(
+        p.nest[u], loops_around(c, init, axes.n, s_store(c, to, idx0, nd + 1, RED_NONE, red_identity(c, op, b->type))));
     stmt_insert_before(p.nest[u],
                        loops_around(c, outer.v, outer.n, s_store(c, to, idx, nd + 1, fma ? RED_NONE : op, v)));
     stmt_insert_before(p.nest[u],

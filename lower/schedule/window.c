@@ -40,17 +40,6 @@ static void window_order(struct plan *u, const struct stmt *red, const char *acc
         if (k != 1) text_printf(&u->s, " %s.%s", acc, red->u.stage.axes[k]->name);
     text_printf(&u->s, "\nkind vector cv %s.%s\n", acc, red->u.stage.axes[1]->name);
 }
-/* Depthwise weights follow the channels' blocks. */
-static void pack_channels(struct plan *u, const struct stmt *red, int lanes) {
-    expr v = red->u.stage.value;
-    for (int k = 0; v->op == X_MUL && k < 2; k++) {
-        expr w = v->arg[k];
-        if (w->op != X_LOAD || !w->u.buf->data || w->has_fill || dim_of(w, red->u.stage.axes[1]) != 0) continue;
-        text_printf(&u->s, "layout %s [0/%d", w->u.buf->base, lanes);
-        for (int d = 1; d < w->n; d++) text_printf(&u->s, " %d", d);
-        text_printf(&u->s, " 0%%%d]\n", lanes);
-    }
-}
 bool schedule_window(struct plan *u) {
     struct kernel_info *k = u->k;
     int lanes = u->t->lanes_f32, at = 0;
@@ -66,9 +55,9 @@ bool schedule_window(struct plan *u) {
         text_printf(&u->s, "cache_write %s acc\n", red->u.stage.buf->base);
     }
     layout_steps(&u->s, u->p, u->l);
-    if (const_extent(k->out->u.stage.axes[1]) % lanes == 0) pack_channels(u, red, lanes);
     plan_inline_maps(u);
-    plan_widen(u, internf(u->c->names, "%s.%s", acc, red->u.stage.axes[1]->name), k->out, NULL);
+    plan_channels(u, k->out, NULL);
+    plan_widen(u, internf(u->c->names, "%s.%s", acc, red->u.stage.axes[1]->name), k->out);
     blocked_nest(u, k->out, lanes, acc);
     window_order(u, red, acc);
     return plan_apply(u);

@@ -160,8 +160,8 @@ Test(loop, identities_of_narrow_integers) {
     static const struct {
         enum dtype t;
         int64_t least, greatest;
-    } of[] = {{I2, -2, 1}, {U2, 0, 3}, {I4, -8, 7}, {U4, 0, 15}, {I8, -128, 127}, {U8, 0, 255}, {I16, -32768, 32767},
-              {U16, 0, 65535}};
+    } of[] = {{I2, -2, 1},     {U2, 0, 3},   {I4, -8, 7},          {U4, 0, 15},
+              {I8, -128, 127}, {U8, 0, 255}, {I16, -32768, 32767}, {U16, 0, 65535}};
     for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
         enum dtype v = dtype_value(of[k].t);
         cr_expect_eq(red_identity(c, RED_MAX, of[k].t), x_const_i(c, v, of[k].least), "%s", dtype_name(of[k].t));
