@@ -33,13 +33,8 @@ if ! folder=$(model_folder); then
     folder=$(model_folder) || die "$magika holds no models/*/model.onnx"
 fi
 
-target=c99
-if grep -qw avx2 /proc/cpuinfo 2>/dev/null && grep -qw fma /proc/cpuinfo && grep -qw f16c /proc/cpuinfo; then
-    target=x86-avx2
-fi
-
 echo "1. From model to C"
-show gcc2nn compile "$folder/model.onnx" --shape=bytes=1x2048 --target=$target --name=magika --out="$out/magika"
+show gcc2nn compile "$folder/model.onnx" --shape=bytes=1x2048 --name=magika --out="$out/magika"
 
 echo "2. From C to a program"
 "$python" examples/filetype/filetype.py config "$folder" >"$out/filetype_config.h"
