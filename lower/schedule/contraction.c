@@ -4,6 +4,7 @@
 #include <string.h>
 
 enum { LATENCY = 4, PIPES = 2 }; /* of a multiply-add, in cycles; and how many start in one: every core of interest */
+enum { MOST_VECTORS = 8 };       /* in a panel */
 /* What is left out when a step is refused, in this order. */
 enum { WITHOUT_NOTHING, WITHOUT_LONE, WITHOUT_PREFETCH, WITHOUT_CHUNKS, WITHOUT_GROUPS, WITHOUT_LANES, ATTEMPTS };
 
@@ -53,8 +54,8 @@ static bool try_lane(struct plan *u, struct tiling *g, int axis, bool scattered)
         if (!packed && u->t->lanes_f32 > 1 && (scattered || !lies_along(u, vec, v))) continue;
         int64_t per = channels_of_group(u->c, other, v);
         int lanes = u->t->lanes_f32;
-        while (per && per % lanes) lanes /= 2;
-        if (per && (lanes < 2 || !packed || scattered)) continue;
+        while (per && per % lanes && !(scattered && per > lanes && per <= MOST_VECTORS * lanes)) lanes /= 2;
+        if (per && (lanes < 2 || !packed)) continue;
         g->vec = vec, g->scalar = other, g->lane = axis, g->packed = packed, g->scattered = scattered;
         g->per = per, g->lanes = lanes;
         return true;
@@ -131,8 +132,8 @@ static void choose_tile(struct plan *u, struct tiling *g) {
     int64_t vectors = cells > 0 ? (cells + lanes - 1) / lanes : 1 << 20, rows = g->rows > 0 ? g->rows : 1 << 20;
     double best = 0;
     g->mr = g->nr = 1;
-    for (int nr = 1; nr <= 8 && nr <= vectors; nr++) {
-        if (g->per && vectors % nr) continue;
+    for (int nr = 1; nr <= MOST_VECTORS && nr <= vectors; nr++) {
+        if (g->per && (g->per % lanes ? nr != vectors : vectors % nr != 0)) continue;
         int64_t fits = u->t->loads_ahead ? (u->t->vregs - nr) / (nr + 1) : (u->t->vregs - 1 - nr) / nr;
         if (fits < 2) fits = nr + 2 <= u->t->vregs ? 1 : 0; /* one row: its operands come from memory */
         if (fits < 1) continue;
@@ -145,7 +146,7 @@ static void choose_tile(struct plan *u, struct tiling *g) {
         g->mr = (int)((g->rows + tiles - 1) / tiles);
     }
     g->nv = g->nr * lanes;
-    if (g->N > 0 && g->N < g->nv) g->nv = (int)g->N;
+    if (cells > 0 && cells < g->nv) g->nv = (int)cells;
 }
 
 /* ---- the sum */
@@ -170,6 +171,15 @@ static int part_of_block(struct plan *u, const struct tiling *g, int block) {
     while (block > 1 && (!x_is(x_modi(u->c, from, block), 0) || const_extent(v) % block)) block /= 2;
     return block > 1 ? block : 0;
 }
+/* Nothing is summed over channels: a group has one, and makes several (depthwise with a multiplier). */
+static bool one_channel(struct plan *u, const struct tiling *g) {
+    bool summed = false;
+    for (int k = 0; k < g->q.nred; k++) {
+        const struct var *v = g->q.acc->u.stage.red[k];
+        summed |= const_extent(v) != 1 && x_uses_var(u->c, g->scalar->arg[1], v);
+    }
+    return g->per > 1 && !summed;
+}
 static bool choose_sum(struct plan *u, struct tiling *g) {
     const struct param_layout *ls = layout_of(u->p, u->l, g->scalar->u.buf), *lv = layout_of(u->p, u->l, g->vec->u.buf);
     if (lv && lv->block) return false;
@@ -177,6 +187,7 @@ static bool choose_sum(struct plan *u, struct tiling *g) {
     if (u->t->lanes_f32 == 1) return true; /* nothing is done once in so many steps */
     g->kred = main_red(g);
     if (ls && ls->block) {
+        if (one_channel(u, g)) return g->kred = -1, true;
         if (g->kred < 0) return false;
         int64_t channels = const_extent(g->q.acc->u.stage.red[g->kred]);
         bool all = dim_of(g->scalar, g->q.acc->u.stage.red[g->kred]) == 1;
