@@ -71,3 +71,7 @@ Test(layout, ones_around_beside_zeros_around) {
     same("%a: ? = Neg(%x) %y: ? = Pad(%a, %by, %one) %z: ? = Conv(%a, %w) " AROUND);
     same("%a: ? = Conv(%x, %w) " AROUND " %b: ? = Pad(%a, %by, %one) %y: ? = Relu(%b) %z: ? = Conv(%a, %w) " AROUND);
 }
+/* A border behind the last row and column alone: nothing but the sizes says that there is one. */
+Test(layout, a_border_behind_beside_a_view) {
+    same("%y: ? = Conv(%x, %w) {kernel_shape=[3,3], pads=[0,0,1,1]} %f: ? = Flatten(%x) %z: ? = Neg(%f)");
+}
