@@ -72,12 +72,6 @@ static void name_dims(struct program *p, struct io *io, struct names *names) {
         p->has_region = true;
     }
 }
-static bool plain(const struct buf *b) {
-    if (b->nd != b->nlogical || b->pad) return false;
-    for (int k = 0; k < b->nd; k++)
-        if (b->map[k]->op != X_VAR || b->map[k]->u.var != b->lvar[k]) return false;
-    return true;
-}
 static bool name_io(struct program *p) {
     struct names in, out;
     names_init(&in, p->c), names_init(&out, p->c);
@@ -86,7 +80,7 @@ static bool name_io(struct program *p) {
     for (int k = 0; k < p->m->entry->params.n; k++) {
         struct param *q = &p->m->entry->params.v[k];
         struct io io = {.buf = q->buf};
-        if (q->dir == DIR_INOUT || !plain(q->buf)) {
+        if (q->dir == DIR_INOUT || !buf_is_plain(q->buf)) {
             diag(&p->c->diags, DIAG_ERROR, E_VERIFY, "parameter %s of the entry is %s",
                  diag_quote(&p->c->arena, q->buf->name),
                  q->dir == DIR_INOUT ? "both input and output" : "not in the model's own layout");

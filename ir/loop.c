@@ -22,33 +22,11 @@ const char *red_op_name(enum red_op r) {
 }
 
 /* ---- reductions */
-static int64_t least(enum dtype t) {
-    switch (t) {
-    case I2: return -2;
-    case I4: return -8;
-    case I8: return INT8_MIN;
-    case I16: return INT16_MIN;
-    case I32: return INT32_MIN;
-    case I64: return INT64_MIN;
-    default: return 0; /* unsigned, bool */
-    }
-}
+static int64_t least(enum dtype t) { return dtype_is_signed(t) ? -1 - (INT64_MAX >> (64 - dtype_bits(t))) : 0; }
 static int64_t greatest(enum dtype t) {
-    switch (t) {
-    case BOOL:
-    case I2: return 1;
-    case U2: return 3;
-    case I4: return 7;
-    case U4: return 15;
-    case I8: return INT8_MAX;
-    case U8: return UINT8_MAX;
-    case I16: return INT16_MAX;
-    case U16: return UINT16_MAX;
-    case I32: return INT32_MAX;
-    case U32: return UINT32_MAX;
-    case I64: return INT64_MAX;
-    default: return -1; /* U64: all ones */
-    }
+    if (t == BOOL) return 1;
+    if (dtype_is_signed(t)) return INT64_MAX >> (64 - dtype_bits(t));
+    return (int64_t)(UINT64_MAX >> (64 - dtype_bits(t))); /* U64: all ones */
 }
 expr red_identity(struct ctx *c, enum red_op r, enum dtype stored) {
     enum dtype t = dtype_value(stored);
@@ -119,6 +97,17 @@ static void drop_name(struct proc *p, const struct buf *b) {
     intptr_t least = (intptr_t)map_get(&p->numbers, PKEY(b->base));
     int k = strlen(b->name) > n ? atoi(b->name + n + 1) : 0;
     if (k >= 2 && k < least) map_put(&p->numbers, PKEY(b->base), (void *)(intptr_t)k);
+}
+bool buf_layout_is_plain(const struct buf *b) {
+    if (b->nd != b->nlogical) return false;
+    for (int k = 0; k < b->nd; k++) /* a border behind the last cell leaves the map as it is */
+        if (b->dims[k] != b->logical[k] || b->map[k]->op != X_VAR || b->map[k]->u.var != b->lvar[k]) return false;
+    return true;
+}
+bool buf_is_plain(const struct buf *b) {
+    for (int k = 0; b->pad && k < b->nd; k++)
+        if (b->pad[k]) return false;
+    return buf_layout_is_plain(b);
 }
 /* Logical shape = physical shape, identity map. */
 static void identity_layout(struct ctx *c, struct buf *b) {

@@ -252,8 +252,10 @@ bool stmt_stores_to(struct stmt *s, const struct buf *buf);
 void lower_stages(struct ctx *c, struct proc *p);
 
 /* ---- buffers: physical geometry */
-expr buf_stride(struct ctx *c, const struct buf *b, int dim);         /* cells */
-expr buf_cells(struct ctx *c, const struct buf *b);                   /* cells with padding */
+expr buf_stride(struct ctx *c, const struct buf *b, int dim); /* cells */
+bool buf_layout_is_plain(const struct buf *b);                /* physical indices and sizes are the logical ones */
+bool buf_is_plain(const struct buf *b);                       /* nor is there padding between its cells */
+expr buf_cells(struct ctx *c, const struct buf *b);           /* cells with padding */
 expr buf_offset(struct ctx *c, const struct buf *b, const expr *idx); /* linear physical offset in cells */
 
 /* ---- text (loop_print.c, loop_parse.c) */

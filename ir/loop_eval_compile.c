@@ -1,6 +1,5 @@
 /* The interpreter's compiler, statements: from a procedure to register code. */
 #include "ir/loop_eval_comp.h"
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -108,12 +108,6 @@ static void print_bound(struct text *t, int64_t v) {
 }
 
 /* ---- buffers */
-static bool plain_layout(const struct buf *b) {
-    if (b->nlogical != b->nd) return false;
-    for (int k = 0; k < b->nd; k++)
-        if (b->logical[k] != b->dims[k] || b->map[k]->op != X_VAR || b->map[k]->u.var != b->lvar[k]) return false;
-    return true;
-}
 /* type[dims] word, then what is not as usual: base, pad, fill, layout */
 static void print_geometry(struct printer *p, const struct buf *b, const char *word) {
     text_add(p->t, dtype_name(b->type));
@@ -132,7 +126,7 @@ static void print_geometry(struct printer *p, const struct buf *b, const char *w
         text_add(p->t, " fill ");
         print_expr(p, b->fill, LV_ANY);
     }
-    if (plain_layout(b)) return;
+    if (buf_layout_is_plain(b)) return;
     text_add(p->t, " logical ");
     print_list(p, b->logical, b->nlogical);
     for (int k = 0; k < b->nlogical; k++) {

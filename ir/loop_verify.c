@@ -377,14 +377,8 @@ static bool knows_proc(const struct verifier *v, const struct proc *p) {
         if (v->m->procs.v[k] == p) return true;
     return v->m->entry == p;
 }
-static bool is_plain(const struct buf *b) {
-    if (b->nd != b->nlogical) return false;
-    for (int k = 0; k < b->nd; k++)
-        if ((b->pad && b->pad[k]) || b->map[k]->op != X_VAR || b->map[k]->u.var != b->lvar[k]) return false;
-    return true;
-}
 static bool other_shape(const struct stmt *s, const struct buf *b, const struct buf *param) {
-    return s->u.call.callee->is_kernel_text && is_plain(b) && is_plain(param);
+    return s->u.call.callee->is_kernel_text && buf_is_plain(b) && buf_is_plain(param);
 }
 static void verify_call_buf(struct verifier *v, struct stmt *s, int k, const struct subst *sizes) {
     const struct param *q = &s->u.call.callee->params.v[k];

@@ -18,12 +18,6 @@ struct stmt *lower_nest(struct ctx *c, const struct var *const *vars, int n, str
     }
     return s;
 }
-bool buf_is_plain(const struct buf *b) {
-    if (b->nd != b->nlogical || b->pad) return false;
-    for (int k = 0; k < b->nd; k++) /* a border behind the last cell leaves the map as it is */
-        if (b->map[k]->op != X_VAR || b->map[k]->u.var != b->lvar[k] || b->dims[k] != b->logical[k]) return false;
-    return true;
-}
 
 /* Sizes that nodes produce put a buffer into the region: its size is not known when the plan is made. */
 static bool produced_leaf(void *env, expr e) {

@@ -67,7 +67,6 @@ void lower_copy_slice(struct lowering *l, struct buf *dst, expr dst_at, int dst_
 void lower_stmt(struct lowering *l, struct stmt *s);
 /* s inside of serial loops over the variables, the first outermost. */
 struct stmt *lower_nest(struct ctx *c, const struct var *const *vars, int n, struct stmt *s);
-bool buf_is_plain(const struct buf *b); /* physical indices are the logical ones, without padding */
 
 /* Moves the runs of stages and loops of `from` into kernel procedures, everything else into l's current block, in order
  * (lower/outline.c). name: for people. */

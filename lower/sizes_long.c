@@ -87,10 +87,9 @@ static const struct sym *first_sym(expr e) {
     }
     return e->u.sym;
 }
-static const struct sym *name_of(struct run *r, expr part) {
+static const struct sym *name_of(struct run *r, expr part, expr argument) {
     struct lowering *l = r->z->l;
     int64_t lo, hi;
-    expr argument = sizes_argument(r->z, part);
     const struct sym *s = map_get(&l->parts, PKEY(argument));
     if (s) return s;
     x_bounds(l->c, part, &lo, &hi);
@@ -131,12 +130,12 @@ static bool give_name(struct run *r, expr part) {
     int64_t coef = 1;
     expr from = part->op == X_LIN ? solvable(c, part, &coef) : part;
     if (!from) return false;
-    const struct sym *s = name_of(r, part);
+    expr argument = sizes_argument(r->z, part);
+    const struct sym *s = name_of(r, part, argument);
     expr rest = x_sub(c, part, x_muli(c, from, coef)), to = x_muli(c, x_sub(c, x_sym(c, s), rest), coef);
     sizes_none(&with, l);
     sizes_put(&with, from, to);
     if (!name_fits(r, &with, part, s)) return false;
-    expr argument = sizes_argument(r->z, part);
     if (!map_get(&l->parts, PKEY(argument))) {
         map_put(&l->parts, PKEY(argument), (void *)s);
         l->nsizes++;

@@ -261,10 +261,9 @@ static void pack(struct plan *u, const struct tiling *g) {
  * many). A tile of one row waits for its own multiply-adds, unless it takes more vectors than others: so many panels.
  * 0: no such tile is wanted. */
 static int64_t lone_panels(struct plan *u, const struct tiling *g) {
-    const struct param_layout *ly = layout_of(u->p, u->l, g->q.out->u.stage.buf);
     int64_t wide = LATENCY * PIPES / g->nr, lo, hi;
     if (g->row < 0 || g->rows >= 0 || g->N <= g->nv || g->lanes < 2 || g->scattered || g->per || wide < 2) return 0;
-    if (ly && ly->block) return 0;
+    if (g->blocked) return 0;
     x_bounds(u->c, axis_var(g, g->row)->extent, &lo, &hi);
     return lo < 2 && hi > 1 ? wide : 0;
 }
