@@ -21,6 +21,9 @@ import handmade
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.append(os.path.join(ROOT, "tests", "models"))
+from run_models import host_target          # noqa: E402
+
 # convolutions: channels in, height = width, channels out, window, stride; gemm: M, K, N
 SHAPES = {
     "conv1x1_56_64_256": ("conv", (64, 56, 256, 1, 1)),
@@ -41,12 +44,10 @@ LANES = {"x86-avx2": 8, "x86-avx512": 16}
 
 
 def best_target():
-    with open("/proc/cpuinfo", encoding="utf-8") as f:
-        flags = set(f.read().split())
-    for target, wants in (("x86-avx512", {"avx512f", "avx512bw", "avx512dq", "avx512vl"}), ("x86-avx2", {"avx2", "fma"})):
-        if wants <= flags:
-            return target
-    sys.exit("kernels.py: the hand-made code needs AVX2 or AVX-512")
+    target = host_target()
+    if target not in LANES:
+        sys.exit("kernels.py: the hand-made code needs AVX2 or AVX-512")
+    return target
 
 
 def run(*command):

@@ -25,18 +25,18 @@ import onnxruntime as ort
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.append(os.path.join(ROOT, "tests", "models"))
+from run_models import host_target          # noqa: E402
+
 DEFAULT = ["resnet50", "mobilenet_v2", "bert_base:seq=128"]
 NUMPY = {1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16, 6: np.int32, 7: np.int64, 9: np.bool_,
          10: np.float16, 11: np.float64, 12: np.uint32, 13: np.uint64}
 
 
 def best_target():
-    with open("/proc/cpuinfo", encoding="utf-8") as f:
-        flags = next((line.split() for line in f if line.startswith(("flags", "Features"))), [])
-    if all(w in flags for w in ("avx512f", "avx512bw", "avx512dq", "avx512vl")):
-        return "x86-avx512"
-    if "avx2" in flags and "fma" in flags:
-        return "x86-avx2"
+    target = host_target()
+    if target != "c99":
+        return target
     return "aarch64" if os.uname().machine == "aarch64" else "x86-64"
 
 

@@ -14,6 +14,11 @@ static void setup(void) {
 static void done(void) { ctx_free(c); }
 TestSuite(control, .init = setup, .fini = done);
 
+static struct graph *parsed(const char *t) {
+    struct graph *g = graph_parse(c, t, strlen(t), "t.gir");
+    cr_assert(g, "%s", t);
+    return g;
+}
 static struct module *lowered(const char *consts, const char *params, const char *nodes) {
     struct text t = {0}, d = {0};
     text_printf(&t, "graph \"\"\n%s\nregion \"\" (%s) { %s return %%y }\n", consts, params, nodes);
@@ -116,8 +121,8 @@ Test(control, what_a_loop_collects_has_a_size_outside_of_it) {
                     "%w: ?, %y: ? = Loop(%m, _, %x) {captures=0}\n"
                     "  body = region \"b\" (%p0: ?, %p1: ?, %v: ?) { %i: ? = NonZero(%v) return %p1, %v, %i }\n"
                     "return %y }\n";
-    struct graph *g = graph_parse(c, t, strlen(t), "t.gir");
-    cr_assert(g && graph_infer(g));
+    struct graph *g = parsed(t);
+    cr_assert(graph_infer(g));
     cr_assert_not(lower_graph(g, &(struct lower_options){.no_schedule = true}));
     cr_assert_eq(c->diags.v[0].code, E_SHAPE);
 }
@@ -127,8 +132,7 @@ Test(control, what_a_scan_carries_keeps_its_rank) {
                     "%y: ?, %z: ? = Scan(%w, %x) {num_scan_inputs=1, captures=0}\n"
                     "  body = region \"b\" (%v: ?, %row: ?) { %n: ? = Neg(%row) return %n, %n }\n"
                     "return %y }\n";
-    struct graph *g = graph_parse(c, t, strlen(t), "t.gir");
-    cr_assert(g);
+    struct graph *g = parsed(t);
     cr_assert_not(graph_infer(g));
 }
 Test(control, both_branches_wrong_is_an_error) {
@@ -137,8 +141,7 @@ Test(control, both_branches_wrong_is_an_error) {
                     "  then_branch = region \"t\" (%p: ?) { %r: ? = Reshape(%p, %s) return %r }\n"
                     "  else_branch = region \"e\" (%q: ?) { %u: ? = Reshape(%q, %s2) return %u }\n"
                     "%y: ? = EyeLike(%z) return %y }\n";
-    struct graph *g = graph_parse(c, t, strlen(t), "t.gir");
-    cr_assert(g);
+    struct graph *g = parsed(t);
     cr_assert_not(graph_infer(g));
     cr_assert_eq(c->diags.v[0].code, E_RANK);
 }

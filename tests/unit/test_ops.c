@@ -165,7 +165,6 @@ Test(ops, reductions) {
     gives("const %a: f32[2,3] = [1.0,3.0,3.0,2.0,2.0,1.0]",
           "%y: ? = ArgMax(%a) {axis=1, select_last_index=1, keepdims=0}", LIST(2, 1));
 }
-#define NAN5 "const %a: f32[5] = [1.0,nan,3.0,nan,2.0] "
 /* The least i8 is -128, though numbers of eight bits are computed in 32. */
 Test(ops, extremes_of_narrow_integers) {
     gives("const %a: i8[3] = [-2,-8,-7]", "%y: ? = ReduceMax(%a) {keepdims=0}", LIST(-2));
@@ -178,6 +177,7 @@ Test(ops, extremes_of_narrow_integers) {
     runs("%a: i8[3]", "%z: ? = ReduceMax(%a) {keepdims=1} %y: ? = Cast(%z) {to=1}", (struct arg[]){{x, {3}, 1}}, 1, 0,
          LIST(-2));
 }
+#define NAN5 "const %a: f32[5] = [1.0,nan,3.0,nan,2.0] "
 /* The same wherever NaN stands: kept by Reduce, left out by MaxPool, greatest of all for TopK, first for Arg. */
 Test(ops, nan_in_extremes) {
     gives(NAN5, "%y: ? = ReduceMax(%a) {keepdims=0}", LIST(NAN));
