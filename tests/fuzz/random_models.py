@@ -515,6 +515,19 @@ class Maker:
             if (k[d] - 1) * dilations[d] + 1 > size + pads[d] + pads[d + n]:
                 raise Impossible
 
+    def sees(self, x, k, more):
+        """What a window wholly in the padding gives, least number or -infinity, the specification leaves open."""
+        n = len(k)
+        pads, dilations = more.get("pads", [0] * 2 * n), more.get("dilations", [1] * n)
+        for d, size in enumerate(self.of(x)[2:]):
+            step, span = more["strides"][d], (k[d] - 1) * dilations[d] + 1
+            end = size + pads[d + n] - span + 1
+            if more.get("ceil_mode"):
+                end = min(end + step - 1, size)
+            for at in range(-pads[d], end, step):
+                if not any(0 <= at + j * dilations[d] < size for j in range(k[d])):
+                    raise Impossible
+
     def conv(self):
         n = self.r.choice([1, 2, 2, 2, 2, 3])
         x = self.image(n)
@@ -575,6 +588,8 @@ class Maker:
         if self.opset >= 10 and op != "LpPool" and "auto_pad" not in more:
             more["ceil_mode"] = self.r.choice([0, 0, 1])
         self.fits(x, k, more)
+        if op == "MaxPool":
+            self.sees(x, k, more)
         if op == "LpPool":
             more["p"] = self.r.choice([1, 2, 3])
             more.pop("pads", None)
