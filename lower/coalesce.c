@@ -68,6 +68,11 @@ static struct stmt *alloc_of(struct coalesce *q, const struct block *in, const s
     struct stmt *s = map_get(&q->allocs, PKEY(b));
     return s && s->in == in && b->scope == SC_ARENA && !b->fill ? s : NULL;
 }
+/* A kernel may be for the one size that a check leaves. The view's sizes are the entry's, and must themselves say that it
+ * fits. */
+static bool lies_within(struct coalesce *q, const struct buf *b, const struct buf *of, int64_t cells) {
+    return x_proves_le(q->c, x_addi(q->c, buf_cells(q->c, b), cells), buf_cells(q->c, of));
+}
 static struct stmt *view_stmt(struct coalesce *q, struct buf *b, struct buf *of, int64_t cells) {
     struct stmt *s = s_new(q->c, S_VIEW);
     s->u.view.buf = b, s->u.view.of = of, s->u.view.off = x_int(q->c, cells);
@@ -90,6 +95,7 @@ static bool slice_to_view(struct coalesce *q, struct stmt *call) {
     if ((from->scope != SC_ARENA && from->scope != SC_PARAM) || map_get(&q->fixed, PKEY(from))) return false;
     if (!kernel_copies(q->c, p, p->params.v[iy].buf, p->params.v[ix].buf, &cells, &all) || !all || cells > 0)
         return false;
+    if (!lies_within(q, y, x, -cells)) return false;
     if (written_after(q, call, from)) return false;
     struct stmt *view = view_stmt(q, y, x, -cells);
     stmt_insert_before(call, view);
@@ -111,6 +117,7 @@ static bool operand_within(struct coalesce *q, struct stmt *call, int iy, int ix
     for (int k = 0; k < call->u.call.nbufs; k++)
         if (k != ix && storage_of(&q->views, call->u.call.bufs[k]) == x) return false;
     if (!kernel_copies(q->c, p, p->params.v[iy].buf, p->params.v[ix].buf, &cells, &all) || cells < 0) return false;
+    if (!lies_within(q, x, y, cells)) return false;
     struct proc *v = clone_proc(q->c, p, p->name);
     const char *step = arena_printf(&q->c->arena, "within %s %s", p->params.v[iy].buf->base, p->params.v[ix].buf->base);
     if (!try_schedule(q->c, v, step)) return false;

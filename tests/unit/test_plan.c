@@ -165,3 +165,31 @@ static int allocs_after_reuse(const char *kernel, const char *last) {
 Test(plan, results_take_the_place_of_operands_that_die) { cr_expect(allocs_after_reuse("relu", "b") == 1); }
 Test(plan, not_of_operands_that_are_read_in_another_order) { cr_expect(allocs_after_reuse("turn", "b") == 2); }
 Test(plan, not_of_operands_that_live_on) { cr_expect(allocs_after_reuse("relu", "a") == 2); }
+
+/* ---- slices as views */
+/* The kernel is for the size that the check leaves. */
+static const char slice[] = "proc first(x: f32[%d,1,5] in, y: f32[1,5] out)\n"
+                            "  for j<5\n"
+                            "    y[0,j] = x[0,0,j]\n"
+                            "proc relu(x: f32[1,5] in, y: f32[1,5] out)\n"
+                            "  for j<5\n"
+                            "    y[0,j] = max(x[0,j], 0.0)\n"
+                            "entry proc e(x: f32[%s,S,5] in, z: f32[1,5] out) [S in 0..64]\n"
+                            "  check S == 1 else \"S is not 1\"\n"
+                            "  alloc y: f32[S,5] arena\n"
+                            "  call first(in x, out y)\n"
+                            "  call relu(in y, out z)\n";
+static int views_of_slice(int kernel_rows, const char *rows) {
+    char text[1000];
+    int n = 0;
+    snprintf(text, sizeof text, slice, kernel_rows, rows);
+    struct module *m = loop_parse(c, text, strlen(text), "t.lir");
+    cr_assert(m && loop_verify(m, NULL), "%s", complaints(c));
+    coalesce_copies(m);
+    cr_assert(loop_verify(m, NULL), "%s", complaints(c));
+    for (struct stmt *s = m->entry->body.first; s; s = s->next) n += s->kind == S_VIEW;
+    return n;
+}
+Test(plan, a_slice_is_a_view) { cr_expect(views_of_slice(2, "2") == 1); }
+/* S*5 <= S*S*5 is true, but the sizes alone do not prove it. */
+Test(plan, a_slice_of_unproved_size_is_a_copy) { cr_expect(views_of_slice(1, "S") == 0); }
