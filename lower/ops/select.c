@@ -186,8 +186,8 @@ static void op_nms(void) {
     T box = corners(boxes, int_attr("center_point_box"), b, n), most = scalar_or("most", 2, I64, 0);
     T overlap = scalar_or("overlap", 3, F32, 0), lowest = scalar_or("lowest", 4, F32, -INFINITY);
     T picked = scratch("picked", I64, list2(room, idx(3))), count = scratch("count", I64, list0()),
-      left = scratch("left", BOOL, list1(n));
-    call_kernel("nms", F32, (const T[]){box, scores, most, overlap, lowest, picked, count, left}, 8, args, 4);
+      heap = scratch("heap", I64, list1(n));
+    call_kernel("nms", F32, (const T[]){box, scores, most, overlap, lowest, picked, count, heap}, 8, args, 4);
     X o = axes(list2(size_from("boxes", count, 0, idx(0), room), idx(3)));
     out(0, I64, o, at(picked, put(o, 0, wrap_index(o.v[0], room))));
 }
