@@ -709,7 +709,7 @@ class Maker:
     def newer(self):
         op = self.r.choice(["HardSwish", "Mish", "Gelu", "Bitwise", "GridSample", "NonZero", "Compress", "Unique", "IsInf",
                             "Where", "Max", "Quantize", "CenterCropPad", "Logic", "Shrink", "Not", "Dropout",
-                            "GroupNormalization", "ReduceAny"])
+                            "GroupNormalization", "ReduceAny", "NonMaxSuppression"])
         if op in ("HardSwish", "Mish", "Gelu"):
             if self.opset < {"HardSwish": 14, "Mish": 18, "Gelu": 20}[op]:
                 raise Impossible
@@ -779,6 +779,13 @@ class Maker:
             if 0 in self.of(x):
                 raise Impossible
             return self.add(self.r.choice(["ReduceMax", "ReduceMin"]), [x, self.ints(self.axis(len(self.of(x))))])
+        if op == "NonMaxSuppression" and self.opset >= 10:
+            b, c, n = self.r.choice([1, 1, 2]), self.r.choice([1, 3]), self.r.choice([1, 2, 7, 20, 45])
+            boxes = self.n.integers(0, 12, [b, n, 4]).astype(np.float32)    # equal, empty, and in either order
+            scores = self.n.integers(1, self.r.choice([3, 100]), [b, c, n]).astype(np.float32)
+            limits = [np.int64(self.r.choice([0, 1, 4, 100])), np.float32(self.r.choice([0, 0.3, 0.5, 1])),
+                      np.float32(self.r.choice([0, 20]))][:self.r.choice([1, 2, 3, 3])]
+            return self.add(op, [self.given(boxes), self.given(scores)] + [self.const(np.array([q])) for q in limits])
         raise Impossible
 
     def rnn(self):
