@@ -8,7 +8,8 @@
 #include "lower/ops/sequence.h"
 #include <string.h>
 
-enum { MAX_ELEMENTS = 1 << 20, MAX_DIM_NODES = 1 << 16 };
+/* MAX_WEIGHTS: what is computed of so many stored elements may have as many */
+enum { MAX_ELEMENTS = 1 << 20, MAX_WEIGHTS = 1 << 24, MAX_DIM_NODES = 1 << 16 };
 static const int64_t MAX_BYTES = INT64_C(1) << 48; /* what processors of today address */
 
 static bool infer_region(struct region *r);
@@ -40,6 +41,17 @@ static bool inputs_are_constants(const struct node *n) {
     return true;
 }
 
+/* A constant that is made must not be much larger than those that the model stores. */
+static int64_t most_elements(const struct node *n) {
+    int64_t most = MAX_ELEMENTS;
+    for (int k = 0; k < n->ins.n; k++) {
+        const struct tensor *t = n->ins.v[k] ? n->ins.v[k]->init : NULL;
+        int64_t count = t && t->source != TS_SPLAT ? tensor_count(t) : 0;
+        if (count > most && count <= MAX_WEIGHTS) most = count;
+    }
+    return most;
+}
+
 /* True when n became constants and is gone. */
 static bool fold(struct graph *g, struct node *n) {
     if (n->op->flags & (OP_RANDOM | OP_EFFECT)) return false;
@@ -55,7 +67,7 @@ static bool fold(struct graph *g, struct node *n) {
         node_remove(n);
         return true;
     }
-    return constants && evaluate_node(g, n, MAX_ELEMENTS);
+    return constants && evaluate_node(g, n, most_elements(n));
 }
 
 /* Something this node needs was already refused: say nothing more about it. */

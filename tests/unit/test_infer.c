@@ -4,6 +4,7 @@
 #include "ir/define.h"
 #include "ir/op.h"
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 static void def_shape(void) {
@@ -121,6 +122,18 @@ Test(infer, large_constants_are_computed_by_the_interpreter) {
     cr_assert(t && !g->top->first);
     cr_assert_eq(tensor_count(t), 5000);
     for (int i = 0; i < 5000; i++) cr_assert_eq(tensor_f(t, i), -i);
+}
+static bool negated_at_compile_time(const char *constant) {
+    char text[200];
+    snprintf(text, sizeof text, "graph \"\" const %%w: %s region \"\" () { %%1: ? = Neg(%%w) return %%1 }", constant);
+    struct graph *g = parse(text);
+    cr_assert(graph_infer(g));
+    return !g->top->first;
+}
+Test(infer, constants_as_large_as_those_of_the_model) {
+    cr_expect(negated_at_compile_time("f32[1025,1024] = hash 0x1"));
+    cr_expect(negated_at_compile_time("f32[1024,1024] = splat 1.0"));
+    cr_expect_not(negated_at_compile_time("f32[1025,1024] = splat 1.0")); /* two bytes of the file, not four million */
 }
 Test(infer, sizes_that_only_a_run_tells) {
     becomes("const %w: f32[5] = [1.0, -1.0, 2.0, 0.0, 3.0] region \"\" () { %1: ? = Count(%w) return %1 }",
