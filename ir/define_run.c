@@ -156,6 +156,7 @@ static expr stage_element(struct contents *s, struct stmt *st, const int64_t *at
         for (int k = st->u.stage.nred; k--;) i[k] = rest % ext[k], rest /= ext[k];
         for (int k = 0; k < st->u.stage.nred; k++) map_put(&by.map, PKEY(st->u.stage.red[k]), (void *)x_int(c, i[k]));
         r = red_apply(c, st->u.stage.op, r, x_map(c, x_subst(c, st->u.stage.value, &by), resolve_load, s));
+        if (s->failed) return NULL;
     }
     return r;
 }
