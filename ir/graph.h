@@ -104,6 +104,7 @@ struct metadata {
 struct graph {
     struct ctx *ctx;
     const char *name, *file;
+    int64_t file_bytes; /* of the model and its external data; 0: not read from a file */
     struct region *top;
     VEC(struct opset) opsets;
     VEC(const struct sym *) syms; /* input symbols, in order of first use */

@@ -9,9 +9,10 @@
 #include <string.h>
 
 enum { MAX_ARGS = 256 };
-/* Statements for one node, for all of a model, and the bytes of all results: what is left then stays to be computed in
- * the run. */
+/* Statements for one node; statements for all nodes and bytes of all their results, each PER_BYTE more for a byte of the
+ * model's files. What is left then stays to be computed in the run. */
 static const int64_t FUEL = INT64_C(1) << 28, FUEL_OF_ALL = INT64_C(1) << 29, BYTES_OF_ALL = INT64_C(1) << 29;
+enum { PER_BYTE = 2 };
 
 /* A result: written right into a parameter, or, when its size is known only after the run, into a buffer of its own
  * that is copied into a parameter of the largest size; the sizes come in a second one. */
@@ -168,10 +169,10 @@ static bool run(struct evaluation *e) {
         if (!e->results[i].buf) return false;
         if (e->results[i].sizes) copy_out(e, &e->results[i]);
     }
-    int64_t left = FUEL_OF_ALL - e->c->folded;
+    int64_t more = PER_BYTE * e->g->file_bytes, left = FUEL_OF_ALL + more - e->c->folded;
     /* the results of a node are small (max_elements), so that going over once does no harm */
     struct eval_options o = {.fuel = left < FUEL ? left : FUEL, .max_bytes = INT64_C(1) << 30};
-    if (left <= 0 || e->c->folded_bytes > BYTES_OF_ALL) return false;
+    if (left <= 0 || e->c->folded_bytes > BYTES_OF_ALL + more) return false;
     struct eval_result r = loop_eval(e->m, e->p, e->args, NULL, &o);
     e->c->folded += r.executed;
     return r.status == EVAL_OK;

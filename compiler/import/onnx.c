@@ -186,9 +186,12 @@ struct graph *import_onnx_bytes(struct ctx *c, const char *path, const uint8_t *
     /* Files that tensors point into stay mapped, as the model itself does */
     const char *slash = strrchr(path, '/');
     PUSH(&c->arena, &c->files_read, intern(c->names, path));
-    for (int k = 0; ok && k < m.external.files.n; k++)
+    if (ok) m.g->file_bytes = (int64_t)n;
+    for (int k = 0; ok && k < m.external.files.n; k++) {
+        m.g->file_bytes += (int64_t)m.external.files.v[k].file.size;
         PUSH(&c->arena, &c->files_read,
              internf(c->names, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path, m.external.files.v[k].location));
+    }
     if (!ok) external_close(&m.external);
     else close(m.external.folder);
     c->diags.file = file;
