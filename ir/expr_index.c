@@ -114,7 +114,17 @@ static bool is_rest_of(struct ctx *c, const struct term *t, expr m, int64_t k) {
     expr div = n < 0 ? NULL : atom_without(c, t->atom, d, n);
     return div && div->op == X_DIV && div->arg[0] == m->arg[0] && div->arg[1] == by;
 }
-/* M1: k*c*(e/c) + k*(e%c) -> k*e. Applied until nothing matches. */
+/* t is k*c*(e/c%d) to the term k*(e%c) of m: e%(c*d), else NULL. */
+static expr longer_rest(struct ctx *c, const struct term *t, expr m, int64_t k) {
+    expr d = t->atom, by = m->arg[1];
+    int64_t want, both;
+    if (d->op != X_MOD || d->arg[0]->op != X_DIV || d->arg[0]->arg[0] != m->arg[0] || d->arg[0]->arg[1] != by ||
+        by->op != X_CONST || d->arg[1]->op != X_CONST || !mul_ok(k, by->u.i, &want) || t->coef != want ||
+        !mul_ok(by->u.i, d->arg[1]->u.i, &both))
+        return NULL;
+    return x_bin(c, X_MOD, m->arg[0], x_int(c, both));
+}
+/* M1: k*c*(e/c) + k*(e%c) -> k*e; k*c*(e/c%d) + k*(e%c) -> k*(e%(c*d)). Applied until nothing matches. */
 static void lin_rejoin(struct ctx *c, struct linear *l) {
     for (int i = 0; i < l->n; i++) {
         expr m = l->t[i].atom;
@@ -122,10 +132,11 @@ static void lin_rejoin(struct ctx *c, struct linear *l) {
         if (m->op != X_MOD) continue;
         for (int j = 0; j < l->n; j++) {
             const struct term d = l->t[j];
-            if (!is_rest_of(c, &d, m, k)) continue;
+            expr joined = is_rest_of(c, &d, m, k) ? m->arg[0] : longer_rest(c, &d, m, k);
+            if (!joined) continue;
             lin_term(c, l, m, -k);
             lin_term(c, l, d.atom, -d.coef);
-            lin_add(c, l, m->arg[0], k);
+            lin_add(c, l, joined, k);
             i = -1;
             break;
         }

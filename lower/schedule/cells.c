@@ -105,8 +105,19 @@ static bool attempt(struct cells *q, bool keep) {
 struct across {
     struct cells *q;
     const struct stmt *s;
-    int axis;
+    int axis;        /* that one, -1: none */
+    int64_t divisor; /* or so many cells of the result's last axis are one step along it; 0: no such number */
 };
+/* Of last//n in a sum: n. */
+static int64_t divisor_in(struct ctx *c, expr e, const struct var *last) {
+    int64_t konst, n;
+    const expr *t;
+    const int64_t *co;
+    for (int k = x_terms(c, e, &konst, &t, &co); k-- > 0;)
+        if (t[k]->op == X_DIV && t[k]->arg[0]->op == X_VAR && t[k]->arg[0]->u.var == last && x_is_int(t[k]->arg[1], &n))
+            return n;
+    return 0;
+}
 static bool find_across(void *env, expr e) {
     struct across *a = env;
     int n = e->op == X_LOAD ? e->n - e->has_fill : 0;
@@ -116,22 +127,27 @@ static bool find_across(void *env, expr e) {
     for (int k = 0; k < n; k++) moves |= x_uses_var(a->q->u->c, e->arg[k], a->s->u.stage.axes[last]);
     for (int k = 0; k < last && moves && d < n; k++)
         if (e->arg[d]->op == X_VAR && e->arg[d]->u.var == a->s->u.stage.axes[k]) a->axis = k;
+    if (moves && d < n && !a->divisor) a->divisor = divisor_in(a->q->u->c, e->arg[d], a->s->u.stage.axes[last]);
     return true;
 }
 /* A few cells of the result's last axis at a time, so that a line of the operand serves as long as it is there. */
 static bool attempt_across(struct cells *q) {
     struct plan *u = q->u;
     int last = q->naxes - 1, tile = u->t->lanes_f32;
-    struct across a = {q, NULL, -1};
+    struct across a = {q, NULL, -1, 0};
     for (int i = 0; i < u->k->stages.n; i++) {
         a.s = u->k->stages.v[i];
         x_visit(a.s->u.stage.value, find_across, &a);
     }
     int64_t n = const_extent(q->out[0]->u.stage.axes[last]);
-    if (a.axis < 0 || q->nout != 1 || (n >= 0 && n < 2 * tile)) return false;
-    const char *across = loop_of(q, q->out[0], a.axis), *along = loop_of(q, q->out[0], last);
+    bool divided = a.axis < 0 && a.divisor > 1 && n > a.divisor && n % a.divisor == 0;
+    if (divided) n = a.divisor;
+    if ((a.axis < 0 && !divided) || q->nout != 1 || (n >= 0 && n < 2 * tile)) return false;
+    const char *across = divided ? "part" : loop_of(q, q->out[0], a.axis);
+    const char *along = divided ? "along" : loop_of(q, q->out[0], last);
     plan_start(u);
     plan_inline_maps(u);
+    if (divided) text_printf(&u->s, "split %s %lld part along\n", loop_of(q, q->out[0], last), (long long)a.divisor);
     text_add(&u->s, "reorder");
     for (int k = 0; k < last; k++)
         if (k != a.axis) text_printf(&u->s, " %s", loop_of(q, q->out[0], k));

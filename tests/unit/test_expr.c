@@ -22,6 +22,12 @@ Test(expr, division_by_symbols_and_constants_cancels) {
 Test(expr, quotient_and_remainder_rejoin) {
     cr_assert_eq(x_add(c, x_muli(c, x_divi(c, V, 16), 16), x_modi(c, V, 16)), V);
 }
+Test(expr, remainders_rejoin) {
+    expr low = x_modi(c, V, 16), high = x_modi(c, x_divi(c, V, 16), 7);
+    cr_assert_eq(x_add(c, x_muli(c, high, 48), x_muli(c, low, 3)), x_muli(c, x_modi(c, V, 112), 3));
+    cr_assert_neq(x_add(c, x_muli(c, high, 16), x_modi(c, V, 8)), x_modi(c, V, 56));
+    cr_assert_neq(x_add(c, x_muli(c, high, 15), low), x_modi(c, V, 112));
+}
 Test(expr, quotient_and_remainder_by_sizes_rejoin) {
     expr m = x_sym(c, sym_new(c, "M", 0, 1000, false)), i = x_var(c, var_new(c, "i", x_mul(c, n, x_mul(c, h, m))));
     for (int k = 0; k < 3; k++) {
