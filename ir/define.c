@@ -119,6 +119,7 @@ enum dtype type_attr(const char *name) {
     if (!has_attr(name)) return NONE;
     enum dtype t = dtype_by_onnx((int)int_attr(name));
     if (t == NONE) fail(E_ATTR, "attribute \"%s\": unknown element type %lld", name, (long long)int_attr(name));
+    if (t == C64 || t == C128) return fail(E_TYPE, "attribute \"%s\": complex numbers are only moved", name), NONE;
     return t;
 }
 
@@ -128,6 +129,7 @@ static E known(T t, int k) { /* element as value expression, or NULL */
     if (v && v->elems) return k < v->nelems ? v->elems[k] : NULL;
     if (!v || !v->init || k >= tensor_count(v->init)) return NULL;
     enum dtype vt = dtype_value(v->init->type);
+    if (vt == NONE || vt == STR) return NULL;
     return vt == F32 || vt == F64 ? x_const_f(DEF_CTX, vt, tensor_f(v->init, k))
                                   : x_const_i(DEF_CTX, vt, tensor_i(v->init, k));
 }

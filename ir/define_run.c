@@ -170,8 +170,8 @@ static expr element(struct contents *s, const struct buf *b, const int64_t *at) 
         if (f < 0) return NULL;
         if (t->val->elems) return f < t->val->nelems ? t->val->elems[f] : NULL;
         const struct tensor *init = t->val->init;
-        if (!init || f >= tensor_count(init) || init->type == STR) return NULL;
-        enum dtype vt = dtype_value(init->type);
+        enum dtype vt = init ? dtype_value(init->type) : NONE;
+        if (vt == NONE || vt == STR || f >= tensor_count(init)) return NULL;
         return vt == F32 || vt == F64 ? x_const_f(c, vt, tensor_f(init, f)) : x_const_i(c, vt, tensor_i(init, f));
     }
     struct stmt *writer = NULL;

@@ -15,6 +15,7 @@
 #define TS_F8       (TSET(F8E4M3FN) | TSET(F8E4M3FNUZ) | TSET(F8E5M2) | TSET(F8E5M2FNUZ) | TSET(F8E8M0) | TSET(F4E2M1))
 #define TS_SUB      (TSET(U4) | TSET(I4) | TSET(U2) | TSET(I2))
 #define TS_ANY      (~UINT64_C(0))
+#define TS_REAL     (TS_ANY & ~(TSET(C64) | TSET(C128))) /* complex numbers are only moved */
 
 /* VARIADIC: the last slot, any number; SCALAR: one element, whatever the rank; HOLDER: a sequence or optional too */
 enum slot_flags { OPTIONAL = 1, VARIADIC = 2, SCALAR = 4, HOLDER = 8 };

@@ -255,6 +255,7 @@ static const struct op_slot s_int2[] = {{"A", TS_INT, 0}, {"B", TS_INT, 0}, {0}}
                             s_uint2[] = {{"A", TS_INT, 0}, {"B", TS_INT, 0}, {0}};
 static const struct op_slot s_nums[] = {{"data", TS_NUM, VARIADIC}, {0}},
                             s_flts[] = {{"data", TS_FLOAT, VARIADIC}, {0}};
+static const struct op_slot s_castlike[] = {{"input", TS_REAL, 0}, {"target_type", TS_REAL, 0}, {0}};
 static const struct op_slot s_where[] = {{"condition", TSET(BOOL), 0}, {"X", TS_ANY, 0}, {"Y", TS_ANY, 0}, {0}};
 static const struct op_slot s_clip[] = {
     {"input", TS_NUM, 0}, {"min", TS_NUM, OPTIONAL}, {"max", TS_NUM, OPTIONAL}, {0}};
@@ -391,9 +392,9 @@ const struct op ops_elementwise[] = {
     {"", "Clip", 13, 1, a_clip, s_clip, slots_y, .define = op_clip, .upgrades = u_clip,
      .spec = "Clip-13, where an absent bound bounds nothing, as in its function body; the bounds of Clip-6 stay "
              "attributes"},
-    {"", "Cast", 25, 1, a_to, slots_x, slots_y, .define = op_cast, .upgrades = u_cast,
+    {"", "Cast", 25, 1, a_to, slots_real, slots_y, .define = op_cast, .upgrades = u_cast,
      .spec = "Cast-25; floats out of the range of an integer saturate, below a byte the low bits stay"},
-    {"", "CastLike", 25, 15, a_castlike, slots_ab, slots_y, .define = op_castlike, .spec = "CastLike-25"},
-    {"", "BitCast", 26, 26, a_to, slots_x, slots_y, .define = op_bitcast, .spec = "BitCast-26"},
+    {"", "CastLike", 25, 15, a_castlike, s_castlike, slots_y, .define = op_castlike, .spec = "CastLike-25"},
+    {"", "BitCast", 26, 26, a_to, slots_real, slots_y, .define = op_bitcast, .spec = "BitCast-26"},
     {0},
 };

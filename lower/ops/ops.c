@@ -16,6 +16,7 @@ void ops_register_all(void) {
 }
 
 const struct op_slot slots_x[] = {{"X", TS_ANY, 0}, {0}};
+const struct op_slot slots_real[] = {{"X", TS_REAL, 0}, {0}};
 const struct op_slot slots_ab[] = {{"A", TS_ANY, 0}, {"B", TS_ANY, 0}, {0}};
 const struct op_slot slots_many[] = {{"data", TS_ANY, VARIADIC}, {0}};
 const struct op_slot slots_y[] = {{"Y", TS_ANY, 0}, {0}};

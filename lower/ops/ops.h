@@ -13,7 +13,7 @@ extern const struct op ops_elementwise[], ops_activation[], ops_matmul[], ops_co
     ops_sequence[], ops_attention_forms[], ops_random[];
 
 /* Slots of the common signatures. */
-extern const struct op_slot slots_x[], slots_ab[], slots_many[], slots_y[], slots_ys[], slots_xi[];
+extern const struct op_slot slots_x[], slots_real[], slots_ab[], slots_many[], slots_y[], slots_ys[], slots_xi[];
 extern const struct op_attr attrs_none[], attrs_axis0[], attrs_axis_last[];
 
 /* ---- definitions */

@@ -312,7 +312,7 @@ static void op_trilu(void) {
 static const struct op_slot s_reshape[] = {{"data", TS_ANY, 0}, {"shape", TS_INDEX, 0}, {0}},
                             s_squeeze[] = {{"data", TS_ANY, 0}, {"axes", TS_INDEX, OPTIONAL}, {0}};
 static const struct op_slot s_shape[] = {{"input", TS_INDEX, 0}, {0}}, s_none[] = {{0}},
-                            s_trilu[] = {{"input", TS_ANY, 0}, {"k", TSET(I64), OPTIONAL}, {0}};
+                            s_trilu[] = {{"input", TS_REAL, 0}, {"k", TSET(I64), OPTIONAL}, {0}};
 static const struct op_slot s_range[] = {{"start", TS_NUM, 0}, {"limit", TS_NUM, 0}, {"delta", TS_NUM, 0}, {0}};
 static const struct op_attr a_reshape[] = {{.name = "allowzero", .kind = AT_INT}, {0}},
                             a_flatten[] = {{.name = "axis", .kind = AT_INT, .i = 1}, {0}};
@@ -343,7 +343,7 @@ const struct op ops_shape[] = {
     {"", "ConstantOfShape", 25, 9, a_value, s_shape, slots_y, .define = op_constantofshape,
      .spec = "ConstantOfShape-25"},
     {"", "Range", 11, 11, attrs_none, s_range, slots_y, .define = op_range, .spec = "Range-11"},
-    {"", "EyeLike", 22, 9, a_eye, slots_x, slots_y, .define = op_eyelike, .spec = "EyeLike-22"},
-    {"", "Trilu", 14, 14, a_trilu, s_trilu, slots_y, .define = op_trilu, .spec = "Trilu-14"},
+    {"", "EyeLike", 22, 9, a_eye, slots_real, slots_y, .define = op_eyelike, .spec = "EyeLike-22"},
+    {"", "Trilu", 14, 14, a_trilu, s_trilu, slots_y, .define = op_trilu, .spec = "Trilu-14, not of complex numbers"},
     {0},
 };

@@ -141,6 +141,11 @@ Test(emit, scalar_kernel) {
     hasnt(s, "__attribute__");
     hasnt(s, "math.h");
 }
+Test(emit, complex_numbers_are_moved_as_they_are) {
+    const char *text = print_with("proc move(x: c128[3] in, y: c128[3] out)\n  for i<3\n    y[i] = x[2-i]\n", "c99",
+                                  true, "");
+    has(text, "y[i] = x[2 - i];");
+}
 static const char *const tile =
     "proc tile(x: f32[6,40] in, w: f32[40,16] in, y: f32[6,16] out)\n  alloc acc: f32[6,16] reg\n"
     "  for i<6 unroll\n    for v<16 vector\n      acc[i,v] = 0.0\n"

@@ -165,6 +165,19 @@ Test(ops, reductions) {
     gives("const %a: f32[2,3] = [1.0,3.0,3.0,2.0,2.0,1.0]",
           "%y: ? = ArgMax(%a) {axis=1, select_last_index=1, keepdims=0}", LIST(2, 1));
 }
+Test(ops, complex_numbers_are_only_moved) {
+    static const char *const wrong[] = {"%y: ? = Cast(%a) {to=1}", "%y: ? = Cast(%b) {to=14}", "%y: ? = NonZero(%a)",
+                                        "%y: ? = Trilu(%a)", "%y: ? = EyeLike(%b) {dtype=15}"};
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        struct text t = {0};
+        text_printf(&t, "graph \"\"\nregion \"\" (%%a: c128[2,2], %%b: f32[2,2]) { %s return %%y }\n", wrong[k]);
+        struct graph *g = graph_parse(c, t.s, t.n, "t.gir");
+        cr_expect(g && !graph_infer(g), "%s", wrong[k]);
+        text_free(&t);
+    }
+    struct graph *g = graph_of("const %a: c128[2] = hash 0x1", "", "%y: ? = Concat(%a, %a) {axis=0}");
+    cr_expect(g && !g->top->results.v[0]->elems);
+}
 /* Of an input nothing is known: no expression of thousands of terms is made to find that out (minutes). */
 Test(ops, a_reduction_of_an_input_takes_no_time_to_infer, .timeout = 20) {
     struct graph *g = graph_of("", "%a: f32[4000,8]", "%y: ? = ArgMax(%a) {select_last_index=1}");
