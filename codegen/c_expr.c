@@ -404,7 +404,9 @@ static struct cs print_load(struct fe *f, expr e) {
     if (vec && (on_lane(f, cond) || on_lane(f, fill))) return lane_by_lane(f, e);
     struct cs none = {0};
     if (!x_is_true(cond)) none = c_value(f, fill, vec ? f->width : 1);
-    if (faults) none = cs_of(A("(*%s = 1, %s)", c_ref(f, f->fault), paren(f, none, P_COND)), P_ATOM);
+    if (faults)
+        none =
+            cs_of(A("(%s(%s), %s)", c_index_helper(f->o, "fault"), c_ref(f, f->fault), paren(f, none, P_COND)), P_ATOM);
     if (x_is_false(cond)) return none;
     struct place pl = c_place(f, b, e->arg);
     if (vec && (!pl.linear || pl.k != 1)) return lane_by_lane(f, e);

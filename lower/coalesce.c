@@ -68,8 +68,8 @@ static struct stmt *alloc_of(struct coalesce *q, const struct block *in, const s
     struct stmt *s = map_get(&q->allocs, PKEY(b));
     return s && s->in == in && b->scope == SC_ARENA && !b->fill ? s : NULL;
 }
-/* A kernel may be for the one size that a check leaves. The view's sizes are the entry's, and must themselves say that it
- * fits. */
+/* A kernel may be for the one size that a check leaves. The view's sizes are the entry's, and must themselves say that
+ * it fits. */
 static bool lies_within(struct coalesce *q, const struct buf *b, const struct buf *of, int64_t cells) {
     return x_proves_le(q->c, x_addi(q->c, buf_cells(q->c, b), cells), buf_cells(q->c, of));
 }

@@ -9,8 +9,8 @@
 #include <string.h>
 
 enum { MAX_ARGS = 256 };
-/* Statements for one node; statements for all nodes and bytes of all their results, each PER_BYTE more for a byte of the
- * model's files. What is left then stays to be computed in the run. */
+/* Statements for one node; statements for all nodes and bytes of all their results, each PER_BYTE more for a byte of
+ * the model's files. What is left then stays to be computed in the run. */
 static const int64_t FUEL = INT64_C(1) << 28, FUEL_OF_ALL = INT64_C(1) << 29, BYTES_OF_ALL = INT64_C(1) << 29;
 enum { PER_BYTE = 2 };
 

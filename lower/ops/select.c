@@ -222,7 +222,8 @@ static const struct op_attr a_nms[] = {{.name = "center_point_box", .kind = AT_I
 const struct op ops_select[] = {
     {"", "TopK", 11, 1, a_topk, s_topk, s_topk_out, .define = op_topk, .upgrades = u_topk,
      .spec = "TopK-11; always sorted, ties in order of position"},
-    {"", "NonZero", 13, 9, attrs_none, s_nonzero, slots_y, .define = op_nonzero, .spec = "NonZero-13, not of strings and complex numbers"},
+    {"", "NonZero", 13, 9, attrs_none, s_nonzero, slots_y, .define = op_nonzero,
+     .spec = "NonZero-13, not of strings and complex numbers"},
     {"", "CumSum", 14, 11, a_cumsum, s_cumsum, slots_y, .define = op_cumsum, .spec = "CumSum-14"},
     {"", "CumProd", 26, 26, a_cumsum, s_cumsum, slots_y, .define = op_cumprod, .spec = "CumProd-26"},
     {"", "Compress", 11, 9, a_compress, s_compress, slots_y, .define = op_compress, .spec = "Compress-11"},

@@ -142,9 +142,17 @@ Test(emit, scalar_kernel) {
     hasnt(s, "math.h");
 }
 Test(emit, complex_numbers_are_moved_as_they_are) {
-    const char *text = print_with("proc move(x: c128[3] in, y: c128[3] out)\n  for i<3\n    y[i] = x[2-i]\n", "c99",
-                                  true, "");
+    const char *text =
+        print_with("proc move(x: c128[3] in, y: c128[3] out)\n  for i<3\n    y[i] = x[2-i]\n", "c99", true, NULL);
     has(text, "y[i] = x[2 - i];");
+}
+/* Two assignments in one expression would have no order. */
+Test(emit, faults_of_an_expression_are_calls) {
+    const char *text = print_with("proc pick(x: f32[N] in, k: i64[2] in, y: f32[] out) [N in 0..9]\n"
+                                  "  y[] = x[guard(toidx(k[0]), N)] + x[guard(toidx(k[1]), N)]\n",
+                                  "c99", true, NULL);
+    cr_assert_eq(count(text, "(nn_fault(fault), 0.0f)"), 2);
+    hasnt(text, "(*fault = 1,");
 }
 static const char *const tile =
     "proc tile(x: f32[6,40] in, w: f32[40,16] in, y: f32[6,16] out)\n  alloc acc: f32[6,16] reg\n"
