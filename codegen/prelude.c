@@ -653,7 +653,7 @@ const char *c_index_helper(const struct emit_options *o, const char *what) {
         {"guard", "/* v when it is a valid index below n, else 0 and the fault is recorded */\n"
                   "static inline ptrdiff_t nn_guard(int64_t v, ptrdiff_t n, int *fault) {\n    if (v >= 0 && v < n)\n  "
                   "      return (ptrdiff_t)v;\n    *fault = 1;\n    return 0;\n}\n"},
-        {"fault", "/* a statement that an expression can hold, with others of its kind in any order */\n"
+        {"fault", "/* records a fault from within an expression */\n"
                   "static inline void nn_fault(int *fault) {\n    *fault = 1;\n}\n"},
         {"floordiv", "static inline ptrdiff_t nn_floordiv(ptrdiff_t a, ptrdiff_t b) {\n    return b == 0 ? 0 : a / b - "
                      "((a % b != 0) & ((a < 0) != (b < 0)));\n}\n"},

@@ -4,8 +4,8 @@
 #include "@NAME@_io.h"
 
 static int by_time(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    const double first = *(const double *)a, second = *(const double *)b;
+    return (first > second) - (first < second);
 }
 int main(int argc, char **argv) {
     static struct io_session s;
