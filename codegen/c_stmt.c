@@ -9,7 +9,7 @@ struct cs c_storage(struct fe *f, const struct buf *b, struct cs v) {
     const char *enc = c_encode(f->o, b->type);
     if (enc) return cs_of(A("%s(%s)", enc, v.s), P_ATOM);
     if (dtype_bits(b->type) < 8 && b->type != STR) v = cs_of(A("%s(%s)", c_round(f->o, b->type, 1), v.s), P_ATOM);
-    if ((b->type == dtype_value(b->type) && b->type != BOOL) || b->type == C64 || b->type == C128) return v;
+    if ((b->type == dtype_value(b->type) && b->type != BOOL) || dtype_is_complex(b->type)) return v;
     return cs_of(A("(%s)%s", dtype_c(b->type), paren(f, v, P_UNARY)), P_UNARY);
 }
 static void print_store(struct fe *f, struct stmt *s) {

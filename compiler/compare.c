@@ -20,7 +20,6 @@ static bool same_string(const struct tensor *got, const struct tensor *want, int
                           *b = &want->strs[want->source == TS_SPLAT ? 0 : i];
     return a->n == b->n && !memcmp(a->p, b->p, a->n);
 }
-static bool is_complex(enum dtype t) { return t == C64 || t == C128; }
 /* Element i of a complex tensor, real and imaginary part apart. */
 static double part(const struct tensor *t, int64_t i, int which) {
     size_t size = (size_t)dtype_bytes(t->type);
@@ -33,7 +32,7 @@ static double part(const struct tensor *t, int64_t i, int which) {
 static bool same_number(double a, double b) { return (isnan(a) && isnan(b)) || (a == b && signbit(a) == signbit(b)); }
 static bool same_element(const struct tensor *got, const struct tensor *want, int64_t i) {
     if (got->type == STR) return same_string(got, want, i);
-    if (is_complex(got->type))
+    if (dtype_is_complex(got->type))
         return same_number(part(got, i, 0), part(want, i, 0)) && same_number(part(got, i, 1), part(want, i, 1));
     if (dtype_is_float(got->type)) return same_number(tensor_f(got, i), tensor_f(want, i));
     return tensor_i(got, i) == tensor_i(want, i);
@@ -44,7 +43,7 @@ static void number(const struct tensor *t, int64_t i, struct text *out) {
 }
 static void tell(const struct tensor *got, const struct tensor *want, int64_t i, struct text *why) {
     text_printf(why, "element %lld of %lld", (long long)i, (long long)tensor_count(want));
-    if (got->type == STR || is_complex(got->type)) return;
+    if (got->type == STR || dtype_is_complex(got->type)) return;
     if (dtype_is_float(got->type)) {
         text_add(why, " is ");
         number(got, i, why);
@@ -74,16 +73,16 @@ double usual_tolerance(enum dtype t) {
     }
 }
 static double value(const struct tensor *t, int64_t i, int which) {
-    return is_complex(t->type) ? part(t, i, which) : tensor_f(t, i);
+    return dtype_is_complex(t->type) ? part(t, i, which) : tensor_f(t, i);
 }
 bool within_tolerance(const struct tensor *got, const struct tensor *want, double tolerance, struct deviation *found,
                       struct text *why) {
     *found = (struct deviation){0, 0};
     if (!same_shape(got, want, why)) return false;
-    if (!dtype_is_float(want->type) && !is_complex(want->type)) return same_bits(got, want, why);
+    if (!dtype_is_float(want->type) && !dtype_is_complex(want->type)) return same_bits(got, want, why);
     double scale = 0, worst = 0;
     int64_t n = tensor_count(want), at = -1;
-    int parts = is_complex(want->type) ? 2 : 1;
+    int parts = dtype_is_complex(want->type) ? 2 : 1;
     for (int64_t i = 0; i < n * parts; i++) {
         double w = fabs(value(want, i / parts, (int)(i % parts)));
         if (isfinite(w) && w > scale) scale = w;

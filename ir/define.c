@@ -119,20 +119,19 @@ enum dtype type_attr(const char *name) {
     if (!has_attr(name)) return NONE;
     enum dtype t = dtype_by_onnx((int)int_attr(name));
     if (t == NONE) fail(E_ATTR, "attribute \"%s\": unknown element type %lld", name, (long long)int_attr(name));
-    if (t == C64 || t == C128) return fail(E_TYPE, "attribute \"%s\": complex numbers are only moved", name), NONE;
+    if (dtype_is_complex(t)) return fail(E_TYPE, "attribute \"%s\": complex numbers are only moved", name), NONE;
     return t;
 }
 
 /* ---- contents of small integer inputs */
-static E known(T t, int k) { /* element as value expression, or NULL */
-    struct value *v = t ? t->val : NULL;
-    if (v && v->elems) return k < v->nelems ? v->elems[k] : NULL;
-    if (!v || !v->init || k >= tensor_count(v->init)) return NULL;
+expr def_element(struct ctx *c, const struct value *v, int64_t k) {
+    if (v->elems) return k < v->nelems ? v->elems[k] : NULL;
+    if (!v->init || k >= tensor_count(v->init)) return NULL;
     enum dtype vt = dtype_value(v->init->type);
     if (vt == NONE || vt == STR) return NULL;
-    return vt == F32 || vt == F64 ? x_const_f(DEF_CTX, vt, tensor_f(v->init, k))
-                                  : x_const_i(DEF_CTX, vt, tensor_i(v->init, k));
+    return vt == F32 || vt == F64 ? x_const_f(c, vt, tensor_f(v->init, k)) : x_const_i(c, vt, tensor_i(v->init, k));
 }
+static E known(T t, int k) { return t && t->val ? def_element(DEF_CTX, t->val, k) : NULL; }
 static bool index_leaf(void *env, expr e) {
     (void)env;
     return e->op != X_TOIDX;

@@ -39,4 +39,6 @@ void def_append(struct stmt *s);
 const struct op_attr *def_attr_row(const char *name);
 /* Symbolic contents of an output computed by the statements of `block`; NULL when not all elements can be known. */
 expr *def_contents(struct ctx *c, struct block *block, const struct buf *b, struct def *d, int64_t count);
+/* Element k of what is known of v, as a value expression; NULL: not known, or no number. */
+expr def_element(struct ctx *c, const struct value *v, int64_t k);
 #endif

@@ -167,12 +167,7 @@ static expr element(struct contents *s, const struct buf *b, const int64_t *at) 
         T t = s->d->ins[k];
         if (!t || t->buf != b) continue;
         int64_t f = flat_index(b, at);
-        if (f < 0) return NULL;
-        if (t->val->elems) return f < t->val->nelems ? t->val->elems[f] : NULL;
-        const struct tensor *init = t->val->init;
-        enum dtype vt = init ? dtype_value(init->type) : NONE;
-        if (vt == NONE || vt == STR || f >= tensor_count(init)) return NULL;
-        return vt == F32 || vt == F64 ? x_const_f(c, vt, tensor_f(init, f)) : x_const_i(c, vt, tensor_i(init, f));
+        return f < 0 ? NULL : def_element(c, t->val, f);
     }
     struct stmt *writer = NULL;
     for (struct stmt *st = s->block->first; st; st = st->next) {

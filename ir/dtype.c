@@ -53,6 +53,8 @@ bool dtype_is_int(enum dtype t) {
     return v == I32 || v == U32 || v == I64 || v == U64 || v == IDX;
 }
 
+bool dtype_is_complex(enum dtype t) { return t == C64 || t == C128; }
+
 bool dtype_is_signed(enum dtype t) {
     switch (t) {
     case I8:
@@ -62,6 +64,6 @@ bool dtype_is_signed(enum dtype t) {
     case I4:
     case I2:
     case IDX: return true;
-    default: return dtype_is_float(t) || t == C64 || t == C128;
+    default: return dtype_is_float(t) || dtype_is_complex(t);
     }
 }

@@ -42,4 +42,5 @@ const char *dtype_c(enum dtype t);
 bool dtype_is_float(enum dtype t); /* any floating storage or value type */
 bool dtype_is_int(enum dtype t);   /* signed or unsigned integer, not bool */
 bool dtype_is_signed(enum dtype t);
+bool dtype_is_complex(enum dtype t);
 #endif

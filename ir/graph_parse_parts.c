@@ -383,7 +383,7 @@ static bool p_bytes(struct parser *p, unsigned char *to, size_t size) {
 static bool p_element(struct parser *p, struct tensor *x, int64_t i) {
     if (x->type == STR) return p_string(p, &((struct str_elem *)tensor_data(x))[i]);
     bool is_float = dtype_is_float(x->type), bits = p_peek(p) == '0' && p->at[1] == 'x';
-    if (x->type == C64 || x->type == C128 || (is_float && bits && dtype_bits(x->type) >= 8)) {
+    if (dtype_is_complex(x->type) || (is_float && bits && dtype_bits(x->type) >= 8)) {
         size_t size = (size_t)dtype_bytes(x->type);
         return p_bytes(p, (unsigned char *)tensor_data(x) + (size_t)i * size, size);
     }

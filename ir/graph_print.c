@@ -267,7 +267,7 @@ static void print_element(struct text *t, const struct tensor *x, int64_t i) {
     if (x->type == STR) print_string(t, x->strs[i].p ? x->strs[i].p : "", x->strs[i].n);
     else if (dtype_is_float(x->type)) print_float(t, x, i);
     else if (x->type == U64) text_printf(t, "%" PRIu64, (uint64_t)tensor_i(x, i));
-    else if (x->type == C64 || x->type == C128)
+    else if (dtype_is_complex(x->type))
         print_bits(
             t, (const unsigned char *)x->bytes + (x->source == TS_SPLAT ? 0 : (size_t)i * (size_t)dtype_bytes(x->type)),
             (size_t)dtype_bytes(x->type));

@@ -110,7 +110,7 @@ static void parse_data(struct parser *p, struct buf *b) {
             parse_error(p, p->l.number, "a constant with contents needs constant dims");
             return;
         }
-    if (b->type == C64 || b->type == C128) {
+    if (dtype_is_complex(b->type)) {
         parse_error(p, p->l.number, "complex constants have no text; write ...");
         return;
     }

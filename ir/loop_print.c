@@ -151,7 +151,7 @@ static void print_element(struct text *t, const struct tensor *d, int64_t k) {
 static void print_data(struct text *t, const struct tensor *d) {
     bool splat = d && d->source == TS_SPLAT;
     int64_t n = !d ? 0 : splat ? 1 : tensor_count(d);
-    if (!d || d->type == C64 || d->type == C128 || n > DATA_MAX) {
+    if (!d || dtype_is_complex(d->type) || n > DATA_MAX) {
         text_add(t, " ...");
         return;
     }

@@ -170,7 +170,7 @@ static bool run(struct evaluation *e) {
         if (e->results[i].sizes) copy_out(e, &e->results[i]);
     }
     int64_t more = PER_BYTE * e->g->file_bytes, left = FUEL_OF_ALL + more - e->c->folded;
-    /* the results of a node are small (max_elements), so that going over once does no harm */
+    /* the results of one node are bounded (max_elements), so that going over once does no harm */
     struct eval_options o = {.fuel = left < FUEL ? left : FUEL, .max_bytes = INT64_C(1) << 30};
     if (left <= 0 || e->c->folded_bytes > BYTES_OF_ALL + more) return false;
     struct eval_result r = loop_eval(e->m, e->p, e->args, NULL, &o);

@@ -136,7 +136,7 @@ static struct tensor *from_typed_field(struct tensor_reader *r, const Onnx__Tens
                                        int64_t count) {
     enum typed_field f = typed_field(t->type);
     size_t n = field_count(p, f), need = (size_t)count;
-    if (t->type == C64 || t->type == C128) need = (size_t)count * 2; /* cannot overflow: its bytes were computed */
+    if (dtype_is_complex(t->type)) need = (size_t)count * 2; /* cannot overflow: its bytes were computed */
     else if (dtype_bits(t->type) < 8 && t->type != STR) need = t->nbytes;
     if (n != need) {
         diag(r->diags, DIAG_ERROR, E_ONNX, "tensor %s: %zu elements in %s, but its shape needs %zu",

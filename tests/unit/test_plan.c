@@ -151,16 +151,20 @@ static const char chain[] = "proc relu(x: f32[64] in, y: f32[64] out)\n"
                             "  alloc b: f32[64] arena\n"
                             "  call %s(in a, out b)\n"
                             "  call turn(in %s, out y)\n";
-static int allocs_after_reuse(const char *kernel, const char *last) {
-    char text[1000];
+/* Statements of the kind that the entry has after the pass. */
+static int left_after(void (*pass)(struct module *m), const char *text, enum stmt_kind kind) {
     int n = 0;
-    snprintf(text, sizeof text, chain, kernel, last);
     struct module *m = loop_parse(c, text, strlen(text), "t.lir");
     cr_assert(m && loop_verify(m, NULL), "%s", complaints(c));
-    reuse_storage(m);
+    pass(m);
     cr_assert(loop_verify(m, NULL), "%s", complaints(c));
-    for (struct stmt *s = m->entry->body.first; s; s = s->next) n += s->kind == S_ALLOC;
+    for (struct stmt *s = m->entry->body.first; s; s = s->next) n += s->kind == kind;
     return n;
+}
+static int allocs_after_reuse(const char *kernel, const char *last) {
+    char text[1000];
+    snprintf(text, sizeof text, chain, kernel, last);
+    return left_after(reuse_storage, text, S_ALLOC);
 }
 Test(plan, results_take_the_place_of_operands_that_die) { cr_expect(allocs_after_reuse("relu", "b") == 1); }
 Test(plan, not_of_operands_that_are_read_in_another_order) { cr_expect(allocs_after_reuse("turn", "b") == 2); }
@@ -181,14 +185,8 @@ static const char slice[] = "proc first(x: f32[%d,1,5] in, y: f32[1,5] out)\n"
                             "  call relu(in y, out z)\n";
 static int views_of_slice(int kernel_rows, const char *rows) {
     char text[1000];
-    int n = 0;
     snprintf(text, sizeof text, slice, kernel_rows, rows);
-    struct module *m = loop_parse(c, text, strlen(text), "t.lir");
-    cr_assert(m && loop_verify(m, NULL), "%s", complaints(c));
-    coalesce_copies(m);
-    cr_assert(loop_verify(m, NULL), "%s", complaints(c));
-    for (struct stmt *s = m->entry->body.first; s; s = s->next) n += s->kind == S_VIEW;
-    return n;
+    return left_after(coalesce_copies, text, S_VIEW);
 }
 Test(plan, a_slice_is_a_view) { cr_expect(views_of_slice(2, "2") == 1); }
 /* S*5 <= S*S*5 is true, but the sizes alone do not prove it. */
