@@ -190,11 +190,10 @@ static const char *capitals(struct ctx *c, const char *s) {
     text_free(&t);
     return r;
 }
-/* Must hold what the caller may choose: names of the API would clash with these. */
 const char *program_name(struct ctx *c, const char *name) {
     const char *s = c_ident(c, name ? name : "model");
     if (strlen(s) > NAME_MAX_LENGTH) s = c_ident(c, internn(c->names, s, NAME_MAX_LENGTH));
-    return !strcmp(s, "m") || !strcmp(s, "in") || !strcmp(s, "out") ? internf(c->names, "%s_model", s) : s;
+    return program_name_taken(s) ? internf(c->names, "model_%s", s) : s;
 }
 static bool choose_weights(struct program *p) {
     int64_t estimate = weights_estimate(p);

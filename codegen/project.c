@@ -27,15 +27,22 @@ static bool problem(struct writer *q, const char *what, const char *path) {
     return false;
 }
 static const char *path_of(struct writer *q, const char *name) { return A("%s/%s", q->folder.path, name); }
-static void add_file(struct writer *q, const char *name) { PUSH(&q->c->arena, &q->w->files, name); }
-static bool put_file(struct writer *q, const char *name, struct text *t) {
+static void add_file(struct writer *q, const char *name) {
+    for (int k = 0; k < q->w->files.n; k++)
+        if (!strcmp(q->w->files.v[k], name)) BUG("%s would be written twice", name);
+    PUSH(&q->c->arena, &q->w->files, name);
+}
+static bool write_file(struct writer *q, const char *name, struct text *t) {
     const char *path = path_of(q, name);
-    add_file(q, name);
     FILE *f = fopen(path, "wb");
     bool ok = f && fwrite(t->s ? t->s : "", 1, t->n, f) == t->n;
     if (f && fclose(f) != 0) ok = false;
     text_free(t);
     return ok ? true : problem(q, "cannot write", path);
+}
+static bool put_file(struct writer *q, const char *name, struct text *t) {
+    add_file(q, name);
+    return write_file(q, name, t);
 }
 static bool put_code(struct writer *q, const char *name, struct text *t) {
     emit_wrap(t);
@@ -255,8 +262,8 @@ static bool put_templates(struct writer *q) {
 static bool put_manifest(struct writer *q) {
     struct text t = {0};
     add_file(q, "manifest.json");
-    project_manifest(q->w, &t);
-    return put_file(q, "manifest.json", &t);
+    project_manifest(q->w, &t); /* names itself, too */
+    return write_file(q, "manifest.json", &t);
 }
 
 struct project *project_write(struct module *m, struct memory_plan *plan, const struct project_options *o,
