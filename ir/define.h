@@ -77,6 +77,8 @@ X raxes(X extents, const char *names);
 E num(double v);
 E idx(int64_t v);
 E typed(enum dtype value_type, double v);
+E least(enum dtype value_type);    /* what max leaves every value with: -inf or the smallest integer */
+E greatest(enum dtype value_type); /* and min */
 E add(E a, E b), sub(E a, E b), mul(E a, E b), div_(E a, E b), mod_(E a, E b), fma_(E a, E b, E c);
 E min_(E a, E b), max_(E a, E b), neg(E a), abs_(E a), sqrt_(E a), floor_(E a), ceil_(E a), trunc_(E a), rint_(E a);
 E lt(E a, E b), le(E a, E b), gt(E a, E b), ge(E a, E b), eq(E a, E b), ne(E a, E b);

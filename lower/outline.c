@@ -208,17 +208,8 @@ static bool goes_before(struct block *run, struct stmt *s) {
     return true;
 }
 /* ---- what a sum reads again and again */
-struct again {
-    const struct stmt *map;
-    bool found;
-};
 static bool is_dear(void *env, expr e) {
     *(bool *)env |= e->op == X_CALL || e->op == X_TOIDX;
-    return true;
-}
-static bool reads_map(void *env, expr e) {
-    struct again *q = env;
-    q->found |= e->op == X_LOAD && e->u.buf == q->map->u.stage.buf;
     return true;
 }
 /* Axes of more than one cell. */
@@ -239,17 +230,16 @@ static bool share_rows(struct ctx *c, const struct block *run, struct stmt *s) {
 /* Has the run a map of functions or of computed places, and the sum s more axes? The map would be inlined, and computed
  * anew along each of them: it gets a kernel, and so does the sum, which may then be a contraction. */
 static bool sums_again(struct ctx *c, const struct block *run, struct stmt *s) {
-    struct again q = {0};
+    bool again = false;
     if (s->kind != S_STAGE || s->u.stage.op == RED_NONE) return false;
     for (const struct stmt *t = run->first; t; t = t->next) {
         bool dear = false;
         if (t->kind != S_STAGE || t->u.stage.op != RED_NONE) return false;
         if (wide(t) >= wide(s)) continue;
         x_visit(t->u.stage.value, is_dear, &dear);
-        q.map = t;
-        if (dear) x_visit(s->u.stage.value, reads_map, &q);
+        again |= dear && stmt_reads(s, t->u.stage.buf, NULL);
     }
-    return q.found && !share_rows(c, run, s);
+    return again && !share_rows(c, run, s);
 }
 bool outline_kernels(struct lowering *l, struct block *from, const char *name) {
     struct ctx *c = l->c;

@@ -39,26 +39,6 @@ E scalar(T t) {
     for (int k = 0; !exact && k < rank(t); k++) require(eq(dim(t, k), idx(1)), "a scalar is given as a larger tensor");
     return exact ? typed(vt, v) : at(t, zeros(rank(t)));
 }
-E least(enum dtype t) {
-    switch (t) {
-    case BOOL:
-    case U32:
-    case U64: return typed(t, 0);
-    case I32: return typed(t, INT32_MIN);
-    case I64: return typed(t, (double)INT64_MIN);
-    default: return typed(t, -INFINITY);
-    }
-}
-E greatest(enum dtype t) {
-    switch (t) {
-    case BOOL: return typed(t, 1);
-    case I32: return typed(t, INT32_MAX);
-    case U32: return typed(t, UINT32_MAX);
-    case I64: return typed(t, 0x1p63); /* saturates to the largest */
-    case U64: return not_(typed(t, 0));
-    default: return typed(t, INFINITY);
-    }
-}
 static bool is_float(E e) { return e->type == F32 || e->type == F64; }
 E nmax(E a, E b) { return is_float(a) ? sel(is_nan(a), a, max_(a, b)) : max_(a, b); }
 E nmin(E a, E b) { return is_float(a) ? sel(is_nan(a), a, min_(a, b)) : min_(a, b); }

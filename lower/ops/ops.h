@@ -17,12 +17,10 @@ extern const struct op_slot slots_x[], slots_real[], slots_ab[], slots_many[], s
 extern const struct op_attr attrs_none[], attrs_axis0[], attrs_axis_last[];
 
 /* ---- definitions */
-enum { DIM_MAX = INT32_MAX };   /* largest run-time dim that definitions ask for */
-E scalar(T t);                  /* the element of a tensor of one element; a literal when constant */
-X zeros(int n);                 /* n times index 0 */
-E least(enum dtype value_type); /* identity of max: -inf or the smallest integer */
-E greatest(enum dtype value_type);
-E nmax(E a, E b); /* max and min that give NaN when either operand is NaN */
+enum { DIM_MAX = INT32_MAX }; /* largest run-time dim that definitions ask for */
+E scalar(T t);                /* the element of a tensor of one element; a literal when constant */
+X zeros(int n);               /* n times index 0 */
+E nmax(E a, E b);             /* max and min that give NaN when either operand is NaN */
 E nmin(E a, E b);
 E clampi(E i, E lo, E hi);       /* index clamped to lo..hi */
 E ceil_div(E a, E b);            /* of indices, b > 0 */
