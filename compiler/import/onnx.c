@@ -175,6 +175,8 @@ struct graph *import_onnx_bytes(struct ctx *c, const char *path, const uint8_t *
     m.functions.arena = m.dim_names.arena = m.told.arena = &c->arena;
     bool ok = false;
     m.model = onnx_unpack(&c->diags, &c->arena, data, n, &onnx__model_proto__descriptor, spans);
+    const char *foreign = m.model ? NULL : foreign_file(data, n);
+    if (foreign) diag_help(&c->diags, "%s", foreign);
     if (m.model && !m.model->graph) {
         onnx_error(&m, E_ONNX, "the model has no graph");
     } else if (m.model && external_open(&m.external, &c->diags, &c->arena, path)) {

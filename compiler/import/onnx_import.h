@@ -65,6 +65,9 @@ int onnx_version(struct importer *m, const struct frame *f, const char *domain);
 const char *onnx_domain(struct importer *m, const char *domain);                 /* interned; "" for ai.onnx */
 void onnx_error(struct importer *m, enum diag_code code, const char *fmt, ...) NN_PRINTF(3, 4);
 
+/* foreign.c: what a file that is no ONNX model seems to be, as help for who gave it; NULL: nothing known. */
+const char *foreign_file(const uint8_t *data, size_t n);
+
 /* onnx_nodes.c */
 bool onnx_graph(struct importer *m, struct scope *s,
                 const Onnx__GraphProto *p); /* contents of a region whose inputs are declared */

@@ -21,8 +21,8 @@ CODE(E_ONNX, 201, "not a valid ONNX model",
      "The file is not an ONNX protobuf message, is truncated, nests too deeply, or declares sizes that its bytes do "
      "not have.",
      "model.onnx: byte 0, in ModelProto: an unknown wire type",
-     "Fetch or export the file again. `onnx.checker.check_model` says more; a file of a few hundred bytes is often a "
-     "pointer to one in Git LFS.")
+     "Fetch or export the file again. `onnx.checker.check_model` says more. What looks like a model of another kind, a "
+     "pointer of Git LFS, an archive or a page of the web is called so.")
 CODE(E_GRAPH, 202, "the graph is not well formed",
      "A value is used before it is defined, defined twice, or the graph has a cycle.",
      "model.onnx: node 3 \"conv2\" (Conv): input 1 \"w2\" is not defined",
