@@ -110,14 +110,15 @@ static void init_function(struct program *p, struct text *out) {
                     "%s_ARENA_BYTES;\n"
                     "        return nn_stop(&m->error, NN_EARENA, \"the arena is too small\", NULL);\n    }\n",
                     p->upper, p->upper);
-    text_add(out, "    return NN_OK;\n}\n\n");
+    text_add(out, "    m->ready = 1;\n    return NN_OK;\n}\n\n");
 }
 static void api_run(struct program *p, struct text *out) {
     text_printf(out,
                 "int %s_run(%s *m, const %s_inputs *in, %s_outputs *out) {\n    if (!m) return NN_EARG;\n"
                 "    memset(&m->error, 0, sizeof m->error);\n"
+                "    if (!m->ready) return nn_stop(&m->error, NN_EARG, \"%s_init has not succeeded\", NULL);\n"
                 "    if (!in || !out) return nn_stop(&m->error, NN_EARG, \"inputs or outputs are missing\", NULL);\n",
-                p->name, p->name, p->name, p->name);
+                p->name, p->name, p->name, p->name, p->name);
     if (p->is_static && !p->has_region) text_add(out, "    return run(m, in, out);\n}\n");
     else if (p->device) device_grow(p, out);
     else
@@ -126,7 +127,7 @@ static void api_run(struct program *p, struct text *out) {
                       "        if (!m->config.grow(m->config.user, m->error.need, &m->config.arena, "
                       "&m->config.arena_size)) return status;\n"
                       "        if (m->config.arena_size < m->error.need || (uintptr_t)m->config.arena % 64 != 0) "
-                      "return status;\n    }\n}\n");
+                      "return status;\n        memset(&m->error, 0, sizeof m->error);\n    }\n}\n");
 }
 static void weights_list(struct program *p, struct text *out) {
     if (!p->weights.n) return;

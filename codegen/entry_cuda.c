@@ -22,15 +22,17 @@ void device_init(struct program *p, struct text *out) {
                 PLAN_ALIGN, PLAN_ALIGN);
     if (p->is_static && p->arena_bytes) {
         text_printf(out,
-                    "    if (!config->arena) return nn_cuda_arena(&m->cuda, &m->error, config->arena_size > "
-                    "%s_ARENA_BYTES ? config->arena_size : %s_ARENA_BYTES, &m->config.arena, &m->config.arena_size);\n",
+                    "    if (!config->arena) {\n        const int got = nn_cuda_arena(&m->cuda, &m->error, "
+                    "config->arena_size > "
+                    "%s_ARENA_BYTES ? config->arena_size : %s_ARENA_BYTES, &m->config.arena, &m->config.arena_size);\n"
+                    "        if (got != NN_OK) return got;\n",
                     p->upper, p->upper);
         text_printf(out,
-                    "    if (config->arena_size < %s_ARENA_BYTES) {\n        m->error.need = %s_ARENA_BYTES;\n"
+                    "    } else if (config->arena_size < %s_ARENA_BYTES) {\n        m->error.need = %s_ARENA_BYTES;\n"
                     "        return nn_stop(&m->error, NN_EARENA, \"the arena is too small\", NULL);\n    }\n",
                     p->upper, p->upper);
     }
-    text_add(out, "    return NN_OK;\n}\n\n");
+    text_add(out, "    m->ready = 1;\n    return NN_OK;\n}\n\n");
 }
 void device_close(struct program *p, struct text *out) {
     text_printf(out, "void %s_free(%s *m) {\n    if (m) nn_cuda_close(&m->cuda, %s);\n}\n", p->name, p->name,
@@ -46,10 +48,9 @@ void device_grow(struct program *p, struct text *out) {
              "            status = nn_cuda_arena(&m->cuda, &m->error, need > twice ? need : twice, "
              "&m->config.arena, &m->config.arena_size);\n"
              "            if (status != NN_OK) return status;\n"
-             "            memset(&m->error, 0, sizeof m->error);\n"
              "        } else {\n"
              "            if (!m->config.grow || !m->config.grow(m->config.user, m->error.need, "
              "&m->config.arena, &m->config.arena_size)) return status;\n"
              "            if (m->config.arena_size < m->error.need || (uintptr_t)m->config.arena % 64 != 0) "
-             "return status;\n        }\n    }\n}\n");
+             "return status;\n        }\n        memset(&m->error, 0, sizeof m->error);\n    }\n}\n");
 }

@@ -140,7 +140,7 @@ static void context_type(struct program *p, struct text *out) {
                 "/* The context. Only `error` is for the caller's eyes. */\ntypedef struct {\n    nn_error error;\n    "
                 "%s_config config;\n",
                 p->name);
-    text_add(out, "    const unsigned char *weights;\n");
+    text_printf(out, "    const unsigned char *weights;\n    int ready;    /* %s_init succeeded */\n", p->name);
     if (!p->is_static)
         text_printf(out, "    %s_dims dims;    /* of the plan below */\n    int64_t total;\n    int64_t at[%d];\n",
                     p->name, placed_slots(p) + 1 + p->extras.n);

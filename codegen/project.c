@@ -159,6 +159,13 @@ static bool put_board(struct writer *q, const char *const *values) {
     }
     return put_template(q, "templates/project/bare/board.ld", "board.ld", bare_values(q->p, q->w->weights_file));
 }
+/* How bench is called; a weights file is its third argument. */
+static const char *bench_words(struct writer *q, const char *file) {
+    const struct target *t = q->p->o->target;
+    const char *words = *file ? A("50 5 %s", file) : "";
+    if (t->board) return A("%s ./bench%s", t->runner, *file ? A(" -append '%s'", words) : "");
+    return A("%s%s./bench%s%s", t->runner ? t->runner : "", t->runner ? " " : "", *words ? " " : "", words);
+}
 static bool put_templates(struct writer *q) {
     struct program *p = q->p;
     /* from, to ("_": after the model's name), and what is there in its place for a GPU (NULL: nothing) */
@@ -214,6 +221,10 @@ static bool put_templates(struct writer *q) {
                             assembly ? "C ASM" : "C",
                             "LDFLAGS",
                             *q->w->ldflags ? A(" %s", q->w->ldflags) : "",
+                            "BENCH",
+                            bench_words(q, file),
+                            "BOARD_FLAGS",
+                            board ? A(" %s", q->w->cflags) : "",
                             "BOARD_SOURCES",
                             board ? " startup.c semihost.c" : "",
                             "MESON_BOARD",

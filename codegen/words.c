@@ -3,11 +3,13 @@
 #include <string.h>
 #include <strings.h>
 
-/* What is printed beside a program: parameters of its API, prefixes, files; and what CMake and meson call targets. */
+/* What is printed beside a program: parameters of its API, prefixes, files, functions; and targets of CMake and meson.
+ */
 static const char *const beside[] = {
     " m in out io nn bench count cuda_emu selftest semihost startup ",
     " all benchmark clean coverage dist distcheck edit_cache help install package package_source phony preinstall ",
     " rebuild_cache reconfigure test uninstall ",
+    " by_time fail find_symbols plan read_tensor run set_symbol write_tensor no_room aligned_alloc clock_gettime ",
     NULL,
 };
 
@@ -98,4 +100,9 @@ static bool has(const char *const *lines, const char *word) {
             if (!strncasecmp(at + 1, word, n) && at[n + 1] == ' ') return true;
     return false;
 }
-bool program_name_taken(const char *s) { return has(beside, s) || has(of_the_library, s) || !strncasecmp(s, "io_", 3); }
+/* Of everything in io.h, and of the run-time stub in a version. */
+static bool has_our_prefix(const char *s) {
+    if (!strncasecmp(s, "io_", 3)) return true;
+    return !strncasecmp(s, "nn", 2) && s[2 + strspn(s + 2, "0123456789")] == '_';
+}
+bool program_name_taken(const char *s) { return has(beside, s) || has(of_the_library, s) || has_our_prefix(s); }

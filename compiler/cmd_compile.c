@@ -22,7 +22,7 @@ static void summary_json(const struct session *s) {
 /* What make and ninja read: the model and its files of external data are what the folder was made from. */
 static void make_word(struct text *t, const char *s) {
     for (; *s; s++) {
-        if (*s == ' ' || *s == '#' || *s == ':' || *s == '%') text_char(t, '\\');
+        if (*s == ' ' || *s == '#' || *s == ':') text_char(t, '\\');
         if (*s == '$') text_char(t, '$');
         text_char(t, *s);
     }

@@ -208,6 +208,13 @@ static void close_body(struct importer *m, const struct scope *s, int own) {
     }
 }
 
+/* Where captured values begin: behind the slots of the operator that are not variadic, whether the model fills them. */
+static int own_inputs(const struct node *n) {
+    int slots = 0;
+    while (n->op && n->op->ins[slots].name && !(n->op->ins[slots].flags & VARIADIC)) slots++;
+    return n->ins.n > slots ? n->ins.n : slots;
+}
+
 static void attributes(struct importer *m, struct scope *s, const struct pending *q) {
     struct node *n = q->node;
     struct captured captured = {.number = {.arena = &m->c->arena}};
@@ -240,7 +247,7 @@ static void attributes(struct importer *m, struct scope *s, const struct pending
     if (!bodies.n) return;
     node_drop_attr(n, "captures"); /* ours; nothing that a model may say */
     for (int i = 0; i < bodies.n; i++) close_body(m, &bodies.v[i], own.v[i]);
-    int first = n->ins.n;
+    int first = own_inputs(n);
     for (int k = 0; k < captured.values.n; k++) node_set_input(n, first + k, captured.values.v[k]);
     if (captured.values.n)
         node_set_attr(n, (struct attr){.name = "captures", .kind = AT_INT, .u.i = captured.values.n});

@@ -397,7 +397,7 @@ Test(entry, three_models_in_one_cxx_program) {
         "    if (first_init(&m, &mc) != NN_EARENA || m.error.need != FIRST_ARENA_BYTES || first_init(nullptr, &mc) != "
         "NN_EARG) return 7;\n"
         "    mc.arena_size++; mc.arena = arena[0] + 4;\n"
-        "    if (first_init(&m, &mc) != NN_EARG) return 8;\n"
+        "    if (first_init(&m, &mc) != NN_EARG || first_run(&m, &mi, &mo) != NN_EARG || !m.error.what) return 8;\n"
         "    return 0;\n}\n";
     const char *more[] = {"first/first.o",           "first/first_kernels.o",
                           "first/first_weights.o",   "second/second.o",
@@ -434,7 +434,8 @@ Test(entry, arena_of_sizes_found_in_the_run) {
         "    if (tries < 2) return 4;\n"
         "    c.arena_size = NZ_ARENA_BYTES; c.arena = aligned_alloc(64, c.arena_size); c.grow = grow;\n"
         "    out.y = mine; out.y_cap = 6;\n"
-        "    if (nz_init(&m, &c) || nz_run(&m, &in, &out) || !grown || out.y != mine || mine[2] != 16) return 5;\n"
+        "    if (nz_init(&m, &c) || nz_run(&m, &in, &out) || !grown || out.y != mine || mine[2] != 16 || "
+        "m.error.what) return 5;\n"
         "    out.y_cap = 5;\n"
         "    if (nz_run(&m, &in, &out) != NN_ECAP || m.error.need != 6) return 6;\n"
         "    for (int i = 0; i < 10; i++) x[i] = -1;\n"

@@ -270,6 +270,20 @@ Test(import, both_branches_take_all_captures_in_one_order) {
               "  return %3, %4\n"
               "}\n");
 }
+Test(import, captures_stand_behind_the_optional_inputs) {
+    msg g = chain(), loop = {0}, of_count = w_node("Loop", "h -", "z");
+    w_msg(&loop, G_NODE, w_node("T", "x", "r"));
+    w_msg(&loop, G_IN, w_name("i"));
+    w_msg(&loop, G_IN, w_name("k"));
+    w_msg(&loop, G_OUT, w_name("k"));
+    w_msg(&loop, G_OUT, w_name("r"));
+    w_msg(&of_count, N_ATTR, w_attr_graph("body", loop));
+    w_msg(&g, G_NODE, of_count);
+    ops_register_all();
+    struct node *n = import_as(w_model(g), &lenient)->top->last;
+    cr_assert_str_eq(n->op_type, "Loop");
+    cr_assert(n->ins.n == 3 && !n->ins.v[1] && !strcmp(n->ins.v[2]->name, "x"));
+}
 Test(import, captures_pass_through_every_level) {
     msg g = chain(), outer = w_node("Loop", "- - x", "z"), inner = w_node("If", "k", "r"), loop = {0};
     w_msg(&inner, N_ATTR, w_attr_graph("then_branch", body("T", "h v")));

@@ -16,7 +16,7 @@ static int call(int operation, const void *argument) {
 }
 
 /* ---- start and end */
-static char command_line[1024];
+static char command_line[8192];
 int semihost_arguments(char **argv, int most) {
     struct { char *text; int size; } block = {command_line, sizeof command_line};
     int n = 0;

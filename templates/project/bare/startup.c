@@ -13,16 +13,18 @@ extern uint32_t board_stack_top, board_data_load, board_data_start, board_data_e
 static void fault(void) { semihost_exit(250); }
 
 void reset_handler(void) {
-    static char *argv[64];
+    static char *argv[512];
     *(volatile uint32_t *)0xe000ed88u |= 0xfu << 20; /* CPACR: the floating-point (and vector) unit is on before its first use */
     __asm volatile("dsb\n\tisb" ::: "memory");
     const uint32_t *from = &board_data_load;
     for (uint32_t *to = &board_data_start; to < &board_data_end;) *to++ = *from++;
     for (uint32_t *to = &board_bss_start; to < &board_bss_end;) *to++ = 0;
-    exit(main(semihost_arguments(argv, 63), argv));
+    exit(main(semihost_arguments(argv, 511), argv));
 }
 void _fini(void);
 void _fini(void) {} /* the C library calls it at the end */
 
-__attribute__((section(".vectors"), used)) static void (*const vectors[16])(void) = {
-    (void (*)(void)) & board_stack_top, reset_handler, fault, fault, fault, fault, fault, 0, 0, 0, 0, fault, fault, 0, fault, fault};
+union vector { void *stack; void (*handler)(void); };
+#define HANDLER(f) {.handler = f}
+__attribute__((section(".vectors"), used)) static const union vector vectors[16] = {
+    {.stack = &board_stack_top}, HANDLER(reset_handler), HANDLER(fault), HANDLER(fault), HANDLER(fault), HANDLER(fault), HANDLER(fault), {0}, {0}, {0}, {0}, HANDLER(fault), HANDLER(fault), {0}, HANDLER(fault), HANDLER(fault)};
