@@ -162,6 +162,45 @@ static bool take_value(struct session *s, const struct holder *p, const struct v
     }
     return true;
 }
+struct given_dims {
+    const struct program *w;
+    const int64_t *values; /* of its symbols */
+};
+static bool given_leaf(void *env, expr e, int64_t *v) {
+    const struct given_dims *g = env;
+    for (int y = 0; e->op == X_SYM && y < g->w->syms.n; y++)
+        if (g->w->syms.v[y] == e->u.sym) return *v = g->values[y], true;
+    return false;
+}
+static bool fits(const struct io *io, const struct tensor *t, struct given_dims *g) {
+    int64_t n;
+    bool same = io->buf->nlogical == t->rank;
+    for (int d = 0; d < t->rank && same; d++)
+        same = !x_eval_int(io->buf->logical[d], given_leaf, g, &n) || n == t->dims[d];
+    return same;
+}
+/* The program would say so, too, but not which symbol has which value by then. */
+static bool shapes_fit(struct session *s, struct tensor *const *inputs) {
+    const struct program *w = s->w->program;
+    struct given_dims g = {w, session_dims(s, inputs)};
+    for (int k = 0; k < w->ins.n; k++) {
+        if (fits(&w->ins.v[k], inputs[k], &g)) continue;
+        struct text t = {0}, symbols = {0};
+        for (int d = 0; d < inputs[k]->rank; d++)
+            text_printf(&t, "%s%lld", d ? "," : "", (long long)inputs[k]->dims[d]);
+        for (int y = 0; y < w->syms.n; y++)
+            text_printf(&symbols, "%s%s = %lld", y ? ", " : "", program_sym(s->w->program, w->syms.v[y]),
+                        (long long)g.values[y]);
+        diag(&s->c->diags, DIAG_ERROR, E_SHAPE, "input %s is %s, the values given are %s[%s]",
+             diag_quote(&s->c->arena, w->ins.v[k].buf->name), shape_text(s->w->program, w->ins.v[k].buf),
+             dtype_name(inputs[k]->type), t.s ? t.s : "");
+        if (symbols.s) diag_help(&s->c->diags, "by the inputs, %s", symbols.s);
+        text_free(&t);
+        text_free(&symbols);
+        return false;
+    }
+    return true;
+}
 struct tensor **session_inputs(struct session *s) {
     const struct program *w = s->w->program;
     struct tensor **v = NEWN(&s->c->arena, struct tensor *, w->ins.n + 1);
@@ -176,7 +215,7 @@ struct tensor **session_inputs(struct session *s) {
                        : without_file(s, k, q, v + q->first);
         if (!ok) return NULL;
     }
-    return v;
+    return shapes_fit(s, v) ? v : NULL;
 }
 
 /* ---- outputs */
