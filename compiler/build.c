@@ -136,6 +136,7 @@ static bool compiler_failed(struct building *b, const char *what, struct outcome
     bool missing = o->started && o->status == 127 && !*said;
     while (first && first > said && first[-1] != '\n') first--;
     if (first) said = first; /* the line of the first error */
+    if (!*said) said = "it says nothing";
     if (!o->started || missing)
         diag(&b->c->diags, DIAG_ERROR, E_ENV, "the compiler %s cannot be started", diag_quote(&b->c->arena, b->cc));
     else

@@ -2,6 +2,7 @@
 #include "compiler/session.h"
 #include "ir/base/cleanup.h"
 #include "ir/loop_eval.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -160,7 +161,9 @@ static bool make_temporary(struct session *s) {
     const char *tmp = getenv("TMPDIR");
     char *path = A("%s/gcc2nn-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (!mkdtemp(path)) {
-        diag(&s->c->diags, DIAG_ERROR, E_WRITE, "cannot make a folder like %s", diag_quote(&s->c->arena, path));
+        diag(&s->c->diags, DIAG_ERROR, E_WRITE, "cannot make a folder like %s: %s", diag_quote(&s->c->arena, path),
+             strerror(errno));
+        diag_help(&s->c->diags, "TMPDIR says where");
         return false;
     }
     s->folder = path;
