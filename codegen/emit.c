@@ -32,7 +32,9 @@ static bool is_reserved(const char *s) {
     size_t n = strlen(s);
     if (n > 2 && !strcmp(s + n - 2, "_t")) /* POSIX keeps these */
         return true;
-    return !strncmp(s, "nn_", 3) || !strncmp(s, "NN_", 3) || s[0] == '_';
+    if (!strncasecmp(s, "nn", 2) && s[2 + strspn(s + 2, "0123456789")] == '_')
+        return true; /* nn_, and nn1_ in nn_rt.h */
+    return s[0] == '_';
 }
 
 static bool has_small_letter(const char *s) {

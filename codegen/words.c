@@ -100,9 +100,4 @@ static bool has(const char *const *lines, const char *word) {
             if (!strncasecmp(at + 1, word, n) && at[n + 1] == ' ') return true;
     return false;
 }
-/* Of everything in io.h, and of the run-time stub in a version. */
-static bool has_our_prefix(const char *s) {
-    if (!strncasecmp(s, "io_", 3)) return true;
-    return !strncasecmp(s, "nn", 2) && s[2 + strspn(s + 2, "0123456789")] == '_';
-}
-bool program_name_taken(const char *s) { return has(beside, s) || has(of_the_library, s) || has_our_prefix(s); }
+bool program_name_taken(const char *s) { return has(beside, s) || has(of_the_library, s) || !strncasecmp(s, "io_", 3); }

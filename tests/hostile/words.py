@@ -29,6 +29,7 @@ PARTS = [b"*/", b"/*", b"//", b"\n", b"\r\n", b"\r", b"\\", b"\\\n", b"??/", b"?
          "日本".encode(), "\U0001f600".encode(), b"a", b"B", b"_", b"__", b"0", b"1e5", b"x", b"R\"(", b")\"", b"L\"", b"u8",
          b"_Pragma(\"x\")", b"asm(\"\")", b"]]", b"[[noreturn]]", b"<!--", b"''", b"'''", b"#[[", b"]]#", b"$<1:x>",
          b"nn_", b"NN_", b"ZQ", b"\\u0041", b"\\N{x}", b"&lt;", b":", b".", b"/", b"..", b"-", b"=", b"?", b"!", b"~"]
+NO_NAMES = (b"?", b"*", b"-1", b"None", b"none")     # of dims: each such dim is one of its own
 SEPARATORS = [b".", b"/", b"-", b"_", b" ", b":", b"__", b"\xc3\xa9", b"\n", b"*/", b"+", b"$", b"?", b"\\"]
 
 
@@ -40,7 +41,7 @@ def names(count, seed, more=()):
     seen, out = set(), []
 
     def take(name):
-        if name and name not in seen and b"\0" not in name:
+        if name and name not in seen and name not in NO_NAMES and b"\0" not in name:
             seen.add(name)
             out.append(name)
     for word in pool:

@@ -50,6 +50,8 @@ Test(emit, identifiers) {
                                            {"int", "v_int"},
                                            {"class", "v_class"},
                                            {"nn_guard", "v_nn_guard"},
+                                           {"nn1_result", "v_nn1_result"},
+                                           {"nn1", "nn1"},
                                            {"NN_X", "v_nn_x"},
                                            {"INT_MAX", "int_max"},
                                            {"X", "X"},
