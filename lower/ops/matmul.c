@@ -104,27 +104,35 @@ static E gemm_epilogue(E v, T c, X o) {
     if (beta != 1) w = whole ? cast(t, mul(cast(F64, w), num(beta))) : mul(w, num(beta));
     return add(v, w);
 }
-static void gemm(const char *act) {
-    T a = in(0), b = in(1), c = in(2);
+/* The sum of A' * B' over k; fa, fb change the factors that were loaded, by their row or column of the result. */
+static T gemm_sum(T a, T b, T c, enum dtype accumulate, E (*fa)(E v, E m), E (*fb)(E v, E n), X *o) {
     bool ta = int_attr("transA"), tb = int_attr("transB");
     if (rank(a) != 2 || rank(b) != 2) {
         fail(E_RANK, "Gemm takes matrices; the operands have rank %d and %d", rank(a), rank(b));
-        return;
+        return NULL;
     }
     if (has(c) && rank(c) > 2) {
         fail(E_RANK, "the third operand of Gemm has rank %d, more than 2", rank(c));
-        return;
+        return NULL;
     }
     E m = dim(a, ta), k = dim(a, !ta), n = dim(b, !tb);
     require(eq(k, dim(b, tb)), "inner dimensions of Gemm differ");
-    X o = axes_named(list2(m, n), "m n");
+    *o = axes_named(list2(m, n), "m n");
     for (int d = 0; has(c) && d < rank(c); d++) {
-        E have = dim(c, d), want = o.v[d + 2 - rank(c)]->op == X_VAR ? o.v[d + 2 - rank(c)]->u.var->extent : have;
+        E have = dim(c, d), at_d = o->v[d + 2 - rank(c)], want = at_d->op == X_VAR ? at_d->u.var->extent : have;
         require(or_(eq(have, want), eq(have, idx(1))), "the third operand of Gemm does not broadcast to the result");
     }
     E r = raxis(k, "k");
-    E va = at(a, ta ? list2(r, o.v[0]) : list2(o.v[0], r)), vb = at(b, tb ? list2(o.v[1], r) : list2(r, o.v[1]));
-    T y = reduce("acc", acc(a), o, RED_SUM, list1(r), mul(va, vb), NULL);
+    E va = at(a, ta ? list2(r, o->v[0]) : list2(o->v[0], r)), vb = at(b, tb ? list2(o->v[1], r) : list2(r, o->v[1]));
+    if (fa) va = fa(va, o->v[0]);
+    if (fb) vb = fb(vb, o->v[1]);
+    return reduce("acc", accumulate, *o, RED_SUM, list1(r), mul(va, vb), NULL);
+}
+static void gemm(const char *act) {
+    T a = in(0), c = in(2);
+    X o;
+    T y = gemm_sum(a, in(1), c, acc(a), NULL, NULL, &o);
+    if (!y) return;
     E v = gemm_epilogue(at(y, o), c, o);
     double alpha, beta;
     if (act) {
@@ -158,8 +166,47 @@ static E requantized(E v, X o) {
       y = cast(F32, zero_point(in(6), o, 2));
     return cast(dtype(in(7)), add(rint_(mul(cast(F32, v), div_(mul(a, b), y))), cast(F32, zero_point(in(7), o, 2))));
 }
+/* com.microsoft.MatMulIntegerToFloat: the sum in the units of the operands, plus a bias for each column. */
+static E mf_less_a(E v, X i) { return sub(v, zero_point(in(4), i, 2)); }
+static E mf_less_b(E v, X i) { return sub(v, zero_point(in(5), i, 1)); }
+static E in_units(E v, X o) {
+    T bias = in(6);
+    E s = mul(cast(F32, zero_point(in(2), o, 2)), cast(F32, zero_point(in(3), o, 1)));
+    v = mul(cast(F32, v), s);
+    return has(bias) ? add(v, cast(F32, at(bias, bcast(bias, o)))) : v;
+}
+static void op_matmulintegertofloat(void) {
+    if (has(in(6)) && rank(in(1)) > 0)
+        require(eq(numel(in(6)), dim(in(1), rank(in(1)) - 1)), "there is not one bias for each column");
+    matmul(in(0), in(1), I32, dtype(in(2)), mf_less_a, mf_less_b, in_units);
+}
+static void op_matmulinteger16(void) {
+    bool whole = dtype(in(0)) == U16 && dtype(in(1)) == U16;
+    matmul(in(0), in(1), whole ? U32 : I32, whole ? U32 : I32, NULL, NULL, NULL);
+}
 static void op_qlinearmatmul(void) { matmul(in(0), in(3), I32, dtype(in(7)), less_qa, less_qb, requantized); }
 static void op_matmulinteger(void) { matmul(in(0), in(1), I32, I32, less_a, less_b, NULL); }
+
+/* com.microsoft.QGemm: alpha * (A' * B' + C) in the units of the operands, or requantised where y_zero_point is given
+ */
+static E qgemm_less_a(E v, E m) { return (void)m, has(in(2)) ? sub(v, scalar(in(2))) : v; }
+static E qgemm_less_b(E v, E n) { return has(in(5)) ? sub(v, zero_point(in(5), list1(n), 1)) : v; }
+static void op_qgemm(void) {
+    T c = in(6), scale = in(7), zero = in(8);
+    X o;
+    T y = gemm_sum(in(0), in(3), c, I32, qgemm_less_a, qgemm_less_b, &o);
+    if (!y) return;
+    if (has(zero) && !has(scale)) {
+        fail(E_ARITY, "y_zero_point is given without y_scale");
+        return;
+    }
+    E v = at(y, o), s = mul(mul(num(float_attr("alpha")), scalar(in(1))), zero_point(in(4), list1(o.v[1]), 1));
+    if (has(c)) v = add(v, at(c, bcast(c, o)));
+    if (has(scale)) s = div_(s, scalar(scale));
+    v = mul(cast(F32, v), s);
+    if (has(zero)) out(0, dtype(zero), o, saturated(dtype(zero), v, scalar(zero)));
+    else out(0, F32, o, v);
+}
 
 static const struct op_slot s_mm[] = {{"A", TS_NUM, 0}, {"B", TS_NUM, 0}, {0}},
                             s_gemm[] = {{"A", TS_NUM, 0}, {"B", TS_NUM, 0}, {"C", TS_NUM, OPTIONAL}, {0}};
@@ -173,12 +220,35 @@ static const struct op_slot s_int[] = {{"A", TSET(I8) | TSET(U8), 0},
 static const struct op_slot s_qlinear[] = {{"a", Q8, 0},        {"a_scale", QSC, 0},     {"a_zero_point", Q8, 0},
                                            {"b", Q8, 0},        {"b_scale", QSC, 0},     {"b_zero_point", Q8, 0},
                                            {"y_scale", QSC, 0}, {"y_zero_point", Q8, 0}, {0}};
+static const struct op_slot s_qgemm[] = {{"A", Q8, 0},
+                                         {"a_scale", TSET(F32), 0},
+                                         {"a_zero_point", Q8, 0},
+                                         {"B", Q8, 0},
+                                         {"b_scale", TSET(F32), 0},
+                                         {"b_zero_point", Q8, 0},
+                                         {"C", TSET(I32), OPTIONAL},
+                                         {"y_scale", TSET(F32), OPTIONAL},
+                                         {"y_zero_point", Q8, OPTIONAL},
+                                         {0}};
+static const struct op_slot s_mitf[] = {{"A", Q8, 0},
+                                        {"B", Q8, 0},
+                                        {"a_scale", TSET(F32) | TSET(F16), 0},
+                                        {"b_scale", TSET(F32) | TSET(F16), 0},
+                                        {"a_zero_point", Q8, OPTIONAL},
+                                        {"b_zero_point", Q8, OPTIONAL},
+                                        {"bias", TSET(F32) | TSET(F16), OPTIONAL},
+                                        {0}};
+static const struct op_slot s_mm16[] = {{"A", TSET(I16) | TSET(U16), 0}, {"B", TSET(I16) | TSET(U16), 0}, {0}};
 #define GEMM_ATTRS                                                                                                     \
     {.name = "alpha", .kind = AT_FLOAT, .f = 1}, {.name = "beta", .kind = AT_FLOAT, .f = 1},                           \
         {.name = "transA", .kind = AT_INT}, {                                                                          \
         .name = "transB", .kind = AT_INT                                                                               \
     }
 static const struct op_attr a_gemm[] = {GEMM_ATTRS, {0}};
+static const struct op_attr a_qgemm[] = {{.name = "alpha", .kind = AT_FLOAT, .f = 1},
+                                         {.name = "transA", .kind = AT_INT},
+                                         {.name = "transB", .kind = AT_INT},
+                                         {0}};
 static const struct op_attr a_fgemm[] = {GEMM_ATTRS,
                                          {.name = "activation", .kind = AT_STRING},
                                          {.name = "activation_alpha", .kind = AT_FLOAT},
@@ -200,5 +270,11 @@ const struct op ops_matmul[] = {
      .spec = "com.microsoft.FusedMatMul, without transBatch"},
     {"com.microsoft", "FusedGemm", 1, 1, a_fgemm, s_gemm, slots_y, .define = op_fusedgemm,
      .spec = "com.microsoft.FusedGemm"},
+    {"com.microsoft", "QGemm", 1, 1, a_qgemm, s_qgemm, slots_y, .define = op_qgemm,
+     .spec = "com.microsoft.QGemm; alpha, the scales and 1 / y_scale are one factor, combined in f32"},
+    {"com.microsoft", "MatMulIntegerToFloat", 1, 1, attrs_none, s_mitf, slots_y, .define = op_matmulintegertofloat,
+     .spec = "com.microsoft.MatMulIntegerToFloat; the scales are combined in f32"},
+    {"com.microsoft", "MatMulInteger16", 1, 1, attrs_none, s_mm16, slots_y, .define = op_matmulinteger16,
+     .spec = "com.microsoft.MatMulInteger16"},
     {0},
 };

@@ -10,7 +10,7 @@ void ops_register_all(void);
 extern const struct op ops_elementwise[], ops_activation[], ops_matmul[], ops_conv[], ops_pool[], ops_norm[],
     ops_reduce[], ops_shape[], ops_index[], ops_gather[], ops_scatter[], ops_pad[], ops_resize[], ops_rnn[],
     ops_quant[], ops_select[], ops_control[], ops_misc[], ops_attention[], ops_loss[], ops_signal[], ops_vision[],
-    ops_sequence[], ops_attention_forms[], ops_random[];
+    ops_sequence[], ops_attention_forms[], ops_random[], ops_ms_quant[];
 
 /* Slots of the common signatures. */
 extern const struct op_slot slots_x[], slots_real[], slots_ab[], slots_many[], slots_y[], slots_ys[], slots_xi[];
@@ -51,6 +51,8 @@ T reshaped(const char *name, T x, X dims);
 void out_reshaped(int k, T x, X dims);
 /* v as Cast converts it to t, in ops with an attribute "saturate". */
 E converted(enum dtype t, E v);
+/* rint(v) + zero (NULL: none), saturated to t, which is at most 32 bits wide. */
+E saturated(enum dtype t, E v, E zero);
 /* Activation functions by ONNX name ("Relu", "HardSigmoid"): for recurrent and fused ops. NULL alpha: defaults. */
 E activation(const char *name, E v, double alpha, double beta);
 void activation_defaults(const char *name, double *alpha, double *beta);

@@ -31,8 +31,7 @@ static bool small_target(enum dtype t) {
     if (dtype_is_float(t) && dtype_bits(t) <= 8 && t != F8E8M0) return true;
     return fail(E_TYPE, "quantization to %s is not supported", dtype_name(t)), false;
 }
-/* rint(v) + zero, saturated to t, which is at most 32 bits wide */
-static E saturated(enum dtype t, E v, E zero) {
+E saturated(enum dtype t, E v, E zero) {
     E r = rint_(v);
     return cast(t, zero ? add(r, cast(dtype_value(r->type), zero)) : r);
 }
@@ -90,5 +89,9 @@ const struct op ops_quant[] = {
      .spec = "DequantizeLinear-25"},
     {"", "DynamicQuantizeLinear", 11, 11, attrs_none, s_dynamic, s_dynamic_out, .define = op_dynamicquantize,
      .spec = "DynamicQuantizeLinear-11; scale 1 when all is 0"},
+    {"com.microsoft", "QuantizeLinear", 1, 1, a_quant, s_quant, slots_y, .define = op_quantize,
+     .spec = "com.microsoft.QuantizeLinear, the older form of QuantizeLinear for 16 and 4 bits"},
+    {"com.microsoft", "DequantizeLinear", 1, 1, a_quant, s_dequant, slots_y, .define = op_dequantize,
+     .spec = "com.microsoft.DequantizeLinear"},
     {0},
 };
