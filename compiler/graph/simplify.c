@@ -9,10 +9,6 @@ static bool same_type(const struct type *a, const struct type *b) {
     return a->kind == TY_TENSOR && b->kind == TY_TENSOR && a->dtype == b->dtype && type_same_dims(a, b);
 }
 /* Each rule gives the value that stands for n's (only) result, or NULL. */
-static struct value *rule_dropout(struct graph *g, struct node *n) {
-    (void)g;
-    return node_is(n, "Dropout") && n->outs.n == 1 ? n->ins.v[0] : NULL;
-}
 static struct value *rule_same_cast(struct graph *g, struct node *n) {
     (void)g;
     return node_is(n, "Cast") && same_type(&n->ins.v[0]->type, &n->outs.v[0]->type) ? n->ins.v[0] : NULL;
@@ -55,8 +51,9 @@ static const struct {
     const char *name;
     rule_fn fn;
 } rules[] = {
-    {"dropout", rule_dropout},         {"same-cast", rule_same_cast},
-    {"view-of-all", rule_view_of_all}, {"reshape-of-reshape", rule_reshape_of_reshape},
+    {"same-cast", rule_same_cast},
+    {"view-of-all", rule_view_of_all},
+    {"reshape-of-reshape", rule_reshape_of_reshape},
     {"times-one", rule_times_one},
 };
 static bool simplify_node(struct graph *g, struct node *n) {

@@ -126,28 +126,10 @@ static void bias_gelu(E (*f)(E v)) {
 static void op_biasgelu(void) { bias_gelu(gelu_erf); }
 static void op_fastgelu(void) { bias_gelu(gelu_tanh); }
 static void op_quickgelu(void) { map(swish, float_attr("alpha"), 0); }
-/* Inference: the data as it is, and a mask of true. */
-static void op_dropout(void) {
-    T x = in(0);
-    double training = 0, ratio = 0.5;
-    bool none = has(in(1)) && const_value(in(1), 0, &ratio) && ratio == 0; /* nothing is dropped */
-    if (!none && has(in(2)) && (!const_value(in(2), 0, &training) || training)) {
-        fail(E_OP, "Dropout in training mode is not supported");
-        return;
-    }
-    X i = axes(shape(x));
-    out(0, dtype(x), i, at(x, i));
-    if (n_out() < 2) return;
-    X j = axes(shape(x));
-    out(1, BOOL, j, eq(idx(0), idx(0)));
-}
 
 static const struct op_slot s_num[] = {{"X", TS_NUM, 0}, {0}}, s_flt[] = {{"X", TS_FLOAT, 0}, {0}},
                             s_bias[] = {{"X", TS_FLOAT, 0}, {"bias", TS_FLOAT, OPTIONAL}, {0}};
 static const struct op_slot s_swiglu[] = {{"A", TS_FLOAT, 0}, {"B", TS_FLOAT, 0}, {0}};
-static const struct op_slot s_drop[] = {
-    {"data", TS_FLOAT, 0}, {"ratio", TS_FLOAT, OPTIONAL}, {"training_mode", TSET(BOOL), OPTIONAL}, {0}};
-static const struct op_slot s_dropout[] = {{"output", TS_ANY, 0}, {"mask", TS_ANY, OPTIONAL}, {0}};
 #define ALPHA(v)                                                                                                       \
     { .name = "alpha", .kind = AT_FLOAT, .f = v }
 static const struct op_attr a_leaky[] = {ALPHA(0.01f), {0}}, a_one[] = {ALPHA(1), {0}},
@@ -157,15 +139,8 @@ static const struct op_attr a_selu[] = {
 static const struct op_attr a_hsig[] = {ALPHA(0.2f), {.name = "beta", .kind = AT_FLOAT, .f = 0.5f}, {0}};
 static const struct op_attr a_shrink[] = {
     {.name = "lambd", .kind = AT_FLOAT, .f = 0.5f}, {.name = "bias", .kind = AT_FLOAT}, {0}};
-static const struct op_attr a_dropout[] = {{.name = "seed", .kind = AT_INT}, {0}}; /* of training */
 static const struct op_attr a_gelu[] = {{.name = "approximate", .kind = AT_STRING, .s = "none"}, {0}};
 
-static void up_dropout(struct node *n) { /* before 12 the ratio was an attribute; inference does not read it */
-    node_drop_attr(n, "ratio");
-    node_drop_attr(n, "is_test");
-    node_drop_attr(n, "consumed_inputs");
-}
-static const struct op_upgrade u_dropout[] = {{11, up_dropout}, {0}};
 #define ROW(name, since, first, attrs, slots, fn)                                                                      \
     { "", name, since, first, attrs, slots, slots_y, .define = fn, .spec = name }
 const struct op ops_activation[] = {
@@ -185,8 +160,6 @@ const struct op ops_activation[] = {
     {"", "SwiGLU", 27, 27, a_one, s_swiglu, slots_y, .define = op_swiglu, .spec = "SwiGLU-27"},
     ROW("Shrink", 9, 9, a_shrink, s_num, op_shrink),
     ROW("Gelu", 20, 20, a_gelu, s_flt, op_gelu),
-    {"", "Dropout", 22, 1, a_dropout, s_drop, s_dropout, .define = op_dropout, .upgrades = u_dropout,
-     .spec = "Dropout-22, inference only"},
     {"com.microsoft", "Gelu", 1, 1, attrs_none, s_bias, slots_y, .define = op_biasgelu, .spec = "com.microsoft.Gelu"},
     {"com.microsoft", "BiasGelu", 1, 1, attrs_none, s_bias, slots_y, .define = op_biasgelu,
      .spec = "com.microsoft.BiasGelu"},

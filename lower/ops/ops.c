@@ -4,11 +4,9 @@
 #include <string.h>
 
 void ops_register_all(void) {
-    static const struct op *const families[] = {
-        ops_elementwise, ops_activation, ops_matmul,          ops_conv,    ops_pool,      ops_norm, ops_reduce,
-        ops_shape,       ops_index,      ops_gather,          ops_scatter, ops_pad,       ops_rnn,  ops_control,
-        ops_resize,      ops_select,     ops_quant,           ops_misc,    ops_attention, ops_loss, ops_signal,
-        ops_vision,      ops_sequence,   ops_attention_forms, ops_random,  ops_ms_quant};
+#define F(family) ops_##family,
+    static const struct op *const families[] = {OP_FAMILIES(F)};
+#undef F
     static bool done;
     if (done) return;
     done = true;

@@ -7,10 +7,40 @@
 /* Registers every family. Called once at start-up, before the first op_find. */
 void ops_register_all(void);
 
-extern const struct op ops_elementwise[], ops_activation[], ops_matmul[], ops_conv[], ops_pool[], ops_norm[],
-    ops_reduce[], ops_shape[], ops_index[], ops_gather[], ops_scatter[], ops_pad[], ops_resize[], ops_rnn[],
-    ops_quant[], ops_select[], ops_control[], ops_misc[], ops_attention[], ops_loss[], ops_signal[], ops_vision[],
-    ops_sequence[], ops_attention_forms[], ops_random[], ops_ms_quant[];
+/* The families, a file each. */
+// clang-format off
+#define OP_FAMILIES(F) \
+    F(activation) \
+    F(attention) \
+    F(attention_forms) \
+    F(control) \
+    F(conv) \
+    F(elementwise) \
+    F(gather) \
+    F(index) \
+    F(loss) \
+    F(matmul) \
+    F(misc) \
+    F(ms_quant) \
+    F(norm) \
+    F(pad) \
+    F(pool) \
+    F(quant) \
+    F(random) \
+    F(reduce) \
+    F(resize) \
+    F(rnn) \
+    F(scatter) \
+    F(select) \
+    F(sequence) \
+    F(shape) \
+    F(signal) \
+    F(training) \
+    F(vision)
+// clang-format on
+#define F(family) extern const struct op ops_##family[];
+OP_FAMILIES(F)
+#undef F
 
 /* Slots of the common signatures. */
 extern const struct op_slot slots_x[], slots_real[], slots_ab[], slots_many[], slots_y[], slots_ys[], slots_xi[];

@@ -303,6 +303,49 @@ Test(ops, linear_attention) {
          "%y: ? = LinearAttention(%q, %h, %v, %p) " HEADS "linear\"}",
          (struct arg[]){q1, k1, v1}, 3, 0, LIST(20, 40));
 }
+Test(ops, mod_keeps_the_sign_of_the_divisor_for_zero) { /* seen by what it is divided into */
+    gives("const %a: f32[4] = [6.0,-6.0,6.0,-6.0] const %b: f32[4] = [3.0,3.0,-3.0,-3.0] const %o: f32[] = [1.0]",
+          "%m: ? = Mod(%a, %b) %y: ? = Div(%o, %m)", LIST(INFINITY, INFINITY, -INFINITY, -INFINITY));
+    gives("const %a: f32[3] = [5.0,-5.0,1.0] const %b: f32[3] = [-3.0,3.0,0.0]", "%y: ? = Mod(%a, %b)",
+          LIST(-1, 1, NAN));
+}
+Test(ops, dropout_in_training) {
+    gives(F6 "const %r: f32[] = [0.25] const %t: bool[] = [0]", "%y: ? = Dropout(%a, %r, %t)", LIST(1, 2, 3, 4, 5, 6));
+    const float none = 0, quarter = 0.25f, all = 1, x[] = {1, 2, 3, 4, 5, 6};
+    const uint8_t yes = 1, no = 0;
+    const struct arg a = {x, {6}, 1}, on = {&yes, {0}, 0}, off = {&no, {0}, 0};
+    const char *params = "%a: f32[6], %r: f32[], %t: bool[]", *drop = "%y: ? = Dropout(%a, %r, %t)";
+    runs(params, drop, (struct arg[]){a, {&quarter, {0}, 0}, off}, 3, 0, LIST(1, 2, 3, 4, 5, 6));
+    runs(params, drop, (struct arg[]){a, {&none, {0}, 0}, on}, 3, 0, LIST(1, 2, 3, 4, 5, 6));
+    runs(params, drop, (struct arg[]){a, {&all, {0}, 0}, on}, 3, 0, LIST(0, 0, 0, 0, 0, 0));
+    /* of many a quarter is dropped, and the others grow by a third: the mask says which */
+    runs("%r: f32[], %t: bool[]",
+         "%s: i64[1] = Constant() {value_ints=[10000]} %a: ? = ConstantOfShape(%s) {value=f32[1] = [3.0]}\n"
+         "%d: ?, %m: ? = Dropout(%a, %r, %t) %f: ? = Cast(%m) {to=1} %u: ? = Constant() {value_float=4.0}\n"
+         "%e: ? = Mul(%f, %u) %o: ? = Sub(%d, %e) %w: ? = Abs(%o) %v: ? = ReduceMax(%w) {keepdims=0}\n"
+         "%h: ? = ReduceMean(%f) {keepdims=0} %q: ? = Constant() {value_float=20.0} %i: ? = Mul(%h, %q)\n"
+         "%j: ? = Round(%i) %y: ? = Add(%j, %v)",
+         (struct arg[]){{&quarter, {0}, 0}, on}, 2, 0, LIST(15));
+}
+Test(ops, optimizers) {
+    const char *three =
+        "const %r: f32[] = [0.5] const %t: i64[] = [1] const %x: f32[1] = [2.0] const %g: f32[1] = [3.0]\n"
+        "const %v: f32[1] = [4.0] const %h: f32[1] = [9.0]";
+    gives(three,
+          "%y: ?, %s: ? = ai.onnx.preview.training::Momentum(%r, %t, %x, %g, %v) "
+          "{alpha=0.5, beta=2.0, mode=\"standard\", norm_coefficient=0.0}",
+          LIST(-2)); /* v = 2 + 6 */
+    gives(three,
+          "%y: ?, %s: ? = ai.onnx.preview.training::Momentum(%r, %t, %x, %g, %v) "
+          "{alpha=0.5, beta=2.0, mode=\"nesterov\", norm_coefficient=0.0}",
+          LIST(-1.5)); /* x - r (g + v / 2) */
+    gives(three, "%y: ?, %s: ? = ai.onnx.preview.training::Adagrad(%r, %t, %x, %g, %v) {decay_factor=1.0, epsilon=0.0}",
+          LIST(2 - 0.25 * 3 / sqrt(13)));
+    gives(three,
+          "%y: ?, %s: ?, %q: ? = ai.onnx.preview.training::Adam(%r, %t, %x, %g, %v, %h) "
+          "{alpha=0.5, beta=0.75, epsilon=0.0, norm_coefficient_post=0.5}",
+          LIST(0.5 * (2 - 0.5 * 3.5 / 3))); /* the corrections are sqrt(1/4) / (1/2) */
+}
 Test(ops, attention_with_changed_scores) {
 #define FLEX                                                                                                           \
     "const %q: f32[1,2,1,1] = [1.0,2.0] const %k: f32[1,1,2,1] = [0.0,0.6931472] const %v: f32[1,1,2,1] = [1.0,4.0] "  \
