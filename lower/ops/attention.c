@@ -176,12 +176,14 @@ static void op_attention(void) {
     X w_i = scores_axes(&a);
     E share = div_(at(e, w_i), at(s, sub_list(w_i, 0, 3)));
     if (masked(&a)) share = sel(eq(at(m, sub_list(w_i, 0, 3)), hidden), num(0), share);
-    T w = stage("weights", dtype(a.q.t), w_i, share);
+    T w = stage("weights", a.t, w_i, share); /* not rounded to half: the products are the result's only rounding */
     if (mode == 3) out_scores(&a, w);
     X y = axes_named(cat(list2(a.q.batch, a.q.count), list2(a.q.length, a.v.size)), "b h i d");
     j = raxis(a.total, "j");
-    T mixed = reduce("mixed", acc(a.q.t), y, RED_SUM, list1(j),
-                     mul(at(w, push(sub_list(y, 0, 3), j)), key_at(&a, values, &a.v, y.v[0], y.v[1], j, y.v[3])), NULL);
+    T mixed = reduce(
+        "mixed", acc(a.q.t), y, RED_SUM, list1(j),
+        mul(cast(acc(a.q.t), at(w, push(sub_list(y, 0, 3), j))), key_at(&a, values, &a.v, y.v[0], y.v[1], j, y.v[3])),
+        NULL);
     if (!mixed) return;
     if (rank(a.q.t) == 4) {
         y = axes(shape(mixed));
