@@ -17,6 +17,7 @@ void ops_register_all(void);
     F(conv) \
     F(elementwise) \
     F(gather) \
+    F(gradient) \
     F(index) \
     F(loss) \
     F(matmul) \
