@@ -18,6 +18,7 @@ void ops_register_all(void);
     F(elementwise) \
     F(gather) \
     F(gradient) \
+    F(image) \
     F(index) \
     F(loss) \
     F(matmul) \

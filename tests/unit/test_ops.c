@@ -346,6 +346,49 @@ Test(ops, optimizers) {
           "{alpha=0.5, beta=0.75, epsilon=0.0, norm_coefficient_post=0.5}",
           LIST(0.5 * (2 - 0.5 * 3.5 / 3))); /* the corrections are sqrt(1/4) / (1/2) */
 }
+/* A file's bytes, and the elements of its picture. */
+static void pictured(const char *bytes, size_t count, const char *attrs, const double *want, int n) {
+    struct text t = {0};
+    text_printf(&t, "%%p: ? = ImageDecoder(%%d)%s %%y: ? = Cast(%%p) {to=1}", attrs);
+    const struct arg in = {bytes, {(int64_t)count}, 1};
+    runs("%d: u8[N]", t.s, &in, 1, (int64_t)count, want, n);
+    text_free(&t);
+}
+#define PICTURED(bytes, attrs, ...) pictured(bytes, sizeof bytes - 1, attrs, LIST(__VA_ARGS__))
+Test(ops, pictures) {
+    PICTURED("P3 # kind\n2 1\n10\n0 1 2 10 9 8\n", "", 0, 26, 51, 255, 230, 204); /* ties to even: 25.5 is 26 */
+    PICTURED("P2 2 1 255 7 9", " {pixel_format=\"Grayscale\"}", 7, 9);
+    PICTURED("P1 3 1 1\n01", "", 0, 0, 0, 255, 255, 255, 0, 0, 0);
+    PICTURED("P4\n3 2\n\240\100", " {pixel_format=\"Grayscale\"}", 0, 255, 0, 255, 0, 255);
+    PICTURED("P5 1 1 65535\n\200\000", "", 128, 128, 128);
+    PICTURED("P6 1 2 255\n\001\002\003\377\376\375", " {pixel_format=\"BGR\"}", 3, 2, 1, 253, 254, 255);
+    static const char
+        down[] = "BMN\000\000\000\000\000\000\000\066\000\000\000("
+                 "\000\000\000\003\000\000\000\376\377\377\377\001\000\030\000\000\000\000\000\000\000\000\000\000\000"
+                 "\000\000\000\000\000\000\000\000\000\000\000\000\000\000\003\002\001\006\005\004\011\010\007\000\000"
+                 "\000\014\013\012\017\016\015\022\021\020\000\000\000",
+        up[] = "BMN\000\000\000\000\000\000\000\066\000\000\000("
+               "\000\000\000\003\000\000\000\002\000\000\000\001\000\030\000\000\000\000\000\000\000\000\000\000\000"
+               "\000\000\000\000\000\000\000\000\000\000\000\000\000\000\014\013\012\017\016\015\022\021\020\000\000"
+               "\000\003\002\001\006\005\004\011\010\007\000\000\000",
+        bits[] =
+            "BMB\000\000\000\000\000\000\000>\000\000\000("
+            "\000\000\000\003\000\000\000\001\000\000\000\001\000\001\000\000\000\000\000\000\000\000\000\000\000\000"
+            "\000\000\000\000\000\002\000\000\000\000\000\000\000\001\002\003\000\004\005\006\000\240\000\000\000";
+    PICTURED(down, "", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18);
+    PICTURED(up, "", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18);
+    PICTURED(bits, "", 6, 5, 4, 3, 2, 1, 6, 5, 4);
+    static const struct {
+        const char *bytes, *why;
+    } bad[] = {{"\x89PNG\r\n", "neither a BMP"},    {"P6 2", "neither a BMP"},
+               {"P5 x 1 255 ", "neither a BMP"},    {"P5 9 9 255 abc", "larger"},
+               {"P6 2 1 255 abcde", "ends before"}, {"P2 99999 9999 1 1", "larger"},
+               {"P2 2 2 255 1 2 3", "ends before"}};
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        const struct arg in = {bad[k].bytes, {(int64_t)strlen(bad[k].bytes)}, 1};
+        refused("%d: u8[N]", "%p: ? = ImageDecoder(%d) %y: ? = Cast(%p) {to=1}", &in, 1, in.dims[0], bad[k].why);
+    }
+}
 Test(ops, attention_with_changed_scores) {
 #define FLEX                                                                                                           \
     "const %q: f32[1,2,1,1] = [1.0,2.0] const %k: f32[1,1,2,1] = [0.0,0.6931472] const %v: f32[1,1,2,1] = [1.0,4.0] "  \
