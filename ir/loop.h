@@ -279,4 +279,9 @@ bool loop_verify(struct module *m, const char *after);
 bool proc_verify(struct module *m, struct proc *p, const char *after);
 /* Also what only holds when all steps are done: register buffers are indexed by loops that the printer unrolls (V7). */
 bool proc_verify_final(struct module *m, struct proc *p, const char *after);
+/* Checks of the run for what cannot be proved of p (loop_guard.c), true if p is right with them: an index that may lie
+ * outside gets a guard; sizes that a call needs to be equal, or in a range, a `check` before it. origin_of: the node of
+ * the model that a call is for. */
+bool proc_guard(struct module *m, struct proc *p, const char *after,
+                const char *(*origin_of)(void *env, const struct stmt *call), void *env);
 #endif

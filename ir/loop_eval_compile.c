@@ -518,8 +518,18 @@ static void compile_block(struct comp *c, struct block *b, int depth) {
     memo_release(c, 0);
 }
 
+/* A region buffer gets the geometry of what it changes places with, whatever its own dims say. */
+static void geometry_moves(struct comp *c, const struct buf *b) {
+    int slot = slot_for(c, b); /* may move the slots */
+    struct slot *s = &c->u->slots.v[slot];
+    for (int d = 0; b->scope == SC_REGION && d < b->nd; d++) {
+        s->dim_known[d] = false;
+        s->stride_known[d] = d == b->nd - 1;
+    }
+}
 static bool note_stmt(void *env, struct stmt *s) {
     struct comp *c = env;
+    if (s->kind == S_SWAP) geometry_moves(c, s->u.swap.a), geometry_moves(c, s->u.swap.b);
     if (s->kind == S_SIZE)
         map_put(map_get(&c->set_once, PKEY(s->u.size.sym)) ? &c->set_again : &c->set_once, PKEY(s->u.size.sym), s);
     if (s->kind == S_FREE) {

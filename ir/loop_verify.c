@@ -91,6 +91,15 @@ static void check_reg_index(struct verifier *v, const struct buf *b, expr idx) {
     if (idx->op == X_TOIDX || idx->op == X_GUARD || idx->op == X_SYM)
         refuse(v, "register buffer %s is indexed by %s, which only the run knows", b->name, show(v, idx));
 }
+/* A run can make sure of what is not refuted. */
+static bool wants_check(struct verifier *v, struct unproved u, bool refuted) {
+    if (!v->unproved || refuted) return false;
+    PUSH(&v->c->arena, &v->unproved->v, u);
+    return true;
+}
+static bool always_outside(struct verifier *v, expr idx, expr dim) {
+    return facts_prove_lt(&v->facts, idx, x_int(v->c, 0)) || facts_prove_le(&v->facts, dim, idx);
+}
 static void check_access(struct verifier *v, const struct buf *b, const expr *idx, int n, bool proven) {
     if (!use_buf(v, b)) return;
     if (n != b->nd) {
@@ -104,9 +113,12 @@ static void check_access(struct verifier *v, const struct buf *b, const expr *id
         }
         if (v->final && b->scope == SC_REG && !v->in_instr) check_reg_index(v, b, idx[k]);
         if (!proven || v->never) continue;
+        if (idx[k]->op == X_GUARD && idx[k]->arg[1] == b->dims[k]) continue;
         bool low = facts_prove_le(&v->facts, x_int(v->c, 0), idx[k]),
              high = facts_prove_lt(&v->facts, idx[k], b->dims[k]);
         if (low && high) continue;
+        if (wants_check(v, (struct unproved){v->at, b, k, idx[k], NULL}, always_outside(v, idx[k], b->dims[k])))
+            continue;
         refuse(v, "index %d of %s: %s may be %s %s", k + 1, b->name, show(v, idx[k]), low ? "at or above" : "below",
                low ? show(v, b->dims[k]) : "0");
         diag_help(&v->c->diags, "give the load a fill, the index a guard, or put the access under a condition");
@@ -380,6 +392,13 @@ static bool knows_proc(const struct verifier *v, const struct proc *p) {
 static bool other_shape(const struct stmt *s, const struct buf *b, const struct buf *param) {
     return s->u.call.callee->is_kernel_text && buf_is_plain(b) && buf_is_plain(param);
 }
+static bool holds(struct verifier *v, struct stmt *s, expr cond) {
+    return wants_check(v, (struct unproved){.at = s, .cond = cond}, x_is_false(cond));
+}
+static bool is_equal(struct verifier *v, struct stmt *s, expr a, expr b) {
+    if (a == b || (facts_prove_le(&v->facts, a, b) && facts_prove_le(&v->facts, b, a))) return true;
+    return holds(v, s, x_cmp(v->c, X_EQ, a, b));
+}
 static void verify_call_buf(struct verifier *v, struct stmt *s, int k, const struct subst *sizes) {
     const struct param *q = &s->u.call.callee->params.v[k];
     const struct buf *b = s->u.call.bufs[k];
@@ -396,7 +415,7 @@ static void verify_call_buf(struct verifier *v, struct stmt *s, int k, const str
         refuse(v, "%s is %s, parameter %s is %s", b->name, dtype_name(b->type), q->buf->name, dtype_name(q->buf->type));
     if (other_shape(s, b, q->buf)) { /* a kernel text sees a plain buffer under dims of its own */
         expr want = x_subst(v->c, buf_cells(v->c, q->buf), sizes), have = buf_cells(v->c, b);
-        if (want != have && !(facts_prove_le(&v->facts, want, have) && facts_prove_le(&v->facts, have, want)))
+        if (!is_equal(v, s, want, have))
             refuse(v, "%s has %s cells, parameter %s needs %s", b->name, show(v, have), q->buf->name, show(v, want));
         return;
     }
@@ -406,8 +425,7 @@ static void verify_call_buf(struct verifier *v, struct stmt *s, int k, const str
     }
     for (int j = 0; j < b->nd; j++) {
         expr want = x_subst(v->c, q->buf->dims[j], sizes);
-        if (want != b->dims[j] &&
-            !(facts_prove_le(&v->facts, want, b->dims[j]) && facts_prove_le(&v->facts, b->dims[j], want)))
+        if (!is_equal(v, s, want, b->dims[j]))
             refuse(v, "dim %d of %s is %s, parameter %s needs %s", j + 1, b->name, show(v, b->dims[j]), q->buf->name,
                    show(v, want));
     }
@@ -425,8 +443,11 @@ static void verify_call(struct verifier *v, struct stmt *s) {
         for (int k = 0; k < q->syms.n; k++) {
             const struct sym *y = q->syms.v[k];
             expr a = s->u.call.args[k];
-            bool low = y->lo == NEG_INF || facts_prove_le(&v->facts, x_int(v->c, y->lo), a);
-            bool high = y->hi == POS_INF || facts_prove_le(&v->facts, a, x_int(v->c, y->hi));
+            expr least = x_int(v->c, y->lo), most = x_int(v->c, y->hi);
+            bool low =
+                y->lo == NEG_INF || facts_prove_le(&v->facts, least, a) || holds(v, s, x_cmp(v->c, X_LE, least, a));
+            bool high =
+                y->hi == POS_INF || facts_prove_le(&v->facts, a, most) || holds(v, s, x_cmp(v->c, X_LE, a, most));
             if (!low || !high)
                 refuse(v, "size %s may leave the range %lld..%lld of %s", show(v, a), (long long)y->lo,
                        (long long)y->hi, y->name);
@@ -528,7 +549,7 @@ static void verify_block(struct verifier *v, struct block *b) {
         struct block *sub[2];
         for (int n = stmt_blocks(s, sub), k = 0; k < n; k++)
             if (sub[k]->owner != s) BUG("a block of %s does not know its statement", v->p->name);
-        const struct stmt *outer = v->at;
+        struct stmt *outer = v->at;
         v->at = s;
         push_frame(v);
         verify_stmt(v, s);
@@ -565,13 +586,14 @@ static void verify_names(struct verifier *v) {
     for (int k = 0; k < v->p->bufs.n; k++)
         if (is_visible(v, v->p->bufs.v[k])) check_geometry(v, v->p->bufs.v[k]);
 }
-static bool verify_proc(struct module *m, struct proc *p, const char *after, bool final) {
+bool verify_proc(struct module *m, struct proc *p, const char *after, bool final, struct unproved_list *unproved) {
     struct ctx *c = m->ctx;
     struct verifier v = {.m = m,
                          .c = c,
                          .p = p,
                          .after = after,
                          .final = final,
+                         .unproved = unproved,
                          .facts = {.c = c},
                          .state = {.arena = &c->arena},
                          .own = {.arena = &c->arena},
@@ -582,8 +604,10 @@ static bool verify_proc(struct module *m, struct proc *p, const char *after, boo
     free(v.seen);
     return !v.errors;
 }
-bool proc_verify(struct module *m, struct proc *p, const char *after) { return verify_proc(m, p, after, false); }
-bool proc_verify_final(struct module *m, struct proc *p, const char *after) { return verify_proc(m, p, after, true); }
+bool proc_verify(struct module *m, struct proc *p, const char *after) { return verify_proc(m, p, after, false, NULL); }
+bool proc_verify_final(struct module *m, struct proc *p, const char *after) {
+    return verify_proc(m, p, after, true, NULL);
+}
 
 /* ---- functions: only their arguments, constants, operations, other functions */
 struct fn_check {

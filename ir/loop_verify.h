@@ -23,14 +23,27 @@ bool facts_prove_lt(struct facts *f, expr a, expr b);
 /* Does the condition say anything about indices? */
 bool facts_useful(expr cond);
 
+/* What could not be proved, and that a check of the run can make sure of: that index `dim` of buf lies inside, or cond.
+ */
+struct unproved {
+    struct stmt *at;
+    const struct buf *buf;
+    int dim;
+    expr index, cond;
+};
+struct unproved_list {
+    VEC(struct unproved) v;
+};
+
 struct verifier {
     struct module *m;
     struct ctx *c;
     struct proc *p;
     const char *after;
     bool final, in_instr, has_sizes;
-    int errors, never;     /* never: enclosing loops and axes of extent 0, below which nothing runs */
-    const struct stmt *at; /* for messages */
+    int errors, never;              /* never: enclosing loops and axes of extent 0, below which nothing runs */
+    struct stmt *at;                /* for messages */
+    struct unproved_list *unproved; /* collected here; NULL: refused */
     struct facts facts;
     struct map state;              /* PKEY(var, sym, buf) -> &visible, &gone */
     struct map own;                /* buffers in p->bufs */
@@ -46,9 +59,11 @@ struct verifier {
     VEC(uint32_t) frames;
 };
 /* Short in these files, unmistakable at link time. */
-#define refuse loop_refuse
+#define refuse      loop_refuse
+#define verify_proc loop_verify_proc
 void refuse(struct verifier *v, const char *fmt, ...) NN_PRINTF(2, 3);
 const char *show(struct verifier *v, expr e);
+bool verify_proc(struct module *m, struct proc *p, const char *after, bool final, struct unproved_list *unproved);
 /* loop_verify_race.c: V5 and V6 for one loop */
 void verify_iterations(struct verifier *v, struct stmt *loop);
 #endif

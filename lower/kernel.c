@@ -72,7 +72,7 @@ static struct known_kernel *make_kernel(struct lowering *l, struct proc *p, cons
     k->text = text;
     k->p = p;
     k->noted.arena = &c->arena;
-    if (!proc_verify(l->m, p, "lowering")) return NULL;
+    if (!proc_guard(l->m, p, "lowering", NULL, NULL)) return NULL;
     if (!l->o->no_schedule) {
         schedule_kernel(c, p, l->o->target, lay);
         write_borders(c, p, lay);
@@ -85,12 +85,19 @@ static struct known_kernel *make_kernel(struct lowering *l, struct proc *p, cons
 }
 
 /* ---- layouts of the call's buffers */
+/* The sizes that the call gives to the kernel's symbols: one that was made for another call may have its own. */
+static struct subst call_sizes(struct ctx *c, const struct proc *p, const struct stmt *call) {
+    struct subst by = {{.arena = &c->arena}};
+    for (int k = 0; k < p->syms.n; k++) map_put(&by.map, PKEY(p->syms.v[k]), (void *)call->u.call.args[k]);
+    return by;
+}
 /* arg: a buffer of the entry; the kernel may have other names for sizes that a check made equal. */
-static bool same_layout(struct lowering *l, const struct buf *arg, const struct buf *param) {
+static bool same_layout(struct lowering *l, const struct buf *arg, const struct buf *param, struct subst *by) {
     if (arg->nd != param->nd || !arg->pad != !param->pad) return false;
-    for (int k = 0; k < arg->nd; k++)
-        if (sizes_in_kernel(l->sizes, arg->dims[k]) != param->dims[k] || (arg->pad && arg->pad[k] != param->pad[k]))
-            return false;
+    for (int k = 0; k < arg->nd; k++) {
+        expr have = sizes_argument(l->sizes, sizes_in_kernel(l->sizes, arg->dims[k]));
+        if (have != x_subst(l->c, param->dims[k], by) || (arg->pad && arg->pad[k] != param->pad[k])) return false;
+    }
     return true;
 }
 /* to gets from's physical form; map expressions are over to's own logical variables. */
@@ -111,11 +118,11 @@ static bool same_map(struct ctx *c, const struct buf *a, const struct buf *b) {
     return true;
 }
 /* The constant packed as the parameter wants it: one entry buffer for each packing in use. */
-static struct buf *packed_const(struct lowering *l, struct buf *b, const struct buf *param) {
+static struct buf *packed_const(struct lowering *l, struct buf *b, const struct buf *param, struct subst *by) {
     if (buf_is_plain(param) && buf_is_plain(b)) return b;
     for (int k = 0; k < l->entry->bufs.n; k++) {
         struct buf *v = l->entry->bufs.v[k];
-        if (v->scope == SC_CONST && v->data == b->data && v->nlogical == b->nlogical && same_layout(l, v, param) &&
+        if (v->scope == SC_CONST && v->data == b->data && v->nlogical == b->nlogical && same_layout(l, v, param, by) &&
             same_map(l->c, v, param))
             return v;
     }
@@ -125,10 +132,11 @@ static struct buf *packed_const(struct lowering *l, struct buf *b, const struct 
     return v;
 }
 static void bind_layouts(struct lowering *l, struct proc *p, struct stmt *call) {
+    struct subst by = call_sizes(l->c, p, call);
     for (int k = 0; k < call->u.call.nbufs; k++) {
         struct buf *param = p->params.v[k].buf, **arg = &call->u.call.bufs[k];
-        if ((*arg)->scope == SC_CONST) *arg = packed_const(l, *arg, param);
-        else if (!same_layout(l, *arg, param))
+        if ((*arg)->scope == SC_CONST) *arg = packed_const(l, *arg, param, &by);
+        else if (!same_layout(l, *arg, param, &by))
             BUG("kernel %s changed the layout of parameter %s", p->name, param->name);
     }
 }
@@ -136,11 +144,10 @@ static void add_scratch_args(struct lowering *l, struct known_kernel *k, struct 
     struct ctx *c = l->c;
     int n = call->u.call.nbufs;
     struct buf **bufs = NEWN(&c->arena, struct buf *, n + k->scratch.n + 1);
+    struct subst by = call_sizes(c, k->p, call);
     memcpy(bufs, call->u.call.bufs, (size_t)n * sizeof *bufs);
     for (int i = 0; i < k->scratch.n; i++) {
         struct buf *s = k->scratch.v[i];
-        struct subst by = {{.arena = &c->arena}};
-        for (int a = 0; a < k->p->syms.n; a++) map_put(&by.map, PKEY(k->p->syms.v[a]), (void *)call->u.call.args[a]);
         expr dims[32];
         for (int d = 0; d < s->nlogical; d++) dims[d] = x_subst(c, s->logical[d], &by);
         struct buf *b = lower_alloc(l, s->base, s->type, dims, s->nlogical);
@@ -192,6 +199,7 @@ bool finish_kernel(struct lowering *l, struct proc *p, struct stmt *call) {
     note_nodes(l, k);
     call->u.call.callee = k->p;
     call->u.call.origin = proc_may_fault(k->p) ? l->origin : NULL;
+    if (l->origin) map_put(&l->origins, PKEY(call), (void *)l->origin);
     bind_layouts(l, k->p, call);
     add_scratch_args(l, k, call);
     lower_stmt(l, call);

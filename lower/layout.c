@@ -80,6 +80,8 @@ static bool must_be_plain(struct lowering *l, const struct value *v) {
     const struct value_layout *lay = layout_of_value(l, v);
     return lay && lay->plain;
 }
+/* What a kernel text reads or makes; and what goes into a body or comes out of one: its readers and makers there choose
+ * layouts on their own, not knowing of those outside, and carried values change places with others. */
 static void find_plain(struct lowering *l, const struct node *n) {
     for (int k = 0; k < n->ins.n; k++)
         if (n->ins.v[k]) layout_for(l, n->ins.v[k])->plain = true;
@@ -132,7 +134,7 @@ static void write_spec(struct lowering *l, struct value_layout *lay, int rank) {
 void choose_layouts(struct lowering *l, struct region *r, const struct groups *gs) {
     if (l->o->no_schedule || l->o->target->cls == TC_GPU) return;
     for (struct node *n = r->first; n; n = n->next)
-        if (!n->op->control && classify_node(l->probes, n)->calls) find_plain(l, n);
+        if (n->op->control || classify_node(l->probes, n)->calls) find_plain(l, n);
     for (int i = 0; i < gs->list.n; i++) block_results(l, gs->list.v[i]);
     for (int i = 0; i < gs->list.n; i++) {
         struct group *gr = gs->list.v[i];

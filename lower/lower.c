@@ -402,6 +402,9 @@ static void drop_unused_consts(struct lowering *l) {
         if (b->scope == SC_CONST && !map_get(&u.m, PKEY(b))) proc_drop_buf(l->entry, b);
     }
 }
+static const char *call_origin(void *env, const struct stmt *call) {
+    return map_get(&((struct lowering *)env)->origins, PKEY(call));
+}
 struct module *lower_graph(struct graph *g, const struct lower_options *o) {
     struct ctx *c = g->ctx;
     struct lowering l = {.c = c,
@@ -414,8 +417,10 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
                          .roles = {.arena = &c->arena},
                          .through = {.arena = &c->arena},
                          .specs = {.arena = &c->arena},
+                         .origins = {.arena = &c->arena},
                          .parts = {.arena = &c->arena}};
     struct region *top = g->top;
+    int errors = c->diags.errors;
     l.known = kernel_list_new(c);
     l.probes = probes_new(g);
     l.entry = proc_new(c, "entry");
@@ -433,5 +438,6 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
     kernels_describe(&l);
     drop_dead_kernels(l.m);
     drop_unused_consts(&l);
-    return loop_verify(l.m, "lowering") ? l.m : NULL;
+    bool ok = proc_guard(l.m, l.entry, "lowering", call_origin, &l) && loop_verify(l.m, "lowering");
+    return ok && c->diags.errors == errors ? l.m : NULL; /* copies go on after an error */
 }

@@ -43,6 +43,7 @@ struct lowering {
     struct kernel_list *known;      /* kernels made so far, by text */
     const char *nodes;              /* those whose kernels are made now, a line each: for the kernels' comments */
     const char *origin;             /* the one of them that a fault is of */
+    struct map origins;             /* call of the entry -> the same */
     int loops;                      /* loops of the entry around what is lowered now */
     VEC(const struct sym *) passes; /* for each depth: the number of the pass as a size (lower/ops/control.c) */
     struct probes *probes;          /* what is known of the nodes (lower/classify.c) */

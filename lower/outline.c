@@ -290,8 +290,9 @@ bool outline_kernels(struct lowering *l, struct block *from, const char *name) {
         struct buf *b = s->u.alloc.buf;
         if (b->scope == SC_ARENA) b->scope = lower_scope(b->dims, b->nd);
         struct stmt *at = host.first;
-        while (at && !stmt_uses(at, s->u.alloc.buf, NULL)) at = at->next;
+        while (at && !stmt_uses(at, b, NULL)) at = at->next;
         if (at) stmt_insert_before(at, s);
+        else if (map_get(&l->external, PKEY(b))) block_append(&host, s); /* of no elements: nothing stores there */
     }
     for (struct stmt *s = host.first, *next; s; s = next) {
         next = s->next;

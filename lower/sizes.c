@@ -52,7 +52,7 @@ static bool solve_for(struct sizes *z, expr diff, expr s, int64_t coef) {
     if (coef != 1) e = x_divi(c, e, coef);
     x_bounds(c, s, &least, &most);
     x_bounds(c, e, &lo, &hi);
-    if (e->op == X_POISON || (least >= 0 && lo < 0)) return false;
+    if (e->op == X_POISON || (least >= 0 && lo < 0 && !x_proves_le(c, x_int(c, 0), e))) return false;
     sizes_put(z, s, e);
     return true;
 }

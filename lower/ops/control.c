@@ -202,7 +202,8 @@ static bool run_body(struct lowering *l, struct body *b, struct buf **cur, struc
         struct value *res = b->r->results.v[b->first_result + k];
         struct buf *rb = lower_buf(l, res);
         if (rb == cur[k]) continue;
-        if (!next[k]) next[k] = lower_alloc(l, "next", res->type.dtype, res->type.dims, res->type.rank);
+        if (!next[k])
+            next[k] = lower_alloc_in(l, cur[k]->scope, "next", res->type.dtype, res->type.dims, res->type.rank);
         if (rb != next[k]) lower_copy(l, next[k], rb);
     }
     return true;
@@ -353,10 +354,10 @@ static void make_room(struct lowering *l, struct growing *gr, expr at) {
     ctl_set_size(l, gr->cap, x_sym(c, twice));
     leave(l, outer);
 }
-static struct growing growing_new(struct lowering *l, const struct value *res) {
+static struct growing growing_new(struct lowering *l, const struct node *n, int k, const struct value *res) {
     struct ctx *c = l->c;
     struct growing gr;
-    gr.cap = sym_new(c, internf(c->names, "cap%d", l->kernels), 0, INT64_MAX / 4, true);
+    gr.cap = sym_new(c, internf(c->names, "cap%d_%d", n->id, k), 0, INT64_MAX / 4, true);
     ctl_set_size(l, gr.cap, x_int(c, 16));
     expr dims[32] = {x_sym(c, gr.cap)};
     for (int d = 0; d < res->type.rank; d++) dims[d + 1] = res->type.dims[d];
@@ -418,7 +419,7 @@ static bool loop_while(struct lowering *l, struct node *n, struct body *b, struc
     lower_bind(l, b->r->params.v[0], it), lower_bind(l, b->r->params.v[1], cond);
     for (int k = 0; k < b->nscan_out; k++)
         if (b->ncarried + k < n->outs.n && n->outs.v[b->ncarried + k])
-            gr[k] = growing_new(l, b->r->results.v[1 + b->ncarried + k]);
+            gr[k] = growing_new(l, n, k, b->r->results.v[1 + b->ncarried + k]);
     expr itv = x_load(c, it, NULL, 0, NULL), more = x_load(c, cond, NULL, 0, NULL);
     if (n->ins.v[0]) {
         expr m =
@@ -638,6 +639,10 @@ static const struct op_attr if_attrs[] = {{.name = "then_branch", .kind = AT_REG
 static const struct op_attr loop_attrs[] = {{.name = "body", .kind = AT_REGION, .flags = A_REQUIRED}, {0}};
 static const struct op_attr scan_attrs[] = {{.name = "body", .kind = AT_REGION, .flags = A_REQUIRED},
                                             {.name = "num_scan_inputs", .kind = AT_INT, .flags = A_REQUIRED},
+                                            {.name = "scan_input_axes", .kind = AT_INTS},
+                                            {.name = "scan_output_axes", .kind = AT_INTS},
+                                            {.name = "scan_input_directions", .kind = AT_INTS},
+                                            {.name = "scan_output_directions", .kind = AT_INTS},
                                             {0}};
 static const struct op_slot if_ins[] = {
     {"cond", TSET(BOOL), SCALAR}, {"captured", TS_ANY, VARIADIC | OPTIONAL | HOLDER}, {0}};

@@ -156,6 +156,75 @@ Test(control, a_size_that_only_the_branch_taken_computes) {
     gives(m, &no, six, NULL, 0, NULL);
 }
 
+/* ---- results that are no value of their own */
+Test(control, two_collected_results_are_one_capture) {
+    /* Both grow by a kernel of the same text, for sizes of different symbols. */
+    struct module *m =
+        lowered("const %four: i64[] = [4]", C_AND_X,
+                "%z: ?, %w: ? = Loop(_, %c, %x, %four) {captures=2}\n"
+                "  body = region \"b\" (%i: ?, %p1: ?, %p: ?, %pf: ?) {\n"
+                "    %d: ? = Less(%i, %pf) %u: ? = Identity(%p) %v: ? = Identity(%p) return %d, %u, %v }\n"
+                "%s: ? = Sub(%z, %w) %t: ? = Add(%s, %z) %y: ? = ReduceSum(%t) {keepdims=0}");
+    gives(m, &yes, six, LIST(5 * 21));
+    gives(m, &no, six, LIST(0));
+}
+Test(control, a_state_of_open_size_becomes_one_of_fixed_size) {
+    struct module *m =
+        lowered("const %zero: i64[1] = [0] const %one: i64[1] = [1]", C_AND_X,
+                "%i: ? = Cast(%x) {to=7} %r: ? = ReduceMin(%i) {keepdims=0} %n: ? = Unsqueeze(%r, %zero)\n"
+                "%a: ? = Expand(%n, %n) %b: ? = Expand(%n, %one)\n"
+                "%y0: ?, %y1: ? = Scan(%b, %a, %x) {num_scan_inputs=1, captures=0}\n"
+                "  body = region \"b\" (%p: ?, %q: ?, %row: ?) { return %p, %p }\n"
+                "%y: ? = Cast(%y1) {to=1}");
+    gives(m, &yes, six, LIST(1));
+}
+Test(control, a_loop_of_no_passes_collects_nothing) {
+    struct module *m = lowered("const %m: i64[] = [0] const %a: i64[1] = [0]", C_AND_X,
+                               "%r: ? = ReduceSum(%x, %a) {keepdims=0} %v: ?, %y: ? = Loop(%m, _, %r) {captures=0}\n"
+                               "  body = region \"b\" (%i: ?, %p1: ?, %p: ?) {\n"
+                               "    %n: ? = Neg(%p) %o: ? = Abs(%p) return %p1, %n, %o }\n");
+    gives(m, &yes, six, NULL, 0, NULL);
+}
+Test(control, nothing_beside_nothing) {
+    struct module *m = lowered("const %a: i64[1] = [3] const %b: i64[1] = [-9] const %z: i64[1] = [0]", C_AND_X,
+                               "%m: ? = Cast(%c) {to=7} %v: ? = Loop(%m, _, %x, %a, %b, %z) {captures=4}\n"
+                               "  body = region \"b\" (%i: ?, %p1: ?, %p: ?, %pa: ?, %pb: ?, %pz: ?) {\n"
+                               "    %s: ? = Slice(%p, %pa, %pb, %pz) return %p1, %s }\n"
+                               "%y: ? = Concat(%v, %v) {axis=1}");
+    gives(m, &yes, six, NULL, 0, NULL);
+    gives(m, &no, six, NULL, 0, NULL);
+}
+/* The outer result is an open place that both a fixed value and an inner open one change places with. */
+Test(control, an_if_in_a_branch_that_gives_another_size) {
+    struct module *m =
+        lowered("const %axis: i64[1] = [1] const %start: i64[1] = [0] const %half: i64[1] = [1]", C_AND_X,
+                "%d: ? = Not(%c) %z: ? = If(%c, %x, %d, %start, %half, %axis) {captures=5}\n"
+                "  then_branch = region \"t\" (%p: ?, %pd: ?, %ps: ?, %ph: ?, %pa: ?) {\n"
+                "    %m: ? = Mul(%p, %p) return %m }\n"
+                "  else_branch = region \"e\" (%q: ?, %qd: ?, %qs: ?, %qh: ?, %qa: ?) {\n"
+                "    %i: ? = If(%qd, %q, %qs, %qh, %qa) {captures=4}\n"
+                "      then_branch = region \"et\" (%v: ?, %vs: ?, %vh: ?, %va: ?) {\n"
+                "        %s: ? = Slice(%v, %vs, %vh, %va) return %s }\n"
+                "      else_branch = region \"ee\" (%w: ?, %ws: ?, %wh: ?, %wa: ?) { %n: ? = Neg(%w) return %n }\n"
+                "    return %i }\n"
+                "%y: ? = Neg(%z)");
+    gives(m, &yes, six, LIST(-1, -4, -9, -16, -25, -36));
+    gives(m, &no, six, LIST(-1, -4));
+}
+/* ---- what the verifier cannot prove is checked in the run (ir/loop_guard.c) */
+Test(control, sizes_that_are_equal_for_reasons_that_no_proof_finds) {
+    struct module *m =
+        lowered("sym N: 0..9 const %zero: i64[1] = [0] const %one: i64[1] = [1] const %two: i64[1] = [2]\n"
+                "const %end: i64[1] = [99999] const %rows: i64[3] = [0,-1,2] const %w: f32[3] = [1.0,10.0,100.0]",
+                "%c: bool[], %x: f32[2,N]",
+                "%s: ? = Slice(%x, %zero, %one, %one) %l: ? = Slice(%x, %one, %end, %one) %r: ? = Reshape(%l, %rows)\n"
+                "%h: ?, %f: ? = Scan(%s, %r, %two, %end, %one) {num_scan_inputs=1, scan_input_axes=[1], "
+                "scan_output_axes=[1], captures=3}\n"
+                "  body = region \"b\" (%p: ?, %q: ?, %pt: ?, %pe: ?, %po: ?) {\n"
+                "    %j: ? = Concat(%p, %q) {axis=1} %n: ? = Slice(%j, %pt, %pe, %po) return %n, %j }\n"
+                "%y: ? = Mul(%w, %f)"); /* the product learns that N is 1 or more */
+    gives(m, &yes, six, LIST(1, 20, 300, 4, 50, 600));
+}
 /* ---- sequences around bodies */
 #define TWO "%n: ? = Neg(%x) %s: ? = SequenceConstruct(%x, %n)\n"
 Test(control, bodies_capture_sequences) {

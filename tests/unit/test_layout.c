@@ -37,7 +37,8 @@ static void same(const char *nodes) {
     text_printf(
         &t,
         "graph \"\"\nconst %%w: f32[8,8,3,3] = splat 0.25\nconst %%one: f32[] = splat 1.0\nconst %%by: i64[8] = "
-        "[0,0,1,1,0,0,1,1]\nregion \"\" (%%x: f32[1,8,5,5]) { %s return %%y, %%z }\n",
+        "[0,0,1,1,0,0,1,1]\nconst %%k: i64[1] = [2] const %%m: i64[] = [3] const %%axis: i64[] = [2] "
+        "const %%three: i64[3] = [8,5,5]\nregion \"\" (%%x: f32[1,8,5,5]) { %s return %%y, %%z }\n",
         nodes);
     for (int plain = 0; plain < 2; plain++) {
         struct module *m = lowered(t.s, plain);
@@ -74,4 +75,29 @@ Test(layout, ones_around_beside_zeros_around) {
 /* A border behind the last row and column alone: nothing but the sizes says that there is one. */
 Test(layout, a_border_behind_beside_a_view) {
     same("%y: ? = Conv(%x, %w) {kernel_shape=[3,3], pads=[0,0,1,1]} %f: ? = Flatten(%x) %z: ? = Neg(%f)");
+}
+/* ---- bodies: their readers and makers choose layouts on their own */
+#define COND "%least: ? = ReduceMin(%x) {keepdims=0} %cond: ? = Less(%least, %one) "
+Test(layout, what_a_body_reads) {
+    same("%f: ? = Conv(%x, %w) " AROUND " " COND "%y: ? = If(%cond, %f, %k) {captures=2}\n"
+         "  then_branch = region \"t\" (%p: ?, %pk: ?) { %t: ?, %i: ? = TopK(%p, %pk) {axis=1} return %t }\n"
+         "  else_branch = region \"e\" (%q: ?, %qk: ?) { %u: ?, %j: ? = TopK(%q, %qk) {axis=1, largest=0} return %u }\n"
+         "%z: ? = Conv(%f, %w) " AROUND);
+    same("%f: ? = Conv(%x, %w) " AROUND " %y: ? = Loop(%m, _, %f, %f, %axis) {captures=2}\n"
+         "  body = region \"b\" (%p0: ?, %p1: ?, %v: ?, %p: ?, %pa: ?) {\n"
+         "    %u: ? = CumSum(%p, %pa) %n: ? = Add(%u, %v) return %p1, %n }\n"
+         "%z: ? = Relu(%f)");
+}
+Test(layout, an_input_that_a_body_and_a_window_read) {
+    same(COND "%y: ? = If(%cond, %x, %axis) {captures=2}\n"
+              "  then_branch = region \"t\" (%p: ?, %pa: ?) { %t: ? = CumSum(%p, %pa) return %t }\n"
+              "  else_branch = region \"e\" (%q: ?, %qa: ?) { %u: ? = Neg(%q) return %u }\n"
+              "%z: ? = ConvTranspose(%x, %w) " AROUND);
+}
+Test(layout, what_a_loop_gives_to_a_window) {
+    same("%v: ?, %s: ? = Loop(%m, _, %x, %axis) {captures=1}\n"
+         "  body = region \"b\" (%p0: ?, %p1: ?, %p: ?, %pa: ?) {\n"
+         "    %n: ? = Neg(%p) %t: ? = CumSum(%n, %pa) %g: ? = ReduceMax(%t) {keepdims=0} %o: ? = Greater(%g, %g)\n"
+         "    %d: ? = Not(%o) %q: ? = Reshape(%t, %three) return %d, %t, %q }\n"
+         "%y: ? = Conv(%v, %w) " AROUND " %z: ? = ConvTranspose(%s, %w) " AROUND);
 }

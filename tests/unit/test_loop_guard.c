@@ -1,0 +1,79 @@
+/* What cannot be proved becomes a check of the run (ir/loop_guard.c): there where it is needed and nowhere else, and it
+ * stops the program. */
+#include "ir/loop_eval.h"
+#include "loop_text.h"
+
+static struct ctx *c;
+static void setup(void) { c = ctx_new(); }
+static void teardown(void) { ctx_free(c); }
+TestSuite(loop_guard, .init = setup, .fini = teardown, .timeout = 60);
+
+static struct module *parse(const char *s) {
+    struct module *m = loop_parse(c, s, strlen(s), "t.lir");
+    cr_assert(m, "%s\n%s", complaints(c), s);
+    return m;
+}
+static struct proc *last(struct module *m) { return m->entry ? m->entry : m->procs.v[m->procs.n - 1]; }
+static const char *node_seven(void *env, const struct stmt *call) {
+    cr_expect_eq(call->kind, S_CALL);
+    return env;
+}
+/* The text that it becomes. */
+static const char *guarded(struct module *m) {
+    struct text t = {0};
+    cr_assert(proc_guard(m, last(m), NULL, node_seven, "node 7 (Add)"), "%s", complaints(c));
+    proc_print(&t, c, last(m));
+    const char *s = intern(c->names, t.s);
+    text_free(&t);
+    return s;
+}
+static void becomes(const char *before, const char *after) {
+    const char *s = guarded(parse(before));
+    cr_expect(strstr(s, after), "%s\nis not in\n%s", after, s);
+}
+static void stays(const char *text) {
+    struct module *m = parse(text);
+    struct text t = {0};
+    proc_print(&t, c, last(m));
+    cr_expect_str_eq(guarded(m), t.s);
+    text_free(&t);
+}
+
+Test(loop_guard, an_index_that_may_lie_outside) {
+    becomes("proc p(x: f32[A] in, y: f32[B] out) [A, B]\n  for i<B\n    y[i] = x[i]\n", "y[i] = x[guard(i, A)]\n");
+    becomes("proc p(x: f32[A] in, y: f32[B] out) [A, B]\n  for i<A\n    y[i] += x[i]\n", "y[guard(i, B)] += x[i]\n");
+    becomes("proc p(x: f32[A,2] in, j: i64[A] in, y: f32[B] out) [A, B]\n  stage y[i<B] = x[toidx(j[i]),0] * x[i,1]\n",
+            "x[guard(toidx(j[guard(i, A)]), A),0] * x[guard(i, A),1]");
+}
+Test(loop_guard, what_is_proved_stays_as_it_is) {
+    stays("proc p(x: f32[A] in, y: f32[B] out) [A, B]\n  for i<B\n    y[i] = select(i < A, x[i], 0.0)\n");
+    stays("proc p(x: f32[A] in, y: f32[B] out) [A, B]\n  for i<B\n    y[i] = x[i-1 else 0.0]\n");
+    stays("proc p(x: f32[0] in, y: f32[B] out) [B]\n  for i<B\n    y[i] = x[guard(i, 0)]\n");
+}
+Test(loop_guard, what_is_refuted_is_refused) {
+    struct module *m = parse("proc p(x: f32[A] in, y: f32[A] out) [A]\n  for i<A\n    y[i] = x[A+i]\n");
+    cr_expect_not(proc_guard(m, last(m), NULL, NULL, NULL));
+    m = parse("proc q(x: f32[3] in, y: f32[3] out)\n  barrier\n\n"
+              "entry proc e(x: f32[4] in, y: f32[3] out)\n  call q(in x, out y)\n");
+    cr_expect_not(proc_guard(m, last(m), NULL, NULL, NULL));
+}
+#define CALLS                                                                                                          \
+    "proc q(x: f32[N] in, y: f32[N] out) [N in 2..9]\n  for i<N\n    y[i] = x[i]\n\n"                                  \
+    "entry proc e(x: f32[A] in, y: f32[B] out) [A, B]\n  call q(in x, out y; A)\n"
+Test(loop_guard, sizes_that_a_call_needs) {
+    becomes(CALLS, "  check 2 <= A else \"sizes do not fit: 2 <= A\" @ \"node 7 (Add)\"\n"
+                   "  check A <= 9 else \"sizes do not fit: A <= 9\" @ \"node 7 (Add)\"\n"
+                   "  check A == B else \"sizes do not fit: A == B\" @ \"node 7 (Add)\"\n"
+                   "  call q(in x, out y; A)\n");
+}
+Test(loop_guard, it_stops_the_program) {
+    static float x[4] = {1, 2, 3, 4};
+    struct module *m = parse(CALLS);
+    guarded(m);
+    for (int64_t n = 1; n < 5; n++)
+        for (int64_t k = 1; k < 5; k++) {
+            struct eval_arg args[2] = {{.data = x, .dims = {n}, .nd = 1}};
+            struct eval_result r = loop_eval(m, m->entry, args, (int64_t[]){n, k}, NULL);
+            cr_expect_eq(r.status, n >= 2 && n == k ? EVAL_OK : EVAL_FAULT, "%s", r.message);
+        }
+}
