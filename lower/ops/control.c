@@ -282,6 +282,7 @@ static struct value *counted(const struct node *n, const struct body *b) {
 static enum infer_status loop_infer(struct graph *g, struct node *n, bool (*infer_region)(struct region *)) {
     struct ctx *c = g->ctx;
     struct body b;
+    if (n->ins.n < 2) node_set_input(n, 1, NULL); /* both may be left out */
     if (!loop_body(g, n, &b)) return INFER_FAILED;
     if (ctl_carries_holders(n, b.ncarried)) return ctl_unroll(g, n, b.ncarried, b.nscan_out);
     ctl_open_captures(n);

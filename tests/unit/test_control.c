@@ -156,6 +156,16 @@ Test(control, a_size_that_only_the_branch_taken_computes) {
     gives(m, &no, six, NULL, 0, NULL);
 }
 
+Test(control, a_loop_that_takes_nothing) {
+    struct module *m = lowered("const %three: i64[] = [3] const %m: i64[] = [2]", "%c: bool[], %x: f32[2,3]",
+                               "%v: ? = Loop() {captures=0}\n"
+                               "  body = region \"b\" (%i: ?, %p1: ?) {\n"
+                               "    %d: ? = Less(%i, %three) return %d, %i }\n"
+                               "%w: ? = Loop(%m) {captures=0}\n"
+                               "  body = region \"b\" (%j: ?, %q1: ?) { return %q1, %j }\n"
+                               "%a: ? = Concat(%v, %w) {axis=0} %y: ? = Cast(%a) {to=1}");
+    gives(m, &yes, six, LIST(0, 1, 2, 3, 0, 1));
+}
 /* ---- results that are no value of their own */
 Test(control, two_collected_results_are_one_capture) {
     /* Both grow by a kernel of the same text, for sizes of different symbols. */
