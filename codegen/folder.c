@@ -1,184 +1,391 @@
 /* The build folder as a whole: made beside its final place, then put there. See folder.h. */
-#define _GNU_SOURCE 1 /* renameat2 */
+#define _GNU_SOURCE 1 /* renameat2, O_PATH */
 #include "codegen/folder.h"
 #include "ir/base/cleanup.h"
-#include <dirent.h>
+#include "ir/base/memory.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <signal.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define A(...) arena_printf(&f->c->arena, __VA_ARGS__)
-/* FINAL.gcc2nn-PID is being filled; FINAL.gcc2nn-PID.old stood there before and was moved aside. */
-#define MARK ".gcc2nn-"
-#define OLD  ".old"
+#define A(...)   arena_printf(&f->c->arena, __VA_ARGS__)
+#define MANIFEST "manifest.json"
+static const char inside_name[] = ".gcc2nn";
 
-static bool problem(struct new_folder *f, const char *what) {
-    diag(&f->c->diags, DIAG_ERROR, E_WRITE, "%s %s: %s", what, diag_quote(&f->c->arena, f->given), strerror(errno));
+static bool folder_problem(struct new_folder *f, const char *name) {
+    return workdir_problem(&f->work, "cannot write", name);
+}
+static bool refuse(struct new_folder *f, const char *what, const char *help) {
+    diag(&f->c->diags, DIAG_ERROR, E_WRITE, "%s %s", diag_quote(&f->c->arena, f->given), what);
+    diag_help(&f->c->diags, "%s", help);
     return false;
 }
-/* Removes a folder and what is in it. Links are removed, not followed. */
-static void remove_tree(const char *path) {
-    DIR *d = opendir(path);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
-        struct text t = {0};
-        struct stat st;
-        text_printf(&t, "%s/%s", path, e->d_name);
-        if (lstat(t.s, &st) == 0 && S_ISDIR(st.st_mode)) remove_tree(t.s);
-        else unlink(t.s);
-        text_free(&t);
-    }
-    if (d) closedir(d);
-    rmdir(path);
-}
 
-/* ---- what stands in a folder */
-static bool is_empty(const char *path) {
-    DIR *d = opendir(path);
-    int n = 0;
-    while (d && readdir(d)) n++;
-    if (d) closedir(d);
-    return d && n <= 2;
+/* ---- what is ours in a folder: what its manifest lists */
+static bool listed(const file_names *names, const char *name) {
+    for (int k = 0; k < names->n; k++)
+        if (!strcmp(names->v[k], name)) return true;
+    return false;
 }
-/* NULL where we did not write the folder. The caller's. */
-static json_t *our_manifest(const char *folder) {
+/* The contents of a file of moderate size; false: errno, 0 where it is none. */
+static bool read_file(int folder, const char *name, struct text *out) {
+    enum { MOST = 1 << 28, PART = 1 << 16 };
+    struct stat st;
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    ssize_t n = -1;
+    if (fd < 0) {
+        if (errno == ENOENT || errno == ELOOP) errno = 0;
+        return false;
+    }
+    errno = 0;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        char *part = memory_new(PART);
+        while ((n = read(fd, part, PART)) > 0 && out->n < MOST) text_addn(out, part, (size_t)n);
+        free(part);
+    }
+    int error = errno;
+    close(fd);
+    errno = error;
+    return n == 0;
+}
+enum { NO_MANIFEST, HAS_MANIFEST, UNREADABLE };
+static int read_manifest(struct ctx *c, int folder, file_names *names) {
     struct text t = {0};
-    text_printf(&t, "%s/manifest.json", folder);
-    json_t *j = json_load_file(t.s, 0, NULL);
+    int found = NO_MANIFEST;
+    if (!read_file(folder, MANIFEST, &t)) {
+        text_free(&t);
+        return errno ? UNREADABLE : NO_MANIFEST;
+    }
+    json_t *j = json_loadb(t.s ? t.s : "", t.n, 0, NULL), *files = json_object_get(j, "files");
     const char *by = json_string_value(json_object_get(j, "generator"));
+    for (size_t k = 0; k < json_array_size(files); k++) {
+        const char *name = json_string_value(json_array_get(files, k));
+        if (name && is_file_name(name)) PUSH(&c->arena, names, arena_copy(&c->arena, name, strlen(name) + 1));
+    }
+    if (by && !strcmp(by, "gcc2nn") && listed(names, MANIFEST)) found = HAS_MANIFEST;
+    json_decref(j);
     text_free(&t);
-    if (by && !strcmp(by, "gcc2nn")) return j;
-    json_decref(j);
-    return NULL;
+    return found;
 }
-static bool has_our_manifest(const char *folder) {
-    json_t *j = our_manifest(folder);
-    bool ours = j != NULL;
-    json_decref(j);
-    return ours;
-}
-static bool listed(const json_t *names, const char *name) {
-    for (size_t k = 0; k < json_array_size(names); k++) {
-        const char *s = json_string_value(json_array_get(names, k));
-        if (s && !strcmp(s, name)) return true;
-    }
-    return false;
-}
-/* Removes a folder that we wrote, or the part of one that a killed process wrote; what others have put into it since
- * goes to `to`, unless that has something of this name. */
-static void retire(const char *folder, const char *to) {
-    json_t *manifest = our_manifest(folder), *files = json_object_get(manifest, "files");
-    DIR *d = manifest ? opendir(folder) : NULL;
-    for (struct dirent *e; d && (e = readdir(d));) {
-        struct text a = {0}, b = {0};
-        struct stat st;
-        text_printf(&a, "%s/%s", folder, e->d_name);
-        text_printf(&b, "%s/%s", to, e->d_name);
-        bool other = strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 && !listed(files, e->d_name);
-        if (other && lstat(b.s, &st) != 0 && rename(a.s, b.s) != 0) files = NULL; /* it must not be lost */
-        text_free(&a);
-        text_free(&b);
-    }
-    if (d) closedir(d);
-    if (!manifest || files) remove_tree(folder);
-    json_decref(manifest);
+static bool is_regular(int folder, const char *name) {
+    struct stat st;
+    return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
 }
 
-/* ---- may it be replaced? */
-static bool holds_current(const char *folder) {
-    char *here = getcwd(NULL, 0);
-    size_t n = strlen(folder);
-    bool holds = here && !strncmp(here, folder, n) && (!here[n] || here[n] == '/');
-    free(here);
+/* ---- taking a folder of ours apart */
+/* Never replaces anything. */
+static bool move(int from, const char *name, int to, const char *as) {
+    struct stat st;
+    if (renameat2(from, name, to, as, RENAME_NOREPLACE) == 0) return true;
+    if (errno != EINVAL && errno != ENOSYS) return false;
+    if (fstatat(to, as, &st, AT_SYMLINK_NOFOLLOW) == 0) errno = EEXIST;
+    else if (errno == ENOENT) return renameat(from, name, to, as) == 0;
+    return false;
+}
+/* What is not ours goes to `to`. On failure *stopped is the name of what cannot; what was moved is there. No memory is
+ * asked for: this happens while the folder changes places. */
+static bool move_others(DIR *d, int from, const file_names *ours, int to, char stopped[NAME_MAX + 1]) {
+    rewinddir(d);
+    for (const char *name; (name = next_entry(d));)
+        if (!(listed(ours, name) && is_regular(from, name)) && !move(from, name, to, name)) {
+            snprintf(stopped, NAME_MAX + 1, "%s", name);
+            return false;
+        }
+    return true;
+}
+/* The manifest goes last: till then a folder that was left half removed is known as ours. */
+static void remove_ours(int folder, const file_names *ours) {
+    for (int k = 0; k < ours->n; k++)
+        if (strcmp(ours->v[k], MANIFEST) != 0) remove_file(folder, ours->v[k]);
+    if (listed(ours, MANIFEST)) remove_file(folder, MANIFEST);
+}
+
+/* ---- what stands there */
+enum place { NOTHING, EMPTY, OURS, OTHER, UNKNOWN };
+/* Opens what stands in the place, if it is a folder; *names: its manifest's. */
+static enum place look(struct new_folder *f, int *folder, file_names *names) {
+    *folder = open_folder(f->parent, f->name);
+    *names = (file_names){0};
+    if (*folder < 0 && errno == ENOENT) return NOTHING;
+    if (*folder < 0) return errno == ENOTDIR || errno == ELOOP ? OTHER : UNKNOWN;
+    int manifest = read_manifest(f->c, *folder, names);
+    if (manifest != NO_MANIFEST) return manifest == HAS_MANIFEST ? OURS : UNKNOWN;
+    DIR *d = folder_entries(*folder);
+    if (!d) return UNKNOWN;
+    const char *name = next_entry(d);
+    if (name && f->inside >= 0 && !strcmp(name, inside_name)) name = next_entry(d); /* what we fill it from */
+    closedir(d);
+    return name ? OTHER : EMPTY;
+}
+/* No entry of its own there is the folder, or a folder that holds it. */
+static bool holds_current(int folder) {
+    struct stat want, at, above;
+    int fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool holds = false, top = fd < 0 || fstat(folder, &want) != 0 || fstat(fd, &at) != 0;
+    while (!holds && !top) {
+        holds = at.st_dev == want.st_dev && at.st_ino == want.st_ino;
+        int up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        close(fd);
+        fd = up;
+        top = fd < 0 || fstat(fd, &above) != 0 || (above.st_dev == at.st_dev && above.st_ino == at.st_ino);
+        at = above;
+    }
+    if (fd >= 0) close(fd);
     return holds;
 }
-static bool may_replace(struct new_folder *f) {
-    struct stat st;
-    if (lstat(f->final, &st) != 0) return errno == ENOENT ? true : problem(f, "cannot look at");
-    bool ours = S_ISDIR(st.st_mode) && (is_empty(f->final) || has_our_manifest(f->final));
-    if (ours && !holds_current(f->final)) return true;
-    diag(&f->c->diags, DIAG_ERROR, E_WRITE,
-         ours ? "%s holds the current folder" : "%s exists and was not written by gcc2nn",
-         diag_quote(&f->c->arena, f->given));
-    diag_help(&f->c->diags, ours ? "a folder is replaced as a whole: give another one with --out"
-                                 : "give another folder with --out, or remove this one");
-    return false;
+static bool may_replace(struct new_folder *f, enum place there, int folder) {
+    const char *another = "give another folder with --out, or remove this one";
+    if (there == UNKNOWN) return workdir_problem(&f->work, "cannot look at", NULL);
+    if (there == OTHER) return refuse(f, "exists and was not written by gcc2nn", another);
+    if (there == OURS && f->inside < 0 && holds_current(folder))
+        return refuse(f, "holds the current folder", "a folder is replaced as a whole: give another one with --out");
+    if (there == OURS && f->inside >= 0)
+        return refuse(f, "is not empty, and the folder that holds it cannot be changed",
+                      "a folder is replaced as a whole, from beside: give one inside of it with --out");
+    return true;
 }
 
 /* ---- what a killed process left */
-/* Whoever fills a folder holds a lock on it and lives: what has neither is left over. */
-static void remove_left_over(struct new_folder *f, const char *path, const char *number) {
-    char *end;
-    long pid = strtol(number, &end, 10);
-    if ((*end && strcmp(end, OLD) != 0) || pid <= 1 || kill((pid_t)pid, 0) == 0 || errno != ESRCH) return;
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && (!*end || rename(path, f->final) != 0)) retire(path, f->final);
-    if (fd >= 0) close(fd);
-}
-static void remove_left_overs(struct new_folder *f) {
-    const char *slash = strrchr(f->final, '/'), *name = slash ? slash + 1 : f->final;
-    const char *parent = !slash ? "." : slash == f->final ? "/" : A("%.*s", (int)(slash - f->final), f->final);
-    const char *prefix = A("%s" MARK, name);
-    size_t n = strlen(prefix);
-    DIR *d = opendir(parent);
-    for (struct dirent *e; d && (e = readdir(d));)
-        if (!strncmp(e->d_name, prefix, n)) remove_left_over(f, A("%s/%s", parent, e->d_name), e->d_name + n);
+/* A folder of that process, or the one that it replaced: what others have put there goes to the output's place. */
+static bool recover_part(struct new_folder *f, const char *part) {
+    file_names names = {0};
+    char stopped[NAME_MAX + 1] = "";
+    int folder = open_folder(f->work.dir, part);
+    if (folder < 0) return errno == ENOENT || folder_problem(f, NULL);
+    int manifest = read_manifest(f->c, folder, &names);
+    if (manifest == NO_MANIFEST) names = workdir_names(&f->work);
+    int to = open_folder(f->parent, f->name);
+    DIR *d = manifest == UNREADABLE ? NULL : folder_entries(folder);
+    bool ok = d && move_others(d, folder, &names, to, stopped);
+    if (ok) remove_ours(folder, &names);
+    else if (to < 0) errno = ENOENT;
+    ok = ok && unlinkat(f->work.dir, part, AT_REMOVEDIR) == 0;
+    if (!ok)
+        diag(&f->c->diags, DIAG_ERROR, E_WRITE, "cannot write %s: %s is left in %s, in the folder that holds it: %s",
+             diag_quote(&f->c->arena, f->given), *stopped ? diag_quote(&f->c->arena, stopped) : "something",
+             diag_quote(&f->c->arena, A("%s/%s", f->work.name, part)), strerror(errno));
+    if (!ok) diag_help(&f->c->diags, "a compilation was killed while it replaced the folder: take out what is yours");
     if (d) closedir(d);
+    if (to >= 0) close(to);
+    close(folder);
+    return ok;
+}
+/* Files that were already moved into an empty folder, when the process was killed before the manifest, the last one. */
+static void recover_inside(struct new_folder *f) {
+    file_names names = workdir_names(&f->work);
+    int left = open_folder(f->work.dir, WORKDIR_NEW);
+    struct stat st;
+    for (int k = 0; k < names.n && left >= 0 && listed(&names, MANIFEST); k++)
+        if (fstatat(left, names.v[k], &st, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT)
+            remove_file(f->inside, names.v[k]);
+    if (left >= 0) close(left);
+}
+static bool recover(struct new_folder *f) {
+    if (f->inside >= 0 && !is_regular(f->inside, MANIFEST)) recover_inside(f);
+    /* On a file system that cannot exchange folders the older one may not have its place back yet. */
+    if (f->inside < 0) move(f->work.dir, WORKDIR_OLD, f->parent, f->name);
+    return recover_part(f, WORKDIR_OLD) && recover_part(f, WORKDIR_NEW);
 }
 
+/* ---- begin */
+static bool find_place(struct new_folder *f) {
+    char real[PATH_MAX];
+    const char *path = realpath(f->given, real) ? A("%s", real) : f->given, *slash = strrchr(path, '/');
+    f->name = slash ? slash + 1 : path;
+    if (!*f->name) f->name = ".";
+    f->parent = open(!slash          ? "."
+                     : slash == path ? "/"
+                                     : A("%.*s", (int)(slash - path), path),
+                     O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return f->parent >= 0 || folder_problem(f, NULL);
+}
+/* A folder into which something is mounted cannot change places with another one; one in which somebody stands should
+ * not; and one that was being filled from inside still is. */
+static bool only_inside(struct new_folder *f, int folder) {
+    struct stat in, on;
+    bool mounted = fstat(folder, &in) == 0 && fstat(f->parent, &on) == 0 && in.st_dev != on.st_dev;
+    return mounted || holds_current(folder) || faccessat(folder, inside_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+static bool open_inside(struct new_folder *f, int folder) {
+    f->inside = fcntl(folder, F_DUPFD_CLOEXEC, 0);
+    int error = f->inside < 0 ? errno : workdir_open(&f->work, &f->c->diags, f->inside, inside_name, f->given);
+    errno = error;
+    return error <= 0 ? error == 0 : folder_problem(f, NULL);
+}
+static bool open_work(struct new_folder *f, enum place there, int folder) {
+    bool can_inside = folder >= 0 && there != UNKNOWN;
+    int error = EXDEV;
+    if (!can_inside || !only_inside(f, folder))
+        error = workdir_open(&f->work, &f->c->diags, f->parent, A("%s.gcc2nn", f->name), f->given);
+    if (error <= 0) return error == 0;
+    if (can_inside && (error == EXDEV || error == EACCES || error == EPERM || error == EROFS))
+        return open_inside(f, folder);
+    errno = error;
+    return folder_problem(f, NULL);
+}
+static void close_place(struct new_folder *f) {
+    if (f->parent >= 0) close(f->parent);
+    if (f->inside >= 0) close(f->inside);
+    f->parent = f->inside = -1;
+}
+static bool take_place(struct new_folder *f) {
+    file_names names;
+    int folder;
+    enum place there = look(f, &folder, &names);
+    bool left = folder >= 0 && faccessat(folder, inside_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    bool ok = (left || may_replace(f, there, folder)) && open_work(f, there, folder);
+    if (folder >= 0) close(folder);
+    if (!ok) return false;
+    /* Nobody else works there any more: now what is seen stays. */
+    ok = recover(f);
+    there = look(f, &folder, &names);
+    ok = ok && may_replace(f, there, folder);
+    if (folder >= 0) close(folder);
+    if (ok) return workdir_begin(&f->work);
+    workdir_close(&f->work);
+    return false;
+}
 bool folder_begin(struct new_folder *f, struct ctx *c, const char *given) {
     size_t n = strlen(given);
     while (n > 1 && given[n - 1] == '/') n--;
-    *f = (struct new_folder){.c = c, .given = internn(c->names, given, n), .lock = -1, .noted = -1};
-    char *real = realpath(f->given, NULL);
-    f->final = real ? A("%s", real) : f->given;
-    free(real);
-    f->path = A("%s" MARK "%ld", f->final, (long)getpid());
-    if (!may_replace(f)) return false;
-    remove_left_overs(f);
-    if (mkdir(f->path, 0777) != 0) return problem(f, "cannot make the folder");
-    f->noted = cleanup_path(f->path);
-    f->lock = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (f->lock >= 0) flock(f->lock, LOCK_EX | LOCK_NB);
-    return true;
+    *f = (struct new_folder){.c = c, .given = internn(c->names, given, n), .parent = -1, .inside = -1};
+    f->work = (struct workdir){.diags = &c->diags, .shown = f->given};
+    if (find_place(f) && take_place(f)) return true;
+    close_place(f);
+    return false;
 }
-static void end(struct new_folder *f) {
-    if (f->lock >= 0) close(f->lock);
-    cleanup_drop(f->noted);
+int folder_create(struct new_folder *f, const char *name) { return workdir_create(&f->work, name); }
+bool folder_close(struct new_folder *f, const char *name, int fd, bool written) {
+    return workdir_finish(&f->work, name, fd, written);
+}
+bool folder_remove(struct new_folder *f, const char *name) {
+    return unlinkat(f->work.fresh, name, 0) == 0 || workdir_problem(&f->work, "cannot remove", name);
 }
 void folder_abandon(struct new_folder *f) {
-    remove_tree(f->path);
-    end(f);
+    workdir_abandon(&f->work);
+    close_place(f);
 }
-/* Where a file system cannot exchange two folders there is none for a moment. */
-static bool move_aside(struct new_folder *f, const char *old) {
-    retire(old, f->final);
-    return rename(f->final, old) == 0 || errno == ENOENT;
-}
-bool folder_commit(struct new_folder *f) {
-    const char *old = A("%s" OLD, f->path);
-    bool done = false;
-    for (int tries = 0; tries < 1000 && !done; tries++) { /* others may put theirs there, or take it away */
-        done = rename(f->path, f->final) == 0;            /* nothing is there, or an empty folder */
-        if (done || (errno != ENOTEMPTY && errno != EEXIST)) break;
-        done = renameat2(AT_FDCWD, f->path, AT_FDCWD, f->final, RENAME_EXCHANGE) == 0;
-        if (!done && errno != ENOENT && ((errno != EINVAL && errno != ENOSYS) || !move_aside(f, old))) break;
+
+/* ---- commit: from here to the end no memory is asked for between the first change and the last */
+static bool put_inside(struct new_folder *f) {
+    file_names names = workdir_names(&f->work);
+    const char *problem = NULL;
+    cleanup_hold();
+    for (int k = 0; k <= names.n && !problem; k++) {
+        const char *name = k < names.n ? names.v[k] : MANIFEST;
+        if (k < names.n && !strcmp(name, MANIFEST)) continue; /* in the end */
+        if (!move(f->work.fresh, name, f->inside, name) && errno != ENOENT) problem = name;
     }
-    if (!done) {
-        problem(f, "cannot write");
-        rename(old, f->final);
-        folder_abandon(f);
+    int error = errno;
+    for (int k = 0; problem && k < names.n; k++)
+        if (!is_regular(f->work.fresh, names.v[k])) remove_file(f->inside, names.v[k]);
+    if (!problem) unlinkat(f->work.dir, WORKDIR_NEW, AT_REMOVEDIR);
+    if (!problem) workdir_close(&f->work);
+    cleanup_release();
+    errno = error;
+    return !problem || folder_problem(f, problem);
+}
+/* `new` and what stands in the place, or back. */
+static bool exchange(struct new_folder *f) {
+    int work = f->work.dir;
+    if (renameat2(work, WORKDIR_NEW, f->parent, f->name, RENAME_EXCHANGE) == 0) {
+        if (renameat(work, WORKDIR_NEW, work, WORKDIR_OLD) == 0) return true;
+        int error = errno;
+        renameat2(work, WORKDIR_NEW, f->parent, f->name, RENAME_EXCHANGE);
+        errno = error;
         return false;
     }
-    retire(f->path, f->final); /* after an exchange what stood there before */
-    retire(old, f->final);
-    end(f);
+    /* Where a file system cannot exchange two folders there is none for a moment. */
+    if ((errno != EINVAL && errno != ENOSYS) || !move(f->parent, f->name, work, WORKDIR_OLD)) return false;
+    if (move(work, WORKDIR_NEW, f->parent, f->name)) return true;
+    int error = errno;
+    move(work, WORKDIR_OLD, f->parent, f->name);
+    errno = error;
+    return false;
+}
+static void exchange_back(struct new_folder *f) {
+    int work = f->work.dir;
+    if (renameat(work, WORKDIR_OLD, work, WORKDIR_NEW) == 0 &&
+        renameat2(work, WORKDIR_NEW, f->parent, f->name, RENAME_EXCHANGE) != 0 &&
+        renameat(work, WORKDIR_NEW, work, WORKDIR_OLD) == 0 && move(f->parent, f->name, work, WORKDIR_NEW))
+        move(work, WORKDIR_OLD, f->parent, f->name);
+}
+struct older {
+    int folder;
+    file_names ours; /* in it */
+    DIR *entries, *new_entries;
+};
+/* The older folder is known by its inode: what came in between is not taken for it. */
+static bool is_older(struct new_folder *f, const struct older *o) {
+    struct stat a, b;
+    return fstat(o->folder, &a) == 0 && fstatat(f->work.dir, WORKDIR_OLD, &b, AT_SYMLINK_NOFOLLOW) == 0 &&
+           a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+static bool replace(struct new_folder *f, const struct older *o, const file_names *names) {
+    char stopped[NAME_MAX + 1] = "", back[NAME_MAX + 1];
+    cleanup_hold();
+    bool swapped = exchange(f), ok = swapped;
+    if (ok && !is_older(f, o)) errno = EAGAIN, ok = false;
+    if (ok) ok = move_others(o->entries, o->folder, &o->ours, f->work.fresh, stopped);
+    int error = errno;
+    if (ok) {
+        workdir_keep(&f->work);
+        remove_ours(o->folder, &o->ours);
+        unlinkat(f->work.dir, WORKDIR_OLD, AT_REMOVEDIR);
+        workdir_close(&f->work);
+    } else if (swapped) {
+        move_others(o->new_entries, f->work.fresh, names, o->folder, back);
+        exchange_back(f);
+    }
+    cleanup_release();
+    errno = error;
+    return ok || folder_problem(f, *stopped ? stopped : NULL);
+}
+/* Their names may be given to files of the new folder only when nobody else has put something there. */
+static bool others_may_stay(struct new_folder *f, const struct older *o) {
+    rewinddir(o->entries);
+    for (const char *name; (name = next_entry(o->entries));)
+        if (faccessat(f->work.fresh, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+            !(listed(&o->ours, name) && is_regular(o->folder, name))) {
+            diag(&f->c->diags, DIAG_ERROR, E_WRITE, "%s is there already and was not written by gcc2nn",
+                 diag_quote(&f->c->arena, A("%s/%s", f->given, name)));
+            diag_help(&f->c->diags, "remove or rename it, or give another folder with --out");
+            return false;
+        }
     return true;
+}
+static bool commit_over(struct new_folder *f, struct older *o) {
+    file_names names = workdir_names(&f->work);
+    o->entries = folder_entries(o->folder);
+    o->new_entries = folder_entries(f->work.fresh);
+    bool ok = o->entries && o->new_entries ? others_may_stay(f, o) && replace(f, o, &names) : folder_problem(f, NULL);
+    if (o->entries) closedir(o->entries);
+    if (o->new_entries) closedir(o->new_entries);
+    return ok;
+}
+/* To where nothing is, or an empty folder. */
+static bool commit_new(struct new_folder *f) {
+    cleanup_hold();
+    bool ok = renameat(f->work.dir, WORKDIR_NEW, f->parent, f->name) == 0;
+    int error = errno;
+    if (ok) workdir_close(&f->work);
+    cleanup_release();
+    errno = error;
+    return ok || folder_problem(f, NULL);
+}
+bool folder_commit(struct new_folder *f) {
+    struct older o;
+    enum place there = look(f, &o.folder, &o.ours);
+    bool ok = may_replace(f, there, o.folder) && (f->inside >= 0  ? put_inside(f)
+                                                  : there == OURS ? commit_over(f, &o)
+                                                                  : commit_new(f));
+    if (o.folder >= 0) close(o.folder);
+    if (!ok) workdir_abandon(&f->work);
+    close_place(f);
+    return ok;
 }

@@ -1,21 +1,27 @@
-/* A folder that appears whole or not at all: it is filled beside its final place and takes that place in one step, with
- * what stood there before. Several compilations may write the same folder at once: each leaves a whole one, the last
- * one's stays. What a killed one leaves behind, the next one for the same place removes. Of the folder that stood there
- * goes what its manifest lists; what a user or a build has put beside that is moved into the new one. */
+/* The build folder as a whole: it appears complete or not at all, in one step, with what stood there before gone. Of
+ * that goes what its manifest lists; what a user or a build has put beside it is moved into the new one. docs/output.md
+ * states the rules, ir/base/workdir.h the place where the folder is filled. */
 #ifndef NN_CODEGEN_FOLDER_H
 #define NN_CODEGEN_FOLDER_H
+#include "ir/base/workdir.h"
 #include "ir/ctx.h"
 
 struct new_folder {
     struct ctx *c;
     const char *given; /* as the user calls it */
-    const char *final; /* without links: a link to a folder stays one */
-    const char *path;  /* where it is filled */
-    int lock, noted;   /* held while it is filled; for cleanup_drop */
+    int parent;        /* the folder that it stands in */
+    const char *name;  /* there, without links: a link to a folder stays one */
+    int inside;        /* the folder itself when it is filled from inside, see docs/output.md; else -1 */
+    struct workdir work;
 };
 
 /* false: a diagnostic was recorded. Only an empty folder or one of ours is ever replaced. */
 bool folder_begin(struct new_folder *f, struct ctx *c, const char *given);
+/* A new file of the folder, open for reading and writing; -1: a diagnostic. */
+int folder_create(struct new_folder *f, const char *name);
+/* Closes it. false, after a diagnostic: it was not written (`written` false, errno says why), or closing it failed. */
+bool folder_close(struct new_folder *f, const char *name, int fd, bool written);
+bool folder_remove(struct new_folder *f, const char *name);
 bool folder_commit(struct new_folder *f);
 void folder_abandon(struct new_folder *f);
 #endif

@@ -16,6 +16,7 @@ struct project_options {
     const struct target *target;
     bool c99_strict;  /* no extensions, scalar code */
     bool no_schedule; /* leaves the schedules out of the kernels' comments */
+    bool depfile;     /* NAME.d, too */
     enum weights_mode weights;
     const char *model_file; /* last part of its path, for comments and the manifest; may be NULL */
     uint64_t model_hash;    /* of the model's bytes; 0: not known */

@@ -5,7 +5,6 @@
 #include "ir/base/embed.h"
 #include <errno.h>
 #include <jansson.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,26 +18,16 @@ struct writer {
 #define A(...) arena_printf(&q->c->arena, __VA_ARGS__)
 
 /* ---- files */
-/* `path` stands in the folder that is being filled; the user knows it by its final name. */
-static bool problem(struct writer *q, const char *what, const char *path) {
-    int error = errno;
-    const char *final = A("%s%s", q->folder.given, path + strlen(q->folder.path));
-    diag(&q->c->diags, DIAG_ERROR, E_WRITE, "%s %s: %s", what, diag_quote(&q->c->arena, final), strerror(error));
-    return false;
-}
-static const char *path_of(struct writer *q, const char *name) { return A("%s/%s", q->folder.path, name); }
 static void add_file(struct writer *q, const char *name) {
     for (int k = 0; k < q->w->files.n; k++)
         if (!strcmp(q->w->files.v[k], name)) BUG("%s would be written twice", name);
     PUSH(&q->c->arena, &q->w->files, name);
 }
 static bool write_file(struct writer *q, const char *name, struct text *t) {
-    const char *path = path_of(q, name);
-    FILE *f = fopen(path, "wb");
-    bool ok = f && fwrite(t->s ? t->s : "", 1, t->n, f) == t->n;
-    if (f && fclose(f) != 0) ok = false;
+    int fd = folder_create(&q->folder, name);
+    bool ok = fd >= 0 && folder_close(&q->folder, name, fd, write_all(fd, t->s, t->n));
     text_free(t);
-    return ok ? true : problem(q, "cannot write", path);
+    return ok;
 }
 static bool put_file(struct writer *q, const char *name, struct text *t) {
     add_file(q, name);
@@ -77,17 +66,24 @@ static bool put_kernel_file(void *env, const char *name, struct text *t) {
     return put_file(q, name, t);
 }
 static bool put_kernels(struct writer *q) { return kernel_files(q->p->m, q->p->name, &q->p->emit, put_kernel_file, q); }
+static bool put_array(struct writer *q, int packed) {
+    const char *name = A("%s_weights.c", q->p->name);
+    add_source(q, name);
+    add_file(q, name);
+    int fd = folder_create(&q->folder, name);
+    return fd >= 0 && folder_close(&q->folder, name, fd, weights_array(q->p, packed, fd));
+}
+/* All modes begin with the packed file; it stays where it is one of the sources, or read in the run. */
 static bool put_weights(struct writer *q) {
     struct program *p = q->p;
-    const char *bin = path_of(q, A("%s_weights.bin", p->name));
-    if (!weights_pack(p, bin)) return false;
-    bool any = p->weights_bytes > WEIGHTS_HEADER;
-    if (any && p->mode == WEIGHTS_C) {
-        const char *name = A("%s_weights.c", p->name);
-        add_source(q, name);
-        add_file(q, name);
-        if (!weights_array(p, bin, path_of(q, name))) return false;
-    } else if (any && p->mode == WEIGHTS_INCBIN) {
+    const char *bin = A("%s_weights.bin", p->name);
+    int packed = folder_create(&q->folder, bin), before = q->c->diags.errors;
+    if (packed < 0) return false;
+    bool ok = weights_pack(p, packed), any = p->weights_bytes > WEIGHTS_HEADER;
+    if (!ok && q->c->diags.errors > before) return close(packed), false;
+    if (ok && any && p->mode == WEIGHTS_C && !put_array(q, packed)) return close(packed), false;
+    if (!folder_close(&q->folder, bin, packed, ok)) return false;
+    if (any && p->mode == WEIGHTS_INCBIN) {
         struct text t = {0};
         const char *name = A("%s_weights.S", p->name);
         add_source(q, name);
@@ -96,7 +92,7 @@ static bool put_weights(struct writer *q) {
     }
     q->w->weights_file = any && p->mode == WEIGHTS_FILE;
     if (any && p->mode != WEIGHTS_C) add_file(q, A("%s_weights.bin", p->name));
-    else if (unlink(bin) != 0) return problem(q, "cannot remove", bin);
+    else return folder_remove(&q->folder, bin);
     return true;
 }
 static bool put_program(struct writer *q) {
@@ -270,6 +266,25 @@ static bool put_templates(struct writer *q) {
     text_free(&tables);
     return ok;
 }
+/* What make and ninja read: the model and its files of external data are what the folder was made from. */
+static void make_word(struct text *t, const char *s) {
+    for (; *s; s++) {
+        if (*s == ' ' || *s == '#' || *s == ':') text_char(t, '\\');
+        if (*s == '$') text_char(t, '$');
+        text_char(t, *s);
+    }
+}
+static bool put_depfile(struct writer *q) {
+    struct text t = {0};
+    make_word(&t, A("%s/%s.c", q->w->folder, q->w->name));
+    text_add(&t, ":");
+    for (int k = 0; k < q->c->files_read.n; k++) {
+        text_add(&t, " \\\n  ");
+        make_word(&t, q->c->files_read.v[k]);
+    }
+    text_add(&t, "\n");
+    return put_file(q, A("%s.d", q->w->name), &t);
+}
 static bool put_manifest(struct writer *q) {
     struct text t = {0};
     add_file(q, "manifest.json");
@@ -291,7 +306,8 @@ struct project *project_write(struct module *m, struct memory_plan *plan, const 
     q->w->nvcc_flags = A("-std=c++14 -fmad=false %s", o->target->cflags ? o->target->cflags : "");
     q->w->emu_flags = "-std=c++17 -ffp-contract=off -DNN_CUDA_EMU";
     q->w->ldflags = o->target->board ? "-nostartfiles -specs=nosys.specs -T board.ld" : "";
-    if (put_weights(q) && put_program(q) && put_kernels(q) && put_templates(q) && put_manifest(q))
+    if (put_weights(q) && put_program(q) && put_kernels(q) && put_templates(q) && (!o->depfile || put_depfile(q)) &&
+        put_manifest(q) && !c->diags.errors)
         return folder_commit(&q->folder) ? q->w : NULL;
     folder_abandon(&q->folder);
     return NULL;

@@ -3,18 +3,16 @@
  * file. */
 #include "codegen/weights.h"
 #include "ir/base/checked.h"
+#include "ir/base/memory.h"
+#include "ir/base/workdir.h"
 #include "lower/lower.h"
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#define XXH_STATIC_LINKING_ONLY /* for the size of XXH64_state_t */
 #include <xxhash.h>
 
-enum { NUMBERS_PER_LINE = 8 };
-
-static void write_error(struct program *p, const char *path) {
-    diag(&p->c->diags, DIAG_ERROR, E_WRITE, "cannot write %s: %s", diag_quote(&p->c->arena, path), strerror(errno));
-}
 static bool constant_cells(struct program *p, const struct buf *b, int64_t *cells) {
     return x_is_int(buf_cells(p->c, b), cells) && *cells >= 0;
 }
@@ -128,8 +126,7 @@ static void place_element(void *env, int64_t element, int64_t offset) {
 static unsigned char *pack(struct program *p, const struct buf *b, int64_t cells) {
     const struct tensor *t = b->data;
     int size = dtype_bytes(b->type);
-    unsigned char *out = calloc((size_t)(cells ? cells : 1), (size_t)size), *unpacked = NULL;
-    if (!out) BUG("no memory for constant %s", b->name);
+    unsigned char *out = memory_zeroed((size_t)cells, (size_t)size), *unpacked = NULL;
     fill_cells(b, out, cells, size);
     struct placing q = {.out = out, .in = t->bytes, .step = size, .cells = cells, .size = size, .name = b->name};
     unsigned char one[16] = {0};
@@ -140,8 +137,7 @@ static unsigned char *pack(struct program *p, const struct buf *b, int64_t cells
         tensor_unpack(&single, one);
         q.in = one, q.step = 0;
     } else if (dtype_bits(b->type) != 8 * size) {
-        unpacked = malloc((size_t)tensor_count(t) * (size_t)size + 1);
-        if (!unpacked) BUG("no memory for constant %s", b->name);
+        unpacked = memory_new((size_t)tensor_count(t) * (size_t)size);
         tensor_unpack(t, unpacked);
         q.in = unpacked;
     }
@@ -168,18 +164,18 @@ static void put_u64(unsigned char *at, uint64_t v) {
 }
 struct packing {
     struct program *p;
-    FILE *f;
-    XXH64_state_t *hash;
+    int fd;
+    XXH64_state_t hash;
     int64_t at;
     VEC(XXH128_hash_t) digests;
 };
 static bool put_bytes(struct packing *q, const unsigned char *bytes, int64_t n) {
     static const unsigned char zeros[64];
     int64_t pad = -n & 63;
-    XXH64_update(q->hash, bytes, (size_t)n);
-    XXH64_update(q->hash, zeros, (size_t)pad);
+    XXH64_update(&q->hash, bytes, (size_t)n);
+    XXH64_update(&q->hash, zeros, (size_t)pad);
     q->at += n + pad;
-    return fwrite(bytes, 1, (size_t)n, q->f) == (size_t)n && fwrite(zeros, 1, (size_t)pad, q->f) == (size_t)pad;
+    return write_all(q->fd, bytes, (size_t)n) && write_all(q->fd, zeros, (size_t)pad);
 }
 static bool put_weight(struct packing *q, const struct buf *b) {
     struct program *p = q->p;
@@ -215,27 +211,23 @@ static bool put_weight(struct packing *q, const struct buf *b) {
     PUSH(&p->c->arena, &q->digests, digest);
     return ok;
 }
-bool weights_pack(struct program *p, const char *path) {
-    struct packing q = {.p = p, .f = fopen(path, "wb"), .hash = XXH64_createState(), .at = WEIGHTS_HEADER};
+bool weights_pack(struct program *p, int fd) {
+    struct packing q = {.p = p, .fd = fd, .at = WEIGHTS_HEADER};
     unsigned char header[WEIGHTS_HEADER] = "NNWEIGHT";
-    int before = p->c->diags.errors;
-    bool ok = q.f && q.hash && fwrite(header, 1, sizeof header, q.f) == sizeof header;
-    if (q.hash) XXH64_reset(q.hash, 0);
+    bool ok = write_all(fd, header, sizeof header);
+    XXH64_reset(&q.hash, 0);
     p->weights.n = 0;
     for (int k = 0; k < p->m->entry->bufs.n && ok; k++)
         if (is_weight(p->m->entry->bufs.v[k])) ok = put_weight(&q, p->m->entry->bufs.v[k]);
     if (ok) {
         p->weights_bytes = q.at;
-        p->weights_hash = XXH64_digest(q.hash);
+        p->weights_hash = XXH64_digest(&q.hash);
         put_u32(header + 8, WEIGHTS_VERSION);
         put_u32(header + 12, (uint32_t)p->weights.n);
         put_u64(header + 16, (uint64_t)q.at);
         put_u64(header + 24, p->weights_hash);
-        ok = fseek(q.f, 0, SEEK_SET) == 0 && fwrite(header, 1, sizeof header, q.f) == sizeof header;
+        ok = lseek(fd, 0, SEEK_SET) == 0 && write_all(fd, header, sizeof header);
     }
-    XXH64_freeState(q.hash);
-    if (q.f && fclose(q.f) != 0) ok = false;
-    if (!ok && p->c->diags.errors == before) write_error(p, path);
     return ok;
 }
 const struct weight *program_weight(const struct program *p, const struct buf *b) {
@@ -245,32 +237,42 @@ const struct weight *program_weight(const struct program *p, const struct buf *b
 }
 
 /* ---- how the program sees them */
-bool weights_array(struct program *p, const char *packed, const char *path) {
-    FILE *in = fopen(packed, "rb"), *out = fopen(path, "w");
-    bool ok = in && out;
-    if (out)
-        fprintf(out,
+static void array_head(const struct program *p, struct text *t) {
+    text_printf(t,
                 "/* Weights of %s: packed as the kernels read them, words of 32 bits, little endian. */\n"
                 "#include \"%s_kernels.h\"\n\n"
                 "#if defined __BYTE_ORDER__ && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__\n#error \"the weights are "
                 "little endian\"\n#endif\n\n"
                 "const union %s_weights_data %s_weights = {{\n",
                 p->name, p->name, p->name, p->name);
-    unsigned char w[4 * NUMBERS_PER_LINE];
-    size_t n;
-    while (ok && (n = fread(w, 1, sizeof w, in)) > 0) {
-        fputs("   ", out);
-        for (size_t k = 0; k + 4 <= n; k += 4)
-            fprintf(out, " 0x%08lxu,",
-                    (unsigned long)w[k] | (unsigned long)w[k + 1] << 8 | (unsigned long)w[k + 2] << 16 |
-                        (unsigned long)w[k + 3] << 24);
-        fputc('\n', out);
+}
+bool weights_array(struct program *p, int packed, int fd) {
+    enum { LINE = 32, PART = 2048 * LINE };
+    struct text t = {0};
+    unsigned char *w = arena_alloc(&p->c->arena, PART);
+    bool ok = true;
+    array_head(p, &t);
+    for (int64_t at = 0; at < p->weights_bytes && ok;) {
+        ssize_t n = pread(packed, w, PART, at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n == 0) errno = EIO; /* somebody made it shorter */
+        ok = n > 0;
+        n -= ok && n % LINE ? n % 4 : 0;
+        for (ssize_t k = 0; k + 4 <= n; k += 4) {
+            unsigned long v = (unsigned long)w[k] | (unsigned long)w[k + 1] << 8 | (unsigned long)w[k + 2] << 16 |
+                              (unsigned long)w[k + 3] << 24;
+            text_printf(&t, "%s 0x%08lxu,%s", (at + k) % LINE ? "" : "   ", v,
+                        (at + k) % LINE == LINE - 4 || at + k + 4 == p->weights_bytes ? "\n" : "");
+        }
+        ok = ok && write_all(fd, t.s, t.n);
+        t.n = 0;
+        at += n;
     }
-    if (out) fputs("}};\n", out);
-    ok = ok && !ferror(in) && !ferror(out);
-    if (in) fclose(in);
-    if (out && fclose(out) != 0) ok = false;
-    if (!ok) write_error(p, path);
+    if (ok) text_add(&t, "}};\n");
+    ok = ok && write_all(fd, t.s, t.n);
+    int error = errno;
+    text_free(&t);
+    errno = error;
     return ok;
 }
 void weights_assembly(struct program *p, struct text *out) {

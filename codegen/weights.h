@@ -8,12 +8,12 @@
 enum { WEIGHTS_HEADER = 64, WEIGHTS_VERSION = 1 };
 /* Bytes that p's constants take at most, without packing them: to choose how they are kept. -1: too large. */
 int64_t weights_estimate(struct program *p);
-/* Packs the constants of the entry, one at a time, into the file at path; equal ones are stored once. Fills p->weights,
- * p->weights_bytes and p->weights_hash. false: a diagnostic was recorded. */
-bool weights_pack(struct program *p, const char *path);
+/* Packs the constants of the entry, one at a time, into the file fd; equal ones are stored once. Fills p->weights,
+ * p->weights_bytes and p->weights_hash. false: a diagnostic was recorded, or errno says why writing failed. */
+bool weights_pack(struct program *p, int fd);
 /* NAME_weights.c from the packed file: words in hexadecimal, so that no bit depends on the reader's decimal conversion.
- */
-bool weights_array(struct program *p, const char *packed, const char *path);
+ * false: errno. */
+bool weights_array(struct program *p, int packed, int fd);
 /* NAME_weights.S. */
 void weights_assembly(struct program *p, struct text *out);
 /* Tables of strings, which hold pointers and cannot lie in a file. */

@@ -32,8 +32,10 @@ static bool process_start(struct process *p, const char *const *argv, const char
     *p = (struct process){.pid = -1, .out = tmpfile(), .err = tmpfile(), .deadline = seconds ? now() + seconds : 0};
     if (!p->out || !p->err) return false;
     fflush(NULL);
+    cleanup_hold();
     p->pid = fork();
     if (p->pid == 0) {
+        cleanup_child_begins();
         int null = open("/dev/null", O_RDONLY);
         setpgid(0, 0);
         if (null < 0 || dup2(null, 0) < 0 || dup2(fileno(p->out), 1) < 0 || dup2(fileno(p->err), 2) < 0 ||
@@ -44,6 +46,7 @@ static bool process_start(struct process *p, const char *const *argv, const char
     }
     if (p->pid > 0) setpgid(p->pid, p->pid); /* here too: a signal may come before the child has run */
     p->noted = p->pid > 0 ? cleanup_child(p->pid) : -1;
+    cleanup_release();
     return p->pid > 0;
 }
 

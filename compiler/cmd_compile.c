@@ -19,32 +19,11 @@ static void summary_json(const struct session *s) {
                           "region", p->has_region, "weights_bytes", (json_int_t)p->weights_bytes);
     print_json(o);
 }
-/* What make and ninja read: the model and its files of external data are what the folder was made from. */
-static void make_word(struct text *t, const char *s) {
-    for (; *s; s++) {
-        if (*s == ' ' || *s == '#' || *s == ':') text_char(t, '\\');
-        if (*s == '$') text_char(t, '$');
-        text_char(t, *s);
-    }
-}
-static bool write_depfile(struct session *s) {
-    struct text t = {0};
-    make_word(&t, arena_printf(&s->c->arena, "%s/%s.c", s->w->folder, s->w->name));
-    text_add(&t, ":");
-    for (int k = 0; k < s->c->files_read.n; k++) {
-        text_add(&t, " \\\n  ");
-        make_word(&t, s->c->files_read.v[k]);
-    }
-    text_add(&t, "\n");
-    bool ok = file_write(&s->c->diags, arena_printf(&s->c->arena, "%s/%s.d", s->w->folder, s->w->name), t.s, t.n);
-    text_free(&t);
-    return ok;
-}
 int cmd_compile(const struct options *o) {
     struct session s;
     if (session_open(&s, o) && session_compile(&s) && s.u.plan) {
         const char *folder = o->out ? o->out : arena_printf(&s.c->arena, "%s_c", s.project.name);
-        if (session_write(&s, folder) && (!o->depfile || write_depfile(&s))) (o->json ? summary_json : summary)(&s);
+        if (session_write(&s, folder)) (o->json ? summary_json : summary)(&s);
     }
     return session_close(&s);
 }

@@ -37,7 +37,7 @@ static void show_outputs_json(struct session *s, struct tensor *const *outputs) 
     for (int k = 0; k < given.n; k++)
         for (int i = given.v[k].first; i < given.v[k].first + given.v[k].n; i++) {
             json_t *o = tensor_json(s, i, outputs[i]);
-            if (s->o->out) json_object_set_new(o, "file", json_name(&s->c->arena, session_output_file(s, k)));
+            if (s->o->out) json_object_set_new(o, "file", json_name(&s->c->arena, s->written.v[k]));
             json_array_append_new(list, o);
         }
     json_t *all = json_pack("{s:s, s:s, s:o}", "model", p->name, "target",

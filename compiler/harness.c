@@ -3,6 +3,7 @@
 #include "compiler/build.h"
 #include "compiler/import/file.h"
 #include "ir/base/checked.h"
+#include "ir/base/memory.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +40,7 @@ static bool write_tensor(const struct harness *h, const char *path, const struct
         ok = ok && fwrite(head.s, 1, head.n, f) == head.n;
     } else {
         size_t bytes = (size_t)n * (size_t)dtype_bytes(t->type);
-        void *data = malloc(bytes + 1);
-        if (!data) BUG("no memory for a tensor of %zu bytes", bytes);
+        void *data = memory_new(bytes);
         tensor_unpack(t, data);
         ok = ok && fwrite(head.s, 1, head.n, f) == head.n && fwrite(data, 1, bytes, f) == bytes;
         free(data);

@@ -1,7 +1,7 @@
 /* See peer.h. The Python program is templates/peer/onnxruntime.py; values go through files in the build folder. */
 #include "compiler/peer.h"
 #include <jansson.h>
-#include <stdlib.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,10 +21,8 @@ static bool write_names(struct session *s) {
 /* It runs in the build folder; a link stays one, for that is how Python knows a virtual environment. */
 static const char *python_program(struct session *s) {
     const char *given = s->o->python ? s->o->python : "python3";
-    char *here = strchr(given, '/') && *given != '/' ? getcwd(NULL, 0) : NULL;
-    const char *program = here ? A("%s/%s", here, given) : given;
-    free(here);
-    return program;
+    char here[PATH_MAX];
+    return strchr(given, '/') && *given != '/' && getcwd(here, sizeof here) ? A("%s/%s", here, given) : given;
 }
 static const char *failure(struct session *s, const char *python, const struct outcome *o) {
     const char *said = o->err.s ? o->err.s : "";
@@ -37,7 +35,7 @@ static const char *failure(struct session *s, const char *python, const struct o
 struct tensor **peer_outputs(struct session *s, const struct harness *h, const char **why) {
     const struct program *p = s->w->program;
     const char *python = python_program(s);
-    char *model = realpath(s->o->args.v[0], NULL);
+    char real[PATH_MAX], *model = realpath(s->o->args.v[0], real);
     struct text script = {0};
     template_text(&script, "templates/peer/onnxruntime.py", (const char *const[]){NULL});
     const char *words[] = {python, "-c", script.s, model, A("%d", p->ins.n), s->o->each_node ? "1" : "0", NULL};
@@ -54,7 +52,6 @@ struct tensor **peer_outputs(struct session *s, const struct harness *h, const c
     }
     outcome_free(&o);
     text_free(&script);
-    free(model);
     if (!ok) return NULL;
     struct tensor **want = NEWN(&s->c->arena, struct tensor *, p->outs.n + 1);
     for (int k = 0; k < p->outs.n; k++)

@@ -1,6 +1,7 @@
 /* From options to module, folder and program. See session.h. */
 #include "compiler/session.h"
 #include "ir/base/cleanup.h"
+#include "ir/base/memory.h"
 #include "ir/loop_eval.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -109,6 +110,7 @@ bool session_open(struct session *s, const struct options *o) {
                                     : name,
         .target = s->compile.target,
         .c99_strict = strict,
+        .depfile = o->depfile,
         .weights = weights_mode(o->weights),
         .model_file = name,
         .reference = reference,
@@ -117,11 +119,7 @@ bool session_open(struct session *s, const struct options *o) {
     return true;
 }
 int session_close(struct session *s) {
-    if (s->temporary) {
-        struct outcome removed = process_run((const char *[]){"rm", "-rf", "--", s->folder, NULL}, NULL, 60);
-        outcome_free(&removed);
-        cleanup_drop(s->noted);
-    }
+    if (s->temporary) cleanup_now(s->noted);
     int status = report_diags(&s->c->diags);
     for (int k = 0; k < s->files.n; k++) file_unmap(&s->files.v[k]);
     ctx_free(s->c);
@@ -160,15 +158,17 @@ bool session_compile(struct session *s) {
 static bool make_temporary(struct session *s) {
     const char *tmp = getenv("TMPDIR");
     char *path = A("%s/gcc2nn-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (!mkdtemp(path)) {
+    cleanup_hold();
+    s->temporary = mkdtemp(path) != NULL;
+    if (s->temporary) s->noted = cleanup_path(path);
+    cleanup_release();
+    if (!s->temporary) {
         diag(&s->c->diags, DIAG_ERROR, E_WRITE, "cannot make a folder like %s: %s", diag_quote(&s->c->arena, path),
              strerror(errno));
         diag_help(&s->c->diags, "TMPDIR says where");
         return false;
     }
     s->folder = path;
-    s->temporary = true;
-    s->noted = cleanup_path(path);
     return true;
 }
 bool session_write(struct session *s, const char *path) {
@@ -229,8 +229,7 @@ bool session_interpret(struct session *s, struct tensor *const *inputs, struct t
         if (e->params.v[k].dir != DIR_IN) continue;
         const struct tensor *t = inputs[in++];
         size_t bytes = (size_t)tensor_count(t) * (size_t)dtype_bytes(t->type);
-        args[k].data = malloc(bytes + 1);
-        if (!args[k].data) BUG("no memory for an input of %zu bytes", bytes);
+        args[k].data = memory_new(bytes);
         tensor_unpack(t, args[k].data);
         args[k].nd = t->rank;
         memcpy(args[k].dims, t->dims, sizeof args[k].dims);

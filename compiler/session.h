@@ -18,6 +18,7 @@ struct session {
     bool temporary;                /* removed in the end */
     int noted;                     /* of the temporary folder, for cleanup_drop */
     int own_outputs;               /* with the result of every node as an output: how many come before these */
+    VEC(const char *) written;     /* the file of each output */
     VEC(struct mapped_file) files; /* stay mapped as long as the session */
 };
 /* The target of a name that the user gave; NULL after a diagnostic when there is none. */
@@ -53,7 +54,7 @@ struct tensor **session_inputs(struct session *s);
 /* Reads DIR/output_<k>.pb or .npy; false when there is no such file, or with a diagnostic. */
 struct value_io;
 bool session_reference(struct session *s, int k, const struct holder *p, struct value_io *v);
-/* --out: DIR/output_N.pb for each output; nothing without the option. false: diagnostics. */
+/* --out: DIR/output_N.pb for each output, or .npy where it is too large for that, and s->written; nothing without the
+ * option. false: diagnostics. */
 bool session_write_outputs(struct session *s, struct tensor *const *outputs);
-const char *session_output_file(struct session *s, int k);
 #endif

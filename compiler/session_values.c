@@ -2,9 +2,7 @@
  * declares them; programs take and give tensors. This is the one place between the two. See session.h. */
 #include "compiler/import/tensor_io.h"
 #include "compiler/session.h"
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define A(...) arena_printf(&s->c->arena, __VA_ARGS__)
@@ -219,24 +217,44 @@ struct tensor **session_inputs(struct session *s) {
 }
 
 /* ---- outputs */
-bool session_write_outputs(struct session *s, struct tensor *const *outputs) {
-    holders p = session_gives(s);
-    if (!s->o->out) return true;
-    if (mkdir(s->o->out, 0777) != 0 && errno != EEXIST) {
-        diag(&s->c->diags, DIAG_ERROR, E_WRITE, "cannot make folder %s: %s", diag_quote(&s->c->arena, s->o->out),
-             strerror(errno));
-        return false;
+/* NULL: a diagnostic. */
+static const char *output_name(struct session *s, int k, const struct value_io *v) {
+    const char *pb = A("output_%d.pb", k), *npy = A("output_%d.npy", k);
+    if (value_fits_proto(v)) return pb;
+    if (v->kind != VALUE_TENSOR) {
+        diag(&s->c->diags, DIAG_ERROR, E_WRITE, "output %d, %s, is too large for a file: protobuf ends at 2 GiB", k,
+             diag_quote(&s->c->arena, v->name));
+        return NULL;
     }
-    for (int k = 0; k < p.n; k++) {
-        const struct holder *q = &p.v[k];
-        struct tensor **v = NEWN(&s->c->arena, struct tensor *, q->n + 1);
-        for (int i = 0; i < q->n; i++) {
-            v[i] = outputs[q->first + i];
-            v[i]->name = q->kind == VALUE_TENSOR ? q->name : NULL;
-        }
-        struct value_io x = {.kind = q->kind, .name = q->name, .present = q->present, .n = q->n, .tensors = v};
-        if (!value_write(&s->c->diags, session_output_file(s, k), &x)) return false;
+    if (access(A("%s/%s", s->o->out, pb), F_OK) == 0) { /* readers look for this one first */
+        diag(&s->c->diags, DIAG_ERROR, E_WRITE, "output %d must be written as %s, but %s is there from another run", k,
+             npy, diag_quote(&s->c->arena, A("%s/%s", s->o->out, pb)));
+        diag_help(&s->c->diags, "remove it, or give another folder with --out");
+        return NULL;
     }
+    diag(&s->c->diags, DIAG_NOTE, E_WRITE, "output %d is written as %s: protobuf ends at 2 GiB", k, npy);
+    return npy;
+}
+static bool write_output(struct session *s, struct file_set *files, int k, const struct holder *q,
+                         struct tensor *const *outputs) {
+    struct tensor **v = NEWN(&s->c->arena, struct tensor *, q->n + 1);
+    for (int i = 0; i < q->n; i++) {
+        v[i] = outputs[q->first + i];
+        v[i]->name = q->kind == VALUE_TENSOR ? q->name : NULL;
+    }
+    struct value_io x = {.kind = q->kind, .name = q->name, .present = q->present, .n = q->n, .tensors = v};
+    const char *name = output_name(s, k, &x);
+    if (!name || !value_write(files, name, &x)) return false;
+    PUSH(&s->c->arena, &s->written, A("%s/%s", s->o->out, name));
     return true;
 }
-const char *session_output_file(struct session *s, int k) { return A("%s/output_%d.pb", s->o->out, k); }
+bool session_write_outputs(struct session *s, struct tensor *const *outputs) {
+    holders p = session_gives(s);
+    struct file_set files;
+    if (!s->o->out) return true;
+    bool ok = file_set_begin(&files, &s->c->diags, s->o->out), begun = ok;
+    for (int k = 0; k < p.n && ok; k++) ok = write_output(s, &files, k, &p.v[k], outputs);
+    if (ok) return file_set_commit(&files);
+    if (begun) file_set_abandon(&files);
+    return false;
+}

@@ -1,11 +1,11 @@
 /* Makes and releases the compilation context. */
 #include "ir/ctx.h"
 #include "ir/base/die.h"
+#include "ir/base/memory.h"
 #include <stdlib.h>
 
 struct ctx *ctx_new(void) {
-    struct ctx *c = calloc(1, sizeof *c);
-    if (!c) die_memory(sizeof *c);
+    struct ctx *c = memory_zeroed(1, sizeof *c);
     c->names = interner_new(&c->arena);
     c->diags.arena = &c->arena;
     c->exprs = expr_table_new(c);

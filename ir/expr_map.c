@@ -1,5 +1,6 @@
 /* Walks over expressions, each distinct node once: rebuilding through the constructors, substitution, visits. */
 #include "ir/base/die.h"
+#include "ir/base/memory.h"
 #include "ir/expr.h"
 #include <stdlib.h>
 #include <string.h>
@@ -26,9 +27,8 @@ static void memo_put(struct memo *m, expr e, expr v) {
     if (m->n * 2 >= m->cap) {
         struct memo old = *m;
         m->cap *= 4;
-        m->key = calloc(m->cap, sizeof *m->key);
-        m->val = calloc(m->cap, sizeof *m->val);
-        if (!m->key || !m->val) die_memory(0);
+        m->key = memory_zeroed(m->cap, sizeof *m->key);
+        m->val = memory_zeroed(m->cap, sizeof *m->val);
         expr *ok = old.key == m->ikey || old.cap == 64 ? m->ikey : old.key, *ov = ok == m->ikey ? m->ival : old.val;
         for (size_t k = 0; k < old.cap; k++)
             if (ok[k]) {

@@ -1,6 +1,7 @@
 /* Prints expressions as IR text, in a canonical order that does not depend on node ids. The reader is loop_parse.c. */
 #include "ir/expr_print.h"
 #include "ir/base/die.h"
+#include "ir/base/memory.h"
 #include "ir/base/vec.h"
 #include "ir/loop.h"
 #include <math.h>
@@ -116,8 +117,7 @@ static void print_scaled(struct text *t, const struct piece *q, bool first) {
     if (k != 1) text_printf(t, "*%lld", (long long)k);
 }
 static void print_lin(const struct expr_printer *p, expr e) {
-    struct piece *v = calloc(e->n ? e->n : 1, sizeof *v);
-    if (!v) die_memory(0);
+    struct piece *v = memory_zeroed((size_t)e->n, sizeof *v);
     for (int k = 0; k < e->n; k++) v[k] = (struct piece){e->arg[k], e->coef[k], 0, NULL};
     sort_pieces(p, v, e->n, false);
     if (v[0].coef == -1 && (v[0].e->op == X_DIV || v[0].e->op == X_MOD)) { /* -(i//3) is not -i//3 */
@@ -142,8 +142,7 @@ static int count_factors(const struct expr_printer *p, expr e, struct piece *out
 static void print_prod(const struct expr_printer *p, expr e) {
     struct expr_printer inside = *p;
     int n = count_factors(p, e->arg[0], NULL), m = count_factors(p, e->arg[1], NULL);
-    struct piece *v = calloc((size_t)(n + m), sizeof *v);
-    if (!v) die_memory(0);
+    struct piece *v = memory_zeroed((size_t)(n + m), sizeof *v);
     count_factors(p, e->arg[0], v);
     count_factors(p, e->arg[1], v + n);
     sort_pieces(&inside, v, n + m, true);

@@ -2,6 +2,7 @@
  * values are numbered in order of appearance and the terms of dims are sorted by their text, so that printing what was
  * parsed gives the same bytes. The grammar stands in docs/graph-ir.md. */
 #include "ir/base/map.h"
+#include "ir/base/memory.h"
 #include "ir/graph.h"
 #include "ir/op.h"
 #include <inttypes.h>
@@ -127,8 +128,7 @@ static int by_term(const void *a, const void *b) {
 }
 
 static void print_linear(struct dims *p, struct text *t, expr e) {
-    struct lin_term *terms = calloc(e->n, sizeof *terms);
-    ASSERT(terms);
+    struct lin_term *terms = memory_zeroed((size_t)e->n, sizeof *terms);
     for (int k = 0; k < e->n; k++) {
         struct text s = {0};
         bool one = e->coef[k] == 1 || e->coef[k] == -1;

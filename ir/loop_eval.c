@@ -1,5 +1,6 @@
 /* The interpreter, from the caller's arrays to buffers and back: symbols, layouts, constants. The code that runs in
  * between is made by loop_eval_compile.c and run by loop_eval_vm.c. */
+#include "ir/base/memory.h"
 #include "ir/loop_eval_int.h"
 #include <stdlib.h>
 #include <string.h>
@@ -186,8 +187,7 @@ static struct cells *make_const(struct run *r, const struct buf *b) {
     int64_t size = dtype_bytes(t->type), bytes;
     if (__builtin_mul_overflow(n, size, &bytes) || bytes > r->max_bytes - r->bytes)
         return run_fault(r, EVAL_MEMORY, "constant %s exceeds the memory limit", b->name), NULL;
-    char *plain = malloc((size_t)bytes + 1);
-    if (!plain) return run_fault(r, EVAL_MEMORY, "out of memory"), NULL;
+    char *plain = memory_new((size_t)bytes + 1);
     if (t->type == STR)
         for (int64_t k = 0; k < n; k++) memcpy(plain + 16 * k, &t->strs[t->source == TS_SPLAT ? 0 : k], 16);
     else tensor_unpack(t, plain);
@@ -240,8 +240,8 @@ static bool return_arg(struct run *r, const struct proc *p, int k, struct eval_a
     else if (!eval_dims(r, b, b->map ? b->logical : b->dims, nl, t, logical)) return false;
     int64_t n = count_cells(logical, nl), bytes;
     bool fits = n >= 0 && !__builtin_mul_overflow(n, size, &bytes) && bytes <= r->max_bytes;
-    void *data = !fits ? NULL : a->data ? a->data : calloc((size_t)bytes + 1, 1);
-    if (!data) return run_fault(r, EVAL_MEMORY, "output %s: out of memory", b->name);
+    void *data = !fits ? NULL : a->data ? a->data : memory_zeroed((size_t)bytes + 1, 1);
+    if (!data) return run_fault(r, EVAL_MEMORY, "output %s exceeds the memory limit", b->name);
     bool ok = true;
     if (!is_plain(b)) {
         struct cells *to = cells_new(r, b->type, n, data);

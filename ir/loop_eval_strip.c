@@ -3,6 +3,7 @@
  * only run this way when no pass reads what another stores, or when all that is carried is one accumulator, which is
  * then updated in order. */
 #include "ir/base/convert.h"
+#include "ir/base/memory.h"
 #include "ir/loop_eval_arith.h"
 #include <stdlib.h>
 #include <string.h>
@@ -613,12 +614,7 @@ int strip_run(struct run *r, struct frame *f, const struct strip *s, int64_t pas
     if (s->nvec > r->lanes_cap) {
         free(r->lanes);
         r->lanes_cap = s->nvec + 16;
-        r->lanes = calloc((size_t)r->lanes_cap * LANES, 8);
-        if (!r->lanes) {
-            r->lanes_cap = 0;
-            run_fault(r, EVAL_MEMORY, "out of memory");
-            return -1;
-        }
+        r->lanes = memory_zeroed((size_t)r->lanes_cap * LANES, 8);
     }
     union reg acc = {.l = 0};
     struct rbuf *b = NULL;

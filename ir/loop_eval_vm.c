@@ -3,6 +3,7 @@
  */
 #include "ir/base/checked.h"
 #include "ir/base/convert.h"
+#include "ir/base/memory.h"
 #include "ir/loop_eval_arith.h"
 #include <math.h>
 #include <stdarg.h>
@@ -28,20 +29,14 @@ struct cells *cells_new(struct run *r, enum dtype type, int64_t n, void *data) {
                   dtype_name(type), (long long)r->max_bytes);
         return NULL;
     }
-    struct cells *c = calloc(1, sizeof *c);
-    if (c && !data) {
+    struct cells *c = memory_zeroed(1, sizeof *c);
+    if (!data) {
         c->owned = true;
-        c->data = r->poison ? malloc((size_t)bytes + 1) : calloc((size_t)bytes + 1, 1);
-        c->shadow = r->poison ? calloc((size_t)n + 1, 1) : NULL;
+        c->data = r->poison ? memory_new((size_t)bytes + 1) : memory_zeroed((size_t)bytes + 1, 1);
+        c->shadow = r->poison ? memory_zeroed((size_t)n + 1, 1) : NULL;
         c->bytes = bytes + shadow;
-    } else if (c) {
+    } else {
         c->data = data;
-    }
-    if (!c || !c->data || (shadow && !c->shadow)) {
-        if (c) free(c->owned ? c->data : NULL);
-        free(c);
-        run_fault(r, EVAL_MEMORY, "out of memory: %lld bytes", (long long)bytes);
-        return NULL;
     }
     if (c->shadow) memset(c->data, 0xff, (size_t)bytes);
     c->n = n;
@@ -64,20 +59,13 @@ void rbuf_set(struct rbuf *b, struct cells *c) {
 }
 
 struct frame *frame_new(struct run *r, const struct unit *u) {
-    struct frame *f = calloc(1, sizeof *f);
+    struct frame *f = memory_zeroed(1, sizeof *f);
     size_t geo = 0;
     for (int k = 0; k < u->slots.n; k++) geo += 2 * (size_t)u->slots.v[k].buf->nd;
-    if (f) {
-        f->u = u;
-        f->r = malloc(sizeof *f->r * (size_t)(u->nregs + 2));
-        f->b = calloc((size_t)u->slots.n + 1, sizeof *f->b);
-        f->geo = calloc(geo + 1, sizeof *f->geo);
-    }
-    if (!f || !f->r || !f->b || !f->geo) {
-        run_fault(r, EVAL_MEMORY, "out of memory");
-        frame_free(r, f);
-        return NULL;
-    }
+    f->u = u;
+    f->r = memory_new(sizeof *f->r * (size_t)(u->nregs + 2));
+    f->b = memory_zeroed((size_t)u->slots.n + 1, sizeof *f->b);
+    f->geo = memory_zeroed(geo + 1, sizeof *f->geo);
     if (u->nregs) memcpy(f->r, u->init, sizeof *f->r * (size_t)u->nregs);
     int64_t *g = f->geo;
     for (int k = 0; k < u->slots.n; k++) {

@@ -3,6 +3,7 @@
 #include "ir/loop_verify.h"
 #include "ir/base/checked.h"
 #include "ir/base/die.h"
+#include "ir/base/memory.h"
 #include "ir/target.h"
 #include <stdlib.h>
 #include <string.h>
@@ -57,8 +58,7 @@ static void seen_grow(struct verifier *v) {
     struct seen *old = v->seen;
     size_t cap = v->seen_cap;
     v->seen_cap = cap ? cap * 2 : 1024;
-    v->seen = calloc(v->seen_cap, sizeof *v->seen);
-    if (!v->seen) die_memory(0);
+    v->seen = memory_zeroed(v->seen_cap, sizeof *v->seen);
     v->seen_n = 0;
     for (size_t k = 0; k < cap; k++)
         if (old[k].key && in_frames(v, old[k].gen)) *seen_slot(v, old[k].key) = old[k], v->seen_n++;

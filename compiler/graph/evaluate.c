@@ -2,6 +2,7 @@
  * folding can differ from generated code in no bit. Used by inference and by the pass `fold`. */
 #include "compiler/graph/passes.h"
 #include "ir/base/checked.h"
+#include "ir/base/memory.h"
 #include "ir/define.h"
 #include "ir/loop_eval.h"
 #include "ir/op.h"
@@ -76,8 +77,7 @@ static bool add_input(struct evaluation *e, struct value *v, int64_t max) {
     int arg = e->nargs;
     e->ins[e->nins++] = parameter(e, v->type.dtype, DIR_IN, v->init->dims, v->init->rank);
     memcpy(e->args[arg].dims, v->init->dims, sizeof e->args[arg].dims);
-    e->args[arg].data = calloc((size_t)n + 1, (size_t)dtype_bytes(v->type.dtype));
-    if (!e->args[arg].data) return false;
+    e->args[arg].data = memory_zeroed((size_t)n + 1, (size_t)dtype_bytes(v->type.dtype));
     tensor_unpack(v->init, e->args[arg].data);
     return true;
 }

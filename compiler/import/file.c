@@ -48,37 +48,38 @@ void file_unmap(struct mapped_file *f) {
     *f = (struct mapped_file){0};
 }
 
-static bool write_all(int fd, const char *p, size_t n) {
-    while (n) {
-        ssize_t k = write(fd, p, n);
-        if (k < 0 && errno == EINTR) continue;
-        if (k <= 0) return false;
-        p += k;
-        n -= (size_t)k;
-    }
-    return true;
+/* ---- files that appear together */
+bool file_set_begin(struct file_set *s, struct diags *d, const char *folder) {
+    *s = (struct file_set){.made = mkdir(folder, 0777) == 0, .path = folder};
+    s->work = (struct workdir){.diags = d, .shown = folder};
+    s->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int error = s->folder < 0 ? errno : workdir_open(&s->work, d, s->folder, ".gcc2nn", folder);
+    if (error == 0 && workdir_clear(&s->work) && workdir_begin(&s->work)) return true;
+    errno = error;
+    if (error > 0) workdir_problem(&s->work, "cannot write", NULL);
+    if (s->folder >= 0) close(s->folder);
+    if (s->made) rmdir(folder);
+    return false;
 }
-
-bool file_write(struct diags *d, const char *path, const void *bytes, size_t n) {
-    struct text tmp = {0};
-    text_printf(&tmp, "%s.tmp-%ld", path, (long)getpid());
-    int fd = open(tmp.s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    int noted = fd >= 0 ? cleanup_path(tmp.s) : -1;
-    bool ok = fd >= 0 && write_all(fd, bytes, n);
+bool file_set_add(struct file_set *s, const char *name, const void *bytes, size_t n) {
+    int fd = workdir_create(&s->work, name);
+    return fd >= 0 && workdir_finish(&s->work, name, fd, write_all(fd, bytes, n));
+}
+bool file_set_commit(struct file_set *s) {
+    file_names names = workdir_names(&s->work);
+    const char *failed = NULL;
+    cleanup_hold();
+    for (int k = 0; k < names.n && !failed; k++)
+        if (renameat(s->work.fresh, names.v[k], s->folder, names.v[k]) != 0) failed = names.v[k];
     int error = errno;
-    if (fd >= 0 && close(fd) != 0 && ok) {
-        ok = false;
-        error = errno;
-    }
-    if (ok && rename(tmp.s, path) != 0) {
-        ok = false;
-        error = errno;
-    }
-    cleanup_drop(noted);
-    if (!ok) {
-        if (fd >= 0) unlink(tmp.s);
-        diag_at(d, DIAG_ERROR, E_WRITE, path, d->origin, "%s", strerror(error));
-    }
-    text_free(&tmp);
-    return ok;
+    workdir_abandon(&s->work);
+    cleanup_release();
+    close(s->folder);
+    errno = error;
+    return !failed || workdir_problem(&s->work, "cannot write", failed);
+}
+void file_set_abandon(struct file_set *s) {
+    workdir_abandon(&s->work);
+    close(s->folder);
+    if (s->made) rmdir(s->path);
 }

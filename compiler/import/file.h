@@ -1,7 +1,8 @@
-/* Whole files: mapped for reading, written beside their place and renamed. Used by import and by `gcc2nn run`. */
+/* Whole files: mapped for reading, and written so that nobody ever sees half of one. Used by import and by `gcc2nn
+ * run`. */
 #ifndef NN_COMPILER_IMPORT_FILE_H
 #define NN_COMPILER_IMPORT_FILE_H
-#include "ir/base/diag.h"
+#include "ir/base/workdir.h"
 
 struct mapped_file {
     const uint8_t *bytes;
@@ -15,6 +16,18 @@ bool file_map(struct diags *d, const char *path, struct mapped_file *out);
 bool file_map_fd(struct diags *d, enum diag_code code, int fd, const char *path, struct mapped_file *out);
 void file_unmap(struct mapped_file *f);
 
-/* Writes path.tmp-PID and renames it to path: nobody ever sees half a file. */
-bool file_write(struct diags *d, const char *path, const void *bytes, size_t n);
+/* Files that appear in a folder together, each whole, in place of what had their names: they are made in a work folder
+ * inside of it and moved when all are there. docs/output.md states the rules. */
+struct file_set {
+    struct workdir work;
+    const char *path;
+    int folder;
+    bool made; /* by us: removed again when it gets no files */
+};
+/* Makes the folder where there is none. false here and below: a diagnostic was recorded. */
+bool file_set_begin(struct file_set *s, struct diags *d, const char *folder);
+bool file_set_add(struct file_set *s, const char *name, const void *bytes, size_t n);
+/* One of these two ends it. */
+bool file_set_commit(struct file_set *s);
+void file_set_abandon(struct file_set *s);
 #endif

@@ -390,18 +390,31 @@ bool value_read(struct diags *d, struct arena *a, const char *path, enum value_k
     return ok;
 }
 
-bool value_write(struct diags *d, const char *path, const struct value_io *v) {
+bool value_fits_proto(const struct value_io *v) {
+    int64_t total = 0;
+    for (int k = 0; k < v->n; k++) {
+        const struct tensor *t = v->tensors[k];
+        int64_t n = tensor_count(t), bytes = t->type == STR ? 0 : dtype_packed_bytes(t->type, n);
+        for (int64_t i = 0; t->type == STR && i < n; i++)
+            bytes += (int64_t)t->strs[t->source == TS_SPLAT ? 0 : i].n + 11; /* with key and length */
+        if (bytes < 0 || !add_ok(total, bytes, &total) || !add_ok(total, 1024, &total)) return false; /* dims, name */
+    }
+    return total <= INT32_MAX;
+}
+
+bool value_write(struct file_set *s, const char *name, const struct value_io *v) {
+    struct diags *d = s->work.diags;
     struct text out = {0};
     bool ok = true;
-    if (!is_npy(path)) {
+    if (!is_npy(name)) {
         value_to_proto(v, &out);
     } else if (v->present && v->n == 1) {
         ok = tensor_to_npy(d, v->tensors[0], &out);
     } else {
-        diag_at(d, DIAG_ERROR, E_WRITE, path, NULL, "a .npy file holds exactly one tensor");
+        diag_at(d, DIAG_ERROR, E_WRITE, name, NULL, "a .npy file holds exactly one tensor");
         ok = false;
     }
-    ok = ok && file_write(d, path, out.s, out.n);
+    ok = ok && file_set_add(s, name, out.s, out.n);
     text_free(&out);
     return ok;
 }

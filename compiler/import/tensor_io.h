@@ -44,5 +44,7 @@ bool tensor_to_npy(struct diags *d, const struct tensor *t, struct text *out);
 /* Files, by their ending: .npy, else protobuf. `file` must stay mapped as long as the tensors are used. */
 bool value_read(struct diags *d, struct arena *a, const char *path, enum value_kind kind, enum dtype want,
                 struct mapped_file *file, struct value_io *v);
-bool value_write(struct diags *d, const char *path, const struct value_io *v);
+bool value_write(struct file_set *s, const char *name, const struct value_io *v);
+/* No reader of protobuf takes a message of 2 GiB or more. */
+bool value_fits_proto(const struct value_io *v);
 #endif

@@ -1,6 +1,7 @@
 /* Arenas: bump allocation in chunks that grow, released all at once. Everything else in the compiler allocates here. */
 #include "ir/base/arena.h"
 #include "ir/base/die.h"
+#include "ir/base/memory.h"
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,9 +33,7 @@ struct arena_chunk {
 
 static struct arena_chunk *new_chunk(size_t size) {
     if (size > SIZE_MAX - sizeof(struct arena_chunk)) die_memory(SIZE_MAX);
-    /* calloc and not malloc + memset: fresh pages are zero already */
-    struct arena_chunk *c = calloc(1, sizeof *c + size);
-    if (!c) die_memory(size);
+    struct arena_chunk *c = memory_zeroed(1, sizeof *c + size);
     c->size = size;
     hide(c + 1, size);
     return c;

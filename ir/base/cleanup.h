@@ -5,8 +5,17 @@
 #include <sys/types.h>
 
 void cleanup_install(void);
-/* A file or folder to remove; the number for cleanup_drop, or -1 when the list is full. */
+/* A folder of ours in a place for temporary ones, to remove with all that is in it. Gives the number for cleanup_drop,
+ * or -1 when the list is full. The text must stay till then. */
 int cleanup_path(const char *path);
 int cleanup_child(pid_t pid); /* leader of a process group of its own */
+/* Something else to do. `call` may be run by a signal handler. */
+int cleanup_call(void (*call)(void *), void *env);
 void cleanup_drop(int number);
+void cleanup_now(int number); /* removes the folder, and drops */
+/* Between these no signal ends the process: what is made there is noted before one can. */
+void cleanup_hold(void);
+void cleanup_release(void);
+/* In a child, after fork: a signal ends it and cleans nothing up, which is its parent's. */
+void cleanup_child_begins(void);
 #endif

@@ -1,6 +1,7 @@
 /* Text building, number formatting and interned names: used by every printer. Nothing here depends on the locale. */
 #include "ir/base/text.h"
 #include "ir/base/die.h"
+#include "ir/base/memory.h"
 #include <locale.h>
 #include <math.h>
 #include <stdbool.h>
@@ -14,8 +15,7 @@ static void reserve(struct text *t, size_t more) {
     if (need <= t->cap) return;
     size_t cap = t->cap ? t->cap : 64;
     while (cap < need) cap *= 2;
-    t->s = realloc(t->s, cap);
-    if (!t->s) die_memory(cap);
+    t->s = memory_grown(t->s, cap);
     t->cap = cap;
 }
 
@@ -50,7 +50,7 @@ static locale_t enter_c_locale(void) {
     return uselocale(l);
 }
 
-/* vsnprintf never fails for the formats we use, except for a wide character that cannot be encoded. */
+/* vsnprintf never fails for the formats we use but for want of memory. */
 static size_t format(char *p, size_t cap, const char *fmt, va_list ap) {
     locale_t before = enter_c_locale();
     va_list again;
@@ -58,7 +58,7 @@ static size_t format(char *p, size_t cap, const char *fmt, va_list ap) {
     int n = vsnprintf(p, cap, fmt, again);
     va_end(again);
     uselocale(before);
-    if (n < 0) die_memory(SIZE_MAX);
+    if (n < 0) die_memory(0);
     return (size_t)n;
 }
 

@@ -1,6 +1,7 @@
 /* Growth of the arrays of vec.h. */
 #include "ir/base/vec.h"
 #include "ir/base/die.h"
+#include "ir/base/memory.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +17,7 @@ void *vec_grow(struct arena *a, void *old, int n, int *cap, size_t size) {
         if (n) memcpy(v, old, (size_t)n * size);
         arena_retire(old, (size_t)n * size);
     } else {
-        v = realloc(old, bytes);
-        if (!v) die_memory(bytes);
+        v = memory_grown(old, bytes);
     }
     *cap = wanted;
     return v;

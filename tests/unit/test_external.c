@@ -186,18 +186,32 @@ Test(file, map) {
     cr_assert_str_eq(d.v[0].where, path("missing"));
 }
 
+static bool write_two(struct diags *d, const char *where, const char *contents) {
+    struct file_set s;
+    if (!file_set_begin(&s, d, where)) return false;
+    if (file_set_add(&s, "a", contents, strlen(contents)) && file_set_add(&s, "b", "", 0)) return file_set_commit(&s);
+    file_set_abandon(&s);
+    return false;
+}
 Test(file, write) {
     struct diags d = {.arena = &arena};
     struct mapped_file f;
-    cr_assert(file_write(&d, path("out"), "first", 5));
-    cr_assert(file_write(&d, path("out"), "2nd", 3));
-    cr_assert(file_map(&d, path("out"), &f));
+    struct file_set s;
+    cr_assert(write_two(&d, path("out"), "first"));
+    cr_assert(write_two(&d, path("out"), "2nd"));
+    cr_assert(file_set_begin(&s, &d, path("out")) && file_set_add(&s, "a", "3", 1));
+    file_set_abandon(&s); /* what was there stays */
+    cr_assert(file_map(&d, path("out/a"), &f));
     cr_assert(f.size == 3 && memcmp(f.bytes, "2nd", 3) == 0);
     file_unmap(&f);
-    cr_assert_not(file_write(&d, path("nowhere/out"), "x", 1));
-    cr_assert_not(file_write(&d, path("model"), "x", 1)); /* a folder stands there */
+    cr_assert(file_set_begin(&s, &d, path("made")) && file_set_add(&s, "a", "3", 1));
+    file_set_abandon(&s);
+    cr_assert_neq(access(path("made"), F_OK), 0);
+    cr_assert_not(write_two(&d, path("nowhere/out"), "x"));
+    cr_assert(remove(path("out/a")) == 0 && mkdir(path("out/a"), 0777) == 0);
+    cr_assert_not(write_two(&d, path("out"), "x")); /* a folder stands there */
     cr_assert_eq(d.v[0].code, E_WRITE);
     char command[128];
-    snprintf(command, sizeof command, "ls '%s' | grep -q tmp-", folder);
+    snprintf(command, sizeof command, "ls -A '%s/out' | grep -q gcc2nn", folder);
     cr_assert_neq(system(command), 0, "nothing is left behind");
 }

@@ -223,7 +223,9 @@ Test(from_proto, external) {
     snprintf(file, sizeof file, "%s/w.bin", folder);
     snprintf(model, sizeof model, "%s/m.onnx", folder);
     struct diags d = {.arena = &arena};
-    cr_assert(file_write(&d, file, "xx\0\0\x80\x3f\0\0\0\x40", 10));
+    struct file_set set;
+    cr_assert(file_set_begin(&set, &d, folder) && file_set_add(&set, "w.bin", "xx\0\0\x80\x3f\0\0\0\x40", 10));
+    cr_assert(file_set_commit(&set));
     struct external x;
     cr_assert(external_open(&x, &d, &arena, model));
     static const struct {
@@ -484,7 +486,8 @@ Test(files, read_and_write) {
         struct diags d = {.arena = &arena};
         struct mapped_file f;
         const char *path = arena_printf(&arena, "%s/%s", folder, names[i]);
-        cr_assert(value_write(&d, path, &v));
+        struct file_set set;
+        cr_assert(file_set_begin(&set, &d, folder) && value_write(&set, names[i], &v) && file_set_commit(&set));
         cr_assert(value_read(&d, &arena, path, VALUE_TENSOR, BF16, &f, &back));
         cr_assert(tensor_equal(t, back.tensors[0]));
         file_unmap(&f);
@@ -495,6 +498,24 @@ Test(files, read_and_write) {
     struct diags d = {.arena = &arena};
     v.n = 0;
     v.kind = VALUE_SEQUENCE;
-    cr_assert_not(value_write(&d, arena_printf(&arena, "%s/x.npy", folder), &v));
-    rmdir(folder);
+    struct file_set set;
+    cr_assert(file_set_begin(&set, &d, folder));
+    cr_assert_not(value_write(&set, "x.npy", &v));
+    file_set_abandon(&set);
+    cr_assert_eq(rmdir(folder), 0);
+}
+
+/* Only counted: nobody has so much memory for a test. */
+Test(files, too_large_for_protobuf) {
+    struct tensor t = {.type = F32, .rank = 1}, *p = &t, *two[] = {&t, &t};
+    struct value_io v = {.kind = VALUE_TENSOR, .present = true, .n = 1, .tensors = &p};
+    t.dims[0] = (INT64_C(1) << 29) - 1024;
+    cr_assert(value_fits_proto(&v));
+    t.dims[0] = INT64_C(1) << 29;
+    cr_assert_not(value_fits_proto(&v));
+    t.dims[0] = INT64_C(1) << 40;
+    cr_assert_not(value_fits_proto(&v));
+    t.dims[0] = INT64_C(1) << 28;
+    v.n = 2, v.tensors = two, v.kind = VALUE_SEQUENCE;
+    cr_assert_not(value_fits_proto(&v));
 }
