@@ -19,7 +19,7 @@ static inline void done(void) { ctx_free(c); }
 
 static inline struct graph *graph_of(const char *consts, const char *params, const char *nodes) {
     struct text t = {0}, d = {0};
-    text_printf(&t, "graph \"\"\nsym N: 0..64\n%s\nregion \"\" (%s) { %s return %%y }\n", consts, params, nodes);
+    text_printf(&t, "graph \"\"\nsym N: 0..128\n%s\nregion \"\" (%s) { %s return %%y }\n", consts, params, nodes);
     struct graph *g = graph_parse(c, t.s, t.n, "t.gir");
     bool ok = g && graph_infer(g);
     diag_print(&c->diags, &d, false);

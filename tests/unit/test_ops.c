@@ -381,7 +381,7 @@ Test(ops, pictures) {
     static const struct {
         const char *bytes, *why;
     } bad[] = {{"\x89PNG\r\n", "neither a BMP"},    {"P6 2", "neither a BMP"},
-               {"P5 x 1 255 ", "neither a BMP"},    {"P5 9 9 255 abc", "larger"},
+               {"P5 x 1 255 ", "neither a BMP"},    {"P5 99 9 255 abc", "larger"},
                {"P6 2 1 255 abcde", "ends before"}, {"P2 99999 9999 1 1", "larger"},
                {"P2 2 2 255 1 2 3", "ends before"}};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
