@@ -125,7 +125,7 @@ void stage_into(
     T t, X axes, X index,
     E value); /* t[index] = value for all axes: a scatter; index must be injective or the last write wins in order */
 /* A kernel of templates/kernels/<name>.lir: bufs in parameter order, sizes in the order of its symbols. `type` replaces
- * $T. */
+ * $T, the type of buffer k (0 to 9) $k. */
 void call_kernel(const char *name, enum dtype type, const T *bufs, int nbufs, const E *args, int nargs);
 /* A size that a kernel computed: element k of integer tensor t, as a new produced symbol in lo..hi. */
 E size_from(const char *name, T t, int k, E lo, E hi);
@@ -149,6 +149,8 @@ V n_const_i64(const int64_t *v, int n);                               /* 1-D */
 V n_const_f(enum dtype t, double v);                                  /* scalar */
 struct node *n_node(const char *op_type, const V *ins, int nins,
                     int nouts); /* several outputs, attributes through node_set_attr */
+/* The same of the domain gcc2nn: operators that stand in expansions only. Its results have types. */
+struct node *n_private(const char *op_type, const V *ins, int nins, int nouts, const struct attr *attrs, int nattrs);
 struct attr attr_int(const char *name, int64_t v);
 struct attr attr_float(const char *name, double v);
 struct attr attr_str(const char *name, const char *v);

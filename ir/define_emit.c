@@ -107,23 +107,32 @@ void stage_into(T t, X ax, X index, E v) {
 }
 
 /* ---- kernels in loop IR text */
-static char *instantiate(struct ctx *c, const char *text, size_t n, enum dtype t) { /* $T -> element type */
+/* The text with its types: $T is t, $0 to $9 are those of the buffers. The types of buffers it names go into *name. */
+static char *instantiate(struct ctx *c, const char *text, size_t n, enum dtype t, const T *bufs, int nbufs,
+                         const char **name) {
     struct text r = {0};
-    for (size_t k = 0; k < n; k++)
-        if (text[k] == '$' && k + 1 < n && text[k + 1] == 'T') text_add(&r, dtype_name(t)), k++;
-        else text_char(&r, text[k]);
+    bool told[10] = {false};
+    *name = internf(c->names, "%s_%s", *name, dtype_name(t));
+    for (size_t k = 0; k < n; k++) {
+        int of = text[k] == '$' && k + 1 < n ? text[k + 1] - '0' : -1;
+        if (of == 'T' - '0') text_add(&r, dtype_name(t)), k++;
+        else if (of >= 0 && of < nbufs && of < 10) {
+            text_add(&r, dtype_name(bufs[of]->type)), k++;
+            if (!told[of]) *name = internf(c->names, "%s_%s", *name, dtype_name(bufs[of]->type));
+            told[of] = true;
+        } else text_char(&r, text[k]);
+    }
     char *s = arena_copy(&c->arena, r.s ? r.s : "", r.n + 1);
     text_free(&r);
     return s;
 }
-static struct proc *kernel_proc(struct def *d, const char *name, enum dtype t) {
-    const char *full = internf(d->c->names, "%s_%s", name, dtype_name(t)),
-               *path = internf(d->c->names, "templates/kernels/%s.lir", name);
-    for (int k = 0; k < d->m->procs.n; k++)
-        if (d->m->procs.v[k]->name == full) return d->m->procs.v[k];
+static struct proc *kernel_proc(struct def *d, const char *name, enum dtype t, const T *bufs, int nbufs) {
+    const char *full = name, *path = internf(d->c->names, "templates/kernels/%s.lir", name);
     for (size_t k = 0; k < nn_embedded_count; k++) {
         if (strcmp(nn_embedded[k].path, path)) continue;
-        char *text = instantiate(d->c, (const char *)nn_embedded[k].data, nn_embedded[k].size, t);
+        char *text = instantiate(d->c, (const char *)nn_embedded[k].data, nn_embedded[k].size, t, bufs, nbufs, &full);
+        for (int i = 0; i < d->m->procs.n; i++)
+            if (d->m->procs.v[i]->name == full) return d->m->procs.v[i];
         struct module *km = loop_parse(d->c, text, strlen(text), path);
         if (!km || km->procs.n != 1) BUG("%s does not hold one procedure", path);
         struct proc *p = km->procs.v[0];
@@ -137,15 +146,14 @@ static struct proc *kernel_proc(struct def *d, const char *name, enum dtype t) {
 void call_kernel(const char *name, enum dtype t, const T *bufs, int nbufs, const E *args, int nargs) {
     struct def *d = def_now;
     if (d->mode != DEF_EMIT) return;
+    for (int k = 0; k < nbufs; k++)
+        if (!bufs[k]) return;
     struct stmt *s = s_new(d->c, S_CALL);
-    s->u.call.callee = kernel_proc(d, name, t);
+    s->u.call.callee = kernel_proc(d, name, t, bufs, nbufs);
     s->u.call.nbufs = nbufs, s->u.call.nargs = nargs;
     s->u.call.bufs = NEWN(&d->c->arena, struct buf *, nbufs);
     s->u.call.args = NEWN(&d->c->arena, expr, nargs);
-    for (int k = 0; k < nbufs; k++) {
-        if (!bufs[k]) return;
-        s->u.call.bufs[k] = bufs[k]->buf;
-    }
+    for (int k = 0; k < nbufs; k++) s->u.call.bufs[k] = bufs[k]->buf;
     for (int k = 0; k < nargs; k++) {
         const struct sym *y = s->u.call.callee->syms.v[k];
         expr a = s->u.call.args[k] = x_toidx(d->c, args[k]);
@@ -212,13 +220,22 @@ void gout(int k, V v) {
     if (v->name[0] == 0 && v->def) v->name = n->outs.v[k]->name;
     value_replace(n->outs.v[k], v);
 }
-struct node *n_node(const char *op_type, const V *ins, int nins, int nouts) {
-    struct node *of = def_now->n, *n = node_new(of->in, of, "", op_type, ins, nins, nouts);
-    n->op = op_find("", op_type);
+static struct node *node_of(const char *domain, const char *op_type, const V *ins, int nins, int nouts) {
+    struct node *of = def_now->n, *n = node_new(of->in, of, domain, op_type, ins, nins, nouts);
+    n->op = op_find(domain, op_type);
     if (!n->op) BUG("expansion of %s uses unknown op %s", of->op_type, op_type);
-    n->version = OPSET_NEWEST;
+    n->version = opset_newest(domain);
     n->name = of->name;
     n->origin = of->origin;
+    return n;
+}
+struct node *n_node(const char *op_type, const V *ins, int nins, int nouts) {
+    return node_of("", op_type, ins, nins, nouts);
+}
+struct node *n_private(const char *op_type, const V *ins, int nins, int nouts, const struct attr *attrs, int nattrs) {
+    struct node *n = node_of(intern(DEF_CTX->names, "gcc2nn"), op_type, ins, nins, nouts);
+    for (int k = 0; k < nattrs; k++) node_set_attr(n, attrs[k]);
+    def_infer(def_now->g, n);
     return n;
 }
 V n_op(const char *op_type, int nout_index, const V *ins, int nins, const struct attr *attrs, int nattrs) {

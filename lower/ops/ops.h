@@ -23,6 +23,12 @@ void ops_register_all(void);
     F(loss) \
     F(matmul) \
     F(misc) \
+    F(ml) \
+    F(ml_features) \
+    F(ml_labels) \
+    F(ml_linear) \
+    F(ml_svm) \
+    F(ml_tree) \
     F(ms_quant) \
     F(norm) \
     F(pad) \

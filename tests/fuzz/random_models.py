@@ -55,6 +55,8 @@ class Impossible(Exception):
 
 
 class Maker:
+    domain = ""
+
     def __init__(self, seed):
         self.r = random.Random(seed)
         self.n = np.random.default_rng(seed)
@@ -137,7 +139,7 @@ class Maker:
 
     def add(self, op, ins, nouts=1, **attributes):
         outs = [self.name("v") for _ in range(nouts)]
-        self.nodes.append(helper.make_node(op, ins, outs, **attributes))
+        self.nodes.append(helper.make_node(op, ins, outs, domain=self.domain, **attributes))
         self.infer()
         return outs[0] if nouts == 1 else outs
 

@@ -1,0 +1,200 @@
+/* Ensembles of trees as tables (ml_tree.h). All ways to branch become one, "is the feature at most the split": the
+ * others ask for the number below the split, or twice, or change sides. What is asked for is exact, so nothing is
+ * rounded. */
+#include "ir/base/checked.h"
+#include "lower/ops/ml_tree.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TABLE_MAX = 1 << 28 }; /* entries of the leaves' values, with what fills up their rows */
+struct row {
+    int32_t feature; /* doubled, plus 1 where NaN goes to YES */
+    double split;
+    int to[2]; /* a row, or ~leaf */
+};
+struct open { /* a branch of a row whose end has no row yet */
+    int node, row, side;
+};
+struct builder {
+    const struct ensemble *e;
+    struct arena *a;
+    VEC(struct row) rows;
+    VEC(struct open) open;
+    VEC(int) leaves, first; /* in the order of the table: number in the ensemble; where each tree's begin */
+    int *row_of, *leaf_of;  /* of nodes and leaves of the ensemble, plus 1 */
+};
+
+/* ---- rows */
+static double below(const struct builder *b, double v) {
+    if (v == -INFINITY) return NAN; /* nothing is */
+    return b->e->type == F64 ? nextafter(v, -INFINITY) : (double)nextafterf((float)v, -INFINITY);
+}
+static int new_row(struct builder *b, int32_t feature, double split, bool nan_is_yes) {
+    PUSH(b->a, &b->rows, ((struct row){2 * feature + nan_is_yes, split, {0, 0}}));
+    return b->rows.n - 1;
+}
+static int leaf_place(struct builder *b, int leaf) {
+    if (!b->leaf_of[leaf]) {
+        PUSH(b->a, &b->leaves, leaf);
+        b->leaf_of[leaf] = b->leaves.n;
+    }
+    return ~(b->leaf_of[leaf] - 1);
+}
+/* A side of a row ends where the ensemble's `to` is. */
+static void aim(struct builder *b, int row, int side, int to) {
+    if (to < 0) b->rows.v[row].to[side] = leaf_place(b, ~to);
+    else PUSH(b->a, &b->open, ((struct open){to, row, side}));
+}
+static int compare_reals(const void *x, const void *y) {
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+/* One of members[from..to), ascending: the middle one, and what is left of and right of it. Ends in row.to[side]. */
+static void member_rows(struct builder *b, const struct tree_node *n, const double *members, int from, int to, int row,
+                        int side) {
+    if (from == to) {
+        aim(b, row, side, n->to[NO]);
+        return;
+    }
+    int mid = from + (to - from) / 2, high = new_row(b, n->feature, members[mid], row < 0 && n->nan_is_yes),
+        low = new_row(b, n->feature, below(b, members[mid]), false);
+    if (row >= 0) b->rows.v[row].to[side] = high;
+    b->rows.v[high].to[YES] = low;
+    member_rows(b, n, members, mid + 1, to, high, NO);
+    member_rows(b, n, members, from, mid, low, YES);
+    aim(b, low, NO, n->to[YES]);
+}
+static void set_rows(struct builder *b, const struct tree_node *n) {
+    int count = 0, kept = 0;
+    while (!isnan(n->members[count])) count++;
+    double *sorted = arena_copy(b->a, n->members, (size_t)(count + 1) * sizeof *sorted);
+    qsort(sorted, (size_t)count, sizeof *sorted, compare_reals);
+    for (int k = 0; k < count; k++)
+        if (!kept || sorted[k] != sorted[kept - 1]) sorted[kept++] = sorted[k];
+    if (kept) {
+        member_rows(b, n, sorted, 0, kept, -1, NO);
+        return;
+    }
+    int r = new_row(b, n->feature, NAN, n->nan_is_yes); /* no number is in an empty set */
+    aim(b, r, YES, n->to[YES]), aim(b, r, NO, n->to[NO]);
+}
+/* NaN as split: no number is less, equal or greater, every one differs. */
+static void node_rows(struct builder *b, const struct tree_node *n) {
+    bool nan = isnan(n->split), less = n->branch == B_LT || n->branch == B_GTE;
+    bool swap = (n->branch == B_GT || n->branch == B_GTE) && !nan, equal = n->branch == B_EQ || n->branch == B_NEQ;
+    if (n->branch == B_MEMBER) {
+        set_rows(b, n);
+    } else if (equal && !nan) { /* at most the split, and not at most the number below it */
+        int same = n->branch == B_EQ ? YES : NO, r = new_row(b, n->feature, n->split, n->nan_is_yes && same == YES);
+        int low = new_row(b, n->feature, below(b, n->split), false);
+        b->rows.v[r].to[YES] = low;
+        aim(b, low, YES, n->to[!same]), aim(b, low, NO, n->to[same]), aim(b, r, NO, n->to[!same]);
+    } else { /* what is compared the other way round has its sides changed, NaN with them */
+        bool differs = n->branch == B_NEQ, yes = swap ? !n->nan_is_yes : n->nan_is_yes && !differs;
+        int r = new_row(b, n->feature, less ? below(b, n->split) : n->split, yes), first = swap || differs ? NO : YES;
+        aim(b, r, NO, n->to[!first]), aim(b, r, YES, n->to[first]);
+    }
+}
+/* Depth first, so that a way down reads forward; what two branches share has its rows once. */
+static void tree_rows(struct builder *b, int root, struct tensor *roots, int k) {
+    PUSH(b->a, &b->first, b->leaves.n);
+    if (root < 0) {
+        tensor_set_i(roots, k, leaf_place(b, ~root));
+        return;
+    }
+    PUSH(b->a, &b->open, ((struct open){root, -1, YES}));
+    while (b->open.n) {
+        struct open o = b->open.v[--b->open.n];
+        int place = b->row_of[o.node] ? b->row_of[o.node] - 1 : b->rows.n;
+        if (o.row >= 0) b->rows.v[o.row].to[o.side] = place;
+        else tensor_set_i(roots, k, place);
+        if (b->row_of[o.node]) continue;
+        b->row_of[o.node] = place + 1;
+        node_rows(b, &b->e->nodes[o.node]);
+    }
+}
+
+/* ---- which classes have values in which leaves */
+static void note_seen(const struct builder *b, bool *always, bool *any) {
+    const struct ensemble *e = b->e;
+    int *count = NEWN(b->a, int, e->columns), *last = NEWN(b->a, int, e->columns);
+    for (int t = 0; t < b->first.n; t++) {
+        int to = t + 1 < b->first.n ? b->first.v[t + 1] : b->leaves.n, leaves = to - b->first.v[t];
+        for (int k = b->first.v[t]; k < to; k++)
+            for (int w = e->first[b->leaves.v[k]]; w < e->first[b->leaves.v[k] + 1]; w++) {
+                int c = e->weights[w].column;
+                if (last[c] == k + 1) continue; /* the same leaf again */
+                if (last[c] <= b->first.v[t]) count[c] = 0;
+                last[c] = k + 1;
+                any[c] = true;
+                always[c] |= ++count[c] == leaves;
+            }
+    }
+}
+
+/* ---- tables */
+static enum dtype small_type(int64_t lo, int64_t hi) {
+    if (lo >= 0) return hi <= UINT8_MAX ? U8 : hi <= UINT16_MAX ? U16 : I32;
+    return lo >= INT8_MIN && hi <= INT8_MAX ? I8 : lo >= INT16_MIN && hi <= INT16_MAX ? I16 : I32;
+}
+static bool leaf_tables(const struct builder *b, enum tree_sum sum, bool one, struct tree_tables *t) {
+    const struct ensemble *e = b->e;
+    int counted = t->first_seen >= 0 ? 2 : 1, leaves = b->leaves.n;
+    int64_t width = 1, entries;
+    for (int k = 0; k < leaves && !one; k++) {
+        int64_t n = (int64_t)(e->first[b->leaves.v[k] + 1] - e->first[b->leaves.v[k]]) * counted;
+        if (n > width) width = n;
+    }
+    if (!mul_ok(leaves, width, &entries) || entries > TABLE_MAX)
+        return fail(E_LIMIT, "the values of the leaves make a table of more than %d entries", TABLE_MAX), false;
+    double start = sum == TREE_SUM ? 0 : sum == TREE_MIN ? INFINITY : -INFINITY;
+    struct tensor *column = n_tensor(small_type(0, t->columns), (const int64_t[]){leaves, width}, 2),
+                  *value = n_tensor(e->type, (const int64_t[]){leaves, width}, 2), *from = n_tensor(e->type, NULL, 0);
+    if (!column || !value) return fail(E_LIMIT, "the values of the leaves are too many"), false;
+    for (int k = 0; k < leaves; k++) {
+        int64_t at = k * width, end = at + width;
+        for (int w = e->first[b->leaves.v[k]]; w < e->first[b->leaves.v[k] + 1] && at < end; w++, at++) {
+            tensor_set_i(column, at, e->weights[w].column), tensor_set_f(value, at, e->weights[w].value);
+            if (counted == 1) continue;
+            at++;
+            tensor_set_i(column, at, t->first_seen + e->weights[w].column), tensor_set_f(value, at, 1);
+        }
+        for (; at < end; at++) tensor_set_f(value, at, sum == TREE_SUM ? -0.0 : start); /* leaves column 0 as it is */
+    }
+    tensor_set_f(from, 0, start);
+    t->v[TT_COLUMN] = n_const(column), t->v[TT_VALUE] = n_const(value), t->v[TT_START] = n_const(from);
+    return true;
+}
+static void row_tables(const struct builder *b, struct tree_tables *t) {
+    int n = b->rows.n ? b->rows.n : 1; /* a row that nobody asks, where each tree is a leaf */
+    int64_t dims[] = {n};
+    for (int k = 0; k < b->rows.n; k++) {
+        int64_t features = b->rows.v[k].feature / 2 + 1;
+        if (features > t->features) t->features = features;
+    }
+    struct tensor *feature = n_tensor(small_type(0, 2 * t->features), dims, 1), *split = n_tensor(b->e->type, dims, 1),
+                  *to = n_tensor(small_type(-b->leaves.n, n), (const int64_t[]){n, 2}, 2);
+    for (int k = 0; k < b->rows.n; k++) {
+        const struct row *r = &b->rows.v[k];
+        tensor_set_i(feature, k, r->feature), tensor_set_f(split, k, r->split);
+        tensor_set_i(to, 2 * k, r->to[YES]), tensor_set_i(to, 2 * k + 1, r->to[NO]);
+    }
+    t->v[TT_FEATURE] = n_const(feature), t->v[TT_SPLIT] = n_const(split), t->v[TT_TO] = n_const(to);
+}
+bool tree_tables(const struct ensemble *e, enum tree_sum sum, struct tree_tables *t) {
+    struct arena *a = &def_node()->in->graph->ctx->arena;
+    struct builder b = {.e = e, .a = a};
+    b.row_of = NEWN(a, int, e->nnodes + 1), b.leaf_of = NEWN(a, int, e->nleaves + 1);
+    struct tensor *roots = n_tensor(I32, (const int64_t[]){e->nroots}, 1);
+    for (int k = 0; k < e->nroots; k++) tree_rows(&b, e->roots[k], roots, k);
+    bool *always = NEWN(a, bool, e->columns), *any = NEWN(a, bool, e->columns), known = true, all = true;
+    note_seen(&b, always, any);
+    for (int64_t k = 0; k < e->columns; k++) all &= always[k], known &= always[k] || !any[k];
+    *t = (struct tree_tables){.features = 1, .columns = e->columns, .first_seen = -1, .seen = {any[0]}};
+    if (e->columns > 1) t->seen[1] = any[1];
+    if (e->columns > 1 && !all && !(e->columns == 2 && known)) t->first_seen = (int)e->columns, t->columns *= 2;
+    row_tables(&b, t);
+    t->v[TT_ROOT] = n_const(roots);
+    return leaf_tables(&b, sum, e->columns == 1, t);
+}
