@@ -1,6 +1,7 @@
 /* `gcc2nn inspect MODEL`: what a model takes, gives and consists of, whether or not it can be compiled. */
 #include "compiler/commands.h"
 #include "compiler/graph/passes.h"
+#include "compiler/import/tflite.h"
 #include "ir/base/map.h"
 #include "ir/op.h"
 #include <inttypes.h>
@@ -156,7 +157,7 @@ int cmd_inspect(const struct options *o) {
     struct import_options import = options_import(o);
     import.keep_unknown = true;
     struct summary s = {.c = c, .constants = {.arena = &c->arena}, .op_number = {.arena = &c->arena}};
-    s.g = import_onnx(c, o->args.v[0], &import);
+    s.g = import_model(c, o->args.v[0], &import);
     if (s.g) {
         each_node(s.g->top, count_node, &s);
         for (int i = 0; i < s.g->top->results.n; i++) count_constant(&s, s.g->top->results.v[i]);

@@ -2,7 +2,7 @@
 #include "compiler/driver.h"
 #include "compiler/commands.h"
 #include "compiler/graph/passes.h"
-#include "compiler/import/onnx.h"
+#include "compiler/import/tflite.h"
 #include "lower/lower.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include <time.h>
 
 static bool import_pass(struct compilation *u) {
-    u->g = import_onnx(u->c, u->o->path, &u->o->import);
+    u->g = import_model(u->c, u->o->path, &u->o->import);
     return u->g != NULL;
 }
 static bool infer_pass(struct compilation *u) { return graph_infer(u->g); }

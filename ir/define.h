@@ -149,6 +149,7 @@ V n_const_i64(const int64_t *v, int n);                               /* 1-D */
 V n_const_f(enum dtype t, double v);                                  /* scalar */
 struct node *n_node(const char *op_type, const V *ins, int nins,
                     int nouts); /* several outputs, attributes through node_set_attr */
+struct node *n_node_in(const char *domain, const char *op_type, const V *ins, int nins, int nouts);
 /* The same of the domain gcc2nn: operators that stand in expansions only. Its results have types. */
 struct node *n_private(const char *op_type, const V *ins, int nins, int nouts, const struct attr *attrs, int nattrs);
 struct attr attr_int(const char *name, int64_t v);

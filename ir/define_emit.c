@@ -220,7 +220,7 @@ void gout(int k, V v) {
     if (v->name[0] == 0 && v->def) v->name = n->outs.v[k]->name;
     value_replace(n->outs.v[k], v);
 }
-static struct node *node_of(const char *domain, const char *op_type, const V *ins, int nins, int nouts) {
+struct node *n_node_in(const char *domain, const char *op_type, const V *ins, int nins, int nouts) {
     struct node *of = def_now->n, *n = node_new(of->in, of, domain, op_type, ins, nins, nouts);
     n->op = op_find(domain, op_type);
     if (!n->op) BUG("expansion of %s uses unknown op %s", of->op_type, op_type);
@@ -230,10 +230,10 @@ static struct node *node_of(const char *domain, const char *op_type, const V *in
     return n;
 }
 struct node *n_node(const char *op_type, const V *ins, int nins, int nouts) {
-    return node_of("", op_type, ins, nins, nouts);
+    return n_node_in("", op_type, ins, nins, nouts);
 }
 struct node *n_private(const char *op_type, const V *ins, int nins, int nouts, const struct attr *attrs, int nattrs) {
-    struct node *n = node_of(intern(DEF_CTX->names, "gcc2nn"), op_type, ins, nins, nouts);
+    struct node *n = n_node_in(intern(DEF_CTX->names, "gcc2nn"), op_type, ins, nins, nouts);
     for (int k = 0; k < nattrs; k++) node_set_attr(n, attrs[k]);
     def_infer(def_now->g, n);
     return n;

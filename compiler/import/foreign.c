@@ -9,8 +9,6 @@ static const struct foreign {
     const char *begin, *help;
 } foreign[] = {
     {0, "version https://git-lfs", "it is a pointer of Git LFS; `git lfs pull` fetches the model"},
-    {4, "TFL3",
-     "it is a TensorFlow Lite model; `python3 -m tf2onnx.convert --tflite MODEL --output model.onnx` converts it"},
     {4, "ORTM", "it has ONNX Runtime's own format; take the ONNX model that it was made from"},
     {0, "PK\3\4",
      "it is a zip archive, as PyTorch and Keras write; unpack it, or export the model to ONNX (torch.onnx.export)"},

@@ -122,8 +122,7 @@ static void inputs(struct importer *m, struct scope *s, const Onnx__GraphProto *
     m->c->diags.origin = NULL;
 }
 
-/* An option that names nothing is a typing error. */
-static void check_options(struct importer *m) {
+void onnx_check_options(struct importer *m) {
     struct text known = {0};
     for (int i = 0; i < m->g->syms.n; i++)
         text_printf(&known, "%s%s", i ? ", " : "", diag_quote(&m->c->arena, m->g->syms.v[i]->name));
@@ -149,19 +148,20 @@ static bool build(struct importer *m) {
     onnx_functions(m);
     if (d->errors > before) return false;
     inputs(m, &top, m->model->graph);
-    check_options(m);
+    onnx_check_options(m);
     if (!onnx_graph(m, &top, m->model->graph) || d->errors > before || !graph_sort(m->g)) return false;
     onnx_rows(m);
     return d->errors == before && graph_verify(m->g, NULL);
 }
 
-static void defaults(struct importer *m, const struct import_options *o) {
+void onnx_start(struct importer *m, const struct import_options *o) {
     if (o) m->o = *o;
     m->o.max_depth = m->o.max_depth ? m->o.max_depth : ONNX_NESTING;
     m->o.max_nodes = m->o.max_nodes ? m->o.max_nodes : 1 << 18;
     m->o.max_bytes = m->o.max_bytes ? m->o.max_bytes : INT64_C(4) << 30;
     m->dim_used = NEWN(&m->c->arena, bool, m->o.ndims);
     m->shape_used = NEWN(&m->c->arena, bool, m->o.nshapes);
+    m->functions.arena = m->dim_names.arena = m->told.arena = &m->c->arena;
 }
 
 struct graph *import_onnx_bytes(struct ctx *c, const char *path, const uint8_t *data, size_t n,
@@ -171,8 +171,7 @@ struct graph *import_onnx_bytes(struct ctx *c, const char *path, const uint8_t *
     const char *file = c->diags.file, *origin = c->diags.origin;
     c->diags.file = intern(c->names, path);
     c->diags.origin = NULL;
-    defaults(&m, o);
-    m.functions.arena = m.dim_names.arena = m.told.arena = &c->arena;
+    onnx_start(&m, o);
     bool ok = false;
     m.model = onnx_unpack(&c->diags, &c->arena, data, n, &onnx__model_proto__descriptor, spans);
     const char *foreign = m.model ? NULL : foreign_file(data, n);
@@ -199,12 +198,4 @@ struct graph *import_onnx_bytes(struct ctx *c, const char *path, const uint8_t *
     c->diags.file = file;
     c->diags.origin = origin;
     return ok ? m.g : NULL;
-}
-
-struct graph *import_onnx(struct ctx *c, const char *path, const struct import_options *o) {
-    struct mapped_file file;
-    if (!file_map(&c->diags, path, &file)) return NULL;
-    struct graph *g = import_onnx_bytes(c, path, file.bytes, file.size, o);
-    if (!g) file_unmap(&file);
-    return g;
 }

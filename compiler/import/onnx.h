@@ -36,10 +36,8 @@ struct import_options {
     int max_nodes;     /* after inlining; 0: 2^18 */
     int64_t max_bytes; /* constants that had to be copied or expanded; 0: 4 GiB */
 };
-/* NULL: diagnostics were recorded; all unsupported operators in one run. The file stays mapped as long as the process.
- */
-struct graph *import_onnx(struct ctx *c, const char *path, const struct import_options *o);
-/* The same from memory, which must live as long as the graph. path: for messages and external data. */
+/* NULL: diagnostics were recorded; all unsupported operators in one run. data must live as long as the graph; path: for
+ * messages and external data. Files: import_model (tflite.h). */
 struct graph *import_onnx_bytes(struct ctx *c, const char *path, const uint8_t *data, size_t n,
                                 const struct import_options *o);
 #endif

@@ -1,6 +1,6 @@
 /* What the files of the ONNX import share. onnx.c: the model; onnx_nodes.c: graphs, nodes, scopes, functions;
  * onnx_attrs.c: attributes, types, sparse tensors; onnx_holders.c: sequences and optionals as inputs; onnx_ops.c: rows
- * and upgrades. Private to them. */
+ * and upgrades. Private to them and to tflite.c, which has the same options, limits and rows. */
 #ifndef NN_COMPILER_IMPORT_ONNX_IMPORT_H
 #define NN_COMPILER_IMPORT_ONNX_IMPORT_H
 #include "compiler/import/onnx.h"
@@ -46,7 +46,7 @@ struct unknown_op {
 struct importer {
     struct ctx *c;
     struct graph *g;
-    const Onnx__ModelProto *model;
+    const Onnx__ModelProto *model; /* NULL: the model is none of ONNX */
     struct import_options o; /* with the defaults filled in */
     struct tensor_reader reader;
     struct external external;
@@ -61,6 +61,8 @@ struct importer {
 };
 
 /* onnx.c */
+void onnx_start(struct importer *m, const struct import_options *o); /* options and empty tables */
+void onnx_check_options(struct importer *m); /* after the inputs: an option that names nothing is a typing error */
 int onnx_version(struct importer *m, const struct frame *f, const char *domain); /* opset in force; 0: none imported */
 const char *onnx_domain(struct importer *m, const char *domain);                 /* interned; "" for ai.onnx */
 void onnx_error(struct importer *m, enum diag_code code, const char *fmt, ...) NN_PRINTF(3, 4);

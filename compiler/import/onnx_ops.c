@@ -58,15 +58,16 @@ static void visit(void *env, struct node *n) {
     }
     const char *before = d->origin;
     d->origin = n->origin;
-    if (!strcmp(n->domain, "gcc2nn")) { /* their makers vouch for what they are given */
-        onnx_error(m, E_OP, "operators of the domain gcc2nn are made by the compiler; no model may hold them");
+    if (!strcmp(n->domain, "gcc2nn") || (m->model && !strcmp(n->domain, "tflite"))) {
+        /* their makers vouch for what they are given */
+        onnx_error(m, E_OP, "operators of the domain %s are made by the compiler; no ONNX model may hold them", n->domain);
     } else if (n->version < n->op->first) {
         onnx_error(m, E_OPSET, "version %d of the operator is not supported; %d is the oldest", n->version,
                    n->op->first);
         diag_help(d, "convert the model to a newer opset (onnx.version_converter)");
     } else {
         upgrade(n);
-        if (n->in && n->op) check_attributes(m, n);
+        if (n->in && n->op && m->model) check_attributes(m, n); /* TFLite: the schema has none that are unknown */
     }
     d->origin = before;
 }

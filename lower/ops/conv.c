@@ -138,14 +138,13 @@ static bool transposed_of(struct window *g, struct transposed *t, T x, X kernel)
     }
     return true;
 }
-static void op_convtranspose(void) {
-    T x = in(0), w = in(1), b = in(2);
+static bool transposed_sum(E (*fx)(E v), E (*fw)(E v, E oc), E fill, enum dtype type, T x, T w, T b, T *sum, X *at_out) {
     struct window g;
     struct transposed t;
     int64_t group = int_attr("group");
-    if (!check_conv(x, w, group)) return;
+    if (!check_conv(x, w, group)) return false;
     X kernel = sub_list(shape(w), 2, rank(w));
-    if (!transposed_of(&g, &t, x, kernel)) return;
+    if (!transposed_of(&g, &t, x, kernel)) return false;
     E per = dim(w, 1), ics = div_(dim(x, 1), idx(group));
     require(eq(mod_(dim(x, 1), idx(group)), idx(0)), "the number of input channels is no multiple of the groups");
     require(eq(dim(x, 1), dim(w, 0)), "the input has a number of channels that the weights do not fit");
@@ -179,9 +178,38 @@ static void op_convtranspose(void) {
     int64_t known;
     if (group > 1 && !const_int(ics, &known)) ic = within(ic, dim(w, 0));
     X which = cat(list2(ic, wi), tap);
-    E v = mul(at_or(x, from, num(0)), exact ? at(w, which) : at_or(w, which, num(0)));
-    T y = reduce("acc", acc(x), o, RED_SUM, r, hit ? sel(hit, v, num(0)) : v, has(b) ? at(b, list1(o.v[1])) : NULL);
-    if (y) out(0, dtype(x), o, at(y, o));
+    E v = at_or(x, from, fill), u = exact ? at(w, which) : at_or(w, which, num(0));
+    if (fx) v = fx(v);
+    if (fw) u = fw(u, o.v[1]);
+    v = mul(v, u); /* where the weights have no cell, w is 0: a zero point of theirs would count */
+    *at_out = o;
+    *sum = reduce("acc", type, o, RED_SUM, r, hit ? sel(hit, v, num(0)) : v, has(b) ? at(b, list1(o.v[1])) : NULL);
+    return *sum != NULL;
+}
+static void op_convtranspose(void) {
+    T x = in(0), y;
+    X o;
+    if (transposed_sum(NULL, NULL, num(0), acc(x), x, in(1), in(2), &y, &o)) out(0, dtype(x), o, at(y, o));
+}
+
+/* The sums of LiteRT's integer convolutions, i32 or i64: a bias in units of the sum, and one zero point each. */
+static E zero_of_x(E v) { return sub(v, num((double)int_attr("x_zero"))); }
+static E zero_of_w(E v, E oc) {
+    (void)oc;
+    return sub(v, num((double)int_attr("w_zero")));
+}
+static void integer_sums(bool (*sum)(E (*fx)(E v), E (*fw)(E v, E oc), E fill, enum dtype t, T x, T w, T bias, T *sum,
+                                     X *o)) {
+    enum dtype t = int_attr("wide") ? I64 : I32;
+    E fill = num((double)int_attr("x_zero"));
+    T y;
+    X o;
+    if (sum(zero_of_x, zero_of_w, fill, t, in(0), in(1), in(2), &y, &o)) out(0, t, o, at(y, o));
+}
+static void op_tflite_conv(void) { integer_sums(conv_sum); }
+static void op_tflite_transposed(void) {
+    if (int_attr("w_zero")) fail(E_ATTR, "weights of a transposed convolution with a zero point are not supported");
+    else integer_sums(transposed_sum);
 }
 
 #define WINDOW_ATTRS                                                                                                   \
@@ -211,6 +239,19 @@ static const struct op_slot s_qlinear[] = {{"x", I8S, 0},
                                            {"y_zero_point", I8S, 0},
                                            {"B", TSET(I32), OPTIONAL},
                                            {0}};
+#define INT_ATTRS                                                                                                      \
+    {.name = "x_zero", .kind = AT_INT}, {.name = "w_zero", .kind = AT_INT}, {                                          \
+        .name = "wide", .kind = AT_INT                                                                                 \
+    }
+static const struct op_attr a_tflite[] = {WINDOW_ATTRS, INT_ATTRS, {0}};
+static const struct op_attr a_tflite_trans[] = {WINDOW_ATTRS,
+                                                {.name = "output_padding", .kind = AT_INTS},
+                                                {.name = "output_shape", .kind = AT_INTS},
+                                                INT_ATTRS,
+                                                {0}};
+#define SMALL (I8S | TSET(I16) | TSET(I4) | TSET(U4) | TSET(I2))
+static const struct op_slot s_tflite[] = {
+    {"x", SMALL, 0}, {"w", SMALL, 0}, {"bias", TSET(I32) | TSET(I64), OPTIONAL}, {0}};
 const struct op ops_conv[] = {
     {"", "Conv", 22, 1, a_conv, s_conv, slots_y, .define = op_conv,
      .spec = "Conv-22; the bias is the sum's first term"},
@@ -220,5 +261,9 @@ const struct op ops_conv[] = {
     {"", "QLinearConv", 10, 10, a_conv, s_qlinear, slots_y, .define = op_qlinearconv,
      .spec = "QLinearConv-10; scales are combined in f32, rounding is before the zero point"},
     {"", "ConvTranspose", 22, 1, a_trans, s_conv, slots_y, .define = op_convtranspose, .spec = "ConvTranspose-22"},
+    {"tflite", "Conv", 1, 1, a_tflite, s_tflite, slots_y, .define = op_tflite_conv,
+     .spec = "sums of products less zero points, i32 or (wide) i64, both wrapping"},
+    {"tflite", "ConvTranspose", 1, 1, a_tflite_trans, s_tflite, slots_y, .define = op_tflite_transposed,
+     .spec = "the same of a transposed convolution"},
     {0},
 };

@@ -43,6 +43,10 @@ void ops_register_all(void);
     F(sequence) \
     F(shape) \
     F(signal) \
+    F(tflite_conv) \
+    F(tflite_math) \
+    F(tflite_reduce) \
+    F(tflite_shape) \
     F(training) \
     F(vision)
 // clang-format on

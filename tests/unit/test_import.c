@@ -1,6 +1,6 @@
 /* Import of ONNX: names, symbols, captures, functions, upgrades, limits; hostile bytes; and every model of the model
  * set. */
-#include "compiler/import/onnx.h"
+#include "compiler/import/tflite.h"
 #include "ir/op.h"
 #include "lower/ops/ops.h"
 #include "onnx_writer.h"
@@ -598,7 +598,7 @@ Test(import, too_many_of_anything_is_refused_quickly) {
     refused(w_model(g), NULL, E_LIMIT, "more than 4096 symbolic");
 }
 Test(import, a_file_that_is_none) {
-    cr_assert_null(import_onnx(c, "/nonexistent/m.onnx", NULL));
+    cr_assert_null(import_model(c, "/nonexistent/m.onnx", NULL));
     cr_assert_eq(c->diags.v[0].code, E_FILE);
 }
 
@@ -634,7 +634,7 @@ static int import_below(const char *folder, int depth) {
         }
         if (n < 5 || strcmp(path + n - 5, ".onnx") != 0) continue;
         struct ctx *d = ctx_new();
-        struct graph *g = import_onnx(d, path, &lenient);
+        struct graph *g = import_model(d, path, &lenient);
         if (strstr(path,
                    ".skel.onnx")) /* weights left out: refused with a reason, unless there are none to leave out */
             cr_assert(g || d->diags.v[0].code == E_ONNX, "%s", path);

@@ -1,0 +1,584 @@
+/* TensorFlow Lite import: graphs of the file to regions and nodes. First of all on the way from model to source; the
+ * bytes are read by tflite_read.cc. One place decides how the quantisation of tensors reaches the nodes (quantization,
+ * docs/adr/0007): as attributes, of each node for its own inputs and outputs. Calls are inlined; WHILE and IF become Loop
+ * and If of ONNX, whose bodies take what TFLite's take. */
+#include "compiler/import/tflite.h"
+#include "compiler/import/onnx_import.h"
+#include "compiler/import/tflite_read.h"
+#include "ir/op.h"
+#include <string.h>
+
+#ifdef HAVE_FLATBUFFERS
+enum { TFL_DEPTH = 32 };
+
+struct variable { /* streaming state: what VAR_HANDLE or a tensor with is_variable names */
+    const char *name;
+    struct value *now; /* its value at this point of the walk; NULL: nobody gave it one */
+};
+struct tflite {
+    struct importer m; /* limits, options, diagnostics: as for ONNX */
+    const struct tfl_model *model;
+    struct map constants; /* tfl_tensor -> value */
+    VEC(struct variable) variables;
+    int depth;
+};
+/* One use of a graph of the file: the values of its tensors. */
+struct use_of {
+    const struct tfl_graph *g;
+    struct region *region;
+    struct value **values; /* by tensor */
+};
+
+#define error(t, ...) onnx_error(&(t)->m, __VA_ARGS__)
+static struct arena *arena_of(struct tflite *t) { return &t->m.c->arena; }
+static const char *quote(struct tflite *t, const char *s) { return diag_quote(arena_of(t), s); }
+static bool stop(struct tflite *t) { return t->m.stopped = true, false; }
+
+/* ---- tensors */
+static enum dtype type_of(int type) {
+    static const enum dtype types[] = {F32, F16,  I32, U8,   I64,  STR, BOOL, I16,  C64, I8,       F64,   C128,
+                                       U64, NONE, NONE, U32, U16, I4,  BF16, I2, U4,  F8E4M3FN, F8E5M2};
+    return type >= 0 && type < (int)(sizeof types / sizeof *types) ? types[type] : NONE;
+}
+static enum dtype element_type(struct tflite *t, const struct tfl_tensor *x) {
+    enum dtype type = type_of(x->type);
+    if (type == NONE) error(t, E_TYPE, "tensor %s: element type %d is not supported", quote(t, x->name), x->type);
+    return type;
+}
+/* Strings: their number, the offset of each and the end of the last, then the bytes. */
+static const struct tensor *string_constant(struct tflite *t, const struct tfl_tensor *x) {
+    struct tensor *s = tensor_new(arena_of(t), STR, x->dims, x->rank);
+    uint32_t n = 0, at[2];
+    if (s && x->nbytes >= 4) memcpy(&n, x->bytes, 4);
+    if (!s || tensor_count(s) != n || (uint64_t)n * 4 + 8 > x->nbytes) goto damaged;
+    struct str_elem *e = NEWN(arena_of(t), struct str_elem, n);
+    for (uint32_t k = 0; k < n; k++) {
+        memcpy(at, x->bytes + 4 + (size_t)k * 4, 8);
+        if (at[0] > at[1] || at[1] > x->nbytes) goto damaged;
+        e[k] = (struct str_elem){(const char *)x->bytes + at[0], at[1] - at[0]};
+    }
+    s->strs = e;
+    return s;
+damaged:
+    error(t, E_ONNX, "tensor %s: its strings are damaged", quote(t, x->name));
+    return NULL;
+}
+static bool charge(struct tflite *t, int64_t bytes) {
+    t->m.bytes += bytes;
+    if (t->m.bytes <= t->m.o.max_bytes) return true;
+    if (!t->m.stopped)
+        error(t, E_LIMIT, "constants that had to be expanded take more than %lld bytes", (long long)t->m.o.max_bytes);
+    return stop(t);
+}
+/* The dense form of a sparse constant: the levels are walked as nested loops, each over all its rows or those stored. */
+struct dense {
+    const struct tfl_sparsity *s;
+    const struct tfl_tensor *x;
+    int64_t level_size[2 * TFL_MAX_RANK], at[2 * TFL_MAX_RANK];
+    int order[2 * TFL_MAX_RANK], block[TFL_MAX_RANK], nblocks;
+    size_t width, next;
+    uint8_t *to;
+    int64_t steps;
+};
+static bool place_value(struct dense *d) {
+    int64_t flat = 0, cell[TFL_MAX_RANK];
+    int rank = d->x->rank;
+    for (int k = 0; k < d->s->nlevels; k++) {
+        int dim = d->order[k];
+        if (dim < rank) cell[dim] = d->at[k];
+    }
+    for (int k = 0; k < d->s->nlevels; k++) {
+        int dim = d->order[k];
+        if (dim >= rank) {
+            int whole = d->block[dim - rank];
+            cell[whole] = cell[whole] * d->level_size[k] + d->at[k];
+        }
+    }
+    for (int k = 0; k < rank; k++) {
+        if (cell[k] < 0 || cell[k] >= d->x->dims[k]) return false;
+        flat = flat * d->x->dims[k] + cell[k];
+    }
+    if (d->next + d->width > d->x->nbytes) return false;
+    memcpy(d->to + (size_t)flat * d->width, d->x->bytes + d->next, d->width);
+    d->next += d->width;
+    return true;
+}
+static bool place_level(struct dense *d, int k, int64_t row) {
+    if (k == d->s->nlevels) return place_value(d);
+    const struct tfl_level *l = &d->s->levels[k];
+    int64_t from = 0, to = l->dense_size;
+    if (l->sparse) {
+        if (row < 0 || row + 1 >= l->nsegments) return false;
+        from = l->segments[row], to = l->segments[row + 1];
+        if (from < 0 || to < from || to > l->nindices) return false;
+    }
+    for (int64_t i = from; i < to; i++) {
+        if (--d->steps < 0) return false;
+        d->at[k] = l->sparse ? l->indices[i] : i;
+        if (!place_level(d, k + 1, l->sparse ? i : row * l->dense_size + i)) return false;
+    }
+    return true;
+}
+static bool read_levels(struct dense *d) {
+    const struct tfl_sparsity *s = d->s;
+    int rank = d->x->rank;
+    d->nblocks = s->block_map.n;
+    if (d->nblocks > rank || s->nlevels != rank + d->nblocks || s->traversal_order.n != s->nlevels) return false;
+    for (int k = 0; k < d->nblocks; k++) {
+        int32_t v;
+        memcpy(&v, s->block_map.bytes + 4 * (size_t)k, 4);
+        if (v < 0 || v >= rank) return false;
+        d->block[k] = v;
+    }
+    uint64_t seen = 0;
+    for (int k = 0; k < s->nlevels; k++) {
+        int32_t v;
+        memcpy(&v, s->traversal_order.bytes + 4 * (size_t)k, 4);
+        if (v < 0 || v >= s->nlevels || seen >> v & 1) return false;
+        seen |= UINT64_C(1) << v;
+        d->order[k] = v;
+        d->level_size[k] = s->levels[k].dense_size;
+        if (s->levels[k].dense_size < 0 || (v >= rank && s->levels[k].sparse)) return false;
+    }
+    return true;
+}
+static const struct tensor *sparse_constant(struct tflite *t, const struct tfl_tensor *x, enum dtype type) {
+    struct tensor *r = tensor_new(arena_of(t), type, x->dims, x->rank);
+    int64_t bytes = r ? dtype_packed_bytes(type, tensor_count(r)) : -1;
+    if (bytes < 0 || !charge(t, bytes)) return NULL;
+    struct dense d = {.s = x->sparsity, .x = x, .width = (size_t)dtype_bytes(type), .steps = 4 * tensor_count(r) + 1024};
+    d.to = tensor_data(r);
+    if (dtype_bits(type) >= 8 && read_levels(&d) && place_level(&d, 0, 0)) return r;
+    error(t, E_ONNX, "tensor %s: its sparse form is damaged", quote(t, x->name));
+    return NULL;
+}
+static const struct tensor *constant(struct tflite *t, const struct tfl_tensor *x) {
+    enum dtype type = element_type(t, x);
+    int64_t count = 1;
+    if (type == NONE) return NULL;
+    for (int k = 0; k < x->rank; k++) {
+        if (x->dims[k] < 0 || (x->dims[k] && count > INT64_MAX / 16 / x->dims[k])) {
+            error(t, E_SIZE, "constant %s has an impossible shape", quote(t, x->name));
+            return NULL;
+        }
+        count *= x->dims[k];
+    }
+    if (type == STR) return string_constant(t, x);
+    if (x->sparsity) return sparse_constant(t, x, type);
+    int64_t bytes = dtype_packed_bytes(type, count);
+    if (bytes < 0 || (uint64_t)bytes > x->nbytes) {
+        error(t, E_SIZE, "constant %s holds %zu bytes, not %lld", quote(t, x->name), x->nbytes, (long long)bytes);
+        return NULL;
+    }
+    struct tensor *r = NEW(arena_of(t), struct tensor);
+    *r = (struct tensor){.type = type, .rank = x->rank, .source = TS_MAPPED, .bytes = x->bytes, .nbytes = (size_t)bytes};
+    r->name = intern(t->m.c->names, x->name);
+    memcpy(r->dims, x->dims, (size_t)x->rank * sizeof *r->dims);
+    return r;
+}
+/* The value of a tensor where an operator reads it: what a node before made, or a constant. */
+static struct value *value_of(struct tflite *t, struct use_of *u, int k) {
+    const struct tfl_tensor *x = &u->g->tensors[k];
+    struct value *v = u->values[k];
+    if (v || (!x->bytes && x->nbytes == 0 && !x->rank)) return v;
+    bool empty = false;
+    for (int i = 0; i < x->rank; i++) empty |= x->dims[i] == 0;
+    if (!x->bytes && !empty) return NULL;
+    v = map_get(&t->constants, PKEY(x));
+    if (v) return v;
+    const struct tensor *c = constant(t, x);
+    if (!c) return NULL;
+    v = graph_const(t->m.g, c->name ? c->name : "", c);
+    map_put(&t->constants, PKEY(x), v);
+    return v;
+}
+
+/* ---- quantisation: in_scale, in_zero, out_scale, out_zero have an element for each input and output, scale 0 where
+ * there is none; an input with a scale for each channel also gives channel_scale and channel_axis. */
+static double scale_at(const struct tfl_tensor *x, int k) {
+    float f;
+    memcpy(&f, x->scale.bytes + 4 * (size_t)k, 4);
+    return (double)f;
+}
+static int64_t zero_at(const struct tfl_tensor *x, int k) {
+    int64_t z;
+    memcpy(&z, x->zero_point.bytes + 8 * (size_t)k, 8);
+    return z;
+}
+static bool is_quantized(const struct tfl_tensor *x) { return x->scale.n > 0 && dtype_is_int(type_of(x->type)); }
+static bool quantization_is_sound(struct tflite *t, const struct tfl_tensor *x) {
+    if (x->odd_quantization) {
+        error(t, E_OP, "tensor %s is quantized in a way that is not supported (blocks, several axes, custom)",
+              quote(t, x->name));
+        return false;
+    }
+    bool ok = x->zero_point.n == x->scale.n || x->zero_point.n <= 1;
+    for (int k = 0; k < x->scale.n && ok; k++) ok = scale_at(x, k) >= 0 && scale_at(x, k) <= 3.4e38;
+    for (int k = 0; k < x->zero_point.n && ok; k++)
+        ok = zero_at(x, k) >= INT32_MIN && zero_at(x, k) <= INT32_MAX && (x->scale.n == 1 || zero_at(x, k) == 0);
+    if (x->scale.n > 1) ok = ok && x->axis >= 0 && x->axis < x->rank && x->dims[x->axis] == x->scale.n;
+    if (!ok) error(t, E_ATTR, "tensor %s: its scales and zero points do not fit it", quote(t, x->name));
+    return ok;
+}
+static void set_floats(struct tflite *t, struct node *n, const char *name, const float *v, int count) {
+    node_set_attr(n, (struct attr){.name = intern(t->m.c->names, name), .kind = AT_FLOATS, .n = count, .u.fs = v});
+}
+static void set_ints(struct tflite *t, struct node *n, const char *name, const int64_t *v, int count) {
+    node_set_attr(n, (struct attr){.name = intern(t->m.c->names, name), .kind = AT_INTS, .n = count, .u.is = v});
+}
+static void set_int(struct tflite *t, struct node *n, const char *name, int64_t v) {
+    node_set_attr(n, (struct attr){.name = intern(t->m.c->names, name), .kind = AT_INT, .u.i = v});
+}
+static bool quantize_side(struct tflite *t, struct node *n, const struct tfl_graph *g, const int32_t *which, int count,
+                          bool ins) {
+    float *scale = NEWN(arena_of(t), float, count);
+    int64_t *zero = NEWN(arena_of(t), int64_t, count);
+    bool any = false;
+    for (int k = 0; k < count; k++) {
+        const struct tfl_tensor *x = which[k] < 0 ? NULL : &g->tensors[which[k]];
+        if (!x || !is_quantized(x)) continue;
+        if (!quantization_is_sound(t, x)) return false;
+        any = true;
+        scale[k] = (float)scale_at(x, 0);
+        zero[k] = x->zero_point.n ? zero_at(x, 0) : 0;
+        if (!ins || x->scale.n == 1 || node_attr(n, "channel_scale")) continue; /* a bias follows its weights */
+        if (!charge(t, 4 * x->scale.n)) return false;
+        set_floats(t, n, "channel_scale", arena_copy(arena_of(t), x->scale.bytes, 4 * (size_t)x->scale.n), x->scale.n);
+        set_int(t, n, "channel_axis", x->axis);
+    }
+    if (!any) return true;
+    set_floats(t, n, ins ? "in_scale" : "out_scale", scale, count);
+    set_ints(t, n, ins ? "in_zero" : "out_zero", zero, count);
+    return true;
+}
+
+/* ---- operators */
+static void set_options(struct tflite *t, struct node *n, const struct tfl_operator *o) {
+    for (int k = 0; k < o->nattrs; k++) {
+        const struct tfl_attr *a = &o->attrs[k];
+        struct attr to = {.name = intern(t->m.c->names, a->name)};
+        switch (a->kind) {
+        case TFL_INT: to.kind = AT_INT, to.u.i = a->i; break;
+        case TFL_FLOAT: to.kind = AT_FLOAT, to.u.f = a->f; break;
+        case TFL_STRING: to.kind = AT_STRING, to.u.s = (struct str_elem){a->s, strlen(a->s)}; break;
+        case TFL_FLOATS:
+            to.kind = AT_FLOATS, to.n = a->list.n;
+            to.u.fs = arena_copy(arena_of(t), a->list.bytes, 4 * (size_t)a->list.n);
+            break;
+        case TFL_INTS: {
+            int64_t *v = NEWN(arena_of(t), int64_t, a->list.n);
+            for (int i = 0; i < a->list.n; i++) {
+                int32_t e;
+                memcpy(&e, a->list.bytes + 4 * (size_t)i, 4);
+                v[i] = e;
+            }
+            to.kind = AT_INTS, to.n = a->list.n, to.u.is = v;
+            break;
+        }
+        }
+        if ((to.kind == AT_INTS || to.kind == AT_FLOATS) && !charge(t, 8 * to.n)) return;
+        node_set_attr(n, to);
+    }
+}
+static const struct tfl_attr *option(const struct tfl_operator *o, const char *name) {
+    for (int k = 0; k < o->nattrs; k++)
+        if (!strcmp(o->attrs[k].name, name)) return &o->attrs[k];
+    return NULL;
+}
+static bool count_nodes(struct tflite *t, int n) {
+    t->m.nodes += n;
+    if (t->m.nodes <= t->m.o.max_nodes && t->m.nodes >= 0) return true;
+    if (!t->m.stopped) error(t, E_LIMIT, "the model has more than %d nodes, calls inlined", t->m.o.max_nodes);
+    return stop(t);
+}
+static bool inputs_of(struct tflite *t, struct use_of *u, const struct tfl_operator *o, struct value **ins) {
+    for (int k = 0; k < o->nins; k++) {
+        ins[k] = o->ins[k] < 0 ? NULL : value_of(t, u, o->ins[k]);
+        if (ins[k] || o->ins[k] < 0 || t->m.stopped) continue;
+        error(t, E_GRAPH, "input %d, tensor %s, has no value here", k, quote(t, u->g->tensors[o->ins[k]].name));
+        return false;
+    }
+    return !t->m.stopped;
+}
+static void set_value(struct tflite *t, struct use_of *u, int k, struct value *v) {
+    if (k < 0) return;
+    if (v->def && !*v->name) v->name = intern(t->m.c->names, u->g->tensors[k].name);
+    u->values[k] = v;
+}
+static const char *const custom_domain = "tflite.custom";
+static bool plain(struct tflite *t, struct use_of *u, const struct tfl_operator *o) {
+    struct value **ins = NEWN(arena_of(t), struct value *, o->nins + 1);
+    int states = 0;
+    if (!inputs_of(t, u, o, ins)) return false;
+    for (int k = 0; k < o->nins; k++) states += o->ins[k] >= 0 && u->g->tensors[o->ins[k]].is_variable;
+    const char *domain = intern(t->m.c->names, o->custom ? custom_domain : "tflite");
+    struct node *n = node_new(u->region, NULL, domain, intern(t->m.c->names, o->name), ins, o->nins, o->nouts + states);
+    n->version = 1;
+    n->op = op_find(n->domain, n->op_type);
+    n->name = o->nouts && o->outs[0] >= 0 ? intern(t->m.c->names, u->g->tensors[o->outs[0]].name) : "";
+    n->origin = t->m.c->diags.origin;
+    set_options(t, n, o);
+    if (!quantize_side(t, n, u->g, o->ins, o->nins, true) || !quantize_side(t, n, u->g, o->outs, o->nouts, false))
+        return false;
+    if (o->nouts && o->outs[0] >= 0) set_int(t, n, "out_type", dtype_onnx(type_of(u->g->tensors[o->outs[0]].type)));
+    if (o->custom)
+        node_set_attr(n, (struct attr){.name = intern(t->m.c->names, "options"),
+                                       .kind = AT_STRING,
+                                       .u.s = {(const char *)o->options, o->noptions}});
+    for (int k = 0; k < o->nouts; k++) set_value(t, u, o->outs[k], n->outs.v[k]);
+    for (int k = 0, s = 0; k < o->nins; k++) /* the new state, behind what the operator gives */
+        if (o->ins[k] >= 0 && u->g->tensors[o->ins[k]].is_variable) u->values[o->ins[k]] = n->outs.v[o->nouts + s++];
+    return true;
+}
+
+/* ---- calls and control flow */
+static bool walk(struct tflite *t, struct use_of *u);
+/* Graph k of the file with these arguments, its operators at the end of r. results: as many as it has outputs. */
+static bool call(struct tflite *t, struct region *r, int k, struct value *const *args, int nargs, struct value ***results) {
+    const char *origin = t->m.c->diags.origin;
+    struct use_of u = {.g = &t->model->graphs[k], .region = r};
+    if (t->depth == TFL_DEPTH) {
+        error(t, E_LIMIT, "graphs call each other more than %d levels deep", TFL_DEPTH);
+        return stop(t);
+    }
+    if (nargs != u.g->nins) {
+        error(t, E_ARITY, "graph %s takes %d inputs, not %d", quote(t, u.g->name), u.g->nins, nargs);
+        return false;
+    }
+    if (!count_nodes(t, u.g->ntensors)) return false;
+    u.values = NEWN(arena_of(t), struct value *, u.g->ntensors);
+    for (int i = 0; i < nargs; i++) u.values[u.g->ins[i]] = args[i];
+    t->depth++;
+    bool ok = walk(t, &u);
+    t->depth--;
+    t->m.c->diags.origin = origin;
+    *results = NEWN(arena_of(t), struct value *, u.g->nouts + 1);
+    for (int i = 0; i < u.g->nouts && ok; i++) {
+        (*results)[i] = value_of(t, &u, u.g->outs[i]);
+        if ((*results)[i]) continue;
+        error(t, E_GRAPH, "output %d of graph %s has no value", i, quote(t, u.g->name));
+        ok = false;
+    }
+    return ok;
+}
+static bool callee(struct tflite *t, const struct tfl_operator *o, const char *name, int *k) {
+    const struct tfl_attr *a = option(o, name);
+    *k = a ? (int)a->i : 0;
+    if (*k >= 0 && *k < t->model->ngraphs && (!a || a->i == *k)) return true;
+    error(t, E_ATTR, "option %s: there is no graph %d", name, *k);
+    return false;
+}
+static struct node *control_node(struct tflite *t, struct use_of *u, const char *op, struct value *const *ins, int nins,
+                                 int nouts) {
+    struct node *n = node_new(u->region, NULL, "", op, ins, nins, nouts);
+    n->op = op_find("", op);
+    n->version = OPSET_NEWEST;
+    n->origin = t->m.c->diags.origin;
+    return n;
+}
+/* A body of n that is a call of graph k, its parameters behind those that are there. */
+static struct region *body(struct tflite *t, struct node *n, const char *attr, const char *name) {
+    struct region *r = region_new(t->m.g, n, name);
+    node_set_attr(n, (struct attr){.name = intern(t->m.c->names, attr), .kind = AT_REGION, .u.region = r});
+    return r;
+}
+static void add_params(struct tflite *t, struct region *r, struct value *const *like, int n) {
+    for (int i = 0; i < n; i++) {
+        struct type unknown = {.kind = TY_NONE, .rank = -1};
+        struct type ty = like[i]->type.kind == TY_TENSOR ? like[i]->type : unknown;
+        (void)t;
+        region_param(r, like[i]->name, ty);
+    }
+}
+static bool branch(struct tflite *t, struct node *n, const char *attr, int k, struct value *const *args, int nargs,
+                   int nouts) {
+    struct region *r = body(t, n, attr, t->model->graphs[k].name);
+    struct value **results;
+    add_params(t, r, args, nargs);
+    if (!call(t, r, k, r->params.v, nargs, &results)) return false;
+    if (t->model->graphs[k].nouts != nouts) {
+        error(t, E_ARITY, "graph %s gives %d results, not %d", quote(t, t->model->graphs[k].name),
+              t->model->graphs[k].nouts, nouts);
+        return false;
+    }
+    for (int i = 0; i < nouts; i++) region_result(r, results[i]);
+    return true;
+}
+static bool if_operator(struct tflite *t, struct use_of *u, const struct tfl_operator *o) {
+    struct value **ins = NEWN(arena_of(t), struct value *, o->nins + 1);
+    int then_k, else_k;
+    if (!inputs_of(t, u, o, ins) || !callee(t, o, "then_subgraph_index", &then_k) ||
+        !callee(t, o, "else_subgraph_index", &else_k))
+        return false;
+    if (o->nins < 1 || !ins[0]) return error(t, E_ARITY, "IF without a condition"), false;
+    struct node *n = control_node(t, u, "If", ins, o->nins, o->nouts);
+    if (o->nins > 1) set_int(t, n, "captures", o->nins - 1);
+    if (!branch(t, n, "then_branch", then_k, ins + 1, o->nins - 1, o->nouts) ||
+        !branch(t, n, "else_branch", else_k, ins + 1, o->nins - 1, o->nouts))
+        return false;
+    for (int k = 0; k < o->nouts; k++) set_value(t, u, o->outs[k], n->outs.v[k]);
+    return true;
+}
+/* Loop(no count, cond(v), v...): the body is TFLite's body, then the condition of its results. */
+static bool while_operator(struct tflite *t, struct use_of *u, const struct tfl_operator *o) {
+    struct value **ins = NEWN(arena_of(t), struct value *, o->nins + 2), **first, **next, **again;
+    int cond, loop;
+    if (!inputs_of(t, u, o, ins + 2) || !callee(t, o, "cond_subgraph_index", &cond) ||
+        !callee(t, o, "body_subgraph_index", &loop))
+        return false;
+    if (!call(t, u->region, cond, ins + 2, o->nins, &first)) return false;
+    if (t->model->graphs[cond].nouts != 1 || t->model->graphs[loop].nouts != o->nins || o->nouts != o->nins) {
+        error(t, E_ARITY, "the graphs of this WHILE do not fit each other");
+        return false;
+    }
+    ins[1] = first[0];
+    struct node *n = control_node(t, u, "Loop", ins, o->nins + 2, o->nouts);
+    struct region *r = body(t, n, "body", t->model->graphs[loop].name);
+    region_param(r, "pass", type_tensor(t->m.c, I64, NULL, 0));
+    region_param(r, "cond", type_tensor(t->m.c, BOOL, NULL, 0));
+    add_params(t, r, ins + 2, o->nins);
+    struct value **params = arena_copy(arena_of(t), r->params.v + 2, (size_t)o->nins * sizeof *params);
+    if (!call(t, r, loop, params, o->nins, &next) || !call(t, r, cond, next, o->nins, &again)) return false;
+    region_result(r, again[0]);
+    for (int k = 0; k < o->nins; k++) region_result(r, next[k]);
+    for (int k = 0; k < o->nouts; k++) set_value(t, u, o->outs[k], n->outs.v[k]);
+    return true;
+}
+static bool call_operator(struct tflite *t, struct use_of *u, const struct tfl_operator *o, const char *attr) {
+    struct value **ins = NEWN(arena_of(t), struct value *, o->nins + 1), **results;
+    int k;
+    if (!inputs_of(t, u, o, ins) || !callee(t, o, attr, &k) || !call(t, u->region, k, ins, o->nins, &results)) return false;
+    if (t->model->graphs[k].nouts < o->nouts) {
+        error(t, E_ARITY, "graph %s gives fewer than %d results", quote(t, t->model->graphs[k].name), o->nouts);
+        return false;
+    }
+    for (int i = 0; i < o->nouts; i++) set_value(t, u, o->outs[i], results[i]);
+    return true;
+}
+static bool called(struct tflite *t, struct use_of *u, const struct tfl_operator *o) {
+    return call_operator(t, u, o, "subgraph");
+}
+static bool composite(struct tflite *t, struct use_of *u, const struct tfl_operator *o) {
+    return call_operator(t, u, o, "decomposition_subgraph_index");
+}
+static const struct walker {
+    const char *name;
+    bool (*fn)(struct tflite *t, struct use_of *u, const struct tfl_operator *o);
+} walkers[] = {{"IF", if_operator}, {"WHILE", while_operator}, {"CALL", called}, {"STABLEHLO_COMPOSITE", composite}};
+
+static bool walk(struct tflite *t, struct use_of *u) {
+    const char *outer = u->region->owner ? u->region->owner->origin : NULL;
+    for (int k = 0; k < u->g->noperators && !t->m.stopped; k++) {
+        const struct tfl_operator *o = &u->g->operators[k];
+        const char *name = o->nouts && o->outs[0] >= 0 ? u->g->tensors[o->outs[0]].name : "";
+        bool (*fn)(struct tflite *, struct use_of *, const struct tfl_operator *) = plain;
+        t->m.c->diags.origin = origin_text(t->m.c, outer, k, name, o->name);
+        if (!count_nodes(t, 1)) return false;
+        for (size_t w = 0; w < sizeof walkers / sizeof *walkers && !o->custom; w++)
+            if (!strcmp(walkers[w].name, o->name)) fn = walkers[w].fn;
+        if (!fn(t, u, o)) return false;
+    }
+    t->m.c->diags.origin = NULL;
+    return !t->m.stopped;
+}
+
+/* ---- the model */
+static struct type input_type(struct tflite *t, const struct tfl_tensor *x, const char *name) {
+    const struct shape_option *given = onnx_shape_of(&t->m, name);
+    Onnx__TypeProto__Tensor p = ONNX__TYPE_PROTO__TENSOR__INIT; /* so that sizes and options are read by the same code */
+    Onnx__TensorShapeProto s = ONNX__TENSOR_SHAPE_PROTO__INIT;
+    Onnx__TensorShapeProto__Dimension dims[TFL_MAX_RANK], *list[TFL_MAX_RANK];
+    for (int k = 0; k < x->rank; k++) {
+        onnx__tensor_shape_proto__dimension__init(list[k] = &dims[k]);
+        if (x->dims[k] < 0) continue;
+        dims[k].value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+        dims[k].dim_value = x->dims[k];
+    }
+    s.n_dim = (size_t)x->rank, s.dim = list;
+    p.elem_type = dtype_onnx(element_type(t, x)), p.shape = &s;
+    return onnx_tensor_type(&t->m, &p, name, given && given->n == 1 ? given->v : NULL, "--shape", false);
+}
+static const struct tfl_signature *signature_of(struct tflite *t) {
+    return t->model->nsignatures == 1 ? &t->model->signatures[0] : NULL;
+}
+/* Signatures name the inputs and outputs as the model's author did, and order them by name; the names of the file's
+ * tensors stay, and their order, as LiteRT's own interpreter has them. */
+static const char *port_name(struct tflite *t, const struct tfl_graph *g, int tensor) {
+    const char *name = g->tensors[tensor].name;
+    return intern(t->m.c->names, *name ? name : internf(t->m.c->names, "tensor_%d", tensor));
+}
+static bool build(struct tflite *t) {
+    struct importer *m = &t->m;
+    struct diags *d = &m->c->diags;
+    int before = d->errors;
+    const struct tfl_signature *sig = signature_of(t);
+    const struct tfl_graph *g = &t->model->graphs[sig ? sig->graph : 0];
+    struct scope top = {.region = m->g->top, .names = {.arena = arena_of(t)}};
+    struct value **args = NEWN(arena_of(t), struct value *, g->nins + 1), **results;
+    for (int k = 0; k < g->nins; k++) {
+        const char *name = port_name(t, g, g->ins[k]);
+        d->origin = arena_printf(arena_of(t), "input %s", quote(t, name));
+        args[k] = region_param(m->g->top, name, input_type(t, &g->tensors[g->ins[k]], name));
+        onnx_declare(m, &top, name, args[k]);
+    }
+    d->origin = NULL;
+    onnx_check_options(m);
+    if (d->errors > before || !call(t, m->g->top, (int)(g - t->model->graphs), args, g->nins, &results)) return false;
+    for (int k = 0; k < g->nouts; k++) {
+        region_result(m->g->top, results[k]);
+        PUSH(arena_of(t), &m->g->outputs, port_name(t, g, g->outs[k]));
+    }
+    onnx_rows(m);
+    return d->errors == before && graph_verify(m->g, NULL);
+}
+static struct graph *import_bytes(struct ctx *c, const char *path, const uint8_t *data, size_t n,
+                                  const struct import_options *o) {
+    struct tflite t = {.m = {.c = c, .external = {.folder = -1}}};
+    const char *why;
+    onnx_start(&t.m, o);
+    t.constants.arena = &c->arena;
+    if ((uintptr_t)data % 16) data = arena_copy(&c->arena, data, n);
+    t.model = tfl_read(&c->arena, data, n, &why);
+    if (!t.model) {
+        error(&t, E_ONNX, "not a valid TensorFlow Lite model: %s", why ? diag_quote(&c->arena, why) : "");
+        return NULL;
+    }
+    t.m.g = graph_new(c, t.model->graphs[0].name);
+    t.m.g->file = c->diags.file;
+    t.m.g->file_bytes = (int64_t)n;
+    if (*t.model->description)
+        PUSH(&c->arena, &t.m.g->metadata, ((struct metadata){"description", intern(c->names, t.model->description)}));
+    PUSH(&c->arena, &t.m.g->opsets, ((struct opset){intern(c->names, "tflite"), 1}));
+    PUSH(&c->arena, &c->files_read, intern(c->names, path));
+    return build(&t) ? t.m.g : NULL;
+}
+#else
+static struct graph *import_bytes(struct ctx *c, const char *path, const uint8_t *data, size_t n,
+                                  const struct import_options *o) {
+    (void)path, (void)data, (void)n, (void)o;
+    diag(&c->diags, DIAG_ERROR, E_ENV, "this gcc2nn was built without flatbuffers and reads no TensorFlow Lite models");
+    diag_help(&c->diags, "install flatbuffers (libflatbuffers-dev, flatbuffers-compiler) and build again, or convert the "
+                         "model with `python3 -m tf2onnx.convert --tflite MODEL --output model.onnx`");
+    return NULL;
+}
+#endif
+
+bool is_tflite(const uint8_t *data, size_t n) { return n >= 8 && !memcmp(data + 4, "TFL3", 4); }
+struct graph *import_tflite_bytes(struct ctx *c, const char *path, const uint8_t *data, size_t n,
+                                  const struct import_options *o) {
+    const char *file = c->diags.file, *origin = c->diags.origin;
+    c->diags.file = intern(c->names, path);
+    c->diags.origin = NULL;
+    struct graph *g = import_bytes(c, path, data, n, o);
+    c->diags.file = file;
+    c->diags.origin = origin;
+    return g;
+}
+struct graph *import_model(struct ctx *c, const char *path, const struct import_options *o) {
+    struct mapped_file file;
+    if (!file_map(&c->diags, path, &file)) return NULL;
+    struct graph *g = is_tflite(file.bytes, file.size) ? import_tflite_bytes(c, path, file.bytes, file.size, o)
+                                                       : import_onnx_bytes(c, path, file.bytes, file.size, o);
+    if (!g) file_unmap(&file);
+    return g;
+}

@@ -1,0 +1,87 @@
+/* What the families of the domain "tflite" share (lower/ops/tflite.c). A row in capitals is an operator of a TensorFlow
+ * Lite file: an expansion, into nodes of ONNX where those say the same, else into rows of this domain with names like
+ * Requantize, which no file holds. The latter say how LiteRT's reference kernels compute in integers, bit for bit.
+ * Attributes: the fields of the operator's options, and what the import says of its tensors (docs/tflite.md). */
+#ifndef NN_LOWER_OPS_TFLITE_H
+#define NN_LOWER_OPS_TFLITE_H
+#include "lower/ops/ops.h"
+
+/* ---- quantisation of the node's tensors: real = scale * (q - zero). scale 0: not quantised */
+struct quant {
+    float scale;
+    int64_t zero;
+};
+struct quant quant_in(int k);
+struct quant quant_out(int k);
+bool is_quantized(int k); /* input k holds integers that stand for reals */
+enum dtype out_type(void); /* of output 0, as the file says; NONE when it does not */
+/* Scale k of input `in`, of several or the one. How many it has is checked against the axis it stands for. */
+double channel_scale(int in, int k);
+int64_t channels_of(int in); /* how many scales: 1, or one for each channel */
+
+/* ---- fixed point: real = multiplier * 2^(shift - 31), multiplier 0 or 2^30 .. 2^31 - 1 */
+struct fixed {
+    int64_t multiplier;
+    int shift;
+};
+struct fixed fixed_of(double real);
+/* round(v * f) as LiteRT's reference does it: of an i32 by a doubling high product and a rounding shift, of an i64 by a
+ * multiplier of 15 bits and one rounding. Gives an i32. */
+E fixed_mul(E v, struct fixed f);
+E fixed_mul_by(E v, E multiplier, E shift); /* the same with run-time operands, of i32 */
+E high_mul(E a, E b);      /* rounded a * b / 2^31: two numbers of 31 fractional bits */
+E rounding_shift(E v, E n); /* v / 2^n, halves away from zero */
+E saturating_shl(E v, int n);
+E exp_negative(E v); /* exp(v), v <= 0 with 26 fractional bits; gives 31 */
+E reciprocal_above_one(E v); /* 1 / (1 + v), v in 0..1 with 31 fractional bits; gives 31 */
+E leading_zeros(E v); /* of a positive i32 */
+E round_away(E v);    /* of floats: halves away from zero */
+
+/* Bounds of the result: its type, narrowed by the fused activation. */
+struct bounds {
+    int64_t lo, hi;
+};
+struct bounds type_bounds(enum dtype t);
+struct bounds fused_bounds(enum dtype t, struct quant q);
+E clamped(E v, struct bounds b);
+/* zero + v within the bounds, as result 0 of type t. */
+void out_quantized(enum dtype t, X i, E v, int64_t zero, struct bounds b);
+
+/* ---- expansions */
+V own(const char *op, const V *ins, int nins, const struct attr *attrs, int nattrs);
+#define OWN(op, ...)                                                                                                   \
+    own(op, (const V[]){__VA_ARGS__}, (int)(sizeof((const V[]){__VA_ARGS__}) / sizeof(V)), NULL, 0)
+/* op(ins) of ONNX with attributes: N1(op, ATTRS(attr_int("axis", 1)), x, y). */
+#define ATTRS(...)                                                                                                     \
+    (const struct attr[]){__VA_ARGS__}, (int)(sizeof((const struct attr[]){__VA_ARGS__}) / sizeof(struct attr))
+#define N_WITH(op, attrs, ...)                                                                                         \
+    n_op(op, 0, (const V[]){__VA_ARGS__}, (int)(sizeof((const V[]){__VA_ARGS__}) / sizeof(V)), attrs)
+/* The node itself under another name of the domain, with all its inputs and attributes. */
+void become(const char *op);
+void expand_to(const char *op);      /* one node of ONNX with the same inputs, and the fused activation */
+V activated(V v);                    /* by the attribute fused_activation_function */
+V transposed(V v, const int64_t *perm, int n);
+V channels_first(V v);               /* [N, ..., C] -> [N, C, ...] */
+V channels_last(V v);
+V cast_to(V v, enum dtype t);
+V int_vector(V v);                   /* as i64, a vector */
+V reshaped_to(V v, const int64_t *dims, int n);
+V const_i32(const int64_t *v, int n); /* a vector of i32 */
+/* Elements of a constant integer input; -1 and a diagnostic when it is none or has more than max. */
+int const_ints(int k, int64_t *v, int max);
+int v_rank(V v);
+bool known_dim(V v, int axis, int64_t *n);
+/* table[x - lowest], for 8 bit x: any function of one number. f gives the entry for the code q, of a curve or none. */
+typedef float (*curve)(float v);
+void out_table(enum dtype to, int64_t (*f)(int64_t q, curve of), curve of);
+
+/* The activations of float results, and their rows. */
+#define T8  (TSET(I8) | TSET(U8))
+#define T16 (T8 | TSET(I16))
+extern const struct op_slot tfl_any1[], tfl_any2[], tfl_any3[], tfl_many[];
+extern const struct op_attr tfl_attrs[]; /* options whose absent fields are 0 */
+#define TFLITE(name, slots, fn, text)                                                                                  \
+    { "tflite", name, 1, 1, tfl_attrs, slots, slots_ys, .expand = fn, .spec = text }
+#define DEFINED(name, attrs, slots, fn, text)                                                                          \
+    { "tflite", name, 1, 1, attrs, slots, slots_y, .define = fn, .spec = text }
+#endif

@@ -1,0 +1,641 @@
+/* TensorFlow Lite: operators that move, select and make elements. Nearly all are ONNX's under other names, with i32
+ * where ONNX has i64 and the masks of strided slices spelled out. Codes of quantised tensors are moved as they are. */
+#include "lower/ops/tflite.h"
+#include <string.h>
+
+static V inferred(struct node *n) { return def_infer(n->in->graph, n) ? n->outs.v[0] : NULL; }
+static V ints(const int64_t *v, int n) { return n_const_i64(v, n); }
+static V one_int(int64_t v) { return n_const_i64(&v, 1); }
+static V scalar_of(V v) { return v_rank(v) == 0 ? v : reshaped_to(v, NULL, 0); }
+
+/* ---- shapes */
+static void exp_reshape(void) {
+    const int64_t *given;
+    int n = ints_attr("new_shape", &given);
+    V shape = gin(1) ? int_vector(gin(1)) : ints(given, n);
+    if (n == 1 && given[0] == 0 && !gin(1)) shape = ints(NULL, 0); /* how older files say: a scalar */
+    gout(0, N_WITH("Reshape", ATTRS(attr_int("allowzero", 1)), gin(0), shape));
+}
+static void exp_squeeze(void) {
+    const int64_t *axis;
+    int n = ints_attr("squeeze_dims", &axis);
+    gout(0, n ? N_OP("Squeeze", gin(0), ints(axis, n)) : N_OP("Squeeze", gin(0)));
+}
+static void exp_expand_dims(void) { gout(0, N_OP("Unsqueeze", gin(0), int_vector(gin(1)))); }
+static void exp_shape(void) {
+    enum dtype t = out_type() == NONE ? I32 : out_type();
+    gout(0, cast_to(N_OP("Shape", gin(0)), t));
+}
+static void exp_rank(void) { gout(0, n_const_f(I32, v_rank(gin(0)))); }
+static void exp_transpose(void) {
+    int64_t perm[X_MAX_LIST];
+    int n = const_ints(1, perm, X_MAX_LIST), rank = v_rank(gin(0));
+    bool seen[X_MAX_LIST] = {false};
+    if (n < 0) return;
+    for (int k = 0; k < n; k++) {
+        if (perm[k] < 0) perm[k] += rank;
+        if (n != rank || perm[k] < 0 || perm[k] >= rank || seen[perm[k]]) {
+            fail(E_ATTR, "these are not the %d axes in another order", rank);
+            return;
+        }
+        seen[perm[k]] = true;
+    }
+    V y = transposed(gin(0), perm, n);
+    gout(0, y == gin(0) ? N_OP("Identity", y) : y);
+}
+static void exp_broadcast_to(void) { gout(0, N_OP("Expand", gin(0), int_vector(gin(1)))); }
+static void exp_tile(void) { gout(0, N_OP("Tile", gin(0), int_vector(gin(1)))); }
+/* The shape that two shapes broadcast to: 1s give way, behind each other from the right. */
+static void exp_broadcast_args(void) {
+    V s[2] = {int_vector(gin(0)), int_vector(gin(1))};
+    int64_t n[2];
+    if (!known_dim(s[0], 0, &n[0]) || !known_dim(s[1], 0, &n[1])) {
+        fail(E_SHAPE, "the ranks are not known");
+        return;
+    }
+    for (int k = 0; k < 2; k++)
+        if (n[k] < n[1 - k]) {
+            struct tensor *lead = n_tensor(I64, (int64_t[]){n[1 - k] - n[k]}, 1);
+            for (int64_t i = 0; i < n[1 - k] - n[k]; i++) tensor_set_i(lead, i, 1);
+            s[k] = N_WITH("Concat", ATTRS(attr_int("axis", 0)), n_const(lead), s[k]);
+        }
+    V one = n_const_f(I64, 1);
+    gout(0, cast_to(N_OP("Where", N_OP("Equal", s[0], one), s[1], s[0]), dtype(in(0))));
+}
+
+/* ---- together and apart */
+/* u8 brought to the result's scale and zero point, as the reference kernel does it: in f32. */
+static void op_rescaled(void) {
+    T x = in(0);
+    X i = axes(shape(x));
+    struct quant q = quant_in(0), y = quant_out(0);
+    float scale = q.scale * (1.0f / y.scale), bias = (float)-q.zero * scale;
+    E v = add(mul(cast(F32, at(x, i)), num((double)scale)), num((double)bias));
+    out_quantized(dtype(x), i, cast(I32, round_away(v)), y.zero, type_bounds(dtype(x)));
+}
+static V rescaled(int k) {
+    struct quant q = quant_in(k), y = quant_out(0);
+    struct node *n;
+    if (!is_quantized(k) || (q.scale == y.scale && q.zero == y.zero)) return gin(k);
+    if (dtype(in(k)) != U8) {
+        if (dtype(in(k)) == I16) return gin(k); /* the reference kernel moves them as they are */
+        return fail(E_ATTR, "inputs of a CONCATENATION of %s must be quantized as the result is", dtype_name(dtype(in(k)))),
+               gin(k);
+    }
+    V x = gin(k);
+    n = n_node_in("tflite", "Rescaled", &x, 1, 1);
+    struct arena *a = &n->in->graph->ctx->arena;
+    const float scales[2] = {q.scale, y.scale};
+    const int64_t zeros_[2] = {q.zero, y.zero};
+    const float *s = arena_copy(a, scales, sizeof scales);
+    const int64_t *z = arena_copy(a, zeros_, sizeof zeros_);
+    node_set_attr(n, (struct attr){.name = "in_scale", .kind = AT_FLOATS, .n = 1, .u.fs = s});
+    node_set_attr(n, (struct attr){.name = "out_scale", .kind = AT_FLOATS, .n = 1, .u.fs = s + 1});
+    node_set_attr(n, (struct attr){.name = "in_zero", .kind = AT_INTS, .n = 1, .u.is = z});
+    node_set_attr(n, (struct attr){.name = "out_zero", .kind = AT_INTS, .n = 1, .u.is = z + 1});
+    return inferred(n);
+}
+static void join(bool stack) {
+    V v[256];
+    int n = n_in(), rank = n ? v_rank(gin(0)) : 0;
+    int64_t axis = int_attr("axis"), ranks = rank + (stack ? 1 : 0);
+    if (n > 256 || n < 1) {
+        fail(E_LIMIT, "%d tensors are joined, 1 to 256 are supported", n);
+        return;
+    }
+    if (axis < 0) axis += ranks;
+    if (axis < 0 || axis >= ranks) {
+        fail(E_ATTR, "axis %lld is outside the rank %lld", (long long)int_attr("axis"), (long long)ranks);
+        return;
+    }
+    for (int k = 0; k < n; k++) {
+        if (!gin(k)) {
+            fail(E_ARITY, "input %d is missing", k);
+            return;
+        }
+        v[k] = stack ? N_OP("Unsqueeze", gin(k), one_int(axis)) : rescaled(k);
+        if (!v[k]) return;
+    }
+    V y = n_op("Concat", 0, v, n, ATTRS(attr_int("axis", axis)));
+    gout(0, is_quantized(0) ? y : activated(y));
+}
+static void exp_concatenation(void) { join(false); }
+static void exp_pack(void) { join(true); }
+static void exp_unpack(void) {
+    V x = gin(0);
+    int axis = v_rank(x) > 0 ? norm_axis(int_attr("axis"), v_rank(x)) : 0, n = n_out();
+    int64_t size;
+    if (!known_dim(x, axis, &size) || size != n) {
+        fail(E_SHAPE, "the axis that is unpacked has not %d elements", n);
+        return;
+    }
+    for (int k = 0; k < n; k++)
+        if (wants(k)) gout(k, N_WITH("Gather", ATTRS(attr_int("axis", axis)), x, n_const_f(I64, k)));
+}
+static void split(V x, V axis_in, int axis_at, V sizes) {
+    int64_t axis;
+    (void)axis_in;
+    if (const_ints(axis_at, &axis, 1) != 1) return;
+    int outs = def_node()->outs.n;
+    struct node *n = n_node("Split", (const V[]){x, sizes}, sizes ? 2 : 1, outs);
+    node_set_attr(n, attr_int("axis", axis));
+    if (!sizes) node_set_attr(n, attr_int("num_outputs", outs));
+    if (!def_infer(n->in->graph, n)) return;
+    for (int k = 0; k < outs; k++) gout(k, n->outs.v[k]);
+}
+static void exp_split(void) { split(gin(1), gin(0), 0, NULL); }
+static void exp_split_v(void) {
+    int64_t size[X_MAX_LIST], axis, total, rest = 0;
+    int n = const_ints(1, size, X_MAX_LIST), open = -1;
+    if (n < 0 || const_ints(2, &axis, 1) != 1) return;
+    for (int k = 0; k < n; k++)
+        if (size[k] < 0) open = k;
+        else rest += size[k];
+    if (axis < 0) axis += v_rank(gin(0));
+    if (open >= 0) {
+        if (!known_dim(gin(0), (int)axis, &total) || total < rest) {
+            fail(E_SHAPE, "the size that is left open is not known");
+            return;
+        }
+        size[open] = total - rest;
+    }
+    split(gin(0), gin(2), 2, ints(size, n));
+}
+
+/* ---- slices */
+static void exp_slice(void) {
+    V from = int_vector(gin(1)), size = int_vector(gin(2)), rest = n_const_f(I64, -1);
+    V to = N_OP("Where", N_OP("Equal", size, rest), n_const_f(I64, 9e18), N_OP("Add", from, size));
+    gout(0, N_OP("Slice", gin(0), from, to));
+}
+struct strided { /* for each sliced axis of the input: its place in begin, end, strides */
+    int n, ndropped, nadded;
+    int64_t spec[X_MAX_LIST], axis[X_MAX_LIST], stride[X_MAX_LIST], dropped[X_MAX_LIST], added[X_MAX_LIST];
+};
+static bool bit(const char *mask, int64_t k) { return int_attr(mask) >> k & 1; }
+/* An ellipsis stands for the axes that nothing else speaks of; a new axis takes none; one that shrinks leaves none. */
+static bool read_masks(struct strided *s, int rank, int nspec, const int64_t *stride) {
+    int spoken = 0, ellipsis = nspec, in_axis = 0, out_axis = 0;
+    for (int k = 0; k < nspec; k++) {
+        if (bit("ellipsis_mask", k)) ellipsis = k;
+        else if (!bit("new_axis_mask", k)) spoken++;
+    }
+    if (spoken > rank) return fail(E_RANK, "%d axes are sliced of %d", spoken, rank), false;
+    for (int k = 0; k < nspec; k++) {
+        if (k == ellipsis) {
+            in_axis += rank - spoken, out_axis += rank - spoken;
+        } else if (bit("new_axis_mask", k)) {
+            s->added[s->nadded++] = out_axis++;
+        } else {
+            s->spec[s->n] = k, s->stride[s->n] = stride[k], s->axis[s->n++] = in_axis;
+            if (stride[k] == 0) return fail(E_ATTR, "a stride of 0"), false;
+            if (bit("shrink_axis_mask", k)) s->dropped[s->ndropped++] = in_axis;
+            else out_axis++;
+            in_axis++;
+        }
+    }
+    return true;
+}
+static V bools(const bool *v, int n) {
+    struct tensor *t = n_tensor(BOOL, (int64_t[]){n}, 1);
+    for (int k = 0; k < n; k++) tensor_set_i(t, k, v[k]);
+    return n_const(t);
+}
+static void exp_strided_slice(void) {
+    static const int64_t far = INT64_MAX, before = INT64_MIN;
+    int64_t stride[X_MAX_LIST], low[X_MAX_LIST], high[X_MAX_LIST];
+    bool begins[X_MAX_LIST] = {false}, ends[X_MAX_LIST] = {false}, shrinks[X_MAX_LIST] = {false};
+    struct strided s = {0};
+    int nspec = const_ints(3, stride, X_MAX_LIST), rank = v_rank(gin(0));
+    if (nspec < 0 || !read_masks(&s, rank, nspec, stride)) return;
+    V y = gin(0);
+    if (s.n) {
+        V which = ints(s.spec, s.n), from = int_vector(gin(1)), to = int_vector(gin(2));
+        for (int k = 0; k < s.n; k++) {
+            begins[k] = bit("begin_mask", s.spec[k]), ends[k] = bit("end_mask", s.spec[k]);
+            shrinks[k] = bit("shrink_axis_mask", s.spec[k]);
+            if (shrinks[k]) begins[k] = ends[k] = false, s.stride[k] = 1;
+            low[k] = s.stride[k] > 0 ? 0 : far, high[k] = s.stride[k] > 0 ? far : before;
+        }
+        from = N_OP("Gather", from, which), to = N_OP("Gather", to, which);
+        if (int_attr("offset")) to = N_OP("Add", from, to);
+        V next = N_OP("Add", from, one_int(1)); /* of the one element that shrinking leaves; behind -1 is the end */
+        next = N_OP("Where", N_OP("Equal", from, one_int(-1)), one_int(far), next);
+        to = N_OP("Where", bools(shrinks, s.n), next, N_OP("Where", bools(ends, s.n), ints(high, s.n), to));
+        from = N_OP("Where", bools(begins, s.n), ints(low, s.n), from);
+        y = N_OP("Slice", y, from, to, ints(s.axis, s.n), ints(s.stride, s.n));
+    }
+    if (s.ndropped) y = N_OP("Squeeze", y, ints(s.dropped, s.ndropped));
+    if (s.nadded) y = N_OP("Unsqueeze", y, ints(s.added, s.nadded));
+    gout(0, y == gin(0) ? N_OP("Identity", y) : y);
+}
+static void exp_reverse(void) {
+    int64_t axis[X_MAX_LIST], from[X_MAX_LIST], to[X_MAX_LIST], step[X_MAX_LIST];
+    int n = const_ints(1, axis, X_MAX_LIST);
+    if (n < 0) return;
+    for (int k = 0; k < n; k++) from[k] = INT64_MAX, to[k] = INT64_MIN, step[k] = -1;
+    gout(0, N_OP("Slice", gin(0), ints(from, n), ints(to, n), ints(axis, n), ints(step, n)));
+}
+static void exp_reverse_sequence(void) {
+    gout(0, N_WITH("ReverseSequence",
+                   ATTRS(attr_int("time_axis", int_attr("seq_dim")), attr_int("batch_axis", int_attr("batch_dim"))),
+                   gin(0), int_vector(gin(1))));
+}
+
+/* ---- pads. Input 1: pairs [rank, 2], of ONNX all that is in front and then all behind. */
+static V pads_of(V pairs) {
+    return reshaped_to(transposed(cast_to(pairs, I64), (int64_t[]){1, 0}, 2), (int64_t[]){-1}, 1);
+}
+static bool are_pairs(void) {
+    if (v_rank(gin(1)) == 2) return true;
+    return fail(E_RANK, "pads of rank %d, not 2", v_rank(gin(1))), false;
+}
+static void exp_pad(void) { /* of codes with the zero point */
+    enum dtype t = dtype(in(0));
+    V with = gin(2) ? scalar_of(gin(2)) : n_const_f(t, is_quantized(0) ? (double)quant_out(0).zero : 0);
+    if (are_pairs()) gout(0, N_OP("Pad", gin(0), pads_of(gin(1)), with));
+}
+/* [a b c] becomes [c b | a b c | b a] or, symmetric, [b a | a b c | c b]. */
+static void op_mirror_pad(void) {
+    T x = in(0), p = in(1);
+    const int64_t *pad;
+    int n = ints_attr("pads", &pad);
+    bool symmetric = int_attr("mode") == 1;
+    X dims = list0(), from = list0();
+    (void)p;
+    if (n != 2 * rank(x)) {
+        fail(E_SHAPE, "%d pads for rank %d", n, rank(x));
+        return;
+    }
+    for (int k = 0; k < rank(x); k++) {
+        for (int e = 0; e < 2; e++) {
+            int64_t w = pad[2 * k + e];
+            if (w < 0 || w > INT32_MAX) {
+                fail(E_ATTR, "a pad of %lld", (long long)w);
+                return;
+            }
+            require(le(idx(w), symmetric ? dim(x, k) : max_(sub(dim(x, k), idx(1)), idx(0))),
+                    "a mirrored pad is wider than what is mirrored, axis %d", k);
+        }
+        dims = push(dims, add(dim(x, k), idx(pad[2 * k] + pad[2 * k + 1])));
+    }
+    X i = axes(dims);
+    for (int k = 0; k < rank(x); k++) {
+        E v = sub(i.v[k], idx(pad[2 * k])), last = sub(dim(x, k), idx(1)), one = idx(symmetric ? 1 : 0);
+        E low = sub(neg(v), one), high = sub(add(last, last), sub(v, one));
+        from = push(from, wrap_index(sel(lt(v, idx(0)), low, sel(gt(v, last), high, v)), dim(x, k)));
+    }
+    out(0, dtype(x), i, at(x, from));
+}
+static void exp_mirror_pad(void) {
+    int64_t pad[2 * X_MAX_LIST];
+    int n = const_ints(1, pad, 2 * X_MAX_LIST);
+    V x = gin(0);
+    if (n < 0) return;
+    struct node *to = n_node_in("tflite", "MirrorPad", &x, 1, 1);
+    node_set_attr(to, attr_ints("pads", pad, n));
+    node_set_attr(to, attr_int("mode", int_attr("mode")));
+    V y = inferred(to);
+    if (y) gout(0, y);
+}
+
+/* ---- blocks of space */
+static void exp_space_to_depth(void) {
+    V y = N_WITH("SpaceToDepth", ATTRS(attr_int("blocksize", int_attr("block_size"))), channels_first(gin(0)));
+    gout(0, channels_last(y));
+}
+static void exp_depth_to_space(void) {
+    V y = N_WITH("DepthToSpace", ATTRS(attr_int("blocksize", int_attr("block_size")), attr_str("mode", "DCR")),
+                 channels_first(gin(0)));
+    gout(0, channels_last(y));
+}
+/* x[N, S..., C] with m = length of the blocks spatial axes; inputs: block sizes, pads or crops [m, 2]. */
+static bool read_blocks(int64_t *block, int *m) {
+    *m = const_ints(1, block, X_MAX_LIST / 2);
+    if (*m < 0) return false;
+    if (v_rank(gin(0)) <= *m || *m < 1) return fail(E_RANK, "%d blocks of a tensor of rank %d", *m, v_rank(gin(0))), false;
+    for (int k = 0; k < *m; k++)
+        if (block[k] < 1) return fail(E_ATTR, "a block of size %lld", (long long)block[k]), false;
+    return true;
+}
+static V dim_of(V shape, int k) { return N_OP("Slice", shape, one_int(k), one_int(k + 1)); }
+static V joined(const V *v, int n) { return n_op("Concat", 0, v, n, ATTRS(attr_int("axis", 0))); }
+static void exp_space_to_batch(void) {
+    int64_t block[X_MAX_LIST], perm[X_MAX_LIST], product_ = 1;
+    int m, rank = v_rank(gin(0)), n = 0, p = 0;
+    V apart[X_MAX_LIST], together[X_MAX_LIST];
+    if (!read_blocks(block, &m)) return;
+    int64_t pad[2 * X_MAX_LIST], lead[2 * X_MAX_LIST] = {0};
+    if (const_ints(2, pad, 2 * X_MAX_LIST) != 2 * m) {
+        fail(E_SHAPE, "pads must be constant, two for each block");
+        return;
+    }
+    for (int k = 0; k < m; k++) lead[1 + k] = pad[2 * k], lead[rank + 1 + k] = pad[2 * k + 1], product_ *= block[k];
+    double zero = is_quantized(0) ? (double)quant_out(0).zero : 0;
+    V x = N_OP("Pad", gin(0), ints(lead, 2 * rank), n_const_f(dtype(in(0)), zero)), shape = N_OP("Shape", x);
+    apart[n++] = dim_of(shape, 0);
+    for (int k = 0; k < m; k++)
+        apart[n++] = N_OP("Div", dim_of(shape, 1 + k), one_int(block[k])), apart[n++] = one_int(block[k]);
+    for (int k = m + 1; k < rank; k++) apart[n++] = dim_of(shape, k);
+    for (int k = 0; k < m; k++) perm[p++] = 2 * k + 2;
+    perm[p++] = 0;
+    for (int k = 0; k < m; k++) perm[p++] = 2 * k + 1;
+    for (int k = 2 * m + 1; k < n; k++) perm[p++] = k;
+    x = transposed(N_OP("Reshape", x, joined(apart, n)), perm, n);
+    together[0] = N_OP("Mul", dim_of(shape, 0), one_int(product_));
+    for (int k = 0; k < m; k++) together[1 + k] = apart[2 * k + 1];
+    for (int k = m + 1; k < rank; k++) together[k] = dim_of(shape, k);
+    gout(0, N_OP("Reshape", x, joined(together, rank)));
+}
+static void exp_batch_to_space(void) {
+    int64_t block[X_MAX_LIST], perm[X_MAX_LIST], product_ = 1, crop[2 * X_MAX_LIST];
+    int64_t from[X_MAX_LIST], axis[X_MAX_LIST];
+    int m, rank = v_rank(gin(0)), n = 0, p = 0;
+    V apart[X_MAX_LIST], together[X_MAX_LIST], to[X_MAX_LIST];
+    if (!read_blocks(block, &m)) return;
+    if (const_ints(2, crop, 2 * X_MAX_LIST) != 2 * m) {
+        fail(E_SHAPE, "crops must be constant, two for each block");
+        return;
+    }
+    for (int k = 0; k < m; k++) product_ *= block[k];
+    V x = gin(0), shape = N_OP("Shape", x), batch = N_OP("Div", dim_of(shape, 0), one_int(product_));
+    for (int k = 0; k < m; k++) apart[n++] = one_int(block[k]);
+    apart[n++] = batch;
+    for (int k = 1; k < rank; k++) apart[n++] = dim_of(shape, k);
+    perm[p++] = m;
+    for (int k = 0; k < m; k++) perm[p++] = m + 1 + k, perm[p++] = k;
+    for (int k = 2 * m + 1; k < n; k++) perm[p++] = k;
+    x = transposed(N_OP("Reshape", x, joined(apart, n)), perm, n);
+    together[0] = batch;
+    for (int k = 0; k < m; k++) together[1 + k] = N_OP("Mul", dim_of(shape, 1 + k), one_int(block[k]));
+    for (int k = m + 1; k < rank; k++) together[k] = dim_of(shape, k);
+    x = N_OP("Reshape", x, joined(together, rank));
+    for (int k = 0; k < m; k++)
+        from[k] = crop[2 * k], axis[k] = k + 1, to[k] = N_OP("Sub", together[1 + k], one_int(crop[2 * k + 1]));
+    gout(0, N_OP("Slice", x, ints(from, m), joined(to, m), ints(axis, m)));
+}
+
+/* ---- gather, scatter, select */
+static void exp_gather(void) {
+    int64_t batch = int_attr("batch_dims"), axis = int_attr("axis");
+    int rank = v_rank(gin(0)), ri = v_rank(gin(1));
+    if (axis < 0) axis += rank;
+    if (batch < 0) batch += ri;
+    if (batch == 0) {
+        gout(0, N_WITH("Gather", ATTRS(attr_int("axis", axis)), gin(0), gin(1)));
+        return;
+    }
+    struct node *n = n_node_in("tflite", "BatchGather", (const V[]){gin(0), gin(1)}, 2, 1);
+    node_set_attr(n, attr_int("axis", axis));
+    node_set_attr(n, attr_int("batch_dims", batch));
+    V y = inferred(n);
+    if (y) gout(0, y);
+}
+/* x[b..., m..., index[b..., j...], rest] */
+static void op_batch_gather(void) {
+    T x = in(0), k = in(1);
+    int batch = (int)int_attr("batch_dims"), axis = (int)int_attr("axis"), rk = rank(k);
+    if (batch > axis || axis >= rank(x) || batch > rk || batch < 0) {
+        fail(E_ATTR, "batch_dims %d and axis %d do not fit ranks %d and %d", batch, axis, rank(x), rk);
+        return;
+    }
+    for (int d = 0; d < batch; d++) require(eq(dim(x, d), dim(k, d)), "batches differ on axis %d", d);
+    X own_dims = sub_list(shape(k), batch, rk - batch);
+    X o = axes(cat(cat(sub_list(shape(x), 0, axis), own_dims), sub_list(shape(x), axis + 1, rank(x) - axis - 1)));
+    E index = wrap_index(cast(I64, at(k, cat(sub_list(o, 0, batch), sub_list(o, axis, rk - batch)))), dim(x, axis));
+    X from = cat(push(sub_list(o, 0, axis), index), sub_list(o, axis + rk - batch, rank(x) - axis - 1));
+    out(0, dtype(x), o, at(x, from));
+}
+static void exp_gather_nd(void) { gout(0, N_OP("GatherND", gin(0), cast_to(gin(1), I64))); }
+static void exp_embedding_lookup(void) { /* rows of input 1, of codes as floats */
+    V w = gin(1), rows = gin(0);
+    if (dtype_is_float(dtype(in(1))) || out_type() == dtype(in(1))) {
+        gout(0, N_WITH("Gather", ATTRS(attr_int("axis", 0)), w, rows));
+        return;
+    }
+    int64_t n = channels_of(1);
+    V y = cast_to(N_WITH("Gather", ATTRS(attr_int("axis", 0)), w, rows), F32);
+    int64_t dims[X_MAX_LIST] = {n};
+    for (int k = 1; k < v_rank(w); k++) dims[k] = 1;
+    struct tensor *s = n_tensor(F32, dims, n > 1 ? v_rank(w) : 0);
+    for (int64_t k = 0; k < n; k++) tensor_set_f(s, k, channel_scale(1, (int)k));
+    V scale = n_const(s);
+    gout(0, N_OP("Mul", y, n > 1 ? N_WITH("Gather", ATTRS(attr_int("axis", 0)), scale, rows) : scale));
+}
+static V zeros_of(enum dtype t, V shape) {
+    struct tensor *z = n_tensor(t, (int64_t[]){1}, 1);
+    return N_WITH("ConstantOfShape", ATTRS({.name = "value", .kind = AT_TENSOR, .u.t = z}), shape);
+}
+static void exp_scatter_nd(void) { /* what is written twice is added */
+    V zeros_ = zeros_of(dtype(in(1)), int_vector(gin(2)));
+    gout(0, N_WITH("ScatterND", ATTRS(attr_str("reduction", "add")), zeros_, cast_to(gin(0), I64), gin(1)));
+}
+static void exp_sparse_to_dense(void) { /* indices, shape, values, the value elsewhere */
+    V shape = int_vector(gin(1)), at_k = cast_to(gin(0), I64), dense = N_OP("Expand", scalar_of(gin(3)), shape), v = gin(2);
+    int64_t rank;
+    if (!known_dim(shape, 0, &rank)) {
+        fail(E_RANK, "the rank of the result is not known");
+        return;
+    }
+    if (v_rank(at_k) < 2) at_k = reshaped_to(at_k, (int64_t[]){v_rank(at_k) == 0 ? 1 : -1, v_rank(at_k) == 0 ? 1 : rank == 1 ? 1 : rank}, 2);
+    if (v_rank(v) == 0) v = N_OP("Expand", v, N_OP("Slice", N_OP("Shape", at_k), one_int(0), one_int(1)));
+    gout(0, N_OP("ScatterND", dense, at_k, v));
+}
+static void exp_dynamic_update_slice(void) { become("UpdateSlice"); }
+/* x with `update` put where start says; start is moved so that it fits. */
+static void op_update_slice(void) {
+    T x = in(0), u = in(1), s = in(2);
+    X i = axes(shape(x)), from = list0();
+    E inside = truth(true);
+    if (rank(u) != rank(x) || count_of(s) != rank(x)) {
+        fail(E_RANK, "update and start do not fit rank %d", rank(x));
+        return;
+    }
+    for (int k = 0; k < rank(x); k++) {
+        require(le(dim(u, k), dim(x, k)), "the update is larger than what it is put into, axis %d", k);
+        E last = sub(dim(x, k), dim(u, k)), start = value(s, k, INT32_MIN, INT32_MAX);
+        E at_k = sub(i.v[k], clampi(start, idx(0), max_(last, idx(0))));
+        inside = and_(inside, and_(ge(at_k, idx(0)), lt(at_k, dim(u, k))));
+        from = push(from, at_k);
+    }
+    out(0, dtype(x), i, sel(inside, at_or(u, from, typed(dtype_value(dtype(x)), 0)), at(x, i)));
+}
+/* SELECT takes a condition for each row, too. */
+static void exp_select(void) {
+    V c = gin(0);
+    int rc = v_rank(c), rx = v_rank(gin(1));
+    if (rc == 1 && rx > 1) {
+        int64_t dims[X_MAX_LIST] = {-1};
+        for (int k = 1; k < rx; k++) dims[k] = 1;
+        c = reshaped_to(c, dims, rx);
+    }
+    gout(0, N_OP("Where", c, gin(1), gin(2)));
+}
+static void exp_select_v2(void) { expand_to("Where"); }
+static void exp_where(void) { /* places of what is not 0, one a row */
+    V c = dtype(in(0)) == BOOL ? gin(0) : cast_to(gin(0), BOOL);
+    gout(0, transposed(N_OP("NonZero", c), (int64_t[]){1, 0}, 2));
+}
+static void exp_one_hot(void) { /* indices, depth, on, off */
+    V values = N_WITH("Concat", ATTRS(attr_int("axis", 0)), reshaped_to(gin(3), (int64_t[]){1}, 1),
+                      reshaped_to(gin(2), (int64_t[]){1}, 1));
+    int64_t axis = int_attr("axis");
+    V depth = scalar_of(gin(1)), hot = N_WITH("OneHot", ATTRS(attr_int("axis", axis)), gin(0), depth, values);
+    gout(0, hot);
+}
+static void exp_topk(void) {
+    struct node *n = n_node("TopK", (const V[]){gin(0), int_vector(gin(1))}, 2, 2);
+    node_set_attr(n, attr_int("axis", -1));
+    if (!def_infer(n->in->graph, n)) return;
+    gout(0, n->outs.v[0]);
+    if (wants(1)) gout(1, cast_to(n->outs.v[1], I32));
+}
+static void exp_unique(void) {
+    struct node *n = n_node("Unique", (const V[]){gin(0)}, 1, 3);
+    enum dtype t = int_attr("idx_out_type") == 4 ? I64 : I32;
+    node_set_attr(n, attr_int("sorted", 0));
+    node_set_attr(n, attr_int("axis", 0));
+    if (!def_infer(n->in->graph, n)) return;
+    gout(0, n->outs.v[0]);
+    if (wants(1)) gout(1, cast_to(n->outs.v[2], t));
+}
+
+/* ---- made of nothing */
+static void exp_fill(void) { gout(0, N_OP("Expand", scalar_of(gin(1)), int_vector(gin(0)))); }
+static void exp_range(void) { gout(0, N_OP("Range", scalar_of(gin(0)), scalar_of(gin(1)), scalar_of(gin(2)))); }
+static void op_matrix_diag(void) {
+    T x = in(0);
+    int last = rank(x) - 1;
+    if (last < 0) {
+        fail(E_RANK, "the diagonal of a scalar");
+        return;
+    }
+    X i = axes(push(shape(x), dim(x, last)));
+    E on = eq(i.v[last], i.v[last + 1]);
+    out(0, dtype(x), i, sel(on, at(x, sub_list(i, 0, last + 1)), typed(dtype_value(dtype(x)), 0)));
+}
+static void op_matrix_set_diag(void) {
+    T x = in(0), d = in(1);
+    int last = rank(x) - 1;
+    if (last < 1 || rank(d) != last) {
+        fail(E_RANK, "a diagonal of rank %d for a tensor of rank %d", rank(d), rank(x));
+        return;
+    }
+    require(eq(dim(d, last - 1), min_(dim(x, last - 1), dim(x, last))), "the diagonal has another length");
+    X i = axes(shape(x));
+    E zero = typed(dtype_value(dtype(x)), 0);
+    out(0, dtype(x), i, sel(eq(i.v[last], i.v[last - 1]), at_or(d, sub_list(i, 0, last), zero), at(x, i)));
+}
+static void exp_matrix_diag(void) { become("MatrixDiag"); }
+static void exp_matrix_set_diag(void) { become("MatrixSetDiag"); }
+/* How many boundaries are not above the value: boundaries are in order. */
+static void op_bucketize(void) {
+    T x = in(0), b = in(1);
+    X i = axes(shape(x));
+    E r = raxis(dim(b, 0), "b"), v = at(x, i), limit = cast((enum dtype)v->type, at(b, list1(r)));
+    T n = reduce("above", I32, i, RED_SUM, list1(r), sel(le(limit, v), typed(I32, 1), typed(I32, 0)), NULL);
+    if (n) out(0, I32, i, at(n, i));
+}
+static void exp_bucketize(void) {
+    const float *v;
+    int n = floats_attr("boundaries", &v);
+    struct tensor *t = n_tensor(F32, (int64_t[]){n}, 1);
+    for (int k = 0; k < n; k++) tensor_set_f(t, k, (double)v[k]);
+    gout(0, OWN("Bucketize", gin(0), n_const(t)));
+}
+/* Rows of x added by number: of segments 0, 1 ..., each at least the one before; or in any order, input 2 the count. */
+static void segments(const char *reduction, double start) {
+    V x = gin(0), at_k = int_vector(gin(1)), n = gin(2), rows;
+    enum dtype t = dtype(in(0));
+    if (n) {
+        rows = int_vector(n);
+    } else { /* one more than the last number */
+        V last = N_OP("Slice", at_k, one_int(-1), one_int(INT64_MAX));
+        rows = N_OP("Add", last, one_int(1));
+    }
+    V tail = N_OP("Slice", N_OP("Shape", x), one_int(1), one_int(INT64_MAX));
+    V none = N_OP("Expand", n_const_f(t, start), N_WITH("Concat", ATTRS(attr_int("axis", 0)), rows, tail));
+    gout(0, N_WITH("ScatterND", ATTRS(attr_str("reduction", reduction)), none,
+                   N_OP("Unsqueeze", at_k, one_int(-1)), x));
+}
+static double lowest(void) { return dtype_is_float(dtype(in(0))) ? -3.4028234663852886e38 : (double)type_bounds(dtype(in(0))).lo; }
+static double highest(void) { return dtype_is_float(dtype(in(0))) ? 3.4028234663852886e38 : (double)type_bounds(dtype(in(0))).hi; }
+static void exp_segment_sum(void) { segments("add", 0); }
+static void exp_segment_prod(void) { segments("mul", 1); }
+static void exp_segment_max(void) { segments("max", lowest()); }
+static void exp_segment_min(void) { segments("min", highest()); }
+static void exp_densify(void) { gout(0, N_OP("Identity", gin(0))); } /* the import has made it dense */
+static void exp_bitcast(void) {
+    enum dtype t = out_type();
+    gout(0, N_WITH("BitCast", ATTRS(attr_int("to", dtype_onnx(t))), gin(0)));
+}
+
+static const struct op_attr a_unique[] = {{.name = "idx_out_type", .kind = AT_INT, .i = 2}, {0}};
+static const struct op_slot s_reshape[] = {{"x", TS_ANY, 0}, {"shape", TS_INDEX, OPTIONAL}, {0}},
+                            s_four[] = {{"a", TS_ANY, 0}, {"b", TS_ANY, 0}, {"c", TS_ANY, 0}, {"d", TS_ANY, 0}, {0}},
+                            s_three[] = {{"a", TS_ANY, 0}, {"b", TS_ANY, 0}, {"c", TS_ANY, 0}, {0}},
+                            s_codes[] = {{"x", T8, 0}, {0}}, s_real[] = {{"x", TS_REAL, 0}, {0}},
+                            s_real2[] = {{"x", TS_REAL, 0}, {"y", TS_REAL, 0}, {0}},
+                            s_gather[] = {{"x", TS_REAL, 0}, {"indices", TS_INDEX | TSET(I16), 0}, {0}},
+                            s_update[] = {{"x", TS_REAL, 0}, {"update", TS_REAL, 0}, {"start", TS_INDEX, 0}, {0}},
+                            s_buckets[] = {{"x", TS_NUM, 0}, {"boundaries", TSET(F32), 0}, {0}};
+#define AS_ONNX(name, slots, fn) TFLITE(name, slots, fn, "as ONNX")
+const struct op ops_tflite_shape[] = {
+    AS_ONNX("RESHAPE", s_reshape, exp_reshape),
+    AS_ONNX("SQUEEZE", tfl_any1, exp_squeeze),
+    AS_ONNX("EXPAND_DIMS", tfl_any2, exp_expand_dims),
+    AS_ONNX("SHAPE", tfl_any1, exp_shape),
+    AS_ONNX("RANK", tfl_any1, exp_rank),
+    TFLITE("TRANSPOSE", tfl_any2, exp_transpose, "constant permutation"),
+    AS_ONNX("BROADCAST_TO", tfl_any2, exp_broadcast_to),
+    TFLITE("BROADCAST_ARGS", tfl_any2, exp_broadcast_args, "shapes are taken to fit"),
+    AS_ONNX("TILE", tfl_any2, exp_tile),
+    TFLITE("CONCATENATION", tfl_many, exp_concatenation, "u8: rescaled in f32; i8 of one quantization"),
+    AS_ONNX("PACK", tfl_many, exp_pack),
+    AS_ONNX("UNPACK", tfl_any1, exp_unpack),
+    TFLITE("SPLIT", tfl_any2, exp_split, "constant axis"),
+    TFLITE("SPLIT_V", s_three, exp_split_v, "constant sizes and axis"),
+    AS_ONNX("SLICE", s_three, exp_slice),
+    TFLITE("STRIDED_SLICE", s_four, exp_strided_slice, "constant strides"),
+    TFLITE("REVERSE_V2", tfl_any2, exp_reverse, "constant axes"),
+    AS_ONNX("REVERSE_SEQUENCE", tfl_any2, exp_reverse_sequence),
+    TFLITE("PAD", tfl_any3, exp_pad, "codes: with the zero point"),
+    AS_ONNX("PADV2", s_three, exp_pad),
+    TFLITE("MIRROR_PAD", tfl_any2, exp_mirror_pad, "constant pads"),
+    AS_ONNX("SPACE_TO_DEPTH", tfl_any1, exp_space_to_depth),
+    AS_ONNX("DEPTH_TO_SPACE", tfl_any1, exp_depth_to_space),
+    TFLITE("SPACE_TO_BATCH_ND", s_three, exp_space_to_batch, "constant blocks and pads; codes: with the zero point"),
+    TFLITE("BATCH_TO_SPACE_ND", s_three, exp_batch_to_space, "constant blocks and crops"),
+    TFLITE("GATHER", tfl_any2, exp_gather, "an index outside is a fault"),
+    AS_ONNX("GATHER_ND", tfl_any2, exp_gather_nd),
+    TFLITE("EMBEDDING_LOOKUP", tfl_any2, exp_embedding_lookup, "codes become floats"),
+    TFLITE("SCATTER_ND", s_three, exp_scatter_nd, "what is written twice is added"),
+    AS_ONNX("SPARSE_TO_DENSE", s_four, exp_sparse_to_dense),
+    TFLITE("DYNAMIC_UPDATE_SLICE", s_three, exp_dynamic_update_slice, "starts are clamped"),
+    AS_ONNX("SELECT", s_three, exp_select),
+    AS_ONNX("SELECT_V2", s_three, exp_select_v2),
+    AS_ONNX("WHERE", tfl_any1, exp_where),
+    AS_ONNX("ONE_HOT", s_four, exp_one_hot),
+    AS_ONNX("TOPK_V2", tfl_any2, exp_topk),
+    {"tflite", "UNIQUE", 1, 1, a_unique, tfl_any1, slots_ys, .expand = exp_unique, .spec = "as ONNX, not sorted"},
+    AS_ONNX("FILL", tfl_any2, exp_fill),
+    AS_ONNX("RANGE", s_three, exp_range),
+    TFLITE("MATRIX_DIAG", tfl_any1, exp_matrix_diag, "zeros beside the diagonal"),
+    TFLITE("MATRIX_SET_DIAG", tfl_any2, exp_matrix_set_diag, "the main diagonal"),
+    TFLITE("BUCKETIZE", tfl_any1, exp_bucketize, "compared in the type of the input"),
+    TFLITE("SEGMENT_SUM", tfl_any2, exp_segment_sum, "the last number tells how many"),
+    TFLITE("UNSORTED_SEGMENT_SUM", s_three, exp_segment_sum, "as ONNX ScatterND"),
+    TFLITE("UNSORTED_SEGMENT_PROD", s_three, exp_segment_prod, "as ONNX ScatterND"),
+    TFLITE("UNSORTED_SEGMENT_MAX", s_three, exp_segment_max, "as ONNX ScatterND"),
+    TFLITE("UNSORTED_SEGMENT_MIN", s_three, exp_segment_min, "as ONNX ScatterND"),
+    TFLITE("DENSIFY", tfl_any1, exp_densify, "of constants, which the import makes dense"),
+    AS_ONNX("BITCAST", tfl_any1, exp_bitcast),
+    DEFINED("Rescaled", tfl_attrs, s_codes, op_rescaled, "in f32"),
+    DEFINED("MirrorPad", tfl_attrs, s_real, op_mirror_pad, "at most the width of the tensor"),
+    DEFINED("BatchGather", tfl_attrs, s_gather, op_batch_gather, "an index outside is a fault"),
+    DEFINED("UpdateSlice", tfl_attrs, s_update, op_update_slice, "starts are clamped"),
+    DEFINED("MatrixDiag", tfl_attrs, s_real, op_matrix_diag, "zeros beside the diagonal"),
+    DEFINED("MatrixSetDiag", tfl_attrs, s_real2, op_matrix_set_diag, "the main diagonal"),
+    DEFINED("Bucketize", tfl_attrs, s_buckets, op_bucketize, "compared in the type of the input"),
+    {0},
+};
