@@ -142,7 +142,7 @@ static const struct op_attr a_lrn[] = {{.name = "alpha", .kind = AT_FLOAT, .f = 
                                        {.name = "bias", .kind = AT_FLOAT, .f = 1},
                                        {.name = "size", .kind = AT_INT, .flags = A_REQUIRED},
                                        {0}};
-static const struct op_slot s_max[] = {{"X", TS_FLOAT | TSET(I8) | TSET(U8), 0}, {0}},
+static const struct op_slot s_max[] = {{"X", TS_FLOAT | TSET(I8) | TSET(U8) | TSET(I16), 0}, {0}},
                             s_flt[] = {{"X", TS_FLOAT, 0}, {0}};
 static const struct op_slot s_indices[] = {{"Y", TS_ANY, 0}, {"Indices", TSET(I64), OPTIONAL}, {0}};
 const struct op ops_pool[] = {

@@ -13,29 +13,55 @@ static void op_requantize(void) {
     struct bounds b = {int_attr("min"), int_attr("max")};
     out_quantized(t, i, v, int_attr("zero"), b);
 }
+/* The same in f64, as the reference kernel of FULLY_CONNECTED has it. Inputs: sums, factors. */
+static void op_requantize_f64(void) {
+    T x = in(0), f = in(1);
+    X i = axes(shape(x));
+    int64_t zero = int_attr("zero");
+    E v = cast(I32, round_away(mul(cast(F64, at(x, i)), at(f, bcast(f, i)))));
+    struct bounds b = {int_attr("min") - zero, int_attr("max") - zero};
+    out(0, out_type(), i, add(clamped(v, b), typed(I32, (double)zero)));
+}
+static double ratio(int x, int w, int k) {
+    return (double)quant_in(x).scale * channel_scale(w, k) / (double)quant_out(0).scale;
+}
+static bool scales_fit(int64_t n, int64_t oc) {
+    if (n == 1 || n == oc) return true;
+    return fail(E_SHAPE, "%lld scales for %lld output channels", (long long)n, (long long)oc), false;
+}
 /* The constants that multiply channel k of the sums by s_x * s_w[k] / s_y, shaped to stand before `after` axes. */
 static void multipliers(int x, int w, int64_t oc, int after, V *multiplier, V *shift) {
     int64_t n = channels_of(w), dims[8] = {n, 1, 1, 1, 1, 1, 1, 1};
     struct tensor *m = n_tensor(I32, dims, n > 1 ? 1 + after : 0), *s = n_tensor(I32, dims, n > 1 ? 1 + after : 0);
-    if (n > 1 && n != oc) fail(E_SHAPE, "%lld scales for %lld output channels", (long long)n, (long long)oc);
+    if (!scales_fit(n, oc)) return;
     for (int64_t k = 0; k < n; k++) {
-        struct fixed f = fixed_of((double)quant_in(x).scale * channel_scale(w, (int)k) / (double)quant_out(0).scale);
+        struct fixed f = fixed_of(ratio(x, w, (int)k));
         tensor_set_i(m, k, f.multiplier);
         tensor_set_i(s, k, f.shift);
     }
     *multiplier = n_const(m), *shift = n_const(s);
 }
-static V requantized(V sums, int x, int w, int64_t oc, int after) {
+static V factors(int x, int w, int64_t oc) {
+    int64_t n = channels_of(w);
+    struct tensor *t = n_tensor(F64, &n, n > 1);
+    if (!scales_fit(n, oc)) return NULL;
+    for (int64_t k = 0; k < n; k++) tensor_set_f(t, k, ratio(x, w, (int)k));
+    return n_const(t);
+}
+enum requantizing { IN_FIXED_POINT, IN_F64 };
+static V requantized(V sums, int x, int w, int64_t oc, int after, enum requantizing how) {
     enum dtype t = out_type();
     struct quant q = quant_out(0);
     struct bounds b = fused_bounds(t, q);
-    V m, s;
+    V m = NULL, s = NULL;
     if (!(q.scale > 0) || !dtype_is_int(t) || !(quant_in(w).scale > 0)) {
         fail(E_TYPE, "weights and result of a quantized operator must be quantized");
         return sums;
     }
-    multipliers(x, w, oc, after, &m, &s);
-    return own("Requantize", (const V[]){sums, m, s}, 3,
+    if (how == IN_F64) m = factors(x, w, oc);
+    else multipliers(x, w, oc, after, &m, &s);
+    if (!m) return sums;
+    return own(how == IN_F64 ? "RequantizeF64" : "Requantize", (const V[]){sums, m, s}, how == IN_F64 ? 2 : 3,
                ATTRS(attr_int("out_type", dtype_onnx(t)), attr_int("zero", q.zero), attr_int("min", b.lo),
                      attr_int("max", b.hi)));
 }
@@ -94,7 +120,7 @@ static void op_quantize_rows(void) {
 static V channel_scales(int w, int64_t oc, int after) {
     int64_t n = channels_of(w), dims[8] = {n, 1, 1, 1, 1, 1, 1, 1};
     struct tensor *t = n_tensor(F32, dims, n > 1 ? 1 + after : 0);
-    if (n > 1 && n != oc) fail(E_SHAPE, "%lld scales for %lld output channels", (long long)n, (long long)oc);
+    scales_fit(n, oc);
     for (int64_t k = 0; k < n; k++) tensor_set_f(t, k, channel_scale(w, (int)k));
     return n_const(t);
 }
@@ -182,7 +208,7 @@ static void convolve(struct sums *c, enum conv_kind kind) {
         node_set_attr(n, attr_int("w_zero", dtype(in(c->at_w)) == U8 ? quant_in(c->at_w).zero : 0));
         node_set_attr(n, attr_int("wide", wide));
         y = inferred(n);
-        if (y) y = requantized(y, c->at_x, c->at_w, c->channels, c->spatial);
+        if (y) y = requantized(y, c->at_x, c->at_w, c->channels, c->spatial, IN_FIXED_POINT);
     }
     if (y) gout(0, channels_last(y));
 }
@@ -314,7 +340,7 @@ static void op_fully_connected(void) {
         if (y) y = activated(y);
     } else {
         y = integer_product(0, 1, rows, wt, bias);
-        if (y) y = requantized(y, 0, 1, oc, 0);
+        if (y) y = requantized(y, 0, 1, oc, 0, IN_F64);
     }
     if (!y) return;
     if (keep) { /* [..., K] keeps its other axes */
@@ -340,7 +366,7 @@ static void op_batch_matmul(void) {
         return;
     }
     y = integer_product(0, 1, a, b, NULL);
-    if (y) gout(0, requantized(y, 0, 1, oc, 0));
+    if (y) gout(0, requantized(y, 0, 1, oc, 0, IN_FIXED_POINT));
 }
 
 static const struct op_slot s_rows_out[] = {{"codes", TS_ANY, 0}, {"scale", TS_ANY, 0}, {"zero", TS_ANY, 0}, {0}},
@@ -348,6 +374,7 @@ static const struct op_slot s_rows_out[] = {{"codes", TS_ANY, 0}, {"scale", TS_A
                                               {"multiplier", TSET(I32), 0},
                                               {"shift", TSET(I32), 0},
                                               {0}},
+                            s_requantize_f64[] = {{"x", TSET(I32) | TSET(I64), 0}, {"factor", TSET(F64), 0}, {0}},
                             s_float[] = {{"x", TSET(F32), 0}, {0}};
 #define INTS (T16 | TSET(I4) | TSET(I2) | TSET(U4))
 static const struct op_slot s_matmul[] = {
@@ -365,6 +392,7 @@ const struct op ops_tflite_conv[] = {
     TFLITE("BATCH_MATMUL", tfl_any2, op_batch_matmul, "not hybrid"),
     DEFINED("Requantize", tfl_attrs, s_requantize, op_requantize,
             "LiteRT's MultiplyByQuantizedMultiplier: doubling high product and rounding shift, of i64 with 15 bits"),
+    DEFINED("RequantizeF64", tfl_attrs, s_requantize_f64, op_requantize_f64, "round(sum * factor), halves away from zero"),
     DEFINED("MatMul", tfl_attrs, s_matmul, op_matmul_sums, "sums of products less zero points, wrapping"),
     {"tflite", "QuantizeRows", 1, 1, tfl_attrs, s_float, s_rows_out, .define = op_quantize_rows,
      .spec = "codes of each row by its own range, as hybrid operators take them"},

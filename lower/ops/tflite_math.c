@@ -614,7 +614,7 @@ const struct op ops_tflite_math[] = {
     DEFINED("Add", a_pot, s_pair, op_add, FIXED),
     DEFINED("Sub", a_pot, s_pair, op_sub, FIXED),
     DEFINED("Mul", tfl_attrs, s_pair, op_mul, FIXED),
-    DEFINED("Div", tfl_attrs, s_pair, op_div, FIXED "; by 0: the zero point"),
+    DEFINED("Div", tfl_attrs, s_pair, op_div, FIXED "; by 0: the zero point; quotients too small for its shift are 0"),
     DEFINED("SquaredDifference", tfl_attrs, s_pair, op_squared_difference, FIXED),
     DEFINED("Compare", tfl_attrs, s_pair, op_compare, FIXED),
     DEFINED("Requantized", tfl_attrs, s_one, op_requantized, FIXED),

@@ -337,20 +337,24 @@ static void op_l2_norm(void) {
     v = t == U8 ? fixed_mul_by(mul(v, typed(I32, 128)), by, n) : fixed_mul_by(v, by, add(n, typed(I32, 7)));
     out_quantized(t, i, v, t == U8 ? 128 : 0, type_bounds(t));
 }
-/* x / (bias + alpha * sum of squares of the neighbours)^beta; ONNX's LRN divides alpha by the size. */
-static void exp_lrn(void) {
-    int64_t radius = int_attr("radius"), size = 2 * radius + 1;
-    if (!is_image(gin(0))) return;
-    if (radius < 0 || radius > 1 << 20) {
-        fail(E_ATTR, "radius %lld", (long long)radius);
+/* x / (bias + alpha * sum of squares of the neighbours)^beta. The neighbours are those of LiteRT: c - radius and on, less
+ * than c + radius. */
+static void op_lrn(void) {
+    T x = in(0);
+    int64_t radius = int_attr("radius");
+    int last = rank(x) - 1;
+    if (radius < 0 || radius > 1 << 20 || last < 0) {
+        fail(E_ATTR, "radius %lld of a tensor of rank %d", (long long)radius, rank(x));
         return;
     }
-    V y = N_WITH("LRN",
-                 ATTRS(attr_int("size", size), attr_float("alpha", float_attr("alpha") * (double)size),
-                       attr_float("beta", float_attr("beta")), attr_float("bias", float_attr("bias"))),
-                 channels_first(gin(0)));
-    gout(0, channels_last(y));
+    X i = axes(shape(x)), o = axes(shape(x)), lead = sub_list(o, 0, last);
+    E r = raxis(idx(2 * radius), "near"), v = at_or(x, push(lead, add(o.v[last], sub(r, idx(radius)))), num(0));
+    T sum = reduce("sum", F32, o, RED_SUM, list1(r), mul(v, v), NULL);
+    if (!sum) return;
+    E base = add(num(float_attr("bias")), mul(num(float_attr("alpha")), at(sum, i)));
+    out(0, F32, i, mul(at(x, i), fn2("pow", base, num(-float_attr("beta")))));
 }
+static void exp_lrn(void) { become("Lrn"); }
 
 /* ---- resizing: [N, H, W, C] to the sizes in input 1 */
 struct line { /* one axis of the result */
@@ -433,7 +437,7 @@ static void exp_resize_nearest(void) { become("ResizeNearest"); }
 static void exp_resize_bilinear(void) { become("ResizeBilinear"); }
 
 static const struct op_attr a_pool[] = {{.name = "auto_pad", .kind = AT_STRING, .s = "NOTSET"}, {0}};
-static const struct op_slot s_codes[] = {{"x", T16, 0}, {0}}, s_sum[] = {{"x", T16 | TSET(I32), 0}, {0}},
+static const struct op_slot s_codes[] = {{"x", T16, 0}, {0}}, s_f32[] = {{"x", TSET(F32), 0}, {0}}, s_sum[] = {{"x", T16 | TSET(I32), 0}, {0}},
                             s_softmax[] = {{"x", T8, 0}, {"table", TSET(I32), 0}, {0}},
                             s_softmax16[] = {{"x", TSET(I16), 0}, {"exp", TSET(I16), 0}, {"inverse", TSET(I16), 0}, {0}},
                             s_resize[] = {{"x", TS_REAL, 0}, {"size", TS_INDEX, 0}, {0}};
@@ -454,7 +458,7 @@ const struct op ops_tflite_reduce[] = {
     TFLITE("SOFTMAX", tfl_any1, exp_softmax, "codes: fixed point as LiteRT's reference kernel"),
     TFLITE("LOG_SOFTMAX", tfl_any1, exp_log_softmax, "not of codes"),
     TFLITE("L2_NORMALIZATION", tfl_any1, exp_l2_norm, "codes: fixed point as LiteRT's reference kernel"),
-    TFLITE("LOCAL_RESPONSE_NORMALIZATION", tfl_any1, exp_lrn, "as ONNX LRN with alpha times the size"),
+    TFLITE("LOCAL_RESPONSE_NORMALIZATION", tfl_any1, exp_lrn, "the last neighbour is c + radius - 1"),
     TFLITE("RESIZE_BILINEAR", tfl_any2, exp_resize_bilinear, "i8, i16: in 1024ths; else in f32"),
     TFLITE("RESIZE_NEAREST_NEIGHBOR", tfl_any2, exp_resize_nearest, "positions in f32"),
     DEFINED("AveragePool", a_pool, s_codes, op_average, "halves away from zero"),
@@ -462,6 +466,7 @@ const struct op ops_tflite_reduce[] = {
     DEFINED("Softmax", tfl_attrs, s_softmax, op_softmax, "fixed point as LiteRT's reference kernel"),
     DEFINED("Softmax16", tfl_attrs, s_softmax16, op_softmax16, "fixed point as LiteRT's reference kernel"),
     DEFINED("L2Norm", tfl_attrs, s_codes, op_l2_norm, "fixed point as LiteRT's reference kernel"),
+    DEFINED("Lrn", tfl_attrs, s_f32, op_lrn, "the last neighbour is c + radius - 1"),
     DEFINED("ResizeNearest", tfl_attrs, s_resize, op_resize_nearest, "positions in f32"),
     DEFINED("ResizeBilinear", tfl_attrs, s_resize, op_resize_bilinear, "i8, i16: in 1024ths; else in f32"),
     {0},
