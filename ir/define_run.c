@@ -277,6 +277,8 @@ bool def_expand(struct graph *g, struct node *n) {
     bool ok = check_row(&d) && bind_inputs(&d);
     if (ok) n->op->expand();
     ok = ok && d.c->diags.errors == d.errors_before;
+    for (int k = 0; ok && k < n->outs.n; k++)
+        if (n->outs.v[k] && n->outs.v[k]->uses.n) def_unfit(), ok = false; /* the expansion gave up without a word */
     def_end(&d);
     if (ok) node_remove(n);
     return ok;

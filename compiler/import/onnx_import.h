@@ -47,7 +47,7 @@ struct importer {
     struct ctx *c;
     struct graph *g;
     const Onnx__ModelProto *model; /* NULL: the model is none of ONNX */
-    struct import_options o; /* with the defaults filled in */
+    struct import_options o;       /* with the defaults filled in */
     struct tensor_reader reader;
     struct external external;
     struct map functions;        /* interned key -> FunctionProto */

@@ -1,7 +1,7 @@
 /* TensorFlow Lite import: graphs of the file to regions and nodes. First of all on the way from model to source; the
  * bytes are read by tflite_read.cc. One place decides how the quantisation of tensors reaches the nodes (quantization,
- * docs/adr/0007): as attributes, of each node for its own inputs and outputs. Calls are inlined; WHILE and IF become Loop
- * and If of ONNX, whose bodies take what TFLite's take. */
+ * docs/adr/0007): as attributes, of each node for its own inputs and outputs. Calls are inlined; WHILE and IF become
+ * Loop and If of ONNX, whose bodies take what TFLite's take. */
 #include "compiler/import/tflite.h"
 #include "compiler/import/onnx_import.h"
 #include "compiler/import/tflite_read.h"
@@ -36,8 +36,8 @@ static bool stop(struct tflite *t) { return t->m.stopped = true, false; }
 
 /* ---- tensors */
 static enum dtype type_of(int type) {
-    static const enum dtype types[] = {F32, F16,  I32, U8,   I64,  STR, BOOL, I16,  C64, I8,       F64,   C128,
-                                       U64, NONE, NONE, U32, U16, I4,  BF16, I2, U4,  F8E4M3FN, F8E5M2};
+    static const enum dtype types[] = {F32, F16,  I32,  U8,  I64, STR, BOOL, I16, C64, I8,       F64,   C128,
+                                       U64, NONE, NONE, U32, U16, I4,  BF16, I2,  U4,  F8E4M3FN, F8E5M2};
     return type >= 0 && type < (int)(sizeof types / sizeof *types) ? types[type] : NONE;
 }
 static enum dtype element_type(struct tflite *t, const struct tfl_tensor *x) {
@@ -70,7 +70,8 @@ static bool charge(struct tflite *t, int64_t bytes) {
         error(t, E_LIMIT, "constants that had to be expanded take more than %lld bytes", (long long)t->m.o.max_bytes);
     return stop(t);
 }
-/* The dense form of a sparse constant: the levels are walked as nested loops, each over all its rows or those stored. */
+/* The dense form of a sparse constant: the levels are walked as nested loops, each over all its rows or those stored.
+ */
 struct dense {
     const struct tfl_sparsity *s;
     const struct tfl_tensor *x;
@@ -146,7 +147,8 @@ static const struct tensor *sparse_constant(struct tflite *t, const struct tfl_t
     struct tensor *r = tensor_new(arena_of(t), type, x->dims, x->rank);
     int64_t bytes = r ? dtype_packed_bytes(type, tensor_count(r)) : -1;
     if (bytes < 0 || !charge(t, bytes)) return NULL;
-    struct dense d = {.s = x->sparsity, .x = x, .width = (size_t)dtype_bytes(type), .steps = 4 * tensor_count(r) + 1024};
+    struct dense d = {
+        .s = x->sparsity, .x = x, .width = (size_t)dtype_bytes(type), .steps = 4 * tensor_count(r) + 1024};
     d.to = tensor_data(r);
     if (dtype_bits(type) >= 8 && read_levels(&d) && place_level(&d, 0, 0)) return r;
     error(t, E_ONNX, "tensor %s: its sparse form is damaged", quote(t, x->name));
@@ -171,7 +173,8 @@ static const struct tensor *constant(struct tflite *t, const struct tfl_tensor *
         return NULL;
     }
     struct tensor *r = NEW(arena_of(t), struct tensor);
-    *r = (struct tensor){.type = type, .rank = x->rank, .source = TS_MAPPED, .bytes = x->bytes, .nbytes = (size_t)bytes};
+    *r =
+        (struct tensor){.type = type, .rank = x->rank, .source = TS_MAPPED, .bytes = x->bytes, .nbytes = (size_t)bytes};
     r->name = intern(t->m.c->names, x->name);
     memcpy(r->dims, x->dims, (size_t)x->rank * sizeof *r->dims);
     return r;
@@ -334,7 +337,8 @@ static bool plain(struct tflite *t, struct use_of *u, const struct tfl_operator 
 /* ---- calls and control flow */
 static bool walk(struct tflite *t, struct use_of *u);
 /* Graph k of the file with these arguments, its operators at the end of r. results: as many as it has outputs. */
-static bool call(struct tflite *t, struct region *r, int k, struct value *const *args, int nargs, struct value ***results) {
+static bool call(struct tflite *t, struct region *r, int k, struct value *const *args, int nargs,
+                 struct value ***results) {
     const char *origin = t->m.c->diags.origin;
     struct use_of u = {.g = &t->model->graphs[k], .region = r};
     if (t->depth == TFL_DEPTH) {
@@ -447,7 +451,8 @@ static bool while_operator(struct tflite *t, struct use_of *u, const struct tfl_
 static bool call_operator(struct tflite *t, struct use_of *u, const struct tfl_operator *o, const char *attr) {
     struct value **ins = NEWN(arena_of(t), struct value *, o->nins + 1), **results;
     int k;
-    if (!inputs_of(t, u, o, ins) || !callee(t, o, attr, &k) || !call(t, u->region, k, ins, o->nins, &results)) return false;
+    if (!inputs_of(t, u, o, ins) || !callee(t, o, attr, &k) || !call(t, u->region, k, ins, o->nins, &results))
+        return false;
     if (t->model->graphs[k].nouts < o->nouts) {
         error(t, E_ARITY, "graph %s gives fewer than %d results", quote(t, t->model->graphs[k].name), o->nouts);
         return false;
@@ -485,7 +490,8 @@ static bool walk(struct tflite *t, struct use_of *u) {
 /* ---- the model */
 static struct type input_type(struct tflite *t, const struct tfl_tensor *x, const char *name) {
     const struct shape_option *given = onnx_shape_of(&t->m, name);
-    Onnx__TypeProto__Tensor p = ONNX__TYPE_PROTO__TENSOR__INIT; /* so that sizes and options are read by the same code */
+    Onnx__TypeProto__Tensor p =
+        ONNX__TYPE_PROTO__TENSOR__INIT; /* so that sizes and options are read by the same code */
     Onnx__TensorShapeProto s = ONNX__TENSOR_SHAPE_PROTO__INIT;
     Onnx__TensorShapeProto__Dimension dims[TFL_MAX_RANK], *list[TFL_MAX_RANK];
     for (int k = 0; k < x->rank; k++) {
@@ -557,8 +563,9 @@ static struct graph *import_bytes(struct ctx *c, const char *path, const uint8_t
                                   const struct import_options *o) {
     (void)path, (void)data, (void)n, (void)o;
     diag(&c->diags, DIAG_ERROR, E_ENV, "this gcc2nn was built without flatbuffers and reads no TensorFlow Lite models");
-    diag_help(&c->diags, "install flatbuffers (libflatbuffers-dev, flatbuffers-compiler) and build again, or convert the "
-                         "model with `python3 -m tf2onnx.convert --tflite MODEL --output model.onnx`");
+    diag_help(&c->diags,
+              "install flatbuffers (libflatbuffers-dev, flatbuffers-compiler) and build again, or convert the "
+              "model with `python3 -m tf2onnx.convert --tflite MODEL --output model.onnx`");
     return NULL;
 }
 #endif

@@ -94,13 +94,15 @@ const tfl_sparsity *sparsity_of(reader &r, const tflite::SparsityParameters *p) 
 /* The bytes of buffer k. Buffer 0 is the empty one. */
 bool buffer(reader &r, uint32_t k, tfl_tensor *t) {
     if (k == 0) return true;
-    if (k >= static_cast<uint32_t>(length(r.model->buffers()))) return wrong(r, "a tensor has buffer %u of %d", k, length(r.model->buffers()));
+    if (k >= static_cast<uint32_t>(length(r.model->buffers())))
+        return wrong(r, "a tensor has buffer %u of %d", k, length(r.model->buffers()));
     const tflite::Buffer *b = r.model->buffers()->Get(k);
     if (b->data() && b->data()->size()) {
         t->bytes = b->data()->Data();
         t->nbytes = b->data()->size();
     } else if (b->offset() > 1) { /* behind the flatbuffer; 1 marks a buffer that was left empty */
-        if (b->offset() > r.size || b->size() > r.size - b->offset()) return wrong(r, "buffer %u lies outside of the file", k);
+        if (b->offset() > r.size || b->size() > r.size - b->offset())
+            return wrong(r, "buffer %u lies outside of the file", k);
         t->bytes = r.data + b->offset();
         t->nbytes = static_cast<size_t>(b->size());
     }
@@ -186,7 +188,8 @@ struct options_reader : fb::IterationVisitor {
 /* The table that member `type` of the union has. */
 const fb::TypeTable *member(const fb::TypeTable *u, int type) {
     for (size_t k = 0; k < u->num_elems; k++)
-        if ((u->values ? u->values[k] : static_cast<int64_t>(k)) == type && u->type_codes[k].base_type == fb::ET_SEQUENCE)
+        if ((u->values ? u->values[k] : static_cast<int64_t>(k)) == type &&
+            u->type_codes[k].base_type == fb::ET_SEQUENCE)
             return u->type_refs[u->type_codes[k].sequence_ref]();
     return nullptr;
 }
@@ -209,7 +212,8 @@ bool options(reader &r, const tflite::Operator *p, tfl_operator *o) {
 /* ---- operators and graphs */
 bool in_range(reader &r, const int32_t *v, int n, int limit, bool may_be_absent, const char *what) {
     for (int k = 0; k < n; k++)
-        if (v[k] >= limit || v[k] < (may_be_absent ? -1 : 0)) return wrong(r, "%s names tensor %d of %d", what, v[k], limit);
+        if (v[k] >= limit || v[k] < (may_be_absent ? -1 : 0))
+            return wrong(r, "%s names tensor %d of %d", what, v[k], limit);
     return true;
 }
 bool name_of(reader &r, const tflite::Operator *p, tfl_operator *o) {
@@ -238,8 +242,8 @@ bool oper(reader &r, const tflite::Operator *p, int ntensors, tfl_operator *o) {
     if (!visit(r, static_cast<size_t>(o->nins) + static_cast<size_t>(o->nouts))) return false;
     o->ins = ints(r, p->inputs());
     o->outs = ints(r, p->outputs());
-    return in_range(r, o->ins, o->nins, ntensors, true, o->name) && in_range(r, o->outs, o->nouts, ntensors, true, o->name) &&
-           options(r, p, o);
+    return in_range(r, o->ins, o->nins, ntensors, true, o->name) &&
+           in_range(r, o->outs, o->nouts, ntensors, true, o->name) && options(r, p, o);
 }
 bool graph(reader &r, const tflite::SubGraph *p, tfl_graph *g) {
     bool ok = true;
@@ -298,14 +302,16 @@ bool model(reader &r, tfl_model *m) {
     for (int k = 0; k < m->ngraphs; k++)
         if (!graph(r, r.model->subgraphs()->Get(static_cast<fb::uoffset_t>(k)), &m->graphs[k])) return false;
     for (int k = 0; k < m->nsignatures; k++)
-        if (!signature(r, r.model->signature_defs()->Get(static_cast<fb::uoffset_t>(k)), m, &m->signatures[k])) return false;
+        if (!signature(r, r.model->signature_defs()->Get(static_cast<fb::uoffset_t>(k)), m, &m->signatures[k]))
+            return false;
     return true;
 }
 } // namespace
 
 const struct tfl_model *tfl_read(struct arena *a, const uint8_t *data, size_t size, const char **why) {
     reader r = {a, data, size, nullptr, why, 0};
-    size_t covered = size < FLATBUFFERS_MAX_BUFFER_SIZE ? size : FLATBUFFERS_MAX_BUFFER_SIZE - 1; /* buffers may follow */
+    size_t covered =
+        size < FLATBUFFERS_MAX_BUFFER_SIZE ? size : FLATBUFFERS_MAX_BUFFER_SIZE - 1; /* buffers may follow */
     fb::Verifier::Options limits;
     limits.max_depth = 64;
     limits.max_tables = MAX_TABLES;

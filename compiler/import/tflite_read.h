@@ -1,6 +1,7 @@
 /* A TensorFlow Lite file as plain C structs: what tflite_read.cc, the only C++ here, hands to tflite.c. Pointers lead
- * into the file or the arena. The bytes have passed flatbuffers' verifier, and every index (of tensors, buffers, graphs)
- * is in range; what numbers mean is not checked. Numbers that lie in the file need not be aligned: read them by memcpy. */
+ * into the file or the arena. The bytes have passed flatbuffers' verifier, and every index (of tensors, buffers,
+ * graphs) is in range; what numbers mean is not checked. Numbers that lie in the file need not be aligned: read them by
+ * memcpy. */
 #ifndef NN_COMPILER_IMPORT_TFLITE_READ_H
 #define NN_COMPILER_IMPORT_TFLITE_READ_H
 #include <stdbool.h>
@@ -29,9 +30,9 @@ struct tfl_sparsity {
 };
 struct tfl_tensor {
     const char *name;
-    int type;           /* TensorType of tflite.fbs */
+    int type; /* TensorType of tflite.fbs */
     int rank;
-    const int64_t *dims; /* -1: open */
+    const int64_t *dims;  /* -1: open */
     const uint8_t *bytes; /* NULL: no constant */
     size_t nbytes;
     bool is_variable;

@@ -138,7 +138,8 @@ static bool transposed_of(struct window *g, struct transposed *t, T x, X kernel)
     }
     return true;
 }
-static bool transposed_sum(E (*fx)(E v), E (*fw)(E v, E oc), E fill, enum dtype type, T x, T w, T b, T *sum, X *at_out) {
+static bool transposed_sum(E (*fx)(E v), E (*fw)(E v, E oc), E fill, enum dtype type, T x, T w, T b, T *sum,
+                           X *at_out) {
     struct window g;
     struct transposed t;
     int64_t group = int_attr("group");
@@ -240,9 +241,7 @@ static const struct op_slot s_qlinear[] = {{"x", I8S, 0},
                                            {"B", TSET(I32), OPTIONAL},
                                            {0}};
 #define INT_ATTRS                                                                                                      \
-    {.name = "x_zero", .kind = AT_INT}, {.name = "w_zero", .kind = AT_INT}, {                                          \
-        .name = "wide", .kind = AT_INT                                                                                 \
-    }
+    {.name = "x_zero", .kind = AT_INT}, {.name = "w_zero", .kind = AT_INT}, { .name = "wide", .kind = AT_INT }
 static const struct op_attr a_tflite[] = {WINDOW_ATTRS, INT_ATTRS, {0}};
 static const struct op_attr a_tflite_trans[] = {WINDOW_ATTRS,
                                                 {.name = "output_padding", .kind = AT_INTS},

@@ -11,8 +11,12 @@ static struct quant quant_at(const char *scales, const char *zeros, int k) {
     int ns = floats_attr(scales, &s), nz = ints_attr(zeros, &z);
     return (struct quant){k < ns ? s[k] : 0, k < nz ? z[k] : 0};
 }
-struct quant quant_in(int k) { return quant_at("in_scale", "in_zero", k); }
-struct quant quant_out(int k) { return quant_at("out_scale", "out_zero", k); }
+struct quant quant_in(int k) {
+    return quant_at("in_scale", "in_zero", k);
+}
+struct quant quant_out(int k) {
+    return quant_at("out_scale", "out_zero", k);
+}
 bool is_quantized(int k) { return quant_in(k).scale > 0 && dtype_is_int(dtype(in(k))); }
 enum dtype out_type(void) { return int_attr("out_type") ? type_attr("out_type") : NONE; }
 int64_t channels_of(int k) {
@@ -37,9 +41,7 @@ struct fixed fixed_of(double real) {
 }
 static E i32(int64_t v) { return typed(I32, (double)v); }
 static E i64(int64_t v) { return typed(I64, (double)v); }
-E high_mul(E a, E b) {
-    return cast(I32, shr_(add(mul(cast(I64, a), cast(I64, b)), i64(INT64_C(1) << 30)), i64(31)));
-}
+E high_mul(E a, E b) { return cast(I32, shr_(add(mul(cast(I64, a), cast(I64, b)), i64(INT64_C(1) << 30)), i64(31))); }
 E rounding_shift(E v, E n) {
     E one = i32(1), mask = sub(shl_(one, n), one), rest = and_(v, mask);
     E half = add(shr_(mask, one), sel(lt(v, i32(0)), one, i32(0)));
@@ -110,7 +112,8 @@ E leading_zeros(E v) {
 
 /* Not floor(|v| + 1/2): the sum would round the greatest number below one half up. */
 E round_away(E v) {
-    E whole = trunc_(v), rest = sub(v, whole), half = typed((enum dtype)v->type, 0.5), one = typed((enum dtype)v->type, 1);
+    E whole = trunc_(v), rest = sub(v, whole), half = typed((enum dtype)v->type, 0.5),
+      one = typed((enum dtype)v->type, 1);
     return sel(ge(rest, half), add(whole, one), sel(le(rest, neg(half)), sub(whole, one), whole));
 }
 
@@ -174,9 +177,7 @@ void expand_to(const char *op) {
     gout(0, activated(n_op(op, 0, n->ins.v, n->ins.n, NULL, 0)));
 }
 int v_rank(V v) { return v && v->type.kind == TY_TENSOR ? v->type.rank : -1; }
-bool known_dim(V v, int axis, int64_t *n) {
-    return axis >= 0 && axis < v_rank(v) && x_is_int(v->type.dims[axis], n);
-}
+bool known_dim(V v, int axis, int64_t *n) { return axis >= 0 && axis < v_rank(v) && x_is_int(v->type.dims[axis], n); }
 V transposed(V v, const int64_t *perm, int n) {
     bool same = true;
     for (int k = 0; k < n; k++) same &= perm[k] == k;
@@ -195,7 +196,7 @@ V channels_last(V v) {
     return transposed(v, perm, n);
 }
 V cast_to(V v, enum dtype t) {
-    return v->type.dtype == t ? v : N_WITH("Cast", ATTRS(attr_int("to", dtype_onnx(t))), v);
+    return !v || v->type.dtype == t ? v : N_WITH("Cast", ATTRS(attr_int("to", dtype_onnx(t))), v);
 }
 V reshaped_to(V v, const int64_t *dims, int n) {
     return N_WITH("Reshape", ATTRS(attr_int("allowzero", 0)), v, n_const_i64(dims, n));

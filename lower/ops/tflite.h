@@ -13,7 +13,7 @@ struct quant {
 };
 struct quant quant_in(int k);
 struct quant quant_out(int k);
-bool is_quantized(int k); /* input k holds integers that stand for reals */
+bool is_quantized(int k);  /* input k holds integers that stand for reals */
 enum dtype out_type(void); /* of output 0, as the file says; NONE when it does not */
 /* Scale k of input `in`, of several or the one. How many it has is checked against the axis it stands for. */
 double channel_scale(int in, int k);
@@ -29,13 +29,13 @@ struct fixed fixed_of(double real);
  * multiplier of 15 bits and one rounding. Gives an i32. */
 E fixed_mul(E v, struct fixed f);
 E fixed_mul_by(E v, E multiplier, E shift); /* the same with run-time operands, of i32 */
-E high_mul(E a, E b);      /* rounded a * b / 2^31: two numbers of 31 fractional bits */
-E rounding_shift(E v, E n); /* v / 2^n, halves away from zero */
+E high_mul(E a, E b);                       /* rounded a * b / 2^31: two numbers of 31 fractional bits */
+E rounding_shift(E v, E n);                 /* v / 2^n, halves away from zero */
 E saturating_shl(E v, int n);
-E exp_negative(E v); /* exp(v), v <= 0 with 26 fractional bits; gives 31 */
+E exp_negative(E v);         /* exp(v), v <= 0 with 26 fractional bits; gives 31 */
 E reciprocal_above_one(E v); /* 1 / (1 + v), v in 0..1 with 31 fractional bits; gives 31 */
-E leading_zeros(E v); /* of a positive i32 */
-E round_away(E v);    /* of floats: halves away from zero */
+E leading_zeros(E v);        /* of a positive i32 */
+E round_away(E v);           /* of floats: halves away from zero */
 
 /* Bounds of the result: its type, narrowed by the fused activation. */
 struct bounds {
@@ -49,8 +49,7 @@ void out_quantized(enum dtype t, X i, E v, int64_t zero, struct bounds b);
 
 /* ---- expansions */
 V own(const char *op, const V *ins, int nins, const struct attr *attrs, int nattrs);
-#define OWN(op, ...)                                                                                                   \
-    own(op, (const V[]){__VA_ARGS__}, (int)(sizeof((const V[]){__VA_ARGS__}) / sizeof(V)), NULL, 0)
+#define OWN(op, ...) own(op, (const V[]){__VA_ARGS__}, (int)(sizeof((const V[]){__VA_ARGS__}) / sizeof(V)), NULL, 0)
 /* op(ins) of ONNX with attributes: N1(op, ATTRS(attr_int("axis", 1)), x, y). */
 #define ATTRS(...)                                                                                                     \
     (const struct attr[]){__VA_ARGS__}, (int)(sizeof((const struct attr[]){__VA_ARGS__}) / sizeof(struct attr))
@@ -58,13 +57,13 @@ V own(const char *op, const V *ins, int nins, const struct attr *attrs, int natt
     n_op(op, 0, (const V[]){__VA_ARGS__}, (int)(sizeof((const V[]){__VA_ARGS__}) / sizeof(V)), attrs)
 /* The node itself under another name of the domain, with all its inputs and attributes. */
 void become(const char *op);
-void expand_to(const char *op);      /* one node of ONNX with the same inputs, and the fused activation */
-V activated(V v);                    /* by the attribute fused_activation_function */
+void expand_to(const char *op); /* one node of ONNX with the same inputs, and the fused activation */
+V activated(V v);               /* by the attribute fused_activation_function */
 V transposed(V v, const int64_t *perm, int n);
-V channels_first(V v);               /* [N, ..., C] -> [N, C, ...] */
+V channels_first(V v); /* [N, ..., C] -> [N, C, ...] */
 V channels_last(V v);
 V cast_to(V v, enum dtype t);
-V int_vector(V v);                   /* as i64, a vector */
+V int_vector(V v); /* as i64, a vector */
 V reshaped_to(V v, const int64_t *dims, int n);
 V const_i32(const int64_t *v, int n); /* a vector of i32 */
 /* Elements of a constant integer input; -1 and a diagnostic when it is none or has more than max. */

@@ -1,6 +1,6 @@
-/* TensorFlow Lite: convolutions and products of matrices. Their tensors have the channels last; they become Conv, MatMul
- * and their kin between two Transposes, of floats or of integers, and the latter a Requantize with a multiplier for each
- * channel. Hybrid ones (floats by weights of 8 bit) quantise their input in the run, row by row. */
+/* TensorFlow Lite: convolutions and products of matrices. Their tensors have the channels last; they become Conv,
+ * MatMul and their kin between two Transposes, of floats or of integers, and the latter a Requantize with a multiplier
+ * for each channel. Hybrid ones (floats by weights of 8 bit) quantise their input in the run, row by row. */
 #include "lower/ops/tflite.h"
 #include <string.h>
 
@@ -104,10 +104,12 @@ static void op_quantize_rows(void) {
     E wide_hi = cast(F64, hi), wide_lo = cast(F64, lo), scale = div_(sub(wide_hi, wide_lo), typed(F64, 255));
     T s = stage("scale", F64, row, scale);
     if (!s) return;
-    E sv = at(s, row), from_lo = sub(typed(F64, -128), div_(wide_lo, sv)), from_hi = sub(typed(F64, 127), div_(wide_hi, sv));
+    E sv = at(s, row), from_lo = sub(typed(F64, -128), div_(wide_lo, sv)),
+      from_hi = sub(typed(F64, 127), div_(wide_hi, sv));
     E err_lo = add(typed(F64, 128), abs_(div_(wide_lo, sv))), err_hi = add(typed(F64, 127), abs_(div_(wide_hi, sv)));
     E z = sel(lt(err_lo, err_hi), from_lo, from_hi);
-    E zero = sel(le(z, typed(F64, -128)), typed(F64, -128), sel(ge(z, typed(F64, 127)), typed(F64, 127), round_away(z)));
+    E zero =
+        sel(le(z, typed(F64, -128)), typed(F64, -128), sel(ge(z, typed(F64, 127)), typed(F64, 127), round_away(z)));
     T zs = stage("zero", I32, row, sel(eq(hi, lo), typed(I32, 0), cast(I32, zero)));
     T s32 = stage("scale32", F32, row, sel(eq(hi, lo), num(1), cast(F32, sv)));
     if (!zs || !s32) return;
@@ -175,9 +177,7 @@ static V inferred(struct node *n) {
     return n->outs.v[0];
 }
 /* i64 sums where LiteRT has them: of i16 by i8, unless the bias is i32. */
-static bool is_wide_sum(int at_x, V bias) {
-    return dtype(in(at_x)) == I16 && !(bias && bias->type.dtype == I32);
-}
+static bool is_wide_sum(int at_x, V bias) { return dtype(in(at_x)) == I16 && !(bias && bias->type.dtype == I32); }
 static V hybrid_conv(struct sums *c, enum conv_kind kind) {
     struct hybrid h = quantized_rows(c->x);
     V bias = c->bias;
@@ -214,7 +214,8 @@ static void convolve(struct sums *c, enum conv_kind kind) {
 }
 static bool same_rank(int x, int w, int rank) {
     if (v_rank(gin(x)) == rank && v_rank(gin(w)) == rank) return true;
-    return fail(E_RANK, "input of rank %d with weights of rank %d, not %d", v_rank(gin(x)), v_rank(gin(w)), rank), false;
+    return fail(E_RANK, "input of rank %d with weights of rank %d, not %d", v_rank(gin(x)), v_rank(gin(w)), rank),
+           false;
 }
 static void conv_of_rank(int rank, enum conv_kind kind) {
     struct sums c = {.at_w = 1, .bias = gin(2), .spatial = rank - 2};
@@ -313,7 +314,8 @@ static V hybrid_product(V x, V w, int at_w, int64_t oc) {
     V sum = inferred(n);
     if (!sum) return NULL;
     if (h.zero) { /* sum((q - zero) * w) = sum(q * w) - zero * sum(w) */
-        V columns = N_WITH("ReduceSum", ATTRS(attr_int("keepdims", 1)), cast_to(w, I32), n_const_i64((int64_t[]){0}, 1));
+        V columns =
+            N_WITH("ReduceSum", ATTRS(attr_int("keepdims", 1)), cast_to(w, I32), n_const_i64((int64_t[]){0}, 1));
         sum = N_OP("Sub", sum, N_OP("Mul", h.zero, columns));
     }
     V scale = channel_scales(at_w, oc, 0);
@@ -350,7 +352,8 @@ static void op_fully_connected(void) {
     gout(0, y);
 }
 static void op_batch_matmul(void) {
-    V a = int_attr("adj_x") ? last_two_swapped(gin(0)) : gin(0), b = int_attr("adj_y") ? last_two_swapped(gin(1)) : gin(1);
+    V a = int_attr("adj_x") ? last_two_swapped(gin(0)) : gin(0),
+      b = int_attr("adj_y") ? last_two_swapped(gin(1)) : gin(1);
     int64_t oc = 0;
     V y;
     if (v_rank(a) < 2 || v_rank(b) < 2) {
@@ -392,7 +395,8 @@ const struct op ops_tflite_conv[] = {
     TFLITE("BATCH_MATMUL", tfl_any2, op_batch_matmul, "not hybrid"),
     DEFINED("Requantize", tfl_attrs, s_requantize, op_requantize,
             "LiteRT's MultiplyByQuantizedMultiplier: doubling high product and rounding shift, of i64 with 15 bits"),
-    DEFINED("RequantizeF64", tfl_attrs, s_requantize_f64, op_requantize_f64, "round(sum * factor), halves away from zero"),
+    DEFINED("RequantizeF64", tfl_attrs, s_requantize_f64, op_requantize_f64,
+            "round(sum * factor), halves away from zero"),
     DEFINED("MatMul", tfl_attrs, s_matmul, op_matmul_sums, "sums of products less zero points, wrapping"),
     {"tflite", "QuantizeRows", 1, 1, tfl_attrs, s_float, s_rows_out, .define = op_quantize_rows,
      .spec = "codes of each row by its own range, as hybrid operators take them"},

@@ -37,7 +37,8 @@ static bool power_of_two(float scale, int *log2_rounded) {
 static bool shifts_of(const struct pair *p, int *sa, int *sb) {
     int a, b, y;
     if (p->t != I16 || (has_attr("pot_scale_int16") && !int_attr("pot_scale_int16"))) return false;
-    if (!power_of_two(p->qa.scale, &a) || !power_of_two(p->qb.scale, &b) || !power_of_two(p->qy.scale, &y)) return false;
+    if (!power_of_two(p->qa.scale, &a) || !power_of_two(p->qb.scale, &b) || !power_of_two(p->qy.scale, &y))
+        return false;
     *sa = y - a, *sb = y - b;
     return true;
 }
@@ -100,7 +101,8 @@ static void op_div(void) {
     E head = leading_zeros(b);
     E minus_one = xor_(shl_(b, head), typed(I32, INT32_MIN)); /* b of 32 bits without its first one */
     E inverse = reciprocal_above_one(minus_one), magnitude = sel(lt(a, zero), sub(typed(I32, -1), a), a);
-    E room = sel(eq(magnitude, zero), typed(I32, 31), sub(leading_zeros(max_(magnitude, typed(I32, 1))), typed(I32, 1)));
+    E room =
+        sel(eq(magnitude, zero), typed(I32, 31), sub(leading_zeros(max_(magnitude, typed(I32, 1))), typed(I32, 1)));
     E q = high_mul(shl_(a, room), inverse);
     E recip_shift = sub(typed(I32, 31), head); /* b = 2^(31 - head) * (1 + ...) */
     E total = sub(sub(typed(I32, f.shift), recip_shift), room);
@@ -204,7 +206,8 @@ static void op_curve16(void) {
     if (shift) v = shr_(add(v, typed(I32, (double)(INT64_C(1) << (shift - 1)))), typed(I32, shift));
     E size = abs_(v), bits = typed(I32, tanh ? 8 : 9), at_k = shr_(size, bits), zero = typed(I32, 0);
     E k = min_(at_k, typed(I32, 254)), part = and_(size, typed(I32, tanh ? 0xff : 0x1ff));
-    E cell = wrap_index(cast(I64, k), idx(256)), next = wrap_index(cast(I64, add(k, typed(I32, 1))), idx(256));
+    E cell = wrap_index(cast(I64, k), dim(table, 0)),
+      next = wrap_index(cast(I64, add(k, typed(I32, 1))), dim(table, 0));
     E ua = at(table, list1(cell)), ub = at(table, list1(next));
     E far = typed(I32, tanh ? 0xffff << 8 : 0x7fff << 10);
     E r = sel(ge(at_k, typed(I32, 255)), far, add(shl_(ua, bits), mul(part, sub(ub, ua))));
@@ -222,8 +225,8 @@ static void op_line16(void) {
     T x = in(0), table = in(1);
     X i = axes(shape(x));
     E v = at(x, i), k = add(shr_(v, typed(I32, 7)), typed(I32, 256)), part = and_(v, typed(I32, 127));
-    E a = at(table, list1(wrap_index(cast(I64, k), idx(513))));
-    E b = at(table, list1(wrap_index(cast(I64, add(k, typed(I32, 1))), idx(513))));
+    E a = at(table, list1(wrap_index(cast(I64, k), dim(table, 0))));
+    E b = at(table, list1(wrap_index(cast(I64, add(k, typed(I32, 1))), dim(table, 0))));
     out(0, I16, i, add(a, shr_(add(mul(cast(I16, sub(b, a)), part), typed(I32, 64)), typed(I32, 7))));
 }
 
@@ -285,17 +288,18 @@ static void by_table(curve f, const char *onnx) {
 static void curve16(bool is_tanh) {
     struct tensor *t = n_tensor(U16, (int64_t[]){256}, 1);
     /* the whole part of 65536 / (1 + exp(-k / 24)), and what LiteRT's table has above it */
-    static const char above[] =
-        "0110101011111111111111111111221112121111111211111111111111111111"
-        "1011101011111111111110111100011001111101000110111011101100010011"
-        "0101001100011010111110111100110010000001010001000110101001110000"
-        "0111001101101010101001011011001100110001100001110000011111000001";
-    for (int k = 0; k < 256; k++)
-        tensor_set_i(t, k, (int64_t)floor(65536.0 / (1 + exp(-k / 24.0))) + (above[k] - '0'));
+    static const char above[] = "0110101011111111111111111111221112121111111211111111111111111111"
+                                "1011101011111111111110111100011001111101000110111011101100010011"
+                                "0101001100011010111110111100110010000001010001000110101001110000"
+                                "0111001101101010101001011011001100110001100001110000011111000001";
+    for (int k = 0; k < 256; k++) tensor_set_i(t, k, (int64_t)floor(65536.0 / (1 + exp(-k / 24.0))) + (above[k] - '0'));
     struct quant q = quant_in(0);
     struct node *n = n_node_in("tflite", "Curve16", (const V[]){gin(0), n_const(t)}, 2, 1);
     node_set_attr(n, attr_int("tanh", is_tanh));
-    node_set_attr(n, (struct attr){.name = "in_scale", .kind = AT_FLOATS, .n = 1, .u.fs = arena_copy(&n->in->graph->ctx->arena, &q.scale, sizeof q.scale)});
+    node_set_attr(n, (struct attr){.name = "in_scale",
+                                   .kind = AT_FLOATS,
+                                   .n = 1,
+                                   .u.fs = arena_copy(&n->in->graph->ctx->arena, &q.scale, sizeof q.scale)});
     def_infer(n->in->graph, n);
     gout(0, n->outs.v[0]);
 }

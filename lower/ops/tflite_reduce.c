@@ -160,8 +160,9 @@ static void exp_arg_min(void) { arg("ArgMin"); }
 static void exp_cumsum(void) {
     V axis = gin(1);
     if (v_rank(axis) == 1) axis = reshaped_to(axis, NULL, 0);
-    gout(0, N_WITH("CumSum", ATTRS(attr_int("exclusive", int_attr("exclusive")), attr_int("reverse", int_attr("reverse"))),
-                   gin(0), axis));
+    gout(0,
+         N_WITH("CumSum", ATTRS(attr_int("exclusive", int_attr("exclusive")), attr_int("reverse", int_attr("reverse"))),
+                gin(0), axis));
 }
 
 /* ---- softmax */
@@ -194,14 +195,14 @@ static void op_softmax(void) {
     T most = reduce("most", I32, o, RED_MAX, list1(r), at(x, push(o, r)), NULL);
     if (!most) return;
     E gap = sub(at(most, o), at(x, push(o, r2)));
-    E one = rounding_shift(at(table, list1(wrap_index(cast(I64, gap), idx(256)))), typed(I32, 12));
+    E one = rounding_shift(at(table, list1(wrap_index(cast(I64, gap), dim(table, 0)))), typed(I32, 12));
     T sum = reduce("sum", I32, o, RED_SUM, list1(r2), one, NULL);
     if (!sum) return;
     E s = max_(at(sum, o), typed(I32, 1)), head = leading_zeros(s);
     T zeros_ = stage("head", I32, o, head);
     T scale = stage("scale", I32, o, reciprocal_above_one(xor_(shl_(s, head), typed(I32, INT32_MIN))));
     if (!scale || !zeros_) return;
-    E e = at(table, list1(wrap_index(cast(I64, sub(at(most, lead), at(x, i))), idx(256))));
+    E e = at(table, list1(wrap_index(cast(I64, sub(at(most, lead), at(x, i))), dim(table, 0))));
     E exponent = sub(typed(I32, 12 + 31 - dtype_bits(t)), at(zeros_, lead));
     E v = rounding_shift(high_mul(at(scale, lead), e), max_(exponent, typed(I32, 0)));
     out_quantized(t, i, v, type_bounds(t).lo, type_bounds(t));
@@ -209,8 +210,8 @@ static void op_softmax(void) {
 /* Of i16: tables of exp(x) for -10..0 and of 1 / (1 + x) for 0..1, straight lines between 513 entries. */
 static E line16(T table, E v) {
     E k = add(shr_(v, typed(I32, 7)), typed(I32, 256));
-    E a = at(table, list1(wrap_index(cast(I64, k), idx(513))));
-    E b = at(table, list1(wrap_index(cast(I64, add(k, typed(I32, 1))), idx(513))));
+    E a = at(table, list1(wrap_index(cast(I64, k), dim(table, 0))));
+    E b = at(table, list1(wrap_index(cast(I64, add(k, typed(I32, 1))), dim(table, 0))));
     E slope = mul(cast(I16, sub(b, a)), and_(v, typed(I32, 127)));
     return add(a, shr_(add(slope, typed(I32, 64)), typed(I32, 7)));
 }
@@ -270,8 +271,7 @@ static void exp_softmax(void) {
         fail(E_RANK, "softmax of a scalar");
         return;
     }
-    if (dtype_bits(t) == 8)
-        n = n_node_in("tflite", "Softmax", (const V[]){gin(0), exp_table()}, 2, 1);
+    if (dtype_bits(t) == 8) n = n_node_in("tflite", "Softmax", (const V[]){gin(0), exp_table()}, 2, 1);
     else if (t == I16 && out_type() == I16)
         n = n_node_in("tflite", "Softmax16",
                       (const V[]){gin(0), table16(10.0 / 65535, INT16_MAX, 2.0 / 65535, f64_exp),
@@ -311,7 +311,8 @@ static E inverse_root(E v, E *shift) {
     E pairs = sub(shr_(sub(leading_zeros(x), one), one), one);
     x = shl_(x, shl_(pairs, one));
     n = sub(n, pairs);
-    E half = rounding_shift(shr_(x, one), one), y = typed(I32, 1 << 28), three_halves = typed(I32, (1 << 28) + (1 << 27));
+    E half = rounding_shift(shr_(x, one), one), y = typed(I32, 1 << 28),
+      three_halves = typed(I32, (1 << 28) + (1 << 27));
     for (int k = 0; k < 5; k++) {
         E cube = saturating_shl(high_mul(high_mul(y, y), y), 6);
         y = saturating_shl(sub(high_mul(three_halves, y), high_mul(half, cube)), 3);
@@ -337,8 +338,8 @@ static void op_l2_norm(void) {
     v = t == U8 ? fixed_mul_by(mul(v, typed(I32, 128)), by, n) : fixed_mul_by(v, by, add(n, typed(I32, 7)));
     out_quantized(t, i, v, t == U8 ? 128 : 0, type_bounds(t));
 }
-/* x / (bias + alpha * sum of squares of the neighbours)^beta. The neighbours are those of LiteRT: c - radius and on, less
- * than c + radius. */
+/* x / (bias + alpha * sum of squares of the neighbours)^beta. The neighbours are those of LiteRT: c - radius and on,
+ * less than c + radius. */
 static void op_lrn(void) {
     T x = in(0);
     int64_t radius = int_attr("radius");
@@ -357,7 +358,7 @@ static void op_lrn(void) {
 static void exp_lrn(void) { become("Lrn"); }
 
 /* ---- resizing: [N, H, W, C] to the sizes in input 1 */
-struct line { /* one axis of the result */
+struct line {         /* one axis of the result */
     E from, to, part; /* neighbours, and how far between them in 1024ths or as f32 */
 };
 static E size_ratio(E in, E out, bool corners) { /* in 1024ths, rounded */
@@ -369,7 +370,8 @@ static struct line line_integer(E i, E in, E out) {
     E ratio = size_ratio(in, out, int_attr("align_corners") != 0), v = mul(i, ratio);
     if (int_attr("half_pixel_centers")) v = sub(add(v, div_(ratio, idx(2))), idx(512));
     E whole = div_(max_(v, idx(0)), idx(1024));
-    struct line l = {clampi(whole, idx(0), sub(in, idx(1))), clampi(div_(add(v, idx(1023)), idx(1024)), idx(0), sub(in, idx(1))), NULL};
+    struct line l = {clampi(whole, idx(0), sub(in, idx(1))),
+                     clampi(div_(add(v, idx(1023)), idx(1024)), idx(0), sub(in, idx(1))), NULL};
     l.part = sub(v, mul(idx(1024), whole));
     return l;
 }
@@ -437,9 +439,13 @@ static void exp_resize_nearest(void) { become("ResizeNearest"); }
 static void exp_resize_bilinear(void) { become("ResizeBilinear"); }
 
 static const struct op_attr a_pool[] = {{.name = "auto_pad", .kind = AT_STRING, .s = "NOTSET"}, {0}};
-static const struct op_slot s_codes[] = {{"x", T16, 0}, {0}}, s_f32[] = {{"x", TSET(F32), 0}, {0}}, s_sum[] = {{"x", T16 | TSET(I32), 0}, {0}},
+static const struct op_slot s_codes[] = {{"x", T16, 0}, {0}}, s_f32[] = {{"x", TSET(F32), 0}, {0}},
+                            s_sum[] = {{"x", T16 | TSET(I32), 0}, {0}},
                             s_softmax[] = {{"x", T8, 0}, {"table", TSET(I32), 0}, {0}},
-                            s_softmax16[] = {{"x", TSET(I16), 0}, {"exp", TSET(I16), 0}, {"inverse", TSET(I16), 0}, {0}},
+                            s_softmax16[] = {{"x", TSET(I16), 0},
+                                             {"exp", TSET(I16), 0},
+                                             {"inverse", TSET(I16), 0},
+                                             {0}},
                             s_resize[] = {{"x", TS_REAL, 0}, {"size", TS_INDEX, 0}, {0}};
 const struct op ops_tflite_reduce[] = {
     TFLITE("MAX_POOL_2D", tfl_any1, exp_max_pool, "as ONNX, channels last"),

@@ -79,7 +79,8 @@ static V rescaled(int k) {
     if (!is_quantized(k) || (q.scale == y.scale && q.zero == y.zero)) return gin(k);
     if (dtype(in(k)) != U8) {
         if (dtype(in(k)) == I16) return gin(k); /* the reference kernel moves them as they are */
-        return fail(E_ATTR, "inputs of a CONCATENATION of %s must be quantized as the result is", dtype_name(dtype(in(k)))),
+        return fail(E_ATTR, "inputs of a CONCATENATION of %s must be quantized as the result is",
+                    dtype_name(dtype(in(k)))),
                gin(k);
     }
     V x = gin(k);
@@ -313,7 +314,8 @@ static void exp_depth_to_space(void) {
 static bool read_blocks(int64_t *block, int *m) {
     *m = const_ints(1, block, X_MAX_LIST / 2);
     if (*m < 0) return false;
-    if (v_rank(gin(0)) <= *m || *m < 1) return fail(E_RANK, "%d blocks of a tensor of rank %d", *m, v_rank(gin(0))), false;
+    if (v_rank(gin(0)) <= *m || *m < 1)
+        return fail(E_RANK, "%d blocks of a tensor of rank %d", *m, v_rank(gin(0))), false;
     for (int k = 0; k < *m; k++)
         if (block[k] < 1) return fail(E_ATTR, "a block of size %lld", (long long)block[k]), false;
     return true;
@@ -431,13 +433,19 @@ static void exp_scatter_nd(void) { /* what is written twice is added */
     gout(0, N_WITH("ScatterND", ATTRS(attr_str("reduction", "add")), zeros_, cast_to(gin(0), I64), gin(1)));
 }
 static void exp_sparse_to_dense(void) { /* indices, shape, values, the value elsewhere */
-    V shape = int_vector(gin(1)), at_k = cast_to(gin(0), I64), dense = N_OP("Expand", scalar_of(gin(3)), shape), v = gin(2);
+    V shape = int_vector(gin(1)), at_k = cast_to(gin(0), I64), dense = N_OP("Expand", scalar_of(gin(3)), shape),
+      v = gin(2);
     int64_t rank;
     if (!known_dim(shape, 0, &rank)) {
         fail(E_RANK, "the rank of the result is not known");
         return;
     }
-    if (v_rank(at_k) < 2) at_k = reshaped_to(at_k, (int64_t[]){v_rank(at_k) == 0 ? 1 : -1, v_rank(at_k) == 0 ? 1 : rank == 1 ? 1 : rank}, 2);
+    if (v_rank(at_k) < 2)
+        at_k = reshaped_to(at_k,
+                           (int64_t[]){v_rank(at_k) == 0 ? 1 : -1, v_rank(at_k) == 0 ? 1
+                                                                   : rank == 1       ? 1
+                                                                                     : rank},
+                           2);
     if (v_rank(v) == 0) v = N_OP("Expand", v, N_OP("Slice", N_OP("Shape", at_k), one_int(0), one_int(1)));
     gout(0, N_OP("ScatterND", dense, at_k, v));
 }
@@ -555,11 +563,15 @@ static void segments(const char *reduction, double start) {
     }
     V tail = N_OP("Slice", N_OP("Shape", x), one_int(1), one_int(INT64_MAX));
     V none = N_OP("Expand", n_const_f(t, start), N_WITH("Concat", ATTRS(attr_int("axis", 0)), rows, tail));
-    gout(0, N_WITH("ScatterND", ATTRS(attr_str("reduction", reduction)), none,
-                   N_OP("Unsqueeze", at_k, one_int(-1)), x));
+    gout(0,
+         N_WITH("ScatterND", ATTRS(attr_str("reduction", reduction)), none, N_OP("Unsqueeze", at_k, one_int(-1)), x));
 }
-static double lowest(void) { return dtype_is_float(dtype(in(0))) ? -3.4028234663852886e38 : (double)type_bounds(dtype(in(0))).lo; }
-static double highest(void) { return dtype_is_float(dtype(in(0))) ? 3.4028234663852886e38 : (double)type_bounds(dtype(in(0))).hi; }
+static double lowest(void) {
+    return dtype_is_float(dtype(in(0))) ? -3.4028234663852886e38 : (double)type_bounds(dtype(in(0))).lo;
+}
+static double highest(void) {
+    return dtype_is_float(dtype(in(0))) ? 3.4028234663852886e38 : (double)type_bounds(dtype(in(0))).hi;
+}
 static void exp_segment_sum(void) { segments("add", 0); }
 static void exp_segment_prod(void) { segments("mul", 1); }
 static void exp_segment_max(void) { segments("max", lowest()); }
