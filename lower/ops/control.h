@@ -13,8 +13,8 @@ bool ctl_problem(struct graph *g, struct node *n, enum diag_code code, const cha
 void ctl_take_type(struct value *param, const struct value *arg);
 /* Truth of a boolean known at compile time: 1, 0, or -1. */
 int ctl_known_bool(const struct value *v);
-/* The k-th produced symbol of n; made on first use. */
-const struct sym *ctl_sym(struct graph *g, struct node *n, int k, const char *name, int64_t lo, int64_t hi);
+/* The k-th produced symbol of n of a kind ("carried"), which is the beginning of its name; made on first use. */
+const struct sym *ctl_sym(struct graph *g, struct node *n, int k, const char *kind, int64_t lo, int64_t hi);
 
 int ctl_captures(const struct node *n); /* inputs, the last ones, that stand for captured values */
 

@@ -116,15 +116,51 @@ Test(control, a_loop_may_run_on_one_element_of_any_rank) {
                 "    return %q, %n, %d, %d }\n");
     gives(m, &yes, six, LIST(32, 64, 96, 128, 160, 192));
 }
-Test(control, what_a_loop_collects_has_a_size_outside_of_it) {
-    const char *t = "graph \"\" const %m: i64[] = [3]\nregion \"\" (" C_AND_X ") {\n"
-                    "%w: ?, %y: ? = Loop(%m, _, %x) {captures=0}\n"
-                    "  body = region \"b\" (%p0: ?, %p1: ?, %v: ?) { %i: ? = NonZero(%v) return %p1, %v, %i }\n"
-                    "return %y }\n";
-    struct graph *g = parsed(t);
-    cr_assert(graph_infer(g));
-    cr_assert_not(lower_graph(g, &(struct lower_options){.no_schedule = true}));
-    cr_assert_eq(c->diags.v[0].code, E_SHAPE);
+/* ---- what a loop collects, of a size that the body finds */
+#define FLOAT_Y "%y: ? = Cast(%n) {to=1}"
+Test(control, a_loop_collects_what_has_a_size_of_the_body) {
+    struct module *m = lowered("const %m: i64[] = [2]", C_AND_X,
+                               "%w: ?, %n: ? = Loop(%m, _, %x) {captures=0}\n"
+                               "  body = region \"b\" (%p0: ?, %p1: ?, %v: ?) {\n"
+                               "    %i: ? = NonZero(%v) %d: ? = Neg(%v) return %p1, %d, %i }\n" FLOAT_Y);
+    gives(m, &yes, sparse, LIST(0, 1, 2, 1, 0, 1, 2, 1));
+    gives(m, &yes, six, LIST(0, 0, 0, 1, 1, 1, 0, 1, 2, 0, 1, 2, 0, 0, 0, 1, 1, 1, 0, 1, 2, 0, 1, 2));
+}
+Test(control, it_must_have_that_size_in_each_pass) {
+    struct module *m = lowered("const %m: i64[] = [2] const %four: f32[] = [4.0]", C_AND_X,
+                               "%w: ?, %n: ? = Loop(%m, _, %x, %four) {captures=1}\n"
+                               "  body = region \"b\" (%p0: ?, %p1: ?, %v: ?, %f: ?) {\n"
+                               "    %i: ? = NonZero(%v) %d: ? = Sub(%v, %f) return %p1, %d, %i }\n" FLOAT_Y);
+    gives(m, &yes, six, NULL, 0, "a collected value changes its size");
+}
+Test(control, a_loop_that_a_condition_ends_collects_it) { /* more passes than there is room for at first */
+    struct module *m = lowered("const %last: i64[] = [40] const %axes: i64[2] = [1,2]", C_AND_X,
+                               "%n: ? = Loop(_, %c, %x, %last) {captures=2}\n"
+                               "  body = region \"b\" (%i: ?, %p1: ?, %v: ?, %t: ?) {\n"
+                               "    %d: ? = Less(%i, %t) %z: ? = NonZero(%v) return %d, %z }\n"
+                               "%s: ? = ReduceSum(%n, %axes) {keepdims=0} "
+                               "%y: ? = Cast(%s) {to=1}");
+    float want[41];
+    for (int k = 0; k < 41; k++) want[k] = 4;
+    gives(m, &yes, sparse, want, 41, NULL);
+    gives(m, &no, six, NULL, 0, NULL);
+}
+Test(control, a_scan_collects_it_along_another_axis) {
+    struct module *m = lowered("", C_AND_X,
+                               "%n: ? = Scan(%x, %x) {num_scan_inputs=1, scan_output_axes=[2], captures=1}\n"
+                               "  body = region \"b\" (%row: ?, %v: ?) { %z: ? = NonZero(%v) return %z }\n" FLOAT_Y);
+    gives(m, &yes, sparse, LIST(0, 0, 1, 1, 2, 2, 1, 1));
+}
+Test(control, it_is_collected_in_a_loop_of_a_loop) {
+    struct module *m = lowered("const %m: i64[] = [2]", C_AND_X,
+                               "%k: ? = Cast(%c) {to=7} %n: ? = Loop(%m, _, %x, %k) {captures=2}\n"
+                               "  body = region \"b\" (%p0: ?, %p1: ?, %v: ?, %t: ?) {\n"
+                               "    %o: ? = Loop(%t, _, %v) {captures=1}\n"
+                               "      body = region \"b\" (%q0: ?, %q1: ?, %w: ?) {\n"
+                               "        %z: ? = NonZero(%w) return %q1, %z }\n"
+                               "    return %p1, %o }\n" FLOAT_Y);
+    gives(m, &yes, sparse, LIST(0, 1, 2, 1, 0, 1, 2, 1));
+    gives(m, &no, sparse, NULL, 0, NULL);
 }
 /* A Scan may make no pass, and then gives what it began with. */
 Test(control, what_a_scan_carries_keeps_its_rank) {
