@@ -87,9 +87,10 @@ json_t *manifest_holders(const struct project *w, const holders *h) {
     json_t *all = json_array();
     for (int k = 0; k < h->n; k++) {
         const struct holder *x = &h->v[k];
-        json_array_append_new(all, json_pack("{s:o, s:s, s:b, s:i, s:i}", "name", text_value(w, x->name), "kind",
-                                             value_kind_name(x->kind), "present", x->present, "first", x->first,
-                                             "count", x->n));
+        json_t *o = json_pack("{s:o, s:s, s:b, s:i, s:i}", "name", text_value(w, x->name), "kind",
+                              value_kind_name(x->kind), "present", x->present, "first", x->first, "count", x->n);
+        if (x->packed) json_object_set_new(o, "packed", json_true());
+        json_array_append_new(all, o);
     }
     return all;
 }

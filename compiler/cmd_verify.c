@@ -35,9 +35,8 @@ static void note(struct verification *v, int k, const struct source *with, bool 
     }
     json_array_append_new(v->list, o);
 }
-static bool compare(struct verification *v, int k, const struct source *with, const struct tensor *want,
-                    struct deviation *found, struct text *why) {
-    const struct tensor *got = v->outputs[k];
+static bool compare(struct verification *v, int k, const struct source *with, const struct tensor *got,
+                    const struct tensor *want, struct deviation *found, struct text *why) {
     bool same =
         with->exact ? same_bits(got, want, why) : within_tolerance(got, want, usual_tolerance(want->type), found, why);
     v->compared[k] = true;
@@ -45,10 +44,11 @@ static bool compare(struct verification *v, int k, const struct source *with, co
     return same;
 }
 /* One of the model's own outputs. */
-static void compare_output(struct verification *v, int k, const struct source *with, const struct tensor *want) {
+static void compare_output(struct verification *v, int k, const struct source *with, const struct tensor *got,
+                           const struct tensor *want) {
     struct text why = {0};
     struct deviation found = {0, 0};
-    if (!compare(v, k, with, want, &found, &why))
+    if (!compare(v, k, with, got, want, &found, &why))
         diag(&v->s->c->diags, DIAG_ERROR, E_OUTPUT, "output %d, %s, differs from %s: %s", k, output_name(v, k),
              with->possessive, why.s ? why.s : "");
     else if (!v->s->o->json && !with->exact)
@@ -67,7 +67,7 @@ static void compare_nodes(struct verification *v, const struct source *with, str
         struct deviation found = {0, 0};
         if (!want[k]) continue;
         bool first = same == all++;
-        if (compare(v, k, with, want[k], &found, &why)) same++;
+        if (compare(v, k, with, v->outputs[k], want[k], &found, &why)) same++;
         else if (first)
             diag(&v->s->c->diags, DIAG_ERROR, E_OUTPUT, "%s is the first result of a node that differs from %s: %s",
                  output_name(v, k), with->possessive, why.s ? why.s : "");
@@ -85,16 +85,16 @@ static void compare_references(struct verification *v) {
     holders given = session_gives(s);
     for (int k = 0; k < given.n && s->o->data; k++) {
         const struct holder *h = &given.v[k];
-        struct value_io want;
-        if (!session_reference(s, k, h, &want)) continue;
-        if (want.present != h->present || want.n != h->n) {
+        struct value_io want, got;
+        if (!session_reference(s, k, h, &want) || !session_output(s, h, v->outputs, &got)) continue;
+        for (int i = 0; i < h->n; i++) v->compared[h->first + i] = true;
+        if (want.present != got.present || want.n != got.n)
             diag(&s->c->diags, DIAG_ERROR, E_OUTPUT, "output %d, %s, differs from the reference: %s instead of %s", k,
-                 diag_quote(&s->c->arena, h->name), session_count(s, h->present, h->n),
+                 diag_quote(&s->c->arena, h->name), session_count(s, got.present, got.n),
                  session_count(s, want.present, want.n));
-            for (int i = 0; i < h->n; i++) v->compared[h->first + i] = true;
-        } else {
-            for (int i = 0; i < h->n; i++) compare_output(v, h->first + i, &reference_file, want.tensors[i]);
-        }
+        else /* elements of a packed sequence are all of its first tensor */
+            for (int i = 0; i < got.n; i++)
+                compare_output(v, h->first + (h->packed ? 0 : i), &reference_file, got.tensors[i], want.tensors[i]);
     }
 }
 static bool all_compared(const struct verification *v) {
@@ -111,7 +111,7 @@ static void compare_peer(struct verification *v, const struct harness *h) {
     }
     if (v->s->o->each_node) compare_nodes(v, &peer, want);
     for (int k = 0; k < v->p->outs.n; k++)
-        if (want[k] && !v->compared[k]) compare_output(v, k, &peer, want[k]);
+        if (want[k] && !v->compared[k]) compare_output(v, k, &peer, v->outputs[k], want[k]);
 }
 /* Those that nothing else was there for; all with --interpret. */
 static void compare_interpreter(struct verification *v, struct tensor **inputs) {
@@ -125,7 +125,7 @@ static void compare_interpreter(struct verification *v, struct tensor **inputs) 
         return;
     }
     for (int k = 0; k < v->p->outs.n; k++)
-        if (want[k]) compare_output(v, k, &interpreter, want[k]), n++;
+        if (want[k]) compare_output(v, k, &interpreter, v->outputs[k], want[k]), n++;
     if (!v->s->o->json)
         printf("%d of %d outputs: as the interpreter's, bit for bit\n", n - (v->s->c->diags.errors - before), n);
 }

@@ -54,6 +54,8 @@ struct tensor **session_inputs(struct session *s);
 /* Reads DIR/output_<k>.pb or .npy; false when there is no such file, or with a diagnostic. */
 struct value_io;
 bool session_reference(struct session *s, int k, const struct holder *p, struct value_io *v);
+/* Output p of the model from the program's: what it holds, the elements of a packed sequence too. */
+bool session_output(struct session *s, const struct holder *p, struct tensor *const *outputs, struct value_io *x);
 /* --out: DIR/output_N.pb for each output, or .npy where it is too large for that, and s->written; nothing without the
  * option. false: diagnostics. */
 bool session_write_outputs(struct session *s, struct tensor *const *outputs);

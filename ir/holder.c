@@ -11,6 +11,7 @@ bool holders_fit(const holders *h, int n) {
         const struct holder *x = &h->v[k];
         bool sequence = x->kind == VALUE_SEQUENCE || x->kind == VALUE_OPTIONAL_SEQUENCE;
         if (x->kind == VALUE_TENSOR || x->first < at || x->n < 0 || x->n > n - x->first) return false;
+        if (x->packed && (x->kind != VALUE_SEQUENCE || !x->present || x->n != 2)) return false;
         if (x->present ? !sequence && x->n != 1 : x->n != 0 || x->kind == VALUE_SEQUENCE) return false;
         at = x->first + x->n;
     }
@@ -22,7 +23,8 @@ void holders_print(struct text *out, const char *word, const holders *h,
         const struct holder *x = &h->v[k];
         text_printf(out, "%s %s ", word, value_kind_name(x->kind));
         quoted(out, x->name);
-        if (x->present) text_printf(out, " %d at %d\n", x->n, x->first);
+        if (x->packed) text_printf(out, " packed at %d\n", x->first);
+        else if (x->present) text_printf(out, " %d at %d\n", x->n, x->first);
         else text_printf(out, " none at %d\n", x->first);
     }
 }

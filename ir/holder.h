@@ -15,7 +15,9 @@ struct holder {
     const char *name;
     enum value_kind kind; /* TENSOR only in lists of all inputs or outputs */
     bool present;         /* false: an optional that holds nothing */
-    int first, n;         /* its tensors, among the inputs or the outputs */
+    bool packed;  /* a sequence whose length the run finds, as two tensors: the cells of all elements, one behind
+                     the other, and their shapes, i64[count, rank] */
+    int first, n; /* its tensors, among the inputs or the outputs */
 };
 /* In the model's order: `first` never falls, and nothing belongs to two. */
 typedef struct {
@@ -25,7 +27,7 @@ typedef struct {
 
 /* Is h sound for a program of n inputs, or outputs? */
 bool holders_fit(const holders *h, int n);
-/* One line each, as both texts have it: `takes sequence "x" 2 at 0`, and `none` instead of the count of what is not
- * there. word: takes or gives. */
+/* One line each, as both texts have it: `takes sequence "x" 2 at 0`; instead of the count `none` for what is not there,
+ * and `packed`. word: takes or gives. */
 void holders_print(struct text *out, const char *word, const holders *h, void (*quoted)(struct text *t, const char *s));
 #endif

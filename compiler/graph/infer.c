@@ -5,6 +5,7 @@
 #include "ir/base/checked.h"
 #include "ir/define.h"
 #include "ir/op.h"
+#include "lower/ops/packed.h"
 #include "lower/ops/sequence.h"
 #include <string.h>
 
@@ -169,13 +170,22 @@ static bool inputs_are_tensors(struct graph *g) {
 /* In place of a result that holds tensors, these become results of the model. */
 static bool give_contents(struct graph *g, struct value *v, const char *name) {
     struct contents x;
+    struct packed p;
+    if (packed_of(v, &p)) {
+        struct holder h = {name, VALUE_SEQUENCE, true, true, g->top->results.n, 2};
+        PUSH(&g->ctx->arena, &g->given, h);
+        region_result(g->top, p.cells), region_result(g->top, p.shapes);
+        PUSH(&g->ctx->arena, &g->outputs, internf(g->ctx->names, "%s_cells", name));
+        PUSH(&g->ctx->arena, &g->outputs, internf(g->ctx->names, "%s_shapes", name));
+        return true;
+    }
     if (v->type.kind == TY_MAP || !contents_of(v, &x)) {
         diag(&g->ctx->diags, DIAG_ERROR, E_OP,
              "output %s: what this sequence or optional holds is not known when the model is compiled",
              diag_quote(&g->ctx->arena, name));
         return false;
     }
-    struct holder h = {name, x.kind, x.present, g->top->results.n, x.n};
+    struct holder h = {name, x.kind, x.present, false, g->top->results.n, x.n};
     PUSH(&g->ctx->arena, &g->given, h);
     for (int i = 0; i < x.n; i++) {
         region_result(g->top, x.v[i]);

@@ -12,7 +12,6 @@
 #include "lower/ops/sequence.h"
 #include <string.h>
 
-typedef bool infer_fn(struct region *r);
 enum { COPIES_MAX = 1 << 16 }; /* nodes copied into branches, of one graph: each doubt about a rank doubles them */
 
 /* ---- results of different rank */

@@ -406,7 +406,7 @@ static enum infer_status loop_infer(struct graph *g, struct node *n, bool (*infe
     struct body b;
     if (n->ins.n < 2) node_set_input(n, 1, NULL); /* both may be left out */
     if (!loop_body(g, n, &b)) return INFER_FAILED;
-    if (ctl_carries_holders(n, b.ncarried)) return ctl_unroll(g, n, b.ncarried, b.nscan_out);
+    if (ctl_carries_holders(n, b.ncarried)) return ctl_unroll(g, n, b.ncarried, b.nscan_out, infer_region);
     ctl_open_captures(n);
     if (!loop_body(g, n, &b)) return INFER_FAILED;
     b.r->params.v[0]->type = type_tensor(c, I64, NULL, 0);

@@ -24,9 +24,10 @@ extern const struct op_control map_control;
 void ctl_open_captures(struct node *n);
 /* Results of an If that both branches give in the same form become tensors. After the branches were inferred. */
 void ctl_open_results(struct graph *g, struct node *n, struct region *const *branch);
-/* A Loop that carries some is unrolled, pass by pass. */
+/* A Loop that carries some is unrolled, pass by pass; with passes that only the run counts it carries them packed. */
 bool ctl_carries_holders(const struct node *n, int ncarried);
-enum infer_status ctl_unroll(struct graph *g, struct node *n, int ncarried, int ncollected);
+typedef bool infer_fn(struct region *r);
+enum infer_status ctl_unroll(struct graph *g, struct node *n, int ncarried, int ncollected, infer_fn *infer_region);
 
 /* ---- lowering */
 expr ctl_load_scalar(struct lowering *l, struct value *v);

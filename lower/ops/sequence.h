@@ -11,6 +11,7 @@ struct contents {
 };
 bool value_is_holder(const struct value *v); /* a sequence or optional */
 bool node_is_holder(const struct node *n);   /* one that says what such a value holds */
+bool node_is_packed(const struct node *n);   /* gcc2nn.Packed: a sequence of which only the run knows the length */
 /* false: not known. */
 bool contents_of(const struct value *v, struct contents *x);
 #endif
