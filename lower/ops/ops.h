@@ -29,6 +29,9 @@ void ops_register_all(void);
     F(ml_linear) \
     F(ml_svm) \
     F(ml_tree) \
+    F(ms_attention) \
+    F(ms_blocks) \
+    F(ms_gqa) \
     F(ms_quant) \
     F(norm) \
     F(pad) \
