@@ -1,6 +1,6 @@
-/* com.microsoft's attentions, as ONNX Runtime's transformer optimiser writes them: expanded to the projections, a mask that
- * is added to the scores, and Attention of ai.onnx. Masks hide by a large negative number, not by -inf: what sees only
- * hidden keys weighs them as ONNX Runtime does. */
+/* com.microsoft's attentions, as ONNX Runtime's transformer optimiser writes them: expanded to the projections, a mask
+ * that is added to the scores, and Attention of ai.onnx. Masks hide by a large negative number, not by -inf: what sees
+ * only hidden keys weighs them as ONNX Runtime does. */
 #include "lower/ops/ms.h"
 #include <string.h>
 
@@ -184,7 +184,12 @@ static bool sound(const struct parts *p) {
     if (!p->k || !p->v) return fail(E_ARITY, "key and value must be given, or packed with the query"), false;
     for (int k = 0; k < 3; k++)
         if (all[k]->type.rank != 3 && (!k || all[k]->type.rank != 4))
-            return fail(E_RANK, "%s has rank %d", k == 0 ? "query" : k == 1 ? "key" : "value", all[k]->type.rank), false;
+            return fail(E_RANK, "%s has rank %d",
+                        k == 0   ? "query"
+                        : k == 1 ? "key"
+                                 : "value",
+                        all[k]->type.rank),
+                   false;
     if (!p->past_k != !p->past_v) return fail(E_ARITY, "past_key and past_value belong together"), false;
     return true;
 }
@@ -425,8 +430,8 @@ static const struct op_slot s_removed[] = {{"output", TS_ANY, 0},
     {.name = "do_rotary", .kind = AT_INT}, {.name = "rotary_embedding_dim", .kind = AT_INT}, {                         \
         .name = "past_present_share_buffer", .kind = AT_INT                                                            \
     }
-static const struct op_attr a_attention[] = {COMMON, CACHED, {.name = "unidirectional", .kind = AT_INT},
-                                             {.name = "qkv_hidden_sizes", .kind = AT_INTS}, {0}};
+static const struct op_attr a_attention[] = {
+    COMMON, CACHED, {.name = "unidirectional", .kind = AT_INT}, {.name = "qkv_hidden_sizes", .kind = AT_INTS}, {0}};
 static const struct op_attr a_multihead[] = {COMMON, {.name = "unidirectional", .kind = AT_INT}, {0}};
 static const struct op_attr a_decoder[] = {COMMON,
                                            {.name = "past_present_share_buffer", .kind = AT_INT},

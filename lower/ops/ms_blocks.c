@@ -51,7 +51,8 @@ static bool nbits_of(struct nbits *p) {
     require(eq(dim(b, 0), idx(p->n)), "B does not have N rows");
     if (rank(b) == 3) require(eq(dim(b, 1), p->blocks), "B has another number of blocks");
     if (!sized(in(2), idx(p->n), p->blocks, "scales")) return false;
-    if (has(zero) && !sized(zero, idx(p->n), dtype(zero) == U8 ? p->zero_bytes : p->blocks, "zero_points")) return false;
+    if (has(zero) && !sized(zero, idx(p->n), dtype(zero) == U8 ? p->zero_bytes : p->blocks, "zero_points"))
+        return false;
     if (has(in(4))) { /* padded to whole blocks, sometimes */
         if (rank(in(4)) != 1) return fail(E_RANK, "g_idx is no vector"), false;
         require(ge(dim(in(4), 0), idx(p->k)), "g_idx does not have K elements");
@@ -142,7 +143,8 @@ static void op_matmulbnb4(void) {
 static void op_gatherblocks(void) {
     T x = in(0), which = in(1), scale = in(2), zero = in(3);
     int r = rank(x);
-    int64_t bits = dtype(x) == U8 ? int_attr("bits") : 8, block = int_attr("block_size"), per_byte = 8 / (bits ? bits : 8);
+    int64_t bits = dtype(x) == U8 ? int_attr("bits") : 8, block = int_attr("block_size"),
+            per_byte = 8 / (bits ? bits : 8);
     bool small = dtype_is_float(dtype(x));
     if (r < 1 || rank(scale) != r || (has(zero) && rank(zero) != r)) {
         fail(E_RANK, "data, scales and zero points need the same rank");
@@ -203,7 +205,8 @@ static const struct op_slot s_gather[] = {{"data", TU8 | TI4 | TS_F8, 0},
                                           {"scales", TF, 0},
                                           {"zero_points", TU8 | TI4, OPTIONAL},
                                           {0}};
-#define SIZES {.name = "K", .kind = AT_INT, .flags = A_REQUIRED}, {.name = "N", .kind = AT_INT, .flags = A_REQUIRED}
+#define SIZES                                                                                                          \
+    {.name = "K", .kind = AT_INT, .flags = A_REQUIRED}, { .name = "N", .kind = AT_INT, .flags = A_REQUIRED }
 static const struct op_attr a_nbits[] = {SIZES,
                                          {.name = "bits", .kind = AT_INT, .i = 4},
                                          {.name = "block_size", .kind = AT_INT, .flags = A_REQUIRED},

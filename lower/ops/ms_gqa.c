@@ -1,5 +1,5 @@
-/* GroupQueryAttention of com.microsoft and what belongs to it: RotaryEmbedding, and a cache whose filled part is of another
- * length for each sequence of the batch. Expanded to rotations, the cache, a mask, and Attention of ai.onnx. */
+/* GroupQueryAttention of com.microsoft and what belongs to it: RotaryEmbedding, and a cache whose filled part is of
+ * another length for each sequence of the batch. Expanded to rotations, the cache, a mask, and Attention of ai.onnx. */
 #include "lower/ops/ms.h"
 #include <float.h>
 #include <string.h>
@@ -74,10 +74,12 @@ static void op_cache(void) {
     X i = axes_named(cat(list2(dim(fresh, 0), idx(heads)), list2(length, size)), "b h j d");
     E n = cast(I64, at(used, list1(within(i.v[0], dim(used, 0))))), off = sub(val(i.v[2]), n);
     E inside = and_(ge(off, num(0)), lt(off, val(steps)));
-    E step = wrap_index(sel(inside, off, val(idx(0))), steps), at_c = wrap_index(add(mul(i.v[1], size), i.v[3]), dim(fresh, 2));
+    E step = wrap_index(sel(inside, off, val(idx(0))), steps),
+      at_c = wrap_index(add(mul(i.v[1], size), i.v[3]), dim(fresh, 2));
     E v = sel(inside, at(fresh, list3(i.v[0], step, at_c)), num(0));
     if (has(past)) {
-        X from = cat(list2(within(i.v[0], dim(past, 0)), within(i.v[1], dim(past, 1))), list2(i.v[2], within(i.v[3], dim(past, 3))));
+        X from = cat(list2(within(i.v[0], dim(past, 0)), within(i.v[1], dim(past, 1))),
+                     list2(i.v[2], within(i.v[3], dim(past, 3))));
         E kept = at_or(past, from, num(0));
         v = sel(and_(lt(off, num(0)), lt(i.v[2], old)), kept, v);
     }
@@ -112,7 +114,8 @@ static bool gqa_is_plain(void) {
     static const char *const types[] = {"k_quant_type", "v_quant_type"};
     for (int k = 0; k < 2; k++) {
         const char *t = str_attr(types[k]);
-        if (*t && strcmp(t, "NONE")) return fail(E_ATTR, "a quantised cache (\"%s\") is not supported", types[k]), false;
+        if (*t && strcmp(t, "NONE"))
+            return fail(E_ATTR, "a quantised cache (\"%s\") is not supported", types[k]), false;
     }
     if (int_attr("sliding_window_cache")) return fail(E_ATTR, "\"sliding_window_cache\" is not supported"), false;
     if (wants(3)) return fail(E_OP, "the scores as a result (\"qk_output\") are not supported"), false;
@@ -152,7 +155,8 @@ static void add_sink(struct gqa *g, V *k, V *v, V *mask, V sink) {
     *mask = ms_joined(parts, 2, 3);
 }
 static void exp_gqa(void) {
-    struct gqa g = {.q = gin(0), .k = gin(1), .v = gin(2), .heads = int_attr("num_heads"), .kv_heads = int_attr("kv_num_heads")};
+    struct gqa g = {
+        .q = gin(0), .k = gin(1), .v = gin(2), .heads = int_attr("num_heads"), .kv_heads = int_attr("kv_num_heads")};
     if (!gqa_is_plain()) return;
     if (g.heads < 1 || g.kv_heads < 1 || g.heads > INT32_MAX || g.kv_heads > INT32_MAX) {
         fail(E_ATTR, "numbers of heads must be positive");
@@ -215,12 +219,10 @@ static const struct op_slot s_gqa_out[] = {{"output", TS_ANY, 0},
                                            {"present_value", TS_ANY, OPTIONAL},
                                            {"output_qk", TS_ANY, OPTIONAL},
                                            {0}};
-static const struct op_attr a_rotary[] = {{.name = "num_heads", .kind = AT_INT},
-                                          {.name = "rotary_embedding_dim", .kind = AT_INT},
-                                          {.name = "interleaved", .kind = AT_INT},
-                                          {.name = "is_packed_batching", .kind = AT_INT},
-                                          {.name = "scale", .kind = AT_FLOAT, .f = 1},
-                                          {0}};
+static const struct op_attr a_rotary[] = {
+    {.name = "num_heads", .kind = AT_INT},       {.name = "rotary_embedding_dim", .kind = AT_INT},
+    {.name = "interleaved", .kind = AT_INT},     {.name = "is_packed_batching", .kind = AT_INT},
+    {.name = "scale", .kind = AT_FLOAT, .f = 1}, {0}};
 static const struct op_attr a_cache[] = {{.name = "heads", .kind = AT_INT}, {0}};
 static const struct op_attr a_gqa[] = {{.name = "num_heads", .kind = AT_INT, .flags = A_REQUIRED},
                                        {.name = "kv_num_heads", .kind = AT_INT, .flags = A_REQUIRED},

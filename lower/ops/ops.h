@@ -31,7 +31,10 @@ void ops_register_all(void);
     F(ml_tree) \
     F(ms_attention) \
     F(ms_blocks) \
+    F(ms_fused) \
     F(ms_gqa) \
+    F(ms_layout) \
+    F(ms_misc) \
     F(ms_quant) \
     F(norm) \
     F(pad) \

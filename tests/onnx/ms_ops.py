@@ -23,6 +23,7 @@ try:
     import onnx
     import onnxruntime
     from onnx import helper, numpy_helper
+    import ms_cases_more  # noqa: F401
     from ms_cases import CASES, Impossible, Packed
 except ImportError as e:
     print(f"SKIPPED operators of com.microsoft: {e} (./dev setup)\n0 passed, 0 failed, 1 skipped")
