@@ -75,6 +75,13 @@ static json_t *weights(const struct project *w) {
     json_object_set_new(o, "entries", entries);
     return o;
 }
+/* Which output a caller gives as which input of the next run. */
+static json_t *manifest_states(const struct program *p) {
+    json_t *list = json_array();
+    for (int k = 0; k < p->m->kept.n; k++)
+        json_array_append_new(list, json_pack("{s:i, s:i}", "input", p->m->kept.v[k].input, "output", p->m->kept.v[k].output));
+    return list;
+}
 static json_t *arena(struct program *p) {
     json_t *o = json_object();
     if (p->is_static) json_object_set_new(o, "bytes", json_integer(p->arena_bytes));
@@ -123,6 +130,7 @@ void project_manifest(const struct project *w, struct text *out) {
     json_object_set_new(o, "outputs", outs);
     if (p->m->taken.n) json_object_set_new(o, "takes", manifest_holders(w, &p->m->taken));
     if (p->m->given.n) json_object_set_new(o, "gives", manifest_holders(w, &p->m->given));
+    if (p->m->kept.n) json_object_set_new(o, "states", manifest_states(p));
     json_object_set_new(o, "arena", arena(p));
     json_object_set_new(o, "weights", weights(w));
     json_object_set_new(o, "kernels", kernels);

@@ -131,9 +131,26 @@ static bool options_name_inputs(struct session *s, const holders *p) {
     }
     return true;
 }
+/* A state that nobody gives is what it is before the first run; false: the input is none. */
+static bool first_state(struct session *s, const struct holder *p, struct tensor **to) {
+    const states *kept = &s->w->program->m->kept;
+    int64_t dims[32];
+    for (int k = 0; k < kept->n; k++) {
+        const struct buf *b = s->w->program->ins.v[p->first].buf;
+        if (kept->v[k].input != p->first || b->type == STR) continue;
+        for (int d = 0; d < b->nlogical; d++)
+            if (!x_eval_int(b->logical[d], typical_leaf, (void *)s->w->program, &dims[d])) return false;
+        to[0] = tensor_new(&s->c->arena, b->type, dims, b->nlogical);
+        if (to[0] && kept->v[k].init && tensor_count(kept->v[k].init) == tensor_count(to[0]))
+            tensor_unpack(kept->v[k].init, tensor_data(to[0]));
+        return to[0] != NULL;
+    }
+    return false;
+}
 /* No file has input k. */
 static bool without_file(struct session *s, int k, const struct holder *p, struct tensor **to) {
     const char *name = diag_quote(&s->c->arena, p->name);
+    if (first_state(s, p, to)) return true;
     if (s->o->data)
         diag(&s->c->diags, DIAG_ERROR, E_FILE, "%s/input_%d.pb, input %s of the model, is missing", s->o->data, k,
              name);

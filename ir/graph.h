@@ -111,6 +111,7 @@ struct graph {
     VEC(struct metadata) metadata;
     VEC(const char *) outputs; /* names of the top region's results: passes may put other values there */
     holders taken, given;      /* inputs and outputs that are no tensors */
+    states kept;               /* inputs that the next run gets from outputs */
     int next_value, next_node;
     int copies, unrolled; /* nodes that were copied on behalf of If, and of loops over sequences */
 };

@@ -25,6 +25,18 @@ typedef struct {
     int n, cap;
 } holders;
 
+/* What a model keeps from one run to the next: an input, the output that is its next value, and what it is before the
+ * first run (NULL: zeros). The caller hands it on; `run` and `verify` begin with the first value. */
+struct tensor;
+struct state {
+    int input, output;
+    const struct tensor *init;
+};
+typedef struct {
+    struct state *v;
+    int n, cap;
+} states;
+
 /* Is h sound for a program of n inputs, or outputs? */
 bool holders_fit(const holders *h, int n);
 /* One line each, as both texts have it: `takes sequence "x" 2 at 0`; instead of the count `none` for what is not there,

@@ -183,6 +183,7 @@ struct module {
     struct proc *entry;         /* NULL in texts of single kernels */
     VEC(const struct fn *) fns; /* functions used */
     holders taken, given;       /* which inputs and outputs of the entry are parts of one value */
+    states kept;                /* inputs of the entry that the next run gets from outputs */
 };
 
 /* ---- building */

@@ -425,7 +425,7 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
     l.probes = probes_new(g);
     l.entry = proc_new(c, "entry");
     l.m->entry = l.entry;
-    l.m->taken = g->taken, l.m->given = g->given;
+    l.m->taken = g->taken, l.m->given = g->given, l.m->kept = g->kept;
     l.block = &l.entry->body;
     input_syms(&l);
     for (int k = 0; k < top->params.n; k++) {

@@ -239,9 +239,13 @@ bool oper(reader &r, const tflite::Operator *p, int ntensors, tfl_operator *o) {
     if (!name_of(r, p, o)) return false;
     o->nins = length(p->inputs());
     o->nouts = length(p->outputs());
-    if (!visit(r, static_cast<size_t>(o->nins) + static_cast<size_t>(o->nouts))) return false;
+    o->nmids = length(p->intermediates());
+    if (!visit(r, static_cast<size_t>(o->nins) + static_cast<size_t>(o->nouts) + static_cast<size_t>(o->nmids)))
+        return false;
     o->ins = ints(r, p->inputs());
     o->outs = ints(r, p->outputs());
+    o->mids = ints(r, p->intermediates());
+    if (!in_range(r, o->mids, o->nmids, ntensors, false, o->name)) return false;
     return in_range(r, o->ins, o->nins, ntensors, true, o->name) &&
            in_range(r, o->outs, o->nouts, ntensors, true, o->name) && options(r, p, o);
 }

@@ -52,6 +52,7 @@ void ops_register_all(void);
     F(tflite_conv) \
     F(tflite_math) \
     F(tflite_reduce) \
+    F(tflite_rnn) \
     F(tflite_shape) \
     F(training) \
     F(vision)
