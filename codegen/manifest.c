@@ -79,7 +79,8 @@ static json_t *weights(const struct project *w) {
 static json_t *manifest_states(const struct program *p) {
     json_t *list = json_array();
     for (int k = 0; k < p->m->kept.n; k++)
-        json_array_append_new(list, json_pack("{s:i, s:i}", "input", p->m->kept.v[k].input, "output", p->m->kept.v[k].output));
+        json_array_append_new(
+            list, json_pack("{s:i, s:i}", "input", p->m->kept.v[k].input, "output", p->m->kept.v[k].output));
     return list;
 }
 static json_t *arena(struct program *p) {

@@ -141,8 +141,13 @@ static bool first_state(struct session *s, const struct holder *p, struct tensor
         for (int d = 0; d < b->nlogical; d++)
             if (!x_eval_int(b->logical[d], typical_leaf, (void *)s->w->program, &dims[d])) return false;
         to[0] = tensor_new(&s->c->arena, b->type, dims, b->nlogical);
-        if (to[0] && kept->v[k].init && tensor_count(kept->v[k].init) == tensor_count(to[0]))
-            tensor_unpack(kept->v[k].init, tensor_data(to[0]));
+        const struct tensor *init = kept->v[k].init;
+        int64_t n = to[0] ? tensor_count(to[0]) : 0;
+        if (init && tensor_count(init) == 1)
+            for (int64_t i = 0; i < n; i++)
+                if (dtype_is_float(b->type)) tensor_set_f(to[0], i, tensor_f(init, 0));
+                else tensor_set_i(to[0], i, tensor_i(init, 0));
+        else if (init && tensor_count(init) == n) tensor_unpack(init, tensor_data(to[0]));
         return to[0] != NULL;
     }
     return false;

@@ -26,7 +26,8 @@ typedef struct {
 } holders;
 
 /* What a model keeps from one run to the next: an input, the output that is its next value, and what it is before the
- * first run (NULL: zeros). The caller hands it on; `run` and `verify` begin with the first value. */
+ * first run (NULL: zeros; one element stands for all). The caller hands it on; `run` and `verify` begin with the first
+ * value. */
 struct tensor;
 struct state {
     int input, output;

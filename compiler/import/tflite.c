@@ -182,6 +182,18 @@ static const struct tensor *constant(struct tflite *t, const struct tfl_tensor *
     memcpy(r->dims, x->dims, (size_t)x->rank * sizeof *r->dims);
     return r;
 }
+static double scale_at(const struct tfl_tensor *x, int k) {
+    float f;
+    memcpy(&f, x->scale.bytes + 4 * (size_t)k, 4);
+    return (double)f;
+}
+static int64_t zero_at(const struct tfl_tensor *x, int k) {
+    int64_t z;
+    memcpy(&z, x->zero_point.bytes + 8 * (size_t)k, 8);
+    return z;
+}
+static bool is_quantized(const struct tfl_tensor *x) { return x->scale.n > 0 && dtype_is_int(type_of(x->type)); }
+
 /* ---- state: what a variable holds is an input of the model, and what it holds at the end an output. Both come behind
  * those of the file, in the order of their first use. */
 static struct type tensor_type(struct tflite *t, const struct tfl_tensor *x, const char *name);
@@ -200,6 +212,11 @@ static bool may_have_state(struct tflite *t, const struct use_of *u) {
 static struct value *state_of(struct tflite *t, struct use_of *u, struct variable *v, const struct tfl_tensor *x) {
     if (!may_have_state(t, u)) return NULL;
     if (!v->now) v->now = v->first = region_param(t->m.g->top, v->name, tensor_type(t, x, v->name));
+    if (!v->init && type_of(x->type) == I8 && is_quantized(x) && x->zero_point.n) { /* LiteRT begins with real zeros */
+        struct tensor *zero = tensor_new(arena_of(t), I8, NULL, 0);
+        tensor_set_i(zero, 0, zero_at(x, 0));
+        v->init = zero;
+    }
     return v->now;
 }
 static const char *state_name(struct tflite *t, const char *name) {
@@ -225,18 +242,8 @@ static struct value *value_of(struct tflite *t, struct use_of *u, int k) {
 }
 
 /* ---- quantisation: in_scale, in_zero, out_scale, out_zero have an element for each input and output, mid_scale and
- * mid_zero for each intermediate result that the operator lists, scale 0 where there is none; an input with a scale for each channel also gives channel_scale and channel_axis. */
-static double scale_at(const struct tfl_tensor *x, int k) {
-    float f;
-    memcpy(&f, x->scale.bytes + 4 * (size_t)k, 4);
-    return (double)f;
-}
-static int64_t zero_at(const struct tfl_tensor *x, int k) {
-    int64_t z;
-    memcpy(&z, x->zero_point.bytes + 8 * (size_t)k, 8);
-    return z;
-}
-static bool is_quantized(const struct tfl_tensor *x) { return x->scale.n > 0 && dtype_is_int(type_of(x->type)); }
+ * mid_zero for each intermediate result that the operator lists, scale 0 where there is none; an input with a scale for
+ * each channel also gives channel_scale and channel_axis. */
 static bool quantization_is_sound(struct tflite *t, const struct tfl_tensor *x) {
     if (x->odd_quantization) {
         error(t, E_OP, "tensor %s is quantized in a way that is not supported (blocks, several axes, custom)",
@@ -268,12 +275,14 @@ static bool quantize(struct tflite *t, struct node *n, const struct tfl_graph *g
     bool any = false;
     for (int k = 0; k < count; k++) {
         const struct tfl_tensor *x = which[k] < 0 ? NULL : &g->tensors[which[k]];
-        if (!x || !is_quantized(x)) continue;
+        bool bias =
+            x && x->scale.n > 1 && (type_of(x->type) == I32 || type_of(x->type) == I64); /* as its weights say */
+        if (!x || !is_quantized(x) || bias) continue;
         if (!quantization_is_sound(t, x)) return false;
         any = true;
         scale[k] = (float)scale_at(x, 0);
         zero[k] = x->zero_point.n ? zero_at(x, 0) : 0;
-        if (!ins || x->scale.n == 1 || node_attr(n, "channel_scale")) continue; /* a bias follows its weights */
+        if (!ins || x->scale.n == 1 || node_attr(n, "channel_scale")) continue;
         if (!charge(t, 4 * x->scale.n)) return false;
         set_floats(t, n, "channel_scale", arena_copy(arena_of(t), x->scale.bytes, 4 * (size_t)x->scale.n), x->scale.n);
         set_int(t, n, "channel_axis", x->axis);
@@ -547,13 +556,13 @@ static const struct walker {
     const char *name;
     bool (*fn)(struct tflite *t, struct use_of *u, const struct tfl_operator *o);
 } walkers[] = {{"IF", if_operator},
-              {"WHILE", while_operator},
-              {"CALL", called},
-              {"CALL_ONCE", once_operator},
-              {"STABLEHLO_COMPOSITE", composite},
-              {"VAR_HANDLE", handle_operator},
-              {"READ_VARIABLE", read_operator},
-              {"ASSIGN_VARIABLE", assign_operator}};
+               {"WHILE", while_operator},
+               {"CALL", called},
+               {"CALL_ONCE", once_operator},
+               {"STABLEHLO_COMPOSITE", composite},
+               {"VAR_HANDLE", handle_operator},
+               {"READ_VARIABLE", read_operator},
+               {"ASSIGN_VARIABLE", assign_operator}};
 
 static bool walk(struct tflite *t, struct use_of *u) {
     const char *outer = u->region->owner ? u->region->owner->origin : NULL;

@@ -17,7 +17,9 @@ struct quant quant_in(int k) {
 struct quant quant_out(int k) {
     return quant_at("out_scale", "out_zero", k);
 }
-struct quant quant_mid(int k) { return quant_at("mid_scale", "mid_zero", k); }
+struct quant quant_mid(int k) {
+    return quant_at("mid_scale", "mid_zero", k);
+}
 bool is_quantized(int k) { return quant_in(k).scale > 0 && dtype_is_int(dtype(in(k))); }
 enum dtype out_type(void) { return int_attr("out_type") ? type_attr("out_type") : NONE; }
 int64_t channels_of(int k) {
@@ -86,9 +88,11 @@ E saturating_shl(E v, int n) { return shl_saturated(v, n, 31); }
 /* exp on (-1/4, 0]: four terms of the series around -1/8. */
 static E exp_quarter(E a, int bits) {
     E x = add(a, i32(INT64_C(1) << (bits - 3))), x2 = rounded_product(x, x, bits), x3 = rounded_product(x2, x, bits);
-    E quarter = rounding_shift(rounded_product(x2, x2, bits), i32(2)), third = rounded_product(add(quarter, x3), constant(715827883, bits), bits);
+    E quarter = rounding_shift(rounded_product(x2, x2, bits), i32(2)),
+      third = rounded_product(add(quarter, x3), constant(715827883, bits), bits);
     E tail = rounding_shift(add(third, x2), i32(1)), at_eighth = constant(1895147668, bits);
-    return add(at_eighth, rounded_product(at_eighth, add(x, tail), bits));
+    E r = add(at_eighth, rounded_product(at_eighth, add(x, tail), bits));
+    return bits == 31 ? r : min_(r, i32((INT64_C(1) << bits) - 1)); /* 16 bits are not enough for the sum near 0 */
 }
 /* exp(v), v <= 0 with `whole` integer bits; gives `bits` fractional ones. A remainder in (-1/4, 0], and a factor for
  * each bit of the rest. */

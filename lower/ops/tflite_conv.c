@@ -311,7 +311,8 @@ V hybrid_sums(V x, V w, V scales) {
     V sum = inferred(n_node_in("tflite", "MatMul", (const V[]){h.codes, w}, 2, 1));
     if (!sum) return NULL;
     if (h.zero) { /* sum((q - zero) * w) = sum(q * w) - zero * sum(w) */
-        V columns = N_WITH("ReduceSum", ATTRS(attr_int("keepdims", 1)), cast_to(w, I32), n_const_i64((int64_t[]){0}, 1));
+        V columns =
+            N_WITH("ReduceSum", ATTRS(attr_int("keepdims", 1)), cast_to(w, I32), n_const_i64((int64_t[]){0}, 1));
         sum = N_OP("Sub", sum, N_OP("Mul", h.zero, columns));
     }
     return N_OP("Mul", cast_to(sum, F32), N_OP("Mul", h.scale, scales));
@@ -332,7 +333,8 @@ static void op_fully_connected(void) {
     V wt = last_two_swapped(w);
     bool floats = dtype(in(0)) == F32, weights_are_float = dtype_is_float(dtype(in(1)));
     if (floats) {
-        y = weights_are_float ? N_OP("MatMul", rows, cast_to(wt, F32)) : hybrid_sums(rows, wt, channel_scales(1, oc, 0));
+        y = weights_are_float ? N_OP("MatMul", rows, cast_to(wt, F32))
+                              : hybrid_sums(rows, wt, channel_scales(1, oc, 0));
         if (y && bias) y = N_OP("Add", y, cast_to(bias, F32));
         if (y) y = activated(y);
     } else {

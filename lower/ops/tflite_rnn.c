@@ -1,13 +1,26 @@
-/* TensorFlow Lite: recurrent operators. The products of all steps with the weights of the input are one; a Scan over the
- * steps multiplies the state and applies the gates, which are one op for each kind of arithmetic: floats, and codes of 8
- * and 16 bit in fixed point. A state that the file keeps in variable tensors is an input and an output of the node:
- * results behind those of the file are the new states, in the order of the inputs (docs/tflite.md). */
+/* TensorFlow Lite: recurrent operators. The products of all steps with the weights of the input are one; a Scan over
+ * the steps multiplies the state and applies the gates, which are one op for each kind of arithmetic: floats, and codes
+ * of 8 and 16 bit in fixed point. A state that the file keeps in variable tensors is an input and an output of the
+ * node: results behind those of the file are the new states, in the order of the inputs (docs/tflite.md). */
 #include "lower/ops/tflite.h"
 #include <math.h>
 #include <string.h>
 
 enum { GATE_I, GATE_F, GATE_C, GATE_O, GATES };
-enum { AT_X, AT_W = 1, AT_R = 5, AT_PEEP_I = 9, AT_PEEP_F, AT_PEEP_O, AT_BIAS = 12, AT_PROJECTION = 16, AT_PROJECTION_BIAS, AT_H, AT_C, AT_NORM };
+enum {
+    AT_X,
+    AT_W = 1,
+    AT_R = 5,
+    AT_PEEP_I = 9,
+    AT_PEEP_F,
+    AT_PEEP_O,
+    AT_BIAS = 12,
+    AT_PROJECTION = 16,
+    AT_PROJECTION_BIAS,
+    AT_H,
+    AT_C,
+    AT_NORM
+};
 
 static V inferred(struct node *n) { return def_infer(n->in->graph, n) ? n->outs.v[0] : NULL; }
 
@@ -71,9 +84,10 @@ static bool read_lstm(struct lstm *l, bool sequence) {
     if (v_rank(x) != (sequence ? 3 : 2) || !gin(AT_H) || !gin(AT_C))
         return fail(E_RANK, "an input of rank %d, or no states", v_rank(x)), false;
     for (int g = gin(AT_W) ? GATE_I : GATE_F; g < GATES; g++) l->gates[l->ngates++] = g;
-    if (!gin(AT_W + GATE_F) || !gin(AT_R + GATE_F) || v_rank(gin(AT_W + GATE_F)) != 2 || v_rank(gin(AT_R + GATE_F)) != 2 ||
-        !known_dim(gin(AT_W + GATE_F), 0, &l->cells) || !known_dim(gin(AT_W + GATE_F), 1, &l->inputs) ||
-        !known_dim(gin(AT_R + GATE_F), 1, &l->outputs) || l->cells < 1 || l->cells > INT32_MAX / 16)
+    if (!gin(AT_W + GATE_F) || !gin(AT_R + GATE_F) || v_rank(gin(AT_W + GATE_F)) != 2 ||
+        v_rank(gin(AT_R + GATE_F)) != 2 || !known_dim(gin(AT_W + GATE_F), 0, &l->cells) ||
+        !known_dim(gin(AT_W + GATE_F), 1, &l->inputs) || !known_dim(gin(AT_R + GATE_F), 1, &l->outputs) ||
+        l->cells < 1 || l->cells > INT32_MAX / 16)
         return fail(E_SHAPE, "the weights of the forget gate are missing, or of unknown size"), false;
     for (int k = 0; k < l->ngates; k++)
         if (!constant_matrix(AT_W + l->gates[k], l->cells, l->inputs) ||
@@ -106,8 +120,9 @@ static V gates_requantized(const struct lstm *l, V sums, int base, float scale, 
         struct fixed f = fixed_of((double)(quant_in(base + l->gates[k]).scale * scale / (float)ldexp(1, -12)));
         m[k] = (double)f.multiplier, s[k] = f.shift;
     }
-    struct node *n = n_node_in("tflite", "Requantize",
-                               (const V[]){sums, each(l->ngates, l->cells, I32, m), each(l->ngates, l->cells, I32, s)}, 3, 1);
+    struct node *n =
+        n_node_in("tflite", "Requantize",
+                  (const V[]){sums, each(l->ngates, l->cells, I32, m), each(l->ngates, l->cells, I32, s)}, 3, 1);
     node_set_attr(n, attr_int("out_type", dtype_onnx(to)));
     node_set_attr(n, attr_int("min", b.lo));
     node_set_attr(n, attr_int("max", b.hi));
@@ -128,7 +143,8 @@ static V inputs_part(const struct lstm *l) {
     int which[GATES], bias[GATES];
     gate_inputs(l, AT_W, which), gate_inputs(l, AT_BIAS, bias);
     int64_t columns = l->ngates * l->cells;
-    V rows = reshaped_to(l->x, (int64_t[]){-1, l->inputs}, 2), w = side_by_side(which, l->ngates, l->cells, l->inputs), y;
+    V rows = reshaped_to(l->x, (int64_t[]){-1, l->inputs}, 2), w = side_by_side(which, l->ngates, l->cells, l->inputs),
+      y;
     V b = vectors(bias, l->ngates, l->cells, l->codes ? I32 : F32);
     if (!w || !b) return NULL;
     if (l->codes) {
@@ -168,7 +184,8 @@ static bool step(const struct lstm *l, V xg, V h, V c, V *next_h, V *next_c) {
         rg = l->hybrid ? hybrid_sums(h, r, scales_of(l, AT_R)) : N_OP("MatMul", h, r);
         if (!rg) return false;
         V p = gin(AT_PEEP_F) || gin(AT_PEEP_O) ? vectors(peep, 3, l->cells, F32) : NULL;
-        if (p && l->hybrid && dtype_is_int(dtype(in(AT_PEEP_F)))) return fail(E_OP, "hybrid peepholes are not supported"), false;
+        if (p && l->hybrid && dtype_is_int(dtype(in(AT_PEEP_F))))
+            return fail(E_OP, "hybrid peepholes are not supported"), false;
         n = n_node_in("tflite", "LstmStep", (const V[]){xg, rg, c, p}, p ? 4 : 3, 2);
         node_set_attr(n, attr_float("cell_clip", float_attr("cell_clip")));
         node_set_attr(n, attr_int("activation", int_attr("fused_activation_function")));
@@ -199,7 +216,8 @@ static bool scan(const struct lstm *l, V xg, V *h, V *c, V *y) {
     struct node *s = n_node("Scan", (V[]){l->h, l->c, xg}, 3, 3), *end = def_node();
     struct region *body = region_new(g, s, "step");
     struct map values = {.arena = &g->ctx->arena};
-    V ph = parameter(body, "h", l->h, 0), pc = parameter(body, "c", l->c, 0), px = parameter(body, "gates", xg, 1), nh, nc;
+    V ph = parameter(body, "h", l->h, 0), pc = parameter(body, "c", l->c, 0), px = parameter(body, "gates", xg, 1), nh,
+      nc;
     if (!step(l, px, ph, pc, &nh, &nc)) return false;
     for (struct node *n = s->next; n != end; n = n->next) node_copy(body, n, &values);
     while (end->prev != s) node_remove(end->prev);
@@ -259,7 +277,9 @@ static bool gates_of(struct gate_reader *g, T c) {
     g->n = (int)(columns / cells);
     return true;
 }
-static E curve_of(E v) { return int_attr("activation") == 1 ? max_(v, num(0)) : int_attr("activation") == 0 ? v : tanh_(v); }
+static E curve_of(E v) {
+    return int_attr("activation") == 1 ? max_(v, num(0)) : int_attr("activation") == 0 ? v : tanh_(v);
+}
 static void op_lstm_step(void) {
     T c = in(2), p = in(3);
     struct gate_reader g;
@@ -332,7 +352,8 @@ static void op_weigh_steps(void) {
     E f = add(mul(o.v[1], idx(rank_)), r.v[0]);
     require(eq(dim(s, 1), mul(dim(w, 0), memory)), "the state has another size than features times steps");
     require(eq(mod_(dim(w, 0), idx(rank_)), idx(0)), "the features are no multiple of the rank");
-    E v = mul(at(s, list2(o.v[0], within(add(mul(f, memory), r.v[1]), dim(s, 1)))), at(w, list2(within(f, dim(w, 0)), r.v[1])));
+    E v = mul(at(s, list2(o.v[0], within(add(mul(f, memory), r.v[1]), dim(s, 1)))),
+              at(w, list2(within(f, dim(w, 0)), r.v[1])));
     T y = reduce("acc", t, o, RED_SUM, r, v, has(bias) ? at(bias, list1(within(o.v[1], dim(bias, 0)))) : NULL);
     if (y) out(0, t, o, at(y, o));
 }
@@ -345,13 +366,15 @@ static V rescaled(V sums, float scale, float to, enum dtype t, int64_t zero, str
     struct fixed f = fixed_of((double)(scale / to));
     V ins[] = {sums, n_const_f(I32, (double)f.multiplier), n_const_f(I32, f.shift)};
     return own("Requantize", ins, 3,
-               ATTRS(attr_int("out_type", dtype_onnx(t)), attr_int("zero", zero), attr_int("min", b.lo), attr_int("max", b.hi)));
+               ATTRS(attr_int("out_type", dtype_onnx(t)), attr_int("zero", zero), attr_int("min", b.lo),
+                     attr_int("max", b.hi)));
 }
 static void exp_svdf(void) {
-    V x = gin(SVDF_X), w = gin(SVDF_FEATURES), wt = gin(SVDF_TIME), bias = gin(SVDF_BIAS), state = gin(SVDF_STATE), fresh, y;
+    V x = gin(SVDF_X), w = gin(SVDF_FEATURES), wt = gin(SVDF_TIME), bias = gin(SVDF_BIAS), state = gin(SVDF_STATE),
+      fresh, y;
     int64_t memory, rank_ = int_attr("rank"), features;
-    if (v_rank(x) != 2 || v_rank(w) != 2 || v_rank(wt) != 2 || v_rank(state) != 2 || !known_dim(wt, 1, &memory) || memory < 1 ||
-        !known_dim(w, 0, &features) || rank_ < 1 || features % rank_ || !known_dim(wt, 0, &features)) {
+    if (v_rank(x) != 2 || v_rank(w) != 2 || v_rank(wt) != 2 || v_rank(state) != 2 || !known_dim(wt, 1, &memory) ||
+        memory < 1 || !known_dim(w, 0, &features) || rank_ < 1 || features % rank_ || !known_dim(wt, 0, &features)) {
         fail(E_SHAPE, "inputs, weights, state and rank do not fit");
         return;
     }
@@ -364,8 +387,8 @@ static void exp_svdf(void) {
         }
         fresh = inferred(integer_sums(x, turned, NULL, quant_in(SVDF_X).zero)->def);
         if (fresh)
-            fresh = rescaled(fresh, quant_in(SVDF_X).scale * quant_in(SVDF_FEATURES).scale, quant_in(SVDF_STATE).scale, I16,
-                             0, type_bounds(I16));
+            fresh = rescaled(fresh, quant_in(SVDF_X).scale * quant_in(SVDF_FEATURES).scale, quant_in(SVDF_STATE).scale,
+                             I16, 0, type_bounds(I16));
     } else {
         double s = (double)quant_in(SVDF_FEATURES).scale;
         if (hybrid) fresh = hybrid_sums(x, turned, n_const_f(F32, s));
@@ -378,18 +401,28 @@ static void exp_svdf(void) {
     y = next ? node_with("WeighSteps", (const V[]){next, wt, bias}, bias ? 3 : 2, "rank", rank_) : NULL;
     if (!y) return;
     if (codes)
-        y = rescaled(y, quant_in(SVDF_STATE).scale * quant_in(SVDF_TIME).scale, quant_out(0).scale, I8, quant_out(0).zero,
-                     type_bounds(I8));
+        y = rescaled(y, quant_in(SVDF_STATE).scale * quant_in(SVDF_TIME).scale, quant_out(0).scale, I8,
+                     quant_out(0).zero, type_bounds(I8));
     else y = activated(y);
     gout(0, y);
     if (n_out() > 1) gout(n_out() - 1, next);
 }
 
-static const struct op_slot s_step[] = {{"gates", TSET(F32), 0}, {"state_gates", TSET(F32), 0}, {"cell", TSET(F32), 0}, {"peepholes", TSET(F32), OPTIONAL}, {0}},
-                            s_step8[] = {{"gates", TSET(I16), 0}, {"state_gates", TSET(I32), 0}, {"cell", TSET(I16), 0}, {0}},
+static const struct op_slot s_step[] = {{"gates", TSET(F32), 0},
+                                        {"state_gates", TSET(F32), 0},
+                                        {"cell", TSET(F32), 0},
+                                        {"peepholes", TSET(F32), OPTIONAL},
+                                        {0}},
+                            s_step8[] = {{"gates", TSET(I16), 0},
+                                         {"state_gates", TSET(I32), 0},
+                                         {"cell", TSET(I16), 0},
+                                         {0}},
                             s_step_out[] = {{"h", TS_ANY, 0}, {"c", TS_ANY, 0}, {0}},
                             s_shift[] = {{"state", TSET(F32) | TSET(I16), 0}, {"fresh", TSET(F32) | TSET(I16), 0}, {0}},
-                            s_weigh[] = {{"state", TSET(F32) | TSET(I16), 0}, {"w", TSET(F32) | TSET(I16), 0}, {"bias", TSET(F32) | TSET(I32), OPTIONAL}, {0}};
+                            s_weigh[] = {{"state", TSET(F32) | TSET(I16), 0},
+                                         {"w", TSET(F32) | TSET(I16), 0},
+                                         {"bias", TSET(F32) | TSET(I32), OPTIONAL},
+                                         {0}};
 static const struct op_attr a_shift[] = {{.name = "memory", .kind = AT_INT, .i = 1}, {0}},
                             a_weigh[] = {{.name = "rank", .kind = AT_INT, .i = 1}, {0}};
 const struct op ops_tflite_rnn[] = {
@@ -397,7 +430,8 @@ const struct op ops_tflite_rnn[] = {
            "floats, hybrid, 8 bit codes with 16 bit cells; no layer normalization"),
     TFLITE("LSTM", tfl_many, exp_lstm, "one step of the same"),
     TFLITE("SVDF", tfl_many, exp_svdf, "floats, hybrid, 8 bit codes with a state of 16 bit"),
-    {"tflite", "LstmStep", 1, 1, tfl_attrs, s_step, s_step_out, .define = op_lstm_step, .spec = "the gates of one step"},
+    {"tflite", "LstmStep", 1, 1, tfl_attrs, s_step, s_step_out, .define = op_lstm_step,
+     .spec = "the gates of one step"},
     {"tflite", "LstmStep8", 1, 1, tfl_attrs, s_step8, s_step_out, .define = op_lstm_step8,
      .spec = "the same in fixed point as LiteRT's reference kernel"},
     DEFINED("ShiftIn", a_shift, s_shift, op_shift_in, "the newest behind the others"),
