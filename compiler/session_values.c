@@ -37,8 +37,8 @@ const char *session_count(struct session *s, bool present, int n) {
 
 /* ---- files */
 static const char *some_value(enum value_kind k) {
-    static const char *const some[VALUE_KINDS] = {"a tensor", "a sequence", "an optional tensor",
-                                                  "an optional sequence"};
+    static const char *const some[VALUE_KINDS] = {
+        "a tensor", "a sequence", "an optional tensor", "an optional sequence", "a map", "a sequence of maps"};
     return some[k];
 }
 static bool read_value(struct session *s, const char *path, enum value_kind kind, enum dtype type, struct value_io *v) {

@@ -21,7 +21,9 @@ void def_end(struct def *d) {
     def_now = d->outer;
     d->c->diags.origin = def_now ? def_now->n->origin : NULL;
 }
-static bool is_holder(const struct value *v) { return v->type.kind == TY_SEQUENCE || v->type.kind == TY_OPTIONAL; }
+static bool is_holder(const struct value *v) {
+    return v->type.kind == TY_SEQUENCE || v->type.kind == TY_OPTIONAL || v->type.kind == TY_MAP;
+}
 static bool bind_inputs(struct def *d) {
     for (int k = 0; k < d->n->ins.n; k++) {
         struct value *v = d->n->ins.v[k];

@@ -1,4 +1,4 @@
-/* Sequences and optionals that a model takes or gives. In both IRs the tensors that they hold stand for them, as
+/* Sequences, optionals and maps that a model takes or gives. In both IRs the tensors that they hold stand for them, as
  * parameters and results of their own (docs/adr/0005); what is said here is which of those belong together. */
 #ifndef NN_IR_HOLDER_H
 #define NN_IR_HOLDER_H
@@ -6,9 +6,21 @@
 #include "ir/base/vec.h"
 #include <stdbool.h>
 
-/* What one input or output of a model is. */
-enum value_kind { VALUE_TENSOR, VALUE_SEQUENCE, VALUE_OPTIONAL, VALUE_OPTIONAL_SEQUENCE, VALUE_KINDS };
+/* What one input or output of a model is. A map is two tensors, keys [n] and values [n]; maps, a sequence of such with
+ * the same keys, are keys [n] and values [count,n]. Keys that the model gives ascend. */
+enum value_kind {
+    VALUE_TENSOR,
+    VALUE_SEQUENCE,
+    VALUE_OPTIONAL,
+    VALUE_OPTIONAL_SEQUENCE,
+    VALUE_MAP,
+    VALUE_MAPS,
+    VALUE_KINDS
+};
 const char *value_kind_name(enum value_kind k); /* "sequence", "optional_sequence" */
+bool value_kind_is_map(enum value_kind k);      /* or several */
+/* What the i-th tensor of such a value is called where the whole is called `name`: name_0, or name_keys. */
+const char *value_part(struct interner *in, const char *name, enum value_kind k, int i);
 
 enum { HOLDER_MAX = 1024 }; /* tensors of one */
 struct holder {

@@ -179,9 +179,9 @@ static bool give_contents(struct graph *g, struct value *v, const char *name) {
         PUSH(&g->ctx->arena, &g->outputs, internf(g->ctx->names, "%s_shapes", name));
         return true;
     }
-    if (v->type.kind == TY_MAP || !contents_of(v, &x)) {
+    if (!contents_of(v, &x)) {
         diag(&g->ctx->diags, DIAG_ERROR, E_OP,
-             "output %s: what this sequence or optional holds is not known when the model is compiled",
+             "output %s: what this sequence, optional or map holds is not known when the model is compiled",
              diag_quote(&g->ctx->arena, name));
         return false;
     }
@@ -189,7 +189,7 @@ static bool give_contents(struct graph *g, struct value *v, const char *name) {
     PUSH(&g->ctx->arena, &g->given, h);
     for (int i = 0; i < x.n; i++) {
         region_result(g->top, x.v[i]);
-        PUSH(&g->ctx->arena, &g->outputs, x.kind == VALUE_OPTIONAL ? name : internf(g->ctx->names, "%s_%d", name, i));
+        PUSH(&g->ctx->arena, &g->outputs, value_part(g->ctx->names, name, x.kind, i));
     }
     return true;
 }

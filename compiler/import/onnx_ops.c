@@ -58,11 +58,7 @@ static void visit(void *env, struct node *n) {
     }
     const char *before = d->origin;
     d->origin = n->origin;
-    if (!strcmp(n->domain, "gcc2nn") || (m->model && !strcmp(n->domain, "tflite"))) {
-        /* their makers vouch for what they are given */
-        onnx_error(m, E_OP, "operators of the domain %s are made by the compiler; no ONNX model may hold them",
-                   n->domain);
-    } else if (n->version < n->op->first) {
+    if (n->version < n->op->first) {
         onnx_error(m, E_OPSET, "version %d of the operator is not supported; %d is the oldest", n->version,
                    n->op->first);
         diag_help(d, "convert the model to a newer opset (onnx.version_converter)");

@@ -27,6 +27,7 @@ void ops_register_all(void);
     F(ml_features) \
     F(ml_labels) \
     F(ml_linear) \
+    F(ml_map) \
     F(ml_svm) \
     F(ml_tree) \
     F(ms_attention) \

@@ -46,13 +46,35 @@ static bool lower_holder(struct lowering *l, struct node *n) {
 }
 static const struct op_control holder = {infer_holder, lower_holder}, packed = {infer_packed, lower_holder};
 
-bool value_is_holder(const struct value *v) { return v->type.kind == TY_SEQUENCE || v->type.kind == TY_OPTIONAL; }
+/* A map is made of keys [n] and values [n], several with the same keys of values [count,n]. */
+static enum infer_status infer_map(struct graph *g, struct node *n, bool (*infer_region)(struct region *r)) {
+    (void)infer_region;
+    struct type *map = NEW(&g->ctx->arena, struct type), *of = NEW(&g->ctx->arena, struct type);
+    const struct type *keys = &n->ins.v[0]->type, *values = &n->ins.v[1]->type;
+    *of = type_tensor(g->ctx, values->dtype, NULL, 0);
+    *map = (struct type){.kind = TY_MAP, .dtype = keys->dtype, .elem = of};
+    node_out(n, 0, "")->type = values->rank == 1 ? *map : (struct type){.kind = TY_SEQUENCE, .elem = map};
+    return INFER_OK;
+}
+const struct op_control map_holder = {infer_map, lower_holder};
+
+bool value_is_holder(const struct value *v) {
+    return v->type.kind == TY_SEQUENCE || v->type.kind == TY_OPTIONAL || v->type.kind == TY_MAP;
+}
 bool node_is_packed(const struct node *n) { return n && !strcmp(n->op_type, "Packed") && !strcmp(n->domain, "gcc2nn"); }
 static bool is_sequence(const struct node *n) { return node_is(n, "SequenceConstruct") || node_is(n, "SequenceEmpty"); }
-bool node_is_holder(const struct node *n) { return is_sequence(n) || node_is(n, "Optional") || node_is_packed(n); }
+static bool is_map(const struct node *n) { return n && n->op && n->op->control == &map_holder; }
+bool node_is_holder(const struct node *n) {
+    return is_sequence(n) || node_is(n, "Optional") || node_is_packed(n) || is_map(n);
+}
 bool contents_of(const struct value *v, struct contents *x) {
     const struct node *n = v->def;
     bool optional = node_is(n, "Optional");
+    if (n && n->op && n->op->control == &map_holder) {
+        *x = (struct contents){.kind = v->type.kind == TY_MAP ? VALUE_MAP : VALUE_MAPS, .present = true};
+        x->v = n->ins.v, x->n = n->ins.n;
+        return true;
+    }
     *x = (struct contents){.kind = optional ? VALUE_OPTIONAL : VALUE_SEQUENCE, .present = true};
     if (optional) {
         const struct type *held = v->type.elem;
@@ -280,6 +302,7 @@ static const struct op_attr a_unpack[] = {{.name = "rank", .kind = AT_INT, .flag
 static const struct op_slot s_seq[] = {{"input_sequence", 0, HOLDER}, {0}};
 static const struct op_slot s_elements[] = {{"inputs", TS_ANY, VARIADIC}, {0}};
 static const struct op_slot s_nothing[] = {{0}};
+static const struct op_slot s_map_of[] = {{"keys", TS_ANY, 0}, {"values", TS_ANY, 0}, {0}};
 static const struct op_slot s_insert[] = {
     {"input_sequence", 0, HOLDER}, {"tensor", TS_ANY, 0}, {"position", TS_INDEX, OPTIONAL | SCALAR}, {0}};
 static const struct op_slot s_erase[] = {{"input_sequence", 0, HOLDER}, {"position", TS_INDEX, OPTIONAL | SCALAR}, {0}};
@@ -301,6 +324,8 @@ const struct op ops_sequence[] = {
     {"", "SequenceConstruct", 11, 11, attrs_none, s_elements, slots_y, .control = &holder,
      .spec = "SequenceConstruct-11"},
     {"", "SequenceEmpty", 11, 11, a_empty, s_nothing, slots_y, .control = &holder, .spec = "SequenceEmpty-11"},
+    {"gcc2nn", "Map", 1, 1, attrs_none, s_map_of, slots_y, .control = &map_holder,
+     .spec = "stands for a map that the model takes, or for the maps that a ZipMap gives"},
     {"", "SequenceInsert", 11, 11, attrs_none, s_insert, slots_y, .expand = op_insert, .spec = "SequenceInsert-11"},
     {"", "SequenceErase", 11, 11, attrs_none, s_erase, slots_y, .expand = op_erase, .spec = "SequenceErase-11"},
     {"", "SequenceAt", 11, 11, attrs_none, s_at, slots_y, .expand = op_element,

@@ -892,6 +892,13 @@ def difference(got, want, half, least):
     return f"off by {worst:.3g}, greatest value {np.abs(w).max():.3g}" if worst > limit else ""
 
 
+def difference_of_maps(got, want, half, least):
+    if len(got) != len(want) or any(g.keys() != w.keys() for g, w in zip(got, want)):
+        return f"{len(got)} maps with other keys, or not {len(want)}"
+    both = [np.array([[float(m[k]) for k in w] for m, w in zip(maps, want)]) for maps in (got, want)]
+    return difference(*both, half, least)
+
+
 def check(seed, args, folder):
     """('passed' | 'failed' | 'skipped', why)"""
     maker = args.maker(seed)
@@ -908,8 +915,10 @@ def check(seed, args, folder):
     path = os.path.join(folder, "model.onnx")
     onnx.save(model, path)
     for k, name in enumerate(maker.inputs):
+        value = maker.data[name]
+        value = numpy_helper.from_dict(value, name) if isinstance(value, dict) else numpy_helper.from_array(value, name)
         with open(os.path.join(data, f"input_{k}.pb"), "wb") as f:
-            f.write(numpy_helper.from_array(maker.data[name], name).SerializeToString())
+            f.write(value.SerializeToString())
     target = random.Random(seed).choice(["c99", "x86-avx2", "x86-avx512"])
     compiled = args.compiled and seed % args.compiled == 0
     if compiled and target == "x86-avx512":     # what is interpreted needs no such machine
@@ -934,8 +943,11 @@ def check(seed, args, folder):
     least = 1 if any("Normalization" in n.op_type for n in model.graph.node) else 1e-2
     for k, w in enumerate(want):
         with open(os.path.join(folder, "out", f"output_{k}.pb"), "rb") as f:
-            got = numpy_helper.to_array(onnx.TensorProto.FromString(f.read()))
-        what = difference(got, w, half, least)
+            got = f.read()
+        if isinstance(w, list):
+            what = difference_of_maps(numpy_helper.to_list(onnx.SequenceProto.FromString(got)), w, half, least)
+        else:
+            what = difference(numpy_helper.to_array(onnx.TensorProto.FromString(got)), w, half, least)
         if what:
             return "failed", f"{ops}: WRONG output {k} {outs[k]}: {what}"
     return "passed", ""
