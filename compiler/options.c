@@ -277,7 +277,7 @@ const struct exit_row exit_rows[] = {
     {EXIT_MODEL, "bad or unsupported model"},
     {EXIT_BUDGET, "over budget"},
     {EXIT_ENV, "environment: a file, compiler, emulator or memory is missing, or something cannot be written"},
-    {70, "a mistake in gcc2nn itself"},
+    {EXIT_INTERNAL, "a mistake in gcc2nn itself: please report it"},
     {0},
 };
 

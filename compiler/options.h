@@ -2,12 +2,12 @@
 #ifndef NN_COMPILER_OPTIONS_H
 #define NN_COMPILER_OPTIONS_H
 #include "compiler/import/onnx.h"
+#include "ir/base/die.h"
 #include "ir/base/text.h"
 #include "ir/base/vec.h"
 #include <stdbool.h>
 
 /* What the process returns; 70 (die.h) for broken invariants of ours. */
-enum exit_code { EXIT_OK = 0, EXIT_DIFFERS = 1, EXIT_USAGE = 2, EXIT_MODEL = 3, EXIT_BUDGET = 4, EXIT_ENV = 5 };
 
 struct options {
     const struct command *command;

@@ -138,6 +138,7 @@ static int64_t plan_reference(void *env, const struct sym *y) {
 /* A module in text form goes straight to the planner. */
 static bool parse_loops(struct session *s, const struct mapped_file *f) {
     nn_find_instr = instr_by_name;
+    s->c->diags.ir_text = true;
     s->u.m = loop_parse(s->c, (const char *)f->bytes, f->size, s->compile.path);
     if (!s->u.m || !loop_verify(s->u.m, NULL)) return false;
     if (!s->u.m->entry) {
@@ -241,6 +242,8 @@ bool session_interpret(struct session *s, struct tensor *const *inputs, struct t
             ok = (outputs[out++] = from_cells(s, &args[k], e->params.v[k].buf->type)) != NULL;
         free(args[k].data);
     }
-    if (!ok) diag(&s->c->diags, DIAG_ERROR, E_FAULT, "%s", *r.message ? r.message : "an output is too large");
+    if (!ok)
+        diag(&s->c->diags, DIAG_ERROR, r.status == EVAL_BAD ? E_VERIFY : E_FAULT, "%s",
+             *r.message ? r.message : "an output is too large");
     return ok;
 }
