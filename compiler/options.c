@@ -174,6 +174,7 @@ static bool one_of(struct arena *a, const char *value, const char *words, struct
 }
 LIST(add_dump, dump_after)
 LIST(add_skip, skip)
+LIST(add_rule_off, rules_off)
 SETTER(set_weights, weights, false)
 SETTER(set_std, std, false)
 FLAG(set_depfile, depfile)
@@ -241,11 +242,14 @@ const struct option_row option_rows[] = {
     {"no-fuse", 0, NULL, "one kernel for each node", CMD_COMPILE | CMD_PROGRAM, set_no_fuse, NULL},
     {"no-schedule", 0, NULL, "kernels as plain loops", CMD_COMPILE | CMD_PROGRAM, set_no_schedule, NULL},
     {"dump-after", 0, "PASS",
-     "print the program after this pass, or after `all`; `fuse`: the groups; `kernels`: the kernels before "
+     "print the program after this pass, or after `all`; `fuse`: the groups; `nodes`: what became of the model's "
+     "nodes; `kernels`: the kernels before "
      "their schedules, with the steps to do; may be repeated",
      CMD_COMPILE | CMD_PROGRAM, add_dump, NULL},
     {"stop-after", 0, "PASS", "stop after this pass", CMD_COMPILE, set_stop, NULL},
     {"no-pass", 0, "PASS", "leave this pass out; may be repeated", CMD_COMPILE | CMD_PROGRAM, add_skip, NULL},
+    {"no-rule", 0, "RULE", "leave this rule of simplify out; may be repeated; `gcc2nn list-rules` names them",
+     CMD_COMPILE | CMD_PROGRAM | CMD_OPT, add_rule_off, NULL},
     {"time-passes", 0, NULL, "print the time of each pass", CMD_COMPILE | CMD_PROGRAM, set_time_passes, NULL},
     {"dim", 'd', "NAME=SIZE|LO..HI[@REF]",
      "fix the size of a symbolic dimension, or say its range and the size to optimise for; may be repeated", CMD_MODEL,

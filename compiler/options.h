@@ -20,7 +20,7 @@ struct options {
     const char *passes, *steps, *proc;
     const char *data, *out, *cc, *python, *weights, *std, *build_dir, *stop_after;
     VEC(const char *) inputs; /* NAME=FILE */
-    VEC(const char *) dump_after, skip;
+    VEC(const char *) dump_after, skip, rules_off;
     bool interpret, each_node, no_fuse, no_schedule, time_passes, lower, replay, emit_c;
     int runs, warmup_given, seconds; /* 0: not given; warmup_given: 1 + the number of runs */
 };
@@ -44,6 +44,7 @@ enum { /* bits of commands, for the table of options */
        CMD_EXPLAIN = 1 << 6,
        CMD_LIST_OPS = 1 << 7,
        CMD_LIST_TARGETS = 1 << 8,
+       CMD_LIST_RULES = 1 << 9,
        CMD_PROGRAM = CMD_VERIFY | CMD_RUN | CMD_BENCH, /* those that build and run */
        CMD_MODEL = CMD_COMPILE | CMD_INSPECT | CMD_VERIFY | CMD_RUN | CMD_BENCH,
        CMD_ALL = 0x7fffffff,

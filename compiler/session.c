@@ -1,5 +1,6 @@
 /* From options to module, folder and program. See session.h. */
 #include "compiler/session.h"
+#include "compiler/graph/rules.h"
 #include "ir/base/cleanup.h"
 #include "ir/base/memory.h"
 #include "ir/loop_eval.h"
@@ -25,6 +26,8 @@ static void take_options(struct session *s) {
         .stop_after = o->stop_after,
         .skip = o->skip.v,
         .nskip = o->skip.n,
+        .rules_off = o->rules_off.v,
+        .nrules_off = o->rules_off.n,
         .time_passes = o->time_passes,
     };
 }
@@ -56,6 +59,20 @@ const struct target *target_named(struct ctx *c, const char *name) {
             near ? arena_printf(&c->arena, "; did you mean `%s`?", near) : "");
     diag_help(&c->diags, "`gcc2nn list-targets` names them");
     return NULL;
+}
+bool rules_exist(struct ctx *c, const struct options *o) {
+    const char **names = NEWN(&c->arena, const char *, rule_count());
+    bool ok = true;
+    for (int k = 0; k < rule_count(); k++) names[k] = rule_at(k)->name;
+    for (int k = 0; k < o->rules_off.n; k++) {
+        const char *name = o->rules_off.v[k], *near = nearest_name(name, names, rule_count());
+        if (rule_named(name)) continue;
+        diag_at(&c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--no-rule: there is no rule %s%s",
+                diag_quote(&c->arena, name), near ? arena_printf(&c->arena, "; did you mean `%s`?", near) : "");
+        diag_help(&c->diags, "`gcc2nn list-rules` names them");
+        ok = false;
+    }
+    return ok;
 }
 /* A name that --dump-after, --stop-after or --no-pass gives; also: other names that the option knows. */
 static bool pass_exists(struct session *s, const char *option, const char *name, const char *also) {
@@ -99,7 +116,7 @@ bool session_open(struct session *s, const struct options *o) {
     take_options(s);
     s->compile.import.contents = session_contents;
     s->compile.import.env = s;
-    if (!passes_exist(s)) return false;
+    if (!passes_exist(s) || !rules_exist(s->c, o)) return false;
     bool strict = o->std && !strcmp(o->std, "c99-strict"); /* has no use for layouts made for vectors */
     s->compile.target = target_named(s->c, o->target ? o->target : strict ? "c99" : "native");
     s->u = (struct compilation){.c = s->c, .o = &s->compile};

@@ -23,6 +23,8 @@ struct session {
 };
 /* The target of a name that the user gave; NULL after a diagnostic when there is none. */
 const struct target *target_named(struct ctx *c, const char *name);
+/* Are the names that --no-rule gives those of rules? false after a diagnostic. */
+bool rules_exist(struct ctx *c, const struct options *o);
 /* false: a diagnostic was recorded. session_close must be called in each case; it gives the exit status. */
 bool session_open(struct session *s, const struct options *o);
 int session_close(struct session *s);

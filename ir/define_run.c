@@ -277,11 +277,14 @@ bool def_expand(struct graph *g, struct node *n) {
     def_begin(&d, DEF_EXPAND, g, n);
     d.p = proc_new(d.c, "expand");
     bool ok = check_row(&d) && bind_inputs(&d);
+    const struct node *before = n->prev;
     if (ok) n->op->expand();
     ok = ok && d.c->diags.errors == d.errors_before;
     for (int k = 0; ok && k < n->outs.n; k++)
         if (n->outs.v[k] && n->outs.v[k]->uses.n) def_unfit(), ok = false; /* the expansion gave up without a word */
     def_end(&d);
+    trace_because(g, NULL,
+                  n->prev == before ? "it gives an operand or a constant" : "other operators stand in its place");
     if (ok) node_remove(n);
     return ok;
 }

@@ -167,6 +167,10 @@ static const char *group_nodes(struct lowering *l, const struct group *gr) {
     text_free(&t);
     return r;
 }
+static void note_view(struct lowering *l, const struct node *n) {
+    for (int k = 0; k < l->m->sources.n; k++)
+        if (l->m->sources.v[k].origin == n->origin) l->m->sources.v[k].why = "the cells of its operand, in other dims";
+}
 /* Reshapes, and slices of the outermost axis, are the same storage: no kernel (rules 1 and 2 of docs/storage.md). */
 static bool lower_view(struct lowering *l, struct node *n) {
     int operand;
@@ -185,6 +189,7 @@ static bool lower_view(struct lowering *l, struct node *n) {
         buf_new(l->c, l->entry, *v->name ? v->name : "view", v->type.dtype, SC_ARENA, v->type.dims, v->type.rank);
     struct stmt *s = s_new(l->c, S_VIEW);
     s->u.view.buf = b, s->u.view.of = of, s->u.view.off = off;
+    note_view(l, n);
     lower_stmt(l, s);
     lower_bind(l, v, b);
     return true;
@@ -426,6 +431,7 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
     l.entry = proc_new(c, "entry");
     l.m->entry = l.entry;
     l.m->taken = g->taken, l.m->given = g->given, l.m->kept = g->kept;
+    l.m->sources = trace_end(g);
     l.block = &l.entry->body;
     input_syms(&l);
     for (int k = 0; k < top->params.n; k++) {

@@ -42,9 +42,10 @@ static bool inputs_are_constants(const struct node *n) {
     return true;
 }
 
-/* A constant that is made must not be much larger than those that the model stores. */
+/* A constant that is made must not be much larger than those that the model stores. ConstantOfShape stands for weights
+ * in models that are kept small. */
 static int64_t most_elements(const struct node *n) {
-    int64_t most = MAX_ELEMENTS;
+    int64_t most = node_is(n, "ConstantOfShape") ? MAX_WEIGHTS : MAX_ELEMENTS;
     for (int k = 0; k < n->ins.n; k++) {
         const struct tensor *t = n->ins.v[k] ? n->ins.v[k]->init : NULL;
         int64_t count = t && t->source != TS_SPLAT ? tensor_count(t) : 0;
@@ -64,6 +65,7 @@ static bool fold(struct graph *g, struct node *n) {
         if (by) value_replace(v, by);
         left = left || (v && !by);
     }
+    trace_because(g, NULL, "its results are known");
     if (!left) {
         node_remove(n);
         return true;

@@ -34,6 +34,7 @@ static bool upgrade_by_row(struct node *n) {
     const struct op *row = n->op;
     for (const struct op_upgrade *u = row->upgrades; u && u->upto; u++) {
         if (n->version > u->upto) continue;
+        trace_because(n->in->graph, NULL, "what the newest form of the operator says stands in its place");
         u->fn(n);
         if (!n->in) return false; /* replaced by others, of the newest version */
         n->op = op_find(n->domain, n->op_type);

@@ -570,11 +570,15 @@ static bool walk(struct tflite *t, struct use_of *u) {
         const struct tfl_operator *o = &u->g->operators[k];
         const char *name = o->nouts && o->outs[0] >= 0 ? u->g->tensors[o->outs[0]].name : "";
         bool (*fn)(struct tflite *, struct use_of *, const struct tfl_operator *) = plain;
-        t->m.c->diags.origin = origin_text(t->m.c, outer, k, name, o->name);
+        const char *origin = t->m.c->diags.origin = origin_text(t->m.c, outer, k, name, o->name);
+        trace_source(t->m.g, origin);
         if (!count_nodes(t, 1)) return false;
         for (size_t w = 0; w < sizeof walkers / sizeof *walkers && !o->custom; w++)
             if (!strcmp(walkers[w].name, o->name)) fn = walkers[w].fn;
         if (!fn(t, u, o)) return false;
+        if (fn == plain) continue;
+        trace_because(t->m.g, NULL, "what it calls stands in its place"); /* unless it has a node */
+        trace_removed(t->m.g, origin);
     }
     t->m.c->diags.origin = NULL;
     return !t->m.stopped;
@@ -650,6 +654,7 @@ static struct graph *import_bytes(struct ctx *c, const char *path, const uint8_t
         return NULL;
     }
     t.m.g = graph_new(c, t.model->graphs[0].name);
+    trace_pass(t.m.g, "import");
     t.m.g->file = c->diags.file;
     t.m.g->file_bytes = (int64_t)n;
     if (*t.model->description)

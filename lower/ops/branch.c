@@ -105,6 +105,7 @@ static enum infer_status specialise(struct graph *g, struct node *n, struct regi
     set_int(to, "captures", to->ins.n - 1);
     set_int(to, "specialised", 1);
     replace_leaves(&t, to);
+    trace_because(g, NULL, "both branches of an If have a copy of what depends on its rank");
     while (t.nodes.n) node_remove(t.nodes.v[--t.nodes.n]);
     node_remove(n);
     return INFER_REPLACED;
@@ -167,6 +168,7 @@ static enum infer_status take_branch(struct graph *g, struct node *n, struct reg
     region_inline(r, n, n->ins.v + 1, results);
     for (int k = 0; k < n->outs.n; k++)
         if (n->outs.v[k]) value_replace(n->outs.v[k], results[k]);
+    trace_because(g, NULL, "its condition is known");
     node_remove(n);
     return INFER_REPLACED;
 }

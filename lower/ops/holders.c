@@ -166,6 +166,7 @@ static struct node *renewed(struct node *n) {
         if (n->attrs.v[k].kind == AT_REGION) n->attrs.v[k].u.region->owner = to;
     }
     n->attrs.n = 0; /* the bodies belong to the new node now */
+    trace_because(n->in->graph, NULL, "its passes are unrolled");
     node_remove(n);
     return to;
 }
@@ -190,6 +191,7 @@ static void finish(struct node *n, int ncarried, int ncollected) {
         }
         value_replace(n->outs.v[k], v);
     }
+    trace_because(n->in->graph, NULL, "its passes are unrolled");
     node_remove(n);
 }
 bool ctl_carries_holders(const struct node *n, int ncarried) {
@@ -365,6 +367,7 @@ static enum infer_status map_infer(struct graph *g, struct node *n, bool (*infer
         for (int i = 0; i < length; i++) list[i] = results[i * r->results.n + k];
         value_replace(n->outs.v[k], held_by(n, n, length ? "SequenceConstruct" : "SequenceEmpty", list, length));
     }
+    trace_because(g, NULL, "its passes are unrolled");
     node_remove(n);
     return INFER_REPLACED;
 }

@@ -13,6 +13,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -899,6 +900,15 @@ def difference_of_maps(got, want, half, least):
     return difference(*both, half, least)
 
 
+def lost_nodes(model, said):
+    """Each node of the model has one line, which says why if it went."""
+    lines = [line for line in said.split("// nodes\n")[-1].splitlines() if line.startswith("node ")]
+    if [int(line.split()[1]) for line in lines] != list(range(len(model.graph.node))):
+        return f"{len(lines)} nodes are told of, the model has {len(model.graph.node)}"
+    silent = [line for line in lines if not re.search(r": (alive|(removed|merged into .*) by [^:]+: .)", line)]
+    return silent[0] if silent else ""
+
+
 def check(seed, args, folder):
     """('passed' | 'failed' | 'skipped', why)"""
     maker = args.maker(seed)
@@ -925,7 +935,7 @@ def check(seed, args, folder):
         target = host_target()
     command = [args.gcc2nn, "run", path, "--data", data, "--out", os.path.join(folder, "out"), "--target", target]
     if not compiled:
-        command.append("--interpret")
+        command += ["--interpret", "--dump-after=nodes"]
     try:
         done = subprocess.run(command, capture_output=True, timeout=120, text=True, errors="replace")
     except subprocess.TimeoutExpired:
@@ -938,6 +948,10 @@ def check(seed, args, folder):
         refused = done.returncode == 3 and "E0502" not in done.stderr
         verdict = "skipped" if maker.symbolic and refused and not args.strict else "failed"
         return verdict, f"{ops}: exit {done.returncode}: {why[-200:]}"
+    if not compiled:
+        lost = lost_nodes(model, done.stdout)
+        if lost:
+            return "failed", f"{ops}: {lost}"
     half = any(v[1] == np.float16 for v in maker.values.values())
     # Of equal elements a normalization leaves what its mean was rounded by, times 1 / sqrt(epsilon).
     least = 1 if any("Normalization" in n.op_type for n in model.graph.node) else 1e-2
