@@ -72,11 +72,16 @@ def run(gcc2nn, model, feeds, folder, more, count):
     return got
 
 
+def text(v):
+    return v.decode() if isinstance(v, bytes) else v
+
+
 def difference(got, want):
     """What is wrong, or an empty string."""
     import numpy as np
     if isinstance(want, list) and want and isinstance(want[0], dict):
         keys = sorted(want[0])
+        got = [{text(k): v for k, v in m.items()} for m in got]
         if len(got) != len(want) or any(sorted(g) != keys for g in got):
             return "maps with other keys, or another number of them"
         return difference(*(np.array([[float(m[k]) for k in keys] for m in maps]) for maps in (got, want)))
@@ -88,8 +93,6 @@ def difference(got, want):
     if got.shape != want.shape or (got.dtype != want.dtype and want.dtype.kind not in "OUS"):
         return f"{got.dtype}{list(got.shape)}, not {want.dtype}{list(want.shape)}"
     if want.dtype.kind in "OUS":
-        def text(v):
-            return v.decode() if isinstance(v, bytes) else str(v)
         bad = sum(text(g) != text(w) for g, w in zip(got.ravel(), want.ravel()))
         return f"{bad} of {want.size} strings differ" if bad else ""
     if want.dtype.kind != "f":
