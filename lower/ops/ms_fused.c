@@ -178,7 +178,11 @@ static void exp_rfft(void) {
 static V negated(V v) { return N_OP("Neg", v); }
 /* The other half of the spectrum is the conjugate of the first, backwards. */
 static void exp_irfft(void) {
-    if (!plain_fourier() || gin(0)->type.rank < 2) return;
+    if (!plain_fourier()) return;
+    if (gin(0)->type.rank < 2) {
+        fail(E_RANK, "the input has rank %d, without an axis of pairs", gin(0)->type.rank);
+        return;
+    }
     V x = gin(0), ends[] = {int_const(-2), int_const(0), int_const(-2), int_const(-1)};
     V back = N_OP("Slice", x, ends[0], ends[1], ends[2], ends[3]);
     int axis = x->type.rank - 1;
