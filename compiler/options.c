@@ -175,6 +175,7 @@ static bool one_of(struct arena *a, const char *value, const char *words, struct
 LIST(add_dump, dump_after)
 LIST(add_skip, skip)
 LIST(add_rule_off, rules_off)
+SETTER(set_signature, signature, false)
 SETTER(set_weights, weights, false)
 SETTER(set_std, std, false)
 FLAG(set_depfile, depfile)
@@ -259,6 +260,8 @@ const struct option_row option_rows[] = {
      "or "
      "s=empty; of an optional that holds nothing o=none; may be repeated",
      CMD_MODEL, parse_shape, NULL},
+    {"signature", 0, "KEY", "TFLite: the entry of that name (default: the only one, else the first graph)", CMD_MODEL,
+     set_signature, NULL},
     {"keep-inputs", 0, NULL, "weights that the model lists among its inputs stay inputs", CMD_MODEL, set_keep_inputs,
      NULL},
     {"passes", 0, "NAMES", "graph passes to run on a .gir file, separated by commas", CMD_OPT, set_passes, NULL},
@@ -431,6 +434,7 @@ struct import_options options_import(const struct options *o) {
                                    .ndims = o->dims.n,
                                    .shapes = o->shapes.v,
                                    .nshapes = o->shapes.n,
+                                   .signature = o->signature,
                                    .keep_inputs = o->keep_inputs};
 }
 

@@ -14,6 +14,7 @@ struct options {
     struct arena *arena;    /* of what follows */
     VEC(const char *) args; /* words that are no options */
     VEC(struct dim_option) dims;
+    const char *signature;
     VEC(struct shape_option) shapes;
     bool keep_inputs, json, depfile, help, version;
     const char *name, *target; /* NULL: not given */

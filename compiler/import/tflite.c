@@ -601,13 +601,27 @@ static struct type tensor_type(struct tflite *t, const struct tfl_tensor *x, con
     p.elem_type = dtype_onnx(element_type(t, x)), p.shape = &s;
     return onnx_tensor_type(&t->m, &p, name, given && given->n == 1 ? given->v : NULL, "--shape", false);
 }
+/* NULL: the first graph is the entry, or a diagnostic. */
 static const struct tfl_signature *signature_of(struct tflite *t) {
-    return t->model->nsignatures == 1 ? &t->model->signatures[0] : NULL;
+    const char *key = t->m.o.signature;
+    struct text known = {0};
+    if (!key) return t->model->nsignatures == 1 ? &t->model->signatures[0] : NULL;
+    for (int k = 0; k < t->model->nsignatures; k++) {
+        if (!strcmp(t->model->signatures[k].key, key)) return &t->model->signatures[k];
+        text_printf(&known, "%s%s", k ? ", " : "", quote(t, t->model->signatures[k].key));
+    }
+    error(t, E_USAGE, "--signature %s: the model has none of that name", quote(t, key));
+    diag_help(&t->m.c->diags, "its signatures are: %s", known.n ? known.s : "none");
+    text_free(&known);
+    return NULL;
 }
-/* Signatures name the inputs and outputs as the model's author did, and order them by name; the names of the file's
- * tensors stay, and their order, as LiteRT's own interpreter has them. */
-static const char *port_name(struct tflite *t, const struct tfl_graph *g, int tensor) {
+/* A signature that was asked for names inputs and outputs; else they have the names of their tensors. The order is that
+ * of the graph, as LiteRT's interpreter has it. */
+static const char *port_name(struct tflite *t, const struct tfl_graph *g, int tensor, const struct tfl_port *ports,
+                             int n) {
     const char *name = g->tensors[tensor].name;
+    for (int k = 0; k < n && t->m.o.signature; k++)
+        if (ports[k].tensor == tensor && *ports[k].name) name = ports[k].name;
     return intern(t->m.c->names, *name ? name : internf(t->m.c->names, "tensor_%d", tensor));
 }
 static bool build(struct tflite *t) {
@@ -619,7 +633,7 @@ static bool build(struct tflite *t) {
     struct scope top = {.region = m->g->top, .names = {.arena = arena_of(t)}};
     struct value **args = NEWN(arena_of(t), struct value *, g->nins + 1), **results;
     for (int k = 0; k < g->nins; k++) {
-        const char *name = port_name(t, g, g->ins[k]);
+        const char *name = port_name(t, g, g->ins[k], sig ? sig->ins : NULL, sig ? sig->nins : 0);
         d->origin = arena_printf(arena_of(t), "input %s", quote(t, name));
         args[k] = region_param(m->g->top, name, tensor_type(t, &g->tensors[g->ins[k]], name));
         onnx_declare(m, &top, name, args[k]);
@@ -629,7 +643,7 @@ static bool build(struct tflite *t) {
     if (d->errors > before || !call(t, m->g->top, (int)(g - t->model->graphs), args, g->nins, &results)) return false;
     for (int k = 0; k < g->nouts; k++) {
         region_result(m->g->top, results[k]);
-        PUSH(arena_of(t), &m->g->outputs, port_name(t, g, g->outs[k]));
+        PUSH(arena_of(t), &m->g->outputs, port_name(t, g, g->outs[k], sig ? sig->outs : NULL, sig ? sig->nouts : 0));
     }
     for (int k = 0; k < t->variables.n; k++) {
         const struct variable *v = &t->variables.v[k];
@@ -689,8 +703,11 @@ struct graph *import_tflite_bytes(struct ctx *c, const char *path, const uint8_t
 struct graph *import_model(struct ctx *c, const char *path, const struct import_options *o) {
     struct mapped_file file;
     if (!file_map(&c->diags, path, &file)) return NULL;
-    struct graph *g = is_tflite(file.bytes, file.size) ? import_tflite_bytes(c, path, file.bytes, file.size, o)
-                                                       : import_onnx_bytes(c, path, file.bytes, file.size, o);
+    bool tflite = is_tflite(file.bytes, file.size);
+    if (!tflite && o && o->signature)
+        diag_at(&c->diags, DIAG_ERROR, E_USAGE, path, NULL, "--signature: only TensorFlow Lite models have signatures");
+    struct graph *g = tflite ? import_tflite_bytes(c, path, file.bytes, file.size, o)
+                             : import_onnx_bytes(c, path, file.bytes, file.size, o);
     if (!g) file_unmap(&file);
-    return g;
+    return c->diags.errors ? NULL : g;
 }
