@@ -51,6 +51,7 @@ void ops_register_all(void);
     F(shape) \
     F(signal) \
     F(tflite_conv) \
+    F(tflite_detect) \
     F(tflite_math) \
     F(tflite_reduce) \
     F(tflite_rnn) \

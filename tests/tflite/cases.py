@@ -873,3 +873,37 @@ def variables(r, name):
     g.op("ASSIGN_VARIABLE", [h, y], [])
     g.outs = [y]
     return [g, once]
+
+
+# ---- detection
+@case("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5")
+def nms(r, name):
+    g, n, most = Graph(), int(r.integers(1, 12)), int(r.integers(1, 9))
+    corner = r.uniform(0, 3, (n, 2))
+    b = g.const(np.concatenate([corner, corner + r.uniform(0.3, 2, (n, 2))], 1).astype("float32"))
+    ins = [b, g.input("float32", [n])] + [g.const(np.array(v, t)) for v, t in
+                                          ((most, "int32"), (float(r.uniform(0.1, 0.7)), "float32"), (-1.0, "float32"))]
+    g.outs = [g.tensor("int32", [most]), g.tensor("int32", [])]
+    if name[-1] == "5":
+        ins.append(g.const(np.float32(0)))
+        g.outs.insert(1, g.tensor("float32", [most]))
+    g.op(name, ins, g.outs)
+    return [g]
+
+
+@case("TFLite_Detection_PostProcess")
+def detection(r, name):
+    from flatbuffers import flexbuffers
+    g, n, classes, each, most = Graph(), 24, int(r.integers(2, 6)), int(r.integers(1, 3)), 3
+    b = flexbuffers.Builder()
+    with b.Map():
+        for k, v in dict(max_detections=most, max_classes_per_detection=each, num_classes=classes, detections_per_class=5).items():
+            b.Int(k, v)
+        for k, v in dict(nms_score_threshold=-100.0, nms_iou_threshold=0.6, y_scale=10.0, x_scale=10.0, h_scale=5.0, w_scale=5.0).items():
+            b.Float(k, v)
+        b.Bool("use_regular_nms", False)
+    anchors = np.concatenate([r.uniform(0, 9, (n, 2)), r.uniform(0.2, 0.5, (n, 2))], 1).astype("float32")
+    ins = [g.input("float32", [1, n, 4]), g.input("float32", [1, n, classes + int(r.integers(2))]), g.const(anchors)]
+    g.outs = [g.tensor("float32", s) for s in ([1, most * each, 4], [1, most * each], [1, most * each], [1])]
+    g.op("CUSTOM", ins, g.outs, custom=(name, bytes(b.Finish())))
+    return [g]
