@@ -12,11 +12,12 @@
 #include "ir/op.h"
 #include <string.h>
 
-/* Costs: a transposed cell, a transpose however small it is, an operator that is left where no order is better, a sum
- * along an axis that is not last. */
+/* Costs: a transposed cell, a transpose however small it is, one that is but a view, an operator that stays where no
+ * order is better (it decides ties: transposes go to the edge), a sum along an axis that is not last. */
 enum {
     COST_CELL = 16,
     COST_CALL = 1024,
+    COST_VIEW = 512,
     COST_STAYS = 1,
     COST_STRIDED = 4,
     TYPICAL_SIZE = 64,
@@ -54,7 +55,7 @@ static bool is_reshape(const struct order *p, const struct value *v) {
 }
 static int64_t cost_of(const struct mover *m, const struct value *v) {
     bool free = v->type.rank == m->p.rank ? is_reshape(&m->p, v) : type_has_one_element(&v->type);
-    return free ? 1 : COST_CALL + COST_CELL * cells(v);
+    return free ? COST_VIEW : COST_CALL + COST_CELL * cells(v);
 }
 /* A Transpose by p, or the Reshape that it is where axes of 1 alone move. */
 static bool permutes(const struct node *n, const struct order *p) {
