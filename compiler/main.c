@@ -28,8 +28,8 @@ int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is an error of write(), with a message */
     cleanup_install();
     die_command(GCC2NN_VERSION, argc, argv);
-    json_set_alloc_funcs(memory_new,
-                         free); /* jansson gives NULL both for bad input and for no memory: tell them apart */
+    /* jansson gives NULL both for bad input and for no memory: tell them apart */
+    json_set_alloc_funcs(memory_new, free);
     if (!options_parse(&o, command_rows, argc, argv, &problem)) {
         struct ctx *c = ctx_new();
         for (int k = 1; k < argc; k++)
