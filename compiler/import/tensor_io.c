@@ -316,15 +316,25 @@ static void copy_element(struct tensor *to, int64_t i, const struct tensor *from
     if (to->type == STR) ((struct str_elem *)tensor_data(to))[i] = from->strs[k];
     else memcpy((char *)tensor_data(to) + (size_t)i * size, (const char *)from->bytes + (size_t)k * size, size);
 }
-/* Where entry i of the map is among them, in place[i]; by counting, for files of tests hold small maps. */
+struct map_entry {
+    const struct tensor *keys;
+    int64_t k;
+};
+static int compare_entries(const void *x, const void *y) {
+    const struct map_entry *a = x, *b = y;
+    return compare_keys(a->keys, a->k, b->k);
+}
+/* Where entry i of the map is among them, in place[i]. */
 static bool places_of(struct tensor_reader *r, const struct tensor *keys, int64_t *place) {
     int64_t n = tensor_count(keys);
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t k = 0; k < n; k++) {
-            int d = compare_keys(keys, k, i);
-            place[i] += d < 0;
-            if (!d && k != i) return diag(r->diags, DIAG_ERROR, E_TYPE, "a map has the same key twice"), false;
-        }
+    struct map_entry *e = NEWN(r->arena, struct map_entry, n + 1);
+    for (int64_t k = 0; k < n; k++) e[k] = (struct map_entry){keys, k};
+    qsort(e, (size_t)n, sizeof *e, compare_entries);
+    for (int64_t i = 0; i < n; i++) {
+        if (i && !compare_keys(keys, e[i - 1].k, e[i].k))
+            return diag(r->diags, DIAG_ERROR, E_TYPE, "a map has the same key twice"), false;
+        place[e[i].k] = i;
+    }
     return true;
 }
 static struct tensor *keys_of(struct tensor_reader *r, const Onnx__MapProto *m) {

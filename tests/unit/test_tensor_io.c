@@ -355,6 +355,40 @@ Test(to_proto, sequences_and_optionals) {
     text_free(&nested);
 }
 
+static struct tensor *filled(enum dtype t, const int64_t *dims, int rank, const double *v) {
+    struct tensor *r = tensor_new(&arena, t, dims, rank);
+    for (int64_t k = 0; k < tensor_count(r); k++)
+        if (t == I64) tensor_set_i(r, k, (int64_t)v[k]);
+        else tensor_set_f(r, k, v[k]);
+    return r;
+}
+Test(to_proto, maps_come_back_with_ascending_keys) {
+    const int64_t n = 3, rows[] = {2, 3};
+    struct tensor *mixed[] = {filled(I64, &n, 1, (double[]){7, -1, 3}),
+                              filled(F32, rows, 2, (double[]){1, 2, 3, 4, 5, 6})};
+    struct tensor *keys = filled(I64, &n, 1, (double[]){-1, 3, 7}), *row = filled(F32, &n, 1, (double[]){2, 3, 1}),
+                  *both = filled(F32, rows, 2, (double[]){2, 3, 1, 5, 6, 4});
+    for (enum value_kind kind = VALUE_MAP; kind <= VALUE_MAPS; kind++) {
+        struct value_io in = {kind, "m", true, 2, mixed}, v;
+        struct text out = {0};
+        value_to_proto(&in, &out);
+        cr_assert(from_bytes(&out, kind, &v));
+        cr_assert_str_eq(v.name, "m");
+        cr_assert(v.n == 2 && tensor_equal(v.tensors[0], keys));
+        cr_assert(tensor_equal(v.tensors[1], kind == VALUE_MAP ? row : both));
+        text_free(&out);
+    }
+    struct tensor *twice[] = {filled(I64, &n, 1, (double[]){7, 3, 7}), row};
+    struct value_io in = {VALUE_MAP, NULL, true, 2, twice}, v;
+    struct text out = {0}, no_values = {0};
+    value_to_proto(&in, &out);
+    cr_assert_not(from_bytes(&out, VALUE_MAP, &v));
+    text_addn(&no_values, "\x18\x05", 2); /* a key */
+    cr_assert_not(from_bytes(&no_values, VALUE_MAP, &v));
+    text_free(&out);
+    text_free(&no_values);
+}
+
 /* --- .npy --- */
 
 static struct tensor *npy(const char *head, const void *data, size_t n, enum dtype want, struct diags *d) {
