@@ -70,6 +70,41 @@ static void visit(void *env, struct node *n) {
     d->origin = before;
 }
 
+/* Operators, or whole domains (op NULL), for which there is a way round that the general advice does not name. */
+static const char *advice(const struct unknown_op *u) {
+    static const char *const search =
+                                 "the search over tokens calls the decoder many times: compile the decoder, which is "
+                                 "a graph in an attribute of this node, as a model, and write the search around it",
+                             *const quantised =
+                                 "convert the model without layouts of one device (QOrdered*), or quantise "
+                                 "it to the QDQ format";
+    static const struct {
+        const char *domain, *op, *what;
+    } rows[] = {
+        {"com.microsoft.nchwc", NULL,
+         "its weights are packed for the vector width of the machine that optimised the model: save it with "
+         "disabled_optimizers=[\"NchwcTransformer\"], or at the level extended"},
+        {"com.ms.internal.nhwc", NULL, "it was optimised for one execution provider: save it for the CPU's"},
+        {"com.microsoft", "BeamSearch", search},
+        {"com.microsoft", "GreedySearch", search},
+        {"com.microsoft", "Sampling", search},
+        {"com.microsoft", "WhisperBeamSearch", search},
+        {"com.microsoft", "Tokenizer", "give the model the tokens: cut text into them in the program that calls it"},
+        {"com.microsoft", "QOrderedAttention", quantised},
+        {"com.microsoft", "QOrderedGelu", quantised},
+        {"com.microsoft", "QOrderedLayerNormalization", quantised},
+        {"com.microsoft", "QOrderedLongformerAttention", quantised},
+        {"com.microsoft", "QOrderedMatMul", quantised},
+        {"com.microsoft", "QuantizeWithOrder", quantised},
+        {"com.microsoft", "DequantizeWithOrder", quantised},
+        {"com.microsoft", "EPContext", "it holds a program for one device: compile the model that it was made from"},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        if (!strcmp(rows[k].domain, u->domain) && (!rows[k].op || !strcmp(rows[k].op, u->op))) return rows[k].what;
+    return "`gcc2nn list-ops` shows what is; an exporter can often express it by standard operators or as a model "
+           "function";
+}
+
 static void report(struct importer *m, const struct unknown_op *u) {
     struct diags *d = &m->c->diags;
     struct text t = {0};
@@ -78,8 +113,7 @@ static void report(struct importer *m, const struct unknown_op *u) {
     text_printf(&t, " (opset %d) is not supported", u->version);
     if (u->count > 1) text_printf(&t, "; %d nodes use it", u->count);
     diag_at(d, DIAG_ERROR, E_OP, d->file, u->origin, "%s", t.s);
-    diag_help(d, "`gcc2nn list-ops` shows what is; an exporter can often express it by standard operators or as a "
-                 "model function");
+    diag_help(d, "%s", advice(u));
     text_free(&t);
 }
 

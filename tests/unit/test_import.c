@@ -482,6 +482,15 @@ Test(import, unsupported_operators_are_told_all_at_once) {
     cr_assert_str_eq(c->diags.v[2].origin, "node 2 \"n\" (Bar)");
     cr_assert_not_null(c->diags.v[2].help);
 }
+Test(import, unsupported_operators_of_onnxruntime_name_their_way_round) {
+    msg g = chain();
+    w_msg(&g, G_NODE, w_node_in("com.microsoft.nchwc", "Conv", "n", "y", "p"));
+    w_msg(&g, G_NODE, w_node_in("com.microsoft", "GreedySearch", "s", "y", "q"));
+    cr_assert_null(import_as(w_model(g), NULL));
+    cr_assert_eq(c->diags.n, 4);
+    cr_assert(strstr(c->diags.v[2].help, "NchwcTransformer"), "%s", c->diags.v[2].help);
+    cr_assert(strstr(c->diags.v[3].help, "compile the decoder"), "%s", c->diags.v[3].help);
+}
 Test(import, new_opsets_are_refused) {
     msg m = {0};
     w_msg(&m, 8, w_opset("", 99));
