@@ -41,6 +41,7 @@ LEFT_OUT = {
     "int8": "integer arithmetic: its own comparison",
     "tflite": "not ONNX",
 }
+QUANTISED = {"quant", "quant-fp16", "int8"}     # those that are stored run all the same
 GROUPS = 6
 INTERPRETED_MACS = 50_000_000
 SMALL_BYTES, SMALL_MACS = 2_500_000, 60_000_000
@@ -85,8 +86,9 @@ def choose(args, rows):
     if args.category:
         names = [name for name, row in rows.items() if row["category"] in args.category]
         return names, f"category {', '.join(args.category)}"
-    names = [name for name, row in rows.items() if row["category"] not in LEFT_OUT]
-    left_out = f"without {', '.join(LEFT_OUT)}"
+    names = [name for name, row in rows.items() if row["category"] not in LEFT_OUT
+             or (row["category"] in QUANTISED and row["file"] != "recipe only")]
+    left_out = f"without {', '.join(LEFT_OUT)} but for quantised models that are stored"
     if args.all:
         return names, f"all {len(names)} models, {left_out}"
     big = [name for name in names if not small(rows[name])]
