@@ -12,6 +12,19 @@ struct cs c_storage(struct fe *f, const struct buf *b, struct cs v) {
     if ((b->type == dtype_value(b->type) && b->type != BOOL) || dtype_is_complex(b->type)) return v;
     return cs_of(A("(%s)%s", dtype_c(b->type), paren(f, v, P_UNARY)), P_UNARY);
 }
+static void print_store(struct fe *f, struct stmt *s);
+/* All lanes into one cell that rounds each sum: no helper does that. */
+static void print_lanes(struct fe *f, const struct stmt *s) {
+    const struct var *lane = f->lane;
+    int width = f->width;
+    f->lane = NULL, f->width = 1;
+    for (int k = 0; k < width; k++) {
+        struct stmt one = *s;
+        one.u.store.value = x_subst1(f->c, s->u.store.value, lane, x_int(f->c, k));
+        print_store(f, &one);
+    }
+    f->lane = lane, f->width = width;
+}
 static void print_store(struct fe *f, struct stmt *s) {
     struct buf *b = s->u.store.buf;
     bool pass2 = f->run->pass == 2;
@@ -33,13 +46,15 @@ static void print_store(struct fe *f, struct stmt *s) {
     }
     enum red_op op = s->u.store.op;
     expr value = s->u.store.value, own = x_load(f->c, b, s->u.store.idx, s->u.store.n, NULL);
+    if (shared && op != RED_NONE && b->type != vt && dtype_is_float(b->type)) {
+        print_lanes(f, s);
+        return;
+    }
     if (shared) {
         struct cs v = c_value(f, value, on_lane(f, value) ? f->width : op != RED_NONE ? f->width : 1);
         const char *text;
         struct cs r;
         if (op != RED_NONE) {
-            if (b->type != vt) /* each lane's sum is rounded: no helper for that */
-                r = cs_of("", P_ATOM);
             struct cs old = c_value(f, own, 1);
             r = cs_of(A("%s(%s, %s)", c_reduce_lanes(f->o, op, vt, f->width), old.s, v.s), P_ATOM);
         } else {
