@@ -90,7 +90,7 @@ static enum infer_status specialise(struct graph *g, struct node *n, struct regi
     struct arena *a = &g->ctx->arena;
     struct tail t = {.n = n, .moved = {.arena = a}};
     find_tail(&t, a);
-    if (!t.nodes.n) return INFER_OK; /* its rank matters further out, if anywhere */
+    if (!t.nodes.n) return ctl_pack_results(n, branch); /* its rank matters further out, if anywhere */
     if ((g->copies += t.nodes.n) > COPIES_MAX)
         return ctl_problem(g, n, E_LIMIT, "too much depends on conditions that decide about ranks"), INFER_FAILED;
     struct node *to = node_new(n->in, NULL, n->domain, n->op_type, n->ins.v, n->ins.n, t.leaves.n);

@@ -226,36 +226,59 @@ static struct value *packed_behind(struct node *n, struct value *cells, struct v
     p->origin = n->origin;
     return p->outs.v[0];
 }
-/* Carried value k of n, whose elements have that rank. */
-static bool carry_packed(struct node *n, struct region *r, int k, int rank) {
-    struct packed x;
-    struct value *outer = k < n->outs.n ? n->outs.v[k] : NULL, *param = r->params.v[2 + k];
-    if (!packed_from(n, n->ins.v[2 + k], rank, &x)) return false;
-    node_set_input(n, 2 + k, x.cells);
-    insert_input(n, 3 + k, x.shapes);
-    struct value *cells = insert_param(r, 2 + k), *shapes = insert_param(r, 3 + k);
-    struct node *seq = node_new(r, r->first, "gcc2nn", "Packed", (struct value *[]){cells, shapes}, 2, 1);
-    value_replace(param, seq->outs.v[0]);
-    drop_param(r, 4 + k);
-    struct node *parts = node_new(r, NULL, "gcc2nn", "Unpack", &r->results.v[1 + k], 1, 2);
-    seq->origin = parts->origin = n->origin;
+/* Result k of r, a sequence of elements of that rank, becomes two. */
+static void unpack_result(struct region *r, const struct node *n, int k, int rank) {
+    struct node *parts = node_new(r, NULL, "gcc2nn", "Unpack", &r->results.v[k], 1, 2);
+    parts->origin = n->origin;
     node_set_attr(parts, (struct attr){.name = "rank", .kind = AT_INT, .u.i = rank});
     int count = r->results.n;
     struct value **results = arena_copy(&r->graph->ctx->arena, r->results.v, (size_t)count * sizeof *results);
     region_drop_results(r);
     for (int j = 0; j < count; j++) {
-        region_result(r, j == 1 + k ? parts->outs.v[0] : results[j]);
-        if (j == 1 + k) region_result(r, parts->outs.v[1]);
+        region_result(r, j == k ? parts->outs.v[0] : results[j]);
+        if (j == k) region_result(r, parts->outs.v[1]);
     }
-    if (k >= n->outs.n) return true;
-    if (!n->outs.v[k]) node_out(n, k, "");
-    struct value *a = insert_out(n, k), *b = insert_out(n, k + 1);
+}
+/* Output k of n becomes two, and the sequence is made of them behind n. */
+static void pack_out(struct node *n, int k) {
+    struct value *outer = n->outs.v[k], *cells = insert_out(n, k), *shapes = insert_out(n, k + 1);
     n->outs.n--;
     memmove(n->outs.v + k + 2, n->outs.v + k + 3, (size_t)(n->outs.n - k - 2) * sizeof *n->outs.v);
     for (int j = k + 2; j < n->outs.n; j++)
         if (n->outs.v[j]) n->outs.v[j]->index = j;
-    if (outer) value_replace(outer, packed_behind(n, a, b));
+    if (outer) value_replace(outer, packed_behind(n, cells, shapes));
+}
+/* Carried value k of n, whose elements have that rank. */
+static bool carry_packed(struct node *n, struct region *r, int k, int rank) {
+    struct packed x;
+    struct value *param = r->params.v[2 + k];
+    if (!packed_from(n, n->ins.v[2 + k], rank, &x)) return false;
+    node_set_input(n, 2 + k, x.cells);
+    insert_input(n, 3 + k, x.shapes);
+    struct value *cells = insert_param(r, 2 + k), *shapes = insert_param(r, 3 + k);
+    struct node *seq = node_new(r, r->first, "gcc2nn", "Packed", (struct value *[]){cells, shapes}, 2, 1);
+    seq->origin = n->origin;
+    value_replace(param, seq->outs.v[0]);
+    drop_param(r, 4 + k);
+    unpack_result(r, n, 1 + k, rank);
+    if (k < n->outs.n) pack_out(n, k);
     return true;
+}
+/* Sequences of different length that leave an If are packed. */
+enum infer_status ctl_pack_results(struct node *n, struct region *const *branch) {
+    bool any = false;
+    for (int k = 0; k < n->outs.n; k++) {
+        const struct value *a = branch[0]->results.v[k], *b = branch[1]->results.v[k];
+        if (!n->outs.v[k] || a->type.kind != TY_SEQUENCE || b->type.kind != TY_SEQUENCE) continue;
+        int rank = packed_rank(a) >= 0 ? packed_rank(a) : packed_rank(b);
+        if (rank < 0) continue;
+        for (int i = 0; i < 2; i++) unpack_result(branch[i], n, k, rank);
+        pack_out(n, k++);
+        any = true;
+    }
+    if (!any) return INFER_OK;
+    renewed(n);
+    return INFER_REPLACED;
 }
 /* The rank of the elements of carried sequence k, which has none yet: of those that a pass inserts, tried on a copy. */
 static int rank_after_a_pass(struct graph *g, struct node *n, int k, infer_fn *infer_region) {

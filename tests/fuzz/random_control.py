@@ -39,6 +39,7 @@ class ControlMaker(Maker):
             self.values = {k: v for k, v in outer.values.items() if k not in outer.locked}
         else:
             self.opset = self.r.choice([11, 13, 13, 15, 17, 18, 21])
+            self.symbolic, self.apart = self.r.random() < 0.5, self.r.random() < 0.3
             self.special = False        # what a NaN does to a condition is nobody's business here
 
     def size(self):
@@ -98,8 +99,8 @@ class ControlMaker(Maker):
             if not t.HasField("shape") or not all(d.HasField("dim_value") for d in t.shape.dim):
                 raise Impossible
             shape = [d.dim_value for d in t.shape.dim]
-            if np.prod(shape, dtype=np.int64) > 20000:
-                raise Impossible
+            if np.prod(shape, dtype=np.int64) > 20000 or min(shape, default=1) < (0 if self.zero else 1):
+                raise Impossible        # nobody looks into a branch that is not taken, but we do
             self.values[v.name] = (shape, np.dtype(helper.tensor_dtype_to_np_dtype(t.elem_type)))
 
     def found_by_running(self, outs):
@@ -388,7 +389,15 @@ class ControlMaker(Maker):
     def collected(self, b, states):
         """Not a carried value as it is: ONNX Runtime gives what lies there by then."""
         names = [self.pick(b) for _ in range(self.r.choice([0, 0, 1, 1, 2]))]
-        return [b.add("Identity", [n]) if n in states else self.settled(b, n) for n in names]
+        names = [b.add("Identity", [n]) if n in states else self.settled(b, n) for n in names]
+        if not self.outer and self.r.random() < 0.2:        # of a size that the body finds, the same in each pass
+            x = self.moved(least=1)
+            if self.type(x) in (np.float32, np.int64, np.bool_) and self.opset >= 13:
+                name = b.name("v")
+                b.nodes.append(helper.make_node("NonZero", [x], [name]))
+                b.values[name] = ([len(self.of(x)), 0], np.dtype(np.int64))
+                names.append(name)
+        return names
 
     def after_loop(self, b, outs, params, collected):
         for o, p in zip(outs, params):

@@ -68,6 +68,7 @@ class Maker:
         self.special = self.r.random() < 0.1
         self.zero = self.r.random() < 0.06
         self.symbolic = self.r.random() < 0.35
+        self.apart = False      # sizes that are equal have one name
 
     # ---- values
     def name(self, what):
@@ -160,7 +161,8 @@ class Maker:
 
     def model(self, outs, symbols=None):
         def dims(name):
-            return [symbols.get(d, d) if symbols else d for d in self.values[name][0]]
+            named = [symbols.get(d, d) if symbols else d for d in self.values[name][0]]
+            return [f"{name}_d{k}" if self.apart and isinstance(d, str) else d for k, d in enumerate(named)]
         ins = [helper.make_tensor_value_info(k, DTYPES[self.values[k][1]], dims(k)) for k in self.inputs]
         out = [helper.make_empty_tensor_value_info(o) for o in outs]
         graph = helper.make_graph(self.nodes, "g", ins, out, self.inits)

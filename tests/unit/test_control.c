@@ -357,6 +357,22 @@ Test(control, a_sequence_that_grows_as_often_as_the_run_says) {
           LIST(2));
     gives(lowered(GROWN("") "%y: ? = ConcatFromSequence(%s) {axis=0}"), &yes, six, NULL, 0, "differ in shape");
 }
+/* They leave the outer branch, where nothing depends on them; behind it something does. */
+Test(control, branches_that_give_sequences_to_the_outside) {
+    struct module *m =
+        lowered(SEQ, C_AND_X,
+                TWO "%e: ? = SequenceEmpty() {dtype=1} %d: ? = Not(%c) %z: ? = If(%c, %s, %x, %d) {captures=3}\n"
+                    "  then_branch = region \"t\" (%p: ?, %v: ?, %vd: ?) {\n"
+                    "    %i: ? = If(%vd, %p, %v) {captures=2}\n"
+                    "      then_branch = region \"tt\" (%pp: ?, %pv: ?) { return %pp }\n"
+                    "      else_branch = region \"te\" (%qp: ?, %qv: ?) {\n"
+                    "        %t: ? = SequenceInsert(%qp, %qv) return %t }\n"
+                    "    return %i }\n"
+                    "  else_branch = region \"e\" (%q: ?, %w: ?, %wd: ?) { %u: ? = SequenceConstruct(%w) return %u }\n"
+                    "%k: ? = ConcatFromSequence(%z) {axis=0} %y: ? = ReduceSum(%k, %one) {keepdims=0}");
+    gives(m, &yes, six, LIST(6, 15, -6, -15, 6, 15));
+    gives(m, &no, six, LIST(6, 15));
+}
 Test(control, a_place_that_only_the_run_knows) {
     const char *list = SEQ, *s = RUN_M "%r: ? = ReduceMax(%x) {keepdims=1} %s: ? = SequenceConstruct(%x, %r) ";
     struct text t = {0};
