@@ -29,6 +29,18 @@ static struct value *one_reshape(struct match *m) {
         if (dims[k] == 0) return NULL;
     return count < 0 ? NULL : rule_node_like(m, n, (struct value *[]){x, n->ins.v[1]}, 2);
 }
+static expr cells(struct ctx *c, const struct type *t) {
+    expr n = x_int(c, 1);
+    for (int k = 0; k < t->rank; k++) n = x_mul(c, n, t->dims[k]);
+    return n;
+}
+/* A shape that the run would compute, though it is known: what computes it may go. Where it may not fit, the run looks.
+ */
+static struct value *known_reshape(struct match *m) {
+    struct value *x = MATCHED(m, 'x'), *s = MATCHED(m, 's');
+    bool fits = cells(m->g->ctx, &x->type) == cells(m->g->ctx, result_type(m));
+    return s->init || !fits ? NULL : rule_reshape(m, x, result_type(m));
+}
 /* A permutation that moves axes of 1 alone. */
 static struct value *moved_ones(struct match *m) {
     int perm[32], last = -1;
@@ -95,6 +107,7 @@ const struct rule rules_shape[] = {
     {"whole-operand", "?(x, ...)", "x, if it is read cell by cell", SAME_BITS, all_of_operand},
     {"reshape-back", RENAMES "(" RENAMES "(x, ...), ...)", "x, if it has these dims", SAME_BITS, operand},
     {"reshape-of-reshape", RENAMES "(" RENAMES "(x, ...), ...)", "one Reshape", SAME_BITS, one_reshape},
+    {"reshape-to-known", "Reshape(x, s)", "Reshape to constant dims", SAME_BITS, known_reshape},
     {"transpose-of-transpose", "Transpose(Transpose(x))", "x, or one Transpose", SAME_BITS, one_transpose},
     {"transpose-of-ones", "Transpose(x)", "Reshape, if axes of 1 alone move", SAME_BITS, moved_ones},
     {"gemm-of-transpose-a", "Gemm(Transpose(x), y, ...)", "Gemm that reads x the other way", SAME_BITS,

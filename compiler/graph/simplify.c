@@ -153,8 +153,11 @@ static bool apply(struct simplifier *s, const struct prepared *p, struct node *n
     if (!pattern_match(p->pattern, n, &m)) return false;
     struct node *before = n->prev;
     const char *into = n->origin;
+    struct diags said = s->g->ctx->diags;
     struct value *out = n->outs.v[0], *by = p->rule->make ? p->rule->make(&m) : build(&m, p->result);
-    if (!by || by == out || !same_type(&by->type, &out->type)) {
+    bool fails = s->g->ctx->diags.errors != said.errors; /* what is made would be refused: the node stays as it is */
+    if (fails) s->g->ctx->diags = said;
+    if (fails || !by || by == out || !same_type(&by->type, &out->type)) {
         drop_new(before, n);
         return false;
     }

@@ -139,6 +139,7 @@ static bool move(struct mover *m, struct node *n) {
     struct node *before = n->prev, *by = node_new(n->in, n, "", n->op_type, NULL, 0, n->outs.n);
     struct value *back[64] = {0};
     struct order inverse = order_inverse(&m->p);
+    struct diags said = m->g->ctx->diags;
     bool ok = n->outs.n <= 64;
     for (int k = 0; k < n->attrs.n; k++) node_set_attr(by, n->attrs.v[k]);
     by->name = n->name;
@@ -152,7 +153,8 @@ static bool move(struct mover *m, struct node *n) {
         back[k] = transposed(m, n, by->outs.v[k], &inverse);
         ok = back[k] && type_equal(&back[k]->type, &n->outs.v[k]->type);
     }
-    if (!ok) {
+    if (!ok) { /* what was said of it is of no interest: n stays as it is */
+        m->g->ctx->diags = said;
         drop_between(before, n);
         return false;
     }

@@ -292,6 +292,14 @@ static const char *const whole[] = {"Reshape", "Expand", "Slice", "Transpose", "
 static bool on_truths(const char *op) {
     return !strcmp(op, "Not") || !strcmp(op, "And") || !strcmp(op, "Or") || !strcmp(op, "Xor");
 }
+/* The shape of another input: the base, perhaps with an axis of 1. */
+static struct value *shape_of_another(struct maker *m) {
+    int64_t dims[BASE_RANK + 1];
+    memcpy(dims, m->dims, sizeof m->dims);
+    dims[m->rank] = 1;
+    struct value *v = input(m, m->type, dims, m->rank + chance(m, 50));
+    return inferred(m, made(m, NULL, "Shape", &v, 1));
+}
 static struct value *term(struct maker *m, const struct pattern *p, enum dtype t) {
     if (p->kind == P_VALUE) return letter(m, p, t);
     if (p->kind == P_NUMBER) return number(m, p, t);
@@ -307,7 +315,8 @@ static struct value *term(struct maker *m, const struct pattern *p, enum dtype t
             if (chance(m, 30)) at[below(m, 3)] = below(m, 2);
             ins[k] = ints(m, at, 2 + below(m, 2));
             m->letter['i' - 'a'] = ins[k];
-        } else ins[k] = term(m, p->arg[k], want);
+        } else if (!strcmp(op, "Reshape") && k == 1) ins[k] = shape_of_another(m);
+        else ins[k] = term(m, p->arg[k], want);
         if (!ins[k]) return NULL;
     }
     if (swap) {
@@ -315,7 +324,7 @@ static struct value *term(struct maker *m, const struct pattern *p, enum dtype t
         ins[0] = ins[1], ins[1] = v;
     }
     struct node *n = made(m, NULL, op, ins, p->n);
-    if (p->more || strcmp(op, "Max")) {
+    if (p->more || (strcmp(op, "Max") && strcmp(op, "Reshape"))) {
         if (!more(m, n, !p->nops && chance(m, 85))) return NULL;
     }
     for (int k = 1; k < n->outs.n; k++) /* all parts are wanted */
