@@ -107,7 +107,8 @@ static void op_probabilities(void) {
     E n = dim(s, 0), c = dim(places, 0), last = sub(dim(s, 1), idx(1));
     X i = axes_named(list2(n, dim(s, 1)), "n p"), j = axes_named(list3(n, c, c), "n i j");
     E v = add(mul(at(s, i), at(a, list1(i.v[1]))), at(b, list1(i.v[1])));
-    T one = stage("one", F32, i, min_(max_(sub(num(1), ml_logistic(v)), num(1e-7)), typed(F32, (double)(1 - 1e-7f))));
+    E v1 = max_(num(1e-7), sub(num(1), ml_logistic(v))); /* NaN stays: then all classes are as likely */
+    T one = stage("one", F32, i, min_(typed(F32, (double)(1 - 1e-7f)), v1));
     E p = at(one, list2(j.v[0], clampi(index_of(at(places, list2(j.v[1], j.v[2]))), idx(0), last)));
     T r = stage("pair", F32, j, sel(lt(j.v[1], j.v[2]), p, sub(num(1), p)));
     T bufs[] = {r, result(0, F32, list2(n, c)), scratch("q", F32, list2(c, c)), scratch("qp", F32, list1(c))};

@@ -135,6 +135,10 @@ Test(ml, linear_models) {
           "%y: ? = \"ai.onnx.ml\"::SVMRegressor(%x) {coefficients=[2.0], support_vectors=[1.0,3.0], n_supports=1, "
           "rho=[0.5], kernel_type=\"RBF\", kernel_params=[0.5,0.0,3.0]}",
           LIST(1.7130613)); /* 2 exp(-0.5) + 0.5 */
+    gives("const %x: f32[1,1] = [nan]",
+          "%z: ?, %y: ? = \"ai.onnx.ml\"::SVMClassifier(%x) {coefficients=[1.0,-1.0], support_vectors=[1.0,2.0], "
+          "vectors_per_class=[1,1], rho=[0.0], prob_a=[-1.0], prob_b=[0.0], classlabels_ints=[0,1]}",
+          LIST(0.5, 0.5));
     refuses("", "%x: f32[N,2]", "%y: ? = \"ai.onnx.ml\"::LinearRegressor(%x) {coefficients=[1.0,0.0,0.0], targets=2}",
             "3 coefficients are no matrix of 2 rows");
 }
