@@ -54,10 +54,12 @@ class Learned(Maker):
         self.outputs += outs
         return outs
 
-    def classes(self, n):
-        if self.r.random() < 0.5:
-            return list(range(n))
-        return [int(v) for v in self.n.permutation(50)[:n] - 10]
+    def classes(self, n, ints="classlabels_ints"):
+        """Labels as an attribute, called so if they are numbers."""
+        kind = self.r.choice(["places", "numbers", "words"])
+        if kind == "words" and n > 1:
+            return {"classlabels_strings": [f"class {v}" for v in self.n.permutation(50)[:n]]}
+        return {ints: list(range(n)) if kind == "places" else [int(v) for v in self.n.permutation(50)[:n] - 10]}
 
     # ---- features
     def extract(self):
@@ -145,7 +147,7 @@ class Learned(Maker):
     def zip_map(self):
         n = self.r.choice([1, 2, 5])
         x = self.given(self.numbers([max(1, self.size()), n], np.float32))
-        self.put("ZipMap", [x], classlabels_int64s=self.classes(n))
+        self.put("ZipMap", [x], **self.classes(n, "classlabels_int64s"))
 
     # ---- linear models and support vectors
     def linear_regressor(self):
@@ -158,12 +160,10 @@ class Learned(Maker):
     def linear_classifier(self):
         x, v = self.samples()
         rows = self.r.choice([1, 1, 2, 3, 6])
-        labels = self.classes(max(rows, 2) if self.r.random() < 0.9 else 1)
-        if len(labels) < rows:
-            raise Impossible
+        labels = self.classes(max(rows, 2))
         transform = self.r.choice(TRANSFORMS[:-1])
         self.put("LinearClassifier", [x], 2, coefficients=self.list(rows * v.shape[-1], 0.3), intercepts=self.list(rows),
-                 classlabels_ints=labels, post_transform=transform, multi_class=self.r.randrange(2))
+                 **labels, post_transform=transform, multi_class=self.r.randrange(2))
 
     def kernel(self):
         return {"kernel_type": self.r.choice(["LINEAR", "POLY", "RBF", "SIGMOID"]),
@@ -182,7 +182,7 @@ class Learned(Maker):
         transform = self.r.choice(TRANSFORMS[:-1])
         if self.r.random() < 0.3:
             self.put("SVMClassifier", [x], 2, coefficients=self.list(c * f), rho=self.list(1),
-                     classlabels_ints=self.classes(c), post_transform=transform, **self.kernel())
+                     **self.classes(c), post_transform=transform, **self.kernel())
             return
         counts = [self.r.choice([1, 2, 6]) for _ in range(c)]
         n, pairs = sum(counts), c * (c - 1) // 2
@@ -190,7 +190,7 @@ class Learned(Maker):
         if self.r.random() < 0.4:
             more = {"prob_a": [-abs(a) - 0.1 for a in self.list(pairs)], "prob_b": self.list(pairs, 0.1)}
         self.put("SVMClassifier", [x], 2, coefficients=self.list((c - 1) * n), rho=self.list(pairs),
-                 vectors_per_class=counts, support_vectors=self.list(n * f), classlabels_ints=self.classes(c),
+                 vectors_per_class=counts, support_vectors=self.list(n * f), **self.classes(c),
                  post_transform=transform, **self.kernel(), **more)
 
     # ---- trees
@@ -256,7 +256,7 @@ class Learned(Maker):
         x, v = self.samples(grid=True, rank=2)
         n = self.r.choice([1, 2, 2, 3, 5])
         a = self.ensemble(v.shape[-1], n, "class")
-        a["classlabels_int64s"] = self.classes(n)
+        a |= self.classes(n, "classlabels_int64s")
         a["post_transform"] = self.r.choice(TRANSFORMS[:-1])
         if self.r.random() < 0.3:
             a["base_values"] = self.list(1 if n == 1 else n)
