@@ -245,7 +245,11 @@ static struct tensor *part_of(struct session *s, const struct tensor *cells, int
     struct tensor *t = tensor_new(&s->c->arena, cells->type, dims, rank);
     int64_t n = t ? tensor_count(t) : -1, bytes = dtype_bytes(cells->type);
     if (n < 0 || n > tensor_count(cells) - at) return NULL;
-    if (dtype_bits(cells->type) % 8 == 0 && cells->type != STR) {
+    if (t->type == STR) {
+        t->strs = cells->strs + at;
+        return t;
+    }
+    if (dtype_bits(cells->type) % 8 == 0) {
         memcpy(tensor_data(t), (const char *)cells->bytes + at * bytes, (size_t)(n * bytes));
         return t;
     }
@@ -258,6 +262,7 @@ static struct tensor *part_of(struct session *s, const struct tensor *cells, int
 /* The elements of a packed sequence, cut out of its cells. */
 static bool cut(struct session *s, const struct tensor *cells, const struct tensor *shapes, struct value_io *x) {
     int64_t dims[32], at = 0, rank = shapes->dims[1];
+    if (shapes->dims[0] > INT32_MAX) return false;
     x->n = (int)shapes->dims[0];
     x->tensors = NEWN(&s->c->arena, struct tensor *, x->n + 1);
     for (int k = 0; k < x->n; k++) {
