@@ -122,8 +122,14 @@ void c_forget(struct fe *f, const struct buf *b) {
             }
     }
 }
+/* The type of an element that is moved as it is: complex numbers have no value type. */
+static enum dtype moved_type(expr e) {
+    while (e->op == X_SELECT) e = e->arg[1];
+    return e->op == X_LOAD ? e->u.buf->type : (enum dtype)e->type;
+}
 const char *c_type_of(struct fe *f, expr e, int lanes) {
     if (e->type == IDX) return f->idx;
+    if (e->type == NONE) return dtype_c(moved_type(e));
     return lanes > 1 ? c_vector_type(f->o, (enum dtype)e->type, lanes) : c_value_type((enum dtype)e->type);
 }
 static void line(struct vscope *s, const char *text) {
@@ -403,7 +409,10 @@ static struct cs print_load(struct fe *f, expr e) {
     }
     if (vec && (on_lane(f, cond) || on_lane(f, fill))) return lane_by_lane(f, e);
     struct cs none = {0};
-    if (!x_is_true(cond)) none = c_value(f, fill, vec ? f->width : 1);
+    if (!x_is_true(cond)) {
+        bool moved = e->type == NONE && fill->op == X_CONST;
+        none = moved ? cs_of(A("(%s){0}", dtype_c(b->type)), P_ATOM) : c_value(f, fill, vec ? f->width : 1);
+    }
     if (faults)
         none =
             cs_of(A("(%s(%s), %s)", c_index_helper(f->o, "fault"), c_ref(f, f->fault), paren(f, none, P_COND)), P_ATOM);
@@ -437,6 +446,7 @@ static struct cs constant(struct fe *f, expr e) {
     }
     int64_t v = e->u.i;
     switch (e->type) {
+    case STR: return cs_of("(nn_str){\"\", 0}", P_ATOM);
     case U32: return cs_of(A("%luu", (unsigned long)(uint32_t)v), P_ATOM);
     case U64: return cs_of(A("UINT64_C(%llu)", (unsigned long long)v), P_ATOM);
     case I32: return v == INT32_MIN ? cs_of("INT32_MIN", P_ATOM) : cs_of(A("%ld", (long)v), v < 0 ? P_UNARY : P_ATOM);
@@ -460,6 +470,14 @@ static enum prec operand_prec(enum xop op, enum prec *left, enum prec *right) {
     case X_XOR: return *left = P_ADD, *right = P_ADD, P_EQ;
     default: return *left = P_UNARY, *right = P_UNARY, P_BITS; /* & | ^: always parenthesised operands */
     }
+}
+static struct cs compare_strings(struct fe *f, expr e) {
+    bool equal = e->op == X_EQ || e->op == X_NE;
+    f->u->text = true;
+    const char *call = A("%s(%s, %s)", equal ? "nn_str_equal" : "nn_str_order", c_value(f, e->arg[0], 1).s,
+                         c_value(f, e->arg[1], 1).s);
+    if (equal) return e->op == X_EQ ? cs_of(call, P_ATOM) : cs_of(A("!%s", call), P_UNARY);
+    return cs_of(A("%s %s 0", call, c_operator((enum xop)e->op, I32, 1)), P_REL);
 }
 static struct cs binary(struct fe *f, expr e, int lanes) {
     enum dtype t = (enum dtype)e->arg[0]->type;
@@ -608,6 +626,7 @@ static struct cs print_value(struct fe *f, expr e) {
     case XC_BINARY: return binary(f, e, lanes);
     case XC_COMPARE:
         if (lanes > 1 && (e->arg[0]->type == IDX || e->arg[0]->type == STR)) return lane_by_lane(f, e);
+        if (e->arg[0]->type == STR) return compare_strings(f, e);
         return binary(f, e, lanes);
     case XC_UNARY: break;
     default: BUG("expression of kind %s", xop_name((enum xop)e->op));

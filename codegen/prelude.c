@@ -688,6 +688,7 @@ void emit_prelude(struct text *out, struct ctx *c, const struct emit_options *o)
     (void)c;
     text_add(out, "#include <stddef.h>\n#include <stdint.h>\n");
     if (u->math) text_add(out, "#include <math.h>\n");
+    if (u->text) text_add(out, "#include \"nn_text.h\"\n");
     if ((u->intrinsics || emit_cuda(o)) && o->target->headers) text_add(out, o->target->headers);
     text_add(out, "\n#if defined __FAST_MATH__\n#error \"this code states its arithmetic exactly: compile it without "
                   "-ffast-math\"\n#endif\n");

@@ -1,6 +1,7 @@
 /* The files of the build folder. See project.h; how it gets into its place: folder.h. */
 #include "codegen/project.h"
 #include "codegen/folder.h"
+#include "codegen/prelude.h"
 #include "codegen/weights.h"
 #include "ir/base/embed.h"
 #include <errno.h>
@@ -261,6 +262,7 @@ static bool put_templates(struct writer *q) {
         const char *from = files[k][p->device ? 2 : 0], *to = files[k][1];
         if (from) ok = put_template(q, from, *to == '_' ? A("%s%s", p->name, to) : to, values);
     }
+    if (ok && p->emit.uses->text) ok = put_template(q, "runtime_stub/nn_text.h", "nn_text.h", values);
     if (ok && p->o->target->runner) ok = put_template(q, "templates/emulator/count.c", "count.c", values);
     if (ok) ok = put_board(q, values);
     text_free(&tables);

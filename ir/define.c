@@ -165,6 +165,7 @@ int count_of(T t) {
 }
 bool const_value(T t, int64_t k, double *v) {
     const struct tensor *c = const_of(t);
+    if (c && (dtype_value(c->type) == STR || dtype_value(c->type) == NONE)) return false; /* no number */
     if (c && k < tensor_count(c)) return *v = dtype_is_float(c->type) ? tensor_f(c, k) : (double)tensor_i(c, k), true;
     E e = t && k < INT32_MAX ? known(t, (int)k) : NULL;
     if (!e || e->op != X_CONST) return false;
@@ -337,7 +338,7 @@ static bool outside(T t, const E *v) {
 }
 E at(T t, X i) {
     E v[X_MAX_LIST];
-    for (int k = 0; t && k < t->rank && dtype_value(t->type) != STR; k++) /* nothing to read, nothing that reads it */
+    for (int k = 0; t && k < t->rank; k++) /* nothing to read, nothing that reads it */
         if (x_is(t->dims[k], 0)) return x_num(DEF_CTX, dtype_value(t->type), 0);
     if (!indices(t, i, v)) return x_poison(DEF_CTX);
     if (outside(t, v)) {

@@ -135,7 +135,7 @@ expr x_poison(struct ctx *c);
 expr x_int(struct ctx *c, int64_t v);                            /* IDX constant */
 expr x_const_i(struct ctx *c, enum dtype value_type, int64_t v); /* integer or BOOL; wraps to the type */
 expr x_const_f(struct ctx *c, enum dtype value_type, double v);  /* F32 (rounded) or F64 */
-expr x_num(struct ctx *c, enum dtype value_type, double v);      /* any value type */
+expr x_num(struct ctx *c, enum dtype value_type, double v);      /* any value type; of strings the empty one, for 0 */
 expr x_bool(struct ctx *c, bool v);
 expr x_var(struct ctx *c, const struct var *v);
 expr x_sym(struct ctx *c, const struct sym *s);

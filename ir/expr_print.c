@@ -56,6 +56,7 @@ static void print_const(struct text *t, expr e) {
         break;
     case BOOL: text_add(t, e->u.i ? "true" : "false"); break;
     case U64: text_printf(t, "%lluu64", (unsigned long long)e->u.i); break;
+    case STR: text_add(t, "\"\""); break; /* there is no constant but the empty string */
     default:
         text_printf(t, "%lld", (long long)e->u.i);
         if (e->type != IDX) text_add(t, dtype_name((enum dtype)e->type));

@@ -57,6 +57,7 @@ struct access {
 /* ---- emitting */
 int new_reg(struct comp *c);
 int const_reg(struct comp *c, union reg v);
+int empty_string_reg(struct comp *c);
 int int_reg(struct comp *c, int64_t v);
 /* Appends at the current place, and at loop level `level` (its body here, or right before the loop that encloses here).
  */

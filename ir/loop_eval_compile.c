@@ -31,6 +31,13 @@ int const_reg(struct comp *c, union reg v) {
     return r;
 }
 
+/* The empty string: registers of its own, as it has two. */
+int empty_string_reg(struct comp *c) {
+    int r = new_reg(c);
+    new_reg(c);
+    return r;
+}
+
 int int_reg(struct comp *c, int64_t v) { return const_reg(c, (union reg){.l = v}); }
 
 int emit(struct comp *c, struct ins i) {

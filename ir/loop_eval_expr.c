@@ -256,7 +256,7 @@ int expr_here(struct comp *c, expr e) {
     enum dtype operand = e->n ? e->arg[0]->type : NONE;
     struct ins i = {0};
     switch (e->op) {
-    case X_CONST: return const_reg(c, const_value(c, e));
+    case X_CONST: return e->type == STR ? empty_string_reg(c) : const_reg(c, const_value(c, e));
     case X_VAR:
     case X_SYM:
     case X_LIN: return index_reg(c, e);
@@ -317,7 +317,7 @@ static bool is_index_like(expr e) {
 }
 
 int expr_reg(struct comp *c, expr e) {
-    if (e->op == X_CONST) return const_reg(c, const_value(c, e));
+    if (e->op == X_CONST && e->type != STR) return const_reg(c, const_value(c, e));
     if (e->op == X_ARG) return expr_here(c, e);
     int r = memo_get(c, e);
     if (r >= 0) return r;

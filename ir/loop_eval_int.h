@@ -54,7 +54,7 @@ union reg {
     O(SEL)                      /* R[a] = R[b] ? R[c] : R[d], both computed; x: bytes */ \
     O(CAST)                     /* R[a] = R[b]; x: from * 64 + to, value types */ \
     O(ROUND)                    /* R[a] = R[b] through storage type x; imm: value type */ \
-    O(CMPSTR)                   /* R[a] = -1, 0, 1: order of the strings at R[b], R[c] */ \
+    O(CMPSTR)                   /* R[a] < 0, 0, > 0: order of the strings at R[b], R[c] */ \
     O(JMP) O(JZ) O(JLE0)        /* by imm instructions: always; R[a] == 0; R[a] <= 0 */ \
     O(JOUT)                     /* when R[a] outside of [0, R[b]) */ \
     O(LOOP)                     /* R[a] = 0; R[b] passes; none: by imm */ \

@@ -5,6 +5,7 @@
 #include "ir/base/convert.h"
 #include "ir/base/memory.h"
 #include "ir/loop_eval_arith.h"
+#include "runtime_stub/nn_text.h"
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -242,12 +243,10 @@ bool undefined_fault(struct run *r, const struct unit *u, const struct frame *f,
 }
 
 static int64_t compare_strings(const union reg *a, const union reg *b) {
-    struct str_elem x, y;
+    nn_str x, y;
     memcpy(&x, a, sizeof x);
     memcpy(&y, b, sizeof y);
-    size_t n = x.n < y.n ? x.n : y.n;
-    int k = n ? memcmp(x.p, y.p, n) : 0;
-    return k < 0 ? -1 : k > 0 ? 1 : x.n < y.n ? -1 : x.n > y.n;
+    return nn_str_order(x, y);
 }
 
 /* ---- statements */

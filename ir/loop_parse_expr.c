@@ -326,6 +326,7 @@ static expr parse_named(struct parser *p) {
         if (!strcmp(t.s, "nan64")) return x_const_f(p->c, F64, (double)NAN);
         if (!strcmp(t.s, "inf64")) return x_const_f(p->c, F64, (double)INFINITY);
     }
+    if (quoted && !*t.s) return x_num(p->c, STR, 0);
     struct binding *b = lookup(p, t.s, false, quoted);
     if (b) return b->e;
     if (lookup(p, t.s, true, false)) parse_error(p, t.line, "buffer %s needs indices", diag_quote(&p->c->arena, t.s));

@@ -251,8 +251,8 @@ static const struct op_slot s_num1[] = {{"X", TS_NUM, 0}, {0}}, s_flt1[] = {{"X"
                             s_bool1[] = {{"X", TSET(BOOL), 0}, {0}};
 static const struct op_slot s_num2[] = {{"A", TS_NUM, 0}, {"B", TS_NUM, 0}, {0}},
                             s_bool2[] = {{"A", TSET(BOOL), 0}, {"B", TSET(BOOL), 0}, {0}};
-static const struct op_slot s_eq[] = {{"A", TS_NUM | TSET(BOOL), 0}, {"B", TS_NUM | TSET(BOOL), 0}, {0}},
-                            s_int1[] = {{"X", TS_INT, 0}, {0}};
+#define TS_EQ (TS_NUM | TSET(BOOL) | TSET(STR))
+static const struct op_slot s_eq[] = {{"A", TS_EQ, 0}, {"B", TS_EQ, 0}, {0}}, s_int1[] = {{"X", TS_INT, 0}, {0}};
 static const struct op_slot s_int2[] = {{"A", TS_INT, 0}, {"B", TS_INT, 0}, {0}},
                             s_uint2[] = {{"A", TS_INT, 0}, {"B", TS_INT, 0}, {0}};
 static const struct op_slot s_nums[] = {{"data", TS_NUM, VARIADIC}, {0}},

@@ -201,3 +201,19 @@ Test(eval_text, wide_elements_move_as_a_unit) {
     free(a[1].data);
     free(a[3].data);
 }
+Test(eval_text, strings_are_ordered_by_their_bytes) {
+    struct str_elem x[6] = {{"", 0}, {"a\0b", 3}, {"a\0c", 3}, {"a", 1}, {"\xff", 1}, {NULL, 0}};
+    struct eval_arg a[2] = {{x, {6}, 1}, {.data = NULL}};
+    ok(run("proc p(x: str[6] in, y: i64[6,6] out)\n"
+           "  for i<6\n"
+           "    for j<6\n"
+           "      y[i,j] = select(x[i] < x[j], -1i64, select(x[i] == x[j], 0i64, 1i64)) + select(x[j] == \"\", 10i64, "
+           "0i64)\n",
+           a));
+    static const int rank[6] = {0, 2, 3, 1, 4, 0};
+    const int64_t *order = a[1].data;
+    for (int i = 0; i < 6; i++)
+        for (int j = 0; j < 6; j++)
+            cr_assert_eq(order[6 * i + j], (rank[i] > rank[j]) - (rank[i] < rank[j]) + (rank[j] ? 0 : 10));
+    free(a[1].data);
+}

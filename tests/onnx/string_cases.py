@@ -1,0 +1,186 @@
+"""Random cases of operators on strings, for ms_ops.py."""
+import numpy as np
+from ms_cases import Case, cases, shape_of
+
+WORDS = ["", "a", "b", "ab", "abc", "abd", "Ab", "zebra", "  x ", "ä", "ÄÖ", "straße", "日本語", "x" * 300, "a,b", ",", "\n", "e\u0301"]
+
+
+def strings(r, shape, words=WORDS):
+    return np.array([r.choice(words) for _ in range(int(np.prod(shape)))], object).reshape(shape)
+
+
+def case(op, inputs, **more):
+    return Case(op, inputs, domain="", **more)
+
+
+def some(r, least=1, most=4, zero=True):
+    s = shape_of(r, r.randint(least, most), 300)
+    if zero and s and r.random() < 0.1:
+        s[r.randrange(len(s))] = 0
+    return s
+
+
+def i64(*v):
+    return np.array(v, np.int64)
+
+
+@cases("Equal")
+def equal(r, n):
+    s = some(r, 0)
+    few = r.sample(WORDS, 3)
+    t = [1 if r.random() < 0.3 else d for d in s][r.choice([0, 0, 1]) if s else 0:]
+    return case("Equal", [strings(r, s, few), strings(r, t, few)])
+
+
+@cases("Gather")
+def gather(r, n):
+    s = some(r, zero=False)
+    axis, x = r.randrange(-len(s), len(s)), strings(r, s)
+    index = n.integers(-s[axis], s[axis], some(r, 0, 2)).astype(r.choice([np.int32, np.int64]))
+    # of rows ONNX Runtime takes the first string only
+    return case("Gather", [x, index], axis=axis, expected=[np.take(x, index, axis)])
+
+
+@cases("Pad")
+def pad(r, n):
+    s = some(r)
+    x, before, after = strings(r, s), [r.randint(0, 2) for _ in s], [r.randint(0, 2) for _ in s]
+    value = np.array(r.choice(WORDS), object)       # ONNX Runtime pads no strings
+    return case("Pad", [x, i64(*before, *after)] + ([value] if value != "" else []), fixed={1: [0]},
+                expected=[np.pad(x, list(zip(before, after)), constant_values=value.item())])
+
+
+@cases("GatherElements")
+def gather_elements(r, n):
+    s = some(r, zero=False)
+    axis = r.randrange(len(s))
+    t = list(s)
+    t[axis] = r.randint(0, 5)
+    return case("GatherElements", [strings(r, s), n.integers(-s[axis], s[axis], t)], axis=axis)
+
+
+@cases("GatherND")
+def gather_nd(r, n):
+    s = some(r, zero=False)
+    k = r.randint(1, len(s))
+    index = np.stack([n.integers(-d, d, (r.randint(1, 5),) if k == 1 else (4,)) for d in s[:k]], -1)
+    return case("GatherND", [strings(r, s), index.astype(np.int64)], fixed={1: [index.ndim - 1]})
+
+
+@cases("ScatterElements")
+def scatter_elements(r, n):
+    s = some(r, zero=False)
+    axis = r.randrange(len(s))
+    t = [r.randint(1, d) for d in s]
+    index = np.argsort(n.random([s[axis] if k == axis else d for k, d in enumerate(t)]), axis=axis)
+    index = np.take(index, range(t[axis]), axis)
+    return case("ScatterElements", [strings(r, s), index.astype(np.int64), strings(r, t)], axis=axis)
+
+
+@cases("ScatterND")
+def scatter_nd(r, n):
+    s = some(r, zero=False)
+    rows = n.permutation(s[0])[:r.randint(1, s[0])].reshape(-1, 1)
+    return case("ScatterND", [strings(r, s), rows.astype(np.int64), strings(r, [len(rows)] + s[1:])],
+                fixed={1: [1]})
+
+
+@cases("Reshape")
+def reshape(r, n):
+    s, to = r.choice([(some(r), i64(-1)), ([4, 6], i64(3, -1)), ([2, 3, 4], i64(0, -1, 2)), ([0, 3], i64(3, 0))])
+    return case("Reshape", [strings(r, s), to], allowzero=int(s == [0, 3]))
+
+
+@cases("Concat")
+def concat(r, n):
+    s = some(r)
+    axis = r.randrange(-len(s), len(s))
+    parts = []
+    for _ in range(r.randint(1, 4)):
+        t = list(s)
+        t[axis] = r.randint(0, 4)
+        parts.append(strings(r, t))
+    return case("Concat", parts, axis=axis)
+
+
+@cases("Slice")
+def slice_(r, n):
+    s = some(r)
+    axes = r.sample(range(len(s)), r.randint(1, len(s)))
+    step = [r.choice([1, 1, 2, -1, -2]) for _ in axes]
+    far = np.iinfo(np.int64).max
+    a = [r.randint(-s[k] - 1, s[k] + 1) for k in axes]
+    b = [r.choice([r.randint(-s[k] - 1, s[k] + 1), far if d > 0 else -far]) for k, d in zip(axes, step)]
+    return case("Slice", [strings(r, s), i64(*a), i64(*b), i64(*axes), i64(*step)])
+
+
+@cases("Transpose")
+def transpose(r, n):
+    s = some(r)
+    return case("Transpose", [strings(r, s)], perm=r.sample(range(len(s)), len(s)))
+
+
+@cases("Expand")
+def expand(r, n):
+    s = some(r)
+    t = [1 if r.random() < 0.4 else d for d in s]
+    return case("Expand", [strings(r, t), i64(*s)], fixed={1: [0]})
+
+
+@cases("Where")
+def where(r, n):
+    s = some(r)
+    t = [1 if r.random() < 0.3 else d for d in s]
+    return case("Where", [n.random(s) < 0.5, strings(r, t), strings(r, s[len(s) // 2:])])
+
+
+@cases("Squeeze", "Unsqueeze")
+def squeeze(r, n, op):
+    s = some(r)
+    k = r.randrange(len(s) + 1)
+    return case(op, [strings(r, s[:k] + [1] + s[k:] if op == "Squeeze" else s), i64(k)])
+
+
+@cases("Identity")
+def identity(r, n):
+    return case("Identity", [strings(r, some(r, 0))])
+
+
+@cases("Flatten")
+def flatten(r, n):
+    s = some(r)
+    x, axis = strings(r, s), r.randrange(len(s))
+    return case("Flatten", [x], axis=axis, expected=[x.reshape(int(np.prod(s[:axis])), int(np.prod(s[axis:])))])
+
+
+@cases("Split")
+def split(r, n):
+    s = some(r)
+    axis, parts = r.randrange(len(s)), [r.randint(0, 3) for _ in range(r.randint(1, 4))]
+    s[axis] = sum(parts)
+    x = strings(r, s)       # ONNX Runtime splits no strings
+    return case("Split", [x, i64(*parts)], outputs=len(parts), axis=axis, constant=[1],
+                expected=np.split(x, np.cumsum(parts)[:-1], axis))
+
+
+@cases("Tile")
+def tile(r, n):
+    s = some(r, 1, 3)
+    return case("Tile", [strings(r, s), i64(*[r.randint(0, 3) for _ in s])])
+
+
+@cases("Compress")
+def compress(r, n):
+    s = some(r)
+    axis = r.randrange(len(s))
+    return case("Compress", [strings(r, s), n.random(s[axis]) < 0.5], axis=axis)
+
+
+@cases("Shape", "Size")
+def shape(r, n, op):
+    return case(op, [strings(r, some(r, 0))])
+
+
+@cases("OneHot")
+def onehot(r, n):
+    return case("OneHot", [n.integers(-3, 3, some(r, 1, 2)), i64(r.randint(1, 5)), strings(r, [2])], axis=r.choice([0, -1]))
