@@ -5,6 +5,7 @@
  * is therefore walked twice, see struct run. Order of evaluation, laziness of selects and rounding stay as in the IR.
  */
 #include "codegen/c_int.h"
+#include "ir/native.h"
 #include <math.h>
 #include <string.h>
 
@@ -581,10 +582,18 @@ static struct cs print_cast(struct fe *f, expr e, int lanes) {
               : cs_of(A("(%s)%s", c_value_type(to), paren(f, v, P_UNARY)), P_UNARY);
 }
 static struct cs print_call(struct fe *f, expr e, int lanes) {
-    const char *s = c_fn(f->o, e->u.fn, lanes);
+    const struct native *native = native_of(e->u.fn);
+    if (native && lanes > 1) return lane_by_lane(f, e);
+    f->u->text |= native != NULL;
+    const char *s = native ? native->c : c_fn(f->o, e->u.fn, lanes);
     s = A("%s(", s);
     for (int k = 0; k < e->n; k++) s = A("%s%s%s", s, k ? ", " : "", c_value(f, e->arg[k], lanes).s);
     return cs_of(A("%s)", s), P_ATOM);
+}
+static struct cs print_text(struct fe *f, expr e) {
+    struct place at = c_place(f, e->arg[0]->u.buf, e->arg[0]->arg);
+    f->u->text = true;
+    return cs_of(A("nn_str_of(%s, %s)", c_address(f, &at), c_value(f, e->arg[1], 1).s), P_ATOM);
 }
 static struct cs print_value(struct fe *f, expr e) {
     int lanes = on_lane(f, e) ? f->width : 1;
@@ -620,6 +629,7 @@ static struct cs print_value(struct fe *f, expr e) {
     case X_ROUND:
         return cs_of(A("%s(%s)", c_round(f->o, (enum dtype)e->u.i, lanes), c_value(f, e->arg[0], lanes).s), P_ATOM);
     case X_CALL: return print_call(f, e, lanes);
+    case X_TEXT: return print_text(f, e);
     default: break;
     }
     switch (xop_class((enum xop)e->op)) {

@@ -169,7 +169,7 @@ static void local_array(struct writer *f, const struct buf *b) {
 void run_alloc(struct writer *f, struct buf *b) {
     const struct plan_slot *s = slot_of(f, b);
     if (!map_get(&f->touched, PKEY(b))) return;
-    if (b->scope == SC_REGION) region_alloc(f, b);
+    if (b->scope == SC_REGION || b->scope == SC_KEPT) region_alloc(f, b);
     else if (s && s->first >= 0) run_pointer(f, b, slot_address(f, s, b->type), false);
     else local_array(f, b);
     if (b->fill) fill_buffer(f, b);

@@ -51,7 +51,7 @@ bool kernel_files(const struct module *m, const char *name, const struct emit_op
         bool last = k == m->procs.n - 1;
         if (!last && in_file < KERNELS_PER_FILE && t.n < BYTES_PER_FILE) continue;
         struct text whole = whole_file(c, name, &t, &o);
-        options->uses->text |= o.uses->text;
+        if (options->uses) options->uses->text |= o.uses->text;
         const char *file = last && !files ? internf(c->names, "%s_kernels.%s", name, ending)
                                           : internf(c->names, "%s_kernels%d.%s", name, files + 1, ending);
         if (!put(env, file, &whole)) return false;

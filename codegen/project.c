@@ -67,6 +67,10 @@ static bool put_kernel_file(void *env, const char *name, struct text *t) {
     return put_file(q, name, t);
 }
 static bool put_kernels(struct writer *q) { return kernel_files(q->p->m, q->p->name, &q->p->emit, put_kernel_file, q); }
+static bool add_text_source(struct writer *q) {
+    if (q->p->emit.uses->text) add_source(q, "nn_text.c");
+    return true;
+}
 static bool put_array(struct writer *q, int packed) {
     const char *name = A("%s_weights.c", q->p->name);
     add_source(q, name);
@@ -262,7 +266,9 @@ static bool put_templates(struct writer *q) {
         const char *from = files[k][p->device ? 2 : 0], *to = files[k][1];
         if (from) ok = put_template(q, from, *to == '_' ? A("%s%s", p->name, to) : to, values);
     }
-    if (ok && p->emit.uses->text) ok = put_template(q, "runtime_stub/nn_text.h", "nn_text.h", values);
+    if (ok && p->emit.uses->text)
+        ok = put_template(q, "runtime_stub/nn_text.h", "nn_text.h", values) &&
+             put_template(q, "runtime_stub/nn_text.c", "nn_text.c", values);
     if (ok && p->o->target->runner) ok = put_template(q, "templates/emulator/count.c", "count.c", values);
     if (ok) ok = put_board(q, values);
     text_free(&tables);
@@ -308,8 +314,8 @@ struct project *project_write(struct module *m, struct memory_plan *plan, const 
     q->w->nvcc_flags = A("-std=c++14 -fmad=false %s", o->target->cflags ? o->target->cflags : "");
     q->w->emu_flags = "-std=c++17 -ffp-contract=off -DNN_CUDA_EMU";
     q->w->ldflags = o->target->board ? "-nostartfiles -specs=nosys.specs -T board.ld" : "";
-    if (put_weights(q) && put_program(q) && put_kernels(q) && put_templates(q) && (!o->depfile || put_depfile(q)) &&
-        put_manifest(q) && !c->diags.errors)
+    if (put_weights(q) && put_program(q) && put_kernels(q) && add_text_source(q) && put_templates(q) &&
+        (!o->depfile || put_depfile(q)) && put_manifest(q) && !c->diags.errors)
         return folder_commit(&q->folder) ? q->w : NULL;
     folder_abandon(&q->folder);
     return NULL;

@@ -1,6 +1,7 @@
 /* The definition builder, reading side: the node's inputs, attributes, lists and scalar expressions. Statements stand
  * in define_emit.c, running definitions in define_run.c. */
 #include "ir/define_impl.h"
+#include "ir/native.h"
 #include <math.h>
 #include <string.h>
 
@@ -313,6 +314,7 @@ static E call_fn(const char *name, const E *args) {
     if (!f) fail(E_TYPE, "no function \"%s\" for %s", name, dtype_name((enum dtype)args[0]->type));
     return f ? x_call(DEF_CTX, f, args) : x_poison(DEF_CTX);
 }
+E native_call(const char *name, const E *args) { return x_native(DEF_CTX, name, args); }
 E fn1(const char *name, E a) { return call_fn(name, &a); }
 E fn2(const char *name, E a, E b) {
     unify(&a, &b);

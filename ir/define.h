@@ -92,11 +92,14 @@ E index_of(E value); /* an integer value as index; nothing is proved of it, clam
 /* Math functions of templates/kernels/math.lir by name ("exp", "log", "tanh", "erf", "sin" ...), for F32 and F64. */
 E fn1(const char *name, E a);
 E fn2(const char *name, E a, E b);
-#define exp_(a)     fn1("exp", a)
-#define log_(a)     fn1("log", a)
-#define tanh_(a)    fn1("tanh", a)
-#define erf_(a)     fn1("erf", a)
-#define sigmoid_(a) fn1("sigmoid", a)
+/* Functions of strings and characters by name (ir/native.h). */
+E native_call(const char *name, const E *args);
+#define NATIVE(name, ...) native_call(name, (const E[]){__VA_ARGS__})
+#define exp_(a)           fn1("exp", a)
+#define log_(a)           fn1("log", a)
+#define tanh_(a)          fn1("tanh", a)
+#define erf_(a)           fn1("erf", a)
+#define sigmoid_(a)       fn1("sigmoid", a)
 
 /* ---- access */
 E at(T t, X i);            /* element; every index must be in range or guarded */
@@ -121,6 +124,8 @@ void out_reduce(int k, enum dtype t, X axes, enum red_op op, X r, E value, E ini
 T result(int k, enum dtype t,
          X dims); /* declares result k, to be filled by a kernel call or by stages through `stage_into` */
 T scratch(const char *name, enum dtype t, X dims);
+T const_table(const char *name, const struct tensor *t); /* a constant that the node brings */
+T kept_bytes(const char *name, E n); /* room for the bytes of strings that the node makes, until the run ends */
 void stage_into(
     T t, X axes, X index,
     E value); /* t[index] = value for all axes: a scatter; index must be injective or the last write wins in order */

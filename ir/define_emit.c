@@ -16,11 +16,22 @@ T def_tensor_new(enum dtype t, X dims) {
     }
     return r;
 }
-T scratch(const char *name, enum dtype t, X dims) {
+static T scratch_in(enum scope scope, const char *name, enum dtype t, X dims) {
     T r = def_tensor_new(t, dims);
     if (!r) return NULL;
-    r->buf = buf_new(DEF_CTX, def_now->p, name, t, SC_ARENA, r->dims, r->rank);
+    r->buf = buf_new(DEF_CTX, def_now->p, name, t, scope, r->dims, r->rank);
     def_append(s_alloc(DEF_CTX, r->buf));
+    return r;
+}
+T scratch(const char *name, enum dtype t, X dims) { return scratch_in(SC_ARENA, name, t, dims); }
+T kept_bytes(const char *name, E n) { return scratch_in(SC_KEPT, name, U8, list1(n)); }
+T const_table(const char *name, const struct tensor *t) {
+    X dims = list0();
+    for (int k = 0; k < t->rank; k++) dims = push(dims, idx(t->dims[k]));
+    T r = def_tensor_new(t->type, dims);
+    if (!r) return NULL;
+    r->buf = buf_new(DEF_CTX, def_now->p, name, t->type, SC_CONST, r->dims, r->rank);
+    r->buf->data = t;
     return r;
 }
 T result(int k, enum dtype t, X dims) {

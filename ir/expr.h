@@ -67,6 +67,7 @@ enum xop_class { XC_LEAF, XC_INDEX, XC_UNARY, XC_BINARY, XC_COMPARE, XC_OTHER };
     X(CAST, "cast", 1, OTHER)       /* to type; float to integer saturates, integer to integer wraps */ \
     X(BITCAST, "bitcast", 1, OTHER) /* same width, same bits */ \
     X(ROUND, "round", 1, OTHER)     /* F32 through storage type `i` (F16, BF16, F8 ...) and back; I32 wrapped to I8 U8 ... */ \
+    X(TEXT, "text", 2, OTHER)       /* text(b[i], n): the n bytes of buffer b from cell i on, as a STR */ \
     X(CALL, "call", -1, OTHER)      /* fn(arg...) */
 // clang-format on
 
@@ -101,7 +102,7 @@ struct sym {
 };
 
 /* A scalar function of the program, written in IR: let-free body over X_ARG leaves (sharing is by pointer).
- * Math functions come from templates/kernels/math.lir; ulp bounds are stated there. */
+ * Math functions come from templates/kernels/math.lir; ulp bounds are stated there. Without a body: ir/native.h. */
 struct fn {
     const char *name;
     int nargs;
@@ -162,7 +163,8 @@ expr x_bitcast(struct ctx *c, enum dtype value_type, expr a);
 expr x_round(struct ctx *c, enum dtype storage, expr a); /* F32 -> F32 through F16 ..., I32 -> I32 wrapped to I8 ... */
 expr x_load(struct ctx *c, struct buf *b, const expr *idx, int n, expr fill); /* fill NULL: indices are in range */
 expr x_call(struct ctx *c, const struct fn *f, const expr *args);
-expr x_idxval(struct ctx *c, expr index); /* I64 */
+expr x_text(struct ctx *c, expr load, expr n); /* load: of a plain U8 buffer, n: I64 */
+expr x_idxval(struct ctx *c, expr index);      /* I64 */
 /* An integer value as an index; structural through IDXVAL, +, -, * by constants, min, max, select, casts of integers.
  */
 expr x_toidx(struct ctx *c, expr value);

@@ -59,6 +59,7 @@ static expr rebuild(struct ctx *c, expr e, const expr *a) {
     case X_BITCAST: return x_bitcast(c, (enum dtype)e->type, a[0]);
     case X_ROUND: return x_round(c, (enum dtype)e->u.i, a[0]);
     case X_CALL: return x_call(c, e->u.fn, a);
+    case X_TEXT: return x_text(c, a[0], a[1]);
     default: return e->n == 1 ? x_un(c, (enum xop)e->op, a[0]) : x_bin(c, (enum xop)e->op, a[0], a[1]);
     }
 }

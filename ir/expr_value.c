@@ -257,6 +257,12 @@ expr x_call(struct ctx *c, const struct fn *f, const expr *args) {
     h.u.fn = f;
     return x_make(c, &h, args, f->nargs, NULL);
 }
+expr x_text(struct ctx *c, expr load, expr n) {
+    if (x_poisoned((expr[]){load, n}, 2) || load->op != X_LOAD || load->has_fill || load->u.buf->type != U8 ||
+        n->type != I64)
+        return x_poison(c);
+    return NODE(c, X_TEXT, STR, load, n);
+}
 expr x_idxval(struct ctx *c, expr index) {
     if (x_poisoned(&index, 1) || index->type != IDX) return x_poison(c);
     if (is_const(index)) return x_const_i(c, I64, index->u.i);

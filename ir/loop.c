@@ -7,7 +7,7 @@
 #include <string.h>
 
 const char *scope_name(enum scope s) {
-    static const char *const names[SC_COUNT] = {"param", "arena", "region", "stack", "reg", "shared", "const"};
+    static const char *const names[SC_COUNT] = {"param", "arena", "region", "kept", "stack", "reg", "shared", "const"};
     return names[s];
 }
 const char *loop_kind_name(enum loop_kind k) {

@@ -11,7 +11,8 @@
 #include "ir/tensor.h"
 #include "ir/trace.h"
 
-enum scope { SC_PARAM, SC_ARENA, SC_REGION, SC_STACK, SC_REG, SC_SHARED, SC_CONST, SC_COUNT };
+/* KEPT: in the region, until the run ends. What strings point to: their pairs may be copied anywhere. */
+enum scope { SC_PARAM, SC_ARENA, SC_REGION, SC_KEPT, SC_STACK, SC_REG, SC_SHARED, SC_CONST, SC_COUNT };
 const char *scope_name(enum scope s);
 
 /* A buffer. `dims` are physical; the map from logical to physical indices is kept for packing, API docs and tests. */

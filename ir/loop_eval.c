@@ -230,6 +230,11 @@ static bool bind_arg(struct run *r, const struct proc *p, int k, const struct ev
     return *out != NULL;
 }
 
+/* Strings of a result may lie in what ends with the run. */
+static void own_strings(struct ctx *c, struct str_elem *s, int64_t n) {
+    for (int64_t k = 0; k < n; k++)
+        if (s[k].n) s[k].p = arena_copy(&c->arena, s[k].p, s[k].n);
+}
 static bool return_arg(struct run *r, const struct proc *p, int k, struct eval_arg *a, struct values *t, bool late,
                        const struct rbuf *stored) {
     struct cells *c = stored->cells;
@@ -258,6 +263,7 @@ static bool return_arg(struct run *r, const struct proc *p, int k, struct eval_a
         if (!a->data) free(data);
         return false;
     }
+    if (b->type == STR && r->kept.n) own_strings(r->m->ctx, data, n);
     a->data = data;
     a->nd = nl;
     memcpy(a->dims, logical, sizeof *logical * (size_t)nl);
@@ -297,6 +303,7 @@ struct eval_result loop_eval(struct module *m, struct proc *p, struct eval_arg *
     run_all(&r, p, args, syms, cells);
     for (int k = 0; k < p->params.n; k++) cells_free(&r, cells[k]);
     for (int k = 0; k < r.const_list.n; k++) cells_free(&r, r.const_list.v[k]);
+    for (int k = 0; k < r.kept.n; k++) cells_free(&r, r.kept.v[k]);
     r.res.executed = (r.o->fuel ? r.o->fuel : (int64_t)1 << 40) - (r.fuel > 0 ? r.fuel : 0);
     if (r.res.status == EVAL_OK && r.guard_fault) {
         r.res.status = EVAL_FAULT;

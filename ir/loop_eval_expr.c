@@ -2,6 +2,7 @@
  * statement are computed once where that is unconditional; select and loads with fill jump around the arm not taken. */
 #include "ir/base/checked.h"
 #include "ir/loop_eval_comp.h"
+#include "ir/native.h"
 #include <math.h>
 #include <string.h>
 
@@ -192,8 +193,30 @@ static int load_reg(struct comp *c, expr e) {
     return dst;
 }
 
+static int native_reg(struct comp *c, expr e, const struct native *n) {
+    int *args = NEWN(c->arena, int, e->n);
+    for (int k = 0; k < e->n; k++) args[k] = expr_reg(c, e->arg[k]);
+    PUSH(c->arena, &c->u->lists, args);
+    struct ins i = {.op = V_NATIVE, .x = (uint16_t)e->n, .c = c->u->lists.n - 1, .imm = (intptr_t)n};
+    i.a = new_reg(c);
+    if (is_wide(e->type)) new_reg(c);
+    emit(c, i);
+    return i.a;
+}
+
+static int text_reg(struct comp *c, expr e) {
+    expr load = e->arg[0];
+    int n = expr_reg(c, e->arg[1]), dst = new_reg(c), length = new_reg(c), slot = slot_for(c, load->u.buf);
+    emit(c, (struct ins){.op = V_MOV, .x = 8, .a = length, .b = n});
+    struct access a = access_to(c, slot, load->arg, load->n, 0);
+    emit(c, (struct ins){.op = V_TEXT, .a = dst, .b = a.slot, .c = a.base, .d = a.var, .imm = a.coef});
+    return dst;
+}
+
 static int call_reg(struct comp *c, expr e) {
     const struct fn *f = e->u.fn;
+    const struct native *native = native_of(f);
+    if (native) return native_reg(c, e, native);
     if (!f->body || e->n != f->nargs || e->n > 4)
         comp_fail(c, "function %s is called with %d arguments, it takes %d", f->name, e->n, f->nargs);
     if (c->fn_depth >= MAX_FN_DEPTH) comp_fail(c, "functions nest too deeply at %s", f->name);
@@ -266,6 +289,7 @@ int expr_here(struct comp *c, expr e) {
     case X_LOAD: return load_reg(c, e);
     case X_SELECT: return select_reg(c, e);
     case X_CALL: return call_reg(c, e);
+    case X_TEXT: return text_reg(c, e);
     case X_BITCAST: return bitcast_reg(c, e);
     case X_IDXVAL: return expr_reg(c, e->arg[0]);
     case X_TOIDX: /* values of 32 bits are widened by their own sign */

@@ -55,6 +55,8 @@ union reg {
     O(CAST)                     /* R[a] = R[b]; x: from * 64 + to, value types */ \
     O(ROUND)                    /* R[a] = R[b] through storage type x; imm: value type */ \
     O(CMPSTR)                   /* R[a] < 0, 0, > 0: order of the strings at R[b], R[c] */ \
+    O(TEXT)                     /* R[a]: the string of R[a + 1] bytes from that cell on; imm as in accesses */ \
+    O(NATIVE)                   /* R[a] = function b of C on the registers of list c */ \
     O(JMP) O(JZ) O(JLE0)        /* by imm instructions: always; R[a] == 0; R[a] <= 0 */ \
     O(JOUT)                     /* when R[a] outside of [0, R[b]) */ \
     O(LOOP)                     /* R[a] = 0; R[b] passes; none: by imm */ \
@@ -164,8 +166,8 @@ struct run {
     struct module *m;
     const struct eval_options *o;
     struct arena arena;
-    struct map units, consts; /* proc -> unit, constant -> cells */
-    VEC(struct cells *) const_list;
+    struct map units, consts;             /* proc -> unit, constant -> cells */
+    VEC(struct cells *) const_list, kept; /* kept: buffers of that scope, until the run ends */
     int64_t fuel, bytes, max_bytes;
     int depth;
     bool poison, guard_fault;

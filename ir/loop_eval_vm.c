@@ -5,6 +5,7 @@
 #include "ir/base/convert.h"
 #include "ir/base/memory.h"
 #include "ir/loop_eval_arith.h"
+#include "ir/native.h"
 #include "runtime_stub/nn_text.h"
 #include <math.h>
 #include <stdarg.h>
@@ -85,7 +86,8 @@ void frame_free(struct run *r, struct frame *f) {
     if (!f) return;
     if (f->b)
         for (int k = 0; k < f->u->slots.n; k++)
-            if ((!f->u->slots.v[k].param || f->u->slots.v[k].late) && !f->u->slots.v[k].konst)
+            if ((!f->u->slots.v[k].param || f->u->slots.v[k].late) && !f->u->slots.v[k].konst &&
+                f->u->slots.v[k].buf->scope != SC_KEPT)
                 cells_free(r, f->b[k].cells);
     free(f->r);
     free(f->b);
@@ -265,7 +267,10 @@ static bool do_alloc(struct run *r, struct frame *f, const struct ins *i) {
     const struct buf *decl = f->u->slots.v[i->b].buf;
     int64_t n = set_geometry(r, f, i->b, f->u->lists.v[i->imm]);
     if (n < 0) return false;
-    if (b->cells && b->cells->n != n) {
+    if (decl->scope == SC_KEPT) {
+        if (!(b->cells = cells_new(r, decl->type, n, NULL))) return false;
+        PUSH(&r->arena, &r->kept, b->cells);
+    } else if (b->cells && b->cells->n != n) {
         cells_free(r, b->cells);
         b->cells = NULL;
     }
@@ -303,7 +308,7 @@ static bool do_view(struct run *r, struct frame *f, const struct ins *i) {
 /* Big buffers go back at the end of their block, small ones wait for the next pass. */
 static void do_drop(struct run *r, struct frame *f, int slot) {
     struct rbuf *b = &f->b[slot];
-    if (b->cells && b->cells->bytes > 1 << 16) {
+    if (b->cells && b->cells->bytes > 1 << 16 && f->u->slots.v[slot].buf->scope != SC_KEPT) {
         cells_free(r, b->cells);
         rbuf_set(b, NULL);
     }
@@ -503,6 +508,25 @@ bool vm_run(struct run *r, struct frame *f) {
             R[i->a].l = compare_strings(&R[i->b], &R[i->c]);
             i++;
             break;
+        case V_TEXT: {
+            const struct rbuf *b = &f->b[i->b];
+            int64_t o = R[i->c].l + R[i->d].l * i->imm, n = R[i->a + 1].l;
+            if (n < 0 || n > b->cells->n - o)
+                return run_fault(r, EVAL_FAULT, "a string of %lld bytes from byte %lld of buffer %s, which has %lld",
+                                 (long long)n, (long long)o, u->slots.v[i->b].buf->name, (long long)b->cells->n);
+            const char *p = b->data + o;
+            memcpy(&R[i->a], &p, sizeof p);
+            i++;
+            break;
+        }
+        case V_NATIVE: {
+            const void *args[4];
+            for (int k = 0; k < i->x; k++) args[k] = &R[u->lists.v[i->c][k]];
+            R[i->a].l = 0;
+            ((const struct native *)(intptr_t)i->imm)->run(&R[i->a], args);
+            i++;
+            break;
+        }
         case V_JMP: i += i->imm; break;
         case V_JZ: i += R[i->a].i ? 1 : i->imm; break;
         case V_JLE0: i += R[i->a].l > 0 ? 1 : i->imm; break;

@@ -4,6 +4,7 @@
  * message names the cause. Plain integers are index constants until something of a value type stands beside them. */
 #include "ir/expr_print.h"
 #include "ir/loop_lex.h"
+#include "ir/native.h"
 #include <math.h>
 #include <string.h>
 
@@ -280,6 +281,12 @@ static expr parse_op(struct parser *p, enum xop op, const char *name, int line) 
         if (!parse_args(p, name, 3, a) || !agree(p, line, name, &a[1], &a[2])) return NULL;
         if (!need(p, line, name, a[0]->type == BOOL, a[0])) return NULL;
         return done(p, line, x_select(p->c, a[0], a[1], a[2]));
+    case X_TEXT:
+        if (!parse_args(p, name, 2, a) || !(a[1] = adapt(p, line, a[1], I64))) return NULL;
+        if (!need(p, line, name, a[0]->op == X_LOAD && !a[0]->has_fill && a[0]->u.buf->type == U8, a[0]) ||
+            !need(p, line, name, a[1]->type == I64, a[1]))
+            return NULL;
+        return done(p, line, x_text(p->c, a[0], a[1]));
     default: break;
     }
     parse_error(p, line, "no function %s", diag_quote(&p->c->arena, name));
@@ -288,7 +295,8 @@ static expr parse_op(struct parser *p, enum xop op, const char *name, int line) 
 static const struct fn *find_fn(const struct module *m, const char *name) {
     for (int k = m->fns.n; k-- > 0;)
         if (m->fns.v[k]->name == name) return m->fns.v[k];
-    return NULL;
+    const struct native *native = native_named(name);
+    return native ? &native->fn : NULL;
 }
 static expr parse_call(struct parser *p, const char *name, bool quoted, int line) {
     if (!quoted) {

@@ -371,7 +371,7 @@ static void verify_size(struct verifier *v, struct stmt *s) {
     bool again = is_visible(v, y);
     for (int k = 0; again && k < v->p->bufs.n; k++) {
         const struct buf *b = v->p->bufs.v[k];
-        if (b->scope != SC_REGION && is_visible(v, b) && dims_mention(b, y))
+        if (b->scope != SC_REGION && b->scope != SC_KEPT && is_visible(v, b) && dims_mention(b, y))
             refuse(v, "%s is set anew while %s, which is not in the region, has dims of it", y->name, b->name);
     }
     facts_drop_sym(&v->facts, y);
@@ -503,7 +503,7 @@ static void verify_swap(struct verifier *v, struct stmt *s) {
     if (!use_buf(v, a) || !use_buf(v, b)) return;
     if (a->type != b->type || a->nd != b->nd || a->scope != b->scope)
         refuse(v, "%s and %s differ in type, rank or scope", a->name, b->name);
-    else if (a->scope == SC_PARAM || a->scope == SC_CONST || a->scope == SC_REG)
+    else if (a->scope == SC_PARAM || a->scope == SC_CONST || a->scope == SC_REG || a->scope == SC_KEPT)
         refuse(v, "%s buffers cannot be swapped", scope_name(a->scope));
     else if (a->scope != SC_REGION)
         for (int k = 0; k < a->nd; k++)

@@ -48,7 +48,9 @@ static void add_slot(struct planner *p, struct buf *b, int alias, expr off) {
                           .last = -1,
                           .bytes = slot_bytes(p->c, b),
                           .alias_offset = off};
-    s.cls = b->scope == SC_REGION ? PLAN_REGION : s.bytes->op == X_CONST ? PLAN_STATIC : PLAN_SYMBOLIC;
+    s.cls = b->scope == SC_REGION || b->scope == SC_KEPT ? PLAN_REGION
+            : s.bytes->op == X_CONST                     ? PLAN_STATIC
+                                                         : PLAN_SYMBOLIC;
     PUSH(&p->c->arena, &p->plan->slots, s);
     map_put(&p->slot_of, PKEY(b), (void *)(intptr_t)p->plan->slots.n);
 }

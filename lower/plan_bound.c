@@ -37,7 +37,7 @@ static void steps(struct bound *b, struct block *block) {
         struct block *parts[2];
         int n = stmt_blocks(s, parts), outer = b->lives.n, start = ++b->step;
         struct life l = {.from = -1, .to = -1};
-        if (s->kind == S_ALLOC && s->u.alloc.buf->scope != SC_REGION) {
+        if (s->kind == S_ALLOC && s->u.alloc.buf->scope != SC_REGION && s->u.alloc.buf->scope != SC_KEPT) {
             l.buf = s->u.alloc.buf;
             PUSH(&b->c->arena, &b->lives, l);
         } else if (s->kind == S_VIEW) {

@@ -7,6 +7,8 @@
 
 #define nn_str_find    nn1_str_find
 #define nn_char_case   nn1_char_case
+#define nn_char_at     nn1_char_at
+#define nn_char_byte   nn1_char_byte
 #define nn_is_number   nn1_is_number
 #define nn_float_of    nn1_float_of
 #define nn_integer_of  nn1_integer_of
@@ -49,10 +51,14 @@ int64_t nn_str_find(nn_str s, nn_str what, int64_t from);
  * language. c itself if it has none. */
 enum { NN_UPPER = 0, NN_LOWER = 1 };
 int32_t nn_char_case(int32_t c, int32_t to);
+/* The character whose UTF-8 begins at byte i; a byte that begins none is -1 minus the byte. */
+int32_t nn_char_at(nn_str s, int64_t i);
+/* Byte k of such a character; -1 behind its end. */
+int32_t nn_char_byte(int32_t c, int32_t k);
 
-/* Numbers. As strtod, strtoll and strtoull of C (without locale): blanks, sign, and as many characters as make a number;
- * what stands behind them does not count. is_number: 0 when there is none at all, when it is too large, and for a float
- * so small that digits are lost. A minus before NN_UNSIGNED wraps. */
+/* Numbers. As strtod, strtoll and strtoull of C (without locale): blanks, sign, and as many characters as make a
+ * number; what stands behind them does not count. is_number: 0 when there is none at all, when it is too large, and for
+ * a float so small that digits are lost. A minus before NN_UNSIGNED wraps. */
 enum { NN_FLOAT = 0, NN_SIGNED = 1, NN_UNSIGNED = 2, NN_NUMBER_BYTES = 24 };
 int32_t nn_is_number(nn_str s, int32_t kind);
 double nn_float_of(nn_str s); /* to nearest, ties to even */

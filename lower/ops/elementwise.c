@@ -216,8 +216,12 @@ static void cast_to(enum dtype t) {
     T x = in(0);
     X i = axes(shape(x));
     if (t == STR || dtype(x) == STR) {
-        if (t != dtype(x)) {
-            fail(E_TYPE, "casts between strings and numbers are not supported");
+        if (t != STR) {
+            out_number_of_text(t, x);
+            return;
+        }
+        if (dtype(x) != STR) {
+            out_number_text(x);
             return;
         }
     }

@@ -50,6 +50,7 @@ void ops_register_all(void);
     F(sequence) \
     F(shape) \
     F(signal) \
+    F(string) \
     F(tflite_conv) \
     F(tflite_detect) \
     F(tflite_math) \
@@ -104,6 +105,12 @@ void out_reshaped(int k, T x, X dims);
 E converted(enum dtype t, E v);
 /* rint(v) + zero (NULL: none), saturated to t, which is at most 32 bits wide. */
 E saturated(enum dtype t, E v, E zero);
+/* The only result of a node: the numbers of x as strings, or its strings as numbers (string.c). */
+void out_number_text(T x);
+void out_number_of_text(enum dtype t, T x);
+/* For each element of x, in order: the number of the word that it equals, the first if several; -1: none. By binary
+ * search in a sorted table. */
+T positions_of_strings(T x, const struct str_elem *words, int64_t count);
 /* Activation functions by ONNX name ("Relu", "HardSigmoid"): for recurrent and fused ops. NULL alpha: defaults. */
 E activation(const char *name, E v, double alpha, double beta);
 void activation_defaults(const char *name, double *alpha, double *beta);

@@ -312,7 +312,7 @@ static bool set_scope(struct step *s, const struct word *w, struct buf *b) {
     int k = 0;
     int64_t n;
     while (k < SC_COUNT && strcmp(scope_name((enum scope)k), w->text)) k++;
-    if (k == SC_COUNT || k == SC_PARAM || k == SC_CONST || k == SC_REGION) return step_usage(s);
+    if (k == SC_COUNT || k == SC_PARAM || k == SC_CONST || k == SC_REGION || k == SC_KEPT) return step_usage(s);
     if (b->scope == SC_PARAM || b->scope == SC_CONST)
         return step_refuse(s, "cache_read or cache_write it", "`%s` is a parameter or constant and stays where it is",
                            b->name);

@@ -12,7 +12,7 @@ struct widening {
 static const char *const block_it = "block the channels of every parameter by that number first";
 
 static bool is_own(const struct buf *b) {
-    return b->scope != SC_PARAM && b->scope != SC_CONST && b->scope != SC_REGION;
+    return b->scope != SC_PARAM && b->scope != SC_CONST && b->scope != SC_REGION && b->scope != SC_KEPT;
 }
 /* Dim d of b holds `from` channels and, behind them, cells up to `to`: is idx the place of the channel `old`? */
 static bool stores_channel(struct widening *w, const struct buf *b, const expr *idx, int d) {

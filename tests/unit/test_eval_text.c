@@ -217,3 +217,26 @@ Test(eval_text, strings_are_ordered_by_their_bytes) {
             cr_assert_eq(order[6 * i + j], (rank[i] > rank[j]) - (rank[i] < rank[j]) + (rank[j] ? 0 : 10));
     free(a[1].data);
 }
+Test(eval_text, functions_of_strings_bound_what_they_read) {
+    struct str_elem x[5] = {{"ab\0c", 4}, {"", 0}, {"\xc3\xa4z", 3}, {"\xff\xc3", 2}, {"-1.5e1x", 7}};
+    struct eval_arg a[3] = {{x, {5}, 1}, {.data = NULL}, {.data = NULL}};
+    ok(run("proc p(x: str[5] in, y: i64[5,6] out, z: str[5] out)\n"
+           "  for i<5\n"
+           "    y[i,0] = length(x[i])\n"
+           "    y[i,1] = i64(byte(x[i], -1i64)) + i64(byte(x[i], 99i64)) + i64(byte(x[i], 3i64))\n"
+           "    y[i,2] = find(x[i], part(x[i], 2i64, 9223372036854775807i64), 0i64)\n"
+           "    y[i,3] = i64(char_at(x[i], 0i64))\n"
+           "    y[i,4] = i64(is_number(x[i], 0i32))\n"
+           "    y[i,5] = i64(float_of(x[i]))\n"
+           "    z[i] = part(x[i], 1i64, -5i64)\n",
+           a));
+    static const int64_t want[5][6] = {{4, 'c', 2, 'a', 0, 0},
+                                       {0, 0, 0, 0, 0, 0},
+                                       {3, 0, 2, 0xe4, 0, 0},
+                                       {2, 0, 0, -256, 0, 0},
+                                       {7, '5', 2, '-', 1, -15}};
+    cr_assert_arr_eq(a[1].data, want, sizeof want);
+    for (int k = 0; k < 5; k++) cr_assert_eq(((struct str_elem *)a[2].data)[k].n, 0);
+    free(a[1].data);
+    free(a[2].data);
+}

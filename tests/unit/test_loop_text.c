@@ -2,7 +2,8 @@
 #include "loop_text.h"
 #include <math.h>
 
-static const char *const samples[] = {"conv3x3", "softmax", "layernorm", "nonzero", "while", "kinds", "exprs", NULL};
+static const char *const samples[] = {"conv3x3", "softmax", "layernorm", "nonzero", "while",
+                                      "strings", "kinds",   "exprs",     NULL};
 static struct ctx *c;
 static void setup(void) { c = ctx_new(); }
 static void teardown(void) { ctx_free(c); }
