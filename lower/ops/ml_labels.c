@@ -9,10 +9,6 @@
 /* ---- Lookup: the place of each element among the keys, their number where it is none of them */
 static void op_lookup(void) {
     T x = in(0), keys = in(1);
-    if (dtype(x) == STR) {
-        fail(E_OP, "looking strings up is not supported");
-        return;
-    }
     E n = numel(x), k = dim(keys, 0);
     X i = axes(shape(x));
     T place = scratch("place", I64, shape(x));
