@@ -897,6 +897,7 @@ def difference(got, want, half, least):
 
 
 def difference_of_maps(got, want, half, least):
+    got = [{k.decode() if isinstance(k, bytes) else k: v for k, v in m.items()} for m in got]
     if len(got) != len(want) or any(g.keys() != w.keys() for g, w in zip(got, want)):
         return f"{len(got)} maps with other keys, or not {len(want)}"
     both = [np.array([[float(m[k]) for k in w] for m, w in zip(maps, want)]) for maps in (got, want)]
