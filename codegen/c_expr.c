@@ -467,8 +467,7 @@ static enum prec operand_prec(enum xop op, enum prec *left, enum prec *right) {
     case X_LT:
     case X_LE: return *left = P_ADD, *right = P_ADD, P_REL;
     case X_EQ:
-    case X_NE:
-    case X_XOR: return *left = P_ADD, *right = P_ADD, P_EQ;
+    case X_NE: return *left = P_ADD, *right = P_ADD, P_EQ;
     default: return *left = P_UNARY, *right = P_UNARY, P_BITS; /* & | ^: always parenthesised operands */
     }
 }
@@ -501,7 +500,7 @@ static struct cs binary(struct fe *f, expr e, int lanes) {
         return cs_of(A("%s %s %s", sa, sign, paren(f, b, in)), p);
     }
     if (op == X_LE && x_is(e->arg[0], 0)) return cs_of(A("%s >= 0", paren(f, b, P_ADD)), P_REL);
-    enum prec l, r, p = operand_prec(op, &l, &r);
+    enum prec l, r, p = operand_prec(op == X_XOR && logic ? X_NE : op, &l, &r); /* of truths it is printed so */
     return cs_of(A("%s %s %s", paren(f, a, l), sign, paren(f, b, r)), p);
 }
 
