@@ -269,6 +269,10 @@ V n_const_i64(const int64_t *v, int n) {
     return graph_const(def_now->g, "", t);
 }
 V n_const_f(enum dtype t, double v) {
+    if (!dtype_is_int(t) && !dtype_is_float(t) && t != BOOL) {
+        fail(E_TYPE, "%s is no number", dtype_name(t));
+        t = F32;
+    }
     struct tensor *s = tensor_new(&DEF_CTX->arena, t, NULL, 0);
     tensor_set_f(s, 0, v);
     return graph_const(def_now->g, "", s);

@@ -21,6 +21,10 @@ struct quant quant_mid(int k) {
     return quant_at("mid_scale", "mid_zero", k);
 }
 bool is_quantized(int k) { return quant_in(k).scale > 0 && dtype_is_int(dtype(in(k))); }
+bool result_is_quantized(void) {
+    if (quant_out(0).scale > 0) return true;
+    return fail(E_TYPE, "the result of an operator of quantized inputs must be quantized"), false;
+}
 enum dtype out_type(void) { return int_attr("out_type") ? type_attr("out_type") : NONE; }
 int64_t channels_of(int k) {
     const float *s;
@@ -35,7 +39,11 @@ double channel_scale(int in, int k) {
 /* ---- fixed point */
 struct fixed fixed_of(double real) {
     struct fixed f = {0, 0};
-    if (!(real > 0) || isinf(real)) return f;
+    if (!(real >= 0) || isinf(real)) {
+        fail(E_ATTR, "the scales of this operator have no ratio: one is 0, or they are too far apart");
+        return f;
+    }
+    if (real == 0) return f;
     f.multiplier = llround(frexp(real, &f.shift) * 2147483648.0);
     if (f.multiplier == INT64_C(1) << 31) f.multiplier /= 2, f.shift++;
     if (f.shift < -31) f = (struct fixed){0, 0};
@@ -158,7 +166,7 @@ struct bounds type_bounds(enum dtype t) {
     if (!dtype_is_signed(t)) return (struct bounds){0, (INT64_C(1) << bits) - 1};
     return (struct bounds){-(INT64_C(1) << (bits - 1)), (INT64_C(1) << (bits - 1)) - 1};
 }
-static int64_t code_of(float real, struct quant q) {
+int64_t code_of(float real, struct quant q) {
     double c = (double)q.zero + round((double)(real / q.scale));
     return c > INT32_MAX ? INT32_MAX : c < INT32_MIN ? INT32_MIN : (int64_t)c;
 }

@@ -13,9 +13,10 @@ struct quant {
 };
 struct quant quant_in(int k);
 struct quant quant_out(int k);
-struct quant quant_mid(int k); /* of an intermediate result */
-bool is_quantized(int k);      /* input k holds integers that stand for reals */
-enum dtype out_type(void);     /* of output 0, as the file says; NONE when it does not */
+struct quant quant_mid(int k);  /* of an intermediate result */
+bool is_quantized(int k);       /* input k holds integers that stand for reals */
+bool result_is_quantized(void); /* false: a diagnostic was recorded */
+enum dtype out_type(void);      /* of output 0, as the file says; NONE when it does not */
 /* Scale k of input `in`, of several or the one. How many it has is checked against the axis it stands for. */
 double channel_scale(int in, int k);
 int64_t channels_of(int in); /* how many scales: 1, or one for each channel */
@@ -46,6 +47,7 @@ struct bounds {
 };
 struct bounds type_bounds(enum dtype t);
 struct bounds fused_bounds(enum dtype t, struct quant q);
+int64_t code_of(float real, struct quant q); /* rounded, half away from zero, and kept within i32 */
 E clamped(E v, struct bounds b);
 /* zero + v within the bounds, as result 0 of type t. */
 void out_quantized(enum dtype t, X i, E v, int64_t zero, struct bounds b);

@@ -29,6 +29,7 @@ static double common_scale(struct pair *p, int shift) {
     return twice;
 }
 static bool power_of_two(float scale, int *log2_rounded) {
+    if (!(scale > 0)) return false;
     float l = logf(scale) * (1.0f / logf(2.0f)), r = roundf(l);
     *log2_rounded = (int)r;
     return fabsf(l - r) < 1e-3f;
@@ -113,6 +114,7 @@ static void op_div(void) {
 /* ---- one operand in fixed point */
 static void op_requantized(void) { /* QUANTIZE of integers, RELU and its kin: another scale, other bounds */
     T x = in(0);
+    if (!result_is_quantized()) return;
     X i = axes(shape(x));
     struct quant q = quant_in(0), y = quant_out(0);
     enum dtype t = out_type() == NONE ? dtype(x) : out_type();
@@ -121,8 +123,8 @@ static void op_requantized(void) { /* QUANTIZE of integers, RELU and its kin: an
     /* of RELU the ratio is one of f32 */
     struct fixed f = fixed_of(relu ? (double)(q.scale / y.scale) : (double)q.scale / (double)y.scale);
     if (relu) {
-        int64_t lo = y.zero + (int64_t)roundf((float)float_attr("low") / y.scale);
-        int64_t hi = has_attr("high") ? y.zero + (int64_t)roundf((float)float_attr("high") / y.scale) : b.hi;
+        int64_t lo = code_of((float)float_attr("low"), y),
+                hi = has_attr("high") ? code_of((float)float_attr("high"), y) : b.hi;
         if (lo > b.lo) b.lo = lo;
         if (hi < b.hi) b.hi = hi;
     }
@@ -130,6 +132,7 @@ static void op_requantized(void) { /* QUANTIZE of integers, RELU and its kin: an
 }
 static void op_abs(void) {
     T x = in(0);
+    if (!result_is_quantized()) return;
     X i = axes(shape(x));
     struct quant q = quant_in(0), y = quant_out(0);
     E v = abs_(sub(at(x, i), num((double)q.zero)));
@@ -138,6 +141,7 @@ static void op_abs(void) {
 }
 static void op_leaky_relu(void) {
     T x = in(0);
+    if (!result_is_quantized()) return;
     X i = axes(shape(x));
     struct quant q = quant_in(0), y = quant_out(0);
     float alpha = q.scale * (float)float_attr("alpha") / y.scale;
@@ -165,6 +169,7 @@ static int64_t multiplier16(struct fixed f) {
 }
 static void op_hard_swish(void) {
     T x = in(0);
+    if (!result_is_quantized()) return;
     X i = axes(shape(x));
     struct quant q = quant_in(0), y = quant_out(0);
     float fine = (1.0f / 128.0f) * q.scale;
@@ -253,7 +258,7 @@ static int64_t code8(int64_t code, curve f) {
 }
 static int64_t at_end16(float v, float inverse, int64_t zero) {
     float r = roundf(v * inverse) + (float)zero;
-    return r > 32767 ? 32767 : r < -32768 ? -32768 : (int64_t)r;
+    return r > 32767 ? 32767 : r >= -32768 ? (int64_t)r : -32768;
 }
 /* Entries are those of the ends of 512 pieces, moved by half of what the middle of the piece errs. */
 static V line_table(curve f) {
@@ -268,7 +273,7 @@ static V line_table(curve f) {
         float sample = roundf(v * inverse), between = roundf((next * inverse + roundf(v * inverse)) / 2);
         float error = between - roundf(middle * inverse);
         float bias = roundf(error / 2), r = sample - bias;
-        tensor_set_i(t, k, r > 32767 ? 32767 : r < -32768 ? -32768 : (int64_t)r);
+        tensor_set_i(t, k, r > 32767 ? 32767 : r >= -32768 ? (int64_t)r : -32768);
     }
     tensor_set_i(t, 512, at_end16(f(most_in), inverse, 0));
     return n_const(t);
@@ -276,7 +281,9 @@ static V line_table(curve f) {
 static void by_table(curve f, const char *onnx) {
     enum dtype t = dtype(in(0));
     if (!is_quantized(0)) {
-        expand_to(onnx);
+        if (*onnx) expand_to(onnx);
+    } else if (!result_is_quantized()) {
+        return;
     } else if (dtype_bits(t) == 8) {
         out_table(t, code8, f);
     } else if (t == I16) {
@@ -362,6 +369,7 @@ static int64_t rsqrt8(int64_t code, curve unused) {
 }
 static void exp_rsqrt(void) {
     if (!is_quantized(0)) gout(0, N_OP("Reciprocal", N_OP("Sqrt", gin(0))));
+    else if (!result_is_quantized()) return;
     else if (dtype(in(0)) == I8) out_table(I8, rsqrt8, NULL);
     else by_table(f_rsqrt, "");
 }
@@ -370,11 +378,13 @@ static int64_t sqrt_code(int64_t code, curve unused) { /* cut off, not rounded *
     struct quant q = quant_in(0), y = quant_out(0);
     float real = q.scale * (float)(code - q.zero);
     struct bounds b = type_bounds(dtype(in(0)));
-    int64_t r = real > 0 ? (int64_t)(sqrtf(real) / y.scale) + y.zero : y.zero;
+    float root = real > 0 ? sqrtf(real) / y.scale : 0;
+    int64_t r = root < 65536 ? (int64_t)root + y.zero : b.hi;
     return r > b.hi ? b.hi : r < b.lo ? b.lo : r;
 }
 static void exp_sqrt(void) {
     if (!is_quantized(0)) expand_to("Sqrt");
+    else if (!result_is_quantized()) return;
     else if (dtype_bits(dtype(in(0))) == 8) out_table(dtype(in(0)), sqrt_code, NULL);
     else fail(E_TYPE, "SQRT of quantized i16 is not supported");
 }
@@ -488,6 +498,11 @@ static void exp_cast(void) {
     else gout(0, cast_to(gin(0), t));
 }
 static void exp_zeros_like(void) {
+    enum dtype t = dtype(in(0));
+    if (!dtype_is_int(t) && !dtype_is_float(t) && t != BOOL) {
+        fail(E_TYPE, "%s is no number", dtype_name(t));
+        return;
+    }
     struct tensor *z = n_tensor(dtype(in(0)), (int64_t[]){1}, 1);
     gout(0, N_WITH("ConstantOfShape", ATTRS({.name = "value", .kind = AT_TENSOR, .u.t = z}), N_OP("Shape", gin(0))));
 }

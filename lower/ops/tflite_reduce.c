@@ -121,6 +121,7 @@ static void op_sum_of_codes(void) {
     out_quantized(dtype(x), i, fixed_mul(at(sum, to), f), y.zero, type_bounds(dtype(x)));
 }
 static void codes_summed(bool mean) {
+    if (!result_is_quantized()) return;
     int64_t axis[X_MAX_LIST];
     int n = const_ints(1, axis, X_MAX_LIST);
     if (n < 0) return;

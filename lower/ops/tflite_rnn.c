@@ -169,7 +169,8 @@ static bool step(const struct lstm *l, V xg, V h, V c, V *next_h, V *next_c) {
     struct node *n;
     if (l->codes) {
         struct quant q = quant_in(AT_H), hidden = quant_mid(4);
-        if (!(hidden.scale > 0)) return fail(E_ATTR, "the scale of the hidden state is not given"), false;
+        if (!(hidden.scale > 0) || !(quant_in(AT_C).scale > 0))
+            return fail(E_ATTR, "the scale of the hidden state or the cells is not given"), false;
         rg = inferred(integer_sums(h, r, NULL, q.zero)->def);
         if (!rg || !(rg = inferred(gates_requantized(l, rg, AT_R, q.scale, I32)->def))) return false;
         struct fixed f = fixed_of((double)(float)(ldexp(1, -15) / (double)hidden.scale * ldexp(1, -15)));
@@ -212,6 +213,8 @@ static V parameter(struct region *body, const char *name, V v, int first) {
 /* The step is built before the current node, where the builder infers as it goes, and its nodes are then copied into
  * the body whose parameters they read. */
 static bool scan(const struct lstm *l, V xg, V *h, V *c, V *y) {
+    if (v_rank(xg) != 3 || v_rank(l->h) != 2 || v_rank(l->c) != 2)
+        return fail(E_RANK, "gates and states of rank %d, %d and %d", v_rank(xg), v_rank(l->h), v_rank(l->c)), false;
     struct graph *g = def_node()->in->graph;
     struct node *s = n_node("Scan", (V[]){l->h, l->c, xg}, 3, 3), *end = def_node();
     struct region *body = region_new(g, s, "step");

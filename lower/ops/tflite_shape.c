@@ -312,12 +312,12 @@ static void exp_depth_to_space(void) {
 }
 /* x[N, S..., C] with m = length of the blocks spatial axes; inputs: block sizes, pads or crops [m, 2]. */
 static bool read_blocks(int64_t *block, int *m) {
-    *m = const_ints(1, block, X_MAX_LIST / 2);
+    *m = const_ints(1, block, 4);
     if (*m < 0) return false;
     if (v_rank(gin(0)) <= *m || *m < 1)
         return fail(E_RANK, "%d blocks of a tensor of rank %d", *m, v_rank(gin(0))), false;
     for (int k = 0; k < *m; k++)
-        if (block[k] < 1) return fail(E_ATTR, "a block of size %lld", (long long)block[k]), false;
+        if (block[k] < 1 || block[k] > 1 << 12) return fail(E_ATTR, "a block of size %lld", (long long)block[k]), false;
     return true;
 }
 static V dim_of(V shape, int k) { return N_OP("Slice", shape, one_int(k), one_int(k + 1)); }
@@ -425,6 +425,8 @@ static void exp_embedding_lookup(void) { /* rows of input 1, of codes as floats 
     gout(0, N_OP("Mul", y, n > 1 ? N_WITH("Gather", ATTRS(attr_int("axis", 0)), scale, rows) : scale));
 }
 static V zeros_of(enum dtype t, V shape) {
+    if (!dtype_is_int(t) && !dtype_is_float(t) && t != BOOL)
+        return fail(E_TYPE, "%s is no number", dtype_name(t)), shape;
     struct tensor *z = n_tensor(t, (int64_t[]){1}, 1);
     return N_WITH("ConstantOfShape", ATTRS({.name = "value", .kind = AT_TENSOR, .u.t = z}), shape);
 }
