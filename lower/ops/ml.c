@@ -108,7 +108,6 @@ V ml_label(V index, const struct attr *labels) {
     bool plain = labels->kind == AT_INTS;
     for (int k = 0; plain && k < labels->n; k++) plain = labels->u.is[k] == k;
     if (plain) return index;
-    if (labels->kind == AT_STRINGS) return fail(E_OP, "labels that are strings are not supported"), index;
     struct tensor *t = n_tensor(labels->kind == AT_INTS ? I64 : STR, (const int64_t[]){labels->n}, 1);
     for (int k = 0; k < labels->n; k++)
         if (labels->kind == AT_INTS) tensor_set_i(t, k, labels->u.is[k]);

@@ -189,8 +189,7 @@ static void exp_label_encoder(void) {
         fail(E_TYPE, "the keys are of type %s, the input is %s", dtype_name(m.keys.type), dtype_name(t));
         return;
     }
-    if (m.keys.type == STR || m.values.type == STR) fail(E_OP, "keys or values that are strings are not supported");
-    else if (default_of(&m)) gout(0, mapped(gin(0), &m));
+    if (default_of(&m)) gout(0, mapped(gin(0), &m));
 }
 static void exp_category_mapper(void) {
     struct mapping m = {.last_wins = true};
@@ -199,7 +198,6 @@ static void exp_category_mapper(void) {
         fail(E_ATTR, "cats_strings and cats_int64s must be there, and have as many entries");
         return;
     }
-    fail(E_OP, "categories that are strings are not supported");
     bool from_strings = dtype(in(0)) == STR;
     m.keys = from_strings ? strings : ints, m.values = from_strings ? ints : strings;
     if (default_of(&m)) gout(0, mapped(gin(0), &m));
@@ -221,10 +219,6 @@ static void exp_one_hot(void) {
     enum dtype t = dtype(in(0));
     struct list ints, strings;
     bool has_ints = list_of(&ints, "cats_int64s", I64), has_strings = list_of(&strings, "cats_strings", STR);
-    if (has_strings) {
-        fail(E_OP, "categories that are strings are not supported");
-        return;
-    }
     if (has_ints == has_strings || (t == STR) != has_strings) {
         fail(E_ATTR, "one list of categories is needed, which fits the type of the input, %s", dtype_name(t));
         return;
