@@ -45,7 +45,7 @@ static void roff_options(unsigned bit) {
         if (r->letter) printf("\\-%c, ", r->letter);
         fputs("\\-\\-", stdout), roff(r->name);
         if (r->arg) fputs("=\\fI", stdout), roff(r->arg), fputs("\\fR", stdout);
-        putchar('\n'), roff(r->help), putchar('\n');
+        putchar('\n'), roff(r->help), roff(option_repeats(r)), putchar('\n');
     }
 }
 static void man(void) {
@@ -121,7 +121,7 @@ static void zsh_options(unsigned bit) {
     EACH_OPTION(r, bit) {
         struct text v = {0};
         values_of(r, &v);
-        printf("        '%s--%s%s[", strstr(r->help, "may be repeated") ? "*" : "", r->name, r->arg ? "=" : "");
+        printf("        '%s--%s%s[", r->repeats == REPEATS ? "*" : "", r->name, r->arg ? "=" : "");
         quoted(r->help, "[]:\\");
         putchar(']');
         if (r->arg) {
@@ -190,7 +190,7 @@ static void commands_page(void) {
                 putchar('=');
                 for (const char *s = r->arg; *s; s++) *s == '|' ? fputs("\\|", stdout) : putchar(*s);
             }
-            printf("` | %s |\n", r->help);
+            printf("` | %s%s |\n", r->help, option_repeats(r));
         }
         if (c->examples) {
             fputs("\nExamples:\n\n", stdout);

@@ -19,6 +19,11 @@ struct compile_options {
     const char *const *skip; /* --no-pass */
     int nskip;
     bool time_passes;
+    /* After the import: the sizes that the program will ask for. false: stop, after a diagnostic. NULL: go on. */
+    bool (*sizes)(void *env, const struct sym *const *v, int n);
+    /* What --dump-after shows; NULL: to standard output. */
+    void (*dump)(void *env, const char *pass, const char *text);
+    void *env;
 };
 /* What the passes work on; also the result. */
 struct compilation {
@@ -40,6 +45,6 @@ extern const struct pass_row pass_rows[]; /* the pipeline, in order; name NULL e
 /* What --dump-after knows besides the passes: the groups, the kernels before their schedules, and everything. */
 #define DUMP_NAMES "fuse kernels all"
 
-/* Runs the pipeline. false: diagnostics say why. Dumps go to stdout. */
+/* Runs the pipeline. false: diagnostics say why. */
 bool compile_model(struct compilation *u);
 #endif

@@ -1,5 +1,7 @@
 /* The command line: table of options, parser, help. See options.h. */
 #include "compiler/options.h"
+#include "ir/base/nearest.h"
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,6 +148,10 @@ static bool parse_input(struct options *o, const char *value, struct text *probl
         text_printf(problem, "`%s` is not of the form NAME=FILE", value);
         return false;
     }
+    for (int k = 0; k < o->inputs.n; k++)
+        if (strrchr(o->inputs.v[k], '=') - o->inputs.v[k] == eq - value &&
+            !memcmp(o->inputs.v[k], value, (size_t)(eq - value)))
+            return text_printf(problem, "`%.*s` is given twice", (int)(eq - value), value), false;
     PUSH(o->arena, &o->inputs, value);
     return true;
 }
@@ -210,63 +216,65 @@ FLAG(set_version, version)
 
 const struct option_row option_rows[] = {
     {"name", 0, "NAME", "prefix of all generated symbols and files (default: from the file's name)",
-     CMD_COMPILE | CMD_OPT, set_name, NULL},
+     CMD_COMPILE | CMD_OPT, set_name, NULL, ONCE},
     {"target", 't', "TARGET",
      "what to generate code for (default: native, this machine; of opt: c99); `gcc2nn list-targets` names them",
-     CMD_COMPILE | CMD_PROGRAM | CMD_OPT, set_target, NULL},
+     CMD_COMPILE | CMD_PROGRAM | CMD_OPT, set_target, NULL, ONCE},
     {"weights", 0, "KIND", "auto, array (C), incbin (assembler) or file (loaded by the caller)",
-     CMD_COMPILE | CMD_PROGRAM, set_weights, "auto array incbin file"},
+     CMD_COMPILE | CMD_PROGRAM, set_weights, "auto array incbin file", ONCE},
     {"std", 0, "STD", "c99-strict: scalar C99 without extensions; gnu99", CMD_COMPILE | CMD_PROGRAM, set_std,
-     "c99-strict gnu99"},
+     "c99-strict gnu99", ONCE},
     {"data", 0, "DIR", "folder of input_N.pb or input_N.npy, and output_N.pb for verify (default: made-up inputs)",
-     CMD_PROGRAM, set_data, NULL},
-    {"input", 'i', "NAME=FILE", "an input's values, .pb or .npy; may be repeated", CMD_PROGRAM, parse_input, NULL},
+     CMD_PROGRAM, set_data, NULL, ONCE},
+    {"input", 'i', "NAME=FILE", "an input's values, .pb or .npy", CMD_PROGRAM, parse_input, NULL, REPEATS},
     {"out", 'o', "DIR", "folder for what is written (compile: default MODEL_c)", CMD_COMPILE | CMD_RUN | CMD_BENCH,
-     set_out, NULL},
+     set_out, NULL, ONCE},
     {"depfile", 0, NULL, "also write NAME.d into the folder: what it was made from, for make and ninja (also -MD)",
-     CMD_COMPILE, set_depfile, NULL},
+     CMD_COMPILE, set_depfile, NULL, ONCE},
     {"interpret", 0, NULL,
      "run: interpret instead of compiling; verify: compare with the interpreter even when there are reference outputs",
-     CMD_RUN | CMD_VERIFY, set_interpret, NULL},
+     CMD_RUN | CMD_VERIFY, set_interpret, NULL, ONCE},
     {"each-node", 0, NULL, "compare the result of every node, unfused, and name the first that differs", CMD_VERIFY,
-     set_each_node, NULL},
-    {"python", 0, "PROGRAM", "Python with the package onnxruntime (default python3)", CMD_VERIFY, set_python, NULL},
-    {"runs", 0, "R", "how many runs to time (default 50)", CMD_BENCH, parse_runs, NULL},
-    {"warmup", 0, "W", "runs before the first timed one (default 5)", CMD_BENCH, parse_warmup, NULL},
-    {"threads", 0, "N", "threads of a run; only 1 until there is a thread pool", CMD_BENCH, parse_threads, NULL},
-    {"cc", 0, "COMPILER", "C compiler (default: the target's)", CMD_PROGRAM, set_cc, NULL},
-    {"build-dir", 0, "DIR", "keep the generated code here", CMD_PROGRAM, set_build_dir, NULL},
+     set_each_node, NULL, ONCE},
+    {"python", 0, "PROGRAM", "Python with the package onnxruntime (default python3)", CMD_VERIFY, set_python, NULL,
+     ONCE},
+    {"runs", 0, "R", "how many runs to time (default 50)", CMD_BENCH, parse_runs, NULL, ONCE},
+    {"warmup", 0, "W", "runs before the first timed one (default 5)", CMD_BENCH, parse_warmup, NULL, ONCE},
+    {"threads", 0, "N", "threads of a run; only 1 until there is a thread pool", CMD_BENCH, parse_threads, NULL, ONCE},
+    {"cc", 0, "COMPILER", "C compiler (default: the target's)", CMD_PROGRAM, set_cc, NULL, ONCE},
+    {"build-dir", 0, "DIR", "keep the generated code here", CMD_PROGRAM, set_build_dir, NULL, ONCE},
     {"timeout", 0, "SECONDS", "limit of each compilation and of the run (default 600)", CMD_PROGRAM, parse_seconds,
-     NULL},
-    {"no-fuse", 0, NULL, "one kernel for each node", CMD_COMPILE | CMD_PROGRAM, set_no_fuse, NULL},
-    {"no-schedule", 0, NULL, "kernels as plain loops", CMD_COMPILE | CMD_PROGRAM, set_no_schedule, NULL},
+     NULL, ONCE},
+    {"no-fuse", 0, NULL, "one kernel for each node", CMD_COMPILE | CMD_PROGRAM, set_no_fuse, NULL, ONCE},
+    {"no-schedule", 0, NULL, "kernels as plain loops", CMD_COMPILE | CMD_PROGRAM, set_no_schedule, NULL, ONCE},
     {"dump-after", 0, "PASS",
      "print the program after this pass, or after `all`; `fuse`: the groups; `kernels`: the kernels before "
-     "their schedules, with the steps to do; may be repeated",
-     CMD_COMPILE | CMD_PROGRAM, add_dump, NULL},
-    {"stop-after", 0, "PASS", "stop after this pass", CMD_COMPILE, set_stop, NULL},
-    {"no-pass", 0, "PASS", "leave this pass out; may be repeated", CMD_COMPILE | CMD_PROGRAM, add_skip, NULL},
-    {"time-passes", 0, NULL, "print the time of each pass", CMD_COMPILE | CMD_PROGRAM, set_time_passes, NULL},
+     "their schedules, with the steps to do",
+     CMD_COMPILE | CMD_PROGRAM, add_dump, NULL, REPEATS},
+    {"stop-after", 0, "PASS", "stop after this pass", CMD_COMPILE, set_stop, NULL, ONCE},
+    {"no-pass", 0, "PASS", "leave this pass out", CMD_COMPILE | CMD_PROGRAM, add_skip, NULL, REPEATS},
+    {"time-passes", 0, NULL, "print the time of each pass", CMD_COMPILE | CMD_PROGRAM, set_time_passes, NULL, ONCE},
     {"dim", 'd', "NAME=SIZE|LO..HI[@REF]",
-     "fix the size of a symbolic dimension, or say its range and the size to optimise for; may be repeated", CMD_MODEL,
-     parse_dim, NULL},
+     "fix the size of a symbolic dimension, or say its range and the size to optimise for", CMD_MODEL, parse_dim, NULL,
+     REPEATS},
     {"shape", 0, "INPUT=1x3x?x?",
      "the shape of an input that the model leaves open; ? is any size; of a sequence those of its elements, s=3x?,4x? "
-     "or "
-     "s=empty; of an optional that holds nothing o=none; may be repeated",
-     CMD_MODEL, parse_shape, NULL},
+     "or s=empty; of an optional that holds nothing o=none",
+     CMD_MODEL, parse_shape, NULL, REPEATS},
     {"keep-inputs", 0, NULL, "weights that the model lists among its inputs stay inputs", CMD_MODEL, set_keep_inputs,
-     NULL},
-    {"passes", 0, "NAMES", "graph passes to run on a .gir file, separated by commas", CMD_OPT, set_passes, NULL},
-    {"steps", 0, "STEPS", "schedule steps to apply to a .lir file, separated by `;`", CMD_OPT, set_steps, NULL},
-    {"replay", 0, NULL, "apply the steps that the text of each procedure lists as `todo`", CMD_OPT, set_replay, NULL},
+     NULL, ONCE},
+    {"passes", 0, "NAMES", "graph passes to run on a .gir file, separated by commas", CMD_OPT, set_passes, NULL, ONCE},
+    {"steps", 0, "STEPS", "schedule steps to apply to a .lir file, separated by `;`", CMD_OPT, set_steps, NULL, ONCE},
+    {"replay", 0, NULL, "apply the steps that the text of each procedure lists as `todo`", CMD_OPT, set_replay, NULL,
+     ONCE},
     {"emit-c", 0, NULL, "print the files of C, with --name and for --target, instead of the loop IR", CMD_OPT,
-     set_emit_c, NULL},
-    {"lower", 0, NULL, "lower the graph for --target: print its groups and kernels", CMD_OPT, set_lower, NULL},
-    {"proc", 0, "NAME", "the procedure that the steps are for (default: every one)", CMD_OPT, set_proc, NULL},
-    {"json", 0, NULL, "print JSON; diagnostics on standard error are objects too, one a line", CMD_ALL, set_json, NULL},
-    {"help", 'h', NULL, "print this text", CMD_ALL, set_help, NULL},
-    {"version", 0, NULL, "print the version", CMD_ALL, set_version, NULL},
+     set_emit_c, NULL, ONCE},
+    {"lower", 0, NULL, "lower the graph for --target: print its groups and kernels", CMD_OPT, set_lower, NULL, ONCE},
+    {"proc", 0, "NAME", "the procedure that the steps are for (default: every one)", CMD_OPT, set_proc, NULL, ONCE},
+    {"json", 0, NULL, "print JSON; diagnostics on standard error are objects too, one a line", CMD_ALL, set_json, NULL,
+     ONCE},
+    {"help", 'h', NULL, "print this text", CMD_ALL, set_help, NULL, ONCE},
+    {"version", 0, NULL, "print the version", CMD_ALL, set_version, NULL, ONCE},
     {0},
 };
 
@@ -282,36 +290,6 @@ const struct exit_row exit_rows[] = {
 };
 
 /* ---- did you mean */
-static int distance(const char *a, const char *b) {
-    enum { MAX = 40 };
-    int row[MAX + 1], n = (int)strlen(a), m = (int)strlen(b);
-    if (n > MAX || m > MAX) return MAX;
-    for (int j = 0; j <= m; j++) row[j] = j;
-    for (int i = 1; i <= n; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= m; j++) {
-            int replace = diagonal + (a[i - 1] != b[j - 1]), least = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
-            diagonal = row[j];
-            row[j] = replace < least ? replace : least;
-        }
-    }
-    return row[m];
-}
-
-const char *nearest_name(const char *word, const char *const *names, int n) {
-    const char *best = NULL;
-    int least = (int)strlen(word) / 3 + 2; /* a third of the letters may be wrong */
-    for (int i = 0; i < n; i++) {
-        int d = distance(word, names[i]);
-        if (d < least) {
-            least = d;
-            best = names[i];
-        }
-    }
-    return best;
-}
-
 static const char *nearest_option(const char *word, unsigned bit) {
     const char *names[64];
     int n = 0;
@@ -331,7 +309,9 @@ static const char *nearest_command(const struct command *commands, const char *w
 struct words {
     int at, argc;
     char **argv;
+    uint64_t seen; /* options, by their place in the table */
 };
+static_assert(sizeof option_rows / sizeof *option_rows <= 64, "struct words");
 
 static const struct option_row *find_option(const char *name, size_t n, char letter) {
     for (const struct option_row *r = option_rows; r->name; r++)
@@ -368,6 +348,12 @@ static bool parse_option(struct options *o, struct words *w, struct text *proble
         text_printf(problem, "option `--%s` needs an argument: %s", r->name, r->arg);
         return false;
     }
+    uint64_t bit = UINT64_C(1) << (r - option_rows);
+    if (w->seen & bit && r->repeats == ONCE) {
+        text_printf(problem, "option `--%s` is given twice", r->name);
+        return false;
+    }
+    w->seen |= bit;
     struct text reason = {0};
     bool ok = (!r->choices || one_of(o->arena, value, r->choices, &reason)) && r->parse(o, value, &reason);
     if (!ok) text_printf(problem, "--%s: %s", r->name, reason.s);
@@ -391,7 +377,7 @@ static bool check_args(const struct options *o, struct text *problem) {
 }
 
 bool options_parse(struct options *o, const struct command *commands, int argc, char **argv, struct text *problem) {
-    struct words w = {1, argc, argv};
+    struct words w = {1, argc, argv, 0};
     const char *first = argc > 1 ? argv[1] : "";
     o->command = find_command(commands, first);
     if (o->command) {
@@ -461,6 +447,8 @@ static void two_columns(struct text *out, const char *left, const char *right) {
     help_wrap(out, right, COLUMN);
 }
 
+const char *option_repeats(const struct option_row *r) { return r->repeats == REPEATS ? "; may be repeated" : ""; }
+
 static void options_of(struct text *out, unsigned bit) {
     text_add(out, "\nOptions:\n");
     for (const struct option_row *r = option_rows; r->name; r++) {
@@ -468,8 +456,11 @@ static void options_of(struct text *out, unsigned bit) {
         struct text left = {0};
         if (r->letter) text_printf(&left, "-%c, ", r->letter);
         text_printf(&left, "--%s%s%s", r->name, r->arg ? "=" : "", r->arg ? r->arg : "");
-        two_columns(out, left.s, r->help);
+        struct text right = {0};
+        text_printf(&right, "%s%s", r->help, option_repeats(r));
+        two_columns(out, left.s, right.s);
         text_free(&left);
+        text_free(&right);
     }
 }
 

@@ -2,6 +2,7 @@
 #include "compiler/session.h"
 #include "ir/base/cleanup.h"
 #include "ir/base/memory.h"
+#include "ir/base/nearest.h"
 #include "ir/loop_eval.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -27,6 +28,16 @@ static void take_options(struct session *s) {
         .nskip = o->skip.n,
         .time_passes = o->time_passes,
     };
+}
+/* One JSON value is all that standard output may get. */
+static void keep_dump(void *env, const char *pass, const char *text) {
+    struct session *s = env;
+    json_array_append_new(s->dumps, json_pack("{s:s, s:o}", "after", pass, "text", json_name(&s->c->arena, text)));
+}
+void session_json(struct session *s, json_t *root) {
+    if (s->dumps) json_object_set_new(root, "dumps", s->dumps);
+    s->dumps = NULL;
+    print_json(root);
 }
 static enum weights_mode weights_mode(const char *name) {
     if (!name || !strcmp(name, "auto")) return WEIGHTS_AUTO;
@@ -57,11 +68,13 @@ const struct target *target_named(struct ctx *c, const char *name) {
     diag_help(&c->diags, "`gcc2nn list-targets` names them");
     return NULL;
 }
-/* A name that --dump-after, --stop-after or --no-pass gives; also: other names that the option knows. */
-static bool pass_exists(struct session *s, const char *option, const char *name, const char *also) {
+/* A name that --dump-after, --stop-after or --no-pass gives; also: other names that the option knows; any: of every
+ * pass, not only of those that can be left out. */
+static bool pass_exists(struct session *s, const char *option, const char *name, const char *also, bool any) {
     const char *names[32] = {0};
     int n = 0;
-    for (const struct pass_row *p = pass_rows; p->name && n < 16; p++) names[n++] = p->name;
+    for (const struct pass_row *p = pass_rows; p->name && n < 16; p++)
+        if (any || !p->required) names[n++] = p->name;
     for (const char *at = also; *at && n < 32; at += strspn(at, " ")) {
         size_t length = strcspn(at, " ");
         names[n++] = A("%.*s", (int)length, at);
@@ -79,15 +92,14 @@ static bool pass_exists(struct session *s, const char *option, const char *name,
 }
 static bool passes_exist(struct session *s) {
     const struct options *o = s->o;
-    bool ok = !o->stop_after || pass_exists(s, "stop-after", o->stop_after, "");
-    for (int k = 0; k < o->dump_after.n; k++) ok &= pass_exists(s, "dump-after", o->dump_after.v[k], DUMP_NAMES);
+    bool ok = !o->stop_after || pass_exists(s, "stop-after", o->stop_after, "", true);
+    for (int k = 0; k < o->dump_after.n; k++) ok &= pass_exists(s, "dump-after", o->dump_after.v[k], DUMP_NAMES, true);
     for (int k = 0; k < o->skip.n; k++) {
-        ok &= pass_exists(s, "no-pass", o->skip.v[k], "all");
-        for (const struct pass_row *p = pass_rows; p->name; p++) {
-            if (!p->required || strcmp(p->name, o->skip.v[k])) continue;
+        const struct pass_row *p = pass_rows;
+        while (p->name && !(p->required && !strcmp(p->name, o->skip.v[k]))) p++;
+        if (p->name)
             diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--no-pass: nothing works without %s", p->name);
-            ok = false;
-        }
+        ok &= !p->name && pass_exists(s, "no-pass", o->skip.v[k], "all", false);
     }
     return ok;
 }
@@ -98,7 +110,8 @@ bool session_open(struct session *s, const struct options *o) {
     s->c->diags.json = o->json;
     take_options(s);
     s->compile.import.contents = session_contents;
-    s->compile.import.env = s;
+    s->compile.import.env = s->compile.env = s;
+    if (o->json && o->dump_after.n) s->dumps = json_array(), s->compile.dump = keep_dump;
     if (!passes_exist(s)) return false;
     bool strict = o->std && !strcmp(o->std, "c99-strict"); /* has no use for layouts made for vectors */
     s->compile.target = target_named(s->c, o->target ? o->target : strict ? "c99" : "native");
@@ -121,6 +134,7 @@ bool session_open(struct session *s, const struct options *o) {
 int session_close(struct session *s) {
     if (s->temporary) cleanup_now(s->noted);
     int status = report_diags(&s->c->diags);
+    if (s->dumps) session_json(s, json_object()); /* nothing else came */
     for (int k = 0; k < s->files.n; k++) file_unmap(&s->files.v[k]);
     ctx_free(s->c);
     return status;
@@ -144,12 +158,14 @@ static bool parse_loops(struct session *s, const struct mapped_file *f) {
         diag(&s->c->diags, DIAG_ERROR, E_VERIFY, "the module has no entry procedure");
         return false;
     }
+    const struct proc *e = s->u.m->entry;
+    if (s->compile.sizes && !s->compile.sizes(s->compile.env, e->syms.v, e->syms.n)) return false;
     s->u.plan = memory_plan(s->u.m, plan_reference, (void *)s->o);
     return s->u.plan && plan_verify(s->u.m, s->u.plan);
 }
 bool session_compile(struct session *s) {
     struct mapped_file f = {0};
-    if (!file_map(&s->c->diags, s->compile.path, &f)) return false;
+    if (foreign_folder(&s->c->diags, s->compile.path) || !file_map(&s->c->diags, s->compile.path, &f)) return false;
     s->project.model_hash = XXH64(f.bytes, f.size, 0);
     bool loops = ends_with(s->compile.path, ".lir"), ok = loops && parse_loops(s, &f);
     file_unmap(&f);

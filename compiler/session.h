@@ -20,12 +20,15 @@ struct session {
     int own_outputs;               /* with the result of every node as an output: how many come before these */
     VEC(const char *) written;     /* the file of each output */
     VEC(struct mapped_file) files; /* stay mapped as long as the session */
+    json_t *dumps;                 /* with --json: what --dump-after shows */
 };
 /* The target of a name that the user gave; NULL after a diagnostic when there is none. */
 const struct target *target_named(struct ctx *c, const char *name);
 /* false: a diagnostic was recorded. session_close must be called in each case; it gives the exit status. */
 bool session_open(struct session *s, const struct options *o);
 int session_close(struct session *s);
+/* The result of the command, with the dumps that were asked for; frees it. */
+void session_json(struct session *s, json_t *root);
 /* Model to module and plan. */
 bool session_compile(struct session *s);
 /* The same with the result of every node as an output: unfused, in the order of nodes (session_nodes.c). */

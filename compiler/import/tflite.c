@@ -583,7 +583,7 @@ struct graph *import_tflite_bytes(struct ctx *c, const char *path, const uint8_t
 }
 struct graph *import_model(struct ctx *c, const char *path, const struct import_options *o) {
     struct mapped_file file;
-    if (!file_map(&c->diags, path, &file)) return NULL;
+    if (foreign_folder(&c->diags, path) || !file_map(&c->diags, path, &file)) return NULL;
     struct graph *g = is_tflite(file.bytes, file.size) ? import_tflite_bytes(c, path, file.bytes, file.size, o)
                                                        : import_onnx_bytes(c, path, file.bytes, file.size, o);
     if (!g) file_unmap(&file);
