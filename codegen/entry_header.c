@@ -170,8 +170,7 @@ static void metadata(struct program *p, struct text *out) {
             "/* Sizes that only the run knows take memory from the arena beyond what %s says: give more, or read\n"
             " * error.need after NN_EARENA and try again, or give config.grow. */\n#define %s_HAS_REGION 1\n",
             p->is_static ? "ARENA_BYTES" : "the function arena", p->upper);
-    text_printf(out, "#define %s_WEIGHTS_BYTES %lld\n", p->upper,
-                (long long)(p->weights_bytes > WEIGHTS_HEADER ? p->weights_bytes : 0));
+    text_printf(out, "#define %s_WEIGHTS_BYTES %lld\n", p->upper, (long long)weights_size(p));
     text_printf(out, "#define %s_MODEL_HASH \"%016llx\"\n", p->upper, (unsigned long long)p->o->model_hash);
     text_printf(out, "#define %s_TARGET ", p->upper);
     emit_string(out, p->o->target->name, strlen(p->o->target->name));

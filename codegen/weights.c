@@ -309,7 +309,8 @@ void weights_strings(struct program *p, struct text *out) {
         text_add(out, cells ? "};\n" : "    {\"\", 0}\n};\n");
     }
 }
-static bool any_bytes(const struct program *p) { return p->weights_bytes > WEIGHTS_HEADER; }
+int64_t weights_size(const struct program *p) { return p->weights_bytes > WEIGHTS_HEADER ? p->weights_bytes : 0; }
+static bool any_bytes(const struct program *p) { return weights_size(p) > 0; }
 void weights_declaration(struct program *p, struct text *out) {
     if (!any_bytes(p) || p->mode == WEIGHTS_FILE) return;
     if (p->mode == WEIGHTS_C)

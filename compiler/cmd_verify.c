@@ -136,7 +136,7 @@ static void verify(struct session *s, const struct harness *h, struct tensor **i
     if (!s->o->each_node) compare_references(&v);
     if (!s->o->interpret && !all_compared(&v)) compare_peer(&v, h);
     if (s->o->interpret || !all_compared(&v)) compare_interpreter(&v, inputs);
-    if (s->o->json) print_json(json_pack("{s:b, s:O}", "same", !s->c->diags.errors, "outputs", v.list));
+    if (s->o->json) session_json(s, json_pack("{s:b, s:O}", "same", !s->c->diags.errors, "outputs", v.list));
     json_decref(v.list);
 }
 int cmd_verify(const struct options *o) {
