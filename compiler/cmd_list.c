@@ -18,8 +18,9 @@ static json_t *slots(const struct op_slot *s) {
 }
 static json_t *attributes(const struct op_attr *a) {
     static const char *const kinds[] = {
-        [AT_INT] = "int",      [AT_FLOAT] = "float", [AT_STRING] = "string", [AT_TENSOR] = "tensor",
-        [AT_REGION] = "graph", [AT_INTS] = "ints",   [AT_FLOATS] = "floats", [AT_STRINGS] = "strings"};
+        [AT_INT] = "int",         [AT_FLOAT] = "float", [AT_STRING] = "string", [AT_TENSOR] = "tensor",
+        [AT_REGION] = "graph",    [AT_INTS] = "ints",   [AT_FLOATS] = "floats", [AT_STRINGS] = "strings",
+        [AT_TENSORS] = "tensors", [AT_TYPE] = "type"};
     json_t *list = json_array();
     for (; a && a->name; a++)
         json_array_append_new(list, json_pack("{s:s, s:s, s:b}", "name", a->name, "kind", kinds[a->kind], "required",

@@ -1,8 +1,10 @@
 /* The command line: table of options, parser, help. See options.h. */
 #include "compiler/options.h"
+#include "compiler/referee.h"
 #include "ir/base/nearest.h"
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -155,6 +157,25 @@ static bool parse_input(struct options *o, const char *value, struct text *probl
     PUSH(o->arena, &o->inputs, value);
     return true;
 }
+static bool parse_steps(struct options *o, const char *value, struct text *problem) {
+    bool ok = parse_count(value, 0, &o->steps_given, problem);
+    o->steps_given++;
+    return ok;
+}
+static bool parse_error(const char *value, double *to, struct text *problem) {
+    const char *end = value;
+    *to = text_read_f64(value, &end);
+    if (end != value && !*end && *to >= 0 && *to < HUGE_VAL) return true;
+    text_printf(problem, "`%s` is not a number of 0 or more, such as 1e-3", value);
+    return false;
+}
+static bool parse_rtol(struct options *o, const char *value, struct text *problem) {
+    o->rtol_given = true;
+    return parse_error(value, &o->rtol, problem);
+}
+static bool parse_atol(struct options *o, const char *value, struct text *problem) {
+    return parse_error(value, &o->atol, problem);
+}
 static bool parse_threads(struct options *o, const char *value, struct text *problem) {
     int n = 0;
     (void)o;
@@ -190,6 +211,7 @@ SETTER(set_python, python, false)
 SETTER(set_build_dir, build_dir, false)
 SETTER(set_stop, stop_after, false)
 FLAG(set_interpret, interpret)
+SETTER(set_against, against, false)
 FLAG(set_each_node, each_node)
 FLAG(set_no_fuse, no_fuse)
 FLAG(set_no_schedule, no_schedule)
@@ -231,9 +253,16 @@ const struct option_row option_rows[] = {
      set_out, NULL, ONCE},
     {"depfile", 0, NULL, "also write NAME.d into the folder: what it was made from, for make and ninja (also -MD)",
      CMD_COMPILE, set_depfile, NULL, ONCE},
-    {"interpret", 0, NULL,
-     "run: interpret instead of compiling; verify: compare with the interpreter even when there are reference outputs",
-     CMD_RUN | CMD_VERIFY, set_interpret, NULL, ONCE},
+    {"interpret", 0, NULL, "interpret instead of compiling", CMD_RUN, set_interpret, NULL, ONCE},
+    {"against", 0, "REFEREE",
+     "compare with ONNX Runtime (ort), the output_N of --data (ref) or the interpreter of the same loops, bit for bit "
+     "(default: ref for those that there are, ort for the rest); one that is missing is an error",
+     CMD_VERIFY, set_against, REFEREE_WORDS, ONCE},
+    {"rtol", 0, "R", "what an element may be off, by the greatest magnitude of its tensor (default: by type)",
+     CMD_VERIFY, parse_rtol, NULL, ONCE},
+    {"atol", 0, "A", "what it may be off besides (default 0)", CMD_VERIFY, parse_atol, NULL, ONCE},
+    {"steps", 0, "N", "how many quantization steps quantized values may be off (default 1), and integers of any model",
+     CMD_VERIFY, parse_steps, NULL, ONCE},
     {"each-node", 0, NULL, "compare the result of every node, unfused, and name the first that differs", CMD_VERIFY,
      set_each_node, NULL, ONCE},
     {"python", 0, "PROGRAM", "Python with the package onnxruntime (default python3)", CMD_VERIFY, set_python, NULL,

@@ -22,6 +22,10 @@ struct options {
     VEC(const char *) inputs; /* NAME=FILE */
     VEC(const char *) dump_after, skip;
     bool interpret, each_node, no_fuse, no_schedule, time_passes, lower, replay, emit_c;
+    const char *against; /* verify: a word of the table of referees; NULL: not given */
+    double rtol, atol;
+    bool rtol_given;
+    int steps_given;                 /* 1 + --steps */
     int runs, warmup_given, seconds; /* 0: not given; warmup_given: 1 + the number of runs */
 };
 

@@ -121,6 +121,7 @@ struct graph {
     VEC(const char *) outputs; /* names of the top region's results: passes may put other values there */
     holders taken, given;      /* inputs and outputs that are no tensors */
     VEC(struct declared) declared;
+    bool quantized; /* the model holds operators that round to quantisation steps */
     int next_value, next_node;
     int copies, unrolled; /* nodes that were copied on behalf of If, and of loops over sequences */
 };
