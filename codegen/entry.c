@@ -73,6 +73,11 @@ static void init_function(struct program *p, struct text *out) {
         "*config;\n"
         "    if (m->config.max_iterations <= 0) m->config.max_iterations = 2147483647;\n",
         p->name, p->name, p->name);
+    if (program_needs(p))
+        text_printf(out,
+                    "    const char *const lacks = nn_cpu_lacks(\"%s\", m->config.without);\n"
+                    "    if (lacks) return nn_stop(&m->error, NN_ETARGET, lacks, NULL);\n",
+                    program_needs(p));
     if (!p->is_static) text_add(out, "    m->total = -1;    /* no plan yet */\n");
     if (any) {
         text_printf(out, "    m->weights = config->weights ? (const unsigned char *)config->weights : %s;\n",

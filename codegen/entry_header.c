@@ -110,25 +110,29 @@ static void outputs_type(struct program *p, struct text *out) {
     text_printf(out, "} %s_outputs;\n\n", p->name);
 }
 static void config_type(struct program *p, struct text *out) {
-    text_printf(out,
-                "typedef struct {\n"
-                "    void *arena;               /* %s */\n"
-                "    size_t arena_size;\n%s"
-                "    const void *weights;       /* %s */\n"
-                "    size_t weights_size;\n"
-                "    int64_t max_iterations;    /* of all loops of a run together; 0: 2147483647 */\n"
-                "    /* Called when the arena is too small in a run: gives a larger one and true, then the run starts "
-                "again. May be NULL. */\n"
-                "    int (*grow)(void *user, size_t need, void **arena, size_t *arena_size);\n"
-                "    void *user;\n"
-                "} %s_config;\n\n",
-                p->device ? "memory of the device, aligned to 64 bytes; NULL: the context allocates it, and more when "
-                            "it must"
-                          : "aligned to 64 bytes; the context uses it until the last run",
-                p->device ? "    void *stream;              /* a cudaStream_t; NULL: the default stream */\n" : "",
-                p->mode == WEIGHTS_FILE ? "contents of the weights file, aligned to 64 bytes"
-                                        : "NULL: those that are part of the program",
-                p->name);
+    text_printf(
+        out,
+        "typedef struct {\n"
+        "    void *arena;               /* %s */\n"
+        "    size_t arena_size;\n%s"
+        "    const void *weights;       /* %s */\n"
+        "    size_t weights_size;\n"
+        "    int64_t max_iterations;    /* of all loops of a run together; 0: 2147483647 */\n"
+        "    /* Called when the arena is too small in a run: gives a larger one and true, then the run starts "
+        "again. May be NULL. */\n"
+        "    int (*grow)(void *user, size_t need, void **arena, size_t *arena_size);\n"
+        "    void *user;\n%s"
+        "} %s_config;\n\n",
+        p->device ? "memory of the device, aligned to 64 bytes; NULL: the context allocates it, and more when "
+                    "it must"
+                  : "aligned to 64 bytes; the context uses it until the last run",
+        p->device ? "    void *stream;              /* a cudaStream_t; NULL: the default stream */\n" : "",
+        p->mode == WEIGHTS_FILE ? "contents of the weights file, aligned to 64 bytes"
+                                : "NULL: those that are part of the program",
+        program_needs(p)
+            ? "    const char *without;       /* instruction sets not to use, as in \"avx512f avx2\"; NULL: none */\n"
+            : "",
+        p->name);
 }
 static int placed_slots(const struct program *p) {
     int n = 0;
@@ -174,6 +178,9 @@ static void metadata(struct program *p, struct text *out) {
     text_printf(out, "#define %s_MODEL_HASH \"%016llx\"\n", p->upper, (unsigned long long)p->o->model_hash);
     text_printf(out, "#define %s_TARGET ", p->upper);
     emit_string(out, p->o->target->name, strlen(p->o->target->name));
+    if (program_needs(p))
+        text_printf(out, "\n/* Instruction sets that %s_init asks the CPU for. */\n#define %s_NEEDS \"%s\"", p->name,
+                    p->upper, program_needs(p));
     text_printf(out, "\n#define %s_INPUTS %d\n#define %s_OUTPUTS %d\n", p->upper, p->ins.n, p->upper, p->outs.n);
     for (int k = 0; k < p->ins.n; k++) io_metadata(p, out, &p->ins.v[k], "INPUT", k);
     for (int k = 0; k < p->outs.n; k++) io_metadata(p, out, &p->outs.v[k], "OUTPUT", k);

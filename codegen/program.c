@@ -51,6 +51,8 @@ int64_t program_reference(const struct program *p, const struct sym *s) {
     return v < s->lo ? s->lo : v > s->hi ? s->hi : v;
 }
 
+const char *program_needs(const struct program *p) { return p->o->c99_strict ? NULL : p->o->target->needs; }
+
 /* ---- inputs and outputs */
 static void name_dims(struct program *p, struct io *io, struct names *names) {
     struct buf *b = io->buf;

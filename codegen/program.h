@@ -86,6 +86,8 @@ struct program *program_new(struct module *m, struct memory_plan *plan, const st
 /* The identifier that a model of this name gets; NULL: "model". */
 const char *program_name(struct ctx *c, const char *name);
 bool program_name_taken(const char *s); /* by the library, the build tools, or files beside it; in any case */
+/* What the CPU must have, for nn_cpu_lacks; NULL: nothing. */
+const char *program_needs(const struct program *p);
 const char *program_sym(struct program *p, const struct sym *s);
 /* Typical value of a symbol. */
 int64_t program_reference(const struct program *p, const struct sym *s);

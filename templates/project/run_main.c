@@ -1,7 +1,8 @@
 /* Runs @NAME@ on tensors from files and writes its outputs to files; with --runs it prints the time of each run in
  * nanoseconds, one a line. What `gcc2nn run`, `verify` and `bench` use, also on other machines.
  *
- * usage: @NAME@_main [--runs R] [--warmup W] [--weights FILE] [--symbol NAME=VALUE]... INPUT... OUTPUT...
+ * usage: @NAME@_main [--runs R] [--warmup W] [--weights FILE] [--symbol NAME=VALUE]... [--without SETS] INPUT... OUTPUT...
+ * --without: instruction sets that count as missing on this CPU, "avx512f avx2".
  *
  * A tensor file: "NNT1", u32 ONNX type, u32 rank, u32 0, i64 dims, elements (one in each byte for types below 8 bits;
  * strings: u64 length and bytes, for each). Little endian. */
@@ -118,6 +119,9 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[at], "--warmup") == 0) warmup = atoi(argv[at + 1]);
         else if (strcmp(argv[at], "--weights") == 0) io_read_file(argv[at + 1], &s.weights);
         else if (strcmp(argv[at], "--symbol") == 0) set_symbol(&s, known, argv[at + 1]);
+#ifdef @UPPER@_NEEDS
+        else if (strcmp(argv[at], "--without") == 0) s.config.without = argv[at + 1];
+#endif
         else fail("is not an option", argv[at]);
     }
     if (argc - at != IO_INPUTS + IO_OUTPUTS) {
