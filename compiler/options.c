@@ -342,10 +342,14 @@ struct words {
 };
 static_assert(sizeof option_rows / sizeof *option_rows <= 64, "struct words");
 
-static const struct option_row *find_option(const char *name, size_t n, char letter) {
-    for (const struct option_row *r = option_rows; r->name; r++)
-        if (letter ? r->letter == letter : strlen(r->name) == n && memcmp(r->name, name, n) == 0) return r;
-    return NULL;
+/* That of the command, for a name may mean something else in another one; else any, for the message. */
+static const struct option_row *find_option(const char *name, size_t n, char letter, unsigned bit) {
+    const struct option_row *found = NULL;
+    for (const struct option_row *r = option_rows; r->name; r++) {
+        bool same = letter ? r->letter == letter : strlen(r->name) == n && memcmp(r->name, name, n) == 0;
+        if (same && (!found || r->commands & bit)) found = r;
+    }
+    return found;
 }
 
 /* One option at w->at; takes the next word too when it holds the value. */
@@ -355,7 +359,7 @@ static bool parse_option(struct options *o, struct words *w, struct text *proble
     bool is_long = word[1] == '-';
     const char *name = word + 2, *eq = is_long ? strchr(name, '=') : NULL;
     size_t n = eq ? (size_t)(eq - name) : strlen(name);
-    const struct option_row *r = is_long ? find_option(name, n, 0) : find_option(NULL, 0, word[1]);
+    const struct option_row *r = find_option(name, n, is_long ? 0 : word[1], o->command->bit);
     if (!r) {
         const char *near =
             is_long ? nearest_option(arena_printf(o->arena, "%.*s", (int)n, name), o->command->bit) : NULL;
