@@ -129,15 +129,21 @@ static void config_type(struct program *p, struct text *out) {
         p->device ? "    void *stream;              /* a cudaStream_t; NULL: the default stream */\n" : "",
         p->mode == WEIGHTS_FILE ? "contents of the weights file, aligned to 64 bytes"
                                 : "NULL: those that are part of the program",
-        program_needs(p)
+        program_any_needs(p)
             ? "    const char *without;       /* instruction sets not to use, as in \"avx512f avx2\"; NULL: none */\n"
             : "",
         p->name);
 }
-static int placed_slots(const struct program *p) {
-    int n = 0;
-    for (int k = 0; k < p->plan->slots.n; k++) n += slot_placed(&p->plan->slots.v[k]);
-    return n;
+/* Members of `at`: of the variant that has most. */
+static int places(const struct program *lead) {
+    int most = 0;
+    for (int j = 0; j < lead->nall; j++) {
+        const struct program *p = lead->all[j];
+        int n = 1 + p->extras.n;
+        for (int k = 0; k < p->plan->slots.n; k++) n += slot_placed(&p->plan->slots.v[k]);
+        if (n > most) most = n;
+    }
+    return most;
 }
 static void context_type(struct program *p, struct text *out) {
     text_printf(out,
@@ -145,9 +151,10 @@ static void context_type(struct program *p, struct text *out) {
                 "%s_config config;\n",
                 p->name);
     text_printf(out, "    const unsigned char *weights;\n    int ready;    /* %s_init succeeded */\n", p->name);
+    if (p->nall > 1) text_add(out, "    int variant;    /* that the CPU can run */\n");
     if (!p->is_static)
         text_printf(out, "    %s_dims dims;    /* of the plan below */\n    int64_t total;\n    int64_t at[%d];\n",
-                    p->name, placed_slots(p) + 1 + p->extras.n);
+                    p->name, places(p));
     if (p->device) text_add(out, "    nn_cuda cuda;\n");
     if (p->has_region) text_printf(out, "    %s region;\n", region_words(p)->type);
     if (p->has_region && p->device)
@@ -177,10 +184,10 @@ static void metadata(struct program *p, struct text *out) {
     text_printf(out, "#define %s_WEIGHTS_BYTES %lld\n", p->upper, (long long)weights_size(p));
     text_printf(out, "#define %s_MODEL_HASH \"%016llx\"\n", p->upper, (unsigned long long)p->o->model_hash);
     text_printf(out, "#define %s_TARGET ", p->upper);
-    emit_string(out, p->o->target->name, strlen(p->o->target->name));
-    if (program_needs(p))
+    emit_string(out, program_targets(p), strlen(program_targets(p)));
+    if (program_any_needs(p))
         text_printf(out, "\n/* Instruction sets that %s_init asks the CPU for. */\n#define %s_NEEDS \"%s\"", p->name,
-                    p->upper, program_needs(p));
+                    p->upper, program_needs(p->all[p->nall - 1]) ? program_needs(p->all[p->nall - 1]) : "");
     text_printf(out, "\n#define %s_INPUTS %d\n#define %s_OUTPUTS %d\n", p->upper, p->ins.n, p->upper, p->outs.n);
     for (int k = 0; k < p->ins.n; k++) io_metadata(p, out, &p->ins.v[k], "INPUT", k);
     for (int k = 0; k < p->outs.n; k++) io_metadata(p, out, &p->outs.v[k], "OUTPUT", k);
@@ -214,15 +221,29 @@ void entry_header(struct program *p, struct text *out) {
     text_add(out, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }
 void kernels_header(struct program *p, struct text *out) {
+    const char *capitals = program_capitals(p->c, p->own);
     text_printf(out,
-                "/* Inside of %s: its kernels and weights. Not for users of the model. */\n#ifndef "
+                "/* Inside of %s: its kernels%s. Not for users of the model. */\n#ifndef "
                 "GCC2NN_%s_KERNELS_H\n#define GCC2NN_%s_KERNELS_H\n#include \"nn_rt.h\"\n\n",
-                p->name, p->upper, p->upper);
+                p->name, p->nall > 1 ? "" : " and weights", capitals, capitals);
     if (p->device) text_add(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
-    weights_declaration(p, out);
+    if (p->nall == 1) weights_declaration(p, out);
     for (int k = 0; k < p->m->procs.n; k++) {
         emit_proc_head(out, p->c, p->m->procs.v[k], &p->emit);
         text_add(out, ";\n");
     }
     text_add(out, p->device ? "#ifdef __cplusplus\n}\n#endif\n#endif\n" : "#endif\n");
+}
+void variants_header(struct program *p, struct text *out) {
+    text_printf(out,
+                "/* Inside of %s: the weights, and the run of each variant. Not for users of the model. */\n#ifndef "
+                "GCC2NN_%s_VARIANTS_H\n#define GCC2NN_%s_VARIANTS_H\n#include \"%s.h\"\n\n",
+                p->name, p->upper, p->upper, p->name);
+    weights_declaration(p, out);
+    for (int k = 0; k < p->nall; k++) {
+        const char *own = p->all[k]->own;
+        if (!p->is_static) text_printf(out, "size_t %s_arena(const %s_dims *dims);\n", own, p->name);
+        text_printf(out, "int %s_run(%s *m, const %s_inputs *in, %s_outputs *out);\n", own, p->name, p->name, p->name);
+    }
+    text_add(out, "#endif\n");
 }

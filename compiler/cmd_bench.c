@@ -45,7 +45,7 @@ static json_t *dims_json(const struct bench *b) {
 static void print_times(const struct bench *b, double least, double median, double p99) {
     const struct program *p = b->s->w->program;
     json_t *o = json_pack("{s:s, s:s, s:i, s:o, s:i, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:s}", "model", p->name,
-                          "target", p->o->target->name, "threads", 1, "dims", dims_json(b), "runs", b->runs, "min_ms",
+                          "target", program_targets(p), "threads", 1, "dims", dims_json(b), "runs", b->runs, "min_ms",
                           least, "median_ms", median, "p99_ms", p99, "arena_bytes", (json_int_t)arena_bytes(p),
                           "weights_bytes", (json_int_t)weights_size(p), "code_bytes", (json_int_t)code_bytes(b),
                           "static_ram_bytes", (json_int_t)(b->size.data + b->size.bss), "checksum", b->checksum);
@@ -64,7 +64,7 @@ static void report(struct bench *b) {
         print_times(b, least, median, p99);
         return;
     }
-    printf("%s on %s: ", p->name, p->o->target->name);
+    printf("%s on %s: ", p->name, program_targets(p));
     if (b->instructions)
         printf("%llu instructions a run, counted by a plugin of the emulator",
                (unsigned long long)b->instructions[b->runs / 2]);

@@ -14,9 +14,14 @@ static const char *sizes_text(struct session *s) {
                          diag_quote(&s->c->arena, p->syms.v[y]->name), (long long)program_reference(p, p->syms.v[y]));
     return p->syms.n > SHOWN ? arena_printf(&s->c->arena, "%s ...", text) : text;
 }
+static int kernels_of(const struct program *p) {
+    int n = 0;
+    for (int k = 0; k < p->nall; k++) n += p->all[k]->m->procs.n;
+    return n;
+}
 static void summary(struct session *s) {
     const struct program *p = s->w->program;
-    printf("%s: %s, %d kernels", s->w->folder, p->o->target->name, p->m->procs.n);
+    printf("%s: %s, %d kernels", s->w->folder, program_targets(p), kernels_of(p));
     if (p->is_static) printf(", arena %lld bytes", (long long)p->arena_bytes);
     else printf(", arena %lld bytes%s%s", (long long)p->plan->peak, p->syms.n ? " at " : "", sizes_text(s));
     printf("%s, weights %lld bytes\n", p->has_region ? " and what sizes found in the run need" : "",
@@ -26,7 +31,7 @@ static void summary_json(struct session *s) {
     const struct program *p = s->w->program;
     struct arena *a = &s->c->arena;
     json_t *o = json_pack("{s:o, s:s, s:s, s:i, s:I, s:b, s:b, s:I}", "folder", json_name(a, s->w->folder), "name",
-                          p->name, "target", p->o->target->name, "kernels", p->m->procs.n, "arena_bytes",
+                          p->name, "target", program_targets(p), "kernels", kernels_of(p), "arena_bytes",
                           (json_int_t)(p->is_static ? p->arena_bytes : p->plan->peak), "arena_is_static", p->is_static,
                           "region", p->has_region, "weights_bytes", (json_int_t)weights_size(p));
     json_t *at = json_object();

@@ -41,7 +41,7 @@ static void show_outputs_json(struct session *s, struct tensor *const *outputs) 
             json_array_append_new(list, o);
         }
     json_t *all = json_pack("{s:s, s:s, s:o}", "model", p->name, "target",
-                            s->o->interpret ? "interpreter" : p->o->target->name, "outputs", list);
+                            s->o->interpret ? "interpreter" : program_targets(p), "outputs", list);
     if (p->m->given.n) json_object_set_new(all, "gives", manifest_holders(s->w, &p->m->given));
     session_json(s, all);
 }

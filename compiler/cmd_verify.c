@@ -6,13 +6,15 @@
 #include "compiler/quant_step.h"
 #include "compiler/referee.h"
 #include <stdio.h>
+#include <string.h>
 
 struct verification {
     struct session *s;
     const struct program *p;
     struct tensor *const *outputs;
     struct question q;
-    bool *compared; /* of each output: with something */
+    bool *compared;     /* of each output: with something */
+    const char *target; /* of the variant; NULL: there is one */
     json_t *list;
 };
 static const char *output_name(const struct verification *v, int k) {
@@ -36,6 +38,7 @@ static void note(struct verification *v, int k, const struct referee *with, bool
         json_object_set_new(o, "error", json_real(found->relative));
         json_object_set_new(o, "absolute", json_real(found->absolute));
     }
+    if (v->target) json_object_set_new(o, "target", json_string(v->target));
     struct tolerance t = tolerance_of(v, k);
     if (!with->exact && t.step > 0) {
         json_t *counted = json_array();
@@ -138,29 +141,56 @@ static void ask_all(struct verification *v) {
     }
 }
 
-static void verify(struct session *s, const struct harness *h, struct tensor **inputs, struct tensor *const *outputs) {
+/* ---- variants: each is run where the CPU can, for what they compute differs in the last bits */
+/* A need of each variant behind number k that k can do without: then k is the last one that can run. */
+static const char *without_later(struct session *s, int k) {
+    const char *all = "", *own = s->targets[k]->needs ? s->targets[k]->needs : "";
+    for (int j = k + 1; j < s->ntargets; j++)
+        for (const char *at = s->targets[j]->needs; *at; at += strcspn(at, " "), at += *at == ' ') {
+            const char *word = arena_printf(&s->c->arena, "%.*s", (int)strcspn(at, " "), at);
+            if (strstr(own, word)) continue;
+            all = arena_printf(&s->c->arena, "%s%s%s", all, *all ? " " : "", word);
+            break;
+        }
+    return *all ? all : NULL;
+}
+static void verify_variant(struct session *s, struct harness h, struct tensor **inputs, int k, json_t *list) {
     int n = s->w->program->outs.n;
+    struct tensor **outputs = NEWN(&s->c->arena, struct tensor *, n + 1);
+    bool other = false, several = s->ntargets > 1;
+    if (several) {
+        h.variant = k + 1;
+        h.without = without_later(s, k);
+        h.other = &other;
+        s->u.m = s->w->program->all[k]->m;
+    }
+    bool ran = harness_run(&h, (const struct tensor *const *)inputs, outputs, 0, 0, NULL);
+    if (several && !s->o->json) printf("%s%s\n", s->targets[k]->name, other ? ": not run, this CPU cannot" : "");
+    if (!ran) return;
     struct verification v = {.s = s,
                              .p = s->w->program,
                              .outputs = outputs,
-                             .q = {s, h, inputs, NEWN(&s->c->arena, bool, n + 1)},
+                             .q = {s, &h, inputs, NEWN(&s->c->arena, bool, n + 1)},
                              .compared = NEWN(&s->c->arena, bool, n + 1),
-                             .list = json_array()};
+                             .target = several ? s->targets[k]->name : NULL,
+                             .list = list};
     ask_all(&v);
-    if (s->o->json) session_json(s, json_pack("{s:b, s:O}", "same", !s->c->diags.errors, "outputs", v.list));
-    json_decref(v.list);
+}
+static void verify(struct session *s, const struct harness *h, struct tensor **inputs) {
+    json_t *list = json_array();
+    for (int k = 0; k < s->ntargets && !s->c->diags.errors; k++) verify_variant(s, *h, inputs, k, list);
+    if (s->o->json) session_json(s, json_pack("{s:b, s:O}", "same", !s->c->diags.errors, "outputs", list));
+    json_decref(list);
 }
 int cmd_verify(const struct options *o) {
     struct session s;
     if (session_open(&s, o) && (o->each_node ? session_compile_each_node(&s) : session_compile(&s)) &&
         session_write(&s, NULL)) {
         const char *exe = session_build(&s, arena_printf(&s.c->arena, "%s_main", s.w->name));
-        struct tensor **inputs = exe ? session_inputs(&s) : NULL,
-                      **outputs = NEWN(&s.c->arena, struct tensor *, s.w->program->outs.n + 1);
+        struct tensor **inputs = exe ? session_inputs(&s) : NULL;
         struct harness h = {
             .c = s.c, .w = s.w, .exe = exe, .seconds = o->seconds, .symbols = inputs ? session_symbols(&s) : NULL};
-        if (inputs && harness_run(&h, (const struct tensor *const *)inputs, outputs, 0, 0, NULL))
-            verify(&s, &h, inputs, outputs);
+        if (inputs) verify(&s, &h, inputs);
     }
     return session_close(&s);
 }

@@ -240,7 +240,8 @@ const struct option_row option_rows[] = {
     {"name", 0, "NAME", "prefix of all generated symbols and files (default: from the file's name)",
      CMD_COMPILE | CMD_OPT, set_name, NULL, ONCE},
     {"target", 't', "TARGET",
-     "what to generate code for (default: native, this machine; of opt: c99); `gcc2nn list-targets` names them",
+     "what to generate code for (default: native, this machine; of opt: c99); `gcc2nn list-targets` names them; "
+     "several for one program, which chooses in init: x86-64+avx2+avx512",
      CMD_COMPILE | CMD_PROGRAM | CMD_OPT, set_target, NULL, ONCE},
     {"weights", 0, "KIND", "auto, array (C), incbin (assembler) or file (loaded by the caller)",
      CMD_COMPILE | CMD_PROGRAM, set_weights, "auto array incbin file", ONCE},

@@ -103,6 +103,10 @@ static bool passes_exist(struct session *s) {
     }
     return ok;
 }
+static bool ends_with(const char *s, const char *end) {
+    size_t n = strlen(s), m = strlen(end);
+    return n >= m && !strcmp(s + n - m, end);
+}
 bool session_open(struct session *s, const struct options *o) {
     *s = (struct session){.o = o, .c = ctx_new()};
     const char *path = o->args.v[0], *name = last_part(path), *dot = strrchr(name, '.');
@@ -114,9 +118,18 @@ bool session_open(struct session *s, const struct options *o) {
     if (o->json && o->dump_after.n) s->dumps = json_array(), s->compile.dump = keep_dump;
     if (!passes_exist(s)) return false;
     bool strict = o->std && !strcmp(o->std, "c99-strict"); /* has no use for layouts made for vectors */
-    s->compile.target = target_named(s->c, o->target ? o->target : strict ? "c99" : "native");
+    bool known = session_targets(s, o->target ? o->target : strict ? "c99" : "native");
+    s->compile.target = s->targets[0];
     s->u = (struct compilation){.c = s->c, .o = &s->compile};
-    if (!s->compile.target) return false;
+    if (!known) return false;
+    if (s->ntargets > 1 && (strict || o->each_node || ends_with(path, ".lir"))) {
+        diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "%s is for one target, not for %d variants",
+                strict         ? "--std=c99-strict"
+                : o->each_node ? "--each-node"
+                               : "a module of loops",
+                s->ntargets);
+        return false;
+    }
     s->project = (struct project_options){
         .name = o->name             ? o->name
                 : dot && dot > name ? A("%.*s", (int)(dot - name), name)
@@ -141,10 +154,6 @@ int session_close(struct session *s) {
 }
 
 /* ---- model to program */
-static bool ends_with(const char *s, const char *end) {
-    size_t n = strlen(s), m = strlen(end);
-    return n >= m && !strcmp(s + n - m, end);
-}
 static int64_t plan_reference(void *env, const struct sym *y) {
     int64_t v = reference(env, y);
     return v < y->lo ? y->lo : v > y->hi ? y->hi : v;
@@ -163,13 +172,31 @@ static bool parse_loops(struct session *s, const struct mapped_file *f) {
     s->u.plan = memory_plan(s->u.m, plan_reference, (void *)s->o);
     return s->u.plan && plan_verify(s->u.m, s->u.plan);
 }
+/* The same model again for each of the other targets. What it says was said by the first. */
+static bool compile_variants(struct session *s) {
+    struct diags *d = &s->c->diags;
+    for (int k = 1; k < s->ntargets && s->u.plan; k++) {
+        struct compile_options o = s->compile;
+        struct compilation u = {.c = s->c, .o = &o};
+        struct diags said = *d;
+        int files = s->c->files_read.n;
+        o.target = s->targets[k];
+        if (!compile_model(&u)) return false;
+        *d = said;
+        s->c->files_read.n = files;
+        s->variants[k - 1] = (struct variant){u.m, u.plan, o.target};
+    }
+    s->project.more = s->variants;
+    s->project.nmore = s->u.plan ? s->ntargets - 1 : 0;
+    return true;
+}
 bool session_compile(struct session *s) {
     struct mapped_file f = {0};
     if (foreign_folder(&s->c->diags, s->compile.path) || !file_map(&s->c->diags, s->compile.path, &f)) return false;
     s->project.model_hash = XXH64(f.bytes, f.size, 0);
     bool loops = ends_with(s->compile.path, ".lir"), ok = loops && parse_loops(s, &f);
     file_unmap(&f);
-    return loops ? ok : compile_model(&s->u);
+    return loops ? ok : compile_model(&s->u) && compile_variants(s);
 }
 static bool make_temporary(struct session *s) {
     const char *tmp = getenv("TMPDIR");
