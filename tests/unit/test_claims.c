@@ -232,4 +232,10 @@ Test(claims, messages_carry_the_sizes) {
     w_msg(&g, G_INIT, w_tensor("s", 7, (int64_t[]){4}, 1)); /* 0 1 2 3 */
     w_msg(&g, G_OUT, w_name("y"));
     refused(w_model(g), E_SHAPE, "the number of elements changes: 12 and 30");
+    g = (msg){0};
+    w_msg(&g, G_NODE, w_node("Expand", "a s", "y"));
+    w_msg(&g, G_IN, w_f32("a", "1 4"));
+    w_msg(&g, G_INIT, w_tensor("s", 7, (int64_t[]){3}, 1)); /* 0 1 2 */
+    w_msg(&g, G_OUT, w_name("y"));
+    refused(w_model(g), E_SHAPE, "axis 2, of size 4, cannot be expanded to 2");
 }
