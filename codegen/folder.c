@@ -100,9 +100,11 @@ static bool move_others(DIR *d, int from, const file_names *ours, int to, char s
 }
 /* The manifest goes last: till then a folder that was left half removed is known as ours. */
 static void remove_ours(int folder, const file_names *ours) {
+    bool gone = true;
     for (int k = 0; k < ours->n; k++)
-        if (strcmp(ours->v[k], MANIFEST) != 0) remove_file(folder, ours->v[k]);
-    if (listed(ours, MANIFEST)) remove_file(folder, MANIFEST);
+        if (strcmp(ours->v[k], MANIFEST) != 0 && !remove_file(folder, ours->v[k]))
+            gone &= !is_regular(folder, ours->v[k]);
+    if (gone && listed(ours, MANIFEST)) remove_file(folder, MANIFEST);
 }
 
 /* ---- what stands there */
@@ -158,7 +160,7 @@ static bool recover_part(struct new_folder *f, const char *part) {
     int folder = open_folder(f->work.dir, part);
     if (folder < 0) return errno == ENOENT || folder_problem(f, NULL);
     int manifest = read_manifest(f->c, folder, &names);
-    if (manifest == NO_MANIFEST) names = workdir_names(&f->work);
+    if (manifest == NO_MANIFEST && !strcmp(part, WORKDIR_NEW)) names = workdir_names(&f->work);
     int to = open_folder(f->parent, f->name);
     DIR *d = manifest == UNREADABLE ? NULL : folder_entries(folder);
     bool ok = d && move_others(d, folder, &names, to, stopped);
@@ -237,7 +239,7 @@ static bool take_place(struct new_folder *f) {
     file_names names;
     int folder;
     enum place there = look(f, &folder, &names);
-    bool left = folder >= 0 && faccessat(folder, inside_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    bool left = there != UNKNOWN && folder >= 0 && faccessat(folder, inside_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     bool ok = (left || may_replace(f, there, folder)) && open_work(f, there, folder);
     if (folder >= 0) close(folder);
     if (!ok) return false;

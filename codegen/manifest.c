@@ -78,6 +78,52 @@ static json_t *weights(const struct project *w) {
     json_object_set_new(o, "entries", entries);
     return o;
 }
+/* Which output a caller gives as which input of the next run. */
+static json_t *manifest_states(const struct program *p) {
+    json_t *list = json_array();
+    for (int k = 0; k < p->m->kept.n; k++)
+        json_array_append_new(
+            list, json_pack("{s:i, s:i}", "input", p->m->kept.v[k].input, "output", p->m->kept.v[k].output));
+    return list;
+}
+/* The kernels that are for a node of the model, by its origin; all of these lists are in `lists`. */
+static void note_kernels(const struct project *w, struct map *of_node, json_t *lists) {
+    struct program *p = w->program;
+    for (int k = 0; k < p->m->procs.n; k++)
+        for (const char *s = p->m->procs.v[k]->comment, *end; s; s = *end ? end + 1 : NULL) {
+            end = s + strcspn(s, "\n");
+            uint64_t key = PKEY(internn(p->c->names, s, (size_t)(end - s)));
+            json_t *list = map_get(of_node, key);
+            if (!list) {
+                map_put(of_node, key, list = json_array());
+                json_array_append_new(lists, list);
+            }
+            json_array_append_new(list, json_string(emit_proc_name(p->c, p->m->procs.v[k], &p->emit)));
+        }
+}
+/* What became of each node of the model. */
+static json_t *nodes(const struct project *w) {
+    struct program *p = w->program;
+    struct map of_node = {.arena = &p->c->arena};
+    json_t *all = json_array(), *lists = json_array();
+    note_kernels(w, &of_node, lists);
+    for (int k = 0; k < p->m->sources.n; k++) {
+        const struct source_node *s = &p->m->sources.v[k];
+        json_t *o = json_object(), *kernels = map_get(&of_node, PKEY(s->into ? s->into : s->origin));
+        json_object_set_new(o, "node", text_value(w, s->origin));
+        json_object_set_new(o, "state", json_string(source_state_name(s->state)));
+        if (s->into) json_object_set_new(o, "into", text_value(w, s->into));
+        if (s->pass) json_object_set_new(o, "pass", json_string(s->pass));
+        if (s->rule) json_object_set_new(o, "rule", json_string(s->rule));
+        const char *why = s->why || s->state != SOURCE_ALIVE || kernels ? s->why : "statements of the run function";
+        if (why) json_object_set_new(o, "why", text_value(w, why));
+        if (s->state != SOURCE_REMOVED)
+            json_object_set_new(o, "kernels", kernels ? json_deep_copy(kernels) : json_array());
+        json_array_append_new(all, o);
+    }
+    json_decref(lists);
+    return all;
+}
 static json_t *arena(struct program *p) {
     json_t *o = json_object();
     if (p->is_static) json_object_set_new(o, "bytes", json_integer(p->arena_bytes));
@@ -90,9 +136,10 @@ json_t *manifest_holders(const struct project *w, const holders *h) {
     json_t *all = json_array();
     for (int k = 0; k < h->n; k++) {
         const struct holder *x = &h->v[k];
-        json_array_append_new(all, json_pack("{s:o, s:s, s:b, s:i, s:i}", "name", text_value(w, x->name), "kind",
-                                             value_kind_name(x->kind), "present", x->present, "first", x->first,
-                                             "count", x->n));
+        json_t *o = json_pack("{s:o, s:s, s:b, s:i, s:i}", "name", text_value(w, x->name), "kind",
+                              value_kind_name(x->kind), "present", x->present, "first", x->first, "count", x->n);
+        if (x->packed) json_object_set_new(o, "packed", json_true());
+        json_array_append_new(all, o);
     }
     return all;
 }
@@ -127,9 +174,11 @@ void project_manifest(const struct project *w, struct text *out) {
     json_object_set_new(o, "outputs", outs);
     if (p->m->taken.n) json_object_set_new(o, "takes", manifest_holders(w, &p->m->taken));
     if (p->m->given.n) json_object_set_new(o, "gives", manifest_holders(w, &p->m->given));
+    if (p->m->kept.n) json_object_set_new(o, "states", manifest_states(p));
     json_object_set_new(o, "arena", arena(p));
     json_object_set_new(o, "weights", weights(w));
     json_object_set_new(o, "kernels", kernels);
+    json_object_set_new(o, "nodes", nodes(w));
     json_object_set_new(o, "sources", sources);
     json_object_set_new(o, "files", files);
     char *s = json_dumps(o, JSON_INDENT(2) | JSON_PRESERVE_ORDER);

@@ -58,4 +58,6 @@ bool harness_run(const struct harness *h, const struct tensor *const *inputs, st
 /* A tensor from a file as harness_run exchanges them with the program: <k> of the inputs is in<k>.nnt in the folder,
  * format in templates/project/run_main.c. NULL: a diagnostic was recorded. */
 struct tensor *harness_tensor(const struct harness *h, const char *path);
+/* A file for a program that is run: a text, and bytes behind it. false: a diagnostic was recorded. */
+bool harness_file(struct ctx *c, const char *path, const struct text *head, const void *data, size_t n);
 #endif

@@ -1,5 +1,6 @@
-/* `gcc2nn list-ops` and `gcc2nn list-targets`: the registries, as tables or JSON. */
+/* `gcc2nn list-ops`, `list-targets` and `list-rules`: the registries, as tables or JSON. */
 #include "compiler/commands.h"
+#include "compiler/graph/rules.h"
 #include "ir/op.h"
 #include "ir/target.h"
 #include <stdio.h>
@@ -68,6 +69,20 @@ int cmd_list_targets(const struct options *o) {
         else
             printf("%-16s %-4s %s%s\n", (*t)->name, classes[(*t)->cls], (*t)->help,
                    is_native(*t) ? "; this machine: native, auto" : "");
+    if (o->json) print_json(list);
+    else json_decref(list);
+    return EXIT_OK;
+}
+
+int cmd_list_rules(const struct options *o) {
+    json_t *list = json_array();
+    for (int k = 0; k < rule_count(); k++) {
+        const struct rule *r = rule_at(k);
+        if (o->json)
+            json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "name", r->name, "pattern", r->pattern,
+                                                  "result", r->result, "keeps", exactness_name(r->exactness)));
+        else printf("%-22s %-11s %s -> %s\n", r->name, exactness_name(r->exactness), r->pattern, r->result);
+    }
     if (o->json) print_json(list);
     else json_decref(list);
     return EXIT_OK;

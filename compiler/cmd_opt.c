@@ -68,7 +68,8 @@ static void lower_and_print(struct ctx *c, const struct options *o, struct graph
 
 static void opt_graph(struct ctx *c, const struct options *o, const struct mapped_file *f, struct text *out) {
     struct graph *g = graph_parse(c, (const char *)f->bytes, f->size, o->args.v[0]);
-    if (!g || !graph_verify(g, NULL)) return;
+    if (!g || !graph_verify(g, NULL) || !rules_exist(c, o)) return;
+    for (int k = 0; k < o->rules_off.n; k++) PUSH(&c->arena, &g->rules_off, o->rules_off.v[k]);
     if (o->steps || o->replay || o->emit_c)
         diag(&c->diags, DIAG_ERROR, E_USAGE, "--%s is for loop IR (.lir); this is a graph",
              o->steps    ? "steps"
@@ -82,6 +83,7 @@ static void opt_graph(struct ctx *c, const struct options *o, const struct mappe
 int cmd_opt(const struct options *o) {
     struct ctx *c = ctx_new();
     c->diags.json = o->json;
+    c->diags.ir_text = true;
     struct mapped_file f = {0};
     struct text out = {0};
     const char *path = o->args.v[0];

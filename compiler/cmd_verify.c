@@ -3,6 +3,7 @@
  * referee could be asked about is an error. --each-node compares the results of all nodes, in order, and tells the
  * first that departs. */
 #include "compiler/compare.h"
+#include "compiler/import/tensor_io.h"
 #include "compiler/quant_step.h"
 #include "compiler/referee.h"
 #include <stdio.h>
@@ -48,9 +49,8 @@ static void note(struct verification *v, int k, const struct referee *with, bool
     }
     json_array_append_new(v->list, o);
 }
-static bool compare(struct verification *v, int k, const struct referee *with, const struct tensor *want,
-                    struct deviation *found, struct text *why) {
-    const struct tensor *got = v->outputs[k];
+static bool compare(struct verification *v, int k, const struct referee *with, const struct tensor *got,
+                    const struct tensor *want, struct deviation *found, struct text *why) {
     struct tolerance t = tolerance_of(v, k);
     bool same = with->exact ? same_bits(got, want, why) : within_tolerance(got, want, &t, found, why);
     v->compared[k] = true;
@@ -58,10 +58,11 @@ static bool compare(struct verification *v, int k, const struct referee *with, c
     return same;
 }
 /* One of the model's own outputs. */
-static void compare_output(struct verification *v, int k, const struct referee *with, const struct tensor *want) {
+static void compare_output(struct verification *v, int k, const struct referee *with, const struct tensor *got,
+                           const struct tensor *want) {
     struct text why = {0}, steps = {0};
     struct deviation found = {0};
-    if (!compare(v, k, with, want, &found, &why)) {
+    if (!compare(v, k, with, got, want, &found, &why)) {
         diag(&v->s->c->diags, DIAG_ERROR, E_OUTPUT, "output %d, %s, differs from %s: %s", k, output_name(v, k),
              with->possessive, why.s ? why.s : "");
     } else if (!v->s->o->json) {
@@ -86,7 +87,7 @@ static void compare_nodes(struct verification *v, const struct referee *with, st
         struct deviation found = {0};
         if (!want[k]) continue;
         bool first = same == all++;
-        if (compare(v, k, with, want[k], &found, &why)) same++;
+        if (compare(v, k, with, v->outputs[k], want[k], &found, &why)) same++;
         else if (first)
             diag(&v->s->c->diags, DIAG_ERROR, E_OUTPUT, "%s is the first result of a node that differs from %s: %s",
                  output_name(v, k), with->possessive, why.s ? why.s : "");
@@ -102,6 +103,24 @@ static void compare_nodes(struct verification *v, const struct referee *with, st
     printf("\n");
 }
 
+static void compare_references(struct verification *v) {
+    struct session *s = v->s;
+    holders given = session_gives(s);
+    for (int k = 0; k < given.n; k++) {
+        const struct holder *h = &given.v[k];
+        struct value_io want, got;
+        if (!session_reference(s, k, h, &want) || !session_output(s, h, v->outputs, &got)) continue;
+        for (int i = 0; i < h->n; i++) v->compared[h->first + i] = true;
+        if (want.present != got.present || want.n != got.n)
+            diag(&s->c->diags, DIAG_ERROR, E_OUTPUT, "output %d, %s, differs from the reference: %s instead of %s", k,
+                 diag_quote(&s->c->arena, h->name), session_count(s, got.present, got.n),
+                 session_count(s, want.present, want.n));
+        else /* elements of a packed sequence are all of its first tensor */
+            for (int i = 0; i < got.n; i++)
+                compare_output(v, h->first + (h->packed ? 0 : i), referee_named("ref"), got.tensors[i],
+                               want.tensors[i]);
+    }
+}
 /* Compares what is not compared yet. */
 static void ask(struct verification *v, const struct referee *with) {
     const char *why = NULL;
@@ -115,16 +134,20 @@ static void ask(struct verification *v, const struct referee *with) {
                          : "--against says what else to compare with");
     }
     if (!want) return;
+    if (with == referee_named("ref")) { /* values as the model declares them */
+        compare_references(v);
+        return;
+    }
     if (v->s->o->each_node) {
         compare_nodes(v, with, want);
         return;
     }
     for (int k = 0; k < v->p->outs.n; k++)
-        if (want[k] && !v->compared[k]) compare_output(v, k, with, want[k]);
+        if (want[k] && !v->compared[k]) compare_output(v, k, with, v->outputs[k], want[k]);
 }
 static bool all_compared(const struct verification *v) {
     for (int k = 0; k < v->p->outs.n; k++)
-        if (!v->compared[k] && !v->q.told[k]) return false;
+        if (!v->compared[k]) return false;
     return true;
 }
 static void ask_all(struct verification *v) {
@@ -134,7 +157,7 @@ static void ask_all(struct verification *v) {
     if (!o->against && o->data && !o->each_node) ask(v, referee_named("ref"));
     if (!all_compared(v)) ask(v, last);
     for (int k = 0; k < v->p->outs.n && !o->each_node && v->s->c->diags.errors == before; k++) {
-        if (v->compared[k] || v->q.told[k]) continue;
+        if (v->compared[k]) continue;
         diag(&v->s->c->diags, DIAG_ERROR, E_ENV, "output %d, %s, is not compared: %s has no value for it", k,
              output_name(v, k), last->name);
         diag_help(&v->s->c->diags, "--against says what else to compare with");
@@ -170,7 +193,7 @@ static void verify_variant(struct session *s, struct harness h, struct tensor **
     struct verification v = {.s = s,
                              .p = s->w->program,
                              .outputs = outputs,
-                             .q = {s, &h, inputs, NEWN(&s->c->arena, bool, n + 1)},
+                             .q = {s, &h, inputs},
                              .compared = NEWN(&s->c->arena, bool, n + 1),
                              .target = several ? s->targets[k]->name : NULL,
                              .list = list};

@@ -28,5 +28,7 @@ const struct command command_rows[] = {
     {"list-ops", "", "list the operators, with the opsets accepted", "  gcc2nn list-ops\n  gcc2nn list-ops --json\n", 0,
      0, CMD_LIST_OPS, cmd_list_ops},
     {"list-targets", "", "list the targets", "  gcc2nn list-targets\n", 0, 0, CMD_LIST_TARGETS, cmd_list_targets},
+    {"list-rules", "", "list the algebraic rules of the pass simplify", "  gcc2nn list-rules\n", 0, 0, CMD_LIST_RULES,
+     cmd_list_rules},
     {0},
 };

@@ -17,6 +17,7 @@ static void put_dump(const struct compilation *u, const char *pass, struct text 
 }
 static bool import_pass(struct compilation *u) {
     u->g = import_model(u->c, u->o->path, &u->o->import);
+    for (int k = 0; u->g && k < u->o->nrules_off; k++) PUSH(&u->c->arena, &u->g->rules_off, u->o->rules_off[k]);
     return u->g && (!u->o->sizes || u->o->sizes(u->o->env, u->g->syms.v, u->g->syms.n));
 }
 static bool infer_pass(struct compilation *u) { return graph_infer(u->g) && graph_declared(u->g); }
@@ -24,6 +25,7 @@ static bool infer_pass(struct compilation *u) { return graph_infer(u->g) && grap
 static bool simplify_pass(struct compilation *u) {
     return graph_simplify(u->g) && graph_infer(u->g) && graph_dce(u->g);
 }
+static bool transposes_pass(struct compilation *u) { return graph_transposes(u->g) && graph_dce(u->g); }
 static bool affine_pass(struct compilation *u) { return graph_fold_affine(u->g) && graph_dce(u->g); }
 static bool cse_pass(struct compilation *u) { return graph_cse(u->g); }
 static bool listed(const char *const *names, int n, const char *name) {
@@ -56,7 +58,9 @@ const struct pass_row pass_rows[] = {
     {"import", LEVEL_MODEL, true, import_pass, "read the model, bring every node to the newest opset"},
     {"infer", LEVEL_GRAPH, true, infer_pass,
      "find types, shapes and symbolically known contents; expand functions; fold constants"},
-    {"simplify", LEVEL_GRAPH, false, simplify_pass, "remove identities and pairs that cancel"},
+    {"simplify", LEVEL_GRAPH, false, simplify_pass, "apply the algebraic rules (`gcc2nn list-rules`)"},
+    {"transposes", LEVEL_GRAPH, false, transposes_pass,
+     "move transposes to where they cancel, or to the edge of the graph"},
     {"cse", LEVEL_GRAPH, false, cse_pass, "make one node of equal ones"},
     {"fold-affine", LEVEL_GRAPH, false, affine_pass, "put scales and shifts by constants into weights"},
     {"lower", LEVEL_LOOP, true, lower_pass, "form groups, choose layouts, emit and schedule kernels"},
@@ -70,6 +74,15 @@ static void dump_kernels(const struct compilation *u) {
     struct text t = {0};
     loop_print(&t, kernels_before(u->m));
     put_dump(u, "kernels", &t);
+}
+/* What became of the model's nodes up to here. */
+static void dump_nodes(const struct compilation *u) {
+    struct text t = {0};
+    sources all = u->m ? u->m->sources : trace_end(u->g);
+    sources_print(&t, &all);
+    if (u->o->dump) put_dump(u, "nodes", &t);
+    else printf("// nodes\n%s", t.s ? t.s : "");
+    text_free(&t);
 }
 static void dump(const struct compilation *u, const struct pass_row *p) {
     struct text t = {0};
@@ -88,6 +101,7 @@ static bool verify(const struct compilation *u, const struct pass_row *p) {
 static bool run_pass(struct compilation *u, const struct pass_row *p) {
     double t0 = seconds();
     progress("%s: %s", p->name, p->doc);
+    if (u->g) trace_pass(u->g, p->name);
     bool ok = p->run(u);
     progress_end();
     if (ok && u->o->time_passes) fprintf(stderr, "%-14s %9.3f ms\n", p->name, (seconds() - t0) * 1e3);
@@ -102,5 +116,6 @@ bool compile_model(struct compilation *u) {
         if (u->o->stop_after && !strcmp(u->o->stop_after, p->name)) break;
     }
     if (u->m && listed(u->o->dump_after, u->o->ndump, "kernels")) dump_kernels(u);
+    if (listed(u->o->dump_after, u->o->ndump, "nodes")) dump_nodes(u);
     return true;
 }

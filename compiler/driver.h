@@ -18,6 +18,8 @@ struct compile_options {
     const char *stop_after;  /* name of a pass; NULL: run all */
     const char *const *skip; /* --no-pass */
     int nskip;
+    const char *const *rules_off; /* --no-rule */
+    int nrules_off;
     bool time_passes;
     /* After the import: the sizes that the program will ask for. false: stop, after a diagnostic. NULL: go on. */
     bool (*sizes)(void *env, const struct sym *const *v, int n);
@@ -42,8 +44,9 @@ struct pass_row {
     const char *doc; /* one sentence */
 };
 extern const struct pass_row pass_rows[]; /* the pipeline, in order; name NULL ends */
-/* What --dump-after knows besides the passes: the groups, the kernels before their schedules, and everything. */
-#define DUMP_NAMES "fuse kernels all"
+/* What --dump-after knows besides the passes: the groups, the kernels before their schedules, what became of the
+ * model's nodes, and everything. */
+#define DUMP_NAMES "fuse kernels nodes all"
 
 /* Runs the pipeline. false: diagnostics say why. */
 bool compile_model(struct compilation *u);

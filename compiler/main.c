@@ -2,6 +2,7 @@
  * them stands in commands.c. */
 #include "compiler/commands.h"
 #include "ir/base/cleanup.h"
+#include "ir/base/die.h"
 #include "ir/base/memory.h"
 #include "lower/ops/ops.h"
 #include <fcntl.h>
@@ -26,8 +27,9 @@ int main(int argc, char **argv) {
     open_standard_files();
     signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is an error of write(), with a message */
     cleanup_install();
-    json_set_alloc_funcs(memory_new,
-                         free); /* jansson gives NULL both for bad input and for no memory: tell them apart */
+    die_command(GCC2NN_VERSION, argc, argv);
+    /* jansson gives NULL both for bad input and for no memory: tell them apart */
+    json_set_alloc_funcs(memory_new, free);
     if (!options_parse(&o, command_rows, argc, argv, &problem)) {
         struct ctx *c = ctx_new();
         for (int k = 1; k < argc; k++)

@@ -201,6 +201,8 @@ static bool one_of(struct arena *a, const char *value, const char *words, struct
 }
 LIST(add_dump, dump_after)
 LIST(add_skip, skip)
+LIST(add_rule_off, rules_off)
+SETTER(set_signature, signature, false)
 SETTER(set_weights, weights, false)
 SETTER(set_std, std, false)
 FLAG(set_depfile, depfile)
@@ -278,11 +280,13 @@ const struct option_row option_rows[] = {
     {"no-fuse", 0, NULL, "one kernel for each node", CMD_COMPILE | CMD_PROGRAM, set_no_fuse, NULL, ONCE},
     {"no-schedule", 0, NULL, "kernels as plain loops", CMD_COMPILE | CMD_PROGRAM, set_no_schedule, NULL, ONCE},
     {"dump-after", 0, "PASS",
-     "print the program after this pass, or after `all`; `fuse`: the groups; `kernels`: the kernels before "
-     "their schedules, with the steps to do",
+     "print the program after this pass, or after `all`; `fuse`: the groups; `nodes`: what became of the model's "
+     "nodes; `kernels`: the kernels before their schedules, with the steps to do",
      CMD_COMPILE | CMD_PROGRAM, add_dump, NULL, REPEATS},
     {"stop-after", 0, "PASS", "stop after this pass", CMD_COMPILE, set_stop, NULL, ONCE},
     {"no-pass", 0, "PASS", "leave this pass out", CMD_COMPILE | CMD_PROGRAM, add_skip, NULL, REPEATS},
+    {"no-rule", 0, "RULE", "leave this rule of simplify out; `gcc2nn list-rules` names them",
+     CMD_COMPILE | CMD_PROGRAM | CMD_OPT, add_rule_off, NULL, REPEATS},
     {"time-passes", 0, NULL, "print the time of each pass", CMD_COMPILE | CMD_PROGRAM, set_time_passes, NULL, ONCE},
     {"dim", 'd', "NAME=SIZE|LO..HI[@REF]",
      "fix the size of a symbolic dimension, or say its range and the size to optimise for", CMD_MODEL, parse_dim, NULL,
@@ -291,6 +295,8 @@ const struct option_row option_rows[] = {
      "the shape of an input that the model leaves open; ? is any size; of a sequence those of its elements, s=3x?,4x? "
      "or s=empty; of an optional that holds nothing o=none",
      CMD_MODEL, parse_shape, NULL, REPEATS},
+    {"signature", 0, "KEY", "TFLite: the entry of that name (default: the only one, else the first graph)", CMD_MODEL,
+     set_signature, NULL, ONCE},
     {"keep-inputs", 0, NULL, "weights that the model lists among its inputs stay inputs", CMD_MODEL, set_keep_inputs,
      NULL, ONCE},
     {"passes", 0, "NAMES", "graph passes to run on a .gir file, separated by commas", CMD_OPT, set_passes, NULL, ONCE},
@@ -315,7 +321,7 @@ const struct exit_row exit_rows[] = {
     {EXIT_MODEL, "bad or unsupported model"},
     {EXIT_BUDGET, "over budget"},
     {EXIT_ENV, "environment: a file, compiler, emulator or memory is missing, or something cannot be written"},
-    {70, "a mistake in gcc2nn itself"},
+    {EXIT_INTERNAL, "a mistake in gcc2nn itself: please report it"},
     {0},
 };
 
@@ -447,6 +453,7 @@ struct import_options options_import(const struct options *o) {
                                    .ndims = o->dims.n,
                                    .shapes = o->shapes.v,
                                    .nshapes = o->shapes.n,
+                                   .signature = o->signature,
                                    .keep_inputs = o->keep_inputs};
 }
 

@@ -2,25 +2,26 @@
 #ifndef NN_COMPILER_OPTIONS_H
 #define NN_COMPILER_OPTIONS_H
 #include "compiler/import/onnx.h"
+#include "ir/base/die.h"
 #include "ir/base/text.h"
 #include "ir/base/vec.h"
 #include <stdbool.h>
 
 /* What the process returns; 70 (die.h) for broken invariants of ours. */
-enum exit_code { EXIT_OK = 0, EXIT_DIFFERS = 1, EXIT_USAGE = 2, EXIT_MODEL = 3, EXIT_BUDGET = 4, EXIT_ENV = 5 };
 
 struct options {
     const struct command *command;
     struct arena *arena;    /* of what follows */
     VEC(const char *) args; /* words that are no options */
     VEC(struct dim_option) dims;
+    const char *signature;
     VEC(struct shape_option) shapes;
     bool keep_inputs, json, depfile, help, version;
     const char *name, *target; /* NULL: not given */
     const char *passes, *steps, *proc;
     const char *data, *out, *cc, *python, *weights, *std, *build_dir, *stop_after;
     VEC(const char *) inputs; /* NAME=FILE */
-    VEC(const char *) dump_after, skip;
+    VEC(const char *) dump_after, skip, rules_off;
     bool interpret, each_node, no_fuse, no_schedule, time_passes, lower, replay, emit_c;
     const char *against; /* verify: a word of the table of referees; NULL: not given */
     double rtol, atol;
@@ -48,6 +49,7 @@ enum { /* bits of commands, for the table of options */
        CMD_EXPLAIN = 1 << 6,
        CMD_LIST_OPS = 1 << 7,
        CMD_LIST_TARGETS = 1 << 8,
+       CMD_LIST_RULES = 1 << 9,
        CMD_PROGRAM = CMD_VERIFY | CMD_RUN | CMD_BENCH, /* those that build and run */
        CMD_MODEL = CMD_COMPILE | CMD_INSPECT | CMD_VERIFY | CMD_RUN | CMD_BENCH,
        CMD_ALL = 0x7fffffff,

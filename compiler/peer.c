@@ -2,6 +2,7 @@
 #include "compiler/peer.h"
 #include <jansson.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,7 +15,12 @@ static bool write_names(struct session *s) {
     const struct program *p = s->w->program;
     json_t *names = json_array();
     for (int k = 0; k < p->outs.n; k++) json_array_append_new(names, json_name(&s->c->arena, p->outs.v[k].buf->base));
-    bool ok = json_dump_file(names, A("%s/want.json", s->w->folder), 0) == 0;
+    char *dumped = json_dumps(names, 0);
+    struct text t = {0};
+    text_add(&t, dumped);
+    bool ok = harness_file(s->c, A("%s/want.json", s->w->folder), &t, NULL, 0);
+    text_free(&t);
+    free(dumped);
     json_decref(names);
     return ok;
 }

@@ -8,7 +8,6 @@ struct question {
     struct session *s;
     const struct harness *h; /* after the run */
     struct tensor **inputs;
-    bool *told; /* of each output of the program: what is wrong with it was said already */
 };
 struct referee {
     const char *word, *key, *name, *possessive; /* of --against; for --json; in messages */

@@ -52,13 +52,19 @@ int report_diags(const struct diags *d) {
     else diag_print(d, &t, want_color());
     if (t.n) fwrite(t.s, 1, t.n, stderr);
     text_free(&t);
+    if (d->ours) return EXIT_INTERNAL;
     for (int i = 0; i < d->n; i++)
         if (d->v[i].severity == DIAG_ERROR) return status_of(d->v[i].code);
     return d->errors ? EXIT_MODEL : EXIT_OK;
 }
 
+static int print_error; /* why something could not be printed, for the end */
+
+static void print(const char *s, size_t n) {
+    if (n && fwrite(s, 1, n, stdout) != n && !print_error) print_error = errno;
+}
 void print_text(struct text *t) {
-    if (t->n) fwrite(t->s, 1, t->n, stdout);
+    print(t->s, t->n);
     text_free(t);
 }
 
@@ -76,16 +82,18 @@ const char *json_key(struct arena *a, const char *name) {
 void print_json(json_t *root) {
     char *s = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     if (!s) BUG("the result cannot be written as JSON");
-    puts(s);
+    print(s, strlen(s));
+    print("\n", 1);
     free(s);
     json_decref(root);
 }
 
 int flush_output(int status) {
     progress_end();
-    const char *why = fflush(stdout) == 0 ? NULL : strerror(errno);
-    if (!why && !ferror(stdout)) return status;
-    fprintf(stderr, "gcc2nn: standard output cannot be written%s%s\n", why ? ": " : "", why ? why : "");
+    if (fflush(stdout) != 0 && !print_error) print_error = errno;
+    if (!print_error && !ferror(stdout)) return status;
+    const char *why = print_error ? strerror(print_error) : "a part of it is missing";
+    fprintf(stderr, "gcc2nn: standard output cannot be written: %s\n", why);
     return status ? status : EXIT_ENV;
 }
 

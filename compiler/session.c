@@ -1,5 +1,6 @@
 /* From options to module, folder and program. See session.h. */
 #include "compiler/session.h"
+#include "compiler/graph/rules.h"
 #include "ir/base/cleanup.h"
 #include "ir/base/memory.h"
 #include "ir/base/nearest.h"
@@ -26,6 +27,8 @@ static void take_options(struct session *s) {
         .stop_after = o->stop_after,
         .skip = o->skip.v,
         .nskip = o->skip.n,
+        .rules_off = o->rules_off.v,
+        .nrules_off = o->rules_off.n,
         .time_passes = o->time_passes,
     };
 }
@@ -67,6 +70,20 @@ const struct target *target_named(struct ctx *c, const char *name) {
             near ? arena_printf(&c->arena, "; did you mean `%s`?", near) : "");
     diag_help(&c->diags, "`gcc2nn list-targets` names them");
     return NULL;
+}
+bool rules_exist(struct ctx *c, const struct options *o) {
+    const char **names = NEWN(&c->arena, const char *, rule_count());
+    bool ok = true;
+    for (int k = 0; k < rule_count(); k++) names[k] = rule_at(k)->name;
+    for (int k = 0; k < o->rules_off.n; k++) {
+        const char *name = o->rules_off.v[k], *near = nearest_name(name, names, rule_count());
+        if (rule_named(name)) continue;
+        diag_at(&c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--no-rule: there is no rule %s%s",
+                diag_quote(&c->arena, name), near ? arena_printf(&c->arena, "; did you mean `%s`?", near) : "");
+        diag_help(&c->diags, "`gcc2nn list-rules` names them");
+        ok = false;
+    }
+    return ok;
 }
 /* A name that --dump-after, --stop-after or --no-pass gives; also: other names that the option knows; any: of every
  * pass, not only of those that can be left out. */
@@ -116,7 +133,7 @@ bool session_open(struct session *s, const struct options *o) {
     s->compile.import.contents = session_contents;
     s->compile.import.env = s->compile.env = s;
     if (o->json && o->dump_after.n) s->dumps = json_array(), s->compile.dump = keep_dump;
-    if (!passes_exist(s)) return false;
+    if (!passes_exist(s) || !rules_exist(s->c, o)) return false;
     bool strict = o->std && !strcmp(o->std, "c99-strict"); /* has no use for layouts made for vectors */
     bool known = session_targets(s, o->target ? o->target : strict ? "c99" : "native");
     s->compile.target = s->targets[0];
@@ -161,6 +178,7 @@ static int64_t plan_reference(void *env, const struct sym *y) {
 /* A module in text form goes straight to the planner. */
 static bool parse_loops(struct session *s, const struct mapped_file *f) {
     nn_find_instr = instr_by_name;
+    s->c->diags.ir_text = true;
     s->u.m = loop_parse(s->c, (const char *)f->bytes, f->size, s->compile.path);
     if (!s->u.m || !loop_verify(s->u.m, NULL)) return false;
     if (!s->u.m->entry) {
@@ -284,6 +302,8 @@ bool session_interpret(struct session *s, struct tensor *const *inputs, struct t
             ok = (outputs[out++] = from_cells(s, &args[k], e->params.v[k].buf->type)) != NULL;
         free(args[k].data);
     }
-    if (!ok) diag(&s->c->diags, DIAG_ERROR, E_FAULT, "%s", *r.message ? r.message : "an output is too large");
+    if (!ok)
+        diag(&s->c->diags, DIAG_ERROR, r.status == EVAL_BAD ? E_VERIFY : E_FAULT, "%s",
+             *r.message ? r.message : "an output is too large");
     return ok;
 }

@@ -31,6 +31,8 @@ const struct target *target_named(struct ctx *c, const char *name);
 /* session_targets.c: FIRST[+NEXT]...: several of one kind of machine; NEXT may leave out what it shares with FIRST:
  * x86-64+avx2+avx512. Fills s->targets. false: a diagnostic was recorded. */
 bool session_targets(struct session *s, const char *words);
+/* Are the names that --no-rule gives those of rules? false after a diagnostic. */
+bool rules_exist(struct ctx *c, const struct options *o);
 /* false: a diagnostic was recorded. session_close must be called in each case; it gives the exit status. */
 bool session_open(struct session *s, const struct options *o);
 int session_close(struct session *s);
@@ -64,6 +66,8 @@ struct tensor **session_inputs(struct session *s);
 /* Reads DIR/output_<k>.pb or .npy; false when there is no such file, or with a diagnostic. */
 struct value_io;
 bool session_reference(struct session *s, int k, const struct holder *p, struct value_io *v);
+/* Output p of the model from the program's: what it holds, the elements of a packed sequence too. */
+bool session_output(struct session *s, const struct holder *p, struct tensor *const *outputs, struct value_io *x);
 /* --out: DIR/output_N.pb for each output, or .npy where it is too large for that, and s->written; nothing without the
  * option. false: diagnostics. */
 bool session_write_outputs(struct session *s, struct tensor *const *outputs);

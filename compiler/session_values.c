@@ -10,7 +10,8 @@
 /* ---- inputs and outputs as the model has them */
 static void add_tensors(struct session *s, holders *p, const struct io *v, int to) {
     int from = p->n ? p->v[p->n - 1].first + p->v[p->n - 1].n : 0;
-    for (int k = from; k < to; k++) PUSH(&s->c->arena, p, ((struct holder){v[k].buf->name, VALUE_TENSOR, true, k, 1}));
+    for (int k = from; k < to; k++)
+        PUSH(&s->c->arena, p, ((struct holder){.name = v[k].buf->name, .present = true, .first = k, .n = 1}));
 }
 static holders ports_of(struct session *s, const holders *h, const struct io *v, int n) {
     holders p = {0};
@@ -36,8 +37,8 @@ const char *session_count(struct session *s, bool present, int n) {
 
 /* ---- files */
 static const char *some_value(enum value_kind k) {
-    static const char *const some[VALUE_KINDS] = {"a tensor", "a sequence", "an optional tensor",
-                                                  "an optional sequence"};
+    static const char *const some[VALUE_KINDS] = {
+        "a tensor", "a sequence", "an optional tensor", "an optional sequence", "a map", "a sequence of maps"};
     return some[k];
 }
 static bool read_value(struct session *s, const char *path, enum value_kind kind, enum dtype type, struct value_io *v) {
@@ -130,9 +131,31 @@ static bool options_name_inputs(struct session *s, const holders *p) {
     }
     return true;
 }
+/* A state that nobody gives is what it is before the first run; false: the input is none. */
+static bool first_state(struct session *s, const struct holder *p, struct tensor **to) {
+    const states *kept = &s->w->program->m->kept;
+    int64_t dims[32];
+    for (int k = 0; k < kept->n; k++) {
+        const struct buf *b = s->w->program->ins.v[p->first].buf;
+        if (kept->v[k].input != p->first || b->type == STR) continue;
+        for (int d = 0; d < b->nlogical; d++)
+            if (!x_eval_int(b->logical[d], typical_leaf, (void *)s->w->program, &dims[d])) return false;
+        to[0] = tensor_new(&s->c->arena, b->type, dims, b->nlogical);
+        const struct tensor *init = kept->v[k].init;
+        int64_t n = to[0] ? tensor_count(to[0]) : 0;
+        if (init && tensor_count(init) == 1)
+            for (int64_t i = 0; i < n; i++)
+                if (dtype_is_float(b->type)) tensor_set_f(to[0], i, tensor_f(init, 0));
+                else tensor_set_i(to[0], i, tensor_i(init, 0));
+        else if (init && tensor_count(init) == n) tensor_unpack(init, tensor_data(to[0]));
+        return to[0] != NULL;
+    }
+    return false;
+}
 /* No file has input k. */
 static bool without_file(struct session *s, int k, const struct holder *p, struct tensor **to) {
     const char *name = diag_quote(&s->c->arena, p->name);
+    if (first_state(s, p, to)) return true;
     if (s->o->data)
         diag(&s->c->diags, DIAG_ERROR, E_FILE, "%s/input_%d.pb, input %s of the model, is missing", s->o->data, k,
              name);
@@ -217,6 +240,42 @@ struct tensor **session_inputs(struct session *s) {
 }
 
 /* ---- outputs */
+static struct tensor *part_of(struct session *s, const struct tensor *cells, int64_t at, const int64_t *dims,
+                              int rank) {
+    struct tensor *t = tensor_new(&s->c->arena, cells->type, dims, rank);
+    int64_t n = t ? tensor_count(t) : -1, bytes = dtype_bytes(cells->type);
+    if (n < 0 || n > tensor_count(cells) - at) return NULL;
+    if (dtype_bits(cells->type) % 8 == 0 && cells->type != STR) {
+        memcpy(tensor_data(t), (const char *)cells->bytes + at * bytes, (size_t)(n * bytes));
+        return t;
+    }
+    for (int64_t k = 0; k < n; k++) { /* types of half a byte */
+        if (dtype_is_float(t->type)) tensor_set_f(t, k, tensor_f(cells, at + k));
+        else tensor_set_i(t, k, tensor_i(cells, at + k));
+    }
+    return t;
+}
+/* The elements of a packed sequence, cut out of its cells. */
+static bool cut(struct session *s, const struct tensor *cells, const struct tensor *shapes, struct value_io *x) {
+    int64_t dims[32], at = 0, rank = shapes->dims[1];
+    x->n = (int)shapes->dims[0];
+    x->tensors = NEWN(&s->c->arena, struct tensor *, x->n + 1);
+    for (int k = 0; k < x->n; k++) {
+        for (int64_t d = 0; d < rank; d++) dims[d] = tensor_i(shapes, k * rank + d);
+        if (!(x->tensors[k] = part_of(s, cells, at, dims, (int)rank))) return false;
+        at += tensor_count(x->tensors[k]);
+    }
+    return at == tensor_count(cells);
+}
+bool session_output(struct session *s, const struct holder *p, struct tensor *const *outputs, struct value_io *x) {
+    *x = (struct value_io){.kind = p->kind, .name = p->name, .present = p->present, .n = p->n};
+    x->tensors = NEWN(&s->c->arena, struct tensor *, p->n + 1);
+    for (int i = 0; i < p->n; i++) x->tensors[i] = outputs[p->first + i];
+    if (!p->packed || cut(s, outputs[p->first], outputs[p->first + 1], x)) return true;
+    diag(&s->c->diags, DIAG_ERROR, E_SHAPE, "output %s: the shapes of its elements and their cells differ",
+         diag_quote(&s->c->arena, p->name));
+    return false;
+}
 /* NULL: a diagnostic. */
 static const char *output_name(struct session *s, int k, const struct value_io *v) {
     const char *pb = A("output_%d.pb", k), *npy = A("output_%d.npy", k);
@@ -237,12 +296,9 @@ static const char *output_name(struct session *s, int k, const struct value_io *
 }
 static bool write_output(struct session *s, struct file_set *files, int k, const struct holder *q,
                          struct tensor *const *outputs) {
-    struct tensor **v = NEWN(&s->c->arena, struct tensor *, q->n + 1);
-    for (int i = 0; i < q->n; i++) {
-        v[i] = outputs[q->first + i];
-        v[i]->name = q->kind == VALUE_TENSOR ? q->name : NULL;
-    }
-    struct value_io x = {.kind = q->kind, .name = q->name, .present = q->present, .n = q->n, .tensors = v};
+    struct value_io x;
+    if (!session_output(s, q, outputs, &x)) return false;
+    for (int i = 0; i < x.n; i++) x.tensors[i]->name = q->kind == VALUE_TENSOR ? q->name : NULL;
     const char *name = output_name(s, k, &x);
     if (!name || !value_write(files, name, &x)) return false;
     PUSH(&s->c->arena, &s->written, A("%s/%s", s->o->out, name));

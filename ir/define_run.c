@@ -21,7 +21,9 @@ void def_end(struct def *d) {
     def_now = d->outer;
     d->c->diags.origin = def_now ? def_now->n->origin : NULL;
 }
-static bool is_holder(const struct value *v) { return v->type.kind == TY_SEQUENCE || v->type.kind == TY_OPTIONAL; }
+static bool is_holder(const struct value *v) {
+    return v->type.kind == TY_SEQUENCE || v->type.kind == TY_OPTIONAL || v->type.kind == TY_MAP;
+}
 static bool bind_inputs(struct def *d) {
     for (int k = 0; k < d->n->ins.n; k++) {
         struct value *v = d->n->ins.v[k];
@@ -275,11 +277,14 @@ bool def_expand(struct graph *g, struct node *n) {
     def_begin(&d, DEF_EXPAND, g, n);
     d.p = proc_new(d.c, "expand");
     bool ok = check_row(&d) && bind_inputs(&d);
+    const struct node *before = n->prev;
     if (ok) n->op->expand();
     ok = ok && d.c->diags.errors == d.errors_before;
     for (int k = 0; ok && k < n->outs.n; k++)
         if (n->outs.v[k] && n->outs.v[k]->uses.n) def_unfit(), ok = false; /* the expansion gave up without a word */
     def_end(&d);
+    trace_because(g, NULL,
+                  n->prev == before ? "it gives an operand or a constant" : "other operators stand in its place");
     if (ok) node_remove(n);
     return ok;
 }

@@ -179,6 +179,7 @@ void node_remove(struct node *n) {
     for (int k = 0; k < n->attrs.n; k++)
         if (n->attrs.v[k].kind == AT_REGION) drop_region_uses(n->attrs.v[k].u.region);
     n->ins.n = 0;
+    trace_removed(n->in->graph, n->origin);
     unlink_node(n);
 }
 

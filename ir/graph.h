@@ -8,6 +8,7 @@
 #include "ir/expr.h"
 #include "ir/holder.h"
 #include "ir/tensor.h"
+#include "ir/trace.h"
 
 enum type_kind { TY_NONE, TY_TENSOR, TY_SEQUENCE, TY_OPTIONAL, TY_MAP };
 /* dims are index expressions over symbols. rank < 0: not known yet (before inference). */
@@ -82,7 +83,7 @@ struct node {
     VEC(struct attr) attrs;
     struct region *in;
     struct node *prev, *next;
-    const char *origin;           /* `node 17 "conv1" (Conv)`, for diagnostics and comments */
+    const char *origin;           /* `node 17 "conv1" (Conv)`, for diagnostics and comments; see ir/trace.h */
     VEC(const struct sym *) syms; /* produced symbols, in the order the definition asks for them */
 };
 struct region {
@@ -118,8 +119,11 @@ struct graph {
     VEC(struct opset) opsets;
     VEC(const struct sym *) syms; /* input symbols, in order of first use */
     VEC(struct metadata) metadata;
-    VEC(const char *) outputs; /* names of the top region's results: passes may put other values there */
-    holders taken, given;      /* inputs and outputs that are no tensors */
+    VEC(const char *) outputs;   /* names of the top region's results: passes may put other values there */
+    holders taken, given;        /* inputs and outputs that are no tensors */
+    states kept;                 /* inputs that the next run gets from outputs */
+    VEC(const char *) rules_off; /* names of rules that graph_simplify leaves out */
+    struct trace trace;
     VEC(struct declared) declared;
     bool quantized; /* the model holds operators that round to quantisation steps */
     int next_value, next_node;

@@ -28,6 +28,7 @@ static void refuse(struct verifier *v, enum diag_code code, const struct node *n
     struct diags *d = &v->g->ctx->diags;
     struct text t = {0};
     va_list ap;
+    if (v->after) code = E_BROKEN;
     if (v->after) text_printf(&t, "after %s: ", v->after);
     va_start(ap, fmt);
     text_vprintf(&t, fmt, ap);

@@ -9,6 +9,7 @@
 #include "ir/expr.h"
 #include "ir/holder.h"
 #include "ir/tensor.h"
+#include "ir/trace.h"
 
 enum scope { SC_PARAM, SC_ARENA, SC_REGION, SC_STACK, SC_REG, SC_SHARED, SC_CONST, SC_COUNT };
 const char *scope_name(enum scope s);
@@ -183,6 +184,8 @@ struct module {
     struct proc *entry;         /* NULL in texts of single kernels */
     VEC(const struct fn *) fns; /* functions used */
     holders taken, given;       /* which inputs and outputs of the entry are parts of one value */
+    states kept;                /* inputs of the entry that the next run gets from outputs */
+    sources sources;            /* what became of the model's nodes */
 };
 
 /* ---- building */

@@ -49,7 +49,7 @@ static bool bind_symbols(struct run *r, const struct proc *p, const struct eval_
     }
     for (int k = 0; k < t->v.n; k++)
         if (t->v.v[k].v < t->v.v[k].sym->lo || t->v.v[k].v > t->v.v[k].sym->hi)
-            return run_fault(r, EVAL_BAD, "symbol %s is %lld, outside %lld..%lld", t->v.v[k].sym->name,
+            return run_fault(r, EVAL_FAULT, "symbol %s is %lld, outside %lld..%lld", t->v.v[k].sym->name,
                              (long long)t->v.v[k].v, (long long)t->v.v[k].sym->lo, (long long)t->v.v[k].sym->hi);
     return true;
 }

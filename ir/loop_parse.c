@@ -184,6 +184,7 @@ static void parse_holder(struct parser *p, holders *to) {
         if (accept_word(p, value_kind_name(k))) h.kind = k;
     h.name = parse_name(p, "a name");
     if (accept_word(p, "none")) h.present = false;
+    else if (accept_word(p, "packed")) h.packed = true, n = 2;
     else if (!parse_int64(p, &n)) return;
     if (!accept_word(p, "at")) unexpected(p, "`at`");
     else if (parse_int64(p, &first)) {

@@ -11,6 +11,8 @@
 enum { MAX_REFUSALS = 10 };
 static char visible, gone; /* states of a definition; not in the map: not seen yet */
 
+static enum diag_code broken_code(const char *after) { return after ? E_BROKEN : E_VERIFY; }
+
 void refuse(struct verifier *v, const char *fmt, ...) {
     if (v->errors++ >= MAX_REFUSALS) return;
     struct text t = {0};
@@ -19,8 +21,8 @@ void refuse(struct verifier *v, const char *fmt, ...) {
     text_vprintf(&t, fmt, ap);
     va_end(ap);
     const char *at = v->at ? arena_printf(&v->c->arena, ", `%s`", stmt_text(v->c, v->p, v->at)) : "";
-    diag(&v->c->diags, DIAG_ERROR, E_VERIFY, "%s%sprocedure %s%s: %s", v->after ? v->after : "", v->after ? ": " : "",
-         v->p ? v->p->name : "", at, t.s);
+    diag(&v->c->diags, DIAG_ERROR, broken_code(v->after), "%s%sprocedure %s%s: %s", v->after ? v->after : "",
+         v->after ? ": " : "", v->p ? v->p->name : "", at, t.s);
     text_free(&t);
 }
 const char *show(struct verifier *v, expr e) { return expr_text(v->c, v->p, v->at, e); }
@@ -627,7 +629,7 @@ bool loop_verify(struct module *m, const char *after) {
         struct fn_check check = {f, f->body && f->body->type == f->type};
         if (check.ok) x_visit(f->body, fn_node, &check);
         if (!check.ok)
-            diag(&m->ctx->diags, DIAG_ERROR, E_VERIFY,
+            diag(&m->ctx->diags, DIAG_ERROR, broken_code(after),
                  "%s%sfunction %s: its body is not an expression of type %s over its arguments", after ? after : "",
                  after ? ": " : "", f->name, dtype_name(f->type));
         ok &= check.ok;
@@ -638,7 +640,7 @@ bool loop_verify(struct module *m, const char *after) {
     int ins = 0;
     for (int k = 0; m->entry && k < m->entry->params.n; k++) ins += m->entry->params.v[k].dir == DIR_IN;
     if (!holders_fit(&m->taken, ins) || !holders_fit(&m->given, m->entry ? m->entry->params.n - ins : 0)) {
-        diag(&m->ctx->diags, DIAG_ERROR, E_VERIFY,
+        diag(&m->ctx->diags, DIAG_ERROR, broken_code(after),
              "%s%swhat the entry takes or gives as a sequence or optional does not fit its parameters",
              after ? after : "", after ? ": " : "");
         ok = false;

@@ -268,6 +268,31 @@ bool node_permutes(struct probes *q, struct node *n, int *operand, bool *inner) 
         if (buf_of_value(q, n->ins.v[*operand]) == v->u.buf) return true;
     return false;
 }
+/* No axis stands anywhere but in a read at its own place. */
+static bool is_cellwise(const struct stmt *s, expr e, int *budget) {
+    if (e->op == X_VAR || --*budget < 0) return false;
+    int n = e->n;
+    if (e->op == X_LOAD) {
+        struct identity id = {s, e->u.buf, true, true};
+        n = 0;
+        if (!check_identity(&id, e)) return false;
+    }
+    for (int k = 0; k < n; k++)
+        if (!is_cellwise(s, e->arg[k], budget)) return false;
+    return true;
+}
+bool node_is_cellwise(struct probes *q, struct node *n) {
+    const struct node_class *r = classify_node(q, n);
+    if (r->cls != CLASS_MAP) return false; /* a view may be one of more axes than its operand has */
+    for (int k = 0; k < r->stages.n; k++) {
+        const struct stmt *s = r->stages.v[k];
+        int budget = 1000;
+        if (s->u.stage.op != RED_NONE || s->u.stage.naxes != n->outs.v[0]->type.rank ||
+            !is_cellwise(s, s->u.stage.value, &budget))
+            return false;
+    }
+    return true;
+}
 bool node_is_view(struct probes *q, struct node *n, int *operand, expr *off) {
     struct ctx *c = q->c;
     const struct node_class *r = classify_node(q, n);

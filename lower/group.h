@@ -31,6 +31,9 @@ const struct node_class *classify_node(struct probes *q, struct node *n);
 bool node_halo(struct probes *q, struct node *n, int k, int64_t lo[32], int64_t hi[32]);
 /* n renames the axes of an operand, and nothing else (a transpose): which one? *inner: the last axis stays the last. */
 bool node_permutes(struct probes *q, struct node *n, int *operand, bool *inner);
+/* Does n compute each cell of its result from the cells at the same place, as operands broadcast, and from nothing
+ * else? Then the order of the axes does not matter. */
+bool node_is_cellwise(struct probes *q, struct node *n);
 /* Is n's result, in plain layouts, the storage of an operand from cell *off on? */
 bool node_is_view(struct probes *q, struct node *n, int *operand, expr *off);
 

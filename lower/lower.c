@@ -167,6 +167,10 @@ static const char *group_nodes(struct lowering *l, const struct group *gr) {
     text_free(&t);
     return r;
 }
+static void note_view(struct lowering *l, const struct node *n) {
+    for (int k = 0; k < l->m->sources.n; k++)
+        if (l->m->sources.v[k].origin == n->origin) l->m->sources.v[k].why = "the cells of its operand, in other dims";
+}
 /* Reshapes, and slices of the outermost axis, are the same storage: no kernel (rules 1 and 2 of docs/storage.md). */
 static bool lower_view(struct lowering *l, struct node *n) {
     int operand;
@@ -185,6 +189,7 @@ static bool lower_view(struct lowering *l, struct node *n) {
         buf_new(l->c, l->entry, *v->name ? v->name : "view", v->type.dtype, SC_ARENA, v->type.dims, v->type.rank);
     struct stmt *s = s_new(l->c, S_VIEW);
     s->u.view.buf = b, s->u.view.of = of, s->u.view.off = off;
+    note_view(l, n);
     lower_stmt(l, s);
     lower_bind(l, v, b);
     return true;
@@ -313,7 +318,7 @@ static void note_changing(void *env, struct node *n) {
 }
 static bool fixed_leaf(void *env, expr e) { return !(e->op == X_SYM && map_get(env, PKEY(e->u.sym))); }
 /* The type of output k, `name`, with dims that are set once, in the end: *ends gets the sizes to set then. */
-static struct type final_type(struct lowering *l, const struct type *t, const char *name, int k, struct map *changing,
+static struct type final_type(struct lowering *l, const struct type *t, const char *name, struct map *changing,
                               struct map *ends) {
     expr dims[32];
     for (int d = 0; d < t->rank; d++) {
@@ -323,8 +328,7 @@ static struct type final_type(struct lowering *l, const struct type *t, const ch
         const struct sym *s = map_get(ends, PKEY(dims[d]));
         if (!s) {
             x_bounds(l->c, dims[d], &lo, &hi);
-            s = sym_new(l->c, internf(l->c->names, "%s_d%d", *name ? name : internf(l->c->names, "output%d", k), d),
-                        lo < 0 ? 0 : lo, hi, true);
+            s = sym_new(l->c, internf(l->c->names, "%s_d%d", name, d), lo < 0 ? 0 : lo, hi, true);
             map_put(ends, PKEY(dims[d]), (void *)s);
         }
         dims[d] = x_sym(l->c, s);
@@ -343,7 +347,7 @@ static bool bind_results(struct lowering *l, struct region *top, struct buf **ou
     for (int k = 0; k < top->results.n; k++) {
         struct value *v = top->results.v[k];
         if (!is_tensor(l, v, "output")) return false;
-        struct type t = final_type(l, &v->type, v->name, k, &changing, &ends);
+        struct type t = final_type(l, &v->type, *v->name ? v->name : result_name(l, k), &changing, &ends);
         outs[k] = proc_param(l->c, l->entry, result_name(l, k), t.dtype, DIR_OUT, t.dims, t.rank);
         bool own = type_equal(&t, &v->type);
         if (own && !v->init && !v->param_of && !map_get(&l->bufs, PKEY(v))) lower_bind(l, v, outs[k]);
@@ -425,7 +429,8 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
     l.probes = probes_new(g);
     l.entry = proc_new(c, "entry");
     l.m->entry = l.entry;
-    l.m->taken = g->taken, l.m->given = g->given;
+    l.m->taken = g->taken, l.m->given = g->given, l.m->kept = g->kept;
+    l.m->sources = trace_end(g);
     l.block = &l.entry->body;
     input_syms(&l);
     for (int k = 0; k < top->params.n; k++) {

@@ -40,7 +40,7 @@ static bool wrong(struct owner_walk *w, const char *fmt, ...) {
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    diag(&w->m->ctx->diags, DIAG_ERROR, E_VERIFY, "memory plan: %s", text);
+    diag(&w->m->ctx->diags, DIAG_ERROR, E_BROKEN, "memory plan: %s", text);
     return false;
 }
 static struct place *place_of(struct owner_walk *w, const struct buf *b) { return map_get(&w->places, PKEY(b)); }

@@ -98,6 +98,13 @@ static const struct tensor *scaled_weights(struct ctx *c, const struct tensor *w
 static bool bias_fits(const struct tensor *b, int64_t channels) {
     return !b || (tensor_count(b) == channels && b->rank > 0 && b->dims[b->rank - 1] == channels);
 }
+/* n does the work of `other`, which goes. */
+static void absorb(struct graph *g, struct node *n, struct node *other) {
+    trace_merge(n, other);
+    trace_because(g, NULL, "its scale and shift are in those of the other");
+    trace_into(g, n->origin);
+    node_remove(other);
+}
 static bool fold_into(struct graph *g, struct node *n, struct node *after) {
     struct ctx *c = g->ctx;
     int axis;
@@ -117,8 +124,7 @@ static bool fold_into(struct graph *g, struct node *n, struct node *after) {
     node_set_input(n, 2, graph_const(g, b ? n->ins.v[2]->name : "", bias));
     x->name = after->outs.v[0]->name;
     value_replace(after->outs.v[0], x);
-    n->origin = internf(c->names, "%s\n%s", n->origin, after->origin);
-    node_remove(after);
+    absorb(g, n, after);
     return true;
 }
 
@@ -168,8 +174,7 @@ static bool fold_before(struct graph *g, struct node *n, struct node *before) {
     }
     node_set_input(n, 1, graph_const(g, n->ins.v[1]->name, scaled));
     node_set_input(n, 0, x);
-    n->origin = internf(c->names, "%s\n%s", before->origin, n->origin);
-    node_remove(before);
+    absorb(g, n, before);
     return true;
 }
 /* ---- what found no contraction */
@@ -186,6 +191,20 @@ static struct value *operation(struct node *before, const char *op, struct value
     y->type = before->outs.v[0]->type;
     return y;
 }
+/* What scales and shifts the result of *last alone is taken into a, too. */
+static bool take_next(struct ctx *c, struct node **last, struct affine *a) {
+    struct value *v = (*last)->outs.v[0];
+    struct node *n = v->uses.n == 1 ? v->uses.v[0].node : NULL;
+    struct affine next = {.channels = a->channels};
+    if (!n || n->outs.n != 1 || !type_equal(&n->outs.v[0]->type, &v->type) || !affine_of(c, n, v, &next)) return false;
+    for (int64_t k = 0; k < a->channels; k++) {
+        next.shift[k] += a->shift[k] * next.scale[k];
+        next.scale[k] *= a->scale[k];
+    }
+    if (!all_finite(&next)) return false;
+    *a = next, *last = n;
+    return true;
+}
 /* A BatchNormalization with constants becomes a product and a sum, which other kernels take in: the definition has
  * stages with one value a channel, which they do not. Narrower types would round the factors. */
 static void write_out(struct graph *g, struct node *n) {
@@ -194,10 +213,16 @@ static void write_out(struct graph *g, struct node *n) {
     if (!node_is(n, "BatchNormalization") || n->outs.n != 1 || (x->type.dtype != F32 && x->type.dtype != F64) ||
         !known_channels(x, &a) || !affine_of(g->ctx, n, x, &a))
         return;
+    VEC(struct node *) chain = {0};
+    struct node *last = n;
+    do PUSH(&g->ctx->arena, &chain, last);
+    while (take_next(g->ctx, &last, &a));
     struct value *y = operation(n, "Mul", x, for_channels(g, x, a.scale, a.channels));
     y = operation(n, "Add", y, for_channels(g, x, a.shift, a.channels));
-    y->name = n->outs.v[0]->name;
-    value_replace(n->outs.v[0], y);
+    y->name = last->outs.v[0]->name;
+    value_replace(last->outs.v[0], y);
+    while (chain.n > 1) absorb(g, y->def, chain.v[--chain.n]);
+    trace_because(g, NULL, "a product and a sum stand in its place");
     node_remove(n);
 }
 
@@ -213,9 +238,10 @@ static void sweep(struct graph *g, struct region *r) {
                n->ins.n >= 2 && fold_into(g, n, n->outs.v[0]->uses.v[0].node)) {}
         for (struct node *p = only_for(n); p && fold_before(g, n, p); p = only_for(n)) {}
     }
-    for (struct node *n = r->first, *next; n; n = next) {
-        next = n->next;
+    for (struct node *n = r->first, *prev; n;) {
+        prev = n->prev;
         write_out(g, n);
+        n = n->in ? n->next : prev ? prev->next : r->first; /* replaced: by what now stands in its place */
     }
 }
 bool graph_fold_affine(struct graph *g) {

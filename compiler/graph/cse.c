@@ -1,8 +1,10 @@
 /* Common subexpression elimination: of nodes of one region with the same op, attributes and operands the first stays.
- * Nodes with regions, random ones and those without a definition are left alone. See passes.h. */
+ * Nodes with regions, random ones and those without a definition are left alone. Constants of equal contents are the
+ * same operand. See passes.h. */
 #include "compiler/graph/passes.h"
 #include "ir/op.h"
 #include <string.h>
+#include <xxhash.h>
 
 static bool same_attr(const struct attr *a, const struct attr *b) {
     if (a->name != b->name || a->kind != b->kind || a->n != b->n) return false;
@@ -35,12 +37,35 @@ static uint64_t key(const struct node *n) {
         h = (h ^ (n->ins.v[k] ? (uint64_t)n->ins.v[k]->id + 1 : 0)) * 0x9E3779B97F4A7C15u;
     return h | 1;
 }
-static void sweep(struct graph *g, struct region *r, bool *sizes_merged) {
+/* ---- constants */
+enum { MAPPED_MOST = 1 << 16 }; /* bytes; larger weights stay in their file, unread */
+static uint64_t content_key(const struct tensor *t) {
+    uint64_t h = XXH64(t->dims, (size_t)t->rank * sizeof *t->dims, (uint64_t)t->type << 8 | (uint64_t)t->source);
+    return XXH64(t->bytes, t->nbytes, h) | 1;
+}
+/* The first constant with the contents of v. */
+static struct value *representative(struct map *constants, struct value *v) {
+    const struct tensor *t = v->init;
+    if (t->type == STR || (t->source == TS_MAPPED && t->nbytes > MAPPED_MOST)) return v;
+    uint64_t key = content_key(t);
+    struct value *first = map_get(constants, key);
+    if (!first) map_put(constants, key, first = v);
+    return tensor_equal(first->init, t) ? first : v;
+}
+static void unify_constants(struct map *constants, struct node *n) {
+    for (int k = 0; k < n->ins.n; k++) {
+        struct value *v = n->ins.v[k], *by = v && v->init ? representative(constants, v) : v;
+        if (by != v) node_set_input(n, k, by);
+    }
+}
+
+static void sweep(struct graph *g, struct region *r, struct map *constants, bool *sizes_merged) {
     struct map seen = {.arena = &g->ctx->arena};
     for (struct node *n = r->first, *next; n; n = next) {
         next = n->next;
         for (int k = 0; k < n->attrs.n; k++)
-            if (n->attrs.v[k].kind == AT_REGION) sweep(g, n->attrs.v[k].u.region, sizes_merged);
+            if (n->attrs.v[k].kind == AT_REGION) sweep(g, n->attrs.v[k].u.region, constants, sizes_merged);
+        unify_constants(constants, n);
         if (!n->op || n->op->flags & OP_RANDOM) continue;
         struct node *first = map_get(&seen, key(n));
         if (!first || !same_node(first, n)) {
@@ -49,12 +74,15 @@ static void sweep(struct graph *g, struct region *r, bool *sizes_merged) {
         }
         for (int k = 0; k < n->outs.n; k++)
             if (n->outs.v[k]) value_replace(n->outs.v[k], first->outs.v[k]);
+        trace_because(g, NULL, "the two are equal");
+        trace_into(g, first->origin);
         *sizes_merged |= n->syms.n > 0;
         node_remove(n);
     }
 }
 bool graph_cse(struct graph *g) {
     bool sizes_merged = false;
-    sweep(g, g->top, &sizes_merged);
+    struct map constants = {.arena = &g->ctx->arena};
+    sweep(g, g->top, &constants, &sizes_merged);
     return !sizes_merged || graph_infer(g); /* dims named the size of the node that went */
 }

@@ -14,6 +14,7 @@ static void sweep(struct region *r) {
     for (struct node *n = last, *prev; n; n = prev) {
         prev = n->prev;
         if (unused(n)) {
+            trace_because(r->graph, NULL, "nothing reads its results");
             node_remove(n);
             continue;
         }

@@ -5,6 +5,7 @@
 #include "ir/base/checked.h"
 #include "ir/define.h"
 #include "ir/op.h"
+#include "lower/ops/packed.h"
 #include "lower/ops/sequence.h"
 #include <string.h>
 
@@ -41,9 +42,10 @@ static bool inputs_are_constants(const struct node *n) {
     return true;
 }
 
-/* A constant that is made must not be much larger than those that the model stores. */
+/* A constant that is made must not be much larger than those that the model stores. ConstantOfShape stands for weights
+ * in models that are kept small. */
 static int64_t most_elements(const struct node *n) {
-    int64_t most = MAX_ELEMENTS;
+    int64_t most = node_is(n, "ConstantOfShape") ? MAX_WEIGHTS : MAX_ELEMENTS;
     for (int k = 0; k < n->ins.n; k++) {
         const struct tensor *t = n->ins.v[k] ? n->ins.v[k]->init : NULL;
         int64_t count = t && t->source != TS_SPLAT ? tensor_count(t) : 0;
@@ -63,6 +65,7 @@ static bool fold(struct graph *g, struct node *n) {
         if (by) value_replace(v, by);
         left = left || (v && !by);
     }
+    trace_because(g, NULL, "its results are known");
     if (!left) {
         node_remove(n);
         return true;
@@ -169,17 +172,26 @@ static bool inputs_are_tensors(struct graph *g) {
 /* In place of a result that holds tensors, these become results of the model. */
 static bool give_contents(struct graph *g, struct value *v, const char *name) {
     struct contents x;
-    if (v->type.kind == TY_MAP || !contents_of(v, &x)) {
+    struct packed p;
+    if (packed_of(v, &p)) {
+        struct holder h = {name, VALUE_SEQUENCE, true, true, g->top->results.n, 2};
+        PUSH(&g->ctx->arena, &g->given, h);
+        region_result(g->top, p.cells), region_result(g->top, p.shapes);
+        PUSH(&g->ctx->arena, &g->outputs, internf(g->ctx->names, "%s_cells", name));
+        PUSH(&g->ctx->arena, &g->outputs, internf(g->ctx->names, "%s_shapes", name));
+        return true;
+    }
+    if (!contents_of(v, &x)) {
         diag(&g->ctx->diags, DIAG_ERROR, E_OP,
-             "output %s: what this sequence or optional holds is not known when the model is compiled",
+             "output %s: what this sequence, optional or map holds is not known when the model is compiled",
              diag_quote(&g->ctx->arena, name));
         return false;
     }
-    struct holder h = {name, x.kind, x.present, g->top->results.n, x.n};
+    struct holder h = {name, x.kind, x.present, false, g->top->results.n, x.n};
     PUSH(&g->ctx->arena, &g->given, h);
     for (int i = 0; i < x.n; i++) {
         region_result(g->top, x.v[i]);
-        PUSH(&g->ctx->arena, &g->outputs, x.kind == VALUE_OPTIONAL ? name : internf(g->ctx->names, "%s_%d", name, i));
+        PUSH(&g->ctx->arena, &g->outputs, value_part(g->ctx->names, name, x.kind, i));
     }
     return true;
 }

@@ -7,7 +7,8 @@ const struct graph_pass graph_passes[] = {
     {"infer", "find all types, fold what is known, replace operators by their expansions", graph_infer},
     {"dce", "remove nodes whose results nobody uses", graph_dce},
     {"cse", "make one node of equal ones", graph_cse},
-    {"simplify", "remove identities and pairs that cancel", graph_simplify},
+    {"simplify", "apply the algebraic rules (`gcc2nn list-rules`)", graph_simplify},
+    {"transposes", "move transposes to where they cancel", graph_transposes},
     {"fold-affine", "put scales and shifts by constants into weights", graph_fold_affine},
     {0},
 };
@@ -37,6 +38,7 @@ bool run_graph_passes(struct graph *g, const char *names) {
             unknown(g, names, n);
             return false;
         }
+        trace_pass(g, p->name);
         if (!p->run(g) || !graph_verify(g, p->name)) return false;
         names += n + (names[n] == ',');
     }

@@ -12,8 +12,10 @@ bool graph_declared(struct graph *g);
 bool graph_dce(struct graph *g);
 /* Equal nodes of a region become one. cse.c */
 bool graph_cse(struct graph *g);
-/* Identities, pairs that cancel, nodes that change nothing: one rule each. simplify.c */
+/* Algebraic rules (rules.h), applied until none fires; exact as docs/numbers.md says. simplify.c */
 bool graph_simplify(struct graph *g);
+/* Transposes move through operators to where they cancel, or to the edge of the graph; exact. transposes.c */
+bool graph_transposes(struct graph *g);
 /* Per-channel scales and shifts (BatchNormalization, Mul, Add ... by constants) go into the weights of the convolution
  * or product before or after them. Reassociating: listed with its bound in docs/numbers.md. affine.c */
 bool graph_fold_affine(struct graph *g);

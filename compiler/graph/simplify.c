@@ -1,80 +1,190 @@
-/* Algebraic simplification: a table of rules, each looks at one node and may replace its result; see passes.h.
- * Rules keep every bit of the result (x + 0 is not one: it would turn -0 into +0). */
+/* Algebraic simplification: applies the rules (rules.h) by a work list. A node is looked at once, and again when
+ * something near it has changed, so the time is that of the graph and of what the rules do. See passes.h. */
 #include "compiler/graph/passes.h"
+#include "compiler/graph/rules.h"
 #include "ir/op.h"
 #include "lower/group.h"
 #include <string.h>
 
+static const struct rule *const tables[] = {rules_arithmetic, rules_logic, rules_shape, rules_parts, rules_layout};
+enum { TABLES = sizeof tables / sizeof *tables };
+
+const char *exactness_name(enum exactness e) { return e == SAME_BITS ? "same bits" : "same values"; }
+int rule_count(void) {
+    int n = 0;
+    for (int t = 0; t < TABLES; t++)
+        for (const struct rule *r = tables[t]; r->name; r++) n++;
+    return n;
+}
+const struct rule *rule_at(int k) {
+    for (int t = 0; t < TABLES; t++)
+        for (const struct rule *r = tables[t]; r->name; r++)
+            if (!k--) return r;
+    return NULL;
+}
+const struct rule *rule_named(const char *name) {
+    for (int k = 0; k < rule_count(); k++)
+        if (!strcmp(rule_at(k)->name, name)) return rule_at(k);
+    return NULL;
+}
+
+/* A row, read. */
+struct prepared {
+    const struct rule *rule;
+    struct pattern *pattern, *result;
+    struct prepared *next; /* of the rules whose root is the same operator */
+};
+struct simplifier {
+    struct graph *g;
+    struct arena tmp;
+    struct map of_op; /* interned operator -> struct prepared */
+    struct prepared *of_any;
+    VEC(struct node *) work;
+    VEC(char) waits; /* by id of node */
+    int next;        /* of work */
+    int64_t fuel;    /* rules that undo each other must not run for ever */
+};
+
+/* ---- the table */
+static bool left_out(const struct graph *g, const char *name) {
+    for (int k = 0; k < g->rules_off.n; k++)
+        if (!strcmp(g->rules_off.v[k], name)) return true;
+    return false;
+}
+static void append(struct prepared **list, struct prepared *p) {
+    while (*list) list = &(*list)->next;
+    *list = p;
+}
+static void prepare(struct simplifier *s, const struct rule *r) {
+    struct pattern *p = pattern_parse(&s->tmp, r->pattern),
+                   *result = r->make ? NULL : pattern_parse(&s->tmp, r->result);
+    struct prepared row = {r, p, result, NULL};
+    for (int k = 0; k < p->nops; k++) {
+        struct prepared *one = arena_copy(&s->tmp, &row, sizeof row);
+        uint64_t key = PKEY(intern(s->g->ctx->names, p->ops[k]));
+        struct prepared *first = map_get(&s->of_op, key);
+        if (first) append(&first, one);
+        else map_put(&s->of_op, key, one);
+    }
+    if (!p->nops) append(&s->of_any, arena_copy(&s->tmp, &row, sizeof row));
+}
+
+/* ---- the work list */
+static void look_at(struct simplifier *s, struct node *n) {
+    if (!n) return;
+    while (s->waits.n <= n->id) PUSH(&s->tmp, &s->waits, 0);
+    if (s->waits.v[n->id]) return;
+    s->waits.v[n->id] = 1;
+    PUSH(&s->tmp, &s->work, n);
+}
+/* Patterns are three nodes deep at most. */
+static void look_at_readers(struct simplifier *s, const struct value *v, int depth) {
+    for (int k = 0; k < v->uses.n; k++) {
+        struct node *n = v->uses.v[k].node;
+        if (!n) continue;
+        look_at(s, n);
+        for (int j = 0; depth > 1 && j < n->outs.n; j++)
+            if (n->outs.v[j]) look_at_readers(s, n->outs.v[j], depth - 1);
+    }
+}
+static void look_at_all(struct simplifier *s, struct region *r) {
+    for (struct node *n = r->first; n; n = n->next) {
+        for (int k = 0; k < n->attrs.n; k++)
+            if (n->attrs.v[k].kind == AT_REGION) look_at_all(s, n->attrs.v[k].u.region);
+        look_at(s, n);
+    }
+}
+
+/* ---- applying */
+static struct value *build(struct match *m, const struct pattern *p) {
+    struct value *ins[PATTERN_ARGS];
+    if (p->kind == P_VALUE) return MATCHED(m, p->letter);
+    if (p->kind == P_NUMBER) return rule_splat(m, &m->node[0]->outs.v[0]->type, p->number);
+    for (int k = 0; k < p->n; k++)
+        if (!(ins[k] = build(m, p->arg[k]))) return NULL;
+    return rule_node(m, p->ops[0], ins, p->n, NULL, 0);
+}
 static bool same_type(const struct type *a, const struct type *b) {
     return a->kind == TY_TENSOR && b->kind == TY_TENSOR && a->dtype == b->dtype && type_same_dims(a, b);
 }
-/* Each rule gives the value that stands for n's (only) result, or NULL. */
-static struct value *rule_same_cast(struct graph *g, struct node *n) {
-    (void)g;
-    return node_is(n, "Cast") && same_type(&n->ins.v[0]->type, &n->outs.v[0]->type) ? n->ins.v[0] : NULL;
+static bool unused(const struct node *n) {
+    for (int k = 0; k < n->outs.n; k++)
+        if (n->outs.v[k] && n->outs.v[k]->uses.n) return false;
+    return !(n->op && n->op->flags & OP_EFFECT);
 }
-/* Reshape, Expand, Slice, Transpose ... whose result is its operand, cell by cell. */
-static struct value *rule_view_of_all(struct graph *g, struct node *n) {
-    int k;
-    expr off;
-    if (!n->op || !n->op->define || n->ins.n < 1 || n->attrs.n > 8 || !n->ins.v[0] ||
-        !same_type(&n->ins.v[0]->type, &n->outs.v[0]->type))
-        return NULL;
-    return node_is_view(probes_new(g), n, &k, &off) && k == 0 && x_is(off, 0) ? n->ins.v[0] : NULL;
+static const char *reason(struct graph *g, const struct rule *r) {
+    return internf(g->ctx->names, "%s becomes %s", r->pattern, r->result);
 }
-/* Reshape(Reshape(x)): the inner one is not needed. Holds for all nodes that only rename the cells of x. */
-static struct value *rule_reshape_of_reshape(struct graph *g, struct node *n) {
-    (void)g;
-    struct node *d = node_is(n, "Reshape") ? n->ins.v[0]->def : NULL;
-    bool renames = node_is(d, "Reshape") || node_is(d, "Flatten") || node_is(d, "Squeeze") || node_is(d, "Unsqueeze");
-    const struct attr *zero = node_attr(n, "allowzero");
-    if (!renames || d->in != n->in || (zero && zero->u.i) || !n->ins.v[1]->init) return NULL;
-    for (int64_t k = 0; k < tensor_count(n->ins.v[1]->init); k++)
-        if (tensor_i(n->ins.v[1]->init, k) == 0) return NULL; /* 0 copies a dim of the inner result */
-    node_set_input(n, 0, d->ins.v[0]);
-    return NULL;
-}
-/* Multiplication and division by one. */
-static struct value *rule_times_one(struct graph *g, struct node *n) {
-    (void)g;
-    bool mul = node_is(n, "Mul"), div = node_is(n, "Div");
-    for (int k = 1; k >= (mul ? 0 : 1) && (mul || div); k--) {
-        const struct tensor *t = n->ins.v[k]->init;
-        if (!t || t->source == TS_MAPPED || tensor_count(t) != 1 || t->type == STR) continue;
-        bool one = dtype_is_float(t->type) ? tensor_f(t, 0) == 1.0 : tensor_i(t, 0) == 1;
-        if (one && same_type(&n->ins.v[1 - k]->type, &n->outs.v[0]->type)) return n->ins.v[1 - k];
-    }
-    return NULL;
-}
-typedef struct value *(*rule_fn)(struct graph *g, struct node *n);
-static const struct {
-    const char *name;
-    rule_fn fn;
-} rules[] = {
-    {"same-cast", rule_same_cast},
-    {"view-of-all", rule_view_of_all},
-    {"reshape-of-reshape", rule_reshape_of_reshape},
-    {"times-one", rule_times_one},
-};
-static bool simplify_node(struct graph *g, struct node *n) {
-    if (n->outs.n < 1 || !n->outs.v[0] || !n->outs.v[0]->uses.n) return false;
-    for (size_t k = 0; k < sizeof rules / sizeof *rules; k++) {
-        struct value *v = rules[k].fn(g, n);
-        if (!v) continue;
-        value_replace(n->outs.v[0], v);
-        return true;
-    }
+static bool matched(const struct match *m, const struct node *n) {
+    for (int k = 0; k < PATTERN_NODES; k++)
+        if (m->node[k] == n) return true;
     return false;
 }
-static void sweep(struct graph *g, struct region *r) {
-    for (struct node *n = r->first, *next; n; n = next) {
-        next = n->next;
-        for (int k = 0; k < n->attrs.n; k++)
-            if (n->attrs.v[k].kind == AT_REGION) sweep(g, n->attrs.v[k].u.region);
-        simplify_node(g, n);
+/* The root of the match, and what stands before it for it alone. What loses a reader may match rules that ask for a
+ * single one. into: the origin of the new node that does their work; NULL: none. */
+static void drop(struct simplifier *s, const struct match *m, const struct rule *r, const char *into) {
+    VEC(struct node *) dead = {0};
+    struct node *n;
+    PUSH(&s->tmp, &dead, m->node[0]);
+    while (dead.n) {
+        n = dead.v[--dead.n];
+        if (!n->in || !unused(n)) continue;
+        trace_because(s->g, r->name, matched(m, n) ? reason(s->g, r) : "nothing reads its results any more");
+        if (matched(m, n)) trace_into(s->g, into);
+        int ins = n->ins.n;
+        struct value **in = arena_copy(&s->tmp, n->ins.v, (size_t)ins * sizeof *in);
+        node_remove(n);
+        for (int k = 0; k < ins; k++) {
+            if (!in[k]) continue;
+            if (in[k]->def) PUSH(&s->tmp, &dead, in[k]->def);
+            if (in[k]->uses.n == 1) look_at_readers(s, in[k], 1);
+        }
     }
 }
+/* What a rule made in vain goes again. */
+static void drop_new(struct node *from, struct node *before) {
+    for (struct node *n = before->prev, *prev; n != from; n = prev) {
+        prev = n->prev;
+        node_remove(n);
+    }
+}
+static bool apply(struct simplifier *s, const struct prepared *p, struct node *n) {
+    struct match m = {.g = s->g};
+    if (!pattern_match(p->pattern, n, &m)) return false;
+    struct node *before = n->prev;
+    const char *into = n->origin;
+    struct value *out = n->outs.v[0], *by = p->rule->make ? p->rule->make(&m) : build(&m, p->result);
+    if (!by || by == out || !same_type(&by->type, &out->type)) {
+        drop_new(before, n);
+        return false;
+    }
+    if (n->prev == before) into = NULL;
+    for (struct node *q = n->prev; q != before; q = q->prev) look_at(s, q);
+    if (by->def && by->def->in == n->in && !*by->name && by->uses.n == 0) by->name = out->name;
+    value_replace(out, by);
+    look_at_readers(s, by, 2);
+    drop(s, &m, p->rule, into);
+    return true;
+}
+static bool apply_one_of(struct simplifier *s, const struct prepared *list, struct node *n) {
+    for (; list; list = list->next)
+        if (apply(s, list, n)) return true;
+    return false;
+}
 bool graph_simplify(struct graph *g) {
-    sweep(g, g->top);
+    struct simplifier s = {.g = g};
+    s.of_op.arena = &s.tmp;
+    for (int k = 0; k < rule_count(); k++)
+        if (!left_out(g, rule_at(k)->name)) prepare(&s, rule_at(k));
+    look_at_all(&s, g->top);
+    s.fuel = 8 * (int64_t)s.work.n + 1000;
+    while (s.next < s.work.n) {
+        struct node *n = s.work.v[s.next++];
+        s.waits.v[n->id] = 0;
+        if (!n->in || n->outs.n < 1 || !n->outs.v[0] || !n->outs.v[0]->uses.n || *n->domain) continue;
+        if (s.fuel > 0 && (apply_one_of(&s, map_get(&s.of_op, PKEY(n->op_type)), n) || apply_one_of(&s, s.of_any, n)))
+            s.fuel--;
+    }
+    arena_free(&s.tmp);
     return graph_dce(g);
 }

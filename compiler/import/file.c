@@ -1,4 +1,5 @@
 /* Whole files; see file.h. */
+#define _GNU_SOURCE 1 /* renameat2 */
 #include "compiler/import/file.h"
 #include "ir/base/cleanup.h"
 #include <errno.h>
@@ -65,13 +66,26 @@ bool file_set_add(struct file_set *s, const char *name, const void *bytes, size_
     int fd = workdir_create(&s->work, name);
     return fd >= 0 && workdir_finish(&s->work, name, fd, write_all(fd, bytes, n));
 }
+/* Puts a file in its place; what had the name takes its old one. Where a file system cannot do that, it is gone. */
+static bool put(int from, int to, const char *name) {
+    struct stat st;
+    if (fstatat(to, name, &st, AT_SYMLINK_NOFOLLOW) != 0) return errno == ENOENT && renameat(from, name, to, name) == 0;
+    if (!S_ISREG(st.st_mode)) {
+        errno = S_ISDIR(st.st_mode) ? EISDIR : EEXIST;
+        return false;
+    }
+    return renameat2(from, name, to, name, RENAME_EXCHANGE) == 0 ||
+           ((errno == EINVAL || errno == ENOSYS) && renameat(from, name, to, name) == 0);
+}
 bool file_set_commit(struct file_set *s) {
     file_names names = workdir_names(&s->work);
     const char *failed = NULL;
+    int n = 0;
     cleanup_hold();
-    for (int k = 0; k < names.n && !failed; k++)
-        if (renameat(s->work.fresh, names.v[k], s->folder, names.v[k]) != 0) failed = names.v[k];
+    while (n < names.n && put(s->work.fresh, s->folder, names.v[n])) n++;
     int error = errno;
+    if (n < names.n) failed = names.v[n];
+    while (failed && n--) put(s->folder, s->work.fresh, names.v[n]);
     workdir_abandon(&s->work);
     cleanup_release();
     close(s->folder);

@@ -203,6 +203,7 @@ struct graph *import_onnx_bytes(struct ctx *c, const char *path, const uint8_t *
     }
     if (whole && external_open(&m.external, &c->diags, &c->arena, path)) {
         m.g = graph_new(c, text_of(m.model->graph->name));
+        trace_pass(m.g, "import");
         m.g->file = c->diags.file;
         m.reader = (struct tensor_reader){&c->diags, &c->arena, spans, &m.external};
         ok = build(&m);

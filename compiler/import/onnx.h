@@ -30,11 +30,12 @@ struct import_options {
      * the import fails. */
     const struct shape_option *(*contents)(void *env, int k, const char *name, enum value_kind kind);
     void *env;
-    bool keep_inputs;  /* weights that the model lists as inputs too stay inputs */
-    bool keep_unknown; /* nodes of unknown operators stay, without a row (inspect) */
-    int max_depth;     /* nested bodies and functions; 0: 32 */
-    int max_nodes;     /* after inlining; 0: 2^18 */
-    int64_t max_bytes; /* constants that had to be copied or expanded; 0: 4 GiB */
+    const char *signature; /* TFLite: the entry of that name; NULL: the only one, or the first graph */
+    bool keep_inputs;      /* weights that the model lists as inputs too stay inputs */
+    bool keep_unknown;     /* nodes of unknown operators stay, without a row (inspect) */
+    int max_depth;         /* nested bodies and functions; 0: 32 */
+    int max_nodes;         /* after inlining; 0: 2^18 */
+    int64_t max_bytes;     /* constants that had to be copied or expanded; 0: 4 GiB */
 };
 /* NULL: diagnostics were recorded; all unsupported operators in one run. data must live as long as the graph; path: for
  * messages and external data. Files: import_model (tflite.h). */

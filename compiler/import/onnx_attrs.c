@@ -32,7 +32,7 @@ static expr symbol(struct importer *m, const char *name) {
     return x_sym(m->c, s);
 }
 
-static expr unnamed(struct importer *m, const char *input, int i) {
+expr onnx_unnamed_dim(struct importer *m, const char *input, int i) {
     const char *name = internf(m->c->names, "%s_d%d", input, i);
     while (map_get(&m->dim_names, PKEY(name))) /* a dim_param of another input may be called so */
         name = internf(m->c->names, "%s_", name);
@@ -57,7 +57,7 @@ static expr model_dim(struct importer *m, const Onnx__TensorShapeProto__Dimensio
         onnx_error(m, E_SIZE, "dimension %d is %lld", i, (long long)d->dim_value);
         diag_help(&m->c->diags, "say the shape with --shape '%s=1x3x?x?' (? for any size)", input);
     }
-    return unnamed(m, input, i);
+    return onnx_unnamed_dim(m, input, i);
 }
 
 const struct shape_option *onnx_shape_of(struct importer *m, const char *input) {
@@ -99,7 +99,7 @@ struct type onnx_tensor_type(struct importer *m, const Onnx__TypeProto__Tensor *
                            diag_quote(&m->c->arena, input), (long long)given->dims[i], (long long)d->dim_value);
         } else {
             bool named = part && d && d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
-            dims[i] = d && !named ? model_dim(m, d, input, i) : unnamed(m, input, i);
+            dims[i] = d && !named ? model_dim(m, d, input, i) : onnx_unnamed_dim(m, input, i);
         }
     }
     return type_tensor(m->c, t, dims, rank);

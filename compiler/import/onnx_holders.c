@@ -1,6 +1,6 @@
-/* ONNX import: inputs that are sequences or optionals. What they hold is known when the model is compiled, by --shape
- * or from data: each tensor becomes an input of its own, and a node at the head of the graph says what is made of them.
- * From there on they are like those that nodes make (lower/ops/sequence.c); docs/adr/0005. */
+/* ONNX import: inputs that are sequences, optionals or maps. What they hold is known when the model is compiled, by
+ * --shape or from data: each tensor becomes an input of its own, and a node at the head of the graph says what is made
+ * of them. From there on they are like those that nodes make (lower/ops/sequence.c); docs/adr/0005. */
 #include "compiler/import/onnx_import.h"
 #include <string.h>
 
@@ -9,10 +9,11 @@ static struct type *type_copy(struct importer *m, struct type t) {
     *p = t;
     return p;
 }
-/* What p declares; TENSOR for everything that is no sequence or optional. */
+/* What p declares; TENSOR for everything that is no sequence, optional or map. */
 static enum value_kind kind_of(const Onnx__TypeProto *p) {
     if (!p) return VALUE_TENSOR;
     if (p->value_case == ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE) return VALUE_SEQUENCE;
+    if (p->value_case == ONNX__TYPE_PROTO__VALUE_MAP_TYPE) return VALUE_MAP;
     if (p->value_case != ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE) return VALUE_TENSOR;
     const Onnx__TypeProto *e = p->optional_type->elem_type;
     return e && e->value_case == ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE ? VALUE_OPTIONAL_SEQUENCE : VALUE_OPTIONAL;
@@ -56,9 +57,32 @@ static struct value *hold(struct importer *m, enum value_kind kind, const struct
     if (x->none) node_set_attr(held->def, (struct attr){.name = "type", .kind = AT_TYPE, .u.type = t});
     return held;
 }
+/* Keys and values of a map are vectors of one open size, unless --shape says it. false: of another kind. */
+static bool map_input(struct importer *m, struct scope *s, const char *name, const Onnx__TypeProto *type) {
+    struct type t = onnx_type(m, type, NULL);
+    const struct shape_option *x = onnx_shape_of(m, name);
+    if (!t.elem || t.elem->kind != TY_TENSOR || !t.dtype || !t.elem->dtype) return false;
+    if (x && (x->none || x->n != 1 || x->v->rank != 1)) {
+        onnx_error(m, E_USAGE, "--shape %s: of a map it says the number of entries", diag_quote(&m->c->arena, name));
+        return true;
+    }
+    struct holder h = {.name = name, .kind = VALUE_MAP, .present = true, .first = m->g->top->params.n, .n = 2};
+    struct value *v[2];
+    expr n = x && x->v->dims[0] >= 0 ? x_int(m->c, x->v->dims[0]) : onnx_unnamed_dim(m, name, 0);
+    for (int i = 0; i < 2; i++)
+        v[i] = region_param(m->g->top, value_part(m->c->names, name, VALUE_MAP, i),
+                            type_tensor(m->c, i ? t.elem->dtype : t.dtype, &n, 1));
+    PUSH(&m->c->arena, &m->g->taken, h);
+    struct node *map = node_new(m->g->top, NULL, "gcc2nn", "Map", v, 2, 1);
+    map->origin = m->c->diags.origin;
+    map->outs.v[0]->name = name;
+    onnx_declare(m, s, name, map->outs.v[0]);
+    return true;
+}
 bool onnx_holder(struct importer *m, struct scope *s, int k, const char *name, const Onnx__TypeProto *type) {
     enum value_kind kind = kind_of(type);
     if (kind == VALUE_TENSOR) return false;
+    if (kind == VALUE_MAP) return map_input(m, s, name, type);
     const Onnx__TypeProto__Tensor *p = tensors_of(type, kind);
     const struct shape_option *x = onnx_shape_of(m, name);
     if (!p && !x) return false; /* refused by inference */
@@ -70,7 +94,7 @@ bool onnx_holder(struct importer *m, struct scope *s, int k, const char *name, c
     struct value **v = NEWN(&m->c->arena, struct value *, x->n + 1);
     struct holder h = {.name = name, .kind = kind, .present = !x->none, .first = m->g->top->params.n, .n = x->n};
     for (int i = 0; i < x->n; i++) {
-        const char *part = kind == VALUE_OPTIONAL ? name : internf(m->c->names, "%s_%d", name, i);
+        const char *part = value_part(m->c->names, name, kind, i);
         v[i] = region_param(m->g->top, part, onnx_tensor_type(m, p, part, &x->v[i], x->from, kind != VALUE_OPTIONAL));
     }
     PUSH(&m->c->arena, &m->g->taken, h);

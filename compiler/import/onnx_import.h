@@ -82,6 +82,7 @@ struct type onnx_type(struct importer *m, const Onnx__TypeProto *p,
                       const char *input); /* input: names unnamed dims; NULL: dims are left out */
 struct type onnx_tensor_type(struct importer *m, const Onnx__TypeProto__Tensor *p, const char *input,
                              const struct shape *given, const char *from, bool part);
+expr onnx_unnamed_dim(struct importer *m, const char *input, int i);             /* a symbol for dim i */
 const struct shape_option *onnx_shape_of(struct importer *m, const char *input); /* --shape; NULL: not given */
 /* The attribute that stands here, after references to a function's attributes; NULL: the caller does not give it. */
 const Onnx__AttributeProto *onnx_resolve(const struct frame *f, const Onnx__AttributeProto *a);

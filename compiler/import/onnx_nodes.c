@@ -109,7 +109,10 @@ static void initializers(struct importer *m, struct scope *s, const Onnx__GraphP
 }
 
 static const char *node_origin(struct importer *m, const struct scope *s, const Onnx__NodeProto *p, int number) {
-    const char *outer = s->region->owner ? s->region->owner->origin : s->frame ? s->frame->origin : NULL;
+    const struct node *owner = s->region->owner;
+    const char *outer = owner ? owner->origin : s->frame ? s->frame->origin : NULL;
+    if (node_is(owner, "If")) /* it has two bodies */
+        outer = internf(m->c->names, "%s %s", outer, node_region(owner, "else_branch") == s->region ? "else" : "then");
     return origin_text(m->c, outer, number, name_of(p->name), name_of(p->op_type));
 }
 
@@ -134,13 +137,18 @@ static void declare_node(struct importer *m, struct scope *s, const Onnx__NodePr
                *origin = node_origin(m, s, p, number);
     q->proto = p;
     m->c->diags.origin = origin;
+    trace_source(m->g, origin);
     if (p->n_attribute > ONNX_MAX_ATTRS) {
         onnx_error(m, E_LIMIT, "more than %d attributes", ONNX_MAX_ATTRS);
         m->stopped = true;
         return;
     }
+    if (!strcmp(domain, "gcc2nn") || !strcmp(domain, "tflite")) /* their makers vouch for what they are given */
+        onnx_error(m, E_OP, "operators of the domain %s are made by the compiler; no ONNX model may hold them", domain);
     if (!*domain && strcmp(op, "Constant") == 0) {
         declare_constant(m, s, p);
+        trace_because(m->g, NULL, "it is a constant");
+        trace_removed(m->g, origin);
         return;
     }
     q->function = map_get(&m->functions, PKEY(onnx_key(m, domain, op, name_of(p->overload))));
@@ -351,6 +359,7 @@ static void inline_call(struct importer *m, struct scope *s, const struct pendin
         }
         value_replace(out, results[k]);
     }
+    trace_because(m->g, NULL, "the nodes of its function stand in its place");
     node_remove(n);
 }
 

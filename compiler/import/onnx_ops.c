@@ -45,6 +45,7 @@ static bool upgrade_by_row(struct node *n) {
     const struct op *row = n->op;
     for (const struct op_upgrade *u = row->upgrades; u && u->upto; u++) {
         if (n->version > u->upto) continue;
+        trace_because(n->in->graph, NULL, "what the newest form of the operator says stands in its place");
         u->fn(n);
         if (!n->in) return false; /* replaced by others, of the newest version */
         n->op = op_find(n->domain, n->op_type);
@@ -78,11 +79,7 @@ static void visit(void *env, struct node *n) {
     }
     const char *before = d->origin;
     d->origin = n->origin;
-    if (!strcmp(n->domain, "gcc2nn") || (m->model && !strcmp(n->domain, "tflite"))) {
-        /* their makers vouch for what they are given */
-        onnx_error(m, E_OP, "operators of the domain %s are made by the compiler; no ONNX model may hold them",
-                   n->domain);
-    } else if (n->version < n->op->first) {
+    if (n->version < n->op->first) {
         onnx_error(m, E_OPSET, "version %d of the operator is not supported; %d is the oldest", n->version,
                    n->op->first);
         diag_help(d, "convert the model to a newer opset (onnx.version_converter)");

@@ -266,9 +266,9 @@ void tensor_to_proto(const struct tensor *t, struct text *out) {
     put_splat(out, t, n);
 }
 
-/* --- values: tensors, sequences and optionals --- */
+/* --- values: tensors, sequences, optionals and maps --- */
 
-enum { ELEM_TENSOR = 1, ELEM_SEQUENCE = 3 };
+enum { ELEM_TENSOR = 1, ELEM_SEQUENCE = 3, ELEM_MAP = 4 };
 
 static bool take_tensors(struct tensor_reader *r, Onnx__TensorProto **p, size_t n, struct value_io *v) {
     v->n = (int)n; /* the scan limits the number of messages */
@@ -303,6 +303,135 @@ static bool take_optional(struct tensor_reader *r, const Onnx__OptionalProto *o,
     return !o->tensor_value || take_tensors(r, (Onnx__TensorProto **)&o->tensor_value, 1, v);
 }
 
+/* --- maps: keys and values as vectors, keys ascending; several with the same keys --- */
+
+static int compare_keys(const struct tensor *keys, int64_t a, int64_t b) {
+    if (keys->type != STR) return (tensor_i(keys, a) > tensor_i(keys, b)) - (tensor_i(keys, a) < tensor_i(keys, b));
+    struct str_elem x = keys->strs[a], y = keys->strs[b];
+    int d = memcmp(x.p, y.p, x.n < y.n ? x.n : y.n);
+    return d ? d : (x.n > y.n) - (x.n < y.n);
+}
+static void copy_element(struct tensor *to, int64_t i, const struct tensor *from, int64_t k) {
+    size_t size = (size_t)dtype_bytes(to->type);
+    if (to->type == STR) ((struct str_elem *)tensor_data(to))[i] = from->strs[k];
+    else memcpy((char *)tensor_data(to) + (size_t)i * size, (const char *)from->bytes + (size_t)k * size, size);
+}
+/* Where entry i of the map is among them, in place[i]; by counting, for files of tests hold small maps. */
+static bool places_of(struct tensor_reader *r, const struct tensor *keys, int64_t *place) {
+    int64_t n = tensor_count(keys);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < n; k++) {
+            int d = compare_keys(keys, k, i);
+            place[i] += d < 0;
+            if (!d && k != i) return diag(r->diags, DIAG_ERROR, E_TYPE, "a map has the same key twice"), false;
+        }
+    return true;
+}
+static struct tensor *keys_of(struct tensor_reader *r, const Onnx__MapProto *m) {
+    bool strings = m->n_string_keys > 0;
+    enum dtype t = m->has_key_type ? dtype_by_onnx(m->key_type) : strings ? STR : I64;
+    int64_t n = (int64_t)(strings ? m->n_string_keys : m->n_keys);
+    if ((t != STR && !dtype_is_int(t)) || (m->n_keys && (strings || t == STR)) || (strings && t != STR) ||
+        dtype_bits(t) < 8 * (t != STR)) {
+        diag(r->diags, DIAG_ERROR, E_TYPE, "the keys of a map are neither integers nor strings");
+        return NULL;
+    }
+    struct tensor *keys = tensor_new(r->arena, t, &n, 1);
+    for (int64_t i = 0; i < n; i++)
+        if (!strings) tensor_set_i(keys, i, m->keys[i]);
+        else
+            ((struct str_elem *)tensor_data(keys))[i] = (struct str_elem){
+                arena_copy(r->arena, m->string_keys[i].data ? (const void *)m->string_keys[i].data : "",
+                           m->string_keys[i].len),
+                m->string_keys[i].len};
+    return keys;
+}
+static bool take_map(struct tensor_reader *r, const Onnx__MapProto *m, struct tensor **keys, struct tensor **values) {
+    const Onnx__SequenceProto *s = m->values;
+    struct tensor *own = keys_of(r, m);
+    int64_t n = own ? tensor_count(own) : 0, *place = NEWN(r->arena, int64_t, n + 1);
+    if (!own || !places_of(r, own, place)) return false;
+    if ((s ? (int64_t)s->n_tensor_values : 0) != n)
+        return diag(r->diags, DIAG_ERROR, E_TYPE, "a map has not one value for each of its %lld keys", (long long)n),
+               false;
+    *keys = tensor_new(r->arena, own->type, &n, 1);
+    *values = NULL;
+    for (int64_t i = 0; i < n; i++) {
+        struct tensor *v = tensor_from_proto(r, s->tensor_values[i]);
+        if (!v) return false;
+        if (!*values) *values = tensor_new(r->arena, v->type, &n, 1);
+        if (tensor_count(v) != 1 || v->type != (*values)->type || (v->type != STR && dtype_bits(v->type) < 8))
+            return diag(r->diags, DIAG_ERROR, E_TYPE, "the values of a map are not numbers or strings of one type"),
+                   false;
+        copy_element(*keys, place[i], own, i);
+        copy_element(*values, place[i], v, 0);
+    }
+    if (!*values) *values = tensor_new(r->arena, F32, &n, 1);
+    return true;
+}
+static bool take_maps(struct tensor_reader *r, Onnx__MapProto **m, size_t n, bool several, struct value_io *v) {
+    struct tensor *keys = NULL, *values = NULL, *all = NULL;
+    v->tensors = NEWN(r->arena, struct tensor *, 2);
+    for (size_t i = 0; i < n; i++) {
+        if (!take_map(r, m[i], &keys, &values)) return false;
+        if (!several) {
+            all = values;
+        } else if (!i) {
+            all = tensor_new(r->arena, values->type, (const int64_t[]){(int64_t)n, tensor_count(keys)}, 2);
+        } else if (values->type != all->type || !tensor_equal(keys, v->tensors[0])) {
+            diag(r->diags, DIAG_ERROR, E_TYPE, "the maps of a sequence differ in their keys");
+            return false;
+        }
+        int64_t count = tensor_count(keys);
+        for (int64_t k = 0; several && k < count; k++) copy_element(all, (int64_t)i * count + k, values, k);
+        v->tensors[0] = keys, v->tensors[1] = all;
+    }
+    if (!n) {
+        v->tensors[0] = tensor_new(r->arena, I64, (const int64_t[]){0}, 1);
+        v->tensors[1] = tensor_new(r->arena, F32, (const int64_t[]){0, 0}, 2);
+    }
+    v->n = 2;
+    return true;
+}
+static void map_to_proto(const struct tensor *keys, const struct tensor *values, int64_t row, const char *name,
+                         struct text *out) {
+    int64_t n = tensor_count(keys);
+    put_name(out, 1, name);
+    put_number(out, 2, (uint64_t)dtype_onnx(keys->type));
+    for (int64_t i = 0; i < n; i++)
+        if (keys->type == STR) put_bytes(out, 4, keys->strs[i].p, keys->strs[i].n);
+        else put_number(out, 3, (uint64_t)tensor_i(keys, i));
+    struct text all = {0};
+    put_number(&all, 2, ELEM_TENSOR);
+    for (int64_t i = 0; i < n; i++) {
+        struct tensor one = {.type = values->type, .source = TS_BYTES};
+        struct text t = {0};
+        size_t size = (size_t)dtype_bytes(values->type);
+        if (values->type == STR) one.strs = values->strs + row * n + i;
+        else one.bytes = (const char *)values->bytes + (size_t)(row * n + i) * size, one.nbytes = size;
+        tensor_to_proto(&one, &t);
+        put_bytes(&all, 3, t.s, t.n);
+        text_free(&t);
+    }
+    put_bytes(out, 5, all.s, all.n);
+    text_free(&all);
+}
+static void maps_to_proto(const struct value_io *v, struct text *out) {
+    const struct tensor *keys = v->tensors[0], *values = v->tensors[1];
+    if (v->kind == VALUE_MAP) {
+        map_to_proto(keys, values, 0, v->name, out);
+        return;
+    }
+    put_name(out, 1, v->name);
+    put_number(out, 2, ELEM_MAP);
+    for (int64_t i = 0; i < values->dims[0]; i++) {
+        struct text t = {0};
+        map_to_proto(keys, values, i, NULL, &t);
+        put_bytes(out, 6, t.s, t.n);
+        text_free(&t);
+    }
+}
+
 static const char *copied_name(struct arena *a, const char *s) {
     return s && *s ? arena_copy(a, s, strlen(s) + 1) : NULL;
 }
@@ -321,6 +450,14 @@ bool value_from_proto(struct diags *d, struct arena *a, const uint8_t *data, siz
     } else if (kind == VALUE_SEQUENCE) {
         Onnx__SequenceProto *p = onnx_unpack(d, &tree, data, size, &onnx__sequence_proto__descriptor, &spans);
         ok = p && take_sequence(&r, p, v);
+        v->name = ok ? copied_name(a, p->name) : NULL;
+    } else if (kind == VALUE_MAP) {
+        Onnx__MapProto *p = onnx_unpack(d, &tree, data, size, &onnx__map_proto__descriptor, &spans);
+        ok = p && take_maps(&r, &p, 1, false, v);
+        v->name = ok ? copied_name(a, p->name) : NULL;
+    } else if (kind == VALUE_MAPS) {
+        Onnx__SequenceProto *p = onnx_unpack(d, &tree, data, size, &onnx__sequence_proto__descriptor, &spans);
+        ok = p && take_maps(&r, p->map_values, p->n_map_values, true, v);
         v->name = ok ? copied_name(a, p->name) : NULL;
     } else {
         Onnx__OptionalProto *p = onnx_unpack(d, &tree, data, size, &onnx__optional_proto__descriptor, &spans);
@@ -351,6 +488,10 @@ void value_to_proto(const struct value_io *v, struct text *out) {
         struct tensor named = *v->tensors[0];
         if (v->name) named.name = v->name;
         tensor_to_proto(&named, out);
+        return;
+    }
+    if (value_kind_is_map(v->kind)) {
+        maps_to_proto(v, out);
         return;
     }
     bool sequence = v->kind == VALUE_OPTIONAL_SEQUENCE;

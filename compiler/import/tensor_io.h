@@ -25,11 +25,11 @@ struct value_io {
     enum value_kind kind;
     const char *name; /* as in the file; may be NULL */
     bool present;     /* false: an empty optional */
-    int n;            /* tensors: 1 for a tensor, any number in a sequence */
+    int n;            /* tensors: 1 for a tensor, any number in a sequence, keys and values of a map */
     struct tensor **tensors;
 };
-/* Bytes of a TensorProto, SequenceProto or OptionalProto, as `kind` says: the file itself does not. Only what an
- * optional holds is seen in the file: v->kind says it. `data` must outlive the tensors. */
+/* Bytes of a TensorProto, SequenceProto, OptionalProto or MapProto, as `kind` says: the file itself does not. Only what
+ * an optional holds is seen in the file: v->kind says it. `data` must outlive the tensors. */
 bool value_from_proto(struct diags *d, struct arena *a, const uint8_t *data, size_t size, enum value_kind kind,
                       struct value_io *v);
 void value_to_proto(const struct value_io *v, struct text *out);

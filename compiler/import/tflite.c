@@ -12,21 +12,24 @@
 enum { TFL_DEPTH = 32 };
 
 struct variable { /* streaming state: what VAR_HANDLE or a tensor with is_variable names */
+    const void *key;
     const char *name;
-    struct value *now; /* its value at this point of the walk; NULL: nobody gave it one */
+    struct value *first, *now; /* the input it is, and its value at this point of the walk; NULL: not read so far */
+    const struct tensor *init; /* what CALL_ONCE gave it; NULL: zeros */
 };
 struct tflite {
     struct importer m; /* limits, options, diagnostics: as for ONNX */
     const struct tfl_model *model;
     struct map constants; /* tfl_tensor -> value */
     VEC(struct variable) variables;
-    int depth;
+    int depth, once; /* nested calls, and those of CALL_ONCE */
 };
 /* One use of a graph of the file: the values of its tensors. */
 struct use_of {
     const struct tfl_graph *g;
     struct region *region;
     struct value **values; /* by tensor */
+    const void **handles;  /* by tensor: the key of the variable that it is a handle of */
 };
 
 #define error(t, ...) onnx_error(&(t)->m, __VA_ARGS__)
@@ -179,10 +182,52 @@ static const struct tensor *constant(struct tflite *t, const struct tfl_tensor *
     memcpy(r->dims, x->dims, (size_t)x->rank * sizeof *r->dims);
     return r;
 }
-/* The value of a tensor where an operator reads it: what a node before made, or a constant. */
+static double scale_at(const struct tfl_tensor *x, int k) {
+    float f;
+    memcpy(&f, x->scale.bytes + 4 * (size_t)k, 4);
+    return (double)f;
+}
+static int64_t zero_at(const struct tfl_tensor *x, int k) {
+    int64_t z;
+    memcpy(&z, x->zero_point.bytes + 8 * (size_t)k, 8);
+    return z;
+}
+static bool is_quantized(const struct tfl_tensor *x) { return x->scale.n > 0 && dtype_is_int(type_of(x->type)); }
+
+/* ---- state: what a variable holds is an input of the model, and what it holds at the end an output. Both come behind
+ * those of the file, in the order of their first use. */
+static struct type tensor_type(struct tflite *t, const struct tfl_tensor *x, const char *name);
+static struct variable *variable(struct tflite *t, const void *key, const char *name) {
+    for (int k = 0; k < t->variables.n; k++)
+        if (t->variables.v[k].key == key) return &t->variables.v[k];
+    PUSH(arena_of(t), &t->variables, ((struct variable){.key = key, .name = name}));
+    return &t->variables.v[t->variables.n - 1];
+}
+static bool may_have_state(struct tflite *t, const struct use_of *u) {
+    if (u->region == t->m.g->top) return true;
+    error(t, E_OP, "variables in the branches of IF and the bodies of WHILE are not supported");
+    return false;
+}
+/* The value of a variable now; x: the tensor that it is, or is read into. */
+static struct value *state_of(struct tflite *t, struct use_of *u, struct variable *v, const struct tfl_tensor *x) {
+    if (!may_have_state(t, u)) return NULL;
+    if (!v->now) v->now = v->first = region_param(t->m.g->top, v->name, tensor_type(t, x, v->name));
+    if (!v->init && type_of(x->type) == I8 && is_quantized(x) && x->zero_point.n) { /* LiteRT begins with real zeros */
+        struct tensor *zero = tensor_new(arena_of(t), I8, NULL, 0);
+        tensor_set_i(zero, 0, zero_at(x, 0));
+        v->init = zero;
+    }
+    return v->now;
+}
+static const char *state_name(struct tflite *t, const char *name) {
+    return intern(t->m.c->names, *name ? name : internf(t->m.c->names, "state_%d", t->variables.n));
+}
+
+/* The value of a tensor where an operator reads it: what a node before made, a constant, or a state. */
 static struct value *value_of(struct tflite *t, struct use_of *u, int k) {
     const struct tfl_tensor *x = &u->g->tensors[k];
     struct value *v = u->values[k];
+    if (x->is_variable) return state_of(t, u, variable(t, x, state_name(t, x->name)), x);
     if (v || (!x->bytes && x->nbytes == 0 && !x->rank)) return v;
     bool empty = false;
     for (int i = 0; i < x->rank; i++) empty |= x->dims[i] == 0;
@@ -196,19 +241,9 @@ static struct value *value_of(struct tflite *t, struct use_of *u, int k) {
     return v;
 }
 
-/* ---- quantisation: in_scale, in_zero, out_scale, out_zero have an element for each input and output, scale 0 where
- * there is none; an input with a scale for each channel also gives channel_scale and channel_axis. */
-static double scale_at(const struct tfl_tensor *x, int k) {
-    float f;
-    memcpy(&f, x->scale.bytes + 4 * (size_t)k, 4);
-    return (double)f;
-}
-static int64_t zero_at(const struct tfl_tensor *x, int k) {
-    int64_t z;
-    memcpy(&z, x->zero_point.bytes + 8 * (size_t)k, 8);
-    return z;
-}
-static bool is_quantized(const struct tfl_tensor *x) { return x->scale.n > 0 && dtype_is_int(type_of(x->type)); }
+/* ---- quantisation: in_scale, in_zero, out_scale, out_zero have an element for each input and output, mid_scale and
+ * mid_zero for each intermediate result that the operator lists, scale 0 where there is none; an input with a scale for
+ * each channel also gives channel_scale and channel_axis. */
 static bool quantization_is_sound(struct tflite *t, const struct tfl_tensor *x) {
     if (x->odd_quantization) {
         error(t, E_OP, "tensor %s is quantized in a way that is not supported (blocks, several axes, custom)",
@@ -232,26 +267,29 @@ static void set_ints(struct tflite *t, struct node *n, const char *name, const i
 static void set_int(struct tflite *t, struct node *n, const char *name, int64_t v) {
     node_set_attr(n, (struct attr){.name = intern(t->m.c->names, name), .kind = AT_INT, .u.i = v});
 }
-static bool quantize_side(struct tflite *t, struct node *n, const struct tfl_graph *g, const int32_t *which, int count,
-                          bool ins) {
+static bool quantize(struct tflite *t, struct node *n, const struct tfl_graph *g, const int32_t *which, int count,
+                     const char *side) {
+    bool ins = !strcmp(side, "in");
     float *scale = NEWN(arena_of(t), float, count);
     int64_t *zero = NEWN(arena_of(t), int64_t, count);
     bool any = false;
     for (int k = 0; k < count; k++) {
         const struct tfl_tensor *x = which[k] < 0 ? NULL : &g->tensors[which[k]];
-        if (!x || !is_quantized(x)) continue;
+        bool bias =
+            x && x->scale.n > 1 && (type_of(x->type) == I32 || type_of(x->type) == I64); /* as its weights say */
+        if (!x || !is_quantized(x) || bias) continue;
         if (!quantization_is_sound(t, x)) return false;
         any = true;
         scale[k] = (float)scale_at(x, 0);
         zero[k] = x->zero_point.n ? zero_at(x, 0) : 0;
-        if (!ins || x->scale.n == 1 || node_attr(n, "channel_scale")) continue; /* a bias follows its weights */
+        if (!ins || x->scale.n == 1 || node_attr(n, "channel_scale")) continue;
         if (!charge(t, 4 * x->scale.n)) return false;
         set_floats(t, n, "channel_scale", arena_copy(arena_of(t), x->scale.bytes, 4 * (size_t)x->scale.n), x->scale.n);
         set_int(t, n, "channel_axis", x->axis);
     }
     if (!any) return true;
-    set_floats(t, n, ins ? "in_scale" : "out_scale", scale, count);
-    set_ints(t, n, ins ? "in_zero" : "out_zero", zero, count);
+    set_floats(t, n, internf(t->m.c->names, "%s_scale", side), scale, count);
+    set_ints(t, n, internf(t->m.c->names, "%s_zero", side), zero, count);
     return true;
 }
 
@@ -321,7 +359,8 @@ static bool plain(struct tflite *t, struct use_of *u, const struct tfl_operator 
     n->name = o->nouts && o->outs[0] >= 0 ? intern(t->m.c->names, u->g->tensors[o->outs[0]].name) : "";
     n->origin = t->m.c->diags.origin;
     set_options(t, n, o);
-    if (!quantize_side(t, n, u->g, o->ins, o->nins, true) || !quantize_side(t, n, u->g, o->outs, o->nouts, false))
+    if (!quantize(t, n, u->g, o->ins, o->nins, "in") || !quantize(t, n, u->g, o->outs, o->nouts, "out") ||
+        !quantize(t, n, u->g, o->mids, o->nmids, "mid"))
         return false;
     if (o->nouts && o->outs[0] >= 0) set_int(t, n, "out_type", dtype_onnx(type_of(u->g->tensors[o->outs[0]].type)));
     if (o->custom)
@@ -330,7 +369,8 @@ static bool plain(struct tflite *t, struct use_of *u, const struct tfl_operator 
                                        .u.s = {(const char *)o->options, o->noptions}});
     for (int k = 0; k < o->nouts; k++) set_value(t, u, o->outs[k], n->outs.v[k]);
     for (int k = 0, s = 0; k < o->nins; k++) /* the new state, behind what the operator gives */
-        if (o->ins[k] >= 0 && u->g->tensors[o->ins[k]].is_variable) u->values[o->ins[k]] = n->outs.v[o->nouts + s++];
+        if (o->ins[k] >= 0 && u->g->tensors[o->ins[k]].is_variable)
+            variable(t, &u->g->tensors[o->ins[k]], NULL)->now = n->outs.v[o->nouts + s++];
     return true;
 }
 
@@ -351,6 +391,7 @@ static bool call(struct tflite *t, struct region *r, int k, struct value *const 
     }
     if (!count_nodes(t, u.g->ntensors)) return false;
     u.values = NEWN(arena_of(t), struct value *, u.g->ntensors);
+    u.handles = NEWN(arena_of(t), const void *, u.g->ntensors);
     for (int i = 0; i < nargs; i++) u.values[u.g->ins[i]] = args[i];
     t->depth++;
     bool ok = walk(t, &u);
@@ -466,10 +507,62 @@ static bool called(struct tflite *t, struct use_of *u, const struct tfl_operator
 static bool composite(struct tflite *t, struct use_of *u, const struct tfl_operator *o) {
     return call_operator(t, u, o, "decomposition_subgraph_index");
 }
+/* ---- resources: a handle is known by the name of its variable */
+static bool handle_operator(struct tflite *t, struct use_of *u, const struct tfl_operator *o) {
+    const struct tfl_attr *a = option(o, "shared_name"), *b = option(o, "container");
+    const char *key = onnx_key(&t->m, b && b->s ? b->s : "", a && a->s ? a->s : "", "variable");
+    if (o->nouts != 1 || o->outs[0] < 0) return error(t, E_ARITY, "VAR_HANDLE without a result"), false;
+    struct variable *v = variable(t, key, state_name(t, a && a->s ? a->s : ""));
+    u->handles[o->outs[0]] = v->key;
+    return true;
+}
+static struct variable *handle(struct tflite *t, struct use_of *u, const struct tfl_operator *o) {
+    const void *key = o->nins > 0 && o->ins[0] >= 0 ? u->handles[o->ins[0]] : NULL;
+    if (!key) error(t, E_OP, "the variable is not named by a VAR_HANDLE of the same graph");
+    return key ? variable(t, key, NULL) : NULL;
+}
+static bool read_operator(struct tflite *t, struct use_of *u, const struct tfl_operator *o) {
+    struct variable *v = handle(t, u, o);
+    if (!v || o->nouts != 1 || o->outs[0] < 0) return false;
+    struct value *now = state_of(t, u, v, &u->g->tensors[o->outs[0]]);
+    if (now) set_value(t, u, o->outs[0], now);
+    return now != NULL;
+}
+/* In the graph of CALL_ONCE a constant that is assigned is the first value; elsewhere the value from here on. */
+static bool assign_operator(struct tflite *t, struct use_of *u, const struct tfl_operator *o) {
+    struct variable *v = handle(t, u, o);
+    struct value *x = v && o->nins > 1 && o->ins[1] >= 0 ? value_of(t, u, o->ins[1]) : NULL;
+    if (!x) return t->m.c->diags.errors ? false : (error(t, E_ARITY, "ASSIGN_VARIABLE without a value"), false);
+    if (t->once) {
+        if (!x->init) return error(t, E_OP, "CALL_ONCE assigns a value that is no constant"), false;
+        v->init = x->init;
+        return true;
+    }
+    if (!may_have_state(t, u)) return false;
+    if (!v->first) v->first = region_param(t->m.g->top, v->name, tensor_type(t, &u->g->tensors[o->ins[1]], v->name));
+    v->now = x;
+    return true;
+}
+static bool once_operator(struct tflite *t, struct use_of *u, const struct tfl_operator *o) {
+    struct value **results;
+    int k;
+    if (!callee(t, o, "init_subgraph_index", &k)) return false;
+    t->once++;
+    bool ok = call(t, u->region, k, NULL, 0, &results);
+    t->once--;
+    return ok;
+}
 static const struct walker {
     const char *name;
     bool (*fn)(struct tflite *t, struct use_of *u, const struct tfl_operator *o);
-} walkers[] = {{"IF", if_operator}, {"WHILE", while_operator}, {"CALL", called}, {"STABLEHLO_COMPOSITE", composite}};
+} walkers[] = {{"IF", if_operator},
+               {"WHILE", while_operator},
+               {"CALL", called},
+               {"CALL_ONCE", once_operator},
+               {"STABLEHLO_COMPOSITE", composite},
+               {"VAR_HANDLE", handle_operator},
+               {"READ_VARIABLE", read_operator},
+               {"ASSIGN_VARIABLE", assign_operator}};
 
 static bool walk(struct tflite *t, struct use_of *u) {
     const char *outer = u->region->owner ? u->region->owner->origin : NULL;
@@ -477,18 +570,22 @@ static bool walk(struct tflite *t, struct use_of *u) {
         const struct tfl_operator *o = &u->g->operators[k];
         const char *name = o->nouts && o->outs[0] >= 0 ? u->g->tensors[o->outs[0]].name : "";
         bool (*fn)(struct tflite *, struct use_of *, const struct tfl_operator *) = plain;
-        t->m.c->diags.origin = origin_text(t->m.c, outer, k, name, o->name);
+        const char *origin = t->m.c->diags.origin = origin_text(t->m.c, outer, k, name, o->name);
+        trace_source(t->m.g, origin);
         if (!count_nodes(t, 1)) return false;
         for (size_t w = 0; w < sizeof walkers / sizeof *walkers && !o->custom; w++)
             if (!strcmp(walkers[w].name, o->name)) fn = walkers[w].fn;
         if (!fn(t, u, o)) return false;
+        if (fn == plain) continue;
+        trace_because(t->m.g, NULL, "what it calls stands in its place"); /* unless it has a node */
+        trace_removed(t->m.g, origin);
     }
     t->m.c->diags.origin = NULL;
     return !t->m.stopped;
 }
 
 /* ---- the model */
-static struct type input_type(struct tflite *t, const struct tfl_tensor *x, const char *name) {
+static struct type tensor_type(struct tflite *t, const struct tfl_tensor *x, const char *name) {
     const struct shape_option *given = onnx_shape_of(&t->m, name);
     Onnx__TypeProto__Tensor p =
         ONNX__TYPE_PROTO__TENSOR__INIT; /* so that sizes and options are read by the same code */
@@ -504,13 +601,27 @@ static struct type input_type(struct tflite *t, const struct tfl_tensor *x, cons
     p.elem_type = dtype_onnx(element_type(t, x)), p.shape = &s;
     return onnx_tensor_type(&t->m, &p, name, given && given->n == 1 ? given->v : NULL, "--shape", false);
 }
+/* NULL: the first graph is the entry, or a diagnostic. */
 static const struct tfl_signature *signature_of(struct tflite *t) {
-    return t->model->nsignatures == 1 ? &t->model->signatures[0] : NULL;
+    const char *key = t->m.o.signature;
+    struct text known = {0};
+    if (!key) return t->model->nsignatures == 1 ? &t->model->signatures[0] : NULL;
+    for (int k = 0; k < t->model->nsignatures; k++) {
+        if (!strcmp(t->model->signatures[k].key, key)) return &t->model->signatures[k];
+        text_printf(&known, "%s%s", k ? ", " : "", quote(t, t->model->signatures[k].key));
+    }
+    error(t, E_USAGE, "--signature %s: the model has none of that name", quote(t, key));
+    diag_help(&t->m.c->diags, "its signatures are: %s", known.n ? known.s : "none");
+    text_free(&known);
+    return NULL;
 }
-/* Signatures name the inputs and outputs as the model's author did, and order them by name; the names of the file's
- * tensors stay, and their order, as LiteRT's own interpreter has them. */
-static const char *port_name(struct tflite *t, const struct tfl_graph *g, int tensor) {
+/* A signature that was asked for names inputs and outputs; else they have the names of their tensors. The order is that
+ * of the graph, as LiteRT's interpreter has it. */
+static const char *port_name(struct tflite *t, const struct tfl_graph *g, int tensor, const struct tfl_port *ports,
+                             int n) {
     const char *name = g->tensors[tensor].name;
+    for (int k = 0; k < n && t->m.o.signature; k++)
+        if (ports[k].tensor == tensor && *ports[k].name) name = ports[k].name;
     return intern(t->m.c->names, *name ? name : internf(t->m.c->names, "tensor_%d", tensor));
 }
 static bool build(struct tflite *t) {
@@ -522,9 +633,9 @@ static bool build(struct tflite *t) {
     struct scope top = {.region = m->g->top, .names = {.arena = arena_of(t)}};
     struct value **args = NEWN(arena_of(t), struct value *, g->nins + 1), **results;
     for (int k = 0; k < g->nins; k++) {
-        const char *name = port_name(t, g, g->ins[k]);
+        const char *name = port_name(t, g, g->ins[k], sig ? sig->ins : NULL, sig ? sig->nins : 0);
         d->origin = arena_printf(arena_of(t), "input %s", quote(t, name));
-        args[k] = region_param(m->g->top, name, input_type(t, &g->tensors[g->ins[k]], name));
+        args[k] = region_param(m->g->top, name, tensor_type(t, &g->tensors[g->ins[k]], name));
         onnx_declare(m, &top, name, args[k]);
     }
     d->origin = NULL;
@@ -532,7 +643,14 @@ static bool build(struct tflite *t) {
     if (d->errors > before || !call(t, m->g->top, (int)(g - t->model->graphs), args, g->nins, &results)) return false;
     for (int k = 0; k < g->nouts; k++) {
         region_result(m->g->top, results[k]);
-        PUSH(arena_of(t), &m->g->outputs, port_name(t, g, g->outs[k]));
+        PUSH(arena_of(t), &m->g->outputs, port_name(t, g, g->outs[k], sig ? sig->outs : NULL, sig ? sig->nouts : 0));
+    }
+    for (int k = 0; k < t->variables.n; k++) {
+        const struct variable *v = &t->variables.v[k];
+        if (!v->first) continue;
+        region_result(m->g->top, v->now);
+        PUSH(arena_of(t), &m->g->outputs, internf(m->c->names, "%s_next", v->name));
+        PUSH(arena_of(t), &m->g->kept, ((struct state){v->first->index, m->g->top->results.n - 1, v->init}));
     }
     onnx_rows(m);
     return d->errors == before && graph_verify(m->g, NULL);
@@ -550,6 +668,7 @@ static struct graph *import_bytes(struct ctx *c, const char *path, const uint8_t
         return NULL;
     }
     t.m.g = graph_new(c, t.model->graphs[0].name);
+    trace_pass(t.m.g, "import");
     t.m.g->file = c->diags.file;
     t.m.g->file_bytes = (int64_t)n;
     if (*t.model->description)
@@ -584,8 +703,11 @@ struct graph *import_tflite_bytes(struct ctx *c, const char *path, const uint8_t
 struct graph *import_model(struct ctx *c, const char *path, const struct import_options *o) {
     struct mapped_file file;
     if (foreign_folder(&c->diags, path) || !file_map(&c->diags, path, &file)) return NULL;
-    struct graph *g = is_tflite(file.bytes, file.size) ? import_tflite_bytes(c, path, file.bytes, file.size, o)
-                                                       : import_onnx_bytes(c, path, file.bytes, file.size, o);
+    bool tflite = is_tflite(file.bytes, file.size);
+    if (!tflite && o && o->signature)
+        diag_at(&c->diags, DIAG_ERROR, E_USAGE, path, NULL, "--signature: only TensorFlow Lite models have signatures");
+    struct graph *g = tflite ? import_tflite_bytes(c, path, file.bytes, file.size, o)
+                             : import_onnx_bytes(c, path, file.bytes, file.size, o);
     if (!g) file_unmap(&file);
-    return g;
+    return c->diags.errors ? NULL : g;
 }

@@ -3,6 +3,7 @@
  * name and no operator needs a line here. First step of a .tflite file on the way from model to source. */
 #include "compiler/import/tflite_read.h"
 #include "compiler/import/tflite_generated.h"
+#include "flatbuffers/flexbuffers.h"
 #include "flatbuffers/minireflect.h"
 extern "C" {
 #include "ir/base/arena.h"
@@ -196,6 +197,7 @@ const fb::TypeTable *member(const fb::TypeTable *u, int type) {
 bool options(reader &r, const tflite::Operator *p, tfl_operator *o) {
     const fb::TypeTable *t = nullptr;
     const void *table = nullptr;
+    if (o->custom) return true;
     if (p->builtin_options_type() != tflite::BuiltinOptions_NONE)
         t = member(tflite::BuiltinOptionsTypeTable(), p->builtin_options_type()), table = p->builtin_options();
     else if (p->builtin_options_2_type() != tflite::BuiltinOptions2_NONE)
@@ -207,6 +209,32 @@ bool options(reader &r, const tflite::Operator *p, tfl_operator *o) {
     o->nattrs = v.n;
     o->attrs = static_cast<tfl_attr *>(arena_copy(r.a, v.attrs, static_cast<size_t>(v.n) * sizeof *v.attrs));
     return v.ok;
+}
+
+/* Options of custom operators are a flexbuffer, as a rule: a map whose numbers are attributes. Others have none. */
+const int MAX_KEYS = 64;
+bool custom_options(reader &r, tfl_operator *o) {
+    if (!o->noptions || o->noptions > TFL_LIST_MAX) return true;
+    const uint8_t *copy = static_cast<const uint8_t *>(arena_copy(r.a, o->options, o->noptions)); /* aligned */
+    if (!flexbuffers::VerifyBuffer(copy, o->noptions, nullptr)) return true;
+    flexbuffers::Reference root = flexbuffers::GetRoot(copy, o->noptions);
+    if (!root.IsMap()) return true;
+    flexbuffers::TypedVector keys = root.AsMap().Keys();
+    flexbuffers::Vector values = root.AsMap().Values();
+    size_t n = keys.size() < values.size() ? keys.size() : values.size();
+    o->attrs = NEWN(r.a, tfl_attr, MAX_KEYS);
+    for (size_t k = 0; k < n && o->nattrs < MAX_KEYS; k++) {
+        flexbuffers::Reference v = values[k];
+        tfl_attr *a = &o->attrs[o->nattrs];
+        const char *name = keys[k].AsKey();
+        if (!(v.IsIntOrUint() || v.IsBool() || v.IsFloat())) continue;
+        a->name = static_cast<const char *>(arena_copy(r.a, name, std::strlen(name) + 1));
+        a->kind = v.IsFloat() ? TFL_FLOAT : TFL_INT;
+        if (v.IsFloat()) a->f = v.AsFloat();
+        else a->i = v.IsBool() ? v.AsBool() : v.AsInt64();
+        o->nattrs++;
+    }
+    return true;
 }
 
 /* ---- operators and graphs */
@@ -228,7 +256,7 @@ bool name_of(reader &r, const tflite::Operator *p, tfl_operator *o) {
         o->name = text(r, c->custom_code(), &ok);
         o->options = p->custom_options() ? p->custom_options()->Data() : nullptr;
         o->noptions = static_cast<size_t>(length(p->custom_options()));
-        return ok;
+        return ok && custom_options(r, o);
     }
     if (code < tflite::BuiltinOperator_MIN || code > tflite::BuiltinOperator_MAX)
         return wrong(r, "builtin operator %d is not known", code);
@@ -239,9 +267,13 @@ bool oper(reader &r, const tflite::Operator *p, int ntensors, tfl_operator *o) {
     if (!name_of(r, p, o)) return false;
     o->nins = length(p->inputs());
     o->nouts = length(p->outputs());
-    if (!visit(r, static_cast<size_t>(o->nins) + static_cast<size_t>(o->nouts))) return false;
+    o->nmids = length(p->intermediates());
+    if (!visit(r, static_cast<size_t>(o->nins) + static_cast<size_t>(o->nouts) + static_cast<size_t>(o->nmids)))
+        return false;
     o->ins = ints(r, p->inputs());
     o->outs = ints(r, p->outputs());
+    o->mids = ints(r, p->intermediates());
+    if (!in_range(r, o->mids, o->nmids, ntensors, false, o->name)) return false;
     return in_range(r, o->ins, o->nins, ntensors, true, o->name) &&
            in_range(r, o->outs, o->nouts, ntensors, true, o->name) && options(r, p, o);
 }

@@ -53,8 +53,8 @@ struct tfl_attr {
 struct tfl_operator {
     const char *name; /* of the builtin operator, or of the custom one; "" has none */
     bool custom;
-    int nins, nouts, nattrs;
-    const int32_t *ins, *outs; /* -1: absent */
+    int nins, nouts, nmids, nattrs;
+    const int32_t *ins, *outs, *mids; /* -1: absent; mids: intermediate results */
     struct tfl_attr *attrs;
     const uint8_t *options; /* of a custom operator */
     size_t noptions;

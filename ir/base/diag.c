@@ -1,5 +1,6 @@
 /* Diagnostics: collects what is wrong with the user's input and prints it in the end, safely for a terminal. */
 #include "ir/base/diag.h"
+#include "ir/base/die.h"
 #include <string.h>
 
 static const struct diag_row rows[] = {
@@ -30,6 +31,11 @@ static struct diag *new_row(struct diags *d, enum severity s) {
     return &d->v[d->n++];
 }
 
+bool diag_is_ours(const struct diags *d, enum diag_code code) {
+    bool text = code == E_PARSE || code == E_VERIFY || code == E_STEP; /* a model holds none of the kind: we wrote it */
+    return code == E_BROKEN || (text && !d->ir_text);
+}
+
 static void record(struct diags *d, enum severity s, enum diag_code code, const char *where, const char *origin,
                    const char *fmt, va_list ap) {
     d->errors += s == DIAG_ERROR;
@@ -40,6 +46,7 @@ static void record(struct diags *d, enum severity s, enum diag_code code, const 
     struct text t = {0};
     text_vprintf(&t, fmt, ap);
     *row = (struct diag){.severity = s, .code = code};
+    if (s == DIAG_ERROR && diag_is_ours(d, code) && d->ours++ == 0) row->help = die_report();
     row->message = arena_copy(d->arena, t.s, t.n + 1);
     /* Copies: the caller's names may go away before the end */
     row->where = where ? arena_copy(d->arena, where, strlen(where) + 1) : NULL;
@@ -70,7 +77,7 @@ void diag_at(struct diags *d, enum severity s, enum diag_code code, const char *
 }
 
 void diag_help(struct diags *d, const char *fmt, ...) {
-    if (!d->n || d->dropped) return;
+    if (!d->n || d->dropped || diag_is_ours(d, d->v[d->n - 1].code)) return; /* nothing that the user could do */
     struct text t = {0};
     va_list ap;
     va_start(ap, fmt);

@@ -33,6 +33,8 @@ struct diags {
     const char *file;   /* default for `where` */
     const char *origin; /* default for `origin`: set while a node is being worked on */
     bool json;          /* to be reported as JSON */
+    bool ir_text;       /* the input is text of our own IRs: what is wrong with it is not our mistake */
+    int ours;           /* errors that are our mistake */
 };
 enum { DIAG_MAX = 20 };
 
@@ -44,6 +46,8 @@ void diag_node(struct diags *d, enum severity s, enum diag_code code, const char
 void diag_at(struct diags *d, enum severity s, enum diag_code code, const char *where, const char *origin,
              const char *fmt, ...) NN_PRINTF(6, 7);
 void diag_help(struct diags *d, const char *fmt, ...) NN_PRINTF(2, 3);
+/* Does an error of this code mean a mistake of ours? */
+bool diag_is_ours(const struct diags *d, enum diag_code code);
 /* Text of all diagnostics. Control characters of model strings are shown as \n, \x1b ... */
 void diag_print(const struct diags *d, struct text *out, bool color);
 /* What a code means, for `explain`; NULL if there is none of that number. */

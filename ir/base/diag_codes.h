@@ -74,8 +74,9 @@ CODE(E_VERIFY, 502, "the IR verifier refused",
      "The text is well formed, but breaks a rule of the IR: an undefined name, an index that may leave its buffer, a "
      "race, or types that disagree.",
      "v.lir: procedure p, `y[i] = x[i]`: index 1 of y: i may be at or above 4",
-     "docs/graph-ir.md and docs/loop-ir.md list the rules. Where a model leads here, it is a mistake in gcc2nn: please "
-     "report it.")
+     "docs/graph-ir.md and docs/loop-ir.md list the rules. Where a model leads here, to a parser or to a refused step, "
+     "it "
+     "is a mistake in gcc2nn: it exits with 70 and says how to report it.")
 CODE(
     E_FAULT, 503, "run-time check failed",
     "A check of the program failed in the run: an index, a size or a divisor was out of range. Or the program did not "
@@ -84,6 +85,13 @@ CODE(
     "of range at node 0 \"e\" (Gather)",
     "Look at the inputs: made-up ones need not make sense for the model; real ones are given with --data or --input. "
     "--timeout gives more time.")
+CODE(E_BROKEN, 504, "a mistake in gcc2nn",
+     "What a pass, the lowering or the memory planner made breaks a rule of the IR, or the program that was made of it "
+     "crashed. Nothing is written.",
+     "model.onnx: after lowering: procedure k1_add, `y[i] = x[i]`: index 1 of y: i may be at or above 4",
+     "Please report it, with the model and the command; the message says how. A pass that can be left out (--no-pass) "
+     "or "
+     "another target may be a way around it.")
 CODE(E_STEP, 601, "schedule step refused", "The step's precondition does not hold for the loop or buffer it names.",
      "inputs/relu.lir: step `split nowhere 4 a b` in relu: there is no loop named `nowhere`",
      "The message says which condition; its help names the step that makes it hold, where there is one. "

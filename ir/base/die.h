@@ -3,11 +3,24 @@
 #define NN_IR_BASE_DIE_H
 #include <stddef.h>
 
-enum { EXIT_MEMORY = 5 };    /* as when anything else is missing in the environment */
-enum { EXIT_INTERNAL = 70 }; /* EX_SOFTWARE: a mistake of ours */
+/* How the program ends; the texts stand in compiler/options.c. */
+enum exit_code {
+    EXIT_OK = 0,
+    EXIT_DIFFERS = 1,
+    EXIT_USAGE = 2,
+    EXIT_MODEL = 3,
+    EXIT_BUDGET = 4,
+    EXIT_ENV = 5,      /* no memory left, too */
+    EXIT_INTERNAL = 70 /* EX_SOFTWARE: a mistake of ours */
+};
 
 /* No memory for `wanted` bytes (0: some). SIZE_MAX, a size that overflowed and that nobody checked, is a mistake. */
 _Noreturn void die_memory(size_t wanted);
+/* What was called, for die_report. The words must stay. */
+void die_command(const char *version, int argc, char **argv);
+/* How to report a mistake of ours: what to attach, and the command. In static memory: it may be wanted when there is
+ * none left. */
+const char *die_report(void);
 /* An arena would have grown past its limit. */
 _Noreturn void die_limit(size_t limit);
 #endif

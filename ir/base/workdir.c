@@ -85,13 +85,14 @@ file_names workdir_names(const struct workdir *w) {
         PUSH(w->diags->arena, &all, arena_copy(w->diags->arena, name, strlen(name) + 1));
     return all;
 }
-/* A marker, or the begin of one in a folder without anything else: its writer was killed. */
-static bool is_marker(const struct workdir *w) {
+/* A marker, or the begin of one in a folder without anything else: its writer was killed. Of a folder that was just
+ * made nothing is asked for which memory is needed: there is nobody yet who removes it if there is none. */
+static bool is_marker(const struct workdir *w, bool made) {
     char b[HEAD];
     struct stat st;
     ssize_t n = pread(w->marker, b, HEAD, 0);
     return fstat(w->marker, &st) == 0 && S_ISREG(st.st_mode) && n >= 0 && !memcmp(b, head, (size_t)n) &&
-           (n == HEAD || (st.st_size == n && is_bare(w->dir)));
+           (n == HEAD || (st.st_size == n && (made || is_bare(w->dir))));
 }
 
 /* ---- removing it */
@@ -160,7 +161,7 @@ static int take(struct workdir *w, bool made) {
     if (w->dir < 0 || fstat(w->dir, &st) != 0) return workdir_problem(w, "cannot write", NULL), REFUSED;
     if (!made && st.st_uid != geteuid()) return refused(w, "belongs to another user"), REFUSED;
     w->marker = openat(w->dir, MARKER, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (w->marker < 0 && errno == ENOENT && is_bare(w->dir))
+    if (w->marker < 0 && errno == ENOENT && (made || is_bare(w->dir)))
         w->marker = openat(w->dir, MARKER, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     else if (w->marker < 0 && (errno == ELOOP || (errno == ENOENT && !has(w->dir, MARKER))))
         return refused(w, "was not made by gcc2nn"), REFUSED;
@@ -169,7 +170,7 @@ static int take(struct workdir *w, bool made) {
     if (!lock(w, made))
         return refused(w, errno == EWOULDBLOCK ? "is in use by another gcc2nn" : "cannot be locked"), REFUSED;
     if (!still_there(w)) return AGAIN;
-    return is_marker(w) ? TAKEN : (refused(w, "was not made by gcc2nn"), REFUSED);
+    return is_marker(w, made) ? TAKEN : (refused(w, "was not made by gcc2nn"), REFUSED);
 }
 int workdir_open(struct workdir *w, struct diags *d, int parent, const char *name, const char *shown) {
     *w = (struct workdir){d, shown, parent, name, -1, -1, -1, -1};

@@ -12,7 +12,6 @@
 #include "lower/ops/sequence.h"
 #include <string.h>
 
-typedef bool infer_fn(struct region *r);
 enum { COPIES_MAX = 1 << 16 }; /* nodes copied into branches, of one graph: each doubt about a rank doubles them */
 
 /* ---- results of different rank */
@@ -106,6 +105,7 @@ static enum infer_status specialise(struct graph *g, struct node *n, struct regi
     set_int(to, "captures", to->ins.n - 1);
     set_int(to, "specialised", 1);
     replace_leaves(&t, to);
+    trace_because(g, NULL, "both branches of an If have a copy of what depends on its rank");
     while (t.nodes.n) node_remove(t.nodes.v[--t.nodes.n]);
     node_remove(n);
     return INFER_REPLACED;
@@ -168,6 +168,7 @@ static enum infer_status take_branch(struct graph *g, struct node *n, struct reg
     region_inline(r, n, n->ins.v + 1, results);
     for (int k = 0; k < n->outs.n; k++)
         if (n->outs.v[k]) value_replace(n->outs.v[k], results[k]);
+    trace_because(g, NULL, "its condition is known");
     node_remove(n);
     return INFER_REPLACED;
 }

@@ -28,13 +28,22 @@ static expr known_index(struct ctx *c, const struct value *v) { /* a scalar as I
     if (v->init) return x_int(c, tensor_i(v->init, 0));
     return v->elems && v->nelems == 1 ? x_toidx(c, v->elems[0]) : NULL;
 }
-/* The k-th produced symbol of n; made on first use. */
-const struct sym *ctl_sym(struct graph *g, struct node *n, int k, const char *name, int64_t lo, int64_t hi) {
-    while (n->syms.n <= k) {
-        const struct sym *s = sym_new(g->ctx, internf(g->ctx->names, "%s%d_%d", name, n->id, n->syms.n), lo, hi, true);
+/* The k-th symbol of n with a name of this kind; NULL: there are not so many. */
+static const struct sym *find_sym(const struct node *n, const char *kind, int k) {
+    size_t length = strlen(kind);
+    for (int j = 0; j < n->syms.n; j++) {
+        const char *name = n->syms.v[j]->name;
+        if (!strncmp(name, kind, length) && name[length] >= '0' && name[length] <= '9' && !k--) return n->syms.v[j];
+    }
+    return NULL;
+}
+const struct sym *ctl_sym(struct graph *g, struct node *n, int k, const char *kind, int64_t lo, int64_t hi) {
+    const struct sym *s;
+    while (!(s = find_sym(n, kind, k))) {
+        s = sym_new(g->ctx, internf(g->ctx->names, "%s%d_%d", kind, n->id, n->syms.n), lo, hi, true);
         PUSH(&g->ctx->arena, &n->syms, s);
     }
-    return n->syms.v[k];
+    return s;
 }
 
 expr ctl_load_scalar(struct lowering *l, struct value *v) {
@@ -75,25 +84,30 @@ static void put_syms(void *env, struct node *n) {
     for (int k = 0; k < n->syms.n; k++) map_put(env, PKEY(n->syms.v[k]), (void *)n->syms.v[k]);
 }
 static bool is_outer(void *env, expr e) { return e->op != X_SYM || !map_get(env, PKEY(e->u.sym)); }
-/* Does no size of t come from the body? */
-static bool sizes_outlive(struct graph *g, const struct body *b, const struct type *t) {
+/* The sizes that come from the body, or change from pass to pass. */
+static struct map inner_sizes(struct graph *g, struct node *n, const struct body *b) {
     struct map inner = {.arena = &g->ctx->arena};
     each_node(b->r, put_syms, &inner);
+    put_syms(&inner, n);
+    return inner;
+}
+static bool sizes_outlive(struct graph *g, struct node *n, const struct body *b, const struct type *t) {
+    struct map inner = inner_sizes(g, n, b);
     for (int d = 0; d < t->rank; d++)
         if (!x_visit(t->dims[d], is_outer, &inner)) return false;
     return true;
 }
 /* Exporters carry variables that have no value before the loop, with a number of any rank in their place: no pass reads
  * it, and as there is a first pass, the value has the type that the body gives it. */
-static bool only_made(struct graph *g, const struct body *b, int k) {
+static bool only_made(struct graph *g, struct node *n, const struct body *b, int k) {
     const struct type *t = &b->r->results.v[b->first_result + k]->type;
-    return b->runs && t->rank >= 0 && !b->r->params.v[b->first + k]->uses.n && sizes_outlive(g, b, t);
+    return b->runs && t->rank >= 0 && !b->r->params.v[b->first + k]->uses.n && sizes_outlive(g, n, b, t);
 }
 /* An initial value of another rank than the body gives it: one element is reshaped before the loop. */
 static bool rank_changes(struct graph *g, struct node *n, struct body *b, int k) {
     struct value *p = b->r->params.v[b->first + k], *res = b->r->results.v[b->first_result + k];
     if (res->type.rank == p->type.rank) return false;
-    if (only_made(g, b, k)) return p->type = res->type, true;
+    if (only_made(g, n, b, k)) return p->type = res->type, true;
     if (!b->runs || p->type.rank < 0 || res->type.rank < 0) return false;
     if (!type_has_one_element(&p->type) || !type_has_one_element(&res->type)) return false;
     int64_t ones[32];
@@ -236,6 +250,88 @@ static void bind_out(struct lowering *l, struct value *v, struct buf *b) {
     if (map_get(&l->bufs, PKEY(v))) lower_copy(l, lower_buf(l, v), b);
     else lower_bind(l, v, b);
 }
+static void store_scalar(struct lowering *l, struct buf *b, expr v) {
+    struct block blk = {0};
+    block_append(&blk, s_stage(l->c, b, NULL, 0, RED_NONE, NULL, 0, NULL, v));
+    outline_kernels(l, &blk, "set");
+}
+
+/* ---- what a loop collects: a slice in each pass, along an axis of the result. A size that the body finds is that of
+ * the first pass, and 0 when there is none; all passes must find the same. */
+static int scan_axis(const struct node *n, const char *name, int k, int rank) {
+    const struct attr *a = node_attr(n, name);
+    int64_t v = a && a->kind == AT_INTS && k < a->n ? a->u.is[k] : 0;
+    return v < -rank || v >= rank ? -1 : (int)(v < 0 ? v + rank : v);
+}
+static int collected_axis(const struct node *n, const struct body *b, int k) { /* 0 for a Loop */
+    return scan_axis(n, "scan_output_axes", k, b->r->results.v[b->first_result + b->ncarried + k]->type.rank + 1);
+}
+static struct value *collected_out(const struct node *n, const struct body *b, int k) {
+    return b->ncarried + k < n->outs.n ? n->outs.v[b->ncarried + k] : NULL;
+}
+static bool infer_collected(struct graph *g, struct node *n, struct body *b, expr trips) {
+    struct map inner = inner_sizes(g, n, b);
+    int found = 0;
+    for (int k = 0; k < b->nscan_out; k++) {
+        struct value *o = collected_out(n, b, k);
+        const struct type *t = &b->r->results.v[b->first_result + b->ncarried + k]->type;
+        expr dims[32];
+        if (!o) continue;
+        if (t->kind != TY_TENSOR || t->rank < 0)
+            return ctl_problem(g, n, E_RANK, "the rank of a collected value is not known");
+        if (t->rank > 30) return ctl_problem(g, n, E_LIMIT, "a collected value has too many dimensions");
+        int axis = collected_axis(n, b, k);
+        if (axis < 0 || axis > t->rank) return ctl_problem(g, n, E_ATTR, "a scan axis is outside the rank");
+        for (int d = 0, i = 0; d <= t->rank; d++) {
+            dims[d] = d == axis ? trips : t->dims[i++];
+            if (d == axis || x_visit(dims[d], is_outer, &inner)) continue;
+            int64_t lo, hi;
+            x_bounds(g->ctx, dims[d], &lo, &hi);
+            dims[d] = x_sym(g->ctx, ctl_sym(g, n, found++, "collected", 0, hi));
+        }
+        o->type = type_tensor(g->ctx, t->dtype, dims, t->rank + 1);
+    }
+    return true;
+}
+struct collected {
+    struct buf *buf; /* NULL: nobody wants it */
+    const struct type *type;
+    const struct value *slice;
+    const struct sym *cap; /* room, where the number of passes is not known: doubles when it is full */
+    int axis;
+};
+/* Of the first pass, for dim d of the result; NULL: known before the loop. */
+static const struct sym *found_size(const struct node *n, const struct collected *q, int d) {
+    expr e = d == q->axis || !q->type ? NULL : q->type->dims[d];
+    for (int k = 0; e && e->op == X_SYM && k < n->syms.n; k++)
+        if (n->syms.v[k] == e->u.sym) return e->u.sym;
+    return NULL;
+}
+/* Before the loop. */
+static struct collected *begin_collected(struct lowering *l, struct node *n, const struct body *b, bool counted) {
+    struct ctx *c = l->c;
+    struct collected *r = NEWN(&c->arena, struct collected, b->nscan_out + 1);
+    for (int k = 0; k < b->nscan_out; k++) {
+        struct value *o = collected_out(n, b, k);
+        struct collected *q = &r[k];
+        if (!o) continue;
+        *q = (struct collected){.type = &o->type, .axis = collected_axis(n, b, k)};
+        q->slice = b->r->results.v[b->first_result + b->ncarried + k];
+        for (int d = 0; d < o->type.rank; d++)
+            if (found_size(n, q, d)) ctl_set_size(l, found_size(n, q, d), x_int(c, 0));
+        if (counted) {
+            q->buf = lower_buf(l, o);
+            continue;
+        }
+        expr dims[32];
+        for (int d = 0; d < o->type.rank; d++) dims[d] = o->type.dims[d];
+        q->cap = sym_new(c, internf(c->names, "cap%d_%d", n->id, k), 0, INT64_MAX / 4, true);
+        ctl_set_size(l, q->cap, x_int(c, 16));
+        dims[q->axis] = x_sym(c, q->cap);
+        q->buf = lower_alloc(l, "collected", o->type.dtype, dims, o->type.rank);
+    }
+    return r;
+}
 /* A statement that runs `fill` into its own block. */
 static void enter(struct lowering *l, struct stmt *s, struct block *body, struct block **outer) {
     lower_stmt(l, s);
@@ -247,10 +343,36 @@ static void leave(struct lowering *l, struct block *outer) {
     l->block = outer;
     l->loops--;
 }
-static void store_scalar(struct lowering *l, struct buf *b, expr v) {
-    struct block blk = {0};
-    block_append(&blk, s_stage(l->c, b, NULL, 0, RED_NONE, NULL, 0, NULL, v));
-    outline_kernels(l, &blk, "set");
+/* Sizes that the first pass finds: room for what is collected is made then; later passes are held to them. */
+static void find_sizes(struct lowering *l, struct node *n, const struct collected *q, expr pass) {
+    struct ctx *c = l->c;
+    const struct type *t = &q->slice->type;
+    expr dims[32];
+    bool any = false;
+    for (int d = 0, i = 0; d <= t->rank; d++) {
+        dims[d] = d == q->axis ? q->buf->dims[d] : t->dims[i++];
+        any |= found_size(n, q, d) != NULL;
+    }
+    if (!any) return;
+    struct stmt *first = s_if(c, x_cmp(c, X_EQ, pass, x_int(c, 0)));
+    struct block *outer;
+    enter(l, first, &first->u.cond.then, &outer);
+    struct buf *room = lower_alloc_in(l, SC_REGION, "room", t->dtype, dims, t->rank + 1);
+    ctl_swap(l, q->buf, room);
+    ctl_release(l, room);
+    for (int d = 0; d <= t->rank; d++)
+        if (found_size(n, q, d)) ctl_set_size(l, found_size(n, q, d), dims[d]);
+    l->block = &first->u.cond.other;
+    for (int d = 0; d <= t->rank; d++) {
+        const struct sym *s = found_size(n, q, d);
+        if (!s) continue;
+        struct stmt *check = s_new(c, S_CHECK);
+        check->u.check.cond = x_cmp(c, X_EQ, x_sym(c, s), dims[d]);
+        check->u.check.fault = "a collected value changes its size from pass to pass";
+        check->u.check.origin = n->origin;
+        lower_stmt(l, check);
+    }
+    leave(l, outer);
 }
 
 /* ---- Loop */
@@ -284,7 +406,7 @@ static enum infer_status loop_infer(struct graph *g, struct node *n, bool (*infe
     struct body b;
     if (n->ins.n < 2) node_set_input(n, 1, NULL); /* both may be left out */
     if (!loop_body(g, n, &b)) return INFER_FAILED;
-    if (ctl_carries_holders(n, b.ncarried)) return ctl_unroll(g, n, b.ncarried, b.nscan_out);
+    if (ctl_carries_holders(n, b.ncarried)) return ctl_unroll(g, n, b.ncarried, b.nscan_out, infer_region);
     ctl_open_captures(n);
     if (!loop_body(g, n, &b)) return INFER_FAILED;
     b.r->params.v[0]->type = type_tensor(c, I64, NULL, 0);
@@ -295,75 +417,44 @@ static enum infer_status loop_infer(struct graph *g, struct node *n, bool (*infe
         return ctl_problem(g, n, E_TYPE, "the condition that the body makes is no boolean"), INFER_FAILED;
     if (!type_has_one_element(goes_on))
         return ctl_problem(g, n, E_SHAPE, "the condition that the body makes is not one value"), INFER_FAILED;
-    int nsyms = n->syms.n; /* after the carried ones; stable from run to run */
     for (int k = 0; k < b.ncarried && k < n->outs.n; k++)
         if (n->outs.v[k]) n->outs.v[k]->type = b.r->params.v[2 + k]->type;
     if (!b.nscan_out || n->outs.n <= b.ncarried) return INFER_OK;
     struct value *m = counted(n, &b);
     expr trips = m ? known_index(c, m) : NULL;
     if (trips) trips = x_max(c, trips, x_int(c, 0));
-    else {
-        const struct attr *have = node_attr(n, "trip_symbol"); /* which of the symbols counts the trips */
-        int at = have ? (int)have->u.i : nsyms;
-        if (!have) node_set_attr(n, (struct attr){.name = intern(c->names, "trip_symbol"), .kind = AT_INT, .u.i = at});
-        trips = x_sym(c, ctl_sym(g, n, at, "trips", 0, NO_LIMIT));
-    }
-    for (int k = 0; k < b.nscan_out && b.ncarried + k < n->outs.n; k++) {
-        struct value *o = n->outs.v[b.ncarried + k], *res = b.r->results.v[1 + b.ncarried + k];
-        if (!o) continue;
-        expr dims[32] = {trips};
-        if (res->type.kind != TY_TENSOR || res->type.rank < 0)
-            return ctl_problem(g, n, E_RANK, "the rank of a collected value is not known"), INFER_FAILED;
-        if (res->type.rank > 30)
-            return ctl_problem(g, n, E_LIMIT, "a collected value has too many dimensions"), INFER_FAILED;
-        for (int d = 0; d < res->type.rank; d++) dims[d + 1] = res->type.dims[d];
-        o->type = type_tensor(c, res->type.dtype, dims, res->type.rank + 1);
-    }
-    return INFER_OK;
+    else trips = x_sym(c, ctl_sym(g, n, 0, "trips", 0, NO_LIMIT));
+    return infer_collected(g, n, &b, trips) ? INFER_OK : INFER_FAILED;
 }
-/* A collected output of a loop whose trip count is not known: capacity doubles when it is full. */
-struct growing {
-    struct buf *buf;
-    const struct sym *cap;
-};
-static void make_room(struct lowering *l, struct growing *gr, expr at) {
+/* Twice the room, when pass `at` finds none. */
+static void make_room(struct lowering *l, const struct collected *q, expr at) {
     struct ctx *c = l->c;
     struct block *outer;
-    struct stmt *full = s_if(c, x_cmp(c, X_EQ, at, x_sym(c, gr->cap)));
+    struct stmt *full = s_if(c, x_cmp(c, X_EQ, at, x_sym(c, q->cap)));
     enter(l, full, &full->u.cond.then, &outer);
-    const struct sym *twice = sym_new(c, internf(c->names, "%s_twice", gr->cap->name), 0, INT64_MAX / 4, true);
-    ctl_set_size(l, twice, x_muli(c, x_sym(c, gr->cap), 2));
+    const struct sym *twice = sym_new(c, internf(c->names, "%s_twice", q->cap->name), 0, INT64_MAX / 4, true);
+    ctl_set_size(l, twice, x_muli(c, x_sym(c, q->cap), 2));
     expr dims[32];
-    for (int k = 0; k < gr->buf->nd; k++) dims[k] = gr->buf->dims[k];
+    for (int k = 0; k < q->buf->nd; k++) dims[k] = q->buf->dims[k];
     dims[0] = x_sym(c, twice);
-    struct buf *bigger = lower_alloc(l, "bigger", gr->buf->type, dims, gr->buf->nd);
+    struct buf *bigger = lower_alloc(l, "bigger", q->buf->type, dims, q->buf->nd);
     const struct var *axes[32];
     expr idx[32];
-    for (int k = 0; k < gr->buf->nd; k++) {
-        axes[k] = var_new(c, internf(c->names, "grow.i%d", k), gr->buf->dims[k]);
+    for (int k = 0; k < q->buf->nd; k++) {
+        axes[k] = var_new(c, internf(c->names, "grow.i%d", k), q->buf->dims[k]);
         idx[k] = x_var(c, axes[k]);
     }
-    expr old = x_load(c, gr->buf, idx, gr->buf->nd, NULL);
+    expr old = x_load(c, q->buf, idx, q->buf->nd, NULL);
     idx[0] = x_guard(c, idx[0], dims[0]); /* the kernel gets both sizes as numbers */
-    struct stmt *s = s_store(c, bigger, idx, gr->buf->nd, RED_NONE, old);
-    s = lower_nest(c, axes, gr->buf->nd, s);
+    struct stmt *s = s_store(c, bigger, idx, q->buf->nd, RED_NONE, old);
+    s = lower_nest(c, axes, q->buf->nd, s);
     struct block b = {0};
     block_append(&b, s);
     outline_kernels(l, &b, "grow");
-    ctl_swap(l, gr->buf, bigger);
+    ctl_swap(l, q->buf, bigger);
     ctl_release(l, bigger);
-    ctl_set_size(l, gr->cap, x_sym(c, twice));
+    ctl_set_size(l, q->cap, x_sym(c, twice));
     leave(l, outer);
-}
-static struct growing growing_new(struct lowering *l, const struct node *n, int k, const struct value *res) {
-    struct ctx *c = l->c;
-    struct growing gr;
-    gr.cap = sym_new(c, internf(c->names, "cap%d_%d", n->id, k), 0, INT64_MAX / 4, true);
-    ctl_set_size(l, gr.cap, x_int(c, 16));
-    expr dims[32] = {x_sym(c, gr.cap)};
-    for (int d = 0; d < res->type.rank; d++) dims[d + 1] = res->type.dims[d];
-    gr.buf = lower_alloc(l, "collected", res->type.dtype, dims, res->type.rank + 1);
-    return gr;
 }
 /* The number of the pass for use in kernels: they get it as an argument and do not see that it is below the number of
  * trips, so with trips known only at run time it is a size, guarded where it is an index. Loops of the same depth have
@@ -378,19 +469,22 @@ static expr pass_number(struct lowering *l, const struct var *v) {
     ctl_set_size(l, l->passes.v[l->loops], x_var(l->c, v));
     return x_sym(l->c, l->passes.v[l->loops]);
 }
+/* What pass number `pass` gives, at its place in the result. */
+static void put_slice(struct lowering *l, struct node *n, const struct collected *q, expr pass, expr at) {
+    find_sizes(l, n, q, pass);
+    lower_copy_slice(l, q->buf, at, q->axis, lower_buf(l, (struct value *)q->slice), NULL, -1);
+}
 static bool loop_counted(struct lowering *l, struct node *n, struct body *b, struct value *m, struct buf **cur,
                          struct buf **next) {
     struct ctx *c = l->c;
     expr trips = known_index(c, m);
     if (!trips) {
-        const struct attr *at = node_attr(n, "trip_symbol");
-        const struct sym *s =
-            at ? n->syms.v[at->u.i] : sym_new(c, internf(c->names, "trips%d", n->id), 0, NO_LIMIT, true);
+        const struct sym *s = find_sym(n, "trips", 0);
+        if (!s) s = sym_new(c, internf(c->names, "trips%d", n->id), 0, NO_LIMIT, true);
         ctl_set_size(l, s, x_max(c, x_toidx(c, ctl_load_scalar(l, m)), x_int(c, 0)));
         trips = x_sym(c, s);
     } else trips = x_max(c, trips, x_int(c, 0));
-    for (int k = 0; k < b->nscan_out; k++)
-        if (b->ncarried + k < n->outs.n && n->outs.v[b->ncarried + k]) lower_buf(l, n->outs.v[b->ncarried + k]);
+    struct collected *got = begin_collected(l, n, b, true);
     struct buf *it = lower_alloc(l, "iteration", I64, NULL, 0), *cond = lower_alloc(l, "condition", BOOL, NULL, 0);
     store_scalar(l, cond, x_bool(c, true));
     lower_bind(l, b->r->params.v[0], it), lower_bind(l, b->r->params.v[1], cond);
@@ -401,26 +495,36 @@ static bool loop_counted(struct lowering *l, struct node *n, struct body *b, str
     if (b->r->params.v[0]->uses.n) store_scalar(l, it, x_idxval(c, x_var(c, v)));
     expr pass = b->nscan_out ? pass_number(l, v) : NULL;
     bool ok = run_body(l, b, cur, next);
-    for (int k = 0; k < b->nscan_out && ok; k++) {
-        struct value *o = b->ncarried + k < n->outs.n ? n->outs.v[b->ncarried + k] : NULL;
-        if (o)
-            lower_copy_slice(l, lower_buf(l, o), x_guard(c, pass, trips), 0,
-                             lower_buf(l, b->r->results.v[1 + b->ncarried + k]), NULL, -1);
-    }
+    for (int k = 0; k < b->nscan_out && ok; k++)
+        if (got[k].buf) put_slice(l, n, &got[k], x_var(c, v), x_guard(c, pass, trips));
     end_pass(l, n, b, cur, next);
     leave(l, outer);
     return ok;
 }
+/* The passes that there were. */
+static void take_collected(struct lowering *l, const struct collected *q, struct buf *o) {
+    struct ctx *c = l->c;
+    const struct var *axes[32];
+    expr idx[32], from[32];
+    for (int d = 0; d < o->nd; d++) {
+        axes[d] = var_new(c, internf(c->names, "take.i%d", d), o->dims[d]);
+        idx[d] = from[d] = x_var(c, axes[d]);
+    }
+    from[0] = x_guard(c, idx[0], x_sym(c, q->cap));
+    struct stmt *s = s_store(c, o, idx, o->nd, RED_NONE, x_load(c, q->buf, from, o->nd, NULL));
+    s = lower_nest(c, axes, o->nd, s);
+    struct block b = {0};
+    block_append(&b, s);
+    outline_kernels(l, &b, "take");
+    ctl_release(l, q->buf);
+}
 static bool loop_while(struct lowering *l, struct node *n, struct body *b, struct buf **cur, struct buf **next) {
     struct ctx *c = l->c;
     struct buf *it = lower_alloc(l, "iteration", I64, NULL, 0), *cond = lower_alloc(l, "condition", BOOL, NULL, 0);
-    struct growing *gr = NEWN(&c->arena, struct growing, b->nscan_out + 1);
     store_scalar(l, it, x_const_i(c, I64, 0));
     store_scalar(l, cond, n->ins.v[1] ? ctl_load_scalar(l, n->ins.v[1]) : x_bool(c, true));
     lower_bind(l, b->r->params.v[0], it), lower_bind(l, b->r->params.v[1], cond);
-    for (int k = 0; k < b->nscan_out; k++)
-        if (b->ncarried + k < n->outs.n && n->outs.v[b->ncarried + k])
-            gr[k] = growing_new(l, n, k, b->r->results.v[1 + b->ncarried + k]);
+    struct collected *got = begin_collected(l, n, b, false);
     expr itv = x_load(c, it, NULL, 0, NULL), more = x_load(c, cond, NULL, 0, NULL);
     if (n->ins.v[0]) {
         expr m =
@@ -433,12 +537,11 @@ static bool loop_while(struct lowering *l, struct node *n, struct body *b, struc
     enter(l, loop, &loop->u.loop_while.body, &outer);
     bool ok = run_body(l, b, cur, next);
     for (int k = 0; k < b->nscan_out && ok; k++) {
-        if (!gr[k].buf) continue;
+        if (!got[k].buf) continue;
         const struct sym *pass = sym_new(c, internf(c->names, "pass%d_%d", n->id, k), 0, NO_LIMIT, true);
         ctl_set_size(l, pass, x_toidx(c, itv));
-        make_room(l, &gr[k], x_sym(c, pass));
-        lower_copy_slice(l, gr[k].buf, x_guard(c, x_sym(c, pass), x_sym(c, gr[k].cap)), 0,
-                         lower_buf(l, b->r->results.v[1 + b->ncarried + k]), NULL, -1);
+        make_room(l, &got[k], x_sym(c, pass));
+        put_slice(l, n, &got[k], x_sym(c, pass), x_guard(c, x_sym(c, pass), x_sym(c, got[k].cap)));
     }
     struct buf *rc = ok ? lower_buf(l, b->r->results.v[0]) : cond;
     end_pass(l, n, b, cur, next);
@@ -446,32 +549,10 @@ static bool loop_while(struct lowering *l, struct node *n, struct body *b, struc
     store_scalar(l, it, x_add(c, itv, x_const_i(c, I64, 1)));
     leave(l, outer);
     if (!ok) return false;
-    const struct attr *at = node_attr(n, "trip_symbol");
-    if (at) ctl_set_size(l, n->syms.v[at->u.i], x_toidx(c, itv));
-    for (int k = 0; k < b->nscan_out; k++) {
-        if (!gr[k].buf) continue;
-        struct buf *o = lower_buf(l, n->outs.v[b->ncarried + k]);
-        const struct var *axes[32];
-        expr idx[32], from[32];
-        for (int d = 0; d < o->nd; d++) {
-            axes[d] = var_new(c, internf(c->names, "take.i%d", d), o->dims[d]);
-            idx[d] = from[d] = x_var(c, axes[d]);
-        }
-        from[0] = x_guard(c, idx[0], x_sym(c, gr[k].cap));
-        struct stmt *s = s_store(c, o, idx, o->nd, RED_NONE, x_load(c, gr[k].buf, from, o->nd, NULL));
-        s = lower_nest(c, axes, o->nd, s);
-        struct block blk = {0};
-        block_append(&blk, s);
-        outline_kernels(l, &blk, "take");
-        ctl_release(l, gr[k].buf);
-    }
-    return true;
-}
-/* What is collected is allocated before the loop. */
-static bool collectable(struct lowering *l, struct node *n, const struct body *b) {
-    for (int k = b->ncarried; k < n->outs.n; k++)
-        if (n->outs.v[k] && !sizes_outlive(l->g, b, &b->r->results.v[b->first_result + k]->type))
-            return ctl_problem(l->g, n, E_SHAPE, "the size of a collected value is known only inside of the body");
+    const struct sym *trips = find_sym(n, "trips", 0);
+    if (trips) ctl_set_size(l, trips, x_toidx(c, itv));
+    for (int k = 0; k < b->nscan_out; k++)
+        if (got[k].buf) take_collected(l, &got[k], lower_buf(l, n->outs.v[b->ncarried + k]));
     return true;
 }
 static void bind_captures(struct lowering *l, struct node *n, struct body *b) {
@@ -480,7 +561,7 @@ static void bind_captures(struct lowering *l, struct node *n, struct body *b) {
 }
 static bool loop_lower(struct lowering *l, struct node *n) {
     struct body b;
-    if (!loop_body(l->g, n, &b) || !collectable(l, n, &b)) return false;
+    if (!loop_body(l->g, n, &b)) return false;
     struct buf **cur = NEWN(&l->c->arena, struct buf *, b.ncarried + 1),
                **next = NEWN(&l->c->arena, struct buf *, b.ncarried + 1);
     bind_captures(l, n, &b);
@@ -496,10 +577,16 @@ struct scan {
     struct body b;
     int nscan_in;
 };
-static int scan_axis(const struct node *n, const char *name, int k, int rank) {
-    const struct attr *a = node_attr(n, name);
-    int64_t v = a && a->kind == AT_INTS && k < a->n ? a->u.is[k] : 0;
-    return v < -rank || v >= rank ? -1 : (int)(v < 0 ? v + rank : v);
+static bool scan_body(struct graph *g, struct node *n, struct scan *s) {
+    const struct attr *a = node_attr(n, "num_scan_inputs");
+    s->nscan_in = a && a->kind == AT_INT && a->u.i > 0 && a->u.i <= n->ins.n ? (int)a->u.i : -1;
+    s->b = (struct body){.r = node_region(n, "body"), .ncaps = ctl_captures(n), .init = n->ins.v};
+    s->b.ncarried = n->ins.n - s->nscan_in - s->b.ncaps;
+    if (!s->b.r || s->nscan_in < 1 || s->b.ncarried < 0 || s->b.r->params.n != n->ins.n ||
+        s->b.r->results.n < s->b.ncarried || s->b.r->results.n < n->outs.n || !inputs_given(n, 0))
+        return ctl_problem(g, n, E_ARITY, "the body's parameters or results do not fit the scan");
+    s->b.nscan_out = s->b.r->results.n - s->b.ncarried;
+    return true;
 }
 /* One for each operand or result that is taken apart, or none at all. */
 static bool scan_list(struct graph *g, struct node *n, const char *name, int want) {
@@ -513,17 +600,6 @@ static bool scan_lists(struct graph *g, struct node *n, const struct scan *s) {
     return scan_list(g, n, "scan_input_axes", s->nscan_in) && scan_list(g, n, "scan_input_directions", s->nscan_in) &&
            scan_list(g, n, "scan_output_axes", s->b.nscan_out) &&
            scan_list(g, n, "scan_output_directions", s->b.nscan_out);
-}
-static bool scan_body(struct graph *g, struct node *n, struct scan *s) {
-    const struct attr *a = node_attr(n, "num_scan_inputs");
-    s->nscan_in = a && a->kind == AT_INT && a->u.i > 0 && a->u.i <= n->ins.n ? (int)a->u.i : -1;
-    s->b = (struct body){.r = node_region(n, "body"), .ncaps = ctl_captures(n), .init = n->ins.v};
-    s->b.ncarried = n->ins.n - s->nscan_in - s->b.ncaps;
-    if (!s->b.r || s->nscan_in < 1 || s->b.ncarried < 0 || s->b.r->params.n != n->ins.n ||
-        s->b.r->results.n < s->b.ncarried || s->b.r->results.n < n->outs.n || !inputs_given(n, 0))
-        return ctl_problem(g, n, E_ARITY, "the body's parameters or results do not fit the scan");
-    s->b.nscan_out = s->b.r->results.n - s->b.ncarried;
-    return true;
 }
 static enum infer_status scan_infer(struct graph *g, struct node *n, bool (*infer_region)(struct region *)) {
     struct scan s;
@@ -543,23 +619,9 @@ static enum infer_status scan_infer(struct graph *g, struct node *n, bool (*infe
         if (!trips) trips = x->type.dims[axis];
     }
     if (!infer_body(g, n, &s.b, infer_region)) return INFER_FAILED;
-    for (int k = 0; k < n->outs.n; k++) {
-        struct value *o = n->outs.v[k], *res = s.b.r->results.v[k];
-        if (!o) continue;
-        if (k < s.b.ncarried) {
-            o->type = s.b.r->params.v[k]->type;
-            continue;
-        }
-        if (res->type.kind != TY_TENSOR || res->type.rank < 0)
-            return ctl_problem(g, n, E_RANK, "the rank of a collected value is not known"), INFER_FAILED;
-        int axis = scan_axis(n, "scan_output_axes", k - s.b.ncarried, res->type.rank + 1);
-        expr dims[33];
-        if (axis < 0 || axis > res->type.rank || res->type.rank > 30)
-            return ctl_problem(g, n, E_ATTR, "a scan axis is outside the rank"), INFER_FAILED;
-        for (int d = 0, i = 0; d <= res->type.rank; d++) dims[d] = d == axis ? trips : res->type.dims[i++];
-        o->type = type_tensor(c, res->type.dtype, dims, res->type.rank + 1);
-    }
-    return INFER_OK;
+    for (int k = 0; k < s.b.ncarried && k < n->outs.n; k++)
+        if (n->outs.v[k]) n->outs.v[k]->type = s.b.r->params.v[k]->type;
+    return infer_collected(g, n, &s.b, trips) ? INFER_OK : INFER_FAILED;
 }
 static expr scan_at(struct ctx *c, const struct node *n, const char *name, int k, expr pass, expr trips) {
     const struct attr *a = node_attr(n, name);
@@ -569,7 +631,7 @@ static expr scan_at(struct ctx *c, const struct node *n, const char *name, int k
 static bool scan_lower(struct lowering *l, struct node *n) {
     struct scan s;
     struct ctx *c = l->c;
-    if (!scan_body(l->g, n, &s) || !collectable(l, n, &s.b)) return false;
+    if (!scan_body(l->g, n, &s)) return false;
     struct buf **cur = NEWN(&c->arena, struct buf *, s.b.ncarried + 1),
                **next = NEWN(&c->arena, struct buf *, s.b.ncarried + 1);
     bind_captures(l, n, &s.b);
@@ -584,8 +646,7 @@ static bool scan_lower(struct lowering *l, struct node *n) {
         chk->u.check.cond = cond, chk->u.check.fault = "scan inputs differ in length", chk->u.check.origin = n->origin;
         lower_stmt(l, chk);
     }
-    for (int k = s.b.ncarried; k < n->outs.n; k++)
-        if (n->outs.v[k]) lower_buf(l, n->outs.v[k]);
+    struct collected *got = begin_collected(l, n, &s.b, true);
     for (int k = 0; k < s.nscan_in; k++) lower_buf(l, n->ins.v[s.b.ncarried + k]);
     const struct var *v = var_new(c, "step", trips);
     struct stmt *loop = s_for(c, v, LK_SERIAL);
@@ -601,13 +662,8 @@ static bool scan_lower(struct lowering *l, struct node *n) {
         lower_bind(l, p, slice);
     }
     bool ok = run_body(l, &s.b, cur, next);
-    for (int k = s.b.ncarried; k < n->outs.n && ok; k++) {
-        struct value *o = n->outs.v[k];
-        if (o)
-            lower_copy_slice(l, lower_buf(l, o), scan_at(c, n, "scan_output_directions", k - s.b.ncarried, pass, trips),
-                             scan_axis(n, "scan_output_axes", k - s.b.ncarried, o->type.rank),
-                             lower_buf(l, s.b.r->results.v[k]), NULL, -1);
-    }
+    for (int k = 0; k < s.b.nscan_out && ok; k++)
+        if (got[k].buf) put_slice(l, n, &got[k], x_var(c, v), scan_at(c, n, "scan_output_directions", k, pass, trips));
     end_pass(l, n, &s.b, cur, next);
     leave(l, outer);
     for (int k = 0; k < s.b.ncarried && k < n->outs.n && ok; k++) bind_out(l, n->outs.v[k], cur[k]);

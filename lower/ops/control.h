@@ -13,8 +13,8 @@ bool ctl_problem(struct graph *g, struct node *n, enum diag_code code, const cha
 void ctl_take_type(struct value *param, const struct value *arg);
 /* Truth of a boolean known at compile time: 1, 0, or -1. */
 int ctl_known_bool(const struct value *v);
-/* The k-th produced symbol of n; made on first use. */
-const struct sym *ctl_sym(struct graph *g, struct node *n, int k, const char *name, int64_t lo, int64_t hi);
+/* The k-th produced symbol of n of a kind ("carried"), which is the beginning of its name; made on first use. */
+const struct sym *ctl_sym(struct graph *g, struct node *n, int k, const char *kind, int64_t lo, int64_t hi);
 
 int ctl_captures(const struct node *n); /* inputs, the last ones, that stand for captured values */
 
@@ -24,9 +24,10 @@ extern const struct op_control map_control;
 void ctl_open_captures(struct node *n);
 /* Results of an If that both branches give in the same form become tensors. After the branches were inferred. */
 void ctl_open_results(struct graph *g, struct node *n, struct region *const *branch);
-/* A Loop that carries some is unrolled, pass by pass. */
+/* A Loop that carries some is unrolled, pass by pass; with passes that only the run counts it carries them packed. */
 bool ctl_carries_holders(const struct node *n, int ncarried);
-enum infer_status ctl_unroll(struct graph *g, struct node *n, int ncarried, int ncollected);
+typedef bool infer_fn(struct region *r);
+enum infer_status ctl_unroll(struct graph *g, struct node *n, int ncarried, int ncollected, infer_fn *infer_region);
 
 /* ---- lowering */
 expr ctl_load_scalar(struct lowering *l, struct value *v);

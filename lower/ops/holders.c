@@ -2,6 +2,7 @@
  * an If give in the same form, is passed as tensors; a loop that carries a sequence is unrolled. See sequence.h. */
 #include "ir/base/map.h"
 #include "lower/ops/control.h"
+#include "lower/ops/packed.h"
 #include "lower/ops/sequence.h"
 #include <string.h>
 
@@ -19,7 +20,7 @@ static void drop_param(struct region *r, int k) {
 /* In r, what `holder` is outside: made of what it holds, which is captured behind the others. */
 static void open_in(struct region *r, const struct node *holder, int param) {
     struct value *old = r->params.v[param];
-    struct node *n = node_new(r, r->first, "", holder->op_type, NULL, 0, 1);
+    struct node *n = node_new(r, r->first, holder->domain, holder->op_type, NULL, 0, 1);
     n->origin = holder->origin;
     n->outs.v[0]->name = old->name;
     for (int k = 0; k < holder->attrs.n; k++) node_set_attr(n, holder->attrs.v[k]);
@@ -165,6 +166,7 @@ static struct node *renewed(struct node *n) {
         if (n->attrs.v[k].kind == AT_REGION) n->attrs.v[k].u.region->owner = to;
     }
     n->attrs.n = 0; /* the bodies belong to the new node now */
+    trace_because(n->in->graph, NULL, "its passes are unrolled");
     node_remove(n);
     return to;
 }
@@ -189,6 +191,7 @@ static void finish(struct node *n, int ncarried, int ncollected) {
         }
         value_replace(n->outs.v[k], v);
     }
+    trace_because(n->in->graph, NULL, "its passes are unrolled");
     node_remove(n);
 }
 bool ctl_carries_holders(const struct node *n, int ncarried) {
@@ -196,18 +199,119 @@ bool ctl_carries_holders(const struct node *n, int ncarried) {
         if (n->ins.v[2 + k] && value_is_holder(n->ins.v[2 + k])) return true;
     return node_attr(n, "pass") != NULL; /* in the midst of it */
 }
-enum infer_status ctl_unroll(struct graph *g, struct node *n, int ncarried, int ncollected) {
+/* ---- loops that carry sequences, as many passes as the run says: packed, each is two carried tensors */
+static void move_up(struct value **v, int n, int at) {
+    memmove(v + at + 1, v + at, (size_t)(n - at) * sizeof *v);
+    for (int k = at + 1; k <= n; k++)
+        if (v[k]) v[k]->index = k;
+}
+static struct value *insert_param(struct region *r, int at) {
+    struct value *v = region_param(r, "", (struct type){.rank = -1});
+    move_up(r->params.v, r->params.n - 1, at);
+    v->index = at;
+    return r->params.v[at] = v;
+}
+static struct value *insert_out(struct node *n, int at) {
+    struct value *v = node_out(n, n->outs.n, "");
+    move_up(n->outs.v, n->outs.n - 1, at);
+    v->index = at;
+    return n->outs.v[at] = v;
+}
+static void insert_input(struct node *n, int at, struct value *v) {
+    for (int k = n->ins.n; k > at; k--) node_set_input(n, k, n->ins.v[k - 1]);
+    node_set_input(n, at, v);
+}
+static struct value *packed_behind(struct node *n, struct value *cells, struct value *shapes) {
+    struct node *p = node_new(n->in, n->next, "gcc2nn", "Packed", (struct value *[]){cells, shapes}, 2, 1);
+    p->origin = n->origin;
+    return p->outs.v[0];
+}
+/* Carried value k of n, whose elements have that rank. */
+static bool carry_packed(struct node *n, struct region *r, int k, int rank) {
+    struct packed x;
+    struct value *outer = k < n->outs.n ? n->outs.v[k] : NULL, *param = r->params.v[2 + k];
+    if (!packed_from(n, n->ins.v[2 + k], rank, &x)) return false;
+    node_set_input(n, 2 + k, x.cells);
+    insert_input(n, 3 + k, x.shapes);
+    struct value *cells = insert_param(r, 2 + k), *shapes = insert_param(r, 3 + k);
+    struct node *seq = node_new(r, r->first, "gcc2nn", "Packed", (struct value *[]){cells, shapes}, 2, 1);
+    value_replace(param, seq->outs.v[0]);
+    drop_param(r, 4 + k);
+    struct node *parts = node_new(r, NULL, "gcc2nn", "Unpack", &r->results.v[1 + k], 1, 2);
+    seq->origin = parts->origin = n->origin;
+    node_set_attr(parts, (struct attr){.name = "rank", .kind = AT_INT, .u.i = rank});
+    int count = r->results.n;
+    struct value **results = arena_copy(&r->graph->ctx->arena, r->results.v, (size_t)count * sizeof *results);
+    region_drop_results(r);
+    for (int j = 0; j < count; j++) {
+        region_result(r, j == 1 + k ? parts->outs.v[0] : results[j]);
+        if (j == 1 + k) region_result(r, parts->outs.v[1]);
+    }
+    if (k >= n->outs.n) return true;
+    if (!n->outs.v[k]) node_out(n, k, "");
+    struct value *a = insert_out(n, k), *b = insert_out(n, k + 1);
+    n->outs.n--;
+    memmove(n->outs.v + k + 2, n->outs.v + k + 3, (size_t)(n->outs.n - k - 2) * sizeof *n->outs.v);
+    for (int j = k + 2; j < n->outs.n; j++)
+        if (n->outs.v[j]) n->outs.v[j]->index = j;
+    if (outer) value_replace(outer, packed_behind(n, a, b));
+    return true;
+}
+/* The rank of the elements of carried sequence k, which has none yet: of those that a pass inserts, tried on a copy. */
+static int rank_after_a_pass(struct graph *g, struct node *n, int k, infer_fn *infer_region) {
+    struct diags before = g->ctx->diags;
+    struct map values = {.arena = &g->ctx->arena};
+    struct node *trial = node_new(n->in, n, "", n->op_type, NULL, 0, 0);
+    struct region *r = region_copy(trial, node_region(n, "body"), &values);
+    node_set_attr(trial, (struct attr){.name = "body", .kind = AT_REGION, .u.region = r});
+    for (int j = 0; j < r->params.n; j++) {
+        struct value *arg = n->ins.v[j], *p = r->params.v[j];
+        if (!arg || !value_is_holder(arg)) {
+            if (arg) ctl_take_type(p, arg), p->elems = NULL;
+            continue;
+        }
+        struct node *holder = node_new(r, r->first, arg->def->domain, arg->def->op_type, NULL, 0, 1);
+        for (int i = 0; i < arg->def->attrs.n; i++) node_set_attr(holder, arg->def->attrs.v[i]);
+        if (arg->def->ins.n) continue; /* what it holds is outside: this pass is not tried */
+        value_replace(p, holder->outs.v[0]);
+    }
+    int rank = infer_region(r) ? packed_rank(r->results.v[1 + k]) : -1;
+    g->ctx->diags = before;
+    node_remove(trial);
+    return rank;
+}
+static enum infer_status pack_loop(struct graph *g, struct node *n, int ncarried, infer_fn *infer_region) {
+    struct region *r = node_region(n, "body");
+    for (int k = 0; k < ncarried; k++) {
+        struct value *v = n->ins.v[2 + k];
+        if (!v || v->type.kind != TY_SEQUENCE) continue;
+        int rank = packed_rank(v);
+        if (rank < 0) rank = rank_after_a_pass(g, n, k, infer_region);
+        if (rank < 0 || !carry_packed(n, r, k, rank))
+            return ctl_problem(
+                       g, n, E_RANK,
+                       "the rank of what a carried sequence holds is not known, and the number of passes neither"),
+                   INFER_FAILED;
+        ncarried++, k++;
+    }
+    if (ctl_carries_holders(n, ncarried))
+        return ctl_problem(g, n, E_OP,
+                           "a loop that carries an optional, and whose number of passes only the run knows"),
+               INFER_FAILED;
+    renewed(n);
+    return INFER_REPLACED;
+}
+enum infer_status ctl_unroll(struct graph *g, struct node *n, int ncarried, int ncollected, infer_fn *infer_region) {
     struct region *r = node_region(n, "body");
     const struct attr *at = node_attr(n, "pass");
     int64_t passes = INT64_MAX, more = 1, pass = at ? at->u.i : 0;
     bool known = (!n->ins.v[0] || known_int(n->ins.v[0], &passes)) && (!n->ins.v[1] || known_int(n->ins.v[1], &more));
     for (int k = 0; k < 2; k++) /* what types say may change while a loop around this one is being inferred */
         known &= !n->ins.v[k] || n->ins.v[k]->init || region_is_settled(n->in);
-    if (!known)
-        return ctl_problem(g, n, E_OP,
-                           "a loop that carries a sequence or optional, and whose number of passes is not known when "
-                           "the model is compiled, is not supported"),
+    if (!known && at)
+        return ctl_problem(g, n, E_OP, "a loop that carries a sequence goes on as long as a value of the run says"),
                INFER_FAILED;
+    if (!known) return pack_loop(g, n, ncarried, infer_region);
     if (!at) begin_collecting(n, r, ncollected);
     if (pass >= passes || !more) {
         finish(n, ncarried, ncollected);
@@ -263,6 +367,7 @@ static enum infer_status map_infer(struct graph *g, struct node *n, bool (*infer
         for (int i = 0; i < length; i++) list[i] = results[i * r->results.n + k];
         value_replace(n->outs.v[k], held_by(n, n, length ? "SequenceConstruct" : "SequenceEmpty", list, length));
     }
+    trace_because(g, NULL, "its passes are unrolled");
     node_remove(n);
     return INFER_REPLACED;
 }

@@ -2,29 +2,27 @@
 #include "lower/ops/ops.h"
 #include <string.h>
 
-/* Batched product over the last two axes, with numpy's rules for vectors; fa, fb change the factors that were loaded.
- */
-static X matmul_axes(T a, T b, X *batch) {
-    int ra = rank(a), rb = rank(b), na = ra > 2 ? ra - 2 : 0, nb = rb > 2 ? rb - 2 : 0;
-    int n = na > nb ? na : nb;
+/* Batched product over the last two axes, with numpy's rules for vectors. */
+static X matmul_axes(X a, X b, X *batch) {
+    int na = a.n > 2 ? a.n - 2 : 0, nb = b.n > 2 ? b.n - 2 : 0, n = na > nb ? na : nb;
     *batch = list0();
     for (int k = 0; k < n; k++) {
-        E da = k < n - na ? idx(1) : dim(a, k - (n - na)), db = k < n - nb ? idx(1) : dim(b, k - (n - nb));
+        E da = k < n - na ? idx(1) : a.v[k - (n - na)], db = k < n - nb ? idx(1) : b.v[k - (n - nb)];
         E d = x_is(db, 1) || da == db ? da : x_is(da, 1) ? db : sel(eq(da, idx(1)), db, da);
         if (!x_is(da, 1) && !x_is(db, 1))
             require(or_(eq(da, db), or_(eq(da, idx(1)), eq(db, idx(1)))), "batch dimensions do not broadcast");
         *batch = push(*batch, d);
     }
     X o = *batch;
-    if (ra > 1) o = push(o, dim(a, ra - 2));
-    if (rb > 1) o = push(o, dim(b, rb - 1));
+    if (a.n > 1) o = push(o, a.v[a.n - 2]);
+    if (b.n > 1) o = push(o, b.v[b.n - 1]);
     return o;
 }
-static X batch_index(T t, X o, int nbatch) {
-    int own = rank(t) > 2 ? rank(t) - 2 : 0;
+static X batch_index(X dims, X o, int nbatch) {
+    int own = dims.n > 2 ? dims.n - 2 : 0;
     X r = list0();
     for (int k = 0; k < own; k++) {
-        E d = dim(t, k), v = o.v[nbatch - own + k];
+        E d = dims.v[k], v = o.v[nbatch - own + k];
         r = push(r, x_is(d, 1)                                ? idx(0)
                     : v->op == X_VAR && v->u.var->extent == d ? v
                                                               : wrap_index(sel(eq(d, idx(1)), idx(0), v), d));
@@ -32,6 +30,7 @@ static X batch_index(T t, X o, int nbatch) {
     return r;
 }
 static bool plain_size(E e) { return e->op == X_CONST || e->op == X_SYM || e->op == X_LIN; }
+/* fa, fb change the factors that were loaded, done the sum. */
 static void matmul(T a, T b, enum dtype accumulate, enum dtype result_type, E (*fa)(E v, X i), E (*fb)(E v, X i),
                    E (*done)(E v, X o)) {
     int ra = rank(a), rb = rank(b);
@@ -41,11 +40,11 @@ static void matmul(T a, T b, enum dtype accumulate, enum dtype result_type, E (*
     }
     E k = dim(a, ra - 1), kb = dim(b, rb > 1 ? rb - 2 : 0);
     require(eq(k, kb), "inner dimensions differ");
-    X batch, o = matmul_axes(a, b, &batch);
+    X batch, o = matmul_axes(shape(a), shape(b), &batch);
     int nb = batch.n, m = ra > 1;
     o = axes_named(o, nb == 0 ? "m n" : nb == 1 ? "b m n" : nb == 2 ? "b h m n" : NULL);
     E r = raxis(x_is_true(le(kb, k)) ? kb : k, "k"); /* the one that is below the other without the check */
-    X ia = batch_index(a, o, nb), ib = batch_index(b, o, nb);
+    X ia = batch_index(shape(a), o, nb), ib = batch_index(shape(b), o, nb);
     if (ra > 1) ia = push(ia, o.v[nb]);
     ia = push(ia, r);
     bool told = x_is_true(le(kb, k)) || plain_size(k) || plain_size(kb); /* by the check, to the kernel */
@@ -67,30 +66,60 @@ static void op_matmul(void) {
     }
     matmul(x, in(1), acc(x), dtype(x), NULL, NULL, NULL);
 }
-/* com.microsoft.FusedMatMul: transposed operands and a factor. Batch transposes (transBatchA) are not offered. */
-static E scaled(E v, X o) { return (void)o, mul(v, num(float_attr("alpha"))); }
+/* com.microsoft.FusedMatMul: transposed operands and a factor; FusedMatMulActivation: and a function of the result. */
+static E fused_result(E v, X o) {
+    const char *act = has_attr("activation") ? str_attr("activation") : "";
+    double alpha, beta;
+    (void)o;
+    v = mul(v, num(float_attr("alpha")));
+    if (!*act) return v;
+    activation_defaults(act, &alpha, &beta);
+    if (has_attr("activation_alpha")) alpha = float_attr("activation_alpha");
+    if (has_attr("activation_beta")) beta = float_attr("activation_beta");
+    return activation(act, v, alpha, beta);
+}
+/* An operand whose axes are read in another order: axis k is the tensor's axis from[k]. */
+struct turned {
+    T t;
+    X dims;
+    int from[32];
+};
+static struct turned turned(T t, bool last_two, bool batch) {
+    struct turned v = {t, list0(), {0}};
+    int r = rank(t);
+    for (int k = 0; k < r; k++) v.from[k] = k;
+    if (batch && r > 2) { /* the first axis stands behind those of the batch */
+        for (int k = 0; k < r - 2; k++) v.from[k] = k + 1;
+        v.from[r - 2] = 0;
+    }
+    if (last_two && r > 1) {
+        int last = v.from[r - 1];
+        v.from[r - 1] = v.from[r - 2], v.from[r - 2] = last;
+    }
+    for (int k = 0; k < r; k++) v.dims = push(v.dims, dim(t, v.from[k]));
+    return v;
+}
+static E at_turned(const struct turned *v, X i) {
+    X at_t = i;
+    for (int k = 0; k < i.n; k++) at_t.v[v->from[k]] = i.v[k];
+    return at(v->t, at_t);
+}
 static void op_fusedmatmul(void) {
     T a = in(0), b = in(1);
-    int ta = (int)int_attr("transA"), tb = (int)int_attr("transB"), ra = rank(a), rb = rank(b);
-    if (int_attr("transBatchA") || int_attr("transBatchB")) {
-        fail(E_ATTR, "transBatchA and transBatchB are not supported");
+    if (rank(a) < 2 || rank(b) < 2) { /* vectors are not transposed */
+        matmul(a, b, acc(a), dtype(a), NULL, NULL, fused_result);
         return;
     }
-    if (ra < 2 || rb < 2) {
-        matmul(a, b, acc(a), dtype(a), NULL, NULL, scaled);
-        return;
-    }
-    E k = dim(a, ta ? ra - 2 : ra - 1), m = dim(a, ta ? ra - 1 : ra - 2), n = dim(b, tb ? rb - 2 : rb - 1);
-    require(eq(k, dim(b, tb ? rb - 1 : rb - 2)), "inner dimensions differ");
-    X batch, o;
-    matmul_axes(a, b, &batch);
-    o = axes(push(push(batch, m), n));
-    E r = raxis(k, "k"), om = o.v[batch.n], on = o.v[batch.n + 1];
-    X ia = batch_index(a, o, batch.n), ib = batch_index(b, o, batch.n);
-    ia = ta ? push(push(ia, r), om) : push(push(ia, om), r);
-    ib = tb ? push(push(ib, on), r) : push(push(ib, r), on);
-    T y = reduce("acc", acc(a), o, RED_SUM, list1(r), mul(at(a, ia), at(b, ib)), NULL);
-    out(0, dtype(a), o, scaled(at(y, o), o));
+    struct turned va = turned(a, int_attr("transA"), int_attr("transBatchA")),
+                  vb = turned(b, int_attr("transB"), int_attr("transBatchB"));
+    int ra = rank(a), rb = rank(b);
+    require(eq(va.dims.v[ra - 1], vb.dims.v[rb - 2]), "inner dimensions differ");
+    X batch, o = axes(matmul_axes(va.dims, vb.dims, &batch));
+    E r = raxis(va.dims.v[ra - 1], "k"), om = o.v[batch.n], on = o.v[batch.n + 1];
+    X ia = push(push(batch_index(va.dims, o, batch.n), om), r),
+      ib = push(push(batch_index(vb.dims, o, batch.n), r), on);
+    T y = reduce("acc", acc(a), o, RED_SUM, list1(r), mul(at_turned(&va, ia), at_turned(&vb, ib)), NULL);
+    if (y) out(0, dtype(a), o, fused_result(at(y, o), o));
 }
 
 /* y = alpha * A' * B' + beta * C, C broadcast one way. */
@@ -254,10 +283,17 @@ static const struct op_attr a_fgemm[] = {GEMM_ATTRS,
                                          {.name = "activation_alpha", .kind = AT_FLOAT},
                                          {.name = "activation_beta", .kind = AT_FLOAT},
                                          {0}};
-static const struct op_attr a_fmm[] = {
-    {.name = "alpha", .kind = AT_FLOAT, .f = 1}, {.name = "transA", .kind = AT_INT},
-    {.name = "transB", .kind = AT_INT},          {.name = "transBatchA", .kind = AT_INT},
-    {.name = "transBatchB", .kind = AT_INT},     {0}};
+#define FUSED                                                                                                          \
+    {.name = "alpha", .kind = AT_FLOAT, .f = 1}, {.name = "transA", .kind = AT_INT},                                   \
+        {.name = "transB", .kind = AT_INT}, {.name = "transBatchA", .kind = AT_INT}, {                                 \
+        .name = "transBatchB", .kind = AT_INT                                                                          \
+    }
+static const struct op_attr a_fmm[] = {FUSED, {0}};
+static const struct op_attr a_fmma[] = {FUSED,
+                                        {.name = "activation", .kind = AT_STRING, .flags = A_REQUIRED},
+                                        {.name = "activation_alpha", .kind = AT_FLOAT},
+                                        {.name = "activation_beta", .kind = AT_FLOAT},
+                                        {0}};
 static void up_gemm(struct node *n) { node_drop_attr(n, "broadcast"); } /* C broadcasts by its shape */
 static const struct op_upgrade u_gemm[] = {{6, up_gemm}, {0}};
 const struct op ops_matmul[] = {
@@ -267,7 +303,11 @@ const struct op ops_matmul[] = {
     {"", "QLinearMatMul", 21, 10, attrs_none, s_qlinear, slots_y, .define = op_qlinearmatmul,
      .spec = "QLinearMatMul-21; scales are combined in f32, rounding is before the zero point"},
     {"com.microsoft", "FusedMatMul", 1, 1, a_fmm, s_mm, slots_y, .define = op_fusedmatmul,
-     .spec = "com.microsoft.FusedMatMul, without transBatch"},
+     .spec = "com.microsoft.FusedMatMul"},
+    {"com.microsoft", "TransposeMatMul", 1, 1, a_fmm, s_mm, slots_y, .define = op_fusedmatmul,
+     .spec = "com.microsoft.TransposeMatMul, an older name of FusedMatMul"},
+    {"com.microsoft", "FusedMatMulActivation", 1, 1, a_fmma, s_mm, slots_y, .define = op_fusedmatmul,
+     .spec = "com.microsoft.FusedMatMulActivation, with the activations of recurrent operators"},
     {"com.microsoft", "FusedGemm", 1, 1, a_fgemm, s_gemm, slots_y, .define = op_fusedgemm,
      .spec = "com.microsoft.FusedGemm"},
     {"com.microsoft", "QGemm", 1, 1, a_qgemm, s_qgemm, slots_y, .define = op_qgemm,

@@ -27,6 +27,10 @@ V ml_scores(V scores, enum ml_transform t); /* [N,C] to f32 */
 V ml_two_scores(V score, enum ml_transform t, bool adds_to_one);
 V ml_top_class(V scores);                       /* the first greatest of each row */
 V ml_label(V index, const struct attr *labels); /* of an i64; labels: ints or strings */
+/* Labels as keys. The columns that they stand for in ascending order, the keys then; NULL: they ascend as they are. */
+const struct tensor *ml_ascending(const struct attr *labels, V *keys);
+V ml_place_among(V v, const struct attr *labels); /* of each element, when they ascend; none: how many there are */
+V ml_own_places(const struct attr *labels);       /* of the labels themselves */
 /* The labels of a classifier, under these names; strings first. NULL: none is given. */
 const struct attr *ml_labels_attr(const char *strings, const char *ints);
 

@@ -73,6 +73,24 @@ static int compare_entries(const void *x, const void *y) { /* the earlier one fi
     int d = compare_keys(a->keys, a->k, b->k);
     return d ? d : (a->k > b->k) - (a->k < b->k);
 }
+/* The entries by their keys, *n of them: of equal ones the last or the first. */
+static struct entry *sorted(const struct list *keys, bool last_wins, int64_t *n) {
+    struct entry *e = NEWN(arena(), struct entry, keys->n);
+    *n = 0;
+    for (int64_t k = 0; k < keys->n; k++) e[k] = (struct entry){keys, k};
+    qsort(e, (size_t)keys->n, sizeof *e, compare_entries);
+    for (int64_t k = 0; k < keys->n; k++) {
+        bool again = *n && !compare_keys(keys, e[*n - 1].k, e[k].k);
+        if (!again) e[(*n)++] = e[k];
+        else if (last_wins) e[*n - 1] = e[k];
+    }
+    return e;
+}
+static struct tensor *sorted_keys(const struct list *keys, const struct entry *e, int64_t n) {
+    struct tensor *t = n_tensor(keys->type, &n, 1);
+    for (int64_t k = 0; k < n; k++) put_entry(t, k, keys, e[k].k);
+    return t;
+}
 struct mapping {
     struct list keys, values;
     bool last_wins; /* of equal keys; else the first */
@@ -80,26 +98,55 @@ struct mapping {
 };
 /* The value for each element of x, which has the type of the keys. */
 static V mapped(V x, const struct mapping *m) {
-    struct entry *e = NEWN(arena(), struct entry, m->keys.n);
-    int64_t n = 0, numbers = 0;
-    for (int64_t k = 0; k < m->keys.n; k++) e[k] = (struct entry){&m->keys, k};
-    qsort(e, (size_t)m->keys.n, sizeof *e, compare_entries);
-    for (int64_t k = 0; k < m->keys.n; k++) {
-        if (n && !compare_keys(&m->keys, e[n - 1].k, e[k].k)) {
-            if (m->last_wins) e[n - 1] = e[k];
-        } else e[n++] = e[k];
-    }
+    int64_t n, numbers;
+    struct entry *e = sorted(&m->keys, m->last_wins, &n);
     bool has_nan = n && dtype_is_float(m->keys.type) && isnan(real_at(&m->keys, e[n - 1].k));
     numbers = has_nan ? n - 1 : n;
-    struct tensor *keys = n_tensor(m->keys.type, &numbers, 1),
+    struct tensor *keys = sorted_keys(&m->keys, e, numbers),
                   *values = n_tensor(m->values.type, (const int64_t[]){n + 1}, 1);
-    for (int64_t k = 0; k < numbers; k++) put_entry(keys, k, &m->keys, e[k].k);
     for (int64_t k = 0; k < numbers; k++) put_entry(values, k, &m->values, e[k].k);
     put_entry(values, numbers, &m->otherwise, 0);
     if (has_nan) put_entry(values, n, &m->values, e[n - 1].k);
     struct attr nan = attr_int("nan", has_nan ? n : numbers);
     V ins[] = {x, n_const(keys)};
     return N_OP("Gather", n_const(values), n_private("Lookup", ins, 2, 1, &nan, 1)->outs.v[0]);
+}
+
+/* ---- labels as keys */
+static struct list labels_list(const struct attr *a) {
+    return (struct list){.type = a->kind == AT_INTS ? I64 : STR, .a = a, .n = a->n};
+}
+const struct tensor *ml_ascending(const struct attr *labels, V *keys) {
+    struct list l = labels_list(labels);
+    int64_t n;
+    struct entry *e = sorted(&l, true, &n);
+    struct tensor *order = n_tensor(I64, &n, 1);
+    bool as_they_are = n == l.n;
+    for (int64_t k = 0; k < n; k++) tensor_set_i(order, k, e[k].k), as_they_are &= e[k].k == k;
+    *keys = n_const(sorted_keys(&l, e, n));
+    return as_they_are ? NULL : order;
+}
+V ml_place_among(V v, const struct attr *labels) {
+    V ins[] = {v, NULL};
+    (void)ml_ascending(labels, &ins[1]);
+    struct attr nan = attr_int("nan", 0);
+    return n_private("Lookup", ins, 2, 1, &nan, 1)->outs.v[0];
+}
+V ml_own_places(const struct attr *labels) {
+    struct list l = labels_list(labels);
+    int64_t n;
+    struct entry *e = sorted(&l, true, &n);
+    struct tensor *t = n_tensor(I64, &l.n, 1);
+    for (int64_t k = 0; k < l.n; k++) {
+        int64_t lo = 0, hi = n - 1;
+        while (lo < hi) {
+            int64_t mid = lo + (hi - lo) / 2;
+            if (compare_keys(&l, e[mid].k, k) < 0) lo = mid + 1;
+            else hi = mid;
+        }
+        tensor_set_i(t, k, lo);
+    }
+    return n_const(t);
 }
 
 /* ---- LabelEncoder */

@@ -5,9 +5,17 @@
 static V product_of(int64_t rows, const struct attr *w, const struct attr *b) {
     V x = ml_samples(0, F32);
     if (!x) return NULL;
-    if (rows < 1 || !w || w->n < 1 || w->n % rows)
-        return fail(E_ATTR, "%d coefficients are no matrix of %lld rows", w ? w->n : 0, (long long)rows), NULL;
-    V ins[] = {x, ml_floats(w->u.fs, (const int64_t[]){rows, w->n / rows}, 2), NULL};
+    int64_t n = w ? w->n : 0, features = -1;
+    (void)const_int(x->type.dims[1], &features);
+    if (rows > 0 && features > 0 && n / rows > features) { /* as ONNX Runtime, which multiplies what fits */
+        diag(&def_node()->in->graph->ctx->diags, DIAG_WARNING, E_ATTR,
+             "of %lld coefficients the first %lld times %lld are used", (long long)n, (long long)rows,
+             (long long)features);
+        n = rows * features;
+    }
+    if (rows < 1 || n < 1 || n % rows)
+        return fail(E_ATTR, "%lld coefficients are no matrix of %lld rows", (long long)n, (long long)rows), NULL;
+    V ins[] = {x, ml_floats(w->u.fs, (const int64_t[]){rows, n / rows}, 2), NULL};
     if (!ins[1]) return NULL;
     if (b) ins[2] = ml_floats(b->u.fs, &rows, 1);
     struct attr transposed = attr_int("transB", 1);

@@ -103,6 +103,13 @@ static enum dtype stash(T x) {
     return dtype(x) == F64 || t == F64 ? F64 : F32;
 }
 
+/* Saved statistics keep the reduced axes, those from a on, as 1. */
+static void out_kept(int k, T from, X dims, int a) {
+    for (int d = a; d < dims.n; d++) dims.v[d] = idx(1);
+    X o = axes(dims);
+    out(k, dtype(from), o, at(from, sub_list(o, 0, a)));
+}
+
 /* ---- LayerNormalization: statistics over the axes from `axis` on */
 static void op_layernorm(void) {
     T x = in(0), scale = in(1), bias = in(2), mean, inv;
@@ -114,13 +121,7 @@ static void op_layernorm(void) {
     E v = mul(centred(x, i, mean, kept), at(inv, pick(i, kept)));
     v = mul(cast(dtype(x), v), at(scale, bcast(scale, i)));
     out(0, dtype(x), i, has(bias) ? add(v, at(bias, bcast(bias, i))) : v);
-    for (int k = 1; k < n_out(); k++) { /* saved statistics keep the reduced axes as 1 */
-        X s = shape(x);
-        for (int d = a; d < s.n; d++) s.v[d] = idx(1);
-        X o = axes(s);
-        T from = k == 1 ? mean : inv;
-        out(k, dtype(from), o, at(from, sub_list(o, 0, a)));
-    }
+    for (int k = 1; k < n_out(); k++) out_kept(k, k == 1 ? mean : inv, shape(x), a);
 }
 /* com.microsoft.SkipLayerNormalization: LayerNormalization over the last axis of input + skip + bias. */
 static void skip_norm(bool simplified) {
@@ -178,6 +179,7 @@ static void op_rmsnorm(void) {
         stage("inv", t, o, div_(num(1), sqrt_(add(div_(at(q, o), cast(t, val(m.count))), num(float_attr("epsilon"))))));
     out(0, dtype(x), i,
         mul(cast(dtype(x), mul(cast(t, at(x, i)), at(inv, pick(i, kept)))), at(scale, bcast(scale, i))));
+    if (n_out() > 1) out_kept(1, inv, shape(x), a);
 }
 
 /* ---- per channel: BatchNormalization with given statistics; instance and group norms with their own */
@@ -344,12 +346,15 @@ static const struct op_slot s_stats[] = {{"Y", TS_FLOAT, 0},
             .define = fn, .upgrades = u_soft,                                                                          \
             .spec = name "-13; joint marks the older form, over all axes from `axis` on"                               \
     }
+static const struct op_slot s_simplified[] = {{"Y", TS_ANY, 0}, {"inv_std_var", TS_ANY, OPTIONAL}, {0}};
 const struct op ops_norm[] = {
     SOFT("Softmax", op_softmax),
     SOFT("LogSoftmax", op_logsoftmax),
     SOFT("Hardmax", op_hardmax),
     {"", "LayerNormalization", 17, 1, a_layer, s_xsb, s_stats, .define = op_layernorm, .spec = "LayerNormalization-17"},
     {"", "RMSNormalization", 23, 23, a_layer, slots_ab, slots_y, .define = op_rmsnorm, .spec = "RMSNormalization-23"},
+    {"", "SimplifiedLayerNormalization", 1, 1, a_layer, slots_ab, s_simplified, .define = op_rmsnorm,
+     .spec = "ONNX Runtime's form of RMSNormalization-23"},
     {"", "BatchNormalization", 15, 1, a_batch, s_batch, s_stats, .define = op_batchnorm, .upgrades = u_batchnorm,
      .spec = "BatchNormalization-15; before 14 inference only"},
     {"", "InstanceNormalization", 22, 1, a_eps, s_xsb, slots_y, .define = op_instancenorm,

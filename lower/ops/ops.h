@@ -27,8 +27,15 @@ void ops_register_all(void);
     F(ml_features) \
     F(ml_labels) \
     F(ml_linear) \
+    F(ml_map) \
     F(ml_svm) \
     F(ml_tree) \
+    F(ms_attention) \
+    F(ms_blocks) \
+    F(ms_fused) \
+    F(ms_gqa) \
+    F(ms_layout) \
+    F(ms_misc) \
     F(ms_quant) \
     F(norm) \
     F(pad) \
@@ -44,8 +51,10 @@ void ops_register_all(void);
     F(shape) \
     F(signal) \
     F(tflite_conv) \
+    F(tflite_detect) \
     F(tflite_math) \
     F(tflite_reduce) \
+    F(tflite_rnn) \
     F(tflite_shape) \
     F(training) \
     F(vision)

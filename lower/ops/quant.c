@@ -12,6 +12,7 @@ static bool scale_index(T x, T s, X i, X *at_i) {
         return *at_i = zeros(1), true;
     }
     int a = axis_attr("axis", x);
+    if (a >= rank(x)) return false; /* a scalar, which has no axis */
     if (rank(s) == 1 && block == 0) {
         E n = dim(s, 0),
           one = eq(n, idx(1)); /* a vector of one element is for all, also when only the run knows that */

@@ -214,11 +214,12 @@ struct rnn {
     int64_t hidden;
     int ndirs;
     bool linear_before_reset, single; /* single: one step, known */
+    bool quantised;                   /* weights of bytes with scales and zero points: DynamicQuantizeLSTM */
     V x, lens, steps;                 /* x: [T,B,I]; lens NULL: all sequences are whole */
     V y, h, c;                        /* results of the directions so far */
 };
 /* What a step uses besides its slice of the input and the state; NULL where there is none. */
-enum { U_R, U_EXTRA, U_PEEP, U_LENS, U_COUNT };
+enum { U_R, U_R_SCALE, U_R_ZERO, U_EXTRA, U_PEEP, U_LENS, U_COUNT };
 struct step_out {
     V h, c, y;
 };
@@ -275,9 +276,14 @@ static bool set_activations(struct node *n, const struct rnn *r, int dir) {
     node_set_attr(n, attr_float("clip", float_attr("clip")));
     return true;
 }
+/* a times weights, which are of bytes where they have a scale: then a is quantised, too, anew each time. */
+static V product_with(struct place p, V a, V w, V scale, V zero) {
+    if (!scale) return VALUE(p, "", "MatMul", a, w);
+    return VALUE(p, "com.microsoft", "DynamicQuantizeMatMul", a, w, scale, zero);
+}
 static struct step_out build_step(const struct rnn *r, struct place p, int dir, V xw, V h, V c, V at_step, const V *use,
                                   V r2) {
-    V hr = VALUE(p, "", "MatMul", h, use[U_R]), extra = use[U_EXTRA], lens = use[U_LENS];
+    V hr = product_with(p, h, use[U_R], use[U_R_SCALE], use[U_R_ZERO]), extra = use[U_EXTRA], lens = use[U_LENS];
     struct step_out o = {0};
     struct node *n;
     if (r->kind == K_LSTM) {
@@ -367,11 +373,23 @@ static V joined(V a, V b, int axis) { /* directions become an axis */
 }
 /* X times W, for all steps and batches as rows of one product: [T*B,gates*H]. However small the batch is, there are the
  * rows of all steps to share the weights. */
-static V inputs_product(const struct rnn *r, V w) {
+static V inputs_product(const struct rnn *r, V w, V scale, V zero) {
     struct node *rows = NODE(here(), "", "Flatten", r->x);
     node_set_attr(rows, attr_int("axis", 2));
-    return VALUE(here(), "", "MatMul", rows->outs.v[0], w);
+    return product_with(here(), rows->outs.v[0], w, scale, zero);
 }
+/* x with 0 in the steps that no sequence has: one scale for all inputs must not depend on them. */
+static V without_padding(V x, V lens) {
+    static const int64_t inner[] = {1, 2};
+    V steps = VALUE(here(), domain, "RecurrentSteps", x), longest = VALUE(here(), "", "ReduceMax", lens);
+    struct node *wide = NODE(here(), "", "Cast", longest), *zero = NODE(here(), "", "Cast", scalar_i64(0));
+    node_set_attr(wide, attr_int("to", dtype_onnx(I64)));
+    node_set_attr(zero, attr_int("to", dtype_onnx(F32)));
+    V used = VALUE(here(), "", "Less", VALUE(here(), "", "Unsqueeze", steps, n_const_i64(inner, 2)), wide->outs.v[0]);
+    return VALUE(here(), "", "Where", used, x, zero->outs.v[0]);
+}
+/* Of a direction: quantised weights stand as the products take them. */
+static V of_direction(V v, int dir) { return VALUE(here(), "", "Gather", v, scalar_i64(dir)); }
 static V by_steps(const struct rnn *r, V xw, int64_t columns) { /* [T,B,columns] */
     struct node *dims = NODE(here(), "", "Shape", r->x);
     node_set_attr(dims, attr_int("end", 2));
@@ -386,9 +404,12 @@ static void one_direction(struct rnn *r, int dir, bool reverse) {
     bool batch_first = int_attr("layout"), reset = r->kind == K_GRU && !r->linear_before_reset,
          lbr = r->kind == K_GRU && !reset;
     V b = gin(3), use[U_COUNT] = {0}, r2 = NULL, c = NULL;
-    V xw = inputs_product(r, weights(gin(1), r->ndirs, all, dir, 0, all));
+    V w = r->quantised ? of_direction(gin(1), dir) : weights(gin(1), r->ndirs, all, dir, 0, all), scale[4] = {0};
+    for (int k = 0; k < 4 && r->quantised; k++) scale[k] = of_direction(gin(8 + k), dir);
+    V xw = inputs_product(r, w, scale[0], scale[1]);
     if (b) xw = VALUE(here(), "", "Add", xw, vector(b, r->ndirs, 2 * all, dir, 0, all, all, lbr ? 2 * h : all));
-    use[U_R] = weights(gin(2), r->ndirs, all, dir, 0, reset ? 2 * h : all);
+    use[U_R] = r->quantised ? of_direction(gin(2), dir) : weights(gin(2), r->ndirs, all, dir, 0, reset ? 2 * h : all);
+    use[U_R_SCALE] = scale[2], use[U_R_ZERO] = scale[3];
     if (reset) r2 = weights(gin(2), r->ndirs, all, dir, 2 * h, h);
     if (lbr && b) use[U_EXTRA] = vector(b, r->ndirs, 2 * all, dir, 5 * h, h, 0, 0);
     if (r->kind == K_LSTM && gin(7)) use[U_PEEP] = vector(gin(7), r->ndirs, 3 * h, dir, 0, 3 * h, 0, 0);
@@ -409,6 +430,7 @@ static bool shapes_fit(const struct rnn *r) {
     static const int ranks[] = {3, 3, 3, 2, 1, 3, 3, 2};
     int64_t h = r->hidden, all = kinds[r->kind].gates * h;
     int64_t last[] = {-1, -1, h, 2 * all, -1, h, h, 3 * h}, rows[] = {-1, all, all};
+    if (r->quantised) last[1] = last[2] = all, rows[1] = -1, rows[2] = h;
     for (int k = 0; k < 8; k++) {
         V v = gin(k);
         if (!v) continue;
@@ -419,7 +441,7 @@ static bool shapes_fit(const struct rnn *r) {
             return fail(E_SHAPE, "the last dimension of %s is %lld, not %lld", names[k], (long long)have,
                         (long long)last[k]),
                    false;
-        if (row >= 0 && row != rows[k])
+        if (row >= 0 && rows[k] >= 0 && row != rows[k])
             return fail(E_SHAPE, "dimension 1 of %s is %lld, not %lld", names[k], (long long)row, (long long)rows[k]),
                    false;
         if ((k == 1 || k == 2 || k == 3 || k == 7) && dirs >= 0 && dirs != r->ndirs)
@@ -427,10 +449,10 @@ static bool shapes_fit(const struct rnn *r) {
     }
     return true;
 }
-static void recurrent(enum kind kind) {
+static void recurrent(enum kind kind, bool quantised) {
     const char *dir = str_attr("direction");
     bool two = !strcmp(dir, "bidirectional"), reverse = !strcmp(dir, "reverse"), batch_first = int_attr("layout");
-    struct rnn r = {.kind = kind, .ndirs = two ? 2 : 1, .x = gin(0), .lens = gin(4)};
+    struct rnn r = {.kind = kind, .ndirs = two ? 2 : 1, .x = gin(0), .lens = gin(4), .quantised = quantised};
     if (!two && !reverse && strcmp(dir, "forward")) {
         fail(E_ATTR, "attribute \"direction\" must be forward, reverse or bidirectional");
         return;
@@ -439,7 +461,7 @@ static void recurrent(enum kind kind) {
         fail(E_RANK, "X and R must have rank 3");
         return;
     }
-    r.hidden = own(gin(2), 2);
+    r.hidden = own(gin(2), quantised ? 1 : 2);
     if (r.hidden < 1 && has_attr("hidden_size")) r.hidden = int_attr("hidden_size");
     if (r.hidden < 1 || r.hidden > INT32_MAX / 16) {
         fail(E_SHAPE, "the hidden size must be known, and at least 1");
@@ -456,14 +478,16 @@ static void recurrent(enum kind kind) {
     if (batch_first) r.x = transposed(r.x, (int64_t[]){1, 0, 2}, 3);
     if (whole(r.lens, steps)) r.lens = NULL;
     if (r.lens && !r.single) r.steps = VALUE(here(), domain, "RecurrentSteps", r.x);
+    if (quantised && r.lens) r.x = without_padding(r.x, r.lens);
     for (int d = 0; d < r.ndirs; d++) one_direction(&r, d, reverse || d == 1);
     if (r.y) gout(0, batch_first ? transposed(r.y, (int64_t[]){2, 0, 1, 3}, 4) : r.y);
     if (r.h) gout(1, batch_first ? transposed(r.h, (int64_t[]){1, 0, 2}, 3) : r.h);
     if (r.c) gout(2, batch_first ? transposed(r.c, (int64_t[]){1, 0, 2}, 3) : r.c);
 }
-static void exp_rnn(void) { recurrent(K_RNN); }
-static void exp_gru(void) { recurrent(K_GRU); }
-static void exp_lstm(void) { recurrent(K_LSTM); }
+static void exp_rnn(void) { recurrent(K_RNN, false); }
+static void exp_gru(void) { recurrent(K_GRU, false); }
+static void exp_lstm(void) { recurrent(K_LSTM, false); }
+static void exp_dynamic_lstm(void) { recurrent(K_LSTM, true); }
 
 /* Before opset 7, output_sequence said whether Y is wanted; the outputs say it too. */
 static void up_rnn(struct node *n) { node_drop_attr(n, "output_sequence"); }
@@ -498,6 +522,20 @@ static const struct op_attr a_state[] = {{.name = "hidden_size", .kind = AT_INT}
     }
 static const struct op_slot s_rnn[] = {SLOTS, {0}},
                             s_lstm[] = {SLOTS, {"initial_c", TS_FLOAT, OPTIONAL}, {"P", TS_FLOAT, OPTIONAL}, {0}};
+enum { T8 = TSET(I8) | TSET(U8) };
+static const struct op_slot s_dynamic[] = {{"X", TSET(F32), 0},
+                                           {"W", T8, 0},
+                                           {"R", T8, 0},
+                                           {"B", TSET(F32), OPTIONAL},
+                                           {"sequence_lens", TSET(I32), OPTIONAL},
+                                           {"initial_h", TSET(F32), OPTIONAL},
+                                           {"initial_c", TSET(F32), OPTIONAL},
+                                           {"P", TSET(F32), OPTIONAL},
+                                           {"W_scale", TSET(F32), 0},
+                                           {"W_zero_point", T8, 0},
+                                           {"R_scale", TSET(F32), 0},
+                                           {"R_zero_point", T8, 0},
+                                           {0}};
 static const struct op_slot s_out[] = {{"Y", TS_FLOAT, OPTIONAL}, {"Y_h", TS_FLOAT, OPTIONAL}, {0}},
                             s_outc[] = {{"Y", TS_FLOAT, OPTIONAL},
                                         {"Y_h", TS_FLOAT, OPTIONAL},
@@ -519,6 +557,9 @@ const struct op ops_rnn[] = {
     {"", "GRU", 22, 1, a_gru, s_rnn, s_out, .expand = exp_gru, .upgrades = u_rnn, .spec = "GRU-22"},
     {"", "LSTM", 22, 1, a_lstm, s_lstm, s_outc, .expand = exp_lstm, .upgrades = u_rnn,
      .spec = "LSTM-22; clip also bounds the argument of h"},
+    {"com.microsoft", "DynamicQuantizeLSTM", 1, 1, a_lstm, s_dynamic, s_outc, .expand = exp_dynamic_lstm,
+     .spec = "com.microsoft.DynamicQuantizeLSTM; the inputs of all steps are quantised as one, the state in each "
+             "step, where sequences that have ended keep theirs"},
     PRIVATE("RNNStep", a_step, s_rnnstep, s_hy, op_rnnstep),
     PRIVATE("GRUStep", a_step, s_grustep, s_hy, op_grustep),
     PRIVATE("GRUReset", a_step, s_reset, slots_y, op_grureset),

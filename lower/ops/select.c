@@ -154,6 +154,26 @@ static void op_det(void) {
     if (y) out_reshaped(0, y, sub_list(shape(x), 0, r - 2));
 }
 
+/* com.microsoft.Inverse, by the same elimination. */
+static void op_inverse(void) {
+    T x = in(0);
+    int r = rank(x);
+    if (r < 2) {
+        fail(E_RANK, "Inverse takes matrices; the input has rank %d", r);
+        return;
+    }
+    E n = dim(x, r - 1), batch = product(sub_list(shape(x), 0, r - 2));
+    require(eq(dim(x, r - 2), n), "the matrices are not square");
+    enum dtype t = acc(x);
+    X i = axes(put(shape(x), r - 2, n));
+    T copy = stage("copy", t, i, at(x, i)), y = scratch("inverse", t, list3(batch, n, n));
+    E args[] = {batch, n};
+    call_kernel("inverse", t, (const T[]){copy, y}, 2, args, 2);
+    if (!y) return;
+    X o = axes(put(shape(x), r - 2, n));
+    out(0, dtype(x), o, at_reshaped(y, o, put(shape(x), r - 2, n)));
+}
+
 /* ---- NonMaxSuppression */
 static T scalar_or(const char *name, int k, enum dtype t, double otherwise) {
     return stage(name, t, list0(), has(in(k)) ? cast(t, scalar(in(k))) : typed(t, otherwise));
@@ -230,6 +250,8 @@ const struct op ops_select[] = {
     {"", "Unique", 11, 11, a_unique, s_unique, s_unique_out, .define = op_unique,
      .spec = "Unique-11; NaN equals NaN and is greater than numbers, as in numpy"},
     {"", "Det", 22, 11, attrs_none, s_det, slots_y, .define = op_det, .spec = "Det-22"},
+    {"com.microsoft", "Inverse", 1, 1, attrs_none, s_det, slots_y, .define = op_inverse,
+     .spec = "com.microsoft.Inverse"},
     {"", "NonMaxSuppression", 11, 10, a_nms, s_nms, slots_y, .define = op_nms, .spec = "NonMaxSuppression-11"},
     {0},
 };

@@ -1,7 +1,8 @@
-/* What sequences and optionals hold: looked up where they were made (sequence.c). */
+/* What sequences, optionals and maps hold: looked up where they were made (sequence.c). */
 #ifndef NN_LOWER_OPS_SEQUENCE_H
 #define NN_LOWER_OPS_SEQUENCE_H
 #include "ir/graph.h"
+#include "ir/op.h"
 
 struct contents {
     enum value_kind kind;
@@ -9,8 +10,10 @@ struct contents {
     struct value *const *v; /* the tensors */
     int n;
 };
-bool value_is_holder(const struct value *v); /* a sequence or optional */
+extern const struct op_control map_holder;   /* of gcc2nn.Map: keys and values as a value */
+bool value_is_holder(const struct value *v); /* a sequence, optional or map */
 bool node_is_holder(const struct node *n);   /* one that says what such a value holds */
+bool node_is_packed(const struct node *n);   /* gcc2nn.Packed: a sequence of which only the run knows the length */
 /* false: not known. */
 bool contents_of(const struct value *v, struct contents *x);
 #endif

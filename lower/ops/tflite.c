@@ -17,6 +17,9 @@ struct quant quant_in(int k) {
 struct quant quant_out(int k) {
     return quant_at("out_scale", "out_zero", k);
 }
+struct quant quant_mid(int k) {
+    return quant_at("mid_scale", "mid_zero", k);
+}
 bool is_quantized(int k) { return quant_in(k).scale > 0 && dtype_is_int(dtype(in(k))); }
 enum dtype out_type(void) { return int_attr("out_type") ? type_attr("out_type") : NONE; }
 int64_t channels_of(int k) {
@@ -69,36 +72,68 @@ E fixed_mul_by(E v, E multiplier, E shift) {
     E left = max_(shift, i32(0)), right = max_(neg(shift), i32(0));
     return rounding_shift(high_mul(shl_(v, left), multiplier), right);
 }
-E saturating_shl(E v, int n) {
-    E most = i32((INT64_C(1) << (31 - n)) - 1), least_ = i32(-(INT64_C(1) << (31 - n)) + 0);
-    return sel(gt(v, most), i32(INT32_MAX), sel(lt(v, least_), i32(INT32_MIN), shl_(v, i32(n))));
+/* Numbers of `bits` + 1 bits with a sign: products and shifts as they are, constants rounded to them. */
+static E rounded_product(E a, E b, int bits) {
+    return bits == 31 ? high_mul(a, b) : shr_(add(mul(a, b), i32(INT64_C(1) << (bits - 1))), i32(bits));
 }
+static E constant(int64_t c31, int bits) {
+    int64_t half = bits == 31 ? 0 : INT64_C(1) << (30 - bits);
+    return i32(c31 >= 0 ? (c31 + half) >> (31 - bits) : -((-c31 + half) >> (31 - bits)));
+}
+static E shl_saturated(E v, int n, int bits) {
+    int64_t most = (INT64_C(1) << bits) - 1, limit = (INT64_C(1) << (bits - n)) - 1;
+    return sel(gt(v, i32(limit)), i32(most), sel(lt(v, i32(-limit)), i32(-most - 1), shl_(v, i32(n))));
+}
+E saturating_shl(E v, int n) { return shl_saturated(v, n, 31); }
 /* exp on (-1/4, 0]: four terms of the series around -1/8. */
-static E exp_quarter(E a) {
-    E x = add(a, i32(1 << 28)), x2 = high_mul(x, x), x3 = high_mul(x2, x), x4 = high_mul(x2, x2);
-    E quarter = rounding_shift(x4, i32(2)), third = high_mul(add(quarter, x3), i32(715827883));
-    E tail = rounding_shift(add(third, x2), i32(1)), at_eighth = i32(1895147668);
-    return add(at_eighth, high_mul(at_eighth, add(x, tail)));
+static E exp_quarter(E a, int bits) {
+    E x = add(a, i32(INT64_C(1) << (bits - 3))), x2 = rounded_product(x, x, bits), x3 = rounded_product(x2, x, bits);
+    E quarter = rounding_shift(rounded_product(x2, x2, bits), i32(2)),
+      third = rounded_product(add(quarter, x3), constant(715827883, bits), bits);
+    E tail = rounding_shift(add(third, x2), i32(1)), at_eighth = constant(1895147668, bits);
+    E r = add(at_eighth, rounded_product(at_eighth, add(x, tail), bits));
+    return bits == 31 ? r : min_(r, i32((INT64_C(1) << bits) - 1)); /* 16 bits are not enough for the sum near 0 */
 }
-E exp_negative(E v) { /* a remainder in (-1/4, 0], and a factor for each bit of the rest */
+/* exp(v), v <= 0 with `whole` integer bits; gives `bits` fractional ones. A remainder in (-1/4, 0], and a factor for
+ * each bit of the rest. */
+static E exp_below_zero(E v, int whole, int bits) {
     static const int32_t factors[] = {1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242};
-    E quarter = i32(1 << 24), part = sub(and_(v, i32((1 << 24) - 1)), quarter), rest = sub(part, v);
-    E r = exp_quarter(saturating_shl(part, 5));
-    for (int k = 0; k < 7; k++) {
-        E on = ne(and_(rest, i32(INT64_C(1) << (24 + k))), i32(0));
-        r = sel(on, high_mul(r, i32(factors[k])), r);
+    int fraction = bits - whole;
+    int64_t quarter = INT64_C(1) << (fraction - 2);
+    E part = sub(and_(v, i32(quarter - 1)), i32(quarter)), rest = sub(part, v);
+    E r = exp_quarter(shl_saturated(part, whole, bits), bits);
+    for (int k = 0; k < 7 && k - 2 < whole; k++) {
+        E on = ne(and_(rest, i32(INT64_C(1) << (fraction + k - 2))), i32(0));
+        r = sel(on, rounded_product(r, constant(factors[k], bits), bits), r);
     }
-    return sel(eq(v, i32(0)), i32(INT32_MAX), r);
+    if (whole > 5) r = sel(lt(v, i32(-(INT64_C(1) << (bits - whole + 5)))), i32(0), r);
+    return sel(eq(v, i32(0)), i32((INT64_C(1) << bits) - 1), r);
 }
-/* Three steps of Newton and Raphson for the reciprocal of half of 1 + v. */
-E reciprocal_above_one(E v) {
-    E sum = add(cast(I64, v), i64(INT32_MAX)), half = cast(I32, shr_(add(sum, i64(1)), i64(1)));
-    E x = add(i32(1515870810), high_mul(half, i32(-1010580540)));
+E exp_negative(E v) { return exp_below_zero(v, 5, 31); }
+/* 2 / (1 + v) with 2 integer bits, for v in 0..1: three steps of Newton and Raphson. */
+static E twice_reciprocal(E v, int bits) {
+    int64_t one = (INT64_C(1) << bits) - 1;
+    E half = bits == 31 ? cast(I32, shr_(add(add(cast(I64, v), i64(one)), i64(1)), i64(1)))
+                        : shr_(add(v, i32(one + 1)), i32(1));
+    E x = add(constant(1515870810, bits), rounded_product(half, constant(-1010580540, bits), bits));
     for (int k = 0; k < 3; k++) {
-        E error = sub(i32(1 << 29), high_mul(half, x));
-        x = add(x, saturating_shl(high_mul(x, error), 2));
+        E error = sub(i32(INT64_C(1) << (bits - 2)), rounded_product(half, x, bits));
+        x = add(x, shl_saturated(rounded_product(x, error, bits), 2, bits));
     }
-    return saturating_shl(x, 1);
+    return x;
+}
+E reciprocal_above_one(E v) { return shl_saturated(twice_reciprocal(v, 31), 1, 31); }
+/* Of i16: the argument has `whole` integer bits, the result 15 fractional ones. */
+E logistic16(E v, int whole) {
+    E zero = i32(0), size = min_(abs_(v), i32(INT16_MAX)), up = gt(v, zero);
+    E r = shl_saturated(twice_reciprocal(exp_below_zero(neg(size), whole, 15), 15), 1, 15);
+    return sel(eq(v, zero), i32(1 << 14), sel(up, r, sub(i32(INT16_MAX), r)));
+}
+E tanh16(E v, int whole) { /* (1 - e) / (1 + e) = 2 / (1 + e) - 1 with e = exp(-2 |v|) */
+    E zero = i32(0), below = neg(abs_(v));
+    E e = exp_below_zero(max_(below, i32(INT16_MIN)), whole + 1, 15);
+    E r = shl_saturated(sub(twice_reciprocal(e, 15), i32(1 << 13)), 2, 15);
+    return sel(eq(v, zero), zero, sel(lt(v, zero), neg(r), r));
 }
 E leading_zeros(E v) {
     E n = i32(0), x = v;

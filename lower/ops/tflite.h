@@ -13,8 +13,9 @@ struct quant {
 };
 struct quant quant_in(int k);
 struct quant quant_out(int k);
-bool is_quantized(int k);  /* input k holds integers that stand for reals */
-enum dtype out_type(void); /* of output 0, as the file says; NONE when it does not */
+struct quant quant_mid(int k); /* of an intermediate result */
+bool is_quantized(int k);      /* input k holds integers that stand for reals */
+enum dtype out_type(void);     /* of output 0, as the file says; NONE when it does not */
 /* Scale k of input `in`, of several or the one. How many it has is checked against the axis it stands for. */
 double channel_scale(int in, int k);
 int64_t channels_of(int in); /* how many scales: 1, or one for each channel */
@@ -32,10 +33,12 @@ E fixed_mul_by(E v, E multiplier, E shift); /* the same with run-time operands, 
 E high_mul(E a, E b);                       /* rounded a * b / 2^31: two numbers of 31 fractional bits */
 E rounding_shift(E v, E n);                 /* v / 2^n, halves away from zero */
 E saturating_shl(E v, int n);
-E exp_negative(E v);         /* exp(v), v <= 0 with 26 fractional bits; gives 31 */
-E reciprocal_above_one(E v); /* 1 / (1 + v), v in 0..1 with 31 fractional bits; gives 31 */
-E leading_zeros(E v);        /* of a positive i32 */
-E round_away(E v);           /* of floats: halves away from zero */
+E exp_negative(E v);          /* exp(v), v <= 0 with 26 fractional bits; gives 31 */
+E reciprocal_above_one(E v);  /* 1 / (1 + v), v in 0..1 with 31 fractional bits; gives 31 */
+E logistic16(E v, int whole); /* v: an i16 with that many integer bits; gives 15 fractional bits */
+E tanh16(E v, int whole);
+E leading_zeros(E v); /* of a positive i32 */
+E round_away(E v);    /* of floats: halves away from zero */
 
 /* Bounds of the result: its type, narrowed by the fused activation. */
 struct bounds {
@@ -55,6 +58,9 @@ V own(const char *op, const V *ins, int nins, const struct attr *attrs, int natt
     (const struct attr[]){__VA_ARGS__}, (int)(sizeof((const struct attr[]){__VA_ARGS__}) / sizeof(struct attr))
 #define N_WITH(op, attrs, ...)                                                                                         \
     n_op(op, 0, (const V[]){__VA_ARGS__}, (int)(sizeof((const V[]){__VA_ARGS__}) / sizeof(V)), attrs)
+/* Sums of x (f32 rows) times w (codes, [K, N]) times scales (one, or one for each of N), as hybrid operators have it.
+ */
+V hybrid_sums(V x, V w, V scales);
 /* The node itself under another name of the domain, with all its inputs and attributes. */
 void become(const char *op);
 void expand_to(const char *op); /* one node of ONNX with the same inputs, and the fused activation */

@@ -306,20 +306,16 @@ static V integer_product(int at_a, int at_b, V a, V b, V bias) {
     node_set_attr(n, attr_int("wide", wide));
     return inferred(n);
 }
-/* x (f32) by weights of few bits: w is [K, N], its scales stand for N. */
-static V hybrid_product(V x, V w, int at_w, int64_t oc) {
+V hybrid_sums(V x, V w, V scales) {
     struct hybrid h = quantized_rows(x);
-    V ins[] = {h.codes, w};
-    struct node *n = n_node_in("tflite", "MatMul", ins, 2, 1);
-    V sum = inferred(n);
+    V sum = inferred(n_node_in("tflite", "MatMul", (const V[]){h.codes, w}, 2, 1));
     if (!sum) return NULL;
     if (h.zero) { /* sum((q - zero) * w) = sum(q * w) - zero * sum(w) */
         V columns =
             N_WITH("ReduceSum", ATTRS(attr_int("keepdims", 1)), cast_to(w, I32), n_const_i64((int64_t[]){0}, 1));
         sum = N_OP("Sub", sum, N_OP("Mul", h.zero, columns));
     }
-    V scale = channel_scales(at_w, oc, 0);
-    return N_OP("Mul", cast_to(sum, F32), N_OP("Mul", h.scale, scale));
+    return N_OP("Mul", cast_to(sum, F32), N_OP("Mul", h.scale, scales));
 }
 static void op_fully_connected(void) {
     V x = gin(0), w = gin(1), bias = gin(2), y;
@@ -337,7 +333,8 @@ static void op_fully_connected(void) {
     V wt = last_two_swapped(w);
     bool floats = dtype(in(0)) == F32, weights_are_float = dtype_is_float(dtype(in(1)));
     if (floats) {
-        y = weights_are_float ? N_OP("MatMul", rows, cast_to(wt, F32)) : hybrid_product(rows, wt, 1, oc);
+        y = weights_are_float ? N_OP("MatMul", rows, cast_to(wt, F32))
+                              : hybrid_sums(rows, wt, channel_scales(1, oc, 0));
         if (y && bias) y = N_OP("Add", y, cast_to(bias, F32));
         if (y) y = activated(y);
     } else {

@@ -81,6 +81,7 @@ bool try_schedule(struct ctx *c, struct proc *p, const char *text) {
     struct proc *copy = clone_proc(c, p, p->name);
     if (!steps_apply(c, copy, text ? text : "") || !proc_verify(module_new(c), copy, "scheduling")) {
         c->diags.n = before.n, c->diags.errors = before.errors, c->diags.warnings = before.warnings;
+        c->diags.ours = before.ours;
         return false;
     }
     struct proc old = *p;

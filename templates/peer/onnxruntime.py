@@ -1,7 +1,7 @@
 """The model's values by ONNX Runtime, for `gcc2nn verify`: argv MODEL INPUTS EACH_NODE QUANTIZED (0 or 1).
 
 Reads in<k>.nnt for each of the model's INPUTS and the names in want.json; writes want<k>.nnt for those names that
-ONNX Runtime knows as tensors. The format of .nnt is that of the program it is compared with (NAME_main.c). With
+ONNX Runtime knows as tensors or sequences of maps. The format of .nnt is that of the program it is compared with (NAME_main.c). With
 EACH_NODE the results of all nodes become outputs, and nothing is optimised; nor is a QUANTIZED model, whose fused
 kernels may round the other way than the operators that it is written in. Exit status: 0, 1 (it cannot run the
 model), 77 (a package is missing).
@@ -42,6 +42,16 @@ def store(path, a):
         f.write(a.tobytes())
 
 
+def parts(name, value):
+    """(name, array) of what the program has for it: a tensor, or the keys and values of maps with equal keys."""
+    if isinstance(value, numpy.ndarray):
+        yield name, value
+    elif isinstance(value, list) and value and all(isinstance(m, dict) and m.keys() == value[0].keys() for m in value):
+        keys = sorted(value[0])
+        yield name + "_keys", numpy.array(keys)
+        yield name + "_values", numpy.array([[m[k] for k in keys] for m in value], numpy.float32)
+
+
 def open_session(path):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
@@ -62,12 +72,14 @@ def main():
     if len(inputs) != int(sys.argv[2]):
         sys.exit(f"it has {len(inputs)} inputs for ONNX Runtime, {sys.argv[2]} for gcc2nn")
     feeds = {v.name: load(f"in{k}.nnt") for k, v in enumerate(inputs)}
-    tensors = {v.name for v in session.get_outputs() if v.type.startswith("tensor(")}
+    known = [v.name for v in session.get_outputs() if v.type.startswith(("tensor(", "seq(map("))]
     with open("want.json", encoding="utf-8") as f:
-        wanted = [(k, name) for k, name in enumerate(json.load(f)) if name in tensors]
-    for (k, _), a in zip(wanted, session.run([name for _, name in wanted], feeds)):
-        if isinstance(a, numpy.ndarray) and a.dtype in CODES:
-            store(f"want{k}.nnt", a)
+        wanted = {name: k for k, name in enumerate(json.load(f))}
+    known = [name for name in known if name in wanted or name + "_keys" in wanted]
+    for name, value in zip(known, session.run(known, feeds)):
+        for part, a in parts(name, value):
+            if part in wanted and a.dtype in CODES:
+                store(f"want{wanted[part]}.nnt", a)
 
 
 try:

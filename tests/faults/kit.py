@@ -1,4 +1,5 @@
-"""What the tests of this folder share: five small models, the preloaded library of shim.c, folders compared."""
+"""What the tests of this folder share: six small models, the preloaded library of shim.c, folders compared."""
+import json
 import os
 import stat
 import subprocess
@@ -9,6 +10,10 @@ import traceback
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "hostile"))
 from wire import BOOL, F32, I64, U8, I8, blob, floats, graph, int64s, ints, model, node, num, tensor, value  # noqa: E402
+
+
+EVERYTHING = "--all" in sys.argv or bool(os.environ.get("GCC2NN_ALL"))     # `./dev test --all` sets it
+WORDS = [w for w in sys.argv[3:] if w != "--all"]
 
 
 class Skip(Exception):
@@ -59,12 +64,30 @@ def quantised(_):
     return graph(nodes, [value("x", [3, 4])], [value("y", [3, 4], U8)], inits)
 
 
+def tflite(folder):
+    """By the compiler of the schema, which building needs anyway."""
+    tensors = [{"shape": shape, "type": "FLOAT32", "buffer": k, "name": name}
+               for k, (name, shape) in enumerate((("x", [2, 3]), ("b", [3]), ("y", [2, 3])))]
+    add = {"opcode_index": 0, "inputs": [0, 1], "outputs": [2], "builtin_options_type": "AddOptions",
+           "builtin_options": {"fused_activation_function": "RELU"}}
+    text = {"version": 3, "operator_codes": [{"deprecated_builtin_code": 0, "builtin_code": "ADD", "version": 1}],
+            "subgraphs": [{"tensors": tensors, "inputs": [0], "outputs": [2], "operators": [add]}],
+            "buffers": [{}, {"data": list(b"\0\0\x80\x3f" * 3)}, {}]}
+    put(os.path.join(folder, "tflite.json"), json.dumps(text).encode())
+    schema = os.path.join(HERE, "..", "..", "compiler", "import", "tflite.fbs")
+    subprocess.run(["flatc", "--binary", "-o", folder, schema, os.path.join(folder, "tflite.json")], check=True)
+    os.remove(os.path.join(folder, "tflite.json"))
+    return os.path.join(folder, "tflite.tflite")
+
+
 MODELS = {"external": external, "symbolic": symbolic, "control": control, "found": found, "quantised": quantised}
 INPUTS = {"control": [(2, F32, b"\0\0\x80\x3f" * 2), (None, I64, int64s([3]))]}     # dims, type, bytes
 SYMBOLS = {"symbolic": ["--dim", "N=1..9@2"]}
 
 
 def write_model(name, folder):
+    if name == "tflite":
+        return tflite(folder)
     path = os.path.join(folder, name + ".onnx")
     with open(path, "wb") as f:
         f.write(model(MODELS[name](folder)))
@@ -133,15 +156,21 @@ def put(path, contents=b"mine"):
     return path
 
 
-def run_cases(cases, words, passes):
-    """Runs the functions whose names begin with test_; prints the last line that tests print."""
+def run_cases(cases):
+    """Runs the functions whose names begin with test_, with the program and a folder; prints the last line that tests
+    print."""
+    try:
+        program = Program(*sys.argv[1:3])
+    except Skip as e:
+        print(f"SKIPPED faults: {e}\n0 passed, 0 failed, 1 skipped")
+        return 77
     passed = failed = skipped = 0
     for name, case in list(cases.items()):
-        if not name.startswith("test_") or (words and not any(w in name for w in words)):
+        if not name.startswith("test_") or (WORDS and not any(w in name for w in WORDS)):
             continue
         with tempfile.TemporaryDirectory(prefix="faults-") as tmp:
             try:
-                case(*passes, tmp)
+                case(program, tmp)
                 passed += 1
             except Skip as e:
                 skipped += 1

@@ -2,6 +2,7 @@
  *
  *   FAULT_MEMORY=N     allocation N fails; N+ and all after it
  *   FAULT_FILES=N      call N that opens, writes, closes, makes, moves or removes a file fails; N+ and all after it
+ *   FAULT_CLOSE=1      of them only those count that close a file which was written
  *   FAULT_ERRNO=E      with this error (28 is ENOSPC)
  *   FAULT_KILL=1       it does not fail, the process is killed in its place
  *   FAULT_SHORT=1      each write takes 7 bytes at most
@@ -31,7 +32,9 @@ struct fault {
     int from_there_on;
 };
 static struct fault memory, files;
-static int begun, kill_it, short_writes, no_exchange, error = EIO;
+static int begun, kill_it, only_close, short_writes, no_exchange, error = EIO;
+enum { MOST = 1024 };
+static char written[MOST]; /* by file descriptor */
 static const char *count_file;
 static pid_t owner;
 
@@ -47,6 +50,7 @@ __attribute__((constructor)) static void begin(void) {
     read_fault(&files, "FAULT_FILES");
     if (getenv("FAULT_ERRNO")) error = atoi(getenv("FAULT_ERRNO"));
     kill_it = getenv("FAULT_KILL") != NULL;
+    only_close = getenv("FAULT_CLOSE") != NULL;
     short_writes = getenv("FAULT_SHORT") != NULL;
     no_exchange = getenv("FAULT_NO_EXCHANGE") != NULL;
     count_file = getenv("FAULT_COUNT");
@@ -82,12 +86,13 @@ void *calloc(size_t n, size_t size) { return no_memory() ? NULL : __libc_calloc(
 void *realloc(void *p, size_t n) { return no_memory() ? NULL : __libc_realloc(p, n); }
 
 /* ---- files */
-static int file_fails(void) {
+static int fails_now(void) {
     if (!fails(&files)) return 0;
     if (kill_it) kill(getpid(), SIGKILL);
     errno = error;
     return 1;
 }
+static int file_fails(void) { return only_close ? 0 : fails_now(); }
 static long result(long r) { return r; }
 #define CALL(...) (file_fails() ? -1 : result(syscall(__VA_ARGS__)))
 
@@ -113,6 +118,7 @@ OPEN(open64)
 OPENAT(openat)
 OPENAT(openat64)
 ssize_t write(int fd, const void *p, size_t n) {
+    if (fd >= 0 && fd < MOST) written[fd] = 1;
     return CALL(SYS_write, fd, p, short_writes && n > 7 && fd > 2 ? (size_t)7 : n);
 }
 int mkdir(const char *path, mode_t mode) { return (int)CALL(SYS_mkdirat, AT_FDCWD, path, mode); }
@@ -134,7 +140,9 @@ TRUNCATE(ftruncate)
 TRUNCATE(ftruncate64)
 /* The file is closed all the same, as by the system. */
 int close(int fd) {
-    int failed = file_fails(), saved = errno;
+    int counts = !only_close || (fd >= 0 && fd < MOST && written[fd]);
+    int failed = counts && fails_now(), saved = errno;
+    if (fd >= 0 && fd < MOST) written[fd] = 0;
     int r = (int)syscall(SYS_close, fd);
     if (!failed) return r;
     errno = saved;

@@ -5,6 +5,7 @@ encoders are made at random, without any package that trains them; chains of the
 import sys
 
 from random_models import DTYPES, Impossible, Maker, main, np
+import onnx
 from onnx import helper, numpy_helper
 
 TRANSFORMS = ["NONE", "NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"]
@@ -121,6 +122,30 @@ class Learned(Maker):
                     "values_" + out: [v.item() / (1 if out == "int64s" else 4) for v in values]
                     if out == "floats" else [v.item() for v in values]},
                  **(more if self.r.random() < 0.5 else {}))
+
+    # ---- maps
+    def map(self, dtype):
+        """An input that is one, of a few of the keys -1 to 12."""
+        keys = self.n.permutation(14)[:self.r.choice([1, 3, 8])] - self.r.choice([0, 1])
+        name = self.name("m")
+        self.inputs.append(name)
+        self.values[name] = (None, np.dtype(dtype))
+        self.data[name] = {int(k): dtype(v) for k, v in zip(keys, self.numbers([len(keys)], dtype))}
+        return name
+
+    def dict_vectorizer(self):
+        words = [int(k) for k in self.n.integers(0, 14, self.r.choice([1, 4, 20]))]
+        self.put("DictVectorizer", [self.map(self.r.choice([np.float32, np.float64]))], int64_vocabulary=words)
+
+    def cast_map(self):
+        self.special = False
+        form = {"map_form": "SPARSE", "max_map": self.r.choice([1, 5, 20])} if self.r.random() < 0.5 else {}
+        self.put("CastMap", [self.map(np.float32)], cast_to=self.r.choice(["TO_FLOAT", "TO_INT64"]), **form)
+
+    def zip_map(self):
+        n = self.r.choice([1, 2, 5])
+        x = self.given(self.numbers([max(1, self.size()), n], np.float32))
+        self.put("ZipMap", [x], classlabels_int64s=self.classes(n))
 
     # ---- linear models and support vectors
     def linear_regressor(self):
@@ -284,21 +309,28 @@ class Learned(Maker):
     def make(self):
         ops = [self.extract, self.binarizer, self.vectorizer, self.imputer, self.normalizer, self.scaler, self.one_hot,
                self.linear_regressor, self.linear_classifier, self.svm_regressor, self.svm_classifier, self.svm_classifier]
+        ops += [self.zip_map, self.dict_vectorizer, self.cast_map]
         ops += [self.label_encoder] * 2 if self.ml >= 2 else []
         ops += [self.tree_ensemble] * 6 if self.ml >= 5 else [self.tree_regressor] * 3 + [self.tree_classifier] * 4
         for _ in range(self.r.choice([1, 1, 1, 2])):
             self.r.choice(ops)()
         symbols = {}
         if self.symbolic:
-            symbols = {self.values[k][0][0]: f"n{self.values[k][0][0]}" for k in self.inputs if len(self.values[k][0]) > 1}
+            symbols = {self.values[k][0][0]: f"n{self.values[k][0][0]}" for k in self.inputs if len(self.values[k][0] or "") > 1}
         return self.model(self.outputs, symbols), self.outputs
 
     def model(self, outs, symbols=None):
+        def info(name):
+            shape, dtype = self.values[name]
+            if shape is None:
+                value = helper.make_tensor_type_proto(DTYPES[dtype], [])
+                return helper.make_value_info(name, helper.make_map_type_proto(onnx.TensorProto.INT64, value))
+            return helper.make_tensor_value_info(name, DTYPES[dtype], dims(name))
+
         def dims(name):
             shape = self.values[name][0]
             return [symbols.get(shape[0], shape[0]) if symbols and len(shape) > 1 else shape[0]] + shape[1:]
-        ins = [helper.make_tensor_value_info(k, DTYPES[self.values[k][1]], dims(k)) for k in self.inputs]
-        graph = helper.make_graph(self.nodes, "g", ins, [helper.make_empty_tensor_value_info(o) for o in outs], self.inits)
+        graph = helper.make_graph(self.nodes, "g", [info(k) for k in self.inputs], [helper.make_empty_tensor_value_info(o) for o in outs], self.inits)
         opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", self.ml)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 

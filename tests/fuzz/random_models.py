@@ -13,6 +13,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -892,6 +893,22 @@ def difference(got, want, half, least):
     return f"off by {worst:.3g}, greatest value {np.abs(w).max():.3g}" if worst > limit else ""
 
 
+def difference_of_maps(got, want, half, least):
+    if len(got) != len(want) or any(g.keys() != w.keys() for g, w in zip(got, want)):
+        return f"{len(got)} maps with other keys, or not {len(want)}"
+    both = [np.array([[float(m[k]) for k in w] for m, w in zip(maps, want)]) for maps in (got, want)]
+    return difference(*both, half, least)
+
+
+def lost_nodes(model, said):
+    """Each node of the model has one line, which says why if it went."""
+    lines = [line for line in said.split("// nodes\n")[-1].splitlines() if line.startswith("node ")]
+    if [int(line.split()[1]) for line in lines] != list(range(len(model.graph.node))):
+        return f"{len(lines)} nodes are told of, the model has {len(model.graph.node)}"
+    silent = [line for line in lines if not re.search(r": (alive|(removed|merged into .*) by [^:]+: .)", line)]
+    return silent[0] if silent else ""
+
+
 def check(seed, args, folder):
     """('passed' | 'failed' | 'skipped', why)"""
     maker = args.maker(seed)
@@ -908,15 +925,17 @@ def check(seed, args, folder):
     path = os.path.join(folder, "model.onnx")
     onnx.save(model, path)
     for k, name in enumerate(maker.inputs):
+        value = maker.data[name]
+        value = numpy_helper.from_dict(value, name) if isinstance(value, dict) else numpy_helper.from_array(value, name)
         with open(os.path.join(data, f"input_{k}.pb"), "wb") as f:
-            f.write(numpy_helper.from_array(maker.data[name], name).SerializeToString())
+            f.write(value.SerializeToString())
     target = random.Random(seed).choice(["c99", "x86-avx2", "x86-avx512"])
     compiled = args.compiled and seed % args.compiled == 0
     if compiled and target == "x86-avx512":     # what is interpreted needs no such machine
         target = host_target()
     command = [args.gcc2nn, "run", path, "--data", data, "--out", os.path.join(folder, "out"), "--target", target]
     if not compiled:
-        command.append("--interpret")
+        command += ["--interpret", "--dump-after=nodes"]
     try:
         done = subprocess.run(command, capture_output=True, timeout=120, text=True, errors="replace")
     except subprocess.TimeoutExpired:
@@ -929,13 +948,20 @@ def check(seed, args, folder):
         refused = done.returncode == 3 and "E0502" not in done.stderr
         verdict = "skipped" if maker.symbolic and refused and not args.strict else "failed"
         return verdict, f"{ops}: exit {done.returncode}: {why[-200:]}"
+    if not compiled:
+        lost = lost_nodes(model, done.stdout)
+        if lost:
+            return "failed", f"{ops}: {lost}"
     half = any(v[1] == np.float16 for v in maker.values.values())
     # Of equal elements a normalization leaves what its mean was rounded by, times 1 / sqrt(epsilon).
     least = 1 if any("Normalization" in n.op_type for n in model.graph.node) else 1e-2
     for k, w in enumerate(want):
         with open(os.path.join(folder, "out", f"output_{k}.pb"), "rb") as f:
-            got = numpy_helper.to_array(onnx.TensorProto.FromString(f.read()))
-        what = difference(got, w, half, least)
+            got = f.read()
+        if isinstance(w, list):
+            what = difference_of_maps(numpy_helper.to_list(onnx.SequenceProto.FromString(got)), w, half, least)
+        else:
+            what = difference(numpy_helper.to_array(onnx.TensorProto.FromString(got)), w, half, least)
         if what:
             return "failed", f"{ops}: WRONG output {k} {outs[k]}: {what}"
     return "passed", ""

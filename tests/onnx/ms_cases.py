@@ -13,11 +13,9 @@ class Impossible(Exception):
 
 
 class Case:
-    """One node. inputs: arrays, None for an absent one, or (array of bytes' worth, element type) for 4 bit types.
+    """One node. inputs: arrays, None for an absent one, or (Packed, its element type).
     constant: inputs that must be constants; fixed: {input: its dims that must be known}; expected: results by numpy where
     ONNX Runtime has no kernel; steps: by how much integers may differ; tolerance: of floats, as a part of the greatest."""
-    PACKED = {TensorProto.INT4, TensorProto.UINT4}
-
     def __init__(self, op, inputs, outputs=1, wants=None, constant=(), fixed=None, expected=None, steps=0, tolerance=2e-5,
                  half=5e-3, must_run=True, domain="com.microsoft", **attributes):
         self.op, self.attributes, self.domain = op, attributes, domain
@@ -26,6 +24,13 @@ class Case:
         self.wants = wants or [True] * outputs
         self.constant, self.fixed, self.expected = set(constant), fixed or {}, expected
         self.steps, self.tolerance, self.half, self.must_run = steps, tolerance, half, must_run
+
+
+class Packed:
+    """Numbers of 4 bits, as a model stores them; constants only."""
+
+    def __init__(self, tensor):
+        self.tensor, self.shape, self.dtype = tensor, tuple(tensor.dims), TensorProto.DataType.Name(tensor.data_type)
 
 
 def cases(*names):
@@ -267,3 +272,243 @@ def linear(r, n, op):
     more = {} if axis is None else {"axis": axis}
     x = f32(n, *s) * 20 if op == "QuantizeLinear" else ints(n, s, t)
     return Case(op, [x, scale(r, per), zero(r, n, t, per)], **more)
+
+
+# ---- attention
+def attention_mask(r, n, batch, steps, keys):
+    """In one of the forms that ONNX Runtime takes."""
+    form = r.choice(["none", "ends", "two ends", "2d", "3d"])
+    if form == "none":
+        return None
+    if form == "ends":
+        return n.integers(1, keys + 1, batch).astype(np.int32)
+    if form == "two ends":
+        ends = n.integers(1, keys + 1, batch)
+        return np.concatenate([ends, [r.randrange(e) for e in ends]]).astype(np.int32)
+    return n.integers(0, 2, (batch, keys) if form == "2d" else (batch, steps, keys)).astype(np.int32)
+
+
+def attention_sizes(r):
+    """batch, queries, heads, size of a head, keys of the past"""
+    return r.choice([1, 2, 3]), r.choice([1, 2, 5, 8]), r.choice([1, 2, 4]), r.choice([2, 4, 8]), r.choice([0, 1, 3, 7])
+
+
+def attention_bias(r, n, batch, heads, steps, keys):
+    return maybe(r, f32(n, r.choice([1, batch]), r.choice([1, heads]), steps, keys), 0.3)
+
+
+def common(r):
+    more = {"scale": 0.37} if r.random() < 0.3 else {}
+    if r.random() < 0.3:
+        more["mask_filter_value"] = -5.0
+    return more
+
+
+@cases("Attention")
+def attention(r, n):
+    b, s, h, d, p = attention_sizes(r)
+    width, dv = r.choice([3, 8]), d
+    more = common(r)
+    past = maybe(r, f32(n, 2, b, h, p, d), 0.5) if p else None
+    keys = s + (p if past is not None else 0)
+    bias = attention_bias(r, n, b, h, s, keys) if past is None else None
+    if past is None and r.random() < 0.3:
+        dv = r.choice([2, 5])
+        more["qkv_hidden_sizes"] = [h * d, h * d, h * dv]
+    total = h * (2 * d + dv)
+    return Case("Attention", [f32(n, b, s, width), f32(n, width, total), f32(n, total),
+                              attention_mask(r, n, b, s, keys), past, bias],
+                wants=[True, past is not None], constant=(1,), fixed={0: (0, 1, 2), 3: (0,)}, num_heads=h,
+                unidirectional=r.randrange(2), **more)
+
+
+@cases("QAttention")
+def qattention(r, n):
+    b, s, h, d, p = attention_sizes(r)
+    width, t = r.choice([3, 8]), byte_type(r)
+    past = maybe(r, f32(n, 2, b, h, p, d), 0.5) if p else None
+    keys, per = s + (p if past is not None else 0), r.choice([(), (3 * h * d,)])
+    mask = attention_mask(r, n, b, s, keys)
+    ins = [ints(n, (b, s, width), np.uint8), ints(n, (width, 3 * h * d), t), f32(n, 3 * h * d), np.float32(0.02),
+           scale(r, per) * np.float32(0.05), mask, zero(r, n, np.uint8), zero(r, n, t, per), past]
+    return Case("QAttention", ins, wants=[True, past is not None], constant=(1, 3, 4, 6, 7), fixed={0: (0, 1, 2), 5: (0,)},
+                num_heads=h, unidirectional=r.randrange(2), **common(r))
+
+
+@cases("MultiHeadAttention")
+def multihead(r, n):
+    b, s, h, d, p = attention_sizes(r)
+    keys, more = r.choice([s, 3, 6]), common(r)
+    form = r.choice(["plain", "plain", "heads", "past"])
+    dv = r.choice([d, 2, 5]) if form == "plain" else d
+    if form == "heads":         # keys and values as a cache holds them
+        ins = [f32(n, b, s, h * d), f32(n, b, h, keys, d), f32(n, b, h, keys, dv), None]
+    else:
+        ins = [f32(n, b, s, h * d), f32(n, b, keys, h * d), f32(n, b, keys, h * dv),
+               maybe(r, f32(n, h * (2 * d + dv)), 0.5)]
+    total = keys + (p if form == "past" else 0)
+    mask = r.choice([None, n.integers(1, total + 1, b).astype(np.int32), n.integers(0, 2, (b, total)).astype(np.int32),
+                     n.integers(0, 2, (b, s, total)).astype(np.int32)])
+    if mask is not None and mask.ndim == 1 and form == "past":
+        mask = None
+    ins += [mask, attention_bias(r, n, b, h, s, total)]
+    if form == "past":
+        ins += [f32(n, b, h, p, d), f32(n, b, h, p, dv)]
+    if s == keys:
+        more["unidirectional"] = r.randrange(2)
+    wants = [True, True, True] if form == "past" or (form == "plain" and r.random() < 0.3) else [True]
+    return Case("MultiHeadAttention", ins, wants=wants, must_run=False, num_heads=h, **more)
+
+
+@cases("DecoderMaskedMultiHeadAttention")
+def decoder_multihead(r, n):
+    b, _, h, d, p = attention_sizes(r)
+    p, more = max(p, 1), {"scale": 0.37} if r.random() < 0.3 else {}
+    shared = True       # ONNX Runtime has no other form
+    buffer = p + r.choice([1, 4])
+    ins = [f32(n, b, 1, h * d), f32(n, b, 1, h * d), f32(n, b, 1, h * d),
+           maybe(r, np.concatenate([n.integers(0, 2, (b, p)), np.ones((b, 1))], 1).astype(np.int32), 0.5),
+           attention_bias(r, n, b, h, 1, p + 1), f32(n, b, h, buffer, d), f32(n, b, h, buffer, d)]
+    if shared:
+        ins += [np.array([p], np.int32)]
+        more["past_present_share_buffer"] = 1
+    else:
+        ins += [None]
+    ins += [None, None, maybe(r, f32(n, 3 * h * d), 0.5)]
+    return Case("DecoderMaskedMultiHeadAttention", ins, wants=[True, True, True], must_run=False, num_heads=h, **more)
+
+
+@cases("GroupQueryAttention")
+def group_query(r, n):
+    b, s, g, d, p = attention_sizes(r)
+    d, kv, more = 16, r.choice([1, 2]), {}
+    h = kv * g
+    prompt = r.random() < 0.5
+    if s > 1 and not prompt:
+        b = 1
+    if prompt:
+        p = r.choice([0, s, s + 3]) if r.random() < 0.5 else 0
+        lens = np.full(b, s)
+        total = s
+    else:
+        p = max(p, 1)
+        lens = n.integers(s, p + s + 1, b)      # keys in use, the new ones with them
+        total = int(lens.max())
+        if total == s:
+            raise Impossible
+    half = r.choice([d // 2, d // 2, d // 4]) if d == 16 else d // 2
+    rotary = r.random() < 0.6
+    if rotary:
+        more["do_rotary"] = 1
+        more["rotary_interleaved"] = r.randrange(2)
+    if r.random() < 0.3:
+        more["local_window_size"] = r.choice([1, 2, 4])
+    if r.random() < 0.3:
+        more["softcap"] = 1.5
+    if r.random() < 0.3:
+        more["scale"] = 0.37
+    ins = [f32(n, b, s, h * d), f32(n, b, s, kv * d), f32(n, b, s, kv * d)]
+    if r.random() < 0.3:
+        ins = [np.concatenate(ins, 2), None, None]
+    past = [f32(n, b, kv, p, d), f32(n, b, kv, p, d)] if p else [None, None]
+    caches = [np.cos(f32(n, 40, half)), np.sin(f32(n, 40, half))] if rotary else [None, None]
+    sink = maybe(r, f32(n, h), 0.3)
+    bias = maybe(r, f32(n, r.choice([1, b]), r.choice([1, h]), s, total), 0.3)
+    if sink is None and r.random() < 0.2:
+        more["smooth_softmax"] = 1
+    ins += past + [(lens - 1).astype(np.int32), np.array(total, np.int32)] + caches + [None, bias, sink]
+    return Case("GroupQueryAttention", ins, wants=[True, True, True], must_run=False, fixed={0: (2,), 7: (1,), 8: (1,)},
+                num_heads=h, kv_num_heads=kv, **more)
+
+
+@cases("RotaryEmbedding")
+def rotary(r, n):
+    b, s, h, _, _ = attention_sizes(r)
+    d = r.choice([8, 16])
+    half = r.choice([d // 2, d // 4]) if d == 16 else d // 2
+    more = {"interleaved": r.randrange(2)}
+    x = f32(n, b, s, h * d) if r.random() < 0.6 else f32(n, b, h, s, d)
+    if half != d // 2:
+        more.update(num_heads=h, rotary_embedding_dim=2 * half)
+    at = np.array([r.randrange(4)], np.int64) if r.random() < 0.4 else n.integers(0, 20, (b, s)).astype(np.int64)
+    return Case("RotaryEmbedding", [x, at, np.cos(f32(n, 20, half)), np.sin(f32(n, 20, half))], must_run=False,
+                fixed={0: (1, 2, 3), 2: (1,), 3: (1,)}, **more)
+
+
+# ---- recurrent
+@cases("DynamicQuantizeLSTM")
+def dynamic_lstm(r, n):
+    t, b, i, h = r.choice([1, 3, 5]), r.choice([1, 2]), r.choice([1, 3, 4]), r.choice([1, 2, 5])
+    direction = r.choice(["forward", "reverse", "bidirectional"])
+    d, w = 2 if direction == "bidirectional" else 1, byte_type(r)
+    per = [d, 4 * h] if r.random() < 0.5 else [d]
+    zeros = [np.full(per, 0 if w == np.int8 or len(per) == 2 else 120, w) for _ in range(2)]
+    more = {"input_forget": 1} if r.random() < 0.2 else {}
+    ins = [f32(n, t, b, i), ints(n, (d, i, 4 * h), w), ints(n, (d, h, 4 * h), w), maybe(r, f32(n, d, 8 * h)),
+           # The scale of a step's state is that of all sequences; ONNX Runtime lets those that have ended go on.
+           maybe(r, n.integers(1, t + 1, b).astype(np.int32), 0.3) if b == 1 else None, maybe(r, f32(n, d, b, h), 0.5),
+           maybe(r, f32(n, d, b, h), 0.5), maybe(r, f32(n, d, 3 * h), 0.3),
+           scale(r, per) * np.float32(0.1), zeros[0], scale(r, per) * np.float32(0.1), zeros[1]]
+    return Case("DynamicQuantizeLSTM", ins, outputs=3, must_run=False, fixed={2: (0, 1, 2)}, tolerance=1e-4, hidden_size=h,
+                direction=direction, **more)
+
+
+# ---- weights in blocks
+def packed(values, bits):
+    """Rows of small numbers as bytes, the first in the lowest bits."""
+    per = 8 // bits
+    rows = values.reshape(-1, values.shape[-1])
+    rows = np.pad(rows, ((0, 0), (0, -rows.shape[1] % per))).reshape(len(rows), -1, per)
+    return (rows << (np.arange(per) * bits)).sum(-1).astype(np.uint8).reshape(*values.shape[:-1], -1)
+
+
+@cases("MatMulNBits")
+def nbits(r, n):
+    bits, block, k, c = r.choice([2, 4, 4, 8]), r.choice([16, 32]), r.choice([16, 32, 40, 70]), r.choice([1, 3, 8, 17])
+    blocks = -(-k // block)
+    b = packed(n.integers(0, 1 << bits, (c, blocks, block)), bits)
+    zeros = r.choice([None, packed(n.integers(0, 1 << bits, (c, blocks)), bits)])
+    if r.random() < 0.2 and bits == 4:
+        zeros = n.uniform(0, 15, (c, blocks)).astype(np.float32)
+    scales = scale(r, (c, blocks))
+    if r.random() < 0.3:
+        scales, zeros = scales.reshape(-1), None if zeros is None else zeros.reshape(-1)
+    groups = n.integers(0, blocks, k).astype(np.int32) if r.random() < 0.2 and bits == 4 else None
+    t = np.float16 if r.random() < 0.2 else np.float32
+    if t == np.float16:
+        scales, zeros, groups = scales.astype(t), None if zeros is not None and zeros.dtype == np.float32 else zeros, None
+    bias = maybe(r, f32(n, c).astype(t), 0.4)
+    return Case("MatMulNBits", [f32(n, *shape_of(r, r.randint(1, 2), 40), k).astype(t), b, scales, zeros, groups, bias],
+                constant=(1, 2, 3, 4, 5), must_run=False, K=k, N=c, bits=bits, block_size=block)
+
+
+@cases("MatMulBnb4")
+def bnb4(r, n):
+    block, k, c = r.choice([16, 32]), r.choice([16, 24, 40]), r.choice([1, 3, 8])
+    b = n.integers(0, 256, (c * k + 1) // 2).astype(np.uint8)
+    return Case("MatMulBnb4", [f32(n, r.choice(SIZES), k), b, scale(r, (-(-c * k // block),))], constant=(1, 2),
+                K=k, N=c, block_size=block, quant_type=r.randrange(2))
+
+
+@cases("GatherBlockQuantized")
+def gather_blocks(r, n):
+    t = r.choice(["u8", "u8", "i4", "u4"])
+    bits = r.choice([4, 8]) if t == "u8" else 4
+    block, rank = 16, r.choice([2, 3])
+    dims = [r.choice([3, 5]), r.choice([2, 32]), r.choice([32, 48])][3 - rank:]
+    q = rank - 1
+    axis = 0 if t == "u8" else r.randrange(rank)
+    sizes = list(dims)
+    sizes[q] = -(-sizes[q] // block)
+    which = n.integers(-dims[axis], dims[axis], shape_of(r, r.randint(1, 2), 8)).astype(r.choice([np.int32, np.int64]))
+    low = -8 if t == "i4" else 0
+    values, zeros = (n.integers(low, low + (1 << bits), s) for s in (dims, sizes))
+    if t == "u8":
+        data, zp = packed(values, bits), packed(zeros, bits)
+    else:
+        elem = TensorProto.INT4 if t == "i4" else TensorProto.UINT4
+        data, zp = ((helper.make_tensor("", elem, v.shape, v.reshape(-1)), elem) for v in (values, zeros))
+        data, zp = ((Packed(v), e) for v, e in (data, zp))
+    more = {"bits": bits} if t == "u8" else {}
+    return Case("GatherBlockQuantized", [data, which, scale(r, sizes), maybe(r, zp)], constant=(0, 2, 3), must_run=False,
+                gather_axis=axis - rank if r.random() < 0.3 else axis, quantize_axis=q, block_size=block, **more)

@@ -23,7 +23,8 @@ try:
     import onnx
     import onnxruntime
     from onnx import helper, numpy_helper
-    from ms_cases import CASES, Impossible
+    import ms_cases_more  # noqa: F401
+    from ms_cases import CASES, Impossible, Packed
 except ImportError as e:
     print(f"SKIPPED operators of com.microsoft: {e} (./dev setup)\n0 passed, 0 failed, 1 skipped")
     if "--json" in sys.argv:
@@ -47,9 +48,12 @@ def model_of(case, r):
         array, elem = value
         name = f"x{k}"
         names.append(name)
-        tensor = helper.make_tensor(name, elem, array.shape, array.tobytes(), raw=True) \
-            if elem in case.PACKED else numpy_helper.from_array(array, name)
-        # An input of a model must be one at least; what must be constant says so.
+        if isinstance(array, Packed):
+            tensor = array.tensor
+            tensor.name = name
+        else:
+            tensor = numpy_helper.from_array(array, name)
+        # A model needs one input at least.
         if k in case.constant or (k and r.random() < 0.5):
             inits.append(tensor)
             continue

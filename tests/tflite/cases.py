@@ -749,3 +749,161 @@ def bucketize(r, name):
     g.op(name, [x], [o], "BucketizeOptions", boundaries=sorted(r.normal(size=5).tolist()))
     g.outs = [o]
     return [g]
+
+
+# ---- recurrent operators, whose states are variables; control flow; calls
+def lstm(r, kind):
+    g = Graph()
+    n, t, i, h = int(r.integers(1, 3)), int(r.integers(1, 5)), int(r.integers(1, 7)), int(r.integers(1, 6))
+    cifg, peep = bool(r.integers(2)), kind == "float32" and bool(r.integers(2))
+    proj = int(r.integers(1, 5)) if kind == "float32" and r.random() < 0.4 else 0
+    o = proj or h
+    major = bool(r.integers(2))
+    codes8 = kind == "int8"
+    xq = quant(r, "int8", 0.01, 0.05) if codes8 else {}
+    hq = {"scale": np.float32(1 / 128), "zero": int(r.integers(-10, 10))} if codes8 else {}
+
+    def matrix(rows, columns):
+        if kind == "float32":
+            return g.const((r.normal(size=(rows, columns)) * 0.5).astype("float32"))
+        return g.const(r.integers(-127, 128, (rows, columns)).astype("int8"), scale=np.float32(r.uniform(0.004, 0.01)))
+
+    def vector(size):
+        if codes8:
+            return g.const(r.integers(-2000, 2000, size).astype("int32"), scale=np.float32(0.001))
+        return g.const(r.normal(size=size).astype("float32"))
+    x = g.input("int8" if codes8 else "float32", [t, n, i] if major else [n, t, i], **xq)
+    ins = [x] + [-1 if cifg and k == 0 else matrix(h, i) for k in range(4)]
+    ins += [-1 if cifg and k == 0 else matrix(h, o) for k in range(4)]
+    ins += [vector(h) if peep and not (cifg and k == 0) else -1 for k in range(3)]
+    ins += [-1 if cifg and k == 0 else vector(h) for k in range(4)]
+    ins += [matrix(proj, h), vector(proj)] if proj else [-1, -1]
+    ins.append(g.tensor("int8" if codes8 else "float32", [n, o], variable=True, **hq))
+    ins.append(g.tensor("int16" if codes8 else "float32", [n, h], variable=True, **({"scale": np.float32(2**-11)} if codes8 else {})))
+    ins += [-1] * 4
+    out = g.tensor("int8" if codes8 else "float32", [t, n, o] if major else [n, t, o], **hq)
+    mids = []
+    if codes8:
+        mids = [g.tensor("int16", [], scale=np.float32(2**-12)) for _ in range(4)] + [g.tensor("int8", [], **hq)]
+    g.op("UNIDIRECTIONAL_SEQUENCE_LSTM", ins, [out], "UnidirectionalSequenceLSTMOptions", intermediates=mids,
+         fused_activation_function=4, time_major=major, cell_clip=float(r.choice([0, 0, 1.5])),
+         proj_clip=float(r.choice([0, 0.7])) if proj else 0.0)
+    g.outs = [out]
+    return [g]
+
+
+for _kind in ("float32", "hybrid", "int8"):
+    CASES["UNIDIRECTIONAL_SEQUENCE_LSTM " + _kind] = lambda r, k=_kind: lstm(r, k)
+
+
+def svdf(r, kind):
+    g = Graph()
+    n, i, units, rank, memory = int(r.integers(1, 3)), *dims(r, 2), int(r.integers(1, 3)), int(r.integers(1, 6))
+    f, codes8 = units * rank, kind == "int8"
+    x = g.input("int8" if codes8 else "float32", [n, i], **(quant(r, "int8") if codes8 else {}))
+    if kind == "float32":
+        w, wt = g.const(r.normal(size=(f, i)).astype("float32")), g.const(r.normal(size=(f, memory)).astype("float32"))
+    else:
+        w = g.const(codes(r, "int8", (f, i)), scale=np.float32(0.02))
+        wt = g.const(codes(r, "int16" if codes8 else "int8", (f, memory)), scale=np.float32(0.0004 if codes8 else 0.02))
+    bias = g.const(r.integers(-999, 999, units).astype("int32"), scale=np.float32(1e-4)) if codes8 else \
+        g.const(r.normal(size=units).astype("float32"))
+    state = g.tensor("int16" if codes8 else "float32", [n, f * memory], variable=True,
+                     **({"scale": np.float32(0.001)} if codes8 else {}))
+    o = g.tensor("int8" if codes8 else "float32", [n, units], **(quant(r, "int8", 0.02, 0.3) if codes8 else {}))
+    g.op("SVDF", [x, w, wt, bias, state], [o], "SVDFOptions", rank=rank,
+         fused_activation_function=1 if codes8 else int(r.choice(ACT)))
+    g.outs = [o]
+    return [g]
+
+
+for _kind in ("float32", "hybrid", "int8"):
+    CASES["SVDF " + _kind] = lambda r, k=_kind: svdf(r, k)
+
+
+def body(code, options, constant):
+    """A graph of one binary operator with a constant."""
+    g = Graph(code)
+    x = g.input("float32", [2, 3])
+    g.outs = [g.tensor("float32", [2, 3])]
+    g.op(code, [x, g.const(np.float32(constant))], g.outs, options)
+    return g
+
+
+@case("IF")
+def branches(r, name):
+    g = Graph()
+    c, x = g.input("bool", [1] if r.random() < 0.5 else []), g.input("float32", [2, 3])
+    g.outs = [g.tensor("float32", [2, 3])]
+    g.op("IF", [c, x], g.outs, "IfOptions", then_subgraph_index=1, else_subgraph_index=2)
+    return [g, body("ADD", "AddOptions", 1.5), body("MUL", "MulOptions", -2)]
+
+
+@case("WHILE")
+def loop(r, name):
+    limit = int(r.integers(0, 5))
+    g, cond, b = Graph(), Graph("cond"), Graph("body")
+    k, x = g.const(np.zeros((), "int32")), g.input("float32", [2, 3])
+    g.outs = [g.tensor("int32", []), g.tensor("float32", [2, 3])]
+    g.op("WHILE", [k, x], g.outs, "WhileOptions", cond_subgraph_index=1, body_subgraph_index=2)
+    ck = cond.input("int32", [])
+    cond.input("float32", [2, 3])
+    cond.outs = [cond.tensor("bool", [])]
+    cond.op("LESS", [ck, cond.const(np.int32(limit))], cond.outs)
+    bk, bx = b.input("int32", []), b.input("float32", [2, 3])
+    b.outs = [b.tensor("int32", []), b.tensor("float32", [2, 3])]
+    b.op("ADD", [bk, b.const(np.int32(1))], b.outs[:1], "AddOptions")
+    b.op("MUL", [bx, b.const(np.float32(0.5))], b.outs[1:], "MulOptions")
+    return [g, cond, b]
+
+
+@case("CALL_ONCE")
+def variables(r, name):
+    """y = x + v, v starts with what the graph called once assigns and becomes y."""
+    g, once = Graph(), Graph("init")
+    h = once.tensor("resource", [])
+    once.op("VAR_HANDLE", [], [h], "VarHandleOptions", shared_name=b"v")
+    once.op("ASSIGN_VARIABLE", [h, once.const(r.normal(size=(2, 3)).astype("float32"))], [])
+    x = g.input("float32", [2, 3])
+    h, v, y = g.tensor("resource", []), g.tensor("float32", [2, 3]), g.tensor("float32", [2, 3])
+    g.op("CALL_ONCE", [], [], "CallOnceOptions", init_subgraph_index=1)
+    g.op("VAR_HANDLE", [], [h], "VarHandleOptions", shared_name=b"v")
+    g.op("READ_VARIABLE", [h], [v])
+    g.op("ADD", [x, v], [y], "AddOptions")
+    g.op("ASSIGN_VARIABLE", [h, y], [])
+    g.outs = [y]
+    return [g, once]
+
+
+# ---- detection
+@case("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5")
+def nms(r, name):
+    g, n, most = Graph(), int(r.integers(1, 12)), int(r.integers(1, 9))
+    corner = r.uniform(0, 3, (n, 2))
+    b = g.const(np.concatenate([corner, corner + r.uniform(0.3, 2, (n, 2))], 1).astype("float32"))
+    ins = [b, g.input("float32", [n])] + [g.const(np.array(v, t)) for v, t in
+                                          ((most, "int32"), (float(r.uniform(0.1, 0.7)), "float32"), (-1.0, "float32"))]
+    g.outs = [g.tensor("int32", [most]), g.tensor("int32", [])]
+    if name[-1] == "5":
+        ins.append(g.const(np.float32(0)))
+        g.outs.insert(1, g.tensor("float32", [most]))
+    g.op(name, ins, g.outs)
+    return [g]
+
+
+@case("TFLite_Detection_PostProcess")
+def detection(r, name):
+    from flatbuffers import flexbuffers
+    g, n, classes, each, most = Graph(), 24, int(r.integers(2, 6)), int(r.integers(1, 3)), 3
+    b = flexbuffers.Builder()
+    with b.Map():
+        for k, v in dict(max_detections=most, max_classes_per_detection=each, num_classes=classes, detections_per_class=5).items():
+            b.Int(k, v)
+        for k, v in dict(nms_score_threshold=-100.0, nms_iou_threshold=0.6, y_scale=10.0, x_scale=10.0, h_scale=5.0, w_scale=5.0).items():
+            b.Float(k, v)
+        b.Bool("use_regular_nms", False)
+    anchors = np.concatenate([r.uniform(0, 9, (n, 2)), r.uniform(0.2, 0.5, (n, 2))], 1).astype("float32")
+    ins = [g.input("float32", [1, n, 4]), g.input("float32", [1, n, classes + int(r.integers(2))]), g.const(anchors)]
+    g.outs = [g.tensor("float32", s) for s in ([1, most * each, 4], [1, most * each], [1, most * each], [1])]
+    g.op("CUSTOM", ins, g.outs, custom=(name, bytes(b.Finish())))
+    return [g]

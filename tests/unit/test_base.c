@@ -2,6 +2,7 @@
 #include "ir/base/arena.h"
 #include "ir/base/checked.h"
 #include "ir/base/diag.h"
+#include "ir/base/die.h"
 #include "ir/base/map.h"
 #include "ir/base/vec.h"
 #include "ir/dtype.h"
@@ -300,4 +301,30 @@ Test(dtype, rows) {
     cr_assert_eq(dtype_bits(I4), 4);
     cr_assert_eq(dtype_bytes(I4), 1);
     cr_assert_eq(dtype_value(F16), F32);
+}
+
+/* ---- whose mistake */
+Test(diag, what_our_own_passes_break_is_ours) {
+    static const struct {
+        enum diag_code code;
+        bool in_text, ours;
+    } rows[] = {{E_BROKEN, true, true},  {E_BROKEN, false, true}, {E_VERIFY, true, false},
+                {E_VERIFY, false, true}, {E_STEP, true, false},   {E_STEP, false, true},
+                {E_PARSE, true, false},  {E_PARSE, false, true},  {E_SHAPE, false, false}};
+    char *words[] = {"gcc2nn", "a b'c\x1b", "--dim", "N=1", "", NULL};
+    die_command("9.9", 5, words);
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        struct arena a = {0};
+        struct diags d = {.arena = &a, .ir_text = rows[k].in_text};
+        diag(&d, DIAG_WARNING, rows[k].code, "nothing");
+        cr_expect_eq(d.ours, 0);
+        diag(&d, DIAG_ERROR, rows[k].code, "something");
+        diag_help(&d, "turn it round");
+        const char *help = d.v[1].help;
+        cr_expect_eq(d.ours, rows[k].ours, "row %zu", k);
+        cr_expect_eq(strstr(help, "turn it round") != NULL, !rows[k].ours, "row %zu: %s", k, help);
+        cr_expect_eq(strstr(help, "please report") != NULL, rows[k].ours, "row %zu: %s", k, help);
+        if (rows[k].ours) cr_expect(strstr(help, " 9.9: gcc2nn 'a b'\\''c?' --dim N=1 ''"), "%s", help);
+        arena_free(&a);
+    }
 }

@@ -116,15 +116,51 @@ Test(control, a_loop_may_run_on_one_element_of_any_rank) {
                 "    return %q, %n, %d, %d }\n");
     gives(m, &yes, six, LIST(32, 64, 96, 128, 160, 192));
 }
-Test(control, what_a_loop_collects_has_a_size_outside_of_it) {
-    const char *t = "graph \"\" const %m: i64[] = [3]\nregion \"\" (" C_AND_X ") {\n"
-                    "%w: ?, %y: ? = Loop(%m, _, %x) {captures=0}\n"
-                    "  body = region \"b\" (%p0: ?, %p1: ?, %v: ?) { %i: ? = NonZero(%v) return %p1, %v, %i }\n"
-                    "return %y }\n";
-    struct graph *g = parsed(t);
-    cr_assert(graph_infer(g));
-    cr_assert_not(lower_graph(g, &(struct lower_options){.no_schedule = true}));
-    cr_assert_eq(c->diags.v[0].code, E_SHAPE);
+/* ---- what a loop collects, of a size that the body finds */
+#define FLOAT_Y "%y: ? = Cast(%n) {to=1}"
+Test(control, a_loop_collects_what_has_a_size_of_the_body) {
+    struct module *m = lowered("const %m: i64[] = [2]", C_AND_X,
+                               "%w: ?, %n: ? = Loop(%m, _, %x) {captures=0}\n"
+                               "  body = region \"b\" (%p0: ?, %p1: ?, %v: ?) {\n"
+                               "    %i: ? = NonZero(%v) %d: ? = Neg(%v) return %p1, %d, %i }\n" FLOAT_Y);
+    gives(m, &yes, sparse, LIST(0, 1, 2, 1, 0, 1, 2, 1));
+    gives(m, &yes, six, LIST(0, 0, 0, 1, 1, 1, 0, 1, 2, 0, 1, 2, 0, 0, 0, 1, 1, 1, 0, 1, 2, 0, 1, 2));
+}
+Test(control, it_must_have_that_size_in_each_pass) {
+    struct module *m = lowered("const %m: i64[] = [2] const %four: f32[] = [4.0]", C_AND_X,
+                               "%w: ?, %n: ? = Loop(%m, _, %x, %four) {captures=1}\n"
+                               "  body = region \"b\" (%p0: ?, %p1: ?, %v: ?, %f: ?) {\n"
+                               "    %i: ? = NonZero(%v) %d: ? = Sub(%v, %f) return %p1, %d, %i }\n" FLOAT_Y);
+    gives(m, &yes, six, NULL, 0, "a collected value changes its size");
+}
+Test(control, a_loop_that_a_condition_ends_collects_it) { /* more passes than there is room for at first */
+    struct module *m = lowered("const %last: i64[] = [40] const %axes: i64[2] = [1,2]", C_AND_X,
+                               "%n: ? = Loop(_, %c, %x, %last) {captures=2}\n"
+                               "  body = region \"b\" (%i: ?, %p1: ?, %v: ?, %t: ?) {\n"
+                               "    %d: ? = Less(%i, %t) %z: ? = NonZero(%v) return %d, %z }\n"
+                               "%s: ? = ReduceSum(%n, %axes) {keepdims=0} "
+                               "%y: ? = Cast(%s) {to=1}");
+    float want[41];
+    for (int k = 0; k < 41; k++) want[k] = 4;
+    gives(m, &yes, sparse, want, 41, NULL);
+    gives(m, &no, six, NULL, 0, NULL);
+}
+Test(control, a_scan_collects_it_along_another_axis) {
+    struct module *m = lowered("", C_AND_X,
+                               "%n: ? = Scan(%x, %x) {num_scan_inputs=1, scan_output_axes=[2], captures=1}\n"
+                               "  body = region \"b\" (%row: ?, %v: ?) { %z: ? = NonZero(%v) return %z }\n" FLOAT_Y);
+    gives(m, &yes, sparse, LIST(0, 0, 1, 1, 2, 2, 1, 1));
+}
+Test(control, it_is_collected_in_a_loop_of_a_loop) {
+    struct module *m = lowered("const %m: i64[] = [2]", C_AND_X,
+                               "%k: ? = Cast(%c) {to=7} %n: ? = Loop(%m, _, %x, %k) {captures=2}\n"
+                               "  body = region \"b\" (%p0: ?, %p1: ?, %v: ?, %t: ?) {\n"
+                               "    %o: ? = Loop(%t, _, %v) {captures=1}\n"
+                               "      body = region \"b\" (%q0: ?, %q1: ?, %w: ?) {\n"
+                               "        %z: ? = NonZero(%w) return %q1, %z }\n"
+                               "    return %p1, %o }\n" FLOAT_Y);
+    gives(m, &yes, sparse, LIST(0, 1, 2, 1, 0, 1, 2, 1));
+    gives(m, &no, sparse, NULL, 0, NULL);
 }
 /* A Scan may make no pass, and then gives what it began with. */
 Test(control, what_a_scan_carries_keeps_its_rank) {
@@ -294,4 +330,76 @@ Test(control, a_sequence_that_nobody_wants_may_differ) {
                                "    %r: ? = Neg(%q) %u: ? = SequenceConstruct(%r, %r) return %u, %r }\n");
     gives(m, &yes, six, LIST(1, 2, 3, 4, 5, 6));
     gives(m, &no, six, LIST(-1, -2, -3, -4, -5, -6));
+}
+/* ---- sequences whose length only the run knows: packed (lower/ops/packed.c) */
+#define RUN_M "%i: ? = Cast(%x) {to=7} %m: ? = ReduceMin(%i) {keepdims=0} " /* passes: 1 of six, 0 of sparse */
+#define SEQ   "const %zero: i64[1] = [0] const %one: i64[1] = [1] const %two: i64[1] = [2] const %first: i64[] = [0] "
+/* Inserts x[:, :i+1], m+2 times, at place `at` */
+#define GROWN(at)                                                                                                      \
+    SEQ "const %more: i64[] = [2] const %last: i64[] = [-1]", C_AND_X,                                                 \
+        RUN_M                                                                                                          \
+        "%n: ? = Add(%m, %more) %e: ? = SequenceEmpty() {dtype=1} %s: ? = Loop(%n, _, %e, %x, %m) {captures=2}\n"      \
+        "  body = region \"b\" (%p0: ?, %p1: ?, %v: ?, %p: ?, %pm: ?) {\n"                                             \
+        "    %j: ? = Unsqueeze(%p0, %zero) %k: ? = Add(%j, %one) %u: ? = Slice(%p, %zero, %k, %one)\n"                 \
+        "    %w: ? = SequenceInsert(%v, %u" at ") return %p1, %w }\n"
+Test(control, a_sequence_that_grows_as_often_as_the_run_says) {
+    gives(lowered(GROWN("") "%y: ? = ConcatFromSequence(%s) {axis=1}"), &yes, six,
+          LIST(1, 1, 2, 1, 2, 3, 4, 4, 5, 4, 5, 6));
+    gives(lowered(GROWN("") "%y: ? = ConcatFromSequence(%s) {axis=1}"), &yes, sparse, LIST(0, 0, 0, 0, 0, 8));
+    gives(lowered(GROWN(", %first") "%y: ? = ConcatFromSequence(%s) {axis=-1}"), &yes, six,
+          LIST(1, 2, 3, 1, 2, 1, 4, 5, 6, 4, 5, 4));
+    gives(lowered(GROWN(", %pm") "%y: ? = SequenceAt(%s, %more)"), &yes, six, NULL, 0, "a place outside");
+    gives(lowered(GROWN("") "%y: ? = SequenceAt(%s, %last)"), &yes, six, LIST(1, 2, 3, 4, 5, 6));
+    gives(lowered(GROWN("") "%y: ? = SequenceAt(%s, %m)"), &yes, six, LIST(1, 2, 4, 5));
+    gives(lowered(GROWN("") "%d: ? = SequenceErase(%s, %m) %y: ? = ConcatFromSequence(%d) {axis=1}"), &yes, six,
+          LIST(1, 1, 2, 3, 4, 4, 5, 6));
+    gives(lowered(GROWN("") "%d: ? = SequenceErase(%s) %l: ? = SequenceLength(%d) %y: ? = Cast(%l) {to=1}"), &yes, six,
+          LIST(2));
+    gives(lowered(GROWN("") "%y: ? = ConcatFromSequence(%s) {axis=0}"), &yes, six, NULL, 0, "differ in shape");
+}
+Test(control, a_place_that_only_the_run_knows) {
+    const char *list = SEQ, *s = RUN_M "%r: ? = ReduceMax(%x) {keepdims=1} %s: ? = SequenceConstruct(%x, %r) ";
+    struct text t = {0};
+    const char *const nodes[] = {"%y: ? = SequenceAt(%s, %m)",
+                                 "%a: ? = SequenceInsert(%s, %r, %m) %y: ? = SequenceAt(%a, %last)",
+                                 "%a: ? = SequenceErase(%s, %m) %y: ? = SequenceAt(%a, %first)"};
+    struct module *m[3];
+    for (int k = 0; k < 3; k++) {
+        text_printf(&t, "%s%s", s, nodes[k]);
+        m[k] = lowered(internf(c->names, "%s const %%last: i64[] = [-1]", list), C_AND_X, intern(c->names, t.s));
+        text_free(&t);
+        t = (struct text){0};
+    }
+    gives(m[0], &yes, six, LIST(6)); /* m is 1 */
+    gives(m[0], &yes, sparse, LIST(0, 0, 7, 0, 8, 0));
+    gives(m[1], &yes, six, LIST(6));
+    gives(m[2], &yes, six, LIST(1, 2, 3, 4, 5, 6));
+    gives(m[2], &yes, sparse, LIST(8));
+}
+Test(control, parts_of_which_only_the_run_knows_the_size) {
+#define PARTS(split, axis, rest)                                                                                       \
+    lowered(SEQ "const %more: i64[] = [1]", C_AND_X,                                                                   \
+            RUN_M "%n: ? = Add(%m, %more) %s: ? = SplitToSequence(%x" split ") {axis=" axis "} " rest)
+    gives(PARTS(", %n", "1", "%y: ? = SequenceAt(%s, %first)"), &yes, six, LIST(1, 2, 4, 5));
+    gives(PARTS(", %n", "1", "%y: ? = SequenceAt(%s, %m)"), &yes, six, LIST(3, 6));
+    gives(PARTS(", %n", "-1", "%y: ? = ConcatFromSequence(%s) {axis=1}"), &yes, six, LIST(1, 2, 3, 4, 5, 6));
+    gives(PARTS(", %n", "0", "%y: ? = ConcatFromSequence(%s) {axis=0}"), &yes, six, LIST(1, 2, 3, 4, 5, 6));
+    gives(PARTS(", %m", "0", "%y: ? = ConcatFromSequence(%s) {axis=0}"), &yes, sparse, NULL, 0, "must be positive");
+    gives(PARTS(", %n", "1", "%l: ? = SequenceLength(%s) %y: ? = Cast(%l) {to=1}"), &yes, six, LIST(2));
+}
+Test(control, parts_of_a_length_that_is_open) {
+    const char *params = "%c: bool[], %x: f32[2,N]";
+    gives(lowered("sym N: 0..9 const %i: i64[] = [1]", params,
+                  "%s: ? = SplitToSequence(%x) {axis=1, keepdims=0} %y: ? = SequenceAt(%s, %i)"),
+          &yes, six, LIST(2, 5));
+    gives(
+        lowered("sym N: 0..9", params,
+                "%s: ? = SplitToSequence(%x) {axis=1, keepdims=0} %y: ? = ConcatFromSequence(%s) {axis=1, new_axis=1}"),
+        &yes, six, LIST(1, 2, 3, 4, 5, 6));
+    gives(lowered("sym N: 0..9 const %i: i64[] = [2]", params,
+                  "%s: ? = SplitToSequence(%x, %i) {axis=1} %y: ? = ConcatFromSequence(%s) {axis=1}"),
+          &yes, six, LIST(1, 2, 3, 4, 5, 6));
+    gives(
+        lowered("sym N: 0..9", params, "%s: ? = SplitToSequence(%x) {axis=1} %y: ? = ConcatFromSequence(%s) {axis=0}"),
+        &yes, six, LIST(1, 4, 2, 5, 3, 6));
 }

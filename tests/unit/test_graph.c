@@ -329,10 +329,14 @@ Test(text, stand_ins_are_the_same_every_time, .init = setup, .fini = teardown) {
 
 /* ---- verifier: one broken graph for each rule */
 static void refused_as(struct graph *m, enum diag_code code, const char *part) {
-    cr_assert_not(graph_verify(m, "a pass"));
+    cr_assert_not(graph_verify(m, NULL)); /* what somebody wrote */
     const struct diag *d = &c->diags.v[c->diags.n - 1];
     cr_assert_eq(d->code, code, "%s", d->message);
     cr_assert(strstr(d->message, part), "%s", d->message);
+    cr_assert_not(graph_verify(m, "a pass")); /* what a pass made */
+    d = &c->diags.v[c->diags.n - 1];
+    cr_assert_eq(d->code, E_BROKEN, "%s", d->message);
+    cr_assert(c->diags.ours > 0 && strstr(d->message, part), "%s", d->message);
     cr_assert(strncmp(d->message, "after a pass: ", 14) == 0);
 }
 TestSuite(verify, .init = setup, .fini = teardown);

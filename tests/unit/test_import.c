@@ -82,13 +82,18 @@ Test(import, weights_stay_inputs_when_asked_to) {
     cr_assert(strstr(text_of(m), "A:17(%0)"));
     g = chain();
     w_msg(&g, G_INIT, w_tensor("x", 1, (int64_t[]){1, 3}, 2));
-    cr_assert(strstr(text_of(import_as(w_model(g), &lenient)), "A:17(%w0)"));
+    const char *text = text_of(import_as(w_model(g), &lenient));
+    cr_assert(strstr(text, "takes map \"m\" 2 at 2"));
+    cr_assert(strstr(text, "(%0 \"s\": seq<f32[2,N]>, %1 \"o\": opt<i64[]>, %2 \"m_keys\": str[m_d0], %3 \"m_values\": "
+                           "f32[m_d0])"));
 }
 
 Test(import, unnamed_dims_keep_clear_of_named_ones) {
     msg g = chain();
     w_msg(&g, G_IN, w_f32("z", "? z_d0 * None"));
-    cr_assert(strstr(text_of(import_as(w_model(g), &lenient)), "f32[z_d0_,z_d0,z_d2,z_d3]"));
+    const char *got_text = text_of(import_as(w_model(g), &lenient));
+    cr_log_error("%s", got_text);
+    cr_assert(strstr(got_text, "f32[z_d0_,z_d0,z_d2,z_d3]"));
 }
 
 Test(import, dims_and_shapes_from_the_user) {
@@ -436,8 +441,9 @@ Test(import, sparse_weights_are_expanded) {
     msg g = chain();
     w_msg(&g, G_SPARSE, sparse(5));
     w_msg(&g, G_NODE, w_node("C", "s", "z"));
-    cr_assert(strstr(text_of(import_as(w_model(g), &lenient)),
-                     "const %w0 \"s\": f32[2,3] = [0.0, 0.0, 0.0, 0.0, 1.0, 2.0]\n"));
+    const char *got_text = text_of(import_as(w_model(g), &lenient));
+    cr_log_error("%s", got_text);
+    cr_assert(strstr(got_text, "const %w0 \"s\": f32[2,3] = [0.0, 0.0, 0.0, 0.0, 1.0, 2.0]\n"));
 }
 Test(import, sparse_indices_outside_are_refused) {
     msg g = chain();
@@ -456,8 +462,9 @@ Test(import, sequences_optionals_and_maps_are_typed) {
     w_msg(&map, 2, w_tensor_type(1, ""));
     w_msg(&ty3, 5, map);
     w_msg(&g, G_IN, w_value("m", ty3));
-    cr_assert(strstr(text_of(import_as(w_model(g), &lenient)),
-                     "(%0 \"s\": seq<f32[2,N]>, %1 \"o\": opt<i64[]>, %2 \"m\": map<str,f32[]>)"));
+    const char *got_text = text_of(import_as(w_model(g), &lenient));
+    cr_log_error("%s", got_text);
+    cr_assert(strstr(got_text, "(%0 \"s\": seq<f32[2,N]>, %1 \"o\": opt<i64[]>, %2 \"m\": map<str,f32[]>)"));
 }
 Test(import, metadata_is_kept_raw_and_printed_escaped) {
     msg m = w_model(chain()), p = {0};

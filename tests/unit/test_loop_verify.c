@@ -241,7 +241,7 @@ Test(loop_verify, planted_faults_are_found) {
         struct module *m = parse(wrong[n].text);
         cr_expect(!loop_verify(m, "step split"), "accepted: %s", wrong[n].text);
         const char *s = complaints(c);
-        cr_expect(strstr(s, wrong[n].message) && strstr(s, "step split: procedure ") && strstr(s, "[E0502]"),
+        cr_expect(strstr(s, wrong[n].message) && strstr(s, "step split: procedure ") && strstr(s, "[E0504]"),
                   "wanted: %s\ngot: %sfor:\n%s", wrong[n].message, s, wrong[n].text);
         c->diags.n = c->diags.errors = 0;
     }

@@ -59,3 +59,183 @@ Test(ms_ops, quantised_products) {
     gives("const %a: f32[3] = [1.0,-2.5,1e9] const %s: f32[] = [0.5] const %z: i16[] = [3]",
           "%y: ? = " MS "QuantizeLinear(%a, %s, %z)", LIST(5, -2, 32767));
 }
+Test(ms_ops, weights_in_blocks) {
+    /* two blocks of 16 weights for each of two columns: all 0x21 is 1, 2, 1, 2 ..., less a zero point of 8 or as given
+     */
+#define B16 "17,33,33,33,33,33,33,33,33,33,33,33,33,33,33,33" /* 16 bytes: two blocks */
+    gives("const %a: f32[1,17] = [1.0,1.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,1.0]"
+          "const %b: u8[1,2,8] = [" B16 "] const %s: f32[1,2] = [1.0,10.0]",
+          "%y: ? = " MS "MatMulNBits(%a, %b, %s) {K=17, N=1, block_size=16}", LIST(-7 - 7 - 70));
+    gives("const %a: f32[1,17] = [1.0,1.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,1.0]"
+          "const %b: u8[1,2,8] = [" B16 "] const %s: f32[2] = [1.0,10.0] const %z: u8[1,1] = [33]"
+          "const %k: f32[1] = [0.5]",
+          "%y: ? = " MS "MatMulNBits(%a, %b, %s, %z, _, %k) {K=17, N=1, block_size=16}", LIST(0 + 0 - 10 + 0.5));
+    gives("const %a: f32[1,16] = [1.0,1.0,1.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,1.0]"
+          "const %b: u8[8] = [127,240,0,0,0,0,0,15] const %s: f32[1] = [2.0]",
+          "%y: ? = " MS "MatMulBnb4(%a, %b, %s) {K=16, N=1, block_size=16, quant_type=1}", LIST(2 * (0 + 1 + 1 + 1)));
+    gives("const %a: u8[2,8] = [1,2,3,4,5,6,7,8,16,32,48,64,80,96,112,128] const %i: i64[3] = [1,-2,5]"
+          "const %s: f32[2,1] = [1.0,0.5] const %p: i64[4] = [0,1,16,32]",
+          "%z: ? = " MS "GatherBlockQuantized(%a, %i, %s) {block_size=16} %f: ? = Flatten(%z) {axis=0}"
+          "%y: ? = Gather(%f, %p) {axis=1}",
+          LIST(0.5 * (0 - 8), 0.5 * (1 - 8), 1 - 8, 0));
+}
+/* Queries are 0, so that all keys that are seen weigh the same. */
+#define QKV                                                                                                            \
+    "const %x: f32[1,2,1] = [2.0,4.0] const %w: f32[1,3] = [0.0,0.0,1.0] const %b: f32[3] = [0.0,0.0,1.0]"             \
+    "const %past: f32[2,1,1,1,1] = [0.0,9.0] const %one: i32[1] = [1] const %se: i32[2] = [2,1]"                       \
+    "const %m2: i32[1,2] = [0,1] const %m3: i32[1,2,2] = [1,0,1,1] const %ln: f32[1,1,1,2] = [0.0,1.0986123]"
+Test(ms_ops, attention) {
+    gives(QKV, "%y: ? = " MS "Attention(%x, %w) {num_heads=1}", LIST(3, 3));
+    gives(QKV, "%y: ? = " MS "Attention(%x, %w, %b) {num_heads=1, unidirectional=1}", LIST(3, 4));
+    gives(QKV, "%y: ? = " MS "Attention(%x, %w, _, %one) {num_heads=1}", LIST(2, 2));
+    gives(QKV, "%y: ? = " MS "Attention(%x, %w, _, %se) {num_heads=1}", LIST(4, 4));
+    gives(QKV, "%y: ? = " MS "Attention(%x, %w, _, %m2) {num_heads=1}", LIST(4, 4));
+    gives(QKV, "%y: ? = " MS "Attention(%x, %w, _, %m3) {num_heads=1}", LIST(2, 3));
+    gives(QKV, "%y: ? = " MS "Attention(%x, %w, _, %m2) {num_heads=1, mask_filter_value=-1.0986123}", LIST(3.5, 3.5));
+    gives(QKV, "%y: ? = " MS "Attention(%x, %w, _, _, _, %ln) {num_heads=1}", LIST(3.5, 3.5));
+    gives(QKV, "%y: ? = " MS "Attention(%x, %w, _, _, %past) {num_heads=1}", LIST(5, 5));
+    gives(QKV, "%z: ?, %y: ? = " MS "Attention(%x, %w, _, _, %past) {num_heads=1}", LIST(0, 0, 0, 9, 2, 4));
+    gives("const %x: u8[1,2,1] = [3,5] const %w: i8[1,3] = [0,0,1] const %b: f32[3] = [0.0,0.0,1.0]"
+          "const %s: f32[] = [2.0] const %t: f32[] = [0.5] const %z: u8[] = [1]",
+          "%y: ? = " MS "QAttention(%x, %w, %b, %s, %t, _, %z) {num_heads=1}", LIST(4, 4));
+}
+Test(ms_ops, attention_of_separate_operands) {
+#define PARTS3                                                                                                         \
+    "const %q: f32[1,1,2] = [0.0,0.0] const %k: f32[1,2,2] = [1.0,1.0,1.0,1.0] const %v: f32[1,2,2] = [2.0,10.0,4.0,"  \
+    "30.0] const %b: f32[6] = [0.0,0.0,0.0,0.0,1.0,0.0] const %m: i32[1] = [1] const %pk: f32[1,2,1,1] = [0.0,0.0]"    \
+    "const %pv: f32[1,2,1,1] = [9.0,80.0] const %ln: f32[1,1,1,2] = [0.0,1.0986123]"                                   \
+    "const %p: f32[1,1,2,3,1] = [0.0,1.0,2.0,0.0,1.0,20.0]"
+    gives(PARTS3, "%y: ? = " MS "MultiHeadAttention(%q, %k, %v) {num_heads=2}", LIST(3, 20));
+    gives(PARTS3, "%y: ? = " MS "MultiHeadAttention(%q, %k, %v, %b, %m) {num_heads=2}", LIST(3, 10));
+    gives(PARTS3, "%y: ? = " MS "MultiHeadAttention(%q, %k, %v, _, _, %ln) {num_heads=2}", LIST(3.5, 25));
+    gives(PARTS3, "%y: ? = " MS "MultiHeadAttention(%q, %k, %v, _, _, _, %pk, %pv) {num_heads=2}", LIST(5, 40));
+    gives(PARTS3, "%y: ? = " MS "MultiHeadAttention(%p) {num_heads=2}", LIST(2, 20));
+    /* a cache with room for three, of which one is in use */
+    gives("const %q: f32[1,1,1] = [0.0] const %k: f32[1,1,1] = [1.0] const %v: f32[1,1,1] = [5.0]"
+          "const %pk: f32[1,1,3,1] = [0.0,0.0,0.0] const %pv: f32[1,1,3,1] = [1.0,7.0,7.0] const %n: i32[1] = [1]",
+          "%o: ?, %a: ?, %c: ? = " MS "DecoderMaskedMultiHeadAttention(%q, %k, %v, _, _, %pk, %pv, %n) {num_heads=1, "
+          "past_present_share_buffer=1} %f: ? = Flatten(%o) {axis=0} %g: ? = Flatten(%c) {axis=0}"
+          "%y: ? = Concat(%f, %g) {axis=1}",
+          LIST(3, 1, 5, 7));
+}
+Test(ms_ops, grouped_queries) {
+#define GQA                                                                                                            \
+    "const %q: f32[1,1,1] = [0.0] const %k: f32[1,1,1] = [0.0] const %v: f32[1,1,1] = [6.0]"                           \
+    "const %pk: f32[1,1,2,1] = [0.0,0.0] const %pv: f32[1,1,2,1] = [1.0,2.0] const %two: i32[1] = [2]"                 \
+    "const %one: i32[1] = [1] const %t: i32[] = [3] const %s: f32[1] = [0.0]"
+    gives(GQA, "%y: ? = " MS "GroupQueryAttention(%q, %k, %v, %pk, %pv, %two, %t) {num_heads=1, kv_num_heads=1}",
+          LIST(3));
+    gives(GQA, "%y: ? = " MS "GroupQueryAttention(%q, %k, %v, %pk, %pv, %one, %t) {num_heads=1, kv_num_heads=1}",
+          LIST(3.5));
+    gives(GQA,
+          "%a: ?, %b: ?, %y: ? = " MS
+          "GroupQueryAttention(%q, %k, %v, %pk, %pv, %one, %t) {num_heads=1, kv_num_heads=1}",
+          LIST(1, 6, 0));
+    gives(GQA,
+          "%y: ? = " MS "GroupQueryAttention(%q, %k, %v, %pk, %pv, %two, %t) {num_heads=1, kv_num_heads=1, "
+          "local_window_size=2}",
+          LIST(4));
+    gives(GQA,
+          "%y: ? = " MS "GroupQueryAttention(%q, %k, %v, %pk, %pv, %two, %t, _, _, _, _, %s) {num_heads=1, "
+          "kv_num_heads=1}",
+          LIST(2.25));
+    gives("const %x: f32[1,2,4] = [1.0,2.0,3.0,4.0,5.0,6.0,7.0,8.0] const %p: i64[1] = [1]"
+          "const %c: f32[3,1] = [1.0,0.0,1.0] const %s: f32[3,1] = [0.0,1.0,0.0]",
+          "%y: ? = " MS "RotaryEmbedding(%x, %p, %c, %s)", LIST(-2, 1, -4, 3, 5, 6, 7, 8));
+}
+Test(ms_ops, packed_tokens) {
+#define TOKENS                                                                                                         \
+    "const %x: f32[2,2,1] = [1.0,2.0,3.0,4.0] const %n: i32[2] = [1,2] const %t: f32[3,1] = [1.0,3.0,5.0]"             \
+    "const %o: i32[2,2] = [0,2,3,1] const %c: i32[3] = [0,1,3] const %w: f32[1,3] = [0.0,0.0,1.0]"                     \
+    "const %b: f32[3] = [0.0,0.0,0.0]"
+    gives(TOKENS, "%y: ?, %a: ?, %d: ?, %e: ? = " MS "RemovePadding(%x, %n)", LIST(1, 3, 4));
+    gives(TOKENS, "%a: ?, %y: ?, %d: ?, %e: ? = " MS "RemovePadding(%x, %n)", LIST(0, 2, 3, 1));
+    gives(TOKENS, "%a: ?, %d: ?, %y: ?, %e: ? = " MS "RemovePadding(%x, %n)", LIST(0, 1, 3));
+    gives(TOKENS, "%a: ?, %d: ?, %e: ?, %y: ? = " MS "RemovePadding(%x, %n)", LIST(2));
+    gives(TOKENS, "%y: ? = " MS "RestorePadding(%t, %o)", LIST(1, 0, 3, 5));
+    gives(TOKENS, "%y: ? = " MS "PackedAttention(%t, %w, %b, %o, %c) {num_heads=1}", LIST(1, 4, 4));
+    gives(TOKENS, "%y: ? = " MS "PackedMultiHeadAttention(%t, %t, %t, %b, %o, %c) {num_heads=1, scale=1e-9}",
+          LIST(1, 4, 4));
+}
+Test(ms_ops, fused) {
+#define X22 "const %x: f32[1,2,2] = [1.0,2.0,3.0,4.0] const %b: f32[2] = [10.0,20.0]"
+    gives(X22, "%y: ? = " MS "BiasAdd(%x, %b, %x)", LIST(12, 24, 16, 28));
+    gives(X22 "const %g: f32[1,2,1] = [2.0,0.0]", "%y: ? = " MS "GatedAdd(%x, %x, %g)", LIST(3, 6, 3, 4));
+    gives(X22, "%y: ? = " MS "BiasSplitGelu(%x, %b)", LIST(11 * 22, 13 * 24));
+    gives(X22, "%y: ? = " MS "BiasDropout(%x, %b, %x)", LIST(12, 24, 16, 28));
+    gives("const %x: f32[1,2] = [1.0,2.0] const %b: f32[1] = [3.0]",
+          "%y: ? = " MS "BiasSoftmax(%x, %b) {is_inner_broadcast=1}", LIST(0.26894142, 0.73105858));
+    gives("const %x: f32[1,2] = [1.0,2.0] const %w: f32[2,1] = [3.0,-1.0] const %b: f32[1] = [-1.0]",
+          "%y: ? = " MS "GemmFastGelu(%x, %w, %b)", LIST(0));
+    gives("const %x: f32[1,1,1,4] = [1.0,3.0,2.0,6.0] const %s: f32[4] = [1.0,1.0,1.0,1.0] const %z: f32[4] = [0.0,0.0,"
+          "0.0,5.0]",
+          "%y: ? = " MS "GroupNorm(%x, %s, %z) {groups=2, activation=0, epsilon=0.0}", LIST(-1, 1, -1, 6));
+    gives("const %x: f32[1,2,1,2] = [1.0,3.0,2.0,6.0] const %s: f32[2] = [1.0,1.0] const %z: f32[2] = [0.0,5.0]"
+          "const %k: f32[1,2] = [7.0,8.0]",
+          "%n: ?, %y: ? = " MS "SkipGroupNorm(%x, %s, %z, %k, %z) {groups=2, activation=0, channels_last=0}",
+          LIST(8, 10, 15, 19));
+    gives("const %i: i32[1,2] = [1,0] const %w: f32[2,2] = [1.0,3.0,2.0,2.0] const %p: f32[2,2] = [0.0,0.0,0.0,2.0]"
+          "const %s: f32[2] = [1.0,1.0] const %z: f32[2] = [0.0,5.0] const %m: i32[1,2] = [1,0]",
+          "%a: ?, %y: ?, %e: ? = " MS "EmbedLayerNormalization(%i, _, %w, %p, _, %s, %z, %m)", LIST(1));
+    gives("const %i: i32[1,2] = [1,0] const %w: f32[2,2] = [1.0,3.0,2.0,2.0] const %p: f32[2,2] = [0.0,4.0,0.0,2.0]"
+          "const %s: f32[2] = [1.0,1.0] const %z: f32[2] = [0.0,5.0]",
+          "%y: ? = " MS "EmbedLayerNormalization(%i, _, %w, %p, _, %s, %z)", LIST(-1, 6, -1, 6));
+    gives("const %a: f32[2,1,2] = [1.0,2.0,3.0,4.0] const %b: f32[1,2,1] = [1.0,10.0]",
+          "%y: ? = " MS "FusedMatMul(%a, %b) {transBatchA=1, alpha=2.0}", LIST(42, 86));
+    gives("const %a: f32[2,1] = [1.0,-2.0] const %b: f32[2,1] = [1.0,1.0]",
+          "%y: ? = " MS "FusedMatMulActivation(%a, %b) {transA=1, activation=\"Relu\"}", LIST(0));
+    gives("const %x: f32[2] = [3.0,4.0] const %s: f32[2] = [1.0,2.0]",
+          "%y: ? = SimplifiedLayerNormalization(%x, %s) {epsilon=0.0}", LIST(0.84852814, 2.2627417));
+}
+Test(ms_ops, layouts) {
+    gives("const %x: f32[1,1,2,2] = [1.0,2.0,3.0,4.0] const %w: f32[1,2,1,2] = [1.0,10.0,100.0,1000.0]",
+          "%y: ? = " MS "NhwcConv(%x, %w)", LIST(4231));
+    gives(
+        "const %x: f32[1,1,2,1] = [1.0,-2.0] const %w: f32[2,1,1,1] = [1.0,10.0] const %z: f32[1,1,2,2] = [0.0,1.0,2.0,"
+        "3.0]",
+        "%y: ? = " MS "NhwcFusedConv(%x, %w, _, %z) {activation=\"Relu\"}", LIST(1, 11, 0, 0));
+    gives("const %x: u8[1,1,2,2] = [1,20,3,4]", "%y: ? = " MS "NhwcMaxPool(%x) {kernel_shape=[1,2]}", LIST(3, 20));
+    gives("const %x: u8[1,1,2,1] = [5,7] const %s: f32[] = [0.5] const %z: u8[] = [1] const %w: i8[2,1,1,1] = [1,3]"
+          "const %zw: i8[] = [0]",
+          "%y: ? = " MS "QLinearConv(%x, %s, %z, %w, %s, %zw, %s, %z) {channels_last=1}", LIST(3, 7, 4, 10));
+}
+Test(ms_ops, others) {
+    gives("const %a: f32[2] = [1.0,2.0] const %b: f32[2] = [3.0,4.0]", "%y: ? = " MS "ComplexMul(%a, %b)",
+          LIST(-5, 10));
+    gives("const %a: f32[2] = [1.0,2.0] const %b: f32[2] = [3.0,4.0]", "%y: ? = " MS "ComplexMulConj(%a, %b)",
+          LIST(11, 2));
+    gives("const %a: f32[1,2] = [0.0,0.0] const %b: f32[2,2] = [3.0,4.0,0.0,2.0]",
+          "%y: ? = " MS "CDist(%a, %b) {metric=\"euclidean\"}", LIST(5, 2));
+    gives("const %a: i32[2] = [3,4]", "%y: ? = " MS "MurmurHash3(%a) {positive=0}", LIST(847579505, 1889779975));
+    gives("const %x: f32[1,1,2,2] = [0.0,2.0,4.0,6.0] const %r: f32[1,4] = [0.0,0.0,1.0,1.0] const %i: i32[1] = [0]"
+          "const %s: i32[2] = [3,1]",
+          "%y: ? = " MS "CropAndResize(%x, %r, %i, %s)", LIST(1, 3, 5));
+    gives("const %x: f32[5] = [1.0,2.0,3.0,4.0,5.0]", "%y: ? = " MS "UnfoldTensor(%x) {size=2, step=2}",
+          LIST(1, 2, 3, 4));
+    gives("const %x: f32[2,2] = [0.0,2.0,4.0,0.0]", "%y: ? = " MS "Inverse(%x)", LIST(0, 0.25, 0.5, 0));
+    gives("const %x: f32[2] = [0.0,inf] const %z: f32[1] = [nan]", "%y: ? = " MS "IsAllFinite(%x)", LIST(0));
+    gives("const %x: f32[2] = [0.0,inf] const %z: f32[1] = [nan]", "%y: ? = " MS "IsAllFinite(%x, %x) {isnan_only=1}",
+          LIST(1));
+    gives("const %x: f32[4] = [1.0,2.0,3.0,4.0]", "%y: ? = " MS "Rfft(%x)", LIST(10, 0, -2, 2, -2, 0));
+    gives("const %x: f32[3,2] = [10.0,0.0,-2.0,2.0,-2.0,0.0]", "%y: ? = " MS "Irfft(%x) {signal_ndim=1}",
+          LIST(1, 2, 3, 4));
+    gives("const %t: f32[2,1] = [5.0,6.0] const %i: i64[2] = [1,0]", "%y: ? = " MS "TorchEmbedding(%t, %i)",
+          LIST(6, 5));
+    gives("const %t: f32[4,1] = [1.0,2.0,3.0,4.0] const %n: i64[1] = [3]",
+          "%y: ? = " MS "RelativePositionBias(%t, %n, %n) {max_distance=8}", LIST(1, 1, 1, 2, 1, 1, 3, 2, 1));
+    gives("const %a: f32[1] = [1.0] const %b: f32[] = [4.0]", "%y: ? = " MS "Range(%a, %b)", LIST(1, 2, 3));
+    gives("const %a: f32[2] = [1.0,4.0] const %b: i32[] = [-1]", "%y: ? = " MS "ExpandDims(%a, %b)", LIST(1, 4));
+    gives("const %a: f32[2] = [1.0,4.0] const %b: i64[1,2] = [1,0] const %v: f32[1] = [9.0]",
+          "%y: ? = " MS "Pad(%a, %b, %v)", LIST(9, 1, 4));
+    gives("const %a: f32[4] = [2.0,1.0,1.0,3.0]", "%a2: ?, %y: ?, %n: ? = " MS "Unique(%a)", LIST(0, 1, 1, 2));
+    gives("const %x: f32[1,1,1,2] = [1.0,2.0] const %w: f32[1,1,1,2] = [1.0,10.0] const %p: i64[4] = [0,1,0,0]",
+          "%y: ? = " MS "ConvTransposeWithDynamicPads(%x, %w, %p)", LIST(12, 20));
+    gives("const %x: f32[2,2] = [1.0,2.0,3.0,4.0]", "%y: ? = " MS "Trilu(%x) {upper=0}", LIST(1, 0, 3, 4));
+}
+Test(ms_ops, dynamically_quantised_lstm) {
+    /* one step from zero: gates i o f c of 0 + bias; h = sigmoid(o) * tanh(sigmoid(i) * tanh(c)) */
+    gives("const %x: f32[1,1,1] = [0.0] const %w: i8[1,1,4] = [1,2,3,4] const %r: i8[1,1,4] = [1,2,3,4]"
+          "const %b: f32[1,8] = [0.0,0.0,0.0,1.0,0.0,0.0,0.0,0.0] const %s: f32[1] = [0.5] const %z: i8[1] = [0]",
+          "%a: ?, %y: ? = " MS "DynamicQuantizeLSTM(%x, %w, %r, %b, _, _, _, _, %s, %z, %s, %z) {hidden_size=1}",
+          LIST(0.5 * 0.36340181));
+}

@@ -1,0 +1,220 @@
+/* Rules of parts: slices, what puts operands side by side, padding; see rules.h. */
+#include "compiler/graph/rules.h"
+#include "ir/base/checked.h"
+#include "ir/op.h"
+#include <string.h>
+
+/* ---- slices, as start, step and length of each axis. Only forward ones of known sizes. */
+struct part {
+    int64_t start, step, length;
+};
+static bool parts_of(const struct node *n, struct part *p) {
+    const struct value *x = n->ins.v[0], *y = n->outs.v[0];
+    int64_t starts[32], axes[32], steps[32], to[32];
+    int rank = x->type.rank, count = node_ints(n, 1, starts, 32), given = -1, stepped = -1;
+    if (rank < 0 || rank > 32 || count < 0) return false;
+    if (n->ins.n > 3 && n->ins.v[3] && (given = node_ints(n, 3, axes, 32)) != count) return false;
+    if (n->ins.n > 4 && n->ins.v[4] && (stepped = node_ints(n, 4, steps, 32)) != count) return false;
+    for (int k = 0; k < rank; k++) p[k] = (struct part){0, 1, -1};
+    for (int k = 0; k < count; k++) {
+        int64_t axis = given < 0 ? k : axes[k] < 0 ? axes[k] + rank : axes[k], step = stepped < 0 ? 1 : steps[k], size;
+        if (axis < 0 || axis >= rank || step < 1 || step > INT32_MAX) return false;
+        if (!x_is_int(x->type.dims[axis], &size) || !x_is_int(y->type.dims[axis], &to[axis])) return false;
+        int64_t start = starts[k] < 0 ? starts[k] + size : starts[k];
+        p[axis] = (struct part){start < 0 ? 0 : start > size ? size : start, step, to[axis]};
+    }
+    return true;
+}
+/* A slice of x with these parts; length -1: the whole axis. */
+static struct value *slice(struct match *m, struct value *x, const struct part *p) {
+    int64_t starts[32], ends[32], axes[32], steps[32];
+    int count = 0;
+    for (int k = 0; k < x->type.rank; k++) {
+        if (p[k].length < 0) continue;
+        axes[count] = k, starts[count] = p[k].start, steps[count] = p[k].step;
+        ends[count++] = p[k].length ? p[k].start + (p[k].length - 1) * p[k].step + 1 : p[k].start;
+    }
+    return RULE_NODE(m, "Slice", x, rule_ints(m, starts, count), rule_ints(m, ends, count), rule_ints(m, axes, count),
+                     rule_ints(m, steps, count));
+}
+static struct value *one_slice(struct match *m) {
+    struct part outer[32], inner[32];
+    struct value *x = MATCHED(m, 'x');
+    if (!parts_of(m->node[0], outer) || !parts_of(m->node[1], inner)) return NULL;
+    for (int k = 0; k < x->type.rank; k++) {
+        if (outer[k].length < 0) continue;
+        if (inner[k].length >= 0) outer[k].start = inner[k].start + outer[k].start * inner[k].step;
+        if (inner[k].length >= 0) outer[k].step *= inner[k].step;
+        if (!outer[k].length) outer[k].start = 0;
+        inner[k] = outer[k];
+    }
+    return slice(m, x, inner);
+}
+
+/* ---- Concat */
+static int concat_axis(const struct node *n) {
+    int64_t axis = node_int(n, "axis", 0);
+    int rank = n->outs.v[0]->type.rank;
+    axis = axis < 0 ? axis + rank : axis;
+    return axis < 0 || axis >= rank ? -1 : (int)axis;
+}
+/* The slice along the axis of a Concat lies in one of its operands. */
+static struct value *slice_of_concat(struct match *m) {
+    struct node *c = m->node[1];
+    struct part p[32];
+    int axis = concat_axis(c);
+    if (axis < 0 || !parts_of(m->node[0], p) || p[axis].length < 1) return NULL;
+    int64_t at = p[axis].start, size, end = at + (p[axis].length - 1) * p[axis].step + 1;
+    for (int k = 0; k < c->ins.n; k++, at -= size, end -= size) {
+        struct value *x = c->ins.v[k];
+        if (!x || !x_is_int(x->type.dims[axis], &size)) return NULL;
+        if (at >= size) continue;
+        p[axis].start = at;
+        return end <= size ? slice(m, x, p) : NULL;
+    }
+    return NULL;
+}
+static struct value *one_concat(struct match *m) {
+    struct node *n = m->node[0];
+    VEC(struct value *) all = {0};
+    bool found = false;
+    for (int k = 0; k < n->ins.n; k++) {
+        struct value *x = n->ins.v[k];
+        struct node *d = x ? x->def : NULL;
+        bool inner = node_is(d, "Concat") && x->uses.n == 1 && concat_axis(d) == concat_axis(n);
+        for (int j = 0; inner && j < d->ins.n; j++) PUSH(&m->g->ctx->arena, &all, d->ins.v[j]);
+        if (!inner) PUSH(&m->g->ctx->arena, &all, x);
+        found = found || inner;
+    }
+    return found && all.n <= 256 ? rule_node_like(m, n, all.v, all.n) : NULL;
+}
+/* What Split took apart, in order. */
+static struct value *split_again(struct match *m) {
+    struct node *n = m->node[0], *split = n->ins.v[0]->def;
+    int axis = concat_axis(n);
+    if (!node_is(split, "Split") || split->outs.n != n->ins.n || axis < 0) return NULL;
+    int64_t of = node_int(split, "axis", 0);
+    if ((of < 0 ? of + n->outs.v[0]->type.rank : of) != axis) return NULL;
+    for (int k = 0; k < n->ins.n; k++)
+        if (n->ins.v[k] != split->outs.v[k] || !n->ins.v[k]) return NULL;
+    return split->ins.v[0];
+}
+/* Slices of one value that follow each other, and are whole in all other axes. */
+static struct value *adjacent_slices(struct match *m) {
+    struct node *n = m->node[0];
+    struct value *x = NULL;
+    struct part p[32], all[32];
+    int axis = concat_axis(n);
+    if (axis < 0 || n->ins.n < 2) return NULL;
+    for (int k = 0; k < n->ins.n; k++) {
+        struct node *d = n->ins.v[k] ? n->ins.v[k]->def : NULL;
+        if (!node_is(d, "Slice") || (x && d->ins.v[0] != x) || !parts_of(d, p)) return NULL;
+        x = d->ins.v[0];
+        for (int j = 0; j < x->type.rank; j++) {
+            if (j == axis || k == 0) continue;
+            if (p[j].start != all[j].start || p[j].step != all[j].step || p[j].length != all[j].length) return NULL;
+        }
+        if (p[axis].length < 0 || p[axis].step != 1) return NULL;
+        if (k && p[axis].start != all[axis].start + all[axis].length) return NULL;
+        if (k) p[axis].start = all[axis].start, p[axis].length += all[axis].length;
+        memcpy(all, p, sizeof all);
+    }
+    return slice(m, x, all);
+}
+
+/* ---- Gather */
+/* Numbers that count up by one: a slice, which is a view or at least no look-up. */
+static struct value *gathered_slice(struct match *m) {
+    struct node *n = m->node[0];
+    struct value *x = MATCHED(m, 'x'), *at = MATCHED(m, 'i');
+    struct part p[32];
+    int64_t index[1024], size, axis = node_int(n, "axis", 0);
+    int count = at->type.rank == 1 ? node_ints(n, 1, index, 1024) : -1, rank = x->type.rank;
+    axis = axis < 0 ? axis + rank : axis;
+    if (count < 2 || axis < 0 || axis >= rank || !x_is_int(x->type.dims[axis], &size)) return NULL;
+    if (index[0] < 0) index[0] += size;
+    for (int k = 0; k < count; k++) {
+        if (k && index[k] < 0) index[k] += size;
+        if (index[k] < 0 || index[k] >= size || index[k] != index[0] + k) return NULL;
+    }
+    for (int k = 0; k < rank; k++) p[k] = (struct part){0, 1, -1};
+    p[axis] = (struct part){index[0], 1, count};
+    return slice(m, x, p);
+}
+
+/* ---- Pad */
+struct padding {
+    int64_t before[32], after[32];
+    double value;
+};
+/* Constant padding outwards by known widths. */
+static bool padding_of(const struct node *n, struct padding *p) {
+    const struct attr *mode = node_attr(n, "mode");
+    int rank = n->outs.v[0]->type.rank;
+    int64_t pads[64], axes[32];
+    int count = node_ints(n, 1, pads, 64), given = n->ins.n > 3 && n->ins.v[3] ? node_ints(n, 3, axes, 32) : rank;
+    if (mode && !(mode->u.s.n == 8 && !memcmp(mode->u.s.p, "constant", 8))) return false;
+    if (rank < 0 || rank > 32 || given < 0 || count != 2 * given) return false;
+    memset(p, 0, sizeof *p);
+    if (n->ins.n > 2 && n->ins.v[2] && !const_number(n->ins.v[2], &p->value)) return false;
+    for (int k = 0; k < given; k++) {
+        int64_t axis = n->ins.n > 3 && n->ins.v[3] ? axes[k] + (axes[k] < 0 ? rank : 0) : k;
+        if (axis < 0 || axis >= rank || pads[k] < 0 || pads[k + given] < 0) return false;
+        if (pads[k] > INT32_MAX || pads[k + given] > INT32_MAX) return false;
+        p->before[axis] = pads[k], p->after[axis] = pads[k + given];
+    }
+    return true;
+}
+static struct value *one_pad(struct match *m) {
+    struct padding a, b;
+    struct node *n = m->node[0];
+    int64_t pads[64];
+    int rank = n->outs.v[0]->type.rank;
+    if (!padding_of(n, &a) || !padding_of(m->node[1], &b) || memcmp(&a.value, &b.value, sizeof a.value)) return NULL;
+    for (int k = 0; k < rank; k++) pads[k] = a.before[k] + b.before[k], pads[k + rank] = a.after[k] + b.after[k];
+    struct value *fill = n->ins.n > 2 ? n->ins.v[2] : NULL;
+    return RULE_NODE(m, "Pad", MATCHED(m, 'x'), rule_ints(m, pads, 2 * rank), fill);
+}
+/* Zeros around the picture: what Conv assumes there, and AveragePool when it counts them. */
+static struct value *pad_into_window(struct match *m) {
+    struct node *n = m->node[0];
+    struct padding p;
+    const struct attr *same = node_attr(n, "auto_pad"), *own = node_attr(n, "pads");
+    int rank = n->outs.v[0]->type.rank, spatial = rank - 2;
+    bool pool = node_is(n, "AveragePool");
+    int64_t pads[64];
+    if (spatial < 1 || (same && !(same->u.s.n == 6 && !memcmp(same->u.s.p, "NOTSET", 6)))) return NULL;
+    if (!padding_of(m->node[1], &p) || p.value != 0 || 1 / p.value < 0 || p.before[0] || p.after[0] || p.before[1] ||
+        p.after[1])
+        return NULL;
+    if (own && own->n != 2 * spatial) return NULL;
+    for (int k = 0; k < 2 * spatial; k++) {
+        pads[k] = (own ? own->u.is[k] : 0) + (k < spatial ? p.before[k + 2] : p.after[k - spatial + 2]);
+        if (pool && ((own && own->u.is[k]) || node_int(n, "ceil_mode", 0))) return NULL;
+    }
+    struct value **ins = arena_copy(&m->g->ctx->arena, n->ins.v, (size_t)n->ins.n * sizeof *ins);
+    const struct attr *kernel = node_attr(n, "kernel_shape");
+    for (int k = 0; pool && k < spatial; k++) /* a window may not lie in the padding alone */
+        if (!kernel || pads[k] >= kernel->u.is[k] || pads[k + spatial] >= kernel->u.is[k]) return NULL;
+    ins[0] = MATCHED(m, 'x');
+    struct node *by = node_new(n->in, n, "", n->op_type, ins, n->ins.n, 1);
+    for (int k = 0; k < n->attrs.n; k++) node_set_attr(by, n->attrs.v[k]);
+    node_set_attr(by, rule_attr_ints(m, "pads", pads, 2 * spatial));
+    if (pool) node_set_attr(by, rule_attr_int("count_include_pad", 1));
+    return rule_typed(m, by);
+}
+
+const struct rule rules_parts[] = {
+    {"slice-of-slice", "Slice(Slice(x, ...), ...)", "one Slice", SAME_BITS, one_slice},
+    {"slice-of-concat", "Slice(Concat(x, ...), ...)", "a Slice of the operand that it lies in", SAME_BITS,
+     slice_of_concat},
+    {"concat-of-concat", "Concat(x, ...)", "one Concat of all operands", SAME_BITS, one_concat},
+    {"concat-of-split", "Concat(Split(x, ...), ...)", "what Split took apart", SAME_BITS, split_again},
+    {"concat-of-slices", "Concat(Slice(x, ...), ...)", "one Slice, if they are neighbours", SAME_BITS, adjacent_slices},
+    {"gather-of-neighbours", "Gather(x, i:const)", "a Slice", SAME_BITS, gathered_slice},
+    {"pad-of-pad", "Pad(Pad(x, ...), ...)", "one Pad", SAME_BITS, one_pad},
+    {"conv-of-pad", "Conv(Pad(x, ...), ...)", "Conv with more padding", SAME_BITS, pad_into_window},
+    {"average-pool-of-pad", "AveragePool(Pad(x, ...))", "AveragePool that counts its padding", SAME_BITS,
+     pad_into_window},
+    {0},
+};

@@ -1,0 +1,107 @@
+/* Rules of nodes that give cells other names: Reshape and its relatives, Transpose, Expand; see rules.h. */
+#include "compiler/graph/rules.h"
+#include "ir/op.h"
+#include "lower/group.h"
+#include <string.h>
+
+static const struct type *result_type(const struct match *m) { return &m->node[0]->outs.v[0]->type; }
+
+/* Reshape, Expand, Slice, Tile, Pad, Transpose, Concat of one ...: whatever reads its first operand cell by cell. */
+static struct value *all_of_operand(struct match *m) {
+    struct node *n = m->node[0];
+    int k;
+    expr off;
+    struct value *x = MATCHED(m, 'x');
+    const struct type *to = result_type(m);
+    if (n->attrs.n > 8 || x->type.dtype != to->dtype || !type_same_dims(&x->type, to)) return NULL;
+    return node_is_view(probes_new(m->g), n, &k, &off) && k == 0 && x_is(off, 0) ? x : NULL;
+}
+static struct value *operand(struct match *m) { return MATCHED(m, 'x'); }
+
+/* ---- other dims for the same cells */
+static struct value *one_reshape(struct match *m) {
+    struct node *n = m->node[0];
+    struct value *x = MATCHED(m, 'x'), *by = rule_reshape(m, x, result_type(m));
+    if (by || !node_is(n, "Reshape") || node_int(n, "allowzero", 0)) return by;
+    int64_t dims[32]; /* several open sizes: the node's own words, if none copies a dim of the inner result */
+    int count = node_ints(n, 1, dims, 32);
+    for (int k = 0; k < count; k++)
+        if (dims[k] == 0) return NULL;
+    return count < 0 ? NULL : rule_node_like(m, n, (struct value *[]){x, n->ins.v[1]}, 2);
+}
+/* A permutation that moves axes of 1 alone. */
+static struct value *moved_ones(struct match *m) {
+    int perm[32], last = -1;
+    struct value *x = MATCHED(m, 'x');
+    if (!node_perm(m->node[0], perm)) return NULL;
+    for (int k = 0; k < x->type.rank; k++) {
+        if (x_is(x->type.dims[perm[k]], 1)) continue;
+        if (perm[k] < last) return NULL;
+        last = perm[k];
+    }
+    return rule_reshape(m, x, result_type(m));
+}
+
+/* ---- permutations */
+static struct value *one_transpose(struct match *m) {
+    int outer[32], inner[32];
+    int64_t both[32];
+    int rank = result_type(m)->rank;
+    bool same = true;
+    if (!node_perm(m->node[0], outer) || !node_perm(m->node[1], inner)) return NULL;
+    for (int k = 0; k < rank; k++) both[k] = inner[outer[k]], same = same && both[k] == k;
+    struct value *x = MATCHED(m, 'x');
+    struct attr perm = rule_attr_ints(m, "perm", both, rank);
+    return same ? x : rule_node(m, "Transpose", &x, 1, &perm, 1);
+}
+/* Gemm takes its operands either way round. */
+static struct value *gemm_of_transpose(struct match *m) {
+    struct node *n = m->node[0];
+    int perm[32], k = n->ins.v[0] == m->node[1]->outs.v[0] ? 0 : 1;
+    if (!node_perm(m->node[1], perm) || perm[0] != 1) return NULL;
+    struct value *ins[3] = {n->ins.v[0], n->ins.v[1], n->ins.n > 2 ? n->ins.v[2] : NULL};
+    const char *attr = k ? "transB" : "transA";
+    ins[k] = MATCHED(m, 'x');
+    struct node *by = node_new(n->in, n, "", "Gemm", ins, n->ins.n, 1);
+    for (int i = 0; i < n->attrs.n; i++) node_set_attr(by, n->attrs.v[i]);
+    node_set_attr(by, rule_attr_int(attr, !node_int(n, attr, 0)));
+    return rule_typed(m, by);
+}
+
+/* A sum behind a product of matrices: Gemm adds it to the same sum. Narrow floats would round once instead of twice. */
+static struct value *gemm_of_sum(struct match *m) {
+    struct node *product = m->node[1];
+    struct value *z = MATCHED(m, 'z');
+    const struct type *to = result_type(m), *y = &product->outs.v[0]->type;
+    if ((to->dtype != F32 && to->dtype != F64) || to->rank != 2 || y->rank != 2 || !type_same_dims(to, y)) return NULL;
+    if (MATCHED(m, 'x')->type.rank != 2 || MATCHED(m, 'y')->type.rank != 2 || z->type.rank > 2) return NULL;
+    for (int k = 0; k < z->type.rank; k++) {
+        expr d = z->type.dims[k];
+        if (d != to->dims[k + 2 - z->type.rank] && !x_is(d, 1)) return NULL;
+    }
+    return RULE_NODE(m, "Gemm", MATCHED(m, 'x'), MATCHED(m, 'y'), z);
+}
+
+/* ---- sizes */
+static struct value *one_expand(struct match *m) {
+    int64_t dims[32];
+    struct value *x = MATCHED(m, 'x'), *y = m->node[0]->outs.v[0];
+    if (!value_is_static(y, dims)) return NULL;
+    return RULE_NODE(m, "Expand", x, rule_ints(m, dims, y->type.rank));
+}
+
+#define RENAMES "Reshape|Flatten|Squeeze|Unsqueeze"
+const struct rule rules_shape[] = {
+    {"whole-operand", "?(x, ...)", "x, if it is read cell by cell", SAME_BITS, all_of_operand},
+    {"reshape-back", RENAMES "(" RENAMES "(x, ...), ...)", "x, if it has these dims", SAME_BITS, operand},
+    {"reshape-of-reshape", RENAMES "(" RENAMES "(x, ...), ...)", "one Reshape", SAME_BITS, one_reshape},
+    {"transpose-of-transpose", "Transpose(Transpose(x))", "x, or one Transpose", SAME_BITS, one_transpose},
+    {"transpose-of-ones", "Transpose(x)", "Reshape, if axes of 1 alone move", SAME_BITS, moved_ones},
+    {"gemm-of-transpose-a", "Gemm(Transpose(x), y, ...)", "Gemm that reads x the other way", SAME_BITS,
+     gemm_of_transpose},
+    {"gemm-of-transpose-b", "Gemm(y, Transpose(x), ...)", "Gemm that reads x the other way", SAME_BITS,
+     gemm_of_transpose},
+    {"add-of-matmul", "Add(MatMul!(x:float, y), z)", "Gemm(x, y, z)", SAME_BITS, gemm_of_sum},
+    {"expand-of-expand", "Expand(Expand(x, ...), ...)", "one Expand", SAME_BITS, one_expand},
+    {0},
+};

@@ -1,0 +1,223 @@
+/* Permutations that move to where they cancel; see passes.h. A model in channels-last order has a Transpose before and
+ * behind every convolution. For one permutation p, each operator that works in any order of axes is computed as it
+ * stands or on permuted operands. What that costs is the transposes between the two kinds; which operators to permute
+ * at the least cost is a minimum cut of a graph with a vertex for each (Greig, Porteous and Seheult, 1989, showed that
+ * two labels and pairwise costs are one). The chosen operators are then written with a Transpose on each side, and the
+ * rules of simplify take those away that meet. What one operator needs in another order of axes says axis_order.c. */
+#include "compiler/graph/axis_order.h"
+#include "compiler/graph/min_cut.h"
+#include "compiler/graph/passes.h"
+#include "compiler/graph/rules.h"
+#include "ir/define.h"
+#include "ir/op.h"
+#include <string.h>
+
+/* Costs: a transposed cell, a transpose however small it is, one that is but a view, an operator that stays where no
+ * order is better (it decides ties: transposes go to the edge), a sum along an axis that is not last. */
+enum {
+    COST_CELL = 16,
+    COST_CALL = 1024,
+    COST_VIEW = 512,
+    COST_STAYS = 1,
+    COST_STRIDED = 4,
+    TYPICAL_SIZE = 64,
+    MOST_CELLS = 1 << 24,
+    MOST_ORDERS = 16
+};
+
+struct mover {
+    struct graph *g;
+    struct region *r;
+    struct probes *probes;
+    struct arena tmp;
+    struct order p;           /* moved = Transpose(v) {perm=p} */
+    struct map vertex;        /* node -> its number + 1 in the cut */
+    VEC(struct node *) nodes; /* that may move; their vertices are 2, 3 ... */
+    struct cut *cut;
+};
+
+static int64_t cells(const struct value *v) {
+    int64_t n = 1, d;
+    for (int k = 0; k < v->type.rank && n < MOST_CELLS; k++) {
+        if (!x_is_int(v->type.dims[k], &d) || d > MOST_CELLS) d = TYPICAL_SIZE;
+        n *= d;
+    }
+    return n < 1 ? 1 : n > MOST_CELLS ? MOST_CELLS : n;
+}
+/* Axes of 1 alone change their places: another shape for the same cells. */
+static bool is_reshape(const struct order *p, const struct value *v) {
+    for (int k = 0, last = -1; k < v->type.rank; k++) {
+        if (x_is(v->type.dims[p->axis[k]], 1)) continue;
+        if (p->axis[k] < last) return false;
+        last = p->axis[k];
+    }
+    return true;
+}
+static int64_t cost_of(const struct mover *m, const struct value *v) {
+    bool free = v->type.rank == m->p.rank ? is_reshape(&m->p, v) : type_has_one_element(&v->type);
+    return free ? COST_VIEW : COST_CALL + COST_CELL * cells(v);
+}
+/* A Transpose by p, or the Reshape that it is where axes of 1 alone move. */
+static bool permutes(const struct node *n, const struct order *p) {
+    int perm[32];
+    const struct type *to = n->outs.n == 1 ? &n->outs.v[0]->type : NULL;
+    if (!to || to->rank != p->rank) return false;
+    if (node_is(n, "Transpose")) return node_perm(n, perm) && !memcmp(perm, p->axis, (size_t)p->rank * sizeof *perm);
+    if (!node_is(n, "Reshape") || n->ins.v[0]->type.rank != p->rank || !is_reshape(p, n->ins.v[0])) return false;
+    for (int k = 0; k < p->rank; k++)
+        if (to->dims[k] != n->ins.v[0]->type.dims[p->axis[k]]) return false;
+    return true;
+}
+
+/* ---- the cut. What is on the side of the sink moves. */
+static int vertex_of(const struct mover *m, const struct node *n) {
+    return (int)((intptr_t)map_get(&m->vertex, PKEY(n)) - 1);
+}
+/* The vertex of who makes v: the source if as it stands, the sink if permuted; -1: both are there. */
+static int maker(const struct mover *m, const struct value *v, const struct order *back) {
+    if (v->init) return -1;
+    if (v->def && permutes(v->def, back)) return CUT_SINK;
+    int k = v->def ? vertex_of(m, v->def) : -1;
+    return k < 0 ? CUT_SOURCE : k;
+}
+/* What the readers of v need: the transposes of v are paid once each, however many read them. */
+static void add_value(struct mover *m, const struct value *v, const struct order *back) {
+    int from = maker(m, v, back);
+    if (from < 0 || v->type.kind != TY_TENSOR) return;
+    int moved = cut_vertex(m->cut), plain = cut_vertex(m->cut);
+    int64_t cost = cost_of(m, v);
+    cut_edge(m->cut, from, moved, cost);
+    cut_edge(m->cut, plain, from, cost);
+    for (int k = 0; k < v->uses.n; k++) {
+        const struct node *n = v->uses.v[k].node;
+        int to = n ? vertex_of(m, n) : -1;
+        if (n && to < 0 && (order_is_free(n) || !operand_is_ordered(n, v->uses.v[k].index))) continue;
+        if (to >= 0 && !operand_is_ordered(n, v->uses.v[k].index)) to = CUT_SOURCE;
+        if (to < 0) to = n && permutes(n, &m->p) ? CUT_SINK : CUT_SOURCE;
+        cut_edge(m->cut, moved, to, CUT_NEVER);
+        cut_edge(m->cut, to, plain, CUT_NEVER);
+    }
+}
+static void add_node(struct mover *m, const struct node *n) {
+    int k = vertex_of(m, n), axis = order_reduced_axis(n);
+    int64_t size = cells(n->ins.v[0]);
+    if (axis < 0) cut_edge(m->cut, k, CUT_SINK, COST_STAYS);
+    else if (axis == m->p.rank - 1) cut_edge(m->cut, CUT_SOURCE, k, COST_STRIDED * size);
+    else if (m->p.axis[m->p.rank - 1] == axis) cut_edge(m->cut, k, CUT_SINK, COST_STRIDED * size);
+}
+
+/* ---- the rewrite */
+static struct value *inferred(struct mover *m, struct node *n) { return def_infer(m->g, n) ? n->outs.v[0] : NULL; }
+static struct value *transposed(struct mover *m, struct node *before, struct value *v, const struct order *p) {
+    struct node *n = node_new(before->in, before, "", "Transpose", &v, 1, 1);
+    int64_t perm[32];
+    for (int k = 0; k < p->rank; k++) perm[k] = p->axis[k];
+    node_set_attr(n, (struct attr){.name = "perm",
+                                   .kind = AT_INTS,
+                                   .n = p->rank,
+                                   .u.is = arena_copy(&m->g->ctx->arena, perm, (size_t)p->rank * sizeof *perm)});
+    return inferred(m, n);
+}
+/* Operands of fewer axes get those in front that broadcasting gives them. */
+static struct value *moved_operand(struct mover *m, struct node *n, struct value *v) {
+    if (type_has_one_element(&v->type) && v->type.rank < m->p.rank) return v;
+    if (v->type.rank < m->p.rank) {
+        struct tensor *axes = tensor_new(&m->g->ctx->arena, I64, (int64_t[]){m->p.rank - v->type.rank}, 1);
+        for (int k = 0; k < m->p.rank - v->type.rank; k++) tensor_set_i(axes, k, k);
+        v = inferred(m, node_new(n->in, n, "", "Unsqueeze", (struct value *[]){v, graph_const(m->g, "", axes)}, 2, 1));
+    }
+    return v ? transposed(m, n, v, &m->p) : NULL;
+}
+static void drop_between(struct node *from, struct node *to) {
+    for (struct node *n = to->prev, *prev; n != from; n = prev) {
+        prev = n->prev;
+        node_remove(n);
+    }
+}
+/* n, computed on permuted operands, and its results permuted back. */
+static bool move(struct mover *m, struct node *n) {
+    struct node *before = n->prev, *by = node_new(n->in, n, "", n->op_type, NULL, 0, n->outs.n);
+    struct value *back[64] = {0};
+    struct order inverse = order_inverse(&m->p);
+    bool ok = n->outs.n <= 64;
+    for (int k = 0; k < n->attrs.n; k++) node_set_attr(by, n->attrs.v[k]);
+    by->name = n->name;
+    for (int k = 0; ok && k < n->ins.n; k++) {
+        struct value *v = n->ins.v[k];
+        if (v && operand_is_ordered(n, k)) ok = (v = moved_operand(m, by, v)) != NULL;
+        node_set_input(by, k, v);
+    }
+    ok = ok && order_apply(m->g, by, n, &m->p) && def_infer(m->g, by);
+    for (int k = 0; ok && k < n->outs.n; k++) {
+        back[k] = transposed(m, n, by->outs.v[k], &inverse);
+        ok = back[k] && type_equal(&back[k]->type, &n->outs.v[k]->type);
+    }
+    if (!ok) {
+        drop_between(before, n);
+        return false;
+    }
+    for (int k = 0; k < n->outs.n; k++) {
+        by->outs.v[k]->name = n->outs.v[k]->name;
+        value_replace(n->outs.v[k], back[k]);
+    }
+    trace_because(m->g, NULL, "it is computed in another order of axes");
+    node_remove(n);
+    return true;
+}
+
+/* ---- a region */
+static void find_nodes(struct mover *m) {
+    for (struct node *n = m->r->first; n; n = n->next) {
+        if (!order_is_open(m->probes, n, &m->p)) continue;
+        PUSH(&m->tmp, &m->nodes, n);
+        map_put(&m->vertex, PKEY(n), (void *)(intptr_t)(cut_vertex(m->cut) + 1));
+    }
+}
+static bool move_region(struct graph *g, struct region *r, const struct order *p) {
+    struct mover m = {.g = g, .r = r, .probes = probes_new(g), .p = *p};
+    struct order back = order_inverse(p);
+    bool changed = false;
+    m.vertex.arena = &m.tmp;
+    m.cut = cut_new(&m.tmp);
+    find_nodes(&m);
+    for (int k = 0; k < r->params.n; k++) add_value(&m, r->params.v[k], &back);
+    for (struct node *n = r->first; n && m.nodes.n; n = n->next) {
+        for (int k = 0; k < n->outs.n; k++)
+            if (n->outs.v[k]) add_value(&m, n->outs.v[k], &back);
+        if (vertex_of(&m, n) >= 0) add_node(&m, n);
+    }
+    if (m.nodes.n && cut_minimum(m.cut))
+        for (int k = 0; k < m.nodes.n; k++)
+            if (cut_at_sink(m.cut, vertex_of(&m, m.nodes.v[k]))) changed |= move(&m, m.nodes.v[k]);
+    arena_free(&m.tmp);
+    return changed;
+}
+struct orders {
+    struct order v[MOST_ORDERS];
+    int n;
+};
+static void note_order(void *env, struct node *n) {
+    struct orders *all = env;
+    struct order p;
+    if (!node_is(n, "Transpose") || !n->outs.v[0]) return;
+    p.rank = n->outs.v[0]->type.rank;
+    if (p.rank < 3 || p.rank > 8 || !node_perm(n, p.axis) || all->n == MOST_ORDERS) return;
+    for (int k = 0; k < all->n; k++)
+        if (order_equal(&all->v[k], &p)) return;
+    all->v[all->n++] = p;
+}
+static bool move_regions(struct graph *g, struct region *r, const struct order *p) {
+    bool changed = false;
+    for (struct node *n = r->first; n; n = n->next)
+        for (int k = 0; k < n->attrs.n; k++)
+            if (n->attrs.v[k].kind == AT_REGION) changed |= move_regions(g, n->attrs.v[k].u.region, p);
+    return move_region(g, r, p) || changed;
+}
+bool graph_transposes(struct graph *g) {
+    struct orders all = {.n = 0};
+    each_node(g->top, note_order, &all);
+    for (int k = 0; k < all.n; k++)
+        if (move_regions(g, g->top, &all.v[k]) && !(graph_simplify(g) && graph_infer(g) && graph_simplify(g)))
+            return false;
+    return true;
+}

@@ -1,0 +1,251 @@
+/* GroupQueryAttention of com.microsoft and what belongs to it: RotaryEmbedding, and a cache whose filled part is of
+ * another length for each sequence of the batch. Expanded to rotations, the cache, a mask, and Attention of ai.onnx. */
+#include "lower/ops/ms.h"
+#include <float.h>
+#include <string.h>
+
+static V int_const(int64_t v) { return n_const_i64(&v, 1); }
+static V scalar_const(int64_t v) { return N_OP("Squeeze", int_const(v), int_const(0)); }
+static V as_scalar(V v) { return N_OP("Squeeze", N_OP("Reshape", ms_cast(v, I64), int_const(1)), int_const(0)); }
+static V counted(V n) { return N_OP("Range", scalar_const(0), n, scalar_const(1)); }
+static V unsqueezed(V v, const int64_t *axes, int n) { return N_OP("Unsqueeze", v, n_const_i64(axes, n)); }
+static V column(V v) { return unsqueezed(v, (const int64_t[]){1}, 1); } /* [b] as [b, 1] */
+
+/* ---- RotaryEmbedding: that of ai.onnx, with positions that may be one start for all */
+/* x with this many heads (rank 3), turned by the caches at these positions [b, s]. */
+static V rotated(V x, V cos, V sin, V at, int64_t heads, bool interleaved) {
+    int64_t half, size;
+    V ins[] = {x, cos, sin, at};
+    struct node *r = n_node("RotaryEmbedding", ins, 4, 1);
+    int last = x->type.rank - 1;
+    node_set_attr(r, attr_int("interleaved", interleaved));
+    if (x->type.rank == 3) node_set_attr(r, attr_int("num_heads", heads));
+    if (x_is_int(cos->type.dims[1], &half) && x_is_int(x->type.dims[last], &size)) {
+        size = x->type.rank == 3 ? size / (heads > 0 ? heads : 1) : size;
+        if (2 * half < size) node_set_attr(r, attr_int("rotary_embedding_dim", 2 * half));
+    }
+    def_infer(r->in->graph, r);
+    return r->outs.v[0];
+}
+static void exp_rotary(void) {
+    V x = gin(0), at = gin(1), cos = gin(2), sin = gin(3);
+    int64_t heads = int_attr("num_heads"), size, half;
+    int r = x->type.rank;
+    if ((r != 3 && r != 4) || cos->type.rank != 2 || sin->type.rank != 2 || at->type.rank < 1 || at->type.rank > 2) {
+        fail(E_RANK, "an input of rank 3 or 4, caches of rank 2 and positions of rank 1 or 2 are needed");
+        return;
+    }
+    if (int_attr("is_packed_batching") || float_attr("scale") != 1) {
+        fail(E_ATTR, "packed batching and a scale are not supported");
+        return;
+    }
+    if (r == 3 && heads < 1) { /* a head is what the caches turn */
+        if (!x_is_int(x->type.dims[2], &size) || !x_is_int(cos->type.dims[1], &half) || half < 1 || size % (2 * half)) {
+            fail(E_ATTR, "\"num_heads\" is not given, and does not follow from the sizes");
+            return;
+        }
+        heads = size / (2 * half);
+    }
+    if (at->type.rank == 1) {
+        V steps = counted(N_OP("Squeeze", ms_dim(x, r - 2 + (r == 3 ? 0 : 0)), int_const(0)));
+        V all = N_OP("Add", unsqueezed(steps, (const int64_t[]){0}, 1), N_OP("Reshape", at, int_const(1)));
+        V two[] = {ms_dim(x, 0), int_const(1)};
+        at = N_OP("Expand", all, ms_joined(two, 2, 0));
+    }
+    gout(0, rotated(x, cos, sin, at, heads, int_attr("interleaved")));
+}
+
+/* ---- the cache: past[b, :, 0 .. used[b]), and behind that the new elements; 0 is what is left */
+static void op_cache(void) {
+    T past = in(0), fresh = in(1), used = in(2), total = in(3);
+    int64_t heads = int_attr("heads");
+    if (rank(fresh) != 3 || (has(past) && rank(past) != 4) || rank(used) != 1 || heads < 1) {
+        fail(E_RANK, "keys of rank 3, a cache of rank 4 and a vector of lengths are needed");
+        return;
+    }
+    E size = div_(dim(fresh, 2), idx(heads)), steps = dim(fresh, 1), old = has(past) ? dim(past, 2) : idx(0);
+    require(eq(mod_(dim(fresh, 2), idx(heads)), idx(0)), "the last axis is no multiple of the number of heads");
+    require(eq(dim(used, 0), dim(fresh, 0)), "there is not one length for each sequence of the batch");
+    if (has(past)) {
+        E fits = and_(eq(dim(past, 0), dim(fresh, 0)), eq(dim(past, 1), idx(heads)));
+        require(and_(fits, eq(dim(past, 3), size)), "the cache does not fit the new keys and values");
+    }
+    E length = max_(old, value(total, 0, 0, DIM_MAX));
+    X i = axes_named(cat(list2(dim(fresh, 0), idx(heads)), list2(length, size)), "b h j d");
+    E n = cast(I64, at(used, list1(within(i.v[0], dim(used, 0))))), off = sub(val(i.v[2]), n);
+    E inside = and_(ge(off, num(0)), lt(off, val(steps)));
+    E step = wrap_index(sel(inside, off, val(idx(0))), steps),
+      at_c = wrap_index(add(mul(i.v[1], size), i.v[3]), dim(fresh, 2));
+    E v = sel(inside, at(fresh, list3(i.v[0], step, at_c)), num(0));
+    if (has(past)) {
+        X from = cat(list2(within(i.v[0], dim(past, 0)), within(i.v[1], dim(past, 1))),
+                     list2(i.v[2], within(i.v[3], dim(past, 3))));
+        E kept = at_or(past, from, num(0));
+        v = sel(and_(lt(off, num(0)), lt(i.v[2], old)), kept, v);
+    }
+    out(0, dtype(fresh), i, v);
+}
+static V cached(V past, V fresh, V used, V total, int64_t heads) {
+    V ins[] = {past, fresh, used, total};
+    struct node *n = ms_node("gcc2nn", "KeyValueCache", ins, 4, 1);
+    node_set_attr(n, attr_int("heads", heads));
+    def_infer(n->in->graph, n);
+    return n->outs.v[0];
+}
+
+/* ---- GroupQueryAttention */
+struct gqa {
+    V q, k, v, used, total; /* used: keys of each sequence before the new ones */
+    int64_t heads, kv_heads;
+};
+static bool split_packed(struct gqa *g) {
+    int64_t size, all = g->heads + 2 * g->kv_heads;
+    if (!x_is_int(g->q->type.dims[2], &size) || size % all)
+        return fail(E_SHAPE, "a packed query needs a known last dimension, a multiple of the heads"), false;
+    const int64_t sizes[] = {size / all * g->heads, size / all * g->kv_heads, size / all * g->kv_heads};
+    V ins[] = {g->q, n_const_i64(sizes, 3)};
+    struct node *s = n_node("Split", ins, 2, 3);
+    node_set_attr(s, attr_int("axis", 2));
+    if (!def_infer(s->in->graph, s)) return false;
+    g->q = s->outs.v[0], g->k = s->outs.v[1], g->v = s->outs.v[2];
+    return true;
+}
+static bool gqa_is_plain(void) {
+    static const char *const types[] = {"k_quant_type", "v_quant_type"};
+    for (int k = 0; k < 2; k++) {
+        const char *t = str_attr(types[k]);
+        if (*t && strcmp(t, "NONE"))
+            return fail(E_ATTR, "a quantised cache (\"%s\") is not supported", types[k]), false;
+    }
+    if (int_attr("sliding_window_cache")) return fail(E_ATTR, "\"sliding_window_cache\" is not supported"), false;
+    if (wants(3)) return fail(E_OP, "the scores as a result (\"qk_output\") are not supported"), false;
+    if (gin(14) || gin(15)) return fail(E_OP, "normalised queries and keys are not supported"), false;
+    if (!gin(3) != !gin(4)) return fail(E_ARITY, "past_key and past_value belong together"), false;
+    if (!gin(1) != !gin(2)) return fail(E_ARITY, "key and value belong together"), false;
+    if (gin(0)->type.rank != 3) return fail(E_RANK, "the query has rank %d, not 3", gin(0)->type.rank), false;
+    return true;
+}
+/* What is added to the scores [b, heads or 1, s, keys]: the lowest number for keys that a query does not see. */
+static V gqa_mask(const struct gqa *g, V keys, V bias) {
+    enum dtype t = g->q->type.dtype;
+    int64_t window = int_attr("local_window_size");
+    V j = unsqueezed(counted(keys), (const int64_t[]){0, 1, 2}, 3);
+    V steps = counted(N_OP("Squeeze", ms_dim(g->q, 1), int_const(0)));
+    V from = unsqueezed(g->used, (const int64_t[]){1, 2, 3}, 3);
+    V i = N_OP("Add", from, unsqueezed(steps, (const int64_t[]){0, 1, 3}, 3)), seen;
+    if (int_attr("causal")) seen = N_OP("LessOrEqual", j, i);
+    else seen = N_OP("Less", j, N_OP("Add", from, ms_dim(g->q, 1)));
+    if (window > 0) seen = N_OP("And", seen, N_OP("Greater", j, N_OP("Sub", i, scalar_const(window))));
+    double hidden = t == F16 ? -65504 : -FLT_MAX;
+    return N_OP("Where", seen, bias ? bias : n_const_f(t, 0), n_const_f(t, hidden));
+}
+/* One more key, of which every query knows the score: it takes its share of the softmax and gives nothing. */
+static void add_sink(struct gqa *g, V *k, V *v, V *mask, V sink) {
+    enum dtype t = g->q->type.dtype;
+    V *all[] = {k, v};
+    for (int n = 0; n < 2; n++) {
+        V dims[] = {ms_dim(*all[n], 0), ms_dim(*all[n], 1), int_const(1), ms_dim(*all[n], 3)};
+        V two[] = {*all[n], ms_cast(N_OP("ConstantOfShape", ms_joined(dims, 4, 0)), t)};
+        *all[n] = ms_joined(two, 2, 2);
+    }
+    V score = sink ? unsqueezed(sink, (const int64_t[]){0, 2, 3}, 3) : n_const_f(t, 0);
+    V dims[] = {ms_dim(g->q, 0), int_const(g->heads), ms_dim(g->q, 1)}, all_dims = ms_joined(dims, 3, 0);
+    V two[2] = {all_dims, ms_dim(*mask, 3)}, ones[2] = {all_dims, int_const(1)};
+    V parts[] = {N_OP("Expand", *mask, ms_joined(two, 2, 0)), N_OP("Expand", score, ms_joined(ones, 2, 0))};
+    *mask = ms_joined(parts, 2, 3);
+}
+static void exp_gqa(void) {
+    struct gqa g = {
+        .q = gin(0), .k = gin(1), .v = gin(2), .heads = int_attr("num_heads"), .kv_heads = int_attr("kv_num_heads")};
+    if (!gqa_is_plain()) return;
+    if (g.heads < 1 || g.kv_heads < 1 || g.heads > INT32_MAX || g.kv_heads > INT32_MAX) {
+        fail(E_ATTR, "numbers of heads must be positive");
+        return;
+    }
+    if (!g.k && !split_packed(&g)) return;
+    V flat = N_OP("Reshape", ms_cast(gin(5), I64), int_const(-1)), steps = ms_dim(g.q, 1);
+    g.total = as_scalar(gin(6));
+    /* a first prompt starts at 0, even where it is padded behind its end */
+    V first = N_OP("Equal", steps, N_OP("Reshape", g.total, int_const(1)));
+    g.used = N_OP("Where", first, int_const(0), N_OP("Sub", N_OP("Add", flat, int_const(1)), steps));
+    if (int_attr("do_rotary")) {
+        if (!gin(7) || !gin(8)) {
+            fail(E_ARITY, "\"do_rotary\" needs the caches of sine and cosine");
+            return;
+        }
+        V run = unsqueezed(counted(N_OP("Squeeze", steps, int_const(0))), (const int64_t[]){0}, 1);
+        V at = N_OP("Add", column(g.used), run);
+        bool pairs = int_attr("rotary_interleaved");
+        g.q = rotated(g.q, gin(7), gin(8), at, g.heads, pairs);
+        g.k = rotated(g.k, gin(7), gin(8), at, g.kv_heads, pairs);
+    }
+    V k = cached(gin(3), g.k, g.used, g.total, g.kv_heads), v = cached(gin(4), g.v, g.used, g.total, g.kv_heads);
+    gout(1, k);
+    gout(2, v);
+    V mask = gqa_mask(&g, N_OP("Squeeze", ms_dim(k, 2), int_const(0)), gin(10));
+    if (gin(11) || int_attr("smooth_softmax") == 1) add_sink(&g, &k, &v, &mask, gin(11));
+    struct node *a = n_node("Attention", (const V[]){g.q, k, v, mask}, 4, 1);
+    node_set_attr(a, attr_int("q_num_heads", g.heads));
+    node_set_attr(a, attr_int("kv_num_heads", g.kv_heads));
+    if (float_attr("scale") != 0) node_set_attr(a, attr_float("scale", float_attr("scale")));
+    if (float_attr("softcap") != 0) node_set_attr(a, attr_float("softcap", float_attr("softcap")));
+    gout(0, a->outs.v[0]);
+}
+
+enum { TF = TSET(F32) | TSET(F16) | TSET(BF16), TI = TSET(I32) };
+static const struct op_slot s_rotary[] = {
+    {"input", TF, 0}, {"position_ids", TSET(I64), 0}, {"cos_cache", TF, 0}, {"sin_cache", TF, 0}, {0}};
+static const struct op_slot s_cache[] = {
+    {"past", TF, OPTIONAL}, {"new", TF, 0}, {"used", TSET(I64), 0}, {"total", TSET(I64), 0}, {0}};
+static const struct op_slot s_gqa[] = {{"query", TF, 0},
+                                       {"key", TF, OPTIONAL},
+                                       {"value", TF, OPTIONAL},
+                                       {"past_key", TF, OPTIONAL},
+                                       {"past_value", TF, OPTIONAL},
+                                       {"seqlens_k", TI, 0},
+                                       {"total_sequence_length", TI, 0},
+                                       {"cos_cache", TF, OPTIONAL},
+                                       {"sin_cache", TF, OPTIONAL},
+                                       {"position_ids", TSET(I64), OPTIONAL},
+                                       {"attention_bias", TF, OPTIONAL},
+                                       {"head_sink", TF, OPTIONAL},
+                                       {"k_scale", TSET(F32), OPTIONAL},
+                                       {"v_scale", TSET(F32), OPTIONAL},
+                                       {"q_norm_weight", TF, OPTIONAL},
+                                       {"k_norm_weight", TF, OPTIONAL},
+                                       {0}};
+static const struct op_slot s_gqa_out[] = {{"output", TS_ANY, 0},
+                                           {"present_key", TS_ANY, OPTIONAL},
+                                           {"present_value", TS_ANY, OPTIONAL},
+                                           {"output_qk", TS_ANY, OPTIONAL},
+                                           {0}};
+static const struct op_attr a_rotary[] = {
+    {.name = "num_heads", .kind = AT_INT},       {.name = "rotary_embedding_dim", .kind = AT_INT},
+    {.name = "interleaved", .kind = AT_INT},     {.name = "is_packed_batching", .kind = AT_INT},
+    {.name = "scale", .kind = AT_FLOAT, .f = 1}, {0}};
+static const struct op_attr a_cache[] = {{.name = "heads", .kind = AT_INT}, {0}};
+static const struct op_attr a_gqa[] = {{.name = "num_heads", .kind = AT_INT, .flags = A_REQUIRED},
+                                       {.name = "kv_num_heads", .kind = AT_INT, .flags = A_REQUIRED},
+                                       {.name = "scale", .kind = AT_FLOAT},
+                                       {.name = "softcap", .kind = AT_FLOAT},
+                                       {.name = "causal", .kind = AT_INT, .i = 1},
+                                       {.name = "local_window_size", .kind = AT_INT, .i = -1},
+                                       {.name = "do_rotary", .kind = AT_INT},
+                                       {.name = "rotary_interleaved", .kind = AT_INT},
+                                       {.name = "smooth_softmax", .kind = AT_INT, .i = -1},
+                                       {.name = "sliding_window_cache", .kind = AT_INT},
+                                       {.name = "qk_output", .kind = AT_INT},
+                                       {.name = "qk_norm_epsilon", .kind = AT_FLOAT, .f = 1e-6f},
+                                       {.name = "kv_cache_bit_width", .kind = AT_INT},
+                                       {.name = "k_quant_type", .kind = AT_STRING, .s = "NONE"},
+                                       {.name = "v_quant_type", .kind = AT_STRING, .s = "NONE"},
+                                       {0}};
+const struct op ops_ms_gqa[] = {
+    {"com.microsoft", "GroupQueryAttention", 1, 1, a_gqa, s_gqa, s_gqa_out, .expand = exp_gqa,
+     .spec = "com.microsoft.GroupQueryAttention; present is 0 behind what is filled; position_ids have no effect"},
+    {"com.microsoft", "RotaryEmbedding", 1, 1, a_rotary, s_rotary, slots_y, .expand = exp_rotary,
+     .spec = "com.microsoft.RotaryEmbedding, without packed batching"},
+    {"gcc2nn", "KeyValueCache", 1, 1, a_cache, s_cache, slots_y, .define = op_cache,
+     .spec = "part of the expansion of GroupQueryAttention"},
+    {0},
+};

@@ -1,0 +1,440 @@
+/* TensorFlow Lite: recurrent operators. The products of all steps with the weights of the input are one; a Scan over
+ * the steps multiplies the state and applies the gates, which are one op for each kind of arithmetic: floats, and codes
+ * of 8 and 16 bit in fixed point. A state that the file keeps in variable tensors is an input and an output of the
+ * node: results behind those of the file are the new states, in the order of the inputs (docs/tflite.md). */
+#include "lower/ops/tflite.h"
+#include <math.h>
+#include <string.h>
+
+enum { GATE_I, GATE_F, GATE_C, GATE_O, GATES };
+enum {
+    AT_X,
+    AT_W = 1,
+    AT_R = 5,
+    AT_PEEP_I = 9,
+    AT_PEEP_F,
+    AT_PEEP_O,
+    AT_BIAS = 12,
+    AT_PROJECTION = 16,
+    AT_PROJECTION_BIAS,
+    AT_H,
+    AT_C,
+    AT_NORM
+};
+
+static V inferred(struct node *n) { return def_infer(n->in->graph, n) ? n->outs.v[0] : NULL; }
+
+/* ---- constants of several gates side by side */
+static bool constant_matrix(int k, int64_t rows, int64_t columns) {
+    V v = gin(k);
+    if (!v || !v->init) return fail(E_OP, "input %d, weights, must be a constant", k), false;
+    if (v->init->rank != 2 || v->init->dims[0] != rows || (columns >= 0 && v->init->dims[1] != columns))
+        return fail(E_SHAPE, "input %d: the weights do not fit the others", k), false;
+    return true;
+}
+/* [K, n * H] of n matrices [H, K]. */
+static V side_by_side(const int *which, int n, int64_t h, int64_t k) {
+    enum dtype t = dtype(in(which[0]));
+    struct tensor *w = n_tensor(dtype_is_float(t) ? F32 : t, (int64_t[]){k, n * h}, 2);
+    if (!w) return NULL;
+    for (int g = 0; g < n; g++)
+        for (int64_t i = 0; i < h; i++)
+            for (int64_t j = 0; j < k; j++) {
+                const struct tensor *from = gin(which[g])->init;
+                if (dtype_is_float(t)) tensor_set_f(w, j * n * h + g * h + i, tensor_f(from, i * k + j));
+                else tensor_set_i(w, j * n * h + g * h + i, tensor_i(from, i * k + j));
+            }
+    return n_const(w);
+}
+/* A vector of n * h elements: those of the inputs, or 0 where one is absent. */
+static V vectors(const int *which, int n, int64_t h, enum dtype t) {
+    struct tensor *v = n_tensor(t, (int64_t[]){n * h}, 1);
+    for (int g = 0; g < n; g++) {
+        V x = gin(which[g]);
+        if (!x) continue;
+        if (!x->init || tensor_count(x->init) != h) {
+            fail(E_SHAPE, "input %d must be a constant of %lld elements", which[g], (long long)h);
+            return NULL;
+        }
+        for (int64_t k = 0; k < h; k++) {
+            if (dtype_is_float(t)) tensor_set_f(v, g * h + k, tensor_f(x->init, k));
+            else tensor_set_i(v, g * h + k, tensor_i(x->init, k));
+        }
+    }
+    return n_const(v);
+}
+static V each(int n, int64_t h, enum dtype t, const double *value) {
+    struct tensor *v = n_tensor(t, (int64_t[]){n * h}, 1);
+    for (int64_t k = 0; k < n * h; k++)
+        if (dtype_is_float(t)) tensor_set_f(v, k, value[k / h]);
+        else tensor_set_i(v, k, (int64_t)value[k / h]);
+    return n_const(v);
+}
+
+/* ---- LSTM */
+struct lstm {
+    int gates[GATES], ngates; /* those there are: without the input gate it is 1 - forget gate */
+    int64_t cells, outputs, inputs;
+    bool codes, hybrid;
+    V x, h, c; /* [T, B, I], states */
+};
+static bool read_lstm(struct lstm *l, bool sequence) {
+    bool time_major = !sequence || int_attr("time_major");
+    V x = gin(AT_X);
+    if (v_rank(x) != (sequence ? 3 : 2) || !gin(AT_H) || !gin(AT_C))
+        return fail(E_RANK, "an input of rank %d, or no states", v_rank(x)), false;
+    for (int g = gin(AT_W) ? GATE_I : GATE_F; g < GATES; g++) l->gates[l->ngates++] = g;
+    if (!gin(AT_W + GATE_F) || !gin(AT_R + GATE_F) || v_rank(gin(AT_W + GATE_F)) != 2 ||
+        v_rank(gin(AT_R + GATE_F)) != 2 || !known_dim(gin(AT_W + GATE_F), 0, &l->cells) ||
+        !known_dim(gin(AT_W + GATE_F), 1, &l->inputs) || !known_dim(gin(AT_R + GATE_F), 1, &l->outputs) ||
+        l->cells < 1 || l->cells > INT32_MAX / 16)
+        return fail(E_SHAPE, "the weights of the forget gate are missing, or of unknown size"), false;
+    for (int k = 0; k < l->ngates; k++)
+        if (!constant_matrix(AT_W + l->gates[k], l->cells, l->inputs) ||
+            !constant_matrix(AT_R + l->gates[k], l->cells, l->outputs))
+            return false;
+    for (int k = 0; k < GATES; k++)
+        if (gin(AT_NORM + k)) return fail(E_OP, "LSTM with layer normalization is not supported"), false;
+    if (!sequence) x = N_OP("Unsqueeze", x, n_const_i64((int64_t[]){0}, 1));
+    else if (!time_major) x = transposed(x, (int64_t[]){1, 0, 2}, 3);
+    enum dtype w = dtype(in(AT_W + GATE_F));
+    l->x = x, l->h = gin(AT_H), l->c = gin(AT_C);
+    l->codes = dtype(in(AT_X)) == I8;
+    l->hybrid = !l->codes && dtype_is_int(w);
+    if (l->codes && (dtype(in(AT_C)) != I16 || dtype(in(AT_H)) != I8 || w != I8))
+        return fail(E_TYPE, "an integer LSTM must have 8 bit inputs and weights, and cells of 16 bit"), false;
+    if (!l->codes && (dtype(in(AT_X)) != F32 || (l->hybrid && w != I8)))
+        return fail(E_TYPE, "LSTM of %s with weights of %s", dtype_name(dtype(in(AT_X))), dtype_name(w)), false;
+    if (l->codes && (gin(AT_PEEP_F) || gin(AT_PEEP_O) || gin(AT_PROJECTION)))
+        return fail(E_OP, "an integer LSTM with peepholes or a projection is not supported"), false;
+    return true;
+}
+static void gate_inputs(const struct lstm *l, int base, int *which) {
+    for (int k = 0; k < l->ngates; k++) which[k] = base + l->gates[k];
+}
+/* Requantize of the sums of all gates, each with its own multiplier: to the 12 fractional bits that gates have. */
+static V gates_requantized(const struct lstm *l, V sums, int base, float scale, enum dtype to) {
+    double m[GATES], s[GATES];
+    struct bounds b = type_bounds(to);
+    for (int k = 0; k < l->ngates; k++) {
+        struct fixed f = fixed_of((double)(quant_in(base + l->gates[k]).scale * scale / (float)ldexp(1, -12)));
+        m[k] = (double)f.multiplier, s[k] = f.shift;
+    }
+    struct node *n =
+        n_node_in("tflite", "Requantize",
+                  (const V[]){sums, each(l->ngates, l->cells, I32, m), each(l->ngates, l->cells, I32, s)}, 3, 1);
+    node_set_attr(n, attr_int("out_type", dtype_onnx(to)));
+    node_set_attr(n, attr_int("min", b.lo));
+    node_set_attr(n, attr_int("max", b.hi));
+    return n->outs.v[0];
+}
+static V integer_sums(V a, V w, V bias, int64_t zero) {
+    struct node *n = n_node_in("tflite", "MatMul", (const V[]){a, w, bias}, bias ? 3 : 2, 1);
+    node_set_attr(n, attr_int("x_zero", zero));
+    return n->outs.v[0];
+}
+static V scales_of(const struct lstm *l, int base) {
+    double s[GATES];
+    for (int k = 0; k < l->ngates; k++) s[k] = (double)quant_in(base + l->gates[k]).scale;
+    return each(l->ngates, l->cells, F32, s);
+}
+/* What the inputs give to the gates of all steps: [T, B, gates * H]. */
+static V inputs_part(const struct lstm *l) {
+    int which[GATES], bias[GATES];
+    gate_inputs(l, AT_W, which), gate_inputs(l, AT_BIAS, bias);
+    int64_t columns = l->ngates * l->cells;
+    V rows = reshaped_to(l->x, (int64_t[]){-1, l->inputs}, 2), w = side_by_side(which, l->ngates, l->cells, l->inputs),
+      y;
+    V b = vectors(bias, l->ngates, l->cells, l->codes ? I32 : F32);
+    if (!w || !b) return NULL;
+    if (l->codes) {
+        struct quant q = quant_in(AT_X);
+        y = integer_sums(rows, w, b, q.zero);
+        if (!def_infer(y->def->in->graph, y->def)) return NULL;
+        y = inferred(gates_requantized(l, y, AT_W, q.scale, I16)->def);
+    } else {
+        y = l->hybrid ? hybrid_sums(rows, w, scales_of(l, AT_W)) : N_OP("MatMul", rows, w);
+        if (y) y = N_OP("Add", y, b);
+    }
+    if (!y) return NULL;
+    V lead = N_OP("Slice", N_OP("Shape", l->x), n_const_i64((int64_t[]){0}, 1), n_const_i64((int64_t[]){2}, 1));
+    return N_OP("Reshape", y, N_WITH("Concat", ATTRS(attr_int("axis", 0)), lead, n_const_i64(&columns, 1)));
+}
+/* One step: xg [B, gates * H], h, c; gives h' and c'. */
+static bool step(const struct lstm *l, V xg, V h, V c, V *next_h, V *next_c) {
+    int which[GATES], peep[] = {AT_PEEP_I, AT_PEEP_F, AT_PEEP_O};
+    gate_inputs(l, AT_R, which);
+    V r = side_by_side(which, l->ngates, l->cells, l->outputs), rg;
+    if (!r) return false;
+    struct node *n;
+    if (l->codes) {
+        struct quant q = quant_in(AT_H), hidden = quant_mid(4);
+        if (!(hidden.scale > 0)) return fail(E_ATTR, "the scale of the hidden state is not given"), false;
+        rg = inferred(integer_sums(h, r, NULL, q.zero)->def);
+        if (!rg || !(rg = inferred(gates_requantized(l, rg, AT_R, q.scale, I32)->def))) return false;
+        struct fixed f = fixed_of((double)(float)(ldexp(1, -15) / (double)hidden.scale * ldexp(1, -15)));
+        n = n_node_in("tflite", "LstmStep8", (const V[]){xg, rg, c}, 3, 2);
+        node_set_attr(n, attr_int("multiplier", f.multiplier));
+        node_set_attr(n, attr_int("shift", f.shift));
+        node_set_attr(n, attr_int("zero", hidden.zero));
+        node_set_attr(n, attr_int("cell_bits", (int64_t)lround(log2((double)quant_in(AT_C).scale))));
+        float clip = (float)float_attr("cell_clip") / quant_in(AT_C).scale;
+        if (float_attr("cell_clip") > 0) node_set_attr(n, attr_int("clip", clip > 32767 ? 32767 : (int64_t)clip));
+    } else {
+        rg = l->hybrid ? hybrid_sums(h, r, scales_of(l, AT_R)) : N_OP("MatMul", h, r);
+        if (!rg) return false;
+        V p = gin(AT_PEEP_F) || gin(AT_PEEP_O) ? vectors(peep, 3, l->cells, F32) : NULL;
+        if (p && l->hybrid && dtype_is_int(dtype(in(AT_PEEP_F))))
+            return fail(E_OP, "hybrid peepholes are not supported"), false;
+        n = n_node_in("tflite", "LstmStep", (const V[]){xg, rg, c, p}, p ? 4 : 3, 2);
+        node_set_attr(n, attr_float("cell_clip", float_attr("cell_clip")));
+        node_set_attr(n, attr_int("activation", int_attr("fused_activation_function")));
+    }
+    if (!def_infer(n->in->graph, n)) return false;
+    *next_h = n->outs.v[0], *next_c = n->outs.v[1];
+    if (!gin(AT_PROJECTION)) return true;
+    if (!constant_matrix(AT_PROJECTION, l->outputs, l->cells)) return false;
+    V w = side_by_side((const int[]){AT_PROJECTION}, 1, l->outputs, l->cells);
+    if (!w) return false;
+    double s = (double)quant_in(AT_PROJECTION).scale;
+    V y = l->hybrid ? hybrid_sums(*next_h, w, each(1, l->outputs, F32, &s)) : N_OP("MatMul", *next_h, w);
+    if (y && gin(AT_PROJECTION_BIAS)) y = N_OP("Add", y, gin(AT_PROJECTION_BIAS));
+    double clip = float_attr("proj_clip");
+    if (y && clip > 0) y = N_OP("Clip", y, n_const_f(F32, -clip), n_const_f(F32, clip));
+    *next_h = y;
+    return y != NULL;
+}
+/* A parameter of the body that stands for v, or for its slices along axis 0. */
+static V parameter(struct region *body, const char *name, V v, int first) {
+    struct ctx *c = body->graph->ctx;
+    return region_param(body, name, type_tensor(c, v->type.dtype, v->type.dims + first, v->type.rank - first));
+}
+/* The step is built before the current node, where the builder infers as it goes, and its nodes are then copied into
+ * the body whose parameters they read. */
+static bool scan(const struct lstm *l, V xg, V *h, V *c, V *y) {
+    struct graph *g = def_node()->in->graph;
+    struct node *s = n_node("Scan", (V[]){l->h, l->c, xg}, 3, 3), *end = def_node();
+    struct region *body = region_new(g, s, "step");
+    struct map values = {.arena = &g->ctx->arena};
+    V ph = parameter(body, "h", l->h, 0), pc = parameter(body, "c", l->c, 0), px = parameter(body, "gates", xg, 1), nh,
+      nc;
+    if (!step(l, px, ph, pc, &nh, &nc)) return false;
+    for (struct node *n = s->next; n != end; n = n->next) node_copy(body, n, &values);
+    while (end->prev != s) node_remove(end->prev);
+    nh = map_get(&values, PKEY(nh)), nc = map_get(&values, PKEY(nc));
+    region_result(body, nh), region_result(body, nc), region_result(body, nh);
+    node_set_attr(s, (struct attr){.name = intern(g->ctx->names, "body"), .kind = AT_REGION, .u.region = body});
+    node_set_attr(s, attr_int("num_scan_inputs", 1));
+    *h = s->outs.v[0], *c = s->outs.v[1], *y = s->outs.v[2];
+    return true;
+}
+static void lstm(bool sequence) {
+    struct lstm l = {0};
+    V h, c, y;
+    if (!read_lstm(&l, sequence)) return;
+    V xg = inputs_part(&l);
+    if (!xg) return;
+    int states = n_out() - 1; /* the file's outputs, then the new states: outputs of h and c, in that order */
+    if (!sequence) {
+        V row = N_OP("Squeeze", xg, n_const_i64((int64_t[]){0}, 1));
+        if (!step(&l, row, l.h, l.c, &h, &c)) return;
+        y = h;
+    } else {
+        if (!scan(&l, xg, &h, &c, &y)) return;
+        if (!int_attr("time_major")) { /* the types of a Scan come with the next pass over the nodes */
+            struct node *turned = n_node("Transpose", &y, 1, 1);
+            node_set_attr(turned, attr_ints("perm", (int64_t[]){1, 0, 2}, 3));
+            y = turned->outs.v[0];
+        }
+    }
+    gout(0, y);
+    if (states >= 2) gout(n_out() - 2, h), gout(n_out() - 1, c);
+}
+static void exp_sequence_lstm(void) { lstm(true); }
+static void exp_lstm(void) {
+    if (int_attr("kernel_type") == 1) fail(E_OP, "LSTM of the kind BASIC is not supported");
+    else lstm(false);
+}
+struct gate_reader {
+    T x, r;
+    X i;
+    E cells;
+    int n; /* gates */
+};
+static E gate(const struct gate_reader *g, int gate) { /* gate: of GATES; the input gate may not be there */
+    E column = add(g->i.v[1], mul(g->cells, idx(gate - (GATES - g->n))));
+    X at_gate = list2(g->i.v[0], column);
+    return add(at(g->x, at_gate), at(g->r, at_gate));
+}
+static bool gates_of(struct gate_reader *g, T c) {
+    *g = (struct gate_reader){.x = in(0), .r = in(1), .i = axes(shape(c)), .cells = dim(c, 1)};
+    int64_t cells, columns;
+    if (rank(c) != 2 || rank(g->x) != 2 || rank(g->r) != 2 || !const_int(dim(c, 1), &cells) ||
+        !const_int(dim(g->x, 1), &columns) || cells < 1 || (columns != 3 * cells && columns != 4 * cells))
+        return fail(E_SHAPE, "gates and cells do not fit"), false;
+    require(and_(eq(dim(g->x, 0), dim(c, 0)), eq(dim(g->r, 0), dim(c, 0))), "batches differ");
+    require(eq(dim(g->r, 1), idx(columns)), "the gates of state and input differ");
+    g->n = (int)(columns / cells);
+    return true;
+}
+static E curve_of(E v) {
+    return int_attr("activation") == 1 ? max_(v, num(0)) : int_attr("activation") == 0 ? v : tanh_(v);
+}
+static void op_lstm_step(void) {
+    T c = in(2), p = in(3);
+    struct gate_reader g;
+    if (!gates_of(&g, c)) return;
+    E old = at(c, g.i), cell, one = num(1), clip = num(float_attr("cell_clip"));
+    E f = gate(&g, GATE_F), k;
+    if (has(p)) f = add(f, mul(at(p, list1(add(g.i.v[1], g.cells))), old));
+    f = sigmoid_(f);
+    if (g.n == 4) {
+        k = gate(&g, GATE_I);
+        if (has(p)) k = add(k, mul(at(p, list1(g.i.v[1])), old));
+        k = sigmoid_(k);
+    } else k = sub(one, f);
+    cell = add(mul(f, old), mul(k, curve_of(gate(&g, GATE_C))));
+    if (float_attr("cell_clip") > 0) cell = min_(max_(cell, neg(clip)), clip);
+    T next = stage("cell", F32, g.i, cell);
+    if (!next) return;
+    E o = gate(&g, GATE_O), v = at(next, g.i);
+    if (has(p)) o = add(o, mul(at(p, list1(add(g.i.v[1], add(g.cells, g.cells)))), v));
+    out(0, F32, g.i, mul(sigmoid_(o), curve_of(v)));
+    out(1, F32, g.i, v);
+}
+static E to16(E v) { return clamped(v, type_bounds(I16)); }
+static void op_lstm_step8(void) {
+    T c = in(2);
+    struct gate_reader g;
+    int bits = (int)int_attr("cell_bits"); /* the cell's scale is 2^bits */
+    struct fixed f = {int_attr("multiplier"), (int)int_attr("shift")};
+    if (bits > -9 || bits < -15) {
+        fail(E_ATTR, "the scale of the cells must be a power of two from 2^-15 to 2^-9");
+        return;
+    }
+    if (!gates_of(&g, c)) return;
+    E forget = logistic16(to16(gate(&g, GATE_F)), 3), fresh = tanh16(to16(gate(&g, GATE_C)), 3);
+    E take = g.n == 4 ? logistic16(to16(gate(&g, GATE_I)), 3) : sub(typed(I32, 32767), forget);
+    E kept = cast(I16, rounding_shift(mul(forget, at(c, g.i)), typed(I32, 15)));
+    E added = cast(I16, rounding_shift(mul(take, fresh), typed(I32, 30 + bits)));
+    E cell = to16(add(kept, added)), limit = typed(I32, (double)int_attr("clip"));
+    if (int_attr("clip") > 0) cell = min_(max_(cell, neg(limit)), limit);
+    T next = stage("cell", I32, g.i, cell);
+    if (!next) return;
+    E v = at(next, g.i), o = logistic16(to16(gate(&g, GATE_O)), 3);
+    E h = fixed_mul(mul(o, tanh16(v, 15 + bits)), f);
+    out(1, I16, g.i, v);
+    X i = g.i;
+    out_quantized(I8, i, h, int_attr("zero"), type_bounds(I8));
+}
+
+/* ---- SVDF: features of the input are kept for some steps and weighed; `rank` of them make an output */
+enum { SVDF_X, SVDF_FEATURES, SVDF_TIME, SVDF_BIAS, SVDF_STATE };
+/* The state [B, F * M] without its oldest step, and `fresh` [B, F] behind it. */
+static void op_shift_in(void) {
+    T s = in(0), fresh = in(1);
+    int64_t memory = int_attr("memory");
+    X i = axes(shape(s));
+    E m = idx(memory), last = eq(mod_(i.v[1], m), idx(memory - 1));
+    require(eq(dim(s, 1), mul(dim(fresh, 1), m)), "the state has another size than features times steps");
+    require(eq(dim(s, 0), dim(fresh, 0)), "batches differ");
+    E zero = typed(dtype_value(dtype(s)), 0);
+    E old = at_or(s, list2(i.v[0], add(i.v[1], idx(1))), zero), at_f = within(div_(i.v[1], m), dim(fresh, 1));
+    out(0, dtype(s), i, sel(last, at(fresh, list2(i.v[0], at_f)), old));
+}
+/* sum over the rank and the steps of state * weights: [B, U]. */
+static void op_weigh_steps(void) {
+    T s = in(0), w = in(1), bias = in(2);
+    int64_t rank_ = int_attr("rank");
+    E memory = dim(w, 1), units = div_(dim(w, 0), idx(rank_));
+    enum dtype t = dtype(s) == F32 ? F32 : I32;
+    X o = axes(list2(dim(s, 0), units)), r = raxes(list2(idx(rank_), memory), "r m");
+    E f = add(mul(o.v[1], idx(rank_)), r.v[0]);
+    require(eq(dim(s, 1), mul(dim(w, 0), memory)), "the state has another size than features times steps");
+    require(eq(mod_(dim(w, 0), idx(rank_)), idx(0)), "the features are no multiple of the rank");
+    E v = mul(at(s, list2(o.v[0], within(add(mul(f, memory), r.v[1]), dim(s, 1)))),
+              at(w, list2(within(f, dim(w, 0)), r.v[1])));
+    T y = reduce("acc", t, o, RED_SUM, r, v, has(bias) ? at(bias, list1(within(o.v[1], dim(bias, 0)))) : NULL);
+    if (y) out(0, t, o, at(y, o));
+}
+static V node_with(const char *op, const V *ins, int n, const char *attr, int64_t v) {
+    struct node *s = n_node_in("tflite", op, ins, n, 1);
+    node_set_attr(s, attr_int(attr, v));
+    return inferred(s);
+}
+static V rescaled(V sums, float scale, float to, enum dtype t, int64_t zero, struct bounds b) {
+    struct fixed f = fixed_of((double)(scale / to));
+    V ins[] = {sums, n_const_f(I32, (double)f.multiplier), n_const_f(I32, f.shift)};
+    return own("Requantize", ins, 3,
+               ATTRS(attr_int("out_type", dtype_onnx(t)), attr_int("zero", zero), attr_int("min", b.lo),
+                     attr_int("max", b.hi)));
+}
+static void exp_svdf(void) {
+    V x = gin(SVDF_X), w = gin(SVDF_FEATURES), wt = gin(SVDF_TIME), bias = gin(SVDF_BIAS), state = gin(SVDF_STATE),
+      fresh, y;
+    int64_t memory, rank_ = int_attr("rank"), features;
+    if (v_rank(x) != 2 || v_rank(w) != 2 || v_rank(wt) != 2 || v_rank(state) != 2 || !known_dim(wt, 1, &memory) ||
+        memory < 1 || !known_dim(w, 0, &features) || rank_ < 1 || features % rank_ || !known_dim(wt, 0, &features)) {
+        fail(E_SHAPE, "inputs, weights, state and rank do not fit");
+        return;
+    }
+    bool codes = dtype(in(SVDF_X)) == I8, hybrid = !codes && dtype(in(SVDF_FEATURES)) == I8;
+    V turned = transposed(w, (int64_t[]){1, 0}, 2);
+    if (codes) {
+        if (dtype(in(SVDF_STATE)) != I16 || dtype(in(SVDF_TIME)) != I16) {
+            fail(E_TYPE, "an integer SVDF must have a state and weights of time of 16 bit");
+            return;
+        }
+        fresh = inferred(integer_sums(x, turned, NULL, quant_in(SVDF_X).zero)->def);
+        if (fresh)
+            fresh = rescaled(fresh, quant_in(SVDF_X).scale * quant_in(SVDF_FEATURES).scale, quant_in(SVDF_STATE).scale,
+                             I16, 0, type_bounds(I16));
+    } else {
+        double s = (double)quant_in(SVDF_FEATURES).scale;
+        if (hybrid) fresh = hybrid_sums(x, turned, n_const_f(F32, s));
+        else fresh = N_OP("MatMul", x, turned);
+        if (dtype(in(SVDF_TIME)) == I8)
+            wt = N_OP("Mul", cast_to(wt, F32), n_const_f(F32, (double)quant_in(SVDF_TIME).scale));
+    }
+    if (!fresh) return;
+    V next = node_with("ShiftIn", (const V[]){state, fresh}, 2, "memory", memory);
+    y = next ? node_with("WeighSteps", (const V[]){next, wt, bias}, bias ? 3 : 2, "rank", rank_) : NULL;
+    if (!y) return;
+    if (codes)
+        y = rescaled(y, quant_in(SVDF_STATE).scale * quant_in(SVDF_TIME).scale, quant_out(0).scale, I8,
+                     quant_out(0).zero, type_bounds(I8));
+    else y = activated(y);
+    gout(0, y);
+    if (n_out() > 1) gout(n_out() - 1, next);
+}
+
+static const struct op_slot s_step[] = {{"gates", TSET(F32), 0},
+                                        {"state_gates", TSET(F32), 0},
+                                        {"cell", TSET(F32), 0},
+                                        {"peepholes", TSET(F32), OPTIONAL},
+                                        {0}},
+                            s_step8[] = {{"gates", TSET(I16), 0},
+                                         {"state_gates", TSET(I32), 0},
+                                         {"cell", TSET(I16), 0},
+                                         {0}},
+                            s_step_out[] = {{"h", TS_ANY, 0}, {"c", TS_ANY, 0}, {0}},
+                            s_shift[] = {{"state", TSET(F32) | TSET(I16), 0}, {"fresh", TSET(F32) | TSET(I16), 0}, {0}},
+                            s_weigh[] = {{"state", TSET(F32) | TSET(I16), 0},
+                                         {"w", TSET(F32) | TSET(I16), 0},
+                                         {"bias", TSET(F32) | TSET(I32), OPTIONAL},
+                                         {0}};
+static const struct op_attr a_shift[] = {{.name = "memory", .kind = AT_INT, .i = 1}, {0}},
+                            a_weigh[] = {{.name = "rank", .kind = AT_INT, .i = 1}, {0}};
+const struct op ops_tflite_rnn[] = {
+    TFLITE("UNIDIRECTIONAL_SEQUENCE_LSTM", tfl_many, exp_sequence_lstm,
+           "floats, hybrid, 8 bit codes with 16 bit cells; no layer normalization"),
+    TFLITE("LSTM", tfl_many, exp_lstm, "one step of the same"),
+    TFLITE("SVDF", tfl_many, exp_svdf, "floats, hybrid, 8 bit codes with a state of 16 bit"),
+    {"tflite", "LstmStep", 1, 1, tfl_attrs, s_step, s_step_out, .define = op_lstm_step,
+     .spec = "the gates of one step"},
+    {"tflite", "LstmStep8", 1, 1, tfl_attrs, s_step8, s_step_out, .define = op_lstm_step8,
+     .spec = "the same in fixed point as LiteRT's reference kernel"},
+    DEFINED("ShiftIn", a_shift, s_shift, op_shift_in, "the newest behind the others"),
+    DEFINED("WeighSteps", a_weigh, s_weigh, op_weigh_steps, "sums over rank and steps"),
+    {0},
+};

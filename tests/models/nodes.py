@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""What manifest.json says of the nodes of a model: each is listed once, and is alive in kernels (or says what it is
+instead), merged into one that is alive, or removed by a pass for a reason.
+
+    nodes.py [--gcc2nn PATH] [--all] [NAME...]      a third of the small models, turned by the commit; all; these
+
+Prints a line for each model. Exit status: 0, 1 if a model failed, 77 if none was checked. wrong() is used by
+tests/fuzz/random_models.py, too.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from modelset import ROOT, absent, index
+
+
+LONGEST = 60    # longer names are shown shortened
+
+
+def sources(graph, outer=""):
+    """The nodes of a graph and of the bodies in it, as gcc2nn names them; None where a name is shortened or escaped."""
+    import onnx
+    for number, node in enumerate(graph.node):
+        plain = len(node.name) <= LONGEST and all(" " <= c <= "~" and c not in "\"\\" for c in node.name + node.op_type)
+        origin = f"{outer}node {number} " + (f'"{node.name}" ' if node.name else "") + f"({node.op_type})"
+        origin = origin if plain and outer is not None else None
+        yield origin
+        for a in node.attribute:
+            if a.type == onnx.AttributeProto.GRAPH:
+                branch = {"then_branch": " then", "else_branch": " else"}.get(a.name, "") if node.op_type == "If" else ""
+                yield from sources(a.g, f"{origin}{branch} > " if origin else None)
+
+
+def wrong(model, nodes, kernels):
+    """What is wrong with the list of the manifest, or an empty string. nodes: its entries; kernels: names, or None."""
+    want = list(sources(model.graph))
+    listed = [n["node"] for n in nodes]
+    calls = {f.name for f in model.functions}
+    if len(set(listed)) != len(listed):
+        return "a node is listed twice"
+    missing = [w for w in want if w and w not in listed]
+    if missing:
+        return f"{missing[0]} is not listed"
+    if not calls and len(listed) != len(want):
+        return f"{len(listed)} nodes are listed, the model has {len(want)}"
+    state = {n["node"]: n["state"] for n in nodes}
+    for n in nodes:
+        if n["state"] == "alive":
+            bad = not n["kernels"] and not n.get("why")
+        elif n["state"] == "merged":
+            bad = state.get(n.get("into")) != "alive" or not n.get("why") or not n.get("pass")
+        else:
+            bad = n["state"] != "removed" or not n.get("why") or not n.get("pass") or "into" in n
+        if bad or (kernels is not None and not set(n.get("kernels", [])) <= kernels):
+            return f"{n['node']}: {n}"
+    return ""
+
+
+def check(args, name):
+    import onnx
+    out = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "models", "prepare.py"), name],
+                         capture_output=True, text=True)
+    if out.returncode:
+        return "skip", "not prepared: " + out.stderr.strip()[-100:]
+    path = next(line.split(" ", 1)[1] for line in out.stdout.splitlines() if line.startswith("model "))
+    with tempfile.TemporaryDirectory(prefix="nodes-") as folder:
+        done = subprocess.run([args.gcc2nn, path, "-o", os.path.join(folder, "out"), "--target=x86-avx2"],
+                              capture_output=True, text=True, errors="replace")
+        if done.returncode == 3:
+            return "skip", "refused: " + done.stderr.strip()[:100]
+        if done.returncode:
+            return "FAIL", f"exit {done.returncode}: {done.stderr.strip()[:200]}"
+        with open(os.path.join(folder, "out", "manifest.json"), encoding="utf-8") as f:
+            manifest = json.load(f)
+    nodes = manifest["nodes"]
+    why = wrong(onnx.load(path, load_external_data=False), nodes, {k["name"] for k in manifest["kernels"]})
+    count = {s: sum(n["state"] == s for n in nodes) for s in ("alive", "merged", "removed")}
+    return ("FAIL" if why else "ok"), why or "{alive} alive, {merged} merged, {removed} removed".format(**count)
+
+
+def finish(args, verdicts):
+    summary = {"passed": verdicts.count("ok"), "failed": verdicts.count("FAIL"), "skipped": verdicts.count("skip")}
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as f:
+            json.dump({"summary": summary}, f)
+    print("{passed} passed, {failed} failed, {skipped} skipped".format(**summary))
+    sys.exit(1 if summary["failed"] else 0 if summary["passed"] else 77)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--json", metavar="FILE", help="write the summary there")
+    parser.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
+    args = parser.parse_args()
+    try:
+        import onnx     # noqa: F401
+        skipped = absent()
+    except ImportError as e:
+        skipped = f"{e} (tests/requirements.txt; ./dev setup)"
+    if skipped:
+        print(f"nodes: skipped: {skipped}")
+        finish(args, ["skip"])
+    import run_models
+    rows = index()
+    names = args.names or [n for n, r in rows.items() if r["file"].endswith(".onnx") or r["file"] == "recipe only"]
+    if not args.names and not args.all:
+        names = sorted(n for n in names if run_models.small(rows[n]))[run_models.turn()[0] % 3::3]
+    results = []
+    for name in names:
+        results.append(check(args, name)[0:2])
+        print("{:28} {:5} {}".format(name, *results[-1]), flush=True)
+    finish(args, [r[0] for r in results])
+
+
+if __name__ == "__main__":
+    main()
