@@ -60,8 +60,51 @@ static void plan_function(struct program *p, struct text *out) {
     text_printf(out,
                 "size_t %s_arena(const %s_dims *dims) {\n    int64_t at[%d];\n    const int64_t total = dims ? "
                 "plan(dims, at) : -1;\n    return total < 0 ? 0 : (size_t)total;\n}\n\n",
-                p->name, p->name, n + 1 + p->extras.n);
+                p->own, p->name, n + 1 + p->extras.n);
     text_free(&body);
+}
+/* The last variant that the CPU can run; none: what the first one lacks. */
+static void ask_cpu(struct program *p, struct text *out) {
+    const char *first = program_needs(p);
+    if (p->nall == 1 && first) text_printf(out, "    const char *const needs = \"%s\";\n", first);
+    if (p->nall > 1) {
+        text_printf(out,
+                    "    /* What the CPU must have for %s; the last one that it can run is taken. */\n"
+                    "    static const char *const needs[%d] = {",
+                    program_targets(p), p->nall);
+        for (int k = 0; k < p->nall; k++)
+            text_printf(out, "%s\"%s\"", k ? ", " : "", program_needs(p->all[k]) ? program_needs(p->all[k]) : "");
+        text_printf(out,
+                    "};\n    m->variant = %d;\n    while (m->variant > 0 && nn_cpu_lacks(needs[m->variant], "
+                    "m->config.without)) m->variant--;\n",
+                    p->nall - 1);
+    }
+    if (first)
+        text_printf(out,
+                    "    const char *const lacks = nn_cpu_lacks(%s, m->config.without);\n"
+                    "    if (lacks) return nn_stop(&m->error, NN_ETARGET, lacks, NULL);\n",
+                    p->nall > 1 ? "needs[m->variant]" : "needs");
+}
+/* `run` and NAME_arena, which stand for those of the variants. */
+static void dispatch(struct program *p, struct text *out) {
+    if (!p->is_static) {
+        text_printf(out,
+                    "/* Enough for every variant. */\nsize_t %s_arena(const %s_dims *dims) {\n    size_t most = 0;\n",
+                    p->name, p->name);
+        for (int k = 0; k < p->nall; k++)
+            text_printf(out,
+                        "    const size_t of_%d = %s_arena(dims);\n    if (of_%d == 0) return 0;\n    if (of_%d > "
+                        "most) most = of_%d;\n",
+                        k, p->all[k]->own, k, k, k);
+        text_add(out, "    return most;\n}\n\n");
+    }
+    text_printf(out,
+                "/* The variant that %s_init chose. */\nstatic int run(%s *m, const %s_inputs *in, %s_outputs *out) "
+                "{\n    switch (m->variant) {\n",
+                p->name, p->name, p->name, p->name);
+    for (int k = p->nall - 1; k > 0; k--)
+        text_printf(out, "    case %d: return %s_run(m, in, out);\n", k, p->all[k]->own);
+    text_printf(out, "    default: return %s_run(m, in, out);\n    }\n}\n\n", p->own);
 }
 static void init_function(struct program *p, struct text *out) {
     const char *w = p->mode == WEIGHTS_FILE ? NULL : weights_address(p);
@@ -73,6 +116,7 @@ static void init_function(struct program *p, struct text *out) {
         "*config;\n"
         "    if (m->config.max_iterations <= 0) m->config.max_iterations = 2147483647;\n",
         p->name, p->name, p->name);
+    ask_cpu(p, out);
     if (!p->is_static) text_add(out, "    m->total = -1;    /* no plan yet */\n");
     if (any) {
         text_printf(out, "    m->weights = config->weights ? (const unsigned char *)config->weights : %s;\n",
@@ -85,7 +129,7 @@ static void init_function(struct program *p, struct text *out) {
                     "    /* How the weights begin: format and version, number of entries, bytes, hash. */\n"
                     "    static const unsigned char head[32] = {'N', 'N', 'W', 'E', 'I', 'G', 'H', 'T', %d, 0, 0, 0",
                     WEIGHTS_VERSION);
-        uint64_t parts[3] = {(uint64_t)p->weights.n, (uint64_t)p->weights_bytes, p->weights_hash};
+        uint64_t parts[3] = {(uint64_t)p->weights_entries, (uint64_t)p->weights_bytes, p->weights_hash};
         for (int k = 0; k < 3; k++)
             for (int j = 0; j < (k ? 8 : 4); j++) text_printf(out, ", %u", (unsigned)(parts[k] >> 8 * j) & 255);
         text_add(out, "};\n");
@@ -143,31 +187,51 @@ static void weights_list(struct program *p, struct text *out) {
     }
     text_add(out, " */\n\n");
 }
-void entry_source(struct program *p, struct text *out) {
-    struct text body = {0};
-    weights_strings(p, &body);
-    if (!p->is_static) plan_function(p, &body);
-    init_function(p, &body);
+/* Plan and run of one variant, or of the only one. */
+static void plan_and_run(struct program *p, struct text *body) {
     struct text run = {0};
     entry_run(p, &run);
     if (run.s && strstr(run.s, "no_room(m)"))
-        text_printf(&body,
+        text_printf(body,
                     "static int no_room(%s *m) {\n    m->error.need = m->region.need;\n    return nn_stop(&m->error, "
                     "NN_EARENA, \"the arena is too small for sizes found in the run\", NULL);\n}\n",
                     p->name);
-    text_add(&body, "/* The model: kernels in order, buffers at their places in the arena. */\n");
-    text_add(&body, run.s);
+    text_add(body, "/* The model: kernels in order, buffers at their places in the arena. */\n");
+    text_add(body, run.s);
+    text_free(&run);
+}
+static void places_macros(struct program *p, struct text *out) {
+    weights_list(p, out);
+    text_add(out, "/* A buffer at its place in the arena; a constant at its place in the weights. */\n"
+                  "#define AT(type, offset) ((type *)(void *)(arena + (offset)))\n"
+                  "#define WEIGHT(type, offset) ((const type *)(const void *)(m->weights + (offset)))\n\n");
+}
+void entry_variant(struct program *p, struct text *out) {
+    text_printf(out,
+                "/* %s for target %s: its plan and its run, which %s.c calls where the CPU can run it. */\n#include "
+                "\"%s_variants.h\"\n#include <string.h>\n#include \"%s_kernels.h\"\n\n",
+                p->name, p->target->name, p->name, p->name, p->own);
+    places_macros(p, out);
+    weights_strings(p, out);
+    if (!p->is_static) plan_function(p, out);
+    plan_and_run(p, out);
+}
+void entry_source(struct program *p, struct text *out) {
+    struct text body = {0};
+    bool one = p->nall == 1;
+    if (one) weights_strings(p, &body);
+    if (one && !p->is_static) plan_function(p, &body);
+    init_function(p, &body);
+    if (one) plan_and_run(p, &body);
+    else dispatch(p, &body);
     api_run(p, &body);
     if (p->device) device_close(p, &body);
 
     text_printf(out,
                 "/* %s: the program around the kernels. How to use it: %s.h. */\n#include \"%s.h\"\n#include "
-                "<string.h>\n#include \"%s_kernels.h\"\n\n",
-                p->name, p->name, p->name, p->name);
-    weights_list(p, out);
-    text_add(out, "/* A buffer at its place in the arena; a constant at its place in the weights. */\n"
-                  "#define AT(type, offset) ((type *)(void *)(arena + (offset)))\n"
-                  "#define WEIGHT(type, offset) ((const type *)(const void *)(m->weights + (offset)))\n\n");
+                "<string.h>\n#include \"%s_%s.h\"\n\n",
+                p->name, p->name, p->name, p->name, one ? "kernels" : "variants");
+    if (one) places_macros(p, out);
     text_add(out, body.s);
-    text_free(&body), text_free(&run);
+    text_free(&body);
 }

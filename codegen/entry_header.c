@@ -110,30 +110,40 @@ static void outputs_type(struct program *p, struct text *out) {
     text_printf(out, "} %s_outputs;\n\n", p->name);
 }
 static void config_type(struct program *p, struct text *out) {
-    text_printf(out,
-                "typedef struct {\n"
-                "    void *arena;               /* %s */\n"
-                "    size_t arena_size;\n%s"
-                "    const void *weights;       /* %s */\n"
-                "    size_t weights_size;\n"
-                "    int64_t max_iterations;    /* of all loops of a run together; 0: 2147483647 */\n"
-                "    /* Called when the arena is too small in a run: gives a larger one and true, then the run starts "
-                "again. May be NULL. */\n"
-                "    int (*grow)(void *user, size_t need, void **arena, size_t *arena_size);\n"
-                "    void *user;\n"
-                "} %s_config;\n\n",
-                p->device ? "memory of the device, aligned to 64 bytes; NULL: the context allocates it, and more when "
-                            "it must"
-                          : "aligned to 64 bytes; the context uses it until the last run",
-                p->device ? "    void *stream;              /* a cudaStream_t; NULL: the default stream */\n" : "",
-                p->mode == WEIGHTS_FILE ? "contents of the weights file, aligned to 64 bytes"
-                                        : "NULL: those that are part of the program",
-                p->name);
+    text_printf(
+        out,
+        "typedef struct {\n"
+        "    void *arena;               /* %s */\n"
+        "    size_t arena_size;\n%s"
+        "    const void *weights;       /* %s */\n"
+        "    size_t weights_size;\n"
+        "    int64_t max_iterations;    /* of all loops of a run together; 0: 2147483647 */\n"
+        "    /* Called when the arena is too small in a run: gives a larger one and true, then the run starts "
+        "again. May be NULL. */\n"
+        "    int (*grow)(void *user, size_t need, void **arena, size_t *arena_size);\n"
+        "    void *user;\n%s"
+        "} %s_config;\n\n",
+        p->device ? "memory of the device, aligned to 64 bytes; NULL: the context allocates it, and more when "
+                    "it must"
+                  : "aligned to 64 bytes; the context uses it until the last run",
+        p->device ? "    void *stream;              /* a cudaStream_t; NULL: the default stream */\n" : "",
+        p->mode == WEIGHTS_FILE ? "contents of the weights file, aligned to 64 bytes"
+                                : "NULL: those that are part of the program",
+        program_any_needs(p)
+            ? "    const char *without;       /* instruction sets not to use, as in \"avx512f avx2\"; NULL: none */\n"
+            : "",
+        p->name);
 }
-static int placed_slots(const struct program *p) {
-    int n = 0;
-    for (int k = 0; k < p->plan->slots.n; k++) n += slot_placed(&p->plan->slots.v[k]);
-    return n;
+/* Members of `at`: of the variant that has most. */
+static int places(const struct program *lead) {
+    int most = 0;
+    for (int j = 0; j < lead->nall; j++) {
+        const struct program *p = lead->all[j];
+        int n = 1 + p->extras.n;
+        for (int k = 0; k < p->plan->slots.n; k++) n += slot_placed(&p->plan->slots.v[k]);
+        if (n > most) most = n;
+    }
+    return most;
 }
 static void context_type(struct program *p, struct text *out) {
     text_printf(out,
@@ -141,9 +151,10 @@ static void context_type(struct program *p, struct text *out) {
                 "%s_config config;\n",
                 p->name);
     text_printf(out, "    const unsigned char *weights;\n    int ready;    /* %s_init succeeded */\n", p->name);
+    if (p->nall > 1) text_add(out, "    int variant;    /* that the CPU can run */\n");
     if (!p->is_static)
         text_printf(out, "    %s_dims dims;    /* of the plan below */\n    int64_t total;\n    int64_t at[%d];\n",
-                    p->name, placed_slots(p) + 1 + p->extras.n);
+                    p->name, places(p));
     if (p->device) text_add(out, "    nn_cuda cuda;\n");
     if (p->has_region) text_printf(out, "    %s region;\n", region_words(p)->type);
     if (p->has_region && p->device)
@@ -170,11 +181,13 @@ static void metadata(struct program *p, struct text *out) {
             "/* Sizes that only the run knows take memory from the arena beyond what %s says: give more, or read\n"
             " * error.need after NN_EARENA and try again, or give config.grow. */\n#define %s_HAS_REGION 1\n",
             p->is_static ? "ARENA_BYTES" : "the function arena", p->upper);
-    text_printf(out, "#define %s_WEIGHTS_BYTES %lld\n", p->upper,
-                (long long)(p->weights_bytes > WEIGHTS_HEADER ? p->weights_bytes : 0));
+    text_printf(out, "#define %s_WEIGHTS_BYTES %lld\n", p->upper, (long long)weights_size(p));
     text_printf(out, "#define %s_MODEL_HASH \"%016llx\"\n", p->upper, (unsigned long long)p->o->model_hash);
     text_printf(out, "#define %s_TARGET ", p->upper);
-    emit_string(out, p->o->target->name, strlen(p->o->target->name));
+    emit_string(out, program_targets(p), strlen(program_targets(p)));
+    if (program_any_needs(p))
+        text_printf(out, "\n/* Instruction sets that %s_init asks the CPU for. */\n#define %s_NEEDS \"%s\"", p->name,
+                    p->upper, program_needs(p->all[p->nall - 1]) ? program_needs(p->all[p->nall - 1]) : "");
     text_printf(out, "\n#define %s_INPUTS %d\n#define %s_OUTPUTS %d\n", p->upper, p->ins.n, p->upper, p->outs.n);
     for (int k = 0; k < p->ins.n; k++) io_metadata(p, out, &p->ins.v[k], "INPUT", k);
     for (int k = 0; k < p->outs.n; k++) io_metadata(p, out, &p->outs.v[k], "OUTPUT", k);
@@ -208,15 +221,29 @@ void entry_header(struct program *p, struct text *out) {
     text_add(out, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }
 void kernels_header(struct program *p, struct text *out) {
+    const char *capitals = program_capitals(p->c, p->own);
     text_printf(out,
-                "/* Inside of %s: its kernels and weights. Not for users of the model. */\n#ifndef "
+                "/* Inside of %s: its kernels%s. Not for users of the model. */\n#ifndef "
                 "GCC2NN_%s_KERNELS_H\n#define GCC2NN_%s_KERNELS_H\n#include \"nn_rt.h\"\n\n",
-                p->name, p->upper, p->upper);
+                p->name, p->nall > 1 ? "" : " and weights", capitals, capitals);
     if (p->device) text_add(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
-    weights_declaration(p, out);
+    if (p->nall == 1) weights_declaration(p, out);
     for (int k = 0; k < p->m->procs.n; k++) {
         emit_proc_head(out, p->c, p->m->procs.v[k], &p->emit);
         text_add(out, ";\n");
     }
     text_add(out, p->device ? "#ifdef __cplusplus\n}\n#endif\n#endif\n" : "#endif\n");
+}
+void variants_header(struct program *p, struct text *out) {
+    text_printf(out,
+                "/* Inside of %s: the weights, and the run of each variant. Not for users of the model. */\n#ifndef "
+                "GCC2NN_%s_VARIANTS_H\n#define GCC2NN_%s_VARIANTS_H\n#include \"%s.h\"\n\n",
+                p->name, p->upper, p->upper, p->name);
+    weights_declaration(p, out);
+    for (int k = 0; k < p->nall; k++) {
+        const char *own = p->all[k]->own;
+        if (!p->is_static) text_printf(out, "size_t %s_arena(const %s_dims *dims);\n", own, p->name);
+        text_printf(out, "int %s_run(%s *m, const %s_inputs *in, %s_outputs *out);\n", own, p->name, p->name, p->name);
+    }
+    text_add(out, "#endif\n");
 }

@@ -178,7 +178,8 @@ void entry_run(struct program *p, struct text *out) {
     walk(&p->m->entry->body, declare_size, f);
 
     size_t begin = out->n;
-    text_printf(out, "static int run(%s *m, const %s_inputs *in, %s_outputs *out) {\n", p->name, p->name, p->name);
+    text_printf(out, "%s(%s *m, const %s_inputs *in, %s_outputs *out) {\n",
+                p->nall > 1 ? A("int %s_run", p->own) : "static int run", p->name, p->name, p->name);
     local_dims(f, out);
     if (f->uses_over) text_add(out, "    int over = 0;\n");
     if (f->uses_fault) text_add(out, "    int fault = 0;\n");

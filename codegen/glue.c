@@ -131,6 +131,8 @@ void entry_glue(struct program *p, struct text *out) {
     text_printf(
         out, p->device ? "#define io_free %s_free\n" : "#define io_free(m) ((void)(m))    /* nothing to do for %s */\n",
         n);
+    text_add(out, p->nall > 1 ? "#define io_variant(m) ((m)->variant)\n"
+                              : "#define io_variant(m) ((void)(m), 0)    /* there is one */\n");
     names_table(out, "input", p->ins.v, p->ins.n);
     names_table(out, "output", p->outs.v, p->outs.n);
     symbols_table(p, out);

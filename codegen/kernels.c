@@ -31,6 +31,7 @@ static struct text whole_file(struct ctx *c, const char *name, struct text *kern
     emit_prelude(&t, c, o);
     text_printf(&t, "#include \"%s_kernels.h\"\n\n", name);
     text_addn(&t, kernels->s, kernels->n);
+    emit_end(&t, o);
     emit_wrap(&t);
     text_free(kernels);
     *kernels = (struct text){0};

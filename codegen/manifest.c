@@ -53,6 +53,17 @@ static json_t *symbols(const struct project *w) {
     }
     return a;
 }
+static json_t *weight_entry(const struct project *w, struct program *p, int k) {
+    const struct weight *q = &p->weights.v[k];
+    json_t *e = json_object();
+    json_object_set_new(e, "name", text_value(w, q->buf->name));
+    json_object_set_new(e, "type", json_string(dtype_name(q->buf->type)));
+    json_object_set_new(e, "dims", dims_value(p, q->buf));
+    json_object_set_new(e, "offset", json_integer(q->offset));
+    json_object_set_new(e, "bytes", json_integer(q->bytes));
+    if (p->nall > 1) json_object_set_new(e, "target", json_string(p->target->name));
+    return e;
+}
 static json_t *weights(const struct project *w) {
     struct program *p = w->program;
     static const char *const modes[] = {
@@ -62,16 +73,8 @@ static json_t *weights(const struct project *w) {
     json_object_set_new(o, "bytes", json_integer(p->weights_bytes));
     json_object_set_new(o, "hash",
                         json_string(arena_printf(&p->c->arena, "%016llx", (unsigned long long)p->weights_hash)));
-    for (int k = 0; k < p->weights.n; k++) {
-        const struct weight *q = &p->weights.v[k];
-        json_t *e = json_object();
-        json_object_set_new(e, "name", text_value(w, q->buf->name));
-        json_object_set_new(e, "type", json_string(dtype_name(q->buf->type)));
-        json_object_set_new(e, "dims", dims_value(p, q->buf));
-        json_object_set_new(e, "offset", json_integer(q->offset));
-        json_object_set_new(e, "bytes", json_integer(q->bytes));
-        json_array_append_new(entries, e);
-    }
+    for (int j = 0; j < p->nall; j++)
+        for (int k = 0; k < p->all[j]->weights.n; k++) json_array_append_new(entries, weight_entry(w, p->all[j], k));
     json_object_set_new(o, "entries", entries);
     return o;
 }
@@ -147,7 +150,7 @@ void project_manifest(const struct project *w, struct text *out) {
     json_object_set_new(o, "generator", json_string("gcc2nn"));
     json_object_set_new(o, "format", json_integer(1));
     json_object_set_new(o, "name", json_string(p->name));
-    json_object_set_new(o, "target", json_string(p->o->target->name));
+    json_object_set_new(o, "target", json_string(program_targets(p)));
     json_object_set_new(o, "cflags", json_string(w->cflags));
     json_object_set_new(source, "file", text_value(w, p->o->model_file));
     json_object_set_new(source, "hash",
@@ -158,12 +161,14 @@ void project_manifest(const struct project *w, struct text *out) {
     for (int k = 0; k < p->outs.n; k++) json_array_append_new(outs, io_value(w, &p->outs.v[k]));
     for (int k = 0; k < w->sources.n; k++) json_array_append_new(sources, json_string(w->sources.v[k]));
     for (int k = 0; k < w->files.n; k++) json_array_append_new(files, json_string(w->files.v[k]));
-    for (int k = 0; k < p->m->procs.n; k++) {
-        json_t *e = json_object();
-        json_object_set_new(e, "name", json_string(emit_proc_name(p->c, p->m->procs.v[k], &p->emit)));
-        json_object_set_new(e, "nodes", lines(w, p->m->procs.v[k]->comment));
-        json_array_append_new(kernels, e);
-    }
+    for (int j = 0; j < p->nall; j++)
+        for (int k = 0; k < p->all[j]->m->procs.n; k++) {
+            const struct proc *q = p->all[j]->m->procs.v[k];
+            json_t *e = json_object();
+            json_object_set_new(e, "name", json_string(emit_proc_name(p->c, q, &p->all[j]->emit)));
+            json_object_set_new(e, "nodes", lines(w, q->comment));
+            json_array_append_new(kernels, e);
+        }
     json_object_set_new(o, "symbols", symbols(w));
     json_object_set_new(o, "inputs", ins);
     json_object_set_new(o, "outputs", outs);

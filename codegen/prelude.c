@@ -683,6 +683,24 @@ static void put_function(struct text *out, const char *s, const struct emit_word
     }
     text_add(out, s);
 }
+/* The instructions that the target has besides those of every machine of its kind: for these functions, not for the
+ * whole program, which asks the CPU before it calls them. Behind the headers, whose functions have attributes of their
+ * own. */
+static const char *attribute_of(const struct emit_options *o) { return emit_gnu(o) ? o->target->attribute : NULL; }
+/* clang knows the instruction sets of x86 by these names; its header for ARM goes by the compiler's flags. */
+static bool for_clang(const char *attribute) { return strncmp(attribute, "arch=", 5) != 0; }
+static void begin_attribute(struct text *out, const struct emit_options *o) {
+    const char *s = attribute_of(o);
+    if (!s) return;
+    text_add(out, "\n/* instructions that this file needs of the CPU */\n#if defined __clang__\n");
+    if (for_clang(s))
+        text_printf(out, "#pragma clang attribute push(__attribute__((target(\"%s\"))), apply_to = function)\n", s);
+    text_printf(out, "#elif defined __GNUC__\n#pragma GCC target(\"%s\")\n#endif\n", s);
+}
+void emit_end(struct text *out, const struct emit_options *o) {
+    const char *s = attribute_of(o);
+    if (s && for_clang(s)) text_add(out, "#if defined __clang__\n#pragma clang attribute pop\n#endif\n");
+}
 void emit_prelude(struct text *out, struct ctx *c, const struct emit_options *o) {
     struct emit_uses *u = o->uses;
     (void)c;
@@ -692,6 +710,7 @@ void emit_prelude(struct text *out, struct ctx *c, const struct emit_options *o)
     if ((u->intrinsics || emit_cuda(o)) && o->target->headers) text_add(out, o->target->headers);
     text_add(out, "\n#if defined __FAST_MATH__\n#error \"this code states its arithmetic exactly: compile it without "
                   "-ffast-math\"\n#endif\n");
+    begin_attribute(out, o);
     if (u->no_unroll)
         text_add(out, "\n/* loops that are written out as far as registers allow: gcc must not unroll them further */\n"
                       "#if defined __GNUC__ && !defined __clang__\n#define NN_NO_UNROLL _Pragma(\"GCC unroll "

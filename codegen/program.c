@@ -1,6 +1,7 @@
 /* Names and facts of a program, found once for all files that are written. See program.h. */
 #include "codegen/program.h"
 #include "codegen/weights.h"
+#include "ir/base/checked.h"
 #include <string.h>
 
 /* Weights as a C array are slow to compile, as part of the program they are limited by the small code model. */
@@ -49,6 +50,18 @@ static void name_symbols(struct program *p) {
 int64_t program_reference(const struct program *p, const struct sym *s) {
     int64_t v = p->o->reference ? p->o->reference(p->o->env, s) : 1;
     return v < s->lo ? s->lo : v > s->hi ? s->hi : v;
+}
+
+const char *program_needs(const struct program *p) { return p->o->c99_strict ? NULL : p->target->needs; }
+bool program_any_needs(const struct program *p) {
+    bool any = false;
+    for (int k = 0; k < p->nall; k++) any |= program_needs(p->all[k]) != NULL;
+    return any;
+}
+const char *program_targets(const struct program *p) {
+    const char *s = p->all[0]->target->name;
+    for (int k = 1; k < p->nall; k++) s = internf(p->c->names, "%s+%s", s, p->all[k]->target->name);
+    return s;
 }
 
 /* ---- inputs and outputs */
@@ -165,7 +178,7 @@ static bool plan_memory(struct program *p) {
 static bool device_types(struct program *p) {
     for (int k = 0; p->device && k < p->m->entry->bufs.n; k++)
         if (p->m->entry->bufs.v[k]->type == STR) {
-            diag(&p->c->diags, DIAG_ERROR, E_TARGET, "target %s has no strings, as in %s", p->o->target->name,
+            diag(&p->c->diags, DIAG_ERROR, E_TARGET, "target %s has no strings, as in %s", p->target->name,
                  diag_quote(&p->c->arena, p->m->entry->bufs.v[k]->name));
             diag_help(&p->c->diags, "cut the model into a part with strings, for a CPU, and the rest");
             return false;
@@ -183,7 +196,7 @@ int64_t program_peak(const struct program *p) {
 }
 
 /* ---- the rest */
-static const char *capitals(struct ctx *c, const char *s) {
+const char *program_capitals(struct ctx *c, const char *s) {
     struct text t = {0};
     for (; *s; s++) text_char(&t, *s >= 'a' && *s <= 'z' ? (char)(*s - 'a' + 'A') : *s);
     const char *r = intern(c->names, t.s ? t.s : "");
@@ -202,6 +215,8 @@ static bool choose_weights(struct program *p) {
         return false;
     }
     p->mode = p->o->weights;
+    estimate =
+        sat_mul(estimate, p->o->nmore + 1); /* each variant has a packing of its own; what is equal is kept once */
     if (p->mode == WEIGHTS_AUTO) {
         bool array = p->o->c99_strict || estimate <= SMALL_WEIGHTS;
         p->mode = estimate > (array ? LARGE_ARRAY : LARGE_PROGRAM) ? WEIGHTS_FILE : array ? WEIGHTS_C : WEIGHTS_INCBIN;
@@ -209,25 +224,63 @@ static bool choose_weights(struct program *p) {
     if (p->mode == WEIGHTS_INCBIN && p->o->c99_strict) p->mode = WEIGHTS_C;
     return true;
 }
-struct program *program_new(struct module *m, struct memory_plan *plan, const struct project_options *o) {
+static struct program *variant_new(const struct variant *v, const struct project_options *o) {
+    struct module *m = v->m;
     struct ctx *c = m->ctx;
     struct program *p = NEW(&c->arena, struct program);
-    *p = (struct program){
-        .c = c, .m = m, .plan = plan, .o = arena_copy(&c->arena, o, sizeof *o), .sym_names = {.arena = &c->arena}};
+    *p = (struct program){.c = c,
+                          .m = m,
+                          .plan = v->plan,
+                          .target = v->target,
+                          .o = arena_copy(&c->arena, o, sizeof *o),
+                          .sym_names = {.arena = &c->arena},
+                          .nall = 1};
+    p->all = arena_copy(&c->arena, &p, sizeof p);
     if (!m->entry) {
         diag(&c->diags, DIAG_ERROR, E_VERIFY, "the module has no entry procedure");
         return NULL;
     }
     p->name = program_name(c, o->name);
-    p->upper = capitals(c, p->name);
-    p->device = o->target->emit == EMIT_CUDA;
+    p->upper = program_capitals(c, p->name);
+    p->own = o->nmore ? internf(c->names, "%s_%s", p->name, c_ident(c, v->target->name)) : p->name;
+    p->device = v->target->emit == EMIT_CUDA;
     if (!device_types(p)) return NULL;
     entry_prepare(m);
-    p->emit = kernel_options(c, p->name, o);
-    p->emit.uses = kernel_uses(m, p->name, &p->emit);
+    p->emit = kernel_options(c, p->own, o);
+    p->emit.target = v->target;
+    p->emit.uses = kernel_uses(m, p->own, &p->emit);
     name_symbols(p);
     if (!name_io(p) || !choose_weights(p) || !plan_memory(p)) return NULL;
     return p;
+}
+struct program *program_new(struct module *m, struct memory_plan *plan, const struct project_options *o) {
+    return variant_new(&(struct variant){m, plan, o->target}, o);
+}
+/* All variants have one context and one arena. */
+static void share_memory(struct program *lead) {
+    bool is_static = true, has_region = false;
+    int64_t bytes = 0;
+    for (int k = 0; k < lead->nall; k++) {
+        is_static &= lead->all[k]->is_static;
+        has_region |= lead->all[k]->has_region;
+        if (lead->all[k]->arena_bytes > bytes) bytes = lead->all[k]->arena_bytes;
+    }
+    for (int k = 0; k < lead->nall; k++) {
+        struct program *p = lead->all[k];
+        p->is_static = is_static;
+        p->arena_bytes = is_static ? bytes : -1;
+        p->has_region = has_region;
+    }
+}
+struct program *programs_new(struct module *m, struct memory_plan *plan, const struct project_options *o) {
+    struct program *lead = program_new(m, plan, o), **all = NEWN(&m->ctx->arena, struct program *, o->nmore + 1);
+    all[0] = lead;
+    for (int k = 0; lead && k < o->nmore; k++)
+        if (!(all[k + 1] = variant_new(&o->more[k], o))) return NULL;
+    for (int k = 0; lead && k <= o->nmore; k++)
+        all[k]->all = all, all[k]->nall = o->nmore + 1, all[k]->mode = lead->mode;
+    if (lead && o->nmore) share_memory(lead);
+    return lead;
 }
 
 expr buf_elements(struct ctx *c, const struct buf *b) {

@@ -11,9 +11,17 @@ enum weights_mode {
     WEIGHTS_C,      /* NAME_weights.c */
     WEIGHTS_FILE,   /* NAME_weights.bin only: the caller loads or maps it and passes a pointer */
 };
+/* The same model for another machine of the same kind, in one program with the first. */
+struct variant {
+    struct module *m;
+    struct memory_plan *plan;
+    const struct target *target;
+};
 struct project_options {
     const char *name; /* of the model; made an identifier */
     const struct target *target;
+    const struct variant *more; /* variants besides; NAME_init takes the last one that the CPU can run */
+    int nmore;
     bool c99_strict;  /* no extensions, scalar code */
     bool no_schedule; /* leaves the schedules out of the kernels' comments */
     bool depfile;     /* NAME.d, too */
@@ -51,7 +59,6 @@ struct device_slot {
 struct weight {
     const struct buf *buf;
     int64_t offset, bytes;
-    int same;          /* number of an entry with the same bytes, or -1 */
     const char *array; /* strings: name of a C array instead of an offset; else NULL */
 };
 
@@ -61,12 +68,17 @@ struct program {
     struct memory_plan *plan;
     const struct project_options *o;
     const char *name, *upper; /* identifier of the model, the same in capitals */
+    const char *own;          /* what the names of kernels and files begin with: name, or name and target */
+    const struct target *target;
+    struct program **all; /* of the variants, in the order of preference; this one alone: n is 1 */
+    int nall;
     VEC(struct io) ins, outs;
     VEC(const struct sym *) syms; /* input symbols */
     VEC(struct dim_member) out_dims;
     struct map sym_names; /* symbol -> C name */
     VEC(struct weight) weights;
-    int64_t weights_bytes; /* with the header */
+    int64_t weights_bytes; /* with the header; of all variants, as are the next two */
+    int weights_entries;
     uint64_t weights_hash;
     enum weights_mode mode; /* never AUTO */
     struct emit_options emit;
@@ -83,9 +95,17 @@ struct program {
 /* NULL after diagnostics. Changes the entry procedure: what it computes itself moves into small procedures of their
  * own. */
 struct program *program_new(struct module *m, struct memory_plan *plan, const struct project_options *o);
+/* The same with all variants of o: the first one, whose `all` holds every one. Sizes of the arena are those of the
+ * largest. */
+struct program *programs_new(struct module *m, struct memory_plan *plan, const struct project_options *o);
 /* The identifier that a model of this name gets; NULL: "model". */
 const char *program_name(struct ctx *c, const char *name);
+const char *program_capitals(struct ctx *c, const char *s);
 bool program_name_taken(const char *s); /* by the library, the build tools, or files beside it; in any case */
+/* What the CPU must have, for nn_cpu_lacks; NULL: nothing. */
+const char *program_needs(const struct program *p);
+bool program_any_needs(const struct program *p);      /* this one or another variant */
+const char *program_targets(const struct program *p); /* "x86-64+x86-avx2" */
 const char *program_sym(struct program *p, const struct sym *s);
 /* Typical value of a symbol. */
 int64_t program_reference(const struct program *p, const struct sym *s);
@@ -133,9 +153,11 @@ void device_init(struct program *p, struct text *out);  /* part of NAME_init: we
 void device_close(struct program *p, struct text *out); /* NAME_free */
 void device_grow(struct program *p, struct text *out);  /* part of NAME_run, after a run that found no room */
 
-void entry_header(struct program *p, struct text *out);   /* NAME.h */
-void entry_source(struct program *p, struct text *out);   /* NAME.c */
-void kernels_header(struct program *p, struct text *out); /* NAME_kernels.h */
+void entry_header(struct program *p, struct text *out);    /* NAME.h */
+void entry_source(struct program *p, struct text *out);    /* NAME.c; with variants: what chooses among them */
+void entry_variant(struct program *p, struct text *out);   /* NAME_TARGET.c: plan and run of one variant */
+void variants_header(struct program *p, struct text *out); /* NAME_variants.h: what NAME.c calls of them */
+void kernels_header(struct program *p, struct text *out);  /* NAME_kernels.h */
 void entry_glue(struct program *p, struct text *out); /* NAME_io.h: the model as tables, for selftest, bench and runs */
 /* "f32[batch, 3]" of a logical shape. */
 const char *shape_text(struct program *p, const struct buf *b);

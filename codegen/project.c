@@ -66,9 +66,18 @@ static bool put_kernel_file(void *env, const char *name, struct text *t) {
     add_source(q, name);
     return put_file(q, name, t);
 }
-static bool put_kernels(struct writer *q) { return kernel_files(q->p->m, q->p->name, &q->p->emit, put_kernel_file, q); }
+static bool put_kernels(struct writer *q) {
+    bool ok = true;
+    for (int k = 0; k < q->p->nall && ok; k++) {
+        struct program *p = q->p->all[k];
+        ok = kernel_files(p->m, p->own, &p->emit, put_kernel_file, q);
+    }
+    return ok;
+}
 static bool add_text_source(struct writer *q) {
-    if (q->p->emit.uses->text) add_source(q, "nn_text.c");
+    bool text = false;
+    for (int k = 0; k < q->p->nall; k++) text = text || q->p->all[k]->emit.uses->text;
+    if (text) add_source(q, "nn_text.c");
     return true;
 }
 static bool put_array(struct writer *q, int packed) {
@@ -108,8 +117,19 @@ static bool put_program(struct writer *q) {
     entry_source(p, &t);
     add_source(q, A("%s.c", p->name));
     if (!put_code(q, A("%s.c", p->name), &t)) return false;
-    kernels_header(p, &t);
-    return put_code(q, A("%s_kernels.h", p->name), &t);
+    if (p->nall > 1) variants_header(p, &t);
+    if (p->nall > 1 && !put_code(q, A("%s_variants.h", p->name), &t)) return false;
+    for (int k = 0; k < p->nall; k++) {
+        struct program *v = p->all[k];
+        if (p->nall > 1) {
+            entry_variant(v, &t);
+            add_source(q, A("%s.c", v->own));
+            if (!put_code(q, A("%s.c", v->own), &t)) return false;
+        }
+        kernels_header(v, &t);
+        if (!put_code(q, A("%s_kernels.h", v->own), &t)) return false;
+    }
+    return true;
 }
 static const char *joined(struct writer *q, const char *before, const char *between, bool objects) {
     const char *s = "";
@@ -197,7 +217,7 @@ static bool put_templates(struct writer *q) {
                             "UPPER",
                             p->upper,
                             "TARGET",
-                            p->o->target->name,
+                            program_targets(p),
                             "CC",
                             p->o->target->cc ? p->o->target->cc : "cc",
                             "AR",
@@ -304,7 +324,7 @@ struct project *project_write(struct module *m, struct memory_plan *plan, const 
                               const char *folder) {
     struct ctx *c = m->ctx;
     struct writer writer = {.c = c}, *q = &writer;
-    if (!(q->p = program_new(m, plan, o)) || !folder_begin(&q->folder, c, folder)) return NULL;
+    if (!(q->p = programs_new(m, plan, o)) || !folder_begin(&q->folder, c, folder)) return NULL;
     q->w = NEW(&c->arena, struct project);
     *q->w = (struct project){.folder = q->folder.given, .name = q->p->name, .program = q->p};
     struct text flags = {0};

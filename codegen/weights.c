@@ -167,7 +167,9 @@ struct packing {
     int fd;
     XXH64_state_t hash;
     int64_t at;
-    VEC(XXH128_hash_t) digests;
+    int entries;                /* of all variants */
+    VEC(XXH128_hash_t) digests; /* of the entries that are in the file, and where they are */
+    VEC(int64_t) offsets, sizes;
 };
 static bool put_bytes(struct packing *q, const unsigned char *bytes, int64_t n) {
     static const unsigned char zeros[64];
@@ -179,17 +181,15 @@ static bool put_bytes(struct packing *q, const unsigned char *bytes, int64_t n) 
 }
 static bool put_weight(struct packing *q, const struct buf *b) {
     struct program *p = q->p;
-    struct weight w = {.buf = b, .same = -1};
-    XXH128_hash_t none = {0, 0};
+    struct weight w = {.buf = b};
     int64_t cells;
     if (!b->data) {
         diag(&p->c->diags, DIAG_ERROR, E_VERIFY, "constant %s has no contents", diag_quote(&p->c->arena, b->name));
         return false;
     }
     if (b->type == STR) {
-        w.array = internf(p->c->names, "%s_strings%d", p->name, p->weights.n);
+        w.array = internf(p->c->names, "%s_strings%d", p->own, p->weights.n);
         PUSH(&p->c->arena, &p->weights, w);
-        PUSH(&p->c->arena, &q->digests, none);
         return true;
     }
     if (!constant_cells(p, b, &cells)) {
@@ -201,31 +201,44 @@ static bool put_weight(struct packing *q, const struct buf *b) {
     bool ok = true;
     w.bytes = cells * dtype_bytes(b->type);
     XXH128_hash_t digest = XXH3_128bits(bytes, (size_t)w.bytes);
-    for (int k = 0; k < p->weights.n && w.same < 0; k++)
-        if (!p->weights.v[k].array && p->weights.v[k].bytes == w.bytes && XXH128_isEqual(q->digests.v[k], digest))
-            w.same = k;
-    w.offset = w.same >= 0 ? p->weights.v[w.same].offset : q->at;
-    if (w.same < 0) ok = put_bytes(q, bytes, w.bytes);
+    int same = 0;
+    while (same < q->digests.n && !(q->sizes.v[same] == w.bytes && XXH128_isEqual(q->digests.v[same], digest))) same++;
+    w.offset = same < q->digests.n ? q->offsets.v[same] : q->at;
+    if (same == q->digests.n) {
+        PUSH(&p->c->arena, &q->digests, digest);
+        PUSH(&p->c->arena, &q->offsets, w.offset);
+        PUSH(&p->c->arena, &q->sizes, w.bytes);
+        ok = put_bytes(q, bytes, w.bytes);
+    }
     free(owned);
     PUSH(&p->c->arena, &p->weights, w);
-    PUSH(&p->c->arena, &q->digests, digest);
     return ok;
 }
-bool weights_pack(struct program *p, int fd) {
-    struct packing q = {.p = p, .fd = fd, .at = WEIGHTS_HEADER};
+static bool put_weights_of(struct packing *q, struct program *p) {
+    bool ok = true;
+    q->p = p;
+    p->weights.n = 0;
+    for (int k = 0; k < p->m->entry->bufs.n && ok; k++)
+        if (is_weight(p->m->entry->bufs.v[k])) ok = put_weight(q, p->m->entry->bufs.v[k]);
+    q->entries += p->weights.n;
+    return ok;
+}
+bool weights_pack(struct program *lead, int fd) {
+    struct packing q = {.fd = fd, .at = WEIGHTS_HEADER};
     unsigned char header[WEIGHTS_HEADER] = "NNWEIGHT";
     bool ok = write_all(fd, header, sizeof header);
     XXH64_reset(&q.hash, 0);
-    p->weights.n = 0;
-    for (int k = 0; k < p->m->entry->bufs.n && ok; k++)
-        if (is_weight(p->m->entry->bufs.v[k])) ok = put_weight(&q, p->m->entry->bufs.v[k]);
+    for (int k = 0; k < lead->nall && ok; k++) ok = put_weights_of(&q, lead->all[k]);
     if (ok) {
-        p->weights_bytes = q.at;
-        p->weights_hash = XXH64_digest(&q.hash);
+        uint64_t hash = XXH64_digest(&q.hash);
+        for (int k = 0; k < lead->nall; k++) {
+            struct program *p = lead->all[k];
+            p->weights_bytes = q.at, p->weights_hash = hash, p->weights_entries = q.entries;
+        }
         put_u32(header + 8, WEIGHTS_VERSION);
-        put_u32(header + 12, (uint32_t)p->weights.n);
+        put_u32(header + 12, (uint32_t)q.entries);
         put_u64(header + 16, (uint64_t)q.at);
-        put_u64(header + 24, p->weights_hash);
+        put_u64(header + 24, hash);
         ok = lseek(fd, 0, SEEK_SET) == 0 && write_all(fd, header, sizeof header);
     }
     return ok;
@@ -240,11 +253,11 @@ const struct weight *program_weight(const struct program *p, const struct buf *b
 static void array_head(const struct program *p, struct text *t) {
     text_printf(t,
                 "/* Weights of %s: packed as the kernels read them, words of 32 bits, little endian. */\n"
-                "#include \"%s_kernels.h\"\n\n"
+                "#include \"%s_%s.h\"\n\n"
                 "#if defined __BYTE_ORDER__ && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__\n#error \"the weights are "
                 "little endian\"\n#endif\n\n"
                 "const union %s_weights_data %s_weights = {{\n",
-                p->name, p->name, p->name, p->name);
+                p->name, p->name, p->nall > 1 ? "variants" : "kernels", p->name, p->name);
 }
 bool weights_array(struct program *p, int packed, int fd) {
     enum { LINE = 32, PART = 2048 * LINE };
@@ -309,7 +322,8 @@ void weights_strings(struct program *p, struct text *out) {
         text_add(out, cells ? "};\n" : "    {\"\", 0}\n};\n");
     }
 }
-static bool any_bytes(const struct program *p) { return p->weights_bytes > WEIGHTS_HEADER; }
+int64_t weights_size(const struct program *p) { return p->weights_bytes > WEIGHTS_HEADER ? p->weights_bytes : 0; }
+static bool any_bytes(const struct program *p) { return weights_size(p) > 0; }
 void weights_declaration(struct program *p, struct text *out) {
     if (!any_bytes(p) || p->mode == WEIGHTS_FILE) return;
     if (p->mode == WEIGHTS_C)

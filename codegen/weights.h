@@ -21,4 +21,6 @@ void weights_strings(struct program *p, struct text *out);
 /* The declaration of the weights that NAME.c needs, and the expression of their address. */
 void weights_declaration(struct program *p, struct text *out);
 const char *weights_address(struct program *p);
+/* Bytes of the weights as the program has them; 0: there are none, and no header either. */
+int64_t weights_size(const struct program *p);
 #endif

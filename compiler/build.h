@@ -45,6 +45,9 @@ struct harness {
     const struct project *w;
     const char *exe;
     int seconds;                /* limit of a run; 0: 600 */
+    const char *without;        /* instruction sets that count as missing; NULL: none */
+    int variant;                /* 1 + the variant of the program that must run; 0: any */
+    bool *other;                /* set when the CPU cannot run that one, which is no error */
     uint64_t *instructions;     /* bench under an emulator: of each run; NULL: not counted */
     const char *const *symbols; /* "N=4", for symbols that no input shows; NULL ends; may be NULL */
 };

@@ -1,5 +1,6 @@
 /* `gcc2nn bench MODEL`: times of the compiled model; under an emulator, whose times mean nothing, exact counts of
  * instructions. */
+#include "codegen/weights.h"
 #include "compiler/session.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,26 +32,27 @@ static long long arena_bytes(const struct program *p) {
 /* Weights that are part of the program are among its constants. */
 static long long code_bytes(const struct bench *b) {
     const struct project *w = b->s->w;
-    long long inside = w->weights_file ? 0 : (long long)w->program->weights_bytes, all = b->size.text + b->size.rodata;
+    long long inside = w->weights_file ? 0 : (long long)weights_size(w->program), all = b->size.text + b->size.rodata;
     return all > inside ? all - inside : all;
 }
 static json_t *dims_json(const struct bench *b) {
     json_t *o = json_object();
     const struct program *p = b->s->w->program;
-    for (int y = 0; y < p->syms.n; y++) json_object_set_new(o, p->syms.v[y]->name, json_integer(b->dims[y]));
+    for (int y = 0; y < p->syms.n; y++)
+        json_object_set_new(o, json_key(&b->s->c->arena, p->syms.v[y]->name), json_integer(b->dims[y]));
     return o;
 }
 static void print_times(const struct bench *b, double least, double median, double p99) {
     const struct program *p = b->s->w->program;
     json_t *o = json_pack("{s:s, s:s, s:i, s:o, s:i, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:s}", "model", p->name,
-                          "target", p->o->target->name, "threads", 1, "dims", dims_json(b), "runs", b->runs, "min_ms",
+                          "target", program_targets(p), "threads", 1, "dims", dims_json(b), "runs", b->runs, "min_ms",
                           least, "median_ms", median, "p99_ms", p99, "arena_bytes", (json_int_t)arena_bytes(p),
-                          "weights_bytes", (json_int_t)p->weights_bytes, "code_bytes", (json_int_t)code_bytes(b),
+                          "weights_bytes", (json_int_t)weights_size(p), "code_bytes", (json_int_t)code_bytes(b),
                           "static_ram_bytes", (json_int_t)(b->size.data + b->size.bss), "checksum", b->checksum);
     if (o && b->instructions)
         json_object_update_new(o, json_pack("{s:I, s:s}", "instructions", (json_int_t)b->instructions[b->runs / 2],
                                             "counted_by", "plugin of the emulator"));
-    print_json(o);
+    session_json(b->s, o);
 }
 static void report(struct bench *b) {
     const struct program *p = b->s->w->program;
@@ -62,30 +64,42 @@ static void report(struct bench *b) {
         print_times(b, least, median, p99);
         return;
     }
-    printf("%s on %s: ", p->name, p->o->target->name);
+    printf("%s on %s: ", p->name, program_targets(p));
     if (b->instructions)
         printf("%llu instructions a run, counted by a plugin of the emulator",
                (unsigned long long)b->instructions[b->runs / 2]);
     else printf("least %.4f ms, median %.4f ms, 99th percentile %.4f ms in %d runs", least, median, p99, b->runs);
-    printf("; arena %lld bytes, weights %lld bytes, code %lld bytes\n", arena_bytes(p), (long long)p->weights_bytes,
+    printf("; arena %lld bytes, weights %lld bytes, code %lld bytes\n", arena_bytes(p), (long long)weights_size(p),
            code_bytes(b));
 }
-/* A time means nothing without the sizes it is for: no symbol gets one by itself. */
-static bool every_dim_is_given(struct session *s) {
-    const struct program *p = s->w->program;
-    struct text missing = {0};
-    for (int y = 0; y < p->syms.n && !s->o->data && !s->o->inputs.n; y++) {
+/* "batch=1..512@128": what the user could have said, by the range that is known. */
+static const char *dim_example(struct session *s, const struct sym *y) {
+    if (y->hi == INT32_MAX) return arena_printf(&s->c->arena, "%s=8", y->name);
+    int64_t some = y->hi / 4;
+    if (some < y->lo) some = y->lo;
+    if (some < 1) some = 1;
+    return arena_printf(&s->c->arena, "%s=%lld..%lld@%lld", y->name, (long long)y->lo, (long long)y->hi,
+                        (long long)some);
+}
+/* A time means nothing without the sizes it is for: no symbol gets one by itself. Asked before anything is compiled. */
+static bool every_dim_is_given(void *env, const struct sym *const *v, int n) {
+    struct session *s = env;
+    struct text missing = {0}, example = {0};
+    for (int y = 0; y < n && !s->o->data && !s->o->inputs.n; y++) {
         bool given = false;
         for (int k = 0; k < s->o->dims.n; k++)
-            given |= !strcmp(s->o->dims.v[k].name, p->syms.v[y]->name) && s->o->dims.v[k].ref;
-        if (!given) text_printf(&missing, "%s%s", missing.n ? ", " : "", p->syms.v[y]->name);
+            given |= !strcmp(s->o->dims.v[k].name, v[y]->name) && s->o->dims.v[k].ref;
+        if (given) continue;
+        text_printf(&missing, "%s%s", missing.n ? ", " : "", v[y]->name);
+        text_printf(&example, " --dim %s", dim_example(s, v[y]));
     }
     bool ok = !missing.n;
     if (!ok) {
         diag(&s->c->diags, DIAG_ERROR, E_DIM, "no value is given for %s", missing.s);
-        diag_help(&s->c->diags, "give inputs with --data, or sizes with --dim NAME=SIZE or --dim NAME=LO..HI@SIZE");
+        diag_help(&s->c->diags, "give inputs with --data, or sizes, such as%s", example.s);
     }
     text_free(&missing);
+    text_free(&example);
     return ok;
 }
 static void add_checksum(struct bench *b, struct tensor *const *outputs) {
@@ -114,7 +128,9 @@ static bool measure(struct bench *b, const char *exe) {
 }
 int cmd_bench(const struct options *o) {
     struct session s;
-    if (session_open(&s, o) && session_compile(&s) && session_write(&s, NULL) && every_dim_is_given(&s)) {
+    bool open = session_open(&s, o);
+    s.compile.sizes = every_dim_is_given;
+    if (open && session_compile(&s) && session_write(&s, NULL)) {
         bool counted = s.compile.target->runner != NULL; /* equal inputs, equal counts: one run says it all */
         struct bench b = {.s = &s,
                           .runs = o->runs   ? o->runs

@@ -19,8 +19,9 @@ static json_t *slots(const struct op_slot *s) {
 }
 static json_t *attributes(const struct op_attr *a) {
     static const char *const kinds[] = {
-        [AT_INT] = "int",      [AT_FLOAT] = "float", [AT_STRING] = "string", [AT_TENSOR] = "tensor",
-        [AT_REGION] = "graph", [AT_INTS] = "ints",   [AT_FLOATS] = "floats", [AT_STRINGS] = "strings"};
+        [AT_INT] = "int",         [AT_FLOAT] = "float", [AT_STRING] = "string", [AT_TENSOR] = "tensor",
+        [AT_REGION] = "graph",    [AT_INTS] = "ints",   [AT_FLOATS] = "floats", [AT_STRINGS] = "strings",
+        [AT_TENSORS] = "tensors", [AT_TYPE] = "type"};
     json_t *list = json_array();
     for (; a && a->name; a++)
         json_array_append_new(list, json_pack("{s:s, s:s, s:b}", "name", a->name, "kind", kinds[a->kind], "required",
@@ -60,11 +61,11 @@ int cmd_list_targets(const struct options *o) {
     json_t *list = json_array();
     for (const struct target *const *t = nn_targets; *t; t++)
         if (o->json)
-            json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:s, s:s?, s:s?, s:b, s:s, s:o}", "name", (*t)->name,
-                                                  "class", classes[(*t)->cls], "lanes", (*t)->lanes_f32, "cflags",
-                                                  (*t)->cflags ? (*t)->cflags : "", "cc", (*t)->cc, "runner",
-                                                  (*t)->runner, "native", is_native(*t), "help", (*t)->help,
-                                                  "instructions", instructions(*t)));
+            json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:s, s:s?, s:s?, s:s?, s:b, s:s, s:o}", "name",
+                                                  (*t)->name, "class", classes[(*t)->cls], "lanes", (*t)->lanes_f32,
+                                                  "cflags", (*t)->cflags ? (*t)->cflags : "", "needs", (*t)->needs,
+                                                  "cc", (*t)->cc, "runner", (*t)->runner, "native", is_native(*t),
+                                                  "help", (*t)->help, "instructions", instructions(*t)));
         else
             printf("%-16s %-4s %s%s\n", (*t)->name, classes[(*t)->cls], (*t)->help,
                    is_native(*t) ? "; this machine: native, auto" : "");

@@ -41,9 +41,9 @@ static void show_outputs_json(struct session *s, struct tensor *const *outputs) 
             json_array_append_new(list, o);
         }
     json_t *all = json_pack("{s:s, s:s, s:o}", "model", p->name, "target",
-                            s->o->interpret ? "interpreter" : p->o->target->name, "outputs", list);
+                            s->o->interpret ? "interpreter" : program_targets(p), "outputs", list);
     if (p->m->given.n) json_object_set_new(all, "gives", manifest_holders(s->w, &p->m->given));
-    print_json(all);
+    session_json(s, all);
 }
 static bool compute(struct session *s, struct tensor **inputs, struct tensor **outputs) {
     if (s->o->interpret) return session_interpret(s, inputs, outputs);

@@ -5,12 +5,14 @@
 /* The first one is meant when a model stands in place of a command. */
 const struct command command_rows[] = {
     {"compile", "MODEL", "write a model as C, with build files",
-     "  gcc2nn resnet50.onnx -o resnet50_c --target=x86-avx2\n  gcc2nn model.onnx --dim batch=1..64@8 --weights=file\n",
+     "  gcc2nn resnet50.onnx -o resnet50_c --target=x86-avx2\n"
+     "  gcc2nn resnet50.onnx -o resnet50_c --target=x86-64+avx2+avx512\n  gcc2nn model.onnx --dim batch=1..64@8 "
+     "--weights=file\n",
      1, 1, CMD_COMPILE, cmd_compile},
     {"run", "MODEL", "compile a model and run it on tensors from files",
      "  gcc2nn run model.onnx --data test_data_set_0 --out results\n  gcc2nn run model.onnx --input x=image.npy\n", 1,
      1, CMD_RUN, cmd_run},
-    {"verify", "MODEL", "compare the compiled model with reference outputs, ONNX Runtime or the interpreter",
+    {"verify", "MODEL", "compare the compiled model with ONNX Runtime, reference outputs or the interpreter",
      "  gcc2nn verify model.onnx --data test_data_set_0 --target=aarch64\n"
      "  gcc2nn verify model.onnx --each-node --python=.venv/bin/python\n",
      1, 1, CMD_VERIFY, cmd_verify},

@@ -26,6 +26,7 @@ void print_text(struct text *t);
 void print_json(json_t *root);
 /* Bytes as a JSON string: what is no UTF-8 is shown escaped, since JSON cannot hold it. */
 json_t *json_name(struct arena *a, const char *name);
+const char *json_key(struct arena *a, const char *name); /* the same as a key */
 /* At the end: the status, or EXIT_ENV with a message when standard output could not be written. */
 int flush_output(int status);
 /* One line about what goes on, over the last one; only on a terminal. */

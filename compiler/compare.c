@@ -62,42 +62,98 @@ bool same_bits(const struct tensor *got, const struct tensor *want, struct text 
         }
     return true;
 }
-double usual_tolerance(enum dtype t) {
-    switch (t) {
-    case F32:
-    case F64:
-    case C64:
-    case C128: return 1e-4;
-    case BF16: return 3e-2;
-    default: return dtype_is_float(t) ? 5e-3 : 0;
-    }
+const struct usual_tolerance usual_tolerances[] = {
+    {"f32 f64 c64 c128", 1e-4},
+    {"f16", 5e-3},
+    {"bf16", 3e-2},
+    {"f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0 f4e2m1", 5e-3},
+    {0},
+};
+double usual_rtol(enum dtype t) {
+    const char *name = dtype_name(t);
+    size_t n = strlen(name);
+    for (const struct usual_tolerance *u = usual_tolerances; u->types; u++)
+        for (const char *s = u->types; *s; s += strcspn(s, " "), s += *s == ' ')
+            if (strcspn(s, " ") == n && !strncmp(s, name, n)) return u->rtol;
+    return 0;
 }
 static double value(const struct tensor *t, int64_t i, int which) {
     return dtype_is_complex(t->type) ? part(t, i, which) : tensor_f(t, i);
 }
-bool within_tolerance(const struct tensor *got, const struct tensor *want, double tolerance, struct deviation *found,
-                      struct text *why) {
-    *found = (struct deviation){0, 0};
-    if (!same_shape(got, want, why)) return false;
-    if (!dtype_is_float(want->type) && !dtype_is_complex(want->type)) return same_bits(got, want, why);
-    double scale = 0, worst = 0;
-    int64_t n = tensor_count(want), at = -1;
-    int parts = dtype_is_complex(want->type) ? 2 : 1;
-    for (int64_t i = 0; i < n * parts; i++) {
-        double w = fabs(value(want, i / parts, (int)(i % parts)));
-        if (isfinite(w) && w > scale) scale = w;
+static double greatest_magnitude(const struct tensor *t, int parts) {
+    double m = 0;
+    for (int64_t i = 0; i < tensor_count(t) * parts; i++) {
+        double w = fabs(value(t, i / parts, (int)(i % parts)));
+        if (isfinite(w) && w > m) m = w;
     }
-    for (int64_t i = 0; i < n * parts; i++) {
+    return m;
+}
+static void count_steps(struct deviation *d, double off, double step) {
+    double n = step > 0 ? floor(off / step + 0.5) : 0;
+    if (n >= 1) d->counted[n < STEPS_COUNTED ? (int)n - 1 : STEPS_COUNTED - 1]++;
+}
+void steps_text(const struct deviation *d, struct text *out) {
+    bool any = false;
+    for (int k = 0; k < STEPS_COUNTED; k++) {
+        if (!d->counted[k]) continue;
+        bool one = d->counted[k] == 1;
+        text_printf(out,
+                    any   ? ", %lld by %s%d"
+                    : one ? "%lld element differs by %s%d"
+                          : "%lld elements differ by %s%d",
+                    (long long)d->counted[k], k == STEPS_COUNTED - 1 ? "at least " : "", k + 1);
+        if (!any) text_add(out, k ? " steps" : " step");
+        any = true;
+    }
+}
+/* |got - want| of integers, exact as far as a double is. */
+static double distance(const struct tensor *got, const struct tensor *want, int64_t i) {
+    int64_t g = tensor_i(got, i), w = tensor_i(want, i);
+    bool swap = got->type == U64 ? (uint64_t)g < (uint64_t)w : g < w;
+    return (double)(swap ? (uint64_t)w - (uint64_t)g : (uint64_t)g - (uint64_t)w);
+}
+static bool integers_within(const struct tensor *got, const struct tensor *want, const struct tolerance *t,
+                            struct deviation *found, struct text *why) {
+    int64_t at = -1, n = tensor_count(want);
+    for (int64_t i = 0; i < n; i++) {
+        double d = distance(got, want, i);
+        count_steps(found, d, t->step);
+        if (d > found->absolute) found->absolute = d, at = i;
+    }
+    if (at < 0 || found->absolute <= t->steps * t->step) return true;
+    tell(got, want, at, why);
+    return false;
+}
+static bool floats_within(const struct tensor *got, const struct tensor *want, const struct tolerance *t,
+                          struct deviation *found, struct text *why) {
+    int parts = dtype_is_complex(want->type) ? 2 : 1;
+    double scale = greatest_magnitude(want, parts), allowed = t->atol + t->rtol * scale + t->steps * t->step;
+    int64_t at = -1;
+    for (int64_t i = 0; i < tensor_count(want) * parts; i++) {
         double g = value(got, i / parts, (int)(i % parts)), w = value(want, i / parts, (int)(i % parts)),
                d = fabs(g - w);
         if (g == w || (isnan(g) && isnan(w))) continue;
         if (!isfinite(d)) d = INFINITY;
-        if (d > worst) worst = d, at = i / parts;
+        count_steps(found, d, t->step);
+        if (d > found->absolute) found->absolute = d, at = i / parts;
     }
-    *found = (struct deviation){worst, worst > 0 ? worst / scale : 0};
-    if (found->relative <= tolerance) return true;
+    found->relative = found->absolute > 0 ? found->absolute / scale : 0;
+    if (at < 0 || found->absolute <= allowed) return true;
     tell(got, want, at, why);
-    text_printf(why, " (error %.3g, %.3g of the greatest magnitude; %.3g of it is allowed)", worst, found->relative,
-                tolerance);
+    text_printf(why, " (error %.3g, %.3g of the greatest magnitude; %.3g is allowed)", found->absolute, found->relative,
+                allowed);
+    return false;
+}
+bool within_tolerance(const struct tensor *got, const struct tensor *want, const struct tolerance *t,
+                      struct deviation *found, struct text *why) {
+    *found = (struct deviation){0};
+    if (!same_shape(got, want, why)) return false;
+    if (want->type == STR || want->type == BOOL) return same_bits(got, want, why);
+    bool floats = dtype_is_float(want->type) || dtype_is_complex(want->type);
+    if ((floats ? floats_within : integers_within)(got, want, t, found, why)) return true;
+    struct text steps = {0};
+    if (t->step > 0) steps_text(found, &steps);
+    if (steps.n) text_printf(why, "; %s, %d %s allowed", steps.s, t->steps, t->steps == 1 ? "is" : "are");
+    text_free(&steps);
     return false;
 }

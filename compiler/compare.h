@@ -6,12 +6,29 @@
 
 /* Bits, except that all NaNs are equal (docs/numbers.md N5). false: *why says where they differ. */
 bool same_bits(const struct tensor *got, const struct tensor *want, struct text *why);
-struct deviation {
-    double absolute, relative; /* greatest |got - want|; the same by the greatest magnitude in want */
+
+/* An element may be off by atol + rtol * M + steps * step, where M is the greatest magnitude of what is wanted;
+ * integers, which know only steps, by steps * step. bool and strings must be equal. */
+struct tolerance {
+    double rtol, atol;
+    double step; /* of quantised values: 1 of integers, the scale of floats; 0: they are not quantised */
+    int steps;
 };
-/* Floats: relative <= tolerance; everything else must be equal. */
-bool within_tolerance(const struct tensor *got, const struct tensor *want, double tolerance, struct deviation *found,
-                      struct text *why);
-/* The tolerance for outputs of this type against another implementation of the model. */
-double usual_tolerance(enum dtype t);
+enum { STEPS_COUNTED = 4 };
+struct deviation {
+    double absolute, relative;      /* greatest |got - want|; the same by the greatest magnitude in want */
+    int64_t counted[STEPS_COUNTED]; /* elements that are 1, 2, 3 and more steps off; where there is a step */
+};
+bool within_tolerance(const struct tensor *got, const struct tensor *want, const struct tolerance *t,
+                      struct deviation *found, struct text *why);
+/* "12 elements differ by 1 step, 1 by 2"; "" when none does. */
+void steps_text(const struct deviation *d, struct text *out);
+
+/* What is usual against another implementation of the model, by element type; the rest is exact. */
+struct usual_tolerance {
+    const char *types;
+    double rtol;
+};
+extern const struct usual_tolerance usual_tolerances[]; /* types NULL ends */
+double usual_rtol(enum dtype t);
 #endif

@@ -2,6 +2,7 @@
  * Run by the build (meson.build installs the first four); docs/commands.md and docs/errors.md are kept in step by a
  * test. Not part of gcc2nn itself. */
 #include "compiler/commands.h"
+#include "compiler/compare.h"
 #include "compiler/driver.h"
 #include "ir/target.h"
 #include <stdio.h>
@@ -45,7 +46,7 @@ static void roff_options(unsigned bit) {
         if (r->letter) printf("\\-%c, ", r->letter);
         fputs("\\-\\-", stdout), roff(r->name);
         if (r->arg) fputs("=\\fI", stdout), roff(r->arg), fputs("\\fR", stdout);
-        putchar('\n'), roff(r->help), putchar('\n');
+        putchar('\n'), roff(r->help), roff(option_repeats(r)), putchar('\n');
     }
 }
 static void man(void) {
@@ -121,7 +122,7 @@ static void zsh_options(unsigned bit) {
     EACH_OPTION(r, bit) {
         struct text v = {0};
         values_of(r, &v);
-        printf("        '%s--%s%s[", strstr(r->help, "may be repeated") ? "*" : "", r->name, r->arg ? "=" : "");
+        printf("        '%s--%s%s[", r->repeats == REPEATS ? "*" : "", r->name, r->arg ? "=" : "");
         quoted(r->help, "[]:\\");
         putchar(']');
         if (r->arg) {
@@ -169,6 +170,20 @@ static void fish(void) {
 }
 
 /* ---- pages of docs/ */
+static void tolerances(void) {
+    fputs("\nAn element may be off by `atol + rtol * M + steps * step`, where M is the greatest magnitude of the "
+          "referee's tensor. `rtol` is 0 for\nelement types that are not in this table, and the interpreter must give "
+          "the same bits:\n\n| element type | rtol |\n|---|---|\n",
+          stdout);
+    for (const struct usual_tolerance *u = usual_tolerances; u->types; u++) printf("| %s | %g |\n", u->types, u->rtol);
+    fputs("\nIn a model that holds quantizing operators, `step` is 1 for results of integers up to 16 bits, and the "
+          "greatest scale for floats that come\nout of a DequantizeLinear, also through nodes that only move elements: "
+          "a sum that lies between two steps is rounded to either by one\nunit in its last place. Elsewhere, and for "
+          "i32, i64 and bool, `step` is 0; with --steps it is 1 for all integers. What `verify` prints says\nhow many "
+          "elements are off by how many steps. ONNX Runtime runs quantized models without its optimizations, which "
+          "round elsewhere than\nthe model says.\n",
+          stdout);
+}
 static void commands_page(void) {
     fputs(
         "# Commands\n\nMade from the tables of commands and options (`compiler/commands.c`, `compiler/options.c`) by "
@@ -190,8 +205,9 @@ static void commands_page(void) {
                 putchar('=');
                 for (const char *s = r->arg; *s; s++) *s == '|' ? fputs("\\|", stdout) : putchar(*s);
             }
-            printf("` | %s |\n", r->help);
+            printf("` | %s%s |\n", r->help, option_repeats(r));
         }
+        if (c->bit == CMD_VERIFY) tolerances();
         if (c->examples) {
             fputs("\nExamples:\n\n", stdout);
             for (const char *s = c->examples; *s; s = strchr(s, '\n') + 1) printf("  %.*s\n", (int)strcspn(s, "\n"), s);

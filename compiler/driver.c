@@ -9,12 +9,18 @@
 #include <string.h>
 #include <time.h>
 
+static void put_dump(const struct compilation *u, const char *pass, struct text *t) {
+    const char *s = t->s ? t->s : "";
+    if (u->o->dump) u->o->dump(u->o->env, pass, s);
+    else printf("// after %s\n%s", pass, s);
+    text_free(t);
+}
 static bool import_pass(struct compilation *u) {
     u->g = import_model(u->c, u->o->path, &u->o->import);
     for (int k = 0; u->g && k < u->o->nrules_off; k++) PUSH(&u->c->arena, &u->g->rules_off, u->o->rules_off[k]);
-    return u->g != NULL;
+    return u->g && (!u->o->sizes || u->o->sizes(u->o->env, u->g->syms.v, u->g->syms.n));
 }
-static bool infer_pass(struct compilation *u) { return graph_infer(u->g); }
+static bool infer_pass(struct compilation *u) { return graph_infer(u->g) && graph_declared(u->g); }
 /* Simpler nodes let inference know more, and the other way round. */
 static bool simplify_pass(struct compilation *u) {
     return graph_simplify(u->g) && graph_infer(u->g) && graph_dce(u->g);
@@ -32,8 +38,7 @@ static bool lower_pass(struct compilation *u) {
     struct lower_options lo = {.target = u->o->target, .no_fuse = u->o->no_fuse, .no_schedule = u->o->no_schedule};
     if (listed(u->o->dump_after, u->o->ndump, "fuse")) lo.groups = &groups;
     u->m = lower_graph(u->g, &lo);
-    if (groups.s) printf("// after fuse\n%s", groups.s);
-    text_free(&groups);
+    if (lo.groups) put_dump(u, "fuse", &groups);
     return u->m != NULL;
 }
 static bool reuse_pass(struct compilation *u) {
@@ -67,27 +72,23 @@ const struct pass_row pass_rows[] = {
 /* Not after a pass of their own: the kernels before their schedules, with the steps that `gcc2nn opt --replay` does. */
 static void dump_kernels(const struct compilation *u) {
     struct text t = {0};
-    text_add(&t, "// after kernels\n");
     loop_print(&t, kernels_before(u->m));
-    fputs(t.s, stdout);
-    text_free(&t);
+    put_dump(u, "kernels", &t);
 }
 /* What became of the model's nodes up to here. */
 static void dump_nodes(const struct compilation *u) {
     struct text t = {0};
     sources all = u->m ? u->m->sources : trace_end(u->g);
-    text_add(&t, "// nodes\n");
     sources_print(&t, &all);
-    fputs(t.s, stdout);
+    if (u->o->dump) put_dump(u, "nodes", &t);
+    else printf("// nodes\n%s", t.s ? t.s : "");
     text_free(&t);
 }
 static void dump(const struct compilation *u, const struct pass_row *p) {
     struct text t = {0};
-    text_printf(&t, "// after %s\n", p->name);
     if (p->level == LEVEL_LOOP) loop_print(&t, u->m);
     else graph_print(&t, u->g);
-    fputs(t.s, stdout);
-    text_free(&t);
+    put_dump(u, p->name, &t);
 }
 static double seconds(void) {
     struct timespec t;

@@ -21,6 +21,11 @@ struct compile_options {
     const char *const *rules_off; /* --no-rule */
     int nrules_off;
     bool time_passes;
+    /* After the import: the sizes that the program will ask for. false: stop, after a diagnostic. NULL: go on. */
+    bool (*sizes)(void *env, const struct sym *const *v, int n);
+    /* What --dump-after shows; NULL: to standard output. */
+    void (*dump)(void *env, const char *pass, const char *text);
+    void *env;
 };
 /* What the passes work on; also the result. */
 struct compilation {
@@ -43,6 +48,6 @@ extern const struct pass_row pass_rows[]; /* the pipeline, in order; name NULL e
  * model's nodes, and everything. */
 #define DUMP_NAMES "fuse kernels nodes all"
 
-/* Runs the pipeline. false: diagnostics say why. Dumps go to stdout. */
+/* Runs the pipeline. false: diagnostics say why. */
 bool compile_model(struct compilation *u);
 #endif

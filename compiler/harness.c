@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define A(...) arena_printf(&h->c->arena, __VA_ARGS__)
-enum { HEAD_BYTES = 16, MAX_RANK = 32 };
+enum { HEAD_BYTES = 16, MAX_RANK = 32, OTHER_VARIANT = 4 };
 
 static void put_u32(struct text *t, uint32_t v) {
     unsigned char b[4] = {(unsigned char)v, (unsigned char)(v >> 8), (unsigned char)(v >> 16),
@@ -210,6 +210,14 @@ bool harness_run(const struct harness *h, const struct tensor *const *inputs, st
         PUSH(&h->c->arena, &v, "--weights");
         PUSH(&h->c->arena, &v, A("%s_weights.bin", p->name));
     }
+    if (h->without) {
+        PUSH(&h->c->arena, &v, "--without");
+        PUSH(&h->c->arena, &v, h->without);
+    }
+    if (h->variant) {
+        PUSH(&h->c->arena, &v, "--variant");
+        PUSH(&h->c->arena, &v, A("%d", h->variant - 1));
+    }
     for (const char *const *s = h->symbols; s && *s; s++) {
         PUSH(&h->c->arena, &v, "--symbol");
         PUSH(&h->c->arena, &v, *s);
@@ -224,7 +232,9 @@ bool harness_run(const struct harness *h, const struct tensor *const *inputs, st
     if (!words) return false;
     struct outcome o = process_run(words, h->w->folder, h->seconds ? h->seconds : 600);
     ok = o.started && !o.timed_out && o.status == 0;
-    if (!ok) program_failed(h, &o);
+    bool other = o.started && o.status == OTHER_VARIANT && h->other;
+    if (other) *h->other = true;
+    else if (!ok) program_failed(h, &o);
     if (ok && runs > 0) ok = read_times(h, o.out.s ? o.out.s : "", runs, times);
     if (ok && h->instructions) ok = read_counts(h, runs, warmup);
     outcome_free(&o);

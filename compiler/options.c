@@ -1,6 +1,10 @@
 /* The command line: table of options, parser, help. See options.h. */
 #include "compiler/options.h"
+#include "compiler/referee.h"
+#include "ir/base/nearest.h"
+#include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -146,8 +150,31 @@ static bool parse_input(struct options *o, const char *value, struct text *probl
         text_printf(problem, "`%s` is not of the form NAME=FILE", value);
         return false;
     }
+    for (int k = 0; k < o->inputs.n; k++)
+        if (strrchr(o->inputs.v[k], '=') - o->inputs.v[k] == eq - value &&
+            !memcmp(o->inputs.v[k], value, (size_t)(eq - value)))
+            return text_printf(problem, "`%.*s` is given twice", (int)(eq - value), value), false;
     PUSH(o->arena, &o->inputs, value);
     return true;
+}
+static bool parse_steps(struct options *o, const char *value, struct text *problem) {
+    bool ok = parse_count(value, 0, &o->steps_given, problem);
+    o->steps_given++;
+    return ok;
+}
+static bool parse_error(const char *value, double *to, struct text *problem) {
+    const char *end = value;
+    *to = text_read_f64(value, &end);
+    if (end != value && !*end && *to >= 0 && *to < HUGE_VAL) return true;
+    text_printf(problem, "`%s` is not a number of 0 or more, such as 1e-3", value);
+    return false;
+}
+static bool parse_rtol(struct options *o, const char *value, struct text *problem) {
+    o->rtol_given = true;
+    return parse_error(value, &o->rtol, problem);
+}
+static bool parse_atol(struct options *o, const char *value, struct text *problem) {
+    return parse_error(value, &o->atol, problem);
 }
 static bool parse_threads(struct options *o, const char *value, struct text *problem) {
     int n = 0;
@@ -186,6 +213,7 @@ SETTER(set_python, python, false)
 SETTER(set_build_dir, build_dir, false)
 SETTER(set_stop, stop_after, false)
 FLAG(set_interpret, interpret)
+SETTER(set_against, against, false)
 FLAG(set_each_node, each_node)
 FLAG(set_no_fuse, no_fuse)
 FLAG(set_no_schedule, no_schedule)
@@ -212,68 +240,77 @@ FLAG(set_version, version)
 
 const struct option_row option_rows[] = {
     {"name", 0, "NAME", "prefix of all generated symbols and files (default: from the file's name)",
-     CMD_COMPILE | CMD_OPT, set_name, NULL},
+     CMD_COMPILE | CMD_OPT, set_name, NULL, ONCE},
     {"target", 't', "TARGET",
-     "what to generate code for (default: native, this machine; of opt: c99); `gcc2nn list-targets` names them",
-     CMD_COMPILE | CMD_PROGRAM | CMD_OPT, set_target, NULL},
+     "what to generate code for (default: native, this machine; of opt: c99); `gcc2nn list-targets` names them; "
+     "several for one program, which chooses in init: x86-64+avx2+avx512",
+     CMD_COMPILE | CMD_PROGRAM | CMD_OPT, set_target, NULL, ONCE},
     {"weights", 0, "KIND", "auto, array (C), incbin (assembler) or file (loaded by the caller)",
-     CMD_COMPILE | CMD_PROGRAM, set_weights, "auto array incbin file"},
+     CMD_COMPILE | CMD_PROGRAM, set_weights, "auto array incbin file", ONCE},
     {"std", 0, "STD", "c99-strict: scalar C99 without extensions; gnu99", CMD_COMPILE | CMD_PROGRAM, set_std,
-     "c99-strict gnu99"},
+     "c99-strict gnu99", ONCE},
     {"data", 0, "DIR", "folder of input_N.pb or input_N.npy, and output_N.pb for verify (default: made-up inputs)",
-     CMD_PROGRAM, set_data, NULL},
-    {"input", 'i', "NAME=FILE", "an input's values, .pb or .npy; may be repeated", CMD_PROGRAM, parse_input, NULL},
+     CMD_PROGRAM, set_data, NULL, ONCE},
+    {"input", 'i', "NAME=FILE", "an input's values, .pb or .npy", CMD_PROGRAM, parse_input, NULL, REPEATS},
     {"out", 'o', "DIR", "folder for what is written (compile: default MODEL_c)", CMD_COMPILE | CMD_RUN | CMD_BENCH,
-     set_out, NULL},
+     set_out, NULL, ONCE},
     {"depfile", 0, NULL, "also write NAME.d into the folder: what it was made from, for make and ninja (also -MD)",
-     CMD_COMPILE, set_depfile, NULL},
-    {"interpret", 0, NULL,
-     "run: interpret instead of compiling; verify: compare with the interpreter even when there are reference outputs",
-     CMD_RUN | CMD_VERIFY, set_interpret, NULL},
+     CMD_COMPILE, set_depfile, NULL, ONCE},
+    {"interpret", 0, NULL, "interpret instead of compiling", CMD_RUN, set_interpret, NULL, ONCE},
+    {"against", 0, "REFEREE",
+     "compare with ONNX Runtime (ort), the output_N of --data (ref) or the interpreter of the same loops, bit for bit "
+     "(default: ref for those that there are, ort for the rest); one that is missing is an error",
+     CMD_VERIFY, set_against, REFEREE_WORDS, ONCE},
+    {"rtol", 0, "R", "what an element may be off, by the greatest magnitude of its tensor (default: by type)",
+     CMD_VERIFY, parse_rtol, NULL, ONCE},
+    {"atol", 0, "A", "what it may be off besides (default 0)", CMD_VERIFY, parse_atol, NULL, ONCE},
+    {"steps", 0, "N", "how many quantization steps quantized values may be off (default 1), and integers of any model",
+     CMD_VERIFY, parse_steps, NULL, ONCE},
     {"each-node", 0, NULL, "compare the result of every node, unfused, and name the first that differs", CMD_VERIFY,
-     set_each_node, NULL},
-    {"python", 0, "PROGRAM", "Python with the package onnxruntime (default python3)", CMD_VERIFY, set_python, NULL},
-    {"runs", 0, "R", "how many runs to time (default 50)", CMD_BENCH, parse_runs, NULL},
-    {"warmup", 0, "W", "runs before the first timed one (default 5)", CMD_BENCH, parse_warmup, NULL},
-    {"threads", 0, "N", "threads of a run; only 1 until there is a thread pool", CMD_BENCH, parse_threads, NULL},
-    {"cc", 0, "COMPILER", "C compiler (default: the target's)", CMD_PROGRAM, set_cc, NULL},
-    {"build-dir", 0, "DIR", "keep the generated code here", CMD_PROGRAM, set_build_dir, NULL},
+     set_each_node, NULL, ONCE},
+    {"python", 0, "PROGRAM", "Python with the package onnxruntime (default python3)", CMD_VERIFY, set_python, NULL,
+     ONCE},
+    {"runs", 0, "R", "how many runs to time (default 50)", CMD_BENCH, parse_runs, NULL, ONCE},
+    {"warmup", 0, "W", "runs before the first timed one (default 5)", CMD_BENCH, parse_warmup, NULL, ONCE},
+    {"threads", 0, "N", "threads of a run; only 1 until there is a thread pool", CMD_BENCH, parse_threads, NULL, ONCE},
+    {"cc", 0, "COMPILER", "C compiler (default: the target's)", CMD_PROGRAM, set_cc, NULL, ONCE},
+    {"build-dir", 0, "DIR", "keep the generated code here", CMD_PROGRAM, set_build_dir, NULL, ONCE},
     {"timeout", 0, "SECONDS", "limit of each compilation and of the run (default 600)", CMD_PROGRAM, parse_seconds,
-     NULL},
-    {"no-fuse", 0, NULL, "one kernel for each node", CMD_COMPILE | CMD_PROGRAM, set_no_fuse, NULL},
-    {"no-schedule", 0, NULL, "kernels as plain loops", CMD_COMPILE | CMD_PROGRAM, set_no_schedule, NULL},
+     NULL, ONCE},
+    {"no-fuse", 0, NULL, "one kernel for each node", CMD_COMPILE | CMD_PROGRAM, set_no_fuse, NULL, ONCE},
+    {"no-schedule", 0, NULL, "kernels as plain loops", CMD_COMPILE | CMD_PROGRAM, set_no_schedule, NULL, ONCE},
     {"dump-after", 0, "PASS",
      "print the program after this pass, or after `all`; `fuse`: the groups; `nodes`: what became of the model's "
-     "nodes; `kernels`: the kernels before "
-     "their schedules, with the steps to do; may be repeated",
-     CMD_COMPILE | CMD_PROGRAM, add_dump, NULL},
-    {"stop-after", 0, "PASS", "stop after this pass", CMD_COMPILE, set_stop, NULL},
-    {"no-pass", 0, "PASS", "leave this pass out; may be repeated", CMD_COMPILE | CMD_PROGRAM, add_skip, NULL},
-    {"no-rule", 0, "RULE", "leave this rule of simplify out; may be repeated; `gcc2nn list-rules` names them",
-     CMD_COMPILE | CMD_PROGRAM | CMD_OPT, add_rule_off, NULL},
-    {"time-passes", 0, NULL, "print the time of each pass", CMD_COMPILE | CMD_PROGRAM, set_time_passes, NULL},
+     "nodes; `kernels`: the kernels before their schedules, with the steps to do",
+     CMD_COMPILE | CMD_PROGRAM, add_dump, NULL, REPEATS},
+    {"stop-after", 0, "PASS", "stop after this pass", CMD_COMPILE, set_stop, NULL, ONCE},
+    {"no-pass", 0, "PASS", "leave this pass out", CMD_COMPILE | CMD_PROGRAM, add_skip, NULL, REPEATS},
+    {"no-rule", 0, "RULE", "leave this rule of simplify out; `gcc2nn list-rules` names them",
+     CMD_COMPILE | CMD_PROGRAM | CMD_OPT, add_rule_off, NULL, REPEATS},
+    {"time-passes", 0, NULL, "print the time of each pass", CMD_COMPILE | CMD_PROGRAM, set_time_passes, NULL, ONCE},
     {"dim", 'd', "NAME=SIZE|LO..HI[@REF]",
-     "fix the size of a symbolic dimension, or say its range and the size to optimise for; may be repeated", CMD_MODEL,
-     parse_dim, NULL},
+     "fix the size of a symbolic dimension, or say its range and the size to optimise for", CMD_MODEL, parse_dim, NULL,
+     REPEATS},
     {"shape", 0, "INPUT=1x3x?x?",
      "the shape of an input that the model leaves open; ? is any size; of a sequence those of its elements, s=3x?,4x? "
-     "or "
-     "s=empty; of an optional that holds nothing o=none; may be repeated",
-     CMD_MODEL, parse_shape, NULL},
+     "or s=empty; of an optional that holds nothing o=none",
+     CMD_MODEL, parse_shape, NULL, REPEATS},
     {"signature", 0, "KEY", "TFLite: the entry of that name (default: the only one, else the first graph)", CMD_MODEL,
-     set_signature, NULL},
+     set_signature, NULL, ONCE},
     {"keep-inputs", 0, NULL, "weights that the model lists among its inputs stay inputs", CMD_MODEL, set_keep_inputs,
-     NULL},
-    {"passes", 0, "NAMES", "graph passes to run on a .gir file, separated by commas", CMD_OPT, set_passes, NULL},
-    {"steps", 0, "STEPS", "schedule steps to apply to a .lir file, separated by `;`", CMD_OPT, set_steps, NULL},
-    {"replay", 0, NULL, "apply the steps that the text of each procedure lists as `todo`", CMD_OPT, set_replay, NULL},
+     NULL, ONCE},
+    {"passes", 0, "NAMES", "graph passes to run on a .gir file, separated by commas", CMD_OPT, set_passes, NULL, ONCE},
+    {"steps", 0, "STEPS", "schedule steps to apply to a .lir file, separated by `;`", CMD_OPT, set_steps, NULL, ONCE},
+    {"replay", 0, NULL, "apply the steps that the text of each procedure lists as `todo`", CMD_OPT, set_replay, NULL,
+     ONCE},
     {"emit-c", 0, NULL, "print the files of C, with --name and for --target, instead of the loop IR", CMD_OPT,
-     set_emit_c, NULL},
-    {"lower", 0, NULL, "lower the graph for --target: print its groups and kernels", CMD_OPT, set_lower, NULL},
-    {"proc", 0, "NAME", "the procedure that the steps are for (default: every one)", CMD_OPT, set_proc, NULL},
-    {"json", 0, NULL, "print JSON; diagnostics on standard error are objects too, one a line", CMD_ALL, set_json, NULL},
-    {"help", 'h', NULL, "print this text", CMD_ALL, set_help, NULL},
-    {"version", 0, NULL, "print the version", CMD_ALL, set_version, NULL},
+     set_emit_c, NULL, ONCE},
+    {"lower", 0, NULL, "lower the graph for --target: print its groups and kernels", CMD_OPT, set_lower, NULL, ONCE},
+    {"proc", 0, "NAME", "the procedure that the steps are for (default: every one)", CMD_OPT, set_proc, NULL, ONCE},
+    {"json", 0, NULL, "print JSON; diagnostics on standard error are objects too, one a line", CMD_ALL, set_json, NULL,
+     ONCE},
+    {"help", 'h', NULL, "print this text", CMD_ALL, set_help, NULL, ONCE},
+    {"version", 0, NULL, "print the version", CMD_ALL, set_version, NULL, ONCE},
     {0},
 };
 
@@ -289,36 +326,6 @@ const struct exit_row exit_rows[] = {
 };
 
 /* ---- did you mean */
-static int distance(const char *a, const char *b) {
-    enum { MAX = 40 };
-    int row[MAX + 1], n = (int)strlen(a), m = (int)strlen(b);
-    if (n > MAX || m > MAX) return MAX;
-    for (int j = 0; j <= m; j++) row[j] = j;
-    for (int i = 1; i <= n; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= m; j++) {
-            int replace = diagonal + (a[i - 1] != b[j - 1]), least = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
-            diagonal = row[j];
-            row[j] = replace < least ? replace : least;
-        }
-    }
-    return row[m];
-}
-
-const char *nearest_name(const char *word, const char *const *names, int n) {
-    const char *best = NULL;
-    int least = (int)strlen(word) / 3 + 2; /* a third of the letters may be wrong */
-    for (int i = 0; i < n; i++) {
-        int d = distance(word, names[i]);
-        if (d < least) {
-            least = d;
-            best = names[i];
-        }
-    }
-    return best;
-}
-
 static const char *nearest_option(const char *word, unsigned bit) {
     const char *names[64];
     int n = 0;
@@ -338,12 +345,18 @@ static const char *nearest_command(const struct command *commands, const char *w
 struct words {
     int at, argc;
     char **argv;
+    uint64_t seen; /* options, by their place in the table */
 };
+static_assert(sizeof option_rows / sizeof *option_rows <= 64, "struct words");
 
-static const struct option_row *find_option(const char *name, size_t n, char letter) {
-    for (const struct option_row *r = option_rows; r->name; r++)
-        if (letter ? r->letter == letter : strlen(r->name) == n && memcmp(r->name, name, n) == 0) return r;
-    return NULL;
+/* That of the command, for a name may mean something else in another one; else any, for the message. */
+static const struct option_row *find_option(const char *name, size_t n, char letter, unsigned bit) {
+    const struct option_row *found = NULL;
+    for (const struct option_row *r = option_rows; r->name; r++) {
+        bool same = letter ? r->letter == letter : strlen(r->name) == n && memcmp(r->name, name, n) == 0;
+        if (same && (!found || r->commands & bit)) found = r;
+    }
+    return found;
 }
 
 /* One option at w->at; takes the next word too when it holds the value. */
@@ -353,7 +366,7 @@ static bool parse_option(struct options *o, struct words *w, struct text *proble
     bool is_long = word[1] == '-';
     const char *name = word + 2, *eq = is_long ? strchr(name, '=') : NULL;
     size_t n = eq ? (size_t)(eq - name) : strlen(name);
-    const struct option_row *r = is_long ? find_option(name, n, 0) : find_option(NULL, 0, word[1]);
+    const struct option_row *r = find_option(name, n, is_long ? 0 : word[1], o->command->bit);
     if (!r) {
         const char *near =
             is_long ? nearest_option(arena_printf(o->arena, "%.*s", (int)n, name), o->command->bit) : NULL;
@@ -375,6 +388,12 @@ static bool parse_option(struct options *o, struct words *w, struct text *proble
         text_printf(problem, "option `--%s` needs an argument: %s", r->name, r->arg);
         return false;
     }
+    uint64_t bit = UINT64_C(1) << (r - option_rows);
+    if (w->seen & bit && r->repeats == ONCE) {
+        text_printf(problem, "option `--%s` is given twice", r->name);
+        return false;
+    }
+    w->seen |= bit;
     struct text reason = {0};
     bool ok = (!r->choices || one_of(o->arena, value, r->choices, &reason)) && r->parse(o, value, &reason);
     if (!ok) text_printf(problem, "--%s: %s", r->name, reason.s);
@@ -398,7 +417,7 @@ static bool check_args(const struct options *o, struct text *problem) {
 }
 
 bool options_parse(struct options *o, const struct command *commands, int argc, char **argv, struct text *problem) {
-    struct words w = {1, argc, argv};
+    struct words w = {1, argc, argv, 0};
     const char *first = argc > 1 ? argv[1] : "";
     o->command = find_command(commands, first);
     if (o->command) {
@@ -469,6 +488,8 @@ static void two_columns(struct text *out, const char *left, const char *right) {
     help_wrap(out, right, COLUMN);
 }
 
+const char *option_repeats(const struct option_row *r) { return r->repeats == REPEATS ? "; may be repeated" : ""; }
+
 static void options_of(struct text *out, unsigned bit) {
     text_add(out, "\nOptions:\n");
     for (const struct option_row *r = option_rows; r->name; r++) {
@@ -476,8 +497,11 @@ static void options_of(struct text *out, unsigned bit) {
         struct text left = {0};
         if (r->letter) text_printf(&left, "-%c, ", r->letter);
         text_printf(&left, "--%s%s%s", r->name, r->arg ? "=" : "", r->arg ? r->arg : "");
-        two_columns(out, left.s, r->help);
+        struct text right = {0};
+        text_printf(&right, "%s%s", r->help, option_repeats(r));
+        two_columns(out, left.s, right.s);
         text_free(&left);
+        text_free(&right);
     }
 }
 

@@ -23,6 +23,10 @@ struct options {
     VEC(const char *) inputs; /* NAME=FILE */
     VEC(const char *) dump_after, skip, rules_off;
     bool interpret, each_node, no_fuse, no_schedule, time_passes, lower, replay, emit_c;
+    const char *against; /* verify: a word of the table of referees; NULL: not given */
+    double rtol, atol;
+    bool rtol_given;
+    int steps_given;                 /* 1 + --steps */
     int runs, warmup_given, seconds; /* 0: not given; warmup_given: 1 + the number of runs */
 };
 
@@ -64,6 +68,7 @@ struct option_row {
     /* false: *problem says what is wrong with the value */
     bool (*parse)(struct options *o, const char *value, struct text *problem);
     const char *choices; /* the values there are, separated by blanks; NULL: any */
+    enum option_times { ONCE, REPEATS } repeats;
 };
 extern const struct option_row option_rows[]; /* name NULL ends */
 
@@ -72,10 +77,10 @@ extern const struct option_row option_rows[]; /* name NULL ends */
 bool options_parse(struct options *o, const struct command *commands, int argc, char **argv, struct text *problem);
 /* Text in lines of at most 100 columns, all of which start at column `indent`, where the first one already is. */
 void help_wrap(struct text *out, const char *s, int indent);
+/* What stands behind the help of an option that may be given more than once; "" for the others. */
+const char *option_repeats(const struct option_row *r);
 /* Help of one command, or of the program (command NULL). */
 void options_help(struct text *out, const struct command *commands, const struct command *command);
-/* The nearest of n names, if any is near enough for a typing error; else NULL. */
-const char *nearest_name(const char *word, const char *const *names, int n);
 /* Values of --dim (NAME=4, NAME=1..64, NAME=1..64@8) and --shape (NAME=1x3x?x?; `NAME=` is a scalar; `NAME=3x?,4x?` and
  * `NAME=empty` sequences, `NAME=none` an empty optional). */
 bool dim_option_parse(struct arena *a, const char *value, struct dim_option *out, struct text *problem);

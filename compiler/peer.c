@@ -1,4 +1,4 @@
-/* See peer.h. The Python program is templates/peer/onnxruntime.py; values go through files in the build folder. */
+/* See peer.h. Values go through files in the build folder. */
 #include "compiler/peer.h"
 #include <jansson.h>
 #include <limits.h>
@@ -38,13 +38,20 @@ static const char *failure(struct session *s, const char *python, const struct o
     if (o->status == PACKAGE_MISSING) return A("%s: %.*s", python, n, said);
     return A("it cannot run the model: %.*s", n, said);
 }
-struct tensor **peer_outputs(struct session *s, const struct harness *h, const char **why) {
+struct tensor **peer_outputs(struct session *s, const struct harness *h, const char *script, const char **why) {
     const struct program *p = s->w->program;
     const char *python = python_program(s);
     char real[PATH_MAX], *model = realpath(s->o->args.v[0], real);
-    struct text script = {0};
-    template_text(&script, "templates/peer/onnxruntime.py", (const char *const[]){NULL});
-    const char *words[] = {python, "-c", script.s, model, A("%d", p->ins.n), s->o->each_node ? "1" : "0", NULL};
+    struct text text = {0};
+    template_text(&text, script, (const char *const[]){NULL});
+    const char *words[] = {python,
+                           "-c",
+                           text.s,
+                           model,
+                           A("%d", p->ins.n),
+                           s->o->each_node ? "1" : "0",
+                           s->u.g && s->u.g->quantized ? "1" : "0",
+                           NULL};
     struct outcome o = {0};
     bool ok = false;
     for (int k = 0; k < p->outs.n; k++) unlink(want_file(s, k)); /* the folder may have been there before */
@@ -57,7 +64,7 @@ struct tensor **peer_outputs(struct session *s, const struct harness *h, const c
         if (!ok) *why = failure(s, python, &o);
     }
     outcome_free(&o);
-    text_free(&script);
+    text_free(&text);
     if (!ok) return NULL;
     struct tensor **want = NEWN(&s->c->arena, struct tensor *, p->outs.n + 1);
     for (int k = 0; k < p->outs.n; k++)

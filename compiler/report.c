@@ -73,6 +73,12 @@ json_t *json_name(struct arena *a, const char *name) {
     return j ? j : json_string(diag_quote(a, name));
 }
 
+const char *json_key(struct arena *a, const char *name) {
+    json_t *j = json_string(name);
+    json_decref(j);
+    return j ? name : diag_quote(a, name);
+}
+
 void print_json(json_t *root) {
     char *s = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     if (!s) BUG("the result cannot be written as JSON");

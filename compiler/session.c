@@ -3,6 +3,7 @@
 #include "compiler/graph/rules.h"
 #include "ir/base/cleanup.h"
 #include "ir/base/memory.h"
+#include "ir/base/nearest.h"
 #include "ir/loop_eval.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -30,6 +31,16 @@ static void take_options(struct session *s) {
         .nrules_off = o->rules_off.n,
         .time_passes = o->time_passes,
     };
+}
+/* One JSON value is all that standard output may get. */
+static void keep_dump(void *env, const char *pass, const char *text) {
+    struct session *s = env;
+    json_array_append_new(s->dumps, json_pack("{s:s, s:o}", "after", pass, "text", json_name(&s->c->arena, text)));
+}
+void session_json(struct session *s, json_t *root) {
+    if (s->dumps) json_object_set_new(root, "dumps", s->dumps);
+    s->dumps = NULL;
+    print_json(root);
 }
 static enum weights_mode weights_mode(const char *name) {
     if (!name || !strcmp(name, "auto")) return WEIGHTS_AUTO;
@@ -74,11 +85,13 @@ bool rules_exist(struct ctx *c, const struct options *o) {
     }
     return ok;
 }
-/* A name that --dump-after, --stop-after or --no-pass gives; also: other names that the option knows. */
-static bool pass_exists(struct session *s, const char *option, const char *name, const char *also) {
+/* A name that --dump-after, --stop-after or --no-pass gives; also: other names that the option knows; any: of every
+ * pass, not only of those that can be left out. */
+static bool pass_exists(struct session *s, const char *option, const char *name, const char *also, bool any) {
     const char *names[32] = {0};
     int n = 0;
-    for (const struct pass_row *p = pass_rows; p->name && n < 16; p++) names[n++] = p->name;
+    for (const struct pass_row *p = pass_rows; p->name && n < 16; p++)
+        if (any || !p->required) names[n++] = p->name;
     for (const char *at = also; *at && n < 32; at += strspn(at, " ")) {
         size_t length = strcspn(at, " ");
         names[n++] = A("%.*s", (int)length, at);
@@ -96,17 +109,20 @@ static bool pass_exists(struct session *s, const char *option, const char *name,
 }
 static bool passes_exist(struct session *s) {
     const struct options *o = s->o;
-    bool ok = !o->stop_after || pass_exists(s, "stop-after", o->stop_after, "");
-    for (int k = 0; k < o->dump_after.n; k++) ok &= pass_exists(s, "dump-after", o->dump_after.v[k], DUMP_NAMES);
+    bool ok = !o->stop_after || pass_exists(s, "stop-after", o->stop_after, "", true);
+    for (int k = 0; k < o->dump_after.n; k++) ok &= pass_exists(s, "dump-after", o->dump_after.v[k], DUMP_NAMES, true);
     for (int k = 0; k < o->skip.n; k++) {
-        ok &= pass_exists(s, "no-pass", o->skip.v[k], "all");
-        for (const struct pass_row *p = pass_rows; p->name; p++) {
-            if (!p->required || strcmp(p->name, o->skip.v[k])) continue;
+        const struct pass_row *p = pass_rows;
+        while (p->name && !(p->required && !strcmp(p->name, o->skip.v[k]))) p++;
+        if (p->name)
             diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--no-pass: nothing works without %s", p->name);
-            ok = false;
-        }
+        ok &= !p->name && pass_exists(s, "no-pass", o->skip.v[k], "all", false);
     }
     return ok;
+}
+static bool ends_with(const char *s, const char *end) {
+    size_t n = strlen(s), m = strlen(end);
+    return n >= m && !strcmp(s + n - m, end);
 }
 bool session_open(struct session *s, const struct options *o) {
     *s = (struct session){.o = o, .c = ctx_new()};
@@ -115,12 +131,22 @@ bool session_open(struct session *s, const struct options *o) {
     s->c->diags.json = o->json;
     take_options(s);
     s->compile.import.contents = session_contents;
-    s->compile.import.env = s;
+    s->compile.import.env = s->compile.env = s;
+    if (o->json && o->dump_after.n) s->dumps = json_array(), s->compile.dump = keep_dump;
     if (!passes_exist(s) || !rules_exist(s->c, o)) return false;
     bool strict = o->std && !strcmp(o->std, "c99-strict"); /* has no use for layouts made for vectors */
-    s->compile.target = target_named(s->c, o->target ? o->target : strict ? "c99" : "native");
+    bool known = session_targets(s, o->target ? o->target : strict ? "c99" : "native");
+    s->compile.target = s->targets[0];
     s->u = (struct compilation){.c = s->c, .o = &s->compile};
-    if (!s->compile.target) return false;
+    if (!known) return false;
+    if (s->ntargets > 1 && (strict || o->each_node || ends_with(path, ".lir"))) {
+        diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "%s is for one target, not for %d variants",
+                strict         ? "--std=c99-strict"
+                : o->each_node ? "--each-node"
+                               : "a module of loops",
+                s->ntargets);
+        return false;
+    }
     s->project = (struct project_options){
         .name = o->name             ? o->name
                 : dot && dot > name ? A("%.*s", (int)(dot - name), name)
@@ -138,16 +164,13 @@ bool session_open(struct session *s, const struct options *o) {
 int session_close(struct session *s) {
     if (s->temporary) cleanup_now(s->noted);
     int status = report_diags(&s->c->diags);
+    if (s->dumps) session_json(s, json_object()); /* nothing else came */
     for (int k = 0; k < s->files.n; k++) file_unmap(&s->files.v[k]);
     ctx_free(s->c);
     return status;
 }
 
 /* ---- model to program */
-static bool ends_with(const char *s, const char *end) {
-    size_t n = strlen(s), m = strlen(end);
-    return n >= m && !strcmp(s + n - m, end);
-}
 static int64_t plan_reference(void *env, const struct sym *y) {
     int64_t v = reference(env, y);
     return v < y->lo ? y->lo : v > y->hi ? y->hi : v;
@@ -162,16 +185,36 @@ static bool parse_loops(struct session *s, const struct mapped_file *f) {
         diag(&s->c->diags, DIAG_ERROR, E_VERIFY, "the module has no entry procedure");
         return false;
     }
+    const struct proc *e = s->u.m->entry;
+    if (s->compile.sizes && !s->compile.sizes(s->compile.env, e->syms.v, e->syms.n)) return false;
     s->u.plan = memory_plan(s->u.m, plan_reference, (void *)s->o);
     return s->u.plan && plan_verify(s->u.m, s->u.plan);
 }
+/* The same model again for each of the other targets. What it says was said by the first. */
+static bool compile_variants(struct session *s) {
+    struct diags *d = &s->c->diags;
+    for (int k = 1; k < s->ntargets && s->u.plan; k++) {
+        struct compile_options o = s->compile;
+        struct compilation u = {.c = s->c, .o = &o};
+        struct diags said = *d;
+        int files = s->c->files_read.n;
+        o.target = s->targets[k];
+        if (!compile_model(&u)) return false;
+        *d = said;
+        s->c->files_read.n = files;
+        s->variants[k - 1] = (struct variant){u.m, u.plan, o.target};
+    }
+    s->project.more = s->variants;
+    s->project.nmore = s->u.plan ? s->ntargets - 1 : 0;
+    return true;
+}
 bool session_compile(struct session *s) {
     struct mapped_file f = {0};
-    if (!file_map(&s->c->diags, s->compile.path, &f)) return false;
+    if (foreign_folder(&s->c->diags, s->compile.path) || !file_map(&s->c->diags, s->compile.path, &f)) return false;
     s->project.model_hash = XXH64(f.bytes, f.size, 0);
     bool loops = ends_with(s->compile.path, ".lir"), ok = loops && parse_loops(s, &f);
     file_unmap(&f);
-    return loops ? ok : compile_model(&s->u);
+    return loops ? ok : compile_model(&s->u) && compile_variants(s);
 }
 static bool make_temporary(struct session *s) {
     const char *tmp = getenv("TMPDIR");

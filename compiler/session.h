@@ -7,6 +7,7 @@
 #include "compiler/driver.h"
 #include "compiler/import/file.h"
 
+enum { VARIANTS_MAX = 8 };
 struct session {
     const struct options *o;
     struct ctx *c;
@@ -20,14 +21,23 @@ struct session {
     int own_outputs;               /* with the result of every node as an output: how many come before these */
     VEC(const char *) written;     /* the file of each output */
     VEC(struct mapped_file) files; /* stay mapped as long as the session */
+    json_t *dumps;                 /* with --json: what --dump-after shows */
+    const struct target *targets[VARIANTS_MAX]; /* of --target, the first is compile.target's */
+    int ntargets;
+    struct variant variants[VARIANTS_MAX]; /* those behind the first */
 };
 /* The target of a name that the user gave; NULL after a diagnostic when there is none. */
 const struct target *target_named(struct ctx *c, const char *name);
+/* session_targets.c: FIRST[+NEXT]...: several of one kind of machine; NEXT may leave out what it shares with FIRST:
+ * x86-64+avx2+avx512. Fills s->targets. false: a diagnostic was recorded. */
+bool session_targets(struct session *s, const char *words);
 /* Are the names that --no-rule gives those of rules? false after a diagnostic. */
 bool rules_exist(struct ctx *c, const struct options *o);
 /* false: a diagnostic was recorded. session_close must be called in each case; it gives the exit status. */
 bool session_open(struct session *s, const struct options *o);
 int session_close(struct session *s);
+/* The result of the command, with the dumps that were asked for; frees it. */
+void session_json(struct session *s, json_t *root);
 /* Model to module and plan. */
 bool session_compile(struct session *s);
 /* The same with the result of every node as an output: unfused, in the order of nodes (session_nodes.c). */

@@ -268,12 +268,28 @@ E floor_(E a) { return x_un(DEF_CTX, X_FLOOR, a); }
 E ceil_(E a) { return x_un(DEF_CTX, X_CEIL, a); }
 E trunc_(E a) { return x_un(DEF_CTX, X_TRUNC, a); }
 E rint_(E a) { return x_un(DEF_CTX, X_RINT, a); }
-E lt(E a, E b) { return bin(X_LT, a, b); }
-E le(E a, E b) { return bin(X_LE, a, b); }
-E gt(E a, E b) { return bin(X_LT, b, a); }
-E ge(E a, E b) { return bin(X_LE, b, a); }
-E eq(E a, E b) { return bin(X_EQ, a, b); }
-E ne(E a, E b) { return bin(X_NE, a, b); }
+/* Of sizes only. */
+static void refute(enum xop op, E a, E b) {
+    struct def *d = def_now;
+    bool sizes = (a->type == IDX || a->op == X_CONST) && (b->type == IDX || b->op == X_CONST);
+    if (sizes && !any_float(a) && d->nrefuted < REFUTED_MAX) d->refuted[d->nrefuted++] = (struct refuted){op, a, b};
+}
+static E compare(enum xop op, E a, E b) {
+    E r = bin(op, a, b);
+    if (x_is_false(r)) refute(op, a, b);
+    return r;
+}
+E lt(E a, E b) { return compare(X_LT, a, b); }
+E le(E a, E b) { return compare(X_LE, a, b); }
+E gt(E a, E b) { return compare(X_LT, b, a); }
+E ge(E a, E b) { return compare(X_LE, b, a); }
+E eq(E a, E b) { return compare(X_EQ, a, b); }
+E ne(E a, E b) { return compare(X_NE, a, b); }
+E multiple_of(E a, E n) {
+    E r = bin(X_EQ, mod_(a, n), idx(0));
+    if (x_is_false(r)) refute(X_MOD, a, n);
+    return r;
+}
 E and_(E a, E b) { return bin(X_AND, a, b); }
 E or_(E a, E b) { return bin(X_OR, a, b); }
 E xor_(E a, E b) { return bin(X_XOR, a, b); }

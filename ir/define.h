@@ -134,8 +134,13 @@ void stage_into(
 void call_kernel(const char *name, enum dtype type, const T *bufs, int nbufs, const E *args, int nargs);
 /* A size that a kernel computed: element k of integer tensor t, as a new produced symbol in lo..hi. */
 E size_from(const char *name, T t, int k, E lo, E hi);
-/* Must hold: folds to nothing when proved; a diagnostic when refuted; else a run-time check. */
-void require(E cond, const char *fmt, ...) NN_PRINTF(2, 3);
+/* Must hold: folds to nothing when proved; a diagnostic when refuted; else a run-time check. The diagnostic ends with
+ * the numbers of the comparisons that do not hold, as far as they are written inside of the parentheses. */
+#define require(cond, ...) (require_begin(), require_that(cond, __VA_ARGS__))
+void require_begin(void);
+void require_that(E cond, const char *fmt, ...) NN_PRINTF(2, 3);
+E multiple_of(E a, E n);       /* a % n == 0 */
+const char *size_text(E size); /* for messages: a number, or an expression over the names of symbols */
 void fail(enum diag_code code, const char *fmt, ...) NN_PRINTF(2, 3); /* the node cannot be compiled */
 
 /* ---- expansions: an op as other nodes (run with .expand). Values are graph values. */

@@ -1,6 +1,7 @@
 /* The definition builder, writing side: stages, sizes, kernel calls, checks; and the nodes of expansions. */
 #include "ir/base/embed.h"
 #include "ir/define_impl.h"
+#include <stdlib.h>
 #include <string.h>
 
 void def_append(struct stmt *s) {
@@ -199,7 +200,38 @@ E size_from(const char *name, T t, int k, E lo, E hi) {
     def_append(s);
     return x_sym(c, sym);
 }
-void require(E cond, const char *fmt, ...) {
+const char *size_text(E e) {
+    struct text t = {0};
+    dim_print(&t, e);
+    const char *s = intern(DEF_CTX->names, t.s ? t.s : "");
+    text_free(&t);
+    return s;
+}
+/* "512 and 768", "9 > 3"; 0 > -5 is about -5. */
+static const char *refuted_text(const struct refuted *r) {
+    static const char *const words[X_COUNT] = {
+        [X_EQ] = " and ", [X_MOD] = " and ", [X_NE] = " = ", [X_LE] = " > ", [X_LT] = " >= "};
+    bool order = r->op == X_LE || r->op == X_LT;
+    if (order && x_is(r->a, 0)) return size_text(r->b);
+    struct text t = {0};
+    text_printf(&t, "%s%s%s", size_text(r->a), words[r->op], size_text(r->b));
+    const char *s = intern(DEF_CTX->names, t.s);
+    text_free(&t);
+    return s;
+}
+static int by_text(const void *a, const void *b) {
+    return strcmp(refuted_text((const struct refuted *)a), refuted_text((const struct refuted *)b));
+}
+/* In one order, whatever order the compiler evaluates arguments in. */
+static void add_refuted(struct def *d, struct text *t) {
+    qsort(d->refuted, (size_t)d->nrefuted, sizeof *d->refuted, by_text);
+    for (int k = 0; k < d->nrefuted; k++) {
+        const char *s = refuted_text(&d->refuted[k]);
+        if (!k || strcmp(s, refuted_text(&d->refuted[k - 1])) != 0) text_printf(t, "%s%s", k ? "; " : ": ", s);
+    }
+}
+void require_begin(void) { def_now->nrefuted = 0; }
+void require_that(E cond, const char *fmt, ...) {
     struct def *d = def_now;
     if (cond->op == X_POISON || x_is_true(cond)) return;
     va_list ap;
@@ -207,6 +239,7 @@ void require(E cond, const char *fmt, ...) {
     struct text t = {0};
     text_vprintf(&t, fmt, ap);
     va_end(ap);
+    if (x_is_false(cond)) add_refuted(d, &t);
     const char *what = intern(d->c->names, t.s ? t.s : "");
     text_free(&t);
     if (x_is_false(cond)) {

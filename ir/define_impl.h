@@ -11,6 +11,11 @@ struct def_tensor {
     struct buf *buf;
     struct value *val; /* graph value of inputs; NULL for intermediates */
 };
+enum { REFUTED_MAX = 4 };
+struct refuted {
+    enum xop op; /* LT LE EQ NE; MOD: a is no multiple of b */
+    E a, b;
+};
 enum def_mode { DEF_INFER, DEF_EMIT, DEF_EXPAND };
 struct def {
     struct def *outer; /* expansions may run while another definition is current */
@@ -25,6 +30,8 @@ struct def {
     void *env;
     T *ins, *outs;
     int nsyms, errors_before;
+    struct refuted refuted[REFUTED_MAX]; /* comparisons of the condition that is being built which cannot hold */
+    int nrefuted;
 };
 extern _Thread_local struct def *def_now;
 #define DEF_CTX (def_now->c)

@@ -95,6 +95,15 @@ struct region {
     bool
         unsettled; /* a loop's body while the types of its parameters are being found: nothing may be decided by them */
 };
+/* What the model says of an output, or of another value: to be compared with what is computed. */
+struct declared {
+    const char *name;
+    int output; /* its number; -1: no output */
+    enum dtype dtype;
+    int rank;            /* -1: not said */
+    const int64_t *dims; /* [rank]; -1: not said, or a name */
+    const char *text;    /* "f32[N,3]" */
+};
 struct opset {
     const char *domain;
     int version;
@@ -115,6 +124,8 @@ struct graph {
     states kept;                 /* inputs that the next run gets from outputs */
     VEC(const char *) rules_off; /* names of rules that graph_simplify leaves out */
     struct trace trace;
+    VEC(struct declared) declared;
+    bool quantized; /* the model holds operators that round to quantisation steps */
     int next_value, next_node;
     int copies, unrolled; /* nodes that were copied on behalf of If, and of loops over sequences */
 };
@@ -148,6 +159,7 @@ bool type_has_one_element(const struct type *t);                 /* every known 
 bool value_is_result(const struct value *v);                     /* of its region */
 bool node_is(const struct node *n, const char *op_type);         /* an operator of ai.onnx; false for NULL */
 void type_print(struct text *t, const struct type *ty);
+void dim_print(struct text *t, expr dim); /* as type_print prints it */
 /* Moves the nodes of `from` (closed) in front of `before`, parameters replaced by args; results[] gets the results. */
 void region_inline(struct region *from, struct node *before, struct value *const *args, struct value **results);
 void region_drop_results(struct region *r);

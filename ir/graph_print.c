@@ -236,6 +236,7 @@ static void print_type(struct printer *p, struct text *t, const struct type *ty)
     text_char(t, ']');
 }
 
+void dim_print(struct text *t, expr dim) { print_dim(&(struct dims){NULL, MAX_DIM_NODES}, t, dim); }
 void type_print(struct text *t, const struct type *ty) { print_type(NULL, t, ty); }
 
 /* ---- constants */

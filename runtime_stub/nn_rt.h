@@ -17,6 +17,7 @@
 #define nn_result       nn1_result
 #define nn_stop         nn1_stop
 #define nn_stop_values  nn1_stop_values
+#define nn_cpu_lacks    nn1_cpu_lacks
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,7 +33,8 @@ enum nn_status {
     NN_EFUEL = 5,    /* a loop of the model made more passes than config->max_iterations */
     NN_ECAP = 6,     /* an output is larger than the capacity given: context->error.need elements would have done */
     NN_EWEIGHTS = 7, /* the weights given are not those of this model */
-    NN_EDEVICE = 8   /* the GPU, its memory or its driver failed */
+    NN_EDEVICE = 8,  /* the GPU, its memory or its driver failed */
+    NN_ETARGET = 9   /* the CPU lacks instructions that the code needs */
 };
 const char *nn_status_text(int status);
 
@@ -84,6 +86,11 @@ void *nn_result(nn_region *r, nn_error *e, int *status, void *given, size_t cap,
 
 /* Writes `count` copies of the `size` bytes at `pattern` to p. */
 void nn_fill(void *p, const void *pattern, size_t size, int64_t count);
+
+/* The first of the instruction sets that the CPU, or its operating system, does not have: "the CPU has no avx2"; NULL:
+ * it has all, or cannot be asked. `needs`: their names, each followed by a blank or the end; `without`: those that
+ * count as missing, or NULL. */
+const char *nn_cpu_lacks(const char *needs, const char *without);
 
 /* ---- sizes */
 static inline int64_t nn_min64(int64_t a, int64_t b) { return a < b ? a : b; }

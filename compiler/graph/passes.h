@@ -6,6 +6,8 @@
 
 /* Types, shapes and symbolically known contents of all values; expansions; folding of constants. infer.c */
 bool graph_infer(struct graph *g);
+/* Warns where the model declares another shape than was inferred; false after another element type. declared.c */
+bool graph_declared(struct graph *g);
 /* Nodes whose results nobody uses go. dce.c */
 bool graph_dce(struct graph *g);
 /* Equal nodes of a region become one. cse.c */

@@ -29,10 +29,23 @@ static int version_in(struct importer *m, Onnx__OperatorSetIdProto *const *v, si
     return 0;
 }
 
-/* Models from before opsets, and domains that nobody imported, count as version 1. */
+/* A domain that is used and not imported. Before IR 3 there were no opsets, and what has one version needs none. */
+static void tell_missing(struct importer *m, const char *domain) {
+    bool before = m->model->has_ir_version && m->model->ir_version < 3;
+    const char *key = onnx_key(m, "opset", domain, ""), *name = *domain ? domain : "ai.onnx";
+    if (before || opset_newest(domain) == 1 || map_get(&m->told, PKEY(key))) return;
+    map_put(&m->told, PKEY(key), (void *)(intptr_t)1);
+    diag(&m->c->diags, *domain ? DIAG_WARNING : DIAG_ERROR, E_OPSET,
+         "the model does not say which opset of domain %s it uses%s", diag_quote(&m->c->arena, name),
+         *domain ? ": 1 is taken" : "");
+    diag_help(&m->c->diags, "add it: model.opset_import.append(onnx.helper.make_opsetid(DOMAIN, VERSION)), with the "
+                            "version that the exporter wrote for");
+}
+
 int onnx_version(struct importer *m, const struct frame *f, const char *domain) {
     int v = f && f->function ? version_in(m, f->function->opset_import, f->function->n_opset_import, domain) : 0;
     if (!v) v = version_in(m, m->model->opset_import, m->model->n_opset_import, domain);
+    if (!v) tell_missing(m, domain);
     return v ? v : 1;
 }
 
@@ -50,11 +63,18 @@ static void check_opsets(struct importer *m, Onnx__OperatorSetIdProto *const *v,
                        *domain ? diag_quote(&m->c->arena, domain) : "ai.onnx", newest);
             diag_help(&m->c->diags, "export the model with opset %d or older", newest);
         }
+        int first = version_in(m, v, n, domain);
+        if (first != v[i]->version)
+            onnx_error(m, E_OPSET, "opset %d and opset %lld of domain %s are both asked for", first,
+                       (long long)v[i]->version, *domain ? diag_quote(&m->c->arena, domain) : "ai.onnx");
         if (keep) PUSH(&m->c->arena, &m->g->opsets, ((struct opset){domain, (int)v[i]->version}));
     }
 }
 
 static void opsets(struct importer *m) {
+    if (m->model->ir_version > ONNX_NEWEST_IR)
+        diag(&m->c->diags, DIAG_WARNING, E_OPSET, "IR version %lld is newer than %d, the newest that is known",
+             (long long)m->model->ir_version, ONNX_NEWEST_IR);
     check_opsets(m, m->model->opset_import, m->model->n_opset_import, true);
     for (size_t i = 0; i < m->model->n_functions; i++)
         check_opsets(m, m->model->functions[i]->opset_import, m->model->functions[i]->n_opset_import, false);
@@ -151,6 +171,7 @@ static bool build(struct importer *m) {
     onnx_check_options(m);
     if (!onnx_graph(m, &top, m->model->graph) || d->errors > before || !graph_sort(m->g)) return false;
     onnx_rows(m);
+    onnx_claims(m);
     return d->errors == before && graph_verify(m->g, NULL);
 }
 
@@ -173,12 +194,14 @@ struct graph *import_onnx_bytes(struct ctx *c, const char *path, const uint8_t *
     c->diags.origin = NULL;
     onnx_start(&m, o);
     bool ok = false;
-    m.model = onnx_unpack(&c->diags, &c->arena, data, n, &onnx__model_proto__descriptor, spans);
-    const char *foreign = m.model ? NULL : foreign_file(data, n);
-    if (foreign) diag_help(&c->diags, "%s", foreign);
-    if (m.model && !m.model->graph) {
-        onnx_error(&m, E_ONNX, "the model has no graph");
-    } else if (m.model && external_open(&m.external, &c->diags, &c->arena, path)) {
+    struct diags found = {.arena = &c->arena}; /* what another kind of file would make of these is of no interest */
+    m.model = onnx_unpack(&found, &c->arena, data, n, &onnx__model_proto__descriptor, spans);
+    bool whole = m.model && m.model->graph;
+    if (!whole && !foreign_file(&c->diags, c->diags.file, data, n)) {
+        for (int k = 0; k < found.n; k++) onnx_error(&m, found.v[k].code, "%s", found.v[k].message);
+        if (m.model) onnx_error(&m, E_ONNX, "no ONNX model, or a damaged one: it has no graph");
+    }
+    if (whole && external_open(&m.external, &c->diags, &c->arena, path)) {
         m.g = graph_new(c, text_of(m.model->graph->name));
         trace_pass(m.g, "import");
         m.g->file = c->diags.file;

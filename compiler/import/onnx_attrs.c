@@ -52,6 +52,11 @@ static expr model_dim(struct importer *m, const Onnx__TensorShapeProto__Dimensio
         return x_int(m->c, d->dim_value);
     if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && !is_no_name(d->dim_param))
         return symbol(m, intern(m->c->names, d->dim_param));
+    if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && d->dim_value < -1) {
+        /* -1 is how some exporters say that they do not know */
+        onnx_error(m, E_SIZE, "dimension %d is %lld", i, (long long)d->dim_value);
+        diag_help(&m->c->diags, "say the shape with --shape '%s=1x3x?x?' (? for any size)", input);
+    }
     return onnx_unnamed_dim(m, input, i);
 }
 

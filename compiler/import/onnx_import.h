@@ -1,6 +1,7 @@
 /* What the files of the ONNX import share. onnx.c: the model; onnx_nodes.c: graphs, nodes, scopes, functions;
- * onnx_attrs.c: attributes, types, sparse tensors; onnx_holders.c: sequences and optionals as inputs; onnx_ops.c: rows
- * and upgrades. Private to them and to tflite.c, which has the same options, limits and rows. */
+ * onnx_attrs.c: attributes, types, sparse tensors; onnx_claims.c: what the model says of itself; onnx_holders.c:
+ * sequences and optionals as inputs; onnx_ops.c: rows and upgrades. Private to them and to tflite.c, which has the same
+ * options, limits and rows. */
 #ifndef NN_COMPILER_IMPORT_ONNX_IMPORT_H
 #define NN_COMPILER_IMPORT_ONNX_IMPORT_H
 #include "compiler/import/onnx.h"
@@ -12,7 +13,8 @@ enum {
     ONNX_MAX_ATTRS = 1000,
     ONNX_MAX_INPUTS = 4096,
     ONNX_MAX_OPSETS = 1000,
-    ONNX_MAX_SYMBOLS = 4096
+    ONNX_MAX_SYMBOLS = 4096,
+    ONNX_NEWEST_IR = 14
 };
 
 /* A function that is being inlined. */
@@ -67,9 +69,6 @@ int onnx_version(struct importer *m, const struct frame *f, const char *domain);
 const char *onnx_domain(struct importer *m, const char *domain);                 /* interned; "" for ai.onnx */
 void onnx_error(struct importer *m, enum diag_code code, const char *fmt, ...) NN_PRINTF(3, 4);
 
-/* foreign.c: what a file that is no ONNX model seems to be, as help for who gave it; NULL: nothing known. */
-const char *foreign_file(const uint8_t *data, size_t n);
-
 /* onnx_nodes.c */
 bool onnx_graph(struct importer *m, struct scope *s,
                 const Onnx__GraphProto *p); /* contents of a region whose inputs are declared */
@@ -96,6 +95,10 @@ const struct tensor *onnx_tensor(struct importer *m, const Onnx__TensorProto *p)
 const struct tensor *onnx_sparse(struct importer *m, const Onnx__SparseTensorProto *p);
 const struct tensor *onnx_constant(struct importer *m, const struct scope *s,
                                    const Onnx__NodeProto *p); /* of a Constant node */
+
+/* onnx_claims.c: what the model says of its inputs, outputs and values. At the end of the import;
+ * the types that it declares are kept for graph_declared. */
+void onnx_claims(struct importer *m);
 
 /* onnx_holders.c: input number k of the model, when it is a sequence or optional whose contents are told. false: it is
  * a tensor, or nothing is known of it. */

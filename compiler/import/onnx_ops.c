@@ -1,6 +1,7 @@
 /* ONNX import: checks every node against the registry and rewrites older opset versions into the newest form, so that
  * all passes see one. Unsupported operators are collected, one diagnostic for each. */
 #include "compiler/import/onnx_import.h"
+#include "ir/base/nearest.h"
 #include "ir/op.h"
 #include <string.h>
 
@@ -15,6 +16,14 @@ static void note_unknown(struct importer *m, const struct node *n) {
     map_put(&m->told, PKEY(key), (void *)(intptr_t)m->unknown.n);
 }
 
+static const char *nearest_attribute(const struct op *op, const char *name) {
+    enum { MOST = 64 };
+    const char *names[MOST];
+    int n = 0;
+    for (const struct op_attr *a = op->attrs; a && a->name && n < MOST; a++) names[n++] = a->name;
+    return nearest_name(name, names, n);
+}
+
 /* An attribute that the row does not name has no effect: worth a word, once for each operator and name. */
 static void check_attributes(struct importer *m, const struct node *n) {
     for (int k = 0; k < n->attrs.n; k++) {
@@ -26,6 +35,8 @@ static void check_attributes(struct importer *m, const struct node *n) {
         map_put(&m->told, PKEY(key), (void *)(intptr_t)1);
         diag(&m->c->diags, DIAG_WARNING, E_ATTR, "attribute %s is not known and has no effect",
              diag_quote(&m->c->arena, a->name));
+        const char *near = nearest_attribute(n->op, a->name);
+        if (near) diag_help(&m->c->diags, "did you mean \"%s\"?", near);
     }
 }
 
@@ -50,9 +61,18 @@ static void upgrade(struct node *n) {
     n->version = opset_newest(n->domain);
 }
 
+/* By the names that ONNX and its quantizers give: QuantizeLinear, DynamicQuantizeMatMul, QLinearAdd, QGemm,
+ * ConvInteger. */
+static bool is_quantized(const char *op) {
+    size_t n = strlen(op), end = strlen("Integer");
+    return strstr(op, "uantize") || (op[0] == 'Q' && op[1] >= 'A' && op[1] <= 'Z') ||
+           (n > end && !strcmp(op + n - end, "Integer"));
+}
+
 static void visit(void *env, struct node *n) {
     struct importer *m = env;
     struct diags *d = &m->c->diags;
+    m->g->quantized |= is_quantized(n->op_type);
     if (!n->op) {
         note_unknown(m, n);
         return;

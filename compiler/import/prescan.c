@@ -41,8 +41,11 @@ struct field {
 static const char *type_name(const ProtobufCMessageDescriptor *t) { return t->short_name; }
 
 static bool fail(struct scan *s, enum diag_code code, size_t at, const char *what) {
-    diag(s->diags, DIAG_ERROR, code, "byte %zu, in %s: %s", at, type_name(s->frames[s->depth ? s->depth - 1 : 0].type),
-         what);
+    const char *in = type_name(s->frames[s->depth ? s->depth - 1 : 0].type), *root = type_name(s->frames[0].type);
+    if (code == E_ONNX)
+        diag(s->diags, DIAG_ERROR, code, "no ONNX %s, or a damaged one: byte %zu, in %s: %s",
+             !strcmp(root, "ModelProto") ? "model" : "value", at, in, what);
+    else diag(s->diags, DIAG_ERROR, code, "byte %zu, in %s: %s", at, in, what);
     return false;
 }
 

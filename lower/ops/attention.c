@@ -23,7 +23,7 @@ static bool heads_of(struct heads *h, T t, const char *count_attr) {
         return false;
     }
     h->count = idx(n), h->length = dim(t, 1), h->size = div_(dim(t, 2), idx(n));
-    require(eq(mod_(dim(t, 2), idx(n)), idx(0)), "the last axis is no multiple of the number of heads");
+    require(multiple_of(dim(t, 2), idx(n)), "the last axis is no multiple of the number of heads");
     return true;
 }
 static X head_index(const struct heads *h, E b, E head, E s, E d) {
@@ -121,7 +121,7 @@ static bool attention_of(struct attention *a) {
         }
         require(eq(dim(a->past_k, 2), dim(a->past_v, 2)), "the caches of keys and values differ in length");
     }
-    require(eq(mod_(a->q.count, a->k.count), idx(0)), "the heads of queries are no multiple of those of keys");
+    require(multiple_of(a->q.count, a->k.count), "the heads of queries are no multiple of those of keys");
     return true;
 }
 static E scale_of(const struct attention *a) {

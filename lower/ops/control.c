@@ -261,7 +261,7 @@ static void store_scalar(struct lowering *l, struct buf *b, expr v) {
 static int scan_axis(const struct node *n, const char *name, int k, int rank) {
     const struct attr *a = node_attr(n, name);
     int64_t v = a && a->kind == AT_INTS && k < a->n ? a->u.is[k] : 0;
-    return (int)(v < 0 ? v + rank : v);
+    return v < -rank || v >= rank ? -1 : (int)(v < 0 ? v + rank : v);
 }
 static int collected_axis(const struct node *n, const struct body *b, int k) { /* 0 for a Loop */
     return scan_axis(n, "scan_output_axes", k, b->r->results.v[b->first_result + b->ncarried + k]->type.rank + 1);
@@ -588,11 +588,24 @@ static bool scan_body(struct graph *g, struct node *n, struct scan *s) {
     s->b.nscan_out = s->b.r->results.n - s->b.ncarried;
     return true;
 }
+/* One for each operand or result that is taken apart, or none at all. */
+static bool scan_list(struct graph *g, struct node *n, const char *name, int want) {
+    const struct attr *a = node_attr(n, name);
+    if (!a || a->kind != AT_INTS || a->n == want) return true;
+    return ctl_problem(
+        g, n, E_ATTR,
+        arena_printf(&g->ctx->arena, "attribute \"%s\" has %d elements where %d are needed", name, a->n, want));
+}
+static bool scan_lists(struct graph *g, struct node *n, const struct scan *s) {
+    return scan_list(g, n, "scan_input_axes", s->nscan_in) && scan_list(g, n, "scan_input_directions", s->nscan_in) &&
+           scan_list(g, n, "scan_output_axes", s->b.nscan_out) &&
+           scan_list(g, n, "scan_output_directions", s->b.nscan_out);
+}
 static enum infer_status scan_infer(struct graph *g, struct node *n, bool (*infer_region)(struct region *)) {
     struct scan s;
     struct ctx *c = g->ctx;
     ctl_open_captures(n);
-    if (!scan_body(g, n, &s)) return INFER_FAILED;
+    if (!scan_body(g, n, &s) || !scan_lists(g, n, &s)) return INFER_FAILED;
     expr trips = NULL;
     for (int k = 0; k < s.nscan_in; k++) {
         struct value *x = n->ins.v[s.b.ncarried + k], *p = s.b.r->params.v[s.b.ncarried + k];

@@ -9,7 +9,7 @@ static bool check_conv(T x, T w, int64_t group) {
         return false;
     }
     if (group < 1) {
-        fail(E_ATTR, "attribute \"group\" must be positive");
+        fail(E_ATTR, "attribute \"group\" is %lld and must be positive", (long long)group);
         return false;
     }
     return true;
@@ -18,11 +18,11 @@ static bool check_conv(T x, T w, int64_t group) {
 static bool conv_sum(E (*fx)(E v), E (*fw)(E v, E oc), E fill, enum dtype t, T x, T w, T bias, T *sum, X *o) {
     struct window g;
     int64_t group = int_attr("group");
-    if (!check_conv(x, w, group) || !window_of(&g, x, sub_list(shape(w), 2, rank(w)), false)) return false;
+    if (!check_conv(x, w, group) || !window_of(&g, x, kernel_of_weights(w), false)) return false;
     E oc = dim(w, 0), per = dim(w, 1);
     require(eq(dim(x, 1), mul(per, idx(group))),
             "the input has a number of channels that the weights and groups do not fit");
-    require(eq(mod_(oc, idx(group)), idx(0)), "the number of output channels is no multiple of the groups");
+    require(multiple_of(oc, idx(group)), "the number of output channels is no multiple of the groups");
     if (has(bias)) require(eq(dim(bias, 0), oc), "there is not one bias for each output channel");
     *o = window_axes(cat(list2(dim(x, 0), oc), g.out), "n oc");
     X r = window_raxes(list1(per), g.kernel, "ic");
@@ -144,10 +144,10 @@ static bool transposed_sum(E (*fx)(E v), E (*fw)(E v, E oc), E fill, enum dtype 
     struct transposed t;
     int64_t group = int_attr("group");
     if (!check_conv(x, w, group)) return false;
-    X kernel = sub_list(shape(w), 2, rank(w));
+    X kernel = kernel_of_weights(w);
     if (!transposed_of(&g, &t, x, kernel)) return false;
     E per = dim(w, 1), ics = div_(dim(x, 1), idx(group));
-    require(eq(mod_(dim(x, 1), idx(group)), idx(0)), "the number of input channels is no multiple of the groups");
+    require(multiple_of(dim(x, 1), idx(group)), "the number of input channels is no multiple of the groups");
     require(eq(dim(x, 1), dim(w, 0)), "the input has a number of channels that the weights do not fit");
     if (has(b)) require(eq(dim(b, 0), mul(per, idx(group))), "there is not one bias for each output channel");
     X o = window_axes(cat(list2(dim(x, 0), mul(per, idx(group))), t.out), "n oc");

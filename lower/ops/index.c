@@ -99,7 +99,7 @@ static void op_split(void) {
     }
     if (has(sizes) && !has_length(sizes, n, "sizes of the parts")) return;
     if (!has(sizes) && !has_attr("num_outputs"))
-        require(eq(mod_(full, idx(parts)), idx(0)), "the axis cannot be split into %lld equal parts", (long long)parts);
+        require(multiple_of(full, idx(parts)), "the axis cannot be split into %lld equal parts", (long long)parts);
     E even = has_attr("num_outputs") ? ceil_div(full, idx(parts)) : div_(full, idx(parts));
     for (int k = 0; k < n; k++) {
         E size = has(sizes)                 ? value(sizes, k, 0, DIM_MAX)
@@ -214,7 +214,7 @@ static void op_depthtospace(void) {
     int64_t b;
     if (!block_of(x, &b)) return;
     E c = div_(dim(x, 1), idx(b * b)), bs = idx(b);
-    require(eq(mod_(dim(x, 1), idx(b * b)), idx(0)), "the number of channels is no multiple of the block");
+    require(multiple_of(dim(x, 1), idx(b * b)), "the number of channels is no multiple of the block");
     X i = axes_named(cat(list2(dim(x, 0), c), list2(mul(dim(x, 2), bs), mul(dim(x, 3), bs))), "n oc oh ow");
     E inner = add(mul(mod_(i.v[2], bs), bs), mod_(i.v[3], bs));
     E ch = strcmp(str_attr("mode"), "CRD") ? add(mul(inner, c), i.v[1]) : add(mul(i.v[1], idx(b * b)), inner);
@@ -227,7 +227,7 @@ static void op_spacetodepth(void) {
     int64_t b;
     if (!block_of(x, &b)) return;
     E bs = idx(b), c = dim(x, 1);
-    for (int k = 2; k < 4; k++) require(eq(mod_(dim(x, k), bs), idx(0)), "axis %d is no multiple of the block", k);
+    for (int k = 2; k < 4; k++) require(multiple_of(dim(x, k), bs), "axis %d is no multiple of the block", k);
     X i = axes_named(cat(list2(dim(x, 0), mul(c, idx(b * b))), list2(div_(dim(x, 2), bs), div_(dim(x, 3), bs))),
                      "n oc oh ow");
     bool depth_first = !strcmp(str_attr("mode"), "CRD");

@@ -252,7 +252,7 @@ static void op_groupnorm(void) {
         return;
     }
     X s = shape(x), gs = splice(s, 1, 1, list2(idx(groups), div_(dim(x, 1), idx(groups))));
-    require(eq(mod_(dim(x, 1), idx(groups)), idx(0)), "the number of channels is no multiple of the groups");
+    require(multiple_of(dim(x, 1), idx(groups)), "the number of channels is no multiple of the groups");
     require_per_channel(x);
     T y = reshaped("grouped", x, gs); /* [n, group, channel of the group, ...] */
     bool kept[33];

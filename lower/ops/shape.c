@@ -151,7 +151,8 @@ static void op_expand(void) {
         E have = k < full - r ? idx(1) : dim(x, k - (full - r)),
           want = k < full - n ? idx(1) : value(s, k - (full - n), 0, DIM_MAX);
         int64_t h;
-        require(or_(eq(want, idx(1)), or_(eq(have, idx(1)), eq(have, want))), "axis %d cannot be expanded", k);
+        E fits = or_(eq(want, idx(1)), or_(eq(have, idx(1)), eq(have, want)));
+        require(fits, "axis %d, of size %s, cannot be expanded to %s", k, size_text(have), size_text(want));
         if (x_is(want, 1) || have == want) d = push(d, have);
         else if (x_is(have, 1)) d = push(d, want);
         else if (const_int(have, &h)) d = push(d, have); /* want is 1 or equal */

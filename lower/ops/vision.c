@@ -145,11 +145,10 @@ static void op_deformconv(void) {
         fail(E_SHAPE, "the kernel's extents must be known, and the groups positive");
         return;
     }
-    if (!window_of(&g, x, sub_list(shape(w), 2, 4), false)) return;
+    if (!window_of(&g, x, kernel_of_weights(w), false)) return;
     E oc = dim(w, 0), per = dim(w, 1), ics = dim(x, 1);
     require(eq(ics, mul(per, idx(group))), "the weights do not fit the input channels");
-    require(and_(eq(mod_(oc, idx(group)), idx(0)), eq(mod_(ics, idx(og)), idx(0))),
-            "channels are no multiple of groups");
+    require(and_(multiple_of(oc, idx(group)), multiple_of(ics, idx(og))), "channels are no multiple of groups");
     require(eq(dim(offset, 1), idx(og * kh * kw * 2)), "the offsets do not fit the kernel");
     for (int k = 0; k < 2; k++) require(eq(dim(offset, k + 2), g.out.v[k]), "the offsets do not fit the result");
     /* what is read depends on no output channel: once for all of them */

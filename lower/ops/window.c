@@ -18,8 +18,17 @@ static bool per_axis(const char *name, int n, int64_t *v) {
     }
     return true;
 }
+static bool auto_pad_known(const char *mode) {
+    static const char *const known[] = {"", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"};
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+        if (!strcmp(mode, known[k])) return true;
+    fail(E_ATTR, "attribute \"auto_pad\" is \"%s\", not NOTSET, VALID, SAME_UPPER or SAME_LOWER", mode);
+    return false;
+}
 bool window_attrs(struct window *w, int n) {
     const int64_t *p;
+    const char *mode = str_attr("auto_pad");
+    if (!auto_pad_known(mode)) return false;
     w->n = n;
     if (n < 1 || n > SPATIAL_MAX) {
         fail(E_RANK, "%d spatial axes; 1 to %d are supported", n, SPATIAL_MAX);
@@ -30,6 +39,12 @@ bool window_attrs(struct window *w, int n) {
         fail(E_ATTR, "attribute \"pads\" has %d elements for %d spatial axes", np, n);
         return false;
     }
+    for (int k = 0; k < np && *mode && strcmp(mode, "NOTSET") != 0; k++)
+        if (p[k]) {
+            fail(E_ATTR, "attributes \"auto_pad\", %s, and \"pads\", where element %d is %lld, exclude each other",
+                 mode, k, (long long)p[k]);
+            return false;
+        }
     for (int k = 0; k < np; k++)
         if (p[k] < 0 || p[k] > INT32_MAX) {
             fail(E_ATTR, "attribute \"pads\": %lld is out of range", (long long)p[k]);
@@ -54,6 +69,15 @@ X kernel_shape_attr(T x) {
     }
     return r;
 }
+X kernel_of_weights(T w) {
+    X kernel = sub_list(shape(w), 2, rank(w));
+    const int64_t *v;
+    int n = ints_attr("kernel_shape", &v);
+    if (n && n != kernel.n) fail(E_ATTR, "attribute \"kernel_shape\" has %d elements for %d spatial axes", n, kernel.n);
+    for (int k = 0; n == kernel.n && k < n; k++)
+        require(eq(kernel.v[k], idx(v[k])), "the weights and attribute \"kernel_shape\" differ on spatial axis %d", k);
+    return kernel;
+}
 /* Number of outputs over `span` cells: how often a window of `reach` cells fits, rounded down or up. */
 static E outputs(E span, E reach, int64_t stride, bool up) {
     E room = sub(span, reach);
@@ -62,10 +86,6 @@ static E outputs(E span, E reach, int64_t stride, bool up) {
 bool window_of(struct window *w, T x, X kernel, bool ceil_mode) {
     const char *mode = str_attr("auto_pad");
     bool given = !*mode || !strcmp(mode, "NOTSET"), valid = !strcmp(mode, "VALID"), upper = !strcmp(mode, "SAME_UPPER");
-    if (!given && !valid && !upper && strcmp(mode, "SAME_LOWER")) {
-        fail(E_ATTR, "attribute \"auto_pad\" has an unknown value");
-        return false;
-    }
     if (!window_attrs(w, rank(x) - 2)) return false;
     if (kernel.n != w->n) {
         fail(E_RANK, "a kernel of %d spatial axes for an input of %d", kernel.n, w->n);
@@ -92,7 +112,9 @@ bool window_of(struct window *w, T x, X kernel, bool ceil_mode) {
             w->end[k] = upper ? sub(total, small) : small;
         }
         w->in = push(w->in, size);
-        require(ge(o, idx(0)), "the window is larger than the padded input on spatial axis %d", k);
+        E fits = ge(o, idx(0));
+        require(fits, "a window of %s is larger than the padded input of %s on spatial axis %d", size_text(reach),
+                size_text(given || valid ? add(size, add(w->begin[k], w->end[k])) : size), k);
         w->out = push(w->out, max_(o, idx(0)));
     }
     return true;

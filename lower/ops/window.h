@@ -13,6 +13,7 @@ struct window {
 /* From the node's attributes; x's axes from 2 on are spatial. kernel: extents, from weights or kernel_shape. */
 bool window_of(struct window *w, T x, X kernel, bool ceil_mode);
 X kernel_shape_attr(T x); /* attribute kernel_shape as extents; checks the rank */
+X kernel_of_weights(T w); /* the last axes of w; checks that attribute kernel_shape says the same */
 /* Strides, dilations and the names of auto_pad; pads as constants (0 when absent). */
 bool window_attrs(struct window *w, int n);
 int64_t window_pad_attr(int k); /* pads[k] or 0 */

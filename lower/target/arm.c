@@ -29,7 +29,9 @@ const struct target nn_target_aarch64_dotprod = {
     AARCH64,
     .name = "aarch64-dotprod",
     .help = "64-bit ARM with the dot product instructions (Cortex-A55, A76 and later)",
-    .cflags = "-march=armv8.2-a+dotprod",
+    .cflags = "-march=armv8.2-a+dotprod", /* clang's header before 16 goes by the flag alone */
+    .needs = "dotprod",
+    .attribute = "arch=armv8.2-a+dotprod",
     .instrs = nn_instrs_dotprod,
 };
 /* How the emulator runs a bare program: its arguments follow as one word after -append. */

@@ -56,11 +56,13 @@ static const struct spell_row avx512_rows[] = {
     END};
 
 /* What the rows share; each row says what it adds. */
-#define X86          .cls = TC_CPU, .emit = EMIT_C_VECTOR, .l1 = 32 << 10, .headers = "#include <immintrin.h>\n", .cc = "cc"
-#define AVX2         X86, .lanes_f32 = 8, .vregs = 16, .l2 = 512 << 10, .fma = true, .spell = avx2_rows
-#define AVX512       X86, .lanes_f32 = 16, .vregs = 32, .l2 = 1 << 20, .fma = true, .spell = avx512_rows
-#define AVX2_FLAGS   "-mavx2 -mfma -mf16c"
-#define AVX512_FLAGS "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c -mprefer-vector-width=512"
+#define X86              .cls = TC_CPU, .emit = EMIT_C_VECTOR, .l1 = 32 << 10, .headers = "#include <immintrin.h>\n", .cc = "cc"
+#define AVX2             X86, .cflags = "", .lanes_f32 = 8, .vregs = 16, .l2 = 512 << 10, .fma = true, .spell = avx2_rows
+#define AVX512           X86, .cflags = "", .lanes_f32 = 16, .vregs = 32, .l2 = 1 << 20, .fma = true, .spell = avx512_rows
+#define AVX2_NEEDS       "avx2 fma f16c"
+#define AVX2_ATTRIBUTE   "avx2,fma,f16c"
+#define AVX512_NEEDS     "avx512f avx512bw avx512dq avx512vl fma f16c"
+#define AVX512_ATTRIBUTE "avx512f,avx512bw,avx512dq,avx512vl,fma,f16c"
 
 const struct target nn_target_x86_64 = {
     X86,
@@ -76,27 +78,31 @@ const struct target nn_target_x86_avx2 = {
     AVX2,
     .name = "x86-avx2",
     .help = "x86 with AVX2, FMA and F16C (Haswell, Zen and later): 8 lanes",
-    .cflags = AVX2_FLAGS,
+    .needs = AVX2_NEEDS,
+    .attribute = AVX2_ATTRIBUTE,
     .instrs = nn_instrs_avx2,
 };
 const struct target nn_target_x86_avxvnni = {
     AVX2,
     .name = "x86-avxvnni",
     .help = "x86-avx2 with AVX-VNNI (Alder Lake, Zen 5 and later): dot products of bytes",
-    .cflags = AVX2_FLAGS " -mavxvnni",
+    .needs = AVX2_NEEDS " avxvnni",
+    .attribute = AVX2_ATTRIBUTE ",avxvnni",
     .instrs = nn_instrs_avxvnni,
 };
 const struct target nn_target_x86_avx512 = {
     AVX512,
     .name = "x86-avx512",
     .help = "x86 with AVX-512 F, BW, DQ, VL (Skylake-X, Zen 4 and later): 16 lanes",
-    .cflags = AVX512_FLAGS,
+    .needs = AVX512_NEEDS,
+    .attribute = AVX512_ATTRIBUTE,
     .instrs = nn_instrs_avx2,
 };
 const struct target nn_target_x86_avx512vnni = {
     AVX512,
     .name = "x86-avx512vnni",
     .help = "x86-avx512 with VNNI (Ice Lake, Zen 4 and later): dot products of bytes",
-    .cflags = AVX512_FLAGS " -mavx512vnni",
+    .needs = AVX512_NEEDS " avx512vnni",
+    .attribute = AVX512_ATTRIBUTE ",avx512vnni",
     .instrs = nn_instrs_avx512vnni,
 };

@@ -1,8 +1,9 @@
-"""The model's values by ONNX Runtime, for `gcc2nn verify`: argv MODEL INPUTS EACH_NODE (0 or 1).
+"""The model's values by ONNX Runtime, for `gcc2nn verify`: argv MODEL INPUTS EACH_NODE QUANTIZED (0 or 1).
 
 Reads in<k>.nnt for each of the model's INPUTS and the names in want.json; writes want<k>.nnt for those names that
 ONNX Runtime knows as tensors or sequences of maps. The format of .nnt is that of the program it is compared with (NAME_main.c). With
-EACH_NODE the results of all nodes become outputs, and nothing is optimised. Exit status: 0, 1 (it cannot run the
+EACH_NODE the results of all nodes become outputs, and nothing is optimised; nor is a QUANTIZED model, whose fused
+kernels may round the other way than the operators that it is written in. Exit status: 0, 1 (it cannot run the
 model), 77 (a package is missing).
 """
 import json
@@ -10,7 +11,7 @@ import struct
 import sys
 
 MISSING = 77
-EACH_NODE = sys.argv[3] == "1"
+EACH_NODE, QUANTIZED = (word == "1" for word in sys.argv[3:5])
 try:
     import numpy
     import onnxruntime
@@ -54,12 +55,13 @@ def parts(name, value):
 def open_session(path):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    if EACH_NODE or QUANTIZED:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     if EACH_NODE:
         model = onnx.load(path)
         known = {v.name for v in model.graph.output}
         results = dict.fromkeys(name for node in model.graph.node for name in node.output)
         model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in results if name and name not in known)
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         path = model.SerializeToString()
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 

@@ -1,7 +1,9 @@
 /* Runs @NAME@ on tensors from files and writes its outputs to files; with --runs it prints the time of each run in
  * nanoseconds, one a line. What `gcc2nn run`, `verify` and `bench` use, also on other machines.
  *
- * usage: @NAME@_main [--runs R] [--warmup W] [--weights FILE] [--symbol NAME=VALUE]... INPUT... OUTPUT...
+ * usage: @NAME@_main [--runs R] [--warmup W] [--weights FILE] [--symbol NAME=VALUE]... [--without SETS] [--variant N] INPUT... OUTPUT...
+ * --without: instruction sets that count as missing on this CPU, "avx512f avx2". --variant: which one must have been
+ * chosen then, by number; exit status 4: another one was.
  *
  * A tensor file: "NNT1", u32 ONNX type, u32 rank, u32 0, i64 dims, elements (one in each byte for types below 8 bits;
  * strings: u64 length and bytes, for each). Little endian. */
@@ -112,12 +114,16 @@ int main(int argc, char **argv) {
     static struct io_session s;
     static struct io_memory files[IO_INPUTS + 1];
     unsigned char known[IO_SYMBOLS + 1] = {0};
-    int at = 1, runs = 0, warmup = 0, status = NN_OK;
+    int at = 1, runs = 0, warmup = 0, status = NN_OK, variant = -1;
     for (; at + 1 < argc && strncmp(argv[at], "--", 2) == 0; at += 2) {
         if (strcmp(argv[at], "--runs") == 0) runs = atoi(argv[at + 1]);
         else if (strcmp(argv[at], "--warmup") == 0) warmup = atoi(argv[at + 1]);
         else if (strcmp(argv[at], "--weights") == 0) io_read_file(argv[at + 1], &s.weights);
+        else if (strcmp(argv[at], "--variant") == 0) variant = atoi(argv[at + 1]);
         else if (strcmp(argv[at], "--symbol") == 0) set_symbol(&s, known, argv[at + 1]);
+#ifdef @UPPER@_NEEDS
+        else if (strcmp(argv[at], "--without") == 0) s.config.without = argv[at + 1];
+#endif
         else fail("is not an option", argv[at]);
     }
     if (argc - at != IO_INPUTS + IO_OUTPUTS) {
@@ -127,6 +133,10 @@ int main(int argc, char **argv) {
     for (int k = 0; k < IO_INPUTS; k++) s.inputs[k] = read_tensor(argv[at + k], &files[k]);
     find_symbols(&s, known, argv + at);
     status = io_open(&s);
+    if (variant >= 0 && (status == NN_ETARGET || (status == NN_OK && io_variant(&s.model) != variant))) {
+        fprintf(stderr, "@NAME@: the CPU cannot run variant %d\n", variant);
+        return 4;
+    }
     for (int run = -warmup; run < (runs > 0 ? runs : 1) && status == NN_OK; run++) {
         const double start = io_seconds();
         io_begin();

@@ -439,6 +439,7 @@ static bool write_sources(struct module *m, struct proc *const *procs, int n, st
     }
     emit_prelude(&text, m->ctx, o);
     text_printf(&text, "\n%s", body.s ? body.s : "");
+    emit_end(&text, o);
     check_main(&caller, m->ctx, procs, n, o, k); /* a file of its own: a compiler must not see sizes through calls */
     bool ok = write_text(w->source, &text) && write_text(w->caller, &caller);
     text_free(&body), text_free(&text), text_free(&caller);

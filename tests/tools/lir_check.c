@@ -163,7 +163,9 @@ int main(int argc, char **argv) {
             emit_proc(&body, c, procs[i], &o);
         }
         emit_prelude(&t, c, &o);
-        printf("%s%s", t.s, body.s);
+        text_add(&t, body.s);
+        emit_end(&t, &o);
+        fputs(t.s, stdout);
         text_free(&body);
     } else if (ok && each) {
         ok = check_each(m, procs, count, &k);

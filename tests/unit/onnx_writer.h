@@ -64,6 +64,16 @@ static inline msg w_attr_int(const char *name, int64_t v) {
     w_int(&m, 3, v);
     return m;
 }
+static inline msg w_attr_ints(const char *name, const int64_t *v, int n) {
+    msg m = w_attr(name, W_INTS);
+    for (int k = 0; k < n; k++) w_int(&m, 8, v[k]);
+    return m;
+}
+static inline msg w_attr_str(const char *name, const char *s) {
+    msg m = w_attr(name, W_STRING);
+    w_str(&m, 4, s);
+    return m;
+}
 static inline msg w_attr_graph(const char *name, msg graph) {
     msg m = w_attr(name, W_GRAPH);
     w_msg(&m, 6, graph);
@@ -89,7 +99,8 @@ static inline msg w_tensor(const char *name, int type, const int64_t *dims, int 
         else w_float(&m, 4, (float)i);
     return m;
 }
-/* dims: "N 3 ? - *" : named, fixed, unnamed (no value), negative, named so that it is no name; NULL: no shape at all */
+/* dims: "N 3 ? - *" : named, fixed, unnamed (no value), -1 (or another negative number), named so that it is no name;
+ * NULL: no shape at all */
 static inline msg w_tensor_type(int type, const char *dims) {
     msg tensor = {0}, shape = {0}, ty = {0};
     w_int(&tensor, 1, type);
@@ -97,7 +108,7 @@ static inline msg w_tensor_type(int type, const char *dims) {
         size_t n = strcspn(dims, " ");
         msg d = {0};
         if (*dims >= '0' && *dims <= '9') w_int(&d, 1, strtoll(dims, NULL, 10));
-        else if (*dims == '-') w_int(&d, 1, -1);
+        else if (*dims == '-') w_int(&d, 1, n > 1 ? strtoll(dims, NULL, 10) : -1);
         else if (*dims != '?') w_bytes(&d, 2, dims, n);
         w_msg(&shape, 1, d);
         dims += n + (dims[n] == ' ');
@@ -144,6 +155,7 @@ enum {
     G_INIT = 5,
     G_IN = 11,
     G_OUT = 12,
+    G_VALUE = 13,
     G_SPARSE = 15,
     N_ATTR = 5,
     M_FUNCTION = 25,

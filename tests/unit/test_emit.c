@@ -27,6 +27,7 @@ static const char *print_with(const char *source, const char *target, bool stric
     t.n = 0;
     emit_prelude(&t, c, &o);
     text_add(&t, body.s);
+    emit_end(&t, &o);
     text_free(&body);
     return t.s;
 }

@@ -37,8 +37,9 @@ static void same_text(struct graph *g, const char *want) {
 static void diags_clear(void) { teardown(), setup(); }
 static void refused(msg model, const struct import_options *o, enum diag_code code, const char *part) {
     cr_assert_null(import_as(model, o ? o : &lenient));
-    cr_assert(c->diags.n > 0);
-    const struct diag *d = &c->diags.v[0];
+    const struct diag *d = c->diags.v;
+    while (d < c->diags.v + c->diags.n && d->severity != DIAG_ERROR) d++;
+    cr_assert(d < c->diags.v + c->diags.n);
     cr_assert_eq(d->code, code, "%s", d->message);
     cr_assert(strstr(d->message, part), "%s", d->message);
 }
@@ -540,6 +541,7 @@ Test(import, attributes_without_effect_are_told_once) {
         w_msg(&g, G_NODE, n);
     }
     w_msg(&g, G_IN, w_f32("x", "3"));
+    w_msg(&g, G_OUT, w_name("a"));
     cr_assert(import_as(w_model(g), NULL));
     cr_assert_eq(c->diags.warnings, 2, "one for \"typo\", one for the \"axis\" that an upgrade of this test adds");
     cr_assert(strstr(c->diags.v[0].message, "\"typo\" is not known"));

@@ -1,0 +1,41 @@
+/* See quant_step.h. Looks from a result of the model upwards, through nodes that only move elements. */
+#include "compiler/quant_step.h"
+#include <math.h>
+
+static bool moves_elements(const struct node *n) {
+    static const char *const names[] = {"Identity",  "Reshape",        "Flatten",      "Squeeze", "Unsqueeze",
+                                        "Transpose", "Slice",          "Split",        "Gather",  "Concat",
+                                        "Expand",    "Tile",           "DepthToSpace", "MaxPool", "SpaceToDepth",
+                                        "Pad",       "GatherElements", "Compress",     "Relu",    "TopK"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (node_is(n, names[k])) return true;
+    return false;
+}
+static double greatest(const struct tensor *t) {
+    double m = 0;
+    for (int64_t i = 0; t && dtype_is_float(t->type) && i < tensor_count(t); i++)
+        if (fabs(tensor_f(t, i)) > m) m = fabs(tensor_f(t, i));
+    return m;
+}
+/* Of floats. 0: they come from something else. */
+static double scale_of(const struct value *v, int depth) {
+    enum { DEPTH = 32 };
+    const struct node *n = v ? v->def : NULL;
+    if (!n || depth > DEPTH) return 0;
+    if (node_is(n, "DequantizeLinear")) return n->ins.n > 1 && n->ins.v[1] ? greatest(n->ins.v[1]->init) : 0;
+    if (!moves_elements(n)) return 0;
+    double m = 0;
+    int data = node_is(n, "Concat") ? n->ins.n : 1;
+    for (int k = 0; k < data && k < n->ins.n; k++) {
+        double s = scale_of(n->ins.v[k], depth + 1);
+        if (s > m) m = s;
+    }
+    return m;
+}
+double quant_step(const struct graph *g, int k) {
+    if (!g || !g->quantized || k >= g->top->results.n) return 0;
+    const struct value *v = g->top->results.v[k];
+    enum dtype t = v->type.dtype;
+    if (dtype_is_float(t)) return scale_of(v, 0);
+    return dtype_is_int(t) && dtype_bits(t) <= 16 ? 1 : 0;
+}

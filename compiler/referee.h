@@ -1,0 +1,30 @@
+/* Who says what a model's outputs should be, for verify: a table with one row for each word of --against. A new referee
+ * is a row of REFEREES and its function in referee.c; one that Python has is asked through peer.h. */
+#ifndef NN_COMPILER_REFEREE_H
+#define NN_COMPILER_REFEREE_H
+#include "compiler/session.h"
+
+struct question {
+    struct session *s;
+    const struct harness *h; /* after the run */
+    struct tensor **inputs;
+};
+struct referee {
+    const char *word, *key, *name, *possessive; /* of --against; for --json; in messages */
+    bool exact;                                 /* compared bit for bit */
+    /* Output k of the program, NULL where it has none. NULL: it cannot be asked, *why says why, unless a diagnostic
+     * does. */
+    struct tensor **(*values)(const struct question *q, const char **why);
+};
+/* word, key, name, possessive, exact, function */
+#define REFEREES(ROW)                                                                                                  \
+    ROW("ort", "onnxruntime", "ONNX Runtime", "ONNX Runtime's", false, ask_onnxruntime)                                \
+    ROW("ref", "reference", "the reference", "the reference", false, ask_reference)                                    \
+    ROW("interpreter", "interpreter", "the interpreter", "the interpreter's", true, ask_interpreter)
+extern const struct referee referees[]; /* word NULL ends */
+#define REFEREE_WORD(word, key, name, possessive, exact, values) word " "
+#define REFEREE_WORDS                                            REFEREES(REFEREE_WORD)
+const struct referee *referee_named(const char *word); /* one of the table */
+/* For a model of this kind, where nothing was asked for: who knows its format. */
+const struct referee *referee_usual(const struct session *s);
+#endif

@@ -1,0 +1,43 @@
+/* --target as one target or as variants for one program: x86-64+avx2+avx512. See session.h; how the program chooses
+ * among them: codegen/entry.c. */
+#include "compiler/session.h"
+#include <string.h>
+
+static bool refuse(struct session *s, const char *what, const char *words) {
+    diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--target %s: %s", diag_quote(&s->c->arena, words), what);
+    diag_help(&s->c->diags, "variants are CPUs of one kind, the one that needs least first: x86-64+avx2+avx512");
+    return false;
+}
+/* "avx2" behind x86-64 is x86-avx2. */
+static const char *whole_name(struct session *s, const char *first, const char *word) {
+    const char *whole = arena_printf(&s->c->arena, "%.*s-%s", (int)strcspn(first, "-"), first, word);
+    return !target_by_name(whole) && target_by_name(word) ? word : whole;
+}
+static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
+/* Files of both can be in one program. */
+static bool one_kind(const struct target *a, const struct target *b) {
+    return a->cls == TC_CPU && b->cls == TC_CPU && a->emit == EMIT_C_VECTOR && b->emit == EMIT_C_VECTOR &&
+           same_text(a->headers, b->headers) && same_text(a->runner, b->runner);
+}
+static bool add(struct session *s, const struct target *t, const char *words) {
+    const struct target *first = s->targets[0];
+    if (s->ntargets == VARIANTS_MAX) return refuse(s, "these are too many", words);
+    for (int k = 0; k < s->ntargets; k++)
+        if (s->targets[k] == t) return refuse(s, arena_printf(&s->c->arena, "%s is given twice", t->name), words);
+    if (s->ntargets && !one_kind(first, t))
+        return refuse(s, arena_printf(&s->c->arena, "%s and %s are not for one program", first->name, t->name), words);
+    if (s->ntargets && !t->needs)
+        return refuse(s, arena_printf(&s->c->arena, "%s runs wherever %s does", t->name, first->name), words);
+    s->targets[s->ntargets++] = t;
+    return true;
+}
+bool session_targets(struct session *s, const char *words) {
+    const char *first = NULL;
+    for (const char *at = words; at; at = strchr(at, '+') ? strchr(at, '+') + 1 : NULL) {
+        const char *word = arena_printf(&s->c->arena, "%.*s", (int)strcspn(at, "+"), at);
+        const struct target *t = target_named(s->c, first ? whole_name(s, first, word) : word);
+        if (!t || !add(s, t, words)) return false;
+        if (!first) first = t->name;
+    }
+    return true;
+}
