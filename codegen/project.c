@@ -170,6 +170,12 @@ static bool put_template(struct writer *q, const char *from, const char *to, con
     bool code = n > 2 && (!strcmp(to + n - 2, ".c") || !strcmp(to + n - 2, ".h"));
     return (code ? put_code : put_file)(q, to, &t);
 }
+static bool put_runtime(struct writer *q, const char *const *values) {
+    struct text t = {0};
+    template_text(&t, "runtime_stub/nn_rt.c", values);
+    if (!q->p->o->c99_strict) text_char(&t, '\n'), template_text(&t, "runtime_stub/nn_cpu.c", values);
+    return put_code(q, "nn_rt.c", &t);
+}
 /* What a program needs where there is no operating system. */
 static bool put_board(struct writer *q, const char *const *values) {
     static const char *const sources[] = {"startup.c", "semihost.c"};
@@ -200,7 +206,6 @@ static bool put_templates(struct writer *q) {
         {"templates/project/CMakeLists.txt", "CMakeLists.txt", "templates/project/cuda/CMakeLists.txt"},
         {"templates/project/README.md", "README.md", "templates/project/cuda/README.md"},
         {"runtime_stub/nn_rt.h", "nn_rt.h", "runtime_stub/nn_rt.h"},
-        {"runtime_stub/nn_rt.c", "nn_rt.c", "runtime_stub/nn_rt.c"},
         {NULL, "nn_rt_cuda.h", "runtime_stub/nn_rt_cuda.h"},
         {NULL, "nn_rt_cuda.cu", "runtime_stub/nn_rt_cuda.cu"},
         {NULL, "nn_cuda_dev.h", "runtime_stub/nn_cuda_dev.h"},
@@ -286,6 +291,7 @@ static bool put_templates(struct writer *q) {
         const char *from = files[k][p->device ? 2 : 0], *to = files[k][1];
         if (from) ok = put_template(q, from, *to == '_' ? A("%s%s", p->name, to) : to, values);
     }
+    ok = ok && put_runtime(q, values);
     if (ok && p->emit.uses->text)
         ok = put_template(q, "runtime_stub/nn_text.h", "nn_text.h", values) &&
              put_template(q, "runtime_stub/nn_text.c", "nn_text.c", values);

@@ -1,0 +1,61 @@
+/* The last part of nn_rt.c as it is written; but strict C99 cannot ask the CPU, and its code runs on every one. */
+/* ---- the CPU. A row for each instruction set that a target may need. */
+struct feature {
+    const char *name, *lacks;
+    unsigned leaf, subleaf, word, bit; /* of CPUID: word 0 is EAX; of other machines `bit` alone */
+    unsigned state;                    /* registers that the system must keep (XCR0) */
+};
+#define FEATURE(name, leaf, subleaf, word, bit, state)                                                                 \
+    { name, "the CPU has no " name, leaf, subleaf, word, bit, state }
+
+#if (defined __x86_64__ || defined __i386__) && defined __GNUC__
+#include <cpuid.h>
+#define CPU_ASKED 1
+enum { YMM = 0x6, ZMM = 0xe6 };
+static const struct feature features[] = {
+    FEATURE("avx2", 7, 0, 1, 5, YMM),        FEATURE("fma", 1, 0, 2, 12, YMM),
+    FEATURE("f16c", 1, 0, 2, 29, YMM),       FEATURE("avxvnni", 7, 1, 0, 4, YMM),
+    FEATURE("avx512f", 7, 0, 1, 16, ZMM),    FEATURE("avx512dq", 7, 0, 1, 17, ZMM),
+    FEATURE("avx512bw", 7, 0, 1, 30, ZMM),   FEATURE("avx512vl", 7, 0, 1, 31, ZMM),
+    FEATURE("avx512vnni", 7, 0, 2, 11, ZMM),
+};
+static unsigned cpuid(unsigned leaf, unsigned subleaf, unsigned word) {
+    unsigned w[4] = {0, 0, 0, 0};
+    if ((unsigned)__get_cpuid_max(0, NULL) >= leaf) __cpuid_count(leaf, subleaf, w[0], w[1], w[2], w[3]);
+    return w[word];
+}
+static int has(const struct feature *f) {
+    unsigned low, high;
+    if (!(cpuid(1, 0, 2) >> 27 & 1)) return 0; /* without OSXSAVE nobody keeps the registers */
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (low & f->state) == f->state && (cpuid(f->leaf, f->subleaf, f->word) >> f->bit & 1);
+}
+#elif defined __aarch64__ && defined __linux__
+#include <sys/auxv.h>
+#define CPU_ASKED 1
+static const struct feature features[] = {FEATURE("dotprod", 0, 0, 0, 20, 0)}; /* HWCAP_ASIMDDP */
+static int has(const struct feature *f) { return (int)(getauxval(AT_HWCAP) >> f->bit & 1); }
+#endif
+
+#ifdef CPU_ASKED
+static int is_word(const char *list, const char *word, size_t n) {
+    for (; list && *list; list += strcspn(list, " "), list += *list == ' ')
+        if (strcspn(list, " ") == n && memcmp(list, word, n) == 0) return 1;
+    return 0;
+}
+const char *nn_cpu_lacks(const char *needs, const char *without) {
+    for (size_t n; *needs; needs += n + (needs[n] == ' ')) {
+        const struct feature *f = features, *end = features + sizeof features / sizeof *features;
+        n = strcspn(needs, " ");
+        while (f < end && (strlen(f->name) != n || memcmp(f->name, needs, n) != 0)) f++;
+        if (f == end) return "the CPU cannot be asked for what the code needs";
+        if (is_word(without, needs, n) || !has(f)) return f->lacks;
+    }
+    return NULL;
+}
+#else
+const char *nn_cpu_lacks(const char *needs, const char *without) {
+    (void)needs, (void)without;
+    return NULL;
+}
+#endif
