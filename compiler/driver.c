@@ -9,10 +9,16 @@
 #include <string.h>
 #include <time.h>
 
+/* The head stands in the text before the rest does: a blank line keeps it from being the comment of what follows. */
+static struct text begin_dump(const struct compilation *u, const char *pass) {
+    struct text t = {0};
+    if (!u->o->dump) text_printf(&t, "// after %s\n", pass);
+    return t;
+}
 static void put_dump(const struct compilation *u, const char *pass, struct text *t) {
     const char *s = t->s ? t->s : "";
     if (u->o->dump) u->o->dump(u->o->env, pass, s);
-    else printf("// after %s\n%s", pass, s);
+    else fputs(s, stdout);
     text_free(t);
 }
 static bool import_pass(struct compilation *u) {
@@ -34,11 +40,12 @@ static bool listed(const char *const *names, int n, const char *name) {
     return false;
 }
 static bool lower_pass(struct compilation *u) {
-    struct text groups = {0};
+    struct text groups = begin_dump(u, "fuse");
     struct lower_options lo = {.target = u->o->target, .no_fuse = u->o->no_fuse, .no_schedule = u->o->no_schedule};
     if (listed(u->o->dump_after, u->o->ndump, "fuse")) lo.groups = &groups;
     u->m = lower_graph(u->g, &lo);
     if (lo.groups) put_dump(u, "fuse", &groups);
+    else text_free(&groups);
     return u->m != NULL;
 }
 static bool reuse_pass(struct compilation *u) {
@@ -71,7 +78,7 @@ const struct pass_row pass_rows[] = {
 
 /* Not after a pass of their own: the kernels before their schedules, with the steps that `gcc2nn opt --replay` does. */
 static void dump_kernels(const struct compilation *u) {
-    struct text t = {0};
+    struct text t = begin_dump(u, "kernels");
     loop_print(&t, kernels_before(u->m));
     put_dump(u, "kernels", &t);
 }
@@ -85,7 +92,7 @@ static void dump_nodes(const struct compilation *u) {
     text_free(&t);
 }
 static void dump(const struct compilation *u, const struct pass_row *p) {
-    struct text t = {0};
+    struct text t = begin_dump(u, p->name);
     if (p->level == LEVEL_LOOP) loop_print(&t, u->m);
     else graph_print(&t, u->g);
     put_dump(u, p->name, &t);

@@ -138,7 +138,7 @@ def where(r, n):
 def squeeze(r, n, op):
     s = some(r)
     k = r.randrange(len(s) + 1)
-    return case(op, [strings(r, s[:k] + [1] + s[k:] if op == "Squeeze" else s), i64(k)])
+    return case(op, [strings(r, s[:k] + [1] + s[k:] if op == "Squeeze" else s), i64(k)], fixed={1: (0,)})
 
 
 @cases("Identity")
