@@ -162,6 +162,9 @@ struct node *n_node(const char *op_type, const V *ins, int nins,
 struct node *n_node_in(const char *domain, const char *op_type, const V *ins, int nins, int nouts);
 /* The same of the domain gcc2nn: operators that stand in expansions only. Its results have types. */
 struct node *n_private(const char *op_type, const V *ins, int nins, int nouts, const struct attr *attrs, int nattrs);
+V n_cast(V v, enum dtype to); /* v itself where it is of that type */
+V n_transpose(V v, const int64_t *perm, int n);
+V n_dim(V v, int k); /* dim k as a vector of one i64 */
 struct attr attr_int(const char *name, int64_t v);
 struct attr attr_float(const char *name, double v);
 struct attr attr_str(const char *name, const char *v);

@@ -335,6 +335,18 @@ struct attr attr_ints(const char *name, const int64_t *v, int n) {
     a.u.is = arena_copy(&DEF_CTX->arena, v, (size_t)n * sizeof *v);
     return a;
 }
+V n_cast(V v, enum dtype to) {
+    struct attr a = attr_int("to", dtype_onnx(to));
+    return !v || v->type.dtype == to ? v : n_op("Cast", 0, &v, 1, &a, 1);
+}
+V n_transpose(V v, const int64_t *perm, int n) {
+    struct attr a = attr_ints("perm", perm, n);
+    return n_op("Transpose", 0, &v, 1, &a, 1);
+}
+V n_dim(V v, int k) {
+    const struct attr range[] = {attr_int("start", k), attr_int("end", k + 1)};
+    return n_op("Shape", 0, &v, 1, range, 2);
+}
 int gdims(V v, E *dims) {
     if (!v || v->type.kind != TY_TENSOR || v->type.rank < 0) return -1;
     for (int k = 0; k < v->type.rank; k++) dims[k] = v->type.dims[k];

@@ -66,20 +66,12 @@ static V all_steps(V state, const V *x, V *y) {
     *y = scan->outs.v[1];
     return scan->outs.v[0];
 }
-static V as_type(V v, enum dtype t) {
-    struct attr to = attr_int("to", dtype_onnx(t));
-    return v->type.dtype == t ? v : n_op("Cast", 0, &v, 1, &to, 1);
-}
 /* v in f32, with its last axis as these sizes (0 keeps one, -1 is what is left). */
 static V split(V v, int64_t d2, int64_t d3, int64_t d4) {
-    return N_OP("Reshape", as_type(v, F32), n_const_i64((const int64_t[]){0, 0, d2, d3, d4}, 5));
-}
-static V dim_of(V v, int k) {
-    const struct attr range[] = {attr_int("start", k), attr_int("end", k + 1)};
-    return n_op("Shape", 0, &v, 1, range, 2);
+    return N_OP("Reshape", n_cast(v, F32), n_const_i64((const int64_t[]){0, 0, d2, d3, d4}, 5));
 }
 static V zero_state(int64_t heads, V query, V key, V value) {
-    V dims[] = {dim_of(query, 0), n_const_i64(&heads, 1), dim_of(key, 3), dim_of(value, 4)};
+    V dims[] = {n_dim(query, 0), n_const_i64(&heads, 1), n_dim(key, 3), n_dim(value, 4)};
     struct attr axis = attr_int("axis", 0);
     return N_OP("ConstantOfShape", n_op("Concat", 0, dims, 4, &axis, 1));
 }
@@ -87,7 +79,7 @@ static V zero_state(int64_t heads, V query, V key, V value) {
 static V scale_of(V key) {
     double given = float_attr("scale");
     if (given != 0) return n_const_f(F32, given);
-    return N_OP("Reciprocal", N_OP("Sqrt", as_type(dim_of(key, 3), F32)));
+    return N_OP("Reciprocal", N_OP("Sqrt", n_cast(n_dim(key, 3), F32)));
 }
 static bool linear_is_sound(int64_t q_heads, int64_t heads, bool decays, bool deltas) {
     const char *rule = str_attr("update_rule");
@@ -118,7 +110,7 @@ static void op_linear_attention(void) {
     x[L_V] = split(gin(2), heads, 1, -1);
     if (decays) x[L_DECAY] = N_OP("Exp", split(gin(4), heads, -1, 1));
     if (deltas) x[L_BETA] = split(gin(5), -1, 1, 1);
-    V state = past ? as_type(past, F32) : zero_state(heads, query, x[L_K], x[L_V]);
+    V state = past ? n_cast(past, F32) : zero_state(heads, query, x[L_K], x[L_V]);
     bool single = x_is_int(query->type.dims[1], &steps) && steps == 1 && region_is_settled(def_node()->in);
     state = (single ? one_step : all_steps)(state, x, &y);
     y = MAKE(here(), "Mul", y, scale_of(x[L_K]));
@@ -206,23 +198,23 @@ static void op_flex_attention(void) {
                    : own == F64 ? F64
                                 : F32;
     if (!flex_is_sound(q, k, v, t)) return;
-    V heads = dim_of(k, 1), length = dim_of(q, 2), keys = dim_of(k, 2), shared = N_OP("Div", dim_of(q, 1), heads),
+    V heads = n_dim(k, 1), length = n_dim(q, 2), keys = n_dim(k, 2), shared = N_OP("Div", n_dim(q, 1), heads),
       group = n_const_i64(&third, 1), scale;
-    struct attr perm = attr_ints("perm", turned, 5), last = attr_int("axis", -1);
+    struct attr last = attr_int("axis", -1);
     if (has_attr("scale")) scale = n_const_f(t, float_attr("scale"));
-    else scale = N_OP("Reciprocal", N_OP("Sqrt", as_type(dim_of(q, 3), t)));
-    q = N_OP("Reshape", as_type(q, t), dims_joined(dim_of(q, 0), heads, shared, length, dim_of(q, 3)));
-    k = N_OP("Unsqueeze", as_type(k, t), group);
-    V scores = N_OP("Mul", N_OP("MatMul", q, n_op("Transpose", 0, &k, 1, &perm, 1)), scale);
-    scores = N_OP("Reshape", scores, dims_joined(dim_of(gin(0), 0), dim_of(gin(0), 1), length, keys, NULL));
+    else scale = N_OP("Reciprocal", N_OP("Sqrt", n_cast(n_dim(q, 3), t)));
+    q = N_OP("Reshape", n_cast(q, t), dims_joined(n_dim(q, 0), heads, shared, length, n_dim(q, 3)));
+    k = N_OP("Unsqueeze", n_cast(k, t), group);
+    V scores = N_OP("Mul", N_OP("MatMul", q, n_transpose(k, turned, 5)), scale);
+    scores = N_OP("Reshape", scores, dims_joined(n_dim(gin(0), 0), n_dim(gin(0), 1), length, keys, NULL));
     if (!(scores = modified("score_mod", scores))) return;
     struct node *softmax = make(here(), "Softmax", &scores, 1, 1);
     node_set_attr(softmax, last);
     V probs = modified("prob_mod", softmax->outs.v[0]);
     if (!probs) return;
-    probs = MAKE(here(), "Reshape", probs, dims_joined(dim_of(gin(0), 0), heads, shared, length, keys));
-    V y = MAKE(here(), "MatMul", probs, N_OP("Unsqueeze", as_type(v, t), group));
-    y = MAKE(here(), "Reshape", y, dims_joined(dim_of(gin(0), 0), dim_of(gin(0), 1), length, dim_of(v, 3), NULL));
+    probs = MAKE(here(), "Reshape", probs, dims_joined(n_dim(gin(0), 0), heads, shared, length, keys));
+    V y = MAKE(here(), "MatMul", probs, N_OP("Unsqueeze", n_cast(v, t), group));
+    y = MAKE(here(), "Reshape", y, dims_joined(n_dim(gin(0), 0), n_dim(gin(0), 1), length, n_dim(v, 3), NULL));
     struct node *cast = make(here(), "Cast", &y, 1, 1);
     node_set_attr(cast, attr_int("to", dtype_onnx(own)));
     gout(0, cast->outs.v[0]);

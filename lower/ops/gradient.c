@@ -18,8 +18,7 @@ static V transposed(V x) { /* the last two axes */
     int64_t perm[X_MAX_LIST];
     int r = x->type.rank;
     for (int k = 0; k < r; k++) perm[k] = k < r - 2 ? k : 2 * r - 3 - k;
-    struct attr a = attr_ints("perm", perm, r);
-    return n_op("Transpose", 0, &x, 1, &a, 1);
+    return n_transpose(x, perm, r);
 }
 static V like(V g, V x) { return N_OP("Reshape", g, N_OP("Shape", x)); } /* the elements of g in the shape of x */
 
@@ -83,18 +82,14 @@ static V d_where(const struct node *n, int k, V g) {
     V zero = one(g, 0);
     return k == 1 ? N_OP("Where", X0, g, zero) : N_OP("Where", X0, zero, g);
 }
-static V d_cast(const struct node *n, int k, V g) {
-    struct attr to = attr_int("to", dtype_onnx(X0->type.dtype));
-    return (void)k, n_op("Cast", 0, &g, 1, &to, 1);
-}
+static V d_cast(const struct node *n, int k, V g) { return (void)k, n_cast(g, X0->type.dtype); }
 static V d_reshape(const struct node *n, int k, V g) { return (void)k, like(g, X0); }
 static V d_transpose(const struct node *n, int k, V g) {
     const struct attr *a = node_attr(n, "perm");
     int64_t back[X_MAX_LIST];
     int r = X0->type.rank;
     for (int j = 0; j < r; j++) back[a ? a->u.is[j] : r - 1 - j] = j;
-    struct attr perm = attr_ints("perm", back, r);
-    return (void)k, n_op("Transpose", 0, &g, 1, &perm, 1);
+    return (void)k, n_transpose(g, back, r);
 }
 static V d_matmul(const struct node *n, int k, V g) {
     if (X0->type.rank < 2 || X1->type.rank < 2) return fail(E_OP, "no derivative of MatMul with a vector"), NULL;
@@ -123,8 +118,7 @@ static V spread(const struct node *n, V g) {
 static V d_reducesum(const struct node *n, int k, V g) { return (void)k, spread(n, g); }
 static V d_reducemean(const struct node *n, int k, V g) {
     V ratio = N_OP("Div", N_OP("Size", X0), N_OP("Size", Y0));
-    struct attr to = attr_int("to", dtype_onnx(g->type.dtype));
-    return (void)k, N_OP("Div", spread(n, g), n_op("Cast", 0, &ratio, 1, &to, 1));
+    return (void)k, N_OP("Div", spread(n, g), n_cast(ratio, g->type.dtype));
 }
 static V row_sum(const struct node *n, V g) {
     const struct attr *a = node_attr(n, "axis");

@@ -74,15 +74,11 @@ static void op_top_class(void) {
 
 /* ---- in expansions */
 enum dtype ml_float_type(enum dtype t) { return t == F64 ? F64 : F32; }
-V ml_cast(V v, enum dtype to) {
-    struct attr a = attr_int("to", dtype_onnx(to));
-    return v->type.dtype == to ? v : n_op("Cast", 0, &v, 1, &a, 1);
-}
 V ml_samples(int k, enum dtype t) {
     T x = in(k);
     if (rank(x) != 1 && rank(x) != 2)
         return fail(E_RANK, "samples are rows of a matrix; the input has rank %d", rank(x)), NULL;
-    V v = ml_cast(gin(k), t);
+    V v = n_cast(gin(k), t);
     return rank(x) == 2 ? v : N_OP("Unsqueeze", v, n_const_i64((const int64_t[]){0}, 1));
 }
 V ml_floats(const float *v, const int64_t *dims, int r) {
@@ -93,7 +89,7 @@ V ml_floats(const float *v, const int64_t *dims, int r) {
 }
 V ml_scores(V scores, enum ml_transform t) {
     struct attr a = attr_int("transform", t);
-    return t == ML_NONE ? ml_cast(scores, F32) : n_private("Scores", &scores, 1, 1, &a, 1)->outs.v[0];
+    return t == ML_NONE ? n_cast(scores, F32) : n_private("Scores", &scores, 1, 1, &a, 1)->outs.v[0];
 }
 V ml_two_scores(V score, enum ml_transform t, bool adds_to_one) {
     struct attr a[] = {attr_int("transform", t), attr_int("adds_to_one", adds_to_one)};

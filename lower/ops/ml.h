@@ -19,7 +19,6 @@ E ml_split_in_two(E c, E score, enum ml_transform t, bool adds_to_one);
 V ml_samples(int k, enum dtype t);
 /* f32 for all but f64, which it keeps. */
 enum dtype ml_float_type(enum dtype t);
-V ml_cast(V v, enum dtype to);
 V ml_floats(const float *v, const int64_t *dims, int rank);
 V ml_scores(V scores, enum ml_transform t); /* [N,C] to f32 */
 /* Scores of two classes from one [N,1] of the second: s and its negative, or 1 - s; LOGISTIC of both where asked for.

@@ -124,7 +124,7 @@ static void exp_scaler(void) {
     enum dtype t = ml_float_type(dtype(x));
     V by = for_features(list_tensor(t, scale), x, "scale", true), less = NULL;
     if (by) less = for_features(list_tensor(t, offset), x, "offset", true);
-    if (by && less) gout(0, ml_cast(N_OP("Mul", N_OP("Sub", ml_cast(gin(0), t), less), by), F32));
+    if (by && less) gout(0, n_cast(N_OP("Mul", N_OP("Sub", n_cast(gin(0), t), less), by), F32));
 }
 
 static const struct op_slot s_extract[] = {{"X", TS_ANY, 0}, {"Y", TS_INDEX, 0}, {0}};

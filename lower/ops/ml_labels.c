@@ -226,7 +226,7 @@ static void exp_one_hot(void) {
     const struct list *l = has_ints ? &ints : &strings;
     struct tensor *c = n_tensor(l->type, &l->n, 1);
     for (int64_t k = 0; k < l->n; k++) put_entry(c, k, l, k);
-    V ins[] = {t == STR ? gin(0) : ml_cast(gin(0), I64), n_const(c)};
+    V ins[] = {t == STR ? gin(0) : n_cast(gin(0), I64), n_const(c)};
     struct attr zeros = attr_int("zeros", int_attr("zeros") != 0);
     gout(0, n_private("Categories", ins, 2, 1, &zeros, 1)->outs.v[0]);
 }

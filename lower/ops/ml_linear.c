@@ -36,7 +36,7 @@ static void exp_regressor(void) {
 
 static V is_positive(V score) {
     V flat = N_OP("Squeeze", score, n_const_i64((const int64_t[]){1}, 1));
-    return ml_cast(N_OP("Greater", flat, n_const_f(F32, 0)), I64);
+    return n_cast(N_OP("Greater", flat, n_const_f(F32, 0)), I64);
 }
 static void exp_classifier(void) {
     const struct attr *w = list_attr("coefficients"), *b = list_attr("intercepts"),

@@ -101,7 +101,7 @@ static void exp_cast_map(void) {
         fail(E_OP, "numbers as strings, or strings as numbers, are not supported");
         return;
     }
-    V ins[] = {keys, ml_cast(values, t)};
+    V ins[] = {keys, n_cast(values, t)};
     struct attr size = attr_int("size", int_attr("max_map"));
     gout(0, n_private(sparse ? "AtKey" : "ByKey", ins, 2, 1, &size, sparse)->outs.v[0]);
 }

@@ -3,14 +3,9 @@
 #include <string.h>
 
 struct node *ms_node(const char *domain, const char *op_type, const V *ins, int nins, int nouts) {
-    struct node *of = def_node(), *n = node_new(of->in, of, domain, op_type, ins, nins, nouts);
-    n->op = op_find(domain, op_type);
-    if (!n->op) BUG("expansion of %s uses unknown op %s", of->op_type, op_type);
-    n->version = opset_newest(domain);
-    n->name = of->name;
-    n->origin = of->origin;
+    struct node *n = n_node_in(domain, op_type, ins, nins, nouts);
     for (const struct op_attr *row = n->op->attrs; row && row->name; row++) {
-        const struct attr *given = node_attr(of, row->name);
+        const struct attr *given = node_attr(def_node(), row->name);
         if (given) node_set_attr(n, *given);
     }
     return n;
@@ -20,10 +15,6 @@ V ms_alike(const char *op_type, const V *ins, int nins) {
     if (!n->op->expand) def_infer(n->in->graph, n);
     return n->outs.v[0];
 }
-V ms_transposed(V v, const int64_t *perm, int n) {
-    struct attr a = attr_ints("perm", perm, n);
-    return n_op("Transpose", 0, &v, 1, &a, 1);
-}
 static V channel_moved(V v, bool to_front) {
     int64_t perm[32];
     int r = v->type.rank;
@@ -31,15 +22,11 @@ static V channel_moved(V v, bool to_front) {
     for (int k = 1; k < r; k++) perm[k] = to_front ? k - 1 : k + 1;
     perm[0] = 0;
     perm[to_front ? 1 : r - 1] = to_front ? r - 1 : 1;
-    return ms_transposed(v, perm, r);
+    return n_transpose(v, perm, r);
 }
 V ms_channels_first(V v) { return channel_moved(v, true); }
 V ms_channels_last(V v) { return channel_moved(v, false); }
 V ms_reshaped(V v, const int64_t *dims, int n) { return N_OP("Reshape", v, n_const_i64(dims, n)); }
-V ms_dim(V v, int k) {
-    const struct attr range[] = {attr_int("start", k), attr_int("end", k + 1)};
-    return n_op("Shape", 0, &v, 1, range, 2);
-}
 V ms_joined(const V *parts, int n, int axis) {
     struct attr a = attr_int("axis", axis);
     return n_op("Concat", 0, parts, n, &a, 1);
@@ -47,8 +34,4 @@ V ms_joined(const V *parts, int n, int axis) {
 V ms_sliced(V v, int axis, int64_t from, int64_t to) {
     const int64_t at = axis;
     return N_OP("Slice", v, n_const_i64(&from, 1), n_const_i64(&to, 1), n_const_i64(&at, 1));
-}
-V ms_cast(V v, enum dtype t) {
-    struct attr to = attr_int("to", dtype_onnx(t));
-    return v->type.dtype == t ? v : n_op("Cast", 0, &v, 1, &to, 1);
 }

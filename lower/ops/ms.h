@@ -7,14 +7,11 @@
 struct node *ms_node(const char *domain, const char *op_type, const V *ins, int nins, int nouts);
 /* The same, of ai.onnx, with one result, which has a type at once. */
 V ms_alike(const char *op_type, const V *ins, int nins);
-V ms_transposed(V v, const int64_t *perm, int n);
 /* [n, c, spatial...] of [n, spatial..., c], and back. */
 V ms_channels_first(V v);
 V ms_channels_last(V v);
 /* v as a tensor of these dims, where 0 keeps the one of v and -1 is what is left. */
 V ms_reshaped(V v, const int64_t *dims, int n);
-V ms_dim(V v, int k);                         /* dim k as a vector of one i64 */
 V ms_joined(const V *parts, int n, int axis); /* Concat */
 V ms_sliced(V v, int axis, int64_t from, int64_t to);
-V ms_cast(V v, enum dtype t);
 #endif

@@ -7,14 +7,14 @@
 /* ---- values */
 static V int_const(int64_t v) { return n_const_i64(&v, 1); }
 static V unsqueezed(V v, const int64_t *axes, int n) { return N_OP("Unsqueeze", v, n_const_i64(axes, n)); }
-static V length_of(V v, int k) { return N_OP("Squeeze", ms_dim(v, k), int_const(0)); } /* a scalar */
+static V length_of(V v, int k) { return N_OP("Squeeze", n_dim(v, k), int_const(0)); } /* a scalar */
 /* 0 .. n-1, as i64, along the last axis of four. */
 static V places(V n) {
     V zero = N_OP("Squeeze", int_const(0), int_const(0)), one = N_OP("Squeeze", int_const(1), int_const(0));
     return unsqueezed(N_OP("Range", zero, n, one), (const int64_t[]){0, 1, 2}, 3);
 }
 static V per_batch(V v) { /* [b] along the first axis of four, as i64 */
-    return unsqueezed(ms_cast(v, I64), (const int64_t[]){1, 2, 3}, 3);
+    return unsqueezed(n_cast(v, I64), (const int64_t[]){1, 2, 3}, 3);
 }
 static V picked(V v, int64_t k) { /* v[k] */
     V ins[] = {v, N_OP("Squeeze", int_const(k), int_const(0))};
@@ -33,8 +33,8 @@ static V by_lengths(V mask, V keys, enum dtype t, double filter) {
 }
 /* [2 * batch]: where the keys end, and behind that where they start. */
 static V by_ends(V mask, V x, V keys, enum dtype t, double filter) {
-    V zero = int_const(0), batch = ms_dim(x, 0), place = places(keys);
-    V ends = N_OP("Slice", mask, zero, batch), starts = N_OP("Slice", mask, batch, ms_dim(mask, 0));
+    V zero = int_const(0), batch = n_dim(x, 0), place = places(keys);
+    V ends = N_OP("Slice", mask, zero, batch), starts = N_OP("Slice", mask, batch, n_dim(mask, 0));
     V inside = N_OP("And", N_OP("Less", place, per_batch(ends)), N_OP("Not", N_OP("Less", place, per_batch(starts))));
     return hiding(inside, t, filter);
 }
@@ -53,7 +53,7 @@ static V mask_of(V mask, V x, V keys, enum dtype t) {
     if (mask->type.rank == 2) mask = unsqueezed(mask, (const int64_t[]){1, 2}, 2);
     else if (mask->type.rank == 3) mask = unsqueezed(mask, (const int64_t[]){1}, 1);
     else return fail(E_RANK, "a mask of rank %d is not supported", mask->type.rank), NULL;
-    return hiding(ms_cast(mask, BOOL), t, filter);
+    return hiding(n_cast(mask, BOOL), t, filter);
 }
 
 /* ---- the node */
@@ -166,13 +166,13 @@ static bool unpacked(V v, int n, V *parts) {
 /* The biases of queries, keys and values stand behind each other; each of its operand's size, by its start (negative:
  * from the end). */
 static V biased(V v, V bias, V start) {
-    V size = ms_dim(v, 2), end = N_OP("Add", start, size);
+    V size = n_dim(v, 2), end = N_OP("Add", start, size);
     return N_OP("Add", v, N_OP("Slice", bias, start, end));
 }
 static bool add_biases(struct parts *p, V bias) {
     if (!bias) return true;
     if (p->k->type.rank != 3) return fail(E_RANK, "a bias needs keys of rank 3"), false;
-    V start = int_const(0), size = ms_dim(p->q, 2);
+    V start = int_const(0), size = n_dim(p->q, 2);
     p->q = biased(p->q, bias, start);
     p->k = biased(p->k, bias, size);
     p->v = biased(p->v, bias, N_OP("Add", size, size));
@@ -220,12 +220,12 @@ static void exp_multihead(void) {
 /* The new key and value are written into the cache, of which only so much is in use. */
 static void shared_cache(struct parts *p) {
     static const int64_t axis = 2;
-    V past = N_OP("Reshape", ms_cast(gin(7), I64), int_const(1)), batch = ms_dim(p->q, 0);
+    V past = N_OP("Reshape", n_cast(gin(7), I64), int_const(1)), batch = n_dim(p->q, 0);
     V at = N_OP("Expand", past, batch), caches[] = {p->past_k, p->past_v}, news[] = {p->k, p->v};
     for (int k = 0; k < 2; k++) {
         if (news[k]->type.rank == 3) {
             const int64_t heads[] = {0, 0, p->heads, -1}, turned[] = {0, 2, 1, 3};
-            news[k] = ms_transposed(ms_reshaped(news[k], heads, 4), turned, 4);
+            news[k] = n_transpose(ms_reshaped(news[k], heads, 4), turned, 4);
         }
         struct node *s = n_node("TensorScatter", (const V[]){caches[k], news[k], at}, 3, 1);
         node_set_attr(s, attr_int("axis", axis));
@@ -259,7 +259,7 @@ static void exp_decoder_multihead(void) {
         return;
     }
     shared_cache(&p);
-    V keys = N_OP("Add", N_OP("Squeeze", N_OP("Reshape", ms_cast(gin(7), I64), int_const(1)), int_const(0)),
+    V keys = N_OP("Add", N_OP("Squeeze", N_OP("Reshape", n_cast(gin(7), I64), int_const(1)), int_const(0)),
                   N_OP("Squeeze", int_const(1), int_const(0)));
     p.mask = sum_of(gin(4), mask_of(gin(3), p.q, keys, p.q->type.dtype));
     gout(0, attend(&p, 1)->outs.v[0]);
@@ -268,15 +268,15 @@ static void exp_decoder_multihead(void) {
 /* ---- packed: only the tokens that are no padding, one behind the other */
 /* The first of the offsets [batch, length], as many as there are tokens. */
 static V offsets_of(V offsets, V tokens) {
-    V flat = N_OP("Reshape", ms_cast(offsets, I64), int_const(-1));
-    return N_OP("Slice", flat, int_const(0), ms_dim(tokens, 0));
+    V flat = N_OP("Reshape", n_cast(offsets, I64), int_const(-1));
+    return N_OP("Slice", flat, int_const(0), n_dim(tokens, 0));
 }
 /* [tokens, size] as [batch, length, size], 0 where there is padding. */
 static V restored(V tokens, V offsets) {
-    V flat[] = {N_OP("Mul", ms_dim(offsets, 0), ms_dim(offsets, 1)), ms_dim(tokens, 1)};
-    V none = ms_cast(N_OP("ConstantOfShape", ms_joined(flat, 2, 0)), tokens->type.dtype);
+    V flat[] = {N_OP("Mul", n_dim(offsets, 0), n_dim(offsets, 1)), n_dim(tokens, 1)};
+    V none = n_cast(N_OP("ConstantOfShape", ms_joined(flat, 2, 0)), tokens->type.dtype);
     V at = unsqueezed(offsets_of(offsets, tokens), (const int64_t[]){1}, 1);
-    V dims[] = {ms_dim(offsets, 0), ms_dim(offsets, 1), ms_dim(tokens, 1)};
+    V dims[] = {n_dim(offsets, 0), n_dim(offsets, 1), n_dim(tokens, 1)};
     return N_OP("Reshape", N_OP("ScatterND", none, at, tokens), ms_joined(dims, 3, 0));
 }
 static void exp_restorepadding(void) { gout(0, restored(gin(0), gin(1))); }
@@ -285,27 +285,27 @@ static void exp_removepadding(void) {
     static const int64_t last = 1, rows = 0;
     V x = gin(0), count = gin(1);
     V place = unsqueezed(flattened(places(length_of(x, 1))), (const int64_t[]){0}, 1);
-    V real = flattened(N_OP("Less", place, unsqueezed(ms_cast(count, I64), &last, 1)));
-    V dims[] = {N_OP("Mul", ms_dim(x, 0), ms_dim(x, 1)), ms_dim(x, 2)};
+    V real = flattened(N_OP("Less", place, unsqueezed(n_cast(count, I64), &last, 1)));
+    V dims[] = {N_OP("Mul", n_dim(x, 0), n_dim(x, 1)), n_dim(x, 2)};
     struct attr along = attr_int("axis", rows);
     V ins[] = {N_OP("Reshape", x, ms_joined(dims, 2, 0)), real};
     gout(0, n_op("Compress", 0, ins, 2, &along, 1));
     V both[] = {flattened(N_OP("NonZero", real)), flattened(N_OP("NonZero", N_OP("Not", real)))};
-    V shape[] = {ms_dim(x, 0), ms_dim(x, 1)};
-    gout(1, ms_cast(N_OP("Reshape", ms_joined(both, 2, 0), ms_joined(shape, 2, 0)), I32));
-    V sums[] = {ms_cast(int_const(0), I32), N_OP("CumSum", count, N_OP("Squeeze", int_const(0), int_const(0)))};
+    V shape[] = {n_dim(x, 0), n_dim(x, 1)};
+    gout(1, n_cast(N_OP("Reshape", ms_joined(both, 2, 0), ms_joined(shape, 2, 0)), I32));
+    V sums[] = {n_cast(int_const(0), I32), N_OP("CumSum", count, N_OP("Squeeze", int_const(0), int_const(0)))};
     gout(2, ms_joined(sums, 2, 0));
     gout(3, N_OP("ReduceMax", count, int_const(0)));
 }
 static void packed_attention(struct parts *p, V tokens, V offsets, V sums, V bias) {
     V *all[] = {&p->q, &p->k, &p->v};
     for (int k = 0; k < 3; k++) *all[k] = restored(*all[k], offsets);
-    V ends = N_OP("Slice", sums, int_const(1), ms_dim(sums, 0)),
+    V ends = N_OP("Slice", sums, int_const(1), n_dim(sums, 0)),
       starts = N_OP("Slice", sums, int_const(0), int_const(-1));
     p->mask = sum_of(bias, by_lengths(N_OP("Sub", ends, starts), length_of(p->k, 1), p->q->type.dtype, -10000));
     struct node *a = attend(p, 1);
     if (!def_infer(a->in->graph, a)) return;
-    V y = a->outs.v[0], dims[] = {N_OP("Mul", ms_dim(y, 0), ms_dim(y, 1)), ms_dim(y, 2)};
+    V y = a->outs.v[0], dims[] = {N_OP("Mul", n_dim(y, 0), n_dim(y, 1)), n_dim(y, 2)};
     gout(0, N_OP("Gather", N_OP("Reshape", y, ms_joined(dims, 2, 0)), offsets_of(offsets, tokens)));
 }
 static bool packed_ranks(V offsets, V sums) {
@@ -342,9 +342,9 @@ static void exp_packed_multihead(void) {
     }
     if (!packed_ranks(gin(4), gin(5))) return;
     if (gin(3)) {
-        V start = int_const(0), size = ms_dim(p.q, 1), *all[] = {&p.q, &p.k, &p.v};
+        V start = int_const(0), size = n_dim(p.q, 1), *all[] = {&p.q, &p.k, &p.v};
         for (int k = 0; k < 3; k++) {
-            V end = N_OP("Add", start, ms_dim(*all[k], 1));
+            V end = N_OP("Add", start, n_dim(*all[k], 1));
             *all[k] = N_OP("Add", *all[k], N_OP("Slice", gin(3), start, end));
             start = k ? N_OP("Add", size, size) : size;
         }

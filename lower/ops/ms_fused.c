@@ -51,7 +51,7 @@ static void group_norm(V x) {
     }
     V ins[] = {last ? ms_channels_first(x) : x, gin(1), gin(2)};
     struct attr a[] = {attr_int("num_groups", int_attr("groups")), attr_float("epsilon", float_attr("epsilon"))};
-    for (int k = 1; k < 3; k++) ins[k] = ms_cast(ins[k], ins[0]->type.dtype);
+    for (int k = 1; k < 3; k++) ins[k] = n_cast(ins[k], ins[0]->type.dtype);
     V y = n_op("GroupNormalization", 0, ins, 3, a, 2);
     if (silu) y = N_OP("Mul", y, N_OP("Sigmoid", y));
     gout(0, last ? ms_channels_last(y) : y);
@@ -80,17 +80,17 @@ static V mask_index(V ids, V mask) {
     if (!mask) {
         struct tensor *zero = n_tensor(I32, &row, 1);
         struct attr value = {.name = "value", .kind = AT_TENSOR, .u.t = zero};
-        V dims = ms_dim(ids, 0);
+        V dims = n_dim(ids, 0);
         return n_op("ConstantOfShape", 0, &dims, 1, &value, 1);
     }
-    V one = ms_cast(int_const(1), mask->type.dtype), ins[] = {ms_cast(N_OP("Equal", mask, one), I32), int_const(1)};
+    V one = n_cast(int_const(1), mask->type.dtype), ins[] = {n_cast(N_OP("Equal", mask, one), I32), int_const(1)};
     return n_op("ReduceSum", 0, ins, 2, &keep, 1);
 }
 static V rows_of(V table, V ids) { return N_OP("Gather", table, ids); }
 static V positions_of(V ids) { /* 0 .. of one row */
     static const int64_t none = 0;
     V start = N_OP("Squeeze", int_const(0), int_const(0)), step = N_OP("Squeeze", int_const(1), int_const(0));
-    V all = N_OP("Range", start, N_OP("Squeeze", ms_dim(ids, 1), int_const(0)), step);
+    V all = N_OP("Range", start, N_OP("Squeeze", n_dim(ids, 1), int_const(0)), step);
     return N_OP("Unsqueeze", all, n_const_i64(&none, 1));
 }
 static void out_embedding(const struct embedding *e, int sum_at) {
@@ -131,10 +131,10 @@ static void exp_qembedlayernorm(void) {
 static V as_vector(V v) { return N_OP("Reshape", v, int_const(-1)); }
 static V as_scalar(V v) { return N_OP("Squeeze", as_vector(v), int_const(0)); }
 static void exp_range(void) {
-    V step = gin(2) ? as_scalar(gin(2)) : as_scalar(ms_cast(int_const(1), gin(0)->type.dtype));
+    V step = gin(2) ? as_scalar(gin(2)) : as_scalar(n_cast(int_const(1), gin(0)->type.dtype));
     gout(0, N_OP("Range", as_scalar(gin(0)), as_scalar(gin(1)), step));
 }
-static void exp_expanddims(void) { gout(0, N_OP("Unsqueeze", gin(0), as_vector(ms_cast(gin(1), I64)))); }
+static void exp_expanddims(void) { gout(0, N_OP("Unsqueeze", gin(0), as_vector(n_cast(gin(1), I64)))); }
 static void exp_pad(void) {
     V ins[] = {gin(0), as_vector(gin(1)), gin(2) ? as_scalar(gin(2)) : NULL};
     gout(0, ms_alike("Pad", ins, gin(2) ? 3 : 2));

@@ -6,7 +6,7 @@
 
 static V int_const(int64_t v) { return n_const_i64(&v, 1); }
 static V scalar_const(int64_t v) { return N_OP("Squeeze", int_const(v), int_const(0)); }
-static V as_scalar(V v) { return N_OP("Squeeze", N_OP("Reshape", ms_cast(v, I64), int_const(1)), int_const(0)); }
+static V as_scalar(V v) { return N_OP("Squeeze", N_OP("Reshape", n_cast(v, I64), int_const(1)), int_const(0)); }
 static V counted(V n) { return N_OP("Range", scalar_const(0), n, scalar_const(1)); }
 static V unsqueezed(V v, const int64_t *axes, int n) { return N_OP("Unsqueeze", v, n_const_i64(axes, n)); }
 static V column(V v) { return unsqueezed(v, (const int64_t[]){1}, 1); } /* [b] as [b, 1] */
@@ -47,9 +47,9 @@ static void exp_rotary(void) {
         heads = size / (2 * half);
     }
     if (at->type.rank == 1) {
-        V steps = counted(N_OP("Squeeze", ms_dim(x, r - 2 + (r == 3 ? 0 : 0)), int_const(0)));
+        V steps = counted(N_OP("Squeeze", n_dim(x, r - 2), int_const(0)));
         V all = N_OP("Add", unsqueezed(steps, (const int64_t[]){0}, 1), N_OP("Reshape", at, int_const(1)));
-        V two[] = {ms_dim(x, 0), int_const(1)};
+        V two[] = {n_dim(x, 0), int_const(1)};
         at = N_OP("Expand", all, ms_joined(two, 2, 0));
     }
     gout(0, rotated(x, cos, sin, at, heads, int_attr("interleaved")));
@@ -130,11 +130,11 @@ static V gqa_mask(const struct gqa *g, V keys, V bias) {
     enum dtype t = g->q->type.dtype;
     int64_t window = int_attr("local_window_size");
     V j = unsqueezed(counted(keys), (const int64_t[]){0, 1, 2}, 3);
-    V steps = counted(N_OP("Squeeze", ms_dim(g->q, 1), int_const(0)));
+    V steps = counted(N_OP("Squeeze", n_dim(g->q, 1), int_const(0)));
     V from = unsqueezed(g->used, (const int64_t[]){1, 2, 3}, 3);
     V i = N_OP("Add", from, unsqueezed(steps, (const int64_t[]){0, 1, 3}, 3)), seen;
     if (int_attr("causal")) seen = N_OP("LessOrEqual", j, i);
-    else seen = N_OP("Less", j, N_OP("Add", from, ms_dim(g->q, 1)));
+    else seen = N_OP("Less", j, N_OP("Add", from, n_dim(g->q, 1)));
     if (window > 0) seen = N_OP("And", seen, N_OP("Greater", j, N_OP("Sub", i, scalar_const(window))));
     double hidden = t == F16 ? -65504 : -FLT_MAX;
     return N_OP("Where", seen, bias ? bias : n_const_f(t, 0), n_const_f(t, hidden));
@@ -144,13 +144,13 @@ static void add_sink(struct gqa *g, V *k, V *v, V *mask, V sink) {
     enum dtype t = g->q->type.dtype;
     V *all[] = {k, v};
     for (int n = 0; n < 2; n++) {
-        V dims[] = {ms_dim(*all[n], 0), ms_dim(*all[n], 1), int_const(1), ms_dim(*all[n], 3)};
-        V two[] = {*all[n], ms_cast(N_OP("ConstantOfShape", ms_joined(dims, 4, 0)), t)};
+        V dims[] = {n_dim(*all[n], 0), n_dim(*all[n], 1), int_const(1), n_dim(*all[n], 3)};
+        V two[] = {*all[n], n_cast(N_OP("ConstantOfShape", ms_joined(dims, 4, 0)), t)};
         *all[n] = ms_joined(two, 2, 2);
     }
     V score = sink ? unsqueezed(sink, (const int64_t[]){0, 2, 3}, 3) : n_const_f(t, 0);
-    V dims[] = {ms_dim(g->q, 0), int_const(g->heads), ms_dim(g->q, 1)}, all_dims = ms_joined(dims, 3, 0);
-    V two[2] = {all_dims, ms_dim(*mask, 3)}, ones[2] = {all_dims, int_const(1)};
+    V dims[] = {n_dim(g->q, 0), int_const(g->heads), n_dim(g->q, 1)}, all_dims = ms_joined(dims, 3, 0);
+    V two[2] = {all_dims, n_dim(*mask, 3)}, ones[2] = {all_dims, int_const(1)};
     V parts[] = {N_OP("Expand", *mask, ms_joined(two, 2, 0)), N_OP("Expand", score, ms_joined(ones, 2, 0))};
     *mask = ms_joined(parts, 2, 3);
 }
@@ -163,7 +163,7 @@ static void exp_gqa(void) {
         return;
     }
     if (!g.k && !split_packed(&g)) return;
-    V flat = N_OP("Reshape", ms_cast(gin(5), I64), int_const(-1)), steps = ms_dim(g.q, 1);
+    V flat = N_OP("Reshape", n_cast(gin(5), I64), int_const(-1)), steps = n_dim(g.q, 1);
     g.total = as_scalar(gin(6));
     /* a first prompt starts at 0, even where it is padded behind its end */
     V first = N_OP("Equal", steps, N_OP("Reshape", g.total, int_const(1)));
@@ -182,7 +182,7 @@ static void exp_gqa(void) {
     V k = cached(gin(3), g.k, g.used, g.total, g.kv_heads), v = cached(gin(4), g.v, g.used, g.total, g.kv_heads);
     gout(1, k);
     gout(2, v);
-    V mask = gqa_mask(&g, N_OP("Squeeze", ms_dim(k, 2), int_const(0)), gin(10));
+    V mask = gqa_mask(&g, N_OP("Squeeze", n_dim(k, 2), int_const(0)), gin(10));
     if (gin(11) || int_attr("smooth_softmax") == 1) add_sink(&g, &k, &v, &mask, gin(11));
     struct node *a = n_node("Attention", (const V[]){g.q, k, v, mask}, 4, 1);
     node_set_attr(a, attr_int("q_num_heads", g.heads));

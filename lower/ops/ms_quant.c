@@ -127,7 +127,7 @@ static void exp_dynamicquantizematmul(void) {
 static void exp_reducesuminteger(void) {
     const int64_t *over;
     int n = ints_attr("axes", &over);
-    V ins[] = {ms_cast(gin(0), gin(0)->type.dtype == U8 ? U32 : I32), n_const_i64(over, n)};
+    V ins[] = {n_cast(gin(0), gin(0)->type.dtype == U8 ? U32 : I32), n_const_i64(over, n)};
     gout(0, ms_alike("ReduceSum", ins, 2));
 }
 

@@ -221,11 +221,10 @@ static V part_sizes(T split, E length, int *n) {
     double v;
     *n = -1;
     if (has(split) && rank(split) == 1) {
-        struct attr to = attr_int("to", dtype_onnx(I64));
         if (!const_int(dim(split, 0), &total)) return *n = 0, NULL;
         if (total > PARTS_MAX) return fail(E_LIMIT, "more than %d parts", PARTS_MAX), NULL;
         *n = (int)total;
-        return dtype(split) == I64 ? gin(1) : n_op("Cast", 0, (const V[]){gin(1)}, 1, &to, 1);
+        return n_cast(gin(1), I64);
     }
     if (has(split) && rank(split)) return fail(E_RANK, "the sizes of the parts are no number and no vector"), NULL;
     if (has(split) && !const_value(split, 0, &v)) return *n = 0, NULL;

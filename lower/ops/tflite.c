@@ -224,7 +224,7 @@ bool known_dim(V v, int axis, int64_t *n) { return axis >= 0 && axis < v_rank(v)
 V transposed(V v, const int64_t *perm, int n) {
     bool same = true;
     for (int k = 0; k < n; k++) same &= perm[k] == k;
-    return same ? v : N_WITH("Transpose", ATTRS(attr_ints("perm", perm, n)), v);
+    return same ? v : n_transpose(v, perm, n);
 }
 V channels_first(V v) {
     int64_t perm[X_MAX_LIST];
@@ -238,14 +238,11 @@ V channels_last(V v) {
     for (int k = 0; k < n; k++) perm[k] = k == 0 ? 0 : k == n - 1 ? 1 : k + 1;
     return transposed(v, perm, n);
 }
-V cast_to(V v, enum dtype t) {
-    return !v || v->type.dtype == t ? v : N_WITH("Cast", ATTRS(attr_int("to", dtype_onnx(t))), v);
-}
 V reshaped_to(V v, const int64_t *dims, int n) {
     return N_WITH("Reshape", ATTRS(attr_int("allowzero", 0)), v, n_const_i64(dims, n));
 }
 V int_vector(V v) {
-    V r = cast_to(v, I64);
+    V r = n_cast(v, I64);
     return v_rank(r) == 1 ? r : reshaped_to(r, (int64_t[]){-1}, 1);
 }
 V const_i32(const int64_t *v, int n) {
@@ -272,7 +269,7 @@ void out_table(enum dtype to, int64_t (*f)(int64_t q, curve of), curve of) {
     struct tensor *t = n_tensor(to, (int64_t[]){256}, 1);
     int64_t least = type_bounds(from).lo;
     for (int64_t q = 0; q < 256; q++) tensor_set_i(t, q, f(q + least, of));
-    V index = cast_to(gin(0), I32);
+    V index = n_cast(gin(0), I32);
     if (least) index = N_OP("Sub", index, n_const_f(I32, (double)least));
     gout(0, N_WITH("Gather", ATTRS(attr_int("axis", 0)), n_const(t), index));
 }

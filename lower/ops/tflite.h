@@ -70,7 +70,6 @@ V activated(V v);               /* by the attribute fused_activation_function */
 V transposed(V v, const int64_t *perm, int n);
 V channels_first(V v); /* [N, ..., C] -> [N, C, ...] */
 V channels_last(V v);
-V cast_to(V v, enum dtype t);
 V int_vector(V v); /* as i64, a vector */
 V reshaped_to(V v, const int64_t *dims, int n);
 V const_i32(const int64_t *v, int n); /* a vector of i32 */

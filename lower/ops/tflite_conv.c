@@ -185,16 +185,16 @@ static V hybrid_conv(struct sums *c, enum conv_kind kind) {
     if (h.zero) return fail(E_OP, "hybrid convolutions with asymmetric inputs are not supported"), NULL;
     V sum = inferred(conv_node(c, kind, true, h.codes));
     if (!sum) return NULL;
-    V y = N_OP("Mul", N_OP("Mul", cast_to(sum, F32), h.scale), channel_scales(c->at_w, c->channels, c->spatial));
+    V y = N_OP("Mul", N_OP("Mul", n_cast(sum, F32), h.scale), channel_scales(c->at_w, c->channels, c->spatial));
     int64_t ones[8] = {c->channels, 1, 1, 1, 1, 1, 1, 1};
     return bias ? N_OP("Add", y, reshaped_to(bias, ones, 1 + c->spatial)) : y;
 }
 static void convolve(struct sums *c, enum conv_kind kind) {
     bool floats = dtype(in(c->at_x)) == F32, weights_are_float = dtype_is_float(dtype(in(c->at_w)));
     V y;
-    if (c->bias && floats && c->bias->type.dtype != F32) c->bias = cast_to(c->bias, F32);
+    if (c->bias && floats && c->bias->type.dtype != F32) c->bias = n_cast(c->bias, F32);
     if (floats && weights_are_float) {
-        c->w = cast_to(c->w, F32);
+        c->w = n_cast(c->w, F32);
         y = inferred(conv_node(c, kind, false, c->x));
         if (y) y = activated(y);
     } else if (floats) {
@@ -311,11 +311,10 @@ V hybrid_sums(V x, V w, V scales) {
     V sum = inferred(n_node_in("tflite", "MatMul", (const V[]){h.codes, w}, 2, 1));
     if (!sum) return NULL;
     if (h.zero) { /* sum((q - zero) * w) = sum(q * w) - zero * sum(w) */
-        V columns =
-            N_WITH("ReduceSum", ATTRS(attr_int("keepdims", 1)), cast_to(w, I32), n_const_i64((int64_t[]){0}, 1));
+        V columns = N_WITH("ReduceSum", ATTRS(attr_int("keepdims", 1)), n_cast(w, I32), n_const_i64((int64_t[]){0}, 1));
         sum = N_OP("Sub", sum, N_OP("Mul", h.zero, columns));
     }
-    return N_OP("Mul", cast_to(sum, F32), N_OP("Mul", h.scale, scales));
+    return N_OP("Mul", n_cast(sum, F32), N_OP("Mul", h.scale, scales));
 }
 static void op_fully_connected(void) {
     V x = gin(0), w = gin(1), bias = gin(2), y;
@@ -333,9 +332,8 @@ static void op_fully_connected(void) {
     V wt = last_two_swapped(w);
     bool floats = dtype(in(0)) == F32, weights_are_float = dtype_is_float(dtype(in(1)));
     if (floats) {
-        y = weights_are_float ? N_OP("MatMul", rows, cast_to(wt, F32))
-                              : hybrid_sums(rows, wt, channel_scales(1, oc, 0));
-        if (y && bias) y = N_OP("Add", y, cast_to(bias, F32));
+        y = weights_are_float ? N_OP("MatMul", rows, n_cast(wt, F32)) : hybrid_sums(rows, wt, channel_scales(1, oc, 0));
+        if (y && bias) y = N_OP("Add", y, n_cast(bias, F32));
         if (y) y = activated(y);
     } else {
         y = integer_product(0, 1, rows, wt, bias);

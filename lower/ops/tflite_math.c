@@ -495,7 +495,7 @@ static void exp_atan2(void) { become("Atan2"); }
 static void exp_cast(void) {
     enum dtype t = out_type();
     if (t == NONE) fail(E_TYPE, "the type of the result is not known");
-    else gout(0, cast_to(gin(0), t));
+    else gout(0, n_cast(gin(0), t));
 }
 static void exp_zeros_like(void) {
     enum dtype t = dtype(in(0));
@@ -535,13 +535,13 @@ static void op_dequantize(void) {
 static void exp_dequantize(void) {
     V x = gin(0);
     if (of_floats()) {
-        gout(0, cast_to(x, F32));
+        gout(0, n_cast(x, F32));
     } else if (channels_of(0) > 1) {
         int64_t n = channels_of(0), axis = int_attr("channel_axis"), dims[X_MAX_LIST];
         for (int k = 0; k < v_rank(x); k++) dims[k] = k == axis ? n : 1;
         struct tensor *t = n_tensor(F32, dims, v_rank(x));
         for (int64_t k = 0; k < n; k++) tensor_set_f(t, k, channel_scale(0, (int)k));
-        gout(0, N_OP("Mul", cast_to(x, F32), n_const(t)));
+        gout(0, N_OP("Mul", n_cast(x, F32), n_const(t)));
     } else if (is_quantized(0)) {
         become("Dequantize");
     } else {

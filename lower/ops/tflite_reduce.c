@@ -147,14 +147,14 @@ static void exp_prod(void) {
 static void exp_reduce_max(void) { gout(0, reduction("ReduceMax", gin(0))); }
 static void exp_reduce_min(void) { gout(0, reduction("ReduceMin", gin(0))); }
 /* any and all: the greatest and the least of 0 and 1 */
-static void exp_any(void) { gout(0, cast_to(reduction("ReduceMax", cast_to(gin(0), U8)), BOOL)); }
-static void exp_all(void) { gout(0, cast_to(reduction("ReduceMin", cast_to(gin(0), U8)), BOOL)); }
+static void exp_any(void) { gout(0, n_cast(reduction("ReduceMax", n_cast(gin(0), U8)), BOOL)); }
+static void exp_all(void) { gout(0, n_cast(reduction("ReduceMin", n_cast(gin(0), U8)), BOOL)); }
 static void arg(const char *op) {
     int64_t axis;
     if (const_ints(1, &axis, 1) != 1) return;
     enum dtype t = out_type() == NONE ? I64 : out_type();
     V y = N_WITH(op, ATTRS(attr_int("axis", axis), attr_int("keepdims", 0)), gin(0));
-    gout(0, cast_to(y, t));
+    gout(0, n_cast(y, t));
 }
 static void exp_arg_max(void) { arg("ArgMax"); }
 static void exp_arg_min(void) { arg("ArgMin"); }

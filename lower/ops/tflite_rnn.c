@@ -397,7 +397,7 @@ static void exp_svdf(void) {
         if (hybrid) fresh = hybrid_sums(x, turned, n_const_f(F32, s));
         else fresh = N_OP("MatMul", x, turned);
         if (dtype(in(SVDF_TIME)) == I8)
-            wt = N_OP("Mul", cast_to(wt, F32), n_const_f(F32, (double)quant_in(SVDF_TIME).scale));
+            wt = N_OP("Mul", n_cast(wt, F32), n_const_f(F32, (double)quant_in(SVDF_TIME).scale));
     }
     if (!fresh) return;
     V next = node_with("ShiftIn", (const V[]){state, fresh}, 2, "memory", memory);

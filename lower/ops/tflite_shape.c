@@ -24,7 +24,7 @@ static void exp_squeeze(void) {
 static void exp_expand_dims(void) { gout(0, N_OP("Unsqueeze", gin(0), int_vector(gin(1)))); }
 static void exp_shape(void) {
     enum dtype t = out_type() == NONE ? I32 : out_type();
-    gout(0, cast_to(N_OP("Shape", gin(0)), t));
+    gout(0, n_cast(N_OP("Shape", gin(0)), t));
 }
 static void exp_rank(void) { gout(0, n_const_f(I32, v_rank(gin(0)))); }
 static void exp_transpose(void) {
@@ -60,7 +60,7 @@ static void exp_broadcast_args(void) {
             s[k] = N_WITH("Concat", ATTRS(attr_int("axis", 0)), n_const(lead), s[k]);
         }
     V one = n_const_f(I64, 1);
-    gout(0, cast_to(N_OP("Where", N_OP("Equal", s[0], one), s[1], s[0]), dtype(in(0))));
+    gout(0, n_cast(N_OP("Where", N_OP("Equal", s[0], one), s[1], s[0]), dtype(in(0))));
 }
 
 /* ---- together and apart */
@@ -245,7 +245,7 @@ static void exp_reverse_sequence(void) {
 
 /* ---- pads. Input 1: pairs [rank, 2], of ONNX all that is in front and then all behind. */
 static V pads_of(V pairs) {
-    return reshaped_to(transposed(cast_to(pairs, I64), (int64_t[]){1, 0}, 2), (int64_t[]){-1}, 1);
+    return reshaped_to(transposed(n_cast(pairs, I64), (int64_t[]){1, 0}, 2), (int64_t[]){-1}, 1);
 }
 static bool are_pairs(void) {
     if (v_rank(gin(1)) == 2) return true;
@@ -408,7 +408,7 @@ static void op_batch_gather(void) {
     X from = cat(push(sub_list(o, 0, axis), index), sub_list(o, axis + rk - batch, rank(x) - axis - 1));
     out(0, dtype(x), o, at(x, from));
 }
-static void exp_gather_nd(void) { gout(0, N_OP("GatherND", gin(0), cast_to(gin(1), I64))); }
+static void exp_gather_nd(void) { gout(0, N_OP("GatherND", gin(0), n_cast(gin(1), I64))); }
 static void exp_embedding_lookup(void) { /* rows of input 1, of codes as floats */
     V w = gin(1), rows = gin(0);
     if (dtype_is_float(dtype(in(1))) || out_type() == dtype(in(1))) {
@@ -416,7 +416,7 @@ static void exp_embedding_lookup(void) { /* rows of input 1, of codes as floats 
         return;
     }
     int64_t n = channels_of(1);
-    V y = cast_to(N_WITH("Gather", ATTRS(attr_int("axis", 0)), w, rows), F32);
+    V y = n_cast(N_WITH("Gather", ATTRS(attr_int("axis", 0)), w, rows), F32);
     int64_t dims[X_MAX_LIST] = {n};
     for (int k = 1; k < v_rank(w); k++) dims[k] = 1;
     struct tensor *s = n_tensor(F32, dims, n > 1 ? v_rank(w) : 0);
@@ -432,10 +432,10 @@ static V zeros_of(enum dtype t, V shape) {
 }
 static void exp_scatter_nd(void) { /* what is written twice is added */
     V zeros_ = zeros_of(dtype(in(1)), int_vector(gin(2)));
-    gout(0, N_WITH("ScatterND", ATTRS(attr_str("reduction", "add")), zeros_, cast_to(gin(0), I64), gin(1)));
+    gout(0, N_WITH("ScatterND", ATTRS(attr_str("reduction", "add")), zeros_, n_cast(gin(0), I64), gin(1)));
 }
 static void exp_sparse_to_dense(void) { /* indices, shape, values, the value elsewhere */
-    V shape = int_vector(gin(1)), at_k = cast_to(gin(0), I64), dense = N_OP("Expand", scalar_of(gin(3)), shape),
+    V shape = int_vector(gin(1)), at_k = n_cast(gin(0), I64), dense = N_OP("Expand", scalar_of(gin(3)), shape),
       v = gin(2);
     int64_t rank;
     if (!known_dim(shape, 0, &rank)) {
@@ -483,7 +483,7 @@ static void exp_select(void) {
 }
 static void exp_select_v2(void) { expand_to("Where"); }
 static void exp_where(void) { /* places of what is not 0, one a row */
-    V c = dtype(in(0)) == BOOL ? gin(0) : cast_to(gin(0), BOOL);
+    V c = dtype(in(0)) == BOOL ? gin(0) : n_cast(gin(0), BOOL);
     gout(0, transposed(N_OP("NonZero", c), (int64_t[]){1, 0}, 2));
 }
 static void exp_one_hot(void) { /* indices, depth, on, off */
@@ -498,7 +498,7 @@ static void exp_topk(void) {
     node_set_attr(n, attr_int("axis", -1));
     if (!def_infer(n->in->graph, n)) return;
     gout(0, n->outs.v[0]);
-    if (wants(1)) gout(1, cast_to(n->outs.v[1], I32));
+    if (wants(1)) gout(1, n_cast(n->outs.v[1], I32));
 }
 static void exp_unique(void) {
     struct node *n = n_node("Unique", (const V[]){gin(0)}, 1, 3);
@@ -507,7 +507,7 @@ static void exp_unique(void) {
     node_set_attr(n, attr_int("axis", 0));
     if (!def_infer(n->in->graph, n)) return;
     gout(0, n->outs.v[0]);
-    if (wants(1)) gout(1, cast_to(n->outs.v[2], t));
+    if (wants(1)) gout(1, n_cast(n->outs.v[2], t));
 }
 
 /* ---- made of nothing */

@@ -5,10 +5,6 @@
 
 /* ---- Dropout: keeps an element with probability 1 - ratio, and multiplies what is kept by 1 / (1 - ratio) */
 static V constant_f32(double v) { return n_const_f(F32, v); }
-static V as_f32(V v) {
-    struct attr to = attr_int("to", dtype_onnx(F32));
-    return v->type.dtype == F32 ? v : n_op("Cast", 0, &v, 1, &to, 1);
-}
 static V all_true(V like) {
     struct tensor *yes = n_tensor(BOOL, (const int64_t[]){1}, 1);
     tensor_set_i(yes, 0, 1);
@@ -24,13 +20,11 @@ static void op_dropout(void) {
     }
     struct attr draw[] = {attr_int("dtype", dtype_onnx(F32)), attr_float("seed", (double)int_attr("seed"))};
     V drawn = n_op("RandomUniformLike", 0, &x, 1, draw, has_attr("seed") ? 2 : 1);
-    ratio = ratio ? as_f32(ratio) : constant_f32(0.5);
+    ratio = ratio ? n_cast(ratio, F32) : constant_f32(0.5);
     V kept = N_OP("Or", N_OP("GreaterOrEqual", drawn, ratio), N_OP("Not", training));
     V grown = N_OP("Div", constant_f32(1), N_OP("Sub", constant_f32(1), ratio));
     V scale = N_OP("Where", training, grown, constant_f32(1));
-    struct attr to = attr_int("to", dtype_onnx(x->type.dtype));
-    if (x->type.dtype != F32) scale = n_op("Cast", 0, &scale, 1, &to, 1);
-    gout(0, N_OP("Where", kept, N_OP("Mul", x, scale), n_const_f(x->type.dtype, 0)));
+    gout(0, N_OP("Where", kept, N_OP("Mul", x, n_cast(scale, x->type.dtype)), n_const_f(x->type.dtype, 0)));
     if (n_out() > 1) gout(1, kept);
 }
 static void up_dropout(struct node *n) { /* before 12 the ratio was an attribute; inference does not read it */
@@ -43,7 +37,6 @@ static void up_dropout(struct node *n) { /* before 12 the ratio was an attribute
  * optimized, all their gradients, and each kind of state that the method keeps; results are the new tensors and states.
  */
 struct update {
-    int count;         /* tensors that are optimized */
     E rate, t;         /* learning rate, of the type of the tensors; updates before, i64 */
     E x, g, s[2], one; /* an element, its gradient with the regularization, its state */
 };
@@ -58,8 +51,8 @@ static void optimize(int states, update_fn step) {
         return;
     }
     for (int k = 0; k < n; k++) {
-        T x = in(2 + k), g = in(2 + n + k), s[2] = {0};
-        if (!x || !g) return;
+        T x = in(2 + k);
+        if (!x) return;
         X i = axes(shape(x));
         struct update u = {.x = at(x, i)};
         enum dtype vt = dtype_value(dtype(x));
@@ -73,7 +66,7 @@ static void optimize(int states, update_fn step) {
                 require(eq(dim(t, d), dim(x, d)), "tensor %d and its gradient or state differ on axis %d", k, d);
             X own = i;
             for (int d = 0; d < rank(x); d++) own.v[d] = within(i.v[d], dim(t, d));
-            if (j) u.s[j - 1] = at(s[j - 1] = t, own);
+            if (j) u.s[j - 1] = at(t, own);
             else u.g = at(t, own);
         }
         u.rate = cast(dtype(x), scalar(in(0))), u.t = cast(I64, scalar(in(1)));
