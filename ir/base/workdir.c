@@ -195,7 +195,7 @@ bool workdir_clear(struct workdir *w) {
     for (off_t at = HEAD; w->fresh >= 0 && next_name(w->marker, &at, name);) remove_file(w->fresh, name);
     if (w->fresh >= 0) close(w->fresh);
     w->fresh = -1;
-    if (unlinkat(w->dir, WORKDIR_NEW, AT_REMOVEDIR) == 0) return true;
+    if (unlinkat(w->dir, WORKDIR_NEW, AT_REMOVEDIR) == 0 || errno == ENOENT) return true;
     workdir_problem(w, "cannot write", arena_printf(w->diags->arena, "%s/" WORKDIR_NEW, w->name));
     workdir_close(w);
     return false;
