@@ -45,12 +45,16 @@ static void show_outputs_json(struct session *s, struct tensor *const *outputs) 
     if (p->m->given.n) json_object_set_new(all, "gives", manifest_holders(s->w, &p->m->given));
     session_json(s, all);
 }
+static bool run_program(struct session *s, const char *exe, struct tensor **inputs, struct tensor **outputs) {
+    struct harness h = {.c = s->c, .w = s->w, .exe = exe, .seconds = s->o->seconds, .symbols = session_symbols(s)};
+    return harness_run(&h, (const struct tensor *const *)inputs, outputs, 0, 0, NULL);
+}
 static bool compute(struct session *s, struct tensor **inputs, struct tensor **outputs) {
-    if (s->o->interpret) return session_interpret(s, inputs, outputs);
-    const char *exe = session_build(s, arena_printf(&s->c->arena, "%s_main", s->w->name));
-    struct harness h = {
-        .c = s->c, .w = s->w, .exe = exe, .seconds = s->o->seconds, .symbols = exe ? session_symbols(s) : NULL};
-    return exe && harness_run(&h, (const struct tensor *const *)inputs, outputs, 0, 0, NULL);
+    const char *exe = s->o->interpret ? NULL : session_build(s, arena_printf(&s->c->arena, "%s_main", s->w->name));
+    if (!s->o->interpret && !exe) return false;
+    bool ok = exe ? run_program(s, exe, inputs, outputs) : session_interpret(s, inputs, outputs);
+    if (!ok) session_blame_inputs(s);
+    return ok;
 }
 int cmd_run(const struct options *o) {
     struct session s;

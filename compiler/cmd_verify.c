@@ -4,7 +4,7 @@
  * first that departs. */
 #include "compiler/compare.h"
 #include "compiler/import/tensor_io.h"
-#include "compiler/quant_step.h"
+#include "compiler/result_precision.h"
 #include "compiler/referee.h"
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +27,9 @@ static struct tolerance tolerance_of(const struct verification *v, int k) {
     enum dtype t = v->p->outs.v[k].buf->type;
     double step = quant_step(v->s->u.g, k);
     if (o->steps_given && dtype_is_int(t)) step = 1;
-    return (struct tolerance){.rtol = o->rtol_given ? o->rtol : usual_rtol(t),
+    bool computed = v->s->u.g && k < v->s->u.g->top->results.n && dtype_is_float(t);
+    double usual = computed ? usual_rtol_of_result(v->s->c, v->s->u.g, k) : usual_rtol(t);
+    return (struct tolerance){.rtol = o->rtol_given ? o->rtol : usual,
                               .atol = o->atol,
                               .step = step,
                               .steps = o->steps_given ? o->steps_given - 1 : 1};
@@ -189,6 +191,7 @@ static void verify_variant(struct session *s, struct harness h, struct tensor **
     }
     bool ran = harness_run(&h, (const struct tensor *const *)inputs, outputs, 0, 0, NULL);
     if (several && !s->o->json) printf("%s%s\n", s->targets[k]->name, other ? ": not run, this CPU cannot" : "");
+    if (!ran && !other) session_blame_inputs(s);
     if (!ran) return;
     struct verification v = {.s = s,
                              .p = s->w->program,

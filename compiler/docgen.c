@@ -173,7 +173,8 @@ static void fish(void) {
 static void tolerances(void) {
     fputs("\nAn element may be off by `atol + rtol * M + steps * step`, where M is the greatest magnitude of the "
           "referee's tensor. `rtol` is 0 for\nelement types that are not in this table, and the interpreter must give "
-          "the same bits:\n\n| element type | rtol |\n|---|---|\n",
+          "the same bits. Of the types of floats that a result is computed through, the one with the greatest `rtol` "
+          "counts:\n\n| element type | rtol |\n|---|---|\n",
           stdout);
     for (const struct usual_tolerance *u = usual_tolerances; u->types; u++) printf("| %s | %g |\n", u->types, u->rtol);
     fputs("\nIn a model that holds quantizing operators, `step` is 1 for results of integers up to 16 bits, and the "

@@ -24,6 +24,7 @@ struct session {
     json_t *dumps;                 /* with --json: what --dump-after shows */
     const struct target *targets[VARIANTS_MAX]; /* of --target, the first is compile.target's */
     int ntargets;
+    bool made_up; /* at least one input's values */
     struct variant variants[VARIANTS_MAX]; /* those behind the first */
 };
 /* The target of a name that the user gave; NULL after a diagnostic when there is none. */
@@ -63,6 +64,8 @@ const char *session_count(struct session *s, bool present, int n); /* "nothing",
 const struct shape_option *session_contents(void *env, int k, const char *name, enum value_kind kind);
 /* All inputs from --input and --data, in order of the API; without both, made-up ones. NULL: diagnostics. */
 struct tensor **session_inputs(struct session *s);
+/* The run has failed, the diagnostic is recorded: adds what may be given instead where inputs are made up. */
+void session_blame_inputs(struct session *s);
 /* Reads DIR/output_<k>.pb or .npy; false when there is no such file, or with a diagnostic. */
 struct value_io;
 bool session_reference(struct session *s, int k, const struct holder *p, struct value_io *v);

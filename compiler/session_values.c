@@ -101,6 +101,7 @@ static bool typical_leaf(void *env, expr e, int64_t *v) {
 static struct tensor *made_up(struct session *s, int k, const struct io *io) {
     static const struct str_elem words[] = {{"alpha", 5}, {"beta", 4}, {"gamma", 5}, {"", 0}};
     int64_t dims[32];
+    s->made_up = true;
     for (int d = 0; d < io->buf->nlogical; d++)
         if (!x_eval_int(io->buf->logical[d], typical_leaf, (void *)s->w->program, &dims[d]))
             BUG("dim %d of input %s has no value", d, io->buf->name);
@@ -120,6 +121,19 @@ static struct tensor *made_up(struct session *s, int k, const struct io *io) {
         else tensor_set_i(t, i, h & 1);
     }
     return t;
+}
+void session_blame_inputs(struct session *s) {
+    const struct program *p = s->w->program;
+    enum { SHOWN = 8 };
+    struct text sizes = {0};
+    if (!s->made_up) return;
+    for (int y = 0; y < p->syms.n && y < SHOWN; y++)
+        text_printf(&sizes, "%s%s = %lld", y ? ", " : " with ", diag_quote(&s->c->arena, p->syms.v[y]->name),
+                    (long long)program_reference(p, p->syms.v[y]));
+    if (p->syms.n > SHOWN) text_printf(&sizes, " and %d more sizes", p->syms.n - SHOWN);
+    diag_help(&s->c->diags, "the inputs were made up%s; --data or --input gives values that the model takes%s",
+              sizes.n ? sizes.s : "", p->syms.n ? ", --dim other sizes" : "");
+    text_free(&sizes);
 }
 static bool options_name_inputs(struct session *s, const holders *p) {
     for (int j = 0; j < s->o->inputs.n; j++) {

@@ -1,5 +1,7 @@
-/* See quant_step.h. Looks from a result of the model upwards, through nodes that only move elements. */
-#include "compiler/quant_step.h"
+/* See result_precision.h. Looks from a result of the model upwards: for steps through nodes that only move elements, for
+ * types through all. */
+#include "compiler/result_precision.h"
+#include "compiler/compare.h"
 #include <math.h>
 
 static bool moves_elements(const struct node *n) {
@@ -38,4 +40,32 @@ double quant_step(const struct graph *g, int k) {
     enum dtype t = v->type.dtype;
     if (dtype_is_float(t)) return scale_of(v, 0);
     return dtype_is_int(t) && dtype_bits(t) <= 16 ? 1 : 0;
+}
+
+/* ---- floats of few bits */
+struct ancestors {
+    struct arena *arena;
+    bool *seen; /* by the number of the node */
+    VEC(const struct node *) todo;
+    double rtol;
+};
+static void meet(struct ancestors *a, const struct value *v) {
+    if (!v || v->init) return;
+    if (dtype_is_float(v->type.dtype)) a->rtol = fmax(a->rtol, usual_rtol(v->type.dtype));
+    const struct node *n = v->def ? v->def : v->param_of ? v->param_of->owner : NULL;
+    if (!n || a->seen[n->id]) return;
+    a->seen[n->id] = true;
+    PUSH(a->arena, &a->todo, n);
+}
+double usual_rtol_of_result(struct ctx *c, const struct graph *g, int k) {
+    struct ancestors a = {.arena = &c->arena, .seen = NEWN(&c->arena, bool, g->next_node + 1)};
+    meet(&a, g->top->results.v[k]);
+    while (a.todo.n) {
+        const struct node *n = a.todo.v[--a.todo.n];
+        for (int j = 0; j < n->ins.n; j++) meet(&a, n->ins.v[j]);
+        for (int j = 0; j < n->attrs.n; j++)
+            for (int r = 0; n->attrs.v[j].kind == AT_REGION && r < n->attrs.v[j].u.region->results.n; r++)
+                meet(&a, n->attrs.v[j].u.region->results.v[r]);
+    }
+    return a.rtol;
 }
