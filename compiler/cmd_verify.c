@@ -4,8 +4,8 @@
  * first that departs. */
 #include "compiler/compare.h"
 #include "compiler/import/tensor_io.h"
-#include "compiler/result_precision.h"
 #include "compiler/referee.h"
+#include "compiler/result_precision.h"
 #include <stdio.h>
 #include <string.h>
 

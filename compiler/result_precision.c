@@ -1,5 +1,5 @@
-/* See result_precision.h. Looks from a result of the model upwards: for steps through nodes that only move elements, for
- * types through all. */
+/* See result_precision.h. Looks from a result of the model upwards: for steps through nodes that only move elements,
+ * for types through all. */
 #include "compiler/result_precision.h"
 #include "compiler/compare.h"
 #include <math.h>

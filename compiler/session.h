@@ -24,7 +24,7 @@ struct session {
     json_t *dumps;                 /* with --json: what --dump-after shows */
     const struct target *targets[VARIANTS_MAX]; /* of --target, the first is compile.target's */
     int ntargets;
-    bool made_up; /* at least one input's values */
+    bool made_up;                          /* at least one input's values */
     struct variant variants[VARIANTS_MAX]; /* those behind the first */
 };
 /* The target of a name that the user gave; NULL after a diagnostic when there is none. */

@@ -387,6 +387,12 @@ static void compile_call(struct comp *c, struct stmt *s) {
     emit(c, (struct ins){.op = V_CALL, .imm = c->u->calls.n - 1});
 }
 
+/* With the two sides of a comparison of sizes, for the message. */
+static void compile_check(struct comp *c, expr cond) {
+    bool sides = (cond->op == X_EQ || cond->op == X_LT || cond->op == X_LE) && cond->arg[0]->type == IDX;
+    int left = sides ? expr_reg(c, cond->arg[0]) : -1, right = sides ? expr_reg(c, cond->arg[1]) : -1;
+    emit(c, (struct ins){.op = V_CHECK, .a = expr_reg(c, cond), .b = left, .c = right, .imm = site(c, NULL, 0)});
+}
 static void compile_size(struct comp *c, struct stmt *s) {
     int v = expr_reg(c, s->u.size.value);
     int lo = s->u.size.lo ? expr_reg(c, s->u.size.lo) : int_reg(c, s->u.size.sym->lo);
@@ -482,9 +488,7 @@ static void compile_stmt(struct comp *c, struct stmt *s, int depth) {
     case S_SIZE: compile_size(c, s); break;
     case S_CALL: compile_call(c, s); break;
     case S_WHILE: compile_while(c, s, depth); break;
-    case S_CHECK:
-        emit(c, (struct ins){.op = V_CHECK, .a = expr_reg(c, s->u.check.cond), .imm = site(c, NULL, 0)});
-        break;
+    case S_CHECK: compile_check(c, s->u.check.cond); break;
     case S_INSTR: compile_block(c, &s->u.instr.body, depth); break;
     case S_PREFETCH:
         if (c->run->o->trace_prefetch)

@@ -322,6 +322,12 @@ static void swap_words(char *a, char *b, int64_t n) {
     }
 }
 
+static bool check_failed(struct run *r, const struct stmt *s, const struct ins *i, const union reg *R) {
+    const char *what = s->u.check.fault ? s->u.check.fault : "?", *where = s->u.check.origin ? s->u.check.origin : "?";
+    if (i->b < 0) return run_fault(r, EVAL_FAULT, "check failed: %s at %s", what, where);
+    return run_fault(r, EVAL_FAULT, "check failed: %s at %s (%lld and %lld)", what, where, (long long)R[i->b].l,
+                     (long long)R[i->c].l);
+}
 static bool do_swap(struct run *r, struct frame *f, const struct ins *i) {
     const struct slot *sa = &f->u->slots.v[i->b], *sb = &f->u->slots.v[i->c];
     struct rbuf *a = &f->b[i->b], *b = &f->b[i->c];
@@ -649,11 +655,7 @@ bool vm_run(struct run *r, struct frame *f) {
             i++;
             break;
         case V_CHECK:
-            if (!R[i->a].i) {
-                const struct stmt *s = u->sites.v[i->imm].stmt;
-                return run_fault(r, EVAL_FAULT, "check failed: %s at %s", s->u.check.fault ? s->u.check.fault : "?",
-                                 s->u.check.origin ? s->u.check.origin : "?");
-            }
+            if (!R[i->a].i) return check_failed(r, u->sites.v[i->imm].stmt, i, R);
             i++;
             break;
         case V_CALL:

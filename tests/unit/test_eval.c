@@ -419,6 +419,8 @@ Test(eval, checks_stop_and_name_their_node) {
     int32_t v = 10;
     struct eval_arg a[2] = {ARG(&v, 1), {.data = NULL}};
     fault(run(p, a), EVAL_FAULT, "check failed: EDIM at node 3 \"add\"");
+    s->u.check.cond = x_cmp(c, X_LT, x_toidx(c, LD(x, K(0))), K(10)); /* sizes are shown */
+    fault(run(p, a), EVAL_FAULT, "check failed: EDIM at node 3 \"add\" (10 and 10)");
     v = 9;
     ok(run(p, a));
     free(a[1].data);
