@@ -1,7 +1,7 @@
 /* `gcc2nn verify MODEL`: is the compiled model right? Its outputs are compared with those of a referee (referee.h):
- * the one that --against names, else the stored reference where --data has one and ONNX Runtime for the rest. What no
- * referee could be asked about is an error. --each-node compares the results of all nodes, in order, and tells the
- * first that departs. */
+ * the one that --against names, else the stored reference where --data has one and the one that knows the model's
+ * format for the rest. What no referee could be asked about is an error. --each-node compares the results of all nodes,
+ * in order, and tells the first that departs. */
 #include "compiler/compare.h"
 #include "compiler/import/tensor_io.h"
 #include "compiler/referee.h"
@@ -131,9 +131,10 @@ static void ask(struct verification *v, const struct referee *with) {
     struct tensor **want = with->values(&v->q, &why);
     if (!want && d->errors == before) {
         diag(d, DIAG_ERROR, E_ENV, "%s cannot be asked: %s", with->name, why);
-        diag_help(d, with == referee_usual(v->s)
-                         ? "--python names a Python with the package; --against says what else to compare with"
-                         : "--against says what else to compare with");
+        if (with->package)
+            diag_help(d, "--python names a Python that has the package %s; --against says what else to compare with",
+                      with->package);
+        else diag_help(d, "--against says what else to compare with");
     }
     if (!want) return;
     if (with == referee_named("ref")) { /* values as the model declares them */

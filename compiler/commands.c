@@ -12,7 +12,7 @@ const struct command command_rows[] = {
     {"run", "MODEL", "compile a model and run it on tensors from files",
      "  gcc2nn run model.onnx --data test_data_set_0 --out results\n  gcc2nn run model.onnx --input x=image.npy\n", 1,
      1, CMD_RUN, cmd_run},
-    {"verify", "MODEL", "compare the compiled model with ONNX Runtime, reference outputs or the interpreter",
+    {"verify", "MODEL", "compare the compiled model with ONNX Runtime, LiteRT, reference outputs or the interpreter",
      "  gcc2nn verify model.onnx --data test_data_set_0 --target=aarch64\n"
      "  gcc2nn verify model.onnx --each-node --python=.venv/bin/python\n",
      1, 1, CMD_VERIFY, cmd_verify},

@@ -51,7 +51,7 @@ static void roff_options(unsigned bit) {
 }
 static void man(void) {
     fputs(".TH GCC2NN 1 \"\" \"gcc2nn " GCC2NN_VERSION "\" \"User commands\"\n.SH NAME\ngcc2nn \\- compile neural "
-          "networks (ONNX) to standalone C or CUDA\n.SH SYNOPSIS\n",
+          "networks (ONNX, TensorFlow Lite) to standalone C or CUDA\n.SH SYNOPSIS\n",
           stdout);
     EACH_COMMAND(c) { printf(".B gcc2nn "), roff(c->name), printf("\n[\\fIOPTION\\fR]... \\fI%s\\fR\n.br\n", c->args); }
     fputs(".PP\nA model's file name in place of a command means the first one.\n.SH COMMANDS\n", stdout);

@@ -258,8 +258,11 @@ const struct option_row option_rows[] = {
      CMD_COMPILE, set_depfile, NULL, ONCE},
     {"interpret", 0, NULL, "interpret instead of compiling", CMD_RUN, set_interpret, NULL, ONCE},
     {"against", 0, "REFEREE",
-     "compare with ONNX Runtime (ort), the output_N of --data (ref) or the interpreter of the same loops, bit for bit "
-     "(default: ref for those that there are, ort for the rest); one that is missing is an error",
+     "compare with ONNX Runtime (ort), LiteRT (litert), the output_N of --data (ref) or the interpreter of the same "
+     "loops, "
+     "bit for bit (default: ref for those that there are, for the rest ort, or litert for .tflite); one that is "
+     "missing is "
+     "an error",
      CMD_VERIFY, set_against, REFEREE_WORDS, ONCE},
     {"rtol", 0, "R", "what an element may be off, by the greatest magnitude of its tensor (default: by type)",
      CMD_VERIFY, parse_rtol, NULL, ONCE},
@@ -515,7 +518,7 @@ void options_help(struct text *out, const struct command *commands, const struct
         return;
     }
     text_printf(out, "Usage: gcc2nn COMMAND [OPTION]... ARGUMENT...\n\n"
-                     "Compiles neural networks (ONNX) to standalone C or CUDA.\n\nCommands:\n");
+                     "Compiles neural networks (ONNX, TensorFlow Lite) to standalone C or CUDA.\n\nCommands:\n");
     for (const struct command *c = commands; c->name; c++) two_columns(out, c->name, c->help);
     text_add(out, "\nA model's file name in place of a command means the first one. `gcc2nn COMMAND --help` explains a "
                   "command.\n\nExit status:\n");

@@ -10,15 +10,17 @@
 enum { PACKAGE_MISSING = 77 };
 
 static const char *want_file(struct session *s, int k) { return A("%s/want%d.nnt", s->w->folder, k); }
-/* The names that the model has for the outputs of the program. */
+/* The names that the model has for the inputs and outputs of the program. */
 static bool write_names(struct session *s) {
     const struct program *p = s->w->program;
-    json_t *names = json_array();
-    for (int k = 0; k < p->outs.n; k++) json_array_append_new(names, json_name(&s->c->arena, p->outs.v[k].buf->base));
+    json_t *ins = json_array(), *outs = json_array();
+    for (int k = 0; k < p->ins.n; k++) json_array_append_new(ins, json_name(&s->c->arena, p->ins.v[k].buf->base));
+    for (int k = 0; k < p->outs.n; k++) json_array_append_new(outs, json_name(&s->c->arena, p->outs.v[k].buf->base));
+    json_t *names = json_pack("{s:o, s:o}", "inputs", ins, "outputs", outs);
     char *dumped = json_dumps(names, 0);
     struct text t = {0};
     text_add(&t, dumped);
-    bool ok = harness_file(s->c, A("%s/want.json", s->w->folder), &t, NULL, 0);
+    bool ok = harness_file(s->c, A("%s/names.json", s->w->folder), &t, NULL, 0);
     text_free(&t);
     free(dumped);
     json_decref(names);
@@ -43,14 +45,15 @@ struct tensor **peer_outputs(struct session *s, const struct harness *h, const c
     const char *python = python_program(s);
     char real[PATH_MAX], *model = realpath(s->o->args.v[0], real);
     struct text text = {0};
+    template_text(&text, "templates/peer/values.py", (const char *const[]){NULL});
     template_text(&text, script, (const char *const[]){NULL});
     const char *words[] = {python,
                            "-c",
                            text.s,
                            model,
-                           A("%d", p->ins.n),
                            s->o->each_node ? "1" : "0",
                            s->u.g && s->u.g->quantized ? "1" : "0",
+                           s->o->signature ? s->o->signature : "",
                            NULL};
     struct outcome o = {0};
     bool ok = false;

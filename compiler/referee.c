@@ -15,13 +15,17 @@ static struct tensor **ask_reference(const struct question *q, const char **why)
 static struct tensor **ask_onnxruntime(const struct question *q, const char **why) {
     return peer_outputs(q->s, q->h, "templates/peer/onnxruntime.py", why);
 }
+static struct tensor **ask_litert(const struct question *q, const char **why) {
+    return peer_outputs(q->s, q->h, "templates/peer/litert.py", why);
+}
 static struct tensor **ask_interpreter(const struct question *q, const char **why) {
     struct tensor **want = none(q);
     (void)why;
     return session_interpret(q->s, q->inputs, want) ? want : NULL;
 }
 
-#define REFEREE_ROW(word, key, name, possessive, exact, values) {word, key, name, possessive, exact, values},
+#define REFEREE_ROW(word, key, name, possessive, package, exact, values)                                               \
+    {word, key, name, possessive, package, exact, values},
 const struct referee referees[] = {REFEREES(REFEREE_ROW){0}};
 
 const struct referee *referee_named(const char *word) {
@@ -30,5 +34,9 @@ const struct referee *referee_named(const char *word) {
     return r;
 }
 const struct referee *referee_usual(const struct session *s) {
-    return referee_named(s->u.g ? "ort" : "interpreter"); /* loops in text form are nobody else's */
+    const struct graph *g = s->u.g;
+    if (!g) return referee_named("interpreter"); /* loops in text form are nobody else's */
+    for (int k = 0; k < g->opsets.n; k++)
+        if (!strcmp(g->opsets.v[k].domain, "tflite")) return referee_named("litert");
+    return referee_named("ort");
 }

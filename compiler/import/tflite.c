@@ -359,6 +359,9 @@ static bool plain(struct tflite *t, struct use_of *u, const struct tfl_operator 
     n->name = o->nouts && o->outs[0] >= 0 ? intern(t->m.c->names, u->g->tensors[o->outs[0]].name) : "";
     n->origin = t->m.c->diags.origin;
     set_options(t, n, o);
+    /* Codes are LiteRT's to the bit, unless they stand for floats that were computed. */
+    if (!o->custom && !strcmp(o->name, "QUANTIZE") && n->ins.n && ins[0] && ins[0]->def)
+        t->m.g->quantized |= type_of(u->g->tensors[o->ins[0]].type) == F32;
     if (!quantize(t, n, u->g, o->ins, o->nins, "in") || !quantize(t, n, u->g, o->outs, o->nouts, "out") ||
         !quantize(t, n, u->g, o->mids, o->nmids, "mid"))
         return false;

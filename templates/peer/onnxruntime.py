@@ -1,45 +1,11 @@
-"""The model's values by ONNX Runtime, for `gcc2nn verify`: argv MODEL INPUTS EACH_NODE QUANTIZED (0 or 1).
+"""The model's values by ONNX Runtime, for `gcc2nn verify`, behind values.py.
 
-Reads in<k>.nnt for each of the model's INPUTS and the names in want.json; writes want<k>.nnt for those names that
-ONNX Runtime knows as tensors or sequences of maps. The format of .nnt is that of the program it is compared with (NAME_main.c). With
-EACH_NODE the results of all nodes become outputs, and nothing is optimised; nor is a QUANTIZED model, whose fused
-kernels may round the other way than the operators that it is written in. Exit status: 0, 1 (it cannot run the
-model), 77 (a package is missing).
+With EACH_NODE the results of all nodes become outputs, and nothing is optimised; nor is a QUANTIZED model, whose fused
+kernels may round the other way than the operators that it is written in.
 """
-import json
-import struct
-import sys
-
-MISSING = 77
-EACH_NODE, QUANTIZED = (word == "1" for word in sys.argv[3:5])
-try:
-    import numpy
-    import onnxruntime
-    if EACH_NODE:
-        import onnx
-except ImportError as e:
-    print(e, file=sys.stderr)
-    sys.exit(MISSING)
-
-TYPES = {1: "f4", 2: "u1", 3: "i1", 4: "u2", 5: "i2", 6: "i4", 7: "i8", 9: "?", 10: "f2", 11: "f8", 12: "u4",
-         13: "u8", 14: "c8", 15: "c16"}
-CODES = {numpy.dtype(t): code for code, t in TYPES.items()}
-
-
-def load(path):
-    with open(path, "rb") as f:
-        data = f.read()
-    code, rank = struct.unpack_from("<II", data, 4)
-    if code not in TYPES:
-        sys.exit(f"numpy has no arrays of ONNX type {code}")
-    dims = struct.unpack_from(f"<{rank}q", data, 16)
-    return numpy.frombuffer(data, TYPES[code], offset=16 + 8 * rank).reshape(dims)
-
-
-def store(path, a):
-    with open(path, "wb") as f:
-        f.write(b"NNT1" + struct.pack("<III", CODES[a.dtype], a.ndim, 0) + struct.pack(f"<{a.ndim}q", *a.shape))
-        f.write(a.tobytes())
+onnxruntime = package("onnxruntime")
+if EACH_NODE:
+    onnx = package("onnx")
 
 
 def parts(name, value):
@@ -67,22 +33,16 @@ def open_session(path):
 
 
 def main():
-    session = open_session(sys.argv[1])
+    session = open_session(MODEL)
     inputs = session.get_inputs()
-    if len(inputs) != int(sys.argv[2]):
-        sys.exit(f"it has {len(inputs)} inputs for ONNX Runtime, {sys.argv[2]} for gcc2nn")
-    feeds = {v.name: load(f"in{k}.nnt") for k, v in enumerate(inputs)}
+    if len(inputs) != len(NAMES["inputs"]):
+        sys.exit(f"it has {len(inputs)} inputs for ONNX Runtime, {len(NAMES['inputs'])} for gcc2nn")
+    feeds = {v.name: load(k) for k, v in enumerate(inputs)}
     known = [v.name for v in session.get_outputs() if v.type.startswith(("tensor(", "seq(map("))]
-    with open("want.json", encoding="utf-8") as f:
-        wanted = {name: k for k, name in enumerate(json.load(f))}
-    known = [name for name in known if name in wanted or name + "_keys" in wanted]
+    known = [name for name in known if name in WANTED or name + "_keys" in WANTED]
     for name, value in zip(known, session.run(known, feeds)):
         for part, a in parts(name, value):
-            if part in wanted and a.dtype in CODES:
-                store(f"want{wanted[part]}.nnt", a)
+            store(part, a)
 
 
-try:
-    main()
-except Exception as e:  # whatever ONNX Runtime finds wrong
-    sys.exit(" ".join(str(e).split())[:400] or type(e).__name__)
+answer(main)

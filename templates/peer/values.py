@@ -1,0 +1,57 @@
+"""What the scripts of this folder have in common; each is run behind this one by `gcc2nn verify` (compiler/peer.c):
+argv MODEL EACH_NODE QUANTIZED SIGNATURE, the middle ones 0 or 1, the last "" where none was chosen.
+
+Reads in<k>.nnt for each of the inputs that names.json lists; writes want<k>.nnt for those of its outputs that the peer
+has as tensors. The format of .nnt is that of the program it is compared with (NAME_main.c). Exit status: 0, 1 (it
+cannot run the model), 77 (a package is missing).
+"""
+import importlib
+import json
+import struct
+import sys
+
+MODEL, EACH_NODE, QUANTIZED, SIGNATURE = sys.argv[1], sys.argv[2] == "1", sys.argv[3] == "1", sys.argv[4]
+MISSING = 77
+
+
+def package(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError as e:
+        print(e, file=sys.stderr)
+        sys.exit(MISSING)
+
+
+numpy = package("numpy")
+TYPES = {1: "f4", 2: "u1", 3: "i1", 4: "u2", 5: "i2", 6: "i4", 7: "i8", 9: "?", 10: "f2", 11: "f8", 12: "u4",
+         13: "u8", 14: "c8", 15: "c16"}
+CODES = {numpy.dtype(t): code for code, t in TYPES.items()}
+with open("names.json", encoding="utf-8") as names:
+    NAMES = json.load(names)
+WANTED = {name: k for k, name in enumerate(NAMES["outputs"])}
+
+
+def load(k):
+    with open(f"in{k}.nnt", "rb") as f:
+        data = f.read()
+    code, rank = struct.unpack_from("<II", data, 4)
+    if code not in TYPES:
+        sys.exit(f"numpy has no arrays of ONNX type {code}")
+    dims = struct.unpack_from(f"<{rank}q", data, 16)
+    return numpy.frombuffer(data, TYPES[code], offset=16 + 8 * rank).reshape(dims)
+
+
+def store(name, a):
+    """If it is wanted, and of a type that the program has."""
+    if name not in WANTED or a.dtype not in CODES:
+        return
+    with open(f"want{WANTED[name]}.nnt", "wb") as f:
+        f.write(b"NNT1" + struct.pack("<III", CODES[a.dtype], a.ndim, 0) + struct.pack(f"<{a.ndim}q", *a.shape))
+        f.write(a.tobytes())
+
+
+def answer(main):
+    try:
+        main()
+    except Exception as e:  # whatever the peer finds wrong
+        sys.exit(" ".join(str(e).split())[:400] or type(e).__name__)
