@@ -9,9 +9,17 @@ static void comment_line(struct text *out, const char *before, const char *s) {
     emit_comment_text(out, s);
     text_char(out, '\n');
 }
-static void how_on_device(struct program *p, struct text *out) {
+static void arena_example(struct program *p, struct text *out) {
+    const char *n = p->name, *more = p->has_region ? "    (and more: see below)" : "";
+    if (p->is_static) text_printf(out, " *     config.arena_size = %s_ARENA_BYTES;%s\n", p->upper, more);
+    else text_printf(out, " *     %s_dims dims = {...};\n *     config.arena_size = %s_arena(&dims);%s\n", n, n, more);
+    text_add(out, " *     config.arena = aligned_alloc(64, config.arena_size);\n");
+}
+static void example(struct program *p, struct text *out) {
     const char *n = p->name;
-    text_printf(out, " *\n *     %s model;\n *     %s_config config = {0};    (config.stream = ...)\n", n, n);
+    text_printf(out, " *\n *     %s model;\n", n);
+    text_printf(out, " *     %s_config config = {0};%s\n", n, p->device ? "    (config.stream = ...)" : "");
+    if (!p->device) arena_example(p, out);
     if (p->mode == WEIGHTS_FILE)
         text_printf(out,
                     " *     config.weights = ...;    config.weights_size = %s_WEIGHTS_BYTES;    (%s_weights.bin)\n",
@@ -19,48 +27,29 @@ static void how_on_device(struct program *p, struct text *out) {
     text_printf(out, " *     int status = %s_init(&model, &config);\n", n);
     text_printf(out, " *     %s_inputs in = {...};\n *     %s_outputs out = {...};\n", n, n);
     text_printf(out, " *     if (status == NN_OK) status = %s_run(&model, &in, &out);\n", n);
-    text_printf(out, " *     if (status != NN_OK) puts(model.error.what);\n *     %s_free(&model);\n *\n", n);
-    text_add(out,
-             " * The kernels run on a GPU, in the order of config.stream. Weights are copied to the device in init, "
-             "inputs and\n * outputs are the host's and are copied in each run, which returns when all is done. "
-             "There is no state outside of the\n * context: any number of contexts may run at the same time, each "
-             "with a stream and an arena of its own. */\n");
+    text_add(out, " *     if (status != NN_OK) puts(model.error.what);\n");
+    if (p->device) text_printf(out, " *     %s_free(&model);\n", n);
+    text_add(out, " *\n");
 }
 static void how_to_use(struct program *p, struct text *out) {
-    const char *n = p->name;
-    text_printf(out, "/* %s: a neural network as C", n);
+    text_printf(out, "/* %s: a neural network as C", p->name);
     if (p->o->model_file) {
         text_add(out, ", made by gcc2nn from ");
         emit_comment_text(out, p->o->model_file);
     }
     text_add(out, ".\n");
     if (p->o->producer) comment_line(out, " * The model was written by ", p->o->producer);
-    if (p->device) {
-        how_on_device(p, out);
-        return;
-    }
-    text_printf(out, " *\n *     %s model;\n", n);
-    text_printf(out, " *     %s_config config = {0};\n", n);
-    if (p->is_static)
-        text_printf(out, " *     config.arena_size = %s_ARENA_BYTES;%s\n", p->upper,
-                    p->has_region ? "    (and more: see below)" : "");
-    else
-        text_printf(out, " *     %s_dims dims = {...};\n *     config.arena_size = %s_arena(&dims);%s\n", n, n,
-                    p->has_region ? "    (and more: see below)" : "");
-    text_printf(out, " *     config.arena = aligned_alloc(64, config.arena_size);\n");
-    if (p->mode == WEIGHTS_FILE)
-        text_printf(out,
-                    " *     config.weights = ...;    config.weights_size = %s_WEIGHTS_BYTES;    (%s_weights.bin)\n",
-                    p->upper, n);
-    text_printf(out, " *     int status = %s_init(&model, &config);\n", n);
-    text_printf(out, " *     %s_inputs in = {...};\n *     %s_outputs out = {...};\n", n, n);
-    text_printf(out, " *     if (status == NN_OK) status = %s_run(&model, &in, &out);\n", n);
-    text_add(
-        out,
-        " *     if (status != NN_OK) puts(model.error.what);\n *\n"
-        " * No function allocates memory, prints or keeps state outside of the context: any number of contexts may run "
-        "at the\n"
-        " * same time, each with an arena of its own. Inputs are not changed; outputs must not overlap them. */\n");
+    example(p, out);
+    text_add(out,
+             p->device
+                 ? " * The kernels run on a GPU, in the order of config.stream. Weights are copied to the device in "
+                   "init, inputs and\n * outputs are the host's and are copied in each run, which returns when all "
+                   "is done. There is no state outside of the\n * context: any number of contexts may run at the "
+                   "same time, each with a stream and an arena of its own. */\n"
+                 : " * No function allocates memory, prints or keeps state outside of the context: any number of "
+                   "contexts may run at the\n"
+                   " * same time, each with an arena of its own. Inputs are not changed; outputs must not overlap "
+                   "them. */\n");
 }
 static void dims_type(struct program *p, struct text *out) {
     if (!p->syms.n) return;
