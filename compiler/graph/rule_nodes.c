@@ -51,8 +51,11 @@ struct value *rule_reshape(struct match *m, struct value *x, const struct type *
     int64_t dims[32];
     int open = 0;
     for (int k = 0; k < to->rank; k++) {
-        if (!x_is_int(to->dims[k], &dims[k])) dims[k] = -1, open++;
-        else if (dims[k] == 0) open = 2; /* 0 would copy, and -1 beside it says nothing */
+        bool known = x_is_int(to->dims[k], &dims[k]);
+        if (known && dims[k] == 0) return NULL; /* 0 copies, whatever that is */
+        if (known) continue;
+        bool copied = k < x->type.rank && x->type.dims[k] == to->dims[k];
+        dims[k] = copied ? 0 : -1, open += !copied;
     }
     return open > 1 ? NULL : RULE_NODE(m, "Reshape", x, rule_ints(m, dims, to->rank));
 }

@@ -76,7 +76,7 @@ struct value *rule_typed(struct match *m, struct node *n);
 struct value *rule_ints(struct match *m, const int64_t *v, int n);          /* a constant of rank 1 */
 struct value *rule_splat(struct match *m, const struct type *ty, double v); /* NULL: its size is not known */
 struct value *rule_scalar(struct match *m, enum dtype t, double v);
-/* A Reshape of x to these dims; NULL when more than one is open. */
+/* A Reshape of x to these dims; NULL when more than one is neither known nor that of x in the same place. */
 struct value *rule_reshape(struct match *m, struct value *x, const struct type *to);
 struct attr rule_attr_int(const char *name, int64_t v);
 struct attr rule_attr_ints(struct match *m, const char *name, const int64_t *v, int n);

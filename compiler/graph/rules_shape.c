@@ -66,6 +66,34 @@ static struct value *one_transpose(struct match *m) {
     struct attr perm = rule_attr_ints(m, "perm", both, rank);
     return same ? x : rule_node(m, "Transpose", &x, 1, &perm, 1);
 }
+/* Which axes of x each axis of y, a Reshape of it, is made of: from[k] up to from[k + 1]. */
+static bool merged_axes(struct ctx *c, const struct type *x, const struct type *y, int *from) {
+    int next = 0;
+    for (int k = 0; k < y->rank; k++) {
+        expr size = x_int(c, 1);
+        from[k] = next;
+        while (size != y->dims[k] && next < x->rank) size = x_mul(c, size, x->dims[next++]);
+        if (size != y->dims[k]) return false;
+    }
+    while (next < x->rank)
+        if (!y->rank || !x_is(x->dims[next++], 1)) return false;
+    from[y->rank] = next;
+    return true;
+}
+/* What only puts axes together does not hinder a Transpose of them all. */
+static struct value *transpose_of_merged(struct match *m) {
+    struct value *x = MATCHED(m, 'x'), *y = m->node[2]->outs.v[0];
+    int perm[32], from[33], n = 0;
+    int64_t whole[32];
+    if (x->type.rank > 32 || y->type.rank > 32 || !node_perm(m->node[1], perm)) return NULL;
+    if (!merged_axes(m->g->ctx, &x->type, &y->type, from)) return NULL;
+    for (int k = 0; k < y->type.rank; k++)
+        for (int axis = from[perm[k]]; axis < from[perm[k] + 1]; axis++) whole[n++] = axis;
+    struct attr a = rule_attr_ints(m, "perm", whole, n);
+    struct value *moved = rule_node(m, "Transpose", &x, 1, &a, 1);
+    if (!moved || type_same_dims(&moved->type, result_type(m))) return moved;
+    return rule_reshape(m, moved, result_type(m));
+}
 /* Gemm takes its operands either way round. */
 static struct value *gemm_of_transpose(struct match *m) {
     struct node *n = m->node[0];
@@ -102,6 +130,19 @@ static struct value *one_expand(struct match *m) {
     return RULE_NODE(m, "Expand", x, rule_ints(m, dims, y->type.rank));
 }
 
+/* Numbers that are dims of x, in order: no others are asked for. */
+static struct value *dims_of(struct match *m) {
+    const struct value *y = m->node[0]->outs.v[0], *x = MATCHED(m, 'x');
+    if (y->type.dtype != I64 || y->type.rank != 1 || !y->elems || !y->nelems) return NULL;
+    for (int from = 0; from + y->nelems <= x->type.rank; from++) {
+        int n = 0;
+        while (n < y->nelems && y->elems[n] == x_idxval(m->g->ctx, x->type.dims[from + n])) n++;
+        struct attr part[] = {rule_attr_int("start", from), rule_attr_int("end", from + n)};
+        if (n == y->nelems) return rule_node(m, "Shape", &MATCHED(m, 'x'), 1, part, 2);
+    }
+    return NULL;
+}
+
 #define RENAMES "Reshape|Flatten|Squeeze|Unsqueeze"
 const struct rule rules_shape[] = {
     {"whole-operand", "?(x, ...)", "x, if it is read cell by cell", SAME_BITS, all_of_operand},
@@ -109,6 +150,8 @@ const struct rule rules_shape[] = {
     {"reshape-of-reshape", RENAMES "(" RENAMES "(x, ...), ...)", "one Reshape", SAME_BITS, one_reshape},
     {"reshape-to-known", "Reshape(x, s)", "Reshape to constant dims", SAME_BITS, known_reshape},
     {"transpose-of-transpose", "Transpose(Transpose(x))", "x, or one Transpose", SAME_BITS, one_transpose},
+    {"transpose-of-merged", RENAMES "(Transpose!(" RENAMES "(x, ...)), ...)", "Transpose of x, if its axes stay together",
+     SAME_BITS, transpose_of_merged},
     {"transpose-of-ones", "Transpose(x)", "Reshape, if axes of 1 alone move", SAME_BITS, moved_ones},
     {"gemm-of-transpose-a", "Gemm(Transpose(x), y, ...)", "Gemm that reads x the other way", SAME_BITS,
      gemm_of_transpose},
@@ -116,5 +159,9 @@ const struct rule rules_shape[] = {
      gemm_of_transpose},
     {"add-of-matmul", "Add(MatMul!(x:float, y), z)", "Gemm(x, y, z)", SAME_BITS, gemm_of_sum},
     {"expand-of-expand", "Expand(Expand(x, ...), ...)", "one Expand", SAME_BITS, one_expand},
+    {"shape-of-result", "Shape(?(x, ...))", "Shape of x, if it has these dims", SAME_BITS, dims_of},
+    {"part-of-shape", "Slice|Gather|Concat(Shape(x), ...)", "Shape of x from one dim to another", SAME_BITS, dims_of},
+    {"one-of-shape", RENAMES "|Concat(Gather|Squeeze(Shape(x), ...), ...)", "Shape of x from one dim to another",
+     SAME_BITS, dims_of},
     {0},
 };

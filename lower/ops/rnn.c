@@ -3,6 +3,7 @@
  * private domain "gcc2nn", so that each cell is computed in one pass however the activations are chosen. A sequence of
  * a single step needs no Scan: its body stands in the graph itself. */
 #include "lower/ops/ops.h"
+#include <math.h>
 #include <string.h>
 
 static const char *const domain = "gcc2nn";
@@ -347,9 +348,21 @@ static struct step_out scan_steps(const struct rnn *r, int dir, bool reverse, V 
     }
     return (struct step_out){scan->outs.v[0], lstm ? scan->outs.v[1] : NULL, wants_y ? scan->outs.v[1 + lstm] : NULL};
 }
+/* Exporters write out the zeros that an absent state is. */
+static bool is_absent(const struct rnn *r, V given, bool batch_first) {
+    if (!given || !settled()) return !given;
+    int batch = batch_first ? 0 : 1;
+    if (given->type.dims[batch] != gin(0)->type.dims[batch]) return false;
+    if (own(given, !batch) != r->ndirs || own(given, 2) != r->hidden) return false;
+    while (node_is(given->def, "Slice")) given = given->def->ins.v[0];
+    if (!node_is(given->def, "ConstantOfShape")) return false;
+    const struct attr *value = node_attr(given->def, "value");
+    double v = value ? tensor_f(value->u.t, 0) : 0;
+    return v == 0 && !signbit(v);
+}
 /* The given initial state of a direction, or zeros. */
 static V initial(const struct rnn *r, V given, int dir, bool batch_first) {
-    if (given) {
+    if (!is_absent(r, given, batch_first)) {
         if (batch_first) given = transposed(given, (int64_t[]){1, 0, 2}, 3);
         if (r->ndirs == 1) return VALUE(here(), "", "Squeeze", given, n_const_i64((int64_t[]){0}, 1));
         return VALUE(here(), "", "Gather", given, scalar_i64(dir));

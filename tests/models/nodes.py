@@ -61,7 +61,7 @@ def wrong(model, nodes, kernels):
 
 def check(args, name):
     import onnx
-    out = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "models", "prepare.py"), name],
+    out = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "models", "prepare.py"), "--model", name],
                          capture_output=True, text=True)
     if out.returncode:
         return "skip", "not prepared: " + out.stderr.strip()[-100:]

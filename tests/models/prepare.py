@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""prepare.py NAME...    makes a test model and its data sets ready, prints where they are:
+"""prepare.py [--model] NAME...    makes a test model and its data sets ready, prints where they are:
 
     model PATH
-    data PATH        one line for each data set (a folder of input_N.pb, output_N.pb)
+    data PATH        one line for each data set (a folder of input_N.pb, output_N.pb); none with --model
 
 What is stored is used in place. The rest is made once with the scripts of the models' folder and kept in
 .cache/models/NAME: skeletons are filled, 'recipe only' models quantised from their source model, and data sets
@@ -126,17 +126,18 @@ def data_sets(row, model_path):
 
 
 def main():
-    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
+    names = [a for a in sys.argv[1:] if a != "--model"]
+    if not names or any(n.startswith("-") for n in names):
         raise SystemExit(__doc__)
     if absent():
         raise SystemExit(f"prepare.py: {absent()}")
     rows = index()
-    for name in sys.argv[1:]:
+    for name in names:
         if name not in rows:
             raise SystemExit(f"prepare.py: no model {name} in INDEX.csv")
         path = model(rows[name], rows)
         print("model", path)
-        for folder in data_sets(rows[name], path):
+        for folder in data_sets(rows[name], path) if "--model" not in sys.argv[1:] else []:
             print("data", folder)
 
 

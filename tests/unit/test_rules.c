@@ -245,6 +245,15 @@ static void more_split(struct maker *m, struct node *n, const struct value *x) {
     node_set_input(n, 1, ints(m, sizes, parts));
     for (int k = 1; k < parts; k++) node_out(n, k, "");
 }
+/* Of a vector: one, or some that follow each other. */
+static bool more_gather(struct maker *m, struct node *n, const struct value *x) {
+    int64_t size = 0, at[4];
+    if (x->type.rank != 1 || !size_of(m, x, 0, &size) || size < 1) return false;
+    int count = 1 + below(m, 3), first = below(m, (int)size);
+    for (int k = 0; k < count; k++) at[k] = chance(m, 90) && first + k < size ? first + k : -1;
+    node_set_input(n, 1, chance(m, 50) ? filled(m, I64, NULL, 0, (double)at[0]) : ints(m, at, count));
+    return true;
+}
 static enum dtype any_type(struct maker *m) {
     static const enum dtype list[] = {F32, F32, F64, F16, BF16, I32, I64, I8, U8, I16, U16, U32, U64, BOOL};
     return list[below(m, sizeof list / sizeof *list)];
@@ -282,6 +291,8 @@ static bool more(struct maker *m, struct node *n, bool trivial) {
         if (x->type.rank < 1) return false;
         more_split(m, n, x);
     } else if ((!strcmp(op, "Max") || !strcmp(op, "Min")) && n->ins.n == 1) more_operands(m, n, x);
+    else if (!strcmp(op, "Gather") && n->ins.n == 1) return more_gather(m, n, x);
+    else if (!strcmp(op, "Shape") && chance(m, 20)) set_int(n, "start", below(m, 2));
     else if (!strcmp(op, "Gemm") && chance(m, 30)) set_int(n, "transA", 1);
     return true;
 }
