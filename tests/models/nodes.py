@@ -34,11 +34,32 @@ def sources(graph, outer=""):
                 yield from sources(a.g, f"{origin}{branch} > " if origin else None)
 
 
+def tflite_sources(path):
+    """The operators of a TensorFlow Lite model of one graph, as gcc2nn names them."""
+    sys.path.append(os.path.join(ROOT, "tests", "tflite"))
+    import model as writer
+    schema = writer.schema()
+    with open(path, "rb") as f:
+        model = schema.Model.GetRootAs(f.read(), 0)
+    names = {v: k for k, v in vars(schema.BuiltinOperator).items() if isinstance(v, int)}
+    if model.SubgraphsLength() != 1:
+        raise ValueError("a model of several graphs")
+    graph = model.Subgraphs(0)
+    for number in range(graph.OperatorsLength()):
+        op = graph.Operators(number)
+        code = model.OperatorCodes(op.OpcodeIndex())
+        name = graph.Tensors(op.Outputs(0)).Name().decode()
+        op_type = names[max(code.BuiltinCode(), code.DeprecatedBuiltinCode())]
+        yield f'node {number} "{name}" ({op_type})' if op_type != "CUSTOM" and len(name) <= LONGEST else None
+
+
 def wrong(model, nodes, kernels):
     """What is wrong with the list of the manifest, or an empty string. nodes: its entries; kernels: names, or None."""
-    want = list(sources(model.graph))
+    return wrong_list(list(sources(model.graph)), bool(model.functions), nodes, kernels)
+
+
+def wrong_list(want, calls, nodes, kernels):
     listed = [n["node"] for n in nodes]
-    calls = {f.name for f in model.functions}
     if len(set(listed)) != len(listed):
         return "a node is listed twice"
     missing = [w for w in want if w and w not in listed]
@@ -76,7 +97,11 @@ def check(args, name):
         with open(os.path.join(folder, "out", "manifest.json"), encoding="utf-8") as f:
             manifest = json.load(f)
     nodes = manifest["nodes"]
-    why = wrong(onnx.load(path, load_external_data=False), nodes, {k["name"] for k in manifest["kernels"]})
+    kernels = {k["name"] for k in manifest["kernels"]}
+    if path.endswith(".tflite"):
+        why = wrong_list(list(tflite_sources(path)), False, nodes, kernels)
+    else:
+        why = wrong(onnx.load(path, load_external_data=False), nodes, kernels)
     count = {s: sum(n["state"] == s for n in nodes) for s in ("alive", "merged", "removed")}
     return ("FAIL" if why else "ok"), why or "{alive} alive, {merged} merged, {removed} removed".format(**count)
 
@@ -107,7 +132,7 @@ def main():
         finish(args, ["skip"])
     import run_models
     rows = index()
-    names = args.names or [n for n, r in rows.items() if r["file"].endswith(".onnx") or r["file"] == "recipe only"]
+    names = args.names or list(rows)
     if not args.names and not args.all:
         names = sorted(n for n in names if run_models.small(rows[n]))[run_models.turn()[0] % 3::3]
     results = []
