@@ -43,6 +43,7 @@ void ops_register_all(void);
     F(quant) \
     F(random) \
     F(reduce) \
+    F(regex) \
     F(resize) \
     F(rnn) \
     F(scatter) \
