@@ -260,7 +260,8 @@ bool node_permutes(struct probes *q, struct node *n, int *operand, bool *inner) 
     for (int k = 0; k < v->n; k++) {
         int axis = 0;
         while (axis < v->n && !(v->arg[k]->op == X_VAR && v->arg[k]->u.var == s->u.stage.axes[axis])) axis++;
-        if (axis == v->n || (seen >> axis & 1)) return false;
+        /* A part of an axis is no axis: what lies outside of it may lie inside of the operand. */
+        if (axis == v->n || (seen >> axis & 1) || s->u.stage.axes[axis]->extent != v->u.buf->dims[k]) return false;
         seen |= UINT64_C(1) << axis;
         *inner = axis == v->n - 1;
     }
