@@ -8,8 +8,7 @@ random_models.py.
 """
 import sys
 
-import random_models
-from random_models import DTYPES, Impossible, Maker, helper, np, onnx, run_onnxruntime, shape_inference
+from random_models import DTYPES, Impossible, Maker, helper, np, onnx, run_onnxruntime, shape_inference, trial
 
 DEPTH = 3
 
@@ -116,11 +115,11 @@ class ControlMaker(Maker):
                 raise Impossible
             self.values[name] = (list(v.shape), v.dtype)
 
-    def expected(self, model):
+    def expected(self, model, data=None):
         copy = onnx.ModelProto()
         copy.CopyFrom(model)
         own_results(copy.graph)
-        return run_onnxruntime(copy, self.data)
+        return run_onnxruntime(copy, data or self.data)
 
     # ---- small values
     def flag(self):
@@ -464,4 +463,4 @@ class ControlMaker(Maker):
 
 
 if __name__ == "__main__":
-    sys.exit(random_models.main(ControlMaker, __doc__))
+    sys.exit(trial.main(ControlMaker, __doc__))

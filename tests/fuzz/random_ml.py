@@ -4,7 +4,7 @@ encoders are made at random, without any package that trains them; chains of the
 """
 import sys
 
-from random_models import DTYPES, Impossible, Maker, main, np
+from random_models import DTYPES, Impossible, Maker, np, trial
 import onnx
 from onnx import helper, numpy_helper
 
@@ -314,10 +314,9 @@ class Learned(Maker):
         ops += [self.tree_ensemble] * 6 if self.ml >= 5 else [self.tree_regressor] * 3 + [self.tree_classifier] * 4
         for _ in range(self.r.choice([1, 1, 1, 2])):
             self.r.choice(ops)()
-        symbols = {}
         if self.symbolic:
-            symbols = {self.values[k][0][0]: f"n{self.values[k][0][0]}" for k in self.inputs if len(self.values[k][0] or "") > 1}
-        return self.model(self.outputs, symbols), self.outputs
+            self.symbols = {self.values[k][0][0]: f"n{self.values[k][0][0]}" for k in self.inputs if len(self.values[k][0] or "") > 1}
+        return self.model(self.outputs, self.symbols), self.outputs
 
     def model(self, outs, symbols=None):
         def info(name):
@@ -336,4 +335,4 @@ class Learned(Maker):
 
 
 if __name__ == "__main__":
-    sys.exit(main(Learned, __doc__))
+    sys.exit(trial.main(Learned, __doc__))

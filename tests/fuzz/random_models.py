@@ -7,24 +7,17 @@ alone: `random_models.py --seed S --count 1` shows a failure again. By default t
 
     N passed, N failed, N skipped        skipped: ONNX Runtime refuses the model, or gcc2nn refuses its symbolic sizes
 """
-import argparse
-import concurrent.futures
 import json
-import multiprocessing
-import os
 import random
-import re
-import shutil
-import subprocess
 import sys
-import tempfile
-import time
 
 try:
     import numpy as np
     import onnx
     import onnxruntime      # noqa: F401
     from onnx import TensorProto, helper, numpy_helper, shape_inference
+    import trial
+    from trial import Impossible, run_onnxruntime
 except ImportError as e:
     print(f"SKIPPED random models: {e} (./dev setup)\n0 passed, 0 failed, 1 skipped")
     if "--json" in sys.argv:
@@ -32,10 +25,6 @@ except ImportError as e:
             json.dump({"summary": {"passed": 0, "failed": 0, "skipped": 1}}, file)
     sys.exit(77)
 
-ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-sys.path.append(os.path.join(ROOT, "tests", "models"))
-from nodes import sources                   # noqa: E402
-from run_models import host_target          # noqa: E402
 SIZES = [1, 1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17]
 DTYPES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.int64): TensorProto.INT64,
           np.dtype(np.int32): TensorProto.INT32, np.dtype(np.bool_): TensorProto.BOOL,
@@ -52,10 +41,6 @@ ANY = [np.float32] * 6 + [np.float16, np.float64, np.int64, np.int32, np.uint8, 
 NUMBER = [np.float32] * 6 + [np.float64, np.int32, np.int64]
 
 
-class Impossible(Exception):
-    """This draw makes no model; draw again."""
-
-
 class Maker:
     domain = ""
 
@@ -69,6 +54,7 @@ class Maker:
         self.special = self.r.random() < 0.1
         self.zero = self.r.random() < 0.06
         self.symbolic = self.r.random() < 0.35
+        self.symbols = {}       # size -> name
         self.apart = False      # sizes that are equal have one name
 
     # ---- values
@@ -218,6 +204,7 @@ class Maker:
         y = self.some() if self.r.random() < 0.2 else self.new(self.broadcast(self.of(x)))
         if op == "Pow":
             x = self.add("Abs", [x])
+            x = x if self.special else self.add("Add", [x, self.const(np.float32(0.3))])
         if op == "Div" and not self.special:
             y = self.add("Add", [self.add("Abs", [y]), self.const(np.float32(0.3))])
         self.add(op, [x, y] if self.r.random() < 0.6 or op == "Pow" or op == "Div" else [y, x])
@@ -834,176 +821,27 @@ class Maker:
             raise Impossible        # inf - inf depends on the order of the terms
         return self.finished()
 
-    def expected(self, model):
-        return run_onnxruntime(model, self.data)
+    def expected(self, model, data=None):
+        return run_onnxruntime(model, data or self.data)
+
+    def other_sizes(self):
+        """Data for which each symbol is another number, or None. Elements are those that there are, over and over."""
+        if not self.symbols or any(d == 0 for k in self.inputs for d in self.values[k][0] or ()):
+            return None
+        sizes = {d: max(1, self.r.choice([d - 1, d + 1, 2 * d, 1, 7])) for d in sorted(self.symbols)}
+        return {k: np.resize(v, [sizes.get(d, d) for d in v.shape]) if isinstance(v, np.ndarray) else v
+                for k, v in self.data.items()}
 
     def finished(self):
         used = {i for n in self.nodes for i in n.input}
         outs = [o for n in self.nodes for o in n.output
                 if o not in self.no_outputs and (o not in used or self.r.random() < 0.15)]
-        symbols = {}
         if self.symbolic:
             low = self.r.choice([0, 1, 2, 2, 2])        # sizes of 0 and 1 are symbols too, sometimes
             sizes = {d for k in self.inputs for d in self.values[k][0] if d >= low}
-            symbols = {d: f"s{d}" for d in sorted(sizes) if self.r.random() < 0.6}
-        return self.model(outs, symbols), outs
-
-
-def run_session(model, data):
-    import onnxruntime as ort
-    options = ort.SessionOptions()
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    return session.run(None, data)
-
-
-WORKER = []
-
-
-def run_onnxruntime(model, data):
-    """In a process of its own: some models it does not survive."""
-    if not WORKER:
-        WORKER.append(concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")))
-    try:
-        return WORKER[0].submit(run_session, model.SerializeToString(), data).result(timeout=60)
-    except concurrent.futures.process.BrokenProcessPool as e:
-        WORKER.clear()
-        raise RuntimeError("ended by a signal") from e
-
-
-def difference(got, want, half, least):
-    """half: there are numbers of half precision on the way, one of which may round to its other neighbour
-    least: greatest value that differences are held against"""
-    if got.shape != want.shape or got.dtype != want.dtype:
-        return f"{got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"
-    if want.dtype.kind != "f":
-        bad = got != want
-        return f"{int(bad.sum())} of {want.size} values differ" if bad.any() else ""
-    with np.errstate(all="ignore"):
-        special = np.isnan(got) != np.isnan(want)
-        finite = np.isfinite(want)
-        special |= np.isinf(want) & (got != want)
-        special |= finite & ~np.isfinite(got)
-        if special.any():
-            return f"{int(special.sum())} of {want.size} values differ in being NaN or infinite"
-        if not finite.any():
-            return ""
-        w, g = want[finite].astype(np.float64), got[finite].astype(np.float64)
-        limit = (5e-3 if half else 2e-4) * max(np.abs(w).max(), least)
-        worst = np.abs(w - g).max()
-    return f"off by {worst:.3g}, greatest value {np.abs(w).max():.3g}" if worst > limit else ""
-
-
-def difference_of_maps(got, want, half, least):
-    got = [{k.decode() if isinstance(k, bytes) else k: v for k, v in m.items()} for m in got]
-    if len(got) != len(want) or any(g.keys() != w.keys() for g, w in zip(got, want)):
-        return f"{len(got)} maps with other keys, or not {len(want)}"
-    both = [np.array([[float(m[k]) for k in w] for m, w in zip(maps, want)]) for maps in (got, want)]
-    return difference(*both, half, least)
-
-
-def lost_nodes(model, said):
-    """Each node of the model has one line, which says why if it went."""
-    lines = [line for line in said.split("// nodes\n")[-1].splitlines() if line.startswith("node ")]
-    count = sum(1 for _ in sources(model.graph))
-    if len(lines) != count or len({line.split(": ")[0] for line in lines}) != count:
-        return f"{len(lines)} nodes are told of, the model has {count}"
-    silent = [line for line in lines if not re.search(r": (alive|(removed|merged into .*) by [^:]+: .)", line)]
-    return silent[0] if silent else ""
-
-
-def check(seed, args, folder):
-    """('passed' | 'failed' | 'skipped', why)"""
-    maker = args.maker(seed)
-    try:
-        model, outs = maker.make()
-        want = maker.expected(model)
-    except Impossible:
-        return "skipped", "nothing drawn"
-    except Exception as e:      # whatever ONNX Runtime throws
-        return "skipped", "ONNX Runtime: " + str(e).splitlines()[0][:150]
-    data = os.path.join(folder, "data")
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(data)
-    path = os.path.join(folder, "model.onnx")
-    onnx.save(model, path)
-    for k, name in enumerate(maker.inputs):
-        value = maker.data[name]
-        value = numpy_helper.from_dict(value, name) if isinstance(value, dict) else numpy_helper.from_array(value, name)
-        with open(os.path.join(data, f"input_{k}.pb"), "wb") as f:
-            f.write(value.SerializeToString())
-    target = random.Random(seed).choice(["c99", "x86-avx2", "x86-avx512"])
-    compiled = args.compiled and seed % args.compiled == 0
-    if compiled and target == "x86-avx512":     # what is interpreted needs no such machine
-        target = host_target()
-    command = [args.gcc2nn, "run", path, "--data", data, "--out", os.path.join(folder, "out"), "--target", target]
-    if not compiled:
-        command += ["--interpret", "--dump-after=nodes"]
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=120, text=True, errors="replace")
-    except subprocess.TimeoutExpired:
-        return "failed", "took more than 120 s"
-    ops = "+".join(n.op_type for n in model.graph.node) + f" opset {maker.opset} {target}" + \
-        (" symbolic" if maker.symbolic else "")
-    if done.returncode:
-        why = (done.stderr.strip().splitlines() or [f"signal {-done.returncode}"])[0]
-        # Sizes that are equal only by chance: refusing is allowed; being wrong is not, nor is a complaint of the verifier.
-        refused = done.returncode == 3 and "E0502" not in done.stderr
-        verdict = "skipped" if maker.symbolic and refused and not args.strict else "failed"
-        return verdict, f"{ops}: exit {done.returncode}: {why[-200:]}"
-    if not compiled:
-        lost = lost_nodes(model, done.stdout)
-        if lost:
-            return "failed", f"{ops}: {lost}"
-    half = any(v[1] == np.float16 for v in maker.values.values())
-    # Of equal elements a normalization leaves what its mean was rounded by, times 1 / sqrt(epsilon).
-    least = 1 if any("Normalization" in n.op_type for n in model.graph.node) else 1e-2
-    for k, w in enumerate(want):
-        with open(os.path.join(folder, "out", f"output_{k}.pb"), "rb") as f:
-            got = f.read()
-        if isinstance(w, list):
-            what = difference_of_maps(numpy_helper.to_list(onnx.SequenceProto.FromString(got)), w, half, least)
-        else:
-            what = difference(numpy_helper.to_array(onnx.TensorProto.FromString(got)), w, half, least)
-        if what:
-            return "failed", f"{ops}: WRONG output {k} {outs[k]}: {what}"
-    return "passed", ""
-
-
-def main(maker, doc):
-    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=10**9)
-    parser.add_argument("--seconds", type=float, default=10**9)
-    parser.add_argument("--compiled", nargs="?", type=int, const=1, metavar="N", help="not interpreted: all, or one in N")
-    parser.add_argument("--json", metavar="FILE", help="write the counts there")
-    parser.add_argument("--strict", action="store_true", help="a refusal of symbolic sizes fails too")
-    parser.add_argument("--keep", metavar="DIR", help="leave failing models there")
-    parser.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
-    args = parser.parse_args()
-    args.maker = maker
-    args.gcc2nn = os.path.abspath(args.gcc2nn)
-    counts = {"passed": 0, "failed": 0, "skipped": 0}
-    end = time.monotonic() + args.seconds
-    with tempfile.TemporaryDirectory(prefix="random-") as top:
-        for seed in range(args.seed, args.seed + args.count):
-            if time.monotonic() > end:
-                break
-            folder = os.path.join(top, "one")
-            verdict, why = check(seed, args, folder)
-            counts[verdict] += 1
-            if verdict == "failed":
-                print(f"seed {seed}: {why}", flush=True)
-                if args.keep:
-                    shutil.copytree(folder, os.path.join(args.keep, str(seed)), dirs_exist_ok=True)
-    if args.json:
-        with open(args.json, "w", encoding="utf-8") as f:
-            json.dump({"summary": counts}, f)
-    print("{passed} passed, {failed} failed, {skipped} skipped".format(**counts))
-    return 1 if counts["failed"] or not counts["passed"] else 0
+            self.symbols = {d: f"s{d}" for d in sorted(sizes) if self.r.random() < 0.6}
+        return self.model(outs, self.symbols), outs
 
 
 if __name__ == "__main__":
-    sys.exit(main(Maker, __doc__))
+    sys.exit(trial.main(Maker, __doc__))

@@ -1,0 +1,297 @@
+"""What random_models.py and its kin do with a model that they have drawn: ONNX Runtime runs it, gcc2nn's interpreter runs
+the scheduled program, for one model in N the generated C is built and run too. The first two are compared by value, the
+last two bit for bit. Where sizes are symbols, the same program also runs at other sizes.
+"""
+import argparse
+import collections
+import concurrent.futures
+import json
+import multiprocessing
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+import built
+
+ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+sys.path.append(os.path.join(ROOT, "tests", "models"))
+from nodes import sources                   # noqa: E402
+from run_models import host_target          # noqa: E402
+BFLOAT16 = helper.tensor_dtype_to_np_dtype(onnx.TensorProto.BFLOAT16)
+TARGETS = ["c99", "x86-avx2", "x86-avx512"]
+
+
+class Impossible(Exception):
+    """This draw makes no model; draw again."""
+
+
+def run_session(model, data):
+    import onnxruntime as ort
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return session.run(None, data)
+
+
+WORKER = []
+
+
+def run_onnxruntime(model, data):
+    """In a process of its own: some models it does not survive."""
+    if not WORKER:
+        WORKER.append(concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")))
+    try:
+        return WORKER[0].submit(run_session, model.SerializeToString(), data).result(timeout=60)
+    except concurrent.futures.process.BrokenProcessPool as e:
+        WORKER.clear()
+        raise RuntimeError("ended by a signal") from e
+
+
+def difference(got, want, half, least):
+    """half: there are numbers of half precision on the way, one of which may round to its other neighbour
+    least: greatest value that differences are held against"""
+    if got.shape != want.shape or got.dtype != want.dtype:
+        return f"{got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"
+    if want.dtype.kind != "f":
+        bad = got != want
+        return f"{int(bad.sum())} of {want.size} values differ" if bad.any() else ""
+    with np.errstate(all="ignore"):
+        special = np.isnan(got) != np.isnan(want)
+        finite = np.isfinite(want)
+        special |= np.isinf(want) & (got != want)
+        special |= finite & ~np.isfinite(got)
+        if special.any():
+            return f"{int(special.sum())} of {want.size} values differ in being NaN or infinite"
+        if not finite.any():
+            return ""
+        w, g = want[finite].astype(np.float64), got[finite].astype(np.float64)
+        limit = (5e-3 if half else 2e-4) * max(np.abs(w).max(), least)
+        worst = np.abs(w - g).max()
+    return f"off by {worst:.3g}, greatest value {np.abs(w).max():.3g}" if worst > limit else ""
+
+
+def difference_of_maps(got, want, half, least):
+    got = [{k.decode() if isinstance(k, bytes) else k: v for k, v in m.items()} for m in got]
+    if len(got) != len(want) or any(g.keys() != w.keys() for g, w in zip(got, want)):
+        return f"{len(got)} maps with other keys, or not {len(want)}"
+    both = [np.array([[float(m[k]) for k in w] for m, w in zip(maps, want)]) for maps in (got, want)]
+    return difference(*both, half, least)
+
+
+def lost_nodes(model, said):
+    """Each node of the model has one line, which says why if it went."""
+    lines = [line for line in said.split("// nodes\n")[-1].splitlines() if line.startswith("node ")]
+    count = sum(1 for _ in sources(model.graph))
+    if len(lines) != count or len({line.split(": ")[0] for line in lines}) != count:
+        return f"{len(lines)} nodes are told of, the model has {count}"
+    silent = [line for line in lines if not re.search(r": (alive|(removed|merged into .*) by [^:]+: .)", line)]
+    return silent[0] if silent else ""
+
+
+def operators(graph):
+    for node in graph.node:
+        yield "op " + f"{node.domain}.{node.op_type}".lstrip(".")
+        for a in node.attribute:
+            if a.type == onnx.AttributeProto.GRAPH:
+                yield from operators(a.g)
+
+
+class Wrong(Exception):
+    pass
+
+
+class Refused(Exception):
+    """Sizes that are equal only by chance: refusing is allowed; being wrong is not, nor is a complaint of the verifier."""
+
+
+def save(folder, maker, data):
+    os.makedirs(folder)
+    for k, name in enumerate(maker.inputs):
+        value = data[name]
+        value = numpy_helper.from_dict(value, name) if isinstance(value, dict) else \
+            numpy_helper.from_list(value, name) if isinstance(value, list) else numpy_helper.from_array(value, name)
+        with open(os.path.join(folder, f"input_{k}.pb"), "wb") as f:
+            f.write(value.SerializeToString())
+
+
+def compare(out, model, maker, outs, want):
+    """Values in the folder `out` with ONNX Runtime's; gives the arrays."""
+    half = any(v[1] in (np.float16, BFLOAT16) for v in maker.values.values())
+    # Of equal elements a normalization leaves what its mean was rounded by, times 1 / sqrt(epsilon).
+    least = 1 if any("Normalization" in n.op_type for n in model.graph.node) else 1e-2
+    arrays = []
+    for k, w in enumerate(want):
+        with open(os.path.join(out, f"output_{k}.pb"), "rb") as f:
+            got = f.read()
+        if isinstance(w, list):
+            items = numpy_helper.to_list(onnx.SequenceProto.FromString(got))
+            if w and isinstance(w[0], dict):
+                what = difference_of_maps(items, w, half, least)
+            else:
+                what = f"{len(items)} elements, expected {len(w)}" if len(items) != len(w) else \
+                    next(filter(None, (difference(g, v, half, least) for g, v in zip(items, w))), "")
+        else:
+            arrays.append(numpy_helper.to_array(onnx.TensorProto.FromString(got)))
+            what = difference(arrays[-1], w, half, least)
+        if what:
+            raise Wrong(f"WRONG output {k} {outs[k]}: {what}")
+    return arrays
+
+
+class Trial:
+    """One model in a folder of its own."""
+
+    def __init__(self, seed, args, folder, headers):
+        self.args, self.folder, self.headers = args, folder, headers
+        self.maker = args.maker(seed)
+        self.model, self.outs = self.maker.make()
+        r = random.Random(seed)
+        self.target = r.choice(args.targets)
+        self.compiled = bool(args.compiled) and seed % args.compiled == 0
+        if self.compiled and self.target == "x86-avx512":     # what is interpreted needs no such machine
+            self.target = host_target()
+        self.compiler = args.c99 if self.target == "c99" else f"gcc -O{r.choice(args.levels)}"
+        self.sizes = {0: self.maker.data}
+        other = self.maker.other_sizes()
+        if other:
+            self.sizes[1] = other
+
+    def describe(self):
+        return "+".join(n.op_type for n in self.model.graph.node) + f" opset {self.maker.opset} {self.target}" + \
+            (" symbolic" if self.maker.symbolic else "")
+
+    def interpret(self, n, data):
+        out = os.path.join(self.folder, f"out{n}" if n else "out")
+        given = os.path.join(self.folder, f"data{n}" if n else "data")
+        save(given, self.maker, data)
+        words = [self.args.gcc2nn, "run", os.path.join(self.folder, "model.onnx"), "--data", given, "--out", out, "--target",
+                 self.target, "--interpret", "--dump-after=nodes"]
+        if self.compiled and not n:
+            words += ["--build-dir", os.path.join(self.folder, "c")]
+        try:
+            done = subprocess.run(words, capture_output=True, timeout=120, text=True, errors="replace")
+        except subprocess.TimeoutExpired:
+            raise Wrong("took more than 120 s") from None
+        if done.returncode:
+            why = (done.stderr.strip().splitlines() or [f"signal {-done.returncode}"])[0]
+            why = f"exit {done.returncode}: {why[-200:]}"
+            if self.maker.symbolic and done.returncode == 3 and "E0502" not in done.stderr and not self.args.strict:
+                raise Refused(why)
+            raise Wrong(why)
+        lost = lost_nodes(self.model, done.stdout)
+        if lost:
+            raise Wrong(lost)
+        return out
+
+    def run_compiled(self, data, arrays, want):
+        inputs = [data[name] for name in self.maker.inputs]
+        if len(arrays) != len(want) or not all(isinstance(v, np.ndarray) for v in inputs) or \
+                any(v.dtype.kind == "O" for v in inputs + arrays):
+            return False
+        code = os.path.join(self.folder, "c")
+        if not os.path.exists(os.path.join(code, "whole")):
+            built.build(code, self.compiler, self.headers)
+        for k, (mine, its) in enumerate(zip(arrays, built.run(code, inputs, len(want)))):
+            if not built.same_bits(mine, its):
+                raise Wrong(f"DIFFERS from the interpreter: output {k} {self.outs[k]}, {self.compiler}")
+        return True
+
+    def check(self):
+        """How many sizes were run, and how many of them compiled."""
+        ran = compiled = 0
+        for n, data in self.sizes.items():
+            try:
+                want = self.maker.expected(self.model, data)
+            except Exception:      # whatever ONNX Runtime throws
+                if n:
+                    break       # the graph holds for its own sizes only
+                raise
+            if not n:
+                shutil.rmtree(self.folder, ignore_errors=True)
+                os.makedirs(self.folder)
+                onnx.save(self.model, os.path.join(self.folder, "model.onnx"))
+            arrays = compare(self.interpret(n, data), self.model, self.maker, self.outs, want)
+            ran += 1
+            if self.compiled:
+                compiled += self.run_compiled(data, arrays, want)
+        return ran, compiled
+
+
+def check(seed, args, folder, headers, counts):
+    """('passed' | 'failed' | 'skipped', why)"""
+    try:
+        trial = Trial(seed, args, folder, headers)
+    except Impossible:
+        return "skipped", "nothing drawn"
+    try:
+        ran, compiled = trial.check()
+    except Refused as e:
+        return "skipped", f"refused: {trial.describe()}: {e}"
+    except (Wrong, built.Failed) as e:
+        return "failed", f"{trial.describe()}: {e}"
+    except Exception as e:      # whatever ONNX Runtime throws
+        return "skipped", "ONNX Runtime: " + str(e).splitlines()[0][:150]
+    counts["interpreted"] += 1
+    counts["other sizes"] += ran - 1
+    if compiled:
+        counts["compiled " + trial.target] += 1
+    counts.update(operators(trial.model.graph))
+    return "passed", ""
+
+
+def main(maker, doc):
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=10**9)
+    parser.add_argument("--seconds", type=float, default=10**9)
+    parser.add_argument("--compiled", nargs="?", type=int, const=1, metavar="N", help="build the C too: of all, or one in N")
+    parser.add_argument("--targets", nargs="+", default=TARGETS, metavar="TARGET", help="to draw from")
+    parser.add_argument("--levels", nargs="+", default=["2"], metavar="N", help="-O of gcc, to draw from")
+    parser.add_argument("--c99", default="gcc -O1", metavar="COMMAND", help="compiler of target c99")
+    parser.add_argument("--json", metavar="FILE", help="write the counts there")
+    parser.add_argument("--strict", action="store_true", help="a refusal of symbolic sizes fails too")
+    parser.add_argument("--why", action="store_true", help="say what is skipped")
+    parser.add_argument("--ops", action="store_true", help="say how often each operator ran")
+    parser.add_argument("--keep", metavar="DIR", help="leave failing models there")
+    parser.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
+    args = parser.parse_args()
+    args.maker = maker
+    args.gcc2nn = os.path.abspath(args.gcc2nn)
+    counts, more = {"passed": 0, "failed": 0, "skipped": 0}, collections.Counter()
+    end = time.monotonic() + args.seconds
+    with tempfile.TemporaryDirectory(prefix="random-") as top:
+        for seed in range(args.seed, args.seed + args.count):
+            if time.monotonic() > end:
+                break
+            folder = os.path.join(top, "one")
+            verdict, why = check(seed, args, folder, top, more)
+            counts[verdict] += 1
+            if verdict == "failed" or args.why and verdict == "skipped":
+                print(f"seed {seed}: {why}", flush=True)
+                if args.keep and verdict == "failed":
+                    shutil.copytree(folder, os.path.join(args.keep, str(seed)), dirs_exist_ok=True)
+            if sum(counts.values()) % 500 == 0:
+                print(told(more), flush=True)
+    print(told(more))
+    if args.ops:
+        print("\n".join(f"{n:6} {op[3:]}" for op, n in sorted(more.items()) if op.startswith("op ")))
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as f:
+            json.dump({"summary": counts}, f)
+    print("{passed} passed, {failed} failed, {skipped} skipped".format(**counts))
+    return 1 if counts["failed"] or not counts["passed"] else 0
+
+
+def told(more):
+    return ", ".join(f"{what} {n}" for what, n in sorted(more.items()) if not what.startswith("op "))
