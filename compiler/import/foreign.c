@@ -109,6 +109,7 @@ static const struct foreign rows[] = {
      .what = "a compressed file",
      .route = "`unxz FILE`"},
     {.begin = "\50\265\57\375", .what = "a compressed file", .route = "`unzstd FILE`"},
+    {.begin = "graph \"", .what = "a graph as text", .route = "`gcc2nn opt FILE` reads it"},
     /* formats without a mark of their own */
     {.ending = "saved_model.pb",
      .what = "a TensorFlow SavedModel",
@@ -139,6 +140,7 @@ static const struct foreign rows[] = {
      .what = "a model of ncnn",
      .route = "ncnn writes no ONNX: `pnnx model.pt` makes model.pnnx.onnx of the PyTorch model"},
 };
+static const struct foreign empty = {.what = "an empty file", .route = "fetch or export the model again"};
 static const struct foreign saved_model = {
     .what = "a TensorFlow SavedModel", .route = "`python3 -m tf2onnx.convert --saved-model FILE --output model.onnx`"};
 static const struct foreign ml_package = {
@@ -168,6 +170,7 @@ static bool begins(const uint8_t *data, size_t n, const struct foreign *f) {
     return n >= length && f->at <= n - length && (!length || !memcmp(data + f->at, f->begin, length));
 }
 static const struct foreign *file_kind(const char *path, const uint8_t *data, size_t n) {
+    if (n == 0) return &empty;
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
         if (begins(data, n, &rows[k]) && ends(path, rows[k].ending) && marked(data, n, rows[k].mark)) return &rows[k];
     return NULL;
