@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Writes the tests of ONNX's backend suite as folders for `gcc2nn run`: NAME/model.onnx, NAME/data_K/input_N.pb, output_N.pb.
 
-The node tests are made by onnx.backend.test.case, the others are copied from the package's data. Two more forms of each
+The node tests are made by onnx.backend.test.case, the others are copied from the package's data. Three more forms of each
 model say less than the suite does, as exported models do:
 
     noshape.onnx    the outputs and intermediate values have no shapes
+    batch.onnx      also, the first dim of the first input is a symbol, and that of all inputs of the same length;
+                    lists of 64-bit integers, such as shapes and axes, have no batch
     symbolic.onnx   also, every dim of every input is a symbol
 
 prepare(folder) does nothing when the folder holds the cases of this onnx version already.
@@ -15,7 +17,7 @@ import sys
 import warnings
 
 COPIED = ("pytorch-converted", "pytorch-operator", "simple")
-FORM = 2    # of what is written here; part of the stamp
+FORM = 3    # of what is written here; part of the stamp
 
 
 def drop_shape(type_proto):
@@ -26,12 +28,28 @@ def drop_shape(type_proto):
         drop_shape(getattr(type_proto, kind).elem_type)
 
 
-def make_symbolic(type_proto, name):
-    if type_proto.WhichOneof("value") != "tensor_type" or not type_proto.tensor_type.HasField("shape"):
-        return
-    for k, dim in enumerate(type_proto.tensor_type.shape.dim):
-        dim.Clear()
-        dim.dim_param = f"{name}_d{k}"
+def dims_of(value):
+    has = value.type.WhichOneof("value") == "tensor_type" and value.type.tensor_type.HasField("shape")
+    return value.type.tensor_type.shape.dim if has else []
+
+
+def is_list(value):
+    return len(dims_of(value)) == 1 and value.type.tensor_type.elem_type == 7   # TensorProto.INT64
+
+
+def make_batch(inputs):
+    firsts = [dims_of(v)[0] for v in inputs if dims_of(v) and not is_list(v)]
+    length = firsts[0].dim_value if firsts else 0
+    for dim in firsts:
+        if dim.HasField("dim_value") and dim.dim_value == length:
+            dim.dim_param = "batch"
+
+
+def make_symbolic(inputs):
+    for value in inputs:
+        for k, dim in enumerate(dims_of(value)):
+            dim.Clear()
+            dim.dim_param = f"{value.name}_d{k}"
 
 
 def write_forms(model, folder):
@@ -42,10 +60,10 @@ def write_forms(model, folder):
     for output in model.graph.output:
         drop_shape(output.type)
     onnx.save(model, os.path.join(folder, "noshape.onnx"))
-    for value in model.graph.input:
-        if value.name not in initial:
-            make_symbolic(value.type, value.name)
-    onnx.save(model, os.path.join(folder, "symbolic.onnx"))
+    given = [v for v in model.graph.input if v.name not in initial]
+    for form, change in ("batch", make_batch), ("symbolic", make_symbolic):
+        change(given)
+        onnx.save(model, os.path.join(folder, form + ".onnx"))
 
 
 def to_proto(value, info):

@@ -2,10 +2,10 @@
 """Runs ONNX's backend tests (node, simple, pytorch-*) through `gcc2nn run`.
 
     run_node_tests.py                  one part of PARTS, turned by the commit, in one form each
-    run_node_tests.py --all            every test, as given, with output shapes removed, and with symbolic input dims
+    run_node_tests.py --all            every test, as given, with output shapes removed, with a symbol for the batch, and for all dims
     run_node_tests.py NAME...          these (shell patterns), in all forms
 
-Forms (prepare_cases.py): model, noshape, symbolic. Each runs as generated C, targets c99 and this machine's alternately (the
+Forms (prepare_cases.py): model, noshape, batch, symbolic. Each runs as generated C, targets c99 and this machine's alternately (the
 second where this machine has it); --interpret takes the interpreter instead, which is several times faster.
 
 Tolerances are the suite's, |a-b| <= 1e-7 + 1e-3 |b|; of half precision two units in the last place (docs/numbers.md N8),
@@ -36,7 +36,7 @@ sys.path.append(HERE)
 from prepare_cases import prepare           # noqa: E402
 from run_models import host_target, turn    # noqa: E402
 
-FORMS = ("model", "noshape", "symbolic")
+FORMS = ("model", "noshape", "batch", "symbolic")
 PARTS = 8
 # Results are drawn: only type and shape are compared.
 RANDOM = ("test_bernoulli*", "test_random*", "test_multinomial*", "test_training_dropout*")

@@ -1,0 +1,271 @@
+/* f16_vector_store as tables, for the programs beside it: selftest.c, bench.c, f16_vector_store_main.c. Not needed to
+ * use the model. */
+#ifndef GCC2NN_F16_VECTOR_STORE_IO_H
+#define GCC2NN_F16_VECTOR_STORE_IO_H
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "f16_vector_store.h"
+
+/* A tensor of any type: `type` is ONNX's number, elements are row-major. */
+enum { IO_MAX_RANK = 32 };
+struct io_tensor { int type, rank; int64_t dims[IO_MAX_RANK]; void *data; };
+struct io_symbol { const char *name; int64_t lo, hi, typical; };
+
+typedef f16_vector_store io_model;
+typedef f16_vector_store_config io_config;
+typedef f16_vector_store_inputs io_inputs;
+typedef f16_vector_store_outputs io_outputs;
+#define io_init f16_vector_store_init
+#define io_run f16_vector_store_run
+enum { IO_INPUTS = 1, IO_OUTPUTS = 1, IO_SYMBOLS = 0, IO_DEVICE = 0 };
+#define io_free(m) ((void)(m))    /* nothing to do for f16_vector_store */
+#define io_variant(m) ((void)(m), 0)    /* there is one */
+static const char *const io_input_names[2] = {"x", NULL};
+static const char *const io_output_names[2] = {"s", NULL};
+static const struct io_symbol io_symbols[1] = {{NULL, 0, 0, 0}};
+/* Type and shape of an input. */
+static inline void io_input(int number, const int64_t *symbols, struct io_tensor *tensor) {
+    (void)symbols;
+    switch (number) {
+    case 0:
+        tensor->type = 10;    /* f16 */
+        tensor->rank = 1;
+        tensor->dims[0] = 8;
+        break;
+    default: tensor->rank = 0;
+    }
+}
+/* Type and shape of an output; sizes that the run finds are in *out after it. */
+static inline void io_output(int number, const int64_t *symbols, const io_outputs *out, struct io_tensor *tensor) {
+    (void)out;
+    (void)symbols;
+    switch (number) {
+    case 0:
+        tensor->type = 10;    /* f16 */
+        tensor->rank = 1;
+        tensor->dims[0] = 1;
+        break;
+    default: tensor->rank = 0;
+    }
+}
+/* The symbol that dim d of input k is, -1: none. */
+static inline int io_input_symbol(int k, int d) {
+    (void)k;
+    (void)d;
+    return -1;
+}
+static inline void io_set_symbols(io_inputs *in, const int64_t *symbols) {
+    (void)in;
+    (void)symbols;
+}
+static inline void io_set_input(io_inputs *in, int k, const void *data) {
+    if (k == 0) in->x = (const uint16_t *)data;
+}
+static inline void io_set_output(io_outputs *out, int k, void *data) {
+    if (k == 0) out->s = (uint16_t *)data;
+}
+static inline void *io_get_output(const io_outputs *out, int k) {
+    if (k == 0) return out->s;
+    return NULL;
+}
+/* Is the size of output k known before the run? */
+static inline int io_output_known(int k) {
+    (void)k;
+    return 1;
+}
+/* Bytes of arena to begin with. */
+static inline size_t io_arena(const int64_t *symbols) {
+    size_t more = 0;
+    (void)symbols;
+    return F16_VECTOR_STORE_ARENA_BYTES + more;
+}
+
+/* ---- the same for every model */
+static inline int64_t io_count(const struct io_tensor *t) {
+    int64_t n = 1;
+    for (int k = 0; k < t->rank; k++) n *= t->dims[k];
+    return n;
+}
+static inline size_t io_element(int type) {
+    switch (type) {
+    case 5: case 4: case 10: case 16: return 2;              /* i16 u16 f16 bf16 */
+    case 1: case 6: case 12: return 4;                       /* f32 i32 u32 */
+    case 7: case 13: case 11: case 14: return 8;             /* i64 u64 f64 c64 */
+    case 15: return 16;                                      /* c128 */
+    case 8: return sizeof(nn_str);
+    default: return 1;
+    }
+}
+static inline void *io_alloc(size_t size) {
+    void *p = malloc(size ? size : 1);
+    if (!p) {
+        fprintf(stderr, "out of memory\n");
+        exit(2);
+    }
+    return p;
+}
+/* Aligned memory: for the arena, and for files. */
+struct io_memory { void *raw, *arena; size_t size; };
+static inline void io_memory_free(struct io_memory *m) {
+    free(m->raw);
+    m->raw = m->arena = NULL;
+    m->size = 0;
+}
+static inline void io_memory_set(struct io_memory *m, size_t size) {
+    io_memory_free(m);
+#if defined __STDC_VERSION__ && __STDC_VERSION__ >= 201112L && !defined _WIN32
+    m->raw = m->arena = aligned_alloc(NN_ALIGN, size / NN_ALIGN * NN_ALIGN
+            + (size % NN_ALIGN || size == 0 ? NN_ALIGN : 0));
+    if (!m->raw) exit(2);
+#else
+    m->raw = io_alloc(size + NN_ALIGN);
+    m->arena = (unsigned char *)m->raw + (NN_ALIGN - (uintptr_t)m->raw % NN_ALIGN) % NN_ALIGN;
+#endif
+    m->size = size;
+}
+/* For config.grow: doubles, so that few runs start again. */
+static inline int io_grow(void *user, size_t need, void **arena, size_t *size) {
+    struct io_memory *m = (struct io_memory *)user;
+    if (need > ((size_t)-1) / 4) return 0;
+    io_memory_set(m, need > 2 * m->size ? need : 2 * m->size);
+    *arena = m->arena;
+    *size = m->size;
+    return 1;
+}
+/* Numbers that are the same on every machine: floats in [-1, 1), small integers. */
+static inline void io_fill(struct io_tensor *t, uint32_t seed) {
+    static const nn_str words[4] = {{"alpha", 5}, {"beta", 4}, {"gamma", 5}, {"", 0}};
+    const int64_t n = io_count(t);
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t h = ((uint32_t)i * 2654435761u) ^ (seed * 2246822519u);
+        h = (h ^ (h >> 15)) * 2246822519u;
+        h ^= h >> 13;
+        const float f = (float)(int32_t)(h >> 8) / 8388608.0f - 1.0f;
+        switch (t->type) {
+        case 1: ((float *)t->data)[i] = f; break;
+        case 11: ((double *)t->data)[i] = (double)f; break;
+        case 6: ((int32_t *)t->data)[i] = (int32_t)(h & 1); break;
+        case 7: ((int64_t *)t->data)[i] = (int64_t)(h & 1); break;
+        case 12: ((uint32_t *)t->data)[i] = h & 1; break;
+        case 13: ((uint64_t *)t->data)[i] = h & 1; break;
+        case 5: case 4: ((uint16_t *)t->data)[i] = (uint16_t)(h & 127); break;
+        case 10: ((uint16_t *)t->data)[i] = (uint16_t)(0x3400 | (h & 0x83ff)); break;    /* a quarter to a half */
+        case 16: ((uint16_t *)t->data)[i] = (uint16_t)(0x3e80 | (h & 0x807f)); break;
+        case 9: case 25: case 26: ((uint8_t *)t->data)[i] = (uint8_t)(h & 1); break;
+        case 21: case 22: case 23: ((uint8_t *)t->data)[i] = (uint8_t)(h & 7); break;
+        case 8: ((nn_str *)t->data)[i] = words[h & 3]; break;
+        case 14: ((nn_c64 *)t->data)[i].re = f, ((nn_c64 *)t->data)[i].im = -f; break;
+        case 15: ((nn_c128 *)t->data)[i].re = (double)f, ((nn_c128 *)t->data)[i].im = -(double)f; break;
+        default: ((uint8_t *)t->data)[i] = (uint8_t)(h & 0x3f); break;
+        }
+    }
+}
+static inline uint64_t io_hash(uint64_t h, const void *data, size_t n) {    /* FNV-1a */
+    const unsigned char *p = (const unsigned char *)data;
+    for (size_t i = 0; i < n; i++) h = (h ^ p[i]) * UINT64_C(1099511628211);
+    return h;
+}
+static inline uint64_t io_checksum(const struct io_tensor *t) {
+    uint64_t h = UINT64_C(14695981039346656037);
+    const int64_t n = io_count(t);
+    if (t->type != 8) return n > 0 ? io_hash(h, t->data, (size_t)n * io_element(t->type)) : h;
+    for (int64_t i = 0; i < n; i++) {
+        const nn_str s = ((const nn_str *)t->data)[i];
+        h = io_hash(io_hash(h, &s.n, sizeof s.n), s.p, s.n);
+    }
+    return h;
+}
+/* Everything for runs with given symbols: context, arena, inputs, outputs. */
+struct io_session {
+    io_model model;
+    io_config config;
+    io_inputs in;
+    io_outputs out;
+    struct io_memory memory, weights;
+    struct io_tensor inputs[IO_INPUTS + 1], outputs[IO_OUTPUTS + 1];
+    int64_t symbols[IO_SYMBOLS + 1];
+};
+/* Allocates what is missing: input data where NULL, outputs of known size, the arena. */
+static inline int io_open(struct io_session *s) {
+    for (int k = 0; k < IO_INPUTS; k++) {
+        if (!s->inputs[k].data) {
+            io_input(k, s->symbols, &s->inputs[k]);
+            s->inputs[k].data = io_alloc((size_t)io_count(&s->inputs[k]) * io_element(s->inputs[k].type));
+            io_fill(&s->inputs[k], (uint32_t)k + 1);
+        }
+        io_set_input(&s->in, k, s->inputs[k].data);
+    }
+    for (int k = 0; k < IO_OUTPUTS; k++) {
+        s->outputs[k].data = NULL;
+        if (!io_output_known(k)) continue;
+        io_output(k, s->symbols, &s->out, &s->outputs[k]);
+        s->outputs[k].data = io_alloc((size_t)io_count(&s->outputs[k]) * io_element(s->outputs[k].type));
+        io_set_output(&s->out, k, s->outputs[k].data);
+    }
+    io_set_symbols(&s->in, s->symbols);
+    if (!IO_DEVICE) io_memory_set(&s->memory, io_arena(s->symbols));    /* on a device the context allocates */
+    s->config.arena = s->memory.arena;
+    s->config.arena_size = s->memory.size;
+    s->config.weights = s->weights.arena;
+    s->config.weights_size = s->weights.size;
+    s->config.grow = io_grow;
+    s->config.user = &s->memory;
+    return io_init(&s->model, &s->config);
+}
+static inline int io_run_once(struct io_session *s) {
+    int status = io_run(&s->model, &s->in, &s->out);
+    for (int k = 0; k < IO_OUTPUTS && status == NN_OK; k++) {
+        io_output(k, s->symbols, &s->out, &s->outputs[k]);
+        s->outputs[k].data = io_get_output(&s->out, k);
+    }
+    return status;
+}
+static inline void io_close(struct io_session *s) {
+    io_free(&s->model);
+    for (int k = 0; k < IO_INPUTS; k++) free(s->inputs[k].data);
+    for (int k = 0; k < IO_OUTPUTS; k++)
+        if (io_output_known(k)) free(s->outputs[k].data);
+    io_memory_free(&s->memory);
+    io_memory_free(&s->weights);
+}
+static inline int io_failed(const struct io_session *s, int status) {
+    const nn_error *e = &s->model.error;
+    fprintf(stderr, "f16_vector_store: %s", nn_status_text(status));
+    if (e->what) fprintf(stderr, ": %s", e->what);
+    if (e->where) fprintf(stderr, " at %s", e->where);
+    if (status == NN_EFAULT && (e->values[0] || e->values[1])) fprintf(stderr, " (%lld and %lld)",
+            (long long)e->values[0], (long long)e->values[1]);
+    if (e->need && (status == NN_EARENA || status == NN_ECAP)) fprintf(stderr, ", %lu would have done",
+            (unsigned long)e->need);
+    fprintf(stderr, "\n");
+    return 3;
+}
+/* Contents of a file, aligned as weights must be; io_memory_free releases them. */
+static inline const void *io_read_file(const char *path, struct io_memory *m) {
+    FILE *f = fopen(path, "rb");
+    long n = -1;
+    if (f && fseek(f, 0, SEEK_END) == 0) n = ftell(f);
+    if (n < 0 || fseek(f, 0, SEEK_SET) != 0) {
+        fprintf(stderr, "cannot read %s\n", path);
+        exit(2);
+    }
+    io_memory_set(m, (size_t)n);
+    if (fread(m->arena, 1, m->size, f) != m->size) {
+        fprintf(stderr, "cannot read %s\n", path);
+        exit(2);
+    }
+    fclose(f);
+    return m->arena;
+}
+static inline double io_seconds(void) {
+#ifdef CLOCK_MONOTONIC
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+#else
+    return (double)clock() / CLOCKS_PER_SEC;
+#endif
+}
+#endif
