@@ -231,13 +231,22 @@ E least(enum dtype t) { return red_identity(DEF_CTX, RED_MAX, t); }
 E greatest(enum dtype t) { return red_identity(DEF_CTX, RED_MIN, t); }
 static double number(E e) { return e->type == F32 || e->type == F64 ? e->u.f : (double)e->u.i; }
 static bool any_float(E e) { return e->type == F32 || e->type == F64; }
+/* As a value of type t, which has to hold it: a part cut off would be a wrong answer. */
+static E literal(E e, enum dtype t) {
+    double v = number(e);
+    if ((dtype_is_int(t) || t == IDX) && !(floor(v) == v && isfinite(v))) {
+        fail(E_TYPE, "%g is no value of type %s, which it is computed with", v, dtype_name(t));
+        return x_poison(DEF_CTX);
+    }
+    return x_num(DEF_CTX, t, v);
+}
 /* Literals take the other operand's type; an index beside an integer value becomes that value. */
 static void unify(E *a, E *b) {
     struct ctx *c = DEF_CTX;
     if ((*a)->type == (*b)->type || (*a)->op == X_POISON || (*b)->op == X_POISON) return;
     bool la = (*a)->op == X_CONST && (*a)->type == F64, lb = (*b)->op == X_CONST && (*b)->type == F64;
-    if (lb) *b = x_num(c, (enum dtype)(*a)->type, number(*b));
-    else if (la) *a = x_num(c, (enum dtype)(*b)->type, number(*a));
+    if (lb) *b = literal(*b, (enum dtype)(*a)->type);
+    else if (la) *a = literal(*a, (enum dtype)(*b)->type);
     else if ((*a)->op == X_CONST && (*a)->type == IDX && !any_float(*b))
         *a = x_const_i(c, (enum dtype)(*b)->type, (*a)->u.i);
     else if ((*b)->op == X_CONST && (*b)->type == IDX && !any_float(*a))

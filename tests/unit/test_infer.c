@@ -37,6 +37,10 @@ static void def_count(void) {
     out(0, I32, i, cast(I32, val(i.v[0])));
 }
 static void def_random(void) { out(0, F32, axes(list1(idx(3))), num(0.5)); }
+static void def_half(void) {
+    X i = axes(shape(in(0)));
+    out(0, dtype(in(0)), i, mul(at(in(0), i), num(0.5)));
+}
 static void def_bad(void) { fail(E_SHAPE, "never fits"); }
 static void exp_twice(void) { gout(0, N_OP("Add", gin(0), gin(0))); }
 static void exp_four(void) { gout(0, N_OP("Twice", N_OP("Twice", gin(0)))); }
@@ -58,17 +62,13 @@ static const struct op_control rounds = {.infer = rounds_infer};
 static const struct op_slot ins[] = {{"x", TS_ANY, VARIADIC | OPTIONAL}, {0}}, outs[] = {{"y", TS_ANY, 0}, {0}};
 #define ROW(n, ...)                                                                                                    \
     { .domain = "", .name = n, .since = 1, .first = 1, .ins = ins, .outs = outs, __VA_ARGS__ }
-static const struct op rows[] = {ROW("Shape", .define = def_shape),
-                                 ROW("Neg", .define = def_neg),
-                                 ROW("Add", .define = def_add),
-                                 ROW("Iota", .define = def_iota),
-                                 ROW("Count", .define = def_count),
-                                 ROW("Random", .define = def_random, .flags = OP_RANDOM),
-                                 ROW("Bad", .define = def_bad),
-                                 ROW("Twice", .expand = exp_twice),
-                                 ROW("Four", .expand = exp_four),
-                                 ROW("Rounds", .control = &rounds),
-                                 {.name = NULL}};
+static const struct op rows[] = {
+    ROW("Shape", .define = def_shape), ROW("Neg", .define = def_neg),
+    ROW("Add", .define = def_add),     ROW("Iota", .define = def_iota),
+    ROW("Count", .define = def_count), ROW("Random", .define = def_random, .flags = OP_RANDOM),
+    ROW("Half", .define = def_half),   ROW("Bad", .define = def_bad),
+    ROW("Twice", .expand = exp_twice), ROW("Four", .expand = exp_four),
+    ROW("Rounds", .control = &rounds), {.name = NULL}};
 
 static struct ctx *c;
 static void setup(void) {
@@ -104,6 +104,12 @@ Test(infer, types_follow_from_inputs) {
     becomes("region \"\" (%0: f32[N,3], %1: f32[3]) { %2: ? = Add(%0, %1) %3: ? = Neg(%2) return %3 }",
             "region \"\" (%0: f32[N,3], %1: f32[3]) {\n  %2: f32[N,3] = Add(%0, %1)\n  %3: f32[N,3] = Neg(%2)\n  "
             "return %3\n}\n");
+}
+Test(infer, literals_are_not_cut_off) {
+    becomes("region \"\" (%0: f32[N]) { %1: ? = Half(%0) return %1 }",
+            "region \"\" (%0: f32[N]) {\n  %1: f32[N] = Half(%0)\n  return %1\n}\n");
+    cr_assert_not(graph_infer(parse("graph \"\" region \"\" (%0: i64[2]) { %1: ? = Half(%0) return %1 }")));
+    cr_assert_str_eq(c->diags.v[0].message, "0.5 is no value of type i64, which it is computed with");
 }
 Test(infer, shape_arithmetic_is_symbolic) {
     becomes("region \"\" (%0: f32[N]) { %1: ? = Shape(%0) %2: ? = Add(%1, %1) %3: ? = Iota(%2) return %3 }",
