@@ -123,14 +123,8 @@ void c_forget(struct fe *f, const struct buf *b) {
             }
     }
 }
-/* The type of an element that is moved as it is: complex numbers have no value type. */
-static enum dtype moved_type(expr e) {
-    while (e->op == X_SELECT) e = e->arg[1];
-    return e->op == X_LOAD ? e->u.buf->type : (enum dtype)e->type;
-}
 const char *c_type_of(struct fe *f, expr e, int lanes) {
     if (e->type == IDX) return f->idx;
-    if (e->type == NONE) return dtype_c(moved_type(e));
     return lanes > 1 ? c_vector_type(f->o, (enum dtype)e->type, lanes) : c_value_type((enum dtype)e->type);
 }
 static void line(struct vscope *s, const char *text) {
@@ -410,10 +404,7 @@ static struct cs print_load(struct fe *f, expr e) {
     }
     if (vec && (on_lane(f, cond) || on_lane(f, fill))) return lane_by_lane(f, e);
     struct cs none = {0};
-    if (!x_is_true(cond)) {
-        bool moved = e->type == NONE && fill->op == X_CONST;
-        none = moved ? cs_of(A("(%s){0}", dtype_c(b->type)), P_ATOM) : c_value(f, fill, vec ? f->width : 1);
-    }
+    if (!x_is_true(cond)) { none = c_value(f, fill, vec ? f->width : 1); }
     if (faults)
         none =
             cs_of(A("(%s(%s), %s)", c_index_helper(f->o, "fault"), c_ref(f, f->fault), paren(f, none, P_COND)), P_ATOM);
@@ -430,6 +421,7 @@ static struct cs print_load(struct fe *f, expr e) {
 
 /* ---- values */
 static struct cs constant(struct fe *f, expr e) {
+    if (dtype_is_complex((enum dtype)e->type)) return cs_of(A("(%s){0}", dtype_c((enum dtype)e->type)), P_ATOM);
     if (e->type == F32 || e->type == F64) {
         double v = e->u.f;
         if (isnan(v) || isinf(v)) {

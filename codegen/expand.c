@@ -55,7 +55,7 @@ const union cell *const_cells(struct ctx *c, const struct buf *b, int64_t *n) {
 static expr literal(void *env, expr e) {
     struct ex *x = env;
     if (e->op != X_LOAD || e->u.buf->scope != SC_CONST || !e->u.buf->data || e->has_fill || e->type == STR ||
-        e->type == NONE)
+        dtype_is_complex((enum dtype)e->type))
         return NULL;
     int64_t at;
     if (!x_is_int(buf_offset(x->c, e->u.buf, e->arg), &at)) return NULL;
@@ -148,8 +148,8 @@ static int fn_bytes(const struct fn *f) {
 static bool vec_node(void *env, expr e) {
     struct vec *w = env;
     if (!x_uses_var(w->x->c, e, w->v)) return true;
-    if (e->type == STR || e->type == NONE || e->op == X_GUARD)
-        w->bad = true; /* strings have no vectors; a guard's fault belongs to one lane */
+    if (e->type == STR || dtype_is_complex((enum dtype)e->type) || e->op == X_GUARD)
+        w->bad = true; /* strings and complex numbers have no vectors; a guard's fault belongs to one lane */
     int n = 4;
     if (e->type != IDX && e->type != BOOL) n = dtype_bytes((enum dtype)e->type);
     if (e->op == X_CALL && fn_bytes(e->u.fn) > n) n = fn_bytes(e->u.fn);
@@ -185,7 +185,7 @@ static void vec_block(struct vec *w, struct block *b) {
         switch (s->kind) {
         case S_STORE: {
             expr own = x_load(w->x->c, s->u.store.buf, s->u.store.idx, s->u.store.n, NULL);
-            if (own->op == X_POISON || s->u.store.buf->type == STR || dtype_value(s->u.store.buf->type) == NONE)
+            if (own->op == X_POISON || s->u.store.buf->type == STR || dtype_is_complex(s->u.store.buf->type))
                 w->bad = true;
             if (!x_visit(s->u.store.value, selects_ok, w)) w->bad = true;
             for (int k = 0; k < s->u.store.n; k++) vec_expr(w, s->u.store.idx[k]);

@@ -390,6 +390,7 @@ const char *c_bitcast(const struct emit_options *o, enum dtype to, enum dtype fr
     struct emit_uses *u = o->uses;
     if (lanes > 1) return internf(u->c->names, "(%s)", c_vector_type(o, to, lanes));
     const char *name = internf(u->c->names, "nn_bits_%s_to_%s", dtype_name(from), dtype_name(to));
+    u->complex |= dtype_is_complex(to) || dtype_is_complex(from);
     if (first(u, name)) {
         struct holes h;
         holes_for(o, &h, name, to, 1);
@@ -706,6 +707,7 @@ void emit_prelude(struct text *out, struct ctx *c, const struct emit_options *o)
     (void)c;
     text_add(out, "#include <stddef.h>\n#include <stdint.h>\n");
     if (u->math) text_add(out, "#include <math.h>\n");
+    if (u->complex) text_add(out, "#include \"nn_rt.h\"\n");
     if (u->text) text_add(out, "#include \"nn_text.h\"\n");
     if ((u->intrinsics || emit_cuda(o)) && o->target->headers) text_add(out, o->target->headers);
     text_add(out, "\n#if defined __FAST_MATH__\n#error \"this code states its arithmetic exactly: compile it without "

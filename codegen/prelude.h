@@ -10,7 +10,7 @@ struct emit_uses {
     VEC(const char *) types, helpers, fns; /* their texts, each after what it needs */
     struct names globals;                  /* C names of procedures, functions and tables */
     struct map procs, fn_names;            /* proc -> name; fn, lanes -> name */
-    bool math, text, intrinsics;           /* headers needed; text: nn_text.h */
+    bool math, text, complex, intrinsics;  /* headers needed; text: nn_text.h, complex: nn_rt.h */
     bool no_unroll;                        /* NN_NO_UNROLL */
     bool parallel;                         /* NN_PARALLEL */
 };

@@ -129,7 +129,7 @@ expr def_element(struct ctx *c, const struct value *v, int64_t k) {
     if (v->elems) return k < v->nelems ? v->elems[k] : NULL;
     if (!v->init || k >= tensor_count(v->init)) return NULL;
     enum dtype vt = dtype_value(v->init->type);
-    if (vt == NONE || vt == STR) return NULL;
+    if (vt == STR || dtype_is_complex(vt)) return NULL;
     return vt == F32 || vt == F64 ? x_const_f(c, vt, tensor_f(v->init, k)) : x_const_i(c, vt, tensor_i(v->init, k));
 }
 static E known(T t, int k) { return t && t->val ? def_element(DEF_CTX, t->val, k) : NULL; }
@@ -166,7 +166,7 @@ int count_of(T t) {
 }
 bool const_value(T t, int64_t k, double *v) {
     const struct tensor *c = const_of(t);
-    if (c && (dtype_value(c->type) == STR || dtype_value(c->type) == NONE)) return false; /* no number */
+    if (c && (c->type == STR || dtype_is_complex(c->type))) return false; /* no number */
     if (c && k < tensor_count(c)) return *v = dtype_is_float(c->type) ? tensor_f(c, k) : (double)tensor_i(c, k), true;
     E e = t && k < INT32_MAX ? known(t, (int)k) : NULL;
     if (!e || e->op != X_CONST) return false;

@@ -37,6 +37,7 @@ T const_table(const char *name, const struct tensor *t) {
 }
 T result(int k, enum dtype t, X dims) {
     if (k < def_now->n->outs.n && def_now->outs[k]) return def_now->outs[k];
+    if (t == NONE) return fail(E_TYPE, "the element type of result %d is not given", k), NULL;
     T r = def_tensor_new(t, dims);
     if (!r) return NULL;
     struct value *v = k < def_now->n->outs.n ? def_now->n->outs.v[k] : NULL;

@@ -209,7 +209,7 @@ static void infer_contents(struct def *d, struct block *block, struct value *v, 
         if (!x_is_int(t->dims[k], &n)) return;
         if (n < 0 || !mul_ok(count, n, &count) || count > CONTENTS_MAX) return;
     }
-    if (t->type == STR || dtype_value(t->type) == NONE) return;
+    if (t->type == STR || dtype_is_complex(t->type)) return;
     v->elems = def_contents(d->c, block, t->buf, d, count);
     v->nelems = v->elems ? (int)count : 0;
 }

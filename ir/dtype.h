@@ -19,7 +19,7 @@
     D(F8E8M0, "f8e8m0", 24, 8, 1, F32, "uint8_t")       D(F4E2M1, "f4e2m1", 23, 4, 1, F32, "uint8_t") \
     D(U4, "u4", 21, 4, 1, I32, "uint8_t")         D(I4, "i4", 22, 4, 1, I32, "int8_t") \
     D(U2, "u2", 25, 2, 1, I32, "uint8_t")         D(I2, "i2", 26, 2, 1, I32, "int8_t") \
-    D(C64, "c64", 14, 64, 8, NONE, "nn_c64")      D(C128, "c128", 15, 128, 16, NONE, "nn_c128") \
+    D(C64, "c64", 14, 64, 8, C64, "nn_c64")       D(C128, "c128", 15, 128, 16, C128, "nn_c128") \
     D(STR, "str", 8, 0, 16, STR, "nn_str")        D(IDX, "idx", 0, 0, 8, IDX, "ptrdiff_t")
 // clang-format on
 

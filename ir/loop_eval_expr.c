@@ -257,7 +257,8 @@ static int string_compare(struct comp *c, expr e) {
 static int bitcast_reg(struct comp *c, expr e) {
     enum dtype from = e->arg[0]->type;
     bool narrow_from = from == I32 || from == U32 || from == F32,
-         narrow_to = e->type == I32 || e->type == U32 || e->type == F32;
+         narrow_to =
+             e->type == I32 || e->type == U32 || e->type == F32; /* what else is not wide has 64 bits, c64 too */
     if (narrow_from != narrow_to || is_wide(from))
         comp_fail(c, "bitcast from %s to %s", dtype_name(from), dtype_name(e->type));
     return expr_reg(c, e->arg[0]);

@@ -52,6 +52,7 @@ void ops_register_all(void);
     F(shape) \
     F(signal) \
     F(string) \
+    F(tflite_complex) \
     F(tflite_conv) \
     F(tflite_detect) \
     F(tflite_math) \

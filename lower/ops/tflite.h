@@ -77,6 +77,7 @@ V const_i32(const int64_t *v, int n); /* a vector of i32 */
 int const_ints(int k, int64_t *v, int max);
 int v_rank(V v);
 bool known_dim(V v, int axis, int64_t *n);
+V complex_part(V v, bool imaginary); /* of complex numbers, as floats */
 /* table[x - lowest], for 8 bit x: any function of one number. f gives the entry for the code q, of a curve or none. */
 typedef float (*curve)(float v);
 void out_table(enum dtype to, int64_t (*f)(int64_t q, curve of), curve of);

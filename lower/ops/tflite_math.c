@@ -494,8 +494,9 @@ static void op_atan2(void) {
 static void exp_atan2(void) { become("Atan2"); }
 static void exp_cast(void) {
     enum dtype t = out_type();
+    V x = dtype_is_complex(dtype(in(0))) && t != dtype(in(0)) ? complex_part(gin(0), false) : gin(0);
     if (t == NONE) fail(E_TYPE, "the type of the result is not known");
-    else gout(0, n_cast(gin(0), t));
+    else if (x) gout(0, n_cast(x, t));
 }
 static void exp_zeros_like(void) {
     enum dtype t = dtype(in(0));
@@ -625,7 +626,7 @@ const struct op ops_tflite_math[] = {
     TFLITE("ADD_N", tfl_many, exp_add_n, "as ONNX Sum"),
     TFLITE("RIGHT_SHIFT", tfl_any2, exp_right_shift, "shifts are clamped to the width"),
     TFLITE("ATAN2", tfl_any2, exp_atan2, "by atan of the quotient"),
-    TFLITE("CAST", tfl_any1, exp_cast, "as ONNX"),
+    TFLITE("CAST", tfl_any1, exp_cast, "as ONNX; of complex numbers the real part"),
     TFLITE("ZEROS_LIKE", tfl_any1, exp_zeros_like, "zeros"),
     TFLITE("QUANTIZE", tfl_any1, exp_quantize, FIXED),
     TFLITE("DEQUANTIZE", tfl_any1, exp_dequantize, "scale * (q - zero) in f64, rounded once; by channel in f32"),

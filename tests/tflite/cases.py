@@ -907,3 +907,22 @@ def detection(r, name):
     g.outs = [g.tensor("float32", s) for s in ([1, most * each, 4], [1, most * each], [1, most * each], [1])]
     g.op("CUSTOM", ins, g.outs, custom=(name, bytes(b.Finish())))
     return [g]
+
+
+# ---- complex numbers
+@case("RFFT2D", "REAL", "IMAG", "COMPLEX_ABS", "CAST_complex")
+def spectra(r, name):
+    """A spectrum, or what is computed of one. Transforms are longer and shorter than the signal."""
+    g = Graph()
+    lengths = [int(2 ** r.integers(0, 4)), int(2 ** r.integers(2, 6))]
+    shape = dims(r, int(r.integers(0, 3))) + [int(max(1, n + r.integers(-1, 3))) for n in lengths]
+    result = shape[:-2] + [lengths[0], lengths[1] // 2 + 1]
+    spectrum = g.tensor("complex64", result)
+    g.op("RFFT2D", [g.input("float32", shape), g.const(np.array(lengths, "int32"))], [spectrum], "Rfft2dOptions")
+    g.outs = [spectrum]
+    if name != "RFFT2D":
+        moved = g.tensor("complex64", [1] + result)
+        g.op("EXPAND_DIMS", [spectrum, g.const(np.int32(0))], [moved])
+        g.outs = [g.tensor("float32", [1] + result)]
+        g.op(name.split("_c")[0], [moved], g.outs)
+    return [g]
