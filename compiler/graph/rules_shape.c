@@ -130,6 +130,73 @@ static struct value *one_expand(struct match *m) {
     return RULE_NODE(m, "Expand", x, rule_ints(m, dims, y->type.rank));
 }
 
+/* Operators that work cell by cell, between a Reshape and one back: the cells are the same in either dims. */
+enum { MOST_CELLWISE = 32 };
+struct between {
+    struct match *m;
+    struct probes *probes;
+    const struct type *inner, *outer; /* dims between the two, and around them */
+    struct node *node[MOST_CELLWISE];
+    struct value *moved[MOST_CELLWISE]; /* what stands for the result of node[k] */
+    int n, leaves;
+};
+static bool renames(const struct node *n) {
+    return node_is(n, "Reshape") || node_is(n, "Flatten") || node_is(n, "Squeeze") || node_is(n, "Unsqueeze");
+}
+static int number_in(const struct between *b, const struct node *n) {
+    for (int k = 0; k < b->n; k++)
+        if (b->node[k] == n) return k;
+    return -1;
+}
+static bool is_leaf(const struct between *b, const struct value *v) {
+    return renames(v->def) && type_same_dims(&v->def->ins.v[0]->type, b->outer);
+}
+static bool is_scalar(const struct between *b, const struct value *v) {
+    int rank = v->type.rank;
+    return rank >= 0 && rank <= b->outer->rank && rank <= b->inner->rank && type_has_one_element(&v->type);
+}
+/* n and what stands before it, operands first. */
+static bool collect(struct between *b, struct node *n) {
+    if (number_in(b, n) >= 0) return true;
+    if (!n || n->in != b->m->node[0]->in || *n->domain || n->outs.n != 1 || !node_is_cellwise(b->probes, n)) return false;
+    for (int k = 0; k < n->ins.n; k++) {
+        struct value *v = n->ins.v[k];
+        if (!v || is_scalar(b, v)) continue;
+        if (!type_same_dims(&v->type, b->inner)) return false;
+        bool leaf = is_leaf(b, v);
+        b->leaves += leaf;
+        if (!leaf && !collect(b, v->def)) return false;
+    }
+    if (b->n == MOST_CELLWISE) return false;
+    b->node[b->n++] = n;
+    return true;
+}
+static bool read_elsewhere(const struct between *b, const struct value *v) {
+    for (int k = 0; k < v->uses.n; k++)
+        if (v->uses.v[k].node != b->m->node[0] && number_in(b, v->uses.v[k].node) < 0) return true;
+    return false;
+}
+static struct value *moved_cellwise(struct between *b, const struct node *n) {
+    struct value **ins = arena_copy(&b->m->g->ctx->arena, n->ins.v, (size_t)n->ins.n * sizeof *ins);
+    for (int k = 0; k < n->ins.n; k++) {
+        if (!ins[k] || is_scalar(b, ins[k])) continue;
+        ins[k] = is_leaf(b, ins[k]) ? ins[k]->def->ins.v[0] : b->moved[number_in(b, ins[k]->def)];
+    }
+    struct value *v = rule_node_like(b->m, n, ins, n->ins.n);
+    if (v) v->def->origin = n->origin, v->def->name = n->name, v->name = n->outs.v[0]->name;
+    return v && type_same_dims(&v->type, b->outer) ? v : NULL;
+}
+static struct value *cells_between(struct match *m) {
+    struct node *last = m->node[1];
+    struct between b = {m, probes_new(m->g), &last->outs.v[0]->type, result_type(m), {0}, {0}, 0, 0};
+    if (!collect(&b, last) || !b.leaves) return NULL;
+    for (int k = 0; k < b.n; k++)
+        if (read_elsewhere(&b, b.node[k]->outs.v[0])) return NULL;
+    for (int k = 0; k < b.n; k++)
+        if (!(b.moved[k] = moved_cellwise(&b, b.node[k]))) return NULL;
+    return b.moved[b.n - 1];
+}
+
 /* Numbers that are dims of x, in order: no others are asked for. */
 static struct value *dims_of(struct match *m) {
     const struct value *y = m->node[0]->outs.v[0], *x = MATCHED(m, 'x');
@@ -150,6 +217,8 @@ const struct rule rules_shape[] = {
     {"reshape-of-reshape", RENAMES "(" RENAMES "(x, ...), ...)", "one Reshape", SAME_BITS, one_reshape},
     {"reshape-to-known", "Reshape(x, s)", "Reshape to constant dims", SAME_BITS, known_reshape},
     {"transpose-of-transpose", "Transpose(Transpose(x))", "x, or one Transpose", SAME_BITS, one_transpose},
+    {"cells-between-reshapes", RENAMES "(?(x, ...), ...)", "the operators between two Reshapes on what they rename",
+     SAME_BITS, cells_between},
     {"transpose-of-merged", RENAMES "(Transpose!(" RENAMES "(x, ...)), ...)",
      "Transpose of x, if its axes stay together", SAME_BITS, transpose_of_merged},
     {"transpose-of-ones", "Transpose(x)", "Reshape, if axes of 1 alone move", SAME_BITS, moved_ones},

@@ -133,10 +133,20 @@ static void op_bitshift(void) {
     else if (!strcmp(d, "RIGHT")) map2(f_right, NONE);
     else fail(E_ATTR, "attribute \"direction\" must be LEFT or RIGHT");
 }
+/* One constant for all cells. Large tables of exponents are not looked through. */
+static bool is_uniform(T t, double *v) {
+    enum { MOST = 1 << 16 };
+    int64_t n;
+    double other;
+    if (!x_is_int(numel(t), &n) || n < 1 || n > MOST || !const_value(t, 0, v)) return false;
+    for (int64_t k = 1; k < n; k++)
+        if (!const_value(t, k, &other) || other != *v) return false;
+    return true;
+}
 /* Exponents with an exact short form; the others through pow. */
 static E power(E x, T y, X j) {
     double k;
-    bool flt = x->type == F32 || x->type == F64, uniform = const_value(y, 0, &k) && (rank(y) == 0 || x_is(numel(y), 1));
+    bool flt = x->type == F32 || x->type == F64, uniform = is_uniform(y, &k);
     if (uniform && k == 1) return x;
     if (uniform && k == 2) return mul(x, x);
     if (uniform && k == 0) return typed((enum dtype)x->type, 1);

@@ -66,6 +66,16 @@ static double some_number(struct maker *m) {
     static const double v[] = {0, -0.0, 1, -1, 2, 6, -3, 0.5, INFINITY, -INFINITY};
     return v[below(m, 10)];
 }
+static struct value *inferred(struct maker *m, struct node *n) { return def_infer(m->g, n) ? n->outs.v[0] : NULL; }
+/* A vector in these dims. */
+static struct value *renamed(struct maker *m, enum dtype t, const int64_t *dims, int rank) {
+    int64_t count = 1;
+    for (int k = 0; k < rank; k++) count *= dims[k];
+    struct value *ins[] = {input(m, t, &count, 1), ints(m, dims, rank)};
+    struct node *n = node_new(m->g->top, NULL, "", "Reshape", ins, 2, 1);
+    if (count == 0) node_set_attr(n, (struct attr){.name = "allowzero", .kind = AT_INT, .u.i = 1});
+    return inferred(m, n);
+}
 static struct value *letter(struct maker *m, const struct pattern *p, enum dtype t) {
     struct value **v = &m->letter[p->letter - 'a'];
     int64_t dims[BASE_RANK];
@@ -73,7 +83,7 @@ static struct value *letter(struct maker *m, const struct pattern *p, enum dtype
     int rank = near_shape(m, dims);
     if (chance(m, 60)) rank = m->rank, memcpy(dims, m->dims, sizeof dims);
     if (!strcmp(p->which, "const")) return *v = filled(m, t, dims, chance(m, 70) ? 0 : rank, some_number(m));
-    return *v = input(m, t, dims, rank);
+    return *v = chance(m, 75) ? input(m, t, dims, rank) : renamed(m, t, dims, rank);
 }
 static struct value *number(struct maker *m, const struct pattern *p, enum dtype t) {
     int64_t dims[BASE_RANK];
@@ -118,7 +128,8 @@ static void more_reshape(struct maker *m, struct node *n, const struct value *x)
     int rank = 0;
     for (int k = 0; k < x->type.rank; k++) count *= size_of(m, x, k, &size) ? size : 1;
     for (int k = 0; k < m->rank; k++) base *= m->dims[k];
-    if (base == count && chance(m, 60)) {
+    if (chance(m, 20)) dims[rank++] = -1;
+    else if (base == count && chance(m, 60)) {
         for (int k = 0; k < m->rank; k++) dims[rank++] = m->dims[k];
     } else {
         for (int64_t left = count, f = 2; left > 1; f++)
@@ -170,7 +181,6 @@ static void more_axes(struct maker *m, struct node *n, const struct value *x) {
     if (chance(m, 60)) set_int(n, "keepdims", below(m, 2));
     if (chance(m, 20)) set_int(n, "noop_with_empty_axes", 1);
 }
-static struct value *inferred(struct maker *m, struct node *n) { return def_infer(m->g, n) ? n->outs.v[0] : NULL; }
 static void more_concat(struct maker *m, struct node *n, struct value *x) {
     int axis = below(m, x->type.rank);
     struct node *d = x->def;
@@ -299,7 +309,7 @@ static bool more(struct maker *m, struct node *n, bool trivial) {
 
 /* ---- terms */
 static const char *const whole[] = {"Reshape", "Expand", "Slice", "Transpose", "Tile",
-                                    "Pad",     "Concat", "Sum",   "Flatten"};
+                                    "Pad",     "Concat", "Sum",   "Flatten",   "Abs"};
 static bool on_truths(const char *op) {
     return !strcmp(op, "Not") || !strcmp(op, "And") || !strcmp(op, "Or") || !strcmp(op, "Xor");
 }
@@ -412,7 +422,7 @@ struct outcome {
 static struct outcome run(struct graph *g, uint64_t seed) {
     struct outcome r = {.status = EVAL_OK};
     struct maker m = {.c = g->ctx, .state = seed | 1};
-    struct lower_options o = {.no_schedule = true};
+    struct lower_options o = {.target = target_by_name("c99"), .no_schedule = true};
     struct module *mod = lower_graph(g, &o);
     struct eval_arg args[MOST_INPUTS + 2] = {{0}};
     int64_t syms[16] = {0}, size;
