@@ -270,8 +270,6 @@ struct node *n_node_in(const char *domain, const char *op_type, const V *ins, in
     n->op = op_find(domain, op_type);
     if (!n->op) BUG("expansion of %s uses unknown op %s", of->op_type, op_type);
     n->version = opset_newest(domain);
-    n->name = of->name;
-    n->origin = of->origin;
     return n;
 }
 struct node *n_node(const char *op_type, const V *ins, int nins, int nouts) {

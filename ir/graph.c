@@ -119,10 +119,10 @@ struct node *node_new(struct region *r, struct node *before, const char *domain,
     n->id = g->next_node++;
     n->domain = keep(g, domain);
     n->op_type = keep(g, op_type);
-    n->name = "";
     n->op = op_find(n->domain, n->op_type);
     n->version = opset_newest(n->domain);
     /* What a pass makes in place of a node is reported under that node */
+    n->name = before ? before->name : "";
     n->origin = before && before->origin ? before->origin : "";
     link_before(r, before, n);
     for (int i = 0; i < nins; i++) {

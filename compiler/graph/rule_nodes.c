@@ -15,7 +15,6 @@ struct value *rule_node(struct match *m, const char *op, struct value *const *in
     return rule_typed(m, n);
 }
 struct value *rule_typed(struct match *m, struct node *n) {
-    n->name = m->node[0]->name;
     return def_infer(m->g, n) ? n->outs.v[0] : NULL;
 }
 struct value *rule_node_like(struct match *m, const struct node *n, struct value *const *ins, int nins) {

@@ -106,6 +106,44 @@ static void add_node(struct mover *m, const struct node *n) {
     else if (m->p.axis[m->p.rank - 1] == axis) cut_edge(m->cut, k, CUT_SINK, COST_STRIDED * size);
 }
 
+/* ---- a permutation that is its own inverse: a Transpose of v is v, permuted, and what reads it reads v the other way
+ * round. The cut knows no such readers; it counts that Transpose twice. So what it proposes is counted again. */
+static bool is_moved(const struct mover *m, const struct node *n) {
+    int k = n ? vertex_of(m, n) : -1;
+    return k >= 0 && cut_at_sink(m->cut, k);
+}
+/* Is v asked for permuted, is it as it stands, by readers of v, or of a Transpose of v (turned)? */
+static void asked_for(const struct mover *m, const struct value *v, bool proposed, bool turned, bool needs[2]) {
+    for (int k = 0; k < v->uses.n; k++) {
+        const struct node *n = v->uses.v[k].node;
+        if (n && permutes(n, &m->p) && !turned) {
+            asked_for(m, n->outs.v[0], proposed, true, needs);
+            continue;
+        }
+        bool moved = proposed && n && operand_is_ordered(n, v->uses.v[k].index) && is_moved(m, n);
+        needs[moved != turned] = true;
+    }
+}
+static int64_t cost_at(const struct mover *m, const struct value *v, bool proposed) {
+    bool needs[2] = {false, false};
+    if (v->type.kind != TY_TENSOR || (v->def && permutes(v->def, &m->p))) return 0;
+    asked_for(m, v, proposed, false, needs);
+    bool moved = proposed && is_moved(m, v->def);
+    return needs[!moved] && !v->init ? cost_of(m, v) : 0;
+}
+static bool costs_less(const struct mover *m) {
+    int64_t before = 0, after = 0;
+    struct order back = order_inverse(&m->p);
+    if (!order_equal(&m->p, &back)) return true;
+    for (int k = 0; k < m->r->params.n; k++)
+        before += cost_at(m, m->r->params.v[k], false), after += cost_at(m, m->r->params.v[k], true);
+    for (struct node *n = m->r->first; n; n = n->next)
+        for (int k = 0; k < n->outs.n; k++)
+            if (n->outs.v[k])
+                before += cost_at(m, n->outs.v[k], false), after += cost_at(m, n->outs.v[k], true);
+    return after <= before;
+}
+
 /* ---- the rewrite */
 static struct value *inferred(struct mover *m, struct node *n) { return def_infer(m->g, n) ? n->outs.v[0] : NULL; }
 static struct value *transposed(struct mover *m, struct node *before, struct value *v, const struct order *p) {
@@ -142,7 +180,6 @@ static bool move(struct mover *m, struct node *n) {
     struct diags said = m->g->ctx->diags;
     bool ok = n->outs.n <= 64;
     for (int k = 0; k < n->attrs.n; k++) node_set_attr(by, n->attrs.v[k]);
-    by->name = n->name;
     for (int k = 0; ok && k < n->ins.n; k++) {
         struct value *v = n->ins.v[k];
         if (v && operand_is_ordered(n, k)) ok = (v = moved_operand(m, by, v)) != NULL;
@@ -188,7 +225,7 @@ static bool move_region(struct graph *g, struct region *r, const struct order *p
             if (n->outs.v[k]) add_value(&m, n->outs.v[k], &back);
         if (vertex_of(&m, n) >= 0) add_node(&m, n);
     }
-    if (m.nodes.n && cut_minimum(m.cut))
+    if (m.nodes.n && cut_minimum(m.cut) && costs_less(&m))
         for (int k = 0; k < m.nodes.n; k++)
             if (cut_at_sink(m.cut, vertex_of(&m, m.nodes.v[k]))) changed |= move(&m, m.nodes.v[k]);
     arena_free(&m.tmp);
