@@ -48,6 +48,10 @@ static bool lower_pass(struct compilation *u) {
     else text_free(&groups);
     return u->m != NULL;
 }
+static bool share_pass(struct compilation *u) {
+    share_calls(u->m);
+    return true;
+}
 static bool reuse_pass(struct compilation *u) {
     reuse_storage(u->m);
     return true;
@@ -71,6 +75,7 @@ const struct pass_row pass_rows[] = {
     {"cse", LEVEL_GRAPH, false, cse_pass, "make one node of equal ones"},
     {"fold-affine", LEVEL_GRAPH, false, affine_pass, "put scales and shifts by constants into weights"},
     {"lower", LEVEL_LOOP, true, lower_pass, "form groups, choose layouts, emit and schedule kernels"},
+    {"share", LEVEL_LOOP, false, share_pass, "make one call of those that do the same"},
     {"reuse", LEVEL_LOOP, false, reuse_pass, "let results take the place of operands that nothing reads afterwards"},
     {"plan", LEVEL_LOOP, true, plan_pass, "place every buffer in one arena"},
     {0},

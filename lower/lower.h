@@ -17,10 +17,16 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o);
 
 /* Without the calls whose results nothing reads, their storage and kernels that only they call (lower/dead.c). */
 void drop_dead_kernels(struct module *m);
+/* One call of those that do the same (lower/share.c). */
+void share_calls(struct module *m);
 /* Slices become views of their operands, operands of a Concat views of its result (lower/coalesce.c). */
 void coalesce_copies(struct module *m);
 /* Results take the place of operands that die, where the kernels allow it (lower/reuse.c). */
 void reuse_storage(struct module *m);
+/* Every buffer of the entry that the map holds goes: the one that it is mapped to stands for it, or what stands for
+ * that one (lower/place.c). */
+void replace_bufs(struct module *m, struct map *in_place);
+struct buf *buf_placed(const struct map *in_place, struct buf *b);
 /* The module's kernels, without an entry, as they were before their schedules, with the steps to do again: what
  * steps_replay makes of them equals m's kernels (lower/kernel.c). */
 struct module *kernels_before(const struct module *m);

@@ -29,10 +29,7 @@ struct reuse {
 
 /* ---- lives */
 static struct life *life_of(struct reuse *r, const struct buf *b) { return map_get(&r->lives, PKEY(b)); }
-static struct buf *placed(struct reuse *r, struct buf *b) {
-    for (struct buf *in; (in = map_get(&r->in_place, PKEY(b)));) b = in;
-    return b;
-}
+static struct buf *placed(struct reuse *r, struct buf *b) { return buf_placed(&r->in_place, b); }
 static struct buf *root_of(struct reuse *r, struct buf *b) { return placed(r, storage_of(&r->views, b)); }
 static void use(struct reuse *r, struct buf *b) {
     struct life *l = life_of(r, root_of(r, b));
@@ -98,40 +95,6 @@ static struct proc *variant_of(struct reuse *r, struct proc *p, int y, int x) {
 }
 
 /* ---- the entry */
-static expr rename_load(void *env, expr e) {
-    struct reuse *r = env;
-    struct buf *b = e->op == X_LOAD ? placed(r, e->u.buf) : NULL;
-    if (!b || b == e->u.buf) return NULL;
-    expr a[40];
-    int n = e->n - e->has_fill;
-    for (int k = 0; k < e->n; k++) a[k] = x_map(r->c, e->arg[k], rename_load, r);
-    return x_load(r->c, b, a, n, e->has_fill ? a[n] : NULL);
-}
-static bool rename_stmt(void *env, struct stmt *s) {
-    struct reuse *r = env;
-    if (s->kind == S_CALL)
-        for (int k = 0; k < s->u.call.nbufs; k++) s->u.call.bufs[k] = placed(r, s->u.call.bufs[k]);
-    if (s->kind == S_STORE) s->u.store.buf = placed(r, s->u.store.buf);
-    if (s->kind == S_VIEW) s->u.view.of = placed(r, s->u.view.of);
-    return true;
-}
-static void remove_allocs(struct reuse *r, struct block *b) {
-    for (struct stmt *s = b->first, *next; s; s = next) {
-        struct block *parts[2];
-        next = s->next;
-        for (int n = stmt_blocks(s, parts), k = 0; k < n; k++) remove_allocs(r, parts[k]);
-        if (s->kind == S_ALLOC && map_get(&r->in_place, PKEY(s->u.alloc.buf))) stmt_remove(s);
-    }
-}
-/* Every name that stands for another's place becomes the other's, in one walk. */
-static void rename_all(struct reuse *r) {
-    struct block *b = &r->m->entry->body;
-    if (!r->in_place.n) return;
-    remove_allocs(r, b);
-    walk(b, rename_stmt, r);
-    map_exprs(r->c, b, rename_load, r);
-    proc_drop_bufs(r->m->entry, &r->in_place);
-}
 static bool same_storage(const struct buf *a, const struct buf *b) {
     if (a->type != b->type || a->nd != b->nd) return false;
     for (int k = 0; k < a->nd; k++)
@@ -278,6 +241,6 @@ void reuse_storage(struct module *m) {
     if (!m->entry) return;
     coalesce_copies(m);
     reuse_in(&r, &m->entry->body);
-    rename_all(&r);
+    replace_bufs(m, &r.in_place);
     sort_kernels(m);
 }

@@ -158,7 +158,8 @@ static bool is_scalar(const struct between *b, const struct value *v) {
 /* n and what stands before it, operands first. */
 static bool collect(struct between *b, struct node *n) {
     if (number_in(b, n) >= 0) return true;
-    if (!n || n->in != b->m->node[0]->in || *n->domain || n->outs.n != 1 || !node_is_cellwise(b->probes, n)) return false;
+    if (!n || n->in != b->m->node[0]->in || *n->domain || n->outs.n != 1 || !node_is_cellwise(b->probes, n))
+        return false;
     for (int k = 0; k < n->ins.n; k++) {
         struct value *v = n->ins.v[k];
         if (!v || is_scalar(b, v)) continue;

@@ -139,8 +139,7 @@ static bool costs_less(const struct mover *m) {
         before += cost_at(m, m->r->params.v[k], false), after += cost_at(m, m->r->params.v[k], true);
     for (struct node *n = m->r->first; n; n = n->next)
         for (int k = 0; k < n->outs.n; k++)
-            if (n->outs.v[k])
-                before += cost_at(m, n->outs.v[k], false), after += cost_at(m, n->outs.v[k], true);
+            if (n->outs.v[k]) before += cost_at(m, n->outs.v[k], false), after += cost_at(m, n->outs.v[k], true);
     return after <= before;
 }
 

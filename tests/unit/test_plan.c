@@ -191,3 +191,31 @@ static int views_of_slice(int kernel_rows, const char *rows) {
 Test(plan, a_slice_is_a_view) { cr_expect(views_of_slice(2, "2") == 1); }
 /* S*5 <= S*S*5 is true, but the sizes alone do not prove it. */
 Test(plan, a_slice_of_unproved_size_is_a_copy) { cr_expect(views_of_slice(1, "S") == 0); }
+
+/* ---- calls that do the same */
+static const char twice[] = "proc relu(x: f32[64] in, y: f32[64] out)\n"
+                            "  for i<64\n"
+                            "    y[i] = max(x[i], 0.0)\n"
+                            "proc add(a: f32[64] in, b: f32[64] in, y: f32[64] out)\n"
+                            "  for i<64\n"
+                            "    y[i] = a[i] + b[i]\n"
+                            "entry proc e(x: f32[64] in, z: f32[64] in, y: f32[64] out, w: f32[64] out)\n"
+                            "  alloc p: f32[64] arena\n"
+                            "  call relu(in z, out p)\n"
+                            "  alloc a: f32[64] arena\n"
+                            "  call relu(in %s, out a)\n"
+                            "%s"
+                            "  alloc b: f32[64] arena\n"
+                            "  call relu(in %s, out %s)\n"
+                            "  call add(in a, in b, out y)\n"
+                            "  call add(in p, in b, out w)\n";
+/* Calls that are left of five, and those between. */
+static int calls_left(const char *first, const char *between, const char *second, const char *into) {
+    char text[1500];
+    snprintf(text, sizeof text, twice, first, between, second, into);
+    return left_after(share_calls, text, S_CALL);
+}
+Test(plan, equal_calls_are_one) { cr_expect(calls_left("x", "", "x", "b") == 4); }
+Test(plan, equal_calls_are_one_further_back) { cr_expect(calls_left("x", "", "z", "b") == 4); }
+Test(plan, calls_of_other_operands_stay) { cr_expect(calls_left("x", "", "a", "b") == 5); }
+Test(plan, calls_that_follow_a_change_stay) { cr_expect(calls_left("p", "  call relu(in x, out p)\n", "p", "b") == 6); }

@@ -1,0 +1,46 @@
+/* Buffers of the entry that others stand for: every mention of them becomes one of the other. Used where results take
+ * the place of operands (lower/reuse.c) and where two calls do the same (lower/share.c). */
+#include "lower/lower.h"
+
+struct renaming {
+    struct ctx *c;
+    const struct map *in_place;
+};
+struct buf *buf_placed(const struct map *in_place, struct buf *b) {
+    for (struct buf *in; (in = map_get(in_place, PKEY(b)));) b = in;
+    return b;
+}
+static expr rename_load(void *env, expr e) {
+    struct renaming *r = env;
+    struct buf *b = e->op == X_LOAD ? buf_placed(r->in_place, e->u.buf) : NULL;
+    if (!b || b == e->u.buf) return NULL;
+    expr a[40];
+    int n = e->n - e->has_fill;
+    for (int k = 0; k < e->n; k++) a[k] = x_map(r->c, e->arg[k], rename_load, r);
+    return x_load(r->c, b, a, n, e->has_fill ? a[n] : NULL);
+}
+static bool rename_stmt(void *env, struct stmt *s) {
+    const struct map *in_place = ((struct renaming *)env)->in_place;
+    if (s->kind == S_CALL)
+        for (int k = 0; k < s->u.call.nbufs; k++) s->u.call.bufs[k] = buf_placed(in_place, s->u.call.bufs[k]);
+    if (s->kind == S_STORE) s->u.store.buf = buf_placed(in_place, s->u.store.buf);
+    if (s->kind == S_VIEW) s->u.view.of = buf_placed(in_place, s->u.view.of);
+    return true;
+}
+static void remove_allocs(const struct map *in_place, struct block *b) {
+    for (struct stmt *s = b->first, *next; s; s = next) {
+        struct block *parts[2];
+        next = s->next;
+        for (int n = stmt_blocks(s, parts), k = 0; k < n; k++) remove_allocs(in_place, parts[k]);
+        if (s->kind == S_ALLOC && map_get(in_place, PKEY(s->u.alloc.buf))) stmt_remove(s);
+    }
+}
+void replace_bufs(struct module *m, struct map *in_place) {
+    struct renaming r = {m->ctx, in_place};
+    struct block *b = &m->entry->body;
+    if (!in_place->n) return;
+    remove_allocs(in_place, b);
+    walk(b, rename_stmt, &r);
+    map_exprs(r.c, b, rename_load, &r);
+    proc_drop_bufs(m->entry, in_place);
+}

@@ -1,0 +1,96 @@
+/* Common subexpressions once layouts are chosen: of two calls of one kernel with the same operands the second goes, and
+ * what reads its results reads those of the first. Equal nodes are one before (compiler/graph/cse.c); here meet those
+ * that are written differently and mean the same, as Relu and a Clip from 0, or equal copies into a layout. Kernels
+ * with equal text are one already (lower/kernel.c), so that calls alone are compared. Works on the entry after
+ * lowering; see lower.h. */
+#include "lower/lower.h"
+
+struct share {
+    struct module *m;
+    struct map views;    /* see note_views */
+    struct map writes;   /* storage -> how many statements write it */
+    struct map fixed;    /* storage that is swapped, freed, or written by the entry itself */
+    struct map allocs;   /* buffer -> its alloc */
+    struct map in_place; /* result of a call that goes -> that of the one that stays */
+    struct map seen;     /* callee -> calls of the block in work, the last first */
+};
+struct seen_call {
+    struct stmt *call;
+    const struct seen_call *next;
+};
+static bool note(void *env, struct stmt *s) {
+    struct share *q = env;
+    if (s->kind == S_ALLOC) map_put(&q->allocs, PKEY(s->u.alloc.buf), s);
+    if (s->kind == S_STORE) map_put(&q->fixed, PKEY(storage_of(&q->views, s->u.store.buf)), s);
+    if (s->kind == S_FREE) map_put(&q->fixed, PKEY(s->u.alloc.buf), s);
+    if (s->kind == S_SWAP) {
+        map_put(&q->fixed, PKEY(storage_of(&q->views, s->u.swap.a)), s);
+        map_put(&q->fixed, PKEY(storage_of(&q->views, s->u.swap.b)), s);
+    }
+    for (int k = 0; s->kind == S_CALL && k < s->u.call.nbufs; k++) {
+        struct buf *b = storage_of(&q->views, s->u.call.bufs[k]);
+        if (s->u.call.callee->params.v[k].dir != DIR_IN)
+            map_put(&q->writes, PKEY(b), (void *)((intptr_t)map_get(&q->writes, PKEY(b)) + 1));
+    }
+    return true;
+}
+/* What is written once, by one call, holds the same wherever it is read; a parameter holds something before. */
+static bool holds_still(struct share *q, struct buf *b) {
+    b = storage_of(&q->views, b);
+    return (intptr_t)map_get(&q->writes, PKEY(b)) <= (b->scope != SC_PARAM) && !map_get(&q->fixed, PKEY(b));
+}
+/* A result of its own, made in this block. */
+static bool is_own(struct share *q, const struct block *in, struct buf *b) {
+    const struct stmt *alloc = map_get(&q->allocs, PKEY(b));
+    return alloc && alloc->in == in && b->scope == SC_ARENA && !b->fill && holds_still(q, b);
+}
+static bool same_call(struct share *q, const struct stmt *a, const struct stmt *b) {
+    if (a->u.call.nbufs != b->u.call.nbufs || a->u.call.nargs != b->u.call.nargs) return false;
+    for (int k = 0; k < a->u.call.nargs; k++)
+        if (a->u.call.args[k] != b->u.call.args[k]) return false;
+    for (int k = 0; k < a->u.call.nbufs; k++) {
+        struct buf *x = buf_placed(&q->in_place, a->u.call.bufs[k]), *y = buf_placed(&q->in_place, b->u.call.bufs[k]);
+        switch (a->u.call.callee->params.v[k].dir) {
+        case DIR_IN:
+            if (x != y || !holds_still(q, x)) return false;
+            break;
+        case DIR_OUT:
+            if (!is_own(q, a->in, x) || !is_own(q, a->in, y) || x == y || !lower_same_dims(x, y)) return false;
+            break;
+        default: return false;
+        }
+    }
+    return true;
+}
+static void share_in(struct share *q, struct block *b) {
+    for (struct stmt *s = b->first; s; s = s->next) {
+        struct block *parts[2];
+        for (int n = stmt_blocks(s, parts), k = 0; k < n; k++) share_in(q, parts[k]);
+    }
+    q->seen = (struct map){.arena = &q->m->ctx->arena};
+    for (struct stmt *s = b->first, *next; s; s = next) {
+        next = s->next;
+        if (s->kind != S_CALL) continue;
+        const struct seen_call *all = map_get(&q->seen, PKEY(s->u.call.callee)), *c = all;
+        while (c && !same_call(q, c->call, s)) c = c->next;
+        if (!c) {
+            struct seen_call *one = NEW(&q->m->ctx->arena, struct seen_call);
+            *one = (struct seen_call){s, all};
+            map_put(&q->seen, PKEY(s->u.call.callee), one);
+            continue;
+        }
+        for (int k = 0; k < s->u.call.nbufs; k++)
+            if (s->u.call.callee->params.v[k].dir == DIR_OUT)
+                map_put(&q->in_place, PKEY(s->u.call.bufs[k]), c->call->u.call.bufs[k]);
+        stmt_remove(s);
+    }
+}
+void share_calls(struct module *m) {
+    struct arena *a = &m->ctx->arena;
+    struct share q = {m, {.arena = a}, {.arena = a}, {.arena = a}, {.arena = a}, {.arena = a}, {.arena = a}};
+    if (!m->entry) return;
+    note_views(&q.views, &m->entry->body);
+    walk(&m->entry->body, note, &q);
+    share_in(&q, &m->entry->body);
+    replace_bufs(m, &q.in_place);
+}
