@@ -1,4 +1,5 @@
-/* What the families of com.microsoft share: building the nodes of their expansions (lower/ops/ms.c). */
+/* What the families of com.microsoft share: building the nodes of their expansions (lower/ops/ms.c), and weights of few
+ * bits (lower/ops/ms_blocks.c). */
 #ifndef NN_LOWER_OPS_MS_H
 #define NN_LOWER_OPS_MS_H
 #include "lower/ops/ops.h"
@@ -14,4 +15,7 @@ V ms_channels_last(V v);
 V ms_reshaped(V v, const int64_t *dims, int n);
 V ms_joined(const V *parts, int n, int axis); /* Concat */
 V ms_sliced(V v, int axis, int64_t from, int64_t to);
+/* Number `from` of those of so many bits that a byte holds, the lowest first. */
+E ms_bits(E byte, E from, int64_t bits);
+bool ms_known_bits(int64_t bits); /* 2, 4 or 8; else a diagnostic */
 #endif

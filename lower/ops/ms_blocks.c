@@ -1,13 +1,12 @@
 /* com.microsoft's weights of few bits, in blocks that have a scale each: MatMulNBits, MatMulBnb4, GatherBlockQuantized.
  * The weights stay packed in memory; kernels unpack each as they use it. */
-#include "lower/ops/ops.h"
+#include "lower/ops/ms.h"
 
-/* Bits from .. from + bits of a byte. */
-static E bits_of(E byte, E from, int64_t bits) {
+E ms_bits(E byte, E from, int64_t bits) {
     E v = cast(I32, byte);
     return bits == 8 ? v : and_(shr_(v, cast(I32, val(mul(from, idx(bits))))), typed(I32, (double)((1 << bits) - 1)));
 }
-static bool known_bits(int64_t bits) {
+bool ms_known_bits(int64_t bits) {
     bool ok = bits == 2 || bits == 4 || bits == 8;
     if (!ok) fail(E_ATTR, "\"bits\" is %lld; 2, 4 and 8 are supported", (long long)bits);
     return ok;
@@ -34,10 +33,10 @@ struct nbits {
     int64_t bits, block, n, k;
     E blocks, zero_bytes;
 };
-static bool nbits_of(struct nbits *p) {
+static bool nms_bits(struct nbits *p) {
     T a = in(0), b = in(1), zero = in(3);
     *p = (struct nbits){int_attr("bits"), int_attr("block_size"), int_attr("N"), int_attr("K"), NULL, NULL};
-    if (!known_bits(p->bits) || !known_block(p->block)) return false;
+    if (!ms_known_bits(p->bits) || !known_block(p->block)) return false;
     if (p->n < 1 || p->k < 1 || p->n > INT32_MAX || p->k > INT32_MAX)
         return fail(E_ATTR, "\"N\" and \"K\" must be from 1 to 2^31-1"), false;
     if (int_attr("weight_prepacked")) return fail(E_ATTR, "weights packed for a device are not supported"), false;
@@ -66,19 +65,19 @@ static E nbits_weight(const struct nbits *p, E n, E k) {
     E block = div_(k, idx(p->block)), byte = div_(mod_(k, idx(p->block)), idx(per_byte)), row = within(n, dim(b, 0));
     X at_b = rank(b) == 3 ? list3(row, within(block, dim(b, 1)), within(byte, dim(b, 2)))
                           : list2(row, within(add(mul(block, idx(bytes)), byte), dim(b, 1)));
-    E q = bits_of(at(b, at_b), mod_(k, idx(per_byte)), p->bits);
+    E q = ms_bits(at(b, at_b), mod_(k, idx(per_byte)), p->bits);
     if (has(group)) block = wrap_index(at(group, list1(within(k, dim(group, 0)))), p->blocks);
     E z = typed(F32, (double)(1 << (p->bits - 1)));
     if (has(zero) && dtype(zero) == U8) {
         E packed = cell(zero, n, div_(block, idx(per_byte)), p->zero_bytes);
-        z = cast(F32, bits_of(packed, mod_(block, idx(per_byte)), p->bits));
+        z = cast(F32, ms_bits(packed, mod_(block, idx(per_byte)), p->bits));
     } else if (has(zero)) z = cell(zero, n, block, p->blocks);
     return mul(sub(cast(F32, q), z), cell(in(2), n, block, p->blocks));
 }
 static void op_matmulnbits(void) {
     T a = in(0), bias = in(5);
     struct nbits p;
-    if (!nbits_of(&p)) return;
+    if (!nms_bits(&p)) return;
     int r = rank(a);
     X o = axes(push(sub_list(shape(a), 0, r - 1), idx(p.n)));
     E k = raxis(idx(p.k), "k"), n = o.v[r - 1];
@@ -151,7 +150,7 @@ static void op_gatherblocks(void) {
         return;
     }
     int g = axis_attr("gather_axis", x), q = axis_attr("quantize_axis", x), last = r - 1;
-    if (dtype(x) == U8 && !known_bits(bits)) return;
+    if (dtype(x) == U8 && !ms_known_bits(bits)) return;
     if (!(small && block == 0) && !known_block(block)) return;
     if (per_byte > 1 && g == last) {
         fail(E_ATTR, "packed data cannot be gathered along its last axis");
@@ -174,7 +173,7 @@ static void op_gatherblocks(void) {
         at_s.v[k] = within(x_is(d, 1) ? idx(0) : small ? sel(eq(d, idx(1)), idx(0), place) : place, d);
     }
     E v = at(x, at_x);
-    if (dtype(x) == U8) v = bits_of(v, mod_(from.v[last], idx(per_byte)), bits);
+    if (dtype(x) == U8) v = ms_bits(v, mod_(from.v[last], idx(per_byte)), bits);
     v = cast(F32, v);
     if (has(zero)) {
         at_z = at_s;
@@ -186,7 +185,7 @@ static void op_gatherblocks(void) {
             at_z.v[k] = within(at_z.v[k], dim(zero, k));
         }
         E z = at(zero, at_z);
-        v = sub(v, cast(F32, dtype(x) == U8 ? bits_of(z, mod_(at_s.v[last], idx(per_byte)), bits) : z));
+        v = sub(v, cast(F32, dtype(x) == U8 ? ms_bits(z, mod_(at_s.v[last], idx(per_byte)), bits) : z));
     } else if (dtype(x) == U8) v = sub(v, typed(F32, (double)(1 << (bits - 1))));
     out(0, dtype(scale), i, sel(inside, mul(v, at(scale, at_s)), num(0)));
 }

@@ -36,7 +36,9 @@ void ops_register_all(void);
     F(ms_gqa) \
     F(ms_layout) \
     F(ms_misc) \
+    F(ms_moe) \
     F(ms_quant) \
+    F(ms_tokens) \
     F(norm) \
     F(pad) \
     F(pool) \

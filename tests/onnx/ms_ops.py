@@ -23,10 +23,11 @@ try:
     import onnx
     import onnxruntime
     from onnx import helper, numpy_helper
-    import ms_cases_more  # noqa: F401
+    import ms_cases_experts     # noqa: F401   these add to CASES
+    import ms_cases_more    # noqa: F401
     from ms_cases import CASES, Impossible, Packed
     import regex_cases      # noqa: F401
-    import string_cases     # noqa: F401   adds to CASES
+    import string_cases     # noqa: F401
 except ImportError as e:
     print(f"SKIPPED operators of com.microsoft: {e} (./dev setup)\n0 passed, 0 failed, 1 skipped")
     if "--json" in sys.argv:

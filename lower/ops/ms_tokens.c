@@ -1,0 +1,98 @@
+/* com.microsoft's operators over tokens and characters: NGramRepeatBlock, WordConvEmbedding. */
+#include "lower/ops/ops.h"
+#include <math.h>
+
+/* ---- NGramRepeatBlock: tokens that would repeat the last n - 1 ones and what followed them then score -inf */
+/* For each n-gram: -inf if its first n - 1 tokens are the last ones, else inf. in(1): the last token of each. */
+static void op_ngrammatches(void) {
+    T ids = in(0), ends = in(1);
+    int64_t n = int_attr("ngram_size");
+    X o = axes_named(shape(ends), "b i");
+    E grams = dim(ends, 1), other = typed(F32, (double)INFINITY);
+    if (n == 1) {
+        out(0, F32, o, neg(other));
+        return;
+    }
+    E j = raxis(idx(n - 1), "j"), b = within(o.v[0], dim(ids, 0)), length = dim(ids, 1);
+    E then = at(ids, list2(b, within(add(o.v[1], j), length))), now = at(ids, list2(b, within(add(grams, j), length)));
+    T differ = reduce("differ", I32, o, RED_SUM, list1(j), sel(eq(then, now), typed(I32, 0), typed(I32, 1)), NULL);
+    if (differ) out(0, F32, o, sel(eq(at(differ, o), typed(I32, 0)), neg(other), other));
+}
+static void exp_ngramrepeat(void) {
+    static const int64_t end[] = {INT64_MAX}, axis[] = {1};
+    V ids = n_cast(gin(0), I64), scores = gin(1);
+    int64_t n = int_attr("ngram_size");
+    if (ids->type.rank != 2 || scores->type.rank != 2) {
+        fail(E_RANK, "ids of rank %d and scores of rank %d; both must be 2", ids->type.rank, scores->type.rank);
+        return;
+    }
+    if (n < 1 || n > 1 << 20) {
+        fail(E_ATTR, "\"ngram_size\" is %lld, not from 1 to 2^20", (long long)n);
+        return;
+    }
+    const int64_t start[] = {n - 1};
+    V ends = N_OP("Slice", ids, n_const_i64(start, 1), n_const_i64(end, 1), n_const_i64(axis, 1)), ins[] = {ids, ends};
+    struct attr size = attr_int("ngram_size", n);
+    V limit = n_cast(n_private("NGramMatches", ins, 2, 1, &size, 1)->outs.v[0], scores->type.dtype);
+    V parts[] = {scores, ends, limit};
+    struct attr how[] = {attr_int("axis", 1), attr_str("reduction", "min")};
+    gout(0, n_op("ScatterElements", 0, parts, 3, how, 2));
+}
+
+/* ---- WordConvEmbedding: of each word, a row of characters that 0 fills up, the greatest tanh of a convolution */
+static void op_wordconv(void) {
+    T words = in(0), w = in(1), bias = in(2), table = in(3);
+    if (rank(words) != 2 || rank(w) != 4 || rank(bias) != 1 || rank(table) != 2) {
+        fail(E_RANK, "operands of rank %d, %d, %d and %d; 2, 4, 1 and 2 are expected", rank(words), rank(w), rank(bias),
+             rank(table));
+        return;
+    }
+    E n = dim(words, 0), length = dim(words, 1), width = dim(w, 2), size = dim(table, 1), filters = dim(w, 0);
+    static const char *const said[] = {"embedding_size", "conv_window_size", "char_embedding_size"};
+    const E sizes[] = {filters, width, size};
+    for (int k = 0; k < 3; k++)
+        if (has_attr(said[k]))
+            require(eq(sizes[k], idx(int_attr(said[k]))), "\"%s\" is not what the weights have", said[k]);
+    require(eq(dim(w, 1), idx(1)), "the convolution has more than one channel");
+    require(eq(dim(w, 3), size), "the convolution is for another size of characters");
+    require(eq(dim(bias, 0), filters), "the bias is for another number of filters");
+    require(le(width, length), "the words are shorter than the convolution");
+    X i = axes_named(list1(n), "n");
+    E c = raxis(length, "c"), real = gt(at(words, list2(i.v[0], c)), typed(I32, 0));
+    T count = reduce("count", I32, i, RED_SUM, list1(c), sel(real, typed(I32, 1), typed(I32, 0)), NULL);
+    E places = add(sub(length, width), idx(1));
+    X o = axes_named(list3(n, places, filters), "n p f");
+    E j = raxis(width, "j"), e = raxis(size, "e");
+    E letter = at(words, list2(o.v[0], within(add(o.v[1], j), length)));
+    E row = wrap_index(cast(I64, letter), dim(table, 0)), f = within(o.v[2], dim(w, 0));
+    X at_w = cat(list2(f, idx(0)), list2(j, within(e, dim(w, 3))));
+    T sum = reduce("sum", F32, o, RED_SUM, (X){2, {j, e}}, mul(at(table, list2(row, e)), at(w, at_w)), NULL);
+    if (!count || !sum) return;
+    T act = stage("act", F32, o, tanh_(add(at(sum, o), at(bias, list1(within(o.v[2], dim(bias, 0)))))));
+    X y = axes_named(list2(n, filters), "n f");
+    E p = raxis(places, "p"), letters = at(count, list1(y.v[0]));
+    E used = le(add(val(p), val(width)), max_(cast(I64, letters), val(width)));
+    T most = reduce("most", F32, y, RED_MAX, list1(p), sel(used, at(act, list3(y.v[0], p, y.v[1])), num(-1e12)), NULL);
+    if (!most) return;
+    E first = at_or(words, list2(y.v[0], idx(0)), typed(I32, 0));
+    out(0, F32, y, sel(gt(first, typed(I32, 0)), at(most, y), num(0)));
+}
+
+enum { TI = TSET(I64) | TSET(I32), TF = TSET(F32) };
+static const struct op_slot s_repeat[] = {{"input_ids", TI, 0}, {"scores", TS_FLOAT, 0}, {0}},
+                            s_matches[] = {{"ids", TSET(I64), 0}, {"ends", TSET(I64), 0}, {0}};
+static const struct op_slot s_words[] = {{"Sequence", TSET(I32), 0}, {"W", TF, 0}, {"B", TF, 0}, {"C", TF, 0}, {0}};
+static const struct op_attr a_ngram[] = {{.name = "ngram_size", .kind = AT_INT, .flags = A_REQUIRED}, {0}};
+static const struct op_attr a_words[] = {{.name = "embedding_size", .kind = AT_INT},
+                                         {.name = "conv_window_size", .kind = AT_INT},
+                                         {.name = "char_embedding_size", .kind = AT_INT},
+                                         {0}};
+const struct op ops_ms_tokens[] = {
+    {"com.microsoft", "NGramRepeatBlock", 1, 1, a_ngram, s_repeat, slots_y, .expand = exp_ngramrepeat,
+     .spec = "com.microsoft.NGramRepeatBlock"},
+    {"com.microsoft", "WordConvEmbedding", 1, 1, a_words, s_words, slots_y, .define = op_wordconv,
+     .spec = "com.microsoft.WordConvEmbedding; 0 for words without characters, of which it says nothing"},
+    {"gcc2nn", "NGramMatches", 1, 1, a_ngram, s_matches, slots_y, .define = op_ngrammatches,
+     .spec = "part of the expansion of NGramRepeatBlock"},
+    {0},
+};
