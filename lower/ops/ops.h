@@ -33,6 +33,7 @@ void ops_register_all(void);
     F(ms_attention) \
     F(ms_blocks) \
     F(ms_fused) \
+    F(ms_gates) \
     F(ms_gqa) \
     F(ms_layout) \
     F(ms_misc) \

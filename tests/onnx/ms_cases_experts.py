@@ -149,3 +149,27 @@ def gated_bias(r, n):
     u, reset = gate[..., :1], gate[..., 1:]
     return Case("GatedRelativePositionBias", [x, bias, rel, w, b, eco], num_heads=heads,
                 expected=[((u * (reset * eco - 1) + 2) * rel).astype(np.float32)], fixed={3: (1,)})
+
+
+@cases("GatedRMSNorm")
+def gated_norm(r, n):
+    size, groups = r.choice([4, 7, 16]), r.choice([1, 1, 3])
+    x = f32(n, r.choice([1, 3]), r.choice([1, 4]), size * groups)
+    t = np.float16 if r.random() < 0.2 else np.float32
+    return Case("GatedRMSNorm", [x.astype(t), f32(n, size).astype(t), f32(n, *x.shape).astype(t)],
+                activation=r.choice(["silu", "swish", "sigmoid"]), epsilon=1e-3, must_run=False)
+
+
+@cases("ScaledSiLU")
+def scaled_silu(r, n):
+    t = np.float16 if r.random() < 0.3 else np.float32
+    return Case("ScaledSiLU", [f32(n, r.choice(SIZES), 5).astype(t), maybe(r, np.float32(0.7), 0.5)], alpha=1.3, must_run=False)
+
+
+@cases("GemmaRotaryEmbedding")
+def gemma_rotary(r, n):
+    batch, heads, length, size = r.choice([1, 2]), r.choice([1, 3]), r.choice([1, 5]), 8
+    angle, (q, qr, k, kr) = f32(n, batch, length, size), (f32(n, batch, heads, length, size).astype(np.float16) for _ in range(4))
+    sin, cos = (v(angle).astype(np.float16).astype(np.float64)[:, None] for v in (np.sin, np.cos))
+    want = [(a.astype(np.float64) * cos + b.astype(np.float64) * sin).astype(np.float16) for a, b in ((q, qr), (k, kr))]
+    return Case("GemmaRotaryEmbedding", [angle, q, qr, k, kr], outputs=2, expected=want)
