@@ -2,6 +2,7 @@
  * that is added to the scores, and Attention of ai.onnx. Masks hide by a large negative number, not by -inf: what sees
  * only hidden keys weighs them as ONNX Runtime does. */
 #include "lower/ops/ms.h"
+#include <float.h>
 #include <string.h>
 
 /* ---- values */
@@ -193,13 +194,19 @@ static bool sound(const struct parts *p) {
     if (!p->past_k != !p->past_v) return fail(E_ARITY, "past_key and past_value belong together"), false;
     return true;
 }
+/* Scores of keys to come are the lowest number here, not -inf. */
+static V finite_scores(V scores, enum dtype t) {
+    V ins[] = {scores, n_const_f(t, t == F16 ? -65504 : t == BF16 ? -0x1.FEp127 : -(double)FLT_MAX)};
+    return n_node("Max", ins, 2, 1)->outs.v[0];
+}
 static void out_attention(struct parts *p, V mask, V bias) {
     V keys = key_length(p->k);
     if (p->past_k) keys = N_OP("Add", keys, length_of(p->past_k, 2));
     p->mask = sum_of(bias, mask_of(mask, p->q, keys, p->q->type.dtype));
     struct node *a = attend(p, wants(3) ? 4 : wants(2) ? 3 : wants(1) ? 2 : 1);
     if (wants(3)) node_set_attr(a, attr_int("qk_matmul_output_mode", 2)); /* with the mask, before the softmax */
-    for (int k = 0; k < a->outs.n; k++) gout(k, a->outs.v[k]);
+    for (int k = 0; k < a->outs.n; k++)
+        gout(k, k == 3 && p->causal ? finite_scores(a->outs.v[k], p->q->type.dtype) : a->outs.v[k]);
 }
 static void exp_multihead(void) {
     struct parts p = parts_of_node();

@@ -15,15 +15,16 @@ class Impossible(Exception):
 class Case:
     """One node. inputs: arrays, None for an absent one, or (Packed, its element type).
     constant: inputs that must be constants; fixed: {input: its dims that must be known}; expected: results by numpy where
-    ONNX Runtime has no kernel; steps: by how much integers may differ; tolerance: of floats, as a part of the greatest."""
+    ONNX Runtime has no kernel; types: {output: its element type} where its schema leaves that open; steps: by how much
+    integers may differ; tolerance: of floats, as a part of the greatest."""
     def __init__(self, op, inputs, outputs=1, wants=None, constant=(), fixed=None, expected=None, steps=0, tolerance=2e-5,
-                 half=5e-3, must_run=True, domain="com.microsoft", **attributes):
+                 half=5e-3, must_run=True, domain="com.microsoft", types=None, **attributes):
         self.op, self.attributes, self.domain = op, attributes, domain
         self.inputs = [None if v is None else v if isinstance(v, tuple) else
                        (np.asarray(v, order="C"), helper.np_dtype_to_tensor_dtype(np.asarray(v).dtype)) for v in inputs]
         self.wants = wants or [True] * outputs
         self.constant, self.fixed, self.expected = set(constant), fixed or {}, expected
-        self.steps, self.tolerance, self.half, self.must_run = steps, tolerance, half, must_run
+        self.steps, self.tolerance, self.half, self.must_run, self.types = steps, tolerance, half, must_run, types or {}
 
 
 class Packed:
@@ -357,7 +358,10 @@ def multihead(r, n):
     if s == keys:
         more["unidirectional"] = r.randrange(2)
     wants = [True, True, True] if form == "past" or (form == "plain" and r.random() < 0.3) else [True]
-    return Case("MultiHeadAttention", ins, wants=wants, must_run=False, num_heads=h, **more)
+    if r.random() < 0.3:
+        wants = (wants + [False, False])[:3] + [True]      # the scores
+    return Case("MultiHeadAttention", ins, wants=wants, must_run=False, types={3: TensorProto.FLOAT}, num_heads=h,
+                **more)
 
 
 @cases("DecoderMaskedMultiHeadAttention")

@@ -69,7 +69,9 @@ def model_of(case, r):
     nodes, results = [node], []
     for k, o in enumerate(outs):
         if o:
-            results.append(helper.make_empty_tensor_value_info(o))
+            k = outs.index(o)
+            results.append(helper.make_tensor_value_info(o, case.types[k], None) if k in case.types else
+                           helper.make_empty_tensor_value_info(o))
     graph = helper.make_graph(nodes, "g", ins, results, inits)
     opsets = {"": OPSET, **({case.domain: 1} if case.domain else {})}
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid(*v) for v in opsets.items()], ir_version=10)
