@@ -97,7 +97,13 @@ static const char *advice(const struct unknown_op *u) {
                                  "a graph in an attribute of this node, as a model, and write the search around it",
                              *const quantised =
                                  "convert the model without layouts of one device (QOrdered*), or quantise "
-                                 "it to the QDQ format";
+                                 "it to the QDQ format",
+                             *const device =
+                                 "ONNX Runtime has it for a GPU alone: save the model as it is before it is "
+                                 "optimised for that device",
+                             *const undefined =
+                                 "it has no definition yet (docs/adding.md): export the model with the nodes that "
+                                 "this one was fused from";
     static const struct {
         const char *domain, *op, *what;
     } rows[] = {
@@ -118,6 +124,47 @@ static const char *advice(const struct unknown_op *u) {
         {"com.microsoft", "QuantizeWithOrder", quantised},
         {"com.microsoft", "DequantizeWithOrder", quantised},
         {"com.microsoft", "EPContext", "it holds a program for one device: compile the model that it was made from"},
+        {"com.microsoft", "Snpe", "it holds a program for one device: compile the model that it was made from"},
+        {"com.microsoft", "MatMulFpQ4",
+         "its weights are packed for the machine that quantised the model: quantise to MatMulNBits"},
+        {"com.microsoft", "SparseToDenseMatMul", "sparse tensors are not supported: store the operand densely"},
+        {"ai.onnx.contrib", NULL,
+         "it is of onnxruntime-extensions, which work on text, pictures and sound: export the model without what comes "
+         "before and behind it, and do that in the program that calls it"},
+        {"com.microsoft", "BitmaskBiasDropout", device},
+        {"com.microsoft", "BitmaskDropout", device},
+        {"com.microsoft", "DecoderAttention", device},
+        {"com.microsoft", "DecoderMaskedSelfAttention", device},
+        {"com.microsoft", "DequantizeBFP", device},
+        {"com.microsoft", "DynamicSparseAttention", device},
+        {"com.microsoft", "GatedDeltaNet", device},
+        {"com.microsoft", "GemmFloat8", device},
+        {"com.microsoft", "LongformerAttention", device},
+        {"com.microsoft", "MatMulBlockQuantizedFp4Weight", device},
+        {"com.microsoft", "MatMulBlockQuantizedFp8Weight", device},
+        {"com.microsoft", "MatMulNBitsMlp", device},
+        {"com.microsoft", "MatMulNBitsQkv", device},
+        {"com.microsoft", "PackedSparseAttentionIndexer", device},
+        {"com.microsoft", "PagedAttention", device},
+        {"com.microsoft", "QuantizeBFP", device},
+        {"com.microsoft", "SparseAttentionIndexer", device},
+        {"com.microsoft", "SparsePagedAttention", device},
+        {"com.microsoft", "VarlenCausalConvWithState", device},
+        {"com.microsoft", "AttnLSTM", undefined},
+        {"com.microsoft", "BifurcationDetector", undefined},
+        {"com.microsoft", "BranchwiseRMSNorm", undefined},
+        {"com.microsoft", "CausalConvWithState", undefined},
+        {"com.microsoft", "DynamicTimeWarping", undefined},
+        {"com.microsoft", "EngramGate", undefined},
+        {"com.microsoft", "HyperConnectionPostMix", undefined},
+        {"com.microsoft", "HyperConnectionPreMix", undefined},
+        {"com.microsoft", "LinearAttention", undefined},
+        {"com.microsoft", "LinearAttentionGate", undefined},
+        {"com.microsoft", "MRotaryEmbedding", undefined},
+        {"com.microsoft", "MaxpoolWithMask", undefined},
+        {"com.microsoft", "NGramHashMapping", undefined},
+        {"com.microsoft", "SparseAttention", undefined},
+        {"com.microsoft", "VarlenNGramHashMapping", undefined},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
         if (!strcmp(rows[k].domain, u->domain) && (!rows[k].op || !strcmp(rows[k].op, u->op))) return rows[k].what;
