@@ -14,8 +14,8 @@ static void exp_gatedbias(void) {
         return;
     }
     if (x->type.rank != 3 || gin(3)->type.rank != 2 || heads[2] < 1) {
-        fail(E_RANK, "queries of rank %d, weights of rank %d and %lld heads; 3, 2 and 1 or more are expected", x->type.rank,
-             gin(3)->type.rank, (long long)heads[2]);
+        fail(E_RANK, "queries of rank %d, weights of rank %d and %lld heads; 3, 2 and 1 or more are expected",
+             x->type.rank, gin(3)->type.rank, (long long)heads[2]);
         return;
     }
     V q = n_transpose(ms_reshaped(N_OP("Add", x, gin(1)), heads, 4), turned, 4);
@@ -38,8 +38,8 @@ static void op_gatednorm(void) {
         return;
     }
     if (last < 0 || rank(scale) != 1 || rank(gate) != rank(x)) {
-        fail(E_RANK, "operands of rank %d, %d and %d; X and gate need the same axes, and scale one", rank(x), rank(scale),
-             rank(gate));
+        fail(E_RANK, "operands of rank %d, %d and %d; X and gate need the same axes, and scale one", rank(x),
+             rank(scale), rank(gate));
         return;
     }
     E size = dim(scale, 0), length = dim(x, last);
@@ -71,7 +71,8 @@ static void op_scaledsilu(void) {
 static void exp_gemmarotary(void) {
     static const int64_t heads = 1;
     V angle = gin(0), turn[2] = {N_OP("Cos", angle), N_OP("Sin", angle)};
-    for (int k = 0; k < 2; k++) turn[k] = N_OP("Unsqueeze", n_cast(turn[k], gin(1)->type.dtype), n_const_i64(&heads, 1));
+    for (int k = 0; k < 2; k++)
+        turn[k] = N_OP("Unsqueeze", n_cast(turn[k], gin(1)->type.dtype), n_const_i64(&heads, 1));
     for (int k = 0; k < 2; k++)
         gout(k, N_OP("Add", N_OP("Mul", gin(1 + 2 * k), turn[0]), N_OP("Mul", gin(2 + 2 * k), turn[1])));
 }
@@ -87,7 +88,8 @@ static const struct op_slot s_bias[] = {{"query_layer", TF, 0},
                                         {0}};
 static const struct op_slot s_norm[] = {{"X", TF, 0}, {"scale", TF, 0}, {"gate", TF, 0}, {0}},
                             s_silu[] = {{"X", TF, 0}, {"scale", TF, OPTIONAL | SCALAR}, {0}},
-                            s_rotary[] = {{"emb", TF, 0}, {"q", TF, 0}, {"q_rot", TF, 0}, {"k", TF, 0}, {"k_rot", TF, 0}, {0}},
+                            s_rotary[] = {{"emb", TF, 0}, {"q", TF, 0},     {"q_rot", TF, 0},
+                                          {"k", TF, 0},   {"k_rot", TF, 0}, {0}},
                             s_both[] = {{"output1", TF, 0}, {"output2", TF, 0}, {0}};
 static const struct op_attr a_bias[] = {{.name = "num_heads", .kind = AT_INT, .flags = A_REQUIRED}, {0}},
                             a_norm[] = {{.name = "activation", .kind = AT_STRING, .s = "silu"},

@@ -1,5 +1,5 @@
-/* com.microsoft's mixtures of experts, MoE and QMoE: for each token the experts with the greatest routing numbers, each a
- * small network of its own. Expanded to the routing (Softmax, TopK) and, for each layer, one product that takes the
+/* com.microsoft's mixtures of experts, MoE and QMoE: for each token the experts with the greatest routing numbers, each
+ * a small network of its own. Expanded to the routing (Softmax, TopK) and, for each layer, one product that takes the
  * weights of the expert that the token was given to; weights of few bits stay packed in memory. */
 #include "lower/ops/ms.h"
 #include <math.h>
@@ -30,16 +30,20 @@ static E weight(E expert, E row, E k, const struct packing *p) {
 }
 static bool parts_fit(const struct packing *p) {
     T w = in(2), bias = in(3), scale = in(4), zero = in(5);
-    E rows = dim(w, 1), columns = dim(in(0), rank(in(0)) - 1), blocks = p->block ? ceil_div(columns, idx(p->block)) : idx(1);
+    E rows = dim(w, 1), columns = dim(in(0), rank(in(0)) - 1),
+      blocks = p->block ? ceil_div(columns, idx(p->block)) : idx(1);
     E per_byte = idx(has(scale) ? 8 / p->bits : 1);
     require(eq(dim(w, 2), ceil_div(columns, per_byte)), "the weights do not fit rows of this length");
-    if (has(bias)) require(and_(eq(dim(bias, 0), dim(w, 0)), eq(dim(bias, 1), rows)), "the bias does not fit the weights");
+    if (has(bias))
+        require(and_(eq(dim(bias, 0), dim(w, 0)), eq(dim(bias, 1), rows)), "the bias does not fit the weights");
     if (!has(scale)) return true;
-    if (rank(scale) != 2 && rank(scale) != 3) return fail(E_RANK, "the scales have rank %d, not 2 or 3", rank(scale)), false;
+    if (rank(scale) != 2 && rank(scale) != 3)
+        return fail(E_RANK, "the scales have rank %d, not 2 or 3", rank(scale)), false;
     require(and_(eq(dim(scale, 0), dim(w, 0)), eq(dim(scale, 1), rows)), "the scales do not fit the weights");
     if (rank(scale) == 3) require(eq(dim(scale, 2), blocks), "there is not one scale for each block");
     if (!has(zero)) return true;
-    if (rank(zero) != rank(scale)) return fail(E_RANK, "the zero points have rank %d, not %d", rank(zero), rank(scale)), false;
+    if (rank(zero) != rank(scale))
+        return fail(E_RANK, "the zero points have rank %d, not %d", rank(zero), rank(scale)), false;
     require(eq(dim(zero, 0), dim(w, 0)), "the zero points do not fit the weights");
     if (rank(zero) == 3) require(eq(dim(zero, 1), rows), "the zero points do not fit the weights");
     require(eq(dim(zero, rank(zero) - 1), ceil_div(rank(zero) == 3 ? blocks : rows, per_byte)),
@@ -162,7 +166,8 @@ static void mixture(const struct layer *l, V weights, bool softmax_first) {
         return;
     }
     if (int_attr("use_sparse_mixer") || fusion < 0 || fusion > 2) {
-        fail(E_ATTR, fusion < 0 || fusion > 2 ? "\"swiglu_fusion\" must be 0, 1 or 2" : "the sparse mixer is not supported");
+        fail(E_ATTR,
+             fusion < 0 || fusion > 2 ? "\"swiglu_fusion\" must be 0, 1 or 2" : "the sparse mixer is not supported");
         return;
     }
     if (!activation_is_known(str_attr("activation_type"), fusion, l[2].w != NULL)) return;
@@ -177,7 +182,8 @@ static void mixture(const struct layer *l, V weights, bool softmax_first) {
     gout(0, x->type.rank == 3 ? N_OP("Reshape", y, N_OP("Shape", x)) : y);
 }
 static void exp_moe(void) {
-    const struct layer l[] = {{gin(2), gin(3), NULL, NULL, 8}, {gin(4), gin(5), NULL, NULL, 8}, {gin(6), gin(7), NULL, NULL, 8}};
+    const struct layer l[] = {
+        {gin(2), gin(3), NULL, NULL, 8}, {gin(4), gin(5), NULL, NULL, 8}, {gin(6), gin(7), NULL, NULL, 8}};
     mixture(l, NULL, true);
 }
 static int64_t bits_for(const char *attr) { return has_attr(attr) ? int_attr(attr) : int_attr("expert_weight_bits"); }
