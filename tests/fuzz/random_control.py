@@ -8,7 +8,7 @@ random_models.py.
 """
 import sys
 
-from random_models import DTYPES, Impossible, Maker, helper, np, onnx, run_onnxruntime, shape_inference, trial
+from random_models import Impossible, Maker, elem, helper, np, onnx, run_onnxruntime, shape_inference, trial
 
 DEPTH = 3
 
@@ -37,7 +37,7 @@ class ControlMaker(Maker):
             self.r, self.n, self.opset, self.special, self.zero = outer.r, outer.n, outer.opset, outer.special, outer.zero
             self.values = {k: v for k, v in outer.values.items() if k not in outer.locked}
         else:
-            self.opset = self.r.choice([11, 13, 13, 15, 17, 18, 21])
+            self.opset = self.r.choice([11, 13, 13, 15, 17, 18, 21, 23])
             self.symbolic, self.apart = self.r.random() < 0.5, self.r.random() < 0.3
             self.special = False        # what a NaN does to a condition is nobody's business here
 
@@ -88,7 +88,7 @@ class ControlMaker(Maker):
         node = self.nodes[-1]
         known = {i.name: i for i in self.constants()}
         used = list(dict.fromkeys(i for i in node.input if i))
-        ins = [helper.make_tensor_value_info(k, DTYPES[self.values[k][1]], self.values[k][0])
+        ins = [helper.make_tensor_value_info(k, elem(self.values[k][1]), self.values[k][0])
                for k in used if k not in known]
         graph = helper.make_graph([node], "one", ins, [helper.make_empty_tensor_value_info(o) for o in node.output],
                                   [known[k] for k in used if k in known])
@@ -122,6 +122,9 @@ class ControlMaker(Maker):
         return run_onnxruntime(copy, data or self.data)
 
     # ---- small values
+    def root_of_inputs(self):
+        return self.root
+
     def flag(self):
         """A condition, known or not."""
         how = self.r.choice(["input", "input", "constant", "computed", "computed", "passed"])
@@ -149,7 +152,7 @@ class ControlMaker(Maker):
             return x
         if self.type(x).kind == "f" and np.dtype(dtype).kind != "f":
             x = self.add("Sign", [self.add("Size", [x])])
-        return self.add("Cast", [x], to=DTYPES[np.dtype(dtype)])
+        return self.add("Cast", [x], to=elem(np.dtype(dtype)))
 
     def fitted(self, x, shape, dtype):
         """A value of that shape and type that depends on x."""
@@ -175,11 +178,11 @@ class ControlMaker(Maker):
 
     def graph(self, results):
         """The body as a graph."""
-        ins = [helper.make_tensor_value_info(k, DTYPES[self.values[k][1]], None) for k in self.params]
+        ins = [helper.make_tensor_value_info(k, elem(self.values[k][1]), None) for k in self.params]
         outs = []
         for name in results:
             v = helper.make_empty_tensor_value_info(name)
-            v.type.tensor_type.elem_type = DTYPES[self.values[name][1]]
+            v.type.tensor_type.elem_type = elem(self.values[name][1])
             outs.append(v)
         return helper.make_graph(self.nodes, self.name("g"), ins, outs, self.inits)
 
@@ -214,7 +217,8 @@ class ControlMaker(Maker):
         some = [self.unary, self.parametric, self.binary, self.binary, self.compare, self.reduce, self.softmax, self.transpose,
                 self.reshape, self.concat, self.slice, self.gather, self.expand, self.pad, self.matmul, self.gemm, self.conv,
                 self.conv, self.conv_transpose, self.pool, self.norm, self.resize, self.topk, self.integer, self.shifted,
-                self.cumulated, self.identity, self.sized]
+                self.cumulated, self.identity, self.sized, self.more_unary, self.typed, self.whole, self.windows, self.sequence,
+                self.words, self.attention, self.contributed]
         control = [self.if_, self.if_, self.loop, self.loop, self.scan]
         return some + control * (1 if self.depth else 3) if self.depth < DEPTH else some
 

@@ -4,7 +4,7 @@ encoders are made at random, without any package that trains them; chains of the
 """
 import sys
 
-from random_models import DTYPES, Impossible, Maker, np, trial
+from random_models import Impossible, Maker, elem, np, trial
 import onnx
 from onnx import helper, numpy_helper
 
@@ -322,9 +322,9 @@ class Learned(Maker):
         def info(name):
             shape, dtype = self.values[name]
             if shape is None:
-                value = helper.make_tensor_type_proto(DTYPES[dtype], [])
+                value = helper.make_tensor_type_proto(elem(dtype), [])
                 return helper.make_value_info(name, helper.make_map_type_proto(onnx.TensorProto.INT64, value))
-            return helper.make_tensor_value_info(name, DTYPES[dtype], dims(name))
+            return helper.make_tensor_value_info(name, elem(dtype), dims(name))
 
         def dims(name):
             shape = self.values[name][0]

@@ -17,6 +17,7 @@ try:
     import onnxruntime      # noqa: F401
     from onnx import TensorProto, helper, numpy_helper, shape_inference
     import trial
+    from random_more import More
     from trial import Impossible, run_onnxruntime
 except ImportError as e:
     print(f"SKIPPED random models: {e} (./dev setup)\n0 passed, 0 failed, 1 skipped")
@@ -26,10 +27,6 @@ except ImportError as e:
     sys.exit(77)
 
 SIZES = [1, 1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17]
-DTYPES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.int64): TensorProto.INT64,
-          np.dtype(np.int32): TensorProto.INT32, np.dtype(np.bool_): TensorProto.BOOL,
-          np.dtype(np.uint8): TensorProto.UINT8, np.dtype(np.int8): TensorProto.INT8,
-          np.dtype(np.float64): TensorProto.DOUBLE, np.dtype(np.float16): TensorProto.FLOAT16}
 
 
 SUMS = {"Conv", "ConvTranspose", "MatMul", "Gemm", "LSTM", "GRU", "RNN", "BatchNormalization", "LayerNormalization",
@@ -41,15 +38,20 @@ ANY = [np.float32] * 6 + [np.float16, np.float64, np.int64, np.int32, np.uint8, 
 NUMBER = [np.float32] * 6 + [np.float64, np.int32, np.int64]
 
 
-class Maker:
+def elem(dtype):
+    return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+
+
+class Maker(More):
     domain = ""
 
     def __init__(self, seed):
         self.r = random.Random(seed)
         self.n = np.random.default_rng(seed)
-        self.opset = self.r.choice([9, 11, 12, 13, 13, 15, 17, 18, 18, 20, 21, 22])
+        self.opset = self.r.choice([7, 8, 9, 10, 11, 12, 13, 13, 14, 15, 16, 17, 18, 18, 19, 20, 21, 22, 23, 24])
         self.nodes, self.inputs, self.inits, self.values = [], [], [], {}    # values: name -> (shape, dtype)
         self.data, self.no_outputs = {}, set()
+        self.still = set()      # inputs whose sizes stay known
         self.count = 0
         self.special = self.r.random() < 0.1
         self.zero = self.r.random() < 0.06
@@ -75,7 +77,7 @@ class Maker:
     def numbers(self, shape, dtype):
         if dtype == np.bool_:
             return self.n.integers(0, 2, shape).astype(np.bool_)
-        if np.dtype(dtype).kind == "f":
+        if np.dtype(dtype).kind in "fV":
             v = self.n.standard_normal(shape).astype(dtype)
             if self.special and v.size:
                 flat = v.reshape(-1)
@@ -133,27 +135,32 @@ class Maker:
         return outs[0] if nouts == 1 else outs
 
     def infer(self):
-        model = shape_inference.infer_shapes(self.model([]), data_prop=True, strict_mode=True)
+        model = self.model([])
+        made = {o for n in model.graph.node for o in n.output if n.domain}     # of these only running them tells
+        model.graph.value_info.extend(helper.make_tensor_value_info(k, elem(self.values[k][1]), self.values[k][0])
+                                      for k in sorted(made & set(self.values)))
+        model = shape_inference.infer_shapes(model, data_prop=True, strict_mode=True)
         for v in model.graph.value_info:
             t = v.type.tensor_type
             if not t.HasField("shape") or not all(d.HasField("dim_value") for d in t.shape.dim):
                 self.values[v.name] = (None, None)
                 continue
             shape = [d.dim_value for d in t.shape.dim]
-            if np.prod(shape, dtype=np.int64) > 200000:
+            if np.prod(shape, dtype=np.int64) > 200000 or min(shape, default=0) < 0:
                 raise Impossible
-            self.values[v.name] = (shape, np.dtype(helper.tensor_dtype_to_np_dtype(t.elem_type)))
+            if v.name not in made:
+                self.values[v.name] = (shape, np.dtype(helper.tensor_dtype_to_np_dtype(t.elem_type)))
         for k in [k for k, v in self.values.items() if v[0] is None]:
             del self.values[k]
 
     def model(self, outs, symbols=None):
         def dims(name):
-            named = [symbols.get(d, d) if symbols else d for d in self.values[name][0]]
+            known = self.values[name][0]
+            named = known if name in self.still or not symbols else [symbols.get(d, d) for d in known]
             return [f"{name}_d{k}" if self.apart and isinstance(d, str) else d for k, d in enumerate(named)]
-        ins = [helper.make_tensor_value_info(k, DTYPES[self.values[k][1]], dims(k)) for k in self.inputs]
+        ins = [helper.make_tensor_value_info(k, elem(self.values[k][1]), dims(k)) for k in self.inputs]
         out = [helper.make_empty_tensor_value_info(o) for o in outs]
-        graph = helper.make_graph(self.nodes, "g", ins, out, self.inits)
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8)
+        return self.wrapped(helper.make_graph(self.nodes, "g", ins, out, self.inits))
 
     def axis(self, rank, negative=True):
         if not rank:
@@ -584,6 +591,8 @@ class Maker:
         if self.opset >= 10 and op != "LpPool" and "auto_pad" not in more:
             more["ceil_mode"] = self.r.choice([0, 0, 1])
         self.fits(x, k, more)
+        if "SAME" in more.get("auto_pad", "") and any((d - 1) % s >= kk for d, s, kk in zip(self.of(x)[2:], more["strides"], k)):
+            raise Impossible        # padding below 0: LpPool of ONNX Runtime moves its window, others are refused
         if op == "MaxPool":
             self.sees(x, k, more)
         if op == "LpPool":
@@ -806,7 +815,9 @@ class Maker:
                self.split, self.slice, self.slice, self.gather, self.scatter, self.expand, self.tile, self.pad,
                self.matmul, self.matmul, self.gemm, self.conv, self.conv, self.conv, self.conv_transpose, self.pool,
                self.pool, self.norm, self.norm, self.resize, self.depth, self.topk, self.misc, self.rnn,
-               self.newer, self.newer, self.newer]
+               self.newer, self.newer, self.newer, self.more_unary, self.typed, self.typed, self.signal, self.whole, self.whole,
+               self.loss, self.windows, self.sequence, self.optional, self.words, self.attention, self.contributed,
+               self.contributed]
         want = self.r.choice([1, 1, 2, 3, 4, 6])
         for _ in range(40):
             if len(self.nodes) >= want:
@@ -828,8 +839,9 @@ class Maker:
         """Data for which each symbol is another number, or None. Elements are those that there are, over and over."""
         if not self.symbols or any(d == 0 for k in self.inputs for d in self.values[k][0] or ()):
             return None
-        sizes = {d: max(1, self.r.choice([d - 1, d + 1, 2 * d, 1, 7])) for d in sorted(self.symbols)}
-        return {k: np.resize(v, [sizes.get(d, d) for d in v.shape]) if isinstance(v, np.ndarray) else v
+        # Greater ones: where a window no longer fits, ONNX Runtime rounds sizes towards 0.
+        sizes = {d: self.r.choice([d + 1, d + 7, 2 * d]) for d in sorted(self.symbols)}
+        return {k: np.resize(v, [sizes.get(d, d) for d in v.shape]) if isinstance(v, np.ndarray) and k not in self.still else v
                 for k, v in self.data.items()}
 
     def finished(self):

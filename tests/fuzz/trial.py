@@ -178,7 +178,7 @@ class Trial:
         words = [self.args.gcc2nn, "run", os.path.join(self.folder, "model.onnx"), "--data", given, "--out", out, "--target",
                  self.target, "--interpret", "--dump-after=nodes"]
         if self.compiled and not n:
-            words += ["--build-dir", os.path.join(self.folder, "c")]
+            words += ["--weights=array", "--build-dir", os.path.join(self.folder, "c")]
         try:
             done = subprocess.run(words, capture_output=True, timeout=120, text=True, errors="replace")
         except subprocess.TimeoutExpired:
@@ -281,7 +281,7 @@ def main(maker, doc):
                 print(f"seed {seed}: {why}", flush=True)
                 if args.keep and verdict == "failed":
                     shutil.copytree(folder, os.path.join(args.keep, str(seed)), dirs_exist_ok=True)
-            if sum(counts.values()) % 500 == 0:
+            if sum(counts.values()) % 100 == 0:
                 print(told(more), flush=True)
     print(told(more))
     if args.ops:
