@@ -206,7 +206,7 @@ class More:
         more = {"coordinate_transformation_mode": self.r.choice(["half_pixel", "output_half_pixel"])} if self.opset >= 16 else {}
         self.add(op, [x, self.given(boxes.reshape(k, 4).astype(np.float32)), self.given(self.n.integers(0, n, [k]).astype(np.int64))],
                  output_height=self.r.choice([1, 2, 3]), output_width=self.r.choice([1, 4]), sampling_ratio=self.r.choice([0, 1, 2]),
-                 mode=self.r.choice(["avg", "max"]) if more else "avg", **more)
+                 **more)
 
     def sequence(self):
         self.needs(11)
@@ -249,7 +249,7 @@ class More:
 
     def words(self):
         """Strings, that a graph makes and takes apart."""
-        op = self.r.choice(["StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer", "Cast"])
+        op = self.r.choice(["StringConcat", "StringNormalizer", "StringSplit", "RegexFullMatch", "TfIdfVectorizer", "Cast"])
 
         def given(shape):
             name, array = self.name("s"), string_cases.strings(self.r, shape)
@@ -278,6 +278,8 @@ class More:
                             ngram_counts=[0, 5], ngram_indexes=list(range(9)), pool_int64s=grams,
                             mode=self.r.choice(["TF", "IDF", "TFIDF"]), **more)
         self.needs(20)
+        if op == "RegexFullMatch":
+            return self.add(op, [given(s)], pattern=self.r.choice(["a.*", "[a-c]+", "", "(a|zebra)", r"\s*x\s*"]))
         if op == "StringSplit":
             more = {"delimiter": self.r.choice(["a", ",", "b"])} if self.r.random() < 0.6 else {}
             return self.add(op, [given(s)], 2, maxsplit=self.r.choice([1, 2]), **more) if self.r.random() < 0.5 else \
