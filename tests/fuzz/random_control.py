@@ -36,6 +36,7 @@ class ControlMaker(Maker):
         if outer:
             self.r, self.n, self.opset, self.special, self.zero = outer.r, outer.n, outer.opset, outer.special, outer.zero
             self.values = {k: v for k, v in outer.values.items() if k not in outer.locked}
+            self.rounded = outer.rounded        # one for all
         else:
             self.opset = self.r.choice([11, 13, 13, 15, 17, 18, 21, 23])
             self.symbolic, self.apart = self.r.random() < 0.5, self.r.random() < 0.3
@@ -68,15 +69,16 @@ class ControlMaker(Maker):
         self.values[name] = (list(array.shape), array.dtype)
         return name
 
-    def some(self, dtype=np.float32, rank=None, least=None):
+    def some(self, dtype=np.float32, rank=None, least=None, exact=False):
         hidden = {k: self.values.pop(k) for k in self.locked if k in self.values}
         try:
             if self.outer and self.r.random() < 0.3:        # a capture, rather than the newest value
                 fits = [k for k, (s, t) in self.outer.values.items() if k in self.values and t == dtype
-                        and (rank is None or len(s) == rank) and (least is None or len(s) >= least)]
+                        and (rank is None or len(s) == rank) and (least is None or len(s) >= least)
+                        and not (exact and k in self.rounded)]
                 if fits:
                     return self.r.choice(fits)
-            return super().some(dtype, rank, least)
+            return super().some(dtype, rank, least, exact)
         finally:
             self.values.update(hidden)
 
@@ -136,7 +138,7 @@ class ControlMaker(Maker):
             return self.const(np.array(self.r.random() < 0.5))
         if how == "input":
             return self.given(np.array(self.r.random() < 0.5))
-        x = self.reduced(self.some())
+        x = self.reduced(self.some(exact=True))
         return self.add("Greater", [x, self.const(np.float32(self.r.choice([-1, 0, 0.3])))])
 
     def reduced(self, x):
@@ -189,6 +191,7 @@ class ControlMaker(Maker):
     def param(self, shape, dtype, locked=False):
         name = self.name("p")
         self.params.append(name)
+        self.rounded.add(name)
         self.values[name] = (list(shape), np.dtype(dtype))
         if locked:
             self.locked.add(name)
@@ -265,6 +268,7 @@ class ControlMaker(Maker):
     def control(self, op, ins, nouts, **attributes):
         outs = [self.name("v") for _ in range(nouts)]
         self.nodes.append(helper.make_node(op, ins, outs, **attributes))
+        self.rounded |= set(outs)
         return outs
 
     def if_(self):

@@ -33,6 +33,10 @@ SUMS = {"Conv", "ConvTranspose", "MatMul", "Gemm", "LSTM", "GRU", "RNN", "BatchN
         "InstanceNormalization", "LRN", "Resize", "Einsum", "Hardmax", "ReduceLogSumExp", "LpNormalization", "CumSum",
         "RMSNormalization", "GridSample", "Gelu", "Mish", "MeanVarianceNormalization", "Attention",
         "MaxPool", "ReduceMax", "ReduceMin", "GlobalMaxPool", "Max", "Min", "Clip"}     # of comparisons: what NaN makes of them
+# Results of these are as exact as their operands: no rounding, or one that all agree on.
+EXACT = {"Identity", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Concat", "Split", "Slice", "Gather", "Expand", "Tile",
+         "GatherElements", "GatherND", "Pad", "Where", "Max", "Min", "Relu", "Neg", "Abs", "Clip", "Compress", "ReduceMax", "ReduceMin",
+         "MaxPool", "Cast", "DepthToSpace", "SpaceToDepth", "Floor", "Ceil", "Round", "Sign", "Trilu", "ReverseSequence", "GlobalMaxPool"}
 # What merely moves elements takes any type, sums and comparisons take several.
 ANY = [np.float32] * 6 + [np.float16, np.float64, np.int64, np.int32, np.uint8, np.int8, np.bool_]
 NUMBER = [np.float32] * 6 + [np.float64, np.int32, np.int64]
@@ -51,6 +55,7 @@ class Maker(More):
         self.opset = self.r.choice([7, 8, 9, 10, 11, 12, 13, 13, 14, 15, 16, 17, 18, 18, 19, 20, 21, 22, 23, 24])
         self.nodes, self.inputs, self.inits, self.values = [], [], [], {}    # values: name -> (shape, dtype)
         self.data, self.no_outputs = {}, set()
+        self.rounded = set()    # what functions with steps do not read: on a step any rounding before shows
         self.still = set()      # inputs whose sizes stay known
         self.count = 0
         self.special = self.r.random() < 0.1
@@ -109,10 +114,11 @@ class Maker(More):
     def new(self, shape=None, dtype=np.float32):
         return self.given(self.numbers(self.shape() if shape is None else shape, dtype))
 
-    def some(self, dtype=np.float32, rank=None, least=None):
+    def some(self, dtype=np.float32, rank=None, least=None, exact=False):
         """A value that is there, or a new one."""
         fits = [k for k, (s, t) in self.values.items() if t == dtype and (rank is None or len(s) == rank)
-                and (least is None or len(s) >= least) and k not in {i.name for i in self.inits}]
+                and (least is None or len(s) >= least) and k not in {i.name for i in self.inits}
+                and not (exact and k in self.rounded)]
         if fits and self.r.random() < 0.8:
             return fits[-1] if self.r.random() < 0.6 else self.r.choice(fits)
         if rank is None:
@@ -132,7 +138,12 @@ class Maker(More):
         outs = [self.name("v") for _ in range(nouts)]
         self.nodes.append(helper.make_node(op, ins, outs, domain=self.domain, **attributes))
         self.infer()
+        self.note_rounding(self.nodes[-1])
         return outs[0] if nouts == 1 else outs
+
+    def note_rounding(self, node):
+        exact = node.op_type in EXACT and not self.rounded & set(node.input)
+        self.rounded |= {o for o in node.output if o in self.values and self.type(o).kind not in "iub" and not exact}
 
     def infer(self):
         model = self.model([])
@@ -179,7 +190,7 @@ class Maker(More):
         if self.opset < 11:
             ops = [o for o in ops if o not in ("Round",)]
         op = self.r.choice(ops)
-        x = self.some()
+        x = self.some(exact=op in ("Floor", "Ceil", "Round", "Sign"))
         if op in ("Log", "Sqrt", "Reciprocal") and not self.special:
             x = self.add("Abs", [x])
             x = self.add("Add", [x, self.const(np.float32(0.5))])
@@ -188,7 +199,7 @@ class Maker(More):
         self.add(op, [x])
 
     def parametric(self):
-        x = self.some()
+        x = self.some(exact=True)
         op = self.r.choice(["LeakyRelu", "Elu", "Selu", "HardSigmoid", "Clip", "ThresholdedRelu", "PRelu", "Celu"])
         if op == "Clip" and self.opset >= 11:
             lo, hi = sorted(self.n.standard_normal(2).astype(np.float32))
@@ -261,7 +272,7 @@ class Maker(More):
         return self.add(op, [x, self.given(y)])
 
     def compare(self):
-        x = self.some()
+        x = self.some(exact=True)
         y = self.new(self.broadcast(self.of(x)))
         ops = ["Equal", "Less", "Greater"] + (["LessOrEqual", "GreaterOrEqual"] if self.opset >= 12 else [])
         c = self.add(self.r.choice(ops), [x, y])
@@ -302,7 +313,7 @@ class Maker(More):
             self.add(op, [x], axes=axes, keepdims=keep)
 
     def arg(self):
-        x = self.some(self.r.choice(NUMBER), least=1)
+        x = self.some(self.r.choice(NUMBER), least=1, exact=True)
         if self.special or 0 in self.of(x):
             raise Impossible
         more = {"select_last_index": self.r.randrange(2)} if self.opset >= 12 else {}
@@ -310,8 +321,9 @@ class Maker(More):
                  keepdims=self.r.randrange(2), **more)
 
     def softmax(self):
-        x = self.some(least=1)
-        self.add(self.r.choice(["Softmax", "LogSoftmax", "Hardmax", "Softmax"]), [x],
+        op = self.r.choice(["Softmax", "LogSoftmax", "Hardmax", "Softmax"])
+        x = self.some(least=1, exact=op == "Hardmax")
+        self.add(op, [x],
                  axis=self.axis(len(self.of(x)), self.opset >= 11))
 
     def transpose(self):
@@ -604,7 +616,7 @@ class Maker(More):
         return self.add(op, [x], kernel_shape=k, **more)
 
     def norm(self):
-        x = self.some(least=2)
+        x = self.some(least=2, exact=True)      # of elements that are equal but for rounding nothing else is left
         shape = self.of(x)
         if 0 in shape:
             raise Impossible
@@ -613,10 +625,12 @@ class Maker(More):
         if op == "LayerNormalization" and self.opset >= 17:
             axis = self.axis(len(shape))
             tail = shape[axis:]
+            if np.prod(tail) == 1:
+                raise Impossible
             ins = [x, self.const(self.numbers(tail, np.float32))]
             return self.add(op, ins + ([self.const(self.numbers(tail, np.float32))] if self.r.random() < 0.6 else []),
                             axis=axis)
-        if op == "InstanceNormalization" and len(shape) > 2:
+        if op == "InstanceNormalization" and len(shape) > 2 and np.prod(shape[2:]) > 1:
             return self.add(op, [x, self.const(self.numbers(shape[1:2], np.float32)),
                                  self.const(self.numbers(shape[1:2], np.float32))])
         if op == "LRN" and len(shape) == 4:
@@ -666,7 +680,7 @@ class Maker(More):
     def topk(self):
         if self.opset < 11 or self.special:
             raise Impossible
-        x = self.some(self.r.choice(NUMBER), least=1)
+        x = self.some(self.r.choice(NUMBER), least=1, exact=True)
         axis = self.axis(len(self.of(x)))
         n = self.of(x)[axis]
         if not n or np.prod(self.of(x)) == 0:
@@ -758,7 +772,7 @@ class Maker(More):
             x = self.some(t)
             return self.add(self.r.choice(["Max", "Min"]), [x, self.new(self.broadcast(self.of(x)), t)])
         if op == "Quantize" and self.opset >= 10 and not self.special:
-            x, t = self.some(), self.r.choice([np.uint8, np.int8])
+            x, t = self.some(exact=True), self.r.choice([np.uint8, np.int8])
             s = [self.const(np.float32(0.07)), self.const(np.array(3, t))]
             return self.add("DequantizeLinear", [self.add("QuantizeLinear", [x] + s)] + s)
         if op == "CenterCropPad" and self.opset >= 18:
@@ -770,7 +784,7 @@ class Maker(More):
         if op == "Not":
             return self.add(op, [self.some(np.bool_)])
         if op == "Shrink" and self.opset >= 9:
-            return self.add(op, [self.some()], lambd=0.4, bias=self.r.choice([0.0, 0.2]))
+            return self.add(op, [self.some(exact=True)], lambd=0.4, bias=self.r.choice([0.0, 0.2]))
         if op == "Dropout" and self.opset >= 12:
             return self.add(op, [self.moved()]) if self.r.random() < 0.5 else self.add(op, [self.some()], 2)
         if op == "GroupNormalization" and self.opset >= 21:
