@@ -850,12 +850,17 @@ class Maker(More):
         return run_onnxruntime(model, data or self.data)
 
     def other_sizes(self):
-        """Data for which each symbol is another number, or None. Elements are those that there are, over and over."""
+        """Data for which each symbol is another number, or None. Elements are those that there are, over and over: floats a
+        little greater each time, since ties and equal rows are other cases; integers stay valid indices."""
         if not self.symbols or any(d == 0 for k in self.inputs for d in self.values[k][0] or ()):
             return None
         # Greater ones: where a window no longer fits, ONNX Runtime rounds sizes towards 0.
         sizes = {d: self.r.choice([d + 1, d + 7, 2 * d]) for d in sorted(self.symbols)}
-        return {k: np.resize(v, [sizes.get(d, d) for d in v.shape]) if isinstance(v, np.ndarray) and k not in self.still else v
+
+        def grown(array):
+            v = np.resize(array, [sizes.get(d, d) for d in array.shape])
+            return v if v.dtype.kind != "f" else (v * np.linspace(1, 1.2, v.size).reshape(v.shape)).astype(v.dtype)
+        return {k: grown(v) if isinstance(v, np.ndarray) and set(v.shape) & set(sizes) and k not in self.still else v
                 for k, v in self.data.items()}
 
     def finished(self):
