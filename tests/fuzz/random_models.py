@@ -34,9 +34,10 @@ SUMS = {"Conv", "ConvTranspose", "MatMul", "Gemm", "LSTM", "GRU", "RNN", "BatchN
         "RMSNormalization", "GridSample", "Gelu", "Mish", "MeanVarianceNormalization", "Attention",
         "MaxPool", "ReduceMax", "ReduceMin", "GlobalMaxPool", "Max", "Min", "Clip"}     # of comparisons: what NaN makes of them
 # Results of these are as exact as their operands: no rounding, or one that all agree on.
-EXACT = {"Identity", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Concat", "Split", "Slice", "Gather", "Expand", "Tile",
-         "GatherElements", "GatherND", "Pad", "Where", "Max", "Min", "Relu", "Neg", "Abs", "Clip", "Compress", "ReduceMax", "ReduceMin",
-         "MaxPool", "Cast", "DepthToSpace", "SpaceToDepth", "Floor", "Ceil", "Round", "Sign", "Trilu", "ReverseSequence", "GlobalMaxPool"}
+EXACT = {"Abs", "Cast", "Ceil", "Clip", "Compress", "Concat", "DepthToSpace", "Expand", "Flatten", "Floor", "Gather",
+         "GatherElements", "GatherND", "GlobalMaxPool", "Identity", "Max", "MaxPool", "Min", "Neg", "Pad", "ReduceMax",
+         "ReduceMin", "Relu", "Reshape", "ReverseSequence", "Round", "Sign", "Slice", "SpaceToDepth", "Split",
+         "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where"}
 # What merely moves elements takes any type, sums and comparisons take several.
 ANY = [np.float32] * 6 + [np.float16, np.float64, np.int64, np.int32, np.uint8, np.int8, np.bool_]
 NUMBER = [np.float32] * 6 + [np.float64, np.int32, np.int64]
