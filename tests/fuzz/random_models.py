@@ -130,6 +130,8 @@ class Maker(More):
         return self.some(self.r.choice(ANY), rank, least)
 
     def of(self, v):
+        if v not in self.values:        # a shape that only the run knows
+            raise Impossible
         return self.values[v][0]
 
     def type(self, v):
