@@ -138,6 +138,7 @@ json_t *manifest_holders(const struct project *w, const holders *h) {
         const struct holder *x = &h->v[k];
         json_t *o = json_pack("{s:o, s:s, s:b, s:i, s:i}", "name", text_value(w, x->name), "kind",
                               value_kind_name(x->kind), "present", x->present, "first", x->first, "count", x->n);
+        if (x->asked) json_object_set_new(o, "asked", json_true());
         if (x->packed) json_object_set_new(o, "packed", json_true());
         json_array_append_new(all, o);
     }

@@ -119,7 +119,7 @@ static void compare_references(struct verification *v) {
                  session_count(s, want.present, want.n));
         else /* elements of a packed sequence are all of its first tensor */
             for (int i = 0; i < got.n; i++)
-                compare_output(v, h->first + (h->packed ? 0 : i), referee_named("ref"), got.tensors[i],
+                compare_output(v, h->first + h->asked + (h->packed ? 0 : i), referee_named("ref"), got.tensors[i],
                                want.tensors[i]);
     }
 }

@@ -288,10 +288,12 @@ static bool cut(struct session *s, const struct tensor *cells, const struct tens
     return at == tensor_count(cells);
 }
 bool session_output(struct session *s, const struct holder *p, struct tensor *const *outputs, struct value_io *x) {
-    *x = (struct value_io){.kind = p->kind, .name = p->name, .present = p->present, .n = p->n};
+    int first = p->first + p->asked;
+    *x = (struct value_io){.kind = p->kind, .name = p->name, .present = p->present, .n = p->n - p->asked};
+    if (p->asked && !tensor_i(outputs[p->first], 0)) x->present = false, x->n = 0;
     x->tensors = NEWN(&s->c->arena, struct tensor *, p->n + 1);
-    for (int i = 0; i < p->n; i++) x->tensors[i] = outputs[p->first + i];
-    if (!p->packed || cut(s, outputs[p->first], outputs[p->first + 1], x)) return true;
+    for (int i = 0; i < x->n; i++) x->tensors[i] = outputs[first + i];
+    if (!p->packed || !x->present || cut(s, outputs[first], outputs[first + 1], x)) return true;
     diag(&s->c->diags, DIAG_ERROR, E_SHAPE, "output %s: the shapes of its elements and their cells differ",
          diag_quote(&s->c->arena, p->name));
     return false;

@@ -309,8 +309,9 @@ static void p_holder(struct parser *p, holders *to) {
     for (enum value_kind k = VALUE_SEQUENCE; k < VALUE_KINDS; k++)
         if (p_accept_word(p, value_kind_name(k))) h.kind = k;
     h.name = p_name(p);
+    h.asked = p_accept_word(p, "maybe");
     if (p_accept_word(p, "none")) h.present = false;
-    else if (p_accept_word(p, "packed")) h.packed = true, n = 2;
+    else if (p_accept_word(p, "packed")) h.packed = true, n = 2 + h.asked;
     else p_int(p, &n);
     if (!p_accept_word(p, "at")) p_fail(p, E_PARSE, "expected `at`");
     p_int(p, &first);

@@ -18,8 +18,12 @@ bool holders_fit(const holders *h, int n) {
         bool sequence = x->kind != VALUE_OPTIONAL;
         if (value_kind_is_map(x->kind) && (x->n != 2 || !x->present)) return false;
         if (x->kind == VALUE_TENSOR || x->first < at || x->n < 0 || x->n > n - x->first) return false;
-        if (x->packed && (x->kind != VALUE_SEQUENCE || !x->present || x->n != 2)) return false;
-        if (x->present ? !sequence && x->n != 1 : x->n != 0 || x->kind == VALUE_SEQUENCE) return false;
+        bool optional = x->kind == VALUE_OPTIONAL || x->kind == VALUE_OPTIONAL_SEQUENCE;
+        int own = x->n - x->asked; /* what it holds */
+        if (x->asked && (!optional || !x->present)) return false;
+        if (x->packed && (!(x->kind == VALUE_SEQUENCE || x->asked) || !sequence || !x->present || own != 2))
+            return false;
+        if (x->present ? !sequence && own != 1 : x->n != 0 || x->kind == VALUE_SEQUENCE) return false;
         at = x->first + x->n;
     }
     return at <= n;
@@ -30,8 +34,10 @@ void holders_print(struct text *out, const char *word, const holders *h,
         const struct holder *x = &h->v[k];
         text_printf(out, "%s %s ", word, value_kind_name(x->kind));
         quoted(out, x->name);
-        if (x->packed) text_printf(out, " packed at %d\n", x->first);
-        else if (x->present) text_printf(out, " %d at %d\n", x->n, x->first);
-        else text_printf(out, " none at %d\n", x->first);
+        text_char(out, ' ');
+        if (x->asked) text_add(out, "maybe ");
+        if (x->packed) text_printf(out, "packed at %d\n", x->first);
+        else if (x->present) text_printf(out, "%d at %d\n", x->n, x->first);
+        else text_printf(out, "none at %d\n", x->first);
     }
 }

@@ -29,6 +29,7 @@ struct holder {
     bool present;         /* false: an optional that holds nothing */
     bool packed;  /* a sequence whose length the run finds, as two tensors: the cells of all elements, one behind
                      the other, and their shapes, i64[count, rank] */
+    bool asked;   /* an optional of which the run knows whether it is there, says the first of its tensors, a bool */
     int first, n; /* its tensors, among the inputs or the outputs */
 };
 /* In the model's order: `first` never falls, and nothing belongs to two. */
@@ -53,6 +54,6 @@ typedef struct {
 /* Is h sound for a program of n inputs, or outputs? */
 bool holders_fit(const holders *h, int n);
 /* One line each, as both texts have it: `takes sequence "x" 2 at 0`; instead of the count `none` for what is not there,
- * and `packed`. word: takes or gives. */
+ * and `packed`; in front of it `maybe` for what is asked. word: takes or gives. */
 void holders_print(struct text *out, const char *word, const holders *h, void (*quoted)(struct text *t, const char *s));
 #endif

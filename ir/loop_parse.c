@@ -183,8 +183,9 @@ static void parse_holder(struct parser *p, holders *to) {
     for (enum value_kind k = VALUE_SEQUENCE; k < VALUE_KINDS; k++)
         if (accept_word(p, value_kind_name(k))) h.kind = k;
     h.name = parse_name(p, "a name");
+    h.asked = accept_word(p, "maybe");
     if (accept_word(p, "none")) h.present = false;
-    else if (accept_word(p, "packed")) h.packed = true, n = 2;
+    else if (accept_word(p, "packed")) h.packed = true, n = 2 + h.asked;
     else if (!parse_int64(p, &n)) return;
     if (!accept_word(p, "at")) unexpected(p, "`at`");
     else if (parse_int64(p, &first)) {

@@ -169,30 +169,38 @@ static bool inputs_are_tensors(struct graph *g) {
     }
     return ok;
 }
+static void give(struct graph *g, struct value *v, const char *name) {
+    region_result(g->top, v);
+    PUSH(&g->ctx->arena, &g->outputs, name);
+}
 /* In place of a result that holds tensors, these become results of the model. */
 static bool give_contents(struct graph *g, struct value *v, const char *name) {
     struct contents x;
     struct packed p;
-    if (packed_of(v, &p)) {
-        struct holder h = {name, VALUE_SEQUENCE, true, true, g->top->results.n, 2};
-        PUSH(&g->ctx->arena, &g->given, h);
-        region_result(g->top, p.cells), region_result(g->top, p.shapes);
-        PUSH(&g->ctx->arena, &g->outputs, internf(g->ctx->names, "%s_cells", name));
-        PUSH(&g->ctx->arena, &g->outputs, internf(g->ctx->names, "%s_shapes", name));
-        return true;
-    }
-    if (!contents_of(v, &x)) {
+    struct optional o;
+    struct interner *names = g->ctx->names;
+    struct holder h = {.name = name, .present = true, .first = g->top->results.n};
+    h.asked = optional_of(v, &o) && o.there;
+    const struct value *held = h.asked ? o.value : v;
+    h.packed = packed_of(held, &p);
+    if (h.asked && held->type.kind == TY_TENSOR) x = (struct contents){VALUE_OPTIONAL, true, &o.value, 1};
+    else if (h.packed) x = (struct contents){.kind = VALUE_SEQUENCE, .present = true, .n = 2};
+    else if (!contents_of(held, &x)) {
         diag(&g->ctx->diags, DIAG_ERROR, E_OP,
              "output %s: what this sequence, optional or map holds is not known when the model is compiled",
              diag_quote(&g->ctx->arena, name));
         return false;
     }
-    struct holder h = {name, x.kind, x.present, false, g->top->results.n, x.n};
+    h.kind = h.asked && x.kind == VALUE_SEQUENCE ? VALUE_OPTIONAL_SEQUENCE : x.kind;
+    h.present = x.present, h.n = h.asked + x.n;
     PUSH(&g->ctx->arena, &g->given, h);
-    for (int i = 0; i < x.n; i++) {
-        region_result(g->top, x.v[i]);
-        PUSH(&g->ctx->arena, &g->outputs, value_part(g->ctx->names, name, x.kind, i));
+    if (h.asked) give(g, o.there, internf(names, "%s_there", name));
+    if (h.packed) {
+        give(g, p.cells, internf(names, "%s_cells", name));
+        give(g, p.shapes, internf(names, "%s_shapes", name));
+        return true;
     }
+    for (int i = 0; i < x.n; i++) give(g, x.v[i], value_part(names, name, h.kind, i));
     return true;
 }
 static bool results_to_tensors(struct graph *g) {
@@ -211,8 +219,7 @@ static bool results_to_tensors(struct graph *g) {
             ok &= give_contents(g, v[k], names[k]);
             continue;
         }
-        region_result(top, v[k]);
-        PUSH(&g->ctx->arena, &g->outputs, names[k]);
+        give(g, v[k], names[k]);
     }
     return ok;
 }

@@ -219,7 +219,7 @@ static enum infer_status if_infer(struct graph *g, struct node *n, infer_fn *inf
         enum infer_status s = infer_copies(g, n, branch, infer_region);
         if (s != INFER_OK) return s;
     } else if (!infer_region(branch[0]) || !infer_region(branch[1])) return INFER_FAILED;
-    ctl_open_results(g, n, branch);
+    if (ctl_open_results(g, n, branch) == INFER_REPLACED) return INFER_REPLACED;
     bool known = true;
     for (int k = 0; k < n->outs.n; k++) {
         struct value *v = n->outs.v[k];

@@ -22,9 +22,9 @@ int ctl_captures(const struct node *n); /* inputs, the last ones, that stand for
 extern const struct op_control map_control;
 /* Captured ones are passed as what they hold. Before the bodies are inferred. */
 void ctl_open_captures(struct node *n);
-/* Results of an If that both branches give in the same form become tensors; others, where nothing in the region depends
- * on them, packed sequences. After the branches were inferred. */
-void ctl_open_results(struct graph *g, struct node *n, struct region *const *branch);
+/* Results of an If that both branches give in the same form become tensors, optionals a bool beside what they hold;
+ * other sequences, where nothing in the region depends on them, are packed. After the branches were inferred. */
+enum infer_status ctl_open_results(struct graph *g, struct node *n, struct region *const *branch);
 enum infer_status ctl_pack_results(struct node *n, struct region *const *branch);
 /* A Loop that carries some is unrolled, pass by pass; with passes that only the run counts it carries them packed. */
 bool ctl_carries_holders(const struct node *n, int ncarried);

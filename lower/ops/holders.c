@@ -59,65 +59,171 @@ void ctl_open_captures(struct node *n) {
     }
 }
 
+/* A new node in place of n: the driver, which sees that n is gone, goes on with what was put before it. */
+static struct node *renewed(struct node *n, const char *why) {
+    struct node *to = node_new(n->in, n, n->domain, n->op_type, n->ins.v, n->ins.n, n->outs.n);
+    to->name = n->name, to->origin = n->origin, to->version = n->version;
+    for (int k = 0; k < n->outs.n; k++) {
+        if (!n->outs.v[k]) {
+            to->outs.v[k] = NULL;
+            continue;
+        }
+        to->outs.v[k]->name = n->outs.v[k]->name;
+        value_replace(n->outs.v[k], to->outs.v[k]);
+    }
+    for (int k = 0; k < n->attrs.n; k++) {
+        node_set_attr(to, n->attrs.v[k]);
+        if (n->attrs.v[k].kind == AT_REGION) n->attrs.v[k].u.region->owner = to;
+    }
+    n->attrs.n = 0; /* the bodies belong to the new node now */
+    trace_because(n->in->graph, NULL, why);
+    node_remove(n);
+    return to;
+}
+
 /* ---- results of If */
-static bool alike(const struct value *a, const struct value *b, struct contents *x, struct contents *y) {
-    return value_is_holder(a) && value_is_holder(b) && contents_of(a, x) && contents_of(b, y) && x->kind == y->kind &&
-           x->present == y->present && x->n == y->n;
+/* In front of `before`, on behalf of n. */
+static struct value *made_of(struct node *n, struct node *before, const char *domain, const char *op,
+                             struct value *const *v, int nv) {
+    struct node *holder = node_new(n->in, before, domain, op, v, nv, 1);
+    holder->origin = n->origin;
+    return holder->outs.v[0];
+}
+static struct value *held_by(struct node *n, struct node *before, const char *op, struct value *const *v, int nv) {
+    return made_of(n, before, "", op, v, nv);
+}
+static struct value *scalar_const(struct graph *g, enum dtype t, int64_t v) {
+    struct tensor *x = tensor_new(&g->ctx->arena, t, NULL, 0);
+    tensor_set_i(x, 0, v);
+    return graph_const(g, "", x);
+}
+/* A result that both branches give as tensors, as many. */
+struct opened {
+    enum value_kind kind;
+    bool present;
+    bool asked; /* the first of them says whether what the others stand for is there */
+    bool packed;
+    int n;
+    struct value *const *v[2];
+};
+/* In the same form: as many elements, both there or both not. */
+static bool open_alike(const struct value *a, const struct value *b, struct opened *o) {
+    struct contents x, y;
+    if (!value_is_holder(a) || !value_is_holder(b) || !contents_of(a, &x) || !contents_of(b, &y)) return false;
+    *o = (struct opened){.kind = x.kind, .present = x.present, .n = x.n, .v = {x.v, y.v}};
+    return x.kind == y.kind && x.present == y.present && x.n == y.n;
+}
+/* The two tensors that a sequence is packed into, at the end of r. */
+static struct value *const *unpacked(struct region *r, struct value *sequence, int rank) {
+    struct node *parts = node_new(r, NULL, "gcc2nn", "Unpack", &sequence, 1, 2);
+    node_set_attr(parts, (struct attr){.name = "rank", .kind = AT_INT, .u.i = rank});
+    return parts->outs.v;
+}
+/* Like what the other branch gives, but without anything in it. */
+static struct value *nothing_like(struct region *r, const struct value *v) {
+    struct graph *g = r->graph;
+    int64_t none[32] = {0};
+    if (v->type.kind == TY_TENSOR)
+        return v->type.rank < 0 ? NULL
+                                : graph_const(g, "", tensor_new(&g->ctx->arena, v->type.dtype, none, v->type.rank));
+    struct node *empty = node_new(r, NULL, "", "SequenceEmpty", NULL, 0, 1);
+    empty->outs.v[0]->type = v->type;
+    node_set_attr(empty, (struct attr){.name = "dtype", .kind = AT_INT, .u.i = dtype_onnx(v->type.elem->dtype)});
+    return empty->outs.v[0];
+}
+/* Optionals of which only the run knows whether they are there: a bool, and what they hold if they are. */
+static bool open_asked(struct region *const *branch, int k, struct opened *o) {
+    struct graph *g = branch[0]->graph;
+    struct optional of[2];
+    struct contents x[2];
+    for (int b = 0; b < 2; b++)
+        if (branch[b]->results.v[k]->type.kind != TY_OPTIONAL || !optional_of(branch[b]->results.v[k], &of[b]))
+            return false;
+    struct value *there[2], *value[2] = {of[0].value, of[1].value};
+    if (!value[0] && !value[1]) return false;
+    for (int b = 0; b < 2; b++) {
+        there[b] = of[b].there ? of[b].there : scalar_const(g, BOOL, value[b] != NULL);
+        if (!value[b] && !(value[b] = nothing_like(branch[b], value[!b]))) return false;
+    }
+    if (value[0]->type.kind != value[1]->type.kind) return false;
+    *o = (struct opened){.kind = VALUE_OPTIONAL, .present = true, .asked = true, .n = 2};
+    if (value[0]->type.kind == TY_SEQUENCE) {
+        int rank = packed_rank(value[0]) >= 0 ? packed_rank(value[0]) : packed_rank(value[1]);
+        bool known = contents_of(value[0], &x[0]) && contents_of(value[1], &x[1]) && x[0].n == x[1].n;
+        if (!known && rank < 0) return false;
+        *o = (struct opened){.kind = VALUE_OPTIONAL_SEQUENCE, .present = true, .asked = true, .packed = !known};
+        o->n = 1 + (known ? x[0].n : 2);
+        for (int b = 0; b < 2 && !known; b++) x[b].v = unpacked(branch[b], value[b], rank);
+    } else x[0].v = &value[0], x[1].v = &value[1];
+    for (int b = 0; b < 2; b++) {
+        struct value **v = NEWN(&g->ctx->arena, struct value *, o->n);
+        v[0] = there[b];
+        memcpy(v + 1, x[b].v, (size_t)(o->n - 1) * sizeof *v);
+        o->v[b] = v;
+    }
+    return true;
+}
+/* What stands behind n for a result that is now the tensors v. */
+static struct value *closed(struct node *n, const struct opened *o, const struct type *t, struct value *const *v) {
+    struct node *next = n->next;
+    struct value *const *parts = v + o->asked, *out = NULL;
+    int count = o->n - o->asked;
+    if (o->packed) out = made_of(n, next, "gcc2nn", "Packed", parts, count);
+    else if (o->kind != VALUE_OPTIONAL && o->present)
+        out = held_by(n, next, count ? "SequenceConstruct" : "SequenceEmpty", parts, count);
+    if (o->kind == VALUE_SEQUENCE) return out;
+    if (o->asked) return made_of(n, next, "gcc2nn", "Maybe", (struct value *[]){v[0], out ? out : parts[0]}, 2);
+    out = held_by(n, next, "Optional", out ? &out : parts, o->present);
+    if (!o->present) node_set_attr(out->def, (struct attr){.name = "type", .kind = AT_TYPE, .u.type = t->elem});
+    return out;
+}
+static const char *name_of_part(struct graph *g, const char *name, const struct opened *o, int i) {
+    return o->asked && !i ? internf(g->ctx->names, "%s_there", name)
+                          : internf(g->ctx->names, "%s_%d", name, i - o->asked);
 }
 static bool nobody_wants(const struct value *out, const struct value *result) {
     return value_is_holder(result) && (!out || !out->uses.n);
 }
-/* In front of `before`, on behalf of n. */
-static struct value *held_by(struct node *n, struct node *before, const char *op, struct value *const *v, int nv) {
-    struct node *holder = node_new(n->in, before, "", op, v, nv, 1);
-    holder->origin = n->origin;
-    return holder->outs.v[0];
-}
-/* What stands behind n for a result that is now the tensors v. */
-static struct value *closed(struct node *n, const struct contents *x, const struct type *t, struct value *const *v) {
-    struct node *next = n->next;
-    struct value *out = NULL;
-    if (x->kind != VALUE_OPTIONAL && x->present)
-        out = held_by(n, next, x->n ? "SequenceConstruct" : "SequenceEmpty", v, x->n);
-    if (x->kind == VALUE_SEQUENCE) return out;
-    out = held_by(n, next, "Optional", out ? &out : v, x->present);
-    if (!x->present) node_set_attr(out->def, (struct attr){.name = "type", .kind = AT_TYPE, .u.type = t->elem});
-    return out;
-}
-void ctl_open_results(struct graph *g, struct node *n, struct region *const *branch) {
+enum infer_status ctl_open_results(struct graph *g, struct node *n, struct region *const *branch) {
     struct arena *a = &g->ctx->arena;
-    struct contents x, y;
-    bool any = false;
-    for (int k = 0; k < n->outs.n; k++)
-        any |= nobody_wants(n->outs.v[k], branch[0]->results.v[k]) ||
-               alike(branch[0]->results.v[k], branch[1]->results.v[k], &x, &y);
-    if (!any) return;
     VEC(struct value *) results[2] = {{0}}, outs = {0};
-    for (int k = 0; k < n->outs.n; k++) PUSH(a, &outs, n->outs.v[k]);
+    struct opened *o = NEWN(a, struct opened, n->outs.n + 1);
     struct value **old[2];
+    bool any = false, added = false;
+    for (int k = 0; k < n->outs.n; k++) {
+        const struct value *x = branch[0]->results.v[k], *y = branch[1]->results.v[k];
+        bool opened = !nobody_wants(n->outs.v[k], x) && (open_alike(x, y, &o[k]) || open_asked(branch, k, &o[k]));
+        if (!opened) o[k].n = -1;
+        any |= opened || nobody_wants(n->outs.v[k], x);
+        added |= opened && o[k].packed;
+    }
+    if (!any) return INFER_OK;
+    for (int k = 0; k < n->outs.n; k++) PUSH(a, &outs, n->outs.v[k]);
     for (int b = 0; b < 2; b++) old[b] = arena_copy(a, branch[b]->results.v, (size_t)n->outs.n * sizeof *old[b]);
     n->outs.n = 0;
     for (int k = 0; k < outs.n; k++) {
         if (nobody_wants(outs.v[k], old[0][k])) continue;
-        bool opened = alike(old[0][k], old[1][k], &x, &y);
+        bool opened = o[k].n >= 0;
         if (!opened) {
             PUSH(a, &n->outs, outs.v[k]);
             if (outs.v[k]) outs.v[k]->index = n->outs.n - 1;
         }
         for (int b = 0; b < 2; b++) {
             if (!opened) PUSH(a, &results[b], old[b][k]);
-            else
-                for (int i = 0; i < x.n; i++) PUSH(a, &results[b], (b ? y : x).v[i]);
+            for (int i = 0; i < o[k].n; i++) PUSH(a, &results[b], o[k].v[b][i]);
         }
         if (!opened) continue;
         int first = n->outs.n;
-        for (int i = 0; i < x.n; i++) node_out(n, first + i, internf(g->ctx->names, "%s_%d", outs.v[k]->name, i));
-        value_replace(outs.v[k], closed(n, &x, &old[0][k]->type, n->outs.v + first));
+        for (int i = 0; i < o[k].n; i++) node_out(n, first + i, name_of_part(g, outs.v[k]->name, &o[k], i));
+        value_replace(outs.v[k], closed(n, &o[k], &old[0][k]->type, n->outs.v + first));
     }
     for (int b = 0; b < 2; b++) {
         region_drop_results(branch[b]);
         for (int k = 0; k < results[b].n; k++) region_result(branch[b], results[b].v[k]);
     }
+    if (!added) return INFER_OK;
+    renewed(n, "its sequences are packed"); /* for what was added has no types yet */
+    return INFER_REPLACED;
 }
 
 /* ---- copies of bodies */
@@ -139,36 +245,10 @@ static bool copy_body(struct node *n, struct region *r, struct value *const *arg
 }
 
 /* ---- loops that carry sequences: one pass at a time, since a pass decides whether there is another one */
-static struct value *scalar_const(struct graph *g, enum dtype t, int64_t v) {
-    struct tensor *x = tensor_new(&g->ctx->arena, t, NULL, 0);
-    tensor_set_i(x, 0, v);
-    return graph_const(g, "", x);
-}
 static bool known_int(const struct value *v, int64_t *to) {
     if (v->init) return *to = tensor_i(v->init, 0), true;
     if (!v->elems || v->nelems != 1 || v->elems[0]->op != X_CONST) return false;
     return *to = v->elems[0]->u.i, true;
-}
-/* A new node in place of n: the driver, which sees that n is gone, goes on with what was put before it. */
-static struct node *renewed(struct node *n) {
-    struct node *to = node_new(n->in, n, n->domain, n->op_type, n->ins.v, n->ins.n, n->outs.n);
-    to->name = n->name, to->origin = n->origin, to->version = n->version;
-    for (int k = 0; k < n->outs.n; k++) {
-        if (!n->outs.v[k]) {
-            to->outs.v[k] = NULL;
-            continue;
-        }
-        to->outs.v[k]->name = n->outs.v[k]->name;
-        value_replace(n->outs.v[k], to->outs.v[k]);
-    }
-    for (int k = 0; k < n->attrs.n; k++) {
-        node_set_attr(to, n->attrs.v[k]);
-        if (n->attrs.v[k].kind == AT_REGION) n->attrs.v[k].u.region->owner = to;
-    }
-    n->attrs.n = 0; /* the bodies belong to the new node now */
-    trace_because(n->in->graph, NULL, "its passes are unrolled");
-    node_remove(n);
-    return to;
 }
 /* Collected results are sequences that grow by one element in each pass: inputs behind the captures, and parameters
  * that the body does not use. */
@@ -221,11 +301,6 @@ static void insert_input(struct node *n, int at, struct value *v) {
     for (int k = n->ins.n; k > at; k--) node_set_input(n, k, n->ins.v[k - 1]);
     node_set_input(n, at, v);
 }
-static struct value *packed_behind(struct node *n, struct value *cells, struct value *shapes) {
-    struct node *p = node_new(n->in, n->next, "gcc2nn", "Packed", (struct value *[]){cells, shapes}, 2, 1);
-    p->origin = n->origin;
-    return p->outs.v[0];
-}
 /* Result k of r, a sequence of elements of that rank, becomes two. */
 static void unpack_result(struct region *r, const struct node *n, int k, int rank) {
     struct node *parts = node_new(r, NULL, "gcc2nn", "Unpack", &r->results.v[k], 1, 2);
@@ -246,7 +321,7 @@ static void pack_out(struct node *n, int k) {
     memmove(n->outs.v + k + 2, n->outs.v + k + 3, (size_t)(n->outs.n - k - 2) * sizeof *n->outs.v);
     for (int j = k + 2; j < n->outs.n; j++)
         if (n->outs.v[j]) n->outs.v[j]->index = j;
-    if (outer) value_replace(outer, packed_behind(n, cells, shapes));
+    if (outer) value_replace(outer, made_of(n, n->next, "gcc2nn", "Packed", (struct value *[]){cells, shapes}, 2));
 }
 /* Carried value k of n, whose elements have that rank. */
 static bool carry_packed(struct node *n, struct region *r, int k, int rank) {
@@ -277,7 +352,7 @@ enum infer_status ctl_pack_results(struct node *n, struct region *const *branch)
         any = true;
     }
     if (!any) return INFER_OK;
-    renewed(n);
+    renewed(n, "its sequences are packed");
     return INFER_REPLACED;
 }
 /* The rank of the elements of carried sequence k, which has none yet: of those that a pass inserts, tried on a copy. */
@@ -321,7 +396,7 @@ static enum infer_status pack_loop(struct graph *g, struct node *n, int ncarried
         return ctl_problem(g, n, E_OP,
                            "a loop that carries an optional, and whose number of passes only the run knows"),
                INFER_FAILED;
-    renewed(n);
+    renewed(n, "its sequences are packed");
     return INFER_REPLACED;
 }
 enum infer_status ctl_unroll(struct graph *g, struct node *n, int ncarried, int ncollected, infer_fn *infer_region) {
@@ -344,7 +419,7 @@ enum infer_status ctl_unroll(struct graph *g, struct node *n, int ncarried, int 
                  **results = NEWN(&g->ctx->arena, struct value *, r->results.n);
     args[0] = scalar_const(g, I64, pass), args[1] = scalar_const(g, BOOL, 1);
     if (!copy_body(n, r, args, results)) return INFER_FAILED;
-    n = renewed(n);
+    n = renewed(n, "its passes are unrolled");
     for (int k = 0; k <= ncarried; k++) node_set_input(n, 1 + k, results[k]);
     for (int k = 0; k < ncollected; k++) {
         int to = n->ins.n - ncollected + k;

@@ -44,7 +44,16 @@ static bool lower_holder(struct lowering *l, struct node *n) {
     ctl_problem(n->in->graph, n, E_OP, "a sequence or optional that is left at run time is not supported");
     return false;
 }
-static const struct op_control holder = {infer_holder, lower_holder}, packed = {infer_packed, lower_holder};
+static enum infer_status infer_maybe(struct graph *g, struct node *n, bool (*infer_region)(struct region *r)) {
+    (void)infer_region;
+    struct type *held = NEW(&g->ctx->arena, struct type);
+    *held = n->ins.v[1]->type;
+    if (held->kind == TY_TENSOR) held->rank = -1, held->dims = NULL;
+    node_out(n, 0, "")->type = (struct type){.kind = TY_OPTIONAL, .elem = held};
+    return INFER_OK;
+}
+static const struct op_control holder = {infer_holder, lower_holder}, packed = {infer_packed, lower_holder},
+                               maybe = {infer_maybe, lower_holder};
 
 /* A map is made of keys [n] and values [n], several with the same keys of values [count,n]. */
 static enum infer_status infer_map(struct graph *g, struct node *n, bool (*infer_region)(struct region *r)) {
@@ -62,10 +71,21 @@ bool value_is_holder(const struct value *v) {
     return v->type.kind == TY_SEQUENCE || v->type.kind == TY_OPTIONAL || v->type.kind == TY_MAP;
 }
 bool node_is_packed(const struct node *n) { return n && !strcmp(n->op_type, "Packed") && !strcmp(n->domain, "gcc2nn"); }
+static bool node_is_maybe(const struct node *n) {
+    return n && !strcmp(n->op_type, "Maybe") && !strcmp(n->domain, "gcc2nn");
+}
 static bool is_sequence(const struct node *n) { return node_is(n, "SequenceConstruct") || node_is(n, "SequenceEmpty"); }
 static bool is_map(const struct node *n) { return n && n->op && n->op->control == &map_holder; }
 bool node_is_holder(const struct node *n) {
-    return is_sequence(n) || node_is(n, "Optional") || node_is_packed(n) || is_map(n);
+    return is_sequence(n) || node_is(n, "Optional") || node_is_maybe(n) || node_is_packed(n) || is_map(n);
+}
+bool optional_of(const struct value *v, struct optional *o) {
+    const struct node *n = v->def;
+    *o = (struct optional){0};
+    if (node_is_maybe(n)) return o->there = n->ins.v[0], o->value = n->ins.v[1], true;
+    if (!node_is(n, "Optional")) return false;
+    o->value = n->ins.n ? n->ins.v[0] : NULL;
+    return true;
 }
 bool contents_of(const struct value *v, struct contents *x) {
     const struct node *n = v->def;
@@ -261,26 +281,31 @@ static void op_split_to(void) {
 }
 
 /* ---- operators on optionals: a tensor or sequence itself is one that is there */
-/* What v holds, NULL: nothing. */
-static bool held(V v, V *what) {
-    *what = v;
-    if (!v || v->type.kind != TY_OPTIONAL) return true;
-    if (!node_is(v->def, "Optional"))
-        return fail(E_OP, "whether this optional is there is not known when the model is compiled"), false;
-    *what = v->def->ins.n ? v->def->ins.v[0] : NULL;
-    return true;
+static bool held(V v, struct optional *o) {
+    *o = (struct optional){.value = v};
+    if (!v || v->type.kind != TY_OPTIONAL || optional_of(v, o)) return true;
+    return fail(E_OP, "whether this optional is there is not known when the model is compiled"), false;
 }
 static void op_get_element(void) {
-    V v;
-    if (!held(gin(0), &v)) return;
-    if (v) gout(0, v);
-    else fail(E_SHAPE, "the optional is empty");
+    static const char empty[] = "the optional is empty";
+    struct optional o;
+    if (!held(gin(0), &o)) return;
+    if (o.there) {
+        struct attr a[] = {attr_int("condition", 1), attr_str("reason", empty)};
+        n_private("Require", &o.there, 1, 0, a, 2);
+    }
+    if (o.value) gout(0, o.value);
+    else fail(E_SHAPE, "%s", empty);
 }
 static void op_has_element(void) {
-    V v;
-    if (!held(gin(0), &v)) return;
+    struct optional o;
+    if (!held(gin(0), &o)) return;
+    if (o.there) {
+        gout(0, o.there);
+        return;
+    }
     struct tensor *t = n_tensor(BOOL, NULL, 0);
-    tensor_set_i(t, 0, v != NULL);
+    tensor_set_i(t, 0, o.value != NULL);
     gout(0, n_const(t));
 }
 
@@ -295,6 +320,7 @@ static void op_unpack(void) {
     else gout(0, x.cells), gout(1, x.shapes);
 }
 
+static const struct op_slot s_maybe[] = {{"there", TSET(BOOL), SCALAR}, {"value", TS_ANY, HOLDER}, {0}};
 static const struct op_slot s_packed[] = {{"cells", TS_ANY, 0}, {"shapes", TSET(I64), 0}, {0}};
 static const struct op_slot s_parts[] = {{"cells", TS_ANY, 0}, {"shapes", TS_ANY, 0}, {0}};
 static const struct op_attr a_unpack[] = {{.name = "rank", .kind = AT_INT, .flags = A_REQUIRED}, {0}};
@@ -341,6 +367,8 @@ const struct op ops_sequence[] = {
      .spec = "OptionalGetElement-18"},
     {"", "OptionalHasElement", 18, 15, attrs_none, s_optional, slots_y, .expand = op_has_element,
      .spec = "OptionalHasElement-18"},
+    {"gcc2nn", "Maybe", 1, 1, attrs_none, s_maybe, slots_y, .control = &maybe,
+     .spec = "made by the compiler: an optional of which the run knows whether it is there"},
     {"gcc2nn", "Packed", 1, 1, attrs_none, s_packed, slots_y, .control = &packed,
      .spec = "made by the compiler: a sequence by the cells of all elements and their shapes"},
     {"gcc2nn", "Unpack", 1, 1, a_unpack, s_seq, s_parts, .expand = op_unpack,

@@ -14,6 +14,12 @@ extern const struct op_control map_holder;   /* of gcc2nn.Map: keys and values a
 bool value_is_holder(const struct value *v); /* a sequence, optional or map */
 bool node_is_holder(const struct node *n);   /* one that says what such a value holds */
 bool node_is_packed(const struct node *n);   /* gcc2nn.Packed: a sequence of which only the run knows the length */
+/* gcc2nn.Maybe: an optional of which only the run knows whether it is there: a bool, and what it holds if it is. */
+struct optional {
+    struct value *there; /* NULL: the model says it, value is NULL where there is nothing */
+    struct value *value; /* a tensor or a sequence */
+};
+bool optional_of(const struct value *v, struct optional *o);
 /* false: not known. */
 bool contents_of(const struct value *v, struct contents *x);
 #endif

@@ -419,3 +419,21 @@ Test(control, parts_of_a_length_that_is_open) {
         lowered("sym N: 0..9", params, "%s: ? = SplitToSequence(%x) {axis=1} %y: ? = ConcatFromSequence(%s) {axis=0}"),
         &yes, six, LIST(1, 4, 2, 5, 3, 6));
 }
+
+#define PERHAPS                                                                                                        \
+    "%o: ? = If(%c, %x) {captures=1} then_branch = region \"t\" (%a: ?) { %p: ? = Optional(%a) return %p } "           \
+    "else_branch = region \"e\" (%b: ?) { %q: ? = Optional() {type=type f32[*]} return %q } "
+Test(control, what_an_optional_of_the_run_holds_is_there_or_the_run_stops) {
+    struct module *m = lowered("", C_AND_X, PERHAPS "%g: ? = OptionalGetElement(%o) %y: ? = Neg(%g)");
+    gives(m, &yes, six, LIST(-1, -2, -3, -4, -5, -6));
+    gives(m, &no, six, NULL, 0, "the optional is empty");
+}
+Test(control, an_optional_of_the_run_is_asked_before) {
+    struct module *m = lowered("", C_AND_X,
+                               PERHAPS "%h: ? = OptionalHasElement(%o) %y: ? = If(%h, %o, %x) {captures=2} "
+                                       "then_branch = region \"u\" (%d: ?, %f: ?) { %g: ? = OptionalGetElement(%d) "
+                                       "%n: ? = Neg(%g) return %n } "
+                                       "else_branch = region \"v\" (%i: ?, %j: ?) { return %j }");
+    gives(m, &yes, six, LIST(-1, -2, -3, -4, -5, -6));
+    gives(m, &no, six, LIST(1, 2, 3, 4, 5, 6));
+}
