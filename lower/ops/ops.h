@@ -87,6 +87,7 @@ bool const_int(E e, int64_t *v); /* an index known at compile time */
 bool has_length(T t, int n, const char *what);
 /* Element k of a 1-D integer input as an index, clamped to +-2^40 (Slice's ends are often INT64_MAX). */
 E bounded_value(T t, int k);
+E bounded_at(T t, E place); /* of a vector; 0 outside of it */
 /* Element k of a vector whose length is known only at run time; `absent` where it ends before. */
 E value_or(T t, int k, int64_t lo, int64_t hi, int64_t absent);
 bool open_length(T t); /* a vector of a length that only the run knows */

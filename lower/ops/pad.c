@@ -18,8 +18,17 @@ static void op_pad(void) {
     const char *mode = str_attr("mode");
     bool constant = !strcmp(mode, "constant"), reflect = !strcmp(mode, "reflect"), edge = !strcmp(mode, "edge"),
          wrap = !strcmp(mode, "wrap");
-    int r = rank(x), n = has(in(3)) ? count_of(in(3)) : r;
-    if (n < 0 || !has_length(pads, 2 * n, "pads")) return;
+    T ax = in(3);
+    bool open = has(ax) && open_length(ax); /* behind the end of both lists nothing is padded */
+    int r = rank(x), n = has(ax) && !open ? count_of(ax) : r;
+    if (n < 0 || (!open && !has_length(pads, 2 * n, "pads"))) return;
+    if (open && rank(pads) != 1) {
+        fail(E_RANK, "pads: rank %d, not 1", rank(pads));
+        return;
+    }
+    E count = open ? dim(ax, 0) : idx(n);
+    if (open)
+        require(and_(le(count, idx(r)), eq(dim(pads, 0), mul(count, idx(2)))), "axes and pads do not fit each other");
     if (!constant && !reflect && !edge && !wrap) {
         fail(E_ATTR, "attribute \"mode\" must be constant, reflect, edge or wrap");
         return;
@@ -27,8 +36,9 @@ static void op_pad(void) {
     E before[32], after[32];
     for (int k = 0; k < r; k++) before[k] = after[k] = idx(0);
     for (int j = 0; j < n; j++) {
-        E b = bounded_value(pads, j), e = bounded_value(pads, j + n),
-          a = has(in(3)) ? value(in(3), j, -r, r - 1) : idx(j);
+        E b = open ? bounded_at(pads, idx(j)) : bounded_value(pads, j);
+        E e = open ? bounded_at(pads, add(count, idx(j))) : bounded_value(pads, j + n);
+        E a = open ? value_or(ax, j, -r, r, r) : has(ax) ? value(ax, j, -r, r - 1) : idx(j);
         for (int k = 0; k < r; k++) {
             E here = or_(eq(a, idx(k)), eq(a, idx(k - r)));
             before[k] = sel(here, b, before[k]), after[k] = sel(here, e, after[k]);

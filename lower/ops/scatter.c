@@ -47,22 +47,19 @@ static void op_scatterelements(void) {
 static void op_scatternd(void) {
     T x = in(0), ix = in(1), u = in(2);
     enum reduce_mode m = mode_attr();
-    int q = rank(ix), r = rank(x);
-    int64_t last;
+    int q = rank(ix), r = rank(x), last = q - 1 + r - rank(u); /* how many axes an index names */
     if (m == MODE_BAD) return;
-    if (q < 1 || r < 1 || !const_int(dim(ix, q - 1), &last) || last < 0 || last > r) {
-        fail(E_RANK, "the last axis of the indices must be known and at most the rank of the data");
+    if (q < 1 || r < 1 || last < 0 || last > r) {
+        fail(E_RANK, "data of rank %d, indices of rank %d and updates of rank %d do not fit each other", r, q, rank(u));
         return;
     }
-    if (rank(u) != q - 1 + r - last) {
-        fail(E_RANK, "updates of rank %d where %d is needed", rank(u), q - 1 + r - (int)last);
-        return;
-    }
-    X want = cat(sub_list(shape(ix), 0, q - 1), sub_list(shape(x), (int)last, r));
+    require(eq(dim(ix, q - 1), idx(last)), "the last axis of the indices and the rank of the updates do not fit");
+    X want = cat(sub_list(shape(ix), 0, q - 1), sub_list(shape(x), last, r));
     for (int k = 0; k < want.n; k++) require(eq(want.v[k], dim(u, k)), "axis %d of the updates does not fit", k);
     T y = copied(x);
     X i = axes(want), place = sub_list(i, 0, q - 1), to = list0();
-    for (int k = 0; k < last; k++) to = push(to, wrap_index(at(ix, push(place, idx(k))), dim(x, k)));
+    for (int k = 0; k < last; k++)
+        to = push(to, wrap_index(at(ix, push(place, within(idx(k), dim(ix, q - 1)))), dim(x, k)));
     to = cat(to, sub_list(i, q - 1, r));
     if (y) stage_into(y, i, to, combine(m, at(y, to), at(u, i)));
 }

@@ -22,7 +22,14 @@ static E part(const struct turn *t, bool imaginary, E k, E i) {
     return at(imaginary ? t->sine : t->cosine, list1(wrap_index(mod_(mul(k, i), t->n), t->n)));
 }
 
-/* ---- DFT over one axis; the last axis holds 1 (real) or 2 (complex) numbers */
+/* Is the last axis of x known to hold real numbers only? It holds 1 (real) or 2 (complex) of them. Where only the run
+ * knows, imaginary parts are read that are 0 for real ones. */
+static bool is_real(T x) {
+    E n = dim(x, rank(x) - 1);
+    require(and_(le(idx(1), n), le(n, idx(2))), "the last axis must have 1 or 2 elements");
+    return x_is(n, 1);
+}
+/* ---- DFT over one axis */
 static bool dft_axis(T x, E *mask) { /* mask[k]: axis k is it; a condition over the run-time axis input */
     int r = rank(x), last = r - 1;
     E a = has(in(2)) ? value(in(2), 0, -r, r - 1) : idx(int_attr("axis"));
@@ -35,13 +42,9 @@ static void op_dft(void) {
     T x = in(0);
     E mask[32];
     int last = rank(x) - 1;
-    int64_t parts;
     bool inverse = int_attr("inverse") != 0, onesided = int_attr("onesided") != 0;
     if (!dft_axis(x, mask)) return;
-    if (!const_int(dim(x, last), &parts) || parts < 1 || parts > 2) {
-        fail(E_SHAPE, "the last axis must be known to have 1 or 2 elements");
-        return;
-    }
+    bool real_only = is_real(x);
     bool halved = inverse && onesided; /* one half of a symmetric spectrum to a real signal */
     E have = idx(0);
     for (int a = 0; a < last; a++) have = add(have, sel(mask[a], dim(x, a), idx(0)));
@@ -61,7 +64,7 @@ static void op_dft(void) {
     X from = put(o, last, idx(0));
     for (int a = 0; a < last; a++) from.v[a] = sel(mask[a], at_n, o.v[a]);
     E re = cast(F64, at_or(x, from, num(0)));
-    E im = parts == 2 ? cast(F64, at_or(x, put(from, last, idx(1)), num(0))) : NULL;
+    E im = real_only ? NULL : cast(F64, at_or(x, put(from, last, idx(1)), num(0)));
     if (halved && im) im = sel(lt(mul(r, idx(2)), n), im, sel(eq(mul(r, idx(2)), n), num(0), neg(im)));
     if (!inverse) s = neg(s);
     E real = im ? sub(mul(re, c), mul(im, s)) : mul(re, c);
@@ -76,11 +79,11 @@ static void op_dft(void) {
 /* ---- STFT: frames of the signal, windowed and transformed */
 static void op_stft(void) {
     T x = in(0), window = in(2);
-    int64_t parts = 1;
-    if (rank(x) != 2 && (rank(x) != 3 || !const_int(dim(x, 2), &parts) || parts < 1 || parts > 2)) {
-        fail(E_SHAPE, "the signal must be [batch, length, 1 or 2]");
+    if (rank(x) != 2 && rank(x) != 3) {
+        fail(E_RANK, "the signal must be [batch, length, 1 or 2]");
         return;
     }
+    bool real_only = rank(x) == 2 || is_real(x);
     if (!has(window) && !has(in(3))) {
         fail(E_ARITY, "STFT needs a window or a frame length");
         return;
@@ -98,7 +101,7 @@ static void op_stft(void) {
     X from = list2(o.v[0], wrap_index(add(mul(o.v[1], step), r), dim(x, 1)));
     E w = has(window) ? cast(F64, at(window, list1(wrap_index(r, dim(window, 0))))) : NULL;
     E re = cast(F64, at(x, rank(x) == 3 ? push(from, idx(0)) : from));
-    E im = parts == 2 ? cast(F64, at(x, push(from, idx(1)))) : NULL;
+    E im = real_only ? NULL : cast(F64, at_or(x, push(from, idx(1)), num(0)));
     if (w) re = mul(re, w), im = im ? mul(im, w) : NULL;
     E real = im ? sub(mul(re, c), mul(im, s)) : mul(re, c), imaginary = im ? add(mul(re, s), mul(im, c)) : mul(re, s);
     T sum = reduce("sum", F64, o, RED_SUM, list1(r), sel(eq(o.v[3], idx(0)), real, imaginary), NULL);

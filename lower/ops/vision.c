@@ -136,30 +136,30 @@ static void op_gridsample(void) {
 static void op_deformconv(void) {
     T x = in(0), w = in(1), offset = in(2), b = in(3), mask = in(4);
     struct window g;
-    int64_t group = int_attr("group"), og = int_attr("offset_group"), kh, kw;
+    int64_t group = int_attr("group"), og = int_attr("offset_group");
     if (rank(x) != 4 || rank(w) != 4 || rank(offset) != 4 || (has(mask) && rank(mask) != 4)) {
         fail(E_RANK, "DeformConv is supported over two spatial axes");
         return;
     }
-    if (!const_int(dim(w, 2), &kh) || !const_int(dim(w, 3), &kw) || group < 1 || og < 1) {
-        fail(E_SHAPE, "the kernel's extents must be known, and the groups positive");
+    if (group < 1 || og < 1 || group > DIM_MAX || og > DIM_MAX) {
+        fail(E_ATTR, "%lld groups, %lld of offsets", (long long)group, (long long)og);
         return;
     }
     if (!window_of(&g, x, kernel_of_weights(w), false)) return;
-    E oc = dim(w, 0), per = dim(w, 1), ics = dim(x, 1);
+    E oc = dim(w, 0), per = dim(w, 1), ics = dim(x, 1), kw = g.kernel.v[1], cells = mul(g.kernel.v[0], kw);
     require(eq(ics, mul(per, idx(group))), "the weights do not fit the input channels");
     require(and_(multiple_of(oc, idx(group)), multiple_of(ics, idx(og))), "channels are no multiple of groups");
-    require(eq(dim(offset, 1), idx(og * kh * kw * 2)), "the offsets do not fit the kernel");
+    require(eq(dim(offset, 1), mul(idx(og * 2), cells)), "the offsets do not fit the kernel");
     for (int k = 0; k < 2; k++) require(eq(dim(offset, k + 2), g.out.v[k]), "the offsets do not fit the result");
     /* what is read depends on no output channel: once for all of them */
     X s = axes_named(cat(cat(list2(dim(x, 0), ics), g.kernel), g.out), "n ic kh kw oh ow"),
       at_k = list2(s.v[2], s.v[3]);
-    E part = div_(s.v[1], div_(ics, idx(og))), cell = add(mul(s.v[2], idx(kw)), s.v[3]);
+    E part = div_(s.v[1], div_(ics, idx(og))), cell = add(mul(s.v[2], kw), s.v[3]);
     X base = window_at(&g, s, 4, at_k, 0);
     struct grid q = {.x = x, .n = 2, .t = dtype(x) == F64 ? F64 : F32};
     E place[2];
     for (int k = 0; k < 2; k++) {
-        E ch = add(mul(add(mul(part, idx(kh * kw)), cell), idx(2)), idx(k));
+        E ch = add(mul(add(mul(part, cells), cell), idx(2)), idx(k));
         X at_s = cat(list2(wrap_index(s.v[0], dim(offset, 0)), wrap_index(ch, dim(offset, 1))),
                      list2(wrap_index(s.v[4], dim(offset, 2)), wrap_index(s.v[5], dim(offset, 3))));
         q.length[k] = cast(q.t, val(dim(x, k + 2)));
@@ -167,7 +167,7 @@ static void op_deformconv(void) {
     }
     E v = taps(&q, place, 0, list2(s.v[0], s.v[1]), NULL);
     if (has(mask)) {
-        E ch = add(mul(part, idx(kh * kw)), cell);
+        E ch = add(mul(part, cells), cell);
         v = mul(v, cast(q.t, at(mask, cat(list2(wrap_index(s.v[0], dim(mask, 0)), wrap_index(ch, dim(mask, 1))),
                                           list2(wrap_index(s.v[4], dim(mask, 2)), wrap_index(s.v[5], dim(mask, 3)))))));
     }
@@ -347,14 +347,14 @@ static void op_centercroppad(void) {
 static void op_col2im(void) {
     T x = in(0);
     const int64_t *dil, *pads, *str;
-    int r = count_of(in(1)), nd = ints_attr("dilations", &dil), np = ints_attr("pads", &pads),
-        ns = ints_attr("strides", &str);
+    int nd = ints_attr("dilations", &dil), np = ints_attr("pads", &pads), ns = ints_attr("strides", &str);
+    int r = nd ? nd : ns ? ns : np ? np / 2 : count_of(open_length(in(1)) ? in(2) : in(1));
     if (r < 0) return;
-    if (rank(x) != 3 || r < 1 || r > SPATIAL_MAX || count_of(in(2)) != r || (nd && nd != r) || (np && np != 2 * r) ||
-        (ns && ns != r)) {
+    if (rank(x) != 3 || r < 1 || r > SPATIAL_MAX || (nd && nd != r) || (np && np != 2 * r) || (ns && ns != r)) {
         fail(E_SHAPE, "the image shape, block shape and attributes of Col2Im do not fit each other");
         return;
     }
+    if (!has_length(in(1), r, "the image shape") || !has_length(in(2), r, "the block shape")) return;
     X image = list0(), block = list0(), steps = list0();
     for (int k = 0; k < r; k++) {
         int64_t d = nd ? dil[k] : 1, s = ns ? str[k] : 1, p = np ? pads[k] + pads[k + r] : 0;

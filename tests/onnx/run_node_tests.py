@@ -13,6 +13,8 @@ for the stored results round after each node. Everything else must be equal, typ
 pending.tsv: FORM, NAME (both shell patterns) and the reason of tests that are refused so far or on purpose; they count as
 skipped. differs.tsv: NAME and reason of tests whose stored results are not what the specification or
 onnxruntime say; they run and must differ. Only a refusal may be listed as pending: wrong values fail, and so does a listed test that passes.
+--share also asks ONNX Runtime to run each test in its form, and says how many of those that it runs are computed here, too;
+one of differs.tsv counts as computed.
 Exit status: 0, 1 if a test failed, 77 if none was run.
 """
 import argparse
@@ -22,6 +24,7 @@ import fnmatch
 import glob
 import hashlib
 import json
+import multiprocessing
 import os
 import re
 import subprocess
@@ -140,6 +143,40 @@ def run_case(case, args):
     return result
 
 
+def try_onnxruntime(pipe, model, folder):
+    import onnx
+    import onnxruntime
+    try:
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4
+        options.intra_op_num_threads = 1
+        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        inputs = onnx.load(model).graph.input
+        for data in sorted(glob.glob(os.path.join(glob.escape(folder), "data_*"))):
+            values = [read(os.path.join(data, f"input_{k}.pb"), proto_for(info)) for k, info in enumerate(inputs)]
+            session.run(None, {info.name: v for info, v in zip(inputs, values)})
+        pipe.send(True)
+    except Exception:       # whatever it throws
+        pipe.send(False)
+
+
+def onnxruntime_runs(form, name, args):
+    """In a process of its own: it crashes on some of what it does not support."""
+    folder = os.path.join(args.cases, name)
+    fork = multiprocessing.get_context("fork")
+    mine, its = fork.Pipe()
+    process = fork.Process(target=try_onnxruntime, args=(its, os.path.join(folder, form + ".onnx"), folder))
+    process.start()
+    its.close()
+    try:
+        return mine.recv() if mine.poll(60) else False
+    except EOFError:
+        return False
+    finally:
+        process.kill()
+        process.join()
+
+
 def read_table(name, columns):
     rows = []
     with open(os.path.join(HERE, name), encoding="utf-8") as f:
@@ -155,6 +192,7 @@ def read_table(name, columns):
 
 def settle(result, pending, differs):
     why = next((r for name, r in differs if result["name"] == name), None)
+    result["computed"] = result["verdict"] == "ok" or bool(why and result["verdict"] == "wrong")
     if why and result["verdict"] == "wrong":
         result.update(verdict="skip", why=why)
     elif why and result["verdict"] == "ok":
@@ -203,6 +241,10 @@ def finish(args, choice, results, skipped_all=""):
         of = collections.Counter(r["verdict"] for r in results if r["form"] == form)
         if of:
             print(f"onnx tests: {form:8} " + ", ".join(f"{of[v]} {v}" for v in ("ok", "wrong", "crash", "refused", "skip")))
+        theirs = [r for r in results if r["form"] == form and r.get("onnxruntime")]
+        if theirs:
+            both = sum(r["computed"] for r in theirs)
+            print(f"onnx tests: {form:8} of {len(theirs)} that ONNX Runtime runs {both} ({100 * both / len(theirs):.1f} %)")
     sys.exit(1 if failed else 0 if count["ok"] else 77)
 
 
@@ -214,6 +256,7 @@ def main():
     parser.add_argument("--interpret", action="store_true")
     parser.add_argument("--target", help="instead of c99 and this machine's vector target in turn")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--share", action="store_true", help="count against what ONNX Runtime runs")
     parser.add_argument("--json", metavar="FILE", help="write the results there")
     parser.add_argument("-q", "--quiet", action="store_true", help="do not print skipped tests")
     parser.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
@@ -234,6 +277,8 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(max(1, args.jobs)) as pool:
         for result in pool.map(lambda case: run_case(case, args), cases):
             results.append(settle(result, pending, differs))
+            if args.share:
+                result["onnxruntime"] = onnxruntime_runs(result["form"], result["name"], args)
             if result["verdict"] not in ("ok", "skip") or (result["verdict"] == "skip" and not args.quiet):
                 print(f"{result['verdict']:8} {result['form']:8} {result['name']} ({result['target']}): {result['why']}",
                       flush=True)
