@@ -95,6 +95,18 @@ static bool parse_dim(struct options *o, const char *value, struct text *problem
     return true;
 }
 
+/* NAME=N */
+static bool parse_rank(struct options *o, const char *value, struct text *problem) {
+    const char *eq = strrchr(value, '='), *s = eq ? eq + 1 : "";
+    int64_t rank = 0;
+    if (!eq || eq == value || !parse_size(&s, &rank) || *s || rank > 32)
+        return text_printf(problem, "`%s` is not of the form NAME=N, N up to 32", value), false;
+    struct said_rank r = {arena_printf(o->arena, "%.*s", (int)(eq - value), value), (int)rank};
+    for (int k = 0; k < o->ranks.n; k++)
+        if (!strcmp(o->ranks.v[k].name, r.name)) return text_printf(problem, "`%s` is given twice", r.name), false;
+    PUSH(o->arena, &o->ranks, r);
+    return true;
+}
 static bool parse_shape(struct options *o, const char *value, struct text *problem) {
     struct shape_option x;
     if (!shape_option_parse(o->arena, value, &x, problem)) return false;
@@ -298,6 +310,10 @@ const struct option_row option_rows[] = {
      "the shape of an input that the model leaves open; ? is any size; of a sequence those of its elements, s=3x?,4x? "
      "or s=empty; of an optional that holds nothing o=none",
      CMD_MODEL, parse_shape, NULL, REPEATS},
+    {"rank", 0, "NAME=N",
+     "the rank of an input that the model leaves open, or of a result whose rank depends on a length that only the run "
+     "knows and then checks",
+     CMD_MODEL, parse_rank, NULL, REPEATS},
     {"signature", 0, "KEY", "TFLite: the entry of that name (default: the only one, else the first graph)", CMD_MODEL,
      set_signature, NULL, ONCE},
     {"keep-inputs", 0, NULL, "weights that the model lists among its inputs stay inputs", CMD_MODEL, set_keep_inputs,
@@ -456,6 +472,8 @@ struct import_options options_import(const struct options *o) {
                                    .ndims = o->dims.n,
                                    .shapes = o->shapes.v,
                                    .nshapes = o->shapes.n,
+                                   .ranks = o->ranks.v,
+                                   .nranks = o->ranks.n,
                                    .signature = o->signature,
                                    .keep_inputs = o->keep_inputs};
 }

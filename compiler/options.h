@@ -16,6 +16,7 @@ struct options {
     VEC(struct dim_option) dims;
     const char *signature;
     VEC(struct shape_option) shapes;
+    VEC(struct said_rank) ranks;
     bool keep_inputs, json, depfile, help, version;
     const char *name, *target; /* NULL: not given */
     const char *passes, *steps, *proc;

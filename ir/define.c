@@ -160,9 +160,36 @@ int count_of(T t) {
     if (!t) return 0;
     if (t->rank == 0) return 1;
     if (t->rank == 1 && x_is_int(t->dims[0], &n) && n <= 1 << 16) return (int)n;
-    fail(E_RANK, "this input must have a length known at compile time, for the rank of the result depends on it");
-    diag_help(&DEF_CTX->diags, "give the shapes of the model's inputs with --shape NAME=AxBxC");
+    rank_unsaid();
     return -1;
+}
+int rank_said(void) {
+    const struct graph *g = def_now->g;
+    const struct value *v = def_now->n->outs.n ? def_now->n->outs.v[0] : NULL;
+    if (!v) return -1;
+    for (int k = 0; k < g->ranks.n; k++)
+        if (!strcmp(g->ranks.v[k].name, v->name)) return g->ranks.v[k].rank;
+    if (v->type.kind == TY_TENSOR && v->type.rank >= 0) return v->type.rank;
+    for (int k = 0; k < g->declared.n && *v->name; k++)
+        if (!strcmp(g->declared.v[k].name, v->name)) return g->declared.v[k].rank;
+    return -1;
+}
+void rank_unsaid(void) {
+    struct diags *d = &DEF_CTX->diags;
+    const struct value *v = def_now->n->outs.n ? def_now->n->outs.v[0] : NULL;
+    fail(E_RANK, "the rank of the result depends on the length of an input that only the run knows");
+    if (v && *v->name)
+        diag_help(d, "say the rank with --rank %s=N, or the shapes of the model's inputs with --shape NAME=AxBxC",
+                  diag_quote(&DEF_CTX->arena, v->name));
+    else diag_help(d, "give the shapes of the model's inputs with --shape NAME=AxBxC");
+}
+int count_by_rank(T t, int base, int sign) {
+    int64_t known;
+    int said = t && t->rank == 1 && !x_is_int(t->dims[0], &known) ? rank_said() : -1, n = sign * (said - base);
+    if (said < 0) return count_of(t);
+    if (n < 0) return fail(E_RANK, "the result cannot have the rank %d that is said of it", said), -1;
+    require(eq(t->dims[0], idx(n)), "the result has the rank %d in what was compiled", said);
+    return n;
 }
 bool const_value(T t, int64_t k, double *v) {
     const struct tensor *c = const_of(t);

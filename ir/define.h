@@ -51,6 +51,13 @@ E value(T t, int k, int64_t lo, int64_t hi);
 bool values_known(T t); /* all elements known at compile time (maybe symbolically) */
 /* Number of elements of a 1-D (or 0-D) tensor when that is constant; -1 and a diagnostic otherwise. */
 int count_of(T t);
+/* The same of a vector whose length decides about the rank of result 0, which is base + sign * length. Where only the
+ * run knows the length, the rank may be said (rank_said); then the length is checked in the run. */
+int count_by_rank(T t, int base, int sign);
+/* The rank of result 0 by --rank, by what is known of it already, or by what the model declares; -1: nothing says it.
+ */
+int rank_said(void);
+void rank_unsaid(void); /* the diagnostic */
 /* Element k of any constant float/int tensor as double (scalars such as Clip's min); false when not constant. */
 bool const_value(T t, int64_t k, double *v);
 

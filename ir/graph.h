@@ -104,6 +104,10 @@ struct declared {
     const int64_t *dims; /* [rank]; -1: not said, or a name */
     const char *text;    /* "f32[N,3]" */
 };
+struct said_rank { /* --rank: of the value of that name */
+    const char *name;
+    int rank;
+};
 struct opset {
     const char *domain;
     int version;
@@ -125,6 +129,7 @@ struct graph {
     VEC(const char *) rules_off; /* names of rules that graph_simplify leaves out */
     struct trace trace;
     VEC(struct declared) declared;
+    VEC(struct said_rank) ranks;
     bool quantized; /* the model holds operators that round to quantisation steps */
     int next_value, next_node;
     int copies, unrolled; /* nodes that were copied on behalf of If, and of loops over sequences */

@@ -136,7 +136,9 @@ static void inputs(struct importer *m, struct scope *s, const Onnx__GraphProto *
         if (t.kind == TY_TENSOR && t.rank < 0) {
             onnx_error(m, E_RANK, "the model does not say how many dimensions it has");
             diag_help(&m->c->diags,
-                      "say it with --shape '%s=1x3x?x?' (as many sizes as there are dimensions, ? for any)", name);
+                      "say it with --shape '%s=1x3x?x?' (as many sizes as there are dimensions, ? for any), or with "
+                      "--rank '%s=N'",
+                      name, name);
         }
     }
     m->c->diags.origin = NULL;
@@ -157,6 +159,23 @@ void onnx_check_options(struct importer *m) {
             onnx_error(m, E_USAGE, "--shape %s: no input has that name", diag_quote(&m->c->arena, m->o.shapes[i].name));
     text_free(&known);
 }
+struct named {
+    const char *name;
+    bool found;
+};
+static void find_name(void *env, struct node *n) {
+    struct named *x = env;
+    for (int k = 0; k < n->outs.n; k++) x->found |= n->outs.v[k] && !strcmp(n->outs.v[k]->name, x->name);
+}
+void onnx_take_ranks(struct importer *m) {
+    for (int i = 0; i < m->o.nranks; i++) {
+        struct named x = {m->o.ranks[i].name, false};
+        each_node(m->g->top, find_name, &x);
+        if (x.found) PUSH(&m->c->arena, &m->g->ranks, m->o.ranks[i]);
+        else if (!m->rank_used[i])
+            onnx_error(m, E_USAGE, "--rank %s: no value has that name", diag_quote(&m->c->arena, x.name));
+    }
+}
 
 /* ---- steps */
 static bool build(struct importer *m) {
@@ -172,6 +191,7 @@ static bool build(struct importer *m) {
     if (!onnx_graph(m, &top, m->model->graph) || d->errors > before || !graph_sort(m->g)) return false;
     onnx_rows(m);
     onnx_claims(m);
+    onnx_take_ranks(m);
     return d->errors == before && graph_verify(m->g, NULL);
 }
 
@@ -182,6 +202,7 @@ void onnx_start(struct importer *m, const struct import_options *o) {
     m->o.max_bytes = m->o.max_bytes ? m->o.max_bytes : INT64_C(4) << 30;
     m->dim_used = NEWN(&m->c->arena, bool, m->o.ndims);
     m->shape_used = NEWN(&m->c->arena, bool, m->o.nshapes);
+    m->rank_used = NEWN(&m->c->arena, bool, m->o.nranks);
     m->functions.arena = m->dim_names.arena = m->told.arena = &m->c->arena;
 }
 

@@ -26,6 +26,8 @@ struct import_options {
     int ndims;
     const struct shape_option *shapes;
     int nshapes;
+    const struct said_rank *ranks; /* --rank, of inputs and of other values */
+    int nranks;
     /* What input number k holds, a sequence or optional that no --shape tells of. NULL: not known; after a diagnostic
      * the import fails. */
     const struct shape_option *(*contents)(void *env, int k, const char *name, enum value_kind kind);

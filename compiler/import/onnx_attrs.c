@@ -60,13 +60,30 @@ static expr model_dim(struct importer *m, const Onnx__TensorShapeProto__Dimensio
     return onnx_unnamed_dim(m, input, i);
 }
 
+/* A shape of which only the rank is said. */
+static const struct shape_option *open_shape(struct importer *m, const struct said_rank *r) {
+    struct shape *s = NEW(&m->c->arena, struct shape);
+    struct shape_option *x = NEW(&m->c->arena, struct shape_option);
+    s->rank = r->rank;
+    for (int k = 0; k < r->rank; k++) s->dims[k] = -1;
+    *x = (struct shape_option){.name = r->name, .n = 1, .v = s, .from = "--rank"};
+    return x;
+}
 const struct shape_option *onnx_shape_of(struct importer *m, const char *input) {
+    const struct shape_option *x = NULL;
     for (int i = 0; i < m->o.nshapes; i++)
         if (strcmp(m->o.shapes[i].name, input) == 0) {
             m->shape_used[i] = true;
-            return &m->o.shapes[i];
+            x = &m->o.shapes[i];
         }
-    return NULL;
+    for (int i = 0; i < m->o.nranks; i++)
+        if (strcmp(m->o.ranks[i].name, input) == 0) {
+            m->rank_used[i] = true;
+            if (!x) x = open_shape(m, &m->o.ranks[i]);
+            else if (x->n != 1 || x->v->rank != m->o.ranks[i].rank)
+                onnx_error(m, E_USAGE, "--shape and --rank %s differ", diag_quote(&m->c->arena, input));
+        }
+    return x;
 }
 
 /* input: names unnamed dims; NULL: dims are left out. given: the shape that `from` (--shape, a file) says, or NULL.
@@ -111,7 +128,7 @@ static struct type tensor_type(struct importer *m, const Onnx__TypeProto__Tensor
         onnx_error(m, E_USAGE, "--shape %s: it is one tensor", diag_quote(&m->c->arena, input));
         given = NULL;
     }
-    return onnx_tensor_type(m, p, input, given ? given->v : NULL, "--shape", false);
+    return onnx_tensor_type(m, p, input, given ? given->v : NULL, given ? given->from : NULL, false);
 }
 
 static struct type type_of(struct importer *m, const Onnx__TypeProto *p, const char *input, int depth) {

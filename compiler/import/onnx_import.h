@@ -52,9 +52,9 @@ struct importer {
     struct import_options o;       /* with the defaults filled in */
     struct tensor_reader reader;
     struct external external;
-    struct map functions;        /* interned key -> FunctionProto */
-    struct map dim_names;        /* interned dim_param of the model's inputs -> itself */
-    bool *dim_used, *shape_used; /* per option */
+    struct map functions;                    /* interned key -> FunctionProto */
+    struct map dim_names;                    /* interned dim_param of the model's inputs -> itself */
+    bool *dim_used, *shape_used, *rank_used; /* per option */
     VEC(struct unknown_op) unknown;
     struct map told; /* interned key -> 1 + place in unknown; keys of warnings given */
     int64_t bytes;
@@ -83,7 +83,8 @@ struct type onnx_type(struct importer *m, const Onnx__TypeProto *p,
 struct type onnx_tensor_type(struct importer *m, const Onnx__TypeProto__Tensor *p, const char *input,
                              const struct shape *given, const char *from, bool part);
 expr onnx_unnamed_dim(struct importer *m, const char *input, int i);             /* a symbol for dim i */
-const struct shape_option *onnx_shape_of(struct importer *m, const char *input); /* --shape; NULL: not given */
+const struct shape_option *onnx_shape_of(struct importer *m, const char *input); /* --shape, --rank; NULL: not given */
+void onnx_take_ranks(struct importer *m); /* --rank of values that are no inputs, when all are there */
 /* The attribute that stands here, after references to a function's attributes; NULL: the caller does not give it. */
 const Onnx__AttributeProto *onnx_resolve(const struct frame *f, const Onnx__AttributeProto *a);
 enum attr_kind_result {

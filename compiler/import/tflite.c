@@ -656,6 +656,7 @@ static bool build(struct tflite *t) {
         PUSH(arena_of(t), &m->g->kept, ((struct state){v->first->index, m->g->top->results.n - 1, v->init}));
     }
     onnx_rows(m);
+    onnx_take_ranks(m);
     return d->errors == before && graph_verify(m->g, NULL);
 }
 static struct graph *import_bytes(struct ctx *c, const char *path, const uint8_t *data, size_t n,

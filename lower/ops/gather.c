@@ -29,20 +29,29 @@ static void op_gatherelements(void) {
 }
 static void op_gathernd(void) {
     T x = in(0), ix = in(1);
-    int64_t b = int_attr("batch_dims"), last;
+    int64_t b = int_attr("batch_dims"), last; /* how many axes an index names */
     int q = rank(ix), r = rank(x);
     if (q < 1 || r < 1 || b < 0 || b >= q || b >= r) {
         fail(E_RANK, "data of rank %d with indices of rank %d and %lld batch axes", r, q, (long long)b);
         return;
     }
-    if (!const_int(dim(ix, q - 1), &last) || last < 1 || last > r - b) {
-        fail(E_RANK, "the last axis of the indices must be known, and between 1 and %d", r - (int)b);
+    if (!const_int(dim(ix, q - 1), &last)) {
+        if (rank_said() < 0) {
+            rank_unsaid();
+            return;
+        }
+        last = q - 1 + r - b - rank_said();
+        require(eq(dim(ix, q - 1), idx(last)), "the result has the rank %d in what was compiled", rank_said());
+    }
+    if (last < 1 || last > r - b) {
+        fail(E_RANK, "an index names %lld axes, not 1 to %d", (long long)last, r - (int)b);
         return;
     }
     for (int k = 0; k < b; k++) require(eq(dim(ix, k), dim(x, k)), "batch axis %d differs", k);
     X lead = sub_list(shape(ix), 0, q - 1), tail = sub_list(shape(x), (int)(b + last), r);
     X i = axes(cat(lead, tail)), place = sub_list(i, 0, q - 1), from = sub_list(i, 0, (int)b);
-    for (int k = 0; k < last; k++) from = push(from, wrap_index(at(ix, push(place, idx(k))), dim(x, (int)b + k)));
+    for (int k = 0; k < last; k++)
+        from = push(from, wrap_index(at(ix, push(place, within(idx(k), dim(ix, q - 1)))), dim(x, (int)b + k)));
     out(0, dtype(x), i, at(x, cat(from, sub_list(i, q - 1, r))));
 }
 /* values[1] where the index, counted from the end when negative, is the position on the new axis; values[0] elsewhere.

@@ -35,10 +35,13 @@ static void fresh_axes(struct reduction *d) {
 static bool reduction_of(struct reduction *d) {
     d->x = in(0);
     d->keep = int_attr("keepdims");
-    if (!d->keep && has(in(1)) && open_length(in(1)) && count_of(in(1)) < 0) return false;
+    bool open = has(in(1)) && open_length(in(1));
+    int named = open && !d->keep ? count_by_rank(in(1), rank(d->x), -1) : 0;
+    if (named < 0) return false;
     d->count =
         axes_mask(in(1), rank(d->x), int_attr("noop_with_empty_axes") ? AXES_NONE : AXES_ALL, d->mask, &d->known);
     if (d->count < 0) return false;
+    if (open && !d->keep) d->count = named;
     fresh_axes(d);
     return true;
 }

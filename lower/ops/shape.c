@@ -54,7 +54,7 @@ static X reshape_runtime(T x, T s, int n, bool allowzero) {
 }
 static void op_reshape(void) {
     T x = in(0), s = in(1);
-    int n = count_of(s);
+    int n = count_by_rank(s, 0, 1);
     bool allowzero = int_attr("allowzero");
     if (n < 0) return;
     X d = values_known(s) ? reshape_known(x, s, n, allowzero) : reshape_runtime(x, s, n, allowzero);
@@ -78,9 +78,11 @@ static void op_squeeze(void) {
     T x = in(0);
     E mask[32];
     bool known;
-    if (has(in(1)) && count_of(in(1)) < 0) return; /* the rank depends on it */
-    int r = rank(x), n = axes_mask(in(1), r, AXES_NONE, mask, &known);
+    int r = rank(x), count = has(in(1)) ? count_by_rank(in(1), r, -1) : 0;
+    if (count < 0) return;
+    int n = axes_mask(in(1), r, AXES_NONE, mask, &known);
     if (n < 0) return;
+    if (has(in(1)) && open_length(in(1))) n = count;
     if (!has(in(1)))
         for (int k = 0; k < r; k++) { /* all axes of 1, which must be known */
             if (x_is(dim(x, k), 1)) mask[k] = truth(true), n++;
@@ -96,7 +98,7 @@ static void op_unsqueeze(void) {
     T x = in(0);
     E mask[32], before = idx(0);
     bool known;
-    int add_n = count_of(in(1)), r = rank(x) + add_n;
+    int add_n = count_by_rank(in(1), rank(x), 1), r = rank(x) + add_n;
     if (add_n < 0) return;
     if (r > 32) {
         fail(E_LIMIT, "a tensor of more than 32 dimensions");
@@ -141,15 +143,29 @@ static void op_transpose(void) {
 }
 
 /* ---- Expand, Tile */
+/* An element of a vector of sizes; 1 outside of it. */
+static E size_at(T s, E place) {
+    T one = stage("size", I64, list0(), cast(I64, at_or(s, list1(place), num(1))));
+    return size_from(NULL, one, 0, idx(0), idx(DIM_MAX));
+}
 static void op_expand(void) {
     T x = in(0), s = in(1);
-    int n = count_of(s), r = rank(x);
+    int r = rank(x), said = open_length(s) ? rank_said() : -1;
+    bool shorter = said == r; /* then s may be shorter than that, and what it lacks in front is 1 */
+    if (said >= 0 && said < r) {
+        fail(E_RANK, "the result cannot have the rank %d that is said of it", said);
+        return;
+    }
+    int n = shorter ? r : count_by_rank(s, 0, 1);
     if (n < 0) return;
     X d = list0();
     int full = n > r ? n : r;
+    if (shorter) require(le(dim(s, 0), idx(r)), "the result has the rank %d in what was compiled", r);
     for (int k = 0; k < full; k++) {
-        E have = k < full - r ? idx(1) : dim(x, k - (full - r)),
-          want = k < full - n ? idx(1) : value(s, k - (full - n), 0, DIM_MAX);
+        E have = k < full - r ? idx(1) : dim(x, k - (full - r)), want = shorter ? size_at(s, add(dim(s, 0), idx(k - r)))
+                                                                        : k < full - n
+                                                                            ? idx(1)
+                                                                            : value(s, k - (full - n), 0, DIM_MAX);
         int64_t h;
         E fits = or_(eq(want, idx(1)), or_(eq(have, idx(1)), eq(have, want)));
         require(fits, "axis %d, of size %s, cannot be expanded to %s", k, size_text(have), size_text(want));
@@ -204,7 +220,7 @@ static E element(const struct tensor *t, int64_t k) {
 static void op_constantofshape(void) {
     T s = in(0);
     const struct tensor *v = tensor_attr("value");
-    int n = count_of(s);
+    int n = count_by_rank(s, 0, 1);
     if (n < 0) return;
     if (v && tensor_count(v) != 1) {
         fail(E_ATTR, "attribute \"value\" must have one element");

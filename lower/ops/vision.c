@@ -7,7 +7,7 @@
 /* ---- AffineGrid: theta times each point of a regular grid over -1..1 */
 static void op_affinegrid(void) {
     T theta = in(0);
-    int n = count_of(in(1));
+    int n = count_by_rank(in(1), 0, 1);
     if (n < 0) return;
     if ((n != 4 && n != 5) || rank(theta) != 3) {
         fail(E_SHAPE, "AffineGrid takes theta of rank 3 and 4 or 5 sizes");
@@ -348,7 +348,7 @@ static void op_col2im(void) {
     T x = in(0);
     const int64_t *dil, *pads, *str;
     int nd = ints_attr("dilations", &dil), np = ints_attr("pads", &pads), ns = ints_attr("strides", &str);
-    int r = nd ? nd : ns ? ns : np ? np / 2 : count_of(open_length(in(1)) ? in(2) : in(1));
+    int r = nd ? nd : ns ? ns : np ? np / 2 : count_by_rank(open_length(in(1)) ? in(2) : in(1), 2, 1);
     if (r < 0) return;
     if (rank(x) != 3 || r < 1 || r > SPATIAL_MAX || (nd && nd != r) || (np && np != 2 * r) || (ns && ns != r)) {
         fail(E_SHAPE, "the image shape, block shape and attributes of Col2Im do not fit each other");

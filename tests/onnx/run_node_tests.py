@@ -5,8 +5,8 @@
     run_node_tests.py --all            every test, as given, with output shapes removed, with a symbol for the batch, and for all dims
     run_node_tests.py NAME...          these (shell patterns), in all forms
 
-Forms (prepare_cases.py): model, noshape, batch, symbolic. Each runs as generated C, targets c99 and this machine's alternately (the
-second where this machine has it); --interpret takes the interpreter instead, which is several times faster.
+Forms (prepare_cases.py): model, noshape, batch, symbolic; ranked: symbolic with --rank for each output, of tests that are
+pending without. Each runs as generated C, targets c99 and this machine's alternately (the second where this machine has it); --interpret takes the interpreter instead, which is several times faster.
 
 Tolerances are the suite's, |a-b| <= 1e-7 + 1e-3 |b|; of half precision two units in the last place (docs/numbers.md N8),
 for the stored results round after each node. Everything else must be equal, types and shapes too.
@@ -39,7 +39,7 @@ sys.path.append(HERE)
 from prepare_cases import prepare           # noqa: E402
 from run_models import host_target, turn    # noqa: E402
 
-FORMS = ("model", "noshape", "batch", "symbolic")
+FORMS = ("model", "noshape", "batch", "symbolic", "ranked")
 PARTS = 8
 # Results are drawn: only type and shape are compared.
 RANDOM = ("test_bernoulli*", "test_random*", "test_multinomial*", "test_training_dropout*")
@@ -108,12 +108,22 @@ def compare(got, want, drawn, what):
     return worst
 
 
+def ranks(folder):
+    """As options, of the outputs of a test."""
+    import onnx
+    options = []
+    for value in onnx.load(os.path.join(folder, "model.onnx")).graph.output:
+        if value.type.tensor_type.HasField("shape"):
+            options += ["--rank", f"{value.name}={len(value.type.tensor_type.shape.dim)}"]
+    return options
+
+
 def run_case(case, args):
     import onnx
     form, name, target = case
     result = {"name": name, "form": form, "target": target, "verdict": "ok", "error": 0.0, "why": "", "seconds": 0.0}
     folder = os.path.join(args.cases, name)
-    model = os.path.join(folder, form + ".onnx")
+    model = os.path.join(folder, ("symbolic" if form == "ranked" else form) + ".onnx")
     begin = time.monotonic()
     outputs = onnx.load(model).graph.output
     drawn = any(fnmatch.fnmatch(name, p) for p in RANDOM)
@@ -121,6 +131,7 @@ def run_case(case, args):
         with tempfile.TemporaryDirectory(prefix="node-") as out:
             command = [args.gcc2nn, "run", model, "--data", data, "--out", out, "--target", target]
             command += ["--interpret"] if args.interpret else ["--timeout", "100"]
+            command += ranks(folder) if form == "ranked" else []
             done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
             if done.returncode:
                 lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
@@ -206,17 +217,18 @@ def settle(result, pending, differs):
     return result
 
 
-def choose(args):
+def choose(args, pending):
     names = sorted(n for n in os.listdir(args.cases) if os.path.isdir(os.path.join(args.cases, n)))
     forms = args.form or FORMS
+    open_rank = {name for form, name, _ in pending if form == "symbolic"}
     if args.names:
         names = [n for n in names if any(fnmatch.fnmatch(n, p) for p in args.names)]
         if not names:
             sys.exit(f"run_node_tests.py: no test is called {args.names[0]}")
-        cases = [(form, n) for n in names for form in forms]
+        cases = [(form, n) for n in names for form in forms if form != "ranked" or n in open_rank]
         said = "the tests named"
     else:
-        cases = [(form, n) for n in names for form in forms]
+        cases = [(form, n) for n in names for form in forms if form != "ranked" or n in open_rank]
         said = f"all {len(names)} tests"
         if not args.all:
             number, source = turn()
@@ -271,7 +283,7 @@ def main():
         finish(args, "none", [], f"{e} (tests/requirements.txt; ./dev setup)")
     prepare(args.cases)
     pending, differs = read_table("pending.tsv", 3), read_table("differs.tsv", 2)
-    cases, choice = choose(args)
+    cases, choice = choose(args, pending)
     print(f"onnx tests: {choice}", flush=True)
     results = []
     with concurrent.futures.ThreadPoolExecutor(max(1, args.jobs)) as pool:

@@ -48,6 +48,16 @@ Test(options, every_way_to_give_a_value) {
         cr_assert_str_eq(o.out, "out", "%s", lines[i]);
     }
 }
+Test(options, ranks) {
+    cr_assert(parse("m.onnx --rank x=3 --rank=a=b=0"));
+    cr_assert(o.ranks.n == 2 && o.ranks.v[0].rank == 3 && o.ranks.v[1].rank == 0);
+    cr_assert_str_eq(o.ranks.v[1].name, "a=b");
+    refused("m.onnx --rank x=33", "not of the form NAME=N");
+    refused("m.onnx --rank x=-1", "not of the form NAME=N");
+    refused("m.onnx --rank x=1x2", "not of the form NAME=N");
+    refused("m.onnx --rank =1", "not of the form NAME=N");
+    refused("m.onnx --rank x=1 --rank x=2", "given twice");
+}
 Test(options, dims_and_shapes) {
     cr_assert(parse("m.onnx -d N=4 --dim=a=b=1..64@8 --shape x=1x3x?x? --shape s="));
     cr_assert(o.dims.n == 2 && o.dims.v[0].lo == 4 && o.dims.v[0].hi == 4);
