@@ -2,11 +2,12 @@
 """Runs ONNX's backend tests (node, simple, pytorch-*) through `gcc2nn run`.
 
     run_node_tests.py                  one part of PARTS, turned by the commit, in one form each
-    run_node_tests.py --all            every test, as given, with output shapes removed, with a symbol for the batch, and for all dims
+    run_node_tests.py --all            every test in all forms
     run_node_tests.py NAME...          these (shell patterns), in all forms
 
 Forms (prepare_cases.py): model, noshape, batch, symbolic; ranked: symbolic with --rank for each output, of tests that are
-pending without. Each runs as generated C, targets c99 and this machine's alternately (the second where this machine has it); --interpret takes the interpreter instead, which is several times faster.
+pending without. Each runs as generated C, targets c99 and this machine's alternately (the second where this machine has
+it); --interpret takes the interpreter instead, which is several times faster.
 
 Tolerances are the suite's, |a-b| <= 1e-7 + 1e-3 |b|; of half precision two units in the last place (docs/numbers.md N8),
 for the stored results round after each node. Everything else must be equal, types and shapes too.
