@@ -101,11 +101,16 @@ static bool keep_their_order(const struct order *p, const int64_t *axes, int cou
         }
     return true;
 }
+/* Softmax and its kin before opset 13: over all axes from `axis` on. */
+static bool by_several_axes(const struct node *n, const struct movable *row, int rank) {
+    int64_t axis = node_int(n, "axis", row->axis);
+    return node_int(n, "joint", 0) && axis != rank - 1 && axis != -1;
+}
 int order_reduced_axis(const struct node *n) {
     const struct movable *row = row_of(n);
     int64_t axes[32];
     int rank = n->ins.v[0]->type.rank, count = 1;
-    if (!row || !row->reduces) return -1;
+    if (!row || !row->reduces || by_several_axes(n, row, rank)) return -1;
     if (row->how == BY_AXIS) axes[0] = node_int(n, "axis", row->axis);
     else count = axes_of(n, row, rank, axes);
     return count == 1 ? (int)(axes[0] < 0 ? axes[0] + rank : axes[0]) : -1;
@@ -124,7 +129,7 @@ static bool row_is_open(const struct node *n, const struct movable *row, const s
         if (node_is(n, "Gather")) return n->ins.v[1]->type.rank == 1;
         for (int k = 1; k < n->ins.n && strstr(n->op_type, "Linear"); k++) /* a scale for all or for an axis */
             if (n->ins.v[k] && n->ins.v[k]->type.rank > 1) return false;
-        return true;
+        return !by_several_axes(n, row, p->rank);
     case BY_AXIS_INPUT: return node_ints(n, 1, axes, 1) == 1;
     case BY_AXES: return (count = axes_of(n, row, p->rank, axes)) > 0 && keep_their_order(p, axes, count);
     case BY_SLICE: return axes_of(n, row, p->rank, axes) >= 0;
@@ -180,6 +185,8 @@ bool order_apply(struct graph *g, struct node *by, const struct node *n, const s
     case BY_AXIS:
         node_set_attr(by,
                       (struct attr){.name = "axis", .kind = AT_INT, .u.i = place(p, node_int(n, "axis", row->axis))});
+        if (node_attr(by, "joint"))
+            node_set_attr(by, (struct attr){.name = "joint", .kind = AT_INT}); /* it was the last axis */
         return true;
     case BY_AXIS_INPUT:
         node_ints(n, 1, axes, 1);
