@@ -223,7 +223,7 @@ static const struct op_slot s_nms[] = {{"boxes", TSET(F32), 0},
                                        {"score_threshold", TSET(F32), OPTIONAL},
                                        {0}};
 static const struct op_slot s_compress[] = {{"input", TS_ANY, 0}, {"condition", TSET(BOOL), 0}, {0}},
-                            s_unique[] = {{"X", TS_NUM, 0}, {0}}, s_det[] = {{"X", TS_FLOAT, 0}, {0}};
+                            s_unique[] = {{"X", TS_NUM | TSET(STR), 0}, {0}}, s_det[] = {{"X", TS_FLOAT, 0}, {0}};
 static const struct op_slot s_unique_out[] = {{"Y", TS_ANY, 0},
                                               {"indices", TS_ANY, OPTIONAL},
                                               {"inverse_indices", TS_ANY, OPTIONAL},

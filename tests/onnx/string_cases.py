@@ -1,6 +1,7 @@
 """Random cases of operators on strings, for ms_ops.py."""
 import numpy as np
 from ms_cases import Case, cases, shape_of
+from onnx import helper
 
 WORDS = ["", "a", "b", "ab", "abc", "abd", "Ab", "zebra", "  x ", "ä", "ÄÖ", "straße", "日本語", "x" * 300, "a,b", ",", "\n", "e\u0301"]
 
@@ -184,3 +185,50 @@ def shape(r, n, op):
 @cases("OneHot")
 def onehot(r, n):
     return case("OneHot", [n.integers(-3, 3, some(r, 1, 2)), i64(r.randint(1, 5)), strings(r, [2])], axis=r.choice([0, -1]))
+
+
+@cases("Unique")
+def unique(r, n):
+    s = some(r, 1, 3, zero=False)
+    axis = {"axis": r.randrange(len(s))} if r.random() < 0.5 else {}
+    return case("Unique", [strings(r, s, r.sample(WORDS, 3))], outputs=4, sorted=r.randint(0, 1), **axis)
+
+
+@cases("Cast", "CastLike")
+def cast(r, n, op):
+    """Numbers to strings and back; many in a row, as vectors would take them."""
+    dtype = r.choice([np.float32, np.float64, np.int32, np.int64, np.uint8])
+    x = (n.normal(size=r.choice([1, 7, 40])) * 10.0 ** r.randint(-6, 6)).astype(dtype)
+    if r.random() < 0.3:
+        x = np.array([str(v) for v in x.tolist()], object)
+    to, like = (np.dtype(dtype), np.zeros(1, dtype)) if x.dtype == object else (np.dtype(object), strings(r, [1]))
+    if op == "CastLike":
+        return case(op, [x, like], must_run=False)
+    return case(op, [x], to=8 if to == object else int(helper.np_dtype_to_tensor_dtype(to)))
+
+
+@cases("StringConcat")
+def concat_strings(r, n):
+    s = some(r)
+    return case("StringConcat", [strings(r, s), strings(r, [1 if r.random() < 0.3 else d for d in s])])
+
+
+@cases("StringSplit")
+def split_strings(r, n):
+    """As Python splits; ONNX Runtime finds nothing in an empty string, and knows one blank only."""
+    by = {} if r.random() < 0.3 else {"delimiter": r.choice([",", "a", "ab", "", "ä"])}
+    most = {} if r.random() < 0.5 else {"maxsplit": r.randint(0, 3)}
+    x = strings(r, some(r, 1, 2, zero=False))
+    parts = [w.split(by.get("delimiter") or None, most.get("maxsplit", -1)) for w in x.ravel()]
+    k = max(map(len, parts))
+    y = np.array([p + [""] * (k - len(p)) for p in parts], object).reshape(*x.shape, k)
+    return case("StringSplit", [x], outputs=2, expected=[y, i64(*map(len, parts)).reshape(x.shape)], **by, **most)
+
+
+@cases("StringNormalizer")
+def normalize(r, n):
+    words = [w for w in WORDS if w.isascii()]       # the locale C of ONNX Runtime knows no others
+    stop = {"stopwords": r.sample([w for w in words if w], 3)} if r.random() < 0.7 else {}
+    s = [r.randint(1, 9)] if r.random() < 0.5 else [1, r.randint(1, 9)]
+    return case("StringNormalizer", [strings(r, s, words)], case_change_action=r.choice(["LOWER", "UPPER", "NONE"]),
+                is_case_sensitive=r.randint(0, 1), locale="C", fixed={0: [0]}, **stop)
