@@ -71,53 +71,71 @@ static V each(int n, int64_t h, enum dtype t, const double *value) {
     return n_const(v);
 }
 
+/* x as [T, B, I]. */
+static V by_steps(V x) { return int_attr("time_major") ? x : transposed(x, (int64_t[]){1, 0, 2}, 3); }
+/* Rows of floats times the matrix [h, k] that an input is, of floats or of codes. */
+static V product_with(V rows, int input, int64_t h, int64_t k) {
+    double scale = (double)quant_in(input).scale;
+    if (!constant_matrix(input, h, k)) return NULL;
+    V w = side_by_side(&input, 1, h, k);
+    if (!w) return NULL;
+    return dtype_is_int(w->type.dtype) ? hybrid_sums(rows, w, each(1, h, F32, &scale)) : N_OP("MatMul", rows, w);
+}
+/* What is computed at each step: of the gates and the states, the next states; the first is the result. */
+struct cell {
+    bool (*step)(const void *of, V gates, const V *states, V *next);
+    const void *of;
+    int nstates;
+    bool backwards;
+};
+
 /* ---- LSTM */
 struct lstm {
+    int base, at_h, at_c;     /* of the inputs: where its weights lie, as if from 0; its states */
     int gates[GATES], ngates; /* those there are: without the input gate it is 1 - forget gate */
     int64_t cells, outputs, inputs;
     bool codes, hybrid;
     V x, h, c; /* [T, B, I], states */
 };
 static bool read_lstm(struct lstm *l, bool sequence) {
-    bool time_major = !sequence || int_attr("time_major");
     V x = gin(AT_X);
-    if (v_rank(x) != (sequence ? 3 : 2) || !gin(AT_H) || !gin(AT_C))
+    const int b = l->base, w_f = b + AT_W + GATE_F, r_f = b + AT_R + GATE_F;
+    if (v_rank(x) != (sequence ? 3 : 2) || !gin(l->at_h) || !gin(l->at_c))
         return fail(E_RANK, "an input of rank %d, or no states", v_rank(x)), false;
-    for (int g = gin(AT_W) ? GATE_I : GATE_F; g < GATES; g++) l->gates[l->ngates++] = g;
-    if (!gin(AT_W + GATE_F) || !gin(AT_R + GATE_F) || v_rank(gin(AT_W + GATE_F)) != 2 ||
-        v_rank(gin(AT_R + GATE_F)) != 2 || !known_dim(gin(AT_W + GATE_F), 0, &l->cells) ||
-        !known_dim(gin(AT_W + GATE_F), 1, &l->inputs) || !known_dim(gin(AT_R + GATE_F), 1, &l->outputs) ||
-        l->cells < 1 || l->cells > INT32_MAX / 16)
+    for (int g = gin(b + AT_W) ? GATE_I : GATE_F; g < GATES; g++) l->gates[l->ngates++] = g;
+    if (!gin(w_f) || !gin(r_f) || v_rank(gin(w_f)) != 2 || v_rank(gin(r_f)) != 2 ||
+        !known_dim(gin(w_f), 0, &l->cells) || !known_dim(gin(w_f), 1, &l->inputs) ||
+        !known_dim(gin(r_f), 1, &l->outputs) || l->cells < 1 || l->cells > INT32_MAX / 16)
         return fail(E_SHAPE, "the weights of the forget gate are missing, or of unknown size"), false;
     for (int k = 0; k < l->ngates; k++)
-        if (!constant_matrix(AT_W + l->gates[k], l->cells, l->inputs) ||
-            !constant_matrix(AT_R + l->gates[k], l->cells, l->outputs))
+        if (!constant_matrix(b + AT_W + l->gates[k], l->cells, l->inputs) ||
+            !constant_matrix(b + AT_R + l->gates[k], l->cells, l->outputs))
             return false;
-    for (int k = 0; k < GATES; k++)
+    for (int k = 0; k < GATES && l->at_h == AT_H; k++)
         if (gin(AT_NORM + k)) return fail(E_OP, "LSTM with layer normalization is not supported"), false;
-    if (!sequence) x = N_OP("Unsqueeze", x, n_const_i64((int64_t[]){0}, 1));
-    else if (!time_major) x = transposed(x, (int64_t[]){1, 0, 2}, 3);
-    enum dtype w = dtype(in(AT_W + GATE_F));
-    l->x = x, l->h = gin(AT_H), l->c = gin(AT_C);
+    enum dtype w = dtype(in(w_f));
+    l->x = sequence ? by_steps(x) : N_OP("Unsqueeze", x, n_const_i64((int64_t[]){0}, 1));
+    l->h = gin(l->at_h), l->c = gin(l->at_c);
     l->codes = dtype(in(AT_X)) == I8;
     l->hybrid = !l->codes && dtype_is_int(w);
-    if (l->codes && (dtype(in(AT_C)) != I16 || dtype(in(AT_H)) != I8 || w != I8))
+    if (l->codes && (dtype(in(l->at_c)) != I16 || dtype(in(l->at_h)) != I8 || w != I8))
         return fail(E_TYPE, "an integer LSTM must have 8 bit inputs and weights, and cells of 16 bit"), false;
     if (!l->codes && (dtype(in(AT_X)) != F32 || (l->hybrid && w != I8)))
         return fail(E_TYPE, "LSTM of %s with weights of %s", dtype_name(dtype(in(AT_X))), dtype_name(w)), false;
-    if (l->codes && (gin(AT_PEEP_F) || gin(AT_PEEP_O) || gin(AT_PROJECTION)))
+    if (l->codes && (gin(b + AT_PEEP_F) || gin(b + AT_PEEP_O) || gin(b + AT_PROJECTION)))
         return fail(E_OP, "an integer LSTM with peepholes or a projection is not supported"), false;
     return true;
 }
 static void gate_inputs(const struct lstm *l, int base, int *which) {
-    for (int k = 0; k < l->ngates; k++) which[k] = base + l->gates[k];
+    for (int k = 0; k < l->ngates; k++) which[k] = l->base + base + l->gates[k];
 }
 /* Requantize of the sums of all gates, each with its own multiplier: to the 12 fractional bits that gates have. */
 static V gates_requantized(const struct lstm *l, V sums, int base, float scale, enum dtype to) {
     double m[GATES], s[GATES];
     struct bounds b = type_bounds(to);
     for (int k = 0; k < l->ngates; k++) {
-        struct fixed f = fixed_of((double)(quant_in(base + l->gates[k]).scale * scale / (float)ldexp(1, -12)));
+        struct fixed f =
+            fixed_of((double)(quant_in(l->base + base + l->gates[k]).scale * scale / (float)ldexp(1, -12)));
         m[k] = (double)f.multiplier, s[k] = f.shift;
     }
     struct node *n =
@@ -135,8 +153,13 @@ static V integer_sums(V a, V w, V bias, int64_t zero) {
 }
 static V scales_of(const struct lstm *l, int base) {
     double s[GATES];
-    for (int k = 0; k < l->ngates; k++) s[k] = (double)quant_in(base + l->gates[k]).scale;
+    for (int k = 0; k < l->ngates; k++) s[k] = (double)quant_in(l->base + base + l->gates[k]).scale;
     return each(l->ngates, l->cells, F32, s);
+}
+/* Rows of all steps to [T, B, columns], as x has them. */
+static V of_steps(V rows, V x, int64_t columns) {
+    V lead = N_OP("Slice", N_OP("Shape", x), n_const_i64((int64_t[]){0}, 1), n_const_i64((int64_t[]){2}, 1));
+    return N_OP("Reshape", rows, N_WITH("Concat", ATTRS(attr_int("axis", 0)), lead, n_const_i64(&columns, 1)));
 }
 /* What the inputs give to the gates of all steps: [T, B, gates * H]. */
 static V inputs_part(const struct lstm *l) {
@@ -157,19 +180,21 @@ static V inputs_part(const struct lstm *l) {
         if (y) y = N_OP("Add", y, b);
     }
     if (!y) return NULL;
-    V lead = N_OP("Slice", N_OP("Shape", l->x), n_const_i64((int64_t[]){0}, 1), n_const_i64((int64_t[]){2}, 1));
-    return N_OP("Reshape", y, N_WITH("Concat", ATTRS(attr_int("axis", 0)), lead, n_const_i64(&columns, 1)));
+    return of_steps(y, l->x, columns);
 }
 /* One step: xg [B, gates * H], h, c; gives h' and c'. */
-static bool step(const struct lstm *l, V xg, V h, V c, V *next_h, V *next_c) {
-    int which[GATES], peep[] = {AT_PEEP_I, AT_PEEP_F, AT_PEEP_O};
+static bool lstm_step(const void *of, V xg, const V *states, V *next) {
+    const struct lstm *l = of;
+    const int b = l->base;
+    int which[GATES], peep[] = {b + AT_PEEP_I, b + AT_PEEP_F, b + AT_PEEP_O};
+    V h = states[0], c = states[1];
     gate_inputs(l, AT_R, which);
     V r = side_by_side(which, l->ngates, l->cells, l->outputs), rg;
     if (!r) return false;
     struct node *n;
     if (l->codes) {
-        struct quant q = quant_in(AT_H), hidden = quant_mid(4);
-        if (!(hidden.scale > 0) || !(quant_in(AT_C).scale > 0))
+        struct quant q = quant_in(l->at_h), hidden = quant_mid(4);
+        if (!(hidden.scale > 0) || !(quant_in(l->at_c).scale > 0))
             return fail(E_ATTR, "the scale of the hidden state or the cells is not given"), false;
         rg = inferred(integer_sums(h, r, NULL, q.zero)->def);
         if (!rg || !(rg = inferred(gates_requantized(l, rg, AT_R, q.scale, I32)->def))) return false;
@@ -178,31 +203,27 @@ static bool step(const struct lstm *l, V xg, V h, V c, V *next_h, V *next_c) {
         node_set_attr(n, attr_int("multiplier", f.multiplier));
         node_set_attr(n, attr_int("shift", f.shift));
         node_set_attr(n, attr_int("zero", hidden.zero));
-        node_set_attr(n, attr_int("cell_bits", (int64_t)lround(log2((double)quant_in(AT_C).scale))));
-        float clip = (float)float_attr("cell_clip") / quant_in(AT_C).scale;
+        node_set_attr(n, attr_int("cell_bits", (int64_t)lround(log2((double)quant_in(l->at_c).scale))));
+        float clip = (float)float_attr("cell_clip") / quant_in(l->at_c).scale;
         if (float_attr("cell_clip") > 0) node_set_attr(n, attr_int("clip", clip > 32767 ? 32767 : (int64_t)clip));
     } else {
         rg = l->hybrid ? hybrid_sums(h, r, scales_of(l, AT_R)) : N_OP("MatMul", h, r);
         if (!rg) return false;
-        V p = gin(AT_PEEP_F) || gin(AT_PEEP_O) ? vectors(peep, 3, l->cells, F32) : NULL;
-        if (p && l->hybrid && dtype_is_int(dtype(in(AT_PEEP_F))))
+        V p = gin(b + AT_PEEP_F) || gin(b + AT_PEEP_O) ? vectors(peep, 3, l->cells, F32) : NULL;
+        if (p && l->hybrid && dtype_is_int(dtype(in(b + AT_PEEP_F))))
             return fail(E_OP, "hybrid peepholes are not supported"), false;
         n = n_node_in("tflite", "LstmStep", (const V[]){xg, rg, c, p}, p ? 4 : 3, 2);
         node_set_attr(n, attr_float("cell_clip", float_attr("cell_clip")));
         node_set_attr(n, attr_int("activation", int_attr("fused_activation_function")));
     }
     if (!def_infer(n->in->graph, n)) return false;
-    *next_h = n->outs.v[0], *next_c = n->outs.v[1];
-    if (!gin(AT_PROJECTION)) return true;
-    if (!constant_matrix(AT_PROJECTION, l->outputs, l->cells)) return false;
-    V w = side_by_side((const int[]){AT_PROJECTION}, 1, l->outputs, l->cells);
-    if (!w) return false;
-    double s = (double)quant_in(AT_PROJECTION).scale;
-    V y = l->hybrid ? hybrid_sums(*next_h, w, each(1, l->outputs, F32, &s)) : N_OP("MatMul", *next_h, w);
-    if (y && gin(AT_PROJECTION_BIAS)) y = N_OP("Add", y, gin(AT_PROJECTION_BIAS));
+    next[0] = n->outs.v[0], next[1] = n->outs.v[1];
+    if (!gin(b + AT_PROJECTION)) return true;
+    V y = product_with(next[0], b + AT_PROJECTION, l->outputs, l->cells);
+    if (y && gin(b + AT_PROJECTION_BIAS)) y = N_OP("Add", y, gin(b + AT_PROJECTION_BIAS));
     double clip = float_attr("proj_clip");
     if (y && clip > 0) y = N_OP("Clip", y, n_const_f(F32, -clip), n_const_f(F32, clip));
-    *next_h = y;
+    next[0] = y;
     return y != NULL;
 }
 /* A parameter of the body that stands for v, or for its slices along axis 0. */
@@ -212,51 +233,128 @@ static V parameter(struct region *body, const char *name, V v, int first) {
 }
 /* The step is built before the current node, where the builder infers as it goes, and its nodes are then copied into
  * the body whose parameters they read. */
-static bool scan(const struct lstm *l, V xg, V *h, V *c, V *y) {
-    if (v_rank(xg) != 3 || v_rank(l->h) != 2 || v_rank(l->c) != 2)
-        return fail(E_RANK, "gates and states of rank %d, %d and %d", v_rank(xg), v_rank(l->h), v_rank(l->c)), false;
+static bool scan(const struct cell *cell, V gates, V *states, V *y) {
+    enum { STATES = 2 };
+    V ins[STATES + 1] = {NULL}, params[STATES] = {NULL}, next[STATES] = {NULL};
+    int k, n = cell->nstates;
+    for (k = 0; k < n && v_rank(states[k]) == 2; k++) ins[k] = states[k];
+    if (v_rank(gates) != 3 || k < n) return fail(E_RANK, "gates or states of another rank than 3 and 2"), false;
+    ins[n] = gates;
     struct graph *g = def_node()->in->graph;
-    struct node *s = n_node("Scan", (V[]){l->h, l->c, xg}, 3, 3), *end = def_node();
+    struct node *s = n_node("Scan", ins, n + 1, n + 1), *end = def_node();
     struct region *body = region_new(g, s, "step");
     struct map values = {.arena = &g->ctx->arena};
-    V ph = parameter(body, "h", l->h, 0), pc = parameter(body, "c", l->c, 0), px = parameter(body, "gates", xg, 1), nh,
-      nc;
-    if (!step(l, px, ph, pc, &nh, &nc)) return false;
-    for (struct node *n = s->next; n != end; n = n->next) node_copy(body, n, &values);
+    for (k = 0; k < n; k++) params[k] = parameter(body, internf(g->ctx->names, "state%d", k), states[k], 0);
+    if (!cell->step(cell->of, parameter(body, "gates", gates, 1), params, next)) return false;
+    for (struct node *at = s->next; at != end; at = at->next) node_copy(body, at, &values);
     while (end->prev != s) node_remove(end->prev);
-    nh = map_get(&values, PKEY(nh)), nc = map_get(&values, PKEY(nc));
-    region_result(body, nh), region_result(body, nc), region_result(body, nh);
+    for (k = 0; k <= n; k++) region_result(body, map_get(&values, PKEY(next[k < n ? k : 0])));
     node_set_attr(s, (struct attr){.name = intern(g->ctx->names, "body"), .kind = AT_REGION, .u.region = body});
     node_set_attr(s, attr_int("num_scan_inputs", 1));
-    *h = s->outs.v[0], *c = s->outs.v[1], *y = s->outs.v[2];
+    if (cell->backwards) {
+        node_set_attr(s, attr_ints("scan_input_directions", (int64_t[]){1}, 1));
+        node_set_attr(s, attr_ints("scan_output_directions", (int64_t[]){1}, 1));
+    }
+    for (k = 0; k < n; k++) states[k] = s->outs.v[k];
+    *y = s->outs.v[n];
     return true;
 }
-static void lstm(bool sequence) {
-    struct lstm l = {0};
-    V h, c, y;
-    if (!read_lstm(&l, sequence)) return;
-    V xg = inputs_part(&l);
-    if (!xg) return;
-    int states = n_out() - 1; /* the file's outputs, then the new states: outputs of h and c, in that order */
-    if (!sequence) {
-        V row = N_OP("Squeeze", xg, n_const_i64((int64_t[]){0}, 1));
-        if (!step(&l, row, l.h, l.c, &h, &c)) return;
-        y = h;
-    } else {
-        if (!scan(&l, xg, &h, &c, &y)) return;
-        if (!int_attr("time_major")) { /* the types of a Scan come with the next pass over the nodes */
-            struct node *turned = n_node("Transpose", &y, 1, 1);
-            node_set_attr(turned, attr_ints("perm", (int64_t[]){1, 0, 2}, 3));
-            y = turned->outs.v[0];
-        }
-    }
-    gout(0, y);
-    if (states >= 2) gout(n_out() - 2, h), gout(n_out() - 1, c);
+/* One step after the other, or one alone when x is not a sequence. */
+static bool run_cell(const struct cell *cell, V gates, V *states, bool sequence, V *y) {
+    if (sequence) return scan(cell, gates, states, y);
+    V now[] = {states[0], cell->nstates > 1 ? states[1] : NULL};
+    if (!cell->step(cell->of, N_OP("Squeeze", gates, n_const_i64((int64_t[]){0}, 1)), now, states)) return false;
+    *y = states[0];
+    return true;
 }
-static void exp_sequence_lstm(void) { lstm(true); }
+/* Types of what a Scan gives come with the next pass over the nodes: these are not inferred here. */
+static V later(const char *op, const V *ins, int n, struct attr a) {
+    struct node *s = n_node(op, ins, n, 1);
+    node_set_attr(s, a);
+    return s->outs.v[0];
+}
+/* The results of a sequence: y by steps and, of an operator in both directions, z. States are the last results of the
+ * node, in the order of its inputs. */
+static void give_sequence(V y, V z, const V *states, int nstates) {
+    V both[] = {y, z};
+    for (int k = 0; k < 2 && both[k] && !int_attr("time_major"); k++)
+        both[k] = later("Transpose", &both[k], 1, attr_ints("perm", (int64_t[]){1, 0, 2}, 3));
+    if (z && int_attr("merge_outputs")) gout(0, later("Concat", both, 2, attr_int("axis", 2)));
+    else gout(0, both[0]), gout(1, both[1]);
+    for (int k = 0; k < nstates && n_out() > nstates; k++) gout(n_out() - nstates + k, states[k]);
+}
+static bool lstm_of(int base, int at_h, bool sequence, V *states, V *y) {
+    struct lstm l = {.base = base, .at_h = at_h, .at_c = at_h + 1};
+    struct cell cell = {lstm_step, &l, 2, base > 0};
+    if (!read_lstm(&l, sequence)) return false;
+    V gates = inputs_part(&l);
+    states[0] = l.h, states[1] = l.c;
+    return gates && run_cell(&cell, gates, states, sequence, y);
+}
+static void exp_sequence_lstm(void) {
+    V states[2], y;
+    if (lstm_of(0, AT_H, true, states, &y)) give_sequence(y, NULL, states, 2);
+}
 static void exp_lstm(void) {
+    V states[2], y;
     if (int_attr("kernel_type") == 1) fail(E_OP, "LSTM of the kind BASIC is not supported");
-    else lstm(false);
+    else if (lstm_of(0, AT_H, false, states, &y)) {
+        gout(0, y);
+        if (n_out() > 2) gout(n_out() - 2, states[0]), gout(n_out() - 1, states[1]);
+    }
+}
+static void exp_bidirectional_lstm(void) {
+    enum { BACKWARDS = AT_PROJECTION_BIAS, STATES = 35, AUX = 39 };
+    V states[4], y, z;
+    if (gin(AUX)) fail(E_OP, "an auxiliary input is not supported");
+    else if (dtype(in(AT_X)) != F32) fail(E_TYPE, "LSTM in both directions of %s", dtype_name(dtype(in(AT_X))));
+    else if (lstm_of(0, STATES, true, states, &y) && lstm_of(BACKWARDS, STATES + 2, true, states + 2, &z))
+        give_sequence(y, z, states, 4);
+}
+
+/* ---- RNN: next = activation(x * w + h * r + bias); inputs of one direction: w, r, bias, h */
+enum { RNN_W, RNN_R, RNN_BIAS, RNN_H, RNN_INPUTS };
+struct rnn {
+    int base;
+    int64_t units;
+};
+static bool rnn_step(const void *of, V gates, const V *states, V *next) {
+    const struct rnn *l = of;
+    V sums = product_with(states[0], l->base + RNN_R, l->units, l->units);
+    if (!sums) return false;
+    next[0] = activated(N_OP("Add", gates, sums));
+    return true;
+}
+static bool rnn_of(int base, bool sequence, V *state, V *y) {
+    struct rnn l = {.base = base};
+    struct cell cell = {rnn_step, &l, 1, base > 1};
+    int64_t inputs;
+    V x = gin(0), w = gin(base + RNN_W), h = gin(base + RNN_H), bias = gin(base + RNN_BIAS);
+    if (v_rank(x) != (sequence ? 3 : 2) || !h || !bias || v_rank(w) != 2 || !known_dim(w, 0, &l.units) ||
+        !known_dim(w, 1, &inputs))
+        return fail(E_SHAPE, "inputs, weights and state do not fit"), false;
+    if (dtype(in(0)) != F32) return fail(E_TYPE, "RNN of %s", dtype_name(dtype(in(0)))), false;
+    x = sequence ? by_steps(x) : N_OP("Unsqueeze", x, n_const_i64((int64_t[]){0}, 1));
+    V sums = product_with(reshaped_to(x, (int64_t[]){-1, inputs}, 2), base + RNN_W, l.units, inputs);
+    *state = h;
+    return sums && run_cell(&cell, of_steps(N_OP("Add", sums, bias), x, l.units), state, sequence, y);
+}
+static void exp_rnn(void) {
+    V state, y;
+    if (!rnn_of(1, false, &state, &y)) return;
+    gout(0, y);
+    if (n_out() > 1) gout(n_out() - 1, state);
+}
+static void exp_sequence_rnn(void) {
+    V state, y;
+    if (rnn_of(1, true, &state, &y)) give_sequence(y, NULL, &state, 1);
+}
+static void exp_bidirectional_rnn(void) {
+    enum { AUX = 1 + 2 * RNN_INPUTS };
+    V states[2], y, z;
+    if (gin(AUX)) fail(E_OP, "an auxiliary input is not supported");
+    else if (rnn_of(1, true, states, &y) && rnn_of(1 + RNN_INPUTS, true, states + 1, &z))
+        give_sequence(y, z, states, 2);
 }
 struct gate_reader {
     T x, r;
@@ -427,11 +525,17 @@ static const struct op_slot s_step[] = {{"gates", TSET(F32), 0},
                                          {"bias", TSET(F32) | TSET(I32), OPTIONAL},
                                          {0}};
 static const struct op_attr a_shift[] = {{.name = "memory", .kind = AT_INT, .i = 1}, {0}},
+                            a_both[] = {{.name = "time_major", .kind = AT_INT, .i = 1}, {0}},
                             a_weigh[] = {{.name = "rank", .kind = AT_INT, .i = 1}, {0}};
 const struct op ops_tflite_rnn[] = {
     TFLITE("UNIDIRECTIONAL_SEQUENCE_LSTM", tfl_many, exp_sequence_lstm,
            "floats, hybrid, 8 bit codes with 16 bit cells; no layer normalization"),
     TFLITE("LSTM", tfl_many, exp_lstm, "one step of the same"),
+    {"tflite", "BIDIRECTIONAL_SEQUENCE_LSTM", 1, 1, a_both, tfl_many, slots_ys, .expand = exp_bidirectional_lstm,
+     .spec = "floats and hybrid; no auxiliary input"},
+    TFLITE("RNN", tfl_many, exp_rnn, "floats and hybrid"),
+    TFLITE("UNIDIRECTIONAL_SEQUENCE_RNN", tfl_many, exp_sequence_rnn, "floats and hybrid"),
+    TFLITE("BIDIRECTIONAL_SEQUENCE_RNN", tfl_many, exp_bidirectional_rnn, "floats and hybrid; no auxiliary input"),
     TFLITE("SVDF", tfl_many, exp_svdf, "floats, hybrid, 8 bit codes with a state of 16 bit"),
     {"tflite", "LstmStep", 1, 1, tfl_attrs, s_step, s_step_out, .define = op_lstm_step,
      .spec = "the gates of one step"},

@@ -796,6 +796,56 @@ for _kind in ("float32", "hybrid", "int8"):
     CASES["UNIDIRECTIONAL_SEQUENCE_LSTM " + _kind] = lambda r, k=_kind: lstm(r, k)
 
 
+def weights_of(g, r, kind, *shape):
+    if kind == "float32" or len(shape) == 1:
+        return g.const((r.normal(size=shape) * 0.5).astype("float32"))
+    return g.const(r.integers(-127, 128, shape).astype("int8"), scale=np.float32(r.uniform(0.004, 0.01)))
+
+
+def rnn(r, name, kind):
+    """One step, a sequence, or one in both directions, merged or not."""
+    g, both = Graph(), name.startswith("BI")
+    n, t, i, u = (int(v) for v in r.integers(1, 6, 4))
+    major, merged = bool(r.integers(2)), bool(r.integers(2))
+    shape = lambda last: [n, last] if name == "RNN" else [t, n, last] if major else [n, t, last]
+    ins = [g.input("float32", shape(i))]
+    for _ in range(2 if both else 1):
+        ins += [weights_of(g, r, kind, u, i), weights_of(g, r, kind, u, u), weights_of(g, r, kind, u),
+                g.tensor("float32", [n, u], variable=True)]
+    g.outs = [g.tensor("float32", shape(2 * u if both and merged else u)) for _ in range(2 if both and not merged else 1)]
+    more = {} if name == "RNN" else {"time_major": major, **({"merge_outputs": merged} if both else {})}
+    options = {"R": "RNN", "U": "SequenceRNN", "B": "BidirectionalSequenceRNN"}[name[0]]
+    g.op(name, ins + [-1] * (3 * both), g.outs, options + "Options", fused_activation_function=int(r.choice([1, 3, 4])), **more)
+    return [g]
+
+
+def both_lstm(r, kind):
+    g = Graph()
+    n, t, i, h = (int(v) for v in r.integers(1, 6, 4))
+    major, merged, ins, states = bool(r.integers(2)), bool(r.integers(2)), [], []
+    if merged and not major:           # of several batches LiteRT's kernel merges other values than it gives unmerged
+        n = 1
+    x = g.input("float32", [t, n, i] if major else [n, t, i])
+    for _ in range(2):
+        peep = [weights_of(g, r, kind, h) for _ in range(3)] if kind == "float32" and r.random() < 0.5 else [-1] * 3
+        ins += [weights_of(g, r, kind, h, i) for _ in range(4)] + [weights_of(g, r, kind, h, h) for _ in range(4)] + peep
+        ins += [weights_of(g, r, kind, h) for _ in range(4)] + [-1, -1]
+        states += [g.tensor("float32", [n, h], variable=True) for _ in range(2)]
+    o = 2 * h if merged else h
+    g.outs = [g.tensor("float32", [t, n, o] if major else [n, t, o]) for _ in range(1 if merged else 2)]
+    g.op("BIDIRECTIONAL_SEQUENCE_LSTM", [x] + ins + states + [-1] * 9, g.outs, "BidirectionalSequenceLSTMOptions",
+         fused_activation_function=4, time_major=major, merge_outputs=merged, cell_clip=float(r.choice([0, 1.5])))
+    return [g]
+
+
+for _kind in ("float32", "hybrid"):
+    CASES["BIDIRECTIONAL_SEQUENCE_LSTM " + _kind] = lambda r, k=_kind: both_lstm(r, k)
+    for _name in ("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN", "BIDIRECTIONAL_SEQUENCE_RNN"):
+        if _kind == "hybrid" and _name[0] == "B":
+            continue                   # LiteRT's kernel reads the auxiliary weights that are not there, and dies
+        CASES[_name + " " + _kind] = lambda r, n=_name, k=_kind: rnn(r, n, k)
+
+
 def svdf(r, kind):
     g = Graph()
     n, i, units, rank, memory = int(r.integers(1, 3)), *dims(r, 2), int(r.integers(1, 3)), int(r.integers(1, 6))
