@@ -306,6 +306,10 @@ static void set_options(struct tflite *t, struct node *n, const struct tfl_opera
             to.kind = AT_FLOATS, to.n = a->list.n;
             to.u.fs = arena_copy(arena_of(t), a->list.bytes, 4 * (size_t)a->list.n);
             break;
+        case TFL_LONGS:
+            to.kind = AT_INTS, to.n = a->list.n;
+            to.u.is = arena_copy(arena_of(t), a->list.bytes, 8 * (size_t)a->list.n);
+            break;
         case TFL_INTS: {
             int64_t *v = NEWN(arena_of(t), int64_t, a->list.n);
             for (int i = 0; i < a->list.n; i++) {
@@ -346,11 +350,37 @@ static void set_value(struct tflite *t, struct use_of *u, int k, struct value *v
     if (v->def && !*v->name) v->name = intern(t->m.c->names, u->g->tensors[k].name);
     u->values[k] = v;
 }
+/* Builtin operators that nothing here takes, and why (docs/tflite.md; tests/tflite/operators holds all three together).
+ */
+static const struct refusal {
+    const char *why, *names; /* a blank on either side of each */
+} refusals[] = {
+    {"LiteRT has no kernel for it",
+     " CONCAT_EMBEDDINGS DELEGATE PLACEHOLDER_FOR_GREATER_OP_CODES STABLEHLO_ABS STABLEHLO_BROADCAST_IN_DIM "
+     "STABLEHLO_CBRT STABLEHLO_CLAMP STABLEHLO_COMPARE STABLEHLO_CONCATENATE STABLEHLO_CONVERT STABLEHLO_CONVOLUTION "
+     "STABLEHLO_COSINE STABLEHLO_CUSTOM_CALL STABLEHLO_DIVIDE STABLEHLO_DOT_GENERAL STABLEHLO_DYNAMIC_SLICE "
+     "STABLEHLO_DYNAMIC_UPDATE_SLICE STABLEHLO_EXPONENTIAL STABLEHLO_FLOOR STABLEHLO_IOTA STABLEHLO_LOG "
+     "STABLEHLO_LOGISTIC STABLEHLO_NEGATE STABLEHLO_OR STABLEHLO_POWER STABLEHLO_REDUCE STABLEHLO_REMAINDER "
+     "STABLEHLO_RESHAPE STABLEHLO_RSQRT STABLEHLO_SELECT STABLEHLO_SLICE STABLEHLO_SORT STABLEHLO_SUBTRACT "
+     "STABLEHLO_TANH STABLEHLO_TRANSPOSE STABLEHLO_WHILE "},
+    {"what it draws depends on a generator that LiteRT keeps from run to run",
+     " MULTINOMIAL RANDOM_STANDARD_NORMAL RANDOM_UNIFORM "},
+    {"hash tables live in LiteRT's runtime", " HASHTABLE HASHTABLE_FIND HASHTABLE_IMPORT HASHTABLE_SIZE "},
+    {"it is not supported", " EMBEDDING_LOOKUP_SPARSE HASHTABLE_LOOKUP LSH_PROJECTION REDUCE_WINDOW SKIP_GRAM "
+                            "STABLEHLO_CASE STABLEHLO_GATHER STABLEHLO_REDUCE_WINDOW STABLEHLO_RNG_BIT_GENERATOR "
+                            "STABLEHLO_SCATTER "},
+};
+static bool is_taken(struct tflite *t, const struct tfl_operator *o) {
+    const char *name = internf(t->m.c->names, " %s ", o->name);
+    for (size_t k = 0; k < sizeof refusals / sizeof *refusals && !o->custom; k++)
+        if (strstr(refusals[k].names, name)) return error(t, E_OP, "operator %s: %s", o->name, refusals[k].why), false;
+    return true;
+}
 static const char *const custom_domain = "tflite.custom";
 static bool plain(struct tflite *t, struct use_of *u, const struct tfl_operator *o) {
     struct value **ins = NEWN(arena_of(t), struct value *, o->nins + 1);
     int states = 0;
-    if (!inputs_of(t, u, o, ins)) return false;
+    if (!is_taken(t, o) || !inputs_of(t, u, o, ins)) return false;
     for (int k = 0; k < o->nins; k++) states += o->ins[k] >= 0 && u->g->tensors[o->ins[k]].is_variable;
     const char *domain = intern(t->m.c->names, o->custom ? custom_domain : "tflite");
     struct node *n = node_new(u->region, NULL, domain, intern(t->m.c->names, o->name), ins, o->nins, o->nouts + states);
@@ -526,7 +556,8 @@ static struct variable *handle(struct tflite *t, struct use_of *u, const struct 
 }
 static bool read_operator(struct tflite *t, struct use_of *u, const struct tfl_operator *o) {
     struct variable *v = handle(t, u, o);
-    if (!v || o->nouts != 1 || o->outs[0] < 0) return false;
+    if (!v) return false;
+    if (o->nouts != 1 || o->outs[0] < 0) return error(t, E_ARITY, "READ_VARIABLE without a result"), false;
     struct value *now = state_of(t, u, v, &u->g->tensors[o->outs[0]]);
     if (now) set_value(t, u, o->outs[0], now);
     return now != NULL;

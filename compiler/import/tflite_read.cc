@@ -156,13 +156,13 @@ struct options_reader : fb::IterationVisitor {
         if (!is_vector) return; /* its value comes next */
         const uint8_t *vec = val + fb::ReadScalar<fb::uoffset_t>(val);
         uint32_t count = fb::ReadScalar<fb::uoffset_t>(vec);
-        bool known = type == fb::ET_INT || type == fb::ET_FLOAT;
+        bool known = type == fb::ET_INT || type == fb::ET_LONG || type == fb::ET_FLOAT;
         if (!known || count > TFL_LIST_MAX) {
             n--;
             ok = ok && (!known || wrong(*r, "an option %s of %u elements", name, count));
             return;
         }
-        a->kind = type == fb::ET_FLOAT ? TFL_FLOATS : TFL_INTS;
+        a->kind = type == fb::ET_FLOAT ? TFL_FLOATS : type == fb::ET_LONG ? TFL_LONGS : TFL_INTS;
         a->list.bytes = vec + sizeof(fb::uoffset_t);
         a->list.n = static_cast<int>(count);
     }

@@ -41,14 +41,14 @@ struct tfl_tensor {
     bool odd_quantization;             /* of a kind that is not read */
     const struct tfl_sparsity *sparsity;
 };
-enum tfl_attr_kind { TFL_INT, TFL_FLOAT, TFL_STRING, TFL_INTS, TFL_FLOATS };
+enum tfl_attr_kind { TFL_INT, TFL_FLOAT, TFL_STRING, TFL_INTS, TFL_LONGS, TFL_FLOATS };
 struct tfl_attr {
     const char *name; /* of the field */
     enum tfl_attr_kind kind;
     int64_t i;
     float f;
     const char *s;
-    struct tfl_list list; /* of i32 or f32 */
+    struct tfl_list list; /* of i32, i64 or f32 */
 };
 struct tfl_operator {
     const char *name; /* of the builtin operator, or of the custom one; "" has none */

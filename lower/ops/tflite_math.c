@@ -486,8 +486,8 @@ static void exp_right_shift(void) { become("RightShift"); }
 static void op_atan2(void) {
     T y = in(0), x = in(1);
     X i = axes(bcast_shape((T[]){y, x}, 2));
-    E a = at(y, bcast(y, i)), b = at(x, bcast(x, i)), q = fn1("atan", div_(a, b)), pi = num(M_PI), zero = num(0);
-    E sign = lt(a, zero), half = num(M_PI / 2);
+    E a = at(y, bcast(y, i)), b = at(x, bcast(x, i)), q = fn1("atan", div_(a, b)), zero = num(0);
+    E sign = lt(a, zero), pi = typed((enum dtype)a->type, M_PI), half = typed((enum dtype)a->type, M_PI / 2);
     E r = sel(gt(b, zero), q, sel(lt(b, zero), sel(sign, sub(q, pi), add(q, pi)), sel(sign, neg(half), half)));
     out(0, dtype(y), i, sel(and_(eq(a, zero), eq(b, zero)), zero, r));
 }

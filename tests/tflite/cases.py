@@ -752,7 +752,7 @@ def bucketize(r, name):
 
 
 # ---- recurrent operators, whose states are variables; control flow; calls
-def lstm(r, kind):
+def lstm(r, kind, one_step=False):
     g = Graph()
     n, t, i, h = int(r.integers(1, 3)), int(r.integers(1, 5)), int(r.integers(1, 7)), int(r.integers(1, 6))
     cifg, peep = bool(r.integers(2)), kind == "float32" and bool(r.integers(2))
@@ -772,7 +772,8 @@ def lstm(r, kind):
         if codes8:
             return g.const(r.integers(-2000, 2000, size).astype("int32"), scale=np.float32(0.001))
         return g.const(r.normal(size=size).astype("float32"))
-    x = g.input("int8" if codes8 else "float32", [t, n, i] if major else [n, t, i], **xq)
+    shape = lambda last: [n, last] if one_step else [t, n, last] if major else [n, t, last]
+    x = g.input("int8" if codes8 else "float32", shape(i), **xq)
     ins = [x] + [-1 if cifg and k == 0 else matrix(h, i) for k in range(4)]
     ins += [-1 if cifg and k == 0 else matrix(h, o) for k in range(4)]
     ins += [vector(h) if peep and not (cifg and k == 0) else -1 for k in range(3)]
@@ -781,12 +782,13 @@ def lstm(r, kind):
     ins.append(g.tensor("int8" if codes8 else "float32", [n, o], variable=True, **hq))
     ins.append(g.tensor("int16" if codes8 else "float32", [n, h], variable=True, **({"scale": np.float32(2**-11)} if codes8 else {})))
     ins += [-1] * 4
-    out = g.tensor("int8" if codes8 else "float32", [t, n, o] if major else [n, t, o], **hq)
+    out = g.tensor("int8" if codes8 else "float32", shape(o), **hq)
     mids = []
     if codes8:
         mids = [g.tensor("int16", [], scale=np.float32(2**-12)) for _ in range(4)] + [g.tensor("int8", [], **hq)]
-    g.op("UNIDIRECTIONAL_SEQUENCE_LSTM", ins, [out], "UnidirectionalSequenceLSTMOptions", intermediates=mids,
-         fused_activation_function=4, time_major=major, cell_clip=float(r.choice([0, 0, 1.5])),
+    name, more = ("LSTM", {}) if one_step else ("UNIDIRECTIONAL_SEQUENCE_LSTM", {"time_major": major})
+    options = "LSTMOptions" if one_step else "UnidirectionalSequenceLSTMOptions"
+    g.op(name, ins, [out], options, intermediates=mids, **more, fused_activation_function=4, cell_clip=float(r.choice([0, 0, 1.5])),
          proj_clip=float(r.choice([0, 0.7])) if proj else 0.0)
     g.outs = [out]
     return [g]
@@ -794,6 +796,7 @@ def lstm(r, kind):
 
 for _kind in ("float32", "hybrid", "int8"):
     CASES["UNIDIRECTIONAL_SEQUENCE_LSTM " + _kind] = lambda r, k=_kind: lstm(r, k)
+    CASES["LSTM " + _kind] = lambda r, k=_kind: lstm(r, k, True)
 
 
 def weights_of(g, r, kind, *shape):
@@ -976,3 +979,202 @@ def spectra(r, name):
         g.outs = [g.tensor("float32", [1] + result)]
         g.op(name.split("_c")[0], [moved], g.outs)
     return [g]
+
+
+# ---- StableHLO
+@case("STABLEHLO_ADD", "STABLEHLO_MULTIPLY", "STABLEHLO_MAXIMUM", "STABLEHLO_MINIMUM", "STABLEHLO_AND", "STABLEHLO_SHIFT_LEFT")
+def stablehlo(r, name):
+    kind = {"AND": "bool", "LEFT": "int32"}.get(name.split("_")[-1], ("float32", "int32")[int(r.integers(2))])
+    g, shape = Graph(), dims(r, int(r.integers(1, 5)))
+    a = g.input(kind, shape)
+    b = g.const(r.integers(0, 31, shape).astype("int32")) if "LEFT" in name else g.input(kind, shape)
+    g.outs = [g.tensor(kind, shape)]
+    g.op(name, [a, b], g.outs)
+    return [g]
+
+
+@case("STABLEHLO_PAD", "DILATE")
+def spread(r, name):
+    g, shape = Graph(), dims(r, int(r.integers(1, 5)))
+    low, high, between = ([int(v) for v in r.integers(0 if k == 2 else -1, 3, len(shape))] for k in range(3))
+    if name == "DILATE":
+        low = high = [0] * len(shape)
+    result = [max(0, a + d + (d - 1) * i + b) for a, b, i, d in zip(low, high, between, shape)]
+    x, fill = g.input("float32", shape), g.const(np.float32(1.5))
+    g.outs = [g.tensor("float32", result)]
+    if name == "DILATE":
+        g.op(name, [x, g.const(np.array(between, "int32") + np.int32(1)), fill], g.outs)
+    else:
+        g.op(name, [x, fill], g.outs, "StablehloPadOptions", edge_padding_low=low, edge_padding_high=high,
+             interior_padding=between)
+    return [g]
+
+
+# ---- what needs no more than inputs: types and shapes of the inputs, and of the result, drawn for each
+def simple(options=None, **fields):
+    """The function gives inputs, as (type, shape) or constants, and (type, shape) of the result."""
+    def add(f):
+        def make(r, name=f.__name__.upper().rstrip("_")):
+            g, (ins, outs) = Graph(), f(r)
+            ins = [g.input(*x) if isinstance(x, tuple) else g.const(x) for x in ins]
+            g.outs = [g.tensor(*o) for o in ([outs] if isinstance(outs, tuple) else outs)]
+            g.op(name, ins, g.outs, options, **fields)
+            return [g]
+        CASES[f.__name__.upper().rstrip("_")] = make
+        return f
+    return add
+
+
+def same_type(r, kind, n=2):
+    shape = dims(r, int(r.integers(1, 5)))
+    return [(kind, shape)] * n, (kind, shape)
+
+
+for _name in ("LOGICAL_OR", "LOGICAL_AND", "LOGICAL_NOT"):
+    CASES[_name] = lambda r, n=_name: unary_or_more(r, n, "bool", 1 if n == "LOGICAL_NOT" else 2)
+for _name in ("ATAN2", "ADD_N", "ZEROS_LIKE", "RELU_0_TO_1", "BITWISE_XOR", "RIGHT_SHIFT"):
+    CASES[_name] = lambda r, n=_name: unary_or_more(
+        r, n, "int32" if n[-2] in "OF" else "float32", {"ADD_N": 3, "ZEROS_LIKE": 1, "RELU_0_TO_1": 1}.get(n, 2))
+
+
+def unary_or_more(r, name, kind, n):
+    g, (ins, out) = Graph(), same_type(r, kind, n)
+    ins = [g.input(*x) for x in ins]
+    if name == "RIGHT_SHIFT":
+        g.ins, t = g.ins[:1], g.tensors[ins[1]]
+        t.data = r.integers(0, 31, t.shape).astype("int32")
+    g.outs = [g.tensor(*out)]
+    g.op(name, ins, g.outs)
+    return [g]
+
+
+@simple("PowOptions")
+def pow(r):
+    shape = dims(r, 3)
+    return [np.abs(r.normal(size=shape)).astype("float32"), ("float32", shape)], ("float32", shape)
+
+
+@simple("RangeOptions")
+def range_(r):
+    return [np.int32(2), np.int32(17), np.int32(3)], ("int32", [5])
+
+
+@simple("RankOptions")
+def rank(r):
+    return [("float32", dims(r, 3))], ("int32", [])
+
+
+@simple("ShapeOptions", out_type=2)
+def shape(r):
+    n = int(r.integers(1, 5))
+    return [("float32", dims(r, n))], ("int32", [n])
+
+
+@simple("FillOptions")
+def fill(r):
+    shape = dims(r, 3)
+    return [np.array(shape, "int32"), ("float32", [])], ("float32", shape)
+
+
+@simple("BroadcastToOptions")
+def broadcast_to(r):
+    shape = dims(r, 3)
+    return [("float32", [1] + shape[1:]), np.array(shape, "int32")], ("float32", shape)
+
+
+@simple()
+def broadcast_args(r):
+    return [np.array([3, 1, 5], "int32"), np.array([4, 1], "int32")], ("int32", [3])
+
+
+@simple("WhereOptions")
+def where(r):
+    return [("bool", dims(r, 3))], ("int64", [0, 3])
+
+
+@simple("UniqueOptions", idx_out_type=2)
+def unique(r):
+    n = int(r.integers(1, 20))
+    return [r.integers(0, 6, n).astype("int32")], [("int32", [0]), ("int32", [n])]
+
+
+@simple("MatrixSetDiagOptions")
+def matrix_set_diag(r):
+    a, b, c = dims(r, 3)
+    return [("float32", [a, b, c]), ("float32", [a, min(b, c)])], ("float32", [a, b, c])
+
+
+@simple("SparseToDenseOptions")
+def sparse_to_dense(r):
+    return [np.array([[0, 1], [2, 3]], "int32"), np.array([3, 5], "int32"), ("float32", [2]), np.float32(0.5)], \
+        ("float32", [3, 5])
+
+
+@simple("PadV2Options")
+def padv2(r):
+    shape, pads = dims(r, 3), r.integers(0, 3, (3, 2)).astype("int32")
+    return [("float32", shape), pads, np.float32(2.5)], ("float32", [int(d + p.sum()) for d, p in zip(shape, pads)])
+
+
+@simple()
+def embedding_lookup(r):
+    n, d = dims(r, 2)
+    return [r.integers(0, n, 4).astype("int32"), ("float32", [n, d])], ("float32", [4, d])
+
+
+@simple("BitcastOptions")
+def bitcast(r):
+    shape = dims(r, 2)
+    return [("float32", shape)], ("int32", shape)
+
+
+@case("REDUCE_ANY", "REDUCE_ALL")
+def reduce_bools(r, name):
+    g, shape, axis = Graph(), dims(r, 3), int(r.integers(3))
+    g.outs = [g.tensor("bool", shape[:axis] + [1] + shape[axis + 1:])]
+    g.op(name, [g.input("bool", shape), g.const(np.array([axis], "int32"))], g.outs, "ReducerOptions", keep_dims=True)
+    return [g]
+
+
+@case("UNSORTED_SEGMENT_SUM", "UNSORTED_SEGMENT_PROD", "UNSORTED_SEGMENT_MAX", "UNSORTED_SEGMENT_MIN")
+def unsorted_segments(r, name):
+    g, (n, d), count = Graph(), dims(r, 2), int(r.integers(1, 5))
+    g.outs = [g.tensor("float32", [count, d])]
+    g.op(name, [g.input("float32", [n, d]), g.const(r.integers(0, count, n).astype("int32")), g.const(np.int32(count))], g.outs)
+    return [g]
+
+
+@case("CONV_3D", "CONV_3D_TRANSPOSE")
+def conv_3d(r, name):
+    g, (ci, co), stride, k = Graph(), dims(r, 2), int(r.integers(1, 3)), [int(v) for v in r.integers(1, 4, 3)]
+    size = [int(v) for v in r.integers(3, 6, 3)]
+    small = [same(s, stride) for s in size]
+    wide, narrow = [1] + size, [1] + small
+    padding = {"padding": 0, "stride_d": stride, "stride_w": stride, "stride_h": stride,
+               "dilation_d_factor": 1, "dilation_w_factor": 1, "dilation_h_factor": 1}
+    if name == "CONV_3D":
+        ins = [g.input("float32", wide + [ci]), g.const(r.normal(size=k + [ci, co]).astype("float32"))]
+        g.outs = [g.tensor("float32", narrow + [co])]
+    else:
+        ins = [g.const(np.array(wide + [co], "int32")), g.const(r.normal(size=k + [co, ci]).astype("float32")),
+               g.input("float32", narrow + [ci])]
+        g.outs = [g.tensor("float32", wide + [co])]
+    g.op(name, ins, g.outs, "Conv3DOptions", **padding)
+    return [g]
+
+
+def empty_map():
+    from flatbuffers import flexbuffers
+    b = flexbuffers.Builder()
+    with b.Map():
+        pass
+    return np.frombuffer(bytes(b.Finish()), np.uint8)
+
+
+@case("STABLEHLO_COMPOSITE")
+def composite(r, name):
+    g = Graph()
+    g.outs = [g.tensor("float32", [2, 3])]
+    g.op(name, [g.input("float32", [2, 3])], g.outs, "StableHLOCompositeOptions", name="twice",
+         decomposition_subgraph_index=1, composite_attributes=empty_map())
+    return [g, body("MUL", "MulOptions", 2)]

@@ -26,6 +26,7 @@ def schema():
         sys.path.pop(0)
 
 
+VERSIONS = {"BROADCAST_TO": 2}         # LiteRT has no kernel for the first one
 S = None
 
 
@@ -95,8 +96,10 @@ def _operator(codes, op):
             name = parts[0] + "".join(p.title() for p in parts[1:])
             assert hasattr(table, name), name
             setattr(table, name, v)
-        o.builtinOptions = table
-        o.builtinOptionsType = getattr(S.BuiltinOptions, options)
+        if hasattr(S.BuiltinOptions, options):
+            o.builtinOptions, o.builtinOptionsType = table, getattr(S.BuiltinOptions, options)
+        else:
+            o.builtinOptions2, o.builtinOptions2Type = table, getattr(S.BuiltinOptions2, options)
     return o
 
 
@@ -118,7 +121,7 @@ def write(graphs, signatures=()):
     for code, custom in codes:
         c = S.OperatorCodeT()
         value = getattr(S.BuiltinOperator, code)
-        c.builtinCode, c.deprecatedBuiltinCode, c.version = value, min(value, 127), 1
+        c.builtinCode, c.deprecatedBuiltinCode, c.version = value, min(value, 127), VERSIONS.get(code, 1)
         c.customCode = custom
         m.operatorCodes.append(c)
     for key, graph, ins, outs in signatures:
