@@ -193,9 +193,10 @@ def bench(spec, args):
             "difference": error, "compile_s": ours.compile_seconds, "cc_s": ours.cc_seconds}
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("models", nargs="*", default=DEFAULT, metavar="MODEL[:NAME=SIZE,...]")
+def options(text, default):
+    """The command line; stays on one CPU from then on."""
+    p = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("models", nargs="*", default=default, metavar="MODEL[:NAME=SIZE,...]")
     p.add_argument("--target", default=best_target(), help="default: the best that this machine runs")
     p.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir/gcc2nn"))
     p.add_argument("--cc", default="gcc")
@@ -208,6 +209,11 @@ def main():
     p.add_argument("--json", action="store_true")
     args = p.parse_args()
     os.sched_setaffinity(0, {args.cpu})
+    return args
+
+
+def main():
+    args = options(__doc__, DEFAULT)
     results, failed = [], False
     for spec in args.models:
         r = bench(spec, args)

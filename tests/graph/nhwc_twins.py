@@ -2,7 +2,9 @@
 """Models in channels-last order run as those in channels-first order do. Of each model a twin is written whose values
 of rank 4 are all NHWC, as exporters from TensorFlow write them: a Transpose before and behind each operator that wants
 NCHW, everything else on NHWC. After the graph passes the twin must have the nodes of the model and a Transpose for each
-input and output of rank 4 (or rank 3 for signals), as many kernels, and the same results.
+input and output of rank 4 (or rank 3 for signals), as many kernels, and the same results. And the kernels, schedules and
+all, must be the model's own, but for two at each input and output: what moves it, and what reads or makes it. (How long
+they take, tests/bench/run twins says.)
 
     nhwc_twins.py [--gcc2nn PATH] [NAME...]        names of test models; `made`: those that this script makes itself
 
@@ -219,6 +221,13 @@ def results(args, path, feeds, folder):
     return [numpy_helper.to_array(onnx.load_tensor(os.path.join(folder, f))) for f in found]
 
 
+def scheduled(args, path):
+    """The kernels after their schedules, as text without numbers and comments."""
+    text = call(args, path, "--stop-after=lower", "--dump-after=lower", "--target=x86-avx2")
+    kernels = [p for p in re.split(r"\n(?=proc |entry proc )", text) if p.startswith("proc ")]
+    return collections.Counter(re.sub(r"^proc k\d+_", "proc ", re.sub(r"(?m)^\s*(//.*)?\n", "", k + "\n")) for k in kernels)
+
+
 def check(args, name, model, folder):
     twin = Twin(model)
     first, last = os.path.join(folder, f"{name}.onnx"), os.path.join(folder, f"{name}_nhwc.onnx")
@@ -246,6 +255,9 @@ def check(args, name, model, folder):
             wrong.append(f"{v.name} differs by {np.abs(x - y).max():.3g}")
     if moved > twin.edges:
         wrong.append(f"{moved} nodes more, with {twin.edges} inputs and outputs of rank 4: {dict(b - a)}")
+    others = scheduled(args, last) - scheduled(args, first)
+    if sum(others.values()) > 2 * twin.edges:
+        wrong.append(f"{sum(others.values())} other kernels, such as {next(iter(others)).splitlines()[0]}")
     if kernels[1] - kernels[0] > twin.edges:
         wrong.append(f"{kernels[1]} kernels, not {kernels[0]}")
     had = sum(n.op_type == "Transpose" for n in changed.graph.node)
