@@ -7,24 +7,32 @@
 
 _Thread_local struct def *def_now;
 
+static void add_inputs(struct text *t) {
+    for (int k = 0; k < n_in(); k++) {
+        const struct value *v = def_now->n->ins.v[k];
+        if (k) text_add(t, ", ");
+        if (v) type_print(t, &v->type);
+        else text_char(t, '_');
+    }
+}
+/* What says of shapes that they are wrong, and no more, says which ones there are. */
 void fail(enum diag_code code, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     struct text t = {0};
     text_vprintf(&t, fmt, ap);
     va_end(ap);
+    if ((code == E_SHAPE || code == E_RANK) && !strchr(fmt, '%') && n_in()) {
+        text_add(&t, "; inputs ");
+        add_inputs(&t);
+    }
     diag(&DEF_CTX->diags, DIAG_ERROR, code, "%s", t.s ? t.s : "");
     text_free(&t);
 }
 
 void def_unfit(void) {
     struct text t = {0};
-    for (int k = 0; k < n_in(); k++) {
-        const struct value *v = def_now->n->ins.v[k];
-        if (k) text_add(&t, ", ");
-        if (v) type_print(&t, &v->type);
-        else text_char(&t, '_');
-    }
+    add_inputs(&t);
     fail(E_SHAPE, "inputs %s do not fit the operator", t.s ? t.s : "()");
     text_free(&t);
 }

@@ -119,6 +119,7 @@ static void op_gelu(void) {
 /* com.microsoft: Gelu of x + bias, with the erf or the tanh form. */
 static void bias_gelu(E (*f)(E v)) {
     T x = in(0), b = in(1);
+    if (has(b)) require_spreads(b, shape(x), "the bias");
     X i = axes(shape(x));
     E v = at(x, i);
     out(0, dtype(x), i, f(has(b) ? add(v, at(b, bcast(b, i))) : v));

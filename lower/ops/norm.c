@@ -116,6 +116,8 @@ static void op_layernorm(void) {
     int a = axis_attr("axis", x);
     bool kept[32];
     for (int k = 0; k < rank(x); k++) kept[k] = k < a;
+    require_spreads(scale, shape(x), "scale");
+    if (has(bias)) require_spreads(bias, shape(x), "bias");
     if (!statistics(x, kept, stash(x), float_attr("epsilon"), &mean, &inv)) return;
     X i = axes(shape(x));
     E v = mul(centred(x, i, mean, kept), at(inv, pick(i, kept)));
@@ -137,6 +139,7 @@ static void skip_norm(bool simplified) {
     const T rows[] = {gamma, beta, bias};
     for (int k = 0; k < 3; k++)
         if (has(rows[k])) require(eq(dim(rows[k], 0), dim(x, r - 1)), "gamma, beta or bias do not fit the last axis");
+    require_spreads(skip, shape(x), "skip");
     X j = axes(shape(x));
     E total = add(at(x, j), at(skip, bcast(skip, j)));
     if (has(bias)) total = add(total, at(bias, list1(j.v[r - 1])));
@@ -170,6 +173,7 @@ static void op_rmsnorm(void) {
     bool kept[32];
     enum dtype t = stash(x);
     for (int k = 0; k < rank(x); k++) kept[k] = k < a;
+    require_spreads(scale, shape(x), "scale");
     struct moments m = moments_of(x, kept);
     E v = cast(t, at(x, m.from));
     T q = reduce("squares", t, m.o, RED_SUM, m.r, mul(v, v), NULL);

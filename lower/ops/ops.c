@@ -52,6 +52,13 @@ bool has_length(T t, int n, const char *what) {
     if (rank(t) == 1) require(eq(dim(t, 0), idx(n)), "%s: not %d elements", what, n);
     return true;
 }
+void require_spreads(T t, X dims, const char *what) {
+    for (int k = 0; k < rank(t) && rank(t) <= dims.n; k++) {
+        E have = dim(t, k), one = eq(have, idx(1));
+        require(or_(one, eq(have, dims.v[k + dims.n - rank(t)])), "%s does not broadcast to the input, on axis %d",
+                what, k);
+    }
+}
 bool open_length(T t) {
     int64_t d;
     return rank(t) == 1 && !const_int(dim(t, 0), &d);

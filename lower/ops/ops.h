@@ -86,6 +86,8 @@ bool const_int(E e, int64_t *v); /* an index known at compile time */
 /* Must t be a vector of n elements (a scalar counts as one)? A length known only at run time is checked then; false
  * after a diagnostic. */
 bool has_length(T t, int n, const char *what);
+/* Must t broadcast to dims, and not the other way round? what: its name. */
+void require_spreads(T t, X dims, const char *what);
 /* Element k of a 1-D integer input as an index, clamped to +-2^40 (Slice's ends are often INT64_MAX). */
 E bounded_value(T t, int k);
 E bounded_at(T t, E place); /* of a vector; 0 outside of it */
