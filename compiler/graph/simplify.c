@@ -162,6 +162,8 @@ static bool apply(struct simplifier *s, const struct prepared *p, struct node *n
         return false;
     }
     if (n->prev == before) into = NULL;
+    else if (by->def && *by->def->origin)
+        into = by->def->origin; /* what is made may stand for a node before the root */
     for (struct node *q = n->prev; q != before; q = q->prev) look_at(s, q);
     if (by->def && by->def->in == n->in && !*by->name && by->uses.n == 0) by->name = out->name;
     value_replace(out, by);
