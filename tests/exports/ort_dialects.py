@@ -1,39 +1,30 @@
 #!/usr/bin/env python3
-"""ort_dialects.py [--models NAME,...] [--dialects NAME,...] [--interpret] [--keep DIR]
+"""Has ONNX Runtime's own tools rewrite models, and compares what gcc2nn makes of the result with what ONNX Runtime does
+(judge.py): its quantisers (QOperator and QDQ in several types, dynamic, weights in blocks of 2, 4 and 8 bits), its
+transformer optimiser, floats of 16 bits, and the models that it saves after optimising. One line for each:
+DIALECT/MODEL. Nothing of this runs in CI. Packages:
 
-Has ONNX Runtime's own tools rewrite the models of ../shared/models, and compares what gcc2nn makes of the result with what
-ONNX Runtime does: its quantisers (QOperator and QDQ in several types, dynamic, weights in blocks of 2, 4 and 8 bits), its
-transformer optimiser, and the models that it saves after optimising. Needs requirements.txt of this folder; no part of
-./dev test. One line for each model and dialect:
+    python3 -m venv DIR && DIR/bin/pip install -r tests/exports/requirements.txt
+    DIR/bin/python tests/exports/ort_dialects.py --keep EXPORTS --results EXPORTS/dialects.json
 
-    right    MODEL DIALECT  error, and how far ONNX Runtime is from itself
-    refused  MODEL DIALECT  reason
-    wrong    MODEL DIALECT  what differs
-    none     MODEL DIALECT  why ONNX Runtime's tool or ONNX Runtime itself has nothing for it
-
-Right is: within 1e-4 of the greatest magnitude of one of ONNX Runtime's two results, or no further from the nearer one than
-those are from each other, or than ONNX Runtime is from itself when the model's float weights move by one unit of their last
-place (docs/numbers.md, N7); integers are equal to one of the two, or one step from it in 0.1 % of the elements. Last line:
-
-    N passed, N failed, N skipped        failed: wrong and refused
+The models are those of ../shared/models, or with --from those that another script of this folder has kept.
 """
 import argparse
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 import onnx
 import onnxruntime
-from onnx import numpy_helper
 from onnxruntime.quantization import (CalibrationDataReader, CalibrationMethod, QuantFormat, QuantType, quantize_dynamic,
                                       quantize_static)
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
-ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+from judge import LEVEL, ROOT, data_folders, main, read_inputs
+
 sys.path.append(os.path.join(ROOT, "tests", "models"))
 import prepare                      # noqa: E402
 from modelset import MODELS, absent, index  # noqa: E402
@@ -41,10 +32,6 @@ SMALL = ["mnist_cntk", "cifar10_resnet_2b", "cifar_deep_kw", "ppocr_cls", "ultra
          "dtln_1", "gtcrn_stream", "byte_bidi_lstm", "magika", "collins_rul_small", "lstm_tagger", "llama_tiny_kv",
          "mlpt_autoencoder640", "mlpt_dscnn_kws", "mlpt_mobilenet_v1_025_96", "mlpt_resnet8", "seanet1d", "squeezenet1_1",
          "t5_encoder_tiny", "tcn_kws", "yolox_nano", "shufflenet_v2_x1_0"]
-
-
-class Nothing(Exception):
-    """There is no such model."""
 
 
 class Batches(CalibrationDataReader):
@@ -93,10 +80,13 @@ def optimised(level):
     return make
 
 
-def fused(kind):
+def fused(kind, half=False):
     def make(source, target, batches, folder):
         from onnxruntime.transformers.optimizer import optimize_model
-        optimize_model(source, model_type=kind).save_model_to_file(target)
+        model = optimize_model(source, model_type=kind)
+        if half:
+            model.convert_float_to_float16(keep_io_types=True)
+        model.save_model_to_file(target)
     return make
 
 
@@ -109,7 +99,6 @@ def dynamic_after(first):
     return make
 
 
-LEVEL = onnxruntime.GraphOptimizationLevel
 DIALECTS = {
     "qop": static(QuantFormat.QOperator, QuantType.QUInt8, QuantType.QInt8),
     "qop_u8u8": static(QuantFormat.QOperator, QuantType.QUInt8, QuantType.QUInt8),
@@ -127,7 +116,7 @@ DIALECTS = {
     "basic": optimised(LEVEL.ORT_ENABLE_BASIC), "extended": optimised(LEVEL.ORT_ENABLE_EXTENDED),
     "all": optimised(LEVEL.ORT_ENABLE_ALL),
     "bert": fused("bert"), "gpt2": fused("gpt2"), "t5": fused("t5"), "vit": fused("vit"), "bart": fused("bart"),
-    "clip": fused("clip"), "unet": fused("unet"), "phi": fused("phi"),
+    "bert_half": fused("bert", True), "gpt2_half": fused("gpt2", True), "clip": fused("clip"), "unet": fused("unet"), "phi": fused("phi"),
     "bert_dynamic": dynamic_after(fused("bert")), "gpt2_dynamic": dynamic_after(fused("gpt2")),
 }
 
@@ -146,111 +135,52 @@ def inputs_of(name, row):
     return batches
 
 
-def moved(model, seed):
-    """The model with every float weight at one of its neighbours."""
-    copy, random = onnx.ModelProto(), np.random.default_rng(seed)
-    copy.CopyFrom(model)
-    for t in copy.graph.initializer:
-        a = numpy_helper.to_array(t)
-        if a.dtype == np.float32:
-            to = np.where(random.random(a.shape) < 0.5, -np.inf, np.inf).astype(np.float32)
-            near = np.where((a == 0) | ~np.isfinite(a) | (np.abs(a) > 1e30), a, np.nextafter(a, to))
-            t.CopyFrom(numpy_helper.from_array(near.astype(np.float32), t.name))
-    return copy.SerializeToString()
+def quantised(dialect, source, batches):
+    """The export: what the dialect makes of the model, and its first inputs."""
+    def export():
+        with tempfile.TemporaryDirectory(prefix="dialect-") as folder:
+            target = os.path.join(folder, "model.onnx")
+            sets = batches()
+            DIALECTS[dialect](source(), target, sets, folder)
+            return onnx.load(target), sets[:1]
+    return export
 
 
-def run_onnxruntime(path, feed, level):
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = level
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    return session.run(None, {i.name: feed[i.name] for i in session.get_inputs()}), [i.name for i in session.get_inputs()]
+def noisy(feeds, seed):
+    """Inputs like these, for calibration."""
+    random = np.random.default_rng(seed)
+    return {k: v + 0.1 * random.standard_normal(v.shape).astype(v.dtype) if v.dtype.kind == "f" else v for k, v in feeds.items()}
 
 
-def distance(a, b):
-    """0 for equal; of floats a part of the greatest magnitude; of integers 0 if they are as good as equal."""
-    if a.shape != b.shape or a.dtype != b.dtype:
-        return np.inf
-    if not a.size:
-        return 0.0
-    if a.dtype.kind != "f":
-        steps = np.abs(a.astype(np.int64) - b.astype(np.int64))
-        return 0.0 if steps.max() <= 1 and (steps > 0).mean() <= 1e-3 else float(steps.max())
-    a, b = a.astype(np.float64), b.astype(np.float64)
-    if (np.isnan(a) != np.isnan(b)).any() or (np.isinf(a) != np.isinf(b)).any():
-        return np.inf
-    keep = np.isfinite(a) & np.isfinite(b)
-    if not keep.any():
-        return 0.0
-    return float(np.abs(a[keep] - b[keep]).max() / max(np.abs(b[keep]).max(), 1e-9))
+def kept_models(folder):
+    """name: (path, batches) of what another script has left."""
+    for group, _, files in sorted(os.walk(folder)):
+        if "model.onnx" in files:
+            path = os.path.join(group, "model.onnx")
+
+            def batches(path=path, group=group):
+                first = read_inputs(onnx.load(path, load_external_data=False), data_folders(group)[0])
+                return [first, *(noisy(first, k) for k in range(3))]
+            yield os.path.relpath(group, folder).replace(os.sep, "-"), (lambda path=path: path, batches)
 
 
-def try_one(name, dialect, source, batches, folder, args):
-    """(verdict, what is to be said)"""
-    target = os.path.join(folder, "model.onnx")
-    try:
-        DIALECTS[dialect](source, target, batches, folder)
-        off, names = run_onnxruntime(target, batches[0], LEVEL.ORT_DISABLE_ALL)
-        on, _ = run_onnxruntime(target, batches[0], LEVEL.ORT_ENABLE_ALL)
-    except Exception as e:      # of any of its tools
-        return "none", (str(e).splitlines() or [type(e).__name__])[0][:160]
-    data = os.path.join(folder, "data")
-    os.makedirs(data)
-    for k, i in enumerate(names):
-        with open(os.path.join(data, f"input_{k}.pb"), "wb") as f:
-            f.write(numpy_helper.from_array(batches[0][i], i).SerializeToString())
-    command = [args.gcc2nn, "run", target, "--data", data, "--out", os.path.join(folder, "out")]
-    if args.interpret:
-        command.append("--interpret")
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=900)
-    except subprocess.TimeoutExpired:
-        return "wrong", "took more than 15 minutes"
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if "warning" not in line] or [f"exit {done.returncode}"]
-        return "refused", f"exit {done.returncode}: {lines[0].replace(target, 'model')[:220]}"
-    gots = []
-    for k in range(len(off)):
-        with open(os.path.join(folder, "out", f"output_{k}.pb"), "rb") as f:
-            gots.append(numpy_helper.to_array(onnx.TensorProto.FromString(f.read())))
-    errors = [min(distance(got, a), distance(got, b)) for got, a, b in zip(gots, off, on)]
-    owns = [distance(b, a) for a, b in zip(off, on)]
-    if any(error > max(1e-4, own) for error, own in zip(errors, owns)) and os.path.getsize(target) < 1 << 30:
-        model = onnx.load(target)
-        for seed in range(8):
-            other, _ = run_onnxruntime(moved(model, seed), batches[0], LEVEL.ORT_DISABLE_ALL)
-            owns = [max(own, distance(o, a)) for own, o, a in zip(owns, other, off)]
-    right = all(error <= max(1e-4, own) for error, own in zip(errors, owns))
-    worst, spread = max(errors), max(owns)
-    return "right" if right else "wrong", f"error {worst:.2g}, ONNX Runtime's own {spread:.2g}"
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", default=",".join(SMALL))
-    parser.add_argument("--dialects", default=",".join(DIALECTS))
-    parser.add_argument("--interpret", action="store_true", help="do not build the C")
-    parser.add_argument("--keep", metavar="DIR", help="leave there what is wrong or refused")
-    parser.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
-    args = parser.parse_args()
+def given_models():
     if absent():
         print(f"SKIPPED dialects of ONNX Runtime: {absent()}\n0 passed, 0 failed, 1 skipped")
-        return 77
-    rows, counts = index(), {"right": 0, "refused": 0, "wrong": 0, "none": 0}
-    for name in args.models.split(","):
-        row = rows[name]
-        source, batches = prepare.model(row, rows), inputs_of(name, row)
+        sys.exit(77)
+    rows = index()
+    for name in SMALL:
+        yield name, (lambda name=name: prepare.model(rows[name], rows), lambda name=name: inputs_of(name, rows[name]))
+
+
+def cases(args):
+    for name, (source, batches) in kept_models(args.source) if args.source else given_models():
         for dialect in args.dialects.split(","):
-            with tempfile.TemporaryDirectory(prefix="dialect-") as folder:
-                verdict, why = try_one(name, dialect, source, batches, folder, args)
-                counts[verdict] += 1
-                print(f"{verdict:8} {name} {dialect}  {why}", flush=True)
-                if args.keep and verdict in ("wrong", "refused"):
-                    shutil.copytree(folder, os.path.join(args.keep, f"{name}-{dialect}"), dirs_exist_ok=True)
-    print(f"{counts['right']} passed, {counts['wrong'] + counts['refused']} failed, {counts['none']} skipped")
-    return 1 if counts["wrong"] + counts["refused"] or not counts["right"] else 0
+            yield f"{dialect}/{name}", quantised(dialect, source, batches)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    own = argparse.ArgumentParser()
+    own.add_argument("--from", dest="source", metavar="DIR", help="what another script has kept")
+    own.add_argument("--dialects", default=",".join(DIALECTS), help="of " + ", ".join(DIALECTS))
+    sys.exit(main(cases, __doc__, ("onnxruntime",), own))

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Estimators and pipelines of scikit-learn, LightGBM and XGBoost, trained on small made-up data, exported by skl2onnx and
 onnxmltools, each with a fixed and an open number of samples, compared with ONNX Runtime (judge.py). One line for each
-model. Packages: requirements.txt beside this file; nothing of this runs in CI.
+model. Nothing of this runs in CI. Packages:
+
+    python3 -m venv DIR && DIR/bin/pip install -r tests/exports/requirements.txt
+    DIR/bin/python tests/exports/sklearn_exports.py --keep EXPORTS --results EXPORTS/sklearn.json
 """
 import sys
 import warnings
@@ -29,14 +32,17 @@ NAMES = np.array([["red", "s"], ["green", "m"], ["blue", "l"], ["red", "xl"]])[r
 TEXT = np.array(["the quick brown fox", "jumps over the lazy dog", "fox and dog", "quick dog jumps"])[rng.integers(0, 4, N)]
 
 
+def sets_of(samples, batch):
+    return [{"X": samples[:n]} for n in ((5,) if batch == "fixed" else (5, 17))]
+
+
 def exported(model, samples, batch, options=None):
     from skl2onnx import to_onnx
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, Int64TensorType, StringTensorType
     kinds = {"f": {4: FloatTensorType, 8: DoubleTensorType}.get(samples.dtype.itemsize), "i": Int64TensorType}
     kind = kinds.get(samples.dtype.kind, StringTensorType)
-    some = samples[:5]
     return to_onnx(model, initial_types=[("X", kind([5 if batch == "fixed" else None, samples.shape[1]]))],
-                   options=options, target_opset=OPSET), {"X": some}
+                   options=options, target_opset=OPSET), sets_of(samples, batch)
 
 
 def of_sklearn(make, target, samples=X, options=None, fit=None):
@@ -55,7 +61,7 @@ def of_boosters(make, target, convert):
         model = make()
         model.fit(X, Y[target])
         shape = FloatTensorType([5 if batch == "fixed" else None, F])
-        return getattr(onnxmltools, convert)(model, initial_types=[("X", shape)], target_opset=15), {"X": X[:5]}
+        return getattr(onnxmltools, convert)(model, initial_types=[("X", shape)], target_opset=15), sets_of(X, batch)
     return export
 
 
@@ -194,8 +200,8 @@ def estimators():
 def cases():
     for name, export in estimators().items():
         for batch in ("fixed", "open"):
-            yield f"{name}-{batch}", lambda export=export, batch=batch: export(batch)
+            yield f"sklearn-{batch}/{name}", lambda export=export, batch=batch: export(batch)
 
 
 if __name__ == "__main__":
-    sys.exit(main(cases(), __doc__))
+    sys.exit(main(cases(), __doc__, ("scikit-learn", "skl2onnx", "onnxmltools", "lightgbm", "xgboost", "onnxruntime")))
