@@ -154,7 +154,7 @@ def noisy(feeds, seed):
 
 def kept_models(folder):
     """name: (path, batches) of what another script has left."""
-    for group, _, files in sorted(os.walk(folder)):
+    for group, _, files in sorted(os.walk(folder, followlinks=True)):
         if "model.onnx" in files:
             path = os.path.join(group, "model.onnx")
 
