@@ -26,6 +26,7 @@ numpy = package("numpy")
 TYPES = {1: "f4", 2: "u1", 3: "i1", 4: "u2", 5: "i2", 6: "i4", 7: "i8", 9: "?", 10: "f2", 11: "f8", 12: "u4",
          13: "u8", 14: "c8", 15: "c16"}
 CODES = {numpy.dtype(t): code for code, t in TYPES.items()}
+STRING = 8      # each a length of 8 bytes, and its bytes
 with open("names.json", encoding="utf-8") as names:
     NAMES = json.load(names)
 WANTED = {name: k for k, name in enumerate(NAMES["outputs"])}
@@ -35,19 +36,35 @@ def load(k):
     with open(f"in{k}.nnt", "rb") as f:
         data = f.read()
     code, rank = struct.unpack_from("<II", data, 4)
-    if code not in TYPES:
+    if code not in TYPES and code != STRING:
         sys.exit(f"numpy has no arrays of ONNX type {code}")
-    dims = struct.unpack_from(f"<{rank}q", data, 16)
-    return numpy.frombuffer(data, TYPES[code], offset=16 + 8 * rank).reshape(dims)
+    dims, at = struct.unpack_from(f"<{rank}q", data, 16), 16 + 8 * rank
+    if code == STRING:
+        return numpy.array(list(strings(data, at)), object).reshape(dims)
+    return numpy.frombuffer(data, TYPES[code], offset=at).reshape(dims)
+
+
+def strings(data, at):
+    while at < len(data):
+        n, = struct.unpack_from("<Q", data, at)
+        yield data[at + 8:at + 8 + n].decode()
+        at += 8 + n
+
+
+def contents(a):
+    if a.dtype in CODES:
+        return a.tobytes()
+    every = (v if isinstance(v, bytes) else str(v).encode() for v in a.ravel().tolist())
+    return b"".join(struct.pack("<Q", len(v)) + v for v in every)
 
 
 def store(name, a):
     """If it is wanted, and of a type that the program has."""
-    if name not in WANTED or a.dtype not in CODES:
+    code = STRING if a.dtype.kind in "OSU" else CODES.get(a.dtype)
+    if name not in WANTED or code is None:
         return
     with open(f"want{WANTED[name]}.nnt", "wb") as f:
-        f.write(b"NNT1" + struct.pack("<III", CODES[a.dtype], a.ndim, 0) + struct.pack(f"<{a.ndim}q", *a.shape))
-        f.write(a.tobytes())
+        f.write(b"NNT1" + struct.pack("<III", code, a.ndim, 0) + struct.pack(f"<{a.ndim}q", *a.shape) + contents(a))
 
 
 def answer(main):
