@@ -6,7 +6,7 @@
 /* ---- Dropout: keeps an element with probability 1 - ratio, and multiplies what is kept by 1 / (1 - ratio) */
 static V constant_f32(double v) { return n_const_f(F32, v); }
 static V all_true(V like) {
-    struct tensor *yes = n_tensor(BOOL, (const int64_t[]){1}, 1);
+    struct tensor *yes = n_tensor(BOOL, NULL, 0);
     tensor_set_i(yes, 0, 1);
     return N_OP("Expand", n_const(yes), N_OP("Shape", like));
 }

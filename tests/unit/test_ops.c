@@ -311,6 +311,7 @@ Test(ops, mod_keeps_the_sign_of_the_divisor_for_zero) { /* seen by what it is di
 }
 Test(ops, dropout_in_training) {
     gives(F6 "const %r: f32[] = [0.25] const %t: bool[] = [0]", "%y: ? = Dropout(%a, %r, %t)", LIST(1, 2, 3, 4, 5, 6));
+    gives("const %a: f32[] = [7.0]", "%d: ?, %m: ? = Dropout(%a) %s: ? = Shape(%m) %y: ? = Size(%s)", LIST(0));
     const float none = 0, quarter = 0.25f, all = 1, x[] = {1, 2, 3, 4, 5, 6};
     const uint8_t yes = 1, no = 0;
     const struct arg a = {x, {6}, 1}, on = {&yes, {0}, 0}, off = {&no, {0}, 0};
