@@ -158,6 +158,8 @@ class ControlMaker(Maker):
 
     def fitted(self, x, shape, dtype):
         """A value of that shape and type that depends on x."""
+        if dtype == object:     # no words are made of numbers
+            raise Impossible
         x = self.to_type(x, dtype)
         if self.of(x) == list(shape):
             return x

@@ -210,6 +210,8 @@ class More:
 
     def sequence(self):
         self.needs(11)
+        if self.zero:       # of parts without elements ONNX Runtime does not compare the other sizes
+            raise Impossible
         t = self.r.choice([np.float32, np.float32, np.int64])
         s = self.shape(self.r.choice([1, 2, 3]))
         axis = self.r.randrange(len(s))
@@ -249,6 +251,7 @@ class More:
 
     def words(self):
         """Strings, that a graph makes and takes apart."""
+        self.plain()        # weights of infinity, times no occurrence
         op = self.r.choice(["StringConcat", "StringNormalizer", "StringSplit", "RegexFullMatch", "TfIdfVectorizer", "Cast"])
 
         def given(shape):       # ONNX Runtime splits at blanks alone, not at all white space, and an empty string into nothing
@@ -327,6 +330,10 @@ class More:
         except ms_cases.Impossible:
             raise Impossible from None
         if case.expected is not None or case.steps or any(isinstance(v, ms_cases.Packed) for v, _ in filter(None, case.inputs)):
+            raise Impossible
+        if op == "Inverse" and self.symbolic:       # of a matrix that is nearly singular, only noise
+            raise Impossible
+        if op == "MatMulNBits" and case.inputs[4]:      # with groups all 0 ONNX Runtime gives other values than without
             raise Impossible
         names = []
         for k, value in enumerate(case.inputs):
