@@ -193,7 +193,7 @@ class Maker(More):
         if self.opset < 11:
             ops = [o for o in ops if o not in ("Round",)]
         op = self.r.choice(ops)
-        x = self.some(exact=op in ("Floor", "Ceil", "Round", "Sign"))
+        x = self.some(exact=op in ("Floor", "Ceil", "Round", "Sign", "Tan"))
         if op in ("Log", "Sqrt", "Reciprocal") and not self.special:
             x = self.add("Abs", [x])
             x = self.add("Add", [x, self.const(np.float32(0.5))])
