@@ -35,6 +35,7 @@ bool session_targets(struct session *s, const char *words) {
     const char *first = NULL;
     for (const char *at = words; at; at = strchr(at, '+') ? strchr(at, '+') + 1 : NULL) {
         const char *word = arena_printf(&s->c->arena, "%.*s", (int)strcspn(at, "+"), at);
+        if (!*word) return refuse(s, "a name is missing", words);
         const struct target *t = target_named(s->c, first ? whole_name(s, first, word) : word);
         if (!t || !add(s, t, words)) return false;
         if (!first) first = t->name;
