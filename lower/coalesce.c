@@ -4,41 +4,29 @@
 #include "lower/lower.h"
 #include "lower/schedule/schedule.h"
 #include "lower/schedule/steps.h"
+#include "lower/storage.h"
 #include <string.h>
 
 struct coalesce {
     struct ctx *c;
     struct module *m;
-    struct map views;  /* see note_views */
-    struct map writes; /* buffer -> how many statements write its storage */
+    struct storage_uses uses;
     struct map last;   /* buffer -> number of the last statement that writes its storage */
-    struct map fixed;  /* swapped, freed or written by the entry itself */
-    struct map allocs; /* buffer -> its alloc */
     struct map number; /* statement -> its number, from 1, in the order of the text */
     intptr_t numbers;
 };
+static struct buf *root_of(struct coalesce *q, struct buf *b) { return storage_of(&q->uses.views, b); }
 static intptr_t number_of(const struct map *m, const void *key) { return (intptr_t)map_get(m, PKEY(key)); }
-static bool note(void *env, struct stmt *s) {
+static bool number(void *env, struct stmt *s) {
     struct coalesce *q = env;
     map_put(&q->number, PKEY(s), (void *)++q->numbers);
-    if (s->kind == S_ALLOC) map_put(&q->allocs, PKEY(s->u.alloc.buf), s);
-    if (s->kind == S_STORE) map_put(&q->fixed, PKEY(storage_of(&q->views, s->u.store.buf)), s);
-    if (s->kind == S_FREE) map_put(&q->fixed, PKEY(s->u.alloc.buf), s);
-    if (s->kind == S_SWAP) {
-        map_put(&q->fixed, PKEY(storage_of(&q->views, s->u.swap.a)), s);
-        map_put(&q->fixed, PKEY(storage_of(&q->views, s->u.swap.b)), s);
-    }
-    if (s->kind == S_CALL)
-        for (int k = 0; k < s->u.call.nbufs; k++) {
-            struct buf *b = storage_of(&q->views, s->u.call.bufs[k]);
-            if (s->u.call.callee->params.v[k].dir == DIR_IN) continue;
-            map_put(&q->writes, PKEY(b), (void *)(number_of(&q->writes, b) + 1));
-            map_put(&q->last, PKEY(b), (void *)q->numbers);
-        }
+    for (int k = 0; s->kind == S_CALL && k < s->u.call.nbufs; k++)
+        if (s->u.call.callee->params.v[k].dir != DIR_IN)
+            map_put(&q->last, PKEY(root_of(q, s->u.call.bufs[k])), (void *)q->numbers);
     return true;
 }
-static bool written_once(struct coalesce *q, const struct buf *b) {
-    return number_of(&q->writes, b) == 1 && !map_get(&q->fixed, PKEY(b));
+static bool written_once(struct coalesce *q, struct buf *b) {
+    return storage_writes(&q->uses, b) == 1 && !storage_fixed(&q->uses, b);
 }
 struct writing {
     struct coalesce *q;
@@ -48,7 +36,7 @@ struct writing {
 static bool find_write(void *env, struct stmt *s) {
     struct writing *w = env;
     for (int k = 0; s->kind == S_CALL && k < s->u.call.nbufs; k++)
-        w->found |= s->u.call.callee->params.v[k].dir != DIR_IN && storage_of(&w->q->views, s->u.call.bufs[k]) == w->b;
+        w->found |= s->u.call.callee->params.v[k].dir != DIR_IN && root_of(w->q, s->u.call.bufs[k]) == w->b;
     return !w->found;
 }
 /* After the call, in its block. Most buffers are written once, before: then nothing need be searched. */
@@ -63,11 +51,6 @@ static bool writes(struct coalesce *q, struct stmt *call, struct buf *b) {
     find_write(&w, call);
     return w.found;
 }
-/* Of a buffer in the arena that the block makes. */
-static struct stmt *alloc_of(struct coalesce *q, const struct block *in, const struct buf *b) {
-    struct stmt *s = map_get(&q->allocs, PKEY(b));
-    return s && s->in == in && b->scope == SC_ARENA && !b->fill ? s : NULL;
-}
 /* A kernel may be for the one size that a check leaves. The view's sizes are the entry's, and must themselves say that
  * it fits. */
 static bool lies_within(struct coalesce *q, const struct buf *b, const struct buf *of, int64_t cells) {
@@ -76,8 +59,8 @@ static bool lies_within(struct coalesce *q, const struct buf *b, const struct bu
 static struct stmt *view_stmt(struct coalesce *q, struct buf *b, struct buf *of, int64_t cells) {
     struct stmt *s = s_new(q->c, S_VIEW);
     s->u.view.buf = b, s->u.view.of = of, s->u.view.off = x_int(q->c, cells);
-    map_put(&q->views, PKEY(b), of);
-    struct buf *root = storage_of(&q->views, of);
+    map_put(&q->uses.views, PKEY(b), of);
+    struct buf *root = root_of(q, of);
     if (number_of(&q->last, b) > number_of(&q->last, root)) map_put(&q->last, PKEY(root), map_get(&q->last, PKEY(b)));
     return s;
 }
@@ -88,11 +71,11 @@ static bool slice_to_view(struct coalesce *q, struct stmt *call) {
     bool all;
     if (call->u.call.nbufs != 2) return false;
     int iy = p->params.v[0].dir == DIR_OUT ? 0 : 1, ix = 1 - iy;
-    struct buf *y = call->u.call.bufs[iy], *x = call->u.call.bufs[ix], *from = storage_of(&q->views, x);
+    struct buf *y = call->u.call.bufs[iy], *x = call->u.call.bufs[ix], *from = root_of(q, x);
     if (p->params.v[iy].dir != DIR_OUT || p->params.v[ix].dir != DIR_IN || !written_once(q, y)) return false;
-    struct stmt *alloc = alloc_of(q, call->in, y);
+    struct stmt *alloc = own_alloc(&q->uses, call->in, y);
     if (!alloc) return false;
-    if ((from->scope != SC_ARENA && from->scope != SC_PARAM) || map_get(&q->fixed, PKEY(from))) return false;
+    if ((from->scope != SC_ARENA && from->scope != SC_PARAM) || storage_fixed(&q->uses, from)) return false;
     if (!kernel_copies(q->c, p, p->params.v[iy].buf, p->params.v[ix].buf, &cells, &all) || !all || cells > 0)
         return false;
     if (!lies_within(q, y, x, -cells)) return false;
@@ -110,12 +93,12 @@ static bool operand_within(struct coalesce *q, struct stmt *call, int iy, int ix
     int64_t cells;
     bool all;
     if (p->params.v[iy].dir != DIR_OUT || p->params.v[ix].dir != DIR_IN || x == y) return false;
-    struct stmt *ay = alloc_of(q, call->in, y), *ax = alloc_of(q, call->in, x);
+    struct stmt *ay = own_alloc(&q->uses, call->in, y), *ax = own_alloc(&q->uses, call->in, x);
     if (!ay || !ax) return false;
-    if (map_get(&q->fixed, PKEY(x)) || map_get(&q->fixed, PKEY(y))) return false;
+    if (storage_fixed(&q->uses, x) || storage_fixed(&q->uses, y)) return false;
     if (writes(q, call, x) || written_after(q, call, x) || written_after(q, call, y)) return false;
     for (int k = 0; k < call->u.call.nbufs; k++)
-        if (k != ix && storage_of(&q->views, call->u.call.bufs[k]) == x) return false;
+        if (k != ix && root_of(q, call->u.call.bufs[k]) == x) return false;
     if (!kernel_copies(q->c, p, p->params.v[iy].buf, p->params.v[ix].buf, &cells, &all) || cells < 0) return false;
     if (!lies_within(q, x, y, cells)) return false;
     struct proc *v = clone_proc(q->c, p, p->name);
@@ -155,9 +138,7 @@ static void coalesce_in(struct coalesce *q, struct block *b) {
 }
 void coalesce_copies(struct module *m) {
     struct ctx *c = m->ctx;
-    struct arena *a = &c->arena;
-    struct coalesce q = {c, m, {.arena = a}, {.arena = a}, {.arena = a}, {.arena = a}, {.arena = a}, {.arena = a}, 0};
-    note_views(&q.views, &m->entry->body);
-    walk(&m->entry->body, note, &q);
+    struct coalesce q = {c, m, storage_uses_of(m), {.arena = &c->arena}, {.arena = &c->arena}, 0};
+    walk(&m->entry->body, number, &q);
     coalesce_in(&q, &m->entry->body);
 }

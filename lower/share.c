@@ -4,13 +4,11 @@
  * with equal text are one already (lower/kernel.c), so that calls alone are compared. Works on the entry after
  * lowering; see lower.h. */
 #include "lower/lower.h"
+#include "lower/storage.h"
 
 struct share {
     struct module *m;
-    struct map views;    /* see note_views */
-    struct map writes;   /* storage -> how many statements write it */
-    struct map fixed;    /* storage that is swapped, freed, or written by the entry itself */
-    struct map allocs;   /* buffer -> its alloc */
+    struct storage_uses uses;
     struct map in_place; /* result of a call that goes -> that of the one that stays */
     struct map seen;     /* callee -> calls of the block in work, the last first */
 };
@@ -18,31 +16,14 @@ struct seen_call {
     struct stmt *call;
     const struct seen_call *next;
 };
-static bool note(void *env, struct stmt *s) {
-    struct share *q = env;
-    if (s->kind == S_ALLOC) map_put(&q->allocs, PKEY(s->u.alloc.buf), s);
-    if (s->kind == S_STORE) map_put(&q->fixed, PKEY(storage_of(&q->views, s->u.store.buf)), s);
-    if (s->kind == S_FREE) map_put(&q->fixed, PKEY(s->u.alloc.buf), s);
-    if (s->kind == S_SWAP) {
-        map_put(&q->fixed, PKEY(storage_of(&q->views, s->u.swap.a)), s);
-        map_put(&q->fixed, PKEY(storage_of(&q->views, s->u.swap.b)), s);
-    }
-    for (int k = 0; s->kind == S_CALL && k < s->u.call.nbufs; k++) {
-        struct buf *b = storage_of(&q->views, s->u.call.bufs[k]);
-        if (s->u.call.callee->params.v[k].dir != DIR_IN)
-            map_put(&q->writes, PKEY(b), (void *)((intptr_t)map_get(&q->writes, PKEY(b)) + 1));
-    }
-    return true;
-}
 /* What is written once, by one call, holds the same wherever it is read; a parameter holds something before. */
 static bool holds_still(struct share *q, struct buf *b) {
-    b = storage_of(&q->views, b);
-    return (intptr_t)map_get(&q->writes, PKEY(b)) <= (b->scope != SC_PARAM) && !map_get(&q->fixed, PKEY(b));
+    b = storage_of(&q->uses.views, b);
+    return storage_writes(&q->uses, b) <= (b->scope != SC_PARAM) && !storage_fixed(&q->uses, b);
 }
 /* A result of its own, made in this block. */
 static bool is_own(struct share *q, const struct block *in, struct buf *b) {
-    const struct stmt *alloc = map_get(&q->allocs, PKEY(b));
-    return alloc && alloc->in == in && b->scope == SC_ARENA && !b->fill && holds_still(q, b);
+    return own_alloc(&q->uses, in, b) && holds_still(q, b);
 }
 static bool same_call(struct share *q, const struct stmt *a, const struct stmt *b) {
     if (a->u.call.nbufs != b->u.call.nbufs || a->u.call.nargs != b->u.call.nargs) return false;
@@ -87,10 +68,8 @@ static void share_in(struct share *q, struct block *b) {
 }
 void share_calls(struct module *m) {
     struct arena *a = &m->ctx->arena;
-    struct share q = {m, {.arena = a}, {.arena = a}, {.arena = a}, {.arena = a}, {.arena = a}, {.arena = a}};
     if (!m->entry) return;
-    note_views(&q.views, &m->entry->body);
-    walk(&m->entry->body, note, &q);
+    struct share q = {m, storage_uses_of(m), {.arena = a}, {.arena = a}};
     share_in(&q, &m->entry->body);
     replace_bufs(m, &q.in_place);
 }
