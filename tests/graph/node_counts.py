@@ -23,7 +23,7 @@ import tempfile
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 sys.path.append(os.path.join(ROOT, "tests", "models"))
-from modelset import absent, index  # noqa: E402
+from modelset import absent, index, prepared  # noqa: E402
 
 SIMPLIFY = """
 import sys, onnx, onnxsim
@@ -103,11 +103,9 @@ def left_by_onnxsim(model, folder, seconds):
 
 def compare(args, name, expanded):
     import onnx
-    done = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "models", "prepare.py"), "--model", name],
-                          capture_output=True, text=True)
-    if done.returncode:
-        return "skip", "not prepared: " + done.stderr.strip()[-100:]
-    path = next(line.split(" ", 1)[1] for line in done.stdout.splitlines() if line.startswith("model "))
+    path, why = prepared(name)
+    if why:
+        return "skip", why
     with tempfile.TemporaryDirectory(prefix="node-counts-") as folder:
         model = onnx.load(path)
         before = sum(operators(model).values())

@@ -1,6 +1,8 @@
-"""The folder of test models (its README.md describes it): where it is and what its index says."""
+"""The folder of test models (its README.md describes it): where it is, what its index says, a model made ready."""
 import csv
 import os
+import subprocess
+import sys
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 MODELS = os.path.abspath(os.environ.get("GCC2NN_MODELS") or os.path.join(ROOT, "..", "shared", "models"))
@@ -19,3 +21,13 @@ def index():
     """{name: row of INDEX.csv}, in its order."""
     with open(os.path.join(MODELS, "INDEX.csv"), encoding="utf-8", newline="") as f:
         return {row["name"]: row for row in csv.DictReader(f)}
+
+
+def prepared(name):
+    """(path of the model, "") once prepare.py has made it ready, or (None, why it cannot)."""
+    # A process of its own: filling weights takes gigabytes, which go back this way.
+    done = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "models", "prepare.py"), "--model", name],
+                          capture_output=True, text=True, errors="replace")
+    if done.returncode:
+        return None, "not prepared: " + (done.stderr.strip() or "no message").splitlines()[-1][:100]
+    return next(line.split(" ", 1)[1] for line in done.stdout.splitlines() if line.startswith("model ")), ""

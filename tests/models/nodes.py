@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from modelset import ROOT, absent, index
+from modelset import ROOT, absent, index, prepared
 
 
 LONGEST = 60    # longer names are shown shortened
@@ -82,11 +82,9 @@ def wrong_list(want, calls, nodes, kernels):
 
 def check(args, name):
     import onnx
-    out = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "models", "prepare.py"), "--model", name],
-                         capture_output=True, text=True)
-    if out.returncode:
-        return "skip", "not prepared: " + out.stderr.strip()[-100:]
-    path = next(line.split(" ", 1)[1] for line in out.stdout.splitlines() if line.startswith("model "))
+    path, why = prepared(name)
+    if why:
+        return "skip", why
     with tempfile.TemporaryDirectory(prefix="nodes-") as folder:
         done = subprocess.run([args.gcc2nn, path, "-o", os.path.join(folder, "out"), "--target=x86-avx2"],
                               capture_output=True, text=True, errors="replace")
