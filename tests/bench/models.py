@@ -26,6 +26,7 @@ import onnxruntime as ort
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.append(os.path.join(ROOT, "tests", "models"))
+from modelset import prepared               # noqa: E402
 from run_models import host_target          # noqa: E402
 
 DEFAULT = ["resnet50", "mobilenet_v2", "bert_base:seq=128"]
@@ -50,8 +51,10 @@ def run(*command, **more):
 def find_model(name):
     if name.endswith(".onnx"):
         return name
-    out = run(sys.executable, os.path.join(ROOT, "tests/models/prepare.py"), name)
-    return next(line.split(" ", 1)[1] for line in out.splitlines() if line.startswith("model "))
+    path, why = prepared(name)
+    if why:
+        sys.exit(f"models.py: {why}")
+    return path
 
 
 def model_dims(path, given):

@@ -272,7 +272,7 @@ def main():
     parser.add_argument("--json", metavar="FILE", help="write the summary there")
     parser.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
     args = parser.parse_args()
-    from modelset import absent
+    from modelset import absent, prepared
     verdicts, names = [], args.names or ["made"] + ([] if absent() else NAMES)
     with tempfile.TemporaryDirectory(prefix="nhwc-") as folder:
         for name in names:
@@ -280,9 +280,9 @@ def main():
                 verdicts.append(check(args, "made", made(13, False), folder))
                 verdicts.append(check(args, "made_open", made(13, True), folder))
                 continue
-            out = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "models", "prepare.py"), name],
-                                 capture_output=True, text=True, check=True).stdout
-            path = next(line.split(" ", 1)[1] for line in out.splitlines() if line.startswith("model "))
+            path, why = prepared(name)
+            if why:
+                sys.exit(f"nhwc_twins: {why}")
             verdicts.append(check(args, name, onnx.load(path), folder))
     summary = {"passed": verdicts.count(True), "failed": verdicts.count(False), "skipped": 0}
     if args.json:

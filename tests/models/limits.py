@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from modelset import ROOT, absent
+from modelset import ROOT, absent, prepared
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "hostile"))
@@ -63,9 +63,10 @@ def many_nodes(args, top, problems):
 
 
 def resnet(args, top, problems):
-    out = subprocess.run([sys.executable, os.path.join(HERE, "prepare.py"), "resnet50"], cwd=ROOT, stdout=subprocess.PIPE,
-                         check=True).stdout.decode()
-    path, folder = out.splitlines()[0].split(" ", 1)[1], os.path.join(top, "resnet50")
+    path, why = prepared("resnet50")
+    if why:
+        raise Failed(why)
+    folder = os.path.join(top, "resnet50")
     seconds, memory = call([args.gcc2nn, path, "--out", folder, "--dim", "batch=1", "--name", "net"], top)
     with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as f:
         weights = json.load(f)["weights"]["bytes"]

@@ -19,9 +19,8 @@ import tempfile
 
 import check_output
 import run_models
-from modelset import ROOT, absent
+from modelset import ROOT, absent, prepared
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 SMALL = ("cifar10_resnet_2b", "lstm_tagger", "mnist_float16")   # plain; sizes known in the run only; half precision
 LARGE = ("resnet50", "mobilenet_v2", "bert_base", "yolox_nano", "silero_vad")
 TARGETS = ("x86-avx2", "x86-avx512", "c99", "aarch64", "cuda")
@@ -95,13 +94,11 @@ def main():
         print(f"replay: skipped: {why}")
         names, summary["skipped"] = [], 1
     for name in names:
-        try:
-            out = check_output.command([sys.executable, os.path.join(HERE, "prepare.py"), name], args, ROOT)
-        except (check_output.Failed, run_models.Broken) as e:
-            print(f"{name}: skipped: {e}")
+        model, why = prepared(name)
+        if why:
+            print(f"{name}: skipped: {why}")
             summary["skipped"] += 1
             continue
-        model = out.splitlines()[0].split(" ", 1)[1]
         for target in args.target or TARGETS:
             with tempfile.TemporaryDirectory(prefix="replay-") as top:
                 try:

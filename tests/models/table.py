@@ -16,18 +16,15 @@ import subprocess
 import sys
 import tempfile
 
-from modelset import ROOT, absent, index
+from modelset import ROOT, absent, index, prepared
 from run_models import LEFT_OUT
-
-HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def measure(name, args):
     """{nodes, kernels, arena, least} or {why}"""
-    done = subprocess.run([sys.executable, os.path.join(HERE, "prepare.py"), name], capture_output=True, text=True)
-    if done.returncode:
-        return {"why": "cannot be prepared: " + (done.stderr.strip().splitlines() or ["no message"])[-1][:100]}
-    model = next(line.split(" ", 1)[1] for line in done.stdout.splitlines() if line.startswith("model "))
+    model, why = prepared(name)
+    if why:
+        return {"why": why}
     with tempfile.TemporaryDirectory(prefix="table-") as folder:
         done = subprocess.run([args.gcc2nn, model, "--target", args.target, "--out", os.path.join(folder, "out"),
                                "--dump-after=fold-affine"], capture_output=True, text=True, errors="replace")

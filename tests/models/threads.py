@@ -15,9 +15,8 @@ import tempfile
 
 import check_output
 import run_models
-from modelset import ROOT, absent
+from modelset import ROOT, absent, prepared
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 NAMES = ("mnist_cntk", "cf_if_branch", "trt_loop")
 CONTEXTS, RUNS = 2, 5
 FLAGS = "-O1 -g -fsanitize=thread"
@@ -85,8 +84,9 @@ def build_and_run(args, top):
     build, prefixes = os.path.join(top, "program"), []
     os.mkdir(build)
     for k, name in enumerate(args.names):
-        out = check_output.command([sys.executable, os.path.join(HERE, "prepare.py"), name], args, ROOT)
-        model = out.splitlines()[0].split(" ", 1)[1]
+        model, why = prepared(name)
+        if why:
+            raise check_output.Failed(why)
         prefix, folder = f"net{k}", os.path.join(top, f"net{k}")
         check_output.command([args.gcc2nn, model, "--out", folder, "--target", args.target, "--name", prefix,
                               "--weights", "array"], args, ROOT)
