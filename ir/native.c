@@ -3,26 +3,17 @@
 #include "runtime_stub/nn_text.h"
 #include <string.h>
 
-static nn_str str_at(const void *p) {
-    nn_str s;
-    memcpy(&s, p, sizeof s);
-    return s;
-}
-static int64_t i64_at(const void *p) {
-    int64_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-static int32_t i32_at(const void *p) {
-    int32_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-static double f64_at(const void *p) {
-    double v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
+/* The value that an argument points to. */
+#define AT(name, type)                                                                                                 \
+    static type name##_at(const void *p) {                                                                             \
+        type v;                                                                                                        \
+        memcpy(&v, p, sizeof v);                                                                                       \
+        return v;                                                                                                      \
+    }
+AT(str, nn_str)
+AT(i64, int64_t)
+AT(i32, int32_t)
+AT(f64, double)
 #define RUN(name, type, value)                                                                                         \
     static void run_##name(void *result, const void *const *a) {                                                       \
         type v = value;                                                                                                \
