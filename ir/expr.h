@@ -204,6 +204,8 @@ int x_terms(struct ctx *c, expr e, int64_t *konst, const expr **atoms, const int
 /* Bottom-up rebuild through the constructors, each distinct node once. fn sees every node before its operands are
  * rebuilt and may return a replacement (which is not descended into), or NULL to go on. */
 expr x_map(struct ctx *c, expr e, expr (*fn)(void *env, expr e), void *env);
+/* The load e, of b instead; its indices and fill with x_map. */
+expr x_map_load(struct ctx *c, expr e, struct buf *b, expr (*fn)(void *env, expr e), void *env);
 /* Replacement of variables and symbols. Keys: PKEY(struct var *) or PKEY(struct sym *); values: expr. */
 struct subst {
     struct map map;

@@ -90,6 +90,11 @@ expr x_map(struct ctx *c, expr e, expr (*fn)(void *env, expr e), void *env) {
     memo_free(&m);
     return r;
 }
+expr x_map_load(struct ctx *c, expr e, struct buf *b, expr (*fn)(void *env, expr e), void *env) {
+    expr *a = NEWN(&c->arena, expr, e->n);
+    for (int k = 0; k < e->n; k++) a[k] = x_map(c, e->arg[k], fn, env);
+    return x_load(c, b, a, e->n - e->has_fill, e->has_fill ? a[e->n - 1] : NULL);
+}
 static expr subst_leaf(void *env, expr e) {
     const struct subst *s = env;
     if (e->op != X_VAR && e->op != X_SYM) return NULL;

@@ -205,10 +205,7 @@ static expr successor(void *env, expr e) {
     struct rewriter *r = env;
     if (e->op == X_VAR) return map_get(&r->vars, PKEY(e->u.var));
     struct buf *b = e->op == X_LOAD ? map_get(&r->bufs, PKEY(e->u.buf)) : NULL;
-    if (!b) return NULL;
-    expr *a = NEWN(&r->c->arena, expr, e->n);
-    for (int k = 0; k < e->n; k++) a[k] = x_map(r->c, e->arg[k], successor, r);
-    return x_load(r->c, b, a, e->n - e->has_fill, e->has_fill ? a[e->n - 1] : NULL);
+    return b ? x_map_load(r->c, e, b, successor, r) : NULL;
 }
 static expr rewritten(struct rewriter *r, expr e) {
     if (!e) return NULL;

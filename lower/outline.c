@@ -76,11 +76,7 @@ static expr rename_expr(void *env, expr e) {
         return map_get(&r->leaves.map, e->op == X_VAR ? PKEY(e->u.var) : PKEY(e->u.sym));
     if (e->op != X_LOAD) return NULL;
     struct buf *b = map_get(&r->bufs, PKEY(e->u.buf));
-    if (!b) return NULL;
-    expr a[40];
-    for (int k = 0; k < e->n; k++) a[k] = x_map(r->c, e->arg[k], rename_expr, r);
-    int n = e->n - e->has_fill;
-    return x_load(r->c, b, a, n, e->has_fill ? a[n] : NULL);
+    return b ? x_map_load(r->c, e, b, rename_expr, r) : NULL;
 }
 static bool rename_targets(void *env, struct stmt *s) {
     struct renaming *r = env;

@@ -13,11 +13,7 @@ struct buf *buf_placed(const struct map *in_place, struct buf *b) {
 static expr rename_load(void *env, expr e) {
     struct renaming *r = env;
     struct buf *b = e->op == X_LOAD ? buf_placed(r->in_place, e->u.buf) : NULL;
-    if (!b || b == e->u.buf) return NULL;
-    expr a[40];
-    int n = e->n - e->has_fill;
-    for (int k = 0; k < e->n; k++) a[k] = x_map(r->c, e->arg[k], rename_load, r);
-    return x_load(r->c, b, a, n, e->has_fill ? a[n] : NULL);
+    return b && b != e->u.buf ? x_map_load(r->c, e, b, rename_load, r) : NULL;
 }
 static bool rename_stmt(void *env, struct stmt *s) {
     const struct map *in_place = ((struct renaming *)env)->in_place;
