@@ -62,9 +62,7 @@ static const char *fill_in(struct ctx *c, const char *tmpl, const struct holes *
         default: BUG("template hole $%c", *s);
         }
     }
-    const char *r = arena_copy(&c->arena, t.s, t.n + 1);
-    text_free(&t);
-    return r;
+    return text_take(&t, &c->arena);
 }
 
 /* True the first time a name is asked for. */
@@ -238,10 +236,8 @@ static const char *from_row(const struct emit_options *o, const char *row, const
         if (*s == '%') text_char(&t, *++s);
         else text_char(&t, *s);
     text_add(&t, ";\n}\n");
-    const char *r = arena_copy(&o->uses->c->arena, t.s, t.n + 1);
-    text_free(&t);
     o->uses->intrinsics = true;
-    return r;
+    return text_take(&t, &o->uses->c->arena);
 }
 
 const char *c_op(const struct emit_options *o, enum xop op, enum dtype t, int lanes) {
@@ -465,9 +461,7 @@ static const char *small_decode(const struct emit_options *o, const struct small
         }
     }
     text_printf(&t, "\n    };\n    return value[code%s];\n}\n", k->bits < 8 ? " & 15" : "");
-    const char *r = arena_copy(&c->arena, t.s, t.n + 1);
-    text_free(&t);
-    return r;
+    return text_take(&t, &c->arena);
 }
 /* Rounds to nearest even; what is too large becomes the greatest finite value. */
 static const char *small_encode(const struct emit_options *o, const struct small *k) {

@@ -64,9 +64,7 @@ static const char *full_name(struct summary *s, const struct op_tally *t) {
 static const char *type_text(struct summary *s, const struct type *ty) {
     struct text t = {0};
     type_print(&t, ty);
-    const char *copy = arena_copy(&s->c->arena, t.s, t.n + 1);
-    text_free(&t);
-    return copy;
+    return text_take(&t, &s->c->arena);
 }
 
 /* ---- for people */

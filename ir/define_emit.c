@@ -135,9 +135,7 @@ static char *instantiate(struct ctx *c, const char *text, size_t n, enum dtype t
             told[of] = true;
         } else text_char(&r, text[k]);
     }
-    char *s = arena_copy(&c->arena, r.s ? r.s : "", r.n + 1);
-    text_free(&r);
-    return s;
+    return text_take(&r, &c->arena);
 }
 static struct proc *kernel_proc(struct def *d, const char *name, enum dtype t, const T *bufs, int nbufs) {
     const char *full = name, *path = internf(d->c->names, "templates/kernels/%s.lir", name);

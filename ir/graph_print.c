@@ -385,8 +385,7 @@ static void name_symbol(struct printer *p, const struct sym *s) {
     struct text t = {0};
     print_sym_name(&t, s->name);
     if (k->n > 1) text_printf(&t, "#%d", k->n);
-    map_put(&p->symbols, PKEY(s), arena_copy(&p->tmp, t.s, t.n + 1));
-    text_free(&t);
+    map_put(&p->symbols, PKEY(s), text_take(&t, &p->tmp));
 }
 
 static void print_sym_def(struct printer *p, const char *keyword, const struct sym *s) {

@@ -219,9 +219,7 @@ static const char *access_text(struct region *r, const struct access *a) {
     text_add(&t, a->buf->name);
     for (int k = 0; k < a->n; k++) text_printf(&t, "%s%s", k ? "," : "[", expr_text(c, r->v->p, a->s, a->idx[k]));
     text_add(&t, a->n ? "]" : "[]");
-    const char *s = arena_printf(&c->arena, "%s", t.s);
-    text_free(&t);
-    return s;
+    return text_take(&t, &c->arena);
 }
 /* Lanes may add to one cell: the printer makes that a horizontal reduction. */
 static bool horizontal(struct region *r, const struct access *a, const struct access *b) {

@@ -7,9 +7,7 @@
 static const char *computed_text(struct graph *g, const struct type *t) {
     struct text s = {0};
     type_print(&s, t);
-    const char *copy = arena_copy(&g->ctx->arena, s.s, s.n + 1);
-    text_free(&s);
-    return copy;
+    return text_take(&s, &g->ctx->arena);
 }
 /* -1 or less is no size: exporters write so when they do not know. */
 static bool dim_may_be(struct ctx *c, expr computed, int64_t declared) {

@@ -47,11 +47,10 @@ static void record(struct diags *d, enum severity s, enum diag_code code, const 
     text_vprintf(&t, fmt, ap);
     *row = (struct diag){.severity = s, .code = code};
     if (s == DIAG_ERROR && diag_is_ours(d, code) && d->ours++ == 0) row->help = die_report();
-    row->message = arena_copy(d->arena, t.s, t.n + 1);
+    row->message = text_take(&t, d->arena);
     /* Copies: the caller's names may go away before the end */
     row->where = where ? arena_copy(d->arena, where, strlen(where) + 1) : NULL;
     row->origin = origin ? arena_copy(d->arena, origin, strlen(origin) + 1) : NULL;
-    text_free(&t);
 }
 
 void diag(struct diags *d, enum severity s, enum diag_code code, const char *fmt, ...) {
@@ -83,8 +82,7 @@ void diag_help(struct diags *d, const char *fmt, ...) {
     va_start(ap, fmt);
     text_vprintf(&t, fmt, ap);
     va_end(ap);
-    d->v[d->n - 1].help = arena_copy(d->arena, t.s, t.n + 1);
-    text_free(&t);
+    d->v[d->n - 1].help = text_take(&t, d->arena);
 }
 
 /* Length of the well-formed UTF-8 sequence at s (2 to 4 bytes), or 0; C1 controls and bidirectional overrides, with
@@ -132,9 +130,7 @@ const char *diag_quote(struct arena *a, const char *s) {
         s += add_escaped(&t, s);
     }
     text_add(&t, *s ? "...\"" : "\"");
-    const char *copy = arena_copy(a, t.s, t.n + 1);
-    text_free(&t);
-    return copy;
+    return text_take(&t, a);
 }
 
 static void print_row(const struct diag *d, struct text *out, bool color) {

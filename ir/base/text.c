@@ -38,6 +38,12 @@ void text_free(struct text *t) {
     *t = (struct text){0};
 }
 
+char *text_take(struct text *t, struct arena *a) {
+    char *s = arena_copy(a, t->s ? t->s : "", t->n + 1);
+    text_free(t);
+    return s;
+}
+
 /* A program that links this code may have called setlocale; a decimal comma must not reach any output. */
 static locale_t enter_c_locale(void) {
     static _Atomic(locale_t) c;
