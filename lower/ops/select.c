@@ -136,42 +136,39 @@ static void op_unique(void) {
     }
 }
 
-/* Det: elimination with the largest pivot of each column, on a copy. */
-static void op_det(void) {
+/* The operand as matrices to be eliminated in place: a copy of it, their size and their number. */
+static bool square_copy(const char *op, T *copy, E *n, E *batch) {
     T x = in(0);
     int r = rank(x);
-    if (r < 2) {
-        fail(E_RANK, "Det takes matrices; the input has rank %d", r);
-        return;
-    }
-    E n = dim(x, r - 1), batch = product(sub_list(shape(x), 0, r - 2));
-    require(eq(dim(x, r - 2), n), "the matrices are not square");
-    enum dtype t = acc(x);
-    X i = axes(put(shape(x), r - 2, n));
-    T copy = stage("copy", t, i, at(x, i)), y = scratch("det", t, list1(batch));
+    if (r < 2) return fail(E_RANK, "%s takes matrices; the input has rank %d", op, r), false;
+    *n = dim(x, r - 1), *batch = product(sub_list(shape(x), 0, r - 2));
+    require(eq(dim(x, r - 2), *n), "the matrices are not square");
+    X i = axes(put(shape(x), r - 2, *n));
+    *copy = stage("copy", acc(x), i, at(x, i));
+    return true;
+}
+/* Det: elimination with the largest pivot of each column. */
+static void op_det(void) {
+    T x = in(0), copy;
+    E n, batch;
+    if (!square_copy("Det", &copy, &n, &batch)) return;
+    T y = scratch("det", acc(x), list1(batch));
     E args[] = {batch, n};
-    call_kernel("det", t, (const T[]){copy, y}, 2, args, 2);
-    if (y) out_reshaped(0, y, sub_list(shape(x), 0, r - 2));
+    call_kernel("det", acc(x), (const T[]){copy, y}, 2, args, 2);
+    if (y) out_reshaped(0, y, sub_list(shape(x), 0, rank(x) - 2));
 }
 
 /* com.microsoft.Inverse, by the same elimination. */
 static void op_inverse(void) {
-    T x = in(0);
-    int r = rank(x);
-    if (r < 2) {
-        fail(E_RANK, "Inverse takes matrices; the input has rank %d", r);
-        return;
-    }
-    E n = dim(x, r - 1), batch = product(sub_list(shape(x), 0, r - 2));
-    require(eq(dim(x, r - 2), n), "the matrices are not square");
-    enum dtype t = acc(x);
-    X i = axes(put(shape(x), r - 2, n));
-    T copy = stage("copy", t, i, at(x, i)), y = scratch("inverse", t, list3(batch, n, n));
+    T x = in(0), copy;
+    E n, batch;
+    if (!square_copy("Inverse", &copy, &n, &batch)) return;
+    T y = scratch("inverse", acc(x), list3(batch, n, n));
     E args[] = {batch, n};
-    call_kernel("inverse", t, (const T[]){copy, y}, 2, args, 2);
+    call_kernel("inverse", acc(x), (const T[]){copy, y}, 2, args, 2);
     if (!y) return;
-    X o = axes(put(shape(x), r - 2, n));
-    out(0, dtype(x), o, at_reshaped(y, o, put(shape(x), r - 2, n)));
+    X sizes = put(shape(x), rank(x) - 2, n), o = axes(sizes);
+    out(0, dtype(x), o, at_reshaped(y, o, sizes));
 }
 
 /* ---- NonMaxSuppression */
