@@ -3,6 +3,7 @@
 #ifndef NN_TESTS_ONNX_WRITER_H
 #define NN_TESTS_ONNX_WRITER_H
 #include "ir/base/text.h"
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct text msg;

@@ -1,5 +1,6 @@
 /* The scan of ONNX bytes: what it refuses, what it leaves out, and that nothing hostile gets through to protobuf-c. */
 #include "compiler/import/prescan.h"
+#include "onnx_writer.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,26 +8,10 @@
 
 static struct arena arena;
 
-static void put_varint(struct text *t, uint64_t v) {
-    for (; v >= 0x80; v >>= 7) text_char(t, (char)(v | 0x80));
-    text_char(t, (char)v);
-}
-
-static void put_number(struct text *t, unsigned field, uint64_t v) {
-    put_varint(t, field << 3);
-    put_varint(t, v);
-}
-
-static void put_bytes(struct text *t, unsigned field, const void *p, size_t n) {
-    put_varint(t, field << 3 | 2);
-    put_varint(t, n);
-    text_addn(t, p, n);
-}
-
-static void put_string(struct text *t, unsigned field, const char *s) { put_bytes(t, field, s, strlen(s)); }
-static void put_message(struct text *t, unsigned field, struct text *m) {
-    put_bytes(t, field, m->s ? m->s : "", m->n);
-    text_free(m);
+/* The message may be filled again. */
+static void put_message(struct text *t, int field, struct text *m) {
+    w_msg(t, field, *m);
+    *m = (struct text){0};
 }
 
 /* A tensor [n] of u8, filled with one byte; its raw_data stands before its dims on purpose. */
@@ -34,11 +19,11 @@ static struct text tensor(const char *name, size_t n, int fill) {
     struct text t = {0};
     char *raw = malloc(n);
     memset(raw, fill, n);
-    put_bytes(&t, 9, raw, n);
+    w_bytes(&t, 9, raw, n);
     free(raw);
-    put_number(&t, 1, n);
-    put_number(&t, 2, 2);
-    put_string(&t, 8, name);
+    w_int(&t, 1, (int64_t)n);
+    w_int(&t, 2, 2);
+    w_str(&t, 8, name);
     return t;
 }
 
@@ -46,15 +31,15 @@ static struct text tensor(const char *name, size_t n, int fill) {
  * come between the nodes, so that the order of bytes is not the order of the tree. */
 static struct text model(void) {
     struct text m = {0}, g = {0}, n = {0}, a = {0}, t, vi = {0}, ty = {0}, tt = {0}, sh = {0}, dim = {0}, op = {0};
-    put_string(&n, 1, "x");
-    put_string(&n, 2, "y");
-    put_string(&n, 4, "Constant");
-    put_string(&a, 1, "value");
+    w_str(&n, 1, "x");
+    w_str(&n, 2, "y");
+    w_str(&n, 4, "Constant");
+    w_str(&a, 1, "value");
     t = tensor("attribute", 5000, 3);
     put_message(&a, 5, &t);
-    put_number(&a, 20, 4);
-    put_bytes(&a, 7, "\0\0\x80\x3f\0\0\0\x40", 8);
-    put_bytes(&a, 8, "\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11);
+    w_int(&a, 20, 4);
+    w_bytes(&a, 7, "\0\0\x80\x3f\0\0\0\x40", 8);
+    w_bytes(&a, 8, "\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11);
     put_message(&n, 5, &a);
     t = tensor("first", 2000, 1);
     put_message(&g, 5, &t);
@@ -63,23 +48,23 @@ static struct text model(void) {
     put_message(&g, 5, &t);
     t = tensor("last", RAW_KEPT + 1, 4);
     put_message(&g, 5, &t);
-    put_number(&dim, 1, 7);
+    w_int(&dim, 1, 7);
     put_message(&sh, 1, &dim);
-    put_string(&dim, 2, "batch");
+    w_str(&dim, 2, "batch");
     put_message(&sh, 1, &dim);
-    put_number(&tt, 1, 1);
+    w_int(&tt, 1, 1);
     put_message(&tt, 2, &sh);
     put_message(&ty, 1, &tt);
-    put_string(&vi, 1, "x");
+    w_str(&vi, 1, "x");
     put_message(&vi, 2, &ty);
     put_message(&g, 11, &vi);
-    put_string(&g, 2, "graph");
-    put_number(&m, 1, 10);
-    put_string(&m, 2, "producer");
-    put_string(&m, 77, "unknown field");
+    w_str(&g, 2, "graph");
+    w_int(&m, 1, 10);
+    w_str(&m, 2, "producer");
+    w_str(&m, 77, "unknown field");
     put_message(&m, 7, &g);
-    put_string(&op, 1, "");
-    put_number(&op, 2, 21);
+    w_str(&op, 1, "");
+    w_int(&op, 2, 21);
     put_message(&m, 8, &op);
     return m;
 }
@@ -295,9 +280,9 @@ Test(prescan, wire_format) {
 Test(prescan, says_where) {
     struct diags d = {.arena = &arena, .file = "m.onnx"};
     struct text t = {0}, g = {0}, n = {0};
-    put_string(&n, 1, "x");
-    put_number(&n, 1, 3); /* an input as a number */
-    put_number(&t, 1, 10);
+    w_str(&n, 1, "x");
+    w_int(&n, 1, 3); /* an input as a number */
+    w_int(&t, 1, 10);
     put_message(&g, 1, &n);
     put_message(&t, 7, &g);
     cr_assert_not(accepts(&onnx__model_proto__descriptor, t.s, t.n, &d));
