@@ -87,15 +87,6 @@ static bool only_accessed(struct step *s, const struct buf *b) {
     }
     return true;
 }
-struct move {
-    struct ctx *c;
-    struct buf *to;
-};
-static expr moved_load(void *env, struct buf *b, expr *idx, int n, expr fill) {
-    struct move *m = env;
-    (void)b;
-    return x_load(m->c, m->to, idx, n, fill);
-}
 bool apply_over(struct step *s) {
     struct accesses a = {0};
     struct buf *y, *x;
@@ -114,8 +105,8 @@ bool apply_over(struct step *s) {
                 return step_refuse(s, NULL, "a cell of `%s` may be read after `%s` has overwritten it", x->name,
                                    y->name);
         }
-    struct move m = {s->c, y};
-    map_loads(s, &s->p->body, x, moved_load, &m);
+    struct redirect r = {s->c, y};
+    map_loads(s, &s->p->body, x, redirected_load, &r);
     struct stmts all = {0};
     stmts_below(s, &s->p->body, &all);
     for (int k = 0; k < all.n; k++)

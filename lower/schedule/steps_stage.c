@@ -23,15 +23,6 @@ static const struct var *axis_var(const struct pristine *p, int k, int d) {
 }
 
 /* ---- cache_read */
-struct redirect {
-    struct step *s;
-    struct buf *to;
-};
-static expr redirected_load(void *env, struct buf *b, expr *idx, int n, expr fill) {
-    struct redirect *r = env;
-    (void)b;
-    return x_load(r->s->c, r->to, idx, n, fill);
-}
 bool apply_cache_read(struct step *s) {
     struct ctx *c = s->c;
     struct stmts all = {0};
@@ -69,7 +60,7 @@ bool apply_cache_read(struct step *s) {
         idx[d] = x_var(c, v[d]);
     }
     for (int k = 0; k < all.n; k++) {
-        struct redirect r = {s, copy};
+        struct redirect r = {c, copy};
         for (int j = 0; j < nof; j++)
             if (all.v[k]->kind == S_STORE && all.v[k]->u.store.buf == of[j])
                 map_loads_in(s, all.v[k], b, redirected_load, &r), done++;
@@ -83,7 +74,7 @@ bool apply_cache_read(struct step *s) {
 /* ---- cache_write */
 /* The stage's own loads and stores of `from` go to `to`. */
 static void retarget(struct step *s, struct pristine *p, struct buf *to) {
-    struct redirect r = {s, to};
+    struct redirect r = {s->c, to};
     for (int k = 0; k < p->n; k++) {
         map_loads_in(s, p->nest[k], p->buf, redirected_load, &r);
         p->store[k]->u.store.buf = to;

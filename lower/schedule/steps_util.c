@@ -287,6 +287,11 @@ expr map_loads_expr(struct step *s, expr e, struct buf *from, load_fn fn, void *
     struct mapper m = {s, from, fn, env};
     return x_map(s->c, e, map_load_node, &m);
 }
+expr redirected_load(void *redirect, struct buf *from, expr *idx, int n, expr fill) {
+    struct redirect *r = redirect;
+    (void)from;
+    return x_load(r->c, r->to, idx, n, fill);
+}
 struct stmt *loops_around(struct ctx *c, const struct var *const *vars, int n, struct stmt *leaf) {
     for (int k = n - 1; k >= 0; k--) {
         struct stmt *f = s_for(c, vars[k], LK_SERIAL);

@@ -109,6 +109,11 @@ typedef expr (*load_fn)(void *env, struct buf *from, expr *idx, int n, expr fill
 void map_loads(struct step *s, struct block *b, struct buf *from, load_fn fn, void *env);
 void map_loads_in(struct step *s, struct stmt *t, struct buf *from, load_fn fn, void *env);
 expr map_loads_expr(struct step *s, expr e, struct buf *from, load_fn fn, void *env);
+struct redirect {
+    struct ctx *c;
+    struct buf *to;
+};
+expr redirected_load(void *redirect, struct buf *from, expr *idx, int n, expr fill); /* the same cell of `to` */
 /* A nest of loops over vars around one statement. */
 struct stmt *loops_around(struct ctx *c, const struct var *const *vars, int n, struct stmt *leaf);
 /* Takes the buffer out of the procedure, with its allocation at the top level. */
