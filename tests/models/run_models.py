@@ -163,32 +163,26 @@ def tolerance(row, output, dtype, widened):
     return max(usual, widened.get((row["name"], output), 0.0))
 
 
-def read_widened(rows):
-    widened = {}
-    path = os.path.join(HERE, "tolerance.tsv")
-    with open(path, encoding="utf-8") as f:
+def read_table(name, rows, columns):
+    """The rows of a table beside this script; the first column names a model, the last says why."""
+    with open(os.path.join(HERE, name), encoding="utf-8") as f:
         for number, line in enumerate(f, 1):
             fields = line.rstrip("\n").split("\t")
             if number == 1 or not line.strip():
                 continue
-            if len(fields) != 4 or fields[0] not in rows or not fields[3].strip():
-                sys.exit(f"tolerance.tsv:{number}: expected a model of INDEX.csv, an output, a tolerance and its cause")
-            widened[fields[0], fields[1]] = float(fields[2])
-    return widened
+            if len(fields) != len(columns) or fields[0] not in rows or not fields[-1].strip():
+                sys.exit(f"{name}:{number}: expected {', '.join(columns)}")
+            yield fields
+
+
+def read_widened(rows):
+    columns = "a model of INDEX.csv", "an output", "a tolerance", "its cause"
+    return {(model, out): float(to) for model, out, to, _ in read_table("tolerance.tsv", rows, columns)}
 
 
 def read_pending(rows):
     """Models that gcc2nn refuses so far, with the reason: said and counted as skipped. One that works fails the run."""
-    pending = {}
-    with open(os.path.join(HERE, "pending.tsv"), encoding="utf-8") as f:
-        for number, line in enumerate(f, 1):
-            fields = line.rstrip("\n").split("\t")
-            if number == 1 or not line.strip():
-                continue
-            if len(fields) != 2 or fields[0] not in rows or not fields[1].strip():
-                sys.exit(f"pending.tsv:{number}: expected a model of INDEX.csv and the reason")
-            pending[fields[0]] = fields[1]
-    return pending
+    return dict(read_table("pending.tsv", rows, ("a model of INDEX.csv", "the reason")))
 
 
 def settle(result, pending):
@@ -204,14 +198,9 @@ def settle(result, pending):
 def read_ties(rows):
     """{model: {output: the output that ranks its rows}}"""
     ties = {}
-    with open(os.path.join(HERE, "ties.tsv"), encoding="utf-8") as f:
-        for number, line in enumerate(f, 1):
-            fields = line.rstrip("\n").split("\t")
-            if number == 1 or not line.strip():
-                continue
-            if len(fields) != 4 or fields[0] not in rows or not fields[3].strip():
-                sys.exit(f"ties.tsv:{number}: expected a model of INDEX.csv, an output, the one that ranks it, the cause")
-            ties.setdefault(fields[0], {})[fields[1]] = fields[2]
+    columns = "a model of INDEX.csv", "an output", "the one that ranks it", "the cause"
+    for model, output, by, _ in read_table("ties.tsv", rows, columns):
+        ties.setdefault(model, {})[output] = by
     return ties
 
 
