@@ -14,13 +14,23 @@ static struct quantised quantised_by(int k) { /* input k and the one behind it *
 static E as_float(E i) { return cast(F32, i); }
 static X broadcast_axes(void) { return axes(bcast_shape((const T[]){in(0), in(3)}, 2)); }
 static E operand(int k, X i) { return cast(I32, at(in(k), bcast(in(k), i))); }
-/* The zero points are one term, which is rounded with the sum. */
+/* Whether a is repeated along the last axis on which not both are 1. */
+static bool repeated(T a, T b) {
+    for (int k = 1; k <= rank(a) || k <= rank(b); k++) {
+        bool one_a = k > rank(a) || x_is(dim(a, rank(a) - k), 1), one_b = k > rank(b) || x_is(dim(b, rank(b) - k), 1);
+        if (!one_a || !one_b) return one_a;
+    }
+    return false;
+}
+/* The zero points are one term, which is rounded with the sum. To it comes the operand b, which is the repeated one if
+ * there is one; then a. */
 static void op_qlinearadd(void) {
     X i = broadcast_axes();
-    struct quantised a = quantised_by(1), b = quantised_by(4), c = quantised_by(6);
+    int ka = repeated(in(0), in(3)) ? 3 : 0, kb = 3 - ka;
+    struct quantised a = quantised_by(ka + 1), b = quantised_by(kb + 1), c = quantised_by(6);
     E fa = div_(a.scale, c.scale), fb = div_(b.scale, c.scale);
-    E shift = sub(as_float(c.zero), add(mul(fa, as_float(a.zero)), mul(fb, as_float(b.zero))));
-    E v = add(mul(as_float(operand(0, i)), fa), add(mul(as_float(operand(3, i)), fb), shift));
+    E shift = sub(as_float(c.zero), fma_(fa, as_float(a.zero), mul(fb, as_float(b.zero))));
+    E v = fma_(as_float(operand(ka, i)), fa, fma_(as_float(operand(kb, i)), fb, shift));
     out(0, dtype(in(0)), i, cast(dtype(in(0)), rint_(v)));
 }
 static void op_qlinearmul(void) {

@@ -20,6 +20,30 @@ Test(ms_ops, sums_and_products_round_with_the_zero_point) {
     gives("const %a: i8[3] = [-128,0,5] const %b: i8[3] = [-128,7,5] const %z: i8[] = [1]",
           "%y: ? = " MS "MulInteger(%a, %z, %b)", LIST(16512, -7, 20));
 }
+/* Near halves, where one rounding more or another order of the terms gives the neighbour. Values are ONNX Runtime's, of
+ * x86 with AVX2. */
+Test(ms_ops, sums_are_fused_and_begin_with_the_repeated_operand) {
+#define SCALES(a, b, c) "const %s: f32[] = [" a "] const %t: f32[] = [" b "] const %u: f32[] = [" c "]"
+#define ZEROS(a, b, c)  "const %x: u8[] = [" a "] const %v: u8[] = [" b "] const %z: u8[] = [" c "]"
+#define SUM             "%y: ? = " MS "QLinearAdd(%a, %s, %x, %b, %t, %v, %u, %z)"
+    gives(SCALES("0.35", "0.07", "0.1")
+              ZEROS("53", "209", "236") "const %a: u8[2] = [24,51] const %b: u8[2] = [229,154]",
+          SUM, LIST(148, 191));
+    gives(SCALES("0.27", "0.36", "0.38")
+              ZEROS("47", "94", "41") "const %a: u8[2] = [10,10] const %b: u8[2] = [231,231]",
+          SUM, LIST(145, 145));
+    gives(SCALES("0.33", "0.34", "0.16")
+              ZEROS("173", "212", "81") "const %a: u8[1,2] = [255,255] const %b: u8[1] = [103]",
+          SUM, LIST(18, 18));
+    gives(SCALES("0.09", "0.27", "0.06") ZEROS("192", "153", "193") "const %a: u8[1] = [0] const %b: u8[2] = [194,212]",
+          SUM, LIST(89, 170));
+    gives(SCALES("0.09", "0.27", "0.06")
+              ZEROS("192", "153", "193") "const %a: u8[1,1] = [0] const %b: u8[2,1] = [194,212]",
+          SUM, LIST(89, 170));
+#undef SCALES
+#undef ZEROS
+#undef SUM
+}
 Test(ms_ops, quantised_pools_and_tables) {
     gives("const %a: u8[1,1,2,2] = [1,2,2,4] const %s: f32[] = [1.0] const %z: u8[] = [1]",
           "%y: ? = " MS "QLinearGlobalAveragePool(%a, %s, %z, %s, %z)", LIST(2));
