@@ -35,10 +35,10 @@ static X head_index(const struct heads *h, E b, E head, E s, E d) {
 /* ---- Attention */
 struct attention {
     struct heads q, k, v;
-    T mask, past_k, past_v, filled; /* filled: keys in use of each batch (nonpad_kv_seqlen) */
-    E total, past;                  /* keys, and those that come from the cache */
-    enum dtype t;                   /* of scores and sums */
-    int64_t left, right;            /* window; -1: open */
+    T bias, mask, past_k, past_v, filled; /* filled: keys in use of each batch (nonpad_kv_seqlen) */
+    E total, past;                        /* keys, and those that come from the cache */
+    enum dtype t;                         /* of scores and sums */
+    int64_t left, right;                  /* window; -1: open */
     bool causal;
 };
 /* The cache with the new elements behind it: [batch, heads, past + length, size], or NULL without a cache. */
@@ -62,45 +62,53 @@ static E key_at(const struct attention *a, T all, const struct heads *h, E b, E 
     return at(h->t, head_index(h, b, own, h->length == a->total ? j : wrap_index(j, h->length), d));
 }
 static bool masked(const struct attention *a) {
-    return has(a->mask) || a->causal || has(a->filled) || a->left >= 0 || a->right >= 0;
+    return has(a->bias) || has(a->mask) || a->causal || has(a->filled) || a->left >= 0 || a->right >= 0;
 }
-/* Does query i see key j? What is added to its score if so is *add. */
-static E visible(const struct attention *a, X o, E *added) {
-    E i = val(o.v[2]), j = val(o.v[3]), shift = val(a->past), seen = truth(true), n = NULL;
-    *added = NULL;
-    if (has(a->filled)) {
-        n = cast(I64, at(a->filled, list1(wrap_index(o.v[0], dim(a->filled, 0)))));
-        seen = lt(j, n);
-        if (!has(a->past_k)) shift = sub(n, val(a->q.length));
-    }
-    E place = add(i, shift);
-    if (a->causal) seen = and_(seen, le(j, place));
-    if (a->left >= 0) seen = and_(seen, le(sub(place, val(idx(a->left))), j));
-    if (a->right >= 0) seen = and_(seen, le(j, add(place, val(idx(a->right)))));
-    if (!has(a->mask)) return seen;
-    int last = rank(a->mask) - 1;
-    E m = dim(a->mask, last); /* a mask that ends early hides the keys behind it */
+/* A score with what a mask says of it: a number to be added, or whether the key is seen. */
+static E with_mask(const struct attention *a, T mask, X o, E score, E *seen) {
+    int last = rank(mask) - 1;
+    E m = dim(mask, last); /* a mask that ends early hides the keys behind it */
     X at_m = list0();
     for (int k = 0; k < last; k++) {
-        E d = dim(a->mask, k), v = o.v[k + 3 - last];
+        E d = dim(mask, k), v = o.v[k + 3 - last];
         at_m = push(at_m, x_is(d, 1) ? idx(0) : within(sel(eq(d, idx(1)), idx(0), v), d));
     }
     at_m = push(at_m, m == a->total ? o.v[3] : wrap_index(min_(o.v[3], sub(m, idx(1))), m));
-    E v = at(a->mask, at_m);
-    if (m != a->total) seen = and_(seen, lt(o.v[3], m));
-    if (dtype(a->mask) == BOOL) return and_(seen, v);
-    *added = cast(a->t, v);
-    return and_(seen, ne(*added, neg(greatest(a->t))));
+    E v = at(mask, at_m);
+    if (m != a->total) *seen = and_(*seen, lt(o.v[3], m));
+    if (dtype(mask) != BOOL) v = cast(a->t, v);
+    *seen = and_(*seen, dtype(mask) == BOOL ? v : ne(v, neg(greatest(a->t))));
+    return dtype(mask) == BOOL ? score : add(score, v);
+}
+/* A score with bias and mask. Does query i see key j? */
+static E visible(const struct attention *a, X o, E score, E *seen) {
+    E i = val(o.v[2]), j = val(o.v[3]), shift = val(a->past), n = NULL;
+    *seen = truth(true);
+    if (has(a->filled)) {
+        n = cast(I64, at(a->filled, list1(wrap_index(o.v[0], dim(a->filled, 0)))));
+        *seen = lt(j, n);
+        if (!has(a->past_k)) shift = sub(n, val(a->q.length));
+    }
+    E place = add(i, shift);
+    if (a->causal) *seen = and_(*seen, le(j, place));
+    if (a->left >= 0) *seen = and_(*seen, le(sub(place, val(idx(a->left))), j));
+    if (a->right >= 0) *seen = and_(*seen, le(j, add(place, val(idx(a->right)))));
+    const T added[] = {a->bias, a->mask};
+    for (int k = 0; k < 2; k++)
+        if (has(added[k])) score = with_mask(a, added[k], o, score, seen);
+    return score;
 }
 static bool attention_of(struct attention *a) {
-    *a = (struct attention){.mask = in(3), .past_k = in(4), .past_v = in(5), .filled = in(6)};
+    *a = (struct attention){.mask = in(3), .past_k = in(4), .past_v = in(5), .filled = in(6), .bias = in(7)};
     if (!heads_of(&a->q, in(0), "q_num_heads") || !heads_of(&a->k, in(1), "kv_num_heads") ||
         !heads_of(&a->v, in(2), "kv_num_heads"))
         return false;
     if (has(a->past_k) != has(a->past_v) || (has(a->past_k) && (rank(a->past_k) != 4 || rank(a->past_v) != 4)))
         return fail(E_ARITY, "past_key and past_value belong together and have rank 4"), false;
-    if (has(a->mask) && (rank(a->mask) < 1 || rank(a->mask) > 4))
-        return fail(E_RANK, "the mask has rank %d, not 1 to 4", rank(a->mask)), false;
+    const T added[] = {a->bias, a->mask};
+    for (int k = 0; k < 2; k++)
+        if (has(added[k]) && (rank(added[k]) < 1 || rank(added[k]) > 4))
+            return fail(E_RANK, "the mask has rank %d, not 1 to 4", rank(added[k])), false;
     if (has(a->filled) && rank(a->filled) != 1) return fail(E_RANK, "nonpad_kv_seqlen is no vector"), false;
     a->past = has(a->past_k) ? dim(a->past_k, 2) : idx(0);
     a->total = add(a->past, a->k.length);
@@ -143,7 +151,7 @@ static void op_attention(void) {
     T keys = joined("keys", a.past_k, &a.k, 1), values = joined("values", a.past_v, &a.v, 2);
     int64_t mode = int_attr("qk_matmul_output_mode");
     double cap = float_attr("softcap");
-    E hidden = neg(greatest(a.t)), added;
+    E hidden = neg(greatest(a.t)), seen;
     X o = scores_axes(&a);
     E d = raxis(a.q.size, "d"), b = o.v[0], h = o.v[1];
     T raw = reduce("products", a.t, o, RED_SUM, list1(d),
@@ -156,8 +164,7 @@ static void op_attention(void) {
     if (mode == 0 && cap == 0) out_scores(&a, stage("scaled", a.t, o, v));
     if (cap > 0) v = mul(tanh_(div_(v, num(cap))), num(cap));
     if (mode == 1 || (mode == 0 && cap > 0)) out_scores(&a, stage("capped", a.t, o, v));
-    E seen = visible(&a, o, &added);
-    if (added) v = add(v, added);
+    v = visible(&a, o, v, &seen);
     T scores = stage("scores", a.t, o, masked(&a) ? sel(seen, v, hidden) : v);
     if (mode == 2) out_scores(&a, scores);
     /* softmax over j; a row that sees nothing is 0 */
@@ -258,6 +265,8 @@ static const struct op_slot s_attention[] = {{"Q", TS_FLOAT, 0},
                                              {"past_key", TS_FLOAT, OPTIONAL},
                                              {"past_value", TS_FLOAT, OPTIONAL},
                                              {"nonpad_kv_seqlen", TSET(I64), OPTIONAL},
+                                             /* of com.microsoft's attentions: added before the mask */
+                                             {"attention_bias", TS_FLOAT, OPTIONAL},
                                              {0}};
 static const struct op_slot s_attention_out[] = {{"Y", TS_ANY, 0},
                                                  {"present_key", TS_ANY, OPTIONAL},

@@ -21,7 +21,6 @@ static V picked(V v, int64_t k) { /* v[k] */
     V ins[] = {v, N_OP("Squeeze", int_const(k), int_const(0))};
     return N_OP("Gather", ins[0], ins[1]);
 }
-static V sum_of(V a, V b) { return a && b ? N_OP("Add", a, b) : a ? a : b; }
 static bool known(E e, int64_t *v) { return x_is_int(e, v) && region_is_settled(def_node()->in); }
 static bool refused(int k, const char *what) { return gin(k) && (fail(E_OP, "%s is not supported", what), true); }
 
@@ -60,6 +59,7 @@ static V mask_of(V mask, V x, V keys, enum dtype t) {
 /* ---- the node */
 struct parts {
     V q, k, v, mask, past_k, past_v, filled; /* q of rank 3; k and v of rank 3 or 4 */
+    V bias; /* added to the scores before the mask, the size of which leaves few digits */
     int64_t heads, kv_heads;
     bool causal;
     double scale;
@@ -67,8 +67,8 @@ struct parts {
 /* Results: the values mixed, the keys and values of past and present, and the scores. They have no types yet: inference
  * comes to the node when it is known who uses them. */
 static struct node *attend(const struct parts *p, int nouts) {
-    V ins[] = {p->q, p->k, p->v, p->mask, p->past_k, p->past_v, p->filled};
-    int n = 7;
+    V ins[] = {p->q, p->k, p->v, p->mask, p->past_k, p->past_v, p->filled, p->bias};
+    int n = 8;
     while (n > 3 && !ins[n - 1]) n--;
     struct node *a = n_node("Attention", ins, n, nouts);
     node_set_attr(a, attr_int("q_num_heads", p->heads));
@@ -124,7 +124,7 @@ static void attention_of(V x, V projected, V mask, V past, V bias) {
         p.past_k = picked(past, 0), p.past_v = picked(past, 1);
         keys = N_OP("Add", keys, length_of(past, 3));
     }
-    p.mask = sum_of(bias, mask_of(mask, x, keys, p.q->type.dtype));
+    p.mask = mask_of(mask, x, keys, p.q->type.dtype), p.bias = bias;
     struct node *a = attend(&p, wants(1) ? 3 : 1);
     gout(0, a->outs.v[0]);
     if (!wants(1)) return;
@@ -202,7 +202,7 @@ static V finite_scores(V scores, enum dtype t) {
 static void out_attention(struct parts *p, V mask, V bias) {
     V keys = key_length(p->k);
     if (p->past_k) keys = N_OP("Add", keys, length_of(p->past_k, 2));
-    p->mask = sum_of(bias, mask_of(mask, p->q, keys, p->q->type.dtype));
+    p->mask = mask_of(mask, p->q, keys, p->q->type.dtype), p->bias = bias;
     struct node *a = attend(p, wants(3) ? 4 : wants(2) ? 3 : wants(1) ? 2 : 1);
     if (wants(3)) node_set_attr(a, attr_int("qk_matmul_output_mode", 2)); /* with the mask, before the softmax */
     for (int k = 0; k < a->outs.n; k++)
@@ -268,7 +268,7 @@ static void exp_decoder_multihead(void) {
     shared_cache(&p);
     V keys = N_OP("Add", N_OP("Squeeze", N_OP("Reshape", n_cast(gin(7), I64), int_const(1)), int_const(0)),
                   N_OP("Squeeze", int_const(1), int_const(0)));
-    p.mask = sum_of(gin(4), mask_of(gin(3), p.q, keys, p.q->type.dtype));
+    p.mask = mask_of(gin(3), p.q, keys, p.q->type.dtype), p.bias = gin(4);
     gout(0, attend(&p, 1)->outs.v[0]);
 }
 
@@ -309,7 +309,7 @@ static void packed_attention(struct parts *p, V tokens, V offsets, V sums, V bia
     for (int k = 0; k < 3; k++) *all[k] = restored(*all[k], offsets);
     V ends = N_OP("Slice", sums, int_const(1), n_dim(sums, 0)),
       starts = N_OP("Slice", sums, int_const(0), int_const(-1));
-    p->mask = sum_of(bias, by_lengths(N_OP("Sub", ends, starts), length_of(p->k, 1), p->q->type.dtype, -10000));
+    p->mask = by_lengths(N_OP("Sub", ends, starts), length_of(p->k, 1), p->q->type.dtype, -10000), p->bias = bias;
     struct node *a = attend(p, 1);
     if (!def_infer(a->in->graph, a)) return;
     V y = a->outs.v[0], dims[] = {N_OP("Mul", n_dim(y, 0), n_dim(y, 1)), n_dim(y, 2)};

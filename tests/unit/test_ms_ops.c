@@ -134,6 +134,11 @@ Test(ms_ops, attention_of_separate_operands) {
     gives(PARTS3, "%y: ? = " MS "MultiHeadAttention(%q, %k, %v, _, _, %ln) {num_heads=2}", LIST(3.5, 25));
     gives(PARTS3, "%y: ? = " MS "MultiHeadAttention(%q, %k, %v, _, _, _, %pk, %pv) {num_heads=2}", LIST(5, 40));
     gives(PARTS3, "%y: ? = " MS "MultiHeadAttention(%p) {num_heads=2}", LIST(2, 20));
+    /* Both keys are hidden. Score and bias together are most of a last place of -10000, 2^-10; alone, each would be
+     * lost. */
+    gives("const %q: f32[1,1,1] = [1.0] const %k: f32[1,2,1] = [0.0004,0.0] const %v: f32[1,2,1] = [4096.0,0.0]"
+          "const %m: i32[1,2] = [0,0] const %a: f32[1,1,1,2] = [0.0004,0.0]",
+          "%y: ? = " MS "MultiHeadAttention(%q, %k, %v, _, %m, %a) {num_heads=1, scale=1.0}", LIST(2049));
     /* a cache with room for three, of which one is in use */
     gives("const %q: f32[1,1,1] = [0.0] const %k: f32[1,1,1] = [1.0] const %v: f32[1,1,1] = [5.0]"
           "const %pk: f32[1,1,3,1] = [0.0,0.0,0.0] const %pv: f32[1,1,3,1] = [1.0,7.0,7.0] const %n: i32[1] = [1]",
