@@ -471,6 +471,18 @@ static struct cs compare_strings(struct fe *f, expr e) {
     if (equal) return e->op == X_EQ ? cs_of(call, P_ATOM) : cs_of(A("!%s", call), P_UNARY);
     return cs_of(A("%s %s 0", call, c_operator((enum xop)e->op, I32, 1)), P_REL);
 }
+/* gcc 12 folds 0 - x to -x, and -x + 0 too, where one expression shows it that x is a converted integer or an absolute
+ * value: the 0 that 0 - 0 is becomes -0. So what is added to 0, or taken from it, has a name. */
+static bool beside_zero(expr e, int k) {
+    expr other = e->arg[1 - k];
+    return (e->op == X_ADD || e->op == X_SUB) && (e->type == F32 || e->type == F64) && other->op == X_CONST &&
+           other->u.f == 0 && e->arg[k]->op != X_CONST && e->arg[k]->op != X_ARG && e->arg[k]->op != X_LOAD;
+}
+static struct cs operand(struct fe *f, expr e, int k, int lanes) {
+    if (lanes > 1 || !beside_zero(e, k)) return c_value(f, e->arg[k], lanes);
+    named(f, e->arg[k], 0, print_plain); /* the second use is what gives it the name */
+    return named(f, e->arg[k], 0, print_plain);
+}
 static struct cs binary(struct fe *f, expr e, int lanes) {
     enum dtype t = (enum dtype)e->arg[0]->type;
     bool index = t == IDX, logic = t == BOOL && lanes == 1;
@@ -478,8 +490,8 @@ static struct cs binary(struct fe *f, expr e, int lanes) {
     if (t == BOOL && lanes > 1) /* a mask's true is -1: below 0 */
         op = op == X_MIN ? X_AND : op == X_MAX ? X_OR : op;
     const char *sign = index ? c_operator(op, I64, 1) : c_operator(op, t, lanes);
-    struct cs a = index ? c_index(f, e->arg[0]) : c_value(f, e->arg[0], lanes),
-              b = index ? c_index(f, e->arg[1]) : c_value(f, e->arg[1], lanes);
+    struct cs a = index ? c_index(f, e->arg[0]) : operand(f, e, 0, lanes),
+              b = index ? c_index(f, e->arg[1]) : operand(f, e, 1, lanes);
     if (t == BOOL && lanes > 1 && (op == X_LT || op == X_LE)) {
         struct cs swap = a;
         a = b, b = swap;
