@@ -29,6 +29,10 @@ ROWS = ["vpmaddwd_u8i8", "vpmaddwd_i8i8", "vpdpbusd_vex", "vpdpbusd", "sdot", "u
 EXTENTS = [1, 2, 3, 4, 5, 7, 8, 8, 9, 12, 16, 16, 17, 20, 32]
 
 
+class Died(Exception):
+    """gcc2nn neither applied a step nor refused it."""
+
+
 class Kernel:
     """The text of one procedure `pN`, drawn."""
 
@@ -252,7 +256,6 @@ class Steps:
     def __init__(self, r, gcc2nn, kernel, folder):
         self.r, self.gcc2nn, self.kernel, self.folder = r, gcc2nn, kernel, folder
         self.text, self.taken, self.fresh, self.refused = kernel.text, [], 0, 0
-        self.invalid = []
 
     def loops(self):
         """(indent, name, extent, kind) of each loop in the order of the text"""
@@ -352,8 +355,8 @@ class Steps:
             f.write(self.kernel.text)
         done = subprocess.run([self.gcc2nn, "opt", path, "--steps=" + "; ".join(steps)], capture_output=True, text=True,
                               timeout=60, check=False)
-        if done.returncode not in (0, 1, 2, 3):
-            self.invalid.append(f"exit {done.returncode} of opt --steps='{'; '.join(steps)}': {done.stderr.strip()[:400]}")
+        if done.returncode not in (0, 3):
+            raise Died(f"exit {done.returncode} of `opt --steps='{'; '.join(steps)}'`: {done.stderr.strip()[:300]}")
         return done.stdout if done.returncode == 0 else ""
 
     def apply(self, count):
@@ -398,7 +401,6 @@ def module(r, args, target, folder, base):
         if not first:
             raise AssertionError(f"a drawn kernel is no text: {kernel.text}")
         steps.apply(args.steps)
-        for w in steps.invalid: print("INVALID", w)
         before, after = os.path.join(folder, "before.lir"), os.path.join(folder, "after.lir")
         for path, text in ((before, first), (after, steps.text)):
             with open(path, "w", encoding="ascii") as f:
