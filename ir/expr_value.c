@@ -112,6 +112,8 @@ expr x_cmp(struct ctx *c, enum xop op, expr a, expr b) {
     if (ia && ib) a = ia, b = ib;
     if (a->type != IDX) {
         if (is_const(a) && is_const(b)) return fold_cmp(c, op, a, b);
+        if (a == b && !dtype_is_float(a->type) && !dtype_is_complex(a->type)) /* no NaN; compilers warn of it */
+            return x_bool(c, op == X_LE || op == X_EQ);
         return NODE(c, op, BOOL, a, b);
     }
     int64_t lo, hi;

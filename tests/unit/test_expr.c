@@ -111,6 +111,13 @@ Test(expr, index_arithmetic_passes_through_values) {
     expr e = x_mul(c, x_idxval(c, n), x_const_i(c, I64, 3));
     cr_assert_eq(x_toidx(c, e), x_muli(c, n, 3));
 }
+Test(expr, a_value_equals_itself_unless_it_may_be_nan) {
+    expr i = x_arg(c, 0, U64), f = x_arg(c, 0, F32);
+    cr_assert(x_is_true(x_cmp(c, X_LE, i, i)) && x_is_true(x_cmp(c, X_EQ, i, i)));
+    cr_assert(x_is_false(x_cmp(c, X_LT, i, i)) && x_is_false(x_cmp(c, X_NE, i, i)));
+    cr_assert_eq(x_cmp(c, X_EQ, f, f)->op, X_EQ);
+    cr_assert_eq(x_cmp(c, X_EQ, i, x_arg(c, 1, U64))->op, X_EQ);
+}
 Test(expr, overflow_gives_poison) {
     cr_assert_eq(x_muli(c, x_muli(c, n, INT64_MAX / 2), 3)->op, X_POISON);
     cr_assert_eq(x_addi(c, x_int(c, INT64_MAX), 1)->op, X_POISON);
