@@ -368,7 +368,7 @@ const char *c_cast(const struct emit_options *o, enum dtype to, enum dtype from,
         h.scalar = cast_sat(o, to, from);
         helper(o,
                arena_printf(&c->arena,
-                            "static inline $T $N(%s x) {\n    $T r;\n    for (int i = 0; i < $L; i++)\n        r[i] = "
+                            "static inline $T $N(%s x) {\n    $T r = {0};\n    for (int i = 0; i < $L; i++)\n        r[i] = "
                             "$S(x[i]);\n    return r;\n}\n",
                             ft),
                &h);
@@ -572,7 +572,7 @@ const char *c_vload(const struct emit_options *o, enum dtype s, int lanes, bool 
     } else if (c_decode(o, s)) {
         h.scalar = c_decode(o, s);
         helper(o,
-               "static inline $T $N(const $E *p) {\n    $T r;\n    for (int i = 0; i < $L; i++)\n        r[i] = "
+               "static inline $T $N(const $E *p) {\n    $T r = {0};\n    for (int i = 0; i < $L; i++)\n        r[i] = "
                "$S(p[i]);\n    return r;\n}\n",
                &h);
     } else {
