@@ -100,9 +100,9 @@ uint8_t f32_to_e8m0(float f, enum e8m0_round r, bool saturate) {
     memcpy(&bits, &f, sizeof bits);
     unsigned e = bits >> 23 & 0xff, m = bits & 0x7fffff;
     if (e == 0xff) return 0xff;
-    /* Half way goes up, but the reference leaves 2^-127, a float without a leading one, where it is. */
-    bool nearest_up = m > 0x400000 || (m == 0x400000 && e > 0);
-    bool up = r == E8M0_UP ? m != 0 : r == E8M0_NEAREST && nearest_up;
+    /* The least power, a float without a leading one, stays what it is. Half way goes up. */
+    bool least = e == 0 && m == 0x400000;
+    bool up = !least && (r == E8M0_UP ? m != 0 : r == E8M0_NEAREST && m >= 0x400000);
     if (up && !(saturate && e == 0xfe)) e++;
     return (uint8_t)e;
 }

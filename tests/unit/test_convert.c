@@ -180,6 +180,7 @@ Test(f8, e8m0) {
     for (int code = 0; code < 255; code++) {
         float f = f8_to_f32((uint8_t)code, F8_E8M0);
         cr_assert_eq((double)f, pow(2, code - 127));
+        for (int r = E8M0_UP; r <= E8M0_NEAREST; r++) cr_assert_eq(f32_to_e8m0(f, (enum e8m0_round)r, true), code);
     }
     cr_assert(isnan(f8_to_f32(255, F8_E8M0)));
     cr_assert_eq(f32_to_f8(1, F8_E8M0, true), 127);
