@@ -282,9 +282,26 @@ static V product_with(struct place p, V a, V w, V scale, V zero) {
     if (!scale) return VALUE(p, "", "MatMul", a, w);
     return VALUE(p, "com.microsoft", "DynamicQuantizeMatMul", a, w, scale, zero);
 }
+static V as_i64(struct place p, V v) {
+    struct node *n = NODE(p, "", "Cast", v);
+    node_set_attr(n, attr_int("to", dtype_onnx(I64)));
+    return n->outs.v[0];
+}
+static V zero_f32(void) { return graph_const(graph(), "", tensor_new(arena(), F32, NULL, 0)); }
+/* v where each sequence is at least so many steps long, else 0; v: [B,H]. */
+static V of_length(struct place p, V v, V lens, V least) {
+    static const int64_t last = 1;
+    V column = VALUE(p, "", "Unsqueeze", as_i64(p, lens), n_const_i64(&last, 1));
+    return VALUE(p, "", "Where", VALUE(p, "", "LessOrEqual", least, column), v, zero_f32());
+}
 static struct step_out build_step(const struct rnn *r, struct place p, int dir, V xw, V h, V c, V at_step, const V *use,
                                   V r2) {
-    V hr = product_with(p, h, use[U_R], use[U_R_SCALE], use[U_R_ZERO]), extra = use[U_EXTRA], lens = use[U_LENS];
+    V extra = use[U_EXTRA], lens = use[U_LENS], state = h;
+    /* The state of all sequences is quantised by one scale: what it sees of those that have ended is ONNX Runtime's row
+     * of Y where there is one, 0, and otherwise of Y_h: the last state, or 0 behind the first step without one. */
+    if (r->quantised && lens)
+        state = of_length(p, h, lens, wants(0) ? at_step : VALUE(p, "", "Min", at_step, scalar_i64(1)));
+    V hr = product_with(p, state, use[U_R], use[U_R_SCALE], use[U_R_ZERO]);
     struct step_out o = {0};
     struct node *n;
     if (r->kind == K_LSTM) {
@@ -386,8 +403,8 @@ static V joined(V a, V b, int axis) { /* directions become an axis */
 }
 /* X times W, for all steps and batches as rows of one product: [T*B,gates*H]. However small the batch is, there are the
  * rows of all steps to share the weights. */
-static V inputs_product(const struct rnn *r, V w, V scale, V zero) {
-    struct node *rows = NODE(here(), "", "Flatten", r->x);
+static V inputs_product(V x, V w, V scale, V zero) {
+    struct node *rows = NODE(here(), "", "Flatten", x);
     node_set_attr(rows, attr_int("axis", 2));
     return product_with(here(), rows->outs.v[0], w, scale, zero);
 }
@@ -395,11 +412,16 @@ static V inputs_product(const struct rnn *r, V w, V scale, V zero) {
 static V without_padding(V x, V lens) {
     static const int64_t inner[] = {1, 2};
     V steps = VALUE(here(), domain, "RecurrentSteps", x), longest = VALUE(here(), "", "ReduceMax", lens);
-    struct node *wide = NODE(here(), "", "Cast", longest), *zero = NODE(here(), "", "Cast", scalar_i64(0));
-    node_set_attr(wide, attr_int("to", dtype_onnx(I64)));
-    node_set_attr(zero, attr_int("to", dtype_onnx(F32)));
-    V used = VALUE(here(), "", "Less", VALUE(here(), "", "Unsqueeze", steps, n_const_i64(inner, 2)), wide->outs.v[0]);
-    return VALUE(here(), "", "Where", used, x, zero->outs.v[0]);
+    V used = VALUE(here(), "", "Less", VALUE(here(), "", "Unsqueeze", steps, n_const_i64(inner, 2)),
+                   as_i64(here(), longest));
+    return VALUE(here(), "", "Where", used, x, zero_f32());
+}
+/* [T,B,..]: each sequence turned round in its own length. */
+static V turned_round(V v, V lens) {
+    struct node *n = NODE(here(), "", "ReverseSequence", v, as_i64(here(), lens));
+    node_set_attr(n, attr_int("time_axis", 0));
+    node_set_attr(n, attr_int("batch_axis", 1));
+    return n->outs.v[0];
 }
 /* Of a direction: quantised weights stand as the products take them. */
 static V of_direction(V v, int dir) { return VALUE(here(), "", "Gather", v, scalar_i64(dir)); }
@@ -419,7 +441,9 @@ static void one_direction(struct rnn *r, int dir, bool reverse) {
     V b = gin(3), use[U_COUNT] = {0}, r2 = NULL, c = NULL;
     V w = r->quantised ? of_direction(gin(1), dir) : weights(gin(1), r->ndirs, all, dir, 0, all), scale[4] = {0};
     for (int k = 0; k < 4 && r->quantised; k++) scale[k] = of_direction(gin(8 + k), dir);
-    V xw = inputs_product(r, w, scale[0], scale[1]);
+    /* Which states share a scale matters: sequences read from their ends begin in the same step. */
+    bool turn = r->quantised && r->lens && reverse;
+    V xw = inputs_product(turn ? turned_round(r->x, r->lens) : r->x, w, scale[0], scale[1]);
     if (b) xw = VALUE(here(), "", "Add", xw, vector(b, r->ndirs, 2 * all, dir, 0, all, all, lbr ? 2 * h : all));
     use[U_R] = r->quantised ? of_direction(gin(2), dir) : weights(gin(2), r->ndirs, all, dir, 0, reset ? 2 * h : all);
     use[U_R_SCALE] = scale[2], use[U_R_ZERO] = scale[3];
@@ -433,7 +457,12 @@ static void one_direction(struct rnn *r, int dir, bool reverse) {
     if (r->single) {
         s = build_step(r, here(), dir, xw, h0, c, scalar_i64(0), use, r2);
         s.y = VALUE(here(), "", "Unsqueeze", s.y, n_const_i64((int64_t[]){0}, 1));
-    } else s = scan_steps(r, dir, reverse, by_steps(r, xw, all), h0, c, use, r2);
+    } else s = scan_steps(r, dir, reverse && !turn, by_steps(r, xw, all), h0, c, use, r2);
+    if (turn && s.y) s.y = turned_round(s.y, r->lens);
+    if (r->quantised && r->lens) { /* the state of an empty sequence is 0 */
+        V one = scalar_i64(1);
+        s.h = of_length(here(), s.h, r->lens, one), s.c = of_length(here(), s.c, r->lens, one);
+    }
     if (wants(0)) r->y = joined(r->y, s.y, 1);
     if (wants(1)) r->h = joined(r->h, s.h, 0);
     if (wants(2) && s.c) r->c = joined(r->c, s.c, 0);
@@ -572,7 +601,7 @@ const struct op ops_rnn[] = {
      .spec = "LSTM-22; clip also bounds the argument of h"},
     {"com.microsoft", "DynamicQuantizeLSTM", 1, 1, a_lstm, s_dynamic, s_outc, .expand = exp_dynamic_lstm,
      .spec = "com.microsoft.DynamicQuantizeLSTM; the inputs of all steps are quantised as one, the state in each "
-             "step, where sequences that have ended keep theirs"},
+             "step"},
     PRIVATE("RNNStep", a_step, s_rnnstep, s_hy, op_rnnstep),
     PRIVATE("GRUStep", a_step, s_grustep, s_hy, op_grustep),
     PRIVATE("GRUReset", a_step, s_reset, slots_y, op_grureset),

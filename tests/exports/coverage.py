@@ -20,8 +20,7 @@ compiled, and compared with ONNX Runtime; *open* models are compiled once for al
   (`tests/exports/judge.py`).
 - *C*: of these, how many ran as generated C; the others ran in the interpreter, which gives the same bits
   ([numbers](numbers.md), N2).
-- *refused*: gcc2nn says why. *wrong*: anything else, what N7 of [numbers](numbers.md) calls deliberate among it
-  (`DynamicQuantizeLSTM` over sequences of unequal lengths).
+- *refused*: gcc2nn says why. *wrong*: anything else.
 - *no export*: the exporter or ONNX Runtime does not take the model, which says nothing about gcc2nn.
 """
 
