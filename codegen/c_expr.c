@@ -710,8 +710,8 @@ const char *c_fn(const struct emit_options *o, const struct fn *fn, int lanes) {
         /* wider than the machine's vectors inside: lane by lane */
         const char *scalar = c_fn(o, fn, 1), *args = "";
         for (int k = 0; k < fn->nargs; k++) args = A("%s%s%s[i]", args, k ? ", " : "", f->args[k]->name);
-        text_printf(&out, "    %s r = {0};\n    for (int i = 0; i < %d; i++)\n        r[i] = %s(%s);\n    return r;\n", rtype,
-                    lanes, scalar, args);
+        text_printf(&out, "    %s r = {0};\n    for (int i = 0; i < %d; i++)\n        r[i] = %s(%s);\n    return r;\n",
+                    rtype, lanes, scalar, args);
     } else {
         struct fn_env q = {fn, lanes};
         c_run(f, print_body, &q);

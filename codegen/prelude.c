@@ -367,10 +367,11 @@ const char *c_cast(const struct emit_options *o, enum dtype to, enum dtype from,
         }
         h.scalar = cast_sat(o, to, from);
         helper(o,
-               arena_printf(&c->arena,
-                            "static inline $T $N(%s x) {\n    $T r = {0};\n    for (int i = 0; i < $L; i++)\n        r[i] = "
-                            "$S(x[i]);\n    return r;\n}\n",
-                            ft),
+               arena_printf(
+                   &c->arena,
+                   "static inline $T $N(%s x) {\n    $T r = {0};\n    for (int i = 0; i < $L; i++)\n        r[i] = "
+                   "$S(x[i]);\n    return r;\n}\n",
+                   ft),
                &h);
         return name;
     }
