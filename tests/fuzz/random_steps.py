@@ -425,7 +425,8 @@ def main():
     parser.add_argument("--together", type=int, default=8, help="kernels in one program")
     parser.add_argument("--steps", type=int, default=14, help="steps to try for each")
     parser.add_argument("--targets", nargs="+", default=list(TARGETS))
-    parser.add_argument("--flags", default="-O1")
+    # A sum in a register whose every access has tests of its own: gcc does not see that they are the same ones.
+    parser.add_argument("--flags", default="-O1 -Wno-maybe-uninitialized")
     parser.add_argument("--keep", metavar="DIR")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--builddir", default=os.path.join(ROOT, "builddir"))
@@ -450,8 +451,7 @@ def main():
                 done = subprocess.run([os.path.join(args.builddir, "tests", "lir_check"), path, "--target", target, "--each",
                                        "--flags", args.flags, *compilers], capture_output=True, text=True, timeout=600,
                                       check=False, cwd=os.path.join(ROOT, "tests", "compile"))
-                lines = [x for x in done.stdout.splitlines() if x and not x.startswith(f"{len(texts)} kernels")]
-                bad = [x for x in lines if "faults on all" not in x]
+                bad = [x for x in done.stdout.splitlines() if re.match(r"p\d+: ", x) and "faults on all" not in x]
                 for name, why in wrong:
                     print(f"{target} seed {args.seed} {name}: WRONG {why}")
                 for line in bad or ([done.stderr[:500]] if done.returncode else []):

@@ -115,6 +115,7 @@ Test(expr, a_value_equals_itself_unless_it_may_be_nan) {
     expr i = x_arg(c, 0, U64), f = x_arg(c, 0, F32);
     cr_assert(x_is_true(x_cmp(c, X_LE, i, i)) && x_is_true(x_cmp(c, X_EQ, i, i)));
     cr_assert(x_is_false(x_cmp(c, X_LT, i, i)) && x_is_false(x_cmp(c, X_NE, i, i)));
+    cr_assert(x_is_false(x_bin(c, X_XOR, x_arg(c, 0, BOOL), x_arg(c, 0, BOOL))));
     cr_assert_eq(x_cmp(c, X_EQ, f, f)->op, X_EQ);
     cr_assert_eq(x_cmp(c, X_EQ, i, x_arg(c, 1, U64))->op, X_EQ);
 }
