@@ -29,6 +29,7 @@ void fail(enum diag_code code, const char *fmt, ...) {
     diag(&DEF_CTX->diags, DIAG_ERROR, code, "%s", t.s ? t.s : "");
     text_free(&t);
 }
+void help(const char *text) { diag_help(&DEF_CTX->diags, "%s", text); }
 
 void def_unfit(void) {
     struct text t = {0};

@@ -149,6 +149,7 @@ void require_that(E cond, const char *fmt, ...) NN_PRINTF(2, 3);
 E multiple_of(E a, E n);       /* a % n == 0 */
 const char *size_text(E size); /* for messages: a number, or an expression over the names of symbols */
 void fail(enum diag_code code, const char *fmt, ...) NN_PRINTF(2, 3); /* the node cannot be compiled */
+void help(const char *text);                                          /* what to do about the last `fail` */
 
 /* ---- expansions: an op as other nodes (run with .expand). Values are graph values. */
 typedef struct value *V;

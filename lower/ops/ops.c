@@ -70,19 +70,17 @@ E value_or(T t, int k, int64_t lo, int64_t hi, int64_t absent) {
     return size_from(NULL, stage("entry", I64, list0(), v), 0, idx(lo), idx(hi));
 }
 
-static const int64_t FAR = INT64_C(1) << 40;
 static E bounded(E v) {
     T one = stage("bounded", I64, list0(), min_(max_(cast(I64, v), val(idx(-FAR))), val(idx(FAR))));
     return size_from(NULL, one, 0, idx(-FAR), idx(FAR));
 }
-E bounded_at(T t, E place) { return bounded(at_or(t, list1(place), num(0))); }
 E bounded_value(T t, int k) {
     int64_t v;
     if (values_known(t)) {
         E e = value(t, k, -FAR, FAR);
         return const_int(e, &v) ? idx(v < -FAR ? -FAR : v > FAR ? FAR : v) : e;
     }
-    if (open_length(t)) return bounded_at(t, idx(k));
+    if (open_length(t)) return bounded(at_or(t, list1(idx(k)), num(0)));
     return bounded(at(t, rank(t) ? list1(idx(k)) : list0()));
 }
 E truth(bool b) { return b ? eq(idx(0), idx(0)) : ne(idx(0), idx(0)); }

@@ -88,9 +88,10 @@ bool const_int(E e, int64_t *v); /* an index known at compile time */
 bool has_length(T t, int n, const char *what);
 /* Must t broadcast to dims, and not the other way round? what: its name. */
 void require_spreads(T t, X dims, const char *what);
-/* Element k of a 1-D integer input as an index, clamped to +-2^40 (Slice's ends are often INT64_MAX). */
+#define FAR (INT64_C(1) << 40) /* no tensor has an axis of that length */
+/* Element k of a 1-D integer input as an index, clamped to +-FAR: Slice's ends are often INT64_MAX. For places only;
+ * what is added up may not be clamped. */
 E bounded_value(T t, int k);
-E bounded_at(T t, E place); /* of a vector; 0 outside of it */
 /* Element k of a vector whose length is known only at run time; `absent` where it ends before. */
 E value_or(T t, int k, int64_t lo, int64_t hi, int64_t absent);
 bool open_length(T t); /* a vector of a length that only the run knows */

@@ -13,6 +13,18 @@ static E mirrored_once(E p, E n) {
 static bool reaches_once(E before, E after, E n) { /* each pad is shorter than the axis */
     return x_is_true(lt(before, n)) && x_is_true(lt(after, n));
 }
+/* Sizes are sums of pads, which must not overflow: those beyond 2^40 are refused, or fail in the run. */
+static bool in_reach(E pad, int k) {
+    int64_t v;
+    if (!const_int(pad, &v) || (-FAR <= v && v <= FAR)) return true;
+    fail(E_SIZE, "pads: element %d is %lld, not from -2^40 to 2^40", k, (long long)v);
+    help("correct the pads where the model is made: no tensor has an axis of that length");
+    return false;
+}
+static E open_pad(T pads, E place) { /* 0 behind the end */
+    T one = stage("pad", I64, list0(), at_or(pads, list1(place), num(0)));
+    return size_from(NULL, one, 0, idx(-FAR), idx(FAR));
+}
 static void op_pad(void) {
     T x = in(0), pads = in(1), fill = in(2);
     const char *mode = str_attr("mode");
@@ -36,8 +48,9 @@ static void op_pad(void) {
     E before[32], after[32];
     for (int k = 0; k < r; k++) before[k] = after[k] = idx(0);
     for (int j = 0; j < n; j++) {
-        E b = open ? bounded_at(pads, idx(j)) : bounded_value(pads, j);
-        E e = open ? bounded_at(pads, add(count, idx(j))) : bounded_value(pads, j + n);
+        E b = open ? open_pad(pads, idx(j)) : value(pads, j, -FAR, FAR);
+        E e = open ? open_pad(pads, add(count, idx(j))) : value(pads, j + n, -FAR, FAR);
+        if (!in_reach(b, j) || !in_reach(e, j + n)) return;
         E a = open ? value_or(ax, j, -r, r, r) : has(ax) ? value(ax, j, -r, r - 1) : idx(j);
         for (int k = 0; k < r; k++) {
             E here = or_(eq(a, idx(k)), eq(a, idx(k - r)));

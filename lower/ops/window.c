@@ -2,6 +2,13 @@
 #include "lower/ops/window.h"
 #include <string.h>
 
+/* Element k of an attribute: sizes are sums and products of these, which must not overflow. */
+static bool in_range(const char *name, int k, int64_t v, int64_t least) {
+    if (least <= v && v <= INT32_MAX) return true;
+    fail(E_ATTR, "attribute \"%s\": element %d is %lld, not from %d to %d", name, k, (long long)v, (int)least,
+         INT32_MAX);
+    return false;
+}
 static bool per_axis(const char *name, int n, int64_t *v) {
     const int64_t *given;
     int have = ints_attr(name, &given);
@@ -11,10 +18,7 @@ static bool per_axis(const char *name, int n, int64_t *v) {
     }
     for (int k = 0; k < n; k++) {
         v[k] = have ? given[k] : 1;
-        if (v[k] < 1 || v[k] > INT32_MAX) {
-            fail(E_ATTR, "attribute \"%s\": %lld is out of range", name, (long long)v[k]);
-            return false;
-        }
+        if (!in_range(name, k, v[k], 1)) return false;
     }
     return true;
 }
@@ -46,10 +50,7 @@ bool window_attrs(struct window *w, int n) {
             return false;
         }
     for (int k = 0; k < np; k++)
-        if (p[k] < 0 || p[k] > INT32_MAX) {
-            fail(E_ATTR, "attribute \"pads\": %lld is out of range", (long long)p[k]);
-            return false;
-        }
+        if (!in_range("pads", k, p[k], 0)) return false;
     return per_axis("strides", n, w->stride) && per_axis("dilations", n, w->dilation);
 }
 int64_t window_pad_attr(int k) {
@@ -62,11 +63,7 @@ X kernel_shape_attr(T x) {
     X r = list0();
     if (n != rank(x) - 2)
         fail(E_ATTR, "attribute \"kernel_shape\" has %d elements for %d spatial axes", n, rank(x) - 2);
-    for (int k = 0; k < n; k++) {
-        if (v[k] < 1 || v[k] > INT32_MAX)
-            fail(E_ATTR, "attribute \"kernel_shape\": %lld is out of range", (long long)v[k]);
-        r = push(r, idx(v[k] < 1 ? 1 : v[k]));
-    }
+    for (int k = 0; k < n; k++) r = push(r, idx(in_range("kernel_shape", k, v[k], 1) ? v[k] : 1));
     return r;
 }
 X kernel_of_weights(T w) {

@@ -268,6 +268,14 @@ Test(ops, symbolic_sizes) {
             0, "outside [0, 0)");
 }
 
+Test(ops, pads_out_of_reach) { /* never clamped: that they add up to 1 would be lost */
+    const struct arg x = {six, {3}, 1}, axis = {(int64_t[]){0}, {1}, 1},
+                     far = {(int64_t[]){(INT64_C(1) << 41) + 1, -(INT64_C(1) << 41)}, {2}, 1};
+    refused("%a: f32[3], %p: i64[2]", "%y: ? = Pad(%a, %p)", (struct arg[]){x, far}, 2, 0, "2199023255553");
+    refused("%a: f32[3], %p: i64[2], %x: i64[N]", "%y: ? = Pad(%a, %p, _, %x)", (struct arg[]){x, far, axis}, 3, 1,
+            "2199023255553");
+}
+
 /* ---- attention in other forms */
 Test(ops, causal_convolution) {
     const struct arg x = {six, {1, 1, 4}, 3}, one = {six, {1, 1, 1}, 3}, past = {six + 4, {1, 1, 2}, 3};
