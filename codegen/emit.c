@@ -133,15 +133,42 @@ void emit_comment_text(struct text *out, const char *s) {
     if (last == '*' || last == '/') text_char(out, ' ');
 }
 
+static void emit_char(struct text *out, char quote, unsigned char ch) {
+    if (ch == (unsigned char)quote || ch == '\\') text_printf(out, "\\%c", ch);
+    else if (ch < 0x20 || ch >= 0x7f || ch == '?') text_printf(out, "\\%03o", ch);
+    else text_char(out, (char)ch);
+}
 void emit_string(struct text *out, const char *s, size_t n) {
     text_char(out, '"');
-    for (size_t i = 0; i < n; i++) {
-        unsigned char ch = (unsigned char)s[i];
-        if (ch == '"' || ch == '\\') text_printf(out, "\\%c", ch);
-        else if (ch < 0x20 || ch >= 0x7f || ch == '?') text_printf(out, "\\%03o", ch);
-        else text_char(out, (char)ch);
-    }
+    for (size_t i = 0; i < n; i++) emit_char(out, '"', (unsigned char)s[i]);
     text_char(out, '"');
+}
+enum { LITERAL_MAX = 4095 }; /* what C99 asks compilers to take */
+void emit_chars(struct text *out, const char *s, size_t n) {
+    if (n <= LITERAL_MAX) {
+        emit_string(out, s, n);
+        return;
+    }
+    text_add(out, "(const char[]){");
+    for (size_t i = 0; i < n; i++) {
+        text_add(out, i % 16 ? "'" : "\n'"); /* no line that emit_wrap would break */
+        emit_char(out, '\'', (unsigned char)s[i]);
+        text_add(out, "',");
+    }
+    text_add(out, "0}");
+}
+void emit_cut_string(struct text *out, const char *s, size_t n) {
+    static const char dots[] = "...";
+    if (n <= LITERAL_MAX) {
+        emit_string(out, s, n);
+        return;
+    }
+    struct text cut = {0};
+    size_t keep = LITERAL_MAX - strlen(dots);
+    while (keep && ((unsigned char)s[keep] & 0xc0) == 0x80) keep--; /* not within a character */
+    text_printf(&cut, "%.*s%s", (int)keep, s, dots);
+    emit_string(out, cut.s, cut.n);
+    text_free(&cut);
 }
 
 void emit_indent(struct text *out, int depth) {

@@ -35,6 +35,11 @@ void names_leave(struct names *n, int mark); /* forgets the names added since th
 void emit_comment_text(struct text *out, const char *s);
 /* A string literal with its quotes; every byte that is not printable ASCII, and ?, is an octal escape: no trigraphs. */
 void emit_string(struct text *out, const char *s, size_t n);
+/* An initialiser of `const char *`, in C: beyond 4,095 bytes, which is what a C99 compiler must take in one literal, an
+ * array of characters. */
+void emit_chars(struct text *out, const char *s, size_t n);
+/* A literal of at most so many bytes, with `...` where the rest was. */
+void emit_cut_string(struct text *out, const char *s, size_t n);
 /* Starts a line: 4 spaces per level. */
 void emit_indent(struct text *out, int depth);
 /* Breaks the lines of t, a file's whole text, that are longer than 120 columns (wrap.c). */

@@ -154,10 +154,10 @@ static void context_type(struct program *p, struct text *out) {
 static void io_metadata(struct program *p, struct text *out, const struct io *io, const char *kind, int k) {
     int64_t n;
     text_printf(out, "#define %s_%s_%d_NAME ", p->upper, kind, k);
-    emit_string(out, io->buf->name, strlen(io->buf->name));
+    emit_cut_string(out, io->buf->name, strlen(io->buf->name));
     text_printf(out, "\n#define %s_%s_%d_SHAPE ", p->upper, kind, k);
     const char *shape = shape_text(p, io->buf);
-    emit_string(out, shape, strlen(shape));
+    emit_cut_string(out, shape, strlen(shape));
     text_add(out, "\n");
     if (x_is_int(buf_elements(p->c, io->buf), &n))
         text_printf(out, "#define %s_%s_%d_ELEMENTS %lld\n", p->upper, kind, k, (long long)n);

@@ -6,7 +6,7 @@
 static void names_table(struct text *out, const char *which, const struct io *v, int n) {
     text_printf(out, "static const char *const io_%s_names[%d] = {", which, n + 1);
     for (int k = 0; k < n; k++) {
-        emit_string(out, v[k].buf->name, strlen(v[k].buf->name));
+        emit_chars(out, v[k].buf->name, strlen(v[k].buf->name));
         text_add(out, ", ");
     }
     text_add(out, "NULL};\n");
@@ -16,7 +16,7 @@ static void symbols_table(struct program *p, struct text *out) {
     for (int k = 0; k < p->syms.n; k++) {
         const struct sym *s = p->syms.v[k];
         text_add(out, "{");
-        emit_string(out, s->name, strlen(s->name));
+        emit_chars(out, s->name, strlen(s->name));
         text_printf(out, ", %lld, %lld, %lld}, ", (long long)s->lo, (long long)s->hi,
                     (long long)program_reference(p, s));
     }

@@ -316,7 +316,7 @@ void weights_strings(struct program *p, struct text *out) {
         text_printf(out, "static const nn_str %s[%lld] = {\n", w->array, (long long)(cells ? cells : 1));
         for (int64_t i = 0; i < cells; i++) {
             text_add(out, "    {");
-            emit_string(out, q.cells[i] ? q.cells[i]->p : "", q.cells[i] ? q.cells[i]->n : 0);
+            emit_chars(out, q.cells[i] ? q.cells[i]->p : "", q.cells[i] ? q.cells[i]->n : 0);
             text_printf(out, ", %zu},\n", q.cells[i] ? q.cells[i]->n : (size_t)0);
         }
         text_add(out, cells ? "};\n" : "    {\"\", 0}\n};\n");

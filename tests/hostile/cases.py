@@ -640,6 +640,14 @@ def megabyte_names():
                               [value(many_long[0], [2])], [value(many_long[-1])]))
 
 
+@case
+def long_strings():
+    """Longer than a literal of C99 may be, of all bytes."""
+    for text in (bytes(range(256)) * 20, b"n" * 4095, b"n" * 4096, b"' ,?\"\\" * 1000):
+        yield OK, model(graph([node("Concat", ["x", "w"], ["y"], axis=0)], [value("x", [2], STR)], [value("y", None, STR)],
+                              [tensor("w", [2], STR, fields=many(6, [text, b"short"]))]))
+
+
 # ---- external data: cases that write files beside the model
 def external(location, more=(), dims=(3,)):
     pairs = [("location", location), *more]

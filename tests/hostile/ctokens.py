@@ -1,6 +1,7 @@
 """C as tokens, by a lexer of our own: what a compiler sees of a file, and what it does not.
 
-    lex(text, trigraphs)    [(kind, text)] without comments and white space; the end of a directive is a token
+    lex(text, trigraphs)    [(kind, text)] without comments and white space; the end of a directive is a token, and an
+                            array of characters, `(const char[]){'a','b',0}`, a string
     bytes_of(literal)       what a string literal says
 """
 import re
@@ -12,12 +13,14 @@ TOKEN = re.compile(rb"""
     (?P<space>[ \t\v\f\r]+|/\*(?:[^*]|\*(?!/))*\*/|//[^\n]*)
   | (?P<newline>\n)
   | (?P<string>(?:u8|[uUL])?"(?:[^"\\\n]|\\.)*")
+  | (?P<array>\(const\ char\[\]\)\{(?:\n?'(?:[^'\\\n]|\\.)+',)+0\})
   | (?P<char>[uUL]?'(?:[^'\\\n]|\\.)*')
   | (?P<number>\.?[0-9](?:[eEpP][+-]|[A-Za-z0-9_.])*)
   | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
   | (?P<punct>\.\.\.|<<=|>>=|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-*/%+&^|<>=!]=|\#\#|[][(){}.&*+~!/%<>^|?:;=,\#-])
 """, re.X | re.S)
 ESCAPE = re.compile(rb"\\([0-7]{1,3}|x[0-9a-fA-F]+|.)", re.S)
+CHARACTER = re.compile(rb"'((?:[^'\\\n]|\\.)+)',")
 LETTERS = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
 
 
@@ -45,6 +48,8 @@ def lex(text, trigraphs=True):
             if directive:
                 out.append(("end", b""))
             begins, directive = True, False
+        elif kind == "array":
+            out.append(("string", b'"' + b"".join(CHARACTER.findall(m[0])) + b'"'))
         else:
             if begins and m[0] == b"#":
                 directive = True
