@@ -51,7 +51,8 @@ static void defaults_of_inputs(struct importer *m) {
     if (any) diag_help(&m->c->diags, "--keep-inputs lets the caller give them");
 }
 
-/* ---- outputs */
+/* ---- outputs. Each value is defined once, but may be listed twice: the checker and ONNX Runtime take that, and the
+ * program has a result for each. */
 static void outputs(struct importer *m) {
     struct map seen = {.arena = &m->c->arena};
     for (int k = 0; k < m->g->outputs.n; k++) {

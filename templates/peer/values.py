@@ -29,7 +29,9 @@ CODES = {numpy.dtype(t): code for code, t in TYPES.items()}
 STRING = 8      # each a length of 8 bytes, and its bytes
 with open("names.json", encoding="utf-8") as names:
     NAMES = json.load(names)
-WANTED = {name: k for k, name in enumerate(NAMES["outputs"])}
+WANTED = {}     # the places of each name: a model may list an output twice
+for place, wanted in enumerate(NAMES["outputs"]):
+    WANTED.setdefault(wanted, []).append(place)
 
 
 def load(k):
@@ -63,8 +65,9 @@ def store(name, a):
     code = STRING if a.dtype.kind in "OSU" else CODES.get(a.dtype)
     if name not in WANTED or code is None:
         return
-    with open(f"want{WANTED[name]}.nnt", "wb") as f:
-        f.write(b"NNT1" + struct.pack("<III", code, a.ndim, 0) + struct.pack(f"<{a.ndim}q", *a.shape) + contents(a))
+    for k in WANTED[name]:
+        with open(f"want{k}.nnt", "wb") as f:
+            f.write(b"NNT1" + struct.pack("<III", code, a.ndim, 0) + struct.pack(f"<{a.ndim}q", *a.shape) + contents(a))
 
 
 def answer(main):
