@@ -27,7 +27,8 @@ static bool is_holder(const struct value *v) {
 static bool bind_inputs(struct def *d) {
     for (int k = 0; k < d->n->ins.n; k++) {
         struct value *v = d->n->ins.v[k];
-        if (!v || (d->mode == DEF_EXPAND && is_holder(v))) continue; /* expansions look at its node */
+        if (!v || (d->mode == DEF_EXPAND && is_holder(v))) continue;     /* expansions look at its node */
+        if (v->type.kind == TY_NONE && d->c->diags.errors) return false; /* what gives it was refused: no second word */
         if (v->type.kind != TY_TENSOR) return fail(E_TYPE, "input %d is not a tensor", k), false;
         if (v->type.rank < 0) {
             fail(E_RANK, "the rank of input %d is not known", k);

@@ -4,7 +4,7 @@
 
 TestSuite(ml, .init = setup, .fini = done);
 
-/* Inference refuses the nodes, and says `part` of why. */
+/* Inference refuses the nodes, and says `part` of why, and nothing else. */
 static void refuses(const char *consts, const char *params, const char *nodes, const char *part) {
     struct text t = {0}, d = {0};
     text_printf(&t, "graph \"\"\nsym N: 0..64\n%s\nregion \"\" (%s) { %s return %%y }\n", consts, params, nodes);
@@ -12,6 +12,7 @@ static void refuses(const char *consts, const char *params, const char *nodes, c
     bool ok = g && graph_infer(g);
     diag_print(&c->diags, &d, false);
     cr_expect(!ok && strstr(d.s ? d.s : "", part), "%s\n%s", nodes, d.s ? d.s : "accepted");
+    cr_expect_eq(c->diags.errors, 1, "%s\n%s", nodes, d.s ? d.s : "accepted");
     ctx_free(c);
     c = ctx_new();
     text_free(&t);
