@@ -289,6 +289,9 @@ static void unify(E *a, E *b) {
         *b = x_const_i(c, (enum dtype)(*a)->type, (*b)->u.i);
     else if ((*a)->type == IDX && !any_float(*b)) *a = x_idxval(c, *a), *b = x_cast(c, I64, *b);
     else if ((*b)->type == IDX && !any_float(*a)) *b = x_idxval(c, *b), *a = x_cast(c, I64, *a);
+    if ((*a)->type != (*b)->type)
+        fail(E_TYPE, "%s and %s are computed with each other", dtype_name((enum dtype)(*a)->type),
+             dtype_name((enum dtype)(*b)->type));
 }
 static E bin(enum xop op, E a, E b) {
     if (!a || !b) return x_poison(DEF_CTX);

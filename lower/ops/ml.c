@@ -25,7 +25,7 @@ static E probit(E p) {
     E x = sub(mul(num(2), p), num(1)), l = log_(mul(sub(num(1), x), add(num(1), x)));
     E v = add(num((double)(2 / (pi * a))), mul(num(0.5), l));
     E r = sqrt_(sub(sqrt_(sub(mul(v, v), mul(num((double)(1 / a)), l))), v));
-    return mul(num(1.41421356), mul(sel(lt(x, num(0)), num(-1), num(1)), r));
+    return mul(num(1.41421356), sel(lt(x, num(0)), neg(r), r));
 }
 static E softmax(T p, X i, bool keep_zeros) {
     X n = axes(list1(dim(p, 0))), m = axes(list1(dim(p, 0)));

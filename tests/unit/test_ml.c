@@ -47,6 +47,12 @@ Test(ml, aggregates) {
     gives(X4, ASK("BRANCH_LEQ", ", aggregate_function=\"MIN\""), LIST(10, 10, 20, 20));
     gives("const %x: f32[1] = [0.25]", ASK("BRANCH_GT", ", aggregate_function=\"AVERAGE\""), LIST(10)); /* one sample */
 }
+Test(ml, probit) { /* of a place in the normal distribution, by an approximation; outside of it there is none */
+    gives("const %x: f32[5,1] = [0.025,0.5,0.975,0.0,1.5]",
+          "%y: ? = \"ai.onnx.ml\"::LinearRegressor(%x) {coefficients=[1.0], targets=1, post_transform=\"PROBIT\"}",
+          LIST(-1.959048, 0, 1.959048, -INFINITY, NAN));
+    gives(X4, ASK("BRANCH_LEQ", ", base_values=[-9.5], post_transform=\"PROBIT\""), LIST(0, 0, NAN, NAN));
+}
 Test(ml, trees_that_are_refused) {
     const char *p = "%x: f32[N,1]";
     refuses("", p, LISTS("0", "0", "2", "BRANCH_LEQ", "0,0,0", "2") "}", "node 0 of tree 0 is below itself");
