@@ -186,12 +186,29 @@ static bool bind_branch(struct graph *g, struct node *n, struct region *r) {
     for (int k = 0; k < r->params.n; k++) ctl_take_type(r->params.v[k], n->ins.v[k + 1]);
     return true;
 }
+/* Of one kind, and so is what they hold. */
+static bool are_alike(const struct type *a, const struct type *b) {
+    while (a->kind == b->kind && a->kind != TY_TENSOR && a->elem && b->elem) a = a->elem, b = b->elem;
+    return a->kind == b->kind && a->kind != TY_NONE;
+}
+static bool branches_differ(struct graph *g, struct node *n, const struct type *a, const struct type *b) {
+    struct text t = {0};
+    text_add(&t, "the branches give ");
+    type_print(&t, a);
+    text_add(&t, " and ");
+    type_print(&t, b);
+    ctl_problem(g, n, E_TYPE, t.s);
+    diag_help(&g->ctx->diags,
+              "end both branches with tensors of one type, and make of them what is wanted behind the If");
+    text_free(&t);
+    return false;
+}
 /* Dims that differ become a symbol, which the branch taken sets. */
 static bool join_types(struct graph *g, struct node *n, const struct type *a, const struct type *b, int *nsyms,
                        struct type *out) {
-    if (a->kind == b->kind && (a->kind == TY_SEQUENCE || a->kind == TY_OPTIONAL)) return *out = *a, true;
-    if (a->kind != TY_TENSOR || b->kind != TY_TENSOR) return ctl_problem(g, n, E_TYPE, "branches must give tensors");
-    if (a->dtype != b->dtype) return ctl_problem(g, n, E_TYPE, "the branches give different element types");
+    if (!are_alike(a, b)) return branches_differ(g, n, a, b);
+    if (a->kind == TY_SEQUENCE || a->kind == TY_OPTIONAL) return *out = *a, true;
+    if (a->kind != TY_TENSOR || a->dtype != b->dtype) return branches_differ(g, n, a, b);
     if (a->rank != b->rank || a->rank < 0) {
         *out = (struct type){.kind = TY_TENSOR, .dtype = a->dtype, .rank = -1};
         return true;

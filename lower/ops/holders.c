@@ -168,6 +168,7 @@ static struct value *closed(struct node *n, const struct opened *o, const struct
     struct node *next = n->next;
     struct value *const *parts = v + o->asked, *out = NULL;
     int count = o->n - o->asked;
+    if (o->kind == VALUE_MAP || o->kind == VALUE_MAPS) return made_of(n, next, "gcc2nn", "Map", v, o->n);
     if (o->packed) out = made_of(n, next, "gcc2nn", "Packed", parts, count);
     else if (o->kind != VALUE_OPTIONAL && o->present)
         out = held_by(n, next, count ? "SequenceConstruct" : "SequenceEmpty", parts, count);
