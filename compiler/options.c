@@ -311,8 +311,8 @@ const struct option_row option_rows[] = {
      "or s=empty; of an optional that holds nothing o=none",
      CMD_MODEL, parse_shape, NULL, REPEATS},
     {"rank", 0, "NAME=N",
-     "the rank of an input that the model leaves open, or of a result whose rank depends on a length that only the run "
-     "knows and then checks",
+     "the rank of an input that the model leaves open, of a result whose rank depends on a length that only the run "
+     "knows and then checks, or of what a sequence holds that a loop carries",
      CMD_MODEL, parse_rank, NULL, REPEATS},
     {"signature", 0, "KEY", "TFLite: the entry of that name (default: the only one, else the first graph)", CMD_MODEL,
      set_signature, NULL, ONCE},

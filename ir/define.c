@@ -176,8 +176,8 @@ int rank_said(void) {
     const struct graph *g = def_now->g;
     const struct value *v = def_now->n->outs.n ? def_now->n->outs.v[0] : NULL;
     if (!v) return -1;
-    for (int k = 0; k < g->ranks.n; k++)
-        if (!strcmp(g->ranks.v[k].name, v->name)) return g->ranks.v[k].rank;
+    int said = graph_said_rank(g, v->name);
+    if (said >= 0) return said;
     if (v->type.kind == TY_TENSOR && v->type.rank >= 0) return v->type.rank;
     for (int k = 0; k < g->declared.n && *v->name; k++)
         if (!strcmp(g->declared.v[k].name, v->name)) return g->declared.v[k].rank;

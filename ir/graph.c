@@ -48,6 +48,11 @@ struct value *region_param(struct region *r, const char *name, struct type t) {
     return v;
 }
 
+int graph_said_rank(const struct graph *g, const char *name) {
+    for (int k = 0; k < g->ranks.n; k++)
+        if (!strcmp(g->ranks.v[k].name, name)) return g->ranks.v[k].rank;
+    return -1;
+}
 struct value *graph_const(struct graph *g, const char *name, const struct tensor *t) {
     struct value *v = value_new(g, name);
     expr dims[32];

@@ -137,6 +137,7 @@ struct graph {
 
 /* ---- building and editing; use lists are kept */
 struct graph *graph_new(struct ctx *c, const char *name);
+int graph_said_rank(const struct graph *g, const char *name); /* by --rank of the value of that name, or -1 */
 struct region *region_new(struct graph *g, struct node *owner, const char *name);
 struct value *region_param(struct region *r, const char *name, struct type t);
 void region_result(struct region *r, struct value *v);

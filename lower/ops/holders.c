@@ -356,7 +356,8 @@ enum infer_status ctl_pack_results(struct node *n, struct region *const *branch)
     renewed(n, "its sequences are packed");
     return INFER_REPLACED;
 }
-/* The rank of the elements of carried sequence k, which has none yet: of those that a pass inserts, tried on a copy. */
+/* The rank of the elements of carried sequence k, which has none yet: of those that a pass inserts, tried on a copy.
+ * Where the pass fails for want of a rank, its own words say whose, and how to say it: they stay. */
 static int rank_after_a_pass(struct graph *g, struct node *n, int k, infer_fn *infer_region) {
     struct diags before = g->ctx->diags;
     struct map values = {.arena = &g->ctx->arena};
@@ -365,6 +366,10 @@ static int rank_after_a_pass(struct graph *g, struct node *n, int k, infer_fn *i
     node_set_attr(trial, (struct attr){.name = "body", .kind = AT_REGION, .u.region = r});
     for (int j = 0; j < r->params.n; j++) {
         struct value *arg = n->ins.v[j], *p = r->params.v[j];
+        if (j < 2) { /* the number of the pass, and that there is one */
+            p->type = type_tensor(g->ctx, j ? BOOL : I64, NULL, 0), p->elems = NULL;
+            continue;
+        }
         if (!arg || !value_is_holder(arg)) {
             if (arg) ctl_take_type(p, arg), p->elems = NULL;
             continue;
@@ -375,22 +380,31 @@ static int rank_after_a_pass(struct graph *g, struct node *n, int k, infer_fn *i
         value_replace(p, holder->outs.v[0]);
     }
     int rank = infer_region(r) ? packed_rank(r->results.v[1 + k]) : -1;
-    g->ctx->diags = before;
+    const struct diags *d = &g->ctx->diags;
+    if (before.errors || d->n == before.n || d->v[before.n].code != E_RANK) g->ctx->diags = before;
     node_remove(trial);
     return rank;
+}
+static enum infer_status rank_not_known(struct graph *g, struct node *n, const struct value *result) {
+    ctl_problem(g, n, E_RANK,
+                "the rank of what a carried sequence holds is not known, and the number of passes neither");
+    if (result && *result->name)
+        diag_help(&g->ctx->diags, "say the rank of its elements with --rank %s=N",
+                  diag_quote(&g->ctx->arena, result->name));
+    else diag_help(&g->ctx->diags, "give the shapes of the model's inputs with --shape NAME=AxBxC");
+    return INFER_FAILED;
 }
 static enum infer_status pack_loop(struct graph *g, struct node *n, int ncarried, infer_fn *infer_region) {
     struct region *r = node_region(n, "body");
     for (int k = 0; k < ncarried; k++) {
         struct value *v = n->ins.v[2 + k];
         if (!v || v->type.kind != TY_SEQUENCE) continue;
-        int rank = packed_rank(v);
+        const struct value *result = k < n->outs.n ? n->outs.v[k] : NULL;
+        int rank = packed_rank(v), errors = g->ctx->diags.errors;
+        if (rank < 0 && result) rank = graph_said_rank(g, result->name);
         if (rank < 0) rank = rank_after_a_pass(g, n, k, infer_region);
-        if (rank < 0 || !carry_packed(n, r, k, rank))
-            return ctl_problem(
-                       g, n, E_RANK,
-                       "the rank of what a carried sequence holds is not known, and the number of passes neither"),
-                   INFER_FAILED;
+        if (g->ctx->diags.errors > errors) return INFER_FAILED;
+        if (rank < 0 || !carry_packed(n, r, k, rank)) return rank_not_known(g, n, result);
         ncarried++, k++;
     }
     if (ctl_carries_holders(n, ncarried))

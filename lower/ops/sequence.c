@@ -151,7 +151,8 @@ static void op_insert(void) {
     struct packed x;
     if (is_packed_here(2, gin(1)->type.rank, &x)) {
         if (packed_rank(gin(0)) >= 0 && packed_rank(gin(0)) != gin(1)->type.rank)
-            fail(E_RANK, "the elements of a sequence whose length only the run knows have one rank");
+            fail(E_RANK, "the elements of a sequence whose length only the run knows have one rank, not %d and %d",
+                 packed_rank(gin(0)), gin(1)->type.rank);
         else out_packed(packed_insert(def_node(), &x, gin(1), gin(2)));
         return;
     }
