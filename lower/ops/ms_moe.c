@@ -133,6 +133,12 @@ static V hidden(V x, V which, const struct layer *first, const struct layer *thi
 struct routing {
     V which, share;
 };
+/* TopK takes the first of equal numbers, ONNX Runtime the last expert of them: the numbers are looked at from behind.
+ */
+static V backwards(V router) {
+    return N_OP("Slice", router, int_const(-1), int_const(INT64_MIN), int_const(1), int_const(-1));
+}
+static V from_behind(V place, V router) { return N_OP("Sub", N_OP("Sub", n_dim(router, 1), int_const(1)), place); }
 static V normalised(V share) { return N_OP("Div", share, N_OP("ReduceSum", share, int_const(-1))); }
 static bool routed(V router, V weights, bool softmax_first, struct routing *r) {
     struct attr last = attr_int("axis", -1);
@@ -142,9 +148,9 @@ static bool routed(V router, V weights, bool softmax_first, struct routing *r) {
         return fail(E_ATTR, "\"k\" is %lld, for %lld experts", (long long)k, settled ? (long long)experts : -1), false;
     router = n_cast(router, F32);
     if (softmax_first) router = n_op("Softmax", 0, &router, 1, &last, 1);
-    struct node *top = n_node("TopK", (const V[]){router, int_const(k)}, 2, 2);
+    struct node *top = n_node("TopK", (const V[]){backwards(router), int_const(k)}, 2, 2);
     if (!def_infer(top->in->graph, top)) return false;
-    *r = (struct routing){top->outs.v[1], top->outs.v[0]};
+    *r = (struct routing){from_behind(top->outs.v[1], router), top->outs.v[0]};
     bool normalise = int_attr("normalize_routing_weights");
     if (weights) {
         struct attr along = attr_int("axis", 1);

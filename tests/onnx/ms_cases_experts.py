@@ -27,7 +27,7 @@ def mixture(x, router, layers, more, softmax_first, weights=None):
     share = np.exp(router - router.max(-1, keepdims=True))
     share /= share.sum(-1, keepdims=True)
     for t in range(len(x)):
-        best = np.argsort(-router[t], kind="stable")[:more["k"]]
+        best = np.lexsort((-np.arange(router.shape[1]), -router[t]))[:more["k"]]     # among equals the last
         part = share[t, best] if weights is None else weights[t, best]
         if not softmax_first and weights is None or more.get("normalize_routing_weights"):
             part = part / part.sum()
@@ -63,6 +63,11 @@ def drawn(r, n):
     return tokens, experts, size, inner, more, third, rows, x
 
 
+def routing(r, n, tokens, experts):
+    """Some with many equal numbers."""
+    return n.integers(0, 2, (tokens, experts)).astype(np.float32) if r.random() < 0.4 else f32(n, tokens, experts)
+
+
 def in_batches(r, x):
     return x.reshape(1, *x.shape) if r.random() < 0.3 else x
 
@@ -71,7 +76,7 @@ def in_batches(r, x):
 def moe(r, n):
     tokens, experts, size, inner, more, third, rows, x = drawn(r, n)
     third = third or (not more.get("swiglu_fusion") and r.random() < 0.2)
-    router = f32(n, tokens, experts)
+    router = routing(r, n, tokens, experts)
     w = [f32(n, experts, rows[k], (size, inner, size)[k]) * np.float32(0.3) for k in range(3)]
     b = [maybe(r, f32(n, experts, rows[k])) for k in range(3)]
     if not third:
@@ -89,7 +94,7 @@ def qmoe(r, n):
     tokens, experts, size, inner, more, third, rows, x = drawn(r, n)
     bits, block = r.choice([4, 8]), r.choice([0, 16, 32])
     block = 0 if block > min(size, inner) else block
-    router = f32(n, tokens, experts)
+    router = routing(r, n, tokens, experts)
     weights = maybe(r, sigmoid(f32(n, tokens, experts)).astype(np.float32), 0.3)
     ins, layers = [], []
     zeros = r.random() < 0.5
