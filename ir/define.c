@@ -100,6 +100,7 @@ double float_attr(const char *name) {
 const char *str_attr(const char *name) {
     const struct attr *a = given(name, AT_STRING);
     const struct op_attr *row = def_attr_row(name);
+    if (a && memchr(a->u.s.p, 0, a->u.s.n)) return fail(E_ATTR, "attribute \"%s\" holds a NUL character", name), "";
     if (a) return internn(DEF_CTX->names, a->u.s.p, a->u.s.n);
     return row && row->s ? row->s : "";
 }

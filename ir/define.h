@@ -36,7 +36,7 @@ const struct tensor *const_of(T t); /* or NULL */
 bool has_attr(const char *name);    /* given in the model */
 int64_t int_attr(const char *name); /* given or default of the row */
 double float_attr(const char *name);
-const char *str_attr(const char *name);             /* "" when absent */
+const char *str_attr(const char *name);             /* a word: without NUL; "" when absent */
 int ints_attr(const char *name, const int64_t **v); /* count; 0 when absent */
 int floats_attr(const char *name, const float **v);
 const struct tensor *tensor_attr(const char *name);

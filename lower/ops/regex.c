@@ -56,7 +56,7 @@ static void op_match(void) {
     const char *why;
     struct re_tree *t = regex_parse(&a, p.p, p.n, &why);
     if (!t || !regex_program(&a, t, &r, &why))
-        fail(E_ATTR, "the pattern \"%s\" cannot be compiled: %s", str_attr("pattern"), why);
+        fail(E_ATTR, "the pattern \"%.*s\" cannot be compiled: %s", (int)(p.n < 1000 ? p.n : 1000), p.p, why);
     else if (regex_dfa(&a, &r, &d)) by_automaton(&a, in(0), &r, &d);
     else by_program(&a, in(0), &r);
     arena_free(&a);

@@ -7,8 +7,7 @@
 #include <string.h>
 
 static struct arena *arena(void) { return &up_ctx(def_node())->arena; }
-static struct tensor *string_tensor(const char *s) {
-    struct str_elem e = {s, strlen(s)};
+static struct tensor *string_tensor(struct str_elem e) {
     struct tensor *t = n_tensor(STR, NULL, 0);
     memcpy(tensor_data(t), &e, sizeof e);
     return t;
@@ -27,8 +26,10 @@ static void op_stringconcat(void) {
 }
 
 static void op_stringsplit(void) {
-    T x = in(0), by = const_table("delimiter", string_tensor(str_attr("delimiter")));
-    bool blanks = !*str_attr("delimiter");
+    const struct attr *given = node_attr(def_node(), "delimiter"); /* of any bytes */
+    const struct str_elem delimiter = given ? given->u.s : (struct str_elem){"", 0};
+    T x = in(0), by = const_table("delimiter", string_tensor(delimiter));
+    bool blanks = !delimiter.n;
     E n = numel(x), most = idx(has_attr("maxsplit") ? int_attr("maxsplit") : -1), one = idx(1);
     if (has_attr("maxsplit") && int_attr("maxsplit") < 0) {
         fail(E_ATTR, "maxsplit is %lld, but a number of splits cannot be negative", (long long)int_attr("maxsplit"));

@@ -174,7 +174,7 @@ def check(op, seed, args, folder):
     for k, w in enumerate(want):
         with open(os.path.join(folder, "out", f"output_{k}.pb"), "rb") as f:
             got = numpy_helper.to_array(onnx.TensorProto.FromString(f.read()))
-        wrong = difference(got, w, case)
+        wrong = difference(got, np.array(w, object) if isinstance(w, str) else w, case)     # a scalar
         if wrong:
             return "failed", f"{what}: WRONG output {k}: {wrong}"
     return "passed", ""

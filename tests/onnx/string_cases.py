@@ -3,7 +3,8 @@ import numpy as np
 from ms_cases import Case, cases, shape_of
 from onnx import helper
 
-WORDS = ["", "a", "b", "ab", "abc", "abd", "Ab", "zebra", "  x ", "ä", "ÄÖ", "straße", "日本語", "x" * 300, "a,b", ",", "\n", "e\u0301"]
+WORDS = ["", "a", "b", "ab", "abc", "abd", "Ab", "zebra", "  x ", "ä", "ÄÖ", "straße", "日本語", "x" * 300, "a,b", ",", "\n", "e\u0301",
+         "a\0b"]
 
 
 def strings(r, shape, words=WORDS):
@@ -216,7 +217,7 @@ def concat_strings(r, n):
 @cases("StringSplit")
 def split_strings(r, n):
     """As Python splits; ONNX Runtime finds nothing in an empty string, and knows one blank only."""
-    by = {} if r.random() < 0.3 else {"delimiter": r.choice([",", "a", "ab", "", "ä"])}
+    by = {} if r.random() < 0.3 else {"delimiter": r.choice([",", "a", "ab", "", "ä", "a\0", "\0"])}
     most = {} if r.random() < 0.5 else {"maxsplit": r.randint(0, 3)}
     x = strings(r, some(r, 1, 2, zero=False))
     parts = [w.split(by.get("delimiter") or None, most.get("maxsplit", -1)) for w in x.ravel()]
