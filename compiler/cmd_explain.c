@@ -10,7 +10,7 @@ int cmd_explain(const struct options *o) {
     const struct diag_row *row = *end || code < 0 || code > 9999 ? NULL : diag_explain((int)code);
     if (!row) {
         struct ctx *c = ctx_new();
-        c->diags.json = o->json;
+        options_diags(o, &c->diags);
         diag(&c->diags, DIAG_ERROR, E_USAGE, "there is no diagnostic %s", diag_quote(&c->arena, word));
         diag_help(&c->diags, "docs/errors.md lists them");
         int status = report_diags(&c->diags);

@@ -151,7 +151,7 @@ static void print_summary_json(struct summary *s) {
 
 int cmd_inspect(const struct options *o) {
     struct ctx *c = ctx_new();
-    c->diags.json = o->json;
+    options_diags(o, &c->diags);
     struct import_options import = options_import(o);
     import.keep_unknown = true;
     struct summary s = {.c = c, .constants = {.arena = &c->arena}, .op_number = {.arena = &c->arena}};

@@ -85,7 +85,7 @@ static void opt_graph(struct ctx *c, const struct options *o, const struct mappe
 
 int cmd_opt(const struct options *o) {
     struct ctx *c = ctx_new();
-    c->diags.json = o->json;
+    options_diags(o, &c->diags);
     c->diags.ir_text = true;
     struct mapped_file f = {0};
     struct text out = {0};

@@ -218,7 +218,9 @@ static void commands_page(void) {
 static void errors_page(void) {
     fputs("# Diagnostics\n\nMade from the one table of codes, `ir/base/diag_codes.h`, by `docgen errors`; a test holds "
           "this "
-          "page to it.\n`gcc2nn explain CODE` says the same. Numbers never change their meaning.\n",
+          "page to it.\n`gcc2nn explain CODE` says the same. Numbers never change their meaning.\nA message that "
+          "begins with "
+          "`warning` can be made an error or left out by its code: `-Werror`, `-Werror=E0302`, `-Wno-E0302`.\n",
           stdout);
     for (int code = 0; code < 10000; code++) {
         const struct diag_row *r = diag_explain(code);

@@ -114,7 +114,7 @@ static bool run_pass(struct compilation *u, const struct pass_row *p) {
     double t0 = seconds();
     progress("%s: %s", p->name, p->doc);
     if (u->g) trace_pass(u->g, p->name);
-    bool ok = p->run(u);
+    bool ok = p->run(u) && !u->c->diags.errors; /* a warning may be one */
     progress_end();
     if (ok && u->o->time_passes) fprintf(stderr, "%-14s %9.3f ms\n", p->name, (seconds() - t0) * 1e3);
     return ok && verify(u, p);

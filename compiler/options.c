@@ -116,6 +116,30 @@ static bool parse_shape(struct options *o, const char *value, struct text *probl
     return true;
 }
 
+/* error[=CODE], no-error[=CODE], no-CODE */
+static bool parse_warning(struct options *o, const char *value, struct text *problem) {
+    static const struct {
+        const char *word;
+        enum warning_as as;
+        bool all; /* without a code, too */
+    } forms[] = {{"error", WARN_ERROR, true}, {"no-error", WARN_PLAIN, true}, {"no-", WARN_NOT, false}};
+    for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
+        size_t n = strlen(forms[k].word);
+        const char *s = value + n;
+        if (strncmp(value, forms[k].word, n) != 0 || (forms[k].all && *s && *s != '=')) continue;
+        if (forms[k].all && *s) s++;
+        char *end = NULL;
+        long code = *s == 'E' && s[1] >= '0' && s[1] <= '9' ? strtol(s + 1, &end, 10) : 0;
+        bool all = forms[k].all && s == value + n;
+        if (!all && (!end || *end || code > 9999 || !diag_explain((int)code)))
+            return text_printf(problem, "there is no code `%s`; messages end with theirs, such as E0302", s), false;
+        struct warning_rule rule = {(int)code, forms[k].as};
+        PUSH(o->arena, &o->warnings, rule);
+        return true;
+    }
+    return text_printf(problem, "`%s` is not error, error=CODE, no-error=CODE or no-CODE", value), false;
+}
+
 #define SETTER(fn, field, may_be_empty)                                                                                \
     static bool fn(struct options *o, const char *value, struct text *problem) {                                       \
         if (!(may_be_empty) && !*value) text_add(problem, "its argument is empty");                                    \
@@ -318,6 +342,10 @@ const struct option_row option_rows[] = {
      set_signature, NULL, ONCE},
     {"keep-inputs", 0, NULL, "weights that the model lists among its inputs stay inputs", CMD_MODEL, set_keep_inputs,
      NULL, ONCE},
+    {"warnings", 'W', "WHAT",
+     "as in -Werror: warnings are errors; -Werror=E0302: those of this code; -Wno-error=E0302: those are not; "
+     "-Wno-E0302: they are not given",
+     CMD_MODEL | CMD_OPT, parse_warning, NULL, REPEATS},
     {"passes", 0, "NAMES", "graph passes to run on a .gir file, separated by commas", CMD_OPT, set_passes, NULL, ONCE},
     {"steps", 0, "STEPS", "schedule steps to apply to a .lir file, separated by `;`", CMD_OPT, set_steps, NULL, ONCE},
     {"replay", 0, NULL, "apply the steps that the text of each procedure lists as `todo`", CMD_OPT, set_replay, NULL,
@@ -467,6 +495,10 @@ bool options_parse(struct options *o, const struct command *commands, int argc, 
     return check_args(o, problem);
 }
 
+void options_diags(const struct options *o, struct diags *d) {
+    d->json = o->json;
+    d->rules = o->warnings.v, d->nrules = o->warnings.n;
+}
 struct import_options options_import(const struct options *o) {
     return (struct import_options){.dims = o->dims.v,
                                    .ndims = o->dims.n,

@@ -2,6 +2,7 @@
 #ifndef NN_COMPILER_OPTIONS_H
 #define NN_COMPILER_OPTIONS_H
 #include "compiler/import/onnx.h"
+#include "ir/base/diag.h"
 #include "ir/base/die.h"
 #include "ir/base/text.h"
 #include "ir/base/vec.h"
@@ -17,6 +18,7 @@ struct options {
     const char *signature;
     VEC(struct shape_option) shapes;
     VEC(struct said_rank) ranks;
+    VEC(struct warning_rule) warnings;
     bool keep_inputs, json, depfile, help, version;
     const char *name, *target; /* NULL: not given */
     const char *passes, *steps, *proc;
@@ -87,4 +89,5 @@ void options_help(struct text *out, const struct command *commands, const struct
 bool dim_option_parse(struct arena *a, const char *value, struct dim_option *out, struct text *problem);
 bool shape_option_parse(struct arena *a, const char *value, struct shape_option *out, struct text *problem);
 struct import_options options_import(const struct options *o);
+void options_diags(const struct options *o, struct diags *d); /* how to report, and what of warnings */
 #endif

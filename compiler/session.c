@@ -128,7 +128,7 @@ bool session_open(struct session *s, const struct options *o) {
     *s = (struct session){.o = o, .c = ctx_new()};
     const char *path = o->args.v[0], *name = last_part(path), *dot = strrchr(name, '.');
     s->c->diags.file = path;
-    s->c->diags.json = o->json;
+    options_diags(o, &s->c->diags);
     take_options(s);
     s->compile.import.contents = session_contents;
     s->compile.import.env = s->compile.env = s;

@@ -36,8 +36,23 @@ bool diag_is_ours(const struct diags *d, enum diag_code code) {
     return code == E_BROKEN || (text && !d->ir_text);
 }
 
+static enum warning_as wanted(const struct diags *d, enum diag_code code) {
+    enum warning_as all = WARN_PLAIN, own = WARN_PLAIN;
+    bool named = false;
+    for (int k = 0; k < d->nrules; k++) {
+        if (d->rules[k].code == (int)code) own = d->rules[k].as, named = true;
+        else if (!d->rules[k].code) all = d->rules[k].as;
+    }
+    return named ? own : all;
+}
 static void record(struct diags *d, enum severity s, enum diag_code code, const char *where, const char *origin,
                    const char *fmt, va_list ap) {
+    enum warning_as as = s == DIAG_WARNING ? wanted(d, code) : WARN_PLAIN;
+    if (as == WARN_NOT) {
+        d->dropped = true;
+        return;
+    }
+    if (as == WARN_ERROR) s = DIAG_ERROR;
     d->errors += s == DIAG_ERROR;
     d->warnings += s == DIAG_WARNING;
     struct diag *row = new_row(d, s);
@@ -45,7 +60,7 @@ static void record(struct diags *d, enum severity s, enum diag_code code, const 
     if (!row) return;
     struct text t = {0};
     text_vprintf(&t, fmt, ap);
-    *row = (struct diag){.severity = s, .code = code};
+    *row = (struct diag){.severity = s, .code = code, .promoted = as == WARN_ERROR};
     if (s == DIAG_ERROR && diag_is_ours(d, code) && d->ours++ == 0) row->help = die_report();
     row->message = text_take(&t, d->arena);
     /* Copies: the caller's names may go away before the end */
@@ -149,7 +164,7 @@ static void print_row(const struct diag *d, struct text *out, bool color) {
     text_add(out, words[d->severity]);
     add_all_escaped(out, d->message);
     if (color) text_add(out, "\x1b[0m");
-    text_printf(out, " [E%04d]\n", (int)d->code);
+    text_printf(out, d->promoted ? " [E%04d, -Werror]\n" : " [E%04d]\n", (int)d->code);
     if (d->help) {
         text_add(out, "  help: ");
         add_all_escaped(out, d->help);

@@ -18,8 +18,16 @@ enum diag_code {
 };
 #undef CODE
 
+/* What the user wants of warnings. Of rules for one code, and of those for all, the last counts; one code before all.
+ */
+enum warning_as { WARN_PLAIN, WARN_ERROR, WARN_NOT };
+struct warning_rule {
+    int code; /* 0: all */
+    enum warning_as as;
+};
 struct diag {
     enum severity severity;
+    bool promoted; /* a warning that is an error because the user wants that */
     enum diag_code code;
     const char *where;          /* file, or file:line for text forms; may be NULL */
     const char *origin;         /* `node 17 "conv1" (Conv), input 1 "W"`, already escaped for a terminal; may be NULL */
@@ -29,7 +37,9 @@ struct diags {
     struct arena *arena;
     struct diag *v; /* the first DIAG_MAX; later ones are only counted */
     int n, cap, errors, warnings;
-    bool dropped;       /* the newest was only counted: its help is dropped too */
+    const struct warning_rule *rules;
+    int nrules;
+    bool dropped;       /* the newest was only counted, or nobody wants it: its help is dropped too */
     const char *file;   /* default for `where` */
     const char *origin; /* default for `origin`: set while a node is being worked on */
     bool json;          /* to be reported as JSON */
