@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""ms_ops.py [--seed S] [--count N] [--compiled] [--keep DIR] [--json FILE] [OPERATOR...]
+"""ms_ops.py [--seed S] [--count N] [--compiled [--target T] [--cc CC]] [--keep DIR] [--json FILE] [OPERATOR...]
 
 Runs the operators of com.microsoft on random attributes, optional inputs, types and sizes and compares with ONNX Runtime,
 or, where that has no CPU kernel, with numpy: N cases of each operator in ms_cases.py. A case depends on operator and seed
 alone. Inputs are constants or given at run time, with dims known or open, as the seed says; the interpreter runs the
-scheduled program (generated code must equal it bit for bit), --compiled builds the C. Last line:
+scheduled program (generated code must equal it bit for bit), --compiled builds the C, for T or this machine. Last line:
 
     N passed, N failed, N skipped        skipped: ONNX Runtime refuses the case
 """
@@ -159,9 +159,11 @@ def check(op, seed, args, folder):
         with open(os.path.join(folder, "data", f"input_{k}.pb"), "wb") as f:
             f.write(tensor.SerializeToString())
     command = [args.gcc2nn, "run", path, "--data", os.path.join(folder, "data"), "--out", os.path.join(folder, "out"),
-               "--target", "native" if args.compiled else r.choice(["c99", "x86-avx2", "x86-avx512"])]
+               "--target", args.target if args.compiled else r.choice(["c99", "x86-avx2", "x86-avx512"])]
     if not args.compiled:
         command.append("--interpret")
+    if args.cc:
+        command += ["--cc", args.cc]
     try:
         done = subprocess.run(command, capture_output=True, timeout=120, text=True, errors="replace")
     except subprocess.TimeoutExpired:
@@ -186,6 +188,8 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=5)
     parser.add_argument("--compiled", action="store_true")
+    parser.add_argument("--target", default="native")
+    parser.add_argument("--cc", help="such as one that adds -fsanitize=address,undefined")
     parser.add_argument("--json", metavar="FILE", help="write the counts there")
     parser.add_argument("--keep", metavar="DIR", help="leave failing models there")
     parser.add_argument("--why", action="store_true", help="say what is skipped")

@@ -226,6 +226,31 @@ def split_strings(r, n):
     return case("StringSplit", [x], outputs=2, expected=[y, i64(*map(len, parts)).reshape(x.shape)], **by, **most)
 
 
+@cases("TfIdfVectorizer")
+def tfidf(r, n):
+    """N-grams of up to 4 words, of a vocabulary so small that many are met, also with gaps; some lengths have none. A 1-gram
+    is looked at once, whatever may be skipped."""
+    vocabulary = r.choice([WORDS, [3, -7, 1 << 30, 0, 5], list(range(4))])
+    vocabulary = r.sample(vocabulary, min(len(vocabulary), r.randint(2, 5)))
+    longest = r.randint(1, 4)
+    counts, pool, ngrams = [], [], 0
+    for length in range(1, longest + 1):
+        counts.append(len(pool))
+        grams = {tuple(r.choice(vocabulary) for _ in range(length)) for _ in range(r.choice([0, 1, 3, 6]) if ngrams else 3)}
+        pool += [w for g in sorted(grams, key=lambda _: r.random()) for w in g]
+        ngrams += len(grams)
+    places = r.sample(range(ngrams + r.choice([0, 3])), ngrams)
+    words = isinstance(pool[0], str)
+    s = some(r, 1, 2, zero=False)
+    x = [r.choice(vocabulary + [WORDS[2] if words else 77]) for _ in range(int(np.prod(s)))]
+    x = np.array(x, object if words else r.choice([np.int32, np.int64])).reshape(s)
+    more = {"weights": [float(v) for v in n.normal(size=ngrams).astype(np.float32)]} if r.random() < 0.6 else {}
+    least = r.randint(1, longest)
+    return case("TfIdfVectorizer", [x], mode=r.choice(["TF", "IDF", "TFIDF"]), min_gram_length=least, max_gram_length=longest,
+                max_skip_count=r.choice([0, 0, 1, 2, 5]), ngram_counts=counts, ngram_indexes=places,
+                **{"pool_strings" if words else "pool_int64s": pool}, **more)
+
+
 @cases("StringNormalizer")
 def normalize(r, n):
     words = [w for w in WORDS if w.isascii()]       # the locale C of ONNX Runtime knows no others
