@@ -115,7 +115,6 @@ static const char *advice(const struct unknown_op *u) {
         {"com.microsoft", "GreedySearch", search},
         {"com.microsoft", "Sampling", search},
         {"com.microsoft", "WhisperBeamSearch", search},
-        {"com.microsoft", "Tokenizer", "give the model the tokens: cut text into them in the program that calls it"},
         {"com.microsoft", "QOrderedAttention", quantised},
         {"com.microsoft", "QOrderedGelu", quantised},
         {"com.microsoft", "QOrderedLayerNormalization", quantised},

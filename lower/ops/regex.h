@@ -1,8 +1,8 @@
-/* Regular expressions in RE2's syntax, for RegexFullMatch (regex.c). A pattern becomes a tree (regex_parse.c) over sets
- * of characters (regex_set.c, regex_unicode.c), the tree a program over classes of characters (regex_program.c), and
- * the program, where it stays small, the table of a finite automaton (regex_dfa.c). As whole texts are matched and
- * nothing is captured, greediness has no meaning. The program is that of K. Thompson, Regular Expression Search
- * Algorithm, 1968. */
+/* Regular expressions in RE2's syntax, for RegexFullMatch and Tokenizer (regex.c). A pattern becomes a tree
+ * (regex_parse.c) over sets of characters (regex_set.c, regex_unicode.c), the tree a program over classes of characters
+ * (regex_program.c), and the program, where it stays small, the table of a finite automaton (regex_dfa.c). As whole
+ * texts are matched, or the longest pieces of them, and nothing is captured, greediness has no meaning. The program is
+ * that of K. Thompson, Regular Expression Search Algorithm, 1968. */
 #ifndef NN_LOWER_OPS_REGEX_H
 #define NN_LOWER_OPS_REGEX_H
 #include "ir/base/arena.h"
@@ -81,9 +81,10 @@ bool regex_program(struct arena *a, const struct re_tree *t, struct regex *r, co
 /* ---- automata. State 0 is where nothing helps any more. */
 enum { DFA_STATES = 4096, DFA_CELLS = 1 << 16 };
 struct dfa {
-    int nstates, start;
+    int nstates;
+    int start[KINDS]; /* behind a character of that kind */
     int32_t *next;    /* [nstates][nclasses] */
-    uint8_t *accepts; /* [nstates]: at the end of the text */
+    uint8_t *accepts; /* [nstates]: bit k is set if it does before a character of kind k */
 };
 /* false: it has more than DFA_STATES or DFA_CELLS, or is not found with reasonable work. */
 bool regex_dfa(struct arena *a, const struct regex *r, struct dfa *d);

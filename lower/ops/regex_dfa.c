@@ -15,6 +15,7 @@ struct builder {
     int slot[SLOTS];    /* 1 + state, by hash */
     int *stack;
     word *now, *then, *fixed; /* fixed: instructions other than EITHER */
+    int start[KINDS];
     int64_t work;
 };
 
@@ -82,8 +83,8 @@ static int step(struct builder *b, int s, int class) {
     bool none = next_in(b, b->then, 0) == r->inst.n;
     return none ? 0 : state_of(b, b->then, r->kind[class]);
 }
-static bool accepts(struct builder *b, int s) {
-    settle(b, s, KIND_NONE);
+static bool accepts(struct builder *b, int s, int kind) {
+    settle(b, s, kind);
     for (int k = next_in(b, b->now, 0); k < b->r->inst.n; k = next_in(b, b->now, k + 1))
         if (b->r->inst.v[k].op == INST_DONE) return true;
     return false;
@@ -98,7 +99,8 @@ static struct builder *begin(struct arena *a, const struct regex *r) {
         if (r->inst.v[k].op != INST_EITHER) add_bit(b->fixed, k);
     state_of(b, b->then, KIND_NONE); /* 0: nothing is left */
     reach(b, b->then, r->start, 0);
-    if (state_of(b, b->then, KIND_NONE) == 0) BUG("a program that does not begin");
+    for (int kind = 0; kind < KINDS; kind++)
+        if ((b->start[kind] = state_of(b, b->then, kind)) == 0) BUG("a program that does not begin");
     return b;
 }
 /* One state for those that nothing tells apart (E. Moore, Gedanken-Experiments on Sequential Machines, 1956): blocks of
@@ -136,7 +138,8 @@ static void merge_alike(struct arena *a, struct dfa *d, int classes) {
         if (rounds-- == 0) return;
         memcpy(block, b.of, sizeof *block * (size_t)n);
     }
-    struct dfa m = {b.count, b.of[d->start], NEWN(a, int32_t, b.count * classes), NEWN(a, uint8_t, b.count)};
+    struct dfa m = {b.count, {0}, NEWN(a, int32_t, b.count * classes), NEWN(a, uint8_t, b.count)};
+    for (int kind = 0; kind < KINDS; kind++) m.start[kind] = b.of[d->start[kind]];
     for (int s = 0; s < m.nstates; s++) {
         for (int k = 0; k < classes; k++) m.next[s * classes + k] = b.of[d->next[b.one[s] * classes + k]];
         m.accepts[s] = d->accepts[b.one[s]];
@@ -153,8 +156,10 @@ bool regex_dfa(struct arena *a, const struct regex *r, struct dfa *d) {
             PUSH(a, &next, s ? step(b, s, k) : 0);
             if (b->states.n > most || b->work > WORK_MAX) return false;
         }
-    *d = (struct dfa){b->states.n, 1, next.v, NEWN(a, uint8_t, b->states.n)};
-    for (int s = 1; s < d->nstates; s++) d->accepts[s] = accepts(b, s);
+    *d = (struct dfa){b->states.n, {0}, next.v, NEWN(a, uint8_t, b->states.n)};
+    memcpy(d->start, b->start, sizeof d->start);
+    for (int s = 1; s < d->nstates; s++)
+        for (int kind = 0; kind < KINDS; kind++) d->accepts[s] |= (uint8_t)(accepts(b, s, kind) << kind);
     merge_alike(a, d, classes);
     return true;
 }

@@ -1,4 +1,4 @@
-"""Random patterns for RegexFullMatch, each with texts that it matches or nearly matches, for ms_ops.py."""
+"""Random patterns for RegexFullMatch and Tokenizer, each with texts that it matches or nearly matches, for ms_ops.py."""
 import numpy as np
 from ms_cases import Case, cases
 
@@ -69,3 +69,14 @@ def match(r, n):
     shape = [len(texts)] if r.random() < 0.5 else [2, len(texts) // 2]
     return Case("RegexFullMatch", [np.array(texts[:int(np.prod(shape))], object).reshape(shape)], domain="", must_run=False,
                 pattern=p)
+
+
+@cases("Tokenizer")
+def tokens(r, n):
+    p, t = many(r, 2)
+    pieces = [t, *(many(r, 2)[1] for _ in range(3)), "", " ", r.choice(CHARS), "a", "ab"]
+    texts = ["".join(r.choice(pieces) for _ in range(r.randint(0, 6))) for _ in range(8)]
+    by = {"separators": [""]} if r.random() < 0.15 else {"tokenexp": p or "."}
+    shape = r.choice([(8,), (2, 4), (1, 1)])
+    return Case("Tokenizer", [np.array(texts[:int(np.prod(shape))], object).reshape(shape)], must_run=False, mark=r.randrange(2),
+                mincharnum=1 if "separators" in by else r.choice([1, 1, 2, 3]), pad_value=r.choice(["#", "", "pad"]), **by)

@@ -31,10 +31,10 @@ static int64_t behind(nn_str s, int64_t at) {
     return at + 1;
 }
 static bool by_table(const struct made *m, nn_str s) {
-    int state = m->d.start;
+    int state = m->d.start[KIND_NONE];
     for (int64_t at = 0; at < (int64_t)s.n; at = behind(s, at))
         state = m->d.next[state * m->r.nclasses + class_at(&m->r, s, at)];
-    return m->d.accepts[state];
+    return m->d.accepts[state] >> KIND_NONE & 1;
 }
 static void reach(const struct regex *r, bool *set, int i, int holds) {
     const struct inst *n = &r->inst.v[i];
@@ -127,6 +127,22 @@ Test(regex, equal_states_are_one) {
     struct made m;
     make(&m, "(?:abc|xbc)*", 12);
     cr_expect_eq(m.d.nstates, 4); /* the start, a or x, b, nothing */
+    arena_free(&m.a);
+}
+static int accepted(const struct made *m, int before, const char *text) {
+    int state = m->d.start[before];
+    for (const char *c = text; *c; c++) state = m->d.next[state * m->r.nclasses + class_at(&m->r, (nn_str){c, 1}, 0)];
+    return m->d.accepts[state];
+}
+Test(regex, an_automaton_of_pieces_knows_what_is_around_them) {
+    struct made m;
+    make(&m, "\\bab\\b|(?m)^-$", 14);
+    int edges = 1 << KIND_NONE | 1 << KIND_OTHER | 1 << KIND_NEWLINE, ends = 1 << KIND_NONE | 1 << KIND_NEWLINE;
+    cr_expect_eq(accepted(&m, KIND_NONE, "ab"), edges);
+    cr_expect_eq(accepted(&m, KIND_OTHER, "ab"), edges);
+    cr_expect_eq(accepted(&m, KIND_WORD, "ab"), 0);
+    cr_expect_eq(accepted(&m, KIND_NEWLINE, "-"), ends);
+    cr_expect_eq(accepted(&m, KIND_OTHER, "-"), 0);
     arena_free(&m.a);
 }
 static void refused(const char *pattern, const char *part) {
