@@ -285,6 +285,12 @@ def judge(gcc2nn, folder, scratch, options, interpret_too):
     return "right", remark
 
 
+def size_of(folder):
+    """Megabytes of the case's model."""
+    path = os.path.join(folder, "model.onnx")
+    return os.path.getsize(path) / 1e6 if os.path.exists(path) else 0
+
+
 def versions(packages):
     found = {}
     for p in packages:
@@ -301,10 +307,12 @@ def main(cases, doc, packages, parser=None):
     parser.description, parser.formatter_class = doc, argparse.RawDescriptionHelpFormatter
     parser.add_argument("names", nargs="*", help="shell patterns; all without one")
     parser.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
-    parser.add_argument("--interpret", action="store_true", help="do not compile the generated C")
+    parser.add_argument("--interpret", metavar="MB", type=float, default=np.inf,
+                        help="do not compile the generated C of models that are larger; 0: of none")
     parser.add_argument("--export", action="store_true", help="export only")
     parser.add_argument("--keep", metavar="DIR", help="exports stay there, and those that are there are not made again")
     parser.add_argument("--results", metavar="FILE", help="update the verdicts in this JSON file")
+    parser.add_argument("--more", action="store_true", help="leave out what has a verdict there")
     args = parser.parse_args()
     counts, results = collections.Counter(), {}
     if args.results and os.path.exists(args.results):
@@ -313,7 +321,7 @@ def main(cases, doc, packages, parser=None):
     with tempfile.TemporaryDirectory(prefix="exports-") as scratch:
         keep, cc = os.path.abspath(args.keep or os.path.join(scratch, "kept")), compiler(scratch)
         for place, (name, export) in enumerate(cases(args) if callable(cases) else cases):
-            if args.names and not any(fnmatch.fnmatch(name, p) for p in args.names):
+            if args.names and not any(fnmatch.fnmatch(name, p) for p in args.names) or args.more and name in results:
                 continue
             start, folder = time.monotonic(), os.path.join(keep, name)
             os.makedirs(folder, exist_ok=True)
@@ -321,11 +329,12 @@ def main(cases, doc, packages, parser=None):
                 export_into(folder, export)
             if args.export:
                 continue
-            options = ["--interpret"] if args.interpret else [f"--cc={cc}"]
-            verdict, why = judge(os.path.abspath(args.gcc2nn), folder, scratch, options, place % 10 == 0 and not args.interpret)
+            interpret = size_of(folder) > args.interpret
+            options = ["--interpret"] if interpret else [f"--cc={cc}"]
+            verdict, why = judge(os.path.abspath(args.gcc2nn), folder, scratch, options, place % 10 == 0 and not interpret)
             counts[verdict] += 1
             print(f"{name:40} {verdict:9} {time.monotonic() - start:6.1f} s  {why[:160]}".rstrip(), flush=True)
-            results[name] = {"verdict": verdict, "why": why, "by": "interpreter" if args.interpret else "C"}
+            results[name] = {"verdict": verdict, "why": why, "by": "interpreter" if interpret else "C"}
             if args.results:
                 with open(args.results, "w", encoding="utf-8") as f:
                     json.dump({"script": os.path.basename(sys.argv[0]), "packages": versions(packages), "cases": results}, f, indent=1)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Estimators and pipelines of scikit-learn, LightGBM and XGBoost, trained on small made-up data, exported by skl2onnx and
 onnxmltools, each with a fixed and an open number of samples, compared with ONNX Runtime (judge.py). One line for each
-model. Nothing of this runs in CI. Packages:
+model: CONVERTER-BATCH/NAME. Nothing of this runs in CI. Packages:
 
     python3 -m venv DIR && DIR/bin/pip install -r tests/exports/requirements.txt
     DIR/bin/python tests/exports/sklearn_exports.py --keep EXPORTS --results EXPORTS/sklearn.json
@@ -14,9 +14,10 @@ from judge import main
 warnings.filterwarnings("ignore")
 try:
     import numpy as np
-    from sklearn import (cluster, compose, decomposition, discriminant_analysis, ensemble, feature_extraction,
-                         feature_selection, gaussian_process, impute, linear_model, mixture,
-                         multiclass, multioutput, naive_bayes, neighbors, neural_network, pipeline, preprocessing, svm, tree)
+    from sklearn import (calibration, cluster, compose, cross_decomposition, decomposition, discriminant_analysis, ensemble,
+                         feature_extraction, feature_selection, gaussian_process, impute, linear_model, mixture,
+                         model_selection, multiclass, multioutput, naive_bayes, neighbors, neural_network, pipeline, preprocessing,
+                         random_projection, svm, tree)
 except ImportError as e:
     print(f"SKIPPED: {e} (tests/exports/requirements.txt)")
     sys.exit(77)
@@ -27,7 +28,8 @@ X = rng.standard_normal((N, F)).astype(np.float32)
 SCORE = X @ rng.standard_normal(F) + 0.3 * rng.standard_normal(N)
 Y = {"real": SCORE.astype(np.float32), "two": (SCORE > 0).astype(np.int64), "three": np.digitize(SCORE, [-1, 1]),
      "words": np.array(["low", "middle", "high"])[np.digitize(SCORE, [-1, 1])],
-     "targets": np.stack([SCORE, X[:, 0]], 1).astype(np.float32), "none": None}
+     "targets": np.stack([SCORE, X[:, 0]], 1).astype(np.float32), "labels": np.stack([SCORE > 0, X[:, 0] > 0], 1).astype(np.int64),
+     "positive": np.exp(SCORE / 4).astype(np.float32), "none": None}
 NAMES = np.array([["red", "s"], ["green", "m"], ["blue", "l"], ["red", "xl"]])[rng.integers(0, 4, N)]
 TEXT = np.array(["the quick brown fox", "jumps over the lazy dog", "fox and dog", "quick dog jumps"])[rng.integers(0, 4, N)]
 
@@ -54,29 +56,29 @@ def of_sklearn(make, target, samples=X, options=None, fit=None):
     return export
 
 
-def of_boosters(make, target, convert):
+def of_boosters(make, target, convert, samples=X):
     def export(batch):
         import onnxmltools
         from onnxmltools.convert.common.data_types import FloatTensorType
         model = make()
-        model.fit(X, Y[target])
+        model.fit(samples, Y[target])
         shape = FloatTensorType([5 if batch == "fixed" else None, F])
-        return getattr(onnxmltools, convert)(model, initial_types=[("X", shape)], target_opset=15), sets_of(X, batch)
+        return getattr(onnxmltools, convert)(model, initial_types=[("X", shape)], target_opset=15), sets_of(samples, batch)
     return export
 
 
-def lightgbm(name, target, **more):
+def lightgbm(name, target, samples=X, **more):
     def make():
         import lightgbm as lgb
         return getattr(lgb, name)(n_estimators=12, num_leaves=7, min_child_samples=5, verbose=-1, **more)
-    return of_boosters(make, target, "convert_lightgbm")
+    return of_boosters(make, target, "convert_lightgbm", samples)
 
 
-def xgboost(name, target, **more):
+def xgboost(name, target, samples=X, **more):
     def make():
         import xgboost as xgb
         return getattr(xgb, name)(n_estimators=12, max_depth=3, **more)
-    return of_boosters(make, target, "convert_xgboost")
+    return of_boosters(make, target, "convert_xgboost", samples)
 
 
 def estimators():
@@ -194,13 +196,79 @@ def estimators():
             lambda: pipeline.make_pipeline(pp.OneHotEncoder(sparse_output=False), e.RandomForestClassifier(**small)),
             "words", NAMES),
     }
+    c |= {
+        "ElasticNet": of_sklearn(lambda: lm.ElasticNet(0.1), "real"), "Lars": of_sklearn(lm.Lars, "real"),
+        "PoissonRegressor": of_sklearn(lm.PoissonRegressor, "two"), "GammaRegressor": of_sklearn(lm.GammaRegressor, "positive"),
+        "TweedieRegressor": of_sklearn(lambda: lm.TweedieRegressor(power=1.5), "two"),
+        "RANSACRegressor": of_sklearn(lambda: lm.RANSACRegressor(random_state=0), "real"),
+        "QuantileRegressor": of_sklearn(lm.QuantileRegressor, "real"), "PLSRegression": of_sklearn(cross_decomposition.PLSRegression, "targets"),
+        "ExtraTreesRegressor": of_sklearn(lambda: e.ExtraTreesRegressor(**small), "real"),
+        "BaggingRegressor": of_sklearn(lambda: e.BaggingRegressor(n_estimators=4, random_state=0), "real"),
+        "StackingRegressor": of_sklearn(lambda: e.StackingRegressor([("a", lm.Ridge()), ("b", svm.SVR())]), "real"),
+        "RadiusNeighborsRegressor": of_sklearn(lambda: neighbors.RadiusNeighborsRegressor(9.0), "real"),
+        "RadiusNeighborsClassifier": of_sklearn(lambda: neighbors.RadiusNeighborsClassifier(9.0), "three"),
+        "KNeighborsClassifier_distance": of_sklearn(lambda: neighbors.KNeighborsClassifier(3, weights="distance", p=1), "three"),
+        "NearestNeighbors": of_sklearn(lambda: neighbors.NearestNeighbors(radius=None), "none"),
+        "KNeighborsTransformer": of_sklearn(neighbors.KNeighborsTransformer, "none"),
+        "LocalOutlierFactor": of_sklearn(lambda: neighbors.LocalOutlierFactor(novelty=True), "none"),
+        "NeighborhoodComponentsAnalysis": of_sklearn(lambda: neighbors.NeighborhoodComponentsAnalysis(3, random_state=0), "three"),
+        "CategoricalNB": of_sklearn(naive_bayes.CategoricalNB, "three", ints), "ComplementNB": of_sklearn(naive_bayes.ComplementNB, "three", ints),
+        "MultinomialNB": of_sklearn(naive_bayes.MultinomialNB, "words", ints),
+        "CalibratedClassifierCV": of_sklearn(lambda: calibration.CalibratedClassifierCV(lm.LogisticRegression(), cv=2), "three"),
+        "CalibratedClassifierCV_isotonic": of_sklearn(
+            lambda: calibration.CalibratedClassifierCV(lm.LogisticRegression(), cv=2, method="isotonic"), "two"),
+        "OneVsOneClassifier": of_sklearn(lambda: multiclass.OneVsOneClassifier(lm.LogisticRegression()), "three"),
+        "MultiOutputClassifier": of_sklearn(lambda: multioutput.MultiOutputClassifier(lm.LogisticRegression()), "labels"),
+        "MLPClassifier_labels": of_sklearn(lambda: neural_network.MLPClassifier((8,), "tanh", max_iter=50), "labels", options={"zipmap": False}),
+        "RandomForestClassifier_labels": of_sklearn(lambda: e.RandomForestClassifier(**small), "labels", options={"zipmap": False}),
+        "GaussianProcessClassifier": of_sklearn(lambda: gaussian_process.GaussianProcessClassifier(), "two"),
+        "GaussianProcessRegressor_std": of_sklearn(gaussian_process.GaussianProcessRegressor, "real", X.astype(np.float64), {"return_std": True}),
+        "GridSearchCV": of_sklearn(lambda: model_selection.GridSearchCV(svm.SVC(), {"C": [0.5, 1]}, cv=2), "three"),
+        "SGDOneClassSVM": of_sklearn(lm.SGDOneClassSVM, "none"), "SVC_sigmoid": of_sklearn(lambda: svm.SVC(kernel="sigmoid"), "words"),
+        "HistGradientBoostingClassifier_full": of_sklearn(lambda: e.HistGradientBoostingClassifier(max_iter=5), "words"),
+        "DecisionTreeClassifier_paths": of_sklearn(lambda: tree.DecisionTreeClassifier(max_depth=3), "two", options={"decision_path": True, "zipmap": False}),
+        "RandomForestClassifier_leaves": of_sklearn(lambda: e.RandomForestClassifier(3, max_depth=3), "two", options={"decision_leaf": True, "zipmap": False}),
+        "LogisticRegression_raw": of_sklearn(lm.LogisticRegression, "three", options={"raw_scores": True}),
+        "RandomTreesEmbedding": of_sklearn(lambda: e.RandomTreesEmbedding(3, max_depth=3, sparse_output=False, random_state=0), "none"),
+        "MiniBatchKMeans": of_sklearn(lambda: cluster.MiniBatchKMeans(3, n_init=1), "none"),
+        "BayesianGaussianMixture": of_sklearn(lambda: mixture.BayesianGaussianMixture(n_components=3), "none"),
+        "GaussianMixture_scores": of_sklearn(lambda: mixture.GaussianMixture(3, covariance_type="diag"), "none", options={"score_samples": True}),
+        "IncrementalPCA": of_sklearn(lambda: decomposition.IncrementalPCA(3), "none"),
+        "KernelPCA": of_sklearn(lambda: decomposition.KernelPCA(3, kernel="rbf"), "none"),
+        "GaussianRandomProjection": of_sklearn(lambda: random_projection.GaussianRandomProjection(3, random_state=0), "none"),
+        "QuantileTransformer": of_sklearn(lambda: pp.QuantileTransformer(n_quantiles=20), "none"),
+        "TargetEncoder": of_sklearn(lambda: pp.TargetEncoder(random_state=0), "two", NAMES),
+        "FunctionTransformer": of_sklearn(pp.FunctionTransformer, "none"),
+        "LabelBinarizer": of_sklearn(pp.LabelBinarizer, "none", ints[:, :1], fit=lambda m: m.fit(ints[:, 0])),
+        "OneHotEncoder_rare": of_sklearn(lambda: pp.OneHotEncoder(drop="first", sparse_output=False), "none", NAMES),
+        "PowerTransformer_boxcox": of_sklearn(lambda: pp.PowerTransformer("box-cox"), "none", np.abs(X) + 0.1),
+        "SelectFromModel": of_sklearn(lambda: feature_selection.SelectFromModel(lm.Lasso(0.1)), "real"),
+        "RFE": of_sklearn(lambda: feature_selection.RFE(lm.Ridge(), n_features_to_select=3), "real"),
+        "SimpleImputer_frequent": of_sklearn(lambda: impute.SimpleImputer(strategy="most_frequent", add_indicator=True), "none", gaps),
+        "TfidfVectorizer_pairs": of_sklearn(lambda: feature_extraction.text.TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), "none",
+                                            TEXT[:, None], {"locale": "C"}, fit=lambda m: m.fit(TEXT)),
+        "CountVectorizer_characters": of_sklearn(lambda: feature_extraction.text.CountVectorizer(analyzer="char", ngram_range=(2, 3)), "none",
+                                                 TEXT[:, None], {"locale": "C"}, fit=lambda m: m.fit(TEXT)),
+        "pipeline_union": of_sklearn(lambda: pipeline.make_pipeline(
+            pipeline.make_union(pp.StandardScaler(), decomposition.PCA(2)), lm.LogisticRegression()), "words"),
+        "LGBMRegressor_dart": lightgbm("LGBMRegressor", "real", boosting_type="dart"),
+        "LGBMRegressor_gaps": lightgbm("LGBMRegressor", "real", samples=gaps), "LGBMRegressor_poisson": lightgbm("LGBMRegressor", "two", objective="poisson"),
+        "LGBMClassifier_ova": lightgbm("LGBMClassifier", "three", objective="multiclassova"), "LGBMClassifier_words": lightgbm("LGBMClassifier", "words"),
+        "LGBMClassifier_forest": lightgbm("LGBMClassifier", "two", boosting_type="rf", bagging_freq=1, bagging_fraction=0.7),
+        "XGBRegressor_gaps": xgboost("XGBRegressor", "real", samples=gaps), "XGBRFRegressor": xgboost("XGBRFRegressor", "real"),
+        "XGBRegressor_logistic": xgboost("XGBRegressor", "two", objective="reg:logistic"), "XGBRegressor_dart": xgboost("XGBRegressor", "real", booster="dart"),
+        "XGBRegressor_linear": xgboost("XGBRegressor", "real", booster="gblinear"), "XGBClassifier_gaps": xgboost("XGBClassifier", "three", samples=gaps),
+        "XGBRegressor_targets": xgboost("XGBRegressor", "targets"), "XGBClassifier_softmax": xgboost("XGBClassifier", "three", objective="multi:softmax"),
+        "XGBRegressor_gamma": xgboost("XGBRegressor", "positive", objective="reg:gamma"), "XGBClassifier_raw": xgboost("XGBClassifier", "two", objective="binary:logitraw"),
+    }
     return c
 
 
 def cases():
     for name, export in estimators().items():
+        converter = "onnxmltools" if name.startswith(("LGBM", "XGB")) else "skl2onnx"
         for batch in ("fixed", "open"):
-            yield f"sklearn-{batch}/{name}", lambda export=export, batch=batch: export(batch)
+            yield f"{converter}-{batch}/{name}", lambda export=export, batch=batch: export(batch)
 
 
 if __name__ == "__main__":
