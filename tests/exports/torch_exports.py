@@ -110,7 +110,7 @@ def torchvision_models():
     yield "swin", image(lambda: named(tv.SwinTransformer(**swin)))
     yield "swin_v2", image(lambda: named(tv.SwinTransformer(**swin, block=tv.swin_transformer.SwinTransformerBlockV2,
                                                             downsample_layer=tv.swin_transformer.PatchMergingV2)))
-    yield "maxvit", image(lambda: named(tv.MaxVit((64, 64), 16, 4, [16, 32], [1, 1], 8, num_classes=10)), sides=False)
+    yield "maxvit", image(lambda: named(tv.MaxVit((64, 64), 16, 4, [16, 32], [1, 1], 8, 0.0, num_classes=10)), sides=False)
     for name in ("lraspp_mobilenet_v3_large", "deeplabv3_mobilenet_v3_large", "fcn_resnet50"):
         yield name, image(lambda name=name: named(getattr(tv.segmentation, name)(weights=None, weights_backbone=None, num_classes=5)))
     for name in ("ssdlite320_mobilenet_v3_large", "fasterrcnn_mobilenet_v3_large_320_fpn", "retinanet_resnet50_fpn",
