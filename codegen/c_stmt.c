@@ -13,7 +13,7 @@ struct cs c_storage(struct fe *f, const struct buf *b, struct cs v) {
     return cs_of(A("(%s)%s", dtype_c(b->type), paren(f, v, P_UNARY)), P_UNARY);
 }
 static void print_store(struct fe *f, struct stmt *s);
-/* All lanes into one cell that rounds each sum: no helper does that. */
+/* All lanes into one cell that rounds, or wraps, after each: no helper does that. */
 static void print_lanes(struct fe *f, const struct stmt *s) {
     const struct var *lane = f->lane;
     int width = f->width;
@@ -46,11 +46,12 @@ static void print_store(struct fe *f, struct stmt *s) {
     }
     enum red_op op = s->u.store.op;
     expr value = s->u.store.value, own = x_load(f->c, b, s->u.store.idx, s->u.store.n, NULL);
-    if (shared && op != RED_NONE && b->type != vt && dtype_is_float(b->type)) {
+    if (shared && op != RED_NONE && b->type != vt) {
         print_lanes(f, s);
         return;
     }
     if (shared) {
+        if (q && b->type != vt) value = x_round(f->c, b->type, value);
         struct cs v = c_value(f, value, on_lane(f, value) ? f->width : op != RED_NONE ? f->width : 1);
         const char *text;
         struct cs r;
