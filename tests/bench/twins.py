@@ -32,12 +32,13 @@ def pair(name, args, folder):
     twin = nhwc_twins.Twin(onnx.load(path))
     changed = os.path.join(folder, "twin.onnx")
     onnx.save(twin.make(), changed)
-    inputs = models.make_inputs(ort.InferenceSession(path, providers=["CPUExecutionProvider"]), {})
+    sizes = {d.dim_param: 1 for i in model.graph.input for d in i.type.tensor_type.shape.dim if d.dim_param}
+    inputs = models.make_inputs(ort.InferenceSession(path, providers=["CPUExecutionProvider"]), sizes)
     turned = {k: np.ascontiguousarray(v.transpose(nhwc_twins.TO_LAST)) if twin.last(k) else v for k, v in inputs.items()}
     both = []
     for kind, file, data in (("model", path, inputs), ("twin", changed, turned)):
         os.makedirs(os.path.join(folder, kind))
-        both.append(models.Compiled(file, {}, args, os.path.join(folder, kind)))
+        both.append(models.Compiled(file, sizes, args, os.path.join(folder, kind)))
         both[-1].open(data)
 
     def difference():
