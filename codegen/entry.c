@@ -169,9 +169,8 @@ static void api_run(struct program *p, struct text *out) {
         text_add(out, "    for (;;) {\n        int status = run(m, in, out);\n        if (status != NN_EARENA || "
                       "!m->config.grow) return status;\n"
                       "        if (!m->config.grow(m->config.user, m->error.need, &m->config.arena, "
-                      "&m->config.arena_size)) return status;\n"
-                      "        if (m->config.arena_size < m->error.need || (uintptr_t)m->config.arena % 64 != 0) "
-                      "return status;\n        memset(&m->error, 0, sizeof m->error);\n    }\n}\n");
+                      "&m->config.arena_size)) return status;\n" GROWN_IS_USABLE(
+                          "        ") "        memset(&m->error, 0, sizeof m->error);\n    }\n}\n");
 }
 static void weights_list(struct program *p, struct text *out) {
     if (!p->weights.n) return;

@@ -50,7 +50,6 @@ void device_grow(struct program *p, struct text *out) {
              "            if (status != NN_OK) return status;\n"
              "        } else {\n"
              "            if (!m->config.grow || !m->config.grow(m->config.user, m->error.need, "
-             "&m->config.arena, &m->config.arena_size)) return status;\n"
-             "            if (m->config.arena_size < m->error.need || (uintptr_t)m->config.arena % 64 != 0) "
-             "return status;\n        }\n        memset(&m->error, 0, sizeof m->error);\n    }\n}\n");
+             "&m->config.arena, &m->config.arena_size)) return status;\n" GROWN_IS_USABLE(
+                 "            ") "        }\n        memset(&m->error, 0, sizeof m->error);\n    }\n}\n");
 }

@@ -152,6 +152,12 @@ const struct region_words *region_words(const struct program *p);
 void device_init(struct program *p, struct text *out);  /* part of NAME_init: weights and arena on the device */
 void device_close(struct program *p, struct text *out); /* NAME_free */
 void device_grow(struct program *p, struct text *out);  /* part of NAME_run, after a run that found no room */
+/* C after config.grow: no run goes on, now or later, with an arena that init would have refused. */
+#define GROWN_IS_USABLE(indent)                                                                                        \
+    indent "if (!m->config.arena || m->config.arena_size < m->error.need || (uintptr_t)m->config.arena % 64 != 0) "    \
+           "{\n" indent "    m->ready = 0;\n" indent                                                                   \
+           "    return nn_stop(&m->error, NN_EARG, \"grow gave an arena that is missing, too small or not aligned\", " \
+           "NULL);\n" indent "}\n"
 
 void entry_header(struct program *p, struct text *out);    /* NAME.h */
 void entry_source(struct program *p, struct text *out);    /* NAME.c; with variants: what chooses among them */

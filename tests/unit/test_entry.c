@@ -447,6 +447,45 @@ Test(entry, arena_of_sizes_found_in_the_run) {
                                 "-g -fsanitize=address,undefined -fno-sanitize-recover=all -Wall -Wextra -Werror -I.");
     outcome_free(&o);
 }
+/* What a grow that cannot grow gives is never written to, neither in that run nor in a later one. */
+Test(entry, grow_that_gives_nothing_usable) {
+    static const char sized[] = "proc count(x: f32[10] in, n: i64[] out)\n"
+                                "  n[] = 0i64\n"
+                                "  for i<10\n"
+                                "    if x[i] > 0.0\n"
+                                "      n[] += 1i64\n"
+                                "proc fill(n: i64[] in, y: i64[K] out) [K in 0..10]\n"
+                                "  for i<K\n"
+                                "    y[i] = n[]\n"
+                                "entry proc main(x: f32[10] in, y: i64[K] out) [K in 0..10]\n"
+                                "  alloc n: i64[] arena\n"
+                                "  call count(in x, out n)\n"
+                                "  size k in 0..10 = toidx(n[])\n"
+                                "  call fill(in n, out y; K)\n";
+    struct model a = write_model("few", sized, (struct project_options){0}, "K", "k");
+    build(&a, "gcc", "-g -fsanitize=address,undefined -fno-sanitize-recover=all", NULL);
+    static const char source[] =
+        "#include <stdlib.h>\n#include \"few/few.h\"\n"
+        "struct gift { char *p; size_t n; };\n"
+        "static int grow(void *user, size_t need, void **arena, size_t *size) {\n"
+        "    struct gift *g = (struct gift *)user; *arena = g->p; *size = g->n ? g->n : need; return 1;\n}\n"
+        "int main(void) {\n"
+        "    float x[10] = {1, 1, 1, 1, 1}; few_inputs in = {x}; few_outputs out = {0}; char *p = aligned_alloc(64, "
+        "4096);\n"
+        "    struct gift gifts[3] = {{NULL, 0}, {p + 8, 0}, {p, 1}};\n"
+        "    for (int i = 0; i < 3; i++) {\n"
+        "        few m; few_config c = {0}; c.arena = p; c.arena_size = FEW_ARENA_BYTES; c.grow = grow; c.user = "
+        "&gifts[i];\n"
+        "        if (few_init(&m, &c) || few_run(&m, &in, &out) != NN_EARG || !m.error.what) return 1 + i;\n"
+        "        if (few_run(&m, &in, &out) != NN_EARG) return 4 + i;\n"
+        "        if (few_init(&m, &c) || few_run(&m, &in, &out) != NN_EARG) return 7 + i;\n"
+        "    }\n"
+        "    free(p);\n    return 0;\n}\n";
+    const char *more[] = {"few/few.o", "few/few_kernels.o", "few/nn_rt.o", NULL};
+    struct outcome o = run_user(more, "gcc", source,
+                                "-g -fsanitize=address,undefined -fno-sanitize-recover=all -Wall -Wextra -Werror -I.");
+    outcome_free(&o);
+}
 Test(entry, fuel) {
     struct model a = write_model("turns", loop, (struct project_options){0}, "N", "n");
     build(&a, "gcc", "-O1", NULL);
