@@ -53,7 +53,13 @@ Test(ops, conv_and_pool) {
     gives(F22, "%y: ? = AveragePool(%a) {kernel_shape=[2,2], pads=[1,1,0,0], strides=[2,2]}", LIST(1, 2.5, 5.5, 7));
     gives(F22, "%y: ? = AveragePool(%a) {kernel_shape=[2,2], pads=[1,1,0,0], strides=[2,2], count_include_pad=1}",
           LIST(0.25, 1.25, 2.75, 7));
+    gives(F22, "%y: ? = AveragePool(%a) {kernel_shape=[2,2], pads=[0,0,1,1], strides=[2,2]}", LIST(3, 4.5, 7.5, 9));
+    gives(F22, "%y: ? = AveragePool(%a) {kernel_shape=[2,2], pads=[0,0,1,1], strides=[2,2], count_include_pad=1}",
+          LIST(3, 2.25, 3.75, 2.25));
     gives(F22, "%y: ? = GlobalAveragePool(%a)", LIST(5));
+    /* of an even number of channels more lie behind than in front */
+    gives("const %a: f32[1,4] = [1.0,1.0,2.0,3.0]", "%y: ? = LRN(%a) {size=2, alpha=2.0, beta=1.0, bias=3.0}",
+          LIST(0.2, 0.125, 0.125, 0.25));
 }
 Test(ops, products) {
     gives(F6 "const %b: f32[3] = [1.0,0.0,-1.0]", "%y: ? = MatMul(%a, %b)", LIST(-2, -2));
