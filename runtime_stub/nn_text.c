@@ -328,7 +328,7 @@ int32_t nn_char_byte(int32_t c, int32_t k) {
     if (c < 0) return -1 - c;
     if (more == 0) return c;
     if (k > 0) return 0x80 | (c >> 6 * (more - k) & 0x3f);
-    return (0xf00 >> more & 0xff) | c >> 6 * more;
+    return (0xf0 << (3 - more) & 0xff) | c >> 6 * more;
 }
 
 /* ---- case. Rows of Unicode 14: `count` characters from `first`, each `step` behind the one before, have their partner

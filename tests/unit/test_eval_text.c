@@ -1,5 +1,6 @@
 /* The interpreter on programs in text form: control, instructions, blocked loops, prefetches. */
 #include "ir/loop_eval.h"
+#include "runtime_stub/nn_text.h"
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -239,4 +240,17 @@ Test(eval_text, functions_of_strings_bound_what_they_read) {
     for (int k = 0; k < 5; k++) cr_assert_eq(((struct str_elem *)a[2].data)[k].n, 0);
     free(a[1].data);
     free(a[2].data);
+}
+Test(eval_text, characters_are_the_bytes_they_came_from) {
+    for (int32_t ch = 0; ch <= 0x10ffff; ch++) {
+        if (ch == 0xd800) ch = 0xe000; /* surrogates are no characters */
+        char bytes[4];
+        int n = 0;
+        while (n < 4 && nn_char_byte(ch, n) >= 0) bytes[n] = (char)nn_char_byte(ch, n), n++;
+        cr_assert(nn_char_at((nn_str){bytes, (size_t)n}, 0) == ch && nn_char_byte(ch, n) < 0, "U+%04X", (unsigned)ch);
+    }
+    cr_assert_eq(nn_char_byte(0xe4, 0), 0xc3);
+    cr_assert_eq(nn_char_byte(0x20ac, 0), 0xe2);
+    cr_assert_eq(nn_char_byte(0x1f600, 0), 0xf0);
+    cr_assert_eq(nn_char_byte(-1 - 0x83, 0), 0x83); /* a byte that begins none */
 }
