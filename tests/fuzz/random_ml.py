@@ -245,7 +245,7 @@ class Learned(Maker):
         a = self.ensemble(v.shape[-1], targets, "target")
         a["n_targets"] = targets
         a["aggregate_function"] = self.r.choice(["SUM", "SUM", "AVERAGE", "MIN", "MAX"])
-        a["post_transform"] = self.r.choice(TRANSFORMS[:-1])
+        a["post_transform"] = self.r.choice(TRANSFORMS)
         if self.r.random() < 0.4:
             a["base_values"] = self.list(targets)
         if v.dtype == np.float64 and self.ml >= 3 and self.r.random() < 0.5:
