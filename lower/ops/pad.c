@@ -10,6 +10,11 @@ static E mirrored(E p, E n) { /* 0 1 2 3 2 1 0 1 ... */
 static E mirrored_once(E p, E n) {
     return sel(lt(p, idx(0)), neg(p), sel(lt(p, n), p, sub(mul(sub(n, idx(1)), idx(2)), p)));
 }
+/* What is cropped at one end is not what the other end goes on with: 1 2 3, and not 4, around 1 2 3 of 1 2 3 4. */
+static E wrapped(E p, E before, E after, E n) {
+    E first = max_(neg(before), idx(0)), left = sub(n, add(first, max_(neg(after), idx(0))));
+    return add(first, mod_(sub(p, first), max_(left, idx(1))));
+}
 static bool reaches_once(E before, E after, E n) { /* each pad is shorter than the axis */
     return x_is_true(lt(before, n)) && x_is_true(lt(after, n));
 }
@@ -74,7 +79,7 @@ static void op_pad(void) {
         if (constant) inside = and_(inside, and_(le(idx(0), p), lt(p, d)));
         else if (edge) p = clampi(p, idx(0), sub(d, idx(1)));
         else if (reflect) p = reaches_once(before[k], after[k], d) ? mirrored_once(p, d) : mirrored(p, d);
-        else p = mod_(p, max_(d, idx(1)));
+        else p = wrapped(p, before[k], after[k], d);
         from = push(from, constant ? p : wrap_index(p, d));
     }
     if (!constant) {

@@ -246,6 +246,10 @@ Test(ops, positions) {
     gives("const %a: f32[3] = [1.0,2.0,3.0] const %p: i64[2] = [2,-1]", "%y: ? = Pad(%a, %p)", LIST(0, 0, 1, 2));
     gives("const %a: f32[3] = [1.0,2.0,3.0] const %p: i64[2] = [1,1]", "%y: ? = Pad(%a, %p) {mode=\"wrap\"}",
           LIST(3, 1, 2, 3, 1));
+    gives("const %a: f32[4] = [1.0,2.0,3.0,4.0] const %p: i64[2] = [4,-1]", "%y: ? = Pad(%a, %p) {mode=\"wrap\"}",
+          LIST(3, 1, 2, 3, 1, 2, 3));
+    gives("const %a: f32[4] = [1.0,2.0,3.0,4.0] const %p: i64[2] = [-2,1]", "%y: ? = Pad(%a, %p) {mode=\"wrap\"}",
+          LIST(3, 4, 3));
 }
 
 static const float six[] = {1, 2, 3, 4, 5, 6};
