@@ -473,8 +473,8 @@ static const char *small_encode(const struct emit_options *o, const struct small
                "    /* powers of two, rounded up; 2^-127, the least, is no normal float */\n"
                "    return (uint8_t)(e < 254 && (u & 0x7fffffu) != 0 && u << 1 != 0x800000u ? e + 1 : e);\n}\n";
     const char *sign = arena_printf(&c->arena, "u >> %d & 0x%xu", 32 - k->bits, 1u << (k->bits - 1));
-    const char *nan =
-        k->fnuz ? arena_printf(&c->arena, "0x%x", k->nan) : arena_printf(&c->arena, "(uint8_t)(sign | 0x%xu)", k->nan);
+    const char *nan = k->fnuz || k->nan == k->max ? arena_printf(&c->arena, "0x%x", k->nan)
+                                                  : arena_printf(&c->arena, "(uint8_t)(sign | 0x%xu)", k->nan);
     int drop = 23 - k->mantissa, magic = 127 + 24 - k->bias - k->mantissa;
     return arena_printf(
         &c->arena,

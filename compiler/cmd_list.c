@@ -3,7 +3,6 @@
 #include "compiler/graph/rules.h"
 #include "ir/op.h"
 #include "ir/target.h"
-#include <stdio.h>
 #include <string.h>
 
 static const char *kind_of(const struct op *op) {
@@ -29,8 +28,16 @@ static json_t *attributes(const struct op_attr *a) {
     return list;
 }
 
+/* One or the other, whole: so that why it cannot be written is known. */
+static int print_list(const struct options *o, json_t *list, struct text *rows) {
+    if (o->json) print_json(list), text_free(rows);
+    else print_text(rows), json_decref(list);
+    return EXIT_OK;
+}
+
 int cmd_list_ops(const struct options *o) {
     json_t *list = json_array();
+    struct text rows = {0};
     for (int i = 0; i < op_count(); i++) {
         const struct op *op = op_at(i);
         const char *domain = *op->domain ? op->domain : "ai.onnx", *spec = op->spec ? op->spec : "";
@@ -40,12 +47,10 @@ int cmd_list_ops(const struct options *o) {
                                                   kind_of(op), "notes", spec, "inputs", slots(op->ins), "outputs",
                                                   slots(op->outs), "attributes", attributes(op->attrs)));
         else
-            printf("%-14s %-28s %2d..%-2d %-10s %s\n", domain, op->name, op->first, opset_newest(op->domain),
-                   kind_of(op), spec);
+            text_printf(&rows, "%-14s %-28s %2d..%-2d %-10s %s\n", domain, op->name, op->first,
+                        opset_newest(op->domain), kind_of(op), spec);
     }
-    if (o->json) print_json(list);
-    else json_decref(list);
-    return EXIT_OK;
+    return print_list(o, list, &rows);
 }
 
 static bool is_native(const struct target *t) { return strcmp(t->name, target_native()->name) == 0; }
@@ -59,6 +64,7 @@ static json_t *instructions(const struct target *t) {
 int cmd_list_targets(const struct options *o) {
     static const char *const classes[] = {[TC_CPU] = "cpu", [TC_MCU] = "mcu", [TC_GPU] = "gpu"};
     json_t *list = json_array();
+    struct text rows = {0};
     for (const struct target *const *t = nn_targets; *t; t++)
         if (o->json)
             json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:s, s:s?, s:s?, s:s?, s:b, s:s, s:o}", "name",
@@ -67,23 +73,20 @@ int cmd_list_targets(const struct options *o) {
                                                   "cc", (*t)->cc, "runner", (*t)->runner, "native", is_native(*t),
                                                   "help", (*t)->help, "instructions", instructions(*t)));
         else
-            printf("%-16s %-4s %s%s\n", (*t)->name, classes[(*t)->cls], (*t)->help,
-                   is_native(*t) ? "; this machine: native, auto" : "");
-    if (o->json) print_json(list);
-    else json_decref(list);
-    return EXIT_OK;
+            text_printf(&rows, "%-16s %-4s %s%s\n", (*t)->name, classes[(*t)->cls], (*t)->help,
+                        is_native(*t) ? "; this machine: native, auto" : "");
+    return print_list(o, list, &rows);
 }
 
 int cmd_list_rules(const struct options *o) {
     json_t *list = json_array();
+    struct text rows = {0};
     for (int k = 0; k < rule_count(); k++) {
         const struct rule *r = rule_at(k);
         if (o->json)
             json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "name", r->name, "pattern", r->pattern,
                                                   "result", r->result, "keeps", exactness_name(r->exactness)));
-        else printf("%-22s %-11s %s -> %s\n", r->name, exactness_name(r->exactness), r->pattern, r->result);
+        else text_printf(&rows, "%-22s %-11s %s -> %s\n", r->name, exactness_name(r->exactness), r->pattern, r->result);
     }
-    if (o->json) print_json(list);
-    else json_decref(list);
-    return EXIT_OK;
+    return print_list(o, list, &rows);
 }

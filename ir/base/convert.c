@@ -45,7 +45,7 @@ static unsigned pack(double x, const struct format *f, bool saturate) {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
     unsigned sign = (unsigned)(bits >> 63) << (f->exponent_bits + f->mantissa_bits);
-    if (isnan(x)) return f->unsigned_zero ? f->nan : sign | f->nan;
+    if (isnan(x)) return f->unsigned_zero || f->nan == f->max ? f->nan : sign | f->nan; /* a number has no NaN's sign */
 
     unsigned magnitude = 0;
     int e = (int)(bits >> 52 & 0x7ff) - 1023;

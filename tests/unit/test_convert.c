@@ -172,6 +172,7 @@ Test(f8, special_values) {
         else cr_assert(isnan(huge) && isnan(inf));
     }
     cr_assert_eq(f32_to_f8(NAN, F4_E2M1, true), 7);
+    cr_assert_eq(f32_to_f8(-NAN, F4_E2M1, true), 7);      /* the sign of a NaN differs from machine to machine */
     cr_assert_eq(f32_to_f8(464, F8_E4M3FN, false), 0x7e); /* a tie that rounds back into range */
     cr_assert(isnan(f8_to_f32(f32_to_f8(464.001f, F8_E4M3FN, false), F8_E4M3FN)));
 }
