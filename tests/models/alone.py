@@ -15,13 +15,11 @@ sequences, are left out and counted. Exit status: 0, 1 if a node is further off,
 import argparse
 import collections
 import glob
-import json
 import os
 import subprocess
-import sys
 import tempfile
 
-from modelset import ROOT, absent, index
+from modelset import ROOT, absent, finish, index, places
 from run_models import host_target, read_tensor
 
 NEAR = 1e-5
@@ -128,12 +126,11 @@ def check(args, name):
     """ok, FAIL or skip"""
     import numpy as np
     import onnx
-    out = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "models", "prepare.py"), name], capture_output=True, text=True)
-    if out.returncode:
-        print(f"{name:28} skip  not prepared: {out.stderr.strip()[-100:]}")
+    found, why = places(name)
+    if why:
+        print(f"{name:28} skip  {why}")
         return "skip"
-    places = [line.split(" ", 1) for line in out.stdout.splitlines()]
-    path, folder = (next(p for kind, p in places if kind == what) for what in ("model", "data"))
+    path, folder = found["model"][0], found["data"][0]
     model = onnx.load(path)
     values = reference(model, dict(map(read_tensor, sorted(glob.glob(os.path.join(glob.escape(folder), "input_*.pb"))))))
     nodes = [n for n in model.graph.node if n.op_type != "Constant"]
@@ -162,15 +159,6 @@ def check(args, name):
     for op, of in sorted(found.items()):
         print(f"    {op:28} {of.nodes:4} nodes {of.elements:9} elements {of.differ:8} differ, by up to {of.worst:.3g}", flush=True)
     return "FAIL" if bad else "ok"
-
-
-def finish(args, verdicts):
-    summary = {"passed": verdicts.count("ok"), "failed": verdicts.count("FAIL"), "skipped": verdicts.count("skip")}
-    if args.json:
-        with open(args.json, "w", encoding="utf-8") as f:
-            json.dump({"summary": summary}, f)
-    print("{passed} passed, {failed} failed, {skipped} skipped".format(**summary))
-    sys.exit(1 if summary["failed"] else 0 if summary["passed"] else 77)
 
 
 def main():

@@ -1,5 +1,6 @@
 """The folder of test models (its README.md describes it): where it is, what its index says, a model made ready."""
 import csv
+import json
 import os
 import subprocess
 import sys
@@ -23,11 +24,31 @@ def index():
         return {row["name"]: row for row in csv.DictReader(f)}
 
 
-def prepared(name):
-    """(path of the model, "") once prepare.py has made it ready, or (None, why it cannot)."""
+def places(name, *options):
+    """({kind: [path ..]}, "") of what prepare.py has made ready, or (None, why it cannot)."""
     # A process of its own: filling weights takes gigabytes, which go back this way.
-    done = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "models", "prepare.py"), "--model", name],
+    done = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "models", "prepare.py"), *options, name],
                           capture_output=True, text=True, errors="replace")
     if done.returncode:
         return None, "not prepared: " + (done.stderr.strip() or "no message").splitlines()[-1][:100]
-    return next(line.split(" ", 1)[1] for line in done.stdout.splitlines() if line.startswith("model ")), ""
+    found = {}
+    for line in done.stdout.splitlines():
+        kind, path = line.split(" ", 1)
+        found.setdefault(kind, []).append(path)
+    return found, ""
+
+
+def prepared(name):
+    """(path of the model, "") without its data, or (None, why it cannot be made ready)."""
+    found, why = places(name, "--model")
+    return (None, why) if why else (found["model"][0], "")
+
+
+def finish(args, verdicts):
+    """Ends the process of a test whose verdicts, one a model, are ok, FAIL or skip; --json gets their counts."""
+    summary = {"passed": verdicts.count("ok"), "failed": verdicts.count("FAIL"), "skipped": verdicts.count("skip")}
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as f:
+            json.dump({"summary": summary}, f)
+    print("{passed} passed, {failed} failed, {skipped} skipped".format(**summary))
+    sys.exit(1 if summary["failed"] else 0 if summary["passed"] else 77)

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from modelset import ROOT, absent, index, prepared
+from modelset import ROOT, absent, finish, index, prepared
 
 
 LONGEST = 60    # longer names are shown shortened
@@ -102,15 +102,6 @@ def check(args, name):
         why = wrong(onnx.load(path, load_external_data=False), nodes, kernels)
     count = {s: sum(n["state"] == s for n in nodes) for s in ("alive", "merged", "removed")}
     return ("FAIL" if why else "ok"), why or "{alive} alive, {merged} merged, {removed} removed".format(**count)
-
-
-def finish(args, verdicts):
-    summary = {"passed": verdicts.count("ok"), "failed": verdicts.count("FAIL"), "skipped": verdicts.count("skip")}
-    if args.json:
-        with open(args.json, "w", encoding="utf-8") as f:
-            json.dump({"summary": summary}, f)
-    print("{passed} passed, {failed} failed, {skipped} skipped".format(**summary))
-    sys.exit(1 if summary["failed"] else 0 if summary["passed"] else 77)
 
 
 def main():
