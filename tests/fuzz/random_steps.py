@@ -17,6 +17,8 @@ import sys
 import tempfile
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+sys.path.append(os.path.join(ROOT, "tests", "models"))
+from run_models import cpu_flags        # noqa: E402
 VALUE = {"bool": "bool", "i8": "i32", "u8": "i32", "i16": "i32", "u16": "i32", "i32": "i32", "u32": "u32", "i64": "i64",
          "u64": "u64", "f16": "f32", "bf16": "f32", "f32": "f32", "f64": "f64", "f8e4m3fn": "f32", "f8e4m3fnuz": "f32",
          "f8e5m2": "f32", "f8e5m2fnuz": "f32", "f8e8m0": "f32", "f4e2m1": "f32", "u4": "i32", "i4": "i32", "u2": "i32",
@@ -381,11 +383,7 @@ def usable(target):
     if needs is None:
         return True
     if needs.startswith("avx"):
-        try:
-            with open("/proc/cpuinfo", encoding="ascii", errors="replace") as f:
-                return needs in f.read().split()
-        except OSError:
-            return False
+        return needs in cpu_flags()
     return all(shutil.which(tool) for tool in needs.split())
 
 

@@ -221,16 +221,21 @@ def untie(got, want, rank, limit):
     return moved
 
 
-def host_target():
-    """Vector code where this machine runs it: the models are large, and it is what users of such machines build."""
+def cpu_flags():
+    """What this machine's CPU has, as Linux on x86 says it; empty elsewhere."""
     try:
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as f:
-            flags = f.read().split()
+            return set(f.read().split())
     except OSError:
-        flags = []
-    if not {"avx2", "fma", "f16c"} <= set(flags):
+        return set()
+
+
+def host_target():
+    """Vector code where this machine runs it: the models are large, and it is what users of such machines build."""
+    flags = cpu_flags()
+    if not {"avx2", "fma", "f16c"} <= flags:
         return "c99"
-    return "x86-avx512" if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= set(flags) else "x86-avx2"
+    return "x86-avx512" if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= flags else "x86-avx2"
 
 
 def compare(row, data, out, widened, ties):
