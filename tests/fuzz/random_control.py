@@ -69,18 +69,17 @@ class ControlMaker(Maker):
         self.values[name] = (list(array.shape), array.dtype)
         return name
 
+    def readable(self):
+        return [(k, v) for k, v in self.values.items() if k not in self.locked]
+
     def some(self, dtype=np.float32, rank=None, least=None, exact=False):
-        hidden = {k: self.values.pop(k) for k in self.locked if k in self.values}
-        try:
-            if self.outer and self.r.random() < 0.3:        # a capture, rather than the newest value
-                fits = [k for k, (s, t) in self.outer.values.items() if k in self.values and t == dtype
-                        and (rank is None or len(s) == rank) and (least is None or len(s) >= least)
-                        and not (exact and k in self.rounded)]
-                if fits:
-                    return self.r.choice(fits)
-            return super().some(dtype, rank, least, exact)
-        finally:
-            self.values.update(hidden)
+        if self.outer and self.r.random() < 0.3:        # a capture, rather than the newest value
+            fits = [k for k, (s, t) in self.readable() if k in self.outer.values and t == dtype
+                    and (rank is None or len(s) == rank) and (least is None or len(s) >= least)
+                    and not (exact and k in self.rounded)]
+            if fits:
+                return self.r.choice(fits)
+        return super().some(dtype, rank, least, exact)
 
     def constants(self):
         return (self.outer.constants() if self.outer else []) + self.inits
@@ -131,7 +130,7 @@ class ControlMaker(Maker):
         """A condition, known or not."""
         how = self.r.choice(["input", "input", "constant", "computed", "computed", "passed"])
         if how == "passed":
-            fits = [k for k, (s, t) in self.values.items() if t == np.bool_ and not s]
+            fits = [k for k, (s, t) in self.readable() if t == np.bool_ and not s]
             if fits:
                 return self.r.choice(fits)
         if how == "constant":
@@ -427,7 +426,7 @@ class ControlMaker(Maker):
         length = self.r.choice([1, 2, 3, 5])
         xs, axes, slices = [], [], []
         for _ in range(self.r.randint(1, 2)):
-            fits = [k for k, (s, t) in self.values.items() if length in s and k not in self.locked]
+            fits = [k for k, (s, t) in self.readable() if length in s]
             x = self.r.choice(fits) if fits and self.r.random() < 0.7 else self.new(self.r.choice([[length], [length, 3], [2, length, 4]]))
             axis = self.r.choice([k for k, d in enumerate(self.of(x)) if d == length])
             xs.append(x)

@@ -115,9 +115,13 @@ class Maker(More):
     def new(self, shape=None, dtype=np.float32):
         return self.given(self.numbers(self.shape() if shape is None else shape, dtype))
 
+    def readable(self):
+        """What any node may read: name, (shape, dtype)."""
+        return self.values.items()
+
     def some(self, dtype=np.float32, rank=None, least=None, exact=False):
         """A value that is there, or a new one."""
-        fits = [k for k, (s, t) in self.values.items() if t == dtype and (rank is None or len(s) == rank)
+        fits = [k for k, (s, t) in self.readable() if t == dtype and (rank is None or len(s) == rank)
                 and (least is None or len(s) >= least) and k not in {i.name for i in self.inits}
                 and not (exact and k in self.rounded)]
         if fits and self.r.random() < 0.8:
@@ -509,7 +513,7 @@ class Maker(More):
         self.add("Gemm", ins, transA=ta, transB=tb, alpha=self.r.choice([1.0, 0.5]), beta=beta)
 
     def image(self, n=2, channels=None):
-        fits = [k for k, (s, t) in self.values.items() if t == np.float32 and len(s) == n + 2 and
+        fits = [k for k, (s, t) in self.readable() if t == np.float32 and len(s) == n + 2 and
                 (channels is None or s[1] == channels) and k not in {i.name for i in self.inits}]
         if fits and self.r.random() < 0.8:
             return self.r.choice(fits[-3:])     # often one that another window reads too
