@@ -5,7 +5,7 @@
  * is therefore walked twice, see struct run. Order of evaluation, laziness of selects and rounding stay as in the IR.
  */
 #include "codegen/c_int.h"
-#include "ir/native.h"
+#include "ir/expr/native.h"
 #include <math.h>
 #include <string.h>
 

@@ -4,8 +4,8 @@
  * model reach the output through the functions of this file only, so that no model can write code. */
 #ifndef NN_CODEGEN_EMIT_H
 #define NN_CODEGEN_EMIT_H
-#include "ir/loop.h"
-#include "ir/target.h"
+#include "ir/loop/loop.h"
+#include "ir/loop/target.h"
 
 /* ---- names */
 /* A valid C and C++ identifier for any text: no keyword, no name reserved by the language, the C library or our own

@@ -36,7 +36,7 @@ void entry_run(struct program *p, struct text *out); /* the function `run` */
 void run_put(struct writer *f, const char *line);
 const char *run_string(struct writer *f, const char *s); /* as C, cut when very long; NULL for NULL */
 
-/* ---- entry_place.c */
+/* ---- entry_buffers.c */
 void run_touch(struct writer *f, struct block *b); /* notes which buffers b uses, and how */
 struct place *run_place(struct writer *f, const struct buf *b);
 void run_set_place(struct writer *f, const struct buf *b, const char *text, bool is_const);

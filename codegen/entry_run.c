@@ -1,5 +1,5 @@
 /* The function `run` of NAME.c: it checks what it is given, plans the arena when dims are symbolic, calls the kernels.
- * Its statements are entry_stmt.c's, its buffers entry_place.c's. */
+ * Its statements are entry_stmt.c's, its buffers entry_buffers.c's. */
 #include "codegen/entry_int.h"
 #include <string.h>
 

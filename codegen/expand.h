@@ -10,7 +10,7 @@
  * store */
 #ifndef NN_CODEGEN_EXPAND_H
 #define NN_CODEGEN_EXPAND_H
-#include "ir/loop.h"
+#include "ir/loop/loop.h"
 
 enum { MAX_LANES_LOG = 6 };
 struct expanded {

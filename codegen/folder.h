@@ -3,8 +3,8 @@
  * states the rules, ir/base/workdir.h the place where the folder is filled. */
 #ifndef NN_CODEGEN_FOLDER_H
 #define NN_CODEGEN_FOLDER_H
+#include "ir/base/ctx.h"
 #include "ir/base/workdir.h"
-#include "ir/ctx.h"
 
 struct new_folder {
     struct ctx *c;

@@ -1,8 +1,8 @@
 /* Types and small functions of the prelude: what operations of the loop IR are called in C. See prelude.h.
  *
  * Every operation has the one meaning of docs/numbers.md, the same that the interpreter gives it; a target's spelling
- * rows (ir/target.h) replace a text here by an instruction, never its meaning. Vector operations without a better text
- * are loops over the lanes that call the scalar operation. */
+ * rows (ir/loop/target.h) replace a text here by an instruction, never its meaning. Vector operations without a better
+ * text are loops over the lanes that call the scalar operation. */
 #include "codegen/prelude.h"
 #include "ir/base/convert.h"
 #include <math.h>

@@ -143,7 +143,7 @@ bool entry_simple(struct ctx *c, expr e);
 /* Index expressions become int64_t, values their C type (BOOL: int). wrap: in parentheses unless it is one operand. */
 const char *entry_text(struct size_text *t, expr e, bool wrap);
 
-/* ---- entry.c, entry_header.c, entry_cuda.c, glue.c, weights.c */
+/* ---- entry.c, entry_header.c, entry_cuda.c, io_tables.c, weights.c */
 /* Names of the functions that keep the region's books, and of its type. */
 struct region_words {
     const char *type, *alloc, *free;

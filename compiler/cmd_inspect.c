@@ -3,7 +3,7 @@
 #include "compiler/graph/passes.h"
 #include "compiler/import/tflite.h"
 #include "ir/base/map.h"
-#include "ir/op.h"
+#include "ir/graph/op.h"
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* `gcc2nn list-ops`, `list-targets` and `list-rules`: the registries, as tables or JSON. */
 #include "compiler/commands.h"
 #include "compiler/graph/rules.h"
-#include "ir/op.h"
-#include "ir/target.h"
+#include "ir/graph/op.h"
+#include "ir/loop/target.h"
 #include <string.h>
 
 static const char *kind_of(const struct op *op) {

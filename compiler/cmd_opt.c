@@ -5,8 +5,8 @@
 #include "compiler/graph/passes.h"
 #include "compiler/import/file.h"
 #include "compiler/session.h"
-#include "ir/loop.h"
-#include "ir/target.h"
+#include "ir/loop/loop.h"
+#include "ir/loop/target.h"
 #include "lower/lower.h"
 #include "lower/schedule/steps.h"
 #include <string.h>

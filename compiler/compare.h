@@ -1,8 +1,8 @@
 /* Are two tensors the same? Exactly, or within a tolerance. For verify. */
 #ifndef NN_COMPILER_COMPARE_H
 #define NN_COMPILER_COMPARE_H
+#include "ir/base/tensor.h"
 #include "ir/base/text.h"
-#include "ir/tensor.h"
 
 /* Bits, except that all NaNs are equal (docs/numbers.md N5). false: *why says where they differ. */
 bool same_bits(const struct tensor *got, const struct tensor *want, struct text *why);

@@ -4,7 +4,7 @@
 #include "compiler/commands.h"
 #include "compiler/compare.h"
 #include "compiler/driver.h"
-#include "ir/target.h"
+#include "ir/loop/target.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -3,9 +3,9 @@
 #ifndef NN_COMPILER_DRIVER_H
 #define NN_COMPILER_DRIVER_H
 #include "compiler/import/onnx.h"
-#include "ir/graph.h"
-#include "ir/loop.h"
-#include "ir/target.h"
+#include "ir/graph/graph.h"
+#include "ir/loop/loop.h"
+#include "ir/loop/target.h"
 #include "lower/memory_plan.h"
 
 struct compile_options {

@@ -1,7 +1,7 @@
 /* What verify may expect of a result, by what it is computed from: quantisation steps, floats of few bits. */
 #ifndef NN_COMPILER_RESULT_PRECISION_H
 #define NN_COMPILER_RESULT_PRECISION_H
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 /* The step of result k of g: 1 of integers up to 16 bits in a quantized model, the greatest scale of floats that come
  * out of a DequantizeLinear; 0: the result is not quantized, or not known to be. */

@@ -4,7 +4,7 @@
 #include "ir/base/cleanup.h"
 #include "ir/base/memory.h"
 #include "ir/base/nearest.h"
-#include "ir/loop_eval.h"
+#include "ir/eval/eval.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

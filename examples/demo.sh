@@ -46,7 +46,7 @@ show "$cc" -O2 $flags -I"$out" -I"$code" examples/filetype/filetype.c "$code/mag
     "$code"/magika_weights.[cS] "$code/nn_rt.c" -lm -o "$out/filetype"
 
 echo "3. What kind of files are these?"
-[ $# -gt 0 ] || set -- README.md dev meson.build ir/expr.c examples/filetype/filetype.py "$code/manifest.json" \
+[ $# -gt 0 ] || set -- README.md dev meson.build ir/expr/expr.c examples/filetype/filetype.py "$code/manifest.json" \
     "$folder/model.onnx" "$out/filetype"
 if "$python" -c 'import numpy, onnxruntime' 2>/dev/null; then
     "$python" examples/filetype/filetype.py compare "$out/filetype" "$folder" "$@"

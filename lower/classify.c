@@ -1,7 +1,7 @@
 /* The class of a node, computed from the stages of its definition; see group.h. */
 #include "ir/base/checked.h"
-#include "ir/define.h"
-#include "ir/op.h"
+#include "ir/define/define.h"
+#include "ir/graph/op.h"
 #include "lower/group.h"
 #include <string.h>
 

@@ -3,8 +3,8 @@
  * of which one result alone is read outside. That result is the last node's, so nothing that reads the group can feed
  * it, and groups run in the order of their last nodes. */
 #include "lower/group.h"
-#include "ir/op.h"
-#include "lower/row_space.h"
+#include "ir/graph/op.h"
+#include "lower/schedule/row_space.h"
 #include <string.h>
 
 enum { GROUP_MAX = 32, OPERANDS_MAX = 6, ROW_OPERANDS_MAX = 16, ROW_CELLS_MAX = 1 << 16, STAGES_MAX = 128 };

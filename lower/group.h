@@ -2,8 +2,8 @@
  * that the nodes' definitions emit, never from declared traits. Between graph passes and lowering. */
 #ifndef NN_LOWER_GROUP_H
 #define NN_LOWER_GROUP_H
-#include "ir/graph.h"
-#include "ir/loop.h"
+#include "ir/graph/graph.h"
+#include "ir/loop/loop.h"
 
 /* What a stage does. VIEW: a bare read. MAP: no reduction. WINDOW: reduces, every read index set inside the output's
  * plus the reduced axes (pooling, depthwise). ROW: reduces whole axes of what it reads. CONTRACT: a sum of a product of

@@ -4,7 +4,7 @@
 #include "lower/lower.h"
 #include "lower/schedule/schedule.h"
 #include "lower/schedule/steps.h"
-#include "lower/sizes.h"
+#include "lower/size_names.h"
 #include <string.h>
 
 struct known_kernel {

@@ -1,7 +1,7 @@
 /* Choosing layouts; see layout.h. A float tensor of one to three spatial axes is blocked by its channels when a
  * contraction or a window makes it, or a map reads one that is; windows that read past the edge give it a border. */
 #include "lower/layout.h"
-#include "ir/op.h"
+#include "ir/graph/op.h"
 #include <string.h>
 
 struct value_layout *layout_of_value(struct lowering *l, const struct value *v) {

@@ -1,7 +1,7 @@
 /* Lowering of regions: values to buffers, nodes to statements, results to outputs. See lower.h. */
 #include "lower/lower.h"
-#include "ir/define.h"
-#include "ir/op.h"
+#include "ir/define/define.h"
+#include "ir/graph/op.h"
 #include "lower/group.h"
 #include "lower/layout.h"
 #include "lower/schedule/steps.h"

@@ -2,9 +2,9 @@
  * groups, control flow, run-time sizes). Stands between the graph passes and the memory plan. */
 #ifndef NN_LOWER_LOWER_H
 #define NN_LOWER_LOWER_H
-#include "ir/graph.h"
-#include "ir/loop.h"
-#include "ir/target.h"
+#include "ir/graph/graph.h"
+#include "ir/loop/loop.h"
+#include "ir/loop/target.h"
 
 struct lower_options {
     const struct target *target;
@@ -24,7 +24,7 @@ void coalesce_copies(struct module *m);
 /* Results take the place of operands that die, where the kernels allow it (lower/reuse.c). */
 void reuse_storage(struct module *m);
 /* Every buffer of the entry that the map holds goes: the one that it is mapped to stands for it, or what stands for
- * that one (lower/place.c). */
+ * that one (lower/rename.c). */
 void replace_bufs(struct module *m, struct map *in_place);
 struct buf *buf_placed(const struct map *in_place, struct buf *b);
 /* The module's kernels, without an entry, as they were before their schedules, with the steps to do again: what
@@ -53,7 +53,7 @@ struct lowering {
     int loops;                      /* loops of the entry around what is lowered now */
     VEC(const struct sym *) passes; /* for each depth: the number of the pass as a size (lower/ops/control.c) */
     struct probes *probes;          /* what is known of the nodes (lower/classify.c) */
-    struct sizes *sizes;            /* equal ones, in what is outlined now; NULL: none (lower/sizes.h) */
+    struct sizes *sizes;            /* equal ones, in what is outlined now; NULL: none (lower/size_names.h) */
     struct map parts;               /* part of a size, or a long one -> the symbol that stands for it in kernels */
     int nsizes;                     /* long ones that have a name */
 };

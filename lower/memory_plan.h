@@ -1,9 +1,9 @@
 /* The memory plan: where every buffer that the entry procedure allocates lies in the one arena (design: run-time
- * sizes). Made after lowering and scheduling, read by codegen/entry_place.c and checked by plan_verify.c. */
+ * sizes). Made after lowering and scheduling, read by codegen/entry_buffers.c and checked by plan_verify.c. */
 #ifndef NN_LOWER_MEMORY_PLAN_H
 #define NN_LOWER_MEMORY_PLAN_H
-#include "ir/loop.h"
-#include "ir/target.h"
+#include "ir/loop/loop.h"
+#include "ir/loop/target.h"
 
 enum plan_class { PLAN_STATIC, PLAN_SYMBOLIC, PLAN_REGION }; /* S, P, R */
 struct plan_slot {

@@ -1,6 +1,6 @@
 /* Outlining: runs of stages in the entry become kernel procedures. Part of lowering; the kernels are then scheduled. */
-#include "lower/row_space.h"
-#include "lower/sizes.h"
+#include "lower/schedule/row_space.h"
+#include "lower/size_names.h"
 #include <string.h>
 
 /* What a run of statements refers to. */

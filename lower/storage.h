@@ -2,7 +2,7 @@
  * buffers fewer (share.c, coalesce.c). */
 #ifndef NN_LOWER_STORAGE_H
 #define NN_LOWER_STORAGE_H
-#include "ir/loop.h"
+#include "ir/loop/loop.h"
 
 struct storage_uses {
     struct map views;  /* see note_views */

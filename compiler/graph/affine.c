@@ -2,7 +2,7 @@
  * rounded once. A Conv keeps its own node; its weights and bias become new constants. What is left of
  * BatchNormalization becomes a product and a sum. */
 #include "compiler/graph/passes.h"
-#include "ir/op.h"
+#include "ir/graph/op.h"
 #include <math.h>
 #include <string.h>
 

@@ -2,8 +2,8 @@
  * definition, the others are rows of a table. */
 #include "compiler/graph/axis_order.h"
 #include "compiler/graph/rules.h"
-#include "ir/define.h"
-#include "ir/op.h"
+#include "ir/define/define.h"
+#include "ir/graph/op.h"
 #include <string.h>
 
 struct order order_inverse(const struct order *p) {

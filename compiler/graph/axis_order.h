@@ -1,7 +1,7 @@
 /* Operators whose axes may stand in another order: which do, and how each is written then. For transposes.c. */
 #ifndef NN_COMPILER_GRAPH_AXIS_ORDER_H
 #define NN_COMPILER_GRAPH_AXIS_ORDER_H
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 #include "lower/group.h"
 
 /* A permutation: axis k of the permuted value is axis[k] of the value. */

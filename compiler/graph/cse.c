@@ -2,7 +2,7 @@
  * Nodes with regions, random ones and those without a definition are left alone. Constants of equal contents are the
  * same operand. See passes.h. */
 #include "compiler/graph/passes.h"
-#include "ir/op.h"
+#include "ir/graph/op.h"
 #include <string.h>
 #include <xxhash.h>
 

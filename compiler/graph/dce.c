@@ -1,6 +1,6 @@
 /* Dead code elimination; see passes.h. */
 #include "compiler/graph/passes.h"
-#include "ir/op.h"
+#include "ir/graph/op.h"
 
 static bool unused(const struct node *n) {
     if (n->op && n->op->flags & OP_EFFECT) return false;

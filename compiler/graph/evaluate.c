@@ -3,9 +3,9 @@
 #include "compiler/graph/passes.h"
 #include "ir/base/checked.h"
 #include "ir/base/memory.h"
-#include "ir/define.h"
-#include "ir/loop_eval.h"
-#include "ir/op.h"
+#include "ir/define/define.h"
+#include "ir/eval/eval.h"
+#include "ir/graph/op.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,8 +3,8 @@
  * defined by other nodes are replaced. The first pass after import. */
 #include "compiler/graph/passes.h"
 #include "ir/base/checked.h"
-#include "ir/define.h"
-#include "ir/op.h"
+#include "ir/define/define.h"
+#include "ir/graph/op.h"
 #include "lower/ops/packed.h"
 #include "lower/ops/sequence.h"
 #include <string.h>

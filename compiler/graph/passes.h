@@ -2,7 +2,7 @@
  * them. */
 #ifndef NN_COMPILER_GRAPH_PASSES_H
 #define NN_COMPILER_GRAPH_PASSES_H
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 /* Types, shapes and symbolically known contents of all values; expansions; folding of constants. infer.c */
 bool graph_infer(struct graph *g);

@@ -1,6 +1,6 @@
 /* Patterns of rules: reading their text, and matching them at a node. The language stands in rules.h. */
 #include "compiler/graph/rules.h"
-#include "ir/op.h"
+#include "ir/graph/op.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

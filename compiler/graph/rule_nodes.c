@@ -1,7 +1,7 @@
 /* What rules make, and what they ask of nodes; see rules.h. */
 #include "compiler/graph/rules.h"
-#include "ir/define.h"
-#include "ir/op.h"
+#include "ir/define/define.h"
+#include "ir/graph/op.h"
 #include <string.h>
 
 /* ---- making */

@@ -4,7 +4,7 @@
 #ifndef NN_COMPILER_GRAPH_RULES_H
 #define NN_COMPILER_GRAPH_RULES_H
 #include "ir/base/map.h"
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 /* What a rule keeps, for all inputs: NaN, infinities, -0 and integers that wrap among them.
  * SAME_BITS: every bit (of a NaN: that it is one). SAME_VALUES: the sign of a zero may differ, where the operators

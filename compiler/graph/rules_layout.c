@@ -1,6 +1,6 @@
 /* Rules of reductions, alone and of transposed operands; see rules.h. */
 #include "compiler/graph/rules.h"
-#include "ir/op.h"
+#include "ir/graph/op.h"
 #include <string.h>
 
 /* The axes that a Reduce node takes together, as bits. false: not known, or none. */

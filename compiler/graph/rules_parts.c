@@ -1,7 +1,7 @@
 /* Rules of parts: slices, what puts operands side by side, padding; see rules.h. */
 #include "compiler/graph/rules.h"
 #include "ir/base/checked.h"
-#include "ir/op.h"
+#include "ir/graph/op.h"
 #include <string.h>
 
 /* ---- slices, as start, step and length of each axis. Only forward ones of known sizes. */

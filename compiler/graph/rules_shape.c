@@ -1,6 +1,6 @@
 /* Rules of nodes that give cells other names: Reshape and its relatives, Transpose, Expand; see rules.h. */
 #include "compiler/graph/rules.h"
-#include "ir/op.h"
+#include "ir/graph/op.h"
 #include "lower/group.h"
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * something near it has changed, so the time is that of the graph and of what the rules do. See passes.h. */
 #include "compiler/graph/passes.h"
 #include "compiler/graph/rules.h"
-#include "ir/op.h"
+#include "ir/graph/op.h"
 #include "lower/group.h"
 #include <string.h>
 

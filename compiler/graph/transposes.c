@@ -8,8 +8,8 @@
 #include "compiler/graph/min_cut.h"
 #include "compiler/graph/passes.h"
 #include "compiler/graph/rules.h"
-#include "ir/define.h"
-#include "ir/op.h"
+#include "ir/define/define.h"
+#include "ir/graph/op.h"
 #include <string.h>
 
 /* Costs: a transposed cell, a transpose however small it is, one that is but a view, an operator that stays where no

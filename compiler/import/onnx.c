@@ -1,7 +1,7 @@
 /* ONNX import: the model as a whole - opsets, inputs, symbols, metadata - and the order of the import's steps. */
 #include "compiler/import/onnx.h"
 #include "compiler/import/onnx_import.h"
-#include "ir/op.h"
+#include "ir/graph/op.h"
 #include <string.h>
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
  * outward), of the newest opset, free of functions and Constant nodes, and verified. */
 #ifndef NN_COMPILER_IMPORT_ONNX_H
 #define NN_COMPILER_IMPORT_ONNX_H
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 #include <stdint.h>
 
 struct dim_option {

@@ -1,7 +1,7 @@
 /* ONNX import: graphs and functions to regions and nodes. A graph is read in three rounds, because exporters do not all
  * sort: declare every name, then connect inputs and read bodies, then inline the calls of model-local functions. */
 #include "compiler/import/onnx_import.h"
-#include "ir/op.h"
+#include "ir/graph/op.h"
 #include <string.h>
 
 /* Bound to a function's input that the caller left out. */

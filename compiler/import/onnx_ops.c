@@ -2,7 +2,7 @@
  * all passes see one. Unsupported operators are collected, one diagnostic for each. */
 #include "compiler/import/onnx_import.h"
 #include "ir/base/nearest.h"
-#include "ir/op.h"
+#include "ir/graph/op.h"
 #include <string.h>
 
 static void note_unknown(struct importer *m, const struct node *n) {

@@ -4,8 +4,8 @@
 #define NN_COMPILER_IMPORT_TENSOR_IO_H
 #include "compiler/import/external.h"
 #include "compiler/import/prescan.h"
-#include "ir/holder.h"
-#include "ir/tensor.h"
+#include "ir/base/tensor.h"
+#include "ir/graph/holder.h"
 
 /* What reading tensors needs. Large raw_data and external data stay where they are mapped (TS_MAPPED; such bytes need
  * not be aligned), everything else is copied into the arena. */

@@ -5,7 +5,7 @@
 #include "compiler/import/tflite.h"
 #include "compiler/import/onnx_import.h"
 #include "compiler/import/tflite_read.h"
-#include "ir/op.h"
+#include "ir/graph/op.h"
 #include <string.h>
 
 #ifdef HAVE_FLATBUFFERS

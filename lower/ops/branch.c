@@ -6,7 +6,7 @@
  * each copy sees one rank. A copy that cannot be right, since its inference fails, means that the model itself cannot
  * run when the condition goes that way: the branch becomes a check of the condition. */
 #include "ir/base/map.h"
-#include "ir/define.h"
+#include "ir/define/define.h"
 #include "lower/ops/control.h"
 #include "lower/ops/ops.h"
 #include "lower/ops/sequence.h"

@@ -1,7 +1,7 @@
 /* What If (branch.c) and the loops (control.c) share: closed regions, sizes that they produce, statements. */
 #ifndef NN_LOWER_OPS_CONTROL_H
 #define NN_LOWER_OPS_CONTROL_H
-#include "ir/op.h"
+#include "ir/graph/op.h"
 #include "lower/lower.h"
 
 enum { NO_LIMIT = INT32_MAX };

@@ -1,8 +1,8 @@
 /* What the op families share: slots, helpers of definitions and of upgrades (lower/ops/ops.c). */
 #ifndef NN_LOWER_OPS_OPS_H
 #define NN_LOWER_OPS_OPS_H
-#include "ir/define.h"
-#include "ir/op.h"
+#include "ir/define/define.h"
+#include "ir/graph/op.h"
 
 /* Registers every family. Called once at start-up, before the first op_find. */
 void ops_register_all(void);

@@ -2,7 +2,7 @@
  * behind the other, and their shapes. The node gcc2nn.Packed says that these are a sequence. See packed.c. */
 #ifndef NN_LOWER_OPS_PACKED_H
 #define NN_LOWER_OPS_PACKED_H
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 struct packed {
     struct value *cells, *shapes; /* T[total], i64[count, rank] */

@@ -1,8 +1,8 @@
 /* What sequences, optionals and maps hold: looked up where they were made (sequence.c). */
 #ifndef NN_LOWER_OPS_SEQUENCE_H
 #define NN_LOWER_OPS_SEQUENCE_H
-#include "ir/graph.h"
-#include "ir/op.h"
+#include "ir/graph/graph.h"
+#include "ir/graph/op.h"
 
 struct contents {
     enum value_kind kind;

@@ -1,6 +1,6 @@
 /* Operators on strings. What they compute of a string's bytes is said by kernels in templates/kernels and by the
- * functions of ir/native.h; elements are moved like those of other types. New bytes are written in two steps: how many
- * there are, then where (kept_bytes); pieces of strings share theirs. */
+ * functions of ir/expr/native.h; elements are moved like those of other types. New bytes are written in two steps: how
+ * many there are, then where (kept_bytes); pieces of strings share theirs. */
 #include "lower/ops/ops.h"
 #include "runtime_stub/nn_text.h"
 #include <stdlib.h>

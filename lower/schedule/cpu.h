@@ -1,5 +1,5 @@
 /* Shared by the schedules for CPUs: the text that grows, and what every kind of kernel needs of it. One file a kind:
- * contraction.c, window.c, map.c, cells.c; cpu.c tries them in turn. What they choose is described in
+ * contraction.c, window.c, map.c, pointwise.c; cpu.c tries them in turn. What they choose is described in
  * docs/schedules.md. */
 #ifndef NN_LOWER_SCHEDULE_CPU_H
 #define NN_LOWER_SCHEDULE_CPU_H

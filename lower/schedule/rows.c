@@ -1,7 +1,7 @@
-/* Row kernels: softmax, norms and every other group of stages that share rows (lower/row_space.h). The stages of one
- * row, or of one vector of rows side by side, stand in one loop; what they hand on stays in registers or in scratch for
- * that row. Chosen before the plain schedule; what is written and why: docs/schedules.md. */
-#include "lower/row_space.h"
+/* Row kernels: softmax, norms and every other group of stages that share rows (lower/schedule/row_space.h). The stages
+ * of one row, or of one vector of rows side by side, stand in one loop; what they hand on stays in registers or in
+ * scratch for that row. Chosen before the plain schedule; what is written and why: docs/schedules.md. */
+#include "lower/schedule/row_space.h"
 #include "lower/schedule/schedule.h"
 #include "lower/schedule/steps.h"
 #include <string.h>

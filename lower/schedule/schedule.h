@@ -2,8 +2,8 @@
  * themselves stand in steps*.c. Called by lowering for every kernel. */
 #ifndef NN_LOWER_SCHEDULE_SCHEDULE_H
 #define NN_LOWER_SCHEDULE_SCHEDULE_H
-#include "ir/loop.h"
-#include "ir/target.h"
+#include "ir/loop/loop.h"
+#include "ir/loop/target.h"
 
 /* The layout that was chosen for a parameter: axis 1 in blocks of `block` (0: not blocked), zero borders. */
 struct param_layout {

@@ -6,8 +6,8 @@
  * Grammar and meaning of each step: the table in steps.c. */
 #ifndef NN_LOWER_SCHEDULE_STEPS_H
 #define NN_LOWER_SCHEDULE_STEPS_H
-#include "ir/loop.h"
-#include "ir/target.h"
+#include "ir/loop/loop.h"
+#include "ir/loop/target.h"
 
 /* exact: same bits before and after. reassociating: sums are done in another order. Some steps are the one or the
  * other, depending on what they are applied to: they say so in the step's effect. */

@@ -1,5 +1,5 @@
 /* Helpers of the schedule steps: words, refusal, finding loops and stages, accesses. The question whether two
- * iterations meet in one cell, on which most legality tests rest, is answered in steps_meet.c. */
+ * iterations meet in one cell, on which most legality tests rest, is answered in dependence.c. */
 #include "lower/schedule/steps_util.h"
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* NVIDIA GPUs. Each thread computes scalars; what is parallel says lower/schedule/gpu.c. `cc` compiles the host side,
- * the kernels go to nvcc with `cflags`, or to the emulator. A target is a row; see ir/target.h. */
+ * the kernels go to nvcc with `cflags`, or to the emulator. A target is a row; see ir/loop/target.h. */
 #include "lower/target/rows.h"
 
 /* What the rows share. */

@@ -1,5 +1,5 @@
 /* Targets without instructions of their own: plain C99 for any machine, and scalar code for cores that a later row will
- * know better. A target is a row; see ir/target.h. */
+ * know better. A target is a row; see ir/loop/target.h. */
 #include "lower/target/rows.h"
 
 const struct target nn_target_c99 = {

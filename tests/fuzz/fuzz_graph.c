@@ -1,5 +1,5 @@
 /* Fuzzer: any bytes as text of the graph IR. What parses must print, and print the same after parsing again. */
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 #include "tests/fuzz/with_ops.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Fuzzer: any bytes as text of the loop IR. What parses and is legal must print, and print the same after parsing
  * again. */
-#include "ir/loop.h"
-#include "ir/target.h"
+#include "ir/loop/loop.h"
+#include "ir/loop/target.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #ifndef NN_TESTS_FUZZ_ONNX_MUTATE_H
 #define NN_TESTS_FUZZ_ONNX_MUTATE_H
 #include "compiler/import/onnx.pb-c.h"
-#include "ir/op.h"
+#include "ir/graph/op.h"
 #include <protobuf-c/protobuf-c.h>
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "tests/tools/emit_check.h"
 #include "ir/base/convert.h"
 #include "ir/base/diag.h"
-#include "ir/loop_eval.h"
+#include "ir/eval/eval.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

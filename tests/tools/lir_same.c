@@ -6,9 +6,9 @@
  * or `verifier: ..` (1); 2: wrong use. */
 #include "ir/base/convert.h"
 #include "ir/base/diag.h"
-#include "ir/loop.h"
-#include "ir/loop_eval.h"
-#include "ir/target.h"
+#include "ir/eval/eval.h"
+#include "ir/loop/loop.h"
+#include "ir/loop/target.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

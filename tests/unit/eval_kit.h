@@ -1,7 +1,7 @@
 /* What the tests of the interpreter share: procedures built by hand, and running them. */
 #ifndef NN_TESTS_EVAL_KIT_H
 #define NN_TESTS_EVAL_KIT_H
-#include "ir/loop_eval.h"
+#include "ir/eval/eval.h"
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>

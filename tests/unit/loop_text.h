@@ -1,7 +1,7 @@
 /* What the tests of the loop IR's text share: reading, printing, sample files. */
 #ifndef NN_TESTS_LOOP_TEXT_H
 #define NN_TESTS_LOOP_TEXT_H
-#include "ir/loop.h"
+#include "ir/loop/loop.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef NN_TESTS_OPS_KIT_H
 #define NN_TESTS_OPS_KIT_H
 #include "compiler/graph/passes.h"
-#include "ir/loop_eval.h"
+#include "ir/eval/eval.h"
 #include "lower/lower.h"
 #include "lower/ops/ops.h"
 #include <criterion/criterion.h>

@@ -2,8 +2,8 @@
  * scheduled ones of the design scaled down to 4 lanes, so that the interpreter can run after every step. */
 #ifndef NN_TESTS_STEP_KERNELS_H
 #define NN_TESTS_STEP_KERNELS_H
-#include "ir/loop.h"
-#include "ir/loop_eval.h"
+#include "ir/eval/eval.h"
+#include "ir/loop/loop.h"
 #include "lower/schedule/steps.h"
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* compiler/graph/affine.c: the folded graph against the graph as it was, both in the interpreter, within the bound of
  * docs/numbers.md (N3); and what must not be folded. */
 #include "compiler/graph/passes.h"
-#include "ir/loop_eval.h"
+#include "ir/eval/eval.h"
 #include "lower/lower.h"
 #include "lower/ops/ops.h"
 #include <criterion/criterion.h>

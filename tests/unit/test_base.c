@@ -3,9 +3,9 @@
 #include "ir/base/checked.h"
 #include "ir/base/diag.h"
 #include "ir/base/die.h"
+#include "ir/base/dtype.h"
 #include "ir/base/map.h"
 #include "ir/base/vec.h"
-#include "ir/dtype.h"
 #include <criterion/criterion.h>
 #include <locale.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Control flow whose types depend on the run: lowered and interpreted, and compared with results by hand. */
 #include "compiler/graph/passes.h"
-#include "ir/loop_eval.h"
+#include "ir/eval/eval.h"
 #include "lower/lower.h"
 #include "lower/ops/ops.h"
 #include <criterion/criterion.h>
@@ -257,7 +257,7 @@ Test(control, an_if_in_a_branch_that_gives_another_size) {
     gives(m, &yes, six, LIST(-1, -4, -9, -16, -25, -36));
     gives(m, &no, six, LIST(-1, -4));
 }
-/* ---- what the verifier cannot prove is checked in the run (ir/loop_guard.c) */
+/* ---- what the verifier cannot prove is checked in the run (ir/verify/guard.c) */
 Test(control, sizes_that_are_equal_for_reasons_that_no_proof_finds) {
     struct module *m =
         lowered("sym N: 0..9 const %zero: i64[1] = [0] const %one: i64[1] = [1] const %two: i64[1] = [2]\n"

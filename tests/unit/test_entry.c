@@ -2,7 +2,7 @@
  * the stated size, and compared with the interpreter bit for bit. */
 #include "codegen/project.h"
 #include "compiler/build.h"
-#include "ir/loop_eval.h"
+#include "ir/eval/eval.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>

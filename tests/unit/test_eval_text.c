@@ -1,5 +1,5 @@
 /* The interpreter on programs in text form: control, instructions, blocked loops, prefetches. */
-#include "ir/loop_eval.h"
+#include "ir/eval/eval.h"
 #include "runtime_stub/nn_text.h"
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Expression constructors: identities that shape inference and the schedule steps rely on. */
 #include "ir/base/checked.h"
-#include "ir/expr.h"
+#include "ir/expr/expr.h"
 #include <criterion/criterion.h>
 
 static struct ctx *c;

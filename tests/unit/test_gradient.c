@@ -1,7 +1,7 @@
 /* Gradient against differences: each operator with a rule stands between an input and a weighted sum, whose derivative
  * by every element of the input is compared with what the sum changes by when that element does. */
 #include "compiler/graph/passes.h"
-#include "ir/loop_eval.h"
+#include "ir/eval/eval.h"
 #include "lower/lower.h"
 #include "lower/ops/ops.h"
 #include <criterion/criterion.h>

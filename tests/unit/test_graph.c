@@ -1,6 +1,6 @@
 /* Graph IR: edit functions keep use lists, inlining moves nodes, sorting finds cycles. */
-#include "ir/graph.h"
-#include "ir/op.h"
+#include "ir/graph/graph.h"
+#include "ir/graph/op.h"
 #include <criterion/criterion.h>
 #include <string.h>
 

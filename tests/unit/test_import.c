@@ -1,7 +1,7 @@
 /* Import of ONNX: names, symbols, captures, functions, upgrades, limits; hostile bytes; and every model of the model
  * set. */
 #include "compiler/import/tflite.h"
-#include "ir/op.h"
+#include "ir/graph/op.h"
 #include "lower/ops/ops.h"
 #include "onnx_writer.h"
 #include <criterion/criterion.h>

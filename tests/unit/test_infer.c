@@ -1,8 +1,8 @@
 /* Inference and folding, with operators of the test's own: types, shape arithmetic, expansions, results whose size only
  * the interpreter knows, and what must not be folded. */
 #include "compiler/graph/passes.h"
-#include "ir/define.h"
-#include "ir/op.h"
+#include "ir/define/define.h"
+#include "ir/graph/op.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * for its own. Each model gives the same bits with and without layouts and schedules.
  */
 #include "compiler/graph/passes.h"
-#include "ir/loop_eval.h"
+#include "ir/eval/eval.h"
 #include "lower/lower.h"
 #include "lower/ops/ops.h"
 #include <criterion/criterion.h>

@@ -1,6 +1,6 @@
-/* What cannot be proved becomes a check of the run (ir/loop_guard.c): there where it is needed and nowhere else, and it
- * stops the program. */
-#include "ir/loop_eval.h"
+/* What cannot be proved becomes a check of the run (ir/verify/guard.c): there where it is needed and nowhere else, and
+ * it stops the program. */
+#include "ir/eval/eval.h"
 #include "loop_text.h"
 
 static struct ctx *c;

@@ -1,7 +1,7 @@
 /* templates/kernels/math.lir against the C library in double precision: largest error in ulp over all exponents and
  * signs, special values, and denser sweeps where functions change their form. */
 #include "ir/base/embed.h"
-#include "ir/loop_eval.h"
+#include "ir/eval/eval.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * plain C reading of the ONNX formulas: directions, sequence lengths, peepholes, clip, activations, layout, run-time
  * sizes. */
 #include "compiler/graph/passes.h"
-#include "ir/loop_eval.h"
+#include "ir/eval/eval.h"
 #include "lower/lower.h"
 #include "lower/ops/ops.h"
 #include <criterion/criterion.h>

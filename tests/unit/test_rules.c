@@ -3,9 +3,9 @@
  * every rule has its two texts below tests/text/rules: NAME.gir where it fires, NAME.keeps.gir where it must not. */
 #include "compiler/graph/passes.h"
 #include "compiler/graph/rules.h"
-#include "ir/define.h"
-#include "ir/loop_eval.h"
-#include "ir/op.h"
+#include "ir/define/define.h"
+#include "ir/eval/eval.h"
+#include "ir/graph/op.h"
 #include "lower/lower.h"
 #include "lower/ops/ops.h"
 #include <criterion/criterion.h>

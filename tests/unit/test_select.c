@@ -1,8 +1,8 @@
 /* Ops that select, resize and quantize: graph text, inferred, lowered to plain loops and interpreted, against values
  * worked out by hand or given in the ONNX specification. */
 #include "compiler/graph/passes.h"
-#include "ir/loop_eval.h"
-#include "ir/target.h"
+#include "ir/eval/eval.h"
+#include "ir/loop/target.h"
 #include "lower/lower.h"
 #include "lower/ops/ops.h"
 #include <criterion/criterion.h>

@@ -1,8 +1,8 @@
 /* Names of sizes in kernels. Those that only the run can compare: a check in the entry, one name for both in the kernel
- * (lower/sizes.c); each model runs with sizes that fit, with and without schedules, and stops for sizes that do not.
- * Long ones: one argument (lower/sizes_long.c). */
+ * (lower/size_equalities.c); each model runs with sizes that fit, with and without schedules, and stops for sizes that
+ * do not. Long ones: one argument (lower/size_names.c). */
 #include "compiler/graph/passes.h"
-#include "ir/loop_eval.h"
+#include "ir/eval/eval.h"
 #include "lower/lower.h"
 #include "lower/ops/ops.h"
 #include <criterion/criterion.h>

@@ -1,5 +1,5 @@
 /* Constant tensors: sizes, element access for every type, equality over sources, unpacking. */
-#include "ir/tensor.h"
+#include "ir/base/tensor.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>

@@ -1,0 +1,19 @@
+/* Makes and releases the compilation context. */
+#include "ir/base/ctx.h"
+#include "ir/base/die.h"
+#include "ir/base/memory.h"
+#include <stdlib.h>
+
+struct ctx *ctx_new(void) {
+    struct ctx *c = memory_zeroed(1, sizeof *c);
+    c->names = interner_new(&c->arena);
+    c->diags.arena = &c->arena;
+    c->exprs = expr_table_new(c);
+    return c;
+}
+
+void ctx_free(struct ctx *c) {
+    if (!c) return;
+    arena_free(&c->arena);
+    free(c);
+}

@@ -1,0 +1,419 @@
+/* Intervals and proofs over index expressions (rules B1 and B2 of docs/loop-ir.md). Every proof that an access stays in
+ * its buffer, and every padding test that disappears, comes from here. */
+#include "ir/base/checked.h"
+#include "ir/expr/buf.h"
+#include "ir/expr/int.h"
+
+struct interval {
+    int64_t lo, hi;
+};
+static struct interval all(void) { return (struct interval){NEG_INF, POS_INF}; }
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+
+static struct interval scaled(struct interval i, int64_t k) {
+    int64_t a = sat_mul(i.lo, k), b = sat_mul(i.hi, k);
+    return k < 0 ? (struct interval){b, a} : (struct interval){a, b};
+}
+static struct interval product(struct interval a, struct interval b) {
+    int64_t p[4] = {sat_mul(a.lo, b.lo), sat_mul(a.lo, b.hi), sat_mul(a.hi, b.lo), sat_mul(a.hi, b.hi)};
+    struct interval r = {p[0], p[0]};
+    for (int k = 1; k < 4; k++) r.lo = min64(r.lo, p[k]), r.hi = max64(r.hi, p[k]);
+    return r;
+}
+static int64_t div_end(int64_t v, int64_t by) { return v == NEG_INF || v == POS_INF ? v : floordiv64(v, by); }
+static struct interval value_bounds(expr v) { /* of an integer value used as an index */
+    if (v->op == X_LOAD) switch (v->u.buf->type) {
+        case I8: return (struct interval){INT8_MIN, INT8_MAX};
+        case U8: return (struct interval){0, UINT8_MAX};
+        case I16: return (struct interval){INT16_MIN, INT16_MAX};
+        case U16: return (struct interval){0, UINT16_MAX};
+        default: break;
+        }
+    switch (v->type) {
+    case BOOL: return (struct interval){0, 1};
+    case I32: return (struct interval){INT32_MIN, INT32_MAX};
+    case U32: return (struct interval){0, UINT32_MAX};
+    default: return all();
+    }
+}
+static struct interval bounds(int *budget, expr e) {
+    struct interval a, b;
+    if (--*budget < 0) return all();
+    switch (e->op) {
+    case X_CONST: return (struct interval){e->u.i, e->u.i};
+    case X_VAR:
+        a = bounds(budget, e->u.var->extent);
+        return (struct interval){0, a.hi == POS_INF ? POS_INF : max64(a.hi - 1, 0)};
+    case X_SYM: return (struct interval){e->u.sym->lo, e->u.sym->hi};
+    case X_LIN:
+        a = (struct interval){e->u.i, e->u.i};
+        for (int k = 0; k < e->n; k++) {
+            b = scaled(bounds(budget, e->arg[k]), e->coef[k]);
+            a = (struct interval){sat_add(a.lo, b.lo), sat_add(a.hi, b.hi)};
+        }
+        return a;
+    case X_PROD: return product(bounds(budget, e->arg[0]), bounds(budget, e->arg[1]));
+    case X_DIV:
+        a = bounds(budget, e->arg[0]), b = bounds(budget, e->arg[1]);
+        if (b.lo <= 0) return a.lo >= 0 ? (struct interval){0, a.hi} : all();
+        return (struct interval){
+            min64(div_end(a.lo, b.lo), b.hi == POS_INF ? (a.lo < 0 ? -1 : 0) : div_end(a.lo, b.hi)),
+            max64(div_end(a.hi, b.lo), b.hi == POS_INF ? (a.hi < 0 ? -1 : 0) : div_end(a.hi, b.hi))};
+    case X_MOD:
+        a = bounds(budget, e->arg[0]), b = bounds(budget, e->arg[1]);
+        if (b.lo <= 0) return (struct interval){0, POS_INF};
+        return (struct interval){0, min64(b.hi == POS_INF ? POS_INF : b.hi - 1, a.lo >= 0 ? a.hi : POS_INF)};
+    case X_MIN:
+        a = bounds(budget, e->arg[0]), b = bounds(budget, e->arg[1]);
+        return (struct interval){min64(a.lo, b.lo), min64(a.hi, b.hi)};
+    case X_MAX:
+        a = bounds(budget, e->arg[0]), b = bounds(budget, e->arg[1]);
+        return (struct interval){max64(a.lo, b.lo), max64(a.hi, b.hi)};
+    case X_SELECT:
+        a = bounds(budget, e->arg[1]), b = bounds(budget, e->arg[2]);
+        return (struct interval){min64(a.lo, b.lo), max64(a.hi, b.hi)};
+    case X_GUARD:
+        b = bounds(budget, e->arg[1]);
+        return (struct interval){0, b.hi == POS_INF ? POS_INF : max64(b.hi - 1, 0)};
+    case X_TOIDX: return value_bounds(e->arg[0]);
+    default: return all();
+    }
+}
+void x_bounds(struct ctx *c, expr e, int64_t *lo, int64_t *hi) {
+    int budget = 4096; /* nodes of e as a tree: sharing can make exponentially many of few */
+    (void)c;
+    struct interval i = e->type == IDX ? bounds(&budget, e) : all();
+    *lo = i.lo, *hi = i.hi;
+}
+
+/* ---- B2: is e <= -1 for all values? One term after the other is replaced by something that is never smaller.
+ * Variables that occur nowhere else go first, as their ends lose nothing; then the others, each in turn until one
+ * succeeds. `depth` bounds the replacements in a row, `budget` those of the whole proof. */
+static bool negative(struct ctx *c, expr e, int depth, int *budget);
+static expr without(struct ctx *c, expr e, int k) {
+    return x_sub(c, e, x_muli(c, e->op == X_LIN ? e->arg[k] : e, e->op == X_LIN ? e->coef[k] : 1));
+}
+static expr last_of(struct ctx *c, const struct var *v) { return x_addi(c, v->extent, -1); }
+
+/* p = v * rest with v a loop variable and rest >= 0: its upper (k > 0) or lower end as an expression, else NULL. */
+static expr product_end(struct ctx *c, expr p, int64_t k) {
+    for (int side = 0; side < 2; side++) {
+        expr v = p->arg[side], rest = p->arg[1 - side];
+        int64_t lo, hi;
+        x_bounds(c, rest, &lo, &hi);
+        if (lo < 0) continue;
+        if (v->op == X_VAR) return k > 0 ? x_mul(c, last_of(c, v->u.var), rest) : x_int(c, 0);
+        if (v->op == X_PROD) {
+            expr inner = product_end(c, v, k);
+            if (inner) return x_mul(c, inner, rest);
+        }
+    }
+    return NULL;
+}
+/* f*((x//p)%q) <= f/p * (x % (p*q)) when p divides f; NULL if m has not this form. */
+static expr mod_of_div(struct ctx *c, expr m, int64_t f) {
+    expr d = m->arg[0];
+    int64_t pq;
+    if (d->op != X_DIV || d->arg[1]->op != X_CONST || m->arg[1]->op != X_CONST || f % d->arg[1]->u.i) return NULL;
+    if (!mul_ok(d->arg[1]->u.i, m->arg[1]->u.i, &pq)) return NULL;
+    return x_muli(c, x_modi(c, d->arg[0], pq), f / d->arg[1]->u.i);
+}
+/* Term k is the minimum or maximum of constants and symbols that no other term depends on: x_bounds has its ends, and
+ * neither operand tells more. Sums of the sizes that a run finds are made of these. */
+static bool ends_are_known(expr e, int k) {
+    expr a = e->op == X_LIN ? e->arg[k] : e;
+    if (a->op != X_MIN && a->op != X_MAX) return false;
+    for (int side = 0; side < 2; side++) {
+        if (a->arg[side]->op == X_CONST) continue;
+        if (a->arg[side]->op != X_SYM) return false;
+        for (int j = 0; e->op == X_LIN && j < e->n; j++)
+            if (j != k && x_uses_sym(e->arg[j], a->arg[side]->u.sym)) return false;
+    }
+    return true;
+}
+/* x//p, when e has it beside div = x//(p*q) and q divides f: q*(x//(p*q)) is not above x//p, and above x//p - q. Tiles
+ * of rows whose number is itself halved, (n+1)//2 by 6, end up like this. */
+static expr finer_div(expr e, expr div, int64_t f, int64_t *q) {
+    for (int j = 0; e->op == X_LIN && div->arg[1]->op == X_CONST && j < e->n; j++) {
+        expr d = e->arg[j];
+        if (d->op != X_DIV || d == div || d->arg[0] != div->arg[0] || d->arg[1]->op != X_CONST) continue;
+        int64_t p = d->arg[1]->u.i, pq = div->arg[1]->u.i;
+        if (p < 1 || pq % p || f % (pq / p)) continue;
+        *q = pq / p;
+        return d;
+    }
+    return NULL;
+}
+/* The sum x with each of its variables at the end that makes it greatest (f > 0) or least: what divides x by a constant
+ * is not beyond the same of that. (2*v + 1)//4 <= N-1 for v < 2*N. NULL: x has no variables. */
+static expr at_ends(struct ctx *c, expr x, int64_t f) {
+    expr r = x;
+    const expr *t;
+    const int64_t *co;
+    int64_t constant;
+    int n = x_terms(c, x, &constant, &t, &co);
+    for (int k = 0; k < n; k++) {
+        if (t[k]->op != X_VAR) continue;
+        expr end = (co[k] > 0) == (f > 0) ? last_of(c, t[k]->u.var) : x_int(c, 0);
+        r = x_add(c, r, x_muli(c, x_sub(c, end, t[k]), co[k]));
+    }
+    return r == x ? NULL : r;
+}
+/* The last v//n for v < n*q: q - 1. NULL: this is no such quotient. */
+static expr last_quotient(struct ctx *c, expr a) {
+    expr q = a->arg[0]->op == X_VAR ? idx_exact_quotient(c, a->arg[0]->u.var->extent, a->arg[1]) : NULL;
+    return q ? x_addi(c, q, -1) : NULL;
+}
+/* e with term k (atom, coefficient) replaced: is the result negative? -1: this atom offers no replacement. */
+static int replaced(struct ctx *c, expr e, int k, int depth, int *budget) {
+    expr a = e->op == X_LIN ? e->arg[k] : e;
+    int64_t f = e->op == X_LIN ? e->coef[k] : 1, lo, hi, q;
+    if (a->op == X_SYM || ends_are_known(e, k)) return -1; /* before there is a rest: sums of sizes are long */
+    expr rest = without(c, e, k), end;
+    switch (a->op) {
+    case X_VAR:
+        return negative(c, f > 0 ? x_add(c, rest, x_muli(c, last_of(c, a->u.var), f)) : rest, depth - 1, budget);
+    case X_GUARD:
+        return negative(c, f > 0 ? x_add(c, rest, x_muli(c, x_addi(c, a->arg[1], -1), f)) : rest, depth - 1, budget);
+    case X_PROD:
+        end = product_end(c, a, f);
+        return end ? negative(c, x_add(c, rest, x_muli(c, end, f)), depth - 1, budget) : -1;
+    case X_MIN:
+    case X_MAX:
+    case X_SELECT: {
+        expr x = a->arg[a->op == X_SELECT], y = a->arg[1 + (a->op == X_SELECT)];
+        bool nx = negative(c, x_add(c, rest, x_muli(c, x, f)), depth - 1, budget);
+        bool any = a->op != X_SELECT && (a->op == X_MIN) == (f > 0);
+        if (any ? nx : !nx) return nx;
+        return negative(c, x_add(c, rest, x_muli(c, y, f)), depth - 1, budget);
+    }
+    case X_DIV:
+        if ((end = finer_div(e, a, f, &q)) &&
+            negative(c, x_add(c, rest, x_muli(c, f > 0 ? end : x_addi(c, end, 1 - q), f / q)), depth - 1, budget))
+            return true;
+        if (a->arg[1]->op != X_CONST) {
+            end = f > 0 ? last_quotient(c, a) : NULL;
+            return end ? negative(c, x_add(c, rest, x_muli(c, end, f)), depth - 1, budget) : -1;
+        }
+        if (f % a->arg[1]->u.i) {
+            end = at_ends(c, a->arg[0], f);
+            return end ? negative(c, x_add(c, rest, x_muli(c, x_div(c, end, a->arg[1]), f)), depth - 1, budget) : -1;
+        }
+        /* c*(e//c) <= e  and  -c*(e//c) <= c - 1 - e */
+        if (f > 0) return negative(c, x_add(c, rest, x_muli(c, a->arg[0], f / a->arg[1]->u.i)), depth - 1, budget);
+        return negative(c, x_add(c, rest, x_muli(c, x_sub(c, a->arg[0], x_addi(c, a->arg[1], -1)), f / a->arg[1]->u.i)),
+                        depth - 1, budget);
+    case X_MOD:
+        x_bounds(c, a->arg[0], &lo, &hi);
+        if (f < 0) return negative(c, rest, depth - 1, budget);
+        if ((end = mod_of_div(c, a, f)) && negative(c, x_add(c, rest, end), depth - 1, budget)) return true;
+        if (lo >= 0 && negative(c, x_add(c, rest, x_muli(c, a->arg[0], f)), depth - 1, budget)) return true;
+        return negative(c, x_add(c, rest, x_muli(c, x_addi(c, a->arg[1], -1), f)), depth - 1, budget);
+    default: return -1;
+    }
+}
+/* Rounded terms are only bounded, so which of them is replaced first matters: 3*(M//3) + 2*(M%3//2) <= M needs the
+ * second one, so that the rest rejoins. */
+static int turn_of(expr atom) {
+    return atom->op == X_DIV || atom->op == X_MOD                           ? 2
+           : atom->op == X_MIN || atom->op == X_MAX || atom->op == X_SELECT ? 1
+                                                                            : 0;
+}
+/* Is term k a variable, and in no other term? */
+static bool stands_alone(struct ctx *c, expr e, int k) {
+    expr a = e->op == X_LIN ? e->arg[k] : e;
+    if (a->op != X_VAR) return false;
+    for (int j = 0; e->op == X_LIN && j < e->n; j++)
+        if (j != k && x_uses_var(c, e->arg[j], a->u.var)) return false;
+    return true;
+}
+static bool negative(struct ctx *c, expr e, int depth, int *budget) {
+    int64_t lo, hi;
+    if (e->op == X_POISON || (*budget -= 1 + e->n / 8) < 0) return false; /* a long sum costs more, and proves less */
+    x_bounds(c, e, &lo, &hi);
+    if (hi < 0) return true;
+    if (!depth || e->op == X_CONST || lo >= 0) return false;
+    int n = e->op == X_LIN ? e->n : 1;
+    for (int pass = 0; pass < 3; pass++)
+        for (int k = 0; k < n; k++) {
+            if (turn_of(e->op == X_LIN ? e->arg[k] : e) != pass) continue;
+            int r = replaced(c, e, k, depth, budget);
+            if (r > 0) return true;
+            if (r == 0 && stands_alone(c, e, k)) return false;
+        }
+    return false;
+}
+/* What is not negative for some sizes and some pass of each loop needs no search for a proof. */
+struct sample {
+    int number, left; /* leaves that may still be looked at: sharing can make exponentially many of few */
+};
+static bool sample_leaf(void *env, expr leaf, int64_t *v) {
+    struct sample *q = env;
+    int64_t n;
+    if (--q->left < 0) return false;
+    if (leaf->op == X_SYM) {
+        const struct sym *s = leaf->u.sym;
+        *v = min64(max64(q->number == 0 ? s->lo : q->number * 31 + s->id % (5 + q->number), s->lo), s->hi);
+        return true;
+    }
+    if (leaf->op != X_VAR || !x_eval_int(leaf->u.var->extent, sample_leaf, q, &n) || n <= 0) return false;
+    *v = q->number == 1 ? 0 : q->number == 2 ? n / 2 : n - 1;
+    return true;
+}
+static bool refuted(expr e) {
+    int64_t v;
+    for (int k = 0; k < 4; k++) {
+        struct sample q = {k, 1000};
+        if (x_eval_int(e, sample_leaf, &q, &v) && v >= 0) return true;
+    }
+    return false;
+}
+/* ---- Rows of a window that is not padded are max(0, x). In a pass of a loop that runs so often, or over a part of
+ * them, the maximum is x. Loops over several such sizes at once are left alone: without the maxima their extents are
+ * products of sums, multiplied out, and a long sum costs much and proves little. */
+static bool is_clamp(expr e) { return e->op == X_MAX && (e->arg[0]->op == X_CONST || e->arg[1]->op == X_CONST); }
+struct clamps {
+    expr last; /* which no other holds, as operands are visited before */
+    int n;
+};
+static bool count_clamps(void *env, expr e) {
+    struct clamps *q = env;
+    if (is_clamp(e)) q->last = e, q->n++;
+    return true;
+}
+/* The maximum in e that holds all others in e; NULL: there is none. */
+static expr outer_clamp(expr e) {
+    struct clamps all = {0}, inner = {0};
+    x_visit(e, count_clamps, &all);
+    if (all.n) x_visit(all.last, count_clamps, &inner);
+    return inner.n == all.n ? all.last : NULL;
+}
+static expr put_clamp(void *env, expr e) {
+    const struct unclamped *q = env;
+    return e == q->clamp ? q->is : NULL;
+}
+void var_unclamp(struct ctx *c, struct var *v) {
+    int64_t lo, hi;
+    expr m = v->extent->op == X_CONST ? NULL : outer_clamp(v->extent);
+    if (!m) return;
+    int constant = m->arg[0]->op != X_CONST;
+    struct unclamped q = {m, m->arg[constant], NULL};
+    x_bounds(c, x_map(c, v->extent, put_clamp, &q), &lo, &hi);
+    if (hi > 0) return; /* the loop runs where the maximum is the constant, too */
+    q.is = m->arg[!constant];
+    q.var = x_var(c, var_new(c, v->name, x_map(c, v->extent, put_clamp, &q)));
+    v->unclamped = arena_copy(&c->arena, &q, sizeof q);
+}
+static bool find_unclamped(void *env, expr e) {
+    if (e->op == X_VAR && e->u.var->unclamped) *(const struct var **)env = e->u.var;
+    return !*(const struct var **)env;
+}
+static expr put_unclamped(void *env, expr e) {
+    const struct var *v = env;
+    return e->op == X_VAR && e->u.var == v ? v->unclamped->var : put_clamp((void *)v->unclamped, e);
+}
+/* e with such variables and maxima put so. It no longer tells that x is not negative. */
+static expr unclamped(struct ctx *c, expr e) {
+    const struct var *v = NULL;
+    while (!x_visit(e, find_unclamped, &v)) {
+        e = x_map(c, e, put_unclamped, (void *)v);
+        v = NULL;
+    }
+    return e;
+}
+enum { PROOF_DEPTH = 12, PROOF_BUDGET = 400 };
+static bool always_negative(struct ctx *c, expr e) {
+    int budget = PROOF_BUDGET, again = PROOF_BUDGET;
+    if (refuted(e)) return false;
+    if (negative(c, e, PROOF_DEPTH, &budget)) return true;
+    if (c->unclamping) return false; /* what is built here asks for proofs: there would be no end */
+    c->unclamping = true;
+    expr simpler = unclamped(c, e);
+    bool proved = simpler != e && negative(c, simpler, PROOF_DEPTH, &again);
+    c->unclamping = false;
+    return proved;
+}
+bool x_proves_lt(struct ctx *c, expr a, expr b) {
+    return a->type == IDX && b->type == IDX && always_negative(c, x_sub(c, a, b));
+}
+bool x_proves_le(struct ctx *c, expr a, expr b) {
+    return a->type == IDX && b->type == IDX && (a == b || always_negative(c, x_addi(c, x_sub(c, a, b), -1)));
+}
+
+struct uses {
+    const struct var *v;
+};
+static bool not_var(void *env, expr e) { return !(e->op == X_VAR && e->u.var == ((struct uses *)env)->v); }
+bool x_uses_var(struct ctx *c, expr e, const struct var *v) {
+    (void)c;
+    struct uses u = {v};
+    return !x_visit(e, not_var, &u);
+}
+struct uses_sym {
+    const struct sym *sym;
+};
+static bool not_sym(void *env, expr e) {
+    if (e->op == X_VAR) return x_visit(e->u.var->extent, not_sym, env);
+    return e->op != X_SYM || e->u.sym != ((struct uses_sym *)env)->sym;
+}
+bool x_uses_sym(expr e, const struct sym *s) {
+    struct uses_sym q = {s};
+    return !x_visit(e, not_sym, &q);
+}
+bool x_linear_in(struct ctx *c, expr e, const struct var *v, int64_t *coef, expr *rest) {
+    int64_t k;
+    const expr *t;
+    const int64_t *co;
+    int n = x_terms(c, e, &k, &t, &co);
+    *coef = 0;
+    for (int i = 0; i < n; i++) {
+        if (t[i]->op == X_VAR && t[i]->u.var == v) *coef = co[i];
+        else if (x_uses_var(c, t[i], v)) return false;
+    }
+    *rest = x_sub(c, e, x_muli(c, x_var(c, v), *coef));
+    return true;
+}
+static bool eval(expr e, bool (*get)(void *, expr, int64_t *), void *env, int64_t *out) {
+    int64_t a, b;
+    switch (e->op) {
+    case X_CONST: return *out = e->u.i, true;
+    case X_VAR:
+    case X_SYM: return get(env, e, out);
+    case X_LIN:
+        *out = e->u.i;
+        for (int k = 0; k < e->n; k++)
+            if (!eval(e->arg[k], get, env, &a) || !mul_ok(a, e->coef[k], &a) || !add_ok(*out, a, out)) return false;
+        return true;
+    case X_PROD: return eval(e->arg[0], get, env, &a) && eval(e->arg[1], get, env, &b) && mul_ok(a, b, out);
+    case X_DIV:
+    case X_MOD:
+        if (!eval(e->arg[0], get, env, &a) || !eval(e->arg[1], get, env, &b) || b <= 0) return false;
+        return *out = e->op == X_DIV ? floordiv64(a, b) : floormod64(a, b), true;
+    case X_MIN:
+    case X_MAX:
+        if (!eval(e->arg[0], get, env, &a) || !eval(e->arg[1], get, env, &b)) return false;
+        return *out = e->op == X_MIN ? min64(a, b) : max64(a, b), true;
+    case X_GUARD:
+        if (!eval(e->arg[0], get, env, &a) || !eval(e->arg[1], get, env, &b)) return false;
+        return *out = a, a >= 0 && a < b;
+    case X_SELECT: {
+        expr q = e->arg[0];
+        bool r;
+        if (q->n != 2 || q->arg[0]->type != IDX || !eval(q->arg[0], get, env, &a) || !eval(q->arg[1], get, env, &b))
+            return get(env, e, out);
+        switch (q->op) {
+        case X_LT: r = a < b; break;
+        case X_LE: r = a <= b; break;
+        case X_EQ: r = a == b; break;
+        case X_NE: r = a != b; break;
+        default: return get(env, e, out);
+        }
+        return eval(e->arg[r ? 1 : 2], get, env, out);
+    }
+    default: return get(env, e, out);
+    }
+}
+bool x_eval_int(expr e, bool (*get)(void *env, expr leaf, int64_t *v), void *env, int64_t *out) {
+    return eval(e, get, env, out);
+}

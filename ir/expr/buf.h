@@ -1,0 +1,36 @@
+/* Buffers: what loads of expressions read and statements of the loop IR store to. Which procedure has a buffer, and
+ * where it is allocated, is said by statements (ir/loop/loop.h). */
+#ifndef NN_IR_EXPR_BUF_H
+#define NN_IR_EXPR_BUF_H
+#include "ir/base/tensor.h"
+#include "ir/expr/expr.h"
+
+/* KEPT: in the region, until the run ends. What strings point to: their pairs may be copied anywhere. */
+enum scope { SC_PARAM, SC_ARENA, SC_REGION, SC_KEPT, SC_STACK, SC_REG, SC_SHARED, SC_CONST, SC_COUNT };
+const char *scope_name(enum scope s);
+
+/* A buffer. `dims` are physical; the map from logical to physical indices is kept for packing, API docs and tests. */
+struct buf {
+    int id;
+    const char *name; /* unique in its procedure */
+    const char *base; /* instances made by compute_at share the base name; steps name the base */
+    enum dtype type;  /* storage type */
+    enum scope scope;
+    int nd;
+    expr *dims;   /* [nd], IDX */
+    int64_t *pad; /* [nd] extra cells added to the pitch of each dim, or NULL */
+    expr fill;    /* contents of cells never stored (halo, pad lanes), constant; NULL: undefined */
+    int nlogical;
+    expr *logical;             /* [nlogical] extents before any layout step */
+    const struct var **lvar;   /* [nlogical] one variable per logical dim */
+    expr *map;                 /* [nd] physical index as expressions over lvar */
+    const struct tensor *data; /* SC_CONST: contents in logical layout; NULL in texts that leave them out */
+};
+
+/* ---- buffers: physical geometry */
+expr buf_stride(struct ctx *c, const struct buf *b, int dim); /* cells */
+bool buf_layout_is_plain(const struct buf *b);                /* physical indices and sizes are the logical ones */
+bool buf_is_plain(const struct buf *b);                       /* nor is there padding between its cells */
+expr buf_cells(struct ctx *c, const struct buf *b);           /* cells with padding */
+expr buf_offset(struct ctx *c, const struct buf *b, const expr *idx); /* linear physical offset in cells */
+#endif

@@ -1,0 +1,167 @@
+/* Expressions: the table that makes equal ones the same node, and leaves. See expr.h; the constructors that simplify
+ * stand in index.c (index arithmetic) and value.c (all others), rebuilding in map.c, bounds and proofs
+ * in bounds.c, constant folding of values in fold.c. Shared by graph IR (dims) and loop IR (everything). */
+#include "ir/expr/fold.h"
+#include "ir/expr/int.h"
+#include <string.h>
+
+struct expr_table {
+    expr *slots;
+    size_t n, cap;
+};
+
+struct expr_table *expr_table_new(struct ctx *c) {
+    struct expr_table *t = NEW(&c->arena, struct expr_table);
+    t->cap = 4096;
+    t->slots = NEWN(&c->arena, expr, t->cap);
+    return t;
+}
+
+static const struct {
+    const char *name;
+    int operands;
+    enum xop_class class;
+} ops[] = {
+#define X(id, text, n, class) {text, n, XC_##class},
+    XOPS(X)
+#undef X
+};
+const char *xop_name(enum xop op) { return ops[op].name; }
+int xop_operands(enum xop op) { return ops[op].operands; }
+enum xop_class xop_class(enum xop op) { return ops[op].class; }
+
+/* ---- hash-consing */
+static uint64_t mix(uint64_t h, uint64_t v) {
+    h ^= v + 0x9E3779B97F4A7C15u + (h << 6) + (h >> 2);
+    return h * 0xFF51AFD7ED558CCDu;
+}
+static uint32_t node_hash(expr e) {
+    uint64_t h = mix(e->op, e->type), payload;
+    memcpy(&payload, &e->u, sizeof payload);
+    h = mix(mix(h, payload), (uint64_t)e->n << 1 | e->has_fill);
+    for (int k = 0; k < e->n; k++) {
+        h = mix(h, e->arg[k]->id);
+        if (e->op == X_LIN) h = mix(h, (uint64_t)e->coef[k]);
+    }
+    return (uint32_t)(h >> 32);
+}
+static bool node_equal(expr a, expr b) {
+    if (a->hash != b->hash || a->op != b->op || a->type != b->type || a->has_fill != b->has_fill || a->n != b->n)
+        return false;
+    if (memcmp(&a->u, &b->u, sizeof a->u)) return false;
+    for (int k = 0; k < a->n; k++)
+        if (a->arg[k] != b->arg[k] || (a->op == X_LIN && a->coef[k] != b->coef[k])) return false;
+    return true;
+}
+static void table_grow(struct ctx *c, struct expr_table *t) {
+    size_t cap = t->cap * 2;
+    expr *slots = NEWN(&c->arena, expr, cap);
+    for (size_t k = 0; k < t->cap; k++) {
+        if (!t->slots[k]) continue;
+        size_t at = t->slots[k]->hash & (cap - 1);
+        while (slots[at]) at = (at + 1) & (cap - 1);
+        slots[at] = t->slots[k];
+    }
+    t->slots = slots;
+    t->cap = cap;
+}
+expr x_make(struct ctx *c, const struct expr *proto, const expr *args, int n, const int64_t *coefs) {
+    struct expr_table *t = c->exprs;
+    enum { INLINE = 24 };
+    _Alignas(struct expr) char small[sizeof(struct expr) + INLINE * sizeof(expr)];
+    struct expr *probe = (struct expr *)(void *)small;
+    if (n > UINT16_MAX) return x_poison(c);
+    if (n > INLINE) probe = arena_alloc(&c->arena, sizeof *probe + (size_t)n * sizeof(expr));
+    memcpy(probe, proto, sizeof *proto);
+    probe->n = (uint16_t)n;
+    probe->coef = coefs;
+    if (n) memcpy((void *)((char *)probe + offsetof(struct expr, arg)), args, (size_t)n * sizeof(expr));
+    probe->hash = node_hash(probe);
+    size_t at = probe->hash & (t->cap - 1);
+    for (; t->slots[at]; at = (at + 1) & (t->cap - 1))
+        if (node_equal(t->slots[at], probe)) return t->slots[at];
+    struct expr *e = arena_alloc(&c->arena, sizeof *e + (size_t)n * sizeof(expr));
+    memcpy(e, probe, sizeof *e + (size_t)n * sizeof(expr));
+    if (coefs) e->coef = arena_copy(&c->arena, coefs, (size_t)n * sizeof *coefs);
+    e->id = (uint32_t)++t->n;
+    t->slots[at] = e;
+    if (t->n * 4 > t->cap * 3) table_grow(c, t);
+    return e;
+}
+void x_head(struct expr *h, enum xop op, enum dtype type) {
+    memset(h, 0, sizeof *h);
+    h->op = (uint8_t)op;
+    h->type = (uint8_t)type;
+}
+expr x_node(struct ctx *c, enum xop op, enum dtype type, const expr *args, int n) {
+    struct expr h;
+    x_head(&h, op, type);
+    return x_make(c, &h, args, n, NULL);
+}
+bool x_poisoned(const expr *a, int n) {
+    for (int k = 0; k < n; k++)
+        if (!a[k] || a[k]->op == X_POISON) return true;
+    return false;
+}
+
+/* ---- leaves */
+struct var *var_new(struct ctx *c, const char *name, expr extent) {
+    struct var *v = NEW(&c->arena, struct var);
+    v->name = intern(c->names, name);
+    v->id = ++c->next_id;
+    v->extent = extent;
+    var_unclamp(c, v);
+    return v;
+}
+struct sym *sym_new(struct ctx *c, const char *name, int64_t lo, int64_t hi, bool produced) {
+    struct sym *s = NEW(&c->arena, struct sym);
+    s->name = intern(c->names, name);
+    s->id = ++c->next_id;
+    s->lo = lo;
+    s->hi = hi;
+    s->produced = produced;
+    return s;
+}
+expr x_poison(struct ctx *c) { return x_node(c, X_POISON, NONE, NULL, 0); }
+expr x_int(struct ctx *c, int64_t v) {
+    struct expr h;
+    x_head(&h, X_CONST, IDX);
+    h.u.i = v;
+    return x_make(c, &h, NULL, 0, NULL);
+}
+expr x_const_i(struct ctx *c, enum dtype t, int64_t v) {
+    struct expr h;
+    x_head(&h, X_CONST, t);
+    h.u.i = fold_wrap(t, v);
+    return x_make(c, &h, NULL, 0, NULL);
+}
+expr x_const_f(struct ctx *c, enum dtype t, double v) {
+    struct expr h;
+    x_head(&h, X_CONST, t);
+    h.u.f = t == F32 ? (double)(float)v : v;
+    return x_make(c, &h, NULL, 0, NULL);
+}
+expr x_num(struct ctx *c, enum dtype t, double v) {
+    if (t == F32 || t == F64) return x_const_f(c, t, v);
+    return t == IDX ? x_int(c, (int64_t)v) : x_const_i(c, t, f64_to_i64_sat(v));
+}
+expr x_bool(struct ctx *c, bool v) { return x_const_i(c, BOOL, v); }
+expr x_var(struct ctx *c, const struct var *v) {
+    struct expr h;
+    x_head(&h, X_VAR, IDX);
+    h.u.var = v;
+    return x_make(c, &h, NULL, 0, NULL);
+}
+expr x_sym(struct ctx *c, const struct sym *s) {
+    if (s->lo == s->hi) return x_int(c, s->lo);
+    struct expr h;
+    x_head(&h, X_SYM, IDX);
+    h.u.sym = s;
+    return x_make(c, &h, NULL, 0, NULL);
+}
+expr x_arg(struct ctx *c, int number, enum dtype t) {
+    struct expr h;
+    x_head(&h, X_ARG, t);
+    h.u.i = number;
+    return x_make(c, &h, NULL, 0, NULL);
+}

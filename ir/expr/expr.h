@@ -1,0 +1,225 @@
+/* Expressions: hash-consed, simplified by their constructors. Shared by both IRs: dims of the graph IR are index
+ * expressions; the loop IR uses them for extents, indices, conditions and values.
+ *
+ * One node type serves index expressions (type IDX) and values (the value types of dtype.h). Equal expressions are the
+ * same pointer. There is no separate simplify pass: rebuilding through the constructors (x_map, x_subst) simplifies.
+ * Rule names (S1, D1, B2 ...) refer to docs/loop-ir.md.
+ *
+ * Index expressions are kept in one linear form  c + sum k_i * atom_i,  atoms sorted by id.  Their division and modulo
+ * are floor operations. Values: integer division truncates, N6 of docs/numbers.md holds for every overflow.
+ * Constructors never fail: operands that do not fit give the poison expression, and a diagnostic is the caller's work.
+ */
+#ifndef NN_IR_EXPR_H
+#define NN_IR_EXPR_H
+#include "ir/base/ctx.h"
+#include "ir/base/dtype.h"
+#include "ir/base/map.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef const struct expr *expr;
+struct buf;
+
+/* UNARY and BINARY: operands and result of one type. COMPARE: two operands of one type, a BOOL. INDEX: between index
+ * expressions and values. */
+enum xop_class { XC_LEAF, XC_INDEX, XC_UNARY, XC_BINARY, XC_COMPARE, XC_OTHER };
+
+/* op, text name, number of operands (-1: any), class */
+// clang-format off
+#define XOPS(X) \
+    X(POISON, "poison", 0, LEAF) \
+    X(CONST, "const", 0, LEAF)      /* i or f */ \
+    X(VAR, "var", 0, LEAF)          /* IDX: a loop variable */ \
+    X(SYM, "sym", 0, LEAF)          /* IDX: a symbol: input dim or produced size */ \
+    X(ARG, "arg", 0, LEAF)          /* value: parameter number i of a function (struct fn) */ \
+    X(LIN, "lin", -1, INDEX)        /* IDX: i + sum coef[k] * arg[k] */ \
+    X(PROD, "prod", 2, INDEX)       /* IDX: product of two atoms, neither constant */ \
+    X(TOIDX, "toidx", 1, INDEX)     /* IDX: an integer value used as an index; opaque */ \
+    X(GUARD, "guard", 2, INDEX)     /* IDX: guard(v, n): v when 0 <= v < n, else 0 and the program's fault flag is set */ \
+    X(IDXVAL, "idx", 1, INDEX)      /* I64: the value of an index expression */ \
+    X(LOAD, "load", -1, OTHER)      /* buf[arg...]; with has_fill the last arg is the value outside of the buffer */ \
+    X(ADD, "+", 2, BINARY) \
+    X(SUB, "-", 2, BINARY) \
+    X(MUL, "*", 2, BINARY) \
+    X(DIV, "/", 2, BINARY) \
+    X(MOD, "%", 2, BINARY) \
+    X(FMA, "fma", 3, OTHER)         /* a*b+c, one rounding */ \
+    X(MIN, "min", 2, BINARY)        /* a < b ? a : b */ \
+    X(MAX, "max", 2, BINARY)        /* a > b ? a : b */ \
+    X(NEG, "neg", 1, UNARY) \
+    X(ABS, "abs", 1, UNARY) \
+    X(SQRT, "sqrt", 1, UNARY) \
+    X(FLOOR, "floor", 1, UNARY) \
+    X(CEIL, "ceil", 1, UNARY) \
+    X(TRUNC, "trunc", 1, UNARY) \
+    X(RINT, "rint", 1, UNARY)       /* to nearest, ties to even */ \
+    X(AND, "and", 2, BINARY)        /* this and the next three: BOOL logical, integers bitwise */ \
+    X(OR, "or", 2, BINARY) \
+    X(XOR, "xor", 2, BINARY) \
+    X(NOT, "not", 1, UNARY) \
+    X(SHL, "shl", 2, BINARY)        /* by 0 .. width-1, else 0 */ \
+    X(SHR, "shr", 2, BINARY)        /* the same; keeps the sign of signed types */ \
+    X(LT, "<", 2, COMPARE)          /* BOOL, like the next three; index or value operands */ \
+    X(LE, "<=", 2, COMPARE) \
+    X(EQ, "==", 2, COMPARE) \
+    X(NE, "!=", 2, COMPARE) \
+    X(SELECT, "select", 3, OTHER)   /* arg[0] ? arg[1] : arg[2]; lazy: the arm not taken may load out of bounds */ \
+    X(CAST, "cast", 1, OTHER)       /* to type; float to integer saturates, integer to integer wraps */ \
+    X(BITCAST, "bitcast", 1, OTHER) /* same width, same bits */ \
+    X(ROUND, "round", 1, OTHER)     /* F32 through storage type `i` (F16, BF16, F8 ...) and back; I32 wrapped to I8 U8 ... */ \
+    X(TEXT, "text", 2, OTHER)       /* text(b[i], n): the n bytes of buffer b from cell i on, as a STR */ \
+    X(CALL, "call", -1, OTHER)      /* fn(arg...) */
+// clang-format on
+
+enum xop {
+#define X(id, text, n, class) X_##id,
+    XOPS(X)
+#undef X
+        X_COUNT
+};
+
+/* What proofs may take for a variable whose loop runs only where the maximum `clamp` in its extent is its operand `is`:
+ * `var`, whose extent has that instead (bounds.c). */
+struct unclamped {
+    expr clamp, is, var;
+};
+/* A loop variable: runs from 0 to extent-1. `name` is the schedule's name of its loop ("acc.oc"); id makes it unique.
+ */
+struct var {
+    const char *name;
+    int id;
+    expr extent;
+    const struct unclamped *unclamped; /* or NULL */
+};
+/* A symbol with its known range. Produced symbols are defined by a `size` statement, others by a model input's dim.
+ * ref: the size that planning and the choice of schedules assume (--dim N=1..64@8); 0 when none was given. */
+struct sym {
+    const char *name;
+    int id;
+    int64_t lo, hi;
+    bool produced;
+    int64_t ref;
+};
+
+/* A scalar function of the program, written in IR: let-free body over X_ARG leaves (sharing is by pointer).
+ * Math functions come from templates/kernels/math.lir; ulp bounds are stated there. Without a body: ir/expr/native.h.
+ */
+struct fn {
+    const char *name;
+    int nargs;
+    enum dtype type, args[4];
+    expr body;
+    int id;
+};
+
+struct expr {
+    uint8_t op, type;  /* enum xop, enum dtype (a value type or IDX) */
+    uint8_t has_fill;  /* LOAD */
+    uint16_t n;        /* operands */
+    uint32_t hash, id; /* id: order of creation, gives every sort its order */
+    union {
+        int64_t i; /* CONST of integer type, BOOL, IDX; LIN's constant; ARG's number; ROUND's storage type */
+        double f;  /* CONST of F32 (exact) and F64 */
+        const struct var *var;
+        const struct sym *sym;
+        struct buf *buf;     /* LOAD */
+        const struct fn *fn; /* CALL */
+    } u;
+    const int64_t *coef; /* LIN: n coefficients, none 0 */
+    expr arg[];
+};
+
+/* ---- leaves */
+struct var *var_new(struct ctx *c, const char *name, expr extent);
+void var_unclamp(struct ctx *c, struct var *v); /* sets `unclamped`; called by var_new (bounds.c) */
+struct sym *sym_new(struct ctx *c, const char *name, int64_t lo, int64_t hi, bool produced);
+expr x_poison(struct ctx *c);
+expr x_int(struct ctx *c, int64_t v);                            /* IDX constant */
+expr x_const_i(struct ctx *c, enum dtype value_type, int64_t v); /* integer or BOOL; wraps to the type */
+expr x_const_f(struct ctx *c, enum dtype value_type, double v);  /* F32 (rounded) or F64 */
+expr x_num(struct ctx *c, enum dtype value_type, double v);      /* any value type; of strings the empty one, for 0 */
+expr x_bool(struct ctx *c, bool v);
+expr x_var(struct ctx *c, const struct var *v);
+expr x_sym(struct ctx *c, const struct sym *s);
+expr x_arg(struct ctx *c, int number, enum dtype type);
+
+/* ---- operations. Both operands have one type; IDX gives the linear form, values fold constants where exact. */
+expr x_add(struct ctx *c, expr a, expr b);
+expr x_sub(struct ctx *c, expr a, expr b);
+expr x_mul(struct ctx *c, expr a, expr b);
+expr x_div(struct ctx *c, expr a, expr b); /* IDX: floor */
+expr x_mod(struct ctx *c, expr a, expr b); /* IDX: floor; integers: sign of a; floats: fmod */
+expr x_min(struct ctx *c, expr a, expr b);
+expr x_max(struct ctx *c, expr a, expr b);
+expr x_fma(struct ctx *c, expr a, expr b, expr d);
+expr x_un(struct ctx *c, enum xop op, expr a);          /* NEG ABS SQRT FLOOR CEIL TRUNC RINT NOT */
+expr x_bin(struct ctx *c, enum xop op, expr a, expr b); /* any binary op, dispatches to the above */
+expr x_cmp(struct ctx *c, enum xop op, expr a, expr b); /* LT LE EQ NE; proves index comparisons (B1, B2) */
+expr x_and(struct ctx *c, expr a, expr b);
+expr x_or(struct ctx *c, expr a, expr b);
+expr x_not(struct ctx *c, expr a);
+expr x_select(struct ctx *c, expr cond, expr a, expr b);
+expr x_cast(struct ctx *c, enum dtype value_type, expr a); /* also from and to BOOL; IDX -> value via IDXVAL */
+expr x_bitcast(struct ctx *c, enum dtype value_type, expr a);
+expr x_round(struct ctx *c, enum dtype storage, expr a); /* F32 -> F32 through F16 ..., I32 -> I32 wrapped to I8 ... */
+expr x_load(struct ctx *c, struct buf *b, const expr *idx, int n, expr fill); /* fill NULL: indices are in range */
+expr x_call(struct ctx *c, const struct fn *f, const expr *args);
+expr x_text(struct ctx *c, expr load, expr n); /* load: of a plain U8 buffer, n: I64 */
+expr x_idxval(struct ctx *c, expr index);      /* I64 */
+/* An integer value as an index; structural through IDXVAL, +, -, * by constants, min, max, select, casts of integers.
+ */
+expr x_toidx(struct ctx *c, expr value);
+expr x_guard(struct ctx *c, expr index, expr n);
+
+/* ---- convenience */
+static inline expr x_addi(struct ctx *c, expr a, int64_t k) { return x_add(c, a, x_int(c, k)); }
+static inline expr x_muli(struct ctx *c, expr a, int64_t k) { return x_mul(c, a, x_int(c, k)); }
+static inline expr x_divi(struct ctx *c, expr a, int64_t k) { return x_div(c, a, x_int(c, k)); }
+static inline expr x_modi(struct ctx *c, expr a, int64_t k) { return x_mod(c, a, x_int(c, k)); }
+static inline bool x_is_int(expr e, int64_t *v) {
+    return e->op == X_CONST && e->type == IDX ? (*v = e->u.i, true) : false;
+}
+static inline bool x_is(expr e, int64_t v) { return e->op == X_CONST && e->type == IDX && e->u.i == v; }
+static inline bool x_is_true(expr e) { return e->op == X_CONST && e->type == BOOL && e->u.i == 1; }
+static inline bool x_is_false(expr e) { return e->op == X_CONST && e->type == BOOL && e->u.i == 0; }
+const char *xop_name(enum xop op);
+int xop_operands(enum xop op); /* -1: any number */
+enum xop_class xop_class(enum xop op);
+
+/* ---- analysis (bounds.c) */
+/* Interval of an IDX expression over all values of its variables and symbols; NEG_INF / POS_INF when unbounded. */
+void x_bounds(struct ctx *c, expr e, int64_t *lo, int64_t *hi);
+/* a < b (a <= b) for all values: by the interval of the difference (B1), else by substituting symbolic last and first
+ * values of loop variables (B2). false means "not proved". */
+bool x_proves_lt(struct ctx *c, expr a, expr b);
+bool x_proves_le(struct ctx *c, expr a, expr b);
+bool x_uses_var(struct ctx *c, expr e, const struct var *v);
+bool x_uses_sym(expr e, const struct sym *s); /* also through the extents of variables */
+/* Coefficient of atom v in the linear form; *rest gets the remainder. false if v also occurs inside another atom. */
+bool x_linear_in(struct ctx *c, expr e, const struct var *v, int64_t *coef, expr *rest);
+/* The terms of an IDX expression, whatever its op: constant and (atom, coefficient) pairs. Returns the number of terms.
+ */
+int x_terms(struct ctx *c, expr e, int64_t *konst, const expr **atoms, const int64_t **coefs);
+
+/* ---- rebuilding (map.c) */
+/* Bottom-up rebuild through the constructors, each distinct node once. fn sees every node before its operands are
+ * rebuilt and may return a replacement (which is not descended into), or NULL to go on. */
+expr x_map(struct ctx *c, expr e, expr (*fn)(void *env, expr e), void *env);
+/* The load e, of b instead; its indices and fill with x_map. */
+expr x_map_load(struct ctx *c, expr e, struct buf *b, expr (*fn)(void *env, expr e), void *env);
+/* Replacement of variables and symbols. Keys: PKEY(struct var *) or PKEY(struct sym *); values: expr. */
+struct subst {
+    struct map map;
+};
+expr x_subst(struct ctx *c, expr e, const struct subst *s);
+expr x_subst1(struct ctx *c, expr e, const struct var *v, expr by);
+/* Every distinct node once, operands first. fn returns false to stop; then x_visit returns false. */
+bool x_visit(expr e, bool (*fn)(void *env, expr e), void *env);
+int x_count(expr e, int most); /* its distinct nodes; `most` when they are more */
+
+/* ---- evaluation of closed index expressions: values for variables and symbols through `get` */
+bool x_eval_int(expr e, bool (*get)(void *env, expr leaf, int64_t *v), void *env, int64_t *out);
+
+/* Text of an expression as in the loop IR text form; names[] by `name_of` (NULL: var name + "_" + id). */
+void x_print(struct text *t, expr e, const char *(*name_of)(void *env, expr leaf), void *env);
+#endif

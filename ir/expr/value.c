@@ -1,0 +1,306 @@
+/* The constructors of operations: what is constant is folded, what is exact is simplified, index expressions go through
+ * index.c. They never fail: operands that do not fit give the poison expression. */
+#include "ir/expr/buf.h"
+#include "ir/expr/fold.h"
+#include "ir/expr/int.h"
+#include <string.h>
+
+/* ---- arithmetic */
+static bool is_const(expr e) { return e->op == X_CONST; }
+/* I64 expressions that are index expressions in disguise. */
+static expr as_index(struct ctx *c, expr e) {
+    if (e->type != I64) return NULL;
+    if (e->op == X_IDXVAL) return e->arg[0];
+    if (is_const(e)) return x_int(c, e->u.i);
+    return NULL;
+}
+static bool is_f(expr e, double v) {
+    return is_const(e) && (e->type == F32 || e->type == F64) && !memcmp(&e->u.f, &v, sizeof v);
+}
+static bool is_i(expr e, int64_t v) { return is_const(e) && e->type != F32 && e->type != F64 && e->u.i == v; }
+static bool is_arithmetic(enum xop op) {
+    return op == X_ADD || op == X_SUB || op == X_MUL || op == X_DIV || op == X_MOD || op == X_MIN || op == X_MAX;
+}
+/* What op makes of two integers that are these indices, as an index; NULL: not the same, or no arithmetic. */
+static expr index_bin(struct ctx *c, enum xop op, expr a, expr b) {
+    int64_t la, ha, lb, hb;
+    if (!is_arithmetic(op)) return NULL;
+    if (op == X_DIV || op == X_MOD) { /* truncation is floor where both are known not to be negative */
+        x_bounds(c, a, &la, &ha), x_bounds(c, b, &lb, &hb);
+        if (lb <= 0 || (la < 0 && op == X_MOD)) return NULL;
+        expr zero = x_int(c, 0);
+        if (la < 0) return x_sub(c, x_div(c, x_max(c, a, zero), b), x_div(c, x_max(c, x_muli(c, a, -1), zero), b));
+    }
+    return x_bin(c, op, a, b);
+}
+static expr value_bin(struct ctx *c, enum xop op, expr a, expr b) {
+    if (is_const(a) && is_const(b)) return fold_bin(c, op, a, b);
+    enum dtype t = a->type;
+    expr ia = as_index(c, a), ib = as_index(c, b), i = ia && ib ? index_bin(c, op, ia, ib) : NULL;
+    if (i) return x_idxval(c, i);
+    bool flt = t == F32 || t == F64;
+    switch (op) { /* F1, as far as it is exact: x + 0 is not x for x = -0 (N5) */
+    case X_ADD:
+        if (is_f(b, -0.0) || is_i(b, 0)) return a;
+        if (is_f(a, -0.0) || is_i(a, 0)) return b;
+        break;
+    case X_SUB:
+        if (is_f(b, 0.0) || is_i(b, 0)) return a;
+        break;
+    case X_MUL:
+        if (is_f(b, 1.0) || is_i(b, 1)) return a;
+        if (is_f(a, 1.0) || is_i(a, 1)) return b;
+        if (!flt && (is_i(a, 0) || is_i(b, 0))) return x_const_i(c, t, 0);
+        break;
+    case X_DIV:
+        if (is_f(b, 1.0) || is_i(b, 1)) return a;
+        break;
+    case X_MIN:
+    case X_MAX:
+        if (a == b) return a;
+        break;
+    default: break;
+    }
+    return NODE(c, op, t, a, b);
+}
+static expr arith(struct ctx *c, enum xop op, expr a, expr b) {
+    if (x_poisoned((expr[]){a, b}, 2) || a->type != b->type) return x_poison(c);
+    if (a->type != IDX) return value_bin(c, op, a, b);
+    switch (op) {
+    case X_ADD: return idx_addmul(c, a, b, 1);
+    case X_SUB: return idx_addmul(c, a, b, -1);
+    case X_MUL: return idx_mul(c, a, b);
+    case X_DIV: return idx_div(c, a, b);
+    case X_MOD: return idx_mod(c, a, b);
+    default: return idx_minmax(c, op, a, b);
+    }
+}
+expr x_add(struct ctx *c, expr a, expr b) { return arith(c, X_ADD, a, b); }
+expr x_sub(struct ctx *c, expr a, expr b) { return arith(c, X_SUB, a, b); }
+expr x_mul(struct ctx *c, expr a, expr b) { return arith(c, X_MUL, a, b); }
+expr x_div(struct ctx *c, expr a, expr b) { return arith(c, X_DIV, a, b); }
+expr x_mod(struct ctx *c, expr a, expr b) { return arith(c, X_MOD, a, b); }
+expr x_min(struct ctx *c, expr a, expr b) { return arith(c, X_MIN, a, b); }
+expr x_max(struct ctx *c, expr a, expr b) { return arith(c, X_MAX, a, b); }
+
+expr x_fma(struct ctx *c, expr a, expr b, expr d) {
+    if (x_poisoned((expr[]){a, b, d}, 3) || a->type != b->type || a->type != d->type ||
+        (a->type != F32 && a->type != F64))
+        return x_poison(c);
+    if (is_const(a) && is_const(b) && is_const(d)) return fold_fma(c, a, b, d);
+    return NODE(c, X_FMA, a->type, a, b, d);
+}
+expr x_un(struct ctx *c, enum xop op, expr a) {
+    if (x_poisoned(&a, 1)) return x_poison(c);
+    if (op == X_NOT && a->type == BOOL) return x_not(c, a);
+    if (a->type == IDX) {
+        if (op == X_NEG) return x_muli(c, a, -1);
+        if (op == X_ABS) return x_max(c, a, x_muli(c, a, -1));
+        return op == X_FLOOR || op == X_CEIL || op == X_TRUNC || op == X_RINT ? a : x_poison(c);
+    }
+    bool flt = a->type == F32 || a->type == F64;
+    if (!flt && (op == X_FLOOR || op == X_CEIL || op == X_TRUNC || op == X_RINT)) return a;
+    if ((!flt && op == X_SQRT) || (flt && op == X_NOT)) return x_poison(c);
+    if (is_const(a)) return fold_un(c, op, a);
+    if (as_index(c, a) && (op == X_NEG || op == X_ABS)) return x_idxval(c, x_un(c, op, as_index(c, a)));
+    if (op == X_NEG && a->op == X_NEG) return a->arg[0];
+    return NODE(c, op, a->type, a);
+}
+expr x_cmp(struct ctx *c, enum xop op, expr a, expr b) {
+    if (x_poisoned((expr[]){a, b}, 2) || a->type != b->type) return x_poison(c);
+    expr ia = as_index(c, a), ib = as_index(c, b);
+    if (ia && ib) a = ia, b = ib;
+    if (a->type != IDX) {
+        if (is_const(a) && is_const(b)) return fold_cmp(c, op, a, b);
+        if (a == b && !dtype_is_float(a->type) && !dtype_is_complex(a->type)) /* no NaN; compilers warn of it */
+            return x_bool(c, op == X_LE || op == X_EQ);
+        return NODE(c, op, BOOL, a, b);
+    }
+    int64_t lo, hi;
+    switch (op) {
+    case X_LT:
+        if (x_proves_lt(c, a, b)) return x_bool(c, true);
+        if (x_proves_le(c, b, a)) return x_bool(c, false);
+        break;
+    case X_LE:
+        if (x_proves_le(c, a, b)) return x_bool(c, true);
+        if (x_proves_lt(c, b, a)) return x_bool(c, false);
+        break;
+    default:
+        x_bounds(c, x_sub(c, a, b), &lo, &hi);
+        if (!lo && !hi) return x_bool(c, op == X_EQ);
+        if (lo > 0 || hi < 0 || x_proves_lt(c, a, b) || x_proves_lt(c, b, a)) return x_bool(c, op == X_NE);
+        break;
+    }
+    return NODE(c, op, BOOL, a, b);
+}
+expr x_and(struct ctx *c, expr a, expr b) {
+    if (x_poisoned((expr[]){a, b}, 2) || a->type != b->type) return x_poison(c);
+    if (a->type != BOOL) return value_bin(c, X_AND, a, b);
+    if (x_is_false(a) || x_is_true(b) || a == b) return a;
+    if (x_is_true(a) || x_is_false(b)) return b;
+    return NODE(c, X_AND, BOOL, a, b);
+}
+expr x_or(struct ctx *c, expr a, expr b) {
+    if (x_poisoned((expr[]){a, b}, 2) || a->type != b->type) return x_poison(c);
+    if (a->type != BOOL) return value_bin(c, X_OR, a, b);
+    if (x_is_true(a) || x_is_false(b) || a == b) return a;
+    if (x_is_false(a) || x_is_true(b)) return b;
+    return NODE(c, X_OR, BOOL, a, b);
+}
+expr x_not(struct ctx *c, expr a) {
+    if (x_poisoned(&a, 1)) return x_poison(c);
+    if (a->type != BOOL) return x_un(c, X_NOT, a);
+    if (is_const(a)) return x_bool(c, !a->u.i);
+    if (a->op == X_NOT) return a->arg[0];
+    bool exact = a->n == 2 && a->arg[0]->type != F32 && a->arg[0]->type != F64; /* NaN: not (a<b) is not b<=a */
+    if (a->op == X_LT && exact) return NODE(c, X_LE, BOOL, a->arg[1], a->arg[0]);
+    if (a->op == X_LE && exact) return NODE(c, X_LT, BOOL, a->arg[1], a->arg[0]);
+    if (a->op == X_EQ) return NODE(c, X_NE, BOOL, a->arg[0], a->arg[1]);
+    if (a->op == X_NE) return NODE(c, X_EQ, BOOL, a->arg[0], a->arg[1]);
+    return NODE(c, X_NOT, BOOL, a);
+}
+expr x_bin(struct ctx *c, enum xop op, expr a, expr b) {
+    if (is_arithmetic(op)) return arith(c, op, a, b);
+    switch (op) {
+    case X_LT:
+    case X_LE:
+    case X_EQ:
+    case X_NE: return x_cmp(c, op, a, b);
+    case X_AND: return x_and(c, a, b);
+    case X_OR: return x_or(c, a, b);
+    case X_XOR:
+    case X_SHL:
+    case X_SHR:
+        if (x_poisoned((expr[]){a, b}, 2) || a->type != b->type || a->type == IDX || a->type == F32 || a->type == F64)
+            return x_poison(c);
+        if (op == X_XOR && a == b) return x_num(c, (enum dtype)a->type, 0);
+        return is_const(a) && is_const(b) ? fold_bin(c, op, a, b) : NODE(c, op, a->type, a, b);
+    default: return x_poison(c);
+    }
+}
+expr x_select(struct ctx *c, expr cond, expr a, expr b) {
+    if (!cond || cond->op == X_POISON || cond->type != BOOL) return x_poison(c);
+    if (x_is_true(cond)) return a;
+    if (x_is_false(cond)) return b;
+    if (x_poisoned((expr[]){a, b}, 2) || a->type != b->type) return x_poison(c);
+    if (a == b) return a;
+    expr ia = as_index(c, a), ib = as_index(c, b);
+    if (ia && ib && (a->op == X_IDXVAL || b->op == X_IDXVAL)) return x_idxval(c, x_select(c, cond, ia, ib));
+    if (a->type == BOOL && x_is_true(a) && x_is_false(b)) return cond;
+    return NODE(c, X_SELECT, a->type, cond, a, b);
+}
+/* The index that a value of 32 bits is, if no operation on the way from indices to it can wrap; else NULL. The budget
+ * is for sharing: trees can be exponentially larger than what they are made of. */
+static expr unwrapped_of(struct ctx *c, expr v, int *budget) {
+    expr r = NULL;
+    int64_t lo, hi;
+    if (--*budget < 0) return NULL;
+    if (v->op == X_CONST) return x_int(c, v->u.i);
+    if (v->op == X_CAST) r = as_index(c, v->arg[0]);
+    if (is_arithmetic((enum xop)v->op)) {
+        expr a = unwrapped_of(c, v->arg[0], budget), b = a ? unwrapped_of(c, v->arg[1], budget) : NULL;
+        if (b) r = index_bin(c, (enum xop)v->op, a, b);
+    }
+    if (!r) return NULL;
+    x_bounds(c, r, &lo, &hi);
+    return lo >= INT32_MIN && hi <= INT32_MAX ? r : NULL;
+}
+static expr unwrapped(struct ctx *c, expr v) {
+    int budget = 64;
+    return v->type == I32 ? unwrapped_of(c, v, &budget) : NULL;
+}
+expr x_cast(struct ctx *c, enum dtype t, expr a) {
+    if (x_poisoned(&a, 1)) return x_poison(c);
+    if (a->type == IDX) a = x_idxval(c, a);
+    if (t == IDX) return x_toidx(c, a);
+    if (a->type == t) return a;
+    if (is_const(a)) return fold_cast(c, t, a);
+    if (t == BOOL) return x_cmp(c, X_NE, a, x_num(c, a->type, 0));
+    expr index = t == I64 ? unwrapped(c, a) : NULL;
+    if (index) return x_idxval(c, index);
+    return NODE(c, X_CAST, t, a);
+}
+expr x_bitcast(struct ctx *c, enum dtype t, expr a) {
+    if (x_poisoned(&a, 1) || dtype_bytes(t) != dtype_bytes(a->type)) return x_poison(c);
+    if (a->type == t) return a;
+    if (is_const(a)) return fold_bitcast(c, t, a);
+    if (a->op == X_BITCAST) return x_bitcast(c, t, a->arg[0]);
+    return NODE(c, X_BITCAST, t, a);
+}
+expr x_round(struct ctx *c, enum dtype storage, expr a) {
+    if (x_poisoned(&a, 1) || dtype_value(storage) != a->type) return x_poison(c);
+    if (storage == a->type || (a->op == X_ROUND && a->u.i == storage)) return a;
+    if (a->op == X_LOAD && a->u.buf->type == storage) return a; /* a load of that type is exact already */
+    if (is_const(a)) return fold_round(c, storage, a);
+    struct expr h;
+    x_head(&h, X_ROUND, a->type);
+    h.u.i = storage;
+    return x_make(c, &h, &a, 1, NULL);
+}
+expr x_load(struct ctx *c, struct buf *b, const expr *idx, int n, expr fill) {
+    expr args[40];
+    if (n < 0 || n > 36 || x_poisoned(idx, n) || (fill && fill->op == X_POISON)) return x_poison(c);
+    for (int k = 0; k < n; k++)
+        if (idx[k]->type != IDX) return x_poison(c);
+    if (n) memcpy(args, idx, (size_t)n * sizeof *args);
+    if (fill) args[n] = fill;
+    struct expr h;
+    x_head(&h, X_LOAD, dtype_value(b->type));
+    h.has_fill = fill != NULL;
+    h.u.buf = b;
+    return x_make(c, &h, args, n + (fill != NULL), NULL);
+}
+expr x_call(struct ctx *c, const struct fn *f, const expr *args) {
+    if (!f || x_poisoned(args, f->nargs)) return x_poison(c);
+    for (int k = 0; k < f->nargs; k++)
+        if (args[k]->type != f->args[k]) return x_poison(c);
+    struct expr h;
+    x_head(&h, X_CALL, f->type);
+    h.u.fn = f;
+    return x_make(c, &h, args, f->nargs, NULL);
+}
+expr x_text(struct ctx *c, expr load, expr n) {
+    if (x_poisoned((expr[]){load, n}, 2) || load->op != X_LOAD || load->has_fill || load->u.buf->type != U8 ||
+        n->type != I64)
+        return x_poison(c);
+    return NODE(c, X_TEXT, STR, load, n);
+}
+expr x_idxval(struct ctx *c, expr index) {
+    if (x_poisoned(&index, 1) || index->type != IDX) return x_poison(c);
+    if (is_const(index)) return x_const_i(c, I64, index->u.i);
+    if (index->op == X_TOIDX && index->arg[0]->type == I64) return index->arg[0];
+    return NODE(c, X_IDXVAL, I64, index);
+}
+expr x_toidx(struct ctx *c, expr v) {
+    if (x_poisoned(&v, 1)) return x_poison(c);
+    if (v->type == IDX) return v;
+    if (v->type == BOOL) return x_select(c, v, x_int(c, 1), x_int(c, 0));
+    if (v->type == F32 || v->type == F64 || v->type == STR) return x_poison(c);
+    expr index = unwrapped(c, v);
+    if (index) return index;
+    switch (v->op) {
+    case X_CONST: return x_int(c, v->u.i);
+    case X_IDXVAL: return v->arg[0];
+    case X_ADD:
+    case X_SUB:
+        if (v->type != I64) break;
+        return x_bin(c, (enum xop)v->op, x_toidx(c, v->arg[0]), x_toidx(c, v->arg[1]));
+    case X_MIN:
+    case X_MAX: return x_bin(c, (enum xop)v->op, x_toidx(c, v->arg[0]), x_toidx(c, v->arg[1]));
+    case X_MUL:
+        if (v->type != I64 || (!is_const(v->arg[0]) && !is_const(v->arg[1]))) break;
+        return x_mul(c, x_toidx(c, v->arg[0]), x_toidx(c, v->arg[1]));
+    case X_SELECT: return x_select(c, v->arg[0], x_toidx(c, v->arg[1]), x_toidx(c, v->arg[2]));
+    case X_CAST:
+        if (v->type == I64 && v->arg[0]->type == I32) return x_toidx(c, v->arg[0]);
+        break;
+    default: break;
+    }
+    return NODE(c, X_TOIDX, IDX, v);
+}
+expr x_guard(struct ctx *c, expr index, expr n) {
+    if (x_poisoned((expr[]){index, n}, 2) || index->type != IDX || n->type != IDX) return x_poison(c);
+    if (x_proves_le(c, x_int(c, 0), index) && x_proves_lt(c, index, n)) return index;
+    return NODE(c, X_GUARD, IDX, index, n);
+}

@@ -1,0 +1,55 @@
+/* The registry of ops: rows of all families, sorted by domain and name. Filled at start-up, before the first look-up;
+ * both IRs and all passes look ops up here. */
+#include "ir/graph/op.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Rows live in the families' arrays; this is an index of them that lasts as long as the process. */
+static VEC(const struct op *) rows;
+static bool sorted = true;
+
+static int compare(const void *a, const void *b) {
+    const struct op *x = *(const struct op *const *)a, *y = *(const struct op *const *)b;
+    int d = strcmp(x->domain, y->domain);
+    return d ? d : strcmp(x->name, y->name);
+}
+
+void op_register(const struct op *family) {
+    for (const struct op *o = family; o->name; o++) {
+        ASSERT(o->domain && o->since >= o->first);
+        ASSERT(!!o->define + !!o->expand + !!o->control == 1);
+        PUSH(NULL, &rows, o);
+    }
+    sorted = false;
+}
+
+static void sort_rows(void) {
+    if (sorted) return;
+    qsort(rows.v, (size_t)rows.n, sizeof *rows.v, compare);
+    for (int i = 1; i < rows.n; i++)
+        if (compare(&rows.v[i - 1], &rows.v[i]) == 0)
+            BUG("op %s::%s is registered twice", rows.v[i]->domain, rows.v[i]->name);
+    sorted = true;
+}
+
+const struct op *op_find(const char *domain, const char *name) {
+    sort_rows();
+    if (!rows.n) return NULL;
+    struct op key = {.domain = domain, .name = name};
+    const struct op *k = &key;
+    const struct op **found = bsearch(&k, rows.v, (size_t)rows.n, sizeof *rows.v, compare);
+    return found ? *found : NULL;
+}
+
+int op_count(void) { return rows.n; }
+
+const struct op *op_at(int k) {
+    sort_rows();
+    ASSERT(k >= 0 && k < rows.n);
+    return rows.v[k];
+}
+
+int opset_newest(const char *domain) {
+    if (!*domain) return OPSET_NEWEST;
+    return strcmp(domain, "ai.onnx.ml") == 0 ? 5 : 1;
+}

@@ -1,0 +1,76 @@
+/* What an op is: a row of a table, standing beside its functions in lower/ops/<family>.c (design: ops).
+ * The registry is filled by lower/ops/ops.c; both IRs and all passes look ops up here. */
+#ifndef NN_IR_OP_H
+#define NN_IR_OP_H
+#include "ir/graph/graph.h"
+
+/* Sets of element types, for slots. */
+#define TSET(t)     (UINT64_C(1) << (t))
+#define TS_FLOAT    (TSET(F16) | TSET(BF16) | TSET(F32) | TSET(F64))
+#define TS_SIGNED   (TSET(I8) | TSET(I16) | TSET(I32) | TSET(I64))
+#define TS_UNSIGNED (TSET(U8) | TSET(U16) | TSET(U32) | TSET(U64))
+#define TS_INT      (TS_SIGNED | TS_UNSIGNED)
+#define TS_NUM      (TS_FLOAT | TS_INT)
+#define TS_INDEX    (TSET(I32) | TSET(I64))
+#define TS_F8       (TSET(F8E4M3FN) | TSET(F8E4M3FNUZ) | TSET(F8E5M2) | TSET(F8E5M2FNUZ) | TSET(F8E8M0) | TSET(F4E2M1))
+#define TS_SUB      (TSET(U4) | TSET(I4) | TSET(U2) | TSET(I2))
+#define TS_ANY      (~UINT64_C(0))
+#define TS_REAL     (TS_ANY & ~(TSET(C64) | TSET(C128))) /* complex numbers are only moved */
+
+/* VARIADIC: the last slot, any number; SCALAR: one element, whatever the rank; HOLDER: a sequence or optional too */
+enum slot_flags { OPTIONAL = 1, VARIADIC = 2, SCALAR = 4, HOLDER = 8 };
+struct op_slot {
+    const char *name;
+    uint64_t types;
+    int flags;
+}; /* name NULL ends a list */
+enum { A_REQUIRED = 1 };
+struct op_attr { /* name NULL ends a list */
+    const char *name;
+    enum attr_kind kind;
+    int flags;
+    int64_t i; /* defaults */
+    float f;
+    const char *s;
+};
+/* Rewrites a node of version <= `upto` (that was not rewritten by an earlier row) into the form of the next version.
+ * Rows are in ascending order; import runs all that apply. The node may be changed in place or replaced. */
+struct op_upgrade {
+    int upto;
+    void (*fn)(struct node *n);
+};
+
+/* Ops that own regions (If, Loop, Scan). infer sets the types of the results; with infer_region the driver infers a
+ * body whose parameters have types. lower appends the statements (lower/lower.h). */
+struct lowering;
+enum infer_status { INFER_OK, INFER_FAILED, INFER_REPLACED }; /* REPLACED: n is gone, go on after its replacement */
+struct op_control {
+    enum infer_status (*infer)(struct graph *g, struct node *n, bool (*infer_region)(struct region *r));
+    bool (*lower)(struct lowering *l, struct node *n);
+};
+
+/* RANDOM: gives another result every time; never folded, never merged with an equal node.
+ * EFFECT: is there for what it does, not for a result; never removed. */
+enum op_flags { OP_RANDOM = 1, OP_EFFECT = 2 };
+
+struct op {
+    const char *domain, *name;
+    int since; /* the version of the canonical form */
+    int first; /* oldest version accepted */
+    const struct op_attr *attrs;
+    const struct op_slot *ins, *outs;
+    void (*define)(void); /* exactly one of these three */
+    void (*expand)(void);
+    const struct op_control *control;
+    const struct op_upgrade *upgrades; /* upto 0 ends */
+    const char *spec;                  /* section, and every deliberate deviation */
+    int flags;                         /* enum op_flags */
+};
+/* Registry: families are arrays ended by name NULL. */
+void op_register(const struct op *family);
+const struct op *op_find(const char *domain, const char *name); /* NULL if unknown */
+int op_count(void);
+const struct op *op_at(int k);        /* sorted by domain and name */
+enum { OPSET_NEWEST = 28 };           /* of ai.onnx */
+int opset_newest(const char *domain); /* the newest version known here; 1 for domains without versions */
+#endif

@@ -1,0 +1,263 @@
+/* The loop IR: statements, buffers, procedures. From `stage` statements (what an op computes) to scheduled loops (how).
+ *
+ * A module is a whole program: an entry procedure that allocates, computes sizes, branches and calls kernels, and the
+ * kernels themselves; one procedure type for both. Text form, grammar and rules: docs/loop-ir.md. loop_print/loop_parse
+ * round-trip, loop_verify states what is legal, loop_eval is the meaning. */
+#ifndef NN_IR_LOOP_H
+#define NN_IR_LOOP_H
+#include "ir/base/tensor.h"
+#include "ir/base/vec.h"
+#include "ir/expr/buf.h"
+#include "ir/graph/holder.h"
+#include "ir/graph/trace.h"
+
+enum loop_kind {
+    LK_SERIAL,
+    LK_PARALLEL,
+    LK_VECTOR,
+    LK_UNROLL,
+    LK_BLOCK_X,
+    LK_BLOCK_Y,
+    LK_BLOCK_Z,
+    LK_THREAD_X,
+    LK_THREAD_Y,
+    LK_THREAD_Z,
+    LK_COUNT
+};
+const char *loop_kind_name(enum loop_kind k);
+/* Reduction operators of stages and of store updates. */
+enum red_op { RED_NONE, RED_SUM, RED_PROD, RED_MAX, RED_MIN, RED_AND, RED_OR, RED_COUNT };
+const char *red_op_name(enum red_op r); /* "+" "*" "max" "min" "and" "or" */
+/* What leaves every value of the type alone, as it can be stored: the least i8 is -128, though it is computed as i32.
+ */
+expr red_identity(struct ctx *c, enum red_op r, enum dtype stored);
+expr red_apply(struct ctx *c, enum red_op r, expr acc, expr v);
+
+enum stmt_kind {
+    S_FOR,
+    S_STORE,
+    S_IF,
+    S_ALLOC,
+    S_FREE,
+    S_STAGE,
+    S_SIZE,
+    S_CALL,
+    S_WHILE,
+    S_CHECK,
+    S_INSTR,
+    S_BARRIER,
+    S_PREFETCH,
+    S_SWAP,
+    S_VIEW,
+    S_COMMENT,
+    S_KIND_COUNT
+};
+
+struct stmt;
+struct block {
+    struct stmt *first, *last;
+    struct stmt *owner;
+}; /* owner NULL: a procedure's body */
+
+struct instr_row; /* ir/loop/target.h */
+struct proc;
+struct stmt {
+    enum stmt_kind kind;
+    struct stmt *prev, *next;
+    struct block *in; /* the block that holds it */
+    union {
+        struct {
+            const struct var *var;
+            enum loop_kind kind;
+            bool outline, piped;
+            struct block body;
+        } loop; /* name and extent: var's */
+        struct {
+            struct buf *buf;
+            int n;
+            expr *idx;
+            enum red_op op;
+            expr value;
+        } store; /* op RED_NONE: plain */
+        struct {
+            expr cond;
+            struct block then, other;
+        } cond;
+        struct {
+            struct buf *buf;
+        } alloc; /* lives to the end of its block (also S_FREE, regions only) */
+        struct { /* buf[axes] = value; with op: reduced over red axes from init */
+            struct buf *buf;
+            int naxes, nred;
+            const struct var **axes, **red;
+            enum red_op op;
+            expr init, value; /* init NULL: the identity */
+        } stage;
+        struct {
+            const struct sym *sym;
+            expr lo, hi, value;
+        } size; /* value: IDX (may hold loads via TOIDX) */
+        struct {
+            struct proc *callee;
+            int nbufs, nargs;
+            struct buf **bufs;
+            expr *args;
+            const char *origin; /* the node of the model that a fault in it is of; NULL: as the callee's comment says */
+        } call;                 /* bufs bind params, args bind syms, in order */
+        struct {
+            expr cond, max;
+            struct block body;
+        } loop_while; /* tested before each pass; max NULL: cfg fuel only */
+        struct {
+            expr cond;
+            const char *fault, *origin;
+        } check; /* false: the program stops with the named fault */
+        struct {
+            const struct instr_row *row;
+            int n;
+            struct {
+                const char *hole;
+                struct buf *buf;
+                expr off;
+            } * holes;
+            struct block body;
+        } instr;
+        struct {
+            struct buf *buf;
+            expr off;
+        } prefetch;
+        struct {
+            struct buf *a, *b;
+        } swap; /* contents change places (carried values at the back edge) */
+        struct {
+            struct buf *buf, *of;
+            expr off;
+        } view; /* buf is the storage of `of` from cell `off` on; entry only. Text: `view y: f32[4] arena of x+off` */
+        struct {
+            const char *text;
+        } comment;
+    } u;
+};
+
+/* What a parameter does; the verifier holds the body to it. */
+enum param_dir { DIR_IN, DIR_OUT, DIR_INOUT };
+struct param {
+    struct buf *buf;
+    enum param_dir dir;
+};
+struct proc {
+    const char *name, *comment;   /* comment: the ONNX nodes it came from, for the printer; may be NULL */
+    VEC(struct param) params;     /* buffers, scope SC_PARAM */
+    VEC(const struct sym *) syms; /* sizes passed by the caller */
+    VEC(struct buf *) bufs;       /* all buffers, params first */
+    struct map names, numbers;    /* of bufs: name -> buffer; base -> least number that may be free; see buf_new */
+    struct block body;
+    VEC(const char *) steps;   /* the schedule steps applied so far, as text */
+    VEC(const char *) todo;    /* steps that a text lists for this procedure, not applied yet */
+    const struct proc *before; /* a kernel as it was before its first step; NULL: not kept */
+    bool is_kernel_text;       /* from templates/kernels: body holds general loops */
+};
+struct module {
+    struct ctx *ctx;
+    VEC(struct proc *) procs;   /* kernels, in order of first call */
+    struct proc *entry;         /* NULL in texts of single kernels */
+    VEC(const struct fn *) fns; /* functions used */
+    holders taken, given;       /* which inputs and outputs of the entry are parts of one value */
+    states kept;                /* inputs of the entry that the next run gets from outputs */
+    sources sources;            /* what became of the model's nodes */
+};
+
+/* ---- building */
+struct module *module_new(struct ctx *c);
+struct proc *proc_new(struct ctx *c, const char *name);
+struct buf *buf_new(struct ctx *c, struct proc *p, const char *name, enum dtype type, enum scope scope,
+                    const expr *dims, int nd);
+struct buf *proc_param(struct ctx *c, struct proc *p, const char *name, enum dtype type, enum param_dir dir,
+                       const expr *dims, int nd);
+struct buf *proc_buf(const struct proc *p, const char *name); /* NULL if none */
+void proc_drop_buf(struct proc *p, struct buf *b);
+void proc_drop_bufs(struct proc *p, const struct map *which); /* the keys */
+struct stmt *s_for(struct ctx *c, const struct var *v, enum loop_kind k);
+struct stmt *s_store(struct ctx *c, struct buf *b, const expr *idx, int n, enum red_op op, expr value);
+struct stmt *s_if(struct ctx *c, expr cond);
+struct stmt *s_alloc(struct ctx *c, struct buf *b);
+struct stmt *s_stage(struct ctx *c, struct buf *b, const struct var **axes, int naxes, enum red_op op,
+                     const struct var **red, int nred, expr init, expr value);
+struct stmt *s_new(struct ctx *c, enum stmt_kind k); /* zeroed; for the other kinds */
+void block_append(struct block *b, struct stmt *s);
+void stmt_insert_before(struct stmt *at, struct stmt *s);
+void stmt_insert_after(struct stmt *at, struct stmt *s);
+void stmt_remove(struct stmt *s); /* unlink */
+/* Appends all statements of `from`, which may be a copy returned by value, to `to`; from is emptied. */
+void block_move(struct block *to, struct block *from);
+/* Puts the statements of `body` where s stands (body is emptied, s unlinked). */
+void stmt_replace(struct stmt *s, struct block *body);
+/* The parts of a statement that hold blocks: 0, 1 or 2 of them. */
+int stmt_blocks(struct stmt *s, struct block *out[2]);
+struct stmt *stmt_parent(const struct stmt *s); /* enclosing statement or NULL */
+
+/* ---- walking and rewriting */
+/* Every statement, parents first; fn returns false to skip its blocks. Instructions' reference bodies are walked too
+ * unless `fn` returns false for the instruction. fn must not unlink other statements than s. */
+void walk(struct block *b, bool (*fn)(void *env, struct stmt *s), void *env);
+void walk_stmt(struct stmt *s, bool (*fn)(void *env, struct stmt *s), void *env); /* s and what is in it */
+/* The expressions that the statement itself holds, not its blocks; fn may replace them, but not the extents of loops
+ * and stages, which belong to their variables. */
+void stmt_exprs(struct stmt *s, void (*fn)(void *env, expr *e), void *env);
+/* Rebuilds every expression below b with x_map(fn), in place, also the geometry of buffers allocated there. Extents are
+ * not rewritten in place: loops whose extent changes get a fresh variable. `if`s whose condition became constant
+ * collapse; loops of extent 0 go, and loops and `if`s that this leaves empty. */
+void map_exprs(struct ctx *c, struct block *b, expr (*fn)(void *env, expr e), void *env);
+void subst_block(struct ctx *c, struct block *b, const struct subst *s);
+/* Deep copy with fresh loop variables; buffers and symbols are shared. Use block_move or stmt_replace on the result,
+ * never plain assignment: statements know the block that holds them. */
+struct block clone_block(struct ctx *c, const struct block *b);
+struct proc *clone_proc(struct ctx *c, const struct proc *p, const char *name); /* fresh buffers too */
+/* Every load below b, or in s: each occurrence in each statement. */
+void each_load(struct block *b, void (*fn)(void *env, struct stmt *s, expr load), void *env);
+void stmt_loads(struct stmt *s, void (*fn)(void *env, struct stmt *s, expr load), void *env);
+/* Views: `views` gets view -> the buffer it is a view of, for storage_of, the buffer that has the memory of b. */
+void note_views(struct map *views, struct block *b);
+struct buf *storage_of(struct map *views, struct buf *b);
+/* Does s, or anything in it, load from the storage of b, which is no view; use it at all? views NULL: there are none.
+ */
+bool stmt_reads(struct stmt *s, const struct buf *b, struct map *views);
+bool stmt_uses(struct stmt *s, const struct buf *b, struct map *views);
+/* Can running it set the fault flag or stop the program: a check, a size, a guarded index? */
+bool stmt_may_fault(struct stmt *s);
+bool proc_may_fault(const struct proc *p);
+/* Is there a statement that stores to `buf`? */
+bool stores_to(struct block *b, const struct buf *buf);
+bool stmt_stores_to(struct stmt *s, const struct buf *buf);
+/* Replaces S_STAGE by its loop nests (init nest, update nest), loops named "<buffer base>.<axis>". Axes are logical
+ * dims: a layout that the buffer already has is applied. */
+void lower_stages(struct ctx *c, struct proc *p);
+
+/* ---- text (loop_print.c, loop_parse.c) */
+void loop_print(struct text *out, const struct module *m);
+void proc_print(struct text *out, struct ctx *c, const struct proc *p);
+/* For diagnostics: a statement's own line, and an expression as it reads at that statement; cut to about 120
+ * characters. */
+const char *stmt_text(struct ctx *c, const struct proc *p, const struct stmt *s);
+const char *expr_text(struct ctx *c, const struct proc *p, const struct stmt *s, expr e);
+/* NULL after syntax errors, which are recorded with file:line. Constants without data are allowed. */
+struct module *loop_parse(struct ctx *c, const char *text, size_t n, const char *file);
+/* The same, adding to m: the text may use functions and procedures that m has. false after errors (m is then unusable).
+ */
+bool loop_parse_into(struct ctx *c, struct module *m, const char *text, size_t n, const char *file);
+/* Finds instruction rows by name for the parser; set by whoever has the rows. Unset, or NULL for a name: the statement
+ * gets a row that has its name only. */
+extern const struct instr_row *(*nn_find_instr)(const char *name);
+
+/* ---- rules (ir/verify/loop.c): records diagnostics; true if none. `after`: name of the pass or step, for the message.
+ */
+bool loop_verify(struct module *m, const char *after);
+bool proc_verify(struct module *m, struct proc *p, const char *after);
+/* Also what only holds when all steps are done: register buffers are indexed by loops that the printer unrolls (V7). */
+bool proc_verify_final(struct module *m, struct proc *p, const char *after);
+/* Checks of the run for what cannot be proved of p (ir/verify/guard.c), true if p is right with them: an index that may
+ * lie outside gets a guard; sizes that a call needs to be equal, or in a range, a `check` before it. origin_of: the
+ * node of the model that a call is for. */
+bool proc_guard(struct module *m, struct proc *p, const char *after,
+                const char *(*origin_of)(void *env, const struct stmt *call), void *env);
+#endif

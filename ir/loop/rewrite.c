@@ -1,0 +1,444 @@
+/* The loop IR's tools for passes and steps: walking, rewriting every expression in place, cloning, and the lowering of
+ * stages to loop nests. Steps (lower/schedule) are written with these and little else. */
+#include "ir/loop/loop.h"
+#include <string.h>
+
+/* ---- walking */
+void walk_stmt(struct stmt *s, bool (*fn)(void *env, struct stmt *s), void *env) {
+    struct block *sub[2];
+    if (!fn(env, s)) return;
+    for (int n = stmt_blocks(s, sub), k = 0; k < n; k++) walk(sub[k], fn, env);
+}
+void walk(struct block *b, bool (*fn)(void *env, struct stmt *s), void *env) {
+    for (struct stmt *s = b->first, *next; s; s = next) {
+        next = s->next;
+        walk_stmt(s, fn, env);
+    }
+}
+static void each_of(expr *e, int n, void (*fn)(void *, expr *), void *env) {
+    for (int k = 0; k < n; k++)
+        if (e[k]) fn(env, &e[k]);
+}
+static void each_extent(const struct var **v, int n, void (*fn)(void *, expr *), void *env) {
+    for (int k = 0; k < n; k++) {
+        expr e = v[k]->extent;
+        fn(env, &e);
+    }
+}
+void stmt_exprs(struct stmt *s, void (*fn)(void *env, expr *e), void *env) {
+    switch (s->kind) {
+    case S_FOR: each_extent(&s->u.loop.var, 1, fn, env); break;
+    case S_STORE:
+        each_of(s->u.store.idx, s->u.store.n, fn, env);
+        each_of(&s->u.store.value, 1, fn, env);
+        break;
+    case S_IF: each_of(&s->u.cond.cond, 1, fn, env); break;
+    case S_STAGE:
+        each_extent(s->u.stage.axes, s->u.stage.naxes, fn, env);
+        each_extent(s->u.stage.red, s->u.stage.nred, fn, env);
+        each_of(&s->u.stage.init, 1, fn, env);
+        each_of(&s->u.stage.value, 1, fn, env);
+        break;
+    case S_SIZE:
+        each_of(&s->u.size.lo, 1, fn, env);
+        each_of(&s->u.size.hi, 1, fn, env);
+        each_of(&s->u.size.value, 1, fn, env);
+        break;
+    case S_CALL: each_of(s->u.call.args, s->u.call.nargs, fn, env); break;
+    case S_WHILE:
+        each_of(&s->u.loop_while.cond, 1, fn, env);
+        each_of(&s->u.loop_while.max, 1, fn, env);
+        break;
+    case S_CHECK: each_of(&s->u.check.cond, 1, fn, env); break;
+    case S_INSTR:
+        for (int k = 0; k < s->u.instr.n; k++) each_of(&s->u.instr.holes[k].off, 1, fn, env);
+        break;
+    case S_PREFETCH: each_of(&s->u.prefetch.off, 1, fn, env); break;
+    case S_VIEW: each_of(&s->u.view.off, 1, fn, env); break;
+    default: break;
+    }
+}
+struct loads {
+    void (*fn)(void *, struct stmt *, expr);
+    void *env;
+    struct stmt *s;
+};
+static bool load_node(void *env, expr e) {
+    struct loads *l = env;
+    if (e->op == X_LOAD) l->fn(l->env, l->s, e);
+    return true;
+}
+static void load_expr(void *env, expr *e) { x_visit(*e, load_node, env); }
+static bool load_stmt(void *env, struct stmt *s) {
+    struct loads *l = env;
+    l->s = s;
+    stmt_exprs(s, load_expr, l);
+    return true;
+}
+void stmt_loads(struct stmt *s, void (*fn)(void *env, struct stmt *s, expr load), void *env) {
+    struct loads l = {fn, env, NULL};
+    walk_stmt(s, load_stmt, &l);
+}
+void each_load(struct block *b, void (*fn)(void *env, struct stmt *s, expr load), void *env) {
+    struct loads l = {fn, env, NULL};
+    walk(b, load_stmt, &l);
+}
+
+/* ---- faults */
+static bool no_guard(void *env, expr e) {
+    (void)env;
+    return e->op != X_GUARD;
+}
+static void find_guard(void *env, expr *e) { *(bool *)env |= !x_visit(*e, no_guard, NULL); }
+static bool find_fault(void *env, struct stmt *s) {
+    bool *found = env;
+    *found |= s->kind == S_CHECK || s->kind == S_SIZE || (s->kind == S_WHILE && s->u.loop_while.max) ||
+              (s->kind == S_CALL && proc_may_fault(s->u.call.callee));
+    if (!*found) stmt_exprs(s, find_guard, found);
+    return !*found;
+}
+bool stmt_may_fault(struct stmt *s) {
+    bool found = false;
+    walk_stmt(s, find_fault, &found);
+    return found;
+}
+bool proc_may_fault(const struct proc *p) {
+    bool found = false;
+    walk((struct block *)&p->body, find_fault, &found);
+    return found;
+}
+
+/* ---- which storage is used */
+static bool note_view(void *env, struct stmt *s) {
+    if (s->kind == S_VIEW) map_put(env, PKEY(s->u.view.buf), s->u.view.of);
+    return true;
+}
+void note_views(struct map *views, struct block *b) { walk(b, note_view, views); }
+struct buf *storage_of(struct map *views, struct buf *b) {
+    struct buf *root = b, *of;
+    while (views && (of = map_get(views, PKEY(root)))) root = of;
+    for (; b != root; b = of) { /* the way is short next time: views of views of views are asked for often */
+        of = map_get(views, PKEY(b));
+        if (of != root) map_put(views, PKEY(b), root);
+    }
+    return root;
+}
+struct using {
+    const struct buf *buf;
+    struct map *views;
+    bool found;
+};
+static void use(struct using *u, struct buf *b) { u->found |= storage_of(u->views, b) == u->buf; }
+static void using_load(void *env, struct stmt *s, expr load) {
+    (void)s;
+    use(env, load->u.buf);
+}
+static bool using_stmt(void *env, struct stmt *s) {
+    struct using *u = env;
+    switch (s->kind) {
+    case S_STORE: use(u, s->u.store.buf); break;
+    case S_STAGE: use(u, s->u.stage.buf); break;
+    case S_SWAP: use(u, s->u.swap.a), use(u, s->u.swap.b); break;
+    case S_FREE: use(u, s->u.alloc.buf); break;
+    case S_VIEW: use(u, s->u.view.of); break;
+    case S_PREFETCH: use(u, s->u.prefetch.buf); break;
+    case S_CALL:
+        for (int k = 0; k < s->u.call.nbufs; k++) use(u, s->u.call.bufs[k]);
+        break;
+    default: break;
+    }
+    return !u->found;
+}
+bool stmt_reads(struct stmt *s, const struct buf *b, struct map *views) {
+    struct using u = {b, views, false};
+    stmt_loads(s, using_load, &u);
+    return u.found;
+}
+bool stmt_uses(struct stmt *s, const struct buf *b, struct map *views) {
+    struct using u = {b, views, false};
+    walk_stmt(s, using_stmt, &u);
+    return u.found || stmt_reads(s, b, views);
+}
+struct storing {
+    const struct buf *buf;
+    bool found;
+};
+static bool storing_stmt(void *env, struct stmt *s) {
+    struct storing *t = env;
+    switch (s->kind) {
+    case S_STORE: t->found |= s->u.store.buf == t->buf; break;
+    case S_STAGE: t->found |= s->u.stage.buf == t->buf; break;
+    case S_SWAP: t->found |= s->u.swap.a == t->buf || s->u.swap.b == t->buf; break;
+    case S_CALL:
+        for (int k = 0; k < s->u.call.nbufs; k++) {
+            bool in = s->u.call.callee && k < s->u.call.callee->params.n && s->u.call.callee->params.v[k].dir == DIR_IN;
+            t->found |= s->u.call.bufs[k] == t->buf && !in;
+        }
+        break;
+    default: break;
+    }
+    return !t->found;
+}
+bool stores_to(struct block *b, const struct buf *buf) {
+    struct storing t = {buf, false};
+    walk(b, storing_stmt, &t);
+    return t.found;
+}
+bool stmt_stores_to(struct stmt *s, const struct buf *buf) {
+    struct storing t = {buf, false};
+    if (!storing_stmt(&t, s)) return true;
+    struct block *sub[2];
+    for (int n = stmt_blocks(s, sub); n-- > 0;) walk(sub[n], storing_stmt, &t);
+    return t.found;
+}
+
+/* ---- one rewriter for map_exprs and the clones: expressions go through fn, then changed variables and buffers are
+ * replaced by their successors */
+struct rewriter {
+    struct ctx *c;
+    expr (*fn)(void *, expr); /* NULL: none */
+    void *env;
+    struct map vars, bufs; /* struct var -> its new expr; struct buf -> its new struct buf */
+    bool renamed;
+};
+static expr successor(void *env, expr e) {
+    struct rewriter *r = env;
+    if (e->op == X_VAR) return map_get(&r->vars, PKEY(e->u.var));
+    struct buf *b = e->op == X_LOAD ? map_get(&r->bufs, PKEY(e->u.buf)) : NULL;
+    return b ? x_map_load(r->c, e, b, successor, r) : NULL;
+}
+static expr rewritten(struct rewriter *r, expr e) {
+    if (!e) return NULL;
+    if (r->fn) e = x_map(r->c, e, r->fn, r->env);
+    return r->renamed ? x_map(r->c, e, successor, r) : e;
+}
+static void rewrite_ptr(void *env, expr *e) { *e = rewritten(env, *e); }
+static const struct var *new_var(struct rewriter *r, const struct var *v, expr extent) {
+    const struct var *n = var_new(r->c, v->name, extent);
+    map_put(&r->vars, PKEY(v), (void *)x_var(r->c, n));
+    r->renamed = true;
+    return n;
+}
+/* Variables whose extent changes, or all of them, are replaced. */
+static void rewrite_vars(struct rewriter *r, const struct var **v, int n, bool all) {
+    for (int k = 0; k < n; k++) {
+        expr e = rewritten(r, v[k]->extent);
+        if (all || e != v[k]->extent) v[k] = new_var(r, v[k], e);
+    }
+}
+static void rewrite_geometry(struct rewriter *r, struct buf *b, bool all) {
+    for (int k = 0; k < b->nd; k++) b->dims[k] = rewritten(r, b->dims[k]);
+    for (int k = 0; k < b->nlogical; k++) b->logical[k] = rewritten(r, b->logical[k]);
+    b->fill = rewritten(r, b->fill);
+    rewrite_vars(r, b->lvar, b->nlogical, all);
+    for (int k = 0; k < b->nd; k++) b->map[k] = rewritten(r, b->map[k]);
+}
+
+/* ---- rewriting in place */
+static void map_block(struct rewriter *r, struct block *b);
+static void map_stmt(struct rewriter *r, struct stmt *s) {
+    struct block *sub[2];
+    int n = stmt_blocks(s, sub);
+    bool was_empty = true;
+    for (int k = 0; k < n; k++) was_empty &= !sub[k]->first;
+    switch (s->kind) {
+    case S_FOR:
+        rewrite_vars(r, &s->u.loop.var, 1, false);
+        if (s->u.loop.var->extent->op == X_CONST && s->u.loop.var->extent->u.i <= 0) {
+            stmt_remove(s);
+            return;
+        }
+        break;
+    case S_VIEW:
+    case S_ALLOC: {
+        struct buf *b = s->kind == S_VIEW ? s->u.view.buf : s->u.alloc.buf;
+        if (s->kind == S_VIEW) s->u.view.off = rewritten(r, s->u.view.off);
+        if (map_get(&r->bufs, PKEY(b))) break; /* the other copy of a cloned alloc */
+        map_put(&r->bufs, PKEY(b), b);
+        rewrite_geometry(r, b, false);
+        break;
+    }
+    case S_STAGE:
+        rewrite_vars(r, s->u.stage.axes, s->u.stage.naxes, false);
+        rewrite_vars(r, s->u.stage.red, s->u.stage.nred, false);
+        s->u.stage.init = rewritten(r, s->u.stage.init);
+        s->u.stage.value = rewritten(r, s->u.stage.value);
+        break;
+    default: stmt_exprs(s, rewrite_ptr, r); break;
+    }
+    if (s->kind == S_IF && s->u.cond.cond->op == X_CONST) {
+        struct block *taken = x_is_true(s->u.cond.cond) ? &s->u.cond.then : &s->u.cond.other;
+        map_block(r, taken);
+        stmt_replace(s, taken);
+        return;
+    }
+    bool empty = true;
+    for (int k = 0; k < n; k++) {
+        map_block(r, sub[k]);
+        empty &= !sub[k]->first;
+    }
+    if (empty && !was_empty && (s->kind == S_FOR || s->kind == S_IF)) stmt_remove(s);
+}
+static void map_block(struct rewriter *r, struct block *b) {
+    for (struct stmt *s = b->first, *next; s; s = next) {
+        next = s->next;
+        map_stmt(r, s);
+    }
+}
+void map_exprs(struct ctx *c, struct block *b, expr (*fn)(void *env, expr e), void *env) {
+    struct rewriter r = {c, fn, env, {.arena = &c->arena}, {.arena = &c->arena}, false};
+    map_block(&r, b);
+}
+static expr subst_leaf(void *env, expr e) {
+    const struct subst *s = env;
+    if (e->op == X_VAR) return map_get(&s->map, PKEY(e->u.var));
+    return e->op == X_SYM ? map_get(&s->map, PKEY(e->u.sym)) : NULL;
+}
+void subst_block(struct ctx *c, struct block *b, const struct subst *s) { map_exprs(c, b, subst_leaf, (void *)s); }
+
+/* ---- cloning */
+static struct buf *new_buf(struct rewriter *r, struct buf *b) {
+    struct buf *n = b ? map_get(&r->bufs, PKEY(b)) : NULL;
+    return n ? n : b;
+}
+#define COPY(c, p, n) ((p) = (n) ? arena_copy(&(c)->arena, (p), (size_t)(n) * sizeof *(p)) : NULL)
+static void clone_into(struct rewriter *r, const struct block *from, struct block *to);
+static struct stmt *clone_stmt(struct rewriter *r, const struct stmt *s) {
+    struct ctx *c = r->c;
+    struct stmt *t = s_new(c, s->kind);
+    struct block *from[2], *to[2];
+    int n = stmt_blocks((struct stmt *)s, from);
+    t->u = s->u;
+    stmt_blocks(t, to);
+    for (int k = 0; k < n; k++) *to[k] = (struct block){.owner = t};
+    switch (t->kind) {
+    case S_FOR: rewrite_vars(r, &t->u.loop.var, 1, true); break;
+    case S_STORE:
+        COPY(c, t->u.store.idx, t->u.store.n);
+        t->u.store.buf = new_buf(r, t->u.store.buf);
+        break;
+    case S_ALLOC:
+    case S_FREE: t->u.alloc.buf = new_buf(r, t->u.alloc.buf); break;
+    case S_STAGE:
+        COPY(c, t->u.stage.axes, t->u.stage.naxes);
+        COPY(c, t->u.stage.red, t->u.stage.nred);
+        t->u.stage.buf = new_buf(r, t->u.stage.buf);
+        rewrite_vars(r, t->u.stage.axes, t->u.stage.naxes, true);
+        rewrite_vars(r, t->u.stage.red, t->u.stage.nred, true);
+        break;
+    case S_CALL:
+        COPY(c, t->u.call.bufs, t->u.call.nbufs);
+        COPY(c, t->u.call.args, t->u.call.nargs);
+        for (int k = 0; k < t->u.call.nbufs; k++) t->u.call.bufs[k] = new_buf(r, t->u.call.bufs[k]);
+        break;
+    case S_INSTR:
+        COPY(c, t->u.instr.holes, t->u.instr.n);
+        for (int k = 0; k < t->u.instr.n; k++) t->u.instr.holes[k].buf = new_buf(r, t->u.instr.holes[k].buf);
+        break;
+    case S_PREFETCH: t->u.prefetch.buf = new_buf(r, t->u.prefetch.buf); break;
+    case S_VIEW:
+        t->u.view.buf = new_buf(r, t->u.view.buf);
+        t->u.view.of = new_buf(r, t->u.view.of);
+        break;
+    case S_SWAP:
+        t->u.swap.a = new_buf(r, t->u.swap.a);
+        t->u.swap.b = new_buf(r, t->u.swap.b);
+        break;
+    default: break;
+    }
+    if (t->kind != S_FOR) stmt_exprs(t, rewrite_ptr, r);
+    for (int k = 0; k < n; k++) clone_into(r, from[k], to[k]);
+    return t;
+}
+static void clone_into(struct rewriter *r, const struct block *from, struct block *to) {
+    for (const struct stmt *s = from->first; s; s = s->next) block_append(to, clone_stmt(r, s));
+}
+struct block clone_block(struct ctx *c, const struct block *b) {
+    struct rewriter r = {c, NULL, NULL, {.arena = &c->arena}, {.arena = &c->arena}, false};
+    struct block *out = NEW(&c->arena, struct block); /* outlives this call: until moved, the statements point at it */
+    clone_into(&r, b, out);
+    return *out;
+}
+struct proc *clone_proc(struct ctx *c, const struct proc *p, const char *name) {
+    struct rewriter r = {c, NULL, NULL, {.arena = &c->arena}, {.arena = &c->arena}, true};
+    struct proc *q = proc_new(c, name);
+    q->comment = p->comment;
+    q->is_kernel_text = p->is_kernel_text;
+    for (int k = 0; k < p->bufs.n; k++) {
+        struct buf *b = arena_copy(&c->arena, p->bufs.v[k], sizeof *b);
+        b->id = ++c->next_id;
+        COPY(c, b->dims, b->nd);
+        COPY(c, b->map, b->nd);
+        COPY(c, b->pad, b->pad ? b->nd : 0);
+        COPY(c, b->logical, b->nlogical);
+        COPY(c, b->lvar, b->nlogical);
+        map_put(&r.bufs, PKEY(p->bufs.v[k]), b);
+        PUSH(&c->arena, &q->bufs, b);
+    }
+    for (int k = 0; k < q->bufs.n; k++) rewrite_geometry(&r, q->bufs.v[k], true);
+    for (int k = 0; k < p->params.n; k++) {
+        struct param t = {new_buf(&r, p->params.v[k].buf), p->params.v[k].dir};
+        PUSH(&c->arena, &q->params, t);
+    }
+    for (int k = 0; k < p->syms.n; k++) PUSH(&c->arena, &q->syms, p->syms.v[k]);
+    for (int k = 0; k < p->steps.n; k++) PUSH(&c->arena, &q->steps, p->steps.v[k]);
+    for (int k = 0; k < p->todo.n; k++) PUSH(&c->arena, &q->todo, p->todo.v[k]);
+    q->before = p->before;
+    clone_into(&r, &p->body, &q->body);
+    return q;
+}
+
+/* ---- stages to nests */
+static const char *stage_loop_name(struct ctx *c, const struct buf *b, const char *axis) {
+    size_t n = strlen(b->base);
+    if (!strncmp(axis, b->base, n) && axis[n] == '.') return axis;
+    return internf(c->names, "%s.%s", b->base, axis);
+}
+/* One nest over `axes` (and `red`) around the store of `value`. */
+static struct stmt *stage_nest(struct ctx *c, struct stmt *s, bool update, expr value) {
+    struct subst sub = {{.arena = &c->arena}};
+    struct buf *b = s->u.stage.buf;
+    int na = s->u.stage.naxes, n = na + (update ? s->u.stage.nred : 0);
+    struct stmt *outer = NULL, *inner = NULL;
+    for (int k = 0; k < n; k++) {
+        const struct var *v = k < na ? s->u.stage.axes[k] : s->u.stage.red[k - na];
+        const struct var *w = var_new(c, stage_loop_name(c, b, v->name), x_subst(c, v->extent, &sub));
+        map_put(&sub.map, PKEY(v), (void *)x_var(c, w));
+        struct stmt *f = s_for(c, w, LK_SERIAL);
+        if (inner) block_append(&inner->u.loop.body, f);
+        else outer = f;
+        inner = f;
+    }
+    expr *idx = NEWN(&c->arena, expr, na > b->nd ? na : b->nd);
+    int ni = na;
+    for (int k = 0; k < na; k++) idx[k] = x_subst(c, x_var(c, s->u.stage.axes[k]), &sub);
+    if (na == b->nlogical) { /* stages speak of logical indices */
+        struct subst layout = {{.arena = &c->arena}};
+        for (int k = 0; k < na; k++) map_put(&layout.map, PKEY(b->lvar[k]), (void *)idx[k]);
+        expr *phys = NEWN(&c->arena, expr, b->nd);
+        for (int k = 0; k < b->nd; k++) phys[k] = x_subst(c, b->map[k], &layout);
+        idx = phys;
+        ni = b->nd;
+    }
+    struct stmt *store = s_store(c, b, idx, ni, update ? s->u.stage.op : RED_NONE, x_subst(c, value, &sub));
+    if (!inner) return store;
+    block_append(&inner->u.loop.body, store);
+    return outer;
+}
+static void lower_block(struct ctx *c, struct block *b) {
+    for (struct stmt *s = b->first, *next; s; s = next) {
+        next = s->next;
+        struct block *sub[2];
+        for (int n = stmt_blocks(s, sub), k = 0; k < n; k++) lower_block(c, sub[k]);
+        if (s->kind != S_STAGE) continue;
+        bool reduces = s->u.stage.op != RED_NONE;
+        if (reduces) {
+            expr init = s->u.stage.init;
+            if (!init) init = red_identity(c, s->u.stage.op, s->u.stage.buf->type);
+            stmt_insert_before(s, stage_nest(c, s, false, init));
+        }
+        stmt_insert_before(s, stage_nest(c, s, reduces, s->u.stage.value));
+        stmt_remove(s);
+    }
+}
+void lower_stages(struct ctx *c, struct proc *p) { lower_block(c, &p->body); }

@@ -1,0 +1,67 @@
+/* What a target and an instruction are: row types. The rows stand in lower/target/, beside nothing but their texts. */
+#ifndef NN_IR_TARGET_H
+#define NN_IR_TARGET_H
+#include "ir/loop/loop.h"
+
+enum target_class { TC_CPU, TC_MCU, TC_GPU };
+enum emit_kind { EMIT_C_SCALAR, EMIT_C_VECTOR, EMIT_CUDA };
+
+/* An instruction: C text with holes and a reference body in loop IR. `tensorize` replaces a nest equal to the body. */
+struct instr_hole {
+    const char *name;
+    enum dtype type;
+    int64_t strides[4];
+}; /* cells per loop of the body */
+struct instr_row {
+    const char *name;
+    const char *body;           /* loop IR text of one procedure whose params are the holes */
+    struct instr_hole holes[6]; /* name NULL ends */
+    const char *helper;         /* C function that the text calls; may be NULL */
+    const char
+        *c; /* C text without `;`: {hole} is the operand as an lvalue, {&hole} its address; NULL: not printable */
+};
+
+/* How a vector operation is spelled for which C has no operator. In the text: %a %b %c the operands, $T the vector type
+ * and what else codegen/prelude.c fills in. X_LOAD and X_ROUND with a storage type: a load from %a with conversion, a
+ * store of %a to %b with rounding. */
+struct spell_row {
+    enum xop op;
+    enum dtype type;
+    int lanes;
+    const char *c;
+};
+
+/* A bare machine without an operating system, and the emulator's machine that plays it. What does not fit the chip goes
+ * to memory outside of it. */
+struct board {
+    const char *name, *machine; /* "MPS2 with AN386", of qemu-system-arm */
+    uint32_t vectors, flash, flash_bytes, ram, ram_bytes, more, more_bytes;
+};
+
+struct target {
+    const char *name, *help; /* "x86-avx2" */
+    enum target_class cls;
+    enum emit_kind emit;
+    int lanes_f32;      /* vector lanes; 1: none */
+    int vregs;          /* vector registers; without vectors: of f32 */
+    bool loads_ahead;   /* compilers move loads ahead of their uses: gcc, except for x86 */
+    int64_t l1, l2;     /* bytes */
+    bool fma;           /* lowering writes X_FMA in contractions */
+    const char *cflags; /* of all files: -march=armv8-a */
+    /* What the CPU must have besides, in words of nn_cpu_lacks (runtime_stub/nn_rt.c); the kernels' files allow it to
+     * the compiler by attribute, and nothing else of the program may use it. NULL: nothing. */
+    const char *needs, *attribute;
+    const char *headers;                   /* "#include <immintrin.h>\n" */
+    const struct spell_row *spell;         /* op POISON ends; may be NULL */
+    const struct instr_row *const *instrs; /* NULL ends; may be NULL */
+    const char *cc;                        /* compiler for run/verify, e.g. "aarch64-linux-gnu-gcc" */
+    const char *runner;                    /* how to run a program: "qemu-aarch64 -L ..." or NULL */
+    const struct board *board;             /* no operating system: startup, memory map and system calls come along */
+    bool bounded;                          /* run-time sizes are replaced by their bounds (bare metal) */
+};
+/* NULL if unknown; "native" and "auto" are the machine's own (lower/target/targets.c). */
+const struct target *target_by_name(const char *name);
+const struct instr_row *instr_by_name(const char *name); /* of any target; NULL if unknown */
+const struct target *target_native(void);       /* the best row for the machine that gcc2nn runs on; never NULL */
+extern const struct target *const nn_targets[]; /* NULL ends */
+#endif

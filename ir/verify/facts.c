@@ -1,0 +1,169 @@
+/* What the verifier knows at a statement: conditions around it, as inequalities e <= 0, and proofs from these. The
+ * proofs without conditions are those of ir/expr/bounds.c. */
+#include "ir/base/checked.h"
+#include "ir/verify/loop_int.h"
+
+enum { PROOF_FACTS = 3 };
+
+static bool not_load(void *env, expr e) { return (void)env, e->op != X_LOAD; }
+static void add(struct facts *f, expr e);
+/* What a minimum is not below, none of its arms is below; what a maximum is not above, none of its arms is above. A sum
+ * of several is left whole: its combinations would crowd out the other facts. */
+static void add_arms(struct facts *f, expr e) {
+    int64_t konst;
+    const expr *t;
+    const int64_t *co;
+    int n = x_terms(f->c, e, &konst, &t, &co), at = -1;
+    for (int k = 0; k < n; k++) {
+        if (!(t[k]->op == X_MIN && co[k] < 0) && !(t[k]->op == X_MAX && co[k] > 0)) continue;
+        if (at >= 0) return;
+        at = k;
+    }
+    if (at < 0) return;
+    expr rest = x_sub(f->c, e, x_muli(f->c, t[at], co[at]));
+    for (int j = 0; j < 2; j++) add(f, x_add(f->c, rest, x_muli(f->c, t[at]->arg[j], co[at])));
+}
+static void add(struct facts *f, expr e) {
+    if (e->op == X_POISON || f->n >= MAX_FACTS || !x_visit(e, not_load, NULL)) return;
+    if (x_proves_le(f->c, e, x_int(f->c, 0))) return; /* tells nothing */
+    f->v[f->n++] = e;
+    add_arms(f, e);
+}
+void facts_add_le(struct facts *f, expr a, expr b) { add(f, x_sub(f->c, a, b)); }
+static void add_cmp(struct facts *f, enum xop op, expr a, expr b) {
+    if (a->type != IDX) return;
+    switch (op) {
+    case X_LT: facts_add_le(f, x_addi(f->c, a, 1), b); break;
+    case X_LE: facts_add_le(f, a, b); break;
+    case X_EQ:
+        facts_add_le(f, a, b), facts_add_le(f, b, a);
+        if (a->op == X_MOD && x_is(b, 0)) { /* a whole multiple: nothing is lost by the division */
+            expr d = x_bin(f->c, X_DIV, a->arg[0], a->arg[1]);
+            facts_add_le(f, a->arg[0], x_mul(f->c, d, a->arg[1]));
+        }
+        break;
+    case X_NE: /* of neighbours in an order: a != b and a <= b gives a < b */
+        if (facts_prove_le(f, a, b)) facts_add_le(f, x_addi(f->c, a, 1), b);
+        else if (facts_prove_le(f, b, a)) facts_add_le(f, x_addi(f->c, b, 1), a);
+        break;
+    default: break;
+    }
+}
+static void add_never(struct facts *f) { add(f, x_int(f->c, 1)); } /* 1 <= 0: nothing runs here */
+void facts_add(struct facts *f, expr cond) {
+    if (x_is_false(cond)) add_never(f);
+    else if (cond->op == X_AND) facts_add(f, cond->arg[0]), facts_add(f, cond->arg[1]);
+    else if (cond->op == X_NOT) facts_add_not(f, cond->arg[0]);
+    else if (cond->n == 2) add_cmp(f, (enum xop)cond->op, cond->arg[0], cond->arg[1]);
+}
+void facts_add_not(struct facts *f, expr cond) {
+    if (x_is_true(cond)) add_never(f);
+    else if (cond->op == X_OR) facts_add_not(f, cond->arg[0]), facts_add_not(f, cond->arg[1]);
+    else if (cond->op == X_NOT) facts_add(f, cond->arg[0]);
+    else if (cond->n == 2 && cond->op != X_AND && cond->arg[0]->type == IDX) {
+        expr n = x_not(f->c, cond);
+        if (n->op != X_NOT) facts_add(f, n);
+    }
+}
+static bool no_index_cmp(void *env, expr e) {
+    (void)env;
+    return !(e->n == 2 && e->arg[0]->type == IDX && (e->op == X_LT || e->op == X_LE || e->op == X_EQ || e->op == X_NE));
+}
+bool facts_useful(expr cond) { return !x_visit(cond, no_index_cmp, NULL); }
+void facts_make_room(struct facts *f) {
+    enum { ROOM = 16 };
+    if (f->n <= MAX_FACTS - ROOM) return;
+    int gone = f->n - (MAX_FACTS - ROOM);
+    for (int k = FIRST_FACTS; k + gone < f->n; k++) f->v[k] = f->v[k + gone];
+    f->n -= gone;
+}
+void facts_drop_sym(struct facts *f, const struct sym *s) {
+    int n = 0;
+    for (int k = 0; k < f->n; k++)
+        if (!x_uses_sym(f->v[k], s)) f->v[n++] = f->v[k];
+    f->n = n;
+}
+
+/* ---- goal <= 0, from fact <= 0: goal = k*fact + rest with k > 0 and rest <= 0, for each k that cancels an atom; or
+ * with ceil(fact / d), which is not above 0 either */
+static bool prove(struct facts *f, expr goal, int count, int from);
+static bool by_fact(struct facts *f, expr goal, int which, int count) {
+    int64_t kg, kf;
+    const expr *tg, *tf;
+    const int64_t *cg, *cf;
+    expr fact = f->v[which];
+    int ng = x_terms(f->c, goal, &kg, &tg, &cg), nf = x_terms(f->c, fact, &kf, &tf, &cf);
+    int64_t tried = 0;
+    for (int i = 0; i < ng; i++)
+        for (int j = 0; j < nf; j++) {
+            if (tg[i] != tf[j] || (cg[i] % cf[j] && cf[j] % cg[i])) continue;
+            int64_t k = cg[i] / cf[j], d = cf[j] / cg[i];
+            if ((k <= 0 && d <= 1) || (k ? k : -d) == tried) continue;
+            tried = k ? k : -d;
+            expr less = k ? x_muli(f->c, fact, k) : x_divi(f->c, x_addi(f->c, fact, d - 1), d);
+            expr rest = x_sub(f->c, goal, less);
+            if (rest->op != X_POISON && prove(f, rest, count - 1, which + 1)) return true;
+        }
+    return false;
+}
+/* With so many facts exactly, from that one on. */
+static bool prove(struct facts *f, expr goal, int count, int from) {
+    if (!count) return x_proves_le(f->c, goal, x_int(f->c, 0));
+    for (int k = from; k < f->n; k++)
+        if (by_fact(f, goal, k, count)) return true;
+    return false;
+}
+/* A select in the goal: both arms, each with what it may assume. Min and max likewise. */
+static bool prove_arms(struct facts *f, expr goal, int depth) {
+    for (int count = 0; count <= PROOF_FACTS; count++) /* one fact mostly is enough, and pairs are many */
+        if (prove(f, goal, count, 0)) return true;
+    int64_t k;
+    const expr *t;
+    const int64_t *co;
+    int n = x_terms(f->c, goal, &k, &t, &co);
+    for (int i = 0; depth && i < n; i++) {
+        bool minmax = t[i]->op == X_MIN || t[i]->op == X_MAX;
+        if (t[i]->op != X_SELECT && !minmax) continue;
+        expr rest = x_sub(f->c, goal, x_muli(f->c, t[i], co[i]));
+        if (minmax) { /* the goal's upper end: the smaller of two serves with either, the larger needs both */
+            bool either = (t[i]->op == X_MIN) == (co[i] > 0);
+            bool a = prove_arms(f, x_add(f->c, rest, x_muli(f->c, t[i]->arg[0], co[i])), depth - 1);
+            if (a == either) return a;
+            return prove_arms(f, x_add(f->c, rest, x_muli(f->c, t[i]->arg[1], co[i])), depth - 1);
+        }
+        int mark = f->n;
+        facts_add(f, t[i]->arg[0]);
+        bool ok = prove_arms(f, x_add(f->c, rest, x_muli(f->c, t[i]->arg[1], co[i])), depth - 1);
+        f->n = mark;
+        if (!ok) return false;
+        facts_add_not(f, t[i]->arg[0]);
+        ok = prove_arms(f, x_add(f->c, rest, x_muli(f->c, t[i]->arg[2], co[i])), depth - 1);
+        f->n = mark;
+        return ok;
+    }
+    return false;
+}
+/* Where a loop of no passes or a condition that never holds stands around, everything holds. */
+static bool never(const struct facts *f) {
+    int64_t v;
+    for (int k = 0; k < f->n; k++)
+        if (x_is_int(f->v[k], &v) && v > 0) return true;
+    return false;
+}
+bool facts_prove_le(struct facts *f, expr a, expr b) {
+    expr goal = x_sub(f->c, a, b);
+    if (never(f)) return true;
+    return goal->op != X_POISON && prove_arms(f, goal, 4);
+}
+/* 0 <= e < b*c gives e//c < b, for any c that is not negative: it cannot be 0 then. */
+static bool by_division(struct facts *f, expr a, expr b, int depth) {
+    int64_t lo, hi;
+    if (a->op != X_DIV || a->type != IDX || !depth) return false;
+    x_bounds(f->c, a->arg[1], &lo, &hi);
+    expr most = x_mul(f->c, b, a->arg[1]);
+    if (lo < 0 || most->op == X_POISON || !facts_prove_le(f, x_int(f->c, 0), a->arg[0])) return false;
+    return facts_prove_le(f, x_addi(f->c, a->arg[0], 1), most) || by_division(f, a->arg[0], most, depth - 1);
+}
+bool facts_prove_lt(struct facts *f, expr a, expr b) {
+    return facts_prove_le(f, x_addi(f->c, a, 1), b) || by_division(f, a, b, 8);
+}

@@ -1,0 +1,649 @@
+/* The rules of the loop IR (V1 ... V10 in docs/loop-ir.md), checked after every pass and step. Conditions and proofs
+ * stand in facts.c, what iterations may do to each other in race.c. */
+#include "ir/base/checked.h"
+#include "ir/base/die.h"
+#include "ir/base/memory.h"
+#include "ir/loop/target.h"
+#include "ir/verify/loop_int.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_REFUSALS = 10 };
+static char visible, gone; /* states of a definition; not in the map: not seen yet */
+
+static enum diag_code broken_code(const char *after) { return after ? E_BROKEN : E_VERIFY; }
+
+void refuse(struct verifier *v, const char *fmt, ...) {
+    if (v->errors++ >= MAX_REFUSALS) return;
+    struct text t = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    text_vprintf(&t, fmt, ap);
+    va_end(ap);
+    const char *at = v->at ? arena_printf(&v->c->arena, ", `%s`", stmt_text(v->c, v->p, v->at)) : "";
+    diag(&v->c->diags, DIAG_ERROR, broken_code(v->after), "%s%sprocedure %s%s: %s", v->after ? v->after : "",
+         v->after ? ": " : "", v->p ? v->p->name : "", at, t.s);
+    text_free(&t);
+}
+const char *show(struct verifier *v, expr e) { return expr_text(v->c, v->p, v->at, e); }
+
+/* ---- definitions */
+static bool is_visible(struct verifier *v, const void *key) { return map_get(&v->state, PKEY(key)) == &visible; }
+static bool is_known(struct verifier *v, const void *key) { return map_get(&v->state, PKEY(key)) != NULL; }
+static void set_visible(struct verifier *v, const void *key) { map_put(&v->state, PKEY(key), &visible); }
+static void set_gone(struct verifier *v, const void *key) { map_put(&v->state, PKEY(key), &gone); }
+static bool use_buf(struct verifier *v, const struct buf *b) {
+    if (!b) refuse(v, "a buffer is missing");
+    else if (!map_get(&v->own, PKEY(b))) refuse(v, "buffer %s is not one of this procedure's", b->name);
+    else if (!is_visible(v, b))
+        refuse(v, "buffer %s is used %s", b->name, is_known(v, b) ? "after its end" : "before it is allocated");
+    else return true;
+    return false;
+}
+static void define_var(struct verifier *v, const struct var *x) {
+    if (is_known(v, x)) refuse(v, "variable %s belongs to two loops", x->name);
+    set_visible(v, x);
+}
+
+/* ---- expressions: each distinct node once for each set of facts */
+static bool in_frames(const struct verifier *v, uint32_t gen) {
+    for (int k = v->frames.n; k-- > 0;)
+        if (v->frames.v[k] == gen) return true;
+    return false;
+}
+static struct seen *seen_slot(struct verifier *v, expr e) {
+    size_t at = e->hash & (v->seen_cap - 1);
+    while (v->seen[at].key && v->seen[at].key != e) at = (at + 1) & (v->seen_cap - 1);
+    return &v->seen[at];
+}
+static void seen_grow(struct verifier *v) {
+    struct seen *old = v->seen;
+    size_t cap = v->seen_cap;
+    v->seen_cap = cap ? cap * 2 : 1024;
+    v->seen = memory_zeroed(v->seen_cap, sizeof *v->seen);
+    v->seen_n = 0;
+    for (size_t k = 0; k < cap; k++)
+        if (old[k].key && in_frames(v, old[k].gen)) *seen_slot(v, old[k].key) = old[k], v->seen_n++;
+    free(old);
+}
+static bool first_visit(struct verifier *v, expr e) {
+    if (v->seen_n * 2 >= v->seen_cap) seen_grow(v);
+    struct seen *s = seen_slot(v, e);
+    if (s->key && in_frames(v, s->gen)) return false;
+    if (!s->key) v->seen_n++;
+    *s = (struct seen){e, v->frames.v[v->frames.n - 1]};
+    return true;
+}
+static void push_frame(struct verifier *v) {
+    ++v->gen;
+    PUSH(&v->c->arena, &v->frames, v->gen);
+}
+static void pop_frame(struct verifier *v) { v->frames.n--; }
+
+/* V7: printed as named registers, so each index must be known when the text is printed. */
+static void check_reg_index(struct verifier *v, const struct buf *b, expr idx) {
+    for (int k = 0; k < v->loops.n; k++) {
+        const struct stmt *l = v->loops.v[k];
+        enum loop_kind kind = l->u.loop.kind;
+        bool fine = kind == LK_UNROLL || kind == LK_VECTOR || kind >= LK_THREAD_X || x_is(l->u.loop.var->extent, 1);
+        if (!fine && x_uses_var(v->c, idx, l->u.loop.var))
+            refuse(v, "register buffer %s is indexed by %s, a %s loop", b->name, l->u.loop.var->name,
+                   loop_kind_name(kind));
+    }
+    if (idx->op == X_TOIDX || idx->op == X_GUARD || idx->op == X_SYM)
+        refuse(v, "register buffer %s is indexed by %s, which only the run knows", b->name, show(v, idx));
+}
+/* A run can make sure of what is not refuted. */
+static bool wants_check(struct verifier *v, struct unproved u, bool refuted) {
+    if (!v->unproved || refuted) return false;
+    PUSH(&v->c->arena, &v->unproved->v, u);
+    return true;
+}
+static bool always_outside(struct verifier *v, expr idx, expr dim) {
+    return facts_prove_lt(&v->facts, idx, x_int(v->c, 0)) || facts_prove_le(&v->facts, dim, idx);
+}
+static void check_access(struct verifier *v, const struct buf *b, const expr *idx, int n, bool proven) {
+    if (!use_buf(v, b)) return;
+    if (n != b->nd) {
+        refuse(v, "%s has %d dims, but %d indices", b->name, b->nd, n);
+        return;
+    }
+    for (int k = 0; k < n; k++) {
+        if (idx[k]->type != IDX) {
+            refuse(v, "index %d of %s is %s", k + 1, b->name, dtype_name((enum dtype)idx[k]->type));
+            continue;
+        }
+        if (v->final && b->scope == SC_REG && !v->in_instr) check_reg_index(v, b, idx[k]);
+        if (!proven || v->never) continue;
+        if (idx[k]->op == X_GUARD && idx[k]->arg[1] == b->dims[k]) continue;
+        bool low = facts_prove_le(&v->facts, x_int(v->c, 0), idx[k]),
+             high = facts_prove_lt(&v->facts, idx[k], b->dims[k]);
+        if (low && high) continue;
+        if (wants_check(v, (struct unproved){v->at, b, k, idx[k], NULL}, always_outside(v, idx[k], b->dims[k])))
+            continue;
+        refuse(v, "index %d of %s: %s may be %s %s", k + 1, b->name, show(v, idx[k]), low ? "at or above" : "below",
+               low ? show(v, b->dims[k]) : "0");
+        diag_help(&v->c->diags, "give the load a fill, the index a guard, or put the access under a condition");
+    }
+}
+static void check_expr(struct verifier *v, expr e) {
+    if (!e) {
+        refuse(v, "an expression is missing");
+        return;
+    }
+    if (!first_visit(v, e)) return;
+    switch (e->op) {
+    case X_POISON: refuse(v, "an expression could not be built"); return;
+    case X_VAR:
+        if (!is_visible(v, e->u.var)) refuse(v, "variable %s is used outside of its loop", e->u.var->name);
+        return;
+    case X_SYM:
+        if (!is_visible(v, e->u.sym))
+            refuse(v, "symbol %s is used %s", e->u.sym->name,
+                   is_known(v, e->u.sym) ? "outside of its block" : "before it is defined");
+        return;
+    case X_ARG: refuse(v, "a function's argument stands in a procedure"); return;
+    case X_LOAD:
+        check_access(v, e->u.buf, e->arg, e->n - e->has_fill, !e->has_fill);
+        if (e->type != dtype_value(e->u.buf->type))
+            refuse(v, "a load from %s has type %s", e->u.buf->name, dtype_name((enum dtype)e->type));
+        break;
+    case X_CALL:
+        for (int k = 0; k < e->n; k++)
+            if (e->arg[k]->type != e->u.fn->args[k])
+                refuse(v, "argument %d of %s is %s", k + 1, e->u.fn->name, dtype_name((enum dtype)e->arg[k]->type));
+        break;
+    case X_SELECT: {
+        check_expr(v, e->arg[0]);
+        bool useful = facts_useful(e->arg[0]);
+        for (int k = 1; k < 3; k++) {
+            int mark = v->facts.n;
+            if (useful) push_frame(v), (k == 1 ? facts_add : facts_add_not)(&v->facts, e->arg[0]);
+            check_expr(v, e->arg[k]);
+            if (useful) pop_frame(v), v->facts.n = mark;
+        }
+        return;
+    }
+    default: break;
+    }
+    for (int k = 0; k < e->n; k++) check_expr(v, e->arg[k]);
+}
+static void check_typed(struct verifier *v, expr e, enum dtype type, const char *what) {
+    check_expr(v, e);
+    if (e && e->op != X_POISON && e->type != type)
+        refuse(v, "%s is %s, not %s", what, dtype_name((enum dtype)e->type), dtype_name(type));
+}
+
+/* ---- buffers */
+static bool fixed_node(void *env, expr e) {
+    (void)env;
+    return e->op != X_VAR && e->op != X_LOAD && e->op != X_GUARD;
+}
+static void check_dim(struct verifier *v, const struct buf *b, expr e) {
+    check_typed(v, e, IDX, "a dim");
+    if (e && !x_visit(e, fixed_node, NULL))
+        refuse(v, "a dim of %s depends on a loop or on contents: %s", b->name, show(v, e));
+    int64_t n;
+    if (e && x_is_int(e, &n) && n < 0) refuse(v, "a dim of %s is negative", b->name);
+}
+static void check_geometry(struct verifier *v, const struct buf *b) {
+    for (int k = 0; k < b->nd; k++) check_dim(v, b, b->dims[k]);
+    for (int k = 0; k < b->nlogical; k++) check_dim(v, b, b->logical[k]);
+    for (int k = 0; b->pad && k < b->nd; k++)
+        if (b->pad[k] < 0) refuse(v, "%s has a negative pad", b->name);
+    if (b->fill && (b->fill->op != X_CONST || b->fill->type != dtype_value(b->type)))
+        refuse(v, "the fill of %s is not a constant of its type", b->name);
+    if (b->scope == SC_CONST && b->data && (b->data->type != b->type || b->data->rank != b->nlogical))
+        refuse(v, "the contents of %s have another type or rank", b->name);
+    for (int k = 0; b->scope == SC_CONST && b->data && k < b->nlogical && k < b->data->rank; k++)
+        if (!x_is(b->logical[k], b->data->dims[k])) refuse(v, "the contents of %s have another shape", b->name);
+}
+static enum param_dir direction(const struct proc *p, const struct buf *b) {
+    for (int k = 0; k < p->params.n; k++)
+        if (p->params.v[k].buf == b) return p->params.v[k].dir;
+    return DIR_INOUT;
+}
+static const struct buf *root_of(struct verifier *v, const struct buf *b) {
+    const struct buf *r = map_get(&v->roots, PKEY(b));
+    return r ? r : b;
+}
+static void check_stored(struct verifier *v, const struct buf *b) {
+    b = root_of(v, b);
+    if (b && b->scope == SC_CONST) refuse(v, "%s is constant, but stored to", b->name);
+    if (b && b->scope == SC_PARAM && direction(v->p, b) == DIR_IN)
+        refuse(v, "%s is an `in` parameter, but stored to", b->name);
+}
+
+/* ---- statements */
+static void verify_block(struct verifier *v, struct block *b);
+static bool drop_set_sizes(void *env, struct stmt *s) {
+    if (s->kind == S_SIZE) facts_drop_sym(env, s->u.size.sym);
+    return true;
+}
+static void forget_sizes(struct verifier *v, struct block *b) {
+    if (v->has_sizes) walk(b, drop_set_sizes, &v->facts);
+}
+/* A block under a condition. What it learns ends with it; what was known of symbols that it sets anew does too. A
+ * loop's body runs again after that. */
+static void verify_under(struct verifier *v, struct block *b, expr cond, bool holds, bool again) {
+    struct facts before = v->facts;
+    if (again) forget_sizes(v, b);
+    if (cond && cond->type == BOOL) (holds ? facts_add : facts_add_not)(&v->facts, cond);
+    push_frame(v);
+    verify_block(v, b);
+    pop_frame(v);
+    v->facts = before;
+    forget_sizes(v, b);
+}
+static void verify_for(struct verifier *v, struct stmt *s) {
+    const struct var *x = s->u.loop.var;
+    check_typed(v, x->extent, IDX, "the extent");
+    enum loop_kind kind = s->u.loop.kind;
+    int64_t n;
+    if ((kind == LK_UNROLL || kind == LK_VECTOR) && !x_is_int(x->extent, &n))
+        refuse(v, "%s needs a constant extent, not %s", loop_kind_name(kind), show(v, x->extent));
+    define_var(v, x);
+    PUSH(&v->c->arena, &v->loops, s);
+    v->never += x_is(x->extent, 0);
+    if (x->extent->type == IDX) verify_iterations(v, s);
+    expr runs = x->extent->type == IDX ? x_cmp(v->c, X_LT, x_int(v->c, 0), x->extent) : NULL;
+    verify_under(v, &s->u.loop.body, runs, true, true);
+    v->loops.n--;
+    v->never -= x_is(x->extent, 0);
+    set_gone(v, x);
+}
+static void verify_store(struct verifier *v, struct stmt *s) {
+    struct buf *b = s->u.store.buf;
+    for (int k = 0; k < s->u.store.n; k++) check_expr(v, s->u.store.idx[k]);
+    check_access(v, b, s->u.store.idx, s->u.store.n, true);
+    if (!b) return;
+    check_typed(v, s->u.store.value, dtype_value(b->type), "the stored value");
+    check_stored(v, b);
+    enum red_op op = s->u.store.op;
+    if (op != RED_NONE && red_identity(v->c, op, b->type)->op == X_POISON)
+        refuse(v, "no reduction %s for %s", red_op_name(op), dtype_name(b->type));
+}
+static void verify_alloc(struct verifier *v, struct stmt *s) {
+    struct buf *b = s->u.alloc.buf;
+    if (!b) {
+        refuse(v, "a buffer is missing");
+        return;
+    }
+    if (!map_get(&v->own, PKEY(b))) refuse(v, "buffer %s is not one of this procedure's", b->name);
+    if (is_visible(v, b)) refuse(v, "buffer %s is allocated twice", b->name);
+    if (b->scope == SC_PARAM || b->scope == SC_CONST)
+        refuse(v, "a %s buffer cannot be allocated", scope_name(b->scope));
+    check_geometry(v, b);
+    set_visible(v, b);
+}
+static void verify_view(struct verifier *v, struct stmt *s) {
+    struct buf *b = s->u.view.buf, *of = s->u.view.of;
+    if (!b || !of) {
+        refuse(v, "a buffer is missing");
+        return;
+    }
+    check_typed(v, s->u.view.off, IDX, "the place");
+    if (v->p != v->m->entry) refuse(v, "views are for the entry procedure");
+    if (!map_get(&v->own, PKEY(b))) refuse(v, "buffer %s is not one of this procedure's", b->name);
+    if (is_visible(v, b)) refuse(v, "buffer %s is defined twice", b->name);
+    check_geometry(v, b);
+    if (!use_buf(v, of)) return;
+    if (dtype_bytes(b->type) != dtype_bytes(of->type))
+        refuse(v, "%s and %s have elements of different sizes", b->name, of->name);
+    expr end = x_add(v->c, s->u.view.off, buf_cells(v->c, b));
+    if (!facts_prove_le(&v->facts, x_int(v->c, 0), s->u.view.off) ||
+        !facts_prove_le(&v->facts, end, buf_cells(v->c, of)))
+        refuse(v, "%s may reach past the end of %s", b->name, of->name);
+    map_put(&v->roots, PKEY(b), (void *)root_of(v, of));
+    set_visible(v, b);
+}
+static void verify_stage(struct verifier *v, struct stmt *s) {
+    struct buf *b = s->u.stage.buf;
+    if (!use_buf(v, b)) return;
+    check_stored(v, b);
+    int mark = v->facts.n, na = s->u.stage.naxes, never = v->never;
+    if (na != b->nlogical) refuse(v, "the stage has %d axes, %s has %d dims", na, b->name, b->nlogical);
+    for (int k = 0; k < na; k++) {
+        const struct var *x = s->u.stage.axes[k];
+        check_typed(v, x->extent, IDX, "an axis' extent");
+        define_var(v, x);
+        v->never += x_is(x->extent, 0);
+        facts_add_le(&v->facts, x_int(v->c, 1), x->extent);
+        if (k < b->nlogical && !facts_prove_le(&v->facts, x->extent, b->logical[k]))
+            refuse(v, "axis %s may run past dim %d of %s: %s", x->name, k + 1, b->name, show(v, b->logical[k]));
+    }
+    push_frame(v);
+    if (s->u.stage.init) check_typed(v, s->u.stage.init, dtype_value(b->type), "the initial value");
+    if (s->u.stage.op == RED_NONE && (s->u.stage.nred || s->u.stage.init))
+        refuse(v, "reduction axes or init without a reduction");
+    if (s->u.stage.op != RED_NONE && red_identity(v->c, s->u.stage.op, b->type)->op == X_POISON)
+        refuse(v, "no reduction %s for %s", red_op_name(s->u.stage.op), dtype_name(b->type));
+    for (int k = 0; k < s->u.stage.nred; k++) {
+        check_typed(v, s->u.stage.red[k]->extent, IDX, "an axis' extent");
+        define_var(v, s->u.stage.red[k]);
+        v->never += x_is(s->u.stage.red[k]->extent, 0);
+        facts_add_le(&v->facts, x_int(v->c, 1), s->u.stage.red[k]->extent);
+    }
+    check_typed(v, s->u.stage.value, dtype_value(b->type), "the value");
+    pop_frame(v);
+    v->never = never;
+    v->facts.n = mark;
+    for (int k = 0; k < na; k++) set_gone(v, s->u.stage.axes[k]);
+    for (int k = 0; k < s->u.stage.nred; k++) set_gone(v, s->u.stage.red[k]);
+}
+struct find_sym {
+    const struct sym *y;
+};
+static bool not_this_sym(void *env, expr e) { return !(e->op == X_SYM && e->u.sym == ((struct find_sym *)env)->y); }
+static bool mentions(expr e, const struct sym *y) {
+    struct find_sym f = {y};
+    return e && !x_visit(e, not_this_sym, &f);
+}
+static bool dims_mention(const struct buf *b, const struct sym *y) {
+    for (int k = 0; k < b->nd; k++)
+        if (mentions(b->dims[k], y)) return true;
+    return false;
+}
+/* A result of the entry whose size the run finds is there from the size on. */
+static bool size_leaf(void *env, expr e) { return e->op != X_SYM || !e->u.sym->produced || is_visible(env, e->u.sym); }
+static bool sizes_known(struct verifier *v, const struct buf *b) {
+    for (int k = 0; k < b->nd; k++)
+        if (!x_visit(b->dims[k], size_leaf, v)) return false;
+    return true;
+}
+static bool found_in_run(struct verifier *v, const struct param *q) {
+    return v->p == v->m->entry && q->dir == DIR_OUT && !sizes_known(v, q->buf);
+}
+static void show_results(struct verifier *v) {
+    for (int k = 0; v->p == v->m->entry && k < v->p->params.n; k++) {
+        struct buf *b = v->p->params.v[k].buf;
+        if (is_known(v, b) || !sizes_known(v, b)) continue;
+        set_visible(v, b);
+        check_geometry(v, b);
+    }
+}
+static void verify_size(struct verifier *v, struct stmt *s) {
+    const struct sym *y = s->u.size.sym;
+    check_typed(v, s->u.size.lo, IDX, "the lower end");
+    check_typed(v, s->u.size.hi, IDX, "the upper end");
+    check_typed(v, s->u.size.value, IDX, "the size");
+    if (!y->produced) refuse(v, "%s is not a produced symbol", y->name);
+    bool again = is_visible(v, y);
+    for (int k = 0; again && k < v->p->bufs.n; k++) {
+        const struct buf *b = v->p->bufs.v[k];
+        if (b->scope != SC_REGION && b->scope != SC_KEPT && is_visible(v, b) && dims_mention(b, y))
+            refuse(v, "%s is set anew while %s, which is not in the region, has dims of it", y->name, b->name);
+    }
+    facts_drop_sym(&v->facts, y);
+    facts_make_room(&v->facts);
+    if (!again) PUSH(&v->c->arena, &v->sizes, y);
+    set_visible(v, y);
+    show_results(v);
+    if (x_sym(v->c, y)->op != X_SYM) return;
+    if (!mentions(s->u.size.lo, y)) facts_add_le(&v->facts, s->u.size.lo, x_sym(v->c, y));
+    if (!mentions(s->u.size.hi, y)) facts_add_le(&v->facts, x_sym(v->c, y), s->u.size.hi);
+    if (mentions(s->u.size.value, y)) return;
+    facts_add_le(&v->facts, s->u.size.value, x_sym(v->c, y));
+    facts_add_le(&v->facts, x_sym(v->c, y), s->u.size.value);
+}
+static bool knows_proc(const struct verifier *v, const struct proc *p) {
+    for (int k = 0; k < v->m->procs.n; k++)
+        if (v->m->procs.v[k] == p) return true;
+    return v->m->entry == p;
+}
+static bool other_shape(const struct stmt *s, const struct buf *b, const struct buf *param) {
+    return s->u.call.callee->is_kernel_text && buf_is_plain(b) && buf_is_plain(param);
+}
+static bool holds(struct verifier *v, struct stmt *s, expr cond) {
+    return wants_check(v, (struct unproved){.at = s, .cond = cond}, x_is_false(cond));
+}
+static bool is_equal(struct verifier *v, struct stmt *s, expr a, expr b) {
+    if (a == b || (facts_prove_le(&v->facts, a, b) && facts_prove_le(&v->facts, b, a))) return true;
+    return holds(v, s, x_cmp(v->c, X_EQ, a, b));
+}
+static void verify_call_buf(struct verifier *v, struct stmt *s, int k, const struct subst *sizes) {
+    const struct param *q = &s->u.call.callee->params.v[k];
+    const struct buf *b = s->u.call.bufs[k];
+    if (!use_buf(v, b)) return;
+    if (q->dir != DIR_IN) {
+        check_stored(v, b);
+        for (int j = 0; j < s->u.call.nbufs; j++)
+            if (j != k && s->u.call.bufs[j] == b) {
+                refuse(v, "%s is bound to an output and to another parameter", b->name);
+                break;
+            }
+    }
+    if (b->type != q->buf->type)
+        refuse(v, "%s is %s, parameter %s is %s", b->name, dtype_name(b->type), q->buf->name, dtype_name(q->buf->type));
+    if (other_shape(s, b, q->buf)) { /* a kernel text sees a plain buffer under dims of its own */
+        expr want = x_subst(v->c, buf_cells(v->c, q->buf), sizes), have = buf_cells(v->c, b);
+        if (!is_equal(v, s, want, have))
+            refuse(v, "%s has %s cells, parameter %s needs %s", b->name, show(v, have), q->buf->name, show(v, want));
+        return;
+    }
+    if (b->nd != q->buf->nd) {
+        refuse(v, "%s has %d dims, parameter %s has %d", b->name, b->nd, q->buf->name, q->buf->nd);
+        return;
+    }
+    for (int j = 0; j < b->nd; j++) {
+        expr want = x_subst(v->c, q->buf->dims[j], sizes);
+        if (!is_equal(v, s, want, b->dims[j]))
+            refuse(v, "dim %d of %s is %s, parameter %s needs %s", j + 1, b->name, show(v, b->dims[j]), q->buf->name,
+                   show(v, want));
+    }
+}
+static void verify_call(struct verifier *v, struct stmt *s) {
+    struct proc *q = s->u.call.callee;
+    for (int k = 0; k < s->u.call.nargs; k++) check_typed(v, s->u.call.args[k], IDX, "a size");
+    if (!q || !knows_proc(v, q)) refuse(v, "the called procedure is not in this module");
+    else if (q == v->p) refuse(v, "a procedure calls itself");
+    else if (q->params.n != s->u.call.nbufs)
+        refuse(v, "%s takes %d buffers, not %d", q->name, q->params.n, s->u.call.nbufs);
+    else if (q->syms.n != s->u.call.nargs) refuse(v, "%s takes %d sizes, not %d", q->name, q->syms.n, s->u.call.nargs);
+    else {
+        struct subst sizes = {{.arena = &v->c->arena}};
+        for (int k = 0; k < q->syms.n; k++) {
+            const struct sym *y = q->syms.v[k];
+            expr a = s->u.call.args[k];
+            expr least = x_int(v->c, y->lo), most = x_int(v->c, y->hi);
+            bool low =
+                y->lo == NEG_INF || facts_prove_le(&v->facts, least, a) || holds(v, s, x_cmp(v->c, X_LE, least, a));
+            bool high =
+                y->hi == POS_INF || facts_prove_le(&v->facts, a, most) || holds(v, s, x_cmp(v->c, X_LE, a, most));
+            if (!low || !high)
+                refuse(v, "size %s may leave the range %lld..%lld of %s", show(v, a), (long long)y->lo,
+                       (long long)y->hi, y->name);
+            map_put(&sizes.map, PKEY(y), (void *)a);
+        }
+        for (int k = 0; k < q->params.n; k++) verify_call_buf(v, s, k, &sizes);
+    }
+}
+static void verify_instr(struct verifier *v, struct stmt *s) {
+    const struct instr_row *row = s->u.instr.row;
+    if (!row) {
+        refuse(v, "an instruction without a row");
+        return;
+    }
+    for (int k = 0; k < s->u.instr.n; k++) {
+        check_typed(v, s->u.instr.holes[k].off, IDX, "an operand's place");
+        if (!use_buf(v, s->u.instr.holes[k].buf) || !row->holes[0].name) continue;
+        const struct instr_hole *h = row->holes, *end = row->holes + sizeof row->holes / sizeof *row->holes;
+        while (h < end && h->name && strcmp(h->name, s->u.instr.holes[k].hole)) h++;
+        if (h == end || !h->name) refuse(v, "instruction %s has no operand %s", row->name, s->u.instr.holes[k].hole);
+        else if (h->type != s->u.instr.holes[k].buf->type)
+            refuse(v, "operand %s of %s is %s", h->name, row->name, dtype_name(s->u.instr.holes[k].buf->type));
+    }
+    if (!s->u.instr.body.first) refuse(v, "an instruction without a reference body");
+    bool was = v->in_instr;
+    v->in_instr = true;
+    verify_under(v, &s->u.instr.body, NULL, true, false);
+    v->in_instr = was;
+}
+static void verify_while(struct verifier *v, struct stmt *s) {
+    forget_sizes(v, &s->u.loop_while.body);
+    push_frame(v);
+    check_typed(v, s->u.loop_while.cond, BOOL, "the condition");
+    if (s->u.loop_while.max) check_typed(v, s->u.loop_while.max, IDX, "the bound");
+    pop_frame(v);
+    verify_under(v, &s->u.loop_while.body, s->u.loop_while.cond, true, true);
+}
+static void verify_free(struct verifier *v, struct stmt *s) {
+    if (!use_buf(v, s->u.alloc.buf)) return;
+    if (s->u.alloc.buf->scope != SC_REGION) refuse(v, "free of %s, which is not in the region", s->u.alloc.buf->name);
+    const struct stmt *a = s->prev; /* not in a block below: a loop would free it again */
+    while (a && !(a->kind == S_ALLOC && a->u.alloc.buf == s->u.alloc.buf)) a = a->prev;
+    if (!a) refuse(v, "%s is freed in another block than it is allocated in", s->u.alloc.buf->name);
+    set_gone(v, s->u.alloc.buf);
+    for (int k = 0; k < v->p->bufs.n; k++)
+        if (map_get(&v->roots, PKEY(v->p->bufs.v[k])) == s->u.alloc.buf && is_known(v, v->p->bufs.v[k]))
+            set_gone(v, v->p->bufs.v[k]);
+}
+static void verify_swap(struct verifier *v, struct stmt *s) {
+    struct buf *a = s->u.swap.a, *b = s->u.swap.b;
+    if (!use_buf(v, a) || !use_buf(v, b)) return;
+    if (a->type != b->type || a->nd != b->nd || a->scope != b->scope)
+        refuse(v, "%s and %s differ in type, rank or scope", a->name, b->name);
+    else if (a->scope == SC_PARAM || a->scope == SC_CONST || a->scope == SC_REG || a->scope == SC_KEPT)
+        refuse(v, "%s buffers cannot be swapped", scope_name(a->scope));
+    else if (a->scope != SC_REGION)
+        for (int k = 0; k < a->nd; k++)
+            if (a->dims[k] != b->dims[k]) {
+                refuse(v, "%s and %s differ in size", a->name, b->name);
+                break;
+            }
+}
+static void verify_stmt(struct verifier *v, struct stmt *s) {
+    switch (s->kind) {
+    case S_FOR: verify_for(v, s); break;
+    case S_STORE: verify_store(v, s); break;
+    case S_IF:
+        check_typed(v, s->u.cond.cond, BOOL, "the condition");
+        verify_under(v, &s->u.cond.then, s->u.cond.cond, true, false);
+        verify_under(v, &s->u.cond.other, s->u.cond.cond, false, false);
+        break;
+    case S_ALLOC: verify_alloc(v, s); break;
+    case S_FREE: verify_free(v, s); break;
+    case S_STAGE: verify_stage(v, s); break;
+    case S_SIZE: verify_size(v, s); break;
+    case S_CALL: verify_call(v, s); break;
+    case S_WHILE: verify_while(v, s); break;
+    case S_CHECK:
+        check_typed(v, s->u.check.cond, BOOL, "the condition");
+        if (!s->u.check.fault) refuse(v, "a check without a fault");
+        facts_make_room(&v->facts);
+        if (s->u.check.cond && s->u.check.cond->type == BOOL) facts_add(&v->facts, s->u.check.cond);
+        break;
+    case S_INSTR: verify_instr(v, s); break;
+    case S_PREFETCH:
+        use_buf(v, s->u.prefetch.buf);
+        check_typed(v, s->u.prefetch.off, IDX, "the place");
+        break;
+    case S_SWAP: verify_swap(v, s); break;
+    case S_VIEW: verify_view(v, s); break;
+    default: break;
+    }
+}
+static void verify_block(struct verifier *v, struct block *b) {
+    struct stmt *last = NULL;
+    int sizes = v->sizes.n;
+    for (struct stmt *s = b->first; s; last = s, s = s->next) {
+        if (s->in != b || s->prev != last) BUG("statement list of %s is broken", v->p->name);
+        struct block *sub[2];
+        for (int n = stmt_blocks(s, sub), k = 0; k < n; k++)
+            if (sub[k]->owner != s) BUG("a block of %s does not know its statement", v->p->name);
+        struct stmt *outer = v->at;
+        v->at = s;
+        push_frame(v);
+        verify_stmt(v, s);
+        pop_frame(v);
+        v->at = outer;
+    }
+    for (struct stmt *s = b->first; s; s = s->next) /* the end of the block */
+        if (s->kind == S_ALLOC && s->u.alloc.buf) set_gone(v, s->u.alloc.buf);
+        else if (s->kind == S_VIEW && s->u.view.buf) set_gone(v, s->u.view.buf);
+    while (v->sizes.n > sizes) set_gone(v, v->sizes.v[--v->sizes.n]);
+}
+static bool find_size(void *env, struct stmt *s) {
+    if (s->kind == S_SIZE) *(bool *)env = true;
+    return true;
+}
+static void verify_names(struct verifier *v) {
+    walk(&v->p->body, find_size, &v->has_sizes);
+    struct map names = {.arena = &v->c->arena};
+    for (int k = 0; k < v->p->bufs.n; k++) {
+        struct buf *b = v->p->bufs.v[k];
+        const char *name = intern(v->c->names, b->name);
+        if (map_get(&names, PKEY(name))) refuse(v, "two buffers are called %s", b->name);
+        map_put(&names, PKEY(name), b);
+        map_put(&v->own, PKEY(b), b);
+        if (b->scope == SC_CONST) set_visible(v, b);
+    }
+    for (int k = 0; k < v->p->syms.n; k++) set_visible(v, v->p->syms.v[k]);
+    for (int k = 0; k < v->p->params.n; k++) {
+        struct buf *b = v->p->params.v[k].buf;
+        if (b->scope != SC_PARAM) refuse(v, "parameter %s has scope %s", b->name, scope_name(b->scope));
+        if (!map_get(&v->own, PKEY(b))) refuse(v, "parameter %s is not one of this procedure's buffers", b->name);
+        if (!found_in_run(v, &v->p->params.v[k])) set_visible(v, b);
+    }
+    for (int k = 0; k < v->p->bufs.n; k++)
+        if (is_visible(v, v->p->bufs.v[k])) check_geometry(v, v->p->bufs.v[k]);
+}
+bool verify_proc(struct module *m, struct proc *p, const char *after, bool final, struct unproved_list *unproved) {
+    struct ctx *c = m->ctx;
+    struct verifier v = {.m = m,
+                         .c = c,
+                         .p = p,
+                         .after = after,
+                         .final = final,
+                         .unproved = unproved,
+                         .facts = {.c = c},
+                         .state = {.arena = &c->arena},
+                         .own = {.arena = &c->arena},
+                         .roots = {.arena = &c->arena}};
+    push_frame(&v);
+    verify_names(&v);
+    verify_block(&v, &p->body);
+    free(v.seen);
+    return !v.errors;
+}
+bool proc_verify(struct module *m, struct proc *p, const char *after) { return verify_proc(m, p, after, false, NULL); }
+bool proc_verify_final(struct module *m, struct proc *p, const char *after) {
+    return verify_proc(m, p, after, true, NULL);
+}
+
+/* ---- functions: only their arguments, constants, operations, other functions */
+struct fn_check {
+    const struct fn *f;
+    bool ok;
+};
+static bool fn_node(void *env, expr e) {
+    struct fn_check *k = env;
+    if (e->op == X_VAR || e->op == X_SYM || e->op == X_LOAD || e->op == X_POISON) k->ok = false;
+    if (e->op == X_ARG && (e->u.i < 0 || e->u.i >= k->f->nargs || k->f->args[e->u.i] != e->type)) k->ok = false;
+    return k->ok;
+}
+bool loop_verify(struct module *m, const char *after) {
+    bool ok = true;
+    for (int k = 0; k < m->fns.n; k++) {
+        const struct fn *f = m->fns.v[k];
+        struct fn_check check = {f, f->body && f->body->type == f->type};
+        if (check.ok) x_visit(f->body, fn_node, &check);
+        if (!check.ok)
+            diag(&m->ctx->diags, DIAG_ERROR, broken_code(after),
+                 "%s%sfunction %s: its body is not an expression of type %s over its arguments", after ? after : "",
+                 after ? ": " : "", f->name, dtype_name(f->type));
+        ok &= check.ok;
+    }
+    for (int k = 0; k < m->procs.n; k++)
+        if (m->procs.v[k] != m->entry) ok &= proc_verify(m, m->procs.v[k], after);
+    if (m->entry) ok &= proc_verify(m, m->entry, after);
+    int ins = 0;
+    for (int k = 0; m->entry && k < m->entry->params.n; k++) ins += m->entry->params.v[k].dir == DIR_IN;
+    if (!holders_fit(&m->taken, ins) || !holders_fit(&m->given, m->entry ? m->entry->params.n - ins : 0)) {
+        diag(&m->ctx->diags, DIAG_ERROR, broken_code(after),
+             "%s%swhat the entry takes or gives as a sequence or optional does not fit its parameters",
+             after ? after : "", after ? ": " : "");
+        ok = false;
+    }
+    return ok;
+}

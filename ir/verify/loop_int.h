@@ -1,0 +1,69 @@
+/* Internal to the verifier of the loop IR (ir/verify/). */
+#ifndef NN_IR_LOOP_VERIFY_H
+#define NN_IR_LOOP_VERIFY_H
+#include "ir/base/vec.h"
+#include "ir/loop/loop.h"
+
+/* What is known to hold: e <= 0. Facts about loaded values are not kept, as stores would change them. Of a long
+ * sequence the first are kept, which say what the inputs are, and the last: a call needs the checks that stand right
+ * before it. */
+enum { FIRST_FACTS = 64, MAX_FACTS = 128 };
+struct facts {
+    struct ctx *c;
+    int n;
+    expr v[MAX_FACTS];
+};
+void facts_add(struct facts *f, expr cond);         /* a condition that holds */
+void facts_add_not(struct facts *f, expr cond);     /* one that does not */
+void facts_add_le(struct facts *f, expr a, expr b); /* a <= b */
+void facts_make_room(struct facts *f);              /* where statements follow each other, before more is added */
+void facts_drop_sym(struct facts *f, const struct sym *s);
+bool facts_prove_le(struct facts *f, expr a, expr b);
+bool facts_prove_lt(struct facts *f, expr a, expr b);
+/* Does the condition say anything about indices? */
+bool facts_useful(expr cond);
+
+/* What could not be proved, and that a check of the run can make sure of: that index `dim` of buf lies inside, or cond.
+ */
+struct unproved {
+    struct stmt *at;
+    const struct buf *buf;
+    int dim;
+    expr index, cond;
+};
+struct unproved_list {
+    VEC(struct unproved) v;
+};
+
+struct verifier {
+    struct module *m;
+    struct ctx *c;
+    struct proc *p;
+    const char *after;
+    bool final, in_instr, has_sizes;
+    int errors, never;              /* never: enclosing loops and axes of extent 0, below which nothing runs */
+    struct stmt *at;                /* for messages */
+    struct unproved_list *unproved; /* collected here; NULL: refused */
+    struct facts facts;
+    struct map state;              /* PKEY(var, sym, buf) -> &visible, &gone */
+    struct map own;                /* buffers in p->bufs */
+    struct map roots;              /* views -> the buffer that they are part of, which is no view */
+    VEC(struct stmt *) loops;      /* enclosing */
+    VEC(const struct sym *) sizes; /* produced symbols that are visible */
+    struct seen {
+        expr key;
+        uint32_t gen;
+    } * seen; /* expressions already checked in a frame of facts that still holds */
+    size_t seen_cap, seen_n;
+    uint32_t gen;
+    VEC(uint32_t) frames;
+};
+/* Short in these files, unmistakable at link time. */
+#define refuse      loop_refuse
+#define verify_proc loop_verify_proc
+void refuse(struct verifier *v, const char *fmt, ...) NN_PRINTF(2, 3);
+const char *show(struct verifier *v, expr e);
+bool verify_proc(struct module *m, struct proc *p, const char *after, bool final, struct unproved_list *unproved);
+/* race.c: V5 and V6 for one loop */
+void verify_iterations(struct verifier *v, struct stmt *loop);
+#endif

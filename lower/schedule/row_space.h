@@ -1,0 +1,16 @@
+/* Stages that share rows: for one point of an outer space P, all of them together need only that point's cells (design:
+ * groups, rule 5). Decided from the stages' indices; used where groups form and where their schedule is chosen. */
+#ifndef NN_LOWER_ROW_SPACE_H
+#define NN_LOWER_ROW_SPACE_H
+#include "ir/loop/loop.h"
+
+enum { ROW_AXES = 32, ROLE_UNIT = -2, ROLE_INNER = -1 }; /* other roles: the number of an axis of P */
+struct row_space {
+    int n;                 /* axes of P: those of extent 1 do not count */
+    expr extent[ROW_AXES]; /* of P's axes */
+    struct map vars;       /* axis or reduced variable of a stage -> its role + 3 */
+};
+/* The stages, in order, share rows: at least one reduces, and what one stores another reads at the same point of P. */
+bool row_space(struct ctx *c, struct stmt *const *stages, int n, struct row_space *r);
+int row_role(const struct row_space *r, const struct var *v);
+#endif

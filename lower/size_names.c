@@ -1,0 +1,160 @@
+/* Long sizes under one name in kernels. Rows that are max(0, ((n + 255) / 256 + 3) / 2) are a number like any other to
+ * the kernel, which gets them as an argument: its index arithmetic is short, and what a schedule has to prove can be
+ * proved. The symbols that such a size is computed from vanish from the kernel altogether; so nothing is lost of how
+ * its sizes depend on each other. Part of outlining. */
+#include "lower/size_names.h"
+
+enum { LONG = 10, PART = 4, TRIED = 24, MOST = 200 }; /* nodes: of a long size, of a part worth a name; tries; parts */
+
+struct exprs {
+    expr *v;
+    int n, cap;
+};
+/* ---- what the run is made of: every expression; dims of its buffers, logical and physical */
+struct run {
+    struct sizes *z;
+    struct arena *a;
+    struct exprs all, dims;
+    struct map seen;
+};
+static void note_buf(struct run *r, const struct buf *b) {
+    if (map_get(&r->seen, PKEY(b))) return;
+    map_put(&r->seen, PKEY(b), (void *)b);
+    for (int k = 0; k < b->nlogical; k++) PUSH(r->a, &r->dims, sizes_in_kernel(r->z, b->logical[k]));
+    for (int k = 0; k < b->nd; k++) PUSH(r->a, &r->dims, sizes_in_kernel(r->z, b->dims[k]));
+}
+static bool note_load(void *env, expr e) {
+    if (e->op == X_LOAD) note_buf(env, e->u.buf);
+    return true;
+}
+static void note_expr(void *env, expr *e) {
+    struct run *r = env;
+    if (!*e) return;
+    PUSH(r->a, &r->all, *e);
+    x_visit(*e, note_load, r);
+}
+static bool note_stmt(void *env, struct stmt *s) {
+    stmt_exprs(s, note_expr, env);
+    if (s->kind == S_STAGE) note_buf(env, s->u.stage.buf);
+    if (s->kind == S_STORE) note_buf(env, s->u.store.buf);
+    return true;
+}
+
+/* ---- sizes and their parts */
+static int node_count(expr e) { return x_count(e, MOST); }
+static bool is_name(expr e) { return e->op == X_SYM || e->op == X_CONST; }
+struct parts {
+    struct run *r;
+    struct exprs v;
+    struct map seen;
+};
+static bool note_part(void *env, expr e) {
+    struct parts *q = env;
+    if (is_name(e) || map_get(&q->seen, PKEY(e))) return true;
+    map_put(&q->seen, PKEY(e), (void *)e);
+    if (e->type == IDX && node_count(e) > PART && size_is_fixed(q->r->z, e)) PUSH(q->r->a, &q->v, e);
+    return q->v.n < MOST;
+}
+static int by_length(const void *a, const void *b) {
+    int x = node_count(*(const expr *)a), y = node_count(*(const expr *)b);
+    return x != y ? y - x : (*(const expr *)a)->id < (*(const expr *)b)->id ? -1 : 1;
+}
+/* The long dims and what they are made of, the longest first. */
+static struct exprs long_parts(struct run *r) {
+    struct parts q = {r, {0}, {.arena = r->a}};
+    for (int k = 0; k < r->dims.n; k++)
+        if (node_count(r->dims.v[k]) > LONG) x_visit(r->dims.v[k], note_part, &q);
+    if (q.v.n) qsort(q.v.v, (size_t)q.v.n, sizeof *q.v.v, by_length);
+    return q.v;
+}
+
+/* ---- a name for one of them */
+static bool note_sym(void *env, expr e) {
+    if (e->op == X_SYM) map_put(env, PKEY(e->u.sym), (void *)e);
+    return true;
+}
+static bool not_noted(void *env, expr e) { return e->op != X_SYM || !map_get(env, PKEY(e->u.sym)); }
+static bool is_dim(const struct run *r, expr e) {
+    for (int k = 0; k < r->dims.n; k++)
+        if (r->dims.v[k] == e) return true;
+    return false;
+}
+static const struct sym *first_sym(expr e) {
+    while (e->op != X_SYM) {
+        int k = 0;
+        while (k < e->n && e->arg[k]->op == X_CONST) k++;
+        e = e->arg[k];
+    }
+    return e->u.sym;
+}
+static const struct sym *name_of(struct run *r, expr part, expr argument) {
+    struct lowering *l = r->z->l;
+    int64_t lo, hi;
+    const struct sym *s = map_get(&l->parts, PKEY(argument));
+    if (s) return s;
+    x_bounds(l->c, part, &lo, &hi);
+    if (is_dim(r, part) && lo < 0) lo = 0;
+    return sym_new(l->c, internf(l->c->names, "%s_size%d", first_sym(argument)->name, l->nsizes + 1), lo, hi, false);
+}
+/* The term of a sum that it can be solved for: the longest. NULL: none. */
+static expr solvable(struct ctx *c, expr sum, int64_t *coef) {
+    const expr *t;
+    const int64_t *co;
+    int64_t konst;
+    int n = x_terms(c, sum, &konst, &t, &co), best = -1;
+    for (int k = 0; k < n; k++)
+        if ((co[k] == 1 || co[k] == -1) && !is_name(t[k]) && (best < 0 || node_count(t[k]) > node_count(t[best])))
+            best = k;
+    if (best < 0) return NULL;
+    *coef = co[best];
+    return t[best];
+}
+/* Does this name leave nothing in the run that is computed from the same symbols, and stand for the same dims? */
+static bool name_fits(struct run *r, struct sizes *with, expr part, const struct sym *s) {
+    struct map gone = {.arena = r->a};
+    struct subst back = {{.arena = r->a}};
+    x_visit(part, note_sym, &gone);
+    map_put(&back.map, PKEY(s), (void *)part);
+    for (int k = 0; k < r->dims.n; k++) {
+        expr now = sizes_in_kernel(with, r->dims.v[k]);
+        if (!x_visit(now, not_noted, &gone) || x_subst(r->z->c, now, &back) != r->dims.v[k]) return false;
+    }
+    for (int k = 0; k < r->all.n; k++)
+        if (!x_visit(sizes_in_kernel(with, r->all.v[k]), not_noted, &gone)) return false;
+    return true;
+}
+static bool give_name(struct run *r, expr part) {
+    struct ctx *c = r->z->c;
+    struct lowering *l = r->z->l;
+    struct sizes with;
+    int64_t coef = 1;
+    expr from = part->op == X_LIN ? solvable(c, part, &coef) : part;
+    if (!from) return false;
+    expr argument = sizes_argument(r->z, part);
+    const struct sym *s = name_of(r, part, argument);
+    expr rest = x_sub(c, part, x_muli(c, from, coef)), to = x_muli(c, x_sub(c, x_sym(c, s), rest), coef);
+    sizes_none(&with, l);
+    sizes_put(&with, from, to);
+    if (!name_fits(r, &with, part, s)) return false;
+    if (!map_get(&l->parts, PKEY(argument))) {
+        map_put(&l->parts, PKEY(argument), (void *)s);
+        l->nsizes++;
+    }
+    sizes_put(r->z, from, to);
+    map_put(&r->z->parts, PKEY(s), (void *)argument);
+    for (int k = 0; k < r->dims.n; k++) r->dims.v[k] = sizes_in_kernel(&with, r->dims.v[k]);
+    for (int k = 0; k < r->all.n; k++) r->all.v[k] = sizes_in_kernel(&with, r->all.v[k]);
+    return true;
+}
+void sizes_shorten(struct sizes *z, struct lowering *l, struct block *stmts) {
+    struct run r = {.z = z, .a = &l->c->arena, .seen = {.arena = &l->c->arena}};
+    sizes_none(z, l);
+    z->before = l->sizes, z->made = l->sizes->made;
+    walk(stmts, note_stmt, &r);
+    for (bool more = true; more;) {
+        struct exprs parts = long_parts(&r);
+        more = false;
+        for (int k = 0; k < parts.n && k < TRIED && !more; k++) more = give_name(&r, parts.v[k]);
+    }
+    sizes_rewrite(z, stmts);
+}
