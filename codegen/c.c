@@ -1,9 +1,10 @@
 /* One procedure of the loop IR as a C function: head, tables of constants, comment, body. The stage that prints
- * kernels; what CUDA does otherwise is in cuda.c.
+ * kernels, as the passes left them (lower/passes/); what CUDA does otherwise is in cuda.c.
  *
- * The procedure is cloned and expanded (expand.c), register buffers become variables (c_regs.c), and its blocks are
- * printed (c_stmt.c) with their expressions (c_expr.c), pointers (c_ptrs.c) and memory (c_mem.c). */
+ * Register buffers become variables (c_regs.c), blocks are printed (c_stmt.c) with their expressions (c_expr.c),
+ * pointers (c_ptrs.c) and memory (c_mem.c). */
 #include "codegen/c_int.h"
+#include "lower/passes/literals.h"
 #include <string.h>
 
 enum { NODE_LINES = 24 }; /* of the nodes in a kernel's comment */
@@ -43,12 +44,11 @@ void c_head(struct text *out, struct fe *f, const struct proc *p, const char *he
     }
     f->ws = NEW(&f->c->arena, struct sym_name);
     f->ws->name = "ws", f->ws->decl = "void *";
-    /* what callers give, also where expansion has taken the only use away (a loop that never runs) */
-    if (!x_is(emit_scratch_bytes(f->c, f->orig), 0))
+    if (!x_is(scratch_bytes(f->c, p), 0))
         text_printf(out, "%svoid *%s ws", n++ ? ", " : "", emit_words(f->o)->restricted);
     f->fault = NEW(&f->c->arena, struct sym_name);
     f->fault->name = "fault", f->fault->decl = "int *";
-    if (proc_may_fault(f->orig)) text_printf(out, "%sint *fault", n++ ? ", " : "");
+    if (proc_may_fault(p)) text_printf(out, "%sint *fault", n++ ? ", " : "");
     text_add(out, n ? ")" : "void)");
 }
 void c_start(struct fe *f, struct ctx *c, const struct emit_options *o) {
@@ -64,7 +64,7 @@ static const char *linkage(struct ctx *c, const char *name, const struct emit_op
 void emit_proc_head(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o) {
     struct fe f;
     c_start(&f, c, o);
-    f.orig = p;
+    f.p = p;
     c_head(out, &f, p, linkage(c, emit_proc_name(c, p, o), o), emit_cuda(o) ? "void *stream" : NULL);
 }
 
@@ -139,52 +139,48 @@ static void describe(struct text *out, struct fe *f, const struct proc *p) {
 void emit_proc(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o) {
     const char *name = emit_proc_name(c, p, o);
     if (emit_cuda(o)) cuda_proc(out, c, p, o);
-    else c_function(out, c, p, o, name, linkage(c, name, o), NULL);
+    else c_function(out, c, p, o, name, linkage(c, name, o));
 }
-void c_function(struct text *out, struct ctx *c, const struct proc *orig, const struct emit_options *o,
-                const char *name, const char *function_head, const int64_t *threads) {
+void c_function(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o, const char *name,
+                const char *function_head) {
     struct fe fe, *f = &fe;
     c_start(f, c, o);
-    f->orig = orig;
-    f->p = clone_proc(c, orig, orig->name);
+    f->p = p;
     f->fname = name;
-    f->threads = threads;
+    f->threads = p->launch && p->launch->grid ? p->launch->threads : NULL;
     f->ws_top = x_int(c, 0);
-    f->ex = expand_proc(c, f->p, emit_lanes(o), o);
     struct text head = {0}, body = {0}, outlined = {0}, tables = {0};
     f->outlined = &outlined;
-    c_head(&head, f, f->p, function_head, NULL);
-    for (int i = 0; i < f->p->params.n; i++) {
-        struct buf *b = f->p->params.v[i].buf;
+    c_head(&head, f, p, function_head, NULL);
+    for (int i = 0; i < p->params.n; i++) {
+        struct buf *b = p->params.v[i].buf;
         c_add_ptr(f, b, map_get(&f->bufs, PKEY(b)), 0, NULL, NULL);
     }
     c_find_registers(f);
     f->out = &tables;
-    for (int i = 0; i < f->p->bufs.n; i++)
-        if (f->p->bufs.v[i]->scope == SC_CONST && c_touched(f->p, f->p->bufs.v[i]))
-            const_table(&tables, f, f->p->bufs.v[i]);
+    for (int i = 0; i < p->bufs.n; i++)
+        if (p->bufs.v[i]->scope == SC_CONST && proc_uses(p, p->bufs.v[i])) const_table(&tables, f, p->bufs.v[i]);
     f->out = &body;
     f->depth = 1;
-    for (int i = 0; i < f->p->bufs.n; i++)
-        if (c_local(f->p->bufs.v[i]) && !c_has_alloc(f->p, f->p->bufs.v[i]))
-            c_print_alloc(f, f->p->bufs.v[i], &f->p->body);
+    for (int i = 0; i < p->bufs.n; i++)
+        if (is_local(p->bufs.v[i]) && !proc_allocs(p, p->bufs.v[i])) c_print_alloc(f, p->bufs.v[i], &p->body);
     int keep = f->ptrs.n;
-    c_block(f, &f->p->body);
+    c_block(f, &p->body);
     f->ptrs.n = keep;
     text_add(out, tables.s ? tables.s : "");
     text_add(out, outlined.s ? outlined.s : "");
-    describe(out, f, orig);
+    describe(out, f, p);
     text_printf(out, "%s {\n", head.s);
-    for (int i = 0; i < f->p->params.n; i++) {
-        struct sym_name *n = map_get(&f->bufs, PKEY(f->p->params.v[i].buf));
+    for (int i = 0; i < p->params.n; i++) {
+        struct sym_name *n = map_get(&f->bufs, PKEY(p->params.v[i].buf));
         if (!n->used) text_printf(out, "    (void)%s;\n", n->name);
     }
-    for (int i = 0; i < f->p->syms.n; i++) {
-        struct sym_name *n = map_get(&f->syms, PKEY(f->p->syms.v[i]));
+    for (int i = 0; i < p->syms.n; i++) {
+        struct sym_name *n = map_get(&f->syms, PKEY(p->syms.v[i]));
         if (!n->used) text_printf(out, "    (void)%s;\n", n->name);
     }
-    if (!f->fault->used && proc_may_fault(orig)) text_add(out, "    (void)fault;\n");
-    if (!f->ws->used && !x_is(emit_scratch_bytes(c, orig), 0)) text_add(out, "    (void)ws;\n");
+    if (!f->fault->used && proc_may_fault(p)) text_add(out, "    (void)fault;\n");
+    if (!f->ws->used && !x_is(scratch_bytes(c, p), 0)) text_add(out, "    (void)ws;\n");
     text_add(out, body.s ? body.s : "");
     text_add(out, "}\n");
     text_free(&head), text_free(&body), text_free(&outlined), text_free(&tables);

@@ -39,6 +39,11 @@ static int lanes_log(int lanes) {
     while (1 << k < lanes) k++;
     return k;
 }
+const struct var *c_lane(struct fe *f, const struct var *v) {
+    const struct var **lane = &f->lanes[lanes_log((int)v->extent->u.i)];
+    if (!*lane) *lane = v;
+    return *lane;
+}
 bool on_lane(struct fe *f, expr e) {
     if (f->arg_lanes > 1) { /* in an IR function all arguments are vectors */
         if (e->op == X_ARG) return true;
@@ -268,7 +273,7 @@ static struct cs print_index(struct fe *f, expr e) {
     }
     case X_SYM: {
         struct sym_name *n = map_get(&f->syms, PKEY(e->u.sym));
-        if (!n) BUG("size %s is not known to %s", e->u.sym->name, f->orig->name);
+        if (!n) BUG("size %s is not known to %s", e->u.sym->name, f->p->name);
         return cs_of(c_ref(f, n), P_ATOM);
     }
     case X_LIN: {
@@ -295,7 +300,7 @@ static struct cs print_index(struct fe *f, expr e) {
 
 /* ---- places in memory */
 struct place c_place(struct fe *f, const struct buf *b, const expr *idx) {
-    return c_place_at(f, b, buf_offset(f->c, b, idx));
+    return c_place_at(f, b, buf_own_offset(f->c, b, idx));
 }
 struct place c_place_at(struct fe *f, const struct buf *b, expr off) {
     int64_t konst;
@@ -315,7 +320,7 @@ struct place c_place_at(struct fe *f, const struct buf *b, expr off) {
     }
     if (!pl.linear) return pl;
     struct ptr *best = c_cover(f, b, rest, rc, &left);
-    if (!best) BUG("buffer %s is not in scope in %s", b->name, f->orig->name);
+    if (!best) BUG("buffer %s is not in scope in %s", b->name, f->p->name);
     pl.base = c_ref(f, best->sn);
     pl.zero = left == 0 && konst == 0;
     pl.rest = c_sum(f, konst, rest, rc, left);
@@ -327,7 +332,7 @@ const char *c_address(struct fe *f, const struct place *p) {
     return p->rest.s[0] == '-' ? A("%s - %s", p->base, p->rest.s + 1) : A("%s + %s", p->base, p->rest.s);
 }
 struct piece *c_piece(struct fe *f, const struct buf *b, const expr *idx, int *element) {
-    return c_piece_at(f, b, buf_offset(f->c, b, idx), element);
+    return c_piece_at(f, b, buf_own_offset(f->c, b, idx), element);
 }
 struct piece *c_piece_at(struct fe *f, const struct buf *b, expr off, int *element) {
     struct regs *r = map_get(&f->regs, PKEY(b));

@@ -1,12 +1,11 @@
-/* Instructions as C: the text of their row with operands in its holes. Used by c_stmt.c for statements that expand.c
- * left as instructions because the target has the row; for all others the reference body was printed in their place. */
+/* Instructions as C: the text of their row with operands in its holes. Used by c_stmt.c for what the pass
+ * `instructions` left because the target has the row. */
 #include "codegen/c_int.h"
+#include "lower/passes/passes.h"
 #include <string.h>
 
 const struct instr_row *emit_instr(const struct emit_options *o, const char *name) {
-    for (const struct instr_row *const *r = o->target->instrs; r && *r && !o->c99_strict; r++)
-        if (!strcmp((*r)->name, name)) return *r;
-    return NULL;
+    return printed_instr(&(struct printing){o->target, o->c99_strict}, name);
 }
 /* Cells of a hole that lie side by side: those that the body's loops walk. */
 int c_instr_lanes(const struct stmt *s, const char *hole) {

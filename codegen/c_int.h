@@ -2,8 +2,10 @@
  * cuda.c has what only CUDA does. */
 #ifndef NN_CODEGEN_C_INT_H
 #define NN_CODEGEN_C_INT_H
-#include "codegen/expand.h"
 #include "codegen/prelude.h"
+#include "lower/local_memory.h"
+
+enum { MAX_LANES_LOG = 6 };
 
 /* A piece of C: text and the precedence of its outermost operator, so that only needed parentheses are printed. */
 enum prec { P_ATOM, P_UNARY, P_MUL, P_ADD, P_SHIFT, P_REL, P_EQ, P_BITS, P_AND, P_OR, P_COND };
@@ -77,9 +79,7 @@ struct fe {
     struct ctx *c;
     const struct emit_options *o;
     struct emit_uses *u;
-    struct proc *p; /* expanded clone */
-    const struct proc *orig;
-    struct expanded ex;
+    const struct proc *p;
     const char *fname;
     struct text *out;
     int depth, level, declared;
@@ -94,8 +94,9 @@ struct fe {
     const struct var *tile; /* registers; else NULL */
     const struct var *lane; /* of the vector statement being printed, else NULL */
     int width;
-    struct map dep[MAX_LANES_LOG + 1]; /* expr -> does it depend on the lane */
-    struct map safe;                   /* expr -> harmless to compute when not asked for */
+    const struct var *lanes[MAX_LANES_LOG + 1]; /* [log2 of width] which all vector statements of that width have */
+    struct map dep[MAX_LANES_LOG + 1];          /* expr -> does it depend on the lane */
+    struct map safe;                            /* expr -> harmless to compute when not asked for */
     struct run *run;
     struct sym_name **args; /* of the IR function being printed (X_ARG) */
     int arg_lanes;
@@ -114,6 +115,8 @@ const char *paren(struct fe *f, struct cs v, enum prec most); /* its text, in pa
 struct cs c_value(struct fe *f, expr e, int lanes);
 struct cs c_index(struct fe *f, expr e);
 bool on_lane(struct fe *f, expr e);
+/* The lane variable of all vector statements that have as many lanes as v. */
+const struct var *c_lane(struct fe *f, const struct var *v);
 /* Where a cell is: pointer name, the rest of the index ("" when 0) and the stride along the lane (0: same cell). */
 struct place {
     const char *base;
@@ -157,7 +160,7 @@ struct terms c_sorted(struct fe *f, int64_t konst, const expr *atoms, const int6
 /* ---- c_regs.c */
 void c_find_registers(struct fe *f);
 /* Declares the variables of a register buffer. home: the block where it is alive. */
-void c_declare_registers(struct fe *f, const struct buf *b, struct regs *r, struct block *home);
+void c_declare_registers(struct fe *f, const struct buf *b, struct regs *r, const struct block *home);
 
 /* ---- c_instr.c */
 int c_instr_lanes(const struct stmt *s, const char *hole);
@@ -179,17 +182,11 @@ void c_open_pointers(struct fe *f, const struct var *v, struct block *body, int 
 void c_close_pointers(struct fe *f, int mark);
 
 /* ---- c_mem.c */
-bool c_touched(const struct proc *p, const struct buf *b); /* does anything in p access b? */
-bool c_allocs(struct block *b, const struct buf *buf);
-bool c_has_alloc(const struct proc *p, const struct buf *b);
-bool c_local(const struct buf *b); /* its memory belongs to the procedure */
-expr c_local_bytes(struct ctx *c, const struct buf *b);
-bool c_on_stack(struct ctx *c, const struct buf *b); /* small enough for an array in the function */
 /* home: the block where it is alive. */
-void c_print_alloc(struct fe *f, struct buf *b, struct block *home);
+void c_print_alloc(struct fe *f, struct buf *b, const struct block *home);
 
 /* ---- c_stmt.c */
-void c_block(struct fe *f, struct block *b);
+void c_block(struct fe *f, const struct block *b);
 void c_body(struct fe *f, struct stmt *loop);         /* of a loop, between its braces: pointers, statements */
 const char *c_text(struct fe *f, expr e, bool index); /* outside of runs */
 const char *c_bound(struct fe *f, expr e);            /* an index, as operand of a comparison or a sum */
@@ -204,5 +201,5 @@ void c_start(struct fe *f, struct ctx *c, const struct emit_options *o);
 void c_head(struct text *out, struct fe *f, const struct proc *p, const char *head, const char *first);
 /* One function with its tables and outlined loops before it; head: "void name(". */
 void c_function(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o, const char *name,
-                const char *head, const int64_t *threads);
+                const char *head);
 #endif

@@ -11,9 +11,9 @@ static int var_place(struct fe *f, const struct var *v) {
     return n ? n->place : 0;
 }
 static int sym_place(struct fe *f, const struct sym *s) {
-    for (int k = 0; k < f->orig->syms.n; k++)
-        if (f->orig->syms.v[k] == s) return k;
-    return f->orig->syms.n;
+    for (int k = 0; k < f->p->syms.n; k++)
+        if (f->p->syms.v[k] == s) return k;
+    return f->p->syms.n;
 }
 static int by_operands(struct fe *f, expr a, expr b) {
     for (int k = 0; k < a->n && k < b->n; k++) {

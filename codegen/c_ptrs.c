@@ -83,7 +83,7 @@ static void gather_offset(struct gather *g, const struct buf *b, expr off) {
     PUSH(&f->c->arena, &g->groups, q);
 }
 static void gather_access(struct gather *g, const struct buf *b, const expr *idx) {
-    gather_offset(g, b, buf_offset(g->f->c, b, idx));
+    gather_offset(g, b, buf_own_offset(g->f->c, b, idx));
 }
 static bool gather_loads(void *env, expr e) {
     struct gather *g = env;
@@ -127,7 +127,7 @@ void c_open_pointers(struct fe *f, const struct var *v, struct block *body, int 
         expr sum = x_int(f->c, 0);
         for (int k = 0; k < q->n; k++) sum = x_add(f->c, sum, x_muli(f->c, q->atoms[k], q->coefs[k]));
         if ((!q->inner && q->count < 2) || (q->n == 1 && q->coefs[0] == 1 && (q->count == 1 || !q->inner)) ||
-            !x_proves_le(f->c, x_int(f->c, 0), sum) || !x_proves_le(f->c, sum, buf_cells(f->c, q->buf)))
+            !x_proves_le(f->c, x_int(f->c, 0), sum) || !x_proves_le(f->c, sum, buf_own_cells(f->c, q->buf)))
             continue;
         struct sym_name *sn = c_declare(
             f, internf(f->c->names, "%s_%s", q->buf->name, ((struct sym_name *)map_get(&f->vars, PKEY(v)))->name),

@@ -42,7 +42,7 @@ static void reg_cells(struct reg_env *q, expr off, int lanes, bool load) {
 }
 static void reg_access(struct reg_env *q, const expr *idx, bool load) {
     int64_t k = 0;
-    expr off = buf_offset(q->f->c, q->buf, idx);
+    expr off = buf_own_offset(q->f->c, q->buf, idx);
     if (q->r->array) return;
     if ((q->lane && !x_linear_in(q->f->c, off, q->lane, &k, &off)) || k < 0 || k > 1) q->r->array = true;
     else reg_cells(q, off, k == 0 ? 1 : q->width, load);
@@ -64,7 +64,7 @@ static bool reg_loads(void *env, expr e) {
     }
     return true;
 }
-static void reg_block(struct reg_env *q, struct block *b) {
+static void reg_block(struct reg_env *q, const struct block *b) {
     for (struct stmt *s = b->first; s; s = s->next) {
         struct block *in[2];
         struct reg_env inner = *q;
@@ -110,7 +110,7 @@ void c_find_registers(struct fe *f) {
         struct regs *r = NEW(&f->c->arena, struct regs);
         r->buf = b;
         map_put(&f->regs, PKEY(b), r);
-        if (!x_is_int(buf_cells(f->c, b), &cells) || cells > MOST || cells < 1) {
+        if (!x_is_int(buf_own_cells(f->c, b), &cells) || cells > MOST || cells < 1) {
             r->array = true;
             continue;
         }
@@ -133,7 +133,8 @@ static const char *piece_name(struct fe *f, const struct buf *b, const struct pi
     const char *s = b->name;
     for (int k = 0; k < b->nd; k++) {
         int64_t stride, dim;
-        if (!x_is_int(buf_stride(f->c, b, k), &stride) || !x_is_int(b->dims[k], &dim) || stride < 1) return b->name;
+        if (!x_is_int(buf_own_stride(f->c, b, k), &stride) || !x_is_int(b->dims[k], &dim) || stride < 1) return b->name;
+        if (buf_is_apart(b, k)) continue;
         int64_t i = rest / stride;
         rest %= stride;
         if (k == b->nd - 1 && p->lanes > 1) {
@@ -154,7 +155,7 @@ struct flow {
     struct regs *r;
     unsigned char *state;
 };
-static void flow_block(struct flow *w, struct block *b);
+static void flow_block(struct flow *w, const struct block *b);
 static void flow_touch_at(struct flow *w, expr off, bool set) {
     int element = -1;
     struct piece *q = c_piece_at(w->f, w->b, off, &element);
@@ -162,7 +163,7 @@ static void flow_touch_at(struct flow *w, expr off, bool set) {
     if (*st == UNTOUCHED) *st = set && element < 0 ? SET : DOUBTFUL;
 }
 static void flow_touch(struct flow *w, const expr *idx, bool set) {
-    flow_touch_at(w, buf_offset(w->f->c, w->b, idx), set);
+    flow_touch_at(w, buf_own_offset(w->f->c, w->b, idx), set);
 }
 static bool flow_load(void *env, expr e) {
     struct flow *w = env;
@@ -170,13 +171,13 @@ static bool flow_load(void *env, expr e) {
     return true;
 }
 /* The states after b, on a copy: b may not run. */
-static unsigned char *flow_copy(struct flow *w, struct block *b) {
+static unsigned char *flow_copy(struct flow *w, const struct block *b) {
     struct flow in = *w;
     in.state = arena_copy(&w->f->c->arena, w->state, (size_t)w->r->pieces.n);
     flow_block(&in, b);
     return in.state;
 }
-static void flow_block(struct flow *w, struct block *b) {
+static void flow_block(struct flow *w, const struct block *b) {
     int n = w->r->pieces.n;
     for (struct stmt *s = b->first; s; s = s->next) {
         int64_t extent;
@@ -219,7 +220,7 @@ static void flow_block(struct flow *w, struct block *b) {
     }
 }
 /* ---- declaring */
-void c_declare_registers(struct fe *f, const struct buf *b, struct regs *r, struct block *home) {
+void c_declare_registers(struct fe *f, const struct buf *b, struct regs *r, const struct block *home) {
     struct flow w = {f, b, r, NEWN(&f->c->arena, unsigned char, r->pieces.n + 1)};
     int vectors = 0;
     flow_block(&w, home);

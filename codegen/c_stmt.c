@@ -12,19 +12,6 @@ struct cs c_storage(struct fe *f, const struct buf *b, struct cs v) {
     if ((b->type == dtype_value(b->type) && b->type != BOOL) || dtype_is_complex(b->type)) return v;
     return cs_of(A("(%s)%s", dtype_c(b->type), paren(f, v, P_UNARY)), P_UNARY);
 }
-static void print_store(struct fe *f, struct stmt *s);
-/* All lanes into one cell that rounds, or wraps, after each: no helper does that. */
-static void print_lanes(struct fe *f, const struct stmt *s) {
-    const struct var *lane = f->lane;
-    int width = f->width;
-    f->lane = NULL, f->width = 1;
-    for (int k = 0; k < width; k++) {
-        struct stmt one = *s;
-        one.u.store.value = x_subst1(f->c, s->u.store.value, lane, x_int(f->c, k));
-        print_store(f, &one);
-    }
-    f->lane = lane, f->width = width;
-}
 static void print_store(struct fe *f, struct stmt *s) {
     struct buf *b = s->u.store.buf;
     bool pass2 = f->run->pass == 2;
@@ -46,10 +33,6 @@ static void print_store(struct fe *f, struct stmt *s) {
     }
     enum red_op op = s->u.store.op;
     expr value = s->u.store.value, own = x_load(f->c, b, s->u.store.idx, s->u.store.n, NULL);
-    if (shared && op != RED_NONE && b->type != vt) {
-        print_lanes(f, s);
-        return;
-    }
     if (shared) {
         if (q && b->type != vt) value = x_round(f->c, b->type, value);
         struct cs v = c_value(f, value, on_lane(f, value) ? f->width : op != RED_NONE ? f->width : 1);
@@ -118,6 +101,22 @@ static bool simple(struct fe *f, const struct stmt *s) {
     return (s->kind == S_STORE && x_is_true(c_guards_exist(f, s->u.store.idx, s->u.store.n))) ||
            s->kind == S_PREFETCH || s->kind == S_INSTR || (s->kind == S_FOR && s->u.loop.kind == LK_VECTOR);
 }
+/* All vector statements of one width are printed with one lane variable: equal values are equal expressions then. */
+static void print_vector(struct fe *f, struct stmt *s) {
+    const struct var *v = s->u.loop.var;
+    struct stmt one = *s->u.loop.body.first;
+    expr idx[34];
+    f->width = (int)v->extent->u.i;
+    f->lane = c_lane(f, v);
+    if (f->lane != v) {
+        for (int k = 0; k < one.u.store.n; k++) idx[k] = x_subst1(f->c, one.u.store.idx[k], v, x_var(f->c, f->lane));
+        one.u.store.idx = idx;
+        one.u.store.value = x_subst1(f->c, one.u.store.value, v, x_var(f->c, f->lane));
+    }
+    print_store(f, &one);
+    f->lane = NULL;
+    f->width = 1;
+}
 static void print_stretch(struct fe *f, void *env) {
     struct stretch *q = env;
     for (struct stmt *s = q->first; s != q->end; s = s->next) {
@@ -128,11 +127,7 @@ static void print_stretch(struct fe *f, void *env) {
         } else if (s->kind == S_STORE) {
             print_store(f, s);
         } else {
-            f->lane = s->u.loop.var;
-            f->width = (int)s->u.loop.var->extent->u.i;
-            print_store(f, s->u.loop.body.first);
-            f->lane = NULL;
-            f->width = 1;
+            print_vector(f, s);
         }
     }
 }
@@ -185,7 +180,7 @@ static bool store_outside(void *env, struct stmt *s) {
 }
 static void reg_outside(struct outside *q, const struct buf *b) {
     struct regs *r = map_get(&q->f->regs, PKEY(b));
-    if (r && !r->array && !c_allocs(q->b, b)) q->found = true;
+    if (r && !r->array && !block_allocs(q->b, b)) q->found = true;
 }
 static bool can_outline(struct fe *f, struct stmt *s) {
     bool bad = false;
@@ -252,22 +247,6 @@ const char *c_declare_var(struct fe *f, const struct var *v) {
     map_put(&f->vars, PKEY(v), n);
     return n->name;
 }
-/* A parallel loop whose iterations share nothing in C either: each has its own registers and stack, but not its own
- * scratch memory, nor a fault flag. */
-static bool shares(void *env, struct stmt *s) {
-    struct fe *f = ((void **)env)[0];
-    bool *found = ((void **)env)[1];
-    bool plain = s->kind == S_FOR || s->kind == S_STORE || s->kind == S_IF || s->kind == S_INSTR ||
-                 s->kind == S_PREFETCH || s->kind == S_COMMENT;
-    if (s->kind == S_ALLOC) plain = s->u.alloc.buf->scope == SC_REG || c_on_stack(f->c, s->u.alloc.buf);
-    *found |= !plain;
-    return !*found;
-}
-static bool runs_apart(struct fe *f, struct stmt *loop) {
-    bool found = loop->u.loop.kind != LK_PARALLEL || emit_cuda(f->o) || proc_may_fault(f->p);
-    if (!found) walk(&loop->u.loop.body, shares, (void *[]){f, &found});
-    return !found;
-}
 static void print_for(struct fe *f, struct stmt *s) {
     if (f->threads && s->u.loop.kind >= LK_BLOCK_X) {
         cuda_for(f, s);
@@ -277,7 +256,7 @@ static void print_for(struct fe *f, struct stmt *s) {
     const char *extent = c_bound(f, v->extent);
     int mark = names_mark(&f->names);
     const char *n = c_declare_var(f, v);
-    if (runs_apart(f, s)) {
+    if (s->u.loop.kind == LK_PARALLEL) {
         f->u->parallel = true;
         c_put(f, "NN_PARALLEL");
     } else if (written_out(f, &s->u.loop.body)) {
@@ -398,7 +377,7 @@ static void print_call(struct fe *f, struct stmt *s) {
     }
     for (int k = 0; k < s->u.call.nargs; k++, n++)
         args = A("%s%s%s", args, n ? ", " : "", c_text(f, s->u.call.args[k], true));
-    if (!x_is(emit_scratch_bytes(f->c, callee), 0))
+    if (!x_is(scratch_bytes(f->c, callee), 0))
         args = A("%s%s(unsigned char *)%s + %s", args, n++ ? ", " : "", c_ref(f, f->ws), c_bound(f, f->ws_top));
     if (proc_may_fault(callee)) args = A("%s%s%s", args, n++ ? ", " : "", c_ref(f, f->fault));
     PUT("%s(%s);", emit_proc_name(f->c, callee, f->o), args);
@@ -425,7 +404,7 @@ static void print_comment(struct fe *f, const char *text) {
     text_free(&t);
 }
 
-void c_block(struct fe *f, struct block *b) {
+void c_block(struct fe *f, const struct block *b) {
     int ptrs = f->ptrs.n;
     expr top = f->ws_top;
     for (struct stmt *s = b->first; s;) {

@@ -60,7 +60,7 @@ struct emit_options {
     struct emit_uses *uses; /* required */
 };
 /* Prints procedure p as one C function, outlined loops and constant tables before it. Parameters in order:
- * buffers (`const float *restrict x`), sizes, `void *restrict ws` when emit_scratch_bytes is not 0, `int *fault` when
+ * buffers (`const float *restrict x`), sizes, `void *restrict ws` when scratch_bytes is not 0, `int *fault` when
  * proc_may_fault. p is not changed. */
 void emit_proc(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o);
 /* Only the function's head, without `;`: for declarations. */
@@ -69,7 +69,7 @@ void emit_proc_head(struct text *out, struct ctx *c, const struct proc *p, const
 const char *emit_proc_name(struct ctx *c, const struct proc *p, const struct emit_options *o);
 /* Bytes that `ws` must have (alignment 64), an index expression over the procedure's symbols; 0 when there is no `ws`.
  */
-expr emit_scratch_bytes(struct ctx *c, const struct proc *p);
+expr scratch_bytes(struct ctx *c, const struct proc *p);
 /* What must stand before the procedures printed with these options: includes, types, helpers, functions of the IR. */
 void emit_prelude(struct text *out, struct ctx *c, const struct emit_options *o);
 void emit_end(struct text *out, const struct emit_options *o); /* and what must stand behind them */

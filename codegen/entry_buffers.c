@@ -213,19 +213,3 @@ void run_bind_results(struct writer *f, struct stmt *s) { /* s NULL: all that ar
             bind_result(f, io);
     }
 }
-
-/* ---- the region */
-void run_free_dead(struct writer *f, struct block *b, struct stmt *s) {
-    for (struct stmt *a = b->first; a; a = a->next) {
-        struct buf *r = a->kind == S_ALLOC && a->u.alloc.buf->scope == SC_REGION ? a->u.alloc.buf : NULL;
-        if (!r || !map_get(&f->touched, PKEY(r))) {
-            if (a == s) break;
-            continue;
-        }
-        bool last = a == s || stmt_uses(s, r, NULL), freed = false;
-        for (struct stmt *t = s->next; t && last; t = t->next) last = !stmt_uses(t, r, NULL);
-        for (struct stmt *t = b->first; t && last; t = t->next) freed |= t->kind == S_FREE && t->u.alloc.buf == r;
-        if (last && !freed) PUT("%s(&m->region, %s);", region_words(f->p)->free, run_place(f, r)->text);
-        if (a == s) break;
-    }
-}

@@ -13,62 +13,6 @@ struct piece {
 };
 #define A(...) arena_printf(&t->p->c->arena, __VA_ARGS__)
 
-/* ---- what can be printed */
-struct simple {
-    struct ctx *c;
-    int nodes;
-    bool ok;
-};
-static bool simple_type(enum dtype t) { return t == IDX || t == BOOL || t == I32 || t == I64; }
-static bool simple_storage(enum dtype t) {
-    return t == BOOL || t == I8 || t == U8 || t == I16 || t == U16 || t == I32 || t == I64;
-}
-static void check_simple(struct simple *q, expr e) {
-    if (++q->nodes > 200) q->ok = false; /* as a tree: sharing would print twice */
-    if (!q->ok) return;
-    switch ((enum xop)e->op) {
-    case X_CONST:
-    case X_VAR:
-    case X_SYM: break;
-    case X_LIN:
-    case X_PROD:
-    case X_TOIDX:
-    case X_IDXVAL:
-    case X_NOT: break;
-    case X_DIV:
-    case X_MOD: q->ok = e->type == IDX; break;
-    case X_ADD:
-    case X_SUB: q->ok = e->type == IDX || e->type == I64; break;
-    case X_MUL: q->ok = e->type == IDX; break;
-    case X_MIN:
-    case X_MAX: q->ok = e->type == IDX || e->type == I64; break;
-    case X_LT:
-    case X_LE:
-    case X_EQ:
-    case X_NE:
-    case X_SELECT: break;
-    case X_AND:
-    case X_OR: q->ok = e->type == BOOL; break;
-    case X_CAST:
-        q->ok = (e->type == I64 && (e->arg[0]->type == I32 || e->arg[0]->type == BOOL)) ||
-                (e->type == I32 && e->arg[0]->type == BOOL) || e->type == BOOL;
-        break;
-    case X_LOAD: q->ok = !e->has_fill && simple_storage(e->u.buf->type); break;
-    default: q->ok = false;
-    }
-    q->ok = q->ok && simple_type(e->type) && !(e->op == X_NOT && e->type != BOOL);
-    if (e->op == X_LOAD && q->ok) {
-        check_simple(q, buf_offset(q->c, e->u.buf, e->arg));
-        return;
-    }
-    for (int k = 0; k < e->n && q->ok; k++) check_simple(q, e->arg[k]);
-}
-bool entry_simple(struct ctx *c, expr e) {
-    struct simple q = {c, 0, true};
-    check_simple(&q, e);
-    return q.ok;
-}
-
 /* ---- printing */
 static struct piece print(struct size_text *t, expr e);
 static const char *operand(struct size_text *t, expr e, enum level most) {

@@ -218,6 +218,7 @@ void kernels_header(struct program *p, struct text *out) {
     if (p->device) text_add(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
     if (p->nall == 1) weights_declaration(p, out);
     for (int k = 0; k < p->m->procs.n; k++) {
+        if (p->m->procs.v[k]->launch) continue; /* a kernel of the GPU, in the file of the one that launches it */
         emit_proc_head(out, p->c, p->m->procs.v[k], &p->emit);
         text_add(out, ";\n");
     }

@@ -48,8 +48,6 @@ const char *run_scratch_address(struct writer *f); /* of what the kernels need b
 expr run_bytes(struct writer *f, const struct buf *b);
 void run_alloc(struct writer *f, struct buf *b);
 void run_view(struct writer *f, struct stmt *s);
-/* Frees what b allocated from the region and nothing after s in b uses. */
-void run_free_dead(struct writer *f, struct block *b, struct stmt *s);
 /* Results whose size the run finds get their memory before the first statement that uses them; s NULL: all that are
  * left. */
 void run_bind_results(struct writer *f, struct stmt *s);

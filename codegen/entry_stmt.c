@@ -26,10 +26,10 @@ static void print_call(struct writer *f, struct stmt *s) {
         args = A("%s%s%s", args, n++ ? ", " : "", run_place(f, s->u.call.bufs[k])->text);
     for (int k = 0; k < s->u.call.nargs; k++)
         args = A("%s%s%s", args, n++ ? ", " : "", call_arg(f, s->u.call.args[k], q->syms.v[k]));
-    if (!x_is(emit_scratch_bytes(f->c, q), 0)) {
+    if (!x_is(scratch_bytes(f->c, q), 0)) {
         struct subst sub = {{.arena = &f->c->arena}};
         for (int k = 0; k < q->syms.n; k++) map_put(&sub.map, PKEY(q->syms.v[k]), (void *)s->u.call.args[k]);
-        expr bytes = x_subst(f->c, emit_scratch_bytes(f->c, q), &sub);
+        expr bytes = x_subst(f->c, scratch_bytes(f->c, q), &sub);
         if (x_visit(bytes, scratch_leaf, NULL)) {
             args = A("%s%s%s", args, n++ ? ", " : "", run_scratch_address(f));
         } else {
@@ -174,7 +174,7 @@ static void print_stmt(struct writer *f, struct stmt *s) {
     case S_FREE:
         if (!map_get(&f->places, PKEY(s->u.alloc.buf))) break;
         PUT("%s(&m->region, %s);", region_words(f->p)->free, run_place(f, s->u.alloc.buf)->text);
-        PUT("%s = NULL;", run_place(f, s->u.alloc.buf)->text);
+        if (map_get(&f->swapped, PKEY(s->u.alloc.buf))) PUT("%s = NULL;", run_place(f, s->u.alloc.buf)->text);
         break;
     case S_CALL: print_call(f, s); break;
     case S_SIZE: print_size(f, s); break;
@@ -201,6 +201,5 @@ void run_block(struct writer *f, struct block *b) {
         struct block *in[2];
         if (!stmt_blocks(s, in)) run_bind_results(f, s);
         print_stmt(f, s);
-        run_free_dead(f, b, s);
     }
 }

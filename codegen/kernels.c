@@ -37,6 +37,11 @@ static struct text whole_file(struct ctx *c, const char *name, struct text *kern
     *kernels = (struct text){0};
     return t;
 }
+int count_kernels(const struct module *m) {
+    int n = 0;
+    for (int k = 0; k < m->procs.n; k++) n += !m->procs.v[k]->launch;
+    return n;
+}
 /* One file, or several of about equal size, so that they compile at the same time. */
 bool kernel_files(const struct module *m, const char *name, const struct emit_options *options, put_file_fn *put,
                   void *env) {
@@ -45,9 +50,10 @@ bool kernel_files(const struct module *m, const char *name, const struct emit_op
     struct emit_options o = *options;
     const char *ending = o.target->emit == EMIT_CUDA ? "cu" : "c";
     for (int k = 0, in_file = 0, files = 0; k < m->procs.n; k++) {
-        if (in_file == 0) o.uses = kernel_uses(m, name, &o);
+        if (t.n == 0) o.uses = kernel_uses(m, name, &o);
         emit_proc(&t, c, m->procs.v[k], &o);
         text_char(&t, '\n');
+        if (m->procs.v[k]->launch) continue; /* stands before the one that launches it */
         in_file++;
         bool last = k == m->procs.n - 1;
         if (!last && in_file < KERNELS_PER_FILE && t.n < BYTES_PER_FILE) continue;

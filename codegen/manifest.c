@@ -86,11 +86,14 @@ static json_t *manifest_states(const struct program *p) {
             list, json_pack("{s:i, s:i}", "input", p->m->kept.v[k].input, "output", p->m->kept.v[k].output));
     return list;
 }
+/* By the entry: the parts that it launches stand beside it in its file. */
+static bool is_called(const struct proc *p) { return !p->launch; }
 /* The kernels that are for a node of the model, by its origin; all of these lists are in `lists`. */
 static void note_kernels(const struct project *w, struct map *of_node, json_t *lists) {
     struct program *p = w->program;
     for (int k = 0; k < p->m->procs.n; k++)
-        for (const char *s = p->m->procs.v[k]->comment, *end; s; s = *end ? end + 1 : NULL) {
+        for (const char *s = is_called(p->m->procs.v[k]) ? p->m->procs.v[k]->comment : NULL, *end; s;
+             s = *end ? end + 1 : NULL) {
             end = s + strcspn(s, "\n");
             uint64_t key = PKEY(internn(p->c->names, s, (size_t)(end - s)));
             json_t *list = map_get(of_node, key);
@@ -165,6 +168,7 @@ void project_manifest(const struct project *w, struct text *out) {
     for (int j = 0; j < p->nall; j++)
         for (int k = 0; k < p->all[j]->m->procs.n; k++) {
             const struct proc *q = p->all[j]->m->procs.v[k];
+            if (!is_called(q)) continue;
             json_t *e = json_object();
             json_object_set_new(e, "name", json_string(emit_proc_name(p->c, q, &p->all[j]->emit)));
             json_object_set_new(e, "nodes", lines(w, q->comment));

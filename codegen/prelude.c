@@ -5,6 +5,7 @@
  * text are loops over the lanes that call the scalar operation. */
 #include "codegen/prelude.h"
 #include "ir/base/convert.h"
+#include "lower/passes/passes.h"
 #include <math.h>
 #include <string.h>
 
@@ -16,10 +17,8 @@ struct emit_uses *emit_uses_new(struct ctx *c) {
     return u;
 }
 
-bool emit_scalar(const struct emit_options *o) {
-    return o->c99_strict || o->target->emit != EMIT_C_VECTOR || o->target->lanes_f32 < 2;
-}
-int emit_lanes(const struct emit_options *o) { return emit_scalar(o) ? 1 : o->target->lanes_f32; }
+int emit_lanes(const struct emit_options *o) { return printed_lanes(&(struct printing){o->target, o->c99_strict}); }
+bool emit_scalar(const struct emit_options *o) { return emit_lanes(o) < 2; }
 bool emit_gnu(const struct emit_options *o) { return !o->c99_strict && o->target->emit == EMIT_C_VECTOR; }
 
 bool emit_cuda(const struct emit_options *o) { return o->target->emit == EMIT_CUDA; }

@@ -115,7 +115,7 @@ static bool note_scratch(void *env, struct stmt *s) {
     struct proc *q = s->u.call.callee;
     struct subst sub = {{.arena = &p->c->arena}};
     for (int k = 0; k < q->syms.n; k++) map_put(&sub.map, PKEY(q->syms.v[k]), (void *)s->u.call.args[k]);
-    expr bytes = x_subst(p->c, emit_scratch_bytes(p->c, q), &sub);
+    expr bytes = x_subst(p->c, scratch_bytes(p->c, q), &sub);
     if (x_visit(bytes, closed_leaf, NULL)) p->scratch = x_max(p->c, p->scratch, bytes);
     else p->has_region = true;
     return true;
@@ -245,7 +245,6 @@ static struct program *variant_new(const struct variant *v, const struct project
     p->own = o->nmore ? internf(c->names, "%s_%s", p->name, c_ident(c, v->target->name)) : p->name;
     p->device = v->target->emit == EMIT_CUDA;
     if (!device_types(p)) return NULL;
-    entry_prepare(m);
     p->emit = kernel_options(c, p->own, o);
     p->emit.target = v->target;
     p->emit.uses = kernel_uses(m, p->own, &p->emit);

@@ -92,8 +92,7 @@ struct program {
     int64_t arena_bytes;            /* static: exact (without region) */
 };
 
-/* NULL after diagnostics. Changes the entry procedure: what it computes itself moves into small procedures of their
- * own. */
+/* NULL after diagnostics. m: what the passes left (lower/passes/passes.h). */
 struct program *program_new(struct module *m, struct memory_plan *plan, const struct project_options *o);
 /* The same with all variants of o: the first one, whose `all` holds every one. Sizes of the arena are those of the
  * largest. */
@@ -120,14 +119,10 @@ int64_t program_peak(const struct program *p);
 struct emit_options kernel_options(struct ctx *c, const char *name, const struct project_options *o); /* without uses */
 /* A new `uses` for one file of kernels, in which every kernel has the name that it has in all files. */
 struct emit_uses *kernel_uses(const struct module *m, const char *name, const struct emit_options *o);
+int count_kernels(const struct module *m); /* that the entry calls, without the parts that they launch */
 /* Prints the kernels of m, `put` gets the files one after another. false: a `put` was. */
 typedef bool put_file_fn(void *env, const char *file, struct text *text);
 bool kernel_files(const struct module *m, const char *name, const struct emit_options *o, put_file_fn *put, void *env);
-
-/* ---- entry_prepare.c */
-/* Moves every expression of the entry that is more than simple integer arithmetic into a procedure of its own, so that
- * the entry function needs no arithmetic but what `entry_expr.c` prints. */
-void entry_prepare(struct module *m);
 
 /* ---- entry_expr.c: index expressions and simple values as C */
 struct size_text {
@@ -138,8 +133,6 @@ struct size_text {
     struct map *syms; /* out: symbols that the text names; NULL: not asked */
     bool used_over;   /* out: the text notes overflow in `over`, an int that must be in scope */
 };
-/* true: entry_text can print it. */
-bool entry_simple(struct ctx *c, expr e);
 /* Index expressions become int64_t, values their C type (BOOL: int). wrap: in parentheses unless it is one operand. */
 const char *entry_text(struct size_text *t, expr e, bool wrap);
 

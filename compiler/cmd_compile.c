@@ -16,7 +16,7 @@ static const char *sizes_text(struct session *s) {
 }
 static int kernels_of(const struct program *p) {
     int n = 0;
-    for (int k = 0; k < p->nall; k++) n += p->all[k]->m->procs.n;
+    for (int k = 0; k < p->nall; k++) n += count_kernels(p->all[k]->m);
     return n;
 }
 static void summary(struct session *s) {
@@ -42,7 +42,7 @@ static void summary_json(struct session *s) {
 }
 int cmd_compile(const struct options *o) {
     struct session s;
-    if (session_open(&s, o) && session_compile(&s) && s.u.plan) {
+    if (session_open(&s, o) && session_compile(&s) && s.u.complete) {
         const char *folder = o->out ? o->out : arena_printf(&s.c->arena, "%s_c", s.project.name);
         if (session_write(&s, folder)) (o->json ? summary_json : summary)(&s);
     }

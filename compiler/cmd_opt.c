@@ -42,22 +42,41 @@ static bool add_file(void *env, const char *file, struct text *text) {
     return true;
 }
 /* The files of kernels, one after another, as compiling a model writes them. */
-static void print_c(struct ctx *c, const struct options *o, const struct module *m, struct text *out) {
+static void print_c(struct ctx *c, const struct options *o, struct module *m, struct text *out) {
     const struct project_options project = {.target = target_of(c, o)};
     const char *name = program_name(c, o->name);
     if (!project.target) return;
     for (int k = 0; k < m->procs.n; k++)
-        if (!proc_verify_final((struct module *)m, m->procs.v[k], "the steps")) return;
+        if (!proc_verify_final(m, m->procs.v[k], "the steps")) return;
+    if (!run_change_passes(m, &(struct printing){.target = project.target}, true)) return;
     struct emit_options emit = kernel_options(c, name, &project);
     kernel_files(m, name, &emit, add_file, out);
+}
+/* Those of the pipeline that make of a module what is printed, in the order in which they are named. */
+static bool run_loop_passes(struct ctx *c, struct module *m, const struct options *o) {
+    const struct target *t = target_of(c, o);
+    for (const char *names = o->passes; t && *names;) {
+        size_t n = strcspn(names, ",");
+        const struct pass_row *p = pass_rows;
+        while (p->name && !(p->change && strlen(p->name) == n && !strncmp(p->name, names, n))) p++;
+        if (!p->name) {
+            diag(&c->diags, DIAG_ERROR, E_USAGE, "there is no pass %s for loop IR",
+                 diag_quote(&c->arena, internn(c->names, names, n)));
+            return false;
+        }
+        p->change(m, &(struct printing){.target = t});
+        if (!loop_verify(m, p->name)) return false;
+        names += n + (names[n] == ',');
+    }
+    return t != NULL;
 }
 static void opt_loops(struct ctx *c, const struct options *o, const struct mapped_file *f, struct text *out) {
     nn_find_instr = instr_by_name;
     struct module *m = loop_parse(c, (const char *)f->bytes, f->size, o->args.v[0]);
     if (!m || !loop_verify(m, NULL)) return;
-    if (o->passes) diag(&c->diags, DIAG_ERROR, E_USAGE, "--passes is for graphs (.gir); this is loop IR");
-    else if ((o->steps || o->replay) && !run_steps(c, m, o)) return;
-    else if (o->emit_c) print_c(c, o, m, out);
+    if ((o->steps || o->replay) && !run_steps(c, m, o)) return;
+    if (o->passes && !run_loop_passes(c, m, o)) return;
+    if (o->emit_c) print_c(c, o, m, out);
     else loop_print(out, m);
 }
 

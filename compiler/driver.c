@@ -66,18 +66,34 @@ static bool plan_pass(struct compilation *u) {
     return u->plan && plan_verify(u->m, u->plan);
 }
 const struct pass_row pass_rows[] = {
-    {"import", LEVEL_MODEL, true, import_pass, "read the model, bring every node to the newest opset"},
-    {"infer", LEVEL_GRAPH, true, infer_pass,
-     "find types, shapes and symbolically known contents; expand functions; fold constants"},
-    {"simplify", LEVEL_GRAPH, false, simplify_pass, "apply the algebraic rules (`gcc2nn list-rules`)"},
-    {"transposes", LEVEL_GRAPH, false, transposes_pass,
-     "move transposes to where they cancel, or to the edge of the graph"},
-    {"cse", LEVEL_GRAPH, false, cse_pass, "make one node of equal ones"},
-    {"fold-affine", LEVEL_GRAPH, false, affine_pass, "put scales and shifts by constants into weights"},
-    {"lower", LEVEL_LOOP, true, lower_pass, "form groups, choose layouts, emit and schedule kernels"},
-    {"share", LEVEL_LOOP, false, share_pass, "make one call of those that do the same"},
-    {"reuse", LEVEL_LOOP, false, reuse_pass, "let results take the place of operands that nothing reads afterwards"},
-    {"plan", LEVEL_LOOP, true, plan_pass, "place every buffer in one arena"},
+    {"import", LEVEL_MODEL, true, "read the model, bring every node to the newest opset", .run = import_pass},
+    {"infer", LEVEL_GRAPH, true, "find types, shapes and symbolically known contents; expand functions; fold constants",
+     .run = infer_pass},
+    {"simplify", LEVEL_GRAPH, false, "apply the algebraic rules (`gcc2nn list-rules`)", .run = simplify_pass},
+    {"transposes", LEVEL_GRAPH, false, "move transposes to where they cancel, or to the edge of the graph",
+     .run = transposes_pass},
+    {"cse", LEVEL_GRAPH, false, "make one node of equal ones", .run = cse_pass},
+    {"fold-affine", LEVEL_GRAPH, false, "put scales and shifts by constants into weights", .run = affine_pass},
+    {"lower", LEVEL_LOOP, true, "form groups, choose layouts, emit and schedule kernels", .run = lower_pass},
+    {"share", LEVEL_LOOP, false, "make one call of those that do the same", .run = share_pass},
+    {"reuse", LEVEL_LOOP, false, "let results take the place of operands that nothing reads afterwards",
+     .run = reuse_pass},
+    {"plan", LEVEL_LOOP, true, "place every buffer in one arena", .run = plan_pass},
+    {"entry-values", LEVEL_LOOP, true, "compute what the entry's C cannot in procedures of their own",
+     .change = pass_entry_values},
+    {"frees", LEVEL_LOOP, true, "free memory of the region after its last use", .change = pass_frees},
+    {"nests", LEVEL_LOOP, true, "write stages that have no schedule as loops", .change = pass_nests},
+    {"grids", LEVEL_LOOP, true, "cut procedures into kernels of a GPU", .change = pass_grids},
+    {"private", LEVEL_LOOP, true, "mark the registers that threads of a GPU have apart", .change = pass_private},
+    {"barriers", LEVEL_LOOP, true, "let threads wait for each other where they share memory", .change = pass_barriers},
+    {"instructions", LEVEL_LOOP, true, "replace instructions that the target does not have by what they mean",
+     .change = pass_instructions},
+    {"unroll", LEVEL_LOOP, true, "write out loops of kind unroll, and of one pass", .change = pass_unroll},
+    {"vectorise", LEVEL_LOOP, true, "make vector statements of vector loops", .change = pass_vectorise},
+    {"literals", LEVEL_LOOP, true, "replace loads of known constants by their values", .change = pass_literals},
+    {"merge", LEVEL_LOOP, true, "make one statement of updates, and of conditions, that follow each other",
+     .change = pass_merge},
+    {"parallel", LEVEL_LOOP, true, "keep parallel only the loops whose passes share nothing", .change = pass_parallel},
     {0},
 };
 
@@ -107,17 +123,30 @@ static double seconds(void) {
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
+/* The passes that make what is printed keep their meaning together; what is printed is what must be right. */
+static bool is_between(const struct compilation *u, const struct pass_row *p) {
+    return p->change && p[1].name && !u->o->verify_each;
+}
 static bool verify(const struct compilation *u, const struct pass_row *p) {
+    if (is_between(u, p)) return true;
     return p->level == LEVEL_LOOP ? loop_verify(u->m, p->name) : graph_verify(u->g, p->name);
 }
-static bool run_pass(struct compilation *u, const struct pass_row *p) {
+bool run_pass(struct compilation *u, const struct pass_row *p) {
     double t0 = seconds();
     progress("%s: %s", p->name, p->doc);
     if (u->g) trace_pass(u->g, p->name);
-    bool ok = p->run(u) && !u->c->diags.errors; /* a warning may be one */
+    if (p->change) p->change(u->m, &(struct printing){u->o->target, u->o->c99_strict});
+    bool ok = (p->change || p->run(u)) && !u->c->diags.errors; /* a warning may be one */
     progress_end();
     if (ok && u->o->time_passes) fprintf(stderr, "%-14s %9.3f ms\n", p->name, (seconds() - t0) * 1e3);
     return ok && verify(u, p);
+}
+bool run_change_passes(struct module *m, const struct printing *o, bool verify_each) {
+    struct compile_options options = {.target = o->target, .c99_strict = o->c99_strict, .verify_each = verify_each};
+    struct compilation u = {.c = m->ctx, .o = &options, .m = m};
+    for (const struct pass_row *p = pass_rows; p->name; p++)
+        if (p->change && !run_pass(&u, p)) return false;
+    return true;
 }
 bool compile_model(struct compilation *u) {
     u->c->diags.file = u->o->path;
@@ -126,6 +155,7 @@ bool compile_model(struct compilation *u) {
         if (!left_out && !run_pass(u, p)) return false;
         if (listed(u->o->dump_after, u->o->ndump, p->name)) dump(u, p);
         if (u->o->stop_after && !strcmp(u->o->stop_after, p->name)) break;
+        u->complete = !p[1].name;
     }
     if (u->m && listed(u->o->dump_after, u->o->ndump, "kernels")) dump_kernels(u);
     if (listed(u->o->dump_after, u->o->ndump, "nodes")) dump_nodes(u);

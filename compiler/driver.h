@@ -7,12 +7,15 @@
 #include "ir/loop/loop.h"
 #include "ir/loop/target.h"
 #include "lower/memory_plan.h"
+#include "lower/passes/passes.h"
 
 struct compile_options {
     const char *path;              /* .onnx, .gir or .lir */
     struct import_options import;  /* dims, shapes */
     const struct target *target;   /* NULL: c99 */
     bool no_fuse, no_schedule;     /* one kernel per node; kernels as plain loops */
+    bool c99_strict;               /* the program is printed as scalar C99 */
+    bool verify_each;              /* after every pass; else, of those that make what is printed, after the last */
     const char *const *dump_after; /* names of passes, or "all" */
     int ndump;
     const char *stop_after;  /* name of a pass; NULL: run all */
@@ -34,20 +37,26 @@ struct compilation {
     struct graph *g;
     struct module *m;
     struct memory_plan *plan;
+    bool complete; /* all passes were run: m is what is printed */
 };
 enum pass_level { LEVEL_MODEL, LEVEL_GRAPH, LEVEL_LOOP };
 struct pass_row {
     const char *name;
     enum pass_level level;
-    bool required; /* --no-pass is refused */
-    bool (*run)(struct compilation *u);
+    bool required;   /* --no-pass is refused */
     const char *doc; /* one sentence */
+    bool (*run)(struct compilation *u);
+    void (*change)(struct module *m, const struct printing *o); /* instead of run: towards what is printed */
 };
 extern const struct pass_row pass_rows[]; /* the pipeline, in order; name NULL ends */
 /* What --dump-after knows besides the passes: the groups, the kernels before their schedules, what became of the
  * model's nodes, and everything. */
 #define DUMP_NAMES "fuse kernels nodes all"
 
+/* One row, and the verifier after it. false: diagnostics say why. */
+bool run_pass(struct compilation *u, const struct pass_row *p);
+/* The rows that make of a module what is printed, for modules that did not come down the pipeline. */
+bool run_change_passes(struct module *m, const struct printing *o, bool verify_each);
 /* Runs the pipeline. false: diagnostics say why. */
 bool compile_model(struct compilation *u);
 #endif

@@ -253,6 +253,7 @@ SETTER(set_against, against, false)
 FLAG(set_each_node, each_node)
 FLAG(set_no_fuse, no_fuse)
 FLAG(set_no_schedule, no_schedule)
+FLAG(set_verify_each, verify_each)
 FLAG(set_time_passes, time_passes)
 FLAG(set_lower, lower)
 FLAG(set_replay, replay)
@@ -326,6 +327,8 @@ const struct option_row option_rows[] = {
     {"no-pass", 0, "PASS", "leave this pass out", CMD_COMPILE | CMD_PROGRAM, add_skip, NULL, REPEATS},
     {"no-rule", 0, "RULE", "leave this rule of simplify out; `gcc2nn list-rules` names them",
      CMD_COMPILE | CMD_PROGRAM | CMD_OPT, add_rule_off, NULL, REPEATS},
+    {"verify-each", 0, NULL, "look for mistakes of gcc2nn after every pass, also of those towards the C",
+     CMD_COMPILE | CMD_PROGRAM, set_verify_each, NULL, ONCE},
     {"time-passes", 0, NULL, "print the time of each pass", CMD_COMPILE | CMD_PROGRAM, set_time_passes, NULL, ONCE},
     {"dim", 'd', "NAME=SIZE|LO..HI[@REF]",
      "fix the size of a symbolic dimension, or say its range and the size to optimise for", CMD_MODEL, parse_dim, NULL,
@@ -346,7 +349,9 @@ const struct option_row option_rows[] = {
      "as in -Werror: warnings are errors; -Werror=E0302: those of this code; -Wno-error=E0302: those are not; "
      "-Wno-E0302: they are not given",
      CMD_MODEL | CMD_OPT, parse_warning, NULL, REPEATS},
-    {"passes", 0, "NAMES", "graph passes to run on a .gir file, separated by commas", CMD_OPT, set_passes, NULL, ONCE},
+    {"passes", 0, "NAMES",
+     "passes to run on the file, separated by commas: of graphs (.gir), or of those that make what is printed (.lir)",
+     CMD_OPT, set_passes, NULL, ONCE},
     {"steps", 0, "STEPS", "schedule steps to apply to a .lir file, separated by `;`", CMD_OPT, set_steps, NULL, ONCE},
     {"replay", 0, NULL, "apply the steps that the text of each procedure lists as `todo`", CMD_OPT, set_replay, NULL,
      ONCE},

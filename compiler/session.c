@@ -22,6 +22,7 @@ static void take_options(struct session *s) {
         .import = options_import(o),
         .no_fuse = o->no_fuse || o->each_node,
         .no_schedule = o->no_schedule,
+        .verify_each = o->verify_each,
         .dump_after = o->dump_after.v,
         .ndump = o->dump_after.n,
         .stop_after = o->stop_after,
@@ -88,11 +89,12 @@ bool rules_exist(struct ctx *c, const struct options *o) {
 /* A name that --dump-after, --stop-after or --no-pass gives; also: other names that the option knows; any: of every
  * pass, not only of those that can be left out. */
 static bool pass_exists(struct session *s, const char *option, const char *name, const char *also, bool any) {
-    const char *names[32] = {0};
+    enum { MOST = 40 };
+    const char *names[MOST] = {0};
     int n = 0;
-    for (const struct pass_row *p = pass_rows; p->name && n < 16; p++)
+    for (const struct pass_row *p = pass_rows; p->name && n < MOST; p++)
         if (any || !p->required) names[n++] = p->name;
-    for (const char *at = also; *at && n < 32; at += strspn(at, " ")) {
+    for (const char *at = also; *at && n < MOST; at += strspn(at, " ")) {
         size_t length = strcspn(at, " ");
         names[n++] = A("%.*s", (int)length, at);
         at += length;
@@ -137,6 +139,7 @@ bool session_open(struct session *s, const struct options *o) {
     bool strict = o->std && !strcmp(o->std, "c99-strict"); /* has no use for layouts made for vectors */
     bool known = session_targets(s, o->target ? o->target : strict ? "c99" : "native");
     s->compile.target = s->targets[0];
+    s->compile.c99_strict = strict;
     s->u = (struct compilation){.c = s->c, .o = &s->compile};
     if (!known) return false;
     if (s->ntargets > 1 && (strict || o->each_node || ends_with(path, ".lir"))) {
@@ -152,7 +155,7 @@ bool session_open(struct session *s, const struct options *o) {
                 : dot && dot > name ? A("%.*s", (int)(dot - name), name)
                                     : name,
         .target = s->compile.target,
-        .c99_strict = strict,
+        .c99_strict = s->compile.c99_strict,
         .depfile = o->depfile,
         .weights = weights_mode(o->weights),
         .model_file = name,
@@ -175,6 +178,11 @@ static int64_t plan_reference(void *env, const struct sym *y) {
     int64_t v = reference(env, y);
     return v < y->lo ? y->lo : v > y->hi ? y->hi : v;
 }
+bool session_finish(struct session *s) {
+    const struct printing printing = {s->compile.target, s->compile.c99_strict};
+    return s->u.complete = s->u.plan && plan_verify(s->u.m, s->u.plan) &&
+                           run_change_passes(s->u.m, &printing, s->compile.verify_each);
+}
 /* A module in text form goes straight to the planner. */
 static bool parse_loops(struct session *s, const struct mapped_file *f) {
     nn_find_instr = instr_by_name;
@@ -188,12 +196,12 @@ static bool parse_loops(struct session *s, const struct mapped_file *f) {
     const struct proc *e = s->u.m->entry;
     if (s->compile.sizes && !s->compile.sizes(s->compile.env, e->syms.v, e->syms.n)) return false;
     s->u.plan = memory_plan(s->u.m, plan_reference, (void *)s->o);
-    return s->u.plan && plan_verify(s->u.m, s->u.plan);
+    return session_finish(s);
 }
 /* The same model again for each of the other targets. What it says was said by the first. */
 static bool compile_variants(struct session *s) {
     struct diags *d = &s->c->diags;
-    for (int k = 1; k < s->ntargets && s->u.plan; k++) {
+    for (int k = 1; k < s->ntargets && s->u.complete; k++) {
         struct compile_options o = s->compile;
         struct compilation u = {.c = s->c, .o = &o};
         struct diags said = *d;
@@ -205,7 +213,7 @@ static bool compile_variants(struct session *s) {
         s->variants[k - 1] = (struct variant){u.m, u.plan, o.target};
     }
     s->project.more = s->variants;
-    s->project.nmore = s->u.plan ? s->ntargets - 1 : 0;
+    s->project.nmore = s->u.complete ? s->ntargets - 1 : 0;
     return true;
 }
 bool session_compile(struct session *s) {

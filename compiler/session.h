@@ -41,6 +41,8 @@ int session_close(struct session *s);
 void session_json(struct session *s, json_t *root);
 /* Model to module and plan. */
 bool session_compile(struct session *s);
+/* A planned module that did not come down the pipeline: the passes that make of it what is printed. */
+bool session_finish(struct session *s);
 /* The same with the result of every node as an output: unfused, in the order of nodes (session_nodes.c). */
 bool session_compile_each_node(struct session *s);
 /* The folder: at `path`, or when NULL at --build-dir or a temporary place. */

@@ -19,7 +19,9 @@ struct buf {
     int nd;
     expr *dims;   /* [nd], IDX */
     int64_t *pad; /* [nd] extra cells added to the pitch of each dim, or NULL */
-    expr fill;    /* contents of cells never stored (halo, pad lanes), constant; NULL: undefined */
+    unsigned
+        apart; /* registers: bit k is set if threads of a GPU differ along dim k, so that each has one cell of it */
+    expr fill; /* contents of cells never stored (halo, pad lanes), constant; NULL: undefined */
     int nlogical;
     expr *logical;             /* [nlogical] extents before any layout step */
     const struct var **lvar;   /* [nlogical] one variable per logical dim */
@@ -33,4 +35,9 @@ bool buf_layout_is_plain(const struct buf *b);                /* physical indice
 bool buf_is_plain(const struct buf *b);                       /* nor is there padding between its cells */
 expr buf_cells(struct ctx *c, const struct buf *b);           /* cells with padding */
 expr buf_offset(struct ctx *c, const struct buf *b, const expr *idx); /* linear physical offset in cells */
+/* The same of what one thread has of it: all of a buffer whose dims no threads tell apart. */
+expr buf_own_stride(struct ctx *c, const struct buf *b, int dim);
+expr buf_own_cells(struct ctx *c, const struct buf *b);
+expr buf_own_offset(struct ctx *c, const struct buf *b, const expr *idx);
+bool buf_is_apart(const struct buf *b, int dim);
 #endif

@@ -5,15 +5,19 @@
 #include "ir/expr/int.h"
 #include <string.h>
 
+struct expr_slot {
+    expr e;
+    uint32_t hash; /* here too: most that is met on the way to a node is not looked into */
+};
 struct expr_table {
-    expr *slots;
+    struct expr_slot *slots;
     size_t n, cap;
 };
 
 struct expr_table *expr_table_new(struct ctx *c) {
     struct expr_table *t = NEW(&c->arena, struct expr_table);
     t->cap = 4096;
-    t->slots = NEWN(&c->arena, expr, t->cap);
+    t->slots = NEWN(&c->arena, struct expr_slot, t->cap);
     return t;
 }
 
@@ -55,11 +59,11 @@ static bool node_equal(expr a, expr b) {
 }
 static void table_grow(struct ctx *c, struct expr_table *t) {
     size_t cap = t->cap * 2;
-    expr *slots = NEWN(&c->arena, expr, cap);
+    struct expr_slot *slots = NEWN(&c->arena, struct expr_slot, cap);
     for (size_t k = 0; k < t->cap; k++) {
-        if (!t->slots[k]) continue;
-        size_t at = t->slots[k]->hash & (cap - 1);
-        while (slots[at]) at = (at + 1) & (cap - 1);
+        if (!t->slots[k].e) continue;
+        size_t at = t->slots[k].hash & (cap - 1);
+        while (slots[at].e) at = (at + 1) & (cap - 1);
         slots[at] = t->slots[k];
     }
     t->slots = slots;
@@ -78,14 +82,14 @@ expr x_make(struct ctx *c, const struct expr *proto, const expr *args, int n, co
     if (n) memcpy((void *)((char *)probe + offsetof(struct expr, arg)), args, (size_t)n * sizeof(expr));
     probe->hash = node_hash(probe);
     size_t at = probe->hash & (t->cap - 1);
-    for (; t->slots[at]; at = (at + 1) & (t->cap - 1))
-        if (node_equal(t->slots[at], probe)) return t->slots[at];
+    for (; t->slots[at].e; at = (at + 1) & (t->cap - 1))
+        if (t->slots[at].hash == probe->hash && node_equal(t->slots[at].e, probe)) return t->slots[at].e;
     struct expr *e = arena_alloc(&c->arena, sizeof *e + (size_t)n * sizeof(expr));
     memcpy(e, probe, sizeof *e + (size_t)n * sizeof(expr));
     if (coefs) e->coef = arena_copy(&c->arena, coefs, (size_t)n * sizeof *coefs);
     e->id = (uint32_t)++t->n;
-    t->slots[at] = e;
-    if (t->n * 4 > t->cap * 3) table_grow(c, t);
+    t->slots[at] = (struct expr_slot){e, e->hash};
+    if (t->n * 2 > t->cap) table_grow(c, t);
     return e;
 }
 void x_head(struct expr *h, enum xop op, enum dtype type) {

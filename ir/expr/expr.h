@@ -172,6 +172,7 @@ expr x_toidx(struct ctx *c, expr value);
 expr x_guard(struct ctx *c, expr index, expr n);
 
 /* ---- convenience */
+expr x_dot(struct ctx *c, const expr *e, const int64_t *f, int n); /* sum of e[k] * f[k], of type IDX */
 static inline expr x_addi(struct ctx *c, expr a, int64_t k) { return x_add(c, a, x_int(c, k)); }
 static inline expr x_muli(struct ctx *c, expr a, int64_t k) { return x_mul(c, a, x_int(c, k)); }
 static inline expr x_divi(struct ctx *c, expr a, int64_t k) { return x_div(c, a, x_int(c, k)); }

@@ -147,8 +147,9 @@ static expr lin_done(struct ctx *c, struct linear *l) {
     if (l->overflow) return x_poison(c);
     if (!l->n) return x_int(c, l->k);
     if (!l->k && l->n == 1 && l->t[0].coef == 1) return l->t[0].atom;
-    expr *args = NEWN(&c->arena, expr, l->n);
-    int64_t *coefs = NEWN(&c->arena, int64_t, l->n);
+    enum { SHORT = 16 };
+    expr few[SHORT], *args = l->n > SHORT ? NEWN(&c->arena, expr, l->n) : few;
+    int64_t few_coefs[SHORT], *coefs = l->n > SHORT ? NEWN(&c->arena, int64_t, l->n) : few_coefs;
     for (int k = 0; k < l->n; k++) args[k] = l->t[k].atom, coefs[k] = l->t[k].coef;
     struct expr h;
     x_head(&h, X_LIN, IDX);
@@ -170,6 +171,15 @@ expr idx_addmul(struct ctx *c, expr a, expr b, int64_t f) {
     lin_init(&l);
     lin_add(c, &l, a, 1);
     lin_add(c, &l, b, f);
+    return lin_done(c, &l);
+}
+expr x_dot(struct ctx *c, const expr *e, const int64_t *f, int n) {
+    struct linear l;
+    lin_init(&l);
+    for (int k = 0; k < n; k++) {
+        if (!e[k] || e[k]->op == X_POISON || e[k]->type != IDX) return x_poison(c);
+        lin_add(c, &l, e[k], f[k]);
+    }
     return lin_done(c, &l);
 }
 expr idx_mul(struct ctx *c, expr a, expr b) {

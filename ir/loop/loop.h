@@ -145,6 +145,12 @@ struct param {
     struct buf *buf;
     enum param_dir dir;
 };
+/* A procedure that the host launches on a GPU: as a grid of blocks of threads, or in one thread. */
+struct launch {
+    bool grid;
+    expr blocks[3];     /* along x, y, z */
+    int64_t threads[3]; /* in a block */
+};
 struct proc {
     const char *name, *comment;   /* comment: the ONNX nodes it came from, for the printer; may be NULL */
     VEC(struct param) params;     /* buffers, scope SC_PARAM */
@@ -152,10 +158,12 @@ struct proc {
     VEC(struct buf *) bufs;       /* all buffers, params first */
     struct map names, numbers;    /* of bufs: name -> buffer; base -> least number that may be free; see buf_new */
     struct block body;
-    VEC(const char *) steps;   /* the schedule steps applied so far, as text */
-    VEC(const char *) todo;    /* steps that a text lists for this procedure, not applied yet */
-    const struct proc *before; /* a kernel as it was before its first step; NULL: not kept */
-    bool is_kernel_text;       /* from templates/kernels: body holds general loops */
+    VEC(const char *) steps;     /* the schedule steps applied so far, as text */
+    VEC(const char *) todo;      /* steps that a text lists for this procedure, not applied yet */
+    const struct proc *before;   /* a kernel as it was before its first step; NULL: not kept */
+    bool is_kernel_text;         /* from templates/kernels: body holds general loops */
+    const struct launch *launch; /* NULL: called as C functions are */
+    uint64_t verified;           /* fingerprint of what the verifier has found right; 0: nothing yet */
 };
 struct module {
     struct ctx *ctx;
@@ -227,7 +235,7 @@ bool stmt_uses(struct stmt *s, const struct buf *b, struct map *views);
 bool stmt_may_fault(struct stmt *s);
 bool proc_may_fault(const struct proc *p);
 /* Is there a statement that stores to `buf`? */
-bool stores_to(struct block *b, const struct buf *buf);
+bool stores_to(const struct block *b, const struct buf *buf);
 bool stmt_stores_to(struct stmt *s, const struct buf *buf);
 /* Replaces S_STAGE by its loop nests (init nest, update nest), loops named "<buffer base>.<axis>". Axes are logical
  * dims: a layout that the buffer already has is applied. */

@@ -179,9 +179,9 @@ static bool storing_stmt(void *env, struct stmt *s) {
     }
     return !t->found;
 }
-bool stores_to(struct block *b, const struct buf *buf) {
+bool stores_to(const struct block *b, const struct buf *buf) {
     struct storing t = {buf, false};
-    walk(b, storing_stmt, &t);
+    walk((struct block *)b, storing_stmt, &t);
     return t.found;
 }
 bool stmt_stores_to(struct stmt *s, const struct buf *buf) {
@@ -364,6 +364,7 @@ struct proc *clone_proc(struct ctx *c, const struct proc *p, const char *name) {
     struct proc *q = proc_new(c, name);
     q->comment = p->comment;
     q->is_kernel_text = p->is_kernel_text;
+    q->launch = p->launch;
     for (int k = 0; k < p->bufs.n; k++) {
         struct buf *b = arena_copy(&c->arena, p->bufs.v[k], sizeof *b);
         b->id = ++c->next_id;

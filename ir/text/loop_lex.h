@@ -108,6 +108,7 @@ struct geometry {
     int64_t pad[MAX_RANK];
     const char *base;
     bool has_layout;
+    unsigned apart;
 };
 bool parse_type_and_dims(struct parser *p, struct geometry *g);
 bool parse_attributes(struct parser *p, struct geometry *g); /* the rest of it */

@@ -128,6 +128,25 @@ static void parse_header(struct parser *p) {
         parse_param(p);
     }
 }
+/* launch, or launch blocks [X, Y, Z] threads [X, Y, Z] */
+static void parse_launch(struct parser *p) {
+    if (!p->have || p->l.indent == 0 || !at_word(p, "launch")) return;
+    struct launch *l = NEW(&p->c->arena, struct launch);
+    accept_word(p, "launch");
+    *l = (struct launch){accept_word(p, "blocks"), {x_int(p->c, 1), x_int(p->c, 1), x_int(p->c, 1)}, {1, 1, 1}};
+    if (l->grid && expect(p, "[") && parse_indices(p, l->blocks, 3, NULL, NONE) != 3 && !p->failed)
+        parse_error(p, p->l.number, "blocks has three numbers");
+    if (l->grid && !p->failed) {
+        if (!accept_word(p, "threads")) unexpected(p, "`threads`");
+        for (int k = 0; k < 3 && !p->failed; k++)
+            if (expect(p, k ? "," : "[") && parse_int64(p, &l->threads[k]) && l->threads[k] < 1)
+                parse_error(p, p->l.number, "a block has at least one thread");
+        if (!p->failed) expect(p, "]");
+    }
+    end_of_line(p);
+    p->proc->launch = l;
+    next_line(p);
+}
 static void parse_steps(struct parser *p) {
     for (; p->have && p->l.indent > 0 && peek2(p)->kind == T_END && p->l.nrest > 5; next_line(p)) {
         bool todo = at_word(p, "todo");
@@ -169,6 +188,7 @@ static void parse_proc(struct parser *p, bool entry, bool kernel, const char *co
     bool failed = p->failed;
     next_line(p);
     if (failed) skip_deeper(p, 0);
+    parse_launch(p);
     parse_steps(p);
     parse_block(p, 0, &q->body);
     unbind_to(p, top);

@@ -36,12 +36,24 @@ static bool parse_pad(struct parser *p, struct geometry *g) {
     if (g->npad != g->nd) parse_error(p, peek(p)->line, "pad has %d numbers, the buffer %d dims", g->npad, g->nd);
     return !p->failed;
 }
+static bool parse_apart(struct parser *p, struct geometry *g) {
+    int64_t k;
+    if (!expect(p, "[")) return false;
+    do {
+        if (!parse_int64(p, &k)) return false;
+        if (k < 0 || k >= g->nd) return parse_error(p, peek(p)->line, "there is no dim %lld", (long long)k), false;
+        g->apart |= 1u << k;
+    } while (accept(p, ","));
+    return expect(p, "]");
+}
 bool parse_attributes(struct parser *p, struct geometry *g) {
     for (;;) {
         if (accept_word(p, "base")) {
             if (!(g->base = parse_name(p, "a buffer's base name"))) return false;
         } else if (accept_word(p, "pad")) {
             if (!parse_pad(p, g)) return false;
+        } else if (accept_word(p, "apart")) {
+            if (!parse_apart(p, g)) return false;
         } else if (accept_word(p, "fill")) {
             if (!(g->fill = parse_as(p, dtype_value(g->type)))) return false;
         } else if (accept_word(p, "logical")) {
@@ -54,6 +66,7 @@ static void set_geometry(struct parser *p, struct buf *b, const struct geometry 
     if (g->base) b->base = g->base;
     if (g->npad) b->pad = arena_copy(a, g->pad, (size_t)g->npad * sizeof *g->pad);
     b->fill = g->fill;
+    b->apart = g->apart;
     if (!g->has_layout) return;
     b->nlogical = g->nlogical;
     b->logical = arena_copy(a, g->logical, (size_t)g->nlogical * sizeof *g->logical);
@@ -65,7 +78,8 @@ static bool same_geometry(struct parser *p, const struct buf *b, const struct ge
     if (b->type != g->type || b->nd != g->nd || b->scope != scope || b->fill != g->fill ||
         b->base != (g->base ? g->base : b->name))
         return false;
-    if (!b->pad != !g->npad || b->nlogical != (g->has_layout ? g->nlogical : g->nd)) return false;
+    if (!b->pad != !g->npad || b->apart != g->apart || b->nlogical != (g->has_layout ? g->nlogical : g->nd))
+        return false;
     struct subst s = {{.arena = &p->c->arena}};
     for (int k = 0; k < b->nlogical; k++) {
         if (b->logical[k] != (g->has_layout ? g->logical[k] : g->dims[k])) return false;

@@ -122,6 +122,9 @@ static void print_geometry(struct printer *p, const struct buf *b, const char *w
         for (int k = 0; k < b->nd; k++) text_printf(p->t, "%s%lld", k ? "," : "", (long long)b->pad[k]);
         text_char(p->t, ']');
     }
+    for (int k = 0, n = 0; k < b->nd; k++)
+        if (buf_is_apart(b, k)) text_printf(p->t, n++ ? ",%d" : " apart [%d", k);
+    if (b->apart) text_char(p->t, ']');
     if (b->fill) {
         text_add(p->t, " fill ");
         print_expr(p, b->fill, LV_ANY);
@@ -491,6 +494,17 @@ static void enter_proc(struct printer *p, const struct proc *q) {
     for (int k = 0; k < q->syms.n; k++) give(p, q->syms.v[k], unique(p, q->syms.v[k]->name));
     walk((struct block *)&q->body, name_sizes, p);
 }
+static void print_launch(struct printer *p, const struct launch *l) {
+    if (!l) return;
+    text_add(p->t, "  launch");
+    if (l->grid) {
+        text_add(p->t, " blocks ");
+        print_list(p, l->blocks, 3);
+        text_printf(p->t, " threads [%lld,%lld,%lld]", (long long)l->threads[0], (long long)l->threads[1],
+                    (long long)l->threads[2]);
+    }
+    text_char(p->t, '\n');
+}
 static void print_proc(struct text *t, struct ctx *c, const struct proc *q, bool entry) {
     struct printer p;
     printer_init(&p, t, c);
@@ -503,6 +517,7 @@ static void print_proc(struct text *t, struct ctx *c, const struct proc *q, bool
         t->n = start;
         print_header(&p, q, ",\n    ");
     }
+    print_launch(&p, q->launch);
     for (int k = 0; k < q->steps.n; k++) text_printf(t, "  step %s\n", q->steps.v[k]);
     for (int k = 0; k < q->todo.n; k++) text_printf(t, "  todo %s\n", q->todo.v[k]);
     for (int k = 0; k < q->bufs.n; k++) {

@@ -102,6 +102,12 @@ static bool wants_check(struct verifier *v, struct unproved u, bool refuted) {
 static bool always_outside(struct verifier *v, expr idx, expr dim) {
     return facts_prove_lt(&v->facts, idx, x_int(v->c, 0)) || facts_prove_le(&v->facts, dim, idx);
 }
+static bool is_of_thread(const struct verifier *v, expr idx) {
+    for (int k = 0; k < v->loops.n; k++)
+        if (v->loops.v[k]->u.loop.kind >= LK_THREAD_X && idx->op == X_VAR && idx->u.var == v->loops.v[k]->u.loop.var)
+            return true;
+    return false;
+}
 static void check_access(struct verifier *v, const struct buf *b, const expr *idx, int n, bool proven) {
     if (!use_buf(v, b)) return;
     if (n != b->nd) {
@@ -114,6 +120,8 @@ static void check_access(struct verifier *v, const struct buf *b, const expr *id
             continue;
         }
         if (v->final && b->scope == SC_REG && !v->in_instr) check_reg_index(v, b, idx[k]);
+        if (buf_is_apart(b, k) && !is_of_thread(v, idx[k]))
+            refuse(v, "threads differ along dim %d of %s, but its index is %s", k, b->name, show(v, idx[k]));
         if (!proven || v->never) continue;
         if (idx[k]->op == X_GUARD && idx[k]->arg[1] == b->dims[k]) continue;
         bool low = facts_prove_le(&v->facts, x_int(v->c, 0), idx[k]),
@@ -270,7 +278,8 @@ static void verify_alloc(struct verifier *v, struct stmt *s) {
         return;
     }
     if (!map_get(&v->own, PKEY(b))) refuse(v, "buffer %s is not one of this procedure's", b->name);
-    if (is_visible(v, b)) refuse(v, "buffer %s is allocated twice", b->name);
+    if (is_visible(v, b) && b->scope != SC_REG && b->scope != SC_STACK)
+        refuse(v, "buffer %s is allocated twice", b->name); /* of a procedure's own, each time is a new one */
     if (b->scope == SC_PARAM || b->scope == SC_CONST)
         refuse(v, "a %s buffer cannot be allocated", scope_name(b->scope));
     check_geometry(v, b);
@@ -622,6 +631,12 @@ static bool fn_node(void *env, expr e) {
     if (e->op == X_ARG && (e->u.i < 0 || e->u.i >= k->f->nargs || k->f->args[e->u.i] != e->type)) k->ok = false;
     return k->ok;
 }
+static bool verify_changed(struct module *m, struct proc *p, const char *after) {
+    uint64_t now = proc_fingerprint(p);
+    if (p->verified == now) return true;
+    p->verified = proc_verify(m, p, after) ? now : 0;
+    return p->verified != 0;
+}
 bool loop_verify(struct module *m, const char *after) {
     bool ok = true;
     for (int k = 0; k < m->fns.n; k++) {
@@ -635,8 +650,8 @@ bool loop_verify(struct module *m, const char *after) {
         ok &= check.ok;
     }
     for (int k = 0; k < m->procs.n; k++)
-        if (m->procs.v[k] != m->entry) ok &= proc_verify(m, m->procs.v[k], after);
-    if (m->entry) ok &= proc_verify(m, m->entry, after);
+        if (m->procs.v[k] != m->entry) ok &= verify_changed(m, m->procs.v[k], after);
+    if (m->entry) ok &= verify_changed(m, m->entry, after);
     int ins = 0;
     for (int k = 0; m->entry && k < m->entry->params.n; k++) ins += m->entry->params.v[k].dir == DIR_IN;
     if (!holders_fit(&m->taken, ins) || !holders_fit(&m->given, m->entry ? m->entry->params.n - ins : 0)) {

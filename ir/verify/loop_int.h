@@ -66,4 +66,6 @@ const char *show(struct verifier *v, expr e);
 bool verify_proc(struct module *m, struct proc *p, const char *after, bool final, struct unproved_list *unproved);
 /* race.c: V5 and V6 for one loop */
 void verify_iterations(struct verifier *v, struct stmt *loop);
+/* fingerprint.c: another number whenever anything that the verifier looks at is another */
+uint64_t proc_fingerprint(const struct proc *p);
 #endif

@@ -184,10 +184,16 @@ static void know(struct region *r, const struct stmt *s, bool other) {
         (s->in == &up->u.cond.then ? facts_add : facts_add_not)(f, cond);
     }
 }
+/* Never the same number, whichever iterations the two are of. */
+static bool ranges_apart(struct region *r, expr a, expr b) {
+    int64_t lo, hi;
+    x_bounds(r->v->c, x_sub(r->v->c, a, x_other(r, b)), &lo, &hi);
+    return lo > 0 || hi < 0;
+}
 static bool indices_apart(struct region *r, const struct access *a, const struct access *b) {
     struct ctx *c = r->v->c;
     for (int k = 0; k < a->n; k++)
-        if (kept_apart(r, a->idx[k], b->idx[k])) return true;
+        if (kept_apart(r, a->idx[k], b->idx[k]) || ranges_apart(r, a->idx[k], b->idx[k])) return true;
     for (int i = 0; i < a->n; i++)
         for (int j = 0; j < a->n; j++) {
             struct divisor d = {r->var, 0};

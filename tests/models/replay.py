@@ -2,7 +2,8 @@
 """Do the printed steps say all of a schedule? For each model and target, the kernels are dumped as they were before their
 schedules, with the steps to do (`--dump-after=kernels`); `gcc2nn opt --replay --emit-c` applies the steps to that text
 and prints C. Its bytes must be those of the kernels that compiling the model wrote. That the comparison can fail is
-tried too: with one step left out, the bytes differ, or a later step is refused.
+tried too: with one step left out, the bytes differ, or a later step is refused. And is the text of the program after its
+last pass (`--dump-after=parallel`) all that is printed? Read again, it must give the same bytes.
 
     replay.py [NAME...]     (default: small ones; --all: larger ones too)
 
@@ -51,7 +52,7 @@ def replayed(args, text, options, top):
     path = os.path.join(top, "kernels.lir")
     with open(path, "w", encoding="utf-8") as f:
         f.write(text)
-    return check_output.command([args.gcc2nn, "opt", path, "--replay", "--emit-c", *options], args, top).encode()
+    return check_output.command([args.gcc2nn, "opt", path, "--emit-c", *options], args, top).encode()
 
 
 def check(args, model, target, top):
@@ -61,7 +62,7 @@ def check(args, model, target, top):
     check_output.command([args.gcc2nn, model, "--out", folder, *options], args, top)
     text = check_output.command([args.gcc2nn, model, "--dump-after=kernels", "--stop-after=reuse", *options], args, top)
     own = written(folder)
-    again = replayed(args, text, options, top)
+    again = replayed(args, text, ["--replay", *options], top)
     steps = re.findall(r"^  todo .*\n", text, re.M)
     if own != again:
         raise check_output.Failed(f"other C: {first_difference(own, again)}")
@@ -69,11 +70,15 @@ def check(args, model, target, top):
         raise check_output.Failed("there are no steps")
     left_out = next(s for s in steps if s.split()[1] in ("kind", "border", "split"))
     try:
-        same = replayed(args, text.replace(left_out, "", 1), options, top) == own
+        same = replayed(args, text.replace(left_out, "", 1), ["--replay", *options], top) == own
     except check_output.Failed:
         same = False            # a later step needed it
     if same:
         raise check_output.Failed(f"the same C without a step: {left_out.strip()}")
+    printed = check_output.command([args.gcc2nn, model, "--dump-after=parallel", "--stop-after=parallel", *options], args, top)
+    again = replayed(args, printed, options, top)
+    if own != again:
+        raise check_output.Failed(f"other C from the text after the last pass: {first_difference(own, again)}")
     return len(steps), len(own)
 
 

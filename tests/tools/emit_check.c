@@ -6,6 +6,7 @@
 #include "ir/base/convert.h"
 #include "ir/base/diag.h"
 #include "ir/eval/eval.h"
+#include "tests/tools/printable.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -274,7 +275,7 @@ static bool check_prepare(struct module *m, struct check_proc *cp, const struct 
         memcpy(cp->args[i].dims, q->dims, sizeof q->dims);
         if (p->params.v[i].dir == DIR_IN) free(q->physical), q->physical = NULL;
     }
-    if (!check_num(&get, emit_scratch_bytes(c, p), &cp->ws))
+    if (!check_num(&get, scratch_bytes(c, p), &cp->ws))
         return snprintf(why, cap, "%s: scratch size is not known", p->name), false;
     if (!put_number(input, cp->ws) || !ok) return snprintf(why, cap, "%s: inputs cannot be written", p->name), false;
     struct eval_result r = interpret(m, cp);
@@ -317,7 +318,7 @@ static void check_call(struct text *t, struct ctx *c, const struct proc *p, int 
     if (o->target->emit == EMIT_CUDA) text_add(&a, "NULL"); /* the stream */
     for (int i = 0; i < p->params.n; i++) text_printf(&a, "%sb%d", a.n ? ", " : "", i);
     for (int i = 0; i < p->syms.n; i++) text_printf(&a, "%sn%d", a.n ? ", " : "", i);
-    bool scratch = !x_is(emit_scratch_bytes(c, p), 0);
+    bool scratch = !x_is(scratch_bytes(c, p), 0);
     if (scratch) text_printf(&a, "%sws", a.n ? ", " : "");
     if (proc_may_fault(p)) text_printf(&a, "%s&nn_bad", a.n ? ", " : "");
     text_add(t, "\n");
@@ -433,8 +434,8 @@ static void exe_name(const struct work *w, int compiler, char *s, size_t cap) {
 static bool write_sources(struct module *m, struct proc *const *procs, int n, struct emit_options *o,
                           const struct check_options *k, const struct work *w) {
     struct text body = {0}, text = {0}, caller = {0};
-    for (int j = 0; j < n; j++) {
-        emit_proc(&body, m->ctx, procs[j], o);
+    for (int j = 0; j < m->procs.n; j++) {
+        emit_proc(&body, m->ctx, m->procs.v[j], o);
         text_char(&body, '\n');
     }
     emit_prelude(&text, m->ctx, o);
@@ -503,7 +504,12 @@ bool emit_check(struct module *m, struct proc *const *procs, int n, const struct
     for (int j = 0; ok && j < n; j++)
         if (procs[j]->params.n > MOST_PARAMS || procs[j]->syms.n > MOST_SYMS)
             ok = false, snprintf(why, cap, "%s: too many parameters", procs[j]->name);
-    if (ok && !write_sources(m, procs, n, &o, k, &w)) ok = false, snprintf(why, cap, "cannot write into %.200s", w.dir);
+    struct module *all = ok ? printable(m, procs, n, &(struct printing){k->target, k->strict}, !k->loose) : NULL;
+    if (ok && !all) ok = false, snprintf(why, cap, "the passes leave what is not legal");
+    struct proc **printed = calloc((size_t)n + 1, sizeof *printed);
+    for (int j = 0; ok && j < n; j++) printed[j] = proc_called(all, procs[j]->name);
+    if (ok && !write_sources(all, printed, n, &o, k, &w))
+        ok = false, snprintf(why, cap, "cannot write into %.200s", w.dir);
     ok = ok && compile(&o, k, &w, why, cap);
     struct check_proc *cps = calloc((size_t)n + 1, sizeof *cps);
     for (int r = 0; ok && r < k->nrounds; r++) {
@@ -514,7 +520,7 @@ bool emit_check(struct module *m, struct proc *const *procs, int n, const struct
             check_release(&cps[j]);
         }
     }
-    free(cps);
+    free(cps), free(printed);
     if (!k->keep) clean(k, &w);
     return ok;
 }

@@ -20,6 +20,7 @@ struct check_options {
     const char *compilers[4]; /* NULL ends; e.g. "gcc", "clang-14" */
     const char *flags;        /* optimisation, e.g. "-O3" */
     bool strict;              /* scalar C99 */
+    bool loose;               /* procedures may be what no schedule makes: the passes' results are not verified */
     struct check_round rounds[8];
     int nrounds;
     const char *keep;     /* folder to work in and keep; NULL: a temporary one */

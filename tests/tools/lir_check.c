@@ -13,6 +13,7 @@
 #include "lower/schedule/schedule.h"
 #include "lower/schedule/steps.h"
 #include "tests/tools/emit_check.h"
+#include "tests/tools/printable.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +127,7 @@ int main(int argc, char **argv) {
         else if (!strcmp(a, "--schedule")) own = true;
         else if (!strcmp(a, "--layout") && nlayouts < 16) layouts[nlayouts++] = v, i++;
         else if (!strcmp(a, "--each")) each = true;
-        else if (!strcmp(a, "--loose")) loose = true;
+        else if (!strcmp(a, "--loose")) loose = k.loose = true;
         else if (!strcmp(a, "--print")) print = true;
         else if (a[0] == '-') return usage(a);
         else file = a;
@@ -158,10 +159,12 @@ int main(int argc, char **argv) {
     if (ok && print) {
         struct emit_options o = {.target = k.target, .c99_strict = k.strict, .uses = emit_uses_new(c)};
         struct text body = {0};
-        for (int i = 0; i < count; i++) {
+        struct module *all = printable(m, procs, count, &(struct printing){k.target, k.strict}, !loose);
+        for (int i = 0; all && i < all->procs.n; i++) {
             text_char(&body, '\n');
-            emit_proc(&body, c, procs[i], &o);
+            emit_proc(&body, c, all->procs.v[i], &o);
         }
+        ok = all != NULL;
         emit_prelude(&t, c, &o);
         text_add(&t, body.s);
         emit_end(&t, &o);

@@ -1,14 +1,69 @@
-/* Last change to the entry procedure before it is printed: conditions, sizes and stores that need real arithmetic move
- * into procedures of their own, which the kernel printer prints with the meaning that the interpreter gives them. What
- * stays is index arithmetic, integer comparisons and loads. See program.h. */
-#include "codegen/program.h"
-#include <string.h>
+/* Pass `entry-values`: conditions, sizes and stores of the entry that need real arithmetic move into procedures of
+ * their own, which are printed with the meaning that the interpreter gives them. What stays is index arithmetic,
+ * integer comparisons and loads. See passes.h. */
+#include "lower/passes/passes.h"
 
+/* ---- what the entry's C says itself: index arithmetic, integer comparisons, loads */
+struct simple {
+    struct ctx *c;
+    int nodes;
+    bool ok;
+};
+static bool simple_type(enum dtype t) { return t == IDX || t == BOOL || t == I32 || t == I64; }
+static bool simple_storage(enum dtype t) {
+    return t == BOOL || t == I8 || t == U8 || t == I16 || t == U16 || t == I32 || t == I64;
+}
+static void check_simple(struct simple *q, expr e) {
+    if (++q->nodes > 200) q->ok = false; /* as a tree: sharing would print twice */
+    if (!q->ok) return;
+    switch ((enum xop)e->op) {
+    case X_CONST:
+    case X_VAR:
+    case X_SYM: break;
+    case X_LIN:
+    case X_PROD:
+    case X_TOIDX:
+    case X_IDXVAL:
+    case X_NOT: break;
+    case X_DIV:
+    case X_MOD: q->ok = e->type == IDX; break;
+    case X_ADD:
+    case X_SUB: q->ok = e->type == IDX || e->type == I64; break;
+    case X_MUL: q->ok = e->type == IDX; break;
+    case X_MIN:
+    case X_MAX: q->ok = e->type == IDX || e->type == I64; break;
+    case X_LT:
+    case X_LE:
+    case X_EQ:
+    case X_NE:
+    case X_SELECT: break;
+    case X_AND:
+    case X_OR: q->ok = e->type == BOOL; break;
+    case X_CAST:
+        q->ok = (e->type == I64 && (e->arg[0]->type == I32 || e->arg[0]->type == BOOL)) ||
+                (e->type == I32 && e->arg[0]->type == BOOL) || e->type == BOOL;
+        break;
+    case X_LOAD: q->ok = !e->has_fill && simple_storage(e->u.buf->type); break;
+    default: q->ok = false;
+    }
+    q->ok = q->ok && simple_type(e->type) && !(e->op == X_NOT && e->type != BOOL);
+    if (e->op == X_LOAD && q->ok) {
+        check_simple(q, buf_offset(q->c, e->u.buf, e->arg));
+        return;
+    }
+    for (int k = 0; k < e->n && q->ok; k++) check_simple(q, e->arg[k]);
+}
+static bool entry_simple(struct ctx *c, expr e) {
+    struct simple q = {c, 0, true};
+    check_simple(&q, e);
+    return q.ok;
+}
+
+/* ---- procedures for the rest */
 struct prepare {
     struct module *m;
     struct ctx *c;
-    int n;           /* procedures made */
-    struct map seen; /* statements already looked at */
+    int n; /* procedures made */
 };
 /* One procedure being made: what it reads becomes parameters and symbols. */
 struct lifted {
@@ -86,6 +141,8 @@ static struct stmt *lifted_call(struct lifted *l) {
     s->u.call.nbufs = l->bufs.n, s->u.call.bufs = l->bufs.v;
     s->u.call.nargs = l->args.n, s->u.call.args = l->args.v;
     PUSH(&c->arena, &l->p->m->procs, l->proc);
+    /* What the entry's loops and checks say of sizes is not known there; a refusal comes with the next verification. */
+    proc_guard(l->p->m, l->proc, "entry-values", NULL, NULL);
     return s;
 }
 /* Statements that put the value of e into a new scalar, before `at`; returns the scalar and, in *call, a call that
@@ -175,7 +232,8 @@ static void prepare_block(struct prepare *p, struct block *b) {
         for (int n = stmt_blocks(s, in), k = 0; k < n; k++) prepare_block(p, in[k]);
     }
 }
-void entry_prepare(struct module *m) {
-    struct prepare p = {.m = m, .c = m->ctx, .seen = {.arena = &m->ctx->arena}};
-    prepare_block(&p, &m->entry->body);
+void pass_entry_values(struct module *m, const struct printing *o) {
+    (void)o;
+    struct prepare p = {.m = m, .c = m->ctx};
+    if (m->entry) prepare_block(&p, &m->entry->body);
 }

@@ -1,0 +1,66 @@
+/* Memory of procedures' local buffers. See local_memory.h. */
+#include "lower/local_memory.h"
+#include "ir/base/checked.h"
+
+expr scratch_round(struct ctx *c, expr bytes) { return x_muli(c, x_divi(c, x_addi(c, bytes, 63), 64), 64); }
+static bool only_syms(void *env, expr e) {
+    (void)env;
+    return e->op != X_VAR && e->op != X_TOIDX && e->op != X_GUARD;
+}
+/* Bytes of a local buffer: an upper bound when its dims depend on loops. */
+expr local_bytes(struct ctx *c, const struct buf *b) {
+    expr cells = buf_own_cells(c, b);
+    if (!x_visit(cells, only_syms, NULL)) {
+        int64_t lo, hi;
+        x_bounds(c, cells, &lo, &hi);
+        if (hi == POS_INF) BUG("buffer %s has no bound on its size", b->name);
+        cells = x_int(c, hi);
+    }
+    return x_muli(c, cells, dtype_bytes(b->type));
+}
+bool is_on_stack(struct ctx *c, const struct buf *b) {
+    enum { MOST = 64 << 10 };
+    int64_t bytes;
+    return (b->scope == SC_STACK || b->scope == SC_REG || b->scope == SC_SHARED) &&
+           x_is_int(local_bytes(c, b), &bytes) && bytes <= MOST;
+}
+/* Steps leave the allocations of buffers behind that moved into a loop. */
+bool proc_uses(const struct proc *p, const struct buf *b) {
+    for (struct stmt *s = p->body.first; s; s = s->next)
+        if (stmt_uses(s, b, NULL)) return true;
+    return false;
+}
+bool block_allocs(struct block *b, const struct buf *buf) {
+    for (struct stmt *s = b->first; s; s = s->next) {
+        struct block *in[2];
+        if (s->kind == S_ALLOC && s->u.alloc.buf == buf) return true;
+        for (int k = stmt_blocks(s, in); k-- > 0;)
+            if (block_allocs(in[k], buf)) return true;
+    }
+    return false;
+}
+bool proc_allocs(const struct proc *p, const struct buf *b) { return block_allocs((struct block *)&p->body, b); }
+static expr block_scratch(struct ctx *c, const struct proc *p, struct block *b) {
+    expr here = x_int(c, 0), most = x_int(c, 0);
+    for (struct stmt *s = b->first; s; s = s->next) {
+        struct block *in[2];
+        expr inside = x_int(c, 0);
+        if (s->kind == S_ALLOC && s->u.alloc.buf->scope != SC_REG && !is_on_stack(c, s->u.alloc.buf) &&
+            proc_uses(p, s->u.alloc.buf))
+            here = x_add(c, here, scratch_round(c, local_bytes(c, s->u.alloc.buf)));
+        if (s->kind == S_CALL) inside = scratch_bytes(c, s->u.call.callee);
+        for (int k = stmt_blocks(s, in); k-- > 0;) inside = x_max(c, inside, block_scratch(c, p, in[k]));
+        most = x_max(c, most, x_add(c, here, inside));
+    }
+    return most;
+}
+bool is_local(const struct buf *b) { return b->scope != SC_PARAM && b->scope != SC_CONST; }
+expr scratch_bytes(struct ctx *c, const struct proc *p) {
+    expr here = x_int(c, 0);
+    for (int i = 0; i < p->bufs.n; i++) {
+        struct buf *b = p->bufs.v[i];
+        if (is_local(b) && b->scope != SC_REG && !proc_allocs(p, b) && !is_on_stack(c, b) && proc_uses(p, b))
+            here = x_add(c, here, scratch_round(c, local_bytes(c, b)));
+    }
+    return x_add(c, here, block_scratch(c, p, (struct block *)&p->body));
+}

@@ -1,0 +1,105 @@
+/* Pass `barriers`: a thread loop is a parallel loop with a join at its end, so where threads wait for each other
+ * follows from the memory that sibling thread loops share. No schedule writes barriers, except inside of loops that
+ * `pipeline` made. See passes.h. */
+#include "lower/passes/grid.h"
+#include "lower/passes/passes.h"
+
+struct touched {
+    struct ctx *c;
+    VEC(const struct buf *) read, stored;
+};
+static bool has(const struct buf *const *v, int n, const struct buf *b) {
+    for (int k = 0; k < n; k++)
+        if (v[k] == b) return true;
+    return false;
+}
+static bool of_thread(const struct buf *b) {
+    return b->scope == SC_REG || b->scope == SC_STACK || b->scope == SC_CONST;
+}
+static void add_load(void *env, struct stmt *s, expr load) {
+    struct touched *t = env;
+    (void)s;
+    if (!of_thread(load->u.buf) && !has(t->read.v, t->read.n, load->u.buf)) PUSH(&t->c->arena, &t->read, load->u.buf);
+}
+static bool add_store(void *env, struct stmt *s) {
+    struct touched *t = env;
+    if (s->kind != S_STORE || of_thread(s->u.store.buf)) return true;
+    if (!has(t->stored.v, t->stored.n, s->u.store.buf)) PUSH(&t->c->arena, &t->stored, s->u.store.buf);
+    if (s->u.store.op != RED_NONE && !has(t->read.v, t->read.n, s->u.store.buf))
+        PUSH(&t->c->arena, &t->read, s->u.store.buf);
+    return true;
+}
+static struct touched touched_by(struct ctx *c, struct stmt *s) {
+    struct touched t = {.c = c};
+    stmt_loads(s, add_load, &t);
+    walk_stmt(s, add_store, &t);
+    return t;
+}
+static bool conflict(const struct touched *a, const struct touched *b) {
+    for (int k = 0; k < a->stored.n; k++)
+        if (has(b->read.v, b->read.n, a->stored.v[k]) || has(b->stored.v, b->stored.n, a->stored.v[k])) return true;
+    for (int k = 0; k < a->read.n; k++)
+        if (has(b->stored.v, b->stored.n, a->read.v[k])) return true;
+    return false;
+}
+static void join(struct touched *to, const struct touched *more) {
+    for (int k = 0; k < more->read.n; k++) PUSH(&to->c->arena, &to->read, more->read.v[k]);
+    for (int k = 0; k < more->stored.n; k++) PUSH(&to->c->arena, &to->stored, more->stored.v[k]);
+}
+static bool holds_threads(void *env, struct stmt *s) {
+    *(bool *)env |= is_thread_loop(s);
+    return !*(bool *)env;
+}
+/* Barriers between the statements of a block, none inside of thread loops. Returns what happened since the last one;
+ * *first gets what happens before the first one. */
+static struct touched put_barriers(struct ctx *c, struct block *b, struct touched *first) {
+    struct touched since = {.c = c};
+    bool any = false;
+    *first = (struct touched){.c = c};
+    for (struct stmt *s = b->first; s; s = s->next) {
+        if (s->kind == S_BARRIER) {
+            since = (struct touched){.c = c};
+            any = true;
+            continue;
+        }
+        struct touched all = touched_by(c, s), head = all, tail = all;
+        struct block *in[2];
+        bool threads = false;
+        walk_stmt(s, holds_threads, &threads);
+        if (threads && !is_thread_loop(s) && !(s->kind == S_FOR && s->u.loop.piped)) {
+            struct touched ends = {.c = c};
+            head = (struct touched){.c = c};
+            for (int n = stmt_blocks(s, in), k = 0; k < n; k++) {
+                struct touched h, e = put_barriers(c, in[k], &h);
+                if (s->kind == S_FOR && conflict(&e, &h)) { /* from one turn to the next */
+                    block_append(in[k], s_new(c, S_BARRIER));
+                    e = (struct touched){.c = c};
+                }
+                join(&head, &h), join(&ends, &e);
+            }
+            tail = ends;
+            /* a loop may make no turn, a branch may not be taken: what was before it still counts */
+            if (!conflict(&since, &all)) join(&tail, &since);
+        }
+        if (conflict(&since, &all)) {
+            stmt_insert_before(s, s_new(c, S_BARRIER));
+            since = (struct touched){.c = c};
+            any = true;
+        }
+        if (!any) join(first, &head);
+        join(&since, &tail);
+    }
+    return since;
+}
+
+void pass_barriers(struct module *m, const struct printing *o) {
+    (void)o;
+    for (int k = 0; k < m->procs.n; k++) {
+        struct touched first;
+        struct grid g;
+        struct block *body;
+        struct stmt *nest = m->procs.v[k]->body.first;
+        if (m->procs.v[k]->launch && m->procs.v[k]->launch->grid && grid_of(m->ctx, nest, &g, &body))
+            put_barriers(m->ctx, body, &first);
+    }
+}

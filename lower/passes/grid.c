@@ -1,0 +1,153 @@
+/* May a nest of block and thread loops be a grid? See grid.h. */
+#include "lower/passes/grid.h"
+#include "ir/base/checked.h"
+#include "lower/local_memory.h"
+
+enum { MAX_THREADS = 1024, SHARED_BYTES = 48 << 10, LOCAL_BYTES = 16 << 10, MAX_GRID_YZ = 65535 };
+
+bool is_block_loop(const struct stmt *s) {
+    return s->kind == S_FOR && s->u.loop.kind >= LK_BLOCK_X && s->u.loop.kind <= LK_BLOCK_Z;
+}
+bool is_thread_loop(const struct stmt *s) { return s->kind == S_FOR && s->u.loop.kind >= LK_THREAD_X; }
+
+static bool no_var(void *env, expr e) {
+    (void)env;
+    return e->op != X_VAR && e->op != X_TOIDX && e->op != X_GUARD;
+}
+struct thread_vars {
+    const struct var *v[64];
+    int n;
+};
+static bool not_thread(void *env, expr e) {
+    const struct thread_vars *t = env;
+    for (int k = 0; k < t->n; k++)
+        if (e->op == X_VAR && e->u.var == t->v[k]) return false;
+    return true;
+}
+static bool local_fits(struct grid *g, const struct buf *b, bool inside) {
+    int64_t bytes;
+    if (!x_is_int(local_bytes(g->c, b), &bytes)) return false;
+    switch (b->scope) {
+    case SC_SHARED: g->shared += bytes; return !inside && !b->fill && g->shared <= SHARED_BYTES;
+    case SC_REG:
+        if (!inside) PUSH(&g->c->arena, &g->across, (struct buf *)b);
+        return bytes <= LOCAL_BYTES * (inside ? 1 : MAX_THREADS) && (inside || !b->fill);
+    case SC_STACK: return inside && bytes <= LOCAL_BYTES;
+    default: return false;
+    }
+}
+static void look_block(struct grid *g, struct block *b, struct thread_vars *t);
+static void look_loop(struct grid *g, struct stmt *s, struct thread_vars *t) {
+    int64_t n;
+    if (is_block_loop(s)) {
+        g->ok = false; /* those of the grid were taken off before */
+    } else if (is_thread_loop(s)) {
+        int axis = (int)s->u.loop.kind - LK_THREAD_X;
+        g->ok &= !g->open[axis] && x_is_int(s->u.loop.var->extent, &n) && n <= MAX_THREADS && t->n < 64;
+        if (!g->ok) return;
+        if (n > g->threads[axis]) g->threads[axis] = n;
+        g->open[axis]++;
+        t->v[t->n++] = s->u.loop.var;
+        look_block(g, &s->u.loop.body, t);
+        t->n--;
+        g->open[axis]--;
+    } else {
+        look_block(g, &s->u.loop.body, t);
+    }
+}
+static void look_block(struct grid *g, struct block *b, struct thread_vars *t) {
+    for (struct stmt *s = b->first; s && g->ok; s = s->next) {
+        bool inside = t->n > 0;
+        switch (s->kind) {
+        case S_FOR: look_loop(g, s, t); break;
+        case S_IF:
+            look_block(g, &s->u.cond.then, t);
+            look_block(g, &s->u.cond.other, t);
+            break;
+        case S_WHILE:
+            g->ok &= inside;
+            look_block(g, &s->u.loop_while.body, t);
+            break;
+        case S_STORE: g->ok &= inside; break;
+        case S_ALLOC: g->ok &= local_fits(g, s->u.alloc.buf, inside); break;
+        case S_BARRIER: g->ok &= !inside; break;
+        case S_COMMENT: break;
+        default: g->ok = false; /* checks and sizes end the procedure, which a thread of many cannot */
+        }
+    }
+}
+/* Every index of b along dim d is a thread loop's variable, of one axis; or none has one. axis: of the former. */
+struct along {
+    const struct buf *b;
+    struct thread_vars *all; /* thread loops of the nest, by axis */
+    int d, axis;
+    bool shared, clash;
+};
+static void look_index(struct along *q, const expr *idx) {
+    int axis = -1;
+    expr e = idx[q->d];
+    for (int k = 0; k < 3; k++)
+        for (int j = 0; j < q->all[k].n; j++)
+            if (e->op == X_VAR && e->u.var == q->all[k].v[j]) axis = k;
+    if (axis < 0) {
+        q->shared = true;
+        for (int k = 0; k < 3; k++) q->clash |= !x_visit(e, not_thread, &q->all[k]);
+    } else {
+        q->clash |= q->axis >= 0 && q->axis != axis;
+        q->axis = axis;
+    }
+}
+static void along_load(void *env, struct stmt *s, expr load) {
+    struct along *q = env;
+    (void)s;
+    if (load->u.buf == q->b) look_index(q, load->arg);
+}
+static bool along_store(void *env, struct stmt *s) {
+    struct along *q = env;
+    if (s->kind == S_STORE && s->u.store.buf == q->b) look_index(q, s->u.store.idx);
+    return true;
+}
+static bool note_thread(void *env, struct stmt *s) {
+    struct thread_vars *all = env;
+    int axis = is_thread_loop(s) ? (int)s->u.loop.kind - LK_THREAD_X : -1;
+    if (axis >= 0 && all[axis].n < 64) all[axis].v[all[axis].n++] = s->u.loop.var;
+    return true;
+}
+bool dims_apart(const struct grid *g, struct block *nest, const struct buf *b, unsigned *dims) {
+    struct thread_vars all[3] = {{.n = 0}};
+    unsigned axes = 0, differ = 0;
+    walk(nest, note_thread, all);
+    *dims = 0;
+    for (int k = 0; k < 3; k++) differ |= g->threads[k] > 1 ? 1u << k : 0;
+    for (int d = 0; d < b->nd && d < 32; d++) {
+        struct along q = {b, all, d, -1, false, false};
+        each_load(nest, along_load, &q);
+        walk(nest, along_store, &q);
+        if (q.clash || (q.axis >= 0 && q.shared)) return false;
+        if (q.axis >= 0) *dims |= 1u << d, axes |= 1u << q.axis;
+    }
+    return (axes & differ) == differ;
+}
+/* The grid's loops from the outside in; *body: what a block does. */
+bool grid_of(struct ctx *c, struct stmt *s, struct grid *g, struct block **body) {
+    *g = (struct grid){.c = c, .threads = {1, 1, 1}, .ok = is_block_loop(s)};
+    struct thread_vars t = {.n = 0};
+    int64_t lo, hi;
+    for (; g->ok && is_block_loop(s); s = s->u.loop.body.first) {
+        int axis = (int)s->u.loop.kind - LK_BLOCK_X;
+        *body = &s->u.loop.body;
+        g->ok &= !g->blocks[axis] && x_visit(s->u.loop.var->extent, no_var, NULL);
+        g->blocks[axis] = s->u.loop.var->extent;
+        x_bounds(c, s->u.loop.var->extent, &lo, &hi);
+        g->ok &= axis == 0 || lo <= MAX_GRID_YZ; /* more, found in the run, is refused by the launch */
+        if (!(*body)->first || !is_block_loop((*body)->first)) break;
+        g->ok &= (*body)->first == (*body)->last;
+    }
+    if (g->ok) look_block(g, *body, &t);
+    g->ok = g->ok && g->threads[0] * g->threads[1] * g->threads[2] <= MAX_THREADS;
+    for (int k = 0; k < g->across.n && g->ok; k++) {
+        unsigned dims;
+        g->ok = dims_apart(g, *body, g->across.v[k], &dims);
+    }
+    return g->ok;
+}

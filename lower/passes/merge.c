@@ -1,0 +1,94 @@
+/* Pass `merge`: `r = a; r += b` on a register becomes one store, and branches on one condition side by side become one.
+ * See passes.h. */
+#include "lower/passes/passes.h"
+
+static bool is_no_load(void *env, expr e) {
+    (void)env;
+    return e->op != X_LOAD && e->op != X_GUARD;
+}
+static bool no_loads(expr e) { return x_visit(e, is_no_load, NULL); }
+
+/* ---- `r = a; r += b` on registers */
+static bool loads_buf(void *env, expr e) { return !(e->op == X_LOAD && e->u.buf == env); }
+static bool reads(expr e, const struct buf *b) { return !x_visit(e, loads_buf, (void *)b); }
+/* Two vector statements of one width run over the same lanes: of the second one, e in the variable of the first. */
+static expr in_lanes_of(struct ctx *c, const struct stmt *first, const struct stmt *second, expr e) {
+    if (first->kind != S_FOR) return e;
+    return x_subst1(c, e, second->u.loop.var, x_var(c, first->u.loop.var));
+}
+static bool same_lanes(const struct stmt *s, const struct stmt *t) {
+    return s->kind == t->kind && (s->kind != S_FOR || s->u.loop.var->extent == t->u.loop.var->extent);
+}
+static bool same_cell(struct ctx *c, const struct stmt *s, const struct stmt *a, const struct stmt *t,
+                      const struct stmt *b) {
+    if (a->u.store.buf != b->u.store.buf) return false;
+    for (int k = 0; k < a->u.store.n; k++)
+        if (a->u.store.idx[k] != in_lanes_of(c, s, t, b->u.store.idx[k])) return false;
+    return true;
+}
+/* The store in s, through a vector loop of one store; NULL for other statements. */
+static struct stmt *store_in(struct stmt *s) {
+    if (s->kind == S_STORE) return s;
+    if (s->kind == S_FOR && s->u.loop.kind == LK_VECTOR && s->u.loop.body.first == s->u.loop.body.last &&
+        s->u.loop.body.first && s->u.loop.body.first->kind == S_STORE)
+        return s->u.loop.body.first;
+    return NULL;
+}
+/* Merges the update t into the plain store of the same register cell just before it, when nothing lies between but
+ * stores to other cells that neither reads what the other writes. Same operations in the same order: exact. */
+static void merge_updates(struct ctx *c, struct block *b) {
+    for (struct stmt *s = b->first; s; s = s->next) {
+        struct block *in[2];
+        struct stmt *a = store_in(s);
+        if (!a) {
+            for (int k = stmt_blocks(s, in); k-- > 0;) merge_updates(c, in[k]);
+            continue;
+        }
+        struct buf *buf = a->u.store.buf;
+        if (a->u.store.op != RED_NONE || buf->scope != SC_REG || buf->type != dtype_value(buf->type)) continue;
+        for (struct stmt *t = s->next, *next; t; t = next) {
+            next = t->next;
+            struct stmt *u = store_in(t);
+            if (!u || !same_lanes(s, t)) break;
+            if (!same_cell(c, s, a, t, u)) {
+                if (reads(u->u.store.value, buf) || reads(a->u.store.value, u->u.store.buf) || u->u.store.buf == buf)
+                    break;
+                continue;
+            }
+            if (u->u.store.op == RED_NONE || reads(u->u.store.value, buf)) break;
+            if (t->kind == S_FOR) { /* a cell that all lanes share is not one register lane */
+                bool lane = false;
+                for (int k = 0; k < u->u.store.n; k++) lane = lane || x_uses_var(c, u->u.store.idx[k], t->u.loop.var);
+                if (!lane) break;
+            }
+            /* stores between s and t must not have changed what t reads */
+            bool clear = true;
+            for (struct stmt *m = s->next; m != t; m = m->next)
+                if (store_in(m) && reads(u->u.store.value, store_in(m)->u.store.buf)) clear = false;
+            if (!clear) break;
+            a->u.store.value = red_apply(c, u->u.store.op, a->u.store.value, in_lanes_of(c, s, t, u->u.store.value));
+            stmt_remove(t);
+        }
+    }
+}
+
+/* ---- `if c: a` and `if c: b` side by side become one, when nothing stored there can change c */
+static void merge_ifs(struct block *b) {
+    for (struct stmt *s = b->first; s; s = s->next) {
+        struct block *in[2];
+        for (struct stmt *t; s->kind == S_IF && !s->u.cond.other.first && no_loads(s->u.cond.cond) && (t = s->next) &&
+                             t->kind == S_IF && t->u.cond.cond == s->u.cond.cond && !t->u.cond.other.first;) {
+            block_move(&s->u.cond.then, &t->u.cond.then);
+            stmt_remove(t);
+        }
+        for (int k = stmt_blocks(s, in); k-- > 0;) merge_ifs(in[k]);
+    }
+}
+
+void pass_merge(struct module *m, const struct printing *o) {
+    (void)o;
+    for (int k = 0; k < m->procs.n; k++) {
+        merge_ifs(&m->procs.v[k]->body);
+        merge_updates(m->ctx, &m->procs.v[k]->body);
+    }
+}

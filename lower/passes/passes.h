@@ -1,0 +1,41 @@
+/* Passes: from scheduled kernels and a planned entry to the very program that is printed. Last stage before codegen/,
+ * whose printers change nothing: what a pass leaves is verified, can be dumped, parsed and interpreted.
+ *
+ * Each pass keeps the meaning of a module bit for bit. Their order is in the table of compiler/driver.c. */
+#ifndef NN_LOWER_PASSES_PASSES_H
+#define NN_LOWER_PASSES_PASSES_H
+#include "ir/loop/loop.h"
+#include "ir/loop/target.h"
+
+/* For whom the program is printed. */
+struct printing {
+    const struct target *target;
+    bool c99_strict; /* scalar C99 without any extension, whatever the target offers */
+};
+int printed_lanes(const struct printing *o); /* f32 lanes of vectors that can be printed; 1: none */
+/* An instruction's row when the target has it and C may be more than strict; else NULL. */
+const struct instr_row *printed_instr(const struct printing *o, const char *name);
+
+/* ---- the passes; each file says more */
+void pass_entry_values(struct module *m, const struct printing *o);
+void pass_frees(struct module *m, const struct printing *o);
+void pass_nests(struct module *m, const struct printing *o);
+void pass_instructions(struct module *m, const struct printing *o);
+void pass_unroll(struct module *m, const struct printing *o);
+void pass_vectorise(struct module *m, const struct printing *o);
+void pass_literals(struct module *m, const struct printing *o);
+void pass_merge(struct module *m, const struct printing *o);
+void pass_grids(struct module *m, const struct printing *o);
+void pass_private(struct module *m, const struct printing *o);
+void pass_barriers(struct module *m, const struct printing *o);
+void pass_parallel(struct module *m, const struct printing *o);
+
+/* ---- for passes that write statements out */
+/* Puts a copy of `body` with var = value before `at`. */
+void copy_with(struct ctx *c, struct stmt *at, struct block *body, const struct var *var, expr value);
+/* A loop becomes its passes, one after another. */
+void write_out(struct ctx *c, struct stmt *loop, int64_t extent);
+/* The statements of `from`, which is empty then, before `at`. */
+void move_before(struct stmt *at, struct block *from);
+enum { MAX_WRITTEN = 1 << 14 }; /* statements that one loop may become */
+#endif

@@ -1,0 +1,19 @@
+/* Pass `private`: a register buffer that lives across the thread loops of a grid is each thread's own. The dims along
+ * which threads differ are marked; a printer leaves them out, for everybody else they are dims as others. See passes.h.
+ */
+#include "lower/passes/grid.h"
+#include "lower/passes/passes.h"
+
+static void mark(struct ctx *c, struct proc *p) {
+    struct grid g;
+    struct block *body;
+    if (!grid_of(c, p->body.first, &g, &body)) return; /* read back from text: its loops of one block are gone */
+    for (int k = 0; k < g.across.n; k++)
+        if (!dims_apart(&g, body, g.across.v[k], &g.across.v[k]->apart))
+            BUG("register buffer %s is not of one thread", g.across.v[k]->name);
+}
+void pass_private(struct module *m, const struct printing *o) {
+    (void)o;
+    for (int k = 0; k < m->procs.n; k++)
+        if (m->procs.v[k]->launch && m->procs.v[k]->launch->grid) mark(m->ctx, m->procs.v[k]);
+}

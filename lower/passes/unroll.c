@@ -1,0 +1,70 @@
+/* Pass `unroll`: loops of kind unroll with a constant extent are written out, and loops of one pass vanish; so do those
+ * of none, and branches that are not taken. See passes.h. */
+#include "ir/base/checked.h"
+#include "lower/passes/passes.h"
+
+static bool count_stmt(void *env, struct stmt *s) {
+    int64_t *n = env, ext = 1;
+    *n = sat_add(*n, 1);
+    if (s->kind == S_FOR && s->u.loop.kind == LK_UNROLL && x_is_int(s->u.loop.var->extent, &ext) && ext > 1)
+        *n = sat_mul(*n, ext); /* an upper estimate */
+    return true;
+}
+static void in_block(struct ctx *c, struct block *b);
+static void in_stmt(struct ctx *c, struct stmt *s);
+
+/* Writes the loop out, then works on the copies: what depended on its variable is constant now. */
+static void unroll(struct ctx *c, struct stmt *s, int64_t extent) {
+    struct stmt *end = s_new(c, S_COMMENT), *before = s->prev;
+    struct block *home = s->in;
+    stmt_insert_after(s, end);
+    write_out(c, s, extent);
+    for (struct stmt *t = before ? before->next : home->first, *next; t != end; t = next) {
+        next = t->next;
+        in_stmt(c, t);
+    }
+    stmt_remove(end);
+}
+static bool is_written_out(struct stmt *s, int64_t extent) {
+    int64_t size = 0;
+    if (s->u.loop.kind >= LK_THREAD_X) return false; /* of one thread only: the others must know they are not meant */
+    if (extent == 1) return true;
+    if (s->u.loop.kind != LK_UNROLL) return false;
+    walk(&s->u.loop.body, count_stmt, &size);
+    return sat_mul(size, extent) <= MAX_WRITTEN;
+}
+static void in_for(struct ctx *c, struct stmt *s) {
+    int64_t extent;
+    bool known = x_is_int(s->u.loop.var->extent, &extent);
+    if (known && extent <= 0) {
+        stmt_remove(s);
+    } else if (known && is_written_out(s, extent)) {
+        unroll(c, s, extent);
+    } else {
+        if (s->u.loop.kind == LK_UNROLL) s->u.loop.kind = LK_SERIAL;
+        in_block(c, &s->u.loop.body);
+    }
+}
+static void in_stmt(struct ctx *c, struct stmt *s) {
+    struct block *in[2];
+    if (s->kind == S_FOR) {
+        in_for(c, s);
+    } else if (s->kind == S_IF && s->u.cond.cond->op == X_CONST) {
+        struct block taken = {0};
+        block_move(&taken, x_is_true(s->u.cond.cond) ? &s->u.cond.then : &s->u.cond.other);
+        in_block(c, &taken);
+        stmt_replace(s, &taken);
+    } else if (s->kind != S_INSTR) {
+        for (int k = stmt_blocks(s, in); k-- > 0;) in_block(c, in[k]);
+    }
+}
+static void in_block(struct ctx *c, struct block *b) {
+    for (struct stmt *s = b->first, *next; s; s = next) {
+        next = s->next;
+        in_stmt(c, s);
+    }
+}
+void pass_unroll(struct module *m, const struct printing *o) {
+    (void)o;
+    for (int k = 0; k < m->procs.n; k++) in_block(m->ctx, &m->procs.v[k]->body);
+}

@@ -1,0 +1,292 @@
+/* Pass `vectorise`: a loop of kind vector becomes vector statements: loops of that kind that hold one
+ * store each. Extents above the target's lanes are cut into vectors, remainders into narrower ones.
+ * What cannot be done with vectors without changing the meaning becomes a serial loop, or is written out where it needs
+ * registers. See passes.h. */
+#include "ir/base/checked.h"
+#include "lower/passes/passes.h"
+
+enum { MAX_LANES = 64 };
+struct vectoriser {
+    struct ctx *c;
+    int lanes; /* f32 lanes of the target; 1: none */
+};
+
+/* ---- may the statements of a loop be run one after the other, each over all lanes? */
+struct access {
+    const struct buf *buf;
+    bool write, linear;
+    int64_t k;
+    expr off;
+    int stmt;
+    bool lone_sum;
+};
+struct vec {
+    struct vectoriser *x;
+    const struct var *v;
+    int64_t extent;
+    VEC(struct access) acc;
+    int nstmt;
+    bool bad;
+    int bytes; /* of the widest value that differs between lanes */
+};
+
+static void add_access(struct vec *w, const struct buf *b, const expr *idx, bool write) {
+    struct access a = {.buf = b, .write = write, .stmt = w->nstmt, .off = buf_offset(w->x->c, b, idx)};
+    a.linear = x_linear_in(w->x->c, a.off, w->v, &a.k, &a.off);
+    PUSH(&w->x->c->arena, &w->acc, a);
+}
+static int fn_bytes(const struct fn *f);
+static bool widest(void *env, expr e) {
+    int *bytes = env;
+    if (e->op == X_CALL) {
+        int n = fn_bytes(e->u.fn);
+        if (n > *bytes) *bytes = n;
+    }
+    int n = e->type == BOOL || e->type == IDX || e->type == NONE ? 4 : dtype_bytes((enum dtype)e->type);
+    if (n > *bytes) *bytes = n;
+    return true;
+}
+static int fn_bytes(const struct fn *f) {
+    int n = 4;
+    if (f->body) x_visit(f->body, widest, &n); /* else written in C; the call has its type */
+    return n;
+}
+static bool vec_node(void *env, expr e) {
+    struct vec *w = env;
+    if (!x_uses_var(w->x->c, e, w->v)) return true;
+    if (e->type == STR || dtype_is_complex((enum dtype)e->type) || e->op == X_GUARD)
+        w->bad = true; /* strings and complex numbers have no vectors; a guard's fault belongs to one lane */
+    int n = 4;
+    if (e->type != IDX && e->type != BOOL) n = dtype_bytes((enum dtype)e->type);
+    if (e->op == X_CALL && fn_bytes(e->u.fn) > n) n = fn_bytes(e->u.fn);
+    if (n > w->bytes) w->bytes = n;
+    return true;
+}
+static bool vec_loads(void *env, expr e) {
+    struct vec *w = env;
+    if (e->op == X_LOAD) add_access(w, e->u.buf, e->arg, false);
+    return true;
+}
+static void vec_expr(struct vec *w, expr e) {
+    x_visit(e, vec_node, w);
+    x_visit(e, vec_loads, w);
+}
+/* A load in the arm of a lane's own select must be harmless in every lane: both arms are computed. */
+static bool in_range(struct ctx *c, expr load) {
+    const struct buf *b = load->u.buf;
+    for (int k = 0; k < b->nd; k++)
+        if (!x_proves_le(c, x_int(c, 0), load->arg[k]) || !x_proves_lt(c, load->arg[k], b->dims[k])) return false;
+    return true;
+}
+static bool harmless(void *env, expr e) {
+    return e->op != X_GUARD && (e->op != X_LOAD || e->has_fill || in_range(env, e));
+}
+static bool selects_ok(void *env, expr e) {
+    struct vec *w = env;
+    if (e->op != X_SELECT || e->type == IDX || !x_uses_var(w->x->c, e->arg[0], w->v)) return true;
+    return x_visit(e->arg[1], harmless, w->x->c) && x_visit(e->arg[2], harmless, w->x->c);
+}
+static void vec_block(struct vec *w, struct block *b) {
+    for (struct stmt *s = b->first; s && !w->bad; s = s->next) {
+        switch (s->kind) {
+        case S_STORE: {
+            expr own = x_load(w->x->c, s->u.store.buf, s->u.store.idx, s->u.store.n, NULL);
+            if (own->op == X_POISON || s->u.store.buf->type == STR || dtype_is_complex(s->u.store.buf->type))
+                w->bad = true;
+            if (!x_visit(s->u.store.value, selects_ok, w)) w->bad = true;
+            for (int k = 0; k < s->u.store.n; k++) vec_expr(w, s->u.store.idx[k]);
+            int first = w->acc.n;
+            vec_expr(w, s->u.store.value);
+            add_access(w, s->u.store.buf, s->u.store.idx, true);
+            struct access *st = &w->acc.v[w->acc.n - 1];
+            st->lone_sum = st->linear && st->k == 0;
+            if (!st->linear) w->bad = true; /* two lanes might store one cell */
+            /* a cell shared by the lanes may be updated, in lane order, by the update operator only */
+            for (int i = first; st->lone_sum && i < w->acc.n - 1; i++)
+                if (w->acc.v[i].buf == st->buf) w->bad = true;
+            int n = dtype_bytes(dtype_value(s->u.store.buf->type));
+            if (dtype_value(s->u.store.buf->type) != BOOL && n > w->bytes) w->bytes = n;
+            w->nstmt++;
+            break;
+        }
+        case S_IF:
+            if (stmt_parent(s)->kind == S_IF && s->u.cond.other.first)
+                w->bad = true; /* kept simple: nested alternatives stay serial */
+            vec_expr(w, s->u.cond.cond);
+            w->nstmt++; /* its loads count as a statement of their own */
+            vec_block(w, &s->u.cond.then);
+            vec_block(w, &s->u.cond.other);
+            break;
+        case S_COMMENT: break;
+        default: w->bad = true;
+        }
+    }
+}
+/* Accesses a before b in the text, or of one statement with a the load and b the store. */
+static bool independent(struct vec *w, const struct access *a, const struct access *b) {
+    if (a->buf != b->buf || (!a->write && !b->write)) return true;
+    if (!a->linear || !b->linear || a->k != b->k) return false;
+    int64_t d;
+    bool known = x_is_int(x_sub(w->x->c, b->off, a->off), &d);
+    if (a->k == 0) return known && d != 0; /* different cells, the same for all lanes */
+    if (!known) return false;
+    int64_t k = a->k < 0 ? -a->k : a->k, cells = d < 0 ? -d : d;
+    if (cells % k || cells / k >= w->extent || d == 0) return true;
+    /* lane i of a and lane i - d/k of b meet. a first in every lane is the text's order iff a's lane is not later. */
+    return a->k > 0 ? d < 0 : d > 0;
+}
+static bool vectorizable(struct vec *w, struct stmt *loop) {
+    w->bytes = 4;
+    vec_block(w, &loop->u.loop.body);
+    for (int i = 0; i < w->acc.n && !w->bad; i++)
+        for (int j = i + 1; j < w->acc.n && !w->bad; j++) w->bad = !independent(w, &w->acc.v[i], &w->acc.v[j]);
+    return !w->bad;
+}
+
+static bool monotone(struct ctx *c, expr e, const struct var *v) {
+    int64_t k;
+    expr rest;
+    if (!x_uses_var(c, e, v)) return true;
+    if (e->op == X_AND && e->type == BOOL) return monotone(c, e->arg[0], v) && monotone(c, e->arg[1], v);
+    return (e->op == X_LT || e->op == X_LE) && e->arg[0]->type == IDX &&
+           x_linear_in(c, x_sub(c, e->arg[0], e->arg[1]), v, &k, &rest);
+}
+/* The condition holds for all lanes: its comparisons are monotone, so first and last lane tell. */
+static expr all_lanes(struct ctx *c, expr e, const struct var *v, int64_t width) {
+    return x_and(c, x_subst1(c, e, v, x_int(c, 0)), x_subst1(c, e, v, x_int(c, width - 1)));
+}
+/* Conditions that differ between lanes: `if all lanes {vector} else {lane by lane}`. false: some condition is too hard.
+ */
+static bool guards_ok(struct ctx *c, struct block *b, const struct var *v) {
+    for (struct stmt *s = b->first; s; s = s->next)
+        if (s->kind == S_IF && (!monotone(c, s->u.cond.cond, v) || !guards_ok(c, &s->u.cond.then, v) ||
+                                !guards_ok(c, &s->u.cond.other, v)))
+            return false;
+    return true;
+}
+/* All lanes into one cell that rounds, or wraps, after each: no vector operation does that. */
+static bool rounds_each_lane(struct ctx *c, const struct stmt *s, const struct var *lane) {
+    const struct buf *b = s->u.store.buf;
+    return s->u.store.op != RED_NONE && b->type != dtype_value(b->type) &&
+           !x_uses_var(c, buf_offset(c, b, s->u.store.idx), lane);
+}
+/* A loop of its own, with a variable of its own, around one store. */
+static void wrap(struct ctx *c, struct stmt *s, const struct var *lane) {
+    const struct var *own = var_new(c, lane->name, lane->extent);
+    struct stmt *f = s_for(c, own, LK_VECTOR);
+    expr v = x_var(c, own);
+    for (int k = 0; k < s->u.store.n; k++) s->u.store.idx[k] = x_subst1(c, s->u.store.idx[k], lane, v);
+    s->u.store.value = x_subst1(c, s->u.store.value, lane, v);
+    stmt_insert_before(s, f);
+    stmt_remove(s);
+    block_append(&f->u.loop.body, s);
+}
+/* Every store of b in a vector loop. */
+static void wrap_stores(struct vectoriser *x, struct block *b, const struct var *lane, int64_t width) {
+    for (struct stmt *s = b->first, *next; s; s = next) {
+        next = s->next;
+        if (s->kind == S_STORE && rounds_each_lane(x->c, s, lane)) {
+            for (int64_t i = 0; i < width; i++) {
+                struct stmt *one = s_store(x->c, s->u.store.buf, s->u.store.idx, s->u.store.n, s->u.store.op,
+                                           x_subst1(x->c, s->u.store.value, lane, x_int(x->c, i)));
+                stmt_insert_before(s, one);
+            }
+            stmt_remove(s);
+            continue;
+        }
+        if (s->kind == S_STORE) {
+            wrap(x->c, s, lane);
+            continue;
+        }
+        if (s->kind != S_IF) continue;
+        if (!x_uses_var(x->c, s->u.cond.cond, lane)) {
+            wrap_stores(x, &s->u.cond.then, lane, width);
+            wrap_stores(x, &s->u.cond.other, lane, width);
+            continue;
+        }
+        struct stmt *all = s_if(x->c, all_lanes(x->c, s->u.cond.cond, lane, width));
+        stmt_insert_before(s, all);
+        struct block then = clone_block(x->c, &s->u.cond.then);
+        block_move(&all->u.cond.then, &then);
+        wrap_stores(x, &all->u.cond.then, lane, width);
+        stmt_remove(s);
+        struct stmt *mark = s_new(x->c, S_COMMENT);
+        mark->u.comment.text = "lane by lane";
+        block_append(&all->u.cond.other, mark);
+        struct block one = {0};
+        block_append(&one, s);
+        for (int64_t i = 0; i < width; i++) copy_with(x->c, mark, &one, lane, x_int(x->c, i));
+        stmt_remove(mark);
+    }
+}
+
+static bool uses_reg(struct block *b) {
+    for (struct stmt *s = b->first; s; s = s->next) {
+        struct block *in[2];
+        if (s->kind == S_STORE && s->u.store.buf->scope == SC_REG) return true;
+        for (int k = stmt_blocks(s, in); k-- > 0;)
+            if (uses_reg(in[k])) return true;
+    }
+    return false;
+}
+static void loads_reg(void *env, struct stmt *s, expr load) {
+    (void)s;
+    if (load->u.buf->scope == SC_REG) *(bool *)env = true;
+}
+
+/* A vector loop whose extent is not a constant: no vectors. Register tiles need constant indices, so a short loop that
+ * touches registers is written out. */
+static void serialize(struct vectoriser *x, struct stmt *s) {
+    int64_t extent;
+    bool reg = uses_reg(&s->u.loop.body);
+    each_load(&s->u.loop.body, loads_reg, &reg);
+    if (x->lanes > 1 && reg && x_is_int(s->u.loop.var->extent, &extent) && extent <= 64) write_out(x->c, s, extent);
+    else s->u.loop.kind = LK_SERIAL;
+}
+static void vectorise(struct vectoriser *x, struct stmt *s) {
+    const struct var *v = s->u.loop.var;
+    struct vec w = {.x = x, .v = v};
+    if (x->lanes < 2) {
+        s->u.loop.kind = LK_SERIAL;
+        return;
+    }
+    if (!x_is_int(v->extent, &w.extent) || w.extent > MAX_WRITTEN || !vectorizable(&w, s) ||
+        !guards_ok(x->c, &s->u.loop.body, v)) {
+        serialize(x, s);
+        return;
+    }
+    int most = x->lanes * 4 / w.bytes;
+    if (most < 2) most = 1;
+    for (int64_t at = 0; at < w.extent;) {
+        int64_t width = most;
+        while (width > w.extent - at) width /= 2;
+        struct block copy = clone_block(x->c, &s->u.loop.body), one = {0};
+        block_move(&one, &copy);
+        struct subst sub = {.map = {.arena = &x->c->arena}};
+        const struct var *lane = width > 1 ? var_new(x->c, "lane", x_int(x->c, width)) : NULL;
+        map_put(&sub.map, PKEY(v), (void *)(lane ? x_addi(x->c, x_var(x->c, lane), at) : x_int(x->c, at)));
+        subst_block(x->c, &one, &sub);
+        if (lane) wrap_stores(x, &one, lane, width);
+        move_before(s, &one);
+        at += width;
+    }
+    stmt_remove(s);
+}
+
+static void in_block(struct vectoriser *x, struct block *b) {
+    for (struct stmt *s = b->first, *next; s; s = next) {
+        struct block *in[2];
+        next = s->next;
+        if (s->kind == S_INSTR) continue;
+        for (int n = stmt_blocks(s, in), k = n; k-- > 0;) in_block(x, in[k]);
+        if (s->kind == S_FOR && s->u.loop.kind == LK_VECTOR) vectorise(x, s);
+    }
+}
+void pass_vectorise(struct module *m, const struct printing *o) {
+    int lanes = printed_lanes(o);
+    if (lanes < 1 || lanes > MAX_LANES) BUG("%d lanes", lanes);
+    for (int k = 0; k < m->procs.n; k++) {
+        struct vectoriser x = {.c = m->ctx, .lanes = lanes};
+        in_block(&x, &m->procs.v[k]->body);
+    }
+}
