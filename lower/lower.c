@@ -20,13 +20,9 @@ struct stmt *lower_nest(struct ctx *c, const struct var *const *vars, int n, str
 }
 
 /* Sizes that nodes produce put a buffer into the region: its size is not known when the plan is made. */
-static bool produced_leaf(void *env, expr e) {
-    (void)env;
-    return !(e->op == X_SYM && e->u.sym->produced);
-}
 enum scope lower_scope(const expr *dims, int nd) {
     for (int k = 0; k < nd; k++)
-        if (!x_visit(dims[k], produced_leaf, NULL)) return SC_REGION;
+        if (x_has(dims[k], XF_PRODUCED)) return SC_REGION;
     return SC_ARENA;
 }
 struct buf *lower_alloc_in(struct lowering *l, enum scope scope, const char *name, enum dtype t, const expr *dims,
@@ -316,14 +312,13 @@ static void note_changing(void *env, struct node *n) {
     struct map *changing = env;
     for (int k = 0; n->op && n->op->control && k < n->syms.n; k++) map_put(changing, PKEY(n->syms.v[k]), n);
 }
-static bool fixed_leaf(void *env, expr e) { return !(e->op == X_SYM && map_get(env, PKEY(e->u.sym))); }
 /* The type of output k, `name`, with dims that are set once, in the end: *ends gets the sizes to set then. */
 static struct type final_type(struct lowering *l, const struct type *t, const char *name, struct map *changing,
                               struct map *ends) {
     expr dims[32];
     for (int d = 0; d < t->rank; d++) {
         dims[d] = t->dims[d];
-        if (x_visit(dims[d], fixed_leaf, changing)) continue;
+        if (!x_uses_any(dims[d], changing)) continue;
         int64_t lo, hi;
         const struct sym *s = map_get(ends, PKEY(dims[d]));
         if (!s) {

@@ -29,12 +29,9 @@ static void touch(struct planner *p, const struct buf *b) {
         if (p->pos > s->last) s->last = p->pos;
     }
 }
-static bool touch_load(void *env, expr e) {
-    if (e->op == X_LOAD) touch(env, e->u.buf);
-    return true;
-}
+static void touch_load(void *env, expr load) { touch(env, load->u.buf); }
 static void touch_expr(struct planner *p, expr e) {
-    if (e) x_visit(e, touch_load, p);
+    if (e) x_each_load(e, touch_load, p);
 }
 static expr slot_bytes(struct ctx *c, const struct buf *b) {
     expr bytes = x_muli(c, buf_cells(c, b), dtype_bytes(b->type));

@@ -26,7 +26,7 @@ static bool ref_leaf(void *env, expr e) {
     return true;
 }
 static void ref_expr(struct refs *r, expr e) {
-    if (e) x_visit(sizes_in_kernel(r->l->sizes, e), ref_leaf, r);
+    if (e) x_visit_with(sizes_in_kernel(r->l->sizes, e), XF_LOAD | XF_SYM | XF_VAR, ref_leaf, r);
 }
 static void ref_buf(struct refs *r, struct buf *b) {
     if (map_get(&r->seen, PKEY(b))) return;
@@ -190,24 +190,15 @@ static bool flush_run(struct lowering *l, struct block *run, struct stmt *after,
     *run = (struct block){0};
     return ok;
 }
-static bool not_load(void *env, expr e) {
-    (void)env;
-    return e->op != X_LOAD;
-}
-static bool loads_nothing(expr e) { return x_visit(e, not_load, NULL); }
 /* Checks of sizes, and calls that touch nothing the run touches (borders), go before it; the run goes on. */
 static bool goes_before(struct block *run, struct stmt *s) {
-    if (s->kind == S_CHECK) return loads_nothing(s->u.check.cond);
+    if (s->kind == S_CHECK) return !x_has(s->u.check.cond, XF_LOAD);
     if (s->kind != S_CALL) return false;
     for (int k = 0; k < s->u.call.nbufs; k++)
         if (used_from(run->first, s->u.call.bufs[k])) return false;
     return true;
 }
 /* ---- what a sum reads again and again */
-static bool is_dear(void *env, expr e) {
-    *(bool *)env |= e->op == X_CALL || e->op == X_TOIDX;
-    return true;
-}
 /* Axes of more than one cell. */
 static int wide(const struct stmt *s) {
     int n = 0;
@@ -229,11 +220,9 @@ static bool sums_again(struct ctx *c, const struct block *run, struct stmt *s) {
     bool again = false;
     if (s->kind != S_STAGE || s->u.stage.op == RED_NONE) return false;
     for (const struct stmt *t = run->first; t; t = t->next) {
-        bool dear = false;
         if (t->kind != S_STAGE || t->u.stage.op != RED_NONE) return false;
         if (wide(t) >= wide(s)) continue;
-        x_visit(t->u.stage.value, is_dear, &dear);
-        again |= dear && stmt_reads(s, t->u.stage.buf, NULL);
+        again |= x_has(t->u.stage.value, XF_CALL | XF_TOIDX) && stmt_reads(s, t->u.stage.buf, NULL);
     }
     return again && !share_rows(c, run, s);
 }

@@ -28,10 +28,7 @@ static void seen(struct bound *b, const struct buf *buf, bool read) {
     if (l->from < 0) l->from = b->step;
     l->to = b->step;
 }
-static bool seen_load(void *env, expr e) {
-    if (e->op == X_LOAD) seen(env, e->u.buf, true);
-    return true;
-}
+static void seen_load(void *env, expr load) { seen(env, load->u.buf, true); }
 static void steps(struct bound *b, struct block *block) {
     for (struct stmt *s = block->first; s; s = s->next) {
         struct block *parts[2];
@@ -48,9 +45,9 @@ static void steps(struct bound *b, struct block *block) {
                 seen(b, s->u.call.bufs[k], s->u.call.callee->params.v[k].dir != DIR_OUT);
         } else if (s->kind == S_SWAP) {
             seen(b, s->u.swap.a, true), seen(b, s->u.swap.b, true);
-        } else if (s->kind == S_SIZE) x_visit(s->u.size.value, seen_load, b);
-        else if (s->kind == S_IF) x_visit(s->u.cond.cond, seen_load, b);
-        else if (s->kind == S_WHILE) x_visit(s->u.loop_while.cond, seen_load, b);
+        } else if (s->kind == S_SIZE) x_each_load(s->u.size.value, seen_load, b);
+        else if (s->kind == S_IF) x_each_load(s->u.cond.cond, seen_load, b);
+        else if (s->kind == S_WHILE) x_each_load(s->u.loop_while.cond, seen_load, b);
         for (int k = 0; k < n; k++) steps(b, parts[k]);
         if (s->kind != S_FOR && s->kind != S_WHILE) continue;
         for (int k = 0; k < outer; k++) /* what the loop reads again lives through all of it */

@@ -83,14 +83,11 @@ struct reader {
     const char *who;
 };
 /* The loads of the statement itself, not of what is in it. */
-static bool load_node(void *env, expr e) {
+static void read_load(void *env, expr load) {
     struct reader *r = env;
-    if (e->op == X_LOAD) read_buf(r->w, e->u.buf, r->who);
-    return true;
+    read_buf(r->w, load->u.buf, r->who);
 }
-static void own_loads(void *env, expr *e) {
-    if (*e) x_visit(*e, load_node, env);
-}
+static void own_loads(void *env, expr *e) { x_each_load(*e, read_load, env); }
 /* A kernel may write before it has read everything: its results must lie apart from all else it is given. */
 static void check_apart(struct owner_walk *w, const struct stmt *s, int k) {
     const struct proc *p = s->u.call.callee;

@@ -141,10 +141,6 @@ static int64_t bytes_of(struct reuse *r, const struct buf *b) {
     int64_t n;
     return x_eval_int(buf_cells(r->c, b), reference_leaf, NULL, &n) ? n * dtype_bytes(b->type) : 0;
 }
-static bool input_leaf(void *env, expr e) {
-    (void)env;
-    return !(e->op == X_SYM && e->u.sym->produced) && e->op != X_LOAD && e->op != X_VAR;
-}
 /* Does s, a statement between, write what the call reads? Anything but a call counts when it touches it. */
 static bool disturbs(struct reuse *r, struct stmt *s, struct buf *operand) {
     if (s->kind == S_ALLOC || s->kind == S_VIEW || s->kind == S_CHECK) return false;
@@ -158,7 +154,7 @@ static struct stmt *better_place(struct reuse *r, struct stmt *call, int pos) {
     int64_t made = 0, dying = 0;
     int n = call->u.call.nbufs, at = pos;
     for (int k = 0; k < call->u.call.nargs; k++)
-        if (!x_visit(call->u.call.args[k], input_leaf, NULL)) return NULL;
+        if (x_has(call->u.call.args[k], XF_PRODUCED | XF_LOAD | XF_VAR)) return NULL;
     for (int k = 0; k < n; k++) {
         enum param_dir dir = call->u.call.callee->params.v[k].dir;
         struct buf *b = call->u.call.bufs[k];

@@ -3,12 +3,9 @@
  * verifier proves there, from the check, that the buffers fit the parameters. Part of outlining. */
 #include "lower/size_names.h"
 
-static bool is_fixed(void *env, expr e) {
-    struct sizes *z = env;
-    return e->op != X_LOAD && e->op != X_VAR && e->op != X_GUARD && e->op != X_TOIDX && e->op != X_POISON &&
-           !(e->op == X_SYM && map_get(&z->made, PKEY(e->u.sym)));
+bool size_is_fixed(struct sizes *z, expr e) {
+    return !x_has(e, XF_LOAD | XF_VAR | XF_GUARD | XF_TOIDX | XF_POISON) && !x_uses_any(e, &z->made);
 }
-bool size_is_fixed(struct sizes *z, expr e) { return x_visit(e, is_fixed, z); }
 static bool not_this(void *env, expr e) { return e != env; }
 static expr renamed(void *env, expr e) { return map_get(&((struct sizes *)env)->by, PKEY(e)); }
 /* A size computed from symbols that have another name by now is found by its new form. */

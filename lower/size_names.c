@@ -23,15 +23,11 @@ static void note_buf(struct run *r, const struct buf *b) {
     for (int k = 0; k < b->nlogical; k++) PUSH(r->a, &r->dims, sizes_in_kernel(r->z, b->logical[k]));
     for (int k = 0; k < b->nd; k++) PUSH(r->a, &r->dims, sizes_in_kernel(r->z, b->dims[k]));
 }
-static bool note_load(void *env, expr e) {
-    if (e->op == X_LOAD) note_buf(env, e->u.buf);
-    return true;
-}
+static void note_load(void *env, expr load) { note_buf(env, load->u.buf); }
 static void note_expr(void *env, expr *e) {
     struct run *r = env;
-    if (!*e) return;
     PUSH(r->a, &r->all, *e);
-    x_visit(*e, note_load, r);
+    x_each_load(*e, note_load, r);
 }
 static bool note_stmt(void *env, struct stmt *s) {
     stmt_exprs(s, note_expr, env);
@@ -73,7 +69,6 @@ static bool note_sym(void *env, expr e) {
     if (e->op == X_SYM) map_put(env, PKEY(e->u.sym), (void *)e);
     return true;
 }
-static bool not_noted(void *env, expr e) { return e->op != X_SYM || !map_get(env, PKEY(e->u.sym)); }
 static bool is_dim(const struct run *r, expr e) {
     for (int k = 0; k < r->dims.n; k++)
         if (r->dims.v[k] == e) return true;
@@ -113,14 +108,14 @@ static expr solvable(struct ctx *c, expr sum, int64_t *coef) {
 static bool name_fits(struct run *r, struct sizes *with, expr part, const struct sym *s) {
     struct map gone = {.arena = r->a};
     struct subst back = {{.arena = r->a}};
-    x_visit(part, note_sym, &gone);
+    x_visit_with(part, XF_SYM, note_sym, &gone);
     map_put(&back.map, PKEY(s), (void *)part);
     for (int k = 0; k < r->dims.n; k++) {
         expr now = sizes_in_kernel(with, r->dims.v[k]);
-        if (!x_visit(now, not_noted, &gone) || x_subst(r->z->c, now, &back) != r->dims.v[k]) return false;
+        if (x_uses_any(now, &gone) || x_subst(r->z->c, now, &back) != r->dims.v[k]) return false;
     }
     for (int k = 0; k < r->all.n; k++)
-        if (!x_visit(sizes_in_kernel(with, r->all.v[k]), not_noted, &gone)) return false;
+        if (x_uses_any(sizes_in_kernel(with, r->all.v[k]), &gone)) return false;
     return true;
 }
 static bool give_name(struct run *r, expr part) {

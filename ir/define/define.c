@@ -143,14 +143,10 @@ expr def_element(struct ctx *c, const struct value *v, int64_t k) {
     return vt == F32 || vt == F64 ? x_const_f(c, vt, tensor_f(v->init, k)) : x_const_i(c, vt, tensor_i(v->init, k));
 }
 static E known(T t, int k) { return t && t->val ? def_element(DEF_CTX, t->val, k) : NULL; }
-static bool index_leaf(void *env, expr e) {
-    (void)env;
-    return e->op != X_TOIDX;
-}
 static E known_index(T t, int k) { /* NULL too for 32-bit arithmetic that may wrap: no dim, a size of the run */
     E e = known(t, k);
     if (e) e = x_toidx(DEF_CTX, e);
-    return e && x_visit(e, index_leaf, NULL) ? e : NULL;
+    return e && !x_has(e, XF_TOIDX) ? e : NULL;
 }
 bool values_known(T t) {
     if (!t || !t->val) return false;

@@ -180,10 +180,6 @@ static expr element(struct contents *s, const struct buf *b, const int64_t *at) 
     }
     return writer ? stage_element(s, writer, at) : NULL;
 }
-static bool open_leaf(void *env, expr e) {
-    (void)env;
-    return e->op != X_LOAD && e->op != X_VAR && e->op != X_POISON && e->op != X_CALL && e->op != X_GUARD;
-}
 /* ROUND as the store into the element type would do it. */
 static expr stored(struct ctx *c, enum dtype t, expr e) { return t == BOOL ? e : x_round(c, t, e); }
 expr *def_contents(struct ctx *c, struct block *block, const struct buf *b, struct def *d, int64_t count) {
@@ -199,7 +195,7 @@ expr *def_contents(struct ctx *c, struct block *block, const struct buf *b, stru
         r[f] = element(&s, b, at);
         if (s.failed || !r[f]) return NULL;
         r[f] = stored(c, b->type, r[f]);
-        if (!x_visit(r[f], open_leaf, NULL)) return NULL;
+        if (x_has(r[f], XF_LOAD | XF_VAR | XF_POISON | XF_CALL | XF_GUARD)) return NULL;
     }
     return r;
 }

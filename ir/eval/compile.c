@@ -275,14 +275,12 @@ static void close_loops(struct comp *c, const struct var *const *v, int n) {
     for (int k = n - 1; k >= 0; k--) close_loop(c, v[k]);
 }
 
-static bool reads_buf(void *env, expr e) { return !(e->op == X_LOAD && e->u.buf == env); }
-
 /* The axis whose loop may go inside of the reduction's loops, where it runs in strips: cells are independent, each is
  * still reduced in the order of the statement. -1: none. */
 static int inner_axis(struct ctx *ctx, struct stmt *s) {
     int best = -1;
     int64_t most = 2 * STRIP_MIN - 1, ext;
-    if (s->u.stage.nred == 0 || !x_visit(s->u.stage.value, reads_buf, s->u.stage.buf)) return -1;
+    if (s->u.stage.nred == 0 || x_loads_from(s->u.stage.value, s->u.stage.buf)) return -1;
     for (int k = s->u.stage.naxes - 1; k >= 0; k--) {
         for (int j = 0; j < s->u.stage.nred; j++)
             if (x_uses_var(ctx, s->u.stage.red[j]->extent, s->u.stage.axes[k])) return -1;
@@ -436,13 +434,9 @@ static void compile_view(struct comp *c, struct stmt *s) {
 }
 
 /* ---- outputs whose size the run finds: allocated before the first statement that names them */
-static bool size_leaf(void *env, expr e) {
-    struct comp *c = env;
-    return e->op != X_SYM || !map_get(&c->set_once, PKEY(e->u.sym));
-}
 static bool finds_size(struct comp *c, const struct param *p) {
     bool found = false;
-    for (int d = 0; p->dir == DIR_OUT && d < p->buf->nd; d++) found |= !x_visit(p->buf->dims[d], size_leaf, c);
+    for (int d = 0; p->dir == DIR_OUT && d < p->buf->nd; d++) found |= x_uses_any(p->buf->dims[d], &c->set_once);
     return found;
 }
 static bool bound_leaf(void *env, expr e) { return e->op != X_SYM || sym_bound(env, e->u.sym); }
@@ -457,7 +451,7 @@ static void bind_late(struct comp *c, struct stmt *s) { /* s NULL: at the end */
         struct buf *b = (struct buf *)c->u->slots.v[k].buf;
         bool known = true;
         if (!c->u->slots.v[k].late || (s && !names_buf(s, b))) continue;
-        for (int d = 0; d < b->nd; d++) known = known && x_visit(b->dims[d], bound_leaf, c);
+        for (int d = 0; d < b->nd; d++) known = known && x_visit_with(b->dims[d], XF_SYM, bound_leaf, c);
         if (known) emit(c, (struct ins){.op = V_RESULT, .b = k, .c = -1, .imm = list_of_dims(c, b)});
     }
 }

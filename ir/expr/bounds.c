@@ -272,21 +272,20 @@ static bool refuted(expr e) {
 /* ---- Rows of a window that is not padded are max(0, x). In a pass of a loop that runs so often, or over a part of
  * them, the maximum is x. Loops over several such sizes at once are left alone: without the maxima their extents are
  * products of sums, multiplied out, and a long sum costs much and proves little. */
-static bool is_clamp(expr e) { return e->op == X_MAX && (e->arg[0]->op == X_CONST || e->arg[1]->op == X_CONST); }
 struct clamps {
     expr last; /* which no other holds, as operands are visited before */
     int n;
 };
 static bool count_clamps(void *env, expr e) {
     struct clamps *q = env;
-    if (is_clamp(e)) q->last = e, q->n++;
+    if (e->op == X_MAX && (e->arg[0]->op == X_CONST || e->arg[1]->op == X_CONST)) q->last = e, q->n++;
     return true;
 }
 /* The maximum in e that holds all others in e; NULL: there is none. */
 static expr outer_clamp(expr e) {
     struct clamps all = {0}, inner = {0};
-    x_visit(e, count_clamps, &all);
-    if (all.n) x_visit(all.last, count_clamps, &inner);
+    x_visit_with(e, XF_CLAMP, count_clamps, &all);
+    if (all.n) x_visit_with(all.last, XF_CLAMP, count_clamps, &inner);
     return inner.n == all.n ? all.last : NULL;
 }
 static expr put_clamp(void *env, expr e) {
@@ -316,7 +315,7 @@ static expr put_unclamped(void *env, expr e) {
 /* e with such variables and maxima put so. It no longer tells that x is not negative. */
 static expr unclamped(struct ctx *c, expr e) {
     const struct var *v = NULL;
-    while (!x_visit(e, find_unclamped, &v)) {
+    while (!x_visit_with(e, XF_UNCLAMPED, find_unclamped, &v)) {
         e = x_map(c, e, put_unclamped, (void *)v);
         v = NULL;
     }
@@ -341,26 +340,36 @@ bool x_proves_le(struct ctx *c, expr a, expr b) {
     return a->type == IDX && b->type == IDX && (a == b || always_negative(c, x_addi(c, x_sub(c, a, b), -1)));
 }
 
-struct uses {
-    const struct var *v;
+/* ---- which leaves and buffers an expression names */
+struct wanted {
+    const void *one;
 };
-static bool not_var(void *env, expr e) { return !(e->op == X_VAR && e->u.var == ((struct uses *)env)->v); }
+static bool not_var(void *env, expr e) { return e->op != X_VAR || e->u.var != ((struct wanted *)env)->one; }
 bool x_uses_var(struct ctx *c, expr e, const struct var *v) {
     (void)c;
-    struct uses u = {v};
-    return !x_visit(e, not_var, &u);
+    struct wanted w = {v};
+    return !x_visit_with(e, XF_VAR, not_var, &w);
 }
-struct uses_sym {
-    const struct sym *sym;
-};
 static bool not_sym(void *env, expr e) {
-    if (e->op == X_VAR) return x_visit(e->u.var->extent, not_sym, env);
-    return e->op != X_SYM || e->u.sym != ((struct uses_sym *)env)->sym;
+    if (e->op == X_VAR) return x_visit_with(e->u.var->extent, XF_VAR | XF_SYM, not_sym, env);
+    return e->op != X_SYM || e->u.sym != ((struct wanted *)env)->one;
 }
 bool x_uses_sym(expr e, const struct sym *s) {
-    struct uses_sym q = {s};
-    return !x_visit(e, not_sym, &q);
+    struct wanted w = {s};
+    return !x_visit_with(e, XF_VAR | XF_SYM, not_sym, &w);
 }
+static bool not_among(void *env, expr e) {
+    return e->op == X_VAR ? !map_get(env, PKEY(e->u.var)) : e->op == X_SYM ? !map_get(env, PKEY(e->u.sym)) : true;
+}
+bool x_uses_any(expr e, const struct map *leaves) {
+    return !x_visit_with(e, XF_VAR | XF_SYM, not_among, (void *)(uintptr_t)leaves);
+}
+static bool not_from(void *env, expr e) { return e->op != X_LOAD || e->u.buf != ((struct wanted *)env)->one; }
+bool x_loads_from(expr e, const struct buf *b) {
+    struct wanted w = {b};
+    return !x_visit_with(e, XF_LOAD, not_from, &w);
+}
+
 bool x_linear_in(struct ctx *c, expr e, const struct var *v, int64_t *coef, expr *rest) {
     int64_t k;
     const expr *t;

@@ -69,6 +69,25 @@ static void table_grow(struct ctx *c, struct expr_table *t) {
     t->slots = slots;
     t->cap = cap;
 }
+static unsigned own_holds(expr e) {
+    switch (e->op) {
+    case X_POISON: return XF_POISON;
+    case X_VAR: return XF_VAR | (e->u.var->unclamped ? XF_UNCLAMPED : 0u);
+    case X_SYM: return XF_SYM | (e->u.sym->produced ? XF_PRODUCED : 0u);
+    case X_ARG: return XF_ARG;
+    case X_LOAD: return XF_LOAD;
+    case X_TOIDX: return XF_TOIDX;
+    case X_GUARD: return XF_GUARD;
+    case X_CALL: return XF_CALL;
+    case X_MAX: return e->arg[0]->op == X_CONST || e->arg[1]->op == X_CONST ? XF_CLAMP : 0;
+    default: return xop_class((enum xop)e->op) == XC_COMPARE && e->arg[0]->type == IDX ? XF_INDEX_TEST : 0;
+    }
+}
+static unsigned all_holds(expr e) {
+    unsigned all = own_holds(e);
+    for (int k = 0; k < e->n; k++) all |= e->arg[k]->holds;
+    return all;
+}
 expr x_make(struct ctx *c, const struct expr *proto, const expr *args, int n, const int64_t *coefs) {
     struct expr_table *t = c->exprs;
     enum { INLINE = 24 };
@@ -87,6 +106,7 @@ expr x_make(struct ctx *c, const struct expr *proto, const expr *args, int n, co
     struct expr *e = arena_alloc(&c->arena, sizeof *e + (size_t)n * sizeof(expr));
     memcpy(e, probe, sizeof *e + (size_t)n * sizeof(expr));
     if (coefs) e->coef = arena_copy(&c->arena, coefs, (size_t)n * sizeof *coefs);
+    e->holds = (uint16_t)all_holds(e);
     e->id = (uint32_t)++t->n;
     t->slots[at] = (struct expr_slot){e, e->hash};
     if (t->n * 2 > t->cap) table_grow(c, t);

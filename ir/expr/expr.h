@@ -112,10 +112,27 @@ struct fn {
     int id;
 };
 
+/* What an expression holds, itself or in its operands, but not in the extents of its variables: known when it is made.
+ */
+enum x_holds {
+    XF_POISON = 1 << 0,
+    XF_VAR = 1 << 1,
+    XF_SYM = 1 << 2,
+    XF_PRODUCED = 1 << 3, /* a produced symbol; XF_SYM as well */
+    XF_ARG = 1 << 4,
+    XF_LOAD = 1 << 5,
+    XF_TOIDX = 1 << 6,
+    XF_GUARD = 1 << 7,
+    XF_CALL = 1 << 8,
+    XF_INDEX_TEST = 1 << 9, /* a comparison of index expressions */
+    XF_CLAMP = 1 << 10,     /* a maximum with a constant */
+    XF_UNCLAMPED = 1 << 11, /* a variable that has `unclamped` */
+};
 struct expr {
     uint8_t op, type;  /* enum xop, enum dtype (a value type or IDX) */
     uint8_t has_fill;  /* LOAD */
     uint16_t n;        /* operands */
+    uint16_t holds;    /* enum x_holds, several */
     uint32_t hash, id; /* id: order of creation, gives every sort its order */
     union {
         int64_t i; /* CONST of integer type, BOOL, IDX; LIN's constant; ARG's number; ROUND's storage type */
@@ -183,6 +200,8 @@ static inline bool x_is_int(expr e, int64_t *v) {
 static inline bool x_is(expr e, int64_t v) { return e->op == X_CONST && e->type == IDX && e->u.i == v; }
 static inline bool x_is_true(expr e) { return e->op == X_CONST && e->type == BOOL && e->u.i == 1; }
 static inline bool x_is_false(expr e) { return e->op == X_CONST && e->type == BOOL && e->u.i == 0; }
+/* Does e hold one of these (enum x_holds, several)? */
+static inline bool x_has(expr e, unsigned what) { return (e->holds & what) != 0; }
 const char *xop_name(enum xop op);
 int xop_operands(enum xop op); /* -1: any number */
 enum xop_class xop_class(enum xop op);
@@ -196,6 +215,9 @@ bool x_proves_lt(struct ctx *c, expr a, expr b);
 bool x_proves_le(struct ctx *c, expr a, expr b);
 bool x_uses_var(struct ctx *c, expr e, const struct var *v);
 bool x_uses_sym(expr e, const struct sym *s); /* also through the extents of variables */
+/* Does e hold one of the variables and symbols that are keys of `leaves`? Is there a load of b in e? */
+bool x_uses_any(expr e, const struct map *leaves);
+bool x_loads_from(expr e, const struct buf *b);
 /* Coefficient of atom v in the linear form; *rest gets the remainder. false if v also occurs inside another atom. */
 bool x_linear_in(struct ctx *c, expr e, const struct var *v, int64_t *coef, expr *rest);
 /* The terms of an IDX expression, whatever its op: constant and (atom, coefficient) pairs. Returns the number of terms.
@@ -206,6 +228,8 @@ int x_terms(struct ctx *c, expr e, int64_t *konst, const expr **atoms, const int
 /* Bottom-up rebuild through the constructors, each distinct node once. fn sees every node before its operands are
  * rebuilt and may return a replacement (which is not descended into), or NULL to go on. */
 expr x_map(struct ctx *c, expr e, expr (*fn)(void *env, expr e), void *env);
+/* The same, where fn replaces only what is, or holds, one of `what` (enum x_holds): all else is left alone. */
+expr x_map_with(struct ctx *c, expr e, unsigned what, expr (*fn)(void *env, expr e), void *env);
 /* The load e, of b instead; its indices and fill with x_map. */
 expr x_map_load(struct ctx *c, expr e, struct buf *b, expr (*fn)(void *env, expr e), void *env);
 /* Replacement of variables and symbols. Keys: PKEY(struct var *) or PKEY(struct sym *); values: expr. */
@@ -216,6 +240,9 @@ expr x_subst(struct ctx *c, expr e, const struct subst *s);
 expr x_subst1(struct ctx *c, expr e, const struct var *v, expr by);
 /* Every distinct node once, operands first. fn returns false to stop; then x_visit returns false. */
 bool x_visit(expr e, bool (*fn)(void *env, expr e), void *env);
+/* The same for the nodes that hold one of `what` (enum x_holds), and for the loads. */
+bool x_visit_with(expr e, unsigned what, bool (*fn)(void *env, expr e), void *env);
+void x_each_load(expr e, void (*fn)(void *env, expr load), void *env);
 int x_count(expr e, int most); /* its distinct nodes; `most` when they are more */
 
 /* ---- evaluation of closed index expressions: values for variables and symbols through `get` */

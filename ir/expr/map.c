@@ -63,7 +63,10 @@ static expr rebuild(struct ctx *c, expr e, const expr *a) {
     default: return e->n == 1 ? x_un(c, (enum xop)e->op, a[0]) : x_bin(c, (enum xop)e->op, a[0], a[1]);
     }
 }
-static expr map_node(struct ctx *c, struct memo *m, expr e, expr (*fn)(void *, expr), void *env) {
+enum { EVERY_NODE = 0 };
+static bool is_meant(expr e, unsigned what) { return what == EVERY_NODE || x_has(e, what); }
+static expr map_node(struct ctx *c, struct memo *m, expr e, unsigned what, expr (*fn)(void *, expr), void *env) {
+    if (!is_meant(e, what)) return e;
     size_t at = memo_slot(m, e);
     if (m->key[at]) return m->val[at];
     expr r = fn(env, e);
@@ -71,7 +74,7 @@ static expr map_node(struct ctx *c, struct memo *m, expr e, expr (*fn)(void *, e
         expr inl[16], *a = e->n <= 16 ? inl : NEWN(&c->arena, expr, e->n);
         bool same = true; /* ranges of variables never change, so an unchanged node is already in its simplest form */
         for (int k = 0; k < e->n; k++) {
-            a[k] = map_node(c, m, e->arg[k], fn, env);
+            a[k] = map_node(c, m, e->arg[k], what, fn, env);
             same &= a[k] == e->arg[k];
         }
         r = same ? e : rebuild(c, e, a);
@@ -79,16 +82,20 @@ static expr map_node(struct ctx *c, struct memo *m, expr e, expr (*fn)(void *, e
     memo_put(m, e, r);
     return r;
 }
-expr x_map(struct ctx *c, expr e, expr (*fn)(void *env, expr e), void *env) {
+expr x_map_with(struct ctx *c, expr e, unsigned what, expr (*fn)(void *env, expr e), void *env) {
+    if (!is_meant(e, what)) return e;
     if (!e->n) {
         expr r = fn(env, e);
         return r ? r : e;
     }
     struct memo m;
     memo_init(&m);
-    expr r = map_node(c, &m, e, fn, env);
+    expr r = map_node(c, &m, e, what, fn, env);
     memo_free(&m);
     return r;
+}
+expr x_map(struct ctx *c, expr e, expr (*fn)(void *env, expr e), void *env) {
+    return x_map_with(c, e, EVERY_NODE, fn, env);
 }
 expr x_map_load(struct ctx *c, expr e, struct buf *b, expr (*fn)(void *env, expr e), void *env) {
     expr *a = NEWN(&c->arena, expr, e->n);
@@ -100,7 +107,9 @@ static expr subst_leaf(void *env, expr e) {
     if (e->op != X_VAR && e->op != X_SYM) return NULL;
     return map_get(&s->map, e->op == X_VAR ? PKEY(e->u.var) : PKEY(e->u.sym));
 }
-expr x_subst(struct ctx *c, expr e, const struct subst *s) { return x_map(c, e, subst_leaf, (void *)s); }
+expr x_subst(struct ctx *c, expr e, const struct subst *s) {
+    return x_map_with(c, e, XF_VAR | XF_SYM, subst_leaf, (void *)s);
+}
 struct one_subst {
     const struct var *v;
     expr by;
@@ -111,22 +120,37 @@ static expr subst_one(void *env, expr e) {
 }
 expr x_subst1(struct ctx *c, expr e, const struct var *v, expr by) {
     struct one_subst o = {v, by};
-    return x_map(c, e, subst_one, &o);
+    return x_map_with(c, e, XF_VAR, subst_one, &o);
 }
-static bool visit_node(struct memo *m, expr e, bool (*fn)(void *, expr), void *env) {
-    if (m->key[memo_slot(m, e)]) return true;
+static bool visit_node(struct memo *m, expr e, unsigned what, bool (*fn)(void *, expr), void *env) {
+    if (!is_meant(e, what) || m->key[memo_slot(m, e)]) return true;
     memo_put(m, e, e);
     for (int k = 0; k < e->n; k++)
-        if (!visit_node(m, e->arg[k], fn, env)) return false;
+        if (!visit_node(m, e->arg[k], what, fn, env)) return false;
     return fn(env, e);
 }
-bool x_visit(expr e, bool (*fn)(void *env, expr e), void *env) {
+bool x_visit_with(expr e, unsigned what, bool (*fn)(void *env, expr e), void *env) {
+    if (!is_meant(e, what)) return true;
     if (!e->n) return fn(env, e);
     struct memo m;
     memo_init(&m);
-    bool r = visit_node(&m, e, fn, env);
+    bool r = visit_node(&m, e, what, fn, env);
     memo_free(&m);
     return r;
+}
+bool x_visit(expr e, bool (*fn)(void *env, expr e), void *env) { return x_visit_with(e, EVERY_NODE, fn, env); }
+struct load_visitor {
+    void (*fn)(void *env, expr load);
+    void *env;
+};
+static bool visit_load(void *env, expr e) {
+    const struct load_visitor *v = env;
+    if (e->op == X_LOAD) v->fn(v->env, e);
+    return true;
+}
+void x_each_load(expr e, void (*fn)(void *env, expr load), void *env) {
+    struct load_visitor v = {fn, env};
+    x_visit_with(e, XF_LOAD, visit_load, &v);
 }
 struct counter {
     int n, most;

@@ -63,12 +63,11 @@ struct loads {
     void *env;
     struct stmt *s;
 };
-static bool load_node(void *env, expr e) {
-    struct loads *l = env;
-    if (e->op == X_LOAD) l->fn(l->env, l->s, e);
-    return true;
+static void one_load(void *env, expr load) {
+    const struct loads *l = env;
+    l->fn(l->env, l->s, load);
 }
-static void load_expr(void *env, expr *e) { x_visit(*e, load_node, env); }
+static void load_expr(void *env, expr *e) { x_each_load(*e, one_load, env); }
 static bool load_stmt(void *env, struct stmt *s) {
     struct loads *l = env;
     l->s = s;
@@ -85,11 +84,7 @@ void each_load(struct block *b, void (*fn)(void *env, struct stmt *s, expr load)
 }
 
 /* ---- faults */
-static bool no_guard(void *env, expr e) {
-    (void)env;
-    return e->op != X_GUARD;
-}
-static void find_guard(void *env, expr *e) { *(bool *)env |= !x_visit(*e, no_guard, NULL); }
+static void find_guard(void *env, expr *e) { *(bool *)env |= x_has(*e, XF_GUARD); }
 static bool find_fault(void *env, struct stmt *s) {
     bool *found = env;
     *found |= s->kind == S_CHECK || s->kind == S_SIZE || (s->kind == S_WHILE && s->u.loop_while.max) ||
@@ -210,7 +205,7 @@ static expr successor(void *env, expr e) {
 static expr rewritten(struct rewriter *r, expr e) {
     if (!e) return NULL;
     if (r->fn) e = x_map(r->c, e, r->fn, r->env);
-    return r->renamed ? x_map(r->c, e, successor, r) : e;
+    return r->renamed ? x_map_with(r->c, e, XF_VAR | XF_LOAD, successor, r) : e;
 }
 static void rewrite_ptr(void *env, expr *e) { *e = rewritten(env, *e); }
 static const struct var *new_var(struct rewriter *r, const struct var *v, expr extent) {

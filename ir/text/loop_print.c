@@ -453,7 +453,7 @@ struct found_sizes {
 };
 static bool note_found(void *env, expr e) {
     struct found_sizes *f = env;
-    if (e->op != X_SYM || !e->u.sym->produced) return true;
+    if (e->op != X_SYM) return true;
     for (int k = 0; k < f->q->syms.n; k++)
         if (f->q->syms.v[k] == e->u.sym) return true;
     for (int k = 0; k < f->v.n; k++)
@@ -483,7 +483,7 @@ static void print_header(struct printer *p, const struct proc *q, const char *be
     struct found_sizes found = {p->c, q, {0}};
     for (int k = 0; k < q->params.n; k++)
         for (int d = 0; d < q->params.v[k].buf->nlogical; d++)
-            x_visit(q->params.v[k].buf->logical[d], note_found, &found);
+            x_visit_with(q->params.v[k].buf->logical[d], XF_PRODUCED, note_found, &found);
     for (int k = 0; k < q->syms.n; k++) print_sym(p, q->syms.v[k], k ? ", " : " [");
     for (int k = 0; k < found.v.n; k++) print_sym(p, found.v.v[k], k || q->syms.n ? ", out " : " [out ");
     text_add(p->t, q->syms.n || found.v.n ? "]\n" : "\n");
@@ -599,14 +599,14 @@ static void print_fn_once(struct fn_printer *f, const struct fn *fn) {
     if (map_get(&f->done, PKEY(fn))) return;
     map_put(&f->done, PKEY(fn), (void *)fn);
     if (!fn->body) return;
-    x_visit(fn->body, print_called, f);
+    x_visit_with(fn->body, XF_CALL, print_called, f);
     print_fn_def(f->t, f->c, fn);
 }
 static bool print_called(void *env, expr e) {
     if (e->op == X_CALL) print_fn_once(env, e->u.fn);
     return true;
 }
-static void called_in_expr(void *env, expr *e) { x_visit(*e, print_called, env); }
+static void called_in_expr(void *env, expr *e) { x_visit_with(*e, XF_CALL, print_called, env); }
 static bool called_in_stmt(void *env, struct stmt *s) {
     stmt_exprs(s, called_in_expr, env);
     return true;

@@ -5,7 +5,6 @@
 
 enum { PROOF_FACTS = 3 };
 
-static bool not_load(void *env, expr e) { return (void)env, e->op != X_LOAD; }
 static void add(struct facts *f, expr e);
 /* What a minimum is not below, none of its arms is below; what a maximum is not above, none of its arms is above. A sum
  * of several is left whole: its combinations would crowd out the other facts. */
@@ -24,7 +23,7 @@ static void add_arms(struct facts *f, expr e) {
     for (int j = 0; j < 2; j++) add(f, x_add(f->c, rest, x_muli(f->c, t[at]->arg[j], co[at])));
 }
 static void add(struct facts *f, expr e) {
-    if (e->op == X_POISON || f->n >= MAX_FACTS || !x_visit(e, not_load, NULL)) return;
+    if (e->op == X_POISON || f->n >= MAX_FACTS || x_has(e, XF_LOAD)) return;
     if (x_proves_le(f->c, e, x_int(f->c, 0))) return; /* tells nothing */
     f->v[f->n++] = e;
     add_arms(f, e);
@@ -65,11 +64,7 @@ void facts_add_not(struct facts *f, expr cond) {
         if (n->op != X_NOT) facts_add(f, n);
     }
 }
-static bool no_index_cmp(void *env, expr e) {
-    (void)env;
-    return !(e->n == 2 && e->arg[0]->type == IDX && (e->op == X_LT || e->op == X_LE || e->op == X_EQ || e->op == X_NE));
-}
-bool facts_useful(expr cond) { return !x_visit(cond, no_index_cmp, NULL); }
+bool facts_useful(expr cond) { return x_has(cond, XF_INDEX_TEST); }
 void facts_make_room(struct facts *f) {
     enum { ROOM = 16 };
     if (f->n <= MAX_FACTS - ROOM) return;

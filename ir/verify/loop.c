@@ -183,13 +183,9 @@ static void check_typed(struct verifier *v, expr e, enum dtype type, const char 
 }
 
 /* ---- buffers */
-static bool fixed_node(void *env, expr e) {
-    (void)env;
-    return e->op != X_VAR && e->op != X_LOAD && e->op != X_GUARD;
-}
 static void check_dim(struct verifier *v, const struct buf *b, expr e) {
     check_typed(v, e, IDX, "a dim");
-    if (e && !x_visit(e, fixed_node, NULL))
+    if (e && x_has(e, XF_VAR | XF_LOAD | XF_GUARD))
         refuse(v, "a dim of %s depends on a loop or on contents: %s", b->name, show(v, e));
     int64_t n;
     if (e && x_is_int(e, &n) && n < 0) refuse(v, "a dim of %s is negative", b->name);
@@ -340,24 +336,16 @@ static void verify_stage(struct verifier *v, struct stmt *s) {
     for (int k = 0; k < na; k++) set_gone(v, s->u.stage.axes[k]);
     for (int k = 0; k < s->u.stage.nred; k++) set_gone(v, s->u.stage.red[k]);
 }
-struct find_sym {
-    const struct sym *y;
-};
-static bool not_this_sym(void *env, expr e) { return !(e->op == X_SYM && e->u.sym == ((struct find_sym *)env)->y); }
-static bool mentions(expr e, const struct sym *y) {
-    struct find_sym f = {y};
-    return e && !x_visit(e, not_this_sym, &f);
-}
 static bool dims_mention(const struct buf *b, const struct sym *y) {
     for (int k = 0; k < b->nd; k++)
-        if (mentions(b->dims[k], y)) return true;
+        if (b->dims[k] && x_uses_sym(b->dims[k], y)) return true;
     return false;
 }
 /* A result of the entry whose size the run finds is there from the size on. */
 static bool size_leaf(void *env, expr e) { return e->op != X_SYM || !e->u.sym->produced || is_visible(env, e->u.sym); }
 static bool sizes_known(struct verifier *v, const struct buf *b) {
     for (int k = 0; k < b->nd; k++)
-        if (!x_visit(b->dims[k], size_leaf, v)) return false;
+        if (!x_visit_with(b->dims[k], XF_PRODUCED, size_leaf, v)) return false;
     return true;
 }
 static bool found_in_run(struct verifier *v, const struct param *q) {
@@ -388,10 +376,10 @@ static void verify_size(struct verifier *v, struct stmt *s) {
     if (!again) PUSH(&v->c->arena, &v->sizes, y);
     set_visible(v, y);
     show_results(v);
-    if (x_sym(v->c, y)->op != X_SYM) return;
-    if (!mentions(s->u.size.lo, y)) facts_add_le(&v->facts, s->u.size.lo, x_sym(v->c, y));
-    if (!mentions(s->u.size.hi, y)) facts_add_le(&v->facts, x_sym(v->c, y), s->u.size.hi);
-    if (mentions(s->u.size.value, y)) return;
+    if (x_sym(v->c, y)->op != X_SYM || !s->u.size.lo || !s->u.size.hi || !s->u.size.value) return;
+    if (!x_uses_sym(s->u.size.lo, y)) facts_add_le(&v->facts, s->u.size.lo, x_sym(v->c, y));
+    if (!x_uses_sym(s->u.size.hi, y)) facts_add_le(&v->facts, x_sym(v->c, y), s->u.size.hi);
+    if (x_uses_sym(s->u.size.value, y)) return;
     facts_add_le(&v->facts, s->u.size.value, x_sym(v->c, y));
     facts_add_le(&v->facts, x_sym(v->c, y), s->u.size.value);
 }
@@ -627,7 +615,6 @@ struct fn_check {
 };
 static bool fn_node(void *env, expr e) {
     struct fn_check *k = env;
-    if (e->op == X_VAR || e->op == X_SYM || e->op == X_LOAD || e->op == X_POISON) k->ok = false;
     if (e->op == X_ARG && (e->u.i < 0 || e->u.i >= k->f->nargs || k->f->args[e->u.i] != e->type)) k->ok = false;
     return k->ok;
 }
@@ -641,8 +628,9 @@ bool loop_verify(struct module *m, const char *after) {
     bool ok = true;
     for (int k = 0; k < m->fns.n; k++) {
         const struct fn *f = m->fns.v[k];
-        struct fn_check check = {f, f->body && f->body->type == f->type};
-        if (check.ok) x_visit(f->body, fn_node, &check);
+        bool own = f->body && f->body->type == f->type && !x_has(f->body, XF_VAR | XF_SYM | XF_LOAD | XF_POISON);
+        struct fn_check check = {f, own};
+        if (own) x_visit_with(f->body, XF_ARG, fn_node, &check);
         if (!check.ok)
             diag(&m->ctx->diags, DIAG_ERROR, broken_code(after),
                  "%s%sfunction %s: its body is not an expression of type %s over its arguments", after ? after : "",

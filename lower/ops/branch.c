@@ -249,24 +249,16 @@ static enum infer_status if_infer(struct graph *g, struct node *n, infer_fn *inf
 }
 
 /* ---- lowering */
-struct own_syms {
-    struct map m;
-};
 static void note_syms(void *env, struct node *n) {
-    struct own_syms *o = env;
-    for (int k = 0; k < n->syms.n; k++) map_put(&o->m, PKEY(n->syms.v[k]), n);
-}
-static bool outer_leaf(void *env, expr e) {
-    struct own_syms *o = env;
-    return !(e->op == X_SYM && map_get(&o->m, PKEY(e->u.sym)));
+    for (int k = 0; k < n->syms.n; k++) map_put(env, PKEY(n->syms.v[k]), n);
 }
 /* Dims of result k that are known only when the branch has run. */
 static bool is_late(struct lowering *l, struct region *r, int k) {
-    struct own_syms o = {{.arena = &l->c->arena}};
+    struct map own = {.arena = &l->c->arena};
     const struct type *t = &r->results.v[k]->type;
-    each_node(r, note_syms, &o);
+    each_node(r, note_syms, &own);
     for (int d = 0; d < t->rank; d++)
-        if (!x_visit(t->dims[d], outer_leaf, &o)) return true;
+        if (x_uses_any(t->dims[d], &own)) return true;
     return false;
 }
 struct if_result {

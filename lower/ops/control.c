@@ -83,7 +83,6 @@ static bool inputs_given(const struct node *n, int from) {
 static void put_syms(void *env, struct node *n) {
     for (int k = 0; k < n->syms.n; k++) map_put(env, PKEY(n->syms.v[k]), (void *)n->syms.v[k]);
 }
-static bool is_outer(void *env, expr e) { return e->op != X_SYM || !map_get(env, PKEY(e->u.sym)); }
 /* The sizes that come from the body, or change from pass to pass. */
 static struct map inner_sizes(struct graph *g, struct node *n, const struct body *b) {
     struct map inner = {.arena = &g->ctx->arena};
@@ -94,7 +93,7 @@ static struct map inner_sizes(struct graph *g, struct node *n, const struct body
 static bool sizes_outlive(struct graph *g, struct node *n, const struct body *b, const struct type *t) {
     struct map inner = inner_sizes(g, n, b);
     for (int d = 0; d < t->rank; d++)
-        if (!x_visit(t->dims[d], is_outer, &inner)) return false;
+        if (x_uses_any(t->dims[d], &inner)) return false;
     return true;
 }
 /* Exporters carry variables that have no value before the loop, with a number of any rank in their place: no pass reads
@@ -284,7 +283,7 @@ static bool infer_collected(struct graph *g, struct node *n, struct body *b, exp
         if (axis < 0 || axis > t->rank) return ctl_problem(g, n, E_ATTR, "a scan axis is outside the rank");
         for (int d = 0, i = 0; d <= t->rank; d++) {
             dims[d] = d == axis ? trips : t->dims[i++];
-            if (d == axis || x_visit(dims[d], is_outer, &inner)) continue;
+            if (d == axis || !x_uses_any(dims[d], &inner)) continue;
             int64_t lo, hi;
             x_bounds(g->ctx, dims[d], &lo, &hi);
             dims[d] = x_sym(g->ctx, ctl_sym(g, n, found++, "collected", 0, hi));
