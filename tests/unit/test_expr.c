@@ -1,6 +1,6 @@
 /* Expression constructors: identities that shape inference and the schedule steps rely on. */
 #include "ir/base/checked.h"
-#include "ir/expr/expr.h"
+#include "ir/loop/loop.h"
 #include <criterion/criterion.h>
 
 static struct ctx *c;
@@ -178,4 +178,45 @@ Test(expr, random_index_expressions_keep_their_value) {
         cr_assert(lo <= want && want <= hi);
         if (x_proves_lt(c, e, x_int(c, 3))) cr_assert_lt(want, 3);
     }
+}
+
+/* ---- what an expression holds */
+static struct buf *vector(const char *name, expr dim) {
+    return buf_new(c, proc_new(c, "p"), name, F32, SC_ARENA, &dim, 1);
+}
+Test(expr, holds_what_its_operands_hold) {
+    expr made = x_sym(c, sym_new(c, "made", 0, 9, true)), at = x_addi(c, V, 1);
+    struct buf *x = vector("x", n), *y = vector("y", n);
+    expr load = x_load(c, x, &at, 1, NULL), e = x_add(c, load, x_const_f(c, F32, 1));
+    cr_assert(x_has(e, XF_LOAD) && x_has(e, XF_VAR) && !x_has(e, XF_SYM | XF_GUARD | XF_TOIDX | XF_CALL));
+    cr_assert(x_loads_from(e, x) && !x_loads_from(e, y));
+    cr_assert(x_has(x_add(c, made, n), XF_PRODUCED) && !x_has(x_add(c, h, n), XF_PRODUCED));
+    cr_assert(x_has(x_guard(c, at, n), XF_GUARD) && x_has(x_cmp(c, X_LT, at, n), XF_INDEX_TEST));
+    cr_assert(!x_has(x_cmp(c, X_LT, load, e), XF_INDEX_TEST));
+    cr_assert_eq(x_poison(c)->holds, XF_POISON);
+    cr_assert_eq(x_int(c, 3)->holds, 0);
+}
+Test(expr, uses_leaves_of_a_set) {
+    struct map set = {.arena = &c->arena};
+    expr e = x_add(c, x_mul(c, V, n), W);
+    cr_assert_not(x_uses_any(e, &set));
+    map_put(&set, PKEY(h->u.sym), (void *)h);
+    cr_assert_not(x_uses_any(e, &set));
+    map_put(&set, PKEY(W->u.var), (void *)W);
+    cr_assert(x_uses_any(e, &set) && x_uses_var(c, e, W->u.var) && !x_uses_any(x_mul(c, V, n), &set));
+}
+static bool count_one(void *env, expr e) {
+    (void)e;
+    return ++*(int *)env, true;
+}
+static expr to_zero(void *env, expr e) { return e->op == X_VAR ? x_int(env, 0) : NULL; }
+Test(expr, walks_leave_out_what_cannot_hold_it) {
+    expr e = x_add(c, x_mul(c, V, n), x_divi(c, h, 3));
+    int all = 0, some = 0;
+    x_visit(e, count_one, &all);
+    x_visit_with(e, XF_VAR, count_one, &some);
+    cr_assert_eq(some, 3); /* the sum, the product, V */
+    cr_assert_gt(all, some);
+    cr_assert_eq(x_map_with(c, e, XF_VAR, to_zero, c), x_divi(c, h, 3));
+    cr_assert_eq(x_map_with(c, e, XF_LOAD, to_zero, c), e);
 }
