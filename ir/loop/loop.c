@@ -202,15 +202,6 @@ struct stmt *s_stage(struct ctx *c, struct buf *b, const struct var **axes, int 
 }
 
 /* ---- blocks */
-int stmt_blocks(struct stmt *s, struct block *out[2]) {
-    switch (s->kind) {
-    case S_FOR: return out[0] = &s->u.loop.body, 1;
-    case S_IF: return out[0] = &s->u.cond.then, out[1] = &s->u.cond.other, 2;
-    case S_WHILE: return out[0] = &s->u.loop_while.body, 1;
-    case S_INSTR: return out[0] = &s->u.instr.body, 1;
-    default: return 0;
-    }
-}
 struct stmt *stmt_parent(const struct stmt *s) {
     return s->in ? s->in->owner : NULL;
 }

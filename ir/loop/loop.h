@@ -49,9 +49,9 @@ enum stmt_kind {
     S_PREFETCH,
     S_SWAP,
     S_VIEW,
-    S_COMMENT,
-    S_KIND_COUNT
+    S_COMMENT
 };
+enum { S_KIND_COUNT = S_COMMENT + 1 };
 
 struct stmt;
 struct block {
@@ -61,6 +61,11 @@ struct block {
 
 struct instr_row; /* ir/loop/target.h */
 struct proc;
+struct instr_operand {
+    const char *hole;
+    struct buf *buf;
+    expr off;
+};
 struct stmt {
     enum stmt_kind kind;
     struct stmt *prev, *next;
@@ -115,11 +120,7 @@ struct stmt {
         struct {
             const struct instr_row *row;
             int n;
-            struct {
-                const char *hole;
-                struct buf *buf;
-                expr off;
-            } * holes;
+            struct instr_operand *holes;
             struct block body;
         } instr;
         struct {
@@ -200,18 +201,34 @@ void stmt_remove(struct stmt *s); /* unlink */
 void block_move(struct block *to, struct block *from);
 /* Puts the statements of `body` where s stands (body is emptied, s unlinked). */
 void stmt_replace(struct stmt *s, struct block *body);
+struct stmt *stmt_parent(const struct stmt *s); /* enclosing statement or NULL */
+
+/* ---- what a statement is made of, without what is in its blocks (the table of ir/loop/kinds.h) */
 /* The parts of a statement that hold blocks: 0, 1 or 2 of them. */
 int stmt_blocks(struct stmt *s, struct block *out[2]);
-struct stmt *stmt_parent(const struct stmt *s); /* enclosing statement or NULL */
+/* The k-th variable that it defines, and the k-th expression that it holds, which may be missing (*NULL); NULL: there
+ * are not so many. Extents belong to their variables. */
+const struct var **stmt_var(struct stmt *s, int k);
+expr *stmt_expr(struct stmt *s, int k);
+/* The expressions that are not missing, extents first; fn may replace them, but not extents. */
+void stmt_exprs(struct stmt *s, void (*fn)(void *env, expr *e), void *env);
+/* What it does to a buffer that it names: several, or none, as the view does to what it is a view of. An instruction
+ * names its operands; its body says what it does to them. */
+enum buf_use { BU_READ = 1, BU_WRITTEN = 2, BU_BEGINS = 4, BU_ENDS = 8, BU_MOVED = 16 };
+struct named_buf {
+    struct buf **at;
+    unsigned use;
+};
+/* The k-th buffer that it names, without those that its expressions load from; false: there are not so many. */
+bool stmt_buf(struct stmt *s, int k, struct named_buf *out);
+/* Its arrays become copies, as a copied statement needs them. */
+void stmt_own_arrays(struct ctx *c, struct stmt *s);
 
 /* ---- walking and rewriting */
 /* Every statement, parents first; fn returns false to skip its blocks. Instructions' reference bodies are walked too
  * unless `fn` returns false for the instruction. fn must not unlink other statements than s. */
 void walk(struct block *b, bool (*fn)(void *env, struct stmt *s), void *env);
 void walk_stmt(struct stmt *s, bool (*fn)(void *env, struct stmt *s), void *env); /* s and what is in it */
-/* The expressions that the statement itself holds, not its blocks; fn may replace them, but not the extents of loops
- * and stages, which belong to their variables. */
-void stmt_exprs(struct stmt *s, void (*fn)(void *env, expr *e), void *env);
 /* Rebuilds every expression below b with x_map(fn), in place, also the geometry of buffers allocated there. Extents are
  * not rewritten in place: loops whose extent changes get a fresh variable. `if`s whose condition became constant
  * collapse; loops of extent 0 go, and loops and `if`s that this leaves empty. */

@@ -1,6 +1,6 @@
 /* The loop IR's tools for passes and steps: walking, rewriting every expression in place, cloning, and the lowering of
  * stages to loop nests. Steps (lower/schedule) are written with these and little else. */
-#include "ir/loop/loop.h"
+#include "ir/loop/kinds.h"
 #include <string.h>
 
 /* ---- walking */
@@ -13,49 +13,6 @@ void walk(struct block *b, bool (*fn)(void *env, struct stmt *s), void *env) {
     for (struct stmt *s = b->first, *next; s; s = next) {
         next = s->next;
         walk_stmt(s, fn, env);
-    }
-}
-static void each_of(expr *e, int n, void (*fn)(void *, expr *), void *env) {
-    for (int k = 0; k < n; k++)
-        if (e[k]) fn(env, &e[k]);
-}
-static void each_extent(const struct var **v, int n, void (*fn)(void *, expr *), void *env) {
-    for (int k = 0; k < n; k++) {
-        expr e = v[k]->extent;
-        fn(env, &e);
-    }
-}
-void stmt_exprs(struct stmt *s, void (*fn)(void *env, expr *e), void *env) {
-    switch (s->kind) {
-    case S_FOR: each_extent(&s->u.loop.var, 1, fn, env); break;
-    case S_STORE:
-        each_of(s->u.store.idx, s->u.store.n, fn, env);
-        each_of(&s->u.store.value, 1, fn, env);
-        break;
-    case S_IF: each_of(&s->u.cond.cond, 1, fn, env); break;
-    case S_STAGE:
-        each_extent(s->u.stage.axes, s->u.stage.naxes, fn, env);
-        each_extent(s->u.stage.red, s->u.stage.nred, fn, env);
-        each_of(&s->u.stage.init, 1, fn, env);
-        each_of(&s->u.stage.value, 1, fn, env);
-        break;
-    case S_SIZE:
-        each_of(&s->u.size.lo, 1, fn, env);
-        each_of(&s->u.size.hi, 1, fn, env);
-        each_of(&s->u.size.value, 1, fn, env);
-        break;
-    case S_CALL: each_of(s->u.call.args, s->u.call.nargs, fn, env); break;
-    case S_WHILE:
-        each_of(&s->u.loop_while.cond, 1, fn, env);
-        each_of(&s->u.loop_while.max, 1, fn, env);
-        break;
-    case S_CHECK: each_of(&s->u.check.cond, 1, fn, env); break;
-    case S_INSTR:
-        for (int k = 0; k < s->u.instr.n; k++) each_of(&s->u.instr.holes[k].off, 1, fn, env);
-        break;
-    case S_PREFETCH: each_of(&s->u.prefetch.off, 1, fn, env); break;
-    case S_VIEW: each_of(&s->u.view.off, 1, fn, env); break;
-    default: break;
     }
 }
 struct loads {
@@ -87,8 +44,7 @@ void each_load(struct block *b, void (*fn)(void *env, struct stmt *s, expr load)
 static void find_guard(void *env, expr *e) { *(bool *)env |= x_has(*e, XF_GUARD); }
 static bool find_fault(void *env, struct stmt *s) {
     bool *found = env;
-    *found |= s->kind == S_CHECK || s->kind == S_SIZE || (s->kind == S_WHILE && s->u.loop_while.max) ||
-              (s->kind == S_CALL && proc_may_fault(s->u.call.callee));
+    *found |= stmt_rows[s->kind].faults && stmt_rows[s->kind].faults(s);
     if (!*found) stmt_exprs(s, find_guard, found);
     return !*found;
 }
@@ -130,18 +86,9 @@ static void using_load(void *env, struct stmt *s, expr load) {
 }
 static bool using_stmt(void *env, struct stmt *s) {
     struct using *u = env;
-    switch (s->kind) {
-    case S_STORE: use(u, s->u.store.buf); break;
-    case S_STAGE: use(u, s->u.stage.buf); break;
-    case S_SWAP: use(u, s->u.swap.a), use(u, s->u.swap.b); break;
-    case S_FREE: use(u, s->u.alloc.buf); break;
-    case S_VIEW: use(u, s->u.view.of); break;
-    case S_PREFETCH: use(u, s->u.prefetch.buf); break;
-    case S_CALL:
-        for (int k = 0; k < s->u.call.nbufs; k++) use(u, s->u.call.bufs[k]);
-        break;
-    default: break;
-    }
+    struct named_buf b;
+    for (int k = 0; stmt_buf(s, k, &b); k++)
+        if (!(b.use & BU_BEGINS)) use(u, *b.at);
     return !u->found;
 }
 bool stmt_reads(struct stmt *s, const struct buf *b, struct map *views) {
@@ -160,18 +107,8 @@ struct storing {
 };
 static bool storing_stmt(void *env, struct stmt *s) {
     struct storing *t = env;
-    switch (s->kind) {
-    case S_STORE: t->found |= s->u.store.buf == t->buf; break;
-    case S_STAGE: t->found |= s->u.stage.buf == t->buf; break;
-    case S_SWAP: t->found |= s->u.swap.a == t->buf || s->u.swap.b == t->buf; break;
-    case S_CALL:
-        for (int k = 0; k < s->u.call.nbufs; k++) {
-            bool in = s->u.call.callee && k < s->u.call.callee->params.n && s->u.call.callee->params.v[k].dir == DIR_IN;
-            t->found |= s->u.call.bufs[k] == t->buf && !in;
-        }
-        break;
-    default: break;
-    }
+    struct named_buf b;
+    for (int k = 0; stmt_buf(s, k, &b); k++) t->found |= *b.at == t->buf && b.use & BU_WRITTEN;
     return !t->found;
 }
 bool stores_to(const struct block *b, const struct buf *buf) {
@@ -207,60 +144,59 @@ static expr rewritten(struct rewriter *r, expr e) {
     if (r->fn) e = x_map(r->c, e, r->fn, r->env);
     return r->renamed ? x_map_with(r->c, e, XF_VAR | XF_LOAD, successor, r) : e;
 }
-static void rewrite_ptr(void *env, expr *e) { *e = rewritten(env, *e); }
 static const struct var *new_var(struct rewriter *r, const struct var *v, expr extent) {
     const struct var *n = var_new(r->c, v->name, extent);
     map_put(&r->vars, PKEY(v), (void *)x_var(r->c, n));
     r->renamed = true;
     return n;
 }
+static void rewrite_exprs(struct rewriter *r, struct stmt *s) {
+    expr *e;
+    for (int k = 0; (e = stmt_expr(s, k)); k++) *e = rewritten(r, *e);
+}
 /* Variables whose extent changes, or all of them, are replaced. */
-static void rewrite_vars(struct rewriter *r, const struct var **v, int n, bool all) {
-    for (int k = 0; k < n; k++) {
-        expr e = rewritten(r, v[k]->extent);
-        if (all || e != v[k]->extent) v[k] = new_var(r, v[k], e);
-    }
+static void rewrite_var(struct rewriter *r, const struct var **v, bool all) {
+    expr e = rewritten(r, (*v)->extent);
+    if (all || e != (*v)->extent) *v = new_var(r, *v, e);
+}
+static void rewrite_vars(struct rewriter *r, struct stmt *s, bool all) {
+    const struct var **v;
+    for (int k = 0; (v = stmt_var(s, k)); k++) rewrite_var(r, v, all);
 }
 static void rewrite_geometry(struct rewriter *r, struct buf *b, bool all) {
     for (int k = 0; k < b->nd; k++) b->dims[k] = rewritten(r, b->dims[k]);
     for (int k = 0; k < b->nlogical; k++) b->logical[k] = rewritten(r, b->logical[k]);
     b->fill = rewritten(r, b->fill);
-    rewrite_vars(r, b->lvar, b->nlogical, all);
+    for (int k = 0; k < b->nlogical; k++) rewrite_var(r, &b->lvar[k], all);
     for (int k = 0; k < b->nd; k++) b->map[k] = rewritten(r, b->map[k]);
 }
 
 /* ---- rewriting in place */
 static void map_block(struct rewriter *r, struct block *b);
+/* Of the buffers that begin here; once, though a cloned alloc has a copy. */
+static void map_geometry(struct rewriter *r, struct stmt *s) {
+    struct named_buf b;
+    for (int k = 0; stmt_buf(s, k, &b); k++) {
+        if (!(b.use & BU_BEGINS) || map_get(&r->bufs, PKEY(*b.at))) continue;
+        map_put(&r->bufs, PKEY(*b.at), *b.at);
+        rewrite_geometry(r, *b.at, false);
+    }
+}
+static bool never_runs(const struct stmt *s) {
+    return s->kind == S_FOR && s->u.loop.var->extent->op == X_CONST && s->u.loop.var->extent->u.i <= 0;
+}
 static void map_stmt(struct rewriter *r, struct stmt *s) {
     struct block *sub[2];
     int n = stmt_blocks(s, sub);
     bool was_empty = true;
     for (int k = 0; k < n; k++) was_empty &= !sub[k]->first;
-    switch (s->kind) {
-    case S_FOR:
-        rewrite_vars(r, &s->u.loop.var, 1, false);
-        if (s->u.loop.var->extent->op == X_CONST && s->u.loop.var->extent->u.i <= 0) {
-            stmt_remove(s);
-            return;
-        }
-        break;
-    case S_VIEW:
-    case S_ALLOC: {
-        struct buf *b = s->kind == S_VIEW ? s->u.view.buf : s->u.alloc.buf;
-        if (s->kind == S_VIEW) s->u.view.off = rewritten(r, s->u.view.off);
-        if (map_get(&r->bufs, PKEY(b))) break; /* the other copy of a cloned alloc */
-        map_put(&r->bufs, PKEY(b), b);
-        rewrite_geometry(r, b, false);
-        break;
+    rewrite_vars(r, s, false);
+    if (never_runs(s)) {
+        stmt_remove(s);
+        return;
     }
-    case S_STAGE:
-        rewrite_vars(r, s->u.stage.axes, s->u.stage.naxes, false);
-        rewrite_vars(r, s->u.stage.red, s->u.stage.nred, false);
-        s->u.stage.init = rewritten(r, s->u.stage.init);
-        s->u.stage.value = rewritten(r, s->u.stage.value);
-        break;
-    default: stmt_exprs(s, rewrite_ptr, r); break;
-    }
+    rewrite_exprs(r, s);
+    map_geometry(r, s);
     if (s->kind == S_IF && s->u.cond.cond->op == X_CONST) {
         struct block *taken = x_is_true(s->u.cond.cond) ? &s->u.cond.then : &s->u.cond.other;
         map_block(r, taken);
@@ -302,46 +238,15 @@ static struct stmt *clone_stmt(struct rewriter *r, const struct stmt *s) {
     struct ctx *c = r->c;
     struct stmt *t = s_new(c, s->kind);
     struct block *from[2], *to[2];
+    struct named_buf b;
     int n = stmt_blocks((struct stmt *)s, from);
     t->u = s->u;
     stmt_blocks(t, to);
     for (int k = 0; k < n; k++) *to[k] = (struct block){.owner = t};
-    switch (t->kind) {
-    case S_FOR: rewrite_vars(r, &t->u.loop.var, 1, true); break;
-    case S_STORE:
-        COPY(c, t->u.store.idx, t->u.store.n);
-        t->u.store.buf = new_buf(r, t->u.store.buf);
-        break;
-    case S_ALLOC:
-    case S_FREE: t->u.alloc.buf = new_buf(r, t->u.alloc.buf); break;
-    case S_STAGE:
-        COPY(c, t->u.stage.axes, t->u.stage.naxes);
-        COPY(c, t->u.stage.red, t->u.stage.nred);
-        t->u.stage.buf = new_buf(r, t->u.stage.buf);
-        rewrite_vars(r, t->u.stage.axes, t->u.stage.naxes, true);
-        rewrite_vars(r, t->u.stage.red, t->u.stage.nred, true);
-        break;
-    case S_CALL:
-        COPY(c, t->u.call.bufs, t->u.call.nbufs);
-        COPY(c, t->u.call.args, t->u.call.nargs);
-        for (int k = 0; k < t->u.call.nbufs; k++) t->u.call.bufs[k] = new_buf(r, t->u.call.bufs[k]);
-        break;
-    case S_INSTR:
-        COPY(c, t->u.instr.holes, t->u.instr.n);
-        for (int k = 0; k < t->u.instr.n; k++) t->u.instr.holes[k].buf = new_buf(r, t->u.instr.holes[k].buf);
-        break;
-    case S_PREFETCH: t->u.prefetch.buf = new_buf(r, t->u.prefetch.buf); break;
-    case S_VIEW:
-        t->u.view.buf = new_buf(r, t->u.view.buf);
-        t->u.view.of = new_buf(r, t->u.view.of);
-        break;
-    case S_SWAP:
-        t->u.swap.a = new_buf(r, t->u.swap.a);
-        t->u.swap.b = new_buf(r, t->u.swap.b);
-        break;
-    default: break;
-    }
-    if (t->kind != S_FOR) stmt_exprs(t, rewrite_ptr, r);
+    stmt_own_arrays(c, t);
+    for (int k = 0; stmt_buf(t, k, &b); k++) *b.at = new_buf(r, *b.at);
+    rewrite_vars(r, t, true);
+    rewrite_exprs(r, t);
     for (int k = 0; k < n; k++) clone_into(r, from[k], to[k]);
     return t;
 }
