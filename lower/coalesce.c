@@ -20,9 +20,9 @@ static intptr_t number_of(const struct map *m, const void *key) { return (intptr
 static bool number(void *env, struct stmt *s) {
     struct coalesce *q = env;
     map_put(&q->number, PKEY(s), (void *)++q->numbers);
-    for (int k = 0; s->kind == S_CALL && k < s->u.call.nbufs; k++)
-        if (s->u.call.callee->params.v[k].dir != DIR_IN)
-            map_put(&q->last, PKEY(root_of(q, s->u.call.bufs[k])), (void *)q->numbers);
+    struct named_buf b;
+    for (int k = 0; stmt_buf(s, k, &b); k++)
+        if (b.use & BU_WRITTEN) map_put(&q->last, PKEY(root_of(q, *b.at)), (void *)q->numbers);
     return true;
 }
 static bool written_once(struct coalesce *q, struct buf *b) {
@@ -35,8 +35,8 @@ struct writing {
 };
 static bool find_write(void *env, struct stmt *s) {
     struct writing *w = env;
-    for (int k = 0; s->kind == S_CALL && k < s->u.call.nbufs; k++)
-        w->found |= s->u.call.callee->params.v[k].dir != DIR_IN && root_of(w->q, s->u.call.bufs[k]) == w->b;
+    struct named_buf b;
+    for (int k = 0; stmt_buf(s, k, &b); k++) w->found |= b.use & BU_WRITTEN && root_of(w->q, *b.at) == w->b;
     return !w->found;
 }
 /* After the call, in its block. Most buffers are written once, before: then nothing need be searched. */

@@ -22,11 +22,9 @@ static void want_loaded(void *env, struct stmt *s, expr load) {
     want(env, load->u.buf);
 }
 static bool want_read(void *env, struct stmt *s) {
-    struct dead *d = env;
-    if (s->kind == S_SWAP) want(d, s->u.swap.a), want(d, s->u.swap.b);
-    if (s->kind == S_STORE && s->u.store.op != RED_NONE) want(d, s->u.store.buf);
-    for (int k = 0; s->kind == S_CALL && k < s->u.call.nbufs; k++)
-        if (s->u.call.callee->params.v[k].dir != DIR_OUT) want(d, s->u.call.bufs[k]);
+    struct named_buf b;
+    for (int k = 0; stmt_buf(s, k, &b); k++)
+        if (b.use & BU_READ) want(env, *b.at);
     return true;
 }
 static bool has_wanted_result(struct dead *d, const struct stmt *call) {
@@ -51,10 +49,9 @@ static void drop_calls(struct dead *d, struct block *b) {
 
 /* ---- storage and procedures that nothing mentions any more */
 static bool note_use(void *env, struct stmt *s) {
-    struct dead *d = env;
-    if (s->kind == S_STORE) want(d, s->u.store.buf);
-    if (s->kind == S_SWAP) want(d, s->u.swap.a), want(d, s->u.swap.b);
-    for (int k = 0; s->kind == S_CALL && k < s->u.call.nbufs; k++) want(d, s->u.call.bufs[k]);
+    struct named_buf b;
+    for (int k = 0; stmt_buf(s, k, &b); k++)
+        if (b.use & (BU_READ | BU_WRITTEN)) want(env, *b.at);
     return true;
 }
 static bool note_called(void *env, struct stmt *s) {
@@ -67,12 +64,10 @@ static void drop_storage(struct dead *d, struct block *b) {
         next = s->next;
         struct block *parts[2];
         for (int n = stmt_blocks(s, parts); n--;) drop_storage(d, parts[n]);
-        struct buf *of = s->kind == S_VIEW                         ? s->u.view.buf
-                         : s->kind == S_ALLOC || s->kind == S_FREE ? s->u.alloc.buf
-                                                                   : NULL;
-        if (!of || is_wanted(d, of)) continue;
+        struct named_buf of;
+        if (!stmt_buf(s, 0, &of) || !(of.use & (BU_BEGINS | BU_ENDS)) || is_wanted(d, *of.at)) continue;
         stmt_remove(s);
-        if (s->kind != S_FREE) proc_drop_buf(d->entry, of);
+        if (of.use & BU_BEGINS) proc_drop_buf(d->entry, *of.at);
     }
 }
 static void drop_procs(struct dead *d, struct module *m) {

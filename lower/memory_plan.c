@@ -30,9 +30,7 @@ static void touch(struct planner *p, const struct buf *b) {
     }
 }
 static void touch_load(void *env, expr load) { touch(env, load->u.buf); }
-static void touch_expr(struct planner *p, expr e) {
-    if (e) x_each_load(e, touch_load, p);
-}
+static void touch_loads(void *env, expr *e) { x_each_load(*e, touch_load, env); }
 static expr slot_bytes(struct ctx *c, const struct buf *b) {
     expr bytes = x_muli(c, buf_cells(c, b), dtype_bytes(b->type));
     return x_muli(c, x_divi(c, x_addi(c, bytes, PLAN_ALIGN - 1), PLAN_ALIGN), PLAN_ALIGN);
@@ -66,32 +64,17 @@ static void visit_stmt(struct planner *p, struct stmt *s) {
     int begin = ++p->pos, before = p->plan->slots.n;
     struct block *parts[2];
     int n = stmt_blocks(s, parts), alias;
-    switch (s->kind) {
-    case S_ALLOC: add_slot(p, s->u.alloc.buf, -1, NULL); break;
-    case S_VIEW:
-        alias = slot_number(p, s->u.view.of);
-        if (alias >= 0) add_slot(p, s->u.view.buf, alias, x_muli(p->c, s->u.view.off, dtype_bytes(s->u.view.of->type)));
-        break;
-    case S_CALL:
-        for (int k = 0; k < s->u.call.nbufs; k++) touch(p, s->u.call.bufs[k]);
-        for (int k = 0; k < s->u.call.nargs; k++) touch_expr(p, s->u.call.args[k]);
-        break;
-    case S_STORE:
-        touch(p, s->u.store.buf);
-        touch_expr(p, s->u.store.value);
-        break;
-    case S_SIZE: touch_expr(p, s->u.size.value); break;
-    case S_CHECK: touch_expr(p, s->u.check.cond); break;
-    case S_IF: touch_expr(p, s->u.cond.cond); break;
-    case S_WHILE: touch_expr(p, s->u.loop_while.cond); break;
-    case S_FREE: touch(p, s->u.alloc.buf); break;
-    case S_SWAP: touch(p, s->u.swap.a), touch(p, s->u.swap.b); break;
-    default: break;
-    }
+    struct named_buf b;
+    if (s->kind == S_ALLOC) add_slot(p, s->u.alloc.buf, -1, NULL);
+    if (s->kind == S_VIEW && (alias = slot_number(p, s->u.view.of)) >= 0)
+        add_slot(p, s->u.view.buf, alias, x_muli(p->c, s->u.view.off, dtype_bytes(s->u.view.of->type)));
+    for (int k = 0; stmt_buf(s, k, &b); k++)
+        if (b.use & (BU_READ | BU_WRITTEN | BU_ENDS)) touch(p, *b.at);
+    stmt_exprs(s, touch_loads, p);
     for (int k = 0; k < n; k++) visit_block(p, parts[k]);
     if (s->kind == S_FOR || s->kind == S_WHILE) {
         ++p->pos;
-        if (s->kind == S_WHILE) touch_expr(p, s->u.loop_while.cond);
+        if (s->kind == S_WHILE) stmt_exprs(s, touch_loads, p);
         extend_over(p, before, begin, p->pos);
     }
 }

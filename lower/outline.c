@@ -26,7 +26,7 @@ static bool ref_leaf(void *env, expr e) {
     return true;
 }
 static void ref_expr(struct refs *r, expr e) {
-    if (e) x_visit_with(sizes_in_kernel(r->l->sizes, e), XF_LOAD | XF_SYM | XF_VAR, ref_leaf, r);
+    x_visit_with(sizes_in_kernel(r->l->sizes, e), XF_LOAD | XF_SYM | XF_VAR, ref_leaf, r);
 }
 static void ref_buf(struct refs *r, struct buf *b) {
     if (map_get(&r->seen, PKEY(b))) return;
@@ -34,33 +34,19 @@ static void ref_buf(struct refs *r, struct buf *b) {
     PUSH(&r->l->c->arena, &r->bufs, b);
     for (int k = 0; k < b->nd; k++) ref_expr(r, b->dims[k]);
 }
+static void ref_each(void *env, expr *e) { ref_expr(env, *e); }
 static bool ref_stmt(void *env, struct stmt *s) {
     struct refs *r = env;
-    switch (s->kind) {
-    case S_STAGE:
-        for (int k = 0; k < s->u.stage.naxes; k++) map_put(&r->bound, PKEY(s->u.stage.axes[k]), (void *)s);
-        for (int k = 0; k < s->u.stage.nred; k++) map_put(&r->bound, PKEY(s->u.stage.red[k]), (void *)s);
-        ref_buf(r, s->u.stage.buf);
-        map_put(&r->stored, PKEY(s->u.stage.buf), s->u.stage.buf);
-        for (int k = 0; k < s->u.stage.naxes; k++) ref_expr(r, s->u.stage.axes[k]->extent);
-        for (int k = 0; k < s->u.stage.nred; k++) ref_expr(r, s->u.stage.red[k]->extent);
-        ref_expr(r, s->u.stage.init);
-        ref_expr(r, s->u.stage.value);
-        break;
-    case S_FOR:
-        map_put(&r->bound, PKEY(s->u.loop.var), s);
-        ref_expr(r, s->u.loop.var->extent);
-        break;
-    case S_STORE:
-        ref_buf(r, s->u.store.buf);
-        map_put(&r->stored, PKEY(s->u.store.buf), s->u.store.buf);
-        if (s->u.store.op != RED_NONE) map_put(&r->loaded, PKEY(s->u.store.buf), s->u.store.buf);
-        for (int k = 0; k < s->u.store.n; k++) ref_expr(r, s->u.store.idx[k]);
-        ref_expr(r, s->u.store.value);
-        break;
-    case S_IF: ref_expr(r, s->u.cond.cond); break;
-    default: break;
+    const struct var **v;
+    struct named_buf b;
+    for (int k = 0; (v = stmt_var(s, k)); k++) map_put(&r->bound, PKEY(*v), s);
+    for (int k = 0; stmt_buf(s, k, &b); k++) {
+        if (b.use & BU_BEGINS) continue;
+        ref_buf(r, *b.at);
+        if (b.use & BU_READ) map_put(&r->loaded, PKEY(*b.at), *b.at);
+        if (b.use & BU_WRITTEN) map_put(&r->stored, PKEY(*b.at), *b.at);
     }
+    stmt_exprs(s, ref_each, r);
     return true;
 }
 
@@ -80,11 +66,9 @@ static expr rename_expr(void *env, expr e) {
 }
 static bool rename_targets(void *env, struct stmt *s) {
     struct renaming *r = env;
-    struct buf **b = s->kind == S_STAGE   ? &s->u.stage.buf
-                     : s->kind == S_STORE ? &s->u.store.buf
-                     : s->kind == S_ALLOC ? &s->u.alloc.buf
-                                          : NULL;
-    if (b && map_get(&r->bufs, PKEY(*b))) *b = map_get(&r->bufs, PKEY(*b));
+    struct named_buf b;
+    for (int k = 0; stmt_buf(s, k, &b); k++)
+        if (map_get(&r->bufs, PKEY(*b.at))) *b.at = map_get(&r->bufs, PKEY(*b.at));
     return true;
 }
 static bool is_kernel_stmt(const struct stmt *s) {

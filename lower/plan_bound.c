@@ -29,6 +29,7 @@ static void seen(struct bound *b, const struct buf *buf, bool read) {
     l->to = b->step;
 }
 static void seen_load(void *env, expr load) { seen(env, load->u.buf, true); }
+static void seen_loads(void *env, expr *e) { x_each_load(*e, seen_load, env); }
 static void steps(struct bound *b, struct block *block) {
     for (struct stmt *s = block->first; s; s = s->next) {
         struct block *parts[2];
@@ -40,14 +41,11 @@ static void steps(struct bound *b, struct block *block) {
         } else if (s->kind == S_VIEW) {
             l.buf = s->u.view.buf, l.of = s->u.view.of;
             PUSH(&b->c->arena, &b->lives, l);
-        } else if (s->kind == S_CALL) {
-            for (int k = 0; k < s->u.call.nbufs; k++)
-                seen(b, s->u.call.bufs[k], s->u.call.callee->params.v[k].dir != DIR_OUT);
-        } else if (s->kind == S_SWAP) {
-            seen(b, s->u.swap.a, true), seen(b, s->u.swap.b, true);
-        } else if (s->kind == S_SIZE) x_each_load(s->u.size.value, seen_load, b);
-        else if (s->kind == S_IF) x_each_load(s->u.cond.cond, seen_load, b);
-        else if (s->kind == S_WHILE) x_each_load(s->u.loop_while.cond, seen_load, b);
+        }
+        struct named_buf q;
+        for (int k = 0; stmt_buf(s, k, &q); k++)
+            if (q.use & (BU_READ | BU_WRITTEN)) seen(b, *q.at, q.use & BU_READ);
+        stmt_exprs(s, seen_loads, b);
         for (int k = 0; k < n; k++) steps(b, parts[k]);
         if (s->kind != S_FOR && s->kind != S_WHILE) continue;
         for (int k = 0; k < outer; k++) /* what the loop reads again lives through all of it */

@@ -265,6 +265,8 @@ static void walk_one(struct owner_walk *w, struct stmt *s) {
         break;
     case S_CALL: walk_call(w, s); break;
     case S_STORE: write_buf(w, s->u.store.buf, "the entry"); break;
+    case S_STAGE: write_buf(w, s->u.stage.buf, "the entry"); break;
+    case S_INSTR: walk_block(w, &s->u.instr.body); break;
     case S_IF:
         walk_block(w, &s->u.cond.then);
         walk_block(w, &s->u.cond.other);
@@ -279,7 +281,12 @@ static void walk_one(struct owner_walk *w, struct stmt *s) {
         break;
     case S_SWAP: walk_swap(w, s); break;
     case S_VIEW: walk_view(w, s); break;
-    default: break;
+    case S_FREE: /* of the region, which the plan does not place */
+    case S_SIZE:
+    case S_CHECK:
+    case S_BARRIER:
+    case S_PREFETCH:
+    case S_COMMENT: break;
     }
 }
 static void walk_block(struct owner_walk *w, struct block *b) {

@@ -17,10 +17,9 @@ static expr rename_load(void *env, expr e) {
 }
 static bool rename_stmt(void *env, struct stmt *s) {
     const struct map *in_place = ((struct renaming *)env)->in_place;
-    if (s->kind == S_CALL)
-        for (int k = 0; k < s->u.call.nbufs; k++) s->u.call.bufs[k] = buf_placed(in_place, s->u.call.bufs[k]);
-    if (s->kind == S_STORE) s->u.store.buf = buf_placed(in_place, s->u.store.buf);
-    if (s->kind == S_VIEW) s->u.view.of = buf_placed(in_place, s->u.view.of);
+    struct named_buf b;
+    for (int k = 0; stmt_buf(s, k, &b); k++)
+        if (!(b.use & BU_BEGINS)) *b.at = buf_placed(in_place, *b.at);
     return true;
 }
 static void remove_allocs(const struct map *in_place, struct block *b) {

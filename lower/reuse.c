@@ -37,25 +37,17 @@ static void use(struct reuse *r, struct buf *b) {
     if (l->first < 0) l->first = r->pos;
     l->last = r->pos;
 }
-static void use_fixed(struct reuse *r, struct buf *b) {
-    struct life *l = life_of(r, root_of(r, b));
-    use(r, b);
-    if (l) l->fixed = true;
-}
 static void use_load(void *env, struct stmt *s, expr load) {
     (void)s;
     use(env, load->u.buf);
 }
 static bool use_stmt(void *env, struct stmt *s) {
     struct reuse *r = env;
-    switch (s->kind) {
-    case S_CALL:
-        for (int k = 0; k < s->u.call.nbufs; k++) use(r, s->u.call.bufs[k]);
-        break;
-    case S_STORE: use(r, s->u.store.buf); break;
-    case S_FREE: use(r, s->u.alloc.buf); break;
-    case S_SWAP: use_fixed(r, s->u.swap.a), use_fixed(r, s->u.swap.b); break;
-    default: break;
+    struct named_buf b;
+    for (int k = 0; stmt_buf(s, k, &b); k++) {
+        if (b.use & (BU_READ | BU_WRITTEN | BU_ENDS)) use(r, *b.at);
+        struct life *l = b.use & BU_MOVED ? life_of(r, root_of(r, *b.at)) : NULL;
+        if (l) l->fixed = true;
     }
     return true;
 }

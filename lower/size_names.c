@@ -30,9 +30,10 @@ static void note_expr(void *env, expr *e) {
     x_each_load(*e, note_load, r);
 }
 static bool note_stmt(void *env, struct stmt *s) {
+    struct named_buf b;
     stmt_exprs(s, note_expr, env);
-    if (s->kind == S_STAGE) note_buf(env, s->u.stage.buf);
-    if (s->kind == S_STORE) note_buf(env, s->u.store.buf);
+    for (int k = 0; stmt_buf(s, k, &b); k++)
+        if (!(b.use & BU_BEGINS)) note_buf(env, *b.at);
     return true;
 }
 

@@ -1,24 +1,14 @@
 /* See storage.h. Works on the entry after lowering, when only calls compute. */
 #include "lower/storage.h"
 
-static void note_fixed(struct storage_uses *u, struct buf *b, struct stmt *by) {
-    map_put(&u->fixed, PKEY(storage_of(&u->views, b)), by);
-}
 static bool note(void *env, struct stmt *s) {
     struct storage_uses *u = env;
-    switch (s->kind) {
-    case S_ALLOC: map_put(&u->allocs, PKEY(s->u.alloc.buf), s); break;
-    case S_STORE: note_fixed(u, s->u.store.buf, s); break;
-    case S_FREE: note_fixed(u, s->u.alloc.buf, s); break;
-    case S_SWAP: note_fixed(u, s->u.swap.a, s), note_fixed(u, s->u.swap.b, s); break;
-    case S_CALL:
-        for (int k = 0; k < s->u.call.nbufs; k++) {
-            struct buf *b = storage_of(&u->views, s->u.call.bufs[k]);
-            if (s->u.call.callee->params.v[k].dir == DIR_IN) continue;
-            map_put(&u->writes, PKEY(b), (void *)(storage_writes(u, b) + 1));
-        }
-        break;
-    default: break;
+    struct named_buf b;
+    if (s->kind == S_ALLOC) map_put(&u->allocs, PKEY(s->u.alloc.buf), s);
+    for (int k = 0; stmt_buf(s, k, &b); k++) {
+        struct buf *of = storage_of(&u->views, *b.at);
+        if (s->kind == S_CALL && b.use & BU_WRITTEN) map_put(&u->writes, PKEY(of), (void *)(storage_writes(u, of) + 1));
+        else if (s->kind != S_CALL && b.use & (BU_WRITTEN | BU_ENDS)) map_put(&u->fixed, PKEY(of), s);
     }
     return true;
 }

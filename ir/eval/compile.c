@@ -441,10 +441,10 @@ static bool finds_size(struct comp *c, const struct param *p) {
 }
 static bool bound_leaf(void *env, expr e) { return e->op != X_SYM || sym_bound(env, e->u.sym); }
 static bool names_buf(struct stmt *s, const struct buf *b) {
-    for (int k = 0; s->kind == S_CALL && k < s->u.call.nbufs; k++)
-        if (s->u.call.bufs[k] == b) return true;
-    return stmt_stores_to(s, b) || (s->kind == S_SWAP && (s->u.swap.a == b || s->u.swap.b == b)) ||
-           (s->kind == S_VIEW && s->u.view.of == b);
+    struct named_buf q;
+    for (int k = 0; stmt_buf(s, k, &q); k++)
+        if (*q.at == b && !(q.use & BU_BEGINS)) return true;
+    return false;
 }
 static void bind_late(struct comp *c, struct stmt *s) { /* s NULL: at the end */
     for (int k = 0; k < c->u->nparams; k++) {
@@ -497,19 +497,20 @@ static void compile_stmt(struct comp *c, struct stmt *s, int depth) {
         break;
     case S_BARRIER:
     case S_COMMENT: break;
-    default: comp_fail(c, "unknown statement");
     }
 }
 
 static void compile_block(struct comp *c, struct block *b, int depth) {
+    struct named_buf q;
     if (depth > 400) comp_fail(c, "statements nest too deeply");
     int syms = c->syms.n;
     for (struct stmt *s = b->first; s; s = s->next) compile_stmt(c, s, depth + 1);
     if (!b->owner) bind_late(c, NULL);
     /* Buffers and sizes defined here end here. Symbols inferred meanwhile stay. */
     for (struct stmt *s = b->last; s; s = s->prev)
-        if (s->kind == S_ALLOC || s->kind == S_VIEW) {
-            int slot = slot_for(c, s->kind == S_VIEW ? s->u.view.buf : s->u.alloc.buf);
+        for (int k = 0; stmt_buf(s, k, &q); k++) {
+            if (!(q.use & BU_BEGINS)) continue;
+            int slot = slot_for(c, *q.at);
             c->u->slots.v[slot].live = false;
             emit(c, (struct ins){.op = V_DROP, .b = slot});
         }

@@ -405,7 +405,7 @@ static void print_line(struct printer *p, const struct stmt *s, int depth) {
         text_add(t, ", ");
         print_name(t, s->u.swap.b->name);
         break;
-    default: break;
+    case S_COMMENT: break; /* lines of its own */
     }
     text_char(t, '\n');
 }

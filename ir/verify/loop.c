@@ -3,6 +3,7 @@
 #include "ir/base/checked.h"
 #include "ir/base/die.h"
 #include "ir/base/memory.h"
+#include "ir/loop/kinds.h"
 #include "ir/loop/target.h"
 #include "ir/verify/loop_int.h"
 #include <stdlib.h>
@@ -288,7 +289,6 @@ static void verify_view(struct verifier *v, struct stmt *s) {
         return;
     }
     check_typed(v, s->u.view.off, IDX, "the place");
-    if (v->p != v->m->entry) refuse(v, "views are for the entry procedure");
     if (!map_get(&v->own, PKEY(b))) refuse(v, "buffer %s is not one of this procedure's", b->name);
     if (is_visible(v, b)) refuse(v, "buffer %s is defined twice", b->name);
     check_geometry(v, b);
@@ -510,6 +510,8 @@ static void verify_swap(struct verifier *v, struct stmt *s) {
             }
 }
 static void verify_stmt(struct verifier *v, struct stmt *s) {
+    const struct stmt_row *row = &stmt_rows[s->kind];
+    if (row->entry_only && v->p != v->m->entry) refuse(v, "%s stands in the entry procedure only", row->what);
     switch (s->kind) {
     case S_FOR: verify_for(v, s); break;
     case S_STORE: verify_store(v, s); break;
@@ -537,7 +539,8 @@ static void verify_stmt(struct verifier *v, struct stmt *s) {
         break;
     case S_SWAP: verify_swap(v, s); break;
     case S_VIEW: verify_view(v, s); break;
-    default: break;
+    case S_BARRIER:
+    case S_COMMENT: break;
     }
 }
 static void verify_block(struct verifier *v, struct block *b) {
@@ -555,9 +558,10 @@ static void verify_block(struct verifier *v, struct block *b) {
         pop_frame(v);
         v->at = outer;
     }
+    struct named_buf n;
     for (struct stmt *s = b->first; s; s = s->next) /* the end of the block */
-        if (s->kind == S_ALLOC && s->u.alloc.buf) set_gone(v, s->u.alloc.buf);
-        else if (s->kind == S_VIEW && s->u.view.buf) set_gone(v, s->u.view.buf);
+        for (int k = 0; stmt_buf(s, k, &n); k++)
+            if (n.use & BU_BEGINS && *n.at) set_gone(v, *n.at);
     while (v->sizes.n > sizes) set_gone(v, v->sizes.v[--v->sizes.n]);
 }
 static bool find_size(void *env, struct stmt *s) {

@@ -231,7 +231,7 @@ static const struct {
     {"entry proc p(x: f32[8] in)\n  view v: f32[4] arena of x+4\n  v[0] = 0.0\n",
      "x is an `in` parameter, but stored to"},
     {"entry proc p(x: f32[8] in)\n  view v: f64[4] arena of x+0\n", "elements of different sizes"},
-    {"proc p(x: f32[8] in)\n  view v: f32[4] arena of x+4\n", "views are for the entry procedure"},
+    {"proc p(x: f32[8] in)\n  view v: f32[4] arena of x+4\n", "a view stands in the entry procedure only"},
     {"entry proc p(y: f32[1] out)\n  alloc t: f32[8] region\n  view v: f32[4] region of t+4\n  free t\n  y[0] = v[0]\n",
      "buffer v is used after its end"},
     {NULL, NULL}};
