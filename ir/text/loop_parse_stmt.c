@@ -1,6 +1,7 @@
 /* Statements in loop IR text: blocks, loops, stages, stores, calls. See loop_lex.h. */
 #include "ir/base/checked.h"
 #include "ir/expr/print.h"
+#include "ir/loop/kinds.h"
 #include "ir/loop/target.h"
 #include "ir/text/loop_lex.h"
 #include <string.h>
@@ -340,40 +341,45 @@ static struct stmt *parse_store(struct parser *p) {
     expr v = parse_as(p, dtype_value(b->type));
     return v ? s_store(p->c, b, idx, n, op, v) : NULL;
 }
-static struct stmt *parse_simple(struct parser *p) {
-    struct stmt *s;
-    if (peek2(p)->kind == T_PUNCT && !strcmp(peek2(p)->s, "[")) return parse_store(p);
-    if (accept_word(p, "alloc")) return parse_alloc(p, false);
-    if (accept_word(p, "view")) return parse_alloc(p, true);
-    if (accept_word(p, "size")) return parse_size(p);
-    if (accept_word(p, "call")) return parse_call_stmt(p);
-    if (accept_word(p, "check")) return parse_check(p);
-    if (accept_word(p, "barrier")) return s_new(p->c, S_BARRIER);
-    if (accept_word(p, "free")) {
-        s = s_new(p->c, S_FREE);
-        return (s->u.alloc.buf = parse_buf(p)) ? s : NULL;
-    }
-    if (accept_word(p, "prefetch")) {
-        s = s_new(p->c, S_PREFETCH);
-        return parse_at(p, &s->u.prefetch.buf, &s->u.prefetch.off) ? s : NULL;
-    }
-    if (accept_word(p, "swap")) {
-        s = s_new(p->c, S_SWAP);
-        return (s->u.swap.a = parse_buf(p)) && expect(p, ",") && (s->u.swap.b = parse_buf(p)) ? s : NULL;
-    }
-    return unexpected(p, "a statement"), NULL;
+static struct stmt *parse_free(struct parser *p) {
+    struct stmt *s = s_new(p->c, S_FREE);
+    return (s->u.alloc.buf = parse_buf(p)) ? s : NULL;
 }
-/* Statements that have lines of their own below them read these, and leave the next line loaded. */
-static struct stmt *parse_compound(struct parser *p, bool *compound) {
-    bool store = peek2(p)->kind == T_PUNCT && !strcmp(peek2(p)->s, "[");
-    *compound = !store;
-    if (!store) {
-        if (accept_word(p, "for")) return parse_for(p);
-        if (accept_word(p, "if")) return parse_if(p);
-        if (accept_word(p, "while")) return parse_while(p);
-        if (accept_word(p, "instr")) return parse_instr(p);
+static struct stmt *parse_prefetch(struct parser *p) {
+    struct stmt *s = s_new(p->c, S_PREFETCH);
+    return parse_at(p, &s->u.prefetch.buf, &s->u.prefetch.off) ? s : NULL;
+}
+static struct stmt *parse_swap(struct parser *p) {
+    struct stmt *s = s_new(p->c, S_SWAP);
+    return (s->u.swap.a = parse_buf(p)) && expect(p, ",") && (s->u.swap.b = parse_buf(p)) ? s : NULL;
+}
+/* The kind that the line's first word says; a name and `[` are a store, whatever the name. */
+static bool parse_first_word(struct parser *p, enum stmt_kind *kind) {
+    *kind = S_STORE;
+    if (peek2(p)->kind == T_PUNCT && !strcmp(peek2(p)->s, "[")) return true;
+    for (int k = 0; k < S_KIND_COUNT; k++)
+        if (stmt_rows[k].word && accept_word(p, stmt_rows[k].word)) return *kind = (enum stmt_kind)k, true;
+    return unexpected(p, "a statement"), false;
+}
+static struct stmt *parse_rest(struct parser *p, enum stmt_kind kind) {
+    switch (kind) {
+    case S_FOR: return parse_for(p);
+    case S_STORE: return parse_store(p);
+    case S_IF: return parse_if(p);
+    case S_ALLOC: return parse_alloc(p, false);
+    case S_FREE: return parse_free(p);
+    case S_STAGE: return parse_stage(p);
+    case S_SIZE: return parse_size(p);
+    case S_CALL: return parse_call_stmt(p);
+    case S_WHILE: return parse_while(p);
+    case S_CHECK: return parse_check(p);
+    case S_INSTR: return parse_instr(p);
+    case S_BARRIER: return s_new(p->c, S_BARRIER);
+    case S_PREFETCH: return parse_prefetch(p);
+    case S_SWAP: return parse_swap(p);
+    case S_VIEW: return parse_alloc(p, true);
+    case S_COMMENT: break; /* a line that has no tokens */
     }
-    *compound = false;
     return NULL;
 }
 static struct stmt *comment_line(struct parser *p) {
@@ -385,16 +391,11 @@ static struct stmt *comment_line(struct parser *p) {
 static struct stmt *parse_stmt(struct parser *p) {
     int indent = p->l.indent, before = p->errors;
     size_t at_line = p->pos;
-    bool compound;
-    struct stmt *s = parse_compound(p, &compound);
-    if (!compound) {
-        bool stage = peek2(p)->kind != T_PUNCT && accept_word(p, "stage");
-        s = stage ? parse_stage(p) : parse_simple(p);
-        if (p->pos == at_line) {
-            end_of_line(p);
-            next_line(p);
-        }
-    } else if (!s && p->pos == at_line) next_line(p);
+    enum stmt_kind kind;
+    struct stmt *s = parse_first_word(p, &kind) ? parse_rest(p, kind) : NULL;
+    bool blocks = stmt_rows[kind].blocks[0]; /* these read the lines below, and leave the next one loaded */
+    if (!blocks && p->pos == at_line) end_of_line(p);
+    if ((!blocks || !s) && p->pos == at_line) next_line(p);
     if (!s && p->errors > before) { /* what belongs to a line that could not be read goes with it */
         skip_deeper(p, indent);
         if (p->have && p->l.indent == indent && at_word(p, "else")) {

@@ -1,4 +1,6 @@
 /* Building, rewriting and cloning of the loop IR, and stages to nests. */
+#include "ir/expr/print.h"
+#include "ir/loop/kinds.h"
 #include "loop_text.h"
 
 static struct ctx *c;
@@ -181,4 +183,54 @@ Test(loop, identities_of_reductions) {
                              dtype_name(types[t]));
             }
         }
+}
+
+/* ---- the table of kinds */
+Test(loop, every_kind_of_statement_has_a_row) {
+    for (int k = 0; k < S_KIND_COUNT; k++) {
+        const struct stmt_row *row = &stmt_rows[k];
+        cr_assert(row->what, "kind %d", k);
+        cr_assert(row->word || k == S_STORE || k == S_COMMENT, "%s", row->what);
+        cr_assert(!row->word || !is_plain_name(row->word), "`%s` may be a name: see ir/expr/print.c", row->word);
+    }
+}
+/* "x:rw y:w" and the like: what the first statement of that kind does to the buffers that it names. */
+struct search {
+    enum stmt_kind kind;
+    struct stmt *found;
+};
+static bool find_kind(void *env, struct stmt *s) {
+    struct search *q = env;
+    if (!q->found && s->kind == q->kind) q->found = s;
+    return true;
+}
+static void names(struct module *m, enum stmt_kind kind, const char *want) {
+    struct search q = {kind, NULL};
+    struct text t = {0};
+    struct named_buf b;
+    walk(&m->entry->body, find_kind, &q);
+    cr_assert(q.found, "no statement of kind %d", kind);
+    for (int k = 0; stmt_buf(q.found, k, &b); k++) {
+        text_printf(&t, "%s%s:", k ? " " : "", (*b.at)->name);
+        for (int bit = 0; bit < 5; bit++)
+            if (b.use >> bit & 1) text_char(&t, "rwbem"[bit]);
+    }
+    cr_assert_str_eq(t.s, want);
+    text_free(&t);
+}
+Test(loop, what_statements_do_to_the_buffers_they_name) {
+    struct module *m = parse("proc k(a: f32[4] in, b: f32[4] out, c: f32[4] inout)\n  b[0] = a[0]\n  c[1] += a[1]\n"
+                             "entry proc p(x: f32[4] in, y: f32[4] out)\n"
+                             "  alloc s: f32[4] region\n  alloc t: f32[4] region\n"
+                             "  view v: f32[2] arena of y+2\n"
+                             "  call k(in x, out s, inout t)\n  swap s, t\n  y[0] += x[1]\n"
+                             "  stage y[i<4] reduce + [j<4] = x[j]\n  prefetch x+1\n  free s\n");
+    names(m, S_ALLOC, "s:b");
+    names(m, S_VIEW, "v:b y:");
+    names(m, S_CALL, "x:r s:w t:rw");
+    names(m, S_SWAP, "s:rwm t:rwm");
+    names(m, S_STORE, "y:rw");
+    names(m, S_STAGE, "y:w");
+    names(m, S_PREFETCH, "x:");
+    names(m, S_FREE, "s:e");
 }
