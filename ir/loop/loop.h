@@ -75,6 +75,7 @@ struct stmt {
             const struct var *var;
             enum loop_kind kind;
             bool outline, piped;
+            bool independent, assumed; /* iterations may run in any order; said, not proved */
             struct block body;
         } loop; /* name and extent: var's */
         struct {

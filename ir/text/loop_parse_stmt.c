@@ -69,6 +69,8 @@ static struct stmt *parse_for(struct parser *p) {
     struct stmt *s = s_for(p->c, v, kind);
     s->u.loop.outline = accept_word(p, "outline");
     s->u.loop.piped = accept_word(p, "piped");
+    s->u.loop.independent = accept_word(p, "independent");
+    s->u.loop.assumed = s->u.loop.independent && accept_word(p, "assumed");
     end_of_line(p);
     if (p->failed) return NULL;
     struct binding *top = p->top;

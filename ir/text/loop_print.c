@@ -212,6 +212,7 @@ static void print_for(struct printer *p, const struct stmt *s) {
     if (s->u.loop.kind != LK_SERIAL) text_printf(t, " %s", loop_kind_name(s->u.loop.kind));
     if (s->u.loop.outline) text_add(t, " outline");
     if (s->u.loop.piped) text_add(t, " piped");
+    if (s->u.loop.independent) text_add(t, s->u.loop.assumed ? " independent assumed" : " independent");
     if (strcmp(name, v->name)) {
         text_add(t, "  # ");
         print_loop_name(t, v->name);

@@ -23,6 +23,9 @@ bool facts_prove_lt(struct facts *f, expr a, expr b);
 /* Does the condition say anything about indices? */
 bool facts_useful(expr cond);
 
+/* Would the iterations of the loop do the same if each had a b of its own? (scratch.c) */
+bool is_scratch(struct stmt *loop, const struct buf *b);
+
 /* What could not be proved, and that a check of the run can make sure of: that index `dim` of buf lies inside, or cond.
  */
 struct unproved {

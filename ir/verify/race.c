@@ -1,4 +1,5 @@
-/* Rules V5 and V6 of docs/loop-ir.md: what the iterations of vector, parallel and gpu loops may do to each other.
+/* Rules V5, V6 and V6a of docs/loop-ir.md: what the iterations of vector, parallel, gpu and independent loops may do to
+ * each other.
  *
  * Two accesses of one buffer are kept apart when some index, or some combination of indices, is C*v + rest with the
  * same C in both and |difference of the rests| < C, whatever the loops inside do: they run with variables of their own
@@ -234,16 +235,19 @@ static bool horizontal(struct region *r, const struct access *a, const struct ac
         if (depends_on(r, a->idx[k]).var) return false;
     return true;
 }
+static bool runs_in_turn(enum loop_kind kind) { return kind == LK_SERIAL || kind == LK_UNROLL; }
 static void check_races(struct region *r) {
     int reported = 0;
+    enum loop_kind kind = r->loop->u.loop.kind;
     for (int i = 0; i < r->all.n && reported < 3; i++)
         for (int j = 0; j < r->all.n; j++) {
             struct access *a = &r->all.v[i], *b = &r->all.v[j];
             if (!a->store || a->buf != b->buf || (b->store && j < i)) continue;
             if (map_get(&r->inside, PKEY(a->buf)) || horizontal(r, a, b) || cells_apart(r, a, b)) continue;
+            if (runs_in_turn(kind) && is_scratch(r->loop, a->buf)) continue;
             refuse(r->v, "iterations of the %s loop may meet in one cell: %s is stored, %s is %s",
-                   loop_kind_name(r->loop->u.loop.kind), access_text(r, a), i == j ? "it" : access_text(r, b),
-                   b->store ? "stored" : "read");
+                   runs_in_turn(kind) ? "independent" : loop_kind_name(kind), access_text(r, a),
+                   i == j ? "it" : access_text(r, b), b->store ? "stored" : "read");
             reported++;
             break;
         }
@@ -274,7 +278,8 @@ static bool vector_body(void *env, struct stmt *s) {
 }
 void verify_iterations(struct verifier *v, struct stmt *loop) {
     enum loop_kind kind = loop->u.loop.kind;
-    if (kind == LK_SERIAL || kind == LK_UNROLL || v->in_instr) return;
+    bool proved = loop->u.loop.independent && !loop->u.loop.assumed;
+    if ((runs_in_turn(kind) && !proved) || v->in_instr) return;
     struct arena *a = &v->c->arena;
     struct region r = {v, loop->u.loop.var, loop, {0}, {.arena = a}, {{.arena = a}}, {.arena = a}};
     twin(&r, loop->u.loop.var);

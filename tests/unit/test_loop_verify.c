@@ -71,6 +71,18 @@ static const char *const fine[] = {
     "proc p(y: f32[8] out)\n  for i<1 parallel\n    y[0] = 0.0\n",
     "proc p(y: f32[30] out)\n  for i<8 parallel\n    for j<8\n      if j < 3\n        y[i*3+j] = 0.0\n",
     "proc p(y: f32[8,N] out, n: i64[8] in) [N]\n  for i<8 parallel\n    y[i,guard(toidx(n[i]), N)] = 0.0\n",
+    /* independent loops: scratch is stored first, by each way, and not read afterwards */
+    "proc p(x: f32[8] in, y: f32[8] out)\n  alloc t: f32[] stack\n  for i<8 independent\n    t[] = x[i]\n    y[i] = "
+    "t[] * t[]\n",
+    "proc p(x: f32[8] in, y: f32[8] out)\n  alloc t: f32[] stack\n  for i<8 independent\n    if i < 4\n      t[] = "
+    "x[i]\n    else\n      t[] = 0.0\n    y[i] = t[]\n  t[] = 1.0\n  y[0] = t[]\n",
+    "proc p(x: f32[8,N] in, y: f32[8] out) [N]\n  alloc t: f32[N] arena\n  for i<8 independent\n    for j<N\n      "
+    "t[j] = "
+    "x[i,j]\n    y[i] = 0.0\n    for j<N\n      y[i] += t[j]\n",
+    "proc p(x: f32[8] in, y: f32[8,9] out)\n  alloc t: f32[] stack\n  for j<9\n    for i<8 independent\n      t[] = "
+    "x[i]\n      while t[] > 1.0\n        t[] *= 0.5\n      y[i,j] = t[]\n",
+    "proc p(y: f32[] out)\n  for i<8 independent assumed\n    y[] = 0.0\n",
+    "proc p(y: f32[] out)\n  y[] = 0.0\n  for i<1 independent\n    y[] += 1.0\n",
     /* vector loops */
     "proc p(x: f32[16] in, y: f32[] out)\n  y[] = 0.0\n  for v<16 vector\n    y[] += x[v]\n",
     "proc p(x: f32[4,16] in, y: f32[4,16] out) [N]\n  for i<4\n    for v<16 vector\n      if i < N\n        y[i,v] = "
@@ -180,6 +192,31 @@ static const struct {
     {"proc p(y: f32[40] out)\n  for i<8 parallel\n    for j<i+1\n      y[i+j] = 0.0\n", "may meet in one cell"},
     {"proc q(y: f32[8] out)\n  y[0] = 0.0\n\nproc p(y: f32[8] out)\n  for i<8 parallel\n    call q(out y)\n",
      "y is stored"},
+    /* V6a */
+    {"proc p(x: f32[8] in, y: f32[8] out)\n  y[0] = 0.0\n  for i<8 independent\n    y[0] += x[i]\n",
+     "iterations of the independent loop may meet in one cell: y[0] is stored, it is stored"},
+    {"proc p(x: f32[8] in, y: f32[8] out)\n  alloc t: f32[] stack\n  t[] = 0.0\n  for i<8 independent\n    y[i] = "
+     "t[]\n    t[] = x[i]\n",
+     "t[] is stored"},
+    {"proc p(x: f32[8] in, y: f32[8] out)\n  alloc t: f32[] stack\n  t[] = 0.0\n  for i<8 independent\n    if i < 4\n  "
+     "    t[] = x[i]\n    y[i] = t[]\n",
+     "t[] is stored"},
+    {"proc p(x: f32[8] in, y: f32[8] out)\n  alloc t: f32[] stack\n  for i<8 independent\n    t[] = x[i]\n    y[i] = "
+     "t[]\n  y[0] = t[]\n",
+     "t[] is stored"},
+    {"proc p(x: f32[8] in, y: f32[8] out)\n  alloc t: f32[] stack\n  t[] = 0.0\n  for j<2\n    y[j] = t[]\n    for i<8 "
+     "independent\n      t[] = x[i]\n",
+     "t[] is stored"},
+    {"proc p(x: f32[8,N] in, y: f32[8] out) [N]\n  alloc t: f32[] stack\n  t[] = 0.0\n  for i<8 independent\n    for "
+     "j<N\n      t[] = x[i,j]\n    y[i] = t[]\n",
+     "t[] is stored"},
+    {"proc p(x: f32[8,4] in, y: f32[8] out)\n  alloc t: f32[5] stack\n  for j<5\n    t[j] = 0.0\n  for i<8 "
+     "independent\n "
+     "   for j<4\n      t[j] = x[i,j]\n    y[i] = t[4]\n",
+     "t[j] is stored"},
+    {"proc p(x: f32[8] in, y: f32[8] out)\n  alloc t: f32[] stack\n  for i<8 parallel independent\n    t[] = x[i]\n    "
+     "y[i] = t[]\n",
+     "iterations of the parallel loop may meet"},
     /* V8 */
     {"proc p(y: f32[8] out)\n  alloc t: f32[4] arena\n  free t\n", "free of t, which is not in the region"},
     {"proc p(y: f32[8] out)\n  alloc t: f32[4] region\n  free t\n  y[0] = t[0]\n", "buffer t is used after its end"},
