@@ -17,7 +17,6 @@ struct ctx {
     int64_t folded, folded_bytes; /* statements executed and bytes made by constant folding (graph/evaluate.c) */
     VEC(const char *) files_read; /* by import: the model and its external data */
     int next_id;                  /* variables, buffers, symbols: ids in order of creation */
-    bool unclamping;              /* within a proof without maxima (ir/expr/bounds.c) */
 };
 struct ctx *ctx_new(void);
 void ctx_free(struct ctx *c);

@@ -326,12 +326,8 @@ static bool always_negative(struct ctx *c, expr e) {
     int budget = PROOF_BUDGET, again = PROOF_BUDGET;
     if (refuted(e)) return false;
     if (negative(c, e, PROOF_DEPTH, &budget)) return true;
-    if (c->unclamping) return false; /* what is built here asks for proofs: there would be no end */
-    c->unclamping = true;
-    expr simpler = unclamped(c, e);
-    bool proved = simpler != e && negative(c, simpler, PROOF_DEPTH, &again);
-    c->unclamping = false;
-    return proved;
+    expr simpler = unclamped(c, e); /* what is built for it asks for proofs of what holds fewer such variables */
+    return simpler != e && negative(c, simpler, PROOF_DEPTH, &again);
 }
 bool x_proves_lt(struct ctx *c, expr a, expr b) {
     return a->type == IDX && b->type == IDX && always_negative(c, x_sub(c, a, b));

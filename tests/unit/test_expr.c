@@ -220,3 +220,17 @@ Test(expr, walks_leave_out_what_cannot_hold_it) {
     cr_assert_eq(x_map_with(c, e, XF_VAR, to_zero, c), x_divi(c, h, 3));
     cr_assert_eq(x_map_with(c, e, XF_LOAD, to_zero, c), e);
 }
+
+/* Rows of windows that are not padded, of many inputs at once. */
+Test(expr, proofs_without_maxima_end, .timeout = 10) {
+    expr zero = x_int(c, 0), least = n, sum = zero;
+    for (int k = 0; k < 9; k++) {
+        expr size = x_sym(c, sym_new(c, internf(c->names, "S%d", k), 0, 4096, false));
+        expr v = x_var(c, var_new(c, "v", x_max(c, x_addi(c, size, -2 - k), zero)));
+        least = x_min(c, x_add(c, v, x_muli(c, least, 2)), x_addi(c, x_divi(c, v, 3), k));
+        sum = x_add(c, sum, x_sub(c, least, x_max(c, size, v)));
+        cr_expect(x_proves_lt(c, v, size));
+        cr_expect_not(x_proves_lt(c, x_addi(c, v, 3 + k), size));
+    }
+    cr_expect_not(x_proves_lt(c, n, sum));
+}
