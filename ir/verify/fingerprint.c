@@ -29,43 +29,28 @@ static void add_head(uint64_t *h, const struct proc *p) {
         add(h, (uint64_t)p->syms.v[k]->lo), add(h, (uint64_t)p->syms.v[k]->hi);
     }
 }
+/* What the table of kinds does not list. */
+static void add_rest(uint64_t *h, const struct stmt *s) {
+    if (s->kind == S_FOR) add(h, s->u.loop.kind), add(h, s->u.loop.piped);
+    else if (s->kind == S_STORE) add(h, s->u.store.op);
+    else if (s->kind == S_STAGE) add(h, s->u.stage.op), add(h, (uint64_t)s->u.stage.naxes);
+    else if (s->kind == S_SIZE) add_p(h, s->u.size.sym);
+    else if (s->kind == S_CALL) add_head(h, s->u.call.callee);
+    else if (s->kind == S_CHECK) add_p(h, s->u.check.fault);
+    else if (s->kind == S_INSTR) add_p(h, s->u.instr.row);
+}
 static bool add_stmt(void *env, struct stmt *s) {
     uint64_t *h = env;
+    struct named_buf b;
+    struct block *in[2];
+    expr *e;
+    const struct var **v;
     add(h, s->kind), add_p(h, s), add_p(h, s->in->owner);
-    switch (s->kind) {
-    case S_FOR: add_var(h, s->u.loop.var), add(h, s->u.loop.kind), add(h, s->u.loop.piped); break;
-    case S_STORE:
-        add_p(h, s->u.store.buf), add_list(h, s->u.store.idx, s->u.store.n);
-        add(h, s->u.store.op), add_p(h, s->u.store.value);
-        break;
-    case S_IF: add_p(h, s->u.cond.cond), add_p(h, s->u.cond.then.first); break;
-    case S_ALLOC:
-    case S_FREE: add_p(h, s->u.alloc.buf); break;
-    case S_STAGE:
-        add_p(h, s->u.stage.buf), add(h, s->u.stage.op), add_p(h, s->u.stage.init), add_p(h, s->u.stage.value);
-        for (int k = 0; k < s->u.stage.naxes; k++) add_var(h, s->u.stage.axes[k]);
-        for (int k = 0; k < s->u.stage.nred; k++) add_var(h, s->u.stage.red[k]);
-        break;
-    case S_SIZE:
-        add_p(h, s->u.size.sym), add_p(h, s->u.size.lo), add_p(h, s->u.size.hi), add_p(h, s->u.size.value);
-        break;
-    case S_CALL:
-        add_head(h, s->u.call.callee);
-        add_list(h, s->u.call.bufs, s->u.call.nbufs), add_list(h, s->u.call.args, s->u.call.nargs);
-        break;
-    case S_WHILE: add_p(h, s->u.loop_while.cond), add_p(h, s->u.loop_while.max); break;
-    case S_CHECK: add_p(h, s->u.check.cond), add_p(h, s->u.check.fault); break;
-    case S_INSTR:
-        add_p(h, s->u.instr.row);
-        for (int k = 0; k < s->u.instr.n; k++) add_p(h, s->u.instr.holes[k].buf), add_p(h, s->u.instr.holes[k].off);
-        break;
-    case S_PREFETCH: add_p(h, s->u.prefetch.buf), add_p(h, s->u.prefetch.off); break;
-    case S_SWAP: add_p(h, s->u.swap.a), add_p(h, s->u.swap.b); break;
-    case S_VIEW: add_p(h, s->u.view.buf), add_p(h, s->u.view.of), add_p(h, s->u.view.off); break;
-    case S_BARRIER:
-    case S_COMMENT:
-    case S_KIND_COUNT: break;
-    }
+    for (int k = 0; (v = stmt_var(s, k)); k++) add_var(h, *v);
+    for (int k = 0; (e = stmt_expr(s, k)); k++) add_p(h, *e);
+    for (int k = 0; stmt_buf(s, k, &b); k++) add_p(h, *b.at), add(h, b.use);
+    for (int n = stmt_blocks(s, in), k = 0; k < n; k++) add_p(h, in[k]->first);
+    add_rest(h, s);
     return true;
 }
 uint64_t proc_fingerprint(const struct proc *p) {
