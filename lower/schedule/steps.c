@@ -1,6 +1,5 @@
 /* The schedule steps: one row each, and the way a line of a schedule becomes one applied step. Stands between lowering
- * (naive nests) and code generation; the steps themselves are in steps_loops.c, steps_place.c, steps_stage.c,
- * steps_layout.c, steps_pipe.c and steps_tensorize.c. */
+ * (naive nests) and code generation; each step is in the file steps_NAME.c, a few with their likes. */
 #include "lower/schedule/steps_util.h"
 #include <string.h>
 

@@ -157,6 +157,41 @@ void subst_var(struct step *s, struct block *b, const struct var *v, expr by) {
     subst_block(s->c, b, &sub);
 }
 
+/* ---- parameters, names */
+int param_of(const struct proc *p, const struct buf *b) {
+    for (int k = 0; k < p->params.n; k++)
+        if (p->params.v[k].buf == b) return k;
+    return -1;
+}
+bool only_accessed(struct step *s, const struct buf *b) {
+    struct stmts all = {0};
+    stmts_below(s, &s->p->body, &all);
+    for (int k = 0; k < all.n; k++) {
+        struct stmt *t = all.v[k];
+        bool moves = t->kind == S_PREFETCH; /* with the loads */
+        if (t->kind == S_WHILE || (!moves && stmt_names(t, b)))
+            return step_refuse(s, NULL, "`%s` is used by %s", b->name, stmt_what(t));
+    }
+    return true;
+}
+bool free_name(struct step *s, const char *name) {
+    struct buf **v;
+    int n;
+    bufs_named(s, name, &v, &n);
+    if (n || proc_buf(s->p, name)) return step_refuse(s, NULL, "there is a buffer `%s` already", name);
+    for (const char *p = name; *p; p++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", *p))
+            return step_refuse(s, NULL, "`%s` is no name for a buffer", name);
+    return true;
+}
+const char *loop_name(struct ctx *c, const char *buf, const char *axis) {
+    return internf(c->names, "%s.%s", buf, axis);
+}
+const struct var *axis_var(const struct pristine *p, int k, int d) {
+    expr e = p->store[k]->u.store.idx[d];
+    return e->op == X_VAR ? e->u.var : NULL;
+}
+
 /* ---- accesses */
 static bool same_cell_load(const struct stmt *t, expr e) {
     if (e->op != X_LOAD || e->u.buf != t->u.store.buf || e->has_fill || e->n != t->u.store.n) return false;
@@ -379,24 +414,28 @@ bool find_pristine(struct step *s, const char *name, bool plain, struct pristine
             name);
     return true;
 }
-
-/* ---- fma */
-static expr fma_form(struct step *s, struct stmt *t) {
-    expr v = t->u.store.value;
-    if (t->u.store.op != RED_SUM || v->op != X_MUL || (v->type != F32 && v->type != F64)) return NULL;
-    if (dtype_value(t->u.store.buf->type) != v->type) return NULL;
-    return x_fma(s->c, v->arg[0], v->arg[1], x_load(s->c, t->u.store.buf, t->u.store.idx, t->u.store.n, NULL));
-}
-void use_fma(struct ctx *c, struct proc *p) {
-    struct step s = {.c = c, .p = p};
-    struct stmts all = {0};
-    lower_stages(c, p);
-    stmts_below(&s, &p->body, &all);
-    for (int k = 0; k < all.n; k++) {
-        expr v = all.v[k]->kind == S_STORE ? fma_form(&s, all.v[k]) : NULL;
-        if (!v) continue;
-        all.v[k]->u.store.value = v;
-        all.v[k]->u.store.op = RED_NONE;
+bool inputs_stable(struct step *s, const struct pristine *p, struct stmt *upto) {
+    struct accesses a = {0};
+    for (int k = 0; k < p->n; k++) accesses_in(s, p->nest[k], &a);
+    for (int k = 0; k < a.n; k++) {
+        if (a.v[k].store || a.v[k].buf == p->buf) continue;
+        for (struct stmt *t = p->nest[p->n - 1]->next; t; t = t->next) {
+            if (stmt_stores_to(t, a.v[k].buf))
+                return step_refuse(s, NULL, "`%s` reads `%s`, which is written before `%s` would be computed",
+                                   p->buf->name, a.v[k].buf->name, p->buf->name);
+            if (t == upto) break;
+        }
     }
-    arena_free(&s.tmp);
+    return true;
+}
+bool only_loads(struct step *s, const struct buf *b) {
+    struct stmts all = {0};
+    stmts_below(s, &s->p->body, &all);
+    for (int k = 0; k < all.n; k++) {
+        struct stmt *t = all.v[k];
+        if (stmt_names(t, b))
+            return step_refuse(s, "place stages before tensorize and prefetch", "`%s` is used by %s", b->name,
+                               stmt_what(t));
+    }
+    return true;
 }

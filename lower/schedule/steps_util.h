@@ -131,6 +131,19 @@ struct pristine {
 /* Finds it; refuses if the buffer is written otherwise. plain_axes: each index must be one loop variable. */
 bool find_pristine(struct step *s, const char *name, bool plain_axes, struct pristine *out);
 
+/* What the producer's nests read must not change between where they stand and `upto`, where they go. */
+bool inputs_stable(struct step *s, const struct pristine *p, struct stmt *upto);
+/* Nothing uses b as a whole: a stage is placed before that. */
+bool only_loads(struct step *s, const struct buf *b);
+/* The loop of the stage's nest k that is axis d of its buffer; NULL if that index is the constant 0. */
+const struct var *axis_var(const struct pristine *p, int k, int d);
+
+/* ---- parameters, names */
+int param_of(const struct proc *p, const struct buf *b); /* -1: none */
+bool only_accessed(struct step *s, const struct buf *b); /* only loads and stores, which say what cells they touch */
+bool free_name(struct step *s, const char *name);        /* a name for a new buffer */
+const char *loop_name(struct ctx *c, const char *buf, const char *axis);
+
 /* ---- rows' functions */
 // clang-format off
 #define STEP_FUNCTIONS(X) X(split) X(cut) X(reorder) X(fuse) X(kind) X(outline) X(layout) X(compute_at) X(cache_read) X(cache_write) \

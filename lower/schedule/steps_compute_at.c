@@ -1,35 +1,8 @@
-/* Steps on whole stages that say where they are computed: compute_at, the central step, and inline. */
+/* The step compute_at, the central one: a stage is computed inside of a loop of its consumer, shrunk to what one
+ * iteration reads. */
 #include "lower/schedule/steps_util.h"
 #include <string.h>
 
-/* What the producer's nests read must not change between where they stand and where they go. */
-static bool inputs_stable(struct step *s, const struct pristine *p, struct stmt *upto) {
-    struct accesses a = {0};
-    for (int k = 0; k < p->n; k++) accesses_in(s, p->nest[k], &a);
-    for (int k = 0; k < a.n; k++) {
-        if (a.v[k].store || a.v[k].buf == p->buf) continue;
-        for (struct stmt *t = p->nest[p->n - 1]->next; t; t = t->next) {
-            if (stmt_stores_to(t, a.v[k].buf))
-                return step_refuse(s, NULL, "`%s` reads `%s`, which is written before `%s` would be computed",
-                                   p->buf->name, a.v[k].buf->name, p->buf->name);
-            if (t == upto) break;
-        }
-    }
-    return true;
-}
-static bool only_loads(struct step *s, const struct buf *b) {
-    struct stmts all = {0};
-    stmts_below(s, &s->p->body, &all);
-    for (int k = 0; k < all.n; k++) {
-        struct stmt *t = all.v[k];
-        if (stmt_names(t, b))
-            return step_refuse(s, "place stages before tensorize and prefetch", "`%s` is used by %s", b->name,
-                               stmt_what(t));
-    }
-    return true;
-}
-
-/* ---- compute_at */
 struct placing {
     struct step *s;
     struct pristine p;
@@ -301,48 +274,4 @@ bool apply_compute_at(struct step *s) {
                 up ? up->u.loop.var->name : "");
         }
     return count > 0;
-}
-
-/* ---- inline */
-struct inlining {
-    struct step *s;
-    struct pristine p;
-};
-static expr inlined_load(void *env, struct buf *b, expr *idx, int n, expr fill) {
-    struct inlining *q = env;
-    struct ctx *c = q->s->c;
-    struct stmt *st = q->p.store[0];
-    struct subst sub = {{.arena = &q->s->tmp}};
-    expr inside = x_bool(c, true);
-    for (int d = 0; d < n; d++) {
-        if (st->u.store.idx[d]->op == X_VAR) map_put(&sub.map, PKEY(st->u.store.idx[d]->u.var), (void *)idx[d]);
-        if (fill)
-            inside =
-                x_and(c, inside, x_and(c, x_cmp(c, X_LE, x_int(c, 0), idx[d]), x_cmp(c, X_LT, idx[d], b->dims[d])));
-    }
-    expr v = x_subst(c, st->u.store.value, &sub);
-    if (b->type != dtype_value(b->type) && b->type != BOOL) v = x_round(c, b->type, v); /* the store rounded */
-    return fill ? x_select(c, inside, v, fill) : v;
-}
-bool apply_inline(struct step *s) {
-    struct inlining q = {.s = s};
-    if (!words_ok(s, 1, 1) || !find_pristine(s, s->w[0].text, true, &q.p)) return false;
-    struct buf *b = q.p.buf;
-    if (b->scope == SC_PARAM)
-        return step_refuse(s, NULL, "`%s` is a parameter: all of it must be there in the end", b->name);
-    if (q.p.n != 1)
-        return step_refuse(s, "compute_at it instead", "`%s` is a reduction: its value is no single expression",
-                           b->name);
-    if (q.p.chain[0].n != b->nd)
-        return step_refuse(s, NULL, "the stage of `%s` has loops that are no index of it", b->name);
-    if (!only_loads(s, b)) return false;
-    struct stmt *last = NULL;
-    for (struct stmt *t = q.p.nest[0]->next; t; t = t->next)
-        if (loads_buf(s, t, b)) last = t;
-    if (!last) return step_refuse(s, NULL, "nothing reads `%s`", b->name);
-    if (!inputs_stable(s, &q.p, last)) return false;
-    stmt_remove(q.p.nest[0]);
-    map_loads(s, &s->p->body, b, inlined_load, &q);
-    drop_buf(s, b);
-    return true;
 }

@@ -1,0 +1,97 @@
+/* The steps cache_read (a copy of an operand) and cache_write (a reduction in a place of its own, then a copy). The new
+ * stages are pristine; compute_at gives them their place. */
+#include "lower/schedule/steps_util.h"
+#include <string.h>
+
+/* ---- cache_read */
+bool apply_cache_read(struct step *s) {
+    struct ctx *c = s->c;
+    struct stmts all = {0};
+    struct buf **of, **from;
+    int nof, nfrom, done = 0;
+    if (!words_ok(s, 3, 3)) return false;
+    const char *name = s->w[1].text;
+    if (!find_buf(s, s->w[0].text) || !find_buf(s, s->w[2].text) || !free_name(s, name)) return false;
+    bufs_named(s, s->w[0].text, &from, &nfrom);
+    bufs_named(s, s->w[2].text, &of, &nof);
+    if (nfrom != 1)
+        return step_refuse(s, "cache_read before compute_at makes several of it", "`%s` stands for %d buffers",
+                           s->w[0].text, nfrom);
+    struct buf *b = from[0];
+    stmts_below(s, &s->p->body, &all);
+    struct stmt *first = NULL;
+    for (int k = 0; k < all.n; k++) {
+        struct stmt *t = all.v[k];
+        bool reader = false;
+        for (int j = 0; j < nof; j++) reader |= t->kind == S_STORE && t->u.store.buf == of[j];
+        if (reader && loads_buf(s, t, b) && !first) first = top_of(t);
+        if (t->kind == S_ALLOC && t->u.alloc.buf == b && stmt_parent(t))
+            return step_refuse(s, NULL, "`%s` exists only inside a loop", b->name);
+    }
+    if (!first) return step_refuse(s, NULL, "the stage of `%s` does not read `%s`", s->w[2].text, b->name);
+    for (struct stmt *t = first; t; t = t->next)
+        if (stmt_stores_to(t, b))
+            return step_refuse(s, NULL, "`%s` is still written when `%s` reads it", b->name, s->w[2].text);
+    struct buf *copy = buf_new(c, s->p, name, b->type, SC_ARENA, b->dims, b->nd);
+    copy->fill = b->fill;
+    const struct var **v = NEWN(&s->tmp, const struct var *, b->nd);
+    expr *idx = NEWN(&s->tmp, expr, b->nd);
+    for (int d = 0; d < b->nd; d++) {
+        v[d] = var_new(c, loop_name(c, name, arena_printf(&s->tmp, "d%d", d)), b->dims[d]);
+        idx[d] = x_var(c, v[d]);
+    }
+    for (int k = 0; k < all.n; k++) {
+        struct redirect r = {c, copy};
+        for (int j = 0; j < nof; j++)
+            if (all.v[k]->kind == S_STORE && all.v[k]->u.store.buf == of[j])
+                map_loads_in(s, all.v[k], b, redirected_load, &r), done++;
+    }
+    stmt_insert_before(first, s_alloc(c, copy));
+    stmt_insert_before(
+        first, loops_around(c, v, b->nd, s_store(c, copy, idx, b->nd, RED_NONE, x_load(c, b, idx, b->nd, NULL))));
+    return done > 0;
+}
+
+/* ---- cache_write */
+/* The stage's own loads and stores of `from` go to `to`. */
+static void retarget(struct step *s, struct pristine *p, struct buf *to) {
+    struct redirect r = {s->c, to};
+    for (int k = 0; k < p->n; k++) {
+        map_loads_in(s, p->nest[k], p->buf, redirected_load, &r);
+        p->store[k]->u.store.buf = to;
+    }
+}
+static void rename_loops(struct step *s, struct pristine *p, const char *to) {
+    size_t n = strlen(p->buf->base);
+    for (int k = 0; k < p->n; k++)
+        for (int j = 0; j < p->chain[k].n; j++) {
+            struct stmt *f = p->chain[k].v[j];
+            const struct var *old = f->u.loop.var;
+            if (strncmp(old->name, p->buf->base, n) || old->name[n] != '.') continue;
+            f->u.loop.var = var_new(s->c, loop_name(s->c, to, old->name + n + 1), old->extent);
+            subst_var(s, &f->u.loop.body, old, x_var(s->c, f->u.loop.var));
+        }
+}
+bool apply_cache_write(struct step *s) {
+    struct ctx *c = s->c;
+    struct pristine p;
+    if (!words_ok(s, 2, 2) || !free_name(s, s->w[1].text) || !find_pristine(s, s->w[0].text, true, &p)) return false;
+    const char *name = s->w[1].text;
+    struct buf *b = p.buf;
+    if (b->scope == SC_PARAM && p.n == 1 && loads_buf(s, p.nest[0], b))
+        return step_refuse(s, NULL, "the stage of `%s` reads `%s` itself", b->name, b->name);
+    struct buf *to = buf_new(c, s->p, name, b->type, SC_ARENA, b->dims, b->nd);
+    const struct var **v = NEWN(&s->tmp, const struct var *, b->nd);
+    expr *idx = NEWN(&s->tmp, expr, b->nd);
+    for (int d = 0; d < b->nd; d++) {
+        const struct var *a = axis_var(&p, p.n - 1, d);
+        v[d] = var_new(c, a ? a->name : loop_name(c, b->base, arena_printf(&s->tmp, "d%d", d)), b->dims[d]);
+        idx[d] = x_var(c, v[d]);
+    }
+    retarget(s, &p, to);
+    stmt_insert_before(p.nest[0], s_alloc(c, to));
+    stmt_insert_after(p.nest[p.n - 1],
+                      loops_around(c, v, b->nd, s_store(c, b, idx, b->nd, RED_NONE, x_load(c, to, idx, b->nd, NULL))));
+    rename_loops(s, &p, name);
+    return true;
+}

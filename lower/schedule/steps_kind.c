@@ -1,0 +1,111 @@
+/* The steps kind and outline: how a loop is run and printed. */
+#include "lower/schedule/steps_util.h"
+#include <string.h>
+
+/* A load with fill tests each index; for all others the cells alone matter (axes that were fused are one there). */
+static bool stride_along(struct step *s, const struct access *a, const struct var *v, int64_t *stride) {
+    expr rest;
+    for (int d = 0; d < a->n && a->load && a->load->has_fill; d++)
+        if (!x_linear_in(s->c, a->idx[d], v, stride, &rest)) return false;
+    return x_linear_in(s->c, buf_offset(s->c, a->buf, a->idx), v, stride, &rest);
+}
+bool vector_strides_ok(struct step *s, struct stmt *loop) {
+    const struct var *v = loop->u.loop.var;
+    struct accesses a = {0};
+    accesses_of(s, &loop->u.loop.body, &a);
+    for (int k = 0; k < a.n; k++) {
+        int64_t st = 0;
+        if (a.v[k].s->kind == S_IF) { /* no masks: a test must hold or fail for all lanes */
+            if (x_uses_var(s->c, a.v[k].s->u.cond.cond, v))
+                return step_refuse(s, "guard another loop, or use cut", "a test inside of `%s` differs between lanes",
+                                   v->name);
+            continue;
+        }
+        if (!stride_along(s, &a.v[k], v, &st))
+            return step_refuse(s, "place and lay out the buffer first, innermost dim along this loop; kinds come last",
+                               "`%s` is not accessed linearly along `%s`", a.v[k].buf->name, v->name);
+        if (a.v[k].store && st == 0 && is_fma_update(a.v[k].s))
+            return step_refuse(s, "rfactor the reduction into lanes first",
+                               "the lanes of `%s` add to one cell of `%s` by fma", v->name, a.v[k].buf->name);
+        if (a.v[k].store && st == 0 && a.v[k].op == RED_NONE && !x_is(v->extent, 1))
+            return step_refuse(s, "vectorise a loop of the stored buffer", "the lanes of `%s` store one cell of `%s`",
+                               v->name, a.v[k].buf->name);
+        if (st != 0 && st != 1 && !x_is(v->extent, 1))
+            return step_refuse(s, "place and lay out the buffer first, innermost dim along this loop; kinds come last",
+                               "the accesses of `%s` along `%s` are %lld cells apart", a.v[k].buf->name, v->name,
+                               (long long)st);
+    }
+    return true;
+}
+static bool vector_body_ok(struct step *s, struct stmt *loop) {
+    struct stmts all = {0};
+    stmts_below(s, &loop->u.loop.body, &all);
+    for (int k = 0; k < all.n; k++) {
+        enum stmt_kind kind = all.v[k]->kind;
+        if (kind == S_IF && x_uses_var(s->c, all.v[k]->u.cond.cond, loop->u.loop.var))
+            return step_refuse(s, "guard another loop, or use cut", "a test inside of `%s` differs between lanes",
+                               loop->u.loop.var->name);
+        if (kind != S_STORE && kind != S_IF && kind != S_COMMENT)
+            return step_refuse(s, "a vector loop is the innermost one; reorder first", "`%s` holds %s, not only stores",
+                               loop->u.loop.var->name, stmt_what(all.v[k]));
+    }
+    return vector_strides_ok(s, loop);
+}
+/* Of two iterations that may run at once, neither may store what the other stores or reads. */
+static bool no_race(struct step *s, struct stmt *loop, enum loop_kind kind) {
+    struct block *b = &loop->u.loop.body;
+    struct stmt *bad = opaque_in(s, b);
+    struct vars moving = {0};
+    struct accesses a = {0};
+    const struct var *v = loop->u.loop.var;
+    if (bad && !(bad->kind == S_BARRIER && kind >= LK_BLOCK_X))
+        return step_refuse(s, NULL, "%s inside of `%s` cannot run in parallel", stmt_what(bad), v->name);
+    if (x_is(v->extent, 1)) return true;
+    PUSH(&s->tmp, &moving, v);
+    vars_below(s, b, &moving);
+    accesses_of(s, b, &a);
+    for (int k = 0; k < a.n; k++) {
+        if (!a.v[k].store || allocated_in(s, b, a.v[k].buf)) continue;
+        for (int j = 0; j < a.n; j++) {
+            if (a.v[j].buf != a.v[k].buf) continue;
+            struct meet m = cells_meet(s, a.v[k].idx, a.v[j].idx, a.v[k].n, &moving);
+            if (m.never || has_var(&m.fixed, v)) continue;
+            return step_refuse(s,
+                               "make a loop parallel that is an axis of the stored buffer; rfactor splits reductions",
+                               "two iterations of `%s` may %s one cell of `%s`: a race", v->name,
+                               a.v[j].store ? "store" : "store and read", a.v[k].buf->name);
+        }
+    }
+    return true;
+}
+bool apply_kind(struct step *s) {
+    int kind = 0;
+    int64_t n;
+    if (!words_ok(s, 2, -1) || !words_ok(s, s->n, s->n)) return false;
+    while (kind < LK_COUNT && strcmp(loop_kind_name((enum loop_kind)kind), s->w[0].text)) kind++;
+    if (kind == LK_COUNT) return step_usage(s);
+    for (int w = 1; w < s->n; w++) {
+        struct stmts l = {0};
+        if (!find_loops(s, s->w[w].text, &l)) return false;
+        for (int k = 0; k < l.n; k++) {
+            struct stmt *t = l.v[k];
+            const struct var *v = t->u.loop.var;
+            bool constant = x_is_int(v->extent, &n);
+            if (t->u.loop.piped && kind != LK_SERIAL)
+                return step_refuse(s, NULL, "`%s` is pipelined and stays serial", v->name);
+            if ((kind == LK_UNROLL || kind == LK_VECTOR) && !constant)
+                return step_refuse(s, "split the loop by a constant and take the inner one",
+                                   "the extent of `%s` is not constant", v->name);
+            if (kind == LK_VECTOR && !vector_body_ok(s, t)) return false;
+            if ((kind == LK_PARALLEL || kind >= LK_BLOCK_X) && !no_race(s, t, (enum loop_kind)kind)) return false;
+            t->u.loop.kind = (enum loop_kind)kind;
+        }
+    }
+    return true;
+}
+bool apply_outline(struct step *s) {
+    struct stmts l = {0};
+    if (!words_ok(s, 1, 1) || !find_loops(s, s->w[0].text, &l)) return false;
+    for (int k = 0; k < l.n; k++) l.v[k]->u.loop.outline = true;
+    return true;
+}

@@ -1,0 +1,89 @@
+/* The step prefetch: the lines of memory that the next iteration reads of an operand are touched during this one. */
+#include "lower/schedule/steps_util.h"
+#include <string.h>
+
+enum { LINE_BYTES = 64, MAX_LINES = 64 };
+static struct stmt *around(struct stmt *t, const char *name) {
+    for (; t; t = stmt_parent(t))
+        if (is_named(t, name)) return t;
+    return NULL;
+}
+/* Pieces of one loop, made by cut or sizes, stand side by side and share the work: iterations before this piece, and
+ * all. */
+static bool shares(struct stmt *loop, int64_t *before, int64_t *all) {
+    int64_t n;
+    *before = *all = 0;
+    struct stmt *t = loop->in->first;
+    for (bool past = false; t; t = t->next) {
+        past |= t == loop;
+        if (!is_named(t, loop->u.loop.var->name)) continue;
+        if (!x_is_int(t->u.loop.var->extent, &n)) return false;
+        *all += n;
+        if (!past) *before += n;
+    }
+    return true;
+}
+static bool prefetch_in(struct step *s, struct stmt *at, struct stmt *ahead, const struct word *spread, expr load) {
+    struct ctx *c = s->c;
+    struct buf *b = load->u.buf;
+    struct vars inside = {0};
+    const struct var *v = ahead->u.loop.var;
+    expr off = buf_offset(c, b, load->arg), rest, it = x_int(c, 0);
+    int64_t panel, c0, count = 1;
+    const expr *t;
+    const int64_t *co;
+    int64_t line = LINE_BYTES / dtype_bytes(b->type);
+    if (!x_linear_in(c, off, v, &panel, &rest) || panel <= 0)
+        return step_refuse(s, "pack the buffer so that what one iteration reads is contiguous",
+                           "`%s` is not read panel by panel along `%s`", b->name, v->name);
+    PUSH(&s->tmp, &inside, v);
+    vars_below(s, &ahead->u.loop.body, &inside);
+    int n = x_terms(c, rest, &c0, &t, &co);
+    expr base = x_addi(c, x_muli(c, x_addi(c, x_var(c, v), 1), panel), c0);
+    for (int k = 0; k < n; k++) /* loops outside of `ahead` keep their part */
+        if (!uses_any(s, t[k], &inside)) base = x_add(c, base, x_muli(c, t[k], co[k]));
+    for (int k = 0; spread && k < spread->n; k++) {
+        struct stmt *loop = around(at, spread->items[k]);
+        int64_t before, all;
+        if (!loop || loop == ahead || !encloses(ahead, loop))
+            return step_refuse(s, NULL, "`%s` is no loop between `%s` and `%s`", spread->items[k], v->name,
+                               at->u.loop.var->name);
+        if (!shares(loop, &before, &all) || !mul_ok(count, all, &count) || count < 1)
+            return step_refuse(s, "spread over loops with constant extents", "`%s` has a run-time extent",
+                               spread->items[k]);
+        it = x_add(c, x_muli(c, it, all), x_addi(c, x_var(c, loop->u.loop.var), before));
+    }
+    int64_t each = line * count, lines;
+    each = (panel + each - 1) / each;
+    lines = each;
+    if (lines > MAX_LINES)
+        return step_refuse(s, "spread the lines over more loops", "each iteration of `%s` would touch %lld lines",
+                           at->u.loop.var->name, (long long)lines);
+    struct stmt *first = at->u.loop.body.first;
+    for (int64_t j = 0; j < lines; j++) {
+        struct stmt *f = s_new(c, S_PREFETCH);
+        f->u.prefetch.buf = b;
+        f->u.prefetch.off = x_addi(c, x_add(c, base, x_muli(c, it, lines * line)), j * line);
+        stmt_insert_before(first, f);
+    }
+    return true;
+}
+bool apply_prefetch(struct step *s) {
+    struct stmts l = {0};
+    if (!words_ok(s, 3, 4)) return false;
+    if (s->n == 4 && (!s->w[3].is_list || s->w[3].key)) return step_usage(s);
+    if (!find_buf(s, s->w[0].text) || !find_loops(s, s->w[1].text, &l)) return false;
+    for (int k = 0; k < l.n; k++) {
+        struct accesses a = {0};
+        struct stmt *ahead = around(l.v[k], s->w[2].text);
+        expr load = NULL;
+        accesses_of(s, &l.v[k]->u.loop.body, &a);
+        for (int j = 0; j < a.n && !load; j++)
+            if (a.v[j].load && !strcmp(a.v[j].buf->base, s->w[0].text)) load = a.v[j].load;
+        if (!load) return step_refuse(s, NULL, "`%s` does not read `%s`", s->w[1].text, s->w[0].text);
+        if (!ahead) return step_refuse(s, NULL, "`%s` is not inside of `%s`", s->w[1].text, s->w[2].text);
+        if (l.v[k]->u.loop.kind == LK_VECTOR) return step_refuse(s, NULL, "`%s` is a vector loop", s->w[1].text);
+        if (!prefetch_in(s, l.v[k], ahead, s->n == 4 ? &s->w[3] : NULL, load)) return false;
+    }
+    return true;
+}

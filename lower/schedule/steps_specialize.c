@@ -1,0 +1,114 @@
+/* The step specialize: a copy of a loop for the sizes for which a condition holds. Conditions look like
+ * 7<M  M<=2*H+1  1<#y.m  joined by &. */
+#include "lower/schedule/steps_util.h"
+#include <string.h>
+
+static const struct sym *find_sym(struct step *s, const char *at, size_t n) {
+    for (int k = 0; k < s->p->syms.n; k++)
+        if (strlen(s->p->syms.v[k]->name) == n && !strncmp(s->p->syms.v[k]->name, at, n)) return s->p->syms.v[k];
+    return NULL;
+}
+/* The extent that all loops of that name have; it must not depend on other loops. */
+static expr find_extent(struct step *s, const char *name) {
+    struct stmts all = {0};
+    expr e = NULL;
+    stmts_below(s, &s->p->body, &all);
+    for (int k = 0; k < all.n; k++)
+        if (is_named(all.v[k], name)) {
+            if (e && all.v[k]->u.loop.var->extent != e) return NULL;
+            e = all.v[k]->u.loop.var->extent;
+        }
+    for (int k = 0; e && k < all.n; k++)
+        if (all.v[k]->kind == S_FOR && x_uses_var(s->c, e, all.v[k]->u.loop.var)) return NULL;
+    return e;
+}
+static expr parse_factor(struct step *s, const char **at) {
+    size_t n = strspn(*at, "0123456789");
+    if (n && n < 18) {
+        int64_t v;
+        word_int(arena_printf(&s->tmp, "%.*s", (int)n, *at), &v);
+        *at += n;
+        return x_int(s->c, v);
+    }
+    bool of_loop = **at == '#';
+    *at += of_loop;
+    n = strcspn(*at, "+-*<>=!&");
+    if (of_loop) {
+        const char *name = arena_printf(&s->tmp, "%.*s", (int)n, *at);
+        *at += n;
+        return find_extent(s, name);
+    }
+    const struct sym *y = find_sym(s, *at, n);
+    if (!y) return NULL;
+    *at += n;
+    return x_sym(s->c, y);
+}
+static expr parse_side(struct step *s, const char **at) {
+    expr sum = x_int(s->c, 0);
+    for (int sign = 1;; ++*at) {
+        expr f = parse_factor(s, at);
+        while (f && **at == '*') {
+            ++*at;
+            expr g = parse_factor(s, at);
+            f = g ? x_mul(s->c, f, g) : NULL;
+        }
+        if (!f) return NULL;
+        sum = x_add(s->c, sum, x_muli(s->c, f, sign));
+        if (**at != '+' && **at != '-') return sum;
+        sign = **at == '-' ? -1 : 1;
+    }
+}
+static expr parse_cond(struct step *s, const char *at) {
+    static const struct {
+        const char *t;
+        enum xop op;
+        bool swap;
+    } ops[] = {{"<=", X_LE, false}, {">=", X_LE, true}, {"==", X_EQ, false},
+               {"!=", X_NE, false}, {"<", X_LT, false}, {">", X_LT, true}};
+    expr all = x_bool(s->c, true);
+    for (;; at++) {
+        expr a = parse_side(s, &at), b;
+        int k = 0;
+        while (k < 6 && strncmp(at, ops[k].t, strlen(ops[k].t))) k++;
+        if (!a || k == 6) return NULL;
+        at += strlen(ops[k].t);
+        if (!(b = parse_side(s, &at))) return NULL;
+        all = x_and(s->c, all, ops[k].swap ? x_cmp(s->c, ops[k].op, b, a) : x_cmp(s->c, ops[k].op, a, b));
+        if (!*at) return all;
+        if (*at != '&') return NULL;
+    }
+}
+/* `loop` and those in it become PREFIX.LOOP, so that steps can tell the copy from what it was copied from. */
+static void rename_loop(struct step *s, struct stmt *loop, const char *prefix) {
+    const struct var *old = loop->u.loop.var,
+                     *v = var_new(s->c, internf(s->c->names, "%s.%s", prefix, old->name), old->extent);
+    subst_var(s, &loop->u.loop.body, old, x_var(s->c, v));
+    loop->u.loop.var = v;
+}
+bool apply_specialize(struct step *s) {
+    struct ctx *c = s->c;
+    struct stmts l = {0};
+    if (!words_ok(s, 3, 3) || !find_loops(s, s->w[0].text, &l)) return false;
+    expr cond = parse_cond(s, s->w[1].text);
+    if (!cond)
+        return step_refuse(s,
+                           "a condition compares numbers, sizes of the kernel and extents of loops, without spaces: "
+                           "7<M, M<=2*H+1&1<#y.m",
+                           "`%s` is no condition over the sizes of %s", s->w[1].text, s->p->name);
+    if (cond->op == X_CONST)
+        return step_refuse(s, "leave the step out", "`%s` is %s for all sizes", s->w[1].text,
+                           x_is_true(cond) ? "true" : "false");
+    for (int k = l.n - 1; k >= 0; k--) {
+        struct stmt *t = l.v[k], *g = s_if(c, cond);
+        struct stmts all = {0};
+        stmt_insert_before(t, g);
+        stmt_remove(t);
+        block_append(&g->u.cond.then, t);
+        struct block copy = clone_block(c, &g->u.cond.then);
+        block_move(&g->u.cond.other, &copy);
+        stmts_below(s, &g->u.cond.other, &all);
+        for (int j = 0; j < all.n; j++)
+            if (all.v[j]->kind == S_FOR) rename_loop(s, all.v[j], s->w[2].text);
+    }
+    return true;
+}

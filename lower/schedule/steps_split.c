@@ -1,0 +1,209 @@
+/* The steps split and cut: a loop becomes tiles, or a first and a second part. What is computed stays, and so does the
+ * order, but for the tail `overlap`, which does some iterations twice. */
+#include "lower/schedule/steps_util.h"
+#include <string.h>
+
+/* ---- split */
+enum tail { TAIL_CUT, TAIL_CUT2, TAIL_GUARD, TAIL_OVERLAP };
+struct split {
+    struct step *s;
+    const char *outer, *inner;
+    int64_t factor;
+    enum tail tail;
+    const struct word *sizes;
+    struct stmt *at;
+};
+
+/* `if v < n` around every store below b, so that nests stay perfect. */
+static bool guard_leaves(struct step *s, struct block *b, expr cond) {
+    struct stmts all = {0};
+    stmts_below(s, b, &all);
+    for (int k = 0; k < all.n; k++) {
+        struct stmt *t = all.v[k];
+        if (t->kind == S_INSTR || t->kind == S_BARRIER)
+            return step_refuse(s, "split first, then tensorize or pipeline",
+                               "a guard cannot stand inside an instruction or between barriers");
+        if (t->kind != S_STORE && t->kind != S_PREFETCH) continue;
+        struct stmt *g = s_if(s->c, cond);
+        stmt_insert_before(t, g);
+        stmt_remove(t);
+        block_append(&g->u.cond.then, t);
+    }
+    return true;
+}
+/* Puts `count` tiles of size f in front of the loop that is split; iteration = tile * f + base + inner. */
+static bool split_piece(struct split *q, expr count, int64_t f, expr base, enum tail how) {
+    struct ctx *c = q->s->c;
+    struct stmt *old = q->at;
+    expr n = old->u.loop.var->extent;
+    const struct var *o = var_new(c, q->outer, count), *i = var_new(c, q->inner, x_int(c, f));
+    enum loop_kind k = old->u.loop.kind;
+    struct stmt *fo = s_for(c, o, k), *fi = s_for(c, i, k == LK_PARALLEL ? LK_SERIAL : k);
+    fo->u.loop.outline = old->u.loop.outline;
+    expr v = x_add(c, x_muli(c, x_var(c, o), f), base);
+    if (how == TAIL_OVERLAP) v = x_min(c, v, x_addi(c, n, -f));
+    v = x_add(c, v, x_var(c, i));
+    struct block copy = clone_block(c, &old->u.loop.body);
+    block_move(&fi->u.loop.body, &copy);
+    block_append(&fo->u.loop.body, fi);
+    stmt_insert_before(old, fo);
+    subst_var(q->s, &fi->u.loop.body, old->u.loop.var, v);
+    if (how == TAIL_GUARD && !x_proves_lt(c, v, n)) return guard_leaves(q->s, &fi->u.loop.body, x_cmp(c, X_LT, v, n));
+    return true;
+}
+/* The last tile starts early and does some iterations twice: they must give the same again. */
+static bool can_repeat(struct split *q) {
+    struct step *s = q->s;
+    struct stmt *loop = q->at, *bad = opaque_in(s, &loop->u.loop.body);
+    const char *name = loop->u.loop.var->name;
+    struct accesses a = {0};
+    if (!holds_nonneg(s, loop, x_addi(s->c, loop->u.loop.var->extent, -q->factor)))
+        return step_refuse(s, "use cut2, or specialize the loop for large extents first",
+                           "overlap needs an extent of `%s` of at least %lld", name, (long long)q->factor);
+    if (bad) return step_refuse(s, "use cut2 or guard", "overlap would repeat %s in `%s`", stmt_what(bad), name);
+    accesses_of(s, &loop->u.loop.body, &a);
+    for (int k = 0; k < a.n; k++) {
+        if (!a.v[k].store || allocated_in(s, &loop->u.loop.body, a.v[k].buf)) continue;
+        if (a.v[k].op != RED_NONE)
+            return step_refuse(s, "use cut2 or guard, or compute_at the reduction first",
+                               "overlap would add to `%s` twice: the body of `%s` is not idempotent", a.v[k].buf->name,
+                               name);
+        for (int j = 0; j < a.n; j++)
+            if (!a.v[j].store && a.v[j].buf == a.v[k].buf)
+                return step_refuse(
+                    s, "use cut2 or guard",
+                    "overlap would compute `%s` from its own new values: the body of `%s` is not idempotent",
+                    a.v[k].buf->name, name);
+    }
+    return true;
+}
+/* SIZE or SIZE*COUNT. */
+static bool tiles_of(struct step *s, const char *item, int64_t *size, int64_t *count) {
+    const char *star = strchr(item, '*');
+    *count = 1;
+    if (star && (!word_int(star + 1, count) || *count < 1)) return false;
+    if (star) item = internf(s->c->names, "%.*s", (int)(star - item), item);
+    return word_int(item, size) && *size > 0;
+}
+static bool split_sizes(struct split *q) {
+    struct step *s = q->s;
+    const struct word *w = q->sizes;
+    int64_t n, sum = 0, f, many, cells, next, same;
+    const char *name = q->at->u.loop.var->name;
+    if (!x_is_int(q->at->u.loop.var->extent, &n))
+        return step_refuse(s, "use a factor with cut2, guard or overlap",
+                           "sizes need a constant extent; that of `%s` is not", name);
+    for (int k = 0; k < w->n; k++)
+        if (!tiles_of(s, w->items[k], &f, &many) || !mul_ok(f, many, &cells) || !add_ok(sum, cells, &sum))
+            return step_refuse(s, NULL, "`%s` is no size of a tile", w->items[k]);
+    if (sum != n)
+        return step_refuse(s, "the sizes of all tiles add up to the extent",
+                           "sizes add up to %lld, but `%s` runs to %lld", (long long)sum, name, (long long)n);
+    int64_t base = 0;
+    for (int k = 0; k < w->n; k++) {
+        tiles_of(s, w->items[k], &f, &same);
+        for (; k + 1 < w->n && tiles_of(s, w->items[k + 1], &next, &many) && next == f; k++) same += many;
+        if (!split_piece(q, x_int(s->c, same), f, x_int(s->c, base), TAIL_CUT)) return false;
+        base += same * f;
+    }
+    return true;
+}
+static bool split_one(struct split *q) {
+    struct step *s = q->s;
+    struct ctx *c = s->c;
+    expr n = q->at->u.loop.var->extent, zero = x_int(c, 0);
+    int64_t f = q->factor, k;
+    const char *name = q->at->u.loop.var->name;
+    if (q->sizes) return split_sizes(q);
+    bool constant = x_is_int(n, &k);
+    if (x_is(x_modi(c, n, f), 0)) return (constant && k < 1) || split_piece(q, x_divi(c, n, f), f, zero, TAIL_CUT);
+    if (constant && q->tail == TAIL_CUT) {
+        if (k / f && !split_piece(q, x_int(c, k / f), f, zero, TAIL_CUT)) return false;
+        return split_piece(q, x_int(c, 1), k % f, x_int(c, k / f * f), TAIL_CUT);
+    }
+    if (q->tail == TAIL_CUT)
+        return step_refuse(s, "say what to do with the rest: cut2, guard or overlap",
+                           "`%s` runs to a run-time extent that is no known multiple of %lld", name, (long long)f);
+    expr up = x_divi(c, x_addi(c, n, f - 1), f);
+    if (q->tail == TAIL_OVERLAP) return can_repeat(q) && split_piece(q, up, f, zero, TAIL_OVERLAP);
+    if (q->tail == TAIL_GUARD) return split_piece(q, up, f, zero, TAIL_GUARD);
+    /* cut2: full tiles, then one optional tile for each power of two below f */
+    expr rest = x_modi(c, n, f), base = x_muli(c, x_divi(c, n, f), f);
+    expr full = x_divi(c, n, f);
+    if (!x_is(full, 0) && !split_piece(q, full, f, zero, TAIL_CUT)) return false;
+    int64_t p = 1;
+    while (p < f - p) p *= 2;
+    for (; p; p /= 2) {
+        expr from = x_add(c, base, x_sub(c, rest, x_modi(c, rest, 2 * p))), some = x_modi(c, x_divi(c, rest, p), 2);
+        if (!x_is(some, 0) && !split_piece(q, some, p, from, TAIL_CUT)) return false;
+    }
+    return true;
+}
+bool apply_split(struct step *s) {
+    static const char *const tails[] = {"cut", "cut2", "guard", "overlap"};
+    struct split q = {.s = s, .sizes = word_key(s, "sizes")};
+    struct stmts l = {0};
+    int at = 1;
+    if (!words_ok(s, 3, q.sizes ? 4 : 5)) return false;
+    if (q.sizes) {
+        if (!q.sizes->is_list || s->n != 4 || s->w[3].key == NULL) return step_usage(s);
+    } else {
+        if (s->n < 4 || !words_ok(s, 4, 5) || !word_int(s->w[at++].text, &q.factor)) return step_usage(s);
+        if (q.factor < 1) return step_refuse(s, NULL, "the factor must be at least 1");
+    }
+    q.outer = s->w[at++].text;
+    q.inner = s->w[at++].text;
+    if (!q.sizes && s->n == 5) {
+        int k = 0;
+        while (k < 4 && (!s->w[4].text || strcmp(s->w[4].text, tails[k]))) k++;
+        if (k == 4) return step_usage(s);
+        q.tail = (enum tail)k;
+    }
+    if (!find_loops(s, s->w[0].text, &l)) return false;
+    for (int k = l.n - 1; k >= 0; k--) { /* inner ones first: the bodies of outer ones are copied */
+        q.at = l.v[k];
+        if (q.at->u.loop.kind != LK_SERIAL && q.at->u.loop.kind != LK_PARALLEL && q.at->u.loop.kind != LK_UNROLL)
+            return step_refuse(s, "split before kind", "`%s` is a %s loop already", s->w[0].text,
+                               loop_kind_name(q.at->u.loop.kind));
+        if (q.at->u.loop.piped) return step_refuse(s, "split before pipeline", "`%s` is pipelined", s->w[0].text);
+        if (q.at->u.loop.kind == LK_PARALLEL && q.tail == TAIL_OVERLAP)
+            return step_refuse(s, "use cut2 or guard", "iterations of the parallel loop `%s` would overlap",
+                               s->w[0].text);
+        if (!split_one(&q)) return false;
+        stmt_remove(q.at);
+    }
+    return true;
+}
+
+/* ---- cut */
+bool apply_cut(struct step *s) {
+    struct ctx *c = s->c;
+    struct stmts l = {0};
+    int64_t at, n;
+    if (!words_ok(s, 2, 2)) return false;
+    if (!word_int(s->w[1].text, &at) || !at) return step_usage(s);
+    if (!find_loops(s, s->w[0].text, &l)) return false;
+    for (int k = l.n - 1; k >= 0; k--) {
+        struct stmt *t = l.v[k];
+        expr e = t->u.loop.var->extent;
+        if (t->u.loop.piped) return step_refuse(s, "cut before pipeline", "`%s` is pipelined", s->w[0].text);
+        if (t->u.loop.kind == LK_VECTOR || t->u.loop.kind >= LK_BLOCK_X)
+            return step_refuse(s, "cut before kind", "`%s` is a %s loop already", s->w[0].text,
+                               loop_kind_name(t->u.loop.kind));
+        if (x_is_int(e, &n) && (at > 0 ? at >= n : -at >= n)) continue; /* one part would be empty */
+        expr first = at > 0 ? x_min(c, x_int(c, at), e) : x_max(c, x_addi(c, e, at), x_int(c, 0));
+        const struct var *a = var_new(c, t->u.loop.var->name, first),
+                         *b = var_new(c, t->u.loop.var->name, x_sub(c, e, first));
+        struct stmt *fa = s_for(c, a, t->u.loop.kind), *fb = s_for(c, b, t->u.loop.kind);
+        fa->u.loop.outline = fb->u.loop.outline = t->u.loop.outline;
+        struct block copy = clone_block(c, &t->u.loop.body);
+        block_move(&fa->u.loop.body, &copy);
+        block_move(&fb->u.loop.body, &t->u.loop.body);
+        stmt_insert_before(t, fa);
+        stmt_insert_before(t, fb);
+        stmt_remove(t);
+        subst_var(s, &fa->u.loop.body, t->u.loop.var, x_var(c, a));
+        subst_var(s, &fb->u.loop.body, t->u.loop.var, x_add(c, x_var(c, b), first));
+    }
+    return true;
+}
