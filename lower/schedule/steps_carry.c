@@ -54,7 +54,7 @@ static bool one_to_one(struct step *s, struct tile *t) {
     for (int d = 0; d < t->acc->nd; d++)
         if (!x_is_int(t->acc->dims[d], &n) || !mul_ok(cells, n, &cells))
             return step_refuse(s, NULL, "`%s` has run-time extents", t->acc->name);
-    struct meet m = cells_meet(s, t->cell->arg, t->cell->arg, t->acc->nd, &inner);
+    struct meet m = step_meet(s, t->cell->arg, t->cell->arg, t->acc->nd, &inner);
     if (cells != runs || m.fixed.n != inner.n)
         return step_refuse(s, NULL, "the epilogue does not take each cell of `%s` to one cell of `%s`", t->acc->name,
                            t->store->u.store.buf->name);
@@ -91,7 +91,7 @@ static bool find_tile(struct carry *q, struct stmt *loop, const char *acc) {
 static bool apart(struct carry *q, struct stmt *a, struct stmt *b) {
     struct step *s = q->s;
     int n = a->u.store.n;
-    if (cells_meet(s, a->u.store.idx, b->u.store.idx, n, &q->moving).never) return true;
+    if (step_meet(s, a->u.store.idx, b->u.store.idx, n, &q->moving).never) return true;
     for (int d = 0; d < n; d++) {
         expr la, ha, lb, hb;
         if (!range_over(s, a->u.store.idx[d], &q->moving, &la, &ha) ||
@@ -117,7 +117,7 @@ static bool carry_legal(struct carry *q) {
         expr e = t->loop->u.loop.var->extent;
         if (e != q->tiles.v[0].loop->u.loop.var->extent || uses_any(s, e, &q->moving))
             return step_refuse(s, NULL, "the extents of `%s` differ between tiles", t->loop->u.loop.var->name);
-        struct meet m = cells_meet(s, st->u.store.idx, st->u.store.idx, st->u.store.n, &q->moving);
+        struct meet m = step_meet(s, st->u.store.idx, st->u.store.idx, st->u.store.n, &q->moving);
         for (struct stmt *up = stmt_parent(st); up != stmt_parent(q->outer); up = stmt_parent(up))
             if (up->kind == S_FOR && !has_var(&m.fixed, up->u.loop.var))
                 return step_refuse(s, "split with cut or cut2 instead of overlap",

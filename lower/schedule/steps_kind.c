@@ -68,7 +68,7 @@ static bool no_race(struct step *s, struct stmt *loop, enum loop_kind kind) {
         if (!a.v[k].store || allocated_in(s, b, a.v[k].buf)) continue;
         for (int j = 0; j < a.n; j++) {
             if (a.v[j].buf != a.v[k].buf) continue;
-            struct meet m = cells_meet(s, a.v[k].idx, a.v[j].idx, a.v[k].n, &moving);
+            struct meet m = step_meet(s, a.v[k].idx, a.v[j].idx, a.v[k].n, &moving);
             if (m.never || has_var(&m.fixed, v)) continue;
             return step_refuse(s,
                                "make a loop parallel that is an axis of the stored buffer; rfactor splits reductions",

@@ -121,7 +121,7 @@ static bool injective(struct relayout *r) {
     expr *p = phys(r, idx);
     for (int k = 0; k < r->old_nd; k++)
         if (ring[k]) PUSH(&s->tmp, &v, v.v[k]);
-    struct meet m = cells_meet(s, p, p, r->n, &v);
+    struct meet m = step_meet(s, p, p, r->n, &v);
     for (int k = 0; k < r->old_nd; k++)
         if (!ring[k] && !has_var(&m.fixed, v.v[k]))
             return step_refuse(s, "list every dim, and both parts (d/c and d%c) of a blocked one",

@@ -25,7 +25,7 @@ static bool runs_before(const struct stmt *a, const struct stmt *b) {
  */
 static bool in_order(struct step *s, const expr *a, const expr *b, int n, const struct vars *moving,
                      const struct vars *common, bool first) {
-    struct meet m = cells_meet(s, a, b, n, moving);
+    struct meet m = step_meet(s, a, b, n, moving);
     for (int k = 0; k < common->n && !m.never; k++)
         if (!has_var(&m.fixed, common->v[k])) return false;
     return m.never || first;

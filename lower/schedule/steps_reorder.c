@@ -18,7 +18,7 @@ struct pairs {
 /* Accesses x (a store) and y of one buffer: does the order of iterations that meet survive exchanging the pairs? */
 static bool order_kept(struct step *s, const struct access *x, const struct access *y, const struct vars *moving,
                        const struct pairs *inverted) {
-    struct meet m = cells_meet(s, x->idx, y->idx, x->n, moving);
+    struct meet m = step_meet(s, x->idx, y->idx, x->n, moving);
     if (m.never) return true;
     for (int k = 0; k < inverted->n; k++) {
         if (has_var(&m.fixed, inverted->v[k].outer) || has_var(&m.fixed, inverted->v[k].inner)) continue;

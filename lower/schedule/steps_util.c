@@ -1,5 +1,5 @@
 /* Helpers of the schedule steps: words, refusal, finding loops and stages, accesses. The question whether two
- * iterations meet in one cell, on which most legality tests rest, is answered in dependence.c. */
+ * iterations meet in one cell, on which most legality tests rest, is answered in ir/loop/dependence.c. */
 #include "lower/schedule/steps_util.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -141,11 +141,6 @@ void vars_below(struct step *s, struct block *b, struct vars *out) {
     for (int k = 0; k < all.n; k++)
         if (all.v[k]->kind == S_FOR) PUSH(&s->tmp, out, all.v[k]->u.loop.var);
 }
-bool has_var(const struct vars *l, const struct var *v) {
-    for (int k = 0; k < l->n; k++)
-        if (l->v[k] == v) return true;
-    return false;
-}
 static bool not_in(void *env, expr e) { return !(e->op == X_VAR && has_var(env, e->u.var)); }
 bool uses_any(struct step *s, expr e, const struct vars *l) {
     (void)s;
@@ -284,6 +279,11 @@ struct stmt *opaque_in(struct step *s, struct block *b) {
         default: return all.v[k];
         }
     return NULL;
+}
+
+struct meet step_meet(struct step *s, const expr *a, const expr *b, int n, const struct vars *moving) {
+    struct iterations q = {.c = s->c, .tmp = &s->tmp, .moving = *moving};
+    return cells_meet(&q, a, b, n);
 }
 
 /* ---- building */

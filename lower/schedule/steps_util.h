@@ -1,8 +1,9 @@
 /* What the steps share: the words of a step, refusal, finding loops, chains and accesses, and the test whether two
- * iterations can meet in one cell. Private to lower/schedule. */
+ * iterations can meet in one cell (ir/loop/dependence.h). Private to lower/schedule. */
 #ifndef NN_LOWER_SCHEDULE_STEPS_UTIL_H
 #define NN_LOWER_SCHEDULE_STEPS_UTIL_H
 #include "ir/base/checked.h"
+#include "ir/loop/dependence.h"
 #include "lower/schedule/steps.h"
 
 /* A word of a step:  name  |  key=value  |  [a b c]  |  key=[a b c] */
@@ -35,10 +36,6 @@ struct stmts {
     struct stmt **v;
     int n, cap;
 };
-struct vars {
-    const struct var **v;
-    int n, cap;
-};
 struct exprs {
     expr *v;
     int n, cap;
@@ -58,7 +55,6 @@ bool encloses(const struct stmt *outer, const struct stmt *inner);  /* or equal 
 struct stmt *top_of(struct stmt *t);                                /* ancestor in the procedure's body */
 const char *tail_name(const char *loop);                            /* "acc.oc" -> "oc" */
 void vars_below(struct step *s, struct block *b, struct vars *out); /* variables of all loops in b */
-bool has_var(const struct vars *l, const struct var *v);
 bool uses_any(struct step *s, expr e, const struct vars *l);
 void subst_var(struct step *s, struct block *b, const struct var *v, expr by);
 
@@ -90,13 +86,8 @@ struct stmt *opaque_in(struct step *s, struct block *b);
 bool stmt_names(const struct stmt *t, const struct buf *b);
 const char *stmt_what(const struct stmt *t);
 
-/* Two iterations I and I' of the loops `moving` (everything else equal) touch cell a(I) and cell b(I'). What follows if
- * that is the same cell? never: it cannot be. fixed: variables that must have the same value in both. */
-struct meet {
-    bool never;
-    struct vars fixed;
-};
-struct meet cells_meet(struct step *s, const expr *a, const expr *b, int n, const struct vars *moving);
+/* Two iterations that differ in `moving` touch cell a and cell b: what follows if that is one cell? */
+struct meet step_meet(struct step *s, const expr *a, const expr *b, int n, const struct vars *moving);
 /* Ends of e while the variables `inner` run, as expressions over the others. false: not bounded so. */
 bool range_over(struct step *s, expr e, const struct vars *inner, expr *lo, expr *hi);
 /* What the `if`s around t say: is e >= 0 for certain there? */
