@@ -4,6 +4,7 @@
  * A buffer whose every access has constant indices (and lanes side by side) becomes variables, one for each vector or
  * single cell; gcc keeps such variables in registers, an array it would not. Any other becomes a local array. */
 #include "codegen/c_int.h"
+#include "lower/machine/machine.h"
 #include <string.h>
 
 /* ---- which cells are accessed, and how */
@@ -225,7 +226,7 @@ void c_declare_registers(struct fe *f, const struct buf *b, struct regs *r, cons
     int vectors = 0;
     flow_block(&w, home);
     for (int k = 0; k < r->pieces.n; k++) vectors += r->pieces.v[k].lanes > 1;
-    if (2 * vectors >= f->o->target->vregs) f->tile = f->loop;
+    if (2 * vectors >= machine_registers(f->o->target->machine)) f->tile = f->loop;
     for (int lanes = 1; lanes <= 1 << MAX_LANES_LOG; lanes *= 2) {
         struct text l = {0};
         enum dtype v = dtype_value(b->type);

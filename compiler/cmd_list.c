@@ -3,6 +3,7 @@
 #include "compiler/graph/rules.h"
 #include "ir/graph/op.h"
 #include "ir/loop/target.h"
+#include "lower/machine/machine.h"
 #include <string.h>
 
 static const char *kind_of(const struct op *op) {
@@ -67,11 +68,12 @@ int cmd_list_targets(const struct options *o) {
     struct text rows = {0};
     for (const struct target *const *t = nn_targets; *t; t++)
         if (o->json)
-            json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:s, s:s?, s:s?, s:s?, s:b, s:s, s:o}", "name",
-                                                  (*t)->name, "class", classes[(*t)->cls], "lanes", (*t)->lanes_f32,
-                                                  "cflags", (*t)->cflags ? (*t)->cflags : "", "needs", (*t)->needs,
-                                                  "cc", (*t)->cc, "runner", (*t)->runner, "native", is_native(*t),
-                                                  "help", (*t)->help, "instructions", instructions(*t)));
+            json_array_append_new(list,
+                                  json_pack("{s:s, s:s, s:i, s:s, s:s?, s:s?, s:s?, s:b, s:s, s:o}", "name", (*t)->name,
+                                            "class", classes[(*t)->cls], "lanes", machine_lanes((*t)->machine, F32),
+                                            "cflags", (*t)->cflags ? (*t)->cflags : "", "needs", (*t)->needs, "cc",
+                                            (*t)->cc, "runner", (*t)->runner, "native", is_native(*t), "help",
+                                            (*t)->help, "instructions", instructions(*t)));
         else
             text_printf(&rows, "%-16s %-4s %s%s\n", (*t)->name, classes[(*t)->cls], (*t)->help,
                         is_native(*t) ? "; this machine: native, auto" : "");

@@ -2,6 +2,7 @@
  * contraction or a window makes it, or a map reads one that is; windows that read past the edge give it a border. */
 #include "lower/layout.h"
 #include "ir/graph/op.h"
+#include "lower/machine/machine.h"
 #include <string.h>
 
 struct value_layout *layout_of_value(struct lowering *l, const struct value *v) {
@@ -9,7 +10,7 @@ struct value_layout *layout_of_value(struct lowering *l, const struct value *v) 
 }
 static int lanes_for(const struct lowering *l, const struct value *v) {
     int64_t channels;
-    int lanes = l->o->target->lanes_f32;
+    int lanes = machine_lanes(l->o->target->machine, F32);
     if (l->o->no_schedule || lanes < 2 || v->type.dtype != F32 || v->type.rank < 3 || v->type.rank > 5 ||
         !x_is_int(v->type.dims[1], &channels))
         return 0;
@@ -132,7 +133,7 @@ static void write_spec(struct lowering *l, struct value_layout *lay, int rank) {
     text_free(&t);
 }
 void choose_layouts(struct lowering *l, struct region *r, const struct groups *gs) {
-    if (l->o->no_schedule || l->o->target->cls == TC_GPU) return;
+    if (l->o->no_schedule || l->o->target->machine->gpu) return;
     for (struct node *n = r->first; n; n = n->next)
         if (n->op->control || classify_node(l->probes, n)->calls) find_plain(l, n);
     for (int i = 0; i < gs->list.n; i++) block_results(l, gs->list.v[i]);

@@ -4,6 +4,7 @@
 #include "ir/graph/op.h"
 #include "lower/group.h"
 #include "lower/layout.h"
+#include "lower/machine/machine.h"
 #include "lower/schedule/steps.h"
 #include <string.h>
 
@@ -197,7 +198,7 @@ static bool stays_kernel(struct lowering *l, struct node *n) {
     int k;
     bool inner;
     struct value_layout *lay = node_permutes(l->probes, n, &k, &inner) ? layout_of_value(l, n->ins.v[k]) : NULL;
-    return (lay && lay->spec) || l->o->target->cls == TC_GPU;
+    return (lay && lay->spec) || l->o->target->machine->gpu;
 }
 /* The views that the group reads through. Only their stages are kept, over buffers that do not exist. */
 static bool lower_views(struct lowering *l, const struct groups *gs, const struct group *gr) {

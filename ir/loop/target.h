@@ -38,16 +38,13 @@ struct board {
     uint32_t vectors, flash, flash_bytes, ram, ram_bytes, more, more_bytes;
 };
 
+struct machine;
 struct target {
     const char *name, *help; /* "x86-avx2" */
     enum target_class cls;
     enum emit_kind emit;
-    int lanes_f32;      /* vector lanes; 1: none */
-    int vregs;          /* vector registers; without vectors: of f32 */
-    bool loads_ahead;   /* compilers move loads ahead of their uses: gcc, except for x86 */
-    int64_t l1, l2;     /* bytes */
-    bool fma;           /* lowering writes X_FMA in contractions */
-    const char *cflags; /* of all files: -march=armv8-a */
+    const struct machine *machine; /* its numbers (lower/machine/machine.h) */
+    const char *cflags;            /* of all files: -march=armv8-a */
     /* What the CPU must have besides, in words of nn_cpu_lacks (runtime_stub/nn_rt.c); the kernels' files allow it to
      * the compiler by attribute, and nothing else of the program may use it. NULL: nothing. */
     const char *needs, *attribute;

@@ -1,9 +1,10 @@
 /* What several passes ask of a target and do to statements. See passes.h. */
 #include "lower/passes/passes.h"
+#include "lower/machine/machine.h"
 #include <string.h>
 
 int printed_lanes(const struct printing *o) {
-    return o->c99_strict || o->target->emit != EMIT_C_VECTOR ? 1 : o->target->lanes_f32;
+    return o->c99_strict || o->target->emit != EMIT_C_VECTOR ? 1 : machine_lanes(o->target->machine, F32);
 }
 const struct instr_row *printed_instr(const struct printing *o, const char *name) {
     for (const struct instr_row *const *r = o->target->instrs; r && *r && !o->c99_strict; r++)

@@ -2,17 +2,12 @@
  * level of cache and the rows that they meet in the second. See docs/schedules.md. */
 #include "lower/schedule/tiling.h"
 
-/* Cycles that a byte costs beside the multiply-adds: from the second level; from beyond it; partial sums of the result,
- * there and back. Fitted to convolutions of ResNet on AVX2 (Zen 3), each within 4 %. */
-enum { STREAMS = 16 }; /* that hardware prefetching follows at a time */
-static const double NEAR = 1.0 / 96, FAR = 1.0 / 24, SUMS = 1.0 / 64;
-
 struct shape {
     double products;        /* cycles of the multiply-adds */
     double x, w, y, panel;  /* bytes: rows, weights, result; a panel of weights */
     int64_t panels, tiles;  /* tiles of one row */
     int64_t extent, blocks; /* of the group, of the sum */
-    double l1, l2;
+    const struct machine *m;
 };
 struct choice {
     int64_t groups, chunk;
@@ -22,17 +17,18 @@ struct choice {
 static int64_t rows_of(const struct shape *s, int64_t groups) { return (s->extent + groups - 1) / groups; }
 /* How much of a working set has to come from beyond the second level again: that also holds what passes through. */
 static double missing(const struct shape *s, double bytes) {
-    double part = (bytes - s->l2 / 4) / (s->l2 * 3 / 4 + 1);
+    double l2 = (double)s->m->l2.bytes;
+    double part = (bytes - l2 / 4) / (l2 * 3 / 4 + 1);
     return part < 0 ? 0 : part > 1 ? 1 : part;
 }
 static double cost(const struct shape *s, struct choice c) {
     double groups = (double)c.groups, chunks = (double)(s->blocks / c.chunk), panels = (double)s->panels;
     double x_set = s->x / groups / (c.outside ? chunks : 1), y_set = s->y / groups / (c.outside ? 1 : panels);
-    double passes = s->panel / chunks <= s->l1 * 7 / 8 ? groups : (double)(s->extent * s->tiles);
-    double near = c.chunk > STREAMS ? 2 * NEAR : NEAR;
-    double sum = s->products + panels * s->x * (near + missing(s, x_set) * FAR);
-    sum += s->w * (passes * NEAR + (s->w <= s->l2 / 3 ? 1 : groups) * FAR);
-    sum += 2 * (chunks - 1) * s->y * (SUMS + missing(s, y_set) * FAR);
+    double l1 = (double)s->m->l1.bytes, l2 = (double)s->m->l2.bytes, near = s->m->l1.byte, far = s->m->l2.byte;
+    double passes = s->panel / chunks <= l1 * 7 / 8 ? groups : (double)(s->extent * s->tiles);
+    double sum = s->products + panels * s->x * ((c.chunk > s->m->streams ? 2 * near : near) + missing(s, x_set) * far);
+    sum += s->w * (passes * near + (s->w <= l2 / 3 ? 1 : groups) * far);
+    sum += 2 * (chunks - 1) * s->y * (s->m->partial_sum_byte + missing(s, y_set) * far);
     return s->extent % rows_of(s, c.groups) ? sum * 1.02 : sum; /* groups of two sizes: twice the code */
 }
 /* The next number of groups that differ in rows; 0: there is none. About 2 sqrt(extent) of them. */
@@ -88,20 +84,20 @@ void choose_blocks(struct plan *u, struct tiling *g) {
         if ((k = const_extent(g->q.acc->u.stage.red[i])) < 1) return;
         K *= k;
     }
-    if (u->t->lanes_f32 == 1 || !g->packed || g->row < 0 || g->rows < 1 || g->N < 1) return;
-    struct shape s = {.x = bytes_read(u, g), .l1 = (double)u->t->l1, .l2 = (double)u->t->l2};
+    if (lanes_of(u) == 1 || !g->packed || g->row < 0 || g->rows < 1 || g->N < 1) return;
+    struct shape s = {.x = bytes_read(u, g), .m = u->m};
     s.extent = g->group >= 0 ? const_extent(axis_var(g, g->group)) : 1;
     if (s.x < 0 || s.extent < 1) return;
     s.blocks = g->kred >= 0 ? (const_extent(g->q.acc->u.stage.red[g->kred]) + g->kblock - 1) / g->kblock : 1;
     s.panels = (g->N + g->nv - 1) / g->nv, s.tiles = (g->rows + g->mr - 1) / g->mr;
     s.panel = (double)K * g->nv * 4, s.w = s.panel * (double)s.panels;
     s.y = (double)(g->N * g->rows * s.extent) * 4;
-    s.products = s.y / 4 * (double)K / u->t->lanes_f32 / 2;
+    s.products = s.y / 4 * (double)K / lanes_of(u) / machine_multiply_add(u->m, F32)->starts;
     struct choice c = best_choice(&s, g->rows > 1 && !g->rest && !epilogue_reads_result_shape(u, g));
     if (c.groups > 1) g->together = rows_of(&s, c.groups);
     if (c.chunk < s.blocks) g->chunk = c.chunk, g->outside = c.outside;
-    double lines = s.panel / 64 * (double)c.chunk / (double)s.blocks;
+    double lines = s.panel / u->m->line * (double)c.chunk / (double)s.blocks;
     double tiles = (double)(s.tiles * (g->together ? g->together : s.extent));
-    g->prefetch = s.w > s.l1 && g->kred >= 0;
+    g->prefetch = s.w > (double)u->m->l1.bytes && g->kred >= 0;
     g->often = 2 * lines >= tiles * (double)c.chunk;
 }

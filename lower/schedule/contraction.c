@@ -3,8 +3,6 @@
 #include "lower/schedule/tiling.h"
 #include <string.h>
 
-enum { LATENCY = 4, PIPES = 2 }; /* of a multiply-add, in cycles; and how many start in one: every core of interest */
-enum { MOST_VECTORS = 8 };       /* in a panel */
 /* What is left out when a step is refused, in this order. */
 enum { WITHOUT_NOTHING, WITHOUT_LONE, WITHOUT_PREFETCH, WITHOUT_CHUNKS, WITHOUT_GROUPS, WITHOUT_LANES, ATTEMPTS };
 
@@ -51,10 +49,10 @@ static bool try_lane(struct plan *u, struct tiling *g, int axis, bool scattered)
         expr vec = side ? q->a : q->b, other = side ? q->b : q->a;
         int at = dim_of(vec, v);
         bool packed = vec->u.buf->data && at >= 0;
-        if (!packed && u->t->lanes_f32 > 1 && (scattered || !lies_along(u, vec, v))) continue;
+        if (!packed && lanes_of(u) > 1 && (scattered || !lies_along(u, vec, v))) continue;
         int64_t per = channels_of_group(u->c, other, v);
-        int lanes = u->t->lanes_f32;
-        while (per && per % lanes && !(scattered && per > lanes && per <= MOST_VECTORS * lanes)) lanes /= 2;
+        int lanes = lanes_of(u);
+        while (per && per % lanes && !(scattered && per > lanes && per <= u->m->panel_vectors * lanes)) lanes /= 2;
         if (per && (lanes < 2 || !packed)) continue;
         g->vec = vec, g->scalar = other, g->lane = axis, g->packed = packed, g->scattered = scattered;
         g->per = per, g->lanes = lanes;
@@ -74,11 +72,11 @@ static bool choose_scalar_lane(struct plan *u, struct tiling *g) {
 }
 static bool choose_lane(struct plan *u, struct tiling *g) {
     struct contraction *q = &g->q;
-    if (u->t->lanes_f32 == 1) return choose_scalar_lane(u, g);
+    if (lanes_of(u) == 1) return choose_scalar_lane(u, g);
     const struct param_layout *ly = layout_of(u->p, u->l, q->out->u.stage.buf);
     int last = q->naxes - 1;
     if (ly && ly->block) {
-        if (ly->block != u->t->lanes_f32 || last < 1 || !try_lane(u, g, 1, false)) return false;
+        if (ly->block != lanes_of(u) || last < 1 || !try_lane(u, g, 1, false)) return false;
         g->blocked = true;
         g->padded = const_extent(axis_var(g, 1)) % (g->per ? g->lanes : ly->block) != 0; /* groups fill their panels */
         return g->packed || !g->padded;
@@ -96,25 +94,26 @@ static void choose_rows(struct plan *u, struct tiling *g) {
         else if (g->group < 0) g->group = k;
     }
     g->N = const_extent(axis_var(g, g->lane));
-    if (g->padded) g->N = (g->N + u->t->lanes_f32 - 1) / u->t->lanes_f32 * u->t->lanes_f32;
+    if (g->padded) g->N = (g->N + lanes_of(u) - 1) / lanes_of(u) * lanes_of(u);
     g->rows = g->row >= 0 ? const_extent(axis_var(g, g->row)) : 1;
 }
 
 /* ---- the tile */
 static double most(double a, double b) { return a > b ? a : b; }
 /* Cycles of one step of the sum in one tile: multiply-adds, the latency of their chains, loads. */
-static double tile_cycles(int64_t mr, int64_t nr) {
-    double products = (double)(mr * nr) / PIPES, loads = (double)(mr + nr) / 2;
-    return most(most(products, LATENCY), loads) + 0.02 * (double)(mr + nr);
+static double tile_cycles(const struct machine *m, int64_t mr, int64_t nr) {
+    const struct operation *sum = machine_multiply_add(m, F32), *load = machine_op(m, X_LOAD, F32);
+    double products = (double)(mr * nr) / sum->starts, loads = (double)(mr + nr) / load->starts;
+    return most(most(products, sum->latency), loads) + 0.02 * (double)(mr + nr);
 }
-static double row_cycles(int64_t rows, int64_t mr, int64_t nr) {
+static double row_cycles(const struct machine *m, int64_t rows, int64_t mr, int64_t nr) {
     int64_t tiles = (rows + mr - 1) / mr, q = rows / tiles, more = rows % tiles;
-    return (double)more * tile_cycles(q + 1, nr) + (double)(tiles - more) * tile_cycles(q, nr);
+    return (double)more * tile_cycles(m, q + 1, nr) + (double)(tiles - more) * tile_cycles(m, q, nr);
 }
-/* Without vectors: 4 x 2 cells, or 4 x 4 where there are registers; what lies along short axes is given to the other.
- * The code stays small, and the lengths of tiles that are left are few. */
+/* Without vectors: 4 x 2 cells, or 4 x 4 where the machine has a longer body; what lies along short axes is given to
+ * the other. The code stays small, and the lengths of tiles that are left are few. */
 static void choose_scalar_tile(struct plan *u, struct tiling *g) {
-    int cells = u->t->vregs >= 32 ? 16 : 8;
+    int cells = u->m->body;
     g->nr = g->N > 0 && g->N < 4 ? (int)g->N : 4;
     g->mr = g->nr == 1 ? 8 : cells / g->nr;
     if (g->rows >= 0 && g->rows < g->mr) {
@@ -127,18 +126,18 @@ static void choose_scalar_tile(struct plan *u, struct tiling *g) {
  * compilers load ahead. Tiles are balanced, so that no small one remains. The fewest cycles for all rows and all
  * vectors win. */
 static void choose_tile(struct plan *u, struct tiling *g) {
-    int lanes = g->lanes;
+    int lanes = g->lanes, registers = machine_registers(u->m);
     int64_t cells = g->per ? g->per : g->N; /* a panel does not reach into another group */
     int64_t vectors = cells > 0 ? (cells + lanes - 1) / lanes : 1 << 20, rows = g->rows > 0 ? g->rows : 1 << 20;
     double best = 0;
     g->mr = g->nr = 1;
-    for (int nr = 1; nr <= MOST_VECTORS && nr <= vectors; nr++) {
+    for (int nr = 1; nr <= u->m->panel_vectors && nr <= vectors; nr++) {
         if (g->per && (g->per % lanes ? nr != vectors : vectors % nr != 0)) continue;
-        int64_t fits = u->t->loads_ahead ? (u->t->vregs - nr) / (nr + 1) : (u->t->vregs - 1 - nr) / nr;
-        if (fits < 2) fits = nr + 2 <= u->t->vregs ? 1 : 0; /* one row: its operands come from memory */
+        int64_t fits = u->m->loads_ahead ? (registers - nr) / (nr + 1) : (registers - 1 - nr) / nr;
+        if (fits < 2) fits = nr + 2 <= registers ? 1 : 0; /* one row: its operands come from memory */
         if (fits < 1) continue;
         int64_t mr = rows < fits ? rows : fits, panels = vectors / nr, left = vectors % nr;
-        double cycles = (double)panels * row_cycles(rows, mr, nr) + (left ? row_cycles(rows, mr, left) : 0);
+        double cycles = (double)panels * row_cycles(u->m, rows, mr, nr) + (left ? row_cycles(u->m, rows, mr, left) : 0);
         if (best == 0 || cycles < best * 0.995) best = cycles, g->mr = (int)mr, g->nr = nr;
     }
     if (g->rows > 0) {
@@ -184,7 +183,7 @@ static bool choose_sum(struct plan *u, struct tiling *g) {
     const struct param_layout *ls = layout_of(u->p, u->l, g->scalar->u.buf), *lv = layout_of(u->p, u->l, g->vec->u.buf);
     if (lv && lv->block) return false;
     g->kred = -1, g->kblock = 0;
-    if (u->t->lanes_f32 == 1) return true; /* nothing is done once in so many steps */
+    if (lanes_of(u) == 1) return true; /* nothing is done once in so many steps */
     g->kred = main_red(g);
     if (ls && ls->block) {
         if (one_channel(u, g)) return g->kred = -1, true;
@@ -215,7 +214,7 @@ static void choose_order(struct plan *u, struct tiling *g) {
     int inner = -1;
     int64_t most = 1;
     g->norder = 0;
-    for (int k = 0; k < g->q.nred && g->kred < 0 && u->t->lanes_f32 > 1; k++) {
+    for (int k = 0; k < g->q.nred && g->kred < 0 && lanes_of(u) > 1; k++) {
         const struct var *v = g->q.acc->u.stage.red[k];
         int64_t n = const_extent(v);
         if ((n < 0 || n >= most) && !slides_along_rows(u, g, v)) inner = k, most = n < 0 ? most : n;
@@ -261,7 +260,8 @@ static void pack(struct plan *u, const struct tiling *g) {
  * many). A tile of one row waits for its own multiply-adds, unless it takes more vectors than others: so many panels.
  * 0: no such tile is wanted. */
 static int64_t lone_panels(struct plan *u, const struct tiling *g) {
-    int64_t wide = LATENCY * PIPES / g->nr, lo, hi;
+    const struct operation *sum = machine_multiply_add(u->m, F32);
+    int64_t wide = (int64_t)(sum->latency * sum->starts) / g->nr, lo, hi;
     if (g->row < 0 || g->rows >= 0 || g->N <= g->nv || g->lanes < 2 || g->scattered || g->per || wide < 2) return 0;
     if (g->blocked) return 0;
     x_bounds(u->c, axis_var(g, g->row)->extent, &lo, &hi);
@@ -322,11 +322,10 @@ static void lanes_last(struct plan *u, const struct tiling *g) { /* in the accum
  * nobody shares the core: with a busy neighbour on its other thread such loops took 10 - 25 % longer. What compilers
  * load ahead in longer iterations needs registers that the tile has taken; so do products that are added by another
  * instruction. */
-static int straight_steps(const struct target *t, const struct tiling *g) {
-    enum { STRAIGHT = 48 }; /* multiply-adds in one iteration */
+static int straight_steps(const struct machine *m, const struct tiling *g) {
     int steps = 1;
-    if (g->kred < 0 || g->lanes < 2 || t->loads_ahead || !t->fma) return 1;
-    while (g->kblock % (2 * steps) == 0 && 2 * steps * g->mr * g->nr <= STRAIGHT) steps *= 2;
+    if (g->kred < 0 || g->lanes < 2 || m->loads_ahead || !machine_op(m, X_FMA, F32)) return 1;
+    while (g->kblock % (2 * steps) == 0 && 2 * steps * g->mr * g->nr <= m->body) steps *= 2;
     return steps;
 }
 static void sum_loops(struct plan *u, const struct tiling *g) {
@@ -340,7 +339,7 @@ static void sum_loops(struct plan *u, const struct tiling *g) {
         add_rows(u, g);
         text_printf(&u->s, " %s\n", lane);
     }
-    int steps = straight_steps(u->t, g);
+    int steps = straight_steps(u->m, g);
     if (g->kred >= 0)
         text_printf(&u->s, "split %s %d kb %s%s\n", red_loop(u->c, q->acc, g->kred), g->kblock, steps > 1 ? "ki" : "ko",
                     g->rest ? " cut" : "");
@@ -392,7 +391,7 @@ bool schedule_contraction(struct plan *u) {
     if (!choose_lane(u, &g) || !choose_sum(u, &g)) return false;
     choose_rows(u, &g);
     choose_order(u, &g);
-    if (u->t->lanes_f32 == 1) choose_scalar_tile(u, &g);
+    if (lanes_of(u) == 1) choose_scalar_tile(u, &g);
     else choose_tile(u, &g);
     choose_blocks(u, &g);
     g.lone = lone_panels(u, &g);

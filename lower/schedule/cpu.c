@@ -73,7 +73,7 @@ static bool is_last(const struct buf *b, int dim) {
     return true;
 }
 void plan_channels(struct plan *u, const struct stmt *out, const struct buf *besides) {
-    int lanes = u->t->lanes_f32;
+    int lanes = lanes_of(u);
     bool full = const_extent(out->u.stage.axes[1]) % lanes == 0;
     for (int i = 0; i < u->p->params.n; i++) {
         const struct buf *b = u->p->params.v[i].buf;
@@ -85,7 +85,7 @@ void plan_channels(struct plan *u, const struct stmt *out, const struct buf *bes
     }
 }
 void plan_widen(struct plan *u, const char *acc, const struct stmt *out) {
-    int lanes = u->t->lanes_f32;
+    int lanes = lanes_of(u);
     if (const_extent(out->u.stage.axes[1]) % lanes == 0) return;
     if (acc) text_printf(&u->s, "widen %s %d\n", acc, lanes);
     text_printf(&u->s, "widen %s %d\n", axis_loop(u->c, out, 1), lanes);
@@ -97,11 +97,11 @@ static bool schedule_plain(struct plan *u, bool inlined) {
     if (inlined) plan_inline_maps(u);
     return !u->s.s || plan_apply(u);
 }
-void schedule_cpu(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l,
+void schedule_cpu(struct ctx *c, struct proc *p, const struct machine *m, const struct param_layout *l,
                   struct kernel_info *k) {
-    struct plan u = {c, p, t, k, l, {0}};
+    struct plan u = {c, p, m, k, l, {0}};
     bool done = k ? schedule_contraction(&u) || schedule_window(&u) || schedule_blocked_map(&u) ||
-                        schedule_rows(c, p, t, l, k) || schedule_cells(&u) || schedule_plain(&u, true)
+                        schedule_rows(c, p, m, l, k) || schedule_cells(&u) || schedule_plain(&u, true)
                   : schedule_nests(&u);
     if (!done && !schedule_plain(&u, false)) BUG("kernel %s does not take its layouts", p->name);
     text_free(&u.s);

@@ -9,11 +9,12 @@
 struct plan { /* of one kernel's schedule, and the text that grows */
     struct ctx *c;
     struct proc *p;
-    const struct target *t;
+    const struct machine *m;
     struct kernel_info *k;
     const struct param_layout *l;
     struct text s;
 };
+static inline int lanes_of(const struct plan *u) { return machine_lanes(u->m, F32); }
 /* Each writes and applies a schedule, or leaves the kernel alone and returns false. */
 bool schedule_contraction(struct plan *u);
 bool schedule_window(struct plan *u);

@@ -7,11 +7,10 @@
 #include "lower/schedule/steps.h"
 #include <string.h>
 
-enum { THREADS = 256, FEW_THREADS = 64, WARP = 32, FEW_CELLS = 1 << 14 };
-
 struct plan {
     struct ctx *c;
     struct proc *p;
+    const struct gpu *g;
     struct kernel_info *k;
     struct text s;
     int accs; /* accumulators made */
@@ -19,15 +18,15 @@ struct plan {
 
 /* ---- one thread for each cell */
 /* Threads of a block: all that a small result has, few when the result is too small to fill the machine otherwise. */
-static int64_t threads_for(const struct stmt *s) {
+static int64_t threads_for(const struct gpu *g, const struct stmt *s) {
     int64_t cells = 1;
     for (int k = 0; k < s->u.stage.naxes; k++) {
         int64_t n = const_extent(s->u.stage.axes[k]);
         cells = n < 0 ? INT64_MAX : sat_mul(cells, n);
     }
-    if (cells >= FEW_CELLS) return THREADS;
-    int64_t whole = (cells + WARP - 1) / WARP * WARP;
-    return whole < WARP ? WARP : whole < FEW_THREADS ? whole : FEW_THREADS;
+    if (cells >= g->few_cells) return g->block_threads;
+    int64_t whole = (cells + g->warp - 1) / g->warp * g->warp;
+    return whole < g->warp ? g->warp : whole < g->few_threads ? whole : g->few_threads;
 }
 /* The stage's nest as blocks of threads over its cells; *thread gets the name of the thread loop. */
 static void cells_nest(struct plan *u, const struct stmt *s, const char **thread) {
@@ -38,7 +37,7 @@ static void cells_nest(struct plan *u, const struct stmt *s, const char **thread
         all = name;
     }
     *thread = internf(u->c->names, "%s.thread", base);
-    text_printf(&u->s, "split %s %lld %s.block %s guard\n", all, (long long)threads_for(s), base, *thread);
+    text_printf(&u->s, "split %s %lld %s.block %s guard\n", all, (long long)threads_for(u->g, s), base, *thread);
 }
 static void bind(struct plan *u, const struct stmt *s) {
     const char *base = s->u.stage.buf->base;
@@ -105,9 +104,7 @@ static bool schedule_cells(struct plan *u, const struct param_layout *l, bool in
     return ok;
 }
 
-/* ---- products of matrices: 64 x 64 cells a block, 4 x 4 a thread, operands through shared memory */
-enum { TILE = 64, CELL = 4, DEPTH = 16, SIDE = TILE / CELL, SMALL_SIDE = 24, MAX_GRID_YZ = 65535 };
-
+/* ---- products of matrices: a tile of cells a block, a square of them a thread, operands through shared memory */
 static bool at_least(const struct var *v, int64_t n) {
     int64_t e = const_extent(v);
     return e < 0 || e >= n;
@@ -119,7 +116,7 @@ static int last_role(const struct contraction *q, enum axis_role role) {
 }
 /* "as" in shared memory, filled by all threads of the block. */
 static void shared_operand(struct plan *u, expr load, const char *name) {
-    int nd = load->n;
+    int nd = load->n, side = u->g->tile / u->g->cell;
     const char *all = internf(u->c->names, "%s.d0", name);
     text_printf(&u->s, "compute_at %s ko shared\n", name);
     for (int d = 1; d < nd; d++) {
@@ -127,8 +124,8 @@ static void shared_operand(struct plan *u, expr load, const char *name) {
         text_printf(&u->s, "fuse %s %s.d%d %s\n", all, name, d, next);
         all = next;
     }
-    text_printf(&u->s, "split %s %d %s.o %s.t\nsplit %s.t %d %s.ty %s.tx\nreorder %s.ty %s.tx %s.o\n", all, SIDE * SIDE,
-                name, name, name, SIDE, name, name, name, name, name);
+    text_printf(&u->s, "split %s %d %s.o %s.t\nsplit %s.t %d %s.ty %s.tx\nreorder %s.ty %s.tx %s.o\n", all, side * side,
+                name, name, name, side, name, name, name, name, name);
     text_printf(&u->s, "kind unroll %s.o\nkind gpu.thread.y %s.ty\nkind gpu.thread.x %s.tx\n", name, name, name);
 }
 /* The sum's name: a reduction that is the result itself gets an accumulator of its own. */
@@ -154,43 +151,45 @@ static const char *fused_others(struct plan *u, const struct contraction *q, int
     }
     return outer;
 }
-static bool below_grid(struct ctx *c, expr n) {
+static bool below_grid(struct plan *u, expr n) {
     int64_t lo, hi;
     if (n->op == X_POISON) return false;
-    x_bounds(c, n, &lo, &hi);
-    return lo <= MAX_GRID_YZ; /* more, found in the run, is refused by the launch */
+    x_bounds(u->c, n, &lo, &hi);
+    return lo <= u->g->max_grid_yz; /* more, found in the run, is refused by the launch */
 }
 static bool product_text(struct plan *u, const struct contraction *q) {
     struct ctx *c = u->c;
+    const struct gpu *g = u->g;
     int m = last_role(q, ROLE_M), n = q->n_axis;
     expr others, tiles;
     if (m < 0 || n < 0 || q->nred != 1 || q->a->has_fill || q->b->has_fill || q->out->u.stage.naxes != q->naxes ||
-        !at_least(q->acc->u.stage.axes[m], SMALL_SIDE) || !at_least(q->acc->u.stage.axes[n], SMALL_SIDE) ||
-        !at_least(q->acc->u.stage.red[0], DEPTH) || q->a->u.buf == q->b->u.buf)
+        !at_least(q->acc->u.stage.axes[m], g->least) || !at_least(q->acc->u.stage.axes[n], g->least) ||
+        !at_least(q->acc->u.stage.red[0], g->depth) || q->a->u.buf == q->b->u.buf)
         return false;
     const char *acc = sum_of(u, q);
     const char *am = q->acc->u.stage.axes[m]->name, *an = q->acc->u.stage.axes[n]->name;
-    text_printf(&u->s, "split %s %d y.bm y.m1 guard\nsplit y.m1 %d y.tm y.m4\n", axis_loop(c, q->out, m), TILE, CELL);
-    text_printf(&u->s, "split %s %d y.bn y.n1 guard\nsplit y.n1 %d y.tn y.n4\nreorder", axis_loop(c, q->out, n), TILE,
-                CELL);
+    text_printf(&u->s, "split %s %d y.bm y.m1 guard\nsplit y.m1 %d y.tm y.m4\n", axis_loop(c, q->out, m), g->tile,
+                g->cell);
+    text_printf(&u->s, "split %s %d y.bn y.n1 guard\nsplit y.n1 %d y.tn y.n4\nreorder", axis_loop(c, q->out, n),
+                g->tile, g->cell);
     for (int k = 0; k < q->naxes; k++)
         if (k != m && k != n) text_printf(&u->s, " %s", axis_loop(c, q->out, k));
     text_add(&u->s, " y.bm y.bn y.tm y.tn y.m4 y.n4\n");
     const char *outer = fused_others(u, q, m, &others);
-    tiles = x_divi(c, x_addi(c, q->acc->u.stage.axes[m]->extent, TILE - 1), TILE);
+    tiles = x_divi(c, x_addi(c, q->acc->u.stage.axes[m]->extent, g->tile - 1), g->tile);
     /* only x counts without end: it is for the axis that may be long */
     int64_t lo, hi;
     x_bounds(c, others, &lo, &hi);
-    bool m_on_x = below_grid(c, others) && (hi <= MAX_GRID_YZ || !x_is_int(tiles, &hi));
-    if (!m_on_x && !below_grid(c, tiles)) return false;
-    if (!below_grid(c, x_divi(c, x_addi(c, q->acc->u.stage.axes[n]->extent, TILE - 1), TILE))) return false;
+    bool m_on_x = below_grid(u, others) && (hi <= g->max_grid_yz || !x_is_int(tiles, &hi));
+    if (!m_on_x && !below_grid(u, tiles)) return false;
+    if (!below_grid(u, x_divi(c, x_addi(c, q->acc->u.stage.axes[n]->extent, g->tile - 1), g->tile))) return false;
     text_printf(&u->s, "compute_at %s y.bn\nsplit %s.%s %d acc.tm acc.m4\nsplit %s.%s %d acc.tn acc.n4\n", acc, acc, am,
-                CELL, acc, an, CELL);
-    text_printf(&u->s, "split %s.%s %d ko ki guard\nreorder ko", acc, q->acc->u.stage.red[0]->name, DEPTH);
+                g->cell, acc, an, g->cell);
+    text_printf(&u->s, "split %s.%s %d ko ki guard\nreorder ko", acc, q->acc->u.stage.red[0]->name, g->depth);
     other_axes(u, q, acc, m);
     text_printf(&u->s, " acc.tm acc.tn ki acc.m4 acc.n4\nlayout %s [", acc);
     for (int k = 0; k < q->naxes; k++)
-        if (k == m || k == n) text_printf(&u->s, "%s%d/%d %d%%%d", k ? " " : "", k, CELL, k, CELL);
+        if (k == m || k == n) text_printf(&u->s, "%s%d/%d %d%%%d", k ? " " : "", k, g->cell, k, g->cell);
         else text_printf(&u->s, "%s%d", k ? " " : "", k);
     text_printf(&u->s, "]\ncache_read %s as %s\ncache_read %s bs %s\n", q->a->u.buf->base, acc, q->b->u.buf->base, acc);
     shared_operand(u, q->a, "as");
@@ -204,20 +203,19 @@ static bool product_text(struct plan *u, const struct contraction *q) {
 
 /* ---- other contractions: a thread computes a few results along N, for each of which it uses what it loads of a */
 /* How many: as N allows, as long as there are threads enough. */
-static int64_t results_of_thread(const struct contraction *q) {
-    enum { MOST = 8, ENOUGH = 1 << 13 };
-    int64_t cells = 1, n = const_extent(q->acc->u.stage.axes[q->n_axis]), r = MOST;
+static int64_t results_of_thread(const struct gpu *g, const struct contraction *q) {
+    int64_t cells = 1, n = const_extent(q->acc->u.stage.axes[q->n_axis]), r = g->results;
     for (int k = 0; k < q->naxes; k++) {
         int64_t e = const_extent(q->acc->u.stage.axes[k]);
         cells = e < 0 ? INT64_MAX : sat_mul(cells, e);
     }
-    while (r > 1 && (n < 1 || n % r || cells / r < ENOUGH)) r /= 2;
+    while (r > 1 && (n < 1 || n % r || cells / r < g->enough)) r /= 2;
     return r;
 }
 static bool few_text(struct plan *u, const struct contraction *q) {
     struct ctx *c = u->c;
     if (q->n_axis < 0 || q->out->u.stage.naxes != q->naxes) return false;
-    int64_t r = results_of_thread(q);
+    int64_t r = results_of_thread(u->g, q);
     const char *all = NULL;
     if (r < 2) return false;
     const char *acc = sum_of(u, q), *each = internf(c->names, "%s.%s", acc, q->acc->u.stage.axes[q->n_axis]->name);
@@ -229,8 +227,8 @@ static bool few_text(struct plan *u, const struct contraction *q) {
         if (all) text_printf(&u->s, "fuse %s %s y.cell%d\n", all, next, k);
         all = all ? internf(c->names, "y.cell%d", k) : next;
     }
-    text_printf(&u->s, "split %s %d y.block y.thread guard\ncompute_at %s y.thread\nreorder", all, FEW_THREADS * 2,
-                acc);
+    text_printf(&u->s, "split %s %d y.block y.thread guard\ncompute_at %s y.thread\nreorder", all,
+                u->g->few_threads * 2, acc);
     for (int k = 0; k < q->nred; k++) text_printf(&u->s, " %s.%s", acc, q->acc->u.stage.red[k]->name);
     other_axes(u, q, acc, q->n_axis);
     text_printf(&u->s, " %s\nkind unroll %s y.each\nkind gpu.block.x y.block\nkind gpu.thread.x y.thread\n", each,
@@ -251,10 +249,10 @@ static bool schedule_contraction(struct plan *u, const struct param_layout *l,
     return ok;
 }
 
-void schedule_gpu(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l,
+void schedule_gpu(struct ctx *c, struct proc *p, const struct machine *m, const struct param_layout *l,
                   struct kernel_info *k) {
-    struct plan u = {.c = c, .p = p, .k = k};
+    struct plan u = {.c = c, .p = p, .g = m->gpu, .k = k};
     if (k && (schedule_contraction(&u, l, product_text) || schedule_contraction(&u, l, few_text))) return;
     if (k && (schedule_cells(&u, l, true) || schedule_cells(&u, l, false))) return;
-    schedule_cpu(c, p, t, l, NULL);
+    schedule_cpu(c, p, m, l, NULL);
 }

@@ -2,7 +2,7 @@
 #include "lower/schedule/cpu.h"
 
 bool schedule_blocked_map(struct plan *u) {
-    int lanes = u->t->lanes_f32;
+    int lanes = lanes_of(u);
     struct kernel_info *k = u->k;
     const struct param_layout *ly = layout_of(u->p, u->l, k->out->u.stage.buf);
     if (lanes < 2 || !ly || ly->block != lanes || k->nreductions || k->nparams_out != 1 || !lanes_fit(k->out))
@@ -18,7 +18,7 @@ bool schedule_blocked_map(struct plan *u) {
 /* Nests of stores into a blocked result (Concat), the channels innermost as one vector. The loops of such nests have
  * the names of their axes, the same in each. */
 bool schedule_nests(struct plan *u) {
-    int lanes = u->t->lanes_f32, n = 0;
+    int lanes = lanes_of(u), n = 0;
     const struct stmt *first = u->p->body.first;
     while (first && first->kind == S_ALLOC) first = first->next;
     const struct param_layout *ly = NULL;

@@ -81,7 +81,7 @@ static void nest_of_cells(struct cells *q) {
 static bool attempt(struct cells *q, bool keep) {
     struct plan *u = q->u;
     struct kernel_info *k = u->k;
-    int lanes = u->t->lanes_f32;
+    int lanes = lanes_of(u);
     plan_start(u);
     for (int i = 0; i < k->stages.n; i++)
         if (k->stages.v[i]->u.stage.buf->scope != SC_PARAM && !(keep && worth_keeping(k, k->stages.v[i])))
@@ -133,7 +133,7 @@ static bool find_across(void *env, expr e) {
 /* A few cells of the result's last axis at a time, so that a line of the operand serves as long as it is there. */
 static bool attempt_across(struct cells *q) {
     struct plan *u = q->u;
-    int last = q->naxes - 1, tile = u->t->lanes_f32;
+    int last = q->naxes - 1, tile = lanes_of(u);
     struct across a = {q, NULL, -1, 0};
     for (int i = 0; i < u->k->stages.n; i++) {
         a.s = u->k->stages.v[i];
@@ -177,8 +177,8 @@ bool schedule_cells(struct plan *u) {
         if (q.nout == RESULTS_MAX) return false;
         q.out[q.nout++] = s;
     }
-    if (u->t->lanes_f32 < 2 && !keep) return false;
+    if (lanes_of(u) < 2 && !keep) return false;
     q.naxes = k->out->u.stage.naxes;
     while (!keep && q.merged < q.naxes && merges(&q, q.naxes - 1 - q.merged)) q.merged++;
-    return attempt(&q, keep) || (u->t->lanes_f32 > 1 && !keep && attempt_across(&q));
+    return attempt(&q, keep) || (lanes_of(u) > 1 && !keep && attempt_across(&q));
 }

@@ -6,7 +6,7 @@
 #include "lower/schedule/steps.h"
 #include <string.h>
 
-enum { MAX_STAGES = 128, STACK_CELLS = 4096 };
+enum { MAX_STAGES = 128 };
 /* How the lanes run: over the cells of a row, or over rows whose cells of equal place lie side by side. */
 enum lane_mode { LANES_NONE, LANES_INNER, LANES_OUTER };
 struct row_stage {
@@ -21,7 +21,7 @@ struct row_stage {
 struct rows {
     struct ctx *c;
     struct proc *p;
-    const struct target *t;
+    const struct machine *m;
     const struct kernel_info *k;
     const struct param_layout *l;
     struct row_space r;
@@ -33,6 +33,8 @@ struct rows {
     const char *at; /* the loop that one row is computed in; NULL: there is one row only */
     struct text s;
 };
+
+static int lanes_of(const struct rows *q) { return machine_lanes(q->m, F32); }
 
 /* ---- what stages do */
 struct costs {
@@ -122,15 +124,15 @@ static bool mode_fits(struct rows *q) {
     for (int i = 0; i < q->n && !s; i++)
         if (q->v[i].s->u.stage.op != RED_NONE) s = q->v[i].s;
     const struct var *v = fast_var(q, s);
-    if (q->t->lanes_f32 < 2 || !v) return false;
+    if (lanes_of(q) < 2 || !v) return false;
     q->lane_role = row_role(&q->r, v);
     return q->mode == LANES_INNER || axis_of_role(q, q->out->s, q->lane_role);
 }
 /* Accumulators hide the latency of an addition; a short row has no use for many, and the rest is done one by one. */
 static int parts_for(const struct rows *q, const struct var *v) {
-    int64_t n = const_extent(v), lanes = q->t->lanes_f32;
-    if (n < 0) return (int)(2 * lanes);
-    return (int)(n >= 16 * lanes ? 4 * lanes : n >= 4 * lanes ? 2 * lanes : n >= lanes ? lanes : 0);
+    int64_t n = const_extent(v), lanes = lanes_of(q), most = machine_op(q->m, X_ADD, F32)->latency;
+    if (n < 0) return (int)(most / 2 * lanes);
+    return (int)(n >= 4 * most * lanes ? most * lanes : n >= most * lanes ? most / 2 * lanes : n >= lanes ? lanes : 0);
 }
 static void choose_lanes(struct rows *q, struct row_stage *st) {
     const struct stmt *s = st->s;
@@ -163,8 +165,8 @@ static const char *half(struct rows *q, const struct row_stage *st) {
 static void partial_sums(struct rows *q, const struct row_stage *st) {
     if (!st->parts) return;
     text_printf(&q->s, "rfactor %s %s %d %s\n", st->name, loop(q, st->name, st->lane), st->parts, part(q, st));
-    if (st->parts > q->t->lanes_f32)
-        text_printf(&q->s, "rfactor %s %s.lane %d %s\n", st->name, st->name, q->t->lanes_f32, half(q, st));
+    if (st->parts > lanes_of(q))
+        text_printf(&q->s, "rfactor %s %s.lane %d %s\n", st->name, st->name, lanes_of(q), half(q, st));
 }
 /* Rows outside, their cells inside; with lanes over rows, these go innermost. */
 static void reorder(struct rows *q, const char *loops) { /* one loop has no order */
@@ -186,7 +188,7 @@ static void nest_of_rows(struct rows *q) {
     if (cells.s) text_add(&rows, cells.s);
     reorder(q, rows.s ? rows.s : " ");
     if (lane) {
-        text_printf(&q->s, "split %s %d rows lane cut2\n", loop(q, base, lane), q->t->lanes_f32);
+        text_printf(&q->s, "split %s %d rows lane cut2\n", loop(q, base, lane), lanes_of(q));
         text_add(&cells, " lane");
         reorder(q, cells.s);
         q->at = "rows";
@@ -194,20 +196,20 @@ static void nest_of_rows(struct rows *q) {
     text_free(&rows), text_free(&cells);
 }
 static const char *scratch_scope(const struct rows *q, const struct row_stage *st) {
-    int64_t cells = q->mode == LANES_OUTER ? q->t->lanes_f32 : 1;
+    int64_t cells = q->mode == LANES_OUTER ? lanes_of(q) : 1;
     if (st->scalar) return "reg";
     for (int k = 0; k < st->s->u.stage.naxes; k++) {
         const struct var *v = st->s->u.stage.axes[k];
         if (row_role(&q->r, v) != ROLE_INNER) continue;
-        if (const_extent(v) < 0 || const_extent(v) > STACK_CELLS) return "arena";
+        if (const_extent(v) < 0 || const_extent(v) > q->m->stack_cells) return "arena";
         cells *= const_extent(v);
     }
-    return cells > STACK_CELLS ? "arena" : "stack";
+    return cells > q->m->stack_cells ? "arena" : "stack";
 }
 static void place(struct rows *q, const struct row_stage *st) {
     if (!q->at) return;
     text_printf(&q->s, "compute_at %s %s %s\n", st->name, q->at, scratch_scope(q, st));
-    if (st->parts > q->t->lanes_f32) text_printf(&q->s, "compute_at %s %s\n", half(q, st), q->at);
+    if (st->parts > lanes_of(q)) text_printf(&q->s, "compute_at %s %s\n", half(q, st), q->at);
     if (st->parts) text_printf(&q->s, "compute_at %s %s\n", part(q, st), q->at);
 }
 static void axes_inside(struct rows *q, const struct row_stage *st, const char *name) {
@@ -221,7 +223,7 @@ static void reduced_outside(struct rows *q, const struct row_stage *st, const ch
 /* Partial results in vectors, added to one vector, whose lanes are then reduced in their order. */
 static void vector_reduction(struct rows *q, const struct row_stage *st) {
     const char *p = part(q, st), *h = half(q, st);
-    int lanes = q->t->lanes_f32;
+    int lanes = lanes_of(q);
     text_add(&q->s, "reorder");
     reduced_outside(q, st, p);
     text_printf(&q->s, " %s.k", p);
@@ -237,8 +239,8 @@ static void vector_reduction(struct rows *q, const struct row_stage *st) {
 }
 static void vector_cells(struct rows *q, const struct row_stage *st) {
     const char *name = st == q->out ? q->k->out->u.stage.buf->base : st->name;
-    text_printf(&q->s, "split %s %d cells%d lane%d cut2\nkind vector lane%d\n", loop(q, name, st->lane),
-                q->t->lanes_f32, number(q, st), number(q, st), number(q, st));
+    text_printf(&q->s, "split %s %d cells%d lane%d cut2\nkind vector lane%d\n", loop(q, name, st->lane), lanes_of(q),
+                number(q, st), number(q, st), number(q, st));
 }
 /* Lanes over rows: scratch has the rows innermost, reductions go on outside of them. */
 static void vector_rows(struct rows *q, const struct row_stage *st) {
@@ -294,11 +296,11 @@ static bool rows_with(struct rows *q, enum lane_mode mode) {
     text_free(&q->s);
     return ok;
 }
-bool schedule_rows(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l,
+bool schedule_rows(struct ctx *c, struct proc *p, const struct machine *m, const struct param_layout *l,
                    const struct kernel_info *k) {
     if (!k->nreductions || k->nparams_out != 1 || k->stages.n > MAX_STAGES) return false;
     struct rows *q = NEW(&c->arena, struct rows);
-    q->c = c, q->p = p, q->t = t, q->k = k, q->l = l;
+    q->c = c, q->p = p, q->m = m, q->k = k, q->l = l;
     return row_space(c, k->stages.v, k->stages.n, &q->r) &&
            (rows_with(q, LANES_INNER) || rows_with(q, LANES_OUTER) || rows_with(q, LANES_NONE));
 }

@@ -1,4 +1,4 @@
-/* The entry to scheduling: from a target's class to its heuristics. See schedule.h. */
+/* The entry to scheduling: from a machine to its heuristics. See schedule.h. */
 #include "lower/schedule/schedule.h"
 #include "lower/schedule/steps.h"
 
@@ -11,10 +11,11 @@ void layout_steps(struct text *t, const struct proc *p, const struct param_layou
     for (int k = 0; l && k < p->params.n; k++)
         if (l[k].spec) text_printf(t, "layout %s %s\n", p->params.v[k].buf->base, l[k].spec);
 }
-void schedule_kernel(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *layouts) {
+void schedule_kernel(struct ctx *c, struct proc *p, const struct machine *m, const struct param_layout *layouts) {
     struct kernel_info k;
     bool stages = kernel_info(c, p, &k);
-    if (stages && t->fma) use_fma(c, p); /* the stages of k stay as they were, for the heuristics to look at */
+    if (stages && machine_op(m, X_FMA, F32))
+        use_fma(c, p); /* the stages of k stay as they were, for the heuristics to look at */
     p->before = clone_proc(c, p, p->name);
-    (t->cls == TC_GPU ? schedule_gpu : schedule_cpu)(c, p, t, layouts, stages ? &k : NULL);
+    (m->gpu ? schedule_gpu : schedule_cpu)(c, p, m, layouts, stages ? &k : NULL);
 }

@@ -3,7 +3,7 @@
 #ifndef NN_LOWER_SCHEDULE_SCHEDULE_H
 #define NN_LOWER_SCHEDULE_SCHEDULE_H
 #include "ir/loop/loop.h"
-#include "ir/loop/target.h"
+#include "lower/machine/machine.h"
 
 /* The layout that was chosen for a parameter: axis 1 in blocks of `block` (0: not blocked), zero borders. */
 struct param_layout {
@@ -13,7 +13,7 @@ struct param_layout {
 }; /* spec: operand of the layout step; NULL: plain */
 /* Chooses and applies steps for a kernel; layouts: one per parameter, NULL: all plain. Without a fitting schedule the
  * kernel keeps plain loops, with its layouts. Constant parameters may get any layout: the caller packs. */
-void schedule_kernel(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *layouts);
+void schedule_kernel(struct ctx *c, struct proc *p, const struct machine *m, const struct param_layout *layouts);
 
 /* ---- shared by the heuristics (analyse.c) */
 /* A contraction kernel: acc[axes] = sum over red of a*b, then maps to the result. */
@@ -44,13 +44,13 @@ const char *red_loop(struct ctx *c, const struct stmt *stage, int k);
 const struct param_layout *layout_of(const struct proc *p, const struct param_layout *l, const struct buf *b);
 void layout_steps(struct text *t, const struct proc *p, const struct param_layout *l); /* the steps for all of them */
 /* Stages that share rows (rows.c). */
-bool schedule_rows(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l,
+bool schedule_rows(struct ctx *c, struct proc *p, const struct machine *m, const struct param_layout *l,
                    const struct kernel_info *k);
 /* The kernel reads x only to copy all of it, or what fills y, to y, *cells further on; all: it does nothing else. */
 bool kernel_copies(struct ctx *c, struct proc *p, const struct buf *y, const struct buf *x, int64_t *cells, bool *all);
 /* k NULL: the kernel has nests that were never stages. */
-void schedule_cpu(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l,
+void schedule_cpu(struct ctx *c, struct proc *p, const struct machine *m, const struct param_layout *l,
                   struct kernel_info *k);
-void schedule_gpu(struct ctx *c, struct proc *p, const struct target *t, const struct param_layout *l,
+void schedule_gpu(struct ctx *c, struct proc *p, const struct machine *m, const struct param_layout *l,
                   struct kernel_info *k);
 #endif

@@ -3,6 +3,12 @@
 #include "lower/schedule/cpu.h"
 
 bool lanes_fit(const struct stmt *s) { return s->u.stage.naxes > 1 && const_extent(s->u.stage.axes[1]) > 0; }
+/* A row's sums, what of the window is read for the next column too (two more), the 9 weights that a compiler keeps from
+ * row to row, and one to spare have to fit the registers; where few sums would, weights stay in memory. */
+static int sums_of_row(const struct machine *m) {
+    int registers = machine_registers(m), kept = (registers - 2 - 9 - 1) / 2;
+    return kept >= registers / 4 ? kept : registers / 2;
+}
 /* y's nest with the channel block innermost: rows of `tile` pixels inside of everything else. */
 void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const char *tile_of) {
     struct ctx *c = u->c;
@@ -11,9 +17,7 @@ void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const char 
     for (int k = 2; k < n; k++) text_printf(&u->s, " %s", axis_loop(c, out, k));
     text_add(&u->s, " cv\n");
     if (!tile_of) return;
-    /* A row's sums, what of the window is read for the next column too, and the 9 weights that a compiler keeps from
-     * row to row fit 32 registers; of 16, weights stay in memory. */
-    int64_t rows = n > 2 ? const_extent(out->u.stage.axes[last]) : 1, most = u->t->vregs >= 32 ? 10 : u->t->vregs / 2;
+    int64_t rows = n > 2 ? const_extent(out->u.stage.axes[last]) : 1, most = sums_of_row(u->m);
     if (n <= 2) text_printf(&u->s, "compute_at %s cb\n", tile_of);
     else if (rows > 0) {
         plan_tiles(u, axis_loop(c, out, last), "wo wi", rows, 1, most);
@@ -42,7 +46,7 @@ static void window_order(struct plan *u, const struct stmt *red, const char *acc
 }
 bool schedule_window(struct plan *u) {
     struct kernel_info *k = u->k;
-    int lanes = u->t->lanes_f32, at = 0;
+    int lanes = lanes_of(u), at = 0;
     const struct param_layout *ly = layout_of(u->p, u->l, k->out->u.stage.buf);
     if (lanes < 2 || !ly || ly->block != lanes || k->nreductions != 1 || k->nparams_out != 1) return false;
     while (k->stages.v[at]->u.stage.op == RED_NONE) at++;

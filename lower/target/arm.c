@@ -14,9 +14,8 @@ static const struct spell_row neon_rows[] = {{X_FMA, F32, 4, "vfmaq_f32(%c, %a, 
 
 /* What the rows share; each row says what it adds. */
 #define AARCH64                                                                                                        \
-    .cls = TC_CPU, .emit = EMIT_C_VECTOR, .lanes_f32 = 4, .vregs = 32, .loads_ahead = true, .l1 = 32 << 10,            \
-    .l2 = 512 << 10, .fma = true, .headers = "#include <arm_neon.h>\n", .spell = neon_rows,                            \
-    .cc = "aarch64-linux-gnu-gcc", .runner = "qemu-aarch64 -L /usr/aarch64-linux-gnu"
+    .cls = TC_CPU, .emit = EMIT_C_VECTOR, .machine = &machine_neon, .headers = "#include <arm_neon.h>\n",              \
+    .spell = neon_rows, .cc = "aarch64-linux-gnu-gcc", .runner = "qemu-aarch64 -L /usr/aarch64-linux-gnu"
 
 const struct target nn_target_aarch64 = {
     AARCH64,
@@ -60,15 +59,13 @@ static const struct board an547 = {
     .more_bytes = 16u << 20,
 };
 
-#define CORTEX_M                                                                                                       \
-    .cls = TC_MCU, .emit = EMIT_C_SCALAR, .lanes_f32 = 1, .vregs = 32 /* of single precision */, .fma = true,          \
-    .cc = "arm-none-eabi-gcc", .bounded = true
+#define CORTEX_M .cls = TC_MCU, .emit = EMIT_C_SCALAR, .cc = "arm-none-eabi-gcc", .bounded = true
 
 const struct target nn_target_cortex_m4 = {
     CORTEX_M,
     .name = "cortex-m4",
     .help = "Cortex-M4F, bare",
-    .l1 = 16 << 10,
+    .machine = &machine_cortex_m4,
     .cflags = "-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16",
     .headers = "",
     .instrs = nn_instrs_dsp,
@@ -79,7 +76,7 @@ const struct target nn_target_cortex_m55 = {
     CORTEX_M,
     .name = "cortex-m55",
     .help = "Cortex-M55, bare",
-    .l1 = 32 << 10,
+    .machine = &machine_cortex_m55,
     .cflags = "-mcpu=cortex-m55 -mthumb -mfloat-abi=hard",
     .headers = "#include <arm_mve.h>\n",
     .instrs = nn_instrs_mve,

@@ -3,17 +3,15 @@
 #include "lower/target/rows.h"
 
 /* What the rows share. */
-#define GPU                                                                                                            \
-    .cls = TC_GPU, .emit = EMIT_CUDA, .lanes_f32 = 1, .vregs = 255, .l2 = 4 << 20, .fma = true,                        \
-    .headers = "#include \"nn_cuda_dev.h\"\n", .cc = "cc"
+#define GPU .cls = TC_GPU, .emit = EMIT_CUDA, .headers = "#include \"nn_cuda_dev.h\"\n", .cc = "cc"
 
 const struct target nn_target_cuda = {
     GPU,
     .name = "cuda",
     .help = "NVIDIA GPUs, compute capability 7.5 and later",
-    .l1 = 96 << 10,
+    .machine = &machine_nvidia,
     .cflags = "-arch=sm_75",
 };
 const struct target nn_target_jetson = {
-    GPU, .name = "jetson", .help = "NVIDIA Jetson Orin (sm_87)", .l1 = 128 << 10, .cflags = "-arch=sm_87",
+    GPU, .name = "jetson", .help = "NVIDIA Jetson Orin (sm_87)", .machine = &machine_orin, .cflags = "-arch=sm_87",
 };

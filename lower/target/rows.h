@@ -2,6 +2,7 @@
 #ifndef NN_LOWER_TARGET_ROWS_H
 #define NN_LOWER_TARGET_ROWS_H
 #include "ir/loop/target.h"
+#include "lower/machine/machine.h"
 
 extern const struct target nn_target_c99, nn_target_x86_64, nn_target_x86_avx2, nn_target_x86_avx512, nn_target_aarch64,
     nn_target_riscv64, nn_target_cortex_m4, nn_target_cortex_m55, nn_target_cuda, nn_target_jetson;

@@ -56,9 +56,9 @@ static const struct spell_row avx512_rows[] = {
     END};
 
 /* What the rows share; each row says what it adds. */
-#define X86              .cls = TC_CPU, .emit = EMIT_C_VECTOR, .l1 = 32 << 10, .headers = "#include <immintrin.h>\n", .cc = "cc"
-#define AVX2             X86, .cflags = "", .lanes_f32 = 8, .vregs = 16, .l2 = 512 << 10, .fma = true, .spell = avx2_rows
-#define AVX512           X86, .cflags = "", .lanes_f32 = 16, .vregs = 32, .l2 = 1 << 20, .fma = true, .spell = avx512_rows
+#define X86              .cls = TC_CPU, .emit = EMIT_C_VECTOR, .headers = "#include <immintrin.h>\n", .cc = "cc"
+#define AVX2             X86, .cflags = "", .machine = &machine_avx2, .spell = avx2_rows
+#define AVX512           X86, .cflags = "", .machine = &machine_avx512, .spell = avx512_rows
 #define AVX2_NEEDS       "avx2 fma f16c"
 #define AVX2_ATTRIBUTE   "avx2,fma,f16c"
 #define AVX512_NEEDS     "avx512f avx512bw avx512dq avx512vl fma f16c"
@@ -68,9 +68,7 @@ const struct target nn_target_x86_64 = {
     X86,
     .name = "x86-64",
     .help = "any 64-bit x86: SSE2, 4 lanes, no fused multiply-add",
-    .lanes_f32 = 4,
-    .vregs = 16,
-    .l2 = 256 << 10,
+    .machine = &machine_sse2,
     .cflags = "-march=x86-64",
     .spell = sse2_rows,
 };

@@ -2,6 +2,7 @@
  * computes what the interpreter computes is tested by tests/compile. */
 #include "codegen/emit.h"
 #include "lower/local_memory.h"
+#include "lower/machine/machine.h"
 #include "lower/schedule/steps.h"
 #include "tests/tools/printable.h"
 #include <criterion/criterion.h>
@@ -128,10 +129,10 @@ Test(emit, targets) {
     for (int k = 0; nn_targets[k]; k++) {
         const struct target *g = nn_targets[k];
         cr_assert_eq(target_by_name(g->name), g);
-        cr_assert(g->help && g->cflags && g->headers && g->cc && g->lanes_f32 >= 1 && g->vregs > 0);
-        cr_assert((g->emit != EMIT_C_VECTOR) == (g->lanes_f32 == 1));
+        cr_assert(g->help && g->cflags && g->headers && g->cc && g->machine && machine_registers(g->machine) > 0);
+        cr_assert((g->emit != EMIT_C_VECTOR) == (machine_lanes(g->machine, F32) == 1));
         for (const struct spell_row *r = g->spell; r && r->op != X_POISON; r++)
-            cr_assert(r->lanes <= g->lanes_f32 && strstr(r->c, "%a"));
+            cr_assert(r->lanes <= machine_lanes(g->machine, F32) && strstr(r->c, "%a"));
     }
     cr_assert_null(target_by_name("z80"));
 }

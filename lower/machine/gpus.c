@@ -1,0 +1,25 @@
+/* NVIDIA's GPUs; see machine.h. Nothing of them has been measured: limits are the documented ones, sizes of tiles those
+ * that fill a block of 256 threads. */
+#include "lower/machine/machine.h"
+
+static const struct operation ops[] = {{X_FMA, F32, 4, 64}, {X_FMA, F64, 4, 64}, {X_POISON, NONE, 0, 0}};
+static const struct gpu limits = {
+    .warp = 32,
+    .block_threads = 256,
+    .few_threads = 64,
+    .few_cells = 1 << 14,
+    .max_threads = 1024,
+    .max_grid_yz = 65535,
+    .shared_bytes = 48 << 10,
+    .private_bytes = 16 << 10,
+    .tile = 64,
+    .cell = 4,
+    .depth = 16,
+    .least = 24,
+    .results = 8,
+    .enough = 1 << 13,
+};
+#define NVIDIA .scalar = {255, 32}, .ops = ops, .l2 = {4 << 20, 0}, .line = 128, .gpu = &limits
+
+const struct machine machine_nvidia = {NVIDIA, .name = "nvidia", .l1 = {96 << 10, 0}};
+const struct machine machine_orin = {NVIDIA, .name = "orin", .l1 = {128 << 10, 0}};

@@ -1,0 +1,63 @@
+/* What schedules know of a machine: numbers, in rows. A target (ir/loop/target.h) names its row; no constant of a
+ * machine stands anywhere else. The rows are in cpus.c and gpus.c beside this file. */
+#ifndef NN_LOWER_MACHINE_H
+#define NN_LOWER_MACHINE_H
+#include "ir/base/dtype.h"
+#include "ir/expr/expr.h"
+
+struct register_file { /* count 0: there is none */
+    int count, bits;
+};
+struct operation { /* op POISON ends a table */
+    enum xop op;
+    enum dtype type;
+    int latency;   /* cycles until the next one can use its result */
+    double starts; /* in one cycle */
+};
+struct cache {
+    int64_t bytes;
+    double byte; /* cycles that a byte costs which comes from beyond it, besides the operations */
+};
+/* The device of a GPU: how many threads take part, and what they share. */
+struct gpu {
+    int warp;                            /* threads that step together */
+    int block_threads, few_threads;      /* of a block, at most; where there is little to do; both multiples of warp */
+    int64_t few_cells;                   /* results with fewer cells do not fill the machine */
+    int max_threads;                     /* of a block, whatever it does */
+    int64_t max_grid_yz;                 /* blocks along y and z; along x there is no limit */
+    int64_t shared_bytes, private_bytes; /* of a block; of a thread, in local memory */
+    /* Products of matrices: cells of a block along each side, of a thread, steps of the sum at a time; sides and sums
+     * shorter than `least` and `depth` are not worth it. */
+    int tile, cell, depth, least;
+    int results;    /* of a thread along N, at most, for other contractions */
+    int64_t enough; /* threads that fill the machine */
+};
+struct machine {
+    const char *name;
+    struct register_file scalar, vector; /* for f32: scalar is what code without vectors has */
+    bool loads_ahead;                    /* compilers move loads ahead of their uses: gcc, except for x86 */
+    const struct operation *ops;
+    struct cache l1, l2;
+    double partial_sum_byte; /* cycles for a byte of a sum that waits in memory, there and back */
+    int streams;             /* that hardware prefetching follows at a time */
+    int line;                /* bytes of a cache line */
+    int panel_vectors;       /* at most, of a panel of weights */
+    int body;                /* multiply-adds in a loop's body, at most; without vectors: in a tile */
+    int stack_cells;         /* scratch of a row that lies on the stack, at most */
+    const struct gpu *gpu;   /* NULL: a CPU */
+};
+extern const struct machine machine_c99, machine_sse2, machine_avx2, machine_avx512, machine_neon, machine_rv64,
+    machine_cortex_m4, machine_cortex_m55, machine_nvidia, machine_orin;
+
+const struct operation *machine_op(const struct machine *m, enum xop op, enum dtype t); /* NULL: it has no such */
+/* The operation that sums products: a fused one, else the addition. */
+const struct operation *machine_multiply_add(const struct machine *m, enum dtype t);
+/* Of a vector; 1: there are no vectors. */
+static inline int machine_lanes(const struct machine *m, enum dtype t) {
+    return m->vector.count ? m->vector.bits / (8 * dtype_bytes(t)) : 1;
+}
+/* That hold the sums of a tile: vectors where there are some. */
+static inline int machine_registers(const struct machine *m) {
+    return m->vector.count ? m->vector.count : m->scalar.count;
+}
+#endif

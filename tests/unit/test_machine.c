@@ -1,0 +1,41 @@
+/* Machine rows (lower/machine/): every target has one that says what schedules ask. */
+#include "ir/loop/target.h"
+#include "lower/machine/machine.h"
+#include <criterion/criterion.h>
+
+Test(machine, every_target_names_one) {
+    for (int k = 0; nn_targets[k]; k++) {
+        const struct target *t = nn_targets[k];
+        const struct machine *m = t->machine;
+        cr_assert(m && m->name, "%s", t->name);
+        cr_assert_eq(m->gpu != NULL, t->cls == TC_GPU, "%s", t->name);
+        cr_assert_eq(machine_lanes(m, F32) > 1, t->emit == EMIT_C_VECTOR, "%s", t->name);
+        cr_assert(machine_registers(m) >= 8 && m->l1.bytes > 0 && m->line > 0, "%s", t->name);
+        cr_assert(machine_multiply_add(m, F32)->starts > 0, "%s", t->name);
+    }
+}
+Test(machine, a_cpu_says_what_its_schedules_ask) {
+    for (int k = 0; nn_targets[k]; k++) {
+        const struct machine *m = nn_targets[k]->machine;
+        if (m->gpu) continue;
+        cr_assert(machine_op(m, X_ADD, F32) && machine_op(m, X_LOAD, F32), "%s", m->name);
+        cr_assert(m->l1.byte > 0 && m->l2.byte >= m->l1.byte && m->partial_sum_byte > 0, "%s", m->name);
+        cr_assert(m->streams > 0 && m->panel_vectors > 0 && m->body > 0 && m->stack_cells > 0, "%s", m->name);
+    }
+}
+Test(machine, a_gpu_has_tiles_that_fill_its_blocks) {
+    const struct gpu *g = machine_nvidia.gpu;
+    int side = g->tile / g->cell;
+    cr_assert(g->tile % g->cell == 0 && side * side == g->block_threads && g->block_threads <= g->max_threads);
+    cr_assert(g->block_threads % g->warp == 0 && g->few_threads % g->warp == 0);
+    cr_assert(2 * g->tile * g->depth * 4 <= g->shared_bytes);
+}
+Test(machine, lanes_follow_from_the_type) {
+    cr_assert_eq(machine_lanes(&machine_avx512, F32), 16);
+    cr_assert_eq(machine_lanes(&machine_avx512, I8), 64);
+    cr_assert_eq(machine_lanes(&machine_neon, F64), 2);
+    cr_assert_eq(machine_lanes(&machine_c99, F32), 1);
+    cr_assert_null(machine_op(&machine_sse2, X_FMA, F32));
+    cr_assert_eq(machine_multiply_add(&machine_sse2, F32)->op, X_ADD);
+    cr_assert_eq(machine_multiply_add(&machine_avx2, F32)->op, X_FMA);
+}
