@@ -40,12 +40,20 @@ static bool listed(const char *const *names, int n, const char *name) {
     return false;
 }
 static bool lower_pass(struct compilation *u) {
-    struct text groups = begin_dump(u, "fuse");
     struct lower_options lo = {.target = u->o->target, .no_fuse = u->o->no_fuse, .no_schedule = u->o->no_schedule};
-    if (listed(u->o->dump_after, u->o->ndump, "fuse")) lo.groups = &groups;
+    struct {
+        const char *name;
+        struct text **to, t;
+    } within[] = {{.name = "fuse", .to = &lo.groups}, {.name = "problems", .to = &lo.problems}};
+    enum { N = sizeof within / sizeof *within };
+    for (int k = 0; k < N; k++)
+        if (listed(u->o->dump_after, u->o->ndump, within[k].name)) {
+            within[k].t = begin_dump(u, within[k].name);
+            *within[k].to = &within[k].t;
+        }
     u->m = lower_graph(u->g, &lo);
-    if (lo.groups) put_dump(u, "fuse", &groups);
-    else text_free(&groups);
+    for (int k = 0; k < N; k++)
+        if (*within[k].to) put_dump(u, within[k].name, &within[k].t);
     return u->m != NULL;
 }
 static bool share_pass(struct compilation *u) {

@@ -1,8 +1,9 @@
-/* The class of a node, computed from the stages of its definition; see group.h. */
+/* What grouping needs to know of a node: its class and how it reads, from the stages of its definition; see group.h. */
 #include "ir/base/checked.h"
 #include "ir/define/define.h"
 #include "ir/graph/op.h"
 #include "lower/group.h"
+#include "lower/problem/problem.h"
 #include <string.h>
 
 const char *stage_class_name(enum stage_class k) {
@@ -41,99 +42,23 @@ static struct buf *buf_of_value(const struct probes *q, const struct value *v) {
     return v ? map_get(&q->bufs, PKEY(v)) : NULL;
 }
 
-struct scan {
-    int loads, ops;
-    bool opaque;
-    expr only;
-};
-static bool scan_node(void *env, expr e) {
-    struct scan *s = env;
-    if (e->op == X_LOAD) s->loads++, s->only = e;
-    else if (e->type != IDX && e->op != X_CONST && e->op != X_IDXVAL) s->ops++;
-    if (e->op == X_TOIDX || e->op == X_GUARD) s->opaque = true;
-    if (e->op == X_CALL) s->ops += 10;
-    return true;
-}
-/* Reduction axes that `e`'s indices use, as bits; data axes likewise in *data. */
-struct index_use {
-    const struct stmt *s;
-    unsigned red, data;
-};
-static bool note_var(void *env, expr e) {
-    struct index_use *u = env;
-    if (e->op != X_VAR) return true;
-    for (int k = 0; k < u->s->u.stage.nred; k++)
-        if (u->s->u.stage.red[k] == e->u.var) u->red |= 1u << k;
-    for (int k = 0; k < u->s->u.stage.naxes; k++)
-        if (u->s->u.stage.axes[k] == e->u.var) u->data |= 1u << k;
-    return true;
-}
-static struct index_use uses_of(const struct stmt *s, expr load) {
-    struct index_use u = {s, 0, 0};
-    for (int k = 0; k < load->n - load->has_fill; k++) x_visit(load->arg[k], note_var, &u);
-    return u;
-}
-/* The axes whose extent is 1 do not tell two reads apart. */
-static unsigned wide_axes(const struct stmt *s) {
-    unsigned w = 0;
-    for (int k = 0; k < s->u.stage.naxes; k++)
-        if (!x_is(s->u.stage.axes[k]->extent, 1)) w |= 1u << k;
-    return w;
-}
-static enum stage_class reduction_class(const struct stmt *s) {
-    expr v = s->u.stage.value;
-    if (s->u.stage.op == RED_SUM && v->op == X_MUL && v->arg[0]->op == X_LOAD && v->arg[1]->op == X_LOAD) {
-        struct index_use a = uses_of(s, v->arg[0]), b = uses_of(s, v->arg[1]);
-        unsigned w = wide_axes(s), da = a.data & w, db = b.data & w;
-        if ((a.red & b.red) && da != db && ((da & ~db && db & ~da) || !da || !db)) return CLASS_CONTRACT;
+/* What grouping and layouts can make of a stage. Places that data give, and factors that are changed before they are
+ * multiplied, are for no group yet; nor are products in which one factor has every axis of the other (groups of
+ * channels, one row for each batch), which are taken for what their indices look like. */
+static enum stage_class stage_class(const struct problem *p) {
+    const struct stmt *s = p->stages.v[0];
+    if (p->indirect || p->guarded) return CLASS_OPAQUE;
+    switch (p->cls) {
+    case PROBLEM_MOVE: return s->u.stage.value->op == X_LOAD && !s->u.stage.value->has_fill ? CLASS_VIEW : CLASS_MAP;
+    case PROBLEM_MAP: return CLASS_MAP;
+    case PROBLEM_CONTRACTION:
+        if (p->apart && p->a.value == p->a.read && p->b.value == p->b.read) return CLASS_CONTRACT;
+        return p->slides ? CLASS_WINDOW : CLASS_ROW;
+    case PROBLEM_WINDOW: return CLASS_WINDOW;
+    case PROBLEM_ROWS: return CLASS_ROW;
+    case PROBLEM_TEXT: break;
     }
-    /* whole axes: each reduced variable is an index of its own in some read, unmixed with data axes */
-    for (int k = 0; k < s->u.stage.nred; k++) {
-        struct scan sc = {0};
-        x_visit(v, scan_node, &sc);
-        if (!sc.only) return CLASS_WINDOW;
-    }
-    return CLASS_ROW;
-}
-/* A convolution, however it is written: axis 1 is in one operand alone, the weights, which all of the batch share, and
- * the other is summed along its own axis 1. Blocks of channels then lie along the lanes of both. In a product, axis 1
- * may as well be rows or a batch, and weights have two axes. */
-static bool sums_channels(const struct stmt *s) {
-    expr v = s->u.stage.value;
-    for (int k = 0; k < 2; k++) {
-        expr with = v->arg[k], other = v->arg[1 - k];
-        struct index_use summed = {s, 0, 0}, weights = uses_of(s, with), data = uses_of(s, other);
-        if (other->n - other->has_fill < 2 || with->n - with->has_fill != s->u.stage.naxes) continue;
-        x_visit(other->arg[1], note_var, &summed);
-        if (summed.red && (weights.data & 3u) == 2u && (data.data & 3u) == 1u) return true;
-    }
-    return false;
-}
-struct mixed {
-    const struct stmt *s;
-    bool window;
-};
-static bool find_window(void *env, expr e) {
-    struct mixed *m = env;
-    if (e->op != X_LOAD) return true;
-    for (int k = 0; k < e->n - e->has_fill; k++) {
-        struct index_use u = {m->s, 0, 0};
-        x_visit(e->arg[k], note_var, &u);
-        if (u.red && u.data) m->window = true;
-    }
-    return true;
-}
-static enum stage_class stage_class(const struct stmt *s) {
-    struct scan sc = {0};
-    x_visit(s->u.stage.value, scan_node, &sc);
-    if (sc.opaque) return CLASS_OPAQUE;
-    if (s->u.stage.op == RED_NONE)
-        return s->u.stage.value->op == X_LOAD && !s->u.stage.value->has_fill ? CLASS_VIEW : CLASS_MAP;
-    enum stage_class k = reduction_class(s);
-    if (k != CLASS_ROW) return k;
-    struct mixed m = {s, false};
-    x_visit(s->u.stage.value, find_window, &m);
-    return m.window ? CLASS_WINDOW : CLASS_ROW;
+    return CLASS_OPAQUE;
 }
 /* Reads of b: each index is the output axis at the same place from the end, or constant 0 of a dim of 1 (broadcast). */
 struct identity {
@@ -200,9 +125,11 @@ const struct node_class *classify_node(struct probes *q, struct node *n) {
     }
     r->cls = CLASS_VIEW;
     for (int k = 0; k < r->stages.n; k++) {
-        enum stage_class own = stage_class(r->stages.v[k]);
+        struct problem p;
+        stage_problem(q->c, r->stages.v[k], &p);
+        enum stage_class own = stage_class(&p);
         if (own > r->cls) r->cls = own;
-        if (own == CLASS_CONTRACT) r->channels = sums_channels(r->stages.v[k]);
+        if (own == CLASS_CONTRACT) r->channels = problem_sums_channels(&p);
     }
     if (r->cls != CLASS_OPAQUE) find_identities(q, n, r);
     return r;

@@ -4,7 +4,7 @@
  * it, and groups run in the order of their last nodes. */
 #include "lower/group.h"
 #include "ir/graph/op.h"
-#include "lower/schedule/row_space.h"
+#include "lower/problem/row_space.h"
 #include <string.h>
 
 enum { GROUP_MAX = 32, OPERANDS_MAX = 6, ROW_OPERANDS_MAX = 16, ROW_CELLS_MAX = 1 << 16, STAGES_MAX = 128 };
@@ -97,7 +97,7 @@ static const char *elementwise(struct grouping *q, const struct node *n, const s
 static int64_t row_cells(const struct row_space *r, const struct stmt *s) {
     int64_t cells = 1, n;
     for (int k = 0; k < s->u.stage.naxes; k++)
-        if (row_role(r, s->u.stage.axes[k]) == ROLE_INNER && x_is_int(s->u.stage.axes[k]->extent, &n)) cells *= n;
+        if (row_role(r, s->u.stage.axes[k]) == ROW_INNER && x_is_int(s->u.stage.axes[k]->extent, &n)) cells *= n;
     return cells;
 }
 /* All stages of the group and of n share rows, and a row with its scratch stays in the cache. */

@@ -5,9 +5,9 @@
 #include "ir/graph/graph.h"
 #include "ir/loop/loop.h"
 
-/* What a stage does. VIEW: a bare read. MAP: no reduction. WINDOW: reduces, every read index set inside the output's
- * plus the reduced axes (pooling, depthwise). ROW: reduces whole axes of what it reads. CONTRACT: a sum of a product of
- * two reads with different index sets. OPAQUE: calls, sizes, scatter, data-dependent gathers. */
+/* What grouping makes of a problem (lower/problem/problem.h), which it takes for what it can do: VIEW: a bare read.
+ * MAP: no reduction. WINDOW, ROW: reduces, with or without an axis of the result in one index with what is reduced.
+ * CONTRACT: a sum of products of two bare reads. OPAQUE: calls, sizes, scatter, data-dependent gathers. */
 enum stage_class { CLASS_VIEW, CLASS_MAP, CLASS_ROW, CLASS_WINDOW, CLASS_CONTRACT, CLASS_OPAQUE };
 const char *stage_class_name(enum stage_class k);
 

@@ -8,9 +8,10 @@
 
 struct lower_options {
     const struct target *target;
-    bool no_fuse;        /* one kernel per node: for node-by-node comparison */
-    bool no_schedule;    /* kernels stay plain loops */
-    struct text *groups; /* not NULL: gets the groups of every region, in the order they are lowered */
+    bool no_fuse;     /* one kernel per node: for node-by-node comparison */
+    bool no_schedule; /* kernels stay plain loops */
+    /* Not NULL: get the groups of every region, in the order they are lowered; and what each kernel computes. */
+    struct text *groups, *problems;
 };
 /* NULL after diagnostics. Kernels are scheduled for the target; every procedure has passed the verifier. */
 struct module *lower_graph(struct graph *g, const struct lower_options *o);

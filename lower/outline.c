@@ -1,5 +1,5 @@
 /* Outlining: runs of stages in the entry become kernel procedures. Part of lowering; the kernels are then scheduled. */
-#include "lower/schedule/row_space.h"
+#include "lower/problem/row_space.h"
 #include "lower/size_names.h"
 #include <string.h>
 

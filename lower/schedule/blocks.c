@@ -54,7 +54,7 @@ static double bytes_read(struct plan *u, const struct tiling *g) {
     for (int k = 0; k < g->scalar->n - g->scalar->has_fill; k++) {
         bool other = true; /* the index moves with other axes alone */
         int64_t dim;
-        for (int r = 0; r < g->q.nred; r++) other &= !x_uses_var(u->c, g->scalar->arg[k], g->q.acc->u.stage.red[r]);
+        for (int r = 0; r < nsums_of(g); r++) other &= !x_uses_var(u->c, g->scalar->arg[k], g->q->sum->u.stage.red[r]);
         if (g->row >= 0) other &= !x_uses_var(u->c, g->scalar->arg[k], axis_var(g, g->row));
         if (g->group >= 0) other &= !x_uses_var(u->c, g->scalar->arg[k], axis_var(g, g->group));
         if (other) continue;
@@ -66,7 +66,7 @@ static double bytes_read(struct plan *u, const struct tiling *g) {
 static bool epilogue_reads_result_shape(struct plan *u, const struct tiling *g) {
     for (int k = 0; k < u->p->params.n; k++) {
         const struct param *q = &u->p->params.v[k];
-        const struct buf *b = q->buf, *y = g->q.out->u.stage.buf;
+        const struct buf *b = q->buf, *y = g->q->out->u.stage.buf;
         if (q->dir != DIR_IN || b->data || b == g->vec->u.buf || b == g->scalar->u.buf || b->nlogical != y->nlogical)
             continue;
         bool same = true;
@@ -80,15 +80,15 @@ static bool epilogue_reads_result_shape(struct plan *u, const struct tiling *g) 
 void choose_blocks(struct plan *u, struct tiling *g) {
     int64_t K = 1, k;
     g->together = g->chunk = 0, g->outside = g->prefetch = false;
-    for (int i = 0; i < g->q.nred; i++) {
-        if ((k = const_extent(g->q.acc->u.stage.red[i])) < 1) return;
+    for (int i = 0; i < nsums_of(g); i++) {
+        if ((k = const_extent(g->q->sum->u.stage.red[i])) < 1) return;
         K *= k;
     }
     if (lanes_of(u) == 1 || !g->packed || g->row < 0 || g->rows < 1 || g->N < 1) return;
     struct shape s = {.x = bytes_read(u, g), .m = u->m};
     s.extent = g->group >= 0 ? const_extent(axis_var(g, g->group)) : 1;
     if (s.x < 0 || s.extent < 1) return;
-    s.blocks = g->kred >= 0 ? (const_extent(g->q.acc->u.stage.red[g->kred]) + g->kblock - 1) / g->kblock : 1;
+    s.blocks = g->kred >= 0 ? (const_extent(g->q->sum->u.stage.red[g->kred]) + g->kblock - 1) / g->kblock : 1;
     s.panels = (g->N + g->nv - 1) / g->nv, s.tiles = (g->rows + g->mr - 1) / g->mr;
     s.panel = (double)K * g->nv * 4, s.w = s.panel * (double)s.panels;
     s.y = (double)(g->N * g->rows * s.extent) * 4;

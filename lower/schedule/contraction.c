@@ -7,15 +7,10 @@
 enum { WITHOUT_NOTHING, WITHOUT_LONE, WITHOUT_PREFETCH, WITHOUT_CHUNKS, WITHOUT_GROUPS, WITHOUT_LANES, ATTEMPTS };
 
 #define LONE "one" /* how loops of the copy for a single row are called: one.LOOP */
-static const char *y_loop(struct plan *u, const struct tiling *g, int axis) { return axis_loop(u->c, g->q.out, axis); }
-static const char *a_loop(struct plan *u, const struct tiling *g, int axis) { return axis_loop(u->c, g->q.acc, axis); }
+static const char *y_loop(struct plan *u, const struct tiling *g, int axis) { return axis_loop(u->c, g->q->out, axis); }
+static const char *a_loop(struct plan *u, const struct tiling *g, int axis) { return axis_loop(u->c, g->q->sum, axis); }
 
 /* ---- which axis the lanes run along */
-static bool uses(struct ctx *c, expr load, const struct var *v) {
-    for (int k = 0; k < load->n - load->has_fill; k++)
-        if (x_uses_var(c, load->arg[k], v)) return true;
-    return false;
-}
 /* Physical neighbours of the load are neighbours along v: v is in the last index alone, with coefficient 1. */
 static bool lies_along(struct plan *u, expr load, const struct var *v) {
     const struct param_layout *l = layout_of(u->p, u->l, load->u.buf);
@@ -27,30 +22,15 @@ static bool lies_along(struct plan *u, expr load, const struct var *v) {
         if (x_uses_var(u->c, load->arg[i], v)) return false;
     return x_linear_in(u->c, load->arg[n - 1], v, &k, &rest) && k == 1;
 }
-/* A convolution with groups: so many neighbours along v read the same cells of `load`. 0: all of them, 1: none do. */
-static int64_t channels_of_group(struct ctx *c, expr load, const struct var *v) {
-    int64_t n = const_extent(v);
-    if (!uses(c, load, v)) return 0;
-    for (int64_t groups = next_divisor(n, 1); groups < n; groups = next_divisor(n, groups)) {
-        int64_t p = n / groups;
-        const struct var *group = var_new(c, "group", x_int(c, groups)), *within = var_new(c, "within", x_int(c, p));
-        expr channel = x_add(c, x_muli(c, x_var(c, group), p), x_var(c, within));
-        bool same = true;
-        for (int k = 0; k < load->n - load->has_fill; k++)
-            same &= !x_uses_var(c, x_subst1(c, load->arg[k], v, channel), within);
-        if (same) return p;
-    }
-    return 1;
-}
 static bool try_lane(struct plan *u, struct tiling *g, int axis, bool scattered) {
-    struct contraction *q = &g->q;
-    const struct var *v = q->acc->u.stage.axes[axis];
+    const struct problem *q = g->q;
+    const struct var *v = q->sum->u.stage.axes[axis];
     for (int side = 0; side < 2; side++) {
-        expr vec = side ? q->a : q->b, other = side ? q->b : q->a;
+        expr vec = side ? q->a.read : q->b.read, other = side ? q->b.read : q->a.read;
         int at = dim_of(vec, v);
         bool packed = vec->u.buf->data && at >= 0;
         if (!packed && lanes_of(u) > 1 && (scattered || !lies_along(u, vec, v))) continue;
-        int64_t per = channels_of_group(u->c, other, v);
+        int64_t per = shared_neighbours(u->c, other, v);
         int lanes = lanes_of(u);
         while (per && per % lanes && !(scattered && per > lanes && per <= u->m->panel_vectors * lanes)) lanes /= 2;
         if (per && (lanes < 2 || !packed)) continue;
@@ -62,7 +42,7 @@ static bool try_lane(struct plan *u, struct tiling *g, int axis, bool scattered)
 }
 /* Without vectors the last axis or the channels, whatever the step from cell to cell; a packed operand comes first. */
 static bool choose_scalar_lane(struct plan *u, struct tiling *g) {
-    int last = g->q.naxes - 1;
+    int last = naxes_of(g) - 1;
     for (int packed = 1; packed >= 0; packed--)
         for (int k = last; k >= 0; k--) {
             if ((k != last && k != 1) || const_extent(axis_var(g, k)) == 1) continue;
@@ -71,10 +51,10 @@ static bool choose_scalar_lane(struct plan *u, struct tiling *g) {
     return last >= 0 && try_lane(u, g, last, false);
 }
 static bool choose_lane(struct plan *u, struct tiling *g) {
-    struct contraction *q = &g->q;
+    const struct problem *q = g->q;
     if (lanes_of(u) == 1) return choose_scalar_lane(u, g);
     const struct param_layout *ly = layout_of(u->p, u->l, q->out->u.stage.buf);
-    int last = q->naxes - 1;
+    int last = naxes_of(g) - 1;
     if (ly && ly->block) {
         if (ly->block != lanes_of(u) || last < 1 || !try_lane(u, g, 1, false)) return false;
         g->blocked = true;
@@ -87,9 +67,10 @@ static bool choose_lane(struct plan *u, struct tiling *g) {
 /* Rows: the last axis that only the broadcast operand has; before it, the axis whose rows may share a panel. */
 static void choose_rows(struct plan *u, struct tiling *g) {
     g->row = g->group = -1;
-    for (int k = g->q.naxes; k--;) {
+    for (int k = naxes_of(g); k--;) {
         const struct var *v = axis_var(g, k);
-        if (k == g->lane || x_is(v->extent, 1) || !uses(u->c, g->scalar, v) || uses(u->c, g->vec, v)) continue;
+        if (k == g->lane || x_is(v->extent, 1) || !operand_uses(u->c, g->scalar, v) || operand_uses(u->c, g->vec, v))
+            continue;
         if (g->row < 0) g->row = k;
         else if (g->group < 0) g->group = k;
     }
@@ -153,8 +134,8 @@ static void choose_tile(struct plan *u, struct tiling *g) {
 static int main_red(const struct tiling *g) {
     int best = -1;
     int64_t largest = 0;
-    for (int k = 0; k < g->q.nred; k++) {
-        const struct var *v = g->q.acc->u.stage.red[k];
+    for (int k = 0; k < nsums_of(g); k++) {
+        const struct var *v = g->q->sum->u.stage.red[k];
         int64_t n = const_extent(v);
         if (dim_of(g->vec, v) < 0 || n < largest) continue;
         largest = n, best = k;
@@ -163,7 +144,7 @@ static int main_red(const struct tiling *g) {
 }
 /* The channels of a blocked operand are summed block by block; a group begins with a block, or with a part of one. */
 static int part_of_block(struct plan *u, const struct tiling *g, int block) {
-    const struct var *v = g->q.acc->u.stage.red[g->kred];
+    const struct var *v = g->q->sum->u.stage.red[g->kred];
     expr from;
     int64_t k;
     if (g->scalar->n < 2 || !x_linear_in(u->c, g->scalar->arg[1], v, &k, &from) || k != 1) return 0;
@@ -173,8 +154,8 @@ static int part_of_block(struct plan *u, const struct tiling *g, int block) {
 /* Nothing is summed over channels: a group has one, and makes several (depthwise with a multiplier). */
 static bool one_channel(struct plan *u, const struct tiling *g) {
     bool summed = false;
-    for (int k = 0; k < g->q.nred; k++) {
-        const struct var *v = g->q.acc->u.stage.red[k];
+    for (int k = 0; k < nsums_of(g); k++) {
+        const struct var *v = g->q->sum->u.stage.red[k];
         summed |= const_extent(v) != 1 && x_uses_var(u->c, g->scalar->arg[1], v);
     }
     return g->per > 1 && !summed;
@@ -188,13 +169,13 @@ static bool choose_sum(struct plan *u, struct tiling *g) {
     if (ls && ls->block) {
         if (one_channel(u, g)) return g->kred = -1, true;
         if (g->kred < 0) return false;
-        int64_t channels = const_extent(g->q.acc->u.stage.red[g->kred]);
-        bool all = dim_of(g->scalar, g->q.acc->u.stage.red[g->kred]) == 1;
+        int64_t channels = const_extent(g->q->sum->u.stage.red[g->kred]);
+        bool all = dim_of(g->scalar, g->q->sum->u.stage.red[g->kred]) == 1;
         g->kblock = all ? ls->block : part_of_block(u, g, ls->block);
         g->rest = all && channels % g->kblock != 0;
         return channels > 0 && g->kblock > 0;
     }
-    int64_t n = g->kred >= 0 ? const_extent(g->q.acc->u.stage.red[g->kred]) : -1;
+    int64_t n = g->kred >= 0 ? const_extent(g->q->sum->u.stage.red[g->kred]) : -1;
     for (int b = 8; b >= 4 && !g->kblock; b /= 2) /* steps between two prefetches */
         if (g->kred >= 0 && n > b && n % b == 0) g->kblock = b;
     if (!g->kblock) g->kred = -1;
@@ -214,12 +195,12 @@ static void choose_order(struct plan *u, struct tiling *g) {
     int inner = -1;
     int64_t most = 1;
     g->norder = 0;
-    for (int k = 0; k < g->q.nred && g->kred < 0 && lanes_of(u) > 1; k++) {
-        const struct var *v = g->q.acc->u.stage.red[k];
+    for (int k = 0; k < nsums_of(g) && g->kred < 0 && lanes_of(u) > 1; k++) {
+        const struct var *v = g->q->sum->u.stage.red[k];
         int64_t n = const_extent(v);
         if ((n < 0 || n >= most) && !slides_along_rows(u, g, v)) inner = k, most = n < 0 ? most : n;
     }
-    for (int k = 0; k < g->q.nred; k++)
+    for (int k = 0; k < nsums_of(g); k++)
         if (k != g->kred && k != inner) g->order[g->norder++] = k;
     if (inner >= 0) g->order[g->norder++] = inner;
 }
@@ -234,7 +215,7 @@ static int64_t vec_beyond(struct plan *u, const struct tiling *g, int d) {
 static void pack(struct plan *u, const struct tiling *g) {
     expr b = g->vec;
     int nd = dim_of(b, axis_var(g, g->lane));
-    int kd = g->kred >= 0 ? dim_of(b, g->q.acc->u.stage.red[g->kred]) : -1;
+    int kd = g->kred >= 0 ? dim_of(b, g->q->sum->u.stage.red[g->kred]) : -1;
     bool blocked = kd >= 0 && (g->norder || g->outside);
     text_printf(&u->s, "layout %s [", b->u.buf->base);
     if (g->outside) /* all panels of a chunk, then the next chunk */
@@ -245,12 +226,12 @@ static void pack(struct plan *u, const struct tiling *g) {
         if (kd >= 0) text_printf(&u->s, blocked ? " %d/%d" : " %d", kd, g->kblock);
     }
     for (int k = 0; k < g->norder; k++) { /* in the order of the sum */
-        int d = dim_of(b, g->q.acc->u.stage.red[g->order[k]]);
+        int d = dim_of(b, g->q->sum->u.stage.red[g->order[k]]);
         if (d >= 0 && d != nd) text_printf(&u->s, " %d", d);
     }
     for (int d = 0; d < b->n - b->has_fill; d++) {
         bool summed = d == nd;
-        for (int k = 0; k < g->q.nred; k++) summed |= dim_of(b, g->q.acc->u.stage.red[k]) == d;
+        for (int k = 0; k < nsums_of(g); k++) summed |= dim_of(b, g->q->sum->u.stage.red[k]) == d;
         if (!summed) text_printf(&u->s, vec_beyond(u, g, d) ? " %d+0,%lld" : " %d", d, (long long)vec_beyond(u, g, d));
     }
     if (blocked) text_printf(&u->s, " %d%%%d", kd, g->kblock);
@@ -276,13 +257,13 @@ static void lone_row(struct plan *u, const struct tiling *g) {
 }
 /* The result's loops from outside to inside: other axes, groups of rows, panels (yo), rows of the group, tiles (wo). */
 static void result_loops(struct plan *u, const struct tiling *g) {
-    const struct contraction *q = &g->q;
+    const struct problem *q = g->q;
     const char *lane = y_loop(u, g, g->lane), *row = g->row >= 0 ? y_loop(u, g, g->row) : NULL,
                *group = g->group >= 0 ? y_loop(u, g, g->group) : NULL, *outermost = g->together ? group : lane;
     text_add(&u->s, "reorder");
-    for (int k = q->naxes; k--;)
+    for (int k = naxes_of(g); k--;)
         if (k != g->lane && k != g->row && k != g->group) outermost = y_loop(u, g, k);
-    for (int k = 0; k < q->naxes; k++)
+    for (int k = 0; k < naxes_of(g); k++)
         if (k != g->lane && k != g->row && k != g->group) text_printf(&u->s, " %s", y_loop(u, g, k));
     if (g->together) text_printf(&u->s, " %s %s", group, lane);
     else text_printf(&u->s, group ? " %s %s" : " %s", lane, group);
@@ -303,18 +284,18 @@ static void result_loops(struct plan *u, const struct tiling *g) {
     if (row && g->rows > 0) plan_tiles(u, row, "wo wi", g->rows, 1, g->mr);
     else if (row) text_printf(&u->s, "split %s %d wo wi cut2\n", row, g->mr);
     if (g->lone) lone_row(u, g);
-    text_printf(&u->s, "compute_at %s %s\n", q->acc->u.stage.buf->base, row ? "wo" : inner ? inner : "yo");
+    text_printf(&u->s, "compute_at %s %s\n", q->sum->u.stage.buf->base, row ? "wo" : inner ? inner : "yo");
     if (g->lanes > 1)
         text_printf(&u->s, "split yi %d yj yv%s\n", g->lanes,
                     g->nv % g->lanes || g->N < 0 || g->N % g->lanes ? " cut" : "");
 }
 static void add_rows(struct plan *u, const struct tiling *g) { /* acc's axes that are not lanes */
-    for (int k = 0; k < g->q.naxes; k++)
+    for (int k = 0; k < naxes_of(g); k++)
         if (k != g->lane) text_printf(&u->s, " %s", a_loop(u, g, k));
 }
 static void lanes_last(struct plan *u, const struct tiling *g) { /* in the accumulators */
-    text_printf(&u->s, "layout %s [", g->q.acc->u.stage.buf->base);
-    for (int k = 0; k < g->q.naxes; k++)
+    text_printf(&u->s, "layout %s [", g->q->sum->u.stage.buf->base);
+    for (int k = 0; k < naxes_of(g); k++)
         text_printf(&u->s, k == g->lane ? "%s%d/%d" : "%s%d", k ? " " : "", k, g->lanes);
     text_printf(&u->s, " %d%%%d]\n", g->lane, g->lanes);
 }
@@ -329,29 +310,29 @@ static int straight_steps(const struct machine *m, const struct tiling *g) {
     return steps;
 }
 static void sum_loops(struct plan *u, const struct tiling *g) {
-    const struct contraction *q = &g->q;
-    const char *acc = q->acc->u.stage.buf->base, *lane = a_loop(u, g, g->lane);
+    const struct problem *q = g->q;
+    const char *acc = q->sum->u.stage.buf->base, *lane = a_loop(u, g, g->lane);
     int lanes = g->lanes;
     bool cut = g->nv % lanes || g->N < 0 || g->N % lanes;
     if (lanes > 1) lanes_last(u, g);
     if (g->rest) { /* outermost, before a rest stands beside it */
-        text_printf(&u->s, "reorder %s", red_loop(u->c, q->acc, g->kred));
+        text_printf(&u->s, "reorder %s", red_loop(u->c, q->sum, g->kred));
         add_rows(u, g);
         text_printf(&u->s, " %s\n", lane);
     }
     int steps = straight_steps(u->m, g);
     if (g->kred >= 0)
-        text_printf(&u->s, "split %s %d kb %s%s\n", red_loop(u->c, q->acc, g->kred), g->kblock, steps > 1 ? "ki" : "ko",
+        text_printf(&u->s, "split %s %d kb %s%s\n", red_loop(u->c, q->sum, g->kred), g->kblock, steps > 1 ? "ki" : "ko",
                     g->rest ? " cut" : "");
     if (steps > 1) text_printf(&u->s, "split ki %d ko ku\n", steps);
     text_add(&u->s, g->kred >= 0 ? "reorder kb" : "reorder");
-    for (int k = 0; k < g->norder; k++) text_printf(&u->s, " %s", red_loop(u->c, q->acc, g->order[k]));
+    for (int k = 0; k < g->norder; k++) text_printf(&u->s, " %s", red_loop(u->c, q->sum, g->order[k]));
     if (g->kred >= 0) text_add(&u->s, steps > 1 ? " ko ku" : " ko");
     add_rows(u, g);
     text_printf(&u->s, " %s\n", lane);
     if (lanes > 1) text_printf(&u->s, "split %s %d aj av%s\n", lane, lanes, cut ? " cut" : "");
     if (g->chunk) {
-        int64_t blocks = const_extent(q->acc->u.stage.red[g->kred]) / g->kblock / g->chunk;
+        int64_t blocks = const_extent(q->sum->u.stage.red[g->kred]) / g->kblock / g->chunk;
         const char *over = g->outside ? "yo" : g->together ? "hi" : g->group >= 0 ? y_loop(u, g, g->group) : "wo";
         text_printf(&u->s, "split kb %lld kq kb\ncarry kq %s %s\ncut kq 1\n", (long long)g->chunk, over, acc);
         if (blocks > 2) text_add(&u->s, "cut kq -1\n");
@@ -378,16 +359,18 @@ static bool attempt(struct plan *u, struct tiling g, int without) {
     plan_start(u);
     if (g.packed) pack(u, &g);
     plan_inline_maps(u);
-    if (g.blocked) plan_channels(u, g.q.out, g.vec->u.buf);
-    if (g.padded) plan_widen(u, a_loop(u, &g, 1), g.q.out);
+    if (g.blocked) plan_channels(u, g.q->out, g.vec->u.buf);
+    if (g.padded) plan_widen(u, a_loop(u, &g, 1), g.q->out);
     result_loops(u, &g);
     sum_loops(u, &g);
     return plan_apply(u);
 }
 bool schedule_contraction(struct plan *u) {
-    struct tiling g = {0};
-    if (!find_contraction(u->c, u->k, &g.q)) return false;
-    if (g.q.out == g.q.acc || g.q.out->u.stage.naxes != g.q.naxes || g.q.acc->u.stage.buf->type != F32) return false;
+    const struct problem *k = u->k;
+    struct tiling g = {.q = k};
+    if (no_plain_product(k) || k->out == k->sum || k->out->u.stage.naxes != k->sum->u.stage.naxes ||
+        k->sum->u.stage.buf->type != F32)
+        return false;
     if (!choose_lane(u, &g) || !choose_sum(u, &g)) return false;
     choose_rows(u, &g);
     choose_order(u, &g);
@@ -395,11 +378,11 @@ bool schedule_contraction(struct plan *u) {
     else choose_tile(u, &g);
     choose_blocks(u, &g);
     g.lone = lone_panels(u, &g);
-    for (int k = 0; k < ATTEMPTS; k++) {
-        bool same = (k == WITHOUT_LONE && !g.lone) || (k == WITHOUT_PREFETCH && !g.prefetch) ||
-                    (k == WITHOUT_CHUNKS && !g.chunk) || (k == WITHOUT_GROUPS && !g.together) ||
-                    (k == WITHOUT_LANES && (g.scattered || g.lanes < 2));
-        if (!same && attempt(u, g, k)) return true;
+    for (int without = 0; without < ATTEMPTS; without++) {
+        bool same = (without == WITHOUT_LONE && !g.lone) || (without == WITHOUT_PREFETCH && !g.prefetch) ||
+                    (without == WITHOUT_CHUNKS && !g.chunk) || (without == WITHOUT_GROUPS && !g.together) ||
+                    (without == WITHOUT_LANES && (g.scattered || g.lanes < 2));
+        if (!same && attempt(u, g, without)) return true;
     }
     return false;
 }

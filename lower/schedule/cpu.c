@@ -45,7 +45,7 @@ int dim_of(expr load, const struct var *v) {
 /* The dim of a constant that every load indexes by an axis of that many channels, one for each channel; -1: none. */
 struct channel_scan {
     const struct buf *b;
-    const struct kernel_info *k;
+    const struct problem *k;
     int dim;
 };
 static bool scan_channels(void *env, expr e) {
@@ -98,11 +98,11 @@ static bool schedule_plain(struct plan *u, bool inlined) {
     return !u->s.s || plan_apply(u);
 }
 void schedule_cpu(struct ctx *c, struct proc *p, const struct machine *m, const struct param_layout *l,
-                  struct kernel_info *k) {
+                  const struct problem *k) {
     struct plan u = {c, p, m, k, l, {0}};
-    bool done = k ? schedule_contraction(&u) || schedule_window(&u) || schedule_blocked_map(&u) ||
-                        schedule_rows(c, p, m, l, k) || schedule_cells(&u) || schedule_plain(&u, true)
-                  : schedule_nests(&u);
+    bool done = k->stages.n ? schedule_contraction(&u) || schedule_window(&u) || schedule_blocked_map(&u) ||
+                                  schedule_rows(c, p, m, l, k) || schedule_cells(&u) || schedule_plain(&u, true)
+                            : schedule_nests(&u);
     if (!done && !schedule_plain(&u, false)) BUG("kernel %s does not take its layouts", p->name);
     text_free(&u.s);
 }

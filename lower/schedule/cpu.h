@@ -10,7 +10,7 @@ struct plan { /* of one kernel's schedule, and the text that grows */
     struct ctx *c;
     struct proc *p;
     const struct machine *m;
-    struct kernel_info *k;
+    const struct problem *k;
     const struct param_layout *l;
     struct text s;
 };

@@ -11,7 +11,7 @@ struct plan {
     struct ctx *c;
     struct proc *p;
     const struct gpu *g;
-    struct kernel_info *k;
+    const struct problem *k;
     struct text s;
     int accs; /* accumulators made */
 };
@@ -109,11 +109,14 @@ static bool at_least(const struct var *v, int64_t n) {
     int64_t e = const_extent(v);
     return e < 0 || e >= n;
 }
-static int last_role(const struct contraction *q, enum axis_role role) {
-    for (int k = q->naxes; k--;)
-        if (q->role[k] == role) return k;
+/* The last axis of the results that are computed with one cell of b, and of those with one cell of a. */
+static int last_axis(const struct problem *q, uint64_t axes) {
+    for (int k = q->sum->u.stage.naxes; k--;)
+        if (axes >> k & 1) return k;
     return -1;
 }
+static int m_axis(const struct problem *q) { return last_axis(q, ~q->b.axes); }
+static int n_axis(const struct problem *q) { return last_axis(q, q->b.axes & ~q->a.axes); }
 /* "as" in shared memory, filled by all threads of the block. */
 static void shared_operand(struct plan *u, expr load, const char *name) {
     int nd = load->n, side = u->g->tile / u->g->cell;
@@ -129,22 +132,22 @@ static void shared_operand(struct plan *u, expr load, const char *name) {
     text_printf(&u->s, "kind unroll %s.o\nkind gpu.thread.y %s.ty\nkind gpu.thread.x %s.tx\n", name, name, name);
 }
 /* The sum's name: a reduction that is the result itself gets an accumulator of its own. */
-static const char *sum_of(struct plan *u, const struct contraction *q) {
-    if (q->out != q->acc) return q->acc->u.stage.buf->base;
+static const char *sum_of(struct plan *u, const struct problem *q) {
+    if (q->out != q->sum) return q->sum->u.stage.buf->base;
     text_printf(&u->s, "cache_write %s acc\n", q->out->u.stage.buf->base);
     return "acc";
 }
-static void other_axes(struct plan *u, const struct contraction *q, const char *base, int m) {
-    for (int k = 0; k < q->naxes; k++)
-        if (k != m && k != q->n_axis) text_printf(&u->s, " %s.%s", base, q->acc->u.stage.axes[k]->name);
+static void other_axes(struct plan *u, const struct problem *q, const char *base, int m) {
+    for (int k = 0; k < q->sum->u.stage.naxes; k++)
+        if (k != m && k != n_axis(q)) text_printf(&u->s, " %s.%s", base, q->sum->u.stage.axes[k]->name);
 }
 /* The axes beside M and N as one loop: its name, NULL when there is none; *extent: of it. */
-static const char *fused_others(struct plan *u, const struct contraction *q, int m, expr *extent) {
+static const char *fused_others(struct plan *u, const struct problem *q, int m, expr *extent) {
     const char *outer = NULL;
     *extent = x_int(u->c, 1);
-    for (int k = 0; k < q->naxes; k++) {
-        if (k == m || k == q->n_axis) continue;
-        *extent = x_mul(u->c, *extent, q->acc->u.stage.axes[k]->extent);
+    for (int k = 0; k < q->sum->u.stage.naxes; k++) {
+        if (k == m || k == n_axis(q)) continue;
+        *extent = x_mul(u->c, *extent, q->sum->u.stage.axes[k]->extent);
         const char *next = axis_loop(u->c, q->out, k);
         if (outer) text_printf(&u->s, "fuse %s %s y.bz%d\n", outer, next, k);
         outer = outer ? internf(u->c->names, "y.bz%d", k) : next;
@@ -157,43 +160,45 @@ static bool below_grid(struct plan *u, expr n) {
     x_bounds(u->c, n, &lo, &hi);
     return lo <= u->g->max_grid_yz; /* more, found in the run, is refused by the launch */
 }
-static bool product_text(struct plan *u, const struct contraction *q) {
+static bool product_text(struct plan *u, const struct problem *q) {
     struct ctx *c = u->c;
     const struct gpu *g = u->g;
-    int m = last_role(q, ROLE_M), n = q->n_axis;
+    int m = m_axis(q), n = n_axis(q);
     expr others, tiles;
-    if (m < 0 || n < 0 || q->nred != 1 || q->a->has_fill || q->b->has_fill || q->out->u.stage.naxes != q->naxes ||
-        !at_least(q->acc->u.stage.axes[m], g->least) || !at_least(q->acc->u.stage.axes[n], g->least) ||
-        !at_least(q->acc->u.stage.red[0], g->depth) || q->a->u.buf == q->b->u.buf)
+    if (m < 0 || n < 0 || q->sum->u.stage.nred != 1 || q->a.read->has_fill || q->b.read->has_fill ||
+        q->out->u.stage.naxes != q->sum->u.stage.naxes || !at_least(q->sum->u.stage.axes[m], g->least) ||
+        !at_least(q->sum->u.stage.axes[n], g->least) || !at_least(q->sum->u.stage.red[0], g->depth) ||
+        q->a.read->u.buf == q->b.read->u.buf)
         return false;
     const char *acc = sum_of(u, q);
-    const char *am = q->acc->u.stage.axes[m]->name, *an = q->acc->u.stage.axes[n]->name;
+    const char *am = q->sum->u.stage.axes[m]->name, *an = q->sum->u.stage.axes[n]->name;
     text_printf(&u->s, "split %s %d y.bm y.m1 guard\nsplit y.m1 %d y.tm y.m4\n", axis_loop(c, q->out, m), g->tile,
                 g->cell);
     text_printf(&u->s, "split %s %d y.bn y.n1 guard\nsplit y.n1 %d y.tn y.n4\nreorder", axis_loop(c, q->out, n),
                 g->tile, g->cell);
-    for (int k = 0; k < q->naxes; k++)
+    for (int k = 0; k < q->sum->u.stage.naxes; k++)
         if (k != m && k != n) text_printf(&u->s, " %s", axis_loop(c, q->out, k));
     text_add(&u->s, " y.bm y.bn y.tm y.tn y.m4 y.n4\n");
     const char *outer = fused_others(u, q, m, &others);
-    tiles = x_divi(c, x_addi(c, q->acc->u.stage.axes[m]->extent, g->tile - 1), g->tile);
+    tiles = x_divi(c, x_addi(c, q->sum->u.stage.axes[m]->extent, g->tile - 1), g->tile);
     /* only x counts without end: it is for the axis that may be long */
     int64_t lo, hi;
     x_bounds(c, others, &lo, &hi);
     bool m_on_x = below_grid(u, others) && (hi <= g->max_grid_yz || !x_is_int(tiles, &hi));
     if (!m_on_x && !below_grid(u, tiles)) return false;
-    if (!below_grid(u, x_divi(c, x_addi(c, q->acc->u.stage.axes[n]->extent, g->tile - 1), g->tile))) return false;
+    if (!below_grid(u, x_divi(c, x_addi(c, q->sum->u.stage.axes[n]->extent, g->tile - 1), g->tile))) return false;
     text_printf(&u->s, "compute_at %s y.bn\nsplit %s.%s %d acc.tm acc.m4\nsplit %s.%s %d acc.tn acc.n4\n", acc, acc, am,
                 g->cell, acc, an, g->cell);
-    text_printf(&u->s, "split %s.%s %d ko ki guard\nreorder ko", acc, q->acc->u.stage.red[0]->name, g->depth);
+    text_printf(&u->s, "split %s.%s %d ko ki guard\nreorder ko", acc, q->sum->u.stage.red[0]->name, g->depth);
     other_axes(u, q, acc, m);
     text_printf(&u->s, " acc.tm acc.tn ki acc.m4 acc.n4\nlayout %s [", acc);
-    for (int k = 0; k < q->naxes; k++)
+    for (int k = 0; k < q->sum->u.stage.naxes; k++)
         if (k == m || k == n) text_printf(&u->s, "%s%d/%d %d%%%d", k ? " " : "", k, g->cell, k, g->cell);
         else text_printf(&u->s, "%s%d", k ? " " : "", k);
-    text_printf(&u->s, "]\ncache_read %s as %s\ncache_read %s bs %s\n", q->a->u.buf->base, acc, q->b->u.buf->base, acc);
-    shared_operand(u, q->a, "as");
-    shared_operand(u, q->b, "bs");
+    text_printf(&u->s, "]\ncache_read %s as %s\ncache_read %s bs %s\n", q->a.read->u.buf->base, acc,
+                q->b.read->u.buf->base, acc);
+    shared_operand(u, q->a.read, "as");
+    shared_operand(u, q->b.read, "bs");
     text_printf(&u->s, "kind unroll acc.m4 acc.n4 y.m4 y.n4\nkind gpu.block.%c y.bm\nkind gpu.block.y y.bn\n",
                 m_on_x ? 'x' : 'z');
     if (outer) text_printf(&u->s, "kind gpu.block.%c %s\n", m_on_x ? 'z' : 'x', outer);
@@ -203,56 +208,56 @@ static bool product_text(struct plan *u, const struct contraction *q) {
 
 /* ---- other contractions: a thread computes a few results along N, for each of which it uses what it loads of a */
 /* How many: as N allows, as long as there are threads enough. */
-static int64_t results_of_thread(const struct gpu *g, const struct contraction *q) {
-    int64_t cells = 1, n = const_extent(q->acc->u.stage.axes[q->n_axis]), r = g->results;
-    for (int k = 0; k < q->naxes; k++) {
-        int64_t e = const_extent(q->acc->u.stage.axes[k]);
+static int64_t results_of_thread(const struct gpu *g, const struct problem *q) {
+    int64_t cells = 1, n = const_extent(q->sum->u.stage.axes[n_axis(q)]), r = g->results;
+    for (int k = 0; k < q->sum->u.stage.naxes; k++) {
+        int64_t e = const_extent(q->sum->u.stage.axes[k]);
         cells = e < 0 ? INT64_MAX : sat_mul(cells, e);
     }
     while (r > 1 && (n < 1 || n % r || cells / r < g->enough)) r /= 2;
     return r;
 }
-static bool few_text(struct plan *u, const struct contraction *q) {
+static bool few_text(struct plan *u, const struct problem *q) {
     struct ctx *c = u->c;
-    if (q->n_axis < 0 || q->out->u.stage.naxes != q->naxes) return false;
+    if (n_axis(q) < 0 || q->out->u.stage.naxes != q->sum->u.stage.naxes) return false;
     int64_t r = results_of_thread(u->g, q);
     const char *all = NULL;
     if (r < 2) return false;
-    const char *acc = sum_of(u, q), *each = internf(c->names, "%s.%s", acc, q->acc->u.stage.axes[q->n_axis]->name);
-    text_printf(&u->s, "split %s %lld y.few y.each\nreorder", axis_loop(c, q->out, q->n_axis), (long long)r);
-    for (int k = 0; k < q->naxes; k++) text_printf(&u->s, " %s", k == q->n_axis ? "y.few" : axis_loop(c, q->out, k));
+    const char *acc = sum_of(u, q), *each = internf(c->names, "%s.%s", acc, q->sum->u.stage.axes[n_axis(q)]->name);
+    text_printf(&u->s, "split %s %lld y.few y.each\nreorder", axis_loop(c, q->out, n_axis(q)), (long long)r);
+    for (int k = 0; k < q->sum->u.stage.naxes; k++)
+        text_printf(&u->s, " %s", k == n_axis(q) ? "y.few" : axis_loop(c, q->out, k));
     text_add(&u->s, " y.each\n");
-    for (int k = 0; k < q->naxes; k++) {
-        const char *next = k == q->n_axis ? "y.few" : axis_loop(c, q->out, k);
+    for (int k = 0; k < q->sum->u.stage.naxes; k++) {
+        const char *next = k == n_axis(q) ? "y.few" : axis_loop(c, q->out, k);
         if (all) text_printf(&u->s, "fuse %s %s y.cell%d\n", all, next, k);
         all = all ? internf(c->names, "y.cell%d", k) : next;
     }
     text_printf(&u->s, "split %s %d y.block y.thread guard\ncompute_at %s y.thread\nreorder", all,
                 u->g->few_threads * 2, acc);
-    for (int k = 0; k < q->nred; k++) text_printf(&u->s, " %s.%s", acc, q->acc->u.stage.red[k]->name);
-    other_axes(u, q, acc, q->n_axis);
+    for (int k = 0; k < q->sum->u.stage.nred; k++) text_printf(&u->s, " %s.%s", acc, q->sum->u.stage.red[k]->name);
+    other_axes(u, q, acc, n_axis(q));
     text_printf(&u->s, " %s\nkind unroll %s y.each\nkind gpu.block.x y.block\nkind gpu.thread.x y.thread\n", each,
                 each);
     return true;
 }
 static bool schedule_contraction(struct plan *u, const struct param_layout *l,
-                                 bool (*text)(struct plan *u, const struct contraction *q)) {
-    struct contraction q;
-    if (!find_contraction(u->c, u->k, &q)) return false;
+                                 bool (*text)(struct plan *u, const struct problem *q)) {
+    if (no_plain_product(u->k)) return false;
     u->s = (struct text){0};
     layout_steps(&u->s, u->p, l);
     for (int k = 0; k < u->k->stages.n; k++)
         if (is_inlined(u->k->stages.v[k], true))
             text_printf(&u->s, "inline %s\n", u->k->stages.v[k]->u.stage.buf->base);
-    bool ok = text(u, &q) && try_schedule(u->c, u->p, u->s.s);
+    bool ok = text(u, u->k) && try_schedule(u->c, u->p, u->s.s);
     text_free(&u->s);
     return ok;
 }
 
 void schedule_gpu(struct ctx *c, struct proc *p, const struct machine *m, const struct param_layout *l,
-                  struct kernel_info *k) {
+                  const struct problem *k) {
     struct plan u = {.c = c, .p = p, .g = m->gpu, .k = k};
-    if (k && (schedule_contraction(&u, l, product_text) || schedule_contraction(&u, l, few_text))) return;
-    if (k && (schedule_cells(&u, l, true) || schedule_cells(&u, l, false))) return;
-    schedule_cpu(c, p, m, l, NULL);
+    if (k->stages.n && (schedule_contraction(&u, l, product_text) || schedule_contraction(&u, l, few_text))) return;
+    if (k->stages.n && (schedule_cells(&u, l, true) || schedule_cells(&u, l, false))) return;
+    schedule_cpu(c, p, m, l, &(struct problem){.cls = PROBLEM_TEXT});
 }

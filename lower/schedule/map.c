@@ -3,9 +3,9 @@
 
 bool schedule_blocked_map(struct plan *u) {
     int lanes = lanes_of(u);
-    struct kernel_info *k = u->k;
+    const struct problem *k = u->k;
     const struct param_layout *ly = layout_of(u->p, u->l, k->out->u.stage.buf);
-    if (lanes < 2 || !ly || ly->block != lanes || k->nreductions || k->nparams_out != 1 || !lanes_fit(k->out))
+    if (lanes < 2 || !ly || ly->block != lanes || k->nreductions || k->nresults != 1 || !lanes_fit(k->out))
         return false;
     plan_start(u);
     plan_inline_maps(u);

@@ -23,7 +23,7 @@ static bool count_cost(void *env, expr e) {
     return true;
 }
 /* Worth a register until its last reader, rather than being computed for each. */
-static bool worth_keeping(const struct kernel_info *k, const struct stmt *s) {
+static bool worth_keeping(const struct problem *k, const struct stmt *s) {
     struct cost cost = {0};
     int readers = 0;
     if (s->u.stage.buf->scope == SC_PARAM) return false;
@@ -80,7 +80,7 @@ static void nest_of_cells(struct cells *q) {
 }
 static bool attempt(struct cells *q, bool keep) {
     struct plan *u = q->u;
-    struct kernel_info *k = u->k;
+    const struct problem *k = u->k;
     int lanes = lanes_of(u);
     plan_start(u);
     for (int i = 0; i < k->stages.n; i++)
@@ -165,7 +165,7 @@ static bool same_axes(const struct stmt *a, const struct stmt *b) {
     return true;
 }
 bool schedule_cells(struct plan *u) {
-    struct kernel_info *k = u->k;
+    const struct problem *k = u->k;
     struct cells q = {.u = u, .merged = 1};
     bool keep = false;
     if (k->nreductions || k->out->u.stage.naxes < 1) return false;

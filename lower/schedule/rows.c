@@ -1,7 +1,7 @@
-/* Row kernels: softmax, norms and every other group of stages that share rows (lower/schedule/row_space.h). The stages
+/* Row kernels: softmax, norms and every other group of stages that share rows (lower/problem/row_space.h). The stages
  * of one row, or of one vector of rows side by side, stand in one loop; what they hand on stays in registers or in
  * scratch for that row. Chosen before the plain schedule; what is written and why: docs/schedules.md. */
-#include "lower/schedule/row_space.h"
+#include "lower/problem/row_space.h"
 #include "lower/schedule/schedule.h"
 #include "lower/schedule/steps.h"
 #include <string.h>
@@ -22,7 +22,7 @@ struct rows {
     struct ctx *c;
     struct proc *p;
     const struct machine *m;
-    const struct kernel_info *k;
+    const struct problem *k;
     const struct param_layout *l;
     struct row_space r;
     enum lane_mode mode;
@@ -60,7 +60,7 @@ static bool count_cost(void *env, expr e) {
 }
 static bool is_scalar(const struct rows *q, const struct stmt *s) {
     for (int k = 0; k < s->u.stage.naxes; k++)
-        if (row_role(&q->r, s->u.stage.axes[k]) == ROLE_INNER) return false;
+        if (row_role(&q->r, s->u.stage.axes[k]) == ROW_INNER) return false;
     return true;
 }
 /* A map is recomputed where it is read if that is one place, or costs next to nothing; but what each row has once is
@@ -141,7 +141,7 @@ static void choose_lanes(struct rows *q, struct row_stage *st) {
     if (s->u.stage.op == RED_NONE) {
         int d = fast_dim(q, s->u.stage.buf);
         const struct var *v = d < 0 ? NULL : s->u.stage.axes[d];
-        if (v && row_role(&q->r, v) == ROLE_INNER) st->lane = v;
+        if (v && row_role(&q->r, v) == ROW_INNER) st->lane = v;
         return;
     }
     const struct var *v = fast_var(q, s);
@@ -180,7 +180,7 @@ static void nest_of_rows(struct rows *q) {
     for (int k = 0; k < s->u.stage.naxes; k++) {
         const struct var *v = s->u.stage.axes[k];
         if (v == lane) continue;
-        bool inner = row_role(&q->r, v) == ROLE_INNER;
+        bool inner = row_role(&q->r, v) == ROW_INNER;
         text_printf(inner ? &cells : &rows, " %s", loop(q, base, v));
         if (!inner) q->at = loop(q, base, v);
     }
@@ -200,7 +200,7 @@ static const char *scratch_scope(const struct rows *q, const struct row_stage *s
     if (st->scalar) return "reg";
     for (int k = 0; k < st->s->u.stage.naxes; k++) {
         const struct var *v = st->s->u.stage.axes[k];
-        if (row_role(&q->r, v) != ROLE_INNER) continue;
+        if (row_role(&q->r, v) != ROW_INNER) continue;
         if (const_extent(v) < 0 || const_extent(v) > q->m->stack_cells) return "arena";
         cells *= const_extent(v);
     }
@@ -297,8 +297,8 @@ static bool rows_with(struct rows *q, enum lane_mode mode) {
     return ok;
 }
 bool schedule_rows(struct ctx *c, struct proc *p, const struct machine *m, const struct param_layout *l,
-                   const struct kernel_info *k) {
-    if (!k->nreductions || k->nparams_out != 1 || k->stages.n > MAX_STAGES) return false;
+                   const struct problem *k) {
+    if (!k->nreductions || k->nresults != 1 || k->stages.n > MAX_STAGES) return false;
     struct rows *q = NEW(&c->arena, struct rows);
     q->c = c, q->p = p, q->m = m, q->k = k, q->l = l;
     return row_space(c, k->stages.v, k->stages.n, &q->r) &&

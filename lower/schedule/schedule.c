@@ -11,11 +11,15 @@ void layout_steps(struct text *t, const struct proc *p, const struct param_layou
     for (int k = 0; l && k < p->params.n; k++)
         if (l[k].spec) text_printf(t, "layout %s %s\n", p->params.v[k].buf->base, l[k].spec);
 }
-void schedule_kernel(struct ctx *c, struct proc *p, const struct machine *m, const struct param_layout *layouts) {
-    struct kernel_info k;
-    bool stages = kernel_info(c, p, &k);
-    if (stages && machine_op(m, X_FMA, F32))
-        use_fma(c, p); /* the stages of k stay as they were, for the heuristics to look at */
+void schedule_kernel(struct ctx *c, struct proc *p, const struct machine *m, const struct param_layout *layouts,
+                     struct text *problems) {
+    struct problem k;
+    kernel_problem(c, p, &k);
+    if (problems) {
+        text_printf(problems, "%s: ", p->name);
+        problem_print(problems, c, &k);
+    }
+    if (k.stages.n && machine_op(m, X_FMA, F32)) use_fma(c, p); /* the problem's stages stay as they were */
     p->before = clone_proc(c, p, p->name);
-    (m->gpu ? schedule_gpu : schedule_cpu)(c, p, m, layouts, stages ? &k : NULL);
+    (m->gpu ? schedule_gpu : schedule_cpu)(c, p, m, layouts, &k);
 }

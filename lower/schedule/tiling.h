@@ -5,7 +5,7 @@
 #include "lower/schedule/cpu.h"
 
 struct tiling {
-    struct contraction q;
+    const struct problem *q;
     expr vec, scalar;       /* the operand whose cells lie along the lanes, and the one that is broadcast */
     int lane, row, group;   /* axes: along the lanes; along the rows of a tile; of rows that share a panel. -1: none */
     bool packed, scattered; /* vec is a constant, in panels; the result does not lie along the lanes */
@@ -23,13 +23,8 @@ struct tiling {
     int64_t lone;            /* rows of open number: panels of the tile for a single one; 0: it is as any other */
     bool prefetch, often;    /* of the next panel; often: in every block of the sum, else once a tile */
 };
-static inline const struct var *axis_var(const struct tiling *g, int axis) { return g->q.acc->u.stage.axes[axis]; }
-/* The next larger divisor of n, n + 1 after n: into so many parts. Parts beyond LIMIT are of no use, and trying takes
- * no time however large n is. */
-static inline int64_t next_divisor(int64_t n, int64_t d) {
-    enum { LIMIT = 4096 };
-    for (d++; d <= n && d <= LIMIT && n % d;) d++;
-    return d <= LIMIT ? d : n + 1;
-}
+static inline const struct var *axis_var(const struct tiling *g, int axis) { return g->q->sum->u.stage.axes[axis]; }
+static inline int naxes_of(const struct tiling *g) { return g->q->sum->u.stage.naxes; }
+static inline int nsums_of(const struct tiling *g) { return g->q->sum->u.stage.nred; }
 void choose_blocks(struct plan *u, struct tiling *g); /* together, chunk, outside, prefetch, often */
 #endif

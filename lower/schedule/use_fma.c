@@ -1,9 +1,10 @@
 /* Sums of products for targets with fused multiply-add: not a step, but done before scheduling. */
+#include "lower/problem/problem.h"
 #include "lower/schedule/steps_util.h"
 
 static expr fma_form(struct step *s, struct stmt *t) {
     expr v = t->u.store.value;
-    if (t->u.store.op != RED_SUM || v->op != X_MUL || (v->type != F32 && v->type != F64)) return NULL;
+    if (!sums_products(t->u.store.op, v) || (v->type != F32 && v->type != F64)) return NULL;
     if (dtype_value(t->u.store.buf->type) != v->type) return NULL;
     return x_fma(s->c, v->arg[0], v->arg[1], x_load(s->c, t->u.store.buf, t->u.store.idx, t->u.store.n, NULL));
 }

@@ -45,10 +45,10 @@ static void window_order(struct plan *u, const struct stmt *red, const char *acc
     text_printf(&u->s, "\nkind vector cv %s.%s\n", acc, red->u.stage.axes[1]->name);
 }
 bool schedule_window(struct plan *u) {
-    struct kernel_info *k = u->k;
+    const struct problem *k = u->k;
     int lanes = lanes_of(u), at = 0;
     const struct param_layout *ly = layout_of(u->p, u->l, k->out->u.stage.buf);
-    if (lanes < 2 || !ly || ly->block != lanes || k->nreductions != 1 || k->nparams_out != 1) return false;
+    if (lanes < 2 || !ly || ly->block != lanes || k->nreductions != 1 || k->nresults != 1) return false;
     while (k->stages.v[at]->u.stage.op == RED_NONE) at++;
     const struct stmt *red = k->stages.v[at];
     if (at || !lanes_fit(red) || !lanes_fit(k->out) || red->u.stage.naxes != k->out->u.stage.naxes) return false;

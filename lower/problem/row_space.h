@@ -4,7 +4,7 @@
 #define NN_LOWER_ROW_SPACE_H
 #include "ir/loop/loop.h"
 
-enum { ROW_AXES = 32, ROLE_UNIT = -2, ROLE_INNER = -1 }; /* other roles: the number of an axis of P */
+enum { ROW_AXES = 32, ROW_UNIT = -2, ROW_INNER = -1 }; /* other roles: the number of an axis of P */
 struct row_space {
     int n;                 /* axes of P: those of extent 1 do not count */
     expr extent[ROW_AXES]; /* of P's axes */

@@ -1,7 +1,7 @@
 /* Which axes of a list of stages are the rows that they share; see row_space.h. P are the axes of the first reduction.
  * From there roles pass along: a buffer's dim has the role of the axes that index it, an axis that of the dims it
  * indexes. Used by group.c and schedule/rows.c. */
-#include "lower/schedule/row_space.h"
+#include "lower/problem/row_space.h"
 
 struct finder {
     struct ctx *c;
@@ -15,11 +15,11 @@ struct finder {
 };
 int row_role(const struct row_space *r, const struct var *v) {
     intptr_t k = (intptr_t)map_get(&r->vars, PKEY(v));
-    return k ? (int)k - 3 : ROLE_INNER;
+    return k ? (int)k - 3 : ROW_INNER;
 }
 static bool known(struct finder *q, const struct var *v) { return map_get(&q->r->vars, PKEY(v)) != NULL; }
 static void set_role(struct finder *q, const struct var *v, int role) {
-    if (x_is(v->extent, 1)) role = ROLE_UNIT;
+    if (x_is(v->extent, 1)) role = ROW_UNIT;
     map_put(&q->r->vars, PKEY(v), (void *)(intptr_t)(role + 3));
 }
 static int *dims_of(struct finder *q, const struct buf *b) {
@@ -116,7 +116,7 @@ bool row_space(struct ctx *c, struct stmt *const *stages, int n, struct row_spac
         set_role(&q, v, r->n);
         if (!x_is(v->extent, 1)) r->extent[r->n++] = v->extent;
     }
-    for (int k = 0; k < first->u.stage.nred; k++) set_role(&q, first->u.stage.red[k], ROLE_INNER);
+    for (int k = 0; k < first->u.stage.nred; k++) set_role(&q, first->u.stage.red[k], ROW_INNER);
     pass_roles(&q);
     for (int i = 0; i < n; i++) {
         q.at = stages[i];
