@@ -44,7 +44,9 @@ static bool lower_pass(struct compilation *u) {
     struct {
         const char *name;
         struct text **to, t;
-    } within[] = {{.name = "fuse", .to = &lo.groups}, {.name = "problems", .to = &lo.problems}};
+    } within[] = {{.name = "fuse", .to = &lo.groups},
+                  {.name = "problems", .to = &lo.problems},
+                  {.name = "choices", .to = &lo.choices}};
     enum { N = sizeof within / sizeof *within };
     for (int k = 0; k < N; k++)
         if (listed(u->o->dump_after, u->o->ndump, within[k].name)) {

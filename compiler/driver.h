@@ -49,9 +49,9 @@ struct pass_row {
     void (*change)(struct module *m, const struct printing *o); /* instead of run: towards what is printed */
 };
 extern const struct pass_row pass_rows[]; /* the pipeline, in order; name NULL ends */
-/* What --dump-after knows besides the passes: the groups, what each kernel computes, the kernels before their
- * schedules, what became of the model's nodes, and everything. */
-#define DUMP_NAMES "fuse problems kernels nodes all"
+/* What --dump-after knows besides the passes: the groups, what each kernel computes and what was chosen for it, the
+ * kernels before their schedules, what became of the model's nodes, and everything. */
+#define DUMP_NAMES "fuse problems choices kernels nodes all"
 
 /* One row, and the verifier after it. false: diagnostics say why. */
 bool run_pass(struct compilation *u, const struct pass_row *p);

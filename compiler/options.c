@@ -321,8 +321,8 @@ const struct option_row option_rows[] = {
     {"no-schedule", 0, NULL, "kernels as plain loops", CMD_COMPILE | CMD_PROGRAM, set_no_schedule, NULL, ONCE},
     {"dump-after", 0, "PASS",
      "print the program after this pass, or after `all`; `fuse`: the groups; `problems`: what each kernel computes; "
-     "`nodes`: what became of the model's "
-     "nodes; `kernels`: the kernels before their schedules, with the steps to do",
+     "`choices`: what was tried for it and taken; `nodes`: what became of the model's nodes; `kernels`: the kernels "
+     "before their schedules, with the steps to do",
      CMD_COMPILE | CMD_PROGRAM, add_dump, NULL, REPEATS},
     {"stop-after", 0, "PASS", "stop after this pass", CMD_COMPILE, set_stop, NULL, ONCE},
     {"no-pass", 0, "PASS", "leave this pass out", CMD_COMPILE | CMD_PROGRAM, add_skip, NULL, REPEATS},

@@ -10,8 +10,9 @@ struct lower_options {
     const struct target *target;
     bool no_fuse;     /* one kernel per node: for node-by-node comparison */
     bool no_schedule; /* kernels stay plain loops */
-    /* Not NULL: get the groups of every region, in the order they are lowered; and what each kernel computes. */
-    struct text *groups, *problems;
+    /* Not NULL: get the groups of every region, in the order they are lowered; what each kernel computes; and how
+     * it was chosen to be computed. */
+    struct text *groups, *problems, *choices;
 };
 /* NULL after diagnostics. Kernels are scheduled for the target; every procedure has passed the verifier. */
 struct module *lower_graph(struct graph *g, const struct lower_options *o);

@@ -1,12 +1,21 @@
 /* The text of a problem: equal for equal problems, whatever their buffers, axes and sizes are called. */
 #include "lower/problem/problem.h"
 
+/* The letter of the role, and a number among those that have it. */
+static const char *role_name(struct ctx *c, const enum axis_role *roles, int k) {
+    int n = 0;
+    for (int i = 0; i < k; i++) n += roles[i] == roles[k];
+    return internf(c->names, "%c%d", axis_role_name(roles[k])[0], n);
+}
+const char *axis_name(struct ctx *c, const struct problem *p, int k) { return role_name(c, p->axis, k); }
+const char *sum_name(struct ctx *c, const struct problem *p, int k) { return role_name(c, p->summed, k); }
+
 /* Names in the order in which things are met: axes by their roles, buffers by what they are to the problem. */
 struct naming {
     struct ctx *c;
     const struct problem *p;
     struct map vars, syms, bufs; /* -> expr, expr, buffer of the canonical name */
-    int nvars[ROLE_WINDOW + 1], nparams, nresults, nkept;
+    int nparams, nresults, nkept;
     VEC(const struct buf *) read; /* canonical ones, in order */
     VEC(const struct sym *) sizes;
 };
@@ -53,15 +62,12 @@ static expr renamed(void *env, expr e) {
 static void rename_var(struct naming *q, const struct var *v, const char *name) {
     map_put(&q->vars, PKEY(v), (void *)x_var(q->c, var_new(q->c, name, rename_expr(q, v->extent))));
 }
-static const char *role_var(struct naming *q, enum axis_role r) {
-    return internf(q->c->names, "%c%d", axis_role_name(r)[0], q->nvars[r]++);
-}
 /* The stage that has the roles; without a reduction that is the last one. */
 static const struct stmt *main_stage(const struct problem *p) { return p->sum ? p->sum : p->out; }
 static void name_main(struct naming *q) {
     const struct stmt *s = main_stage(q->p);
-    for (int k = 0; k < s->u.stage.naxes; k++) rename_var(q, s->u.stage.axes[k], role_var(q, q->p->axis[k]));
-    for (int k = 0; k < s->u.stage.nred; k++) rename_var(q, s->u.stage.red[k], role_var(q, q->p->summed[k]));
+    for (int k = 0; k < s->u.stage.naxes; k++) rename_var(q, s->u.stage.axes[k], axis_name(q->c, q->p, k));
+    for (int k = 0; k < s->u.stage.nred; k++) rename_var(q, s->u.stage.red[k], sum_name(q->c, q->p, k));
 }
 /* Axes of as many stages as the main one has are called as there. */
 static void name_stage(struct naming *q, const struct stmt *s) {

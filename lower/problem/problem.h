@@ -70,6 +70,9 @@ int64_t next_divisor(int64_t n, int64_t d);
 int64_t const_extent(const struct var *v); /* -1 when symbolic */
 static inline bool is_constant(const struct buf *b) { return b->data != NULL; }
 
+/* "m0", "w1": the problem's own names of axis k, and of what is summed, of the stage that has the roles. */
+const char *axis_name(struct ctx *c, const struct problem *p, int k);
+const char *sum_name(struct ctx *c, const struct problem *p, int k);
 /* One text for equal problems, whatever their names: what is looked up in records, and shown by --dump-after=problems.
  */
 void problem_print(struct text *t, struct ctx *c, const struct problem *p);

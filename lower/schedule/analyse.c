@@ -1,7 +1,5 @@
-/* What schedules share: names of loops, what most of them cannot take, and steps that are tried on a copy. */
-#include "lower/schedule/schedule.h"
-#include "lower/schedule/steps.h"
-#include <string.h>
+/* What strategies share: names of loops, and what most of them cannot take. */
+#include "lower/schedule/point.h"
 
 const char *axis_loop(struct ctx *c, const struct stmt *s, int k) {
     return internf(c->names, "%s.%s", s->u.stage.buf->base, s->u.stage.axes[k]->name);
@@ -25,18 +23,4 @@ const char *no_plain_product(const struct problem *k) {
     if (k->a.value != k->a.read || k->b.value != k->b.read) return "a factor is changed before it is multiplied";
     if (k->sum->u.stage.naxes > MAX_AXES || k->sum->u.stage.nred > MAX_AXES) return "too many axes";
     return maps_follow(k) ? NULL : "what follows the sum has other axes";
-}
-bool try_schedule(struct ctx *c, struct proc *p, const char *text) {
-    struct diags before = c->diags;
-    struct proc *copy = clone_proc(c, p, p->name);
-    if (!steps_apply(c, copy, text ? text : "") || !proc_verify(module_new(c), copy, "scheduling")) {
-        c->diags.n = before.n, c->diags.errors = before.errors, c->diags.warnings = before.warnings;
-        c->diags.ours = before.ours;
-        return false;
-    }
-    struct proc old = *p;
-    *p = *copy;
-    p->comment = old.comment;
-    for (struct stmt *s = p->body.first; s; s = s->next) s->in = &p->body;
-    return true;
 }

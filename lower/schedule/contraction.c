@@ -1,5 +1,6 @@
 /* Schedules of contractions: convolutions and matrix products with the sum in a tile of registers. Roles of the axes
  * come from analyse.c; the choices and their reasons are in docs/schedules.md. See cpu.h. */
+#include "lower/schedule/cost.h"
 #include "lower/schedule/tiling.h"
 #include <string.h>
 
@@ -80,17 +81,6 @@ static void choose_rows(struct plan *u, struct tiling *g) {
 }
 
 /* ---- the tile */
-static double most(double a, double b) { return a > b ? a : b; }
-/* Cycles of one step of the sum in one tile: multiply-adds, the latency of their chains, loads. */
-static double tile_cycles(const struct machine *m, int64_t mr, int64_t nr) {
-    const struct operation *sum = machine_multiply_add(m, F32), *load = machine_op(m, X_LOAD, F32);
-    double products = (double)(mr * nr) / sum->starts, loads = (double)(mr + nr) / load->starts;
-    return most(most(products, sum->latency), loads) + 0.02 * (double)(mr + nr);
-}
-static double row_cycles(const struct machine *m, int64_t rows, int64_t mr, int64_t nr) {
-    int64_t tiles = (rows + mr - 1) / mr, q = rows / tiles, more = rows % tiles;
-    return (double)more * tile_cycles(m, q + 1, nr) + (double)(tiles - more) * tile_cycles(m, q, nr);
-}
 /* Without vectors: 4 x 2 cells, or 4 x 4 where the machine has a longer body; what lies along short axes is given to
  * the other. The code stays small, and the lengths of tiles that are left are few. */
 static void choose_scalar_tile(struct plan *u, struct tiling *g) {
@@ -117,8 +107,8 @@ static void choose_tile(struct plan *u, struct tiling *g) {
         int64_t fits = u->m->loads_ahead ? (registers - nr) / (nr + 1) : (registers - 1 - nr) / nr;
         if (fits < 2) fits = nr + 2 <= registers ? 1 : 0; /* one row: its operands come from memory */
         if (fits < 1) continue;
-        int64_t mr = rows < fits ? rows : fits, panels = vectors / nr, left = vectors % nr;
-        double cycles = (double)panels * row_cycles(u->m, rows, mr, nr) + (left ? row_cycles(u->m, rows, mr, left) : 0);
+        int64_t mr = rows < fits ? rows : fits;
+        double cycles = cost_of_step(u->m, rows, vectors, mr, nr);
         if (best == 0 || cycles < best * 0.995) best = cycles, g->mr = (int)mr, g->nr = nr;
     }
     if (g->rows > 0) {
@@ -350,39 +340,64 @@ static void sum_loops(struct plan *u, const struct tiling *g) {
     text_char(&u->s, '\n');
     if (lanes > 1) text_printf(&u->s, "kind %s yv\nkind vector av\n", g->scattered ? "unroll" : "vector");
 }
-static bool attempt(struct plan *u, struct tiling g, int without) {
-    if (without >= WITHOUT_LONE) g.lone = 0;
-    if (without >= WITHOUT_PREFETCH) g.prefetch = false;
-    if (without >= WITHOUT_CHUNKS) g.chunk = 0, g.outside = false;
-    if (without >= WITHOUT_GROUPS) g.together = 0;
-    if (without >= WITHOUT_LANES) g.scattered = true; /* of the result alone: the sum keeps its own */
-    plan_start(u);
-    if (g.packed) pack(u, &g);
+static const char *contraction_steps(struct plan *u, const struct point *p) {
+    const struct tiling *g = &p->u.tile;
+    layout_steps(&u->s, u->p, u->l);
+    if (g->packed) pack(u, g);
     plan_inline_maps(u);
-    if (g.blocked) plan_channels(u, g.q->out, g.vec->u.buf);
-    if (g.padded) plan_widen(u, a_loop(u, &g, 1), g.q->out);
-    result_loops(u, &g);
-    sum_loops(u, &g);
-    return plan_apply(u);
+    if (g->blocked) plan_channels(u, g->q->out, g->vec->u.buf);
+    if (g->padded) plan_widen(u, a_loop(u, g, 1), g->q->out);
+    result_loops(u, g);
+    sum_loops(u, g);
+    return NULL;
 }
-bool schedule_contraction(struct plan *u) {
+/* ---- the points: the best one, and what is left of it when more and more is left out */
+static void add_points(struct plan *u, struct points *out, struct tiling g) {
+    for (int without = 0; without < ATTEMPTS; without++) {
+        bool same = (without == WITHOUT_LONE && !g.lone) || (without == WITHOUT_PREFETCH && !g.prefetch) ||
+                    (without == WITHOUT_CHUNKS && !g.chunk) || (without == WITHOUT_GROUPS && !g.together) ||
+                    (without == WITHOUT_LANES && (g.scattered || g.lanes < 2));
+        if (without == WITHOUT_LONE) g.lone = 0;
+        if (without == WITHOUT_PREFETCH) g.prefetch = false;
+        if (without == WITHOUT_CHUNKS) g.chunk = 0, g.outside = false;
+        if (without == WITHOUT_GROUPS) g.together = 0;
+        if (without == WITHOUT_LANES) g.scattered = true; /* of the result alone: the sum keeps its own */
+        if (same) continue;
+        struct point *p = add_point(u, out, &strategy_contraction);
+        p->u.tile = g;
+    }
+}
+static const char *contraction_points(struct plan *u, struct points *out) {
     const struct problem *k = u->k;
     struct tiling g = {.q = k};
-    if (no_plain_product(k) || k->out == k->sum || k->out->u.stage.naxes != k->sum->u.stage.naxes ||
-        k->sum->u.stage.buf->type != F32)
-        return false;
-    if (!choose_lane(u, &g) || !choose_sum(u, &g)) return false;
+    const char *why = no_plain_product(k);
+    if (why) return why;
+    if (k->out == k->sum) return "the sum is the result itself";
+    if (k->out->u.stage.naxes != k->sum->u.stage.naxes) return "the result has other axes than the sum";
+    if (k->sum->u.stage.buf->type != F32) return "sums are not f32";
+    if (!choose_lane(u, &g)) return "no axis for the lanes: neither factor lies along one, nor is a constant to pack";
+    if (!choose_sum(u, &g)) return "the blocks of channels are not what is summed";
     choose_rows(u, &g);
     choose_order(u, &g);
     if (lanes_of(u) == 1) choose_scalar_tile(u, &g);
     else choose_tile(u, &g);
     choose_blocks(u, &g);
     g.lone = lone_panels(u, &g);
-    for (int without = 0; without < ATTEMPTS; without++) {
-        bool same = (without == WITHOUT_LONE && !g.lone) || (without == WITHOUT_PREFETCH && !g.prefetch) ||
-                    (without == WITHOUT_CHUNKS && !g.chunk) || (without == WITHOUT_GROUPS && !g.together) ||
-                    (without == WITHOUT_LANES && (g.scattered || g.lanes < 2));
-        if (!same && attempt(u, g, without)) return true;
-    }
-    return false;
+    add_points(u, out, g);
+    return NULL;
 }
+static void print_contraction(struct text *t, struct plan *u, const struct point *p) {
+    const struct tiling *g = &p->u.tile;
+    double cycles = contraction_cycles(u, g);
+    text_printf(t, "lanes %d along %s%s, tile %d x %d", g->lanes, axis_name(u->c, u->k, g->lane),
+                g->scattered ? ", scattered" : "", g->mr, g->nr);
+    if (g->row >= 0) text_printf(t, " of %s", axis_name(u->c, u->k, g->row));
+    if (g->packed) text_add(t, ", packed");
+    if (g->kred >= 0) text_printf(t, ", %s in blocks of %d", sum_name(u->c, u->k, g->kred), g->kblock);
+    if (g->together) text_printf(t, ", %lld of %s together", (long long)g->together, axis_name(u->c, u->k, g->group));
+    if (g->chunk) text_printf(t, ", %lld blocks at a time%s", (long long)g->chunk, g->outside ? ", outside" : "");
+    if (g->lone) text_printf(t, ", %lld panels for one row", (long long)g->lone);
+    if (g->prefetch) text_add(t, g->often ? ", prefetch in each block" : ", prefetch");
+    if (cycles > 0) text_printf(t, "; %.0f cycles", cycles);
+}
+const struct strategy strategy_contraction = {"contraction", contraction_points, contraction_steps, print_contraction};

@@ -1,16 +1,6 @@
-/* Schedules for CPUs with vector registers (and, with one lane, for scalar ones): tries the kinds in turn. A kind whose
- * steps are refused leaves the kernel as it was. See cpu.h, docs/schedules.md. */
+/* What the strategies for CPUs share, and the last one, plain loops. See cpu.h, docs/schedules.md. */
 #include "lower/schedule/cpu.h"
 
-void plan_clear(struct plan *u) {
-    text_free(&u->s);
-    u->s = (struct text){0};
-}
-void plan_start(struct plan *u) {
-    plan_clear(u);
-    layout_steps(&u->s, u->p, u->l);
-}
-bool plan_apply(struct plan *u) { return try_schedule(u->c, u->p, u->s.s); }
 void plan_inline_maps(struct plan *u) {
     for (int i = 0; i < u->k->stages.n; i++) {
         const struct stmt *s = u->k->stages.v[i];
@@ -91,18 +81,19 @@ void plan_widen(struct plan *u, const char *acc, const struct stmt *out) {
     text_printf(&u->s, "widen %s %d\n", axis_loop(u->c, out, 1), lanes);
 }
 
-/* One nest over contiguous memory; the compiler's own vectoriser does the rest for what stays scalar. */
-static bool schedule_plain(struct plan *u, bool inlined) {
-    plan_start(u);
-    if (inlined) plan_inline_maps(u);
-    return !u->s.s || plan_apply(u);
+/* ---- one nest over contiguous memory; the compiler's own vectoriser does the rest for what stays scalar */
+static const char *plain_points(struct plan *u, struct points *out) {
+    if (u->k->stages.n && !u->m->gpu) add_point(u, out, &strategy_plain)->u.inlined = true;
+    add_point(u, out, &strategy_plain);
+    return NULL;
 }
-void schedule_cpu(struct ctx *c, struct proc *p, const struct machine *m, const struct param_layout *l,
-                  const struct problem *k) {
-    struct plan u = {c, p, m, k, l, {0}};
-    bool done = k->stages.n ? schedule_contraction(&u) || schedule_window(&u) || schedule_blocked_map(&u) ||
-                                  schedule_rows(c, p, m, l, k) || schedule_cells(&u) || schedule_plain(&u, true)
-                            : schedule_nests(&u);
-    if (!done && !schedule_plain(&u, false)) BUG("kernel %s does not take its layouts", p->name);
-    text_free(&u.s);
+static const char *plain_steps(struct plan *u, const struct point *p) {
+    layout_steps(&u->s, u->p, u->l);
+    if (p->u.inlined) plan_inline_maps(u);
+    return NULL;
 }
+static void print_plain(struct text *t, struct plan *u, const struct point *p) {
+    (void)u;
+    text_add(t, p->u.inlined ? "maps inlined" : "as it is");
+}
+const struct strategy strategy_plain = {"plain loops", plain_points, plain_steps, print_plain};

@@ -1,30 +1,12 @@
-/* Shared by the schedules for CPUs: the text that grows, and what every kind of kernel needs of it. One file a kind:
- * contraction.c, window.c, map.c, pointwise.c; cpu.c tries them in turn. What they choose is described in
- * docs/schedules.md. */
+/* Shared by the strategies for CPUs: what every kind of kernel needs of the text of steps. One file a kind:
+ * contraction.c, window.c, map.c, rows.c, pointwise.c. What they choose is described in docs/schedules.md. */
 #ifndef NN_LOWER_SCHEDULE_CPU_H
 #define NN_LOWER_SCHEDULE_CPU_H
-#include "lower/schedule/schedule.h"
-#include "lower/schedule/steps.h"
+#include "lower/schedule/point.h"
 
-struct plan { /* of one kernel's schedule, and the text that grows */
-    struct ctx *c;
-    struct proc *p;
-    const struct machine *m;
-    const struct problem *k;
-    const struct param_layout *l;
-    struct text s;
-};
-static inline int lanes_of(const struct plan *u) { return machine_lanes(u->m, F32); }
-/* Each writes and applies a schedule, or leaves the kernel alone and returns false. */
-bool schedule_contraction(struct plan *u);
-bool schedule_window(struct plan *u);
-bool schedule_blocked_map(struct plan *u);
-bool schedule_nests(struct plan *u);
-bool schedule_cells(struct plan *u);
+extern const struct strategy strategy_contraction, strategy_window, strategy_blocked_map, strategy_nests, strategy_rows,
+    strategy_pointwise, strategy_plain, strategy_gpu_product, strategy_gpu_few, strategy_gpu_cells;
 
-void plan_clear(struct plan *u); /* empties the text */
-void plan_start(struct plan *u); /* empties the text, then the steps for the layouts of the parameters */
-bool plan_apply(struct plan *u);
 void plan_inline_maps(struct plan *u); /* all maps before the result go into it */
 /* The loop, of that extent, is split into the two loops that `inside` names: tiles of at most `most` units, balanced.
  */

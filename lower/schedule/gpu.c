@@ -3,18 +3,8 @@
  * whose tiles fit are computed in tiles, with operands in shared memory (see docs/cuda.md). What has no stages
  * (the texts of templates/kernels) stays serial. */
 #include "ir/base/checked.h"
-#include "lower/schedule/schedule.h"
-#include "lower/schedule/steps.h"
+#include "lower/schedule/cpu.h"
 #include <string.h>
-
-struct plan {
-    struct ctx *c;
-    struct proc *p;
-    const struct gpu *g;
-    const struct problem *k;
-    struct text s;
-    int accs; /* accumulators made */
-};
 
 /* ---- one thread for each cell */
 /* Threads of a block: all that a small result has, few when the result is too small to fill the machine otherwise. */
@@ -37,7 +27,7 @@ static void cells_nest(struct plan *u, const struct stmt *s, const char **thread
         all = name;
     }
     *thread = internf(u->c->names, "%s.thread", base);
-    text_printf(&u->s, "split %s %lld %s.block %s guard\n", all, (long long)threads_for(u->g, s), base, *thread);
+    text_printf(&u->s, "split %s %lld %s.block %s guard\n", all, (long long)threads_for(u->m->gpu, s), base, *thread);
 }
 static void bind(struct plan *u, const struct stmt *s) {
     const char *base = s->u.stage.buf->base;
@@ -77,12 +67,13 @@ static bool is_placed(struct plan *u, const struct stmt *s, bool inline_maps) {
     }
     return false;
 }
-static void stage_text(struct plan *u, const struct stmt *s, bool inline_maps) {
+/* sums: how many have a register by now. */
+static void stage_text(struct plan *u, const struct stmt *s, bool inline_maps, int *sums) {
     const char *acc = NULL, *thread;
     if (s->u.stage.naxes == 0 || is_inlined(s, inline_maps)) return;
     if (s->u.stage.op != RED_NONE) {
         if (is_placed(u, s, inline_maps)) return;
-        acc = internf(u->c->names, "sum%d", u->accs++);
+        acc = internf(u->c->names, "sum%d", (*sums)++);
         text_printf(&u->s, "cache_write %s %s\n", s->u.stage.buf->base, acc);
     } else if (placed_in(u, s, inline_maps)) {
         acc = placed_in(u, s, inline_maps)->u.stage.buf->base;
@@ -91,18 +82,28 @@ static void stage_text(struct plan *u, const struct stmt *s, bool inline_maps) {
     if (acc) text_printf(&u->s, "compute_at %s %s\n", acc, thread);
     bind(u, s);
 }
-static bool schedule_cells(struct plan *u, const struct param_layout *l, bool inline_maps) {
-    u->s = (struct text){0};
-    u->accs = 0;
-    layout_steps(&u->s, u->p, l);
+static void inline_maps(struct plan *u) {
     for (int k = 0; k < u->k->stages.n; k++)
-        if (is_inlined(u->k->stages.v[k], inline_maps))
+        if (is_inlined(u->k->stages.v[k], true))
             text_printf(&u->s, "inline %s\n", u->k->stages.v[k]->u.stage.buf->base);
-    for (int k = u->k->stages.n; k--;) stage_text(u, u->k->stages.v[k], inline_maps);
-    bool ok = u->s.s && try_schedule(u->c, u->p, u->s.s);
-    text_free(&u->s);
-    return ok;
 }
+static const char *cells_points(struct plan *u, struct points *out) {
+    add_point(u, out, &strategy_gpu_cells)->u.inlined = true;
+    add_point(u, out, &strategy_gpu_cells);
+    return NULL;
+}
+static const char *cells_steps(struct plan *u, const struct point *p) {
+    int sums = 0;
+    layout_steps(&u->s, u->p, u->l);
+    if (p->u.inlined) inline_maps(u);
+    for (int k = u->k->stages.n; k--;) stage_text(u, u->k->stages.v[k], p->u.inlined, &sums);
+    return u->s.s ? NULL : "no stage has axes";
+}
+static void print_cells(struct text *t, struct plan *u, const struct point *p) {
+    (void)u;
+    text_add(t, p->u.inlined ? "a thread for each cell, maps inlined" : "a thread for each cell of each stage");
+}
+const struct strategy strategy_gpu_cells = {"cells", cells_points, cells_steps, print_cells};
 
 /* ---- products of matrices: a tile of cells a block, a square of them a thread, operands through shared memory */
 static bool at_least(const struct var *v, int64_t n) {
@@ -119,7 +120,7 @@ static int m_axis(const struct problem *q) { return last_axis(q, ~q->b.axes); }
 static int n_axis(const struct problem *q) { return last_axis(q, q->b.axes & ~q->a.axes); }
 /* "as" in shared memory, filled by all threads of the block. */
 static void shared_operand(struct plan *u, expr load, const char *name) {
-    int nd = load->n, side = u->g->tile / u->g->cell;
+    int nd = load->n, side = u->m->gpu->tile / u->m->gpu->cell;
     const char *all = internf(u->c->names, "%s.d0", name);
     text_printf(&u->s, "compute_at %s ko shared\n", name);
     for (int d = 1; d < nd; d++) {
@@ -158,18 +159,30 @@ static bool below_grid(struct plan *u, expr n) {
     int64_t lo, hi;
     if (n->op == X_POISON) return false;
     x_bounds(u->c, n, &lo, &hi);
-    return lo <= u->g->max_grid_yz; /* more, found in the run, is refused by the launch */
+    return lo <= u->m->gpu->max_grid_yz; /* more, found in the run, is refused by the launch */
 }
+static const char *product_points(struct plan *u, struct points *out) {
+    const struct problem *q = u->k;
+    const struct gpu *g = u->m->gpu;
+    const char *why = no_plain_product(q);
+    if (why) return why;
+    int m = m_axis(q), n = n_axis(q);
+    if (m < 0 || n < 0) return "one factor has no axis of its own";
+    if (q->sum->u.stage.nred != 1 || q->a.read->has_fill || q->b.read->has_fill) return "not a product of matrices";
+    if (q->out->u.stage.naxes != q->sum->u.stage.naxes) return "the result has other axes than the sum";
+    if (!at_least(q->sum->u.stage.axes[m], g->least) || !at_least(q->sum->u.stage.axes[n], g->least) ||
+        !at_least(q->sum->u.stage.red[0], g->depth))
+        return "its sides are shorter than a tile is worth";
+    if (q->a.read->u.buf == q->b.read->u.buf) return "both factors are one";
+    add_point(u, out, &strategy_gpu_product);
+    return NULL;
+}
+/* false: the grid does not take it. */
 static bool product_text(struct plan *u, const struct problem *q) {
     struct ctx *c = u->c;
-    const struct gpu *g = u->g;
+    const struct gpu *g = u->m->gpu;
     int m = m_axis(q), n = n_axis(q);
     expr others, tiles;
-    if (m < 0 || n < 0 || q->sum->u.stage.nred != 1 || q->a.read->has_fill || q->b.read->has_fill ||
-        q->out->u.stage.naxes != q->sum->u.stage.naxes || !at_least(q->sum->u.stage.axes[m], g->least) ||
-        !at_least(q->sum->u.stage.axes[n], g->least) || !at_least(q->sum->u.stage.red[0], g->depth) ||
-        q->a.read->u.buf == q->b.read->u.buf)
-        return false;
     const char *acc = sum_of(u, q);
     const char *am = q->sum->u.stage.axes[m]->name, *an = q->sum->u.stage.axes[n]->name;
     text_printf(&u->s, "split %s %d y.bm y.m1 guard\nsplit y.m1 %d y.tm y.m4\n", axis_loop(c, q->out, m), g->tile,
@@ -217,12 +230,20 @@ static int64_t results_of_thread(const struct gpu *g, const struct problem *q) {
     while (r > 1 && (n < 1 || n % r || cells / r < g->enough)) r /= 2;
     return r;
 }
-static bool few_text(struct plan *u, const struct problem *q) {
+static const char *few_points(struct plan *u, struct points *out) {
+    const struct problem *q = u->k;
+    const char *why = no_plain_product(q);
+    if (why) return why;
+    if (n_axis(q) < 0) return "the second factor has no axis of its own";
+    if (q->out->u.stage.naxes != q->sum->u.stage.naxes) return "the result has other axes than the sum";
+    if (results_of_thread(u->m->gpu, q) < 2) return "more results for each thread leave too few threads";
+    add_point(u, out, &strategy_gpu_few);
+    return NULL;
+}
+static void few_text(struct plan *u, const struct problem *q) {
     struct ctx *c = u->c;
-    if (n_axis(q) < 0 || q->out->u.stage.naxes != q->sum->u.stage.naxes) return false;
-    int64_t r = results_of_thread(u->g, q);
+    int64_t r = results_of_thread(u->m->gpu, q);
     const char *all = NULL;
-    if (r < 2) return false;
     const char *acc = sum_of(u, q), *each = internf(c->names, "%s.%s", acc, q->sum->u.stage.axes[n_axis(q)]->name);
     text_printf(&u->s, "split %s %lld y.few y.each\nreorder", axis_loop(c, q->out, n_axis(q)), (long long)r);
     for (int k = 0; k < q->sum->u.stage.naxes; k++)
@@ -234,30 +255,24 @@ static bool few_text(struct plan *u, const struct problem *q) {
         all = all ? internf(c->names, "y.cell%d", k) : next;
     }
     text_printf(&u->s, "split %s %d y.block y.thread guard\ncompute_at %s y.thread\nreorder", all,
-                u->g->few_threads * 2, acc);
+                u->m->gpu->few_threads * 2, acc);
     for (int k = 0; k < q->sum->u.stage.nred; k++) text_printf(&u->s, " %s.%s", acc, q->sum->u.stage.red[k]->name);
     other_axes(u, q, acc, n_axis(q));
     text_printf(&u->s, " %s\nkind unroll %s y.each\nkind gpu.block.x y.block\nkind gpu.thread.x y.thread\n", each,
                 each);
-    return true;
 }
-static bool schedule_contraction(struct plan *u, const struct param_layout *l,
-                                 bool (*text)(struct plan *u, const struct problem *q)) {
-    if (no_plain_product(u->k)) return false;
-    u->s = (struct text){0};
-    layout_steps(&u->s, u->p, l);
-    for (int k = 0; k < u->k->stages.n; k++)
-        if (is_inlined(u->k->stages.v[k], true))
-            text_printf(&u->s, "inline %s\n", u->k->stages.v[k]->u.stage.buf->base);
-    bool ok = text(u, u->k) && try_schedule(u->c, u->p, u->s.s);
-    text_free(&u->s);
-    return ok;
+static const char *product_steps(struct plan *u, const struct point *p) {
+    (void)p;
+    layout_steps(&u->s, u->p, u->l);
+    inline_maps(u);
+    return product_text(u, u->k) ? NULL : "blocks along an axis are more than the grid takes";
 }
-
-void schedule_gpu(struct ctx *c, struct proc *p, const struct machine *m, const struct param_layout *l,
-                  const struct problem *k) {
-    struct plan u = {.c = c, .p = p, .g = m->gpu, .k = k};
-    if (k->stages.n && (schedule_contraction(&u, l, product_text) || schedule_contraction(&u, l, few_text))) return;
-    if (k->stages.n && (schedule_cells(&u, l, true) || schedule_cells(&u, l, false))) return;
-    schedule_cpu(c, p, m, l, &(struct problem){.cls = PROBLEM_TEXT});
+static const char *few_steps(struct plan *u, const struct point *p) {
+    (void)p;
+    layout_steps(&u->s, u->p, u->l);
+    inline_maps(u);
+    few_text(u, u->k);
+    return NULL;
 }
+const struct strategy strategy_gpu_product = {"product", product_points, product_steps, NULL};
+const struct strategy strategy_gpu_few = {"few results", few_points, few_steps, NULL};

@@ -78,11 +78,11 @@ static void nest_of_cells(struct cells *q) {
         q->loop = "flat";
     }
 }
-static bool attempt(struct cells *q, bool keep) {
+static void write_cells(struct cells *q, bool keep) {
     struct plan *u = q->u;
     const struct problem *k = u->k;
     int lanes = lanes_of(u);
-    plan_start(u);
+    layout_steps(&u->s, u->p, u->l);
     for (int i = 0; i < k->stages.n; i++)
         if (k->stages.v[i]->u.stage.buf->scope != SC_PARAM && !(keep && worth_keeping(k, k->stages.v[i])))
             text_printf(&u->s, "inline %s\n", k->stages.v[i]->u.stage.buf->base);
@@ -98,7 +98,6 @@ static bool attempt(struct cells *q, bool keep) {
             if (worth_keeping(k, k->stages.v[i])) text_printf(&u->s, " %s", loop_of(q, k->stages.v[i], q->naxes - 1));
         text_char(&u->s, '\n');
     }
-    return plan_apply(u);
 }
 
 /* ---- reading across: neighbours in memory lie along an axis that is not the result's last */
@@ -131,7 +130,7 @@ static bool find_across(void *env, expr e) {
     return true;
 }
 /* A few cells of the result's last axis at a time, so that a line of the operand serves as long as it is there. */
-static bool attempt_across(struct cells *q) {
+static const char *write_across(struct cells *q) {
     struct plan *u = q->u;
     int last = q->naxes - 1, tile = lanes_of(u);
     struct across a = {q, NULL, -1, 0};
@@ -142,10 +141,12 @@ static bool attempt_across(struct cells *q) {
     int64_t n = const_extent(q->out[0]->u.stage.axes[last]);
     bool divided = a.axis < 0 && a.divisor > 1 && n > a.divisor && n % a.divisor == 0;
     if (divided) n = a.divisor;
-    if ((a.axis < 0 && !divided) || q->nout != 1 || (n >= 0 && n < 2 * tile)) return false;
+    if (a.axis < 0 && !divided) return "nothing is read across";
+    if (q->nout != 1) return "several results";
+    if (n >= 0 && n < 2 * tile) return "the axis that is read across is short";
     const char *across = divided ? "part" : loop_of(q, q->out[0], a.axis);
     const char *along = divided ? "along" : loop_of(q, q->out[0], last);
-    plan_start(u);
+    layout_steps(&u->s, u->p, u->l);
     plan_inline_maps(u);
     if (divided) text_printf(&u->s, "split %s %lld part along\n", loop_of(q, q->out[0], last), (long long)a.divisor);
     text_add(&u->s, "reorder");
@@ -156,7 +157,7 @@ static bool attempt_across(struct cells *q) {
                 : n % tile ? " cut"
                            : "",
                 across);
-    return plan_apply(u);
+    return NULL;
 }
 static bool same_axes(const struct stmt *a, const struct stmt *b) {
     if (a->u.stage.naxes != b->u.stage.naxes) return false;
@@ -164,21 +165,49 @@ static bool same_axes(const struct stmt *a, const struct stmt *b) {
         if (a->u.stage.axes[k]->extent != b->u.stage.axes[k]->extent) return false;
     return true;
 }
-bool schedule_cells(struct plan *u) {
+/* What is written, and whether something is worth keeping. */
+static const char *find_cells(struct plan *u, struct cells *q, bool *keep) {
     const struct problem *k = u->k;
-    struct cells q = {.u = u, .merged = 1};
-    bool keep = false;
-    if (k->nreductions || k->out->u.stage.naxes < 1) return false;
+    *q = (struct cells){.u = u, .merged = 1};
+    *keep = false;
+    if (k->nreductions || k->out->u.stage.naxes < 1) return "not maps alone, over axes";
     for (int i = 0; i < k->stages.n; i++) {
         const struct stmt *s = k->stages.v[i];
-        if (!same_axes(s, k->out)) return false;
-        keep |= worth_keeping(k, s);
+        if (!same_axes(s, k->out)) return "its stages have other axes";
+        *keep |= worth_keeping(k, s);
         if (s->u.stage.buf->scope != SC_PARAM) continue;
-        if (q.nout == RESULTS_MAX) return false;
-        q.out[q.nout++] = s;
+        if (q->nout == RESULTS_MAX) return "too many results";
+        q->out[q->nout++] = s;
     }
-    if (lanes_of(u) < 2 && !keep) return false;
-    q.naxes = k->out->u.stage.naxes;
-    while (!keep && q.merged < q.naxes && merges(&q, q.naxes - 1 - q.merged)) q.merged++;
-    return attempt(&q, keep) || (lanes_of(u) > 1 && !keep && attempt_across(&q));
+    q->naxes = k->out->u.stage.naxes;
+    return lanes_of(u) < 2 && !*keep ? "there are no vectors, and nothing is worth keeping" : NULL;
 }
+static const char *pointwise_points(struct plan *u, struct points *out) {
+    struct cells q;
+    bool keep;
+    const char *why = find_cells(u, &q, &keep);
+    if (why) return why;
+    while (!keep && q.merged < q.naxes && merges(&q, q.naxes - 1 - q.merged)) q.merged++;
+    struct point *p = add_point(u, out, &strategy_pointwise);
+    p->u.cells.keep = keep, p->u.cells.merged = q.merged;
+    if (lanes_of(u) < 2 || keep) return NULL;
+    p = add_point(u, out, &strategy_pointwise);
+    p->u.cells.across = true;
+    return NULL;
+}
+static const char *pointwise_steps(struct plan *u, const struct point *p) {
+    struct cells q;
+    bool keep;
+    find_cells(u, &q, &keep);
+    if (p->u.cells.across) return write_across(&q);
+    q.merged = p->u.cells.merged;
+    write_cells(&q, p->u.cells.keep);
+    return NULL;
+}
+static void print_pointwise(struct text *t, struct plan *u, const struct point *p) {
+    (void)u;
+    if (p->u.cells.across) text_add(t, "a few cells at a time, across");
+    else
+        text_printf(t, "innermost axes as one: %d%s", p->u.cells.merged, p->u.cells.keep ? ", shared values kept" : "");
+}
+const struct strategy strategy_pointwise = {"pointwise", pointwise_points, pointwise_steps, print_pointwise};

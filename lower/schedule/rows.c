@@ -2,13 +2,10 @@
  * of one row, or of one vector of rows side by side, stand in one loop; what they hand on stays in registers or in
  * scratch for that row. Chosen before the plain schedule; what is written and why: docs/schedules.md. */
 #include "lower/problem/row_space.h"
-#include "lower/schedule/schedule.h"
-#include "lower/schedule/steps.h"
+#include "lower/schedule/cpu.h"
 #include <string.h>
 
 enum { MAX_STAGES = 128 };
-/* How the lanes run: over the cells of a row, or over rows whose cells of equal place lie side by side. */
-enum lane_mode { LANES_NONE, LANES_INNER, LANES_OUTER };
 struct row_stage {
     struct stmt *s;
     const char *name;            /* of its buffer, for steps */
@@ -19,22 +16,15 @@ struct row_stage {
     int parts;                   /* accumulators of the reduction side by side; 0: one after the other */
 };
 struct rows {
-    struct ctx *c;
-    struct proc *p;
-    const struct machine *m;
-    const struct problem *k;
-    const struct param_layout *l;
+    struct plan *u;
     struct row_space r;
-    enum lane_mode mode;
+    enum row_lanes mode;
     int lane_role; /* LANES_OUTER: the axis of P */
     int n;
     struct row_stage v[MAX_STAGES];
     struct row_stage *out;
     const char *at; /* the loop that one row is computed in; NULL: there is one row only */
-    struct text s;
 };
-
-static int lanes_of(const struct rows *q) { return machine_lanes(q->m, F32); }
 
 /* ---- what stages do */
 struct costs {
@@ -92,7 +82,7 @@ static bool look_at_stages(struct rows *q) {
 /* ---- lanes */
 /* The dim of b whose cells lie side by side. */
 static int fast_dim(const struct rows *q, const struct buf *b) {
-    const struct param_layout *l = layout_of(q->p, q->l, b);
+    const struct param_layout *l = layout_of(q->u->p, q->u->l, b);
     return l && l->block ? 1 : b->nlogical - 1;
 }
 struct fast {
@@ -124,13 +114,13 @@ static bool mode_fits(struct rows *q) {
     for (int i = 0; i < q->n && !s; i++)
         if (q->v[i].s->u.stage.op != RED_NONE) s = q->v[i].s;
     const struct var *v = fast_var(q, s);
-    if (lanes_of(q) < 2 || !v) return false;
+    if (lanes_of(q->u) < 2 || !v) return false;
     q->lane_role = row_role(&q->r, v);
     return q->mode == LANES_INNER || axis_of_role(q, q->out->s, q->lane_role);
 }
 /* Accumulators hide the latency of an addition; a short row has no use for many, and the rest is done one by one. */
 static int parts_for(const struct rows *q, const struct var *v) {
-    int64_t n = const_extent(v), lanes = lanes_of(q), most = machine_op(q->m, X_ADD, F32)->latency;
+    int64_t n = const_extent(v), lanes = lanes_of(q->u), most = machine_op(q->u->m, X_ADD, F32)->latency;
     if (n < 0) return (int)(most / 2 * lanes);
     return (int)(n >= 4 * most * lanes ? most * lanes : n >= most * lanes ? most / 2 * lanes : n >= lanes ? lanes : 0);
 }
@@ -153,28 +143,28 @@ static void choose_lanes(struct rows *q, struct row_stage *st) {
 
 /* ---- the text */
 static const char *loop(struct rows *q, const char *buf, const struct var *v) {
-    return internf(q->c->names, "%s.%s", buf, v->name);
+    return internf(q->u->c->names, "%s.%s", buf, v->name);
 }
 static int number(const struct rows *q, const struct row_stage *st) { return (int)(st - q->v); }
 static const char *part(struct rows *q, const struct row_stage *st) {
-    return internf(q->c->names, "part%d", number(q, st));
+    return internf(q->u->c->names, "part%d", number(q, st));
 }
 static const char *half(struct rows *q, const struct row_stage *st) {
-    return internf(q->c->names, "lanes%d", number(q, st));
+    return internf(q->u->c->names, "lanes%d", number(q, st));
 }
 static void partial_sums(struct rows *q, const struct row_stage *st) {
     if (!st->parts) return;
-    text_printf(&q->s, "rfactor %s %s %d %s\n", st->name, loop(q, st->name, st->lane), st->parts, part(q, st));
-    if (st->parts > lanes_of(q))
-        text_printf(&q->s, "rfactor %s %s.lane %d %s\n", st->name, st->name, lanes_of(q), half(q, st));
+    text_printf(&q->u->s, "rfactor %s %s %d %s\n", st->name, loop(q, st->name, st->lane), st->parts, part(q, st));
+    if (st->parts > lanes_of(q->u))
+        text_printf(&q->u->s, "rfactor %s %s.lane %d %s\n", st->name, st->name, lanes_of(q->u), half(q, st));
 }
 /* Rows outside, their cells inside; with lanes over rows, these go innermost. */
 static void reorder(struct rows *q, const char *loops) { /* one loop has no order */
-    if (strchr(loops + 1, ' ')) text_printf(&q->s, "reorder%s\n", loops);
+    if (strchr(loops + 1, ' ')) text_printf(&q->u->s, "reorder%s\n", loops);
 }
 static void nest_of_rows(struct rows *q) {
     const struct stmt *s = q->out->s;
-    const char *base = q->k->out->u.stage.buf->base;
+    const char *base = q->u->k->out->u.stage.buf->base;
     const struct var *lane = q->mode == LANES_OUTER ? q->out->lane : NULL;
     struct text rows = {0}, cells = {0};
     for (int k = 0; k < s->u.stage.naxes; k++) {
@@ -188,7 +178,7 @@ static void nest_of_rows(struct rows *q) {
     if (cells.s) text_add(&rows, cells.s);
     reorder(q, rows.s ? rows.s : " ");
     if (lane) {
-        text_printf(&q->s, "split %s %d rows lane cut2\n", loop(q, base, lane), lanes_of(q));
+        text_printf(&q->u->s, "split %s %d rows lane cut2\n", loop(q, base, lane), lanes_of(q->u));
         text_add(&cells, " lane");
         reorder(q, cells.s);
         q->at = "rows";
@@ -196,65 +186,65 @@ static void nest_of_rows(struct rows *q) {
     text_free(&rows), text_free(&cells);
 }
 static const char *scratch_scope(const struct rows *q, const struct row_stage *st) {
-    int64_t cells = q->mode == LANES_OUTER ? lanes_of(q) : 1;
+    int64_t cells = q->mode == LANES_OUTER ? lanes_of(q->u) : 1;
     if (st->scalar) return "reg";
     for (int k = 0; k < st->s->u.stage.naxes; k++) {
         const struct var *v = st->s->u.stage.axes[k];
         if (row_role(&q->r, v) != ROW_INNER) continue;
-        if (const_extent(v) < 0 || const_extent(v) > q->m->stack_cells) return "arena";
+        if (const_extent(v) < 0 || const_extent(v) > q->u->m->stack_cells) return "arena";
         cells *= const_extent(v);
     }
-    return cells > q->m->stack_cells ? "arena" : "stack";
+    return cells > q->u->m->stack_cells ? "arena" : "stack";
 }
 static void place(struct rows *q, const struct row_stage *st) {
     if (!q->at) return;
-    text_printf(&q->s, "compute_at %s %s %s\n", st->name, q->at, scratch_scope(q, st));
-    if (st->parts > lanes_of(q)) text_printf(&q->s, "compute_at %s %s\n", half(q, st), q->at);
-    if (st->parts) text_printf(&q->s, "compute_at %s %s\n", part(q, st), q->at);
+    text_printf(&q->u->s, "compute_at %s %s %s\n", st->name, q->at, scratch_scope(q, st));
+    if (st->parts > lanes_of(q->u)) text_printf(&q->u->s, "compute_at %s %s\n", half(q, st), q->at);
+    if (st->parts) text_printf(&q->u->s, "compute_at %s %s\n", part(q, st), q->at);
 }
 static void axes_inside(struct rows *q, const struct row_stage *st, const char *name) {
     for (int k = 0; k < st->s->u.stage.naxes; k++)
-        if (st->s->u.stage.axes[k] != st->lane) text_printf(&q->s, " %s", loop(q, name, st->s->u.stage.axes[k]));
+        if (st->s->u.stage.axes[k] != st->lane) text_printf(&q->u->s, " %s", loop(q, name, st->s->u.stage.axes[k]));
 }
 static void reduced_outside(struct rows *q, const struct row_stage *st, const char *name) {
     for (int k = 0; k < st->s->u.stage.nred; k++)
-        if (st->s->u.stage.red[k] != st->lane) text_printf(&q->s, " %s", loop(q, name, st->s->u.stage.red[k]));
+        if (st->s->u.stage.red[k] != st->lane) text_printf(&q->u->s, " %s", loop(q, name, st->s->u.stage.red[k]));
 }
 /* Partial results in vectors, added to one vector, whose lanes are then reduced in their order. */
 static void vector_reduction(struct rows *q, const struct row_stage *st) {
     const char *p = part(q, st), *h = half(q, st);
-    int lanes = lanes_of(q);
-    text_add(&q->s, "reorder");
+    int lanes = lanes_of(q->u);
+    text_add(&q->u->s, "reorder");
     reduced_outside(q, st, p);
-    text_printf(&q->s, " %s.k", p);
+    text_printf(&q->u->s, " %s.k", p);
     axes_inside(q, st, p);
-    text_printf(&q->s, " %s.lane\n", p);
+    text_printf(&q->u->s, " %s.lane\n", p);
     if (st->parts > lanes) {
-        text_printf(&q->s, "split %s.lane %d %s.u %s.v\nkind unroll %s.u\nkind vector %s.v\nreorder %s.k", p, lanes, p,
-                    p, p, p, h);
+        text_printf(&q->u->s, "split %s.lane %d %s.u %s.v\nkind unroll %s.u\nkind vector %s.v\nreorder %s.k", p, lanes,
+                    p, p, p, p, h);
         axes_inside(q, st, h);
-        text_printf(&q->s, " %s.lane\nkind unroll %s.k\nkind vector %s.lane\n", h, h, h);
-    } else text_printf(&q->s, "kind vector %s.lane\n", p);
-    text_printf(&q->s, "kind vector %s.lane\n", st->name);
+        text_printf(&q->u->s, " %s.lane\nkind unroll %s.k\nkind vector %s.lane\n", h, h, h);
+    } else text_printf(&q->u->s, "kind vector %s.lane\n", p);
+    text_printf(&q->u->s, "kind vector %s.lane\n", st->name);
 }
 static void vector_cells(struct rows *q, const struct row_stage *st) {
-    const char *name = st == q->out ? q->k->out->u.stage.buf->base : st->name;
-    text_printf(&q->s, "split %s %d cells%d lane%d cut2\nkind vector lane%d\n", loop(q, name, st->lane), lanes_of(q),
-                number(q, st), number(q, st), number(q, st));
+    const char *name = st == q->out ? q->u->k->out->u.stage.buf->base : st->name;
+    text_printf(&q->u->s, "split %s %d cells%d lane%d cut2\nkind vector lane%d\n", loop(q, name, st->lane),
+                lanes_of(q->u), number(q, st), number(q, st), number(q, st));
 }
 /* Lanes over rows: scratch has the rows innermost, reductions go on outside of them. */
 static void vector_rows(struct rows *q, const struct row_stage *st) {
     const struct stmt *s = st->s;
-    text_printf(&q->s, "layout %s [", st->name);
+    text_printf(&q->u->s, "layout %s [", st->name);
     int d = 0;
     for (int k = 0; k < s->u.stage.naxes; k++) {
         if (s->u.stage.axes[k] == st->lane) d = k;
-        else text_printf(&q->s, "%d ", k);
+        else text_printf(&q->u->s, "%d ", k);
     }
-    text_printf(&q->s, "%d]\nreorder", d);
+    text_printf(&q->u->s, "%d]\nreorder", d);
     reduced_outside(q, st, st->name);
     axes_inside(q, st, st->name);
-    text_printf(&q->s, " %s\nkind vector %s\n", loop(q, st->name, st->lane), loop(q, st->name, st->lane));
+    text_printf(&q->u->s, " %s\nkind vector %s\n", loop(q, st->name, st->lane), loop(q, st->name, st->lane));
 }
 static void vectorise(struct rows *q, const struct row_stage *st) {
     bool written_out = st == q->out && st->s->u.stage.op == RED_NONE;
@@ -263,44 +253,66 @@ static void vectorise(struct rows *q, const struct row_stage *st) {
     else if (q->mode == LANES_INNER && st->parts) vector_reduction(q, st);
     else if (q->mode == LANES_INNER) vector_cells(q, st);
 }
-static bool apply_rows(struct rows *q) {
+static void write_rows(struct rows *q) {
     bool reduces_out = q->out->s->u.stage.op != RED_NONE; /* then the row's value is copied to where it belongs */
+    struct text *t = &q->u->s;
     if (reduces_out) {
-        text_printf(&q->s, "cache_write %s acc\n", q->out->name);
+        text_printf(t, "cache_write %s acc\n", q->out->name);
         q->out->name = "acc";
     }
-    layout_steps(&q->s, q->p, q->l);
+    layout_steps(t, q->u->p, q->u->l);
     for (int i = 0; i < q->n; i++)
-        if (q->v[i].inlined) text_printf(&q->s, "inline %s\n", q->v[i].name);
+        if (q->v[i].inlined) text_printf(t, "inline %s\n", q->v[i].name);
     for (int i = 0; i < q->n; i++) partial_sums(q, &q->v[i]);
     nest_of_rows(q);
     for (int i = q->n; i--;)
         if (!q->v[i].inlined && (&q->v[i] != q->out || reduces_out)) place(q, &q->v[i]);
     for (int i = 0; i < q->n; i++)
         if (!q->v[i].inlined) vectorise(q, &q->v[i]);
-    if (q->mode == LANES_OUTER) text_add(&q->s, "kind vector lane\n");
-    return try_schedule(q->c, q->p, q->s.s); /* no text for a row of one cell, and for one row */
+    text_add(t, q->mode == LANES_OUTER ? "kind vector lane\n" : ""); /* no step for a row of one cell, or one row */
 }
-static bool rows_with(struct rows *q, enum lane_mode mode) {
-    q->n = 0, q->mode = mode, q->at = NULL;
-    q->s = (struct text){0};
-    for (int i = 0; i < q->k->stages.n; i++) {
-        struct stmt *s = q->k->stages.v[i];
+
+/* ---- the points */
+static struct rows *find_rows(struct plan *u, const char **why) {
+    const struct problem *k = u->k;
+    *why = !k->nreductions            ? "there is no reduction"
+           : k->nresults != 1         ? "several results"
+           : k->stages.n > MAX_STAGES ? "too many stages"
+                                      : NULL;
+    if (*why) return NULL;
+    struct rows *q = NEW(&u->c->arena, struct rows);
+    q->u = u;
+    if (!row_space(u->c, k->stages.v, k->stages.n, &q->r)) *why = "its stages share no rows";
+    return *why ? NULL : q;
+}
+static const char *rows_points(struct plan *u, struct points *out) {
+    static const enum row_lanes order[] = {LANES_INNER, LANES_OUTER, LANES_NONE};
+    const char *why;
+    struct rows *q = find_rows(u, &why);
+    for (int k = 0; q && k < 3; k++) {
+        struct point *p = add_point(u, out, &strategy_rows);
+        p->u.rows.q = q, p->u.rows.lanes = order[k];
+    }
+    return why;
+}
+static const char *rows_steps(struct plan *u, const struct point *p) {
+    struct rows *q = p->u.rows.q;
+    q->n = 0, q->mode = p->u.rows.lanes, q->at = NULL;
+    for (int i = 0; i < u->k->stages.n; i++) {
+        struct stmt *s = u->k->stages.v[i];
         q->v[q->n++] = (struct row_stage){.s = s, .name = s->u.stage.buf->base};
-        if (s == q->k->out) q->out = &q->v[q->n - 1];
+        if (s == u->k->out) q->out = &q->v[q->n - 1];
     }
     bool floats = look_at_stages(q);
-    if (mode != LANES_NONE && (!floats || !mode_fits(q))) return false;
+    if (q->mode != LANES_NONE && !floats) return "its cells are not all f32";
+    if (q->mode != LANES_NONE && !mode_fits(q)) return "the first reduction does not read neighbours so";
     for (int i = 0; i < q->n; i++) choose_lanes(q, &q->v[i]);
-    bool ok = apply_rows(q);
-    text_free(&q->s);
-    return ok;
+    write_rows(q);
+    return NULL;
 }
-bool schedule_rows(struct ctx *c, struct proc *p, const struct machine *m, const struct param_layout *l,
-                   const struct problem *k) {
-    if (!k->nreductions || k->nresults != 1 || k->stages.n > MAX_STAGES) return false;
-    struct rows *q = NEW(&c->arena, struct rows);
-    q->c = c, q->p = p, q->m = m, q->k = k, q->l = l;
-    return row_space(c, k->stages.v, k->stages.n, &q->r) &&
-           (rows_with(q, LANES_INNER) || rows_with(q, LANES_OUTER) || rows_with(q, LANES_NONE));
+static void print_rows(struct text *t, struct plan *u, const struct point *p) {
+    static const char *const lanes[] = {"without lanes", "lanes over the cells of a row", "lanes over rows"};
+    (void)u;
+    text_add(t, lanes[p->u.rows.lanes]);
 }
+const struct strategy strategy_rows = {"rows", rows_points, rows_steps, print_rows};

@@ -1,6 +1,7 @@
-/* The entry to scheduling: from a machine to its heuristics. See schedule.h. */
+/* The entry to scheduling: finds a kernel's problem, asks the strategies in turn, and takes the first point whose steps
+ * are all legal. See schedule.h, point.h. */
 #include "lower/schedule/schedule.h"
-#include "lower/schedule/steps.h"
+#include "lower/schedule/cpu.h"
 
 const struct param_layout *layout_of(const struct proc *p, const struct param_layout *l, const struct buf *b) {
     for (int k = 0; l && k < p->params.n; k++)
@@ -11,15 +12,73 @@ void layout_steps(struct text *t, const struct proc *p, const struct param_layou
     for (int k = 0; l && k < p->params.n; k++)
         if (l[k].spec) text_printf(t, "layout %s %s\n", p->params.v[k].buf->base, l[k].spec);
 }
+const struct strategy *const *strategies_for(const struct machine *m, const struct problem *k) {
+    static const struct strategy *const cpu[] = {&strategy_contraction,
+                                                 &strategy_window,
+                                                 &strategy_blocked_map,
+                                                 &strategy_rows,
+                                                 &strategy_pointwise,
+                                                 &strategy_plain,
+                                                 NULL},
+                                        *const gpu[] = {&strategy_gpu_product, &strategy_gpu_few, &strategy_gpu_cells,
+                                                        &strategy_plain, NULL},
+                                        *const loops[] = {&strategy_nests, &strategy_plain, NULL};
+    return !k->stages.n ? loops : m->gpu ? gpu : cpu;
+}
+const char *steps_refused(struct ctx *c, struct proc *p, const char *text) {
+    struct diags before = c->diags;
+    struct proc *copy = clone_proc(c, p, p->name);
+    if (!steps_apply(c, copy, text) || !proc_verify(module_new(c), copy, "scheduling")) {
+        const char *why = before.n < c->diags.n ? c->diags.v[before.n].message : "a step is refused";
+        c->diags.n = before.n, c->diags.errors = before.errors, c->diags.warnings = before.warnings;
+        c->diags.ours = before.ours;
+        return why;
+    }
+    struct proc old = *p;
+    *p = *copy;
+    p->comment = old.comment;
+    for (struct stmt *s = p->body.first; s; s = s->next) s->in = &p->body;
+    return NULL;
+}
+/* NULL when it was taken; steps that are none leave the kernel as it is. */
+static const char *try_point(struct plan *u, const struct point *p) {
+    text_free(&u->s);
+    const char *why = p->by->steps(u, p);
+    return why || !u->s.s ? why : steps_refused(u->c, u->p, u->s.s);
+}
+static void print_choice(struct text *t, struct plan *u, const struct point *p, const char *why) {
+    text_printf(t, "  %s%s", p->by->name, p->by->print ? ": " : "");
+    if (p->by->print) p->by->print(t, u, p);
+    if (why) text_printf(t, "\n    refused: %s\n", why);
+    else text_add(t, "\n    taken\n");
+}
+static bool try_strategy(struct plan *u, const struct strategy *by, struct text *choices) {
+    struct points points = {0};
+    const char *why = by->points(u, &points);
+    if (choices && why) text_printf(choices, "  %s: %s\n", by->name, why);
+    for (int k = 0; k < points.list.n; k++) {
+        const struct point *p = &points.list.v[k];
+        why = try_point(u, p);
+        if (choices) print_choice(choices, u, p, why);
+        if (!why) return true;
+    }
+    return false;
+}
+static void print_problem(struct text *t, struct ctx *c, const struct proc *p, const struct problem *k) {
+    text_printf(t, "%s: ", p->name);
+    problem_print(t, c, k);
+}
 void schedule_kernel(struct ctx *c, struct proc *p, const struct machine *m, const struct param_layout *layouts,
-                     struct text *problems) {
+                     struct text *problems, struct text *choices) {
     struct problem k;
     kernel_problem(c, p, &k);
-    if (problems) {
-        text_printf(problems, "%s: ", p->name);
-        problem_print(problems, c, &k);
-    }
+    if (problems) print_problem(problems, c, p, &k);
+    if (choices) print_problem(choices, c, p, &k);
     if (k.stages.n && machine_op(m, X_FMA, F32)) use_fma(c, p); /* the problem's stages stay as they were */
     p->before = clone_proc(c, p, p->name);
-    (m->gpu ? schedule_gpu : schedule_cpu)(c, p, m, layouts, &k);
+    struct plan u = {c, p, m, &k, layouts, {0}};
+    const struct strategy *const *by = strategies_for(m, &k);
+    while (*by && !try_strategy(&u, *by, choices)) by++;
+    if (!*by) BUG("kernel %s does not take its layouts", p->name);
+    text_free(&u.s);
 }

@@ -1,5 +1,5 @@
-/* Choosing schedules: heuristics that write schedule steps as text for a kernel. One file per target class; the steps
- * themselves stand in steps*.c. Called by lowering for every kernel. */
+/* Choosing schedules: strategies (point.h) that write steps as text for a kernel; the steps themselves stand in
+ * steps*.c. Called by lowering for every kernel. */
 #ifndef NN_LOWER_SCHEDULE_SCHEDULE_H
 #define NN_LOWER_SCHEDULE_SCHEDULE_H
 #include "ir/loop/loop.h"
@@ -13,30 +13,22 @@ struct param_layout {
     const char *spec;
 }; /* spec: operand of the layout step; NULL: plain */
 /* Chooses and applies steps for a kernel; layouts: one per parameter, NULL: all plain. Without a fitting schedule the
- * kernel keeps plain loops, with its layouts. Constant parameters may get any layout: the caller packs. problems: not
- * NULL: gets what the kernel computes. */
+ * kernel keeps plain loops, with its layouts. Constant parameters may get any layout: the caller packs. Not NULL:
+ * problems gets what the kernel computes, choices what was tried and taken, with reasons. */
 void schedule_kernel(struct ctx *c, struct proc *p, const struct machine *m, const struct param_layout *layouts,
-                     struct text *problems);
+                     struct text *problems, struct text *choices);
 
-/* ---- shared by the heuristics (analyse.c) */
-enum { MAX_AXES = 16 };
+/* ---- shared by the strategies (analyse.c) */
 /* Why the kernel is not one sum of products, as they lie in memory, with maps after it; NULL: it is. */
 const char *no_plain_product(const struct problem *k);
-/* Applies all of `text` (NULL: no steps) or nothing; no diagnostics are left behind when it is refused. */
-bool try_schedule(struct ctx *c, struct proc *p, const char *text);
+/* Applies all steps of the text or none. NULL, or why not: the first thing that was wrong; no diagnostics are left
+ * behind. */
+const char *steps_refused(struct ctx *c, struct proc *p, const char *text);
 /* "y.oc": name of axis k's loop of a stage */
 const char *axis_loop(struct ctx *c, const struct stmt *stage, int k);
 const char *red_loop(struct ctx *c, const struct stmt *stage, int k);
 const struct param_layout *layout_of(const struct proc *p, const struct param_layout *l, const struct buf *b);
 void layout_steps(struct text *t, const struct proc *p, const struct param_layout *l); /* the steps for all of them */
-/* Stages that share rows (rows.c). */
-bool schedule_rows(struct ctx *c, struct proc *p, const struct machine *m, const struct param_layout *l,
-                   const struct problem *k);
 /* The kernel reads x only to copy all of it, or what fills y, to y, *cells further on; all: it does nothing else. */
 bool kernel_copies(struct ctx *c, struct proc *p, const struct buf *y, const struct buf *x, int64_t *cells, bool *all);
-/* A kernel whose problem has no stages has loops that were never any. */
-void schedule_cpu(struct ctx *c, struct proc *p, const struct machine *m, const struct param_layout *l,
-                  const struct problem *k);
-void schedule_gpu(struct ctx *c, struct proc *p, const struct machine *m, const struct param_layout *l,
-                  const struct problem *k);
 #endif

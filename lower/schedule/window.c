@@ -44,16 +44,24 @@ static void window_order(struct plan *u, const struct stmt *red, const char *acc
         if (k != 1) text_printf(&u->s, " %s.%s", acc, red->u.stage.axes[k]->name);
     text_printf(&u->s, "\nkind vector cv %s.%s\n", acc, red->u.stage.axes[1]->name);
 }
-bool schedule_window(struct plan *u) {
+static const char *window_points(struct plan *u, struct points *out) {
     const struct problem *k = u->k;
-    int lanes = lanes_of(u), at = 0;
     const struct param_layout *ly = layout_of(u->p, u->l, k->out->u.stage.buf);
-    if (lanes < 2 || !ly || ly->block != lanes || k->nreductions != 1 || k->nresults != 1) return false;
-    while (k->stages.v[at]->u.stage.op == RED_NONE) at++;
-    const struct stmt *red = k->stages.v[at];
-    if (at || !lanes_fit(red) || !lanes_fit(k->out) || red->u.stage.naxes != k->out->u.stage.naxes) return false;
+    if (k->nreductions != 1 || k->nresults != 1) return "not one reduction with one result";
+    if (lanes_of(u) < 2) return "there are no vectors";
+    if (!ly || ly->block != lanes_of(u)) return "the result has no blocks of channels";
+    const struct stmt *red = k->stages.v[0];
+    if (red != k->sum) return "a map comes before the reduction";
+    if (!lanes_fit(red) || !lanes_fit(k->out) || red->u.stage.naxes != k->out->u.stage.naxes)
+        return "the number of channels is open, or the result has other axes than the reduction";
+    add_point(u, out, &strategy_window);
+    return NULL;
+}
+static const char *window_steps(struct plan *u, const struct point *p) {
+    const struct problem *k = u->k;
+    const struct stmt *red = k->sum;
     const char *acc = red->u.stage.buf->base;
-    plan_clear(u);
+    (void)p;
     if (red == k->out) { /* before the layouts: a blocked result is no longer stored at its own axes */
         acc = "acc";
         text_printf(&u->s, "cache_write %s acc\n", red->u.stage.buf->base);
@@ -62,7 +70,8 @@ bool schedule_window(struct plan *u) {
     plan_inline_maps(u);
     plan_channels(u, k->out, NULL);
     plan_widen(u, internf(u->c->names, "%s.%s", acc, red->u.stage.axes[1]->name), k->out);
-    blocked_nest(u, k->out, lanes, acc);
+    blocked_nest(u, k->out, lanes_of(u), acc);
     window_order(u, red, acc);
-    return plan_apply(u);
+    return NULL;
 }
+const struct strategy strategy_window = {"window", window_points, window_steps, NULL};

@@ -1,0 +1,35 @@
+/* Predicted cycles; see cost.h. */
+#include "lower/schedule/cost.h"
+
+static double most(double a, double b) { return a > b ? a : b; }
+/* Cycles of one step of the sum in one tile: multiply-adds, the latency of their chains, loads. */
+static double cost_of_tile(const struct machine *m, int64_t mr, int64_t nr) {
+    const struct operation *sum = machine_multiply_add(m, F32), *load = machine_op(m, X_LOAD, F32);
+    double products = (double)(mr * nr) / sum->starts, loads = (double)(mr + nr) / load->starts;
+    return most(most(products, sum->latency), loads) + 0.02 * (double)(mr + nr);
+}
+double cost_of_rows(const struct machine *m, int64_t rows, int64_t mr, int64_t nr) {
+    int64_t tiles = (rows + mr - 1) / mr, q = rows / tiles, more = rows % tiles;
+    return (double)more * cost_of_tile(m, q + 1, nr) + (double)(tiles - more) * cost_of_tile(m, q, nr);
+}
+double cost_of_step(const struct machine *m, int64_t rows, int64_t vectors, int64_t mr, int64_t nr) {
+    int64_t panels = vectors / nr, left = vectors % nr;
+    return (double)panels * cost_of_rows(m, rows, mr, nr) + (left ? cost_of_rows(m, rows, mr, left) : 0);
+}
+
+int64_t rows_of_group(const struct contraction_sizes *s, int64_t groups) { return (s->extent + groups - 1) / groups; }
+/* How much of a working set has to come from beyond the second level again: that also holds what passes through. */
+static double missing(const struct machine *m, double bytes) {
+    double l2 = (double)m->l2.bytes, part = (bytes - l2 / 4) / (l2 * 3 / 4 + 1);
+    return part < 0 ? 0 : part > 1 ? 1 : part;
+}
+double cost_of_blocking(const struct machine *m, const struct contraction_sizes *s, struct blocking b) {
+    double groups = (double)b.groups, chunks = (double)(s->blocks / b.chunk), panels = (double)s->panels;
+    double x_set = s->x / groups / (b.outside ? chunks : 1), y_set = s->y / groups / (b.outside ? 1 : panels);
+    double l1 = (double)m->l1.bytes, l2 = (double)m->l2.bytes, near = m->l1.byte, far = m->l2.byte;
+    double passes = s->panel / chunks <= l1 * 7 / 8 ? groups : (double)(s->extent * s->tiles);
+    double sum = s->products + panels * s->x * ((b.chunk > m->streams ? 2 * near : near) + missing(m, x_set) * far);
+    sum += s->w * (passes * near + (s->w <= l2 / 3 ? 1 : groups) * far);
+    sum += 2 * (chunks - 1) * s->y * (m->partial_sum_byte + missing(m, y_set) * far);
+    return s->extent % rows_of_group(s, b.groups) ? sum * 1.02 : sum; /* groups of two sizes: twice the code */
+}

@@ -1,0 +1,79 @@
+/* A point is one choice how a kernel is computed, as data that prints as one line. A strategy lists the points for a
+ * problem, the best first, and turns one into steps; it changes nothing. schedule.c takes the first point whose steps
+ * are all legal, and keeps what was refused with its reason. */
+#ifndef NN_LOWER_SCHEDULE_POINT_H
+#define NN_LOWER_SCHEDULE_POINT_H
+#include "lower/schedule/schedule.h"
+#include "lower/schedule/steps.h"
+
+enum { MAX_AXES = 16 };
+/* How a contraction is tiled: contraction.c decides on lanes, tile and order, blocks.c on what stays in which cache. */
+struct tiling {
+    const struct problem *q;
+    expr vec, scalar;       /* the operand whose cells lie along the lanes, and the one that is broadcast */
+    int lane, row, group;   /* axes: along the lanes; along the rows of a tile; of rows that share a panel. -1: none */
+    bool packed, scattered; /* vec is a constant, in panels; the result does not lie along the lanes */
+    bool blocked;           /* the result's channels are */
+    bool padded, rest;      /* the last block of the result's channels, of the sum's: not full */
+    int64_t N, rows;        /* extents of lane and row; -1: symbolic */
+    int lanes;              /* of a vector: the machine's, or fewer for narrow groups of channels */
+    int64_t per;            /* lanes that read one cell of scalar: channels of a group; 0: all of them */
+    int mr, nr, nv;         /* a tile: rows, vectors, and cells in its vectors */
+    int kred, kblock;       /* the reduced axis that is split, and in blocks of how many; -1: none */
+    int order[MAX_AXES];    /* all reduced axes but kred, from outside to inside */
+    int norder;
+    int64_t together, chunk; /* rows of the group that share a panel, 0: all; blocks of kred at a time, 0: all */
+    bool outside;            /* chunks go round all panels, else round the rows of one panel */
+    int64_t lone;            /* rows of open number: panels of the tile for a single one; 0: it is as any other */
+    bool prefetch, often;    /* of the next panel; often: in every block of the sum, else once a tile */
+};
+/* How the lanes of rows run: over the cells of a row, or over rows whose cells of equal place lie side by side. */
+enum row_lanes { LANES_NONE, LANES_INNER, LANES_OUTER };
+
+struct strategy;
+struct rows;
+struct point {
+    const struct strategy *by;
+    union {
+        struct tiling tile;
+        struct {
+            struct rows *q; /* what is known of them (rows.c) */
+            enum row_lanes lanes;
+        } rows;
+        struct {
+            bool keep, across; /* what several results need is computed once; operands are read across */
+            int merged;        /* innermost axes that are one loop */
+        } cells;
+        bool inlined; /* maps go into their readers */
+    } u;
+};
+struct points {
+    VEC(struct point) list;
+};
+struct plan { /* what a strategy is asked about, and the text of steps that grows */
+    struct ctx *c;
+    struct proc *p;
+    const struct machine *m;
+    const struct problem *k;
+    const struct param_layout *l;
+    struct text s;
+};
+struct strategy {
+    const char *name;
+    /* Appends the points; or says why the problem has none. */
+    const char *(*points)(struct plan *u, struct points *out);
+    /* Writes the point's steps to u->s, nothing if none are needed; or says why they cannot be written. */
+    const char *(*steps)(struct plan *u, const struct point *p);
+    /* What was chosen, with predicted cycles where somebody estimates them; NULL: there is one choice only. */
+    void (*print)(struct text *t, struct plan *u, const struct point *p);
+};
+/* In the order in which they are asked; the last one's steps are always legal. NULL ends. */
+const struct strategy *const *strategies_for(const struct machine *m, const struct problem *k);
+
+static inline int lanes_of(const struct plan *u) { return machine_lanes(u->m, F32); }
+static inline struct point *add_point(struct plan *u, struct points *out, const struct strategy *by) {
+    struct point p = {.by = by};
+    PUSH(&u->c->arena, &out->list, p);
+    return &out->list.v[out->list.n - 1];
+}
+#endif

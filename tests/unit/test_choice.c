@@ -1,0 +1,71 @@
+/* How kernels are computed is chosen (lower/schedule/): points in their order, refusals with their reasons, costs that
+ * follow from the machine alone. */
+#include "lower/schedule/cost.h"
+#include "ops_kit.h"
+
+TestSuite(choice, .init = setup, .fini = done);
+
+static const char *choices(const char *target, const char *consts, const char *params, const char *nodes) {
+    struct text t = {0};
+    struct lower_options o = {.target = target_by_name(target), .choices = &t};
+    struct module *m = lower_graph(graph_of(consts, params, nodes), &o);
+    cr_assert(m && t.s, "%s", nodes);
+    const char *s = arena_printf(&c->arena, "%s", t.s);
+    text_free(&t);
+    return s;
+}
+static void says(const char *text, const char *part) { cr_expect(strstr(text, part), "no `%s` in\n%s", part, text); }
+
+static const char weights[] = "const %w: f32[64,32] = splat 0.5\n", rows[] = "%x: f32[30,64]",
+                  matmul[] = "%y: ? = MatMul(%x, %w)";
+Test(choice, the_point_follows_from_the_machine) {
+    says(choices("x86-avx512", weights, rows, matmul), "contraction: lanes 16 along n0, tile 10 x 2 of m0, packed");
+    says(choices("x86-avx2", weights, rows, matmul), "contraction: lanes 8 along n0, tile 6 x 2 of m0, packed");
+    says(choices("c99", weights, rows, matmul), "contraction: lanes 1 along n0, tile 2 x 4 of m0, packed\n    taken\n");
+    says(choices("cuda", weights, rows, matmul), "product\n    taken\n");
+}
+Test(choice, what_no_strategy_takes_has_its_reason) {
+    const char *t =
+        choices("x86-avx2", "const %s: f32[] = splat 0.5\nconst %z: u8[] = splat 7\nconst %w: u8[16,8,3] = splat 1\n",
+                "%x: u8[1,8,14]", "%y: ? = QLinearConv(%x, %s, %z, %w, %s, %z, %s, %z) {kernel_shape=[3], pads=[1,1]}");
+    says(t, "  contraction: a factor is made by the kernel itself\n");
+    says(t, "  plain loops: maps inlined\n    taken\n");
+    t = choices("x86-avx2", "const %w: u8[32,48] = splat 3\n", "%x: u8[5,32], %zx: u8[]",
+                "%y: ? = MatMulInteger(%x, %w, %zx)");
+    says(t, "  contraction: a factor is changed before it is multiplied\n");
+    t = choices("x86-avx2", "", "%x: u8[5,32]", "%y: ? = ReduceMax(%x) {axes=[1]}");
+    says(t, "rows: lanes over the cells of a row\n    refused: its cells are not all f32\n");
+    says(t, "rows: without lanes\n    taken\n");
+}
+Test(choice, a_refused_step_is_kept_and_the_next_point_taken) {
+    /* the accesses of a transpose are no vectors */
+    const char *t = choices("x86-avx2", "", "%x: f32[2,28,30]", "%y: ? = Transpose(%x) {perm=[0,2,1]}");
+    says(t, "  pointwise: innermost axes as one: 1\n    refused: step `kind vector lane`");
+    says(t, "  pointwise: a few cells at a time, across\n    taken\n");
+}
+Test(choice, rows_and_windows) {
+    says(choices("x86-avx2", "", "%x: f32[4,100]", "%y: ? = Softmax(%x) {axis=1}"),
+         "rows: lanes over the cells of a row\n    taken\n");
+    says(choices("x86-avx2", "const %w: f32[8,1,3,3] = splat 0.5\n", "%x: f32[1,8,14,14]",
+                 "%h: ? = Conv(%x, %w) {kernel_shape=[3,3], group=8} %y: ? = Relu(%h)"),
+         "window\n");
+}
+Test(choice, cost_is_a_function_of_sizes_and_machine) {
+    const struct machine *m = &machine_avx2;
+    cr_assert_eq(cost_of_rows(m, 12, 6, 2), 2 * cost_of_rows(m, 6, 6, 2));
+    cr_assert_lt(cost_of_step(m, 12, 6, 6, 2), cost_of_step(m, 12, 6, 1, 2)); /* a row alone waits for its own sums */
+    struct contraction_sizes s = {.products = 1000,
+                                  .x = 1 << 16,
+                                  .w = 1 << 20,
+                                  .y = 1 << 16,
+                                  .panel = 1 << 16,
+                                  .panels = 16,
+                                  .tiles = 2,
+                                  .extent = 8,
+                                  .blocks = 8};
+    struct blocking whole = {1, 8, false}, chunks = {1, 1, false};
+    cr_assert_gt(cost_of_blocking(m, &s, whole), s.products);
+    cr_assert_lt(cost_of_blocking(m, &s, chunks), cost_of_blocking(m, &s, whole)); /* a panel's chunk fits the cache */
+    s.panel = 1 << 12;
+    cr_assert_lt(cost_of_blocking(m, &s, whole), cost_of_blocking(m, &s, chunks)); /* all of it did */
+}
