@@ -1,9 +1,12 @@
-/* `gcc2nn explain E0123`: the long text of a diagnostic's code. */
-#include "compiler/commands.h"
+/* `gcc2nn explain E0123`: the long text of a diagnostic's code. `gcc2nn explain MODEL --kernel K`: what a kernel
+ * computes, and why it is computed as it is. */
+#include "compiler/session.h"
+#include "ir/base/nearest.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-int cmd_explain(const struct options *o) {
+static int explain_code(const struct options *o) {
     const char *word = o->args.v[0];
     char *end;
     long code = strtol(word + (*word == 'E' || *word == 'e'), &end, 10);
@@ -12,7 +15,7 @@ int cmd_explain(const struct options *o) {
         struct ctx *c = ctx_new();
         options_diags(o, &c->diags);
         diag(&c->diags, DIAG_ERROR, E_USAGE, "there is no diagnostic %s", diag_quote(&c->arena, word));
-        diag_help(&c->diags, "docs/errors.md lists them");
+        diag_help(&c->diags, "docs/errors.md lists them; a model is explained with --kernel");
         int status = report_diags(&c->diags);
         ctx_free(c);
         return status;
@@ -32,3 +35,62 @@ int cmd_explain(const struct options *o) {
     print_text(&t);
     return EXIT_OK;
 }
+
+/* ---- a kernel */
+struct explaining {
+    struct session s; /* first: what the dump gets is the session */
+    const char *choices;
+};
+static void take_choices(void *env, const char *pass, const char *text) {
+    struct explaining *x = env;
+    (void)pass;
+    x->choices = arena_printf(&x->s.c->arena, "%s", text);
+}
+/* The next kernel of the dump: a line `NAME: ..` and those below it, which begin with blanks. */
+static const char *next_kernel(struct arena *a, const char **at, const char **name) {
+    const char *from = *at, *end = from, *line;
+    size_t colon = strcspn(from, ":\n");
+    if (from[colon] != ':') return NULL;
+    do line = strchr(end, '\n'), end = line ? line + 1 : end + strlen(end);
+    while (*end == ' ');
+    *name = arena_printf(a, "%.*s", (int)colon, from);
+    *at = end;
+    return arena_printf(a, "%.*s", (int)(end - from), from);
+}
+/* By its name, "k3_conv", or the number in it, "k3". */
+static bool is_called(const char *name, const char *word) {
+    size_t n = strlen(word);
+    return !strcmp(name, word) || (!strncmp(name, word, n) && name[n] == '_');
+}
+static void print_kernel(struct explaining *x, const char *word) {
+    struct arena *a = &x->s.c->arena;
+    VEC(const char *) names = {0};
+    const char *at = x->choices, *name, *text;
+    while ((text = next_kernel(a, &at, &name))) {
+        if (is_called(name, word)) {
+            struct text t = {0};
+            text_add(&t, text);
+            if (x->s.o->json) print_json(json_pack("{s:s, s:s}", "kernel", name, "text", text));
+            else print_text(&t);
+            text_free(&t);
+            return;
+        }
+        PUSH(a, &names, name);
+    }
+    const char *near = nearest_name(word, names.v, names.n);
+    diag(&x->s.c->diags, DIAG_ERROR, E_USAGE, "--kernel: there is no kernel %s%s", diag_quote(a, word),
+         near ? arena_printf(a, "; did you mean `%s`?", near) : "");
+    diag_help(&x->s.c->diags, "--dump-after=choices shows all of them");
+}
+static int explain_kernel(const struct options *o) {
+    static const char *const choices[] = {"choices"};
+    struct explaining x = {.choices = ""};
+    if (session_open(&x.s, o)) {
+        x.s.compile.dump_after = choices, x.s.compile.ndump = 1;
+        x.s.compile.dump = take_choices;
+        x.s.compile.stop_after = "lower";
+        if (session_compile(&x.s)) print_kernel(&x, o->kernel);
+    }
+    return session_close(&x.s);
+}
+int cmd_explain(const struct options *o) { return o->kernel ? explain_kernel(o) : explain_code(o); }

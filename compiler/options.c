@@ -261,6 +261,7 @@ FLAG(set_emit_c, emit_c)
 SETTER(set_passes, passes, true)
 SETTER(set_steps, steps, true)
 SETTER(set_proc, proc, false)
+SETTER(set_kernel, kernel, false)
 static bool set_name(struct options *o, const char *value, struct text *problem) {
     bool ok = *value && (*value < '0' || *value > '9');
     for (const char *s = value; *s && ok; s++)
@@ -281,7 +282,7 @@ const struct option_row option_rows[] = {
     {"target", 't', "TARGET",
      "what to generate code for (default: native, this machine; of opt: c99); `gcc2nn list-targets` names them; "
      "several for one program, which chooses in init: x86-64+avx2+avx512",
-     CMD_COMPILE | CMD_PROGRAM | CMD_OPT, set_target, NULL, ONCE},
+     CMD_COMPILE | CMD_PROGRAM | CMD_OPT | CMD_EXPLAIN, set_target, NULL, ONCE},
     {"weights", 0, "KIND", "auto, array (C), incbin (assembler) or file (loaded by the caller)",
      CMD_COMPILE | CMD_PROGRAM, set_weights, "auto array incbin file", ONCE},
     {"std", 0, "STD", "c99-strict: scalar C99 without extensions; gnu99", CMD_COMPILE | CMD_PROGRAM, set_std,
@@ -360,6 +361,7 @@ const struct option_row option_rows[] = {
      set_emit_c, NULL, ONCE},
     {"lower", 0, NULL, "lower the graph for --target: print its groups and kernels", CMD_OPT, set_lower, NULL, ONCE},
     {"proc", 0, "NAME", "the procedure that the steps are for (default: every one)", CMD_OPT, set_proc, NULL, ONCE},
+    {"kernel", 0, "NAME", "the kernel to explain, `k3_conv` or `k3`", CMD_EXPLAIN, set_kernel, NULL, ONCE},
     {"json", 0, NULL, "print JSON; diagnostics on standard error are objects too, one a line", CMD_ALL, set_json, NULL,
      ONCE},
     {"help", 'h', NULL, "print this text", CMD_ALL, set_help, NULL, ONCE},

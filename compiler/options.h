@@ -21,7 +21,7 @@ struct options {
     VEC(struct warning_rule) warnings;
     bool keep_inputs, json, depfile, help, version;
     const char *name, *target; /* NULL: not given */
-    const char *passes, *steps, *proc;
+    const char *passes, *steps, *proc, *kernel;
     const char *data, *out, *cc, *python, *weights, *std, *build_dir, *stop_after;
     VEC(const char *) inputs; /* NAME=FILE */
     VEC(const char *) dump_after, skip, rules_off;
@@ -54,7 +54,7 @@ enum { /* bits of commands, for the table of options */
        CMD_LIST_TARGETS = 1 << 8,
        CMD_LIST_RULES = 1 << 9,
        CMD_PROGRAM = CMD_VERIFY | CMD_RUN | CMD_BENCH, /* those that build and run */
-       CMD_MODEL = CMD_COMPILE | CMD_INSPECT | CMD_VERIFY | CMD_RUN | CMD_BENCH,
+       CMD_MODEL = CMD_COMPILE | CMD_INSPECT | CMD_VERIFY | CMD_RUN | CMD_BENCH | CMD_EXPLAIN,
        CMD_ALL = 0x7fffffff,
 };
 struct exit_row {

@@ -1,11 +1,29 @@
-/* Schedules of contractions: convolutions and matrix products with the sum in a tile of registers. Roles of the axes
- * come from analyse.c; the choices and their reasons are in docs/schedules.md. See cpu.h. */
+/* The strategy for contractions: convolutions and matrix products with the sum in a tile of registers. The choices and
+ * their reasons are in docs/schedules.md. See cpu.h. */
 #include "lower/schedule/cost.h"
 #include "lower/schedule/tiling.h"
 #include <string.h>
 
 /* What is left out when a step is refused, in this order. */
 enum { WITHOUT_NOTHING, WITHOUT_LONE, WITHOUT_PREFETCH, WITHOUT_CHUNKS, WITHOUT_GROUPS, WITHOUT_LANES, ATTEMPTS };
+
+/* ---- what is taken */
+/* Every stage after the sum is a map of as many axes. */
+static bool maps_follow(const struct problem *k) {
+    for (int i = 1; i < k->stages.n; i++)
+        if (k->stages.v[i]->u.stage.op != RED_NONE || k->stages.v[i]->u.stage.naxes != k->sum->u.stage.naxes)
+            return false;
+    return true;
+}
+const char *no_plain_product(const struct problem *k) {
+    if (!k->product) return "no sum of products";
+    if (k->nreductions > 1) return "several reductions";
+    if (k->nresults > 1) return "several results";
+    if (k->a.made || k->b.made || k->stages.v[0] != k->sum) return "a factor is made by the kernel itself";
+    if (k->a.value != k->a.read || k->b.value != k->b.read) return "a factor is changed before it is multiplied";
+    if (k->sum->u.stage.naxes > MAX_AXES || k->sum->u.stage.nred > MAX_AXES) return "too many axes";
+    return maps_follow(k) ? NULL : "what follows the sum has other axes";
+}
 
 #define LONE "one" /* how loops of the copy for a single row are called: one.LOOP */
 static const char *y_loop(struct plan *u, const struct tiling *g, int axis) { return axis_loop(u->c, g->q->out, axis); }

@@ -7,6 +7,8 @@
 extern const struct strategy strategy_contraction, strategy_window, strategy_blocked_map, strategy_nests, strategy_rows,
     strategy_pointwise, strategy_plain, strategy_gpu_product, strategy_gpu_few, strategy_gpu_cells;
 
+/* Why the kernel is not one sum of products, as they lie in memory, with maps after it; NULL: it is. */
+const char *no_plain_product(const struct problem *k);
 void plan_inline_maps(struct plan *u); /* all maps before the result go into it */
 /* The loop, of that extent, is split into the two loops that `inside` names: tiles of at most `most` units, balanced.
  */

@@ -12,6 +12,12 @@ void layout_steps(struct text *t, const struct proc *p, const struct param_layou
     for (int k = 0; l && k < p->params.n; k++)
         if (l[k].spec) text_printf(t, "layout %s %s\n", p->params.v[k].buf->base, l[k].spec);
 }
+const char *axis_loop(struct ctx *c, const struct stmt *s, int k) {
+    return internf(c->names, "%s.%s", s->u.stage.buf->base, s->u.stage.axes[k]->name);
+}
+const char *red_loop(struct ctx *c, const struct stmt *s, int k) {
+    return internf(c->names, "%s.%s", s->u.stage.buf->base, s->u.stage.red[k]->name);
+}
 const struct strategy *const *strategies_for(const struct machine *m, const struct problem *k) {
     static const struct strategy *const cpu[] = {&strategy_contraction,
                                                  &strategy_window,

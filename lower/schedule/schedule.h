@@ -18,9 +18,7 @@ struct param_layout {
 void schedule_kernel(struct ctx *c, struct proc *p, const struct machine *m, const struct param_layout *layouts,
                      struct text *problems, struct text *choices);
 
-/* ---- shared by the strategies (analyse.c) */
-/* Why the kernel is not one sum of products, as they lie in memory, with maps after it; NULL: it is. */
-const char *no_plain_product(const struct problem *k);
+/* ---- shared by the strategies, and by whoever tries steps */
 /* Applies all steps of the text or none. NULL, or why not: the first thing that was wrong; no diagnostics are left
  * behind. */
 const char *steps_refused(struct ctx *c, struct proc *p, const char *text);
