@@ -9,10 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-struct cs cs_of(const char *s, enum prec p) {
-    return (struct cs){s, p};
-}
-const char *paren(struct fe *f, struct cs v, enum prec most) { return v.p > most ? A("(%s)", v.s) : v.s; }
+const char *paren(struct fe *f, struct piece v, enum prec most) { return piece_text(&f->c->arena, v, most); }
 
 /* ---- names */
 const char *c_ref(struct fe *f, struct sym_name *n) {
@@ -137,10 +134,10 @@ static void line(struct vscope *s, const char *text) {
     text_add(s->out, text);
     text_char(s->out, '\n');
 }
-static struct cs print_value(struct fe *f, expr e);
+static struct piece print_value(struct fe *f, expr e);
 
 /* A value through the table of named ones. splat > 0: e in all lanes of a vector. */
-static struct cs named(struct fe *f, expr e, int splat, struct cs (*print)(struct fe *, expr, int)) {
+static struct piece named(struct fe *f, expr e, int splat, struct piece (*print)(struct fe *, expr, int)) {
     struct run *r = f->run;
     uint64_t key = inst_key(e, splat);
     for (struct vscope *s = r->scope; s; s = s->up) {
@@ -149,7 +146,7 @@ static struct cs named(struct fe *f, expr e, int splat, struct cs (*print)(struc
         i->uses++;
         if (r->pass == 2) ASSERT(i->name);
         if (r->pass == 1) s->named = true;
-        return cs_of(r->pass == 1 ? "" : i->name, P_ATOM);
+        return piece_of(r->pass == 1 ? "" : i->name, P_ATOM);
     }
     struct inst *i;
     if (r->pass == 1) {
@@ -169,7 +166,7 @@ static struct cs named(struct fe *f, expr e, int splat, struct cs (*print)(struc
     }
     struct vscope *home = is_safe(f, e) ? r->root : r->scope, *was = r->scope;
     r->scope = home;
-    struct cs v = print(f, e, splat);
+    struct piece v = print(f, e, splat);
     r->scope = was;
     map_put(&home->active, key, i);
     PUSH(&f->c->arena, &home->list, i);
@@ -177,18 +174,18 @@ static struct cs named(struct fe *f, expr e, int splat, struct cs (*print)(struc
         int lanes = splat ? splat : on_lane(f, e) ? f->width : 1;
         i->name = names_numbered(&f->names, e->op == X_LOAD ? e->u.buf->name : "t");
         line(home, A("const %s %s = %s;", c_type_of(f, e, lanes), i->name, v.s));
-        return cs_of(i->name, P_ATOM);
+        return piece_of(i->name, P_ATOM);
     }
     return v;
 }
-static struct cs print_splat(struct fe *f, expr e, int splat) {
-    return cs_of(A("%s(%s)", c_splat(f->o, (enum dtype)e->type, splat), c_value(f, e, 1).s), P_ATOM);
+static struct piece print_splat(struct fe *f, expr e, int splat) {
+    return piece_of(A("%s(%s)", c_splat(f->o, (enum dtype)e->type, splat), c_value(f, e, 1).s), P_ATOM);
 }
-static struct cs print_plain(struct fe *f, expr e, int splat) {
+static struct piece print_plain(struct fe *f, expr e, int splat) {
     (void)splat;
     return print_value(f, e);
 }
-struct cs c_value(struct fe *f, expr e, int lanes) {
+struct piece c_value(struct fe *f, expr e, int lanes) {
     if (lanes > 1 && !on_lane(f, e)) {
         if (e->op == X_CONST || e->op == X_ARG) return print_splat(f, e, lanes);
         return named(f, e, lanes, print_splat);
@@ -198,7 +195,7 @@ struct cs c_value(struct fe *f, expr e, int lanes) {
 }
 
 /* ---- indices */
-static struct cs sum_text(struct fe *f, const struct terms *q) {
+static struct piece sum_text(struct fe *f, const struct terms *q) {
     const char *s = "";
     enum prec p = P_ATOM;
     int terms = 0;
@@ -206,7 +203,7 @@ static struct cs sum_text(struct fe *f, const struct terms *q) {
         for (int i = 0; i < q->n; i++) {
             if ((q->coef[i] > 0) != (sign > 0)) continue;
             int64_t k = q->coef[i] * sign;
-            struct cs a = c_index(f, q->atom[i]);
+            struct piece a = c_index(f, q->atom[i]);
             const char *t = k == 1 ? paren(f, a, sign > 0 && !terms ? P_ADD : P_MUL)
                                    : A("%s * %lld", paren(f, a, P_MUL), (long long)k);
             enum prec tp = k == 1 ? a.p : P_MUL;
@@ -226,55 +223,55 @@ static struct cs sum_text(struct fe *f, const struct terms *q) {
     if (q->konst < 0)
         s = terms ? A("%s - %lld", s, -(long long)q->konst) : A("%lld", (long long)q->konst),
         p = terms ? P_ADD : P_UNARY, terms++;
-    return terms ? cs_of(s, p) : cs_of("0", P_ATOM);
+    return terms ? piece_of(s, p) : piece_of("0", P_ATOM);
 }
-struct cs c_sum(struct fe *f, int64_t konst, const expr *atoms, const int64_t *coefs, int n) {
+struct piece c_sum(struct fe *f, int64_t konst, const expr *atoms, const int64_t *coefs, int n) {
     struct terms t = c_sorted(f, konst, atoms, coefs, n);
     return sum_text(f, &t);
 }
-static struct cs product_text(struct fe *f, expr e) {
+static struct piece product_text(struct fe *f, expr e) {
     expr *v;
     int n = c_factors(f, e, &v);
     const char *s = paren(f, c_index(f, v[0]), P_MUL);
     for (int k = 1; k < n; k++) s = A("%s * %s", s, paren(f, c_index(f, v[k]), P_UNARY));
-    return cs_of(s, P_MUL);
+    return piece_of(s, P_MUL);
 }
-static struct cs min_max_text(struct fe *f, expr e) {
+static struct piece min_max_text(struct fe *f, expr e) {
     bool turned = c_before(f, e->arg[0], e->arg[1]) > 0;
-    struct cs a = c_index(f, e->arg[turned]), b = c_index(f, e->arg[!turned]);
-    return cs_of(A("%s(%s, %s)", c_index_helper(f->o, e->op == X_MIN ? "min" : "max"), a.s, b.s), P_ATOM);
+    struct piece a = c_index(f, e->arg[turned]), b = c_index(f, e->arg[!turned]);
+    return piece_of(A("%s(%s, %s)", c_index_helper(f->o, e->op == X_MIN ? "min" : "max"), a.s, b.s), P_ATOM);
 }
 static bool nonnegative(struct fe *f, expr e) {
     int64_t lo, hi;
     x_bounds(f->c, e, &lo, &hi);
     return lo >= 0;
 }
-static struct cs division(struct fe *f, expr e) {
+static struct piece division(struct fe *f, expr e) {
     int64_t lo, hi;
     x_bounds(f->c, e->arg[1], &lo, &hi);
-    struct cs a = c_index(f, e->arg[0]), b = c_index(f, e->arg[1]);
+    struct piece a = c_index(f, e->arg[0]), b = c_index(f, e->arg[1]);
     if (lo > 0 && (nonnegative(f, e->arg[0]) || x_proves_le(f->c, x_int(f->c, 0), e->arg[0])))
-        return cs_of(A("%s %c %s", paren(f, a, P_MUL), e->op == X_DIV ? '/' : '%', paren(f, b, P_UNARY)), P_MUL);
-    return cs_of(A("%s(%s, %s)", c_index_helper(f->o, e->op == X_DIV ? "floordiv" : "floormod"), a.s, b.s), P_ATOM);
+        return piece_of(A("%s %c %s", paren(f, a, P_MUL), e->op == X_DIV ? '/' : '%', paren(f, b, P_UNARY)), P_MUL);
+    return piece_of(A("%s(%s, %s)", c_index_helper(f->o, e->op == X_DIV ? "floordiv" : "floormod"), a.s, b.s), P_ATOM);
 }
-static struct cs print_select(struct fe *f, expr e);
-struct cs c_index(struct fe *f, expr e) {
+static struct piece print_select(struct fe *f, expr e);
+struct piece c_index(struct fe *f, expr e) {
     if (worth_a_name(f, e) && (e->op == X_DIV || e->op == X_MOD || e->op == X_GUARD || e->op == X_SELECT))
         return named(f, e, 0, print_plain);
     return print_value(f, e);
 }
-static struct cs print_index(struct fe *f, expr e) {
+static struct piece print_index(struct fe *f, expr e) {
     switch (e->op) {
-    case X_CONST: return cs_of(A("%lld", (long long)e->u.i), e->u.i < 0 ? P_UNARY : P_ATOM);
+    case X_CONST: return piece_of(A("%lld", (long long)e->u.i), e->u.i < 0 ? P_UNARY : P_ATOM);
     case X_VAR: {
         struct sym_name *n = map_get(&f->vars, PKEY(e->u.var));
         if (!n) BUG("loop variable %s_%d is used outside of its loop", e->u.var->name, e->u.var->id);
-        return cs_of(c_ref(f, n), P_ATOM);
+        return piece_of(c_ref(f, n), P_ATOM);
     }
     case X_SYM: {
         struct sym_name *n = map_get(&f->syms, PKEY(e->u.sym));
         if (!n) BUG("size %s is not known to %s", e->u.sym->name, f->p->name);
-        return cs_of(c_ref(f, n), P_ATOM);
+        return piece_of(c_ref(f, n), P_ATOM);
     }
     case X_LIN: {
         struct terms t = c_terms(f, e);
@@ -285,11 +282,11 @@ static struct cs print_index(struct fe *f, expr e) {
     case X_MOD: return division(f, e);
     case X_MIN:
     case X_MAX: return min_max_text(f, e);
-    case X_TOIDX: return cs_of(A("(%s)%s", f->idx, paren(f, c_value(f, e->arg[0], 1), P_UNARY)), P_UNARY);
+    case X_TOIDX: return piece_of(A("(%s)%s", f->idx, paren(f, c_value(f, e->arg[0], 1), P_UNARY)), P_UNARY);
     case X_GUARD: {
         expr v = e->arg[0]; /* a guarded value is compared before it is made an index */
-        struct cs a = v->op == X_TOIDX && v->arg[0]->type != U64 ? c_value(f, v->arg[0], 1) : c_index(f, v);
-        return cs_of(
+        struct piece a = v->op == X_TOIDX && v->arg[0]->type != U64 ? c_value(f, v->arg[0], 1) : c_index(f, v);
+        return piece_of(
             A("%s(%s, %s, %s)", c_index_helper(f->o, "guard"), a.s, c_index(f, e->arg[1]).s, c_ref(f, f->fault)),
             P_ATOM);
     }
@@ -331,27 +328,27 @@ const char *c_address(struct fe *f, const struct place *p) {
     if (p->zero) return p->base;
     return p->rest.s[0] == '-' ? A("%s - %s", p->base, p->rest.s + 1) : A("%s + %s", p->base, p->rest.s);
 }
-struct piece *c_piece(struct fe *f, const struct buf *b, const expr *idx, int *element) {
+struct reg_piece *c_piece(struct fe *f, const struct buf *b, const expr *idx, int *element) {
     return c_piece_at(f, b, buf_own_offset(f->c, b, idx), element);
 }
-struct piece *c_piece_at(struct fe *f, const struct buf *b, expr off, int *element) {
+struct reg_piece *c_piece_at(struct fe *f, const struct buf *b, expr off, int *element) {
     struct regs *r = map_get(&f->regs, PKEY(b));
     if (!r || r->array) return NULL;
     int64_t k = 0, at;
     bool ok = !f->lane || x_linear_in(f->c, off, f->lane, &k, &off);
     ASSERT(ok && x_is_int(off, &at) && at >= 0 && at < r->ncells && r->of_cell[at] >= 0);
-    struct piece *q = &r->pieces.v[r->of_cell[at]];
+    struct reg_piece *q = &r->pieces.v[r->of_cell[at]];
     *element = k == 0 && q->lanes > 1 ? (int)(at - q->cell) : -1;
     return q;
 }
 
 /* ---- loads */
 /* The value of a scalar cell as C, from its text. */
-static struct cs decoded(struct fe *f, const struct buf *b, const char *cell) {
+static struct piece decoded(struct fe *f, const struct buf *b, const char *cell) {
     const char *dec = c_decode(f->o, b->type);
-    if (dec) return cs_of(A("%s(%s)", dec, cell), P_ATOM);
-    if (b->type == BOOL) return cs_of(A("%s != 0", cell), P_EQ);
-    return cs_of(cell, P_ATOM);
+    if (dec) return piece_of(A("%s(%s)", dec, cell), P_ATOM);
+    if (b->type == BOOL) return piece_of(A("%s != 0", cell), P_EQ);
+    return piece_of(cell, P_ATOM);
 }
 static expr in_bounds(struct fe *f, expr load) {
     expr cond = x_bool(f->c, true);
@@ -362,18 +359,18 @@ static expr in_bounds(struct fe *f, expr load) {
     return cond;
 }
 /* e lane by lane, for what no vector instruction says: each lane's scalar expression in an initializer. */
-static struct cs lane_by_lane(struct fe *f, expr e) {
+static struct piece lane_by_lane(struct fe *f, expr e) {
     const struct var *lane = f->lane;
     int width = f->width;
     ASSERT(lane);
     const char *s = "";
     f->lane = NULL;
     for (int i = 0; i < width; i++) {
-        struct cs v = c_value(f, x_subst1(f->c, e, lane, x_int(f->c, i)), 1);
+        struct piece v = c_value(f, x_subst1(f->c, e, lane, x_int(f->c, i)), 1);
         s = A("%s%s%s", s, i ? ", " : "", e->type == BOOL ? A("-(%s)", v.s) : v.s);
     }
     f->lane = lane;
-    return cs_of(A("(%s){%s}", c_vector_type(f->o, (enum dtype)e->type, width), s), P_ATOM);
+    return piece_of(A("(%s){%s}", c_vector_type(f->o, (enum dtype)e->type, width), s), P_ATOM);
 }
 /* A guard below 0 has no index to give: an access by it is no access, and a fault. What must hold for there to be one.
  */
@@ -391,14 +388,14 @@ expr c_guards_exist(struct fe *f, const expr *idx, int n) {
     for (int k = 0; k < n; k++) x_visit(idx[k], add_guard_size, &q);
     return q.cond;
 }
-static struct cs print_load(struct fe *f, expr e) {
+static struct piece print_load(struct fe *f, expr e) {
     const struct buf *b = e->u.buf;
     bool vec = on_lane(f, e);
     int element;
-    struct piece *q = e->has_fill ? NULL : c_piece(f, b, e->arg, &element);
+    struct reg_piece *q = e->has_fill ? NULL : c_piece(f, b, e->arg, &element);
     if (q) {
         const char *n = c_ref(f, q->sn);
-        return cs_of(element >= 0 ? A("%s[%d]", n, element) : n, P_ATOM);
+        return piece_of(element >= 0 ? A("%s[%d]", n, element) : n, P_ATOM);
     }
     expr fill = e->has_fill ? e->arg[e->n - 1] : NULL, cond = fill ? in_bounds(f, e) : x_bool(f->c, true);
     bool faults = false; /* where there is nothing to load */
@@ -408,51 +405,52 @@ static struct cs print_load(struct fe *f, expr e) {
         fill = x_num(f->c, (enum dtype)e->type, 0);
     }
     if (vec && (on_lane(f, cond) || on_lane(f, fill))) return lane_by_lane(f, e);
-    struct cs none = {0};
+    struct piece none = {0};
     if (!x_is_true(cond)) { none = c_value(f, fill, vec ? f->width : 1); }
     if (faults)
-        none =
-            cs_of(A("(%s(%s), %s)", c_index_helper(f->o, "fault"), c_ref(f, f->fault), paren(f, none, P_COND)), P_ATOM);
+        none = piece_of(A("(%s(%s), %s)", c_index_helper(f->o, "fault"), c_ref(f, f->fault), paren(f, none, P_COND)),
+                        P_ATOM);
     if (x_is_false(cond)) return none;
     struct place pl = c_place(f, b, e->arg);
     if (vec && (!pl.linear || pl.k != 1)) return lane_by_lane(f, e);
     bool anew = f->tile && f->loop == f->tile && !x_uses_var(f->c, e, f->loop);
-    struct cs v = vec ? cs_of(A("%s(%s)", c_vload(f->o, b->type, f->width, anew), c_address(f, &pl)), P_ATOM)
-                      : decoded(f, b, c_cell(f, &pl));
+    struct piece v = vec ? piece_of(A("%s(%s)", c_vload(f->o, b->type, f->width, anew), c_address(f, &pl)), P_ATOM)
+                         : decoded(f, b, c_cell(f, &pl));
     if (x_is_true(cond)) return v;
-    return cs_of(A("%s ? %s : %s", paren(f, c_value(f, cond, 1), P_OR), paren(f, v, P_OR), paren(f, none, P_COND)),
-                 P_COND);
+    return piece_of(A("%s ? %s : %s", paren(f, c_value(f, cond, 1), P_OR), paren(f, v, P_OR), paren(f, none, P_COND)),
+                    P_COND);
 }
 
 /* ---- values */
-static struct cs constant(struct fe *f, expr e) {
-    if (dtype_is_complex((enum dtype)e->type)) return cs_of(A("(%s){0}", dtype_c((enum dtype)e->type)), P_ATOM);
+static struct piece constant(struct fe *f, expr e) {
+    if (dtype_is_complex((enum dtype)e->type)) return piece_of(A("(%s){0}", dtype_c((enum dtype)e->type)), P_ATOM);
     if (e->type == F32 || e->type == F64) {
         double v = e->u.f;
         if (isnan(v) || isinf(v)) {
             f->u->math = true;
             const char *s = isnan(v) ? "NAN" : v < 0 ? "-INFINITY" : "INFINITY";
-            return e->type == F32 ? cs_of(s, v < 0 ? P_UNARY : P_ATOM) : cs_of(A("(double)%s", s), P_UNARY);
+            return e->type == F32 ? piece_of(s, v < 0 ? P_UNARY : P_ATOM) : piece_of(A("(double)%s", s), P_UNARY);
         }
         struct text t = {0};
         if (e->type == F32) text_f32(&t, (float)v);
         else text_f64(&t, v);
-        struct cs r = cs_of(A("%s%s%s", t.s, strpbrk(t.s, ".e") ? "" : ".0", e->type == F32 ? "f" : ""),
-                            signbit(v) ? P_UNARY : P_ATOM);
+        struct piece r = piece_of(A("%s%s%s", t.s, strpbrk(t.s, ".e") ? "" : ".0", e->type == F32 ? "f" : ""),
+                                  signbit(v) ? P_UNARY : P_ATOM);
         text_free(&t);
         return r;
     }
     int64_t v = e->u.i;
     switch (e->type) {
-    case STR: return cs_of("(nn_str){\"\", 0}", P_ATOM);
-    case U32: return cs_of(A("%luu", (unsigned long)(uint32_t)v), P_ATOM);
-    case U64: return cs_of(A("UINT64_C(%llu)", (unsigned long long)v), P_ATOM);
-    case I32: return v == INT32_MIN ? cs_of("INT32_MIN", P_ATOM) : cs_of(A("%ld", (long)v), v < 0 ? P_UNARY : P_ATOM);
+    case STR: return piece_of("(nn_str){\"\", 0}", P_ATOM);
+    case U32: return piece_of(A("%luu", (unsigned long)(uint32_t)v), P_ATOM);
+    case U64: return piece_of(A("UINT64_C(%llu)", (unsigned long long)v), P_ATOM);
+    case I32:
+        return v == INT32_MIN ? piece_of("INT32_MIN", P_ATOM) : piece_of(A("%ld", (long)v), v < 0 ? P_UNARY : P_ATOM);
     case I64:
-        if (v == INT64_MIN) return cs_of("INT64_MIN", P_ATOM);
-        return v >= INT32_MIN && v <= INT32_MAX ? cs_of(A("%ld", (long)v), v < 0 ? P_UNARY : P_ATOM)
-                                                : cs_of(A("INT64_C(%lld)", (long long)v), P_ATOM);
-    default: return cs_of(A("%ld", (long)v), P_ATOM);
+        if (v == INT64_MIN) return piece_of("INT64_MIN", P_ATOM);
+        return v >= INT32_MIN && v <= INT32_MAX ? piece_of(A("%ld", (long)v), v < 0 ? P_UNARY : P_ATOM)
+                                                : piece_of(A("INT64_C(%lld)", (long long)v), P_ATOM);
+    default: return piece_of(A("%ld", (long)v), P_ATOM);
     }
 }
 static enum prec operand_prec(enum xop op, enum prec *left, enum prec *right) {
@@ -468,13 +466,13 @@ static enum prec operand_prec(enum xop op, enum prec *left, enum prec *right) {
     default: return *left = P_UNARY, *right = P_UNARY, P_BITS; /* & | ^: always parenthesised operands */
     }
 }
-static struct cs compare_strings(struct fe *f, expr e) {
+static struct piece compare_strings(struct fe *f, expr e) {
     bool equal = e->op == X_EQ || e->op == X_NE;
     f->u->text = true;
     const char *call = A("%s(%s, %s)", equal ? "nn_str_equal" : "nn_str_order", c_value(f, e->arg[0], 1).s,
                          c_value(f, e->arg[1], 1).s);
-    if (equal) return e->op == X_EQ ? cs_of(call, P_ATOM) : cs_of(A("!%s", call), P_UNARY);
-    return cs_of(A("%s %s 0", call, c_operator((enum xop)e->op, I32, 1)), P_REL);
+    if (equal) return e->op == X_EQ ? piece_of(call, P_ATOM) : piece_of(A("!%s", call), P_UNARY);
+    return piece_of(A("%s %s 0", call, c_operator((enum xop)e->op, I32, 1)), P_REL);
 }
 /* gcc 12 folds 0 - x to -x, and -x + 0 too, where one expression shows it that x is a converted integer or an absolute
  * value: the 0 that 0 - 0 is becomes -0. So what is added to 0, or taken from it, has a name. */
@@ -483,59 +481,59 @@ static bool beside_zero(expr e, int k) {
     return (e->op == X_ADD || e->op == X_SUB) && (e->type == F32 || e->type == F64) && other->op == X_CONST &&
            other->u.f == 0 && e->arg[k]->op != X_CONST && e->arg[k]->op != X_ARG && e->arg[k]->op != X_LOAD;
 }
-static struct cs operand(struct fe *f, expr e, int k, int lanes) {
+static struct piece operand(struct fe *f, expr e, int k, int lanes) {
     if (lanes > 1 || !beside_zero(e, k)) return c_value(f, e->arg[k], lanes);
     named(f, e->arg[k], 0, print_plain); /* the second use is what gives it the name */
     return named(f, e->arg[k], 0, print_plain);
 }
-static struct cs binary(struct fe *f, expr e, int lanes) {
+static struct piece binary(struct fe *f, expr e, int lanes) {
     enum dtype t = (enum dtype)e->arg[0]->type;
     bool index = t == IDX, logic = t == BOOL && lanes == 1;
     enum xop op = (enum xop)e->op;
     if (t == BOOL && lanes > 1) /* a mask's true is -1: below 0 */
         op = op == X_MIN ? X_AND : op == X_MAX ? X_OR : op;
     const char *sign = index ? c_operator(op, I64, 1) : c_operator(op, t, lanes);
-    struct cs a = index ? c_index(f, e->arg[0]) : operand(f, e, 0, lanes),
-              b = index ? c_index(f, e->arg[1]) : operand(f, e, 1, lanes);
+    struct piece a = index ? c_index(f, e->arg[0]) : operand(f, e, 0, lanes),
+                 b = index ? c_index(f, e->arg[1]) : operand(f, e, 1, lanes);
     if (t == BOOL && lanes > 1 && (op == X_LT || op == X_LE)) {
-        struct cs swap = a;
+        struct piece swap = a;
         a = b, b = swap;
     }
-    if (!sign) return cs_of(A("%s(%s, %s)", c_op(f->o, op, t, lanes), a.s, b.s), P_ATOM);
+    if (!sign) return piece_of(A("%s(%s, %s)", c_op(f->o, op, t, lanes), a.s, b.s), P_ATOM);
     if (logic && (op == X_AND || op == X_OR)) {
         enum prec p = op == X_AND ? P_AND : P_OR, in = op == X_AND ? P_EQ : P_AND;
         if (op == X_OR && (a.p == P_AND || b.p == P_AND)) in = P_EQ; /* compilers want parentheses there */
         const char *sa = a.p == p ? a.s : paren(f, a, in);
-        return cs_of(A("%s %s %s", sa, sign, paren(f, b, in)), p);
+        return piece_of(A("%s %s %s", sa, sign, paren(f, b, in)), p);
     }
-    if (op == X_LE && x_is(e->arg[0], 0)) return cs_of(A("%s >= 0", paren(f, b, P_ADD)), P_REL);
+    if (op == X_LE && x_is(e->arg[0], 0)) return piece_of(A("%s >= 0", paren(f, b, P_ADD)), P_REL);
     enum prec l, r, p = operand_prec(op == X_XOR && logic ? X_NE : op, &l, &r); /* of truths it is printed so */
-    return cs_of(A("%s %s %s", paren(f, a, l), sign, paren(f, b, r)), p);
+    return piece_of(A("%s %s %s", paren(f, a, l), sign, paren(f, b, r)), p);
 }
 
 /* A scalar select. Lazy: when an arm needs named values that must not be computed for the other, it becomes an `if`. */
-static struct cs arm(struct fe *f, expr e, struct vscope *s) {
+static struct piece arm(struct fe *f, expr e, struct vscope *s) {
     struct run *r = f->run;
     *s =
         (struct vscope){.up = r->scope, .active = {.arena = &f->c->arena}, .out = s->out, .depth = r->scope->depth + 1};
     r->scope = s;
-    struct cs v = e->type == IDX ? c_index(f, e) : c_value(f, e, on_lane(f, e) ? f->width : 1);
+    struct piece v = e->type == IDX ? c_index(f, e) : c_value(f, e, on_lane(f, e) ? f->width : 1);
     r->scope = s->up;
     return v;
 }
-static struct cs print_select(struct fe *f, expr e) {
+static struct piece print_select(struct fe *f, expr e) {
     struct run *r = f->run;
     bool vec = on_lane(f, e);
     int lanes = vec ? f->width : 1;
     if (vec && on_lane(f, e->arg[0]))
-        return cs_of(A("%s(%s, %s, %s)", c_select(f->o, (enum dtype)e->type, lanes), c_value(f, e->arg[0], lanes).s,
-                       c_value(f, e->arg[1], lanes).s, c_value(f, e->arg[2], lanes).s),
-                     P_ATOM);
-    struct cs cond = c_value(f, e->arg[0], 1);
+        return piece_of(A("%s(%s, %s, %s)", c_select(f->o, (enum dtype)e->type, lanes), c_value(f, e->arg[0], lanes).s,
+                          c_value(f, e->arg[1], lanes).s, c_value(f, e->arg[2], lanes).s),
+                        P_ATOM);
+    struct piece cond = c_value(f, e->arg[0], 1);
     if (is_safe(f, e->arg[1]) && is_safe(f, e->arg[2])) {
-        struct cs a = e->type == IDX ? c_index(f, e->arg[1]) : c_value(f, e->arg[1], lanes),
-                  b = e->type == IDX ? c_index(f, e->arg[2]) : c_value(f, e->arg[2], lanes);
-        return cs_of(A("%s ? %s : %s", paren(f, cond, P_OR), paren(f, a, P_OR), paren(f, b, P_COND)), P_COND);
+        struct piece a = e->type == IDX ? c_index(f, e->arg[1]) : c_value(f, e->arg[1], lanes),
+                     b = e->type == IDX ? c_index(f, e->arg[2]) : c_value(f, e->arg[2], lanes);
+        return piece_of(A("%s ? %s : %s", paren(f, cond, P_OR), paren(f, a, P_OR), paren(f, b, P_COND)), P_COND);
     }
     int form;
     if (r->pass == 1) {
@@ -547,10 +545,10 @@ static struct cs print_select(struct fe *f, expr e) {
     }
     struct text ta = {0}, tb = {0};
     struct vscope sa = {.out = &ta}, sb = {.out = &tb};
-    struct cs a = arm(f, e->arg[1], &sa), b = arm(f, e->arg[2], &sb), v;
+    struct piece a = arm(f, e->arg[1], &sa), b = arm(f, e->arg[2], &sb), v;
     if (vec) {
-        if (!on_lane(f, e->arg[1])) a = cs_of(A("%s(%s)", c_splat(f->o, (enum dtype)e->type, lanes), a.s), P_ATOM);
-        if (!on_lane(f, e->arg[2])) b = cs_of(A("%s(%s)", c_splat(f->o, (enum dtype)e->type, lanes), b.s), P_ATOM);
+        if (!on_lane(f, e->arg[1])) a = piece_of(A("%s(%s)", c_splat(f->o, (enum dtype)e->type, lanes), a.s), P_ATOM);
+        if (!on_lane(f, e->arg[2])) b = piece_of(A("%s(%s)", c_splat(f->o, (enum dtype)e->type, lanes), b.s), P_ATOM);
     }
     if (r->pass == 1 && (sa.named || sb.named)) {
         r->forms.v[form] = true;
@@ -567,75 +565,78 @@ static struct cs print_select(struct fe *f, expr e) {
         line(s, "} else {");
         text_add(s->out, tb.s);
         line(s, "}");
-        v = cs_of(n, P_ATOM);
+        v = piece_of(n, P_ATOM);
     } else {
-        v = cs_of(A("%s ? %s : %s", paren(f, cond, P_OR), paren(f, a, P_OR), paren(f, b, P_COND)), P_COND);
+        v = piece_of(A("%s ? %s : %s", paren(f, cond, P_OR), paren(f, a, P_OR), paren(f, b, P_COND)), P_COND);
     }
     text_free(&ta);
     text_free(&tb);
     return v;
 }
 
-static struct cs print_cast(struct fe *f, expr e, int lanes) {
+static struct piece print_cast(struct fe *f, expr e, int lanes) {
     enum dtype to = (enum dtype)e->type, from = (enum dtype)e->arg[0]->type;
     if (e->arg[0]->op == X_IDXVAL && lanes == 1) {
-        struct cs i = c_index(f, e->arg[0]->arg[0]);
+        struct piece i = c_index(f, e->arg[0]->arg[0]);
         const char *fn = c_cast(f->o, to, I64, 1);
-        return fn ? cs_of(A("%s(%s)", fn, i.s), P_ATOM)
-                  : cs_of(A("(%s)%s", c_value_type(to), paren(f, i, P_UNARY)), P_UNARY);
+        return fn ? piece_of(A("%s(%s)", fn, i.s), P_ATOM)
+                  : piece_of(A("(%s)%s", c_value_type(to), paren(f, i, P_UNARY)), P_UNARY);
     }
-    struct cs v = c_value(f, e->arg[0], lanes);
+    struct piece v = c_value(f, e->arg[0], lanes);
     const char *fn = c_cast(f->o, to, from, lanes);
-    return fn ? cs_of(A("%s(%s)", fn, v.s), P_ATOM)
-              : cs_of(A("(%s)%s", c_value_type(to), paren(f, v, P_UNARY)), P_UNARY);
+    return fn ? piece_of(A("%s(%s)", fn, v.s), P_ATOM)
+              : piece_of(A("(%s)%s", c_value_type(to), paren(f, v, P_UNARY)), P_UNARY);
 }
-static struct cs print_call(struct fe *f, expr e, int lanes) {
+static struct piece print_call(struct fe *f, expr e, int lanes) {
     const struct native *native = native_of(e->u.fn);
     if (native && lanes > 1) return lane_by_lane(f, e);
     f->u->text |= native != NULL;
     const char *s = native ? native->c : c_fn(f->o, e->u.fn, lanes);
     s = A("%s(", s);
     for (int k = 0; k < e->n; k++) s = A("%s%s%s", s, k ? ", " : "", c_value(f, e->arg[k], lanes).s);
-    return cs_of(A("%s)", s), P_ATOM);
+    return piece_of(A("%s)", s), P_ATOM);
 }
-static struct cs print_text(struct fe *f, expr e) {
+static struct piece print_text(struct fe *f, expr e) {
     struct place at = c_place(f, e->arg[0]->u.buf, e->arg[0]->arg);
     f->u->text = true;
-    return cs_of(A("nn_str_of(%s, %s)", c_address(f, &at), c_value(f, e->arg[1], 1).s), P_ATOM);
+    return piece_of(A("nn_str_of(%s, %s)", c_address(f, &at), c_value(f, e->arg[1], 1).s), P_ATOM);
 }
-static struct cs print_value(struct fe *f, expr e) {
+static struct piece print_value(struct fe *f, expr e) {
     int lanes = on_lane(f, e) ? f->width : 1;
     if (e->type == IDX) return print_index(f, e);
     switch (e->op) {
     case X_CONST: return constant(f, e);
-    case X_ARG: return cs_of(c_ref(f, f->args[e->u.i]), P_ATOM);
+    case X_ARG: return piece_of(c_ref(f, f->args[e->u.i]), P_ATOM);
     case X_LOAD: return print_load(f, e);
     case X_IDXVAL:
         if (lanes > 1) return lane_by_lane(f, e);
-        return cs_of(A("(int64_t)%s", paren(f, c_index(f, e->arg[0]), P_UNARY)), P_UNARY);
+        return piece_of(A("(int64_t)%s", paren(f, c_index(f, e->arg[0]), P_UNARY)), P_UNARY);
     case X_FMA:
-        return cs_of(A("%s(%s, %s, %s)", c_op(f->o, X_FMA, (enum dtype)e->type, lanes), c_value(f, e->arg[0], lanes).s,
-                       c_value(f, e->arg[1], lanes).s, c_value(f, e->arg[2], lanes).s),
-                     P_ATOM);
+        return piece_of(A("%s(%s, %s, %s)", c_op(f->o, X_FMA, (enum dtype)e->type, lanes),
+                          c_value(f, e->arg[0], lanes).s, c_value(f, e->arg[1], lanes).s,
+                          c_value(f, e->arg[2], lanes).s),
+                        P_ATOM);
     case X_NEG:
         if (lanes == 1 && (e->type == F32 || e->type == F64)) {
-            struct cs v = c_value(f, e->arg[0], 1);
-            return cs_of(A("-%s", v.s[0] == '-' ? A("(%s)", v.s) : paren(f, v, P_UNARY)), P_UNARY);
+            struct piece v = c_value(f, e->arg[0], 1);
+            return piece_of(A("-%s", v.s[0] == '-' ? A("(%s)", v.s) : paren(f, v, P_UNARY)), P_UNARY);
         }
         break;
     case X_NOT:
         if (lanes == 1)
-            return cs_of(A("%s%s", e->type == BOOL ? "!" : "~", paren(f, c_value(f, e->arg[0], 1), P_UNARY)), P_UNARY);
+            return piece_of(A("%s%s", e->type == BOOL ? "!" : "~", paren(f, c_value(f, e->arg[0], 1), P_UNARY)),
+                            P_UNARY);
         break;
     case X_SELECT: return print_select(f, e);
     case X_CAST: return print_cast(f, e, lanes);
     case X_BITCAST: {
         const char *fn = c_bitcast(f->o, (enum dtype)e->type, (enum dtype)e->arg[0]->type, lanes);
-        struct cs v = c_value(f, e->arg[0], lanes);
-        return lanes > 1 ? cs_of(A("%s%s", fn, paren(f, v, P_UNARY)), P_UNARY) : cs_of(A("%s(%s)", fn, v.s), P_ATOM);
+        struct piece v = c_value(f, e->arg[0], lanes);
+        return lanes > 1 ? piece_of(A("%s%s", fn, paren(f, v, P_UNARY)), P_UNARY)
+                         : piece_of(A("%s(%s)", fn, v.s), P_ATOM);
     }
     case X_ROUND:
-        return cs_of(A("%s(%s)", c_round(f->o, (enum dtype)e->u.i, lanes), c_value(f, e->arg[0], lanes).s), P_ATOM);
+        return piece_of(A("%s(%s)", c_round(f->o, (enum dtype)e->u.i, lanes), c_value(f, e->arg[0], lanes).s), P_ATOM);
     case X_CALL: return print_call(f, e, lanes);
     case X_TEXT: return print_text(f, e);
     default: break;
@@ -649,8 +650,8 @@ static struct cs print_value(struct fe *f, expr e) {
     case XC_UNARY: break;
     default: BUG("expression of kind %s", xop_name((enum xop)e->op));
     }
-    return cs_of(A("%s(%s)", c_op(f->o, (enum xop)e->op, (enum dtype)e->type, lanes), c_value(f, e->arg[0], lanes).s),
-                 P_ATOM);
+    return piece_of(
+        A("%s(%s)", c_op(f->o, (enum xop)e->op, (enum dtype)e->type, lanes), c_value(f, e->arg[0], lanes).s), P_ATOM);
 }
 
 void c_run(struct fe *f, void (*print)(struct fe *f, void *env), void *env) {
@@ -674,7 +675,7 @@ struct fn_env {
 };
 static void print_body(struct fe *f, void *env) {
     struct fn_env *q = env;
-    struct cs v = c_value(f, q->fn->body, q->lanes);
+    struct piece v = c_value(f, q->fn->body, q->lanes);
     if (f->run->pass == 2) line(f->run->root, A("return %s;", v.s));
 }
 static bool too_wide(void *env, expr e) {

@@ -24,7 +24,7 @@ static const char *operand(struct fe *f, struct stmt *s, int k) {
     struct buf *b = s->u.instr.holes[k].buf;
     expr off = s->u.instr.holes[k].off;
     int lanes = c_instr_lanes(s, s->u.instr.holes[k].hole), element = -1;
-    struct piece *q = c_piece_at(f, b, off, &element);
+    struct reg_piece *q = c_piece_at(f, b, off, &element);
     if (lanes > 1) c_vector_type(f->o, dtype_value(b->type), lanes); /* the row's text names it */
     if (q) return element >= 0 && lanes == 1 ? A("%s[%d]", c_ref(f, q->sn), element) : c_ref(f, q->sn);
     struct place pl = c_place_at(f, b, off);

@@ -3,16 +3,10 @@
 #ifndef NN_CODEGEN_C_INT_H
 #define NN_CODEGEN_C_INT_H
 #include "codegen/prelude.h"
+#include "ir/expr/precedence.h"
 #include "lower/local_memory.h"
 
 enum { MAX_LANES_LOG = 6 };
-
-/* A piece of C: text and the precedence of its outermost operator, so that only needed parentheses are printed. */
-enum prec { P_ATOM, P_UNARY, P_MUL, P_ADD, P_SHIFT, P_REL, P_EQ, P_BITS, P_AND, P_OR, P_COND };
-struct cs {
-    const char *s;
-    enum prec p;
-};
 
 /* A name in scope. level: of the function that declares it (0: the kernel, 1: an outlined loop of it ...). */
 struct sym_name {
@@ -36,7 +30,7 @@ struct ptr {
 };
 
 /* A register buffer: its cells as variables of their own, or (array) as a local array. */
-struct piece {
+struct reg_piece {
     int64_t cell;
     int lanes;
     struct sym_name *sn;
@@ -47,7 +41,7 @@ struct regs {
     bool array;
     int64_t ncells;
     int *of_cell;
-    VEC(struct piece) pieces;
+    VEC(struct reg_piece) pieces;
 };
 
 /* A value that occurs while a run of statements is printed. Printed twice: the first time to count, the second time
@@ -109,18 +103,17 @@ struct fe {
 #define PUT(...) c_put(f, A(__VA_ARGS__))
 
 /* ---- c_expr.c */
-struct cs cs_of(const char *s, enum prec p);
-const char *paren(struct fe *f, struct cs v, enum prec most); /* its text, in parentheses when it binds weaker */
+const char *paren(struct fe *f, struct piece v, enum prec most); /* its text, in parentheses when it binds weaker */
 /* A value; lanes > 1: as a vector of that many (splat when it is the same in all). */
-struct cs c_value(struct fe *f, expr e, int lanes);
-struct cs c_index(struct fe *f, expr e);
+struct piece c_value(struct fe *f, expr e, int lanes);
+struct piece c_index(struct fe *f, expr e);
 bool on_lane(struct fe *f, expr e);
 /* The lane variable of all vector statements that have as many lanes as v. */
 const struct var *c_lane(struct fe *f, const struct var *v);
 /* Where a cell is: pointer name, the rest of the index ("" when 0) and the stride along the lane (0: same cell). */
 struct place {
     const char *base;
-    struct cs rest;
+    struct piece rest;
     bool zero;
     int64_t k;
     bool linear;
@@ -130,12 +123,12 @@ struct place c_place_at(struct fe *f, const struct buf *b, expr off); /* off in 
 const char *c_cell(struct fe *f, const struct place *p);              /* base[rest] */
 const char *c_address(struct fe *f, const struct place *p);           /* base + rest */
 /* Text of an index sum of some terms. */
-struct cs c_sum(struct fe *f, int64_t konst, const expr *atoms, const int64_t *coefs, int n);
+struct piece c_sum(struct fe *f, int64_t konst, const expr *atoms, const int64_t *coefs, int n);
 const char *c_ref(struct fe *f, struct sym_name *n);
 struct sym_name *c_declare(struct fe *f, const char *base, const char *decl);
 /* The variable of a register cell; NULL when the buffer is an array. *element: >= 0: that lane of a vector variable. */
-struct piece *c_piece(struct fe *f, const struct buf *b, const expr *idx, int *element);
-struct piece *c_piece_at(struct fe *f, const struct buf *b, expr off, int *element);
+struct reg_piece *c_piece(struct fe *f, const struct buf *b, const expr *idx, int *element);
+struct reg_piece *c_piece_at(struct fe *f, const struct buf *b, expr off, int *element);
 expr c_guards_exist(struct fe *f, const expr *idx, int n); /* true: the access is one whatever the sizes are */
 /* The vector or scalar type that named values of e have. */
 const char *c_type_of(struct fe *f, expr e, int lanes);
@@ -191,8 +184,8 @@ void c_body(struct fe *f, struct stmt *loop);         /* of a loop, between its 
 const char *c_text(struct fe *f, expr e, bool index); /* outside of runs */
 const char *c_bound(struct fe *f, expr e);            /* an index, as operand of a comparison or a sum */
 const char *c_declare_var(struct fe *f, const struct var *v);
-struct cs c_fill_value(struct fe *f, const struct buf *b, int lanes);
-struct cs c_storage(struct fe *f, const struct buf *b, struct cs v); /* a value as it is stored in b's cells */
+struct piece c_fill_value(struct fe *f, const struct buf *b, int lanes);
+struct piece c_storage(struct fe *f, const struct buf *b, struct piece v); /* a value as it is stored in b's cells */
 
 /* ---- c.c */
 void c_put(struct fe *f, const char *line);

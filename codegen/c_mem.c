@@ -39,7 +39,7 @@ void c_print_alloc(struct fe *f, struct buf *b, const struct block *home) {
     if (b->fill) {
         const char *i = names_add(&f->names, "i");
         PUT("for (%s %s = 0; %s < %s; %s++)", f->idx, i, i, c_bound(f, buf_own_cells(f->c, b)), i);
-        struct cs v = c_storage(f, b, c_fill_value(f, b, 1));
+        struct piece v = c_storage(f, b, c_fill_value(f, b, 1));
         PUT("    %s[%s] = %s;", n->name, i, v.s);
     }
 }

@@ -25,7 +25,7 @@ static void reg_cells(struct reg_env *q, expr off, int lanes, bool load) {
         return;
     }
     for (int i = 0; i < r->pieces.n; i++) {
-        struct piece *p = &r->pieces.v[i];
+        struct reg_piece *p = &r->pieces.v[i];
         if (at >= p->cell + p->lanes || p->cell >= at + lanes) continue;
         if (lanes == 1 || (p->cell == at && p->lanes == lanes)) {
             p->loaded = p->loaded || load;
@@ -38,7 +38,7 @@ static void reg_cells(struct reg_env *q, expr off, int lanes, bool load) {
         r->pieces.v[i--] = r->pieces.v[--r->pieces.n]; /* a single cell that turns out to be a lane */
         load = true;
     }
-    struct piece n = {.cell = at, .lanes = lanes, .loaded = load};
+    struct reg_piece n = {.cell = at, .lanes = lanes, .loaded = load};
     PUSH(&c->arena, &r->pieces, n);
 }
 static void reg_access(struct reg_env *q, const expr *idx, bool load) {
@@ -129,7 +129,7 @@ void c_find_registers(struct fe *f) {
 }
 
 /* "acc_1_12": the indices of a cell in the dims that are longer than 1; vectors leave their lanes out. */
-static const char *piece_name(struct fe *f, const struct buf *b, const struct piece *p) {
+static const char *piece_name(struct fe *f, const struct buf *b, const struct reg_piece *p) {
     int64_t rest = p->cell;
     const char *s = b->name;
     for (int k = 0; k < b->nd; k++) {
@@ -159,7 +159,7 @@ struct flow {
 static void flow_block(struct flow *w, const struct block *b);
 static void flow_touch_at(struct flow *w, expr off, bool set) {
     int element = -1;
-    struct piece *q = c_piece_at(w->f, w->b, off, &element);
+    struct reg_piece *q = c_piece_at(w->f, w->b, off, &element);
     unsigned char *st = &w->state[q - w->r->pieces.v];
     if (*st == UNTOUCHED) *st = set && element < 0 ? SET : DOUBTFUL;
 }
@@ -233,7 +233,7 @@ void c_declare_registers(struct fe *f, const struct buf *b, struct regs *r, cons
         for (int64_t cell = 0; cell < r->ncells; cell++) {
             int k = r->of_cell[cell];
             if (k < 0 || r->pieces.v[k].cell != cell || r->pieces.v[k].lanes != lanes) continue;
-            struct piece *p = &r->pieces.v[k];
+            struct reg_piece *p = &r->pieces.v[k];
             p->sn = c_declare(f, piece_name(f, b, p), NULL);
             const char *init = b->fill                  ? A(" = %s", c_fill_value(f, b, lanes).s)
                                : w.state[k] == DOUBTFUL ? lanes > 1 ? " = {0}" : " = 0"

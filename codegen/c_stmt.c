@@ -5,19 +5,19 @@
 #include <string.h>
 
 /* ---- stores */
-struct cs c_storage(struct fe *f, const struct buf *b, struct cs v) {
+struct piece c_storage(struct fe *f, const struct buf *b, struct piece v) {
     const char *enc = c_encode(f->o, b->type);
-    if (enc) return cs_of(A("%s(%s)", enc, v.s), P_ATOM);
-    if (dtype_bits(b->type) < 8 && b->type != STR) v = cs_of(A("%s(%s)", c_round(f->o, b->type, 1), v.s), P_ATOM);
+    if (enc) return piece_of(A("%s(%s)", enc, v.s), P_ATOM);
+    if (dtype_bits(b->type) < 8 && b->type != STR) v = piece_of(A("%s(%s)", c_round(f->o, b->type, 1), v.s), P_ATOM);
     if ((b->type == dtype_value(b->type) && b->type != BOOL) || dtype_is_complex(b->type)) return v;
-    return cs_of(A("(%s)%s", dtype_c(b->type), paren(f, v, P_UNARY)), P_UNARY);
+    return piece_of(A("(%s)%s", dtype_c(b->type), paren(f, v, P_UNARY)), P_UNARY);
 }
 static void print_store(struct fe *f, struct stmt *s) {
     struct buf *b = s->u.store.buf;
     bool pass2 = f->run->pass == 2;
     enum dtype vt = dtype_value(b->type);
     int element = -1;
-    struct piece *q = c_piece(f, b, s->u.store.idx, &element);
+    struct reg_piece *q = c_piece(f, b, s->u.store.idx, &element);
     struct place pl = {0};
     bool vec = f->lane != NULL, shared = false; /* shared: one cell for all lanes */
     const char *dst = NULL;
@@ -35,21 +35,21 @@ static void print_store(struct fe *f, struct stmt *s) {
     expr value = s->u.store.value, own = x_load(f->c, b, s->u.store.idx, s->u.store.n, NULL);
     if (shared) {
         if (q && b->type != vt) value = x_round(f->c, b->type, value);
-        struct cs v = c_value(f, value, on_lane(f, value) ? f->width : op != RED_NONE ? f->width : 1);
+        struct piece v = c_value(f, value, on_lane(f, value) ? f->width : op != RED_NONE ? f->width : 1);
         const char *text;
-        struct cs r;
+        struct piece r;
         if (op != RED_NONE) {
-            struct cs old = c_value(f, own, 1);
-            r = cs_of(A("%s(%s, %s)", c_reduce_lanes(f->o, op, vt, f->width), old.s, v.s), P_ATOM);
+            struct piece old = c_value(f, own, 1);
+            r = piece_of(A("%s(%s, %s)", c_reduce_lanes(f->o, op, vt, f->width), old.s, v.s), P_ATOM);
         } else {
-            r = on_lane(f, value) ? cs_of(A("%s[%d]", paren(f, v, P_ATOM), f->width - 1), P_ATOM)
+            r = on_lane(f, value) ? piece_of(A("%s[%d]", paren(f, v, P_ATOM), f->width - 1), P_ATOM)
                                   : v; /* the last lane's stays */
         }
         text = A("%s = %s;", dst, (q ? r : c_storage(f, b, r)).s);
         if (pass2) c_put(f, text);
     } else if (vec && !q && pl.k != 1) { /* scattered lanes */
         expr full = op == RED_NONE ? value : red_apply(f->c, op, own, value);
-        struct cs v = c_value(f, full, f->width);
+        struct piece v = c_value(f, full, f->width);
         const char *name = "";
         if (pass2) {
             name = names_numbered(&f->names, "t");
@@ -62,7 +62,7 @@ static void print_store(struct fe *f, struct stmt *s) {
             f->lane = NULL;
             struct place one = c_place(f, b, idx);
             const char *cell = c_cell(f, &one);
-            struct cs v1 = c_storage(f, b, cs_of(A("%s[%d]", name, i), P_ATOM));
+            struct piece v1 = c_storage(f, b, piece_of(A("%s[%d]", name, i), P_ATOM));
             f->lane = lane;
             if (pass2) PUT("%s = %s;", cell, v1.s);
         }
@@ -73,12 +73,12 @@ static void print_store(struct fe *f, struct stmt *s) {
                                : NULL;
         /* `acc += v` reads like the definition; the same operation as acc = acc + v */
         if (sign && red_apply(f->c, op, own, value)->op == (op == RED_SUM ? X_ADD : X_MUL)) {
-            struct cs v = c_value(f, value, vec ? f->width : 1);
+            struct piece v = c_value(f, value, vec ? f->width : 1);
             if (pass2) PUT("%s %s %s;", dst, sign, v.s);
         } else {
             expr full = op == RED_NONE ? value : red_apply(f->c, op, own, value);
             if (q && b->type != vt) full = x_round(f->c, b->type, full);
-            struct cs v = c_value(f, full, vec ? f->width : 1);
+            struct piece v = c_value(f, full, vec ? f->width : 1);
             const char *text = vec && !q ? A("%s(%s, %s);", c_vstore(f->o, b->type, f->width), dst, v.s)
                                          : A("%s = %s;", dst, (q ? v : c_storage(f, b, v)).s);
             if (pass2) c_put(f, text);
@@ -154,11 +154,11 @@ const char *c_bound(struct fe *f, expr e) {
     c_run(f, print_cond, &q);
     return q.text;
 }
-struct cs c_fill_value(struct fe *f, const struct buf *b, int lanes) {
+struct piece c_fill_value(struct fe *f, const struct buf *b, int lanes) {
     struct cond_env q = {.e = b->fill, .most = P_COND};
     c_run(f, print_cond, &q);
-    return lanes > 1 ? cs_of(A("%s(%s)", c_splat(f->o, dtype_value(b->type), lanes), q.text), P_ATOM)
-                     : cs_of(q.text, P_COND);
+    return lanes > 1 ? piece_of(A("%s(%s)", c_splat(f->o, dtype_value(b->type), lanes), q.text), P_ATOM)
+                     : piece_of(q.text, P_COND);
 }
 static bool not_outlinable(void *env, struct stmt *s) {
     if (s->kind == S_CHECK || s->kind == S_SIZE) *(bool *)env = true;

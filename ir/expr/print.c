@@ -68,7 +68,7 @@ static bool const_is_negative(expr e) {
 }
 
 /* ---- sums and products of index expressions: loop variables in order of nesting, then the rest by its text */
-struct piece {
+struct term_text {
     expr e;
     int64_t coef;
     int rank;
@@ -77,15 +77,15 @@ struct piece {
 static int var_rank(const struct expr_printer *p, const struct var *v) {
     return p->rank_of ? p->rank_of(p->env, v) : v->id;
 }
-static char *text_of(const struct expr_printer *p, expr e, enum level level) {
+static char *text_of(const struct expr_printer *p, expr e, enum prec most) {
     struct text t = {0};
     struct expr_printer q = *p;
     q.t = &t;
-    expr_print(&q, e, level);
+    expr_print(&q, e, most);
     return t.s;
 }
 static int by_rank(const void *a, const void *b) {
-    const struct piece *x = a, *y = b;
+    const struct term_text *x = a, *y = b;
     if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
     return strcmp(x->s, y->s);
 }
@@ -98,15 +98,15 @@ static int piece_rank(const struct expr_printer *p, expr e) {
     int a = piece_rank(p, e->arg[0]), b = piece_rank(p, e->arg[1]);
     return a < b ? a : b;
 }
-static void sort_pieces(const struct expr_printer *p, struct piece *v, int n, bool factors) {
+static void sort_pieces(const struct expr_printer *p, struct term_text *v, int n, bool factors) {
     for (int k = 0; k < n; k++) {
         v[k].rank = piece_rank(p, v[k].e);
         bool scaled = v[k].coef != 1 && v[k].coef != -1;
-        v[k].s = text_of(p, v[k].e, factors || (scaled && v[k].e->op != X_PROD) ? LV_UNARY : LV_PRODUCT);
+        v[k].s = text_of(p, v[k].e, factors || (scaled && v[k].e->op != X_PROD) ? P_UNARY : P_MUL);
     }
     qsort(v, (size_t)n, sizeof *v, by_rank);
 }
-static void print_scaled(struct text *t, const struct piece *q, bool first) {
+static void print_scaled(struct text *t, const struct term_text *q, bool first) {
     if (q->coef == INT64_MIN) { /* has no absolute value */
         text_printf(t, "%s%s*%lld", first ? "" : "+", q->s, (long long)q->coef);
         return;
@@ -118,12 +118,12 @@ static void print_scaled(struct text *t, const struct piece *q, bool first) {
     if (k != 1) text_printf(t, "*%lld", (long long)k);
 }
 static void print_lin(const struct expr_printer *p, expr e) {
-    struct piece *v = memory_zeroed((size_t)e->n, sizeof *v);
-    for (int k = 0; k < e->n; k++) v[k] = (struct piece){e->arg[k], e->coef[k], 0, NULL};
+    struct term_text *v = memory_zeroed((size_t)e->n, sizeof *v);
+    for (int k = 0; k < e->n; k++) v[k] = (struct term_text){e->arg[k], e->coef[k], 0, NULL};
     sort_pieces(p, v, e->n, false);
     if (v[0].coef == -1 && (v[0].e->op == X_DIV || v[0].e->op == X_MOD)) { /* -(i//3) is not -i//3 */
         free(v[0].s);
-        v[0].s = text_of(p, v[0].e, LV_UNARY);
+        v[0].s = text_of(p, v[0].e, P_UNARY);
     }
     for (int k = 0; k < e->n; k++) {
         print_scaled(p->t, &v[k], !k);
@@ -132,9 +132,9 @@ static void print_lin(const struct expr_printer *p, expr e) {
     free(v);
     if (e->u.i) text_printf(p->t, "%s%lld", e->u.i > 0 || e->u.i == INT64_MIN ? "+" : "", (long long)e->u.i);
 }
-static int count_factors(const struct expr_printer *p, expr e, struct piece *out) {
+static int count_factors(const struct expr_printer *p, expr e, struct term_text *out) {
     if (e->op != X_PROD || is_let(p, e)) {
-        if (out) *out = (struct piece){e, 1, 0, NULL};
+        if (out) *out = (struct term_text){e, 1, 0, NULL};
         return 1;
     }
     int n = count_factors(p, e->arg[0], out);
@@ -143,7 +143,7 @@ static int count_factors(const struct expr_printer *p, expr e, struct piece *out
 static void print_prod(const struct expr_printer *p, expr e) {
     struct expr_printer inside = *p;
     int n = count_factors(p, e->arg[0], NULL), m = count_factors(p, e->arg[1], NULL);
-    struct piece *v = memory_zeroed((size_t)(n + m), sizeof *v);
+    struct term_text *v = memory_zeroed((size_t)(n + m), sizeof *v);
     count_factors(p, e->arg[0], v);
     count_factors(p, e->arg[1], v + n);
     sort_pieces(&inside, v, n + m, true);
@@ -159,7 +159,7 @@ static void print_prod(const struct expr_printer *p, expr e) {
 static void print_args(const struct expr_printer *p, const expr *a, int n, const char *between) {
     for (int k = 0; k < n; k++) {
         if (k) text_add(p->t, between);
-        expr_print(p, a[k], LV_ANY);
+        expr_print(p, a[k], P_COND);
     }
 }
 static void print_fn(const struct expr_printer *p, const char *name, expr e) {
@@ -168,7 +168,7 @@ static void print_fn(const struct expr_printer *p, const char *name, expr e) {
     print_args(p, e->arg, e->n, ", ");
     text_char(p->t, ')');
 }
-static void print_infix(const struct expr_printer *p, expr e, const char *op, enum level left, enum level right) {
+static void print_infix(const struct expr_printer *p, expr e, const char *op, enum prec left, enum prec right) {
     expr_print(p, e->arg[0], left);
     text_add(p->t, op);
     expr_print(p, e->arg[1], right);
@@ -180,7 +180,7 @@ static void print_load(const struct expr_printer *p, expr e) {
     print_args(p, e->arg, n, ",");
     if (e->has_fill) {
         text_add(p->t, n ? " else " : "else ");
-        expr_print(p, e->arg[n], LV_ANY);
+        expr_print(p, e->arg[n], P_COND);
     }
     text_char(p->t, ']');
 }
@@ -192,28 +192,28 @@ static void print_leaf(const struct expr_printer *p, expr e) {
 }
 /* Operands of index min and max stand in an order of their texts, as ids must not show. */
 static void print_minmax(const struct expr_printer *p, expr e) {
-    char *a = text_of(p, e->arg[0], LV_ANY), *b = text_of(p, e->arg[1], LV_ANY);
+    char *a = text_of(p, e->arg[0], P_COND), *b = text_of(p, e->arg[1], P_COND);
     bool swap = strcmp(a, b) > 0;
     text_printf(p->t, "%s(%s, %s)", xop_name((enum xop)e->op), swap ? b : a, swap ? a : b);
     free(a), free(b);
 }
-static enum level level_of(expr e) {
+static enum prec prec_of(expr e) {
     switch (e->op) {
-    case X_CONST: return const_is_negative(e) ? LV_UNARY : LV_PRIMARY;
-    case X_LIN: return e->n == 1 && !e->u.i ? (e->coef[0] > 0 ? LV_PRODUCT : LV_SUM) : LV_SUM;
+    case X_CONST: return const_is_negative(e) ? P_UNARY : P_ATOM;
+    case X_LIN: return e->n == 1 && !e->u.i ? (e->coef[0] > 0 ? P_MUL : P_ADD) : P_ADD;
     case X_PROD:
     case X_MUL:
     case X_DIV:
-    case X_MOD: return LV_PRODUCT;
+    case X_MOD: return P_MUL;
     case X_ADD:
-    case X_SUB: return LV_SUM;
+    case X_SUB: return P_ADD;
     case X_LT:
     case X_LE:
     case X_EQ:
-    case X_NE: return LV_CMP;
-    case X_AND: return e->type == BOOL ? LV_AND : LV_PRIMARY;
-    case X_OR: return e->type == BOOL ? LV_OR : LV_PRIMARY;
-    default: return LV_PRIMARY;
+    case X_NE: return P_REL;
+    case X_AND: return e->type == BOOL ? P_AND : P_ATOM;
+    case X_OR: return e->type == BOOL ? P_OR : P_ATOM;
+    default: return P_ATOM;
     }
 }
 static void print_bare(const struct expr_printer *p, expr e) {
@@ -226,20 +226,20 @@ static void print_bare(const struct expr_printer *p, expr e) {
     case X_LIN: print_lin(p, e); break;
     case X_PROD: print_prod(p, e); break;
     case X_LOAD: print_load(p, e); break;
-    case X_ADD: print_infix(p, e, " + ", LV_SUM, LV_PRODUCT); break;
-    case X_SUB: print_infix(p, e, " - ", LV_SUM, LV_PRODUCT); break;
-    case X_MUL: print_infix(p, e, " * ", LV_PRODUCT, LV_UNARY); break;
-    case X_DIV: print_infix(p, e, e->type == IDX ? "//" : " / ", LV_PRODUCT, LV_UNARY); break;
-    case X_MOD: print_infix(p, e, e->type == IDX ? "%" : " % ", LV_PRODUCT, LV_UNARY); break;
-    case X_LT: print_infix(p, e, " < ", LV_SUM, LV_SUM); break;
-    case X_LE: print_infix(p, e, " <= ", LV_SUM, LV_SUM); break;
-    case X_EQ: print_infix(p, e, " == ", LV_SUM, LV_SUM); break;
-    case X_NE: print_infix(p, e, " != ", LV_SUM, LV_SUM); break;
+    case X_ADD: print_infix(p, e, " + ", P_ADD, P_MUL); break;
+    case X_SUB: print_infix(p, e, " - ", P_ADD, P_MUL); break;
+    case X_MUL: print_infix(p, e, " * ", P_MUL, P_UNARY); break;
+    case X_DIV: print_infix(p, e, e->type == IDX ? "//" : " / ", P_MUL, P_UNARY); break;
+    case X_MOD: print_infix(p, e, e->type == IDX ? "%" : " % ", P_MUL, P_UNARY); break;
+    case X_LT: print_infix(p, e, " < ", P_ADD, P_ADD); break;
+    case X_LE: print_infix(p, e, " <= ", P_ADD, P_ADD); break;
+    case X_EQ: print_infix(p, e, " == ", P_ADD, P_ADD); break;
+    case X_NE: print_infix(p, e, " != ", P_ADD, P_ADD); break;
     case X_AND:
     case X_OR:
         if (e->type != BOOL) print_fn(p, xop_name((enum xop)e->op), e);
-        else if (e->op == X_AND) print_infix(p, e, " and ", LV_AND, LV_CMP);
-        else print_infix(p, e, " or ", LV_OR, LV_AND);
+        else if (e->op == X_AND) print_infix(p, e, " and ", P_AND, P_REL);
+        else print_infix(p, e, " or ", P_OR, P_AND);
         break;
     case X_MIN:
     case X_MAX:
@@ -263,20 +263,20 @@ static void print_bare(const struct expr_printer *p, expr e) {
     default: print_fn(p, xop_name((enum xop)e->op), e); break;
     }
 }
-void expr_print(const struct expr_printer *p, expr e, enum level level) {
+void expr_print(const struct expr_printer *p, expr e, enum prec most) {
     const char *let = p->lets ? map_get(p->lets, PKEY(e)) : NULL;
     if (let) {
         text_add(p->t, let);
         return;
     }
-    bool wrap = level_of(e) < level;
+    bool wrap = prec_of(e) > most;
     if (wrap) text_char(p->t, '(');
     print_bare(p, e);
     if (wrap) text_char(p->t, ')');
 }
 void x_print(struct text *t, expr e, const char *(*name_of)(void *env, expr leaf), void *env) {
     struct expr_printer p = {.t = t, .name_of = name_of, .env = env};
-    expr_print(&p, e, LV_ANY);
+    expr_print(&p, e, P_COND);
 }
 
 /* ---- let lines */

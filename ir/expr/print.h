@@ -4,6 +4,7 @@
 #define NN_IR_EXPR_PRINT_H
 #include "ir/base/vec.h"
 #include "ir/expr/expr.h"
+#include "ir/expr/precedence.h"
 
 struct expr_printer {
     struct text *t;
@@ -12,9 +13,8 @@ struct expr_printer {
     void *env;
     const struct map *lets; /* PKEY(expr) -> name of a `let` line; may be NULL */
 };
-/* How tightly an operator binds: text at level k needs parentheses where something tighter is wanted. */
-enum level { LV_ANY, LV_OR, LV_AND, LV_CMP, LV_SUM, LV_PRODUCT, LV_UNARY, LV_PRIMARY };
-void expr_print(const struct expr_printer *p, expr e, enum level level);
+/* most: text that binds weaker is put into parentheses. */
+void expr_print(const struct expr_printer *p, expr e, enum prec most);
 /* A name as an identifier, or in quotes with escapes when it is not one or is a word of the language. */
 void print_name(struct text *t, const char *name);
 void print_quoted(struct text *t, const char *s);

@@ -90,15 +90,15 @@ static void printer_init(struct printer *p, struct text *t, struct ctx *c) {
     *p = (struct printer){.t = t, .c = c, .given = {.arena = &c->arena}, .taken = {.arena = &c->arena}};
     p->x = (struct expr_printer){.t = t, .name_of = name_of, .rank_of = rank_of, .env = p};
 }
-static void print_expr(struct printer *p, expr e, enum level level) {
-    if (e) expr_print(&p->x, e, level);
+static void print_expr(struct printer *p, expr e, enum prec most) {
+    if (e) expr_print(&p->x, e, most);
     else text_add(p->t, "poison");
 }
 static void print_list(struct printer *p, const expr *e, int n) {
     text_char(p->t, '[');
     for (int k = 0; k < n; k++) {
         if (k) text_char(p->t, ',');
-        print_expr(p, e[k], LV_ANY);
+        print_expr(p, e[k], P_COND);
     }
     text_char(p->t, ']');
 }
@@ -127,7 +127,7 @@ static void print_geometry(struct printer *p, const struct buf *b, const char *w
     if (b->apart) text_char(p->t, ']');
     if (b->fill) {
         text_add(p->t, " fill ");
-        print_expr(p, b->fill, LV_ANY);
+        print_expr(p, b->fill, P_COND);
     }
     if (buf_layout_is_plain(b)) return;
     text_add(p->t, " logical ");
@@ -184,7 +184,7 @@ static void print_lets(struct printer *p, struct let_plan *plan, int depth) {
         text_indent(p->t, depth);
         const char *name = unique(p, internf(p->c->names, "t%d", k + 1));
         text_printf(p->t, "let %s = ", name);
-        print_expr(p, plan->order.v[k], LV_ANY);
+        print_expr(p, plan->order.v[k], P_COND);
         text_char(p->t, '\n');
         map_put(&plan->names, PKEY(plan->order.v[k]), (void *)name);
     }
@@ -204,7 +204,7 @@ static void print_for(struct printer *p, const struct stmt *s) {
     struct text *t = p->t, ext = {0};
     const struct var *v = s->u.loop.var;
     p->x.t = &ext;
-    print_expr(p, v->extent, LV_SUM);
+    print_expr(p, v->extent, P_ADD);
     p->x.t = t;
     const char *name = push_var(p, v);
     text_printf(t, "for %s<%s", name, ext.s);
@@ -223,7 +223,7 @@ static void print_axes(struct printer *p, const struct var **v, int n) {
     for (int k = 0; k < n; k++) {
         struct text ext = {0};
         p->x.t = &ext;
-        print_expr(p, v[k]->extent, LV_SUM);
+        print_expr(p, v[k]->extent, P_ADD);
         p->x.t = p->t;
         const char *name = push_var(p, v[k]);
         if (k) text_add(p->t, ", ");
@@ -256,12 +256,12 @@ static void print_stage(struct printer *p, const struct stmt *s, int depth) {
     if (s->u.stage.init) {
         if (block) text_indent(p->t, depth + 1);
         text_add(p->t, block ? "init " : " init ");
-        print_expr(p, s->u.stage.init, LV_ANY);
+        print_expr(p, s->u.stage.init, P_COND);
         if (block) text_char(p->t, '\n');
     }
     if (block) text_indent(p->t, depth + 1);
     text_add(p->t, block ? "return " : " = ");
-    print_expr(p, s->u.stage.value, LV_ANY);
+    print_expr(p, s->u.stage.value, P_COND);
     end_lets(p, &lets);
     for (int k = s->u.stage.nred; k-- > 0;) pop_var(p, s->u.stage.red[k]);
     for (int k = s->u.stage.naxes; k-- > 0;) pop_var(p, s->u.stage.axes[k]);
@@ -270,9 +270,9 @@ static void print_size(struct printer *p, const struct stmt *s) {
     const struct sym *y = s->u.size.sym;
     struct given *g = map_get(&p->given, PKEY(y));
     text_printf(p->t, "size %s in ", sym_text(p, g ? g->name : y->name));
-    print_expr(p, s->u.size.lo, LV_SUM);
+    print_expr(p, s->u.size.lo, P_ADD);
     text_add(p->t, "..");
-    print_expr(p, s->u.size.hi, LV_SUM);
+    print_expr(p, s->u.size.hi, P_ADD);
     int64_t lo, hi, no;
     x_bounds(p->c, s->u.size.lo, &lo, &no);
     x_bounds(p->c, s->u.size.hi, &no, &hi);
@@ -283,7 +283,7 @@ static void print_size(struct printer *p, const struct stmt *s) {
         print_bound(p->t, y->hi);
     }
     text_add(p->t, " = ");
-    print_expr(p, s->u.size.value, LV_ANY);
+    print_expr(p, s->u.size.value, P_COND);
 }
 static const char *dir_name(enum param_dir d) { return d == DIR_IN ? "in" : d == DIR_OUT ? "out" : "inout"; }
 static void print_origin(struct printer *p, const char *origin) {
@@ -302,7 +302,7 @@ static void print_call(struct printer *p, const struct stmt *s) {
     }
     for (int k = 0; k < s->u.call.nargs; k++) {
         text_add(p->t, k ? ", " : "; ");
-        print_expr(p, s->u.call.args[k], LV_ANY);
+        print_expr(p, s->u.call.args[k], P_COND);
     }
     text_char(p->t, ')');
     print_origin(p, s->u.call.origin);
@@ -310,7 +310,7 @@ static void print_call(struct printer *p, const struct stmt *s) {
 static void print_at(struct printer *p, const struct buf *b, expr off) {
     print_name(p->t, b->name);
     text_char(p->t, '+');
-    print_expr(p, off, LV_ANY);
+    print_expr(p, off, P_COND);
 }
 static void print_instr(struct printer *p, const struct stmt *s) {
     text_add(p->t, "instr ");
@@ -324,7 +324,7 @@ static void print_instr(struct printer *p, const struct stmt *s) {
 }
 static void print_check(struct printer *p, const struct stmt *s) {
     text_add(p->t, "check ");
-    print_expr(p, s->u.check.cond, LV_ANY);
+    print_expr(p, s->u.check.cond, P_COND);
     text_add(p->t, " else ");
     print_name(p->t, s->u.check.fault ? s->u.check.fault : "");
     print_origin(p, s->u.check.origin);
@@ -333,7 +333,7 @@ static void print_store(struct printer *p, const struct stmt *s) {
     print_name(p->t, s->u.store.buf->name);
     print_list(p, s->u.store.idx, s->u.store.n);
     text_printf(p->t, " %s= ", red_op_name(s->u.store.op));
-    print_expr(p, s->u.store.value, LV_ANY);
+    print_expr(p, s->u.store.value, P_COND);
 }
 /* One `//` line per line of text; blanks at ends of lines do not survive, control characters are escaped. */
 static void print_comment(struct text *t, const char *s, int depth) {
@@ -362,7 +362,7 @@ static void print_line(struct printer *p, const struct stmt *s, int depth) {
     case S_STORE: print_store(p, s); break;
     case S_IF:
         text_add(t, "if ");
-        print_expr(p, s->u.cond.cond, LV_ANY);
+        print_expr(p, s->u.cond.cond, P_COND);
         break;
     case S_ALLOC:
         text_add(t, "alloc ");
@@ -387,10 +387,10 @@ static void print_line(struct printer *p, const struct stmt *s, int depth) {
     case S_CALL: print_call(p, s); break;
     case S_WHILE:
         text_add(t, "while ");
-        print_expr(p, s->u.loop_while.cond, LV_ANY);
+        print_expr(p, s->u.loop_while.cond, P_COND);
         if (s->u.loop_while.max) {
             text_add(t, " max ");
-            print_expr(p, s->u.loop_while.max, LV_SUM);
+            print_expr(p, s->u.loop_while.max, P_ADD);
         }
         break;
     case S_CHECK: print_check(p, s); break;
@@ -567,7 +567,7 @@ const char *expr_text(struct ctx *c, const struct proc *q, const struct stmt *s,
     if (s) enter_loops(&p, s);
     for (int k = 0; s && s->kind == S_STAGE && k < s->u.stage.naxes; k++) push_var(&p, s->u.stage.axes[k]);
     for (int k = 0; s && s->kind == S_STAGE && k < s->u.stage.nred; k++) push_var(&p, s->u.stage.red[k]);
-    print_expr(&p, e, LV_ANY);
+    print_expr(&p, e, P_COND);
     return cut_text(c, &t);
 }
 
@@ -587,7 +587,7 @@ static void print_fn_def(struct text *t, struct ctx *c, const struct fn *f) {
     text_add(t, lets.order.n ? "\n" : " = ");
     print_lets(&p, &lets, 1);
     if (lets.order.n) text_add(t, "  return ");
-    print_expr(&p, f->body, LV_ANY);
+    print_expr(&p, f->body, P_COND);
     text_char(t, '\n');
 }
 struct fn_printer {
