@@ -32,10 +32,12 @@ static bool same_node(const struct node *a, const struct node *b) {
     return true;
 }
 static uint64_t key(const struct node *n) {
-    uint64_t h = PKEY(n->op);
-    for (int k = 0; k < n->ins.n; k++)
-        h = (h ^ (n->ins.v[k] ? (uint64_t)n->ins.v[k]->id + 1 : 0)) * 0x9E3779B97F4A7C15u;
-    return h | 1;
+    uint64_t h = XXH64(n->op->name, strlen(n->op->name), 0); /* not its address, which is another in each build */
+    for (int k = 0; k < n->ins.n; k++) {
+        const int id = n->ins.v[k] ? n->ins.v[k]->id : -1;
+        h = XXH64(&id, sizeof id, h);
+    }
+    return h;
 }
 /* ---- constants */
 enum { MAPPED_MOST = 1 << 16 }; /* bytes; larger weights stay in their file, unread */
