@@ -73,11 +73,7 @@ static bool is_safe(struct fe *f, expr e) {
     map_put(&f->safe, PKEY(e), (void *)(uintptr_t)(s ? 2 : 1));
     return s;
 }
-static bool is_opaque(void *env, expr e) {
-    (void)env;
-    return e->op != X_LOAD && e->op != X_GUARD && e->op != X_TOIDX;
-}
-bool opaque_atom(expr e) { return !x_visit(e, is_opaque, NULL); }
+bool opaque_atom(expr e) { return x_has(e, XF_LOAD | XF_GUARD | XF_TOIDX); }
 
 /* ---- named values */
 static bool in_register(struct fe *f, const struct buf *b) {
@@ -103,13 +99,12 @@ static bool worth_a_name(struct fe *f, expr e) {
 }
 static uint64_t inst_key(expr e, int splat) { return PKEY(e) + (uint64_t)lanes_log(splat ? splat : 1); }
 
-static bool collect_reads(void *env, expr e) {
+static void collect_read(void *env, expr load) {
     struct {
         struct ctx *c;
         struct inst *i;
     } *q = env;
-    if (e->op == X_LOAD) PUSH(&q->c->arena, &q->i->reads, e->u.buf);
-    return true;
+    PUSH(&q->c->arena, &q->i->reads, load->u.buf);
 }
 void c_forget(struct fe *f, const struct buf *b) {
     struct vscope *s = f->run->root;
@@ -158,7 +153,7 @@ static struct piece named(struct fe *f, expr e, int splat, struct piece (*print)
             struct ctx *c;
             struct inst *i;
         } q = {f->c, i};
-        x_visit(e, collect_reads, &q);
+        x_each_load(e, collect_read, &q);
         PUSH(&f->c->arena, &r->insts, i);
     } else {
         i = r->insts.v[r->at++];
@@ -385,7 +380,7 @@ static bool add_guard_size(void *env, expr e) {
 }
 expr c_guards_exist(struct fe *f, const expr *idx, int n) {
     struct guard_sizes q = {f->c, x_bool(f->c, true)};
-    for (int k = 0; k < n; k++) x_visit(idx[k], add_guard_size, &q);
+    for (int k = 0; k < n; k++) x_visit_with(idx[k], XF_GUARD, add_guard_size, &q);
     return q.cond;
 }
 static struct piece print_load(struct fe *f, expr e) {

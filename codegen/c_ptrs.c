@@ -65,7 +65,7 @@ static void gather_offset(struct gather *g, const struct buf *b, expr off) {
     int64_t *gc = NEWN(&f->c->arena, int64_t, n + 1);
     bool new_term = false;
     for (int i = 0; i < n; i++) {
-        if (opaque_atom(atoms[i]) || !x_visit(atoms[i], var_known, f)) continue;
+        if (opaque_atom(atoms[i]) || !x_visit_with(atoms[i], XF_VAR | XF_SYM, var_known, f)) continue;
         new_term = new_term || x_uses_var(f->c, atoms[i], g->var);
         ga[m] = atoms[i], gc[m++] = coefs[i];
     }
@@ -85,11 +85,7 @@ static void gather_offset(struct gather *g, const struct buf *b, expr off) {
 static void gather_access(struct gather *g, const struct buf *b, const expr *idx) {
     gather_offset(g, b, buf_own_offset(g->f->c, b, idx));
 }
-static bool gather_loads(void *env, expr e) {
-    struct gather *g = env;
-    if (e->op == X_LOAD) gather_access(g, e->u.buf, e->arg);
-    return true;
-}
+static void gather_load(void *env, expr load) { gather_access(env, load->u.buf, load->arg); }
 static void gather_block(struct gather *g, struct block *b) {
     for (struct stmt *s = b->first; s; s = s->next) {
         struct block *in[2];
@@ -100,12 +96,12 @@ static void gather_block(struct gather *g, struct block *b) {
         }
         switch (s->kind) {
         case S_STORE:
-            x_visit(s->u.store.value, gather_loads, g);
+            x_each_load(s->u.store.value, gather_load, g);
             gather_access(g, s->u.store.buf, s->u.store.idx);
             break;
         case S_FOR: g->inner = g->inner || s->u.loop.kind != LK_VECTOR; break;
         case S_WHILE: g->inner = true; break;
-        case S_IF: x_visit(s->u.cond.cond, gather_loads, g); break;
+        case S_IF: x_each_load(s->u.cond.cond, gather_load, g); break;
         default: break;
         }
         for (int n = stmt_blocks(s, in), k = 0; k < n; k++) gather_block(g, in[k]);

@@ -57,13 +57,11 @@ static void reg_instr(struct reg_env *q, struct stmt *s) {
         if (!q->r->array) reg_cells(q, s->u.instr.holes[k].off, c_instr_lanes(s, s->u.instr.holes[k].hole), true);
     }
 }
-static bool reg_loads(void *env, expr e) {
+static void reg_load(void *env, expr e) {
     struct reg_env *q = env;
-    if (e->op == X_LOAD && e->u.buf == q->buf) {
-        if (e->has_fill) q->r->array = true;
-        reg_access(q, e->arg, true);
-    }
-    return true;
+    if (e->u.buf != q->buf) return;
+    if (e->has_fill) q->r->array = true;
+    reg_access(q, e->arg, true);
 }
 static void reg_block(struct reg_env *q, const struct block *b) {
     for (struct stmt *s = b->first; s; s = s->next) {
@@ -75,18 +73,18 @@ static void reg_block(struct reg_env *q, const struct block *b) {
         }
         switch (s->kind) {
         case S_STORE:
-            for (int k = 0; k < s->u.store.n; k++) x_visit(s->u.store.idx[k], reg_loads, q);
-            x_visit(s->u.store.value, reg_loads, q);
+            for (int k = 0; k < s->u.store.n; k++) x_each_load(s->u.store.idx[k], reg_load, q);
+            x_each_load(s->u.store.value, reg_load, q);
             if (s->u.store.buf == q->buf) reg_access(q, s->u.store.idx, s->u.store.op != RED_NONE);
             break;
         case S_FOR:
-            x_visit(s->u.loop.var->extent, reg_loads, q);
+            x_each_load(s->u.loop.var->extent, reg_load, q);
             if (s->u.loop.kind == LK_VECTOR) inner.lane = s->u.loop.var, inner.width = (int)s->u.loop.var->extent->u.i;
             break;
-        case S_IF: x_visit(s->u.cond.cond, reg_loads, q); break;
-        case S_WHILE: x_visit(s->u.loop_while.cond, reg_loads, q); break;
-        case S_CHECK: x_visit(s->u.check.cond, reg_loads, q); break;
-        case S_SIZE: x_visit(s->u.size.value, reg_loads, q); break;
+        case S_IF: x_each_load(s->u.cond.cond, reg_load, q); break;
+        case S_WHILE: x_each_load(s->u.loop_while.cond, reg_load, q); break;
+        case S_CHECK: x_each_load(s->u.check.cond, reg_load, q); break;
+        case S_SIZE: x_each_load(s->u.size.value, reg_load, q); break;
         case S_CALL:
             for (int k = 0; k < s->u.call.nbufs; k++)
                 if (s->u.call.bufs[k] == q->buf) q->r->array = true;
@@ -166,10 +164,9 @@ static void flow_touch_at(struct flow *w, expr off, bool set) {
 static void flow_touch(struct flow *w, const expr *idx, bool set) {
     flow_touch_at(w, buf_own_offset(w->f->c, w->b, idx), set);
 }
-static bool flow_load(void *env, expr e) {
+static void flow_load(void *env, expr load) {
     struct flow *w = env;
-    if (e->op == X_LOAD && e->u.buf == w->b) flow_touch(w, e->arg, false);
-    return true;
+    if (load->u.buf == w->b) flow_touch(w, load->arg, false);
 }
 /* The states after b, on a copy: b may not run. */
 static unsigned char *flow_copy(struct flow *w, const struct block *b) {
@@ -188,7 +185,7 @@ static void flow_block(struct flow *w, const struct block *b) {
                 if (s->u.instr.holes[k].buf == w->b) flow_touch_at(w, s->u.instr.holes[k].off, false);
             break;
         case S_STORE:
-            x_visit(s->u.store.value, flow_load, w);
+            x_each_load(s->u.store.value, flow_load, w);
             if (s->u.store.buf == w->b) flow_touch(w, s->u.store.idx, s->u.store.op == RED_NONE);
             break;
         case S_FOR:
@@ -203,14 +200,14 @@ static void flow_block(struct flow *w, const struct block *b) {
             w->f->lane = NULL, w->f->width = 1;
             break;
         case S_IF: {
-            x_visit(s->u.cond.cond, flow_load, w);
+            x_each_load(s->u.cond.cond, flow_load, w);
             unsigned char *a = flow_copy(w, &s->u.cond.then), *o = flow_copy(w, &s->u.cond.other);
             for (int k = 0; k < n; k++)
                 if (w->state[k] == UNTOUCHED) w->state[k] = a[k] == o[k] ? a[k] : DOUBTFUL;
             break;
         }
         case S_WHILE: {
-            x_visit(s->u.loop_while.cond, flow_load, w);
+            x_each_load(s->u.loop_while.cond, flow_load, w);
             unsigned char *in = flow_copy(w, &s->u.loop_while.body);
             for (int k = 0; k < n; k++)
                 if (w->state[k] == UNTOUCHED && in[k] != UNTOUCHED) w->state[k] = DOUBTFUL;

@@ -12,17 +12,10 @@ static void touch_load(void *env, struct stmt *s, expr load) {
 }
 static bool touch_stmt(void *env, struct stmt *s) {
     struct writer *f = env;
-    switch (s->kind) {
-    case S_CALL:
-        for (int k = 0; k < s->u.call.nbufs; k++) touch(f, s->u.call.bufs[k]);
-        break;
-    case S_STORE: touch(f, s->u.store.buf); break;
-    case S_VIEW: touch(f, s->u.view.of); break;
-    case S_SWAP:
-        touch(f, s->u.swap.a), touch(f, s->u.swap.b);
-        map_put(&f->swapped, PKEY(s->u.swap.a), s), map_put(&f->swapped, PKEY(s->u.swap.b), s);
-        break;
-    default: break;
+    struct named_buf b;
+    for (int k = 0; stmt_buf(s, k, &b); k++) {
+        if (!(b.use & (BU_BEGINS | BU_ENDS))) touch(f, *b.at);
+        if (b.use & BU_MOVED) map_put(&f->swapped, PKEY(*b.at), s);
     }
     return true;
 }

@@ -2,17 +2,13 @@
 #include "codegen/entry_int.h"
 #include <string.h>
 
-static bool scratch_leaf(void *env, expr e) {
-    (void)env;
-    return !(e->op == X_VAR || e->op == X_TOIDX || e->op == X_GUARD || (e->op == X_SYM && e->u.sym->produced));
-}
 /* A size as the kernel's `of`; a long one gets a name for all calls after this one. */
 static const char *call_arg(struct writer *f, expr e, const struct sym *of) {
     enum { SHORT = 6 }; /* nodes: what is done must not depend on how long names are */
     const char *n = map_get(&f->args, PKEY(e)), *s = n ? n : run_expr(f, e, true, "size");
     if (n || e->op == X_CONST) return s;
     s = A("(ptrdiff_t)%s", s);
-    if (f->depth > 1 || x_count(e, SHORT + 1) <= SHORT || !x_visit(e, scratch_leaf, NULL)) return s;
+    if (f->depth > 1 || x_count(e, SHORT + 1) <= SHORT || !size_is_input(e)) return s;
     n = names_add(&f->names, of->name);
     PUT("const ptrdiff_t %s = %s;", n, s);
     map_put(&f->args, PKEY(e), (void *)n);
@@ -30,7 +26,7 @@ static void print_call(struct writer *f, struct stmt *s) {
         struct subst sub = {{.arena = &f->c->arena}};
         for (int k = 0; k < q->syms.n; k++) map_put(&sub.map, PKEY(q->syms.v[k]), (void *)s->u.call.args[k]);
         expr bytes = x_subst(f->c, scratch_bytes(f->c, q), &sub);
-        if (x_visit(bytes, scratch_leaf, NULL)) {
+        if (size_is_input(bytes)) {
             args = A("%s%s%s", args, n++ ? ", " : "", run_scratch_address(f));
         } else {
             scratch = names_add(&f->names, "scratch");

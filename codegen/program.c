@@ -8,15 +8,7 @@
 enum { SMALL_WEIGHTS = 128 << 10, LARGE_ARRAY = 64 << 20, LARGE_PROGRAM = 256 << 20, NAME_MAX_LENGTH = 32 };
 
 /* ---- symbols */
-static bool produced_leaf(void *env, expr e) {
-    (void)env;
-    return !(e->op == X_SYM && e->u.sym->produced);
-}
-static bool no_produced(expr e) { return x_visit(e, produced_leaf, NULL); }
-static bool closed_leaf(void *env, expr e) {
-    (void)env;
-    return !(e->op == X_VAR || e->op == X_TOIDX || e->op == X_GUARD || (e->op == X_SYM && e->u.sym->produced));
-}
+bool size_is_input(expr e) { return !x_has(e, XF_VAR | XF_TOIDX | XF_GUARD | XF_PRODUCED); }
 const char *program_sym(struct program *p, const struct sym *s) {
     const char *n = map_get(&p->sym_names, PKEY(s));
     if (!n) BUG("symbol %s has no name in C", s->name);
@@ -69,7 +61,7 @@ static void name_dims(struct program *p, struct io *io, struct names *names) {
     struct buf *b = io->buf;
     io->dim = NEWN(&p->c->arena, const char *, b->nd + 1);
     for (int k = 0; k < b->nd; k++) {
-        if (no_produced(b->dims[k])) continue;
+        if (!x_has(b->dims[k], XF_PRODUCED)) continue;
         io->produced = true;
         for (int j = 0; j < p->out_dims.n; j++)
             if (p->out_dims.v[j].value == b->dims[k]) io->dim[k] = p->out_dims.v[j].name;
@@ -116,7 +108,7 @@ static bool note_scratch(void *env, struct stmt *s) {
     struct subst sub = {{.arena = &p->c->arena}};
     for (int k = 0; k < q->syms.n; k++) map_put(&sub.map, PKEY(q->syms.v[k]), (void *)s->u.call.args[k]);
     expr bytes = x_subst(p->c, scratch_bytes(p->c, q), &sub);
-    if (x_visit(bytes, closed_leaf, NULL)) p->scratch = x_max(p->c, p->scratch, bytes);
+    if (size_is_input(bytes)) p->scratch = x_max(p->c, p->scratch, bytes);
     else p->has_region = true;
     return true;
 }

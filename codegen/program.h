@@ -111,6 +111,8 @@ int64_t program_reference(const struct program *p, const struct sym *s);
 const struct weight *program_weight(const struct program *p, const struct buf *b);
 /* A slot that has a place in the arena of its own. */
 bool slot_placed(const struct plan_slot *s);
+/* Is it computed from what the caller passes alone, so that the program knows it before anything runs? */
+bool size_is_input(expr e);
 const struct device_slot *program_extra(const struct program *p, const struct buf *b); /* NULL if none */
 /* Offset of the scratch area in a static plan. */
 int64_t program_peak(const struct program *p);

@@ -3,14 +3,10 @@
 #include "ir/base/checked.h"
 
 expr scratch_round(struct ctx *c, expr bytes) { return x_muli(c, x_divi(c, x_addi(c, bytes, 63), 64), 64); }
-static bool only_syms(void *env, expr e) {
-    (void)env;
-    return e->op != X_VAR && e->op != X_TOIDX && e->op != X_GUARD;
-}
 /* Bytes of a local buffer: an upper bound when its dims depend on loops. */
 expr local_bytes(struct ctx *c, const struct buf *b) {
     expr cells = buf_own_cells(c, b);
-    if (!x_visit(cells, only_syms, NULL)) {
+    if (x_has(cells, XF_VAR | XF_TOIDX | XF_GUARD)) {
         int64_t lo, hi;
         x_bounds(c, cells, &lo, &hi);
         if (hi == POS_INF) BUG("buffer %s has no bound on its size", b->name);

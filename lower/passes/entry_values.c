@@ -95,7 +95,7 @@ static struct buf *take_buf(struct lifted *l, struct buf *b, enum param_dir dir)
             if (l->proc->params.v[k].dir != dir) l->proc->params.v[k].dir = DIR_INOUT;
             return l->params.v[k];
         }
-    for (int k = 0; k < b->nd; k++) x_visit(b->dims[k], take_dim_syms, l);
+    for (int k = 0; k < b->nd; k++) x_visit_with(b->dims[k], XF_SYM, take_dim_syms, l);
     struct buf *q = proc_param(l->p->c, l->proc, b->name, b->type, dir, b->dims, b->nd);
     if (b->pad) q->pad = arena_copy(&l->p->c->arena, b->pad, sizeof *b->pad * (size_t)b->nd);
     PUSH(&l->p->c->arena, &l->bufs, b);

@@ -10,10 +10,6 @@ bool is_block_loop(const struct stmt *s) {
 }
 bool is_thread_loop(const struct stmt *s) { return s->kind == S_FOR && s->u.loop.kind >= LK_THREAD_X; }
 
-static bool no_var(void *env, expr e) {
-    (void)env;
-    return e->op != X_VAR && e->op != X_TOIDX && e->op != X_GUARD;
-}
 struct thread_vars {
     const struct var *v[64];
     int n;
@@ -136,7 +132,7 @@ bool grid_of(struct ctx *c, struct stmt *s, struct grid *g, struct block **body)
     for (; g->ok && is_block_loop(s); s = s->u.loop.body.first) {
         int axis = (int)s->u.loop.kind - LK_BLOCK_X;
         *body = &s->u.loop.body;
-        g->ok &= !g->blocks[axis] && x_visit(s->u.loop.var->extent, no_var, NULL);
+        g->ok &= !g->blocks[axis] && !x_has(s->u.loop.var->extent, XF_VAR | XF_TOIDX | XF_GUARD);
         g->blocks[axis] = s->u.loop.var->extent;
         x_bounds(c, s->u.loop.var->extent, &lo, &hi);
         g->ok &= axis == 0 || lo <= MAX_GRID_YZ; /* more, found in the run, is refused by the launch */

@@ -2,15 +2,7 @@
  * See passes.h. */
 #include "lower/passes/passes.h"
 
-static bool is_no_load(void *env, expr e) {
-    (void)env;
-    return e->op != X_LOAD && e->op != X_GUARD;
-}
-static bool no_loads(expr e) { return x_visit(e, is_no_load, NULL); }
-
 /* ---- `r = a; r += b` on registers */
-static bool loads_buf(void *env, expr e) { return !(e->op == X_LOAD && e->u.buf == env); }
-static bool reads(expr e, const struct buf *b) { return !x_visit(e, loads_buf, (void *)b); }
 /* Two vector statements of one width run over the same lanes: of the second one, e in the variable of the first. */
 static expr in_lanes_of(struct ctx *c, const struct stmt *first, const struct stmt *second, expr e) {
     if (first->kind != S_FOR) return e;
@@ -51,11 +43,12 @@ static void merge_updates(struct ctx *c, struct block *b) {
             struct stmt *u = store_in(t);
             if (!u || !same_lanes(s, t)) break;
             if (!same_cell(c, s, a, t, u)) {
-                if (reads(u->u.store.value, buf) || reads(a->u.store.value, u->u.store.buf) || u->u.store.buf == buf)
+                if (x_loads_from(u->u.store.value, buf) || x_loads_from(a->u.store.value, u->u.store.buf) ||
+                    u->u.store.buf == buf)
                     break;
                 continue;
             }
-            if (u->u.store.op == RED_NONE || reads(u->u.store.value, buf)) break;
+            if (u->u.store.op == RED_NONE || x_loads_from(u->u.store.value, buf)) break;
             if (t->kind == S_FOR) { /* a cell that all lanes share is not one register lane */
                 bool lane = false;
                 for (int k = 0; k < u->u.store.n; k++) lane = lane || x_uses_var(c, u->u.store.idx[k], t->u.loop.var);
@@ -64,7 +57,7 @@ static void merge_updates(struct ctx *c, struct block *b) {
             /* stores between s and t must not have changed what t reads */
             bool clear = true;
             for (struct stmt *m = s->next; m != t; m = m->next)
-                if (store_in(m) && reads(u->u.store.value, store_in(m)->u.store.buf)) clear = false;
+                if (store_in(m) && x_loads_from(u->u.store.value, store_in(m)->u.store.buf)) clear = false;
             if (!clear) break;
             a->u.store.value = red_apply(c, u->u.store.op, a->u.store.value, in_lanes_of(c, s, t, u->u.store.value));
             stmt_remove(t);
@@ -76,8 +69,9 @@ static void merge_updates(struct ctx *c, struct block *b) {
 static void merge_ifs(struct block *b) {
     for (struct stmt *s = b->first; s; s = s->next) {
         struct block *in[2];
-        for (struct stmt *t; s->kind == S_IF && !s->u.cond.other.first && no_loads(s->u.cond.cond) && (t = s->next) &&
-                             t->kind == S_IF && t->u.cond.cond == s->u.cond.cond && !t->u.cond.other.first;) {
+        for (struct stmt *t; s->kind == S_IF && !s->u.cond.other.first && !x_has(s->u.cond.cond, XF_LOAD | XF_GUARD) &&
+                             (t = s->next) && t->kind == S_IF && t->u.cond.cond == s->u.cond.cond &&
+                             !t->u.cond.other.first;) {
             block_move(&s->u.cond.then, &t->u.cond.then);
             stmt_remove(t);
         }

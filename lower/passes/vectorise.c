@@ -62,14 +62,10 @@ static bool vec_node(void *env, expr e) {
     if (n > w->bytes) w->bytes = n;
     return true;
 }
-static bool vec_loads(void *env, expr e) {
-    struct vec *w = env;
-    if (e->op == X_LOAD) add_access(w, e->u.buf, e->arg, false);
-    return true;
-}
+static void vec_load(void *env, expr load) { add_access(env, load->u.buf, load->arg, false); }
 static void vec_expr(struct vec *w, expr e) {
-    x_visit(e, vec_node, w);
-    x_visit(e, vec_loads, w);
+    x_visit_with(e, XF_VAR, vec_node, w);
+    x_each_load(e, vec_load, w);
 }
 /* A load in the arm of a lane's own select must be harmless in every lane: both arms are computed. */
 static bool in_range(struct ctx *c, expr load) {
@@ -81,10 +77,11 @@ static bool in_range(struct ctx *c, expr load) {
 static bool harmless(void *env, expr e) {
     return e->op != X_GUARD && (e->op != X_LOAD || e->has_fill || in_range(env, e));
 }
+static bool is_harmless(struct vec *w, expr e) { return x_visit_with(e, XF_LOAD | XF_GUARD, harmless, w->x->c); }
 static bool selects_ok(void *env, expr e) {
     struct vec *w = env;
     if (e->op != X_SELECT || e->type == IDX || !x_uses_var(w->x->c, e->arg[0], w->v)) return true;
-    return x_visit(e->arg[1], harmless, w->x->c) && x_visit(e->arg[2], harmless, w->x->c);
+    return is_harmless(w, e->arg[1]) && is_harmless(w, e->arg[2]);
 }
 static void vec_block(struct vec *w, struct block *b) {
     for (struct stmt *s = b->first; s && !w->bad; s = s->next) {
