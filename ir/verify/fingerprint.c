@@ -31,13 +31,27 @@ static void add_head(uint64_t *h, const struct proc *p) {
 }
 /* What the table of kinds does not list. */
 static void add_rest(uint64_t *h, const struct stmt *s) {
-    if (s->kind == S_FOR) add(h, s->u.loop.kind), add(h, s->u.loop.piped);
-    else if (s->kind == S_STORE) add(h, s->u.store.op);
-    else if (s->kind == S_STAGE) add(h, s->u.stage.op), add(h, (uint64_t)s->u.stage.naxes);
-    else if (s->kind == S_SIZE) add_p(h, s->u.size.sym);
-    else if (s->kind == S_CALL) add_head(h, s->u.call.callee);
-    else if (s->kind == S_CHECK) add_p(h, s->u.check.fault);
-    else if (s->kind == S_INSTR) add_p(h, s->u.instr.row);
+    switch (s->kind) {
+    case S_FOR:
+        add(h, s->u.loop.kind), add(h, s->u.loop.piped);
+        add(h, s->u.loop.independent), add(h, s->u.loop.assumed);
+        break;
+    case S_STORE: add(h, s->u.store.op); break;
+    case S_STAGE: add(h, s->u.stage.op), add(h, (uint64_t)s->u.stage.naxes); break;
+    case S_SIZE: add_p(h, s->u.size.sym); break;
+    case S_CALL: add_head(h, s->u.call.callee); break;
+    case S_CHECK: add_p(h, s->u.check.fault); break;
+    case S_INSTR: add_p(h, s->u.instr.row); break;
+    case S_IF:
+    case S_ALLOC:
+    case S_FREE:
+    case S_WHILE:
+    case S_BARRIER:
+    case S_PREFETCH:
+    case S_SWAP:
+    case S_VIEW:
+    case S_COMMENT: break;
+    }
 }
 static bool add_stmt(void *env, struct stmt *s) {
     uint64_t *h = env;
