@@ -1,19 +1,168 @@
 /* Schedule steps: from the naive nests of a group to tiled, packed, vectorised loops, one small legal step at a time.
  *
- * A schedule is text: steps separated by `;` or newlines, e.g.  split y.ow 14 wo wi; compute_at acc wo; kind unroll wi
- * A loop name means every loop with that name, a buffer name every instance with that base name. A step either applies
- * completely or leaves the procedure as it was and records E_STEP, naming step, loop or buffer, reason and remedy.
- * Grammar and meaning of each step: the table in steps.c. */
+ * A step is data (struct step); its printed form is text, e.g.  split y.ow 14 wo wi  |  compute_at acc wo  |  kind
+ * unroll wi.  A schedule is a list of steps, as text separated by `;` or newlines. A loop name means every loop with
+ * that name, a buffer name every instance with that base name. A step either applies completely or leaves the procedure
+ * as it was and records E_STEP, naming step, loop or buffer, reason and remedy. The kinds with their fields and
+ * meaning: the table in steps.c. */
 #ifndef NN_LOWER_SCHEDULE_STEPS_H
 #define NN_LOWER_SCHEDULE_STEPS_H
 #include "ir/loop/loop.h"
 #include "ir/loop/target.h"
 
+/* ---- steps as data */
+enum step_kind {
+    STEP_SPLIT,
+    STEP_TILES, /* split into tiles of given sizes */
+    STEP_CUT,
+    STEP_REORDER,
+    STEP_FUSE,
+    STEP_KIND,
+    STEP_OUTLINE,
+    STEP_LAYOUT,
+    STEP_COMPUTE_AT,
+    STEP_CACHE_READ,
+    STEP_CACHE_WRITE,
+    STEP_RFACTOR,
+    STEP_CARRY,
+    STEP_JOIN,
+    STEP_SPECIALIZE,
+    STEP_WIDEN,
+    STEP_INLINE,
+    STEP_PREFETCH,
+    STEP_PIPELINE,
+    STEP_TENSORIZE,
+    STEP_SCRATCH,
+    STEP_BORDER,
+    STEP_OVER,
+    STEP_WITHIN,
+    STEP_KIND_COUNT
+};
+struct word_list {
+    const char **v;
+    int n;
+};
+/* What becomes of iterations that fill no tile. TAIL_NONE: not said, as TAIL_CUT. */
+enum step_tail { TAIL_NONE, TAIL_CUT, TAIL_CUT2, TAIL_GUARD, TAIL_OVERLAP, TAIL_COUNT };
+struct tile_sizes {
+    struct tile_size {
+        int64_t size, count;
+    } * v;
+    int n;
+};
+/* Physical dims as functions of logical ones: d, d//a, d%a, (d//a)%b, d with a cells before and b after it, d%a as a
+ * ring, d and dim a flattened. */
+enum dim_form { DIM_WHOLE, DIM_DIV, DIM_MOD, DIM_DIVMOD, DIM_HALO, DIM_RING, DIM_FLAT };
+struct layout_dim {
+    int d;
+    enum dim_form form;
+    int64_t a, b;
+};
+struct layout_dims {
+    struct layout_dim *v; /* NULL: the dims stay */
+    int n;
+};
+struct layout_pads {
+    struct layout_pad {
+        int64_t d, cells;
+    } * v;
+    int n;
+};
+struct step {
+    enum step_kind kind;
+    union {
+        struct {
+            const char *loop;
+            int64_t factor;
+            const char *outer, *inner;
+            enum step_tail tail;
+        } split;
+        struct {
+            const char *loop, *outer, *inner;
+            struct tile_sizes sizes;
+        } tiles;
+        struct {
+            const char *loop;
+            int64_t n; /* < 0: the last -n iterations */
+        } cut, widen;
+        struct {
+            struct word_list loops; /* from outside to inside */
+        } reorder;
+        struct {
+            const char *outer, *inner, *name;
+        } fuse;
+        struct {
+            enum loop_kind kind;
+            struct word_list loops;
+        } kind;
+        struct {
+            const char *loop;
+        } outline;
+        struct {
+            const char *buf;
+            struct layout_dims dims;
+            struct layout_pads pads;
+            enum scope scope; /* SC_PARAM: stays */
+        } layout;
+        struct {
+            const char *buf, *loop;
+            enum scope scope; /* SC_PARAM: not said, SC_REG */
+            int64_t roll;     /* dim, -1: none */
+        } compute_at;
+        struct {
+            const char *buf, *name, *reader;
+        } cache_read;
+        struct {
+            const char *buf, *name;
+        } cache_write;
+        struct {
+            const char *buf, *loop;
+            int64_t lanes;
+            const char *name;
+        } rfactor;
+        struct {
+            const char *loop, *outer, *buf;
+        } carry;
+        struct {
+            const char *first, *second;
+        } join;
+        struct {
+            const char *loop, *cond, *name;
+        } specialize;
+        struct {
+            const char *buf, *at, *ahead;
+            struct word_list spread; /* v NULL: none */
+        } prefetch;
+        struct {
+            const char *loop;
+            struct word_list bufs;
+        } pipeline;
+        struct {
+            const char *instr;
+        } tensorize;
+        struct {
+            const char *buf;
+        } of; /* inline, scratch, border */
+        struct {
+            const char *result, *operand;
+        } over, within;
+    } u;
+};
+
+/* Text to step; records E_STEP and returns false if it is none. p: for the message. */
+bool step_parse(struct ctx *c, const struct proc *p, const char *line, struct step *out);
+/* "[0 1/8 2+1,1 3+1,1 1%8]" and what else may follow the buffer in a layout step. */
+bool layout_parse(struct ctx *c, const struct proc *p, const char *spec, const char *buf, struct step *out);
+/* The canonical text. */
+const char *step_text(struct ctx *c, const struct step *s);
+
+/* ---- applying */
 /* exact: same bits before and after. reassociating: sums are done in another order. Some steps are the one or the
  * other, depending on what they are applied to: they say so in the step's effect. */
 enum step_effect { STEP_REFUSED, STEP_EXACT, STEP_REASSOCIATES };
 
-/* One step; stages that are left are lowered to nests first. On success the line is appended to p->steps. */
+/* One step; stages that are left are lowered to nests first. On success its text is appended to p->steps. */
+bool step_do(struct ctx *c, struct proc *p, const struct step *s);
 bool step_apply(struct ctx *c, struct proc *p, const char *line);
 enum step_effect step_effect_of(struct ctx *c, struct proc *p, const char *line); /* the same, and says which it was */
 /* All steps of a text, stops at the first refused one. */
@@ -29,14 +178,37 @@ bool step_tensorize(struct ctx *c, struct proc *p, const struct instr_row *row);
  * of anything else stay. Steps take the new form for the reduction it is. */
 void use_fma(struct ctx *c, struct proc *p);
 
-/* The table, for help texts and docs. */
-struct step;
+/* The table: how each kind is written and applied. Rows of one name are other forms of one step. */
+enum { MAX_STEP_FIELDS = 6 };
+enum step_field_type {
+    FIELD_WORD,  /* const char *: a name of a loop, a buffer, an instruction; a condition */
+    FIELD_INT,   /* int64_t */
+    FIELD_WORDS, /* struct word_list: all words that follow */
+    FIELD_LIST,  /* struct word_list: [a b c] */
+    FIELD_TAIL,  /* enum step_tail */
+    FIELD_KIND,  /* enum loop_kind */
+    FIELD_PLACE, /* enum scope: where a stage may be computed to */
+    FIELD_SCOPE, /* enum scope: where a buffer may be moved to */
+    FIELD_SIZES, /* struct tile_sizes: [4*3 2] */
+    FIELD_DIMS,  /* struct layout_dims: [0 1/8 2+1,1] */
+    FIELD_PADS,  /* struct layout_pads: pad 1:8 2:4 */
+};
+struct step_field {
+    const char *label; /* in messages: "LOOP", "cut|cut2|guard|overlap" */
+    enum step_field_type type;
+    size_t at;       /* in struct step */
+    int least;       /* of words and lists; 0: may be left out */
+    const char *key; /* written key=...; NULL: by position */
+    int64_t absent;  /* FIELD_INT: the value when it is left out */
+};
+struct step_run;
 struct step_row {
-    const char *name, *args; /* "L FACTOR OUTER INNER [cut|cut2|guard|overlap] [sizes=[N|N*COUNT ..]]" */
-    bool reassociates;       /* may change the order of a float sum */
-    bool (*apply)(struct step *s);
+    const char *name;
+    enum step_kind kind;
+    struct step_field fields[MAX_STEP_FIELDS]; /* label NULL ends */
+    bool reassociates;                         /* may change the order of a float sum */
+    bool (*apply)(struct step_run *s);
     const char *doc;
 };
-extern const struct step_row step_rows[]; /* name NULL ends */
-const struct step_row *step_row_by_name(const char *name);
+extern const struct step_row step_rows[STEP_KIND_COUNT + 1]; /* one a kind, in their order; name NULL ends */
 #endif

@@ -13,7 +13,7 @@ static bool border_of(struct ctx *c, const struct buf *b, int k, int64_t *lo, in
 }
 /* Zeros in the cells [from, from + n) of dim d, in all cells of the dims after it, inside the border of those before.
  */
-static struct stmt *border_strip(struct step *s, struct buf *b, int d, expr from, int64_t n) {
+static struct stmt *border_strip(struct step_run *s, struct buf *b, int d, expr from, int64_t n) {
     struct ctx *c = s->c;
     const struct var **v = NEWN(&s->tmp, const struct var *, b->nd);
     expr *idx = NEWN(&s->tmp, expr, b->nd);
@@ -44,7 +44,7 @@ static bool pad_lanes(struct ctx *c, const struct buf *b, int d, struct lanes *l
     return l->used && b->map[l->div] == x_divi(c, x_var(c, b->lvar[d]), l->n);
 }
 /* A kernel that was widened fills its pad lanes itself. */
-static bool stores_pad_lanes(struct step *s, const struct buf *b, const struct lanes *l) {
+static bool stores_pad_lanes(struct step_run *s, const struct buf *b, const struct lanes *l) {
     struct accesses a = {0};
     int64_t lo, hi, blocks;
     accesses_of(s, &s->p->body, &a);
@@ -55,7 +55,7 @@ static bool stores_pad_lanes(struct step *s, const struct buf *b, const struct l
     }
     return false;
 }
-static struct stmt *zero_lanes(struct step *s, struct buf *b, int d, const struct lanes *l) {
+static struct stmt *zero_lanes(struct step_run *s, struct buf *b, int d, const struct lanes *l) {
     struct ctx *c = s->c;
     const struct var **v = NEWN(&s->tmp, const struct var *, b->nd);
     expr *idx = NEWN(&s->tmp, expr, b->nd);
@@ -68,11 +68,11 @@ static struct stmt *zero_lanes(struct step *s, struct buf *b, int d, const struc
     idx[l->mod] = x_addi(c, idx[l->mod], l->used);
     return loops_around(c, v, b->nd, s_store(c, b, idx, b->nd, RED_NONE, x_num(c, dtype_value(b->type), 0)));
 }
-bool apply_border(struct step *s) {
+bool apply_border(struct step_run *s) {
     struct buf *b;
     int64_t lo, hi;
     struct lanes l;
-    if (!words_ok(s, 1, 1) || !(b = find_buf(s, s->w[0].text))) return false;
+    if (!(b = find_buf(s, s->step->u.of.buf))) return false;
     int at = param_of(s->p, b);
     if (at < 0 || s->p->params.v[at].dir == DIR_IN) return step_refuse(s, NULL, "`%s` is no result", b->name);
     for (int k = 0; k < b->nd; k++) {

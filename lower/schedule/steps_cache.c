@@ -4,19 +4,19 @@
 #include <string.h>
 
 /* ---- cache_read */
-bool apply_cache_read(struct step *s) {
+bool apply_cache_read(struct step_run *s) {
     struct ctx *c = s->c;
     struct stmts all = {0};
     struct buf **of, **from;
     int nof, nfrom, done = 0;
-    if (!words_ok(s, 3, 3)) return false;
-    const char *name = s->w[1].text;
-    if (!find_buf(s, s->w[0].text) || !find_buf(s, s->w[2].text) || !free_name(s, name)) return false;
-    bufs_named(s, s->w[0].text, &from, &nfrom);
-    bufs_named(s, s->w[2].text, &of, &nof);
+    const char *base = s->step->u.cache_read.buf, *name = s->step->u.cache_read.name,
+               *reader = s->step->u.cache_read.reader;
+    if (!find_buf(s, base) || !find_buf(s, reader) || !free_name(s, name)) return false;
+    bufs_named(s, base, &from, &nfrom);
+    bufs_named(s, reader, &of, &nof);
     if (nfrom != 1)
-        return step_refuse(s, "cache_read before compute_at makes several of it", "`%s` stands for %d buffers",
-                           s->w[0].text, nfrom);
+        return step_refuse(s, "cache_read before compute_at makes several of it", "`%s` stands for %d buffers", base,
+                           nfrom);
     struct buf *b = from[0];
     stmts_below(s, &s->p->body, &all);
     struct stmt *first = NULL;
@@ -28,10 +28,10 @@ bool apply_cache_read(struct step *s) {
         if (t->kind == S_ALLOC && t->u.alloc.buf == b && stmt_parent(t))
             return step_refuse(s, NULL, "`%s` exists only inside a loop", b->name);
     }
-    if (!first) return step_refuse(s, NULL, "the stage of `%s` does not read `%s`", s->w[2].text, b->name);
+    if (!first) return step_refuse(s, NULL, "the stage of `%s` does not read `%s`", reader, b->name);
     for (struct stmt *t = first; t; t = t->next)
         if (stmt_stores_to(t, b))
-            return step_refuse(s, NULL, "`%s` is still written when `%s` reads it", b->name, s->w[2].text);
+            return step_refuse(s, NULL, "`%s` is still written when `%s` reads it", b->name, reader);
     struct buf *copy = buf_new(c, s->p, name, b->type, SC_ARENA, b->dims, b->nd);
     copy->fill = b->fill;
     const struct var **v = NEWN(&s->tmp, const struct var *, b->nd);
@@ -54,14 +54,14 @@ bool apply_cache_read(struct step *s) {
 
 /* ---- cache_write */
 /* The stage's own loads and stores of `from` go to `to`. */
-static void retarget(struct step *s, struct pristine *p, struct buf *to) {
+static void retarget(struct step_run *s, struct pristine *p, struct buf *to) {
     struct redirect r = {s->c, to};
     for (int k = 0; k < p->n; k++) {
         map_loads_in(s, p->nest[k], p->buf, redirected_load, &r);
         p->store[k]->u.store.buf = to;
     }
 }
-static void rename_loops(struct step *s, struct pristine *p, const char *to) {
+static void rename_loops(struct step_run *s, struct pristine *p, const char *to) {
     size_t n = strlen(p->buf->base);
     for (int k = 0; k < p->n; k++)
         for (int j = 0; j < p->chain[k].n; j++) {
@@ -72,11 +72,11 @@ static void rename_loops(struct step *s, struct pristine *p, const char *to) {
             subst_var(s, &f->u.loop.body, old, x_var(s->c, f->u.loop.var));
         }
 }
-bool apply_cache_write(struct step *s) {
+bool apply_cache_write(struct step_run *s) {
     struct ctx *c = s->c;
     struct pristine p;
-    if (!words_ok(s, 2, 2) || !free_name(s, s->w[1].text) || !find_pristine(s, s->w[0].text, true, &p)) return false;
-    const char *name = s->w[1].text;
+    const char *name = s->step->u.cache_write.name;
+    if (!free_name(s, name) || !find_pristine(s, s->step->u.cache_write.buf, true, &p)) return false;
     struct buf *b = p.buf;
     if (b->scope == SC_PARAM && p.n == 1 && loads_buf(s, p.nest[0], b))
         return step_refuse(s, NULL, "the stage of `%s` reads `%s` itself", b->name, b->name);

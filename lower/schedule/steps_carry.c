@@ -9,7 +9,7 @@ struct tile {
     expr cell;
 }; /* reduction loop, its accumulator, epilogue's store and load */
 struct carry {
-    struct step *s;
+    struct step_run *s;
     struct stmt *outer;
     struct {
         struct tile *v;
@@ -18,7 +18,7 @@ struct carry {
     struct vars moving;
 };
 
-static bool find_cell(struct step *s, struct tile *t, struct buf *out_of) {
+static bool find_cell(struct step_run *s, struct tile *t, struct buf *out_of) {
     struct accesses a = {0};
     struct stmts all = {0};
     int n = 0;
@@ -42,7 +42,7 @@ static bool find_cell(struct step *s, struct tile *t, struct buf *out_of) {
     return true;
 }
 /* One cell of the accumulator waits in one cell of the output, and every cell does. */
-static bool one_to_one(struct step *s, struct tile *t) {
+static bool one_to_one(struct step_run *s, struct tile *t) {
     struct vars inner = {0};
     int64_t cells = 1, runs = 1, n;
     for (struct stmt *up = stmt_parent(t->store); up != stmt_parent(t->loop); up = stmt_parent(up)) {
@@ -65,7 +65,7 @@ static bool one_to_one(struct step *s, struct tile *t) {
     return true;
 }
 static bool find_tile(struct carry *q, struct stmt *loop, const char *acc) {
-    struct step *s = q->s;
+    struct step_run *s = q->s;
     struct tile t = {.loop = loop};
     if (loop->u.loop.kind != LK_SERIAL || loop->u.loop.piped)
         return step_refuse(s, "carry before kind", "`%s` is not a serial loop", loop->u.loop.var->name);
@@ -89,7 +89,7 @@ static bool find_tile(struct carry *q, struct stmt *loop, const char *acc) {
     return true;
 }
 static bool apart(struct carry *q, struct stmt *a, struct stmt *b) {
-    struct step *s = q->s;
+    struct step_run *s = q->s;
     int n = a->u.store.n;
     if (step_meet(s, a->u.store.idx, b->u.store.idx, n, &q->moving).never) return true;
     for (int d = 0; d < n; d++) {
@@ -102,7 +102,7 @@ static bool apart(struct carry *q, struct stmt *a, struct stmt *b) {
     return false;
 }
 static bool carry_legal(struct carry *q) {
-    struct step *s = q->s;
+    struct step_run *s = q->s;
     struct block *body = &q->outer->u.loop.body;
     struct accesses a = {0};
     struct stmt *bad = opaque_in(s, body);
@@ -166,7 +166,7 @@ static struct block *take(struct ctx *c, struct stmt *from, struct stmt *to) {
     return b;
 }
 /* A copy of the epilogue's nest whose store keeps (back) or fetches the partial result. */
-static void transfer(struct step *s, struct tile *t, const struct block *epilogue, bool back, struct block *out) {
+static void transfer(struct step_run *s, struct tile *t, const struct block *epilogue, bool back, struct block *out) {
     struct ctx *c = s->c;
     struct block copy = clone_block(c, epilogue);
     block_move(out, &copy);
@@ -198,7 +198,7 @@ static void either(struct ctx *c, struct block *out, expr cond, struct block *th
     if (x_is_true(cond)) stmt_replace(g, &g->u.cond.then);
     else if (x_is_false(cond)) stmt_replace(g, &g->u.cond.other);
 }
-static void carry_tile(struct step *s, struct tile *t, const struct var *k0) {
+static void carry_tile(struct step_run *s, struct tile *t, const struct var *k0) {
     struct ctx *c = s->c;
     struct stmt *loop = t->loop;
     struct block *in = loop->in, fwd = {0}, back = {0};
@@ -214,24 +214,22 @@ static void carry_tile(struct step *s, struct tile *t, const struct var *k0) {
     block_move(in, body);
     either(c, in, x_cmp(c, X_EQ, k, last), epilogue, &back);
 }
-bool apply_carry(struct step *s) {
+bool apply_carry(struct step_run *s) {
     struct ctx *c = s->c;
     struct stmts ks = {0}, outs = {0};
     int done = 0;
-    if (!words_ok(s, 3, 3) || !find_loops(s, s->w[0].text, &ks) || !find_loops(s, s->w[1].text, &outs) ||
-        !find_buf(s, s->w[2].text))
-        return false;
+    const char *loop = s->step->u.carry.loop, *outer = s->step->u.carry.outer, *acc = s->step->u.carry.buf;
+    if (!find_loops(s, loop, &ks) || !find_loops(s, outer, &outs) || !find_buf(s, acc)) return false;
     for (int k = 0; k < outs.n; k++) {
         struct carry q = {.s = s, .outer = outs.v[k]};
         for (int j = 0; j < ks.n; j++)
-            if (ks.v[j] != outs.v[k] && encloses(outs.v[k], ks.v[j]) && !find_tile(&q, ks.v[j], s->w[2].text))
-                return false;
+            if (ks.v[j] != outs.v[k] && encloses(outs.v[k], ks.v[j]) && !find_tile(&q, ks.v[j], acc)) return false;
         if (!q.tiles.n) continue;
         if (q.outer->u.loop.kind == LK_VECTOR || q.outer->u.loop.kind >= LK_BLOCK_X)
-            return step_refuse(s, "carry before kind", "`%s` is a %s loop", s->w[1].text,
+            return step_refuse(s, "carry before kind", "`%s` is a %s loop", outer,
                                loop_kind_name(q.outer->u.loop.kind));
         if (!carry_legal(&q)) return false;
-        const struct var *k0 = var_new(c, s->w[0].text, q.tiles.v[0].loop->u.loop.var->extent);
+        const struct var *k0 = var_new(c, loop, q.tiles.v[0].loop->u.loop.var->extent);
         struct stmt *f = s_for(c, k0, LK_SERIAL);
         stmt_insert_before(q.outer, f);
         stmt_remove(q.outer);
@@ -239,6 +237,6 @@ bool apply_carry(struct step *s) {
         for (int j = 0; j < q.tiles.n; j++) carry_tile(s, &q.tiles.v[j], k0);
         done++;
     }
-    if (!done) return step_refuse(s, NULL, "there is no loop `%s` inside of `%s`", s->w[0].text, s->w[1].text);
+    if (!done) return step_refuse(s, NULL, "there is no loop `%s` inside of `%s`", loop, outer);
     return true;
 }

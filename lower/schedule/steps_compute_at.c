@@ -4,7 +4,7 @@
 #include <string.h>
 
 struct placing {
-    struct step *s;
+    struct step_run *s;
     struct pristine p;
     enum scope scope;
     int roll;        /* dim or -1 */
@@ -17,7 +17,7 @@ struct placing {
     bool clipped;   /* cells outside of the valid range are never stored */
 };
 static bool box_of(struct placing *q) {
-    struct step *s = q->s;
+    struct step_run *s = q->s;
     struct ctx *c = s->c;
     struct accesses a = {0};
     struct vars inner = {0};
@@ -55,7 +55,7 @@ enum { MAX_SMALL = 4096 };
 static const int64_t MAX_BOUND = (int64_t)1 << 40;
 /* The instance's dims: the box's extents, or constant bounds of extents that depend on loops. */
 static bool dims_of(struct placing *q, expr *dims) {
-    struct step *s = q->s;
+    struct step_run *s = q->s;
     for (int d = 0; d < q->nd; d++) {
         int64_t l, h;
         dims[d] = q->ext[d];
@@ -77,7 +77,7 @@ static bool dims_of(struct placing *q, expr *dims) {
 struct moved {
     struct buf *to;
     const expr *origin;
-    struct step *s;
+    struct step_run *s;
 };
 static expr moved_load(void *env, struct buf *b, expr *idx, int n, expr fill) {
     struct moved *m = env;
@@ -87,7 +87,7 @@ static expr moved_load(void *env, struct buf *b, expr *idx, int n, expr fill) {
 }
 /* Nest k of the stage over the box lo, ext, storing at index - origin. NULL: nothing to do. */
 static struct stmt *place_nest(struct placing *q, int k, const expr *lo_in, const expr *ext_in) {
-    struct step *s = q->s;
+    struct step_run *s = q->s;
     struct ctx *c = s->c;
     struct buf *orig = q->p.buf;
     struct stmt *st = q->p.store[k];
@@ -143,7 +143,7 @@ static void place_before(struct placing *q, struct stmt *at, const expr *lo, con
 }
 /* roll: the box moves forward by `step` rows; the instance outlives the loop and is addressed from its first row. */
 static bool roll_of(struct placing *q, expr *dims, int64_t *step, int64_t *keep) {
-    struct step *s = q->s;
+    struct step_run *s = q->s;
     struct ctx *c = s->c;
     const struct var *v = q->at->u.loop.var;
     struct vars only = {0};
@@ -171,7 +171,7 @@ static bool roll_of(struct placing *q, expr *dims, int64_t *step, int64_t *keep)
     return true;
 }
 static bool place_one(struct placing *q) {
-    struct step *s = q->s;
+    struct step_run *s = q->s;
     struct ctx *c = s->c;
     struct block *body = &q->at->u.loop.body;
     expr *dims = NEWN(&s->tmp, expr, q->nd), *lo, *ext;
@@ -208,35 +208,17 @@ static bool place_one(struct placing *q) {
     map_loads(s, body, q->p.buf, moved_load, &m);
     return true;
 }
-static bool parse_placing(struct placing *q) {
-    struct step *s = q->s;
-    const struct word *roll = word_key(s, "roll");
-    int64_t d;
-    q->scope = SC_REG;
-    q->roll = -1;
-    if (!words_ok(s, 2, 4)) return false;
-    for (int k = 2; k < s->n; k++) {
-        if (&s->w[k] == roll) continue;
-        if (s->w[k].key || s->w[k].is_list || k > 2) return step_usage(s);
-        int sc = 0;
-        while (sc < SC_COUNT && strcmp(scope_name((enum scope)sc), s->w[k].text)) sc++;
-        if (sc == SC_COUNT || sc == SC_PARAM || sc == SC_CONST) return step_usage(s);
-        q->scope = (enum scope)sc;
-    }
-    if (!roll) return true;
-    if (!roll->text || !word_int(roll->text, &d) || d < 0) return step_usage(s);
-    q->roll = d > 31 ? 32 : (int)d;
-    return true;
-}
-bool apply_compute_at(struct step *s) {
-    struct placing q = {.s = s};
+bool apply_compute_at(struct step_run *s) {
+    enum scope scope = s->step->u.compute_at.scope;
+    int64_t roll = s->step->u.compute_at.roll;
+    struct placing q = {.s = s, .scope = scope ? scope : SC_REG, .roll = roll > 31 ? 32 : (int)roll};
+    const char *at = s->step->u.compute_at.loop;
     struct stmts l = {0};
     struct accesses rest = {0};
     int count = 0;
-    if (!parse_placing(&q) || !find_loops(s, s->w[1].text, &l) || !find_pristine(s, s->w[0].text, true, &q.p))
-        return false;
+    if (roll < -1) return step_usage(s);
+    if (!find_loops(s, at, &l) || !find_pristine(s, s->step->u.compute_at.buf, true, &q.p)) return false;
     struct buf *b = q.p.buf;
-    const char *at = s->w[1].text;
     if (b->scope == SC_PARAM || b->scope == SC_CONST)
         return step_refuse(s, "cache_write it and place the copy",
                            "`%s` is a parameter: all of it must be there in the end", b->name);

@@ -2,7 +2,7 @@
 #include "lower/schedule/steps_util.h"
 
 struct inlining {
-    struct step *s;
+    struct step_run *s;
     struct pristine p;
 };
 static expr inlined_load(void *env, struct buf *b, expr *idx, int n, expr fill) {
@@ -21,9 +21,9 @@ static expr inlined_load(void *env, struct buf *b, expr *idx, int n, expr fill) 
     if (b->type != dtype_value(b->type) && b->type != BOOL) v = x_round(c, b->type, v); /* the store rounded */
     return fill ? x_select(c, inside, v, fill) : v;
 }
-bool apply_inline(struct step *s) {
+bool apply_inline(struct step_run *s) {
     struct inlining q = {.s = s};
-    if (!words_ok(s, 1, 1) || !find_pristine(s, s->w[0].text, true, &q.p)) return false;
+    if (!find_pristine(s, s->step->u.of.buf, true, &q.p)) return false;
     struct buf *b = q.p.buf;
     if (b->scope == SC_PARAM)
         return step_refuse(s, NULL, "`%s` is a parameter: all of it must be there in the end", b->name);

@@ -2,23 +2,23 @@
 #include "lower/schedule/steps_util.h"
 
 /* ---- fuse */
-bool apply_fuse(struct step *s) {
+bool apply_fuse(struct step_run *s) {
     struct ctx *c = s->c;
     struct stmts l = {0};
-    if (!words_ok(s, 3, 3) || !find_loops(s, s->w[0].text, &l)) return false;
+    const char *outer = s->step->u.fuse.outer, *inner = s->step->u.fuse.inner;
+    if (!find_loops(s, outer, &l)) return false;
     for (int k = l.n - 1; k >= 0; k--) {
         struct stmt *a = l.v[k], *b = a->u.loop.body.first;
-        if (!b || b->next || !is_named(b, s->w[1].text))
+        if (!b || b->next || !is_named(b, inner))
             return step_refuse(s, "reorder first, so that the second loop is all that the first one holds",
-                               "`%s` and `%s` are not perfectly nested", s->w[0].text, s->w[1].text);
+                               "`%s` and `%s` are not perfectly nested", outer, inner);
         if (a->u.loop.kind != b->u.loop.kind || a->u.loop.kind == LK_VECTOR || a->u.loop.piped || b->u.loop.piped)
             return step_refuse(s, "fuse before kind",
-                               "`%s` and `%s` are loops of different kinds, or vector or pipelined ones", s->w[0].text,
-                               s->w[1].text);
+                               "`%s` and `%s` are loops of different kinds, or vector or pipelined ones", outer, inner);
         expr eb = b->u.loop.var->extent;
         if (x_uses_var(c, eb, a->u.loop.var))
-            return step_refuse(s, NULL, "the extent of `%s` depends on `%s`", s->w[1].text, s->w[0].text);
-        const struct var *n = var_new(c, s->w[2].text, x_mul(c, a->u.loop.var->extent, eb));
+            return step_refuse(s, NULL, "the extent of `%s` depends on `%s`", inner, outer);
+        const struct var *n = var_new(c, s->step->u.fuse.name, x_mul(c, a->u.loop.var->extent, eb));
         struct subst sub = {{.arena = &s->tmp}};
         map_put(&sub.map, PKEY(a->u.loop.var), (void *)x_div(c, x_var(c, n), eb));
         map_put(&sub.map, PKEY(b->u.loop.var), (void *)x_mod(c, x_var(c, n), eb));
@@ -34,7 +34,8 @@ bool apply_fuse(struct step *s) {
 
 /* ---- join */
 /* After joining, iteration j < i of the second loop comes before iteration i of the first one: they must not meet. */
-static bool join_legal(struct step *s, struct stmt *a, struct stmt *b) {
+static bool join_legal(struct step_run *s, struct stmt *a, struct stmt *b) {
+    const char *first = s->step->u.join.first, *second = s->step->u.join.second;
     struct accesses x = {0}, y = {0};
     struct vars moving = {0};
     struct stmt *bad = opaque_in(s, &a->u.loop.body);
@@ -54,24 +55,24 @@ static bool join_legal(struct step *s, struct stmt *a, struct stmt *b) {
             if (!y.v[j].store)
                 return step_refuse(s, NULL,
                                    "`%s` reads a value of `%s` that is not yet final in the same iteration of `%s`",
-                                   s->w[1].text, x.v[k].buf->name, s->w[0].text);
-            return step_refuse(s, NULL, "`%s` overwrites `%s` while later iterations of `%s` still %s it", s->w[1].text,
-                               x.v[k].buf->name, s->w[0].text, x.v[k].store ? "store" : "read");
+                                   second, x.v[k].buf->name, first);
+            return step_refuse(s, NULL, "`%s` overwrites `%s` while later iterations of `%s` still %s it", second,
+                               x.v[k].buf->name, first, x.v[k].store ? "store" : "read");
         }
     return true;
 }
-bool apply_join(struct step *s) {
+bool apply_join(struct step_run *s) {
     struct stmts l = {0}, other = {0};
     int done = 0;
-    if (!words_ok(s, 2, 2) || !find_loops(s, s->w[0].text, &l) || !find_loops(s, s->w[1].text, &other)) return false;
+    const char *first = s->step->u.join.first, *second = s->step->u.join.second;
+    if (!find_loops(s, first, &l) || !find_loops(s, second, &other)) return false;
     for (int k = l.n - 1; k >= 0; k--) {
         struct stmt *a = l.v[k], *b = a->next;
-        if (!b || !is_named(b, s->w[1].text)) continue;
+        if (!b || !is_named(b, second)) continue;
         if (a->u.loop.var->extent != b->u.loop.var->extent)
-            return step_refuse(s, NULL, "`%s` and `%s` have different extents", s->w[0].text, s->w[1].text);
+            return step_refuse(s, NULL, "`%s` and `%s` have different extents", first, second);
         if (a->u.loop.kind != b->u.loop.kind || a->u.loop.piped || b->u.loop.piped)
-            return step_refuse(s, "join before kind", "`%s` and `%s` are loops of different kinds", s->w[0].text,
-                               s->w[1].text);
+            return step_refuse(s, "join before kind", "`%s` and `%s` are loops of different kinds", first, second);
         subst_var(s, &b->u.loop.body, b->u.loop.var, x_var(s->c, a->u.loop.var));
         if (!join_legal(s, a, b)) return false;
         block_move(&a->u.loop.body, &b->u.loop.body);
@@ -80,6 +81,6 @@ bool apply_join(struct step *s) {
     }
     if (!done)
         return step_refuse(s, "the second loop must follow the first one directly, in the same block",
-                           "`%s` and `%s` are nowhere adjacent", s->w[0].text, s->w[1].text);
+                           "`%s` and `%s` are nowhere adjacent", first, second);
     return true;
 }

@@ -1,15 +1,14 @@
 /* The steps kind and outline: how a loop is run and printed. */
 #include "lower/schedule/steps_util.h"
-#include <string.h>
 
 /* A load with fill tests each index; for all others the cells alone matter (axes that were fused are one there). */
-static bool stride_along(struct step *s, const struct access *a, const struct var *v, int64_t *stride) {
+static bool stride_along(struct step_run *s, const struct access *a, const struct var *v, int64_t *stride) {
     expr rest;
     for (int d = 0; d < a->n && a->load && a->load->has_fill; d++)
         if (!x_linear_in(s->c, a->idx[d], v, stride, &rest)) return false;
     return x_linear_in(s->c, buf_offset(s->c, a->buf, a->idx), v, stride, &rest);
 }
-bool vector_strides_ok(struct step *s, struct stmt *loop) {
+bool vector_strides_ok(struct step_run *s, struct stmt *loop) {
     const struct var *v = loop->u.loop.var;
     struct accesses a = {0};
     accesses_of(s, &loop->u.loop.body, &a);
@@ -37,7 +36,7 @@ bool vector_strides_ok(struct step *s, struct stmt *loop) {
     }
     return true;
 }
-static bool vector_body_ok(struct step *s, struct stmt *loop) {
+static bool vector_body_ok(struct step_run *s, struct stmt *loop) {
     struct stmts all = {0};
     stmts_below(s, &loop->u.loop.body, &all);
     for (int k = 0; k < all.n; k++) {
@@ -52,7 +51,7 @@ static bool vector_body_ok(struct step *s, struct stmt *loop) {
     return vector_strides_ok(s, loop);
 }
 /* Of two iterations that may run at once, neither may store what the other stores or reads. */
-static bool no_race(struct step *s, struct stmt *loop, enum loop_kind kind) {
+static bool no_race(struct step_run *s, struct stmt *loop, enum loop_kind kind) {
     struct block *b = &loop->u.loop.body;
     struct stmt *bad = opaque_in(s, b);
     struct vars moving = {0};
@@ -78,15 +77,13 @@ static bool no_race(struct step *s, struct stmt *loop, enum loop_kind kind) {
     }
     return true;
 }
-bool apply_kind(struct step *s) {
-    int kind = 0;
+bool apply_kind(struct step_run *s) {
+    enum loop_kind kind = s->step->u.kind.kind;
+    const struct word_list *loops = &s->step->u.kind.loops;
     int64_t n;
-    if (!words_ok(s, 2, -1) || !words_ok(s, s->n, s->n)) return false;
-    while (kind < LK_COUNT && strcmp(loop_kind_name((enum loop_kind)kind), s->w[0].text)) kind++;
-    if (kind == LK_COUNT) return step_usage(s);
-    for (int w = 1; w < s->n; w++) {
+    for (int w = 0; w < loops->n; w++) {
         struct stmts l = {0};
-        if (!find_loops(s, s->w[w].text, &l)) return false;
+        if (!find_loops(s, loops->v[w], &l)) return false;
         for (int k = 0; k < l.n; k++) {
             struct stmt *t = l.v[k];
             const struct var *v = t->u.loop.var;
@@ -97,15 +94,15 @@ bool apply_kind(struct step *s) {
                 return step_refuse(s, "split the loop by a constant and take the inner one",
                                    "the extent of `%s` is not constant", v->name);
             if (kind == LK_VECTOR && !vector_body_ok(s, t)) return false;
-            if ((kind == LK_PARALLEL || kind >= LK_BLOCK_X) && !no_race(s, t, (enum loop_kind)kind)) return false;
-            t->u.loop.kind = (enum loop_kind)kind;
+            if ((kind == LK_PARALLEL || kind >= LK_BLOCK_X) && !no_race(s, t, kind)) return false;
+            t->u.loop.kind = kind;
         }
     }
     return true;
 }
-bool apply_outline(struct step *s) {
+bool apply_outline(struct step_run *s) {
     struct stmts l = {0};
-    if (!words_ok(s, 1, 1) || !find_loops(s, s->w[0].text, &l)) return false;
+    if (!find_loops(s, s->step->u.outline.loop, &l)) return false;
     for (int k = 0; k < l.n; k++) l.v[k]->u.loop.outline = true;
     return true;
 }

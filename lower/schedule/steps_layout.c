@@ -2,54 +2,18 @@
  * rows, padding against aliasing and the shape of register tiles are all this one step: every access is rewritten, and
  * tests of padded loads that the new cells make needless go. */
 #include "lower/schedule/steps_util.h"
-#include <string.h>
 
-enum dim_form { DIM_WHOLE, DIM_DIV, DIM_MOD, DIM_DIVMOD, DIM_HALO, DIM_RING, DIM_FLAT };
-struct dim {
-    int d;
-    enum dim_form form;
-    int64_t a, b;
-};
 struct relayout {
-    struct step *s;
+    struct step_run *s;
     struct buf *b;
-    struct dim *v;
+    const struct layout_dim *v;
     int n;
     expr *old;
     expr *now;
     int old_nd;
 };
 
-static bool digits(const char **at, int64_t *v) {
-    size_t n = strspn(*at, "0123456789");
-    if (!n || n > 12) return false;
-    for (*v = 0; n--; ++*at) *v = *v * 10 + (**at - '0');
-    return true;
-}
-static bool two(const char **at, struct dim *d) { return digits(at, &d->a) && *(*at)++ == ',' && digits(at, &d->b); }
-/* d  d/c  d%c  d/%c,n  d+lo,hi  d%%r  d*e */
-static bool parse_dim(const char *at, struct dim *d) {
-    static const struct {
-        const char *t;
-        enum dim_form form;
-    } forms[] = {{"/%", DIM_DIVMOD}, {"%%", DIM_RING}, {"/", DIM_DIV},
-                 {"%", DIM_MOD},     {"+", DIM_HALO},  {"*", DIM_FLAT}};
-    int64_t v;
-    *d = (struct dim){0};
-    if (!digits(&at, &v) || v > 31) return false;
-    d->d = (int)v;
-    if (!*at) return true;
-    int k = 0;
-    while (k < 6 && strncmp(at, forms[k].t, strlen(forms[k].t))) k++;
-    if (k == 6) return false;
-    at += strlen(forms[k].t);
-    d->form = forms[k].form;
-    bool ok = d->form == DIM_DIVMOD || d->form == DIM_HALO ? two(&at, d) : digits(&at, &d->a);
-    if (d->form == DIM_DIVMOD) ok &= d->b > 0;
-    if (d->form != DIM_HALO && d->form != DIM_FLAT) ok &= d->a > 0;
-    return ok && !*at;
-}
-static expr phys_of(struct relayout *r, const struct dim *d, const expr *idx) {
+static expr phys_of(struct relayout *r, const struct layout_dim *d, const expr *idx) {
     struct ctx *c = r->s->c;
     expr e = idx[d->d];
     switch (d->form) {
@@ -62,7 +26,7 @@ static expr phys_of(struct relayout *r, const struct dim *d, const expr *idx) {
     default: return e;
     }
 }
-static expr extent_of(struct relayout *r, const struct dim *d) {
+static expr extent_of(struct relayout *r, const struct layout_dim *d) {
     struct ctx *c = r->s->c;
     expr n = r->old[d->d];
     switch (d->form) {
@@ -82,7 +46,7 @@ static expr *phys(struct relayout *r, const expr *idx) {
 }
 
 /* ---- legality */
-static bool users_ok(struct step *s, const struct buf *b) {
+static bool users_ok(struct step_run *s, const struct buf *b) {
     struct stmts all = {0};
     stmts_below(s, &s->p->body, &all);
     for (int k = 0; k < all.n; k++) {
@@ -94,9 +58,9 @@ static bool users_ok(struct step *s, const struct buf *b) {
     return true;
 }
 static bool dims_ok(struct relayout *r) {
-    struct step *s = r->s;
+    struct step_run *s = r->s;
     for (int k = 0; k < r->n; k++) {
-        const struct dim *d = &r->v[k];
+        const struct layout_dim *d = &r->v[k];
         if (d->d >= r->old_nd || (d->form == DIM_FLAT && d->a >= r->old_nd))
             return step_refuse(s, NULL, "`%s` has %d dims, there is no dim %d", r->b->name, r->old_nd,
                                d->d >= r->old_nd ? d->d : (int)d->a);
@@ -108,7 +72,7 @@ static bool dims_ok(struct relayout *r) {
 }
 /* Different live cells must stay different. Rings have a test of their own. */
 static bool injective(struct relayout *r) {
-    struct step *s = r->s;
+    struct step_run *s = r->s;
     struct vars v = {0};
     expr *idx = NEWN(&s->tmp, expr, r->old_nd);
     bool ring[32] = {false};
@@ -131,20 +95,20 @@ static bool injective(struct relayout *r) {
 struct ends {
     expr lo, hi;
 };
-static bool widen(struct step *s, expr e, const struct vars *inner, struct ends *u) {
+static bool widen(struct step_run *s, expr e, const struct vars *inner, struct ends *u) {
     expr lo, hi;
     if (!range_over(s, e, inner, &lo, &hi)) return false;
     u->lo = u->lo ? x_min(s->c, u->lo, lo) : lo;
     u->hi = u->hi ? x_max(s->c, u->hi, hi) : hi;
     return true;
 }
-static bool spans(struct step *s, const struct ends *u, int64_t rows) {
+static bool spans(struct step_run *s, const struct ends *u, int64_t rows) {
     return x_proves_lt(s->c, x_sub(s->c, u->hi, u->lo), x_int(s->c, rows));
 }
 /* From the alloc on: nests that only store (the first rows), then one serial loop L that does the rest. The rows that
  * an iteration of L touches, which include all rows that are still needed, must fit into the ring and move forward. */
 static bool ring_at(struct relayout *r, struct stmt *alloc, int d, int64_t rows) {
-    struct step *s = r->s;
+    struct step_run *s = r->s;
     struct ctx *c = s->c;
     const char *need = "a ring is for a buffer that compute_at placed with roll= along this dim", *name = r->b->name;
     struct stmt *loop = NULL;
@@ -190,7 +154,7 @@ static bool ring_at(struct relayout *r, struct stmt *alloc, int d, int64_t rows)
     return true;
 }
 static bool rings_ok(struct relayout *r) {
-    struct step *s = r->s;
+    struct step_run *s = r->s;
     struct stmts all = {0};
     stmts_below(s, &s->p->body, &all);
     for (int k = 0; k < r->n; k++) {
@@ -207,13 +171,13 @@ static bool rings_ok(struct relayout *r) {
  * buffers what the first load wants. A load that wants something else keeps its test of the logical index.
  */
 static bool fills_ok(struct relayout *r) {
-    struct step *s = r->s;
+    struct step_run *s = r->s;
     struct ctx *c = s->c;
     struct accesses a = {0};
     bool extra = false;
     expr fill = r->b->fill;
     for (int k = 0; k < r->n; k++) {
-        const struct dim *d = &r->v[k];
+        const struct layout_dim *d = &r->v[k];
         extra |= d->form == DIM_HALO && d->a + d->b > 0;
     }
     accesses_of(s, &s->p->body, &a);
@@ -247,7 +211,7 @@ static expr among_channels(struct relayout *r, const expr *idx) {
     struct ctx *c = r->s->c;
     expr inside = x_bool(c, true);
     for (int k = 0; k < r->n; k++) {
-        const struct dim *d = &r->v[k];
+        const struct layout_dim *d = &r->v[k];
         if (d->form != DIM_DIV || x_is(x_modi(c, r->old[d->d], d->a), 0)) continue;
         inside = x_and(c, inside, x_cmp(c, X_LT, idx[d->d], r->old[d->d]));
     }
@@ -258,7 +222,7 @@ static expr off_halo(struct relayout *r, const expr *idx, expr fill) {
     struct ctx *c = r->s->c;
     expr inside = x_bool(c, true);
     for (int k = 0; k < r->n && fill != r->b->fill; k++) {
-        const struct dim *d = &r->v[k];
+        const struct layout_dim *d = &r->v[k];
         if (d->form != DIM_HALO || d->a + d->b == 0) continue;
         inside = x_and(c, inside, x_cmp(c, X_LE, x_int(c, 0), idx[d->d]));
         inside = x_and(c, inside, x_cmp(c, X_LT, idx[d->d], r->old[d->d]));
@@ -276,7 +240,7 @@ static expr relaid_load(void *env, struct buf *b, expr *idx, int n, expr fill) {
     expr v = x_load(c, b, p, r->n, inside ? NULL : fill);
     return fill ? x_select(c, x_and(c, off_halo(r, idx, fill), among_channels(r, idx)), v, fill) : v;
 }
-static bool relayout(struct step *s, struct buf *b, struct dim *v, int n) {
+static bool relayout(struct step_run *s, struct buf *b, const struct layout_dim *v, int n) {
     struct relayout r = {s, b, v, n, exprs_copy(s->c, b->dims, b->nd), NEWN(&s->c->arena, expr, n), b->nd};
     struct stmts all = {0};
     if (!users_ok(s, b) || !dims_ok(&r) || !injective(&r) || !rings_ok(&r) || !fills_ok(&r)) return false;
@@ -294,61 +258,41 @@ static bool relayout(struct step *s, struct buf *b, struct dim *v, int n) {
 }
 
 /* ---- the step */
-static bool set_pads(struct step *s, int from, struct buf *b) {
-    for (int k = from; k < s->n; k++) {
-        const char *at = s->w[k].text;
-        int64_t d, cells;
-        if (!at || s->w[k].key) continue;
-        if (!digits(&at, &d) || *at++ != ':' || !digits(&at, &cells) || *at) return step_usage(s);
-        if (d >= b->nd)
+static bool set_pads(struct step_run *s, const struct layout_pads *pads, struct buf *b) {
+    for (int k = 0; k < pads->n; k++) {
+        if (pads->v[k].d >= b->nd)
             return step_refuse(s, NULL, "`%s` has %d dims after this step, no dim %lld to pad", b->name, b->nd,
-                               (long long)d);
+                               (long long)pads->v[k].d);
         if (!b->pad) b->pad = NEWN(&s->c->arena, int64_t, b->nd);
-        b->pad[d] = cells;
+        b->pad[pads->v[k].d] = pads->v[k].cells;
     }
     return true;
 }
-static bool set_scope(struct step *s, const struct word *w, struct buf *b) {
-    int k = 0;
+static bool set_scope(struct step_run *s, enum scope to, struct buf *b) {
     int64_t n;
-    while (k < SC_COUNT && strcmp(scope_name((enum scope)k), w->text)) k++;
-    if (k == SC_COUNT || k == SC_PARAM || k == SC_CONST || k == SC_REGION || k == SC_KEPT) return step_usage(s);
     if (b->scope == SC_PARAM || b->scope == SC_CONST)
         return step_refuse(s, "cache_read or cache_write it", "`%s` is a parameter or constant and stays where it is",
                            b->name);
-    for (int d = 0; d < b->nd && k != SC_ARENA; d++)
+    for (int d = 0; d < b->nd && to != SC_ARENA; d++)
         if (!x_is_int(b->dims[d], &n))
             return step_refuse(s, "use scope=arena", "dim %d of `%s` is not constant", d, b->name);
-    b->scope = (enum scope)k;
+    b->scope = to;
     return true;
 }
-bool apply_layout(struct step *s) {
+bool apply_layout(struct step_run *s) {
     struct buf **v;
-    int n, at = 1;
-    const struct word *scope = word_key(s, "scope");
-    struct dim *dims = NULL;
-    if (!words_ok(s, 1, -1) || !find_buf(s, s->w[0].text)) return false;
-    bool has_dims = s->n > 1 && s->w[1].is_list && !s->w[1].key;
-    if (has_dims) {
-        dims = NEWN(&s->tmp, struct dim, s->w[1].n);
-        if (s->w[1].n > 32) return step_refuse(s, NULL, "more than 32 dims");
-        for (int k = 0; k < s->w[1].n; k++)
-            if (!parse_dim(s->w[1].items[k], &dims[k]))
-                return step_refuse(s, "dims are d, d/c, d%c, d/%c,n, d+lo,hi, d%%r and d*e",
-                                   "`%s` is no dim of a layout", s->w[1].items[k]);
-        at = 2;
-    }
-    bool pads = at < s->n && s->w[at].text && !s->w[at].key;
-    if (pads && strcmp(s->w[at++].text, "pad")) return step_usage(s);
-    for (int k = at; k < s->n; k++)
-        if (s->w[k].is_list || (s->w[k].key && (strcmp(s->w[k].key, "scope") || !s->w[k].text)) ||
-            (!s->w[k].key && !pads))
-            return step_usage(s);
-    if (!has_dims && !pads && !scope) return step_usage(s);
-    bufs_named(s, s->w[0].text, &v, &n);
+    int n;
+    const char *name = s->step->u.layout.buf;
+    const struct layout_dims *dims = &s->step->u.layout.dims;
+    const struct layout_pads *pads = &s->step->u.layout.pads;
+    enum scope scope = s->step->u.layout.scope;
+    if (!dims->v && !pads->n && !scope) return step_usage(s);
+    if (!find_buf(s, name)) return false;
+    if (dims->n > 32) return step_refuse(s, NULL, "more than 32 dims");
+    bufs_named(s, name, &v, &n);
     for (int k = 0; k < n; k++) {
-        if (has_dims && !relayout(s, v[k], dims, s->w[1].n)) return false;
-        if (pads && (!users_ok(s, v[k]) || !set_pads(s, at, v[k]))) return false;
+        if (dims->v && !relayout(s, v[k], dims->v, dims->n)) return false;
+        if (pads->n && (!users_ok(s, v[k]) || !set_pads(s, pads, v[k]))) return false;
         if (scope && !set_scope(s, scope, v[k])) return false;
     }
     return true;

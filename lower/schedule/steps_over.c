@@ -1,7 +1,7 @@
 /* The step over: a result takes the storage of an operand that nothing reads afterwards (lower/reuse.c). */
 #include "lower/schedule/steps_util.h"
 
-static void loops_above(struct step *s, const struct stmt *t, struct stmts *out) { /* innermost first */
+static void loops_above(struct step_run *s, const struct stmt *t, struct stmts *out) { /* innermost first */
     for (struct stmt *up = stmt_parent(t); up; up = stmt_parent(up))
         if (up->kind == S_FOR) PUSH(&s->tmp, out, up);
 }
@@ -23,7 +23,7 @@ static bool runs_before(const struct stmt *a, const struct stmt *b) {
 }
 /* a and b are never one cell, or are one only in the same iteration of the common loops, in which it is well (first).
  */
-static bool in_order(struct step *s, const expr *a, const expr *b, int n, const struct vars *moving,
+static bool in_order(struct step_run *s, const expr *a, const expr *b, int n, const struct vars *moving,
                      const struct vars *common, bool first) {
     struct meet m = step_meet(s, a, b, n, moving);
     for (int k = 0; k < common->n && !m.never; k++)
@@ -32,7 +32,7 @@ static bool in_order(struct step *s, const expr *a, const expr *b, int n, const 
 }
 /* Each cell is read before it is overwritten: a load and a store that may touch one cell do so in one iteration of
  * their common loops, in which the load comes first. */
-static bool load_comes_first(struct step *s, const struct access *load, const struct access *store) {
+static bool load_comes_first(struct step_run *s, const struct access *load, const struct access *store) {
     struct stmts of_load = {0}, of_store = {0};
     struct vars moving = {0}, common = {0};
     bool own = load->s == store->s; /* the value is computed before it is stored */
@@ -51,7 +51,7 @@ static bool load_comes_first(struct step *s, const struct access *load, const st
     expr to = buf_offset(s->c, store->buf, store->idx), from = buf_offset(s->c, load->buf, load->idx);
     return in_order(s, &to, &from, 1, &moving, &common, first);
 }
-static bool same_geometry(struct step *s, const struct buf *a, const struct buf *b) {
+static bool same_geometry(struct step_run *s, const struct buf *a, const struct buf *b) {
     struct ctx *c = s->c;
     if (a->type != b->type || a->nd != b->nd || a->nlogical != b->nlogical) return false;
     expr *v = NEWN(&s->tmp, expr, a->nd + 1);
@@ -67,10 +67,10 @@ static bool same_geometry(struct step *s, const struct buf *a, const struct buf 
     }
     return true;
 }
-bool apply_over(struct step *s) {
+bool apply_over(struct step_run *s) {
     struct accesses a = {0};
     struct buf *y, *x;
-    if (!words_ok(s, 2, 2) || !(y = find_buf(s, s->w[0].text)) || !(x = find_buf(s, s->w[1].text))) return false;
+    if (!(y = find_buf(s, s->step->u.over.result)) || !(x = find_buf(s, s->step->u.over.operand))) return false;
     int py = param_of(s->p, y), px = param_of(s->p, x);
     if (py < 0 || px < 0 || py == px || s->p->params.v[py].dir != DIR_OUT || s->p->params.v[px].dir != DIR_IN)
         return step_refuse(s, NULL, "`%s` is no result, or `%s` no operand", y->name, x->name);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 struct pipe {
-    struct step *s;
+    struct step_run *s;
     struct stmt *loop;
     struct {
         struct buf **v;
@@ -26,7 +26,7 @@ static bool is_alloc_of(const struct pipe *q, const struct stmt *t) {
     return t->kind == S_ALLOC && mine(q, t->u.alloc.buf);
 }
 static bool pipe_legal(struct pipe *q) {
-    struct step *s = q->s;
+    struct step_run *s = q->s;
     const struct var *v = q->loop->u.loop.var;
     bool rest = false;
     if (q->loop->u.loop.kind != LK_SERIAL || q->loop->u.loop.piped)
@@ -75,7 +75,7 @@ static expr slotted_load(void *env, struct buf *b, expr *idx, int n, expr fill) 
     return x_load(q->s->c, b, out, n + 1, fill);
 }
 static void use_slot(struct pipe *q, struct block *b, expr slot) {
-    struct step *s = q->s;
+    struct step_run *s = q->s;
     struct stmts all = {0};
     q->slot = slot;
     for (int k = 0; k < q->bufs.n; k++) map_loads(s, b, q->bufs.v[k], slotted_load, q);
@@ -89,7 +89,7 @@ static void use_slot(struct pipe *q, struct block *b, expr slot) {
         copy_idx(s->c, t, idx, t->u.store.n + 1);
     }
 }
-static void add_slots(struct step *s, struct buf *b) {
+static void add_slots(struct step_run *s, struct buf *b) {
     struct ctx *c = s->c;
     expr *dims = NEWN(&c->arena, expr, b->nd + 1), *map = NEWN(&c->arena, expr, b->nd + 1),
          *logical = NEWN(&c->arena, expr, b->nlogical + 1);
@@ -106,7 +106,7 @@ static void add_slots(struct step *s, struct buf *b) {
     b->nd++, b->nlogical++;
 }
 static void pipe_loop(struct pipe *q) {
-    struct step *s = q->s;
+    struct step_run *s = q->s;
     struct ctx *c = s->c;
     struct stmt *loop = q->loop;
     struct block *fill = NEW(&c->arena, struct block), *rest = NEW(&c->arena, struct block);
@@ -147,30 +147,30 @@ static void pipe_loop(struct pipe *q) {
     if (shared) block_append(&loop->u.loop.body, s_new(c, S_BARRIER));
     loop->u.loop.piped = true;
 }
-bool apply_pipeline(struct step *s) {
+bool apply_pipeline(struct step_run *s) {
     struct stmts l = {0};
     int done = 0;
-    if (!words_ok(s, 1, 2)) return false;
-    if (s->n != 2 || !s->w[1].is_list || s->w[1].key || !s->w[1].n) return step_usage(s);
-    if (!find_loops(s, s->w[0].text, &l)) return false;
-    for (int k = 0; k < s->w[1].n; k++)
-        if (!find_buf(s, s->w[1].items[k])) return false;
+    const char *loop = s->step->u.pipeline.loop;
+    const struct word_list *bufs = &s->step->u.pipeline.bufs;
+    if (!find_loops(s, loop, &l)) return false;
+    for (int k = 0; k < bufs->n; k++)
+        if (!find_buf(s, bufs->v[k])) return false;
     for (int k = 0; k < l.n; k++) {
         struct pipe q = {.s = s, .loop = l.v[k]};
         for (struct stmt *t = l.v[k]->u.loop.body.first; t; t = t->next)
-            for (int j = 0; j < s->w[1].n; j++)
-                if (t->kind == S_ALLOC && !strcmp(t->u.alloc.buf->base, s->w[1].items[j]))
+            for (int j = 0; j < bufs->n; j++)
+                if (t->kind == S_ALLOC && !strcmp(t->u.alloc.buf->base, bufs->v[j]))
                     PUSH(&s->tmp, &q.bufs, t->u.alloc.buf);
         if (!q.bufs.n) continue;
-        if (q.bufs.n != s->w[1].n)
+        if (q.bufs.n != bufs->n)
             return step_refuse(s, "compute_at each of the buffers in this loop first",
-                               "not all of the buffers are allocated in `%s`", s->w[0].text);
+                               "not all of the buffers are allocated in `%s`", loop);
         if (!pipe_legal(&q)) return false;
         pipe_loop(&q);
         done++;
     }
     if (!done)
         return step_refuse(s, "compute_at the buffers in this loop first", "none of the buffers is allocated in `%s`",
-                           s->w[0].text);
+                           loop);
     return true;
 }

@@ -23,7 +23,8 @@ static bool shares(struct stmt *loop, int64_t *before, int64_t *all) {
     }
     return true;
 }
-static bool prefetch_in(struct step *s, struct stmt *at, struct stmt *ahead, const struct word *spread, expr load) {
+static bool prefetch_in(struct step_run *s, struct stmt *at, struct stmt *ahead, const struct word_list *spread,
+                        expr load) {
     struct ctx *c = s->c;
     struct buf *b = load->u.buf;
     struct vars inside = {0};
@@ -42,15 +43,15 @@ static bool prefetch_in(struct step *s, struct stmt *at, struct stmt *ahead, con
     expr base = x_addi(c, x_muli(c, x_addi(c, x_var(c, v), 1), panel), c0);
     for (int k = 0; k < n; k++) /* loops outside of `ahead` keep their part */
         if (!uses_any(s, t[k], &inside)) base = x_add(c, base, x_muli(c, t[k], co[k]));
-    for (int k = 0; spread && k < spread->n; k++) {
-        struct stmt *loop = around(at, spread->items[k]);
+    for (int k = 0; k < spread->n; k++) {
+        struct stmt *loop = around(at, spread->v[k]);
         int64_t before, all;
         if (!loop || loop == ahead || !encloses(ahead, loop))
-            return step_refuse(s, NULL, "`%s` is no loop between `%s` and `%s`", spread->items[k], v->name,
+            return step_refuse(s, NULL, "`%s` is no loop between `%s` and `%s`", spread->v[k], v->name,
                                at->u.loop.var->name);
         if (!shares(loop, &before, &all) || !mul_ok(count, all, &count) || count < 1)
             return step_refuse(s, "spread over loops with constant extents", "`%s` has a run-time extent",
-                               spread->items[k]);
+                               spread->v[k]);
         it = x_add(c, x_muli(c, it, all), x_addi(c, x_var(c, loop->u.loop.var), before));
     }
     int64_t each = line * count, lines;
@@ -68,22 +69,21 @@ static bool prefetch_in(struct step *s, struct stmt *at, struct stmt *ahead, con
     }
     return true;
 }
-bool apply_prefetch(struct step *s) {
+bool apply_prefetch(struct step_run *s) {
     struct stmts l = {0};
-    if (!words_ok(s, 3, 4)) return false;
-    if (s->n == 4 && (!s->w[3].is_list || s->w[3].key)) return step_usage(s);
-    if (!find_buf(s, s->w[0].text) || !find_loops(s, s->w[1].text, &l)) return false;
+    const char *buf = s->step->u.prefetch.buf, *at = s->step->u.prefetch.at, *further = s->step->u.prefetch.ahead;
+    if (!find_buf(s, buf) || !find_loops(s, at, &l)) return false;
     for (int k = 0; k < l.n; k++) {
         struct accesses a = {0};
-        struct stmt *ahead = around(l.v[k], s->w[2].text);
+        struct stmt *ahead = around(l.v[k], further);
         expr load = NULL;
         accesses_of(s, &l.v[k]->u.loop.body, &a);
         for (int j = 0; j < a.n && !load; j++)
-            if (a.v[j].load && !strcmp(a.v[j].buf->base, s->w[0].text)) load = a.v[j].load;
-        if (!load) return step_refuse(s, NULL, "`%s` does not read `%s`", s->w[1].text, s->w[0].text);
-        if (!ahead) return step_refuse(s, NULL, "`%s` is not inside of `%s`", s->w[1].text, s->w[2].text);
-        if (l.v[k]->u.loop.kind == LK_VECTOR) return step_refuse(s, NULL, "`%s` is a vector loop", s->w[1].text);
-        if (!prefetch_in(s, l.v[k], ahead, s->n == 4 ? &s->w[3] : NULL, load)) return false;
+            if (a.v[j].load && !strcmp(a.v[j].buf->base, buf)) load = a.v[j].load;
+        if (!load) return step_refuse(s, NULL, "`%s` does not read `%s`", at, buf);
+        if (!ahead) return step_refuse(s, NULL, "`%s` is not inside of `%s`", at, further);
+        if (l.v[k]->u.loop.kind == LK_VECTOR) return step_refuse(s, NULL, "`%s` is a vector loop", at);
+        if (!prefetch_in(s, l.v[k], ahead, &s->step->u.prefetch.spread, load)) return false;
     }
     return true;
 }

@@ -14,7 +14,7 @@ static bool const_ends(struct ctx *c, expr e, expr *lo, expr *hi) {
     *hi = x_int(c, h);
     return true;
 }
-static bool range_div(struct step *s, expr e, const struct vars *inner, expr *lo, expr *hi) {
+static bool range_div(struct step_run *s, expr e, const struct vars *inner, expr *lo, expr *hi) {
     struct ctx *c = s->c;
     expr l, h;
     int64_t by, a, b;
@@ -31,7 +31,7 @@ static bool range_div(struct step *s, expr e, const struct vars *inner, expr *lo
     *hi = x_int(c, whole ? floormod64(b, by) : by - 1);
     return true;
 }
-bool range_over(struct step *s, expr e, const struct vars *inner, expr *lo, expr *hi) {
+bool range_over(struct step_run *s, expr e, const struct vars *inner, expr *lo, expr *hi) {
     struct ctx *c = s->c;
     expr l, h, l2, h2;
     int64_t k0, a, b;
@@ -75,7 +75,7 @@ bool range_over(struct step *s, expr e, const struct vars *inner, expr *lo, expr
 }
 
 /* ---- facts from enclosing ifs */
-static bool implied(struct step *s, expr cond, bool truth, expr e) {
+static bool implied(struct step_run *s, expr cond, bool truth, expr e) {
     struct ctx *c = s->c;
     if (cond->op == X_NOT) return implied(s, cond->arg[0], !truth, e);
     if (cond->op == (truth ? X_AND : X_OR))
@@ -85,7 +85,7 @@ static bool implied(struct step *s, expr cond, bool truth, expr e) {
     if ((cond->op == X_LT) == truth) d = x_addi(c, d, -1); /* now d >= 0 holds */
     return x_proves_le(c, d, e);
 }
-bool holds_nonneg(struct step *s, const struct stmt *t, expr e) {
+bool holds_nonneg(struct step_run *s, const struct stmt *t, expr e) {
     if (x_proves_le(s->c, x_int(s->c, 0), e)) return true;
     for (const struct stmt *up = stmt_parent(t), *from = t; up; from = up, up = stmt_parent(up))
         if (up->kind == S_IF && implied(s, up->u.cond.cond, from->in == &up->u.cond.then, e)) return true;

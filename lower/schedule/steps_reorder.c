@@ -3,9 +3,10 @@
 #include "lower/schedule/steps_util.h"
 #include <string.h>
 
-static int position(struct step *s, const char *name) {
-    for (int k = 0; k < s->n; k++)
-        if (!strcmp(s->w[k].text, name)) return k;
+static int position(struct step_run *s, const char *name) {
+    const struct word_list *loops = &s->step->u.reorder.loops;
+    for (int k = 0; k < loops->n; k++)
+        if (!strcmp(loops->v[k], name)) return k;
     return -1;
 }
 struct pair {
@@ -16,7 +17,7 @@ struct pairs {
     int n, cap;
 };
 /* Accesses x (a store) and y of one buffer: does the order of iterations that meet survive exchanging the pairs? */
-static bool order_kept(struct step *s, const struct access *x, const struct access *y, const struct vars *moving,
+static bool order_kept(struct step_run *s, const struct access *x, const struct access *y, const struct vars *moving,
                        const struct pairs *inverted) {
     struct meet m = step_meet(s, x->idx, y->idx, x->n, moving);
     if (m.never) return true;
@@ -37,7 +38,7 @@ static bool order_kept(struct step *s, const struct access *x, const struct acce
     }
     return true;
 }
-static bool reorder_legal(struct step *s, const struct stmts *chain, const struct pairs *inverted) {
+static bool reorder_legal(struct step_run *s, const struct stmts *chain, const struct pairs *inverted) {
     struct block *top = &chain->v[0]->u.loop.body, *leaf = leaf_of(chain);
     struct stmt *bad = opaque_in(s, leaf);
     struct vars moving = {0};
@@ -56,7 +57,7 @@ static bool reorder_legal(struct step *s, const struct stmts *chain, const struc
     return true;
 }
 /* Permutes the named loops of the perfect nest below `head`. changed: it held two that were in another order. */
-static bool reorder_nest(struct step *s, struct stmt *head, int *found) {
+static bool reorder_nest(struct step_run *s, struct stmt *head, int *found) {
     struct stmts chain = {0};
     struct pairs inverted = {0};
     int at[64], n = 0;
@@ -103,7 +104,7 @@ static bool reorder_nest(struct step *s, struct stmt *head, int *found) {
     return true;
 }
 /* Named loops that enclose each other must now be in order: else something stood between them. */
-static bool in_order(struct step *s, struct stmt *t) {
+static bool in_order(struct step_run *s, struct stmt *t) {
     int p = position(s, t->u.loop.var->name);
     struct stmt *fork = NULL;
     for (struct stmt *up = stmt_parent(t), *from = t; up; from = up, up = stmt_parent(up)) {
@@ -117,14 +118,14 @@ static bool in_order(struct step *s, struct stmt *t) {
     }
     return true;
 }
-bool apply_reorder(struct step *s) {
+bool apply_reorder(struct step_run *s) {
     struct stmts all = {0};
     int found = 0;
-    if (!words_ok(s, 2, -1) || !words_ok(s, s->n, s->n)) return false;
-    for (int k = 0; k < s->n; k++) {
+    const struct word_list *loops = &s->step->u.reorder.loops;
+    for (int k = 0; k < loops->n; k++) {
         struct stmts l = {0};
-        if (position(s, s->w[k].text) != k) return step_refuse(s, NULL, "`%s` is named twice", s->w[k].text);
-        if (!find_loops(s, s->w[k].text, &l)) return false;
+        if (position(s, loops->v[k]) != k) return step_refuse(s, NULL, "`%s` is named twice", loops->v[k]);
+        if (!find_loops(s, loops->v[k], &l)) return false;
     }
     stmts_below(s, &s->p->body, &all);
     for (int k = 0; k < all.n; k++) { /* heads of perfect nests */

@@ -3,7 +3,7 @@
 #include "lower/schedule/steps_util.h"
 
 /* What is left of the reduction over `loop` behind its last whole group of f: one term after the other, in order. */
-static void add_rest(struct step *s, const struct pristine *p, int u, struct stmt *loop, int64_t f) {
+static void add_rest(struct step_run *s, const struct pristine *p, int u, struct stmt *loop, int64_t f) {
     struct ctx *c = s->c;
     const struct var *red = loop->u.loop.var,
                      *rest = var_new(c, loop_name(c, p->buf->base, "rest"), x_modi(c, red->extent, f));
@@ -24,25 +24,24 @@ static void add_rest(struct step *s, const struct pristine *p, int u, struct stm
     struct stmt *t = s_store(c, p->buf, idx, p->buf->nd, st->u.store.op, x_subst(c, st->u.store.value, &sub));
     stmt_insert_before(p->nest[u], loops_around(c, loops.v, loops.n, t));
 }
-bool apply_rfactor(struct step *s) {
+bool apply_rfactor(struct step_run *s) {
     struct ctx *c = s->c;
     struct pristine p;
-    int64_t f;
-    if (!words_ok(s, 4, 4)) return false;
-    if (!word_int(s->w[2].text, &f) || f < 1) return step_usage(s);
-    if (!free_name(s, s->w[3].text) || !find_pristine(s, s->w[0].text, true, &p)) return false;
-    const char *name = s->w[3].text;
+    int64_t f = s->step->u.rfactor.lanes;
+    const char *name = s->step->u.rfactor.name, *over = s->step->u.rfactor.loop;
+    if (f < 1) return step_usage(s);
+    if (!free_name(s, name) || !find_pristine(s, s->step->u.rfactor.buf, true, &p)) return false;
     struct buf *b = p.buf;
     if (p.n < 2) return step_refuse(s, NULL, "`%s` is no reduction", b->name);
     struct stmt *loop = NULL;
     int u = 1; /* the update that has the loop */
     for (int j = 1; j < p.n; j++)
         for (int k = 0; k < p.chain[j].n; k++)
-            if (!loop && is_named(p.chain[j].v[k], s->w[1].text)) loop = p.chain[j].v[k], u = j;
+            if (!loop && is_named(p.chain[j].v[k], over)) loop = p.chain[j].v[k], u = j;
     struct stmt *st = p.store[u];
     enum red_op op = update_op(st);
     bool fma = is_fma_update(st), real = dtype_is_float(dtype_value(b->type));
-    if (!loop) return step_refuse(s, NULL, "the reduction of `%s` has no loop `%s`", b->name, s->w[1].text);
+    if (!loop) return step_refuse(s, NULL, "the reduction of `%s` has no loop `%s`", b->name, over);
     const struct var *red = loop->u.loop.var;
     for (int d = 0; d < b->nd; d++)
         if (axis_var(&p, u, d) == red)

@@ -1,7 +1,7 @@
 /* The step scratch: what a kernel needs besides its operands and results, the caller provides. */
 #include "lower/schedule/steps_util.h"
 
-static struct stmt *alloc_of(struct step *s, const struct buf *b) {
+static struct stmt *alloc_of(struct step_run *s, const struct buf *b) {
     struct stmts all = {0};
     stmts_below(s, &s->p->body, &all);
     for (int k = 0; k < all.n; k++)
@@ -9,7 +9,7 @@ static struct stmt *alloc_of(struct step *s, const struct buf *b) {
     return NULL;
 }
 /* Parameters come first among the buffers. */
-static void params_first(struct step *s) {
+static void params_first(struct step_run *s) {
     struct proc *p = s->p;
     int n = 0;
     struct buf **v = NEWN(&s->c->arena, struct buf *, p->bufs.n + 1);
@@ -18,11 +18,12 @@ static void params_first(struct step *s) {
         if (p->bufs.v[i]->scope != SC_PARAM) v[n++] = p->bufs.v[i];
     p->bufs.v = v, p->bufs.n = p->bufs.cap = n;
 }
-bool apply_scratch(struct step *s) {
+bool apply_scratch(struct step_run *s) {
     struct buf **v;
     int n, params = s->p->params.n;
-    if (!words_ok(s, 1, 1) || !find_buf(s, s->w[0].text)) return false;
-    bufs_named(s, s->w[0].text, &v, &n);
+    const char *base = s->step->u.of.buf;
+    if (!find_buf(s, base)) return false;
+    bufs_named(s, base, &v, &n);
     for (int k = 0; k < n; k++) {
         struct stmt *alloc = alloc_of(s, v[k]);
         if (v[k]->scope != SC_ARENA || v[k]->fill || !alloc) continue; /* what is filled is filled where it is made */
@@ -36,7 +37,7 @@ bool apply_scratch(struct step *s) {
         stmt_remove(alloc);
     }
     if (s->p->params.n == params)
-        return step_refuse(s, NULL, "no `%s` is allocated in the arena, without a fill value", s->w[0].text);
+        return step_refuse(s, NULL, "no `%s` is allocated in the arena, without a fill value", base);
     params_first(s);
     return true;
 }

@@ -3,13 +3,13 @@
 #include "lower/schedule/steps_util.h"
 #include <string.h>
 
-static const struct sym *find_sym(struct step *s, const char *at, size_t n) {
+static const struct sym *find_sym(struct step_run *s, const char *at, size_t n) {
     for (int k = 0; k < s->p->syms.n; k++)
         if (strlen(s->p->syms.v[k]->name) == n && !strncmp(s->p->syms.v[k]->name, at, n)) return s->p->syms.v[k];
     return NULL;
 }
 /* The extent that all loops of that name have; it must not depend on other loops. */
-static expr find_extent(struct step *s, const char *name) {
+static expr find_extent(struct step_run *s, const char *name) {
     struct stmts all = {0};
     expr e = NULL;
     stmts_below(s, &s->p->body, &all);
@@ -22,12 +22,11 @@ static expr find_extent(struct step *s, const char *name) {
         if (all.v[k]->kind == S_FOR && x_uses_var(s->c, e, all.v[k]->u.loop.var)) return NULL;
     return e;
 }
-static expr parse_factor(struct step *s, const char **at) {
+static expr parse_factor(struct step_run *s, const char **at) {
     size_t n = strspn(*at, "0123456789");
     if (n && n < 18) {
-        int64_t v;
-        word_int(arena_printf(&s->tmp, "%.*s", (int)n, *at), &v);
-        *at += n;
+        int64_t v = 0;
+        for (; n--; ++*at) v = v * 10 + (**at - '0');
         return x_int(s->c, v);
     }
     bool of_loop = **at == '#';
@@ -43,7 +42,7 @@ static expr parse_factor(struct step *s, const char **at) {
     *at += n;
     return x_sym(s->c, y);
 }
-static expr parse_side(struct step *s, const char **at) {
+static expr parse_side(struct step_run *s, const char **at) {
     expr sum = x_int(s->c, 0);
     for (int sign = 1;; ++*at) {
         expr f = parse_factor(s, at);
@@ -58,7 +57,7 @@ static expr parse_side(struct step *s, const char **at) {
         sign = **at == '-' ? -1 : 1;
     }
 }
-static expr parse_cond(struct step *s, const char *at) {
+static expr parse_cond(struct step_run *s, const char *at) {
     static const struct {
         const char *t;
         enum xop op;
@@ -79,24 +78,25 @@ static expr parse_cond(struct step *s, const char *at) {
     }
 }
 /* `loop` and those in it become PREFIX.LOOP, so that steps can tell the copy from what it was copied from. */
-static void rename_loop(struct step *s, struct stmt *loop, const char *prefix) {
+static void rename_loop(struct step_run *s, struct stmt *loop, const char *prefix) {
     const struct var *old = loop->u.loop.var,
                      *v = var_new(s->c, internf(s->c->names, "%s.%s", prefix, old->name), old->extent);
     subst_var(s, &loop->u.loop.body, old, x_var(s->c, v));
     loop->u.loop.var = v;
 }
-bool apply_specialize(struct step *s) {
+bool apply_specialize(struct step_run *s) {
     struct ctx *c = s->c;
     struct stmts l = {0};
-    if (!words_ok(s, 3, 3) || !find_loops(s, s->w[0].text, &l)) return false;
-    expr cond = parse_cond(s, s->w[1].text);
+    const char *text = s->step->u.specialize.cond;
+    if (!find_loops(s, s->step->u.specialize.loop, &l)) return false;
+    expr cond = parse_cond(s, text);
     if (!cond)
         return step_refuse(s,
                            "a condition compares numbers, sizes of the kernel and extents of loops, without spaces: "
                            "7<M, M<=2*H+1&1<#y.m",
-                           "`%s` is no condition over the sizes of %s", s->w[1].text, s->p->name);
+                           "`%s` is no condition over the sizes of %s", text, s->p->name);
     if (cond->op == X_CONST)
-        return step_refuse(s, "leave the step out", "`%s` is %s for all sizes", s->w[1].text,
+        return step_refuse(s, "leave the step out", "`%s` is %s for all sizes", text,
                            x_is_true(cond) ? "true" : "false");
     for (int k = l.n - 1; k >= 0; k--) {
         struct stmt *t = l.v[k], *g = s_if(c, cond);
@@ -108,7 +108,7 @@ bool apply_specialize(struct step *s) {
         block_move(&g->u.cond.other, &copy);
         stmts_below(s, &g->u.cond.other, &all);
         for (int j = 0; j < all.n; j++)
-            if (all.v[j]->kind == S_FOR) rename_loop(s, all.v[j], s->w[2].text);
+            if (all.v[j]->kind == S_FOR) rename_loop(s, all.v[j], s->step->u.specialize.name);
     }
     return true;
 }

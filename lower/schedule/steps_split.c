@@ -1,21 +1,19 @@
 /* The steps split and cut: a loop becomes tiles, or a first and a second part. What is computed stays, and so does the
  * order, but for the tail `overlap`, which does some iterations twice. */
 #include "lower/schedule/steps_util.h"
-#include <string.h>
 
 /* ---- split */
-enum tail { TAIL_CUT, TAIL_CUT2, TAIL_GUARD, TAIL_OVERLAP };
 struct split {
-    struct step *s;
+    struct step_run *s;
     const char *outer, *inner;
     int64_t factor;
-    enum tail tail;
-    const struct word *sizes;
+    enum step_tail tail;
+    const struct tile_sizes *sizes;
     struct stmt *at;
 };
 
 /* `if v < n` around every store below b, so that nests stay perfect. */
-static bool guard_leaves(struct step *s, struct block *b, expr cond) {
+static bool guard_leaves(struct step_run *s, struct block *b, expr cond) {
     struct stmts all = {0};
     stmts_below(s, b, &all);
     for (int k = 0; k < all.n; k++) {
@@ -32,7 +30,7 @@ static bool guard_leaves(struct step *s, struct block *b, expr cond) {
     return true;
 }
 /* Puts `count` tiles of size f in front of the loop that is split; iteration = tile * f + base + inner. */
-static bool split_piece(struct split *q, expr count, int64_t f, expr base, enum tail how) {
+static bool split_piece(struct split *q, expr count, int64_t f, expr base, enum step_tail how) {
     struct ctx *c = q->s->c;
     struct stmt *old = q->at;
     expr n = old->u.loop.var->extent;
@@ -53,7 +51,7 @@ static bool split_piece(struct split *q, expr count, int64_t f, expr base, enum 
 }
 /* The last tile starts early and does some iterations twice: they must give the same again. */
 static bool can_repeat(struct split *q) {
-    struct step *s = q->s;
+    struct step_run *s = q->s;
     struct stmt *loop = q->at, *bad = opaque_in(s, &loop->u.loop.body);
     const char *name = loop->u.loop.var->name;
     struct accesses a = {0};
@@ -77,39 +75,32 @@ static bool can_repeat(struct split *q) {
     }
     return true;
 }
-/* SIZE or SIZE*COUNT. */
-static bool tiles_of(struct step *s, const char *item, int64_t *size, int64_t *count) {
-    const char *star = strchr(item, '*');
-    *count = 1;
-    if (star && (!word_int(star + 1, count) || *count < 1)) return false;
-    if (star) item = internf(s->c->names, "%.*s", (int)(star - item), item);
-    return word_int(item, size) && *size > 0;
-}
 static bool split_sizes(struct split *q) {
-    struct step *s = q->s;
-    const struct word *w = q->sizes;
-    int64_t n, sum = 0, f, many, cells, next, same;
+    struct step_run *s = q->s;
+    const struct tile_sizes *w = q->sizes;
+    int64_t n, sum = 0, cells;
     const char *name = q->at->u.loop.var->name;
     if (!x_is_int(q->at->u.loop.var->extent, &n))
         return step_refuse(s, "use a factor with cut2, guard or overlap",
                            "sizes need a constant extent; that of `%s` is not", name);
     for (int k = 0; k < w->n; k++)
-        if (!tiles_of(s, w->items[k], &f, &many) || !mul_ok(f, many, &cells) || !add_ok(sum, cells, &sum))
-            return step_refuse(s, NULL, "`%s` is no size of a tile", w->items[k]);
+        if (!mul_ok(w->v[k].size, w->v[k].count, &cells) || !add_ok(sum, cells, &sum))
+            return step_refuse(s, NULL, "`%lld*%lld` is no size of a tile", (long long)w->v[k].size,
+                               (long long)w->v[k].count);
     if (sum != n)
         return step_refuse(s, "the sizes of all tiles add up to the extent",
                            "sizes add up to %lld, but `%s` runs to %lld", (long long)sum, name, (long long)n);
     int64_t base = 0;
     for (int k = 0; k < w->n; k++) {
-        tiles_of(s, w->items[k], &f, &same);
-        for (; k + 1 < w->n && tiles_of(s, w->items[k + 1], &next, &many) && next == f; k++) same += many;
+        int64_t f = w->v[k].size, same = w->v[k].count;
+        for (; k + 1 < w->n && w->v[k + 1].size == f; k++) same += w->v[k + 1].count;
         if (!split_piece(q, x_int(s->c, same), f, x_int(s->c, base), TAIL_CUT)) return false;
         base += same * f;
     }
     return true;
 }
 static bool split_one(struct split *q) {
-    struct step *s = q->s;
+    struct step_run *s = q->s;
     struct ctx *c = s->c;
     expr n = q->at->u.loop.var->extent, zero = x_int(c, 0);
     int64_t f = q->factor, k;
@@ -117,11 +108,11 @@ static bool split_one(struct split *q) {
     if (q->sizes) return split_sizes(q);
     bool constant = x_is_int(n, &k);
     if (x_is(x_modi(c, n, f), 0)) return (constant && k < 1) || split_piece(q, x_divi(c, n, f), f, zero, TAIL_CUT);
-    if (constant && q->tail == TAIL_CUT) {
+    if (constant && q->tail <= TAIL_CUT) {
         if (k / f && !split_piece(q, x_int(c, k / f), f, zero, TAIL_CUT)) return false;
         return split_piece(q, x_int(c, 1), k % f, x_int(c, k / f * f), TAIL_CUT);
     }
-    if (q->tail == TAIL_CUT)
+    if (q->tail <= TAIL_CUT)
         return step_refuse(s, "say what to do with the rest: cut2, guard or overlap",
                            "`%s` runs to a run-time extent that is no known multiple of %lld", name, (long long)f);
     expr up = x_divi(c, x_addi(c, n, f - 1), f);
@@ -139,57 +130,52 @@ static bool split_one(struct split *q) {
     }
     return true;
 }
-bool apply_split(struct step *s) {
-    static const char *const tails[] = {"cut", "cut2", "guard", "overlap"};
-    struct split q = {.s = s, .sizes = word_key(s, "sizes")};
+static bool split_all(struct split *q, const char *name) {
+    struct step_run *s = q->s;
     struct stmts l = {0};
-    int at = 1;
-    if (!words_ok(s, 3, q.sizes ? 4 : 5)) return false;
-    if (q.sizes) {
-        if (!q.sizes->is_list || s->n != 4 || s->w[3].key == NULL) return step_usage(s);
-    } else {
-        if (s->n < 4 || !words_ok(s, 4, 5) || !word_int(s->w[at++].text, &q.factor)) return step_usage(s);
-        if (q.factor < 1) return step_refuse(s, NULL, "the factor must be at least 1");
-    }
-    q.outer = s->w[at++].text;
-    q.inner = s->w[at++].text;
-    if (!q.sizes && s->n == 5) {
-        int k = 0;
-        while (k < 4 && (!s->w[4].text || strcmp(s->w[4].text, tails[k]))) k++;
-        if (k == 4) return step_usage(s);
-        q.tail = (enum tail)k;
-    }
-    if (!find_loops(s, s->w[0].text, &l)) return false;
+    if (!find_loops(s, name, &l)) return false;
     for (int k = l.n - 1; k >= 0; k--) { /* inner ones first: the bodies of outer ones are copied */
-        q.at = l.v[k];
-        if (q.at->u.loop.kind != LK_SERIAL && q.at->u.loop.kind != LK_PARALLEL && q.at->u.loop.kind != LK_UNROLL)
-            return step_refuse(s, "split before kind", "`%s` is a %s loop already", s->w[0].text,
-                               loop_kind_name(q.at->u.loop.kind));
-        if (q.at->u.loop.piped) return step_refuse(s, "split before pipeline", "`%s` is pipelined", s->w[0].text);
-        if (q.at->u.loop.kind == LK_PARALLEL && q.tail == TAIL_OVERLAP)
-            return step_refuse(s, "use cut2 or guard", "iterations of the parallel loop `%s` would overlap",
-                               s->w[0].text);
-        if (!split_one(&q)) return false;
-        stmt_remove(q.at);
+        q->at = l.v[k];
+        if (q->at->u.loop.kind != LK_SERIAL && q->at->u.loop.kind != LK_PARALLEL && q->at->u.loop.kind != LK_UNROLL)
+            return step_refuse(s, "split before kind", "`%s` is a %s loop already", name,
+                               loop_kind_name(q->at->u.loop.kind));
+        if (q->at->u.loop.piped) return step_refuse(s, "split before pipeline", "`%s` is pipelined", name);
+        if (q->at->u.loop.kind == LK_PARALLEL && q->tail == TAIL_OVERLAP)
+            return step_refuse(s, "use cut2 or guard", "iterations of the parallel loop `%s` would overlap", name);
+        if (!split_one(q)) return false;
+        stmt_remove(q->at);
     }
     return true;
 }
+bool apply_split(struct step_run *s) {
+    struct split q = {.s = s,
+                      .outer = s->step->u.split.outer,
+                      .inner = s->step->u.split.inner,
+                      .factor = s->step->u.split.factor,
+                      .tail = s->step->u.split.tail};
+    if (q.factor < 1) return step_refuse(s, NULL, "the factor must be at least 1");
+    return split_all(&q, s->step->u.split.loop);
+}
+bool apply_tiles(struct step_run *s) {
+    struct split q = {
+        .s = s, .outer = s->step->u.tiles.outer, .inner = s->step->u.tiles.inner, .sizes = &s->step->u.tiles.sizes};
+    return split_all(&q, s->step->u.tiles.loop);
+}
 
 /* ---- cut */
-bool apply_cut(struct step *s) {
+bool apply_cut(struct step_run *s) {
     struct ctx *c = s->c;
     struct stmts l = {0};
-    int64_t at, n;
-    if (!words_ok(s, 2, 2)) return false;
-    if (!word_int(s->w[1].text, &at) || !at) return step_usage(s);
-    if (!find_loops(s, s->w[0].text, &l)) return false;
+    int64_t at = s->step->u.cut.n, n;
+    const char *loop = s->step->u.cut.loop;
+    if (!at) return step_usage(s);
+    if (!find_loops(s, loop, &l)) return false;
     for (int k = l.n - 1; k >= 0; k--) {
         struct stmt *t = l.v[k];
         expr e = t->u.loop.var->extent;
-        if (t->u.loop.piped) return step_refuse(s, "cut before pipeline", "`%s` is pipelined", s->w[0].text);
+        if (t->u.loop.piped) return step_refuse(s, "cut before pipeline", "`%s` is pipelined", loop);
         if (t->u.loop.kind == LK_VECTOR || t->u.loop.kind >= LK_BLOCK_X)
-            return step_refuse(s, "cut before kind", "`%s` is a %s loop already", s->w[0].text,
-                               loop_kind_name(t->u.loop.kind));
+            return step_refuse(s, "cut before kind", "`%s` is a %s loop already", loop, loop_kind_name(t->u.loop.kind));
         if (x_is_int(e, &n) && (at > 0 ? at >= n : -at >= n)) continue; /* one part would be empty */
         expr first = at > 0 ? x_min(c, x_int(c, at), e) : x_max(c, x_addi(c, e, at), x_int(c, 0));
         const struct var *a = var_new(c, t->u.loop.var->name, first),

@@ -10,7 +10,7 @@ struct bound {
     expr off;
 };
 struct match {
-    struct step *s;
+    struct step_run *s;
     const struct instr_row *row;
     struct proc *body;          /* the row's, parsed */
     struct stmts pattern, nest; /* loops */
@@ -68,7 +68,7 @@ static bool in_place_ok(struct match *m, int out) {
     return true;
 }
 static bool matches(struct match *m, struct stmt *loop) {
-    struct step *s = m->s;
+    struct step_run *s = m->s;
     m->nest = (struct stmts){0};
     memset(m->holes, 0, sizeof m->holes);
     chain_of(s, loop, &m->nest);
@@ -100,7 +100,7 @@ static void replace(struct match *m, struct stmt *loop) {
     block_append(&t->u.instr.body, loop);
 }
 static bool parse_row(struct match *m) {
-    struct step *s = m->s;
+    struct step_run *s = m->s;
     const struct instr_row *row = m->row;
     struct module *mod = loop_parse(s->c, row->body, strlen(row->body), row->name);
     if (!mod) return step_refuse(s, NULL, "the body of instruction `%s` cannot be read", row->name);
@@ -113,7 +113,7 @@ static bool parse_row(struct match *m) {
         return step_refuse(s, NULL, "the body of instruction `%s` is not a perfect nest around one store", row->name);
     return true;
 }
-bool tensorize_with(struct step *s, const struct instr_row *row) {
+bool tensorize_with(struct step_run *s, const struct instr_row *row) {
     struct match m = {.s = s, .row = row};
     struct stmts all = {0};
     int done = 0;
@@ -135,9 +135,9 @@ bool tensorize_with(struct step *s, const struct instr_row *row) {
     return true;
 }
 
-bool apply_tensorize(struct step *s) {
-    if (!words_ok(s, 1, 1)) return false;
-    const struct instr_row *row = instr_by_name(s->w[0].text);
-    if (!row) return step_refuse(s, NULL, "no target has an instruction `%s`", s->w[0].text);
+bool apply_tensorize(struct step_run *s) {
+    const char *name = s->step->u.tensorize.instr;
+    const struct instr_row *row = instr_by_name(name);
+    if (!row) return step_refuse(s, NULL, "no target has an instruction `%s`", name);
     return tensorize_with(s, row);
 }

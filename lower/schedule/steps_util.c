@@ -1,12 +1,11 @@
-/* Helpers of the schedule steps: words, refusal, finding loops and stages, accesses. The question whether two
+/* Helpers of the schedule steps: refusal, finding loops and stages, accesses. The question whether two
  * iterations meet in one cell, on which most legality tests rest, is answered in ir/loop/dependence.c. */
 #include "lower/schedule/steps_util.h"
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- refusing, words */
-bool step_refuse(struct step *s, const char *help, const char *fmt, ...) {
+/* ---- refusing */
+bool step_refuse(struct step_run *s, const char *help, const char *fmt, ...) {
     struct text t = {0};
     va_list ap;
     va_start(ap, fmt);
@@ -17,32 +16,10 @@ bool step_refuse(struct step *s, const char *help, const char *fmt, ...) {
     text_free(&t);
     return false;
 }
-bool step_usage(struct step *s) {
-    return step_refuse(s, arena_printf(&s->c->arena, "usage: %s %s", s->row->name, s->row->args),
-                       "words missing, too many, or not understood");
-}
-bool word_int(const char *t, int64_t *v) {
-    char *end;
-    errno = 0;
-    long long x = strtoll(t, &end, 10);
-    *v = x;
-    return *t && *t != ' ' && !*end && !errno;
-}
-const struct word *word_key(const struct step *s, const char *key) {
-    for (int k = 0; k < s->n; k++)
-        if (s->w[k].key && !strcmp(s->w[k].key, key)) return &s->w[k];
-    return NULL;
-}
-bool words_ok(struct step *s, int n, int most) {
-    int plain = 0;
-    while (plain < s->n && !s->w[plain].key && !s->w[plain].is_list) plain++;
-    if (plain < n || (most >= 0 && s->n > most)) return step_usage(s);
-    return true;
-}
 
 /* ---- finding */
 struct collector {
-    struct step *s;
+    struct step_run *s;
     struct stmts *out;
 };
 static bool collect_stmt(void *env, struct stmt *t) {
@@ -50,11 +27,11 @@ static bool collect_stmt(void *env, struct stmt *t) {
     PUSH(&k->s->tmp, k->out, t);
     return true;
 }
-void stmts_below(struct step *s, struct block *b, struct stmts *out) {
+void stmts_below(struct step_run *s, struct block *b, struct stmts *out) {
     struct collector k = {s, out};
     walk(b, collect_stmt, &k);
 }
-void stmts_from(struct step *s, struct stmt *t, struct stmts *out) {
+void stmts_from(struct step_run *s, struct stmt *t, struct stmts *out) {
     struct block *sub[2];
     PUSH(&s->tmp, out, t);
     for (int k = 0, n = stmt_blocks(t, sub); k < n; k++) stmts_below(s, sub[k], out);
@@ -70,7 +47,7 @@ bool stmt_names(const struct stmt *t, const struct buf *b) {
 }
 bool is_named(const struct stmt *t, const char *name) { return t->kind == S_FOR && !strcmp(t->u.loop.var->name, name); }
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-bool find_loops(struct step *s, const char *name, struct stmts *out) {
+bool find_loops(struct step_run *s, const char *name, struct stmts *out) {
     struct stmts all = {0};
     VEC(const char *) names = {0};
     stmts_below(s, &s->p->body, &all);
@@ -89,7 +66,7 @@ bool find_loops(struct step *s, const char *name, struct stmts *out) {
     text_free(&t);
     return false;
 }
-void bufs_named(struct step *s, const char *base, struct buf ***v, int *n) {
+void bufs_named(struct step_run *s, const char *base, struct buf ***v, int *n) {
     struct {
         struct buf **v;
         int n, cap;
@@ -99,7 +76,7 @@ void bufs_named(struct step *s, const char *base, struct buf ***v, int *n) {
     *v = r.v;
     *n = r.n;
 }
-struct buf *find_buf(struct step *s, const char *base) {
+struct buf *find_buf(struct step_run *s, const char *base) {
     struct buf **v;
     int n;
     bufs_named(s, base, &v, &n);
@@ -112,7 +89,7 @@ struct buf *find_buf(struct step *s, const char *base) {
     text_free(&t);
     return NULL;
 }
-void chain_of(struct step *s, struct stmt *loop, struct stmts *out) {
+void chain_of(struct step_run *s, struct stmt *loop, struct stmts *out) {
     for (struct stmt *t = loop;; t = t->u.loop.body.first) {
         PUSH(&s->tmp, out, t);
         struct stmt *b = t->u.loop.body.first;
@@ -135,18 +112,18 @@ const char *tail_name(const char *loop) {
     const char *dot = strrchr(loop, '.');
     return dot ? dot + 1 : loop;
 }
-void vars_below(struct step *s, struct block *b, struct vars *out) {
+void vars_below(struct step_run *s, struct block *b, struct vars *out) {
     struct stmts all = {0};
     stmts_below(s, b, &all);
     for (int k = 0; k < all.n; k++)
         if (all.v[k]->kind == S_FOR) PUSH(&s->tmp, out, all.v[k]->u.loop.var);
 }
 static bool not_in(void *env, expr e) { return !(e->op == X_VAR && has_var(env, e->u.var)); }
-bool uses_any(struct step *s, expr e, const struct vars *l) {
+bool uses_any(struct step_run *s, expr e, const struct vars *l) {
     (void)s;
     return l->n && !x_visit(e, not_in, (void *)l);
 }
-void subst_var(struct step *s, struct block *b, const struct var *v, expr by) {
+void subst_var(struct step_run *s, struct block *b, const struct var *v, expr by) {
     struct subst sub = {{.arena = &s->tmp}};
     map_put(&sub.map, PKEY(v), (void *)by);
     subst_block(s->c, b, &sub);
@@ -158,7 +135,7 @@ int param_of(const struct proc *p, const struct buf *b) {
         if (p->params.v[k].buf == b) return k;
     return -1;
 }
-bool only_accessed(struct step *s, const struct buf *b) {
+bool only_accessed(struct step_run *s, const struct buf *b) {
     struct stmts all = {0};
     stmts_below(s, &s->p->body, &all);
     for (int k = 0; k < all.n; k++) {
@@ -169,7 +146,7 @@ bool only_accessed(struct step *s, const struct buf *b) {
     }
     return true;
 }
-bool free_name(struct step *s, const char *name) {
+bool free_name(struct step_run *s, const char *name) {
     struct buf **v;
     int n;
     bufs_named(s, name, &v, &n);
@@ -201,7 +178,7 @@ bool is_fma_update(const struct stmt *t) {
 enum red_op update_op(const struct stmt *t) { return is_fma_update(t) ? RED_SUM : t->u.store.op; }
 
 struct gather {
-    struct step *s;
+    struct step_run *s;
     struct stmt *t;
     struct accesses *out;
 };
@@ -214,7 +191,7 @@ static bool gather_load(void *env, expr e) {
     return true;
 }
 static void gather_expr(void *env, expr *e) { x_visit(*e, gather_load, env); }
-static void accesses_at(struct step *s, struct stmt *t, struct accesses *out) {
+static void accesses_at(struct step_run *s, struct stmt *t, struct accesses *out) {
     struct gather g = {s, t, out};
     if (t->kind != S_STORE) {
         stmt_exprs(t, gather_expr, &g);
@@ -231,24 +208,24 @@ static void accesses_at(struct step *s, struct stmt *t, struct accesses *out) {
         x_visit(v, gather_load, &g);
     }
 }
-void accesses_in(struct step *s, struct stmt *t, struct accesses *out) {
+void accesses_in(struct step_run *s, struct stmt *t, struct accesses *out) {
     struct stmts all = {0};
     stmts_from(s, t, &all);
     for (int k = 0; k < all.n; k++) accesses_at(s, all.v[k], out);
 }
-void accesses_of(struct step *s, struct block *b, struct accesses *out) {
+void accesses_of(struct step_run *s, struct block *b, struct accesses *out) {
     struct stmts all = {0};
     stmts_below(s, b, &all);
     for (int k = 0; k < all.n; k++) accesses_at(s, all.v[k], out);
 }
-bool allocated_in(struct step *s, struct block *b, const struct buf *buf) {
+bool allocated_in(struct step_run *s, struct block *b, const struct buf *buf) {
     struct stmts all = {0};
     stmts_below(s, b, &all);
     for (int k = 0; k < all.n; k++)
         if (all.v[k]->kind == S_ALLOC && all.v[k]->u.alloc.buf == buf) return true;
     return false;
 }
-bool loads_buf(struct step *s, struct stmt *t, const struct buf *buf) {
+bool loads_buf(struct step_run *s, struct stmt *t, const struct buf *buf) {
     struct accesses a = {0};
     accesses_in(s, t, &a);
     for (int k = 0; k < a.n; k++)
@@ -265,7 +242,7 @@ const char *stmt_what(const struct stmt *t) {
         [S_COMMENT] = "a comment"};
     return what[t->kind];
 }
-struct stmt *opaque_in(struct step *s, struct block *b) {
+struct stmt *opaque_in(struct step_run *s, struct block *b) {
     struct stmts all = {0};
     stmts_below(s, b, &all);
     for (int k = 0; k < all.n; k++) switch (all.v[k]->kind) {
@@ -281,7 +258,7 @@ struct stmt *opaque_in(struct step *s, struct block *b) {
     return NULL;
 }
 
-struct meet step_meet(struct step *s, const expr *a, const expr *b, int n, const struct vars *moving) {
+struct meet step_meet(struct step_run *s, const expr *a, const expr *b, int n, const struct vars *moving) {
     struct iterations q = {.c = s->c, .tmp = &s->tmp, .moving = *moving};
     return cells_meet(&q, a, b, n);
 }
@@ -291,7 +268,7 @@ expr *exprs_copy(struct ctx *c, const expr *v, int n) {
     return n ? arena_copy(&c->arena, v, (size_t)n * sizeof *v) : NEWN(&c->arena, expr, 1);
 }
 struct mapper {
-    struct step *s;
+    struct step_run *s;
     struct buf *from;
     load_fn fn;
     void *env;
@@ -304,7 +281,7 @@ static expr map_load_node(void *env, expr e) {
     for (int k = 0; k < n; k++) idx[k] = x_map(m->s->c, e->arg[k], map_load_node, m);
     return m->fn(m->env, m->from, idx, n, e->has_fill ? e->arg[n] : NULL);
 }
-void map_loads(struct step *s, struct block *b, struct buf *from, load_fn fn, void *env) {
+void map_loads(struct step_run *s, struct block *b, struct buf *from, load_fn fn, void *env) {
     struct mapper m = {s, from, fn, env};
     map_exprs(s->c, b, map_load_node, &m);
 }
@@ -312,13 +289,13 @@ static void map_one(void *env, expr *e) {
     struct mapper *m = env;
     *e = x_map(m->s->c, *e, map_load_node, m);
 }
-void map_loads_in(struct step *s, struct stmt *t, struct buf *from, load_fn fn, void *env) {
+void map_loads_in(struct step_run *s, struct stmt *t, struct buf *from, load_fn fn, void *env) {
     struct mapper m = {s, from, fn, env};
     struct stmts all = {0};
     stmts_from(s, t, &all);
     for (int k = 0; k < all.n; k++) stmt_exprs(all.v[k], map_one, &m);
 }
-expr map_loads_expr(struct step *s, expr e, struct buf *from, load_fn fn, void *env) {
+expr map_loads_expr(struct step_run *s, expr e, struct buf *from, load_fn fn, void *env) {
     struct mapper m = {s, from, fn, env};
     return x_map(s->c, e, map_load_node, &m);
 }
@@ -335,7 +312,7 @@ struct stmt *loops_around(struct ctx *c, const struct var *const *vars, int n, s
     }
     return leaf;
 }
-void drop_buf(struct step *s, struct buf *b) {
+void drop_buf(struct step_run *s, struct buf *b) {
     for (struct stmt *t = s->p->body.first, *next; t; t = next) {
         next = t->next;
         if ((t->kind == S_ALLOC || t->kind == S_FREE) && t->u.alloc.buf == b) stmt_remove(t);
@@ -348,7 +325,7 @@ void copy_idx(struct ctx *c, struct stmt *t, const expr *idx, int n) {
 }
 
 /* ---- pristine stages */
-static bool pristine_nest(struct step *s, struct pristine *p, int k, const char *name) {
+static bool pristine_nest(struct step_run *s, struct pristine *p, int k, const char *name) {
     struct stmt *t = p->nest[k];
     const char *outside_in =
         "schedule consumers before producers: a producer is moved while it is still one plain nest";
@@ -363,7 +340,7 @@ static bool pristine_nest(struct step *s, struct pristine *p, int k, const char 
     p->store[k] = t;
     return true;
 }
-static bool plain_axes_of(struct step *s, const struct pristine *p, int k) {
+static bool plain_axes_of(struct step_run *s, const struct pristine *p, int k) {
     struct vars seen = {0};
     for (int d = 0; d < p->store[k]->u.store.n; d++) {
         expr e = p->store[k]->u.store.idx[d];
@@ -380,7 +357,7 @@ static bool plain_axes_of(struct step *s, const struct pristine *p, int k) {
     }
     return true;
 }
-bool find_pristine(struct step *s, const char *name, bool plain, struct pristine *out) {
+bool find_pristine(struct step_run *s, const char *name, bool plain, struct pristine *out) {
     *out = (struct pristine){0};
     struct buf **v;
     int n;
@@ -414,7 +391,7 @@ bool find_pristine(struct step *s, const char *name, bool plain, struct pristine
             name);
     return true;
 }
-bool inputs_stable(struct step *s, const struct pristine *p, struct stmt *upto) {
+bool inputs_stable(struct step_run *s, const struct pristine *p, struct stmt *upto) {
     struct accesses a = {0};
     for (int k = 0; k < p->n; k++) accesses_in(s, p->nest[k], &a);
     for (int k = 0; k < a.n; k++) {
@@ -428,7 +405,7 @@ bool inputs_stable(struct step *s, const struct pristine *p, struct stmt *upto) 
     }
     return true;
 }
-bool only_loads(struct step *s, const struct buf *b) {
+bool only_loads(struct step_run *s, const struct buf *b) {
     struct stmts all = {0};
     stmts_below(s, &s->p->body, &all);
     for (int k = 0; k < all.n; k++) {

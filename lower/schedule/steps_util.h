@@ -1,36 +1,24 @@
-/* What the steps share: the words of a step, refusal, finding loops, chains and accesses, and the test whether two
- * iterations can meet in one cell (ir/loop/dependence.h). Private to lower/schedule. */
+/* What the steps share: a step that is being applied, refusal, finding loops, chains and accesses, and the test whether
+ * two iterations can meet in one cell (ir/loop/dependence.h). Private to lower/schedule. */
 #ifndef NN_LOWER_SCHEDULE_STEPS_UTIL_H
 #define NN_LOWER_SCHEDULE_STEPS_UTIL_H
 #include "ir/base/checked.h"
 #include "ir/loop/dependence.h"
 #include "lower/schedule/steps.h"
 
-/* A word of a step:  name  |  key=value  |  [a b c]  |  key=[a b c] */
-struct word {
-    const char *key, *text;
-    bool is_list;
-    int n;
-    const char **items;
-};
-struct step {
+/* A step that is being applied. */
+struct step_run {
     struct ctx *c;
     struct proc *p;
-    const struct step_row *row;
-    const char *line; /* normalised text */
-    struct word *w;   /* without the step's name */
-    int n;
+    const struct step *step;
+    const char *line;  /* its text */
     struct arena tmp;  /* freed when the step is done */
     bool reassociates; /* this application changed the order of a float sum */
 };
 /* Records E_STEP with the step's text; returns false. The caller's changes are rolled back. */
-bool step_refuse(struct step *s, const char *help, const char *fmt, ...) NN_PRINTF(3, 4);
-/* "usage: split L ..." */
-bool step_usage(struct step *s);
-bool word_int(const char *t, int64_t *v);
-const struct word *word_key(const struct step *s, const char *key); /* key=..., NULL if absent */
-/* The positional words 0 .. n-1 exist, are plain, and (count_max < 0: any) there are at most count_max. */
-bool words_ok(struct step *s, int n, int count_max);
+bool step_refuse(struct step_run *s, const char *help, const char *fmt, ...) NN_PRINTF(3, 4);
+/* "usage: split LOOP ..." */
+bool step_usage(struct step_run *s);
 
 struct stmts {
     struct stmt **v;
@@ -42,21 +30,21 @@ struct exprs {
 };
 
 /* ---- finding */
-void stmts_below(struct step *s, struct block *b, struct stmts *out);       /* every statement below b, parents first */
-void stmts_from(struct step *s, struct stmt *t, struct stmts *out);         /* t and every statement below it */
-bool is_named(const struct stmt *t, const char *name);                      /* a loop of that name */
-bool find_loops(struct step *s, const char *name, struct stmts *out);       /* refuses if there is none */
-struct buf *find_buf(struct step *s, const char *base);                     /* refuses if there is none */
-void bufs_named(struct step *s, const char *base, struct buf ***v, int *n); /* all instances */
+void stmts_below(struct step_run *s, struct block *b, struct stmts *out); /* every statement below b, parents first */
+void stmts_from(struct step_run *s, struct stmt *t, struct stmts *out);   /* t and every statement below it */
+bool is_named(const struct stmt *t, const char *name);                    /* a loop of that name */
+bool find_loops(struct step_run *s, const char *name, struct stmts *out); /* refuses if there is none */
+struct buf *find_buf(struct step_run *s, const char *base);               /* refuses if there is none */
+void bufs_named(struct step_run *s, const char *base, struct buf ***v, int *n); /* all instances */
 /* The loops of the perfect nest that starts at `loop`; the last one's body is the leaf body. */
-void chain_of(struct step *s, struct stmt *loop, struct stmts *out);
+void chain_of(struct step_run *s, struct stmt *loop, struct stmts *out);
 struct block *leaf_of(const struct stmts *chain);
-bool encloses(const struct stmt *outer, const struct stmt *inner);  /* or equal */
-struct stmt *top_of(struct stmt *t);                                /* ancestor in the procedure's body */
-const char *tail_name(const char *loop);                            /* "acc.oc" -> "oc" */
-void vars_below(struct step *s, struct block *b, struct vars *out); /* variables of all loops in b */
-bool uses_any(struct step *s, expr e, const struct vars *l);
-void subst_var(struct step *s, struct block *b, const struct var *v, expr by);
+bool encloses(const struct stmt *outer, const struct stmt *inner);      /* or equal */
+struct stmt *top_of(struct stmt *t);                                    /* ancestor in the procedure's body */
+const char *tail_name(const char *loop);                                /* "acc.oc" -> "oc" */
+void vars_below(struct step_run *s, struct block *b, struct vars *out); /* variables of all loops in b */
+bool uses_any(struct step_run *s, expr e, const struct vars *l);
+void subst_var(struct step_run *s, struct block *b, const struct var *v, expr by);
 
 /* ---- accesses */
 /* A store that updates its own cell: `x[i] op= v`, or `x[i] = fma(a, b, x[i])`, which is a sum. RED_NONE: plain. */
@@ -76,30 +64,30 @@ struct accesses {
     int n, cap;
 };
 /* Stores and loads below b (loads of an update's own cell are part of its store). */
-void accesses_of(struct step *s, struct block *b, struct accesses *out);
-void accesses_in(struct step *s, struct stmt *t, struct accesses *out);
-bool allocated_in(struct step *s, struct block *b, const struct buf *buf);
-bool loads_buf(struct step *s, struct stmt *t, const struct buf *buf); /* a load, anywhere below */
+void accesses_of(struct step_run *s, struct block *b, struct accesses *out);
+void accesses_in(struct step_run *s, struct stmt *t, struct accesses *out);
+bool allocated_in(struct step_run *s, struct block *b, const struct buf *buf);
+bool loads_buf(struct step_run *s, struct stmt *t, const struct buf *buf); /* a load, anywhere below */
 /* A statement below b that steps cannot reason about (call, while, swap, barrier ...), or NULL. */
-struct stmt *opaque_in(struct step *s, struct block *b);
+struct stmt *opaque_in(struct step_run *s, struct block *b);
 /* Does t use b as a whole, by its name, not by cells as loads and stores do? */
 bool stmt_names(const struct stmt *t, const struct buf *b);
 const char *stmt_what(const struct stmt *t);
 
 /* Two iterations that differ in `moving` touch cell a and cell b: what follows if that is one cell? */
-struct meet step_meet(struct step *s, const expr *a, const expr *b, int n, const struct vars *moving);
+struct meet step_meet(struct step_run *s, const expr *a, const expr *b, int n, const struct vars *moving);
 /* Ends of e while the variables `inner` run, as expressions over the others. false: not bounded so. */
-bool range_over(struct step *s, expr e, const struct vars *inner, expr *lo, expr *hi);
+bool range_over(struct step_run *s, expr e, const struct vars *inner, expr *lo, expr *hi);
 /* What the `if`s around t say: is e >= 0 for certain there? */
-bool holds_nonneg(struct step *s, const struct stmt *t, expr e);
+bool holds_nonneg(struct step_run *s, const struct stmt *t, expr e);
 
 /* ---- building */
 expr *exprs_copy(struct ctx *c, const expr *v, int n);
 /* Replaces loads of `from` below b: fn gets the load with its indices already rebuilt. */
 typedef expr (*load_fn)(void *env, struct buf *from, expr *idx, int n, expr fill);
-void map_loads(struct step *s, struct block *b, struct buf *from, load_fn fn, void *env);
-void map_loads_in(struct step *s, struct stmt *t, struct buf *from, load_fn fn, void *env);
-expr map_loads_expr(struct step *s, expr e, struct buf *from, load_fn fn, void *env);
+void map_loads(struct step_run *s, struct block *b, struct buf *from, load_fn fn, void *env);
+void map_loads_in(struct step_run *s, struct stmt *t, struct buf *from, load_fn fn, void *env);
+expr map_loads_expr(struct step_run *s, expr e, struct buf *from, load_fn fn, void *env);
 struct redirect {
     struct ctx *c;
     struct buf *to;
@@ -108,7 +96,7 @@ expr redirected_load(void *redirect, struct buf *from, expr *idx, int n, expr fi
 /* A nest of loops over vars around one statement. */
 struct stmt *loops_around(struct ctx *c, const struct var *const *vars, int n, struct stmt *leaf);
 /* Takes the buffer out of the procedure, with its allocation at the top level. */
-void drop_buf(struct step *s, struct buf *b);
+void drop_buf(struct step_run *s, struct buf *b);
 void copy_idx(struct ctx *c, struct stmt *store, const expr *idx, int n);
 
 /* A stage in lowered form, not yet scheduled: the top-level nests that write one buffer. */
@@ -120,31 +108,32 @@ struct pristine {
     struct stmt *store[3];
 };
 /* Finds it; refuses if the buffer is written otherwise. plain_axes: each index must be one loop variable. */
-bool find_pristine(struct step *s, const char *name, bool plain_axes, struct pristine *out);
+bool find_pristine(struct step_run *s, const char *name, bool plain_axes, struct pristine *out);
 
 /* What the producer's nests read must not change between where they stand and `upto`, where they go. */
-bool inputs_stable(struct step *s, const struct pristine *p, struct stmt *upto);
+bool inputs_stable(struct step_run *s, const struct pristine *p, struct stmt *upto);
 /* Nothing uses b as a whole: a stage is placed before that. */
-bool only_loads(struct step *s, const struct buf *b);
+bool only_loads(struct step_run *s, const struct buf *b);
 /* The loop of the stage's nest k that is axis d of its buffer; NULL if that index is the constant 0. */
 const struct var *axis_var(const struct pristine *p, int k, int d);
 
 /* ---- parameters, names */
 int param_of(const struct proc *p, const struct buf *b); /* -1: none */
-bool only_accessed(struct step *s, const struct buf *b); /* only loads and stores, which say what cells they touch */
-bool free_name(struct step *s, const char *name);        /* a name for a new buffer */
+bool only_accessed(struct step_run *s,
+                   const struct buf *b);              /* only loads and stores, which say what cells they touch */
+bool free_name(struct step_run *s, const char *name); /* a name for a new buffer */
 const char *loop_name(struct ctx *c, const char *buf, const char *axis);
 
 /* ---- rows' functions */
 // clang-format off
-#define STEP_FUNCTIONS(X) X(split) X(cut) X(reorder) X(fuse) X(kind) X(outline) X(layout) X(compute_at) X(cache_read) X(cache_write) \
-    X(rfactor) X(carry) X(join) X(specialize) X(inline) X(prefetch) X(pipeline) X(tensorize) X(scratch) X(border) X(over) X(within) \
-    X(widen)
+#define STEP_FUNCTIONS(X) X(split) X(tiles) X(cut) X(reorder) X(fuse) X(kind) X(outline) X(layout) X(compute_at) X(cache_read) \
+    X(cache_write) X(rfactor) X(carry) X(join) X(specialize) X(inline) X(prefetch) X(pipeline) X(tensorize) X(scratch) X(border) \
+    X(over) X(within) X(widen)
 // clang-format on
-#define X(f) bool apply_##f(struct step *s);
+#define X(f) bool apply_##f(struct step_run *s);
 STEP_FUNCTIONS(X)
 #undef X
-bool tensorize_with(struct step *s, const struct instr_row *row);
+bool tensorize_with(struct step_run *s, const struct instr_row *row);
 /* Lanes of a vector loop access cells side by side, or one cell. */
-bool vector_strides_ok(struct step *s, struct stmt *loop);
+bool vector_strides_ok(struct step_run *s, struct stmt *loop);
 #endif

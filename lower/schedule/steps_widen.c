@@ -5,7 +5,7 @@
 #include "lower/schedule/steps_util.h"
 
 struct widening {
-    struct step *s;
+    struct step_run *s;
     const struct var *old, *now;
     int64_t from, to; /* extents */
 };
@@ -26,7 +26,7 @@ static bool stores_channel(struct widening *w, const struct buf *b, const expr *
 }
 /* A buffer of the kernel's own, in its first layout, grows. */
 static bool grow(struct widening *w, struct buf *b, int d) {
-    struct step *s = w->s;
+    struct step_run *s = w->s;
     expr n = x_int(s->c, w->to);
     struct accesses a = {0};
     if (b->dims[d] == n) return true;
@@ -47,7 +47,7 @@ static bool grow(struct widening *w, struct buf *b, int d) {
     return true;
 }
 static bool store_ok(struct widening *w, const struct stmt *t) {
-    struct step *s = w->s;
+    struct step_run *s = w->s;
     struct buf *b = t->u.store.buf;
     for (int d = 0; d < b->nlogical; d++)
         if (stores_channel(w, b, t->u.store.idx, d)) return !is_own(b) || grow(w, b, d);
@@ -64,7 +64,7 @@ static bool access_ok(struct widening *w, const struct access *a) {
     }
     return true;
 }
-static bool widen_one(struct step *s, struct stmt *loop, int64_t n) {
+static bool widen_one(struct step_run *s, struct stmt *loop, int64_t n) {
     const struct var *old = loop->u.loop.var;
     struct widening w = {.s = s, .old = old};
     struct stmts all = {0};
@@ -96,12 +96,11 @@ static bool widen_one(struct step *s, struct stmt *loop, int64_t n) {
     subst_var(s, &wide->u.loop.body, old, x_var(s->c, w.now));
     return true;
 }
-bool apply_widen(struct step *s) {
+bool apply_widen(struct step_run *s) {
     struct stmts l = {0};
-    int64_t n;
-    if (!words_ok(s, 2, 2)) return false;
-    if (!word_int(s->w[1].text, &n) || n < 1 || n > 4096) return step_usage(s);
-    if (!find_loops(s, s->w[0].text, &l)) return false;
+    int64_t n = s->step->u.widen.n;
+    if (n < 1 || n > 4096) return step_usage(s);
+    if (!find_loops(s, s->step->u.widen.loop, &l)) return false;
     for (int k = l.n - 1; k >= 0; k--)
         if (!widen_one(s, l.v[k], n)) return false;
     return true;

@@ -61,11 +61,11 @@ bool kernel_copies(struct ctx *c, struct proc *p, const struct buf *y, const str
     if (!q.copies || !q.same || q.loads != q.copies || q.runs != (nx < ny ? nx : ny)) return false;
     return nx <= ny ? q.cells >= 0 && q.cells + nx <= ny : q.cells <= 0 && ny - q.cells <= nx;
 }
-bool apply_within(struct step *s) {
+bool apply_within(struct step_run *s) {
     struct buf *y, *x;
     int64_t from, cells, lo, hi;
     bool all;
-    if (!words_ok(s, 2, 2) || !(y = find_buf(s, s->w[0].text)) || !(x = find_buf(s, s->w[1].text))) return false;
+    if (!(y = find_buf(s, s->step->u.within.result)) || !(x = find_buf(s, s->step->u.within.operand))) return false;
     int py = param_of(s->p, y), px = param_of(s->p, x);
     if (py < 0 || px < 0 || py == px || s->p->params.v[py].dir != DIR_OUT || s->p->params.v[px].dir != DIR_IN)
         return step_refuse(s, NULL, "`%s` is no result, or `%s` no operand", y->name, x->name);
