@@ -46,7 +46,7 @@ static void hoist_scratch(struct ctx *c, struct known_kernel *k) {
     for (const char *base = NULL;; base = NULL) {
         walk(&k->p->body, find_scratch, &base);
         if (!base) break;
-        if (!step_apply(c, k->p, arena_printf(&c->arena, "scratch %s", base)))
+        if (!step_do(c, k->p, &(struct step){.kind = STEP_SCRATCH, .u.of = {base}}))
             BUG("kernel %s keeps its scratch %s", k->p->name, base);
     }
     for (int i = params; i < k->p->params.n; i++) PUSH(&c->arena, &k->scratch, k->p->params.v[i].buf);
@@ -60,7 +60,7 @@ static void write_borders(struct ctx *c, struct proc *p, const struct param_layo
     for (int k = 0; k < p->params.n; k++) {
         const struct stmt *last = p->body.last;
         if (p->params.v[k].dir == DIR_IN || !(lay[k].halo || has_pad_lanes(&lay[k], p->params.v[k].buf))) continue;
-        if (!step_apply(c, p, arena_printf(&c->arena, "border %s", p->params.v[k].buf->base)))
+        if (!step_do(c, p, &(struct step){.kind = STEP_BORDER, .u.of = {p->params.v[k].buf->base}}))
             BUG("kernel %s cannot write its border", p->name);
         if (p->body.last == last) p->steps.n--; /* a kernel that was widened fills its pad lanes itself */
     }

@@ -48,15 +48,11 @@ static struct buf *const_buf(struct lowering *l, struct value *v) {
 static void give_layout(struct lowering *l, struct buf *b, struct value_layout *lay) {
     struct ctx *c = l->c;
     int steps = l->entry->steps.n;
+    struct step step;
     b->base = b->name;
-    struct text t = {0};
-    text_printf(&t, "layout b%d %s", b->id, lay->spec);
-    const char *name = b->base;
-    b->base = internf(c->names, "b%d", b->id); /* model names may not be words of a step */
-    if (!step_apply(c, l->entry, t.s)) BUG("layout %s does not apply", t.s);
-    b->base = name;
+    if (!layout_parse(c, l->entry, lay->spec, b->base, &step) || !step_do(c, l->entry, &step))
+        BUG("layout %s does not apply", lay->spec);
     l->entry->steps.n = steps;
-    text_free(&t);
     map_put(&l->specs, PKEY(b), lay);
 }
 struct buf *lower_buf(struct lowering *l, struct value *v) {

@@ -153,7 +153,7 @@ enum step_effect step_effect_of(struct ctx *c, struct proc *p, const char *line)
     return step_parse(c, p, line, &s) ? apply(c, p, &s, NULL) : STEP_REFUSED;
 }
 bool step_apply(struct ctx *c, struct proc *p, const char *line) { return step_effect_of(c, p, line) != STEP_REFUSED; }
-bool step_tensorize(struct ctx *c, struct proc *p, const struct instr_row *row) {
+bool tensorize_row(struct ctx *c, struct proc *p, const struct instr_row *row) {
     struct step s = {.kind = STEP_TENSORIZE, .u.tensorize = {row->name}};
     return apply(c, p, &s, row) != STEP_REFUSED;
 }

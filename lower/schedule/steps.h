@@ -171,7 +171,7 @@ bool steps_apply(struct ctx *c, struct proc *p, const char *text);
 bool steps_replay(struct ctx *c, struct proc *p);
 /* Replaces every nest that equals the row's body by the instruction: what `tensorize NAME` does after looking the row
  * up in the instruction tables of the targets. */
-bool step_tensorize(struct ctx *c, struct proc *p, const struct instr_row *row);
+bool tensorize_row(struct ctx *c, struct proc *p, const struct instr_row *row);
 
 /* Not a step, but done by lowering for targets with fma, before scheduling: every float update  x[i] += a*b  becomes
  * x[i] = fma(a, b, x[i])  (one rounding instead of two). Products of casts and of constants count as products; sums

@@ -326,9 +326,9 @@ Test(steps, int8_gemm_with_instructions) {
     qgemm(4, 8, 16);
     check(QGEMM "reorder kb acc.m aj av k4");
     struct run before = run(NULL, false, "reorder");
-    cr_assert(step_tensorize(c, p, &dot4), "%s", diagnostics());
+    cr_assert(tensorize_row(c, p, &dot4), "%s", diagnostics());
     cr_assert_eq(instructions(&p->body), 2, "main and remainder tile");
-    cr_assert(step_tensorize(c, p, &clip4), "%s", diagnostics());
+    cr_assert(tensorize_row(c, p, &clip4), "%s", diagnostics());
     cr_assert_eq(instructions(&p->body), 4);
     check("kind unroll mi nj acc.m aj; kind vector nv; outline mo");
     cr_assert(proc_verify(m, p, "tensorize"), "%s", diagnostics());
@@ -339,17 +339,17 @@ Test(steps, int8_gemm_with_instructions) {
 Test(steps, instructions_that_do_not_fit) {
     qgemm(4, 8, 16);
     check(QGEMM);
-    cr_assert_not(step_tensorize(c, p, &dot4), "k4 is not inside of av");
+    cr_assert_not(tensorize_row(c, p, &dot4), "k4 is not inside of av");
     check("reorder kb acc.m aj av k4");
     struct instr_row other = dot4;
     other.holes[2].strides[0] = 8;
-    cr_assert_not(step_tensorize(c, p, &other), "stride");
+    cr_assert_not(tensorize_row(c, p, &other), "stride");
     other = dot4;
     other.holes[1].type = I8;
-    cr_assert_not(step_tensorize(c, p, &other), "type");
+    cr_assert_not(tensorize_row(c, p, &other), "type");
     other.body = "proc max4(C: i32[4] inout, A: u8[4] in, B: i8[4,4] in)\n  for v<4\n    for k<4\n      C[v] max= A[k] "
                  "* B[v,k]\n";
-    cr_assert_not(step_tensorize(c, p, &other), "update");
+    cr_assert_not(tensorize_row(c, p, &other), "update");
     cr_assert(strstr(c->diags.v[0].message, "no nest equals `dot4`"), "%s", diagnostics());
     cr_assert_eq(instructions(&p->body), 0);
 }

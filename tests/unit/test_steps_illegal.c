@@ -615,7 +615,7 @@ Test(illegal, pipeline_of_operands_of_an_instruction) {
         .holes = {{"C", F32, {1}}, {"A", F32, {1}}},
     };
     parse(PIPE(FILL, USE));
-    cr_assert(step_tensorize(c, p, &copy4), "%s", diagnostics());
+    cr_assert(tensorize_row(c, p, &copy4), "%s", diagnostics());
     refused("pipeline i [t]", "`t` is an operand of an instruction");
     refused("over y x", "is used by a");
 }
@@ -745,10 +745,10 @@ Test(illegal, cache_write_of_what_reads_itself) {
 Test(illegal, tensorize_with_rows_that_are_no_nests) {
     struct instr_row row = {.name = "broken", .body = "proc broken(C: f32[4] out\n", .holes = {{"C", F32, {1}}}};
     small_conv();
-    cr_expect_not(step_tensorize(c, p, &row));
+    cr_expect_not(tensorize_row(c, p, &row));
     cr_expect(strstr(diagnostics(), "the body of instruction `broken` cannot be read"), "%s", diagnostics());
     row.body = "proc two(C: f32[4] out)\n  for v<4\n    C[v] = 1.0\n  C[0] = 2.0\n";
-    cr_expect_not(step_tensorize(c, p, &row));
+    cr_expect_not(tensorize_row(c, p, &row));
     cr_expect(strstr(diagnostics(), "the body of instruction `broken` is not a perfect nest"), "%s", diagnostics());
 }
 /* ---- widen */
