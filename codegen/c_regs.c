@@ -63,39 +63,23 @@ static void reg_load(void *env, expr e) {
     if (e->has_fill) q->r->array = true;
     reg_access(q, e->arg, true);
 }
+static void reg_loads(void *env, expr *e) { x_each_load(*e, reg_load, env); }
 static void reg_block(struct reg_env *q, const struct block *b) {
     for (struct stmt *s = b->first; s; s = s->next) {
         struct block *in[2];
+        struct named_buf named;
         struct reg_env inner = *q;
         if (s->kind == S_INSTR) {
             reg_instr(q, s);
             continue;
         }
-        switch (s->kind) {
-        case S_STORE:
-            for (int k = 0; k < s->u.store.n; k++) x_each_load(s->u.store.idx[k], reg_load, q);
-            x_each_load(s->u.store.value, reg_load, q);
-            if (s->u.store.buf == q->buf) reg_access(q, s->u.store.idx, s->u.store.op != RED_NONE);
-            break;
-        case S_FOR:
-            x_each_load(s->u.loop.var->extent, reg_load, q);
-            if (s->u.loop.kind == LK_VECTOR) inner.lane = s->u.loop.var, inner.width = (int)s->u.loop.var->extent->u.i;
-            break;
-        case S_IF: x_each_load(s->u.cond.cond, reg_load, q); break;
-        case S_WHILE: x_each_load(s->u.loop_while.cond, reg_load, q); break;
-        case S_CHECK: x_each_load(s->u.check.cond, reg_load, q); break;
-        case S_SIZE: x_each_load(s->u.size.value, reg_load, q); break;
-        case S_CALL:
-            for (int k = 0; k < s->u.call.nbufs; k++)
-                if (s->u.call.bufs[k] == q->buf) q->r->array = true;
-            break;
-        case S_SWAP:
-            if (s->u.swap.a == q->buf || s->u.swap.b == q->buf) q->r->array = true;
-            break;
-        case S_PREFETCH:
-            if (s->u.prefetch.buf == q->buf) q->r->array = true;
-            break;
-        default: break;
+        stmt_exprs(s, reg_loads, q);
+        if (s->kind == S_FOR && s->u.loop.kind == LK_VECTOR)
+            inner.lane = s->u.loop.var, inner.width = (int)s->u.loop.var->extent->u.i;
+        for (int k = 0; stmt_buf(s, k, &named); k++) {
+            if (*named.at != q->buf || named.use & BU_BEGINS) continue;
+            if (s->kind == S_STORE) reg_access(q, s->u.store.idx, s->u.store.op != RED_NONE);
+            else q->r->array = true; /* others take its address */
         }
         for (int n = stmt_blocks(s, in), k = 0; k < n; k++) reg_block(&inner, in[k]);
     }
