@@ -99,7 +99,7 @@ void pass_barriers(struct module *m, const struct printing *o) {
         struct grid g;
         struct block *body;
         struct stmt *nest = m->procs.v[k]->body.first;
-        if (m->procs.v[k]->launch && m->procs.v[k]->launch->grid && grid_of(m->ctx, nest, &g, &body))
+        if (m->procs.v[k]->launch && m->procs.v[k]->launch->grid && grid_of(m->ctx, NULL, nest, &g, &body))
             put_barriers(m->ctx, body, &first);
     }
 }

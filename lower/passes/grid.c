@@ -3,7 +3,9 @@
 #include "ir/base/checked.h"
 #include "lower/local_memory.h"
 
-enum { MAX_THREADS = 1024, SHARED_BYTES = 48 << 10, LOCAL_BYTES = 16 << 10, MAX_GRID_YZ = 65535 };
+/* Products of these do not overflow. */
+static const struct gpu no_limits = {
+    .max_threads = 1 << 20, .max_grid_yz = INT64_MAX, .shared_bytes = INT64_MAX, .private_bytes = INT64_MAX >> 20};
 
 bool is_block_loop(const struct stmt *s) {
     return s->kind == S_FOR && s->u.loop.kind >= LK_BLOCK_X && s->u.loop.kind <= LK_BLOCK_Z;
@@ -24,11 +26,11 @@ static bool local_fits(struct grid *g, const struct buf *b, bool inside) {
     int64_t bytes;
     if (!x_is_int(local_bytes(g->c, b), &bytes)) return false;
     switch (b->scope) {
-    case SC_SHARED: g->shared += bytes; return !inside && !b->fill && g->shared <= SHARED_BYTES;
+    case SC_SHARED: g->shared += bytes; return !inside && !b->fill && g->shared <= g->limits->shared_bytes;
     case SC_REG:
         if (!inside) PUSH(&g->c->arena, &g->across, (struct buf *)b);
-        return bytes <= LOCAL_BYTES * (inside ? 1 : MAX_THREADS) && (inside || !b->fill);
-    case SC_STACK: return inside && bytes <= LOCAL_BYTES;
+        return bytes <= g->limits->private_bytes * (inside ? 1 : g->limits->max_threads) && (inside || !b->fill);
+    case SC_STACK: return inside && bytes <= g->limits->private_bytes;
     default: return false;
     }
 }
@@ -39,7 +41,7 @@ static void look_loop(struct grid *g, struct stmt *s, struct thread_vars *t) {
         g->ok = false; /* those of the grid were taken off before */
     } else if (is_thread_loop(s)) {
         int axis = (int)s->u.loop.kind - LK_THREAD_X;
-        g->ok &= !g->open[axis] && x_is_int(s->u.loop.var->extent, &n) && n <= MAX_THREADS && t->n < 64;
+        g->ok &= !g->open[axis] && x_is_int(s->u.loop.var->extent, &n) && n <= g->limits->max_threads && t->n < 64;
         if (!g->ok) return;
         if (n > g->threads[axis]) g->threads[axis] = n;
         g->open[axis]++;
@@ -125,8 +127,8 @@ bool dims_apart(const struct grid *g, struct block *nest, const struct buf *b, u
     return (axes & differ) == differ;
 }
 /* The grid's loops from the outside in; *body: what a block does. */
-bool grid_of(struct ctx *c, struct stmt *s, struct grid *g, struct block **body) {
-    *g = (struct grid){.c = c, .threads = {1, 1, 1}, .ok = is_block_loop(s)};
+bool grid_of(struct ctx *c, const struct gpu *limits, struct stmt *s, struct grid *g, struct block **body) {
+    *g = (struct grid){.c = c, .limits = limits ? limits : &no_limits, .threads = {1, 1, 1}, .ok = is_block_loop(s)};
     struct thread_vars t = {.n = 0};
     int64_t lo, hi;
     for (; g->ok && is_block_loop(s); s = s->u.loop.body.first) {
@@ -135,12 +137,12 @@ bool grid_of(struct ctx *c, struct stmt *s, struct grid *g, struct block **body)
         g->ok &= !g->blocks[axis] && !x_has(s->u.loop.var->extent, XF_VAR | XF_TOIDX | XF_GUARD);
         g->blocks[axis] = s->u.loop.var->extent;
         x_bounds(c, s->u.loop.var->extent, &lo, &hi);
-        g->ok &= axis == 0 || lo <= MAX_GRID_YZ; /* more, found in the run, is refused by the launch */
+        g->ok &= axis == 0 || lo <= g->limits->max_grid_yz; /* more, found in the run, is refused by the launch */
         if (!(*body)->first || !is_block_loop((*body)->first)) break;
         g->ok &= (*body)->first == (*body)->last;
     }
     if (g->ok) look_block(g, *body, &t);
-    g->ok = g->ok && g->threads[0] * g->threads[1] * g->threads[2] <= MAX_THREADS;
+    g->ok = g->ok && g->threads[0] * g->threads[1] * g->threads[2] <= g->limits->max_threads;
     for (int k = 0; k < g->across.n && g->ok; k++) {
         unsigned dims;
         g->ok = dims_apart(g, *body, g->across.v[k], &dims);

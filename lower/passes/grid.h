@@ -3,10 +3,12 @@
 #ifndef NN_LOWER_PASSES_GRID_H
 #define NN_LOWER_PASSES_GRID_H
 #include "ir/loop/loop.h"
+#include "lower/machine/machine.h"
 
 /* What a nest is as a grid. */
 struct grid {
     struct ctx *c;
+    const struct gpu *limits;
     expr blocks[3];           /* NULL: 1 */
     int64_t threads[3];       /* of the widest thread loop */
     int64_t shared;           /* bytes */
@@ -17,8 +19,9 @@ struct grid {
 
 bool is_block_loop(const struct stmt *s);
 bool is_thread_loop(const struct stmt *s);
-/* May the nest at s be one? *body: what a block does, inside of the loops over blocks. */
-bool grid_of(struct ctx *c, struct stmt *s, struct grid *g, struct block **body);
+/* May the nest at s be one, within the limits of a GPU? NULL: it was found to be one before. *body: what a block does,
+ * inside of the loops over blocks. */
+bool grid_of(struct ctx *c, const struct gpu *limits, struct stmt *s, struct grid *g, struct block **body);
 /* A register buffer that lives across thread loops: each axis on which threads differ must index one dim of it,
  * wherever it is accessed. *dims: bit d is set when threads differ along dim d. */
 bool dims_apart(const struct grid *g, struct block *nest, const struct buf *b, unsigned *dims);

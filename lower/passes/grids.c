@@ -25,14 +25,14 @@ static void serial_part(struct ctx *c, struct parts *r, int from, int to) {
     struct part q = {.from = from, .to = to};
     if (from < to) PUSH(&c->arena, &r->v, q);
 }
-static struct parts parts_of(struct ctx *c, const struct proc *p) {
+static struct parts parts_of(struct ctx *c, const struct gpu *limits, const struct proc *p) {
     struct parts r = {{0}};
     bool cut = may_cut(p);
     int n = 0, from = 0;
     for (struct stmt *s = p->body.first; s; s = s->next, n++) {
         struct part q = {.from = n, .to = n + 1, .grid = true};
         struct block *body;
-        if (!cut || !grid_of(c, s, &q.g, &body)) continue;
+        if (!cut || !grid_of(c, limits, s, &q.g, &body)) continue;
         serial_part(c, &r, from, n);
         PUSH(&c->arena, &r.v, q);
         from = n + 1;
@@ -86,9 +86,9 @@ static bool keeps_buf(const struct proc *p, const struct buf *b) {
         if (p->params.v[k].buf == b) return true;
     return false;
 }
-static void cut(struct module *m, struct proc *p) {
+static void cut(struct module *m, const struct gpu *limits, struct proc *p) {
     struct ctx *c = m->ctx;
-    struct parts parts = parts_of(c, p);
+    struct parts parts = parts_of(c, limits, p);
     struct block calls = {0};
     const char *what = p->comment ? p->comment : p->name;
     for (int k = 0; k < parts.v.n; k++) {
@@ -117,6 +117,6 @@ void pass_grids(struct module *m, const struct printing *o) {
     m->procs.n = 0;
     for (int k = 0; k < n; k++) {
         if (is_cut(all[k])) PUSH(&m->ctx->arena, &m->procs, all[k]);
-        else cut(m, all[k]);
+        else cut(m, o->target->machine->gpu, all[k]);
     }
 }
