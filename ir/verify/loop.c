@@ -275,8 +275,9 @@ static void verify_alloc(struct verifier *v, struct stmt *s) {
         return;
     }
     if (!map_get(&v->own, PKEY(b))) refuse(v, "buffer %s is not one of this procedure's", b->name);
-    if (is_visible(v, b) && b->scope != SC_REG && b->scope != SC_STACK)
-        refuse(v, "buffer %s is allocated twice", b->name); /* of a procedure's own, each time is a new one */
+    /* In a kernel each time is a new one, as where a loop was written out. */
+    if (is_visible(v, b) && (v->p == v->m->entry || b->scope == SC_REGION || b->scope == SC_KEPT))
+        refuse(v, "buffer %s is allocated twice", b->name);
     if (b->scope == SC_PARAM || b->scope == SC_CONST)
         refuse(v, "a %s buffer cannot be allocated", scope_name(b->scope));
     check_geometry(v, b);

@@ -25,7 +25,7 @@ struct check_param {
     unsigned char *before;             /* a result: logical, before the run */
 };
 struct check_proc {
-    struct proc *p;
+    struct proc *p, *printed; /* before the passes and after them */
     int64_t syms[MOST_SYMS], ws;
     struct check_param ps[MOST_PARAMS];
     struct eval_arg args[MOST_PARAMS];
@@ -275,7 +275,7 @@ static bool check_prepare(struct module *m, struct check_proc *cp, const struct 
         memcpy(cp->args[i].dims, q->dims, sizeof q->dims);
         if (p->params.v[i].dir == DIR_IN) free(q->physical), q->physical = NULL;
     }
-    if (!check_num(&get, scratch_bytes(c, p), &cp->ws))
+    if (!check_num(&get, scratch_bytes(c, cp->printed), &cp->ws))
         return snprintf(why, cap, "%s: scratch size is not known", p->name), false;
     if (!put_number(input, cp->ws) || !ok) return snprintf(why, cap, "%s: inputs cannot be written", p->name), false;
     struct eval_result r = interpret(m, cp);
@@ -513,7 +513,7 @@ bool emit_check(struct module *m, struct proc *const *procs, int n, const struct
     ok = ok && compile(&o, k, &w, why, cap);
     struct check_proc *cps = calloc((size_t)n + 1, sizeof *cps);
     for (int r = 0; ok && r < k->nrounds; r++) {
-        for (int j = 0; j < n; j++) cps[j].p = procs[j];
+        for (int j = 0; j < n; j++) cps[j].p = procs[j], cps[j].printed = printed[j];
         ok = check_round(m, cps, n, k, &k->rounds[r], &w, why, cap);
         for (int j = 0; j < n; j++) {
             if (compared) compared[j] += ok && !cps[j].faulted;

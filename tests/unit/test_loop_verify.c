@@ -367,8 +367,8 @@ Test(loop_verify, a_buffer_allocated_twice) {
     struct buf *t = buf_new(c, p, "t", F32, SC_STACK, NULL, 0);
     block_append(&p->body, s_alloc(c, t));
     block_append(&p->body, s_alloc(c, t));
-    cr_assert(loop_verify(m, NULL), "on the stack, it is a new one");
-    t->scope = SC_ARENA;
+    cr_assert(loop_verify(m, NULL), "in a kernel it is a new one");
+    t->scope = SC_REGION;
     found("buffer t is allocated twice");
 }
 Test(loop_verify, a_fill_of_another_type) {
