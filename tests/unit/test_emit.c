@@ -247,6 +247,16 @@ Test(emit, scratch_and_fault_only_when_needed) {
         "proc f(x: f32[9] in, g: i64[4] in, y: f32[4] out)\n  for i<4\n    y[i] = x[guard(toidx(g[i]), 9)]\n";
     has(print_with(gather, "c99", false, NULL), "y[i] = x[nn_guard(g[i], 9, fault)];");
 }
+/* Each copy of a loop's body that was written out has memory of its own, which the caller must give. */
+Test(emit, scratch_is_that_of_what_is_printed) {
+    static const char *const unrolled =
+        "proc f(x: f32[3,16] in, y: f32[3,16] out)\n  for i<3 unroll\n    alloc t: f32[16] arena\n    for j<16\n"
+        "      t[j] = x[i,j]\n    for j<16\n      y[i,j] = t[15 - j]\n";
+    struct module *m = loop_parse(c, unrolled, strlen(unrolled), "test");
+    struct module *p = printable(m, m->procs.v, 1, &(struct printing){.target = target_by_name("c99")}, true);
+    cr_assert(x_is(scratch_bytes(c, p->procs.v[0]), 3 * 64));
+    has(print_with(unrolled, "c99", false, NULL), "(unsigned char *)ws + 128)");
+}
 /* Callers go by the procedure that is printed: what a loop that never runs would need is no parameter. */
 Test(emit, loops_that_never_run_need_no_parameters) {
     static const char *const never =
