@@ -216,14 +216,14 @@ static bool choose_weights(struct program *p) {
     if (p->mode == WEIGHTS_INCBIN && p->o->c99_strict) p->mode = WEIGHTS_C;
     return true;
 }
-static struct program *variant_new(const struct variant *v, const struct project_options *o) {
-    struct module *m = v->m;
+static struct program *variant_new(const struct module *m, const struct memory_plan *plan, const struct target *target,
+                                   const struct project_options *o) {
     struct ctx *c = m->ctx;
     struct program *p = NEW(&c->arena, struct program);
     *p = (struct program){.c = c,
                           .m = m,
-                          .plan = v->plan,
-                          .target = v->target,
+                          .plan = plan,
+                          .target = target,
                           .o = arena_copy(&c->arena, o, sizeof *o),
                           .sym_names = {.arena = &c->arena},
                           .nall = 1};
@@ -234,18 +234,18 @@ static struct program *variant_new(const struct variant *v, const struct project
     }
     p->name = program_name(c, o->name);
     p->upper = program_capitals(c, p->name);
-    p->own = o->nmore ? internf(c->names, "%s_%s", p->name, c_ident(c, v->target->name)) : p->name;
-    p->device = v->target->emit == EMIT_CUDA;
+    p->own = o->nmore ? internf(c->names, "%s_%s", p->name, c_ident(c, target->name)) : p->name;
+    p->device = target->emit == EMIT_CUDA;
     if (!device_types(p)) return NULL;
     p->emit = kernel_options(c, p->own, o);
-    p->emit.target = v->target;
+    p->emit.target = target;
     p->emit.uses = kernel_uses(m, p->own, &p->emit);
     name_symbols(p);
     if (!name_io(p) || !choose_weights(p) || !plan_memory(p)) return NULL;
     return p;
 }
-struct program *program_new(struct module *m, struct memory_plan *plan, const struct project_options *o) {
-    return variant_new(&(struct variant){m, plan, o->target}, o);
+struct program *program_new(const struct module *m, const struct memory_plan *plan, const struct project_options *o) {
+    return variant_new(m, plan, o->target, o);
 }
 /* All variants have one context and one arena. */
 static void share_memory(struct program *lead) {
@@ -263,11 +263,11 @@ static void share_memory(struct program *lead) {
         p->has_region = has_region;
     }
 }
-struct program *programs_new(struct module *m, struct memory_plan *plan, const struct project_options *o) {
+struct program *programs_new(const struct module *m, const struct memory_plan *plan, const struct project_options *o) {
     struct program *lead = program_new(m, plan, o), **all = NEWN(&m->ctx->arena, struct program *, o->nmore + 1);
     all[0] = lead;
     for (int k = 0; lead && k < o->nmore; k++)
-        if (!(all[k + 1] = variant_new(&o->more[k], o))) return NULL;
+        if (!(all[k + 1] = variant_new(o->more[k].m, o->more[k].plan, o->more[k].target, o))) return NULL;
     for (int k = 0; lead && k <= o->nmore; k++)
         all[k]->all = all, all[k]->nall = o->nmore + 1, all[k]->mode = lead->mode;
     if (lead && o->nmore) share_memory(lead);

@@ -64,8 +64,8 @@ struct weight {
 
 struct program {
     struct ctx *c;
-    struct module *m;
-    struct memory_plan *plan;
+    const struct module *m;
+    const struct memory_plan *plan;
     const struct project_options *o;
     const char *name, *upper; /* identifier of the model, the same in capitals */
     const char *own;          /* what the names of kernels and files begin with: name, or name and target */
@@ -93,10 +93,10 @@ struct program {
 };
 
 /* NULL after diagnostics. m: what the passes left (lower/passes/passes.h). */
-struct program *program_new(struct module *m, struct memory_plan *plan, const struct project_options *o);
+struct program *program_new(const struct module *m, const struct memory_plan *plan, const struct project_options *o);
 /* The same with all variants of o: the first one, whose `all` holds every one. Sizes of the arena are those of the
  * largest. */
-struct program *programs_new(struct module *m, struct memory_plan *plan, const struct project_options *o);
+struct program *programs_new(const struct module *m, const struct memory_plan *plan, const struct project_options *o);
 /* The identifier that a model of this name gets; NULL: "model". */
 const char *program_name(struct ctx *c, const char *name);
 const char *program_capitals(struct ctx *c, const char *s);

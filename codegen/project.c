@@ -326,7 +326,7 @@ static bool put_manifest(struct writer *q) {
     return write_file(q, "manifest.json", &t);
 }
 
-struct project *project_write(struct module *m, struct memory_plan *plan, const struct project_options *o,
+struct project *project_write(const struct module *m, const struct memory_plan *plan, const struct project_options *o,
                               const char *folder) {
     struct ctx *c = m->ctx;
     struct writer writer = {.c = c}, *q = &writer;

@@ -18,7 +18,7 @@ struct project {
 };
 /* Writes the folder. One that exists is replaced if it is empty or was written by this function (its manifest.json says
  * so); other files in it stay. NULL after diagnostics; then nothing is left behind. */
-struct project *project_write(struct module *m, struct memory_plan *plan, const struct project_options *o,
+struct project *project_write(const struct module *m, const struct memory_plan *plan, const struct project_options *o,
                               const char *folder);
 /* The text of an embedded file with @NAME@ and the other placeholders of `values` ("NAME", text, ..., NULL) replaced.
  */

@@ -188,7 +188,7 @@ static void verify_variant(struct session *s, struct harness h, struct tensor **
         h.variant = k + 1;
         h.without = without_later(s, k);
         h.other = &other;
-        s->u.m = s->w->program->all[k]->m;
+        if (k) s->u.m = s->variants[k - 1].m;
     }
     bool ran = harness_run(&h, (const struct tensor *const *)inputs, outputs, 0, 0, NULL);
     if (several && !s->o->json) printf("%s%s\n", s->targets[k]->name, other ? ": not run, this CPU cannot" : "");

@@ -368,7 +368,7 @@ struct memory_plan *memory_plan(struct module *m, int64_t (*reference)(void *env
     plan->bound = plan_bound(m, reference, env);
     return plan;
 }
-struct plan_slot *plan_slot_of(struct memory_plan *plan, const struct buf *b) {
+struct plan_slot *plan_slot_of(const struct memory_plan *plan, const struct buf *b) {
     for (int k = 0; k < plan->slots.n; k++)
         if (plan->slots.v[k].buf == b) return &plan->slots.v[k];
     return NULL;

@@ -29,7 +29,7 @@ struct memory_plan {
 enum { PLAN_ALIGN = 64 };
 /* dims: reference values of symbols, NULL: 1 for each. */
 struct memory_plan *memory_plan(struct module *m, int64_t (*reference)(void *env, const struct sym *s), void *env);
-struct plan_slot *plan_slot_of(struct memory_plan *p, const struct buf *b); /* NULL if none */
+struct plan_slot *plan_slot_of(const struct memory_plan *p, const struct buf *b); /* NULL if none */
 /* Most logical bytes alive at any step: no plan can be smaller (plan_bound.c). */
 int64_t plan_bound(struct module *m, int64_t (*reference)(void *env, const struct sym *s), void *env);
 /* Recomputes from the final plan that no two live, non-aliased byte ranges meet; shares no code with the planner. */
