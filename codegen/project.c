@@ -213,7 +213,7 @@ static bool put_templates(struct writer *q) {
         {NULL, "cuda_emu.cpp", "templates/cuda_emu/cuda_emu.cpp"}};
     bool board = p->o->target->board != NULL, assembly = p->mode == WEIGHTS_INCBIN && p->weights_bytes > WEIGHTS_HEADER;
     const char *file = q->w->weights_file ? A("%s_weights.bin", p->name) : "";
-    const char *std = strncmp(q->w->cflags, "-std=c99", 8) ? "gnu99" : "c99";
+    const char *name = q->w->cflags + strlen("-std="), *std = A("%.*s", (int)strcspn(name, " "), name);
     const char *rest = strchr(q->w->cflags, ' ') ? strchr(q->w->cflags, ' ') + 1 : "";
     struct text tables = {0};
     entry_glue(p, &tables);
