@@ -618,6 +618,9 @@ static struct piece print_value(struct fe *f, expr e) {
         }
         break;
     case X_NOT:
+        /* `~` of a truth value is what compilers warn of, also through a cast */
+        if (lanes == 1 && e->type != BOOL && e->arg[0]->op == X_CAST && e->arg[0]->arg[0]->type == BOOL)
+            return piece_of(A("%s ^ -1", paren(f, c_value(f, e->arg[0], 1), P_BITS)), P_BITS);
         if (lanes == 1)
             return piece_of(A("%s%s", e->type == BOOL ? "!" : "~", paren(f, c_value(f, e->arg[0], 1), P_UNARY)),
                             P_UNARY);

@@ -165,6 +165,7 @@ struct proc {
     const struct proc *before;   /* a kernel as it was before its first step; NULL: not kept */
     bool is_kernel_text;         /* from templates/kernels: body holds general loops */
     const struct launch *launch; /* NULL: called as C functions are */
+    bool lifted;                 /* an entry whose values are computed by procedures: proofs do not see them any more */
     uint64_t verified;           /* fingerprint of what the verifier has found right; 0: nothing yet */
 };
 struct module {

@@ -626,7 +626,8 @@ static bool fn_node(void *env, expr e) {
 static bool verify_changed(struct module *m, struct proc *p, const char *after) {
     uint64_t now = proc_fingerprint(p);
     if (p->verified == now) return true;
-    p->verified = proc_verify(m, p, after) ? now : 0;
+    struct unproved_list shown_before = {0};
+    p->verified = verify_proc(m, p, after, false, p->lifted ? &shown_before : NULL) ? now : 0;
     return p->verified != 0;
 }
 bool loop_verify(struct module *m, const char *after) {

@@ -235,5 +235,7 @@ static void prepare_block(struct prepare *p, struct block *b) {
 void pass_entry_values(struct module *m, const struct printing *o) {
     (void)o;
     struct prepare p = {.m = m, .c = m->ctx};
-    if (m->entry) prepare_block(&p, &m->entry->body);
+    if (!m->entry) return;
+    prepare_block(&p, &m->entry->body);
+    m->entry->lifted |= p.n > 0;
 }

@@ -17,6 +17,7 @@ struct access {
     bool write, linear;
     int64_t k;
     expr off;
+    const expr *idx;
     int stmt;
     bool lone_sum;
 };
@@ -31,7 +32,7 @@ struct vec {
 };
 
 static void add_access(struct vec *w, const struct buf *b, const expr *idx, bool write) {
-    struct access a = {.buf = b, .write = write, .stmt = w->nstmt, .off = buf_offset(w->x->c, b, idx)};
+    struct access a = {.buf = b, .write = write, .stmt = w->nstmt, .off = buf_offset(w->x->c, b, idx), .idx = idx};
     a.linear = x_linear_in(w->x->c, a.off, w->v, &a.k, &a.off);
     PUSH(&w->x->c->arena, &w->acc, a);
 }
@@ -240,6 +241,27 @@ static void serialize(struct vectoriser *x, struct stmt *s) {
     if (x->lanes > 1 && reg && x_is_int(s->u.loop.var->extent, &extent) && extent <= 64) write_out(x->c, s, extent);
     else s->u.loop.kind = LK_SERIAL;
 }
+static int64_t width_at(const struct vec *w, int64_t most, int64_t at) {
+    while (most > w->extent - at) most /= 2;
+    return most;
+}
+/* Do the lanes from `at` on access cells side by side, or one cell? Terms that join in a whole range may not in a part.
+ */
+static bool stride_known(const struct vec *w, const struct access *a, const struct var *lane, int64_t at) {
+    struct ctx *c = w->x->c;
+    expr idx[34], rest, by = x_addi(c, x_var(c, lane), at);
+    int64_t k;
+    for (int d = 0; d < a->buf->nd; d++) idx[d] = x_subst1(c, a->idx[d], w->v, by);
+    return x_linear_in(c, buf_offset(c, a->buf, idx), lane, &k, &rest);
+}
+static bool strides_known(const struct vec *w, int64_t most) {
+    for (int64_t at = 0, width; at < w->extent; at += width) {
+        const struct var *lane = var_new(w->x->c, "lane", x_int(w->x->c, width = width_at(w, most, at)));
+        for (int k = 0; k < w->acc.n; k++)
+            if (width > 1 && w->acc.v[k].linear && !stride_known(w, &w->acc.v[k], lane, at)) return false;
+    }
+    return true;
+}
 static void vectorise(struct vectoriser *x, struct stmt *s) {
     const struct var *v = s->u.loop.var;
     struct vec w = {.x = x, .v = v};
@@ -254,9 +276,12 @@ static void vectorise(struct vectoriser *x, struct stmt *s) {
     }
     int most = x->lanes * 4 / w.bytes;
     if (most < 2) most = 1;
+    if (!strides_known(&w, most)) {
+        serialize(x, s);
+        return;
+    }
     for (int64_t at = 0; at < w.extent;) {
-        int64_t width = most;
-        while (width > w.extent - at) width /= 2;
+        int64_t width = width_at(&w, most, at);
         struct block copy = clone_block(x->c, &s->u.loop.body), one = {0};
         block_move(&one, &copy);
         struct subst sub = {.map = {.arena = &x->c->arena}};
