@@ -1,4 +1,4 @@
-/* NVIDIA GPUs. Each thread computes scalars; what is parallel says lower/schedule/gpu.c. `cc` compiles the host side,
+/* NVIDIA GPUs. Each thread computes scalars; what is parallel say lower/schedule/gpu_*.c. `cc` compiles the host side,
  * the kernels go to nvcc with `cflags`, or to the emulator. A target is a row; see ir/loop/target.h. */
 #include "lower/target/rows.h"
 

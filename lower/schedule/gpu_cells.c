@@ -1,0 +1,99 @@
+/* The strategy for GPUs that takes every kernel of stages: each stage that stays becomes a grid of its own. The cells
+ * of its result are numbered in row-major order, a thread computes one of them, with sums in a register. See
+ * docs/cuda.md. */
+#include "ir/base/checked.h"
+#include "lower/schedule/cpu.h"
+
+/* ---- one thread for each cell */
+/* Threads of a block: all that a small result has, few when the result is too small to fill the machine otherwise. */
+static int64_t threads_for(const struct gpu *g, const struct stmt *s) {
+    int64_t cells = 1;
+    for (int k = 0; k < s->u.stage.naxes; k++) {
+        int64_t n = const_extent(s->u.stage.axes[k]);
+        cells = n < 0 ? INT64_MAX : sat_mul(cells, n);
+    }
+    if (cells >= g->few_cells) return g->block_threads;
+    int64_t whole = (cells + g->warp - 1) / g->warp * g->warp;
+    return whole < g->warp ? g->warp : whole < g->few_threads ? whole : g->few_threads;
+}
+/* The stage's nest as blocks of threads over its cells; *thread gets the name of the thread loop. */
+static void cells_nest(struct plan *u, const struct stmt *s, const char **thread) {
+    const char *base = s->u.stage.buf->base, *all = axis_loop(u->c, s, 0);
+    for (int k = 1; k < s->u.stage.naxes; k++) {
+        const char *name = internf(u->c->names, "%s.cell%d", base, k);
+        text_printf(&u->s, "fuse %s %s %s\n", all, axis_loop(u->c, s, k), name);
+        all = name;
+    }
+    *thread = internf(u->c->names, "%s.thread", base);
+    text_printf(&u->s, "split %s %lld %s.block %s guard\n", all, (long long)threads_for(u->m->gpu, s), base, *thread);
+}
+static void bind(struct plan *u, const struct stmt *s) {
+    const char *base = s->u.stage.buf->base;
+    text_printf(&u->s, "kind gpu.block.x %s.block\nkind gpu.thread.x %s.thread\n", base, base);
+}
+/* The only stage that reads s, when it is a map over as many axes: s can be a register there. */
+static const struct stmt *only_reader(struct plan *u, const struct stmt *s) {
+    const struct stmt *reader = NULL;
+    for (int k = 0; k < u->k->stages.n; k++) {
+        struct stmt *t = u->k->stages.v[k];
+        if (!stmt_reads(t, s->u.stage.buf, NULL)) continue;
+        if (reader || t->u.stage.op != RED_NONE || t->u.stage.naxes != s->u.stage.naxes) return NULL;
+        reader = t;
+    }
+    return reader;
+}
+static bool is_inlined(const struct stmt *s, bool inline_maps) {
+    return inline_maps && s->u.stage.op == RED_NONE && s->u.stage.buf->scope != SC_PARAM;
+}
+/* The reduction that a map takes at its own cell, through maps that are inlined; NULL when there is none to place. */
+static const struct stmt *placed_in(struct plan *u, const struct stmt *map, bool inline_maps) {
+    const struct stmt *found = NULL;
+    for (int k = 0; k < u->k->stages.n; k++) {
+        const struct stmt *s = u->k->stages.v[k], *r = s;
+        if (s->u.stage.op == RED_NONE || s->u.stage.buf->scope == SC_PARAM) continue;
+        while (r && (r = only_reader(u, r)) && is_inlined(r, inline_maps)) {}
+        if (r != map) continue;
+        if (found) return NULL; /* of two, each gets a grid of its own */
+        found = s;
+    }
+    return found;
+}
+static bool is_placed(struct plan *u, const struct stmt *s, bool inline_maps) {
+    for (int k = 0; k < u->k->stages.n; k++) {
+        const struct stmt *m = u->k->stages.v[k];
+        if (m->u.stage.op == RED_NONE && !is_inlined(m, inline_maps) && placed_in(u, m, inline_maps) == s) return true;
+    }
+    return false;
+}
+/* sums: how many have a register by now. */
+static void stage_text(struct plan *u, const struct stmt *s, bool inline_maps, int *sums) {
+    const char *acc = NULL, *thread;
+    if (s->u.stage.naxes == 0 || is_inlined(s, inline_maps)) return;
+    if (s->u.stage.op != RED_NONE) {
+        if (is_placed(u, s, inline_maps)) return;
+        acc = internf(u->c->names, "sum%d", (*sums)++);
+        text_printf(&u->s, "cache_write %s %s\n", s->u.stage.buf->base, acc);
+    } else if (placed_in(u, s, inline_maps)) {
+        acc = placed_in(u, s, inline_maps)->u.stage.buf->base;
+    }
+    cells_nest(u, s, &thread);
+    if (acc) text_printf(&u->s, "compute_at %s %s\n", acc, thread);
+    bind(u, s);
+}
+static const char *cells_points(struct plan *u, struct points *out) {
+    add_point(u, out, &strategy_gpu_cells)->u.inlined = true;
+    add_point(u, out, &strategy_gpu_cells);
+    return NULL;
+}
+static const char *cells_steps(struct plan *u, const struct point *p) {
+    int sums = 0;
+    layout_steps(&u->s, u->p, u->l);
+    if (p->u.inlined) plan_inline_maps(u);
+    for (int k = u->k->stages.n; k--;) stage_text(u, u->k->stages.v[k], p->u.inlined, &sums);
+    return u->s.s ? NULL : "no stage has axes";
+}
+static void print_cells(struct text *t, struct plan *u, const struct point *p) {
+    (void)u;
+    text_add(t, p->u.inlined ? "a thread for each cell, maps inlined" : "a thread for each cell of each stage");
+}
+const struct strategy strategy_gpu_cells = {"cells", cells_points, cells_steps, print_cells};
