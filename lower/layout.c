@@ -8,10 +8,14 @@
 struct value_layout *layout_of_value(struct lowering *l, const struct value *v) {
     return map_get(&l->layouts, PKEY(v));
 }
+/* Vectors of it are computed with in lanes of 32 bits, however narrow it lies in memory. */
+static bool fills_lanes(enum dtype t) {
+    return t == F32 || t == I8 || t == U8;
+}
 static int lanes_for(const struct lowering *l, const struct value *v) {
     int64_t channels;
     int lanes = machine_lanes(l->o->target->machine, F32);
-    if (l->o->no_schedule || lanes < 2 || v->type.dtype != F32 || v->type.rank < 3 || v->type.rank > 5 ||
+    if (l->o->no_schedule || lanes < 2 || !fills_lanes(v->type.dtype) || v->type.rank < 3 || v->type.rank > 5 ||
         !x_is_int(v->type.dims[1], &channels))
         return 0;
     return 2 * channels >= lanes ? lanes : 0; /* fewer: more than half of all lanes would be padding */

@@ -4,10 +4,25 @@
 
 #define END                                                                                                            \
     { X_POISON, NONE, 0, 0 }
-static const struct operation fused[] = {
-    {X_FMA, F32, 4, 2}, {X_FMA, F64, 4, 2}, {X_ADD, F32, 4, 2}, {X_LOAD, F32, 4, 2}, END};
-static const struct operation separate[] = {{X_ADD, F32, 4, 2}, {X_LOAD, F32, 4, 2}, END};
-static const struct operation cortex_m[] = {{X_FMA, F32, 3, 1 / 3.0}, {X_ADD, F32, 1, 1}, {X_LOAD, F32, 2, 0.5}, END};
+/* A product of i32 and its addition: two instructions, of which the first is slow. */
+static const struct operation fused[] = {{X_FMA, F32, 4, 2}, {X_FMA, F64, 4, 2},  {X_ADD, I32, 10, 0.5},
+                                         {X_ADD, F32, 4, 2}, {X_LOAD, F32, 4, 2}, END};
+static const struct operation separate[] = {{X_ADD, I32, 10, 0.5}, {X_ADD, F32, 4, 2}, {X_LOAD, F32, 4, 2}, END};
+static const struct operation cortex_m[] = {
+    {X_FMA, F32, 3, 1 / 3.0}, {X_ADD, I32, 1, 1}, {X_ADD, F32, 1, 1}, {X_LOAD, F32, 2, 0.5}, END};
+
+/* Dot products of bytes; where products are widened first, each stands for a few instructions. */
+#define NO_MORE                                                                                                        \
+    { NULL, 0, 0 }
+#define MADD  {&micro_vpmaddwd_u8i8, 6, 0.7}, {&micro_vpmaddwd_i8i8, 6, 0.7}, {&micro_vpmaddwd_u8u8, 6, 0.7}, {&micro_vpmaddwd_i8u8, 6, 0.7}
+#define SMLAD {&micro_smlad_i8i8, 2, 1 / 6.0}, {&micro_smlad_u8i8, 2, 1 / 6.0}, {&micro_smlad_u8u8, 2, 1 / 6.0}, {&micro_smlad_i8u8, 2, 1 / 6.0}
+#define MULL  {&micro_smull_sadalp, 4, 0.7}, {&micro_umull_uadalp, 4, 0.7}
+static const struct micro_speed avx2_dots[] = {MADD, NO_MORE}, avxvnni_dots[] = {{&micro_vpdpbusd_vex, 5, 2}, MADD, NO_MORE},
+                                avx512vnni_dots[] = {{&micro_vpdpbusd, 5, 2}, NO_MORE},
+                                neon_dots[] = {MULL, NO_MORE},
+                                dotprod_dots[] = {{&micro_sdot, 3, 2}, {&micro_udot, 3, 2}, MULL, NO_MORE},
+                                dsp_dots[] = {SMLAD, NO_MORE},
+                                mve_dots[] = {{&micro_vmladava_s8, 2, 0.5}, {&micro_vmladava_u8, 2, 0.5}, SMLAD, NO_MORE};
 
 /* What all of them share; and the sizes of their caches. */
 #define CPU                   .partial_sum_byte = 1 / 64.0, .streams = 16, .line = 64, .panel_vectors = 8, .stack_cells = 4096
@@ -21,12 +36,17 @@ static const struct operation cortex_m[] = {{X_FMA, F32, 3, 1 / 3.0}, {X_ADD, F3
 const struct machine machine_c99 = {CPU, CACHES(32 << 10, 256 << 10), SCALAR(16, 8), .name = "c99", .ops = separate};
 const struct machine machine_rv64 = {CPU, CACHES(32 << 10, 512 << 10), SCALAR(32, 16), .name = "rv64", .ops = fused};
 const struct machine machine_cortex_m4 = {CPU, CACHES(16 << 10, 0), SCALAR(32, 16), .name = "cortex-m4",
-                                          .ops = cortex_m};
+                                          .ops = cortex_m, .micros = dsp_dots};
 const struct machine machine_cortex_m55 = {CPU, CACHES(32 << 10, 0), SCALAR(32, 16), .name = "cortex-m55",
-                                           .ops = cortex_m};
+                                           .ops = cortex_m, .micros = mve_dots};
 const struct machine machine_sse2 = {CPU, CACHES(32 << 10, 256 << 10), VECTOR(16, 128), .name = "sse2",
                                      .ops = separate};
-const struct machine machine_avx2 = {CPU, CACHES(32 << 10, 512 << 10), VECTOR(16, 256), .name = "avx2", .ops = fused};
-const struct machine machine_avx512 = {CPU, CACHES(32 << 10, 1 << 20), VECTOR(32, 512), .name = "avx512", .ops = fused};
-const struct machine machine_neon = {
-    CPU, CACHES(32 << 10, 512 << 10), VECTOR(32, 128), .name = "neon", .loads_ahead = true, .ops = fused};
+#define AVX2   CPU, CACHES(32 << 10, 512 << 10), VECTOR(16, 256), .ops = fused
+#define AVX512 CPU, CACHES(32 << 10, 1 << 20), VECTOR(32, 512), .ops = fused
+#define NEON   CPU, CACHES(32 << 10, 512 << 10), VECTOR(32, 128), .loads_ahead = true, .ops = fused
+const struct machine machine_avx2 = {AVX2, .name = "avx2", .micros = avx2_dots};
+const struct machine machine_avxvnni = {AVX2, .name = "avxvnni", .micros = avxvnni_dots};
+const struct machine machine_avx512 = {AVX512, .name = "avx512"};
+const struct machine machine_avx512vnni = {AVX512, .name = "avx512vnni", .micros = avx512vnni_dots};
+const struct machine machine_neon = {NEON, .name = "neon", .micros = neon_dots};
+const struct machine machine_dotprod = {NEON, .name = "dotprod", .micros = dotprod_dots};

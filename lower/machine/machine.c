@@ -1,6 +1,5 @@
 /* Questions to a machine row; see machine.h. */
 #include "lower/machine/machine.h"
-#include "ir/base/die.h"
 
 const struct operation *machine_op(const struct machine *m, enum xop op, enum dtype t) {
     for (const struct operation *o = m->ops; o->op != X_POISON; o++)
@@ -9,7 +8,5 @@ const struct operation *machine_op(const struct machine *m, enum xop op, enum dt
 }
 const struct operation *machine_multiply_add(const struct machine *m, enum dtype t) {
     const struct operation *o = machine_op(m, X_FMA, t);
-    if (!o) o = machine_op(m, X_ADD, t);
-    if (!o) BUG("machine %s does not say how it adds %s", m->name, dtype_name(t));
-    return o;
+    return o ? o : machine_op(m, X_ADD, t);
 }

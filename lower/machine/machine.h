@@ -4,6 +4,7 @@
 #define NN_LOWER_MACHINE_H
 #include "ir/base/dtype.h"
 #include "ir/expr/expr.h"
+#include "lower/micro/micro.h"
 
 struct register_file { /* count 0: there is none */
     int count, bits;
@@ -13,6 +14,11 @@ struct operation { /* op POISON ends a table */
     enum dtype type;
     int latency;   /* cycles until the next one can use its result */
     double starts; /* in one cycle */
+};
+struct micro_speed { /* micro NULL ends a table */
+    const struct micro *micro;
+    int latency;
+    double starts;
 };
 struct cache {
     int64_t bytes;
@@ -37,6 +43,7 @@ struct machine {
     struct register_file scalar, vector; /* for f32: scalar is what code without vectors has */
     bool loads_ahead;                    /* compilers move loads ahead of their uses: gcc, except for x86 */
     const struct operation *ops;
+    const struct micro_speed *micros; /* besides micro_multiply_add; NULL: none */
     struct cache l1, l2;
     double partial_sum_byte; /* cycles for a byte of a sum that waits in memory, there and back */
     int streams;             /* that hardware prefetching follows at a time */
@@ -46,11 +53,12 @@ struct machine {
     int stack_cells;         /* scratch of a row that lies on the stack, at most */
     const struct gpu *gpu;   /* NULL: a CPU */
 };
-extern const struct machine machine_c99, machine_sse2, machine_avx2, machine_avx512, machine_neon, machine_rv64,
-    machine_cortex_m4, machine_cortex_m55, machine_nvidia, machine_orin;
+extern const struct machine machine_c99, machine_sse2, machine_avx2, machine_avxvnni, machine_avx512,
+    machine_avx512vnni, machine_neon, machine_dotprod, machine_rv64, machine_cortex_m4, machine_cortex_m55, machine_nvidia,
+    machine_orin;
 
 const struct operation *machine_op(const struct machine *m, enum xop op, enum dtype t); /* NULL: it has no such */
-/* The operation that sums products: a fused one, else the addition. */
+/* The operation that sums products: a fused one, else the addition. NULL: nothing is known of sums of that type. */
 const struct operation *machine_multiply_add(const struct machine *m, enum dtype t);
 /* Of a vector; 1: there are no vectors. */
 static inline int machine_lanes(const struct machine *m, enum dtype t) {

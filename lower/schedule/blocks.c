@@ -22,7 +22,7 @@ static struct blocking best_blocking(const struct machine *m, const struct contr
 }
 /* Bytes of x that one turn of the other axes reads; -1: symbolic. */
 static double bytes_read(struct plan *u, const struct tiling *g) {
-    double n = 4;
+    double n = (double)dtype_bytes(g->scalar->u.buf->type);
     for (int k = 0; k < g->scalar->n - g->scalar->has_fill; k++) {
         bool other = true; /* the index moves with other axes alone */
         int64_t dim;
@@ -35,7 +35,10 @@ static double bytes_read(struct plan *u, const struct tiling *g) {
     }
     return n;
 }
-static bool epilogue_reads_result_shape(struct plan *u, const struct tiling *g) {
+/* A long sum is done in chunks; partial sums wait in the result, if they are of its type, unless that takes the storage
+ * of another operand that the epilogue reads (a residual): there the memory is worth more. */
+static bool partial_sums_fit(struct plan *u, const struct tiling *g) {
+    if (g->q->out->u.stage.buf->type != g->q->sum->u.stage.buf->type) return false;
     for (int k = 0; k < u->p->params.n; k++) {
         const struct param *q = &u->p->params.v[k];
         const struct buf *b = q->buf, *y = g->q->out->u.stage.buf;
@@ -43,37 +46,36 @@ static bool epilogue_reads_result_shape(struct plan *u, const struct tiling *g) 
             continue;
         bool same = true;
         for (int d = 0; d < b->nlogical; d++) same &= b->logical[d] == y->logical[d];
-        if (same) return true;
+        if (same) return false;
     }
-    return false;
+    return true;
 }
 /* false: one of them is open, or nothing is chosen by them. */
 static bool find_sizes(struct plan *u, const struct tiling *g, struct contraction_sizes *s, double *steps) {
     int64_t k;
-    *steps = 1;
+    *steps = 1.0 / g->micro->k0;
     for (int i = 0; i < nsums_of(g); i++) {
         if ((k = const_extent(g->q->sum->u.stage.red[i])) < 1) return false;
         *steps *= (double)k;
     }
-    if (lanes_of(u) == 1 || !g->packed || g->row < 0 || g->rows < 1 || g->N < 1) return false;
+    if (g->vector == 1 || !g->packed || g->row < 0 || g->rows < 1 || g->N < 1) return false;
     *s = (struct contraction_sizes){.x = bytes_read(u, g)};
     s->extent = g->group >= 0 ? const_extent(axis_var(g, g->group)) : 1;
     if (s->x < 0 || s->extent < 1) return false;
     s->blocks = g->kred >= 0 ? (const_extent(g->q->sum->u.stage.red[g->kred]) + g->kblock - 1) / g->kblock : 1;
     s->panels = (g->N + g->nv - 1) / g->nv, s->tiles = (g->rows + g->mr - 1) / g->mr;
-    s->panel = *steps * g->nv * 4, s->w = s->panel * (double)s->panels;
-    s->y = (double)(g->N * g->rows * s->extent) * 4;
-    s->products = s->y / 4 * *steps / lanes_of(u) / machine_multiply_add(u->m, F32)->starts;
+    double cells = (double)(g->N * g->rows * s->extent);
+    s->panel = *steps * g->micro->k0 * g->nv * (double)dtype_bytes(g->vec->u.buf->type);
+    s->w = s->panel * (double)s->panels, s->y = cells * (double)dtype_bytes(g->q->sum->u.stage.buf->type);
+    s->products = cells * *steps / g->vector / g->op.starts;
     return true;
 }
-/* A long sum is done in chunks; partial sums wait in the result, unless that takes the storage of another operand that
- * the epilogue reads (a residual): there the memory is worth more. */
 void choose_blocks(struct plan *u, struct tiling *g) {
     struct contraction_sizes s;
     double steps;
     g->together = g->chunk = 0, g->outside = g->prefetch = false;
     if (!find_sizes(u, g, &s, &steps)) return;
-    struct blocking b = best_blocking(u->m, &s, g->rows > 1 && !g->rest && !epilogue_reads_result_shape(u, g));
+    struct blocking b = best_blocking(u->m, &s, g->rows > 1 && !g->rest && partial_sums_fit(u, g));
     if (b.groups > 1) g->together = rows_of_group(&s, b.groups);
     if (b.chunk < s.blocks) g->chunk = b.chunk, g->outside = b.outside;
     double lines = s.panel / u->m->line * (double)b.chunk / (double)s.blocks;
@@ -94,6 +96,6 @@ double contraction_cycles(struct plan *u, const struct tiling *g) {
     struct blocking b = {1, g->chunk ? g->chunk : s.blocks, g->outside};
     if (g->together) b.groups = (s.extent + g->together - 1) / g->together;
     int64_t vectors = (g->N + g->lanes - 1) / g->lanes;
-    double tiles = steps * (double)s.extent * cost_of_step(u->m, g->rows, vectors, g->mr, g->nr);
+    double tiles = steps * (double)s.extent * cost_of_step(u->m, &g->op, g->rows, vectors, g->mr, g->nr);
     return turns * (cost_of_blocking(u->m, &s, b) - s.products + tiles);
 }

@@ -41,6 +41,11 @@ static bool lies_along(struct plan *u, expr load, const struct var *v) {
         if (x_uses_var(u->c, load->arg[i], v)) return false;
     return x_linear_in(u->c, load->arg[n - 1], v, &k, &rest) && k == 1;
 }
+/* The types are the micro-kernel's, and a group of steps of the sum can lie side by side. */
+static bool micro_takes(const struct micro *micro, expr scalar, expr vec, bool packed) {
+    if (!micro->instr) return true;
+    return packed && scalar->u.buf->type == micro->a && vec->u.buf->type == micro->b;
+}
 static bool try_lane(struct plan *u, struct tiling *g, int axis, bool scattered) {
     const struct problem *q = g->q;
     const struct var *v = q->sum->u.stage.axes[axis];
@@ -48,9 +53,10 @@ static bool try_lane(struct plan *u, struct tiling *g, int axis, bool scattered)
         expr vec = side ? q->a.read : q->b.read, other = side ? q->b.read : q->a.read;
         int at = dim_of(vec, v);
         bool packed = vec->u.buf->data && at >= 0;
-        if (!packed && lanes_of(u) > 1 && (scattered || !lies_along(u, vec, v))) continue;
+        if (!packed && g->vector > 1 && (scattered || !lies_along(u, vec, v))) continue;
+        if (!micro_takes(g->micro, other, vec, packed)) continue;
         int64_t per = shared_neighbours(u->c, other, v);
-        int lanes = lanes_of(u);
+        int lanes = g->vector;
         while (per && per % lanes && !(scattered && per > lanes && per <= u->m->panel_vectors * lanes)) lanes /= 2;
         if (per && (lanes < 2 || !packed)) continue;
         g->vec = vec, g->scalar = other, g->lane = axis, g->packed = packed, g->scattered = scattered;
@@ -71,11 +77,11 @@ static bool choose_scalar_lane(struct plan *u, struct tiling *g) {
 }
 static bool choose_lane(struct plan *u, struct tiling *g) {
     const struct problem *q = g->q;
-    if (lanes_of(u) == 1) return choose_scalar_lane(u, g);
+    if (g->vector == 1) return choose_scalar_lane(u, g);
     const struct param_layout *ly = layout_of(u->p, u->l, q->out->u.stage.buf);
     int last = naxes_of(g) - 1;
     if (ly && ly->block) {
-        if (ly->block != lanes_of(u) || last < 1 || !try_lane(u, g, 1, false)) return false;
+        if (ly->block != g->vector || last < 1 || !try_lane(u, g, 1, false)) return false;
         g->blocked = true;
         g->padded = const_extent(axis_var(g, 1)) % (g->per ? g->lanes : ly->block) != 0; /* groups fill their panels */
         return g->packed || !g->padded;
@@ -94,7 +100,7 @@ static void choose_rows(struct plan *u, struct tiling *g) {
         else if (g->group < 0) g->group = k;
     }
     g->N = const_extent(axis_var(g, g->lane));
-    if (g->padded) g->N = (g->N + lanes_of(u) - 1) / lanes_of(u) * lanes_of(u);
+    if (g->padded) g->N = (g->N + g->vector - 1) / g->vector * g->vector;
     g->rows = g->row >= 0 ? const_extent(axis_var(g, g->row)) : 1;
 }
 
@@ -126,7 +132,7 @@ static void choose_tile(struct plan *u, struct tiling *g) {
         if (fits < 2) fits = nr + 2 <= registers ? 1 : 0; /* one row: its operands come from memory */
         if (fits < 1) continue;
         int64_t mr = rows < fits ? rows : fits;
-        double cycles = cost_of_step(u->m, rows, vectors, mr, nr);
+        double cycles = cost_of_step(u->m, &g->op, rows, vectors, mr, nr);
         if (best == 0 || cycles < best * 0.995) best = cycles, g->mr = (int)mr, g->nr = nr;
     }
     if (g->rows > 0) {
@@ -168,11 +174,18 @@ static bool one_channel(struct plan *u, const struct tiling *g) {
     }
     return g->per > 1 && !summed;
 }
+/* Of a plain operand, k0 steps of the sum at a time: they lie side by side. */
+static bool choose_groups(struct plan *u, struct tiling *g, int64_t n) {
+    int k0 = g->micro->k0;
+    if (n < k0 || n % k0 || !lies_along(u, g->scalar, g->q->sum->u.stage.red[g->kred])) return false;
+    g->kblock = n % (4 * k0) == 0 ? 4 * k0 : n % (2 * k0) == 0 ? 2 * k0 : k0;
+    return true;
+}
 static bool choose_sum(struct plan *u, struct tiling *g) {
     const struct param_layout *ls = layout_of(u->p, u->l, g->scalar->u.buf), *lv = layout_of(u->p, u->l, g->vec->u.buf);
     if (lv && lv->block) return false;
     g->kred = -1, g->kblock = 0;
-    if (lanes_of(u) == 1) return true; /* nothing is done once in so many steps */
+    if (g->vector == 1 && g->micro->k0 == 1) return true; /* nothing is done once in so many steps */
     g->kred = main_red(g);
     if (ls && ls->block) {
         if (one_channel(u, g)) return g->kred = -1, true;
@@ -181,9 +194,10 @@ static bool choose_sum(struct plan *u, struct tiling *g) {
         bool all = dim_of(g->scalar, g->q->sum->u.stage.red[g->kred]) == 1;
         g->kblock = all ? ls->block : part_of_block(u, g, ls->block);
         g->rest = all && channels % g->kblock != 0;
-        return channels > 0 && g->kblock > 0;
+        return channels > 0 && g->kblock > 0 && (g->kblock % g->micro->k0 == 0 && !(g->rest && g->micro->k0 > 1));
     }
     int64_t n = g->kred >= 0 ? const_extent(g->q->sum->u.stage.red[g->kred]) : -1;
+    if (g->micro->k0 > 1) return choose_groups(u, g, n);
     for (int b = 8; b >= 4 && !g->kblock; b /= 2) /* steps between two prefetches */
         if (g->kred >= 0 && n > b && n % b == 0) g->kblock = b;
     if (!g->kblock) g->kred = -1;
@@ -203,7 +217,7 @@ static void choose_order(struct plan *u, struct tiling *g) {
     int inner = -1;
     int64_t most = 1;
     g->norder = 0;
-    for (int k = 0; k < nsums_of(g) && g->kred < 0 && lanes_of(u) > 1; k++) {
+    for (int k = 0; k < nsums_of(g) && g->kred < 0 && g->vector > 1; k++) {
         const struct var *v = g->q->sum->u.stage.red[k];
         int64_t n = const_extent(v);
         if ((n < 0 || n >= most) && !slides_along_rows(u, g, v)) inner = k, most = n < 0 ? most : n;
@@ -224,6 +238,7 @@ static void pack(struct plan *u, const struct tiling *g) {
     expr b = g->vec;
     int nd = dim_of(b, axis_var(g, g->lane));
     int kd = g->kred >= 0 ? dim_of(b, g->q->sum->u.stage.red[g->kred]) : -1;
+    int k0 = g->micro->k0;
     bool blocked = kd >= 0 && (g->norder || g->outside);
     text_printf(&u->s, "layout %s [", b->u.buf->base);
     if (g->outside) /* all panels of a chunk, then the next chunk */
@@ -231,7 +246,8 @@ static void pack(struct plan *u, const struct tiling *g) {
                     g->kblock, (long long)g->chunk);
     else {
         text_printf(&u->s, "%d/%d", nd, g->nv);
-        if (kd >= 0) text_printf(&u->s, blocked ? " %d/%d" : " %d", kd, g->kblock);
+        if (kd >= 0 && blocked) text_printf(&u->s, " %d/%d", kd, g->kblock);
+        else if (kd >= 0) text_printf(&u->s, k0 > 1 ? " %d/%d" : " %d", kd, k0);
     }
     for (int k = 0; k < g->norder; k++) { /* in the order of the sum */
         int d = dim_of(b, g->q->sum->u.stage.red[g->order[k]]);
@@ -242,15 +258,15 @@ static void pack(struct plan *u, const struct tiling *g) {
         for (int k = 0; k < nsums_of(g); k++) summed |= dim_of(b, g->q->sum->u.stage.red[k]) == d;
         if (!summed) text_printf(&u->s, vec_beyond(u, g, d) ? " %d+0,%lld" : " %d", d, (long long)vec_beyond(u, g, d));
     }
-    if (blocked) text_printf(&u->s, " %d%%%d", kd, g->kblock);
-    text_printf(&u->s, " %d%%%d]\n", nd, g->nv);
+    if (blocked && k0 > 1) text_printf(&u->s, " %d/%%%d,%d", kd, k0, g->kblock / k0);
+    else if (blocked) text_printf(&u->s, " %d%%%d", kd, g->kblock);
+    text_printf(&u->s, k0 > 1 ? " %d%%%d %d%%%d]\n" : " %d%%%d]\n", nd, g->nv, kd, k0);
 }
 /* Where rows are open they may be one, as a batch mostly is (the rows of a blocked result are those of an image, and
  * many). A tile of one row waits for its own multiply-adds, unless it takes more vectors than others: so many panels.
  * 0: no such tile is wanted. */
 static int64_t lone_panels(struct plan *u, const struct tiling *g) {
-    const struct operation *sum = machine_multiply_add(u->m, F32);
-    int64_t wide = (int64_t)(sum->latency * sum->starts) / g->nr, lo, hi;
+    int64_t wide = (int64_t)(g->op.latency * g->op.starts) / g->nr, lo, hi;
     if (g->row < 0 || g->rows >= 0 || g->N <= g->nv || g->lanes < 2 || g->scattered || g->per || wide < 2) return 0;
     if (g->blocked) return 0;
     x_bounds(u->c, axis_var(g, g->row)->extent, &lo, &hi);
@@ -314,7 +330,7 @@ static void lanes_last(struct plan *u, const struct tiling *g) { /* in the accum
 static int straight_steps(const struct machine *m, const struct tiling *g) {
     int steps = 1;
     if (g->kred < 0 || g->lanes < 2 || m->loads_ahead || !machine_op(m, X_FMA, F32)) return 1;
-    while (g->kblock % (2 * steps) == 0 && 2 * steps * g->mr * g->nr <= m->body) steps *= 2;
+    while (g->kblock / g->micro->k0 % (2 * steps) == 0 && 2 * steps * g->mr * g->nr <= m->body) steps *= 2;
     return steps;
 }
 static void sum_loops(struct plan *u, const struct tiling *g) {
@@ -328,17 +344,20 @@ static void sum_loops(struct plan *u, const struct tiling *g) {
         add_rows(u, g);
         text_printf(&u->s, " %s\n", lane);
     }
-    int steps = straight_steps(u->m, g);
+    int steps = straight_steps(u->m, g), k0 = g->micro->k0;
+    const char *within = steps > 1 ? "ki" : "ko"; /* a block of the sum, in steps */
     if (g->kred >= 0)
-        text_printf(&u->s, "split %s %d kb %s%s\n", red_loop(u->c, q->sum, g->kred), g->kblock, steps > 1 ? "ki" : "ko",
+        text_printf(&u->s, "split %s %d kb %s%s\n", red_loop(u->c, q->sum, g->kred), g->kblock, k0 > 1 ? "kg" : within,
                     g->rest ? " cut" : "");
+    if (k0 > 1) text_printf(&u->s, "split kg %d %s kk\n", k0, within);
     if (steps > 1) text_printf(&u->s, "split ki %d ko ku\n", steps);
     text_add(&u->s, g->kred >= 0 ? "reorder kb" : "reorder");
     for (int k = 0; k < g->norder; k++) text_printf(&u->s, " %s", red_loop(u->c, q->sum, g->order[k]));
     if (g->kred >= 0) text_add(&u->s, steps > 1 ? " ko ku" : " ko");
     add_rows(u, g);
-    text_printf(&u->s, " %s\n", lane);
+    text_printf(&u->s, k0 > 1 ? " %s kk\n" : " %s\n", lane);
     if (lanes > 1) text_printf(&u->s, "split %s %d aj av%s\n", lane, lanes, cut ? " cut" : "");
+    if (g->micro->instr) text_printf(&u->s, "tensorize %s\n", g->micro->instr);
     if (g->chunk) {
         int64_t blocks = const_extent(q->sum->u.stage.red[g->kred]) / g->kblock / g->chunk;
         const char *over = g->outside ? "yo" : g->together ? "hi" : g->group >= 0 ? y_loop(u, g, g->group) : "wo";
@@ -356,7 +375,8 @@ static void sum_loops(struct plan *u, const struct tiling *g) {
     else text_printf(&u->s, " yi %s", lane);
     add_rows(u, g);
     text_char(&u->s, '\n');
-    if (lanes > 1) text_printf(&u->s, "kind %s yv\nkind vector av\n", g->scattered ? "unroll" : "vector");
+    if (lanes > 1) text_printf(&u->s, "kind %s yv\n", g->scattered ? "unroll" : "vector");
+    if (lanes > 1) text_add(&u->s, "kind vector av\n");
 }
 static const char *contraction_steps(struct plan *u, const struct point *p) {
     const struct tiling *g = &p->u.tile;
@@ -385,28 +405,39 @@ static void add_points(struct plan *u, struct points *out, struct tiling g) {
         p->u.tile = g;
     }
 }
-static const char *contraction_points(struct plan *u, struct points *out) {
-    const struct problem *k = u->k;
-    struct tiling g = {.q = k};
-    const char *why = no_plain_product(k);
-    if (why) return why;
-    if (k->out == k->sum) return "the sum is the result itself";
-    if (k->out->u.stage.naxes != k->sum->u.stage.naxes) return "the result has other axes than the sum";
-    if (k->sum->u.stage.buf->type != F32) return "sums are not f32";
+/* Points with one micro-kernel; or why there are none. */
+static const char *points_with(struct plan *u, struct points *out, const struct micro *micro, struct operation op) {
+    enum dtype sum = u->k->sum->u.stage.buf->type;
+    struct tiling g = {.q = u->k, .micro = micro, .op = op, .vector = micro->n0 ? micro->n0 : machine_lanes(u->m, sum)};
     if (!choose_lane(u, &g)) return "no axis for the lanes: neither factor lies along one, nor is a constant to pack";
     if (!choose_sum(u, &g)) return "the blocks of channels are not what is summed";
     choose_rows(u, &g);
     choose_order(u, &g);
-    if (lanes_of(u) == 1) choose_scalar_tile(u, &g);
+    if (g.vector == 1) choose_scalar_tile(u, &g);
     else choose_tile(u, &g);
     choose_blocks(u, &g);
     g.lone = lone_panels(u, &g);
     add_points(u, out, g);
     return NULL;
 }
+/* With the machine's own micro-kernels first: each does several steps of the sum at a time. */
+static const char *contraction_points(struct plan *u, struct points *out) {
+    const struct problem *k = u->k;
+    const char *why = no_plain_product(k);
+    if (why) return why;
+    if (k->out == k->sum) return "the sum is the result itself";
+    if (k->out->u.stage.naxes != k->sum->u.stage.naxes) return "the result has other axes than the sum";
+    enum dtype sum = k->sum->u.stage.buf->type;
+    const struct operation *op = machine_multiply_add(u->m, sum);
+    if (!op || dtype_value(sum) != sum) return "the machine's row does not say how it sums this type";
+    for (const struct micro_speed *s = u->m->micros; s && s->micro; s++)
+        if (s->micro->sum == sum) points_with(u, out, s->micro, (struct operation){X_FMA, sum, s->latency, s->starts});
+    return points_with(u, out, &micro_multiply_add, *op);
+}
 static void print_contraction(struct text *t, struct plan *u, const struct point *p) {
     const struct tiling *g = &p->u.tile;
     double cycles = contraction_cycles(u, g);
+    if (g->micro->instr) text_printf(t, "%s, ", g->micro->name);
     text_printf(t, "lanes %d along %s%s, tile %d x %d", g->lanes, axis_name(u->c, u->k, g->lane),
                 g->scattered ? ", scattered" : "", g->mr, g->nr);
     if (g->row >= 0) text_printf(t, " of %s", axis_name(u->c, u->k, g->row));

@@ -3,18 +3,18 @@
 
 static double most(double a, double b) { return a > b ? a : b; }
 /* Cycles of one step of the sum in one tile: multiply-adds, the latency of their chains, loads. */
-static double cost_of_tile(const struct machine *m, int64_t mr, int64_t nr) {
-    const struct operation *sum = machine_multiply_add(m, F32), *load = machine_op(m, X_LOAD, F32);
+static double cost_of_tile(const struct machine *m, const struct operation *sum, int64_t mr, int64_t nr) {
+    const struct operation *load = machine_op(m, X_LOAD, F32);
     double products = (double)(mr * nr) / sum->starts, loads = (double)(mr + nr) / load->starts;
     return most(most(products, sum->latency), loads) + 0.02 * (double)(mr + nr);
 }
-double cost_of_rows(const struct machine *m, int64_t rows, int64_t mr, int64_t nr) {
+double cost_of_rows(const struct machine *m, const struct operation *sum, int64_t rows, int64_t mr, int64_t nr) {
     int64_t tiles = (rows + mr - 1) / mr, q = rows / tiles, more = rows % tiles;
-    return (double)more * cost_of_tile(m, q + 1, nr) + (double)(tiles - more) * cost_of_tile(m, q, nr);
+    return (double)more * cost_of_tile(m, sum, q + 1, nr) + (double)(tiles - more) * cost_of_tile(m, sum, q, nr);
 }
-double cost_of_step(const struct machine *m, int64_t rows, int64_t vectors, int64_t mr, int64_t nr) {
+double cost_of_step(const struct machine *m, const struct operation *sum, int64_t rows, int64_t vectors, int64_t mr, int64_t nr) {
     int64_t panels = vectors / nr, left = vectors % nr;
-    return (double)panels * cost_of_rows(m, rows, mr, nr) + (left ? cost_of_rows(m, rows, mr, left) : 0);
+    return (double)panels * cost_of_rows(m, sum, rows, mr, nr) + (left ? cost_of_rows(m, sum, rows, mr, left) : 0);
 }
 
 int64_t rows_of_group(const struct contraction_sizes *s, int64_t groups) { return (s->extent + groups - 1) / groups; }

@@ -10,6 +10,9 @@ enum { MAX_AXES = 16 };
 /* How a contraction is tiled: contraction.c decides on lanes, tile and order, blocks.c on what stays in which cache. */
 struct tiling {
     const struct problem *q;
+    const struct micro *micro;
+    struct operation op;    /* its speed */
+    int vector;             /* its lanes */
     expr vec, scalar;       /* the operand whose cells lie along the lanes, and the one that is broadcast */
     int lane, row, group;   /* axes: along the lanes; along the rows of a tile; of rows that share a panel. -1: none */
     bool packed, scattered; /* vec is a constant, in panels; the result does not lie along the lanes */

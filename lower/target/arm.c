@@ -14,12 +14,13 @@ static const struct spell_row neon_rows[] = {{X_FMA, F32, 4, "vfmaq_f32(%c, %a, 
 
 /* What the rows share; each row says what it adds. */
 #define AARCH64                                                                                                        \
-    .cls = TC_CPU, .emit = EMIT_C_VECTOR, .machine = &machine_neon, .headers = "#include <arm_neon.h>\n",              \
+    .cls = TC_CPU, .emit = EMIT_C_VECTOR, .headers = "#include <arm_neon.h>\n",              \
     .spell = neon_rows, .cc = "aarch64-linux-gnu-gcc", .runner = "qemu-aarch64 -L /usr/aarch64-linux-gnu"
 
 const struct target nn_target_aarch64 = {
     AARCH64,
     .name = "aarch64",
+    .machine = &machine_neon,
     .help = "64-bit ARM with NEON: 4 lanes",
     .cflags = "-march=armv8-a",
     .instrs = nn_instrs_neon,
@@ -27,6 +28,7 @@ const struct target nn_target_aarch64 = {
 const struct target nn_target_aarch64_dotprod = {
     AARCH64,
     .name = "aarch64-dotprod",
+    .machine = &machine_dotprod,
     .help = "64-bit ARM with the dot product instructions (Cortex-A55, A76 and later)",
     .cflags = "-march=armv8.2-a+dotprod", /* clang's header before 16 goes by the flag alone */
     .needs = "dotprod",

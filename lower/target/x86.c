@@ -57,8 +57,8 @@ static const struct spell_row avx512_rows[] = {
 
 /* What the rows share; each row says what it adds. */
 #define X86              .cls = TC_CPU, .emit = EMIT_C_VECTOR, .headers = "#include <immintrin.h>\n", .cc = "cc"
-#define AVX2             X86, .cflags = "", .machine = &machine_avx2, .spell = avx2_rows
-#define AVX512           X86, .cflags = "", .machine = &machine_avx512, .spell = avx512_rows
+#define AVX2             X86, .cflags = "", .spell = avx2_rows
+#define AVX512           X86, .cflags = "", .spell = avx512_rows
 #define AVX2_NEEDS       "avx2 fma f16c"
 #define AVX2_ATTRIBUTE   "avx2,fma,f16c"
 #define AVX512_NEEDS     "avx512f avx512bw avx512dq avx512vl fma f16c"
@@ -75,6 +75,7 @@ const struct target nn_target_x86_64 = {
 const struct target nn_target_x86_avx2 = {
     AVX2,
     .name = "x86-avx2",
+    .machine = &machine_avx2,
     .help = "x86 with AVX2, FMA and F16C (Haswell, Zen and later): 8 lanes",
     .needs = AVX2_NEEDS,
     .attribute = AVX2_ATTRIBUTE,
@@ -83,6 +84,7 @@ const struct target nn_target_x86_avx2 = {
 const struct target nn_target_x86_avxvnni = {
     AVX2,
     .name = "x86-avxvnni",
+    .machine = &machine_avxvnni,
     .help = "x86-avx2 with AVX-VNNI (Alder Lake, Zen 5 and later): dot products of bytes",
     .needs = AVX2_NEEDS " avxvnni",
     .attribute = AVX2_ATTRIBUTE ",avxvnni",
@@ -91,6 +93,7 @@ const struct target nn_target_x86_avxvnni = {
 const struct target nn_target_x86_avx512 = {
     AVX512,
     .name = "x86-avx512",
+    .machine = &machine_avx512,
     .help = "x86 with AVX-512 F, BW, DQ, VL (Skylake-X, Zen 4 and later): 16 lanes",
     .needs = AVX512_NEEDS,
     .attribute = AVX512_ATTRIBUTE,
@@ -99,6 +102,7 @@ const struct target nn_target_x86_avx512 = {
 const struct target nn_target_x86_avx512vnni = {
     AVX512,
     .name = "x86-avx512vnni",
+    .machine = &machine_avx512vnni,
     .help = "x86-avx512 with VNNI (Ice Lake, Zen 4 and later): dot products of bytes",
     .needs = AVX512_NEEDS " avx512vnni",
     .attribute = AVX512_ATTRIBUTE ",avx512vnni",

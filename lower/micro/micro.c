@@ -1,0 +1,23 @@
+/* The rows of micro-kernels; see micro.h. */
+#include "lower/micro/micro.h"
+
+const struct micro micro_multiply_add = {"multiply-add", NONE, NONE, NONE, 1, 0, 1, NULL};
+
+/* Dot products of bytes are named as their instructions. */
+#define DOT(row, a, b, n0, k0) const struct micro micro_##row = {#row, a, b, I32, 1, n0, k0, #row}
+DOT(vpdpbusd, U8, I8, 16, 4);
+DOT(vpdpbusd_vex, U8, I8, 8, 4);
+DOT(vpmaddwd_u8i8, U8, I8, 8, 2);
+DOT(vpmaddwd_i8i8, I8, I8, 8, 2);
+DOT(vpmaddwd_u8u8, U8, U8, 8, 2);
+DOT(vpmaddwd_i8u8, I8, U8, 8, 2);
+DOT(sdot, I8, I8, 4, 4);
+DOT(udot, U8, U8, 4, 4);
+DOT(smull_sadalp, I8, I8, 4, 2);
+DOT(umull_uadalp, U8, U8, 4, 2);
+DOT(smlad_i8i8, I8, I8, 1, 4);
+DOT(smlad_u8i8, U8, I8, 1, 4);
+DOT(smlad_u8u8, U8, U8, 1, 4);
+DOT(smlad_i8u8, I8, U8, 1, 4);
+DOT(vmladava_s8, I8, I8, 1, 16);
+DOT(vmladava_u8, U8, U8, 1, 16);

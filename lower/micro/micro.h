@@ -1,0 +1,26 @@
+/* Micro-kernels: what a contraction does innermost, with the sum in registers. A row says which types it multiplies,
+ * how many cells and steps of the sum it takes at a time, and by that how its operands lie; the strategies for
+ * contractions go by it. Machines list the rows that they have, with their speed (lower/machine/machine.h).
+ *
+ *     sum[m0, n0] += a[m0, k0] * b[n0, k0]
+ *
+ * a: k0 cells of the sum side by side in memory, the same for all n0 lanes. b: a constant, packed so that the k0 cells
+ * of a lane lie side by side, and the lanes one after the other. */
+#ifndef NN_LOWER_MICRO_H
+#define NN_LOWER_MICRO_H
+#include "ir/base/dtype.h"
+
+struct micro {
+    const char *name;
+    enum dtype a, b, sum; /* NONE: any that loads give as the sum's type */
+    int m0, n0, k0;       /* n0 0: a vector of the sum's type, one cell without vectors */
+    const char *instr;    /* the instruction's row (lower/target/); NULL: the loop IR's own operations */
+};
+/* The one that every machine has: a product is added, in all lanes. */
+extern const struct micro micro_multiply_add;
+extern const struct micro micro_vpdpbusd, micro_vpdpbusd_vex, micro_vpmaddwd_u8i8, micro_vpmaddwd_i8i8,
+    micro_vpmaddwd_u8u8, micro_vpmaddwd_i8u8;
+extern const struct micro micro_sdot, micro_udot, micro_smull_sadalp, micro_umull_uadalp;
+extern const struct micro micro_smlad_i8i8, micro_smlad_u8i8, micro_smlad_u8u8, micro_smlad_i8u8, micro_vmladava_s8,
+    micro_vmladava_u8;
+#endif
