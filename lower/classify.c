@@ -43,16 +43,16 @@ static struct buf *buf_of_value(const struct probes *q, const struct value *v) {
 }
 
 /* What grouping and layouts can make of a stage. Places that data give, and factors that are changed before they are
- * multiplied, are for no group yet; nor are products in which one factor has every axis of the other (groups of
+ * multiplied by more than a zero point, are for no group yet; nor are products in which one factor has every axis of the other (groups of
  * channels, one row for each batch), which are taken for what their indices look like. */
-static enum stage_class stage_class(const struct problem *p) {
+static enum stage_class stage_class(struct ctx *c, const struct problem *p) {
     const struct stmt *s = p->stages.v[0];
     if (p->indirect || p->guarded) return CLASS_OPAQUE;
     switch (p->cls) {
     case PROBLEM_MOVE: return s->u.stage.value->op == X_LOAD && !s->u.stage.value->has_fill ? CLASS_VIEW : CLASS_MAP;
     case PROBLEM_MAP: return CLASS_MAP;
     case PROBLEM_CONTRACTION:
-        if (p->apart && p->a.value == p->a.read && p->b.value == p->b.read) return CLASS_CONTRACT;
+        if (p->apart && operand_shift(c, p, &p->a) && operand_shift(c, p, &p->b)) return CLASS_CONTRACT;
         return p->slides ? CLASS_WINDOW : CLASS_ROW;
     case PROBLEM_WINDOW: return CLASS_WINDOW;
     case PROBLEM_ROWS: return CLASS_ROW;
@@ -127,7 +127,7 @@ const struct node_class *classify_node(struct probes *q, struct node *n) {
     for (int k = 0; k < r->stages.n; k++) {
         struct problem p;
         stage_problem(q->c, r->stages.v[k], &p);
-        enum stage_class own = stage_class(&p);
+        enum stage_class own = stage_class(q->c, &p);
         if (own > r->cls) r->cls = own;
         if (own == CLASS_CONTRACT) r->channels = problem_sums_channels(&p);
     }
@@ -142,15 +142,18 @@ struct halo_scan {
     const struct buf *b;
     int64_t *lo, *hi;
     bool found, bad;
+    expr fill; /* of the reads so far */
 };
-static bool is_zero(expr e) {
-    return e->op == X_CONST && ((e->type == F32 || e->type == F64) ? e->u.f == 0 : e->u.i == 0);
+/* A border of floats holds zeros. */
+static bool fits_border(expr e) {
+    return e->op == X_CONST && ((e->type == F32 || e->type == F64) ? e->u.f == 0 : true);
 }
 static bool scan_halo(void *env, expr e) {
     struct halo_scan *h = env;
     if (e->op != X_LOAD || e->u.buf != h->b || !e->has_fill) return true;
     int n = e->n - 1;
-    if (!is_zero(e->arg[n])) return h->bad = true, false;
+    if (!fits_border(e->arg[n]) || (h->fill && h->fill != e->arg[n])) return h->bad = true, false;
+    h->fill = e->arg[n];
     for (int k = 0; k < n; k++) {
         int64_t lo, hi, beyond = 0;
         expr inside = h->b->dims[k];
@@ -164,11 +167,12 @@ static bool scan_halo(void *env, expr e) {
     }
     return true;
 }
-bool node_halo(struct probes *q, struct node *n, int k, int64_t lo[32], int64_t hi[32]) {
+bool node_halo(struct probes *q, struct node *n, int k, int64_t lo[32], int64_t hi[32], int64_t *fill) {
     const struct node_class *r = classify_node(q, n);
-    struct halo_scan h = {q->c, buf_of_value(q, n->ins.v[k]), lo, hi, false, false};
+    struct halo_scan h = {q->c, buf_of_value(q, n->ins.v[k]), lo, hi, false, false, NULL};
     memset(lo, 0, 32 * sizeof *lo), memset(hi, 0, 32 * sizeof *hi);
     for (int i = 0; i < r->stages.n && h.b && !h.bad; i++) x_visit(r->stages.v[i]->u.stage.value, scan_halo, &h);
+    if (h.fill) *fill = h.fill->type == F32 || h.fill->type == F64 ? 0 : h.fill->u.i;
     return h.found && !h.bad;
 }
 

@@ -7,7 +7,7 @@
 
 /* What grouping makes of a problem (lower/problem/problem.h), which it takes for what it can do: VIEW: a bare read.
  * MAP: no reduction. WINDOW, ROW: reduces, with or without an axis of the result in one index with what is reduced.
- * CONTRACT: a sum of products of two bare reads. OPAQUE: calls, sizes, scatter, data-dependent gathers. */
+ * CONTRACT: a sum of products of two reads, bare or less a zero point. OPAQUE: calls, sizes, scatter, data-dependent gathers. */
 enum stage_class { CLASS_VIEW, CLASS_MAP, CLASS_ROW, CLASS_WINDOW, CLASS_CONTRACT, CLASS_OPAQUE };
 const char *stage_class_name(enum stage_class k);
 
@@ -26,9 +26,9 @@ struct node_class {
     VEC(struct stmt *) stages; /* over buffers that all nodes share; none when opaque */
 };
 const struct node_class *classify_node(struct probes *q, struct node *n);
-/* Zero border that n's reads of operand k would like along each axis: cells outside of the tensor for which the read
- * has the fill value 0. false: none, or not bounded by constants. */
-bool node_halo(struct probes *q, struct node *n, int k, int64_t lo[32], int64_t hi[32]);
+/* The border that n's reads of operand k would like along each axis: cells outside of the tensor, for which all reads
+ * have one fill value: 0, or the zero point of integers. false: none, or not bounded by constants. */
+bool node_halo(struct probes *q, struct node *n, int k, int64_t lo[32], int64_t hi[32], int64_t *fill);
 /* n renames the axes of an operand, and nothing else (a transpose): which one? *inner: the last axis stays the last. */
 bool node_permutes(struct probes *q, struct node *n, int *operand, bool *inner);
 /* Does n compute each cell of its result from the cells at the same place, as operands broadcast, and from nothing

@@ -111,12 +111,14 @@ static void block_results(struct lowering *l, const struct group *gr) {
 }
 /* Borders that the windows of the region want on v. */
 static void add_halo(struct lowering *l, struct node *n, int k) {
-    int64_t lo[32], hi[32];
+    int64_t lo[32], hi[32], fill = 0;
     struct value *v = n->ins.v[k];
-    if (!v || v->init || v->type.kind != TY_TENSOR || v->type.dtype != F32 || must_be_plain(l, v) ||
-        !node_halo(l->probes, n, k, lo, hi))
+    if (!v || v->init || v->type.kind != TY_TENSOR || !fills_lanes(v->type.dtype) || must_be_plain(l, v) ||
+        !node_halo(l->probes, n, k, lo, hi, &fill))
         return;
     struct value_layout *lay = layout_for(l, v);
+    if (lay->halo && lay->fill != fill) return; /* another reader wants another one: this one tests its places */
+    lay->fill = fill;
     for (int d = 0; d < v->type.rank; d++) {
         if (lo[d] > lay->lo[d]) lay->lo[d] = lo[d];
         if (hi[d] > lay->hi[d]) lay->hi[d] = hi[d];
@@ -133,6 +135,7 @@ static void write_spec(struct lowering *l, struct value_layout *lay, int rank) {
     }
     if (lay->block) text_printf(&t, " 1%%%d", lay->block);
     text_char(&t, ']');
+    if (lay->halo && lay->fill) text_printf(&t, " fill=%lld", (long long)lay->fill);
     lay->spec = intern(l->c->names, t.s);
     text_free(&t);
 }

@@ -1,4 +1,4 @@
-/* Layouts of values: which tensors are blocked by channels and which carry a zero border (design: choosing layouts).
+/* Layouts of values: which tensors are blocked by channels and which carry a border (design: choosing layouts).
  * Chosen after grouping, before kernels are made; every kernel works with every layout, so a choice is about speed
  * only. */
 #ifndef NN_LOWER_LAYOUT_H
@@ -8,7 +8,8 @@
 
 struct value_layout {
     int block;              /* axis 1 in blocks of this many; 0: plain */
-    int64_t lo[32], hi[32]; /* zero border per axis */
+    int64_t lo[32], hi[32]; /* border per axis */
+    int64_t fill;           /* what the border holds: 0, or the zero point of the windows that read it */
     bool halo, plain;       /* plain: a kernel text reads it, so neither blocks nor a border */
     const char *spec;       /* operand of the layout step: "[0 1/8 2+1,1 3+1,1 1%8]" */
 };

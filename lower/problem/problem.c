@@ -99,6 +99,14 @@ static bool find_factors(struct stmt *s, struct problem *p) {
     return true;
 }
 
+expr operand_shift(struct ctx *c, const struct problem *p, const struct operand *o) {
+    if (o->value == o->read) return x_num(c, (enum dtype)o->value->type, 0);
+    if (o->value->op != X_SUB || o->value->arg[0] != o->read) return NULL;
+    for (int k = 0; k < p->sum->u.stage.nred; k++)
+        if (x_uses_var(c, o->value->arg[1], p->sum->u.stage.red[k])) return NULL;
+    return o->value->arg[1];
+}
+
 /* ---- one stage */
 struct scan {
     struct problem *p;

@@ -47,6 +47,9 @@ struct problem {
     struct operand a, b; /* b is a constant if one of them is */
     enum axis_role axis[PROBLEM_AXES], summed[PROBLEM_AXES]; /* of the sum, or, without one, of out */
 };
+/* What is subtracted from what is read before the product, the same for all that is summed: a zero point. The constant
+ * 0: nothing is done; NULL: something else is. */
+expr operand_shift(struct ctx *c, const struct problem *p, const struct operand *o);
 /* The one question what a product that is summed looks like. */
 static inline bool sums_products(enum red_op op, expr value) { return op == RED_SUM && value->op == X_MUL; }
 

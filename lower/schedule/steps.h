@@ -102,6 +102,7 @@ struct step {
             const char *buf;
             struct layout_dims dims;
             struct layout_pads pads;
+            int64_t fill;     /* of the cells around a parameter */
             enum scope scope; /* SC_PARAM: stays */
         } layout;
         struct {

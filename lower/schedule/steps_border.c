@@ -1,5 +1,5 @@
-/* The step border: the zeros around a result that windows will read past its edge, and in pad lanes that the kernel
- * does not fill. */
+/* The step border: what windows will read past a result's edge (zeros, or its zero point), and zeros in pad lanes that
+ * the kernel does not fill. */
 #include "lower/schedule/steps_util.h"
 
 /* Physical dim k is one logical dim and cells before and after it. */
@@ -11,7 +11,7 @@ static bool border_of(struct ctx *c, const struct buf *b, int k, int64_t *lo, in
     *lo = *hi = 0;
     return true;
 }
-/* Zeros in the cells [from, from + n) of dim d, in all cells of the dims after it, inside the border of those before.
+/* The fill, zero unless the layout said another, in the cells [from, from + n) of dim d, in all cells of the dims after it, inside the border of those before.
  */
 static struct stmt *border_strip(struct step_run *s, struct buf *b, int d, expr from, int64_t n) {
     struct ctx *c = s->c;
@@ -24,7 +24,8 @@ static struct stmt *border_strip(struct step_run *s, struct buf *b, int d, expr 
         v[k] = var_new(c, internf(c->names, "border%d.i%d", d, k), extent);
         idx[k] = x_add(c, x_var(c, v[k]), k == d ? from : x_int(c, lo));
     }
-    return loops_around(c, v, b->nd, s_store(c, b, idx, b->nd, RED_NONE, x_num(c, dtype_value(b->type), 0)));
+    expr fill = b->fill ? b->fill : x_num(c, dtype_value(b->type), 0);
+    return loops_around(c, v, b->nd, s_store(c, b, idx, b->nd, RED_NONE, fill));
 }
 /* Dims div and mod of b are logical dim d in blocks of n, the last of which holds `used` cells and then pad lanes. */
 struct lanes {

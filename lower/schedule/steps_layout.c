@@ -11,6 +11,7 @@ struct relayout {
     expr *old;
     expr *now;
     int old_nd;
+    expr around; /* in the new cells of a parameter */
 };
 
 static expr phys_of(struct relayout *r, const struct layout_dim *d, const expr *idx) {
@@ -167,7 +168,7 @@ static bool rings_ok(struct relayout *r) {
     return true;
 }
 /* Loads with fill test the physical index later: an index outside of dim d must stay outside, or hit a cell that holds
- * the fill value. New cells of a parameter hold the zeros that the step border writes in another kernel; those of other
+ * the fill value. New cells of a parameter hold what the step border writes in another kernel; those of other
  * buffers what the first load wants. A load that wants something else keeps its test of the logical index.
  */
 static bool fills_ok(struct relayout *r) {
@@ -184,7 +185,7 @@ static bool fills_ok(struct relayout *r) {
     for (int k = 0; k < a.n; k++) {
         expr e = a.v[k].load;
         if (!e || a.v[k].buf != r->b || !e->has_fill) continue;
-        if (extra && !fill) fill = r->b->scope == SC_PARAM ? x_num(c, dtype_value(r->b->type), 0) : e->arg[e->n - 1];
+        if (extra && !fill) fill = r->b->scope == SC_PARAM ? r->around : e->arg[e->n - 1];
         for (int d = 0; d < r->old_nd; d++) {
             bool keeps = false,
                  folds = false; /* the dim's range is visible in one physical dim; may an outside index come back in? */
@@ -241,8 +242,10 @@ static expr relaid_load(void *env, struct buf *b, expr *idx, int n, expr fill) {
     return fill ? x_select(c, x_and(c, off_halo(r, idx, fill), among_channels(r, idx)), v, fill) : v;
 }
 static bool relayout(struct step_run *s, struct buf *b, const struct layout_dim *v, int n) {
-    struct relayout r = {s, b, v, n, exprs_copy(s->c, b->dims, b->nd), NEWN(&s->c->arena, expr, n), b->nd};
+    struct relayout r = {s, b, v, n, exprs_copy(s->c, b->dims, b->nd), NEWN(&s->c->arena, expr, n), b->nd, NULL};
     struct stmts all = {0};
+    r.around = x_num(s->c, dtype_value(b->type), (double)s->step->u.layout.fill);
+    if (s->step->u.layout.fill && b->scope == SC_PARAM) b->fill = r.around;
     if (!users_ok(s, b) || !dims_ok(&r) || !injective(&r) || !rings_ok(&r) || !fills_ok(&r)) return false;
     for (int k = 0; k < n; k++) r.now[k] = extent_of(&r, &v[k]);
     b->map = phys(&r, b->map);
@@ -285,10 +288,12 @@ bool apply_layout(struct step_run *s) {
     const char *name = s->step->u.layout.buf;
     const struct layout_dims *dims = &s->step->u.layout.dims;
     const struct layout_pads *pads = &s->step->u.layout.pads;
+    int64_t fill = s->step->u.layout.fill;
     enum scope scope = s->step->u.layout.scope;
     if (!dims->v && !pads->n && !scope) return step_usage(s);
     if (!find_buf(s, name)) return false;
     if (dims->n > 32) return step_refuse(s, NULL, "more than 32 dims");
+    if (fill < -32768 || fill > 65535) return step_refuse(s, NULL, "%lld fits no cell", (long long)fill);
     bufs_named(s, name, &v, &n);
     for (int k = 0; k < n; k++) {
         if (dims->v && !relayout(s, v[k], dims->v, dims->n)) return false;
