@@ -56,7 +56,7 @@ static int64_t most_elements(const struct node *n) {
 
 /* True when n became constants and is gone. */
 static bool fold(struct graph *g, struct node *n) {
-    if (n->op->flags & (OP_RANDOM | OP_EFFECT)) return false;
+    if (n->op->flags & (OP_RANDOM | OP_EFFECT | OP_LATE)) return false;
     bool constants = inputs_are_constants(n);
     if (!constants && !region_is_settled(n->in)) return false; /* contents may follow from types that change */
     bool left = false;
@@ -224,6 +224,15 @@ static bool results_to_tensors(struct graph *g) {
     return ok;
 }
 
+/* What inference left, and what depends on it. */
+static void fold_rest(void *env, struct node *n) {
+    if (n->op && n->op->define && inputs_are_constants(n) && !(n->op->flags & (OP_RANDOM | OP_EFFECT)))
+        evaluate_node(env, n, most_elements(n));
+}
+bool graph_fold_constants(struct graph *g) {
+    each_node(g->top, fold_rest, g);
+    return true;
+}
 bool graph_infer(struct graph *g) {
     return all_fit(g, g->top->params.v, g->top->params.n, "the model's inputs") && inputs_are_tensors(g) &&
            infer_region(g->top) && results_to_tensors(g);

@@ -8,6 +8,11 @@
 bool graph_infer(struct graph *g);
 /* Warns where the model declares another shape than was inferred; false after another element type. declared.c */
 bool graph_declared(struct graph *g);
+/* Products between DequantizeLinear and QuantizeLinear become operators over integers; bounded as docs/numbers.md says.
+ * integers.c */
+bool graph_integers(struct graph *g);
+/* Nodes of constants that inference left become constants (OP_LATE). infer.c */
+bool graph_fold_constants(struct graph *g);
 /* Nodes whose results nobody uses go. dce.c */
 bool graph_dce(struct graph *g);
 /* Equal nodes of a region become one. cse.c */

@@ -50,8 +50,9 @@ struct op_control {
 };
 
 /* RANDOM: gives another result every time; never folded, never merged with an equal node.
- * EFFECT: is there for what it does, not for a result; never removed. */
-enum op_flags { OP_RANDOM = 1, OP_EFFECT = 2 };
+ * EFFECT: is there for what it does, not for a result; never removed.
+ * LATE: of constants it is computed after the passes that want to see it (compiler/graph/integers.c). */
+enum op_flags { OP_RANDOM = 1, OP_EFFECT = 2, OP_LATE = 4 };
 
 struct op {
     const char *domain, *name;

@@ -69,17 +69,18 @@ static bool zero_is_known(T z, E *fill) {
     *fill = num(v);
     return known;
 }
-static void op_convinteger(void) {
-    T x = in(0), y;
-    X o;
+/* The sum for operands of bytes; x and its zero point are the operands 0 and 2 of either operator. */
+static bool byte_sum(E (*fw)(E v, E oc), T w, T bias, T *sum, X *o) {
+    T x = in(0);
     E fill;
-    if (!zero_is_known(in(2), &fill)) { /* subtracted first: a fill must be a constant */
-        X i = axes(shape(x));
-        x = stage("centred", I32, i, x_less_zero(at(x, i)));
-        if (conv_sum(NULL, w_less_zero, num(0), I32, x, in(1), NULL, &y, &o)) out(0, I32, o, at(y, o));
-        return;
-    }
-    if (conv_sum(x_less_zero, w_less_zero, fill, I32, x, in(1), NULL, &y, &o)) out(0, I32, o, at(y, o));
+    if (zero_is_known(in(2), &fill)) return conv_sum(x_less_zero, fw, fill, I32, x, w, bias, sum, o);
+    X i = axes(shape(x)); /* subtracted first: a fill must be a constant */
+    return conv_sum(NULL, fw, num(0), I32, stage("centred", I32, i, x_less_zero(at(x, i))), w, bias, sum, o);
+}
+static void op_convinteger(void) {
+    T y;
+    X o;
+    if (byte_sum(w_less_zero, in(1), NULL, &y, &o)) out(0, I32, o, at(y, o));
 }
 
 /* QLinearConv: x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias in units of x_scale * w_scale. */
@@ -95,12 +96,11 @@ static void require_per_output(T t, T w) {
 }
 static E qw_less_zero(E v, E oc) { return sub(v, channel_value(in(5), oc)); }
 static void op_qlinearconv(void) {
-    T x = in(0), y;
-    X i = axes(shape(x)), o;
+    T y;
+    X o;
     require_per_output(in(4), in(3));
     require_per_output(in(5), in(3));
-    x = stage("centred", I32, i, sub(at(x, i), scalar(in(2))));
-    if (!conv_sum(NULL, qw_less_zero, num(0), I32, x, in(3), in(8), &y, &o)) return;
+    if (!byte_sum(qw_less_zero, in(3), in(8), &y, &o)) return;
     E scale = div_(mul(scalar(in(1)), channel_value(in(4), o.v[1])), scalar(in(6)));
     E v = rint_(mul(cast(F32, at(y, o)), scale));
     out(0, dtype(in(7)), o, cast(dtype(in(7)), add(v, cast(F32, scalar(in(7))))));

@@ -1,0 +1,196 @@
+/* Products of dequantised operands are computed in integers: a Conv, Gemm or MatMul between DequantizeLinear and
+ * QuantizeLinear becomes the operator that takes the bytes themselves; without a QuantizeLinear behind it, a sum of
+ * integers that is scaled once. Not exact: the sum is not rounded in each step (docs/numbers.md). Between inference,
+ * which leaves the DequantizeLinear of constants alone, and the algebraic rules. */
+#include "compiler/graph/passes.h"
+#include "ir/graph/op.h"
+#include <math.h>
+#include <string.h>
+
+/* What a DequantizeLinear reads: bytes, with a scale, or one for each slice along `axis`. */
+struct quantity {
+    struct value *bytes, *scale, *zero; /* zero NULL: 0 */
+    bool each;
+    int64_t axis;
+};
+static bool is_quantiser(const struct node *n, const char *op) {
+    return n && !strcmp(n->op_type, op) && (!*n->domain || !strcmp(n->domain, "com.microsoft"));
+}
+static int64_t int_of(const struct node *n, const char *attr, int64_t otherwise) {
+    const struct attr *a = node_attr(n, attr);
+    return a ? a->u.i : otherwise;
+}
+static struct value *in_of(const struct node *n, int k) { return k < n->ins.n ? n->ins.v[k] : NULL; }
+static bool is_byte(const struct value *v) { return v->type.dtype == I8 || v->type.dtype == U8; }
+static bool fits(const struct value *scale, const struct value *zero, enum dtype type) {
+    return scale && scale->type.kind == TY_TENSOR && scale->type.dtype == F32 && scale->type.rank <= 1 &&
+           (!zero || (zero->type.dtype == type && zero->type.rank <= 1));
+}
+static bool dequantised(const struct value *v, struct quantity *q) {
+    const struct node *n = v ? v->def : NULL;
+    if (!is_quantiser(n, "DequantizeLinear") || int_of(n, "block_size", 0) || v->type.dtype != F32) return false;
+    *q = (struct quantity){in_of(n, 0), in_of(n, 1), in_of(n, 2), false, 0};
+    if (!q->bytes || !is_byte(q->bytes) || !fits(q->scale, q->zero, q->bytes->type.dtype)) return false;
+    q->each = !type_has_one_element(&q->scale->type);
+    q->axis = int_of(n, "axis", 1);
+    if (q->axis < 0) q->axis += q->bytes->type.rank;
+    return q->each || !q->zero || type_has_one_element(&q->zero->type);
+}
+static struct value *constant_like(struct graph *g, enum dtype t, int64_t v) {
+    struct tensor *z = tensor_new(&g->ctx->arena, t, NULL, 0);
+    tensor_set_i(z, 0, v);
+    return graph_const(g, "", z);
+}
+static struct value *zero_of(struct graph *g, const struct quantity *q) {
+    return q->zero ? q->zero : constant_like(g, q->bytes->type.dtype, 0);
+}
+
+/* ---- the result */
+/* The lowest value that n lets through, if it only cuts off values below and above; *hi: the highest. */
+static bool cuts_off(const struct node *n, double *lo, double *hi) {
+    *lo = -INFINITY, *hi = INFINITY;
+    if (node_is(n, "Relu")) return *lo = 0, true;
+    if (!node_is(n, "Clip")) return false;
+    double *to[] = {lo, hi};
+    for (int k = 1; k < n->ins.n && k < 3; k++) {
+        const struct tensor *t = n->ins.v[k] ? n->ins.v[k]->init : NULL;
+        if (n->ins.v[k] && (!t || tensor_count(t) != 1)) return false;
+        if (t) *to[k - 1] = tensor_f(t, 0);
+    }
+    return true;
+}
+/* What is quantised to q's range is cut off there anyway. */
+static bool quantiser_cuts(const struct node *q, double lo, double hi) {
+    const struct value *s = in_of(q, 1), *z = in_of(q, 2);
+    enum dtype t = q->outs.v[0]->type.dtype;
+    if (!s->init || tensor_count(s->init) != 1 || (z && (!z->init || tensor_count(z->init) != 1))) return false;
+    double scale = tensor_f(s->init, 0), zero = z ? (double)tensor_i(z->init, 0) : 0;
+    return lo <= ((t == I8 ? -128 : 0) - zero) * scale && hi >= ((t == I8 ? 127 : 255) - zero) * scale;
+}
+static struct node *only_reader(const struct value *v) {
+    return v->uses.n == 1 && !v->uses.v[0].region ? v->uses.v[0].node : NULL;
+}
+/* The QuantizeLinear that alone takes n's result, perhaps cut off at its range before; NULL: there is none. */
+static struct node *quantiser_behind(struct node *n) {
+    double lo, hi;
+    struct node *q = only_reader(n->outs.v[0]), *cut = q && cuts_off(q, &lo, &hi) ? q : NULL;
+    if (cut) q = only_reader(cut->outs.v[0]);
+    if (!is_quantiser(q, "QuantizeLinear") || in_of(q, 0) != (cut ? cut : n)->outs.v[0] ||
+        !is_byte(q->outs.v[0]) || int_of(q, "block_size", 0))
+        return NULL;
+    const struct value *s = in_of(q, 1), *z = in_of(q, 2);
+    if (!fits(s, z, q->outs.v[0]->type.dtype) || !type_has_one_element(&s->type)) return NULL;
+    return !cut || quantiser_cuts(q, lo, hi) ? q : NULL;
+}
+
+/* ---- the bias, in units of both scales */
+static bool is_unit(const struct value *scale, const struct quantity *x, const struct quantity *w) {
+    const struct tensor *s = scale->init, *a = x->scale->init, *b = w->scale->init;
+    if (!s || !a || !b) return false;
+    for (int64_t k = 0, n = tensor_count(b); k < n; k++) {
+        double want = tensor_f(a, 0) * tensor_f(b, k), have = tensor_f(s, tensor_count(s) == 1 ? 0 : k);
+        if ((tensor_count(s) != 1 && tensor_count(s) != n) || fabs(have - want) > 1e-5 * fabs(want)) return false;
+    }
+    return true;
+}
+/* false: it has another form. *bias NULL: there is none. */
+static bool integer_bias(const struct value *v, const struct quantity *x, const struct quantity *w,
+                         struct value **bias) {
+    const struct node *n = v ? v->def : NULL;
+    *bias = NULL;
+    if (!v) return true;
+    if (!is_quantiser(n, "DequantizeLinear") || !n->ins.v[0]->init || n->ins.v[0]->type.dtype != I32) return false;
+    const struct value *z = in_of(n, 2);
+    for (int64_t k = 0; z && k < (z->init ? tensor_count(z->init) : 1); k++)
+        if (!z->init || tensor_i(z->init, k)) return false;
+    *bias = n->ins.v[0];
+    return is_unit(n->ins.v[1], x, w);
+}
+
+/* ---- rewriting */
+struct island {
+    struct graph *g;
+    struct node *n, *behind; /* the operator; the QuantizeLinear behind it, or NULL */
+    struct quantity x, w;
+    struct value *bias;
+};
+static struct node *in_front(struct island *i, const char *domain, const char *op, struct value *const *ins, int n) {
+    struct node *made = node_new(i->n->in, i->n, domain, op, ins, n, 1);
+    made->origin = i->n->origin;
+    return made;
+}
+static struct value *typed(struct value *v, enum dtype t, const struct value *like) {
+    v->type = type_tensor(like->def->in->graph->ctx, t, like->type.dims, like->type.rank);
+    return v;
+}
+static void copy_attrs(struct node *to, const struct node *from) {
+    for (int k = 0; k < from->attrs.n; k++)
+        if (strcmp(from->attrs.v[k].name, "beta") != 0) node_set_attr(to, from->attrs.v[k]);
+}
+/* The nodes from n to the one whose result is replaced go. */
+static void finish(struct island *i, struct value *result) {
+    struct node *last = i->behind ? i->behind : i->n;
+    result->name = last->outs.v[0]->name;
+    value_replace(last->outs.v[0], result);
+    for (struct node *n = last, *before; n; n = before) {
+        before = n == i->n ? NULL : n->ins.v[0]->def;
+        if (n != i->n) trace_merge(result->def, n);
+        trace_because(i->g, NULL, "computed in integers");
+        trace_into(i->g, i->n->origin);
+        node_remove(n);
+    }
+}
+static bool with_quantiser(struct island *i) {
+    struct graph *g = i->g;
+    struct value *ys = i->behind->ins.v[1], *yz = in_of(i->behind, 2), *xz = zero_of(g, &i->x), *wz = zero_of(g, &i->w);
+    bool conv = node_is(i->n, "Conv"), gemm = node_is(i->n, "Gemm");
+    if (!yz) yz = constant_like(g, U8, 0);
+    struct value *const of_conv[] = {i->x.bytes, i->x.scale, xz, i->w.bytes, i->w.scale, wz, ys, yz, i->bias},
+                        *const of_gemm[] = {i->x.bytes, i->x.scale, xz, i->w.bytes, i->w.scale, wz, i->bias, ys, yz};
+    struct node *made = conv   ? in_front(i, "", "QLinearConv", of_conv, i->bias ? 9 : 8)
+                        : gemm ? in_front(i, "com.microsoft", "QGemm", of_gemm, 9)
+                               : in_front(i, "", "QLinearMatMul", of_conv, 8);
+    copy_attrs(made, i->n);
+    finish(i, typed(made->outs.v[0], yz->type.dtype, i->behind->outs.v[0]));
+    return true;
+}
+static bool without_quantiser(struct island *i) {
+    struct graph *g = i->g;
+    struct value *xz = zero_of(g, &i->x), *wz = zero_of(g, &i->w);
+    if (!node_is(i->n, "MatMul")) return false;
+    struct value *const ins[] = {i->x.bytes, i->w.bytes, i->x.scale, i->w.scale, xz, wz};
+    struct node *made = in_front(i, "com.microsoft", "MatMulIntegerToFloat", ins, 6);
+    finish(i, typed(made->outs.v[0], F32, i->n->outs.v[0]));
+    return true;
+}
+/* The axis of the weights that has a scale for each slice must be that of the results. */
+static bool scales_fit(const struct node *n, const struct quantity *w) {
+    int64_t rank = w->bytes->type.rank;
+    if (!w->each) return true;
+    if (node_is(n, "Conv")) return w->axis == 0;
+    if (node_is(n, "Gemm")) return w->axis == !int_of(n, "transB", 0);
+    return rank == 2 && w->axis == 1;
+}
+static bool rewrite(struct graph *g, struct node *n) {
+    struct island i = {.g = g, .n = n};
+    const struct attr *beta = node_attr(n, "beta");
+    if (!node_is(n, "Conv") && !node_is(n, "Gemm") && !node_is(n, "MatMul")) return false;
+    if (!dequantised(in_of(n, 0), &i.x) || !dequantised(in_of(n, 1), &i.w) || i.x.each || !i.w.bytes->init) return false;
+    if (!scales_fit(n, &i.w) || !integer_bias(in_of(n, 2), &i.x, &i.w, &i.bias)) return false;
+    if (i.bias && beta && beta->u.f != 1.0f) return false;
+    i.behind = quantiser_behind(n);
+    return i.behind ? with_quantiser(&i) : without_quantiser(&i);
+}
+static void sweep(struct graph *g, struct region *r) {
+    for (struct node *n = r->first, *prev; n;) {
+        for (int k = 0; k < n->attrs.n; k++)
+            if (n->attrs.v[k].kind == AT_REGION) sweep(g, n->attrs.v[k].u.region);
+        prev = n->prev;
+        rewrite(g, n);
+        n = n->in ? n->next : prev ? prev->next : r->first; /* replaced: by what now stands in its place */
+    }
+}
+bool graph_integers(struct graph *g) {
+    sweep(g, g->top);
+    return true;
+}
