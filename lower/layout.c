@@ -125,7 +125,7 @@ static void add_halo(struct lowering *l, struct node *n, int k) {
         lay->halo |= lay->lo[d] || lay->hi[d];
     }
 }
-static void write_spec(struct lowering *l, struct value_layout *lay, int rank) {
+static void write_spec(struct ctx *c, struct value_layout *lay, int rank) {
     struct text t = {0};
     if (!lay->block && !lay->halo) return;
     for (int d = 0; d < rank; d++) {
@@ -136,8 +136,14 @@ static void write_spec(struct lowering *l, struct value_layout *lay, int rank) {
     if (lay->block) text_printf(&t, " 1%%%d", lay->block);
     text_char(&t, ']');
     if (lay->halo && lay->fill) text_printf(&t, " fill=%lld", (long long)lay->fill);
-    lay->spec = intern(l->c->names, t.s);
+    lay->spec = intern(c->names, t.s);
     text_free(&t);
+}
+struct value_layout *layout_with_fill(struct ctx *c, const struct value_layout *lay, int rank, int64_t fill) {
+    struct value_layout *r = arena_copy(&c->arena, lay, sizeof *lay);
+    r->fill = fill;
+    write_spec(c, r, rank);
+    return r;
 }
 void choose_layouts(struct lowering *l, struct region *r, const struct groups *gs) {
     if (l->o->no_schedule || l->o->target->machine->gpu) return;
@@ -154,10 +160,10 @@ void choose_layouts(struct lowering *l, struct region *r, const struct groups *g
             struct value_layout *lay = n->outs.v[k] ? layout_of_value(l, n->outs.v[k]) : NULL;
             if (!lay) continue;
             if (value_is_result(n->outs.v[k])) lay->block = 0, lay->halo = false; /* API buffers are plain */
-            write_spec(l, lay, n->outs.v[k]->type.rank);
+            write_spec(l->c, lay, n->outs.v[k]->type.rank);
         }
     for (int k = 0; k < r->params.n; k++) {
         struct value_layout *lay = layout_of_value(l, r->params.v[k]);
-        if (lay) write_spec(l, lay, r->params.v[k]->type.rank);
+        if (lay) write_spec(l->c, lay, r->params.v[k]->type.rank);
     }
 }

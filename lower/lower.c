@@ -2,6 +2,7 @@
 #include "lower/lower.h"
 #include "ir/define/define.h"
 #include "ir/graph/op.h"
+#include "lower/algorithm/integer_sums.h"
 #include "lower/group.h"
 #include "lower/layout.h"
 #include "lower/machine/machine.h"
@@ -54,6 +55,10 @@ static void give_layout(struct lowering *l, struct buf *b, struct value_layout *
         BUG("layout %s does not apply", lay->spec);
     l->entry->steps.n = steps;
     map_put(&l->specs, PKEY(b), lay);
+}
+void lower_layout_like(struct lowering *l, struct buf *to, const struct buf *from, int64_t add) {
+    const struct value_layout *lay = map_get(&l->specs, PKEY(from));
+    if (lay) give_layout(l, to, layout_with_fill(l->c, lay, from->nlogical, lay->fill + add));
 }
 struct buf *lower_buf(struct lowering *l, struct value *v) {
     struct buf *b = map_get(&l->bufs, PKEY(v));
@@ -270,6 +275,7 @@ static bool lower_group(struct lowering *l, const struct groups *gs, const struc
     }
     l->block = outer;
     if (ok && gr->views.n) map_exprs(l->c, &stmts, read_through, l);
+    if (ok && !l->o->no_schedule) ok = integer_sums(l, &stmts);
     return ok && outline_group(l, &stmts, gr, faulty);
 }
 /* A parameter's own buffer is plain; readers that want a border read a copy with one. */

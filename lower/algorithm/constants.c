@@ -1,0 +1,153 @@
+/* Stages over constants, run by the interpreter, so that what is folded differs in no bit from what a kernel would have
+ * computed. See constants.h. */
+#include "lower/algorithm/constants.h"
+#include "ir/base/checked.h"
+#include "ir/base/memory.h"
+#include "ir/eval/eval.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_PARAMS = 16, MAX_CELLS = 1 << 26 };
+static const int64_t FUEL = INT64_C(1) << 29;
+
+struct folding {
+    struct ctx *c;
+    struct proc *p;
+    struct eval_arg args[MAX_PARAMS];
+    const struct buf *of[MAX_PARAMS];
+    struct buf *param[MAX_PARAMS];
+    int n;
+    bool bad;
+};
+static bool is_known(const struct buf *b) {
+    return b->data && buf_is_plain(b) && b->type != STR && dtype_bits(b->type) >= 8;
+}
+static struct buf *param_of(struct folding *f, const struct buf *b) {
+    for (int k = 0; k < f->n; k++)
+        if (f->of[k] == b) return f->param[k];
+    if (!is_known(b) || f->n + 1 >= MAX_PARAMS) {
+        f->bad = true;
+        return NULL;
+    }
+    struct eval_arg *a = &f->args[f->n];
+    a->nd = b->data->rank;
+    memcpy(a->dims, b->data->dims, (size_t)b->data->rank * sizeof *a->dims);
+    a->data = memory_zeroed((size_t)tensor_count(b->data) + 1, (size_t)dtype_bytes(b->type));
+    tensor_unpack(b->data, a->data);
+    f->of[f->n] = b;
+    return f->param[f->n++] =
+               proc_param(f->c, f->p, internf(f->c->names, "c%d", f->n), b->type, DIR_IN, b->logical, b->nlogical);
+}
+static expr read_param(void *env, expr e) {
+    struct folding *f = env;
+    if (e->op != X_LOAD) return NULL;
+    struct buf *b = param_of(f, e->u.buf);
+    return b ? x_map_load(f->c, e, b, read_param, f) : e;
+}
+static bool cells_of(const struct stmt *s, int64_t *dims, int64_t *cells) {
+    *cells = 1;
+    for (int k = 0; k < s->u.stage.naxes; k++)
+        if (!x_is_int(s->u.stage.axes[k]->extent, &dims[k]) || !mul_ok(*cells, dims[k], cells) || *cells > MAX_CELLS)
+            return false;
+    return true;
+}
+const struct tensor *stage_constant(struct ctx *c, const struct stmt *s) {
+    struct folding f = {.c = c, .p = proc_new(c, "fold")};
+    int64_t dims[32], cells;
+    const struct buf *b = s->u.stage.buf;
+    if (dtype_bits(b->type) < 8 || b->type == STR || !cells_of(s, dims, &cells)) return NULL;
+    expr value = x_map(c, s->u.stage.value, read_param, &f),
+         init = s->u.stage.init ? x_map(c, s->u.stage.init, read_param, &f) : NULL;
+    struct tensor *t = NULL;
+    if (!f.bad) {
+        struct module *m = module_new(c);
+        struct buf *out = proc_param(c, f.p, "r", b->type, DIR_OUT, b->logical, b->nlogical);
+        block_append(&f.p->body, s_stage(c, out, s->u.stage.axes, s->u.stage.naxes, s->u.stage.op, s->u.stage.red,
+                                         s->u.stage.nred, init, value));
+        f.args[f.n] = (struct eval_arg){.nd = s->u.stage.naxes};
+        m->entry = f.p;
+        struct eval_result r = loop_eval(m, f.p, f.args, NULL, &(struct eval_options){.fuel = FUEL});
+        if (r.status == EVAL_OK) {
+            t = tensor_new(&c->arena, b->type, dims, s->u.stage.naxes);
+            memcpy(tensor_data(t), f.args[f.n].data, (size_t)(cells * dtype_bytes(b->type)));
+        }
+        free(f.args[f.n].data);
+    }
+    for (int k = 0; k < f.n; k++) free(f.args[k].data);
+    return t;
+}
+struct buf *constant_buf(struct ctx *c, struct proc *p, const char *name, const struct tensor *t) {
+    expr dims[32];
+    for (int k = 0; k < t->rank; k++) dims[k] = x_int(c, t->dims[k]);
+    struct buf *b = buf_new(c, p, name, t->type, SC_CONST, dims, t->rank);
+    b->data = t;
+    return b;
+}
+
+/* ---- parts of values */
+struct parts {
+    struct ctx *c;
+    struct proc *p;
+    const struct stmt *s;
+};
+struct part {
+    struct parts *q;
+    uint64_t axes;  /* of the stage, that it has */
+    int64_t loaded; /* cells of the largest constant */
+    int loads;
+    bool bad;
+};
+static bool look_at(void *env, expr e) {
+    struct part *a = env;
+    const struct stmt *s = a->q->s;
+    if (e->op == X_SYM || e->op == X_GUARD || e->op == X_IDXVAL || e->op == X_TOIDX || e->op == X_ARG) a->bad = true;
+    if (e->op == X_LOAD) {
+        if (!is_known(e->u.buf)) return a->bad = true, false;
+        if (tensor_count(e->u.buf->data) > a->loaded) a->loaded = tensor_count(e->u.buf->data);
+        a->loads++;
+    }
+    if (e->op == X_VAR) {
+        int k = 0;
+        while (k < s->u.stage.naxes && s->u.stage.axes[k] != e->u.var) k++;
+        if (k == s->u.stage.naxes) a->bad = true;
+        else a->axes |= UINT64_C(1) << k;
+    }
+    return !a->bad;
+}
+/* Of one load, as it is or as another type, there is nothing to compute; nor is anything worth more cells than it
+ * reads. */
+static bool worth_folding(struct parts *q, expr e, struct part *a) {
+    int64_t cells = 1, n;
+    *a = (struct part){.q = q};
+    if (e->type == IDX || e->op == X_LOAD || e->op == X_CONST || e->op == X_CAST) return false;
+    x_visit(e, look_at, a);
+    for (int k = 0; k < q->s->u.stage.naxes && !a->bad; k++) {
+        if (!(a->axes >> k & 1)) continue;
+        if (!x_is_int(q->s->u.stage.axes[k]->extent, &n) || !mul_ok(cells, n, &cells)) a->bad = true;
+    }
+    return !a->bad && a->loads && a->axes && cells <= a->loaded;
+}
+static expr folded(struct parts *q, expr e, uint64_t axes) {
+    struct ctx *c = q->c;
+    const struct var *v[32];
+    expr idx[32], dims[32];
+    int n = 0;
+    for (int k = 0; k < q->s->u.stage.naxes; k++) {
+        if (!(axes >> k & 1)) continue;
+        v[n] = q->s->u.stage.axes[k];
+        idx[n] = x_var(c, v[n]), dims[n] = v[n]->extent, n++;
+    }
+    struct buf *shape = buf_new(c, proc_new(c, "shape"), "part", (enum dtype)e->type, SC_ARENA, dims, n);
+    const struct tensor *t = stage_constant(c, s_stage(c, shape, v, n, RED_NONE, NULL, 0, NULL, e));
+    return t ? x_load(c, constant_buf(c, q->p, "folded", t), idx, n, NULL) : e;
+}
+static expr fold_part(void *env, expr e) {
+    struct parts *q = env;
+    struct part a;
+    if (e->op == X_LOAD) return e;
+    return worth_folding(q, e, &a) ? folded(q, e, a.axes) : NULL;
+}
+expr fold_constant_parts(struct ctx *c, struct proc *p, const struct stmt *s, expr value) {
+    struct parts q = {c, p, s};
+    return x_map(c, value, fold_part, &q);
+}

@@ -1,0 +1,15 @@
+/* Values that are known when the model is compiled: stages over constants become constants themselves. What algorithms
+ * make of weights (sums, other types, transforms) is written as a stage and computed here. */
+#ifndef NN_LOWER_ALGORITHM_CONSTANTS_H
+#define NN_LOWER_ALGORITHM_CONSTANTS_H
+#include "ir/loop/loop.h"
+
+/* What the stage gives: all that it reads are constants, and its extents are known. NULL: that is not so, or it would
+ * be too large or take too long. */
+const struct tensor *stage_constant(struct ctx *c, const struct stmt *s);
+/* A constant of the procedure with these contents. */
+struct buf *constant_buf(struct ctx *c, struct proc *p, const char *name, const struct tensor *t);
+/* A value of which parts are computed from constants alone, with those computed: they become loads of new constants of
+ * p, with the axes that they have. */
+expr fold_constant_parts(struct ctx *c, struct proc *p, const struct stmt *s, expr value);
+#endif
