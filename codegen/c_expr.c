@@ -569,6 +569,12 @@ static struct piece print_select(struct fe *f, expr e) {
     return v;
 }
 
+/* min(max(x, low), high): between them, and no NaN (max gives its second operand for one); so it fits type t. */
+static bool is_clamped(expr e, enum dtype t) {
+    expr low = e->op == X_MIN && e->arg[0]->op == X_MAX ? e->arg[0]->arg[1] : NULL, high = low ? e->arg[1] : NULL;
+    return low && t == I32 && (e->type == F32 || e->type == F64) && low->op == X_CONST && high->op == X_CONST &&
+           low->u.f >= -2147483648.0 && high->u.f <= 2147483520.0 && low->u.f <= high->u.f;
+}
 static struct piece print_cast(struct fe *f, expr e, int lanes) {
     enum dtype to = (enum dtype)e->type, from = (enum dtype)e->arg[0]->type;
     if (e->arg[0]->op == X_IDXVAL && lanes == 1) {
@@ -578,6 +584,9 @@ static struct piece print_cast(struct fe *f, expr e, int lanes) {
                   : piece_of(A("(%s)%s", c_value_type(to), paren(f, i, P_UNARY)), P_UNARY);
     }
     struct piece v = c_value(f, e->arg[0], lanes);
+    if (is_clamped(e->arg[0], to)) /* C's own conversion is defined */
+        return lanes > 1 ? piece_of(A("__builtin_convertvector(%s, %s)", v.s, c_vector_type(f->o, to, lanes)), P_ATOM)
+                         : piece_of(A("(%s)%s", c_value_type(to), paren(f, v, P_UNARY)), P_UNARY);
     const char *fn = c_cast(f->o, to, from, lanes);
     return fn ? piece_of(A("%s(%s)", fn, v.s), P_ATOM)
               : piece_of(A("(%s)%s", c_value_type(to), paren(f, v, P_UNARY)), P_UNARY);

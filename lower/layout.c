@@ -125,6 +125,26 @@ static void add_halo(struct lowering *l, struct node *n, int k) {
         lay->halo |= lay->lo[d] || lay->hi[d];
     }
 }
+/* Micro-kernels that take several steps of a sum want channels side by side: a parameter is copied anyway when it gets
+ * a border, and its blocks make up for a copy of their own. */
+static bool wants_groups(struct lowering *l, const struct value *v) {
+    const struct micro_speed *m = l->o->target->machine->micros;
+    while (m && m->micro && (m->micro->k0 < 2 || dtype_bytes(m->micro->a) != dtype_bytes(v->type.dtype))) m++;
+    if (!m || !m->micro) return false;
+    for (int i = 0; i < v->uses.n; i++) {
+        struct node *n = v->uses.v[i].node;
+        const struct node_class *k = n && v->uses.v[i].index == 0 && !n->op->control ? classify_node(l->probes, n) : NULL;
+        if (k && k->cls == CLASS_CONTRACT && k->channels) return true;
+    }
+    return false;
+}
+static void block_params(struct lowering *l, struct region *r) {
+    for (int k = 0; k < r->params.n; k++) {
+        struct value *v = r->params.v[k];
+        int lanes = lanes_for(l, v);
+        if (lanes && !must_be_plain(l, v) && wants_groups(l, v)) layout_for(l, v)->block = lanes;
+    }
+}
 static void write_spec(struct ctx *c, struct value_layout *lay, int rank) {
     struct text t = {0};
     if (!lay->block && !lay->halo) return;
@@ -149,6 +169,7 @@ void choose_layouts(struct lowering *l, struct region *r, const struct groups *g
     if (l->o->no_schedule || l->o->target->machine->gpu) return;
     for (struct node *n = r->first; n; n = n->next)
         if (n->op->control || classify_node(l->probes, n)->calls) find_plain(l, n);
+    block_params(l, r);
     for (int i = 0; i < gs->list.n; i++) block_results(l, gs->list.v[i]);
     for (int i = 0; i < gs->list.n; i++) {
         struct group *gr = gs->list.v[i];

@@ -359,15 +359,15 @@ E cast(enum dtype to, E a) {
     struct ctx *c = DEF_CTX;
     if (a->op == X_POISON) return a;
     enum dtype v = dtype_value(to);
-    bool from_float = any_float(a);
-    E r = x_cast(c, v, a);
-    if (v == to || to == BOOL) return r;
-    if (from_float && v == I32) { /* floats saturate to the narrow type, integers wrap (N6) */
+    if (v == to || to == BOOL) return x_cast(c, v, a);
+    if (any_float(a) && v == I32) { /* floats saturate to the narrow type, integers wrap; of NaN 0 is made (N6) */
+        enum dtype from = (enum dtype)a->type;
         double lo, hi;
         int_range(to, &lo, &hi);
-        return x_min(c, x_max(c, r, x_num(c, v, lo)), x_num(c, v, hi));
+        if (lo < 0) a = x_select(c, is_nan(a), x_num(c, from, 0), a);
+        return x_cast(c, v, x_min(c, x_max(c, a, x_num(c, from, lo)), x_num(c, from, hi)));
     }
-    return x_round(c, to, r);
+    return x_round(c, to, x_cast(c, v, a));
 }
 static E call_fn(const char *name, const E *args) {
     if (args[0]->op == X_POISON) return args[0];

@@ -34,9 +34,9 @@ static struct buf *param_of(struct folding *f, const struct buf *b) {
     memcpy(a->dims, b->data->dims, (size_t)b->data->rank * sizeof *a->dims);
     a->data = memory_zeroed((size_t)tensor_count(b->data) + 1, (size_t)dtype_bytes(b->type));
     tensor_unpack(b->data, a->data);
-    f->of[f->n] = b;
-    return f->param[f->n++] =
-               proc_param(f->c, f->p, internf(f->c->names, "c%d", f->n), b->type, DIR_IN, b->logical, b->nlogical);
+    struct buf *p = proc_param(f->c, f->p, internf(f->c->names, "c%d", f->n), b->type, DIR_IN, b->logical, b->nlogical);
+    f->of[f->n] = b, f->param[f->n++] = p;
+    return p;
 }
 static expr read_param(void *env, expr e) {
     struct folding *f = env;
