@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* What is left out when a step is refused, in this order. */
-enum { WITHOUT_NOTHING, WITHOUT_LONE, WITHOUT_PREFETCH, WITHOUT_CHUNKS, WITHOUT_GROUPS, WITHOUT_LANES, ATTEMPTS };
+enum { WITHOUT_NOTHING, WITHOUT_STAGE, WITHOUT_LONE, WITHOUT_PREFETCH, WITHOUT_CHUNKS, WITHOUT_GROUPS, WITHOUT_LANES, ATTEMPTS };
 
 /* ---- what is taken */
 /* Every stage after the sum is a map of as many axes. */
@@ -279,6 +279,21 @@ static void lone_row(struct plan *u, const struct tiling *g) {
     if (g->group >= 0) text_printf(&u->s, " " LONE ".%s", y_loop(u, g, g->group));
     text_printf(&u->s, " " LONE ".%s yi\nsplit " LONE ".%s 1 wo wi\n", row, row);
 }
+/* The results of a tile, with the lanes side by side, and the loops that store them: rows innermost, which are
+ * neighbours in memory. */
+#define TILE "tile"
+static const char *tile_loop(struct plan *u, const struct tiling *g, int axis) {
+    return internf(u->c->names, TILE ".%s", g->q->out->u.stage.axes[axis]->name);
+}
+static void staged_loops(struct plan *u, const struct tiling *g, bool rows) {
+    text_add(&u->s, rows ? "reorder yi wi\nlayout " TILE " [" : "layout " TILE " [");
+    for (int k = 0; k < naxes_of(g); k++)
+        if (k != g->lane) text_printf(&u->s, "%d ", k);
+    text_printf(&u->s, "%d]\nreorder", g->lane);
+    for (int k = 0; k < naxes_of(g); k++)
+        if (k != g->lane) text_printf(&u->s, " %s", tile_loop(u, g, k));
+    text_printf(&u->s, " %s\n", tile_loop(u, g, g->lane));
+}
 /* The result's loops from outside to inside: other axes, groups of rows, panels (yo), rows of the group, tiles (wo). */
 static void result_loops(struct plan *u, const struct tiling *g) {
     const struct problem *q = g->q;
@@ -308,9 +323,12 @@ static void result_loops(struct plan *u, const struct tiling *g) {
     if (row && g->rows > 0) plan_tiles(u, row, "wo wi", g->rows, 1, g->mr);
     else if (row) text_printf(&u->s, "split %s %d wo wi cut2\n", row, g->mr);
     if (g->lone) lone_row(u, g);
-    text_printf(&u->s, "compute_at %s %s\n", q->sum->u.stage.buf->base, row ? "wo" : inner ? inner : "yo");
+    const char *at = row ? "wo" : inner ? inner : "yo";
+    if (g->staged) text_printf(&u->s, "compute_at " TILE " %s stack\n", at);
+    text_printf(&u->s, "compute_at %s %s\n", q->sum->u.stage.buf->base, at);
+    if (g->staged) staged_loops(u, g, row != NULL);
     if (g->lanes > 1)
-        text_printf(&u->s, "split yi %d yj yv%s\n", g->lanes,
+        text_printf(&u->s, "split %s %d yj yv%s\n", g->staged ? tile_loop(u, g, g->lane) : "yi", g->lanes,
                     g->nv % g->lanes || g->N < 0 || g->N % g->lanes ? " cut" : "");
 }
 static void add_rows(struct plan *u, const struct tiling *g) { /* acc's axes that are not lanes */
@@ -371,11 +389,13 @@ static void sum_loops(struct plan *u, const struct tiling *g) {
         text_add(&u->s, g->often ? "wo kb]\n" : "wo]\n");
     }
     text_printf(&u->s, "kind unroll%s%s", steps > 1 ? " ku" : "", g->row >= 0 ? " wi" : "");
+    for (int k = 0; k < naxes_of(g) && g->staged; k++)
+        if (k != g->lane) text_printf(&u->s, " %s", tile_loop(u, g, k));
     if (lanes > 1) text_add(&u->s, " yj aj");
     else text_printf(&u->s, " yi %s", lane);
     add_rows(u, g);
     text_char(&u->s, '\n');
-    if (lanes > 1) text_printf(&u->s, "kind %s yv\n", g->scattered ? "unroll" : "vector");
+    if (lanes > 1) text_printf(&u->s, "kind %s yv\n", g->scattered && !g->staged ? "unroll" : "vector");
     if (lanes > 1) text_add(&u->s, "kind vector av\n");
 }
 static const char *contraction_steps(struct plan *u, const struct point *p) {
@@ -385,6 +405,7 @@ static const char *contraction_steps(struct plan *u, const struct point *p) {
     plan_inline_maps(u);
     if (g->blocked) plan_channels(u, g->q->out, g->vec->u.buf);
     if (g->padded) plan_widen(u, a_loop(u, g, 1), g->q->out);
+    if (g->staged) text_printf(&u->s, "cache_write %s " TILE "\n", g->q->out->u.stage.buf->base);
     result_loops(u, g);
     sum_loops(u, g);
     return NULL;
@@ -392,9 +413,10 @@ static const char *contraction_steps(struct plan *u, const struct point *p) {
 /* ---- the points: the best one, and what is left of it when more and more is left out */
 static void add_points(struct plan *u, struct points *out, struct tiling g) {
     for (int without = 0; without < ATTEMPTS; without++) {
-        bool same = (without == WITHOUT_LONE && !g.lone) || (without == WITHOUT_PREFETCH && !g.prefetch) ||
+        bool same = (without == WITHOUT_STAGE && !g.staged) || (without == WITHOUT_LONE && !g.lone) || (without == WITHOUT_PREFETCH && !g.prefetch) ||
                     (without == WITHOUT_CHUNKS && !g.chunk) || (without == WITHOUT_GROUPS && !g.together) ||
                     (without == WITHOUT_LANES && (g.scattered || g.lanes < 2));
+        if (without == WITHOUT_STAGE) g.staged = false;
         if (without == WITHOUT_LONE) g.lone = 0;
         if (without == WITHOUT_PREFETCH) g.prefetch = false;
         if (without == WITHOUT_CHUNKS) g.chunk = 0, g.outside = false;
@@ -417,6 +439,7 @@ static const char *points_with(struct plan *u, struct points *out, const struct 
     else choose_tile(u, &g);
     choose_blocks(u, &g);
     g.lone = lone_panels(u, &g);
+    g.staged = g.scattered && g.vector > 1 && u->k->out->u.stage.buf->type != sum; /* there is much to compute */
     add_points(u, out, g);
     return NULL;
 }
@@ -439,7 +462,7 @@ static void print_contraction(struct text *t, struct plan *u, const struct point
     double cycles = contraction_cycles(u, g);
     if (g->micro->instr) text_printf(t, "%s, ", g->micro->name);
     text_printf(t, "lanes %d along %s%s, tile %d x %d", g->lanes, axis_name(u->c, u->k, g->lane),
-                g->scattered ? ", scattered" : "", g->mr, g->nr);
+                g->staged ? ", staged" : g->scattered ? ", scattered" : "", g->mr, g->nr);
     if (g->row >= 0) text_printf(t, " of %s", axis_name(u->c, u->k, g->row));
     if (g->packed) text_add(t, ", packed");
     if (g->kred >= 0) text_printf(t, ", %s in blocks of %d", sum_name(u->c, u->k, g->kred), g->kblock);
