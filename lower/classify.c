@@ -144,15 +144,17 @@ struct halo_scan {
     bool found, bad;
     expr fill; /* of the reads so far */
 };
-/* A border of floats holds zeros. */
-static bool fits_border(expr e) {
-    return e->op == X_CONST && ((e->type == F32 || e->type == F64) ? e->u.f == 0 : true);
+/* A border of floats holds zeros, one of bytes any byte. */
+static bool fits_border(expr e, enum dtype t) {
+    if (e->op != X_CONST) return false;
+    if (e->type == F32 || e->type == F64) return e->u.f == 0;
+    return t == I8 ? e->u.i >= -128 && e->u.i <= 127 : t == U8 ? e->u.i >= 0 && e->u.i <= 255 : e->u.i == 0;
 }
 static bool scan_halo(void *env, expr e) {
     struct halo_scan *h = env;
     if (e->op != X_LOAD || e->u.buf != h->b || !e->has_fill) return true;
     int n = e->n - 1;
-    if (!fits_border(e->arg[n]) || (h->fill && h->fill != e->arg[n])) return h->bad = true, false;
+    if (!fits_border(e->arg[n], h->b->type) || (h->fill && h->fill != e->arg[n])) return h->bad = true, false;
     h->fill = e->arg[n];
     for (int k = 0; k < n; k++) {
         int64_t lo, hi, beyond = 0;
