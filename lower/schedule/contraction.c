@@ -194,7 +194,7 @@ static bool choose_sum(struct plan *u, struct tiling *g) {
         bool all = dim_of(g->scalar, g->q->sum->u.stage.red[g->kred]) == 1;
         g->kblock = all ? ls->block : part_of_block(u, g, ls->block);
         g->rest = all && channels % g->kblock != 0;
-        return channels > 0 && g->kblock > 0 && (g->kblock % g->micro->k0 == 0 && !(g->rest && g->micro->k0 > 1));
+        return channels > 0 && g->kblock > 0 && g->kblock % g->micro->k0 == 0 && channels % g->micro->k0 == 0;
     }
     int64_t n = g->kred >= 0 ? const_extent(g->q->sum->u.stage.red[g->kred]) : -1;
     if (g->micro->k0 > 1) return choose_groups(u, g, n);
