@@ -159,9 +159,9 @@ static void write_spec(struct ctx *c, struct value_layout *lay, int rank) {
     lay->spec = intern(c->names, t.s);
     text_free(&t);
 }
-struct value_layout *layout_with_fill(struct ctx *c, const struct value_layout *lay, int rank, int64_t fill) {
+struct value_layout *layout_changed(struct ctx *c, const struct value_layout *lay, int rank, int64_t fill, int block) {
     struct value_layout *r = arena_copy(&c->arena, lay, sizeof *lay);
-    r->fill = fill;
+    r->fill = fill, r->block = block;
     write_spec(c, r, rank);
     return r;
 }

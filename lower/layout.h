@@ -16,6 +16,6 @@ struct value_layout {
 /* Fills l->layouts for the values of r. */
 void choose_layouts(struct lowering *l, struct region *r, const struct groups *gs);
 struct value_layout *layout_of_value(struct lowering *l, const struct value *v); /* NULL: plain */
-/* The same, but for what the border holds. */
-struct value_layout *layout_with_fill(struct ctx *c, const struct value_layout *lay, int rank, int64_t fill);
+/* The same, but for what the border holds, and for the blocks. */
+struct value_layout *layout_changed(struct ctx *c, const struct value_layout *lay, int rank, int64_t fill, int block);
 #endif

@@ -56,9 +56,11 @@ static void give_layout(struct lowering *l, struct buf *b, struct value_layout *
     l->entry->steps.n = steps;
     map_put(&l->specs, PKEY(b), lay);
 }
-void lower_layout_like(struct lowering *l, struct buf *to, const struct buf *from, int64_t add) {
-    const struct value_layout *lay = map_get(&l->specs, PKEY(from));
-    if (lay) give_layout(l, to, layout_with_fill(l->c, lay, from->nlogical, lay->fill + add));
+void lower_layout_like(struct lowering *l, struct buf *to, const struct buf *from, int64_t add, int block) {
+    const struct value_layout *lay = map_get(&l->specs, PKEY(from)), plain = {0};
+    if (!lay) lay = &plain;
+    struct value_layout *r = layout_changed(l->c, lay, from->nlogical, lay->fill + add, lay->block ? lay->block : block);
+    if (r->spec) give_layout(l, to, r);
 }
 struct buf *lower_buf(struct lowering *l, struct value *v) {
     struct buf *b = map_get(&l->bufs, PKEY(v));

@@ -4,7 +4,8 @@
  *     sum (a - za) (b - zb)  =  sum a b'  -  za sum b',   b' = b - zb, a constant
  *
  * The same bits, since integers wrap. sum b' is a constant, too. Where the machine multiplies other types of bytes than
- * a and b' have, b' is stored in the other one, and a is moved by 128, which its zero point takes up.
+ * a and b' have, b' is stored in the other one, and a is moved by 128, which its zero point takes up. Where it sums
+ * several channels at a time, and a has others than a multiple of those, zeros in b' fill them up, and anything in a.
  * (Jacob et al., Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference, 2.3) */
 #include "lower/algorithm/integer_sums.h"
 #include "lower/algorithm/constants.h"
@@ -21,6 +22,8 @@ struct sums {
     const struct tensor *weights;  /* b' */
     struct buf *b;                 /* holds it */
     int64_t moved;                 /* is added to a */
+    const struct var *channel;     /* the sum over axis 1 of both operands; NULL: there is none */
+    int64_t channels;              /* with those that fill it up */
 };
 static expr plus(struct ctx *c, expr e, int64_t n) { return x_add(c, e, x_const_i(c, I32, n)); }
 static bool is_zero(expr e) { return e->op == X_CONST && e->u.i == 0; }
@@ -46,7 +49,9 @@ static bool over_dims(struct sums *q, const struct var **dims, expr *zb) {
 static const struct tensor *over_weights(struct sums *q, enum dtype type, const struct var **dims, expr value) {
     struct ctx *c = q->c;
     const struct buf *b = q->p.b.read->u.buf;
-    struct buf *shape = buf_new(c, proc_new(c, "shape"), "w", type, SC_ARENA, b->logical, b->nlogical);
+    expr extents[32];
+    for (int d = 0; d < b->nlogical; d++) extents[d] = dims[d]->extent;
+    struct buf *shape = buf_new(c, proc_new(c, "shape"), "w", type, SC_ARENA, extents, b->nlogical);
     return stage_constant(c, s_stage(c, shape, dims, b->nlogical, RED_NONE, NULL, 0, NULL, value));
 }
 /* The narrowest type that holds it all; wanted first. */
@@ -59,6 +64,27 @@ static enum dtype type_for(const struct tensor *t, enum dtype wanted) {
     bool i8 = lo >= -128 && hi <= 127, u8 = lo >= 0 && hi <= 255;
     if ((wanted == I8 && i8) || (wanted == U8 && u8)) return wanted;
     return i8 ? I8 : u8 ? U8 : I16;
+}
+/* The sum over channels, if both operands are indexed by it alone. */
+static const struct var *channel_of(const struct sums *q) {
+    expr a = q->p.a.read, b = q->p.b.read;
+    if (a->n - a->has_fill < 3 || b->n != a->n - a->has_fill || a->arg[1]->op != X_VAR || a->arg[1] != b->arg[1])
+        return NULL;
+    for (int k = 0; k < q->s->u.stage.nred; k++)
+        if (q->s->u.stage.red[k] == a->arg[1]->u.var) return q->s->u.stage.red[k];
+    return NULL;
+}
+/* The first of the machine's that takes weights like these, with a as it is, or moved. */
+static void choose_micro(struct sums *q, const struct tensor *whole, enum dtype *type) {
+    enum dtype a = q->p.a.read->u.buf->type;
+    const struct micro_speed *m = q->l->o->target->machine->micros;
+    while (m && m->micro && (m->micro->sum != I32 || type_for(whole, m->micro->b) != m->micro->b)) m++;
+    if (!m || !m->micro) return;
+    *type = m->micro->b, q->moved = m->micro->a == a ? 0 : m->micro->a == U8 ? 128 : -128;
+    q->channel = channel_of(q);
+    int64_t n = q->channel ? const_extent(q->channel) : 0, k0 = m->micro->k0;
+    if (n % k0 == 0) q->channel = NULL;
+    else q->channels = (n + k0 - 1) / k0 * k0;
 }
 static bool center_weights(struct sums *q) {
     struct ctx *c = q->c;
@@ -73,11 +99,16 @@ static bool center_weights(struct sums *q) {
     expr value = x_sub(c, x_load(c, b, at, b->nlogical, NULL), zb);
     const struct tensor *whole = over_weights(q, I32, dims, value);
     if (!whole) return false;
-    enum dtype a = q->p.a.read->u.buf->type, type = type_for(whole, b->type);
-    const struct micro *micro = NULL; /* the first that takes these types, or a of the other one */
-    for (const struct micro_speed *m = q->l->o->target->machine->micros; m && m->micro && !micro; m++)
-        if (m->micro->sum == I32 && type_for(whole, m->micro->b) == m->micro->b) micro = m->micro;
-    if (micro) type = micro->b, q->moved = micro->a == a ? 0 : micro->a == U8 ? 128 : -128;
+    enum dtype type = type_for(whole, b->type);
+    choose_micro(q, whole, &type);
+    if (q->channel) { /* zeros behind the last one */
+        const struct var *more = var_new(c, "d1", x_int(c, q->channels));
+        expr inside = x_cmp(c, X_LT, x_var(c, more), b->logical[1]);
+        at[1] = x_var(c, more);
+        value = x_sub(c, x_load(c, b, at, b->nlogical, x_const_i(c, I32, 0)), x_subst1(c, zb, dims[1], at[1]));
+        value = x_select(c, inside, value, x_const_i(c, I32, 0));
+        dims[1] = more;
+    }
     q->weights = over_weights(q, type, dims, value);
     return q->weights != NULL;
 }
@@ -99,27 +130,42 @@ static expr sum_of_weights(struct sums *q) {
     return t ? x_load(c, constant_buf(c, q->l->entry, "sums", t), at, n, NULL) : NULL;
 }
 
-/* ---- a, moved into the other type of bytes */
+/* ---- a, moved into the other type of bytes, or with more channels */
 static bool copy_moved(struct sums *q, struct buf *to, struct buf *from) {
     struct ctx *c = q->c;
     const struct var *axes[32];
     expr at[32];
     struct block b = {0};
     for (int k = 0; k < from->nlogical; k++) {
-        axes[k] = var_new(c, internf(c->names, "i%d", k), from->logical[k]);
+        axes[k] = var_new(c, internf(c->names, "i%d", k), to->logical[k]);
         at[k] = x_var(c, axes[k]);
     }
-    expr value = plus(c, x_load(c, from, at, from->nlogical, NULL), q->moved);
+    expr behind = q->channel ? x_const_i(c, I32, 0) : NULL;
+    expr value = plus(c, x_load(c, from, at, from->nlogical, behind), q->moved);
     block_append(&b, s_stage(c, to, axes, from->nlogical, RED_NONE, NULL, 0, NULL, value));
     return outline_kernels(q->l, &b, "moved");
 }
-/* The operand's cells + 128 or - 128, laid out as they are. */
+/* Laid out as it is, but for channels that were too few for a block: they lie side by side now. */
 static struct buf *move_operand(struct sums *q) {
     struct buf *from = q->p.a.read->u.buf;
-    enum dtype type = q->moved > 0 ? U8 : I8;
-    struct buf *to = lower_alloc(q->l, "moved", type, from->logical, from->nlogical);
-    lower_layout_like(q->l, to, from, q->moved);
+    enum dtype type = !q->moved ? from->type : q->moved > 0 ? U8 : I8;
+    expr dims[32];
+    for (int k = 0; k < from->nlogical; k++) dims[k] = from->logical[k];
+    if (q->channel) dims[1] = x_int(q->c, q->channels);
+    struct buf *to = lower_alloc(q->l, "moved", type, dims, from->nlogical);
+    lower_layout_like(q->l, to, from, q->moved, q->channel ? (int)q->channels : 0);
     return copy_moved(q, to, from) ? to : NULL;
+}
+/* The sum runs over all channels that there are now. */
+static void sum_more(struct sums *q) {
+    struct ctx *c = q->c;
+    struct stmt *s = q->s;
+    const struct var *more = var_new(c, q->channel->name, x_int(c, q->channels));
+    s->u.stage.red = arena_copy(&c->arena, s->u.stage.red, (size_t)s->u.stage.nred * sizeof *s->u.stage.red);
+    for (int k = 0; k < s->u.stage.nred; k++)
+        if (s->u.stage.red[k] == q->channel) s->u.stage.red[k] = more;
+    q->p.a.read = x_subst1(c, q->p.a.read, q->channel, x_var(c, more));
+    q->p.b.read = x_subst1(c, q->p.b.read, q->channel, x_var(c, more));
 }
 
 static bool is_one(struct sums *q) {
@@ -139,14 +185,16 @@ static bool is_one(struct sums *q) {
 static bool rewrite(struct sums *q) {
     struct ctx *c = q->c;
     struct stmt *s = q->s;
-    expr a = q->p.a.read, b = q->p.b.read, fill = a->has_fill ? a->arg[a->n - 1] : NULL, sums = NULL;
-    struct buf *from = a->u.buf;
+    struct buf *from = q->p.a.read->u.buf;
+    expr sums = NULL;
     if (!center_weights(q)) return true;
-    bool same = is_zero(q->zb) && q->weights->type == b->u.buf->type;
+    if (q->channel) sum_more(q);
+    expr a = q->p.a.read, b = q->p.b.read, fill = a->has_fill ? a->arg[a->n - 1] : NULL;
+    bool same = is_zero(q->zb) && !q->channel && q->weights->type == b->u.buf->type;
     q->b = same ? b->u.buf : constant_buf(c, q->l->entry, b->u.buf->name, q->weights);
     expr za = plus(c, q->za, q->moved);
     if (!is_zero(za) && !(sums = sum_of_weights(q))) return true;
-    if (q->moved && !(from = move_operand(q))) return false;
+    if ((q->moved || q->channel) && !(from = move_operand(q))) return false;
     s->u.stage.value = x_mul(c, x_load(c, from, a->arg, a->n - a->has_fill, fill ? plus(c, fill, q->moved) : NULL),
                              x_load(c, q->b, b->arg, b->n, NULL));
     if (!sums) return true;
