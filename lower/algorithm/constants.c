@@ -84,6 +84,12 @@ struct buf *constant_buf(struct ctx *c, struct proc *p, const char *name, const 
     return b;
 }
 
+const struct tensor *tensor_as(struct ctx *c, const struct tensor *t, enum dtype type) {
+    struct tensor *r = tensor_new(&c->arena, type, t->dims, t->rank);
+    for (int64_t k = 0, n = tensor_count(t); k < n; k++) tensor_set_f(r, k, tensor_f(t, k));
+    return r;
+}
+
 /* ---- parts of values */
 struct parts {
     struct ctx *c;

@@ -12,4 +12,6 @@ struct buf *constant_buf(struct ctx *c, struct proc *p, const char *name, const 
 /* A value of which parts are computed from constants alone, with those computed: they become loads of new constants of
  * p, with the axes that they have. */
 expr fold_constant_parts(struct ctx *c, struct proc *p, const struct stmt *s, expr value);
+/* The same numbers as another type, which holds them. */
+const struct tensor *tensor_as(struct ctx *c, const struct tensor *t, enum dtype type);
 #endif

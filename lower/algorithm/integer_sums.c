@@ -12,6 +12,9 @@
 #include "lower/layout.h"
 #include "lower/machine/machine.h"
 #include "lower/problem/problem.h"
+#include <math.h>
+
+#define EXACT 16777216.0 /* all whole numbers up to here are of f32 */
 
 struct sums {
     struct lowering *l;
@@ -181,8 +184,57 @@ static bool is_one(struct sums *q) {
     q->za = operand_shift(c, &q->p, &q->p.a), q->zb = operand_shift(c, &q->p, &q->p.b);
     return q->za && q->zb && a->u.buf->scope != SC_CONST;
 }
+/* ---- windows over one channel (depthwise convolutions) have no groups of steps to sum */
+/* All partial sums are whole numbers that f32 holds, and the machine multiplies those faster than i32. */
+static bool sums_in_floats(const struct sums *q) {
+    const struct machine *m = q->l->o->target->machine;
+    const struct operation *whole = machine_multiply_add(m, I32), *real = machine_multiply_add(m, F32);
+    double cells = 1, most = 0;
+    if (q->p.cls == PROBLEM_CONTRACTION || !whole || !real || machine_lanes(m, F32) < 2) return false;
+    if (whole->starts >= real->starts) return false;
+    for (int k = 0; k < q->s->u.stage.nred; k++) cells *= (double)const_extent(q->s->u.stage.red[k]);
+    for (int64_t k = 0, n = tensor_count(q->weights); k < n; k++) {
+        double w = (double)tensor_i(q->weights, k);
+        if (fabs(w) > most) most = fabs(w);
+    }
+    return cells * most * 255 < EXACT;
+}
+struct reader {
+    struct ctx *c;
+    const struct stmt *s;
+    const struct buf *old;
+    struct buf *now;
+    expr first; /* of the sum, over the axes of s; NULL: 0 */
+};
+/* The sum of integers that was read here: the conversion back is exact. */
+static expr read_whole(void *env, expr e) {
+    struct reader *r = env;
+    struct ctx *c = r->c;
+    struct subst at = {{.arena = &c->arena}};
+    if (e->op != X_LOAD || e->u.buf != r->old) return NULL;
+    expr v = x_load(c, r->now, e->arg, e->n, NULL);
+    v = x_cast(c, I32, x_min(c, x_max(c, v, x_num(c, F32, -EXACT)), x_num(c, F32, EXACT)));
+    for (int k = 0; k < r->s->u.stage.naxes; k++) map_put(&at.map, PKEY(r->s->u.stage.axes[k]), (void *)e->arg[k]);
+    return r->first ? x_add(c, v, x_subst(c, r->first, &at)) : v;
+}
+static void sum_in_floats(struct sums *q, struct block *stages) {
+    struct ctx *c = q->c;
+    struct stmt *s = q->s;
+    struct buf *old = s->u.stage.buf,
+               *now = buf_new(c, q->l->entry, old->base, F32, old->scope, old->logical, old->nlogical);
+    struct reader r = {c, s, old, now, s->u.stage.init};
+    expr a = s->u.stage.value->arg[0], b = s->u.stage.value->arg[1];
+    struct buf *w = constant_buf(c, q->l->entry, b->u.buf->name, tensor_as(c, b->u.buf->data, F32));
+    for (struct stmt *t = stages->first; t; t = t->next)
+        if (t->kind == S_ALLOC && t->u.alloc.buf == old) t->u.alloc.buf = now;
+    s->u.stage.buf = now, s->u.stage.init = NULL;
+    s->u.stage.value = x_mul(c, x_cast(c, F32, a), x_load(c, w, b->arg, b->n, NULL));
+    map_exprs(c, stages, read_whole, &r);
+    proc_drop_buf(q->l->entry, old);
+}
+
 /* sum a b' alone, from where what the zero points make of it is. */
-static bool rewrite(struct sums *q) {
+static bool rewrite(struct sums *q, struct block *stages) {
     struct ctx *c = q->c;
     struct stmt *s = q->s;
     struct buf *from = q->p.a.read->u.buf;
@@ -197,9 +249,9 @@ static bool rewrite(struct sums *q) {
     if ((q->moved || q->channel) && !(from = move_operand(q))) return false;
     s->u.stage.value = x_mul(c, x_load(c, from, a->arg, a->n - a->has_fill, fill ? plus(c, fill, q->moved) : NULL),
                              x_load(c, q->b, b->arg, b->n, NULL));
-    if (!sums) return true;
     expr first = s->u.stage.init ? s->u.stage.init : x_const_i(c, I32, 0);
-    s->u.stage.init = x_sub(c, first, x_mul(c, za, sums));
+    if (sums) s->u.stage.init = x_sub(c, first, x_mul(c, za, sums));
+    if (s->u.stage.buf->scope != SC_PARAM && sums_in_floats(q)) sum_in_floats(q, stages);
     return true;
 }
 /* What the stages compute of scales, and of the start of the sum, is the same in every run. */
@@ -215,7 +267,7 @@ bool integer_sums(struct lowering *l, struct block *stages) {
     for (struct stmt *s = stages->first; s; s = s->next) {
         struct sums q = {.l = l, .c = l->c, .s = s};
         if (s->kind != S_STAGE || !is_one(&q)) continue;
-        if (!rewrite(&q)) return false;
+        if (!rewrite(&q, stages)) return false;
         found = true;
     }
     if (found) fold_parts(l, stages);
