@@ -33,11 +33,28 @@
             "_MM_FROUND_NO_EXC))"                                                                                      \
     }
 
+/* Bytes and halves to lanes of 32 bits, and back without saturation: gcc 12 takes the conversion of a vector apart. */
+#define WIDE(type, lanes, set, load)                                                                                   \
+    { X_LOAD, type, lanes, "($T)_mm" set "_epi32(" load "((const __m128i *)(const void *)%a))" }
+#define AVX2_BYTES                                                                                                     \
+    WIDE(U8, 8, "256_cvtepu8", "_mm_loadl_epi64"), WIDE(I8, 8, "256_cvtepi8", "_mm_loadl_epi64"),                      \
+        WIDE(U16, 8, "256_cvtepu16", "_mm_loadu_si128"), WIDE(I16, 8, "256_cvtepi16", "_mm_loadu_si128"),              \
+        {X_ROUND, U8, 8, AVX2_NARROW}, {                                                                               \
+        X_ROUND, I8, 8, AVX2_NARROW                                                                                    \
+    }
+#define FIRST_BYTES "0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1"
+#define AVX2_NARROW                                                                                                    \
+    "_mm_storel_epi64((__m128i *)(void *)%b, _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(_mm256_shuffle_epi8("  \
+    "(__m256i)%a, _mm256_setr_epi8(" FIRST_BYTES ", " FIRST_BYTES ")), _mm256_setr_epi32(0, 4, 0, 0, 0, 0, 0, 0))))"
+
 static const struct spell_row sse2_rows[] = {SSE2_F32X4, END};
-static const struct spell_row avx2_rows[] = {AVX2_X4, AVX2_X8, END};
+static const struct spell_row avx2_rows[] = {AVX2_X4, AVX2_X8, AVX2_BYTES, END};
 static const struct spell_row avx512_rows[] = {
     AVX2_X4,
     AVX2_X8,
+    AVX2_BYTES,
+    WIDE(U8, 16, "512_cvtepu8", "_mm_loadu_si128"),
+    WIDE(I8, 16, "512_cvtepi8", "_mm_loadu_si128"),
     {X_FMA, F32, 16, "_mm512_fmadd_ps(%a, %b, %c)"},
     {X_FMA, F64, 8, "_mm512_fmadd_pd(%a, %b, %c)"},
     {X_MIN, F32, 16, "_mm512_min_ps(%a, %b)"},
