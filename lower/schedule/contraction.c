@@ -29,6 +29,24 @@ const char *no_plain_product(const struct problem *k) {
 static const char *y_loop(struct plan *u, const struct tiling *g, int axis) { return axis_loop(u->c, g->q->out, axis); }
 static const char *a_loop(struct plan *u, const struct tiling *g, int axis) { return axis_loop(u->c, g->q->sum, axis); }
 
+/* The dim of b that a load of it in e has v in, bare; -1: none. */
+struct dim_scan {
+    const struct buf *b;
+    const struct var *v;
+    int dim;
+};
+static bool scan_dim(void *env, expr e) {
+    struct dim_scan *q = env;
+    int d = e->op == X_LOAD && e->u.buf == q->b ? dim_of(e, q->v) : -1;
+    if (d >= 0) q->dim = d;
+    return true;
+}
+static int dim_in(expr e, const struct buf *b, const struct var *v) {
+    struct dim_scan q = {b, v, -1};
+    x_visit(e, scan_dim, &q);
+    return q.dim;
+}
+
 /* ---- which axis the lanes run along */
 /* Physical neighbours of the load are neighbours along v: v is in the last index alone, with coefficient 1. */
 static bool lies_along(struct plan *u, expr load, const struct var *v) {
@@ -351,11 +369,30 @@ static int straight_steps(const struct machine *m, const struct tiling *g) {
     while (g->kblock / g->micro->k0 % (2 * steps) == 0 && 2 * steps * g->mr * g->nr <= m->body) steps *= 2;
     return steps;
 }
+/* An instruction computes all of its lanes: behind the last cell too, where the panel holds zeros, and so do the
+ * constants that the sum begins with. */
+static bool fills_lanes(const struct tiling *g) { return g->micro->instr && g->lanes > 1 && g->N > 0; }
+static void fill_lanes_of_first(struct plan *u, const struct tiling *g) {
+    expr first = g->q->sum->u.stage.init;
+    if (!fills_lanes(g) || g->N % g->lanes == 0 || g->blocked || !first) return;
+    for (int i = 0; i < u->p->params.n; i++) {
+        const struct buf *b = u->p->params.v[i].buf;
+        int dim = b->data && b != g->vec->u.buf ? dim_in(first, b, axis_var(g, g->lane)) : -1;
+        if (dim < 0) continue;
+        text_printf(&u->s, "layout %s [", b->base);
+        for (int d = 0; d < b->nlogical; d++) text_printf(&u->s, d == dim ? "%d/%d " : "%d ", d, g->lanes);
+        text_printf(&u->s, "%d%%%d]\n", dim, g->lanes);
+    }
+}
 static void sum_loops(struct plan *u, const struct tiling *g) {
     const struct problem *q = g->q;
     const char *acc = q->sum->u.stage.buf->base, *lane = a_loop(u, g, g->lane);
     int lanes = g->lanes;
     bool cut = g->nv % lanes || g->N < 0 || g->N % lanes;
+    if (cut && fills_lanes(g)) {
+        text_printf(&u->s, "widen %s %d\n", lane, lanes);
+        cut = false;
+    }
     if (lanes > 1) lanes_last(u, g);
     if (g->rest) { /* outermost, before a rest stands beside it */
         text_printf(&u->s, "reorder %s", red_loop(u->c, q->sum, g->kred));
@@ -402,6 +439,7 @@ static const char *contraction_steps(struct plan *u, const struct point *p) {
     const struct tiling *g = &p->u.tile;
     layout_steps(&u->s, u->p, u->l);
     if (g->packed) pack(u, g);
+    fill_lanes_of_first(u, g);
     plan_inline_maps(u);
     if (g->blocked) plan_channels(u, g->q->out, g->vec->u.buf);
     if (g->padded) plan_widen(u, a_loop(u, g, 1), g->q->out);
