@@ -14,7 +14,9 @@ static bool fills_lanes(enum dtype t) {
 }
 static int lanes_for(const struct lowering *l, const struct value *v) {
     int64_t channels;
-    int lanes = machine_lanes(l->o->target->machine, F32);
+    const struct machine *m = l->o->target->machine;
+    int lanes = machine_lanes(m, F32);
+    if (lanes < 2) lanes = machine_group(m, v->type.dtype);
     if (l->o->no_schedule || lanes < 2 || !fills_lanes(v->type.dtype) || v->type.rank < 3 || v->type.rank > 5 ||
         !x_is_int(v->type.dims[1], &channels))
         return 0;
@@ -128,9 +130,7 @@ static void add_halo(struct lowering *l, struct node *n, int k) {
 /* Micro-kernels that take several steps of a sum want channels side by side: a parameter is copied anyway when it gets
  * a border, and its blocks make up for a copy of their own. */
 static bool wants_groups(struct lowering *l, const struct value *v) {
-    const struct micro_speed *m = l->o->target->machine->micros;
-    while (m && m->micro && (m->micro->k0 < 2 || dtype_bytes(m->micro->a) != dtype_bytes(v->type.dtype))) m++;
-    if (!m || !m->micro) return false;
+    if (machine_group(l->o->target->machine, v->type.dtype) < 2) return false;
     for (int i = 0; i < v->uses.n; i++) {
         struct node *n = v->uses.v[i].node;
         const struct node_class *k = n && v->uses.v[i].index == 0 && !n->op->control ? classify_node(l->probes, n) : NULL;

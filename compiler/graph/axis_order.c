@@ -151,7 +151,7 @@ static bool row_is_open(const struct node *n, const struct movable *row, const s
 }
 bool order_is_open(struct probes *q, struct node *n, const struct order *p) {
     const struct movable *row = row_of(n);
-    if (!n->op || !n->op->define || n->op->flags & (OP_RANDOM | OP_EFFECT) || *n->domain || !n->ins.n) return false;
+    if (!n->op || !n->op->define || n->op->flags & (OP_RANDOM | OP_EFFECT) || !n->ins.n) return false;
     if (node_is(n, "Transpose") || n->outs.n > 64) return false;
     for (int k = 0; k < n->outs.n; k++)
         if (!has_rank(n->outs.v[k], p->rank)) return false;

@@ -173,7 +173,7 @@ static void drop_between(struct node *from, struct node *to) {
 }
 /* n, computed on permuted operands, and its results permuted back. */
 static bool move(struct mover *m, struct node *n) {
-    struct node *before = n->prev, *by = node_new(n->in, n, "", n->op_type, NULL, 0, n->outs.n);
+    struct node *before = n->prev, *by = node_new(n->in, n, n->domain, n->op_type, NULL, 0, n->outs.n);
     struct value *back[64] = {0};
     struct order inverse = order_inverse(&m->p);
     struct diags said = m->g->ctx->diags;

@@ -10,3 +10,8 @@ const struct operation *machine_multiply_add(const struct machine *m, enum dtype
     const struct operation *o = machine_op(m, X_FMA, t);
     return o ? o : machine_op(m, X_ADD, t);
 }
+int machine_group(const struct machine *m, enum dtype t) {
+    for (const struct micro_speed *s = m->micros; s && s->micro; s++)
+        if (dtype_bytes(s->micro->a) == dtype_bytes(t)) return s->micro->k0;
+    return 1;
+}
