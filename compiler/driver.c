@@ -60,6 +60,7 @@ static bool lower_pass(struct compilation *u) {
         if (*within[k].to) put_dump(u, within[k].name, &within[k].t);
     return u->m != NULL;
 }
+static bool rematerialise_pass(struct compilation *u) { return graph_rematerialise(u->g); }
 static bool share_pass(struct compilation *u) {
     share_calls(u->m);
     return true;
@@ -88,6 +89,8 @@ const struct pass_row pass_rows[] = {
      .run = transposes_pass},
     {"cse", LEVEL_GRAPH, false, "make one node of equal ones", .run = cse_pass},
     {"fold-affine", LEVEL_GRAPH, false, "put scales and shifts by constants into weights", .run = affine_pass},
+    {"rematerialise", LEVEL_GRAPH, false, "compute where it is read what bytes stand for",
+     .run = rematerialise_pass},
     {"lower", LEVEL_LOOP, true, "form groups, choose layouts, emit and schedule kernels", .run = lower_pass},
     {"share", LEVEL_LOOP, false, "make one call of those that do the same", .run = share_pass},
     {"reuse", LEVEL_LOOP, false, "let results take the place of operands that nothing reads afterwards",

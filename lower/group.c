@@ -177,6 +177,14 @@ static const char *why_ended(struct grouping *q, const struct group *gr) {
         }
     return why;
 }
+/* From here on floats would pass through memory where bytes could: n makes them of bytes, for a reader that can do so
+ * itself. */
+static bool better_for_reader(struct grouping *q, const struct node *n) {
+    const struct value *v = n->outs.v[0], *x = n->ins.n ? n->ins.v[0] : NULL;
+    bool widens = x && (x->type.dtype == I8 || x->type.dtype == U8) && dtype_is_float(v->type.dtype);
+    struct info *reader = v->uses.n == 1 && !v->uses.v[0].region ? info_of(q, v->uses.v[0].node) : NULL;
+    return widens && reader && (reader->cls->cls == CLASS_MAP || reader->cls->cls == CLASS_ROW);
+}
 static void grow(struct grouping *q, struct group *gr) {
     int last = last_use(q, gr->anchor), best = 1;
     enum stage_class cls = gr->cls;
@@ -188,7 +196,7 @@ static void grow(struct grouping *q, struct group *gr) {
         PUSH(&q->c->arena, &gr->nodes, n);
         info_of(q, n)->trial = gr;
         if (last_use(q, n) > last) last = last_use(q, n);
-        if (closed(q, gr)) best = gr->nodes.n, cls = gr->cls;
+        if (closed(q, gr) && !better_for_reader(q, n)) best = gr->nodes.n, cls = gr->cls;
         ends = ends_here(n);
     }
     for (int k = best; k < gr->nodes.n; k++) info_of(q, gr->nodes.v[k])->trial = NULL;

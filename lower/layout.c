@@ -12,14 +12,16 @@ struct value_layout *layout_of_value(struct lowering *l, const struct value *v) 
 static bool fills_lanes(enum dtype t) {
     return t == F32 || t == I8 || t == U8;
 }
+enum { BLOCK_MAX = 4096 };
 static int lanes_for(const struct lowering *l, const struct value *v) {
     int64_t channels;
     const struct machine *m = l->o->target->machine;
     int lanes = machine_lanes(m, F32);
-    if (lanes < 2) lanes = machine_group(m, v->type.dtype);
-    if (l->o->no_schedule || lanes < 2 || !fills_lanes(v->type.dtype) || v->type.rank < 3 || v->type.rank > 5 ||
+    int group = machine_group(m, v->type.dtype);
+    if (l->o->no_schedule || (lanes < 2 && group < 2) || !fills_lanes(v->type.dtype) || v->type.rank < 3 || v->type.rank > 5 ||
         !x_is_int(v->type.dims[1], &channels))
         return 0;
+    if (lanes < 2) return channels <= BLOCK_MAX ? (int)((channels + group - 1) / group * group) : 0; /* all of them */
     return 2 * channels >= lanes ? lanes : 0; /* fewer: more than half of all lanes would be padding */
 }
 /* Not so what is flattened: rows of pixels go to products and concatenations, which want them plain. */

@@ -11,6 +11,7 @@ const struct graph_pass graph_passes[] = {
     {"cse", "make one node of equal ones", graph_cse},
     {"simplify", "apply the algebraic rules (`gcc2nn list-rules`)", graph_simplify},
     {"transposes", "move transposes to where they cancel", graph_transposes},
+    {"rematerialise", "compute where it is read what bytes stand for", graph_rematerialise},
     {"fold-affine", "put scales and shifts by constants into weights", graph_fold_affine},
     {0},
 };

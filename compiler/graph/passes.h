@@ -24,6 +24,8 @@ bool graph_transposes(struct graph *g);
 /* Per-channel scales and shifts (BatchNormalization, Mul, Add ... by constants) go into the weights of the convolution
  * or product before or after them. Reassociating: listed with its bound in docs/numbers.md. affine.c */
 bool graph_fold_affine(struct graph *g);
+/* Each reader of a DequantizeLinear gets its own; exact. rematerialise.c */
+bool graph_rematerialise(struct graph *g);
 /* Computes a node whose inputs are all constants by running its definition in the interpreter: its outputs become
  * constants and it goes. false: it stays (not constant, too large, random, no tensors, or the run failed). evaluate.c
  */

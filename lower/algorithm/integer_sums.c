@@ -77,15 +77,22 @@ static const struct var *channel_of(const struct sums *q) {
         if (q->s->u.stage.red[k] == a->arg[1]->u.var) return q->s->u.stage.red[k];
     return NULL;
 }
-/* The first of the machine's that takes weights like these, with a as it is, or moved. */
+/* The first of the machine's that takes weights like these, with a as it is; else one for which a is moved. */
+static const struct micro *micro_for(const struct sums *q, const struct tensor *whole, bool as_it_is) {
+    for (const struct micro_speed *m = q->l->o->target->machine->micros; m && m->micro; m++)
+        if (m->micro->sum == I32 && type_for(whole, m->micro->b) == m->micro->b &&
+            (!as_it_is || m->micro->a == q->p.a.read->u.buf->type))
+            return m->micro;
+    return NULL;
+}
 static void choose_micro(struct sums *q, const struct tensor *whole, enum dtype *type) {
     enum dtype a = q->p.a.read->u.buf->type;
-    const struct micro_speed *m = q->l->o->target->machine->micros;
-    while (m && m->micro && (m->micro->sum != I32 || type_for(whole, m->micro->b) != m->micro->b)) m++;
-    if (!m || !m->micro) return;
-    *type = m->micro->b, q->moved = m->micro->a == a ? 0 : m->micro->a == U8 ? 128 : -128;
+    const struct micro *m = micro_for(q, whole, true);
+    if (!m) m = micro_for(q, whole, false);
+    if (!m) return;
+    *type = m->b, q->moved = m->a == a ? 0 : m->a == U8 ? 128 : -128;
     q->channel = channel_of(q);
-    int64_t n = q->channel ? const_extent(q->channel) : 0, k0 = m->micro->k0;
+    int64_t n = q->channel ? const_extent(q->channel) : 0, k0 = m->k0;
     if (n % k0 == 0) q->channel = NULL;
     else q->channels = (n + k0 - 1) / k0 * k0;
 }

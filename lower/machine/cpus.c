@@ -11,7 +11,8 @@ static const struct operation separate[] = {{X_ADD, I32, 10, 0.5}, {X_ADD, F32, 
 static const struct operation cortex_m[] = {
     {X_FMA, F32, 3, 1 / 3.0}, {X_ADD, I32, 1, 1}, {X_ADD, F32, 1, 1}, {X_LOAD, F32, 2, 0.5}, END};
 
-/* Dot products of bytes; where products are widened first, each stands for a few instructions. */
+/* Cortex-M keeps floats in registers of their own; of 13 for whole numbers a tile of 2 x 2 takes 4, and its operands
+ * the others. Dot products of bytes; where products are widened first, each stands for a few instructions. */
 #define NO_MORE                                                                                                        \
     { NULL, 0, 0 }
 #define MADD  {&micro_vpmaddwd_u8i8, 6, 0.7}, {&micro_vpmaddwd_i8i8, 6, 0.7}, {&micro_vpmaddwd_u8u8, 6, 0.7}, {&micro_vpmaddwd_i8u8, 6, 0.7}
@@ -36,9 +37,9 @@ static const struct micro_speed avx2_dots[] = {MADD, NO_MORE}, avxvnni_dots[] = 
 const struct machine machine_c99 = {CPU, CACHES(32 << 10, 256 << 10), SCALAR(16, 8), .name = "c99", .ops = separate};
 const struct machine machine_rv64 = {CPU, CACHES(32 << 10, 512 << 10), SCALAR(32, 16), .name = "rv64", .ops = fused};
 const struct machine machine_cortex_m4 = {CPU, CACHES(16 << 10, 0), SCALAR(32, 16), .name = "cortex-m4",
-                                          .ops = cortex_m, .micros = dsp_dots};
+                                          .ops = cortex_m, .micros = dsp_dots, .whole_tile = 4};
 const struct machine machine_cortex_m55 = {CPU, CACHES(32 << 10, 0), SCALAR(32, 16), .name = "cortex-m55",
-                                           .ops = cortex_m, .micros = mve_dots};
+                                           .ops = cortex_m, .micros = mve_dots, .whole_tile = 4};
 const struct machine machine_sse2 = {CPU, CACHES(32 << 10, 256 << 10), VECTOR(16, 128), .name = "sse2",
                                      .ops = separate};
 #define AVX2   CPU, CACHES(32 << 10, 512 << 10), VECTOR(16, 256), .ops = fused

@@ -50,6 +50,7 @@ struct machine {
     int line;                /* bytes of a cache line */
     int panel_vectors;       /* at most, of a panel of weights */
     int body;                /* multiply-adds in a loop's body, at most; without vectors: in a tile */
+    int whole_tile;          /* cells of a tile of i32 sums without vectors, at most; 0: as many as body says */
     int stack_cells;         /* scratch of a row that lies on the stack, at most */
     const struct gpu *gpu;   /* NULL: a CPU */
 };

@@ -126,8 +126,9 @@ static void choose_rows(struct plan *u, struct tiling *g) {
 /* Without vectors: 4 x 2 cells, or 4 x 4 where the machine has a longer body; what lies along short axes is given to
  * the other. The code stays small, and the lengths of tiles that are left are few. */
 static void choose_scalar_tile(struct plan *u, struct tiling *g) {
-    int cells = u->m->body;
-    g->nr = g->N > 0 && g->N < 4 ? (int)g->N : 4;
+    bool whole = g->op.type == I32 && u->m->whole_tile;
+    int cells = whole ? u->m->whole_tile : u->m->body, side = cells < 8 ? 2 : 4;
+    g->nr = g->N > 0 && g->N < side ? (int)g->N : side;
     g->mr = g->nr == 1 ? 8 : cells / g->nr;
     if (g->rows >= 0 && g->rows < g->mr) {
         g->mr = g->rows > 0 ? (int)g->rows : 1;
@@ -365,7 +366,7 @@ static void lanes_last(struct plan *u, const struct tiling *g) { /* in the accum
  * instruction. */
 static int straight_steps(const struct machine *m, const struct tiling *g) {
     int steps = 1;
-    if (g->kred < 0 || g->lanes < 2 || m->loads_ahead || !machine_op(m, X_FMA, F32)) return 1;
+    if (g->kred < 0 || (g->lanes < 2 && g->micro->k0 == 1) || m->loads_ahead || !machine_op(m, X_FMA, F32)) return 1;
     while (g->kblock / g->micro->k0 % (2 * steps) == 0 && 2 * steps * g->mr * g->nr <= m->body) steps *= 2;
     return steps;
 }
