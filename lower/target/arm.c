@@ -61,6 +61,8 @@ static const struct board an547 = {
     .more_bytes = 16u << 20,
 };
 
+/* gcc moves the loads of a tile's operands ahead of their uses, for which these cores have no registers. */
+#define IN_ORDER "#if defined __GNUC__ && !defined __clang__\n#pragma GCC optimize(\"no-schedule-insns\")\n#endif\n"
 #define CORTEX_M .cls = TC_MCU, .emit = EMIT_C_SCALAR, .cc = "arm-none-eabi-gcc", .bounded = true
 
 const struct target nn_target_cortex_m4 = {
@@ -69,7 +71,7 @@ const struct target nn_target_cortex_m4 = {
     .help = "Cortex-M4F, bare",
     .machine = &machine_cortex_m4,
     .cflags = "-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16",
-    .headers = "",
+    .headers = IN_ORDER,
     .instrs = nn_instrs_dsp,
     .runner = BARE("mps2-an386"),
     .board = &an386,
@@ -80,7 +82,7 @@ const struct target nn_target_cortex_m55 = {
     .help = "Cortex-M55, bare",
     .machine = &machine_cortex_m55,
     .cflags = "-mcpu=cortex-m55 -mthumb -mfloat-abi=hard",
-    .headers = "#include <arm_mve.h>\n",
+    .headers = "#include <arm_mve.h>\n" IN_ORDER,
     .instrs = nn_instrs_mve,
     .runner = BARE("mps3-an547"),
     .board = &an547,
