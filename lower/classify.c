@@ -43,8 +43,8 @@ static struct buf *buf_of_value(const struct probes *q, const struct value *v) {
 }
 
 /* What grouping and layouts can make of a stage. Places that data give, and factors that are changed before they are
- * multiplied by more than a zero point, are for no group yet; nor are products in which one factor has every axis of the other (groups of
- * channels, one row for each batch), which are taken for what their indices look like. */
+ * multiplied by more than a zero point, are for no group yet; nor are products in which one factor has every axis of
+ * the other (groups of channels, one row for each batch), which are taken for what their indices look like. */
 static enum stage_class stage_class(struct ctx *c, const struct problem *p) {
     const struct stmt *s = p->stages.v[0];
     if (p->indirect || p->guarded) return CLASS_OPAQUE;

@@ -7,7 +7,8 @@
 
 /* What grouping makes of a problem (lower/problem/problem.h), which it takes for what it can do: VIEW: a bare read.
  * MAP: no reduction. WINDOW, ROW: reduces, with or without an axis of the result in one index with what is reduced.
- * CONTRACT: a sum of products of two reads, bare or less a zero point. OPAQUE: calls, sizes, scatter, data-dependent gathers. */
+ * CONTRACT: a sum of products of two reads, bare or less a zero point. OPAQUE: calls, sizes, scatter, data-dependent
+ * gathers. */
 enum stage_class { CLASS_VIEW, CLASS_MAP, CLASS_ROW, CLASS_WINDOW, CLASS_CONTRACT, CLASS_OPAQUE };
 const char *stage_class_name(enum stage_class k);
 

@@ -9,17 +9,15 @@ struct value_layout *layout_of_value(struct lowering *l, const struct value *v) 
     return map_get(&l->layouts, PKEY(v));
 }
 /* Vectors of it are computed with in lanes of 32 bits, however narrow it lies in memory. */
-static bool fills_lanes(enum dtype t) {
-    return t == F32 || t == I8 || t == U8;
-}
+static bool fills_lanes(enum dtype t) { return t == F32 || t == I8 || t == U8; }
 enum { BLOCK_MAX = 4096 };
 static int lanes_for(const struct lowering *l, const struct value *v) {
     int64_t channels;
     const struct machine *m = l->o->target->machine;
     int lanes = machine_lanes(m, F32);
     int group = machine_group(m, v->type.dtype);
-    if (l->o->no_schedule || (lanes < 2 && group < 2) || !fills_lanes(v->type.dtype) || v->type.rank < 3 || v->type.rank > 5 ||
-        !x_is_int(v->type.dims[1], &channels))
+    if (l->o->no_schedule || (lanes < 2 && group < 2) || !fills_lanes(v->type.dtype) || v->type.rank < 3 ||
+        v->type.rank > 5 || !x_is_int(v->type.dims[1], &channels))
         return 0;
     if (lanes < 2) return channels <= BLOCK_MAX ? (int)((channels + group - 1) / group * group) : 0; /* all of them */
     return 2 * channels >= lanes ? lanes : 0; /* fewer: more than half of all lanes would be padding */
@@ -135,7 +133,8 @@ static bool wants_groups(struct lowering *l, const struct value *v) {
     if (machine_group(l->o->target->machine, v->type.dtype) < 2) return false;
     for (int i = 0; i < v->uses.n; i++) {
         struct node *n = v->uses.v[i].node;
-        const struct node_class *k = n && v->uses.v[i].index == 0 && !n->op->control ? classify_node(l->probes, n) : NULL;
+        const struct node_class *k =
+            n && v->uses.v[i].index == 0 && !n->op->control ? classify_node(l->probes, n) : NULL;
         if (k && k->cls == CLASS_CONTRACT && k->channels) return true;
     }
     return false;

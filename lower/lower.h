@@ -62,9 +62,6 @@ struct lowering {
 /* The entry buffer of a value; allocated in the current block when it has none yet. */
 struct buf *lower_buf(struct lowering *l, struct value *v);
 void lower_bind(struct lowering *l, struct value *v, struct buf *b);
-/* to, which nothing uses yet, is laid out as from is; its border holds `add` more, and channels that are not in blocks
- * there are in such of `block` (0: they stay). */
-void lower_layout_like(struct lowering *l, struct buf *to, const struct buf *from, int64_t add, int block);
 struct buf *lower_alloc(struct lowering *l, const char *name, enum dtype t, const expr *dims, int nd);
 enum scope lower_scope(const expr *dims, int nd); /* arena; region when a size is produced in the run */
 struct buf *lower_alloc_in(struct lowering *l, enum scope scope, const char *name, enum dtype t, const expr *dims,

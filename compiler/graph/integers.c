@@ -75,8 +75,8 @@ static struct node *quantiser_behind(struct node *n) {
     double lo, hi;
     struct node *q = only_reader(n->outs.v[0]), *cut = q && cuts_off(q, &lo, &hi) ? q : NULL;
     if (cut) q = only_reader(cut->outs.v[0]);
-    if (!is_quantiser(q, "QuantizeLinear") || in_of(q, 0) != (cut ? cut : n)->outs.v[0] ||
-        !is_byte(q->outs.v[0]) || int_of(q, "block_size", 0))
+    if (!is_quantiser(q, "QuantizeLinear") || in_of(q, 0) != (cut ? cut : n)->outs.v[0] || !is_byte(q->outs.v[0]) ||
+        int_of(q, "block_size", 0))
         return NULL;
     const struct value *s = in_of(q, 1), *z = in_of(q, 2);
     if (!fits(s, z, q->outs.v[0]->type.dtype) || !type_has_one_element(&s->type)) return NULL;
@@ -175,7 +175,8 @@ static bool rewrite(struct graph *g, struct node *n) {
     struct island i = {.g = g, .n = n};
     const struct attr *beta = node_attr(n, "beta");
     if (!node_is(n, "Conv") && !node_is(n, "Gemm") && !node_is(n, "MatMul")) return false;
-    if (!dequantised(in_of(n, 0), &i.x) || !dequantised(in_of(n, 1), &i.w) || i.x.each || !i.w.bytes->init) return false;
+    if (!dequantised(in_of(n, 0), &i.x) || !dequantised(in_of(n, 1), &i.w) || i.x.each || !i.w.bytes->init)
+        return false;
     if (!scales_fit(n, &i.w) || !integer_bias(in_of(n, 2), &i.x, &i.w, &i.bias)) return false;
     if (i.bias && beta && beta->u.f != 1.0f) return false;
     i.behind = quantiser_behind(n);

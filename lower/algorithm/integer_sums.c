@@ -7,26 +7,24 @@
  * a and b' have, b' is stored in the other one, and a is moved by 128, which its zero point takes up. Where it sums
  * several channels at a time, and a has others than a multiple of those, zeros in b' fill them up, and anything in a.
  * (Jacob et al., Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference, 2.3) */
-#include "lower/algorithm/integer_sums.h"
+#include "lower/algorithm/algorithm.h"
 #include "lower/algorithm/constants.h"
-#include "lower/layout.h"
-#include "lower/machine/machine.h"
 #include "lower/problem/problem.h"
 #include <math.h>
 
 #define EXACT 16777216.0 /* all whole numbers up to here are of f32 */
 
 struct sums {
-    struct lowering *l;
+    const struct site *at;
     struct ctx *c;
     struct problem p;
     struct stmt *s;
-    expr za, zb;                   /* of the operands */
-    const struct tensor *weights;  /* b' */
-    struct buf *b;                 /* holds it */
-    int64_t moved;                 /* is added to a */
-    const struct var *channel;     /* the sum over axis 1 of both operands; NULL: there is none */
-    int64_t channels;              /* with those that fill it up */
+    expr za, zb;                  /* of the operands */
+    const struct tensor *weights; /* b' */
+    struct buf *b;                /* holds it */
+    int64_t moved;                /* is added to a */
+    const struct var *channel;    /* the sum over axis 1 of both operands; NULL: there is none */
+    int64_t channels;             /* with those that fill it up */
 };
 static expr plus(struct ctx *c, expr e, int64_t n) { return x_add(c, e, x_const_i(c, I32, n)); }
 static bool is_zero(expr e) { return e->op == X_CONST && e->u.i == 0; }
@@ -79,7 +77,7 @@ static const struct var *channel_of(const struct sums *q) {
 }
 /* The first of the machine's that takes weights like these, with a as it is; else one for which a is moved. */
 static const struct micro *micro_for(const struct sums *q, const struct tensor *whole, bool as_it_is) {
-    for (const struct micro_speed *m = q->l->o->target->machine->micros; m && m->micro; m++)
+    for (const struct micro_speed *m = q->at->machine->micros; m && m->micro; m++)
         if (m->micro->sum == I32 && type_for(whole, m->micro->b) == m->micro->b &&
             (!as_it_is || m->micro->a == q->p.a.read->u.buf->type))
             return m->micro;
@@ -137,7 +135,7 @@ static expr sum_of_weights(struct sums *q) {
     struct buf *shape = buf_new(c, proc_new(c, "shape"), "sums", I32, SC_ARENA, dims, n);
     const struct tensor *t =
         stage_constant(c, s_stage(c, shape, axes, n, RED_SUM, s->u.stage.red, s->u.stage.nred, NULL, read));
-    return t ? x_load(c, constant_buf(c, q->l->entry, "sums", t), at, n, NULL) : NULL;
+    return t ? x_load(c, constant_buf(c, q->at->entry, "sums", t), at, n, NULL) : NULL;
 }
 
 /* ---- a, moved into the other type of bytes, or with more channels */
@@ -153,7 +151,7 @@ static bool copy_moved(struct sums *q, struct buf *to, struct buf *from) {
     expr behind = q->channel ? x_const_i(c, I32, 0) : NULL;
     expr value = plus(c, x_load(c, from, at, from->nlogical, behind), q->moved);
     block_append(&b, s_stage(c, to, axes, from->nlogical, RED_NONE, NULL, 0, NULL, value));
-    return outline_kernels(q->l, &b, "moved");
+    return q->at->kernels(q->at->env, &b, "moved");
 }
 /* Laid out as it is, but for channels that were too few for a block: they lie side by side now. */
 static struct buf *move_operand(struct sums *q) {
@@ -162,8 +160,8 @@ static struct buf *move_operand(struct sums *q) {
     expr dims[32];
     for (int k = 0; k < from->nlogical; k++) dims[k] = from->logical[k];
     if (q->channel) dims[1] = x_int(q->c, q->channels);
-    struct buf *to = lower_alloc(q->l, "moved", type, dims, from->nlogical);
-    lower_layout_like(q->l, to, from, q->moved, q->channel ? (int)q->channels : 0);
+    struct buf *to = q->at->alloc(q->at->env, "moved", type, dims, from->nlogical);
+    q->at->lay_out(q->at->env, to, from, q->moved, q->channel ? (int)q->channels : 0);
     return copy_moved(q, to, from) ? to : NULL;
 }
 /* The sum runs over all channels that there are now. */
@@ -194,7 +192,7 @@ static bool is_one(struct sums *q) {
 /* ---- windows over one channel (depthwise convolutions) have no groups of steps to sum */
 /* All partial sums are whole numbers that f32 holds, and the machine multiplies those faster than i32. */
 static bool sums_in_floats(const struct sums *q) {
-    const struct machine *m = q->l->o->target->machine;
+    const struct machine *m = q->at->machine;
     const struct operation *whole = machine_multiply_add(m, I32), *real = machine_multiply_add(m, F32);
     double cells = 1, most = 0;
     if (q->p.cls == PROBLEM_CONTRACTION || !whole || !real || machine_lanes(m, F32) < 2) return false;
@@ -228,16 +226,16 @@ static void sum_in_floats(struct sums *q, struct block *stages) {
     struct ctx *c = q->c;
     struct stmt *s = q->s;
     struct buf *old = s->u.stage.buf,
-               *now = buf_new(c, q->l->entry, old->base, F32, old->scope, old->logical, old->nlogical);
+               *now = buf_new(c, q->at->entry, old->base, F32, old->scope, old->logical, old->nlogical);
     struct reader r = {c, s, old, now, s->u.stage.init};
     expr a = s->u.stage.value->arg[0], b = s->u.stage.value->arg[1];
-    struct buf *w = constant_buf(c, q->l->entry, b->u.buf->name, tensor_as(c, b->u.buf->data, F32));
+    struct buf *w = constant_buf(c, q->at->entry, b->u.buf->name, tensor_as(c, b->u.buf->data, F32));
     for (struct stmt *t = stages->first; t; t = t->next)
         if (t->kind == S_ALLOC && t->u.alloc.buf == old) t->u.alloc.buf = now;
     s->u.stage.buf = now, s->u.stage.init = NULL;
     s->u.stage.value = x_mul(c, x_cast(c, F32, a), x_load(c, w, b->arg, b->n, NULL));
     map_exprs(c, stages, read_whole, &r);
-    proc_drop_buf(q->l->entry, old);
+    proc_drop_buf(q->at->entry, old);
 }
 
 /* sum a b' alone, from where what the zero points make of it is. */
@@ -250,7 +248,7 @@ static bool rewrite(struct sums *q, struct block *stages) {
     if (q->channel) sum_more(q);
     expr a = q->p.a.read, b = q->p.b.read, fill = a->has_fill ? a->arg[a->n - 1] : NULL;
     bool same = is_zero(q->zb) && !q->channel && q->weights->type == b->u.buf->type;
-    q->b = same ? b->u.buf : constant_buf(c, q->l->entry, b->u.buf->name, q->weights);
+    q->b = same ? b->u.buf : constant_buf(c, q->at->entry, b->u.buf->name, q->weights);
     expr za = plus(c, q->za, q->moved);
     if (!is_zero(za) && !(sums = sum_of_weights(q))) return true;
     if ((q->moved || q->channel) && !(from = move_operand(q))) return false;
@@ -262,21 +260,24 @@ static bool rewrite(struct sums *q, struct block *stages) {
     return true;
 }
 /* What the stages compute of scales, and of the start of the sum, is the same in every run. */
-static void fold_parts(struct lowering *l, struct block *stages) {
+static void fold_parts(const struct site *at, struct block *stages) {
     for (struct stmt *s = stages->first; s; s = s->next) {
         if (s->kind != S_STAGE) continue;
-        s->u.stage.value = fold_constant_parts(l->c, l->entry, s, s->u.stage.value);
-        if (s->u.stage.init) s->u.stage.init = fold_constant_parts(l->c, l->entry, s, s->u.stage.init);
+        s->u.stage.value = fold_constant_parts(at->c, at->entry, s, s->u.stage.value);
+        if (s->u.stage.init) s->u.stage.init = fold_constant_parts(at->c, at->entry, s, s->u.stage.init);
     }
 }
-bool integer_sums(struct lowering *l, struct block *stages) {
-    bool found = false;
+static enum rewriting rewrite_all(const struct site *at, struct block *stages) {
+    enum rewriting found = REWRITE_NONE;
     for (struct stmt *s = stages->first; s; s = s->next) {
-        struct sums q = {.l = l, .c = l->c, .s = s};
+        struct sums q = {.at = at, .c = at->c, .s = s};
         if (s->kind != S_STAGE || !is_one(&q)) continue;
-        if (!rewrite(&q, stages)) return false;
-        found = true;
+        if (!rewrite(&q, stages)) return REWRITE_FAILED;
+        found = REWRITE_DONE;
     }
-    if (found) fold_parts(l, stages);
-    return true;
+    if (found) fold_parts(at, stages);
+    return found;
 }
+const struct algorithm algorithm_integer_sums = {
+    "integer-sums", EXACT_SAME_BITS, rewrite_all,
+    "bytes are multiplied as they lie in memory, what zero points make of the sum is a constant"};

@@ -15,15 +15,23 @@ static const struct operation cortex_m[] = {
  * the others. Dot products of bytes; where products are widened first, each stands for a few instructions. */
 #define NO_MORE                                                                                                        \
     { NULL, 0, 0 }
-#define MADD  {&micro_vpmaddwd_u8i8, 6, 0.7}, {&micro_vpmaddwd_i8i8, 6, 0.7}, {&micro_vpmaddwd_u8u8, 6, 0.7}, {&micro_vpmaddwd_i8u8, 6, 0.7}
-#define SMLAD {&micro_smlad_i8i8, 2, 1 / 6.0}, {&micro_smlad_u8i8, 2, 1 / 6.0}, {&micro_smlad_u8u8, 2, 1 / 6.0}, {&micro_smlad_i8u8, 2, 1 / 6.0}
-#define MULL  {&micro_smull_sadalp, 4, 0.7}, {&micro_umull_uadalp, 4, 0.7}
-static const struct micro_speed avx2_dots[] = {MADD, NO_MORE}, avxvnni_dots[] = {{&micro_vpdpbusd_vex, 5, 2}, MADD, NO_MORE},
-                                avx512vnni_dots[] = {{&micro_vpdpbusd, 5, 2}, NO_MORE},
-                                neon_dots[] = {MULL, NO_MORE},
+#define MADD                                                                                                           \
+    {&micro_vpmaddwd_u8i8, 6, 0.7}, {&micro_vpmaddwd_i8i8, 6, 0.7}, {&micro_vpmaddwd_u8u8, 6, 0.7}, {                  \
+        &micro_vpmaddwd_i8u8, 6, 0.7                                                                                   \
+    }
+#define SMLAD                                                                                                          \
+    {&micro_smlad_i8i8, 2, 1 / 6.0}, {&micro_smlad_u8i8, 2, 1 / 6.0}, {&micro_smlad_u8u8, 2, 1 / 6.0}, {               \
+        &micro_smlad_i8u8, 2, 1 / 6.0                                                                                  \
+    }
+#define MULL                                                                                                           \
+    {&micro_smull_sadalp, 4, 0.7}, { &micro_umull_uadalp, 4, 0.7 }
+static const struct micro_speed avx2_dots[] = {MADD, NO_MORE},
+                                avxvnni_dots[] = {{&micro_vpdpbusd_vex, 5, 2}, MADD, NO_MORE},
+                                avx512vnni_dots[] = {{&micro_vpdpbusd, 5, 2}, NO_MORE}, neon_dots[] = {MULL, NO_MORE},
                                 dotprod_dots[] = {{&micro_sdot, 3, 2}, {&micro_udot, 3, 2}, MULL, NO_MORE},
                                 dsp_dots[] = {SMLAD, NO_MORE},
-                                mve_dots[] = {{&micro_vmladava_s8, 2, 0.5}, {&micro_vmladava_u8, 2, 0.5}, SMLAD, NO_MORE};
+                                mve_dots[] = {
+                                    {&micro_vmladava_s8, 2, 0.5}, {&micro_vmladava_u8, 2, 0.5}, SMLAD, NO_MORE};
 
 /* What all of them share; and the sizes of their caches. */
 #define CPU                   .partial_sum_byte = 1 / 64.0, .streams = 16, .line = 64, .panel_vectors = 8, .stack_cells = 4096
@@ -36,10 +44,20 @@ static const struct micro_speed avx2_dots[] = {MADD, NO_MORE}, avxvnni_dots[] = 
 
 const struct machine machine_c99 = {CPU, CACHES(32 << 10, 256 << 10), SCALAR(16, 8), .name = "c99", .ops = separate};
 const struct machine machine_rv64 = {CPU, CACHES(32 << 10, 512 << 10), SCALAR(32, 16), .name = "rv64", .ops = fused};
-const struct machine machine_cortex_m4 = {CPU, CACHES(16 << 10, 0), SCALAR(32, 16), .name = "cortex-m4",
-                                          .ops = cortex_m, .micros = dsp_dots, .whole_tile = 4};
-const struct machine machine_cortex_m55 = {CPU, CACHES(32 << 10, 0), SCALAR(32, 16), .name = "cortex-m55",
-                                           .ops = cortex_m, .micros = mve_dots, .whole_tile = 4};
+const struct machine machine_cortex_m4 = {CPU,
+                                          CACHES(16 << 10, 0),
+                                          SCALAR(32, 16),
+                                          .name = "cortex-m4",
+                                          .ops = cortex_m,
+                                          .micros = dsp_dots,
+                                          .whole_tile = 4};
+const struct machine machine_cortex_m55 = {CPU,
+                                           CACHES(32 << 10, 0),
+                                           SCALAR(32, 16),
+                                           .name = "cortex-m55",
+                                           .ops = cortex_m,
+                                           .micros = mve_dots,
+                                           .whole_tile = 4};
 const struct machine machine_sse2 = {CPU, CACHES(32 << 10, 256 << 10), VECTOR(16, 128), .name = "sse2",
                                      .ops = separate};
 #define AVX2   CPU, CACHES(32 << 10, 512 << 10), VECTOR(16, 256), .ops = fused

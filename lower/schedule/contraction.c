@@ -5,7 +5,16 @@
 #include <string.h>
 
 /* What is left out when a step is refused, in this order. */
-enum { WITHOUT_NOTHING, WITHOUT_STAGE, WITHOUT_LONE, WITHOUT_PREFETCH, WITHOUT_CHUNKS, WITHOUT_GROUPS, WITHOUT_LANES, ATTEMPTS };
+enum {
+    WITHOUT_NOTHING,
+    WITHOUT_STAGE,
+    WITHOUT_LONE,
+    WITHOUT_PREFETCH,
+    WITHOUT_CHUNKS,
+    WITHOUT_GROUPS,
+    WITHOUT_LANES,
+    ATTEMPTS
+};
 
 /* ---- what is taken */
 /* Every stage after the sum is a map of as many axes. */
@@ -452,8 +461,9 @@ static const char *contraction_steps(struct plan *u, const struct point *p) {
 /* ---- the points: the best one, and what is left of it when more and more is left out */
 static void add_points(struct plan *u, struct points *out, struct tiling g) {
     for (int without = 0; without < ATTEMPTS; without++) {
-        bool same = (without == WITHOUT_STAGE && !g.staged) || (without == WITHOUT_LONE && !g.lone) || (without == WITHOUT_PREFETCH && !g.prefetch) ||
-                    (without == WITHOUT_CHUNKS && !g.chunk) || (without == WITHOUT_GROUPS && !g.together) ||
+        bool same = (without == WITHOUT_STAGE && !g.staged) || (without == WITHOUT_LONE && !g.lone) ||
+                    (without == WITHOUT_PREFETCH && !g.prefetch) || (without == WITHOUT_CHUNKS && !g.chunk) ||
+                    (without == WITHOUT_GROUPS && !g.together) ||
                     (without == WITHOUT_LANES && (g.scattered || g.lanes < 2));
         if (without == WITHOUT_STAGE) g.staged = false;
         if (without == WITHOUT_LONE) g.lone = 0;
@@ -501,7 +511,10 @@ static void print_contraction(struct text *t, struct plan *u, const struct point
     double cycles = contraction_cycles(u, g);
     if (g->micro->instr) text_printf(t, "%s, ", g->micro->name);
     text_printf(t, "lanes %d along %s%s, tile %d x %d", g->lanes, axis_name(u->c, u->k, g->lane),
-                g->staged ? ", staged" : g->scattered ? ", scattered" : "", g->mr, g->nr);
+                g->staged      ? ", staged"
+                : g->scattered ? ", scattered"
+                               : "",
+                g->mr, g->nr);
     if (g->row >= 0) text_printf(t, " of %s", axis_name(u->c, u->k, g->row));
     if (g->packed) text_add(t, ", packed");
     if (g->kred >= 0) text_printf(t, ", %s in blocks of %d", sum_name(u->c, u->k, g->kred), g->kblock);

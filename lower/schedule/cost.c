@@ -12,7 +12,8 @@ double cost_of_rows(const struct machine *m, const struct operation *sum, int64_
     int64_t tiles = (rows + mr - 1) / mr, q = rows / tiles, more = rows % tiles;
     return (double)more * cost_of_tile(m, sum, q + 1, nr) + (double)(tiles - more) * cost_of_tile(m, sum, q, nr);
 }
-double cost_of_step(const struct machine *m, const struct operation *sum, int64_t rows, int64_t vectors, int64_t mr, int64_t nr) {
+double cost_of_step(const struct machine *m, const struct operation *sum, int64_t rows, int64_t vectors, int64_t mr,
+                    int64_t nr) {
     int64_t panels = vectors / nr, left = vectors % nr;
     return (double)panels * cost_of_rows(m, sum, rows, mr, nr) + (left ? cost_of_rows(m, sum, rows, mr, left) : 0);
 }

@@ -11,7 +11,8 @@ static bool border_of(struct ctx *c, const struct buf *b, int k, int64_t *lo, in
     *lo = *hi = 0;
     return true;
 }
-/* The fill, zero unless the layout said another, in the cells [from, from + n) of dim d, in all cells of the dims after it, inside the border of those before.
+/* The fill, zero unless the layout said another, in the cells [from, from + n) of dim d, in all cells of the dims after
+ * it, inside the border of those before.
  */
 static struct stmt *border_strip(struct step_run *s, struct buf *b, int d, expr from, int64_t n) {
     struct ctx *c = s->c;

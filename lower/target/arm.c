@@ -14,8 +14,8 @@ static const struct spell_row neon_rows[] = {{X_FMA, F32, 4, "vfmaq_f32(%c, %a, 
 
 /* What the rows share; each row says what it adds. */
 #define AARCH64                                                                                                        \
-    .cls = TC_CPU, .emit = EMIT_C_VECTOR, .headers = "#include <arm_neon.h>\n",              \
-    .spell = neon_rows, .cc = "aarch64-linux-gnu-gcc", .runner = "qemu-aarch64 -L /usr/aarch64-linux-gnu"
+    .cls = TC_CPU, .emit = EMIT_C_VECTOR, .headers = "#include <arm_neon.h>\n", .spell = neon_rows,                    \
+    .cc = "aarch64-linux-gnu-gcc", .runner = "qemu-aarch64 -L /usr/aarch64-linux-gnu"
 
 const struct target nn_target_aarch64 = {
     AARCH64,

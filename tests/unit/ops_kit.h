@@ -21,7 +21,7 @@ static inline struct graph *graph_of(const char *consts, const char *params, con
     struct text t = {0}, d = {0};
     text_printf(&t, "graph \"\"\nsym N: 0..128\n%s\nregion \"\" (%s) { %s return %%y }\n", consts, params, nodes);
     struct graph *g = graph_parse(c, t.s, t.n, "t.gir");
-    bool ok = g && graph_infer(g);
+    bool ok = g && graph_infer(g) && graph_fold_constants(g);
     diag_print(&c->diags, &d, false);
     cr_assert(ok, "%s\n%s", t.s, d.s);
     text_free(&t);

@@ -26,16 +26,20 @@ Test(choice, the_point_follows_from_the_machine) {
 }
 Test(choice, what_no_strategy_takes_has_its_reason) {
     const char *t =
-        choices("x86-avx2", "const %s: f32[] = splat 0.5\nconst %z: u8[] = splat 7\nconst %w: u8[16,8,3] = splat 1\n",
-                "%x: u8[1,8,14]", "%y: ? = QLinearConv(%x, %s, %z, %w, %s, %z, %s, %z) {kernel_shape=[3], pads=[1,1]}");
-    says(t, "  contraction: a factor is made by the kernel itself\n");
-    says(t, "  plain loops: maps inlined\n    taken\n");
-    t = choices("x86-avx2", "const %w: u8[32,48] = splat 3\n", "%x: u8[5,32], %zx: u8[]",
-                "%y: ? = MatMulInteger(%x, %w, %zx)");
+        choices("x86-avx2", "", "%x: u8[5,32], %w: u8[32,48], %zx: u8[]", "%y: ? = MatMulInteger(%x, %w, %zx)");
     says(t, "  contraction: a factor is changed before it is multiplied\n");
     t = choices("x86-avx2", "", "%x: u8[5,32]", "%y: ? = ReduceMax(%x) {axes=[1]}");
     says(t, "rows: lanes over the cells of a row\n    refused: its cells are not all f32\n");
     says(t, "rows: without lanes\n    taken\n");
+}
+Test(choice, bytes_are_summed_by_instructions_that_take_them) {
+    const char *consts = "const %s: f32[] = splat 0.5\nconst %z: u8[] = splat 7\nconst %w: u8[16,8,3] = splat 1\n",
+               *nodes = "%y: ? = QLinearConv(%x, %s, %z, %w, %s, %z, %s, %z) {kernel_shape=[3], pads=[1,1]}";
+    says(choices("x86-avx2", consts, "%x: u8[1,8,14]", nodes), "contraction: vpmaddwd_u8i8, lanes 8 along n0");
+    says(choices("x86-avx512vnni", consts, "%x: u8[1,8,14]", nodes), "contraction: vpdpbusd, lanes 16 along n0");
+    says(choices("cortex-m4", consts, "%x: u8[1,8,14]", nodes), "contraction: smlad_u8i8, lanes 1 along n0");
+    says(choices("aarch64-dotprod", consts, "%x: u8[1,8,14]", nodes), "contraction: sdot, lanes 4 along n0");
+    says(choices("x86-avx512", consts, "%x: u8[1,8,14]", nodes), "contraction: lanes 16 along s0"); /* has none */
 }
 Test(choice, a_refused_step_is_kept_and_the_next_point_taken) {
     /* the accesses of a transpose are no vectors */
@@ -54,7 +58,8 @@ Test(choice, cost_is_a_function_of_sizes_and_machine) {
     const struct machine *m = &machine_avx2;
     const struct operation *sum = machine_multiply_add(m, F32);
     cr_assert_eq(cost_of_rows(m, sum, 12, 6, 2), 2 * cost_of_rows(m, sum, 6, 6, 2));
-    cr_assert_lt(cost_of_step(m, sum, 12, 6, 6, 2), cost_of_step(m, sum, 12, 6, 1, 2)); /* a row alone waits for its own sums */
+    cr_assert_lt(cost_of_step(m, sum, 12, 6, 6, 2),
+                 cost_of_step(m, sum, 12, 6, 1, 2)); /* a row alone waits for its own sums */
     struct contraction_sizes s = {.products = 1000,
                                   .x = 1 << 16,
                                   .w = 1 << 20,

@@ -68,8 +68,9 @@ Test(problem, integers_less_zero_points) {
     says(t, "contraction\n");
     says(t, "axes m0<5 n0<48; sums k0<32\n");
     says(t, "a: u8[5,32]\n");
-    says(t, "b: u8[32,48] constant\n");
-    says(t, "sum[m0,n0]: i32 += (a[m0,k0] - x0[]) * (b[k0,n0] - x1[n0])");
+    says(t, "b: i8[32,48] constant\n"); /* 3 - 2 */
+    says(t, "x1: i32[48] constant\n");  /* their sums */
+    says(t, "sum[m0,n0]: i32 += a[m0,k0] * b[k0,n0], over k0<32, from 0i32 - x0[] * x1[n0]");
 }
 Test(problem, qlinearconv) {
     const char *t = problems("const %s: f32[] = splat 0.5\nconst %z: u8[] = splat 7\nconst %w: u8[16,8,3] = splat 1\n",
@@ -77,9 +78,9 @@ Test(problem, qlinearconv) {
                              "%y: ? = QLinearConv(%x, %s, %z, %w, %s, %z, %s, %z) {kernel_shape=[3], pads=[1,1]}");
     says(t, "contraction\n");
     says(t, "axes m0<1 n0<16 s0<14; sums k0<8 w0<3\n");
-    says(t, "b: u8[16,8,3] constant\n");
-    says(t, ": i32 += "); /* the sum, whatever the model's type */
-    says(t, "]: u8 = ");  /* is requantised */
+    says(t, "b: i8[16,8,3] constant\n"); /* 1 - 7 */
+    says(t, ": i32 += a[m0,k0,s0+w0-1 else 7i32] * b[n0,k0,w0]");
+    says(t, "]: u8 = "); /* is requantised */
 }
 Test(problem, pooling) {
     const char *t = problems("", "%x: f32[1,8,14,14]", "%y: ? = MaxPool(%x) {kernel_shape=[3,3], strides=[2,2]}");
