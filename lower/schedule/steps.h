@@ -28,6 +28,7 @@ enum step_kind {
     STEP_JOIN,
     STEP_SPECIALIZE,
     STEP_WIDEN,
+    STEP_PAD,
     STEP_INLINE,
     STEP_PREFETCH,
     STEP_PIPELINE,
@@ -84,7 +85,7 @@ struct step {
         struct {
             const char *loop;
             int64_t n; /* < 0: the last -n iterations */
-        } cut, widen;
+        } cut, widen, pad;
         struct {
             struct word_list loops; /* from outside to inside */
         } reorder;

@@ -31,6 +31,10 @@ void step_widen(struct step_list *l, const char *loop, int64_t n) {
     struct step *s = add(l, STEP_WIDEN);
     s->u.widen.loop = loop, s->u.widen.n = n;
 }
+void step_pad(struct step_list *l, const char *loop, int64_t n) {
+    struct step *s = add(l, STEP_PAD);
+    s->u.pad.loop = loop, s->u.pad.n = n;
+}
 void step_reorder(struct step_list *l, const char *const *loops, int n) {
     add(l, STEP_REORDER)->u.reorder.loops = words(l, loops, n);
 }

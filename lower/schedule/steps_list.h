@@ -18,6 +18,7 @@ void step_tiles(struct step_list *l, const char *loop, const char *outer, const 
                 const struct tile_size *sizes, int n);
 void step_cut(struct step_list *l, const char *loop, int64_t n);
 void step_widen(struct step_list *l, const char *loop, int64_t n);
+void step_pad(struct step_list *l, const char *loop, int64_t n);
 void step_reorder(struct step_list *l, const char *const *loops, int n);
 void step_fuse(struct step_list *l, const char *outer, const char *inner, const char *name);
 void step_kind(struct step_list *l, enum loop_kind kind, const char *const *loops, int n);

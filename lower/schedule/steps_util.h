@@ -98,6 +98,10 @@ struct stmt *loops_around(struct ctx *c, const struct var *const *vars, int n, s
 /* Takes the buffer out of the procedure, with its allocation at the top level. */
 void drop_buf(struct step_run *s, struct buf *b);
 void copy_idx(struct ctx *c, struct stmt *store, const expr *idx, int n);
+bool is_own_buf(const struct buf *b); /* the kernel's: nobody else sees it */
+/* Dim d of such a buffer, which is in its first layout, gets n cells; refuses where somebody would notice. zero: the
+ * new ones will hold that. */
+bool grow_own_buf(struct step_run *s, struct buf *b, int d, expr n, bool zero);
 
 /* A stage in lowered form, not yet scheduled: the top-level nests that write one buffer. */
 struct pristine {
@@ -128,7 +132,7 @@ const char *loop_name(struct ctx *c, const char *buf, const char *axis);
 // clang-format off
 #define STEP_FUNCTIONS(X) X(split) X(tiles) X(cut) X(reorder) X(fuse) X(kind) X(outline) X(layout) X(compute_at) X(cache_read) \
     X(cache_write) X(rfactor) X(carry) X(join) X(specialize) X(inline) X(prefetch) X(pipeline) X(tensorize) X(scratch) X(border) \
-    X(over) X(within) X(widen)
+    X(over) X(within) X(widen) X(pad)
 // clang-format on
 #define X(f) bool apply_##f(struct step_run *s);
 STEP_FUNCTIONS(X)

@@ -1,4 +1,4 @@
-/* The step widen: a loop over channels that do not fill their last block runs over all of the block. What it computes
+/* The step widen: a loop over channels that do not fill their last block runs over all of it. What it computes
  * more goes into pad lanes, the cells that a blocked layout has behind the last channel, and only there: no cell of a
  * tensor depends on a pad lane, whatever it holds, since iterations that were there before read what they read before.
  * So nothing is masked, not for a division by zero either. Buffers of the kernel's own get cells for the new lanes. */
@@ -11,30 +11,37 @@ struct widening {
 };
 static const char *const block_it = "block the channels of every parameter by that number first";
 
-static bool is_own(const struct buf *b) {
+bool is_own_buf(const struct buf *b) {
     return b->scope != SC_PARAM && b->scope != SC_CONST && b->scope != SC_REGION && b->scope != SC_KEPT;
 }
 /* Dim d of b holds `from` channels and, behind them, cells up to `to`: is idx the place of the channel `old`? */
 static bool stores_channel(struct widening *w, const struct buf *b, const expr *idx, int d) {
     struct ctx *c = w->s->c;
-    if (!x_is(b->logical[d], w->from) && !(is_own(b) && x_is(b->logical[d], w->to))) return false;
+    if (!x_is(b->logical[d], w->from) && !(is_own_buf(b) && x_is(b->logical[d], w->to))) return false;
     for (int k = 0; k < b->nd; k++) {
         expr at = x_subst1(c, b->map[k], b->lvar[d], x_var(c, w->old));
         if (x_uses_var(c, b->map[k], b->lvar[d]) ? at != idx[k] : x_uses_var(c, idx[k], w->old)) return false;
     }
     return true;
 }
-/* A buffer of the kernel's own, in its first layout, grows. */
-static bool grow(struct widening *w, struct buf *b, int d) {
-    struct step_run *s = w->s;
-    expr n = x_int(s->c, w->to);
+/* Loads whose indices are proven to lie inside need no fill. */
+static expr refilled_load(void *env, struct buf *b, expr *idx, int n, expr fill) {
+    struct ctx *c = ((struct step_run *)env)->c;
+    bool inside = true;
+    for (int d = 0; d < n && fill && inside; d++)
+        inside = x_proves_le(c, x_int(c, 0), idx[d]) && x_proves_lt(c, idx[d], b->dims[d]);
+    return x_load(c, b, idx, n, inside ? NULL : fill);
+}
+bool grow_own_buf(struct step_run *s, struct buf *b, int d, expr n, bool zero) {
     struct accesses a = {0};
     if (b->dims[d] == n) return true;
     if (b->nd != b->nlogical || b->map[d] != x_var(s->c, b->lvar[d]))
-        return step_refuse(s, "widen before the layout of buffers of the kernel's own", "`%s` has a layout", b->name);
+        return step_refuse(s, "widen and pad before the layout of buffers of the kernel's own", "`%s` has a layout",
+                           b->name);
     accesses_of(s, &s->p->body, &a);
     for (int k = 0; k < a.n; k++)
-        if (a.v[k].buf == b && a.v[k].load && a.v[k].load->has_fill && !x_proves_lt(s->c, a.v[k].idx[d], b->dims[d]))
+        if (a.v[k].buf == b && a.v[k].load && a.v[k].load->has_fill && !x_proves_lt(s->c, a.v[k].idx[d], b->dims[d]) &&
+            !(zero && a.v[k].load->arg[b->nd] == x_num(s->c, dtype_value(b->type), 0)))
             return step_refuse(s, NULL, "cells behind the end of `%s` are read as its fill value", b->name);
     b->dims = exprs_copy(s->c, b->dims, b->nd);
     b->logical = exprs_copy(s->c, b->logical, b->nlogical);
@@ -44,13 +51,15 @@ static bool grow(struct widening *w, struct buf *b, int d) {
     b->lvar = lvar;
     b->map[d] = x_var(s->c, lvar[d]);
     b->dims[d] = b->logical[d] = n;
+    map_loads(s, &s->p->body, b, refilled_load, s);
     return true;
 }
 static bool store_ok(struct widening *w, const struct stmt *t) {
     struct step_run *s = w->s;
     struct buf *b = t->u.store.buf;
     for (int d = 0; d < b->nlogical; d++)
-        if (stores_channel(w, b, t->u.store.idx, d)) return !is_own(b) || grow(w, b, d);
+        if (stores_channel(w, b, t->u.store.idx, d))
+            return !is_own_buf(b) || grow_own_buf(s, b, d, x_int(s->c, w->to), false);
     return step_refuse(s, block_it, "iterations that `%s` would gain store to cells of `%s` that are in use",
                        w->old->name, b->name);
 }

@@ -287,7 +287,7 @@ class Steps:
         indent, loop, extent, _ = loops[at]
         inner = [x for x in loops[at + 1:at + 3] if x[0] > indent]
         what = r.choice(["split"] * 5 + ["kind"] * 5 + ["layout"] * 3 + ["compute_at"] * 3 + ["reorder"] * 2 + [
-            "fuse", "cut", "cache_read", "cache_write", "rfactor", "carry", "join", "specialize", "widen", "inline", "inline",
+            "fuse", "cut", "cache_read", "cache_write", "rfactor", "carry", "join", "specialize", "widen", "pad", "inline", "inline",
             "prefetch", "pipeline", "tensorize", "outline", "scratch"])
         buf = r.choice(self.buffers())
         own = r.choice(self.buffers(True) or [buf])
@@ -333,8 +333,8 @@ class Steps:
             return f"join {loop} {r.choice(loops)[1]}"
         if what == "specialize":
             return f"specialize {loop} {r.choice(['1<#' + loop, '7<' + (extent if extent.isidentifier() else '#' + loop)])} {self.new()}"
-        if what == "widen":
-            return f"widen {loop} {r.choice([4, 8])}"
+        if what in ("widen", "pad"):
+            return f"{what} {loop} {r.choice([4, 8])}"
         if what == "inline":
             return f"inline {own}"
         if what == "prefetch":

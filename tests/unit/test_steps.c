@@ -429,3 +429,21 @@ Test(steps, a_fill_value_where_pad_lanes_lie) {
     p = m->procs.v[0];
     check("layout x [0/4 0%4]; layout y [0/4 0%4]; widen y.i 4; border y");
 }
+/* ---- pad: loops that are no multiple of a tile read zeros behind the operands' ends */
+Test(steps, padded_loops_need_no_guards) {
+    gemm_rm(sym("M", 0, 40), 10, 7);
+    check_sizes(
+        "pad acc.m 8; pad acc.n 4; pad acc.k 4; split y.m 8 mo mi guard; split y.n 4 no ni guard; reorder mo no "
+        "mi ni; compute_at acc no; split acc.k 4 ko ki; reorder ko acc.m acc.n ki",
+        (struct sizes[]){{{0}}, {{1}}, {{8}}, {{29}}}, 4);
+    struct text t = {0};
+    proc_print(&t, c, p);
+    const char *guard = strstr(t.s, "if "), *result = strstr(t.s, "for mi<8");
+    cr_expect(guard && result && result < guard, "%s", t.s);
+    text_free(&t);
+}
+Test(steps, padded_copies_hold_the_zeros_that_are_read) {
+    gemm_rm(I(5), 6, 7);
+    check("pad acc.k 4; cache_read x xs acc; pad xs.d1 4; pad xs.d0 8; cache_read xs xt acc; compute_at xt acc.m; pad "
+          "acc.n 4");
+}

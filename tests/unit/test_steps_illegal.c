@@ -784,3 +784,28 @@ Test(illegal, widen_where_the_end_is_read_as_fill) {
     apply("layout x [0/4 0%4]");
     refused("widen t.i 4", "cells behind the end of `t` are read as its fill value");
 }
+/* ---- pad */
+Test(illegal, pad_of_what_is_no_sum_of_products) {
+    gemm_rm(I(5), 6, 7);
+    refused("pad acc.k 0", "words missing");
+    refused("pad y.m 8", "`y.m` is no axis of a sum that is the kernel's own");
+    apply("kind unroll acc.m");
+    refused("pad acc.m 8", "`acc.m` is a unroll loop already");
+    parse("proc p(x: f32[6] in, w: f32[6] in, y: f32[1] out)\n  for i<1  # y.i\n    y[i] = 0.0\n  for i<1  # y.i\n    "
+          "for k<6  # y.k\n      y[i] += x[k] + w[k]\n");
+    refused("pad y.k 4", "what `y.k` adds to `y` behind the operands' ends is not a product of zeros");
+}
+Test(illegal, pad_of_an_operand_that_goes_on) {
+    parse("proc p(x: f32[9] in, w: f32[6] in, y: f32[1] out)\n  for k<6  # y.k\n    y[0] += x[k+3] * w[k]\n");
+    refused("pad y.k 4", "is not a product of zeros");
+    parse("proc p(x: f32[9] in, y: f32[6] out)\n  alloc t: f32[6] arena\n  for i<6  # t.i\n    t[i] = x[i+3]\n  for "
+          "i<6  # y.i\n    y[i] = t[i]\n");
+    refused("pad t.i 4", "`x` has no cells for the iterations that `t.i` would gain");
+}
+Test(illegal, pad_around_a_condition) {
+    parse("proc p(x: f32[6] in, y: f32[6] out)\n  for i<6  # y.i\n    if i < 3\n      y[i] = x[i]\n");
+    refused("pad y.i 4", "there is an if in `y.i`");
+    parse(
+        "proc p(x: f32[6,6] in, y: f32[6] out)\n  for i<6  # y.i\n    for j<i  # y.j\n      y[i] += x[i,j] * x[j,i]\n");
+    refused("pad y.i 4", "the extent of `y.j` depends on `y.i`");
+}

@@ -61,6 +61,7 @@ static const char *const every_form[] = {
     "join a.i b.i",
     "specialize y.m 7<M&M<=H*2 few",
     "widen y.oc 8",
+    "pad acc.k 16",
     "inline conv",
     "prefetch w kb yo",
     "prefetch w kb yo [wo wi]",
@@ -164,6 +165,7 @@ Test(steps_text, lists_print_as_schedules) {
     step_tiles(&l, "y.ow", "wo", "wi", (struct tile_size[]){{5, 2}, {4, 1}}, 2);
     step_cut(&l, "wo", -1);
     step_widen(&l, "yi", 8);
+    step_pad(&l, "k", 4);
     step_reorder(&l, loops, 2);
     step_fuse(&l, "a", "b", "ab");
     step_kind(&l, LK_UNROLL, loops, 1);
@@ -188,8 +190,9 @@ Test(steps_text, lists_print_as_schedules) {
     step_within(&l, "y", "x");
     cr_expect_str_eq(
         step_list_text(&l),
-        "split y.oc 16 yo yi cut2\nsplit y.ow wo wi sizes=[5*2 4]\ncut wo -1\nwiden yi 8\nreorder yo y.ow\nfuse a b "
-        "ab\n"
+        "split y.oc 16 yo yi cut2\nsplit y.ow wo wi sizes=[5*2 4]\ncut wo -1\nwiden yi 8\npad k 4\nreorder yo "
+        "y.ow\nfuse a "
+        "b ab\n"
         "kind unroll yo\noutline yo\nlayout x [0 1+1,2]\ncompute_at acc wo\ncompute_at acc wo stack roll=2\n"
         "cache_read x t y\ncache_write y t\nrfactor acc acc.k 8 part\ncarry kb yo acc\njoin a.i b.i\n"
         "specialize y.m 7<M few\ninline conv\nprefetch w kb yo [yo y.ow]\nprefetch w kb yo\npipeline kb [yo]\n"
