@@ -289,7 +289,9 @@ bool cells_apart(struct iterations *q, const struct var *v, const struct buf *bu
             struct divisor d = {v, 0};
             if (i == j) continue;
             x_visit(a[i], find_divisor, &d);
-            if (d.by && kept_apart(q, v, x_add(c, x_muli(c, a[i], d.by), a[j]), x_add(c, x_muli(c, b[i], d.by), b[j])))
+            /* v//by and v%by * k: v * k */
+            int64_t k = d.by ? coef_of(c, a[j], x_modi(c, x_var(c, v), d.by)) : 0, by = d.by * (k > 1 ? k : 1);
+            if (by && kept_apart(q, v, x_add(c, x_muli(c, a[i], by), a[j]), x_add(c, x_muli(c, b[i], by), b[j])))
                 return true;
         }
     if (n != buf->nd) return false;
