@@ -1,13 +1,14 @@
 /* The step tensorize: nests that equal an instruction's body become the instruction. The row's body is loop IR text
  * whose parameters are the holes; a nest matches when extents, update and value are the same, and each hole's operand
- * is of the hole's type and advances by the hole's strides. The nest stays inside the instruction as its meaning. */
+ * is of the hole's type and its cells lie to each other as the hole's do. The nest stays inside the instruction as its
+ * meaning. */
 #include "lower/schedule/steps_util.h"
 #include <string.h>
 
 enum { MAX_HOLES = 6, MAX_LOOPS = 4 };
 struct bound {
     struct buf *buf;
-    expr off;
+    expr off, cell; /* of the operand's first cell in buf; of the nest's cell behind it, as the body says it */
 };
 struct match {
     struct step_run *s;
@@ -16,27 +17,29 @@ struct match {
     struct stmts pattern, nest; /* loops */
     struct bound holes[MAX_HOLES];
 };
-static int hole_of(struct match *m, const struct buf *param) {
+static int hole_of(const struct match *m, const struct buf *param) {
     for (int k = 0; k < MAX_HOLES && m->row->holes[k].name; k++)
         if (!strcmp(m->row->holes[k].name, param->name)) return k;
     return -1;
 }
-static bool bind(struct match *m, const struct buf *param, struct buf *buf, const expr *idx) {
+/* An access of the body, with the nest's variables, and one of the nest. */
+static bool bind(struct match *m, struct buf *param, const expr *at, struct buf *buf, const expr *idx) {
     struct ctx *c = m->s->c;
     int h = hole_of(m, param);
     struct vars mine = {0};
+    struct subst to_nest = {{.arena = &m->s->tmp}};
     if (h < 0 || buf->type != m->row->holes[h].type) return false;
-    expr off = buf_offset(c, buf, idx);
     for (int k = 0; k < m->nest.n; k++) {
-        int64_t stride;
         const struct var *v = m->nest.v[k]->u.loop.var;
         PUSH(&m->s->tmp, &mine, v);
-        if (!x_linear_in(c, off, v, &stride, &off)) return false;
-        if (stride != m->row->holes[h].strides[k] && !x_is(v->extent, 1)) return false;
+        map_put(&to_nest.map, PKEY(m->pattern.v[k]->u.loop.var), (void *)x_var(c, v));
     }
+    expr cell = x_subst(c, buf_offset(c, param, at), &to_nest), off = x_sub(c, buf_offset(c, buf, idx), cell);
+    for (int k = 0; k < mine.n; k++)
+        if (x_is(mine.v[k]->extent, 1)) off = x_subst1(c, off, mine.v[k], x_int(c, 0));
     if (uses_any(m->s, off, &mine)) return false;
     if (m->holes[h].buf) return m->holes[h].buf == buf && m->holes[h].off == off;
-    m->holes[h] = (struct bound){buf, off};
+    m->holes[h] = (struct bound){buf, off, cell};
     return true;
 }
 static bool same_leaf(expr p, expr e) {
@@ -49,10 +52,22 @@ static bool same_leaf(expr p, expr e) {
     default: return true;
     }
 }
+static bool unify(struct match *m, expr p, expr e);
+/* The factors may stand the other way round. */
+static bool unify_product(struct match *m, expr p, expr e) {
+    struct bound before[MAX_HOLES];
+    if (p->n == 3 && !unify(m, p->arg[2], e->arg[2])) return false;
+    memcpy(before, m->holes, sizeof before);
+    if (unify(m, p->arg[0], e->arg[0]) && unify(m, p->arg[1], e->arg[1])) return true;
+    memcpy(m->holes, before, sizeof before);
+    return unify(m, p->arg[0], e->arg[1]) && unify(m, p->arg[1], e->arg[0]);
+}
 static bool unify(struct match *m, expr p, expr e) {
-    if (p->op == X_LOAD) return e->op == X_LOAD && !p->has_fill && !e->has_fill && bind(m, p->u.buf, e->u.buf, e->arg);
+    if (p->op == X_LOAD)
+        return e->op == X_LOAD && !p->has_fill && !e->has_fill && bind(m, p->u.buf, p->arg, e->u.buf, e->arg);
     if (p->op != e->op || p->type != e->type || p->n != e->n || !same_leaf(p, e)) return false;
     if (p->op == X_VAR || p->op == X_LIN) return false; /* bodies compute with operands, not with indices */
+    if (p->op == X_FMA || p->op == X_MUL) return unify_product(m, p, e);
     for (int k = 0; k < p->n; k++)
         if (!unify(m, p->arg[k], e->arg[k])) return false;
     return true;
@@ -62,8 +77,7 @@ static bool in_place_ok(struct match *m, int out) {
     const struct instr_hole *h = m->row->holes;
     for (int k = 0; k < MAX_HOLES && h[k].name; k++) {
         if (k == out || !m->holes[k].buf || m->holes[k].buf != m->holes[out].buf) continue;
-        if (m->holes[k].off != m->holes[out].off || memcmp(h[k].strides, h[out].strides, sizeof h[k].strides))
-            return false;
+        if (m->holes[k].off != m->holes[out].off || m->holes[k].cell != m->holes[out].cell) return false;
     }
     return true;
 }
@@ -78,7 +92,8 @@ static bool matches(struct match *m, struct stmt *loop) {
     struct block *leaf = leaf_of(&m->nest);
     struct stmt *st = leaf->first, *ps = leaf_of(&m->pattern)->first;
     if (!st || st->next || st->kind != S_STORE || st->u.store.op != ps->u.store.op) return false;
-    if (!bind(m, ps->u.store.buf, st->u.store.buf, st->u.store.idx) || !unify(m, ps->u.store.value, st->u.store.value))
+    if (!bind(m, ps->u.store.buf, ps->u.store.idx, st->u.store.buf, st->u.store.idx) ||
+        !unify(m, ps->u.store.value, st->u.store.value))
         return false;
     return in_place_ok(m, hole_of(m, ps->u.store.buf));
 }

@@ -342,7 +342,8 @@ Test(steps, instructions_that_do_not_fit) {
     cr_assert_not(tensorize_row(c, p, &dot4), "k4 is not inside of av");
     check("reorder kb acc.m aj av k4");
     struct instr_row other = dot4;
-    other.holes[2].strides[0] = 8;
+    other.body =
+        "proc wide(C: i32[4] inout, A: u8[4] in, B: i8[4,8] in)\n  for v<4\n    for k<4\n      C[v] += A[k] * B[v,k]\n";
     cr_assert_not(tensorize_row(c, p, &other), "stride");
     other = dot4;
     other.holes[1].type = I8;
