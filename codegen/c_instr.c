@@ -17,12 +17,15 @@ int c_instr_lanes(const struct stmt *s, const char *hole) {
         if (h->strides[k] && x_is_int(loop->u.loop.var->extent, &extent)) lanes *= extent;
     return (int)lanes;
 }
+expr c_instr_place(struct fe *f, const struct stmt *s, int k) {
+    return buf_own_place(f->c, s->u.instr.holes[k].buf, s->u.instr.holes[k].off);
+}
 bool c_instr_stores(struct stmt *s, const struct buf *b) { return stores_to(&s->u.instr.body, b); }
 
 /* {C}: the operand as a value that can be assigned: its register variable, or the cells in memory. */
 static const char *operand(struct fe *f, struct stmt *s, int k) {
     struct buf *b = s->u.instr.holes[k].buf;
-    expr off = s->u.instr.holes[k].off;
+    expr off = c_instr_place(f, s, k);
     int lanes = c_instr_lanes(s, s->u.instr.holes[k].hole), element = -1;
     struct reg_piece *q = c_piece_at(f, b, off, &element);
     if (lanes > 1) c_vector_type(f->o, dtype_value(b->type), lanes); /* the row's text names it */
@@ -46,7 +49,7 @@ void c_print_instr(struct fe *f, struct stmt *s) {
             continue;
         }
         if (address) {
-            struct place pl = c_place_at(f, s->u.instr.holes[k].buf, s->u.instr.holes[k].off);
+            struct place pl = c_place_at(f, s->u.instr.holes[k].buf, c_instr_place(f, s, k));
             text_add(&t, c_address(f, &pl));
         } else {
             text_add(&t, operand(f, s, k));

@@ -157,6 +157,7 @@ void c_declare_registers(struct fe *f, const struct buf *b, struct regs *r, cons
 
 /* ---- c_instr.c */
 int c_instr_lanes(const struct stmt *s, const char *hole);
+expr c_instr_place(struct fe *f, const struct stmt *s, int k); /* where operand k lies in what the thread has */
 bool c_instr_stores(struct stmt *s, const struct buf *b);
 void c_print_instr(struct fe *f, struct stmt *s);
 

@@ -91,7 +91,7 @@ static void gather_block(struct gather *g, struct block *b) {
         struct block *in[2];
         bool was = g->inner;
         if (s->kind == S_INSTR) {
-            for (int k = 0; k < s->u.instr.n; k++) gather_offset(g, s->u.instr.holes[k].buf, s->u.instr.holes[k].off);
+            for (int k = 0; k < s->u.instr.n; k++) gather_offset(g, s->u.instr.holes[k].buf, c_instr_place(g->f, s, k));
             continue;
         }
         switch (s->kind) {

@@ -54,7 +54,7 @@ static void reg_instr(struct reg_env *q, struct stmt *s) {
         if (s->u.instr.holes[k].buf != q->buf) continue;
         const char *by_address = arena_printf(&q->f->c->arena, "{&%s}", s->u.instr.holes[k].hole);
         if (strstr(emit_instr(q->f->o, s->u.instr.row->name)->c, by_address)) q->r->array = true;
-        if (!q->r->array) reg_cells(q, s->u.instr.holes[k].off, c_instr_lanes(s, s->u.instr.holes[k].hole), true);
+        if (!q->r->array) reg_cells(q, c_instr_place(q->f, s, k), c_instr_lanes(s, s->u.instr.holes[k].hole), true);
     }
 }
 static void reg_load(void *env, expr e) {
@@ -166,7 +166,7 @@ static void flow_block(struct flow *w, const struct block *b) {
         switch (s->kind) {
         case S_INSTR:
             for (int k = 0; k < s->u.instr.n; k++)
-                if (s->u.instr.holes[k].buf == w->b) flow_touch_at(w, s->u.instr.holes[k].off, false);
+                if (s->u.instr.holes[k].buf == w->b) flow_touch_at(w, c_instr_place(w->f, s, k), false);
             break;
         case S_STORE:
             x_each_load(s->u.store.value, flow_load, w);

@@ -62,3 +62,13 @@ expr buf_offset(struct ctx *c, const struct buf *b, const expr *idx) { return of
 expr buf_own_stride(struct ctx *c, const struct buf *b, int dim) { return stride(c, b, dim, true); }
 expr buf_own_cells(struct ctx *c, const struct buf *b) { return buf_own_stride(c, b, -1); }
 expr buf_own_offset(struct ctx *c, const struct buf *b, const expr *idx) { return offset(c, b, idx, true); }
+expr buf_own_place(struct ctx *c, const struct buf *b, expr off) {
+    expr own = x_int(c, 0);
+    if (!b->apart) return off;
+    for (int k = 0; k < b->nd; k++) {
+        if (buf_is_apart(b, k)) continue;
+        expr at = x_mod(c, x_div(c, off, buf_stride(c, b, k)), b->dims[k]);
+        own = x_add(c, own, x_mul(c, at, buf_own_stride(c, b, k)));
+    }
+    return own;
+}

@@ -39,5 +39,6 @@ expr buf_offset(struct ctx *c, const struct buf *b, const expr *idx); /* linear 
 expr buf_own_stride(struct ctx *c, const struct buf *b, int dim);
 expr buf_own_cells(struct ctx *c, const struct buf *b);
 expr buf_own_offset(struct ctx *c, const struct buf *b, const expr *idx);
+expr buf_own_place(struct ctx *c, const struct buf *b, expr off); /* of a linear offset */
 bool buf_is_apart(const struct buf *b, int dim);
 #endif

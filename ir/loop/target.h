@@ -6,19 +6,27 @@
 enum target_class { TC_CPU, TC_MCU, TC_GPU };
 enum emit_kind { EMIT_C_SCALAR, EMIT_C_VECTOR, EMIT_CUDA };
 
+/* Who runs an instruction: a thread alone, or the threads of a warp together. The body of the latter begins with a loop
+ * over them, and its operands are fragments: registers of which each has a part, dims [threads, cells of each]. */
+enum instr_scope { SCOPE_LANE, SCOPE_WARP };
+
 /* An instruction: C text with holes and a reference body in loop IR. `tensorize` replaces a nest equal to the body. */
 struct instr_hole {
     const char *name;
     enum dtype type;
-    int64_t strides[4];
-}; /* cells per loop of the body */
+    int64_t strides[4]; /* cells per loop of the body; not for fragments */
+};
 struct instr_row {
     const char *name;
+    enum instr_scope scope;
     const char *body;           /* loop IR text of one procedure whose params are the holes */
     struct instr_hole holes[6]; /* name NULL ends */
     const char *helper;         /* C function that the text calls; may be NULL */
     const char
         *c; /* C text without `;`: {hole} is the operand as an lvalue, {&hole} its address; NULL: not printable */
+    /* Where machines leave open in which order they sum and how they round: by how many units of 2^-23 of what the body
+     * gives on the operands' absolute values a result may differ from the body's. 0: it is the body's, bit for bit. */
+    int bound;
 };
 
 /* How a vector operation is spelled for which C has no operator. In the text: %a %b %c the operands, $T the vector type
@@ -59,6 +67,15 @@ struct target {
 /* NULL if unknown; "native" and "auto" are the machine's own (lower/target/targets.c). */
 const struct target *target_by_name(const char *name);
 const struct instr_row *instr_by_name(const char *name); /* of any target; NULL if unknown */
+/* Is a dim of b, an operand of that instruction, the one along which the threads of a warp differ? */
+static inline bool instr_spreads(const struct stmt *instr, const struct buf *b, int dim) {
+    return instr && instr->u.instr.row->scope == SCOPE_WARP && b->scope == SC_REG && dim == b->nd - 2;
+}
+/* The instruction whose body holds s, or NULL. */
+static inline const struct stmt *instr_around(const struct stmt *s) {
+    while (s && s->kind != S_INSTR) s = stmt_parent(s);
+    return s;
+}
 const struct target *target_native(void);       /* the best row for the machine that gcc2nn runs on; never NULL */
 extern const struct target *const nn_targets[]; /* NULL ends */
 #endif

@@ -121,7 +121,7 @@ static void check_access(struct verifier *v, const struct buf *b, const expr *id
             continue;
         }
         if (v->final && b->scope == SC_REG && !v->in_instr) check_reg_index(v, b, idx[k]);
-        if (buf_is_apart(b, k) && !is_of_thread(v, idx[k]))
+        if (buf_is_apart(b, k) && !is_of_thread(v, idx[k]) && !instr_spreads(instr_around(v->at), b, k))
             refuse(v, "threads differ along dim %d of %s, but its index is %s", k, b->name, show(v, idx[k]));
         if (!proven || v->never) continue;
         if (idx[k]->op == X_GUARD && idx[k]->arg[1] == b->dims[k]) continue;
@@ -456,6 +456,27 @@ static void verify_call(struct verifier *v, struct stmt *s) {
         for (int k = 0; k < q->params.n; k++) verify_call_buf(v, s, k, &sizes);
     }
 }
+/* V11: all threads of a warp run its instruction together. Threads that differ in x alone are one warp, so nothing
+ * around it may depend on x: the loop over x is its body's. */
+static void verify_warp_instr(struct verifier *v, const struct stmt *s) {
+    const struct instr_row *row = s->u.instr.row;
+    const struct stmt *lanes = s->u.instr.body.first;
+    const struct launch *l = v->p->launch;
+    int64_t n = 0;
+    if (!lanes || lanes->kind != S_FOR || lanes->u.loop.kind != LK_THREAD_X || !x_is_int(lanes->u.loop.var->extent, &n))
+        refuse(v, "the body of %s, an instruction of a warp, is no loop over its threads", row->name);
+    else if (l && (!l->grid || l->threads[0] != n))
+        refuse(v, "%s is for the %lld threads of a warp, not for %lld along x", row->name, (long long)n,
+               (long long)l->threads[0]);
+    for (int k = 0; k < v->loops.n; k++)
+        if (v->loops.v[k]->u.loop.kind == LK_THREAD_X)
+            refuse(v, "%s is for all threads of a warp, but stands in the loop %s over them", row->name,
+                   v->loops.v[k]->u.loop.var->name);
+    for (int k = 0; k < s->u.instr.n; k++)
+        if (s->u.instr.holes[k].buf->scope != SC_REG || s->u.instr.holes[k].buf->nd < 2)
+            refuse(v, "operand %s of %s is no fragment: registers, the threads their last dim but one",
+                   s->u.instr.holes[k].hole, row->name);
+}
 static void verify_instr(struct verifier *v, struct stmt *s) {
     const struct instr_row *row = s->u.instr.row;
     if (!row) {
@@ -472,6 +493,7 @@ static void verify_instr(struct verifier *v, struct stmt *s) {
             refuse(v, "operand %s of %s is %s", h->name, row->name, dtype_name(s->u.instr.holes[k].buf->type));
     }
     if (!s->u.instr.body.first) refuse(v, "an instruction without a reference body");
+    if (row->scope == SCOPE_WARP) verify_warp_instr(v, s);
     bool was = v->in_instr;
     v->in_instr = true;
     verify_under(v, &s->u.instr.body, NULL, true, false);

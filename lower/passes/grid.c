@@ -1,6 +1,7 @@
 /* May a nest of block and thread loops be a grid? See grid.h. */
 #include "lower/passes/grid.h"
 #include "ir/base/checked.h"
+#include "ir/loop/target.h"
 #include "lower/local_memory.h"
 
 /* Products of these do not overflow. */
@@ -22,14 +23,26 @@ static bool not_thread(void *env, expr e) {
         if (e->op == X_VAR && e->u.var == t->v[k]) return false;
     return true;
 }
-static bool local_fits(struct grid *g, const struct buf *b, bool inside) {
-    int64_t bytes;
+/* The axes of the thread loops in a block. */
+static bool add_axis(void *env, struct stmt *s) {
+    if (is_thread_loop(s)) *(unsigned *)env |= 1u << (s->u.loop.kind - LK_THREAD_X);
+    return true;
+}
+static bool local_fits(struct grid *g, const struct stmt *alloc, bool inside) {
+    struct buf *b = alloc->u.alloc.buf;
+    unsigned axes = 0;
+    int64_t bytes, threads = 1;
     if (!x_is_int(local_bytes(g->c, b), &bytes)) return false;
     switch (b->scope) {
     case SC_SHARED: g->shared += bytes; return !inside && !b->fill && g->shared <= g->limits->shared_bytes;
     case SC_REG:
-        if (!inside) PUSH(&g->c->arena, &g->across, (struct buf *)b);
-        return bytes <= g->limits->private_bytes * (inside ? 1 : g->limits->max_threads) && (inside || !b->fill);
+        walk(alloc->in, add_axis, &axes);
+        if (!inside || axes) {
+            struct across a = {b, inside ? axes : 7};
+            PUSH(&g->c->arena, &g->across, a);
+            threads = g->limits->max_threads;
+        }
+        return bytes <= g->limits->private_bytes * threads && (threads == 1 || !b->fill);
     case SC_STACK: return inside && bytes <= g->limits->private_bytes;
     default: return false;
     }
@@ -53,6 +66,13 @@ static void look_loop(struct grid *g, struct stmt *s, struct thread_vars *t) {
         look_block(g, &s->u.loop.body, t);
     }
 }
+/* Those of a warp are for all threads along x, which the loop of its body says; others are none of a GPU. */
+static void look_instr(struct grid *g, const struct stmt *s) {
+    const struct stmt *lanes = s->u.instr.body.first;
+    g->ok &= s->u.instr.row->scope == SCOPE_WARP && !g->open[0] && is_thread_loop(lanes) &&
+             x_is_int(lanes->u.loop.var->extent, &g->warp);
+    if (g->ok && g->warp > g->threads[0]) g->threads[0] = g->warp;
+}
 static void look_block(struct grid *g, struct block *b, struct thread_vars *t) {
     for (struct stmt *s = b->first; s && g->ok; s = s->next) {
         bool inside = t->n > 0;
@@ -67,7 +87,8 @@ static void look_block(struct grid *g, struct block *b, struct thread_vars *t) {
             look_block(g, &s->u.loop_while.body, t);
             break;
         case S_STORE: g->ok &= inside; break;
-        case S_ALLOC: g->ok &= local_fits(g, s->u.alloc.buf, inside); break;
+        case S_ALLOC: g->ok &= local_fits(g, s, inside); break;
+        case S_INSTR: look_instr(g, s); break;
         case S_BARRIER: g->ok &= !inside; break;
         case S_COMMENT: break;
         default: g->ok = false; /* checks and sizes end the procedure, which a thread of many cannot */
@@ -81,8 +102,8 @@ struct along {
     int d, axis;
     bool shared, clash;
 };
-static void look_index(struct along *q, const expr *idx) {
-    int axis = -1;
+static void look_index(struct along *q, const struct stmt *s, const expr *idx) {
+    int axis = instr_spreads(instr_around(s), q->b, q->d) ? 0 : -1;
     expr e = idx[q->d];
     for (int k = 0; k < 3; k++)
         for (int j = 0; j < q->all[k].n; j++)
@@ -97,12 +118,11 @@ static void look_index(struct along *q, const expr *idx) {
 }
 static void along_load(void *env, struct stmt *s, expr load) {
     struct along *q = env;
-    (void)s;
-    if (load->u.buf == q->b) look_index(q, load->arg);
+    if (load->u.buf == q->b) look_index(q, s, load->arg);
 }
 static bool along_store(void *env, struct stmt *s) {
     struct along *q = env;
-    if (s->kind == S_STORE && s->u.store.buf == q->b) look_index(q, s->u.store.idx);
+    if (s->kind == S_STORE && s->u.store.buf == q->b) look_index(q, s, s->u.store.idx);
     return true;
 }
 static bool note_thread(void *env, struct stmt *s) {
@@ -111,12 +131,13 @@ static bool note_thread(void *env, struct stmt *s) {
     if (axis >= 0 && all[axis].n < 64) all[axis].v[all[axis].n++] = s->u.loop.var;
     return true;
 }
-bool dims_apart(const struct grid *g, struct block *nest, const struct buf *b, unsigned *dims) {
+bool dims_apart(const struct grid *g, struct block *nest, const struct across *a, unsigned *dims) {
+    const struct buf *b = a->buf;
     struct thread_vars all[3] = {{.n = 0}};
     unsigned axes = 0, differ = 0;
     walk(nest, note_thread, all);
     *dims = 0;
-    for (int k = 0; k < 3; k++) differ |= g->threads[k] > 1 ? 1u << k : 0;
+    for (int k = 0; k < 3; k++) differ |= g->threads[k] > 1 ? a->axes & 1u << k : 0;
     for (int d = 0; d < b->nd && d < 32; d++) {
         struct along q = {b, all, d, -1, false, false};
         each_load(nest, along_load, &q);
@@ -143,9 +164,10 @@ bool grid_of(struct ctx *c, const struct gpu *limits, struct stmt *s, struct gri
     }
     if (g->ok) look_block(g, *body, &t);
     g->ok = g->ok && g->threads[0] * g->threads[1] * g->threads[2] <= g->limits->max_threads;
+    g->ok = g->ok && (!g->warp || g->threads[0] == g->warp);
     for (int k = 0; k < g->across.n && g->ok; k++) {
         unsigned dims;
-        g->ok = dims_apart(g, *body, g->across.v[k], &dims);
+        g->ok = dims_apart(g, *body, &g->across.v[k], &dims);
     }
     return g->ok;
 }

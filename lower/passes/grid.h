@@ -5,15 +5,21 @@
 #include "ir/loop/loop.h"
 #include "lower/machine/machine.h"
 
+/* A register buffer that lives across thread loops, and the axes (bits) along which threads may differ in it. */
+struct across {
+    struct buf *buf;
+    unsigned axes;
+};
 /* What a nest is as a grid. */
 struct grid {
     struct ctx *c;
     const struct gpu *limits;
-    expr blocks[3];           /* NULL: 1 */
-    int64_t threads[3];       /* of the widest thread loop */
-    int64_t shared;           /* bytes */
-    int open[3];              /* thread loops around what is looked at */
-    VEC(struct buf *) across; /* register buffers that live outside of thread loops */
+    expr blocks[3];     /* NULL: 1 */
+    int64_t threads[3]; /* of the widest thread loop */
+    int64_t shared;     /* bytes */
+    int open[3];        /* thread loops around what is looked at */
+    int64_t warp;       /* threads of a warp that run an instruction together; 0: there is none */
+    VEC(struct across) across;
     bool ok;
 };
 
@@ -24,5 +30,5 @@ bool is_thread_loop(const struct stmt *s);
 bool grid_of(struct ctx *c, const struct gpu *limits, struct stmt *s, struct grid *g, struct block **body);
 /* A register buffer that lives across thread loops: each axis on which threads differ must index one dim of it,
  * wherever it is accessed. *dims: bit d is set when threads differ along dim d. */
-bool dims_apart(const struct grid *g, struct block *nest, const struct buf *b, unsigned *dims);
+bool dims_apart(const struct grid *g, struct block *nest, const struct across *a, unsigned *dims);
 #endif

@@ -40,11 +40,16 @@ static struct parts parts_of(struct ctx *c, const struct gpu *limits, const stru
     serial_part(c, &r, from, n);
     return r;
 }
+/* What a warp does together, one thread does by loops. */
 static bool one_thread(void *env, struct stmt *s) {
-    (void)env;
     if (s->kind == S_FOR && s->u.loop.kind >= LK_BLOCK_X) s->u.loop.kind = LK_SERIAL;
     if (s->kind == S_BARRIER) stmt_remove(s);
-    return true;
+    if (s->kind != S_INSTR || s->u.instr.row->scope != SCOPE_WARP) return true;
+    walk(&s->u.instr.body, one_thread, env);
+    struct block body = {0};
+    block_move(&body, &s->u.instr.body);
+    stmt_replace(s, &body);
+    return false;
 }
 /* A copy of p with the part's statements, and only the buffers that these use. */
 static struct proc *cut_out(struct ctx *c, const struct proc *p, const struct part *part, const char *name) {

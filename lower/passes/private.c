@@ -9,8 +9,8 @@ static void mark(struct ctx *c, struct proc *p) {
     struct block *body;
     if (!grid_of(c, NULL, p->body.first, &g, &body)) return; /* read back from text: its loops of one block are gone */
     for (int k = 0; k < g.across.n; k++)
-        if (!dims_apart(&g, body, g.across.v[k], &g.across.v[k]->apart))
-            BUG("register buffer %s is not of one thread", g.across.v[k]->name);
+        if (!dims_apart(&g, body, &g.across.v[k], &g.across.v[k].buf->apart))
+            BUG("register buffer %s is not of one thread", g.across.v[k].buf->name);
 }
 void pass_private(struct module *m, const struct printing *o) {
     (void)o;

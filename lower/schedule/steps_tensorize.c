@@ -87,8 +87,11 @@ static bool matches(struct match *m, struct stmt *loop) {
     memset(m->holes, 0, sizeof m->holes);
     chain_of(s, loop, &m->nest);
     if (m->nest.n != m->pattern.n) return false;
-    for (int k = 0; k < m->nest.n; k++)
+    for (int k = 0; k < m->nest.n; k++) {
+        enum loop_kind of_body = m->pattern.v[k]->u.loop.kind;
         if (m->nest.v[k]->u.loop.var->extent != m->pattern.v[k]->u.loop.var->extent) return false;
+        if (of_body != LK_SERIAL && m->nest.v[k]->u.loop.kind != of_body) return false; /* the threads of a warp */
+    }
     struct block *leaf = leaf_of(&m->nest);
     struct stmt *st = leaf->first, *ps = leaf_of(&m->pattern)->first;
     if (!st || st->next || st->kind != S_STORE || st->u.store.op != ps->u.store.op) return false;
