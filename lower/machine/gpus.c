@@ -16,6 +16,7 @@ static const struct gpu limits = {
     .cell = 4,
     .depth = 16,
     .least = 24,
+    .warps = 2,
     .results = 8,
     .enough = 1 << 13,
 };

@@ -35,6 +35,7 @@ struct gpu {
     /* Products of matrices: cells of a block along each side, of a thread, steps of the sum at a time; sides and sums
      * shorter than `least` and `depth` are not worth it. */
     int tile, cell, depth, least;
+    int warps;      /* along each side of the tile, where warps compute it */
     int results;    /* of a thread along N, at most, for other contractions */
     int64_t enough; /* threads that fill the machine */
 };

@@ -48,7 +48,8 @@ struct point {
             bool keep, across; /* what several results need is computed once; operands are read across */
             int merged;        /* innermost axes that are one loop */
         } cells;
-        bool inlined; /* maps go into their readers */
+        const struct micro *micro; /* of a product on a GPU */
+        bool inlined;              /* maps go into their readers */
     } u;
 };
 struct points {

@@ -22,7 +22,8 @@ Test(choice, the_point_follows_from_the_machine) {
     says(choices("x86-avx512", weights, rows, matmul), "contraction: lanes 16 along n0, tile 10 x 2 of m0, packed");
     says(choices("x86-avx2", weights, rows, matmul), "contraction: lanes 8 along n0, tile 6 x 2 of m0, packed");
     says(choices("c99", weights, rows, matmul), "contraction: lanes 1 along n0, tile 2 x 4 of m0, packed\n    taken\n");
-    says(choices("cuda", weights, rows, matmul), "product\n    taken\n");
+    says(choices("cuda", weights, rows, matmul),
+         "product: multiply-add, tiles of 64 x 64, k0 in steps of 16\n    taken\n");
 }
 Test(choice, what_no_strategy_takes_has_its_reason) {
     const char *t =

@@ -29,6 +29,7 @@ Test(machine, a_gpu_has_tiles_that_fill_its_blocks) {
     cr_assert(g->tile % g->cell == 0 && side * side == g->block_threads && g->block_threads <= g->max_threads);
     cr_assert(g->block_threads % g->warp == 0 && g->few_threads % g->warp == 0);
     cr_assert(2 * g->tile * g->depth * 4 <= g->shared_bytes);
+    cr_assert(g->tile % g->warps == 0 && g->warps * g->warps * g->warp <= g->max_threads);
 }
 Test(machine, lanes_follow_from_the_type) {
     cr_assert_eq(machine_lanes(&machine_avx512, F32), 16);
