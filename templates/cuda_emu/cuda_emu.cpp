@@ -172,6 +172,36 @@ CUEMU_HIDDEN uint3 block_dim() { return B->dim; }
 CUEMU_HIDDEN uint3 grid_dim() { return B->grid; }
 CUEMU_HIDDEN unsigned lane() { return F->number % LANES; }
 
+/* ---- sums of tensor cores */
+static bool open_sums() {
+    static const char *s = getenv("CUEMU_SUMS");
+    return s && !strcmp(s, "open");
+}
+/* Down to so many bits below the greatest term, as terms are lined up before they are added. */
+static double truncated(double v, int exponent) {
+    const double unit = ldexp(1, exponent - 23);
+    return trunc(v / unit) * unit;
+}
+CUEMU_HIDDEN float sum_of_products(float c, const float *a, const float *b, int n) {
+    if (!open_sums()) {
+        for (int k = 0; k < n; k++) c = fmaf(a[k], b[k], c);
+        return c;
+    }
+    for (int k = n - 4; k >= 0; k -= 4) { /* the last four first: no order is promised */
+        double term[5] = {c}, greatest = fabs(c), sum = 0;
+        int exponent;
+        for (int i = 0; i < 4; i++) {
+            term[1 + i] = (double)a[k + i] * b[k + i];
+            greatest = fmax(greatest, fabs(term[1 + i]));
+        }
+        (void)frexp(greatest, &exponent);
+        for (int i = 0; i < 5; i++) sum += isfinite(greatest) && greatest > 0 ? truncated(term[i], exponent - 1) : term[i];
+        (void)frexp(sum, &exponent);
+        c = (float)(isfinite(sum) && sum != 0 ? truncated(sum, exponent - 1) : sum);
+    }
+    return c;
+}
+
 /* ---- shared memory: one buffer per place in the text and block, between red zones, from a pool of the block. Under
  * ThreadSanitizer every block gets a new pool, which is never freed: reuse would look like a race. */
 CUEMU_HIDDEN static void fill(unsigned char *p, unsigned char v, size_t n) {

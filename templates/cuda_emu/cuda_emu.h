@@ -4,6 +4,7 @@
  * lanes missing; shared memory starts as NaN. With -fsanitize=thread it finds races between threads and between blocks.
  *
  * CUEMU_ORDER=forward|backward|random: in which order blocks and threads run. CUEMU_SEED=N: for random.
+ * CUEMU_SUMS=open: tensor cores sum as machines do, by fours, truncating; else one product after the other.
  * CUEMU_STRICT=1: device memory is out of the host's reach except in copies and kernels, as it is on a GPU. */
 #ifndef NN_CUDA_EMU_H
 #define NN_CUDA_EMU_H
@@ -142,6 +143,55 @@ template <class T> CUEMU_HIDDEN T shuffle(unsigned mask, T v, int from, unsigned
         },
         false);
     return mine.out;
+}
+
+/* ---- tensor cores: mma.sync.m16n8k8 and k16 on 16-bit floats. Which cell of a matrix a thread has in which register
+ * is taken from the figures of the PTX manual: groups of four threads, pairs of cells. */
+inline float f16_value(uint16_t h) {
+    const int e = h >> 10 & 31, m = h & 1023;
+    const float v = e == 31 ? (m ? NAN : INFINITY) : e ? ldexpf((float)(m | 1024), e - 25) : ldexpf((float)m, -24);
+    return h >> 15 ? -v : v;
+}
+inline float bf16_value(uint16_t h) {
+    const uint32_t bits = (uint32_t)h << 16;
+    float v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+/* c plus n products, as CUEMU_SUMS says. */
+float sum_of_products(float c, const float *a, const float *b, int n);
+struct fragments {
+    float *c;
+    const uint16_t *a, *b;
+};
+template <int K, class V> CUEMU_HIDDEN void mma(float *c, const uint16_t *a, const uint16_t *b, const V &value) {
+    static_assert(K == 8 || K == 16, "these two are known");
+    fragments mine = {c, a, b};
+    collective(
+        ~0u, 5 + (unsigned)K, &mine,
+        [&value](warp &w) CUEMU_HIDDEN {
+            float A[16][K], B[8][K], C[16][8];
+            for (int t = 0; t < LANES; t++) {
+                const fragments *f = (const fragments *)w.slot[t];
+                const int group = t >> 2, in_group = t & 3;
+                for (int i = 0; i < K / 2; i++)
+                    A[group + (i >> 1 & 1) * 8][in_group * 2 + (i & 1) + (i >> 2) * 8] = value(f->a[i]);
+                for (int i = 0; i < K / 4; i++) B[group][in_group * 2 + (i & 1) + (i >> 1) * 8] = value(f->b[i]);
+                for (int i = 0; i < 4; i++) C[group + (i >> 1) * 8][in_group * 2 + (i & 1)] = f->c[i];
+            }
+            for (int t = 0; t < LANES; t++)
+                for (int i = 0; i < 4; i++) {
+                    const int row = (t >> 2) + (i >> 1) * 8, col = (t & 3) * 2 + (i & 1);
+                    ((const fragments *)w.slot[t])->c[i] = sum_of_products(C[row][col], A[row], B[col], K);
+                }
+        },
+        false);
+}
+template <int K> CUEMU_HIDDEN void mma_f16(float *c, const uint16_t *a, const uint16_t *b) {
+    mma<K>(c, a, b, f16_value);
+}
+template <int K> CUEMU_HIDDEN void mma_bf16(float *c, const uint16_t *a, const uint16_t *b) {
+    mma<K>(c, a, b, bf16_value);
 }
 } // namespace cuemu
 
