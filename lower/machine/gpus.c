@@ -22,5 +22,10 @@ static const struct gpu limits = {
 };
 #define NVIDIA .scalar = {255, 32}, .ops = ops, .l2 = {4 << 20, 0}, .line = 128, .gpu = &limits
 
-const struct machine machine_nvidia = {NVIDIA, .name = "nvidia", .l1 = {96 << 10, 0}};
-const struct machine machine_orin = {NVIDIA, .name = "orin", .l1 = {128 << 10, 0}};
+/* Tensor cores: 512 multiply-adds of 16-bit floats a cycle. */
+static const struct micro_speed sm75[] = {{&micro_mma_m16n8k8_f16, 16, 0.5}, {NULL, 0, 0}},
+                                sm80[] = {{&micro_mma_m16n8k16_f16, 32, 0.25},
+                                          {&micro_mma_m16n8k16_bf16, 32, 0.25},
+                                          {NULL, 0, 0}};
+const struct machine machine_nvidia = {NVIDIA, .name = "nvidia", .l1 = {96 << 10, 0}, .micros = sm75};
+const struct machine machine_orin = {NVIDIA, .name = "orin", .l1 = {128 << 10, 0}, .micros = sm80};

@@ -21,3 +21,8 @@ DOT(smlad_u8u8, U8, U8, 1, 4);
 DOT(smlad_i8u8, I8, U8, 1, 4);
 DOT(vmladava_s8, I8, I8, 1, 16);
 DOT(vmladava_u8, U8, U8, 1, 16);
+
+/* Of warps, named as their instructions, too. */
+const struct micro micro_mma_m16n8k8_f16 = {"mma_m16n8k8_f16", F16, F16, F32, 16, 8, 8, "mma_m16n8k8_f16"};
+const struct micro micro_mma_m16n8k16_f16 = {"mma_m16n8k16_f16", F16, F16, F32, 16, 8, 16, "mma_m16n8k16_f16"};
+const struct micro micro_mma_m16n8k16_bf16 = {"mma_m16n8k16_bf16", BF16, BF16, F32, 16, 8, 16, "mma_m16n8k16_bf16"};

@@ -23,4 +23,5 @@ extern const struct micro micro_vpdpbusd, micro_vpdpbusd_vex, micro_vpmaddwd_u8i
 extern const struct micro micro_sdot, micro_udot, micro_smull_sadalp, micro_umull_uadalp;
 extern const struct micro micro_smlad_i8i8, micro_smlad_u8i8, micro_smlad_u8u8, micro_smlad_i8u8, micro_vmladava_s8,
     micro_vmladava_u8;
+extern const struct micro micro_mma_m16n8k8_f16, micro_mma_m16n8k16_f16, micro_mma_m16n8k16_bf16;
 #endif

@@ -11,7 +11,13 @@ const struct target nn_target_cuda = {
     .help = "NVIDIA GPUs, compute capability 7.5 and later",
     .machine = &machine_nvidia,
     .cflags = "-arch=sm_75",
+    .instrs = nn_instrs_sm75,
 };
 const struct target nn_target_jetson = {
-    GPU, .name = "jetson", .help = "NVIDIA Jetson Orin (sm_87)", .machine = &machine_orin, .cflags = "-arch=sm_87",
+    GPU,
+    .name = "jetson",
+    .help = "NVIDIA Jetson Orin (sm_87)",
+    .machine = &machine_orin,
+    .cflags = "-arch=sm_87",
+    .instrs = nn_instrs_sm80,
 };

@@ -10,6 +10,7 @@ extern const struct target nn_target_x86_avxvnni, nn_target_x86_avx512vnni, nn_t
 
 // clang-format off
 extern const struct instr_row *const nn_instrs_avx2[], *const nn_instrs_avxvnni[], *const nn_instrs_avx512vnni[],
-    *const nn_instrs_neon[], *const nn_instrs_dotprod[], *const nn_instrs_dsp[], *const nn_instrs_mve[];
+    *const nn_instrs_neon[], *const nn_instrs_dotprod[], *const nn_instrs_dsp[], *const nn_instrs_mve[],
+    *const nn_instrs_sm75[], *const nn_instrs_sm80[];
 // clang-format on
 #endif

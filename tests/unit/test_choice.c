@@ -25,6 +25,13 @@ Test(choice, the_point_follows_from_the_machine) {
     says(choices("cuda", weights, rows, matmul),
          "product: multiply-add, tiles of 64 x 64, k0 in steps of 16\n    taken\n");
 }
+Test(choice, products_of_halves_go_to_tensor_cores) {
+    static const char halves[] = "const %w: f16[64,32] = splat 0.5\n";
+    const char *t = choices("jetson", halves, "%x: f16[30,64]", matmul);
+    says(t, "product: mma_m16n8k16_f16, tiles of 64 x 64, k0 in steps of 16\n    taken\n");
+    says(choices("cuda", halves, "%x: f16[30,64]", matmul), "product: mma_m16n8k8_f16, ");
+    says(choices("jetson", weights, rows, matmul), "product: multiply-add, ");
+}
 Test(choice, what_no_strategy_takes_has_its_reason) {
     const char *t =
         choices("x86-avx2", "", "%x: u8[5,32], %w: u8[32,48], %zx: u8[]", "%y: ? = MatMulInteger(%x, %w, %zx)");
