@@ -49,6 +49,9 @@ void c_head(struct text *out, struct fe *f, const struct proc *p, const char *he
     f->fault = NEW(&f->c->arena, struct sym_name);
     f->fault->name = "fault", f->fault->decl = "int *";
     if (proc_may_fault(p)) text_printf(out, "%sint *fault", n++ ? ", " : "");
+    f->pool = NEW(&f->c->arena, struct sym_name);
+    f->pool->name = "threads", f->pool->decl = "nn_threads *";
+    if (proc_is_parallel(p)) text_printf(out, "%snn_threads *threads", n++ ? ", " : "");
     text_add(out, n ? ")" : "void)");
 }
 void c_start(struct fe *f, struct ctx *c, const struct emit_options *o) {

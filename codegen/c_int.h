@@ -4,7 +4,7 @@
 #define NN_CODEGEN_C_INT_H
 #include "codegen/prelude.h"
 #include "ir/expr/precedence.h"
-#include "lower/local_memory.h"
+#include "lower/memory/local_memory.h"
 
 enum { MAX_LANES_LOG = 6 };
 
@@ -80,10 +80,10 @@ struct fe {
     struct names names;
     struct map vars, syms, bufs, regs; /* var, sym, buf -> sym_name; buf -> regs */
     VEC(struct ptr *) ptrs;
-    struct name_list *captures; /* of the outlined function being printed */
-    struct text *outlined;      /* functions printed before the kernel */
-    struct sym_name *fault, *ws;
-    expr ws_top;            /* bytes of scratch in use */
+    struct name_list *captures;         /* of the outlined function being printed */
+    struct text *outlined;              /* functions printed before the kernel */
+    struct sym_name *fault, *ws, *pool; /* parameters that not every procedure has */
+    expr ws_top;                        /* bytes of scratch in use */
     const struct var *loop; /* the innermost that is being printed, and the one whose body holds a tile of sums in */
     const struct var *tile; /* registers; else NULL */
     const struct var *lane; /* of the vector statement being printed, else NULL */
@@ -187,6 +187,9 @@ const char *c_bound(struct fe *f, expr e);            /* an index, as operand of
 const char *c_declare_var(struct fe *f, const struct var *v);
 struct piece c_fill_value(struct fe *f, const struct buf *b, int lanes);
 struct piece c_storage(struct fe *f, const struct buf *b, struct piece v); /* a value as it is stored in b's cells */
+
+/* ---- c_parallel.c */
+void c_print_parallel(struct fe *f, struct stmt *loop);
 
 /* ---- c.c */
 void c_put(struct fe *f, const char *line);

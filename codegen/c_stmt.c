@@ -252,14 +252,15 @@ static void print_for(struct fe *f, struct stmt *s) {
         cuda_for(f, s);
         return;
     }
+    if (s->u.loop.kind == LK_PARALLEL) {
+        c_print_parallel(f, s);
+        return;
+    }
     const struct var *v = s->u.loop.var;
     const char *extent = c_bound(f, v->extent);
     int mark = names_mark(&f->names);
     const char *n = c_declare_var(f, v);
-    if (s->u.loop.kind == LK_PARALLEL) {
-        f->u->parallel = true;
-        c_put(f, "NN_PARALLEL");
-    } else if (written_out(f, &s->u.loop.body)) {
+    if (written_out(f, &s->u.loop.body)) {
         f->u->no_unroll = true;
         c_put(f, "NN_NO_UNROLL");
     }
@@ -380,6 +381,7 @@ static void print_call(struct fe *f, struct stmt *s) {
     if (!x_is(scratch_bytes(f->c, callee), 0))
         args = A("%s%s(unsigned char *)%s + %s", args, n++ ? ", " : "", c_ref(f, f->ws), c_bound(f, f->ws_top));
     if (proc_may_fault(callee)) args = A("%s%s%s", args, n++ ? ", " : "", c_ref(f, f->fault));
+    if (proc_is_parallel(callee)) args = A("%s%s%s", args, n++ ? ", " : "", c_ref(f, f->pool));
     PUT("%s(%s);", emit_proc_name(f->c, callee, f->o), args);
 }
 static void print_swap(struct fe *f, struct stmt *s) {

@@ -61,7 +61,7 @@ struct emit_options {
 };
 /* Prints procedure p as one C function, outlined loops and constant tables before it. Parameters in order:
  * buffers (`const float *restrict x`), sizes, `void *restrict ws` when scratch_bytes is not 0, `int *fault` when
- * proc_may_fault. p is not changed. */
+ * proc_may_fault, `nn_threads *threads` when proc_is_parallel. p is not changed. */
 void emit_proc(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o);
 /* Only the function's head, without `;`: for declarations. */
 void emit_proc_head(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o);

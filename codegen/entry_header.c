@@ -110,7 +110,7 @@ static void config_type(struct program *p, struct text *out) {
         "    /* Called when the arena is too small in a run: gives a larger one and true, then the run starts "
         "again. May be NULL. */\n"
         "    int (*grow)(void *user, size_t need, void **arena, size_t *arena_size);\n"
-        "    void *user;\n%s"
+        "    void *user;\n%s%s"
         "} %s_config;\n\n",
         p->device ? "memory of the device, aligned to 64 bytes; NULL: the context allocates it, and more when "
                     "it must"
@@ -118,6 +118,8 @@ static void config_type(struct program *p, struct text *out) {
         p->device ? "    void *stream;              /* a cudaStream_t; NULL: the default stream */\n" : "",
         p->mode == WEIGHTS_FILE ? "contents of the weights file, aligned to 64 bytes"
                                 : "NULL: those that are part of the program",
+        p->threads ? "    nn_threads *threads;       /* that run parts of kernels; NULL: the caller's thread alone */\n"
+                   : "",
         program_any_needs(p)
             ? "    const char *without;       /* instruction sets not to use, as in \"avx512f avx2\"; NULL: none */\n"
             : "",
@@ -185,9 +187,10 @@ static void metadata(struct program *p, struct text *out) {
 void entry_header(struct program *p, struct text *out) {
     how_to_use(p, out);
     text_printf(out,
-                "#ifndef GCC2NN_%s_H\n#define GCC2NN_%s_H\n#include \"%s\"\n\n#ifdef __cplusplus\nextern \"C\" "
+                "#ifndef GCC2NN_%s_H\n#define GCC2NN_%s_H\n#include \"%s\"\n%s\n#ifdef __cplusplus\nextern \"C\" "
                 "{\n#endif\n\n",
-                p->upper, p->upper, p->device ? "nn_rt_cuda.h" : "nn_rt.h");
+                p->upper, p->upper, p->device ? "nn_rt_cuda.h" : "nn_rt.h",
+                p->threads ? "#include \"nn_threads.h\"\n" : "");
     metadata(p, out);
     dims_type(p, out);
     inputs_type(p, out);
@@ -213,8 +216,9 @@ void kernels_header(struct program *p, struct text *out) {
     const char *capitals = program_capitals(p->c, p->own);
     text_printf(out,
                 "/* Inside of %s: its kernels%s. Not for users of the model. */\n#ifndef "
-                "GCC2NN_%s_KERNELS_H\n#define GCC2NN_%s_KERNELS_H\n#include \"nn_rt.h\"\n\n",
-                p->name, p->nall > 1 ? "" : " and weights", capitals, capitals);
+                "GCC2NN_%s_KERNELS_H\n#define GCC2NN_%s_KERNELS_H\n#include \"nn_rt.h\"\n%s\n",
+                p->name, p->nall > 1 ? "" : " and weights", capitals, capitals,
+                p->threads ? "#include \"nn_threads.h\"\n" : "");
     if (p->device) text_add(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
     if (p->nall == 1) weights_declaration(p, out);
     for (int k = 0; k < p->m->procs.n; k++) {

@@ -41,6 +41,7 @@ static void print_call(struct writer *f, struct stmt *s) {
     size_t line = strcspn(where, "\n");
     if (fault && f->p->device) args = A("%s, faults + %d", args, f->faults);
     else if (fault) args = A("%s%s&fault", args, n ? ", " : "");
+    if (proc_is_parallel(q)) args = A("%s%sm->config.threads", args, *args ? ", " : "");
     PUT("%s(%s);", emit_proc_name(f->c, q, &f->p->emit), args);
     if (fault && f->p->device) { /* looked at in the end: until then, an index that faulted is 0 */
         f->where = A("%s%s%s", f->where ? f->where : "", f->faults++ ? ", " : "",

@@ -703,6 +703,7 @@ void emit_prelude(struct text *out, struct ctx *c, const struct emit_options *o)
     if (u->math) text_add(out, "#include <math.h>\n");
     if (u->complex) text_add(out, "#include \"nn_rt.h\"\n");
     if (u->text) text_add(out, "#include \"nn_text.h\"\n");
+    if (u->threads) text_add(out, "#include \"nn_threads.h\"\n");
     if ((u->intrinsics || emit_cuda(o)) && o->target->headers) text_add(out, o->target->headers);
     text_add(out, "\n#if defined __FAST_MATH__\n#error \"this code states its arithmetic exactly: compile it without "
                   "-ffast-math\"\n#endif\n");
@@ -711,10 +712,6 @@ void emit_prelude(struct text *out, struct ctx *c, const struct emit_options *o)
         text_add(out, "\n/* loops that are written out as far as registers allow: gcc must not unroll them further */\n"
                       "#if defined __GNUC__ && !defined __clang__\n#define NN_NO_UNROLL _Pragma(\"GCC unroll "
                       "1\")\n#else\n#define NN_NO_UNROLL\n#endif\n");
-    if (u->parallel)
-        text_add(out, "\n/* loops whose iterations may run at once: they do when compiled with OpenMP */\n"
-                      "#if defined _OPENMP\n#define NN_PARALLEL _Pragma(\"omp parallel for\")\n#else\n#define "
-                      "NN_PARALLEL\n#endif\n");
     if (u->types.n) text_char(out, '\n');
     for (int i = 0; i < u->types.n; i++) text_add(out, u->types.v[i]);
     for (int i = 0; i < u->helpers.n; i++) put_function(out, u->helpers.v[i], emit_words(o));

@@ -12,7 +12,7 @@ struct emit_uses {
     struct map procs, fn_names;            /* proc -> name; fn, lanes -> name */
     bool math, text, complex, intrinsics;  /* headers needed; text: nn_text.h, complex: nn_rt.h */
     bool no_unroll;                        /* NN_NO_UNROLL */
-    bool parallel;                         /* NN_PARALLEL */
+    bool threads;                          /* nn_threads.h */
 };
 
 /* Is the text scalar, without vector types? */

@@ -45,6 +45,7 @@ int64_t program_reference(const struct program *p, const struct sym *s) {
 }
 
 const char *program_needs(const struct program *p) { return p->o->c99_strict ? NULL : p->target->needs; }
+bool program_has_pool(const struct program *p) { return p->threads && !p->o->target->board; }
 bool program_any_needs(const struct program *p) {
     bool any = false;
     for (int k = 0; k < p->nall; k++) any |= program_needs(p->all[k]) != NULL;
@@ -270,6 +271,9 @@ struct program *programs_new(const struct module *m, const struct memory_plan *p
         if (!(all[k + 1] = variant_new(o->more[k].m, o->more[k].plan, o->more[k].target, o))) return NULL;
     for (int k = 0; lead && k <= o->nmore; k++)
         all[k]->all = all, all[k]->nall = o->nmore + 1, all[k]->mode = lead->mode;
+    for (int k = 0; lead && k <= o->nmore; k++)
+        for (int j = 0; j < all[k]->m->procs.n; j++) lead->threads |= proc_is_parallel(all[k]->m->procs.v[j]);
+    for (int k = 0; lead && k <= o->nmore; k++) all[k]->threads = lead->threads;
     if (lead && o->nmore) share_memory(lead);
     return lead;
 }

@@ -25,6 +25,7 @@ struct project_options {
     bool c99_strict;  /* no extensions, scalar code */
     bool no_schedule; /* leaves the schedules out of the kernels' comments */
     bool depfile;     /* NAME.d, too */
+    int threads;      /* of a run, in the programs that come along */
     enum weights_mode weights;
     const char *model_file; /* last part of its path, for comments and the manifest; may be NULL */
     uint64_t model_hash;    /* of the model's bytes; 0: not known */
@@ -84,6 +85,7 @@ struct program {
     struct emit_options emit;
     bool has_region; /* buffers or results whose size is known in the run only */
     bool has_while, has_fault;
+    bool threads;                   /* kernels of some variant have loops that threads may run */
     bool device;                    /* the arena is memory of a GPU, which the host reaches by copies only */
     VEC(struct device_slot) extras; /* device: in the order of the arena */
     int nfaults, nregions;          /* device: calls that may fault; places where the region is asked for memory */
@@ -110,6 +112,8 @@ const char *program_sym(struct program *p, const struct sym *s);
 int64_t program_reference(const struct program *p, const struct sym *s);
 const struct weight *program_weight(const struct program *p, const struct buf *b);
 /* A slot that has a place in the arena of its own. */
+/* Does nn_pool.c come along, for those who have POSIX threads? */
+bool program_has_pool(const struct program *p);
 bool slot_placed(const struct plan_slot *s);
 /* Is it computed from what the caller passes alone, so that the program knows it before anything runs? */
 bool size_is_input(expr e);

@@ -74,10 +74,12 @@ static bool put_kernels(struct writer *q) {
     }
     return ok;
 }
-static bool add_text_source(struct writer *q) {
+/* What only some programs take along. */
+static bool add_runtime_sources(struct writer *q) {
     bool text = false;
     for (int k = 0; k < q->p->nall; k++) text = text || q->p->all[k]->emit.uses->text;
     if (text) add_source(q, "nn_text.c");
+    if (program_has_pool(q->p)) add_source(q, "nn_pool.c");
     return true;
 }
 static bool put_array(struct writer *q, int packed) {
@@ -217,6 +219,7 @@ static bool put_templates(struct writer *q) {
     const char *rest = strchr(q->w->cflags, ' ') ? strchr(q->w->cflags, ' ') + 1 : "";
     struct text tables = {0};
     entry_glue(p, &tables);
+    if (program_has_pool(p)) template_text(&tables, "templates/project/io_threads.h", (const char *const[]){NULL});
     const char *values[] = {"NAME",
                             p->name,
                             "UPPER",
@@ -283,6 +286,25 @@ static bool put_templates(struct writer *q) {
                             of_kind(q, ".cu", true),
                             "C_SOURCES",
                             of_kind(q, ".cu", false),
+                            "LIBS",
+                            program_has_pool(p) ? " -pthread" : "",
+                            "MESON_LIBS",
+                            program_has_pool(p) ? "[m, dependency('threads')]" : "m",
+                            "CMAKE_THREADS",
+                            program_has_pool(p) ? "find_package(Threads REQUIRED)\n" : "",
+                            "CMAKE_LIBS",
+                            program_has_pool(p) ? " Threads::Threads" : "",
+                            "README_THREADS",
+                            program_has_pool(p)
+                                ? "| `nn_threads.h`, `nn_pool.h`, `nn_pool.c` | threads that run parts of "
+                                  "kernels, if the configuration names them |\n"
+                                : "",
+                            "RUN_THREADS",
+                            program_has_pool(p) ? "        else if (strcmp(argv[at], \"--threads\") == 0) "
+                                                  "io_threads(&s.config, atoi(argv[at + 1]));\n"
+                                                : "",
+                            "BENCH_THREADS",
+                            program_has_pool(p) ? A("    io_threads(&s.config, %d);\n", p->o->threads) : "",
                             "TABLES",
                             tables.s,
                             NULL};
@@ -295,6 +317,10 @@ static bool put_templates(struct writer *q) {
     if (ok && p->emit.uses->text)
         ok = put_template(q, "runtime_stub/nn_text.h", "nn_text.h", values) &&
              put_template(q, "runtime_stub/nn_text.c", "nn_text.c", values);
+    if (ok && p->threads) ok = put_template(q, "runtime_stub/nn_threads.h", "nn_threads.h", values);
+    if (ok && program_has_pool(p))
+        ok = put_template(q, "runtime_stub/nn_pool.h", "nn_pool.h", values) &&
+             put_template(q, "runtime_stub/nn_pool.c", "nn_pool.c", values);
     if (ok && p->o->target->runner) ok = put_template(q, "templates/emulator/count.c", "count.c", values);
     if (ok) ok = put_board(q, values);
     text_free(&tables);
@@ -340,7 +366,7 @@ struct project *project_write(const struct module *m, const struct memory_plan *
     q->w->nvcc_flags = A("-std=c++14 -fmad=false %s", o->target->cflags ? o->target->cflags : "");
     q->w->emu_flags = "-std=c++17 -ffp-contract=off -DNN_CUDA_EMU";
     q->w->ldflags = o->target->board ? "-nostartfiles -specs=nosys.specs -T board.ld" : "";
-    if (put_weights(q) && put_program(q) && put_kernels(q) && add_text_source(q) && put_templates(q) &&
+    if (put_weights(q) && put_program(q) && put_kernels(q) && add_runtime_sources(q) && put_templates(q) &&
         (!o->depfile || put_depfile(q)) && put_manifest(q) && !c->diags.errors)
         return folder_commit(&q->folder) ? q->w : NULL;
     folder_abandon(&q->folder);

@@ -188,9 +188,10 @@ static bool compile_all(struct building *b, const char *const *sources, int n, i
 }
 
 static bool link_program(struct building *b, const char *const *sources, int n, const char *program) {
-    const char **objects = NEWN(&b->c->arena, const char *, n + 4);
+    const char **objects = NEWN(&b->c->arena, const char *, n + 5);
     for (int k = 0; k < n; k++) objects[k] = object_of(b, sources[k]);
-    objects[n] = "-lm", objects[n + 1] = "-o", objects[n + 2] = program;
+    objects[n] = program_has_pool(b->w->program) ? "-pthread" : "-lm";
+    objects[n + 1] = "-lm", objects[n + 2] = "-o", objects[n + 3] = program;
     const char *command =
         b->cu ? A("%s %s", b->link, b->flags) : A("%s %s %s %s", b->cc, b->w->cflags, b->flags, b->w->ldflags);
     struct outcome o = process_run(command_words(b->c, command, objects), b->w->folder, b->seconds);

@@ -44,11 +44,12 @@ static json_t *dims_json(const struct bench *b) {
 }
 static void print_times(const struct bench *b, double least, double median, double p99) {
     const struct program *p = b->s->w->program;
-    json_t *o = json_pack("{s:s, s:s, s:i, s:o, s:i, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:s}", "model", p->name,
-                          "target", program_targets(p), "threads", 1, "dims", dims_json(b), "runs", b->runs, "min_ms",
-                          least, "median_ms", median, "p99_ms", p99, "arena_bytes", (json_int_t)arena_bytes(p),
-                          "weights_bytes", (json_int_t)weights_size(p), "code_bytes", (json_int_t)code_bytes(b),
-                          "static_ram_bytes", (json_int_t)(b->size.data + b->size.bss), "checksum", b->checksum);
+    json_t *o =
+        json_pack("{s:s, s:s, s:i, s:o, s:i, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:s}", "model", p->name, "target",
+                  program_targets(p), "threads", p->threads ? p->o->threads : 1, "dims", dims_json(b), "runs", b->runs,
+                  "min_ms", least, "median_ms", median, "p99_ms", p99, "arena_bytes", (json_int_t)arena_bytes(p),
+                  "weights_bytes", (json_int_t)weights_size(p), "code_bytes", (json_int_t)code_bytes(b),
+                  "static_ram_bytes", (json_int_t)(b->size.data + b->size.bss), "checksum", b->checksum);
     if (o && b->instructions)
         json_object_update_new(o, json_pack("{s:I, s:s}", "instructions", (json_int_t)b->instructions[b->runs / 2],
                                             "counted_by", "plugin of the emulator"));

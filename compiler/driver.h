@@ -15,6 +15,7 @@ struct compile_options {
     const struct target *target;   /* NULL: c99 */
     bool no_fuse, no_schedule;     /* one kernel per node; kernels as plain loops */
     bool c99_strict;               /* the program is printed as scalar C99 */
+    int threads;                   /* that kernels are made for; 0: 1 */
     bool verify_each;              /* after every pass; else, of those that make what is printed, after the last */
     const char *const *dump_after; /* names of passes, or "all" */
     int ndump;

@@ -206,6 +206,10 @@ bool harness_run(const struct harness *h, const struct tensor *const *inputs, st
         const char *timing[] = {"--runs", A("%d", runs), "--warmup", A("%d", warmup)};
         for (int k = 0; k < 4; k++) PUSH(&h->c->arena, &v, timing[k]);
     }
+    if (program_has_pool(p) && p->o->threads) {
+        PUSH(&h->c->arena, &v, "--threads");
+        PUSH(&h->c->arena, &v, A("%d", p->o->threads));
+    }
     if (h->w->weights_file) {
         PUSH(&h->c->arena, &v, "--weights");
         PUSH(&h->c->arena, &v, A("%s_weights.bin", p->name));

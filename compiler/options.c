@@ -213,11 +213,7 @@ static bool parse_atol(struct options *o, const char *value, struct text *proble
     return parse_error(value, &o->atol, problem);
 }
 static bool parse_threads(struct options *o, const char *value, struct text *problem) {
-    int n = 0;
-    (void)o;
-    if (!parse_count(value, 1, &n, problem)) return false;
-    if (n > 1) text_add(problem, "more than one needs the thread pool, which this version does not have yet");
-    return n == 1;
+    return parse_count(value, 1, &o->threads, problem);
 }
 /* value among blank-separated words */
 static bool one_of(struct arena *a, const char *value, const char *words, struct text *problem) {
@@ -313,7 +309,9 @@ const struct option_row option_rows[] = {
      ONCE},
     {"runs", 0, "R", "how many runs to time (default 50)", CMD_BENCH, parse_runs, NULL, ONCE},
     {"warmup", 0, "W", "runs before the first timed one (default 5)", CMD_BENCH, parse_warmup, NULL, ONCE},
-    {"threads", 0, "N", "threads of a run; only 1 until there is a thread pool", CMD_BENCH, parse_threads, NULL, ONCE},
+    {"threads", 0, "N",
+     "kernels are made for so many threads, and run by as many (default 1); results are the same bits for any number",
+     CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN | CMD_OPT, parse_threads, NULL, ONCE},
     {"cc", 0, "COMPILER", "C compiler (default: the target's)", CMD_PROGRAM, set_cc, NULL, ONCE},
     {"build-dir", 0, "DIR", "keep the generated code here", CMD_PROGRAM, set_build_dir, NULL, ONCE},
     {"timeout", 0, "SECONDS", "limit of each compilation and of the run (default 600)", CMD_PROGRAM, parse_seconds,

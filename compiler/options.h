@@ -31,6 +31,7 @@ struct options {
     bool rtol_given;
     int steps_given;                 /* 1 + --steps */
     int runs, warmup_given, seconds; /* 0: not given; warmup_given: 1 + the number of runs */
+    int threads;                     /* 0: not given */
 };
 
 /* run gets checked options and returns an exit_code. */

@@ -10,6 +10,7 @@ struct lower_options {
     const struct target *target;
     bool no_fuse;     /* one kernel per node: for node-by-node comparison */
     bool no_schedule; /* kernels stay plain loops */
+    int threads;      /* that run a kernel at most; 0: 1 */
     /* Not NULL: get the groups of every region, in the order they are lowered; what each kernel computes; and how
      * it was chosen to be computed. */
     struct text *groups, *problems, *choices;

@@ -76,6 +76,7 @@ struct stmt {
             enum loop_kind kind;
             bool outline, piped;
             bool independent, assumed; /* iterations may run in any order; said, not proved */
+            int64_t grain;             /* parallel: iterations that are worth a thread of their own; 0: one */
             struct block body;
         } loop; /* name and extent: var's */
         struct {
@@ -253,6 +254,7 @@ bool stmt_uses(struct stmt *s, const struct buf *b, struct map *views);
 /* Can running it set the fault flag or stop the program: a check, a size, a guarded index? */
 bool stmt_may_fault(struct stmt *s);
 bool proc_may_fault(const struct proc *p);
+bool proc_is_parallel(const struct proc *p); /* has it a parallel loop, or what it calls? */
 /* Is there a statement that stores to `buf`? */
 bool stores_to(const struct block *b, const struct buf *buf);
 bool stmt_stores_to(struct stmt *s, const struct buf *buf);

@@ -59,6 +59,19 @@ bool proc_may_fault(const struct proc *p) {
     return found;
 }
 
+/* ---- threads */
+static bool find_parallel(void *env, struct stmt *s) {
+    bool *found = env;
+    *found |= s->kind == S_FOR && s->u.loop.kind == LK_PARALLEL;
+    *found |= s->kind == S_CALL && proc_is_parallel(s->u.call.callee);
+    return !*found;
+}
+bool proc_is_parallel(const struct proc *p) {
+    bool found = false;
+    walk((struct block *)&p->body, find_parallel, &found);
+    return found;
+}
+
 /* ---- which storage is used */
 static bool note_view(void *env, struct stmt *s) {
     if (s->kind == S_VIEW) map_put(env, PKEY(s->u.view.buf), s->u.view.of);

@@ -53,6 +53,7 @@ struct machine {
     int body;                /* multiply-adds in a loop's body, at most; without vectors: in a tile */
     int whole_tile;          /* cells of a tile of i32 sums without vectors, at most; 0: as many as body says */
     int stack_cells;         /* scratch of a row that lies on the stack, at most */
+    double fork;             /* cycles until several threads have begun a loop and ended it; 0: loops stay with one */
     const struct gpu *gpu;   /* NULL: a CPU */
 };
 extern const struct machine machine_c99, machine_sse2, machine_avx2, machine_avxvnni, machine_avx512,

@@ -2,7 +2,7 @@
 #include "lower/passes/grid.h"
 #include "ir/base/checked.h"
 #include "ir/loop/target.h"
-#include "lower/local_memory.h"
+#include "lower/memory/local_memory.h"
 
 /* Products of these do not overflow. */
 static const struct gpu no_limits = {

@@ -1,7 +1,7 @@
 /* Pass `grids`: for a GPU, each procedure is cut into parts that are launched one after another: a nest of block and
  * thread loops becomes a grid, what lies between such nests runs in one thread. The procedure itself then calls them.
  * See passes.h. */
-#include "lower/local_memory.h"
+#include "lower/memory/local_memory.h"
 #include "lower/passes/grid.h"
 #include "lower/passes/passes.h"
 #include <string.h>

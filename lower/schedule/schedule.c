@@ -74,8 +74,8 @@ static void print_problem(struct text *t, struct ctx *c, const struct proc *p, c
     text_printf(t, "%s: ", p->name);
     problem_print(t, c, k);
 }
-void schedule_kernel(struct ctx *c, struct proc *p, const struct machine *m, const struct param_layout *layouts,
-                     struct text *problems, struct text *choices) {
+void schedule_kernel(struct ctx *c, struct proc *p, const struct machine *m, int threads,
+                     const struct param_layout *layouts, struct text *problems, struct text *choices) {
     struct problem k;
     kernel_problem(c, p, &k);
     if (problems) print_problem(problems, c, p, &k);
@@ -87,4 +87,5 @@ void schedule_kernel(struct ctx *c, struct proc *p, const struct machine *m, con
     while (*by && !try_strategy(&u, *by, choices)) by++;
     if (!*by) BUG("kernel %s does not take its layouts", p->name);
     text_free(&u.s);
+    share_loops(c, p, m, threads, choices);
 }

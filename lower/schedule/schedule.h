@@ -14,9 +14,12 @@ struct param_layout {
 }; /* spec: operand of the layout step; NULL: plain */
 /* Chooses and applies steps for a kernel; layouts: one per parameter, NULL: all plain. Without a fitting schedule the
  * kernel keeps plain loops, with its layouts. Constant parameters may get any layout: the caller packs. Not NULL:
- * problems gets what the kernel computes, choices what was tried and taken, with reasons. */
-void schedule_kernel(struct ctx *c, struct proc *p, const struct machine *m, const struct param_layout *layouts,
-                     struct text *problems, struct text *choices);
+ * problems gets what the kernel computes, choices what was tried and taken, with reasons. threads: that run it at most.
+ */
+void schedule_kernel(struct ctx *c, struct proc *p, const struct machine *m, int threads,
+                     const struct param_layout *layouts, struct text *problems, struct text *choices);
+/* Makes the loops of a scheduled kernel parallel that are worth it with so many threads: parallel.c. */
+void share_loops(struct ctx *c, struct proc *p, const struct machine *m, int threads, struct text *choices);
 
 /* ---- shared by the strategies, and by whoever tries steps */
 /* Applies all steps of the text or none. NULL, or why not: the first thing that was wrong; no diagnostics are left

@@ -18,6 +18,7 @@ enum step_kind {
     STEP_REORDER,
     STEP_FUSE,
     STEP_KIND,
+    STEP_GRAIN,
     STEP_OUTLINE,
     STEP_LAYOUT,
     STEP_COMPUTE_AT,
@@ -96,6 +97,10 @@ struct step {
             enum loop_kind kind;
             struct word_list loops;
         } kind;
+        struct {
+            const char *loop;
+            int64_t n;
+        } grain;
         struct {
             const char *loop;
         } outline;

@@ -1,4 +1,4 @@
-/* The steps kind and outline: how a loop is run and printed. */
+/* The steps kind, grain and outline: how a loop is run and printed. */
 #include "lower/schedule/steps_util.h"
 
 /* A load with fill tests each index; for all others the cells alone matter (axes that were fused are one there). */
@@ -96,7 +96,20 @@ bool apply_kind(struct step_run *s) {
             if (kind == LK_VECTOR && !vector_body_ok(s, t)) return false;
             if ((kind == LK_PARALLEL || kind >= LK_BLOCK_X) && !no_race(s, t, kind)) return false;
             t->u.loop.kind = kind;
+            t->u.loop.grain = 0;
         }
+    }
+    return true;
+}
+bool apply_grain(struct step_run *s) {
+    struct stmts l = {0};
+    int64_t n = s->step->u.grain.n;
+    if (!find_loops(s, s->step->u.grain.loop, &l)) return false;
+    if (n < 1) return step_refuse(s, NULL, "a grain of %lld iterations", (long long)n);
+    for (int k = 0; k < l.n; k++) {
+        if (l.v[k]->u.loop.kind != LK_PARALLEL)
+            return step_refuse(s, "`kind parallel` first", "`%s` is not parallel", l.v[k]->u.loop.var->name);
+        l.v[k]->u.loop.grain = n;
     }
     return true;
 }

@@ -79,10 +79,12 @@ static bool reorder_nest(struct step_run *s, struct stmt *head, int *found) {
         const struct var *var;
         enum loop_kind kind;
         bool outline, piped;
+        int64_t grain;
     } put[64];
     for (int k = 0; k < n; k++) {
         put[k].var = sorted[k]->u.loop.var, put[k].kind = sorted[k]->u.loop.kind;
         put[k].outline = sorted[k]->u.loop.outline, put[k].piped = sorted[k]->u.loop.piped;
+        put[k].grain = sorted[k]->u.loop.grain;
         for (int j = 0; j < k; j++) { /* j will be outside of k; was it inside? */
             struct pair was = {sorted[k]->u.loop.var, sorted[j]->u.loop.var};
             if (encloses(sorted[k], sorted[j])) PUSH(&s->tmp, &inverted, was);
@@ -99,7 +101,7 @@ static bool reorder_nest(struct step_run *s, struct stmt *head, int *found) {
     for (int k = 0; k < n; k++) {
         struct stmt *t = chain.v[at[k]];
         t->u.loop.var = put[k].var, t->u.loop.kind = put[k].kind, t->u.loop.outline = put[k].outline,
-        t->u.loop.piped = put[k].piped;
+        t->u.loop.piped = put[k].piped, t->u.loop.grain = put[k].grain;
     }
     return true;
 }

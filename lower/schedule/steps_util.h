@@ -130,7 +130,7 @@ const char *loop_name(struct ctx *c, const char *buf, const char *axis);
 
 /* ---- rows' functions */
 // clang-format off
-#define STEP_FUNCTIONS(X) X(split) X(tiles) X(cut) X(reorder) X(fuse) X(kind) X(outline) X(layout) X(compute_at) X(cache_read) \
+#define STEP_FUNCTIONS(X) X(split) X(tiles) X(cut) X(reorder) X(fuse) X(kind) X(grain) X(outline) X(layout) X(compute_at) X(cache_read) \
     X(cache_write) X(rfactor) X(carry) X(join) X(specialize) X(inline) X(prefetch) X(pipeline) X(tensorize) X(scratch) X(border) \
     X(over) X(within) X(widen) X(pad)
 // clang-format on

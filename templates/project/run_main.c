@@ -121,7 +121,7 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[at], "--weights") == 0) io_read_file(argv[at + 1], &s.weights);
         else if (strcmp(argv[at], "--variant") == 0) variant = atoi(argv[at + 1]);
         else if (strcmp(argv[at], "--symbol") == 0) set_symbol(&s, known, argv[at + 1]);
-#ifdef @UPPER@_NEEDS
+@RUN_THREADS@#ifdef @UPPER@_NEEDS
         else if (strcmp(argv[at], "--without") == 0) s.config.without = argv[at + 1];
 #endif
         else fail("is not an option", argv[at]);

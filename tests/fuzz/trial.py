@@ -176,7 +176,7 @@ class Trial:
         given = os.path.join(self.folder, f"data{n}" if n else "data")
         save(given, self.maker, data)
         words = [self.args.gcc2nn, "run", os.path.join(self.folder, "model.onnx"), "--data", given, "--out", out, "--target",
-                 self.target, "--interpret", "--dump-after=nodes"]
+                 self.target, "--interpret", "--dump-after=nodes", f"--threads={self.args.threads}"]
         if self.compiled and not n:
             words += ["--weights=array", "--build-dir", os.path.join(self.folder, "c")]
         try:
@@ -202,7 +202,7 @@ class Trial:
         code = os.path.join(self.folder, "c")
         if not os.path.exists(os.path.join(code, "whole")):
             built.build(code, self.compiler, self.headers)
-        for k, (mine, its) in enumerate(zip(arrays, built.run(code, inputs, len(want)))):
+        for k, (mine, its) in enumerate(zip(arrays, built.run(code, inputs, len(want), self.args.threads))):
             if not built.same_bits(mine, its):
                 raise Wrong(f"DIFFERS from the interpreter: output {k} {self.outs[k]}, {self.compiler}")
         return True
@@ -264,6 +264,7 @@ def main(maker, doc):
     parser.add_argument("--why", action="store_true", help="say what is skipped")
     parser.add_argument("--ops", action="store_true", help="say how often each operator ran")
     parser.add_argument("--keep", metavar="DIR", help="leave failing models there")
+    parser.add_argument("--threads", type=int, default=1, metavar="N", help="that kernels are made for and run by")
     parser.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
     args = parser.parse_args()
     args.maker = maker

@@ -311,6 +311,13 @@ static const char head[] =
     "    return p;\n}\n"
     "static void nn_release(void) {\n"
     "    while (nn_nblocks) free(nn_blocks[--nn_nblocks]);\n}\n";
+/* Iterations of a parallel loop from the last to the first, each a part of its own. */
+static const char backwards[] =
+    "#include \"nn_threads.h\"\n"
+    "static void nn_run(nn_threads *t, ptrdiff_t n, ptrdiff_t grain, nn_part *part, const void *shared) {\n"
+    "    (void)t, (void)grain;\n"
+    "    while (n-- > 0) part(shared, n, n + 1);\n}\n"
+    "static nn_threads nn_backwards = {nn_run};\n";
 
 static void check_call(struct text *t, struct ctx *c, const struct proc *p, int j, const struct emit_options *o,
                        const struct check_options *k) {
@@ -321,6 +328,7 @@ static void check_call(struct text *t, struct ctx *c, const struct proc *p, int 
     bool scratch = !x_is(scratch_bytes(c, p), 0);
     if (scratch) text_printf(&a, "%sws", a.n ? ", " : "");
     if (proc_may_fault(p)) text_printf(&a, "%s&nn_bad", a.n ? ", " : "");
+    if (proc_is_parallel(p)) text_printf(&a, "%s&nn_backwards", a.n ? ", " : "");
     text_add(t, "\n");
     emit_proc_head(t, c, p, o);
     text_printf(t, ";\nstatic void nn_call_%d(void) {\n    nn_bad = 0;\n", j);
@@ -349,7 +357,10 @@ static void check_call(struct text *t, struct ctx *c, const struct proc *p, int 
 }
 static void check_main(struct text *t, struct ctx *c, struct proc *const *procs, int n, const struct emit_options *o,
                        const struct check_options *k) {
+    bool parallel = false;
+    for (int j = 0; j < n; j++) parallel |= proc_is_parallel(procs[j]);
     text_add(t, head);
+    if (parallel) text_add(t, backwards);
     for (int j = 0; j < n; j++) check_call(t, c, procs[j], j, o, k);
     text_add(t, "\nint main(int argc, char **argv) {\n    nn_in = argc == 3 ? fopen(argv[1], \"rb\") : NULL;\n"
                 "    nn_out = nn_in ? fopen(argv[2], \"wb\") : NULL;\n    if (!nn_out) return 1;\n");
@@ -413,11 +424,13 @@ static bool write_text(const char *file, const struct text *t) {
     if (f && fclose(f)) ok = false;
     return ok;
 }
-/* The commands' part that differs for CUDA: it goes through the emulator, whose files stand below $GCC2NN_SOURCE_ROOT.
- */
-static const char *emulator(char *s, size_t cap) {
+static const char *source_root(void) {
     const char *root = getenv("GCC2NN_SOURCE_ROOT");
-    if (!root) root = "../..";
+    return root ? root : "../..";
+}
+/* The commands' part that differs for CUDA: it goes through the emulator. */
+static const char *emulator(char *s, size_t cap) {
+    const char *root = source_root();
     snprintf(
         s, cap,
         "-std=c++17 -ffp-contract=off -DNN_CUDA_EMU -Wall -Wextra -Werror -I%s/runtime_stub -I%s/templates/cuda_emu "
@@ -455,9 +468,9 @@ static bool compile(const struct emit_options *o, const struct check_options *k,
     bool ok = true;
     for (int i = 0; ok && k->compilers[i]; i++) {
         exe_name(w, i, exe, sizeof exe);
-        snprintf(cmd, sizeof cmd, "%s %s %s %s -o %s %s %s -lm 2>&1", k->compilers[i], cuda ? "" : flags.s,
-                 k->flags ? k->flags : "-O2", cuda ? emulator(emulated, sizeof emulated) : warnings, exe, w->source,
-                 w->caller);
+        snprintf(cmd, sizeof cmd, "%s %s %s -I%s/runtime_stub %s -o %s %s %s -lm 2>&1", k->compilers[i],
+                 cuda ? "" : flags.s, k->flags ? k->flags : "-O2", source_root(),
+                 cuda ? emulator(emulated, sizeof emulated) : warnings, exe, w->source, w->caller);
         ok = system(cmd) == 0;
         if (!ok) snprintf(why, cap, "does not compile without warnings: %.500s", cmd);
     }

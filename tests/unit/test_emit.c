@@ -1,8 +1,8 @@
 /* Names, comments and strings that no model can break out of, targets, and the shape of the printed text. That the text
  * computes what the interpreter computes is tested by tests/compile. */
 #include "codegen/emit.h"
-#include "lower/local_memory.h"
 #include "lower/machine/machine.h"
+#include "lower/memory/local_memory.h"
 #include "lower/schedule/steps.h"
 #include "tests/tools/printable.h"
 #include <criterion/criterion.h>

@@ -415,6 +415,12 @@ Test(illegal, parallel_and_vector_loops_of_what_is_no_store) {
     parse("proc sq(x: f32[16] in, y: f32[4] out)\n  for i<4\n    y[i] = x[i*i]\n");
     refused("kind vector i", "`x` is not accessed linearly along `i`");
 }
+Test(illegal, grains_of_what_is_not_parallel) {
+    small_conv();
+    refused("grain y.oc 3", "`y.oc` is not parallel");
+    apply("kind parallel y.oc");
+    refused("grain y.oc 0", "a grain of 0 iterations");
+}
 /* ---- more of layout */
 Test(illegal, rings_of_what_is_not_filled_row_by_row) {
 #define ROWS(use) "proc ring(x: f32[8,4] in, y: f32[8,4] out, z: f32[4] out)\n  alloc t: f32[8,4] arena\n" use

@@ -44,6 +44,7 @@ static const char *const every_form[] = {
     "fuse y.oh y.ow y.cell",
     "kind unroll wi aj",
     "kind gpu.thread.x wi",
+    "grain y.oc 3",
     "outline y.oc",
     "layout x [0 1/8 2+1,1 3%%4 1%8]",
     "layout x [0 1/%4,2 2*3] pad 1:8 2:4 scope=arena",

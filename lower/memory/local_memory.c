@@ -1,5 +1,5 @@
 /* Memory of procedures' local buffers. See local_memory.h. */
-#include "lower/local_memory.h"
+#include "lower/memory/local_memory.h"
 #include "ir/base/checked.h"
 
 expr scratch_round(struct ctx *c, expr bytes) { return x_muli(c, x_divi(c, x_addi(c, bytes, 63), 64), 64); }

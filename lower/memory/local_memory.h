@@ -1,7 +1,7 @@
 /* Where the local buffers of a procedure lie: in registers or on the stack when they are small, else in scratch memory
  * that the caller gives; and how much of that it is. Asked by passes and printers, and by the plan of the arena. */
-#ifndef NN_LOWER_LOCAL_MEMORY_H
-#define NN_LOWER_LOCAL_MEMORY_H
+#ifndef NN_LOWER_MEMORY_LOCAL_MEMORY_H
+#define NN_LOWER_MEMORY_LOCAL_MEMORY_H
 #include "ir/loop/loop.h"
 
 bool is_local(const struct buf *b);                        /* its memory belongs to the procedure */

@@ -1,0 +1,74 @@
+/* A parallel loop as C: a function that runs some of its iterations, a structure of what they share, and the call that
+ * gives both to the caller's threads (runtime_stub/nn_threads.h). */
+#include "codegen/c_int.h"
+#include <string.h>
+
+/* One text for each name that the function takes from around it; restrict holds for a pointer alone in its buffer. */
+static const char *each_captured(struct fe *f, const struct name_list *v,
+                                 const char *(*one)(struct fe *f, struct sym_name *n, bool alone)) {
+    const char *all = "";
+    for (int i = 0; i < v->n; i++) {
+        bool alone = v->v[i]->buf != NULL;
+        for (int k = 0; k < v->n; k++) alone = alone && (k == i || v->v[k]->buf != v->v[i]->buf);
+        all = A("%s%s", all, one(f, v->v[i], alone));
+    }
+    return all;
+}
+static const char *as_member(struct fe *f, struct sym_name *n, bool alone) {
+    (void)alone;
+    return A("    %s%s;\n", n->decl, n->name);
+}
+static const char *as_param(struct fe *f, struct sym_name *n, bool alone) {
+    return A("%s%s%s, ", n->decl, alone ? "restrict " : "", n->name);
+}
+static const char *as_arg(struct fe *f, struct sym_name *n, bool alone) {
+    (void)alone;
+    return A("s->%s, ", n->name);
+}
+static const char *as_value(struct fe *f, struct sym_name *n, bool alone) {
+    (void)alone;
+    return A("%s, ", c_ref(f, n));
+}
+/* The loop from `begin` to `end`, as the inside of a function; what it takes from around it is noted in `from`. */
+static const char *loop_text(struct fe *f, struct stmt *s, struct name_list *from, const char *begin, const char *end) {
+    const struct var *outer = f->loop, *tile = f->tile;
+    struct text body = {0}, *was = f->out;
+    struct name_list *was_captures = f->captures;
+    int depth = f->depth;
+    f->captures = from, f->out = &body, f->depth = 1, f->level++;
+    const char *n = c_declare_var(f, s->u.loop.var);
+    PUT("for (%s %s = %s; %s < %s; %s++) {", f->idx, n, begin, n, end, n);
+    f->depth++;
+    f->loop = s->u.loop.var;
+    c_body(f, s);
+    f->loop = outer, f->tile = tile;
+    f->depth--;
+    c_put(f, "}");
+    f->captures = was_captures, f->out = was, f->depth = depth, f->level--;
+    const char *text = A("%s", body.s);
+    text_free(&body);
+    return text;
+}
+void c_print_parallel(struct fe *f, struct stmt *s) {
+    const struct var *v = s->u.loop.var;
+    const char *dot = strrchr(v->name, '.'), *loop = dot ? dot + 1 : v->name, *extent = c_text(f, v->extent, true);
+    const char *name = names_add(&f->u->globals, A("%s_%s", f->fname, loop));
+    const char *part = names_add(&f->u->globals, A("%s_part", name));
+    struct name_list from = {0};
+    int mark = names_mark(&f->names);
+    const char *begin = names_add(&f->names, "begin"), *end = names_add(&f->names, "end");
+    const char *body = loop_text(f, s, &from, begin, end);
+    names_leave(&f->names, mark);
+    text_printf(f->outlined, "struct %s {\n%s};\nstatic void %s(%s%s %s, %s %s) {\n%s}\n", name,
+                each_captured(f, &from, as_member), name, each_captured(f, &from, as_param), f->idx, begin, f->idx, end,
+                body);
+    text_printf(f->outlined,
+                "static void %s(const void *shared, ptrdiff_t begin, ptrdiff_t end) {\n    const struct %s *s = (const "
+                "struct %s *)shared;\n    %s(%sbegin, end);\n}\n\n",
+                part, name, name, name, each_captured(f, &from, as_arg));
+    const char *values = each_captured(f, &from, as_value), *shared = names_add(&f->names, A("%s_shared", loop));
+    PUT("const struct %s %s = {%.*s};", name, shared, (int)strlen(values) - 2, values);
+    PUT("nn_share(%s, %s, %lld, %s, &%s);", c_ref(f, f->pool), extent,
+        (long long)(s->u.loop.grain ? s->u.loop.grain : 1), part, shared);
+    f->u->threads = true;
+}

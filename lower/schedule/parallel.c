@@ -1,0 +1,198 @@
+/* Which loops of a scheduled kernel several threads run: those for which the fewest cycles are predicted, on the way
+ * through the kernel from outside to inside. A loop is shared by the steps `kind parallel` and `grain`, after `fuse`
+ * with the loops inside of it where it has too few iterations itself; what the steps refuse stays serial, with the
+ * reason in the choices. Asked after a strategy's steps were taken, whatever the strategy. See docs/schedules.md. */
+#include "ir/base/checked.h"
+#include "lower/memory/sharing.h"
+#include "lower/schedule/schedule.h"
+#include "lower/schedule/steps.h"
+#include <math.h>
+#include <string.h>
+
+enum { DEEPEST = 4, OPEN_SIZE = 128 }; /* loops fused into one; a size of which nothing is known */
+static const double WORTH = 0.95;      /* of the cycles: what is less plain must be so much better */
+
+struct share { /* perfectly nested loops that are one for the threads */
+    const char *loop[DEEPEST];
+    int n;
+    struct stmt *innermost;
+    double iteration, cycles; /* of one iteration; of all, on all threads */
+};
+struct sharing {
+    struct ctx *c;
+    struct proc *p; /* a copy, without stages */
+    const struct machine *m;
+    int threads;
+    struct text *choices;
+    VEC(struct share) taken;
+};
+
+/* ---- cycles of one thread */
+struct typical {
+    struct ctx *c;
+    struct subst sizes;
+    int64_t open; /* what a size counts as of which nothing is known */
+};
+static bool typical_symbol(void *env, expr e) {
+    struct typical *q = env;
+    if (e->op != X_SYM) return true;
+    const struct sym *y = e->u.sym;
+    int64_t n = y->ref ? y->ref : q->open;
+    map_put(&q->sizes.map, PKEY(y), (void *)x_int(q->c, n < y->lo ? y->lo : n > y->hi ? y->hi : n));
+    return true;
+}
+static double extent_with(struct sharing *q, const struct stmt *loop, int64_t open) {
+    struct typical t = {q->c, {{.arena = &q->c->arena}}, open};
+    int64_t n, low, high;
+    x_visit(loop->u.loop.var->extent, typical_symbol, &t);
+    expr e = x_subst(q->c, loop->u.loop.var->extent, &t.sizes);
+    if (x_is_int(e, &n)) return (double)n;
+    x_bounds(q->c, e, &low, &high);
+    return high == POS_INF ? (double)open : (double)high;
+}
+static double extent_of(struct sharing *q, const struct stmt *loop) { return extent_with(q, loop, OPEN_SIZE); }
+/* Index arithmetic goes beside what a statement does: operations, loads and stores. */
+struct done {
+    int operations, accesses;
+};
+static bool count_done(void *env, expr e) {
+    struct done *q = env;
+    if (e->op == X_LOAD) q->accesses += e->u.buf->scope != SC_REG;
+    else if (e->op == X_CALL) x_visit(e->u.fn->body, count_done, env);
+    else q->operations += e->type != IDX && e->op != X_CONST;
+    return true;
+}
+static double work(struct sharing *q, const struct block *b);
+static double work_of(struct sharing *q, const struct stmt *s) {
+    struct done n = {1, 0};
+    switch (s->kind) {
+    case S_FOR: {
+        double once = work(q, &s->u.loop.body), all = extent_of(q, s);
+        if (s->u.loop.kind == LK_VECTOR) return once * all / machine_lanes(q->m, F32);
+        return all * (once + (s->u.loop.kind != LK_UNROLL));
+    }
+    case S_IF: {
+        double then = work(q, &s->u.cond.then), other = work(q, &s->u.cond.other);
+        return then > other ? then : other;
+    }
+    case S_STORE:
+        n = (struct done){0, s->u.store.buf->scope != SC_REG};
+        x_visit(s->u.store.value, count_done, &n);
+        break;
+    case S_CALL: return work(q, &s->u.call.callee->body);
+    default: break;
+    }
+    double computed = n.operations / machine_multiply_add(q->m, F32)->starts,
+           moved = n.accesses / machine_op(q->m, X_LOAD, F32)->starts;
+    return computed > moved ? computed : moved;
+}
+static double work(struct sharing *q, const struct block *b) {
+    double sum = 0;
+    for (const struct stmt *s = b->first; s; s = s->next) sum += work_of(q, s);
+    return sum;
+}
+
+/* ---- which loops */
+static const char *last_part(const char *name) {
+    const char *dot = strrchr(name, '.');
+    return dot ? dot + 1 : name;
+}
+static int64_t grain_of(const struct sharing *q, const struct share *t) {
+    return t->iteration < q->m->fork ? (int64_t)(q->m->fork / t->iteration) + 1 : 1;
+}
+static const char *steps_for(struct sharing *q, const struct share *t) {
+    struct text s = {0};
+    const char *one = t->loop[0];
+    for (int k = 1; k < t->n; k++) {
+        const char *both = internf(q->c->names, "%s_%s", last_part(one), last_part(t->loop[k]));
+        text_printf(&s, "fuse %s %s %s\n", one, t->loop[k], both);
+        one = both;
+    }
+    text_printf(&s, "kind parallel %s\ngrain %s %lld\n", one, one, (long long)grain_of(q, t));
+    return text_take(&s, &q->c->arena);
+}
+static void print_share(struct sharing *q, const struct share *t, const char *why) {
+    if (!q->choices) return;
+    text_add(q->choices, "    parallel over ");
+    for (int k = 0; k < t->n; k++) text_printf(q->choices, "%s%s", k ? " and " : "", t->loop[k]);
+    if (why) text_printf(q->choices, ": %s\n", why);
+    else
+        text_printf(q->choices, " in grains of %lld; %.0f cycles on %d threads\n", (long long)grain_of(q, t), t->cycles,
+                    q->threads);
+}
+static bool can_share(struct sharing *q, const struct share *t) {
+    const char *why = iterations_share(q->c, q->p, t->innermost);
+    if (!why) why = steps_refused(q->c, clone_proc(q->c, q->p, q->p->name), steps_for(q, t));
+    if (why) print_share(q, t, why);
+    return !why;
+}
+static bool is_taken(const struct sharing *q, const char *loop) { /* a name means all loops that have it */
+    for (int k = 0; k < q->taken.n; k++)
+        for (int j = 0; j < q->taken.v[k].n; j++)
+            if (q->taken.v[k].loop[j] == loop) return true;
+    return false;
+}
+static bool may_share(const struct stmt *s) {
+    return s->kind == S_FOR && s->u.loop.kind == LK_SERIAL && !s->u.loop.piped;
+}
+/* Iterations after one another, as expected: a size of which nothing is known is as likely 1, so that a loop over it
+ * has nothing to share. */
+static double turns(const struct sharing *q, double all, double least, int open) {
+    double shared = ceil(all / q->threads), known = ceil(all / (least < q->threads ? least : q->threads));
+    return shared + ldexp(known - shared, -open);
+}
+/* s alone, and fused with loops inside of it, the best first. */
+static int shares_of(struct sharing *q, struct stmt *s, struct share out[DEEPEST]) {
+    struct share t = {.n = 0};
+    double all = 1, least = 1;
+    int open = 0;
+    for (; t.n < DEEPEST; s = s->u.loop.body.first) {
+        int at = t.n;
+        t.loop[t.n++] = s->u.loop.var->name;
+        t.innermost = s;
+        double typical = extent_of(q, s), known = extent_with(q, s, 1);
+        all *= typical, least *= known > 1 ? known : 1, open += known < typical;
+        t.iteration = work(q, &s->u.loop.body) + 1;
+        t.cycles = q->m->fork + turns(q, all, least, open) * t.iteration;
+        for (; at > 0 && t.cycles < WORTH * out[at - 1].cycles; at--) out[at] = out[at - 1];
+        out[at] = t;
+        if (s->u.loop.body.first != s->u.loop.body.last || !s->u.loop.body.first || !may_share(s->u.loop.body.first))
+            break;
+    }
+    return t.n;
+}
+static double share_block(struct sharing *q, struct block *b);
+/* Predicted cycles of s on all threads, with what was taken of it and below. */
+static double share_stmt(struct sharing *q, struct stmt *s) {
+    double alone = work_of(q, s);
+    if (alone < 2 * q->m->fork) return alone;
+    if (s->kind == S_IF) {
+        double then = share_block(q, &s->u.cond.then), other = share_block(q, &s->u.cond.other);
+        return then > other ? then : other;
+    }
+    if (!may_share(s)) return alone;
+    int mark = q->taken.n;
+    double below = extent_of(q, s) * (share_block(q, &s->u.loop.body) + 1);
+    struct share here[DEEPEST];
+    int n = shares_of(q, s, here);
+    for (int k = 0; k < n; k++) {
+        if (here[k].cycles > WORTH * below || !can_share(q, &here[k])) continue;
+        q->taken.n = mark;
+        if (!is_taken(q, here[k].loop[0])) PUSH(&q->c->arena, &q->taken, here[k]);
+        return here[k].cycles;
+    }
+    return below;
+}
+static double share_block(struct sharing *q, struct block *b) {
+    double sum = 0;
+    for (struct stmt *s = b->first; s; s = s->next) sum += share_stmt(q, s);
+    return sum;
+}
+void share_loops(struct ctx *c, struct proc *p, const struct machine *m, int threads, struct text *choices) {
+    if (!m->fork || threads < 2) return;
+    struct sharing q = {.c = c, .p = clone_proc(c, p, p->name), .m = m, .threads = threads, .choices = choices};
+    lower_stages(c, q.p);
+    share_block(&q, &q.p->body);
+    for (int k = 0; k < q.taken.n; k++)
+        print_share(&q, &q.taken.v[k], steps_refused(c, p, steps_for(&q, &q.taken.v[k])));
+}

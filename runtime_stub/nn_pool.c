@@ -1,0 +1,99 @@
+/* See nn_pool.h. Part k of a loop is thread k's, so the same iterations run on the same thread each time. A thread
+ * that waits looks for a moment whether there is news, since the next loop is near in a run, then sleeps. */
+#include "nn_pool.h"
+#include <string.h>
+
+enum { SPINS = 4000 };
+
+static void pause_cpu(void) {
+#if defined __i386__ || defined __x86_64__
+    __builtin_ia32_pause();
+#elif defined __aarch64__ || defined __arm__
+    __asm__ volatile("yield");
+#endif
+}
+static void run_part(nn_part *part, const void *shared, ptrdiff_t n, int number, int parts) {
+    const ptrdiff_t each = n / parts, more = n % parts; /* the first `more` parts have one more iteration */
+    const ptrdiff_t begin = number * each + (number < more ? number : more);
+    part(shared, begin, begin + each + (number < more));
+}
+
+/* ---- the threads that wait for loops */
+static void wait_for_loop(nn_pool *p, unsigned seen) { /* returns with the lock */
+    for (int k = 0; k < SPINS && __atomic_load_n(&p->loops, __ATOMIC_ACQUIRE) == seen; k++) pause_cpu();
+    pthread_mutex_lock(&p->lock);
+    while (p->loops == seen && !p->stop) pthread_cond_wait(&p->begin, &p->lock);
+}
+static void *work_for_pool(void *worker) {
+    const struct nn_worker *w = (const struct nn_worker *)worker;
+    nn_pool *p = w->pool;
+    unsigned seen = 0;
+    for (;;) {
+        wait_for_loop(p, seen);
+        const int stop = p->stop, parts = p->parts;
+        nn_part *const part = p->part;
+        const void *const shared = p->shared;
+        const ptrdiff_t n = p->n;
+        seen = p->loops;
+        pthread_mutex_unlock(&p->lock);
+        if (stop) return NULL;
+        if (w->number >= parts) continue;
+        run_part(part, shared, n, w->number, parts);
+        if (__atomic_sub_fetch(&p->left, 1, __ATOMIC_ACQ_REL) == 0) {
+            pthread_mutex_lock(&p->lock); /* who gave the loop may be about to sleep */
+            pthread_cond_signal(&p->done);
+            pthread_mutex_unlock(&p->lock);
+        }
+    }
+}
+
+/* ---- the thread that gives a loop */
+static void wait_for_parts(nn_pool *p) {
+    for (int k = 0; k < SPINS; k++, pause_cpu())
+        if (__atomic_load_n(&p->left, __ATOMIC_ACQUIRE) == 0) return;
+    pthread_mutex_lock(&p->lock);
+    while (__atomic_load_n(&p->left, __ATOMIC_ACQUIRE) > 0) pthread_cond_wait(&p->done, &p->lock);
+    pthread_mutex_unlock(&p->lock);
+}
+static void share_out(nn_threads *t, ptrdiff_t n, ptrdiff_t grain, nn_part *part, const void *shared) {
+    nn_pool *p = (nn_pool *)(void *)t; /* its first member */
+    const int parts = n / grain < p->count ? (int)(n / grain) : p->count;
+    if (parts < 2 || pthread_mutex_trylock(&p->busy) != 0) {
+        part(shared, 0, n);
+        return;
+    }
+    pthread_mutex_lock(&p->lock);
+    p->part = part, p->shared = shared, p->n = n, p->parts = parts;
+    __atomic_store_n(&p->left, parts - 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&p->loops, p->loops + 1, __ATOMIC_RELEASE);
+    pthread_cond_broadcast(&p->begin);
+    pthread_mutex_unlock(&p->lock);
+    run_part(part, shared, n, 0, parts);
+    wait_for_parts(p);
+    pthread_mutex_unlock(&p->busy);
+}
+
+int nn_pool_start(nn_pool *p, int count) {
+    memset(p, 0, sizeof *p);
+    p->threads.run = share_out;
+    if (pthread_mutex_init(&p->lock, NULL) != 0 || pthread_mutex_init(&p->busy, NULL) != 0 ||
+        pthread_cond_init(&p->begin, NULL) != 0 || pthread_cond_init(&p->done, NULL) != 0)
+        return 0;
+    for (p->count = 1; p->count < count && p->count < NN_POOL_MOST; p->count++) {
+        struct nn_worker *w = &p->workers[p->count];
+        w->pool = p, w->number = p->count;
+        if (pthread_create(&w->thread, NULL, work_for_pool, w) != 0) break;
+    }
+    return p->count;
+}
+void nn_pool_stop(nn_pool *p) {
+    pthread_mutex_lock(&p->lock);
+    p->stop = 1;
+    pthread_cond_broadcast(&p->begin);
+    pthread_mutex_unlock(&p->lock);
+    for (int k = 1; k < p->count; k++) pthread_join(p->workers[k].thread, NULL);
+    pthread_mutex_destroy(&p->lock);
+    pthread_mutex_destroy(&p->busy);
+    pthread_cond_destroy(&p->begin);
+    pthread_cond_destroy(&p->done);
+}

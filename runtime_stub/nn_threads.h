@@ -1,0 +1,41 @@
+/* How the kernels of generated models use several threads: each of their loops whose iterations may run in any order is
+ * given to a `nn_threads`, which the caller owns and names in the configuration. nn_pool.h makes one of POSIX threads;
+ * who has other threads, or a second core, writes `run`:
+ *
+ *     static void on_both_cores(nn_threads *t, ptrdiff_t n, ptrdiff_t grain, nn_part *part, const void *shared) {
+ *         start_on_core_1(part, shared, n / 2, n);
+ *         part(shared, 0, n / 2);
+ *         wait_for_core_1();
+ *     }
+ *     static nn_threads both_cores = {on_both_cores};
+ *     config.threads = &both_cores;
+ *
+ * Results have the same bits however a loop is cut into parts, and whoever runs them. */
+#ifndef NN_THREADS_H
+#define NN_THREADS_H
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Iterations begin to end - 1 of a loop; shared: what they read and write. */
+typedef void nn_part(const void *shared, ptrdiff_t begin, ptrdiff_t end);
+
+typedef struct nn_threads nn_threads;
+struct nn_threads {
+    /* Calls `part` for iterations 0 to n - 1, each in one part, on any threads at once or one after another, and
+     * returns when all are done. A part of less than `grain` iterations is not worth a thread of its own. */
+    void (*run)(nn_threads *t, ptrdiff_t n, ptrdiff_t grain, nn_part *part, const void *shared);
+};
+
+/* t NULL: there is the caller's thread only. */
+static inline void nn_share(nn_threads *t, ptrdiff_t n, ptrdiff_t grain, nn_part *part, const void *shared) {
+    if (t && n / 2 >= grain) t->run(t, n, grain, part, shared);
+    else part(shared, 0, n);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
