@@ -34,7 +34,9 @@ static const struct micro_speed avx2_dots[] = {MADD, NO_MORE},
                                     {&micro_vmladava_s8, 2, 0.5}, {&micro_vmladava_u8, 2, 0.5}, SMLAD, NO_MORE};
 
 /* What all of them share; and the sizes of their caches. */
-#define CPU                   .partial_sum_byte = 1 / 64.0, .streams = 16, .line = 64, .panel_vectors = 8, .stack_cells = 4096
+#define CPU .partial_sum_byte = 1 / 64.0, .streams = 16, .line = 64, .panel_vectors = 8, .stack_cells = 4096
+/* Threads that wait look for work for a moment before they sleep (runtime_stub/nn_pool.c). */
+#define THREADS               .fork = 10000
 #define CACHES(first, second) .l1 = {first, 1 / 96.0}, .l2 = {second, 1 / 24.0}
 /* Without vectors the body of a loop is a tile, and code is dear on small machines. */
 #define SCALAR(registers, most) .scalar = {registers, 32}, .body = most
@@ -42,8 +44,8 @@ static const struct micro_speed avx2_dots[] = {MADD, NO_MORE},
  * on the core's other thread. */
 #define VECTOR(registers, bits) .scalar = {registers, 32}, .vector = {registers, bits}, .body = 48
 
-const struct machine machine_c99 = {CPU, CACHES(32 << 10, 256 << 10), SCALAR(16, 8), .name = "c99", .ops = separate};
-const struct machine machine_rv64 = {CPU, CACHES(32 << 10, 512 << 10), SCALAR(32, 16), .name = "rv64", .ops = fused};
+const struct machine machine_c99 = {CPU, THREADS, CACHES(32 << 10, 256 << 10), SCALAR(16, 8), .name = "c99", .ops = separate};
+const struct machine machine_rv64 = {CPU, THREADS, CACHES(32 << 10, 512 << 10), SCALAR(32, 16), .name = "rv64", .ops = fused};
 const struct machine machine_cortex_m4 = {CPU,
                                           CACHES(16 << 10, 0),
                                           SCALAR(32, 16),
@@ -58,11 +60,11 @@ const struct machine machine_cortex_m55 = {CPU,
                                            .ops = cortex_m,
                                            .micros = mve_dots,
                                            .whole_tile = 4};
-const struct machine machine_sse2 = {CPU, CACHES(32 << 10, 256 << 10), VECTOR(16, 128), .name = "sse2",
+const struct machine machine_sse2 = {CPU, THREADS, CACHES(32 << 10, 256 << 10), VECTOR(16, 128), .name = "sse2",
                                      .ops = separate};
-#define AVX2   CPU, CACHES(32 << 10, 512 << 10), VECTOR(16, 256), .ops = fused
-#define AVX512 CPU, CACHES(32 << 10, 1 << 20), VECTOR(32, 512), .ops = fused
-#define NEON   CPU, CACHES(32 << 10, 512 << 10), VECTOR(32, 128), .loads_ahead = true, .ops = fused
+#define AVX2   CPU, THREADS, CACHES(32 << 10, 512 << 10), VECTOR(16, 256), .ops = fused
+#define AVX512 CPU, THREADS, CACHES(32 << 10, 1 << 20), VECTOR(32, 512), .ops = fused
+#define NEON   CPU, THREADS, CACHES(32 << 10, 512 << 10), VECTOR(32, 128), .loads_ahead = true, .ops = fused
 const struct machine machine_avx2 = {AVX2, .name = "avx2", .micros = avx2_dots};
 const struct machine machine_avxvnni = {AVX2, .name = "avxvnni", .micros = avxvnni_dots};
 const struct machine machine_avx512 = {AVX512, .name = "avx512"};
