@@ -23,7 +23,7 @@ static const char *as_param(struct fe *f, struct sym_name *n, bool alone) {
 }
 static const char *as_arg(struct fe *f, struct sym_name *n, bool alone) {
     (void)alone;
-    return A("s->%s, ", n->name);
+    return n == f->fault ? "&fault, " : A("s->%s, ", n->name);
 }
 static const char *as_value(struct fe *f, struct sym_name *n, bool alone) {
     (void)alone;
@@ -55,6 +55,7 @@ void c_print_parallel(struct fe *f, struct stmt *s) {
     const char *name = names_add(&f->u->globals, A("%s_%s", f->fname, loop));
     const char *part = names_add(&f->u->globals, A("%s_part", name));
     struct name_list from = {0};
+    bool faults = stmt_may_fault(s); /* each part has a flag of its own */
     int mark = names_mark(&f->names);
     const char *begin = names_add(&f->names, "begin"), *end = names_add(&f->names, "end");
     const char *body = loop_text(f, s, &from, begin, end);
@@ -64,8 +65,9 @@ void c_print_parallel(struct fe *f, struct stmt *s) {
                 body);
     text_printf(f->outlined,
                 "static void %s(const void *shared, ptrdiff_t begin, ptrdiff_t end) {\n    const struct %s *s = (const "
-                "struct %s *)shared;\n    %s(%sbegin, end);\n}\n\n",
-                part, name, name, name, each_captured(f, &from, as_arg));
+                "struct %s *)shared;\n%s    %s(%sbegin, end);\n%s}\n\n",
+                part, name, name, faults ? "    int fault = 0;\n" : "", name, each_captured(f, &from, as_arg),
+                faults ? "    if (fault) nn_note_fault(s->fault);\n" : "");
     const char *values = each_captured(f, &from, as_value), *shared = names_add(&f->names, A("%s_shared", loop));
     PUT("const struct %s %s = {%.*s};", name, shared, (int)strlen(values) - 2, values);
     PUT("nn_share(%s, %s, %lld, %s, &%s);", c_ref(f, f->pool), extent,

@@ -35,6 +35,15 @@ static inline void nn_share(nn_threads *t, ptrdiff_t n, ptrdiff_t grain, nn_part
     else part(shared, 0, n);
 }
 
+/* For the parts: notes a fault, as others may at the same time. */
+static inline void nn_note_fault(int *fault) {
+#if defined __GNUC__
+    __atomic_store_n(fault, 1, __ATOMIC_RELAXED);
+#else
+    *fault = 1;
+#endif
+}
+
 #ifdef __cplusplus
 }
 #endif

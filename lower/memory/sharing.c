@@ -1,5 +1,5 @@
 /* See sharing.h. Each thread has registers and a stack of its own, but there is one scratch memory, which the caller
- * gave, and one fault flag. */
+ * gave. */
 #include "lower/memory/sharing.h"
 #include "lower/memory/local_memory.h"
 
@@ -26,7 +26,6 @@ static bool shares(void *env, struct stmt *s) {
 }
 const char *iterations_share(struct ctx *c, const struct proc *p, struct stmt *loop) {
     struct sharing q = {c, NULL};
-    if (stmt_may_fault(loop)) return "its iterations share the fault flag";
     walk(&loop->u.loop.body, shares, &q);
     for (int k = 0; k < p->bufs.n && !q.what; k++) {
         const struct buf *b = p->bufs.v[k];
