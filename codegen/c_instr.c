@@ -5,7 +5,7 @@
 #include <string.h>
 
 const struct instr_row *emit_instr(const struct emit_options *o, const char *name) {
-    return printed_instr(&(struct printing){o->target, o->c99_strict}, name);
+    return printed_instr(&(struct printing){.target = o->target, .c99_strict = o->c99_strict}, name);
 }
 /* Cells of a hole that lie side by side: those that the body's loops walk. */
 int c_instr_lanes(const struct stmt *s, const char *hole) {

@@ -23,7 +23,8 @@ static const char *as_param(struct fe *f, struct sym_name *n, bool alone) {
 }
 static const char *as_arg(struct fe *f, struct sym_name *n, bool alone) {
     (void)alone;
-    return n == f->fault ? "&fault, " : A("s->%s, ", n->name);
+    if (n == f->fault) return "&fault, ";
+    return n == f->ws ? A("(unsigned char *)s->%s + k * s->nn.bytes, ", n->name) : A("s->%s, ", n->name);
 }
 static const char *as_value(struct fe *f, struct sym_name *n, bool alone) {
     (void)alone;
@@ -49,28 +50,46 @@ static const char *loop_text(struct fe *f, struct stmt *s, struct name_list *fro
     text_free(&body);
     return text;
 }
+/* Runs part of the loop: iterations, or slices of them that have scratch memory of their own. */
+static void print_part(struct fe *f, const struct stmt *loop, const char *part, const char *name,
+                       const struct name_list *from) {
+    bool faults = stmt_may_fault((struct stmt *)loop); /* each part has a flag of its own */
+    const char *args = each_captured(f, from, as_arg);
+    text_printf(f->outlined,
+                "static void %s(const void *shared, ptrdiff_t begin, ptrdiff_t end) {\n"
+                "    const struct %s *s = (const struct %s *)shared;\n%s",
+                part, name, name, faults ? "    int fault = 0;\n" : "");
+    if (loop->u.loop.slices)
+        text_printf(f->outlined,
+                    "    for (ptrdiff_t k = begin; k < end; k++)\n"
+                    "        %s(%snn_slice_begin(&s->nn, k), nn_slice_begin(&s->nn, k + 1));\n",
+                    name, args);
+    else text_printf(f->outlined, "    %s(%sbegin, end);\n", name, args);
+    text_printf(f->outlined, "%s}\n\n", faults ? "    if (fault) nn_note_fault(s->fault);\n" : "");
+}
 void c_print_parallel(struct fe *f, struct stmt *s) {
-    const struct var *v = s->u.loop.var;
-    const char *dot = strrchr(v->name, '.'), *loop = dot ? dot + 1 : v->name, *extent = c_text(f, v->extent, true);
+    const char *dot = strrchr(s->u.loop.var->name, '.'), *loop = dot ? dot + 1 : s->u.loop.var->name;
     const char *name = names_add(&f->u->globals, A("%s_%s", f->fname, loop));
     const char *part = names_add(&f->u->globals, A("%s_part", name));
+    const char *n = c_text(f, s->u.loop.var->extent, true), *sliced = s->u.loop.slices ? "    nn_sliced nn;\n" : "";
+    long long grain = s->u.loop.grain ? s->u.loop.grain : 1;
     struct name_list from = {0};
-    bool faults = stmt_may_fault(s); /* each part has a flag of its own */
     int mark = names_mark(&f->names);
     const char *begin = names_add(&f->names, "begin"), *end = names_add(&f->names, "end");
     const char *body = loop_text(f, s, &from, begin, end);
     names_leave(&f->names, mark);
-    text_printf(f->outlined, "struct %s {\n%s};\nstatic void %s(%s%s %s, %s %s) {\n%s}\n", name,
-                each_captured(f, &from, as_member), name, each_captured(f, &from, as_param), f->idx, begin, f->idx, end,
-                body);
-    text_printf(f->outlined,
-                "static void %s(const void *shared, ptrdiff_t begin, ptrdiff_t end) {\n    const struct %s *s = (const "
-                "struct %s *)shared;\n%s    %s(%sbegin, end);\n%s}\n\n",
-                part, name, name, faults ? "    int fault = 0;\n" : "", name, each_captured(f, &from, as_arg),
-                faults ? "    if (fault) nn_note_fault(s->fault);\n" : "");
+    text_printf(f->outlined, "struct %s {\n%s%s};\nstatic void %s(%s%s %s, %s %s) {\n%s}\n", name,
+                each_captured(f, &from, as_member), sliced, name, each_captured(f, &from, as_param), f->idx, begin,
+                f->idx, end, body);
+    print_part(f, s, part, name, &from);
     const char *values = each_captured(f, &from, as_value), *shared = names_add(&f->names, A("%s_shared", loop));
-    PUT("const struct %s %s = {%.*s};", name, shared, (int)strlen(values) - 2, values);
-    PUT("nn_share(%s, %s, %lld, %s, &%s);", c_ref(f, f->pool), extent,
-        (long long)(s->u.loop.grain ? s->u.loop.grain : 1), part, shared);
+    values = A("%.*s", (int)strlen(values) - 2, values);
+    if (s->u.loop.slices) {
+        const char *bytes = c_text(f, block_scratch(f->c, f->p, &s->u.loop.body), true);
+        values = A("%s, nn_slice(%s, %lld, %lld, %s)", values, n, grain, (long long)s->u.loop.slices, bytes);
+        n = A("%s.nn.slices", shared), grain = 1;
+    }
+    PUT("const struct %s %s = {%s};", name, shared, values);
+    PUT("nn_share(%s, %s, %lld, %s, &%s);", c_ref(f, f->pool), n, grain, part, shared);
     f->u->threads = true;
 }

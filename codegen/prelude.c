@@ -17,7 +17,9 @@ struct emit_uses *emit_uses_new(struct ctx *c) {
     return u;
 }
 
-int emit_lanes(const struct emit_options *o) { return printed_lanes(&(struct printing){o->target, o->c99_strict}); }
+int emit_lanes(const struct emit_options *o) {
+    return printed_lanes(&(struct printing){.target = o->target, .c99_strict = o->c99_strict});
+}
 bool emit_scalar(const struct emit_options *o) { return emit_lanes(o) < 2; }
 bool emit_gnu(const struct emit_options *o) { return !o->c99_strict && o->target->emit == EMIT_C_VECTOR; }
 

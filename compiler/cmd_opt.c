@@ -48,7 +48,7 @@ static void print_c(struct ctx *c, const struct options *o, struct module *m, st
     if (!project.target) return;
     for (int k = 0; k < m->procs.n; k++)
         if (!proc_verify_final(m, m->procs.v[k], "the steps")) return;
-    if (!run_change_passes(m, &(struct printing){.target = project.target}, true)) return;
+    if (!run_change_passes(m, &(struct printing){.target = project.target, .threads = o->threads}, true)) return;
     struct emit_options emit = kernel_options(c, name, &project);
     kernel_files(m, name, &emit, add_file, out);
 }
@@ -64,7 +64,7 @@ static bool run_loop_passes(struct ctx *c, struct module *m, const struct option
                  diag_quote(&c->arena, internn(c->names, names, n)));
             return false;
         }
-        p->change(m, &(struct printing){.target = t});
+        p->change(m, &(struct printing){.target = t, .threads = o->threads});
         if (!loop_verify(m, p->name)) return false;
         names += n + (names[n] == ',');
     }

@@ -152,14 +152,15 @@ bool run_pass(struct compilation *u, const struct pass_row *p) {
     double t0 = seconds();
     progress("%s: %s", p->name, p->doc);
     if (u->g) trace_pass(u->g, p->name);
-    if (p->change) p->change(u->m, &(struct printing){u->o->target, u->o->c99_strict});
+    if (p->change) p->change(u->m, &(struct printing){u->o->target, u->o->c99_strict, u->o->threads});
     bool ok = (p->change || p->run(u)) && !u->c->diags.errors; /* a warning may be one */
     progress_end();
     if (ok && u->o->time_passes) fprintf(stderr, "%-14s %9.3f ms\n", p->name, (seconds() - t0) * 1e3);
     return ok && verify(u, p);
 }
 bool run_change_passes(struct module *m, const struct printing *o, bool verify_each) {
-    struct compile_options options = {.target = o->target, .c99_strict = o->c99_strict, .verify_each = verify_each};
+    struct compile_options options = {
+        .target = o->target, .c99_strict = o->c99_strict, .threads = o->threads, .verify_each = verify_each};
     struct compilation u = {.c = m->ctx, .o = &options, .m = m};
     for (const struct pass_row *p = pass_rows; p->name; p++)
         if (p->change && !run_pass(&u, p)) return false;

@@ -181,7 +181,7 @@ static int64_t plan_reference(void *env, const struct sym *y) {
     return v < y->lo ? y->lo : v > y->hi ? y->hi : v;
 }
 bool session_finish(struct session *s) {
-    const struct printing printing = {s->compile.target, s->compile.c99_strict};
+    const struct printing printing = {s->compile.target, s->compile.c99_strict, s->compile.threads};
     return s->u.complete = s->u.plan && plan_verify(s->u.m, s->u.plan) &&
                            run_change_passes(s->u.m, &printing, s->compile.verify_each);
 }

@@ -35,9 +35,11 @@ static const char *kernel_text(struct ctx *c, struct proc *p, const struct param
     text_free(&t);
     return r;
 }
-/* Scratch that is left in the arena becomes a parameter: the entry's plan places it with everything else. */
+/* Scratch that is left in the arena becomes a parameter: the entry's plan places it with everything else. In a parallel
+ * loop there are several, one for each thread. */
 static bool find_scratch(void *env, struct stmt *s) {
     const char **base = env;
+    if (s->kind == S_FOR && s->u.loop.kind == LK_PARALLEL) return false;
     if (s->kind == S_ALLOC && s->u.alloc.buf->scope == SC_ARENA && !s->u.alloc.buf->fill) *base = s->u.alloc.buf->base;
     return !*base;
 }

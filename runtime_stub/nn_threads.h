@@ -35,6 +35,21 @@ static inline void nn_share(nn_threads *t, ptrdiff_t n, ptrdiff_t grain, nn_part
     else part(shared, 0, n);
 }
 
+/* A loop of n iterations that is cut into slices, each with so many bytes of scratch memory of its own. */
+typedef struct {
+    ptrdiff_t n, slices, bytes;
+} nn_sliced;
+/* Slices of at least `grain` iterations, so many at most. */
+static inline nn_sliced nn_slice(ptrdiff_t n, ptrdiff_t grain, ptrdiff_t most, ptrdiff_t bytes) {
+    nn_sliced s = {n, n / grain < most ? n / grain : most, bytes};
+    if (s.slices < 1) s.slices = 1;
+    return s;
+}
+/* The first iteration of slice k. */
+static inline ptrdiff_t nn_slice_begin(const nn_sliced *s, ptrdiff_t k) {
+    const ptrdiff_t more = s->n % s->slices;
+    return s->n / s->slices * k + (k < more ? k : more);
+}
 /* For the parts: notes a fault, as others may at the same time. */
 static inline void nn_note_fault(int *fault) {
 #if defined __GNUC__

@@ -77,6 +77,7 @@ struct stmt {
             bool outline, piped;
             bool independent, assumed; /* iterations may run in any order; said, not proved */
             int64_t grain;             /* parallel: iterations that are worth a thread of their own; 0: one */
+            int64_t slices;            /* parallel: that have scratch of their own; 0: iterations have none */
             struct block body;
         } loop; /* name and extent: var's */
         struct {

@@ -68,6 +68,7 @@ static struct stmt *parse_for(struct parser *p) {
     if (!parse_axis(p, &v, loop_name(p, shown)) || !parse_kind(p, &kind)) return NULL;
     struct stmt *s = s_for(p->c, v, kind);
     if (accept_word(p, "grain") && !parse_int64(p, &s->u.loop.grain)) return NULL;
+    if (accept_word(p, "slices") && !parse_int64(p, &s->u.loop.slices)) return NULL;
     s->u.loop.outline = accept_word(p, "outline");
     s->u.loop.piped = accept_word(p, "piped");
     s->u.loop.independent = accept_word(p, "independent");

@@ -211,6 +211,7 @@ static void print_for(struct printer *p, const struct stmt *s) {
     text_free(&ext);
     if (s->u.loop.kind != LK_SERIAL) text_printf(t, " %s", loop_kind_name(s->u.loop.kind));
     if (s->u.loop.grain) text_printf(t, " grain %lld", (long long)s->u.loop.grain);
+    if (s->u.loop.slices) text_printf(t, " slices %lld", (long long)s->u.loop.slices);
     if (s->u.loop.outline) text_add(t, " outline");
     if (s->u.loop.piped) text_add(t, " piped");
     if (s->u.loop.independent) text_add(t, s->u.loop.assumed ? " independent assumed" : " independent");

@@ -34,7 +34,7 @@ static void add_rest(uint64_t *h, const struct stmt *s) {
     switch (s->kind) {
     case S_FOR:
         add(h, s->u.loop.kind), add(h, s->u.loop.piped);
-        add(h, (uint64_t)s->u.loop.grain);
+        add(h, (uint64_t)s->u.loop.grain), add(h, (uint64_t)s->u.loop.slices);
         add(h, s->u.loop.independent), add(h, s->u.loop.assumed);
         break;
     case S_STORE: add(h, s->u.store.op); break;

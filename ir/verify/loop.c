@@ -247,8 +247,9 @@ static void verify_for(struct verifier *v, struct stmt *s) {
     int64_t n;
     if ((kind == LK_UNROLL || kind == LK_VECTOR) && !x_is_int(x->extent, &n))
         refuse(v, "%s needs a constant extent, not %s", loop_kind_name(kind), show(v, x->extent));
-    if (s->u.loop.grain < 0 || (s->u.loop.grain && kind != LK_PARALLEL))
-        refuse(v, "a grain of %lld iterations in a %s loop", (long long)s->u.loop.grain, loop_kind_name(kind));
+    if (s->u.loop.grain < 0 || s->u.loop.slices < 0 || ((s->u.loop.grain || s->u.loop.slices) && kind != LK_PARALLEL))
+        refuse(v, "grain %lld, slices %lld of a %s loop", (long long)s->u.loop.grain, (long long)s->u.loop.slices,
+               loop_kind_name(kind));
     define_var(v, x);
     PUSH(&v->c->arena, &v->loops, s);
     v->never += x_is(x->extent, 0);

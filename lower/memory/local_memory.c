@@ -36,7 +36,7 @@ bool block_allocs(struct block *b, const struct buf *buf) {
     return false;
 }
 bool proc_allocs(const struct proc *p, const struct buf *b) { return block_allocs((struct block *)&p->body, b); }
-static expr block_scratch(struct ctx *c, const struct proc *p, struct block *b) {
+expr block_scratch(struct ctx *c, const struct proc *p, struct block *b) {
     expr here = x_int(c, 0), most = x_int(c, 0);
     for (struct stmt *s = b->first; s; s = s->next) {
         struct block *in[2];
@@ -46,6 +46,7 @@ static expr block_scratch(struct ctx *c, const struct proc *p, struct block *b) 
             here = x_add(c, here, scratch_round(c, local_bytes(c, s->u.alloc.buf)));
         if (s->kind == S_CALL) inside = scratch_bytes(c, s->u.call.callee);
         for (int k = stmt_blocks(s, in); k-- > 0;) inside = x_max(c, inside, block_scratch(c, p, in[k]));
+        if (s->kind == S_FOR && s->u.loop.slices) inside = x_muli(c, inside, s->u.loop.slices);
         most = x_max(c, most, x_add(c, here, inside));
     }
     return most;

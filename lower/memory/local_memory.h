@@ -13,4 +13,6 @@ bool proc_allocs(const struct proc *p, const struct buf *b);
 expr scratch_round(struct ctx *c, expr bytes); /* to what scratch is aligned to */
 /* Bytes of scratch that p needs of its caller (alignment 64), an index expression over its symbols. */
 expr scratch_bytes(struct ctx *c, const struct proc *p);
+/* The part of it that a block needs for what is allocated there and below; of a parallel loop each slice does. */
+expr block_scratch(struct ctx *c, const struct proc *p, struct block *b);
 #endif

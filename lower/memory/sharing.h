@@ -6,5 +6,5 @@
 
 /* Why the iterations of a loop of p cannot be run by several threads, though none reads what another stores; NULL: they
  * can. */
-const char *iterations_share(struct ctx *c, const struct proc *p, struct stmt *loop);
+const char *iterations_share(const struct proc *p, struct stmt *loop);
 #endif

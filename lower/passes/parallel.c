@@ -1,14 +1,17 @@
 /* Pass `parallel`: a loop stays parallel if threads can run its iterations in C, too (lower/memory/sharing.h), and no
- * loop around it is parallel: a thread does not share out its part again. Others become serial. See passes.h. */
+ * loop around it is parallel: a thread does not share out its part again. Others become serial. Where
+ * iterations need scratch memory, the loop is cut into slices with their own, one for each thread that the program is
+ * made for. See passes.h. */
+#include "lower/memory/local_memory.h"
 #include "lower/memory/sharing.h"
 #include "lower/passes/passes.h"
 
 struct parallel {
     struct ctx *c;
     const struct proc *p;
-    bool never;
+    int threads;
 };
-static void make_serial(struct stmt *s) { s->u.loop.kind = LK_SERIAL, s->u.loop.grain = 0; }
+static void make_serial(struct stmt *s) { s->u.loop.kind = LK_SERIAL, s->u.loop.grain = s->u.loop.slices = 0; }
 static bool is_inside(void *env, struct stmt *s) {
     (void)env;
     if (s->kind == S_FOR && s->u.loop.kind == LK_PARALLEL) make_serial(s);
@@ -17,14 +20,20 @@ static bool is_inside(void *env, struct stmt *s) {
 static bool in_stmt(void *env, struct stmt *s) {
     struct parallel *q = env;
     if (s->kind != S_FOR || s->u.loop.kind != LK_PARALLEL) return true;
-    if (q->never || iterations_share(q->c, q->p, s)) make_serial(s);
-    else walk(&s->u.loop.body, is_inside, NULL);
-    return true;
+    bool scratch = !x_is(block_scratch(q->c, q->p, &s->u.loop.body), 0);
+    if (!q->threads || (scratch && q->threads == 1) || iterations_share(q->p, s)) {
+        make_serial(s);
+        return true;
+    }
+    if (scratch) s->u.loop.slices = q->threads;
+    walk(&s->u.loop.body, is_inside, NULL);
+    return false;
 }
 void pass_parallel(struct module *m, const struct printing *o) {
+    int threads = o->target->emit == EMIT_CUDA ? 0 : o->threads > 1 ? o->threads : 1;
     for (int k = 0; k < m->procs.n; k++) {
         struct proc *p = m->procs.v[k];
-        struct parallel q = {m->ctx, p, o->target->emit == EMIT_CUDA};
+        struct parallel q = {m->ctx, p, threads};
         walk(&p->body, in_stmt, &q);
     }
 }

@@ -11,6 +11,7 @@
 struct printing {
     const struct target *target;
     bool c99_strict; /* scalar C99 without any extension, whatever the target offers */
+    int threads;     /* that parallel loops get scratch memory for; 0: 1 */
 };
 int printed_lanes(const struct printing *o); /* f32 lanes of vectors that can be printed; 1: none */
 /* An instruction's row when the target has it and C may be more than strict; else NULL. */

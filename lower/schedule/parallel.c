@@ -121,7 +121,7 @@ static void print_share(struct sharing *q, const struct share *t, const char *wh
                     q->threads);
 }
 static bool can_share(struct sharing *q, const struct share *t) {
-    const char *why = iterations_share(q->c, q->p, t->innermost);
+    const char *why = iterations_share(q->p, t->innermost);
     if (!why) why = steps_refused(q->c, clone_proc(q->c, q->p, q->p->name), steps_for(q, t));
     if (why) print_share(q, t, why);
     return !why;

@@ -19,7 +19,7 @@ static bool passes(struct compilation *u) {
     for (const struct pass_row *p = pass_rows; p->name; p++) {
         if (p->level == LEVEL_MODEL) continue;
         if (!p->change && !p->run(u)) return false;
-        if (p->change) p->change(u->m, &(struct printing){u->o->target, false});
+        if (p->change) p->change(u->m, &(struct printing){.target = u->o->target});
         if (!(p->level == LEVEL_LOOP ? loop_verify(u->m, p->name) : graph_verify(u->g, p->name))) abort();
     }
     return true;

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (const struct pass_row *p = pass_rows; ok && p->name; p++) {
         if (p->level == LEVEL_MODEL) continue;
         ok = p->change || p->run(&u);
-        if (ok && p->change) p->change(u.m, &(struct printing){o.target, false});
+        if (ok && p->change) p->change(u.m, &(struct printing){.target = o.target});
         if (ok && !(p->level == LEVEL_LOOP ? loop_verify(u.m, p->name) : graph_verify(u.g, p->name))) abort();
     }
     if (!ok && !c->diags.errors) abort();

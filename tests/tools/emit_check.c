@@ -517,7 +517,10 @@ bool emit_check(struct module *m, struct proc *const *procs, int n, const struct
     for (int j = 0; ok && j < n; j++)
         if (procs[j]->params.n > MOST_PARAMS || procs[j]->syms.n > MOST_SYMS)
             ok = false, snprintf(why, cap, "%s: too many parameters", procs[j]->name);
-    struct module *all = ok ? printable(m, procs, n, &(struct printing){k->target, k->strict}, !k->loose) : NULL;
+    struct module *all =
+        ok ? printable(m, procs, n, &(struct printing){.target = k->target, .c99_strict = k->strict, .threads = 3},
+                       !k->loose)
+           : NULL;
     if (ok && !all) ok = false, snprintf(why, cap, "the passes leave what is not legal");
     struct proc **printed = calloc((size_t)n + 1, sizeof *printed);
     for (int j = 0; ok && j < n; j++) printed[j] = proc_called(all, procs[j]->name);

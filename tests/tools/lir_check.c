@@ -159,7 +159,8 @@ int main(int argc, char **argv) {
     if (ok && print) {
         struct emit_options o = {.target = k.target, .c99_strict = k.strict, .uses = emit_uses_new(c)};
         struct text body = {0};
-        struct module *all = printable(m, procs, count, &(struct printing){k.target, k.strict}, !loose);
+        struct module *all = printable(
+            m, procs, count, &(struct printing){.target = k.target, .c99_strict = k.strict, .threads = 3}, !loose);
         for (int i = 0; all && i < all->procs.n; i++) {
             text_char(&body, '\n');
             emit_proc(&body, c, all->procs.v[i], &o);

@@ -25,7 +25,8 @@ static const char *print_with(const char *source, const char *target, bool stric
     if (steps) cr_assert(steps_apply(c, p, steps));
     struct emit_options o = {.target = target_by_name(target), .c99_strict = strict, .uses = emit_uses_new(c)};
     struct text body = {0};
-    struct module *all = printable(m, &p, 1, &(struct printing){o.target, strict}, loop_verify(m, NULL));
+    struct module *all =
+        printable(m, &p, 1, &(struct printing){.target = o.target, .c99_strict = strict}, loop_verify(m, NULL));
     if (!all) diag_print(&c->diags, &t, false);
     cr_assert(all, "%s", t.s);
     for (int k = 0; k < all->procs.n; k++) emit_proc(&body, c, all->procs.v[k], &o);

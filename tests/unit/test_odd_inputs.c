@@ -106,7 +106,7 @@ static void compile(void) {
     for (const struct pass_row *p = pass_rows; ok && p->name; p++) {
         if (p->level == LEVEL_MODEL) continue;
         ok = p->change || p->run(&u);
-        if (ok && p->change) p->change(u.m, &(struct printing){o.target, false});
+        if (ok && p->change) p->change(u.m, &(struct printing){.target = o.target});
         if (ok)
             cr_assert(p->level == LEVEL_LOOP ? loop_verify(u.m, p->name) : graph_verify(u.g, p->name), "%s", model.s);
     }
