@@ -174,12 +174,13 @@ static int load_reg(struct comp *c, expr e) {
     expr fill = e->arg[n];
     bool simple = fill->op == X_CONST;
     if (simple) move(c, e->type, dst, expr_reg(c, fill));
-    int jumps[64], nj = 0;
-    for (int d = 0; d < n; d++)
-        if (tests >> d & 1)
-            jumps[nj++] = emit(c, (struct ins){.op = V_JOUT, .a = expr_reg(c, e->arg[d]), .b = dim_reg(c, slot, d)});
-    int mark = memo_mark(c);
-    c->cond++;
+    /* What the first test may jump over is not known after the load. */
+    int jumps[64], nj = 0, mark = 0;
+    for (int d = 0; d < n; d++) {
+        if (!(tests >> d & 1)) continue;
+        jumps[nj] = emit(c, (struct ins){.op = V_JOUT, .a = expr_reg(c, e->arg[d]), .b = dim_reg(c, slot, d)});
+        if (!nj++) mark = memo_mark(c), c->cond++;
+    }
     emit_load(c, access_to(c, slot, e->arg, n, ~(uint64_t)0), dst);
     memo_release(c, mark);
     int end = simple ? -1 : emit(c, (struct ins){.op = V_JMP});
