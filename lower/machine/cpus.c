@@ -36,7 +36,7 @@ static const struct micro_speed avx2_dots[] = {MADD, NO_MORE},
 /* What all of them share; and the sizes of their caches. */
 #define CPU .partial_sum_byte = 1 / 64.0, .streams = 16, .line = 64, .panel_vectors = 8, .stack_cells = 4096
 /* Threads that wait look for work for a moment before they sleep (runtime_stub/nn_pool.c). */
-#define THREADS               .fork = 10000
+#define THREADS               .fork = 10000, .division = 20
 #define CACHES(first, second) .l1 = {first, 1 / 96.0}, .l2 = {second, 1 / 24.0}
 /* Without vectors the body of a loop is a tile, and code is dear on small machines. */
 #define SCALAR(registers, most) .scalar = {registers, 32}, .body = most

@@ -152,7 +152,7 @@ static int shares_of(struct sharing *q, struct stmt *s, struct share out[DEEPEST
         t.innermost = s;
         double typical = extent_of(q, s), known = extent_with(q, s, 1);
         all *= typical, least *= known > 1 ? known : 1, open += known < typical;
-        t.iteration = work(q, &s->u.loop.body) + 1;
+        t.iteration = work(q, &s->u.loop.body) + 1 + (t.n - 1) * q->m->division;
         t.cycles = q->m->fork + turns(q, all, least, open) * t.iteration;
         for (; at > 0 && t.cycles < WORTH * out[at - 1].cycles; at--) out[at] = out[at - 1];
         out[at] = t;
