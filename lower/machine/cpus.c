@@ -44,8 +44,10 @@ static const struct micro_speed avx2_dots[] = {MADD, NO_MORE},
  * on the core's other thread. */
 #define VECTOR(registers, bits) .scalar = {registers, 32}, .vector = {registers, bits}, .body = 48
 
-const struct machine machine_c99 = {CPU, THREADS, CACHES(32 << 10, 256 << 10), SCALAR(16, 8), .name = "c99", .ops = separate};
-const struct machine machine_rv64 = {CPU, THREADS, CACHES(32 << 10, 512 << 10), SCALAR(32, 16), .name = "rv64", .ops = fused};
+const struct machine machine_c99 = {CPU,           THREADS,       CACHES(32 << 10, 256 << 10),
+                                    SCALAR(16, 8), .name = "c99", .ops = separate};
+const struct machine machine_rv64 = {CPU,         THREADS, CACHES(32 << 10, 512 << 10), SCALAR(32, 16), .name = "rv64",
+                                     .ops = fused};
 const struct machine machine_cortex_m4 = {CPU,
                                           CACHES(16 << 10, 0),
                                           SCALAR(32, 16),
@@ -60,8 +62,8 @@ const struct machine machine_cortex_m55 = {CPU,
                                            .ops = cortex_m,
                                            .micros = mve_dots,
                                            .whole_tile = 4};
-const struct machine machine_sse2 = {CPU, THREADS, CACHES(32 << 10, 256 << 10), VECTOR(16, 128), .name = "sse2",
-                                     .ops = separate};
+const struct machine machine_sse2 = {
+    CPU, THREADS, CACHES(32 << 10, 256 << 10), VECTOR(16, 128), .name = "sse2", .ops = separate};
 #define AVX2   CPU, THREADS, CACHES(32 << 10, 512 << 10), VECTOR(16, 256), .ops = fused
 #define AVX512 CPU, THREADS, CACHES(32 << 10, 1 << 20), VECTOR(32, 512), .ops = fused
 #define NEON   CPU, THREADS, CACHES(32 << 10, 512 << 10), VECTOR(32, 128), .loads_ahead = true, .ops = fused

@@ -58,7 +58,8 @@ static const char *const fine[] = {
     "proc p(y: f32[M] out) [M]\n  for o<M%9//8%2\n    for i<8\n      y[M//9*9+o*8+i] = 0.0\n"
     "  for o<M%9//4%2\n    for i<4\n      y[M//9*9+M%9-M%9%8+o*4+i] = 0.0\n",
     /* parallel loops */
-    "proc p(y: f32[16,8] out)\n  for t<32 gpu.thread.x\n    for m<2\n      for n<2\n        y[m*8+t//4,t%4*2+n] = 0.0\n",
+    "proc p(y: f32[16,8] out)\n  for t<32 gpu.thread.x\n    for m<2\n      for n<2\n        y[m*8+t//4,t%4*2+n] = "
+    "0.0\n",
     "proc p(y: f32[64] out)\n  for i<16 parallel\n    for j<4\n      y[i*4+j] = 0.0\n",
     "proc p(y: f32[N*M] out) [N, M]\n  for i<N parallel\n    for j<M\n      y[i*M+j] = 0.0\n",
     "proc p(y: f32[4,16] out)\n  for f<64 parallel\n    y[f//16,f%16] = 0.0\n",
