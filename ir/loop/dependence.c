@@ -149,11 +149,25 @@ static bool solve(struct meeting *m, struct equation *q) {
     q->done = true;
     return progress;
 }
+/* Is e//n the same in both iterations? Also when it is known as f//(n*m), where e is f//m. */
+static bool quotient_known(struct meeting *m, expr e, expr n) {
+    struct ctx *c = m->q->c;
+    int64_t by, most;
+    if (known(m, x_div(c, e, n))) return true;
+    if (!x_is_int(n, &by)) return false;
+    for (int k = 0; k < m->equal.n; k++) {
+        expr q = m->equal.v[k];
+        if (q->op == X_DIV && x_is_int(q->arg[1], &most) && most % by == 0 &&
+            x_div(c, x_divi(c, q->arg[0], most / by), n) == x_div(c, e, n))
+            return true;
+    }
+    return false;
+}
 /* e % c and e // c equal: e equal. */
 static bool rejoin(struct meeting *m) {
     for (int k = 0; k < m->equal.n; k++) {
         expr e = m->equal.v[k];
-        if (e->op != X_MOD || known(m, e->arg[0]) || !known(m, x_div(m->q->c, e->arg[0], e->arg[1]))) continue;
+        if (e->op != X_MOD || known(m, e->arg[0]) || !quotient_known(m, e->arg[0], e->arg[1])) continue;
         bool seen = false;
         for (int q = 0; q < m->eqs.n; q++) seen |= m->eqs.v[q].a == e->arg[0] && m->eqs.v[q].b == e->arg[0];
         if (seen) continue;
@@ -294,6 +308,8 @@ bool cells_apart(struct iterations *q, const struct var *v, const struct buf *bu
             if (by && kept_apart(q, v, x_add(c, x_muli(c, a[i], by), a[j]), x_add(c, x_muli(c, b[i], by), b[j])))
                 return true;
         }
+    struct meet m = cells_meet(q, a, b, n);
+    if (m.never || has_var(&m.fixed, v)) return true;
     if (n != buf->nd) return false;
     for (int i = 0; i < n; i++)
         for (int j = i + 1; j < n; j++)

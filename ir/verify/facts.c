@@ -150,14 +150,36 @@ bool facts_prove_le(struct facts *f, expr a, expr b) {
     if (never(f)) return true;
     return goal->op != X_POISON && prove_arms(f, goal, 4);
 }
-/* 0 <= e < b*c gives e//c < b, for any c that is not negative: it cannot be 0 then. */
-static bool by_division(struct facts *f, expr a, expr b, int depth) {
+/* e <= k*quotient + rest: the quotient in the sum e that counts most, and the largest value of all that stands beside
+ * it. */
+static bool one_quotient(struct facts *f, expr e, expr *quotient, int64_t *k, int64_t *rest) {
+    const expr *t;
+    const int64_t *co;
     int64_t lo, hi;
-    if (a->op != X_DIV || a->type != IDX || !depth) return false;
-    x_bounds(f->c, a->arg[1], &lo, &hi);
-    expr most = x_mul(f->c, b, a->arg[1]);
-    if (lo < 0 || most->op == X_POISON || !facts_prove_le(f, x_int(f->c, 0), a->arg[0])) return false;
-    return facts_prove_le(f, x_addi(f->c, a->arg[0], 1), most) || by_division(f, a->arg[0], most, depth - 1);
+    int n = x_terms(f->c, e, rest, &t, &co), at = -1;
+    for (int i = 0; i < n; i++)
+        if (t[i]->op == X_DIV && co[i] > 0 && (at < 0 || co[i] > co[at])) at = i;
+    if (e->type != IDX || at < 0) return false;
+    for (int i = 0; i < n; i++) {
+        if (i == at) continue;
+        x_bounds(f->c, t[i], &lo, &hi);
+        if ((co[i] > 0 ? hi : lo) == (co[i] > 0 ? POS_INF : NEG_INF)) return false;
+        *rest = sat_add(*rest, sat_mul(co[i], co[i] > 0 ? hi : lo));
+    }
+    *quotient = t[at], *k = co[at];
+    return *rest > NEG_INF && *rest < POS_INF;
+}
+/* 0 <= e < b*c gives e//c < b, for any c that is not negative: it cannot be 0 then. k*(e//c) + rest < b is e//c <
+ * (b - rest + k - 1)//k. */
+static bool by_division(struct facts *f, expr a, expr b, int depth) {
+    int64_t lo, hi, k, rest;
+    expr q;
+    if (!depth || !one_quotient(f, a, &q, &k, &rest)) return false;
+    b = x_divi(f->c, x_addi(f->c, b, k - 1 - rest), k);
+    x_bounds(f->c, q->arg[1], &lo, &hi);
+    expr most = x_mul(f->c, b, q->arg[1]);
+    if (lo < 0 || most->op == X_POISON || !facts_prove_le(f, x_int(f->c, 0), q->arg[0])) return false;
+    return facts_prove_le(f, x_addi(f->c, q->arg[0], 1), most) || by_division(f, q->arg[0], most, depth - 1);
 }
 bool facts_prove_lt(struct facts *f, expr a, expr b) {
     return facts_prove_le(f, x_addi(f->c, a, 1), b) || by_division(f, a, b, 8);
