@@ -10,42 +10,61 @@ static bool nest_moves(const struct stmt *s) {
 }
 
 /* ---- loops whose turns do not meet: each turn has a part of its own of everything that is stored */
+struct own { /* of a buffer; at NULL: a turn allocates it itself */
+    int dim;
+    expr at; /* v, or v and a number: the index there */
+};
 struct turns {
+    struct ctx *c;
     const struct var *v;
-    struct map own; /* buffer -> 1 + the dim that v alone indexes; what a turn allocates itself: OWN */
+    struct map own; /* buffer -> struct own */
     bool meet;
 };
-enum { OWN = -1 };
-static int dim_of_turn(const struct turns *q, const expr *idx, int n) {
-    for (int k = 0; k < n; k++)
-        if (idx[k]->op == X_VAR && idx[k]->u.var == q->v) return k;
-    return -1;
+static bool is_own(const struct turns *q, expr idx) {
+    int64_t stride;
+    expr rest;
+    return x_linear_in(q->c, idx, q->v, &stride, &rest) && stride == 1 &&
+           !x_has(rest, XF_VAR | XF_LOAD | XF_TOIDX | XF_GUARD);
+}
+static void put_own(struct turns *q, const struct buf *b, int dim, expr at) {
+    struct own *o = NEW(&q->c->arena, struct own);
+    *o = (struct own){dim, at};
+    map_put(&q->own, PKEY(b), o);
+}
+static void claim(struct turns *q, const struct buf *b, const expr *idx, int n) {
+    const struct own *o = map_get(&q->own, PKEY(b));
+    int d = 0;
+    while (d < n && !is_own(q, idx[d])) d++;
+    if (o) q->meet |= o->at && idx[o->dim] != o->at;
+    else if (d == n) q->meet = true;
+    else put_own(q, b, d, idx[d]);
 }
 static bool note_store(void *env, struct stmt *s) {
     struct turns *q = env;
-    if (s->kind == S_ALLOC) map_put(&q->own, PKEY(s->u.alloc.buf), (void *)(intptr_t)OWN);
+    if (s->kind == S_ALLOC) put_own(q, s->u.alloc.buf, 0, NULL);
     q->meet |= s->kind == S_CALL || s->kind == S_SIZE || s->kind == S_SWAP || s->kind == S_STAGE;
-    if (s->kind != S_STORE) return true;
-    intptr_t known = (intptr_t)map_get(&q->own, PKEY(s->u.store.buf));
-    int d = dim_of_turn(q, s->u.store.idx, s->u.store.n);
-    if (known == OWN) return true;
-    q->meet |= d < 0 || (known && known != d + 1);
-    if (!q->meet) map_put(&q->own, PKEY(s->u.store.buf), (void *)(intptr_t)(d + 1));
+    if (s->kind == S_STORE) claim(q, s->u.store.buf, s->u.store.idx, s->u.store.n);
     return true;
 }
 static void check_load(void *env, struct stmt *s, expr load) {
     struct turns *q = env;
-    intptr_t known = (intptr_t)map_get(&q->own, PKEY(load->u.buf));
+    const struct own *o = map_get(&q->own, PKEY(load->u.buf));
     (void)s;
-    if (!known || known == OWN) return;
-    expr at = load->arg[known - 1];
-    q->meet |= !(at->op == X_VAR && at->u.var == q->v);
+    q->meet |= o && o->at && load->arg[o->dim] != o->at;
 }
 static bool is_independent(struct ctx *c, struct stmt *loop) {
-    struct turns q = {.v = loop->u.loop.var, .own = {.arena = &c->arena}};
+    struct turns q = {.c = c, .v = loop->u.loop.var, .own = {.arena = &c->arena}};
+    if (loop->u.loop.assumed || x_is(q.v->extent, 1)) return true;
     walk(&loop->u.loop.body, note_store, &q);
     if (!q.meet) each_load(&loop->u.loop.body, check_load, &q);
     return !q.meet;
+}
+static struct problem_loop nest_loops(struct ctx *c, struct stmt *s) {
+    struct problem_loop l = {.loop = s};
+    for (; s && s->kind == S_FOR && l.depth < 64;
+         s = s->u.loop.body.first == s->u.loop.body.last ? s->u.loop.body.first : NULL)
+        l.free |= (uint64_t)is_independent(c, s) << l.depth++;
+    return l;
 }
 void loops_problem(struct ctx *c, struct proc *proc, struct problem *p) {
     *p = (struct problem){.cls = PROBLEM_MOVE};
@@ -53,7 +72,7 @@ void loops_problem(struct ctx *c, struct proc *proc, struct problem *p) {
         if (s->kind == S_ALLOC) continue;
         if (!nest_moves(s)) p->cls = PROBLEM_TEXT;
         if (s->kind != S_FOR) continue;
-        struct problem_loop l = {s, is_independent(c, s)};
+        struct problem_loop l = nest_loops(c, s);
         PUSH(&c->arena, &p->loops, l);
     }
 }

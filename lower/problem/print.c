@@ -143,7 +143,7 @@ static void print_nest(struct text *t, struct naming *q, const struct problem_lo
         text_add(t, " = ");
         x_print(t, rename_expr(q, s->u.store.value), name_of, NULL);
     }
-    text_add(t, l->independent ? ", turns apart\n" : "\n");
+    text_add(t, l->free & 1 ? ", turns apart\n" : "\n");
 }
 void problem_print(struct text *t, struct ctx *c, const struct problem *p) {
     struct naming q = {.c = c, .p = p, .vars = {.arena = &c->arena}, .syms = {.arena = &c->arena}};

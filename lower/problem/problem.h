@@ -26,10 +26,11 @@ struct operand {
     uint64_t axes, sums, wide; /* that `read` has, as bits; those axes of more than one cell */
 };
 enum { PROBLEM_AXES = 32 };
-/* An outermost loop of a kernel that was never stages; independent: its turns may run in any order, or at once. */
+/* An outermost loop of a kernel that was never stages, and those that it holds and nothing else. */
 struct problem_loop {
     const struct stmt *loop;
-    bool independent;
+    int depth;     /* of this nest */
+    uint64_t free; /* bit k: the turns of its loop k may run in any order, or at once */
 };
 struct problem {
     enum problem_class cls;

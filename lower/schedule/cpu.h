@@ -5,7 +5,7 @@
 #include "lower/schedule/point.h"
 
 extern const struct strategy strategy_contraction, strategy_window, strategy_blocked_map, strategy_nests, strategy_rows,
-    strategy_pointwise, strategy_plain, strategy_gpu_product, strategy_gpu_few, strategy_gpu_cells;
+    strategy_pointwise, strategy_plain, strategy_gpu_product, strategy_gpu_few, strategy_gpu_cells, strategy_gpu_nests;
 
 /* Why the kernel is not one sum of products, as they lie in memory, with maps after it; NULL: it is. */
 const char *no_plain_product(const struct problem *k);
@@ -20,6 +20,10 @@ bool lanes_fit(const struct stmt *s); /* s has a constant number of channels */
 void plan_channels(struct plan *u, const struct stmt *out, const struct buf *besides);
 /* Where channels do not fill their last block, the loop acc (may be NULL) and out's run over all of it. */
 void plan_widen(struct plan *u, const char *acc, const struct stmt *out);
+const char *no_blocks(struct plan *u, const struct buf *b); /* why b's channels are not in blocks of vectors */
+/* For GPUs: these nested loops, of so many turns in all, become the loops base.block and base.thread .. */
+void plan_threads(struct plan *u, const char *const *loops, int n, int64_t cells, const char *base);
+void plan_grid(struct plan *u, const char *base); /* .. which run at once */
 /* Position of a bare variable among the indices of a load, -1 if it is not bare there. */
 int dim_of(expr load, const struct var *v);
 #endif

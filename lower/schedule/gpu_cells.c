@@ -6,30 +6,35 @@
 
 /* ---- one thread for each cell */
 /* Threads of a block: all that a small result has, few when the result is too small to fill the machine otherwise. */
-static int64_t threads_for(const struct gpu *g, const struct stmt *s) {
-    int64_t cells = 1;
-    for (int k = 0; k < s->u.stage.naxes; k++) {
-        int64_t n = const_extent(s->u.stage.axes[k]);
-        cells = n < 0 ? INT64_MAX : sat_mul(cells, n);
-    }
+static int64_t threads_for(const struct gpu *g, int64_t cells) {
     if (cells >= g->few_cells) return g->block_threads;
     int64_t whole = (cells + g->warp - 1) / g->warp * g->warp;
     return whole < g->warp ? g->warp : whole < g->few_threads ? whole : g->few_threads;
 }
-/* The stage's nest as blocks of threads over its cells; *thread gets the name of the thread loop. */
-static void cells_nest(struct plan *u, const struct stmt *s, const char **thread) {
-    const char *base = s->u.stage.buf->base, *all = axis_loop(u->c, s, 0);
-    for (int k = 1; k < s->u.stage.naxes; k++) {
+void plan_threads(struct plan *u, const char *const *loops, int n, int64_t cells, const char *base) {
+    const char *all = loops[0];
+    for (int k = 1; k < n; k++) {
         const char *name = internf(u->c->names, "%s.cell%d", base, k);
-        text_printf(&u->s, "fuse %s %s %s\n", all, axis_loop(u->c, s, k), name);
+        text_printf(&u->s, "fuse %s %s %s\n", all, loops[k], name);
         all = name;
     }
-    *thread = internf(u->c->names, "%s.thread", base);
-    text_printf(&u->s, "split %s %lld %s.block %s guard\n", all, (long long)threads_for(u->m->gpu, s), base, *thread);
+    text_printf(&u->s, "split %s %lld %s.block %s.thread guard\n", all, (long long)threads_for(u->m->gpu, cells), base,
+                base);
 }
-static void bind(struct plan *u, const struct stmt *s) {
-    const char *base = s->u.stage.buf->base;
+void plan_grid(struct plan *u, const char *base) {
     text_printf(&u->s, "kind gpu.block.x %s.block\nkind gpu.thread.x %s.thread\n", base, base);
+}
+/* The stage's nest as blocks of threads over its cells. */
+static void cells_nest(struct plan *u, const struct stmt *s) {
+    int n = s->u.stage.naxes;
+    const char **loops = NEWN(&u->c->arena, const char *, n);
+    int64_t cells = 1;
+    for (int k = 0; k < n; k++) {
+        int64_t extent = const_extent(s->u.stage.axes[k]);
+        cells = extent < 0 ? INT64_MAX : sat_mul(cells, extent);
+        loops[k] = axis_loop(u->c, s, k);
+    }
+    plan_threads(u, loops, n, cells, s->u.stage.buf->base);
 }
 /* The only stage that reads s, when it is a map over as many axes: s can be a register there. */
 static const struct stmt *only_reader(struct plan *u, const struct stmt *s) {
@@ -67,7 +72,7 @@ static bool is_placed(struct plan *u, const struct stmt *s, bool inline_maps) {
 }
 /* sums: how many have a register by now. */
 static void stage_text(struct plan *u, const struct stmt *s, bool inline_maps, int *sums) {
-    const char *acc = NULL, *thread;
+    const char *acc = NULL, *base = s->u.stage.buf->base;
     if (s->u.stage.naxes == 0 || is_inlined(s, inline_maps)) return;
     if (s->u.stage.op != RED_NONE) {
         if (is_placed(u, s, inline_maps)) return;
@@ -76,9 +81,9 @@ static void stage_text(struct plan *u, const struct stmt *s, bool inline_maps, i
     } else if (placed_in(u, s, inline_maps)) {
         acc = placed_in(u, s, inline_maps)->u.stage.buf->base;
     }
-    cells_nest(u, s, &thread);
-    if (acc) text_printf(&u->s, "compute_at %s %s\n", acc, thread);
-    bind(u, s);
+    cells_nest(u, s);
+    if (acc) text_printf(&u->s, "compute_at %s %s.thread\n", acc, base);
+    plan_grid(u, base);
 }
 static const char *cells_points(struct plan *u, struct points *out) {
     add_point(u, out, &strategy_gpu_cells)->u.inlined = true;

@@ -28,8 +28,10 @@ const struct strategy *const *strategies_for(const struct machine *m, const stru
                                                  NULL},
                                         *const gpu[] = {&strategy_gpu_product, &strategy_gpu_few, &strategy_gpu_cells,
                                                         &strategy_plain, NULL},
-                                        *const loops[] = {&strategy_nests, &strategy_plain, NULL};
-    return !k->stages.n ? loops : m->gpu ? gpu : cpu;
+                                        *const cpu_loops[] = {&strategy_nests, &strategy_plain, NULL},
+                                        *const gpu_loops[] = {&strategy_gpu_nests, &strategy_plain, NULL};
+    if (!k->stages.n) return m->gpu ? gpu_loops : cpu_loops;
+    return m->gpu ? gpu : cpu;
 }
 const char *steps_refused(struct ctx *c, struct proc *p, const char *text) {
     struct diags before = c->diags;
