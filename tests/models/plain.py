@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Kernels that end in plain loops although they are contractions, windows, rows, maps or moves, with the reason that the
-strategy for them gives (--dump-after=choices). plain.tsv lists how many there are for each model, target, class and
-reason; the list may only shrink.
+strategy for them gives (--dump-after=choices); and, of GPUs, whatever is launched in one thread although it stores more
+than 256 cells, or an open number (--dump-after=grids). plain.tsv lists how many there are for each model, target, class
+and reason; the list may only shrink.
 
     plain.py [--gcc2nn PATH] [--json FILE] [--write] [NAME...]      these models, or all of the list; --write makes the list
 
@@ -10,6 +11,7 @@ no model is there.
 """
 import argparse
 import collections
+import math
 import os
 import re
 import subprocess
@@ -18,13 +20,18 @@ from modelset import ROOT, absent, finish, prepared
 
 LIST = os.path.join(ROOT, "tests", "models", "plain.tsv")
 MODELS = ["mnist_cntk", "cifar10_resnet_2b", "yolox_nano", "ppocr_det_v4", "silero_vad", "gtcrn_stream", "byte_bidi_lstm",
-          "tract_qtdnn", "light_squeezenet", "mnist_float16"]
+          "tract_qtdnn", "light_squeezenet", "mnist_float16", "lgbm_ankane", "sk_randomforest", "cf_gru_greedy_loop",
+          "ultraface_rfb_320", "yunet_n_320", "light_shufflenet", "osf_lm_model0", "mscn_128d"]
+MOST_CELLS = 256     # that one thread of a GPU may store
 TARGETS = ["x86-avx512", "aarch64", "cuda"]
 KERNEL = re.compile(r"^\S.*: (contraction|window|rows|map|move|text)\b")
-CHOICE = re.compile(r"^  (contraction|window|blocked map|rows|pointwise|blocked nests|product|few results|cells|plain loops)(?:: (.*))?$")
+CHOICE = re.compile(r"^  (contraction|window|blocked map|rows|pointwise|blocked nests|product|few results|cells|grids of loops|plain loops)(?:: (.*))?$")
 # Whose refusal tells most, for each class; the first that was asked counts.
 ASKED = {"contraction": ["contraction", "few results"], "window": ["window", "cells"], "rows": ["rows", "cells"],
-         "map": ["pointwise", "cells"], "move": ["pointwise", "blocked nests", "cells"], "text": ["blocked nests"]}
+         "map": ["pointwise", "cells"], "move": ["pointwise", "grids of loops", "blocked nests", "cells"],
+         "text": ["grids of loops", "blocked nests"]}
+LAUNCHED = re.compile(r"^(?:kernel )?proc (\S+?)(?:_grid|_part\d+)\(")
+LOOP = re.compile(r"^for \S+?<(\S+)")
 
 
 def general(reason):
@@ -35,26 +42,60 @@ def general(reason):
 
 
 def plain_kernels(text):
-    """{(class, reason): how many kernels}"""
-    found, kind, reasons, refused, last = collections.Counter(), "", {}, {}, ""
+    """{kernel: (class, reason)} of those in plain loops."""
+    found, name, kind, reasons, refused, last = {}, "", "", {}, {}, ""
     for line in text.split("\n"):
         kernel, choice = KERNEL.match(line), CHOICE.match(line)
         if kernel:
-            kind, reasons, refused = kernel[1], {}, {}
+            name, kind, reasons, refused = line.partition(":")[0], kernel[1], {}, {}
         elif choice:
             last = choice[1]
             reasons.setdefault(last, choice[2] or "")
         elif line.startswith("    refused: "):
             refused.setdefault(last, general(line[len("    refused: "):]))
-        elif line == "    taken" and last == "plain loops" and kind != "text":
-            found[kind, next(({**reasons, **refused}[s] for s in ASKED[kind] if s in reasons), "")] += 1
+        elif line == "    taken" and last == "plain loops":
+            found[name] = kind, next(({**reasons, **refused}[s] for s in ASKED[kind] if s in reasons), "")
     return found
 
 
-def choices(program, model, target):
-    done = subprocess.run([program, model, f"--target={target}", "--dump-after=choices", "--stop-after=lower"],
+def one_thread(text):
+    """The kernels of which one thread stores more than MOST_CELLS cells."""
+    found, name, cells, around = [], "", 0, []
+    for line in text.split("\n"):
+        depth, line = len(line) - len(line.lstrip()), line.strip()
+        around = [a for a in around if a[0] < depth]
+        if not depth and line:
+            name = LAUNCHED.match(line + "(")
+        elif line == "launch":
+            cells = 0
+        elif line.startswith("launch "):
+            name = None
+        elif name and LOOP.match(line):
+            n = LOOP.match(line)[1]
+            around.append((depth, int(n) if n.isdigit() else math.inf))
+        elif name and line.startswith("while "):
+            around.append((depth, math.inf))
+        elif name and re.match(r"\S+\[.*\] \S*= ", line):
+            before, cells = cells, cells + math.prod(n for _, n in around)
+            if before <= MOST_CELLS < cells:
+                found.append(name[1])
+    return found
+
+
+def dump(program, model, target, what, last):
+    done = subprocess.run([program, model, f"--target={target}", f"--dump-after={what}", f"--stop-after={last}"],
                           capture_output=True, text=True, errors="replace", check=False)
-    return plain_kernels(done.stdout)
+    return done.stdout
+
+
+def choices(program, model, target):
+    """{(class, reason): how many kernels}"""
+    plain = plain_kernels(dump(program, model, target, "choices", "lower"))
+    found = collections.Counter(why for why in plain.values() if why[0] != "text")
+    if target == "cuda":
+        for name in one_thread(dump(program, model, target, "grids", "grids")):
+            found["one thread", plain.get(name, ("", "a part of it stays serial"))[1]] += 1
+    return found
 
 
 def read_list():
