@@ -6,7 +6,7 @@
 #include "lower/group.h"
 #include "lower/layout.h"
 #include "lower/machine/machine.h"
-#include "lower/problem/problem.h"
+#include "lower/schedule/schedule.h"
 #include "lower/schedule/steps.h"
 #include <string.h>
 
@@ -423,15 +423,11 @@ static void drop_unused_consts(struct lowering *l) {
 static const char *call_origin(void *env, const struct stmt *call) {
     return map_get(&((struct lowering *)env)->origins, PKEY(call));
 }
-/* The problems of kernels that are texts; those of stages are printed where they are scheduled. */
-static void print_texts(struct lowering *l) {
-    struct problem p;
-    for (int k = 0; k < l->m->procs.n; k++) {
-        if (!l->m->procs.v[k]->is_kernel_text) continue;
-        kernel_problem(l->c, l->m->procs.v[k], &p);
-        text_printf(l->o->problems, "%s: ", l->m->procs.v[k]->name);
-        problem_print(l->o->problems, l->c, &p);
-    }
+/* Kernels that are texts come as they are; those of stages were scheduled when their groups were closed. */
+static void schedule_texts(struct lowering *l) {
+    for (int k = 0; k < l->m->procs.n; k++)
+        if (l->m->procs.v[k]->is_kernel_text)
+            schedule_kernel(l->c, l->m->procs.v[k], l->o->target->machine, NULL, l->o->problems, l->o->choices);
 }
 struct module *lower_graph(struct graph *g, const struct lower_options *o) {
     struct ctx *c = g->ctx;
@@ -467,7 +463,7 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
     kernels_describe(&l);
     drop_dead_kernels(l.m);
     drop_unused_consts(&l);
-    if (o->problems) print_texts(&l);
+    schedule_texts(&l);
     bool ok = proc_guard(l.m, l.entry, "lowering", call_origin, &l) && loop_verify(l.m, "lowering");
     return ok && c->diags.errors == errors ? l.m : NULL; /* copies go on after an error */
 }

@@ -136,6 +136,7 @@ T kept_bytes(const char *name, E n); /* room for the bytes of strings that the n
 void stage_into(
     T t, X axes, X index,
     E value); /* t[index] = value for all axes: a scatter; index must be injective or the last write wins in order */
+void stage_apart(T t, X axes, X index, E value); /* the same where no two places are one, in any order */
 /* A kernel of templates/kernels/<name>.lir: bufs in parameter order, sizes in the order of its symbols. `type` replaces
  * $T, the type of buffer k (0 to 9) $k. */
 void call_kernel(const char *name, enum dtype type, const T *bufs, int nbufs, const E *args, int nargs);

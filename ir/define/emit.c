@@ -100,7 +100,7 @@ void out_reduce(int k, enum dtype t, X ax, enum red_op op, X r, E v, E init) {
     T o = result(k, t, extents(ax));
     put_stage(o, ax, op, r, v, init);
 }
-void stage_into(T t, X ax, X index, E v) {
+static void put_into(T t, X ax, X index, E v, bool apart) {
     struct ctx *c = DEF_CTX;
     if (!t || v->op == X_POISON) return;
     if (v->type != dtype_value(t->type)) v = x_cast(c, dtype_value(t->type), v);
@@ -110,6 +110,7 @@ void stage_into(T t, X ax, X index, E v) {
     for (int k = ax.n; k--;) {
         const struct var *old = ax.v[k]->u.var, *fresh = var_new(c, internf(c->names, "to.%s", old->name), old->extent);
         struct stmt *loop = s_for(c, fresh, LK_SERIAL);
+        loop->u.loop.independent = loop->u.loop.assumed = apart;
         block_append(&loop->u.loop.body, s);
         struct subst by = {{.arena = &c->arena}};
         map_put(&by.map, PKEY(old), (void *)x_var(c, fresh));
@@ -118,6 +119,8 @@ void stage_into(T t, X ax, X index, E v) {
     }
     def_append(s);
 }
+void stage_into(T t, X ax, X index, E v) { put_into(t, ax, index, v, false); }
+void stage_apart(T t, X ax, X index, E v) { put_into(t, ax, index, v, true); }
 
 /* ---- kernels in loop IR text */
 /* The text with its types: $T is t, $0 to $9 are those of the buffers. The types of buffers it names go into *name. */

@@ -146,6 +146,7 @@ static void check_races(struct region *r) {
             struct access *a = &r->all.v[i], *b = &r->all.v[j];
             if (!a->store || a->buf != b->buf || (b->store && j < i)) continue;
             if (map_get(&r->inside, PKEY(a->buf)) || horizontal(r, a, b) || apart(r, a, b)) continue;
+            if (r->loop->u.loop.assumed && a->buf->scope == SC_PARAM) continue;
             if (runs_in_turn(kind) && is_scratch(r->loop, a->buf)) continue;
             refuse(r->v, "iterations of the %s loop may meet in one cell: %s is stored, %s is %s",
                    runs_in_turn(kind) ? "independent" : loop_kind_name(kind), access_text(r, a),

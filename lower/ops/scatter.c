@@ -1,6 +1,9 @@
 /* Writing at run-time positions: ScatterElements, ScatterND. The data is copied, then the updates are stored in order.
  */
+#include "ir/base/checked.h"
+#include "ir/base/memory.h"
 #include "lower/ops/ops.h"
+#include <stdlib.h>
 #include <string.h>
 
 enum reduce_mode { MODE_NONE, MODE_ADD, MODE_MUL, MODE_MAX, MODE_MIN, MODE_BAD };
@@ -44,6 +47,37 @@ static void op_scatterelements(void) {
         if (k != a) to.v[k] = wrap_index(to.v[k], dim(x, k));
     if (y) stage_into(y, i, to, combine(m, at(y, to), at(u, i)));
 }
+static int by_number(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+/* Element k of the places, counted from the front; -1: not known. */
+static int64_t place_at(const struct tensor *t, T x, int n, int64_t k) {
+    int64_t v = tensor_i(t, k), size;
+    return v >= 0 ? v : x_is_int(dim(x, (int)(k % n)), &size) ? v + size : -1;
+}
+/* The rows of ix, n elements each, are a constant in which none is there twice. */
+static bool places_differ(T ix, T x, int n) {
+    const struct tensor *t = const_of(ix);
+    int64_t rows = t && n ? tensor_count(t) / n : 0;
+    if (!rows) return false;
+    int64_t *key = memory_zeroed((size_t)rows, sizeof *key);
+    bool differ = true;
+    for (int d = 0; d < n && differ; d++) { /* a row as one number, of digits below `most` */
+        int64_t most = 0;
+        for (int64_t r = 0; r < rows; r++) {
+            int64_t v = place_at(t, x, n, r * n + d);
+            differ &= v >= 0;
+            most = v > most ? v : most;
+        }
+        for (int64_t r = 0; r < rows && differ; r++)
+            differ = mul_ok(key[r], most + 1, &key[r]) && add_ok(key[r], place_at(t, x, n, r * n + d), &key[r]);
+    }
+    if (differ) qsort(key, (size_t)rows, sizeof *key, by_number);
+    for (int64_t r = 1; r < rows && differ; r++) differ = key[r - 1] != key[r];
+    free(key);
+    return differ;
+}
 static void op_scatternd(void) {
     T x = in(0), ix = in(1), u = in(2);
     enum reduce_mode m = mode_attr();
@@ -61,7 +95,7 @@ static void op_scatternd(void) {
     for (int k = 0; k < last; k++)
         to = push(to, wrap_index(at(ix, push(place, within(idx(k), dim(ix, q - 1)))), dim(x, k)));
     to = cat(to, sub_list(i, q - 1, r));
-    if (y) stage_into(y, i, to, combine(m, at(y, to), at(u, i)));
+    if (y) (places_differ(ix, x, last) ? stage_apart : stage_into)(y, i, to, combine(m, at(y, to), at(u, i)));
 }
 
 static const struct op_slot s_scatter[] = {{"data", TS_ANY, 0}, {"indices", TS_INDEX, 0}, {"updates", TS_ANY, 0}, {0}};

@@ -54,7 +54,7 @@ static void check_load(void *env, struct stmt *s, expr load) {
 }
 static bool is_independent(struct ctx *c, struct stmt *loop) {
     struct turns q = {.c = c, .v = loop->u.loop.var, .own = {.arena = &c->arena}};
-    if (loop->u.loop.assumed || x_is(q.v->extent, 1)) return true;
+    if (loop->u.loop.independent || x_is(q.v->extent, 1)) return true; /* said, or nothing to find */
     walk(&loop->u.loop.body, note_store, &q);
     if (!q.meet) each_load(&loop->u.loop.body, check_load, &q);
     return !q.meet;

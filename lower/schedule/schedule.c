@@ -80,6 +80,10 @@ void schedule_kernel(struct ctx *c, struct proc *p, const struct machine *m, int
                      const struct param_layout *layouts, struct text *problems, struct text *choices) {
     struct problem k;
     kernel_problem(c, p, &k);
+    if (!k.stages.n) { /* stages beside loops are nests like them */
+        lower_stages(c, p);
+        kernel_problem(c, p, &k);
+    }
     if (problems) print_problem(problems, c, p, &k);
     if (choices) print_problem(choices, c, p, &k);
     if (k.stages.n && machine_op(m, X_FMA, F32)) use_fma(c, p); /* the problem's stages stay as they were */

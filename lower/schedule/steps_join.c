@@ -24,6 +24,7 @@ bool apply_fuse(struct step_run *s) {
         map_put(&sub.map, PKEY(b->u.loop.var), (void *)x_mod(c, x_var(c, n), eb));
         struct stmt *f = s_for(c, n, a->u.loop.kind);
         f->u.loop.outline = a->u.loop.outline;
+        f->u.loop.independent = f->u.loop.assumed = a->u.loop.assumed && b->u.loop.assumed;
         block_move(&f->u.loop.body, &b->u.loop.body);
         stmt_insert_before(a, f);
         stmt_remove(a);

@@ -50,21 +50,31 @@ static bool vector_body_ok(struct step_run *s, struct stmt *loop) {
     }
     return vector_strides_ok(s, loop);
 }
+/* A statement that iterations that run at once may not hold; what while reads and stores is seen as of others. */
+static struct stmt *not_at_once(struct step_run *s, struct block *b, enum loop_kind kind) {
+    struct stmts all = {0};
+    stmts_below(s, b, &all);
+    for (int k = 0; k < all.n; k++) {
+        struct stmt *t = all.v[k];
+        if (is_opaque(t) && t->kind != S_WHILE && !(t->kind == S_BARRIER && kind >= LK_BLOCK_X)) return t;
+    }
+    return NULL;
+}
 /* Of two iterations that may run at once, neither may store what the other stores or reads. */
 static bool no_race(struct step_run *s, struct stmt *loop, enum loop_kind kind) {
     struct block *b = &loop->u.loop.body;
-    struct stmt *bad = opaque_in(s, b);
+    struct stmt *bad = not_at_once(s, b, kind);
     struct vars moving = {0};
     struct accesses a = {0};
     const struct var *v = loop->u.loop.var;
-    if (bad && !(bad->kind == S_BARRIER && kind >= LK_BLOCK_X))
-        return step_refuse(s, NULL, "%s inside of `%s` cannot run in parallel", stmt_what(bad), v->name);
+    if (bad) return step_refuse(s, NULL, "%s inside of `%s` cannot run in parallel", stmt_what(bad), v->name);
     if (x_is(v->extent, 1)) return true;
     PUSH(&s->tmp, &moving, v);
     vars_below(s, b, &moving);
     accesses_of(s, b, &a);
     for (int k = 0; k < a.n; k++) {
         if (!a.v[k].store || allocated_in(s, b, a.v[k].buf)) continue;
+        if (loop->u.loop.assumed && a.v[k].buf->scope == SC_PARAM) continue;
         for (int j = 0; j < a.n; j++) {
             if (a.v[j].buf != a.v[k].buf) continue;
             struct meet m = step_meet(s, a.v[k].idx, a.v[j].idx, a.v[k].n, &moving);

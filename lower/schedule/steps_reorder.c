@@ -98,6 +98,8 @@ static bool reorder_nest(struct step_run *s, struct stmt *head, int *found) {
             return step_refuse(s, "reorder only loops whose extents do not depend on each other",
                                "the extent of `%s` depends on a loop of the nest", chain.v[k]->u.loop.var->name);
     if (!reorder_legal(s, &chain, &inverted)) return false;
+    bool independent = true, assumed = false; /* all of them, or what is left depends on the order */
+    for (int k = 0; k < n; k++) independent &= sorted[k]->u.loop.independent, assumed |= sorted[k]->u.loop.assumed;
     for (int k = 0; k < n; k++) {
         struct stmt *t = chain.v[at[k]];
         t->u.loop.var = put[k].var, t->u.loop.kind = put[k].kind, t->u.loop.outline = put[k].outline,

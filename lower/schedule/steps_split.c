@@ -12,21 +12,33 @@ struct split {
     struct stmt *at;
 };
 
+/* Is what decides about the statement itself read from memory? */
+static bool reads_to_decide(const struct stmt *t) {
+    return t->kind == S_WHILE || (t->kind == S_IF && x_has(t->u.cond.cond, XF_LOAD));
+}
+static void guard_block(struct step_run *s, struct block *b, expr cond) {
+    for (struct stmt *t = b->first, *next; t; t = next) {
+        struct block *in[2];
+        next = t->next;
+        if (t->kind == S_STORE || t->kind == S_PREFETCH || reads_to_decide(t)) {
+            struct stmt *g = s_if(s->c, cond);
+            stmt_insert_before(t, g);
+            stmt_remove(t);
+            block_append(&g->u.cond.then, t);
+        } else {
+            for (int n = stmt_blocks(t, in), k = 0; k < n; k++) guard_block(s, in[k], cond);
+        }
+    }
+}
 /* `if v < n` around every store below b, so that nests stay perfect. */
 static bool guard_leaves(struct step_run *s, struct block *b, expr cond) {
     struct stmts all = {0};
     stmts_below(s, b, &all);
-    for (int k = 0; k < all.n; k++) {
-        struct stmt *t = all.v[k];
-        if (t->kind == S_INSTR || t->kind == S_BARRIER)
+    for (int k = 0; k < all.n; k++)
+        if (all.v[k]->kind == S_INSTR || all.v[k]->kind == S_BARRIER)
             return step_refuse(s, "split first, then tensorize or pipeline",
                                "a guard cannot stand inside an instruction or between barriers");
-        if (t->kind != S_STORE && t->kind != S_PREFETCH) continue;
-        struct stmt *g = s_if(s->c, cond);
-        stmt_insert_before(t, g);
-        stmt_remove(t);
-        block_append(&g->u.cond.then, t);
-    }
+    guard_block(s, b, cond);
     return true;
 }
 /* Puts `count` tiles of size f in front of the loop that is split; iteration = tile * f + base + inner. */
@@ -38,6 +50,8 @@ static bool split_piece(struct split *q, expr count, int64_t f, expr base, enum 
     enum loop_kind k = old->u.loop.kind;
     struct stmt *fo = s_for(c, o, k), *fi = s_for(c, i, k == LK_PARALLEL ? LK_SERIAL : k);
     fo->u.loop.outline = old->u.loop.outline;
+    fo->u.loop.independent = fo->u.loop.assumed = fi->u.loop.independent = fi->u.loop.assumed =
+        old->u.loop.assumed && how != TAIL_OVERLAP;
     expr v = x_add(c, x_muli(c, x_var(c, o), f), base);
     if (how == TAIL_OVERLAP) v = x_min(c, v, x_addi(c, n, -f));
     v = x_add(c, v, x_var(c, i));

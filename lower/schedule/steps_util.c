@@ -247,19 +247,23 @@ const char *stmt_what(const struct stmt *t) {
         [S_COMMENT] = "a comment"};
     return what[t->kind];
 }
+bool is_opaque(const struct stmt *t) {
+    switch (t->kind) {
+    case S_FOR:
+    case S_STORE:
+    case S_IF:
+    case S_ALLOC:
+    case S_INSTR:
+    case S_PREFETCH:
+    case S_COMMENT: return false;
+    default: return true;
+    }
+}
 struct stmt *opaque_in(struct step_run *s, struct block *b) {
     struct stmts all = {0};
     stmts_below(s, b, &all);
-    for (int k = 0; k < all.n; k++) switch (all.v[k]->kind) {
-        case S_FOR:
-        case S_STORE:
-        case S_IF:
-        case S_ALLOC:
-        case S_INSTR:
-        case S_PREFETCH:
-        case S_COMMENT: break;
-        default: return all.v[k];
-        }
+    for (int k = 0; k < all.n; k++)
+        if (is_opaque(all.v[k])) return all.v[k];
     return NULL;
 }
 

@@ -68,7 +68,9 @@ void accesses_of(struct step_run *s, struct block *b, struct accesses *out);
 void accesses_in(struct step_run *s, struct stmt *t, struct accesses *out);
 bool allocated_in(struct step_run *s, struct block *b, const struct buf *buf);
 bool loads_buf(struct step_run *s, struct stmt *t, const struct buf *buf); /* a load, anywhere below */
-/* A statement below b that steps cannot reason about (call, while, swap, barrier ...), or NULL. */
+/* Steps cannot reason about it (call, while, swap, barrier ...). */
+bool is_opaque(const struct stmt *t);
+/* Such a statement below b, or NULL. */
 struct stmt *opaque_in(struct step_run *s, struct block *b);
 /* Does t use b as a whole, by its name, not by cells as loads and stores do? */
 bool stmt_names(const struct stmt *t, const struct buf *b);
