@@ -1,5 +1,5 @@
 /* Shared by the strategies for CPUs: what every kind of kernel needs of the text of steps. One file a kind:
- * contraction.c, window.c, map.c, rows.c, pointwise.c. What they choose is described in docs/schedules.md. */
+ * contraction.c, window.c, map.c, nests.c, rows.c, pointwise.c. What they choose is described in docs/schedules.md. */
 #ifndef NN_LOWER_SCHEDULE_CPU_H
 #define NN_LOWER_SCHEDULE_CPU_H
 #include "lower/schedule/point.h"
