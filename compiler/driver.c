@@ -42,8 +42,11 @@ static bool listed(const char *const *names, int n, const char *name) {
     return false;
 }
 static bool lower_pass(struct compilation *u) {
-    struct lower_options lo = {
-        .target = u->o->target, .no_fuse = u->o->no_fuse, .no_schedule = u->o->no_schedule, .threads = u->o->threads};
+    struct lower_options lo = {.target = u->o->target,
+                               .no_fuse = u->o->no_fuse,
+                               .no_schedule = u->o->no_schedule,
+                               .threads = u->o->threads,
+                               .algorithms = u->o->algorithms};
     struct {
         const char *name;
         struct text **to, t;

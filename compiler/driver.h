@@ -6,6 +6,7 @@
 #include "ir/graph/graph.h"
 #include "ir/loop/loop.h"
 #include "ir/loop/target.h"
+#include "lower/algorithm/algorithm.h"
 #include "lower/memory_plan.h"
 #include "lower/passes/passes.h"
 
@@ -24,6 +25,7 @@ struct compile_options {
     int nskip;
     const char *const *rules_off; /* --no-rule */
     int nrules_off;
+    struct algorithm_wishes algorithms; /* --algorithm, --no-algorithm */
     bool time_passes;
     /* After the import: the sizes that the program will ask for. false: stop, after a diagnostic. NULL: go on. */
     bool (*sizes)(void *env, const struct sym *const *v, int n);

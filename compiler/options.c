@@ -234,6 +234,8 @@ static bool one_of(struct arena *a, const char *value, const char *words, struct
 LIST(add_dump, dump_after)
 LIST(add_skip, skip)
 LIST(add_rule_off, rules_off)
+LIST(add_algorithm, algorithms)
+LIST(add_algorithm_off, algorithms_off)
 SETTER(set_signature, signature, false)
 SETTER(set_weights, weights, false)
 SETTER(set_std, std, false)
@@ -327,6 +329,11 @@ const struct option_row option_rows[] = {
     {"no-pass", 0, "PASS", "leave this pass out", CMD_COMPILE | CMD_PROGRAM, add_skip, NULL, REPEATS},
     {"no-rule", 0, "RULE", "leave this rule of simplify out; `gcc2nn list-rules` names them",
      CMD_COMPILE | CMD_PROGRAM | CMD_OPT, add_rule_off, NULL, REPEATS},
+    {"algorithm", 0, "NODE=NAME",
+     "compute this node by this algorithm, if it fits; `--dump-after=choices` shows which do",
+     CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN, add_algorithm, NULL, REPEATS},
+    {"no-algorithm", 0, "NAME", "leave this algorithm out, or `all` but the definition",
+     CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN, add_algorithm_off, NULL, REPEATS},
     {"verify-each", 0, NULL, "look for mistakes of gcc2nn after every pass, also of those towards the C",
      CMD_COMPILE | CMD_PROGRAM, set_verify_each, NULL, ONCE},
     {"time-passes", 0, NULL, "print the time of each pass", CMD_COMPILE | CMD_PROGRAM, set_time_passes, NULL, ONCE},

@@ -31,6 +31,7 @@ static void take_options(struct session *s) {
         .nskip = o->skip.n,
         .rules_off = o->rules_off.v,
         .nrules_off = o->rules_off.n,
+        .algorithms = {o->algorithms.v, o->algorithms_off.v, o->algorithms.n, o->algorithms_off.n},
         .time_passes = o->time_passes,
     };
 }
@@ -87,6 +88,24 @@ bool rules_exist(struct ctx *c, const struct options *o) {
     }
     return ok;
 }
+static bool algorithms_exist(struct ctx *c, const struct options *o) {
+    const char *names[32] = {0};
+    int n = 0;
+    bool ok = true;
+    for (const struct algorithm *r = algorithm_rows; r->name && n < 32; r++) names[n++] = r->name;
+    for (int k = 0; k < o->algorithms.n + o->algorithms_off.n; k++) {
+        bool off = k >= o->algorithms.n;
+        const char *word = off ? o->algorithms_off.v[k - o->algorithms.n] : o->algorithms.v[k];
+        const char *equals = strrchr(word, '='), *name = off ? word : equals ? equals + 1 : "", *near;
+        if ((off && !strcmp(name, "all")) || algorithm_named(name)) continue;
+        near = nearest_name(name, names, n);
+        diag_at(&c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--%s: there is no algorithm %s%s",
+                off ? "no-algorithm" : "algorithm", diag_quote(&c->arena, name),
+                near ? arena_printf(&c->arena, "; did you mean `%s`?", near) : "");
+        ok = false;
+    }
+    return ok;
+}
 /* A name that --dump-after, --stop-after or --no-pass gives; also: other names that the option knows; any: of every
  * pass, not only of those that can be left out. */
 static bool pass_exists(struct session *s, const char *option, const char *name, const char *also, bool any) {
@@ -136,7 +155,7 @@ bool session_open(struct session *s, const struct options *o) {
     s->compile.import.contents = session_contents;
     s->compile.import.env = s->compile.env = s;
     if (o->json && o->dump_after.n) s->dumps = json_array(), s->compile.dump = keep_dump;
-    if (!passes_exist(s) || !rules_exist(s->c, o)) return false;
+    if (!passes_exist(s) || !rules_exist(s->c, o) || !algorithms_exist(s->c, o)) return false;
     bool strict = o->std && !strcmp(o->std, "c99-strict"); /* has no use for layouts made for vectors */
     bool known = session_targets(s, o->target ? o->target : strict ? "c99" : "native");
     s->compile.target = s->targets[0];

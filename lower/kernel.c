@@ -77,6 +77,7 @@ static struct known_kernel *make_kernel(struct lowering *l, struct proc *p, cons
     if (!proc_guard(l->m, p, "lowering", NULL, NULL)) return NULL;
     if (!l->o->no_schedule) {
         schedule_kernel(c, p, l->o->target->machine, l->o->threads, lay, l->o->problems, l->o->choices);
+        if (l->o->choices && l->why) text_add(l->o->choices, l->why);
         write_borders(c, p, lay);
         if (!proc_verify(l->m, p, "scheduling")) return NULL;
     } else lower_stages(c, p);

@@ -2,7 +2,6 @@
 #include "lower/lower.h"
 #include "ir/define/define.h"
 #include "ir/graph/op.h"
-#include "lower/algorithm/algorithm.h"
 #include "lower/group.h"
 #include "lower/layout.h"
 #include "lower/machine/machine.h"
@@ -55,6 +54,13 @@ static void give_layout(struct lowering *l, struct buf *b, struct value_layout *
         BUG("layout %s does not apply", lay->spec);
     l->entry->steps.n = steps;
     map_put(&l->specs, PKEY(b), lay);
+}
+void lower_lay_out(struct lowering *l, struct buf *to, const struct buf *like, int64_t add, int block) {
+    const struct value_layout *lay = map_get(&l->specs, PKEY(like)), plain = {0};
+    if (!lay) lay = &plain;
+    struct value_layout *r =
+        layout_changed(l->c, lay, like->nlogical, lay->fill + add, lay->block ? lay->block : block);
+    if (r->spec) give_layout(l, to, r);
 }
 struct buf *lower_buf(struct lowering *l, struct value *v) {
     struct buf *b = map_get(&l->bufs, PKEY(v));
@@ -244,28 +250,9 @@ static bool lower_control(struct lowering *l, struct node *n) {
 static bool outline_group(struct lowering *l, struct block *stmts, const struct group *gr, const struct node *faulty) {
     const char *nodes = l->nodes, *origin = l->origin;
     l->nodes = group_nodes(l, gr), l->origin = faulty ? faulty->origin : gr->anchor->origin;
-    bool ok = outline_kernels(l, stmts, kernel_name(l->c, gr->anchor));
+    bool ok = lower_statements(l, stmts, gr->anchor->name, kernel_name(l->c, gr->anchor));
     l->nodes = nodes, l->origin = origin;
     return ok;
-}
-/* ---- what algorithms ask for */
-static struct buf *site_alloc(void *env, const char *name, enum dtype t, const expr *dims, int nd) {
-    return lower_alloc(env, name, t, dims, nd);
-}
-static void site_lay_out(void *env, struct buf *to, const struct buf *like, int64_t add, int block) {
-    struct lowering *l = env;
-    const struct value_layout *lay = map_get(&l->specs, PKEY(like)), plain = {0};
-    if (!lay) lay = &plain;
-    struct value_layout *r =
-        layout_changed(l->c, lay, like->nlogical, lay->fill + add, lay->block ? lay->block : block);
-    if (r->spec) give_layout(l, to, r);
-}
-static bool site_kernels(void *env, struct block *stages, const char *name) {
-    return outline_kernels(env, stages, name);
-}
-static bool apply_algorithms(struct lowering *l, struct block *stages) {
-    const struct site at = {l->c, l->entry, l->o->target->machine, l, site_alloc, site_lay_out, site_kernels};
-    return algorithms_apply(&at, stages, l->o->choices);
 }
 static bool lower_group(struct lowering *l, const struct groups *gs, const struct group *gr) {
     const struct node *faulty = NULL;
@@ -290,7 +277,6 @@ static bool lower_group(struct lowering *l, const struct groups *gs, const struc
     }
     l->block = outer;
     if (ok && gr->views.n) map_exprs(l->c, &stmts, read_through, l);
-    if (ok && !l->o->no_schedule) ok = apply_algorithms(l, &stmts);
     return ok && outline_group(l, &stmts, gr, faulty);
 }
 /* A parameter's own buffer is plain; readers that want a border read a copy with one. */
@@ -427,7 +413,8 @@ static const char *call_origin(void *env, const struct stmt *call) {
 static void schedule_texts(struct lowering *l) {
     for (int k = 0; k < l->m->procs.n; k++)
         if (l->m->procs.v[k]->is_kernel_text)
-            schedule_kernel(l->c, l->m->procs.v[k], l->o->target->machine, NULL, l->o->problems, l->o->choices);
+            schedule_kernel(l->c, l->m->procs.v[k], l->o->target->machine, l->o->threads, NULL, l->o->problems,
+                            l->o->choices);
 }
 struct module *lower_graph(struct graph *g, const struct lower_options *o) {
     struct ctx *c = g->ctx;

@@ -5,12 +5,14 @@
 #include "ir/graph/graph.h"
 #include "ir/loop/loop.h"
 #include "ir/loop/target.h"
+#include "lower/algorithm/algorithm.h"
 
 struct lower_options {
     const struct target *target;
     bool no_fuse;     /* one kernel per node: for node-by-node comparison */
     bool no_schedule; /* kernels stay plain loops */
     int threads;      /* that run a kernel at most; 0: 1 */
+    struct algorithm_wishes algorithms;
     /* Not NULL: get the groups of every region, in the order they are lowered; what each kernel computes; and how
      * it was chosen to be computed. */
     struct text *groups, *problems, *choices;
@@ -51,6 +53,7 @@ struct lowering {
     struct map specs;               /* buffer of the entry -> struct value_layout */
     struct kernel_list *known;      /* kernels made so far, by text */
     const char *nodes;              /* those whose kernels are made now, a line each: for the kernels' comments */
+    const char *why;                /* which algorithms were asked for what is outlined now; NULL: none */
     const char *origin;             /* the one of them that a fault is of */
     struct map origins;             /* call of the entry -> the same */
     int loops;                      /* loops of the entry around what is lowered now */
@@ -63,6 +66,9 @@ struct lowering {
 /* The entry buffer of a value; allocated in the current block when it has none yet. */
 struct buf *lower_buf(struct lowering *l, struct value *v);
 void lower_bind(struct lowering *l, struct value *v, struct buf *b);
+/* `to`, which nothing uses yet, is laid out as `like` is; its border holds `add` more, and channels that are not in
+ * blocks there are in such of `block` (0: they stay). */
+void lower_lay_out(struct lowering *l, struct buf *to, const struct buf *like, int64_t add, int block);
 struct buf *lower_alloc(struct lowering *l, const char *name, enum dtype t, const expr *dims, int nd);
 enum scope lower_scope(const expr *dims, int nd); /* arena; region when a size is produced in the run */
 struct buf *lower_alloc_in(struct lowering *l, enum scope scope, const char *name, enum dtype t, const expr *dims,
@@ -81,6 +87,8 @@ struct stmt *lower_nest(struct ctx *c, const struct var *const *vars, int n, str
 /* Moves the runs of stages and loops of `from` into kernel procedures, everything else into l's current block, in order
  * (lower/outline.c). name: for people. */
 bool outline_kernels(struct lowering *l, struct block *from, const char *name);
+/* The same of a group's statements, by the algorithm that fits them best (lower/rewrite.c). node: whose they are. */
+bool lower_statements(struct lowering *l, struct block *stmts, const char *node, const char *name);
 /* Schedules a new kernel, or finds an equal one that was made before; gives the buffers of the call their layouts and
  * appends the call to the current block (lower/kernel.c). */
 struct kernel_list *kernel_list_new(struct ctx *c);

@@ -1,37 +1,73 @@
-/* Algorithms: other stages for the same mathematics. A row looks at the stages of a group, before they become kernels,
- * and may write them anew; what it makes is scheduled like all stages. Rows are asked in the order of the table in
- * rows.c. */
+/* Algorithms: other stages for the same mathematics. Between a group's stages and its kernels the rows of rows.c are
+ * asked, in order, whether they fit the problem of the stages and what they would cost; the cheapest rewrites them.
+ * Lowering makes kernels of what comes out (lower/rewrite.c). What generated code computes is bit for bit what the
+ * rewritten stages say; how far that may be from the definition is the row's bound. docs/algorithms.md. */
 #ifndef NN_LOWER_ALGORITHM_H
 #define NN_LOWER_ALGORITHM_H
-#include "ir/loop/loop.h"
 #include "lower/machine/machine.h"
+#include "lower/problem/problem.h"
+#include "lower/schedule/schedule.h"
 
-/* Where stages stand, and what an algorithm may ask for. Buffers of its own lie in the entry. */
-struct site {
+/* What the user wants: rows that hold for a node, "NODE=ROW", and rows that are left out, or "all". */
+struct algorithm_wishes {
+    const char *const *pins, *const *off;
+    int npins, noff;
+};
+struct algorithm_query {
     struct ctx *c;
-    struct proc *entry;
-    const struct machine *machine;
-    void *env; /* of the functions */
-    struct buf *(*alloc)(void *env, const char *name, enum dtype t, const expr *dims, int nd);
+    const struct machine *m;
+    struct proc *entry;      /* has the buffers, and gets those that a row makes */
+    struct block *stmts;     /* stages, and allocations of what they make */
+    const struct problem *k; /* of them */
+    struct param_layout (*layout)(void *env, const struct buf *b);
     /* `to`, which nothing uses yet, is laid out as `like` is; its border holds `add` more, and channels that are not in
      * blocks there are in such of `block` (0: they stay). */
     void (*lay_out)(void *env, struct buf *to, const struct buf *like, int64_t add, int block);
-    /* The stages become kernels of their own, in front of the group's. False after a diagnostic. */
-    bool (*kernels)(void *env, struct block *stages, const char *name);
+    void *env;
 };
-/* How results relate to those of the stages as they were. Generated code equals the interpreter of the new stages bit
- * for bit in any case (docs/numbers.md). */
-enum exactness { EXACT_SAME_BITS, EXACT_REASSOCIATED, EXACT_BOUNDED };
-enum rewriting { REWRITE_NONE, REWRITE_DONE, REWRITE_FAILED }; /* failed: after a diagnostic */
+/* What comes out: parts that become kernels of their own, and buffers that one makes and another reads. */
+struct algorithm_part {
+    const char *what; /* for people, beside the row's title; NULL: nothing to add */
+    struct block stmts;
+};
+struct rewriting {
+    VEC(struct algorithm_part) parts;
+    VEC(struct buf *) between; /* arena of the entry */
+};
+enum algorithm_exactness {
+    KEEPS_BITS,   /* as the definition */
+    REASSOCIATES, /* sums have another order */
+    BOUNDS_ERROR  /* other rounding errors, not more than the bound */
+};
 struct algorithm {
-    const char *name;
-    enum exactness exactness;
-    enum rewriting (*rewrite)(const struct site *at, struct block *stages);
-    const char *doc;
+    const char *name, *title; /* for options; for people */
+    enum algorithm_exactness exactness;
+    const char *where; /* which machines, for people */
+    /* NULL: it fits. Else why not; "": the problem is of another kind altogether. */
+    const char *(*refuses)(const struct algorithm_query *q, const struct algorithm *row);
+    double (*cycles)(const struct algorithm_query *q, const struct algorithm *row); /* predicted */
+    void (*rewrite)(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out);
+    /* BOUNDED: the largest error of a result, in units of 2^-24 times the sum of the products' magnitudes' bound
+     * depth * max|x| * max|w|; NULL otherwise. */
+    double (*bound)(const struct algorithm *row, int64_t depth);
+    int tile; /* a parameter of the row's functions */
 };
-extern const struct algorithm algorithm_integer_sums;
+extern const struct algorithm algorithm_rows[];            /* name NULL ends; the first, direct, takes everything */
+const struct algorithm *algorithm_named(const char *name); /* NULL: there is none */
+/* The cheapest row that fits, of those that the wishes for the node allow. why gets a line for each that was asked. */
+const struct algorithm *algorithm_choose(const struct algorithm_query *q, const struct algorithm_wishes *w,
+                                         const char *node, struct text *why);
 
-/* Rewrites the stages in place by all rows that apply; what did is noted in choices, which may be NULL. False after a
- * diagnostic. */
-bool algorithms_apply(const struct site *at, struct block *stages, struct text *choices);
+/* ---- for rows */
+void algorithm_part(const struct algorithm_query *q, struct rewriting *out, const char *what);
+/* Of the last part: the stage that makes a new buffer, whose dims are the extents of the axes. */
+struct buf *algorithm_stage(const struct algorithm_query *q, struct rewriting *out, const char *name, enum dtype t,
+                            const struct var **axes, int naxes, enum red_op op, const struct var **red, int nred,
+                            expr value);
+/* The same buffer, made in one part and read in others. */
+void algorithm_between(const struct algorithm_query *q, struct rewriting *out, struct buf *b);
+/* A constant of the entry with the contents that the stage would compute from constants: the interpreter runs it now.
+ * All extents are numbers. NULL: larger than MAX_CONSTANT. */
+struct buf *algorithm_constant(const struct algorithm_query *q, const char *name, enum dtype t, const struct var **axes,
+                               int naxes, enum red_op op, const struct var **red, int nred, expr value);
 #endif

@@ -7,15 +7,16 @@
  * a and b' have, b' is stored in the other one, and a is moved by 128, which its zero point takes up. Where it sums
  * several channels at a time, and a has others than a multiple of those, zeros in b' fill them up, and anything in a.
  * (Jacob et al., Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference, 2.3) */
-#include "lower/algorithm/algorithm.h"
 #include "lower/algorithm/constants.h"
+#include "lower/algorithm/rows.h"
 #include "lower/problem/problem.h"
 #include <math.h>
 
 #define EXACT 16777216.0 /* all whole numbers up to here are of f32 */
 
 struct sums {
-    const struct site *at;
+    const struct algorithm_query *at;
+    struct rewriting *out;
     struct ctx *c;
     struct problem p;
     struct stmt *s;
@@ -77,7 +78,7 @@ static const struct var *channel_of(const struct sums *q) {
 }
 /* The first of the machine's that takes weights like these, with a as it is; else one for which a is moved. */
 static const struct micro *micro_for(const struct sums *q, const struct tensor *whole, bool as_it_is) {
-    for (const struct micro_speed *m = q->at->machine->micros; m && m->micro; m++)
+    for (const struct micro_speed *m = q->at->m->micros; m && m->micro; m++)
         if (m->micro->sum == I32 && type_for(whole, m->micro->b) == m->micro->b &&
             (!as_it_is || m->micro->a == q->p.a.read->u.buf->type))
             return m->micro;
@@ -139,19 +140,17 @@ static expr sum_of_weights(struct sums *q) {
 }
 
 /* ---- a, moved into the other type of bytes, or with more channels */
-static bool copy_moved(struct sums *q, struct buf *to, struct buf *from) {
+static struct stmt *copy_moved(struct sums *q, struct buf *to, struct buf *from) {
     struct ctx *c = q->c;
-    const struct var *axes[32];
+    const struct var **axes = NEWN(&c->arena, const struct var *, from->nlogical + 1);
     expr at[32];
-    struct block b = {0};
     for (int k = 0; k < from->nlogical; k++) {
         axes[k] = var_new(c, internf(c->names, "i%d", k), to->logical[k]);
         at[k] = x_var(c, axes[k]);
     }
     expr behind = q->channel ? x_const_i(c, I32, 0) : NULL;
     expr value = plus(c, x_load(c, from, at, from->nlogical, behind), q->moved);
-    block_append(&b, s_stage(c, to, axes, from->nlogical, RED_NONE, NULL, 0, NULL, value));
-    return q->at->kernels(q->at->env, &b, "moved");
+    return s_stage(c, to, axes, from->nlogical, RED_NONE, NULL, 0, NULL, value);
 }
 /* Laid out as it is, but for channels that were too few for a block: they lie side by side now. */
 static struct buf *move_operand(struct sums *q) {
@@ -160,9 +159,14 @@ static struct buf *move_operand(struct sums *q) {
     expr dims[32];
     for (int k = 0; k < from->nlogical; k++) dims[k] = from->logical[k];
     if (q->channel) dims[1] = x_int(q->c, q->channels);
-    struct buf *to = q->at->alloc(q->at->env, "moved", type, dims, from->nlogical);
+    struct buf *to = buf_new(q->c, q->at->entry, "moved", type, SC_ARENA, dims, from->nlogical);
+    algorithm_part(q->at, q->out, "its operand, in the bytes that the machine multiplies");
+    struct block *b = &q->out->parts.v[q->out->parts.n - 1].stmts;
+    block_append(b, s_alloc(q->c, to));
+    block_append(b, copy_moved(q, to, from));
     q->at->lay_out(q->at->env, to, from, q->moved, q->channel ? (int)q->channels : 0);
-    return copy_moved(q, to, from) ? to : NULL;
+    algorithm_between(q->at, q->out, to);
+    return to;
 }
 /* The sum runs over all channels that there are now. */
 static void sum_more(struct sums *q) {
@@ -192,7 +196,7 @@ static bool is_one(struct sums *q) {
 /* ---- windows over one channel (depthwise convolutions) have no groups of steps to sum */
 /* All partial sums are whole numbers that f32 holds, and the machine multiplies those faster than i32. */
 static bool sums_in_floats(const struct sums *q) {
-    const struct machine *m = q->at->machine;
+    const struct machine *m = q->at->m;
     const struct operation *whole = machine_multiply_add(m, I32), *real = machine_multiply_add(m, F32);
     double cells = 1, most = 0;
     if (q->p.cls == PROBLEM_CONTRACTION || !whole || !real || machine_lanes(m, F32) < 2) return false;
@@ -239,45 +243,53 @@ static void sum_in_floats(struct sums *q, struct block *stages) {
 }
 
 /* sum a b' alone, from where what the zero points make of it is. */
-static bool rewrite(struct sums *q, struct block *stages) {
+static void rewrite(struct sums *q, struct block *stages) {
     struct ctx *c = q->c;
     struct stmt *s = q->s;
     struct buf *from = q->p.a.read->u.buf;
     expr sums = NULL;
-    if (!center_weights(q)) return true;
+    if (!center_weights(q)) return;
     if (q->channel) sum_more(q);
     expr a = q->p.a.read, b = q->p.b.read, fill = a->has_fill ? a->arg[a->n - 1] : NULL;
     bool same = is_zero(q->zb) && !q->channel && q->weights->type == b->u.buf->type;
     q->b = same ? b->u.buf : constant_buf(c, q->at->entry, b->u.buf->name, q->weights);
     expr za = plus(c, q->za, q->moved);
-    if (!is_zero(za) && !(sums = sum_of_weights(q))) return true;
-    if ((q->moved || q->channel) && !(from = move_operand(q))) return false;
+    if (!is_zero(za) && !(sums = sum_of_weights(q))) return;
+    if (q->moved || q->channel) from = move_operand(q);
     s->u.stage.value = x_mul(c, x_load(c, from, a->arg, a->n - a->has_fill, fill ? plus(c, fill, q->moved) : NULL),
                              x_load(c, q->b, b->arg, b->n, NULL));
     expr first = s->u.stage.init ? s->u.stage.init : x_const_i(c, I32, 0);
     if (sums) s->u.stage.init = x_sub(c, first, x_mul(c, za, sums));
     if (s->u.stage.buf->scope != SC_PARAM && sums_in_floats(q)) sum_in_floats(q, stages);
-    return true;
 }
 /* What the stages compute of scales, and of the start of the sum, is the same in every run. */
-static void fold_parts(const struct site *at, struct block *stages) {
+static void fold_parts(const struct algorithm_query *at, struct block *stages) {
     for (struct stmt *s = stages->first; s; s = s->next) {
         if (s->kind != S_STAGE) continue;
         s->u.stage.value = fold_constant_parts(at->c, at->entry, s, s->u.stage.value);
         if (s->u.stage.init) s->u.stage.init = fold_constant_parts(at->c, at->entry, s, s->u.stage.init);
     }
 }
-static enum rewriting rewrite_all(const struct site *at, struct block *stages) {
-    enum rewriting found = REWRITE_NONE;
-    for (struct stmt *s = stages->first; s; s = s->next) {
-        struct sums q = {.at = at, .c = at->c, .s = s};
-        if (s->kind != S_STAGE || !is_one(&q)) continue;
-        if (!rewrite(&q, stages)) return REWRITE_FAILED;
-        found = REWRITE_DONE;
+const char *integer_sums_refuse(const struct algorithm_query *q, const struct algorithm *row) {
+    (void)row;
+    for (struct stmt *s = q->stmts->first; s; s = s->next) {
+        struct sums u = {.at = q, .c = q->c, .s = s};
+        if (s->kind == S_STAGE && is_one(&u)) return NULL;
     }
-    if (found) fold_parts(at, stages);
-    return found;
+    return "";
 }
-const struct algorithm algorithm_integer_sums = {
-    "integer-sums", EXACT_SAME_BITS, rewrite_all,
-    "bytes are multiplied as they lie in memory, what zero points make of the sum is a constant"};
+/* The same sums with less to do in each step. */
+double integer_sums_cycles(const struct algorithm_query *q, const struct algorithm *row) {
+    (void)row;
+    return algorithm_rows[0].cycles(q, &algorithm_rows[0]) / 2;
+}
+void integer_sums_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out) {
+    (void)row;
+    for (struct stmt *s = q->stmts->first; s; s = s->next) {
+        struct sums u = {.at = q, .out = out, .c = q->c, .s = s};
+        if (s->kind == S_STAGE && is_one(&u)) rewrite(&u, q->stmts);
+    }
+    fold_parts(q, q->stmts);
+    algorithm_part(q, out, NULL);
+    block_move(&out->parts.v[out->parts.n - 1].stmts, q->stmts);
+}

@@ -1,13 +1,21 @@
-/* The table of algorithms; see algorithm.h. */
-#include "lower/algorithm/algorithm.h"
+/* The algorithms, a row each, and what their costs share; see algorithm.h. */
+#include "lower/algorithm/rows.h"
 
-static const struct algorithm *const rows[] = {&algorithm_integer_sums, NULL};
-
-bool algorithms_apply(const struct site *at, struct block *stages, struct text *choices) {
-    for (const struct algorithm *const *a = rows; *a; a++) {
-        enum rewriting r = (*a)->rewrite(at, stages);
-        if (r == REWRITE_FAILED) return false;
-        if (r == REWRITE_DONE && choices) text_printf(choices, "algorithm %s: %s\n", (*a)->name, (*a)->doc);
-    }
-    return true;
+double rows_cycles(const struct machine *m, double rows, double columns, double depth) {
+    return rows * columns * depth / machine_lanes(m, F32) / machine_multiply_add(m, F32)->starts;
 }
+static double extent_of(const struct var *v) { return const_extent(v) > 0 ? (double)const_extent(v) : 1; }
+static double cycles_of_direct(const struct algorithm_query *q, const struct algorithm *row) {
+    const struct stmt *s = q->k->sum ? q->k->sum : q->k->out;
+    double cells = 1, depth = 1;
+    (void)row;
+    for (int k = 0; k < s->u.stage.naxes; k++) cells *= extent_of(s->u.stage.axes[k]);
+    for (int k = 0; k < s->u.stage.nred; k++) depth *= extent_of(s->u.stage.red[k]);
+    return rows_cycles(q->m, cells, 1, depth);
+}
+const struct algorithm algorithm_rows[] = {
+    {"direct", "the definition", KEEPS_BITS, "every machine", NULL, cycles_of_direct, NULL, NULL, 0},
+    {"integer-sums", "integer sums", KEEPS_BITS, "every machine", integer_sums_refuse, integer_sums_cycles,
+     integer_sums_rewrite, NULL, 0},
+    {0},
+};

@@ -247,29 +247,28 @@ static const struct stmt *made_by(const struct problem *p, expr read) {
         if (p->stages.v[k]->u.stage.buf == read->u.buf) return p->stages.v[k];
     return NULL;
 }
-void kernel_problem(struct ctx *c, struct proc *proc, struct problem *p) {
+bool stages_problem(struct ctx *c, const struct block *b, const struct map *results, struct problem *p) {
     struct problem all = {.cls = PROBLEM_MOVE}, one;
     struct stmt *out = NULL;
     *p = all;
-    for (struct stmt *s = proc->body.first; s; s = s->next) {
+    for (struct stmt *s = b->first; s; s = s->next) {
         if (s->kind == S_ALLOC) continue;
-        if (s->kind != S_STAGE) {
-            loops_problem(c, proc, p);
-            return;
-        }
+        if (s->kind != S_STAGE) return false;
         stage_problem(c, s, &one);
         if (one.cls > p->cls || !p->stages.n) *p = one;
         PUSH(&c->arena, &all.stages, s);
         all.indirect |= one.indirect, all.guarded |= one.guarded;
         all.nreductions += one.nreductions;
-        if (s->u.stage.buf->scope == SC_PARAM) out = s, all.nresults++;
+        if (s->u.stage.buf->scope == SC_PARAM || (results && map_get(results, PKEY(s->u.stage.buf))))
+            out = s, all.nresults++;
     }
-    if (!out) {
-        loops_problem(c, proc, p);
-        return;
-    }
+    if (!out) return false;
     p->stages = all.stages, p->out = out, p->indirect = all.indirect, p->guarded = all.guarded,
     p->nreductions = all.nreductions, p->nresults = all.nresults;
     p->a.made = made_by(p, p->a.read), p->b.made = made_by(p, p->b.read);
     find_roles(c, p);
+    return true;
+}
+void kernel_problem(struct ctx *c, struct proc *proc, struct problem *p) {
+    if (!stages_problem(c, &proc->body, NULL, p)) loops_problem(c, proc, p);
 }

@@ -58,6 +58,9 @@ static inline bool sums_products(enum red_op op, expr value) { return op == RED_
 void loops_problem(struct ctx *c, struct proc *proc, struct problem *p);
 /* Of a single stage; roles are left out. */
 void stage_problem(struct ctx *c, struct stmt *s, struct problem *p);
+/* Of stages that are not a kernel yet; results: buffers that others read besides. false: there is more than stages, or
+ * no result. */
+bool stages_problem(struct ctx *c, const struct block *b, const struct map *results, struct problem *p);
 /* Of a kernel before its first step. */
 void kernel_problem(struct ctx *c, struct proc *proc, struct problem *p);
 /* A convolution, however it is written: axis 1 is in one factor alone, the weights, which all of the batch share, and

@@ -1,0 +1,66 @@
+/* Asks the rows, and builds what they rewrite into. See algorithm.h. */
+#include "lower/algorithm/algorithm.h"
+#include <string.h>
+
+const struct algorithm *algorithm_named(const char *name) {
+    for (const struct algorithm *r = algorithm_rows; r->name; r++)
+        if (!strcmp(r->name, name)) return r;
+    return NULL;
+}
+static bool left_out(const struct algorithm_wishes *w, const char *name) {
+    for (int k = 0; k < w->noff; k++)
+        if (!strcmp(w->off[k], name) || !strcmp(w->off[k], "all")) return true;
+    return false;
+}
+static const struct algorithm *pinned(const struct algorithm_wishes *w, const char *node) {
+    size_t n = strlen(node);
+    for (int k = 0; k < w->npins; k++)
+        if (!strncmp(w->pins[k], node, n) && w->pins[k][n] == '=') return algorithm_named(w->pins[k] + n + 1);
+    return NULL;
+}
+/* Why the row is not taken, whatever it costs; NULL: it may be. */
+static const char *refusal(const struct algorithm_query *q, const struct algorithm *row,
+                           const struct algorithm_wishes *w, const struct algorithm *pin) {
+    const char *why = row->refuses ? row->refuses(q, row) : NULL;
+    if (why) return why;
+    if (pin && row != pin) return "another one is asked for";
+    return !pin && row->refuses && left_out(w, row->name) ? "left out by an option" : NULL;
+}
+const struct algorithm *algorithm_choose(const struct algorithm_query *q, const struct algorithm_wishes *w,
+                                         const char *node, struct text *why) {
+    const struct algorithm *best = algorithm_rows, *pin = pinned(w, node);
+    double least = 0;
+    bool asked = false;
+    for (const struct algorithm *r = algorithm_rows; r->name; r++) {
+        const char *no = refusal(q, r, w, pin);
+        if (no && !*no) continue;
+        double cycles = no ? 0 : r->cycles(q, r);
+        asked |= r != algorithm_rows;
+        text_printf(why, "  algorithm %s: ", r->name);
+        if (no) text_printf(why, "%s\n", no);
+        else text_printf(why, "%.0f cycles\n", cycles);
+        if (!no && (least == 0 || cycles < least)) best = r, least = cycles;
+    }
+    if (asked) text_printf(why, "    taken: %s\n", best->name);
+    else text_free(why); /* nothing was there to choose from */
+    return best;
+}
+
+/* ---- what rows make */
+void algorithm_part(const struct algorithm_query *q, struct rewriting *out, const char *what) {
+    PUSH(&q->c->arena, &out->parts, ((struct algorithm_part){.what = what}));
+}
+struct buf *algorithm_stage(const struct algorithm_query *q, struct rewriting *out, const char *name, enum dtype t,
+                            const struct var **axes, int naxes, enum red_op op, const struct var **red, int nred,
+                            expr value) {
+    struct block *b = &out->parts.v[out->parts.n - 1].stmts;
+    expr dims[32];
+    for (int k = 0; k < naxes; k++) dims[k] = axes[k]->extent;
+    struct buf *made = buf_new(q->c, q->entry, name, t, SC_ARENA, dims, naxes);
+    block_append(b, s_alloc(q->c, made));
+    block_append(b, s_stage(q->c, made, axes, naxes, op, red, nred, NULL, value));
+    return made;
+}
+void algorithm_between(const struct algorithm_query *q, struct rewriting *out, struct buf *b) {
+    PUSH(&q->c->arena, &out->between, b);
+}

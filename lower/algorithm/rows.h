@@ -1,0 +1,12 @@
+/* What the rows of algorithms share: predicted cycles. */
+#ifndef NN_LOWER_ALGORITHM_ROWS_H
+#define NN_LOWER_ALGORITHM_ROWS_H
+#include "lower/algorithm/algorithm.h"
+
+/* Products of f32: rows by columns of sums that long. */
+double rows_cycles(const struct machine *m, double rows, double columns, double depth);
+/* Products of bytes less zero points (integer_sums.c). */
+const char *integer_sums_refuse(const struct algorithm_query *q, const struct algorithm *row);
+double integer_sums_cycles(const struct algorithm_query *q, const struct algorithm *row);
+void integer_sums_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out);
+#endif

@@ -1,0 +1,39 @@
+/* From a group's statements to kernels, by way of the algorithm that is chosen for them (lower/algorithm/). */
+#include "lower/algorithm/algorithm.h"
+#include "lower/layout.h"
+#include "lower/lower.h"
+
+static struct param_layout layout_of_buf(void *env, const struct buf *b) {
+    const struct value_layout *v = map_get(&((struct lowering *)env)->specs, PKEY(b));
+    return v ? (struct param_layout){v->block, v->halo, v->spec} : (struct param_layout){0};
+}
+static void lay_out(void *env, struct buf *to, const struct buf *like, int64_t add, int block) {
+    lower_lay_out(env, to, like, add, block);
+}
+/* One kernel or more for each part; what others read is not made inside of one. */
+static bool outline_parts(struct lowering *l, const struct algorithm *row, struct rewriting *r, const char *name) {
+    const char *nodes = l->nodes;
+    bool ok = true;
+    for (int k = 0; k < r->between.n; k++) { map_put(&l->external, PKEY(r->between.v[k]), r->between.v[k]); }
+    for (int k = 0; k < r->parts.n && ok; k++) {
+        struct algorithm_part *p = &r->parts.v[k];
+        l->nodes = internf(l->c->names, p->what ? "%s: %s\n%s" : "%s%s\n%s", row->title, p->what ? p->what : "", nodes);
+        ok = outline_kernels(l, &p->stmts, name);
+    }
+    l->nodes = nodes;
+    return ok;
+}
+bool lower_statements(struct lowering *l, struct block *stmts, const char *node, const char *name) {
+    struct problem k;
+    struct text why = {0};
+    struct rewriting r = {0};
+    struct algorithm_query q = {l->c, l->o->target->machine, l->entry, stmts, &k, layout_of_buf, lay_out, l};
+    if (l->o->no_schedule || !stages_problem(l->c, stmts, &l->external, &k)) return outline_kernels(l, stmts, name);
+    const struct algorithm *row = algorithm_choose(&q, &l->o->algorithms, node, &why);
+    l->why = why.s ? intern(l->c->names, why.s) : NULL;
+    text_free(&why);
+    if (row->rewrite) row->rewrite(&q, row, &r);
+    bool ok = row->rewrite ? outline_parts(l, row, &r, name) : outline_kernels(l, stmts, name);
+    l->why = NULL;
+    return ok;
+}
