@@ -383,6 +383,21 @@ expr c_guards_exist(struct fe *f, const expr *idx, int n) {
     for (int k = 0; k < n; k++) x_visit_with(idx[k], XF_GUARD, add_guard_size, &q);
     return q.cond;
 }
+bool c_code(struct fe *f, enum dtype storage, expr e, struct piece *out) {
+    int element;
+    if ((storage != F16 && storage != BF16) || e->op != X_LOAD || e->u.buf->type != storage || f->lane) return false;
+    if (!x_is_true(c_guards_exist(f, e->arg, e->n)) || (e->has_fill && e->arg[e->n - 1]->op != X_CONST)) return false;
+    if (!e->has_fill && c_piece(f, e->u.buf, e->arg, &element)) return false;
+    expr cond = e->has_fill ? in_bounds(f, e) : x_bool(f->c, true);
+    if (x_is_false(cond)) return false;
+    struct place pl = c_place(f, e->u.buf, e->arg);
+    *out = piece_of(c_cell(f, &pl), P_ATOM);
+    if (!x_is_true(cond))
+        *out = piece_of(A("%s ? %s : 0x%04x", paren(f, c_value(f, cond, 1), P_OR), out->s,
+                          c_float_code(storage, e->arg[e->n - 1]->u.f)),
+                        P_COND);
+    return true;
+}
 static struct piece print_load(struct fe *f, expr e) {
     const struct buf *b = e->u.buf;
     bool vec = on_lane(f, e);

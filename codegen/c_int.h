@@ -106,6 +106,8 @@ struct fe {
 const char *paren(struct fe *f, struct piece v, enum prec most); /* its text, in parentheses when it binds weaker */
 /* A value; lanes > 1: as a vector of that many (splat when it is the same in all). */
 struct piece c_value(struct fe *f, expr e, int lanes);
+/* A load of a 16-bit float that is only stored again, as such: its code as it is; false: e is no such. */
+bool c_code(struct fe *f, enum dtype storage, expr e, struct piece *out);
 struct piece c_index(struct fe *f, expr e);
 bool on_lane(struct fe *f, expr e);
 /* The lane variable of all vector statements that have as many lanes as v. */

@@ -21,6 +21,7 @@ static void print_store(struct fe *f, struct stmt *s) {
     struct place pl = {0};
     bool vec = f->lane != NULL, shared = false; /* shared: one cell for all lanes */
     const char *dst = NULL;
+    struct piece copy;
     if (q) {
         vec = vec && q->lanes > 1 && element < 0;
         shared = f->lane && !vec;
@@ -66,6 +67,8 @@ static void print_store(struct fe *f, struct stmt *s) {
             f->lane = lane;
             if (pass2) PUT("%s = %s;", cell, v1.s);
         }
+    } else if (!q && op == RED_NONE && c_code(f, b->type, value, &copy)) {
+        if (pass2) PUT("%s = %s;", dst, copy.s);
     } else {
         bool flt = vt == F32 || vt == F64;
         const char *sign = (op == RED_SUM || op == RED_PROD) && flt && b->type == vt && (q || !vec)
