@@ -288,14 +288,14 @@ class Steps:
         inner = [x for x in loops[at + 1:at + 3] if x[0] > indent]
         what = r.choice(["split"] * 5 + ["kind"] * 5 + ["layout"] * 3 + ["compute_at"] * 3 + ["reorder"] * 2 + [
             "fuse", "cut", "cache_read", "cache_write", "rfactor", "carry", "join", "specialize", "widen", "pad", "inline", "inline",
-            "prefetch", "pipeline", "tensorize", "outline", "scratch"])
+            "prefetch", "pipeline", "tensorize", "grain", "outline", "scratch"])
         buf = r.choice(self.buffers())
         own = r.choice(self.buffers(True) or [buf])
         if what == "split":
             how = r.choice(["", "", " cut", " cut2", " guard", " overlap"])
             return f"split {loop} {r.choice([2, 3, 4, 4, 8, 8, 16])} {self.new()} {self.new()}{how}"
         if what == "kind":
-            kinds = ["vector"] * 5 + ["unroll"] * 2 + ["parallel", "serial"]
+            kinds = ["vector"] * 5 + ["unroll"] * 2 + ["parallel"] * 3 + ["serial"]
             if self.kernel.cuda:
                 kinds += ["gpu.thread.x", "gpu.block.x", "gpu.thread.y", "gpu.block.y"] * 2
             return f"kind {r.choice(kinds)} {loop}"
@@ -343,6 +343,8 @@ class Steps:
             return f"pipeline {loop} {own}"
         if what == "tensorize":
             return f"tensorize {r.choice(ROWS)}"
+        if what == "grain":
+            return f"grain {loop} {r.choice([1, 2, 5])}"
         if what == "outline":
             return f"outline {loop}"
         return f"scratch {own}"
