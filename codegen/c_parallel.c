@@ -24,7 +24,7 @@ static const char *as_param(struct fe *f, struct sym_name *n, bool alone) {
 static const char *as_arg(struct fe *f, struct sym_name *n, bool alone) {
     (void)alone;
     if (n == f->fault) return "&fault, ";
-    return n == f->ws ? A("(unsigned char *)s->%s + k * s->nn.bytes, ", n->name) : A("s->%s, ", n->name);
+    return n == f->ws ? A("(unsigned char *)s->%s + k * s->nn_cut.bytes, ", n->name) : A("s->%s, ", n->name);
 }
 static const char *as_value(struct fe *f, struct sym_name *n, bool alone) {
     (void)alone;
@@ -62,7 +62,7 @@ static void print_part(struct fe *f, const struct stmt *loop, const char *part, 
     if (loop->u.loop.slices)
         text_printf(f->outlined,
                     "    for (ptrdiff_t k = begin; k < end; k++)\n"
-                    "        %s(%snn_slice_begin(&s->nn, k), nn_slice_begin(&s->nn, k + 1));\n",
+                    "        %s(%snn_slice_begin(&s->nn_cut, k), nn_slice_begin(&s->nn_cut, k + 1));\n",
                     name, args);
     else text_printf(f->outlined, "    %s(%sbegin, end);\n", name, args);
     text_printf(f->outlined, "%s}\n\n", faults ? "    if (fault) nn_note_fault(s->fault);\n" : "");
@@ -71,7 +71,7 @@ void c_print_parallel(struct fe *f, struct stmt *s) {
     const char *dot = strrchr(s->u.loop.var->name, '.'), *loop = dot ? dot + 1 : s->u.loop.var->name;
     const char *name = names_add(&f->u->globals, A("%s_%s", f->fname, loop));
     const char *part = names_add(&f->u->globals, A("%s_part", name));
-    const char *n = c_text(f, s->u.loop.var->extent, true), *sliced = s->u.loop.slices ? "    nn_sliced nn;\n" : "";
+    const char *n = c_text(f, s->u.loop.var->extent, true), *sliced = s->u.loop.slices ? "    nn_sliced nn_cut;\n" : "";
     long long grain = s->u.loop.grain ? s->u.loop.grain : 1;
     struct name_list from = {0};
     int mark = names_mark(&f->names);
@@ -87,7 +87,7 @@ void c_print_parallel(struct fe *f, struct stmt *s) {
     if (s->u.loop.slices) {
         const char *bytes = c_text(f, block_scratch(f->c, f->p, &s->u.loop.body), true);
         values = A("%s, nn_slice(%s, %lld, %lld, %s)", values, n, grain, (long long)s->u.loop.slices, bytes);
-        n = A("%s.nn.slices", shared), grain = 1;
+        n = A("%s.nn_cut.slices", shared), grain = 1;
     }
     PUT("const struct %s %s = {%s};", name, shared, values);
     PUT("nn_share(%s, %s, %lld, %s, &%s);", c_ref(f, f->pool), n, grain, part, shared);
