@@ -177,11 +177,13 @@ static bool rejoin(struct meeting *m) {
     }
     return false;
 }
+/* An index that is checked is what it is without the check, or the run has failed and its results are not used. */
+static expr unchecked(expr e) { return e->op == X_GUARD ? e->arg[0] : e; }
 struct meet cells_meet(const struct iterations *q, const expr *a, const expr *b, int n) {
     struct meeting m = {.q = q};
     struct meet r = {0};
     for (int k = 0; k < n; k++) {
-        struct equation e = {a[k], b[k], a[k]->type != IDX || b[k]->type != IDX};
+        struct equation e = {unchecked(a[k]), unchecked(b[k]), a[k]->type != IDX || b[k]->type != IDX};
         PUSH(q->tmp, &m.eqs, e);
     }
     for (int k = 0; k < q->moving.n; k++) /* a loop of one iteration does not move */

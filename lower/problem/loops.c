@@ -23,6 +23,7 @@ struct turns {
 static bool is_own(const struct turns *q, expr idx) {
     int64_t stride;
     expr rest;
+    if (idx->op == X_GUARD) idx = idx->arg[0]; /* or the run has failed */
     return x_linear_in(q->c, idx, q->v, &stride, &rest) && stride == 1 &&
            !x_has(rest, XF_VAR | XF_LOAD | XF_TOIDX | XF_GUARD);
 }
