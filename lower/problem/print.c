@@ -1,4 +1,5 @@
 /* The text of a problem: equal for equal problems, whatever their buffers, axes and sizes are called. */
+#include "ir/expr/print.h"
 #include "lower/problem/problem.h"
 
 /* The letter of the role, and a number among those that have it. */
@@ -101,22 +102,40 @@ static void print_operand(struct text *t, struct naming *q, const struct buf *b)
     }
     text_printf(t, "]%s\n", is_constant(b) ? " constant" : "");
 }
+/* Values with very large trees get `let` lines for their shared parts. */
+static void print_values(struct text *t, struct naming *q, const expr *v, int n, struct let_plan *plan,
+                         struct expr_printer *x) {
+    *x = (struct expr_printer){.t = t, .name_of = name_of};
+    let_plan_make(q->c, x, plan, v, n, false);
+    x->lets = &plan->names;
+    for (int k = 0; k < plan->order.n; k++) {
+        const char *name = internf(q->c->names, "v%d", k + 1);
+        text_printf(t, "  let %s = ", name);
+        expr_print(x, plan->order.v[k], P_COND);
+        text_char(t, '\n');
+        map_put(&plan->names, PKEY(plan->order.v[k]), (void *)name);
+    }
+}
 static void print_stage(struct text *t, struct naming *q, const struct stmt *s) {
     expr idx[PROBLEM_AXES];
     const struct buf *b = s->u.stage.buf;
     for (int k = 0; k < s->u.stage.naxes && k < PROBLEM_AXES; k++) idx[k] = x_var(q->c, s->u.stage.axes[k]);
     expr cell = b->nd == s->u.stage.naxes ? x_load(q->c, (struct buf *)b, idx, s->u.stage.naxes, NULL) : NULL;
+    const expr values[2] = {rename_expr(q, s->u.stage.value), s->u.stage.init ? rename_expr(q, s->u.stage.init) : NULL};
+    struct let_plan lets;
+    struct expr_printer x;
+    print_values(t, q, values, s->u.stage.init ? 2 : 1, &lets, &x);
     text_add(t, "  ");
     if (cell) x_print(t, rename_expr(q, cell), name_of, NULL);
     else text_add(t, ((struct buf *)map_get(&q->bufs, PKEY(b)))->name);
     text_printf(t, ": %s ", dtype_name(b->type));
     if (s->u.stage.op != RED_NONE) text_add(t, red_op_name(s->u.stage.op));
     text_add(t, "= ");
-    x_print(t, rename_expr(q, s->u.stage.value), name_of, NULL);
+    expr_print(&x, values[0], P_COND);
     if (s->u.stage.op != RED_NONE) print_extents(t, q, s->u.stage.red, s->u.stage.nred, ", over ");
     if (s->u.stage.init) {
         text_add(t, ", from ");
-        x_print(t, rename_expr(q, s->u.stage.init), name_of, NULL);
+        expr_print(&x, values[1], P_COND);
     }
     text_char(t, '\n');
 }
