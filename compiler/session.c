@@ -96,7 +96,7 @@ static bool algorithms_exist(struct ctx *c, const struct options *o) {
     for (int k = 0; k < o->algorithms.n + o->algorithms_off.n; k++) {
         bool off = k >= o->algorithms.n;
         const char *word = off ? o->algorithms_off.v[k - o->algorithms.n] : o->algorithms.v[k];
-        const char *equals = strrchr(word, '='), *name = off ? word : equals ? equals + 1 : "", *near;
+        const char *equals = strrchr(word, '='), *name = off || !equals ? word : equals + 1, *near;
         if ((off && !strcmp(name, "all")) || algorithm_named(name)) continue;
         near = nearest_name(name, names, n);
         diag_at(&c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--%s: there is no algorithm %s%s",

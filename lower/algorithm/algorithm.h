@@ -1,14 +1,15 @@
 /* Algorithms: other stages for the same mathematics. Between a group's stages and its kernels the rows of rows.c are
  * asked, in order, whether they fit the problem of the stages and what they would cost; the cheapest rewrites them.
  * Lowering makes kernels of what comes out (lower/rewrite.c). What generated code computes is bit for bit what the
- * rewritten stages say; how far that may be from the definition is the row's bound. docs/algorithms.md. */
+ * rewritten stages say; how far that may be from the definition is the row's bound. See docs/adding.md. */
 #ifndef NN_LOWER_ALGORITHM_H
 #define NN_LOWER_ALGORITHM_H
 #include "lower/machine/machine.h"
 #include "lower/problem/problem.h"
 #include "lower/schedule/schedule.h"
 
-/* What the user wants: rows that hold for a node, "NODE=ROW", and rows that are left out, or "all". */
+/* What the user wants: rows that hold for a node, "NODE=ROW", or for all that they fit, "ROW"; and rows that are left
+ * out, or "all". */
 struct algorithm_wishes {
     const char *const *pins, *const *off;
     int npins, noff;
@@ -50,7 +51,8 @@ struct algorithm {
     /* BOUNDED: the largest error of a result, in units of 2^-24 times the sum of the products' magnitudes' bound
      * depth * max|x| * max|w|; NULL otherwise. */
     double (*bound)(const struct algorithm *row, int64_t depth);
-    int tile; /* a parameter of the row's functions */
+    bool asked; /* taken only where an option asks for it: not faster yet, as far as was measured */
+    int tile;   /* a parameter of the row's functions */
 };
 extern const struct algorithm algorithm_rows[];            /* name NULL ends; the first, direct, takes everything */
 const struct algorithm *algorithm_named(const char *name); /* NULL: there is none */

@@ -12,17 +12,22 @@ static bool left_out(const struct algorithm_wishes *w, const char *name) {
         if (!strcmp(w->off[k], name) || !strcmp(w->off[k], "all")) return true;
     return false;
 }
+/* What is said of this node, else what is said of all. */
 static const struct algorithm *pinned(const struct algorithm_wishes *w, const char *node) {
+    const struct algorithm *all = NULL;
     size_t n = strlen(node);
-    for (int k = 0; k < w->npins; k++)
+    for (int k = 0; k < w->npins; k++) {
         if (!strncmp(w->pins[k], node, n) && w->pins[k][n] == '=') return algorithm_named(w->pins[k] + n + 1);
-    return NULL;
+        if (!strchr(w->pins[k], '=')) all = algorithm_named(w->pins[k]);
+    }
+    return all;
 }
 /* Why the row is not taken, whatever it costs; NULL: it may be. */
 static const char *refusal(const struct algorithm_query *q, const struct algorithm *row,
                            const struct algorithm_wishes *w, const struct algorithm *pin) {
     const char *why = row->refuses ? row->refuses(q, row) : NULL;
     if (why) return why;
+    if (!pin && row->asked) return "taken only where it is asked for";
     if (pin && row != pin) return "another one is asked for";
     return !pin && row->refuses && left_out(w, row->name) ? "left out by an option" : NULL;
 }

@@ -1,9 +1,12 @@
 /* The algorithms, a row each, and what their costs share; see algorithm.h. */
 #include "lower/algorithm/rows.h"
+#include "lower/algorithm/winograd.h"
 
 double rows_cycles(const struct machine *m, double rows, double columns, double depth) {
     return rows * columns * depth / machine_lanes(m, F32) / machine_multiply_add(m, F32)->starts;
 }
+double bytes_cycles(const struct machine *m, double bytes) { return bytes * m->l2.byte; }
+double weights_cycles(const struct machine *m, double weights) { return 4 * weights * m->memory_byte; }
 static double extent_of(const struct var *v) { return const_extent(v) > 0 ? (double)const_extent(v) : 1; }
 static double cycles_of_direct(const struct algorithm_query *q, const struct algorithm *row) {
     const struct stmt *s = q->k->sum ? q->k->sum : q->k->out;
@@ -11,11 +14,22 @@ static double cycles_of_direct(const struct algorithm_query *q, const struct alg
     (void)row;
     for (int k = 0; k < s->u.stage.naxes; k++) cells *= extent_of(s->u.stage.axes[k]);
     for (int k = 0; k < s->u.stage.nred; k++) depth *= extent_of(s->u.stage.red[k]);
-    return rows_cycles(q->m, cells, 1, depth);
+    double weights = s != q->k->sum || !q->k->product || !is_constant(q->k->b.read->u.buf) ? 0 : depth;
+    for (int k = 0; k < s->u.stage.naxes; k++)
+        if (weights > 0 && q->k->b.axes >> k & 1) weights *= extent_of(s->u.stage.axes[k]);
+    return rows_cycles(q->m, cells, 1, depth) + weights_cycles(q->m, weights);
 }
+#define WINOGRAD(m)                                                                                                    \
+    {                                                                                                                  \
+        "winograd-" #m, "Winograd F(" #m "x" #m ", 3x3)", BOUNDS_ERROR, "CPUs with vectors", winograd_refuses,         \
+            winograd_cycles, winograd_rewrite, winograd_bound, true, m                                                 \
+    }
 const struct algorithm algorithm_rows[] = {
-    {"direct", "the definition", KEEPS_BITS, "every machine", NULL, cycles_of_direct, NULL, NULL, 0},
+    {"direct", "the definition", KEEPS_BITS, "every machine", NULL, cycles_of_direct, NULL, NULL, false, 0},
     {"integer-sums", "integer sums", KEEPS_BITS, "every machine", integer_sums_refuse, integer_sums_cycles,
-     integer_sums_rewrite, NULL, 0},
+     integer_sums_rewrite, NULL, false, 0},
+    WINOGRAD(2),
+    WINOGRAD(4),
+    WINOGRAD(6),
     {0},
 };

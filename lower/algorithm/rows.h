@@ -9,4 +9,8 @@ double rows_cycles(const struct machine *m, double rows, double columns, double 
 const char *integer_sums_refuse(const struct algorithm_query *q, const struct algorithm *row);
 double integer_sums_cycles(const struct algorithm_query *q, const struct algorithm *row);
 void integer_sums_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out);
+/* So many bytes, moved once from or to beyond the second level of cache. */
+double bytes_cycles(const struct machine *m, double bytes);
+/* So many weights of f32, read once in a run. */
+double weights_cycles(const struct machine *m, double weights);
 #endif

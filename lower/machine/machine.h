@@ -46,6 +46,7 @@ struct machine {
     const struct operation *ops;
     const struct micro_speed *micros; /* besides micro_multiply_add; NULL: none */
     struct cache l1, l2;
+    double memory_byte;      /* cycles for a byte of weights, which nothing has kept since the last run */
     double partial_sum_byte; /* cycles for a byte of a sum that waits in memory, there and back */
     int streams;             /* that hardware prefetching follows at a time */
     int line;                /* bytes of a cache line */

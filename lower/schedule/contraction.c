@@ -262,6 +262,12 @@ static int64_t vec_beyond(struct plan *u, const struct tiling *g, int d) {
     x_bounds(u->c, g->vec->arg[d], &lo, &hi);
     return hi >= n && hi < 2 * n ? hi + 1 - n : 0;
 }
+/* Dim d of the packed operand moves with an axis that both factors have: it has a panel of its own for each. */
+static bool is_batch(const struct tiling *g, int d) {
+    for (int k = 0; k < naxes_of(g); k++)
+        if (g->q->axis[k] == ROLE_BATCH && dim_of(g->vec, axis_var(g, k)) == d) return true;
+    return false;
+}
 static void pack(struct plan *u, const struct tiling *g) {
     expr b = g->vec;
     int nd = dim_of(b, axis_var(g, g->lane));
@@ -269,6 +275,8 @@ static void pack(struct plan *u, const struct tiling *g) {
     int k0 = g->micro->k0;
     bool blocked = kd >= 0 && (g->norder || g->outside);
     text_printf(&u->s, "layout %s [", b->u.buf->base);
+    for (int d = 0; d < b->n - b->has_fill; d++)
+        if (is_batch(g, d)) text_printf(&u->s, "%d ", d);
     if (g->outside) /* all panels of a chunk, then the next chunk */
         text_printf(&u->s, "%d/%lld %d/%d %d/%%%d,%lld", kd, (long long)(g->chunk * g->kblock), nd, g->nv, kd,
                     g->kblock, (long long)g->chunk);
@@ -282,7 +290,7 @@ static void pack(struct plan *u, const struct tiling *g) {
         if (d >= 0 && d != nd) text_printf(&u->s, " %d", d);
     }
     for (int d = 0; d < b->n - b->has_fill; d++) {
-        bool summed = d == nd;
+        bool summed = d == nd || is_batch(g, d);
         for (int k = 0; k < nsums_of(g); k++) summed |= dim_of(b, g->q->sum->u.stage.red[k]) == d;
         if (!summed) text_printf(&u->s, vec_beyond(u, g, d) ? " %d+0,%lld" : " %d", d, (long long)vec_beyond(u, g, d));
     }

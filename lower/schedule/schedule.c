@@ -19,13 +19,10 @@ const char *red_loop(struct ctx *c, const struct stmt *s, int k) {
     return internf(c->names, "%s.%s", s->u.stage.buf->base, s->u.stage.red[k]->name);
 }
 const struct strategy *const *strategies_for(const struct machine *m, const struct problem *k) {
-    static const struct strategy *const cpu[] = {&strategy_contraction,
-                                                 &strategy_window,
-                                                 &strategy_blocked_map,
-                                                 &strategy_rows,
-                                                 &strategy_pointwise,
-                                                 &strategy_plain,
-                                                 NULL},
+    static const struct strategy *const cpu[] = {&strategy_contraction, &strategy_window,
+                                                 &strategy_transform,   &strategy_blocked_map,
+                                                 &strategy_rows,        &strategy_pointwise,
+                                                 &strategy_plain,       NULL},
                                         *const gpu[] = {&strategy_gpu_product, &strategy_gpu_few, &strategy_gpu_cells,
                                                         &strategy_plain, NULL},
                                         *const cpu_loops[] = {&strategy_nests, &strategy_plain, NULL},

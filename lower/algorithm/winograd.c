@@ -1,0 +1,283 @@
+/* Winograd's convolutions F(m x m, 3 x 3): tiles of m x m results from products of transformed tiles of a = m + 2 cells
+ * and transformed weights, one product for each of the a x a cells and channel instead of 9 m x m (Lavin and Gray,
+ * "Fast algorithms for convolutional neural networks"). Along each axis  y = A'((G w) * (B' x)): polynomials are
+ * evaluated at a - 1 points and infinity (G, B), multiplied there, and interpolated (A). The points are all the data of
+ * a row.
+ *
+ * Three parts: the operand's transform, a * a products of matrices, the result's transform with what follows the sum.
+ * Weights are transformed now, in f64. */
+#include "lower/algorithm/winograd.h"
+#include "lower/algorithm/rows.h"
+#include "lower/schedule/cpu.h"
+#include <math.h>
+
+/* Pairs of p and -p share sums and differences. */
+static const double points[] = {0, 1, -1, 2, -2, 0.5, -0.5};
+static int cells(const struct algorithm *row) { return row->tile + WINOGRAD_TAPS - 1; }
+
+void winograd_matrices(int tile, struct winograd *w) {
+    int a = w->cells = tile + WINOGRAD_TAPS - 1;
+    *w = (struct winograd){.cells = a, .tile = tile};
+    for (int j = 0; j < a; j++) { /* the last one is infinity */
+        double scale = 1, product[WINOGRAD_CELLS + 1] = {1};
+        int degree = 0;
+        for (int l = 0; l < a - 1; l++) {
+            if (l == j) continue;
+            scale *= j < a - 1 ? points[j] - points[l] : 1;
+            degree++;
+            for (int k = degree; k >= 0; k--) product[k] = (k ? product[k - 1] : 0) - points[l] * product[k];
+        }
+        for (int k = 0; k < a; k++) w->b[j][k] = product[k];
+        for (int k = 0; k < WINOGRAD_TAPS; k++)
+            w->g[j][k] = j < a - 1 ? pow(points[j], k) / scale : k == WINOGRAD_TAPS - 1;
+        for (int k = 0; k < tile; k++) w->a[k][j] = j < a - 1 ? pow(points[j], k) : k == tile - 1;
+    }
+}
+
+/* ---- which convolutions */
+/* index = axis + tap + *offset */
+static bool slides_by(struct ctx *c, expr index, const struct var *axis, const struct var *tap, int64_t *offset) {
+    return x_is_int(x_sub(c, index, x_add(c, x_var(c, axis), x_var(c, tap))), offset);
+}
+static bool is_var(expr e, const struct var *v) { return e->op == X_VAR && e->u.var == v; }
+/* The sum is x[n,ic,oh+kh+top,ow+kw+left else 0] * w[oc,ic,kh,kw]. */
+static bool convolves(struct ctx *c, const struct problem *k, int64_t offset[2]) {
+    const struct stmt *s = k->sum;
+    if (!k->product || s->u.stage.naxes != 4 || s->u.stage.nred != 3) return false;
+    const struct var **o = s->u.stage.axes, **r = s->u.stage.red;
+    expr x = k->a.read, w = k->b.read;
+    if (x->n - x->has_fill != 4 || w->n != 4 || w->has_fill || !is_constant(w->u.buf)) return false;
+    if (x->has_fill && x->arg[4] != x_num(c, F32, 0)) return false;
+    for (int d = 0; d < 2; d++)
+        if (!x_is(r[d + 1]->extent, WINOGRAD_TAPS) || !is_var(w->arg[d + 2], r[d + 1]) ||
+            !slides_by(c, x->arg[d + 2], o[d + 2], r[d + 1], &offset[d]))
+            return false;
+    return is_var(x->arg[0], o[0]) && is_var(x->arg[1], r[0]) && is_var(w->arg[0], o[1]) && is_var(w->arg[1], r[0]);
+}
+static bool blocked(const struct algorithm_query *q, const struct buf *b, int lanes) {
+    int64_t channels;
+    return q->layout(q->env, b).block == lanes && x_is_int(b->logical[1], &channels) && channels % lanes == 0;
+}
+const char *winograd_refuses(const struct algorithm_query *q, const struct algorithm *row) {
+    const struct problem *k = q->k;
+    int64_t offset[2];
+    int lanes = machine_lanes(q->m, F32);
+    (void)row;
+    if (!k->sum || !convolves(q->c, k, offset)) return "";
+    if (q->m->gpu) return "for CPUs with vectors";
+    if (lanes < 4) return "there are no vectors for the transforms";
+    if (no_plain_product(k)) return no_plain_product(k);
+    if (k->sum->u.stage.buf->type != F32 || k->a.read->u.buf->type != F32 || k->b.read->u.buf->type != F32)
+        return "not all are f32";
+    for (int d = 1; d < 4; d++)
+        if (const_extent(k->sum->u.stage.axes[d]) < 1) return "the picture's size is open";
+    if (!blocked(q, k->a.read->u.buf, lanes) || !blocked(q, k->out->u.stage.buf, lanes))
+        return "channels do not lie in full blocks";
+    return NULL;
+}
+
+/* ---- what it costs */
+struct sizes_of {
+    double tiles, ic, oc, cells, tile;
+};
+static struct sizes_of sizes_of(const struct algorithm_query *q, const struct algorithm *row) {
+    const struct stmt *s = q->k->sum;
+    double n = const_extent(s->u.stage.axes[0]) > 0 ? (double)const_extent(s->u.stage.axes[0]) : 1, m = row->tile;
+    double th = ceil((double)const_extent(s->u.stage.axes[2]) / m),
+           tw = ceil((double)const_extent(s->u.stage.axes[3]) / m);
+    return (struct sizes_of){n * th * tw, (double)const_extent(s->u.stage.red[0]),
+                             (double)const_extent(s->u.stage.axes[1]), cells(row), m};
+}
+double winograd_cycles(const struct algorithm_query *q, const struct algorithm *row) {
+    struct sizes_of z = sizes_of(q, row);
+    double a2 = z.cells * z.cells, lanes = machine_lanes(q->m, F32),
+           per_cycle = machine_multiply_add(q->m, F32)->starts;
+    double operations = z.cells * z.cells * z.cells / 2; /* of a tile and vector: half of each matrix is 0 or shared */
+    double transforms =
+        z.tiles * (2 * z.ic * operations + z.oc * operations * (1 + z.tile / z.cells)) / lanes / per_cycle;
+    double bytes = 4 * 2 * z.tiles * a2 * (z.ic + z.oc); /* there and back */
+    return rows_cycles(q->m, z.tiles, z.oc, a2 * z.ic) + transforms + bytes_cycles(q->m, bytes) +
+           weights_cycles(q->m, a2 * z.ic * z.oc);
+}
+
+/* ---- the stages */
+static expr times(const struct algorithm_query *q, double k, expr e, expr sum) {
+    struct ctx *c = q->c;
+    expr factor = x_const_f(c, F32, k);
+    if (!sum) return k == 1 ? e : x_mul(c, factor, e);
+    if (k == 1) return x_add(c, sum, e);
+    if (k == -1) return x_sub(c, sum, e);
+    return machine_op(q->m, X_FMA, F32) ? x_fma(c, factor, e, sum) : x_add(c, sum, x_mul(c, factor, e));
+}
+/* The sum of k[j] e[j] for every step-th j below n, the last one first: there the factor is mostly 1. */
+static expr combined(const struct algorithm_query *q, const double *k, const expr *e, int n, int step) {
+    expr sum = NULL;
+    for (int j = n; (j -= step) >= 0;)
+        if (k[j] != 0) sum = times(q, k[j], e[j], sum);
+    return sum;
+}
+static expr sum_of(const struct algorithm_query *q, expr a, expr b, bool less) {
+    if (!a || !b) return a ? a : b;
+    return less ? x_sub(q->c, a, b) : x_add(q->c, a, b);
+}
+/* A row of B': those of p and -p have the same even part, and odd parts that differ in their sign. */
+static expr row_of_b(const struct algorithm_query *q, const double *k, const expr *e, int n) {
+    double odd[WINOGRAD_CELLS];
+    int last = n - 1 - n % 2, sign = 1; /* the last odd place */
+    for (int j = 1; j <= last; j += 2)
+        if (k[j] != 0) sign = k[j] < 0 ? -1 : 1;
+    for (int j = 0; j < n; j++) odd[j] = sign * k[j];
+    expr even = combined(q, k, e, n + n % 2, 2);
+    return sum_of(q, even, combined(q, odd, e, last + 2, 2), sign < 0);
+}
+/* A row of A': what is read at p and -p is added or subtracted first. */
+static expr row_of_a(const struct algorithm_query *q, const double *k, const expr *e, int n) {
+    expr sum = k[0] != 0 ? times(q, k[0], e[0], NULL) : NULL;
+    for (int j = 1; j + 1 < n; j += 2) sum = times(q, k[j], sum_of(q, e[j], e[j + 1], k[j] != k[j + 1]), sum);
+    return k[n - 1] != 0 ? times(q, k[n - 1], e[n - 1], sum) : sum;
+}
+/* Row i of rows[], by the variable i: a loop over it is written out. */
+static expr row_by(struct ctx *c, const struct var *i, const expr *rows, int n) {
+    expr e = rows[n - 1];
+    for (int k = n - 1; k-- > 0;) e = x_select(c, x_cmp(c, X_EQ, x_var(c, i), x_int(c, k)), rows[k], e);
+    return e;
+}
+struct work {
+    const struct algorithm_query *q;
+    struct winograd w;
+    struct rewriting *out;
+    const struct stmt *sum;
+    int64_t offset[2], high, wide; /* high x wide tiles of a picture */
+    expr tiles;
+};
+static const struct var *axis(const struct work *k, const char *name, expr extent) {
+    return var_new(k->q->c, name, extent);
+}
+static const struct var *small(const struct work *k, const char *name, int n) {
+    return axis(k, name, x_int(k->q->c, n));
+}
+/* One pass of a transform along the axis `at` (0 or 1) of the buffer's first two: rows of the matrix over its cells. */
+static struct buf *pass(const struct work *k, const char *name, bool back, int at, struct buf *from,
+                        expr (*cell)(const struct work *k, struct buf *from, const expr *index)) {
+    struct ctx *c = k->q->c;
+    int a = k->w.cells, m = k->w.tile, rows = back ? m : a;
+    expr row[WINOGRAD_CELLS], e[WINOGRAD_CELLS], index[4];
+    bool first = at == 0;
+    const struct var *axes[] = {small(k, "i", rows), small(k, "j", first ? a : rows), axis(k, "tile", k->tiles),
+                                axis(k, "c", from->logical[back || !first ? 3 : 1])};
+    for (int d = 0; d < 4; d++) index[d] = x_var(c, axes[d]);
+    for (int j = 0; j < a; j++) {
+        expr to[4] = {index[0], index[1], index[2], index[3]};
+        to[at] = x_int(c, j);
+        e[j] = cell(k, from, to);
+    }
+    for (int i = 0; i < rows; i++) row[i] = back ? row_of_a(k->q, k->w.a[i], e, a) : row_of_b(k->q, k->w.b[i], e, a);
+    return algorithm_stage(k->q, k->out, name, F32, axes, 4, RED_NONE, NULL, 0, row_by(c, axes[at], row, rows));
+}
+static expr cell_of(const struct work *k, struct buf *from, const expr *index) {
+    return x_load(k->q->c, from, index, 4, NULL);
+}
+/* Cell [i,j] of a tile of the operand; what lies outside is 0. */
+static expr cell_of_operand(const struct work *k, struct buf *from, const expr *index) {
+    struct ctx *c = k->q->c;
+    expr row = x_divi(c, index[2], k->wide), at[4] = {x_divi(c, row, k->high), index[3]};
+    const expr tile[] = {x_modi(c, row, k->high), x_modi(c, index[2], k->wide)};
+    for (int d = 0; d < 2; d++) at[d + 2] = x_addi(c, x_add(c, x_muli(c, tile[d], k->w.tile), index[d]), k->offset[d]);
+    return x_load(c, from, at, 4, x_num(c, F32, 0));
+}
+/* [i,j,ic,oc]: computed in f64, so that they are rounded once. */
+static struct buf *weights(const struct work *k) {
+    struct ctx *c = k->q->c;
+    struct buf *w = k->q->k->b.read->u.buf;
+    const struct var *axes[] = {small(k, "i", k->w.cells), small(k, "j", k->w.cells), axis(k, "ic", w->logical[1]),
+                                axis(k, "oc", w->logical[0])};
+    expr row[WINOGRAD_CELLS], e[WINOGRAD_TAPS], at[4] = {x_var(c, axes[3]), x_var(c, axes[2])};
+    for (int r = 0; r < WINOGRAD_TAPS; r++) {
+        expr column[WINOGRAD_CELLS];
+        at[2] = x_int(c, r);
+        for (int j = 0; j < k->w.cells; j++) {
+            column[j] = x_const_f(c, F64, 0);
+            for (int s = 0; s < WINOGRAD_TAPS; s++) {
+                at[3] = x_int(c, s);
+                if (k->w.g[j][s] != 0)
+                    column[j] =
+                        x_add(c, column[j],
+                              x_mul(c, x_const_f(c, F64, k->w.g[j][s]), x_cast(c, F64, x_load(c, w, at, 4, NULL))));
+            }
+        }
+        e[r] = row_by(c, axes[1], column, k->w.cells);
+    }
+    for (int i = 0; i < k->w.cells; i++) {
+        row[i] = x_const_f(c, F64, 0);
+        for (int r = 0; r < WINOGRAD_TAPS; r++)
+            if (k->w.g[i][r] != 0) row[i] = x_add(c, row[i], x_mul(c, x_const_f(c, F64, k->w.g[i][r]), e[r]));
+    }
+    return algorithm_constant(k->q, internf(c->names, "%s.winograd", w->name), F32, axes, 4, RED_NONE, NULL, 0,
+                              x_cast(c, F32, row_by(c, axes[0], row, k->w.cells)));
+}
+static struct buf *products(const struct work *k, struct buf *v, struct buf *u) {
+    struct ctx *c = k->q->c;
+    const struct var *axes[2][4], *ic = axis(k, "ic", v->logical[3]);
+    for (int s = 0; s < 2; s++) {
+        axes[s][0] = small(k, "i", k->w.cells), axes[s][1] = small(k, "j", k->w.cells);
+        axes[s][2] = axis(k, "tile", k->tiles), axes[s][3] = axis(k, "oc", u->logical[3]);
+    }
+    expr i = x_var(c, axes[0][0]), j = x_var(c, axes[0][1]), r = x_var(c, ic);
+    expr at_v[] = {i, j, x_var(c, axes[0][2]), r}, at_u[] = {i, j, r, x_var(c, axes[0][3])}, at[4];
+    struct buf *acc = algorithm_stage(k->q, k->out, "acc", F32, axes[0], 4, RED_SUM, &ic, 1,
+                                      x_mul(c, x_load(c, v, at_v, 4, NULL), x_load(c, u, at_u, 4, NULL)));
+    for (int d = 0; d < 4; d++) at[d] = x_var(c, axes[1][d]);
+    return algorithm_stage(k->q, k->out, "products", F32, axes[1], 4, RED_NONE, NULL, 0, x_load(c, acc, at, 4, NULL));
+}
+/* What the sum was is read from its tile from now on; what follows it stays as it is. */
+static void replace_sum(const struct work *k, struct buf *y) {
+    struct ctx *c = k->q->c;
+    struct block *b = &k->out->parts.v[k->out->parts.n - 1].stmts;
+    const struct var **o = k->sum->u.stage.axes;
+    expr at[4] = {x_modi(c, x_var(c, o[2]), k->w.tile), x_modi(c, x_var(c, o[3]), k->w.tile), NULL, x_var(c, o[1])};
+    expr row = x_add(c, x_muli(c, x_var(c, o[0]), k->high), x_divi(c, x_var(c, o[2]), k->w.tile));
+    at[2] = x_add(c, x_muli(c, row, k->wide), x_divi(c, x_var(c, o[3]), k->w.tile));
+    expr value = x_load(c, y, at, 4, NULL);
+    if (k->sum->u.stage.init) value = x_add(c, value, k->sum->u.stage.init);
+    for (struct stmt *s = k->q->stmts->first, *next; s; s = next) {
+        next = s->next;
+        stmt_remove(s);
+        block_append(b, s == k->sum ? s_stage(c, s->u.stage.buf, o, 4, RED_NONE, NULL, 0, NULL, value) : s);
+    }
+}
+void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out) {
+    struct work k = {.q = q, .out = out, .sum = q->k->sum};
+    const struct var **o = k.sum->u.stage.axes;
+    int m = row->tile;
+    winograd_matrices(m, &k.w);
+    convolves(q->c, q->k, k.offset);
+    k.high = (const_extent(o[2]) + m - 1) / m, k.wide = (const_extent(o[3]) + m - 1) / m;
+    k.tiles = x_muli(q->c, o[0]->extent, k.high * k.wide);
+    algorithm_part(q, out, "its operand's tiles");
+    struct buf *z = pass(&k, "columns", false, 0, q->k->a.read->u.buf, cell_of_operand);
+    struct buf *v = pass(&k, "tiles", false, 1, z, cell_of), *u = weights(&k);
+    algorithm_between(q, out, v);
+    algorithm_part(q, out, "its products");
+    struct buf *p = products(&k, v, u);
+    algorithm_between(q, out, p);
+    algorithm_part(q, out, "its results");
+    replace_sum(&k, pass(&k, "results", true, 1, pass(&k, "columns", true, 0, p, cell_of), cell_of));
+}
+
+/* Every result passes so many roundings, of values that are that much larger than the products of the definition. */
+double winograd_bound(const struct algorithm *row, int64_t depth) {
+    struct winograd w;
+    double most = 0;
+    winograd_matrices(row->tile, &w);
+    for (int y = 0; y < w.tile; y++) {
+        double sum = 0;
+        for (int i = 0; i < w.cells; i++) {
+            double b = 0, g = 0;
+            for (int k = 0; k < w.cells; k++) b += fabs(w.b[i][k]);
+            for (int k = 0; k < WINOGRAD_TAPS; k++) g += fabs(w.g[i][k]);
+            sum += fabs(w.a[y][i]) * b * g;
+        }
+        most = fmax(most, sum);
+    }
+    return most * most * ((double)depth + 4 * w.cells + 4);
+}

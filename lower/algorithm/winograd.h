@@ -1,0 +1,16 @@
+/* Winograd's convolutions, for the rows and their tests. */
+#ifndef NN_LOWER_ALGORITHM_WINOGRAD_H
+#define NN_LOWER_ALGORITHM_WINOGRAD_H
+#include "lower/algorithm/algorithm.h"
+
+enum { WINOGRAD_TAPS = 3, WINOGRAD_CELLS = 8 };
+struct winograd { /* A' (tile x cells), B' (cells x cells), G (cells x taps) */
+    int tile, cells;
+    double a[WINOGRAD_CELLS][WINOGRAD_CELLS], b[WINOGRAD_CELLS][WINOGRAD_CELLS], g[WINOGRAD_CELLS][WINOGRAD_TAPS];
+};
+void winograd_matrices(int tile, struct winograd *w);
+const char *winograd_refuses(const struct algorithm_query *q, const struct algorithm *row);
+double winograd_cycles(const struct algorithm_query *q, const struct algorithm *row);
+void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out);
+double winograd_bound(const struct algorithm *row, int64_t depth);
+#endif

@@ -1,0 +1,144 @@
+/* The strategy for small transforms: maps of which each computes a few rows of a small matrix, chosen by an axis of its
+ * own (`select(i == 0, ..)`). Those axes are written out, lanes run over channels, and what one of the maps makes for a
+ * tile waits in registers for the next. See cpu.h. */
+#include "lower/schedule/cpu.h"
+
+enum { ROWS_MAX = 8 }; /* of a matrix */
+struct chooser {
+    const struct var *v;
+    bool found;
+};
+static bool tests_axis(void *env, expr e) {
+    struct chooser *q = env;
+    bool test = e->op == X_EQ && e->arg[0]->type == IDX;
+    q->found |= test && (e->arg[0] == NULL || (e->arg[0]->op == X_VAR && e->arg[0]->u.var == q->v) ||
+                         (e->arg[1]->op == X_VAR && e->arg[1]->u.var == q->v));
+    return true;
+}
+/* Rows are chosen by axis v of the stage. */
+static bool chooses(const struct stmt *s, const struct var *v) {
+    struct chooser q = {v, false};
+    if (const_extent(v) < 2 || const_extent(v) > ROWS_MAX || !x_has(s->u.stage.value, XF_INDEX_TEST)) return false;
+    x_visit(s->u.stage.value, tests_axis, &q);
+    return q.found;
+}
+static bool transforms(const struct stmt *s) {
+    for (int k = 0; k < s->u.stage.naxes; k++)
+        if (chooses(s, s->u.stage.axes[k])) return true;
+    return false;
+}
+/* Written out in the result's nest: rows that it chooses itself, or, when it does, those that what it reads does. */
+static bool written_out(const struct problem *k, int axis) {
+    bool any = false;
+    for (int i = 0; i < k->stages.n; i++) any |= chooses(k->stages.v[i], k->stages.v[i]->u.stage.axes[axis]);
+    return any && transforms(k->out);
+}
+/* A tile has so many cells along axis k of the result: where tiles are read, the index is divided by that. */
+struct division {
+    const struct var *v;
+    int64_t by;
+};
+static bool find_division(void *env, expr e) {
+    struct division *q = env;
+    if (e->op == X_MOD && e->arg[0]->op == X_VAR && e->arg[0]->u.var == q->v) x_is_int(e->arg[1], &q->by);
+    return true;
+}
+static int64_t tile_along(const struct problem *k, int axis) {
+    struct division q = {NULL, 0};
+    for (int i = 0; i < k->stages.n && !q.by; i++) {
+        const struct stmt *s = k->stages.v[i];
+        q.v = s->u.stage.axes[axis];
+        if (!transforms(s)) x_visit(s->u.stage.value, find_division, &q);
+    }
+    return q.by;
+}
+static int lane_axis(struct plan *u) {
+    const struct param_layout *l = layout_of(u->p, u->l, u->k->out->u.stage.buf);
+    return l && l->block ? 1 : u->k->out->u.stage.naxes - 1;
+}
+static const char *transform_points(struct plan *u, struct points *out) {
+    const struct problem *k = u->k;
+    const struct param_layout *l = layout_of(u->p, u->l, k->out->u.stage.buf);
+    int found = 0;
+    if (k->nreductions || k->nresults != 1) return "not maps alone, with one result";
+    for (int i = 0; i < k->stages.n; i++) {
+        if (k->stages.v[i]->u.stage.naxes != k->out->u.stage.naxes) return "its stages have other axes";
+        found += transforms(k->stages.v[i]);
+    }
+    if (found < 2) return "no transforms of tiles";
+    if (lanes_of(u) < 2) return "there are no vectors";
+    if (l && l->block && l->block != lanes_of(u)) return "the result's blocks are no vectors";
+    if (const_extent(k->out->u.stage.axes[lane_axis(u)]) % lanes_of(u)) return "channels do not fill their blocks";
+    add_point(u, out, &strategy_transform);
+    return NULL;
+}
+/* Tiles of `tile` cells, and a last one of what is left. */
+static void plan_tiles_of(struct plan *u, const char *loop, const char *outer, const char *inner, int64_t extent,
+                          int64_t tile) {
+    int64_t full = extent / tile, rest = extent % tile;
+    if (!rest || !full) {
+        text_printf(&u->s, "split %s %lld %s %s\n", loop, (long long)(full ? tile : rest), outer, inner);
+        return;
+    }
+    text_printf(&u->s, "split %s %s %s sizes=[%lld*%lld %lld]\n", loop, outer, inner, (long long)tile, (long long)full,
+                (long long)rest);
+}
+/* The result's loops, tiles outside of what is written out. Tiles may leave a rest, which no loop can be moved into
+ * afterwards: so what goes into a tile does so axis by axis. */
+static void result_loops(struct plan *u, const char **unrolled, int *n) {
+    const struct stmt *s = u->k->out;
+    int lane = lane_axis(u), axes = s->u.stage.naxes;
+    const char *lanes = axis_loop(u->c, s, lane);
+    text_add(&u->s, "reorder");
+    for (int k = 0; k < axes; k++)
+        if (k != lane && !written_out(u->k, k)) text_printf(&u->s, " %s", axis_loop(u->c, s, k));
+    for (int k = 0; k < axes; k++)
+        if (written_out(u->k, k)) text_printf(&u->s, " %s", unrolled[(*n)++] = axis_loop(u->c, s, k));
+    text_printf(&u->s, " %s\n", lanes);
+    for (int k = 0; k < axes; k++) {
+        int64_t extent = const_extent(s->u.stage.axes[k]), tile = tile_along(u->k, k);
+        if (tile < 2 || k == lane) continue;
+        const char *outer = internf(u->c->names, "t%d", k), *inner = internf(u->c->names, "p%d", k),
+                   *loop = axis_loop(u->c, s, k);
+        if (extent < 0) text_printf(&u->s, "split %s %lld %s %s cut2\n", loop, (long long)tile, outer, inner);
+        else plan_tiles_of(u, loop, outer, inner, extent, tile);
+        text_printf(&u->s, "reorder %s", outer);
+        for (int d = k + 1; d < axes; d++)
+            if (d != lane && !written_out(u->k, d)) text_printf(&u->s, " %s", axis_loop(u->c, s, d));
+        for (int i = 0; i < *n; i++) text_printf(&u->s, " %s", unrolled[i]);
+        text_printf(&u->s, " %s %s\n", inner, lanes);
+        unrolled[(*n)++] = inner;
+    }
+    text_printf(&u->s, "split %s %d cb cv\nreorder cb", lanes, lanes_of(u));
+    for (int i = 0; i < *n; i++) text_printf(&u->s, " %s", unrolled[i]);
+    text_add(&u->s, " cv\n");
+}
+static const char *transform_steps(struct plan *u, const struct point *p) {
+    const struct problem *k = u->k;
+    const char *unrolled[MAX_AXES] = {0};
+    int n = 0;
+    (void)p;
+    layout_steps(&u->s, u->p, u->l);
+    for (int i = 0; i < k->stages.n; i++)
+        if (k->stages.v[i] != k->out && !transforms(k->stages.v[i]))
+            text_printf(&u->s, "inline %s\n", k->stages.v[i]->u.stage.buf->base);
+    result_loops(u, unrolled, &n);
+    for (int i = k->stages.n; i-- > 0;)
+        if (k->stages.v[i] != k->out && transforms(k->stages.v[i]))
+            text_printf(&u->s, "compute_at %s cb stack\n", k->stages.v[i]->u.stage.buf->base);
+    text_add(&u->s, "kind unroll");
+    for (int i = 0; i < n; i++) text_printf(&u->s, " %s", unrolled[i]);
+    for (int i = 0; i < k->stages.n; i++) {
+        const struct stmt *s = k->stages.v[i];
+        for (int d = 0; d + 1 < s->u.stage.naxes && s != k->out && transforms(s); d++)
+            text_printf(&u->s, " %s", axis_loop(u->c, s, d));
+    }
+    text_add(&u->s, "\nkind vector cv");
+    for (int i = 0; i < k->stages.n; i++) {
+        const struct stmt *s = k->stages.v[i];
+        if (s != k->out && transforms(s)) text_printf(&u->s, " %s", axis_loop(u->c, s, s->u.stage.naxes - 1));
+    }
+    text_char(&u->s, '\n');
+    return NULL;
+}
+const struct strategy strategy_transform = {"transform", transform_points, transform_steps, NULL};
