@@ -1,0 +1,82 @@
+/* Algorithms rewrite stages (lower/algorithm/): what they make computes the same, or stays within the bound that the
+ * row says. */
+#include "lower/algorithm/winograd.h"
+#include "ops_kit.h"
+
+TestSuite(algorithm, .init = setup, .fini = done);
+
+Test(algorithm, winograd_matrices_are_those_of_a_convolution) {
+    for (int tile = 2; tile <= 6; tile += 2) {
+        struct winograd w;
+        winograd_matrices(tile, &w);
+        for (int y = 0; y < tile; y++)
+            for (int x = 0; x < w.cells; x++)
+                for (int t = 0; t < WINOGRAD_TAPS; t++) { /* of cell x and tap t alone */
+                    double sum = 0;
+                    for (int j = 0; j < w.cells; j++) sum += w.a[y][j] * w.g[j][t] * w.b[j][x];
+                    cr_expect_float_eq(sum, x == y + t, 1e-12, "F(%d): result %d of cell %d and tap %d", tile, y, x, t);
+                }
+    }
+}
+
+enum { CHANNELS = 16, RESULTS = 24 };
+static unsigned state = 1;
+static float drawn(void) {
+    state = state * 1664525u + 1013904223u;
+    return (float)((int)(state >> 16 & 0xff) - 128) / 64;
+}
+static void constant(struct text *t, const char *name, const char *dims, int n) {
+    text_printf(t, "const %%%s: f32[%s] = [", name, dims);
+    for (int k = 0; k < n; k++) text_printf(t, "%s%.9g", k ? "," : "", (double)drawn());
+    text_add(t, "]\n");
+}
+/* The convolution of x by the algorithm, or the definition (NULL): its results, and what was chosen. */
+static float *convolved(const char *algorithm, const char *consts, float *x, int high, int wide, int64_t *count,
+                        const char **choices) {
+    struct text t = {0};
+    const char *params = arena_printf(&c->arena, "%%x: f32[1,%d,%d,%d]", CHANNELS, high, wide);
+    struct lower_options o = {
+        .target = target_by_name("x86-avx2"), .choices = &t, .algorithms = {&algorithm, NULL, algorithm != NULL, 0}};
+    /* windows of one cell, so that operand and result of the convolution lie in blocks of channels */
+    struct module *m =
+        lower_graph(graph_of(consts, params,
+                             "%p: ? = MaxPool(%x) {kernel_shape=[1,1]} %h: ? = Conv(%p, %w, %b) {kernel_shape=[3,3], "
+                             "pads=[1,1,1,2]} %r: ? = Relu(%h) %y: ? = MaxPool(%r) {kernel_shape=[1,1]}"),
+                    &o);
+    struct eval_arg args[2] = {{.data = x, .nd = 4, .dims = {1, CHANNELS, high, wide}}};
+    cr_assert(m);
+    struct eval_result e = loop_eval(m, m->entry, args, (int64_t[]){1}, &(struct eval_options){.poison = true});
+    cr_assert_eq(e.status, EVAL_OK, "%s", e.message);
+    *count = 1;
+    for (int d = 0; d < 4; d++) *count *= args[1].dims[d];
+    *choices = arena_printf(&c->arena, "%s", t.s);
+    text_free(&t);
+    return args[1].data;
+}
+static void within_bound(const char *name, int high, int wide) {
+    struct text t = {0};
+    constant(&t, "w", "24,16,3,3", RESULTS * CHANNELS * 9);
+    constant(&t, "b", "24", RESULTS);
+    float *x = malloc(sizeof *x * (size_t)(CHANNELS * high * wide));
+    for (int k = 0; k < CHANNELS * high * wide; k++) x[k] = drawn();
+    int64_t n, count;
+    const char *choices, *direct;
+    float *got = convolved(name, t.s, x, high, wide, &n, &choices),
+          *want = convolved(NULL, t.s, x, high, wide, &count, &direct);
+    const struct algorithm *row = algorithm_named(name);
+    /* |x| and |w| are 2 at most; the bias is one more term */
+    double most = row->bound(row, CHANNELS) * CHANNELS * 9 * 4 * ldexp(1, -24), worst = 0;
+    cr_assert_eq(n, count);
+    for (int64_t k = 0; k < n; k++) worst = fmax(worst, fabs((double)got[k] - (double)want[k]));
+    cr_expect(strstr(choices, arena_printf(&c->arena, "taken: %s\n", name)), "%s", choices);
+    cr_expect_not(strstr(direct, "taken: winograd"), "only where it is asked for");
+    cr_expect_leq(worst, most, "%s of %d x %d: %g is off, %g is allowed", name, high, wide, worst, most);
+    cr_expect_leq(worst, 1e-3, "%s of %d x %d: %g", name, high, wide, worst); /* of sums of about 50 */
+    free(got), free(want), free(x), text_free(&t);
+}
+Test(algorithm, winograd_stays_within_its_bound) {
+    static const int sizes[][2] = {{1, 1}, {2, 3}, {5, 7}, {8, 8}, {13, 4}, {6, 14}};
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+        for (int tile = 2; tile <= 6; tile += 2)
+            within_bound(arena_printf(&c->arena, "winograd-%d", tile), sizes[k][0], sizes[k][1]);
+}
