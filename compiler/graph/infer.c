@@ -226,8 +226,10 @@ static bool results_to_tensors(struct graph *g) {
 
 /* What inference left, and what depends on it. */
 static void fold_rest(void *env, struct node *n) {
-    if (n->op && n->op->define && inputs_are_constants(n) && !(n->op->flags & (OP_RANDOM | OP_EFFECT)))
-        evaluate_node(env, n, most_elements(n));
+    struct graph *g = env;
+    if (!n->op || !n->op->define || !inputs_are_constants(n) || n->op->flags & (OP_RANDOM | OP_EFFECT)) return;
+    trace_because(g, NULL, "its results are known");
+    evaluate_node(g, n, most_elements(n));
 }
 bool graph_fold_constants(struct graph *g) {
     each_node(g->top, fold_rest, g);
