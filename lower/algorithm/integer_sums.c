@@ -87,6 +87,7 @@ static const struct micro *micro_for(const struct sums *q, const struct tensor *
 static void choose_micro(struct sums *q, const struct tensor *whole, enum dtype *type) {
     enum dtype a = q->p.a.read->u.buf->type;
     const struct micro *m = micro_for(q, whole, true);
+    if (q->p.cls != PROBLEM_CONTRACTION) return; /* nothing is summed over channels */
     if (!m) m = micro_for(q, whole, false);
     if (!m) return;
     *type = m->b, q->moved = m->a == a ? 0 : m->a == U8 ? 128 : -128;
