@@ -24,7 +24,8 @@ static bool stores_channel(struct widening *w, const struct buf *b, const expr *
     }
     return true;
 }
-/* Loads whose indices are proven to lie inside need no fill. */
+/* Loads whose indices are proven to lie inside need no fill. No statement may go: callers go on with those they have.
+ */
 static expr refilled_load(void *env, struct buf *b, expr *idx, int n, expr fill) {
     struct ctx *c = ((struct step_run *)env)->c;
     bool inside = true;
@@ -51,7 +52,7 @@ bool grow_own_buf(struct step_run *s, struct buf *b, int d, expr n, bool zero) {
     b->lvar = lvar;
     b->map[d] = x_var(s->c, lvar[d]);
     b->dims[d] = b->logical[d] = n;
-    map_loads(s, &s->p->body, b, refilled_load, s);
+    for (struct stmt *t = s->p->body.first; t; t = t->next) map_loads_in(s, t, b, refilled_load, s);
     return true;
 }
 static bool store_ok(struct widening *w, const struct stmt *t) {

@@ -790,6 +790,13 @@ Test(illegal, widen_where_the_end_is_read_as_fill) {
     apply("layout x [0/4 0%4]");
     refused("widen t.i 4", "cells behind the end of `t` are read as its fill value");
 }
+Test(illegal, widen_beside_a_loop_that_never_runs) { /* which goes when expressions are mapped */
+    parse(
+        "proc p(x: f32[3,8] in, y: f32[3] out)\n  alloc t: f32[3,8] arena\n  for i<3  # t.i\n    for l<8\n      t[i,l] "
+        "= 0.0\n  for i<3  # t.i\n    for l<8\n      for k<0\n        t[i,l] += x[i,l]\n  for i<3  # y.i\n    y[i] = "
+        "t[i,0]\n");
+    refused("widen t.i 4", "`x` has no cells for the iterations that `t.i` would gain");
+}
 /* ---- pad */
 Test(illegal, pad_of_what_is_no_sum_of_products) {
     gemm_rm(I(5), 6, 7);
