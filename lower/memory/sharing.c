@@ -17,18 +17,21 @@ static bool shares(void *env, struct stmt *s) {
     return !*what;
 }
 /* A store to what is not the iteration's own. */
-static bool stores_outside(void *env, struct stmt *s) {
-    struct block **body = env;
-    const struct buf *b = s->kind == S_STORE ? s->u.store.buf : NULL;
-    if (s->kind == S_INSTR || (b && !block_allocs(*body, b))) *body = NULL;
-    return *body != NULL;
+struct outside {
+    struct block *body;
+    bool found;
+};
+static bool find_outside(void *env, struct stmt *s) {
+    struct outside *q = env;
+    q->found |= s->kind == S_INSTR || (s->kind == S_STORE && !block_allocs(q->body, s->u.store.buf));
+    return !q->found;
 }
 const char *iterations_share(const struct proc *p, struct stmt *loop) {
     const char *what = NULL;
-    struct block *body = &loop->u.loop.body;
+    struct outside q = {&loop->u.loop.body, false};
     walk(&loop->u.loop.body, shares, &what);
-    walk(&loop->u.loop.body, stores_outside, &body);
-    if (body) return "its iterations leave nothing behind";
+    walk(&loop->u.loop.body, find_outside, &q);
+    if (!q.found) return "its iterations leave nothing behind";
     for (int k = 0; k < p->bufs.n && !what; k++) {
         const struct buf *b = p->bufs.v[k];
         if (b->scope == SC_REG && stmt_uses(loop, b, NULL) && !block_allocs(&loop->u.loop.body, b))
