@@ -51,12 +51,12 @@ struct algorithm {
     /* BOUNDED: the largest error of a result, in units of 2^-24 times the sum of the products' magnitudes' bound
      * depth * max|x| * max|w|; NULL otherwise. */
     double (*bound)(const struct algorithm *row, int64_t depth);
-    bool asked; /* taken only where an option asks for it: not faster yet, as far as was measured */
-    int tile;   /* a parameter of the row's functions */
+    int tile; /* a parameter of the row's functions */
 };
 extern const struct algorithm algorithm_rows[];            /* name NULL ends; the first, direct, takes everything */
 const struct algorithm *algorithm_named(const char *name); /* NULL: there is none */
-/* The cheapest row that fits, of those that the wishes for the node allow. why gets a line for each that was asked. */
+/* The cheapest row that fits, of those that the wishes for the node allow; one with other rounding errors must save a
+ * tenth. why gets a line for each that was asked. */
 const struct algorithm *algorithm_choose(const struct algorithm_query *q, const struct algorithm_wishes *w,
                                          const char *node, struct text *why);
 
@@ -68,8 +68,4 @@ struct buf *algorithm_stage(const struct algorithm_query *q, struct rewriting *o
                             expr value);
 /* The same buffer, made in one part and read in others. */
 void algorithm_between(const struct algorithm_query *q, struct rewriting *out, struct buf *b);
-/* A constant of the entry with the contents that the stage would compute from constants: the interpreter runs it now.
- * All extents are numbers. NULL: larger than MAX_CONSTANT. */
-struct buf *algorithm_constant(const struct algorithm_query *q, const char *name, enum dtype t, const struct var **axes,
-                               int naxes, enum red_op op, const struct var **red, int nred, expr value);
 #endif

@@ -27,9 +27,12 @@ static const char *refusal(const struct algorithm_query *q, const struct algorit
                            const struct algorithm_wishes *w, const struct algorithm *pin) {
     const char *why = row->refuses ? row->refuses(q, row) : NULL;
     if (why) return why;
-    if (!pin && row->asked) return "taken only where it is asked for";
     if (pin && row != pin) return "another one is asked for";
     return !pin && row->refuses && left_out(w, row->name) ? "left out by an option" : NULL;
+}
+/* What the row's cycles count as: errors are not worth a little time. */
+static double weighed(const struct algorithm *row, double cycles) {
+    return row->exactness == BOUNDS_ERROR ? cycles / 0.9 : cycles;
 }
 const struct algorithm *algorithm_choose(const struct algorithm_query *q, const struct algorithm_wishes *w,
                                          const char *node, struct text *why) {
@@ -44,7 +47,7 @@ const struct algorithm *algorithm_choose(const struct algorithm_query *q, const 
         text_printf(why, "  algorithm %s: ", r->name);
         if (no) text_printf(why, "%s\n", no);
         else text_printf(why, "%.0f cycles\n", cycles);
-        if (!no && (least == 0 || cycles < least)) best = r, least = cycles;
+        if (!no && (least == 0 || weighed(r, cycles) < least)) best = r, least = weighed(r, cycles);
     }
     if (asked) text_printf(why, "    taken: %s\n", best->name);
     else text_free(why); /* nothing was there to choose from */

@@ -4,7 +4,6 @@
 #include "ir/base/checked.h"
 #include "ir/base/memory.h"
 #include "ir/eval/eval.h"
-#include "lower/algorithm/algorithm.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,14 +84,6 @@ struct buf *constant_buf(struct ctx *c, struct proc *p, const char *name, const 
     return b;
 }
 
-struct buf *algorithm_constant(const struct algorithm_query *q, const char *name, enum dtype t, const struct var **axes,
-                               int naxes, enum red_op op, const struct var **red, int nred, expr value) {
-    expr dims[32];
-    for (int k = 0; k < naxes; k++) dims[k] = axes[k]->extent;
-    struct buf *shape = buf_new(q->c, proc_new(q->c, "shape"), name, t, SC_ARENA, dims, naxes);
-    const struct tensor *made = stage_constant(q->c, s_stage(q->c, shape, axes, naxes, op, red, nred, NULL, value));
-    return made ? constant_buf(q->c, q->entry, name, made) : NULL;
-}
 const struct tensor *tensor_as(struct ctx *c, const struct tensor *t, enum dtype type) {
     struct tensor *r = tensor_new(&c->arena, type, t->dims, t->rank);
     for (int64_t k = 0, n = tensor_count(t); k < n; k++) tensor_set_f(r, k, tensor_f(t, k));

@@ -22,12 +22,12 @@ static double cycles_of_direct(const struct algorithm_query *q, const struct alg
 #define WINOGRAD(m)                                                                                                    \
     {                                                                                                                  \
         "winograd-" #m, "Winograd F(" #m "x" #m ", 3x3)", BOUNDS_ERROR, "CPUs with vectors", winograd_refuses,         \
-            winograd_cycles, winograd_rewrite, winograd_bound, true, m                                                 \
+            winograd_cycles, winograd_rewrite, winograd_bound, m                                                 \
     }
 const struct algorithm algorithm_rows[] = {
-    {"direct", "the definition", KEEPS_BITS, "every machine", NULL, cycles_of_direct, NULL, NULL, false, 0},
+    {"direct", "the definition", KEEPS_BITS, "every machine", NULL, cycles_of_direct, NULL, NULL, 0},
     {"integer-sums", "integer sums", KEEPS_BITS, "every machine", integer_sums_refuse, integer_sums_cycles,
-     integer_sums_rewrite, NULL, false, 0},
+     integer_sums_rewrite, NULL, 0},
     WINOGRAD(2),
     WINOGRAD(4),
     WINOGRAD(6),

@@ -7,6 +7,7 @@
  * Three parts: the operand's transform, a * a products of matrices, the result's transform with what follows the sum.
  * Weights are transformed now, in f64. */
 #include "lower/algorithm/winograd.h"
+#include "lower/algorithm/constants.h"
 #include "lower/algorithm/rows.h"
 #include "lower/schedule/cpu.h"
 #include <math.h>
@@ -161,7 +162,7 @@ static struct buf *pass(const struct work *k, const char *name, bool back, int a
                         expr (*cell)(const struct work *k, struct buf *from, const expr *index)) {
     struct ctx *c = k->q->c;
     int a = k->w.cells, m = k->w.tile, rows = back ? m : a;
-    expr row[WINOGRAD_CELLS], e[WINOGRAD_CELLS], index[4];
+    expr row[WINOGRAD_CELLS] = {0}, e[WINOGRAD_CELLS], index[4];
     bool first = at == 0;
     const struct var *axes[] = {small(k, "i", rows), small(k, "j", first ? a : rows), axis(k, "tile", k->tiles),
                                 axis(k, "c", from->logical[back || !first ? 3 : 1])};
@@ -185,35 +186,35 @@ static expr cell_of_operand(const struct work *k, struct buf *from, const expr *
     for (int d = 0; d < 2; d++) at[d + 2] = x_addi(c, x_add(c, x_muli(c, tile[d], k->w.tile), index[d]), k->offset[d]);
     return x_load(c, from, at, 4, x_num(c, F32, 0));
 }
-/* [i,j,ic,oc]: computed in f64, so that they are rounded once. */
+/* G w G' for the taps of one pair of channels, which begin at `from`. */
+static void transform_taps(const struct winograd *m, const struct tensor *w, int64_t from, double *to) {
+    double rows[WINOGRAD_CELLS][WINOGRAD_TAPS] = {{0}};
+    for (int i = 0; i < m->cells; i++)
+        for (int r = 0; r < WINOGRAD_TAPS; r++)
+            for (int s = 0; s < WINOGRAD_TAPS; s++)
+                rows[i][s] += m->g[i][r] * tensor_f(w, from + r * WINOGRAD_TAPS + s);
+    for (int i = 0; i < m->cells; i++)
+        for (int j = 0; j < m->cells; j++) {
+            double sum = 0;
+            for (int s = 0; s < WINOGRAD_TAPS; s++) sum += rows[i][s] * m->g[j][s];
+            to[i * m->cells + j] = sum;
+        }
+}
+/* [i,j,ic,oc]: rounded once. */
 static struct buf *weights(const struct work *k) {
     struct ctx *c = k->q->c;
-    struct buf *w = k->q->k->b.read->u.buf;
-    const struct var *axes[] = {small(k, "i", k->w.cells), small(k, "j", k->w.cells), axis(k, "ic", w->logical[1]),
-                                axis(k, "oc", w->logical[0])};
-    expr row[WINOGRAD_CELLS], e[WINOGRAD_TAPS], at[4] = {x_var(c, axes[3]), x_var(c, axes[2])};
-    for (int r = 0; r < WINOGRAD_TAPS; r++) {
-        expr column[WINOGRAD_CELLS];
-        at[2] = x_int(c, r);
-        for (int j = 0; j < k->w.cells; j++) {
-            column[j] = x_const_f(c, F64, 0);
-            for (int s = 0; s < WINOGRAD_TAPS; s++) {
-                at[3] = x_int(c, s);
-                if (k->w.g[j][s] != 0)
-                    column[j] =
-                        x_add(c, column[j],
-                              x_mul(c, x_const_f(c, F64, k->w.g[j][s]), x_cast(c, F64, x_load(c, w, at, 4, NULL))));
-            }
+    const struct buf *b = k->q->k->b.read->u.buf;
+    const struct tensor *w = b->data;
+    int64_t out = w->dims[0], in = w->dims[1], a2 = (int64_t)k->w.cells * k->w.cells;
+    struct tensor *t = tensor_new(&c->arena, F32, (int64_t[]){k->w.cells, k->w.cells, in, out}, 4);
+    float *to = tensor_data(t);
+    double cell[WINOGRAD_CELLS * WINOGRAD_CELLS];
+    for (int64_t ic = 0; ic < in; ic++)
+        for (int64_t oc = 0; oc < out; oc++) {
+            transform_taps(&k->w, w, (oc * in + ic) * WINOGRAD_TAPS * WINOGRAD_TAPS, cell);
+            for (int64_t n = 0; n < a2; n++) to[(n * in + ic) * out + oc] = (float)cell[n];
         }
-        e[r] = row_by(c, axes[1], column, k->w.cells);
-    }
-    for (int i = 0; i < k->w.cells; i++) {
-        row[i] = x_const_f(c, F64, 0);
-        for (int r = 0; r < WINOGRAD_TAPS; r++)
-            if (k->w.g[i][r] != 0) row[i] = x_add(c, row[i], x_mul(c, x_const_f(c, F64, k->w.g[i][r]), e[r]));
-    }
-    return algorithm_constant(k->q, internf(c->names, "%s.winograd", w->name), F32, axes, 4, RED_NONE, NULL, 0,
-                              x_cast(c, F32, row_by(c, axes[0], row, k->w.cells)));
+    return constant_buf(c, k->q->entry, internf(c->names, "%s.winograd", b->name), t);
 }
 static struct buf *products(const struct work *k, struct buf *v, struct buf *u) {
     struct ctx *c = k->q->c;

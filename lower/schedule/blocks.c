@@ -35,10 +35,11 @@ static double bytes_read(struct plan *u, const struct tiling *g) {
     }
     return n;
 }
-/* A long sum is done in chunks; partial sums wait in the result, if they are of its type, unless that takes the storage
- * of another operand that the epilogue reads (a residual): there the memory is worth more. */
+/* A long sum is done in chunks; partial sums wait in the result, if they are of its type and the lanes lie side by side
+ * there, unless that takes the storage of another operand that the epilogue reads (a residual): there the memory is
+ * worth more. */
 static bool partial_sums_fit(struct plan *u, const struct tiling *g) {
-    if (g->q->out->u.stage.buf->type != g->q->sum->u.stage.buf->type) return false;
+    if (g->scattered || g->q->out->u.stage.buf->type != g->q->sum->u.stage.buf->type) return false;
     for (int k = 0; k < u->p->params.n; k++) {
         const struct param *q = &u->p->params.v[k];
         const struct buf *b = q->buf, *y = g->q->out->u.stage.buf;

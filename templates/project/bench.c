@@ -1,6 +1,6 @@
 /* Times @NAME@ on made-up inputs: least, median and 99th percentile of R runs after W to warm up.
  * usage: bench [R [W [@NAME@_weights.bin]]] */
-#define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE 1
 #include "@NAME@_io.h"
 
 static int by_time(const void *a, const void *b) {

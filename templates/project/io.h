@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 #include "@NAME@.h"
 
 /* A tensor of any type: `type` is ONNX's number, elements are row-major. */
@@ -37,7 +40,11 @@ static inline void *io_alloc(size_t size) {
     }
     return p;
 }
-/* Aligned memory: for the arena, and for files. */
+/* Aligned memory: for the arena, and for files. What is large asks Linux for large pages, which the weights of a large
+ * model stream from noticeably faster. */
+#ifdef MADV_HUGEPAGE
+enum { IO_LARGE = 8 << 20, IO_LARGE_PAGE = 2 << 20 };
+#endif
 struct io_memory { void *raw, *arena; size_t size; };
 static inline void io_memory_free(struct io_memory *m) {
     free(m->raw);
@@ -47,8 +54,16 @@ static inline void io_memory_free(struct io_memory *m) {
 static inline void io_memory_set(struct io_memory *m, size_t size) {
     io_memory_free(m);
 #if defined __STDC_VERSION__ && __STDC_VERSION__ >= 201112L && !defined _WIN32
-    m->raw = m->arena = aligned_alloc(NN_ALIGN, size / NN_ALIGN * NN_ALIGN + (size % NN_ALIGN || size == 0 ? NN_ALIGN : 0));
+    size_t align = NN_ALIGN;
+#ifdef MADV_HUGEPAGE
+    if (size >= IO_LARGE) align = IO_LARGE_PAGE;
+#endif
+    const size_t whole = size / align * align + (size % align || size == 0 ? align : 0);
+    m->raw = m->arena = aligned_alloc(align, whole);
     if (!m->raw) exit(2);
+#ifdef MADV_HUGEPAGE
+    if (size >= IO_LARGE) madvise(m->raw, whole, MADV_HUGEPAGE);    /* as good as it gets: it may be refused */
+#endif
 #else
     m->raw = io_alloc(size + NN_ALIGN);
     m->arena = (unsigned char *)m->raw + (NN_ALIGN - (uintptr_t)m->raw % NN_ALIGN) % NN_ALIGN;

@@ -7,7 +7,7 @@
  *
  * A tensor file: "NNT1", u32 ONNX type, u32 rank, u32 0, i64 dims, elements (one in each byte for types below 8 bits;
  * strings: u64 length and bytes, for each). Little endian. */
-#define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE 1
 #include "@NAME@_io.h"
 
 static void fail(const char *what, const char *path) {
