@@ -138,11 +138,13 @@ static int64_t int_of_bits(enum dtype t, uint64_t v) {
     return (int64_t)v;
 }
 
-/* Most weights are f32, and of those there are millions. */
-static bool is_floats(const struct tensor *t) { return t->type == F32 && t->source != TS_SPLAT; }
+/* Element i lies there as a float: most weights do, and of those there are millions. */
+static bool is_float_at(const struct tensor *t, int64_t i) {
+    return t->type == F32 && t->source != TS_SPLAT && i >= 0 && (uint64_t)i < t->nbytes / sizeof(float);
+}
 double tensor_f(const struct tensor *t, int64_t i) {
     float f;
-    if (is_floats(t)) return memcpy(&f, (const float *)t->bytes + i, sizeof f), (double)f;
+    if (is_float_at(t, i)) return memcpy(&f, (const float *)t->bytes + i, sizeof f), (double)f;
     uint64_t v = element(t, i);
     if (dtype_is_float(t->type)) return float_of_bits(t->type, v);
     return t->type == U64 ? (double)v : (double)int_of_bits(t->type, v);
@@ -156,7 +158,7 @@ int64_t tensor_i(const struct tensor *t, int64_t i) {
 
 void tensor_set_f(struct tensor *t, int64_t i, double v) {
     float f = (float)v;
-    if (is_floats(t)) memcpy((float *)tensor_data(t) + i, &f, sizeof f);
+    if (is_float_at(t, i)) memcpy((float *)tensor_data(t) + i, &f, sizeof f);
     else if (dtype_is_float(t->type)) set_element(t, i, bits_of_float(t->type, v));
     else if (t->type == BOOL) set_element(t, i, v != 0);
     else if (t->type == U64) set_element(t, i, f64_to_u64_sat(v));
