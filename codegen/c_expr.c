@@ -584,11 +584,13 @@ static struct piece print_select(struct fe *f, expr e) {
     return v;
 }
 
-/* min(max(x, low), high): between them, and no NaN (max gives its second operand for one); so it fits type t. */
-static bool is_clamped(expr e, enum dtype t) {
-    expr low = e->op == X_MIN && e->arg[0]->op == X_MAX ? e->arg[0]->arg[1] : NULL, high = low ? e->arg[1] : NULL;
-    return low && t == I32 && (e->type == F32 || e->type == F64) && low->op == X_CONST && high->op == X_CONST &&
-           low->u.f >= -2147483648.0 && high->u.f <= 2147483520.0 && low->u.f <= high->u.f;
+/* What C's own conversion to i32 is defined for. */
+static bool fits_i32(expr e) { return e->type != IDX && x_within(e, -2147483648.0, 2147483520.0); }
+/* The nearest integer, by what the machine has for it; NULL: it has nothing. */
+static const char *nearest(struct fe *f, expr rounded, int lanes) {
+    expr x = rounded->arg[0];
+    return rounded->op == X_RINT && rounded->type == F32 ? c_nearest(f->o, lanes, x_within(x, -4194304.0, 4194304.0))
+                                                         : NULL;
 }
 static struct piece print_cast(struct fe *f, expr e, int lanes) {
     enum dtype to = (enum dtype)e->type, from = (enum dtype)e->arg[0]->type;
@@ -598,8 +600,11 @@ static struct piece print_cast(struct fe *f, expr e, int lanes) {
         return fn ? piece_of(A("%s(%s)", fn, i.s), P_ATOM)
                   : piece_of(A("(%s)%s", c_value_type(to), paren(f, i, P_UNARY)), P_UNARY);
     }
+    bool floats = from == F32 || from == F64, fits = to == I32 && floats && fits_i32(e->arg[0]);
+    const char *at_once = fits ? nearest(f, e->arg[0], lanes) : NULL;
+    if (at_once) return piece_of(A("%s(%s)", at_once, c_value(f, e->arg[0]->arg[0], lanes).s), P_ATOM);
     struct piece v = c_value(f, e->arg[0], lanes);
-    if (is_clamped(e->arg[0], to)) /* C's own conversion is defined */
+    if (fits)
         return lanes > 1 ? piece_of(A("__builtin_convertvector(%s, %s)", v.s, c_vector_type(f->o, to, lanes)), P_ATOM)
                          : piece_of(A("(%s)%s", c_value_type(to), paren(f, v, P_UNARY)), P_UNARY);
     const char *fn = c_cast(f->o, to, from, lanes);

@@ -384,6 +384,23 @@ const char *c_cast(const struct emit_options *o, enum dtype to, enum dtype from,
            &h);
     return name;
 }
+/* Beside 1.5 * 2^23 neighbours are 1 apart, and sums are rounded to one of them: the even one of two. */
+const char *c_nearest(const struct emit_options *o, int lanes, bool small) {
+    struct emit_uses *u = o->uses;
+    const char *row = spelled(o, X_RINT, I32, lanes), *name = helper_name(o, "nearest", I32, lanes);
+    if (!row && (lanes > 1 || !small)) return NULL;
+    if (!first(u, name)) return name;
+    struct holes h;
+    holes_for(o, &h, name, I32, lanes);
+    h.scalar = row ? NULL : c_bitcast(o, I32, F32, 1);
+    const char *from = lanes > 1 ? c_vector_type(o, F32, lanes) : c_value_type(F32),
+               *head = arena_printf(&u->c->arena, "static inline $T $N(%s a)", from);
+    helper(o,
+           row ? from_row(o, row, head)
+               : arena_printf(&u->c->arena, "%s {\n    return $S(a + 12582912.0f) - 1262485504;\n}\n", head),
+           &h);
+    return name;
+}
 const char *c_bitcast(const struct emit_options *o, enum dtype to, enum dtype from, int lanes) {
     struct emit_uses *u = o->uses;
     if (lanes > 1) return internf(u->c->names, "(%s)", c_vector_type(o, to, lanes));

@@ -43,6 +43,8 @@ const char *c_splat(const struct emit_options *o, enum dtype type, int lanes);
 const char *c_select(const struct emit_options *o, enum dtype type, int lanes);
 /* Conversions; NULL: a plain C cast (scalar only). */
 const char *c_cast(const struct emit_options *o, enum dtype to, enum dtype from, int lanes);
+/* The nearest i32 of an f32 that is known to have one; small: of one up to 2^22. NULL: round, then convert. */
+const char *c_nearest(const struct emit_options *o, int lanes, bool small);
 const char *c_bitcast(const struct emit_options *o, enum dtype to, enum dtype from, int lanes);
 const char *c_round(const struct emit_options *o, enum dtype storage, int lanes);
 /* Storage to value and back, of single elements; NULL: none needed beyond C's conversions. */

@@ -111,6 +111,7 @@ const struct pass_row pass_rows[] = {
     {"unroll", LEVEL_LOOP, true, "write out loops of kind unroll, and of one pass", .change = pass_unroll},
     {"vectorise", LEVEL_LOOP, true, "make vector statements of vector loops", .change = pass_vectorise},
     {"literals", LEVEL_LOOP, true, "replace loads of known constants by their values", .change = pass_literals},
+    {"rounding", LEVEL_LOOP, false, "make integers of what is rounded, then moved and clamped", .change = pass_rounding},
     {"merge", LEVEL_LOOP, true, "make one statement of updates, and of conditions, that follow each other",
      .change = pass_merge},
     {"parallel", LEVEL_LOOP, true, "keep parallel only the loops whose passes share nothing", .change = pass_parallel},

@@ -213,6 +213,13 @@ void x_bounds(struct ctx *c, expr e, int64_t *lo, int64_t *hi);
  * values of loop variables (B2). false means "not proved". */
 bool x_proves_lt(struct ctx *c, expr a, expr b);
 bool x_proves_le(struct ctx *c, expr a, expr b);
+/* Between which numbers a value lies, whatever is loaded (ranges.c); nan: it may be none. */
+struct x_range {
+    double lo, hi;
+    bool nan;
+};
+struct x_range x_range(expr e);
+bool x_within(expr e, double lo, double hi); /* a number, and proved to lie between them */
 bool x_uses_var(struct ctx *c, expr e, const struct var *v);
 bool x_uses_sym(expr e, const struct sym *s); /* also through the extents of variables */
 /* Does e hold one of the variables and symbols that are keys of `leaves`? Is there a load of b in e? */

@@ -25,6 +25,7 @@ void pass_instructions(struct module *m, const struct printing *o);
 void pass_unroll(struct module *m, const struct printing *o);
 void pass_vectorise(struct module *m, const struct printing *o);
 void pass_literals(struct module *m, const struct printing *o);
+void pass_rounding(struct module *m, const struct printing *o);
 void pass_merge(struct module *m, const struct printing *o);
 void pass_grids(struct module *m, const struct printing *o);
 void pass_private(struct module *m, const struct printing *o);

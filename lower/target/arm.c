@@ -10,6 +10,8 @@ static const struct spell_row neon_rows[] = {{X_FMA, F32, 4, "vfmaq_f32(%c, %a, 
                                              {X_CEIL, F32, 4, "vrndpq_f32(%a)"},
                                              {X_TRUNC, F32, 4, "vrndq_f32(%a)"},
                                              {X_RINT, F32, 4, "vrndnq_f32(%a)"},
+                                             {X_RINT, I32, 4, "($T)vcvtnq_s32_f32(%a)"},
+                                             {X_RINT, I32, 1, "vcvtns_s32_f32(%a)"},
                                              {X_POISON, NONE, 0, NULL}};
 
 /* What the rows share; each row says what it adds. */
@@ -61,6 +63,12 @@ static const struct board an547 = {
     .more_bytes = 16u << 20,
 };
 
+/* Round as the mode says, which is to nearest; Cortex-M55 has an instruction for that alone. */
+#define NEAREST(instr)                                                                                                 \
+    "__extension__({ int32_t n; __asm(\"" instr ".s32.f32 %%1, %%1\\n\\tvmov %%0, %%1\" : \"=r\"(n), \"+t\"(%a)); n; })"
+static const struct spell_row m4_rows[] = {{X_RINT, I32, 1, NEAREST("vcvtr")}, {X_POISON, NONE, 0, NULL}},
+                              m55_rows[] = {{X_RINT, I32, 1, NEAREST("vcvtn")}, {X_POISON, NONE, 0, NULL}};
+
 /* gcc moves the loads of a tile's operands ahead of their uses, for which these cores have no registers. */
 #define IN_ORDER "#if defined __GNUC__ && !defined __clang__\n#pragma GCC optimize(\"no-schedule-insns\")\n#endif\n"
 #define CORTEX_M .cls = TC_MCU, .emit = EMIT_C_SCALAR, .cc = "arm-none-eabi-gcc", .bounded = true
@@ -72,6 +80,7 @@ const struct target nn_target_cortex_m4 = {
     .machine = &machine_cortex_m4,
     .cflags = "-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16",
     .headers = IN_ORDER,
+    .spell = m4_rows,
     .instrs = nn_instrs_dsp,
     .runner = BARE("mps2-an386"),
     .board = &an386,
@@ -83,6 +92,7 @@ const struct target nn_target_cortex_m55 = {
     .machine = &machine_cortex_m55,
     .cflags = "-mcpu=cortex-m55 -mthumb -mfloat-abi=hard",
     .headers = "#include <arm_mve.h>\n" IN_ORDER,
+    .spell = m55_rows,
     .instrs = nn_instrs_mve,
     .runner = BARE("mps3-an547"),
     .board = &an547,

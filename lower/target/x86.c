@@ -8,6 +8,7 @@
 
 /* 128-bit forms that SSE2 has */
 #define SSE2_F32X4                                                                                                     \
+    {X_RINT, I32, 1, "_mm_cvtss_si32(_mm_set_ss(%a))"}, {X_RINT, I32, 4, "($T)_mm_cvtps_epi32(%a)"},                   \
     {X_MIN, F32, 4, "_mm_min_ps(%a, %b)"}, {X_MAX, F32, 4, "_mm_max_ps(%a, %b)"}, {X_SQRT, F32, 4, "_mm_sqrt_ps(%a)"}, \
         {X_MIN, F64, 2, "_mm_min_pd(%a, %b)"}, {X_MAX, F64, 2, "_mm_max_pd(%a, %b)"}, {                                \
         X_SQRT, F64, 2, "_mm_sqrt_pd(%a)"                                                                              \
@@ -19,6 +20,7 @@
         X_RINT, F32, 4, "_mm_round_ps(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)"                              \
     }
 #define AVX2_X8                                                                                                        \
+    {X_RINT, I32, 8, "($T)_mm256_cvtps_epi32(%a)"},                                                                    \
     {X_FMA, F32, 8, "_mm256_fmadd_ps(%a, %b, %c)"}, {X_FMA, F64, 4, "_mm256_fmadd_pd(%a, %b, %c)"},                    \
         {X_MIN, F32, 8, "_mm256_min_ps(%a, %b)"}, {X_MAX, F32, 8, "_mm256_max_ps(%a, %b)"},                            \
         {X_SQRT, F32, 8, "_mm256_sqrt_ps(%a)"}, {X_MIN, F64, 4, "_mm256_min_pd(%a, %b)"},                              \
@@ -67,6 +69,7 @@ static const struct spell_row avx512_rows[] = {
     {X_CEIL, F32, 16, "_mm512_roundscale_ps(%a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)"},
     {X_TRUNC, F32, 16, "_mm512_roundscale_ps(%a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)"},
     {X_RINT, F32, 16, "_mm512_roundscale_ps(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)"},
+    {X_RINT, I32, 16, "($T)_mm512_cvtps_epi32(%a)"},
     {X_LOAD, F16, 16, "_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)%a))"},
     {X_ROUND, F16, 16,
      "_mm256_storeu_si256((__m256i *)(void *)%b, _mm512_cvtps_ph(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))"},

@@ -1,0 +1,120 @@
+/* Between which numbers a value lies: what may be rounded, converted and clamped in another order rests on it. Index
+ * expressions have bounds.c. */
+#include "ir/expr/buf.h"
+#include "ir/expr/expr.h"
+#include <float.h>
+#include <math.h>
+
+static const struct x_range unknown = {-INFINITY, INFINITY, true};
+
+static struct x_range of_type(enum dtype t) {
+    switch (t) {
+    case BOOL: return (struct x_range){0, 1, false};
+    case I8: return (struct x_range){INT8_MIN, INT8_MAX, false};
+    case U8: return (struct x_range){0, UINT8_MAX, false};
+    case I16: return (struct x_range){INT16_MIN, INT16_MAX, false};
+    case U16: return (struct x_range){0, UINT16_MAX, false};
+    case I32: return (struct x_range){INT32_MIN, INT32_MAX, false};
+    case U32: return (struct x_range){0, UINT32_MAX, false};
+    case I64: return (struct x_range){-0x1p63, 0x1p63, false};
+    case U64: return (struct x_range){0, 0x1p64, false};
+    default: return unknown;
+    }
+}
+static bool is_float(enum dtype t) { return t == F32 || t == F64; }
+static bool is_finite(struct x_range r) { return !r.nan && r.lo > -INFINITY && r.hi < INFINITY; }
+static struct x_range both(struct x_range a, struct x_range b) {
+    return (struct x_range){fmin(a.lo, b.lo), fmax(a.hi, b.hi), a.nan || b.nan};
+}
+/* What lies between these ends before it is given its type: integers wrap where they do not fit, floats round. The
+ * ends themselves were rounded to f64, so they go a step outwards. */
+static struct x_range fitted(enum dtype t, double lo, double hi) {
+    if (t == F32) {
+        if (!(lo > -FLT_MAX && hi < FLT_MAX)) return unknown;
+        return (struct x_range){nextafterf((float)lo, -INFINITY), nextafterf((float)hi, INFINITY), false};
+    }
+    struct x_range all = of_type(t);
+    if (is_float(t) || all.hi > 0x1p32) return all;
+    return lo >= all.lo && hi <= all.hi ? (struct x_range){lo, hi, false} : all;
+}
+static struct x_range of_products(enum dtype t, struct x_range a, struct x_range b) {
+    double p[] = {a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi};
+    return fitted(t, fmin(fmin(p[0], p[1]), fmin(p[2], p[3])), fmax(fmax(p[0], p[1]), fmax(p[2], p[3])));
+}
+static struct x_range of_arithmetic(enum xop op, enum dtype t, struct x_range a, struct x_range b) {
+    if (!is_finite(a) || !is_finite(b)) return of_type(t);
+    switch (op) {
+    case X_ADD: return fitted(t, a.lo + b.lo, a.hi + b.hi);
+    case X_SUB: return fitted(t, a.lo - b.hi, a.hi - b.lo);
+    case X_MUL: return of_products(t, a, b);
+    default: /* a quotient of floats by what is not near 0 */
+        if (t != F32 || (b.lo < FLT_MIN && b.hi > -FLT_MIN)) return of_type(t);
+        return of_products(t, a, (struct x_range){1 / b.hi, 1 / b.lo, false});
+    }
+}
+/* a < b ? a : b, and the other way round: b where one of them is no number. */
+static struct x_range of_choice(enum xop op, struct x_range a, struct x_range b) {
+    struct x_range r = op == X_MIN ? (struct x_range){fmin(a.lo, b.lo), fmin(a.hi, b.hi), b.nan}
+                                   : (struct x_range){fmax(a.lo, b.lo), fmax(a.hi, b.hi), b.nan};
+    return a.nan || b.nan ? both(r, (struct x_range){b.lo, b.hi, b.nan}) : r;
+}
+static struct x_range of_cast(enum dtype to, enum dtype from, struct x_range a) {
+    struct x_range all = of_type(to);
+    if (to == F64 && is_finite(a)) return a;
+    if (is_float(to)) return is_finite(a) ? fitted(to, a.lo, a.hi) : unknown;
+    if (!is_float(from)) return fitted(to, a.lo, a.hi);
+    struct x_range r = {fmin(fmax(trunc(a.lo), all.lo), all.hi), fmin(fmax(trunc(a.hi), all.lo), all.hi), false};
+    return a.nan ? both(r, (struct x_range){0, 0, false}) : r;
+}
+static struct x_range whole(enum xop op, struct x_range a) {
+    double (*f)(double) = op == X_FLOOR ? floor : op == X_CEIL ? ceil : op == X_TRUNC ? trunc : rint;
+    return (struct x_range){f(a.lo), f(a.hi), a.nan};
+}
+static struct x_range range(int *budget, expr e) {
+    enum dtype t = (enum dtype)e->type;
+    if (t == IDX || --*budget < 0) return of_type(t);
+    switch (e->op) {
+    case X_CONST:
+        if (!is_float(t)) return fitted(t, (double)e->u.i, (double)e->u.i);
+        return isnan(e->u.f) ? unknown : (struct x_range){e->u.f, e->u.f, false};
+    case X_LOAD: {
+        struct x_range cells = of_type(e->u.buf->type);
+        if (cells.nan) cells = of_type(t);
+        return e->has_fill ? both(cells, range(budget, e->arg[e->n - 1])) : cells;
+    }
+    case X_ADD:
+    case X_SUB:
+    case X_MUL:
+    case X_DIV: {
+        struct x_range a = range(budget, e->arg[0]), b = range(budget, e->arg[1]);
+        return of_arithmetic((enum xop)e->op, t, a, b);
+    }
+    case X_MIN:
+    case X_MAX: {
+        struct x_range a = range(budget, e->arg[0]), b = range(budget, e->arg[1]);
+        return of_choice((enum xop)e->op, a, b);
+    }
+    case X_FLOOR:
+    case X_CEIL:
+    case X_TRUNC:
+    case X_RINT: return whole((enum xop)e->op, range(budget, e->arg[0]));
+    case X_SELECT: {
+        struct x_range a = range(budget, e->arg[1]), b = range(budget, e->arg[2]);
+        return both(a, b);
+    }
+    case X_CAST: return of_cast(t, (enum dtype)e->arg[0]->type, range(budget, e->arg[0]));
+    case X_ROUND: {
+        struct x_range a = range(budget, e->arg[0]);
+        return is_float(t) ? unknown : fitted((enum dtype)e->u.i, a.lo, a.hi);
+    }
+    default: return of_type(t);
+    }
+}
+struct x_range x_range(expr e) {
+    int budget = 200; /* expressions share parts: as trees they may be exponentially large */
+    return range(&budget, e);
+}
+bool x_within(expr e, double lo, double hi) {
+    struct x_range r = x_range(e);
+    return !r.nan && r.lo >= lo && r.hi <= hi;
+}

@@ -1,0 +1,71 @@
+/* Pass `rounding`: what is rounded, moved by a zero point and clamped becomes an integer as soon as it is rounded, for
+ * which machines have an instruction. See passes.h. With whole numbers z, lo <= hi, all of them small,
+ *
+ *     i32(min(max(rint(x) + z, lo), hi))  =  i32(rint(min(max(x, lo - z), hi - z))) + z
+ *
+ * for any x, infinite or none too: rounding keeps the order, and moves no whole number. Where x is a number of which
+ * the integer is known to be far from wrapping, and the machine clamps integers by an instruction, the clamp comes last:
+ *
+ *     min(max(i32(rint(x)) + z, lo), hi)
+ *
+ * What is known to fit a narrower integer needs no wrapping to it either. */
+#include "lower/machine/machine.h"
+#include "lower/passes/passes.h"
+#include <math.h>
+
+#define SMALL 4194304.0    /* 2^22: sums of two such numbers are exact in f32 */
+#define FAR   1073741824.0 /* 2^30: so are those of one with a small one, in i32 */
+
+struct rounding {
+    struct ctx *c;
+    bool clamps; /* the machine has an instruction that clamps integers */
+};
+struct quantized { /* i32(min(max(rint(x) + z, lo), hi)) */
+    expr x, z, lo, hi;
+};
+static bool is_small(expr e) { return e->op == X_CONST && e->u.f == rint(e->u.f) && fabs(e->u.f) <= SMALL; }
+/* A zero point, as a float. */
+static bool is_zero_point(expr e) {
+    if (e->op == X_CONST) return is_small(e);
+    return e->op == X_CAST && e->arg[0]->type == I32 && x_within(e->arg[0], -SMALL, SMALL);
+}
+static bool is_quantized(expr e, struct quantized *q) {
+    if (e->op != X_CAST || e->type != I32 || e->arg[0]->type != F32) return false;
+    expr low = e->arg[0]->op == X_MIN ? e->arg[0]->arg[0] : NULL, sum = low && low->op == X_MAX ? low->arg[0] : NULL;
+    if (!sum) return false;
+    q->lo = low->arg[1], q->hi = e->arg[0]->arg[1];
+    if (!is_small(q->lo) || !is_small(q->hi) || q->lo->u.f > q->hi->u.f) return false;
+    expr rounded = sum->op == X_ADD ? sum->arg[0] : sum;
+    if (rounded->op != X_RINT) return false;
+    q->x = rounded->arg[0], q->z = sum->op == X_ADD ? sum->arg[1] : NULL;
+    return !q->z || is_zero_point(q->z);
+}
+static expr rounded_later(const struct rounding *r, const struct quantized *q) {
+    struct ctx *c = r->c;
+    expr z = q->z ? x_cast(c, I32, q->z->op == X_CAST ? q->z->arg[0] : q->z) : NULL;
+    if (r->clamps && x_within(q->x, -FAR, FAR)) {
+        expr n = x_cast(c, I32, x_un(c, X_RINT, q->x));
+        n = z ? x_add(c, n, z) : n;
+        return x_min(c, x_max(c, n, x_cast(c, I32, q->lo)), x_cast(c, I32, q->hi));
+    }
+    expr lo = q->z ? x_sub(c, q->lo, q->z) : q->lo, hi = q->z ? x_sub(c, q->hi, q->z) : q->hi;
+    expr n = x_cast(c, I32, x_un(c, X_RINT, x_min(c, x_max(c, q->x, lo), hi)));
+    return z ? x_add(c, n, z) : n;
+}
+static expr rewritten(void *env, expr e) {
+    struct rounding *r = env;
+    struct quantized q;
+    if (is_quantized(e, &q)) {
+        q.x = x_map(r->c, q.x, rewritten, r);
+        return rounded_later(r, &q);
+    }
+    if (e->op != X_ROUND || !dtype_is_int((enum dtype)e->u.i)) return NULL;
+    expr v = x_map(r->c, e->arg[0], rewritten, r);
+    enum dtype t = (enum dtype)e->u.i;
+    bool fits = t == U8 ? x_within(v, 0, UINT8_MAX) : t == I8 && x_within(v, INT8_MIN, INT8_MAX);
+    return fits ? v : x_round(r->c, t, v);
+}
+void pass_rounding(struct module *m, const struct printing *o) {
+    struct rounding r = {m->ctx, machine_op(o->target->machine, X_MIN, I32) != NULL};
+    for (int k = 0; k < m->procs.n; k++) map_exprs(m->ctx, &m->procs.v[k]->body, rewritten, &r);
+}
