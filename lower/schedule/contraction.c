@@ -254,6 +254,14 @@ static void choose_order(struct plan *u, struct tiling *g) {
         if (k != g->kred && k != inner) g->order[g->norder++] = k;
     if (inner >= 0) g->order[g->norder++] = inner;
 }
+/* The window along the rows of a tile, written out inside of a step of the sum: what one row reads its neighbours read
+ * with another weight, and it is widened once. Sums of whole numbers have any order. */
+static void choose_beside(struct plan *u, struct tiling *g) {
+    const struct var *v = g->norder ? g->q->sum->u.stage.red[g->order[g->norder - 1]] : NULL;
+    int64_t n = v ? const_extent(v) : 0;
+    bool widens = g->vector == 1 && g->micro->instr && g->kred >= 0 && !dtype_is_float(g->micro->sum);
+    g->beside = widens && n > 1 && n * g->mr * g->nr <= u->m->body && slides_along_rows(u, g, v);
+}
 /* ---- the text */
 /* Cells that the packed operand is read beyond its last along d; they hold the fill, so that no load needs a test. */
 static int64_t vec_beyond(struct plan *u, const struct tiling *g, int d) {
@@ -383,7 +391,7 @@ static void lanes_last(struct plan *u, const struct tiling *g) { /* in the accum
  * instruction. */
 static int straight_steps(const struct machine *m, const struct tiling *g) {
     int steps = 1;
-    if (g->kred < 0 || (g->lanes < 2 && g->micro->k0 == 1) || m->loads_ahead || !machine_op(m, X_FMA, F32)) return 1;
+    if (g->beside || g->kred < 0 || (g->lanes < 2 && g->micro->k0 == 1) || m->loads_ahead || !machine_op(m, X_FMA, F32)) return 1;
     while (g->kblock / g->micro->k0 % (2 * steps) == 0 && 2 * steps * g->mr * g->nr <= m->body) steps *= 2;
     return steps;
 }
@@ -419,14 +427,16 @@ static void sum_loops(struct plan *u, const struct tiling *g) {
     }
     int steps = straight_steps(u->m, g), k0 = g->micro->k0;
     const char *within = steps > 1 ? "ki" : "ko"; /* a block of the sum, in steps */
+    const char *beside = g->beside ? red_loop(u->c, q->sum, g->order[g->norder - 1]) : NULL;
     if (g->kred >= 0)
         text_printf(&u->s, "split %s %d kb %s%s\n", red_loop(u->c, q->sum, g->kred), g->kblock, k0 > 1 ? "kg" : within,
                     g->rest ? " cut" : "");
     if (k0 > 1) text_printf(&u->s, "split kg %d %s kk\n", k0, within);
     if (steps > 1) text_printf(&u->s, "split ki %d ko ku\n", steps);
     text_add(&u->s, g->kred >= 0 ? "reorder kb" : "reorder");
-    for (int k = 0; k < g->norder; k++) text_printf(&u->s, " %s", red_loop(u->c, q->sum, g->order[k]));
+    for (int k = 0; k < g->norder - g->beside; k++) text_printf(&u->s, " %s", red_loop(u->c, q->sum, g->order[k]));
     if (g->kred >= 0) text_add(&u->s, steps > 1 ? " ko ku" : " ko");
+    if (beside) text_printf(&u->s, " %s", beside);
     add_rows(u, g);
     text_printf(&u->s, k0 > 1 ? " %s kk\n" : " %s\n", lane);
     if (lanes > 1) text_printf(&u->s, "split %s %d aj av%s\n", lane, lanes, cut ? " cut" : "");
@@ -444,6 +454,7 @@ static void sum_loops(struct plan *u, const struct tiling *g) {
         text_add(&u->s, g->often ? "wo kb]\n" : "wo]\n");
     }
     text_printf(&u->s, "kind unroll%s%s", steps > 1 ? " ku" : "", g->row >= 0 ? " wi" : "");
+    if (beside) text_printf(&u->s, " %s", beside);
     for (int k = 0; k < naxes_of(g) && g->staged; k++)
         if (k != g->lane) text_printf(&u->s, " %s", tile_loop(u, g, k));
     if (lanes > 1) text_add(&u->s, " yj aj");
@@ -494,6 +505,7 @@ static const char *points_with(struct plan *u, struct points *out, const struct 
     choose_order(u, &g);
     if (g.vector == 1) choose_scalar_tile(u, &g);
     else choose_tile(u, &g);
+    choose_beside(u, &g);
     choose_blocks(u, &g);
     g.lone = lone_panels(u, &g);
     g.staged = g.scattered && g.vector > 1 && u->k->out->u.stage.buf->type != sum; /* there is much to compute */

@@ -26,6 +26,7 @@ struct tiling {
     int kred, kblock;       /* the reduced axis that is split, and in blocks of how many; -1: none */
     int order[MAX_AXES];    /* all reduced axes but kred, from outside to inside */
     int norder;
+    bool beside;             /* the last of them is written out inside of a step: neighbours read the same cells */
     int64_t together, chunk; /* rows of the group that share a panel, 0: all; blocks of kred at a time, 0: all */
     bool outside;            /* chunks go round all panels, else round the rows of one panel */
     int64_t lone;            /* rows of open number: panels of the tile for a single one; 0: it is as any other */
