@@ -172,7 +172,8 @@ static const char *op_word(enum xop op) {
     default: return xop_name(op);
     }
 }
-/* Scalar operations that need a function of ours. */
+/* Scalar operations that need a function of ours. How negative numbers are shifted right C leaves open; compilers say
+ * it. */
 static const char *scalar_text(enum xop op, enum dtype t) {
     bool uns = t == U32 || t == U64;
     switch (op) {
@@ -195,8 +196,8 @@ static const char *scalar_text(enum xop op, enum dtype t) {
     case X_SHL: return "static inline $T $N($T a, $T b) {\n    return ($U)b < $B ? ($T)(($U)a << b) : 0;\n}\n";
     case X_SHR:
         return uns ? "static inline $T $N($T a, $T b) {\n    return b < $B ? a >> b : 0;\n}\n"
-                   : "static inline $T $N($T a, $T b) {\n    return ($U)b >= $B ? 0 : a < 0 ? ~($T)(($U)~a >> b) : "
-                     "($T)(($U)a >> b);\n}\n";
+                   : "static inline $T $N($T a, $T b) {\n    return ($U)b >= $B ? 0 : a >= 0 || -1 >> 1 == -1 ? a "
+                     ">> b : ~(~a >> b);\n}\n";
     default: return NULL;
     }
 }

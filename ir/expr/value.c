@@ -177,6 +177,7 @@ expr x_bin(struct ctx *c, enum xop op, expr a, expr b) {
     case X_SHR:
         if (x_poisoned((expr[]){a, b}, 2) || a->type != b->type || a->type == IDX || a->type == F32 || a->type == F64)
             return x_poison(c);
+        if (op != X_XOR && is_i(b, 0)) return a;
         if (op == X_XOR && a == b) return x_num(c, (enum dtype)a->type, 0);
         return is_const(a) && is_const(b) ? fold_bin(c, op, a, b) : NODE(c, op, a->type, a, b);
     default: return x_poison(c);

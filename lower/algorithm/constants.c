@@ -133,6 +133,13 @@ static bool worth_folding(struct parts *q, expr e, struct part *a) {
     }
     return !a->bad && a->loads && a->axes && cells <= a->loaded;
 }
+/* All cells are one integer: no table is needed. */
+static bool is_uniform(const struct tensor *t) {
+    if (!dtype_is_int(t->type) && t->type != BOOL) return false;
+    for (int64_t k = 1, n = tensor_count(t); k < n; k++)
+        if (tensor_i(t, k) != tensor_i(t, 0)) return false;
+    return tensor_count(t) > 0;
+}
 static expr folded(struct parts *q, expr e, uint64_t axes) {
     struct ctx *c = q->c;
     const struct var *v[32];
@@ -145,7 +152,9 @@ static expr folded(struct parts *q, expr e, uint64_t axes) {
     }
     struct buf *shape = buf_new(c, proc_new(c, "shape"), "part", (enum dtype)e->type, SC_ARENA, dims, n);
     const struct tensor *t = stage_constant(c, s_stage(c, shape, v, n, RED_NONE, NULL, 0, NULL, e));
-    return t ? x_load(c, constant_buf(c, q->p, "folded", t), idx, n, NULL) : e;
+    if (!t) return e;
+    if (is_uniform(t)) return e->type == BOOL ? x_bool(c, tensor_i(t, 0)) : x_const_i(c, (enum dtype)e->type, tensor_i(t, 0));
+    return x_load(c, constant_buf(c, q->p, "folded", t), idx, n, NULL);
 }
 static expr fold_part(void *env, expr e) {
     struct parts *q = env;

@@ -53,10 +53,11 @@ struct fixed fixed_of(double real) {
 static E i32(int64_t v) { return typed(I32, (double)v); }
 static E i64(int64_t v) { return typed(I64, (double)v); }
 E high_mul(E a, E b) { return cast(I32, shr_(add(mul(cast(I64, a), cast(I64, b)), i64(INT64_C(1) << 30)), i64(31))); }
+/* floor((v - (v < 0) + 2^(n-1)) / 2^n), where no sum wraps: v is neither the least number nor, for n = 1, the greatest,
+ * which no product is. */
 E rounding_shift(E v, E n) {
-    E one = i32(1), mask = sub(shl_(one, n), one), rest = and_(v, mask);
-    E half = add(shr_(mask, one), sel(lt(v, i32(0)), one, i32(0)));
-    return add(shr_(v, n), sel(gt(rest, half), one, i32(0)));
+    E one = i32(1), below = add(v, shr_(v, i32(31)));
+    return sel(lt(i32(0), n), shr_(add(shr_(below, sub(n, one)), one), one), v);
 }
 static bool is_wide(E v) { return v->type == I64; }
 static int64_t reduced(int64_t multiplier) { return multiplier < 0x7fff0000 ? (multiplier + (1 << 15)) >> 16 : 0x7fff; }
