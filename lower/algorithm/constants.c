@@ -153,7 +153,8 @@ static expr folded(struct parts *q, expr e, uint64_t axes) {
     struct buf *shape = buf_new(c, proc_new(c, "shape"), "part", (enum dtype)e->type, SC_ARENA, dims, n);
     const struct tensor *t = stage_constant(c, s_stage(c, shape, v, n, RED_NONE, NULL, 0, NULL, e));
     if (!t) return e;
-    if (is_uniform(t)) return e->type == BOOL ? x_bool(c, tensor_i(t, 0)) : x_const_i(c, (enum dtype)e->type, tensor_i(t, 0));
+    if (is_uniform(t))
+        return e->type == BOOL ? x_bool(c, tensor_i(t, 0)) : x_const_i(c, (enum dtype)e->type, tensor_i(t, 0));
     return x_load(c, constant_buf(c, q->p, "folded", t), idx, n, NULL);
 }
 static expr fold_part(void *env, expr e) {

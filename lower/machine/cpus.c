@@ -9,8 +9,8 @@ static const struct operation fused[] = {{X_FMA, F32, 4, 2}, {X_FMA, F64, 4, 2},
                                          {X_ADD, F32, 4, 2}, {X_LOAD, F32, 4, 2}, END};
 static const struct operation separate[] = {{X_ADD, I32, 10, 0.5}, {X_ADD, F32, 4, 2}, {X_LOAD, F32, 4, 2}, END};
 static const struct operation cortex_m[] = {
-    {X_FMA, F32, 3, 1 / 3.0}, {X_ADD, I32, 1, 1},    {X_ADD, F32, 1, 1},
-    {X_MIN, I32, 1, 1}, /* with the maximum before it: ssat, usat */
+    {X_FMA, F32, 3, 1 / 3.0}, {X_ADD, I32, 1, 1},
+    {X_ADD, F32, 1, 1},       {X_MIN, I32, 1, 1}, /* with the maximum before it: ssat, usat */
     {X_LOAD, F32, 2, 0.5},    END};
 
 /* Cortex-M keeps floats in registers of their own; of 13 for whole numbers a tile of 2 x 2 takes 4, and its operands

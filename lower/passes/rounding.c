@@ -4,7 +4,8 @@
  *     i32(min(max(rint(x) + z, lo), hi))  =  i32(rint(min(max(x, lo - z), hi - z))) + z
  *
  * for any x, infinite or none too: rounding keeps the order, and moves no whole number. Where x is a number of which
- * the integer is known to be far from wrapping, and the machine clamps integers by an instruction, the clamp comes last:
+ * the integer is known to be far from wrapping, and the machine clamps integers by an instruction, the clamp comes
+ * last:
  *
  *     min(max(i32(rint(x)) + z, lo), hi)
  *

@@ -391,7 +391,8 @@ static void lanes_last(struct plan *u, const struct tiling *g) { /* in the accum
  * instruction. */
 static int straight_steps(const struct machine *m, const struct tiling *g) {
     int steps = 1;
-    if (g->beside || g->kred < 0 || (g->lanes < 2 && g->micro->k0 == 1) || m->loads_ahead || !machine_op(m, X_FMA, F32)) return 1;
+    if (g->beside || g->kred < 0 || (g->lanes < 2 && g->micro->k0 == 1) || m->loads_ahead || !machine_op(m, X_FMA, F32))
+        return 1;
     while (g->kblock / g->micro->k0 % (2 * steps) == 0 && 2 * steps * g->mr * g->nr <= m->body) steps *= 2;
     return steps;
 }

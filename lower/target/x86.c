@@ -9,8 +9,9 @@
 /* 128-bit forms that SSE2 has */
 #define SSE2_F32X4                                                                                                     \
     {X_RINT, I32, 1, "_mm_cvtss_si32(_mm_set_ss(%a))"}, {X_RINT, I32, 4, "($T)_mm_cvtps_epi32(%a)"},                   \
-    {X_MIN, F32, 4, "_mm_min_ps(%a, %b)"}, {X_MAX, F32, 4, "_mm_max_ps(%a, %b)"}, {X_SQRT, F32, 4, "_mm_sqrt_ps(%a)"}, \
-        {X_MIN, F64, 2, "_mm_min_pd(%a, %b)"}, {X_MAX, F64, 2, "_mm_max_pd(%a, %b)"}, {                                \
+        {X_MIN, F32, 4, "_mm_min_ps(%a, %b)"}, {X_MAX, F32, 4, "_mm_max_ps(%a, %b)"},                                  \
+        {X_SQRT, F32, 4, "_mm_sqrt_ps(%a)"}, {X_MIN, F64, 2, "_mm_min_pd(%a, %b)"},                                    \
+        {X_MAX, F64, 2, "_mm_max_pd(%a, %b)"}, {                                                                       \
         X_SQRT, F64, 2, "_mm_sqrt_pd(%a)"                                                                              \
     }
 #define AVX2_X4                                                                                                        \
@@ -20,12 +21,12 @@
         X_RINT, F32, 4, "_mm_round_ps(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)"                              \
     }
 #define AVX2_X8                                                                                                        \
-    {X_RINT, I32, 8, "($T)_mm256_cvtps_epi32(%a)"},                                                                    \
-    {X_FMA, F32, 8, "_mm256_fmadd_ps(%a, %b, %c)"}, {X_FMA, F64, 4, "_mm256_fmadd_pd(%a, %b, %c)"},                    \
-        {X_MIN, F32, 8, "_mm256_min_ps(%a, %b)"}, {X_MAX, F32, 8, "_mm256_max_ps(%a, %b)"},                            \
-        {X_SQRT, F32, 8, "_mm256_sqrt_ps(%a)"}, {X_MIN, F64, 4, "_mm256_min_pd(%a, %b)"},                              \
-        {X_MAX, F64, 4, "_mm256_max_pd(%a, %b)"}, {X_SQRT, F64, 4, "_mm256_sqrt_pd(%a)"},                              \
-        {X_FLOOR, F32, 8, "_mm256_floor_ps(%a)"}, {X_CEIL, F32, 8, "_mm256_ceil_ps(%a)"},                              \
+    {X_RINT, I32, 8, "($T)_mm256_cvtps_epi32(%a)"}, {X_FMA, F32, 8, "_mm256_fmadd_ps(%a, %b, %c)"},                    \
+        {X_FMA, F64, 4, "_mm256_fmadd_pd(%a, %b, %c)"}, {X_MIN, F32, 8, "_mm256_min_ps(%a, %b)"},                      \
+        {X_MAX, F32, 8, "_mm256_max_ps(%a, %b)"}, {X_SQRT, F32, 8, "_mm256_sqrt_ps(%a)"},                              \
+        {X_MIN, F64, 4, "_mm256_min_pd(%a, %b)"}, {X_MAX, F64, 4, "_mm256_max_pd(%a, %b)"},                            \
+        {X_SQRT, F64, 4, "_mm256_sqrt_pd(%a)"}, {X_FLOOR, F32, 8, "_mm256_floor_ps(%a)"},                              \
+        {X_CEIL, F32, 8, "_mm256_ceil_ps(%a)"},                                                                        \
         {X_TRUNC, F32, 8, "_mm256_round_ps(%a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)"},                              \
         {X_RINT, F32, 8, "_mm256_round_ps(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)"},                        \
         {X_SELECT, F32, 8, "_mm256_blendv_ps(%c, %b, ($T)%a)"},                                                        \
