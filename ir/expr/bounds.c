@@ -119,6 +119,13 @@ static expr mod_of_div(struct ctx *c, expr m, int64_t f) {
     if (!mul_ok(d->arg[1]->u.i, m->arg[1]->u.i, &pq)) return NULL;
     return x_muli(c, x_modi(c, d->arg[0], pq), f / d->arg[1]->u.i);
 }
+/* x without the periods of m = x % p that its least value has: not negative, and not below m. Of N - 2, written (N+4)%6,
+ * that is N - 2 again if N is 2 or more. NULL: x has no least value. */
+static expr least_rest(struct ctx *c, expr m, int64_t lo) {
+    int64_t p, over;
+    if (!x_is_int(m->arg[1], &p) || p <= 0 || lo == NEG_INF) return lo >= 0 ? m->arg[0] : NULL;
+    return mul_ok(floordiv64(lo, p), -p, &over) ? x_addi(c, m->arg[0], over) : NULL;
+}
 /* Term k is the minimum or maximum of constants and symbols that no other term depends on: x_bounds has its ends, and
  * neither operand tells more. Sums of the sizes that a run finds are made of these. */
 static bool ends_are_known(expr e, int k) {
@@ -208,7 +215,7 @@ static int replaced(struct ctx *c, expr e, int k, int depth, int *budget) {
         x_bounds(c, a->arg[0], &lo, &hi);
         if (f < 0) return negative(c, rest, depth - 1, budget);
         if ((end = mod_of_div(c, a, f)) && negative(c, x_add(c, rest, end), depth - 1, budget)) return true;
-        if (lo >= 0 && negative(c, x_add(c, rest, x_muli(c, a->arg[0], f)), depth - 1, budget)) return true;
+        if ((end = least_rest(c, a, lo)) && negative(c, x_add(c, rest, x_muli(c, end, f)), depth - 1, budget)) return true;
         return negative(c, x_add(c, rest, x_muli(c, x_addi(c, a->arg[1], -1), f)), depth - 1, budget);
     default: return -1;
     }

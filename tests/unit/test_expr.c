@@ -71,6 +71,16 @@ Test(expr, tiles_of_a_halved_size_stay_inside) {
     cr_assert(x_proves_le(c, rows, x_addi(c, whole, 5)));
     cr_assert_not(x_proves_le(c, rows, x_addi(c, whole, 4)));
 }
+Test(expr, tiles_of_a_size_less_a_border_stay_inside) {
+    /* rows = P - 2 with P >= 2, and their rest is written (P+4)%6: the tiles of 4, 2 and 1 rows do not start below 0 */
+    const struct sym *padded = sym_new(c, "P", 2, INT32_MAX, false);
+    expr rows = x_addi(c, x_sym(c, padded), -2), few = x_modi(c, rows, 6);
+    cr_assert(x_proves_le(c, few, rows));
+    cr_assert_not(x_proves_lt(c, few, rows));
+    for (int w = 4; w; w /= 2)
+        cr_assert(x_proves_le(c, x_modi(c, few, w), rows), "the first cell of tiles of %d rows", w);
+    cr_assert_not(x_proves_le(c, few, x_addi(c, rows, -1)));
+}
 Test(expr, windows_of_a_clamped_number_stay_inside) {
     /* rows = max(0, N//5 - 1), of windows of 10 cells, 5 apart: for t < rows//6: for i < 6: 5*(6*t + i) + 9 < N */
     expr rows = x_max(c, x_addi(c, x_divi(c, n, 5), -1), x_int(c, 0));
