@@ -172,6 +172,9 @@ static expr last_quotient(struct ctx *c, expr a) {
     expr q = a->arg[0]->op == X_VAR ? idx_exact_quotient(c, a->arg[0]->u.var->extent, a->arg[1]) : NULL;
     return q ? x_addi(c, q, -1) : NULL;
 }
+static bool not_negative(struct ctx *c, expr e, int depth, int *budget) {
+    return negative(c, x_addi(c, x_muli(c, e, -1), -1), depth, budget);
+}
 /* e with term k (atom, coefficient) replaced: is the result negative? -1: this atom offers no replacement. */
 static int replaced(struct ctx *c, expr e, int k, int depth, int *budget) {
     expr a = e->op == X_LIN ? e->arg[k] : e;
@@ -199,6 +202,7 @@ static int replaced(struct ctx *c, expr e, int k, int depth, int *budget) {
         if ((end = finer_div(e, a, f, &q)) &&
             negative(c, x_add(c, rest, x_muli(c, f > 0 ? end : x_addi(c, end, 1 - q), f / q)), depth - 1, budget))
             return true;
+        if (f < 0 && negative(c, rest, depth - 1, budget) && not_negative(c, a->arg[0], depth - 1, budget)) return true;
         if (a->arg[1]->op != X_CONST) {
             end = f > 0 ? last_quotient(c, a) : NULL;
             return end ? negative(c, x_add(c, rest, x_muli(c, end, f)), depth - 1, budget) : -1;

@@ -81,6 +81,16 @@ Test(expr, tiles_of_a_size_less_a_border_stay_inside) {
         cr_assert(x_proves_le(c, x_modi(c, few, w), rows), "the first cell of tiles of %d rows", w);
     cr_assert_not(x_proves_le(c, few, x_addi(c, rows, -1)));
 }
+Test(expr, quotients_of_what_is_not_negative_are_not_negative) {
+    /* n*h less its rest, by h, and by 5 */
+    expr few = x_modi(c, x_mul(c, n, h), 16), at = x_sub(c, x_mul(c, n, h), few), zero = x_int(c, 0);
+    cr_assert(x_proves_le(c, zero, x_div(c, at, h)));
+    cr_assert(x_proves_le(c, zero, x_divi(c, at, 5)));
+    cr_assert_not(x_proves_le(c, zero, x_div(c, x_addi(c, at, -1), h)));
+    expr least = x_min(c, n, x_int(c, 4)), most = x_min(c, n, x_int(c, 99));
+    cr_assert(x_proves_le(c, zero, x_muli(c, x_divi(c, x_sub(c, most, least), 16), 16)));
+    cr_assert_not(x_proves_le(c, zero, x_muli(c, x_divi(c, x_sub(c, least, most), 16), 16)));
+}
 Test(expr, windows_of_a_clamped_number_stay_inside) {
     /* rows = max(0, N//5 - 1), of windows of 10 cells, 5 apart: for t < rows//6: for i < 6: 5*(6*t + i) + 9 < N */
     expr rows = x_max(c, x_addi(c, x_divi(c, n, 5), -1), x_int(c, 0));
