@@ -103,6 +103,11 @@ static bool run_definition(struct probes *q, struct node *n, struct node_class *
     }
     return r->stages.n > 0;
 }
+static bool loads(const struct node_class *r, const struct buf *b) {
+    for (int k = 0; k < r->stages.n; k++)
+        if (stmt_reads(r->stages.v[k], b, NULL)) return true;
+    return false;
+}
 static void find_identities(struct probes *q, struct node *n, struct node_class *r) {
     for (int k = 0; k < n->ins.n && k < 32; k++) {
         struct identity id = {NULL, buf_of_value(q, n->ins.v[k]), true, true};
@@ -111,6 +116,7 @@ static void find_identities(struct probes *q, struct node *n, struct node_class 
             x_visit(id.s->u.stage.value, check_identity, &id);
         }
         r->identity[k] = id.b && id.ok && id.full;
+        r->unread[k] = id.b && !loads(r, id.b);
     }
 }
 const struct node_class *classify_node(struct probes *q, struct node *n) {
@@ -133,6 +139,9 @@ const struct node_class *classify_node(struct probes *q, struct node *n) {
     }
     if (r->cls != CLASS_OPAQUE) find_identities(q, n, r);
     return r;
+}
+bool use_reads(struct probes *q, const struct use *u) {
+    return u->region || u->index >= 32 || u->node->op->control || !classify_node(q, u->node)->unread[u->index];
 }
 
 /* ---- halo */

@@ -145,10 +145,17 @@ static int last_use(struct grouping *q, const struct node *n) {
         }
     return last;
 }
+/* Is the value read outside, or are its sizes asked for before the group is done? */
+static bool leaves_group(struct grouping *q, const struct use *u, const struct group *gr) {
+    struct info *user = u->region ? NULL : info_of(q, u->node);
+    if (user && user->trial == gr) return false;
+    bool behind = user && user->position > info_of(q, gr->nodes.v[gr->nodes.n - 1])->position;
+    return !behind || use_reads(q->probes, u);
+}
 static bool used_outside(struct grouping *q, const struct node *n, const struct group *gr) {
     for (int k = 0; k < n->outs.n; k++)
         for (int j = 0; n->outs.v[k] && j < n->outs.v[k]->uses.n; j++)
-            if (n->outs.v[k]->uses.v[j].region || !in_group(q, n->outs.v[k]->uses.v[j].node, gr)) return true;
+            if (leaves_group(q, &n->outs.v[k]->uses.v[j], gr)) return true;
     return false;
 }
 /* Only the last node is read outside. */

@@ -17,16 +17,19 @@ const char *stage_class_name(enum stage_class k);
 struct probes;
 struct probes *probes_new(struct graph *g);
 struct ctx *probes_ctx(const struct probes *q);
-/* Class of one node, and whether it reads operand k at the output's own index ("identity"). */
+/* Class of one node; whether it reads operand k at the output's own index ("identity"), or no cell of it ("unread"):
+ * Shape wants the sizes alone. */
 struct node_class {
     enum stage_class cls;
-    bool identity[32];
+    bool identity[32], unread[32];
     bool channels;             /* a contraction over axis 1 of what it reads, into axis 1 of its result */
     bool calls;                /* kernel texts, which see plain buffers */
     bool checks;               /* sizes are checked at run time before the stages */
     VEC(struct stmt *) stages; /* over buffers that all nodes share; none when opaque */
 };
 const struct node_class *classify_node(struct probes *q, struct node *n);
+/* Does whoever uses a value so read cells of it? */
+bool use_reads(struct probes *q, const struct use *u);
 /* The border that n's reads of operand k would like along each axis: cells outside of the tensor, for which all reads
  * have one fill value: 0, or the zero point of integers. false: none, or not bounded by constants. */
 bool node_halo(struct probes *q, struct node *n, int k, int64_t lo[32], int64_t hi[32], int64_t *fill);

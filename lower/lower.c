@@ -147,9 +147,11 @@ static const char *kernel_name(struct ctx *c, const struct node *n) {
     return r;
 }
 /* Results that somebody outside of the group reads stay buffers of the entry. */
-static bool used_outside(const struct groups *gs, const struct group *gr, const struct value *v) {
-    for (int k = 0; k < v->uses.n; k++)
-        if (v->uses.v[k].region || map_get(&gs->of_node, PKEY(v->uses.v[k].node)) != gr) return true;
+static bool used_outside(struct lowering *l, const struct groups *gs, const struct group *gr, const struct value *v) {
+    for (int k = 0; k < v->uses.n; k++) {
+        const struct use *u = &v->uses.v[k];
+        if (u->region || (map_get(&gs->of_node, PKEY(u->node)) != gr && use_reads(l->probes, u))) return true;
+    }
     return false;
 }
 static void note_results(struct lowering *l, const struct groups *gs, const struct group *gr, struct node *n) {
@@ -157,7 +159,7 @@ static void note_results(struct lowering *l, const struct groups *gs, const stru
         struct value *v = n->outs.v[k];
         struct buf *b = v ? map_get(&l->bufs, PKEY(v)) : NULL;
         if (b) map_put(&l->roles, PKEY(b), (void *)kernel_name(l->c, n));
-        if (b && used_outside(gs, gr, v)) map_put(&l->external, PKEY(b), b);
+        if (b && used_outside(l, gs, gr, v)) map_put(&l->external, PKEY(b), b);
     }
 }
 static const char *group_nodes(struct lowering *l, const struct group *gr) {

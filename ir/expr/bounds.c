@@ -119,8 +119,8 @@ static expr mod_of_div(struct ctx *c, expr m, int64_t f) {
     if (!mul_ok(d->arg[1]->u.i, m->arg[1]->u.i, &pq)) return NULL;
     return x_muli(c, x_modi(c, d->arg[0], pq), f / d->arg[1]->u.i);
 }
-/* x without the periods of m = x % p that its least value has: not negative, and not below m. Of N - 2, written (N+4)%6,
- * that is N - 2 again if N is 2 or more. NULL: x has no least value. */
+/* x without the periods of m = x % p that its least value has: not negative, and not below m. Of N - 2, written
+ * (N+4)%6, that is N - 2 again if N is 2 or more. NULL: x has no least value. */
 static expr least_rest(struct ctx *c, expr m, int64_t lo) {
     int64_t p, over;
     if (!x_is_int(m->arg[1], &p) || p <= 0 || lo == NEG_INF) return lo >= 0 ? m->arg[0] : NULL;
@@ -219,7 +219,8 @@ static int replaced(struct ctx *c, expr e, int k, int depth, int *budget) {
         x_bounds(c, a->arg[0], &lo, &hi);
         if (f < 0) return negative(c, rest, depth - 1, budget);
         if ((end = mod_of_div(c, a, f)) && negative(c, x_add(c, rest, end), depth - 1, budget)) return true;
-        if ((end = least_rest(c, a, lo)) && negative(c, x_add(c, rest, x_muli(c, end, f)), depth - 1, budget)) return true;
+        if ((end = least_rest(c, a, lo)) && negative(c, x_add(c, rest, x_muli(c, end, f)), depth - 1, budget))
+            return true;
         return negative(c, x_add(c, rest, x_muli(c, x_addi(c, a->arg[1], -1), f)), depth - 1, budget);
     default: return -1;
     }
