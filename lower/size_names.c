@@ -3,6 +3,7 @@
  * proved. The symbols that such a size is computed from vanish from the kernel altogether; so nothing is lost of how
  * its sizes depend on each other. Part of outlining. */
 #include "lower/size_names.h"
+#include "ir/base/checked.h"
 
 enum { LONG = 10, PART = 4, TRIED = 24, MOST = 200 }; /* nodes: of a long size, of a part worth a name; tries; parts */
 
@@ -92,18 +93,20 @@ static const struct sym *name_of(struct run *r, expr part, expr argument) {
     if (is_dim(r, part) && lo < 0) lo = 0;
     return sym_new(l->c, internf(l->c->names, "%s_size%d", first_sym(argument)->name, l->nsizes + 1), lo, hi, false);
 }
-/* The term of a sum that it can be solved for: the longest. NULL: none. */
+/* What a sum is solved for to get a name: its longest term, else all of it, unless that hides what divides it. NULL:
+ * nothing. */
 static expr solvable(struct ctx *c, expr sum, int64_t *coef) {
     const expr *t;
     const int64_t *co;
-    int64_t konst;
+    int64_t konst, divisor = 0;
     int n = x_terms(c, sum, &konst, &t, &co), best = -1;
-    for (int k = 0; k < n; k++)
+    for (int k = 0; k < n; k++) {
+        divisor = gcd64(divisor, co[k]);
         if ((co[k] == 1 || co[k] == -1) && !is_name(t[k]) && (best < 0 || node_count(t[k]) > node_count(t[best])))
             best = k;
-    if (best < 0) return NULL;
-    *coef = co[best];
-    return t[best];
+    }
+    *coef = best < 0 ? 1 : co[best];
+    return best >= 0 ? t[best] : n > 1 && divisor == 1 ? sum : NULL;
 }
 /* Does this name leave nothing in the run that is computed from the same symbols, and stand for the same dims? */
 static bool name_fits(struct run *r, struct sizes *with, expr part, const struct sym *s) {

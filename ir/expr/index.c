@@ -226,15 +226,6 @@ static void split_const(struct ctx *c, expr e, int64_t f, expr *quotient, expr *
         else lin_term(c, &r, t[i], co[i]);
     *quotient = lin_done(c, &q), *rest = lin_done(c, &r);
 }
-static int64_t gcd(int64_t a, int64_t b) {
-    a = a < 0 ? -a : a;
-    while (b) {
-        int64_t t = a % b;
-        a = b;
-        b = t;
-    }
-    return a;
-}
 /* D3: the largest g that divides c and some coefficients such that the other terms s satisfy 0 <= s < g. */
 static bool common_factor(struct ctx *c, expr r, int64_t f, int64_t *g_out, expr *a, expr *s) {
     int64_t k;
@@ -245,7 +236,7 @@ static bool common_factor(struct ctx *c, expr r, int64_t f, int64_t *g_out, expr
     for (;;) {
         int64_t g = 1, lo, hi;
         for (int i = 0; i < n; i++) {
-            int64_t d = gcd(co[i], f);
+            int64_t d = gcd64(co[i], f);
             if (d < last && d > g) g = d;
         }
         if (g == 1) return false;
@@ -305,10 +296,10 @@ expr idx_exact_quotient(struct ctx *c, expr e, expr by) {
     expr q, rest;
     return split_product(c, e, by, &q, &rest) && x_is(rest, 0) ? q : NULL;
 }
-/* Terms that have all factors leave the division when the rest fits below it. */
+/* Terms that have all factors leave the division when the rest fits below it; of a division by a sum, all or none. */
 static bool split_symbolic(struct ctx *c, expr e, expr by, expr *quotient, expr *rest) {
     int64_t lo, hi;
-    if (!split_product(c, e, by, quotient, rest)) return false;
+    if (!split_product(c, e, by, quotient, rest)) *quotient = x_int(c, 0), *rest = e;
     x_bounds(c, *rest, &lo, &hi);
     return x_is(*rest, 0) || (lo >= 0 && x_proves_lt(c, *rest, by));
 }

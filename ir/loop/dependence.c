@@ -112,13 +112,6 @@ static void split_terms(struct meeting *m, expr mine, expr other, int64_t sign, 
         }
     }
 }
-static int64_t gcd(int64_t a, int64_t b) {
-    while (b) {
-        int64_t r = a % b;
-        a = b, b = r;
-    }
-    return a < 0 ? -a : a;
-}
 static bool solve(struct meeting *m, struct equation *q) {
     struct terms d = {0};
     int64_t lo = 0, hi = 0;
@@ -128,7 +121,7 @@ static bool solve(struct meeting *m, struct equation *q) {
     int64_t reach = 0, g = 0;
     for (int k = 0; k < d.n; k++) {
         reach = sat_add(reach, sat_mul(d.v[k].k, d.v[k].width));
-        g = gcd(g, d.v[k].k);
+        g = gcd64(g, d.v[k].k);
     }
     if (sat_add(lo, sat_mul(reach, -1)) > 0 || sat_add(hi, reach) < 0) m->never = true;
     if (lo == hi && (g ? lo % g : lo)) m->never = true;
@@ -358,6 +351,6 @@ bool lanes_keep_order(struct ctx *c, const struct var *lane, const struct lane_a
     x_bounds(c, distance, &lo, &hi);
     later_minus_earlier(k, l, n, &from, &to);
     if (hi < from || lo > to) return true;
-    int64_t g = gcd(k, l);
+    int64_t g = gcd64(k, l);
     return lo == hi && (g ? lo % g : lo) != 0;
 }

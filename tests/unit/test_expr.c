@@ -91,6 +91,13 @@ Test(expr, quotients_of_what_is_not_negative_are_not_negative) {
     cr_assert(x_proves_le(c, zero, x_muli(c, x_divi(c, x_sub(c, most, least), 16), 16)));
     cr_assert_not(x_proves_le(c, zero, x_muli(c, x_divi(c, x_sub(c, least, most), 16), 16)));
 }
+Test(expr, what_fits_below_a_sum_is_its_own_rest) {
+    /* for flat < 2*(n*h + n + 1): flat // that is 0, and flat % that is flat */
+    expr sum = x_muli(c, x_add(c, x_mul(c, n, h), x_addi(c, n, 1)), 2), flat = x_var(c, var_new(c, "flat", sum));
+    cr_assert(x_is(x_div(c, flat, sum), 0));
+    cr_assert_eq(x_bin(c, X_MOD, flat, sum), flat);
+    cr_assert_eq(x_div(c, x_addi(c, flat, 1), sum)->op, X_DIV);
+}
 Test(expr, windows_of_a_clamped_number_stay_inside) {
     /* rows = max(0, N//5 - 1), of windows of 10 cells, 5 apart: for t < rows//6: for i < 6: 5*(6*t + i) + 9 < N */
     expr rows = x_max(c, x_addi(c, x_divi(c, n, 5), -1), x_int(c, 0));

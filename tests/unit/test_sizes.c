@@ -174,6 +174,19 @@ Test(sizes, a_long_size_is_an_argument) {
     cr_assert(conv && conv->syms.n == 1);
     cr_assert_str_eq(conv->syms.v[0]->name, "A_size1");
 }
+/* A sum that cannot be solved for any of its terms gets a name as a whole. */
+Test(sizes, a_long_sum_is_an_argument) {
+    const char *p = "%x: f32[A], %z: f32[B], %v: f32[C]",
+               *n = "%s: ? = Slice(%x, %zero, %far, %zero, %two) %t: ? = Slice(%z, %zero, %far, %zero, %two) "
+                    "%u: ? = Slice(%v, %zero, %far, %zero, %two) %d: ? = Concat(%s, %s, %t, %t, %t, %u, %u) {axis=0} "
+                    "%y: ? = Neg(%d)";
+    gives(p, n, ARGS({eight, {3}, 1}, {eight, {2}, 1}, {eight, {1}, 1}), SIZES(3, 2, 1),
+          LIST(-1, -3, -1, -3, -1, -1, -1, -1, -1));
+    gives(p, n, ARGS({eight, {0}, 1}, {eight, {1}, 1}, {eight, {0}, 1}), SIZES(0, 1, 0), LIST(-1, -1, -1));
+    const struct module *m = lowered(p, n, false);
+    for (int k = 0; k < m->procs.n; k++)
+        if (strstr(m->procs.v[k]->name, "neg")) cr_assert_eq(m->procs.v[k]->syms.n, 1);
+}
 /* The symbols that a size is computed from must vanish: here the kernel has all of x, too. */
 Test(sizes, a_long_size_beside_what_it_is_computed_from) {
     const char *p = "%x: f32[1,1,A]", *n = FIRST_HALF "%t: ? = ReduceSum(%s, %two) %y: ? = Add(%x, %t)";
