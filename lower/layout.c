@@ -33,6 +33,11 @@ static bool reads_blocked(struct lowering *l, const struct group *gr, const stru
         }
     return false;
 }
+/* What is put side by side has the same sizes, or the model stops: open ones may be written otherwise. */
+static bool may_equal(const struct group *gr, expr a, expr b) {
+    int64_t n;
+    return a == b || (gr->cls == CLASS_OPAQUE && !(x_is_int(a, &n) && x_is_int(b, &n)));
+}
 /* Channels that are moved in blocks stay blocked: results of a slice, and of what puts blocked operands one beside the
  * other. */
 static bool moves_blocked(struct lowering *l, const struct group *gr, const struct value *out) {
@@ -44,7 +49,7 @@ static bool moves_blocked(struct lowering *l, const struct group *gr, const stru
         struct value_layout *lay = layout_of_value(l, v);
         if (!lay || !lay->block) return false;
         for (int d = 0; d < out->type.rank; d++)
-            if (d != 1 && v->type.dims[d] != out->type.dims[d]) return false;
+            if (d != 1 && !may_equal(gr, v->type.dims[d], out->type.dims[d])) return false;
         found++;
     }
     return found >= least;

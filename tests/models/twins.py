@@ -23,22 +23,22 @@ from modelset import ROOT, absent, finish, prepared
 from plain import CHOICE, KERNEL, general
 
 LIST = os.path.join(ROOT, "tests", "models", "twins.tsv")
-PICTURE, PIXELS = {0: "batch", 2: "height", 3: "width"}, {2: "height", 3: "width"}
-# What is open, of each input by its place: {axis: symbol}, where the model has a number there; sizes of the fixed form.
+BATCH, PIXELS = {0: "batch"}, {2: "height", 3: "width"}
+PICTURE = {**BATCH, **PIXELS}
+# What is open, of each input by its place: {axis: symbol}, where the model has a number there and its graph holds for others
+# too; sizes of the fixed form for symbols of the model's own.
 MODELS = {
-    "mnist_cntk": ([PICTURE], {}), "cifar10_resnet_2b": ([PICTURE], {}), "sri_resnet_b": ([PICTURE], {}),
-    "yolox_nano": ([PICTURE], {}), "yunet_n_320": ([PICTURE], {}), "ultraface_rfb_320": ([PIXELS], {}),
-    "light_squeezenet": ([PICTURE], {}), "espcn_nnresize": ([PICTURE], {}),
-    "carvana_unet_upsample": ([PICTURE], {}), "mlpt_mobilenet_v1_025_96": ([PICTURE], {}), "mlpt_resnet8": ([PICTURE], {}),
-    "osf_lm_model0": ([PICTURE], {"batch_size": 1}), "osf_mnv3_detection": ([PICTURE], {"batch_size": 1}),
-    "resnet18": ([PICTURE], {}), "mobilenet_v2": ([PICTURE], {"batch": 1}), "shufflenet_v2_x1_0": ([PICTURE], {}),
-    "super_resolution_10": ([PIXELS], {"batch_size": 1}), "light_inception_v1": ([PICTURE], {}),
+    "cifar10_resnet_2b": ([BATCH], {}), "mlpt_resnet8": ([BATCH], {}), "samplenet": ([BATCH], {}), "sri_resnet_b": ([PICTURE], {}),
+    "light_squeezenet": ([PICTURE], {}), "mlpt_mobilenet_v1_025_96": ([PICTURE], {}), "resnet18": ([PICTURE], {}),
+    "mobilenet_v2": ([PICTURE], {"batch": 1}), "shufflenet_v2_x1_0": ([PICTURE], {}), "osf_lm_model0": ([PICTURE], {"batch_size": 1}),
+    "osf_mnv3_detection": ([PICTURE], {"batch_size": 1}), "espcn_nnresize": ([PICTURE], {}), "carvana_unet_upsample": ([PICTURE], {}),
+    "yolox_nano": ([PIXELS], {}), "yunet_n_320": ([PIXELS], {}), "ultraface_rfb_320": ([PIXELS], {}),
+    "super_resolution_10": ([PIXELS], {"batch_size": 1}), "mscn_128d": ([], {"batch_size": 1}), "mlpt_dscnn_kws": ([], {"batch": 1}),
     "ppocr_det_v4": ([], {"p2o.DynamicDimension.0": 1, "p2o.DynamicDimension.1": 160, "p2o.DynamicDimension.2": 160}),
     "silero_vad_16k_op15": ([], {"batch": 1, "sequence": 512}), "byte_bidi_lstm": ([], {"batch": 1, "length": 64}),
     "lstm_tagger": ([], {"batch": 1, "seq": 64}), "seanet1d": ([], {"samples": 16000}), "tcn_kws": ([], {"frames": 98}),
     "bert_base": ([], {"batch": 1, "seq": 128}), "gpt2_small": ([], {"batch": 1, "seq": 64}),
-    "t5_encoder_tiny": ([], {"batch": 1, "seq": 64}),
-    "mscn_128d": ([], {"batch_size": 1}), "magika": ([], {"unk__214": 1}), "mlpt_dscnn_kws": ([], {"batch": 1}),
+    "t5_encoder_tiny": ([], {"batch": 1, "seq": 64}), "magika": ([], {"unk__214": 1}),
 }
 TARGETS = ["x86-avx512", "aarch64"]
 NODE = re.compile(r"^// node (\d+) ")
