@@ -41,7 +41,8 @@ static void print_store(struct fe *f, struct stmt *s) {
         struct piece r;
         if (op != RED_NONE) {
             struct piece old = c_value(f, own, 1);
-            r = piece_of(A("%s(%s, %s)", c_reduce_lanes(f->o, op, vt, f->width), old.s, v.s), P_ATOM);
+            enum dtype steps = vt == F32 ? b->type : vt; /* integers may wrap in the end */
+            r = piece_of(A("%s(%s, %s)", c_reduce_lanes(f->o, op, steps, f->width), old.s, v.s), P_ATOM);
         } else {
             r = on_lane(f, value) ? piece_of(A("%s[%d]", paren(f, v, P_ATOM), f->width - 1), P_ATOM)
                                   : v; /* the last lane's stays */

@@ -418,33 +418,57 @@ const char *c_bitcast(const struct emit_options *o, enum dtype to, enum dtype fr
     return name;
 }
 
+/* Halves to f32 and back. All cases are computed, and one is selected: so compilers take loops over them as vectors. */
 static const char *const f16_decode =
     "static inline float $N(uint16_t h) {\n"
-    "    const uint32_t sign = (uint32_t)(h & 0x8000u) << 16, exp = (h >> 10) & 31u, man = h & 1023u;\n"
-    "    if (exp == 0) {\n"
-    "        const float f = (float)man * 5.9604644775390625e-8f;\n"
-    "        return sign ? -f : f;\n"
-    "    }\n"
-    "    return $S(sign | (exp == 31 ? 255u : exp + 112u) << 23 | man << 13);\n}\n";
+    "    const uint32_t u = (uint32_t)(h & 0x7fffu) << 13;\n"
+    "    const float small = $S(u + 0x38800000u) - 6.103515625e-5f; /* subnormal, or 0 */\n"
+    "    const uint32_t rest = u + (u > 0x0f7fffffu ? 0x70000000u : 0x38000000u);\n"
+    "    return $S((u < 0x00800000u ? nn_bits_f32_to_u32(small) : rest) | (uint32_t)(h & 0x8000u) << 16);\n}\n";
 static const char *const f16_encode =
     "static inline uint16_t $N(float x) {\n"
-    "    uint32_t u = $S(x);\n"
-    "    const uint32_t sign = u >> 16 & 0x8000u;\n"
-    "    u &= 0x7fffffffu;\n"
-    "    if (u > 0x7f800000u)\n"
-    "        return (uint16_t)(sign | 0x7e00u);\n"
-    "    if (u >= 0x477ff000u)                    /* rounds to 65536 or more */\n"
-    "        return (uint16_t)(sign | 0x7c00u);\n"
-    "    if (u < 0x38800000u)                     /* subnormal: the sum rounds at the last bit of the result */\n"
-    "        return (uint16_t)(sign | (nn_bits_f32_to_u32(nn_bits_u32_to_f32(u) + 0.5f) - 0x3f000000u));\n"
-    "    u += 0xfffu + (u >> 13 & 1u);\n"
-    "    return (uint16_t)(sign | (u - 0x38000000u) >> 13);\n}\n";
+    "    const uint32_t bits = $S(x), u = bits & 0x7fffffffu;\n"
+    "    /* subnormal: the sum rounds at the last bit of the result */\n"
+    "    const uint32_t small = $S(nn_bits_u32_to_f32(u) + 0.5f) - 0x3f000000u;\n"
+    "    const uint32_t rest = (u + 0xfffu + (u >> 13 & 1u) - 0x38000000u) >> 13;\n"
+    "    const uint32_t most = u > 0x7f800000u ? 0x7e00u : 0x7c00u; /* from 65520 on, which rounds to 65536 */\n"
+    "    return (uint16_t)((u < 0x38800000u ? small : u < 0x477ff000u ? rest : most) | (bits >> 16 & 0x8000u));\n}\n";
 static const char *const bf16_decode = "static inline float $N(uint16_t h) {\n    return $S((uint32_t)h << 16);\n}\n";
-static const char *const bf16_encode = "static inline uint16_t $N(float x) {\n"
-                                       "    const uint32_t u = $S(x);\n"
-                                       "    if ((u & 0x7fffffffu) > 0x7f800000u)\n"
-                                       "        return (uint16_t)(u >> 16 | 0x40u);\n"
-                                       "    return (uint16_t)((u + 0x7fffu + (u >> 16 & 1u)) >> 16);\n}\n";
+static const char *const bf16_encode =
+    "static inline uint16_t $N(float x) {\n"
+    "    const uint32_t u = $S(x), nan = u >> 16 | 0x40u, rest = (u + 0x7fffu + (u >> 16 & 1u)) >> 16;\n"
+    "    return (uint16_t)((u & 0x7fffffffu) > 0x7f800000u ? nan : rest);\n}\n";
+/* The same in vectors, where the codes lie in lanes of 32 bits. */
+static const char *const f16_decode_lanes =
+    "static inline $T $N($U h) {\n"
+    "    const $M u = ($M)((h & 0x7fffu) << 13), small = ($M)(($T)(u + 0x38800000) - 6.103515625e-5f);\n"
+    "    const $M rest = u + 0x38000000 + ((u > 0x0f7fffff) & 0x38000000), is_small = u < 0x00800000;\n"
+    "    return ($T)((small & is_small) | (rest & ~is_small) | ($M)((h & 0x8000u) << 16));\n}\n";
+static const char *const f16_encode_lanes =
+    "static inline $U $N($T x) {\n"
+    "    const $U u = ($U)x & 0x7fffffffu, small = ($U)(($T)u + 0.5f) - 0x3f000000u;\n"
+    "    const $U rest = (u + 0xfffu + (u >> 13 & 1u) - 0x38000000u) >> 13;\n"
+    "    const $U is_small = ($U)(($M)u < 0x38800000), is_most = ($U)(($M)u >= 0x477ff000);\n"
+    "    const $U most = 0x7c00u | (($U)(($M)u > 0x7f800000) & 0x200u);\n"
+    "    return (small & is_small) | (rest & ~is_small & ~is_most) | (most & is_most) | (($U)x >> 16 & 0x8000u);\n}\n";
+static const char *const bf16_decode_lanes = "static inline $T $N($U h) {\n    return ($T)(h << 16);\n}\n";
+static const char *const bf16_encode_lanes =
+    "static inline $U $N($T x) {\n"
+    "    const $U u = ($U)x, is_nan = ($U)(($M)(u & 0x7fffffffu) > 0x7f800000);\n"
+    "    return ((u >> 16 | 0x40u) & is_nan) | ((u + 0x7fffu + (u >> 16 & 1u)) >> 16 & ~is_nan);\n}\n";
+static bool is_half(enum dtype s) { return s == F16 || s == BF16; }
+static const char *half_code(const struct emit_options *o, enum dtype s, int lanes, bool encode) {
+    const char *name = internf(o->uses->c->names, encode ? "nn_f32_to_%sx%d" : "nn_%s_to_f32x%d", dtype_name(s), lanes);
+    if (first(o->uses, name)) {
+        struct holes h;
+        holes_for(o, &h, name, F32, lanes);
+        helper(o,
+               encode ? (s == F16 ? f16_encode_lanes : bf16_encode_lanes)
+                      : (s == F16 ? f16_decode_lanes : bf16_decode_lanes),
+               &h);
+    }
+    return name;
+}
 
 /* The kinds of float8 and float4, as rounding needs them: mantissa bits, bias, greatest finite code, NaN; fnuz: no -0.
  */
@@ -525,8 +549,15 @@ const char *c_decode(const struct emit_options *o, enum dtype s) {
     if (s != F16 && s != BF16 && !k) return NULL;
     const char *name = internf(o->uses->c->names, "nn_%s_to_f32", dtype_name(s));
     if (first(o->uses, name)) {
-        struct holes h = {.name = name, .scalar = k ? NULL : c_bitcast(o, F32, U32, 1)};
-        helper(o, k ? small_decode(o, k) : s == F16 ? f16_decode : bf16_decode, &h);
+        const char *row = spelled(o, X_LOAD, s, 1);
+        struct holes h = {.name = name, .scalar = k || row ? NULL : c_bitcast(o, F32, U32, 1)};
+        if (s == F16 && !row) c_bitcast(o, U32, F32, 1);
+        helper(o,
+               row        ? from_row(o, row, "static inline float $N(uint16_t a)")
+               : k        ? small_decode(o, k)
+               : s == F16 ? f16_decode
+                          : bf16_decode,
+               &h);
     }
     return name;
 }
@@ -535,9 +566,15 @@ const char *c_encode(const struct emit_options *o, enum dtype s) {
     if (s != F16 && s != BF16 && !k) return NULL;
     const char *name = internf(o->uses->c->names, "nn_f32_to_%s", dtype_name(s));
     if (first(o->uses, name)) {
-        struct holes h = {.name = name, .scalar = c_bitcast(o, U32, F32, 1)};
-        if (s == F16 || (k && s != F8E8M0)) c_bitcast(o, F32, U32, 1);
-        helper(o, k ? small_encode(o, k) : s == F16 ? f16_encode : bf16_encode, &h);
+        const char *row = spelled(o, X_ROUND, s, 1);
+        struct holes h = {.name = name, .scalar = row ? NULL : c_bitcast(o, U32, F32, 1)};
+        if ((s == F16 && !row) || (k && s != F8E8M0)) c_bitcast(o, F32, U32, 1);
+        helper(o,
+               row        ? from_row(o, row, "static inline uint16_t $N(float a)")
+               : k        ? small_encode(o, k)
+               : s == F16 ? f16_encode
+                          : bf16_encode,
+               &h);
     }
     return name;
 }
@@ -549,7 +586,16 @@ const char *c_round(const struct emit_options *o, enum dtype s, int lanes) {
     enum dtype v = dtype_value(s);
     holes_for(o, &h, name, v, lanes);
     struct ctx *c = o->uses->c;
-    if (lanes > 1) {
+    if (lanes > 1 && is_half(s) && spelled(o, X_LOAD, s, lanes) && spelled(o, X_ROUND, s, lanes)) {
+        helper(o,
+               arena_printf(&c->arena,
+                            "static inline $T $N($T x) {\n    uint16_t h[$L];\n    %s(h, x);\n    return %s(h);\n}\n",
+                            c_vstore(o, s, lanes), c_vload(o, s, lanes, false)),
+               &h);
+    } else if (lanes > 1 && is_half(s)) {
+        const char *enc = half_code(o, s, lanes, true), *dec = half_code(o, s, lanes, false);
+        helper(o, arena_printf(&c->arena, "static inline $T $N($T x) {\n    return %s(%s(x));\n}\n", dec, enc), &h);
+    } else if (lanes > 1) {
         h.scalar = c_round(o, s, 1);
         helper(o,
                "static inline $T $N($T x) {\n    for (int i = 0; i < $L; i++)\n        x[i] = $S(x[i]);\n    return "
@@ -589,6 +635,13 @@ const char *c_vload(const struct emit_options *o, enum dtype s, int lanes, bool 
     h.elem = dtype_c(s);
     if (row) {
         helper(o, from_row(o, row, "static inline $T $N(const $E *a)"), &h);
+    } else if (is_half(s)) {
+        helper(o,
+               arena_printf(&c->arena,
+                            "static inline $T $N(const $E *p) {\n    return %s(__builtin_convertvector(*(const %s *)p, "
+                            "$U));\n}\n",
+                            half_code(o, s, lanes, false), c_memory_type(o, s, lanes)),
+               &h);
     } else if (c_decode(o, s)) {
         h.scalar = c_decode(o, s);
         helper(o,
@@ -623,6 +676,13 @@ const char *c_vstore(const struct emit_options *o, enum dtype s, int lanes) {
     const char *mem = c_memory_type(o, s, lanes);
     if (row) {
         helper(o, from_row(o, row, "static inline void $N($E *b, $T a)"), &h);
+    } else if (is_half(s)) {
+        helper(o,
+               arena_printf(&c->arena,
+                            "static inline void $N($E *p, $T v) {\n    *(%s *)p = __builtin_convertvector(%s(v), %s);\n"
+                            "}\n",
+                            mem, half_code(o, s, lanes, true), mem),
+               &h);
     } else if (c_encode(o, s)) {
         h.scalar = c_encode(o, s);
         helper(o,
@@ -641,10 +701,11 @@ const char *c_vstore(const struct emit_options *o, enum dtype s, int lanes) {
     }
     return name;
 }
-const char *c_reduce_lanes(const struct emit_options *o, enum red_op op, enum dtype t, int lanes) {
+const char *c_reduce_lanes(const struct emit_options *o, enum red_op op, enum dtype storage, int lanes) {
     static const enum xop xops[RED_COUNT] = {X_POISON, X_ADD, X_MUL, X_MAX, X_MIN, X_AND, X_OR};
     static const char *const words[RED_COUNT] = {"", "sum", "prod", "max", "min", "and", "or"};
-    const char *name = helper_name(o, internf(o->uses->c->names, "lanes_%s", words[op]), t, lanes);
+    enum dtype t = dtype_value(storage);
+    const char *name = helper_name(o, internf(o->uses->c->names, "lanes_%s", words[op]), storage, lanes);
     if (!first(o->uses, name)) return name;
     struct holes h;
     struct ctx *c = o->uses->c;
@@ -652,6 +713,7 @@ const char *c_reduce_lanes(const struct emit_options *o, enum red_op op, enum dt
     const char *sign = c_operator(xops[op], t, 1), *step;
     if (sign) step = arena_printf(&c->arena, "acc %s %s", sign, t == BOOL ? "(v[i] != 0)" : "v[i]");
     else step = arena_printf(&c->arena, "%s(%s, acc)", c_op(o, xops[op], t, 1), t == BOOL ? "-v[i]" : "v[i]");
+    if (storage != t) step = arena_printf(&c->arena, "%s(%s)", c_round(o, storage, 1), step);
     helper(o,
            arena_printf(&c->arena,
                         "/* lanes in order: the result does not depend on their number */\nstatic inline $E $N($E acc, "

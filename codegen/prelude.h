@@ -56,8 +56,8 @@ unsigned c_float_code(enum dtype storage, double v);
  */
 const char *c_vload(const struct emit_options *o, enum dtype storage, int lanes, bool anew);
 const char *c_vstore(const struct emit_options *o, enum dtype storage, int lanes);
-/* f(acc, v): acc op lane 0, op lane 1, ... in this order. */
-const char *c_reduce_lanes(const struct emit_options *o, enum red_op op, enum dtype type, int lanes);
+/* f(acc, v): acc op lane 0, op lane 1, ... in this order, each result rounded to the storage type. */
+const char *c_reduce_lanes(const struct emit_options *o, enum red_op op, enum dtype storage, int lanes);
 /* An instruction's row when the target has it and C may be more than strict; else NULL (c_instr.c). */
 const struct instr_row *emit_instr(const struct emit_options *o, const char *name);
 void c_use_instr(const struct emit_options *o, const struct instr_row *row); /* its header and helper are needed */

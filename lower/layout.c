@@ -9,7 +9,7 @@ struct value_layout *layout_of_value(struct lowering *l, const struct value *v) 
     return map_get(&l->layouts, PKEY(v));
 }
 /* Vectors of it are computed with in lanes of 32 bits, however narrow it lies in memory. */
-static bool fills_lanes(enum dtype t) { return t == F32 || t == I8 || t == U8; }
+static bool fills_lanes(enum dtype t) { return t == F32 || t == F16 || t == BF16 || t == I8 || t == U8; }
 enum { BLOCK_MAX = 4096 };
 static int lanes_for(const struct lowering *l, const struct value *v) {
     int64_t channels;
@@ -92,6 +92,7 @@ static bool must_be_plain(struct lowering *l, const struct value *v) {
     const struct value_layout *lay = layout_of_value(l, v);
     return lay && lay->plain;
 }
+bool value_leaves(struct lowering *l, const struct value *v) { return value_is_result(v) || must_be_plain(l, v); }
 /* What a kernel text reads or makes; and what goes into a body or comes out of one: its readers and makers there choose
  * layouts on their own, not knowing of those outside, and carried values change places with others. */
 static void find_plain(struct lowering *l, const struct node *n) {
@@ -105,7 +106,7 @@ static void block_results(struct lowering *l, const struct group *gr) {
         for (int k = 0; k < gr->nodes.v[i]->outs.n; k++) {
             struct value *v = gr->nodes.v[i]->outs.v[k];
             int lanes = v ? lanes_for(l, v) : 0;
-            if (!lanes || value_is_result(v) || must_be_plain(l, v)) continue;
+            if (!lanes || value_leaves(l, v)) continue;
             bool made = gr->cls == CLASS_WINDOW ||
                         (gr->cls == CLASS_CONTRACT && classify_node(l->probes, gr->anchor)->channels);
             if (made || moves_blocked(l, gr, v) ||

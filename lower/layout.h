@@ -16,6 +16,11 @@ struct value_layout {
 /* Fills l->layouts for the values of r. */
 void choose_layouts(struct lowering *l, struct region *r, const struct groups *gs);
 struct value_layout *layout_of_value(struct lowering *l, const struct value *v); /* NULL: plain */
+/* Is v seen by others than kernels of stages, so that its cells lie as its type says? */
+bool value_leaves(struct lowering *l, const struct value *v);
+/* Buffers of 16-bit floats that only kernels see become f32, and what is stored to them is rounded (lower/halves.c). */
+void widen_halves(struct lowering *l, struct block *stmts, const struct group *gr);
+void widen_half(struct lowering *l, struct buf *b); /* nothing accesses it yet */
 /* The same, but for what the border holds, and for the blocks. */
 struct value_layout *layout_changed(struct ctx *c, const struct value_layout *lay, int rank, int64_t fill, int block);
 #endif

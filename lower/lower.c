@@ -188,8 +188,10 @@ static bool lower_view(struct lowering *l, struct node *n) {
     for (int k = 0; k < v->type.rank; k++) cells = x_mul(l->c, cells, v->type.dims[k]);
     if (!x_proves_le(l->c, x_int(l->c, 0), off) || !x_proves_le(l->c, x_add(l->c, off, cells), buf_cells(l->c, of)))
         return false; /* sizes that cannot be compared: a copy */
+    if (of->type != v->type.dtype && value_leaves(l, v)) return false;
     struct buf *b =
-        buf_new(l->c, l->entry, *v->name ? v->name : "view", v->type.dtype, SC_ARENA, v->type.dims, v->type.rank);
+        buf_new(l->c, l->entry, *v->name ? v->name : "view", of->type, SC_ARENA, v->type.dims, v->type.rank);
+    if (map_get(&l->halves, PKEY(of))) map_put(&l->halves, PKEY(b), map_get(&l->halves, PKEY(of)));
     struct stmt *s = s_new(l->c, S_VIEW);
     s->u.view.buf = b, s->u.view.of = of, s->u.view.off = off;
     note_view(l, n);
@@ -279,6 +281,7 @@ static bool lower_group(struct lowering *l, const struct groups *gs, const struc
     }
     l->block = outer;
     if (ok && gr->views.n) map_exprs(l->c, &stmts, read_through, l);
+    if (ok) widen_halves(l, &stmts, gr);
     return ok && outline_group(l, &stmts, gr, faulty);
 }
 /* A parameter's own buffer is plain; readers that want a border read a copy with one. */
@@ -287,6 +290,7 @@ static void pad_param(struct lowering *l, struct value *v) {
     if (!lay || !lay->spec) return;
     struct buf *plain = lower_buf(l, v),
                *b = lower_alloc(l, *v->name ? v->name : "padded", v->type.dtype, v->type.dims, v->type.rank);
+    widen_half(l, b);
     give_layout(l, b, lay);
     const char *nodes = l->nodes;
     if (!nodes) l->nodes = internf(l->c->names, "input %s, with room around it", diag_quote(&l->c->arena, v->name));
@@ -430,6 +434,7 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
                          .roles = {.arena = &c->arena},
                          .through = {.arena = &c->arena},
                          .specs = {.arena = &c->arena},
+                         .halves = {.arena = &c->arena},
                          .origins = {.arena = &c->arena},
                          .parts = {.arena = &c->arena}};
     struct region *top = g->top;

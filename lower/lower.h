@@ -51,6 +51,7 @@ struct lowering {
     struct map roles;               /* buffer of a node's result -> name of its op, for people */
     struct map through;             /* buffer of a view that is no kernel -> its stage */
     struct map specs;               /* buffer of the entry -> struct value_layout */
+    struct map halves;              /* buffer of f32 -> the narrower type that its cells are rounded to */
     struct kernel_list *known;      /* kernels made so far, by text */
     const char *nodes;              /* those whose kernels are made now, a line each: for the kernels' comments */
     const char *why;                /* which algorithms were asked for what is outlined now; NULL: none */

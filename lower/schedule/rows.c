@@ -27,6 +27,8 @@ struct rows {
 };
 
 /* ---- what stages do */
+/* Loads of halves convert. */
+static bool gives_f32(const struct buf *b) { return b->type == F32 || b->type == F16 || b->type == BF16; }
 struct costs {
     struct rows *q;
     struct row_stage *st;
@@ -40,7 +42,7 @@ static struct row_stage *stage_of(struct rows *q, const struct buf *b) {
 static bool count_cost(void *env, expr e) {
     struct costs *k = env;
     struct row_stage *of = e->op == X_LOAD ? stage_of(k->q, e->u.buf) : NULL;
-    if (e->op == X_LOAD) k->floats &= e->u.buf->type == F32;
+    if (e->op == X_LOAD) k->floats &= gives_f32(e->u.buf);
     if (of) of->readers++;
     if (of && of->inlined) k->st->ops += of->ops, k->st->loads += of->loads, k->st->heavy |= of->heavy;
     else if (e->op == X_LOAD) k->st->loads++;
@@ -73,7 +75,7 @@ static bool look_at_stages(struct rows *q) {
         struct row_stage *st = &q->v[i];
         struct costs k = {q, st, true};
         x_visit(st->s->u.stage.value, count_cost, &k);
-        floats &= k.floats && st->s->u.stage.buf->type == F32;
+        floats &= k.floats && gives_f32(st->s->u.stage.buf);
         st->inlined = worth_inlining(q, st);
     }
     return floats;

@@ -2,6 +2,8 @@
  * differ from `a < b ? a : b` for NaN, so these stay compare-and-select. */
 #include "lower/target/rows.h"
 
+#define FROM_F16(codes) "vcvt_f32_f16(vreinterpret_f16_u16(" codes "))"
+#define TO_F16(values)  "vreinterpret_u16_f16(vcvt_f16_f32(" values "))"
 static const struct spell_row neon_rows[] = {{X_FMA, F32, 4, "vfmaq_f32(%c, %a, %b)"},
                                              {X_FMA, F64, 2, "vfmaq_f64(%c, %a, %b)"},
                                              {X_SQRT, F32, 4, "vsqrtq_f32(%a)"},
@@ -12,6 +14,10 @@ static const struct spell_row neon_rows[] = {{X_FMA, F32, 4, "vfmaq_f32(%c, %a, 
                                              {X_RINT, F32, 4, "vrndnq_f32(%a)"},
                                              {X_RINT, I32, 4, "($T)vcvtnq_s32_f32(%a)"},
                                              {X_RINT, I32, 1, "vcvtns_s32_f32(%a)"},
+                                             {X_LOAD, F16, 1, "vgetq_lane_f32(" FROM_F16("vdup_n_u16(%a)") ", 0)"},
+                                             {X_ROUND, F16, 1, "vget_lane_u16(" TO_F16("vdupq_n_f32(%a)") ", 0)"},
+                                             {X_LOAD, F16, 4, FROM_F16("vld1_u16(%a)")},
+                                             {X_ROUND, F16, 4, "vst1_u16(%b, " TO_F16("%a") ")"},
                                              {X_POISON, NONE, 0, NULL}};
 
 /* What the rows share; each row says what it adds. */

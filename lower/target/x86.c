@@ -28,12 +28,16 @@
         {X_SQRT, F64, 4, "_mm256_sqrt_pd(%a)"}, {X_FLOOR, F32, 8, "_mm256_floor_ps(%a)"},                              \
         {X_CEIL, F32, 8, "_mm256_ceil_ps(%a)"},                                                                        \
         {X_TRUNC, F32, 8, "_mm256_round_ps(%a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)"},                              \
-        {X_RINT, F32, 8, "_mm256_round_ps(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)"},                        \
-        {X_SELECT, F32, 8, "_mm256_blendv_ps(%c, %b, ($T)%a)"},                                                        \
+        {X_RINT, F32, 8, "_mm256_round_ps(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)"}, {                      \
+        X_SELECT, F32, 8, "_mm256_blendv_ps(%c, %b, ($T)%a)"                                                           \
+    }
+/* Halves, by F16C; the rounding's immediate is that to nearest. */
+#define F16C                                                                                                           \
+    {X_LOAD, F16, 1, "_cvtsh_ss(%a)"}, {X_ROUND, F16, 1, "_cvtss_sh(%a, 0)"},                                          \
+        {X_LOAD, F16, 4, "_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)(const void *)%a))"},                          \
+        {X_ROUND, F16, 4, "_mm_storel_epi64((__m128i *)(void *)%b, _mm_cvtps_ph(%a, 0))"},                             \
         {X_LOAD, F16, 8, "_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)%a))"}, {                     \
-        X_ROUND, F16, 8,                                                                                               \
-            "_mm_storeu_si128((__m128i *)(void *)%b, _mm256_cvtps_ph(%a, _MM_FROUND_TO_NEAREST_INT | "                 \
-            "_MM_FROUND_NO_EXC))"                                                                                      \
+        X_ROUND, F16, 8, "_mm_storeu_si128((__m128i *)(void *)%b, _mm256_cvtps_ph(%a, 0))"                             \
     }
 
 /* Bytes and halves to lanes of 32 bits, and back without saturation: gcc 12 takes the conversion of a vector apart. */
@@ -51,10 +55,11 @@
     "(__m256i)%a, _mm256_setr_epi8(" FIRST_BYTES ", " FIRST_BYTES ")), _mm256_setr_epi32(0, 4, 0, 0, 0, 0, 0, 0))))"
 
 static const struct spell_row sse2_rows[] = {SSE2_F32X4, END};
-static const struct spell_row avx2_rows[] = {AVX2_X4, AVX2_X8, AVX2_BYTES, END};
+static const struct spell_row avx2_rows[] = {AVX2_X4, AVX2_X8, F16C, AVX2_BYTES, END};
 static const struct spell_row avx512_rows[] = {
     AVX2_X4,
     AVX2_X8,
+    F16C,
     AVX2_BYTES,
     WIDE(U8, 16, "512_cvtepu8", "_mm_loadu_si128"),
     WIDE(I8, 16, "512_cvtepi8", "_mm_loadu_si128"),
