@@ -4,10 +4,13 @@
 
 #define END                                                                                                            \
     { X_POISON, NONE, 0, 0 }
-/* A product of i32 and its addition: two instructions, of which the first is slow. */
-static const struct operation fused[] = {{X_FMA, F32, 4, 2}, {X_FMA, F64, 4, 2},  {X_ADD, I32, 10, 0.5},
-                                         {X_ADD, F32, 4, 2}, {X_LOAD, F32, 4, 2}, END};
-static const struct operation separate[] = {{X_ADD, I32, 10, 0.5}, {X_ADD, F32, 4, 2}, {X_LOAD, F32, 4, 2}, END};
+/* A product of i32 and its addition: two instructions, of which the first is slow. Conversions from 16 bits: an
+ * instruction for halves, two for the others, or a dozen. */
+static const struct operation fused[] = {
+    {X_FMA, F32, 4, 2},  {X_FMA, F64, 4, 2},  {X_ADD, I32, 10, 0.5}, {X_ADD, F32, 4, 2},
+    {X_LOAD, F32, 4, 2}, {X_CAST, F16, 8, 1}, {X_CAST, BF16, 4, 1},  END};
+static const struct operation separate[] = {{X_ADD, I32, 10, 0.5},  {X_ADD, F32, 4, 2},   {X_LOAD, F32, 4, 2},
+                                            {X_CAST, F16, 12, 0.2}, {X_CAST, BF16, 4, 1}, END};
 static const struct operation cortex_m[] = {
     {X_FMA, F32, 3, 1 / 3.0}, {X_ADD, I32, 1, 1},
     {X_ADD, F32, 1, 1},       {X_MIN, I32, 1, 1}, /* with the maximum before it: ssat, usat */

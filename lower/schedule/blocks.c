@@ -97,6 +97,7 @@ double contraction_cycles(struct plan *u, const struct tiling *g) {
     struct blocking b = {1, g->chunk ? g->chunk : s.blocks, g->outside};
     if (g->together) b.groups = (s.extent + g->together - 1) / g->together;
     int64_t vectors = (g->N + g->lanes - 1) / g->lanes;
-    double tiles = steps * (double)s.extent * cost_of_step(u->m, &g->op, g->rows, vectors, g->mr, g->nr);
+    double tiles =
+        steps * (double)s.extent * cost_of_step(u->m, &g->op, g->vec->u.buf->type, g->rows, vectors, g->mr, g->nr);
     return turns * (cost_of_blocking(u->m, &s, b) - s.products + tiles);
 }

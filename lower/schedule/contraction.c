@@ -160,7 +160,7 @@ static void choose_tile(struct plan *u, struct tiling *g) {
         if (fits < 2) fits = nr + 2 <= registers ? 1 : 0; /* one row: its operands come from memory */
         if (fits < 1) continue;
         int64_t mr = rows < fits ? rows : fits;
-        double cycles = cost_of_step(u->m, &g->op, rows, vectors, mr, nr);
+        double cycles = cost_of_step(u->m, &g->op, g->vec->u.buf->type, rows, vectors, mr, nr);
         if (best == 0 || cycles < best * 0.995) best = cycles, g->mr = (int)mr, g->nr = nr;
     }
     if (g->rows > 0) {
