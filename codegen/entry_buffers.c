@@ -180,7 +180,9 @@ void run_view(struct writer *f, struct stmt *s) {
 }
 
 /* ---- results whose size the run finds */
-static void bind_result(struct writer *f, const struct io *io) {
+void run_bind(struct writer *f, const struct buf *result) {
+    const struct io *io = f->p->outs.v;
+    while (io->buf != result) io++;
     struct place *q = map_get(&f->places, PKEY(io->buf));
     if (!q) {
         const char *n = names_add(&f->names, io->member);
@@ -197,12 +199,4 @@ static void bind_result(struct writer *f, const struct io *io) {
             q->text, dtype_c(io->buf->type), io->member, io->cap,
             run_expr(f, buf_elements(f->c, io->buf), false, "elements"), q->text);
     PUT("if (status != NN_OK) return status;");
-    map_put(&f->bound, PKEY(io->buf), (void *)io);
-}
-void run_bind_results(struct writer *f, struct stmt *s) { /* s NULL: all that are left */
-    for (int k = 0; k < f->p->outs.n; k++) {
-        const struct io *io = &f->p->outs.v[k];
-        if (io->produced && !map_get(&f->bound, PKEY(io->buf)) && (!s || stmt_uses(s, io->buf, NULL)))
-            bind_result(f, io);
-    }
 }

@@ -22,7 +22,6 @@ struct writer {
     struct map sizes;   /* produced symbols declared */
     struct map syms;    /* symbols that the statements name */
     struct map args;    /* long sizes that calls take -> name */
-    struct map bound;   /* results whose size is known by now */
     int faults;         /* device: calls so far that may fault */
     const char *where;  /* device: their nodes */
     bool uses_fault, uses_over, uses_arena, uses_fuel, uses_status;
@@ -48,9 +47,7 @@ const char *run_scratch_address(struct writer *f); /* of what the kernels need b
 expr run_bytes(struct writer *f, const struct buf *b);
 void run_alloc(struct writer *f, struct buf *b);
 void run_view(struct writer *f, struct stmt *s);
-/* Results whose size the run finds get their memory before the first statement that uses them; s NULL: all that are
- * left. */
-void run_bind_results(struct writer *f, struct stmt *s);
+void run_bind(struct writer *f, const struct buf *result); /* it gets its memory */
 /* Text of e; what: names it in the error that is printed when it may overflow. */
 const char *run_expr(struct writer *f, expr e, bool wrap, const char *what);
 /* Conditions hold index arithmetic that cannot overflow unnoticed either: the flag is tested after them. */

@@ -149,7 +149,7 @@ void entry_run(struct program *p, struct text *out) {
     struct text body = {0}, top = {0};
     struct writer fn = {.p = p, .c = p->c, .out = &body, .top = &top, .depth = 1}, *f = &fn;
     f->places.arena = f->touched.arena = f->swapped.arena = f->vars.arena = f->sizes.arena = f->syms.arena =
-        f->args.arena = f->bound.arena = &p->c->arena;
+        f->args.arena = &p->c->arena;
     names_init(&f->names, p->c);
     f->names.avoid = internf(p->c->names, "%s_", p->name);
     static const char *const ours[] = {"m",    "in",  "out",     "over", "fault",  "status", "fuel", "arena",
@@ -171,7 +171,6 @@ void entry_run(struct program *p, struct text *out) {
             before);
     }
     run_block(f, &p->m->entry->body);
-    run_bind_results(f, NULL);
     take_outputs(f);
     for (int k = 0; k < p->out_dims.n; k++)
         PUT("out->%s = %s;", p->out_dims.v[k].name, run_expr(f, p->out_dims.v[k].value, false, "size"));

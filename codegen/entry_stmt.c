@@ -99,15 +99,6 @@ static void print_swap(struct writer *f, struct stmt *s) {
     PUT("%s = %s;", a, b);
     PUT("%s = %s;", b, t);
 }
-/* Results bound in a part that may not run count as bound after it only when all parts bind them. */
-static struct map copy_map(struct writer *f, const struct map *m) {
-    struct map r = {.arena = &f->c->arena};
-    for (int k = 0; k < f->p->outs.n; k++) {
-        struct buf *b = f->p->outs.v[k].buf;
-        if (map_get(m, PKEY(b))) map_put(&r, PKEY(b), b);
-    }
-    return r;
-}
 static void inside(struct writer *f, struct block *b) {
     int mark = names_mark(&f->names);
     f->depth++;
@@ -116,24 +107,15 @@ static void inside(struct writer *f, struct block *b) {
     names_leave(&f->names, mark);
 }
 static void print_if(struct writer *f, struct stmt *s) {
-    struct map before = copy_map(f, &f->bound);
     PUT("if (%s) {", run_condition(f, s->u.cond.cond, false));
     inside(f, &s->u.cond.then);
-    struct map then = f->bound;
-    f->bound = copy_map(f, &before);
     if (s->u.cond.other.first) {
         run_put(f, "} else {");
         inside(f, &s->u.cond.other);
     }
     run_put(f, "}");
-    for (int k = 0; k < f->p->outs.n; k++) {
-        struct buf *b = f->p->outs.v[k].buf;
-        if (map_get(&f->bound, PKEY(b)) && map_get(&then, PKEY(b))) map_put(&before, PKEY(b), b);
-    }
-    f->bound = before;
 }
 static void print_while(struct writer *f, struct stmt *s) {
-    struct map before = copy_map(f, &f->bound);
     const char *left = NULL;
     if (s->u.loop_while.max) {
         left = names_add(&f->names, "passes_left");
@@ -149,10 +131,8 @@ static void print_while(struct writer *f, struct stmt *s) {
     f->depth--;
     inside(f, &s->u.loop_while.body);
     run_put(f, "}");
-    f->bound = before;
 }
 static void print_for(struct writer *f, struct stmt *s) {
-    struct map before = copy_map(f, &f->bound);
     int mark = names_mark(&f->names);
     const struct var *v = s->u.loop.var;
     const char *dot = strrchr(v->name, '.'), *n = run_expr(f, v->extent, true, "turns");
@@ -162,12 +142,12 @@ static void print_for(struct writer *f, struct stmt *s) {
     inside(f, &s->u.loop.body);
     run_put(f, "}");
     names_leave(&f->names, mark);
-    f->bound = before;
 }
 static void print_stmt(struct writer *f, struct stmt *s) {
     switch (s->kind) {
     case S_ALLOC: run_alloc(f, s->u.alloc.buf); break;
     case S_VIEW: run_view(f, s); break;
+    case S_BIND: run_bind(f, s->u.alloc.buf); break;
     case S_FREE:
         if (!map_get(&f->places, PKEY(s->u.alloc.buf))) break;
         PUT("%s(&m->region, %s);", region_words(f->p)->free, run_place(f, s->u.alloc.buf)->text);
@@ -194,9 +174,5 @@ static void print_stmt(struct writer *f, struct stmt *s) {
     }
 }
 void run_block(struct writer *f, struct block *b) {
-    for (struct stmt *s = b->first; s; s = s->next) {
-        struct block *in[2];
-        if (!stmt_blocks(s, in)) run_bind_results(f, s);
-        print_stmt(f, s);
-    }
+    for (struct stmt *s = b->first; s; s = s->next) print_stmt(f, s);
 }

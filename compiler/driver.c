@@ -102,6 +102,7 @@ const struct pass_row pass_rows[] = {
     {"entry-values", LEVEL_LOOP, true, "compute what the entry's C cannot in procedures of their own",
      .change = pass_entry_values},
     {"frees", LEVEL_LOOP, true, "free memory of the region after its last use", .change = pass_frees},
+    {"results", LEVEL_LOOP, true, "give memory to results once the run has found their size", .change = pass_results},
     {"nests", LEVEL_LOOP, true, "write stages that have no schedule as loops", .change = pass_nests},
     {"instructions", LEVEL_LOOP, true, "replace instructions that the target does not have by what they mean",
      .change = pass_instructions},

@@ -284,6 +284,7 @@ static void walk_one(struct owner_walk *w, struct stmt *s) {
     case S_FREE: /* of the region, which the plan does not place */
     case S_SIZE:
     case S_CHECK:
+    case S_BIND:
     case S_BARRIER:
     case S_PREFETCH:
     case S_COMMENT: break;

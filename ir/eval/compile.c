@@ -495,6 +495,7 @@ static void compile_stmt(struct comp *c, struct stmt *s, int depth) {
                              .c = slot_for(c, s->u.swap.b),
                              .imm = site(c, s->u.swap.a, 0)});
         break;
+    case S_BIND: /* results have memory from the beginning here */
     case S_BARRIER:
     case S_COMMENT: break;
     }

@@ -57,6 +57,11 @@ static expr offset(struct ctx *c, const struct buf *b, const expr *idx, bool own
 }
 bool buf_is_apart(const struct buf *b, int dim) { return dim < 32 && b->apart >> dim & 1; }
 expr buf_stride(struct ctx *c, const struct buf *b, int dim) { return stride(c, b, dim, false); }
+bool buf_is_produced(const struct buf *b) {
+    for (int k = 0; k < b->nd; k++)
+        if (x_has(b->dims[k], XF_PRODUCED)) return true;
+    return false;
+}
 expr buf_cells(struct ctx *c, const struct buf *b) { return buf_stride(c, b, -1); }
 expr buf_offset(struct ctx *c, const struct buf *b, const expr *idx) { return offset(c, b, idx, false); }
 expr buf_own_stride(struct ctx *c, const struct buf *b, int dim) { return stride(c, b, dim, true); }

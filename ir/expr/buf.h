@@ -33,6 +33,7 @@ struct buf {
 expr buf_stride(struct ctx *c, const struct buf *b, int dim); /* cells */
 bool buf_layout_is_plain(const struct buf *b);                /* physical indices and sizes are the logical ones */
 bool buf_is_plain(const struct buf *b);                       /* nor is there padding between its cells */
+bool buf_is_produced(const struct buf *b);                    /* some of its sizes are found in the run */
 expr buf_cells(struct ctx *c, const struct buf *b);           /* cells with padding */
 expr buf_offset(struct ctx *c, const struct buf *b, const expr *idx); /* linear physical offset in cells */
 /* The same of what one thread has of it: all of a buffer whose dims no threads tell apart. */

@@ -72,6 +72,7 @@ const struct stmt_row stmt_rows[S_KIND_COUNT] = {
                 .bufs = {{.at = AT(view.buf), .use = BU_BEGINS}, ONE(view.of)},
                 .exprs = {ONE(view.off)},
                 .entry_only = true},
+    [S_BIND] = {.word = "bind", .what = "a bind", .bufs = {ONE(alloc.buf)}, .entry_only = true},
     [S_COMMENT] = {.what = "a comment"},
 };
 

@@ -49,6 +49,7 @@ enum stmt_kind {
     S_PREFETCH,
     S_SWAP,
     S_VIEW,
+    S_BIND,
     S_COMMENT
 };
 enum { S_KIND_COUNT = S_COMMENT + 1 };
@@ -93,7 +94,7 @@ struct stmt {
         } cond;
         struct {
             struct buf *buf;
-        } alloc; /* lives to the end of its block (also S_FREE, regions only) */
+        } alloc; /* lives to the end of its block (also S_FREE, regions only; S_BIND, results only) */
         struct { /* buf[axes] = value; with op: reduced over red axes from init */
             struct buf *buf;
             int naxes, nred;

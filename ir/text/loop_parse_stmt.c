@@ -345,8 +345,8 @@ static struct stmt *parse_store(struct parser *p) {
     expr v = parse_as(p, dtype_value(b->type));
     return v ? s_store(p->c, b, idx, n, op, v) : NULL;
 }
-static struct stmt *parse_free(struct parser *p) {
-    struct stmt *s = s_new(p->c, S_FREE);
+static struct stmt *parse_of_buf(struct parser *p, enum stmt_kind kind) { /* free, bind */
+    struct stmt *s = s_new(p->c, kind);
     return (s->u.alloc.buf = parse_buf(p)) ? s : NULL;
 }
 static struct stmt *parse_prefetch(struct parser *p) {
@@ -371,7 +371,8 @@ static struct stmt *parse_rest(struct parser *p, enum stmt_kind kind) {
     case S_STORE: return parse_store(p);
     case S_IF: return parse_if(p);
     case S_ALLOC: return parse_alloc(p, false);
-    case S_FREE: return parse_free(p);
+    case S_FREE:
+    case S_BIND: return parse_of_buf(p, kind);
     case S_STAGE: return parse_stage(p);
     case S_SIZE: return parse_size(p);
     case S_CALL: return parse_call_stmt(p);

@@ -3,6 +3,7 @@
 #include "ir/base/checked.h"
 #include "ir/expr/print.h"
 #include "ir/loop/loop.h"
+#include "ir/loop/kinds.h"
 #include "ir/loop/target.h"
 #include <math.h>
 #include <stdlib.h>
@@ -381,7 +382,8 @@ static void print_line(struct printer *p, const struct stmt *s, int depth) {
         print_at(p, s->u.view.of, s->u.view.off);
         break;
     case S_FREE:
-        text_add(t, "free ");
+    case S_BIND:
+        text_printf(t, "%s ", stmt_rows[s->kind].word);
         print_name(t, s->u.alloc.buf->name);
         break;
     case S_STAGE: print_stage(p, s, depth); break;

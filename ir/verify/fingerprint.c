@@ -51,6 +51,7 @@ static void add_rest(uint64_t *h, const struct stmt *s) {
     case S_PREFETCH:
     case S_SWAP:
     case S_VIEW:
+    case S_BIND:
     case S_COMMENT: break;
     }
 }

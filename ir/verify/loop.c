@@ -535,6 +535,15 @@ static void verify_swap(struct verifier *v, struct stmt *s) {
                 break;
             }
 }
+static void verify_bind(struct verifier *v, struct stmt *s) {
+    const struct buf *b = s->u.alloc.buf;
+    bool found = false;
+    if (!use_buf(v, s->u.alloc.buf)) return;
+    for (int k = 0; k < v->p->params.n; k++)
+        found |= v->p->params.v[k].buf == b && v->p->params.v[k].dir == DIR_OUT && buf_is_produced(b);
+    if (!found) refuse(v, "%s is no result whose size the run finds", b->name);
+    for (int k = 0; k < b->nd; k++) check_typed(v, b->dims[k], IDX, "a size");
+}
 static void verify_stmt(struct verifier *v, struct stmt *s) {
     const struct stmt_row *row = &stmt_rows[s->kind];
     if (row->entry_only && v->p != v->m->entry) refuse(v, "%s stands in the entry procedure only", row->what);
@@ -565,6 +574,7 @@ static void verify_stmt(struct verifier *v, struct stmt *s) {
         break;
     case S_SWAP: verify_swap(v, s); break;
     case S_VIEW: verify_view(v, s); break;
+    case S_BIND: verify_bind(v, s); break;
     case S_BARRIER:
     case S_COMMENT: break;
     }

@@ -20,6 +20,7 @@ const struct instr_row *printed_instr(const struct printing *o, const char *name
 /* ---- the passes; each file says more */
 void pass_entry_values(struct module *m, const struct printing *o);
 void pass_frees(struct module *m, const struct printing *o);
+void pass_results(struct module *m, const struct printing *o);
 void pass_nests(struct module *m, const struct printing *o);
 void pass_instructions(struct module *m, const struct printing *o);
 void pass_unroll(struct module *m, const struct printing *o);

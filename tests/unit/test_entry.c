@@ -3,6 +3,7 @@
 #include "codegen/project.h"
 #include "compiler/build.h"
 #include "ir/eval/eval.h"
+#include "lower/passes/passes.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,6 +85,7 @@ static struct model write_model(const char *name, const char *text, struct proje
     o.name = name;
     if (!o.target) o.target = target_by_name("c99");
     o.reference = typical;
+    pass_results(r.m, NULL);
     r.w = project_write(r.m, r.plan, &o, arena_printf(&c->arena, "%s/%s", folder, name));
     no_diags();
     cr_assert(r.w);

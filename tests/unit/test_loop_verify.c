@@ -228,6 +228,8 @@ static const struct {
     {"proc p(y: f32[8] out)\n  alloc t: f32[4] stack\n  alloc u: f32[5] stack\n  swap t, u\n",
      "t and u differ in size"},
     {"proc p(x: f32[4] inout, y: f32[4] inout)\n  swap x, y\n", "param buffers cannot be swapped"},
+    {"proc p(y: f32[4] out)\n  bind y\n", "a bind stands in the entry procedure only"},
+    {"entry proc p(y: f32[4] out)\n  bind y\n", "y is no result whose size the run finds"},
     {"proc p(y: f32[8] out)\n  for i<4\n    alloc t: f32[i] stack\n", "a dim of t depends on a loop"},
     {"proc p(n: i64[1] in)\n  size k in 0..9 = toidx(n[0])\n  alloc t: f32[k] stack\n  size k in 0..9 = 3\n",
      "k is set anew while t, which is not in the region"},
