@@ -14,30 +14,6 @@ static const struct tensor *constant(const struct node *n, int k) {
     return k < n->ins.n && n->ins.v[k] ? n->ins.v[k]->init : NULL;
 }
 static bool float_const(const struct tensor *t) { return t && dtype_is_float(t->type); }
-/* A constant that varies along axis 1 of a result of this rank only; *step: 0 for a scalar. */
-static bool per_channel(const struct tensor *t, int rank, int64_t channels, int64_t *step) {
-    if (!float_const(t) || t->rank > rank) return false;
-    if (tensor_count(t) == 1) return *step = 0, true;
-    for (int k = 0; k < t->rank; k++)
-        if (t->dims[k] != (k + rank - t->rank == 1 ? channels : 1)) return false;
-    return *step = 1, tensor_count(t) == channels;
-}
-static bool batch_norm(const struct node *n, struct affine *a) {
-    const struct tensor *scale = constant(n, 1), *bias = constant(n, 2), *mean = constant(n, 3), *var = constant(n, 4);
-    const struct attr *e = node_attr(n, "epsilon"), *training = node_attr(n, "training_mode");
-    if (!float_const(scale) || !float_const(bias) || !float_const(mean) || !float_const(var) ||
-        (training && training->u.i))
-        return false;
-    const struct tensor *all[] = {scale, bias, mean, var};
-    for (int k = 0; k < 4; k++)
-        if (tensor_count(all[k]) != a->channels) return false;
-    double eps = e ? (double)e->u.f : (double)1e-5f;
-    for (int64_t k = 0; k < a->channels; k++) {
-        a->scale[k] = tensor_f(scale, k) / sqrt(tensor_f(var, k) + eps);
-        a->shift[k] = tensor_f(bias, k) - tensor_f(mean, k) * a->scale[k];
-    }
-    return true;
-}
 static bool all_finite(const struct affine *a) {
     for (int64_t k = 0; k < a->channels; k++)
         if (!isfinite(a->scale[k]) || !isfinite(a->shift[k])) return false;
@@ -46,50 +22,31 @@ static bool all_finite(const struct affine *a) {
 static bool known_channels(const struct value *x, struct affine *a) {
     return x->type.rank >= 2 && x_is_int(x->type.dims[1], &a->channels) && a->channels > 0 && a->channels <= 1 << 24;
 }
-/* y = scale * x + shift per channel, x being operand *from. */
+/* y = scale * x + shift per channel, x being an operand of n. */
 static bool affine_of(struct ctx *c, const struct node *n, const struct value *x, struct affine *a) {
+    if (!n->op || !n->op->affine) return false;
     a->scale = NEWN(&c->arena, double, a->channels);
     a->shift = NEWN(&c->arena, double, a->channels);
-    if (node_is(n, "BatchNormalization"))
-        return n->ins.v[0] == x && n->outs.n == 1 && batch_norm(n, a) && all_finite(a);
-    bool mul = node_is(n, "Mul"), add = node_is(n, "Add"), sub = node_is(n, "Sub"), div = node_is(n, "Div");
-    if (!(mul || add || sub || div) || n->ins.n != 2) return false;
-    int other = n->ins.v[0] == x ? 1 : 0;
-    int64_t step;
-    if (n->ins.v[1 - other] != x || ((sub || div) && other == 0)) return false;
-    const struct tensor *t = constant(n, other);
-    if (!t || !per_channel(t, x->type.rank, a->channels, &step) || n->outs.v[0]->type.rank != x->type.rank)
-        return false;
-    for (int64_t k = 0; k < a->channels; k++) {
-        double v = tensor_f(t, k * step);
-        a->scale[k] = mul ? v : div ? 1 / v : 1;
-        a->shift[k] = add ? v : sub ? -v : 0;
-    }
-    return all_finite(a);
+    return n->op->affine(n, x, a->channels, a->scale, a->shift) && all_finite(a);
 }
-/* The axis of the weights that runs over the channels of the result, and how many blocks (groups) it is split into. */
-static bool weight_axis(const struct node *n, int *axis, int64_t *groups) {
-    const struct attr *g = node_attr(n, "group"), *tb = node_attr(n, "transB"), *alpha = node_attr(n, "alpha"),
-                      *beta = node_attr(n, "beta");
-    *groups = 1;
-    if (node_is(n, "Conv")) return *axis = 0, true;
-    if (node_is(n, "ConvTranspose")) return *axis = 1, *groups = g ? g->u.i : 1, true;
-    if (node_is(n, "Gemm"))
-        return *axis = tb && tb->u.i ? 0 : 1, !(alpha && alpha->u.f != 1.0f) && !(beta && beta->u.f != 1.0f);
-    return false;
+static bool weights_of(const struct node *n, struct op_weights *w) {
+    return n->op && n->op->weights && n->op->weights(n, w);
 }
-/* The channel that element i of the weights belongs to, along an axis that is split into blocks along the first. */
-static int64_t channel_of(const struct tensor *w, int64_t i, int axis, int64_t groups) {
-    int64_t inner = 1, n = w->dims[axis];
-    for (int k = axis + 1; k < w->rank; k++) inner *= w->dims[k];
-    return i / inner % n + (groups > 1 ? i / (tensor_count(w) / groups) * n : 0);
+/* How many there are, and the one that element i of the weights belongs to. */
+static int64_t channels_of(const struct tensor *w, const struct op_channels *at) {
+    return w->dims[at->axis] * at->groups;
+}
+static int64_t channel_of(const struct tensor *w, int64_t i, const struct op_channels *at) {
+    int64_t inner = 1, n = w->dims[at->axis];
+    for (int k = at->axis + 1; k < w->rank; k++) inner *= w->dims[k];
+    return i / inner % n + (at->groups > 1 ? i / (tensor_count(w) / at->groups) * n : 0);
 }
 /* NULL when a product leaves the range of the type. */
-static const struct tensor *scaled_weights(struct ctx *c, const struct tensor *w, int axis, int64_t groups,
+static const struct tensor *scaled_weights(struct ctx *c, const struct tensor *w, const struct op_channels *at,
                                            const struct affine *a) {
     struct tensor *r = tensor_new(&c->arena, w->type, w->dims, w->rank);
     for (int64_t i = 0, count = tensor_count(w); i < count; i++) {
-        tensor_set_f(r, i, tensor_f(w, i) * a->scale[channel_of(w, i, axis, groups)]);
+        tensor_set_f(r, i, tensor_f(w, i) * a->scale[channel_of(w, i, at)]);
         if (isfinite(tensor_f(w, i)) && !isfinite(tensor_f(r, i))) return NULL;
     }
     return r;
@@ -107,16 +64,14 @@ static void absorb(struct graph *g, struct node *n, struct node *other) {
 }
 static bool fold_into(struct graph *g, struct node *n, struct node *after) {
     struct ctx *c = g->ctx;
-    int axis;
-    int64_t groups;
+    struct op_weights how;
     struct affine a;
     const struct tensor *w = constant(n, 1), *b = n->ins.n > 2 && n->ins.v[2] ? n->ins.v[2]->init : NULL;
-    if (!float_const(w) || (n->ins.n > 2 && n->ins.v[2] && !float_const(b)) || !weight_axis(n, &axis, &groups))
-        return false;
+    if (!float_const(w) || (n->ins.n > 2 && n->ins.v[2] && !float_const(b)) || !weights_of(n, &how)) return false;
     struct value *x = n->outs.v[0];
     if (!known_channels(x, &a) || !bias_fits(b, a.channels)) return false;
-    if (w->dims[axis] * groups != a.channels || !affine_of(c, after, x, &a)) return false;
-    const struct tensor *scaled = scaled_weights(c, w, axis, groups, &a);
+    if (channels_of(w, &how.out) != a.channels || !affine_of(c, after, x, &a)) return false;
+    const struct tensor *scaled = scaled_weights(c, w, &how.out, &a);
     if (!scaled) return false;
     struct tensor *bias = tensor_new(&c->arena, w->type, &a.channels, 1);
     for (int64_t k = 0; k < a.channels; k++) tensor_set_f(bias, k, (b ? tensor_f(b, k) : 0) * a.scale[k] + a.shift[k]);
@@ -129,46 +84,27 @@ static bool fold_into(struct graph *g, struct node *n, struct node *after) {
 }
 
 /* ---- the other side: a scale and shift of what a contraction reads */
-/* The axis of the weights over the channels of the operand, its blocks along the weights' first axis, and the channels
- * of the result. *edges: some results read less than the others (padding), so that a shift is no constant. */
-static bool operand_axis(const struct node *n, const struct tensor *w, int *axis, int64_t *groups, int64_t *results,
-                         bool *edges) {
-    const struct attr *g = node_attr(n, "group"), *tb = node_attr(n, "transB"), *ta = node_attr(n, "transA"),
-                      *alpha = node_attr(n, "alpha"), *beta = node_attr(n, "beta"), *pads = node_attr(n, "pads"),
-                      *same = node_attr(n, "auto_pad");
-    *groups = 1, *edges = false;
-    if (node_is(n, "Conv")) {
-        *axis = 1, *groups = g ? g->u.i : 1, *results = w->dims[0];
-        *edges = same && same->u.s.n >= 4 && !memcmp(same->u.s.p, "SAME", 4);
-        for (int k = 0; pads && k < pads->n; k++) *edges = *edges || pads->u.is[k];
-        return *groups > 0 && *results % *groups == 0;
-    }
-    if (!node_is(n, "Gemm") || (ta && ta->u.i) || (alpha && alpha->u.f != 1.0f) || (beta && beta->u.f != 1.0f))
-        return false;
-    *axis = tb && tb->u.i ? 1 : 0, *results = w->dims[1 - *axis];
-    return true;
-}
 static bool fold_before(struct graph *g, struct node *n, struct node *before) {
     struct ctx *c = g->ctx;
-    int axis;
-    int64_t groups, results;
-    bool edges, shifts = false;
+    struct op_weights how;
+    bool shifts = false;
     struct affine a;
     const struct tensor *w = constant(n, 1), *b = constant(n, 2);
     struct value *x = before->ins.n ? before->ins.v[constant(before, 0) ? before->ins.n > 1 : 0] : NULL;
     if (!x || !float_const(w) || w->rank < 2 || (n->ins.n > 2 && n->ins.v[2] && !float_const(b)) ||
-        !operand_axis(n, w, &axis, &groups, &results, &edges) || !bias_fits(b, results))
+        !weights_of(n, &how) || how.in.axis < 0)
         return false;
-    if (!known_channels(x, &a) || w->dims[axis] * groups != a.channels || !affine_of(c, before, x, &a)) return false;
+    int64_t results = channels_of(w, &how.out);
+    if (!bias_fits(b, results) || how.in.groups < 1 || results % how.in.groups) return false;
+    if (!known_channels(x, &a) || channels_of(w, &how.in) != a.channels || !affine_of(c, before, x, &a)) return false;
     for (int64_t k = 0; k < a.channels; k++) shifts = shifts || a.shift[k] != 0;
-    const struct tensor *scaled = scaled_weights(c, w, axis, groups, &a);
-    if (!scaled || (shifts && edges)) return false;
+    const struct tensor *scaled = scaled_weights(c, w, &how.in, &a);
+    if (!scaled || (shifts && how.edges)) return false;
     if (shifts) {
-        int64_t per = tensor_count(w) / results;
         double *sum = NEWN(&c->arena, double, results);
         struct tensor *bias = tensor_new(&c->arena, w->type, &results, 1);
-        for (int64_t i = 0; i < per * results; i++)
-            sum[axis ? i / per : i % results] += tensor_f(w, i) * a.shift[channel_of(w, i, axis, groups)];
+        for (int64_t i = 0, count = tensor_count(w); i < count; i++)
+            sum[channel_of(w, i, &how.out)] += tensor_f(w, i) * a.shift[channel_of(w, i, &how.in)];
         for (int64_t k = 0; k < results; k++) tensor_set_f(bias, k, (b ? tensor_f(b, k) : 0) + sum[k]);
         node_set_input(n, 2, graph_const(g, b ? n->ins.v[2]->name : "", bias));
     }
@@ -186,11 +122,6 @@ static struct value *for_channels(struct graph *g, const struct value *x, const 
     for (int64_t k = 0; k < channels; k++) tensor_set_f(t, k, v[k]);
     return graph_const(g, "", t);
 }
-static struct value *operation(struct node *before, const char *op, struct value *x, struct value *by) {
-    struct value *y = node_new(before->in, before, "", op, (struct value *[]){x, by}, 2, 1)->outs.v[0];
-    y->type = before->outs.v[0]->type;
-    return y;
-}
 /* What scales and shifts the result of *last alone is taken into a, too. */
 static bool take_next(struct ctx *c, struct node **last, struct affine *a) {
     struct value *v = (*last)->outs.v[0];
@@ -205,20 +136,22 @@ static bool take_next(struct ctx *c, struct node **last, struct affine *a) {
     *a = next, *last = n;
     return true;
 }
-/* A BatchNormalization with constants becomes a product and a sum, which other kernels take in: the definition has
- * stages with one value a channel, which they do not. Narrower types would round the factors. */
+/* What takes several constants (BatchNormalization) becomes a product and a sum, which other kernels take in: its
+ * definition has stages with one value a channel, which they do not. Narrower types would round the factors. */
 static void write_out(struct graph *g, struct node *n) {
     struct affine a;
     struct value *x = n->ins.n ? n->ins.v[0] : NULL;
-    if (!node_is(n, "BatchNormalization") || n->outs.n != 1 || (x->type.dtype != F32 && x->type.dtype != F64) ||
-        !known_channels(x, &a) || !affine_of(g->ctx, n, x, &a))
+    if (n->ins.n < 3 || n->outs.n != 1 || (x->type.dtype != F32 && x->type.dtype != F64) || !known_channels(x, &a) ||
+        !affine_of(g->ctx, n, x, &a))
         return;
     VEC(struct node *) chain = {0};
     struct node *last = n;
     do PUSH(&g->ctx->arena, &chain, last);
     while (take_next(g->ctx, &last, &a));
-    struct value *y = operation(n, "Mul", x, for_channels(g, x, a.scale, a.channels));
-    y = operation(n, "Add", y, for_channels(g, x, a.shift, a.channels));
+    struct value *scale = for_channels(g, x, a.scale, a.channels), *shift = for_channels(g, x, a.shift, a.channels);
+    struct value *scaled = node_new(n->in, n, "", "Mul", (struct value *[]){x, scale}, 2, 1)->outs.v[0];
+    struct value *y = node_new(n->in, n, "", "Add", (struct value *[]){scaled, shift}, 2, 1)->outs.v[0];
+    scaled->type = y->type = n->outs.v[0]->type;
     y->name = last->outs.v[0]->name;
     value_replace(last->outs.v[0], y);
     while (chain.n > 1) absorb(g, y->def, chain.v[--chain.n]);

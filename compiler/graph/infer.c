@@ -42,10 +42,9 @@ static bool inputs_are_constants(const struct node *n) {
     return true;
 }
 
-/* A constant that is made must not be much larger than those that the model stores. ConstantOfShape stands for weights
- * in models that are kept small. */
+/* A constant that is made must not be much larger than those that the model stores. */
 static int64_t most_elements(const struct node *n) {
-    int64_t most = node_is(n, "ConstantOfShape") ? MAX_WEIGHTS : MAX_ELEMENTS;
+    int64_t most = n->op && n->op->flags & OP_WEIGHTS ? MAX_WEIGHTS : MAX_ELEMENTS;
     for (int k = 0; k < n->ins.n; k++) {
         const struct tensor *t = n->ins.v[k] ? n->ins.v[k]->init : NULL;
         int64_t count = t && t->source != TS_SPLAT ? tensor_count(t) : 0;

@@ -5,14 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool operator_commutes(const char *op_type) {
-    static const char *const list[] = {"Add", "Mul",   "Max",        "Min",       "And",       "Or",
-                                       "Xor", "Equal", "BitwiseAnd", "BitwiseOr", "BitwiseXor"};
-    for (size_t k = 0; k < sizeof list / sizeof *list; k++)
-        if (!strcmp(op_type, list[k])) return true;
-    return false;
-}
-
 /* ---- text. Rows are ours: what does not parse is a mistake of the table. */
 struct reader {
     struct arena *a;
@@ -135,7 +127,7 @@ bool pattern_match(const struct pattern *p, struct node *n, struct match *m) {
     if (match_operands(p, n, m, false)) return true;
     *m = before;
     m->node[p->place] = n;
-    if (p->n == 2 && ins == 2 && operator_commutes(n->op_type) && match_operands(p, n, m, true)) return true;
+    if (p->n == 2 && ins == 2 && n->op && n->op->flags & OP_COMMUTES && match_operands(p, n, m, true)) return true;
     *m = before;
     return false;
 }

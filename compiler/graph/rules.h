@@ -60,7 +60,6 @@ const struct rule *rule_named(const char *name); /* NULL if there is none */
 
 struct pattern *pattern_parse(struct arena *a, const char *text);
 bool pattern_match(const struct pattern *p, struct node *n, struct match *m);
-bool operator_commutes(const char *op_type);
 
 /* ---- for `make` and results: nodes in front of the root, with their types. NULL passes through: of what could not be
  * made nothing is made. */

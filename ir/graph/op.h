@@ -49,10 +49,23 @@ struct op_control {
     bool (*lower)(struct lowering *l, struct node *n);
 };
 
+/* Of an operator that is linear in operands 0 and 1, the data and the weights, and adds operand 2, if any, which has
+ * one value for each channel (axis 1) of the result: how the weights lie. */
+struct op_channels {
+    int axis;       /* of the weights, that runs over the channels; -1: none does, or not alone */
+    int64_t groups; /* there are so many times as many channels, block after block along the weights' first axis */
+};
+struct op_weights {
+    struct op_channels out, in; /* of the result, of the data */
+    bool edges;                 /* some results sum over less than others, as the data is padded */
+};
+
 /* RANDOM: gives another result every time; never folded, never merged with an equal node.
  * EFFECT: is there for what it does, not for a result; never removed.
- * LATE: of constants it is computed after the passes that want to see it (compiler/graph/integers.c). */
-enum op_flags { OP_RANDOM = 1, OP_EFFECT = 2, OP_LATE = 4 };
+ * LATE: of constants it is computed after the passes that want to see it (compiler/graph/integers.c).
+ * COMMUTES: of two operands, their order does not matter.
+ * WEIGHTS: stands for weights in models that are kept small: its constants may be large. */
+enum op_flags { OP_RANDOM = 1, OP_EFFECT = 2, OP_LATE = 4, OP_COMMUTES = 8, OP_WEIGHTS = 16 };
 
 struct op {
     const char *domain, *name;
@@ -66,6 +79,11 @@ struct op {
     const struct op_upgrade *upgrades; /* upto 0 ends */
     const char *spec;                  /* section, and every deliberate deviation */
     int flags;                         /* enum op_flags */
+    /* Optional. How the weights of n lie; false: this n is no such operator. */
+    bool (*weights)(const struct node *n, struct op_weights *w);
+    /* Optional. Is n scale * x + shift, with constants for each channel (axis 1) of its operand x, whose number is
+     * known? Finds them. */
+    bool (*affine)(const struct node *n, const struct value *x, int64_t channels, double *scale, double *shift);
 };
 /* Registry: families are arrays ended by name NULL. */
 void op_register(const struct op *family);

@@ -2,8 +2,8 @@
  * it depends on what a module is, not on ids, so printing what was parsed gives the same bytes again. */
 #include "ir/base/checked.h"
 #include "ir/expr/print.h"
-#include "ir/loop/loop.h"
 #include "ir/loop/kinds.h"
+#include "ir/loop/loop.h"
 #include "ir/loop/target.h"
 #include <math.h>
 #include <stdlib.h>

@@ -38,6 +38,21 @@ static void op_conv(void) {
     X o;
     if (conv_sum(NULL, NULL, num(0), acc(x), x, in(1), in(2), &y, &o)) out(0, dtype(x), o, at(y, o));
 }
+static int64_t groups_of(const struct node *n) {
+    const struct attr *g = node_attr(n, "group");
+    return g ? g->u.i : 1;
+}
+static bool conv_weights(const struct node *n, struct op_weights *w) {
+    const struct attr *pads = node_attr(n, "pads"), *same = node_attr(n, "auto_pad");
+    *w = (struct op_weights){.out = {0, 1}, .in = {1, groups_of(n)}};
+    w->edges = same && same->u.s.n >= 4 && !memcmp(same->u.s.p, "SAME", 4);
+    for (int k = 0; pads && k < pads->n; k++) w->edges |= pads->u.is[k] != 0;
+    return true;
+}
+static bool transposed_weights(const struct node *n, struct op_weights *w) {
+    *w = (struct op_weights){.out = {1, groups_of(n)}, .in = {-1, 1}, .edges = true};
+    return true;
+}
 /* com.microsoft.FusedConv: activation(conv + Z). */
 static void op_fusedconv(void) {
     T x = in(0), z = in(3), y;
@@ -252,14 +267,15 @@ static const struct op_attr a_tflite_trans[] = {WINDOW_ATTRS,
 static const struct op_slot s_tflite[] = {
     {"x", SMALL, 0}, {"w", SMALL, 0}, {"bias", TSET(I32) | TSET(I64), OPTIONAL}, {0}};
 const struct op ops_conv[] = {
-    {"", "Conv", 22, 1, a_conv, s_conv, slots_y, .define = op_conv,
-     .spec = "Conv-22; the bias is the sum's first term"},
+    {"", "Conv", 22, 1, a_conv, s_conv, slots_y, .define = op_conv, .spec = "Conv-22; the bias is the sum's first term",
+     .weights = conv_weights},
     {"com.microsoft", "FusedConv", 1, 1, a_fused, s_fused, slots_y, .define = op_fusedconv,
      .spec = "com.microsoft.FusedConv: activation(conv + Z)"},
     {"", "ConvInteger", 10, 10, a_conv, s_int, slots_y, .define = op_convinteger, .spec = "ConvInteger-10"},
     {"", "QLinearConv", 10, 10, a_conv, s_qlinear, slots_y, .define = op_qlinearconv,
      .spec = "QLinearConv-10; scales are combined in f32, rounding is before the zero point"},
-    {"", "ConvTranspose", 22, 1, a_trans, s_conv, slots_y, .define = op_convtranspose, .spec = "ConvTranspose-22"},
+    {"", "ConvTranspose", 22, 1, a_trans, s_conv, slots_y, .define = op_convtranspose, .spec = "ConvTranspose-22",
+     .weights = transposed_weights},
     {"tflite", "Conv", 1, 1, a_tflite, s_tflite, slots_y, .define = op_tflite_conv,
      .spec = "sums of products less zero points, i32 or (wide) i64, both wrapping"},
     {"tflite", "ConvTranspose", 1, 1, a_tflite_trans, s_tflite, slots_y, .define = op_tflite_transposed,

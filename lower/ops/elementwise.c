@@ -344,11 +344,62 @@ static void up_cast(struct node *n) {
 }
 static const struct op_upgrade u_cast[] = {{5, up_cast}, {0}};
 
+/* ---- by constants, as scale and shift */
+/* The constant operand of n beside x, which is operand `at` or any (-1): one value, or one a channel. *step: 0 for one.
+ */
+static const struct tensor *beside(const struct node *n, const struct value *x, int at, int64_t channels,
+                                   int64_t *step) {
+    int other = n->ins.v[0] == x ? 1 : 0, rank = x->type.rank;
+    const struct tensor *t = n->ins.v[other] ? n->ins.v[other]->init : NULL;
+    if (n->ins.v[1 - other] != x || (at >= 0 && other == at) || n->outs.v[0]->type.rank != rank) return NULL;
+    if (!t || !dtype_is_float(t->type) || t->rank > rank) return NULL;
+    if (tensor_count(t) == 1) return *step = 0, t;
+    for (int k = 0; k < t->rank; k++)
+        if (t->dims[k] != (k + rank - t->rank == 1 ? channels : 1)) return NULL;
+    return *step = 1, tensor_count(t) == channels ? t : NULL;
+}
+static bool affine_add(const struct node *n, const struct value *x, int64_t channels, double *scale, double *shift) {
+    int64_t step;
+    const struct tensor *t = beside(n, x, -1, channels, &step);
+    for (int64_t k = 0; t && k < channels; k++) scale[k] = 1, shift[k] = tensor_f(t, k * step);
+    return t != NULL;
+}
+static bool affine_sub(const struct node *n, const struct value *x, int64_t channels, double *scale, double *shift) {
+    int64_t step;
+    const struct tensor *t = beside(n, x, 0, channels, &step);
+    for (int64_t k = 0; t && k < channels; k++) scale[k] = 1, shift[k] = -tensor_f(t, k * step);
+    return t != NULL;
+}
+static bool affine_mul(const struct node *n, const struct value *x, int64_t channels, double *scale, double *shift) {
+    int64_t step;
+    const struct tensor *t = beside(n, x, -1, channels, &step);
+    for (int64_t k = 0; t && k < channels; k++) scale[k] = tensor_f(t, k * step), shift[k] = 0;
+    return t != NULL;
+}
+static bool affine_div(const struct node *n, const struct value *x, int64_t channels, double *scale, double *shift) {
+    int64_t step;
+    const struct tensor *t = beside(n, x, 0, channels, &step);
+    for (int64_t k = 0; t && k < channels; k++) scale[k] = 1 / tensor_f(t, k * step), shift[k] = 0;
+    return t != NULL;
+}
+
 static const struct op_slot s_identity[] = {{"input", TS_ANY, HOLDER}, {0}};
 #define MAP1(name, since, slots, fn)                                                                                   \
     { "", name, since, 1, attrs_none, slots, slots_y, .define = fn, .spec = name }
+#define COMMUTING(name, since, slots, fn)                                                                              \
+    { "", name, since, 1, attrs_none, slots, slots_y, .define = fn, .spec = name, .flags = OP_COMMUTES }
 #define MAP2(name, since, slots, fn)                                                                                   \
     { "", name, since, 1, attrs_none, slots, slots_y, .define = fn, .upgrades = u_broadcast, .spec = name }
+#define COMMUTING2(name, since, slots, fn)                                                                             \
+    {                                                                                                                  \
+        "", name, since, 1, attrs_none, slots, slots_y, .define = fn, .upgrades = u_broadcast, .spec = name,           \
+                                                        .flags = OP_COMMUTES                                           \
+    }
+#define SCALING(name, fn, flag, scaling)                                                                               \
+    {                                                                                                                  \
+        "", name, 14, 1, attrs_none, s_num2, slots_y, .define = fn, .upgrades = u_broadcast, .spec = name,             \
+                                                      .flags = flag, .affine = scaling                                 \
+    }
 const struct op ops_elementwise[] = {
     MAP1("Abs", 13, s_num1, op_abs),
     MAP1("Neg", 13, s_num1, op_neg),
@@ -378,30 +429,30 @@ const struct op ops_elementwise[] = {
     MAP1("BitwiseNot", 18, s_int1, op_not),
     MAP1("IsNaN", 20, s_flt1, op_isnan),
     {"", "IsInf", 20, 10, a_isinf, s_flt1, slots_y, .define = op_isinf, .spec = "IsInf-20"},
-    MAP2("Add", 14, s_num2, op_add),
-    MAP2("Sub", 14, s_num2, op_sub),
-    MAP2("Mul", 14, s_num2, op_mul),
-    MAP2("Div", 14, s_num2, op_div),
+    SCALING("Add", op_add, OP_COMMUTES, affine_add),
+    SCALING("Sub", op_sub, 0, affine_sub),
+    SCALING("Mul", op_mul, OP_COMMUTES, affine_mul),
+    SCALING("Div", op_div, 0, affine_div),
     {"", "Mod", 13, 10, a_fmod, s_num2, slots_y, .define = op_mod,
      .spec = "Mod-13; floats with fmod=0 take the divisor's sign"},
     {"", "PRelu", 16, 1, a_prelu, s_num2, slots_y, .define = op_prelu, .upgrades = u_prelu,
      .spec = "PRelu-16; channels marks the form before 7"},
     {"", "Pow", 15, 1, attrs_none, s_num2, slots_y, .define = op_pow, .upgrades = u_broadcast,
      .spec = "Pow-15; integers are computed in f64"},
-    MAP2("And", 7, s_bool2, op_and),
-    MAP2("Or", 7, s_bool2, op_or),
-    MAP2("Xor", 7, s_bool2, op_xor),
-    MAP2("Equal", 19, s_eq, op_equal),
+    COMMUTING2("And", 7, s_bool2, op_and),
+    COMMUTING2("Or", 7, s_bool2, op_or),
+    COMMUTING2("Xor", 7, s_bool2, op_xor),
+    COMMUTING2("Equal", 19, s_eq, op_equal),
     MAP2("Less", 13, s_num2, op_less),
     MAP2("Greater", 13, s_num2, op_greater),
     MAP2("LessOrEqual", 16, s_num2, op_lesseq),
     MAP2("GreaterOrEqual", 16, s_num2, op_greatereq),
-    MAP1("BitwiseAnd", 18, s_int2, op_bitand),
-    MAP1("BitwiseOr", 18, s_int2, op_bitor),
-    MAP1("BitwiseXor", 18, s_int2, op_bitxor),
+    COMMUTING("BitwiseAnd", 18, s_int2, op_bitand),
+    COMMUTING("BitwiseOr", 18, s_int2, op_bitor),
+    COMMUTING("BitwiseXor", 18, s_int2, op_bitxor),
     {"", "BitShift", 11, 11, a_shift, s_uint2, slots_y, .define = op_bitshift, .spec = "BitShift-11"},
-    MAP1("Max", 13, s_nums, op_max),
-    MAP1("Min", 13, s_nums, op_min),
+    COMMUTING("Max", 13, s_nums, op_max),
+    COMMUTING("Min", 13, s_nums, op_min),
     MAP1("Sum", 13, s_flts, op_sum),
     MAP1("Mean", 13, s_flts, op_mean),
     {"", "Where", 16, 9, attrs_none, s_where, slots_y, .define = op_where, .spec = "Where-16"},

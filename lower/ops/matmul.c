@@ -172,6 +172,13 @@ static void gemm(const char *act) {
     }
     out(0, dtype(a), o, v);
 }
+static bool gemm_weights(const struct node *n, struct op_weights *w) {
+    const struct attr *ta = node_attr(n, "transA"), *tb = node_attr(n, "transB"), *alpha = node_attr(n, "alpha"),
+                      *beta = node_attr(n, "beta");
+    int transposed = tb && tb->u.i;
+    *w = (struct op_weights){.out = {!transposed, 1}, .in = {ta && ta->u.i ? -1 : transposed, 1}};
+    return !(alpha && alpha->u.f != 1.0f) && !(beta && beta->u.f != 1.0f);
+}
 static void op_gemm(void) { gemm(NULL); }
 static void op_fusedgemm(void) { gemm(*str_attr("activation") ? str_attr("activation") : NULL); }
 
@@ -298,7 +305,8 @@ static void up_gemm(struct node *n) { node_drop_attr(n, "broadcast"); } /* C bro
 static const struct op_upgrade u_gemm[] = {{6, up_gemm}, {0}};
 const struct op ops_matmul[] = {
     {"", "MatMul", 13, 1, attrs_none, s_mm, slots_y, .define = op_matmul, .spec = "MatMul-13"},
-    {"", "Gemm", 13, 1, a_gemm, s_gemm, slots_y, .define = op_gemm, .upgrades = u_gemm, .spec = "Gemm-13"},
+    {"", "Gemm", 13, 1, a_gemm, s_gemm, slots_y, .define = op_gemm, .upgrades = u_gemm, .spec = "Gemm-13",
+     .weights = gemm_weights},
     {"", "MatMulInteger", 10, 10, attrs_none, s_int, slots_y, .define = op_matmulinteger, .spec = "MatMulInteger-10"},
     {"", "QLinearMatMul", 21, 10, attrs_none, s_qlinear, slots_y, .define = op_qlinearmatmul,
      .spec = "QLinearMatMul-21; scales are combined in f32, rounding is before the zero point"},

@@ -1,5 +1,6 @@
 /* Normalisations over axes: Softmax and relatives, batch, layer, instance, group, RMS, Lp and mean-variance norms. */
 #include "lower/ops/ops.h"
+#include <math.h>
 
 /* ---- statistics of x over some of its axes */
 struct moments {
@@ -230,6 +231,23 @@ static void op_batchnorm(void) {
     T s = stage("shift", t, m, sub(cast(t, at(b, m)), mul(cast(t, at(mean, m)), at(f, m))));
     out(0, dtype(x), i, add(mul(cast(t, at(x, i)), at(f, list1(c))), at(s, list1(c))));
 }
+/* With constant statistics. */
+static bool affine_batchnorm(const struct node *n, const struct value *x, int64_t channels, double *scale,
+                             double *shift) {
+    const struct tensor *t[5] = {0}; /* x, scale, bias, mean, variance */
+    const struct attr *e = node_attr(n, "epsilon"), *training = node_attr(n, "training_mode");
+    if (n->ins.v[0] != x || n->outs.n != 1 || (training && training->u.i)) return false;
+    for (int k = 1; k < 5; k++) {
+        t[k] = k < n->ins.n && n->ins.v[k] ? n->ins.v[k]->init : NULL;
+        if (!t[k] || !dtype_is_float(t[k]->type) || tensor_count(t[k]) != channels) return false;
+    }
+    double eps = e ? (double)e->u.f : (double)1e-5f;
+    for (int64_t k = 0; k < channels; k++) {
+        scale[k] = tensor_f(t[1], k) / sqrt(tensor_f(t[4], k) + eps);
+        shift[k] = tensor_f(t[2], k) - tensor_f(t[3], k) * scale[k];
+    }
+    return true;
+}
 static void require_per_channel(T x) { /* scale and bias */
     for (int k = 1; k < 3; k++)
         require(eq(dim(in(k), 0), dim(x, 1)), "input %d does not have one element for each channel", k);
@@ -360,7 +378,7 @@ const struct op ops_norm[] = {
     {"", "SimplifiedLayerNormalization", 1, 1, a_layer, slots_ab, s_simplified, .define = op_rmsnorm,
      .spec = "ONNX Runtime's form of RMSNormalization-23"},
     {"", "BatchNormalization", 15, 1, a_batch, s_batch, s_stats, .define = op_batchnorm, .upgrades = u_batchnorm,
-     .spec = "BatchNormalization-15; before 14 inference only"},
+     .spec = "BatchNormalization-15; before 14 inference only", .affine = affine_batchnorm},
     {"", "InstanceNormalization", 22, 1, a_eps, s_xsb, slots_y, .define = op_instancenorm,
      .spec = "InstanceNormalization-22"},
     {"", "GroupNormalization", 21, 18, a_group, s_xsb, slots_y, .define = op_groupnorm, .upgrades = u_groupnorm,

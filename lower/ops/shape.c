@@ -358,7 +358,7 @@ const struct op ops_shape[] = {
     {"", "Constant", 25, 1, a_constant, s_none, slots_y, .expand = op_constant,
      .spec = "Constant-25; sparse and string values are import's work"},
     {"", "ConstantOfShape", 25, 9, a_value, s_shape, slots_y, .define = op_constantofshape,
-     .spec = "ConstantOfShape-25"},
+     .spec = "ConstantOfShape-25", .flags = OP_WEIGHTS},
     {"", "Range", 11, 11, attrs_none, s_range, slots_y, .define = op_range, .spec = "Range-11"},
     {"", "EyeLike", 22, 9, a_eye, slots_real, slots_y, .define = op_eyelike, .spec = "EyeLike-22"},
     {"", "Trilu", 14, 14, a_trilu, s_trilu, slots_y, .define = op_trilu, .spec = "Trilu-14, not of complex numbers"},

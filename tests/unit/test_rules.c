@@ -326,7 +326,7 @@ static struct value *term(struct maker *m, const struct pattern *p, enum dtype t
     if (p->kind == P_NUMBER) return number(m, p, t);
     const char *op = p->nops ? p->ops[below(m, p->nops)] : whole[below(m, sizeof whole / sizeof *whole)];
     struct value *ins[PATTERN_ARGS];
-    bool swap = p->n == 2 && operator_commutes(op) && chance(m, 50);
+    bool swap = p->n == 2 && (op_find("", op)->flags & OP_COMMUTES) && chance(m, 50);
     for (int k = 0; k < p->n; k++) {
         enum dtype want = on_truths(op) || (!strcmp(op, "Where") && k == 0) ? BOOL : t;
         if (!strcmp(op, "Cast")) want = any_type(m);
