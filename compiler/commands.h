@@ -20,15 +20,18 @@ int cmd_list_rules(const struct options *o);
 /* Prints what was recorded to standard error, in colour where that is wanted (NO_COLOR), and gives the exit status that
  * the first error stands for, EXIT_INTERNAL where one is our mistake; EXIT_OK when there is none. */
 int report_diags(const struct diags *d);
+int diags_status(const struct diags *d); /* the exit status alone */
 /* Writes to standard output and frees the text. */
 void print_text(struct text *t);
 /* The same for JSON; frees it. */
 void print_json(json_t *root);
+void text_json(struct text *out, json_t *root); /* the same as text, without the end of the line */
 /* Bytes as a JSON string: what is no UTF-8 is shown escaped, since JSON cannot hold it. */
 json_t *json_name(struct arena *a, const char *name);
 const char *json_key(struct arena *a, const char *name); /* the same as a key */
 /* At the end: the status, or EXIT_ENV with a message when standard output could not be written. */
 int flush_output(int status);
+void progress_show(void); /* from now on */
 /* One line about what goes on, over the last one; only on a terminal. */
 void progress(const char *fmt, ...) NN_PRINTF(1, 2);
 void progress_end(void);

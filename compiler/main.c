@@ -1,6 +1,7 @@
 /* The program: which command, with which options. Every command is a file of its own, compiler/cmd_*.c; the table of
  * them stands in commands.c. */
 #include "compiler/commands.h"
+#include "compiler/gcc2nn.h"
 #include "ir/base/cleanup.h"
 #include "ir/base/die.h"
 #include "ir/base/memory.h"
@@ -25,9 +26,10 @@ int main(int argc, char **argv) {
     int status = EXIT_OK;
     ops_register_all();
     open_standard_files();
+    progress_show();
     signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is an error of write(), with a message */
     cleanup_install();
-    die_command(GCC2NN_VERSION, argc, argv);
+    die_command(gcc2nn_version(), argc, argv);
     /* jansson gives NULL both for bad input and for no memory: tell them apart */
     json_set_alloc_funcs(memory_new, free);
     if (!options_parse(&o, command_rows, argc, argv, &problem)) {
@@ -41,7 +43,7 @@ int main(int argc, char **argv) {
         status = report_diags(&c->diags);
         ctx_free(c);
     } else if (o.version) {
-        text_printf(&out, "gcc2nn %s\n", GCC2NN_VERSION);
+        text_printf(&out, "gcc2nn %s\n", gcc2nn_version());
     } else if (o.help) {
         bool whole_program = argv[1][0] == '-'; /* no command, and no model in its place */
         options_help(&out, command_rows, whole_program ? NULL : o.command);

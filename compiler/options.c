@@ -508,6 +508,11 @@ bool options_parse(struct options *o, const struct command *commands, int argc, 
     return check_args(o, problem);
 }
 
+bool options_set(struct options *o, const char *name, const char *value, struct text *problem) {
+    char *word = arena_printf(o->arena, "--%s%s%s", name, value ? "=" : "", value ? value : "");
+    return parse_option(o, &(struct words){0, 1, &word, 0}, problem);
+}
+
 void options_diags(const struct options *o, struct diags *d) {
     d->json = o->json;
     d->rules = o->warnings.v, d->nrules = o->warnings.n;

@@ -79,6 +79,8 @@ extern const struct option_row option_rows[]; /* name NULL ends */
 /* The first word names a command; else it is a model, for the first command of the table. false: *problem has the
  * message (with "did you mean"). commands: name NULL ends. */
 bool options_parse(struct options *o, const struct command *commands, int argc, char **argv, struct text *problem);
+/* One option of o->command by its name; value NULL: it takes none. */
+bool options_set(struct options *o, const char *name, const char *value, struct text *problem);
 /* Text in lines of at most 100 columns, all of which start at column `indent`, where the first one already is. */
 void help_wrap(struct text *out, const char *s, int indent);
 /* What stands behind the help of an option that may be given more than once; "" for the others. */

@@ -45,6 +45,12 @@ static void print_diags_json(const struct diags *d) {
     arena_free(&a);
 }
 
+int diags_status(const struct diags *d) {
+    if (d->ours) return EXIT_INTERNAL;
+    for (int i = 0; i < d->n; i++)
+        if (d->v[i].severity == DIAG_ERROR) return status_of(d->v[i].code);
+    return d->errors ? EXIT_MODEL : EXIT_OK;
+}
 int report_diags(const struct diags *d) {
     struct text t = {0};
     progress_end();
@@ -52,10 +58,7 @@ int report_diags(const struct diags *d) {
     else diag_print(d, &t, want_color());
     if (t.n) fwrite(t.s, 1, t.n, stderr);
     text_free(&t);
-    if (d->ours) return EXIT_INTERNAL;
-    for (int i = 0; i < d->n; i++)
-        if (d->v[i].severity == DIAG_ERROR) return status_of(d->v[i].code);
-    return d->errors ? EXIT_MODEL : EXIT_OK;
+    return diags_status(d);
 }
 
 static int print_error; /* why something could not be printed, for the end */
@@ -79,13 +82,18 @@ const char *json_key(struct arena *a, const char *name) {
     return j ? name : diag_quote(a, name);
 }
 
-void print_json(json_t *root) {
+void text_json(struct text *out, json_t *root) {
     char *s = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     if (!s) BUG("the result cannot be written as JSON");
-    print(s, strlen(s));
-    print("\n", 1);
+    text_add(out, s);
     free(s);
     json_decref(root);
+}
+void print_json(json_t *root) {
+    struct text t = {0};
+    text_json(&t, root);
+    text_char(&t, '\n');
+    print_text(&t);
 }
 
 int flush_output(int status) {
@@ -98,16 +106,18 @@ int flush_output(int status) {
 }
 
 /* ---- progress */
-static bool shown; /* the line that the cursor stands in is ours */
+static bool wanted; /* by the program, that is: a library shows nothing */
+static bool shown;  /* the line that the cursor stands in is ours */
 
 /* Columns that a line may have without going on in the next one, which could not be taken back. */
 static int room(void) {
     struct winsize w = {0};
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ? w.ws_col - 1 : 79;
 }
+void progress_show(void) { wanted = true; }
 void progress(const char *fmt, ...) {
     const char *term = getenv("TERM");
-    if (!isatty(STDERR_FILENO) || !term || !strcmp(term, "dumb")) return;
+    if (!wanted || !isatty(STDERR_FILENO) || !term || !strcmp(term, "dumb")) return;
     struct text t = {0};
     va_list ap;
     va_start(ap, fmt);

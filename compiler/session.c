@@ -40,10 +40,16 @@ static void keep_dump(void *env, const char *pass, const char *text) {
     struct session *s = env;
     json_array_append_new(s->dumps, json_pack("{s:s, s:o}", "after", pass, "text", json_name(&s->c->arena, text)));
 }
-void session_json(struct session *s, json_t *root) {
+void session_json_text(struct session *s, json_t *root, struct text *out) {
     if (s->dumps) json_object_set_new(root, "dumps", s->dumps);
     s->dumps = NULL;
-    print_json(root);
+    text_json(out, root);
+}
+void session_json(struct session *s, json_t *root) {
+    struct text t = {0};
+    session_json_text(s, root, &t);
+    text_char(&t, '\n');
+    print_text(&t);
 }
 static enum weights_mode weights_mode(const char *name) {
     if (!name || !strcmp(name, "auto")) return WEIGHTS_AUTO;
@@ -185,12 +191,22 @@ bool session_open(struct session *s, const struct options *o) {
     };
     return true;
 }
-int session_close(struct session *s) {
+int session_report(struct session *s) {
     if (s->temporary) cleanup_now(s->noted);
+    s->temporary = false;
     int status = report_diags(&s->c->diags);
     if (s->dumps) session_json(s, json_object()); /* nothing else came */
+    return status;
+}
+void session_free(struct session *s) {
+    if (s->temporary) cleanup_now(s->noted);
+    json_decref(s->dumps);
     for (int k = 0; k < s->files.n; k++) file_unmap(&s->files.v[k]);
-    ctx_free(s->c);
+    if (s->c) ctx_free(s->c);
+}
+int session_close(struct session *s) {
+    int status = session_report(s);
+    session_free(s);
     return status;
 }
 

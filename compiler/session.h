@@ -36,9 +36,12 @@ bool session_targets(struct session *s, const char *words);
 bool rules_exist(struct ctx *c, const struct options *o);
 /* false: a diagnostic was recorded. session_close must be called in each case; it gives the exit status. */
 bool session_open(struct session *s, const struct options *o);
-int session_close(struct session *s);
+int session_close(struct session *s);  /* both of these */
+int session_report(struct session *s); /* prints diagnostics and dumps */
+void session_free(struct session *s);
 /* The result of the command, with the dumps that were asked for; frees it. */
 void session_json(struct session *s, json_t *root);
+void session_json_text(struct session *s, json_t *root, struct text *out); /* without the end of the line */
 /* Model to module and plan. */
 bool session_compile(struct session *s);
 /* A planned module that did not come down the pipeline: the passes that make of it what is printed. */

@@ -1,5 +1,5 @@
-/* Ends the process with one line on stderr: with code 5 when memory runs out, with code 70 when an invariant of ours is
- * broken. What a model or a user can do wrong goes through diag.c instead. */
+/* Ends the process, or what die_catch guards, with one line, on stderr: with code 5 when memory runs out, with code 70
+ * when an invariant of ours is broken. What a model or a user can do wrong goes through diag.c instead. */
 #include "ir/base/die.h"
 #include "ir/base/diag.h"
 #include <stdarg.h>
@@ -53,25 +53,43 @@ const char *die_report(void) {
     return r.s;
 }
 
-void die_memory(size_t wanted) {
-    if (wanted == SIZE_MAX)
-        fprintf(stderr, "gcc2nn: out of memory: a size exceeds the address space\n  help: %s\n", die_report());
-    else if (wanted) fprintf(stderr, "gcc2nn: out of memory: %zu bytes were needed\n", wanted);
-    else fprintf(stderr, "gcc2nn: out of memory\n");
-    exit(wanted == SIZE_MAX ? EXIT_INTERNAL : EXIT_ENV);
-}
+/* ---- the ends */
+static _Thread_local struct die_catch *catcher;
+void die_catch(struct die_catch *c) { catcher = c; }
 
-void die_limit(size_t limit) {
-    fprintf(stderr, "gcc2nn: the memory limit of %zu bytes was reached\n", limit);
-    exit(EXIT_ENV);
+/* Prints the message, or hands it over; without the program's name then, which is not the caller's. */
+_Noreturn NN_PRINTF(2, 0) static void leave(int status, const char *fmt, va_list ap) {
+    if (!catcher) {
+        fputs("gcc2nn: ", stderr);
+        vfprintf(stderr, fmt, ap);
+        if (status == EXIT_INTERNAL) fprintf(stderr, "\n  help: %s", die_report());
+        fputc('\n', stderr);
+        exit(status);
+    }
+    struct die_catch *c = catcher;
+    catcher = NULL;
+    c->status = status;
+    vsnprintf(c->message, sizeof c->message, fmt, ap);
+    longjmp(c->to, 1);
 }
-
-void bug(const char *file, int line, const char *fmt, ...) {
+_Noreturn NN_PRINTF(2, 3) static void leave_with(int status, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    fprintf(stderr, "gcc2nn: internal error at %s:%d: ", file, line);
-    vfprintf(stderr, fmt, ap);
-    fprintf(stderr, "\n  help: %s\n", die_report());
+    leave(status, fmt, ap);
+}
+void die_memory(size_t wanted) {
+    if (wanted == SIZE_MAX) leave_with(EXIT_INTERNAL, "out of memory: a size exceeds the address space");
+    if (wanted) leave_with(EXIT_ENV, "out of memory: %zu bytes were needed", wanted);
+    leave_with(EXIT_ENV, "out of memory");
+}
+void die_limit(size_t limit) { leave_with(EXIT_ENV, "the memory limit of %zu bytes was reached", limit); }
+
+void bug(const char *file, int line, const char *fmt, ...) {
+    static _Thread_local char where[2000]; /* there may be no memory left */
+    va_list ap;
+    va_start(ap, fmt);
+    int n = snprintf(where, sizeof where, "internal error at %s:%d: ", file, line);
+    if (n > 0 && (size_t)n < sizeof where) vsnprintf(where + n, sizeof where - (size_t)n, fmt, ap);
     va_end(ap);
-    exit(EXIT_INTERNAL);
+    leave_with(EXIT_INTERNAL, "%s", where);
 }

@@ -1,6 +1,7 @@
 /* The ways to end at once: no memory left, a limit of ours reached. (A broken invariant ends in bug(), see diag.h.) */
 #ifndef NN_IR_BASE_DIE_H
 #define NN_IR_BASE_DIE_H
+#include <setjmp.h>
 #include <stddef.h>
 
 /* How the program ends; the texts stand in compiler/options.c. */
@@ -13,6 +14,15 @@ enum exit_code {
     EXIT_ENV = 5,      /* no memory left, too */
     EXIT_INTERNAL = 70 /* EX_SOFTWARE: a mistake of ours */
 };
+
+/* For programs that go on whatever happens: what would end the process goes to `to` instead, once, in this thread;
+ * NULL: ends it again. Memory that nothing holds then is lost. */
+struct die_catch {
+    jmp_buf to;
+    int status; /* enum exit_code */
+    char message[2000];
+};
+void die_catch(struct die_catch *c);
 
 /* No memory for `wanted` bytes (0: some). SIZE_MAX, a size that overflowed and that nobody checked, is a mistake. */
 _Noreturn void die_memory(size_t wanted);

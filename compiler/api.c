@@ -1,0 +1,189 @@
+/* The library's functions (gcc2nn.h), which the command `compile` calls as well. What a session says stays in it;
+ * errors that would end the process come back as a status (die_catch). */
+#include "compiler/api.h"
+#include "codegen/weights.h"
+#include "ir/base/memory.h"
+#include "lower/ops/ops.h"
+#include <pthread.h>
+#include <string.h>
+
+struct gcc2nn {
+    struct arena arena;
+    struct options options;
+    struct diags said; /* by calls; what concerns the model is the session's */
+    struct session session;
+    bool opened, wrote;
+    bool ends_process; /* what cannot go on does not come back as a status */
+    const char *summary;
+    struct die_catch caught; /* status 0: nothing was */
+};
+static pthread_once_t registered = PTHREAD_ONCE_INIT;
+
+const char *gcc2nn_version(void) { return GCC2NN_VERSION; }
+int gcc2nn_api(void) { return GCC2NN_API; }
+
+/* ---- handles */
+static gcc2nn *new_handle(void) {
+    gcc2nn *g = memory_new(sizeof *g);
+    *g = (gcc2nn){0};
+    g->said.arena = g->options.arena = &g->arena;
+    g->options.command = command_rows;
+    return g;
+}
+gcc2nn *gcc2nn_new(void) {
+    struct die_catch out;
+    pthread_once(&registered, ops_register_all);
+    if (setjmp(out.to)) return NULL;
+    die_catch(&out);
+    gcc2nn *g = new_handle();
+    die_catch(NULL);
+    return g;
+}
+gcc2nn *gcc2nn_of(const struct options *o) {
+    gcc2nn *g = new_handle();
+    g->options = *o;
+    g->ends_process = true;
+    return g;
+}
+void gcc2nn_free(gcc2nn *g) {
+    if (!g) return;
+    if (g->opened) session_free(&g->session);
+    arena_free(&g->arena);
+    free(g);
+}
+int gcc2nn_end(gcc2nn *g) {
+    int status = session_report(&g->session);
+    gcc2nn_free(g);
+    return status;
+}
+bool gcc2nn_complete(const gcc2nn *g) { return g->opened && g->session.u.complete; }
+
+/* ---- calls that may fail */
+typedef int call(gcc2nn *g, const char *name, const char *value);
+/* What would end the process while f runs ends f. Nothing but the problems can be asked for after that. */
+static int guarded(gcc2nn *g, call *f, const char *name, const char *value) {
+    if (g->ends_process) return f(g, name, value);
+    if (g->caught.status) return g->caught.status;
+    if (setjmp(g->caught.to)) return g->caught.status;
+    die_catch(&g->caught);
+    int status = f(g, name, value);
+    die_catch(NULL);
+    return status;
+}
+static int misused(gcc2nn *g, const char *problem) {
+    diag(&g->said, DIAG_ERROR, E_USAGE, "%s", problem);
+    return GCC2NN_USAGE;
+}
+static int set_option(gcc2nn *g, const char *name, const char *value) {
+    struct text problem = {0};
+    if (g->opened) return misused(g, "options come before the model");
+    if (options_set(&g->options, name, value, &problem)) return GCC2NN_OK;
+    misused(g, arena_printf(&g->arena, "%s", problem.s));
+    text_free(&problem);
+    return GCC2NN_USAGE;
+}
+int gcc2nn_option(gcc2nn *g, const char *name, const char *value) { return guarded(g, set_option, name, value); }
+
+static int load(gcc2nn *g, const char *path, const char *none) {
+    (void)none;
+    if (g->opened) return misused(g, "a handle is for one model");
+    g->options.args.v = NULL, g->options.args.n = g->options.args.cap = 0;
+    path = arena_printf(&g->arena, "%s", path);
+    PUSH(&g->arena, &g->options.args, path);
+    g->opened = true;
+    return session_open(&g->session, &g->options) && session_compile(&g->session) ? GCC2NN_OK
+                                                                                  : diags_status(&g->session.c->diags);
+}
+int gcc2nn_load(gcc2nn *g, const char *path) { return guarded(g, load, path, NULL); }
+
+static int write_folder(gcc2nn *g, const char *folder, const char *none) {
+    struct session *s = &g->session;
+    (void)none;
+    if (!gcc2nn_complete(g)) return misused(g, "there is no compiled model to write");
+    folder = folder ? arena_printf(&g->arena, "%s", folder) : arena_printf(&g->arena, "%s_c", s->project.name);
+    g->wrote = session_write(s, folder);
+    return g->wrote ? GCC2NN_OK : diags_status(&s->c->diags);
+}
+int gcc2nn_write(gcc2nn *g, const char *folder) { return guarded(g, write_folder, folder, NULL); }
+
+/* ---- what was written */
+/* The sizes that the arena is told for: "batch = 1, seq = 8". */
+static const char *sizes_text(const struct session *s) {
+    enum { SHOWN = 4 };
+    const struct program *p = s->w->program;
+    const char *text = "";
+    for (int y = 0; y < p->syms.n && y < SHOWN; y++)
+        text =
+            arena_printf(&s->c->arena, "%s%s%s = %lld", text, y ? ", " : "",
+                         diag_quote(&s->c->arena, p->syms.v[y]->name), (long long)program_reference(p, p->syms.v[y]));
+    return p->syms.n > SHOWN ? arena_printf(&s->c->arena, "%s ...", text) : text;
+}
+static int kernels_of(const struct program *p) {
+    int n = 0;
+    for (int k = 0; k < p->nall; k++) n += count_kernels(p->all[k]->m);
+    return n;
+}
+static const char *line(const struct session *s) {
+    const struct program *p = s->w->program;
+    struct arena *a = &s->c->arena;
+    const char *bytes = p->is_static ? arena_printf(a, "%lld bytes", (long long)p->arena_bytes)
+                                     : arena_printf(a, "%lld bytes%s%s", (long long)p->plan->peak,
+                                                    p->syms.n ? " at " : "", sizes_text(s));
+    return arena_printf(a, "%s: %s, %d kernels, arena %s%s, weights %lld bytes", s->w->folder, program_targets(p),
+                        kernels_of(p), bytes, p->has_region ? " and what sizes found in the run need" : "",
+                        (long long)weights_size(p));
+}
+static json_t *json(const struct session *s) {
+    const struct program *p = s->w->program;
+    struct arena *a = &s->c->arena;
+    json_t *o = json_pack("{s:o, s:s, s:s, s:i, s:I, s:b, s:b, s:I}", "folder", json_name(a, s->w->folder), "name",
+                          p->name, "target", program_targets(p), "kernels", kernels_of(p), "arena_bytes",
+                          (json_int_t)(p->is_static ? p->arena_bytes : p->plan->peak), "arena_is_static", p->is_static,
+                          "region", p->has_region, "weights_bytes", (json_int_t)weights_size(p));
+    json_t *at = json_object();
+    for (int y = 0; y < p->syms.n; y++)
+        json_object_set_new(at, json_key(a, p->syms.v[y]->name), json_integer(program_reference(p, p->syms.v[y])));
+    json_object_set_new(o, "dims", at);
+    return o;
+}
+static int summarise(gcc2nn *g, const char *none, const char *nothing) {
+    struct text t = {0};
+    (void)none, (void)nothing;
+    if (!g->options.json) g->summary = line(&g->session);
+    else {
+        session_json_text(&g->session, json(&g->session), &t);
+        g->summary = arena_printf(&g->arena, "%s", t.s);
+        text_free(&t);
+    }
+    return GCC2NN_OK;
+}
+const char *gcc2nn_summary(gcc2nn *g) {
+    if (g->wrote && !g->summary) guarded(g, summarise, NULL, NULL);
+    return g->summary;
+}
+
+/* ---- problems: those of calls, of the model, and what would have ended the process */
+static const struct diag *nth(const gcc2nn *g, int k) {
+    const struct diags *model = g->session.c ? &g->session.c->diags : NULL;
+    if (k < 0 || k < g->said.n) return k < 0 ? NULL : &g->said.v[k];
+    k -= g->said.n;
+    return model && k < model->n ? &model->v[k] : NULL;
+}
+static int recorded(const gcc2nn *g) { return g->said.n + (g->session.c ? g->session.c->diags.n : 0); }
+int gcc2nn_problem_count(const gcc2nn *g) { return recorded(g) + (g->caught.status != 0); }
+int gcc2nn_problem(const gcc2nn *g, int k, struct gcc2nn_problem *out) {
+    static const int severities[] = {
+        [DIAG_ERROR] = GCC2NN_ERROR, [DIAG_WARNING] = GCC2NN_WARNING, [DIAG_NOTE] = GCC2NN_NOTE};
+    const struct diag *d = nth(g, k);
+    if (d)
+        *out = (struct gcc2nn_problem){.severity = severities[d->severity],
+                                       .code = (int)d->code,
+                                       .file = d->where,
+                                       .origin = d->origin,
+                                       .help = d->help,
+                                       .message = d->message};
+    else if (g->caught.status && k == recorded(g))
+        *out = (struct gcc2nn_problem){.severity = GCC2NN_ERROR, .message = g->caught.message};
+    else return GCC2NN_USAGE;
+    return GCC2NN_OK;
+}
