@@ -17,7 +17,8 @@ struct gcc2nn {
     const char *summary;
     struct die_catch caught; /* status 0: nothing was */
 };
-static pthread_once_t registered = PTHREAD_ONCE_INIT;
+/* Threads take turns: the registry of operators, and what the program cleans up, are there once. */
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
 const char *gcc2nn_version(void) { return GCC2NN_VERSION; }
 int gcc2nn_api(void) { return GCC2NN_API; }
@@ -32,11 +33,15 @@ static gcc2nn *new_handle(void) {
 }
 gcc2nn *gcc2nn_new(void) {
     struct die_catch out;
-    pthread_once(&registered, ops_register_all);
-    if (setjmp(out.to)) return NULL;
-    die_catch(&out);
-    gcc2nn *g = new_handle();
+    gcc2nn *volatile g = NULL;
+    pthread_mutex_lock(&turn);
+    if (!setjmp(out.to)) {
+        die_catch(&out);
+        ops_register_all();
+        g = new_handle();
+    }
     die_catch(NULL);
+    pthread_mutex_unlock(&turn);
     return g;
 }
 gcc2nn *gcc2nn_of(const struct options *o) {
@@ -64,10 +69,14 @@ typedef int call(gcc2nn *g, const char *name, const char *value);
 static int guarded(gcc2nn *g, call *f, const char *name, const char *value) {
     if (g->ends_process) return f(g, name, value);
     if (g->caught.status) return g->caught.status;
-    if (setjmp(g->caught.to)) return g->caught.status;
-    die_catch(&g->caught);
-    int status = f(g, name, value);
+    volatile int status = GCC2NN_OK;
+    pthread_mutex_lock(&turn);
+    if (!setjmp(g->caught.to)) {
+        die_catch(&g->caught);
+        status = f(g, name, value);
+    } else status = g->caught.status;
     die_catch(NULL);
+    pthread_mutex_unlock(&turn);
     return status;
 }
 static int misused(gcc2nn *g, const char *problem) {

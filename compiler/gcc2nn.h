@@ -1,7 +1,7 @@
 /* gcc2nn as a library: what the command `gcc2nn MODEL` does, for programs. docs/library.md shows it in use.
  *
  * Nothing here ends the process, whatever the model; nothing is written but the folder that is asked for, and what
- * options like dump-after print. Several threads may compile at once, each with a handle of its own. */
+ * options like dump-after print. Threads may have handles of their own; their compilations take turns. */
 #ifndef GCC2NN_H
 #define GCC2NN_H
 #ifdef __cplusplus

@@ -1,6 +1,7 @@
 /* Helpers of the schedule steps: refusal, finding loops and stages, accesses. The question whether two
  * iterations meet in one cell, on which most legality tests rest, is answered in ir/loop/dependence.c. */
 #include "lower/schedule/steps_util.h"
+#include "ir/loop/kinds.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,13 +38,11 @@ void stmts_from(struct step_run *s, struct stmt *t, struct stmts *out) {
     for (int k = 0, n = stmt_blocks(t, sub); k < n; k++) stmts_below(s, sub[k], out);
 }
 bool stmt_names(const struct stmt *t, const struct buf *b) {
-    bool names = (t->kind == S_PREFETCH && t->u.prefetch.buf == b) ||
-                 (t->kind == S_SWAP && (t->u.swap.a == b || t->u.swap.b == b));
-    if (t->kind == S_CALL)
-        for (int j = 0; j < t->u.call.nbufs; j++) names |= t->u.call.bufs[j] == b;
-    if (t->kind == S_INSTR)
-        for (int j = 0; j < t->u.instr.n; j++) names |= t->u.instr.holes[j].buf == b;
-    return names;
+    struct named_buf n;
+    if (t->kind == S_STORE || t->kind == S_STAGE || t->kind == S_ALLOC || t->kind == S_FREE) return false;
+    for (int k = 0; stmt_buf((struct stmt *)t, k, &n); k++)
+        if (*n.at == b) return true;
+    return false;
 }
 bool is_named(const struct stmt *t, const char *name) { return t->kind == S_FOR && !strcmp(t->u.loop.var->name, name); }
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
@@ -237,16 +236,7 @@ bool loads_buf(struct step_run *s, struct stmt *t, const struct buf *buf) {
         if (!a.v[k].store && a.v[k].buf == buf) return true;
     return false;
 }
-const char *stmt_what(const struct stmt *t) {
-    static const char *const what[S_KIND_COUNT] = {
-        [S_FOR] = "a loop",          [S_STORE] = "a store",        [S_IF] = "an if",
-        [S_ALLOC] = "an alloc",      [S_FREE] = "a free",          [S_STAGE] = "a stage",
-        [S_SIZE] = "a size",         [S_CALL] = "a call",          [S_WHILE] = "a while",
-        [S_CHECK] = "a check",       [S_INSTR] = "an instruction", [S_BARRIER] = "a barrier",
-        [S_PREFETCH] = "a prefetch", [S_SWAP] = "a swap",          [S_VIEW] = "a view",
-        [S_COMMENT] = "a comment"};
-    return what[t->kind];
-}
+const char *stmt_what(const struct stmt *t) { return stmt_rows[t->kind].what; }
 bool is_opaque(const struct stmt *t) {
     switch (t->kind) {
     case S_FOR:
@@ -256,8 +246,18 @@ bool is_opaque(const struct stmt *t) {
     case S_INSTR:
     case S_PREFETCH:
     case S_COMMENT: return false;
-    default: return true;
+    case S_FREE:
+    case S_STAGE:
+    case S_SIZE:
+    case S_CALL:
+    case S_WHILE:
+    case S_CHECK:
+    case S_BARRIER:
+    case S_SWAP:
+    case S_VIEW:
+    case S_BIND: return true;
     }
+    return true;
 }
 struct stmt *opaque_in(struct step_run *s, struct block *b) {
     struct stmts all = {0};
