@@ -54,8 +54,9 @@ void c_head(struct text *out, struct fe *f, const struct proc *p, const char *he
     if (proc_is_parallel(p)) text_printf(out, "%snn_threads *threads", n++ ? ", " : "");
     text_add(out, n ? ")" : "void)");
 }
-void c_start(struct fe *f, struct ctx *c, const struct emit_options *o) {
-    *f = (struct fe){.c = c, .o = o, .u = o->uses, .idx = "ptrdiff_t", .width = 1};
+const struct dialect *c_dialect_of(const struct emit_options *o) { return emit_cuda(o) ? &cuda_dialect : &c_dialect; }
+void c_start(struct fe *f, struct ctx *c, const struct emit_options *o, const struct dialect *d) {
+    *f = (struct fe){.c = c, .d = d, .o = o, .u = o->uses, .idx = d->index, .width = 1};
     names_init(&f->names, c);
     f->names.avoid = o->prefix;
     f->vars.arena = f->syms.arena = f->bufs.arena = f->regs.arena = f->safe.arena = &c->arena;
@@ -66,7 +67,7 @@ static const char *linkage(struct ctx *c, const char *name, const struct emit_op
 }
 void emit_proc_head(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o) {
     struct fe f;
-    c_start(&f, c, o);
+    c_start(&f, c, o, c_dialect_of(o));
     f.p = p;
     c_head(out, &f, p, linkage(c, emit_proc_name(c, p, o), o), emit_cuda(o) ? "void *stream" : NULL);
 }
@@ -147,7 +148,7 @@ void emit_proc(struct text *out, struct ctx *c, const struct proc *p, const stru
 void c_function(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o, const char *name,
                 const char *function_head) {
     struct fe fe, *f = &fe;
-    c_start(f, c, o);
+    c_start(f, c, o, c_dialect_of(o));
     f->p = p;
     f->fname = name;
     f->threads = p->launch && p->launch->grid ? p->launch->threads : NULL;

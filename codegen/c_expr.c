@@ -722,9 +722,16 @@ const char *c_fn(const struct emit_options *o, const struct fn *fn, int lanes) {
     map_put(&u->seen, PKEY(name), (void *)name);
     map_put(&u->fn_names, key, (void *)name);
     struct text out = {0};
-    struct fe
-        fe = {.c = c, .o = o, .u = u, .out = &out, .depth = 1, .idx = "ptrdiff_t", .width = lanes, .arg_lanes = lanes},
-        *f = &fe;
+    struct fe fe = {.c = c,
+                    .o = o,
+                    .u = u,
+                    .out = &out,
+                    .depth = 1,
+                    .d = c_dialect_of(o),
+                    .idx = c_dialect_of(o)->index,
+                    .width = lanes,
+                    .arg_lanes = lanes},
+              *f = &fe;
     names_init(&f->names, c);
     f->safe.arena = f->vars.arena = f->syms.arena = f->bufs.arena = f->regs.arena = &c->arena;
     for (int k = 0; k <= MAX_LANES_LOG; k++) f->dep[k].arena = &c->arena;

@@ -69,8 +69,20 @@ struct run {
     struct vscope *scope, *root;
 };
 
+/* What is spelled in its own way in C, in CUDA, and in the entry; all else is printed alike. */
+struct fe;
+struct dialect {
+    const char *index;                                         /* C type of loop variables, and of sizes */
+    bool names_values;                                         /* values and places that statements share get names */
+    const char *(*condition)(struct fe *f, expr e);            /* the inside of parentheses */
+    const char *(*bound)(struct fe *f, expr e);                /* an index, as operand of a comparison */
+    void (*print[S_KIND_COUNT])(struct fe *f, struct stmt *s); /* NULL: there is no such statement */
+};
+
 struct fe {
     struct ctx *c;
+    const struct dialect *d;
+    struct entry *entry; /* entry_int.h; NULL in kernels */
     const struct emit_options *o;
     struct emit_uses *u;
     const struct proc *p;
@@ -165,7 +177,8 @@ void c_print_instr(struct fe *f, struct stmt *s);
 
 /* ---- cuda.c */
 void cuda_proc(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o);
-/* A block or thread loop of a grid. */
+/* Loops, of a grid too, and barriers. */
+void cuda_barrier(struct fe *f, struct stmt *s);
 void cuda_for(struct fe *f, struct stmt *s);
 
 /* ---- c_ptrs.c */
@@ -182,7 +195,13 @@ void c_close_pointers(struct fe *f, int mark);
 void c_print_alloc(struct fe *f, struct buf *b, const struct block *home);
 
 /* ---- c_stmt.c */
+extern const struct dialect c_dialect, cuda_dialect;
 void c_block(struct fe *f, const struct block *b);
+void c_branch(struct fe *f, const struct block *b); /* a block between braces */
+void c_print_for(struct fe *f, struct stmt *s);
+void c_print_if(struct fe *f, struct stmt *s);
+void c_print_comment(struct fe *f, struct stmt *s);
+void c_print_nothing(struct fe *f, struct stmt *s);
 void c_body(struct fe *f, struct stmt *loop);         /* of a loop, between its braces: pointers, statements */
 const char *c_text(struct fe *f, expr e, bool index); /* outside of runs */
 const char *c_bound(struct fe *f, expr e);            /* an index, as operand of a comparison or a sum */
@@ -195,7 +214,8 @@ void c_print_parallel(struct fe *f, struct stmt *loop);
 
 /* ---- c.c */
 void c_put(struct fe *f, const char *line);
-void c_start(struct fe *f, struct ctx *c, const struct emit_options *o);
+void c_start(struct fe *f, struct ctx *c, const struct emit_options *o, const struct dialect *d);
+const struct dialect *c_dialect_of(const struct emit_options *o);
 /* `head`, then the parameters in parentheses; first: a parameter before all others, or NULL. */
 void c_head(struct text *out, struct fe *f, const struct proc *p, const char *head, const char *first);
 /* One function with its tables and outlined loops before it; head: "void name(". */

@@ -2,6 +2,7 @@
  * are printed with their repeated values named (c_expr.c), loops declare the pointers that become computable with them
  * (c_ptrs.c), buffers are declared where they are allocated (c_mem.c). */
 #include "codegen/c_int.h"
+#include "ir/loop/kinds.h"
 #include <string.h>
 
 /* ---- stores */
@@ -102,6 +103,7 @@ struct stretch {
     struct stmt *first, *end;
 };
 static bool simple(struct fe *f, const struct stmt *s) {
+    if (!f->d->names_values) return false;
     return (s->kind == S_STORE && x_is_true(c_guards_exist(f, s->u.store.idx, s->u.store.n))) ||
            s->kind == S_PREFETCH || s->kind == S_INSTR || (s->kind == S_FOR && s->u.loop.kind == LK_VECTOR);
 }
@@ -201,6 +203,10 @@ static const char *last_part(const char *name) {
 /* The body of a loop between its braces: pointers, statements. */
 void c_body(struct fe *f, struct stmt *s) {
     int mark;
+    if (!f->d->names_values) {
+        c_block(f, &s->u.loop.body);
+        return;
+    }
     c_open_pointers(f, s->u.loop.var, &s->u.loop.body, &mark);
     struct text body = {0}, *was = f->out;
     f->out = &body;
@@ -251,17 +257,13 @@ const char *c_declare_var(struct fe *f, const struct var *v) {
     map_put(&f->vars, PKEY(v), n);
     return n->name;
 }
-static void print_for(struct fe *f, struct stmt *s) {
-    if (f->threads && s->u.loop.kind >= LK_BLOCK_X) {
-        cuda_for(f, s);
-        return;
-    }
+void c_print_for(struct fe *f, struct stmt *s) {
     if (s->u.loop.kind == LK_PARALLEL) {
         c_print_parallel(f, s);
         return;
     }
     const struct var *v = s->u.loop.var;
-    const char *extent = c_bound(f, v->extent);
+    const char *extent = f->d->bound(f, v->extent);
     int mark = names_mark(&f->names);
     const char *n = c_declare_var(f, v);
     if (written_out(f, &s->u.loop.body)) {
@@ -279,14 +281,14 @@ static void print_for(struct fe *f, struct stmt *s) {
     c_put(f, "}");
     names_leave(&f->names, mark);
 }
-static void print_branch(struct fe *f, struct block *b) {
+void c_branch(struct fe *f, const struct block *b) {
     int mark = names_mark(&f->names);
     f->depth++;
     c_block(f, b);
     f->depth--;
     names_leave(&f->names, mark);
 }
-static void print_if(struct fe *f, struct stmt *s) {
+void c_print_if(struct fe *f, struct stmt *s) {
     expr cond = s->u.cond.cond;
     struct block *then = &s->u.cond.then, *other = &s->u.cond.other;
     if (!then->first) {
@@ -295,11 +297,11 @@ static void print_if(struct fe *f, struct stmt *s) {
         then = other;
         other = NULL;
     }
-    PUT("if (%s) {", c_text(f, cond, false));
-    print_branch(f, then);
+    PUT("if (%s) {", f->d->condition(f, cond));
+    c_branch(f, then);
     if (other && other->first) {
         c_put(f, "} else {");
-        print_branch(f, other);
+        c_branch(f, other);
     }
     c_put(f, "}");
 }
@@ -400,7 +402,8 @@ static void print_swap(struct fe *f, struct stmt *s) {
     PUT("    %s[%s] = %s;", nb->name, i, t);
     c_put(f, "}");
 }
-static void print_comment(struct fe *f, const char *text) {
+void c_print_comment(struct fe *f, struct stmt *s) {
+    const char *text = s->u.comment.text;
     if (!text) return;
     struct text t = {0};
     text_add(&t, "/* ");
@@ -409,6 +412,32 @@ static void print_comment(struct fe *f, const char *text) {
     c_put(f, t.s);
     text_free(&t);
 }
+
+void c_print_nothing(struct fe *f, struct stmt *s) { (void)f, (void)s; }
+static void print_alloc(struct fe *f, struct stmt *s) { c_print_alloc(f, s->u.alloc.buf, s->in); }
+static void print_check(struct fe *f, struct stmt *s) {
+    PUT("if (!(%s)) {", c_text(f, s->u.check.cond, false));
+    fail(f);
+}
+static const char *condition(struct fe *f, expr e) { return c_text(f, e, false); }
+#define KERNELS(loop, barrier)                                                                                         \
+    {                                                                                                                  \
+        .index = "ptrdiff_t", .names_values = true, .condition = condition, .bound = c_bound, .print = {               \
+            [S_FOR] = loop,                                                                                            \
+            [S_STORE] = print_guarded_store,                                                                           \
+            [S_IF] = c_print_if,                                                                                       \
+            [S_ALLOC] = print_alloc,                                                                                   \
+            [S_FREE] = c_print_nothing,                                                                                \
+            [S_SIZE] = print_size,                                                                                     \
+            [S_CALL] = print_call,                                                                                     \
+            [S_WHILE] = print_while,                                                                                   \
+            [S_CHECK] = print_check,                                                                                   \
+            [S_BARRIER] = barrier,                                                                                     \
+            [S_SWAP] = print_swap,                                                                                     \
+            [S_COMMENT] = c_print_comment                                                                              \
+        }                                                                                                              \
+    }
+const struct dialect c_dialect = KERNELS(c_print_for, c_print_nothing), cuda_dialect = KERNELS(cuda_for, cuda_barrier);
 
 void c_block(struct fe *f, const struct block *b) {
     int ptrs = f->ptrs.n;
@@ -421,26 +450,8 @@ void c_block(struct fe *f, const struct block *b) {
             s = q.end;
             continue;
         }
-        switch (s->kind) {
-        case S_FOR: print_for(f, s); break;
-        case S_STORE: print_guarded_store(f, s); break;
-        case S_IF: print_if(f, s); break;
-        case S_WHILE: print_while(f, s); break;
-        case S_ALLOC: c_print_alloc(f, s->u.alloc.buf, b); break;
-        case S_CHECK:
-            PUT("if (!(%s)) {", c_text(f, s->u.check.cond, false));
-            fail(f);
-            break;
-        case S_SIZE: print_size(f, s); break;
-        case S_CALL: print_call(f, s); break;
-        case S_SWAP: print_swap(f, s); break;
-        case S_COMMENT: print_comment(f, s->u.comment.text); break;
-        case S_BARRIER:
-            if (f->threads) c_put(f, "__syncthreads();"); /* else one thread runs */
-            break;
-        case S_FREE: break;
-        default: BUG("statement of kind %d in text", s->kind);
-        }
+        if (!f->d->print[s->kind]) BUG("%s in C", stmt_rows[s->kind].what);
+        f->d->print[s->kind](f, s);
         s = s->next;
     }
     f->ptrs.n = ptrs;

@@ -21,7 +21,15 @@ static bool alone(const struct stmt *s) {
         if (t != s && t->kind != S_ALLOC && t->kind != S_COMMENT) return false;
     return s->in->owner && (is_block(s->in->owner) || is_thread(s->in->owner));
 }
+void cuda_barrier(struct fe *f, struct stmt *s) {
+    (void)s;
+    if (f->threads) c_put(f, "__syncthreads();"); /* else one thread runs */
+}
 void cuda_for(struct fe *f, struct stmt *s) {
+    if (!f->threads || s->u.loop.kind < LK_BLOCK_X) {
+        c_print_for(f, s);
+        return;
+    }
     static const char *const index[] = {"blockIdx.x",  "blockIdx.y",  "blockIdx.z",
                                         "threadIdx.x", "threadIdx.y", "threadIdx.z"};
     const char *at = index[s->u.loop.kind - LK_BLOCK_X];
@@ -90,7 +98,7 @@ static void print_kernel(struct text *out, struct ctx *c, const struct proc *p, 
 static void print_host(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o) {
     struct fe fe, *f = &fe;
     struct text host = {0}, head = {0};
-    c_start(f, c, o);
+    c_start(f, c, o, &cuda_dialect);
     f->p = p;
     f->out = &host;
     f->depth = 1;

@@ -5,35 +5,35 @@
 #include <string.h>
 
 /* ---- which buffers are used, and how */
-static void touch(struct writer *f, const struct buf *b) { map_put(&f->touched, PKEY(b), (void *)b); }
+static void touch(struct fe *f, const struct buf *b) { map_put(&f->entry->touched, PKEY(b), (void *)b); }
 static void touch_load(void *env, struct stmt *s, expr load) {
     (void)s;
     touch(env, load->u.buf);
 }
 static bool touch_stmt(void *env, struct stmt *s) {
-    struct writer *f = env;
+    struct fe *f = env;
     struct named_buf b;
     for (int k = 0; stmt_buf(s, k, &b); k++) {
         if (!(b.use & (BU_BEGINS | BU_ENDS))) touch(f, *b.at);
-        if (b.use & BU_MOVED) map_put(&f->swapped, PKEY(*b.at), s);
+        if (b.use & BU_MOVED) map_put(&f->entry->swapped, PKEY(*b.at), s);
     }
     return true;
 }
-void run_touch(struct writer *f, struct block *b) {
+void run_touch(struct fe *f, struct block *b) {
     walk(b, touch_stmt, f);
     each_load(b, touch_load, f);
 }
 
 /* ---- expressions */
-struct place *run_place(struct writer *f, const struct buf *b) {
-    struct place *q = map_get(&f->places, PKEY(b));
+struct entry_place *run_place(struct fe *f, const struct buf *b) {
+    struct entry_place *q = map_get(&f->entry->places, PKEY(b));
     if (q) return q;
-    const struct weight *w = program_weight(f->p, b);
+    const struct weight *w = program_weight(f->entry->p, b);
     if (!w) BUG("buffer %s is used before it has a place", b->name);
-    q = NEW(&f->c->arena, struct place);
+    q = NEW(&f->c->arena, struct entry_place);
     q->is_const = true;
     q->text = w->array ? w->array : A("WEIGHT(%s, %lld)", dtype_c(b->type), (long long)w->offset);
-    map_put(&f->places, PKEY(b), q);
+    map_put(&f->entry->places, PKEY(b), q);
     return q;
 }
 static int slot_number(struct program *p, const struct plan_slot *s) { /* among the placed ones; NULL: their number */
@@ -41,35 +41,35 @@ static int slot_number(struct program *p, const struct plan_slot *s) { /* among 
     for (int k = 0; k < p->plan->slots.n && &p->plan->slots.v[k] != s; k++) n += slot_placed(&p->plan->slots.v[k]);
     return n;
 }
-const char *run_extra_address(struct writer *f, const struct buf *b, const char *type) {
-    const struct device_slot *s = program_extra(f->p, b);
-    f->uses_arena = true;
-    if (f->p->is_static) return A("AT(%s, %lld)", type, (long long)s->offset);
-    return A("AT(%s, m->at[%d])", type, slot_number(f->p, NULL) + 1 + (int)(s - f->p->extras.v));
+const char *run_extra_address(struct fe *f, const struct buf *b, const char *type) {
+    const struct device_slot *s = program_extra(f->entry->p, b);
+    f->entry->uses_arena = true;
+    if (f->entry->p->is_static) return A("AT(%s, %lld)", type, (long long)s->offset);
+    return A("AT(%s, m->at[%d])", type, slot_number(f->entry->p, NULL) + 1 + (int)(s - f->entry->p->extras.v));
 }
-void run_set_place(struct writer *f, const struct buf *b, const char *text, bool is_const) {
-    struct place *q = NEW(&f->c->arena, struct place);
-    *q = (struct place){text, is_const};
-    map_put(&f->places, PKEY(b), q);
+void run_set_place(struct fe *f, const struct buf *b, const char *text, bool is_const) {
+    struct entry_place *q = NEW(&f->c->arena, struct entry_place);
+    *q = (struct entry_place){text, is_const};
+    map_put(&f->entry->places, PKEY(b), q);
 }
 static const char *buf_expr(void *env, const struct buf *b) { return run_place(env, b)->text; }
 static const char *var_expr(void *env, const struct var *v) {
-    struct writer *f = env;
-    const char *n = map_get(&f->vars, PKEY(v));
+    struct fe *f = env;
+    struct sym_name *n = map_get(&f->vars, PKEY(v));
     if (!n) BUG("loop variable %s is used outside of its loop", v->name);
-    return n;
+    return c_ref(f, n);
 }
-void run_stop_if_over(struct writer *f, const char *what) {
+void run_stop_if_over(struct fe *f, const char *what) {
     PUT("if (over) return nn_stop(&m->error, NN_EFAULT, %s, NULL);", run_string(f, A("a size overflows: %s", what)));
 }
-const char *run_text(struct writer *f, expr e, bool wrap, bool *over) {
-    struct size_text t = {.p = f->p, .buf = buf_expr, .var = var_expr, .env = f, .syms = &f->syms};
+const char *run_text(struct fe *f, expr e, bool wrap, bool *over) {
+    struct size_text t = {.p = f->entry->p, .buf = buf_expr, .var = var_expr, .env = f, .syms = &f->entry->named};
     const char *s = entry_text(&t, e, wrap);
-    f->uses_over |= t.used_over;
+    f->entry->uses_over |= t.used_over;
     *over = t.used_over;
     return s;
 }
-const char *run_expr(struct writer *f, expr e, bool wrap, const char *what) {
+const char *run_expr(struct fe *f, expr e, bool wrap, const char *what) {
     bool over;
     const char *s = run_text(f, e, wrap, &over);
     if (over) {
@@ -80,40 +80,40 @@ const char *run_expr(struct writer *f, expr e, bool wrap, const char *what) {
     }
     return s;
 }
-const char *run_condition(struct writer *f, expr e, bool wrap) {
+const char *run_condition(struct fe *f, expr e, bool wrap) {
     bool over;
     return run_text(f, e, wrap, &over);
 }
 
 /* ---- memory */
-static const struct plan_slot *slot_of(struct writer *f, const struct buf *b) { return plan_slot_of(f->p->plan, b); }
-static const char *slot_address(struct writer *f, const struct plan_slot *s, enum dtype type) {
+static const struct plan_slot *slot_of(struct fe *f, const struct buf *b) { return plan_slot_of(f->entry->p->plan, b); }
+static const char *slot_address(struct fe *f, const struct plan_slot *s, enum dtype type) {
     const char *more = "";
-    for (; s->alias >= 0; s = &f->p->plan->slots.v[s->alias])
+    for (; s->alias >= 0; s = &f->entry->p->plan->slots.v[s->alias])
         if (s->alias_offset && !x_is(s->alias_offset, 0))
             more = A("%s + %s", more, run_expr(f, s->alias_offset, true, "view"));
     if (!slot_placed(s)) BUG("buffer %s has no place in the plan", s->buf->name);
-    f->uses_arena = true;
-    if (f->p->is_static) return A("AT(%s, %lld%s)", dtype_c(type), (long long)s->offset, more);
-    return A("AT(%s, m->at[%d]%s)", dtype_c(type), slot_number(f->p, s), more);
+    f->entry->uses_arena = true;
+    if (f->entry->p->is_static) return A("AT(%s, %lld%s)", dtype_c(type), (long long)s->offset, more);
+    return A("AT(%s, m->at[%d]%s)", dtype_c(type), slot_number(f->entry->p, s), more);
 }
-const char *run_scratch_address(struct writer *f) {
-    f->uses_arena = true;
-    return f->p->is_static ? A("AT(void, %lld)", (long long)program_peak(f->p))
-                           : A("AT(void, m->at[%d])", slot_number(f->p, NULL));
+const char *run_scratch_address(struct fe *f) {
+    f->entry->uses_arena = true;
+    return f->entry->p->is_static ? A("AT(void, %lld)", (long long)program_peak(f->entry->p))
+                                  : A("AT(void, m->at[%d])", slot_number(f->entry->p, NULL));
 }
-const char *run_pointer(struct writer *f, const struct buf *b, const char *value, bool is_const) {
+const char *run_pointer(struct fe *f, const struct buf *b, const char *value, bool is_const) {
     const char *n = names_add(&f->names, b->name);
-    bool moves = map_get(&f->swapped, PKEY(b)) != NULL;
+    bool moves = map_get(&f->entry->swapped, PKEY(b)) != NULL;
     const char *decl =
         A("%s%s *%s%s = %s;", is_const ? "const " : "", dtype_c(b->type), moves ? "" : "const ", n, value);
-    if (moves) text_printf(f->top, "    %s\n", decl);
-    else run_put(f, decl);
+    if (moves) text_printf(f->entry->top, "    %s\n", decl);
+    else c_put(f, decl);
     run_set_place(f, b, n, is_const);
     return n;
 }
-expr run_bytes(struct writer *f, const struct buf *b) { return x_muli(f->c, buf_cells(f->c, b), dtype_bytes(b->type)); }
-static void fill_buffer(struct writer *f, const struct buf *b) {
+expr run_bytes(struct fe *f, const struct buf *b) { return x_muli(f->c, buf_cells(f->c, b), dtype_bytes(b->type)); }
+static void fill_buffer(struct fe *f, const struct buf *b) {
     unsigned char bytes[16] = {0}, zeros[16] = {0};
     uint64_t room[2] = {0};
     int size = dtype_bytes(b->type);
@@ -122,7 +122,7 @@ static void fill_buffer(struct writer *f, const struct buf *b) {
     else tensor_set_i(&t, 0, b->fill->u.i);
     tensor_unpack(&t, bytes);
     const char *n = run_place(f, b)->text;
-    if (!memcmp(bytes, zeros, (size_t)size) && !f->p->device) {
+    if (!memcmp(bytes, zeros, (size_t)size) && !f->entry->p->device) {
         PUT("memset(%s, 0, (size_t)(%s));", n, run_expr(f, run_bytes(f, b), false, "fill"));
         return;
     }
@@ -130,47 +130,47 @@ static void fill_buffer(struct writer *f, const struct buf *b) {
     for (int k = 0; k < size; k++) list = A("%s%s%d", list, k ? ", " : "", bytes[k]);
     const char *q = names_add(&f->names, A("%s_fill", b->name));
     PUT("static const unsigned char %s[%d] = {%s};", q, size, list);
-    PUT("%s%s, %s, sizeof %s, %s);", f->p->device ? "nn_cuda_fill(&m->cuda, " : "nn_fill(", n, q, q,
+    PUT("%s%s, %s, sizeof %s, %s);", f->entry->p->device ? "nn_cuda_fill(&m->cuda, " : "nn_fill(", n, q, q,
         run_expr(f, buf_cells(f->c, b), false, "fill"));
 }
-static void region_alloc(struct writer *f, const struct buf *b) {
+static void region_alloc(struct fe *f, const struct buf *b) {
     const char *n = names_add(&f->names, b->name), *bytes = run_expr(f, run_bytes(f, b), false, A("%s_bytes", b->name));
-    bool moves = map_get(&f->swapped, PKEY(b)) != NULL;
-    if (moves) text_printf(f->top, "    %s *%s = NULL;\n", dtype_c(b->type), n);
+    bool moves = map_get(&f->entry->swapped, PKEY(b)) != NULL;
+    if (moves) text_printf(f->entry->top, "    %s *%s = NULL;\n", dtype_c(b->type), n);
     PUT("%s%s = (%s *)%s(&m->region, %s);", moves ? "" : A("%s *", dtype_c(b->type)), n, dtype_c(b->type),
-        region_words(f->p)->alloc, bytes);
+        region_words(f->entry->p)->alloc, bytes);
     PUT("if (!%s) return no_room(m);", n);
     run_set_place(f, b, n, false);
 }
-static void local_array(struct writer *f, const struct buf *b) {
+static void local_array(struct fe *f, const struct buf *b) {
     int64_t cells;
-    if (f->p->device) {
+    if (f->entry->p->device) {
         run_pointer(f, b, run_extra_address(f, b, dtype_c(b->type)), false);
         return;
     }
     if (!x_is_int(buf_cells(f->c, b), &cells) || cells > 4096) BUG("buffer %s has no place in the plan", b->name);
     const char *n = names_add(&f->names, b->name);
-    if (map_get(&f->swapped, PKEY(b))) {
+    if (map_get(&f->entry->swapped, PKEY(b))) {
         const char *cell = names_add(&f->names, A("%s_cells", b->name));
-        text_printf(f->top, "    %s %s[%lld];\n    %s *%s = %s;\n", dtype_c(b->type), cell,
+        text_printf(f->entry->top, "    %s %s[%lld];\n    %s *%s = %s;\n", dtype_c(b->type), cell,
                     (long long)(cells ? cells : 1), dtype_c(b->type), n, cell);
     } else {
         PUT("%s %s[%lld];", dtype_c(b->type), n, (long long)(cells ? cells : 1));
     }
     run_set_place(f, b, n, false);
 }
-void run_alloc(struct writer *f, struct buf *b) {
+void run_alloc(struct fe *f, struct buf *b) {
     const struct plan_slot *s = slot_of(f, b);
-    if (!map_get(&f->touched, PKEY(b))) return;
+    if (!map_get(&f->entry->touched, PKEY(b))) return;
     if (b->scope == SC_REGION || b->scope == SC_KEPT) region_alloc(f, b);
     else if (s && s->first >= 0) run_pointer(f, b, slot_address(f, s, b->type), false);
     else local_array(f, b);
     if (b->fill) fill_buffer(f, b);
 }
-void run_view(struct writer *f, struct stmt *s) {
+void run_view(struct fe *f, struct stmt *s) {
     struct buf *b = s->u.view.buf, *of = s->u.view.of;
-    if (!map_get(&f->touched, PKEY(b))) return;
-    struct place *from = run_place(f, of);
+    if (!map_get(&f->entry->touched, PKEY(b))) return;
+    struct entry_place *from = run_place(f, of);
     const char *q =
         x_is(s->u.view.off, 0) ? from->text : A("%s + %s", from->text, run_expr(f, s->u.view.off, true, "view"));
     if (b->type != of->type)
@@ -180,18 +180,18 @@ void run_view(struct writer *f, struct stmt *s) {
 }
 
 /* ---- results whose size the run finds */
-void run_bind(struct writer *f, const struct buf *result) {
-    const struct io *io = f->p->outs.v;
+void run_bind(struct fe *f, const struct buf *result) {
+    const struct io *io = f->entry->p->outs.v;
     while (io->buf != result) io++;
-    struct place *q = map_get(&f->places, PKEY(io->buf));
+    struct entry_place *q = map_get(&f->entry->places, PKEY(io->buf));
     if (!q) {
         const char *n = names_add(&f->names, io->member);
-        text_printf(f->top, "    %s *%s = NULL;\n", dtype_c(io->buf->type), n);
+        text_printf(f->entry->top, "    %s *%s = NULL;\n", dtype_c(io->buf->type), n);
         run_set_place(f, io->buf, n, false);
         q = run_place(f, io->buf);
     }
-    f->uses_status = true;
-    if (f->p->device)
+    f->entry->uses_status = true;
+    if (f->entry->p->device)
         PUT("if (!%s) %s = (%s *)nn_cuda_result(&m->region, &m->error, &status, %s, sizeof *%s);", q->text, q->text,
             dtype_c(io->buf->type), run_expr(f, buf_elements(f->c, io->buf), false, "elements"), q->text);
     else

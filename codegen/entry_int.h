@@ -1,61 +1,54 @@
-/* Inside of the printer of NAME.c: the state while the run function is printed, and what its files do for each other.
- */
+/* Inside of the printer of NAME.c: what c_int.h has not of the state while the run function is printed, and what its
+ * files do for each other. */
 #ifndef NN_CODEGEN_ENTRY_INT_H
 #define NN_CODEGEN_ENTRY_INT_H
+#include "codegen/c_int.h"
 #include "codegen/program.h"
 
 /* Where a buffer is while the run function is printed. */
-struct place {
+struct entry_place {
     const char *text;
     bool is_const;
 };
-struct writer {
+struct entry {
     struct program *p;
-    struct ctx *c;
-    struct text *out, *top; /* the statements; declarations at the head of the function */
-    int depth;
-    struct names names;
-    struct map places;  /* buffer -> struct place */
+    struct text *top;   /* declarations at the head of the function */
+    struct map places;  /* buffer -> struct entry_place */
     struct map touched; /* buffers that anything reads or writes */
     struct map swapped; /* buffers whose pointers change */
-    struct map vars;    /* loop variable -> name */
     struct map sizes;   /* produced symbols declared */
-    struct map syms;    /* symbols that the statements name */
+    struct map named;   /* symbols that the statements name */
     struct map args;    /* long sizes that calls take -> name */
     int faults;         /* device: calls so far that may fault */
     const char *where;  /* device: their nodes */
     bool uses_fault, uses_over, uses_arena, uses_fuel, uses_status;
 };
-/* For functions with a `struct writer *f`: text in the compilation's arena, and a line of C. */
-#define A(...)   arena_printf(&f->c->arena, __VA_ARGS__)
-#define PUT(...) run_put(f, A(__VA_ARGS__))
 
 /* ---- entry_run.c */
 void entry_run(struct program *p, struct text *out); /* the function `run` */
-void run_put(struct writer *f, const char *line);
-const char *run_string(struct writer *f, const char *s); /* as C, cut when very long; NULL for NULL */
+const char *run_string(struct fe *f, const char *s); /* as C, cut when very long; NULL for NULL */
 
 /* ---- entry_buffers.c */
-void run_touch(struct writer *f, struct block *b); /* notes which buffers b uses, and how */
-struct place *run_place(struct writer *f, const struct buf *b);
-void run_set_place(struct writer *f, const struct buf *b, const char *text, bool is_const);
+void run_touch(struct fe *f, struct block *b); /* notes which buffers b uses, and how */
+struct entry_place *run_place(struct fe *f, const struct buf *b);
+void run_set_place(struct fe *f, const struct buf *b, const char *text, bool is_const);
 /* Declares a pointer variable for b. */
-const char *run_pointer(struct writer *f, const struct buf *b, const char *value, bool is_const);
+const char *run_pointer(struct fe *f, const struct buf *b, const char *value, bool is_const);
 /* Address of memory that only a GPU's arena has; b NULL: of the fault cells. */
-const char *run_extra_address(struct writer *f, const struct buf *b, const char *type);
-const char *run_scratch_address(struct writer *f); /* of what the kernels need besides the plan */
-expr run_bytes(struct writer *f, const struct buf *b);
-void run_alloc(struct writer *f, struct buf *b);
-void run_view(struct writer *f, struct stmt *s);
-void run_bind(struct writer *f, const struct buf *result); /* it gets its memory */
+const char *run_extra_address(struct fe *f, const struct buf *b, const char *type);
+const char *run_scratch_address(struct fe *f); /* of what the kernels need besides the plan */
+expr run_bytes(struct fe *f, const struct buf *b);
+void run_alloc(struct fe *f, struct buf *b);
+void run_view(struct fe *f, struct stmt *s);
+void run_bind(struct fe *f, const struct buf *result); /* it gets its memory */
 /* Text of e; what: names it in the error that is printed when it may overflow. */
-const char *run_expr(struct writer *f, expr e, bool wrap, const char *what);
+const char *run_expr(struct fe *f, expr e, bool wrap, const char *what);
 /* Conditions hold index arithmetic that cannot overflow unnoticed either: the flag is tested after them. */
-const char *run_condition(struct writer *f, expr e, bool wrap);
+const char *run_condition(struct fe *f, expr e, bool wrap);
 /* The same without a test: *over tells whether the flag `over` must be tested after it. */
-const char *run_text(struct writer *f, expr e, bool wrap, bool *over);
-void run_stop_if_over(struct writer *f, const char *what);
+const char *run_text(struct fe *f, expr e, bool wrap, bool *over);
+void run_stop_if_over(struct fe *f, const char *what);
 
 /* ---- entry_stmt.c */
-void run_block(struct writer *f, struct block *b);
+extern const struct dialect entry_dialect;
 #endif

@@ -3,13 +3,8 @@
 #include "codegen/entry_int.h"
 #include <string.h>
 
-void run_put(struct writer *f, const char *s) {
-    emit_indent(f->out, f->depth);
-    text_add(f->out, s);
-    text_char(f->out, '\n');
-}
 enum { MESSAGE_MAX = 400 }; /* names may be long, strings of C only so */
-const char *run_string(struct writer *f, const char *s) {
+const char *run_string(struct fe *f, const char *s) {
     struct text t = {0};
     if (!s) return "NULL";
     size_t n = strlen(s);
@@ -21,14 +16,15 @@ const char *run_string(struct writer *f, const char *s) {
 
 /* ---- before the statements */
 /* Input symbols that the text after it names, as local variables. */
-static void local_dims(struct writer *f, struct text *out) {
-    for (int k = 0; k < f->p->syms.n; k++) {
-        const char *n = program_sym(f->p, f->p->syms.v[k]);
-        if (map_get(&f->syms, PKEY(f->p->syms.v[k]))) text_printf(out, "    const int64_t %s = in->dims.%s;\n", n, n);
+static void local_dims(struct fe *f, struct text *out) {
+    for (int k = 0; k < f->entry->p->syms.n; k++) {
+        const char *n = program_sym(f->entry->p, f->entry->p->syms.v[k]);
+        if (map_get(&f->entry->named, PKEY(f->entry->p->syms.v[k])))
+            text_printf(out, "    const int64_t %s = in->dims.%s;\n", n, n);
     }
 }
-static void check_pointers(struct writer *f) {
-    struct program *p = f->p;
+static void check_pointers(struct fe *f) {
+    struct program *p = f->entry->p;
     for (int pass = 0; pass < 2; pass++)
         for (int k = 0; k < (pass ? p->outs.n : p->ins.n); k++) {
             const struct io *io = pass ? &p->outs.v[k] : &p->ins.v[k];
@@ -46,8 +42,8 @@ static void check_pointers(struct writer *f) {
                 run_string(f, A("%s %s is missing", pass ? "output" : "input", io->buf->name)));
         }
 }
-static void check_dims(struct writer *f, struct text *out) { /* symbols that no buffer's size needs */
-    struct program *p = f->p;
+static void check_dims(struct fe *f, struct text *out) { /* symbols that no buffer's size needs */
+    struct program *p = f->entry->p;
     for (int k = 0; p->is_static && k < p->syms.n; k++) {
         const char *s = A("in->dims.%s", program_sym(p, p->syms.v[k]));
         text_printf(out, "    if (%s < %lld || %s > %lld) return nn_stop(&m->error, NN_EDIMS, %s, NULL);\n", s,
@@ -72,27 +68,27 @@ static void make_plan(struct program *p, struct text *out) {
                 same);
 }
 static bool take_size(void *env, struct stmt *s) {
-    struct writer *f = env;
-    if (s->kind == S_SIZE) names_take(&f->names, program_sym(f->p, s->u.size.sym));
+    struct fe *f = env;
+    if (s->kind == S_SIZE) names_take(&f->names, program_sym(f->entry->p, s->u.size.sym));
     return true;
 }
 static bool declare_size(void *env, struct stmt *s) {
-    struct writer *f = env;
-    if (s->kind != S_SIZE || map_get(&f->sizes, PKEY(s->u.size.sym))) return true;
+    struct fe *f = env;
+    if (s->kind != S_SIZE || map_get(&f->entry->sizes, PKEY(s->u.size.sym))) return true;
     const struct sym *y = s->u.size.sym;
-    map_put(&f->sizes, PKEY(y), (void *)y);
-    const char *n = program_sym(f->p, y);
-    text_printf(f->top, "    int64_t %s = 0;    /* %lld to %lld */\n", n, (long long)y->lo, (long long)y->hi);
-    if (!map_get(&f->syms, PKEY(y))) text_printf(f->top, "    (void)%s;\n", n);
+    map_put(&f->entry->sizes, PKEY(y), (void *)y);
+    const char *n = program_sym(f->entry->p, y);
+    text_printf(f->entry->top, "    int64_t %s = 0;    /* %lld to %lld */\n", n, (long long)y->lo, (long long)y->hi);
+    if (!map_get(&f->entry->named, PKEY(y))) text_printf(f->entry->top, "    (void)%s;\n", n);
     return true;
 }
 /* Inputs and outputs: the caller's memory, or copies of it on the device. */
-static void place_io(struct writer *f) {
-    struct program *p = f->p;
+static void place_io(struct fe *f) {
+    struct program *p = f->entry->p;
     for (int k = 0; k < p->ins.n; k++) {
         const struct io *io = &p->ins.v[k];
         if (!p->device) run_set_place(f, io->buf, A("in->%s", io->member), true);
-        else if (map_get(&f->touched, PKEY(io->buf))) {
+        else if (map_get(&f->entry->touched, PKEY(io->buf))) {
             run_pointer(f, io->buf, run_extra_address(f, io->buf, dtype_c(io->buf->type)), false);
             PUT("nn_cuda_put(&m->cuda, %s, in->%s, %s);", run_place(f, io->buf)->text, io->member,
                 run_expr(f, run_bytes(f, io->buf), false, "bytes"));
@@ -109,14 +105,14 @@ static void place_io(struct writer *f) {
         PUT("nn_cuda_fill(&m->cuda, faults, \"\", 1, %d);", 4 * p->nfaults);
     }
 }
-static void take_outputs(struct writer *f) {
-    struct program *p = f->p;
+static void take_outputs(struct fe *f) {
+    struct program *p = f->entry->p;
     for (int k = 0; k < p->outs.n; k++) {
         const struct io *io = &p->outs.v[k];
         const char *from = run_place(f, io->buf)->text;
         if (io->produced && !p->device) PUT("out->%s = %s;", io->member, from);
         else if (io->produced) {
-            f->uses_status = true;
+            f->entry->uses_status = true;
             PUT("out->%s = (%s *)nn_cuda_give(&m->cuda, &m->error, &status, &m->results[%d], out->%s, out->%s, %s, %s, "
                 "sizeof *%s);",
                 io->member, dtype_c(io->buf->type), k, io->member, io->cap, from,
@@ -126,12 +122,12 @@ static void take_outputs(struct writer *f) {
                 run_expr(f, run_bytes(f, io->buf), false, "bytes"));
     }
 }
-static void device_end(struct writer *f, struct text *out) {
-    if (f->faults) text_printf(out, "    static const char *const where[] = {%s};\n", f->where);
+static void device_end(struct fe *f, struct text *out) {
+    if (f->entry->faults) text_printf(out, "    static const char *const where[] = {%s};\n", f->entry->where);
     text_printf(out, "    %s nn_cuda_done(&m->cuda, &m->error, %s, %d, %s);\n",
-                f->uses_status ? "const int done =" : "return", f->faults ? "faults" : "NULL", f->faults,
-                f->faults ? "where" : "NULL");
-    if (f->uses_status) text_add(out, "    return done != NN_OK ? done : status;\n");
+                f->entry->uses_status ? "const int done =" : "return", f->entry->faults ? "faults" : "NULL",
+                f->entry->faults, f->entry->faults ? "where" : "NULL");
+    if (f->entry->uses_status) text_add(out, "    return done != NN_OK ? done : status;\n");
     text_add(out, "}\n\n");
 }
 /* Is `what` in the text, not as the end of a longer name? */
@@ -147,10 +143,12 @@ static bool mentions(const char *text, const char *what) {
 }
 void entry_run(struct program *p, struct text *out) {
     struct text body = {0}, top = {0};
-    struct writer fn = {.p = p, .c = p->c, .out = &body, .top = &top, .depth = 1}, *f = &fn;
-    f->places.arena = f->touched.arena = f->swapped.arena = f->vars.arena = f->sizes.arena = f->syms.arena =
-        f->args.arena = &p->c->arena;
-    names_init(&f->names, p->c);
+    struct entry entry = {.p = p, .top = &top};
+    struct fe fe, *f = &fe;
+    c_start(f, p->c, &p->emit, &entry_dialect);
+    f->entry = &entry, f->out = &body, f->depth = 1;
+    entry.places.arena = entry.touched.arena = entry.swapped.arena = entry.sizes.arena = entry.named.arena =
+        entry.args.arena = &p->c->arena;
     f->names.avoid = internf(p->c->names, "%s_", p->name);
     static const char *const ours[] = {"m",    "in",  "out",     "over", "fault",  "status", "fuel", "arena",
                                        "plan", "run", "no_room", "AT",   "WEIGHT", "faults", "where"};
@@ -170,7 +168,7 @@ void entry_run(struct program *p, struct text *out) {
         PUT("nn_region_init(&m->region, m->config.arena, %s, m->config.arena ? m->config.arena_size - %s : 0);", before,
             before);
     }
-    run_block(f, &p->m->entry->body);
+    c_block(f, &p->m->entry->body);
     take_outputs(f);
     for (int k = 0; k < p->out_dims.n; k++)
         PUT("out->%s = %s;", p->out_dims.v[k].name, run_expr(f, p->out_dims.v[k].value, false, "size"));
@@ -180,16 +178,16 @@ void entry_run(struct program *p, struct text *out) {
     text_printf(out, "%s(%s *m, const %s_inputs *in, %s_outputs *out) {\n",
                 p->nall > 1 ? A("int %s_run", p->own) : "static int run", p->name, p->name, p->name);
     local_dims(f, out);
-    if (f->uses_over) text_add(out, "    int over = 0;\n");
-    if (f->uses_fault) text_add(out, "    int fault = 0;\n");
-    if (f->uses_status) text_add(out, "    int status = NN_OK;\n");
-    if (f->uses_fuel) text_add(out, "    int64_t fuel = m->config.max_iterations;\n");
-    if (f->uses_arena) text_add(out, "    unsigned char *const arena = (unsigned char *)m->config.arena;\n");
+    if (f->entry->uses_over) text_add(out, "    int over = 0;\n");
+    if (f->entry->uses_fault) text_add(out, "    int fault = 0;\n");
+    if (f->entry->uses_status) text_add(out, "    int status = NN_OK;\n");
+    if (f->entry->uses_fuel) text_add(out, "    int64_t fuel = m->config.max_iterations;\n");
+    if (f->entry->uses_arena) text_add(out, "    unsigned char *const arena = (unsigned char *)m->config.arena;\n");
     check_dims(f, out);
     make_plan(p, out);
     text_add(out, top.s ? top.s : "");
     text_add(out, body.s ? body.s : "");
-    if (f->uses_over)
+    if (f->entry->uses_over)
         text_add(out, "    if (over) return nn_stop(&m->error, NN_EFAULT, \"a size overflows\", NULL);\n");
     if (!mentions(out->s + begin, "m->")) text_add(out, "    (void)m;\n");
     if (!mentions(out->s + begin, "in->")) text_add(out, "    (void)in;\n");
