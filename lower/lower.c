@@ -146,13 +146,17 @@ static const char *kernel_name(struct ctx *c, const struct node *n) {
     text_free(&t);
     return r;
 }
-/* Results that somebody outside of the group reads stay buffers of the entry. */
+/* Results that somebody outside of the group reads stay buffers of the entry, and so do those that nobody in it uses.
+ */
 static bool used_outside(struct lowering *l, const struct groups *gs, const struct group *gr, const struct value *v) {
+    bool inside = false;
     for (int k = 0; k < v->uses.n; k++) {
         const struct use *u = &v->uses.v[k];
-        if (u->region || (map_get(&gs->of_node, PKEY(u->node)) != gr && use_reads(l->probes, u))) return true;
+        bool own = !u->region && map_get(&gs->of_node, PKEY(u->node)) == gr;
+        if (!own && use_reads(l->probes, u)) return true;
+        inside |= own;
     }
-    return false;
+    return v->uses.n && !inside;
 }
 static void note_results(struct lowering *l, const struct groups *gs, const struct group *gr, struct node *n) {
     for (int k = 0; k < n->outs.n; k++) {
