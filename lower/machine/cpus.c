@@ -24,6 +24,10 @@ static const struct operation cortex_m[] = {
     {&micro_vpmaddwd_u8i8, 6, 0.7}, {&micro_vpmaddwd_i8i8, 6, 0.7}, {&micro_vpmaddwd_u8u8, 6, 0.7}, {                  \
         &micro_vpmaddwd_i8u8, 6, 0.7                                                                                   \
     }
+#define MADD_X16                                                                                                       \
+    {&micro_vpmaddwd_x16_u8i8, 6, 0.7}, {&micro_vpmaddwd_x16_i8i8, 6, 0.7}, {&micro_vpmaddwd_x16_u8u8, 6, 0.7}, {      \
+        &micro_vpmaddwd_x16_i8u8, 6, 0.7                                                                               \
+    }
 #define SMLAD                                                                                                          \
     {&micro_smlad_i8i8, 2, 1 / 6.0}, {&micro_smlad_u8i8, 2, 1 / 6.0}, {&micro_smlad_u8u8, 2, 1 / 6.0}, {               \
         &micro_smlad_i8u8, 2, 1 / 6.0                                                                                  \
@@ -32,6 +36,7 @@ static const struct operation cortex_m[] = {
     {&micro_smull_sadalp, 4, 0.7}, { &micro_umull_uadalp, 4, 0.7 }
 static const struct micro_speed avx2_dots[] = {MADD, NO_MORE},
                                 avxvnni_dots[] = {{&micro_vpdpbusd_vex, 5, 2}, MADD, NO_MORE},
+                                avx512_dots[] = {MADD_X16, NO_MORE},
                                 avx512vnni_dots[] = {{&micro_vpdpbusd, 5, 2}, NO_MORE}, neon_dots[] = {MULL, NO_MORE},
                                 dotprod_dots[] = {{&micro_sdot, 3, 2}, {&micro_udot, 3, 2}, MULL, NO_MORE},
                                 dsp_dots[] = {SMLAD, NO_MORE},
@@ -77,7 +82,7 @@ const struct machine machine_sse2 = {
 #define NEON   CPU, THREADS, CACHES(32 << 10, 512 << 10), VECTOR(32, 128), .loads_ahead = true, .ops = fused
 const struct machine machine_avx2 = {AVX2, .name = "avx2", .micros = avx2_dots};
 const struct machine machine_avxvnni = {AVX2, .name = "avxvnni", .micros = avxvnni_dots};
-const struct machine machine_avx512 = {AVX512, .name = "avx512"};
+const struct machine machine_avx512 = {AVX512, .name = "avx512", .micros = avx512_dots};
 const struct machine machine_avx512vnni = {AVX512, .name = "avx512vnni", .micros = avx512vnni_dots};
 const struct machine machine_neon = {NEON, .name = "neon", .micros = neon_dots};
 const struct machine machine_dotprod = {NEON, .name = "dotprod", .micros = dotprod_dots};

@@ -184,6 +184,15 @@ static int main_red(const struct tiling *g) {
     }
     return best;
 }
+/* Of an operand in blocks of channels: the reduced axis over these, whatever window is longer. */
+static int channel_red(struct plan *u, const struct tiling *g) {
+    int best = -1;
+    for (int k = 0; k < nsums_of(g); k++) {
+        const struct var *v = g->q->sum->u.stage.red[k];
+        if (dim_of(g->vec, v) >= 0 && x_uses_var(u->c, g->scalar->arg[1], v)) best = k;
+    }
+    return best;
+}
 /* The channels of a blocked operand are summed block by block; a group begins with a block, or with a part of one. */
 static int part_of_block(struct plan *u, const struct tiling *g, int block) {
     const struct var *v = g->q->sum->u.stage.red[g->kred];
@@ -211,13 +220,13 @@ static bool choose_groups(struct plan *u, struct tiling *g, int64_t n) {
 }
 static bool choose_sum(struct plan *u, struct tiling *g) {
     const struct param_layout *ls = layout_of(u->p, u->l, g->scalar->u.buf), *lv = layout_of(u->p, u->l, g->vec->u.buf);
-    if (lv && lv->block) return false;
     g->kred = -1, g->kblock = 0;
     if (g->vector == 1 && g->micro->k0 == 1) return true; /* nothing is done once in so many steps */
+    if (lv && lv->block) return false;
     g->kred = main_red(g);
     if (ls && ls->block) {
         if (one_channel(u, g)) return g->kred = -1, true;
-        if (g->kred < 0) return false;
+        if ((g->kred = channel_red(u, g)) < 0) return false;
         int64_t channels = const_extent(g->q->sum->u.stage.red[g->kred]);
         bool all = dim_of(g->scalar, g->q->sum->u.stage.red[g->kred]) == 1;
         g->kblock = all ? ls->block : part_of_block(u, g, ls->block);

@@ -72,7 +72,7 @@ static const struct board an547 = {
 /* Round as the mode says, which is to nearest; Cortex-M55 has an instruction for that alone. */
 #define NEAREST(instr)                                                                                                 \
     "__extension__({ int32_t n; __asm(\"" instr ".s32.f32 %%1, %%1\\n\\tvmov %%0, %%1\" : \"=r\"(n), \"+t\"(%a)); n; " \
-                                                "})"
+    "})"
 static const struct spell_row m4_rows[] = {{X_RINT, I32, 1, NEAREST("vcvtr")}, {X_POISON, NONE, 0, NULL}},
                               m55_rows[] = {{X_RINT, I32, 1, NEAREST("vcvtn")}, {X_POISON, NONE, 0, NULL}};
 

@@ -5,26 +5,35 @@
  * products. vpmaddwd on widened bytes is exact. */
 #include "lower/target/rows.h"
 
-#define DOT2(a, b)                                                                                                     \
-    "proc p(C: i32[8] inout, A: " a "[2] in, B: " b "[8,2] in)\n  for v<8\n    for k<2\n      C[v] += A[k] * B[v,k]\n"
+#define DOT2(lanes, a, b)                                                                                              \
+    "proc p(C: i32[" lanes "] inout, A: " a "[2] in, B: " b "[" lanes ",2] in)\n"                                      \
+    "  for v<" lanes "\n    for k<2\n      C[v] += A[k] * B[v,k]\n"
 #define DOT4(lanes)                                                                                                    \
     "proc p(C: i32[" lanes "] inout, A: u8[4] in, B: i8[" lanes ",4] in)\n"                                            \
     "  for v<" lanes "\n    for k<4\n      C[v] += A[k] * B[v,k]\n"
-/* A pair of bytes, widened and repeated, times 8 pairs */
-#define AVX2_DOT2(row, A, B, a, b, ctype, widen)                                                                       \
+/* A pair of bytes, widened and repeated, times 8 or 16 pairs */
+#define MADD(row, lanes, A, B, a, b, ctype, vector, load, set)                                                         \
     static const struct instr_row row = {                                                                              \
         .name = #row,                                                                                                  \
-        .body = DOT2(a, b),                                                                                            \
+        .body = DOT2(lanes, a, b),                                                                                     \
         .holes = {{"C", I32, {1, 0}}, {"A", A, {0, 1}}, {"B", B, {2, 1}}},                                             \
-        .helper = "static inline __m256i nn_" #row "(__m256i c, const " ctype " *a, const void *b) {\n"                \
+        .helper = "static inline " vector " nn_" #row "(" vector " c, const " ctype " *a, const void *b) {\n"          \
                   "    const uint32_t pair = (uint32_t)(uint16_t)a[0] | (uint32_t)(uint16_t)a[1] << 16;\n"             \
-                  "    const __m256i w = " widen "(_mm_loadu_si128((const __m128i *)b));\n"                            \
-                  "    return _mm256_add_epi32(c, _mm256_madd_epi16(_mm256_set1_epi32((int)pair), w));\n}\n",          \
-        .c = "{C} = (nn_i32x8)nn_" #row "((__m256i){C}, {&A}, {&B})"}
-AVX2_DOT2(vpmaddwd_u8i8, U8, I8, "u8", "i8", "uint8_t", "_mm256_cvtepi8_epi16");
-AVX2_DOT2(vpmaddwd_i8i8, I8, I8, "i8", "i8", "int8_t", "_mm256_cvtepi8_epi16");
-AVX2_DOT2(vpmaddwd_u8u8, U8, U8, "u8", "u8", "uint8_t", "_mm256_cvtepu8_epi16");
-AVX2_DOT2(vpmaddwd_i8u8, I8, U8, "i8", "u8", "int8_t", "_mm256_cvtepu8_epi16");
+                  "    const " vector " w = " load ";\n"                                                               \
+                  "    return " set "_add_epi32(c, " set "_madd_epi16(" set "_set1_epi32((int)pair), w));\n}\n",       \
+        .c = "{C} = (nn_i32x" lanes ")nn_" #row "((" vector "){C}, {&A}, {&B})"}
+#define AVX2_MADD(row, A, B, a, b, ctype, widen)                                                                       \
+    MADD(row, "8", A, B, a, b, ctype, "__m256i", widen "(_mm_loadu_si128((const __m128i *)b))", "_mm256")
+#define AVX512_MADD(row, A, B, a, b, ctype, widen)                                                                     \
+    MADD(row, "16", A, B, a, b, ctype, "__m512i", widen "(_mm256_loadu_si256((const __m256i *)b))", "_mm512")
+AVX2_MADD(vpmaddwd_u8i8, U8, I8, "u8", "i8", "uint8_t", "_mm256_cvtepi8_epi16");
+AVX2_MADD(vpmaddwd_i8i8, I8, I8, "i8", "i8", "int8_t", "_mm256_cvtepi8_epi16");
+AVX2_MADD(vpmaddwd_u8u8, U8, U8, "u8", "u8", "uint8_t", "_mm256_cvtepu8_epi16");
+AVX2_MADD(vpmaddwd_i8u8, I8, U8, "i8", "u8", "int8_t", "_mm256_cvtepu8_epi16");
+AVX512_MADD(vpmaddwd_x16_u8i8, U8, I8, "u8", "i8", "uint8_t", "_mm512_cvtepi8_epi16");
+AVX512_MADD(vpmaddwd_x16_i8i8, I8, I8, "i8", "i8", "int8_t", "_mm512_cvtepi8_epi16");
+AVX512_MADD(vpmaddwd_x16_u8u8, U8, U8, "u8", "u8", "uint8_t", "_mm512_cvtepu8_epi16");
+AVX512_MADD(vpmaddwd_x16_i8u8, I8, U8, "i8", "u8", "int8_t", "_mm512_cvtepu8_epi16");
 
 /* Four unsigned bytes times 8 or 16 times four signed ones, summed without saturation. */
 #define LOAD4 "    int32_t four;\n    __builtin_memcpy(&four, a, 4);\n"
@@ -44,7 +53,9 @@ static const struct instr_row vpdpbusd = {
               "    return _mm512_dpbusd_epi32(c, _mm512_set1_epi32(four), _mm512_loadu_si512(b));\n}\n",
     .c = "{C} = (nn_i32x16)nn_vpdpbusd((__m512i){C}, {&A}, {&B})"};
 
-#define DOTS &vpmaddwd_u8i8, &vpmaddwd_i8i8, &vpmaddwd_u8u8, &vpmaddwd_i8u8
-const struct instr_row *const nn_instrs_avx2[] = {DOTS, NULL};
-const struct instr_row *const nn_instrs_avxvnni[] = {&vpdpbusd_vex, DOTS, NULL};
-const struct instr_row *const nn_instrs_avx512vnni[] = {&vpdpbusd, DOTS, NULL};
+#define MADDS     &vpmaddwd_u8i8, &vpmaddwd_i8i8, &vpmaddwd_u8u8, &vpmaddwd_i8u8
+#define MADDS_X16 &vpmaddwd_x16_u8i8, &vpmaddwd_x16_i8i8, &vpmaddwd_x16_u8u8, &vpmaddwd_x16_i8u8
+const struct instr_row *const nn_instrs_avx2[] = {MADDS, NULL};
+const struct instr_row *const nn_instrs_avxvnni[] = {&vpdpbusd_vex, MADDS, NULL};
+const struct instr_row *const nn_instrs_avx512[] = {MADDS_X16, MADDS, NULL};
+const struct instr_row *const nn_instrs_avx512vnni[] = {&vpdpbusd, MADDS_X16, MADDS, NULL};

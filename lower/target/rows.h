@@ -9,7 +9,8 @@ extern const struct target nn_target_c99, nn_target_x86_64, nn_target_x86_avx2, 
 extern const struct target nn_target_x86_avxvnni, nn_target_x86_avx512vnni, nn_target_aarch64_dotprod;
 
 // clang-format off
-extern const struct instr_row *const nn_instrs_avx2[], *const nn_instrs_avxvnni[], *const nn_instrs_avx512vnni[],
+extern const struct instr_row *const nn_instrs_avx2[], *const nn_instrs_avxvnni[], *const nn_instrs_avx512[],
+    *const nn_instrs_avx512vnni[],
     *const nn_instrs_neon[], *const nn_instrs_dotprod[], *const nn_instrs_dsp[], *const nn_instrs_mve[],
     *const nn_instrs_sm75[], *const nn_instrs_sm80[];
 // clang-format on

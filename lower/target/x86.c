@@ -123,7 +123,7 @@ const struct target nn_target_x86_avx512 = {
     .help = "x86 with AVX-512 F, BW, DQ, VL (Skylake-X, Zen 4 and later): 16 lanes",
     .needs = AVX512_NEEDS,
     .attribute = AVX512_ATTRIBUTE,
-    .instrs = nn_instrs_avx2,
+    .instrs = nn_instrs_avx512,
 };
 const struct target nn_target_x86_avx512vnni = {
     AVX512,
