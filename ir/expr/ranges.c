@@ -70,6 +70,20 @@ static struct x_range whole(enum xop op, struct x_range a) {
     double (*f)(double) = op == X_FLOOR ? floor : op == X_CEIL ? ceil : op == X_TRUNC ? trunc : rint;
     return (struct x_range){f(a.lo), f(a.hi), a.nan};
 }
+/* Of a short table that is known. */
+static bool of_table(const struct buf *b, struct x_range *r) {
+    enum { SHORT = 4096 };
+    int64_t n = b->scope == SC_CONST && b->data && b->type != STR ? tensor_count(b->data) : 0;
+    if (n < 1 || n > SHORT || dtype_is_complex(b->type)) return false;
+    *r = (struct x_range){INFINITY, -INFINITY, false};
+    for (int64_t k = 0; k < n; k++) {
+        double v = dtype_is_float(b->type) ? tensor_f(b->data, k) : (double)tensor_i(b->data, k);
+        r->lo = fmin(r->lo, v), r->hi = fmax(r->hi, v), r->nan |= isnan(v);
+    }
+    if (r->nan) *r = unknown;
+    return true;
+}
+static struct x_range of_load(int *budget, expr e);
 static struct x_range range(int *budget, expr e) {
     enum dtype t = (enum dtype)e->type;
     if (t == IDX || --*budget < 0) return of_type(t);
@@ -77,11 +91,7 @@ static struct x_range range(int *budget, expr e) {
     case X_CONST:
         if (!is_float(t)) return fitted(t, (double)e->u.i, (double)e->u.i);
         return isnan(e->u.f) ? unknown : (struct x_range){e->u.f, e->u.f, false};
-    case X_LOAD: {
-        struct x_range cells = of_type(e->u.buf->type);
-        if (cells.nan) cells = of_type(t);
-        return e->has_fill ? both(cells, range(budget, e->arg[e->n - 1])) : cells;
-    }
+    case X_LOAD: return of_load(budget, e);
     case X_ADD:
     case X_SUB:
     case X_MUL:
@@ -109,6 +119,12 @@ static struct x_range range(int *budget, expr e) {
     }
     default: return of_type(t);
     }
+}
+static struct x_range of_load(int *budget, expr e) {
+    struct x_range cells;
+    if (!of_table(e->u.buf, &cells)) cells = of_type(e->u.buf->type);
+    if (cells.nan && !is_float((enum dtype)e->type)) cells = of_type((enum dtype)e->type);
+    return e->has_fill ? both(cells, range(budget, e->arg[e->n - 1])) : cells;
 }
 struct x_range x_range(expr e) {
     int budget = 200; /* expressions share parts: as trees they may be exponentially large */

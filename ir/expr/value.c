@@ -112,7 +112,7 @@ expr x_cmp(struct ctx *c, enum xop op, expr a, expr b) {
     if (ia && ib) a = ia, b = ib;
     if (a->type != IDX) {
         if (is_const(a) && is_const(b)) return fold_cmp(c, op, a, b);
-        if (a == b && !dtype_is_float(a->type) && !dtype_is_complex(a->type)) /* no NaN; compilers warn of it */
+        if (a == b && !dtype_is_complex(a->type) && (!dtype_is_float(a->type) || !x_range(a).nan)) /* compilers warn */
             return x_bool(c, op == X_LE || op == X_EQ);
         bool natural = a->type == U32 || a->type == U64; /* nothing is below 0; compilers warn of that, too */
         if (natural && op == X_LT && is_const(b) && b->u.i == 0) return x_bool(c, false);

@@ -3,7 +3,8 @@
  *
  *     i32(min(max(rint(x) + z, lo), hi))  =  i32(rint(min(max(x, lo - z), hi - z))) + z
  *
- * for any x, infinite or none too: rounding keeps the order, and moves no whole number. Where x is a number of which
+ * for any x, infinite or none too: rounding keeps the order, and moves no whole number. What is no number may become 0
+ * before it is clamped, which -z is for x. Where x is a number of which
  * the integer is known to be far from wrapping, and the machine clamps integers by an instruction, the clamp comes
  * last:
  *
@@ -23,6 +24,7 @@ struct rounding {
 };
 struct quantized { /* i32(min(max(rint(x) + z, lo), hi)) */
     expr x, z, lo, hi;
+    bool zero; /* what is no number becomes 0 first, not lo */
 };
 static bool is_small(expr e) { return e->op == X_CONST && e->u.f == rint(e->u.f) && fabs(e->u.f) <= SMALL; }
 /* A zero point, as a float. */
@@ -30,10 +32,17 @@ static bool is_zero_point(expr e) {
     if (e->op == X_CONST) return is_small(e);
     return e->op == X_CAST && e->arg[0]->type == I32 && x_within(e->arg[0], -SMALL, SMALL);
 }
+/* v != v ? 0 : v */
+static bool is_zeroed(expr e) {
+    return e->op == X_SELECT && e->arg[0]->op == X_NE && e->arg[0]->arg[0] == e->arg[2] &&
+           e->arg[0]->arg[1] == e->arg[2] && e->arg[1]->op == X_CONST && e->arg[1]->u.f == 0;
+}
 static bool is_quantized(expr e, struct quantized *q) {
     if (e->op != X_CAST || e->type != I32 || e->arg[0]->type != F32) return false;
     expr low = e->arg[0]->op == X_MIN ? e->arg[0]->arg[0] : NULL, sum = low && low->op == X_MAX ? low->arg[0] : NULL;
     if (!sum) return false;
+    q->zero = is_zeroed(sum);
+    if (q->zero) sum = sum->arg[2];
     q->lo = low->arg[1], q->hi = e->arg[0]->arg[1];
     if (!is_small(q->lo) || !is_small(q->hi) || q->lo->u.f > q->hi->u.f) return false;
     expr rounded = sum->op == X_ADD ? sum->arg[0] : sum;
@@ -49,8 +58,10 @@ static expr rounded_later(const struct rounding *r, const struct quantized *q) {
         n = z ? x_add(c, n, z) : n;
         return x_min(c, x_max(c, n, x_cast(c, I32, q->lo)), x_cast(c, I32, q->hi));
     }
+    expr x = q->x, none = q->z ? x_un(c, X_NEG, q->z) : x_num(c, F32, 0);
+    if (q->zero) x = x_select(c, x_cmp(c, X_NE, x, x), none, x);
     expr lo = q->z ? x_sub(c, q->lo, q->z) : q->lo, hi = q->z ? x_sub(c, q->hi, q->z) : q->hi;
-    expr n = x_cast(c, I32, x_un(c, X_RINT, x_min(c, x_max(c, q->x, lo), hi)));
+    expr n = x_cast(c, I32, x_un(c, X_RINT, x_min(c, x_max(c, x, lo), hi)));
     return z ? x_add(c, n, z) : n;
 }
 static expr rewritten(void *env, expr e) {
