@@ -4,7 +4,19 @@
 
 #define FROM_F16(codes) "vcvt_f32_f16(vreinterpret_f16_u16(" codes "))"
 #define TO_F16(values)  "vreinterpret_u16_f16(vcvt_f16_f32(" values "))"
-static const struct spell_row neon_rows[] = {{X_FMA, F32, 4, "vfmaq_f32(%c, %a, %b)"},
+/* Four bytes to lanes of 32 bits, and back without saturation: gcc 12 moves them one by one. */
+#define WIDE(s)                                                                                                        \
+    "__extension__({ uint32_t n; __builtin_memcpy(&n, %a, 4); ($T)vmovl_" s "16(vget_low_" s "16(vmovl_" s             \
+    "8(vcreate_" s "8(n)))); })"
+#define NARROW                                                                                                         \
+    "__extension__({ const uint16x4_t h = vmovn_u32((uint32x4_t)%a); const uint32_t n = "                              \
+    "vget_lane_u32(vreinterpret_u32_u8(vmovn_u16(vcombine_u16(h, h))), 0); __builtin_memcpy(%b, &n, 4); })"
+
+static const struct spell_row neon_rows[] = {{X_LOAD, U8, 4, WIDE("u")},
+                                             {X_LOAD, I8, 4, WIDE("s")},
+                                             {X_ROUND, U8, 4, NARROW},
+                                             {X_ROUND, I8, 4, NARROW},
+                                             {X_FMA, F32, 4, "vfmaq_f32(%c, %a, %b)"},
                                              {X_FMA, F64, 2, "vfmaq_f64(%c, %a, %b)"},
                                              {X_SQRT, F32, 4, "vsqrtq_f32(%a)"},
                                              {X_SQRT, F64, 2, "vsqrtq_f64(%a)"},

@@ -54,6 +54,8 @@
     "_mm_storel_epi64((__m128i *)(void *)%b, _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(_mm256_shuffle_epi8("  \
     "(__m256i)%a, _mm256_setr_epi8(" FIRST_BYTES ", " FIRST_BYTES ")), _mm256_setr_epi32(0, 4, 0, 0, 0, 0, 0, 0))))"
 
+#define AVX512_NARROW "_mm_storeu_si128((__m128i *)(void *)%b, _mm512_cvtepi32_epi8((__m512i)%a))"
+
 static const struct spell_row sse2_rows[] = {SSE2_F32X4, END};
 static const struct spell_row avx2_rows[] = {AVX2_X4, AVX2_X8, F16C, AVX2_BYTES, END};
 static const struct spell_row avx512_rows[] = {
@@ -63,6 +65,8 @@ static const struct spell_row avx512_rows[] = {
     AVX2_BYTES,
     WIDE(U8, 16, "512_cvtepu8", "_mm_loadu_si128"),
     WIDE(I8, 16, "512_cvtepi8", "_mm_loadu_si128"),
+    {X_ROUND, U8, 16, AVX512_NARROW},
+    {X_ROUND, I8, 16, AVX512_NARROW},
     {X_FMA, F32, 16, "_mm512_fmadd_ps(%a, %b, %c)"},
     {X_FMA, F64, 8, "_mm512_fmadd_pd(%a, %b, %c)"},
     {X_MIN, F32, 16, "_mm512_min_ps(%a, %b)"},
