@@ -548,6 +548,7 @@ static void print_contraction(struct text *t, struct plan *u, const struct point
     if (g->row >= 0) text_printf(t, " of %s", axis_name(u->c, u->k, g->row));
     if (g->packed) text_add(t, ", packed");
     if (g->kred >= 0) text_printf(t, ", %s in blocks of %d", sum_name(u->c, u->k, g->kred), g->kblock);
+    if (g->beside) text_printf(t, ", %s written out", sum_name(u->c, u->k, g->order[g->norder - 1]));
     if (g->together) text_printf(t, ", %lld of %s together", (long long)g->together, axis_name(u->c, u->k, g->group));
     if (g->chunk) text_printf(t, ", %lld blocks at a time%s", (long long)g->chunk, g->outside ? ", outside" : "");
     if (g->lone) text_printf(t, ", %lld panels for one row", (long long)g->lone);

@@ -47,7 +47,17 @@ Test(choice, bytes_are_summed_by_instructions_that_take_them) {
     says(choices("x86-avx512vnni", consts, "%x: u8[1,8,14]", nodes), "contraction: vpdpbusd, lanes 16 along n0");
     says(choices("cortex-m4", consts, "%x: u8[1,8,14]", nodes), "contraction: smlad_u8i8, lanes 1 along n0");
     says(choices("aarch64-dotprod", consts, "%x: u8[1,8,14]", nodes), "contraction: sdot, lanes 4 along n0");
-    says(choices("x86-avx512", consts, "%x: u8[1,8,14]", nodes), "contraction: lanes 16 along s0"); /* has none */
+    says(choices("x86-avx512", consts, "%x: u8[1,8,14]", nodes), "contraction: vpmaddwd_x16_u8i8, lanes 16 along n0");
+    says(choices("x86-64", consts, "%x: u8[1,8,14]", nodes), "contraction: lanes 4 along s0"); /* has none */
+}
+/* A window that is longer than the channels, and one along rows that read the same bytes. */
+Test(choice, bytes_lie_in_groups_of_channels) {
+    const char *consts = "const %s: f32[] = splat 0.5\nconst %z: u8[] = splat 7\nconst %w: u8[16,1,9] = splat 1\n",
+               *nodes = "%y: ? = QLinearConv(%x, %s, %z, %w, %s, %z, %s, %z) {kernel_shape=[9], pads=[4,4]}";
+    says(choices("x86-avx512vnni", consts, "%x: u8[1,1,40]", nodes), "contraction: vpdpbusd, lanes 16 along n0");
+    consts = "const %s: f32[] = splat 0.5\nconst %z: u8[] = splat 7\nconst %w: u8[16,8,3] = splat 1\n",
+    nodes = "%y: ? = QLinearConv(%x, %s, %z, %w, %s, %z, %s, %z) {kernel_shape=[3], pads=[1,1]}";
+    says(choices("cortex-m4", consts, "%x: u8[1,8,14]", nodes), "k0 in blocks of 8, w0 written out");
 }
 Test(choice, a_refused_step_is_kept_and_the_next_point_taken) {
     /* the accesses of a transpose are no vectors */

@@ -261,3 +261,29 @@ Test(expr, proofs_without_maxima_end, .timeout = 10) {
     }
     cr_expect_not(x_proves_lt(c, n, sum));
 }
+/* ---- ranges of values */
+static bool ranges(expr e, double lo, double hi) {
+    struct x_range r = x_range(e);
+    return !r.nan && r.lo == lo && r.hi == hi;
+}
+Test(expr, values_have_ranges) {
+    struct proc *p = proc_new(c, "p");
+    expr dims[1] = {x_int(c, 4)}, at[1] = {x_int(c, 1)};
+    expr byte = x_load(c, proc_param(c, p, "b", U8, DIR_IN, dims, 1), at, 1, NULL);
+    expr number = x_load(c, proc_param(c, p, "x", F32, DIR_IN, dims, 1), at, 1, NULL);
+    expr sum = x_load(c, proc_param(c, p, "s", I32, DIR_IN, dims, 1), at, 1, NULL);
+    cr_assert(ranges(byte, 0, 255));
+    cr_assert(ranges(x_sub(c, byte, x_const_i(c, I32, 128)), -128, 127));
+    cr_assert(ranges(x_mul(c, byte, x_const_i(c, I32, -3)), -765, 0));
+    cr_assert(ranges(x_add(c, sum, byte), INT32_MIN, INT32_MAX), "it may wrap");
+    cr_assert(ranges(x_cast(c, I32, number), INT32_MIN, INT32_MAX), "conversions saturate");
+    cr_assert(x_range(number).nan);
+    expr most = x_const_f(c, F32, 9), least = x_const_f(c, F32, -9);
+    cr_assert(ranges(x_min(c, x_max(c, number, least), most), -9, 9));
+    cr_assert(x_range(x_max(c, least, number)).nan, "the second operand, if one is no number");
+    expr scaled = x_mul(c, x_cast(c, F32, sum), x_const_f(c, F32, 0.25));
+    cr_assert(x_within(scaled, -0x1p29 - 256, 0x1p29 + 256) && !x_within(scaled, -1e8, 1e8));
+    cr_assert(x_range(x_mul(c, scaled, x_const_f(c, F32, 1e38))).nan, "infinite, perhaps, and then no number");
+    cr_assert(x_is_false(x_cmp(c, X_NE, scaled, scaled)));
+    cr_assert_eq(x_cmp(c, X_NE, number, number)->op, X_NE);
+}
