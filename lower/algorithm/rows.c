@@ -22,7 +22,7 @@ static double cycles_of_direct(const struct algorithm_query *q, const struct alg
 #define WINOGRAD(m)                                                                                                    \
     {                                                                                                                  \
         "winograd-" #m, "Winograd F(" #m "x" #m ", 3x3)", BOUNDS_ERROR, "CPUs with vectors", winograd_refuses,         \
-            winograd_cycles, winograd_rewrite, winograd_bound, m                                                 \
+            winograd_cycles, winograd_rewrite, winograd_bound, m                                                       \
     }
 const struct algorithm algorithm_rows[] = {
     {"direct", "the definition", KEEPS_BITS, "every machine", NULL, cycles_of_direct, NULL, NULL, 0},

@@ -3,7 +3,7 @@
 #include <math.h>
 
 static const char *const samples[] = {"conv3x3", "softmax", "layernorm", "nonzero", "while",
-                                      "strings", "kinds",   "exprs",     NULL};
+                                      "strings", "kinds",   "exprs",     "results", NULL};
 static struct ctx *c;
 static void setup(void) { c = ctx_new(); }
 static void teardown(void) { ctx_free(c); }
