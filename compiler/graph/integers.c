@@ -1,7 +1,8 @@
 /* Products of dequantised operands are computed in integers: a Conv, Gemm or MatMul between DequantizeLinear and
  * QuantizeLinear becomes the operator that takes the bytes themselves; without a QuantizeLinear behind it, a sum of
- * integers that is scaled once. Not exact: the sum is not rounded in each step (docs/numbers.md). Between inference,
- * which leaves the DequantizeLinear of constants alone, and the algebraic rules. */
+ * integers that is scaled once. Not exact: the sum is not rounded in each step (docs/numbers.md). What only picks cells
+ * (a pool of greatest values, a reshape, a concatenation) between the two does so with the bytes, to the same bits.
+ * Between inference, which leaves the DequantizeLinear of constants alone, and the algebraic rules. */
 #include "compiler/graph/passes.h"
 #include "ir/graph/op.h"
 #include <math.h>
@@ -182,12 +183,66 @@ static bool rewrite(struct graph *g, struct node *n) {
     i.behind = quantiser_behind(n);
     return i.behind ? with_quantiser(&i) : without_quantiser(&i);
 }
+
+/* ---- cells that are only picked */
+enum { PICKS_MOST = 64 }; /* operators behind each other */
+/* One scale, which steps of a byte do not leave the range of f32 with. */
+static bool is_one_scale(const struct value *s) {
+    if (!s->init || tensor_count(s->init) != 1) return false;
+    double v = tensor_f(s->init, 0);
+    return v > 1e-30 && v < 1e30;
+}
+static int64_t zero_point(const struct value *z) { return z ? tensor_i(z->init, 0) : 0; }
+static bool same_quantity(const struct quantity *x, const struct quantity *y) {
+    if (x->each || !is_one_scale(x->scale) || x->bytes->type.dtype != y->bytes->type.dtype) return false;
+    if ((x->zero && !x->zero->init) || tensor_f(x->scale->init, 0) != tensor_f(y->scale->init, 0)) return false;
+    return zero_point(x->zero) == zero_point(y->zero);
+}
+/* Is v made of cells that were dequantised as y quantises them, by operators that nobody else reads? */
+static bool is_picked(const struct value *v, const struct quantity *y, int left) {
+    struct quantity x;
+    if (dequantised(v, &x)) return same_quantity(&x, y);
+    const struct node *n = v->def;
+    if (!left || !n || !n->op || !(n->op->flags & OP_PICKS) || n->outs.n != 1 || !only_reader(v)) return false;
+    for (int k = 0; k < n->ins.n; k++)
+        if (n->ins.v[k] && n->ins.v[k]->type.dtype == F32 && !is_picked(n->ins.v[k], y, left - 1)) return false;
+    return n->ins.n && n->ins.v[0];
+}
+static struct value *picked_bytes(struct value *v) {
+    struct quantity x;
+    if (dequantised(v, &x)) return x.bytes;
+    struct node *n = v->def;
+    enum dtype t = NONE;
+    for (int k = 0; k < n->ins.n; k++) {
+        if (!n->ins.v[k] || n->ins.v[k]->type.dtype != F32) continue;
+        struct value *b = picked_bytes(n->ins.v[k]);
+        node_set_input(n, k, b);
+        t = b->type.dtype;
+    }
+    return typed(v, t, v);
+}
+static bool pick_bytes(struct graph *g, struct node *n) {
+    if (!is_quantiser(n, "QuantizeLinear") || int_of(n, "block_size", 0)) return false;
+    struct quantity x, y = {n->outs.v[0], in_of(n, 1), in_of(n, 2), false, 0};
+    struct value *v = in_of(n, 0);
+    if (!v || v->type.dtype != F32 || dequantised(v, &x) || !is_byte(y.bytes)) return false;
+    if (!fits(y.scale, y.zero, y.bytes->type.dtype) || !is_one_scale(y.scale)) return false;
+    if ((y.zero && (!y.zero->init || tensor_count(y.zero->init) != 1)) || !is_picked(v, &y, PICKS_MOST)) return false;
+    picked_bytes(v);
+    v->name = y.bytes->name;
+    value_replace(y.bytes, v);
+    trace_merge(v->def, n);
+    trace_because(g, NULL, "what only picks cells picks bytes");
+    trace_into(g, v->def->origin);
+    node_remove(n);
+    return true;
+}
 static void sweep(struct graph *g, struct region *r) {
     for (struct node *n = r->first, *prev; n;) {
         for (int k = 0; k < n->attrs.n; k++)
             if (n->attrs.v[k].kind == AT_REGION) sweep(g, n->attrs.v[k].u.region);
         prev = n->prev;
-        rewrite(g, n);
+        if (!pick_bytes(g, n)) rewrite(g, n);
         n = n->in ? n->next : prev ? prev->next : r->first; /* replaced: by what now stands in its place */
     }
 }

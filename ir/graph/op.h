@@ -61,11 +61,12 @@ struct op_weights {
 };
 
 /* RANDOM: gives another result every time; never folded, never merged with an equal node.
+ * PICKS: every cell of the result is one of the operands of its type, or the greatest of several.
  * EFFECT: is there for what it does, not for a result; never removed.
  * LATE: of constants it is computed after the passes that want to see it (compiler/graph/integers.c).
  * COMMUTES: of two operands, their order does not matter.
  * WEIGHTS: stands for weights in models that are kept small: its constants may be large. */
-enum op_flags { OP_RANDOM = 1, OP_EFFECT = 2, OP_LATE = 4, OP_COMMUTES = 8, OP_WEIGHTS = 16 };
+enum op_flags { OP_RANDOM = 1, OP_EFFECT = 2, OP_LATE = 4, OP_COMMUTES = 8, OP_WEIGHTS = 16, OP_PICKS = 32 };
 
 struct op {
     const char *domain, *name;

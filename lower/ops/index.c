@@ -264,11 +264,15 @@ static const struct op_slot s_slice[] = {{"data", TS_ANY, 0},           {"starts
                                          {"ends", TS_INDEX, 0},         {"axes", TS_INDEX, OPTIONAL},
                                          {"steps", TS_INDEX, OPTIONAL}, {0}};
 const struct op ops_index[] = {
-    {"", "Concat", 13, 1, a_axis, slots_many, slots_y, .define = op_concat, .upgrades = u_concat, .spec = "Concat-13"},
+    {"", "Concat", 13, 1, a_axis, slots_many, slots_y, .define = op_concat, .upgrades = u_concat, .spec = "Concat-13",
+     .flags = OP_PICKS},
     {"", "Split", 18, 1, a_split, s_split, slots_ys, .define = op_split, .upgrades = u_split, .spec = "Split-18"},
-    {"", "Slice", 13, 1, attrs_none, s_slice, slots_y, .define = op_slice, .upgrades = u_slice, .spec = "Slice-13"},
-    {"", "DepthToSpace", 13, 1, a_block, slots_x, slots_y, .define = op_depthtospace, .spec = "DepthToSpace-13"},
-    {"", "SpaceToDepth", 13, 1, a_block, slots_x, slots_y, .define = op_spacetodepth, .spec = "SpaceToDepth-13"},
+    {"", "Slice", 13, 1, attrs_none, s_slice, slots_y, .define = op_slice, .upgrades = u_slice, .spec = "Slice-13",
+     .flags = OP_PICKS},
+    {"", "DepthToSpace", 13, 1, a_block, slots_x, slots_y, .define = op_depthtospace, .spec = "DepthToSpace-13",
+     .flags = OP_PICKS},
+    {"", "SpaceToDepth", 13, 1, a_block, slots_x, slots_y, .define = op_spacetodepth, .spec = "SpaceToDepth-13",
+     .flags = OP_PICKS},
     {"", "ReverseSequence", 10, 10, a_rev, s_rev, slots_y, .define = op_reversesequence, .spec = "ReverseSequence-10"},
     {0},
 };

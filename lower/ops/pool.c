@@ -146,7 +146,7 @@ static const struct op_slot s_max[] = {{"X", TS_FLOAT | TSET(I8) | TSET(U8) | TS
                             s_flt[] = {{"X", TS_FLOAT, 0}, {0}};
 static const struct op_slot s_indices[] = {{"Y", TS_ANY, 0}, {"Indices", TSET(I64), OPTIONAL}, {0}};
 const struct op ops_pool[] = {
-    {"", "MaxPool", 22, 1, a_max, s_max, s_indices, .define = op_maxpool, .spec = "MaxPool-22"},
+    {"", "MaxPool", 22, 1, a_max, s_max, s_indices, .define = op_maxpool, .spec = "MaxPool-22", .flags = OP_PICKS},
     {"", "AveragePool", 22, 1, a_avg, s_flt, slots_y, .define = op_averagepool, .spec = "AveragePool-22"},
     {"", "LpPool", 22, 2, a_lp, s_flt, slots_y, .define = op_lppool, .spec = "LpPool-22"},
     {"", "GlobalMaxPool", 22, 1, attrs_none, s_flt, slots_y, .define = op_globalmax, .spec = "GlobalMaxPool-22"},

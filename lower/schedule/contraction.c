@@ -168,6 +168,7 @@ static void choose_tile(struct plan *u, struct tiling *g) {
         g->mr = (int)((g->rows + tiles - 1) / tiles);
     }
     g->nv = g->nr * lanes;
+    if (g->micro->instr) cells = (cells + lanes - 1) / lanes * lanes; /* it computes all of its lanes */
     if (cells > 0 && cells < g->nv) g->nv = (int)cells;
 }
 
