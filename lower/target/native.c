@@ -6,7 +6,7 @@ const struct target *target_native(void) {
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl"))
-        return &nn_target_x86_avx512;
+        return __builtin_cpu_supports("avx512vnni") ? &nn_target_x86_avx512vnni : &nn_target_x86_avx512;
     /* F16C, which compilers cannot all ask for, is older than AVX2 */
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? &nn_target_x86_avx2 : &nn_target_x86_64;
 }
