@@ -141,8 +141,8 @@ static bool take_next(struct ctx *c, struct node **last, struct affine *a) {
 static void write_out(struct graph *g, struct node *n) {
     struct affine a;
     struct value *x = n->ins.n ? n->ins.v[0] : NULL;
-    if (n->ins.n < 3 || n->outs.n != 1 || (x->type.dtype != F32 && x->type.dtype != F64) || !known_channels(x, &a) ||
-        !affine_of(g->ctx, n, x, &a))
+    if (!x || n->ins.n < 3 || n->outs.n != 1 || (x->type.dtype != F32 && x->type.dtype != F64) ||
+        !known_channels(x, &a) || !affine_of(g->ctx, n, x, &a))
         return;
     VEC(struct node *) chain = {0};
     struct node *last = n;
