@@ -232,13 +232,24 @@ static int turn_of(expr atom) {
            : atom->op == X_MIN || atom->op == X_MAX || atom->op == X_SELECT ? 1
                                                                             : 0;
 }
-/* Is term k a variable, and in no other term? */
+struct mention {
+    struct ctx *c;
+    const struct var *v;
+    bool found;
+};
+static bool mentions(void *env, expr e) {
+    struct mention *q = env;
+    if (e->op == X_VAR) q->found |= e->u.var == q->v || x_uses_var(q->c, e->u.var->extent, q->v);
+    return !q->found;
+}
+/* Is term k a variable on which no other term depends, nor the turns of a loop over a variable in one? */
 static bool stands_alone(struct ctx *c, expr e, int k) {
     expr a = e->op == X_LIN ? e->arg[k] : e;
     if (a->op != X_VAR) return false;
-    for (int j = 0; e->op == X_LIN && j < e->n; j++)
-        if (j != k && x_uses_var(c, e->arg[j], a->u.var)) return false;
-    return true;
+    struct mention q = {c, a->u.var, false};
+    for (int j = 0; e->op == X_LIN && j < e->n && !q.found; j++)
+        if (j != k) x_visit_with(e->arg[j], XF_VAR, mentions, &q);
+    return !q.found;
 }
 static bool negative(struct ctx *c, expr e, int depth, int *budget) {
     int64_t lo, hi;

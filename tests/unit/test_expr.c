@@ -81,6 +81,14 @@ Test(expr, tiles_of_a_size_less_a_border_stay_inside) {
         cr_assert(x_proves_le(c, x_modi(c, few, w), rows), "the first cell of tiles of %d rows", w);
     cr_assert_not(x_proves_le(c, few, x_addi(c, rows, -1)));
 }
+Test(expr, turns_that_depend_on_another_loop_end_with_it) {
+    /* for b<(N+15)//16, for r<min(16, N-b*16): b*16+r < N */
+    const struct var *b = var_new(c, "b", x_divi(c, x_addi(c, n, 15), 16));
+    expr before = x_muli(c, x_var(c, b), 16);
+    const struct var *r = var_new(c, "r", x_min(c, x_int(c, 16), x_sub(c, n, before)));
+    cr_assert(x_proves_lt(c, x_add(c, before, x_var(c, r)), n));
+    cr_assert_not(x_proves_lt(c, x_addi(c, x_add(c, before, x_var(c, r)), 1), n));
+}
 Test(expr, quotients_of_what_is_not_negative_are_not_negative) {
     /* n*h less its rest, by h, and by 5 */
     expr few = x_modi(c, x_mul(c, n, h), 16), at = x_sub(c, x_mul(c, n, h), few), zero = x_int(c, 0);
