@@ -1,4 +1,5 @@
-"""The folder of test models (its README.md describes it): where it is, what its index says, a model made ready."""
+"""The folder of test models (its README.md describes it): where it is, what its index says, a model made ready; and how
+tests over it end."""
 import csv
 import json
 import os
@@ -52,3 +53,28 @@ def finish(args, verdicts):
             json.dump({"summary": summary}, f)
     print("{passed} passed, {failed} failed, {skipped} skipped".format(**summary))
     sys.exit(1 if summary["failed"] else 0 if summary["passed"] else 77)
+
+
+def counted(path):
+    """{(model, ..): how many} of a list of columns between tabs, the last of which is the number."""
+    with open(path, encoding="utf-8") as f:
+        rows = [line.rstrip("\n").split("\t") for line in f if not line.startswith("#")]
+    return {tuple(row[:-1]): int(row[-1]) for row in rows}
+
+
+def finish_counted(args, path, columns, names, there, found, text):
+    """Ends a test that counts what falls short, found = {(model, ..): how many}, of the models `names`, of which `there` were
+    looked at: a list that may only shrink says how many there are, and each that it does not say so is printed as
+    text(key, how many, how many are listed). args.write writes these models' part of the list instead."""
+    others = {key: n for key, n in counted(path).items() if key[0] not in there}
+    if args.write:
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("# " + "\t".join(columns) + "\n")
+            f.writelines("\t".join(key) + f"\t{n}\n" for key, n in sorted({**others, **found}.items()))
+        return
+    listed = {key: n for key, n in counted(path).items() if key not in others}
+    wrong = [key for key in sorted(listed.keys() | found.keys()) if listed.get(key, 0) != found.get(key, 0)]
+    for key in wrong:
+        print(text(key, found.get(key, 0), listed.get(key, 0)))
+    bad = {key[0] for key in wrong}
+    finish(args, ["skip" if name not in there else "FAIL" if name in bad else "ok" for name in names])

@@ -16,7 +16,7 @@ import os
 import re
 import subprocess
 
-from modelset import ROOT, absent, finish, prepared
+from modelset import ROOT, absent, finish, finish_counted, prepared
 
 LIST = os.path.join(ROOT, "tests", "models", "plain.tsv")
 MODELS = ["mnist_cntk", "cifar10_resnet_2b", "yolox_nano", "ppocr_det_v4", "silero_vad", "gtcrn_stream", "byte_bidi_lstm",
@@ -98,12 +98,6 @@ def choices(program, model, target):
     return found
 
 
-def read_list():
-    with open(LIST, encoding="utf-8") as f:
-        rows = [line.rstrip("\n").split("\t") for line in f if not line.startswith("#")]
-    return {tuple(row[:4]): int(row[4]) for row in rows}
-
-
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
@@ -124,17 +118,8 @@ def main():
         for target in TARGETS:
             for (kind, reason), n in choices(args.gcc2nn, path, target).items():
                 found[name, target, kind, reason] = n
-    if args.write:
-        with open(LIST, "w", encoding="utf-8") as f:
-            f.write("# model\ttarget\tclass\treason\tkernels\n")
-            f.writelines("\t".join(key) + f"\t{n}\n" for key, n in sorted(found.items()))
-        return
-    listed = {key: n for key, n in read_list().items() if key[0] in there}
-    wrong = [key for key in sorted(listed.keys() | found.keys()) if listed.get(key, 0) != found.get(key, 0)]
-    for key in wrong:
-        print(" ".join(key[:3]) + f": {found.get(key, 0)} in plain loops, {listed.get(key, 0)} listed: {key[3]}")
-    bad = {key[0] for key in wrong}
-    finish(args, ["skip" if name not in there else "FAIL" if name in bad else "ok" for name in names])
+    finish_counted(args, LIST, ["model", "target", "class", "reason", "kernels"], names, there, found,
+                   lambda key, n, listed: f"{' '.join(key[:3])}: {n} in plain loops, {listed} listed: {key[3]}")
 
 
 if __name__ == "__main__":

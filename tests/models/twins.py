@@ -19,7 +19,7 @@ import re
 import subprocess
 import tempfile
 
-from modelset import ROOT, absent, finish, prepared
+from modelset import ROOT, absent, finish, finish_counted, prepared
 from plain import CHOICE, KERNEL, general
 
 LIST = os.path.join(ROOT, "tests", "models", "twins.tsv")
@@ -124,12 +124,6 @@ def compare(args, name, path, folder):
     return found
 
 
-def read_list():
-    with open(LIST, encoding="utf-8") as f:
-        rows = [line.rstrip("\n").split("\t") for line in f if not line.startswith("#")]
-    return {tuple(row[:5]): int(row[5]) for row in rows}
-
-
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
@@ -154,17 +148,8 @@ def main():
             if not why:
                 there.add(name)
                 found.update(compare(args, name, path, folder))
-    if args.write:
-        with open(LIST, "w", encoding="utf-8") as f:
-            f.write("# model\ttarget\tfixed\topen\treason\tkernels\n")
-            f.writelines("\t".join(key) + f"\t{n}\n" for key, n in sorted(found.items()))
-        return
-    listed = {key: n for key, n in read_list().items() if key[0] in there}
-    wrong = [key for key in sorted(listed.keys() | found.keys()) if listed.get(key, 0) != found.get(key, 0)]
-    for key in wrong:
-        print(" ".join(key[:2]) + f": {found.get(key, 0)} open kernels have {key[3]}, {listed.get(key, 0)} listed; fixed {key[2]}: {key[4]}")
-    bad = {key[0] for key in wrong}
-    finish(args, ["skip" if name not in there else "FAIL" if name in bad else "ok" for name in names])
+    finish_counted(args, LIST, ["model", "target", "fixed", "open", "reason", "kernels"], names, there, found,
+                   lambda key, n, listed: f"{key[0]} {key[1]}: {n} open kernels have {key[3]}, {listed} listed; fixed {key[2]}: {key[4]}")
 
 
 if __name__ == "__main__":

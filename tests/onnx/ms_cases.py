@@ -16,15 +16,17 @@ class Case:
     """One node. inputs: arrays, None for an absent one, or (Packed, its element type).
     constant: inputs that must be constants; fixed: {input: its dims that must be known}; expected: results by numpy where
     ONNX Runtime has no kernel; types: {output: its element type} where its schema leaves that open; steps: by how much
-    integers may differ; tolerance: of floats, as a part of the greatest."""
+    integers may differ; tolerance: of floats, as a part of the greatest, or of `magnitude`, where an activation keeps only
+    the small ones of what was rounded."""
     def __init__(self, op, inputs, outputs=1, wants=None, constant=(), fixed=None, expected=None, steps=0, tolerance=2e-5,
-                 half=5e-3, must_run=True, domain="com.microsoft", types=None, **attributes):
+                 half=5e-3, must_run=True, domain="com.microsoft", types=None, magnitude=1e-2, **attributes):
         self.op, self.attributes, self.domain = op, attributes, domain
         self.inputs = [None if v is None else v if isinstance(v, tuple) else
                        (np.asarray(v, order="C"), helper.np_dtype_to_tensor_dtype(np.asarray(v).dtype)) for v in inputs]
         self.wants = wants or [True] * outputs
         self.constant, self.fixed, self.expected = set(constant), fixed or {}, expected
         self.steps, self.tolerance, self.half, self.must_run, self.types = steps, tolerance, half, must_run, types or {}
+        self.magnitude = max(magnitude, 1e-2)
 
 
 class Packed:

@@ -212,8 +212,9 @@ def nhwc_conv(r, n, op):
     if op == "NhwcFusedConv":
         z = maybe(r, f32(n, *y.shape), 0.5)
         ins.append(z)
-        y = np.maximum(y + (0 if z is None else z), 0)
-        more["activation"] = "Relu"
+        y = y + (0 if z is None else z)
+        more.update(activation="Relu", magnitude=np.abs(y).max())
+        y = np.maximum(y, 0)
     return Case(op, ins, expected=[single(y)], fixed={0: (3,)}, group=group, strides=strides, pads=pads, kernel_shape=k, **more)
 
 

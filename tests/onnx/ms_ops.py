@@ -132,7 +132,7 @@ def difference(got, want, case):
             return ""
         w, g = want[finite].astype(np.float64), got[finite].astype(np.float64)
         half = want.dtype == np.float16
-        limit = (case.half if half else case.tolerance) * max(np.abs(w).max(), 1e-2)
+        limit = (case.half if half else case.tolerance) * max(np.abs(w).max(), case.magnitude)
         worst = np.abs(w - g).max()
     return f"off by {worst:.3g}, greatest value {np.abs(w).max():.3g}" if worst > limit else ""
 
