@@ -456,7 +456,6 @@ static const char *const bf16_encode_lanes =
     "static inline $U $N($T x) {\n"
     "    const $U u = ($U)x, is_nan = ($U)(($M)(u & 0x7fffffffu) > 0x7f800000);\n"
     "    return ((u >> 16 | 0x40u) & is_nan) | ((u + 0x7fffu + (u >> 16 & 1u)) >> 16 & ~is_nan);\n}\n";
-static bool is_half(enum dtype s) { return s == F16 || s == BF16; }
 static const char *half_code(const struct emit_options *o, enum dtype s, int lanes, bool encode) {
     const char *name = internf(o->uses->c->names, encode ? "nn_f32_to_%sx%d" : "nn_%s_to_f32x%d", dtype_name(s), lanes);
     if (first(o->uses, name)) {
@@ -586,13 +585,13 @@ const char *c_round(const struct emit_options *o, enum dtype s, int lanes) {
     enum dtype v = dtype_value(s);
     holes_for(o, &h, name, v, lanes);
     struct ctx *c = o->uses->c;
-    if (lanes > 1 && is_half(s) && spelled(o, X_LOAD, s, lanes) && spelled(o, X_ROUND, s, lanes)) {
+    if (lanes > 1 && dtype_is_half(s) && spelled(o, X_LOAD, s, lanes) && spelled(o, X_ROUND, s, lanes)) {
         helper(o,
                arena_printf(&c->arena,
                             "static inline $T $N($T x) {\n    uint16_t h[$L];\n    %s(h, x);\n    return %s(h);\n}\n",
                             c_vstore(o, s, lanes), c_vload(o, s, lanes, false)),
                &h);
-    } else if (lanes > 1 && is_half(s)) {
+    } else if (lanes > 1 && dtype_is_half(s)) {
         const char *enc = half_code(o, s, lanes, true), *dec = half_code(o, s, lanes, false);
         helper(o, arena_printf(&c->arena, "static inline $T $N($T x) {\n    return %s(%s(x));\n}\n", dec, enc), &h);
     } else if (lanes > 1) {
@@ -635,7 +634,7 @@ const char *c_vload(const struct emit_options *o, enum dtype s, int lanes, bool 
     h.elem = dtype_c(s);
     if (row) {
         helper(o, from_row(o, row, "static inline $T $N(const $E *a)"), &h);
-    } else if (is_half(s)) {
+    } else if (dtype_is_half(s)) {
         helper(o,
                arena_printf(&c->arena,
                             "static inline $T $N(const $E *p) {\n    return %s(__builtin_convertvector(*(const %s *)p, "
@@ -676,7 +675,7 @@ const char *c_vstore(const struct emit_options *o, enum dtype s, int lanes) {
     const char *mem = c_memory_type(o, s, lanes);
     if (row) {
         helper(o, from_row(o, row, "static inline void $N($E *b, $T a)"), &h);
-    } else if (is_half(s)) {
+    } else if (dtype_is_half(s)) {
         helper(o,
                arena_printf(&c->arena,
                             "static inline void $N($E *p, $T v) {\n    *(%s *)p = __builtin_convertvector(%s(v), %s);\n"

@@ -12,7 +12,6 @@ struct halves {
     struct lowering *l;
     struct map narrow; /* buffers that keep their type */
 };
-static bool is_half(enum dtype t) { return t == F16 || t == BF16; }
 /* The type that each cell of b has been rounded to. */
 static enum dtype rounded_to(const struct lowering *l, const struct buf *b) {
     uintptr_t type = (uintptr_t)map_get(&l->halves, PKEY(b));
@@ -36,7 +35,7 @@ static expr rounded(const struct lowering *l, enum dtype t, expr e) {
     return is_exact(l, t, e) ? e : x_round(l->c, t, e);
 }
 static void keep(struct halves *q, struct buf *b) {
-    if (is_half(b->type)) map_put(&q->narrow, PKEY(b), b);
+    if (dtype_is_half(b->type)) map_put(&q->narrow, PKEY(b), b);
 }
 /* Sums that are rounded at every step, and what is not computed by stages and stores. */
 static bool find_narrow(void *env, struct stmt *s) {
@@ -48,7 +47,7 @@ static bool find_narrow(void *env, struct stmt *s) {
     return true;
 }
 void widen_half(struct lowering *l, struct buf *b) {
-    if (!is_half(b->type) || l->o->no_schedule || l->o->target->machine->gpu) return;
+    if (!dtype_is_half(b->type) || l->o->no_schedule || l->o->target->machine->gpu) return;
     map_put(&l->halves, PKEY(b), (void *)(uintptr_t)b->type);
     b->type = F32;
 }

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What a DequantizeLinear reads: bytes, with a scale, or one for each slice along `axis`. */
+/* What a DequantizeLinear reads or a QuantizeLinear makes: bytes, with a scale, or one for each slice along `axis`. */
 struct quantity {
     struct value *bytes, *scale, *zero; /* zero NULL: 0 */
     bool each;
@@ -37,6 +37,12 @@ static bool dequantised(const struct value *v, struct quantity *q) {
     if (q->axis < 0) q->axis += q->bytes->type.rank;
     return q->each || !q->zero || type_has_one_element(&q->zero->type);
 }
+/* What a QuantizeLinear makes, with one scale. */
+static bool quantised(const struct node *n, struct quantity *q) {
+    if (!is_quantiser(n, "QuantizeLinear") || int_of(n, "block_size", 0)) return false;
+    *q = (struct quantity){n->outs.v[0], in_of(n, 1), in_of(n, 2), false, 0};
+    return is_byte(q->bytes) && fits(q->scale, q->zero, q->bytes->type.dtype) && type_has_one_element(&q->scale->type);
+}
 static struct value *constant_like(struct graph *g, enum dtype t, int64_t v) {
     struct tensor *z = tensor_new(&g->ctx->arena, t, NULL, 0);
     tensor_set_i(z, 0, v);
@@ -61,9 +67,9 @@ static bool cuts_off(const struct node *n, double *lo, double *hi) {
     return true;
 }
 /* What is quantised to q's range is cut off there anyway. */
-static bool quantiser_cuts(const struct node *q, double lo, double hi) {
-    const struct value *s = in_of(q, 1), *z = in_of(q, 2);
-    enum dtype t = q->outs.v[0]->type.dtype;
+static bool quantiser_cuts(const struct quantity *q, double lo, double hi) {
+    const struct value *s = q->scale, *z = q->zero;
+    enum dtype t = q->bytes->type.dtype;
     if (!s->init || tensor_count(s->init) != 1 || (z && (!z->init || tensor_count(z->init) != 1))) return false;
     double scale = tensor_f(s->init, 0), zero = z ? (double)tensor_i(z->init, 0) : 0;
     return lo <= ((t == I8 ? -128 : 0) - zero) * scale && hi >= ((t == I8 ? 127 : 255) - zero) * scale;
@@ -74,14 +80,11 @@ static struct node *only_reader(const struct value *v) {
 /* The QuantizeLinear that alone takes n's result, perhaps cut off at its range before; NULL: there is none. */
 static struct node *quantiser_behind(struct node *n) {
     double lo, hi;
+    struct quantity y;
     struct node *q = only_reader(n->outs.v[0]), *cut = q && cuts_off(q, &lo, &hi) ? q : NULL;
     if (cut) q = only_reader(cut->outs.v[0]);
-    if (!is_quantiser(q, "QuantizeLinear") || in_of(q, 0) != (cut ? cut : n)->outs.v[0] || !is_byte(q->outs.v[0]) ||
-        int_of(q, "block_size", 0))
-        return NULL;
-    const struct value *s = in_of(q, 1), *z = in_of(q, 2);
-    if (!fits(s, z, q->outs.v[0]->type.dtype) || !type_has_one_element(&s->type)) return NULL;
-    return !cut || quantiser_cuts(q, lo, hi) ? q : NULL;
+    if (!quantised(q, &y) || in_of(q, 0) != (cut ? cut : n)->outs.v[0]) return NULL;
+    return !cut || quantiser_cuts(&y, lo, hi) ? q : NULL;
 }
 
 /* ---- the bias, in units of both scales */
@@ -222,12 +225,11 @@ static struct value *picked_bytes(struct value *v) {
     return typed(v, t, v);
 }
 static bool pick_bytes(struct graph *g, struct node *n) {
-    if (!is_quantiser(n, "QuantizeLinear") || int_of(n, "block_size", 0)) return false;
-    struct quantity x, y = {n->outs.v[0], in_of(n, 1), in_of(n, 2), false, 0};
+    struct quantity x, y;
     struct value *v = in_of(n, 0);
-    if (!v || v->type.dtype != F32 || dequantised(v, &x) || !is_byte(y.bytes)) return false;
-    if (!fits(y.scale, y.zero, y.bytes->type.dtype) || !is_one_scale(y.scale)) return false;
-    if ((y.zero && (!y.zero->init || tensor_count(y.zero->init) != 1)) || !is_picked(v, &y, PICKS_MOST)) return false;
+    if (!quantised(n, &y) || !v || v->type.dtype != F32 || dequantised(v, &x) || !is_one_scale(y.scale)) return false;
+    if (y.zero && (!y.zero->init || tensor_count(y.zero->init) != 1)) return false;
+    if (!is_picked(v, &y, PICKS_MOST)) return false;
     picked_bytes(v);
     v->name = y.bytes->name;
     value_replace(y.bytes, v);

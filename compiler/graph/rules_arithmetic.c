@@ -59,7 +59,7 @@ static bool holds_all(enum dtype from, enum dtype to) {
     if (dtype_is_int(from) && dtype_is_int(to)) return sf == st ? dtype_bits(to) >= bits : st && dtype_bits(to) > bits;
     if (from == BOOL) return dtype_is_int(to) || mantissa(to);
     if (dtype_is_int(from)) return mantissa(to) >= bits - sf && (to != F16 || bits <= 8);
-    return (to == F64 && mantissa(from)) || (to == F32 && (from == F16 || from == BF16));
+    return (to == F64 && mantissa(from)) || (to == F32 && dtype_is_half(from));
 }
 /* Narrow floats take integers and f64 through f32, which rounds twice; integers wrap, floats saturate. */
 static struct value *cast_of_cast(struct match *m) {

@@ -48,6 +48,7 @@ bool dtype_is_float(enum dtype t) {
 }
 
 /* bool loads as bool, strings and complex numbers as themselves: neither is among these value types. */
+bool dtype_is_half(enum dtype t) { return t == F16 || t == BF16; }
 bool dtype_is_int(enum dtype t) {
     enum dtype v = dtype_value(t);
     return v == I32 || v == U32 || v == I64 || v == U64 || v == IDX;

@@ -28,7 +28,7 @@ struct rows {
 
 /* ---- what stages do */
 /* Loads of halves convert. */
-static bool gives_f32(const struct buf *b) { return b->type == F32 || b->type == F16 || b->type == BF16; }
+static bool gives_f32(const struct buf *b) { return b->type == F32 || dtype_is_half(b->type); }
 struct costs {
     struct rows *q;
     struct row_stage *st;
