@@ -224,17 +224,24 @@ static bool results_to_tensors(struct graph *g) {
 }
 
 /* What inference left, and what depends on it. */
+struct folding {
+    struct graph *g;
+    bool sizes_known; /* a node that is gone had sizes of its own, which dims name */
+};
 static void fold_rest(void *env, struct node *n) {
-    struct graph *g = env;
+    struct folding *f = env;
+    struct graph *g = f->g;
     if (!n->op || !n->op->define || !inputs_are_constants(n) || n->op->flags & (OP_RANDOM | OP_EFFECT)) return;
     trace_because(g, NULL, "its results are known");
-    evaluate_node(g, n, most_elements(n));
-}
-bool graph_fold_constants(struct graph *g) {
-    each_node(g->top, fold_rest, g);
-    return true;
+    bool has_sizes = n->syms.n > 0;
+    if (evaluate_node(g, n, most_elements(n))) f->sizes_known |= has_sizes;
 }
 bool graph_infer(struct graph *g) {
     return all_fit(g, g->top->params.v, g->top->params.n, "the model's inputs") && inputs_are_tensors(g) &&
            infer_region(g->top) && results_to_tensors(g);
+}
+bool graph_fold_constants(struct graph *g) {
+    struct folding f = {.g = g};
+    each_node(g->top, fold_rest, &f);
+    return !f.sizes_known || graph_infer(g);
 }
