@@ -99,5 +99,6 @@ double contraction_cycles(struct plan *u, const struct tiling *g) {
     int64_t vectors = (g->N + g->lanes - 1) / g->lanes;
     double tiles =
         steps * (double)s.extent * cost_of_step(u->m, &g->op, g->vec->u.buf->type, g->rows, vectors, g->mr, g->nr);
-    return turns * (cost_of_blocking(u->m, &s, b) - s.products + tiles);
+    double pieces = g->scattered ? (double)(g->N * g->rows * s.extent) / g->piece : 0; /* each is stored by itself */
+    return turns * (cost_of_blocking(u->m, &s, b) - s.products + tiles + pieces);
 }

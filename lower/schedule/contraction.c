@@ -73,6 +73,17 @@ static bool micro_takes(const struct micro *micro, expr scalar, expr vec, bool p
     if (!micro->instr) return true;
     return packed && scalar->u.buf->type == micro->a && vec->u.buf->type == micro->b;
 }
+/* Channels of a group that its vectors do not fill are computed in equal panels of more than one: so many of nr
+ * vectors; 0: it has no such parts. */
+static int64_t equal_panels(int64_t per, int lanes, int nr) {
+    int64_t vectors = (per + lanes - 1) / lanes, panels = (vectors + nr - 1) / nr;
+    return nr > 1 && per % panels == 0 && (per / panels + lanes - 1) / lanes == nr ? panels : 0;
+}
+static bool has_equal_panels(const struct machine *m, int64_t per, int lanes) {
+    for (int nr = m->panel_vectors; nr > 1; nr--)
+        if (equal_panels(per, lanes, nr)) return true;
+    return false;
+}
 static bool try_lane(struct plan *u, struct tiling *g, int axis, bool scattered) {
     const struct problem *q = g->q;
     const struct var *v = q->sum->u.stage.axes[axis];
@@ -84,7 +95,7 @@ static bool try_lane(struct plan *u, struct tiling *g, int axis, bool scattered)
         if (!micro_takes(g->micro, other, vec, packed)) continue;
         int64_t per = shared_neighbours(u->c, other, v);
         int lanes = g->vector;
-        while (per && per % lanes && !(scattered && per > lanes && per <= u->m->panel_vectors * lanes)) lanes /= 2;
+        while (per && per % lanes && !(scattered && has_equal_panels(u->m, per, lanes))) lanes /= 2;
         if (per && (lanes < 2 || !packed)) continue;
         g->vec = vec, g->scalar = other, g->lane = axis, g->packed = packed, g->scattered = scattered;
         g->per = per, g->lanes = lanes;
@@ -102,17 +113,23 @@ static bool choose_scalar_lane(struct plan *u, struct tiling *g) {
         }
     return last >= 0 && try_lane(u, g, last, false);
 }
-static bool choose_lane(struct plan *u, struct tiling *g) {
+/* Blocks of the result are vectors. But those that do not lie in one group of channels take fewer lanes, or panels of
+ * whole groups, which are stored in the pieces that groups and blocks leave of each other. */
+static bool choose_blocked_lane(struct plan *u, struct tiling *g, const struct param_layout *ly, bool whole_groups) {
+    if (ly->block != g->vector || naxes_of(g) < 2 || !try_lane(u, g, 1, whole_groups)) return false;
+    if (whole_groups) return g->lanes == g->vector && g->per % g->vector;
+    g->blocked = true;
+    g->padded = const_extent(axis_var(g, 1)) % (g->per ? g->lanes : ly->block) != 0; /* groups fill their panels */
+    return g->packed || !g->padded;
+}
+/* The lanes, in one way or another; false: there is no such way. */
+static bool choose_lane(struct plan *u, struct tiling *g, bool whole_groups) {
     const struct problem *q = g->q;
-    if (g->vector == 1) return choose_scalar_lane(u, g);
     const struct param_layout *ly = layout_of(u->p, u->l, q->out->u.stage.buf);
     int last = naxes_of(g) - 1;
-    if (ly && ly->block) {
-        if (ly->block != g->vector || last < 1 || !try_lane(u, g, 1, false)) return false;
-        g->blocked = true;
-        g->padded = const_extent(axis_var(g, 1)) % (g->per ? g->lanes : ly->block) != 0; /* groups fill their panels */
-        return g->packed || !g->padded;
-    }
+    if (g->vector > 1 && ly && ly->block) return choose_blocked_lane(u, g, ly, whole_groups);
+    if (whole_groups) return false;
+    if (g->vector == 1) return choose_scalar_lane(u, g);
     if (last >= 0 && try_lane(u, g, last, false) && const_extent(axis_var(g, last)) != 1) return true;
     return last >= 1 && try_lane(u, g, 1, true);
 }
@@ -152,15 +169,18 @@ static void choose_tile(struct plan *u, struct tiling *g) {
     int lanes = g->lanes, registers = machine_registers(u->m);
     int64_t cells = g->per ? g->per : g->N; /* a panel does not reach into another group */
     int64_t vectors = cells > 0 ? (cells + lanes - 1) / lanes : 1 << 20, rows = g->rows > 0 ? g->rows : 1 << 20;
+    bool equal = g->per && g->per % lanes; /* panels of a group that it does not fill with vectors */
     double best = 0;
     g->mr = g->nr = 1;
     for (int nr = 1; nr <= u->m->panel_vectors && nr <= vectors; nr++) {
-        if (g->per && (g->per % lanes ? nr != vectors : vectors % nr != 0)) continue;
+        int64_t panels = equal ? equal_panels(g->per, lanes, nr) : vectors / nr;
+        if (g->per && (equal ? !panels : vectors % nr != 0)) continue;
         int64_t fits = u->m->loads_ahead ? (registers - nr) / (nr + 1) : (registers - 1 - nr) / nr;
         if (fits < 2) fits = nr + 2 <= registers ? 1 : 0; /* one row: its operands come from memory */
         if (fits < 1) continue;
         int64_t mr = rows < fits ? rows : fits;
-        double cycles = cost_of_step(u->m, &g->op, g->vec->u.buf->type, rows, vectors, mr, nr);
+        int64_t all = equal ? panels * nr : vectors;
+        double cycles = cost_of_step(u->m, &g->op, g->vec->u.buf->type, rows, all, mr, nr);
         if (best == 0 || cycles < best * 0.995) best = cycles, g->mr = (int)mr, g->nr = nr;
     }
     if (g->rows > 0) {
@@ -169,6 +189,7 @@ static void choose_tile(struct plan *u, struct tiling *g) {
     }
     g->nv = g->nr * lanes;
     if (g->micro->instr) cells = (cells + lanes - 1) / lanes * lanes; /* it computes all of its lanes */
+    if (equal) cells = g->per / equal_panels(g->per, lanes, g->nr);
     if (cells > 0 && cells < g->nv) g->nv = (int)cells;
 }
 
@@ -337,16 +358,19 @@ static void lone_row(struct plan *u, const struct tiling *g) {
  * neighbours in memory. */
 #define TILE "tile"
 static const char *tile_loop(struct plan *u, const struct tiling *g, int axis) {
+    if (g->piece > 1) return internf(u->c->names, TILE ".d%d", axis); /* a copy of the sum */
     return internf(u->c->names, TILE ".%s", g->q->out->u.stage.axes[axis]->name);
 }
 static void staged_loops(struct plan *u, const struct tiling *g, bool rows) {
-    text_add(&u->s, rows ? "reorder yi wi\nlayout " TILE " [" : "layout " TILE " [");
+    if (rows && g->piece == 1) text_add(&u->s, "reorder yi wi\n");
+    text_add(&u->s, "layout " TILE " [");
     for (int k = 0; k < naxes_of(g); k++)
         if (k != g->lane) text_printf(&u->s, "%d ", k);
     text_printf(&u->s, "%d]\nreorder", g->lane);
     for (int k = 0; k < naxes_of(g); k++)
         if (k != g->lane) text_printf(&u->s, " %s", tile_loop(u, g, k));
     text_printf(&u->s, " %s\n", tile_loop(u, g, g->lane));
+    if (g->piece > 1) text_printf(&u->s, "split yi %d sj sv\nkind unroll sj\nkind vector sv\n", g->piece);
 }
 /* The result's loops from outside to inside: other axes, groups of rows, panels (yo), rows of the group, tiles (wo). */
 static void result_loops(struct plan *u, const struct tiling *g) {
@@ -477,13 +501,18 @@ static void sum_loops(struct plan *u, const struct tiling *g) {
 }
 static const char *contraction_steps(struct plan *u, const struct point *p) {
     const struct tiling *g = &p->u.tile;
+    if (g->piece > 1) { /* what follows the sum may read other operands, in the same pieces */
+        plan_inline_maps(u);
+        text_printf(&u->s, "cache_read %s " TILE " %s\n", g->q->sum->u.stage.buf->base, g->q->out->u.stage.buf->base);
+    } else if (g->staged) { /* before the layouts: a blocked result is no longer stored at its own axes */
+        text_printf(&u->s, "cache_write %s " TILE "\n", g->q->out->u.stage.buf->base);
+    }
     layout_steps(&u->s, u->p, u->l);
     if (g->packed) pack(u, g);
     fill_lanes_of_first(u, g);
-    plan_inline_maps(u);
+    if (g->piece == 1) plan_inline_maps(u);
     if (g->blocked) plan_channels(u, g->q->out, g->vec->u.buf);
     if (g->padded) plan_widen(u, a_loop(u, g, 1), g->q->out);
-    if (g->staged) text_printf(&u->s, "cache_write %s " TILE "\n", g->q->out->u.stage.buf->base);
     result_loops(u, g);
     sum_loops(u, g);
     return NULL;
@@ -495,7 +524,7 @@ static void add_points(struct plan *u, struct points *out, struct tiling g) {
                     (without == WITHOUT_PREFETCH && !g.prefetch) || (without == WITHOUT_CHUNKS && !g.chunk) ||
                     (without == WITHOUT_GROUPS && !g.together) ||
                     (without == WITHOUT_LANES && (g.scattered || g.lanes < 2));
-        if (without == WITHOUT_STAGE) g.staged = false;
+        if (without == WITHOUT_STAGE) g.staged = false, g.piece = 1;
         if (without == WITHOUT_LONE) g.lone = 0;
         if (without == WITHOUT_PREFETCH) g.prefetch = false;
         if (without == WITHOUT_CHUNKS) g.chunk = 0, g.outside = false;
@@ -506,22 +535,34 @@ static void add_points(struct plan *u, struct points *out, struct tiling g) {
         p->u.tile = g;
     }
 }
-/* Points with one micro-kernel; or why there are none. */
-static const char *points_with(struct plan *u, struct points *out, const struct micro *micro, struct operation op) {
+/* A tiling with one micro-kernel; or why there is none. */
+static const char *tile_with(struct plan *u, struct tiling *g, bool whole_groups) {
     enum dtype sum = u->k->sum->u.stage.buf->type;
-    struct tiling g = {.q = u->k, .micro = micro, .op = op, .vector = micro->n0 ? micro->n0 : machine_lanes(u->m, sum)};
-    if (!choose_lane(u, &g)) return "no axis for the lanes: neither factor lies along one, nor is a constant to pack";
-    if (!choose_sum(u, &g)) return "the blocks of channels are not what is summed";
-    choose_rows(u, &g);
-    choose_order(u, &g);
-    if (g.vector == 1) choose_scalar_tile(u, &g);
-    else choose_tile(u, &g);
-    choose_beside(u, &g);
-    choose_blocks(u, &g);
-    g.lone = lone_panels(u, &g);
-    g.staged = g.scattered && g.vector > 1 && u->k->out->u.stage.buf->type != sum; /* there is much to compute */
-    add_points(u, out, g);
+    g->vector = g->micro->n0 ? g->micro->n0 : machine_lanes(u->m, sum);
+    if (!choose_lane(u, g, whole_groups))
+        return "no axis for the lanes: neither factor lies along one, nor is a constant to pack";
+    if (!choose_sum(u, g)) return "the blocks of channels are not what is summed";
+    choose_rows(u, g);
+    choose_order(u, g);
+    if (g->vector == 1) choose_scalar_tile(u, g);
+    else choose_tile(u, g);
+    choose_beside(u, g);
+    choose_blocks(u, g);
+    g->lone = lone_panels(u, g);
+    g->piece = 1;
+    while (whole_groups && g->nv % (2 * g->piece) == 0 && 2 * g->piece < g->vector) g->piece *= 2;
+    bool much = u->k->out->u.stage.buf->type != sum || g->piece > 1; /* is there to compute */
+    g->staged = g->scattered && g->vector > 1 && much;
     return NULL;
+}
+static const char *points_with(struct plan *u, struct points *out, const struct micro *micro, struct operation op) {
+    struct tiling g = {.q = u->k, .micro = micro, .op = op}, groups = g;
+    const char *why = tile_with(u, &g, false), *why_groups = tile_with(u, &groups, true);
+    bool better = !why_groups && (why || contraction_cycles(u, &groups) < contraction_cycles(u, &g));
+    if (better) add_points(u, out, groups);
+    if (!why) add_points(u, out, g);
+    if (!better && !why_groups) add_points(u, out, groups);
+    return better ? NULL : why;
 }
 /* With the machine's own micro-kernels first: each does several steps of the sum at a time. */
 static const char *contraction_points(struct plan *u, struct points *out) {

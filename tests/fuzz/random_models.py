@@ -559,8 +559,8 @@ class Maker(More):
         if not c or 0 in self.of(x):
             raise Impossible
         group = self.r.choice([1, 1, 1, c] + [g for g in (2, 4) if c % g == 0])
-        out = group * self.r.choice([1, 1, 2, 3, 8, 16])
-        if out > 64:
+        out = group * self.r.choice([1, 1, 2, 3, 8, 16, 12, 18, 34])
+        if out > 80:
             raise Impossible
         k, more = self.window(n, self.of(x)[2:])
         if more.get("auto_pad") is None:

@@ -50,6 +50,14 @@ Test(choice, bytes_are_summed_by_instructions_that_take_them) {
     says(choices("x86-avx512", consts, "%x: u8[1,8,14]", nodes), "contraction: vpmaddwd_x16_u8i8, lanes 16 along n0");
     says(choices("x86-64", consts, "%x: u8[1,8,14]", nodes), "contraction: lanes 4 along s0"); /* has none */
 }
+/* 34 channels of a group: fewer lanes, or panels of groups, whichever are fewer cycles; 32 need none. */
+Test(choice, groups_that_fill_no_vectors_are_panels) {
+    const char *nodes = "%h: ? = Conv(%x, %w) {kernel_shape=[1,1], group=2} %y: ? = Conv(%h, %v) {kernel_shape=[1,1]}";
+    const char *v68 = "const %w: f32[68,16,1,1] = splat 0.5\nconst %v: f32[16,68,1,1] = splat 0.5\n",
+               *v64 = "const %w: f32[64,16,1,1] = splat 0.5\nconst %v: f32[16,64,1,1] = splat 0.5\n";
+    says(choices("x86-avx512", v68, "%x: f32[1,32,14,14]", nodes), "lanes 16 along g0, staged, tile 7 x 3 of m2");
+    says(choices("x86-avx512", v64, "%x: f32[1,32,14,14]", nodes), "lanes 16 along g0, tile");
+}
 /* A window that is longer than the channels, and one along rows that read the same bytes. */
 Test(choice, bytes_lie_in_groups_of_channels) {
     const char *consts = "const %s: f32[] = splat 0.5\nconst %z: u8[] = splat 7\nconst %w: u8[16,1,9] = splat 1\n",
