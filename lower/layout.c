@@ -110,8 +110,8 @@ static void block_results(struct lowering *l, const struct group *gr) {
             bool made = gr->cls == CLASS_WINDOW ||
                         (gr->cls == CLASS_CONTRACT && classify_node(l->probes, gr->anchor)->channels);
             if (made || moves_blocked(l, gr, v) ||
-                ((gr->cls == CLASS_MAP || gr->cls == CLASS_ROW || gr->cls == CLASS_VIEW ||
-                  (gr->cls == CLASS_OPAQUE && keeps_channels(l, gr))) &&
+                ((gr->cls == CLASS_MAP || gr->cls == CLASS_ROW ||
+                  ((gr->cls == CLASS_VIEW || gr->cls == CLASS_OPAQUE) && keeps_channels(l, gr))) &&
                  reads_blocked(l, gr, v)) ||
                 (gr->cls != CLASS_CONTRACT && read_by_window(l, v)))
                 layout_for(l, v)->block = lanes;
@@ -194,4 +194,49 @@ void choose_layouts(struct lowering *l, struct region *r, const struct groups *g
         struct value_layout *lay = layout_of_value(l, r->params.v[k]);
         if (lay) write_spec(l->c, lay, r->params.v[k]->type.rank);
     }
+}
+
+/* ---- views that are copies */
+enum { MOVES_MAX = 8 }; /* each may divide the places of the one before */
+static bool has_blocks(struct lowering *l, const struct value *v) {
+    const struct value_layout *lay = layout_of_value(l, v);
+    return lay && lay->block;
+}
+/* In plain layouts it may be the same storage; between blocks and rows its cells move. */
+static bool is_copy(struct lowering *l, const struct group *gr) {
+    int operand;
+    expr off;
+    struct node *n = gr->nodes.v[gr->nodes.n - 1];
+    return has_blocks(l, gr->nodes.v[0]->ins.v[0]) || has_blocks(l, n->outs.v[0]) ||
+           !node_is_view(l->probes, n, &operand, &off);
+}
+static bool is_move(const struct group *gr) {
+    const struct node *n = gr->nodes.v[gr->nodes.n - 1];
+    return gr->cls == CLASS_VIEW && !gr->views.n && n->outs.n == 1 && gr->nodes.v[0]->ins.n && gr->nodes.v[0]->ins.v[0];
+}
+/* The move that alone reads what gr makes; blocks in between would be moved as vectors. */
+static struct group *next_move(struct lowering *l, const struct groups *gs, const struct group *gr) {
+    const struct value *v = gr->nodes.v[gr->nodes.n - 1]->outs.v[0];
+    if (v->uses.n != 1 || v->uses.v[0].region || v->uses.v[0].index != 0 || value_leaves(l, v) || has_blocks(l, v))
+        return NULL;
+    struct group *next = map_get(&gs->of_node, PKEY(v->uses.v[0].node));
+    return next && is_move(next) && next->nodes.n == 1 ? next : NULL;
+}
+void join_copies(struct lowering *l, struct groups *gs) {
+    int kept = 0;
+    for (int i = 0; i < gs->list.n; i++) {
+        struct group *gr = gs->list.v[i],
+                     *next = is_move(gr) && gr->nodes.n < MOVES_MAX && has_blocks(l, gr->nodes.v[0]->ins.v[0])
+                                 ? next_move(l, gs, gr)
+                                 : NULL;
+        if (!next || !is_copy(l, next)) {
+            gs->list.v[kept++] = gr;
+            continue;
+        }
+        struct node *last = next->nodes.v[0];
+        next->nodes = gr->nodes;
+        PUSH(&l->c->arena, &next->nodes, last);
+        for (int k = 0; k < next->nodes.n; k++) map_put(&gs->of_node, PKEY(next->nodes.v[k]), next);
+    }
+    gs->list.n = kept;
 }

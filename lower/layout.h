@@ -15,6 +15,8 @@ struct value_layout {
 };
 /* Fills l->layouts for the values of r. */
 void choose_layouts(struct lowering *l, struct region *r, const struct groups *gs);
+/* Views of blocked cells move them; where one alone reads another, both are one group (a shuffle of channels). */
+void join_copies(struct lowering *l, struct groups *gs);
 struct value_layout *layout_of_value(struct lowering *l, const struct value *v); /* NULL: plain */
 /* Is v seen by others than kernels of stages, so that its cells lie as its type says? */
 bool value_leaves(struct lowering *l, const struct value *v);

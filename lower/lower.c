@@ -266,7 +266,7 @@ static bool lower_group(struct lowering *l, const struct groups *gs, const struc
     const struct node *faulty = NULL;
     struct node *first = gr->nodes.v[0];
     if (first->op && first->op->control) return lower_control(l, first);
-    if (gr->cls == CLASS_VIEW && !l->o->no_fuse && lower_view(l, first)) return true;
+    if (gr->cls == CLASS_VIEW && gr->nodes.n == 1 && !l->o->no_fuse && lower_view(l, first)) return true;
     struct block stmts = {0}, *outer = l->block;
     bool ok = lower_views(l, gs, gr);
     l->block = &stmts; /* buffers made for results are allocated among the group's statements, after their sizes */
@@ -304,8 +304,9 @@ static void pad_param(struct lowering *l, struct value *v) {
 }
 bool lower_region(struct lowering *l, struct region *r) {
     struct groups *gs = group_region(l->probes, r, !l->o->no_fuse);
-    if (l->o->groups) groups_print(l->o->groups, gs);
     choose_layouts(l, r, gs);
+    if (!l->o->no_fuse) join_copies(l, gs);
+    if (l->o->groups) groups_print(l->o->groups, gs);
     for (int k = 0; k < r->params.n; k++) pad_param(l, r->params.v[k]);
     for (int k = 0; k < gs->list.n; k++)
         if (!lower_group(l, gs, gs->list.v[k])) return false;

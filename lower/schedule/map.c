@@ -12,17 +12,21 @@ static const char *map_points(struct plan *u, struct points *out) {
     const char *why = no_blocks(u, k->out->u.stage.buf);
     if (why) return why;
     if (!lanes_fit(k->out)) return "the number of channels is open";
-    add_point(u, out, &strategy_blocked_map);
+    add_point(u, out, &strategy_blocked_map)->u.lanes = true;
+    if (k->cls == PROBLEM_MOVE) add_point(u, out, &strategy_blocked_map)->u.lanes = false;
     return NULL;
 }
 static const char *map_steps(struct plan *u, const struct point *p) {
-    (void)p;
     layout_steps(&u->s, u->p, u->l);
     plan_inline_maps(u);
     plan_channels(u, u->k->out, NULL);
     plan_widen(u, NULL, u->k->out);
     blocked_nest(u, u->k->out, lanes_of(u), NULL);
-    text_add(&u->s, "kind vector cv\n");
+    text_add(&u->s, p->u.lanes ? "kind vector cv\n" : "kind unroll cv\n");
     return NULL;
 }
-const struct strategy strategy_blocked_map = {"blocked map", map_points, map_steps, NULL};
+static void print_map(struct text *t, struct plan *u, const struct point *p) {
+    (void)u;
+    text_add(t, p->u.lanes ? "lanes along the channels" : "channels one by one");
+}
+const struct strategy strategy_blocked_map = {"blocked map", map_points, map_steps, print_map};

@@ -51,6 +51,7 @@ struct point {
             int merged;        /* innermost axes that are one loop */
         } cells;
         const struct micro *micro; /* of a product on a GPU */
+        bool lanes;                /* channels of a block are computed at once */
         bool inlined;              /* maps go into their readers */
     } u;
 };
