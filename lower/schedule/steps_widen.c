@@ -14,6 +14,14 @@ static const char *const block_it = "block the channels of every parameter by th
 bool is_own_buf(const struct buf *b) {
     return b->scope != SC_PARAM && b->scope != SC_CONST && b->scope != SC_REGION && b->scope != SC_KEPT;
 }
+/* Before the first cell along physical dim k lie some that hold nothing in particular. */
+static bool has_blank_border(struct ctx *c, const struct buf *b, int k) {
+    int64_t step;
+    expr before;
+    for (int d = 0; d < b->nlogical && !b->fill; d++)
+        if (x_linear_in(c, b->map[k], b->lvar[d], &step, &before) && step == 1 && !x_is(before, 0)) return true;
+    return false;
+}
 /* Dim d of b holds `from` channels and, behind them, cells up to `to`: is idx the place of the channel `old`? */
 static bool stores_channel(struct widening *w, const struct buf *b, const expr *idx, int d) {
     struct ctx *c = w->s->c;
@@ -68,7 +76,8 @@ static bool access_ok(struct widening *w, const struct access *a) {
     for (int k = 0; k < a->n; k++) {
         expr e = x_subst1(w->s->c, a->idx[k], w->old, x_var(w->s->c, w->now));
         if (e == a->idx[k] || (a->load && a->load->has_fill)) continue;
-        if (!x_proves_le(w->s->c, x_int(w->s->c, 0), e) || !x_proves_lt(w->s->c, e, a->buf->dims[k]))
+        if (!x_proves_le(w->s->c, x_int(w->s->c, 0), e) || !x_proves_lt(w->s->c, e, a->buf->dims[k]) ||
+            has_blank_border(w->s->c, a->buf, k))
             return step_refuse(w->s, block_it, "`%s` has no cells for the iterations that `%s` would gain",
                                a->buf->name, w->old->name);
     }

@@ -815,6 +815,18 @@ Test(illegal, pad_of_an_operand_that_goes_on) {
           "i<6  # y.i\n    y[i] = t[i]\n");
     refused("pad t.i 4", "`x` has no cells for the iterations that `t.i` would gain");
 }
+/* The cells around x are there, but nothing is in them. */
+Test(illegal, borders_that_hold_nothing_are_not_read) {
+    static const char *const text =
+        "proc p(x: f32[7] in, y: f32[7] out)\n  alloc t: f32[7] arena\n  for i<7  # t.i\n    t[i] = x[i]\n  for "
+        "i<7  # y.i\n    y[i] = t[i]\n";
+    parse(text);
+    apply("layout x [0+1,1]");
+    refused("pad t.i 8", "`x` has no cells for the iterations that `t.i` would gain");
+    refused("widen t.i 8", "`x` has no cells for the iterations that `t.i` would gain");
+    parse(text);
+    apply("pad t.i 8");
+}
 Test(illegal, pad_around_a_condition) {
     parse("proc p(x: f32[6] in, y: f32[6] out)\n  for i<6  # y.i\n    if i < 3\n      y[i] = x[i]\n");
     refused("pad y.i 4", "there is an if in `y.i`");
