@@ -433,6 +433,14 @@ static const char *const f16_encode =
     "    const uint32_t rest = (u + 0xfffu + (u >> 13 & 1u) - 0x38000000u) >> 13;\n"
     "    const uint32_t most = u > 0x7f800000u ? 0x7e00u : 0x7c00u; /* from 65520 on, which rounds to 65536 */\n"
     "    return (uint16_t)((u < 0x38800000u ? small : u < 0x477ff000u ? rest : most) | (bits >> 16 & 0x8000u));\n}\n";
+/* A value that has as many more bits before the point as a half has fewer behind it rounds at the half's last bit. */
+static const char *const f16_round =
+    "static inline float $N(float x) {\n"
+    "    const uint32_t bits = $S(x), u = bits & 0x7fffffffu, e = u & 0x7f800000u;\n"
+    "    const float more = nn_bits_u32_to_f32((e > 0x38800000u ? e : 0x38800000u) + 0x06800000u);\n"
+    "    const uint32_t r = $S(nn_bits_u32_to_f32(u) + more - more);\n"
+    "    const uint32_t most = u > 0x7f800000u ? u : 0x7f800000u; /* from 65520 on */\n"
+    "    return nn_bits_u32_to_f32((u < 0x477ff000u ? r : most) | (bits & 0x80000000u));\n}\n";
 static const char *const bf16_decode = "static inline float $N(uint16_t h) {\n    return $S((uint32_t)h << 16);\n}\n";
 static const char *const bf16_encode =
     "static inline uint16_t $N(float x) {\n"
@@ -451,6 +459,13 @@ static const char *const f16_encode_lanes =
     "    const $U is_small = ($U)(($M)u < 0x38800000), is_most = ($U)(($M)u >= 0x477ff000);\n"
     "    const $U most = 0x7c00u | (($U)(($M)u > 0x7f800000) & 0x200u);\n"
     "    return (small & is_small) | (rest & ~is_small & ~is_most) | (most & is_most) | (($U)x >> 16 & 0x8000u);\n}\n";
+static const char *const f16_round_lanes =
+    "static inline $T $N($T x) {\n"
+    "    const $U u = ($U)x & 0x7fffffffu, e = u & 0x7f800000u, is_small = ($U)(($M)e < 0x38800000);\n"
+    "    const $T more = ($T)(((0x38800000u & is_small) | (e & ~is_small)) + 0x06800000u);\n"
+    "    const $U r = ($U)(($T)u + more - more), is_most = ($U)(($M)u >= 0x477ff000);\n"
+    "    const $U most = 0x7f800000u | (u & ($U)(($M)u > 0x7f800000));\n"
+    "    return ($T)((r & ~is_most) | (most & is_most) | (($U)x & 0x80000000u));\n}\n";
 static const char *const bf16_decode_lanes = "static inline $T $N($U h) {\n    return ($T)(h << 16);\n}\n";
 static const char *const bf16_encode_lanes =
     "static inline $U $N($T x) {\n"
@@ -585,12 +600,18 @@ const char *c_round(const struct emit_options *o, enum dtype s, int lanes) {
     enum dtype v = dtype_value(s);
     holes_for(o, &h, name, v, lanes);
     struct ctx *c = o->uses->c;
-    if (lanes > 1 && dtype_is_half(s) && spelled(o, X_LOAD, s, lanes) && spelled(o, X_ROUND, s, lanes)) {
+    const char *row = spelled(o, X_CAST, s, lanes);
+    if (row) {
+        helper(o, from_row(o, row, "static inline $T $N($T a)"), &h);
+    } else if (lanes > 1 && dtype_is_half(s) && spelled(o, X_LOAD, s, lanes) && spelled(o, X_ROUND, s, lanes)) {
         helper(o,
                arena_printf(&c->arena,
                             "static inline $T $N($T x) {\n    uint16_t h[$L];\n    %s(h, x);\n    return %s(h);\n}\n",
                             c_vstore(o, s, lanes), c_vload(o, s, lanes, false)),
                &h);
+    } else if (s == F16 && !spelled(o, X_ROUND, s, lanes)) {
+        if (lanes == 1) h.scalar = c_bitcast(o, U32, F32, 1), c_bitcast(o, F32, U32, 1);
+        helper(o, lanes > 1 ? f16_round_lanes : f16_round, &h);
     } else if (lanes > 1 && dtype_is_half(s)) {
         const char *enc = half_code(o, s, lanes, true), *dec = half_code(o, s, lanes, false);
         helper(o, arena_printf(&c->arena, "static inline $T $N($T x) {\n    return %s(%s(x));\n}\n", dec, enc), &h);

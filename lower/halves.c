@@ -1,9 +1,11 @@
 /* Floats of 16 bits between kernels: their cells lie as f32, rounded when they are stored, so that kernels read them
- * without conversion and are scheduled as those of f32 are. Part of lowering: called for the statements of each group,
- * before they are outlined. What others see stays as the model has it: inputs, outputs, constants, what goes into
- * bodies and texts of kernels and comes out of them; GPUs have instructions for it. See docs/storage.md. */
+ * without conversion and are scheduled as those of f32 are. Constants become f32 where that takes fewer cycles. Part of
+ * lowering: called for the statements of each group, before they are outlined. What others see stays as the model has
+ * it: inputs, outputs, what goes into bodies and texts of kernels and comes out of them; GPUs have instructions for it.
+ * See docs/storage.md. */
 #include "ir/base/dtype.h"
 #include "ir/graph/graph.h"
+#include "lower/algorithm/constants.h"
 #include "lower/layout.h"
 #include "lower/lower.h"
 #include "lower/machine/machine.h"
@@ -71,8 +73,59 @@ static bool round_stores(void *env, struct stmt *s) {
     }
     return true;
 }
+
+/* ---- constants */
+enum { OPEN_SIZE = 128 }; /* what a size counts as of which nothing is known */
+static double product_of(struct ctx *c, const struct var *const *v, int n) {
+    double cells = 1;
+    for (int k = 0; k < n; k++) cells *= (double)x_typical(c, v[k]->extent, OPEN_SIZE);
+    return cells;
+}
+/* Are fewer cycles lost by the bytes that f32 has more than by converting at each read? Rows of a tile share what they
+ * read of a sum's factor: a quarter of the registers. What is more than the second level holds comes from memory in
+ * each run. */
+static bool worth_widening(const struct lowering *l, const struct buf *b, double reads, bool summed) {
+    const struct machine *m = l->o->target->machine;
+    const struct operation *convert = machine_op(m, X_CAST, b->type);
+    double cells = (double)tensor_count(b->data), byte = m->l1.byte;
+    if (!convert) return true;
+    if (2 * l->g->file_bytes > m->l2.bytes) byte = m->memory_byte;
+    double more = 2 * byte * (reads < cells ? reads : cells);
+    if (summed) reads /= machine_registers(m) / 4;
+    return reads / machine_lanes(m, F32) / convert->starts > more;
+}
+struct constants {
+    struct lowering *l;
+    double reads;
+    bool summed;
+};
+static expr read_wide(void *env, expr e) {
+    struct constants *q = env;
+    struct lowering *l = q->l;
+    if (e->op != X_LOAD || !e->u.buf->data || !dtype_is_half(e->u.buf->type)) return NULL;
+    struct buf *b = e->u.buf, *wide = map_get(&l->widened, PKEY(b));
+    if (!worth_widening(l, b, q->reads, q->summed)) return NULL;
+    if (!wide) {
+        wide = constant_buf(l->c, l->entry, b->name, tensor_as(l->c, b->data, F32));
+        map_put(&l->widened, PKEY(b), wide);
+        map_put(&l->halves, PKEY(wide), (void *)(uintptr_t)b->type);
+    }
+    return x_map_load(l->c, e, wide, read_wide, q);
+}
+static bool widen_constants(void *env, struct stmt *s) {
+    struct halves *h = env;
+    struct ctx *c = h->l->c;
+    if (s->kind != S_STAGE) return true;
+    double cells = product_of(c, s->u.stage.axes, s->u.stage.naxes);
+    struct constants init = {h->l, cells, false},
+                     value = {h->l, cells * product_of(c, s->u.stage.red, s->u.stage.nred), s->u.stage.op == RED_SUM};
+    if (s->u.stage.init) s->u.stage.init = x_map(c, s->u.stage.init, read_wide, &init);
+    s->u.stage.value = x_map(c, s->u.stage.value, read_wide, &value);
+    return true;
+}
 void widen_halves(struct lowering *l, struct block *stmts, const struct group *gr) {
     struct halves q = {l, {.arena = &l->c->arena}};
+    if (!l->o->no_schedule && !l->o->target->machine->gpu) walk(stmts, widen_constants, &q);
     for (int i = 0; i < gr->nodes.n; i++)
         for (int k = 0; k < gr->nodes.v[i]->outs.n; k++) {
             struct value *v = gr->nodes.v[i]->outs.v[k];

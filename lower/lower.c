@@ -440,6 +440,7 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
                          .through = {.arena = &c->arena},
                          .specs = {.arena = &c->arena},
                          .halves = {.arena = &c->arena},
+                         .widened = {.arena = &c->arena},
                          .origins = {.arena = &c->arena},
                          .parts = {.arena = &c->arena}};
     struct region *top = g->top;

@@ -52,6 +52,7 @@ struct lowering {
     struct map through;             /* buffer of a view that is no kernel -> its stage */
     struct map specs;               /* buffer of the entry -> struct value_layout */
     struct map halves;              /* buffer of f32 -> the narrower type that its cells are rounded to */
+    struct map widened;             /* constant of 16-bit floats -> the same in f32 */
     struct kernel_list *known;      /* kernels made so far, by text */
     const char *nodes;              /* those whose kernels are made now, a line each: for the kernels' comments */
     const char *why;                /* which algorithms were asked for what is outlined now; NULL: none */

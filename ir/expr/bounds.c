@@ -87,6 +87,29 @@ void x_bounds(struct ctx *c, expr e, int64_t *lo, int64_t *hi) {
     *lo = i.lo, *hi = i.hi;
 }
 
+/* ---- what times are predicted by */
+struct typical {
+    struct ctx *c;
+    struct subst sizes;
+    int64_t open;
+};
+static bool typical_symbol(void *env, expr e) {
+    struct typical *q = env;
+    if (e->op != X_SYM) return true;
+    const struct sym *y = e->u.sym;
+    int64_t n = y->ref ? y->ref : q->open;
+    map_put(&q->sizes.map, PKEY(y), (void *)x_int(q->c, n < y->lo ? y->lo : n > y->hi ? y->hi : n));
+    return true;
+}
+int64_t x_typical(struct ctx *c, expr size, int64_t open) {
+    struct typical t = {c, {{.arena = &c->arena}}, open};
+    int64_t n, low, high;
+    if (x_is_int(size, &n)) return n;
+    x_visit(size, typical_symbol, &t);
+    x_bounds(c, x_subst(c, size, &t.sizes), &low, &high);
+    return high == POS_INF ? open : high;
+}
+
 /* ---- B2: is e <= -1 for all values? One term after the other is replaced by something that is never smaller.
  * Variables that occur nowhere else go first, as their ends lose nothing; then the others, each in turn until one
  * succeeds. `depth` bounds the replacements in a row, `budget` those of the whole proof. */

@@ -28,27 +28,8 @@ struct sharing {
 };
 
 /* ---- cycles of one thread */
-struct typical {
-    struct ctx *c;
-    struct subst sizes;
-    int64_t open; /* what a size counts as of which nothing is known */
-};
-static bool typical_symbol(void *env, expr e) {
-    struct typical *q = env;
-    if (e->op != X_SYM) return true;
-    const struct sym *y = e->u.sym;
-    int64_t n = y->ref ? y->ref : q->open;
-    map_put(&q->sizes.map, PKEY(y), (void *)x_int(q->c, n < y->lo ? y->lo : n > y->hi ? y->hi : n));
-    return true;
-}
 static double extent_with(struct sharing *q, const struct stmt *loop, int64_t open) {
-    struct typical t = {q->c, {{.arena = &q->c->arena}}, open};
-    int64_t n, low, high;
-    x_visit(loop->u.loop.var->extent, typical_symbol, &t);
-    expr e = x_subst(q->c, loop->u.loop.var->extent, &t.sizes);
-    if (x_is_int(e, &n)) return (double)n;
-    x_bounds(q->c, e, &low, &high);
-    return high == POS_INF ? (double)open : (double)high;
+    return (double)x_typical(q->c, loop->u.loop.var->extent, open);
 }
 static double extent_of(struct sharing *q, const struct stmt *loop) { return extent_with(q, loop, OPEN_SIZE); }
 /* Index arithmetic goes beside what a statement does: operations, loads and stores. */

@@ -85,8 +85,19 @@ static const struct board an547 = {
 #define NEAREST(instr)                                                                                                 \
     "__extension__({ int32_t n; __asm(\"" instr ".s32.f32 %%1, %%1\\n\\tvmov %%0, %%1\" : \"=r\"(n), \"+t\"(%a)); n; " \
     "})"
-static const struct spell_row m4_rows[] = {{X_RINT, I32, 1, NEAREST("vcvtr")}, {X_POISON, NONE, 0, NULL}},
-                              m55_rows[] = {{X_RINT, I32, 1, NEAREST("vcvtn")}, {X_POISON, NONE, 0, NULL}};
+/* Halves lie in the lower half of a register. */
+#define HALVES                                                                                                         \
+    {X_LOAD, F16, 1,                                                                                                   \
+     "__extension__({ float x; __asm(\"vmov %%0, %%1\\n\\tvcvtb.f32.f16 %%0, %%0\" : \"=t\"(x) : \"r\"(%a)); x; })"},  \
+        {X_ROUND, F16, 1,                                                                                              \
+         "__extension__({ uint32_t n; __asm(\"vcvtb.f16.f32 %%1, %%1\\n\\tvmov %%0, %%1\" : \"=r\"(n), \"+t\"(%a)); "  \
+         "(uint16_t)n; })"},                                                                                           \
+    {                                                                                                                  \
+        X_CAST, F16, 1,                                                                                                \
+            "__extension__({ __asm(\"vcvtb.f16.f32 %%0, %%0\\n\\tvcvtb.f32.f16 %%0, %%0\" : \"+t\"(%a)); %a; })"       \
+    }
+static const struct spell_row m4_rows[] = {{X_RINT, I32, 1, NEAREST("vcvtr")}, HALVES, {X_POISON, NONE, 0, NULL}},
+                              m55_rows[] = {{X_RINT, I32, 1, NEAREST("vcvtn")}, HALVES, {X_POISON, NONE, 0, NULL}};
 
 /* gcc moves the loads of a tile's operands ahead of their uses, for which these cores have no registers. */
 #define IN_ORDER "#if defined __GNUC__ && !defined __clang__\n#pragma GCC optimize(\"no-schedule-insns\")\n#endif\n"
