@@ -106,6 +106,16 @@ expr x_un(struct ctx *c, enum xop op, expr a) {
     if (op == X_NEG && a->op == X_NEG) return a->arg[0];
     return NODE(c, op, a->type, a);
 }
+/* A truth value as a number against one that neither of them reaches; NULL: it depends. Compilers warn. */
+static expr cmp_truth(struct ctx *c, enum xop op, expr a, expr b) {
+    expr truth = a->op == X_CAST && a->arg[0]->type == BOOL ? a : b, other = truth == a ? b : a, r[2];
+    if (truth->op != X_CAST || truth->arg[0]->type != BOOL || !is_const(other)) return NULL;
+    for (int k = 0; k < 2; k++) {
+        expr number = x_num(c, (enum dtype)truth->type, k);
+        r[k] = truth == a ? fold_cmp(c, op, number, b) : fold_cmp(c, op, a, number);
+    }
+    return r[0] == r[1] ? r[0] : NULL;
+}
 expr x_cmp(struct ctx *c, enum xop op, expr a, expr b) {
     if (x_poisoned((expr[]){a, b}, 2) || a->type != b->type) return x_poison(c);
     expr ia = as_index(c, a), ib = as_index(c, b);
@@ -114,6 +124,8 @@ expr x_cmp(struct ctx *c, enum xop op, expr a, expr b) {
         if (is_const(a) && is_const(b)) return fold_cmp(c, op, a, b);
         if (a == b && !dtype_is_complex(a->type) && (!dtype_is_float(a->type) || !x_range(a).nan)) /* compilers warn */
             return x_bool(c, op == X_LE || op == X_EQ);
+        expr known = cmp_truth(c, op, a, b);
+        if (known) return known;
         bool natural = a->type == U32 || a->type == U64; /* nothing is below 0; compilers warn of that, too */
         if (natural && op == X_LT && is_const(b) && b->u.i == 0) return x_bool(c, false);
         if (natural && op == X_LE && is_const(a) && a->u.i == 0) return x_bool(c, true);

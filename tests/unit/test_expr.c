@@ -154,6 +154,12 @@ Test(expr, a_value_equals_itself_unless_it_may_be_nan) {
     cr_assert_eq(x_cmp(c, X_EQ, f, f)->op, X_EQ);
     cr_assert_eq(x_cmp(c, X_EQ, i, x_arg(c, 1, U64))->op, X_EQ);
 }
+Test(expr, a_truth_value_is_no_more_than_one) {
+    expr v = x_cast(c, I8, x_arg(c, 0, BOOL));
+    cr_expect(x_is_false(x_cmp(c, X_LT, x_num(c, I8, 7), v)));
+    cr_expect(x_is_true(x_cmp(c, X_LE, v, x_num(c, I8, 1))));
+    cr_expect(x_cmp(c, X_EQ, v, x_num(c, I8, 1))->op == X_EQ);
+}
 Test(expr, overflow_gives_poison) {
     cr_assert_eq(x_muli(c, x_muli(c, n, INT64_MAX / 2), 3)->op, X_POISON);
     cr_assert_eq(x_addi(c, x_int(c, INT64_MAX), 1)->op, X_POISON);
