@@ -37,7 +37,11 @@ static const struct operation cortex_m[] = {
 static const struct micro_speed avx2_dots[] = {MADD, NO_MORE},
                                 avxvnni_dots[] = {{&micro_vpdpbusd_vex, 5, 2}, MADD, NO_MORE},
                                 avx512_dots[] = {MADD_X16, NO_MORE},
-                                avx512vnni_dots[] = {{&micro_vpdpbusd, 5, 2}, NO_MORE}, neon_dots[] = {MULL, NO_MORE},
+                                avx512vnni_dots[] = {{&micro_vpdpbusd, 5, 2},
+                                                     {&micro_vpdpwssd_u8i16, 5, 1},
+                                                     {&micro_vpdpwssd_i8i16, 5, 1},
+                                                     NO_MORE},
+                                neon_dots[] = {MULL, NO_MORE},
                                 dotprod_dots[] = {{&micro_sdot, 3, 2}, {&micro_udot, 3, 2}, MULL, NO_MORE},
                                 dsp_dots[] = {SMLAD, NO_MORE},
                                 mve_dots[] = {

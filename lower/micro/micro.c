@@ -7,6 +7,8 @@ const struct micro micro_multiply_add = {"multiply-add", NONE, NONE, NONE, 1, 0,
 #define DOT(row, a, b, n0, k0) const struct micro micro_##row = {#row, a, b, I32, 1, n0, k0, #row}
 DOT(vpdpbusd, U8, I8, 16, 4);
 DOT(vpdpbusd_vex, U8, I8, 8, 4);
+DOT(vpdpwssd_u8i16, U8, I16, 16, 2);
+DOT(vpdpwssd_i8i16, I8, I16, 16, 2);
 DOT(vpmaddwd_u8i8, U8, I8, 8, 2);
 DOT(vpmaddwd_i8i8, I8, I8, 8, 2);
 DOT(vpmaddwd_u8u8, U8, U8, 8, 2);

@@ -53,9 +53,24 @@ static const struct instr_row vpdpbusd = {
               "    return _mm512_dpbusd_epi32(c, _mm512_set1_epi32(four), _mm512_loadu_si512(b));\n}\n",
     .c = "{C} = (nn_i32x16)nn_vpdpbusd((__m512i){C}, {&A}, {&B})"};
 
+/* A pair of bytes, widened and repeated, times 16 pairs of 16 bits: what is left of weights of unsigned bytes without
+ * their zero point. */
+#define VNNI_PAIRS(row, A, a, ctype)                                                                                   \
+    static const struct instr_row row = {                                                                              \
+        .name = #row,                                                                                                  \
+        .body = DOT2("16", a, "i16"),                                                                                  \
+        .holes = {{"C", I32, {1, 0}}, {"A", A, {0, 1}}, {"B", I16, {2, 1}}},                                           \
+        .helper = "static inline __m512i nn_" #row "(__m512i c, const " ctype " *a, const void *b) {\n"                \
+                  "    const uint32_t pair = (uint32_t)(uint16_t)a[0] | (uint32_t)(uint16_t)a[1] << 16;\n"             \
+                  "    return _mm512_dpwssd_epi32(c, _mm512_set1_epi32((int)pair), _mm512_loadu_si512(b));\n}\n",      \
+        .c = "{C} = (nn_i32x16)nn_" #row "((__m512i){C}, {&A}, {&B})"}
+VNNI_PAIRS(vpdpwssd_u8i16, U8, "u8", "uint8_t");
+VNNI_PAIRS(vpdpwssd_i8i16, I8, "i8", "int8_t");
+
 #define MADDS     &vpmaddwd_u8i8, &vpmaddwd_i8i8, &vpmaddwd_u8u8, &vpmaddwd_i8u8
 #define MADDS_X16 &vpmaddwd_x16_u8i8, &vpmaddwd_x16_i8i8, &vpmaddwd_x16_u8u8, &vpmaddwd_x16_i8u8
 const struct instr_row *const nn_instrs_avx2[] = {MADDS, NULL};
 const struct instr_row *const nn_instrs_avxvnni[] = {&vpdpbusd_vex, MADDS, NULL};
 const struct instr_row *const nn_instrs_avx512[] = {MADDS_X16, MADDS, NULL};
-const struct instr_row *const nn_instrs_avx512vnni[] = {&vpdpbusd, MADDS_X16, MADDS, NULL};
+const struct instr_row *const nn_instrs_avx512vnni[] = {&vpdpbusd, &vpdpwssd_u8i16, &vpdpwssd_i8i16,
+                                                        MADDS_X16, MADDS,           NULL};

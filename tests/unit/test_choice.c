@@ -50,6 +50,18 @@ Test(choice, bytes_are_summed_by_instructions_that_take_them) {
     says(choices("x86-avx512", consts, "%x: u8[1,8,14]", nodes), "contraction: vpmaddwd_x16_u8i8, lanes 16 along n0");
     says(choices("x86-64", consts, "%x: u8[1,8,14]", nodes), "contraction: lanes 4 along s0"); /* has none */
 }
+/* Weights of unsigned bytes without their zero point need 16 bits. */
+Test(choice, weights_that_are_no_bytes_are_summed_in_pairs) {
+    const char *consts = "const %s: f32[] = splat 0.5\nconst %z: u8[] = splat 7\nconst %i: i8[] = splat 7\n"
+                         "const %w: u8[2,8,3] = splat 200\nconst %v: u8[2] = [7,250]\n",
+               *nodes = "%y: ? = QLinearConv(%x, %s, %z, %w, %s, %v, %s, %z) {kernel_shape=[3], pads=[1,1]}",
+               *as_i8 = "%y: ? = QLinearConv(%x, %s, %i, %w, %s, %v, %s, %i) {kernel_shape=[3], pads=[1,1]}";
+    const char *t = choices("x86-avx512vnni", consts, "%x: u8[1,8,14]", nodes);
+    says(t, "  b: i16[2,8,3] constant\n");
+    says(t, "contraction: vpdpwssd_u8i16, lanes 16 along n0");
+    says(choices("x86-avx512vnni", consts, "%x: i8[1,8,14]", as_i8), "contraction: vpdpwssd_i8i16, lanes 16 along n0");
+    says(choices("x86-64", consts, "%x: u8[1,8,14]", nodes), "contraction: lanes "); /* has none */
+}
 /* 34 channels of a group: fewer lanes, or panels of groups, whichever are fewer cycles; 32 need none. */
 Test(choice, groups_that_fill_no_vectors_are_panels) {
     const char *nodes = "%h: ? = Conv(%x, %w) {kernel_shape=[1,1], group=2} %y: ? = Conv(%h, %v) {kernel_shape=[1,1]}";
