@@ -21,12 +21,14 @@ static const struct operation cortex_m[] = {
 #define NO_MORE                                                                                                        \
     { NULL, 0, 0 }
 #define MADD                                                                                                           \
-    {&micro_vpmaddwd_u8i8, 6, 0.7}, {&micro_vpmaddwd_i8i8, 6, 0.7}, {&micro_vpmaddwd_u8u8, 6, 0.7}, {                  \
-        &micro_vpmaddwd_i8u8, 6, 0.7                                                                                   \
+    {&micro_vpmaddwd_u8i8, 6, 0.7}, {&micro_vpmaddwd_i8i8, 6, 0.7}, {&micro_vpmaddwd_u8u8, 6, 0.7},                    \
+        {&micro_vpmaddwd_i8u8, 6, 0.7}, {&micro_vpmaddwd_u8i16, 6, 0.7}, {                                             \
+        &micro_vpmaddwd_i8i16, 6, 0.7                                                                                  \
     }
 #define MADD_X16                                                                                                       \
-    {&micro_vpmaddwd_x16_u8i8, 6, 0.7}, {&micro_vpmaddwd_x16_i8i8, 6, 0.7}, {&micro_vpmaddwd_x16_u8u8, 6, 0.7}, {      \
-        &micro_vpmaddwd_x16_i8u8, 6, 0.7                                                                               \
+    {&micro_vpmaddwd_x16_u8i8, 6, 0.7}, {&micro_vpmaddwd_x16_i8i8, 6, 0.7}, {&micro_vpmaddwd_x16_u8u8, 6, 0.7},        \
+        {&micro_vpmaddwd_x16_i8u8, 6, 0.7}, {&micro_vpmaddwd_x16_u8i16, 6, 0.7}, {                                     \
+        &micro_vpmaddwd_x16_i8i16, 6, 0.7                                                                              \
     }
 #define SMLAD                                                                                                          \
     {&micro_smlad_i8i8, 2, 1 / 6.0}, {&micro_smlad_u8i8, 2, 1 / 6.0}, {&micro_smlad_u8u8, 2, 1 / 6.0}, {               \

@@ -34,6 +34,13 @@ AVX512_MADD(vpmaddwd_x16_u8i8, U8, I8, "u8", "i8", "uint8_t", "_mm512_cvtepi8_ep
 AVX512_MADD(vpmaddwd_x16_i8i8, I8, I8, "i8", "i8", "int8_t", "_mm512_cvtepi8_epi16");
 AVX512_MADD(vpmaddwd_x16_u8u8, U8, U8, "u8", "u8", "uint8_t", "_mm512_cvtepu8_epi16");
 AVX512_MADD(vpmaddwd_x16_i8u8, I8, U8, "i8", "u8", "int8_t", "_mm512_cvtepu8_epi16");
+/* ... times what is left of weights of unsigned bytes without their zero point */
+#define AVX2_PAIRS   "_mm256_loadu_si256((const __m256i *)b)"
+#define AVX512_PAIRS "_mm512_loadu_si512(b)"
+MADD(vpmaddwd_u8i16, "8", U8, I16, "u8", "i16", "uint8_t", "__m256i", AVX2_PAIRS, "_mm256");
+MADD(vpmaddwd_i8i16, "8", I8, I16, "i8", "i16", "int8_t", "__m256i", AVX2_PAIRS, "_mm256");
+MADD(vpmaddwd_x16_u8i16, "16", U8, I16, "u8", "i16", "uint8_t", "__m512i", AVX512_PAIRS, "_mm512");
+MADD(vpmaddwd_x16_i8i16, "16", I8, I16, "i8", "i16", "int8_t", "__m512i", AVX512_PAIRS, "_mm512");
 
 /* Four unsigned bytes times 8 or 16 times four signed ones, summed without saturation. */
 #define LOAD4 "    int32_t four;\n    __builtin_memcpy(&four, a, 4);\n"
@@ -67,8 +74,10 @@ static const struct instr_row vpdpbusd = {
 VNNI_PAIRS(vpdpwssd_u8i16, U8, "u8", "uint8_t");
 VNNI_PAIRS(vpdpwssd_i8i16, I8, "i8", "int8_t");
 
-#define MADDS     &vpmaddwd_u8i8, &vpmaddwd_i8i8, &vpmaddwd_u8u8, &vpmaddwd_i8u8
-#define MADDS_X16 &vpmaddwd_x16_u8i8, &vpmaddwd_x16_i8i8, &vpmaddwd_x16_u8u8, &vpmaddwd_x16_i8u8
+#define MADDS &vpmaddwd_u8i8, &vpmaddwd_i8i8, &vpmaddwd_u8u8, &vpmaddwd_i8u8, &vpmaddwd_u8i16, &vpmaddwd_i8i16
+#define MADDS_X16                                                                                                      \
+    &vpmaddwd_x16_u8i8, &vpmaddwd_x16_i8i8, &vpmaddwd_x16_u8u8, &vpmaddwd_x16_i8u8, &vpmaddwd_x16_u8i16,               \
+        &vpmaddwd_x16_i8i16
 const struct instr_row *const nn_instrs_avx2[] = {MADDS, NULL};
 const struct instr_row *const nn_instrs_avxvnni[] = {&vpdpbusd_vex, MADDS, NULL};
 const struct instr_row *const nn_instrs_avx512[] = {MADDS_X16, MADDS, NULL};

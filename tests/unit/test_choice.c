@@ -60,6 +60,8 @@ Test(choice, weights_that_are_no_bytes_are_summed_in_pairs) {
     says(t, "  b: i16[2,8,3] constant\n");
     says(t, "contraction: vpdpwssd_u8i16, lanes 16 along n0");
     says(choices("x86-avx512vnni", consts, "%x: i8[1,8,14]", as_i8), "contraction: vpdpwssd_i8i16, lanes 16 along n0");
+    says(choices("x86-avx512", consts, "%x: u8[1,8,14]", nodes), "contraction: vpmaddwd_x16_u8i16, lanes 16 along n0");
+    says(choices("x86-avx2", consts, "%x: u8[1,8,14]", nodes), "contraction: vpmaddwd_u8i16, lanes 8 along n0");
     says(choices("x86-64", consts, "%x: u8[1,8,14]", nodes), "contraction: lanes "); /* has none */
 }
 /* 34 channels of a group: fewer lanes, or panels of groups, whichever are fewer cycles; 32 need none. */
