@@ -19,17 +19,19 @@ static double cycles_of_direct(const struct algorithm_query *q, const struct alg
         if (weights > 0 && q->k->b.axes >> k & 1) weights *= extent_of(s->u.stage.axes[k]);
     return rows_cycles(q->m, cells, 1, depth) + weights_cycles(q->m, weights);
 }
-#define WINOGRAD(m)                                                                                                    \
+#define WINOGRAD(name, m, taps)                                                                                        \
     {                                                                                                                  \
-        "winograd-" #m, "Winograd F(" #m "x" #m ", 3x3)", BOUNDS_ERROR, "CPUs with vectors", winograd_refuses,         \
-            winograd_cycles, winograd_rewrite, winograd_bound, m                                                       \
+        name, "Winograd F(" #m "x" #m ", " #taps "x" #taps ")", BOUNDS_ERROR, "CPUs with vectors", winograd_refuses,   \
+            winograd_cycles, winograd_rewrite, winograd_bound, m, taps                                                 \
     }
 const struct algorithm algorithm_rows[] = {
-    {"direct", "the definition", KEEPS_BITS, "every machine", NULL, cycles_of_direct, NULL, NULL, 0},
+    {"direct", "the definition", KEEPS_BITS, "every machine", NULL, cycles_of_direct, NULL, NULL, 0, 0},
     {"integer-sums", "integer sums", KEEPS_BITS, "every machine", integer_sums_refuse, integer_sums_cycles,
-     integer_sums_rewrite, NULL, 0},
-    WINOGRAD(2),
-    WINOGRAD(4),
-    WINOGRAD(6),
+     integer_sums_rewrite, NULL, 0, 0},
+    WINOGRAD("winograd-2", 2, 3),
+    WINOGRAD("winograd-4", 4, 3),
+    WINOGRAD("winograd-6", 6, 3),
+    WINOGRAD("winograd-2-5x5", 2, 5),
+    WINOGRAD("winograd-4-5x5", 4, 5),
     {0},
 };

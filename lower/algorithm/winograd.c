@@ -1,6 +1,6 @@
-/* Winograd's convolutions F(m x m, 3 x 3): tiles of m x m results from products of transformed tiles of a = m + 2 cells
- * and transformed weights, one product for each of the a x a cells and channel instead of 9 m x m (Lavin and Gray,
- * "Fast algorithms for convolutional neural networks"). Along each axis  y = A'((G w) * (B' x)): polynomials are
+/* Winograd's convolutions F(m x m, r x r): tiles of m x m results from products of transformed tiles of a = m + r - 1
+ * cells and transformed weights, one product for each of the a x a cells and channel instead of r r m m (Lavin and
+ * Gray, "Fast algorithms for convolutional neural networks"). Along each axis  y = A'((G w) * (B' x)): polynomials are
  * evaluated at a - 1 points and infinity (G, B), multiplied there, and interpolated (A). The points are all the data of
  * a row.
  *
@@ -14,11 +14,11 @@
 
 /* Pairs of p and -p share sums and differences. */
 static const double points[] = {0, 1, -1, 2, -2, 0.5, -0.5};
-static int cells(const struct algorithm *row) { return row->tile + WINOGRAD_TAPS - 1; }
+static int cells(const struct algorithm *row) { return row->tile + row->taps - 1; }
 
-void winograd_matrices(int tile, struct winograd *w) {
-    int a = w->cells = tile + WINOGRAD_TAPS - 1;
-    *w = (struct winograd){.cells = a, .tile = tile};
+void winograd_matrices(int tile, int taps, struct winograd *w) {
+    int a = tile + taps - 1;
+    *w = (struct winograd){.cells = a, .tile = tile, .taps = taps};
     for (int j = 0; j < a; j++) { /* the last one is infinity */
         double scale = 1, product[WINOGRAD_CELLS + 1] = {1};
         int degree = 0;
@@ -29,8 +29,7 @@ void winograd_matrices(int tile, struct winograd *w) {
             for (int k = degree; k >= 0; k--) product[k] = (k ? product[k - 1] : 0) - points[l] * product[k];
         }
         for (int k = 0; k < a; k++) w->b[j][k] = product[k];
-        for (int k = 0; k < WINOGRAD_TAPS; k++)
-            w->g[j][k] = j < a - 1 ? pow(points[j], k) / scale : k == WINOGRAD_TAPS - 1;
+        for (int k = 0; k < taps; k++) w->g[j][k] = j < a - 1 ? pow(points[j], k) / scale : k == taps - 1;
         for (int k = 0; k < tile; k++) w->a[k][j] = j < a - 1 ? pow(points[j], k) : k == tile - 1;
     }
 }
@@ -42,7 +41,7 @@ static bool slides_by(struct ctx *c, expr index, const struct var *axis, const s
 }
 static bool is_var(expr e, const struct var *v) { return e->op == X_VAR && e->u.var == v; }
 /* The sum is x[n,ic,oh+kh+top,ow+kw+left else 0] * w[oc,ic,kh,kw]. */
-static bool convolves(struct ctx *c, const struct problem *k, int64_t offset[2]) {
+static bool convolves(struct ctx *c, const struct problem *k, int taps, int64_t offset[2]) {
     const struct stmt *s = k->sum;
     if (!k->product || s->u.stage.naxes != 4 || s->u.stage.nred != 3) return false;
     const struct var **o = s->u.stage.axes, **r = s->u.stage.red;
@@ -50,7 +49,7 @@ static bool convolves(struct ctx *c, const struct problem *k, int64_t offset[2])
     if (x->n - x->has_fill != 4 || w->n != 4 || w->has_fill || !is_constant(w->u.buf)) return false;
     if (x->has_fill && x->arg[4] != x_num(c, F32, 0)) return false;
     for (int d = 0; d < 2; d++)
-        if (!x_is(r[d + 1]->extent, WINOGRAD_TAPS) || !is_var(w->arg[d + 2], r[d + 1]) ||
+        if (!x_is(r[d + 1]->extent, taps) || !is_var(w->arg[d + 2], r[d + 1]) ||
             !slides_by(c, x->arg[d + 2], o[d + 2], r[d + 1], &offset[d]))
             return false;
     return is_var(x->arg[0], o[0]) && is_var(x->arg[1], r[0]) && is_var(w->arg[0], o[1]) && is_var(w->arg[1], r[0]);
@@ -63,8 +62,7 @@ const char *winograd_refuses(const struct algorithm_query *q, const struct algor
     const struct problem *k = q->k;
     int64_t offset[2];
     int lanes = machine_lanes(q->m, F32);
-    (void)row;
-    if (!k->sum || !convolves(q->c, k, offset)) return "";
+    if (!k->sum || !convolves(q->c, k, row->taps, offset)) return "";
     if (q->m->gpu) return "for CPUs with vectors";
     if (lanes < 4) return "there are no vectors for the transforms";
     if (no_plain_product(k)) return no_plain_product(k);
@@ -190,13 +188,12 @@ static expr cell_of_operand(const struct work *k, struct buf *from, const expr *
 static void transform_taps(const struct winograd *m, const struct tensor *w, int64_t from, double *to) {
     double rows[WINOGRAD_CELLS][WINOGRAD_TAPS] = {{0}};
     for (int i = 0; i < m->cells; i++)
-        for (int r = 0; r < WINOGRAD_TAPS; r++)
-            for (int s = 0; s < WINOGRAD_TAPS; s++)
-                rows[i][s] += m->g[i][r] * tensor_f(w, from + r * WINOGRAD_TAPS + s);
+        for (int r = 0; r < m->taps; r++)
+            for (int s = 0; s < m->taps; s++) rows[i][s] += m->g[i][r] * tensor_f(w, from + r * m->taps + s);
     for (int i = 0; i < m->cells; i++)
         for (int j = 0; j < m->cells; j++) {
             double sum = 0;
-            for (int s = 0; s < WINOGRAD_TAPS; s++) sum += rows[i][s] * m->g[j][s];
+            for (int s = 0; s < m->taps; s++) sum += rows[i][s] * m->g[j][s];
             to[i * m->cells + j] = sum;
         }
 }
@@ -211,7 +208,7 @@ static struct buf *weights(const struct work *k) {
     double cell[WINOGRAD_CELLS * WINOGRAD_CELLS];
     for (int64_t ic = 0; ic < in; ic++)
         for (int64_t oc = 0; oc < out; oc++) {
-            transform_taps(&k->w, w, (oc * in + ic) * WINOGRAD_TAPS * WINOGRAD_TAPS, cell);
+            transform_taps(&k->w, w, (oc * in + ic) * k->w.taps * k->w.taps, cell);
             for (int64_t n = 0; n < a2; n++) to[(n * in + ic) * out + oc] = (float)cell[n];
         }
     return constant_buf(c, k->q->entry, internf(c->names, "%s.winograd", b->name), t);
@@ -250,8 +247,8 @@ void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *r
     struct work k = {.q = q, .out = out, .sum = q->k->sum};
     const struct var **o = k.sum->u.stage.axes;
     int m = row->tile;
-    winograd_matrices(m, &k.w);
-    convolves(q->c, q->k, k.offset);
+    winograd_matrices(m, row->taps, &k.w);
+    convolves(q->c, q->k, row->taps, k.offset);
     k.high = (const_extent(o[2]) + m - 1) / m, k.wide = (const_extent(o[3]) + m - 1) / m;
     k.tiles = x_muli(q->c, o[0]->extent, k.high * k.wide);
     algorithm_part(q, out, "its operand's tiles");
@@ -269,13 +266,13 @@ void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *r
 double winograd_bound(const struct algorithm *row, int64_t depth) {
     struct winograd w;
     double most = 0;
-    winograd_matrices(row->tile, &w);
+    winograd_matrices(row->tile, row->taps, &w);
     for (int y = 0; y < w.tile; y++) {
         double sum = 0;
         for (int i = 0; i < w.cells; i++) {
             double b = 0, g = 0;
             for (int k = 0; k < w.cells; k++) b += fabs(w.b[i][k]);
-            for (int k = 0; k < WINOGRAD_TAPS; k++) g += fabs(w.g[i][k]);
+            for (int k = 0; k < w.taps; k++) g += fabs(w.g[i][k]);
             sum += fabs(w.a[y][i]) * b * g;
         }
         most = fmax(most, sum);

@@ -3,12 +3,12 @@
 #define NN_LOWER_ALGORITHM_WINOGRAD_H
 #include "lower/algorithm/algorithm.h"
 
-enum { WINOGRAD_TAPS = 3, WINOGRAD_CELLS = 8 };
-struct winograd { /* A' (tile x cells), B' (cells x cells), G (cells x taps) */
-    int tile, cells;
+enum { WINOGRAD_TAPS = 5, WINOGRAD_CELLS = 8 }; /* at most */
+struct winograd {                               /* A' (tile x cells), B' (cells x cells), G (cells x taps) */
+    int tile, taps, cells;
     double a[WINOGRAD_CELLS][WINOGRAD_CELLS], b[WINOGRAD_CELLS][WINOGRAD_CELLS], g[WINOGRAD_CELLS][WINOGRAD_TAPS];
 };
-void winograd_matrices(int tile, struct winograd *w);
+void winograd_matrices(int tile, int taps, struct winograd *w);
 const char *winograd_refuses(const struct algorithm_query *q, const struct algorithm *row);
 double winograd_cycles(const struct algorithm_query *q, const struct algorithm *row);
 void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out);

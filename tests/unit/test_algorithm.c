@@ -5,16 +5,22 @@
 
 TestSuite(algorithm, .init = setup, .fini = done);
 
+/* Every row of Winograd's: NULL after the last one. */
+static const struct algorithm *winograd_after(const struct algorithm *r) {
+    do r = r ? r + 1 : algorithm_rows;
+    while (r->name && r->bound != winograd_bound);
+    return r->name ? r : NULL;
+}
 Test(algorithm, winograd_matrices_are_those_of_a_convolution) {
-    for (int tile = 2; tile <= 6; tile += 2) {
+    for (const struct algorithm *r = NULL; (r = winograd_after(r));) {
         struct winograd w;
-        winograd_matrices(tile, &w);
-        for (int y = 0; y < tile; y++)
+        winograd_matrices(r->tile, r->taps, &w);
+        for (int y = 0; y < r->tile; y++)
             for (int x = 0; x < w.cells; x++)
-                for (int t = 0; t < WINOGRAD_TAPS; t++) { /* of cell x and tap t alone */
+                for (int t = 0; t < r->taps; t++) { /* of cell x and tap t alone */
                     double sum = 0;
                     for (int j = 0; j < w.cells; j++) sum += w.a[y][j] * w.g[j][t] * w.b[j][x];
-                    cr_expect_float_eq(sum, x == y + t, 1e-12, "F(%d): result %d of cell %d and tap %d", tile, y, x, t);
+                    cr_expect_float_eq(sum, x == y + t, 1e-12, "%s: result %d of cell %d and tap %d", r->name, y, x, t);
                 }
     }
 }
@@ -31,18 +37,19 @@ static void constant(struct text *t, const char *name, const char *dims, int n) 
     text_add(t, "]\n");
 }
 /* The convolution of x by the algorithm, or the definition ("direct"): its results, and what was chosen. */
-static float *convolved(const char *algorithm, const char *consts, float *x, int high, int wide, int64_t *count,
-                        const char **choices) {
+static float *convolved(const char *algorithm, int taps, const char *consts, float *x, int high, int wide,
+                        int64_t *count, const char **choices) {
     struct text t = {0};
     const char *params = arena_printf(&c->arena, "%%x: f32[1,%d,%d,%d]", CHANNELS, high, wide);
+    const char *nodes = arena_printf(&c->arena,
+                                     "%%p: ? = MaxPool(%%x) {kernel_shape=[1,1]} %%h: ? = Conv(%%p, %%w, %%b) "
+                                     "{kernel_shape=[%d,%d], pads=[1,1,1,2]} "
+                                     "%%r: ? = Relu(%%h) %%y: ? = MaxPool(%%r) {kernel_shape=[1,1]}",
+                                     taps, taps);
     struct lower_options o = {
         .target = target_by_name("x86-avx2"), .choices = &t, .algorithms = {&algorithm, NULL, 1, 0}};
     /* windows of one cell, so that operand and result of the convolution lie in blocks of channels */
-    struct module *m =
-        lower_graph(graph_of(consts, params,
-                             "%p: ? = MaxPool(%x) {kernel_shape=[1,1]} %h: ? = Conv(%p, %w, %b) {kernel_shape=[3,3], "
-                             "pads=[1,1,1,2]} %r: ? = Relu(%h) %y: ? = MaxPool(%r) {kernel_shape=[1,1]}"),
-                    &o);
+    struct module *m = lower_graph(graph_of(consts, params, nodes), &o);
     struct eval_arg args[2] = {{.data = x, .nd = 4, .dims = {1, CHANNELS, high, wide}}};
     cr_assert(m);
     struct eval_result e = loop_eval(m, m->entry, args, (int64_t[]){1}, &(struct eval_options){.poison = true});
@@ -53,19 +60,20 @@ static float *convolved(const char *algorithm, const char *consts, float *x, int
     text_free(&t);
     return args[1].data;
 }
-static void within_bound(const char *name, int high, int wide) {
+static void within_bound(const struct algorithm *row, int high, int wide) {
+    const char *name = row->name;
     struct text t = {0};
-    constant(&t, "w", "24,16,3,3", RESULTS * CHANNELS * 9);
+    int taps = row->taps;
+    constant(&t, "w", arena_printf(&c->arena, "24,16,%d,%d", taps, taps), RESULTS * CHANNELS * taps * taps);
     constant(&t, "b", "24", RESULTS);
     float *x = malloc(sizeof *x * (size_t)(CHANNELS * high * wide));
     for (int k = 0; k < CHANNELS * high * wide; k++) x[k] = drawn();
     int64_t n, count;
     const char *choices, *direct;
-    float *got = convolved(name, t.s, x, high, wide, &n, &choices),
-          *want = convolved("direct", t.s, x, high, wide, &count, &direct);
-    const struct algorithm *row = algorithm_named(name);
+    float *got = convolved(name, taps, t.s, x, high, wide, &n, &choices),
+          *want = convolved("direct", taps, t.s, x, high, wide, &count, &direct);
     /* |x| and |w| are 2 at most; the bias is one more term */
-    double most = row->bound(row, CHANNELS) * CHANNELS * 9 * 4 * ldexp(1, -24), worst = 0;
+    double most = row->bound(row, CHANNELS) * CHANNELS * taps * taps * 4 * ldexp(1, -24), worst = 0;
     cr_assert_eq(n, count);
     for (int64_t k = 0; k < n; k++) worst = fmax(worst, fabs((double)got[k] - (double)want[k]));
     cr_expect(strstr(choices, arena_printf(&c->arena, "taken: %s\n", name)), "%s", choices);
@@ -77,6 +85,6 @@ static void within_bound(const char *name, int high, int wide) {
 Test(algorithm, winograd_stays_within_its_bound) {
     static const int sizes[][2] = {{1, 1}, {2, 3}, {5, 7}, {8, 8}, {13, 4}, {6, 14}};
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
-        for (int tile = 2; tile <= 6; tile += 2)
-            within_bound(arena_printf(&c->arena, "winograd-%d", tile), sizes[k][0], sizes[k][1]);
+        for (const struct algorithm *r = NULL; (r = winograd_after(r));)
+            if (sizes[k][0] + 3 > r->taps) within_bound(r, sizes[k][0], sizes[k][1]);
 }
