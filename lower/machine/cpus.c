@@ -11,6 +11,11 @@ static const struct operation fused[] = {
     {X_LOAD, F32, 4, 2}, {X_CAST, F16, 8, 1}, {X_CAST, BF16, 4, 1},  END};
 static const struct operation separate[] = {{X_ADD, I32, 10, 0.5},  {X_ADD, F32, 4, 2},   {X_LOAD, F32, 4, 2},
                                             {X_CAST, F16, 12, 0.2}, {X_CAST, BF16, 4, 1}, END};
+/* Two units of 64 bits, so one vector of 128 at a time; a load of one takes two cycles. From Arm's Cortex-A55 Software
+ * Optimization Guide; conversions as those of `fused`, at half their rate. */
+static const struct operation a55[] = {
+    {X_FMA, F32, 4, 1},    {X_FMA, F64, 4, 1},    {X_ADD, I32, 4, 1},     {X_ADD, F32, 4, 1},
+    {X_LOAD, F32, 4, 0.5}, {X_CAST, F16, 8, 0.5}, {X_CAST, BF16, 4, 0.5}, END};
 static const struct operation cortex_m[] = {
     {X_FMA, F32, 3, 1 / 3.0}, {X_ADD, I32, 1, 1},
     {X_ADD, F32, 1, 1},       {X_MIN, I32, 1, 1}, /* with the maximum before it: ssat, usat */
@@ -45,6 +50,11 @@ static const struct micro_speed avx2_dots[] = {MADD, NO_MORE},
                                                      NO_MORE},
                                 neon_dots[] = {MULL, NO_MORE},
                                 dotprod_dots[] = {{&micro_sdot, 3, 2}, {&micro_udot, 3, 2}, MULL, NO_MORE},
+                                a55_dots[] = {{&micro_sdot, 4, 1},
+                                              {&micro_udot, 4, 1},
+                                              {&micro_smull_sadalp, 4, 0.35},
+                                              {&micro_umull_uadalp, 4, 0.35},
+                                              NO_MORE},
                                 dsp_dots[] = {SMLAD, NO_MORE},
                                 mve_dots[] = {
                                     {&micro_vmladava_s8, 2, 0.5}, {&micro_vmladava_u8, 2, 0.5}, SMLAD, NO_MORE};
@@ -92,3 +102,12 @@ const struct machine machine_avx512 = {AVX512, .name = "avx512", .micros = avx51
 const struct machine machine_avx512vnni = {AVX512, .name = "avx512vnni", .micros = avx512vnni_dots};
 const struct machine machine_neon = {NEON, .name = "neon", .micros = neon_dots};
 const struct machine machine_dotprod = {NEON, .name = "dotprod", .micros = dotprod_dots};
+/* Its second level has 64 to 256 KB, and mostly half of that. What bytes cost is that of the others. */
+const struct machine machine_cortex_a55 = {CPU,
+                                           THREADS,
+                                           CACHES(32 << 10, 128 << 10),
+                                           VECTOR(32, 128),
+                                           .loads_ahead = true,
+                                           .name = "cortex-a55",
+                                           .ops = a55,
+                                           .micros = a55_dots};

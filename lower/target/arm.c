@@ -55,6 +55,16 @@ const struct target nn_target_aarch64_dotprod = {
     .attribute = "arch=armv8.2-a+dotprod",
     .instrs = nn_instrs_dotprod,
 };
+const struct target nn_target_cortex_a55 = {
+    AARCH64,
+    .name = "cortex-a55",
+    .machine = &machine_cortex_a55,
+    .help = "Cortex-A55, small cores of phones and boards: aarch64-dotprod, one vector at a time",
+    .cflags = "-march=armv8.2-a+dotprod -mtune=cortex-a55",
+    .needs = "dotprod",
+    .attribute = "arch=armv8.2-a+dotprod",
+    .instrs = nn_instrs_dotprod,
+};
 /* How the emulator runs a bare program: its arguments follow as one word after -append. */
 #define BARE(machine)                                                                                                  \
     "qemu-system-arm -M " machine                                                                                      \

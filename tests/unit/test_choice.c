@@ -25,6 +25,14 @@ Test(choice, the_point_follows_from_the_machine) {
     says(choices("cuda", weights, rows, matmul),
          "product: multiply-add, tiles of 64 x 64, k0 in steps of 16\n    taken\n");
 }
+/* Half the loads and half the multiply-adds of other cores, and a second level of cache that takes fewer rows. */
+Test(choice, a_small_core_has_schedules_of_its_own) {
+    const char *w = "const %w: f32[64,256,1,1] = splat 0.5\n", *x = "%x: f32[1,256,56,56]";
+    const char *nodes = "%p: ? = MaxPool(%x) {kernel_shape=[1,1]} %h: ? = Conv(%p, %w) {kernel_shape=[1,1]} "
+                        "%y: ? = MaxPool(%h) {kernel_shape=[1,1]}"; /* windows: values lie in blocks of channels */
+    says(choices("aarch64-dotprod", w, x, nodes), "8 of m1 together");
+    says(choices("cortex-a55", w, x, nodes), "2 of m1 together");
+}
 Test(choice, products_of_halves_go_to_tensor_cores) {
     static const char halves[] = "const %w: f16[64,32] = splat 0.5\n";
     const char *t = choices("jetson", halves, "%x: f16[30,64]", matmul);
@@ -47,6 +55,7 @@ Test(choice, bytes_are_summed_by_instructions_that_take_them) {
     says(choices("x86-avx512vnni", consts, "%x: u8[1,8,14]", nodes), "contraction: vpdpbusd, lanes 16 along n0");
     says(choices("cortex-m4", consts, "%x: u8[1,8,14]", nodes), "contraction: smlad_u8i8, lanes 1 along n0");
     says(choices("aarch64-dotprod", consts, "%x: u8[1,8,14]", nodes), "contraction: sdot, lanes 4 along n0");
+    says(choices("cortex-a55", consts, "%x: u8[1,8,14]", nodes), "contraction: sdot, lanes 4 along n0");
     says(choices("x86-avx512", consts, "%x: u8[1,8,14]", nodes), "contraction: vpmaddwd_x16_u8i8, lanes 16 along n0");
     says(choices("x86-64", consts, "%x: u8[1,8,14]", nodes), "contraction: lanes 4 along s0"); /* has none */
 }
