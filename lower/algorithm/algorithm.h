@@ -51,7 +51,7 @@ struct algorithm {
     /* BOUNDED: the largest error of a result, in units of 2^-24 times the sum of the products' magnitudes' bound
      * depth * max|x| * max|w|; NULL otherwise. */
     double (*bound)(const struct algorithm *row, int64_t depth);
-    int tile, taps; /* parameters of the row's functions */
+    int tile, taps, dims; /* parameters of the row's functions: results and taps along each of so many axes */
 };
 extern const struct algorithm algorithm_rows[];            /* name NULL ends; the first, direct, takes everything */
 const struct algorithm *algorithm_named(const char *name); /* NULL: there is none */

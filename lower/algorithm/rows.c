@@ -22,16 +22,26 @@ static double cycles_of_direct(const struct algorithm_query *q, const struct alg
 #define WINOGRAD(name, m, taps)                                                                                        \
     {                                                                                                                  \
         name, "Winograd F(" #m "x" #m ", " #taps "x" #taps ")", BOUNDS_ERROR, "CPUs with vectors", winograd_refuses,   \
-            winograd_cycles, winograd_rewrite, winograd_bound, m, taps                                                 \
+            winograd_cycles, winograd_rewrite, winograd_bound, m, taps, 2                                              \
+    }
+#define WINOGRAD_1D(name, m, taps)                                                                                     \
+    {                                                                                                                  \
+        name, "Winograd F(" #m ", " #taps ")", BOUNDS_ERROR, "CPUs with vectors", winograd_refuses, winograd_cycles,   \
+            winograd_rewrite, winograd_bound, m, taps, 1                                                               \
     }
 const struct algorithm algorithm_rows[] = {
-    {"direct", "the definition", KEEPS_BITS, "every machine", NULL, cycles_of_direct, NULL, NULL, 0, 0},
+    {"direct", "the definition", KEEPS_BITS, "every machine", NULL, cycles_of_direct, NULL, NULL, 0, 0, 0},
     {"integer-sums", "integer sums", KEEPS_BITS, "every machine", integer_sums_refuse, integer_sums_cycles,
-     integer_sums_rewrite, NULL, 0, 0},
+     integer_sums_rewrite, NULL, 0, 0, 0},
     WINOGRAD("winograd-2", 2, 3),
     WINOGRAD("winograd-4", 4, 3),
     WINOGRAD("winograd-6", 6, 3),
     WINOGRAD("winograd-2-5x5", 2, 5),
     WINOGRAD("winograd-4-5x5", 4, 5),
+    WINOGRAD_1D("winograd-2-1d", 2, 3),
+    WINOGRAD_1D("winograd-4-1d", 4, 3),
+    WINOGRAD_1D("winograd-6-1d", 6, 3),
+    WINOGRAD_1D("winograd-2-1d-5", 2, 5),
+    WINOGRAD_1D("winograd-4-1d-5", 4, 5),
     {0},
 };

@@ -1,8 +1,8 @@
-/* Winograd's convolutions F(m x m, r x r): tiles of m x m results from products of transformed tiles of a = m + r - 1
- * cells and transformed weights, one product for each of the a x a cells and channel instead of r r m m (Lavin and
- * Gray, "Fast algorithms for convolutional neural networks"). Along each axis  y = A'((G w) * (B' x)): polynomials are
- * evaluated at a - 1 points and infinity (G, B), multiplied there, and interpolated (A). The points are all the data of
- * a row.
+/* Winograd's convolutions F(m x m, r x r), and F(m, r) of one axis: tiles of m x m results from products of transformed
+ * tiles of a = m + r - 1 cells and transformed weights, one product for each of the a x a cells and channel instead of
+ * r r m m (Lavin and Gray, "Fast algorithms for convolutional neural networks"). Along each axis  y = A'((G w) * (B'
+ * x)): polynomials are evaluated at a - 1 points and infinity (G, B), multiplied there, and interpolated (A). The
+ * points are all the data of a row.
  *
  * Three parts: the operand's transform, a * a products of matrices, the result's transform with what follows the sum.
  * Weights are transformed now, in f64. */
@@ -40,15 +40,15 @@ static bool slides_by(struct ctx *c, expr index, const struct var *axis, const s
     return x_is_int(x_sub(c, index, x_add(c, x_var(c, axis), x_var(c, tap))), offset);
 }
 static bool is_var(expr e, const struct var *v) { return e->op == X_VAR && e->u.var == v; }
-/* The sum is x[n,ic,oh+kh+top,ow+kw+left else 0] * w[oc,ic,kh,kw]. */
-static bool convolves(struct ctx *c, const struct problem *k, int taps, int64_t offset[2]) {
+/* The sum is x[n,ic,oh+kh+top,ow+kw+left else 0] * w[oc,ic,kh,kw], or that without oh and kh. */
+static bool convolves(struct ctx *c, const struct problem *k, int dims, int taps, int64_t offset[2]) {
     const struct stmt *s = k->sum;
-    if (!k->product || s->u.stage.naxes != 4 || s->u.stage.nred != 3) return false;
+    if (!k->product || s->u.stage.naxes != dims + 2 || s->u.stage.nred != dims + 1) return false;
     const struct var **o = s->u.stage.axes, **r = s->u.stage.red;
     expr x = k->a.read, w = k->b.read;
-    if (x->n - x->has_fill != 4 || w->n != 4 || w->has_fill || !is_constant(w->u.buf)) return false;
-    if (x->has_fill && x->arg[4] != x_num(c, F32, 0)) return false;
-    for (int d = 0; d < 2; d++)
+    if (x->n - x->has_fill != dims + 2 || w->n != dims + 2 || w->has_fill || !is_constant(w->u.buf)) return false;
+    if (x->has_fill && x->arg[dims + 2] != x_num(c, F32, 0)) return false;
+    for (int d = 0; d < dims; d++)
         if (!x_is(r[d + 1]->extent, taps) || !is_var(w->arg[d + 2], r[d + 1]) ||
             !slides_by(c, x->arg[d + 2], o[d + 2], r[d + 1], &offset[d]))
             return false;
@@ -62,13 +62,13 @@ const char *winograd_refuses(const struct algorithm_query *q, const struct algor
     const struct problem *k = q->k;
     int64_t offset[2];
     int lanes = machine_lanes(q->m, F32);
-    if (!k->sum || !convolves(q->c, k, row->taps, offset)) return "";
+    if (!k->sum || !convolves(q->c, k, row->dims, row->taps, offset)) return "";
     if (q->m->gpu) return "for CPUs with vectors";
     if (lanes < 4) return "there are no vectors for the transforms";
     if (no_plain_product(k)) return no_plain_product(k);
     if (k->sum->u.stage.buf->type != F32 || k->a.read->u.buf->type != F32 || k->b.read->u.buf->type != F32)
         return "not all are f32";
-    for (int d = 1; d < 4; d++)
+    for (int d = 1; d < row->dims + 2; d++)
         if (const_extent(k->sum->u.stage.axes[d]) < 1) return "the picture's size is open";
     if (!blocked(q, k->a.read->u.buf, lanes) || !blocked(q, k->out->u.stage.buf, lanes))
         return "channels do not lie in full blocks";
@@ -82,21 +82,20 @@ struct sizes_of {
 static struct sizes_of sizes_of(const struct algorithm_query *q, const struct algorithm *row) {
     const struct stmt *s = q->k->sum;
     double n = const_extent(s->u.stage.axes[0]) > 0 ? (double)const_extent(s->u.stage.axes[0]) : 1, m = row->tile;
-    double th = ceil((double)const_extent(s->u.stage.axes[2]) / m),
-           tw = ceil((double)const_extent(s->u.stage.axes[3]) / m);
-    return (struct sizes_of){n * th * tw, (double)const_extent(s->u.stage.red[0]),
-                             (double)const_extent(s->u.stage.axes[1]), cells(row), m};
+    for (int d = 0; d < row->dims; d++) n *= ceil((double)const_extent(s->u.stage.axes[d + 2]) / m);
+    return (struct sizes_of){n, (double)const_extent(s->u.stage.red[0]), (double)const_extent(s->u.stage.axes[1]),
+                             cells(row), m};
 }
 double winograd_cycles(const struct algorithm_query *q, const struct algorithm *row) {
     struct sizes_of z = sizes_of(q, row);
-    double a2 = z.cells * z.cells, lanes = machine_lanes(q->m, F32),
+    double all = pow(z.cells, row->dims), lanes = machine_lanes(q->m, F32),
            per_cycle = machine_multiply_add(q->m, F32)->starts;
-    double operations = z.cells * z.cells * z.cells / 2; /* of a tile and vector: half of each matrix is 0 or shared */
-    double transforms =
-        z.tiles * (2 * z.ic * operations + z.oc * operations * (1 + z.tile / z.cells)) / lanes / per_cycle;
-    double bytes = 4 * 2 * z.tiles * a2 * (z.ic + z.oc); /* there and back */
-    return rows_cycles(q->m, z.tiles, z.oc, a2 * z.ic) + transforms + bytes_cycles(q->m, bytes) +
-           weights_cycles(q->m, a2 * z.ic * z.oc);
+    double operations = all * z.cells / 2; /* of a pass, tile and vector: half of each matrix is 0 or shared */
+    double there = row->dims, back = row->dims == 2 ? 1 + z.tile / z.cells : z.tile / z.cells;
+    double transforms = z.tiles * operations * (z.ic * there + z.oc * back) / lanes / per_cycle;
+    double bytes = 4 * 2 * z.tiles * all * (z.ic + z.oc); /* there and back */
+    return rows_cycles(q->m, z.tiles, z.oc, all * z.ic) + transforms + bytes_cycles(q->m, bytes) +
+           weights_cycles(q->m, all * z.ic * z.oc);
 }
 
 /* ---- the stages */
@@ -146,7 +145,8 @@ struct work {
     struct winograd w;
     struct rewriting *out;
     const struct stmt *sum;
-    int64_t offset[2], high, wide; /* high x wide tiles of a picture */
+    int dims;
+    int64_t offset[2], along[2]; /* so many tiles of a picture */
     expr tiles;
 };
 static const struct var *axis(const struct work *k, const char *name, expr extent) {
@@ -155,111 +155,131 @@ static const struct var *axis(const struct work *k, const char *name, expr exten
 static const struct var *small(const struct work *k, const char *name, int n) {
     return axis(k, name, x_int(k->q->c, n));
 }
-/* One pass of a transform along the axis `at` (0 or 1) of the buffer's first two: rows of the matrix over its cells. */
+static const char *const matrix_axes[] = {"i", "j"};
+/* One pass of a transform along the axis `at` (0 or 1) of the buffer's first: rows of the matrix over its cells. */
 static struct buf *pass(const struct work *k, const char *name, bool back, int at, struct buf *from,
                         expr (*cell)(const struct work *k, struct buf *from, const expr *index)) {
     struct ctx *c = k->q->c;
-    int a = k->w.cells, m = k->w.tile, rows = back ? m : a;
+    int a = k->w.cells, m = k->w.tile, rows = back ? m : a, n = k->dims + 2;
     expr row[WINOGRAD_CELLS] = {0}, e[WINOGRAD_CELLS], index[4];
-    bool first = at == 0;
-    const struct var *axes[] = {small(k, "i", rows), small(k, "j", first ? a : rows), axis(k, "tile", k->tiles),
-                                axis(k, "c", from->logical[back || !first ? 3 : 1])};
-    for (int d = 0; d < 4; d++) index[d] = x_var(c, axes[d]);
+    const struct var *axes[4];
+    for (int d = 0; d < k->dims; d++) axes[d] = small(k, matrix_axes[d], d > at ? a : rows);
+    axes[k->dims] = axis(k, "tile", k->tiles);
+    axes[k->dims + 1] = axis(k, "c", from->logical[back || at ? k->dims + 1 : 1]);
+    for (int d = 0; d < n; d++) index[d] = x_var(c, axes[d]);
     for (int j = 0; j < a; j++) {
-        expr to[4] = {index[0], index[1], index[2], index[3]};
-        to[at] = x_int(c, j);
+        expr to[4];
+        for (int d = 0; d < n; d++) to[d] = d == at ? x_int(c, j) : index[d];
         e[j] = cell(k, from, to);
     }
     for (int i = 0; i < rows; i++) row[i] = back ? row_of_a(k->q, k->w.a[i], e, a) : row_of_b(k->q, k->w.b[i], e, a);
-    return algorithm_stage(k->q, k->out, name, F32, axes, 4, RED_NONE, NULL, 0, row_by(c, axes[at], row, rows));
+    return algorithm_stage(k->q, k->out, name, F32, axes, n, RED_NONE, NULL, 0, row_by(c, axes[at], row, rows));
 }
 static expr cell_of(const struct work *k, struct buf *from, const expr *index) {
-    return x_load(k->q->c, from, index, 4, NULL);
+    return x_load(k->q->c, from, index, k->dims + 2, NULL);
 }
 /* Cell [i,j] of a tile of the operand; what lies outside is 0. */
 static expr cell_of_operand(const struct work *k, struct buf *from, const expr *index) {
     struct ctx *c = k->q->c;
-    expr row = x_divi(c, index[2], k->wide), at[4] = {x_divi(c, row, k->high), index[3]};
-    const expr tile[] = {x_modi(c, row, k->high), x_modi(c, index[2], k->wide)};
-    for (int d = 0; d < 2; d++) at[d + 2] = x_addi(c, x_add(c, x_muli(c, tile[d], k->w.tile), index[d]), k->offset[d]);
-    return x_load(c, from, at, 4, x_num(c, F32, 0));
+    expr rest = index[k->dims], at[4] = {NULL, index[k->dims + 1]};
+    for (int d = k->dims; d-- > 0; rest = x_divi(c, rest, k->along[d])) {
+        expr tile = x_modi(c, rest, k->along[d]);
+        at[d + 2] = x_addi(c, x_add(c, x_muli(c, tile, k->w.tile), index[d]), k->offset[d]);
+    }
+    at[0] = rest;
+    return x_load(c, from, at, k->dims + 2, x_num(c, F32, 0));
 }
-/* G w G' for the taps of one pair of channels, which begin at `from`. */
-static void transform_taps(const struct winograd *m, const struct tensor *w, int64_t from, double *to) {
+/* G w (of two axes: G w G') for the taps of one pair of channels, which begin at `from`. */
+static void transform_taps(const struct winograd *m, int dims, const struct tensor *w, int64_t from, double *to) {
     double rows[WINOGRAD_CELLS][WINOGRAD_TAPS] = {{0}};
+    int across = dims == 2 ? m->taps : 1;
     for (int i = 0; i < m->cells; i++)
         for (int r = 0; r < m->taps; r++)
-            for (int s = 0; s < m->taps; s++) rows[i][s] += m->g[i][r] * tensor_f(w, from + r * m->taps + s);
-    for (int i = 0; i < m->cells; i++)
+            for (int s = 0; s < across; s++) rows[i][s] += m->g[i][r] * tensor_f(w, from + r * across + s);
+    for (int i = 0; i < m->cells && dims == 1; i++) to[i] = rows[i][0];
+    for (int i = 0; i < m->cells && dims == 2; i++)
         for (int j = 0; j < m->cells; j++) {
             double sum = 0;
             for (int s = 0; s < m->taps; s++) sum += rows[i][s] * m->g[j][s];
             to[i * m->cells + j] = sum;
         }
 }
+static int64_t power(int n, int of) { return of == 2 ? (int64_t)n * n : n; }
 /* [i,j,ic,oc]: rounded once. */
 static struct buf *weights(const struct work *k) {
     struct ctx *c = k->q->c;
     const struct buf *b = k->q->k->b.read->u.buf;
     const struct tensor *w = b->data;
-    int64_t out = w->dims[0], in = w->dims[1], a2 = (int64_t)k->w.cells * k->w.cells;
-    struct tensor *t = tensor_new(&c->arena, F32, (int64_t[]){k->w.cells, k->w.cells, in, out}, 4);
+    int64_t out = w->dims[0], in = w->dims[1], all = power(k->w.cells, k->dims), taps = power(k->w.taps, k->dims);
+    int64_t dims[4] = {k->w.cells, k->w.cells};
+    dims[k->dims] = in, dims[k->dims + 1] = out;
+    struct tensor *t = tensor_new(&c->arena, F32, dims, k->dims + 2);
     float *to = tensor_data(t);
     double cell[WINOGRAD_CELLS * WINOGRAD_CELLS];
     for (int64_t ic = 0; ic < in; ic++)
         for (int64_t oc = 0; oc < out; oc++) {
-            transform_taps(&k->w, w, (oc * in + ic) * k->w.taps * k->w.taps, cell);
-            for (int64_t n = 0; n < a2; n++) to[(n * in + ic) * out + oc] = (float)cell[n];
+            transform_taps(&k->w, k->dims, w, (oc * in + ic) * taps, cell);
+            for (int64_t n = 0; n < all; n++) to[(n * in + ic) * out + oc] = (float)cell[n];
         }
     return constant_buf(c, k->q->entry, internf(c->names, "%s.winograd", b->name), t);
 }
 static struct buf *products(const struct work *k, struct buf *v, struct buf *u) {
     struct ctx *c = k->q->c;
-    const struct var *axes[2][4], *ic = axis(k, "ic", v->logical[3]);
+    int n = k->dims + 2, tile = k->dims, last = k->dims + 1;
+    const struct var *axes[2][4], *ic = axis(k, "ic", v->logical[last]);
     for (int s = 0; s < 2; s++) {
-        axes[s][0] = small(k, "i", k->w.cells), axes[s][1] = small(k, "j", k->w.cells);
-        axes[s][2] = axis(k, "tile", k->tiles), axes[s][3] = axis(k, "oc", u->logical[3]);
+        for (int d = 0; d < k->dims; d++) axes[s][d] = small(k, matrix_axes[d], k->w.cells);
+        axes[s][tile] = axis(k, "tile", k->tiles), axes[s][last] = axis(k, "oc", u->logical[last]);
     }
-    expr i = x_var(c, axes[0][0]), j = x_var(c, axes[0][1]), r = x_var(c, ic);
-    expr at_v[] = {i, j, x_var(c, axes[0][2]), r}, at_u[] = {i, j, r, x_var(c, axes[0][3])}, at[4];
-    struct buf *acc = algorithm_stage(k->q, k->out, "acc", F32, axes[0], 4, RED_SUM, &ic, 1,
-                                      x_mul(c, x_load(c, v, at_v, 4, NULL), x_load(c, u, at_u, 4, NULL)));
-    for (int d = 0; d < 4; d++) at[d] = x_var(c, axes[1][d]);
-    return algorithm_stage(k->q, k->out, "products", F32, axes[1], 4, RED_NONE, NULL, 0, x_load(c, acc, at, 4, NULL));
+    expr at_v[4], at_u[4], at[4];
+    for (int d = 0; d < k->dims; d++) at_v[d] = at_u[d] = x_var(c, axes[0][d]);
+    at_v[tile] = x_var(c, axes[0][tile]), at_v[last] = at_u[tile] = x_var(c, ic);
+    at_u[last] = x_var(c, axes[0][last]);
+    struct buf *acc = algorithm_stage(k->q, k->out, "acc", F32, axes[0], n, RED_SUM, &ic, 1,
+                                      x_mul(c, x_load(c, v, at_v, n, NULL), x_load(c, u, at_u, n, NULL)));
+    for (int d = 0; d < n; d++) at[d] = x_var(c, axes[1][d]);
+    return algorithm_stage(k->q, k->out, "products", F32, axes[1], n, RED_NONE, NULL, 0, x_load(c, acc, at, n, NULL));
 }
 /* What the sum was is read from its tile from now on; what follows it stays as it is. */
 static void replace_sum(const struct work *k, struct buf *y) {
     struct ctx *c = k->q->c;
     struct block *b = &k->out->parts.v[k->out->parts.n - 1].stmts;
     const struct var **o = k->sum->u.stage.axes;
-    expr at[4] = {x_modi(c, x_var(c, o[2]), k->w.tile), x_modi(c, x_var(c, o[3]), k->w.tile), NULL, x_var(c, o[1])};
-    expr row = x_add(c, x_muli(c, x_var(c, o[0]), k->high), x_divi(c, x_var(c, o[2]), k->w.tile));
-    at[2] = x_add(c, x_muli(c, row, k->wide), x_divi(c, x_var(c, o[3]), k->w.tile));
-    expr value = x_load(c, y, at, 4, NULL);
+    int n = k->dims + 2;
+    expr at[4], tile = x_var(c, o[0]);
+    for (int d = 0; d < k->dims; d++) {
+        at[d] = x_modi(c, x_var(c, o[d + 2]), k->w.tile);
+        tile = x_add(c, x_muli(c, tile, k->along[d]), x_divi(c, x_var(c, o[d + 2]), k->w.tile));
+    }
+    at[k->dims] = tile, at[k->dims + 1] = x_var(c, o[1]);
+    expr value = x_load(c, y, at, n, NULL);
     if (k->sum->u.stage.init) value = x_add(c, value, k->sum->u.stage.init);
     for (struct stmt *s = k->q->stmts->first, *next; s; s = next) {
         next = s->next;
         stmt_remove(s);
-        block_append(b, s == k->sum ? s_stage(c, s->u.stage.buf, o, 4, RED_NONE, NULL, 0, NULL, value) : s);
+        block_append(b, s == k->sum ? s_stage(c, s->u.stage.buf, o, n, RED_NONE, NULL, 0, NULL, value) : s);
     }
 }
 void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out) {
-    struct work k = {.q = q, .out = out, .sum = q->k->sum};
+    struct work k = {.q = q, .out = out, .sum = q->k->sum, .dims = row->dims};
     const struct var **o = k.sum->u.stage.axes;
     int m = row->tile;
     winograd_matrices(m, row->taps, &k.w);
-    convolves(q->c, q->k, row->taps, k.offset);
-    k.high = (const_extent(o[2]) + m - 1) / m, k.wide = (const_extent(o[3]) + m - 1) / m;
-    k.tiles = x_muli(q->c, o[0]->extent, k.high * k.wide);
+    convolves(q->c, q->k, row->dims, row->taps, k.offset);
+    k.tiles = o[0]->extent;
+    for (int d = 0; d < k.dims; d++) k.along[d] = (const_extent(o[d + 2]) + m - 1) / m;
+    k.tiles = x_muli(q->c, k.tiles, k.dims == 2 ? k.along[0] * k.along[1] : k.along[0]);
     algorithm_part(q, out, "its operand's tiles");
-    struct buf *z = pass(&k, "columns", false, 0, q->k->a.read->u.buf, cell_of_operand);
-    struct buf *v = pass(&k, "tiles", false, 1, z, cell_of), *u = weights(&k);
+    struct buf *v = pass(&k, k.dims == 2 ? "columns" : "tiles", false, 0, q->k->a.read->u.buf, cell_of_operand);
+    if (k.dims == 2) v = pass(&k, "tiles", false, 1, v, cell_of);
+    struct buf *u = weights(&k);
     algorithm_between(q, out, v);
     algorithm_part(q, out, "its products");
     struct buf *p = products(&k, v, u);
     algorithm_between(q, out, p);
     algorithm_part(q, out, "its results");
-    replace_sum(&k, pass(&k, "results", true, 1, pass(&k, "columns", true, 0, p, cell_of), cell_of));
+    if (k.dims == 2) p = pass(&k, "columns", true, 0, p, cell_of);
+    replace_sum(&k, pass(&k, "results", true, k.dims - 1, p, cell_of));
 }
 
 /* Every result passes so many roundings, of values that are that much larger than the products of the definition. */
@@ -277,5 +297,5 @@ double winograd_bound(const struct algorithm *row, int64_t depth) {
         }
         most = fmax(most, sum);
     }
-    return most * most * ((double)depth + 4 * w.cells + 4);
+    return row->dims == 2 ? most * most * ((double)depth + 4 * w.cells + 4) : most * ((double)depth + 2 * w.cells + 4);
 }

@@ -36,26 +36,32 @@ static void constant(struct text *t, const char *name, const char *dims, int n) 
     for (int k = 0; k < n; k++) text_printf(t, "%s%.9g", k ? "," : "", (double)drawn());
     text_add(t, "]\n");
 }
-/* The convolution of x by the algorithm, or the definition ("direct"): its results, and what was chosen. */
-static float *convolved(const char *algorithm, int taps, const char *consts, float *x, int high, int wide,
-                        int64_t *count, const char **choices) {
+/* The convolution of x, for which the row is meant, by an algorithm: its results, and what was chosen. */
+static float *convolved(const struct algorithm *row, const char *algorithm, const char *consts, float *x, int high,
+                        int wide, int64_t *count, const char **choices) {
     struct text t = {0};
-    const char *params = arena_printf(&c->arena, "%%x: f32[1,%d,%d,%d]", CHANNELS, high, wide);
+    bool flat = row->dims == 1; /* high x wide cells along one axis */
+    const char *size = flat ? arena_printf(&c->arena, "%d", high * wide) : arena_printf(&c->arena, "%d,%d", high, wide),
+               *params = arena_printf(&c->arena, "%%x: f32[1,%d,%s]", CHANNELS, size), *window = flat ? "[1]" : "[1,1]",
+               *pads = flat ? "[1,2]" : "[1,1,1,2]",
+               *taps = flat ? arena_printf(&c->arena, "[%d]", row->taps)
+                            : arena_printf(&c->arena, "[%d,%d]", row->taps, row->taps);
+    /* windows of one cell, so that operand and result of the convolution lie in blocks of channels */
     const char *nodes = arena_printf(&c->arena,
-                                     "%%p: ? = MaxPool(%%x) {kernel_shape=[1,1]} %%h: ? = Conv(%%p, %%w, %%b) "
-                                     "{kernel_shape=[%d,%d], pads=[1,1,1,2]} "
-                                     "%%r: ? = Relu(%%h) %%y: ? = MaxPool(%%r) {kernel_shape=[1,1]}",
-                                     taps, taps);
+                                     "%%p: ? = MaxPool(%%x) {kernel_shape=%s} %%h: ? = Conv(%%p, %%w, %%b) "
+                                     "{kernel_shape=%s, pads=%s} %%r: ? = Relu(%%h) %%y: ? = MaxPool(%%r) "
+                                     "{kernel_shape=%s}",
+                                     window, taps, pads, window);
     struct lower_options o = {
         .target = target_by_name("x86-avx2"), .choices = &t, .algorithms = {&algorithm, NULL, 1, 0}};
-    /* windows of one cell, so that operand and result of the convolution lie in blocks of channels */
     struct module *m = lower_graph(graph_of(consts, params, nodes), &o);
-    struct eval_arg args[2] = {{.data = x, .nd = 4, .dims = {1, CHANNELS, high, wide}}};
+    struct eval_arg args[2] = {
+        {.data = x, .nd = 2 + row->dims, .dims = {1, CHANNELS, flat ? high * wide : high, wide}}};
     cr_assert(m);
     struct eval_result e = loop_eval(m, m->entry, args, (int64_t[]){1}, &(struct eval_options){.poison = true});
     cr_assert_eq(e.status, EVAL_OK, "%s", e.message);
     *count = 1;
-    for (int d = 0; d < 4; d++) *count *= args[1].dims[d];
+    for (int d = 0; d < 2 + row->dims; d++) *count *= args[1].dims[d];
     *choices = arena_printf(&c->arena, "%s", t.s);
     text_free(&t);
     return args[1].data;
@@ -63,17 +69,19 @@ static float *convolved(const char *algorithm, int taps, const char *consts, flo
 static void within_bound(const struct algorithm *row, int high, int wide) {
     const char *name = row->name;
     struct text t = {0};
-    int taps = row->taps;
-    constant(&t, "w", arena_printf(&c->arena, "24,16,%d,%d", taps, taps), RESULTS * CHANNELS * taps * taps);
+    int taps = row->dims == 1 ? row->taps : row->taps * row->taps;
+    const char *dims = row->dims == 1 ? arena_printf(&c->arena, "24,16,%d", taps)
+                                      : arena_printf(&c->arena, "24,16,%d,%d", row->taps, row->taps);
+    constant(&t, "w", dims, RESULTS * CHANNELS * taps);
     constant(&t, "b", "24", RESULTS);
     float *x = malloc(sizeof *x * (size_t)(CHANNELS * high * wide));
     for (int k = 0; k < CHANNELS * high * wide; k++) x[k] = drawn();
     int64_t n, count;
     const char *choices, *direct;
-    float *got = convolved(name, taps, t.s, x, high, wide, &n, &choices),
-          *want = convolved("direct", taps, t.s, x, high, wide, &count, &direct);
+    float *got = convolved(row, name, t.s, x, high, wide, &n, &choices),
+          *want = convolved(row, "direct", t.s, x, high, wide, &count, &direct);
     /* |x| and |w| are 2 at most; the bias is one more term */
-    double most = row->bound(row, CHANNELS) * CHANNELS * taps * taps * 4 * ldexp(1, -24), worst = 0;
+    double most = row->bound(row, CHANNELS) * CHANNELS * taps * 4 * ldexp(1, -24), worst = 0;
     cr_assert_eq(n, count);
     for (int64_t k = 0; k < n; k++) worst = fmax(worst, fabs((double)got[k] - (double)want[k]));
     cr_expect(strstr(choices, arena_printf(&c->arena, "taken: %s\n", name)), "%s", choices);
@@ -86,5 +94,6 @@ Test(algorithm, winograd_stays_within_its_bound) {
     static const int sizes[][2] = {{1, 1}, {2, 3}, {5, 7}, {8, 8}, {13, 4}, {6, 14}};
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
         for (const struct algorithm *r = NULL; (r = winograd_after(r));)
-            if (sizes[k][0] + 3 > r->taps) within_bound(r, sizes[k][0], sizes[k][1]);
+            if ((r->dims == 1 ? sizes[k][0] * sizes[k][1] : sizes[k][0]) + 3 > r->taps)
+                within_bound(r, sizes[k][0], sizes[k][1]);
 }
