@@ -54,7 +54,7 @@ struct target {
     enum emit_kind emit;
     const struct machine *machine; /* its numbers (lower/machine/machine.h) */
     const char *cflags;            /* of all files: -march=armv8-a */
-    /* What the CPU must have besides, in words of nn_cpu_lacks (runtime_stub/nn_rt.c); the kernels' files allow it to
+    /* What the CPU must have besides, in words of nn_cpu_lacks (runtime_stub/nn_cpu.c); the kernels' files allow it to
      * the compiler by attribute, and nothing else of the program may use it. NULL: nothing. */
     const char *needs, *attribute;
     const char *headers;                   /* "#include <immintrin.h>\n" */

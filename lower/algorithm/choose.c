@@ -37,7 +37,7 @@ static double weighed(const struct algorithm *row, double cycles) {
 const struct algorithm *algorithm_choose(const struct algorithm_query *q, const struct algorithm_wishes *w,
                                          const char *node, struct text *why) {
     const struct algorithm *best = algorithm_rows, *pin = pinned(w, node);
-    double least = 0;
+    double least = 0, fewest = 0, taken = 0;
     bool asked = false;
     for (const struct algorithm *r = algorithm_rows; r->name; r++) {
         const char *no = refusal(q, r, w, pin);
@@ -47,9 +47,10 @@ const struct algorithm *algorithm_choose(const struct algorithm_query *q, const 
         text_printf(why, "  algorithm %s: ", r->name);
         if (no) text_printf(why, "%s\n", no);
         else text_printf(why, "%.0f cycles\n", cycles);
-        if (!no && (least == 0 || weighed(r, cycles) < least)) best = r, least = weighed(r, cycles);
+        if (!no && (fewest == 0 || cycles < fewest)) fewest = cycles;
+        if (!no && (least == 0 || weighed(r, cycles) < least)) best = r, least = weighed(r, cycles), taken = cycles;
     }
-    if (asked) text_printf(why, "    taken: %s\n", best->name);
+    if (asked) text_printf(why, "    taken: %s%s\n", best->name, fewest < taken ? "; less does not save a tenth" : "");
     else text_free(why); /* nothing was there to choose from */
     return best;
 }

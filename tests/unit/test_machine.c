@@ -2,6 +2,7 @@
 #include "ir/loop/target.h"
 #include "lower/machine/machine.h"
 #include <criterion/criterion.h>
+#include <string.h>
 
 Test(machine, every_target_names_one) {
     for (int k = 0; nn_targets[k]; k++) {
@@ -22,6 +23,19 @@ Test(machine, a_cpu_says_what_its_schedules_ask) {
         cr_assert(m->l1.byte > 0 && m->l2.byte >= m->l1.byte && m->partial_sum_byte > 0, "%s", m->name);
         cr_assert(m->streams > 0 && m->panel_vectors > 0 && m->body > 0 && m->stack_cells > 0, "%s", m->name);
     }
+}
+static bool has_instr(const struct target *t, const char *name) {
+    for (const struct instr_row *const *r = t->instrs; r && *r; r++)
+        if (!strcmp((*r)->name, name)) return true;
+    return false;
+}
+/* Without it the body would be printed, and predicted as if it were the instruction. */
+Test(machine, a_target_has_the_instructions_of_its_machine) {
+    for (int k = 0; nn_targets[k]; k++)
+        for (const struct micro_speed *s = nn_targets[k]->machine->micros; s && s->micro; s++)
+            if (s->micro->instr)
+                cr_assert(has_instr(nn_targets[k], s->micro->instr), "%s lacks %s", nn_targets[k]->name,
+                          s->micro->instr);
 }
 Test(machine, a_gpu_has_tiles_that_fill_its_blocks) {
     const struct gpu *g = machine_nvidia.gpu;
