@@ -7,6 +7,7 @@
 #include "ir/base/diag.h"
 #include "ir/eval/eval.h"
 #include "tests/tools/printable.h"
+#include "tests/tools/same_cell.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,29 +63,6 @@ static void check_element(enum dtype t, unsigned char *p, unsigned *s, enum chec
     default: integer_element(t, p, s, how); break;
     }
 }
-static bool check_equal(enum dtype t, const unsigned char *a, const unsigned char *b) {
-    if (!memcmp(a, b, (size_t)dtype_bytes(t))) return true;
-    uint16_t x = 0, y = 0;
-    if (dtype_bytes(t) > 1) memcpy(&x, a, 2), memcpy(&y, b, 2);
-    switch (t) {
-    case F32: {
-        float f, g;
-        memcpy(&f, a, 4), memcpy(&g, b, 4);
-        return isnan(f) && isnan(g);
-    }
-    case F64: {
-        double f, g;
-        memcpy(&f, a, 8), memcpy(&g, b, 8);
-        return isnan(f) && isnan(g);
-    }
-    case F16: return isnan(f16_to_f32(x)) && isnan(f16_to_f32(y));
-    case BF16: return isnan(bf16_to_f32(x)) && isnan(bf16_to_f32(y));
-    case F8E4M3FN: return isnan(f8_to_f32(*a, F8_E4M3FN)) && isnan(f8_to_f32(*b, F8_E4M3FN));
-    case F8E5M2: return isnan(f8_to_f32(*a, F8_E5M2)) && isnan(f8_to_f32(*b, F8_E5M2));
-    default: return false;
-    }
-}
-
 /* ---- sizes and places */
 struct check_get {
     const struct proc *p;
@@ -388,7 +366,7 @@ static bool check_output(struct ctx *c, const struct check_proc *cp, int i, FILE
                 break;
             }
             const unsigned char *g = got + w * (size_t)to, *v = want + w * (size_t)e;
-            if (check_equal(b->type, v, g)) continue;
+            if (same_cell(b->type, v, g)) continue;
             if (q->before && !memcmp(v, q->before + w * (size_t)e, w) && !memcmp(g, q->physical + w * (size_t)to, w))
                 continue;
             ok = false;

@@ -1,5 +1,5 @@
 /* lir_same BEFORE.lir AFTER.lir: does the last procedure of both compute the same? Both run in the interpreter on the
- * same inputs, all outputs are compared bit for bit. AFTER must pass the verifier first.
+ * same inputs, all outputs are compared bit for bit (but NaN). AFTER must pass the verifier first.
  *   --proc NAME     another procedure           --dim NAME=N    value of a size (default 5, or the nearest in its
  * range) Inputs are small integers, also where floats are asked for: sums of them are exact in any order, so that steps
  * which reassociate (rfactor) must give the same bits too. Says `same` (exit status 0), `differ: ..`, `interpreter: ..`
@@ -9,6 +9,7 @@
 #include "ir/eval/eval.h"
 #include "ir/loop/loop.h"
 #include "ir/loop/target.h"
+#include "tests/tools/same_cell.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,8 +119,8 @@ static bool same_outputs(const struct side *a, const struct side *b) {
         }
         if (!alike) return printf("differ: the type or shape of %s\n", y->name), false;
         for (int64_t i = 0; a->p->params.v[k].dir != DIR_IN && i < cells; i++) {
-            const char *p = a->args[k].data, *q = b->args[k].data;
-            if (!memcmp(p + (size_t)i * bytes, q + (size_t)i * bytes, bytes)) continue;
+            const unsigned char *p = a->args[k].data, *q = b->args[k].data;
+            if (same_cell(x->type, p + (size_t)i * bytes, q + (size_t)i * bytes)) continue;
             return printf("differ: element %lld of %s\n", (long long)i, y->name), false;
         }
     }
