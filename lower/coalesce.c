@@ -102,8 +102,9 @@ static bool operand_within(struct coalesce *q, struct stmt *call, int iy, int ix
     if (!kernel_copies(q->c, p, p->params.v[iy].buf, p->params.v[ix].buf, &cells, &all) || cells < 0) return false;
     if (!lies_within(q, x, y, cells)) return false;
     struct proc *v = clone_proc(q->c, p, p->name);
-    struct step step = {.kind = STEP_WITHIN, .u.within = {p->params.v[iy].buf->base, p->params.v[ix].buf->base}};
-    if (steps_refused(q->c, v, step_text(q->c, &step))) return false;
+    struct step_list steps = {.c = q->c};
+    step_within(&steps, p->params.v[iy].buf->base, p->params.v[ix].buf->base);
+    if (steps_refused(v, &steps)) return false;
     call->u.call.callee = v;
     memmove(call->u.call.bufs + ix, call->u.call.bufs + ix + 1,
             (size_t)(call->u.call.nbufs - ix - 1) * sizeof *call->u.call.bufs);

@@ -79,8 +79,9 @@ static struct proc *variant_of(struct reuse *r, struct proc *p, int y, int x) {
     }
     struct variant *v = NEW(&c->arena, struct variant);
     *v = (struct variant){clone_proc(c, p, internf(c->names, n ? "%s_over%d" : "%s_over", p->name, n + 1)), y, x, made};
-    struct step step = {.kind = STEP_OVER, .u.over = {p->params.v[y].buf->base, p->params.v[x].buf->base}};
-    if (!steps_refused(c, v->p, step_text(c, &step))) PUSH(&c->arena, &r->m->procs, v->p);
+    struct step_list steps = {.c = c};
+    step_over(&steps, p->params.v[y].buf->base, p->params.v[x].buf->base);
+    if (!steps_refused(v->p, &steps)) PUSH(&c->arena, &r->m->procs, v->p);
     else v->p = NULL;
     map_put(&r->variants, PKEY(p), v);
     return v->p;

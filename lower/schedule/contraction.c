@@ -1,5 +1,5 @@
-/* The strategy for contractions: convolutions and matrix products with the sum in a tile of registers. The choices and
- * their reasons are in docs/schedules.md. See cpu.h. */
+/* The strategy for contractions: convolutions and matrix products with the sum in a tile of registers. What is chosen;
+ * the steps are written by contraction_steps.c. The choices and their reasons are in docs/schedules.md. See cpu.h. */
 #include "lower/schedule/cost.h"
 #include "lower/schedule/tiling.h"
 #include <string.h>
@@ -32,28 +32,6 @@ const char *no_plain_product(const struct problem *k) {
     if (k->a.value != k->a.read || k->b.value != k->b.read) return "a factor is changed before it is multiplied";
     if (k->sum->u.stage.naxes > MAX_AXES || k->sum->u.stage.nred > MAX_AXES) return "too many axes";
     return maps_follow(k) ? NULL : "what follows the sum has other axes";
-}
-
-#define LONE "one" /* how loops of the copy for a single row are called: one.LOOP */
-static const char *y_loop(struct plan *u, const struct tiling *g, int axis) { return axis_loop(u->c, g->q->out, axis); }
-static const char *a_loop(struct plan *u, const struct tiling *g, int axis) { return axis_loop(u->c, g->q->sum, axis); }
-
-/* The dim of b that a load of it in e has v in, bare; -1: none. */
-struct dim_scan {
-    const struct buf *b;
-    const struct var *v;
-    int dim;
-};
-static bool scan_dim(void *env, expr e) {
-    struct dim_scan *q = env;
-    int d = e->op == X_LOAD && e->u.buf == q->b ? dim_of(e, q->v) : -1;
-    if (d >= 0) q->dim = d;
-    return true;
-}
-static int dim_in(expr e, const struct buf *b, const struct var *v) {
-    struct dim_scan q = {b, v, -1};
-    x_visit(e, scan_dim, &q);
-    return q.dim;
 }
 
 /* ---- which axis the lanes run along */
@@ -293,50 +271,6 @@ static void choose_beside(struct plan *u, struct tiling *g) {
     bool widens = g->vector == 1 && g->micro->instr && g->kred >= 0 && !dtype_is_float(g->micro->sum);
     g->beside = widens && n > 1 && n * g->mr * g->nr <= u->m->body && slides_along_rows(u, g, v);
 }
-/* ---- the text */
-/* Cells that the packed operand is read beyond its last along d; they hold the fill, so that no load needs a test. */
-static int64_t vec_beyond(struct plan *u, const struct tiling *g, int d) {
-    int64_t lo, hi, n;
-    if (!g->vec->has_fill || !x_is_int(g->vec->u.buf->dims[d], &n)) return 0;
-    x_bounds(u->c, g->vec->arg[d], &lo, &hi);
-    return hi >= n && hi < 2 * n ? hi + 1 - n : 0;
-}
-/* Dim d of the packed operand moves with an axis that both factors have: it has a panel of its own for each. */
-static bool is_batch(const struct tiling *g, int d) {
-    for (int k = 0; k < naxes_of(g); k++)
-        if (g->q->axis[k] == ROLE_BATCH && dim_of(g->vec, axis_var(g, k)) == d) return true;
-    return false;
-}
-static void pack(struct plan *u, const struct tiling *g) {
-    expr b = g->vec;
-    int nd = dim_of(b, axis_var(g, g->lane));
-    int kd = g->kred >= 0 ? dim_of(b, g->q->sum->u.stage.red[g->kred]) : -1;
-    int k0 = g->micro->k0;
-    bool blocked = kd >= 0 && (g->norder || g->outside);
-    text_printf(&u->s, "layout %s [", b->u.buf->base);
-    for (int d = 0; d < b->n - b->has_fill; d++)
-        if (is_batch(g, d)) text_printf(&u->s, "%d ", d);
-    if (g->outside) /* all panels of a chunk, then the next chunk */
-        text_printf(&u->s, "%d/%lld %d/%d %d/%%%d,%lld", kd, (long long)(g->chunk * g->kblock), nd, g->nv, kd,
-                    g->kblock, (long long)g->chunk);
-    else {
-        text_printf(&u->s, "%d/%d", nd, g->nv);
-        if (kd >= 0 && blocked) text_printf(&u->s, " %d/%d", kd, g->kblock);
-        else if (kd >= 0) text_printf(&u->s, k0 > 1 ? " %d/%d" : " %d", kd, k0);
-    }
-    for (int k = 0; k < g->norder; k++) { /* in the order of the sum */
-        int d = dim_of(b, g->q->sum->u.stage.red[g->order[k]]);
-        if (d >= 0 && d != nd) text_printf(&u->s, " %d", d);
-    }
-    for (int d = 0; d < b->n - b->has_fill; d++) {
-        bool summed = d == nd || is_batch(g, d);
-        for (int k = 0; k < nsums_of(g); k++) summed |= dim_of(b, g->q->sum->u.stage.red[k]) == d;
-        if (!summed) text_printf(&u->s, vec_beyond(u, g, d) ? " %d+0,%lld" : " %d", d, (long long)vec_beyond(u, g, d));
-    }
-    if (blocked && k0 > 1) text_printf(&u->s, " %d/%%%d,%d", kd, k0, g->kblock / k0);
-    else if (blocked) text_printf(&u->s, " %d%%%d", kd, g->kblock);
-    text_printf(&u->s, k0 > 1 ? " %d%%%d %d%%%d]\n" : " %d%%%d]\n", nd, g->nv, kd, k0);
-}
 /* Where rows are open they may be one, as a batch mostly is (the rows of a blocked result are those of an image, and
  * many). A tile of one row waits for its own multiply-adds, unless it takes more vectors than others: so many panels.
  * 0: no such tile is wanted. */
@@ -346,176 +280,6 @@ static int64_t lone_panels(struct plan *u, const struct tiling *g) {
     if (g->blocked) return 0;
     x_bounds(u->c, axis_var(g, g->row)->extent, &lo, &hi);
     return lo < 2 && hi > 1 ? wide : 0;
-}
-static void lone_row(struct plan *u, const struct tiling *g) {
-    const char *lane = y_loop(u, g, g->lane), *row = y_loop(u, g, g->row);
-    plan_tiles(u, arena_printf(&u->c->arena, LONE ".%s", lane), LONE ".yo yi", g->N, g->nv, g->lone);
-    text_add(&u->s, "reorder " LONE ".yo");
-    if (g->group >= 0) text_printf(&u->s, " " LONE ".%s", y_loop(u, g, g->group));
-    text_printf(&u->s, " " LONE ".%s yi\nsplit " LONE ".%s 1 wo wi\n", row, row);
-}
-/* The results of a tile, with the lanes side by side, and the loops that store them: rows innermost, which are
- * neighbours in memory. */
-#define TILE "tile"
-static const char *tile_loop(struct plan *u, const struct tiling *g, int axis) {
-    if (g->piece > 1) return internf(u->c->names, TILE ".d%d", axis); /* a copy of the sum */
-    return internf(u->c->names, TILE ".%s", g->q->out->u.stage.axes[axis]->name);
-}
-static void staged_loops(struct plan *u, const struct tiling *g, bool rows) {
-    if (rows && g->piece == 1) text_add(&u->s, "reorder yi wi\n");
-    text_add(&u->s, "layout " TILE " [");
-    for (int k = 0; k < naxes_of(g); k++)
-        if (k != g->lane) text_printf(&u->s, "%d ", k);
-    text_printf(&u->s, "%d]\nreorder", g->lane);
-    for (int k = 0; k < naxes_of(g); k++)
-        if (k != g->lane) text_printf(&u->s, " %s", tile_loop(u, g, k));
-    text_printf(&u->s, " %s\n", tile_loop(u, g, g->lane));
-    if (g->piece > 1) text_printf(&u->s, "split yi %d sj sv\nkind unroll sj\nkind vector sv\n", g->piece);
-}
-/* The result's loops from outside to inside: other axes, groups of rows, panels (yo), rows of the group, tiles (wo). */
-static void result_loops(struct plan *u, const struct tiling *g) {
-    const struct problem *q = g->q;
-    const char *lane = y_loop(u, g, g->lane), *row = g->row >= 0 ? y_loop(u, g, g->row) : NULL,
-               *group = g->group >= 0 ? y_loop(u, g, g->group) : NULL, *outermost = g->together ? group : lane;
-    text_add(&u->s, "reorder");
-    for (int k = naxes_of(g); k--;)
-        if (k != g->lane && k != g->row && k != g->group) outermost = y_loop(u, g, k);
-    for (int k = 0; k < naxes_of(g); k++)
-        if (k != g->lane && k != g->row && k != g->group) text_printf(&u->s, " %s", y_loop(u, g, k));
-    if (g->together) text_printf(&u->s, " %s %s", group, lane);
-    else text_printf(&u->s, group ? " %s %s" : " %s", lane, group);
-    if (row) text_printf(&u->s, " %s", row);
-    text_char(&u->s, '\n');
-    if (g->lone) text_printf(&u->s, "specialize %s 1<#%s " LONE "\n", outermost, row);
-    if (g->together) { /* panels move between before they are split, which may leave a rest */
-        int64_t extent = const_extent(axis_var(g, g->group));
-        text_printf(&u->s, "split %s %lld ho hi%s\nreorder ho %s hi", group, (long long)g->together,
-                    extent % g->together ? " cut" : "", lane);
-        text_printf(&u->s, row ? " %s\n" : "\n", row);
-    }
-    const char *inner = g->together ? "hi" : group;
-    text_printf(&u->s, "split %s %d yo yi%s\nreorder yo", lane, g->nv, g->N < 0 ? " cut2" : g->N % g->nv ? " cut" : "");
-    if (inner) text_printf(&u->s, " %s", inner);
-    if (row) text_printf(&u->s, " %s", row);
-    text_add(&u->s, " yi\n");
-    if (row && g->rows > 0) plan_tiles(u, row, "wo wi", g->rows, 1, g->mr);
-    else if (row) text_printf(&u->s, "split %s %d wo wi cut2\n", row, g->mr);
-    if (g->lone) lone_row(u, g);
-    const char *at = row ? "wo" : inner ? inner : "yo";
-    if (g->staged) text_printf(&u->s, "compute_at " TILE " %s stack\n", at);
-    text_printf(&u->s, "compute_at %s %s\n", q->sum->u.stage.buf->base, at);
-    if (g->staged) staged_loops(u, g, row != NULL);
-    if (g->lanes > 1)
-        text_printf(&u->s, "split %s %d yj yv%s\n", g->staged ? tile_loop(u, g, g->lane) : "yi", g->lanes,
-                    g->nv % g->lanes || g->N < 0 || g->N % g->lanes ? " cut" : "");
-}
-static void add_rows(struct plan *u, const struct tiling *g) { /* acc's axes that are not lanes */
-    for (int k = 0; k < naxes_of(g); k++)
-        if (k != g->lane) text_printf(&u->s, " %s", a_loop(u, g, k));
-}
-static void lanes_last(struct plan *u, const struct tiling *g) { /* in the accumulators */
-    text_printf(&u->s, "layout %s [", g->q->sum->u.stage.buf->base);
-    for (int k = 0; k < naxes_of(g); k++)
-        text_printf(&u->s, k == g->lane ? "%s%d/%d" : "%s%d", k ? " " : "", k, g->lanes);
-    text_printf(&u->s, " %d%%%d]\n", g->lane, g->lanes);
-}
-/* Steps of the sum in one iteration. The few multiply-adds of a small tile hide the loop's own instructions only where
- * nobody shares the core: with a busy neighbour on its other thread such loops took 10 - 25 % longer. What compilers
- * load ahead in longer iterations needs registers that the tile has taken; so do products that are added by another
- * instruction. */
-static int straight_steps(const struct machine *m, const struct tiling *g) {
-    int steps = 1;
-    if (g->beside || g->kred < 0 || (g->lanes < 2 && g->micro->k0 == 1) || m->loads_ahead || !machine_op(m, X_FMA, F32))
-        return 1;
-    while (g->kblock / g->micro->k0 % (2 * steps) == 0 && 2 * steps * g->mr * g->nr <= m->body) steps *= 2;
-    return steps;
-}
-/* An instruction computes all of its lanes: behind the last cell too, where the panel holds zeros, and so do the
- * constants that the sum begins with. */
-static bool fills_lanes(const struct tiling *g) { return g->micro->instr && g->lanes > 1 && g->N > 0; }
-static void fill_lanes_of_first(struct plan *u, const struct tiling *g) {
-    expr first = g->q->sum->u.stage.init;
-    if (!fills_lanes(g) || g->N % g->lanes == 0 || g->blocked || !first) return;
-    for (int i = 0; i < u->p->params.n; i++) {
-        const struct buf *b = u->p->params.v[i].buf;
-        int dim = b->data && b != g->vec->u.buf ? dim_in(first, b, axis_var(g, g->lane)) : -1;
-        if (dim < 0) continue;
-        text_printf(&u->s, "layout %s [", b->base);
-        for (int d = 0; d < b->nlogical; d++) text_printf(&u->s, d == dim ? "%d/%d " : "%d ", d, g->lanes);
-        text_printf(&u->s, "%d%%%d]\n", dim, g->lanes);
-    }
-}
-static void sum_loops(struct plan *u, const struct tiling *g) {
-    const struct problem *q = g->q;
-    const char *acc = q->sum->u.stage.buf->base, *lane = a_loop(u, g, g->lane);
-    int lanes = g->lanes;
-    bool cut = g->nv % lanes || g->N < 0 || g->N % lanes;
-    if (cut && fills_lanes(g)) {
-        text_printf(&u->s, "widen %s %d\n", lane, lanes);
-        cut = false;
-    }
-    if (lanes > 1) lanes_last(u, g);
-    if (g->rest) { /* outermost, before a rest stands beside it */
-        text_printf(&u->s, "reorder %s", red_loop(u->c, q->sum, g->kred));
-        add_rows(u, g);
-        text_printf(&u->s, " %s\n", lane);
-    }
-    int steps = straight_steps(u->m, g), k0 = g->micro->k0;
-    const char *within = steps > 1 ? "ki" : "ko"; /* a block of the sum, in steps */
-    const char *beside = g->beside ? red_loop(u->c, q->sum, g->order[g->norder - 1]) : NULL;
-    if (g->kred >= 0)
-        text_printf(&u->s, "split %s %d kb %s%s\n", red_loop(u->c, q->sum, g->kred), g->kblock, k0 > 1 ? "kg" : within,
-                    g->rest ? " cut" : "");
-    if (k0 > 1) text_printf(&u->s, "split kg %d %s kk\n", k0, within);
-    if (steps > 1) text_printf(&u->s, "split ki %d ko ku\n", steps);
-    text_add(&u->s, g->kred >= 0 ? "reorder kb" : "reorder");
-    for (int k = 0; k < g->norder - g->beside; k++) text_printf(&u->s, " %s", red_loop(u->c, q->sum, g->order[k]));
-    if (g->kred >= 0) text_add(&u->s, steps > 1 ? " ko ku" : " ko");
-    if (beside) text_printf(&u->s, " %s", beside);
-    add_rows(u, g);
-    text_printf(&u->s, k0 > 1 ? " %s kk\n" : " %s\n", lane);
-    if (lanes > 1) text_printf(&u->s, "split %s %d aj av%s\n", lane, lanes, cut ? " cut" : "");
-    if (g->micro->instr) text_printf(&u->s, "tensorize %s\n", g->micro->instr);
-    if (g->chunk) {
-        int64_t blocks = const_extent(q->sum->u.stage.red[g->kred]) / g->kblock / g->chunk;
-        const char *over = g->outside ? "yo" : g->together ? "hi" : g->group >= 0 ? y_loop(u, g, g->group) : "wo";
-        text_printf(&u->s, "split kb %lld kq kb\ncarry kq %s %s\ncut kq 1\n", (long long)g->chunk, over, acc);
-        if (blocks > 2) text_add(&u->s, "cut kq -1\n");
-    }
-    if (g->prefetch && g->kred >= 0) {
-        text_printf(&u->s, "prefetch %s %s %s [", g->vec->u.buf->base, g->often ? "kb" : "wo",
-                    g->chunk && !g->outside ? "kq" : "yo");
-        if (g->group >= 0) text_printf(&u->s, "%s ", g->together ? "hi" : y_loop(u, g, g->group));
-        text_add(&u->s, g->often ? "wo kb]\n" : "wo]\n");
-    }
-    text_printf(&u->s, "kind unroll%s%s", steps > 1 ? " ku" : "", g->row >= 0 ? " wi" : "");
-    if (beside) text_printf(&u->s, " %s", beside);
-    for (int k = 0; k < naxes_of(g) && g->staged; k++)
-        if (k != g->lane) text_printf(&u->s, " %s", tile_loop(u, g, k));
-    if (lanes > 1) text_add(&u->s, " yj aj");
-    else text_printf(&u->s, " yi %s", lane);
-    add_rows(u, g);
-    text_char(&u->s, '\n');
-    if (lanes > 1) text_printf(&u->s, "kind %s yv\n", g->scattered && !g->staged ? "unroll" : "vector");
-    if (lanes > 1) text_add(&u->s, "kind vector av\n");
-}
-static const char *contraction_steps(struct plan *u, const struct point *p) {
-    const struct tiling *g = &p->u.tile;
-    if (g->piece > 1) { /* what follows the sum may read other operands, in the same pieces */
-        plan_inline_maps(u);
-        text_printf(&u->s, "cache_read %s " TILE " %s\n", g->q->sum->u.stage.buf->base, g->q->out->u.stage.buf->base);
-    } else if (g->staged) { /* before the layouts: a blocked result is no longer stored at its own axes */
-        text_printf(&u->s, "cache_write %s " TILE "\n", g->q->out->u.stage.buf->base);
-    }
-    layout_steps(&u->s, u->p, u->l);
-    if (g->packed) pack(u, g);
-    fill_lanes_of_first(u, g);
-    if (g->piece == 1) plan_inline_maps(u);
-    if (g->blocked) plan_channels(u, g->q->out, g->vec->u.buf);
-    if (g->padded) plan_widen(u, a_loop(u, g, 1), g->q->out);
-    result_loops(u, g);
-    sum_loops(u, g);
-    return NULL;
 }
 /* ---- the points: the best one, and what is left of it when more and more is left out */
 static void add_points(struct plan *u, struct points *out, struct tiling g) {

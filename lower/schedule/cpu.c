@@ -4,27 +4,23 @@
 void plan_inline_maps(struct plan *u) {
     for (int i = 0; i < u->k->stages.n; i++) {
         const struct stmt *s = u->k->stages.v[i];
-        if (s->u.stage.op == RED_NONE && s->u.stage.buf->scope != SC_PARAM)
-            text_printf(&u->s, "inline %s\n", s->u.stage.buf->base);
+        if (s->u.stage.op == RED_NONE && s->u.stage.buf->scope != SC_PARAM) step_inline(&u->s, s->u.stage.buf->base);
     }
 }
-void plan_tiles(struct plan *u, const char *loop, const char *inside, int64_t extent, int64_t unit, int64_t most) {
+void plan_tiles(struct plan *u, const char *loop, const char *outer, const char *inner, int64_t extent, int64_t unit,
+                int64_t most) {
     int64_t units = (extent + unit - 1) / unit, tiles = (units + most - 1) / most, q = units / tiles * unit,
             more = units % tiles, lacking = units * unit - extent;
-    if (!more && !lacking) {
-        text_printf(&u->s, "split %s %lld %s\n", loop, (long long)q, inside);
-        return;
-    }
-    const int64_t runs[][2] = {{q + unit, more}, {q, tiles - more - (lacking > 0)}, {q - lacking, lacking > 0}};
-    const char *before = "[";
-    text_printf(&u->s, "split %s %s sizes=", loop, inside);
-    for (int k = 0; k < 3; k++) {
-        if (!runs[k][1]) continue;
-        text_printf(&u->s, "%s%lld", before, (long long)runs[k][0]);
-        if (runs[k][1] > 1) text_printf(&u->s, "*%lld", (long long)runs[k][1]);
-        before = " ";
-    }
-    text_add(&u->s, "]\n");
+    const struct tile_size runs[] = {{q + unit, more}, {q, tiles - more - (lacking > 0)}, {q - lacking, lacking > 0}};
+    struct tile_size sizes[3];
+    int n = 0;
+    for (int k = 0; k < 3; k++)
+        if (runs[k].count) sizes[n++] = runs[k];
+    if (!more && !lacking) step_split(&u->s, loop, q, outer, inner, TAIL_NONE);
+    else step_tiles(&u->s, loop, outer, inner, sizes, n);
+}
+const char *loop_in(struct plan *u, const char *base, const char *name) {
+    return internf(u->c->names, "%s.%s", base, name);
 }
 int dim_of(expr load, const struct var *v) {
     for (int k = 0; k < load->n - load->has_fill; k++)
@@ -62,6 +58,12 @@ static bool is_last(const struct buf *b, int dim) {
         if (!x_is(b->logical[d], 1)) return false;
     return true;
 }
+void plan_blocks(struct plan *u, const char *buf, int n, int dim, int64_t block) {
+    struct layout_dims dims = {0};
+    for (int d = 0; d < n; d++) add_dim(&u->s, &dims, d == dim ? dim_div(d, block) : dim_whole(d));
+    add_dim(&u->s, &dims, dim_mod(dim, block));
+    step_layout(&u->s, buf, dims);
+}
 void plan_channels(struct plan *u, const struct stmt *out, const struct buf *besides) {
     int lanes = lanes_of(u);
     bool full = const_extent(out->u.stage.axes[1]) % lanes == 0;
@@ -69,16 +71,14 @@ void plan_channels(struct plan *u, const struct stmt *out, const struct buf *bes
         const struct buf *b = u->p->params.v[i].buf;
         int dim = b->data && b != besides ? channel_dim(u, b) : -1;
         if (dim < 0 || (full && is_last(b, dim))) continue;
-        text_printf(&u->s, "layout %s [", b->base);
-        for (int d = 0; d < b->nlogical; d++) text_printf(&u->s, d == dim ? "%s%d/%d" : "%s%d", d ? " " : "", d, lanes);
-        text_printf(&u->s, " %d%%%d]\n", dim, lanes);
+        plan_blocks(u, b->base, b->nlogical, dim, lanes);
     }
 }
 void plan_widen(struct plan *u, const char *acc, const struct stmt *out) {
     int lanes = lanes_of(u);
     if (const_extent(out->u.stage.axes[1]) % lanes == 0) return;
-    if (acc) text_printf(&u->s, "widen %s %d\n", acc, lanes);
-    text_printf(&u->s, "widen %s %d\n", axis_loop(u->c, out, 1), lanes);
+    if (acc) step_widen(&u->s, acc, lanes);
+    step_widen(&u->s, axis_loop(u->c, out, 1), lanes);
 }
 
 /* ---- one nest over contiguous memory; the compiler's own vectoriser does the rest for what stays scalar */

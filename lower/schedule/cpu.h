@@ -1,4 +1,4 @@
-/* Shared by the strategies for CPUs: what every kind of kernel needs of the text of steps. One file a kind:
+/* Shared by the strategies for CPUs: the steps that every kind of kernel needs. One file a kind:
  * contraction.c, window.c, map.c, nests.c, rows.c, pointwise.c. What they choose is described in docs/schedules.md. */
 #ifndef NN_LOWER_SCHEDULE_CPU_H
 #define NN_LOWER_SCHEDULE_CPU_H
@@ -11,20 +11,24 @@ extern const struct strategy strategy_contraction, strategy_window, strategy_blo
 /* Why the kernel is not one sum of products, as they lie in memory, with maps after it; NULL: it is. */
 const char *no_plain_product(const struct problem *k);
 void plan_inline_maps(struct plan *u); /* all maps before the result go into it */
-/* The loop, of that extent, is split into the two loops that `inside` names: tiles of at most `most` units, balanced.
- */
-void plan_tiles(struct plan *u, const char *loop, const char *inside, int64_t extent, int64_t unit, int64_t most);
+/* The loop, of that extent, is split into tiles of at most `most` units, balanced. */
+void plan_tiles(struct plan *u, const char *loop, const char *outer, const char *inner, int64_t extent, int64_t unit,
+                int64_t most);
 /* out's nest with the channel block innermost, in tiles of pixels for the stage tile_of, if any (window.c). */
 void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const char *tile_of);
 bool lanes_fit(const struct stmt *s); /* s has a constant number of channels */
+/* Dim `dim` of n in blocks, their cells innermost. */
+void plan_blocks(struct plan *u, const char *buf, int n, int dim, int64_t block);
 /* For a blocked result: what constants hold for each channel is blocked as well. besides: one that has its layout. */
 void plan_channels(struct plan *u, const struct stmt *out, const struct buf *besides);
 /* Where channels do not fill their last block, the loop acc (may be NULL) and out's run over all of it. */
 void plan_widen(struct plan *u, const char *acc, const struct stmt *out);
 const char *no_blocks(struct plan *u, const struct buf *b); /* why b's channels are not in blocks of vectors */
 /* For GPUs: these nested loops, of so many turns in all, become the loops base.block and base.thread .. */
-void plan_threads(struct plan *u, const char *const *loops, int n, int64_t cells, const char *base);
+void plan_threads(struct plan *u, struct word_list loops, int64_t cells, const char *base);
 void plan_grid(struct plan *u, const char *base); /* .. which run at once */
+/* base.name */
+const char *loop_in(struct plan *u, const char *base, const char *name);
 /* Position of a bare variable among the indices of a load, -1 if it is not bare there. */
 int dim_of(expr load, const struct var *v);
 #endif

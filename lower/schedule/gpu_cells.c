@@ -11,30 +11,30 @@ static int64_t threads_for(const struct gpu *g, int64_t cells) {
     int64_t whole = (cells + g->warp - 1) / g->warp * g->warp;
     return whole < g->warp ? g->warp : whole < g->few_threads ? whole : g->few_threads;
 }
-void plan_threads(struct plan *u, const char *const *loops, int n, int64_t cells, const char *base) {
-    const char *all = loops[0];
-    for (int k = 1; k < n; k++) {
+void plan_threads(struct plan *u, struct word_list loops, int64_t cells, const char *base) {
+    const char *all = loops.v[0];
+    for (int k = 1; k < loops.n; k++) {
         const char *name = internf(u->c->names, "%s.cell%d", base, k);
-        text_printf(&u->s, "fuse %s %s %s\n", all, loops[k], name);
+        step_fuse(&u->s, all, loops.v[k], name);
         all = name;
     }
-    text_printf(&u->s, "split %s %lld %s.block %s.thread guard\n", all, (long long)threads_for(u->m->gpu, cells), base,
-                base);
+    step_split(&u->s, all, threads_for(u->m->gpu, cells), loop_in(u, base, role.grid_block),
+               loop_in(u, base, role.grid_thread), TAIL_GUARD);
 }
 void plan_grid(struct plan *u, const char *base) {
-    text_printf(&u->s, "kind gpu.block.x %s.block\nkind gpu.thread.x %s.thread\n", base, base);
+    step_kind(&u->s, LK_BLOCK_X, LOOPS(loop_in(u, base, role.grid_block)));
+    step_kind(&u->s, LK_THREAD_X, LOOPS(loop_in(u, base, role.grid_thread)));
 }
 /* The stage's nest as blocks of threads over its cells. */
 static void cells_nest(struct plan *u, const struct stmt *s) {
-    int n = s->u.stage.naxes;
-    const char **loops = NEWN(&u->c->arena, const char *, n);
+    struct word_list loops = {0};
     int64_t cells = 1;
-    for (int k = 0; k < n; k++) {
+    for (int k = 0; k < s->u.stage.naxes; k++) {
         int64_t extent = const_extent(s->u.stage.axes[k]);
         cells = extent < 0 ? INT64_MAX : sat_mul(cells, extent);
-        loops[k] = axis_loop(u->c, s, k);
+        add_loop(&u->s, &loops, axis_loop(u->c, s, k));
     }
-    plan_threads(u, loops, n, cells, s->u.stage.buf->base);
+    plan_threads(u, loops, cells, s->u.stage.buf->base);
 }
 /* The only stage that reads s, when it is a map over as many axes: s can be a register there. */
 static const struct stmt *only_reader(struct plan *u, const struct stmt *s) {
@@ -71,18 +71,18 @@ static bool is_placed(struct plan *u, const struct stmt *s, bool inline_maps) {
     return false;
 }
 /* sums: how many have a register by now. */
-static void stage_text(struct plan *u, const struct stmt *s, bool inline_maps, int *sums) {
+static void stage_steps(struct plan *u, const struct stmt *s, bool inline_maps, int *sums) {
     const char *acc = NULL, *base = s->u.stage.buf->base;
     if (s->u.stage.naxes == 0 || is_inlined(s, inline_maps)) return;
     if (s->u.stage.op != RED_NONE) {
         if (is_placed(u, s, inline_maps)) return;
         acc = internf(u->c->names, "sum%d", (*sums)++);
-        text_printf(&u->s, "cache_write %s %s\n", s->u.stage.buf->base, acc);
+        step_cache_write(&u->s, base, acc);
     } else if (placed_in(u, s, inline_maps)) {
         acc = placed_in(u, s, inline_maps)->u.stage.buf->base;
     }
     cells_nest(u, s);
-    if (acc) text_printf(&u->s, "compute_at %s %s.thread\n", acc, base);
+    if (acc) step_compute_at(&u->s, acc, loop_in(u, base, role.grid_thread), SC_PARAM);
     plan_grid(u, base);
 }
 static const char *cells_points(struct plan *u, struct points *out) {
@@ -94,8 +94,8 @@ static const char *cells_steps(struct plan *u, const struct point *p) {
     int sums = 0;
     layout_steps(&u->s, u->p, u->l);
     if (p->u.inlined) plan_inline_maps(u);
-    for (int k = u->k->stages.n; k--;) stage_text(u, u->k->stages.v[k], p->u.inlined, &sums);
-    return u->s.s ? NULL : "no stage has axes";
+    for (int k = u->k->stages.n; k--;) stage_steps(u, u->k->stages.v[k], p->u.inlined, &sums);
+    return u->s.n ? NULL : "no stage has axes";
 }
 static void print_cells(struct text *t, struct plan *u, const struct point *p) {
     (void)u;

@@ -20,28 +20,32 @@ const char *gpu_fused_dims(struct plan *u, const char *name, int nd) {
     const char *all = internf(u->c->names, "%s.d0", name);
     for (int d = 1; d < nd; d++) {
         const char *next = internf(u->c->names, "%s.cell%d", name, d);
-        text_printf(&u->s, "fuse %s %s.d%d %s\n", all, name, d, next);
+        step_fuse(&u->s, all, internf(u->c->names, "%s.d%d", name, d), next);
         all = next;
     }
     return all;
 }
-/* "as" in shared memory, filled by all threads of the block. */
+/* Name's copy in shared memory, filled by all threads of the block. */
 static void shared_operand(struct plan *u, expr load, const char *name) {
     int side = u->m->gpu->tile / u->m->gpu->cell;
-    text_printf(&u->s, "compute_at %s ko shared\n", name);
-    const char *all = gpu_fused_dims(u, name, load->n);
-    text_printf(&u->s, "split %s %d %s.o %s.t\nsplit %s.t %d %s.ty %s.tx\nreorder %s.ty %s.tx %s.o\n", all, side * side,
-                name, name, name, side, name, name, name, name, name);
-    text_printf(&u->s, "kind unroll %s.o\nkind gpu.thread.y %s.ty\nkind gpu.thread.x %s.tx\n", name, name, name);
+    const char *turn = loop_in(u, name, "o"), *threads = loop_in(u, name, "t"), *y = loop_in(u, name, "ty"),
+               *x = loop_in(u, name, "tx");
+    step_compute_at(&u->s, name, role.steps, SC_SHARED);
+    step_split(&u->s, gpu_fused_dims(u, name, load->n), side * side, turn, threads, TAIL_NONE);
+    step_split(&u->s, threads, side, y, x, TAIL_NONE);
+    step_reorder(&u->s, LOOPS(y, x, turn));
+    step_kind(&u->s, LK_UNROLL, LOOPS(turn));
+    step_kind(&u->s, LK_THREAD_Y, LOOPS(y));
+    step_kind(&u->s, LK_THREAD_X, LOOPS(x));
 }
 const char *gpu_sum(struct plan *u, const struct problem *q) {
     if (q->out != q->sum) return q->sum->u.stage.buf->base;
-    text_printf(&u->s, "cache_write %s acc\n", q->out->u.stage.buf->base);
-    return "acc";
+    step_cache_write(&u->s, q->out->u.stage.buf->base, role.sum);
+    return role.sum;
 }
-void gpu_other_axes(struct plan *u, const struct problem *q, const char *sum, int m) {
+void gpu_other_axes(struct plan *u, const struct problem *q, const char *sum, int m, struct word_list *to) {
     for (int k = 0; k < q->sum->u.stage.naxes; k++)
-        if (k != m && k != gpu_n_axis(q)) text_printf(&u->s, " %s.%s", sum, q->sum->u.stage.axes[k]->name);
+        if (k != m && k != gpu_n_axis(q)) add_loop(&u->s, to, loop_in(u, sum, q->sum->u.stage.axes[k]->name));
 }
 /* The axes beside M and N as one loop: its name, NULL when there is none; *extent: of it. */
 static const char *fused_others(struct plan *u, const struct problem *q, int m, expr *extent) {
@@ -50,9 +54,9 @@ static const char *fused_others(struct plan *u, const struct problem *q, int m, 
     for (int k = 0; k < q->sum->u.stage.naxes; k++) {
         if (k == m || k == gpu_n_axis(q)) continue;
         *extent = x_mul(u->c, *extent, q->sum->u.stage.axes[k]->extent);
-        const char *next = axis_loop(u->c, q->out, k);
-        if (outer) text_printf(&u->s, "fuse %s %s y.bz%d\n", outer, next, k);
-        outer = outer ? internf(u->c->names, "y.bz%d", k) : next;
+        const char *next = axis_loop(u->c, q->out, k), *both = internf(u->c->names, "y.bz%d", k);
+        if (outer) step_fuse(&u->s, outer, next, both);
+        outer = outer ? both : next;
     }
     return outer;
 }
@@ -62,17 +66,24 @@ static bool below_grid(struct plan *u, expr n) {
     x_bounds(u->c, n, &lo, &hi);
     return lo <= u->m->gpu->max_grid_yz; /* more, found in the run, is refused by the launch */
 }
-bool gpu_tiles(struct plan *u, const char *rows, const char *columns, const char *inside, struct gpu_blocks *b) {
+void gpu_tile_rows(struct plan *u) {
+    step_split(&u->s, axis_loop(u->c, u->k->out, gpu_m_axis(u->k)), u->m->gpu->tile, "y.bm", "y.m1", TAIL_GUARD);
+}
+void gpu_tile_columns(struct plan *u) {
+    step_split(&u->s, axis_loop(u->c, u->k->out, gpu_n_axis(u->k)), u->m->gpu->tile, "y.bn", "y.n1", TAIL_GUARD);
+}
+bool gpu_blocks_of(struct plan *u, struct word_list inside, struct gpu_blocks *b) {
     struct ctx *c = u->c;
     const struct gpu *g = u->m->gpu;
     const struct problem *q = u->k;
     int m = gpu_m_axis(q), n = gpu_n_axis(q);
     expr others, tiles;
-    text_printf(&u->s, "split %s %d y.bm y.m1 guard\n%s", axis_loop(c, q->out, m), g->tile, rows);
-    text_printf(&u->s, "split %s %d y.bn y.n1 guard\n%sreorder", axis_loop(c, q->out, n), g->tile, columns);
+    struct word_list order = {0};
     for (int k = 0; k < q->sum->u.stage.naxes; k++)
-        if (k != m && k != n) text_printf(&u->s, " %s", axis_loop(c, q->out, k));
-    text_printf(&u->s, " y.bm y.bn %s\n", inside);
+        if (k != m && k != n) add_loop(&u->s, &order, axis_loop(c, q->out, k));
+    add_loops(&u->s, &order, LOOPS("y.bm", "y.bn"));
+    add_loops(&u->s, &order, inside);
+    step_reorder(&u->s, order);
     b->outer = fused_others(u, q, m, &others);
     tiles = x_divi(c, x_addi(c, q->sum->u.stage.axes[m]->extent, g->tile - 1), g->tile);
     /* only x counts without end: it is for the axis that may be long */
@@ -83,35 +94,51 @@ bool gpu_tiles(struct plan *u, const char *rows, const char *columns, const char
            below_grid(u, x_divi(c, x_addi(c, q->sum->u.stage.axes[n]->extent, g->tile - 1), g->tile));
 }
 void gpu_block_kinds(struct plan *u, const struct gpu_blocks *b) {
-    text_printf(&u->s, "kind gpu.block.%c y.bm\nkind gpu.block.y y.bn\n", b->m_on_x ? 'x' : 'z');
-    if (b->outer) text_printf(&u->s, "kind gpu.block.%c %s\n", b->m_on_x ? 'z' : 'x', b->outer);
+    step_kind(&u->s, b->m_on_x ? LK_BLOCK_X : LK_BLOCK_Z, LOOPS("y.bm"));
+    step_kind(&u->s, LK_BLOCK_Y, LOOPS("y.bn"));
+    if (b->outer) step_kind(&u->s, b->m_on_x ? LK_BLOCK_Z : LK_BLOCK_X, LOOPS(b->outer));
+}
+/* The accumulators' squares innermost. */
+static void square_layout(struct plan *u, const char *acc, int m, int n) {
+    struct layout_dims dims = {0};
+    for (int k = 0; k < u->k->sum->u.stage.naxes; k++) {
+        bool cut = k == m || k == n;
+        add_dim(&u->s, &dims, cut ? dim_div(k, u->m->gpu->cell) : dim_whole(k));
+        if (cut) add_dim(&u->s, &dims, dim_mod(k, u->m->gpu->cell));
+    }
+    step_layout(&u->s, acc, dims);
 }
 /* A square of cells for each thread. */
-static bool thread_text(struct plan *u) {
+static bool thread_steps(struct plan *u) {
     const struct gpu *g = u->m->gpu;
     const struct problem *q = u->k;
+    const struct stmt *sum = q->sum;
     int m = gpu_m_axis(q), n = gpu_n_axis(q);
     struct gpu_blocks blocks;
+    struct word_list order = {0};
     const char *acc = gpu_sum(u, q);
-    const char *am = q->sum->u.stage.axes[m]->name, *an = q->sum->u.stage.axes[n]->name;
-    if (!gpu_tiles(u, arena_printf(&u->c->arena, "split y.m1 %d y.tm y.m4\n", g->cell),
-                   arena_printf(&u->c->arena, "split y.n1 %d y.tn y.n4\n", g->cell), "y.tm y.tn y.m4 y.n4", &blocks))
-        return false;
-    text_printf(&u->s, "compute_at %s y.bn\nsplit %s.%s %d acc.tm acc.m4\nsplit %s.%s %d acc.tn acc.n4\n", acc, acc, am,
-                g->cell, acc, an, g->cell);
-    text_printf(&u->s, "split %s.%s %d ko ki guard\nreorder ko", acc, q->sum->u.stage.red[0]->name, g->depth);
-    gpu_other_axes(u, q, acc, m);
-    text_printf(&u->s, " acc.tm acc.tn ki acc.m4 acc.n4\nlayout %s [", acc);
-    for (int k = 0; k < q->sum->u.stage.naxes; k++)
-        if (k == m || k == n) text_printf(&u->s, "%s%d/%d %d%%%d", k ? " " : "", k, g->cell, k, g->cell);
-        else text_printf(&u->s, "%s%d", k ? " " : "", k);
-    text_printf(&u->s, "]\ncache_read %s as %s\ncache_read %s bs %s\n", q->a.read->u.buf->base, acc,
-                q->b.read->u.buf->base, acc);
+    gpu_tile_rows(u);
+    step_split(&u->s, "y.m1", g->cell, "y.tm", "y.m4", TAIL_NONE);
+    gpu_tile_columns(u);
+    step_split(&u->s, "y.n1", g->cell, "y.tn", "y.n4", TAIL_NONE);
+    if (!gpu_blocks_of(u, LOOPS("y.tm", "y.tn", "y.m4", "y.n4"), &blocks)) return false;
+    step_compute_at(&u->s, acc, "y.bn", SC_PARAM);
+    step_split(&u->s, loop_in(u, acc, sum->u.stage.axes[m]->name), g->cell, "acc.tm", "acc.m4", TAIL_NONE);
+    step_split(&u->s, loop_in(u, acc, sum->u.stage.axes[n]->name), g->cell, "acc.tn", "acc.n4", TAIL_NONE);
+    step_split(&u->s, loop_in(u, acc, sum->u.stage.red[0]->name), g->depth, role.steps, role.straight, TAIL_GUARD);
+    add_loop(&u->s, &order, role.steps);
+    gpu_other_axes(u, q, acc, m, &order);
+    add_loops(&u->s, &order, LOOPS("acc.tm", "acc.tn", role.straight, "acc.m4", "acc.n4"));
+    step_reorder(&u->s, order);
+    square_layout(u, acc, m, n);
+    step_cache_read(&u->s, q->a.read->u.buf->base, "as", acc);
+    step_cache_read(&u->s, q->b.read->u.buf->base, "bs", acc);
     shared_operand(u, q->a.read, "as");
     shared_operand(u, q->b.read, "bs");
-    text_add(&u->s, "kind unroll acc.m4 acc.n4 y.m4 y.n4\n");
+    step_kind(&u->s, LK_UNROLL, LOOPS("acc.m4", "acc.n4", "y.m4", "y.n4"));
     gpu_block_kinds(u, &blocks);
-    text_add(&u->s, "kind gpu.thread.y y.tm acc.tm\nkind gpu.thread.x y.tn acc.tn\n");
+    step_kind(&u->s, LK_THREAD_Y, LOOPS("y.tm", "acc.tm"));
+    step_kind(&u->s, LK_THREAD_X, LOOPS("y.tn", "acc.tn"));
     return true;
 }
 static const char *product_points(struct plan *u, struct points *out) {
@@ -135,7 +162,7 @@ static const char *product_points(struct plan *u, struct points *out) {
 static const char *product_steps(struct plan *u, const struct point *p) {
     layout_steps(&u->s, u->p, u->l);
     plan_inline_maps(u);
-    bool taken = p->u.micro->instr ? gpu_warp_text(u, p->u.micro) : thread_text(u);
+    bool taken = p->u.micro->instr ? gpu_warp_steps(u, p->u.micro) : thread_steps(u);
     return taken ? NULL : "blocks along an axis are more than the grid takes";
 }
 static void print_product(struct text *t, struct plan *u, const struct point *p) {
@@ -164,32 +191,42 @@ static const char *few_points(struct plan *u, struct points *out) {
     add_point(u, out, &strategy_gpu_few);
     return NULL;
 }
-static void few_text(struct plan *u, const struct problem *q) {
+/* The result's cells: its axes as one loop, in blocks of threads, each of which has a few along N. */
+static void few_cells(struct plan *u, const struct problem *q) {
     struct ctx *c = u->c;
-    int64_t r = results_of_thread(u->m->gpu, q);
     const char *all = NULL;
-    const char *acc = gpu_sum(u, q), *each = internf(c->names, "%s.%s", acc, q->sum->u.stage.axes[gpu_n_axis(q)]->name);
-    text_printf(&u->s, "split %s %lld y.few y.each\nreorder", axis_loop(c, q->out, gpu_n_axis(q)), (long long)r);
+    struct word_list order = {0};
+    step_split(&u->s, axis_loop(c, q->out, gpu_n_axis(q)), results_of_thread(u->m->gpu, q), "y.few", "y.each",
+               TAIL_NONE);
     for (int k = 0; k < q->sum->u.stage.naxes; k++)
-        text_printf(&u->s, " %s", k == gpu_n_axis(q) ? "y.few" : axis_loop(c, q->out, k));
-    text_add(&u->s, " y.each\n");
-    for (int k = 0; k < q->sum->u.stage.naxes; k++) {
-        const char *next = k == gpu_n_axis(q) ? "y.few" : axis_loop(c, q->out, k);
-        if (all) text_printf(&u->s, "fuse %s %s y.cell%d\n", all, next, k);
-        all = all ? internf(c->names, "y.cell%d", k) : next;
+        add_loop(&u->s, &order, k == gpu_n_axis(q) ? "y.few" : axis_loop(c, q->out, k));
+    struct word_list outer = order;
+    add_loop(&u->s, &order, "y.each");
+    step_reorder(&u->s, order);
+    for (int k = 0; k < outer.n; k++) {
+        const char *both = internf(c->names, "y.cell%d", k);
+        if (all) step_fuse(&u->s, all, outer.v[k], both);
+        all = all ? both : outer.v[k];
     }
-    text_printf(&u->s, "split %s %d y.block y.thread guard\ncompute_at %s y.thread\nreorder", all,
-                u->m->gpu->few_threads * 2, acc);
-    for (int k = 0; k < q->sum->u.stage.nred; k++) text_printf(&u->s, " %s.%s", acc, q->sum->u.stage.red[k]->name);
-    gpu_other_axes(u, q, acc, gpu_n_axis(q));
-    text_printf(&u->s, " %s\nkind unroll %s y.each\nkind gpu.block.x y.block\nkind gpu.thread.x y.thread\n", each,
-                each);
+    step_split(&u->s, all, u->m->gpu->few_threads * 2, "y.block", "y.thread", TAIL_GUARD);
 }
 static const char *few_steps(struct plan *u, const struct point *p) {
+    const struct problem *q = u->k;
+    struct word_list order = {0};
     (void)p;
     layout_steps(&u->s, u->p, u->l);
     plan_inline_maps(u);
-    few_text(u, u->k);
+    const char *acc = gpu_sum(u, q), *each = loop_in(u, acc, q->sum->u.stage.axes[gpu_n_axis(q)]->name);
+    few_cells(u, q);
+    step_compute_at(&u->s, acc, "y.thread", SC_PARAM);
+    for (int k = 0; k < q->sum->u.stage.nred; k++)
+        add_loop(&u->s, &order, loop_in(u, acc, q->sum->u.stage.red[k]->name));
+    gpu_other_axes(u, q, acc, gpu_n_axis(q), &order);
+    add_loop(&u->s, &order, each);
+    step_reorder(&u->s, order);
+    step_kind(&u->s, LK_UNROLL, LOOPS(each, "y.each"));
+    step_kind(&u->s, LK_BLOCK_X, LOOPS("y.block"));
+    step_kind(&u->s, LK_THREAD_X, LOOPS("y.thread"));
     return NULL;
 }
 const struct strategy strategy_gpu_product = {"product", product_points, product_steps, print_product};

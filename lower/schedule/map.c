@@ -22,7 +22,7 @@ static const char *map_steps(struct plan *u, const struct point *p) {
     plan_channels(u, u->k->out, NULL);
     plan_widen(u, NULL, u->k->out);
     blocked_nest(u, u->k->out, lanes_of(u), NULL);
-    text_add(&u->s, p->u.lanes ? "kind vector cv\n" : "kind unroll cv\n");
+    step_kind(&u->s, p->u.lanes ? LK_VECTOR : LK_UNROLL, LOOPS(role.channel));
     return NULL;
 }
 static void print_map(struct text *t, struct plan *u, const struct point *p) {

@@ -33,9 +33,13 @@ static const char *nests_steps(struct plan *u, const struct point *p) {
     int n = first_nest(u, axis, &to);
     (void)p;
     layout_steps(&u->s, u->p, u->l);
-    text_printf(&u->s, "split %s %d cb cv\nreorder %s cb", axis[1], lanes_of(u), axis[0]);
-    for (int k = 2; k < n; k++) text_printf(&u->s, " %s", axis[k]);
-    text_add(&u->s, " cv\nkind vector cv\n");
+    step_split(&u->s, axis[1], lanes_of(u), role.channels, role.channel, TAIL_NONE);
+    struct word_list order = {0};
+    add_loops(&u->s, &order, LOOPS(axis[0], role.channels));
+    for (int k = 2; k < n; k++) add_loop(&u->s, &order, axis[k]);
+    add_loop(&u->s, &order, role.channel);
+    step_reorder(&u->s, order);
+    step_kind(&u->s, LK_VECTOR, LOOPS(role.channel));
     return NULL;
 }
 const struct strategy strategy_nests = {"blocked nests", nests_points, nests_steps, NULL};
@@ -83,25 +87,22 @@ static const char *grids_points(struct plan *u, struct points *out) {
     add_point(u, out, &strategy_gpu_nests);
     return NULL;
 }
-/* The free loops' names, or the others'. */
-static int names_of(const struct nests *q, bool free, const char *names[NEST_MAX]) {
+/* The free loops, or the others. */
+static struct word_list loops_of(struct plan *u, const struct nests *q, bool free) {
     const struct stmt *s = q->first->loop;
-    int n = 0;
-    for (int k = 0; k < q->depth && n < NEST_MAX; k++, s = s->u.loop.body.first)
-        if (is_free(q, k) == free) names[n++] = s->u.loop.var->name;
-    return n;
+    struct word_list loops = {0};
+    for (int k = 0; k < q->depth; k++, s = s->u.loop.body.first)
+        if (is_free(q, k) == free) add_loop(&u->s, &loops, s->u.loop.var->name);
+    return loops;
 }
 static void grid_of_nests(struct plan *u, const struct nests *q) {
-    const char *in[NEST_MAX], *out[NEST_MAX];
-    int n = names_of(q, true, out), rest = names_of(q, false, in);
+    struct word_list free = loops_of(u, q, true), order = free;
     if (q->free & (q->free + 1)) { /* others stand between them: they go inside */
-        text_add(&u->s, "reorder");
-        for (int k = 0; k < n; k++) text_printf(&u->s, " %s", out[k]);
-        for (int k = 0; k < rest; k++) text_printf(&u->s, " %s", in[k]);
-        text_char(&u->s, '\n');
+        add_loops(&u->s, &order, loops_of(u, q, false));
+        step_reorder(&u->s, order);
     }
-    plan_threads(u, out, n, q->cells, out[0]);
-    plan_grid(u, out[0]);
+    plan_threads(u, free, q->cells, free.v[0]);
+    plan_grid(u, free.v[0]);
 }
 static const char *grids_steps(struct plan *u, const struct point *p) {
     struct nests q;

@@ -5,7 +5,6 @@
 #include "ir/base/checked.h"
 #include "lower/memory/sharing.h"
 #include "lower/schedule/schedule.h"
-#include "lower/schedule/steps.h"
 #include <math.h>
 #include <string.h>
 
@@ -81,16 +80,17 @@ static const char *last_part(const char *name) {
 static int64_t grain_of(const struct sharing *q, const struct share *t) {
     return t->iteration < q->m->fork ? (int64_t)(q->m->fork / t->iteration) + 1 : 1;
 }
-static const char *steps_for(struct sharing *q, const struct share *t) {
-    struct text s = {0};
+static struct step_list steps_for(struct sharing *q, const struct share *t) {
+    struct step_list s = {.c = q->c};
     const char *one = t->loop[0];
     for (int k = 1; k < t->n; k++) {
         const char *both = internf(q->c->names, "%s_%s", last_part(one), last_part(t->loop[k]));
-        text_printf(&s, "fuse %s %s %s\n", one, t->loop[k], both);
+        step_fuse(&s, one, t->loop[k], both);
         one = both;
     }
-    text_printf(&s, "kind parallel %s\ngrain %s %lld\n", one, one, (long long)grain_of(q, t));
-    return text_take(&s, &q->c->arena);
+    step_kind(&s, LK_PARALLEL, LOOPS(one));
+    step_grain(&s, one, grain_of(q, t));
+    return s;
 }
 static void print_share(struct sharing *q, const struct share *t, const char *why) {
     if (!q->choices) return;
@@ -103,7 +103,8 @@ static void print_share(struct sharing *q, const struct share *t, const char *wh
 }
 static bool can_share(struct sharing *q, const struct share *t) {
     const char *why = iterations_share(q->p, t->innermost);
-    if (!why) why = steps_refused(q->c, clone_proc(q->c, q->p, q->p->name), steps_for(q, t));
+    struct step_list steps = steps_for(q, t);
+    if (!why) why = steps_refused(clone_proc(q->c, q->p, q->p->name), &steps);
     if (why) print_share(q, t, why);
     return !why;
 }
@@ -174,6 +175,8 @@ void share_loops(struct ctx *c, struct proc *p, const struct machine *m, int thr
     struct sharing q = {.c = c, .p = clone_proc(c, p, p->name), .m = m, .threads = threads, .choices = choices};
     lower_stages(c, q.p);
     share_block(&q, &q.p->body);
-    for (int k = 0; k < q.taken.n; k++)
-        print_share(&q, &q.taken.v[k], steps_refused(c, p, steps_for(&q, &q.taken.v[k])));
+    for (int k = 0; k < q.taken.n; k++) {
+        struct step_list steps = steps_for(&q, &q.taken.v[k]);
+        print_share(&q, &q.taken.v[k], steps_refused(p, &steps));
+    }
 }

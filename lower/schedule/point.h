@@ -3,8 +3,8 @@
  * are all legal, and keeps what was refused with its reason. */
 #ifndef NN_LOWER_SCHEDULE_POINT_H
 #define NN_LOWER_SCHEDULE_POINT_H
+#include "lower/schedule/roles.h"
 #include "lower/schedule/schedule.h"
-#include "lower/schedule/steps.h"
 
 enum { MAX_AXES = 16 };
 /* How a contraction is tiled: contraction.c decides on lanes, tile and order, blocks.c on what stays in which cache. */
@@ -58,19 +58,19 @@ struct point {
 struct points {
     VEC(struct point) list;
 };
-struct plan { /* what a strategy is asked about, and the text of steps that grows */
+struct plan { /* what a strategy is asked about, and its steps, a list that grows */
     struct ctx *c;
     struct proc *p;
     const struct machine *m;
     const struct problem *k;
     const struct param_layout *l;
-    struct text s;
+    struct step_list s;
 };
 struct strategy {
     const char *name;
     /* Appends the points; or says why the problem has none. */
     const char *(*points)(struct plan *u, struct points *out);
-    /* Writes the point's steps to u->s, nothing if none are needed; or says why they cannot be written. */
+    /* Appends the point's steps to u->s, none if none are needed; or says why there are none. */
     const char *(*steps)(struct plan *u, const struct point *p);
     /* What was chosen, with predicted cycles where somebody estimates them; NULL: there is one choice only. */
     void (*print)(struct text *t, struct plan *u, const struct point *p);

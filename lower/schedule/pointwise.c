@@ -65,17 +65,16 @@ static bool merges(struct cells *q, int k) {
     return true;
 }
 
-/* ---- the text */
+/* ---- the steps */
 static const char *loop_of(struct cells *q, const struct stmt *s, int axis) { return axis_loop(q->u->c, s, axis); }
 static void nest_of_cells(struct cells *q) {
-    struct text *t = &q->u->s;
+    struct step_list *s = &q->u->s;
     for (int i = 1; i < q->nout; i++)
-        for (int k = 0; k < q->naxes; k++)
-            text_printf(t, "join %s %s\n", loop_of(q, q->out[0], k), loop_of(q, q->out[i], k));
+        for (int k = 0; k < q->naxes; k++) step_join(s, loop_of(q, q->out[0], k), loop_of(q, q->out[i], k));
     q->loop = loop_of(q, q->out[0], q->naxes - 1);
     for (int k = q->naxes - 2; k >= q->naxes - q->merged; k--) {
-        text_printf(t, "fuse %s %s flat\n", loop_of(q, q->out[0], k), q->loop);
-        q->loop = "flat";
+        step_fuse(s, loop_of(q, q->out[0], k), q->loop, role.flat);
+        q->loop = role.flat;
     }
 }
 static void write_cells(struct cells *q, bool keep) {
@@ -85,19 +84,17 @@ static void write_cells(struct cells *q, bool keep) {
     layout_steps(&u->s, u->p, u->l);
     for (int i = 0; i < k->stages.n; i++)
         if (k->stages.v[i]->u.stage.buf->scope != SC_PARAM && !(keep && worth_keeping(k, k->stages.v[i])))
-            text_printf(&u->s, "inline %s\n", k->stages.v[i]->u.stage.buf->base);
+            step_inline(&u->s, k->stages.v[i]->u.stage.buf->base);
     nest_of_cells(q);
-    if (lanes > 1) text_printf(&u->s, "split %s %d cells lane cut2\n", q->loop, lanes);
+    if (lanes > 1) step_split(&u->s, q->loop, lanes, role.cells, role.lane, TAIL_CUT2);
+    struct word_list vectors = {0};
+    add_loop(&u->s, &vectors, role.lane);
     for (int i = k->stages.n; i-- && keep;)
         if (worth_keeping(k, k->stages.v[i]))
-            text_printf(&u->s, "compute_at %s %s reg\n", k->stages.v[i]->u.stage.buf->base,
-                        lanes > 1 ? "cells" : q->loop);
-    if (lanes > 1) {
-        text_add(&u->s, "kind vector lane");
-        for (int i = 0; i < k->stages.n && keep; i++)
-            if (worth_keeping(k, k->stages.v[i])) text_printf(&u->s, " %s", loop_of(q, k->stages.v[i], q->naxes - 1));
-        text_char(&u->s, '\n');
-    }
+            step_compute_at(&u->s, k->stages.v[i]->u.stage.buf->base, lanes > 1 ? role.cells : q->loop, SC_REG);
+    for (int i = 0; i < k->stages.n && keep; i++)
+        if (worth_keeping(k, k->stages.v[i])) add_loop(&u->s, &vectors, loop_of(q, k->stages.v[i], q->naxes - 1));
+    if (lanes > 1) step_kind(&u->s, LK_VECTOR, vectors);
 }
 
 /* ---- reading across: neighbours in memory lie along an axis that is not the result's last */
@@ -144,19 +141,18 @@ static const char *write_across(struct cells *q) {
     if (a.axis < 0 && !divided) return "nothing is read across";
     if (q->nout != 1) return "several results";
     if (n >= 0 && n < 2 * tile) return "the axis that is read across is short";
-    const char *across = divided ? "part" : loop_of(q, q->out[0], a.axis);
-    const char *along = divided ? "along" : loop_of(q, q->out[0], last);
+    const char *across = divided ? role.part : loop_of(q, q->out[0], a.axis);
+    const char *along = divided ? role.along : loop_of(q, q->out[0], last);
+    struct word_list order = {0};
     layout_steps(&u->s, u->p, u->l);
     plan_inline_maps(u);
-    if (divided) text_printf(&u->s, "split %s %lld part along\n", loop_of(q, q->out[0], last), (long long)a.divisor);
-    text_add(&u->s, "reorder");
+    if (divided) step_split(&u->s, loop_of(q, q->out[0], last), a.divisor, across, along, TAIL_NONE);
     for (int k = 0; k < last; k++)
-        if (k != a.axis) text_printf(&u->s, " %s", loop_of(q, q->out[0], k));
-    text_printf(&u->s, " %s %s\nsplit %s %d cells few%s\nreorder cells %s few\n", along, across, along, tile,
-                n < 0      ? " cut2"
-                : n % tile ? " cut"
-                           : "",
-                across);
+        if (k != a.axis) add_loop(&u->s, &order, loop_of(q, q->out[0], k));
+    add_loops(&u->s, &order, LOOPS(along, across));
+    step_reorder(&u->s, order);
+    step_split(&u->s, along, tile, role.cells, role.few, n < 0 ? TAIL_CUT2 : n % tile ? TAIL_CUT : TAIL_NONE);
+    step_reorder(&u->s, LOOPS(role.cells, across, role.few));
     return NULL;
 }
 static bool same_axes(const struct stmt *a, const struct stmt *b) {

@@ -143,110 +143,117 @@ static void choose_lanes(struct rows *q, struct row_stage *st) {
     if (!st->parts) st->lane = NULL;
 }
 
-/* ---- the text */
-static const char *loop(struct rows *q, const char *buf, const struct var *v) {
-    return internf(q->u->c->names, "%s.%s", buf, v->name);
+/* ---- the steps */
+static const char *loop(struct rows *q, const char *buf, const struct var *v) { return loop_in(q->u, buf, v->name); }
+/* A name with the number of the stage. */
+static const char *numbered(struct rows *q, const struct row_stage *st, const char *name) {
+    return internf(q->u->c->names, "%s%d", name, (int)(st - q->v));
 }
-static int number(const struct rows *q, const struct row_stage *st) { return (int)(st - q->v); }
-static const char *part(struct rows *q, const struct row_stage *st) {
-    return internf(q->u->c->names, "part%d", number(q, st));
-}
-static const char *half(struct rows *q, const struct row_stage *st) {
-    return internf(q->u->c->names, "lanes%d", number(q, st));
-}
+static const char *part(struct rows *q, const struct row_stage *st) { return numbered(q, st, role.partial); }
+static const char *half(struct rows *q, const struct row_stage *st) { return numbered(q, st, role.halved); }
 static void partial_sums(struct rows *q, const struct row_stage *st) {
+    struct step_list *s = &q->u->s;
+    int lanes = lanes_of(q->u);
     if (!st->parts) return;
-    text_printf(&q->u->s, "rfactor %s %s %d %s\n", st->name, loop(q, st->name, st->lane), st->parts, part(q, st));
-    if (st->parts > lanes_of(q->u))
-        text_printf(&q->u->s, "rfactor %s %s.lane %d %s\n", st->name, st->name, lanes_of(q->u), half(q, st));
+    step_rfactor(s, st->name, loop(q, st->name, st->lane), st->parts, part(q, st));
+    if (st->parts > lanes) step_rfactor(s, st->name, loop_in(q->u, st->name, RFACTOR_LANE), lanes, half(q, st));
 }
 /* Rows outside, their cells inside; with lanes over rows, these go innermost. */
-static void reorder(struct rows *q, const char *loops) { /* one loop has no order */
-    if (strchr(loops + 1, ' ')) text_printf(&q->u->s, "reorder%s\n", loops);
-}
 static void nest_of_rows(struct rows *q) {
+    struct step_list *l = &q->u->s;
     const struct stmt *s = q->out->s;
     const char *base = q->u->k->out->u.stage.buf->base;
     const struct var *lane = q->mode == LANES_OUTER ? q->out->lane : NULL;
-    struct text rows = {0}, cells = {0};
+    struct word_list rows = {0}, cells = {0};
     for (int k = 0; k < s->u.stage.naxes; k++) {
         const struct var *v = s->u.stage.axes[k];
         if (v == lane) continue;
         bool inner = row_role(&q->r, v) == ROW_INNER;
-        text_printf(inner ? &cells : &rows, " %s", loop(q, base, v));
+        add_loop(l, inner ? &cells : &rows, loop(q, base, v));
         if (!inner) q->at = loop(q, base, v);
     }
-    if (lane) text_printf(&rows, " %s", loop(q, base, lane));
-    if (cells.s) text_add(&rows, cells.s);
-    reorder(q, rows.s ? rows.s : " ");
-    if (lane) {
-        text_printf(&q->u->s, "split %s %d rows lane cut2\n", loop(q, base, lane), lanes_of(q->u));
-        text_add(&cells, " lane");
-        reorder(q, cells.s);
-        q->at = "rows";
-    }
-    text_free(&rows), text_free(&cells);
+    if (lane) add_loop(l, &rows, loop(q, base, lane));
+    add_loops(l, &rows, cells);
+    step_reorder(l, rows);
+    if (!lane) return;
+    step_split(l, loop(q, base, lane), lanes_of(q->u), role.rows, role.lane, TAIL_CUT2);
+    add_loop(l, &cells, role.lane);
+    step_reorder(l, cells);
+    q->at = role.rows;
 }
-static const char *scratch_scope(const struct rows *q, const struct row_stage *st) {
+static enum scope scratch_scope(const struct rows *q, const struct row_stage *st) {
     int64_t cells = q->mode == LANES_OUTER ? lanes_of(q->u) : 1;
-    if (st->scalar) return "reg";
+    if (st->scalar) return SC_REG;
     for (int k = 0; k < st->s->u.stage.naxes; k++) {
         const struct var *v = st->s->u.stage.axes[k];
         if (row_role(&q->r, v) != ROW_INNER) continue;
-        if (const_extent(v) < 0 || const_extent(v) > q->u->m->stack_cells) return "arena";
+        if (const_extent(v) < 0 || const_extent(v) > q->u->m->stack_cells) return SC_ARENA;
         cells *= const_extent(v);
     }
-    return cells > q->u->m->stack_cells ? "arena" : "stack";
+    return cells > q->u->m->stack_cells ? SC_ARENA : SC_STACK;
 }
 static void place(struct rows *q, const struct row_stage *st) {
+    struct step_list *s = &q->u->s;
     if (!q->at) return;
-    text_printf(&q->u->s, "compute_at %s %s %s\n", st->name, q->at, scratch_scope(q, st));
-    if (st->parts > lanes_of(q->u)) text_printf(&q->u->s, "compute_at %s %s\n", half(q, st), q->at);
-    if (st->parts) text_printf(&q->u->s, "compute_at %s %s\n", part(q, st), q->at);
+    step_compute_at(s, st->name, q->at, scratch_scope(q, st));
+    if (st->parts > lanes_of(q->u)) step_compute_at(s, half(q, st), q->at, SC_PARAM);
+    if (st->parts) step_compute_at(s, part(q, st), q->at, SC_PARAM);
 }
-static void axes_inside(struct rows *q, const struct row_stage *st, const char *name) {
+static void axes_inside(struct rows *q, const struct row_stage *st, const char *name, struct word_list *to) {
     for (int k = 0; k < st->s->u.stage.naxes; k++)
-        if (st->s->u.stage.axes[k] != st->lane) text_printf(&q->u->s, " %s", loop(q, name, st->s->u.stage.axes[k]));
+        if (st->s->u.stage.axes[k] != st->lane) add_loop(&q->u->s, to, loop(q, name, st->s->u.stage.axes[k]));
 }
-static void reduced_outside(struct rows *q, const struct row_stage *st, const char *name) {
+static void reduced_outside(struct rows *q, const struct row_stage *st, const char *name, struct word_list *to) {
     for (int k = 0; k < st->s->u.stage.nred; k++)
-        if (st->s->u.stage.red[k] != st->lane) text_printf(&q->u->s, " %s", loop(q, name, st->s->u.stage.red[k]));
+        if (st->s->u.stage.red[k] != st->lane) add_loop(&q->u->s, to, loop(q, name, st->s->u.stage.red[k]));
 }
 /* Partial results in vectors, added to one vector, whose lanes are then reduced in their order. */
 static void vector_reduction(struct rows *q, const struct row_stage *st) {
+    struct step_list *s = &q->u->s;
     const char *p = part(q, st), *h = half(q, st);
-    int lanes = lanes_of(q->u);
-    text_add(&q->u->s, "reorder");
-    reduced_outside(q, st, p);
-    text_printf(&q->u->s, " %s.k", p);
-    axes_inside(q, st, p);
-    text_printf(&q->u->s, " %s.lane\n", p);
-    if (st->parts > lanes) {
-        text_printf(&q->u->s, "split %s.lane %d %s.u %s.v\nkind unroll %s.u\nkind vector %s.v\nreorder %s.k", p, lanes,
-                    p, p, p, p, h);
-        axes_inside(q, st, h);
-        text_printf(&q->u->s, " %s.lane\nkind unroll %s.k\nkind vector %s.lane\n", h, h, h);
-    } else text_printf(&q->u->s, "kind vector %s.lane\n", p);
-    text_printf(&q->u->s, "kind vector %s.lane\n", st->name);
+    const char *lane = loop_in(q->u, p, RFACTOR_LANE), *vectors = loop_in(q->u, p, role.part_vectors),
+               *vector = loop_in(q->u, p, role.part_lane);
+    struct word_list order = {0}, halved = {0};
+    reduced_outside(q, st, p, &order);
+    add_loop(s, &order, loop_in(q->u, p, RFACTOR_LOOP));
+    axes_inside(q, st, p, &order);
+    add_loop(s, &order, lane);
+    step_reorder(s, order);
+    if (st->parts > lanes_of(q->u)) {
+        step_split(s, lane, lanes_of(q->u), vectors, vector, TAIL_NONE);
+        step_kind(s, LK_UNROLL, LOOPS(vectors));
+        step_kind(s, LK_VECTOR, LOOPS(vector));
+        add_loop(s, &halved, loop_in(q->u, h, RFACTOR_LOOP));
+        axes_inside(q, st, h, &halved);
+        add_loop(s, &halved, loop_in(q->u, h, RFACTOR_LANE));
+        step_reorder(s, halved);
+        step_kind(s, LK_UNROLL, LOOPS(loop_in(q->u, h, RFACTOR_LOOP)));
+        step_kind(s, LK_VECTOR, LOOPS(loop_in(q->u, h, RFACTOR_LANE)));
+    } else step_kind(s, LK_VECTOR, LOOPS(lane));
+    step_kind(s, LK_VECTOR, LOOPS(loop_in(q->u, st->name, RFACTOR_LANE)));
 }
 static void vector_cells(struct rows *q, const struct row_stage *st) {
-    const char *name = st == q->out ? q->u->k->out->u.stage.buf->base : st->name;
-    text_printf(&q->u->s, "split %s %d cells%d lane%d cut2\nkind vector lane%d\n", loop(q, name, st->lane),
-                lanes_of(q->u), number(q, st), number(q, st), number(q, st));
+    const char *name = st == q->out ? q->u->k->out->u.stage.buf->base : st->name, *lane = numbered(q, st, role.lane);
+    step_split(&q->u->s, loop(q, name, st->lane), lanes_of(q->u), numbered(q, st, role.cells), lane, TAIL_CUT2);
+    step_kind(&q->u->s, LK_VECTOR, LOOPS(lane));
 }
 /* Lanes over rows: scratch has the rows innermost, reductions go on outside of them. */
 static void vector_rows(struct rows *q, const struct row_stage *st) {
     const struct stmt *s = st->s;
-    text_printf(&q->u->s, "layout %s [", st->name);
+    struct layout_dims dims = {0};
+    struct word_list order = {0};
     int d = 0;
     for (int k = 0; k < s->u.stage.naxes; k++) {
         if (s->u.stage.axes[k] == st->lane) d = k;
-        else text_printf(&q->u->s, "%d ", k);
+        else add_dim(&q->u->s, &dims, dim_whole(k));
     }
-    text_printf(&q->u->s, "%d]\nreorder", d);
-    reduced_outside(q, st, st->name);
-    axes_inside(q, st, st->name);
-    text_printf(&q->u->s, " %s\nkind vector %s\n", loop(q, st->name, st->lane), loop(q, st->name, st->lane));
+    add_dim(&q->u->s, &dims, dim_whole(d));
+    step_layout(&q->u->s, st->name, dims);
+    reduced_outside(q, st, st->name, &order);
+    axes_inside(q, st, st->name, &order);
+    add_loop(&q->u->s, &order, loop(q, st->name, st->lane));
+    step_reorder(&q->u->s, order);
+    step_kind(&q->u->s, LK_VECTOR, LOOPS(loop(q, st->name, st->lane)));
 }
 static void vectorise(struct rows *q, const struct row_stage *st) {
     bool written_out = st == q->out && st->s->u.stage.op == RED_NONE;
@@ -257,21 +264,21 @@ static void vectorise(struct rows *q, const struct row_stage *st) {
 }
 static void write_rows(struct rows *q) {
     bool reduces_out = q->out->s->u.stage.op != RED_NONE; /* then the row's value is copied to where it belongs */
-    struct text *t = &q->u->s;
+    struct step_list *s = &q->u->s;
     if (reduces_out) {
-        text_printf(t, "cache_write %s acc\n", q->out->name);
-        q->out->name = "acc";
+        step_cache_write(s, q->out->name, role.sum);
+        q->out->name = role.sum;
     }
-    layout_steps(t, q->u->p, q->u->l);
+    layout_steps(s, q->u->p, q->u->l);
     for (int i = 0; i < q->n; i++)
-        if (q->v[i].inlined) text_printf(t, "inline %s\n", q->v[i].name);
+        if (q->v[i].inlined) step_inline(s, q->v[i].name);
     for (int i = 0; i < q->n; i++) partial_sums(q, &q->v[i]);
     nest_of_rows(q);
     for (int i = q->n; i--;)
         if (!q->v[i].inlined && (&q->v[i] != q->out || reduces_out)) place(q, &q->v[i]);
     for (int i = 0; i < q->n; i++)
         if (!q->v[i].inlined) vectorise(q, &q->v[i]);
-    text_add(t, q->mode == LANES_OUTER ? "kind vector lane\n" : ""); /* no step for a row of one cell, or one row */
+    if (q->mode == LANES_OUTER) step_kind(s, LK_VECTOR, LOOPS(role.lane));
 }
 
 /* ---- the points */

@@ -8,9 +8,13 @@ const struct param_layout *layout_of(const struct proc *p, const struct param_la
         if (p->params.v[k].buf == b) return &l[k];
     return NULL;
 }
-void layout_steps(struct text *t, const struct proc *p, const struct param_layout *l) {
-    for (int k = 0; l && k < p->params.n; k++)
-        if (l[k].spec) text_printf(t, "layout %s %s\n", p->params.v[k].buf->base, l[k].spec);
+void layout_steps(struct step_list *s, const struct proc *p, const struct param_layout *l) {
+    struct step layout;
+    for (int k = 0; l && k < p->params.n; k++) {
+        if (!l[k].spec) continue;
+        if (!layout_parse(s->c, p, l[k].spec, p->params.v[k].buf->base, &layout)) BUG("layout %s", l[k].spec);
+        PUSH(&s->c->arena, s, layout);
+    }
 }
 const char *axis_loop(struct ctx *c, const struct stmt *s, int k) {
     return internf(c->names, "%s.%s", s->u.stage.buf->base, s->u.stage.axes[k]->name);
@@ -30,10 +34,11 @@ const struct strategy *const *strategies_for(const struct machine *m, const stru
     if (!k->stages.n) return m->gpu ? gpu_loops : cpu_loops;
     return m->gpu ? gpu : cpu;
 }
-const char *steps_refused(struct ctx *c, struct proc *p, const char *text) {
+const char *steps_refused(struct proc *p, const struct step_list *steps) {
+    struct ctx *c = steps->c;
     struct diags before = c->diags;
     struct proc *copy = clone_proc(c, p, p->name);
-    if (!steps_apply(c, copy, text) || !proc_verify(module_new(c), copy, "scheduling")) {
+    if (!steps_do(copy, steps) || !proc_verify(module_new(c), copy, "scheduling")) {
         const char *why = before.n < c->diags.n ? c->diags.v[before.n].message : "a step is refused";
         c->diags.n = before.n, c->diags.errors = before.errors, c->diags.warnings = before.warnings;
         c->diags.ours = before.ours;
@@ -47,9 +52,9 @@ const char *steps_refused(struct ctx *c, struct proc *p, const char *text) {
 }
 /* NULL when it was taken; steps that are none leave the kernel as it is. */
 static const char *try_point(struct plan *u, const struct point *p) {
-    text_free(&u->s);
+    u->s = (struct step_list){.c = u->c};
     const char *why = p->by->steps(u, p);
-    return why || !u->s.s ? why : steps_refused(u->c, u->p, u->s.s);
+    return why || !u->s.n ? why : steps_refused(u->p, &u->s);
 }
 static void print_choice(struct text *t, struct plan *u, const struct point *p, const char *why) {
     text_printf(t, "  %s%s", p->by->name, p->by->print ? ": " : "");
@@ -85,10 +90,9 @@ void schedule_kernel(struct ctx *c, struct proc *p, const struct machine *m, int
     if (choices) print_problem(choices, c, p, &k);
     if (k.stages.n && machine_op(m, X_FMA, F32)) use_fma(c, p); /* the problem's stages stay as they were */
     p->before = clone_proc(c, p, p->name);
-    struct plan u = {c, p, m, &k, layouts, {0}};
+    struct plan u = {c, p, m, &k, layouts, {.c = c}};
     const struct strategy *const *by = strategies_for(m, &k);
     while (*by && !try_strategy(&u, *by, choices)) by++;
     if (!*by) BUG("kernel %s does not take its layouts", p->name);
-    text_free(&u.s);
     share_loops(c, p, m, threads, choices);
 }

@@ -1,10 +1,11 @@
-/* Choosing schedules: strategies (point.h) that write steps as text for a kernel; the steps themselves stand in
- * steps*.c. Called by lowering for every kernel. */
+/* Choosing schedules: strategies (point.h) that list steps for a kernel; the steps themselves stand in steps*.c. Called
+ * by lowering for every kernel. */
 #ifndef NN_LOWER_SCHEDULE_SCHEDULE_H
 #define NN_LOWER_SCHEDULE_SCHEDULE_H
 #include "ir/loop/loop.h"
 #include "lower/machine/machine.h"
 #include "lower/problem/problem.h"
+#include "lower/schedule/steps_list.h"
 
 /* The layout that was chosen for a parameter: axis 1 in blocks of `block` (0: not blocked), zero borders. */
 struct param_layout {
@@ -22,14 +23,14 @@ void schedule_kernel(struct ctx *c, struct proc *p, const struct machine *m, int
 void share_loops(struct ctx *c, struct proc *p, const struct machine *m, int threads, struct text *choices);
 
 /* ---- shared by the strategies, and by whoever tries steps */
-/* Applies all steps of the text or none. NULL, or why not: the first thing that was wrong; no diagnostics are left
- * behind. */
-const char *steps_refused(struct ctx *c, struct proc *p, const char *text);
+/* Applies all steps or none. NULL, or why not: the first thing that was wrong; no diagnostics are left behind. */
+const char *steps_refused(struct proc *p, const struct step_list *steps);
 /* "y.oc": name of axis k's loop of a stage */
 const char *axis_loop(struct ctx *c, const struct stmt *stage, int k);
 const char *red_loop(struct ctx *c, const struct stmt *stage, int k);
 const struct param_layout *layout_of(const struct proc *p, const struct param_layout *l, const struct buf *b);
-void layout_steps(struct text *t, const struct proc *p, const struct param_layout *l); /* the steps for all of them */
+void layout_steps(struct step_list *s, const struct proc *p,
+                  const struct param_layout *l); /* the steps for all of them */
 /* The kernel reads x only to copy all of it, or what fills y, to y, *cells further on; all: it does nothing else. */
 bool kernel_copies(struct ctx *c, struct proc *p, const struct buf *y, const struct buf *x, int64_t *cells, bool *all);
 #endif

@@ -42,7 +42,7 @@ enum step_kind {
 };
 struct word_list {
     const char **v;
-    int n;
+    int n, cap;
 };
 /* What becomes of iterations that fill no tile. TAIL_NONE: not said, as TAIL_CUT. */
 enum step_tail { TAIL_NONE, TAIL_CUT, TAIL_CUT2, TAIL_GUARD, TAIL_OVERLAP, TAIL_COUNT };
@@ -62,7 +62,7 @@ struct layout_dim {
 };
 struct layout_dims {
     struct layout_dim *v; /* NULL: the dims stay */
-    int n;
+    int n, cap;
 };
 struct layout_pads {
     struct layout_pad {
@@ -160,6 +160,9 @@ struct step {
 bool step_parse(struct ctx *c, const struct proc *p, const char *line, struct step *out);
 /* "[0 1/8 2+1,1 3+1,1 1%8]" and what else may follow the buffer in a layout step. */
 bool layout_parse(struct ctx *c, const struct proc *p, const char *spec, const char *buf, struct step *out);
+/* What rfactor calls the loops it makes: NAME.k and NAME.lane, BUFFER.lane. */
+#define RFACTOR_LOOP "k"
+#define RFACTOR_LANE "lane"
 /* The canonical text. */
 const char *step_text(struct ctx *c, const struct step *s);
 

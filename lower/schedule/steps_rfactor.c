@@ -68,9 +68,9 @@ bool apply_rfactor(struct step_run *s) {
         PUSH(&s->tmp, &axes, v);
         PUSH(&s->tmp, &last, w);
     }
-    const struct var *lane = var_new(c, loop_name(c, name, "lane"), x_int(c, f)),
-                     *k = var_new(c, loop_name(c, name, "k"), x_divi(c, red->extent, f));
-    const struct var *lane2 = var_new(c, loop_name(c, b->base, "lane"), x_int(c, f));
+    const struct var *lane = var_new(c, loop_name(c, name, RFACTOR_LANE), x_int(c, f)),
+                     *k = var_new(c, loop_name(c, name, RFACTOR_LOOP), x_divi(c, red->extent, f));
+    const struct var *lane2 = var_new(c, loop_name(c, b->base, RFACTOR_LANE), x_int(c, f));
     dims[nd] = x_int(c, f);
     idx[nd] = x_var(c, lane);
     fin[nd] = x_var(c, lane2);

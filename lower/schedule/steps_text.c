@@ -34,7 +34,7 @@ static bool read_list(struct step_run *s, const char **at, struct word *w) {
     }
     *at = p + 1;
     w->is_list = true;
-    w->items = (struct word_list){items.v ? items.v : NEWN(&s->c->arena, const char *, 1), items.n};
+    w->items = (struct word_list){items.v ? items.v : NEWN(&s->c->arena, const char *, 1), items.n, items.n};
     return !**at || space(**at);
 }
 static bool read_words(struct step_run *s, const char *p, struct words *out) {
@@ -155,7 +155,7 @@ static struct word *keyed_word(struct words *w, const char *key, bool list) {
 static enum got read_names(struct step_run *s, struct words *w, struct word_list *to) {
     VEC(const char *) v = {0};
     for (struct word *x; (x = next_word(w, false)); x->taken = true) PUSH(&s->c->arena, &v, x->text);
-    *to = (struct word_list){v.v, v.n};
+    *to = (struct word_list){v.v, v.n, v.n};
     return v.n ? GOT : ABSENT;
 }
 /* SIZE or SIZE*COUNT. */
@@ -174,7 +174,7 @@ static enum got read_sizes(struct step_run *s, const struct word_list *items, st
     return GOT;
 }
 static enum got read_dims(struct step_run *s, const struct word_list *items, struct layout_dims *to) {
-    *to = (struct layout_dims){NEWN(&s->c->arena, struct layout_dim, items->n + 1), items->n};
+    *to = (struct layout_dims){NEWN(&s->c->arena, struct layout_dim, items->n + 1), items->n, items->n};
     for (int k = 0; k < items->n; k++)
         if (!read_dim(items->v[k], &to->v[k])) {
             step_refuse(s, "dims are d, d/c, d%c, d/%c,n, d+lo,hi, d%%r and d*e", "`%s` is no dim of a layout",

@@ -1,4 +1,5 @@
-/* What contraction.c, which decides on lanes, tile and order, and blocks.c share. */
+/* What the files of contractions share: contraction.c decides on lanes, tile and order, blocks.c on what stays in which
+ * cache, contraction_steps.c writes the steps. */
 #ifndef NN_LOWER_SCHEDULE_TILING_H
 #define NN_LOWER_SCHEDULE_TILING_H
 #include "lower/schedule/cpu.h"
@@ -8,4 +9,5 @@ static inline int naxes_of(const struct tiling *g) { return g->q->sum->u.stage.n
 static inline int nsums_of(const struct tiling *g) { return g->q->sum->u.stage.nred; }
 void choose_blocks(struct plan *u, struct tiling *g);              /* together, chunk, outside, prefetch, often */
 double contraction_cycles(struct plan *u, const struct tiling *g); /* 0: a size is open, or there are no vectors */
+const char *contraction_steps(struct plan *u, const struct point *p);
 #endif

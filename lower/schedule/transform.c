@@ -76,69 +76,69 @@ static const char *transform_points(struct plan *u, struct points *out) {
 static void plan_tiles_of(struct plan *u, const char *loop, const char *outer, const char *inner, int64_t extent,
                           int64_t tile) {
     int64_t full = extent / tile, rest = extent % tile;
-    if (!rest || !full) {
-        text_printf(&u->s, "split %s %lld %s %s\n", loop, (long long)(full ? tile : rest), outer, inner);
-        return;
-    }
-    text_printf(&u->s, "split %s %s %s sizes=[%lld*%lld %lld]\n", loop, outer, inner, (long long)tile, (long long)full,
-                (long long)rest);
+    const struct tile_size sizes[] = {{tile, full}, {rest, 1}};
+    if (extent < 0) step_split(&u->s, loop, tile, outer, inner, TAIL_CUT2);
+    else if (!rest || !full) step_split(&u->s, loop, full ? tile : rest, outer, inner, TAIL_NONE);
+    else step_tiles(&u->s, loop, outer, inner, sizes, 2);
 }
 /* The result's loops, tiles outside of what is written out. Tiles may leave a rest, which no loop can be moved into
- * afterwards: so what goes into a tile does so axis by axis. */
-static void result_loops(struct plan *u, const char **unrolled, int *n) {
+ * afterwards: so what goes into a tile does so axis by axis. Returns the loops that are written out. */
+static struct word_list result_loops(struct plan *u) {
     const struct stmt *s = u->k->out;
     int lane = lane_axis(u), axes = s->u.stage.naxes;
     const char *lanes = axis_loop(u->c, s, lane);
-    text_add(&u->s, "reorder");
-    for (int k = 0; k < axes; k++)
-        if (k != lane && !written_out(u->k, k)) text_printf(&u->s, " %s", axis_loop(u->c, s, k));
-    for (int k = 0; k < axes; k++)
-        if (written_out(u->k, k)) text_printf(&u->s, " %s", unrolled[(*n)++] = axis_loop(u->c, s, k));
-    text_printf(&u->s, " %s\n", lanes);
+    struct word_list unrolled = {0}, order = {0}, blocks = {0};
     for (int k = 0; k < axes; k++) {
-        int64_t extent = const_extent(s->u.stage.axes[k]), tile = tile_along(u->k, k);
-        if (tile < 2 || k == lane) continue;
-        const char *outer = internf(u->c->names, "t%d", k), *inner = internf(u->c->names, "p%d", k),
-                   *loop = axis_loop(u->c, s, k);
-        if (extent < 0) text_printf(&u->s, "split %s %lld %s %s cut2\n", loop, (long long)tile, outer, inner);
-        else plan_tiles_of(u, loop, outer, inner, extent, tile);
-        text_printf(&u->s, "reorder %s", outer);
-        for (int d = k + 1; d < axes; d++)
-            if (d != lane && !written_out(u->k, d)) text_printf(&u->s, " %s", axis_loop(u->c, s, d));
-        for (int i = 0; i < *n; i++) text_printf(&u->s, " %s", unrolled[i]);
-        text_printf(&u->s, " %s %s\n", inner, lanes);
-        unrolled[(*n)++] = inner;
+        if (written_out(u->k, k)) add_loop(&u->s, &unrolled, axis_loop(u->c, s, k));
+        else if (k != lane) add_loop(&u->s, &order, axis_loop(u->c, s, k));
     }
-    text_printf(&u->s, "split %s %d cb cv\nreorder cb", lanes, lanes_of(u));
-    for (int i = 0; i < *n; i++) text_printf(&u->s, " %s", unrolled[i]);
-    text_add(&u->s, " cv\n");
+    add_loops(&u->s, &order, unrolled);
+    add_loop(&u->s, &order, lanes);
+    step_reorder(&u->s, order);
+    for (int k = 0; k < axes; k++) {
+        int64_t tile = tile_along(u->k, k);
+        if (tile < 2 || k == lane) continue;
+        const char *outer = internf(u->c->names, "%s%d", role.tiles, k),
+                   *inner = internf(u->c->names, "%s%d", role.place, k);
+        struct word_list inside = {0};
+        plan_tiles_of(u, axis_loop(u->c, s, k), outer, inner, const_extent(s->u.stage.axes[k]), tile);
+        add_loop(&u->s, &inside, outer);
+        for (int d = k + 1; d < axes; d++)
+            if (d != lane && !written_out(u->k, d)) add_loop(&u->s, &inside, axis_loop(u->c, s, d));
+        add_loops(&u->s, &inside, unrolled);
+        add_loops(&u->s, &inside, LOOPS(inner, lanes));
+        step_reorder(&u->s, inside);
+        add_loop(&u->s, &unrolled, inner);
+    }
+    step_split(&u->s, lanes, lanes_of(u), role.channels, role.channel, TAIL_NONE);
+    add_loop(&u->s, &blocks, role.channels);
+    add_loops(&u->s, &blocks, unrolled);
+    add_loop(&u->s, &blocks, role.channel);
+    step_reorder(&u->s, blocks);
+    return unrolled;
 }
 static const char *transform_steps(struct plan *u, const struct point *p) {
     const struct problem *k = u->k;
-    const char *unrolled[MAX_AXES] = {0};
-    int n = 0;
+    struct word_list vectors = {0};
     (void)p;
     layout_steps(&u->s, u->p, u->l);
     for (int i = 0; i < k->stages.n; i++)
         if (k->stages.v[i] != k->out && !transforms(k->stages.v[i]))
-            text_printf(&u->s, "inline %s\n", k->stages.v[i]->u.stage.buf->base);
-    result_loops(u, unrolled, &n);
+            step_inline(&u->s, k->stages.v[i]->u.stage.buf->base);
+    struct word_list unrolled = result_loops(u);
     for (int i = k->stages.n; i-- > 0;)
         if (k->stages.v[i] != k->out && transforms(k->stages.v[i]))
-            text_printf(&u->s, "compute_at %s cb stack\n", k->stages.v[i]->u.stage.buf->base);
-    text_add(&u->s, "kind unroll");
-    for (int i = 0; i < n; i++) text_printf(&u->s, " %s", unrolled[i]);
+            step_compute_at(&u->s, k->stages.v[i]->u.stage.buf->base, role.channels, SC_STACK);
+    add_loop(&u->s, &vectors, role.channel);
     for (int i = 0; i < k->stages.n; i++) {
         const struct stmt *s = k->stages.v[i];
-        for (int d = 0; d + 1 < s->u.stage.naxes && s != k->out && transforms(s); d++)
-            text_printf(&u->s, " %s", axis_loop(u->c, s, d));
+        if (s == k->out || !transforms(s)) continue;
+        int last = s->u.stage.naxes - 1;
+        for (int d = 0; d < last; d++) add_loop(&u->s, &unrolled, axis_loop(u->c, s, d));
+        add_loop(&u->s, &vectors, axis_loop(u->c, s, last));
     }
-    text_add(&u->s, "\nkind vector cv");
-    for (int i = 0; i < k->stages.n; i++) {
-        const struct stmt *s = k->stages.v[i];
-        if (s != k->out && transforms(s)) text_printf(&u->s, " %s", axis_loop(u->c, s, s->u.stage.naxes - 1));
-    }
-    text_char(&u->s, '\n');
+    step_kind(&u->s, LK_UNROLL, unrolled);
+    step_kind(&u->s, LK_VECTOR, vectors);
     return NULL;
 }
 const struct strategy strategy_transform = {"transform", transform_points, transform_steps, NULL};

@@ -13,36 +13,45 @@ static int sums_of_row(const struct machine *m) {
 void blocked_nest(struct plan *u, const struct stmt *out, int lanes, const char *tile_of) {
     struct ctx *c = u->c;
     int n = out->u.stage.naxes, last = n - 1;
-    text_printf(&u->s, "split %s %d cb cv\nreorder %s cb", axis_loop(c, out, 1), lanes, axis_loop(c, out, 0));
-    for (int k = 2; k < n; k++) text_printf(&u->s, " %s", axis_loop(c, out, k));
-    text_add(&u->s, " cv\n");
+    struct word_list order = {0};
+    step_split(&u->s, axis_loop(c, out, 1), lanes, role.channels, role.channel, TAIL_NONE);
+    add_loops(&u->s, &order, LOOPS(axis_loop(c, out, 0), role.channels));
+    for (int k = 2; k < n; k++) add_loop(&u->s, &order, axis_loop(c, out, k));
+    add_loop(&u->s, &order, role.channel);
+    step_reorder(&u->s, order);
     if (!tile_of) return;
     int64_t rows = n > 2 ? const_extent(out->u.stage.axes[last]) : 1, most = sums_of_row(u->m);
-    if (n <= 2) text_printf(&u->s, "compute_at %s cb\n", tile_of);
-    else if (rows > 0) {
-        plan_tiles(u, axis_loop(c, out, last), "wo wi", rows, 1, most);
-        text_printf(&u->s, "compute_at %s wo\n", tile_of);
-    } else
-        text_printf(&u->s, "split %s %lld wo wi cut2\ncompute_at %s wo\n", axis_loop(c, out, last), (long long)most,
-                    tile_of);
+    if (n > 2 && rows > 0) plan_tiles(u, axis_loop(c, out, last), role.row_tiles, role.tile_row, rows, 1, most);
+    else if (n > 2) step_split(&u->s, axis_loop(c, out, last), most, role.row_tiles, role.tile_row, TAIL_CUT2);
+    step_compute_at(&u->s, tile_of, n > 2 ? role.row_tiles : role.channels, SC_PARAM);
 }
+/* The sum's window outside of its rows, and these outside of the channels. */
 static void window_order(struct plan *u, const struct stmt *red, const char *acc) {
     int n = red->u.stage.naxes, r = red->u.stage.nred;
-    int64_t taps = 1;
-    for (int k = 0; k < r; k++)
-        taps *= const_extent(red->u.stage.red[k]) > 0 ? const_extent(red->u.stage.red[k]) : 1000;
-    text_printf(&u->s, "layout %s [0", acc);
-    for (int k = 2; k < n; k++) text_printf(&u->s, " %d", k);
-    text_add(&u->s, " 1]\nreorder");
-    for (int k = 0; k < r; k++) text_printf(&u->s, " %s.%s", acc, red->u.stage.red[k]->name);
-    for (int k = 0; k < n; k++)
-        if (k != 1) text_printf(&u->s, " %s.%s", acc, red->u.stage.axes[k]->name);
-    text_printf(&u->s, " %s.%s\nkind unroll", acc, red->u.stage.axes[1]->name);
-    if (n > 2) text_add(&u->s, " wi");
-    for (int k = 0; k < r && taps <= 25; k++) text_printf(&u->s, " %s.%s", acc, red->u.stage.red[k]->name);
-    for (int k = 0; k < n; k++)
-        if (k != 1) text_printf(&u->s, " %s.%s", acc, red->u.stage.axes[k]->name);
-    text_printf(&u->s, "\nkind vector cv %s.%s\n", acc, red->u.stage.axes[1]->name);
+    const char *channel = loop_in(u, acc, red->u.stage.axes[1]->name);
+    struct layout_dims dims = {0};
+    struct word_list taps = {0}, rows = {0}, order = {0}, unrolled = {0};
+    int64_t ntaps = 1;
+    for (int k = 0; k < r; k++) {
+        ntaps *= const_extent(red->u.stage.red[k]) > 0 ? const_extent(red->u.stage.red[k]) : 1000;
+        add_loop(&u->s, &taps, loop_in(u, acc, red->u.stage.red[k]->name));
+    }
+    for (int k = 0; k < n; k++) {
+        if (k == 1) continue;
+        add_dim(&u->s, &dims, dim_whole(k));
+        add_loop(&u->s, &rows, loop_in(u, acc, red->u.stage.axes[k]->name));
+    }
+    add_dim(&u->s, &dims, dim_whole(1));
+    step_layout(&u->s, acc, dims);
+    add_loops(&u->s, &order, taps);
+    add_loops(&u->s, &order, rows);
+    add_loop(&u->s, &order, channel);
+    step_reorder(&u->s, order);
+    if (n > 2) add_loop(&u->s, &unrolled, role.tile_row);
+    if (ntaps <= 25) add_loops(&u->s, &unrolled, taps);
+    add_loops(&u->s, &unrolled, rows);
+    step_kind(&u->s, LK_UNROLL, unrolled);
+    step_kind(&u->s, LK_VECTOR, LOOPS(role.channel, channel));
 }
 static const char *window_points(struct plan *u, struct points *out) {
     const struct problem *k = u->k;
@@ -63,13 +72,13 @@ static const char *window_steps(struct plan *u, const struct point *p) {
     const char *acc = red->u.stage.buf->base;
     (void)p;
     if (red == k->out) { /* before the layouts: a blocked result is no longer stored at its own axes */
-        acc = "acc";
-        text_printf(&u->s, "cache_write %s acc\n", red->u.stage.buf->base);
+        acc = role.sum;
+        step_cache_write(&u->s, red->u.stage.buf->base, acc);
     }
     layout_steps(&u->s, u->p, u->l);
     plan_inline_maps(u);
     plan_channels(u, k->out, NULL);
-    plan_widen(u, internf(u->c->names, "%s.%s", acc, red->u.stage.axes[1]->name), k->out);
+    plan_widen(u, loop_in(u, acc, red->u.stage.axes[1]->name), k->out);
     blocked_nest(u, k->out, lanes_of(u), acc);
     window_order(u, red, acc);
     return NULL;

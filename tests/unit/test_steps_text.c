@@ -161,19 +161,19 @@ Test(steps_text, steps_of_the_text_tests) {
 }
 Test(steps_text, lists_print_as_schedules) {
     struct step_list l = {.c = c};
-    const char *loops[] = {"yo", "y.ow"};
     step_split(&l, "y.oc", 16, "yo", "yi", TAIL_CUT2);
     step_tiles(&l, "y.ow", "wo", "wi", (struct tile_size[]){{5, 2}, {4, 1}}, 2);
     step_cut(&l, "wo", -1);
     step_widen(&l, "yi", 8);
     step_pad(&l, "k", 4);
-    step_reorder(&l, loops, 2);
+    step_reorder(&l, LOOPS("yo", NULL, "y.ow"));
+    step_reorder(&l, LOOPS("yo"));
     step_fuse(&l, "a", "b", "ab");
-    step_kind(&l, LK_UNROLL, loops, 1);
+    step_kind(&l, LK_UNROLL, LOOPS("yo"));
     step_outline(&l, "yo");
-    step_layout(&l, "x", (struct layout_dim[]){{0, DIM_WHOLE, 0, 0}, {1, DIM_HALO, 1, 2}}, 2);
-    step_compute_at(&l, "acc", "wo", SC_PARAM, -1);
-    step_compute_at(&l, "acc", "wo", SC_STACK, 2);
+    step_layout(&l, "x", LAYOUT(dim_whole(0), dim_halo(1, 1, 2)));
+    step_compute_at(&l, "acc", "wo", SC_PARAM);
+    step_compute_at(&l, "acc", "wo", SC_STACK);
     step_cache_read(&l, "x", "t", "y");
     step_cache_write(&l, "y", "t");
     step_rfactor(&l, "acc", "acc.k", 8, "part");
@@ -181,9 +181,9 @@ Test(steps_text, lists_print_as_schedules) {
     step_join(&l, "a.i", "b.i");
     step_specialize(&l, "y.m", "7<M", "few");
     step_inline(&l, "conv");
-    step_prefetch(&l, "w", "kb", "yo", loops, 2);
-    step_prefetch(&l, "w", "kb", "yo", NULL, 0);
-    step_pipeline(&l, "kb", loops, 1);
+    step_prefetch(&l, "w", "kb", "yo", LOOPS("yo", "y.ow"));
+    step_prefetch(&l, "w", "kb", "yo", LOOPS(NULL));
+    step_pipeline(&l, "kb", LOOPS("yo"));
     step_tensorize(&l, "sdot");
     step_scratch(&l, "t");
     step_border(&l, "y");
@@ -194,7 +194,7 @@ Test(steps_text, lists_print_as_schedules) {
         "split y.oc 16 yo yi cut2\nsplit y.ow wo wi sizes=[5*2 4]\ncut wo -1\nwiden yi 8\npad k 4\nreorder yo "
         "y.ow\nfuse a "
         "b ab\n"
-        "kind unroll yo\noutline yo\nlayout x [0 1+1,2]\ncompute_at acc wo\ncompute_at acc wo stack roll=2\n"
+        "kind unroll yo\noutline yo\nlayout x [0 1+1,2]\ncompute_at acc wo\ncompute_at acc wo stack\n"
         "cache_read x t y\ncache_write y t\nrfactor acc acc.k 8 part\ncarry kb yo acc\njoin a.i b.i\n"
         "specialize y.m 7<M few\ninline conv\nprefetch w kb yo [yo y.ow]\nprefetch w kb yo\npipeline kb [yo]\n"
         "tensorize sdot\nscratch t\nborder y\nover y x\nwithin y x");
@@ -203,7 +203,7 @@ Test(steps_text, lists_apply_as_their_text_does) {
     gemm_rm(I(8), 4, 8);
     struct step_list l = {.c = c};
     step_split(&l, "y.m", 4, "mo", "mi", TAIL_NONE);
-    step_compute_at(&l, "acc", "mo", SC_PARAM, -1);
+    step_compute_at(&l, "acc", "mo", SC_PARAM);
     cr_assert(steps_do(p, &l), "%s", diagnostics());
     cr_expect_eq(p->steps.n, 2);
     cr_expect_str_eq(p->steps.v[0], "split y.m 4 mo mi");

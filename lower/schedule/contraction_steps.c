@@ -1,0 +1,257 @@
+/* Contractions: the steps of a tiling that contraction.c chose. The result's loops come first, then the sum's, then
+ * what loops are. What they do, and why in this order: docs/schedules.md. */
+#include "lower/schedule/tiling.h"
+
+static const char *y_loop(struct plan *u, const struct tiling *g, int axis) { return axis_loop(u->c, g->q->out, axis); }
+static const char *a_loop(struct plan *u, const struct tiling *g, int axis) { return axis_loop(u->c, g->q->sum, axis); }
+static enum step_tail cut_if(bool rest) { return rest ? TAIL_CUT : TAIL_NONE; }
+
+/* ---- layouts */
+/* Cells that the packed operand is read beyond its last along d; they hold the fill, so that no load needs a test. */
+static int64_t vec_beyond(struct plan *u, const struct tiling *g, int d) {
+    int64_t lo, hi, n;
+    if (!g->vec->has_fill || !x_is_int(g->vec->u.buf->dims[d], &n)) return 0;
+    x_bounds(u->c, g->vec->arg[d], &lo, &hi);
+    return hi >= n && hi < 2 * n ? hi + 1 - n : 0;
+}
+/* Dim d of the packed operand moves with an axis that both factors have: it has a panel of its own for each. */
+static bool is_batch(const struct tiling *g, int d) {
+    for (int k = 0; k < naxes_of(g); k++)
+        if (g->q->axis[k] == ROLE_BATCH && dim_of(g->vec, axis_var(g, k)) == d) return true;
+    return false;
+}
+static void pack(struct plan *u, const struct tiling *g) {
+    expr b = g->vec;
+    int nd = dim_of(b, axis_var(g, g->lane)), k0 = g->micro->k0;
+    int kd = g->kred >= 0 ? dim_of(b, g->q->sum->u.stage.red[g->kred]) : -1;
+    bool blocked = kd >= 0 && (g->norder || g->outside);
+    struct layout_dims dims = {0};
+    for (int d = 0; d < b->n - b->has_fill; d++)
+        if (is_batch(g, d)) add_dim(&u->s, &dims, dim_whole(d));
+    if (g->outside) add_dim(&u->s, &dims, dim_div(kd, g->chunk * g->kblock)); /* all panels of a chunk, then the next */
+    add_dim(&u->s, &dims, dim_div(nd, g->nv));
+    if (g->outside) add_dim(&u->s, &dims, dim_digit(kd, g->kblock, g->chunk));
+    else if (blocked) add_dim(&u->s, &dims, dim_div(kd, g->kblock));
+    else if (kd >= 0) add_dim(&u->s, &dims, k0 > 1 ? dim_div(kd, k0) : dim_whole(kd));
+    for (int k = 0; k < g->norder; k++) { /* in the order of the sum */
+        int d = dim_of(b, g->q->sum->u.stage.red[g->order[k]]);
+        if (d >= 0 && d != nd) add_dim(&u->s, &dims, dim_whole(d));
+    }
+    for (int d = 0; d < b->n - b->has_fill; d++) {
+        bool summed = d == nd || is_batch(g, d);
+        int64_t beyond = vec_beyond(u, g, d);
+        for (int k = 0; k < nsums_of(g); k++) summed |= dim_of(b, g->q->sum->u.stage.red[k]) == d;
+        if (!summed) add_dim(&u->s, &dims, beyond ? dim_halo(d, 0, beyond) : dim_whole(d));
+    }
+    if (blocked) add_dim(&u->s, &dims, k0 > 1 ? dim_digit(kd, k0, g->kblock / k0) : dim_mod(kd, g->kblock));
+    add_dim(&u->s, &dims, dim_mod(nd, g->nv));
+    if (k0 > 1) add_dim(&u->s, &dims, dim_mod(kd, k0));
+    step_layout(&u->s, b->u.buf->base, dims);
+}
+/* The dim of b that a load of it in e has v in, bare; -1: none. */
+struct dim_scan {
+    const struct buf *b;
+    const struct var *v;
+    int dim;
+};
+static bool scan_dim(void *env, expr e) {
+    struct dim_scan *q = env;
+    int d = e->op == X_LOAD && e->u.buf == q->b ? dim_of(e, q->v) : -1;
+    if (d >= 0) q->dim = d;
+    return true;
+}
+static int dim_in(expr e, const struct buf *b, const struct var *v) {
+    struct dim_scan q = {b, v, -1};
+    x_visit(e, scan_dim, &q);
+    return q.dim;
+}
+/* An instruction computes all of its lanes: behind the last cell too, where the panel holds zeros, and so do the
+ * constants that the sum begins with. */
+static bool fills_lanes(const struct tiling *g) { return g->micro->instr && g->lanes > 1 && g->N > 0; }
+static void fill_lanes_of_first(struct plan *u, const struct tiling *g) {
+    expr first = g->q->sum->u.stage.init;
+    if (!fills_lanes(g) || g->N % g->lanes == 0 || g->blocked || !first) return;
+    for (int i = 0; i < u->p->params.n; i++) {
+        const struct buf *b = u->p->params.v[i].buf;
+        int dim = b->data && b != g->vec->u.buf ? dim_in(first, b, axis_var(g, g->lane)) : -1;
+        if (dim >= 0) plan_blocks(u, b->base, b->nlogical, dim, g->lanes);
+    }
+}
+
+/* ---- the result */
+static void lone_row(struct plan *u, const struct tiling *g) {
+    const char *lane = loop_in(u, role.lone, y_loop(u, g, g->lane)), *panels = loop_in(u, role.lone, role.panels),
+               *row = loop_in(u, role.lone, y_loop(u, g, g->row)),
+               *group = g->group >= 0 ? loop_in(u, role.lone, y_loop(u, g, g->group)) : NULL;
+    plan_tiles(u, lane, panels, role.panel_cell, g->N, g->nv, g->lone);
+    step_reorder(&u->s, LOOPS(panels, group, row, role.panel_cell));
+    step_split(&u->s, row, 1, role.row_tiles, role.tile_row, TAIL_NONE);
+}
+/* The results of a tile, with the lanes side by side, and the loops that store them: rows innermost, which are
+ * neighbours in memory. */
+static const char *tile_loop(struct plan *u, const struct tiling *g, int axis) {
+    if (g->piece > 1) return internf(u->c->names, "%s.d%d", role.tile, axis); /* a copy of the sum */
+    return loop_in(u, role.tile, g->q->out->u.stage.axes[axis]->name);
+}
+static void add_tile_rows(struct plan *u, const struct tiling *g, struct word_list *to) { /* but the lanes */
+    for (int k = 0; k < naxes_of(g); k++)
+        if (k != g->lane) add_loop(&u->s, to, tile_loop(u, g, k));
+}
+static void staged_loops(struct plan *u, const struct tiling *g, bool rows) {
+    struct layout_dims dims = {0};
+    struct word_list order = {0};
+    if (rows && g->piece == 1) step_reorder(&u->s, LOOPS(role.panel_cell, role.tile_row));
+    for (int k = 0; k < naxes_of(g); k++)
+        if (k != g->lane) add_dim(&u->s, &dims, dim_whole(k));
+    add_dim(&u->s, &dims, dim_whole(g->lane));
+    step_layout(&u->s, role.tile, dims);
+    add_tile_rows(u, g, &order);
+    add_loop(&u->s, &order, tile_loop(u, g, g->lane));
+    step_reorder(&u->s, order);
+    if (g->piece == 1) return;
+    step_split(&u->s, role.panel_cell, g->piece, role.stored_pieces, role.stored_lane, TAIL_NONE);
+    step_kind(&u->s, LK_UNROLL, LOOPS(role.stored_pieces));
+    step_kind(&u->s, LK_VECTOR, LOOPS(role.stored_lane));
+}
+/* The result's loops from outside to inside: other axes, groups of rows, panels, rows of the group, tiles. */
+static void result_loops(struct plan *u, const struct tiling *g) {
+    const char *lane = y_loop(u, g, g->lane), *row = g->row >= 0 ? y_loop(u, g, g->row) : NULL,
+               *group = g->group >= 0 ? y_loop(u, g, g->group) : NULL;
+    struct word_list order = {0};
+    for (int k = 0; k < naxes_of(g); k++)
+        if (k != g->lane && k != g->row && k != g->group) add_loop(&u->s, &order, y_loop(u, g, k));
+    add_loops(&u->s, &order, g->together ? LOOPS(group, lane, row) : LOOPS(lane, group, row));
+    step_reorder(&u->s, order);
+    if (g->lone) step_specialize(&u->s, order.v[0], arena_printf(&u->c->arena, "1<#%s", row), role.lone);
+    if (g->together) { /* panels move between before they are split, which may leave a rest */
+        step_split(&u->s, group, g->together, role.row_groups, role.group_row,
+                   cut_if(const_extent(axis_var(g, g->group)) % g->together));
+        step_reorder(&u->s, LOOPS(role.row_groups, lane, role.group_row, row));
+    }
+    const char *inner = g->together ? role.group_row : group;
+    step_split(&u->s, lane, g->nv, role.panels, role.panel_cell, g->N < 0 ? TAIL_CUT2 : cut_if(g->N % g->nv));
+    step_reorder(&u->s, LOOPS(role.panels, inner, row, role.panel_cell));
+    if (row && g->rows > 0) plan_tiles(u, row, role.row_tiles, role.tile_row, g->rows, 1, g->mr);
+    else if (row) step_split(&u->s, row, g->mr, role.row_tiles, role.tile_row, TAIL_CUT2);
+    if (g->lone) lone_row(u, g);
+    const char *at = row ? role.row_tiles : inner ? inner : role.panels;
+    if (g->staged) step_compute_at(&u->s, role.tile, at, SC_STACK);
+    step_compute_at(&u->s, g->q->sum->u.stage.buf->base, at, SC_PARAM);
+    if (g->staged) staged_loops(u, g, row != NULL);
+    if (g->lanes > 1)
+        step_split(&u->s, g->staged ? tile_loop(u, g, g->lane) : role.panel_cell, g->lanes, role.out_vectors,
+                   role.out_lane, cut_if(g->nv % g->lanes || g->N < 0 || g->N % g->lanes));
+}
+
+/* ---- the sum */
+static void add_rows(struct plan *u, const struct tiling *g, struct word_list *to) { /* its axes that are not lanes */
+    for (int k = 0; k < naxes_of(g); k++)
+        if (k != g->lane) add_loop(&u->s, to, a_loop(u, g, k));
+}
+/* Steps of the sum in one iteration. The few multiply-adds of a small tile hide the loop's own instructions only where
+ * nobody shares the core: with a busy neighbour on its other thread such loops took 10 - 25 % longer. What compilers
+ * load ahead in longer iterations needs registers that the tile has taken; so do products that are added by another
+ * instruction. */
+static int straight_steps(const struct machine *m, const struct tiling *g) {
+    int steps = 1;
+    if (g->beside || g->kred < 0 || (g->lanes < 2 && g->micro->k0 == 1) || m->loads_ahead || !machine_op(m, X_FMA, F32))
+        return 1;
+    while (g->kblock / g->micro->k0 % (2 * steps) == 0 && 2 * steps * g->mr * g->nr <= m->body) steps *= 2;
+    return steps;
+}
+/* What the axis of the window is called that is written out inside of a step; NULL: there is none. */
+static const char *beside_loop(struct plan *u, const struct tiling *g) {
+    return g->beside ? red_loop(u->c, g->q->sum, g->order[g->norder - 1]) : NULL;
+}
+/* kred in blocks, their cells in groups for the instruction, and these in iterations of so many steps; then all of them
+ * outside of the tile's rows and lanes. */
+static void order_of_sum(struct plan *u, const struct tiling *g, int steps) {
+    const struct stmt *sum = g->q->sum;
+    const char *lane = a_loop(u, g, g->lane);
+    const char *within = steps > 1 ? role.straight : role.steps; /* a block of the sum, in steps */
+    struct word_list order = {0};
+    int k0 = g->micro->k0;
+    if (g->kred >= 0)
+        step_split(&u->s, red_loop(u->c, sum, g->kred), g->kblock, role.blocks, k0 > 1 ? role.block_cells : within,
+                   cut_if(g->rest));
+    if (k0 > 1) step_split(&u->s, role.block_cells, k0, within, role.group_cell, TAIL_NONE);
+    if (steps > 1) step_split(&u->s, role.straight, steps, role.steps, role.unrolled, TAIL_NONE);
+    if (g->kred >= 0) add_loop(&u->s, &order, role.blocks);
+    for (int k = 0; k < g->norder - g->beside; k++) add_loop(&u->s, &order, red_loop(u->c, sum, g->order[k]));
+    if (g->kred >= 0) add_loops(&u->s, &order, LOOPS(role.steps, steps > 1 ? role.unrolled : NULL));
+    add_loop(&u->s, &order, beside_loop(u, g));
+    add_rows(u, g, &order);
+    add_loops(&u->s, &order, LOOPS(lane, k0 > 1 ? role.group_cell : NULL));
+    step_reorder(&u->s, order);
+}
+/* Chunks of the sum go round all panels, or round what shares one. */
+static void chunks_of_sum(struct plan *u, const struct tiling *g) {
+    int64_t chunks = const_extent(g->q->sum->u.stage.red[g->kred]) / g->kblock / g->chunk;
+    step_split(&u->s, role.blocks, g->chunk, role.chunks, role.blocks, TAIL_NONE);
+    step_carry(&u->s, role.chunks,
+               g->outside      ? role.panels
+               : g->together   ? role.group_row
+               : g->group >= 0 ? y_loop(u, g, g->group)
+                               : role.row_tiles,
+               g->q->sum->u.stage.buf->base);
+    step_cut(&u->s, role.chunks, 1);
+    if (chunks > 2) step_cut(&u->s, role.chunks, -1);
+}
+static void prefetch_panel(struct plan *u, const struct tiling *g) {
+    const char *group = g->together ? role.group_row : g->group >= 0 ? y_loop(u, g, g->group) : NULL;
+    step_prefetch(&u->s, g->vec->u.buf->base, g->often ? role.blocks : role.row_tiles,
+                  g->chunk && !g->outside ? role.chunks : role.panels,
+                  LOOPS(group, role.row_tiles, g->often ? role.blocks : NULL));
+}
+static void kinds_of_loops(struct plan *u, const struct tiling *g, int steps) {
+    struct word_list unrolled = {0};
+    bool vectors = g->lanes > 1;
+    add_loops(&u->s, &unrolled,
+              LOOPS(steps > 1 ? role.unrolled : NULL, g->row >= 0 ? role.tile_row : NULL, beside_loop(u, g)));
+    if (g->staged) add_tile_rows(u, g, &unrolled);
+    if (vectors) add_loops(&u->s, &unrolled, LOOPS(role.out_vectors, role.sum_vectors));
+    else add_loops(&u->s, &unrolled, LOOPS(role.panel_cell, a_loop(u, g, g->lane)));
+    add_rows(u, g, &unrolled);
+    step_kind(&u->s, LK_UNROLL, unrolled);
+    if (!vectors) return;
+    step_kind(&u->s, g->scattered && !g->staged ? LK_UNROLL : LK_VECTOR, LOOPS(role.out_lane));
+    step_kind(&u->s, LK_VECTOR, LOOPS(role.sum_lane));
+}
+static void sum_loops(struct plan *u, const struct tiling *g) {
+    const char *lane = a_loop(u, g, g->lane);
+    int lanes = g->lanes, steps = straight_steps(u->m, g);
+    bool cut = g->nv % lanes || g->N < 0 || g->N % lanes, widened = cut && fills_lanes(g);
+    if (widened) step_widen(&u->s, lane, lanes);
+    if (lanes > 1) plan_blocks(u, g->q->sum->u.stage.buf->base, naxes_of(g), g->lane, lanes); /* of accumulators */
+    if (g->rest) { /* outermost, before a rest stands beside it */
+        struct word_list order = {0};
+        add_loop(&u->s, &order, red_loop(u->c, g->q->sum, g->kred));
+        add_rows(u, g, &order);
+        add_loop(&u->s, &order, lane);
+        step_reorder(&u->s, order);
+    }
+    order_of_sum(u, g, steps);
+    if (lanes > 1) step_split(&u->s, lane, lanes, role.sum_vectors, role.sum_lane, cut_if(cut && !widened));
+    if (g->micro->instr) step_tensorize(&u->s, g->micro->instr);
+    if (g->chunk) chunks_of_sum(u, g);
+    if (g->prefetch && g->kred >= 0) prefetch_panel(u, g);
+    kinds_of_loops(u, g, steps);
+}
+const char *contraction_steps(struct plan *u, const struct point *p) {
+    const struct tiling *g = &p->u.tile;
+    if (g->piece > 1) { /* what follows the sum may read other operands, in the same pieces */
+        plan_inline_maps(u);
+        step_cache_read(&u->s, g->q->sum->u.stage.buf->base, role.tile, g->q->out->u.stage.buf->base);
+    } else if (g->staged) { /* before the layouts: a blocked result is no longer stored at its own axes */
+        step_cache_write(&u->s, g->q->out->u.stage.buf->base, role.tile);
+    }
+    layout_steps(&u->s, u->p, u->l);
+    if (g->packed) pack(u, g);
+    fill_lanes_of_first(u, g);
+    if (g->piece == 1) plan_inline_maps(u);
+    if (g->blocked) plan_channels(u, g->q->out, g->vec->u.buf);
+    if (g->padded) plan_widen(u, a_loop(u, g, 1), g->q->out);
+    result_loops(u, g);
+    sum_loops(u, g);
+    return NULL;
+}
