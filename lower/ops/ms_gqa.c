@@ -125,6 +125,12 @@ static bool gqa_is_plain(void) {
     if (gin(0)->type.rank != 3) return fail(E_RANK, "the query has rank %d, not 3", gin(0)->type.rank), false;
     return true;
 }
+/* The bias is for keys in use; behind them the cache has room, which no query sees. */
+static V bias_of_cache(V bias, V keys) {
+    if (!bias || bias->type.rank != 4 || bias->type.dims[3] == keys->type.dims[2]) return bias;
+    V pads[] = {n_const_i64((const int64_t[7]){0}, 7), N_OP("Sub", n_dim(keys, 2), n_dim(bias, 3))};
+    return N_OP("Pad", bias, ms_joined(pads, 2, 0));
+}
 /* What is added to the scores [b, heads or 1, s, keys]: the lowest number for keys that a query does not see. */
 static V gqa_mask(const struct gqa *g, V keys, V bias) {
     enum dtype t = g->q->type.dtype;
@@ -182,7 +188,7 @@ static void exp_gqa(void) {
     V k = cached(gin(3), g.k, g.used, g.total, g.kv_heads), v = cached(gin(4), g.v, g.used, g.total, g.kv_heads);
     gout(1, k);
     gout(2, v);
-    V mask = gqa_mask(&g, N_OP("Squeeze", n_dim(k, 2), int_const(0)), gin(10));
+    V mask = gqa_mask(&g, N_OP("Squeeze", n_dim(k, 2), int_const(0)), bias_of_cache(gin(10), k));
     if (gin(11) || int_attr("smooth_softmax") == 1) add_sink(&g, &k, &v, &mask, gin(11));
     struct node *a = n_node("Attention", (const V[]){g.q, k, v, mask}, 4, 1);
     node_set_attr(a, attr_int("q_num_heads", g.heads));

@@ -168,6 +168,11 @@ Test(ms_ops, grouped_queries) {
           "%y: ? = " MS "GroupQueryAttention(%q, %k, %v, %pk, %pv, %two, %t, _, _, _, _, %s) {num_heads=1, "
           "kv_num_heads=1}",
           LIST(2.25));
+    /* a prompt of one, a bias for it alone, and a cache with room for two */
+    gives(GQA " const %b: f32[1,1,1,1] = [0.5] const %zero: i32[1] = [0] const %1: i32[] = [1]",
+          "%y: ? = " MS
+          "GroupQueryAttention(%q, %k, %v, %pk, %pv, %zero, %1, _, _, _, %b) {num_heads=1, kv_num_heads=1}",
+          LIST(6));
     gives("const %x: f32[1,2,4] = [1.0,2.0,3.0,4.0,5.0,6.0,7.0,8.0] const %p: i64[1] = [1]"
           "const %c: f32[3,1] = [1.0,0.0,1.0] const %s: f32[3,1] = [0.0,1.0,0.0]",
           "%y: ? = " MS "RotaryEmbedding(%x, %p, %c, %s)", LIST(-2, 1, -4, 3, 5, 6, 7, 8));
