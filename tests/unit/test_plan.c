@@ -45,6 +45,19 @@ Test(plan, holds_for_all_sizes) {
     cr_assert(p && plan_verify(m, p), "%s", complaints(c));
     cr_expect(!p->is_static && slot(p, "c")->offset == -1);
 }
+/* Dims that the model does not take give negative sizes: the plan is made at dims that nobody said anything about. */
+Test(plan, is_made_at_dims_that_the_model_refuses) {
+    static const char text[] = "proc copy(x: f32[N-40] in, y: f32[N-40] out) [N in 40..100]\n"
+                               "  for i<N-40\n    y[i] = x[i]\n"
+                               "entry proc e(x: f32[N-40] in, y: f32[N-40] out) [N in 40..100]\n"
+                               "  alloc t: f32[N-40] arena\n"
+                               "  call copy(in x, out t; N)\n"
+                               "  call copy(in t, out y; N)\n";
+    struct module *m = loop_parse(c, text, strlen(text), "t.lir");
+    cr_assert(m && loop_verify(m, NULL), "%s", complaints(c));
+    struct memory_plan *p = memory_plan(m, NULL, NULL);
+    cr_assert(p && plan_verify(m, p), "%s", complaints(c));
+}
 /* A view of a buffer that a loop swaps is of another place each turn. */
 static const char turning[] = "proc copy(x: f32[64] in, y: f32[64] out)\n"
                               "  for i<64\n"
