@@ -1,16 +1,17 @@
 /* Shared by the strategies for CPUs: the steps that every kind of kernel needs. One file a kind:
- * contraction.c, window.c, map.c, nests.c, rows.c, pointwise.c. What they choose is described in docs/schedules.md. */
+ * contraction.c, window.c, map.c, nests.c, runs.c, rows.c, pointwise.c. What they choose: docs/schedules.md. */
 #ifndef NN_LOWER_SCHEDULE_CPU_H
 #define NN_LOWER_SCHEDULE_CPU_H
 #include "lower/schedule/point.h"
 
 extern const struct strategy strategy_contraction, strategy_window, strategy_blocked_map, strategy_nests, strategy_rows,
-    strategy_pointwise, strategy_transform, strategy_plain, strategy_gpu_product, strategy_gpu_few, strategy_gpu_cells,
-    strategy_gpu_nests;
+    strategy_pointwise, strategy_runs, strategy_transform, strategy_plain, strategy_gpu_product, strategy_gpu_few,
+    strategy_gpu_cells, strategy_gpu_nests;
 
 /* Why the kernel is not one sum of products, as they lie in memory, with maps after it; NULL: it is. */
 const char *no_plain_product(const struct problem *k);
-void plan_inline_maps(struct plan *u); /* all maps before the result go into it */
+void print_channels(struct text *t, struct plan *u, const struct point *p); /* of points that say u.lanes */
+void plan_inline_maps(struct plan *u);                                      /* all maps before the result go into it */
 /* The loop, of that extent, is split into tiles of at most `most` units, balanced. */
 void plan_tiles(struct plan *u, const char *loop, const char *outer, const char *inner, int64_t extent, int64_t unit,
                 int64_t most);

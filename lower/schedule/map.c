@@ -25,8 +25,8 @@ static const char *map_steps(struct plan *u, const struct point *p) {
     step_kind(&u->s, p->u.lanes ? LK_VECTOR : LK_UNROLL, LOOPS(role.channel));
     return NULL;
 }
-static void print_map(struct text *t, struct plan *u, const struct point *p) {
+void print_channels(struct text *t, struct plan *u, const struct point *p) {
     (void)u;
     text_add(t, p->u.lanes ? "lanes along the channels" : "channels one by one");
 }
-const struct strategy strategy_blocked_map = {"blocked map", map_points, map_steps, print_map};
+const struct strategy strategy_blocked_map = {"blocked map", map_points, map_steps, print_channels};

@@ -24,14 +24,14 @@ static const char *nests_points(struct plan *u, struct points *out) {
     const char *why = no_blocks(u, to);
     if (why) return why;
     if (n < 2) return "there is no axis of channels";
-    add_point(u, out, &strategy_nests);
+    add_point(u, out, &strategy_nests)->u.lanes = true;
+    if (u->k->cls == PROBLEM_MOVE) add_point(u, out, &strategy_nests)->u.lanes = false;
     return NULL;
 }
 static const char *nests_steps(struct plan *u, const struct point *p) {
     const char *axis[NEST_MAX] = {0};
     const struct buf *to;
     int n = first_nest(u, axis, &to);
-    (void)p;
     layout_steps(&u->s, u->p, u->l);
     step_split(&u->s, axis[1], lanes_of(u), role.channels, role.channel, TAIL_NONE);
     struct word_list order = {0};
@@ -39,10 +39,10 @@ static const char *nests_steps(struct plan *u, const struct point *p) {
     for (int k = 2; k < n; k++) add_loop(&u->s, &order, axis[k]);
     add_loop(&u->s, &order, role.channel);
     step_reorder(&u->s, order);
-    step_kind(&u->s, LK_VECTOR, LOOPS(role.channel));
+    step_kind(&u->s, p->u.lanes ? LK_VECTOR : LK_UNROLL, LOOPS(role.channel));
     return NULL;
 }
-const struct strategy strategy_nests = {"blocked nests", nests_points, nests_steps, NULL};
+const struct strategy strategy_nests = {"blocked nests", nests_points, nests_steps, print_channels};
 
 /* ---- for GPUs: a thread for each turn of all loops of a nest whose turns may run at once */
 /* Steps go by name: nests whose outermost loops have one name (all parts of a Concat) are scheduled together. */

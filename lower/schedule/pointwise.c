@@ -36,7 +36,7 @@ static bool worth_keeping(const struct problem *k, const struct stmt *s) {
 struct merging {
     struct cells *q;
     const struct stmt *s;
-    int k; /* of axes k and k+1 */
+    int outer, inner; /* axes */
     bool bad;
 };
 static bool check_merge(void *env, expr e) {
@@ -44,7 +44,7 @@ static bool check_merge(void *env, expr e) {
     struct ctx *c = m->q->u->c;
     if (e->op != X_LOAD) return !(m->bad |= e->op == X_IDXVAL || e->op == X_GUARD);
     const struct param_layout *l = layout_of(m->q->u->p, m->q->u->l, e->u.buf);
-    const struct var *a = m->s->u.stage.axes[m->k], *b = m->s->u.stage.axes[m->k + 1];
+    const struct var *a = m->s->u.stage.axes[m->outer], *b = m->s->u.stage.axes[m->inner];
     struct subst next = {{.arena = &c->arena}}; /* a step along a is all of b */
     map_put(&next.map, PKEY(a), (void *)x_addi(c, x_var(c, a), 1));
     map_put(&next.map, PKEY(b), (void *)x_sub(c, x_var(c, b), b->extent));
@@ -52,13 +52,15 @@ static bool check_merge(void *env, expr e) {
     m->bad |= e->has_fill || (l && l->spec) || !x_is(x_sub(c, x_subst(c, off, &next), off), 0);
     return !m->bad;
 }
+/* Axis k and those inside of it, which are one; axes of one cell are one with any. */
 static bool merges(struct cells *q, int k) {
     for (int i = 0; i < q->u->k->stages.n; i++) {
         const struct stmt *s = q->u->k->stages.v[i];
-        struct merging m = {q, s, k, false};
+        struct merging m = {q, s, k, k + 1, false};
         const struct param_layout *l = layout_of(q->u->p, q->u->l, s->u.stage.buf);
         if (l && l->spec) return false;
-        if (x_is(s->u.stage.axes[k]->extent, 1) || x_is(s->u.stage.axes[k + 1]->extent, 1)) continue;
+        while (m.inner < q->naxes && x_is(s->u.stage.axes[m.inner]->extent, 1)) m.inner++;
+        if (m.inner == q->naxes || x_is(s->u.stage.axes[k]->extent, 1)) continue;
         x_visit(s->u.stage.value, check_merge, &m);
         if (m.bad) return false;
     }

@@ -29,7 +29,7 @@ const struct strategy *const *strategies_for(const struct machine *m, const stru
                                                  &strategy_plain,       NULL},
                                         *const gpu[] = {&strategy_gpu_product, &strategy_gpu_few, &strategy_gpu_cells,
                                                         &strategy_plain, NULL},
-                                        *const cpu_loops[] = {&strategy_nests, &strategy_plain, NULL},
+                                        *const cpu_loops[] = {&strategy_nests, &strategy_runs, &strategy_plain, NULL},
                                         *const gpu_loops[] = {&strategy_gpu_nests, &strategy_plain, NULL};
     if (!k->stages.n) return m->gpu ? gpu_loops : cpu_loops;
     return m->gpu ? gpu : cpu;

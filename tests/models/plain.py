@@ -25,10 +25,10 @@ MODELS = ["mnist_cntk", "cifar10_resnet_2b", "yolox_nano", "ppocr_det_v4", "sile
 MOST_CELLS = 256     # that one thread of a GPU may store
 TARGETS = ["x86-avx512", "aarch64", "cuda"]
 KERNEL = re.compile(r"^\S.*: (contraction|window|rows|map|move|text)\b")
-CHOICE = re.compile(r"^  (contraction|window|blocked map|rows|pointwise|blocked nests|product|few results|cells|grids of loops|plain loops)(?:: (.*))?$")
+CHOICE = re.compile(r"^  (contraction|window|blocked map|rows|pointwise|blocked nests|runs|product|few results|cells|grids of loops|plain loops)(?:: (.*))?$")
 # Whose refusal tells most, for each class; the first that was asked counts.
 ASKED = {"contraction": ["contraction", "few results"], "window": ["window", "cells"], "rows": ["rows", "cells"],
-         "map": ["pointwise", "cells"], "move": ["pointwise", "grids of loops", "blocked nests", "cells"],
+         "map": ["pointwise", "cells"], "move": ["pointwise", "grids of loops", "runs", "blocked nests", "cells"],
          "text": ["grids of loops", "blocked nests"]}
 LAUNCHED = re.compile(r"^(?:kernel )?proc (\S+?)(?:_grid|_part\d+)\(")
 LOOP = re.compile(r"^for \S+?<(\S+)")
