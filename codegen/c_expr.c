@@ -1,5 +1,5 @@
-/* Expressions as C: scalars, indices, vectors; which values get names. Between the expanded loop IR and
- * c_stmt.c's statements.
+/* Expressions as C: scalars and vectors; which values get names. Indices are in c_index.c, loads in c_load.c. Between
+ * the expanded loop IR and c_stmt.c's statements.
  *
  * An expression is a DAG: what occurs twice must be printed once, or text would grow exponentially. A run of statements
  * is therefore walked twice, see struct run. Order of evaluation, laziness of selects and rounding stay as in the IR.
@@ -188,247 +188,10 @@ struct piece c_value(struct fe *f, expr e, int lanes) {
     if (!worth_a_name(f, e)) return print_value(f, e);
     return named(f, e, 0, print_plain);
 }
-
-/* ---- indices */
-static struct piece sum_text(struct fe *f, const struct terms *q) {
-    const char *s = "";
-    enum prec p = P_ATOM;
-    int terms = 0;
-    for (int sign = 1; sign >= -1; sign -= 2) { /* positive terms first: no leading minus */
-        for (int i = 0; i < q->n; i++) {
-            if ((q->coef[i] > 0) != (sign > 0)) continue;
-            int64_t k = q->coef[i] * sign;
-            struct piece a = c_index(f, q->atom[i]);
-            const char *t = k == 1 ? paren(f, a, sign > 0 && !terms ? P_ADD : P_MUL)
-                                   : A("%s * %lld", paren(f, a, P_MUL), (long long)k);
-            enum prec tp = k == 1 ? a.p : P_MUL;
-            if (!terms)
-                s = sign > 0 ? t : A("-%s", k == 1 ? paren(f, a, P_UNARY) : t), p = sign > 0 ? tp
-                                                                                    : k == 1 ? P_UNARY
-                                                                                             : P_MUL;
-            else s = A("%s %s %s", s, sign > 0 ? "+" : "-", t), p = P_ADD;
-            terms++;
-        }
-        if (sign > 0 && q->konst > 0) {
-            s = terms ? A("%s + %lld", s, (long long)q->konst) : A("%lld", (long long)q->konst);
-            p = terms ? P_ADD : P_ATOM;
-            terms++;
-        }
-    }
-    if (q->konst < 0)
-        s = terms ? A("%s - %lld", s, -(long long)q->konst) : A("%lld", (long long)q->konst),
-        p = terms ? P_ADD : P_UNARY, terms++;
-    return terms ? piece_of(s, p) : piece_of("0", P_ATOM);
-}
-struct piece c_sum(struct fe *f, int64_t konst, const expr *atoms, const int64_t *coefs, int n) {
-    struct terms t = c_sorted(f, konst, atoms, coefs, n);
-    return sum_text(f, &t);
-}
-static struct piece product_text(struct fe *f, expr e) {
-    expr *v;
-    int n = c_factors(f, e, &v);
-    const char *s = paren(f, c_index(f, v[0]), P_MUL);
-    for (int k = 1; k < n; k++) s = A("%s * %s", s, paren(f, c_index(f, v[k]), P_UNARY));
-    return piece_of(s, P_MUL);
-}
-static struct piece min_max_text(struct fe *f, expr e) {
-    bool turned = c_before(f, e->arg[0], e->arg[1]) > 0;
-    struct piece a = c_index(f, e->arg[turned]), b = c_index(f, e->arg[!turned]);
-    return piece_of(A("%s(%s, %s)", c_index_helper(f->o, e->op == X_MIN ? "min" : "max"), a.s, b.s), P_ATOM);
-}
-static bool nonnegative(struct fe *f, expr e) {
-    int64_t lo, hi;
-    x_bounds(f->c, e, &lo, &hi);
-    return lo >= 0;
-}
-static struct piece division(struct fe *f, expr e) {
-    int64_t lo, hi;
-    x_bounds(f->c, e->arg[1], &lo, &hi);
-    struct piece a = c_index(f, e->arg[0]), b = c_index(f, e->arg[1]);
-    if (lo > 0 && (nonnegative(f, e->arg[0]) || x_proves_le(f->c, x_int(f->c, 0), e->arg[0])))
-        return piece_of(A("%s %c %s", paren(f, a, P_MUL), e->op == X_DIV ? '/' : '%', paren(f, b, P_UNARY)), P_MUL);
-    return piece_of(A("%s(%s, %s)", c_index_helper(f->o, e->op == X_DIV ? "floordiv" : "floormod"), a.s, b.s), P_ATOM);
-}
-static struct piece print_select(struct fe *f, expr e);
 struct piece c_index(struct fe *f, expr e) {
     if (worth_a_name(f, e) && (e->op == X_DIV || e->op == X_MOD || e->op == X_GUARD || e->op == X_SELECT))
         return named(f, e, 0, print_plain);
     return print_value(f, e);
-}
-static struct piece print_index(struct fe *f, expr e) {
-    switch (e->op) {
-    case X_CONST: return piece_of(A("%lld", (long long)e->u.i), e->u.i < 0 ? P_UNARY : P_ATOM);
-    case X_VAR: {
-        struct sym_name *n = map_get(&f->vars, PKEY(e->u.var));
-        if (!n) BUG("loop variable %s_%d is used outside of its loop", e->u.var->name, e->u.var->id);
-        return piece_of(c_ref(f, n), P_ATOM);
-    }
-    case X_SYM: {
-        struct sym_name *n = map_get(&f->syms, PKEY(e->u.sym));
-        if (!n) BUG("size %s is not known to %s", e->u.sym->name, f->p->name);
-        return piece_of(c_ref(f, n), P_ATOM);
-    }
-    case X_LIN: {
-        struct terms t = c_terms(f, e);
-        return sum_text(f, &t);
-    }
-    case X_PROD: return product_text(f, e);
-    case X_DIV:
-    case X_MOD: return division(f, e);
-    case X_MIN:
-    case X_MAX: return min_max_text(f, e);
-    case X_TOIDX: return piece_of(A("(%s)%s", f->idx, paren(f, c_value(f, e->arg[0], 1), P_UNARY)), P_UNARY);
-    case X_GUARD: {
-        expr v = e->arg[0]; /* a guarded value is compared before it is made an index */
-        struct piece a = v->op == X_TOIDX && v->arg[0]->type != U64 ? c_value(f, v->arg[0], 1) : c_index(f, v);
-        return piece_of(
-            A("%s(%s, %s, %s)", c_index_helper(f->o, "guard"), a.s, c_index(f, e->arg[1]).s, c_ref(f, f->fault)),
-            P_ATOM);
-    }
-    case X_SELECT: return print_select(f, e);
-    default: BUG("index expression of kind %s", xop_name((enum xop)e->op));
-    }
-}
-
-/* ---- places in memory */
-struct place c_place(struct fe *f, const struct buf *b, const expr *idx) {
-    return c_place_at(f, b, buf_own_offset(f->c, b, idx));
-}
-struct place c_place_at(struct fe *f, const struct buf *b, expr off) {
-    int64_t konst;
-    const expr *atoms;
-    const int64_t *coefs;
-    int n = x_terms(f->c, off, &konst, &atoms, &coefs), left = 0;
-    struct place pl = {.linear = true};
-    expr *rest = NEWN(&f->c->arena, expr, n + 1);
-    int64_t *rc = NEWN(&f->c->arena, int64_t, n + 1);
-    for (int i = 0; i < n; i++) {
-        if (f->lane && atoms[i]->op == X_VAR && atoms[i]->u.var == f->lane) {
-            pl.k = coefs[i];
-            continue;
-        }
-        if (on_lane(f, atoms[i])) pl.linear = false;
-        rest[left] = atoms[i], rc[left++] = coefs[i];
-    }
-    if (!pl.linear) return pl;
-    struct ptr *best = c_cover(f, b, rest, rc, &left);
-    if (!best) BUG("buffer %s is not in scope in %s", b->name, f->p->name);
-    pl.base = c_ref(f, best->sn);
-    pl.zero = left == 0 && konst == 0;
-    pl.rest = c_sum(f, konst, rest, rc, left);
-    return pl;
-}
-const char *c_cell(struct fe *f, const struct place *p) { return A("%s[%s]", p->base, p->rest.s); }
-const char *c_address(struct fe *f, const struct place *p) {
-    if (p->zero) return p->base;
-    return p->rest.s[0] == '-' ? A("%s - %s", p->base, p->rest.s + 1) : A("%s + %s", p->base, p->rest.s);
-}
-struct reg_piece *c_piece(struct fe *f, const struct buf *b, const expr *idx, int *element) {
-    return c_piece_at(f, b, buf_own_offset(f->c, b, idx), element);
-}
-struct reg_piece *c_piece_at(struct fe *f, const struct buf *b, expr off, int *element) {
-    struct regs *r = map_get(&f->regs, PKEY(b));
-    if (!r || r->array) return NULL;
-    int64_t k = 0, at;
-    bool ok = !f->lane || x_linear_in(f->c, off, f->lane, &k, &off);
-    ASSERT(ok && x_is_int(off, &at) && at >= 0 && at < r->ncells && r->of_cell[at] >= 0);
-    struct reg_piece *q = &r->pieces.v[r->of_cell[at]];
-    *element = k == 0 && q->lanes > 1 ? (int)(at - q->cell) : -1;
-    return q;
-}
-
-/* ---- loads */
-/* The value of a scalar cell as C, from its text. */
-static struct piece decoded(struct fe *f, const struct buf *b, const char *cell) {
-    const char *dec = c_decode(f->o, b->type);
-    if (dec) return piece_of(A("%s(%s)", dec, cell), P_ATOM);
-    if (b->type == BOOL) return piece_of(A("%s != 0", cell), P_EQ);
-    return piece_of(cell, P_ATOM);
-}
-static expr in_bounds(struct fe *f, expr load) {
-    expr cond = x_bool(f->c, true);
-    for (int k = 0; k < load->u.buf->nd; k++) {
-        cond = x_and(f->c, cond, x_cmp(f->c, X_LE, x_int(f->c, 0), load->arg[k]));
-        cond = x_and(f->c, cond, x_cmp(f->c, X_LT, load->arg[k], load->u.buf->dims[k]));
-    }
-    return cond;
-}
-/* e lane by lane, for what no vector instruction says: each lane's scalar expression in an initializer. */
-static struct piece lane_by_lane(struct fe *f, expr e) {
-    const struct var *lane = f->lane;
-    int width = f->width;
-    ASSERT(lane);
-    const char *s = "";
-    f->lane = NULL;
-    for (int i = 0; i < width; i++) {
-        struct piece v = c_value(f, x_subst1(f->c, e, lane, x_int(f->c, i)), 1);
-        s = A("%s%s%s", s, i ? ", " : "", e->type == BOOL ? A("-(%s)", v.s) : v.s);
-    }
-    f->lane = lane;
-    return piece_of(A("(%s){%s}", c_vector_type(f->o, (enum dtype)e->type, width), s), P_ATOM);
-}
-/* A guard below 0 has no index to give: an access by it is no access, and a fault. What must hold for there to be one.
- */
-struct guard_sizes {
-    struct ctx *c;
-    expr cond;
-};
-static bool add_guard_size(void *env, expr e) {
-    struct guard_sizes *q = env;
-    if (e->op == X_GUARD) q->cond = x_and(q->c, q->cond, x_cmp(q->c, X_LT, x_int(q->c, 0), e->arg[1]));
-    return true;
-}
-expr c_guards_exist(struct fe *f, const expr *idx, int n) {
-    struct guard_sizes q = {f->c, x_bool(f->c, true)};
-    for (int k = 0; k < n; k++) x_visit_with(idx[k], XF_GUARD, add_guard_size, &q);
-    return q.cond;
-}
-bool c_code(struct fe *f, enum dtype storage, expr e, struct piece *out) {
-    int element;
-    if ((storage != F16 && storage != BF16) || e->op != X_LOAD || e->u.buf->type != storage || f->lane) return false;
-    if (!x_is_true(c_guards_exist(f, e->arg, e->n)) || (e->has_fill && e->arg[e->n - 1]->op != X_CONST)) return false;
-    if (!e->has_fill && c_piece(f, e->u.buf, e->arg, &element)) return false;
-    expr cond = e->has_fill ? in_bounds(f, e) : x_bool(f->c, true);
-    if (x_is_false(cond)) return false;
-    struct place pl = c_place(f, e->u.buf, e->arg);
-    *out = piece_of(c_cell(f, &pl), P_ATOM);
-    if (!x_is_true(cond))
-        *out = piece_of(A("%s ? %s : 0x%04x", paren(f, c_value(f, cond, 1), P_OR), out->s,
-                          c_float_code(storage, e->arg[e->n - 1]->u.f)),
-                        P_COND);
-    return true;
-}
-static struct piece print_load(struct fe *f, expr e) {
-    const struct buf *b = e->u.buf;
-    bool vec = on_lane(f, e);
-    int element;
-    struct reg_piece *q = e->has_fill ? NULL : c_piece(f, b, e->arg, &element);
-    if (q) {
-        const char *n = c_ref(f, q->sn);
-        return piece_of(element >= 0 ? A("%s[%d]", n, element) : n, P_ATOM);
-    }
-    expr fill = e->has_fill ? e->arg[e->n - 1] : NULL, cond = fill ? in_bounds(f, e) : x_bool(f->c, true);
-    bool faults = false; /* where there is nothing to load */
-    if (!fill) {
-        cond = c_guards_exist(f, e->arg, e->n);
-        faults = !x_is_true(cond);
-        fill = x_num(f->c, (enum dtype)e->type, 0);
-    }
-    if (vec && (on_lane(f, cond) || on_lane(f, fill))) return lane_by_lane(f, e);
-    struct piece none = {0};
-    if (!x_is_true(cond)) { none = c_value(f, fill, vec ? f->width : 1); }
-    if (faults)
-        none = piece_of(A("(%s(%s), %s)", c_index_helper(f->o, "fault"), c_ref(f, f->fault), paren(f, none, P_COND)),
-                        P_ATOM);
-    if (x_is_false(cond)) return none;
-    struct place pl = c_place(f, b, e->arg);
-    if (vec && (!pl.linear || pl.k != 1)) return lane_by_lane(f, e);
-    bool anew = f->tile && f->loop == f->tile && !x_uses_var(f->c, e, f->loop);
-    struct piece v = vec ? piece_of(A("%s(%s)", c_vload(f->o, b->type, f->width, anew), c_address(f, &pl)), P_ATOM)
-                         : decoded(f, b, c_cell(f, &pl));
-    if (x_is_true(cond)) return v;
-    return piece_of(A("%s ? %s : %s", paren(f, c_value(f, cond, 1), P_OR), paren(f, v, P_OR), paren(f, none, P_COND)),
-                    P_COND);
 }
 
 /* ---- values */
@@ -613,7 +376,7 @@ static struct piece print_cast(struct fe *f, expr e, int lanes) {
 }
 static struct piece print_call(struct fe *f, expr e, int lanes) {
     const struct native *native = native_of(e->u.fn);
-    if (native && lanes > 1) return lane_by_lane(f, e);
+    if (native && lanes > 1) return c_lane_by_lane(f, e);
     f->u->text |= native != NULL;
     const char *s = native ? native->c : c_fn(f->o, e->u.fn, lanes);
     s = A("%s(", s);
@@ -627,13 +390,13 @@ static struct piece print_text(struct fe *f, expr e) {
 }
 static struct piece print_value(struct fe *f, expr e) {
     int lanes = on_lane(f, e) ? f->width : 1;
-    if (e->type == IDX) return print_index(f, e);
+    if (e->type == IDX && e->op != X_SELECT) return c_print_index(f, e);
     switch (e->op) {
     case X_CONST: return constant(f, e);
     case X_ARG: return piece_of(c_ref(f, f->args[e->u.i]), P_ATOM);
-    case X_LOAD: return print_load(f, e);
+    case X_LOAD: return c_print_load(f, e);
     case X_IDXVAL:
-        if (lanes > 1) return lane_by_lane(f, e);
+        if (lanes > 1) return c_lane_by_lane(f, e);
         return piece_of(A("(int64_t)%s", paren(f, c_index(f, e->arg[0]), P_UNARY)), P_UNARY);
     case X_FMA:
         return piece_of(A("%s(%s, %s, %s)", c_op(f->o, X_FMA, (enum dtype)e->type, lanes),
@@ -671,7 +434,7 @@ static struct piece print_value(struct fe *f, expr e) {
     switch (xop_class((enum xop)e->op)) {
     case XC_BINARY: return binary(f, e, lanes);
     case XC_COMPARE:
-        if (lanes > 1 && (e->arg[0]->type == IDX || e->arg[0]->type == STR)) return lane_by_lane(f, e);
+        if (lanes > 1 && (e->arg[0]->type == IDX || e->arg[0]->type == STR)) return c_lane_by_lane(f, e);
         if (e->arg[0]->type == STR) return compare_strings(f, e);
         return binary(f, e, lanes);
     case XC_UNARY: break;

@@ -118,12 +118,22 @@ struct fe {
 const char *paren(struct fe *f, struct piece v, enum prec most); /* its text, in parentheses when it binds weaker */
 /* A value; lanes > 1: as a vector of that many (splat when it is the same in all). */
 struct piece c_value(struct fe *f, expr e, int lanes);
-/* A load of a 16-bit float that is only stored again, as such: its code as it is; false: e is no such. */
-bool c_code(struct fe *f, enum dtype storage, expr e, struct piece *out);
 struct piece c_index(struct fe *f, expr e);
 bool on_lane(struct fe *f, expr e);
 /* The lane variable of all vector statements that have as many lanes as v. */
 const struct var *c_lane(struct fe *f, const struct var *v);
+const char *c_ref(struct fe *f, struct sym_name *n);
+struct sym_name *c_declare(struct fe *f, const char *base, const char *decl);
+/* The vector or scalar type that named values of e have. */
+const char *c_type_of(struct fe *f, expr e, int lanes);
+const char *c_fn(const struct emit_options *o, const struct fn *fn, int lanes);
+/* Prints twice: `print` with pass 1 (counting), then pass 2 (text). */
+void c_run(struct fe *f, void (*print)(struct fe *f, void *env), void *env);
+void c_forget(struct fe *f, const struct buf *b); /* b was stored to: named values that read it are stale */
+bool opaque_atom(expr e);                         /* holds loads or guards: only computed where it is used */
+
+/* ---- c_index.c */
+struct piece c_print_index(struct fe *f, expr e);
 /* Where a cell is: pointer name, the rest of the index ("" when 0) and the stride along the lane (0: same cell). */
 struct place {
     const char *base;
@@ -138,19 +148,16 @@ const char *c_cell(struct fe *f, const struct place *p);              /* base[re
 const char *c_address(struct fe *f, const struct place *p);           /* base + rest */
 /* Text of an index sum of some terms. */
 struct piece c_sum(struct fe *f, int64_t konst, const expr *atoms, const int64_t *coefs, int n);
-const char *c_ref(struct fe *f, struct sym_name *n);
-struct sym_name *c_declare(struct fe *f, const char *base, const char *decl);
 /* The variable of a register cell; NULL when the buffer is an array. *element: >= 0: that lane of a vector variable. */
 struct reg_piece *c_piece(struct fe *f, const struct buf *b, const expr *idx, int *element);
 struct reg_piece *c_piece_at(struct fe *f, const struct buf *b, expr off, int *element);
+
+/* ---- c_load.c */
+struct piece c_print_load(struct fe *f, expr e);
+struct piece c_lane_by_lane(struct fe *f, expr e); /* what no vector instruction says */
+/* A load of a 16-bit float that is only stored again, as such: its code as it is; false: e is no such. */
+bool c_code(struct fe *f, enum dtype storage, expr e, struct piece *out);
 expr c_guards_exist(struct fe *f, const expr *idx, int n); /* true: the access is one whatever the sizes are */
-/* The vector or scalar type that named values of e have. */
-const char *c_type_of(struct fe *f, expr e, int lanes);
-const char *c_fn(const struct emit_options *o, const struct fn *fn, int lanes);
-/* Prints twice: `print` with pass 1 (counting), then pass 2 (text). */
-void c_run(struct fe *f, void (*print)(struct fe *f, void *env), void *env);
-void c_forget(struct fe *f, const struct buf *b); /* b was stored to: named values that read it are stale */
-bool opaque_atom(expr e);                         /* holds loads or guards: only computed where it is used */
 
 /* ---- c_order.c: what stands before what; < 0: a first, 0: the same */
 int c_before(struct fe *f, expr a, expr b);

@@ -1,5 +1,5 @@
 /* Pointers into buffers: an address is a pointer that is declared at the loop where its last variable appears, plus
- * what changes inside of that loop. Used by the printers of statements (c_stmt.c) and of places (c_expr.c). */
+ * what changes inside of that loop. Used by the printers of statements (c_stmt.c) and of places (c_index.c). */
 #include "codegen/c_int.h"
 #include <string.h>
 

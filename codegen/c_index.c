@@ -1,0 +1,143 @@
+/* Indices as C, and places in memory: a pointer in scope and the rest of the index. Beside c_expr.c, which decides
+ * which of them get names. */
+#include "codegen/c_int.h"
+
+static struct piece sum_text(struct fe *f, const struct terms *q) {
+    const char *s = "";
+    enum prec p = P_ATOM;
+    int terms = 0;
+    for (int sign = 1; sign >= -1; sign -= 2) { /* positive terms first: no leading minus */
+        for (int i = 0; i < q->n; i++) {
+            if ((q->coef[i] > 0) != (sign > 0)) continue;
+            int64_t k = q->coef[i] * sign;
+            struct piece a = c_index(f, q->atom[i]);
+            const char *t = k == 1 ? paren(f, a, sign > 0 && !terms ? P_ADD : P_MUL)
+                                   : A("%s * %lld", paren(f, a, P_MUL), (long long)k);
+            enum prec tp = k == 1 ? a.p : P_MUL;
+            if (!terms)
+                s = sign > 0 ? t : A("-%s", k == 1 ? paren(f, a, P_UNARY) : t), p = sign > 0 ? tp
+                                                                                    : k == 1 ? P_UNARY
+                                                                                             : P_MUL;
+            else s = A("%s %s %s", s, sign > 0 ? "+" : "-", t), p = P_ADD;
+            terms++;
+        }
+        if (sign > 0 && q->konst > 0) {
+            s = terms ? A("%s + %lld", s, (long long)q->konst) : A("%lld", (long long)q->konst);
+            p = terms ? P_ADD : P_ATOM;
+            terms++;
+        }
+    }
+    if (q->konst < 0)
+        s = terms ? A("%s - %lld", s, -(long long)q->konst) : A("%lld", (long long)q->konst),
+        p = terms ? P_ADD : P_UNARY, terms++;
+    return terms ? piece_of(s, p) : piece_of("0", P_ATOM);
+}
+struct piece c_sum(struct fe *f, int64_t konst, const expr *atoms, const int64_t *coefs, int n) {
+    struct terms t = c_sorted(f, konst, atoms, coefs, n);
+    return sum_text(f, &t);
+}
+static struct piece product_text(struct fe *f, expr e) {
+    expr *v;
+    int n = c_factors(f, e, &v);
+    const char *s = paren(f, c_index(f, v[0]), P_MUL);
+    for (int k = 1; k < n; k++) s = A("%s * %s", s, paren(f, c_index(f, v[k]), P_UNARY));
+    return piece_of(s, P_MUL);
+}
+static struct piece min_max_text(struct fe *f, expr e) {
+    bool turned = c_before(f, e->arg[0], e->arg[1]) > 0;
+    struct piece a = c_index(f, e->arg[turned]), b = c_index(f, e->arg[!turned]);
+    return piece_of(A("%s(%s, %s)", c_index_helper(f->o, e->op == X_MIN ? "min" : "max"), a.s, b.s), P_ATOM);
+}
+static bool nonnegative(struct fe *f, expr e) {
+    int64_t lo, hi;
+    x_bounds(f->c, e, &lo, &hi);
+    return lo >= 0;
+}
+static struct piece division(struct fe *f, expr e) {
+    int64_t lo, hi;
+    x_bounds(f->c, e->arg[1], &lo, &hi);
+    struct piece a = c_index(f, e->arg[0]), b = c_index(f, e->arg[1]);
+    if (lo > 0 && (nonnegative(f, e->arg[0]) || x_proves_le(f->c, x_int(f->c, 0), e->arg[0])))
+        return piece_of(A("%s %c %s", paren(f, a, P_MUL), e->op == X_DIV ? '/' : '%', paren(f, b, P_UNARY)), P_MUL);
+    return piece_of(A("%s(%s, %s)", c_index_helper(f->o, e->op == X_DIV ? "floordiv" : "floormod"), a.s, b.s), P_ATOM);
+}
+struct piece c_print_index(struct fe *f, expr e) {
+    switch (e->op) {
+    case X_CONST: return piece_of(A("%lld", (long long)e->u.i), e->u.i < 0 ? P_UNARY : P_ATOM);
+    case X_VAR: {
+        struct sym_name *n = map_get(&f->vars, PKEY(e->u.var));
+        if (!n) BUG("loop variable %s_%d is used outside of its loop", e->u.var->name, e->u.var->id);
+        return piece_of(c_ref(f, n), P_ATOM);
+    }
+    case X_SYM: {
+        struct sym_name *n = map_get(&f->syms, PKEY(e->u.sym));
+        if (!n) BUG("size %s is not known to %s", e->u.sym->name, f->p->name);
+        return piece_of(c_ref(f, n), P_ATOM);
+    }
+    case X_LIN: {
+        struct terms t = c_terms(f, e);
+        return sum_text(f, &t);
+    }
+    case X_PROD: return product_text(f, e);
+    case X_DIV:
+    case X_MOD: return division(f, e);
+    case X_MIN:
+    case X_MAX: return min_max_text(f, e);
+    case X_TOIDX: return piece_of(A("(%s)%s", f->idx, paren(f, c_value(f, e->arg[0], 1), P_UNARY)), P_UNARY);
+    case X_GUARD: {
+        expr v = e->arg[0]; /* a guarded value is compared before it is made an index */
+        struct piece a = v->op == X_TOIDX && v->arg[0]->type != U64 ? c_value(f, v->arg[0], 1) : c_index(f, v);
+        return piece_of(
+            A("%s(%s, %s, %s)", c_index_helper(f->o, "guard"), a.s, c_index(f, e->arg[1]).s, c_ref(f, f->fault)),
+            P_ATOM);
+    }
+    default: BUG("index expression of kind %s", xop_name((enum xop)e->op));
+    }
+}
+
+/* ---- places in memory */
+struct place c_place(struct fe *f, const struct buf *b, const expr *idx) {
+    return c_place_at(f, b, buf_own_offset(f->c, b, idx));
+}
+struct place c_place_at(struct fe *f, const struct buf *b, expr off) {
+    int64_t konst;
+    const expr *atoms;
+    const int64_t *coefs;
+    int n = x_terms(f->c, off, &konst, &atoms, &coefs), left = 0;
+    struct place pl = {.linear = true};
+    expr *rest = NEWN(&f->c->arena, expr, n + 1);
+    int64_t *rc = NEWN(&f->c->arena, int64_t, n + 1);
+    for (int i = 0; i < n; i++) {
+        if (f->lane && atoms[i]->op == X_VAR && atoms[i]->u.var == f->lane) {
+            pl.k = coefs[i];
+            continue;
+        }
+        if (on_lane(f, atoms[i])) pl.linear = false;
+        rest[left] = atoms[i], rc[left++] = coefs[i];
+    }
+    if (!pl.linear) return pl;
+    struct ptr *best = c_cover(f, b, rest, rc, &left);
+    if (!best) BUG("buffer %s is not in scope in %s", b->name, f->p->name);
+    pl.base = c_ref(f, best->sn);
+    pl.zero = left == 0 && konst == 0;
+    pl.rest = c_sum(f, konst, rest, rc, left);
+    return pl;
+}
+const char *c_cell(struct fe *f, const struct place *p) { return A("%s[%s]", p->base, p->rest.s); }
+const char *c_address(struct fe *f, const struct place *p) {
+    if (p->zero) return p->base;
+    return p->rest.s[0] == '-' ? A("%s - %s", p->base, p->rest.s + 1) : A("%s + %s", p->base, p->rest.s);
+}
+struct reg_piece *c_piece(struct fe *f, const struct buf *b, const expr *idx, int *element) {
+    return c_piece_at(f, b, buf_own_offset(f->c, b, idx), element);
+}
+struct reg_piece *c_piece_at(struct fe *f, const struct buf *b, expr off, int *element) {
+    struct regs *r = map_get(&f->regs, PKEY(b));
+    if (!r || r->array) return NULL;
+    int64_t k = 0, at;
+    bool ok = !f->lane || x_linear_in(f->c, off, f->lane, &k, &off);
+    ASSERT(ok && x_is_int(off, &at) && at >= 0 && at < r->ncells && r->of_cell[at] >= 0);
+    struct reg_piece *q = &r->pieces.v[r->of_cell[at]];
+    *element = k == 0 && q->lanes > 1 ? (int)(at - q->cell) : -1;
+    return q;
+}

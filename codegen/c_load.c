@@ -1,0 +1,96 @@
+/* Loads as C: of a register, a cell, a vector, or lane by lane; what is read where there is nothing to load. Beside
+ * c_expr.c. */
+#include "codegen/c_int.h"
+
+/* The value of a scalar cell as C, from its text. */
+static struct piece decoded(struct fe *f, const struct buf *b, const char *cell) {
+    const char *dec = c_decode(f->o, b->type);
+    if (dec) return piece_of(A("%s(%s)", dec, cell), P_ATOM);
+    if (b->type == BOOL) return piece_of(A("%s != 0", cell), P_EQ);
+    return piece_of(cell, P_ATOM);
+}
+static expr in_bounds(struct fe *f, expr load) {
+    expr cond = x_bool(f->c, true);
+    for (int k = 0; k < load->u.buf->nd; k++) {
+        cond = x_and(f->c, cond, x_cmp(f->c, X_LE, x_int(f->c, 0), load->arg[k]));
+        cond = x_and(f->c, cond, x_cmp(f->c, X_LT, load->arg[k], load->u.buf->dims[k]));
+    }
+    return cond;
+}
+/* e lane by lane, for what no vector instruction says: each lane's scalar expression in an initializer. */
+struct piece c_lane_by_lane(struct fe *f, expr e) {
+    const struct var *lane = f->lane;
+    int width = f->width;
+    ASSERT(lane);
+    const char *s = "";
+    f->lane = NULL;
+    for (int i = 0; i < width; i++) {
+        struct piece v = c_value(f, x_subst1(f->c, e, lane, x_int(f->c, i)), 1);
+        s = A("%s%s%s", s, i ? ", " : "", e->type == BOOL ? A("-(%s)", v.s) : v.s);
+    }
+    f->lane = lane;
+    return piece_of(A("(%s){%s}", c_vector_type(f->o, (enum dtype)e->type, width), s), P_ATOM);
+}
+/* A guard below 0 has no index to give: an access by it is no access, and a fault. What must hold for there to be one.
+ */
+struct guard_sizes {
+    struct ctx *c;
+    expr cond;
+};
+static bool add_guard_size(void *env, expr e) {
+    struct guard_sizes *q = env;
+    if (e->op == X_GUARD) q->cond = x_and(q->c, q->cond, x_cmp(q->c, X_LT, x_int(q->c, 0), e->arg[1]));
+    return true;
+}
+expr c_guards_exist(struct fe *f, const expr *idx, int n) {
+    struct guard_sizes q = {f->c, x_bool(f->c, true)};
+    for (int k = 0; k < n; k++) x_visit_with(idx[k], XF_GUARD, add_guard_size, &q);
+    return q.cond;
+}
+bool c_code(struct fe *f, enum dtype storage, expr e, struct piece *out) {
+    int element;
+    if ((storage != F16 && storage != BF16) || e->op != X_LOAD || e->u.buf->type != storage || f->lane) return false;
+    if (!x_is_true(c_guards_exist(f, e->arg, e->n)) || (e->has_fill && e->arg[e->n - 1]->op != X_CONST)) return false;
+    if (!e->has_fill && c_piece(f, e->u.buf, e->arg, &element)) return false;
+    expr cond = e->has_fill ? in_bounds(f, e) : x_bool(f->c, true);
+    if (x_is_false(cond)) return false;
+    struct place pl = c_place(f, e->u.buf, e->arg);
+    *out = piece_of(c_cell(f, &pl), P_ATOM);
+    if (!x_is_true(cond))
+        *out = piece_of(A("%s ? %s : 0x%04x", paren(f, c_value(f, cond, 1), P_OR), out->s,
+                          c_float_code(storage, e->arg[e->n - 1]->u.f)),
+                        P_COND);
+    return true;
+}
+struct piece c_print_load(struct fe *f, expr e) {
+    const struct buf *b = e->u.buf;
+    bool vec = on_lane(f, e);
+    int element;
+    struct reg_piece *q = e->has_fill ? NULL : c_piece(f, b, e->arg, &element);
+    if (q) {
+        const char *n = c_ref(f, q->sn);
+        return piece_of(element >= 0 ? A("%s[%d]", n, element) : n, P_ATOM);
+    }
+    expr fill = e->has_fill ? e->arg[e->n - 1] : NULL, cond = fill ? in_bounds(f, e) : x_bool(f->c, true);
+    bool faults = false; /* where there is nothing to load */
+    if (!fill) {
+        cond = c_guards_exist(f, e->arg, e->n);
+        faults = !x_is_true(cond);
+        fill = x_num(f->c, (enum dtype)e->type, 0);
+    }
+    if (vec && (on_lane(f, cond) || on_lane(f, fill))) return c_lane_by_lane(f, e);
+    struct piece none = {0};
+    if (!x_is_true(cond)) { none = c_value(f, fill, vec ? f->width : 1); }
+    if (faults)
+        none = piece_of(A("(%s(%s), %s)", c_index_helper(f->o, "fault"), c_ref(f, f->fault), paren(f, none, P_COND)),
+                        P_ATOM);
+    if (x_is_false(cond)) return none;
+    struct place pl = c_place(f, b, e->arg);
+    if (vec && (!pl.linear || pl.k != 1)) return c_lane_by_lane(f, e);
+    bool anew = f->tile && f->loop == f->tile && !x_uses_var(f->c, e, f->loop);
+    struct piece v = vec ? piece_of(A("%s(%s)", c_vload(f->o, b->type, f->width, anew), c_address(f, &pl)), P_ATOM)
+                         : decoded(f, b, c_cell(f, &pl));
+    if (x_is_true(cond)) return v;
+    return piece_of(A("%s ? %s : %s", paren(f, c_value(f, cond, 1), P_OR), paren(f, v, P_OR), paren(f, none, P_COND)),
+                    P_COND);
+}

@@ -1,0 +1,331 @@
+/* The prelude's conversions: casts, and floats of one or two bytes as codes in memory. See prelude.c. */
+#include "codegen/prelude_int.h"
+#include "ir/base/convert.h"
+#include <math.h>
+
+static const char *const sat_signed =
+    "static inline $T $N($E x) {\n    return x >= %s ? INT$B_MAX : x <= -%s ? INT$B_MIN : x == x ? ($T)x : 0;\n}\n";
+static const char *const sat_unsigned =
+    "static inline $T $N($E x) {\n    return x >= %s ? UINT$B_MAX : x > 0 ? ($T)x : 0;\n}\n";
+
+/* Saturating float to integer, one element. */
+static const char *cast_sat(const struct emit_options *o, enum dtype to, enum dtype from) {
+    struct emit_uses *u = o->uses;
+    const char *name = internf(u->c->names, "nn_%s_to_%s", dtype_name(from), dtype_name(to));
+    if (!prelude_first(u, name)) return name;
+    struct holes h;
+    prelude_holes(o, &h, name, to, 1);
+    h.elem = c_value_type(from);
+    const char *limit = to == I32   ? "2147483648.0"
+                        : to == U32 ? "4294967296.0"
+                        : to == I64 ? "9223372036854775808.0"
+                                    : "18446744073709551616.0";
+    const char *lim = internf(u->c->names, "%s%s", limit, from == F32 ? "f" : "");
+    bool uns = to == U32 || to == U64;
+    prelude_add(
+        o, uns ? arena_printf(&u->c->arena, sat_unsigned, lim) : arena_printf(&u->c->arena, sat_signed, lim, lim), &h);
+    return name;
+}
+const char *c_cast(const struct emit_options *o, enum dtype to, enum dtype from, int lanes) {
+    struct emit_uses *u = o->uses;
+    struct ctx *c = u->c;
+    bool from_flt = from == F32 || from == F64, to_flt = to == F32 || to == F64;
+    if (lanes == 1) return from_flt && !to_flt && to != BOOL ? cast_sat(o, to, from) : NULL;
+    const char *name = internf(c->names, "nn_%s_to_%sx%d", dtype_name(from), dtype_name(to), lanes);
+    if (!prelude_first(u, name)) return name;
+    struct holes h;
+    prelude_holes(o, &h, name, to, lanes);
+    const char *ft = c_vector_type(o, from, lanes);
+    if (from_flt && !to_flt && to != BOOL) {
+        if (from == F32 && to == I32) { /* the lanes that fit are converted, the others filled in */
+            prelude_add(
+                o,
+                arena_printf(&c->arena,
+                             "static inline $T $N(%s x) {\n"
+                             "    const $M low = x >= -2147483648.0f, high = x >= 2147483648.0f, ok = low & ~high;\n"
+                             "    const $T r = __builtin_convertvector((%s)(($M)x & ok), $T);\n"
+                             "    return r | (high & INT32_MAX) | ((x < -2147483648.0f) & INT32_MIN);\n}\n",
+                             ft, ft),
+                &h);
+            return name;
+        }
+        h.scalar = cast_sat(o, to, from);
+        prelude_add(
+            o,
+            arena_printf(
+                &c->arena,
+                "static inline $T $N(%s x) {\n    $T r = {0};\n    for (int i = 0; i < $L; i++)\n        r[i] = "
+                "$S(x[i]);\n    return r;\n}\n",
+                ft),
+            &h);
+        return name;
+    }
+    if (to == BOOL) BUG("casts to bool are comparisons");
+    const char *arg = from == BOOL ? "-x" : "x";
+    prelude_add(o,
+                arena_printf(&c->arena, "static inline $T $N(%s x) {\n    return __builtin_convertvector(%s, $T);\n}\n",
+                             ft, arg),
+                &h);
+    return name;
+}
+/* Beside 1.5 * 2^23 neighbours are 1 apart, and sums are rounded to one of them: the even one of two. */
+const char *c_nearest(const struct emit_options *o, int lanes, bool small) {
+    struct emit_uses *u = o->uses;
+    const char *row = prelude_spelled(o, X_RINT, I32, lanes), *name = prelude_name(o, "nearest", I32, lanes);
+    if (!row && (lanes > 1 || !small)) return NULL;
+    if (!prelude_first(u, name)) return name;
+    struct holes h;
+    prelude_holes(o, &h, name, I32, lanes);
+    h.scalar = row ? NULL : c_bitcast(o, I32, F32, 1);
+    const char *from = lanes > 1 ? c_vector_type(o, F32, lanes) : c_value_type(F32),
+               *head = arena_printf(&u->c->arena, "static inline $T $N(%s a)", from);
+    prelude_add(o,
+                row ? prelude_from_row(o, row, head)
+                    : arena_printf(&u->c->arena, "%s {\n    return $S(a + 12582912.0f) - 1262485504;\n}\n", head),
+                &h);
+    return name;
+}
+const char *c_bitcast(const struct emit_options *o, enum dtype to, enum dtype from, int lanes) {
+    struct emit_uses *u = o->uses;
+    if (lanes > 1) return internf(u->c->names, "(%s)", c_vector_type(o, to, lanes));
+    const char *name = internf(u->c->names, "nn_bits_%s_to_%s", dtype_name(from), dtype_name(to));
+    u->complex |= dtype_is_complex(to) || dtype_is_complex(from);
+    if (prelude_first(u, name)) {
+        struct holes h;
+        prelude_holes(o, &h, name, to, 1);
+        h.elem = c_value_type(from);
+        prelude_add(
+            o, "static inline $T $N($E x) {\n    union { $E from; $T to; } u;\n    u.from = x;\n    return u.to;\n}\n",
+            &h);
+    }
+    return name;
+}
+
+/* Halves to f32 and back. All cases are computed, and one is selected: so compilers take loops over them as vectors. */
+static const char *const f16_decode =
+    "static inline float $N(uint16_t h) {\n"
+    "    const uint32_t u = (uint32_t)(h & 0x7fffu) << 13;\n"
+    "    const float small = $S(u + 0x38800000u) - 6.103515625e-5f; /* subnormal, or 0 */\n"
+    "    const uint32_t rest = u + (u > 0x0f7fffffu ? 0x70000000u : 0x38000000u);\n"
+    "    return $S((u < 0x00800000u ? nn_bits_f32_to_u32(small) : rest) | (uint32_t)(h & 0x8000u) << 16);\n}\n";
+static const char *const f16_encode =
+    "static inline uint16_t $N(float x) {\n"
+    "    const uint32_t bits = $S(x), u = bits & 0x7fffffffu;\n"
+    "    /* subnormal: the sum rounds at the last bit of the result */\n"
+    "    const uint32_t small = $S(nn_bits_u32_to_f32(u) + 0.5f) - 0x3f000000u;\n"
+    "    const uint32_t rest = (u + 0xfffu + (u >> 13 & 1u) - 0x38000000u) >> 13;\n"
+    "    const uint32_t most = u > 0x7f800000u ? 0x7e00u : 0x7c00u; /* from 65520 on, which rounds to 65536 */\n"
+    "    return (uint16_t)((u < 0x38800000u ? small : u < 0x477ff000u ? rest : most) | (bits >> 16 & 0x8000u));\n}\n";
+/* A value that has as many more bits before the point as a half has fewer behind it rounds at the half's last bit. */
+static const char *const f16_round =
+    "static inline float $N(float x) {\n"
+    "    const uint32_t bits = $S(x), u = bits & 0x7fffffffu, e = u & 0x7f800000u;\n"
+    "    const float more = nn_bits_u32_to_f32((e > 0x38800000u ? e : 0x38800000u) + 0x06800000u);\n"
+    "    const uint32_t r = $S(nn_bits_u32_to_f32(u) + more - more);\n"
+    "    const uint32_t most = u > 0x7f800000u ? u : 0x7f800000u; /* from 65520 on */\n"
+    "    return nn_bits_u32_to_f32((u < 0x477ff000u ? r : most) | (bits & 0x80000000u));\n}\n";
+static const char *const bf16_decode = "static inline float $N(uint16_t h) {\n    return $S((uint32_t)h << 16);\n}\n";
+static const char *const bf16_encode =
+    "static inline uint16_t $N(float x) {\n"
+    "    const uint32_t u = $S(x), nan = u >> 16 | 0x40u, rest = (u + 0x7fffu + (u >> 16 & 1u)) >> 16;\n"
+    "    return (uint16_t)((u & 0x7fffffffu) > 0x7f800000u ? nan : rest);\n}\n";
+/* The same in vectors, where the codes lie in lanes of 32 bits. */
+static const char *const f16_decode_lanes =
+    "static inline $T $N($U h) {\n"
+    "    const $M u = ($M)((h & 0x7fffu) << 13), small = ($M)(($T)(u + 0x38800000) - 6.103515625e-5f);\n"
+    "    const $M rest = u + 0x38000000 + ((u > 0x0f7fffff) & 0x38000000), is_small = u < 0x00800000;\n"
+    "    return ($T)((small & is_small) | (rest & ~is_small) | ($M)((h & 0x8000u) << 16));\n}\n";
+static const char *const f16_encode_lanes =
+    "static inline $U $N($T x) {\n"
+    "    const $U u = ($U)x & 0x7fffffffu, small = ($U)(($T)u + 0.5f) - 0x3f000000u;\n"
+    "    const $U rest = (u + 0xfffu + (u >> 13 & 1u) - 0x38000000u) >> 13;\n"
+    "    const $U is_small = ($U)(($M)u < 0x38800000), is_most = ($U)(($M)u >= 0x477ff000);\n"
+    "    const $U most = 0x7c00u | (($U)(($M)u > 0x7f800000) & 0x200u);\n"
+    "    return (small & is_small) | (rest & ~is_small & ~is_most) | (most & is_most) | (($U)x >> 16 & 0x8000u);\n}\n";
+static const char *const f16_round_lanes =
+    "static inline $T $N($T x) {\n"
+    "    const $U u = ($U)x & 0x7fffffffu, e = u & 0x7f800000u, is_small = ($U)(($M)e < 0x38800000);\n"
+    "    const $T more = ($T)(((0x38800000u & is_small) | (e & ~is_small)) + 0x06800000u);\n"
+    "    const $U r = ($U)(($T)u + more - more), is_most = ($U)(($M)u >= 0x477ff000);\n"
+    "    const $U most = 0x7f800000u | (u & ($U)(($M)u > 0x7f800000));\n"
+    "    return ($T)((r & ~is_most) | (most & is_most) | (($U)x & 0x80000000u));\n}\n";
+static const char *const bf16_decode_lanes = "static inline $T $N($U h) {\n    return ($T)(h << 16);\n}\n";
+static const char *const bf16_encode_lanes =
+    "static inline $U $N($T x) {\n"
+    "    const $U u = ($U)x, is_nan = ($U)(($M)(u & 0x7fffffffu) > 0x7f800000);\n"
+    "    return ((u >> 16 | 0x40u) & is_nan) | ((u + 0x7fffu + (u >> 16 & 1u)) >> 16 & ~is_nan);\n}\n";
+const char *prelude_half(const struct emit_options *o, enum dtype s, int lanes, bool encode) {
+    const char *name = internf(o->uses->c->names, encode ? "nn_f32_to_%sx%d" : "nn_%s_to_f32x%d", dtype_name(s), lanes);
+    if (prelude_first(o->uses, name)) {
+        struct holes h;
+        prelude_holes(o, &h, name, F32, lanes);
+        prelude_add(o,
+                    encode ? (s == F16 ? f16_encode_lanes : bf16_encode_lanes)
+                           : (s == F16 ? f16_decode_lanes : bf16_decode_lanes),
+                    &h);
+    }
+    return name;
+}
+
+/* The kinds of float8 and float4, as rounding needs them: mantissa bits, bias, greatest finite code, NaN; fnuz: no -0.
+ */
+static const struct small {
+    enum dtype type;
+    enum f8_kind kind;
+    int bits, mantissa, bias, max, nan;
+    bool fnuz;
+} smalls[] = {
+    {F8E4M3FN, F8_E4M3FN, 8, 3, 7, 0x7e, 0x7f, false}, {F8E4M3FNUZ, F8_E4M3FNUZ, 8, 3, 8, 0x7f, 0x80, true},
+    {F8E5M2, F8_E5M2, 8, 2, 15, 0x7b, 0x7f, false},    {F8E5M2FNUZ, F8_E5M2FNUZ, 8, 2, 16, 0x7f, 0x80, true},
+    {F8E8M0, F8_E8M0, 8, 0, 127, 0xfe, 0xff, false},   {F4E2M1, F4_E2M1, 4, 1, 1, 0x7, 0x7, false},
+};
+static const struct small *small_float(enum dtype t) {
+    for (size_t i = 0; i < sizeof smalls / sizeof *smalls; i++)
+        if (smalls[i].type == t) return &smalls[i];
+    return NULL;
+}
+/* Codes are few: decoding is a table. */
+static const char *small_decode(const struct emit_options *o, const struct small *k) {
+    struct ctx *c = o->uses->c;
+    struct text t = {0};
+    int n = 1 << k->bits;
+    text_add(&t, "static inline float $N(uint8_t code) {\n    static const float value[] = {");
+    for (int i = 0; i < n; i++) {
+        float v = f8_to_f32((uint8_t)i, k->kind);
+        text_add(&t, i % 8 ? " " : "\n        ");
+        if (isnan(v) || isinf(v)) {
+            o->uses->math = true;
+            text_add(&t, isnan(v) ? "NAN," : v < 0 ? "-INFINITY," : "INFINITY,");
+        } else {
+            text_f32(&t, v);
+            text_add(&t, "f,");
+        }
+    }
+    text_printf(&t, "\n    };\n    return value[code%s];\n}\n", k->bits < 8 ? " & 15" : "");
+    return text_take(&t, &c->arena);
+}
+/* Rounds to nearest even; what is too large becomes the greatest finite value. */
+static const char *small_encode(const struct emit_options *o, const struct small *k) {
+    struct ctx *c = o->uses->c;
+    if (k->type == F8E8M0)
+        return "static inline uint8_t $N(float x) {\n"
+               "    const uint32_t u = $S(x), e = u >> 23 & 255u;\n"
+               "    /* powers of two, rounded up; 2^-127, the least, is no normal float */\n"
+               "    return (uint8_t)(e < 254 && (u & 0x7fffffu) != 0 && u << 1 != 0x800000u ? e + 1 : e);\n}\n";
+    const char *sign = arena_printf(&c->arena, "u >> %d & 0x%xu", 32 - k->bits, 1u << (k->bits - 1));
+    const char *nan = k->fnuz || k->nan == k->max ? arena_printf(&c->arena, "0x%x", k->nan)
+                                                  : arena_printf(&c->arena, "(uint8_t)(sign | 0x%xu)", k->nan);
+    int drop = 23 - k->mantissa, magic = 127 + 24 - k->bias - k->mantissa;
+    return arena_printf(
+        &c->arena,
+        "static inline uint8_t $N(float x) {\n"
+        "    uint32_t u = $S(x), code;\n"
+        "    const uint32_t sign = %s;\n"
+        "    u &= 0x7fffffffu;\n"
+        "    if (u > 0x7f800000u)\n"
+        "        return %s;\n"
+        "%s"
+        "    if (u < 0x%xu)                     /* subnormal: the sum rounds at the last bit of the result */\n"
+        "        code = nn_bits_f32_to_u32(nn_bits_u32_to_f32(u) + nn_bits_u32_to_f32(0x%xu)) - 0x%xu;\n"
+        "    else\n"
+        "        code = ((u + 0x%xu + (u >> %d & 1u)) >> %d) - 0x%xu;\n"
+        "    if (code > 0x%xu)\n"
+        "        code = 0x%xu;\n"
+        "    return %s;\n}\n",
+        sign, nan, k->type == F8E5M2 ? "    if (u == 0x7f800000u)\n        return (uint8_t)(sign | 0x7cu);\n" : "",
+        (unsigned)(128 - k->bias) << 23, (unsigned)magic << 23, (unsigned)magic << 23, (1u << (drop - 1)) - 1, drop,
+        drop, (unsigned)(127 - k->bias) << k->mantissa, k->max, k->max,
+        k->fnuz ? "code ? (uint8_t)(sign | code) : 0" : "(uint8_t)(sign | code)");
+}
+unsigned c_float_code(enum dtype s, double v) {
+    const struct small *k = small_float(s);
+    return k ? f8_stored((float)v, k->kind) : s == F16 ? f32_to_f16((float)v) : f32_to_bf16((float)v);
+}
+const char *c_decode(const struct emit_options *o, enum dtype s) {
+    const struct small *k = small_float(s);
+    if (s != F16 && s != BF16 && !k) return NULL;
+    const char *name = internf(o->uses->c->names, "nn_%s_to_f32", dtype_name(s));
+    if (prelude_first(o->uses, name)) {
+        const char *row = prelude_spelled(o, X_LOAD, s, 1);
+        struct holes h = {.name = name, .scalar = k || row ? NULL : c_bitcast(o, F32, U32, 1)};
+        if (s == F16 && !row) c_bitcast(o, U32, F32, 1);
+        prelude_add(o,
+                    row        ? prelude_from_row(o, row, "static inline float $N(uint16_t a)")
+                    : k        ? small_decode(o, k)
+                    : s == F16 ? f16_decode
+                               : bf16_decode,
+                    &h);
+    }
+    return name;
+}
+const char *c_encode(const struct emit_options *o, enum dtype s) {
+    const struct small *k = small_float(s);
+    if (s != F16 && s != BF16 && !k) return NULL;
+    const char *name = internf(o->uses->c->names, "nn_f32_to_%s", dtype_name(s));
+    if (prelude_first(o->uses, name)) {
+        const char *row = prelude_spelled(o, X_ROUND, s, 1);
+        struct holes h = {.name = name, .scalar = row ? NULL : c_bitcast(o, U32, F32, 1)};
+        if ((s == F16 && !row) || (k && s != F8E8M0)) c_bitcast(o, F32, U32, 1);
+        prelude_add(o,
+                    row        ? prelude_from_row(o, row, "static inline uint16_t $N(float a)")
+                    : k        ? small_encode(o, k)
+                    : s == F16 ? f16_encode
+                               : bf16_encode,
+                    &h);
+    }
+    return name;
+}
+const char *c_round(const struct emit_options *o, enum dtype s, int lanes) {
+    const char *name = lanes > 1 ? internf(o->uses->c->names, "nn_round_%sx%d", dtype_name(s), lanes)
+                                 : internf(o->uses->c->names, "nn_round_%s", dtype_name(s));
+    if (!prelude_first(o->uses, name)) return name;
+    struct holes h;
+    enum dtype v = dtype_value(s);
+    prelude_holes(o, &h, name, v, lanes);
+    struct ctx *c = o->uses->c;
+    const char *row = prelude_spelled(o, X_CAST, s, lanes);
+    if (row) {
+        prelude_add(o, prelude_from_row(o, row, "static inline $T $N($T a)"), &h);
+    } else if (lanes > 1 && dtype_is_half(s) && prelude_spelled(o, X_LOAD, s, lanes) &&
+               prelude_spelled(o, X_ROUND, s, lanes)) {
+        prelude_add(
+            o,
+            arena_printf(&c->arena,
+                         "static inline $T $N($T x) {\n    uint16_t h[$L];\n    %s(h, x);\n    return %s(h);\n}\n",
+                         c_vstore(o, s, lanes), c_vload(o, s, lanes, false)),
+            &h);
+    } else if (s == F16 && !prelude_spelled(o, X_ROUND, s, lanes)) {
+        if (lanes == 1) h.scalar = c_bitcast(o, U32, F32, 1), c_bitcast(o, F32, U32, 1);
+        prelude_add(o, lanes > 1 ? f16_round_lanes : f16_round, &h);
+    } else if (lanes > 1 && dtype_is_half(s)) {
+        const char *enc = prelude_half(o, s, lanes, true), *dec = prelude_half(o, s, lanes, false);
+        prelude_add(o, arena_printf(&c->arena, "static inline $T $N($T x) {\n    return %s(%s(x));\n}\n", dec, enc),
+                    &h);
+    } else if (lanes > 1) {
+        h.scalar = c_round(o, s, 1);
+        prelude_add(
+            o,
+            "static inline $T $N($T x) {\n    for (int i = 0; i < $L; i++)\n        x[i] = $S(x[i]);\n    return "
+            "x;\n}\n",
+            &h);
+    } else if (v == F32) {
+        const char *enc = c_encode(o, s), *dec = c_decode(o, s);
+        prelude_add(
+            o, arena_printf(&c->arena, "static inline float $N(float x) {\n    return %s(%s(x));\n}\n", dec, enc), &h);
+    } else if (dtype_bits(s) < 8) {
+        int bits = dtype_bits(s), half = 1 << (bits - 1);
+        prelude_add(o,
+                    dtype_is_signed(s)
+                        ? arena_printf(&c->arena,
+                                       "static inline int32_t $N(int32_t x) {\n    return (x & %d) - (x & %d);\n}\n",
+                                       half - 1, half)
+                        : arena_printf(&c->arena, "static inline int32_t $N(int32_t x) {\n    return x & %d;\n}\n",
+                                       2 * half - 1),
+                    &h);
+    } else {
+        prelude_add(
+            o, arena_printf(&c->arena, "static inline int32_t $N(int32_t x) {\n    return (%s)x;\n}\n", dtype_c(s)),
+            &h);
+    }
+    return name;
+}
