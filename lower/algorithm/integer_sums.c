@@ -3,10 +3,12 @@
  *
  *     sum (a - za) (b - zb)  =  sum a b'  -  za sum b',   b' = b - zb, a constant
  *
- * The same bits, since integers wrap. sum b' is a constant, too. Where the machine multiplies other types of bytes than
- * a and b' have, b' is stored in the other one, and a is moved by 128, which its zero point takes up. Where it sums
- * several channels at a time, and a has others than a multiple of those, zeros in b' fill them up, and anything in a.
- * (Jacob et al., Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference, 2.3) */
+ * The same bits, since integers wrap. sum b' is a constant, too. How they are multiplied is a question of cycles: as
+ * they are; as other integers, if the machine has an instruction for those, in which b' is stored and a copied, moved
+ * by 128 from one type of bytes to the other; or in floats, in which all sums are exact that stay below 2^24. Where an
+ * instruction sums several channels at a time, and a has others than a multiple of those, zeros in b' fill them up, and
+ * anything in a. (Jacob et al., Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only
+ * Inference, 2.3) */
 #include "lower/algorithm/constants.h"
 #include "lower/algorithm/rows.h"
 #include "lower/problem/problem.h"
@@ -23,9 +25,12 @@ struct sums {
     expr za, zb;                  /* of the operands */
     const struct tensor *weights; /* b' */
     struct buf *b;                /* holds it */
-    int64_t moved;                /* is added to a */
+    enum dtype a;                 /* what a is stored in */
+    int64_t moved;                /* is added to it */
     const struct var *channel;    /* the sum over axis 1 of both operands; NULL: there is none */
     int64_t channels;             /* with those that fill it up */
+    bool in_floats;
+    double most; /* of a partial sum in floats */
 };
 static expr plus(struct ctx *c, expr e, int64_t n) { return x_add(c, e, x_const_i(c, I32, n)); }
 static bool is_zero(expr e) { return e->op == X_CONST && e->u.i == 0; }
@@ -56,16 +61,20 @@ static const struct tensor *over_weights(struct sums *q, enum dtype type, const 
     struct buf *shape = buf_new(c, proc_new(c, "shape"), "w", type, SC_ARENA, extents, b->nlogical);
     return stage_constant(c, s_stage(c, shape, dims, b->nlogical, RED_NONE, NULL, 0, NULL, value));
 }
+static bool holds_all(enum dtype type, const struct tensor *t) {
+    int64_t lo = type == U8   ? 0
+                 : type == I8 ? INT8_MIN
+                              : INT16_MIN,
+            hi = type == U8   ? UINT8_MAX
+                 : type == I8 ? INT8_MAX
+                              : INT16_MAX;
+    for (int64_t k = 0, n = tensor_count(t); k < n; k++)
+        if (tensor_i(t, k) < lo || tensor_i(t, k) > hi) return false;
+    return true;
+}
 /* The narrowest type that holds it all; wanted first. */
 static enum dtype type_for(const struct tensor *t, enum dtype wanted) {
-    int64_t lo = 0, hi = 0;
-    for (int64_t k = 0, n = tensor_count(t); k < n; k++) {
-        int64_t v = tensor_i(t, k);
-        lo = v < lo ? v : lo, hi = v > hi ? v : hi;
-    }
-    bool i8 = lo >= -128 && hi <= 127, u8 = lo >= 0 && hi <= 255;
-    if ((wanted == I8 && i8) || (wanted == U8 && u8)) return wanted;
-    return i8 ? I8 : u8 ? U8 : I16;
+    return holds_all(wanted, t) ? wanted : holds_all(I8, t) ? I8 : holds_all(U8, t) ? U8 : I16;
 }
 /* The sum over channels, if both operands are indexed by it alone. */
 static const struct var *channel_of(const struct sums *q) {
@@ -76,25 +85,119 @@ static const struct var *channel_of(const struct sums *q) {
         if (q->s->u.stage.red[k] == a->arg[1]->u.var) return q->s->u.stage.red[k];
     return NULL;
 }
-/* The first of the machine's that takes weights like these, with a as it is; else one for which a is moved. */
-static const struct micro *micro_for(const struct sums *q, const struct tensor *whole, bool as_it_is) {
+/* The first of the machine's that takes weights like these, with a as it is; else one that a is copied for. */
+static const struct micro_speed *micro_for(const struct sums *q, const struct tensor *whole, bool as_it_is) {
     for (const struct micro_speed *m = q->at->m->micros; m && m->micro; m++)
-        if (m->micro->sum == I32 && type_for(whole, m->micro->b) == m->micro->b &&
-            (!as_it_is || m->micro->a == q->p.a.read->u.buf->type))
-            return m->micro;
+        if (m->micro->sum == I32 && holds_all(m->micro->b, whole) && (!as_it_is || m->micro->a == q->a)) return m;
     return NULL;
 }
-static void choose_micro(struct sums *q, const struct tensor *whole, enum dtype *type) {
-    enum dtype a = q->p.a.read->u.buf->type;
-    const struct micro *m = micro_for(q, whole, true);
-    if (q->p.cls != PROBLEM_CONTRACTION) return; /* nothing is summed over channels */
-    if (!m) m = micro_for(q, whole, false);
-    if (!m) return;
-    *type = m->b, q->moved = m->a == a ? 0 : m->a == U8 ? 128 : -128;
-    q->channel = channel_of(q);
-    int64_t n = q->channel ? const_extent(q->channel) : 0, k0 = m->k0;
-    if (n % k0 == 0) q->channel = NULL;
-    else q->channels = (n + k0 - 1) / k0 * k0;
+/* ---- how it is multiplied: as integers, as the machine's micro-kernel wants it, or in floats, which hold all whole
+ * numbers up to EXACT */
+/* The sum of value, which reads b, for each cell of the result that has one of its own. */
+static const struct tensor *over_sum(struct sums *q, expr value, expr *at, int *n) {
+    struct ctx *c = q->c;
+    const struct stmt *s = q->s;
+    const struct var *axes[32];
+    expr dims[32];
+    *n = 0;
+    for (int k = 0; k < s->u.stage.naxes; k++) {
+        if (!(q->p.b.axes >> k & 1)) continue;
+        axes[*n] = s->u.stage.axes[k], at[*n] = x_var(c, axes[*n]), dims[*n] = axes[*n]->extent, ++*n;
+    }
+    struct buf *shape = buf_new(c, proc_new(c, "shape"), "sums", I32, SC_ARENA, dims, *n);
+    return stage_constant(c, s_stage(c, shape, axes, *n, RED_SUM, s->u.stage.red, s->u.stage.nred, NULL, value));
+}
+static double largest(const struct tensor *t) {
+    double most = 0;
+    for (int64_t k = 0, n = tensor_count(t); k < n; k++) most = fmax(most, fabs((double)tensor_i(t, k)));
+    return most;
+}
+/* How large a partial sum may be, with a as it is stored. */
+static double largest_sum(struct sums *q, const struct tensor *whole) {
+    struct ctx *c = q->c;
+    expr at[32], read = q->p.b.read;
+    int n;
+    struct buf *b = constant_buf(c, proc_new(c, "shape"), "w", whole);
+    const struct tensor *t = over_sum(q, x_un(c, X_ABS, x_load(c, b, read->arg, read->n, NULL)), at, &n);
+    return t ? largest(t) * (q->p.a.read->u.buf->type == U8 && !q->moved ? 255 : 128) : INFINITY;
+}
+static double product_of(struct ctx *c, const expr *sizes, int n) {
+    double cells = 1;
+    for (int k = 0; k < n; k++) cells *= (double)x_typical(c, sizes[k], 1);
+    return cells;
+}
+/* Without vectors nothing hides the loads. */
+static double cycles_of_product(const struct machine *m, enum dtype t) {
+    const struct operation *op = machine_multiply_add(m, t), *load = machine_op(m, X_LOAD, F32);
+    if (!op || !load) return INFINITY;
+    int lanes = machine_lanes(m, t);
+    return 1 / op->starts / lanes + (lanes < 2 ? 1 / load->starts : 0);
+}
+enum { COPY = 2 }; /* cycles for a cell, or a vector of them, that is copied */
+/* Weights that take less than half of the second level are still there from the last run. */
+static double cycles_of_weights(const struct sums *q, enum dtype t) {
+    const struct machine *m = q->at->m;
+    int64_t bytes = tensor_count(q->p.b.read->u.buf->data) * dtype_bytes(t);
+    return (double)bytes * (2 * bytes < m->l2.bytes ? m->l1.byte : m->memory_byte);
+}
+static double cycles_in_floats(const struct sums *q, double products, double cells) {
+    const struct machine *m = q->at->m;
+    return products * cycles_of_product(m, F32) + cells * COPY / machine_lanes(m, F32) + cycles_of_weights(q, F32);
+}
+static int64_t in_groups(int64_t n, const struct micro *k) { return (n + k->k0 - 1) / k->k0 * k->k0; }
+/* Do its channels (0: there are none) lie otherwise than in groups? */
+static bool must_group(const struct sums *q, const struct micro *k, int64_t channels) {
+    return channels && (channels % k->k0 || !q->at->layout(q->at->env, q->p.a.read->u.buf).block);
+}
+static double cycles_with(const struct sums *q, const struct micro_speed *s, int64_t channels, double products,
+                          double cells) {
+    const struct machine *m = q->at->m;
+    const struct micro *k = s->micro;
+    double lanes = k->n0 ? k->n0 : machine_lanes(m, I32), copy = 0;
+    if (channels) products *= (double)in_groups(channels, k) / (double)channels;
+    if (must_group(q, k, channels)) copy = cells * COPY;
+    else if (k->a != q->a) copy = cells * COPY / machine_lanes(m, F32);
+    return products / (lanes * k->k0 * s->starts) + copy + cycles_of_weights(q, k->b);
+}
+/* In floats, if all partial sums are exact: a is copied as such, but for windows, which have no use for that. */
+static bool take_floats(struct sums *q, const struct tensor *whole) {
+    bool copied = q->p.cls == PROBLEM_CONTRACTION;
+    if (copied && q->a == U8) q->moved = -128;
+    q->most = largest_sum(q, whole);
+    q->in_floats = q->most < EXACT;
+    if (q->in_floats && copied) q->a = F32;
+    if (!q->in_floats) q->moved = 0;
+    return q->in_floats;
+}
+static double products_of(const struct sums *q) {
+    const struct stmt *s = q->s;
+    double products = 1;
+    for (int k = 0; k < s->u.stage.naxes; k++) products *= (double)x_typical(q->c, s->u.stage.axes[k]->extent, 1);
+    for (int k = 0; k < s->u.stage.nred; k++) products *= (double)const_extent(s->u.stage.red[k]);
+    return products;
+}
+/* Nobody else reads the sum as the integers that it is. */
+static bool is_inside(const struct sums *q) { return q->at->k->nresults == 1 && q->at->k->out != q->s; }
+/* *type: of the weights. */
+static void choose_way(struct sums *q, const struct tensor *whole, enum dtype *type) {
+    const struct buf *a = q->p.a.read->u.buf;
+    const struct machine *m = q->at->m;
+    bool summed = q->p.cls == PROBLEM_CONTRACTION; /* over channels, that is */
+    const struct var *channel = channel_of(q);
+    int64_t n = channel ? const_extent(channel) : 0;
+    double products = products_of(q), cells = product_of(q->c, a->logical, a->nlogical);
+    const struct micro_speed *s = summed ? micro_for(q, whole, true) : NULL;
+    if (!s && summed) s = micro_for(q, whole, false);
+    double micro = s ? cycles_with(q, s, n, products, cells) : INFINITY, plain = INFINITY, floats = INFINITY;
+    if (!m->gpu) plain = products * cycles_of_product(m, I32) + cycles_of_weights(q, I8);
+    if (!m->gpu && is_inside(q) && (summed || machine_lanes(m, F32) > 1))
+        floats = cycles_in_floats(q, products, summed ? cells : 0);
+    if (floats < micro && floats < plain && take_floats(q, whole)) return;
+    if (!s || plain < micro) return;
+    const struct micro *k = s->micro;
+    if (is_byte(k->a) && k->a != q->a) q->moved = k->a == U8 ? 128 : -128;
+    *type = k->b, q->a = k->a;
+    if (must_group(q, k, n)) q->channel = channel, q->channels = in_groups(n, k);
 }
 static bool center_weights(struct sums *q) {
     struct ctx *c = q->c;
@@ -110,7 +213,7 @@ static bool center_weights(struct sums *q) {
     const struct tensor *whole = over_weights(q, I32, dims, value);
     if (!whole) return false;
     enum dtype type = type_for(whole, b->type);
-    choose_micro(q, whole, &type);
+    choose_way(q, whole, &type);
     if (q->channel) { /* zeros behind the last one */
         const struct var *more = var_new(c, "d1", x_int(c, q->channels));
         expr inside = x_cmp(c, X_LT, x_var(c, more), b->logical[1]);
@@ -125,22 +228,13 @@ static bool center_weights(struct sums *q) {
 /* sum b' for each cell that has one of its own, in units of the sum. */
 static expr sum_of_weights(struct sums *q) {
     struct ctx *c = q->c;
-    const struct stmt *s = q->s;
-    expr read = x_load(c, q->b, q->p.b.read->arg, q->p.b.read->n, NULL);
-    const struct var *axes[32];
-    expr at[32], dims[32];
-    int n = 0;
-    for (int k = 0; k < s->u.stage.naxes; k++) {
-        if (!(q->p.b.axes >> k & 1)) continue;
-        axes[n] = s->u.stage.axes[k], at[n] = x_var(c, axes[n]), dims[n] = axes[n]->extent, n++;
-    }
-    struct buf *shape = buf_new(c, proc_new(c, "shape"), "sums", I32, SC_ARENA, dims, n);
-    const struct tensor *t =
-        stage_constant(c, s_stage(c, shape, axes, n, RED_SUM, s->u.stage.red, s->u.stage.nred, NULL, read));
+    expr at[32], read = q->p.b.read;
+    int n;
+    const struct tensor *t = over_sum(q, x_load(c, q->b, read->arg, read->n, NULL), at, &n);
     return t ? x_load(c, constant_buf(c, q->at->entry, "sums", t), at, n, NULL) : NULL;
 }
 
-/* ---- a, moved into the other type of bytes, or with more channels */
+/* ---- a, moved into another type, or with more channels */
 static struct stmt *copy_moved(struct sums *q, struct buf *to, struct buf *from) {
     struct ctx *c = q->c;
     const struct var **axes = NEWN(&c->arena, const struct var *, from->nlogical + 1);
@@ -151,17 +245,17 @@ static struct stmt *copy_moved(struct sums *q, struct buf *to, struct buf *from)
     }
     expr behind = q->channel ? x_const_i(c, I32, 0) : NULL;
     expr value = plus(c, x_load(c, from, at, from->nlogical, behind), q->moved);
+    if (q->a == F32) value = x_cast(c, F32, value);
     return s_stage(c, to, axes, from->nlogical, RED_NONE, NULL, 0, NULL, value);
 }
 /* Laid out as it is, but for channels that were too few for a block: they lie side by side now. */
 static struct buf *move_operand(struct sums *q) {
     struct buf *from = q->p.a.read->u.buf;
-    enum dtype type = !q->moved ? from->type : q->moved > 0 ? U8 : I8;
     expr dims[32];
     for (int k = 0; k < from->nlogical; k++) dims[k] = from->logical[k];
     if (q->channel) dims[1] = x_int(q->c, q->channels);
-    struct buf *to = buf_new(q->c, q->at->entry, "moved", type, SC_ARENA, dims, from->nlogical);
-    algorithm_part(q->at, q->out, "its operand, in the bytes that the machine multiplies");
+    struct buf *to = buf_new(q->c, q->at->entry, "moved", q->a, SC_ARENA, dims, from->nlogical);
+    algorithm_part(q->at, q->out, "its operand, in the type that the machine multiplies");
     struct block *b = &q->out->parts.v[q->out->parts.n - 1].stmts;
     block_append(b, s_alloc(q->c, to));
     block_append(b, copy_moved(q, to, from));
@@ -194,21 +288,7 @@ static bool is_one(struct sums *q) {
     q->za = operand_shift(c, &q->p, &q->p.a), q->zb = operand_shift(c, &q->p, &q->p.b);
     return q->za && q->zb && a->u.buf->scope != SC_CONST;
 }
-/* ---- windows over one channel (depthwise convolutions) have no groups of steps to sum */
-/* All partial sums are whole numbers that f32 holds, and the machine multiplies those faster than i32. */
-static bool sums_in_floats(const struct sums *q) {
-    const struct machine *m = q->at->m;
-    const struct operation *whole = machine_multiply_add(m, I32), *real = machine_multiply_add(m, F32);
-    double cells = 1, most = 0;
-    if (q->p.cls == PROBLEM_CONTRACTION || !whole || !real || machine_lanes(m, F32) < 2) return false;
-    if (whole->starts >= real->starts) return false;
-    for (int k = 0; k < q->s->u.stage.nred; k++) cells *= (double)const_extent(q->s->u.stage.red[k]);
-    for (int64_t k = 0, n = tensor_count(q->weights); k < n; k++) {
-        double w = (double)tensor_i(q->weights, k);
-        if (fabs(w) > most) most = fabs(w);
-    }
-    return cells * most * 255 < EXACT;
-}
+/* ---- in floats */
 struct reader {
     struct ctx *c;
     const struct stmt *s;
@@ -216,29 +296,46 @@ struct reader {
     struct buf *now;
     expr first; /* of the sum, over the axes of s; NULL: 0 */
 };
-/* The sum of integers that was read here: the conversion back is exact. */
+/* The sum that was read here: within EXACT, and no NaN, which the bounds tell. */
+static expr read_bounded(struct reader *r, expr e) {
+    struct ctx *c = r->c;
+    expr v = x_load(c, r->now, e->arg, e->n, NULL);
+    return x_min(c, x_max(c, v, x_num(c, F32, -EXACT)), x_num(c, F32, EXACT));
+}
+/* Conversions of it are exact. */
 static expr read_whole(void *env, expr e) {
     struct reader *r = env;
     struct ctx *c = r->c;
     struct subst at = {{.arena = &c->arena}};
+    if (!r->first && e->op == X_CAST && e->type == F32 && e->arg[0]->op == X_LOAD && e->arg[0]->u.buf == r->old)
+        return read_bounded(r, e->arg[0]);
     if (e->op != X_LOAD || e->u.buf != r->old) return NULL;
-    expr v = x_load(c, r->now, e->arg, e->n, NULL);
-    v = x_cast(c, I32, x_min(c, x_max(c, v, x_num(c, F32, -EXACT)), x_num(c, F32, EXACT)));
+    expr v = x_cast(c, I32, read_bounded(r, e));
     for (int k = 0; k < r->s->u.stage.naxes; k++) map_put(&at.map, PKEY(r->s->u.stage.axes[k]), (void *)e->arg[k]);
     return r->first ? x_add(c, v, x_subst(c, r->first, &at)) : v;
 }
-static void sum_in_floats(struct sums *q, struct block *stages) {
+/* Where the sum begins, in floats; NULL: it must be added behind, as integers. */
+static expr first_in_floats(struct sums *q) {
+    struct ctx *c = q->c;
+    expr first = fold_constant_parts(c, q->at->entry, q->s, q->s->u.stage.init);
+    const struct tensor *t = first->op == X_LOAD ? first->u.buf->data : NULL;
+    double most = t ? largest(t) : first->op == X_CONST ? fabs((double)first->u.i) : INFINITY;
+    if (q->most + most >= EXACT) return NULL;
+    if (!t) return x_num(c, F32, (double)first->u.i);
+    return x_load(c, constant_buf(c, q->at->entry, "first", tensor_as(c, t, F32)), first->arg, first->n, NULL);
+}
+static void sum_in_floats(struct sums *q, struct block *stages, expr a, expr b) {
     struct ctx *c = q->c;
     struct stmt *s = q->s;
     struct buf *old = s->u.stage.buf,
                *now = buf_new(c, q->at->entry, old->base, F32, old->scope, old->logical, old->nlogical);
-    struct reader r = {c, s, old, now, s->u.stage.init};
-    expr a = s->u.stage.value->arg[0], b = s->u.stage.value->arg[1];
     struct buf *w = constant_buf(c, q->at->entry, b->u.buf->name, tensor_as(c, b->u.buf->data, F32));
+    expr first = s->u.stage.init ? first_in_floats(q) : NULL;
+    struct reader r = {c, s, old, now, first ? NULL : s->u.stage.init};
     for (struct stmt *t = stages->first; t; t = t->next)
         if (t->kind == S_ALLOC && t->u.alloc.buf == old) t->u.alloc.buf = now;
-    s->u.stage.buf = now, s->u.stage.init = NULL;
-    s->u.stage.value = x_mul(c, x_cast(c, F32, a), x_load(c, w, b->arg, b->n, NULL));
+    s->u.stage.buf = now, s->u.stage.init = first;
+    s->u.stage.value = x_mul(c, a->type == F32 ? a : x_cast(c, F32, a), x_load(c, w, b->arg, b->n, NULL));
     map_exprs(c, stages, read_whole, &r);
     proc_drop_buf(q->at->entry, old);
 }
@@ -249,6 +346,7 @@ static void rewrite(struct sums *q, struct block *stages) {
     struct stmt *s = q->s;
     struct buf *from = q->p.a.read->u.buf;
     expr sums = NULL;
+    q->a = from->type;
     if (!center_weights(q)) return;
     if (q->channel) sum_more(q);
     expr a = q->p.a.read, b = q->p.b.read, fill = a->has_fill ? a->arg[a->n - 1] : NULL;
@@ -256,12 +354,14 @@ static void rewrite(struct sums *q, struct block *stages) {
     q->b = same ? b->u.buf : constant_buf(c, q->at->entry, b->u.buf->name, q->weights);
     expr za = plus(c, q->za, q->moved);
     if (!is_zero(za) && !(sums = sum_of_weights(q))) return;
-    if (q->moved || q->channel) from = move_operand(q);
-    s->u.stage.value = x_mul(c, x_load(c, from, a->arg, a->n - a->has_fill, fill ? plus(c, fill, q->moved) : NULL),
-                             x_load(c, q->b, b->arg, b->n, NULL));
+    if (q->a != from->type || q->channel) from = move_operand(q);
+    if (fill) fill = plus(c, fill, q->moved);
+    if (fill && q->a == F32) fill = x_cast(c, F32, fill);
+    expr x = x_load(c, from, a->arg, a->n - a->has_fill, fill), w = x_load(c, q->b, b->arg, b->n, NULL);
     expr first = s->u.stage.init ? s->u.stage.init : x_const_i(c, I32, 0);
     if (sums) s->u.stage.init = x_sub(c, first, x_mul(c, za, sums));
-    if (s->u.stage.buf->scope != SC_PARAM && sums_in_floats(q)) sum_in_floats(q, stages);
+    if (q->in_floats) sum_in_floats(q, stages, x, w);
+    else s->u.stage.value = x_mul(c, x, w);
 }
 /* What the stages compute of scales, and of the start of the sum, is the same in every run. */
 static void fold_parts(const struct algorithm_query *at, struct block *stages) {

@@ -16,6 +16,8 @@ static const struct operation separate[] = {{X_ADD, I32, 10, 0.5},  {X_ADD, F32,
 static const struct operation a55[] = {
     {X_FMA, F32, 4, 1},    {X_FMA, F64, 4, 1},    {X_ADD, I32, 4, 1},     {X_ADD, F32, 4, 1},
     {X_LOAD, F32, 4, 0.5}, {X_CAST, F16, 8, 0.5}, {X_CAST, BF16, 4, 0.5}, END};
+static const struct operation scalars[] = {{X_ADD, I32, 4, 1},     {X_ADD, F32, 4, 2},   {X_LOAD, F32, 4, 2},
+                                           {X_CAST, F16, 12, 0.2}, {X_CAST, BF16, 4, 1}, END};
 static const struct operation cortex_m[] = {
     {X_FMA, F32, 3, 1 / 3.0}, {X_ADD, I32, 1, 1},
     {X_ADD, F32, 1, 1},       {X_MIN, I32, 1, 1}, /* with the maximum before it: ssat, usat */
@@ -25,29 +27,16 @@ static const struct operation cortex_m[] = {
  * the others. Dot products of bytes; where products are widened first, each stands for a few instructions. */
 #define NO_MORE                                                                                                        \
     { NULL, 0, 0 }
-#define MADD                                                                                                           \
-    {&micro_vpmaddwd_u8i8, 6, 0.7}, {&micro_vpmaddwd_i8i8, 6, 0.7}, {&micro_vpmaddwd_u8u8, 6, 0.7},                    \
-        {&micro_vpmaddwd_i8u8, 6, 0.7}, {&micro_vpmaddwd_u8i16, 6, 0.7}, {                                             \
-        &micro_vpmaddwd_i8i16, 6, 0.7                                                                                  \
-    }
-#define MADD_X16                                                                                                       \
-    {&micro_vpmaddwd_x16_u8i8, 6, 0.7}, {&micro_vpmaddwd_x16_i8i8, 6, 0.7}, {&micro_vpmaddwd_x16_u8u8, 6, 0.7},        \
-        {&micro_vpmaddwd_x16_i8u8, 6, 0.7}, {&micro_vpmaddwd_x16_u8i16, 6, 0.7}, {                                     \
-        &micro_vpmaddwd_x16_i8i16, 6, 0.7                                                                              \
-    }
 #define SMLAD                                                                                                          \
     {&micro_smlad_i8i8, 2, 1 / 6.0}, {&micro_smlad_u8i8, 2, 1 / 6.0}, {&micro_smlad_u8u8, 2, 1 / 6.0}, {               \
         &micro_smlad_i8u8, 2, 1 / 6.0                                                                                  \
     }
 #define MULL                                                                                                           \
     {&micro_smull_sadalp, 4, 0.7}, { &micro_umull_uadalp, 4, 0.7 }
-static const struct micro_speed avx2_dots[] = {MADD, NO_MORE},
-                                avxvnni_dots[] = {{&micro_vpdpbusd_vex, 5, 2}, MADD, NO_MORE},
-                                avx512_dots[] = {MADD_X16, NO_MORE},
-                                avx512vnni_dots[] = {{&micro_vpdpbusd, 5, 2},
-                                                     {&micro_vpdpwssd_u8i16, 5, 1},
-                                                     {&micro_vpdpwssd_i8i16, 5, 1},
-                                                     NO_MORE},
+static const struct micro_speed avx2_dots[] = {{&micro_vpmaddwd, 6, 1.5}, NO_MORE},
+                                avxvnni_dots[] = {{&micro_vpdpbusd_vex, 5, 2}, {&micro_vpmaddwd, 6, 1.5}, NO_MORE},
+                                avx512_dots[] = {{&micro_vpmaddwd_x16, 6, 1}, NO_MORE},
+                                avx512vnni_dots[] = {{&micro_vpdpbusd, 5, 2}, {&micro_vpdpwssd, 5, 2}, NO_MORE},
                                 neon_dots[] = {MULL, NO_MORE},
                                 dotprod_dots[] = {{&micro_sdot, 3, 2}, {&micro_udot, 3, 2}, MULL, NO_MORE},
                                 a55_dots[] = {{&micro_sdot, 4, 1},
@@ -74,7 +63,7 @@ static const struct micro_speed avx2_dots[] = {MADD, NO_MORE},
 #define VECTOR(registers, bits) .scalar = {registers, 32}, .vector = {registers, bits}, .body = 48
 
 const struct machine machine_c99 = {CPU,           THREADS,       CACHES(32 << 10, 256 << 10),
-                                    SCALAR(16, 8), .name = "c99", .ops = separate};
+                                    SCALAR(16, 8), .name = "c99", .ops = scalars};
 const struct machine machine_rv64 = {CPU,         THREADS, CACHES(32 << 10, 512 << 10), SCALAR(32, 16), .name = "rv64",
                                      .ops = fused};
 const struct machine machine_cortex_m4 = {CPU,

@@ -3,24 +3,13 @@
 
 const struct micro micro_multiply_add = {"multiply-add", NONE, NONE, NONE, 1, 0, 1, NULL};
 
-/* Dot products of bytes are named as their instructions. */
+/* Dot products of bytes, or of what bytes are widened to, are named as their instructions. */
 #define DOT(row, a, b, n0, k0) const struct micro micro_##row = {#row, a, b, I32, 1, n0, k0, #row}
 DOT(vpdpbusd, U8, I8, 16, 4);
 DOT(vpdpbusd_vex, U8, I8, 8, 4);
-DOT(vpdpwssd_u8i16, U8, I16, 16, 2);
-DOT(vpdpwssd_i8i16, I8, I16, 16, 2);
-DOT(vpmaddwd_u8i8, U8, I8, 8, 2);
-DOT(vpmaddwd_i8i8, I8, I8, 8, 2);
-DOT(vpmaddwd_u8u8, U8, U8, 8, 2);
-DOT(vpmaddwd_i8u8, I8, U8, 8, 2);
-DOT(vpmaddwd_x16_u8i8, U8, I8, 16, 2);
-DOT(vpmaddwd_x16_i8i8, I8, I8, 16, 2);
-DOT(vpmaddwd_x16_u8u8, U8, U8, 16, 2);
-DOT(vpmaddwd_x16_i8u8, I8, U8, 16, 2);
-DOT(vpmaddwd_u8i16, U8, I16, 8, 2);
-DOT(vpmaddwd_i8i16, I8, I16, 8, 2);
-DOT(vpmaddwd_x16_u8i16, U8, I16, 16, 2);
-DOT(vpmaddwd_x16_i8i16, I8, I16, 16, 2);
+DOT(vpdpwssd, I16, I16, 16, 2);
+DOT(vpmaddwd, I16, I16, 8, 2);
+DOT(vpmaddwd_x16, I16, I16, 16, 2);
 DOT(sdot, I8, I8, 4, 4);
 DOT(udot, U8, U8, 4, 4);
 DOT(smull_sadalp, I8, I8, 4, 2);

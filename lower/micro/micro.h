@@ -18,12 +18,7 @@ struct micro {
 };
 /* The one that every machine has: a product is added, in all lanes. */
 extern const struct micro micro_multiply_add;
-extern const struct micro micro_vpdpbusd, micro_vpdpbusd_vex, micro_vpmaddwd_u8i8, micro_vpmaddwd_i8i8,
-    micro_vpmaddwd_u8u8, micro_vpmaddwd_i8u8;
-extern const struct micro micro_vpmaddwd_x16_u8i8, micro_vpmaddwd_x16_i8i8, micro_vpmaddwd_x16_u8u8,
-    micro_vpmaddwd_x16_i8u8;
-extern const struct micro micro_vpdpwssd_u8i16, micro_vpdpwssd_i8i16, micro_vpmaddwd_u8i16, micro_vpmaddwd_i8i16,
-    micro_vpmaddwd_x16_u8i16, micro_vpmaddwd_x16_i8i16;
+extern const struct micro micro_vpdpbusd, micro_vpdpbusd_vex, micro_vpdpwssd, micro_vpmaddwd, micro_vpmaddwd_x16;
 extern const struct micro micro_sdot, micro_udot, micro_smull_sadalp, micro_umull_uadalp;
 extern const struct micro micro_smlad_i8i8, micro_smlad_u8i8, micro_smlad_u8u8, micro_smlad_i8u8, micro_vmladava_s8,
     micro_vmladava_u8;

@@ -67,9 +67,9 @@ Test(problem, integers_less_zero_points) {
                              "%y: ? = MatMulInteger(%x, %w, %zx, %zw)");
     says(t, "contraction\n");
     says(t, "axes m0<5 n0<48; sums k0<32\n");
-    says(t, "a: u8[5,32]\n");
-    says(t, "b: i8[32,48] constant\n"); /* 3 - 2 */
-    says(t, "x1: i32[48] constant\n");  /* their sums */
+    says(t, "a: i16[5,32]\n");           /* in what the machine multiplies */
+    says(t, "b: i16[32,48] constant\n"); /* 3 - 2 */
+    says(t, "x1: i32[48] constant\n");   /* their sums */
     says(t, "sum[m0,n0]: i32 += a[m0,k0] * b[k0,n0], over k0<32, from 0i32 - x0[] * x1[n0]");
 }
 Test(problem, qlinearconv) {
@@ -78,8 +78,8 @@ Test(problem, qlinearconv) {
                              "%y: ? = QLinearConv(%x, %s, %z, %w, %s, %z, %s, %z) {kernel_shape=[3], pads=[1,1]}");
     says(t, "contraction\n");
     says(t, "axes m0<1 n0<16 s0<14; sums k0<8 w0<3\n");
-    says(t, "b: i8[16,8,3] constant\n"); /* 1 - 7 */
-    says(t, ": i32 += a[m0,k0,s0+w0-1 else 7i32] * b[n0,k0,w0]");
+    says(t, "b: f32[16,8,3] constant\n"); /* 1 - 7; each partial sum is a whole number below 2^24 */
+    says(t, ": f32 += a[m0,k0,s0+w0-1 else -121.0] * b[n0,k0,w0]");
     says(t, "]: u8 = "); /* is requantised */
 }
 Test(problem, pooling) {
