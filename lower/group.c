@@ -7,7 +7,7 @@
 #include "lower/problem/row_space.h"
 #include <string.h>
 
-enum { GROUP_MAX = 32, OPERANDS_MAX = 6, ROW_OPERANDS_MAX = 16, ROW_CELLS_MAX = 1 << 16, STAGES_MAX = 128 };
+enum { GROUP_MAX = 32, OPERANDS_MAX = 6, ROW_OPERANDS_MAX = 16, STAGES_MAX = 128 };
 struct info { /* of a node */
     const struct node_class *cls;
     int position;
@@ -17,6 +17,7 @@ struct info { /* of a node */
 struct grouping {
     struct probes *probes;
     struct ctx *c;
+    const struct machine *m;
     struct region *r;
     struct groups *gs;
     struct map info;
@@ -114,7 +115,7 @@ static const char *shares_rows(struct grouping *q, const struct node *n, const s
     }
     if (!row_space(q->c, stages, count, &r)) return "other-rows";
     for (int k = 0; k < count; k++)
-        if (row_cells(&r, stages[k]) > ROW_CELLS_MAX) return "row-too-large";
+        if (q->m && row_cells(&r, stages[k]) > q->m->row_cells) return "row-too-large";
     return outside_operands(q, n, gr) > ROW_OPERANDS_MAX ? "too-many-operands" : NULL;
 }
 /* Reason why n does not join the group, or NULL: it may. *rows: it does as a member of a row group. */
@@ -226,9 +227,9 @@ static void sort_groups(struct grouping *q) {
         }
     for (int i = 0; i < gs->list.n; i++) gs->list.v[i]->id = i;
 }
-struct groups *group_region(struct probes *probes, struct region *r, bool fuse) {
+struct groups *group_region(struct probes *probes, struct region *r, const struct machine *m, bool fuse) {
     struct ctx *c = probes_ctx(probes);
-    struct grouping q = {probes, c, r, NEW(&c->arena, struct groups), {.arena = &c->arena}};
+    struct grouping q = {probes, c, m, r, NEW(&c->arena, struct groups), {.arena = &c->arena}};
     q.gs->of_node.arena = &c->arena;
     int position = 0;
     for (struct node *n = r->first; n; n = n->next) {

@@ -4,6 +4,7 @@
 #define NN_LOWER_GROUP_H
 #include "ir/graph/graph.h"
 #include "ir/loop/loop.h"
+#include "lower/machine/machine.h"
 
 /* What grouping makes of a problem (lower/problem/problem.h), which it takes for what it can do: VIEW: a bare read.
  * MAP: no reduction. WINDOW, ROW: reduces, with or without an axis of the result in one index with what is reduced.
@@ -55,7 +56,7 @@ struct groups {
     VEC(struct group *) list;
     struct map of_node;
 }; /* list is in an order that respects all uses */
-/* With fuse false every node is its own group. */
-struct groups *group_region(struct probes *q, struct region *r, bool fuse);
+/* With fuse false every node is its own group. m NULL: rows may be of any size. */
+struct groups *group_region(struct probes *q, struct region *r, const struct machine *m, bool fuse);
 void groups_print(struct text *t, const struct groups *gs);
 #endif

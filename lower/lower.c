@@ -303,7 +303,7 @@ static void pad_param(struct lowering *l, struct value *v) {
     lower_bind(l, v, b);
 }
 bool lower_region(struct lowering *l, struct region *r) {
-    struct groups *gs = group_region(l->probes, r, !l->o->no_fuse);
+    struct groups *gs = group_region(l->probes, r, l->o->target ? l->o->target->machine : NULL, !l->o->no_fuse);
     choose_layouts(l, r, gs);
     if (!l->o->no_fuse) join_copies(l, gs);
     if (l->o->groups) groups_print(l->o->groups, gs);

@@ -52,7 +52,7 @@ static const struct micro_speed avx2_dots[] = {{&micro_vpmaddwd, 6, 1.5}, NO_MOR
  * Rapids); and the sizes of their caches. */
 #define CPU                                                                                                            \
     .memory_byte = 1 / 4.0, .partial_sum_byte = 1 / 64.0, .streams = 16, .line = 64, .panel_vectors = 8,               \
-    .stack_cells = 4096
+    .stack_cells = 4096, .row_cells = 1 << 16
 /* Threads that wait look for work for a moment before they sleep (runtime_stub/nn_pool.c). */
 #define THREADS               .fork = 10000, .division = 20
 #define CACHES(first, second) .l1 = {first, 1 / 96.0}, .l2 = {second, 1 / 24.0}

@@ -20,7 +20,7 @@ static const struct gpu limits = {
     .results = 8,
     .enough = 1 << 13,
 };
-#define NVIDIA .scalar = {255, 32}, .ops = ops, .l2 = {4 << 20, 0}, .line = 128, .gpu = &limits
+#define NVIDIA .scalar = {255, 32}, .ops = ops, .l2 = {4 << 20, 0}, .line = 128, .row_cells = 1 << 16, .gpu = &limits
 
 /* Tensor cores: 512 multiply-adds of 16-bit floats a cycle. */
 static const struct micro_speed sm75[] = {{&micro_mma_m16n8k8_f16, 16, 0.5}, {NULL, 0, 0}},

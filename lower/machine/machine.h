@@ -54,6 +54,7 @@ struct machine {
     int body;                /* multiply-adds in a loop's body, at most; without vectors: in a tile */
     int whole_tile;          /* cells of a tile of i32 sums without vectors, at most; 0: as many as body says */
     int stack_cells;         /* scratch of a row that lies on the stack, at most */
+    int row_cells;           /* of a row whose stages are one kernel, at most */
     double fork;             /* cycles until several threads have begun a loop and ended it; 0: loops stay with one */
     double division;         /* cycles of a division of an index, which loops that became one need */
     const struct gpu *gpu;   /* NULL: a CPU */

@@ -21,7 +21,8 @@ Test(machine, a_cpu_says_what_its_schedules_ask) {
         if (m->gpu) continue;
         cr_assert(machine_op(m, X_ADD, F32) && machine_op(m, X_LOAD, F32), "%s", m->name);
         cr_assert(m->l1.byte > 0 && m->l2.byte >= m->l1.byte && m->partial_sum_byte > 0, "%s", m->name);
-        cr_assert(m->streams > 0 && m->panel_vectors > 0 && m->body > 0 && m->stack_cells > 0, "%s", m->name);
+        cr_assert(m->streams > 0 && m->panel_vectors > 0 && m->body > 0 && m->stack_cells > 0 && m->row_cells > 0, "%s",
+                  m->name);
     }
 }
 static bool has_instr(const struct target *t, const char *name) {
