@@ -24,6 +24,8 @@ static const char *nests_points(struct plan *u, struct points *out) {
     const char *why = no_blocks(u, to);
     if (why) return why;
     if (n < 2) return "there is no axis of channels";
+    for (int k = 0; k < n; k++)
+        if (is_role(axis[k])) return "a loop has a name that those of schedules have";
     add_point(u, out, &strategy_nests)->u.lanes = true;
     if (u->k->cls == PROBLEM_MOVE) add_point(u, out, &strategy_nests)->u.lanes = false;
     return NULL;

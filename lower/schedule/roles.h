@@ -1,7 +1,9 @@
 /* The names of the loops and buffers that strategies make, by what they are for: spelled here alone. A loop that is one
- * of several of its kind, or belongs to a copy, has the name of that before or behind (loop_in). */
+ * of several of its kind, or belongs to a copy, has the name of that before or behind (loop_in); the digits of tiles on
+ * GPUs all do, and are named in gpu_product.c and gpu_warp.c. */
 #ifndef NN_LOWER_SCHEDULE_ROLES_H
 #define NN_LOWER_SCHEDULE_ROLES_H
+#include <stdbool.h>
 
 // clang-format off
 #define ROLES(X) \
@@ -56,4 +58,7 @@ struct roles {
 };
 // clang-format on
 extern const struct roles role;
+/* Is a loop or buffer of a strategy called so? Loops of stages have a dot in their names, and none of these has: only
+ * loops that were never a stage's may. */
+bool is_role(const char *name);
 #endif

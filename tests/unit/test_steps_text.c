@@ -1,5 +1,6 @@
 /* Steps as text and as data: what is printed reads back as the same step, for every kind, for the steps of the text
  * tests, and for random words; what functions make prints as what one would write. */
+#include "lower/schedule/roles.h"
 #include "lower/schedule/steps_list.h"
 #include "step_kernels.h"
 #include <dirent.h>
@@ -198,6 +199,12 @@ Test(steps_text, lists_print_as_schedules) {
         "cache_read x t y\ncache_write y t\nrfactor acc acc.k 8 part\ncarry kb yo acc\njoin a.i b.i\n"
         "specialize y.m 7<M few\ninline conv\nprefetch w kb yo [yo y.ow]\nprefetch w kb yo\npipeline kb [yo]\n"
         "tensorize sdot\nscratch t\nborder y\nover y x\nwithin y x");
+}
+Test(steps_text, roles_are_no_loops_of_stages) {
+#define ROLE(member, name, meaning) cr_expect(!strchr(role.member, '.') && is_role(role.member), "%s", role.member);
+    ROLES(ROLE)
+#undef ROLE
+    cr_expect_not(is_role("y.oc"));
 }
 Test(steps_text, lists_apply_as_their_text_does) {
     gemm_rm(I(8), 4, 8);
