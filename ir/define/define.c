@@ -456,12 +456,13 @@ static E bcast_dim(E a, E b, int axis) {
              axis);
         return a;
     }
-    /* Equal, or one of them 1: then the result is the larger. An empty dim against 1 is refused at run time. */
-    E one_a = x_and(c, x_cmp(c, X_EQ, a, idx(1)), x_cmp(c, X_LT, idx(0), b)),
-      one_b = x_and(c, x_cmp(c, X_EQ, b, idx(1)), x_cmp(c, X_LT, idx(0), a));
+    /* Equal, or one of them 1. Of one that is known (it is not 1) the result is that; of two that are open it is the
+     * larger, so an empty one against 1 is refused at run time. */
+    bool known_a = a->op == X_CONST, known = known_a || b->op == X_CONST;
+    E one_a = x_cmp(c, X_EQ, a, idx(1)), one_b = x_cmp(c, X_EQ, b, idx(1));
+    if (!known) one_a = x_and(c, one_a, x_cmp(c, X_LT, idx(0), b)), one_b = x_and(c, one_b, x_cmp(c, X_LT, idx(0), a));
     require(or_(x_cmp(c, X_EQ, a, b), or_(one_a, one_b)), "shapes do not broadcast on axis %d", axis);
-    if (a->op == X_CONST) return a; /* b is 1 or equal to it */
-    if (b->op == X_CONST) return b;
+    if (known) return known_a ? a : b;
     return x_max(c, a, b);
 }
 X bcast_shape(const T *ts, int n) {

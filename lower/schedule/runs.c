@@ -82,6 +82,8 @@ static bool find_runs(struct plan *u, int at, struct runs *q) {
     for (int k = 0; k < u->k->loops.n; k++) {
         if (strcmp(var_at(&l[k], 0)->name, var_at(&l[at], 0)->name) != 0) continue;
         if (k < at || !same_loops(&l[k], &l[at])) return false;
+        for (int d = 0; d < l[k].depth; d++)
+            if (is_role(var_at(&l[k], d)->name)) return false;
         int merged = run_of(u, &l[k]);
         if (merged < q->merged) q->merged = merged;
     }
