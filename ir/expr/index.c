@@ -94,13 +94,12 @@ static expr atom_without(struct ctx *c, expr atom, const expr *d, int nd) {
     return n ? product(c, f, n) : x_int(c, 1);
 }
 /* ---- quotient and rest of a division that meet again */
-static bool same_divmod(expr mod, expr div) {
+static bool same_divmod(struct ctx *c, expr mod, expr div) {
     if (div->op != X_DIV) return false;
     if (div->arg[0] == mod->arg[0]) return div->arg[1] == mod->arg[1];
-    expr d = mod->arg[0]; /* (e//a)%b, and (e//a)//b, which D4 has made e//(a*b) */
-    int64_t ab;
-    return d->op == X_DIV && d->arg[0] == div->arg[0] && d->arg[1]->op == X_CONST && div->arg[1]->op == X_CONST &&
-           mul_ok(d->arg[1]->u.i, mod->arg[1]->u.i, &ab) && ab == div->arg[1]->u.i;
+    expr n = div->arg[1], b = mod->arg[1]; /* (e//a)%b, and (e//a)//b, which D4 has made e//(a*b) */
+    if (n->op != X_CONST || b->op != X_CONST || b->u.i < 1 || n->u.i <= b->u.i || n->u.i % b->u.i) return false;
+    return x_bin(c, X_DIV, div->arg[0], x_int(c, n->u.i / b->u.i)) == mod->arg[0];
 }
 /* t is k*c*(e/c) to the term k*(e%c) of m. */
 static bool is_rest_of(struct ctx *c, const struct term *t, expr m, int64_t k) {
@@ -108,7 +107,7 @@ static bool is_rest_of(struct ctx *c, const struct term *t, expr m, int64_t k) {
     const expr *of;
     const int64_t *co;
     int64_t none, want;
-    if (by->op == X_CONST) return mul_ok(k, by->u.i, &want) && t->coef == want && same_divmod(m, t->atom);
+    if (by->op == X_CONST) return mul_ok(k, by->u.i, &want) && t->coef == want && same_divmod(c, m, t->atom);
     if (x_terms(c, by, &none, &of, &co) != 1 || none || !mul_ok(k, co[0], &want) || t->coef != want) return false;
     int n = factors(of[0], d, MAX_FACTORS);
     expr div = n < 0 ? NULL : atom_without(c, t->atom, d, n);

@@ -21,6 +21,11 @@ Test(expr, division_by_symbols_and_constants_cancels) {
 }
 Test(expr, quotient_and_remainder_rejoin) {
     cr_assert_eq(x_add(c, x_muli(c, x_divi(c, V, 16), 16), x_modi(c, V, 16)), V);
+    /* the rest's quotient, 4 i + l // 4, looks like none */
+    expr i = x_var(c, var_new(c, "i", x_int(c, 30))), l = x_var(c, var_new(c, "l", x_int(c, 16))),
+         e = x_add(c, x_muli(c, i, 16), l), quarter = x_divi(c, e, 4);
+    cr_assert_eq(x_add(c, x_muli(c, x_divi(c, e, 40), 10), x_modi(c, quarter, 10)), quarter);
+    cr_assert_neq(x_add(c, x_muli(c, x_divi(c, e, 44), 10), x_modi(c, quarter, 10)), quarter);
 }
 Test(expr, remainders_rejoin) {
     expr low = x_modi(c, V, 16), high = x_modi(c, x_divi(c, V, 16), 7);
