@@ -75,7 +75,6 @@ static bool round_stores(void *env, struct stmt *s) {
 }
 
 /* ---- constants */
-enum { OPEN_SIZE = 128 }; /* what a size counts as of which nothing is known */
 static double product_of(struct ctx *c, const struct var *const *v, int n) {
     double cells = 1;
     for (int k = 0; k < n; k++) cells *= (double)x_typical(c, v[k]->extent, OPEN_SIZE);

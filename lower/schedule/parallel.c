@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { DEEPEST = 4, OPEN_SIZE = 128 }; /* loops fused into one; a size of which nothing is known */
+enum { DEEPEST = 4 }; /* loops fused into one */
 static const double WORTH = 0.95;      /* of the cycles: what is less plain must be so much better */
 
 struct share { /* perfectly nested loops that are one for the threads */
