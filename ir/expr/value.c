@@ -90,6 +90,12 @@ expr x_fma(struct ctx *c, expr a, expr b, expr d) {
     if (is_const(a) && is_const(b) && is_const(d)) return fold_fma(c, a, b, d);
     return NODE(c, X_FMA, a->type, a, b, d);
 }
+/* The other sign of x*y + z by its bits: gcc makes -(x*y) - z of it, which is another zero where nothing is left. */
+static expr negated_bits(struct ctx *c, expr fma) {
+    enum dtype bits = fma->type == F32 ? I32 : I64;
+    expr sign = x_const_i(c, bits, bits == I32 ? INT32_MIN : INT64_MIN);
+    return x_bitcast(c, (enum dtype)fma->type, x_bin(c, X_XOR, x_bitcast(c, bits, fma), sign));
+}
 expr x_un(struct ctx *c, enum xop op, expr a) {
     if (x_poisoned(&a, 1)) return x_poison(c);
     if (op == X_NOT && a->type == BOOL) return x_not(c, a);
@@ -104,6 +110,7 @@ expr x_un(struct ctx *c, enum xop op, expr a) {
     if (is_const(a)) return fold_un(c, op, a);
     if (as_index(c, a) && (op == X_NEG || op == X_ABS)) return x_idxval(c, x_un(c, op, as_index(c, a)));
     if (op == X_NEG && a->op == X_NEG) return a->arg[0];
+    if (op == X_NEG && a->op == X_FMA) return negated_bits(c, a);
     return NODE(c, op, a->type, a);
 }
 /* A truth value as a number against one that neither of them reaches; NULL: it depends. Compilers warn. */

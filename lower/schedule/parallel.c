@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { DEEPEST = 4 }; /* loops fused into one */
-static const double WORTH = 0.95;      /* of the cycles: what is less plain must be so much better */
+enum { DEEPEST = 4 };             /* loops fused into one */
+static const double WORTH = 0.95; /* of the cycles: what is less plain must be so much better */
 
 struct share { /* perfectly nested loops that are one for the threads */
     const char *loop[DEEPEST];

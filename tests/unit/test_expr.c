@@ -169,6 +169,12 @@ Test(expr, overflow_gives_poison) {
     cr_assert_eq(x_muli(c, x_muli(c, n, INT64_MAX / 2), 3)->op, X_POISON);
     cr_assert_eq(x_addi(c, x_int(c, INT64_MAX), 1)->op, X_POISON);
 }
+/* gcc takes -(x*y + z) for -(x*y) - z */
+Test(expr, sums_of_products_are_negated_by_their_bits) {
+    expr f = x_fma(c, x_arg(c, 0, F32), x_arg(c, 1, F32), x_arg(c, 2, F32));
+    cr_expect_eq(x_un(c, X_NEG, f)->op, X_BITCAST);
+    cr_expect_eq(x_un(c, X_NEG, x_arg(c, 0, F32))->op, X_NEG);
+}
 Test(expr, minus_zero_is_kept) {
     struct var *v = var_new(c, "k", x_int(c, 4));
     expr x = x_cast(c, F32, x_var(c, v)), sum = x_add(c, x, x_const_f(c, F32, 0.0));
