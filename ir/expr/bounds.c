@@ -368,12 +368,21 @@ static expr unclamped(struct ctx *c, expr e) {
     return e;
 }
 enum { PROOF_DEPTH = 12, PROOF_BUDGET = 400 };
-static bool always_negative(struct ctx *c, expr e) {
+static bool search_negative(struct ctx *c, expr e) {
     int budget = PROOF_BUDGET, again = PROOF_BUDGET;
     if (refuted(e)) return false;
     if (negative(c, e, PROOF_DEPTH, &budget)) return true;
     expr simpler = unclamped(c, e); /* what is built for it asks for proofs of what holds fewer such variables */
     return simpler != e && negative(c, simpler, PROOF_DEPTH, &again);
+}
+enum proof { PROOF_NEW, PROOF_FOUND, PROOF_MISSING };
+/* The same questions come again and again: of each copy of a body, by every verifier and printer. */
+static bool always_negative(struct ctx *c, expr e) {
+    if (*x_proof(c, e) == PROOF_NEW) {
+        bool found = search_negative(c, e);
+        *x_proof(c, e) = found ? PROOF_FOUND : PROOF_MISSING;
+    }
+    return *x_proof(c, e) == PROOF_FOUND;
 }
 bool x_proves_lt(struct ctx *c, expr a, expr b) {
     return a->type == IDX && b->type == IDX && always_negative(c, x_sub(c, a, b));

@@ -9,17 +9,22 @@ struct expr_slot {
     expr e;
     uint32_t hash; /* here too: most that is met on the way to a node is not looked into */
 };
+enum { SMALL = 1024 };
 struct expr_table {
     struct expr_slot *slots;
+    uint8_t *proofs; /* by id, which half of cap is enough for */
     size_t n, cap;
+    expr small[SMALL]; /* integers of type IDX, which are asked for most; NULL: not made yet */
 };
 
 struct expr_table *expr_table_new(struct ctx *c) {
     struct expr_table *t = NEW(&c->arena, struct expr_table);
     t->cap = 4096;
     t->slots = NEWN(&c->arena, struct expr_slot, t->cap);
+    t->proofs = NEWN(&c->arena, uint8_t, t->cap / 2 + 1);
     return t;
 }
+uint8_t *x_proof(struct ctx *c, expr e) { return &c->exprs->proofs[e->id]; }
 
 static const struct {
     const char *name;
@@ -66,7 +71,10 @@ static void table_grow(struct ctx *c, struct expr_table *t) {
         while (slots[at].e) at = (at + 1) & (cap - 1);
         slots[at] = t->slots[k];
     }
+    uint8_t *proofs = NEWN(&c->arena, uint8_t, cap / 2 + 1);
+    memcpy(proofs, t->proofs, t->cap / 2 + 1);
     t->slots = slots;
+    t->proofs = proofs;
     t->cap = cap;
 }
 static unsigned own_holds(expr e) {
@@ -148,10 +156,12 @@ struct sym *sym_new(struct ctx *c, const char *name, int64_t lo, int64_t hi, boo
 }
 expr x_poison(struct ctx *c) { return x_node(c, X_POISON, NONE, NULL, 0); }
 expr x_int(struct ctx *c, int64_t v) {
+    expr unkept = NULL, *e = v >= 0 && v < SMALL ? &c->exprs->small[v] : &unkept;
     struct expr h;
+    if (*e) return *e;
     x_head(&h, X_CONST, IDX);
     h.u.i = v;
-    return x_make(c, &h, NULL, 0, NULL);
+    return *e = x_make(c, &h, NULL, 0, NULL);
 }
 expr x_const_i(struct ctx *c, enum dtype t, int64_t v) {
     struct expr h;
