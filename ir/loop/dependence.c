@@ -253,6 +253,7 @@ static bool split(struct iterations *q, expr e, const struct var *v, expr *coef,
 static bool kept_apart(struct iterations *q, const struct var *v, expr a, expr b) {
     struct ctx *c = q->c;
     expr ca, cb, ra, rb, zero = x_int(c, 0);
+    if (!x_uses_var(c, a, v) || !x_uses_var(c, b, v)) return false; /* C would be 0 */
     if (!split(q, a, v, &ca, &ra) || !split(q, b, v, &cb, &rb) || ca != cb) return false;
     rb = in_other_iteration(q, rb);
     if (!less(q, zero, ca)) ca = x_muli(c, ca, -1);

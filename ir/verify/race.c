@@ -114,10 +114,13 @@ static void know(struct region *r, const struct stmt *s, bool other) {
 }
 static bool apart(struct region *r, const struct access *a, const struct access *b) {
     if (a->whole || b->whole || a->n != b->n) return false;
+    if (cells_apart(&r->two, r->var, a->buf, a->idx, b->idx, a->n)) return true; /* mostly, and for less */
+    struct ctx *c = r->v->c;
     int mark = r->v->facts.n;
     know(r, a->s, false);
     know(r, b->s, true);
-    bool is_apart = cells_apart(&r->two, r->var, a->buf, a->idx, b->idx, a->n);
+    bool is_apart = facts_prove_le(&r->v->facts, x_int(c, 1), x_int(c, 0)) || /* one of them never runs */
+                    cells_apart(&r->two, r->var, a->buf, a->idx, b->idx, a->n);
     r->v->facts.n = mark;
     return is_apart;
 }
