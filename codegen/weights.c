@@ -70,18 +70,6 @@ static bool offset_tables(struct program *p, const struct buf *b, const int64_t 
     }
     return true;
 }
-static int64_t offset_of(struct program *p, const struct buf *b, const int64_t *at, int64_t *const *tables,
-                         int64_t konst) {
-    int64_t off = konst;
-    if (tables) {
-        for (int k = 0; k < b->nlogical; k++) off += tables[k][at[k]];
-        return off;
-    }
-    struct leaf l = {b, at};
-    if (!x_eval_int(buf_offset(p->c, b, b->map), leaf_value, &l, &off))
-        BUG("the layout of constant %s cannot be evaluated", b->name);
-    return off;
-}
 static void fill_cells(const struct buf *b, unsigned char *out, int64_t cells, int size) {
     static const struct tensor zero;
     if (!b->fill) return;
@@ -94,18 +82,41 @@ static void fill_cells(const struct buf *b, unsigned char *out, int64_t cells, i
     tensor_unpack(&t, one);
     for (int64_t i = 0; i < cells; i++) memcpy(out + i * size, one, (size_t)size);
 }
-/* Row-major walk over the logical elements: fn gets element number and physical offset. */
-static void each_element(struct program *p, const struct buf *b, void (*fn)(void *env, int64_t element, int64_t offset),
-                         void *env) {
+/* Offsets of the elements of one row, at[last] = 0, 1 .., of a layout that is no sum of tables. */
+static void evaluate_row(struct program *p, const struct buf *b, int64_t *at, int64_t n, int64_t *offsets) {
+    int last = b->nlogical - 1;
+    struct leaf l = {b, at};
+    for (int64_t k = 0; k < n; k++) {
+        if (last >= 0) at[last] = k;
+        if (!x_eval_int(buf_offset(p->c, b, b->map), leaf_value, &l, &offsets[k]))
+            BUG("the layout of constant %s cannot be evaluated", b->name);
+    }
+}
+/* n logical elements, from number `element` on; where they lie: base + offsets[k]. */
+struct row {
+    int64_t element, n, base;
+    const int64_t *offsets;
+};
+/* Row-major walk over the rows of the logical elements. */
+static void each_row(struct program *p, const struct buf *b, void (*fn)(void *env, const struct row *r), void *env) {
     int64_t dims[32], at[32] = {0}, n = 1, konst = 0, *tables[32];
-    for (int k = 0; k < b->nlogical; k++) {
+    int last = b->nlogical - 1;
+    for (int k = 0; k <= last; k++) {
         if (!x_is_int(b->logical[k], &dims[k])) BUG("constant %s has no constant shape", b->name);
         n *= dims[k];
     }
-    bool separable = offset_tables(p, b, dims, tables, &konst);
-    for (int64_t i = 0; i < n; i++) {
-        fn(env, i, offset_of(p, b, at, separable ? tables : NULL, konst));
-        for (int k = b->nlogical; k-- > 0 && ++at[k] == dims[k];) at[k] = 0;
+    bool sum = offset_tables(p, b, dims, tables, &konst) && last >= 0;
+    int64_t length = last >= 0 ? dims[last] : 1, *evaluated = NEWN(&p->c->arena, int64_t, sum ? 1 : length + 1);
+    for (struct row r = {0, length, konst, sum ? tables[last] : evaluated}; r.element < n; r.element += length) {
+        if (sum) {
+            r.base = konst;
+            for (int k = 0; k < last; k++) r.base += tables[k][at[k]];
+        } else {
+            r.base = 0;
+            evaluate_row(p, b, at, length, evaluated);
+        }
+        fn(env, &r);
+        for (int k = last; k-- > 0 && ++at[k] == dims[k];) at[k] = 0;
     }
 }
 struct placing {
@@ -116,11 +127,20 @@ struct placing {
     int size;
     const char *name;
 };
-static void place_element(void *env, int64_t element, int64_t offset) {
-    struct placing *q = env;
-    if (offset < 0 || offset >= q->cells)
-        BUG("element %lld of constant %s lies outside of its buffer", (long long)element, q->name);
-    memcpy(q->out + offset * q->size, q->in + element * q->step, (size_t)q->size);
+static void place_row(void *env, const struct row *r) {
+    const struct placing *q = env;
+    const unsigned char *from = q->in + r->element * q->step;
+    for (int64_t k = 0; k < r->n; k++, from += q->step) {
+        int64_t offset = r->base + r->offsets[k];
+        unsigned char *to = q->out + offset * q->size;
+        if (offset < 0 || offset >= q->cells)
+            BUG("element %lld of constant %s lies outside of its buffer", (long long)(r->element + k), q->name);
+        switch (q->size) { /* known to the compiler, for there are millions of them */
+        case 1: *to = *from; break;
+        case 4: memcpy(to, from, 4); break;
+        default: memcpy(to, from, (size_t)q->size);
+        }
+    }
 }
 /* The physical bytes of b, in malloc'd memory of `bytes` bytes. */
 static unsigned char *pack(struct program *p, const struct buf *b, int64_t cells) {
@@ -141,7 +161,7 @@ static unsigned char *pack(struct program *p, const struct buf *b, int64_t cells
         tensor_unpack(t, unpacked);
         q.in = unpacked;
     }
-    each_element(p, b, place_element, &q);
+    each_row(p, b, place_row, &q);
     free(unpacked);
     return out;
 }
@@ -302,9 +322,10 @@ struct strings {
     const struct buf *b;
     const struct str_elem **cells;
 };
-static void place_string(void *env, int64_t element, int64_t offset) {
+static void place_strings(void *env, const struct row *r) {
     struct strings *q = env;
-    q->cells[offset] = &q->b->data->strs[q->b->data->source == TS_SPLAT ? 0 : element];
+    for (int64_t k = 0; k < r->n; k++)
+        q->cells[r->base + r->offsets[k]] = &q->b->data->strs[q->b->data->source == TS_SPLAT ? 0 : r->element + k];
 }
 void weights_strings(struct program *p, struct text *out) {
     for (int k = 0; k < p->weights.n; k++) {
@@ -312,7 +333,7 @@ void weights_strings(struct program *p, struct text *out) {
         int64_t cells;
         if (!w->array || !constant_cells(p, w->buf, &cells)) continue;
         struct strings q = {w->buf, NEWN(&p->c->arena, const struct str_elem *, cells + 1)};
-        each_element(p, w->buf, place_string, &q);
+        each_row(p, w->buf, place_strings, &q);
         text_printf(out, "static const nn_str %s[%lld] = {\n", w->array, (long long)(cells ? cells : 1));
         for (int64_t i = 0; i < cells; i++) {
             text_add(out, "    {");

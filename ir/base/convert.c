@@ -34,7 +34,10 @@ static double unpack(unsigned code, const struct format *f) {
     int m = (int)(magnitude & ((1u << f->mantissa_bits) - 1));
     if (f->inf && magnitude == f->inf) v = INFINITY;
     else if (e == 0) v = ldexp(m, 1 - f->bias - f->mantissa_bits);
-    else v = ldexp(m | 1 << f->mantissa_bits, e - f->bias - f->mantissa_bits);
+    else { /* the same number as a double: most weights are these, and of those there are millions */
+        uint64_t bits = (uint64_t)(e - f->bias + 1023) << 52 | (uint64_t)m << (52 - f->mantissa_bits);
+        memcpy(&v, &bits, sizeof v);
+    }
     return sign ? -v : v;
 }
 

@@ -138,13 +138,15 @@ static int64_t int_of_bits(enum dtype t, uint64_t v) {
     return (int64_t)v;
 }
 
-/* Element i lies there as a float: most weights do, and of those there are millions. */
-static bool is_float_at(const struct tensor *t, int64_t i) {
-    return t->type == F32 && t->source != TS_SPLAT && i >= 0 && (uint64_t)i < t->nbytes / sizeof(float);
+/* Element i lies there as it is: most weights do, and of those there are millions. */
+static bool is_at(const struct tensor *t, enum dtype type, size_t size, int64_t i) {
+    return t->type == type && t->source != TS_SPLAT && i >= 0 && (uint64_t)i < t->nbytes / size;
 }
 double tensor_f(const struct tensor *t, int64_t i) {
     float f;
-    if (is_float_at(t, i)) return memcpy(&f, (const float *)t->bytes + i, sizeof f), (double)f;
+    uint16_t h;
+    if (is_at(t, F32, sizeof f, i)) return memcpy(&f, (const float *)t->bytes + i, sizeof f), (double)f;
+    if (is_at(t, F16, sizeof h, i)) return memcpy(&h, (const uint16_t *)t->bytes + i, sizeof h), (double)f16_to_f32(h);
     uint64_t v = element(t, i);
     if (dtype_is_float(t->type)) return float_of_bits(t->type, v);
     return t->type == U64 ? (double)v : (double)int_of_bits(t->type, v);
@@ -156,9 +158,38 @@ int64_t tensor_i(const struct tensor *t, int64_t i) {
     return dtype_is_float(t->type) ? f64_to_i64_sat(float_of_bits(t->type, v)) : int_of_bits(t->type, v);
 }
 
+/* Weights by the million are looked at in their own type. */
+#define RANGE(type)                                                                                                    \
+    do {                                                                                                               \
+        type v, least = (type)*lo, most = (type)*hi;                                                                   \
+        for (int64_t k = 0; k < n; k++) {                                                                              \
+            memcpy(&v, (const type *)t->bytes + k, sizeof v);                                                          \
+            least = v < least ? v : least;                                                                             \
+            most = v > most ? v : most;                                                                                \
+        }                                                                                                              \
+        *lo = least, *hi = most;                                                                                       \
+    } while (0)
+void tensor_range(const struct tensor *t, int64_t *lo, int64_t *hi) {
+    int64_t n = tensor_count(t);
+    *lo = *hi = n ? tensor_i(t, 0) : 0;
+    if (t->source == TS_SPLAT) return;
+    switch (t->type) {
+    case I8: RANGE(int8_t); return;
+    case U8: RANGE(uint8_t); return;
+    case I32: RANGE(int32_t); return;
+    default: break;
+    }
+    for (int64_t k = 0; k < n; k++) {
+        int64_t v = tensor_i(t, k);
+        *lo = v < *lo ? v : *lo;
+        *hi = v > *hi ? v : *hi;
+    }
+}
+#undef RANGE
+
 void tensor_set_f(struct tensor *t, int64_t i, double v) {
     float f = (float)v;
-    if (is_float_at(t, i)) memcpy((float *)tensor_data(t) + i, &f, sizeof f);
+    if (is_at(t, F32, sizeof f, i)) memcpy((float *)tensor_data(t) + i, &f, sizeof f);
     else if (dtype_is_float(t->type)) set_element(t, i, bits_of_float(t->type, v));
     else if (t->type == BOOL) set_element(t, i, v != 0);
     else if (t->type == U64) set_element(t, i, f64_to_u64_sat(v));

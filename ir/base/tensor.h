@@ -35,6 +35,8 @@ void *tensor_data(struct tensor *t); /* writable bytes of one made by tensor_new
 /* Element i (row-major) as value type. Integers and bool exact; floats as double. */
 double tensor_f(const struct tensor *t, int64_t i);
 int64_t tensor_i(const struct tensor *t, int64_t i);
+/* The least and the greatest element of a tensor of integers, as tensor_i gives them; of an empty one 0 and 0. */
+void tensor_range(const struct tensor *t, int64_t *lo, int64_t *hi);
 void tensor_set_f(struct tensor *t, int64_t i, double v); /* rounds to the type */
 void tensor_set_i(struct tensor *t, int64_t i, int64_t v);
 bool tensor_equal(const struct tensor *a, const struct tensor *b);

@@ -23,6 +23,7 @@ struct sums {
     struct problem p;
     struct stmt *s;
     expr za, zb;                  /* of the operands */
+    int64_t least, greatest;      /* of b' */
     const struct tensor *weights; /* b' */
     struct buf *b;                /* holds it */
     enum dtype a;                 /* what a is stored in */
@@ -61,20 +62,18 @@ static const struct tensor *over_weights(struct sums *q, enum dtype type, const 
     struct buf *shape = buf_new(c, proc_new(c, "shape"), "w", type, SC_ARENA, extents, b->nlogical);
     return stage_constant(c, s_stage(c, shape, dims, b->nlogical, RED_NONE, NULL, 0, NULL, value));
 }
-static bool holds_all(enum dtype type, const struct tensor *t) {
+static bool holds_all(enum dtype type, const struct sums *q) {
     int64_t lo = type == U8   ? 0
                  : type == I8 ? INT8_MIN
                               : INT16_MIN,
             hi = type == U8   ? UINT8_MAX
                  : type == I8 ? INT8_MAX
                               : INT16_MAX;
-    for (int64_t k = 0, n = tensor_count(t); k < n; k++)
-        if (tensor_i(t, k) < lo || tensor_i(t, k) > hi) return false;
-    return true;
+    return lo <= q->least && q->greatest <= hi;
 }
-/* The narrowest type that holds it all; wanted first. */
-static enum dtype type_for(const struct tensor *t, enum dtype wanted) {
-    return holds_all(wanted, t) ? wanted : holds_all(I8, t) ? I8 : holds_all(U8, t) ? U8 : I16;
+/* The narrowest type that holds b'; wanted first. */
+static enum dtype type_for(const struct sums *q, enum dtype wanted) {
+    return holds_all(wanted, q) ? wanted : holds_all(I8, q) ? I8 : holds_all(U8, q) ? U8 : I16;
 }
 /* The sum over channels, if both operands are indexed by it alone. */
 static const struct var *channel_of(const struct sums *q) {
@@ -86,9 +85,9 @@ static const struct var *channel_of(const struct sums *q) {
     return NULL;
 }
 /* The first of the machine's that takes weights like these, with a as it is; else one that a is copied for. */
-static const struct micro_speed *micro_for(const struct sums *q, const struct tensor *whole, bool as_it_is) {
+static const struct micro_speed *micro_for(const struct sums *q, bool as_it_is) {
     for (const struct micro_speed *m = q->at->m->micros; m && m->micro; m++)
-        if (m->micro->sum == I32 && holds_all(m->micro->b, whole) && (!as_it_is || m->micro->a == q->a)) return m;
+        if (m->micro->sum == I32 && holds_all(m->micro->b, q) && (!as_it_is || m->micro->a == q->a)) return m;
     return NULL;
 }
 /* ---- how it is multiplied: as integers, as the machine's micro-kernel wants it, or in floats, which hold all whole
@@ -108,9 +107,9 @@ static const struct tensor *over_sum(struct sums *q, expr value, expr *at, int *
     return stage_constant(c, s_stage(c, shape, axes, *n, RED_SUM, s->u.stage.red, s->u.stage.nred, NULL, value));
 }
 static double largest(const struct tensor *t) {
-    double most = 0;
-    for (int64_t k = 0, n = tensor_count(t); k < n; k++) most = fmax(most, fabs((double)tensor_i(t, k)));
-    return most;
+    int64_t lo, hi;
+    tensor_range(t, &lo, &hi);
+    return fmax(fabs((double)lo), fabs((double)hi));
 }
 /* How large a partial sum may be, with a as it is stored. */
 static double largest_sum(struct sums *q, const struct tensor *whole) {
@@ -186,8 +185,8 @@ static void choose_way(struct sums *q, const struct tensor *whole, enum dtype *t
     const struct var *channel = channel_of(q);
     int64_t n = channel ? const_extent(channel) : 0;
     double products = products_of(q), cells = product_of(q->c, a->logical, a->nlogical);
-    const struct micro_speed *s = summed ? micro_for(q, whole, true) : NULL;
-    if (!s && summed) s = micro_for(q, whole, false);
+    const struct micro_speed *s = summed ? micro_for(q, true) : NULL;
+    if (!s && summed) s = micro_for(q, false);
     double micro = s ? cycles_with(q, s, n, products, cells) : INFINITY, plain = INFINITY, floats = INFINITY;
     if (!m->gpu) plain = products * cycles_of_product(m, I32) + cycles_of_weights(q, I8);
     if (!m->gpu && is_inside(q) && (summed || machine_lanes(m, F32) > 1))
@@ -210,9 +209,10 @@ static bool center_weights(struct sums *q) {
     }
     if (!over_dims(q, dims, &zb)) return false;
     expr value = x_sub(c, x_load(c, b, at, b->nlogical, NULL), zb);
-    const struct tensor *whole = over_weights(q, I32, dims, value);
+    const struct tensor *whole = is_zero(zb) ? b->data : over_weights(q, I32, dims, value);
     if (!whole) return false;
-    enum dtype type = type_for(whole, b->type);
+    tensor_range(whole, &q->least, &q->greatest);
+    enum dtype type = type_for(q, b->type);
     choose_way(q, whole, &type);
     if (q->channel) { /* zeros behind the last one */
         const struct var *more = var_new(c, "d1", x_int(c, q->channels));
@@ -222,7 +222,8 @@ static bool center_weights(struct sums *q) {
         value = x_select(c, inside, value, x_const_i(c, I32, 0));
         dims[1] = more;
     }
-    q->weights = over_weights(q, type, dims, value);
+    bool same = whole == b->data && type == b->type && !q->channel;
+    q->weights = same ? whole : over_weights(q, type, dims, value);
     return q->weights != NULL;
 }
 /* sum b' for each cell that has one of its own, in units of the sum. */
@@ -350,8 +351,7 @@ static void rewrite(struct sums *q, struct block *stages) {
     if (!center_weights(q)) return;
     if (q->channel) sum_more(q);
     expr a = q->p.a.read, b = q->p.b.read, fill = a->has_fill ? a->arg[a->n - 1] : NULL;
-    bool same = is_zero(q->zb) && !q->channel && q->weights->type == b->u.buf->type;
-    q->b = same ? b->u.buf : constant_buf(c, q->at->entry, b->u.buf->name, q->weights);
+    q->b = q->weights == b->u.buf->data ? b->u.buf : constant_buf(c, q->at->entry, b->u.buf->name, q->weights);
     expr za = plus(c, q->za, q->moved);
     if (!is_zero(za) && !(sums = sum_of_weights(q))) return;
     if (q->a != from->type || q->channel) from = move_operand(q);

@@ -189,19 +189,23 @@ static expr cell_of_operand(const struct work *k, struct buf *from, const expr *
     at[0] = rest;
     return x_load(c, from, at, k->dims + 2, x_num(c, F32, 0));
 }
-/* G w (of two axes: G w G') for the taps of one pair of channels, which begin at `from`. */
-static void transform_taps(const struct winograd *m, int dims, const struct tensor *w, int64_t from, double *to) {
-    double rows[WINOGRAD_CELLS][WINOGRAD_TAPS] = {{0}};
-    int across = dims == 2 ? m->taps : 1;
+enum { PAIRS = 16 }; /* of channels, side by side for the compiler's vectors */
+/* to += f * from */
+static void add_scaled(double *to, double f, const double *from) {
+    for (int p = 0; p < PAIRS; p++) to[p] += f * from[p];
+}
+/* G w (of two axes: G w G') for the taps w of PAIRS pairs of channels. */
+static void transform_taps(const struct winograd *m, int dims, double (*w)[PAIRS], double (*to)[PAIRS]) {
+    double rows[WINOGRAD_CELLS][WINOGRAD_TAPS][PAIRS] = {{{0}}};
+    int across = dims == 2 ? m->taps : 1, cells = dims == 2 ? m->cells : 1;
     for (int i = 0; i < m->cells; i++)
         for (int r = 0; r < m->taps; r++)
-            for (int s = 0; s < across; s++) rows[i][s] += m->g[i][r] * tensor_f(w, from + r * across + s);
-    for (int i = 0; i < m->cells && dims == 1; i++) to[i] = rows[i][0];
-    for (int i = 0; i < m->cells && dims == 2; i++)
-        for (int j = 0; j < m->cells; j++) {
-            double sum = 0;
-            for (int s = 0; s < m->taps; s++) sum += rows[i][s] * m->g[j][s];
-            to[i * m->cells + j] = sum;
+            for (int s = 0; s < across; s++) add_scaled(rows[i][s], m->g[i][r], w[r * across + s]);
+    for (int i = 0; i < m->cells; i++)
+        for (int j = 0; j < cells; j++) {
+            double *cell = to[i * cells + j];
+            for (int p = 0; p < PAIRS; p++) cell[p] = 0;
+            for (int s = 0; s < across; s++) add_scaled(cell, dims == 2 ? m->g[j][s] : 1, rows[i][s]);
         }
 }
 static int64_t power(int n, int of) { return of == 2 ? (int64_t)n * n : n; }
@@ -209,17 +213,21 @@ static int64_t power(int n, int of) { return of == 2 ? (int64_t)n * n : n; }
 static struct buf *weights(const struct work *k) {
     struct ctx *c = k->q->c;
     const struct buf *b = k->q->k->b.read->u.buf;
-    const struct tensor *w = b->data;
-    int64_t out = w->dims[0], in = w->dims[1], all = power(k->w.cells, k->dims), taps = power(k->w.taps, k->dims);
+    const struct tensor *of = b->data;
+    int64_t out = of->dims[0], in = of->dims[1], all = power(k->w.cells, k->dims), taps = power(k->w.taps, k->dims);
     int64_t dims[4] = {k->w.cells, k->w.cells};
     dims[k->dims] = in, dims[k->dims + 1] = out;
     struct tensor *t = tensor_new(&c->arena, F32, dims, k->dims + 2);
     float *to = tensor_data(t);
-    double cell[WINOGRAD_CELLS * WINOGRAD_CELLS];
+    double w[WINOGRAD_TAPS * WINOGRAD_TAPS][PAIRS] = {{0}}, cell[WINOGRAD_CELLS * WINOGRAD_CELLS][PAIRS];
     for (int64_t ic = 0; ic < in; ic++)
-        for (int64_t oc = 0; oc < out; oc++) {
-            transform_taps(&k->w, k->dims, w, (oc * in + ic) * taps, cell);
-            for (int64_t n = 0; n < all; n++) to[(n * in + ic) * out + oc] = (float)cell[n];
+        for (int64_t from = 0; from < out; from += PAIRS) {
+            int64_t pairs = out - from < PAIRS ? out - from : PAIRS;
+            for (int64_t p = 0; p < pairs; p++)
+                for (int64_t n = 0; n < taps; n++) w[n][p] = tensor_f(of, ((from + p) * in + ic) * taps + n);
+            transform_taps(&k->w, k->dims, w, cell);
+            for (int64_t n = 0; n < all; n++)
+                for (int64_t p = 0; p < pairs; p++) to[(n * in + ic) * out + from + p] = (float)cell[n][p];
         }
     return constant_buf(c, k->q->entry, internf(c->names, "%s.winograd", b->name), t);
 }
