@@ -81,6 +81,7 @@ static bool in_register(struct fe *f, const struct buf *b) {
     return r && !r->array;
 }
 static bool worth_a_name(struct fe *f, expr e) {
+    if (!f->d->names_values) return false;
     switch (e->op) {
     case X_CONST:
     case X_VAR:
@@ -219,10 +220,7 @@ static struct piece constant(struct fe *f, expr e) {
     case U64: return piece_of(A("UINT64_C(%llu)", (unsigned long long)v), P_ATOM);
     case I32:
         return v == INT32_MIN ? piece_of("INT32_MIN", P_ATOM) : piece_of(A("%ld", (long)v), v < 0 ? P_UNARY : P_ATOM);
-    case I64:
-        if (v == INT64_MIN) return piece_of("INT64_MIN", P_ATOM);
-        return v >= INT32_MIN && v <= INT32_MAX ? piece_of(A("%ld", (long)v), v < 0 ? P_UNARY : P_ATOM)
-                                                : piece_of(A("INT64_C(%lld)", (long long)v), P_ATOM);
+    case I64: return c_integer(f, v);
     default: return piece_of(A("%ld", (long)v), P_ATOM);
     }
 }
@@ -272,6 +270,7 @@ static struct piece binary(struct fe *f, expr e, int lanes) {
         struct piece swap = a;
         a = b, b = swap;
     }
+    if (!sign && lanes == 1) return f->d->call(f, op, t, a, b);
     if (!sign) return piece_of(A("%s(%s, %s)", c_op(f->o, op, t, lanes), a.s, b.s), P_ATOM);
     if (logic && (op == X_AND || op == X_OR)) {
         enum prec p = op == X_AND ? P_AND : P_OR, in = op == X_AND ? P_EQ : P_AND;
@@ -279,7 +278,7 @@ static struct piece binary(struct fe *f, expr e, int lanes) {
         const char *sa = a.p == p ? a.s : paren(f, a, in);
         return piece_of(A("%s %s %s", sa, sign, paren(f, b, in)), p);
     }
-    if (op == X_LE && x_is(e->arg[0], 0)) return piece_of(A("%s >= 0", paren(f, b, P_ADD)), P_REL);
+    if (f->d->orders && op == X_LE && x_is(e->arg[0], 0)) return piece_of(A("%s >= 0", paren(f, b, P_ADD)), P_REL);
     enum prec l, r, p = operand_prec(op == X_XOR && logic ? X_NE : op, &l, &r); /* of truths it is printed so */
     return piece_of(A("%s %s %s", paren(f, a, l), sign, paren(f, b, r)), p);
 }
@@ -303,7 +302,7 @@ static struct piece print_select(struct fe *f, expr e) {
                           c_value(f, e->arg[1], lanes).s, c_value(f, e->arg[2], lanes).s),
                         P_ATOM);
     struct piece cond = c_value(f, e->arg[0], 1);
-    if (is_safe(f, e->arg[1]) && is_safe(f, e->arg[2])) {
+    if (!f->d->names_values || (is_safe(f, e->arg[1]) && is_safe(f, e->arg[2]))) {
         struct piece a = e->type == IDX ? c_index(f, e->arg[1]) : c_value(f, e->arg[1], lanes),
                      b = e->type == IDX ? c_index(f, e->arg[2]) : c_value(f, e->arg[2], lanes);
         return piece_of(A("%s ? %s : %s", paren(f, cond, P_OR), paren(f, a, P_OR), paren(f, b, P_COND)), P_COND);
@@ -394,9 +393,10 @@ static struct piece print_value(struct fe *f, expr e) {
     switch (e->op) {
     case X_CONST: return constant(f, e);
     case X_ARG: return piece_of(c_ref(f, f->args[e->u.i]), P_ATOM);
-    case X_LOAD: return c_print_load(f, e);
+    case X_LOAD: return f->d->load(f, e);
     case X_IDXVAL:
         if (lanes > 1) return c_lane_by_lane(f, e);
+        if (f->d->wide) return c_index(f, e->arg[0]);
         return piece_of(A("(int64_t)%s", paren(f, c_index(f, e->arg[0]), P_UNARY)), P_UNARY);
     case X_FMA:
         return piece_of(A("%s(%s, %s, %s)", c_op(f->o, X_FMA, (enum dtype)e->type, lanes),
@@ -485,19 +485,9 @@ const char *c_fn(const struct emit_options *o, const struct fn *fn, int lanes) {
     map_put(&u->seen, PKEY(name), (void *)name);
     map_put(&u->fn_names, key, (void *)name);
     struct text out = {0};
-    struct fe fe = {.c = c,
-                    .o = o,
-                    .u = u,
-                    .out = &out,
-                    .depth = 1,
-                    .d = c_dialect_of(o),
-                    .idx = c_dialect_of(o)->index,
-                    .width = lanes,
-                    .arg_lanes = lanes},
-              *f = &fe;
-    names_init(&f->names, c);
-    f->safe.arena = f->vars.arena = f->syms.arena = f->bufs.arena = f->regs.arena = &c->arena;
-    for (int k = 0; k <= MAX_LANES_LOG; k++) f->dep[k].arena = &c->arena;
+    struct fe fe, *f = &fe;
+    c_start(f, c, o, c_dialect_of(o));
+    f->out = &out, f->depth = 1, f->width = f->arg_lanes = lanes;
     f->args = NEWN(&c->arena, struct sym_name *, fn->nargs + 1);
     const char *head = "";
     for (int k = 0; k < fn->nargs; k++) {

@@ -2,6 +2,14 @@
  * which of them get names. */
 #include "codegen/c_int.h"
 
+struct piece c_integer(struct fe *f, int64_t v) {
+    if (v == INT64_MIN) return piece_of("INT64_MIN", P_ATOM);
+    if (v < INT32_MIN || v > INT32_MAX) return piece_of(A("INT64_C(%lld)", (long long)v), P_ATOM);
+    return piece_of(A("%lld", (long long)v), v < 0 ? P_UNARY : P_ATOM);
+}
+static struct piece index_number(struct fe *f, int64_t v) {
+    return f->d->wide ? c_integer(f, v) : piece_of(A("%lld", (long long)v), v < 0 ? P_UNARY : P_ATOM);
+}
 static struct piece sum_text(struct fe *f, const struct terms *q) {
     const char *s = "";
     enum prec p = P_ATOM;
@@ -12,7 +20,7 @@ static struct piece sum_text(struct fe *f, const struct terms *q) {
             int64_t k = q->coef[i] * sign;
             struct piece a = c_index(f, q->atom[i]);
             const char *t = k == 1 ? paren(f, a, sign > 0 && !terms ? P_ADD : P_MUL)
-                                   : A("%s * %lld", paren(f, a, P_MUL), (long long)k);
+                                   : A("%s * %s", paren(f, a, P_MUL), index_number(f, k).s);
             enum prec tp = k == 1 ? a.p : P_MUL;
             if (!terms)
                 s = sign > 0 ? t : A("-%s", k == 1 ? paren(f, a, P_UNARY) : t), p = sign > 0 ? tp
@@ -21,22 +29,24 @@ static struct piece sum_text(struct fe *f, const struct terms *q) {
             else s = A("%s %s %s", s, sign > 0 ? "+" : "-", t), p = P_ADD;
             terms++;
         }
-        if (sign > 0 && q->konst > 0) {
-            s = terms ? A("%s + %lld", s, (long long)q->konst) : A("%lld", (long long)q->konst);
-            p = terms ? P_ADD : P_ATOM;
-            terms++;
+        if (q->konst > 0 && (f->d->orders ? sign > 0 : sign < 0)) {
+            struct piece k = index_number(f, q->konst);
+            s = terms ? A("%s + %s", s, k.s) : k.s;
+            p = terms++ ? P_ADD : k.p;
         }
     }
-    if (q->konst < 0)
-        s = terms ? A("%s - %lld", s, -(long long)q->konst) : A("%lld", (long long)q->konst),
-        p = terms ? P_ADD : P_UNARY, terms++;
-    return terms ? piece_of(s, p) : piece_of("0", P_ATOM);
+    if (!terms) return index_number(f, q->konst);
+    return q->konst < 0 ? piece_of(A("%s - %s", s, index_number(f, -q->konst).s), P_ADD) : piece_of(s, p);
 }
 struct piece c_sum(struct fe *f, int64_t konst, const expr *atoms, const int64_t *coefs, int n) {
     struct terms t = c_sorted(f, konst, atoms, coefs, n);
     return sum_text(f, &t);
 }
-static struct piece product_text(struct fe *f, expr e) {
+struct piece c_print_sum(struct fe *f, expr e) {
+    struct terms t = c_terms(f, e);
+    return sum_text(f, &t);
+}
+struct piece c_print_product(struct fe *f, expr e) {
     expr *v;
     int n = c_factors(f, e, &v);
     const char *s = paren(f, c_index(f, v[0]), P_MUL);
@@ -46,7 +56,7 @@ static struct piece product_text(struct fe *f, expr e) {
 static struct piece min_max_text(struct fe *f, expr e) {
     bool turned = c_before(f, e->arg[0], e->arg[1]) > 0;
     struct piece a = c_index(f, e->arg[turned]), b = c_index(f, e->arg[!turned]);
-    return piece_of(A("%s(%s, %s)", c_index_helper(f->o, e->op == X_MIN ? "min" : "max"), a.s, b.s), P_ATOM);
+    return f->d->call(f, (enum xop)e->op, IDX, a, b);
 }
 static bool nonnegative(struct fe *f, expr e) {
     int64_t lo, hi;
@@ -59,31 +69,37 @@ static struct piece division(struct fe *f, expr e) {
     struct piece a = c_index(f, e->arg[0]), b = c_index(f, e->arg[1]);
     if (lo > 0 && (nonnegative(f, e->arg[0]) || x_proves_le(f->c, x_int(f->c, 0), e->arg[0])))
         return piece_of(A("%s %c %s", paren(f, a, P_MUL), e->op == X_DIV ? '/' : '%', paren(f, b, P_UNARY)), P_MUL);
-    return piece_of(A("%s(%s, %s)", c_index_helper(f->o, e->op == X_DIV ? "floordiv" : "floormod"), a.s, b.s), P_ATOM);
+    return f->d->call(f, (enum xop)e->op, IDX, a, b);
+}
+struct piece c_call(struct fe *f, enum xop op, enum dtype type, struct piece a, struct piece b) {
+    static const char *const helpers[] = {[X_DIV] = "floordiv", [X_MOD] = "floormod", [X_MIN] = "min", [X_MAX] = "max"};
+    const char *fn = type == IDX ? c_index_helper(f->o, helpers[op]) : c_op(f->o, op, type, 1);
+    return piece_of(A("%s(%s, %s)", fn, a.s, b.s), P_ATOM);
+}
+const char *c_size_name(struct fe *f, const struct sym *s) {
+    struct sym_name *n = map_get(&f->syms, PKEY(s));
+    if (!n) BUG("size %s is not known to %s", s->name, f->p->name);
+    return c_ref(f, n);
 }
 struct piece c_print_index(struct fe *f, expr e) {
     switch (e->op) {
-    case X_CONST: return piece_of(A("%lld", (long long)e->u.i), e->u.i < 0 ? P_UNARY : P_ATOM);
+    case X_CONST: return index_number(f, e->u.i);
     case X_VAR: {
         struct sym_name *n = map_get(&f->vars, PKEY(e->u.var));
         if (!n) BUG("loop variable %s_%d is used outside of its loop", e->u.var->name, e->u.var->id);
         return piece_of(c_ref(f, n), P_ATOM);
     }
-    case X_SYM: {
-        struct sym_name *n = map_get(&f->syms, PKEY(e->u.sym));
-        if (!n) BUG("size %s is not known to %s", e->u.sym->name, f->p->name);
-        return piece_of(c_ref(f, n), P_ATOM);
-    }
-    case X_LIN: {
-        struct terms t = c_terms(f, e);
-        return sum_text(f, &t);
-    }
-    case X_PROD: return product_text(f, e);
+    case X_SYM: return piece_of(f->d->size(f, e->u.sym), P_ATOM);
+    case X_LIN: return f->d->sum(f, e);
+    case X_PROD: return f->d->product(f, e);
     case X_DIV:
     case X_MOD: return division(f, e);
     case X_MIN:
     case X_MAX: return min_max_text(f, e);
-    case X_TOIDX: return piece_of(A("(%s)%s", f->idx, paren(f, c_value(f, e->arg[0], 1), P_UNARY)), P_UNARY);
+    case X_TOIDX: {
+        struct piece v = c_value(f, e->arg[0], 1);
+        return f->d->wide ? v : piece_of(A("(%s)%s", f->idx, paren(f, v, P_UNARY)), P_UNARY);
+    }
     case X_GUARD: {
         expr v = e->arg[0]; /* a guarded value is compared before it is made an index */
         struct piece a = v->op == X_TOIDX && v->arg[0]->type != U64 ? c_value(f, v->arg[0], 1) : c_index(f, v);

@@ -72,8 +72,16 @@ struct run {
 /* What is spelled in its own way in C, in CUDA, and in the entry; all else is printed alike. */
 struct fe;
 struct dialect {
-    const char *index;                                         /* C type of loop variables, and of sizes */
-    bool names_values;                                         /* values and places that statements share get names */
+    const char *index; /* C type of loop variables, and of sizes */
+    bool wide;         /* it is that of the widest integers, too: none is cast to it */
+    bool orders;       /* operands stand where a reader looks for them, not where they were put (c_order.c) */
+    bool names_values; /* values and places that statements share get names */
+    const char *(*size)(struct fe *f, const struct sym *s);
+    struct piece (*sum)(struct fe *f, expr e); /* of indices, as are products */
+    struct piece (*product)(struct fe *f, expr e);
+    struct piece (*load)(struct fe *f, expr e);
+    /* An operation on scalars for which C has no operator. */
+    struct piece (*call)(struct fe *f, enum xop op, enum dtype type, struct piece a, struct piece b);
     const char *(*condition)(struct fe *f, expr e);            /* the inside of parentheses */
     const char *(*bound)(struct fe *f, expr e);                /* an index, as operand of a comparison */
     void (*print[S_KIND_COUNT])(struct fe *f, struct stmt *s); /* NULL: there is no such statement */
@@ -134,6 +142,11 @@ bool opaque_atom(expr e);                         /* holds loads or guards: only
 
 /* ---- c_index.c */
 struct piece c_print_index(struct fe *f, expr e);
+struct piece c_integer(struct fe *f, int64_t v); /* of 64 bits */
+struct piece c_print_sum(struct fe *f, expr e);
+struct piece c_print_product(struct fe *f, expr e);
+const char *c_size_name(struct fe *f, const struct sym *s);
+struct piece c_call(struct fe *f, enum xop op, enum dtype type, struct piece a, struct piece b);
 /* Where a cell is: pointer name, the rest of the index ("" when 0) and the stride along the lane (0: same cell). */
 struct place {
     const char *base;

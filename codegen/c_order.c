@@ -32,7 +32,7 @@ static int by_terms(struct fe *f, expr a, expr b) {
     return x.n != y.n ? less_first(x.n, y.n) : less_first(x.konst, y.konst);
 }
 int c_before(struct fe *f, expr a, expr b) {
-    if (a == b) return 0;
+    if (a == b || !f->d->orders) return 0;
     if (a->op != b->op) return less_first(a->op == X_VAR ? -1 : (int)a->op, b->op == X_VAR ? -1 : (int)b->op);
     switch (a->op) {
     case X_VAR: return less_first(var_place(f, a->u.var), var_place(f, b->u.var));

@@ -422,7 +422,9 @@ static void print_check(struct fe *f, struct stmt *s) {
 static const char *condition(struct fe *f, expr e) { return c_text(f, e, false); }
 #define KERNELS(loop, barrier)                                                                                         \
     {                                                                                                                  \
-        .index = "ptrdiff_t", .names_values = true, .condition = condition, .bound = c_bound, .print = {               \
+        .index = "ptrdiff_t", .orders = true, .names_values = true, .size = c_size_name, .sum = c_print_sum,           \
+        .product = c_print_product, .load = c_print_load, .call = c_call, .condition = condition, .bound = c_bound,    \
+        .print = {                                                                                                     \
             [S_FOR] = loop,                                                                                            \
             [S_STORE] = print_guarded_store,                                                                           \
             [S_IF] = c_print_if,                                                                                       \

@@ -6,7 +6,6 @@
 
 static void plan_function(struct program *p, struct text *out) {
     struct text body = {0};
-    struct size_text t = {.p = p};
     int n = 0;
     text_printf(&body, "    if (");
     for (int k = 0; k < p->syms.n; k++) {
@@ -31,11 +30,11 @@ static void plan_function(struct program *p, struct text *out) {
         text_free(&name);
         emit_comment_text(&body, shape_text(p, s->buf));
         text_printf(&body, " */\n    end[%d] = nn_add64(at[%d], %s, &over);\n    total = nn_max64(total, end[%d]);\n",
-                    number[k], number[k], entry_text(&t, s->bytes, false), number[k]);
+                    number[k], number[k], program_size(p, s->bytes, NULL, NULL), number[k]);
     }
     if (!x_is(p->scratch, 0)) {
         text_printf(&body, "    at[%d] = total;    /* scratch of the kernels */\n", n);
-        text_printf(&body, "    total = nn_add64(total, %s, &over);\n", entry_text(&t, p->scratch, false));
+        text_printf(&body, "    total = nn_add64(total, %s, &over);\n", program_size(p, p->scratch, NULL, NULL));
     }
     if (p->extras.n)
         text_printf(&body, "    total = nn_add64(total, %d, &over) / %d * %d;\n", PLAN_ALIGN - 1, PLAN_ALIGN,
@@ -44,7 +43,7 @@ static void plan_function(struct program *p, struct text *out) {
         const struct device_slot *s = &p->extras.v[k];
         text_printf(&body, "    at[%d] = total;    /* ", n + 1 + k);
         emit_comment_text(&body, s->buf ? s->buf->name : "faults");
-        text_printf(&body, " */\n    total = nn_add64(total, %s, &over);\n", entry_text(&t, s->bytes, false));
+        text_printf(&body, " */\n    total = nn_add64(total, %s, &over);\n", program_size(p, s->bytes, NULL, NULL));
     }
     text_printf(out,
                 "/* Where every buffer lies in the arena, for these dims: above those that live at the same time and "

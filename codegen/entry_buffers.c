@@ -52,21 +52,13 @@ void run_set_place(struct fe *f, const struct buf *b, const char *text, bool is_
     *q = (struct entry_place){text, is_const};
     map_put(&f->entry->places, PKEY(b), q);
 }
-static const char *buf_expr(void *env, const struct buf *b) { return run_place(env, b)->text; }
-static const char *var_expr(void *env, const struct var *v) {
-    struct fe *f = env;
-    struct sym_name *n = map_get(&f->vars, PKEY(v));
-    if (!n) BUG("loop variable %s is used outside of its loop", v->name);
-    return c_ref(f, n);
-}
 void run_stop_if_over(struct fe *f, const char *what) {
     PUT("if (over) return nn_stop(&m->error, NN_EFAULT, %s, NULL);", run_string(f, A("a size overflows: %s", what)));
 }
 const char *run_text(struct fe *f, expr e, bool wrap, bool *over) {
-    struct size_text t = {.p = f->entry->p, .buf = buf_expr, .var = var_expr, .env = f, .syms = &f->entry->named};
-    const char *s = entry_text(&t, e, wrap);
-    f->entry->uses_over |= t.used_over;
-    *over = t.used_over;
+    f->entry->over = false;
+    const char *s = paren(f, e->type == IDX ? c_index(f, e) : c_value(f, e, 1), wrap ? P_UNARY : P_COND);
+    f->entry->uses_over |= *over = f->entry->over;
     return s;
 }
 const char *run_expr(struct fe *f, expr e, bool wrap, const char *what) {

@@ -21,6 +21,7 @@ struct entry {
     struct map args;    /* long sizes that calls take -> name */
     int faults;         /* device: calls so far that may fault */
     const char *where;  /* device: their nodes */
+    bool over;          /* what was printed since it was false may overflow */
     bool uses_fault, uses_over, uses_arena, uses_fuel, uses_status;
 };
 
@@ -51,4 +52,12 @@ void run_stop_if_over(struct fe *f, const char *what);
 
 /* ---- entry_stmt.c */
 extern const struct dialect entry_dialect;
+
+/* ---- entry_expr.c */
+void entry_start(struct fe *f, struct entry *entry, struct program *p);
+struct piece entry_sum(struct fe *f, expr e);
+struct piece entry_product(struct fe *f, expr e);
+struct piece entry_call(struct fe *f, enum xop op, enum dtype type, struct piece a, struct piece b);
+struct piece entry_load(struct fe *f, expr e);
+const char *entry_size(struct fe *f, const struct sym *s);
 #endif

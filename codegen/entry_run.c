@@ -143,13 +143,10 @@ static bool mentions(const char *text, const char *what) {
 }
 void entry_run(struct program *p, struct text *out) {
     struct text body = {0}, top = {0};
-    struct entry entry = {.p = p, .top = &top};
+    struct entry entry;
     struct fe fe, *f = &fe;
-    c_start(f, p->c, &p->emit, &entry_dialect);
-    f->entry = &entry, f->out = &body, f->depth = 1;
-    entry.places.arena = entry.touched.arena = entry.swapped.arena = entry.sizes.arena = entry.named.arena =
-        entry.args.arena = &p->c->arena;
-    f->names.avoid = internf(p->c->names, "%s_", p->name);
+    entry_start(f, &entry, p);
+    entry.top = &top, f->out = &body, f->depth = 1;
     static const char *const ours[] = {"m",    "in",  "out",     "over", "fault",  "status", "fuel", "arena",
                                        "plan", "run", "no_room", "AT",   "WEIGHT", "faults", "where"};
     for (size_t k = 0; k < sizeof ours / sizeof *ours; k++) names_add(&f->names, ours[k]);

@@ -128,6 +128,12 @@ static const char *condition(struct fe *f, expr e) { return run_condition(f, e, 
 static const char *bound(struct fe *f, expr e) { return run_expr(f, e, true, "turns"); }
 const struct dialect entry_dialect = {
     .index = "int64_t",
+    .wide = true,
+    .size = entry_size,
+    .sum = entry_sum,
+    .product = entry_product,
+    .load = entry_load,
+    .call = entry_call,
     .condition = condition,
     .bound = bound,
     .print = {[S_FOR] = c_print_for,

@@ -22,12 +22,12 @@ static void symbols_table(struct program *p, struct text *out) {
     }
     text_add(out, "{NULL, 0, 0, 0}};\n");
 }
-static void shape_case(struct size_text *t, struct text *out, int k, const struct io *io) {
+static void shape_case(struct program *p, struct text *out, int k, const struct io *io, struct map *used, bool *over) {
     text_printf(out, "    case %d:\n        tensor->type = %d;    /* %s */\n        tensor->rank = %d;\n", k,
                 dtype_onnx(io->buf->type), dtype_name(io->buf->type), io->buf->nd);
     for (int d = 0; d < io->buf->nd; d++) {
         if (io->produced && io->dim[d]) text_printf(out, "        tensor->dims[%d] = out->%s;\n", d, io->dim[d]);
-        else text_printf(out, "        tensor->dims[%d] = %s;\n", d, entry_text(t, io->buf->dims[d], false));
+        else text_printf(out, "        tensor->dims[%d] = %s;\n", d, program_size(p, io->buf->dims[d], used, over));
     }
     text_add(out, "        break;\n");
 }
@@ -36,16 +36,16 @@ static void shape_case(struct size_text *t, struct text *out, int k, const struc
 static void shape_cases(struct program *p, struct text *out, const struct io *v, int n) {
     struct text cases = {0};
     struct map used = {.arena = &p->c->arena};
-    struct size_text t = {.p = p, .syms = &used};
+    bool over = false;
     int named = 0;
-    for (int k = 0; k < n; k++) shape_case(&t, &cases, k, &v[k]);
+    for (int k = 0; k < n; k++) shape_case(p, &cases, k, &v[k], &used, &over);
     for (int k = 0; k < p->syms.n; k++) {
         if (!map_get(&used, PKEY(p->syms.v[k]))) continue;
         text_printf(out, "    const int64_t %s = symbols[%d];\n", program_sym(p, p->syms.v[k]), k);
         named++;
     }
     if (!named) text_add(out, "    (void)symbols;\n");
-    if (t.used_over) text_add(out, "    int over = 0;\n");
+    if (over) text_add(out, "    int over = 0;\n");
     text_add(out, "    switch (number) {\n");
     text_add(out, cases.s ? cases.s : "");
     text_add(out, "    default: tensor->rank = 0;\n    }\n}\n");

@@ -20,11 +20,10 @@ static json_t *lines(const struct project *w, const char *s) {
 }
 static json_t *dims_value(struct program *p, const struct buf *b) {
     json_t *a = json_array();
-    struct size_text t = {.p = p};
     for (int k = 0; k < b->nlogical; k++) {
         int64_t n;
         if (x_is_int(b->logical[k], &n)) json_array_append_new(a, json_integer(n));
-        else json_array_append_new(a, json_string(entry_text(&t, b->logical[k], false)));
+        else json_array_append_new(a, json_string(program_size(p, b->logical[k], NULL, NULL)));
     }
     return a;
 }

@@ -130,17 +130,10 @@ int count_kernels(const struct module *m); /* that the entry calls, without the 
 typedef bool put_file_fn(void *env, const char *file, struct text *text);
 bool kernel_files(const struct module *m, const char *name, const struct emit_options *o, put_file_fn *put, void *env);
 
-/* ---- entry_expr.c: index expressions and simple values as C */
-struct size_text {
-    struct program *p;
-    const char *(*buf)(void *env, const struct buf *b); /* C expression of a buffer's pointer; NULL: no loads */
-    const char *(*var)(void *env, const struct var *v); /* NULL: no loop variables */
-    void *env;
-    struct map *syms; /* out: symbols that the text names; NULL: not asked */
-    bool used_over;   /* out: the text notes overflow in `over`, an int that must be in scope */
-};
-/* Index expressions become int64_t, values their C type (BOOL: int). wrap: in parentheses unless it is one operand. */
-const char *entry_text(struct size_text *t, expr e, bool wrap);
+/* ---- entry_expr.c */
+/* The text of a size that the dims alone give, an int64_t. `used` gets the symbols that it names, *over becomes true
+ * when it notes overflow in `over`, an int that must be in scope; both may be NULL. */
+const char *program_size(struct program *p, expr e, struct map *used, bool *over);
 
 /* ---- entry.c, entry_header.c, entry_cuda.c, io_tables.c, weights.c */
 /* Names of the functions that keep the region's books, and of its type. */
