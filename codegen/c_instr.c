@@ -20,10 +20,10 @@ int c_instr_lanes(const struct stmt *s, const char *hole) {
 expr c_instr_place(struct fe *f, const struct stmt *s, int k) {
     return buf_own_place(f->c, s->u.instr.holes[k].buf, s->u.instr.holes[k].off);
 }
-bool c_instr_stores(struct stmt *s, const struct buf *b) { return stores_to(&s->u.instr.body, b); }
+bool c_instr_stores(const struct stmt *s, const struct buf *b) { return stores_to(&s->u.instr.body, b); }
 
 /* {C}: the operand as a value that can be assigned: its register variable, or the cells in memory. */
-static const char *operand(struct fe *f, struct stmt *s, int k) {
+static const char *operand(struct fe *f, const struct stmt *s, int k) {
     struct buf *b = s->u.instr.holes[k].buf;
     expr off = c_instr_place(f, s, k);
     int lanes = c_instr_lanes(s, s->u.instr.holes[k].hole), element = -1;
@@ -33,7 +33,7 @@ static const char *operand(struct fe *f, struct stmt *s, int k) {
     struct place pl = c_place_at(f, b, off);
     return lanes > 1 ? A("(*(%s *)(%s))", c_memory_type(f->o, b->type, lanes), c_address(f, &pl)) : c_cell(f, &pl);
 }
-void c_print_instr(struct fe *f, struct stmt *s) {
+void c_print_instr(struct fe *f, const struct stmt *s) {
     const struct instr_row *row = emit_instr(f->o, s->u.instr.row->name);
     struct text t = {0};
     for (const char *p = row->c; *p;) {

@@ -82,9 +82,9 @@ struct dialect {
     struct piece (*load)(struct fe *f, expr e);
     /* An operation on scalars for which C has no operator. */
     struct piece (*call)(struct fe *f, enum xop op, enum dtype type, struct piece a, struct piece b);
-    const char *(*condition)(struct fe *f, expr e);            /* the inside of parentheses */
-    const char *(*bound)(struct fe *f, expr e);                /* an index, as operand of a comparison */
-    void (*print[S_KIND_COUNT])(struct fe *f, struct stmt *s); /* NULL: there is no such statement */
+    const char *(*condition)(struct fe *f, expr e);                  /* the inside of parentheses */
+    const char *(*bound)(struct fe *f, expr e);                      /* an index, as operand of a comparison */
+    void (*print[S_KIND_COUNT])(struct fe *f, const struct stmt *s); /* NULL: there is no such statement */
 };
 
 struct fe {
@@ -192,14 +192,14 @@ void c_declare_registers(struct fe *f, const struct buf *b, struct regs *r, cons
 /* ---- c_instr.c */
 int c_instr_lanes(const struct stmt *s, const char *hole);
 expr c_instr_place(struct fe *f, const struct stmt *s, int k); /* where operand k lies in what the thread has */
-bool c_instr_stores(struct stmt *s, const struct buf *b);
-void c_print_instr(struct fe *f, struct stmt *s);
+bool c_instr_stores(const struct stmt *s, const struct buf *b);
+void c_print_instr(struct fe *f, const struct stmt *s);
 
 /* ---- cuda.c */
 void cuda_proc(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o);
 /* Loops, of a grid too, and barriers. */
-void cuda_barrier(struct fe *f, struct stmt *s);
-void cuda_for(struct fe *f, struct stmt *s);
+void cuda_barrier(struct fe *f, const struct stmt *s);
+void cuda_for(struct fe *f, const struct stmt *s);
 
 /* ---- c_ptrs.c */
 void c_add_ptr(struct fe *f, const struct buf *b, struct sym_name *sn, int n, expr *atoms, int64_t *coefs);
@@ -207,7 +207,7 @@ void c_add_ptr(struct fe *f, const struct buf *b, struct sym_name *sn, int n, ex
  */
 struct ptr *c_cover(struct fe *f, const struct buf *b, expr *atoms, int64_t *coefs, int *n);
 /* Around the printing of a loop's body; close writes the declarations of the pointers that the body used. */
-void c_open_pointers(struct fe *f, const struct var *v, struct block *body, int *mark);
+void c_open_pointers(struct fe *f, const struct var *v, const struct block *body, int *mark);
 void c_close_pointers(struct fe *f, int mark);
 
 /* ---- c_mem.c */
@@ -218,11 +218,11 @@ void c_print_alloc(struct fe *f, struct buf *b, const struct block *home);
 extern const struct dialect c_dialect, cuda_dialect;
 void c_block(struct fe *f, const struct block *b);
 void c_branch(struct fe *f, const struct block *b); /* a block between braces */
-void c_print_for(struct fe *f, struct stmt *s);
-void c_print_if(struct fe *f, struct stmt *s);
-void c_print_comment(struct fe *f, struct stmt *s);
-void c_print_nothing(struct fe *f, struct stmt *s);
-void c_body(struct fe *f, struct stmt *loop);         /* of a loop, between its braces: pointers, statements */
+void c_print_for(struct fe *f, const struct stmt *s);
+void c_print_if(struct fe *f, const struct stmt *s);
+void c_print_comment(struct fe *f, const struct stmt *s);
+void c_print_nothing(struct fe *f, const struct stmt *s);
+void c_body(struct fe *f, const struct stmt *loop);   /* of a loop, between its braces: pointers, statements */
 const char *c_text(struct fe *f, expr e, bool index); /* outside of runs */
 const char *c_bound(struct fe *f, expr e);            /* an index, as operand of a comparison or a sum */
 const char *c_declare_var(struct fe *f, const struct var *v);
@@ -230,7 +230,7 @@ struct piece c_fill_value(struct fe *f, const struct buf *b, int lanes);
 struct piece c_storage(struct fe *f, const struct buf *b, struct piece v); /* a value as it is stored in b's cells */
 
 /* ---- c_parallel.c */
-void c_print_parallel(struct fe *f, struct stmt *loop);
+void c_print_parallel(struct fe *f, const struct stmt *loop);
 
 /* ---- c.c */
 void c_put(struct fe *f, const char *line);

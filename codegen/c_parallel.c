@@ -31,7 +31,8 @@ static const char *as_value(struct fe *f, struct sym_name *n, bool alone) {
     return A("%s, ", c_ref(f, n));
 }
 /* The loop from `begin` to `end`, as the inside of a function; what it takes from around it is noted in `from`. */
-static const char *loop_text(struct fe *f, struct stmt *s, struct name_list *from, const char *begin, const char *end) {
+static const char *loop_text(struct fe *f, const struct stmt *s, struct name_list *from, const char *begin,
+                             const char *end) {
     const struct var *outer = f->loop, *tile = f->tile;
     struct text body = {0}, *was = f->out;
     struct name_list *was_captures = f->captures;
@@ -53,7 +54,7 @@ static const char *loop_text(struct fe *f, struct stmt *s, struct name_list *fro
 /* Runs part of the loop: iterations, or slices of them that have scratch memory of their own. */
 static void print_part(struct fe *f, const struct stmt *loop, const char *part, const char *name,
                        const struct name_list *from) {
-    bool faults = stmt_may_fault((struct stmt *)loop); /* each part has a flag of its own */
+    bool faults = stmt_may_fault(loop); /* each part has a flag of its own */
     const char *args = each_captured(f, from, as_arg);
     text_printf(f->outlined,
                 "static void %s(const void *shared, ptrdiff_t begin, ptrdiff_t end) {\n"
@@ -67,7 +68,7 @@ static void print_part(struct fe *f, const struct stmt *loop, const char *part, 
     else text_printf(f->outlined, "    %s(%sbegin, end);\n", name, args);
     text_printf(f->outlined, "%s}\n\n", faults ? "    if (fault) nn_note_fault(s->fault);\n" : "");
 }
-void c_print_parallel(struct fe *f, struct stmt *s) {
+void c_print_parallel(struct fe *f, const struct stmt *s) {
     const char *dot = strrchr(s->u.loop.var->name, '.'), *loop = dot ? dot + 1 : s->u.loop.var->name;
     const char *name = names_add(&f->u->globals, A("%s_%s", f->fname, loop));
     const char *part = names_add(&f->u->globals, A("%s_part", name));

@@ -86,9 +86,9 @@ static void gather_access(struct gather *g, const struct buf *b, const expr *idx
     gather_offset(g, b, buf_own_offset(g->f->c, b, idx));
 }
 static void gather_load(void *env, expr load) { gather_access(env, load->u.buf, load->arg); }
-static void gather_block(struct gather *g, struct block *b) {
-    for (struct stmt *s = b->first; s; s = s->next) {
-        struct block *in[2];
+static void gather_block(struct gather *g, const struct block *b) {
+    for (const struct stmt *s = b->first; s; s = s->next) {
+        const struct block *in;
         bool was = g->inner;
         if (s->kind == S_INSTR) {
             for (int k = 0; k < s->u.instr.n; k++) gather_offset(g, s->u.instr.holes[k].buf, c_instr_place(g->f, s, k));
@@ -104,7 +104,7 @@ static void gather_block(struct gather *g, struct block *b) {
         case S_IF: x_each_load(s->u.cond.cond, gather_load, g); break;
         default: break;
         }
-        for (int n = stmt_blocks(s, in), k = 0; k < n; k++) gather_block(g, in[k]);
+        for (int k = 0; (in = stmt_block(s, k)); k++) gather_block(g, in);
         g->inner = was;
     }
 }
@@ -114,7 +114,7 @@ static bool const_data(struct fe *f, const struct buf *b) { return b->scope == S
 /* The pointers that become computable with loop variable v, declared before the statements of its body: worth it when
  * an inner loop uses one, or several accesses do. Each lies inside of its buffer whenever the loop runs. The texts are
  * made after the body, when it is known which ones it uses. */
-void c_open_pointers(struct fe *f, const struct var *v, struct block *body, int *mark) {
+void c_open_pointers(struct fe *f, const struct var *v, const struct block *body, int *mark) {
     struct gather g = {.f = f, .var = v};
     gather_block(&g, body);
     *mark = f->ptrs.n;

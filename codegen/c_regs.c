@@ -49,7 +49,7 @@ static void reg_access(struct reg_env *q, const expr *idx, bool load) {
     else reg_cells(q, off, k == 0 ? 1 : q->width, load);
 }
 /* An instruction takes the cells of an operand as one vector, or an address, which a variable does not have. */
-static void reg_instr(struct reg_env *q, struct stmt *s) {
+static void reg_instr(struct reg_env *q, const struct stmt *s) {
     for (int k = 0; k < s->u.instr.n; k++) {
         if (s->u.instr.holes[k].buf != q->buf) continue;
         const char *by_address = arena_printf(&q->f->c->arena, "{&%s}", s->u.instr.holes[k].hole);
@@ -63,10 +63,10 @@ static void reg_load(void *env, expr e) {
     if (e->has_fill) q->r->array = true;
     reg_access(q, e->arg, true);
 }
-static void reg_loads(void *env, expr *e) { x_each_load(*e, reg_load, env); }
+static void reg_loads(void *env, expr e) { x_each_load(e, reg_load, env); }
 static void reg_block(struct reg_env *q, const struct block *b) {
-    for (struct stmt *s = b->first; s; s = s->next) {
-        struct block *in[2];
+    for (const struct stmt *s = b->first; s; s = s->next) {
+        const struct block *in;
         struct named_buf named;
         struct reg_env inner = *q;
         if (s->kind == S_INSTR) {
@@ -77,11 +77,11 @@ static void reg_block(struct reg_env *q, const struct block *b) {
         if (s->kind == S_FOR && s->u.loop.kind == LK_VECTOR)
             inner.lane = s->u.loop.var, inner.width = (int)s->u.loop.var->extent->u.i;
         for (int k = 0; stmt_buf(s, k, &named); k++) {
-            if (*named.at != q->buf || named.use & BU_BEGINS) continue;
+            if (named.buf != q->buf || named.use & BU_BEGINS) continue;
             if (s->kind == S_STORE) reg_access(q, s->u.store.idx, s->u.store.op != RED_NONE);
             else q->r->array = true; /* others take its address */
         }
-        for (int n = stmt_blocks(s, in), k = 0; k < n; k++) reg_block(&inner, in[k]);
+        for (int k = 0; (in = stmt_block(s, k)); k++) reg_block(&inner, in);
     }
 }
 void c_find_registers(struct fe *f) {
@@ -161,7 +161,7 @@ static unsigned char *flow_copy(struct flow *w, const struct block *b) {
 }
 static void flow_block(struct flow *w, const struct block *b) {
     int n = w->r->pieces.n;
-    for (struct stmt *s = b->first; s; s = s->next) {
+    for (const struct stmt *s = b->first; s; s = s->next) {
         int64_t extent;
         switch (s->kind) {
         case S_INSTR:

@@ -13,7 +13,7 @@ struct piece c_storage(struct fe *f, const struct buf *b, struct piece v) {
     if ((b->type == dtype_value(b->type) && b->type != BOOL) || dtype_is_complex(b->type)) return v;
     return piece_of(A("(%s)%s", dtype_c(b->type), paren(f, v, P_UNARY)), P_UNARY);
 }
-static void print_store(struct fe *f, struct stmt *s) {
+static void print_store(struct fe *f, const struct stmt *s) {
     struct buf *b = s->u.store.buf;
     bool pass2 = f->run->pass == 2;
     enum dtype vt = dtype_value(b->type);
@@ -91,7 +91,7 @@ static void print_store(struct fe *f, struct stmt *s) {
     }
     c_forget(f, b);
 }
-static void print_prefetch(struct fe *f, struct stmt *s) {
+static void print_prefetch(struct fe *f, const struct stmt *s) {
     if (!emit_gnu(f->o) || f->o->target->emit == EMIT_CUDA) return;
     if (!map_get(&f->bufs, PKEY(s->u.prefetch.buf))) return; /* its cells are variables */
     struct place pl = c_place_at(f, s->u.prefetch.buf, s->u.prefetch.off);
@@ -100,7 +100,7 @@ static void print_prefetch(struct fe *f, struct stmt *s) {
 
 /* A run: statements without control flow, from `first` to before `end`. */
 struct stretch {
-    struct stmt *first, *end;
+    const struct stmt *first, *end;
 };
 static bool simple(struct fe *f, const struct stmt *s) {
     if (!f->d->names_values) return false;
@@ -108,7 +108,7 @@ static bool simple(struct fe *f, const struct stmt *s) {
            s->kind == S_PREFETCH || s->kind == S_INSTR || (s->kind == S_FOR && s->u.loop.kind == LK_VECTOR);
 }
 /* All vector statements of one width are printed with one lane variable: equal values are equal expressions then. */
-static void print_vector(struct fe *f, struct stmt *s) {
+static void print_vector(struct fe *f, const struct stmt *s) {
     const struct var *v = s->u.loop.var;
     struct stmt one = *s->u.loop.body.first;
     expr idx[34];
@@ -125,7 +125,7 @@ static void print_vector(struct fe *f, struct stmt *s) {
 }
 static void print_stretch(struct fe *f, void *env) {
     struct stretch *q = env;
-    for (struct stmt *s = q->first; s != q->end; s = s->next) {
+    for (const struct stmt *s = q->first; s != q->end; s = s->next) {
         if (s->kind == S_PREFETCH) {
             print_prefetch(f, s);
         } else if (s->kind == S_INSTR) {
@@ -166,21 +166,21 @@ struct piece c_fill_value(struct fe *f, const struct buf *b, int lanes) {
     return lanes > 1 ? piece_of(A("%s(%s)", c_splat(f->o, dtype_value(b->type), lanes), q.text), P_ATOM)
                      : piece_of(q.text, P_COND);
 }
-static bool not_outlinable(void *env, struct stmt *s) {
+static bool not_outlinable(void *env, const struct stmt *s) {
     if (s->kind == S_CHECK || s->kind == S_SIZE) *(bool *)env = true;
     return true;
 }
 struct outside {
     struct fe *f;
-    struct block *b;
+    const struct block *b;
     bool found;
 };
 static void reg_outside(struct outside *q, const struct buf *b);
-static void load_outside(void *env, struct stmt *s, expr load) {
+static void load_outside(void *env, const struct stmt *s, expr load) {
     (void)s;
     reg_outside(env, load->u.buf);
 }
-static bool store_outside(void *env, struct stmt *s) {
+static bool store_outside(void *env, const struct stmt *s) {
     if (s->kind == S_STORE) reg_outside(env, s->u.store.buf);
     return true;
 }
@@ -188,12 +188,12 @@ static void reg_outside(struct outside *q, const struct buf *b) {
     struct regs *r = map_get(&q->f->regs, PKEY(b));
     if (r && !r->array && !block_allocs(q->b, b)) q->found = true;
 }
-static bool can_outline(struct fe *f, struct stmt *s) {
+static bool can_outline(struct fe *f, const struct stmt *s) {
     bool bad = false;
     struct outside q = {f, &s->u.loop.body, false};
-    walk(&s->u.loop.body, not_outlinable, &bad);
+    survey(&s->u.loop.body, not_outlinable, &bad);
     each_load(&s->u.loop.body, load_outside, &q);
-    walk(&s->u.loop.body, store_outside, &q);
+    survey(&s->u.loop.body, store_outside, &q);
     return !bad && !q.found && s->u.loop.kind != LK_VECTOR && !emit_cuda(f->o);
 }
 static const char *last_part(const char *name) {
@@ -201,7 +201,7 @@ static const char *last_part(const char *name) {
     return dot ? dot + 1 : name;
 }
 /* The body of a loop between its braces: pointers, statements. */
-void c_body(struct fe *f, struct stmt *s) {
+void c_body(struct fe *f, const struct stmt *s) {
     int mark;
     if (!f->d->names_values) {
         c_block(f, &s->u.loop.body);
@@ -216,7 +216,7 @@ void c_body(struct fe *f, struct stmt *s) {
     text_add(f->out, body.s ? body.s : "");
     text_free(&body);
 }
-static void print_outlined(struct fe *f, struct stmt *s) {
+static void print_outlined(struct fe *f, const struct stmt *s) {
     struct name_list caps = {0}, *was_caps = f->captures;
     struct text body = {0}, *was = f->out;
     int depth = f->depth;
@@ -246,9 +246,9 @@ static void print_outlined(struct fe *f, struct stmt *s) {
 }
 /* An innermost loop of vector statements whose body was written out. gcc -O3 would peel it completely when its extent
  * is small, and run out of registers: measured 1.6 times slower for a 3x3 convolution. */
-static bool written_out(struct fe *f, struct block *b) {
+static bool written_out(struct fe *f, const struct block *b) {
     int n = 0;
-    for (struct stmt *s = b->first; s; s = s->next, n++)
+    for (const struct stmt *s = b->first; s; s = s->next, n++)
         if (!simple(f, s)) return false;
     return n >= 8 && emit_gnu(f->o);
 }
@@ -257,7 +257,7 @@ const char *c_declare_var(struct fe *f, const struct var *v) {
     map_put(&f->vars, PKEY(v), n);
     return n->name;
 }
-void c_print_for(struct fe *f, struct stmt *s) {
+void c_print_for(struct fe *f, const struct stmt *s) {
     if (s->u.loop.kind == LK_PARALLEL) {
         c_print_parallel(f, s);
         return;
@@ -288,9 +288,9 @@ void c_branch(struct fe *f, const struct block *b) {
     f->depth--;
     names_leave(&f->names, mark);
 }
-void c_print_if(struct fe *f, struct stmt *s) {
+void c_print_if(struct fe *f, const struct stmt *s) {
     expr cond = s->u.cond.cond;
-    struct block *then = &s->u.cond.then, *other = &s->u.cond.other;
+    const struct block *then = &s->u.cond.then, *other = &s->u.cond.other;
     if (!then->first) {
         if (!other->first) return;
         cond = x_not(f->c, cond);
@@ -306,7 +306,7 @@ void c_print_if(struct fe *f, struct stmt *s) {
     c_put(f, "}");
 }
 /* A store whose guard has no index to give when a size is 0. */
-static void print_guarded_store(struct fe *f, struct stmt *s) {
+static void print_guarded_store(struct fe *f, const struct stmt *s) {
     struct stretch one = {s, s->next};
     int mark = names_mark(&f->names);
     PUT("if (%s) {", c_text(f, c_guards_exist(f, s->u.store.idx, s->u.store.n), false));
@@ -324,7 +324,7 @@ static void fail(struct fe *f) {
     c_put(f, "}");
 }
 /* A loop that would make more passes than `max` is a fault, as in the interpreter. */
-static void print_while(struct fe *f, struct stmt *s) {
+static void print_while(struct fe *f, const struct stmt *s) {
     int mark = names_mark(&f->names);
     const char *head = "for (;;) {", *max = NULL, *n = NULL;
     if (s->u.loop_while.max) {
@@ -358,7 +358,7 @@ static void print_while(struct fe *f, struct stmt *s) {
     c_put(f, "}");
     names_leave(&f->names, mark);
 }
-static void print_size(struct fe *f, struct stmt *s) {
+static void print_size(struct fe *f, const struct stmt *s) {
     const struct sym *y = s->u.size.sym;
     struct sym_name *n = c_declare(f, y->name, A("%s ", f->idx));
     const char *v = c_text(f, s->u.size.value, true);
@@ -373,9 +373,9 @@ static void print_size(struct fe *f, struct stmt *s) {
 }
 
 /* ---- calls, comments, blocks */
-static void print_call(struct fe *f, struct stmt *s) {
+static void print_call(struct fe *f, const struct stmt *s) {
     const char *args = "";
-    struct proc *callee = s->u.call.callee;
+    const struct proc *callee = s->u.call.callee;
     int n = 0;
     for (int k = 0; k < s->u.call.nbufs; k++, n++) {
         struct sym_name *b = map_get(&f->bufs, PKEY(s->u.call.bufs[k]));
@@ -390,7 +390,7 @@ static void print_call(struct fe *f, struct stmt *s) {
     if (proc_is_parallel(callee)) args = A("%s%s%s", args, n++ ? ", " : "", c_ref(f, f->pool));
     PUT("%s(%s);", emit_proc_name(f->c, callee, f->o), args);
 }
-static void print_swap(struct fe *f, struct stmt *s) {
+static void print_swap(struct fe *f, const struct stmt *s) {
     struct buf *a = s->u.swap.a, *b = s->u.swap.b;
     struct sym_name *na = map_get(&f->bufs, PKEY(a)), *nb = map_get(&f->bufs, PKEY(b));
     ASSERT(na && nb);
@@ -402,7 +402,7 @@ static void print_swap(struct fe *f, struct stmt *s) {
     PUT("    %s[%s] = %s;", nb->name, i, t);
     c_put(f, "}");
 }
-void c_print_comment(struct fe *f, struct stmt *s) {
+void c_print_comment(struct fe *f, const struct stmt *s) {
     const char *text = s->u.comment.text;
     if (!text) return;
     struct text t = {0};
@@ -413,9 +413,9 @@ void c_print_comment(struct fe *f, struct stmt *s) {
     text_free(&t);
 }
 
-void c_print_nothing(struct fe *f, struct stmt *s) { (void)f, (void)s; }
-static void print_alloc(struct fe *f, struct stmt *s) { c_print_alloc(f, s->u.alloc.buf, s->in); }
-static void print_check(struct fe *f, struct stmt *s) {
+void c_print_nothing(struct fe *f, const struct stmt *s) { (void)f, (void)s; }
+static void print_alloc(struct fe *f, const struct stmt *s) { c_print_alloc(f, s->u.alloc.buf, s->in); }
+static void print_check(struct fe *f, const struct stmt *s) {
     PUT("if (!(%s)) {", c_text(f, s->u.check.cond, false));
     fail(f);
 }
@@ -444,7 +444,7 @@ const struct dialect c_dialect = KERNELS(c_print_for, c_print_nothing), cuda_dia
 void c_block(struct fe *f, const struct block *b) {
     int ptrs = f->ptrs.n;
     expr top = f->ws_top;
-    for (struct stmt *s = b->first; s;) {
+    for (const struct stmt *s = b->first; s;) {
         if (simple(f, s)) {
             struct stretch q = {s, s};
             while (q.end && simple(f, q.end)) q.end = q.end->next;

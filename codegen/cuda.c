@@ -21,11 +21,11 @@ static bool alone(const struct stmt *s) {
         if (t != s && t->kind != S_ALLOC && t->kind != S_COMMENT) return false;
     return s->in->owner && (is_block(s->in->owner) || is_thread(s->in->owner));
 }
-void cuda_barrier(struct fe *f, struct stmt *s) {
+void cuda_barrier(struct fe *f, const struct stmt *s) {
     (void)s;
     if (f->threads) c_put(f, "__syncthreads();"); /* else one thread runs */
 }
-void cuda_for(struct fe *f, struct stmt *s) {
+void cuda_for(struct fe *f, const struct stmt *s) {
     if (!f->threads || s->u.loop.kind < LK_BLOCK_X) {
         c_print_for(f, s);
         return;

@@ -6,21 +6,21 @@
 
 /* ---- which buffers are used, and how */
 static void touch(struct fe *f, const struct buf *b) { map_put(&f->entry->touched, PKEY(b), (void *)b); }
-static void touch_load(void *env, struct stmt *s, expr load) {
+static void touch_load(void *env, const struct stmt *s, expr load) {
     (void)s;
     touch(env, load->u.buf);
 }
-static bool touch_stmt(void *env, struct stmt *s) {
+static bool touch_stmt(void *env, const struct stmt *s) {
     struct fe *f = env;
     struct named_buf b;
     for (int k = 0; stmt_buf(s, k, &b); k++) {
-        if (!(b.use & (BU_BEGINS | BU_ENDS))) touch(f, *b.at);
-        if (b.use & BU_MOVED) map_put(&f->entry->swapped, PKEY(*b.at), s);
+        if (!(b.use & (BU_BEGINS | BU_ENDS))) touch(f, b.buf);
+        if (b.use & BU_MOVED) map_put(&f->entry->swapped, PKEY(b.buf), b.buf);
     }
     return true;
 }
-void run_touch(struct fe *f, struct block *b) {
-    walk(b, touch_stmt, f);
+void run_touch(struct fe *f, const struct block *b) {
+    survey(b, touch_stmt, f);
     each_load(b, touch_load, f);
 }
 
@@ -159,7 +159,7 @@ void run_alloc(struct fe *f, struct buf *b) {
     else local_array(f, b);
     if (b->fill) fill_buffer(f, b);
 }
-void run_view(struct fe *f, struct stmt *s) {
+void run_view(struct fe *f, const struct stmt *s) {
     struct buf *b = s->u.view.buf, *of = s->u.view.of;
     if (!map_get(&f->entry->touched, PKEY(b))) return;
     struct entry_place *from = run_place(f, of);

@@ -30,7 +30,7 @@ void entry_run(struct program *p, struct text *out); /* the function `run` */
 const char *run_string(struct fe *f, const char *s); /* as C, cut when very long; NULL for NULL */
 
 /* ---- entry_buffers.c */
-void run_touch(struct fe *f, struct block *b); /* notes which buffers b uses, and how */
+void run_touch(struct fe *f, const struct block *b); /* notes which buffers b uses, and how */
 struct entry_place *run_place(struct fe *f, const struct buf *b);
 void run_set_place(struct fe *f, const struct buf *b, const char *text, bool is_const);
 /* Declares a pointer variable for b. */
@@ -40,7 +40,7 @@ const char *run_extra_address(struct fe *f, const struct buf *b, const char *typ
 const char *run_scratch_address(struct fe *f); /* of what the kernels need besides the plan */
 expr run_bytes(struct fe *f, const struct buf *b);
 void run_alloc(struct fe *f, struct buf *b);
-void run_view(struct fe *f, struct stmt *s);
+void run_view(struct fe *f, const struct stmt *s);
 void run_bind(struct fe *f, const struct buf *result); /* it gets its memory */
 /* Text of e; what: names it in the error that is printed when it may overflow. */
 const char *run_expr(struct fe *f, expr e, bool wrap, const char *what);

@@ -67,12 +67,12 @@ static void make_plan(struct program *p, struct text *out) {
                 "        return nn_stop(&m->error, NN_EARENA, \"the arena is too small\", NULL);\n    }\n",
                 same);
 }
-static bool take_size(void *env, struct stmt *s) {
+static bool take_size(void *env, const struct stmt *s) {
     struct fe *f = env;
     if (s->kind == S_SIZE) names_take(&f->names, program_sym(f->entry->p, s->u.size.sym));
     return true;
 }
-static bool declare_size(void *env, struct stmt *s) {
+static bool declare_size(void *env, const struct stmt *s) {
     struct fe *f = env;
     if (s->kind != S_SIZE || map_get(&f->entry->sizes, PKEY(s->u.size.sym))) return true;
     const struct sym *y = s->u.size.sym;
@@ -153,7 +153,7 @@ void entry_run(struct program *p, struct text *out) {
     names_add(&f->names, p->name);
     for (int k = 0; k < p->syms.n; k++) names_take(&f->names, program_sym(p, p->syms.v[k]));
     run_touch(f, &p->m->entry->body);
-    walk(&p->m->entry->body, take_size, f);
+    survey(&p->m->entry->body, take_size, f);
     check_pointers(f);
     place_io(f);
     if (p->has_region && p->device) {
@@ -169,7 +169,7 @@ void entry_run(struct program *p, struct text *out) {
     take_outputs(f);
     for (int k = 0; k < p->out_dims.n; k++)
         PUT("out->%s = %s;", p->out_dims.v[k].name, run_expr(f, p->out_dims.v[k].value, false, "size"));
-    walk(&p->m->entry->body, declare_size, f);
+    survey(&p->m->entry->body, declare_size, f);
 
     size_t begin = out->n;
     text_printf(out, "%s(%s *m, const %s_inputs *in, %s_outputs *out) {\n",

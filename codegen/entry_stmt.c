@@ -14,8 +14,8 @@ static const char *call_arg(struct fe *f, expr e, const struct sym *of) {
     map_put(&f->entry->args, PKEY(e), (void *)n);
     return n;
 }
-static void print_call(struct fe *f, struct stmt *s) {
-    struct proc *q = s->u.call.callee;
+static void print_call(struct fe *f, const struct stmt *s) {
+    const struct proc *q = s->u.call.callee;
     const char *args = f->entry->p->device ? "m->cuda.stream" : "", *scratch = NULL;
     int n = f->entry->p->device;
     for (int k = 0; k < s->u.call.nbufs; k++)
@@ -53,7 +53,7 @@ static void print_call(struct fe *f, struct stmt *s) {
     }
     if (scratch) PUT("%s(&m->region, %s);", region_words(f->entry->p)->free, scratch);
 }
-static void print_size(struct fe *f, struct stmt *s) {
+static void print_size(struct fe *f, const struct stmt *s) {
     const struct sym *y = s->u.size.sym;
     const char *n = program_sym(f->entry->p, y);
     bool over;
@@ -68,7 +68,7 @@ static void print_size(struct fe *f, struct stmt *s) {
         PUT("if (%s) return nn_stop(&m->error, NN_EFAULT, %s, NULL);", bad,
             run_string(f, A("size %s is out of range", y->name)));
 }
-static void print_check(struct fe *f, struct stmt *s) {
+static void print_check(struct fe *f, const struct stmt *s) {
     expr e = s->u.check.cond;
     PUT("if (!%s)", run_condition(f, e, true));
     const char *what = run_string(f, s->u.check.fault), *where = run_string(f, s->u.check.origin);
@@ -77,7 +77,7 @@ static void print_check(struct fe *f, struct stmt *s) {
             run_condition(f, e->arg[0], false), run_condition(f, e->arg[1], false));
     else PUT("    return nn_stop(&m->error, NN_EFAULT, %s, %s);", what, where);
 }
-static void print_store(struct fe *f, struct stmt *s) {
+static void print_store(struct fe *f, const struct stmt *s) {
     struct buf *b = s->u.store.buf;
     expr off = buf_offset(f->c, b, s->u.store.idx);
     const char *at = x_is(off, 0) ? A("*%s", run_place(f, b)->text)
@@ -92,14 +92,14 @@ static void print_store(struct fe *f, struct stmt *s) {
     } else if (s->u.store.op == RED_SUM) PUT("%s = (int64_t)((uint64_t)%s + (uint64_t)%s);", at, at, v);
     else PUT("%s = %s%s;", at, b->type == I64 ? "" : A("(%s)", dtype_c(b->type)), v);
 }
-static void print_swap(struct fe *f, struct stmt *s) {
+static void print_swap(struct fe *f, const struct stmt *s) {
     const char *t = names_add(&f->names, "other"), *a = run_place(f, s->u.swap.a)->text,
                *b = run_place(f, s->u.swap.b)->text;
     PUT("%s *const %s = %s;", dtype_c(s->u.swap.a->type), t, a);
     PUT("%s = %s;", a, b);
     PUT("%s = %s;", b, t);
 }
-static void print_while(struct fe *f, struct stmt *s) {
+static void print_while(struct fe *f, const struct stmt *s) {
     const char *left = NULL;
     if (s->u.loop_while.max) {
         left = names_add(&f->names, "passes_left");
@@ -116,9 +116,9 @@ static void print_while(struct fe *f, struct stmt *s) {
     c_branch(f, &s->u.loop_while.body);
     c_put(f, "}");
 }
-static void print_alloc(struct fe *f, struct stmt *s) { run_alloc(f, s->u.alloc.buf); }
-static void print_bind(struct fe *f, struct stmt *s) { run_bind(f, s->u.alloc.buf); }
-static void print_free(struct fe *f, struct stmt *s) {
+static void print_alloc(struct fe *f, const struct stmt *s) { run_alloc(f, s->u.alloc.buf); }
+static void print_bind(struct fe *f, const struct stmt *s) { run_bind(f, s->u.alloc.buf); }
+static void print_free(struct fe *f, const struct stmt *s) {
     const struct buf *b = s->u.alloc.buf;
     if (!map_get(&f->entry->places, PKEY(b))) return;
     PUT("%s(&m->region, %s);", region_words(f->entry->p)->free, run_place(f, b)->text);

@@ -14,7 +14,7 @@ const char *program_sym(struct program *p, const struct sym *s) {
     if (!n) BUG("symbol %s has no name in C", s->name);
     return n;
 }
-static bool note_size(void *env, struct stmt *s) {
+static bool note_size(void *env, const struct stmt *s) {
     struct program *p = ((void **)env)[0];
     struct names *names = ((void **)env)[1];
     if (s->kind == S_SIZE && !map_get(&p->sym_names, PKEY(s->u.size.sym)))
@@ -37,7 +37,7 @@ static void name_symbols(struct program *p) {
         PUSH(&p->c->arena, &p->syms, s);
         map_put(&p->sym_names, PKEY(s), (void *)names_add(&names, s->name));
     }
-    walk(&p->m->entry->body, note_size, (void *[]){p, &names});
+    survey(&p->m->entry->body, note_size, (void *[]){p, &names});
 }
 int64_t program_reference(const struct program *p, const struct sym *s) {
     int64_t v = p->o->reference ? p->o->reference(p->o->env, s) : 1;
@@ -102,10 +102,10 @@ static bool name_io(struct program *p) {
 
 /* ---- memory */
 bool slot_placed(const struct plan_slot *s) { return s->cls != PLAN_REGION && s->alias < 0 && s->first >= 0; }
-static bool note_scratch(void *env, struct stmt *s) {
+static bool note_scratch(void *env, const struct stmt *s) {
     struct program *p = env;
     if (s->kind != S_CALL) return true;
-    struct proc *q = s->u.call.callee;
+    const struct proc *q = s->u.call.callee;
     struct subst sub = {{.arena = &p->c->arena}};
     for (int k = 0; k < q->syms.n; k++) map_put(&sub.map, PKEY(q->syms.v[k]), (void *)s->u.call.args[k]);
     expr bytes = x_subst(p->c, scratch_bytes(p->c, q), &sub);
@@ -127,7 +127,7 @@ static void add_extra(struct program *p, const struct buf *b, expr bytes) {
 static expr storage(struct program *p, const struct buf *b) {
     return x_muli(p->c, buf_cells(p->c, b), dtype_bytes(b->type));
 }
-static bool note_local(void *env, struct stmt *s) {
+static bool note_local(void *env, const struct stmt *s) {
     struct program *p = env;
     if (s->kind == S_ALLOC) {
         const struct buf *b = s->u.alloc.buf;
@@ -146,13 +146,13 @@ static void device_memory(struct program *p) {
         if (!p->outs.v[k].produced) add_extra(p, p->outs.v[k].buf, storage(p, p->outs.v[k].buf));
         p->nregions += p->outs.v[k].produced;
     }
-    walk(&p->m->entry->body, note_local, p);
+    survey(&p->m->entry->body, note_local, p);
     if (p->nfaults) add_extra(p, NULL, x_int(p->c, 4 * (int64_t)p->nfaults));
 }
 static bool plan_memory(struct program *p) {
     p->scratch = x_int(p->c, 0);
     p->has_region |= p->plan->has_region;
-    walk(&p->m->entry->body, note_scratch, p);
+    survey(&p->m->entry->body, note_scratch, p);
     if (p->device) device_memory(p);
     int64_t scratch = 0, bytes;
     p->is_static = p->plan->is_static && x_is_int(p->scratch, &scratch);

@@ -14,7 +14,7 @@ enum weights_mode {
 /* The same model for another machine of the same kind, in one program with the first. */
 struct variant {
     struct module *m;
-    struct memory_plan *plan;
+    const struct memory_plan *plan;
     const struct target *target;
 };
 struct project_options {

@@ -22,7 +22,7 @@ static bool number(void *env, struct stmt *s) {
     map_put(&q->number, PKEY(s), (void *)++q->numbers);
     struct named_buf b;
     for (int k = 0; stmt_buf(s, k, &b); k++)
-        if (b.use & BU_WRITTEN) map_put(&q->last, PKEY(root_of(q, *b.at)), (void *)q->numbers);
+        if (b.use & BU_WRITTEN) map_put(&q->last, PKEY(root_of(q, b.buf)), (void *)q->numbers);
     return true;
 }
 static bool written_once(struct coalesce *q, struct buf *b) {
@@ -36,7 +36,7 @@ struct writing {
 static bool find_write(void *env, struct stmt *s) {
     struct writing *w = env;
     struct named_buf b;
-    for (int k = 0; stmt_buf(s, k, &b); k++) w->found |= b.use & BU_WRITTEN && root_of(w->q, *b.at) == w->b;
+    for (int k = 0; stmt_buf(s, k, &b); k++) w->found |= b.use & BU_WRITTEN && root_of(w->q, b.buf) == w->b;
     return !w->found;
 }
 /* After the call, in its block. Most buffers are written once, before: then nothing need be searched. */

@@ -17,14 +17,14 @@ static void want(struct dead *d, struct buf *b) {
 static bool is_wanted(struct dead *d, struct buf *b) {
     return b->scope == SC_PARAM || b->scope == SC_CONST || map_get(&d->wanted, PKEY(storage_of(&d->views, b)));
 }
-static void want_loaded(void *env, struct stmt *s, expr load) {
+static void want_loaded(void *env, const struct stmt *s, expr load) {
     (void)s;
     want(env, load->u.buf);
 }
 static bool want_read(void *env, struct stmt *s) {
     struct named_buf b;
     for (int k = 0; stmt_buf(s, k, &b); k++)
-        if (b.use & BU_READ) want(env, *b.at);
+        if (b.use & BU_READ) want(env, b.buf);
     return true;
 }
 static bool has_wanted_result(struct dead *d, const struct stmt *call) {
@@ -51,7 +51,7 @@ static void drop_calls(struct dead *d, struct block *b) {
 static bool note_use(void *env, struct stmt *s) {
     struct named_buf b;
     for (int k = 0; stmt_buf(s, k, &b); k++)
-        if (b.use & (BU_READ | BU_WRITTEN)) want(env, *b.at);
+        if (b.use & (BU_READ | BU_WRITTEN)) want(env, b.buf);
     return true;
 }
 static bool note_called(void *env, struct stmt *s) {
@@ -65,9 +65,9 @@ static void drop_storage(struct dead *d, struct block *b) {
         struct block *parts[2];
         for (int n = stmt_blocks(s, parts); n--;) drop_storage(d, parts[n]);
         struct named_buf of;
-        if (!stmt_buf(s, 0, &of) || !(of.use & (BU_BEGINS | BU_ENDS)) || is_wanted(d, *of.at)) continue;
+        if (!stmt_buf(s, 0, &of) || !(of.use & (BU_BEGINS | BU_ENDS)) || is_wanted(d, of.buf)) continue;
         stmt_remove(s);
-        if (of.use & BU_BEGINS) proc_drop_buf(d->entry, *of.at);
+        if (of.use & BU_BEGINS) proc_drop_buf(d->entry, of.buf);
     }
 }
 static void drop_procs(struct dead *d, struct module *m) {

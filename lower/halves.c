@@ -45,7 +45,7 @@ static bool find_narrow(void *env, struct stmt *s) {
     struct named_buf b;
     bool computed = s->kind == S_STAGE || s->kind == S_STORE || s->kind == S_ALLOC || s->kind == S_FREE;
     if (s->kind == S_STAGE && (s->u.stage.op == RED_SUM || s->u.stage.op == RED_PROD)) keep(q, s->u.stage.buf);
-    for (int k = 0; !computed && stmt_buf(s, k, &b); k++) keep(q, *b.at);
+    for (int k = 0; !computed && stmt_buf(s, k, &b); k++) keep(q, b.buf);
     return true;
 }
 void widen_half(struct lowering *l, struct buf *b) {

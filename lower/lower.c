@@ -404,9 +404,10 @@ static bool note_use(void *env, struct stmt *s) {
         for (int k = 0; k < s->u.call.nbufs; k++) map_put(&u->m, PKEY(s->u.call.bufs[k]), s);
     return true;
 }
-static void note_load(void *env, struct stmt *s, expr load) {
+static void note_load(void *env, const struct stmt *s, expr load) {
     struct used_bufs *u = env;
-    map_put(&u->m, PKEY(load->u.buf), s);
+    (void)s;
+    map_put(&u->m, PKEY(load->u.buf), load->u.buf);
 }
 static void drop_unused_consts(struct lowering *l) {
     struct used_bufs u = {{.arena = &l->c->arena}};

@@ -30,7 +30,7 @@ static void touch(struct planner *p, const struct buf *b) {
     }
 }
 static void touch_load(void *env, expr load) { touch(env, load->u.buf); }
-static void touch_loads(void *env, expr *e) { x_each_load(*e, touch_load, env); }
+static void touch_loads(void *env, expr e) { x_each_load(e, touch_load, env); }
 static expr slot_bytes(struct ctx *c, const struct buf *b) {
     expr bytes = x_muli(c, buf_cells(c, b), dtype_bytes(b->type));
     return x_muli(c, x_divi(c, x_addi(c, bytes, PLAN_ALIGN - 1), PLAN_ALIGN), PLAN_ALIGN);
@@ -69,7 +69,7 @@ static void visit_stmt(struct planner *p, struct stmt *s) {
     if (s->kind == S_VIEW && (alias = slot_number(p, s->u.view.of)) >= 0)
         add_slot(p, s->u.view.buf, alias, x_muli(p->c, s->u.view.off, dtype_bytes(s->u.view.of->type)));
     for (int k = 0; stmt_buf(s, k, &b); k++)
-        if (b.use & (BU_READ | BU_WRITTEN | BU_ENDS)) touch(p, *b.at);
+        if (b.use & (BU_READ | BU_WRITTEN | BU_ENDS)) touch(p, b.buf);
     stmt_exprs(s, touch_loads, p);
     for (int k = 0; k < n; k++) visit_block(p, parts[k]);
     if (s->kind == S_FOR || s->kind == S_WHILE) {

@@ -34,7 +34,7 @@ static void ref_buf(struct refs *r, struct buf *b) {
     PUSH(&r->l->c->arena, &r->bufs, b);
     for (int k = 0; k < b->nd; k++) ref_expr(r, b->dims[k]);
 }
-static void ref_each(void *env, expr *e) { ref_expr(env, *e); }
+static void ref_each(void *env, expr e) { ref_expr(env, e); }
 static bool ref_stmt(void *env, struct stmt *s) {
     struct refs *r = env;
     const struct var **v;
@@ -42,9 +42,9 @@ static bool ref_stmt(void *env, struct stmt *s) {
     for (int k = 0; (v = stmt_var(s, k)); k++) map_put(&r->bound, PKEY(*v), s);
     for (int k = 0; stmt_buf(s, k, &b); k++) {
         if (b.use & BU_BEGINS) continue;
-        ref_buf(r, *b.at);
-        if (b.use & BU_READ) map_put(&r->loaded, PKEY(*b.at), *b.at);
-        if (b.use & BU_WRITTEN) map_put(&r->stored, PKEY(*b.at), *b.at);
+        ref_buf(r, b.buf);
+        if (b.use & BU_READ) map_put(&r->loaded, PKEY(b.buf), b.buf);
+        if (b.use & BU_WRITTEN) map_put(&r->stored, PKEY(b.buf), b.buf);
     }
     stmt_exprs(s, ref_each, r);
     return true;
@@ -66,9 +66,9 @@ static expr rename_expr(void *env, expr e) {
 }
 static bool rename_targets(void *env, struct stmt *s) {
     struct renaming *r = env;
-    struct named_buf b;
-    for (int k = 0; stmt_buf(s, k, &b); k++)
-        if (map_get(&r->bufs, PKEY(*b.at))) *b.at = map_get(&r->bufs, PKEY(*b.at));
+    struct buf **b;
+    for (int k = 0; (b = stmt_buf_at(s, k)); k++)
+        if (map_get(&r->bufs, PKEY(*b))) *b = map_get(&r->bufs, PKEY(*b));
     return true;
 }
 static bool is_kernel_stmt(const struct stmt *s) {

@@ -29,7 +29,7 @@ static void seen(struct bound *b, const struct buf *buf, bool read) {
     l->to = b->step;
 }
 static void seen_load(void *env, expr load) { seen(env, load->u.buf, true); }
-static void seen_loads(void *env, expr *e) { x_each_load(*e, seen_load, env); }
+static void seen_loads(void *env, expr e) { x_each_load(e, seen_load, env); }
 static void steps(struct bound *b, struct block *block) {
     for (struct stmt *s = block->first; s; s = s->next) {
         struct block *parts[2];
@@ -44,7 +44,7 @@ static void steps(struct bound *b, struct block *block) {
         }
         struct named_buf q;
         for (int k = 0; stmt_buf(s, k, &q); k++)
-            if (q.use & (BU_READ | BU_WRITTEN)) seen(b, *q.at, q.use & BU_READ);
+            if (q.use & (BU_READ | BU_WRITTEN)) seen(b, q.buf, q.use & BU_READ);
         stmt_exprs(s, seen_loads, b);
         for (int k = 0; k < n; k++) steps(b, parts[k]);
         if (s->kind != S_FOR && s->kind != S_WHILE) continue;

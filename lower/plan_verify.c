@@ -87,7 +87,7 @@ static void read_load(void *env, expr load) {
     struct reader *r = env;
     read_buf(r->w, load->u.buf, r->who);
 }
-static void own_loads(void *env, expr *e) { x_each_load(*e, read_load, env); }
+static void own_loads(void *env, expr e) { x_each_load(e, read_load, env); }
 /* A kernel may write before it has read everything: its results must lie apart from all else it is given. */
 static void check_apart(struct owner_walk *w, const struct stmt *s, int k) {
     const struct proc *p = s->u.call.callee;

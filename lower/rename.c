@@ -19,7 +19,7 @@ static bool rename_stmt(void *env, struct stmt *s) {
     const struct map *in_place = ((struct renaming *)env)->in_place;
     struct named_buf b;
     for (int k = 0; stmt_buf(s, k, &b); k++)
-        if (!(b.use & BU_BEGINS)) *b.at = buf_placed(in_place, *b.at);
+        if (!(b.use & BU_BEGINS)) *stmt_buf_at(s, k) = buf_placed(in_place, b.buf);
     return true;
 }
 static void remove_allocs(const struct map *in_place, struct block *b) {

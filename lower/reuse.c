@@ -37,7 +37,7 @@ static void use(struct reuse *r, struct buf *b) {
     if (l->first < 0) l->first = r->pos;
     l->last = r->pos;
 }
-static void use_load(void *env, struct stmt *s, expr load) {
+static void use_load(void *env, const struct stmt *s, expr load) {
     (void)s;
     use(env, load->u.buf);
 }
@@ -45,8 +45,8 @@ static bool use_stmt(void *env, struct stmt *s) {
     struct reuse *r = env;
     struct named_buf b;
     for (int k = 0; stmt_buf(s, k, &b); k++) {
-        if (b.use & (BU_READ | BU_WRITTEN | BU_ENDS)) use(r, *b.at);
-        struct life *l = b.use & BU_MOVED ? life_of(r, root_of(r, *b.at)) : NULL;
+        if (b.use & (BU_READ | BU_WRITTEN | BU_ENDS)) use(r, b.buf);
+        struct life *l = b.use & BU_MOVED ? life_of(r, root_of(r, b.buf)) : NULL;
         if (l) l->fixed = true;
     }
     return true;

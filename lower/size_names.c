@@ -25,16 +25,16 @@ static void note_buf(struct run *r, const struct buf *b) {
     for (int k = 0; k < b->nd; k++) PUSH(r->a, &r->dims, sizes_in_kernel(r->z, b->dims[k]));
 }
 static void note_load(void *env, expr load) { note_buf(env, load->u.buf); }
-static void note_expr(void *env, expr *e) {
+static void note_expr(void *env, expr e) {
     struct run *r = env;
-    PUSH(r->a, &r->all, *e);
-    x_each_load(*e, note_load, r);
+    PUSH(r->a, &r->all, e);
+    x_each_load(e, note_load, r);
 }
 static bool note_stmt(void *env, struct stmt *s) {
     struct named_buf b;
     stmt_exprs(s, note_expr, env);
     for (int k = 0; stmt_buf(s, k, &b); k++)
-        if (!(b.use & BU_BEGINS)) note_buf(env, *b.at);
+        if (!(b.use & BU_BEGINS)) note_buf(env, b.buf);
     return true;
 }
 

@@ -6,7 +6,7 @@ static bool note(void *env, struct stmt *s) {
     struct named_buf b;
     if (s->kind == S_ALLOC) map_put(&u->allocs, PKEY(s->u.alloc.buf), s);
     for (int k = 0; stmt_buf(s, k, &b); k++) {
-        struct buf *of = storage_of(&u->views, *b.at);
+        struct buf *of = storage_of(&u->views, b.buf);
         if (s->kind == S_CALL && b.use & BU_WRITTEN) map_put(&u->writes, PKEY(of), (void *)(storage_writes(u, of) + 1));
         else if (s->kind != S_CALL && b.use & (BU_WRITTEN | BU_ENDS)) map_put(&u->fixed, PKEY(of), s);
     }

@@ -443,7 +443,7 @@ static bool bound_leaf(void *env, expr e) { return e->op != X_SYM || sym_bound(e
 static bool names_buf(struct stmt *s, const struct buf *b) {
     struct named_buf q;
     for (int k = 0; stmt_buf(s, k, &q); k++)
-        if (*q.at == b && !(q.use & BU_BEGINS)) return true;
+        if (q.buf == b && !(q.use & BU_BEGINS)) return true;
     return false;
 }
 static void bind_late(struct comp *c, struct stmt *s) { /* s NULL: at the end */
@@ -511,7 +511,7 @@ static void compile_block(struct comp *c, struct block *b, int depth) {
     for (struct stmt *s = b->last; s; s = s->prev)
         for (int k = 0; stmt_buf(s, k, &q); k++) {
             if (!(q.use & BU_BEGINS)) continue;
-            int slot = slot_for(c, *q.at);
+            int slot = slot_for(c, q.buf);
             c->u->slots.v[slot].live = false;
             emit(c, (struct ins){.op = V_DROP, .b = slot});
         }

@@ -77,18 +77,18 @@ const struct stmt_row stmt_rows[S_KIND_COUNT] = {
 };
 
 /* ---- fields */
-static void *place(struct stmt *s, size_t at) { return (char *)s + at; }
-static int field_count(struct stmt *s, const struct stmt_field *f) {
+static void *place(const struct stmt *s, size_t at) { return (char *)s + at; }
+static int field_count(const struct stmt *s, const struct stmt_field *f) {
     return f->stride ? *(const int *)place(s, f->count) : 1;
 }
-static void *field_at(struct stmt *s, const struct stmt_field *f, int k) {
+static void *field_at(const struct stmt *s, const struct stmt_field *f, int k) {
     char *array;
     if (!f->stride) return place(s, f->at);
     memcpy(&array, place(s, f->at), sizeof array);
     return array + (size_t)k * f->stride + f->member;
 }
 /* Field k of a list of fields; NULL: there are not so many. *of gets the row that describes it. */
-static void *nth_field(struct stmt *s, const struct stmt_field *f, int k, const struct stmt_field **of) {
+static void *nth_field(const struct stmt *s, const struct stmt_field *f, int k, const struct stmt_field **of) {
     for (; f->at; f++) {
         int n = field_count(s, f);
         *of = f;
@@ -103,6 +103,11 @@ int stmt_blocks(struct stmt *s, struct block *out[2]) {
     for (; at[n]; n++) out[n] = place(s, at[n]);
     return n;
 }
+const struct block *stmt_block(const struct stmt *s, int k) {
+    const uint16_t *at = stmt_rows[s->kind].blocks;
+    while (k > 0 && *at) k--, at++;
+    return *at ? place(s, *at) : NULL;
+}
 const struct var **stmt_var(struct stmt *s, int k) {
     const struct stmt_field *of;
     return nth_field(s, stmt_rows[s->kind].vars, k, &of);
@@ -111,11 +116,15 @@ expr *stmt_expr(struct stmt *s, int k) {
     const struct stmt_field *of;
     return nth_field(s, stmt_rows[s->kind].exprs, k, &of);
 }
-bool stmt_buf(struct stmt *s, int k, struct named_buf *out) {
+struct buf **stmt_buf_at(struct stmt *s, int k) {
     const struct stmt_field *of;
-    out->at = nth_field(s, stmt_rows[s->kind].bufs, k, &of);
-    if (out->at) out->use = of->use | (of->more ? of->more(s, k) : 0);
-    return out->at != NULL;
+    return nth_field(s, stmt_rows[s->kind].bufs, k, &of);
+}
+bool stmt_buf(const struct stmt *s, int k, struct named_buf *out) {
+    const struct stmt_field *of;
+    struct buf *const *at = nth_field(s, stmt_rows[s->kind].bufs, k, &of);
+    if (at) *out = (struct named_buf){*at, of->use | (of->more ? of->more(s, k) : 0)};
+    return at != NULL;
 }
 static void own_array(struct ctx *c, struct stmt *s, const struct stmt_field *f) {
     void *array;
@@ -132,10 +141,11 @@ void stmt_own_arrays(struct ctx *c, struct stmt *s) {
     for (const struct stmt_field *f = row->exprs; f->at; f++)
         if (f->at != row->bufs[0].at) own_array(c, s, f); /* operands have both in one array */
 }
-void stmt_exprs(struct stmt *s, void (*fn)(void *env, expr *e), void *env) {
-    const struct var **v;
-    expr *e, extent;
-    for (int k = 0; (v = stmt_var(s, k)); k++) extent = (*v)->extent, fn(env, &extent);
-    for (int k = 0; (e = stmt_expr(s, k)); k++)
-        if (*e) fn(env, e);
+void stmt_exprs(const struct stmt *s, void (*fn)(void *env, expr e), void *env) {
+    const struct stmt_field *of;
+    const struct var *const *v;
+    const expr *e;
+    for (int k = 0; (v = nth_field(s, stmt_rows[s->kind].vars, k, &of)); k++) fn(env, (*v)->extent);
+    for (int k = 0; (e = nth_field(s, stmt_rows[s->kind].exprs, k, &of)); k++)
+        if (*e) fn(env, *e);
 }

@@ -209,23 +209,25 @@ void stmt_replace(struct stmt *s, struct block *body);
 struct stmt *stmt_parent(const struct stmt *s); /* enclosing statement or NULL */
 
 /* ---- what a statement is made of, without what is in its blocks (the table of ir/loop/kinds.h) */
-/* The parts of a statement that hold blocks: 0, 1 or 2 of them. */
+/* The parts of a statement that hold blocks: 0, 1 or 2 of them; the k-th of them, NULL: there are not so many. */
 int stmt_blocks(struct stmt *s, struct block *out[2]);
+const struct block *stmt_block(const struct stmt *s, int k);
 /* The k-th variable that it defines, and the k-th expression that it holds, which may be missing (*NULL); NULL: there
  * are not so many. Extents belong to their variables. */
 const struct var **stmt_var(struct stmt *s, int k);
 expr *stmt_expr(struct stmt *s, int k);
-/* The expressions that are not missing, extents first; fn may replace them, but not extents. */
-void stmt_exprs(struct stmt *s, void (*fn)(void *env, expr *e), void *env);
+/* The expressions that are not missing, extents first. */
+void stmt_exprs(const struct stmt *s, void (*fn)(void *env, expr e), void *env);
 /* What it does to a buffer that it names: several, or none, as the view does to what it is a view of. An instruction
  * names its operands; its body says what it does to them. */
 enum buf_use { BU_READ = 1, BU_WRITTEN = 2, BU_BEGINS = 4, BU_ENDS = 8, BU_MOVED = 16 };
 struct named_buf {
-    struct buf **at;
+    struct buf *buf;
     unsigned use;
 };
-/* The k-th buffer that it names, without those that its expressions load from; false: there are not so many. */
-bool stmt_buf(struct stmt *s, int k, struct named_buf *out);
+/* The k-th buffer that it names, without those that its expressions load from; false, NULL: there are not so many. */
+bool stmt_buf(const struct stmt *s, int k, struct named_buf *out);
+struct buf **stmt_buf_at(struct stmt *s, int k);
 /* Its arrays become copies, as a copied statement needs them. */
 void stmt_own_arrays(struct ctx *c, struct stmt *s);
 
@@ -234,6 +236,9 @@ void stmt_own_arrays(struct ctx *c, struct stmt *s);
  * unless `fn` returns false for the instruction. fn must not unlink other statements than s. */
 void walk(struct block *b, bool (*fn)(void *env, struct stmt *s), void *env);
 void walk_stmt(struct stmt *s, bool (*fn)(void *env, struct stmt *s), void *env); /* s and what is in it */
+/* The same for those who change nothing. */
+void survey(const struct block *b, bool (*fn)(void *env, const struct stmt *s), void *env);
+void survey_stmt(const struct stmt *s, bool (*fn)(void *env, const struct stmt *s), void *env);
 /* Rebuilds every expression below b with x_map(fn), in place, also the geometry of buffers allocated there. Extents are
  * not rewritten in place: loops whose extent changes get a fresh variable. `if`s whose condition became constant
  * collapse; loops of extent 0 go, and loops and `if`s that this leaves empty. */
@@ -244,22 +249,22 @@ void subst_block(struct ctx *c, struct block *b, const struct subst *s);
 struct block clone_block(struct ctx *c, const struct block *b);
 struct proc *clone_proc(struct ctx *c, const struct proc *p, const char *name); /* fresh buffers too */
 /* Every load below b, or in s: each occurrence in each statement. */
-void each_load(struct block *b, void (*fn)(void *env, struct stmt *s, expr load), void *env);
-void stmt_loads(struct stmt *s, void (*fn)(void *env, struct stmt *s, expr load), void *env);
+void each_load(const struct block *b, void (*fn)(void *env, const struct stmt *s, expr load), void *env);
+void stmt_loads(const struct stmt *s, void (*fn)(void *env, const struct stmt *s, expr load), void *env);
 /* Views: `views` gets view -> the buffer it is a view of, for storage_of, the buffer that has the memory of b. */
-void note_views(struct map *views, struct block *b);
+void note_views(struct map *views, const struct block *b);
 struct buf *storage_of(struct map *views, struct buf *b);
 /* Does s, or anything in it, load from the storage of b, which is no view; use it at all? views NULL: there are none.
  */
-bool stmt_reads(struct stmt *s, const struct buf *b, struct map *views);
-bool stmt_uses(struct stmt *s, const struct buf *b, struct map *views);
+bool stmt_reads(const struct stmt *s, const struct buf *b, struct map *views);
+bool stmt_uses(const struct stmt *s, const struct buf *b, struct map *views);
 /* Can running it set the fault flag or stop the program: a check, a size, a guarded index? */
-bool stmt_may_fault(struct stmt *s);
+bool stmt_may_fault(const struct stmt *s);
 bool proc_may_fault(const struct proc *p);
 bool proc_is_parallel(const struct proc *p); /* has it a parallel loop, or what it calls? */
 /* Is there a statement that stores to `buf`? */
 bool stores_to(const struct block *b, const struct buf *buf);
-bool stmt_stores_to(struct stmt *s, const struct buf *buf);
+bool stmt_stores_to(const struct stmt *s, const struct buf *buf);
 /* Replaces S_STAGE by its loop nests (init nest, update nest), loops named "<buffer base>.<axis>". Axes are logical
  * dims: a layout that the buffer already has is applied. */
 void lower_stages(struct ctx *c, struct proc *p);

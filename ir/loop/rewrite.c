@@ -15,52 +15,60 @@ void walk(struct block *b, bool (*fn)(void *env, struct stmt *s), void *env) {
         walk_stmt(s, fn, env);
     }
 }
+void survey_stmt(const struct stmt *s, bool (*fn)(void *env, const struct stmt *s), void *env) {
+    const struct block *in;
+    if (!fn(env, s)) return;
+    for (int k = 0; (in = stmt_block(s, k)); k++) survey(in, fn, env);
+}
+void survey(const struct block *b, bool (*fn)(void *env, const struct stmt *s), void *env) {
+    for (const struct stmt *s = b->first; s; s = s->next) survey_stmt(s, fn, env);
+}
 struct loads {
-    void (*fn)(void *, struct stmt *, expr);
+    void (*fn)(void *, const struct stmt *, expr);
     void *env;
-    struct stmt *s;
+    const struct stmt *s;
 };
 static void one_load(void *env, expr load) {
     const struct loads *l = env;
     l->fn(l->env, l->s, load);
 }
-static void load_expr(void *env, expr *e) { x_each_load(*e, one_load, env); }
-static bool load_stmt(void *env, struct stmt *s) {
+static void load_expr(void *env, expr e) { x_each_load(e, one_load, env); }
+static bool load_stmt(void *env, const struct stmt *s) {
     struct loads *l = env;
     l->s = s;
     stmt_exprs(s, load_expr, l);
     return true;
 }
-void stmt_loads(struct stmt *s, void (*fn)(void *env, struct stmt *s, expr load), void *env) {
+void stmt_loads(const struct stmt *s, void (*fn)(void *env, const struct stmt *s, expr load), void *env) {
     struct loads l = {fn, env, NULL};
-    walk_stmt(s, load_stmt, &l);
+    survey_stmt(s, load_stmt, &l);
 }
-void each_load(struct block *b, void (*fn)(void *env, struct stmt *s, expr load), void *env) {
+void each_load(const struct block *b, void (*fn)(void *env, const struct stmt *s, expr load), void *env) {
     struct loads l = {fn, env, NULL};
-    walk(b, load_stmt, &l);
+    survey(b, load_stmt, &l);
 }
 
 /* ---- faults */
-static void find_guard(void *env, expr *e) { *(bool *)env |= x_has(*e, XF_GUARD); }
-static bool find_fault(void *env, struct stmt *s) {
+static void find_guard(void *env, expr e) { *(bool *)env |= x_has(e, XF_GUARD); }
+static bool find_fault(void *env, const struct stmt *s) {
     bool *found = env;
     *found |= stmt_rows[s->kind].faults && stmt_rows[s->kind].faults(s);
     if (!*found) stmt_exprs(s, find_guard, found);
     return !*found;
 }
-bool stmt_may_fault(struct stmt *s) {
+bool stmt_may_fault(const struct stmt *s) {
     bool found = false;
-    walk_stmt(s, find_fault, &found);
+    survey_stmt(s, find_fault, &found);
     return found;
 }
 bool proc_may_fault(const struct proc *p) {
     bool found = false;
-    walk((struct block *)&p->body, find_fault, &found);
+    survey(&p->body, find_fault, &found);
     return found;
 }
 
 /* ---- threads */
-static bool find_parallel(void *env, struct stmt *s) {
+static bool find_parallel(void *env, const struct stmt *s) {
     bool *found = env;
     *found |= s->kind == S_FOR && s->u.loop.kind == LK_PARALLEL;
     *found |= s->kind == S_CALL && proc_is_parallel(s->u.call.callee);
@@ -68,16 +76,16 @@ static bool find_parallel(void *env, struct stmt *s) {
 }
 bool proc_is_parallel(const struct proc *p) {
     bool found = false;
-    walk((struct block *)&p->body, find_parallel, &found);
+    survey(&p->body, find_parallel, &found);
     return found;
 }
 
 /* ---- which storage is used */
-static bool note_view(void *env, struct stmt *s) {
+static bool note_view(void *env, const struct stmt *s) {
     if (s->kind == S_VIEW) map_put(env, PKEY(s->u.view.buf), s->u.view.of);
     return true;
 }
-void note_views(struct map *views, struct block *b) { walk(b, note_view, views); }
+void note_views(struct map *views, const struct block *b) { survey(b, note_view, views); }
 struct buf *storage_of(struct map *views, struct buf *b) {
     struct buf *root = b, *of;
     while (views && (of = map_get(views, PKEY(root)))) root = of;
@@ -93,47 +101,45 @@ struct using {
     bool found;
 };
 static void use(struct using *u, struct buf *b) { u->found |= storage_of(u->views, b) == u->buf; }
-static void using_load(void *env, struct stmt *s, expr load) {
+static void using_load(void *env, const struct stmt *s, expr load) {
     (void)s;
     use(env, load->u.buf);
 }
-static bool using_stmt(void *env, struct stmt *s) {
+static bool using_stmt(void *env, const struct stmt *s) {
     struct using *u = env;
     struct named_buf b;
     for (int k = 0; stmt_buf(s, k, &b); k++)
-        if (!(b.use & BU_BEGINS)) use(u, *b.at);
+        if (!(b.use & BU_BEGINS)) use(u, b.buf);
     return !u->found;
 }
-bool stmt_reads(struct stmt *s, const struct buf *b, struct map *views) {
+bool stmt_reads(const struct stmt *s, const struct buf *b, struct map *views) {
     struct using u = {b, views, false};
     stmt_loads(s, using_load, &u);
     return u.found;
 }
-bool stmt_uses(struct stmt *s, const struct buf *b, struct map *views) {
+bool stmt_uses(const struct stmt *s, const struct buf *b, struct map *views) {
     struct using u = {b, views, false};
-    walk_stmt(s, using_stmt, &u);
+    survey_stmt(s, using_stmt, &u);
     return u.found || stmt_reads(s, b, views);
 }
 struct storing {
     const struct buf *buf;
     bool found;
 };
-static bool storing_stmt(void *env, struct stmt *s) {
+static bool storing_stmt(void *env, const struct stmt *s) {
     struct storing *t = env;
     struct named_buf b;
-    for (int k = 0; stmt_buf(s, k, &b); k++) t->found |= *b.at == t->buf && b.use & BU_WRITTEN;
+    for (int k = 0; stmt_buf(s, k, &b); k++) t->found |= b.buf == t->buf && b.use & BU_WRITTEN;
     return !t->found;
 }
 bool stores_to(const struct block *b, const struct buf *buf) {
     struct storing t = {buf, false};
-    walk((struct block *)b, storing_stmt, &t);
+    survey(b, storing_stmt, &t);
     return t.found;
 }
-bool stmt_stores_to(struct stmt *s, const struct buf *buf) {
+bool stmt_stores_to(const struct stmt *s, const struct buf *buf) {
     struct storing t = {buf, false};
-    if (!storing_stmt(&t, s)) return true;
-    struct block *sub[2];
-    for (int n = stmt_blocks(s, sub); n-- > 0;) walk(sub[n], storing_stmt, &t);
+    survey_stmt(s, storing_stmt, &t);
     return t.found;
 }
 
@@ -190,9 +196,9 @@ static void map_block(struct rewriter *r, struct block *b);
 static void map_geometry(struct rewriter *r, struct stmt *s) {
     struct named_buf b;
     for (int k = 0; stmt_buf(s, k, &b); k++) {
-        if (!(b.use & BU_BEGINS) || map_get(&r->bufs, PKEY(*b.at))) continue;
-        map_put(&r->bufs, PKEY(*b.at), *b.at);
-        rewrite_geometry(r, *b.at, false);
+        if (!(b.use & BU_BEGINS) || map_get(&r->bufs, PKEY(b.buf))) continue;
+        map_put(&r->bufs, PKEY(b.buf), b.buf);
+        rewrite_geometry(r, b.buf, false);
     }
 }
 static bool never_runs(const struct stmt *s) {
@@ -251,13 +257,13 @@ static struct stmt *clone_stmt(struct rewriter *r, const struct stmt *s) {
     struct ctx *c = r->c;
     struct stmt *t = s_new(c, s->kind);
     struct block *from[2], *to[2];
-    struct named_buf b;
+    struct buf **b;
     int n = stmt_blocks((struct stmt *)s, from);
     t->u = s->u;
     stmt_blocks(t, to);
     for (int k = 0; k < n; k++) *to[k] = (struct block){.owner = t};
     stmt_own_arrays(c, t);
-    for (int k = 0; stmt_buf(t, k, &b); k++) *b.at = new_buf(r, *b.at);
+    for (int k = 0; (b = stmt_buf_at(t, k)); k++) *b = new_buf(r, *b);
     rewrite_vars(r, t, true);
     rewrite_exprs(r, t);
     for (int k = 0; k < n; k++) clone_into(r, from[k], to[k]);

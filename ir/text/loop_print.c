@@ -174,9 +174,9 @@ struct roots {
     struct ctx *c;
     VEC(expr) v;
 };
-static void collect(void *env, expr *e) {
+static void collect(void *env, expr e) {
     struct roots *r = env;
-    PUSH(&r->c->arena, &r->v, *e);
+    PUSH(&r->c->arena, &r->v, e);
 }
 /* let lines of a statement with very large expressions */
 static void print_lets(struct printer *p, struct let_plan *plan, int depth) {
@@ -420,22 +420,21 @@ static void print_stmt(struct printer *p, const struct stmt *s, int depth) {
         return;
     }
     struct roots roots = {p->c, {0}};
-    if (s->kind != S_STAGE) stmt_exprs((struct stmt *)s, collect, &roots);
+    if (s->kind != S_STAGE) stmt_exprs(s, collect, &roots);
     struct let_plan lets;
     let_plan_make(p->c, &p->x, &lets, roots.v.v, roots.v.n, false);
     print_lets(p, &lets, depth);
     text_indent(p->t, depth);
     print_line(p, s, depth);
     end_lets(p, &lets);
-    struct block *sub[2];
-    int n = stmt_blocks((struct stmt *)s, sub);
-    for (int k = 0; k < n; k++) {
+    const struct block *in;
+    for (int k = 0; (in = stmt_block(s, k)); k++) {
         if (k) {
-            if (!sub[k]->first) break;
+            if (!in->first) break;
             text_indent(p->t, depth);
             text_add(p->t, "else\n");
         }
-        print_block(p, sub[k], depth + 1);
+        print_block(p, in, depth + 1);
     }
     if (s->kind == S_FOR) pop_var(p, s->u.loop.var);
 }
@@ -444,7 +443,7 @@ static void print_block(struct printer *p, const struct block *b, int depth) {
 }
 
 /* ---- procedures */
-static bool name_sizes(void *env, struct stmt *s) {
+static bool name_sizes(void *env, const struct stmt *s) {
     struct printer *p = env;
     if (s->kind == S_SIZE && !map_get(&p->given, PKEY(s->u.size.sym)))
         give(p, s->u.size.sym, unique(p, s->u.size.sym->name));
@@ -497,7 +496,7 @@ static void print_header(struct printer *p, const struct proc *q, const char *be
 static void enter_proc(struct printer *p, const struct proc *q) {
     for (int k = 0; k < q->bufs.n; k++) take(p, intern(p->c->names, q->bufs.v[k]->name), 1);
     for (int k = 0; k < q->syms.n; k++) give(p, q->syms.v[k], unique(p, q->syms.v[k]->name));
-    walk((struct block *)&q->body, name_sizes, p);
+    survey(&q->body, name_sizes, p);
 }
 static void print_launch(struct printer *p, const struct launch *l) {
     if (!l) return;
@@ -611,16 +610,16 @@ static bool print_called(void *env, expr e) {
     if (e->op == X_CALL) print_fn_once(env, e->u.fn);
     return true;
 }
-static void called_in_expr(void *env, expr *e) { x_visit_with(*e, XF_CALL, print_called, env); }
-static bool called_in_stmt(void *env, struct stmt *s) {
+static void called_in_expr(void *env, expr e) { x_visit_with(e, XF_CALL, print_called, env); }
+static bool called_in_stmt(void *env, const struct stmt *s) {
     stmt_exprs(s, called_in_expr, env);
     return true;
 }
 void loop_print(struct text *out, const struct module *m) {
     struct fn_printer f = {out, m->ctx, {.arena = &m->ctx->arena}};
     for (int k = 0; k < m->fns.n; k++) print_fn_once(&f, m->fns.v[k]);
-    for (int k = 0; k < m->procs.n; k++) walk(&m->procs.v[k]->body, called_in_stmt, &f);
-    if (m->entry) walk(&m->entry->body, called_in_stmt, &f);
+    for (int k = 0; k < m->procs.n; k++) survey(&m->procs.v[k]->body, called_in_stmt, &f);
+    if (m->entry) survey(&m->entry->body, called_in_stmt, &f);
     for (int k = 0; k < m->procs.n; k++) {
         if (m->procs.v[k] == m->entry) continue;
         if (out->n) text_char(out, '\n');

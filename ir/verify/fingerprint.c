@@ -64,7 +64,7 @@ static bool add_stmt(void *env, struct stmt *s) {
     add(h, s->kind), add_p(h, s), add_p(h, s->in->owner);
     for (int k = 0; (v = stmt_var(s, k)); k++) add_var(h, *v);
     for (int k = 0; (e = stmt_expr(s, k)); k++) add_p(h, *e);
-    for (int k = 0; stmt_buf(s, k, &b); k++) add_p(h, *b.at), add(h, b.use);
+    for (int k = 0; stmt_buf(s, k, &b); k++) add_p(h, b.buf), add(h, b.use);
     for (int n = stmt_blocks(s, in), k = 0; k < n; k++) add_p(h, in[k]->first);
     add_rest(h, s);
     return true;

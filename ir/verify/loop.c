@@ -597,7 +597,7 @@ static void verify_block(struct verifier *v, struct block *b) {
     struct named_buf n;
     for (struct stmt *s = b->first; s; s = s->next) /* the end of the block */
         for (int k = 0; stmt_buf(s, k, &n); k++)
-            if (n.use & BU_BEGINS && *n.at) set_gone(v, *n.at);
+            if (n.use & BU_BEGINS && n.buf) set_gone(v, n.buf);
     while (v->sizes.n > sizes) set_gone(v, v->sizes.v[--v->sizes.n]);
 }
 static bool find_size(void *env, struct stmt *s) {

@@ -10,7 +10,7 @@ struct access {
     const expr *idx;
     bool store, whole;
     enum red_op op;
-    struct stmt *s;
+    const struct stmt *s;
 };
 struct region {
     struct verifier *v;
@@ -22,7 +22,7 @@ struct region {
     struct iterations two; /* of the loop; variables of the loop and below run in each by themselves */
 };
 static void note(struct region *r, struct buf *b, const expr *idx, int n, bool store, bool whole, enum red_op op,
-                 struct stmt *s) {
+                 const struct stmt *s) {
     struct access a = {b, n, idx, store, whole, op, s};
     if (store) map_put(&r->stored, PKEY(b), b);
     for (int k = 0; k < r->all.n; k++) {
@@ -34,7 +34,7 @@ static void note(struct region *r, struct buf *b, const expr *idx, int n, bool s
     }
     PUSH(&r->v->c->arena, &r->all, a);
 }
-static void note_load(void *env, struct stmt *s, expr e) {
+static void note_load(void *env, const struct stmt *s, expr e) {
     note(env, e->u.buf, e->arg, e->n - e->has_fill, false, false, RED_NONE, s);
 }
 static void moves(struct region *r, const struct var *v) {

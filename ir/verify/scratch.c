@@ -7,9 +7,9 @@
 enum first { UNTOUCHED, STORED, READ };
 static enum first first_in_block(struct block *in, const struct buf *b);
 
-static void look_into(void *env, expr *e) {
+static void look_into(void *env, expr e) {
     const struct buf **b = env;
-    if (*b && x_loads_from(*e, *b)) *b = NULL;
+    if (*b && x_loads_from(e, *b)) *b = NULL;
 }
 /* The statement itself, not what is in it. */
 static bool loads(struct stmt *s, const struct buf *b) {
@@ -64,7 +64,7 @@ static enum first first_in(struct stmt *s, const struct buf *b) {
     case S_BIND:
     case S_COMMENT:
         for (int k = 0; stmt_buf(s, k, &n); k++)
-            if (*n.at == b) return READ;
+            if (n.buf == b) return READ;
         return UNTOUCHED;
     }
     return READ;

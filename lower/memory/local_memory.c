@@ -22,30 +22,30 @@ bool is_on_stack(struct ctx *c, const struct buf *b) {
 }
 /* Steps leave the allocations of buffers behind that moved into a loop. */
 bool proc_uses(const struct proc *p, const struct buf *b) {
-    for (struct stmt *s = p->body.first; s; s = s->next)
+    for (const struct stmt *s = p->body.first; s; s = s->next)
         if (stmt_uses(s, b, NULL)) return true;
     return false;
 }
-bool block_allocs(struct block *b, const struct buf *buf) {
-    for (struct stmt *s = b->first; s; s = s->next) {
-        struct block *in[2];
+bool block_allocs(const struct block *b, const struct buf *buf) {
+    for (const struct stmt *s = b->first; s; s = s->next) {
+        const struct block *in;
         if (s->kind == S_ALLOC && s->u.alloc.buf == buf) return true;
-        for (int k = stmt_blocks(s, in); k-- > 0;)
-            if (block_allocs(in[k], buf)) return true;
+        for (int k = 0; (in = stmt_block(s, k)); k++)
+            if (block_allocs(in, buf)) return true;
     }
     return false;
 }
-bool proc_allocs(const struct proc *p, const struct buf *b) { return block_allocs((struct block *)&p->body, b); }
-expr block_scratch(struct ctx *c, const struct proc *p, struct block *b) {
+bool proc_allocs(const struct proc *p, const struct buf *b) { return block_allocs(&p->body, b); }
+expr block_scratch(struct ctx *c, const struct proc *p, const struct block *b) {
     expr here = x_int(c, 0), most = x_int(c, 0);
-    for (struct stmt *s = b->first; s; s = s->next) {
-        struct block *in[2];
+    for (const struct stmt *s = b->first; s; s = s->next) {
+        const struct block *in;
         expr inside = x_int(c, 0);
         if (s->kind == S_ALLOC && s->u.alloc.buf->scope != SC_REG && !is_on_stack(c, s->u.alloc.buf) &&
             proc_uses(p, s->u.alloc.buf))
             here = x_add(c, here, scratch_round(c, local_bytes(c, s->u.alloc.buf)));
         if (s->kind == S_CALL) inside = scratch_bytes(c, s->u.call.callee);
-        for (int k = stmt_blocks(s, in); k-- > 0;) inside = x_max(c, inside, block_scratch(c, p, in[k]));
+        for (int k = 0; (in = stmt_block(s, k)); k++) inside = x_max(c, inside, block_scratch(c, p, in));
         if (s->kind == S_FOR && s->u.loop.slices) inside = x_muli(c, inside, s->u.loop.slices);
         most = x_max(c, most, x_add(c, here, inside));
     }
@@ -59,5 +59,5 @@ expr scratch_bytes(struct ctx *c, const struct proc *p) {
         if (is_local(b) && b->scope != SC_REG && !proc_allocs(p, b) && !is_on_stack(c, b) && proc_uses(p, b))
             here = x_add(c, here, scratch_round(c, local_bytes(c, b)));
     }
-    return x_add(c, here, block_scratch(c, p, (struct block *)&p->body));
+    return x_add(c, here, block_scratch(c, p, &p->body));
 }

@@ -16,7 +16,7 @@ static bool has(const struct buf *const *v, int n, const struct buf *b) {
 static bool of_thread(const struct buf *b) {
     return b->scope == SC_REG || b->scope == SC_STACK || b->scope == SC_CONST;
 }
-static void add_load(void *env, struct stmt *s, expr load) {
+static void add_load(void *env, const struct stmt *s, expr load) {
     struct touched *t = env;
     (void)s;
     if (!of_thread(load->u.buf) && !has(t->read.v, t->read.n, load->u.buf)) PUSH(&t->c->arena, &t->read, load->u.buf);

@@ -116,7 +116,7 @@ static void look_index(struct along *q, const struct stmt *s, const expr *idx) {
         q->axis = axis;
     }
 }
-static void along_load(void *env, struct stmt *s, expr load) {
+static void along_load(void *env, const struct stmt *s, expr load) {
     struct along *q = env;
     if (load->u.buf == q->b) look_index(q, s, load->arg);
 }

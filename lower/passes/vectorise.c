@@ -227,7 +227,7 @@ static bool uses_reg(struct block *b) {
     }
     return false;
 }
-static void loads_reg(void *env, struct stmt *s, expr load) {
+static void loads_reg(void *env, const struct stmt *s, expr load) {
     (void)s;
     if (load->u.buf->scope == SC_REG) *(bool *)env = true;
 }

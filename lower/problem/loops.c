@@ -47,7 +47,7 @@ static bool note_store(void *env, struct stmt *s) {
     if (s->kind == S_STORE) claim(q, s->u.store.buf, s->u.store.idx, s->u.store.n);
     return true;
 }
-static void check_load(void *env, struct stmt *s, expr load) {
+static void check_load(void *env, const struct stmt *s, expr load) {
     struct turns *q = env;
     const struct own *o = map_get(&q->own, PKEY(load->u.buf));
     (void)s;

@@ -40,8 +40,8 @@ void stmts_from(struct step_run *s, struct stmt *t, struct stmts *out) {
 bool stmt_names(const struct stmt *t, const struct buf *b) {
     struct named_buf n;
     if (t->kind == S_STORE || t->kind == S_STAGE || t->kind == S_ALLOC || t->kind == S_FREE) return false;
-    for (int k = 0; stmt_buf((struct stmt *)t, k, &n); k++)
-        if (*n.at == b) return true;
+    for (int k = 0; stmt_buf(t, k, &n); k++)
+        if (n.buf == b) return true;
     return false;
 }
 bool is_named(const struct stmt *t, const char *name) { return t->kind == S_FOR && !strcmp(t->u.loop.var->name, name); }
@@ -194,7 +194,7 @@ static bool gather_load(void *env, expr e) {
     }
     return true;
 }
-static void gather_expr(void *env, expr *e) { x_visit(*e, gather_load, env); }
+static void gather_expr(void *env, expr e) { x_visit(e, gather_load, env); }
 static void accesses_at(struct step_run *s, struct stmt *t, struct accesses *out) {
     struct gather g = {s, t, out};
     if (t->kind != S_STORE) {
@@ -294,15 +294,15 @@ void map_loads(struct step_run *s, struct block *b, struct buf *from, load_fn fn
     struct mapper m = {s, from, fn, env};
     map_exprs(s->c, b, map_load_node, &m);
 }
-static void map_one(void *env, expr *e) {
-    struct mapper *m = env;
-    *e = x_map(m->s->c, *e, map_load_node, m);
-}
 void map_loads_in(struct step_run *s, struct stmt *t, struct buf *from, load_fn fn, void *env) {
     struct mapper m = {s, from, fn, env};
     struct stmts all = {0};
     stmts_from(s, t, &all);
-    for (int k = 0; k < all.n; k++) stmt_exprs(all.v[k], map_one, &m);
+    for (int k = 0; k < all.n; k++) {
+        expr *e;
+        for (int i = 0; (e = stmt_expr(all.v[k], i)); i++)
+            if (*e) *e = x_map(s->c, *e, map_load_node, &m);
+    }
 }
 expr map_loads_expr(struct step_run *s, expr e, struct buf *from, load_fn fn, void *env) {
     struct mapper m = {s, from, fn, env};

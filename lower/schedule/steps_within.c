@@ -44,7 +44,7 @@ static bool scan_copy(void *env, struct stmt *t) {
     q->runs += n;
     return true;
 }
-static void count_load(void *env, struct stmt *t, expr load) {
+static void count_load(void *env, const struct stmt *t, expr load) {
     struct copy_scan *q = env;
     (void)t;
     q->loads += load->u.buf == q->x;

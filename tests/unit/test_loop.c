@@ -70,7 +70,7 @@ Test(loop, loops_that_never_run_go) {
     reads(m, "proc p(x: f32[4] in, y: f32[4] out) [N]\n  y[0] = x[0]\n");
 }
 static expr load_to_zero(void *env, expr e) { return e->op == X_LOAD ? (++*(int *)env, x_const_f(c, F32, 0)) : NULL; }
-static void count_load(void *env, struct stmt *s, expr load) { (void)s, (void)load, ++*(int *)env; }
+static void count_load(void *env, const struct stmt *s, expr load) { (void)s, (void)load, ++*(int *)env; }
 Test(loop, every_expression_is_rewritten) {
     struct module *m = parse(nest);
     struct block *b = &m->procs.v[0]->body;
@@ -211,7 +211,7 @@ static void names(struct module *m, enum stmt_kind kind, const char *want) {
     walk(&m->entry->body, find_kind, &q);
     cr_assert(q.found, "no statement of kind %d", kind);
     for (int k = 0; stmt_buf(q.found, k, &b); k++) {
-        text_printf(&t, "%s%s:", k ? " " : "", (*b.at)->name);
+        text_printf(&t, "%s%s:", k ? " " : "", b.buf->name);
         for (int bit = 0; bit < 5; bit++)
             if (b.use >> bit & 1) text_char(&t, "rwbem"[bit]);
     }

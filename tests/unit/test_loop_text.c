@@ -51,7 +51,7 @@ Test(loop_text, canonical_samples_print_as_written) {
 /* ---- the samples leave nothing out */
 static bool ops[X_COUNT], kinds[S_KIND_COUNT];
 static bool mark_op(void *env, expr e) { return (void)env, ops[e->op] = true; }
-static void mark_expr(void *env, expr *e) { x_visit(*e, mark_op, env); }
+static void mark_expr(void *env, expr e) { x_visit(e, mark_op, env); }
 static bool mark_stmt(void *env, struct stmt *s) {
     kinds[s->kind] = true;
     stmt_exprs(s, mark_expr, env);
