@@ -2,11 +2,9 @@
 #include "codegen/project.h"
 #include "codegen/weights.h"
 
-#define A(...) arena_printf(&p->c->arena, __VA_ARGS__)
-
 enum { CODE_BYTES = 256 << 10, STACK_BYTES = 64 << 10 }; /* left for code, and for the stack */
 
-static const char *hex(struct program *p, uint32_t v) { return A("0x%08lx", (unsigned long)v); }
+static const char *hex(struct program *p, uint32_t v) { return format(p->c, "0x%08lx", (unsigned long)v); }
 
 /* Inputs and outputs, which the sample programs put beside the arena. */
 static int64_t io_bytes(struct program *p) {
@@ -49,19 +47,32 @@ const char *const *bare_values(struct program *p, bool weights_file) {
     if (!b) return v;
     struct memory_map m = memory_map_of(p, weights_file);
     const char *const pairs[] = {
-        "BOARD",       b->name,
-        "TARGET",      p->o->target->name,
-        "VECTORS",     hex(p, b->vectors),
-        "FLASH",       hex(p, b->flash),
-        "FLASH_BYTES", hex(p, b->flash_bytes),
-        "RAM",         hex(p, b->ram),
-        "RAM_BYTES",   hex(p, b->ram_bytes),
-        "MORE",        hex(p, b->more),
-        "MORE_BYTES",  hex(p, b->more_bytes),
-        "WEIGHTS_IN",  m.far_weights ? "MORE" : "FLASH",
-        "WEIGHTS_WHY", m.far_weights ? "The weights are larger than its flash memory." : "",
-        "HEAP_START",  m.near_heap ? "ALIGN(board_bss_end, 64)" : "board_more_start",
-        "HEAP_END",    m.near_heap ? A("board_stack_top - 0x%x", STACK_BYTES) : "ORIGIN(MORE) + LENGTH(MORE)"};
+        "BOARD",
+        b->name,
+        "TARGET",
+        p->o->target->name,
+        "VECTORS",
+        hex(p, b->vectors),
+        "FLASH",
+        hex(p, b->flash),
+        "FLASH_BYTES",
+        hex(p, b->flash_bytes),
+        "RAM",
+        hex(p, b->ram),
+        "RAM_BYTES",
+        hex(p, b->ram_bytes),
+        "MORE",
+        hex(p, b->more),
+        "MORE_BYTES",
+        hex(p, b->more_bytes),
+        "WEIGHTS_IN",
+        m.far_weights ? "MORE" : "FLASH",
+        "WEIGHTS_WHY",
+        m.far_weights ? "The weights are larger than its flash memory." : "",
+        "HEAP_START",
+        m.near_heap ? "ALIGN(board_bss_end, 64)" : "board_more_start",
+        "HEAP_END",
+        m.near_heap ? format(p->c, "board_stack_top - 0x%x", STACK_BYTES) : "ORIGIN(MORE) + LENGTH(MORE)"};
     for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) v[n++] = pairs[k];
     return v;
 }

@@ -9,9 +9,13 @@
 
 enum { NODE_LINES = 24 }; /* of the nodes in a kernel's comment */
 
-void c_put(struct fe *f, const char *s) {
+void c_put(struct fe *f, const char *line) { c_line(f, "%s", line); }
+void c_line(struct fe *f, const char *fmt, ...) {
+    va_list ap;
     emit_indent(f->out, f->depth);
-    text_add(f->out, s);
+    va_start(ap, fmt);
+    text_vprintf(f->out, fmt, ap);
+    va_end(ap);
     text_char(f->out, '\n');
 }
 
@@ -31,14 +35,14 @@ void c_head(struct text *out, struct fe *f, const struct proc *p, const char *he
     text_printf(out, "%s%s", head, first ? first : "");
     for (int i = 0; i < p->params.n; i++, n++) {
         struct buf *b = p->params.v[i].buf;
-        struct sym_name *s =
-            c_declare(f, b->name, A("%s%s *", p->params.v[i].dir == DIR_IN ? "const " : "", dtype_c(b->type)));
+        struct sym_name *s = c_declare(
+            f, b->name, format(f->c, "%s%s *", p->params.v[i].dir == DIR_IN ? "const " : "", dtype_c(b->type)));
         s->buf = b;
         map_put(&f->bufs, PKEY(b), s);
         text_printf(out, "%s%s%s %s", n ? ", " : "", s->decl, emit_words(f->o)->restricted, s->name);
     }
     for (int i = 0; i < p->syms.n; i++, n++) {
-        struct sym_name *s = c_declare(f, p->syms.v[i]->name, A("%s ", f->idx));
+        struct sym_name *s = c_declare(f, p->syms.v[i]->name, format(f->c, "%s ", f->idx));
         map_put(&f->syms, PKEY(p->syms.v[i]), s);
         text_printf(out, "%s%s%s", n ? ", " : "", s->decl, s->name);
     }
@@ -63,7 +67,7 @@ void c_start(struct fe *f, struct ctx *c, const struct emit_options *o, const st
     for (int k = 0; k <= MAX_LANES_LOG; k++) f->dep[k].arena = &c->arena;
 }
 static const char *linkage(struct ctx *c, const char *name, const struct emit_options *o) {
-    return arena_printf(&c->arena, "%svoid %s(", o->external ? "" : "static ", name);
+    return format(c, "%svoid %s(", o->external ? "" : "static ", name);
 }
 void emit_proc_head(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o) {
     struct fe f;
@@ -78,7 +82,7 @@ static void const_table(struct text *out, struct fe *f, const struct buf *b) {
     int64_t n;
     const union cell *v = const_cells(f->c, b, &n);
     struct sym_name *s = NEW(&f->c->arena, struct sym_name);
-    s->name = names_add(&f->u->globals, A("%s_%s", f->fname, b->name));
+    s->name = names_add(&f->u->globals, format(f->c, "%s_%s", f->fname, b->name));
     s->buf = b;
     map_put(&f->bufs, PKEY(b), s);
     c_add_ptr(f, b, s, 0, NULL, NULL);
@@ -90,7 +94,8 @@ static void const_table(struct text *out, struct fe *f, const struct buf *b) {
     for (int64_t i = 0; i < n; i++) {
         const char *item =
             c_text(f, vt == F32 || vt == F64 ? x_const_f(f->c, vt, v[i].f) : x_const_i(f->c, vt, v[i].i), false);
-        if (vt == F32 && b->type != F32) item = A("0x%0*x", 2 * dtype_bytes(b->type), c_float_code(b->type, v[i].f));
+        if (vt == F32 && b->type != F32)
+            item = format(f->c, "0x%0*x", 2 * dtype_bytes(b->type), c_float_code(b->type, v[i].f));
         if (i == 0 || line > 100) text_add(out, "\n    "), line = 0;
         else text_char(out, ' ');
         text_printf(out, "%s,", item);

@@ -169,13 +169,13 @@ static struct piece named(struct fe *f, expr e, int splat, struct piece (*print)
     if (r->pass == 2 && i->uses > 1) {
         int lanes = splat ? splat : on_lane(f, e) ? f->width : 1;
         i->name = names_numbered(&f->names, e->op == X_LOAD ? e->u.buf->name : "t");
-        line(home, A("const %s %s = %s;", c_type_of(f, e, lanes), i->name, v.s));
+        line(home, format(f->c, "const %s %s = %s;", c_type_of(f, e, lanes), i->name, v.s));
         return piece_of(i->name, P_ATOM);
     }
     return v;
 }
 static struct piece print_splat(struct fe *f, expr e, int splat) {
-    return piece_of(A("%s(%s)", c_splat(f->o, (enum dtype)e->type, splat), c_value(f, e, 1).s), P_ATOM);
+    return piece_of(format(f->c, "%s(%s)", c_splat(f->o, (enum dtype)e->type, splat), c_value(f, e, 1).s), P_ATOM);
 }
 static struct piece print_plain(struct fe *f, expr e, int splat) {
     (void)splat;
@@ -197,31 +197,35 @@ struct piece c_index(struct fe *f, expr e) {
 
 /* ---- values */
 static struct piece constant(struct fe *f, expr e) {
-    if (dtype_is_complex((enum dtype)e->type)) return piece_of(A("(%s){0}", dtype_c((enum dtype)e->type)), P_ATOM);
+    if (dtype_is_complex((enum dtype)e->type))
+        return piece_of(format(f->c, "(%s){0}", dtype_c((enum dtype)e->type)), P_ATOM);
     if (e->type == F32 || e->type == F64) {
         double v = e->u.f;
         if (isnan(v) || isinf(v)) {
             f->u->math = true;
             const char *s = isnan(v) ? "NAN" : v < 0 ? "-INFINITY" : "INFINITY";
-            return e->type == F32 ? piece_of(s, v < 0 ? P_UNARY : P_ATOM) : piece_of(A("(double)%s", s), P_UNARY);
+            return e->type == F32 ? piece_of(s, v < 0 ? P_UNARY : P_ATOM)
+                                  : piece_of(format(f->c, "(double)%s", s), P_UNARY);
         }
         struct text t = {0};
         if (e->type == F32) text_f32(&t, (float)v);
         else text_f64(&t, v);
-        struct piece r = piece_of(A("%s%s%s", t.s, strpbrk(t.s, ".e") ? "" : ".0", e->type == F32 ? "f" : ""),
-                                  signbit(v) ? P_UNARY : P_ATOM);
+        struct piece r =
+            piece_of(format(f->c, "%s%s%s", t.s, strpbrk(t.s, ".e") ? "" : ".0", e->type == F32 ? "f" : ""),
+                     signbit(v) ? P_UNARY : P_ATOM);
         text_free(&t);
         return r;
     }
     int64_t v = e->u.i;
     switch (e->type) {
     case STR: return piece_of("(nn_str){\"\", 0}", P_ATOM);
-    case U32: return piece_of(A("%luu", (unsigned long)(uint32_t)v), P_ATOM);
-    case U64: return piece_of(A("UINT64_C(%llu)", (unsigned long long)v), P_ATOM);
+    case U32: return piece_of(format(f->c, "%luu", (unsigned long)(uint32_t)v), P_ATOM);
+    case U64: return piece_of(format(f->c, "UINT64_C(%llu)", (unsigned long long)v), P_ATOM);
     case I32:
-        return v == INT32_MIN ? piece_of("INT32_MIN", P_ATOM) : piece_of(A("%ld", (long)v), v < 0 ? P_UNARY : P_ATOM);
+        return v == INT32_MIN ? piece_of("INT32_MIN", P_ATOM)
+                              : piece_of(format(f->c, "%ld", (long)v), v < 0 ? P_UNARY : P_ATOM);
     case I64: return c_integer(f, v);
-    default: return piece_of(A("%ld", (long)v), P_ATOM);
+    default: return piece_of(format(f->c, "%ld", (long)v), P_ATOM);
     }
 }
 static enum prec operand_prec(enum xop op, enum prec *left, enum prec *right) {
@@ -240,10 +244,10 @@ static enum prec operand_prec(enum xop op, enum prec *left, enum prec *right) {
 static struct piece compare_strings(struct fe *f, expr e) {
     bool equal = e->op == X_EQ || e->op == X_NE;
     f->u->text = true;
-    const char *call = A("%s(%s, %s)", equal ? "nn_str_equal" : "nn_str_order", c_value(f, e->arg[0], 1).s,
-                         c_value(f, e->arg[1], 1).s);
-    if (equal) return e->op == X_EQ ? piece_of(call, P_ATOM) : piece_of(A("!%s", call), P_UNARY);
-    return piece_of(A("%s %s 0", call, c_operator((enum xop)e->op, I32, 1)), P_REL);
+    const char *call = format(f->c, "%s(%s, %s)", equal ? "nn_str_equal" : "nn_str_order", c_value(f, e->arg[0], 1).s,
+                              c_value(f, e->arg[1], 1).s);
+    if (equal) return e->op == X_EQ ? piece_of(call, P_ATOM) : piece_of(format(f->c, "!%s", call), P_UNARY);
+    return piece_of(format(f->c, "%s %s 0", call, c_operator((enum xop)e->op, I32, 1)), P_REL);
 }
 /* gcc 12 folds 0 - x to -x, and -x + 0 too, where one expression shows it that x is a converted integer or an absolute
  * value: the 0 that 0 - 0 is becomes -0. So what is added to 0, or taken from it, has a name. */
@@ -271,16 +275,17 @@ static struct piece binary(struct fe *f, expr e, int lanes) {
         a = b, b = swap;
     }
     if (!sign && lanes == 1) return f->d->call(f, op, t, a, b);
-    if (!sign) return piece_of(A("%s(%s, %s)", c_op(f->o, op, t, lanes), a.s, b.s), P_ATOM);
+    if (!sign) return piece_of(format(f->c, "%s(%s, %s)", c_op(f->o, op, t, lanes), a.s, b.s), P_ATOM);
     if (logic && (op == X_AND || op == X_OR)) {
         enum prec p = op == X_AND ? P_AND : P_OR, in = op == X_AND ? P_EQ : P_AND;
         if (op == X_OR && (a.p == P_AND || b.p == P_AND)) in = P_EQ; /* compilers want parentheses there */
         const char *sa = a.p == p ? a.s : paren(f, a, in);
-        return piece_of(A("%s %s %s", sa, sign, paren(f, b, in)), p);
+        return piece_of(format(f->c, "%s %s %s", sa, sign, paren(f, b, in)), p);
     }
-    if (f->d->orders && op == X_LE && x_is(e->arg[0], 0)) return piece_of(A("%s >= 0", paren(f, b, P_ADD)), P_REL);
+    if (f->d->orders && op == X_LE && x_is(e->arg[0], 0))
+        return piece_of(format(f->c, "%s >= 0", paren(f, b, P_ADD)), P_REL);
     enum prec l, r, p = operand_prec(op == X_XOR && logic ? X_NE : op, &l, &r); /* of truths it is printed so */
-    return piece_of(A("%s %s %s", paren(f, a, l), sign, paren(f, b, r)), p);
+    return piece_of(format(f->c, "%s %s %s", paren(f, a, l), sign, paren(f, b, r)), p);
 }
 
 /* A scalar select. Lazy: when an arm needs named values that must not be computed for the other, it becomes an `if`. */
@@ -298,14 +303,16 @@ static struct piece print_select(struct fe *f, expr e) {
     bool vec = on_lane(f, e);
     int lanes = vec ? f->width : 1;
     if (vec && on_lane(f, e->arg[0]))
-        return piece_of(A("%s(%s, %s, %s)", c_select(f->o, (enum dtype)e->type, lanes), c_value(f, e->arg[0], lanes).s,
-                          c_value(f, e->arg[1], lanes).s, c_value(f, e->arg[2], lanes).s),
+        return piece_of(format(f->c, "%s(%s, %s, %s)", c_select(f->o, (enum dtype)e->type, lanes),
+                               c_value(f, e->arg[0], lanes).s, c_value(f, e->arg[1], lanes).s,
+                               c_value(f, e->arg[2], lanes).s),
                         P_ATOM);
     struct piece cond = c_value(f, e->arg[0], 1);
     if (!f->d->names_values || (is_safe(f, e->arg[1]) && is_safe(f, e->arg[2]))) {
         struct piece a = e->type == IDX ? c_index(f, e->arg[1]) : c_value(f, e->arg[1], lanes),
                      b = e->type == IDX ? c_index(f, e->arg[2]) : c_value(f, e->arg[2], lanes);
-        return piece_of(A("%s ? %s : %s", paren(f, cond, P_OR), paren(f, a, P_OR), paren(f, b, P_COND)), P_COND);
+        return piece_of(format(f->c, "%s ? %s : %s", paren(f, cond, P_OR), paren(f, a, P_OR), paren(f, b, P_COND)),
+                        P_COND);
     }
     int form;
     if (r->pass == 1) {
@@ -319,8 +326,10 @@ static struct piece print_select(struct fe *f, expr e) {
     struct vscope sa = {.out = &ta}, sb = {.out = &tb};
     struct piece a = arm(f, e->arg[1], &sa), b = arm(f, e->arg[2], &sb), v;
     if (vec) {
-        if (!on_lane(f, e->arg[1])) a = piece_of(A("%s(%s)", c_splat(f->o, (enum dtype)e->type, lanes), a.s), P_ATOM);
-        if (!on_lane(f, e->arg[2])) b = piece_of(A("%s(%s)", c_splat(f->o, (enum dtype)e->type, lanes), b.s), P_ATOM);
+        if (!on_lane(f, e->arg[1]))
+            a = piece_of(format(f->c, "%s(%s)", c_splat(f->o, (enum dtype)e->type, lanes), a.s), P_ATOM);
+        if (!on_lane(f, e->arg[2]))
+            b = piece_of(format(f->c, "%s(%s)", c_splat(f->o, (enum dtype)e->type, lanes), b.s), P_ATOM);
     }
     if (r->pass == 1 && (sa.named || sb.named)) {
         r->forms.v[form] = true;
@@ -329,17 +338,18 @@ static struct piece print_select(struct fe *f, expr e) {
     if (r->pass == 2 && r->forms.v[form]) {
         const char *n = names_numbered(&f->names, "t");
         struct vscope *s = r->scope;
-        line(s, A("%s %s;", c_type_of(f, e, lanes), n));
-        line(&sa, A("%s = %s;", n, a.s));
-        line(&sb, A("%s = %s;", n, b.s));
-        line(s, A("if (%s) {", cond.s));
+        line(s, format(f->c, "%s %s;", c_type_of(f, e, lanes), n));
+        line(&sa, format(f->c, "%s = %s;", n, a.s));
+        line(&sb, format(f->c, "%s = %s;", n, b.s));
+        line(s, format(f->c, "if (%s) {", cond.s));
         text_add(s->out, ta.s);
         line(s, "} else {");
         text_add(s->out, tb.s);
         line(s, "}");
         v = piece_of(n, P_ATOM);
     } else {
-        v = piece_of(A("%s ? %s : %s", paren(f, cond, P_OR), paren(f, a, P_OR), paren(f, b, P_COND)), P_COND);
+        v = piece_of(format(f->c, "%s ? %s : %s", paren(f, cond, P_OR), paren(f, a, P_OR), paren(f, b, P_COND)),
+                     P_COND);
     }
     text_free(&ta);
     text_free(&tb);
@@ -359,33 +369,35 @@ static struct piece print_cast(struct fe *f, expr e, int lanes) {
     if (e->arg[0]->op == X_IDXVAL && lanes == 1) {
         struct piece i = c_index(f, e->arg[0]->arg[0]);
         const char *fn = c_cast(f->o, to, I64, 1);
-        return fn ? piece_of(A("%s(%s)", fn, i.s), P_ATOM)
-                  : piece_of(A("(%s)%s", c_value_type(to), paren(f, i, P_UNARY)), P_UNARY);
+        return fn ? piece_of(format(f->c, "%s(%s)", fn, i.s), P_ATOM)
+                  : piece_of(format(f->c, "(%s)%s", c_value_type(to), paren(f, i, P_UNARY)), P_UNARY);
     }
     bool floats = from == F32 || from == F64, fits = to == I32 && floats && fits_i32(e->arg[0]);
     const char *at_once = fits ? nearest(f, e->arg[0], lanes) : NULL;
-    if (at_once) return piece_of(A("%s(%s)", at_once, c_value(f, e->arg[0]->arg[0], lanes).s), P_ATOM);
+    if (at_once) return piece_of(format(f->c, "%s(%s)", at_once, c_value(f, e->arg[0]->arg[0], lanes).s), P_ATOM);
     struct piece v = c_value(f, e->arg[0], lanes);
     if (fits)
-        return lanes > 1 ? piece_of(A("__builtin_convertvector(%s, %s)", v.s, c_vector_type(f->o, to, lanes)), P_ATOM)
-                         : piece_of(A("(%s)%s", c_value_type(to), paren(f, v, P_UNARY)), P_UNARY);
+        return lanes > 1
+                   ? piece_of(format(f->c, "__builtin_convertvector(%s, %s)", v.s, c_vector_type(f->o, to, lanes)),
+                              P_ATOM)
+                   : piece_of(format(f->c, "(%s)%s", c_value_type(to), paren(f, v, P_UNARY)), P_UNARY);
     const char *fn = c_cast(f->o, to, from, lanes);
-    return fn ? piece_of(A("%s(%s)", fn, v.s), P_ATOM)
-              : piece_of(A("(%s)%s", c_value_type(to), paren(f, v, P_UNARY)), P_UNARY);
+    return fn ? piece_of(format(f->c, "%s(%s)", fn, v.s), P_ATOM)
+              : piece_of(format(f->c, "(%s)%s", c_value_type(to), paren(f, v, P_UNARY)), P_UNARY);
 }
 static struct piece print_call(struct fe *f, expr e, int lanes) {
     const struct native *native = native_of(e->u.fn);
     if (native && lanes > 1) return c_lane_by_lane(f, e);
     f->u->text |= native != NULL;
     const char *s = native ? native->c : c_fn(f->o, e->u.fn, lanes);
-    s = A("%s(", s);
-    for (int k = 0; k < e->n; k++) s = A("%s%s%s", s, k ? ", " : "", c_value(f, e->arg[k], lanes).s);
-    return piece_of(A("%s)", s), P_ATOM);
+    s = format(f->c, "%s(", s);
+    for (int k = 0; k < e->n; k++) s = format(f->c, "%s%s%s", s, k ? ", " : "", c_value(f, e->arg[k], lanes).s);
+    return piece_of(format(f->c, "%s)", s), P_ATOM);
 }
 static struct piece print_text(struct fe *f, expr e) {
     struct place at = c_place(f, e->arg[0]->u.buf, e->arg[0]->arg);
     f->u->text = true;
-    return piece_of(A("nn_str_of(%s, %s)", c_address(f, &at), c_value(f, e->arg[1], 1).s), P_ATOM);
+    return piece_of(format(f->c, "nn_str_of(%s, %s)", c_address(f, &at), c_value(f, e->arg[1], 1).s), P_ATOM);
 }
 static struct piece print_value(struct fe *f, expr e) {
     int lanes = on_lane(f, e) ? f->width : 1;
@@ -397,36 +409,39 @@ static struct piece print_value(struct fe *f, expr e) {
     case X_IDXVAL:
         if (lanes > 1) return c_lane_by_lane(f, e);
         if (f->d->wide) return c_index(f, e->arg[0]);
-        return piece_of(A("(int64_t)%s", paren(f, c_index(f, e->arg[0]), P_UNARY)), P_UNARY);
+        return piece_of(format(f->c, "(int64_t)%s", paren(f, c_index(f, e->arg[0]), P_UNARY)), P_UNARY);
     case X_FMA:
-        return piece_of(A("%s(%s, %s, %s)", c_op(f->o, X_FMA, (enum dtype)e->type, lanes),
-                          c_value(f, e->arg[0], lanes).s, c_value(f, e->arg[1], lanes).s,
-                          c_value(f, e->arg[2], lanes).s),
+        return piece_of(format(f->c, "%s(%s, %s, %s)", c_op(f->o, X_FMA, (enum dtype)e->type, lanes),
+                               c_value(f, e->arg[0], lanes).s, c_value(f, e->arg[1], lanes).s,
+                               c_value(f, e->arg[2], lanes).s),
                         P_ATOM);
     case X_NEG:
         if (lanes == 1 && (e->type == F32 || e->type == F64)) {
             struct piece v = c_value(f, e->arg[0], 1);
-            return piece_of(A("-%s", v.s[0] == '-' ? A("(%s)", v.s) : paren(f, v, P_UNARY)), P_UNARY);
+            return piece_of(format(f->c, "-%s", v.s[0] == '-' ? format(f->c, "(%s)", v.s) : paren(f, v, P_UNARY)),
+                            P_UNARY);
         }
         break;
     case X_NOT:
         /* `~` of a truth value is what compilers warn of, also through a cast */
         if (lanes == 1 && e->type != BOOL && e->arg[0]->op == X_CAST && e->arg[0]->arg[0]->type == BOOL)
-            return piece_of(A("%s ^ -1", paren(f, c_value(f, e->arg[0], 1), P_BITS)), P_BITS);
+            return piece_of(format(f->c, "%s ^ -1", paren(f, c_value(f, e->arg[0], 1), P_BITS)), P_BITS);
         if (lanes == 1)
-            return piece_of(A("%s%s", e->type == BOOL ? "!" : "~", paren(f, c_value(f, e->arg[0], 1), P_UNARY)),
-                            P_UNARY);
+            return piece_of(
+                format(f->c, "%s%s", e->type == BOOL ? "!" : "~", paren(f, c_value(f, e->arg[0], 1), P_UNARY)),
+                P_UNARY);
         break;
     case X_SELECT: return print_select(f, e);
     case X_CAST: return print_cast(f, e, lanes);
     case X_BITCAST: {
         const char *fn = c_bitcast(f->o, (enum dtype)e->type, (enum dtype)e->arg[0]->type, lanes);
         struct piece v = c_value(f, e->arg[0], lanes);
-        return lanes > 1 ? piece_of(A("%s%s", fn, paren(f, v, P_UNARY)), P_UNARY)
-                         : piece_of(A("%s(%s)", fn, v.s), P_ATOM);
+        return lanes > 1 ? piece_of(format(f->c, "%s%s", fn, paren(f, v, P_UNARY)), P_UNARY)
+                         : piece_of(format(f->c, "%s(%s)", fn, v.s), P_ATOM);
     }
     case X_ROUND:
-        return piece_of(A("%s(%s)", c_round(f->o, (enum dtype)e->u.i, lanes), c_value(f, e->arg[0], lanes).s), P_ATOM);
+        return piece_of(
+            format(f->c, "%s(%s)", c_round(f->o, (enum dtype)e->u.i, lanes), c_value(f, e->arg[0], lanes).s), P_ATOM);
     case X_CALL: return print_call(f, e, lanes);
     case X_TEXT: return print_text(f, e);
     default: break;
@@ -441,7 +456,8 @@ static struct piece print_value(struct fe *f, expr e) {
     default: BUG("expression of kind %s", xop_name((enum xop)e->op));
     }
     return piece_of(
-        A("%s(%s)", c_op(f->o, (enum xop)e->op, (enum dtype)e->type, lanes), c_value(f, e->arg[0], lanes).s), P_ATOM);
+        format(f->c, "%s(%s)", c_op(f->o, (enum xop)e->op, (enum dtype)e->type, lanes), c_value(f, e->arg[0], lanes).s),
+        P_ATOM);
 }
 
 void c_run(struct fe *f, void (*print)(struct fe *f, void *env), void *env) {
@@ -466,7 +482,7 @@ struct fn_env {
 static void print_body(struct fe *f, void *env) {
     struct fn_env *q = env;
     struct piece v = c_value(f, q->fn->body, q->lanes);
-    if (f->run->pass == 2) line(f->run->root, A("return %s;", v.s));
+    if (f->run->pass == 2) line(f->run->root, format(f->c, "return %s;", v.s));
 }
 static bool too_wide(void *env, expr e) {
     int most = *(int *)env;
@@ -493,16 +509,16 @@ const char *c_fn(const struct emit_options *o, const struct fn *fn, int lanes) {
     for (int k = 0; k < fn->nargs; k++) {
         f->args[k] = c_declare(f, fn->nargs == 1 ? "x" : internf(c->names, "%c", "abcd"[k & 3]), NULL);
         const char *type = lanes > 1 ? c_vector_type(o, fn->args[k], lanes) : c_value_type(fn->args[k]);
-        head = A("%s%s%s %s", head, k ? ", " : "", type, f->args[k]->name);
+        head = format(f->c, "%s%s%s %s", head, k ? ", " : "", type, f->args[k]->name);
     }
     const char *rtype = lanes > 1 ? c_vector_type(o, fn->type, lanes) : c_value_type(fn->type);
-    head = A("static inline %s %s(%s) {\n", rtype, name, fn->nargs ? head : "void");
+    head = format(f->c, "static inline %s %s(%s) {\n", rtype, name, fn->nargs ? head : "void");
     int most = lanes > 1 ? emit_lanes(o) * 4 / lanes : 8;
     if (most < 4) most = 4;
     if (lanes > 1 && !x_visit(fn->body, too_wide, &most)) {
         /* wider than the machine's vectors inside: lane by lane */
         const char *scalar = c_fn(o, fn, 1), *args = "";
-        for (int k = 0; k < fn->nargs; k++) args = A("%s%s%s[i]", args, k ? ", " : "", f->args[k]->name);
+        for (int k = 0; k < fn->nargs; k++) args = format(f->c, "%s%s%s[i]", args, k ? ", " : "", f->args[k]->name);
         text_printf(&out, "    %s r = {0};\n    for (int i = 0; i < %d; i++)\n        r[i] = %s(%s);\n    return r;\n",
                     rtype, lanes, scalar, args);
     } else {
@@ -512,8 +528,8 @@ const char *c_fn(const struct emit_options *o, const struct fn *fn, int lanes) {
     const char *unused = "";
     for (int k = 0; k < fn->nargs; k++)
         if (!f->args[k]->used && !strstr(out.s, f->args[k]->name))
-            unused = A("%s    (void)%s;\n", unused, f->args[k]->name);
-    emit_define_fn(u, A("%s%s%s}\n", head, unused, out.s));
+            unused = format(f->c, "%s    (void)%s;\n", unused, f->args[k]->name);
+    emit_define_fn(u, format(f->c, "%s%s%s}\n", head, unused, out.s));
     text_free(&out);
     return name;
 }

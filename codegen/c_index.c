@@ -4,11 +4,11 @@
 
 struct piece c_integer(struct fe *f, int64_t v) {
     if (v == INT64_MIN) return piece_of("INT64_MIN", P_ATOM);
-    if (v < INT32_MIN || v > INT32_MAX) return piece_of(A("INT64_C(%lld)", (long long)v), P_ATOM);
-    return piece_of(A("%lld", (long long)v), v < 0 ? P_UNARY : P_ATOM);
+    if (v < INT32_MIN || v > INT32_MAX) return piece_of(format(f->c, "INT64_C(%lld)", (long long)v), P_ATOM);
+    return piece_of(format(f->c, "%lld", (long long)v), v < 0 ? P_UNARY : P_ATOM);
 }
 static struct piece index_number(struct fe *f, int64_t v) {
-    return f->d->wide ? c_integer(f, v) : piece_of(A("%lld", (long long)v), v < 0 ? P_UNARY : P_ATOM);
+    return f->d->wide ? c_integer(f, v) : piece_of(format(f->c, "%lld", (long long)v), v < 0 ? P_UNARY : P_ATOM);
 }
 static struct piece sum_text(struct fe *f, const struct terms *q) {
     const char *s = "";
@@ -20,23 +20,23 @@ static struct piece sum_text(struct fe *f, const struct terms *q) {
             int64_t k = q->coef[i] * sign;
             struct piece a = c_index(f, q->atom[i]);
             const char *t = k == 1 ? paren(f, a, sign > 0 && !terms ? P_ADD : P_MUL)
-                                   : A("%s * %s", paren(f, a, P_MUL), index_number(f, k).s);
+                                   : format(f->c, "%s * %s", paren(f, a, P_MUL), index_number(f, k).s);
             enum prec tp = k == 1 ? a.p : P_MUL;
             if (!terms)
-                s = sign > 0 ? t : A("-%s", k == 1 ? paren(f, a, P_UNARY) : t), p = sign > 0 ? tp
-                                                                                    : k == 1 ? P_UNARY
-                                                                                             : P_MUL;
-            else s = A("%s %s %s", s, sign > 0 ? "+" : "-", t), p = P_ADD;
+                s = sign > 0 ? t : format(f->c, "-%s", k == 1 ? paren(f, a, P_UNARY) : t), p = sign > 0 ? tp
+                                                                                               : k == 1 ? P_UNARY
+                                                                                                        : P_MUL;
+            else s = format(f->c, "%s %s %s", s, sign > 0 ? "+" : "-", t), p = P_ADD;
             terms++;
         }
         if (q->konst > 0 && (f->d->orders ? sign > 0 : sign < 0)) {
             struct piece k = index_number(f, q->konst);
-            s = terms ? A("%s + %s", s, k.s) : k.s;
+            s = terms ? format(f->c, "%s + %s", s, k.s) : k.s;
             p = terms++ ? P_ADD : k.p;
         }
     }
     if (!terms) return index_number(f, q->konst);
-    return q->konst < 0 ? piece_of(A("%s - %s", s, index_number(f, -q->konst).s), P_ADD) : piece_of(s, p);
+    return q->konst < 0 ? piece_of(format(f->c, "%s - %s", s, index_number(f, -q->konst).s), P_ADD) : piece_of(s, p);
 }
 struct piece c_sum(struct fe *f, int64_t konst, const expr *atoms, const int64_t *coefs, int n) {
     struct terms t = c_sorted(f, konst, atoms, coefs, n);
@@ -50,7 +50,7 @@ struct piece c_print_product(struct fe *f, expr e) {
     expr *v;
     int n = c_factors(f, e, &v);
     const char *s = paren(f, c_index(f, v[0]), P_MUL);
-    for (int k = 1; k < n; k++) s = A("%s * %s", s, paren(f, c_index(f, v[k]), P_UNARY));
+    for (int k = 1; k < n; k++) s = format(f->c, "%s * %s", s, paren(f, c_index(f, v[k]), P_UNARY));
     return piece_of(s, P_MUL);
 }
 static struct piece min_max_text(struct fe *f, expr e) {
@@ -68,13 +68,14 @@ static struct piece division(struct fe *f, expr e) {
     x_bounds(f->c, e->arg[1], &lo, &hi);
     struct piece a = c_index(f, e->arg[0]), b = c_index(f, e->arg[1]);
     if (lo > 0 && (nonnegative(f, e->arg[0]) || x_proves_le(f->c, x_int(f->c, 0), e->arg[0])))
-        return piece_of(A("%s %c %s", paren(f, a, P_MUL), e->op == X_DIV ? '/' : '%', paren(f, b, P_UNARY)), P_MUL);
+        return piece_of(format(f->c, "%s %c %s", paren(f, a, P_MUL), e->op == X_DIV ? '/' : '%', paren(f, b, P_UNARY)),
+                        P_MUL);
     return f->d->call(f, (enum xop)e->op, IDX, a, b);
 }
 struct piece c_call(struct fe *f, enum xop op, enum dtype type, struct piece a, struct piece b) {
     static const char *const helpers[] = {[X_DIV] = "floordiv", [X_MOD] = "floormod", [X_MIN] = "min", [X_MAX] = "max"};
     const char *fn = type == IDX ? c_index_helper(f->o, helpers[op]) : c_op(f->o, op, type, 1);
-    return piece_of(A("%s(%s, %s)", fn, a.s, b.s), P_ATOM);
+    return piece_of(format(f->c, "%s(%s, %s)", fn, a.s, b.s), P_ATOM);
 }
 const char *c_size_name(struct fe *f, const struct sym *s) {
     struct sym_name *n = map_get(&f->syms, PKEY(s));
@@ -98,14 +99,14 @@ struct piece c_print_index(struct fe *f, expr e) {
     case X_MAX: return min_max_text(f, e);
     case X_TOIDX: {
         struct piece v = c_value(f, e->arg[0], 1);
-        return f->d->wide ? v : piece_of(A("(%s)%s", f->idx, paren(f, v, P_UNARY)), P_UNARY);
+        return f->d->wide ? v : piece_of(format(f->c, "(%s)%s", f->idx, paren(f, v, P_UNARY)), P_UNARY);
     }
     case X_GUARD: {
         expr v = e->arg[0]; /* a guarded value is compared before it is made an index */
         struct piece a = v->op == X_TOIDX && v->arg[0]->type != U64 ? c_value(f, v->arg[0], 1) : c_index(f, v);
-        return piece_of(
-            A("%s(%s, %s, %s)", c_index_helper(f->o, "guard"), a.s, c_index(f, e->arg[1]).s, c_ref(f, f->fault)),
-            P_ATOM);
+        return piece_of(format(f->c, "%s(%s, %s, %s)", c_index_helper(f->o, "guard"), a.s, c_index(f, e->arg[1]).s,
+                               c_ref(f, f->fault)),
+                        P_ATOM);
     }
     default: BUG("index expression of kind %s", xop_name((enum xop)e->op));
     }
@@ -139,10 +140,11 @@ struct place c_place_at(struct fe *f, const struct buf *b, expr off) {
     pl.rest = c_sum(f, konst, rest, rc, left);
     return pl;
 }
-const char *c_cell(struct fe *f, const struct place *p) { return A("%s[%s]", p->base, p->rest.s); }
+const char *c_cell(struct fe *f, const struct place *p) { return format(f->c, "%s[%s]", p->base, p->rest.s); }
 const char *c_address(struct fe *f, const struct place *p) {
     if (p->zero) return p->base;
-    return p->rest.s[0] == '-' ? A("%s - %s", p->base, p->rest.s + 1) : A("%s + %s", p->base, p->rest.s);
+    return p->rest.s[0] == '-' ? format(f->c, "%s - %s", p->base, p->rest.s + 1)
+                               : format(f->c, "%s + %s", p->base, p->rest.s);
 }
 struct reg_piece *c_piece(struct fe *f, const struct buf *b, const expr *idx, int *element) {
     return c_piece_at(f, b, buf_own_offset(f->c, b, idx), element);

@@ -29,9 +29,10 @@ static const char *operand(struct fe *f, const struct stmt *s, int k) {
     int lanes = c_instr_lanes(s, s->u.instr.holes[k].hole), element = -1;
     struct reg_piece *q = c_piece_at(f, b, off, &element);
     if (lanes > 1) c_vector_type(f->o, dtype_value(b->type), lanes); /* the row's text names it */
-    if (q) return element >= 0 && lanes == 1 ? A("%s[%d]", c_ref(f, q->sn), element) : c_ref(f, q->sn);
+    if (q) return element >= 0 && lanes == 1 ? format(f->c, "%s[%d]", c_ref(f, q->sn), element) : c_ref(f, q->sn);
     struct place pl = c_place_at(f, b, off);
-    return lanes > 1 ? A("(*(%s *)(%s))", c_memory_type(f->o, b->type, lanes), c_address(f, &pl)) : c_cell(f, &pl);
+    return lanes > 1 ? format(f->c, "(*(%s *)(%s))", c_memory_type(f->o, b->type, lanes), c_address(f, &pl))
+                     : c_cell(f, &pl);
 }
 void c_print_instr(struct fe *f, const struct stmt *s) {
     const struct instr_row *row = emit_instr(f->o, s->u.instr.row->name);

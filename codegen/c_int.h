@@ -118,10 +118,6 @@ struct fe {
     const int64_t *threads; /* [3] of a CUDA block, when block and thread loops are those of the hardware; else NULL */
 };
 
-/* For functions with a `struct fe *f`: text in the compilation's arena, and a line of C. */
-#define A(...)   arena_printf(&f->c->arena, __VA_ARGS__)
-#define PUT(...) c_put(f, A(__VA_ARGS__))
-
 /* ---- c_expr.c */
 const char *paren(struct fe *f, struct piece v, enum prec most); /* its text, in parentheses when it binds weaker */
 /* A value; lanes > 1: as a vector of that many (splat when it is the same in all). */
@@ -234,6 +230,7 @@ void c_print_parallel(struct fe *f, const struct stmt *loop);
 
 /* ---- c.c */
 void c_put(struct fe *f, const char *line);
+void c_line(struct fe *f, const char *fmt, ...) NN_PRINTF(2, 3);
 void c_start(struct fe *f, struct ctx *c, const struct emit_options *o, const struct dialect *d);
 const struct dialect *c_dialect_of(const struct emit_options *o);
 /* `head`, then the parameters in parentheses; first: a parameter before all others, or NULL. */

@@ -5,8 +5,8 @@
 /* The value of a scalar cell as C, from its text. */
 static struct piece decoded(struct fe *f, const struct buf *b, const char *cell) {
     const char *dec = c_decode(f->o, b->type);
-    if (dec) return piece_of(A("%s(%s)", dec, cell), P_ATOM);
-    if (b->type == BOOL) return piece_of(A("%s != 0", cell), P_EQ);
+    if (dec) return piece_of(format(f->c, "%s(%s)", dec, cell), P_ATOM);
+    if (b->type == BOOL) return piece_of(format(f->c, "%s != 0", cell), P_EQ);
     return piece_of(cell, P_ATOM);
 }
 static expr in_bounds(struct fe *f, expr load) {
@@ -26,10 +26,10 @@ struct piece c_lane_by_lane(struct fe *f, expr e) {
     f->lane = NULL;
     for (int i = 0; i < width; i++) {
         struct piece v = c_value(f, x_subst1(f->c, e, lane, x_int(f->c, i)), 1);
-        s = A("%s%s%s", s, i ? ", " : "", e->type == BOOL ? A("-(%s)", v.s) : v.s);
+        s = format(f->c, "%s%s%s", s, i ? ", " : "", e->type == BOOL ? format(f->c, "-(%s)", v.s) : v.s);
     }
     f->lane = lane;
-    return piece_of(A("(%s){%s}", c_vector_type(f->o, (enum dtype)e->type, width), s), P_ATOM);
+    return piece_of(format(f->c, "(%s){%s}", c_vector_type(f->o, (enum dtype)e->type, width), s), P_ATOM);
 }
 /* A guard below 0 has no index to give: an access by it is no access, and a fault. What must hold for there to be one.
  */
@@ -57,8 +57,8 @@ bool c_code(struct fe *f, enum dtype storage, expr e, struct piece *out) {
     struct place pl = c_place(f, e->u.buf, e->arg);
     *out = piece_of(c_cell(f, &pl), P_ATOM);
     if (!x_is_true(cond))
-        *out = piece_of(A("%s ? %s : 0x%04x", paren(f, c_value(f, cond, 1), P_OR), out->s,
-                          c_float_code(storage, e->arg[e->n - 1]->u.f)),
+        *out = piece_of(format(f->c, "%s ? %s : 0x%04x", paren(f, c_value(f, cond, 1), P_OR), out->s,
+                               c_float_code(storage, e->arg[e->n - 1]->u.f)),
                         P_COND);
     return true;
 }
@@ -69,7 +69,7 @@ struct piece c_print_load(struct fe *f, expr e) {
     struct reg_piece *q = e->has_fill ? NULL : c_piece(f, b, e->arg, &element);
     if (q) {
         const char *n = c_ref(f, q->sn);
-        return piece_of(element >= 0 ? A("%s[%d]", n, element) : n, P_ATOM);
+        return piece_of(element >= 0 ? format(f->c, "%s[%d]", n, element) : n, P_ATOM);
     }
     expr fill = e->has_fill ? e->arg[e->n - 1] : NULL, cond = fill ? in_bounds(f, e) : x_bool(f->c, true);
     bool faults = false; /* where there is nothing to load */
@@ -82,15 +82,18 @@ struct piece c_print_load(struct fe *f, expr e) {
     struct piece none = {0};
     if (!x_is_true(cond)) { none = c_value(f, fill, vec ? f->width : 1); }
     if (faults)
-        none = piece_of(A("(%s(%s), %s)", c_index_helper(f->o, "fault"), c_ref(f, f->fault), paren(f, none, P_COND)),
-                        P_ATOM);
+        none = piece_of(
+            format(f->c, "(%s(%s), %s)", c_index_helper(f->o, "fault"), c_ref(f, f->fault), paren(f, none, P_COND)),
+            P_ATOM);
     if (x_is_false(cond)) return none;
     struct place pl = c_place(f, b, e->arg);
     if (vec && (!pl.linear || pl.k != 1)) return c_lane_by_lane(f, e);
     bool anew = f->tile && f->loop == f->tile && !x_uses_var(f->c, e, f->loop);
-    struct piece v = vec ? piece_of(A("%s(%s)", c_vload(f->o, b->type, f->width, anew), c_address(f, &pl)), P_ATOM)
-                         : decoded(f, b, c_cell(f, &pl));
+    struct piece v =
+        vec ? piece_of(format(f->c, "%s(%s)", c_vload(f->o, b->type, f->width, anew), c_address(f, &pl)), P_ATOM)
+            : decoded(f, b, c_cell(f, &pl));
     if (x_is_true(cond)) return v;
-    return piece_of(A("%s ? %s : %s", paren(f, c_value(f, cond, 1), P_OR), paren(f, v, P_OR), paren(f, none, P_COND)),
-                    P_COND);
+    return piece_of(
+        format(f->c, "%s ? %s : %s", paren(f, c_value(f, cond, 1), P_OR), paren(f, v, P_OR), paren(f, none, P_COND)),
+        P_COND);
 }

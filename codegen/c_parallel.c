@@ -10,25 +10,26 @@ static const char *each_captured(struct fe *f, const struct name_list *v,
     for (int i = 0; i < v->n; i++) {
         bool alone = v->v[i]->buf != NULL;
         for (int k = 0; k < v->n; k++) alone = alone && (k == i || v->v[k]->buf != v->v[i]->buf);
-        all = A("%s%s", all, one(f, v->v[i], alone));
+        all = format(f->c, "%s%s", all, one(f, v->v[i], alone));
     }
     return all;
 }
 static const char *as_member(struct fe *f, struct sym_name *n, bool alone) {
     (void)alone;
-    return A("    %s%s;\n", n->decl, n->name);
+    return format(f->c, "    %s%s;\n", n->decl, n->name);
 }
 static const char *as_param(struct fe *f, struct sym_name *n, bool alone) {
-    return A("%s%s%s, ", n->decl, alone ? "restrict " : "", n->name);
+    return format(f->c, "%s%s%s, ", n->decl, alone ? "restrict " : "", n->name);
 }
 static const char *as_arg(struct fe *f, struct sym_name *n, bool alone) {
     (void)alone;
     if (n == f->fault) return "&fault, ";
-    return n == f->ws ? A("(unsigned char *)s->%s + k * s->nn_cut.bytes, ", n->name) : A("s->%s, ", n->name);
+    return n == f->ws ? format(f->c, "(unsigned char *)s->%s + k * s->nn_cut.bytes, ", n->name)
+                      : format(f->c, "s->%s, ", n->name);
 }
 static const char *as_value(struct fe *f, struct sym_name *n, bool alone) {
     (void)alone;
-    return A("%s, ", c_ref(f, n));
+    return format(f->c, "%s, ", c_ref(f, n));
 }
 /* The loop from `begin` to `end`, as the inside of a function; what it takes from around it is noted in `from`. */
 static const char *loop_text(struct fe *f, const struct stmt *s, struct name_list *from, const char *begin,
@@ -39,7 +40,7 @@ static const char *loop_text(struct fe *f, const struct stmt *s, struct name_lis
     int depth = f->depth;
     f->captures = from, f->out = &body, f->depth = 1, f->level++;
     const char *n = c_declare_var(f, s->u.loop.var);
-    PUT("for (%s %s = %s; %s < %s; %s++) {", f->idx, n, begin, n, end, n);
+    c_line(f, "for (%s %s = %s; %s < %s; %s++) {", f->idx, n, begin, n, end, n);
     f->depth++;
     f->loop = s->u.loop.var;
     c_body(f, s);
@@ -47,7 +48,7 @@ static const char *loop_text(struct fe *f, const struct stmt *s, struct name_lis
     f->depth--;
     c_put(f, "}");
     f->captures = was_captures, f->out = was, f->depth = depth, f->level--;
-    const char *text = A("%s", body.s);
+    const char *text = format(f->c, "%s", body.s);
     text_free(&body);
     return text;
 }
@@ -70,8 +71,8 @@ static void print_part(struct fe *f, const struct stmt *loop, const char *part, 
 }
 void c_print_parallel(struct fe *f, const struct stmt *s) {
     const char *dot = strrchr(s->u.loop.var->name, '.'), *loop = dot ? dot + 1 : s->u.loop.var->name;
-    const char *name = names_add(&f->u->globals, A("%s_%s", f->fname, loop));
-    const char *part = names_add(&f->u->globals, A("%s_part", name));
+    const char *name = names_add(&f->u->globals, format(f->c, "%s_%s", f->fname, loop));
+    const char *part = names_add(&f->u->globals, format(f->c, "%s_part", name));
     const char *n = c_text(f, s->u.loop.var->extent, true), *sliced = s->u.loop.slices ? "    nn_sliced nn_cut;\n" : "";
     long long grain = s->u.loop.grain ? s->u.loop.grain : 1;
     struct name_list from = {0};
@@ -83,14 +84,15 @@ void c_print_parallel(struct fe *f, const struct stmt *s) {
                 each_captured(f, &from, as_member), sliced, name, each_captured(f, &from, as_param), f->idx, begin,
                 f->idx, end, body);
     print_part(f, s, part, name, &from);
-    const char *values = each_captured(f, &from, as_value), *shared = names_add(&f->names, A("%s_shared", loop));
-    values = A("%.*s", (int)strlen(values) - 2, values);
+    const char *values = each_captured(f, &from, as_value),
+               *shared = names_add(&f->names, format(f->c, "%s_shared", loop));
+    values = format(f->c, "%.*s", (int)strlen(values) - 2, values);
     if (s->u.loop.slices) {
         const char *bytes = c_text(f, block_scratch(f->c, f->p, &s->u.loop.body), true);
-        values = A("%s, nn_slice(%s, %lld, %lld, %s)", values, n, grain, (long long)s->u.loop.slices, bytes);
-        n = A("%s.nn_cut.slices", shared), grain = 1;
+        values = format(f->c, "%s, nn_slice(%s, %lld, %lld, %s)", values, n, grain, (long long)s->u.loop.slices, bytes);
+        n = format(f->c, "%s.nn_cut.slices", shared), grain = 1;
     }
-    PUT("const struct %s %s = {%s};", name, shared, values);
-    PUT("nn_share(%s, %s, %lld, %s, &%s);", c_ref(f, f->pool), n, grain, part, shared);
+    c_line(f, "const struct %s %s = {%s};", name, shared, values);
+    c_line(f, "nn_share(%s, %s, %lld, %s, &%s);", c_ref(f, f->pool), n, grain, part, shared);
     f->u->threads = true;
 }

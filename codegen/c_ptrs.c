@@ -127,7 +127,7 @@ void c_open_pointers(struct fe *f, const struct var *v, const struct block *body
             continue;
         struct sym_name *sn = c_declare(
             f, internf(f->c->names, "%s_%s", q->buf->name, ((struct sym_name *)map_get(&f->vars, PKEY(v)))->name),
-            A("%s%s *", const_data(f, q->buf) ? "const " : "", dtype_c(q->buf->type)));
+            format(f->c, "%s%s *", const_data(f, q->buf) ? "const " : "", dtype_c(q->buf->type)));
         sn->buf = q->buf;
         c_add_ptr(f, q->buf, sn, q->n, q->atoms, q->coefs);
     }
@@ -141,7 +141,7 @@ static void print_pointer(struct fe *f, void *env) {
     ASSERT(best);
     const char *base = c_ref(f, best->sn), *sum = c_sum(f, 0, rest, rc, n).s;
     if (f->run->pass == 2)
-        PUT("%s%s = %s %c %s;", q->sn->decl, q->sn->name, base, sum[0] == '-' ? '-' : '+', sum + (sum[0] == '-'));
+        c_line(f, "%s%s = %s %c %s;", q->sn->decl, q->sn->name, base, sum[0] == '-' ? '-' : '+', sum + (sum[0] == '-'));
 }
 void c_close_pointers(struct fe *f, int mark) {
     const char *lines = "";
@@ -154,7 +154,7 @@ void c_close_pointers(struct fe *f, int mark) {
         c_run(f, print_pointer, q);
         f->names.unused = false;
         f->out = was;
-        lines = A("%s%s", t.s, lines);
+        lines = format(f->c, "%s%s", t.s, lines);
         text_free(&t);
     }
     text_add(f->out, lines);

@@ -52,7 +52,7 @@ static void reg_access(struct reg_env *q, const expr *idx, bool load) {
 static void reg_instr(struct reg_env *q, const struct stmt *s) {
     for (int k = 0; k < s->u.instr.n; k++) {
         if (s->u.instr.holes[k].buf != q->buf) continue;
-        const char *by_address = arena_printf(&q->f->c->arena, "{&%s}", s->u.instr.holes[k].hole);
+        const char *by_address = format(q->f->c, "{&%s}", s->u.instr.holes[k].hole);
         if (strstr(emit_instr(q->f->o, s->u.instr.row->name)->c, by_address)) q->r->array = true;
         if (!q->r->array) reg_cells(q, c_instr_place(q->f, s, k), c_instr_lanes(s, s->u.instr.holes[k].hole), true);
     }
@@ -124,7 +124,7 @@ static const char *piece_name(struct fe *f, const struct buf *b, const struct re
             if (dim <= p->lanes) continue;
             i /= p->lanes;
         }
-        if (dim > 1) s = A("%s_%lld", s, (long long)i);
+        if (dim > 1) s = format(f->c, "%s_%lld", s, (long long)i);
     }
     return s;
 }
@@ -216,7 +216,7 @@ void c_declare_registers(struct fe *f, const struct buf *b, struct regs *r, cons
             if (k < 0 || r->pieces.v[k].cell != cell || r->pieces.v[k].lanes != lanes) continue;
             struct reg_piece *p = &r->pieces.v[k];
             p->sn = c_declare(f, piece_name(f, b, p), NULL);
-            const char *init = b->fill                  ? A(" = %s", c_fill_value(f, b, lanes).s)
+            const char *init = b->fill                  ? format(f->c, " = %s", c_fill_value(f, b, lanes).s)
                                : w.state[k] == DOUBTFUL ? lanes > 1 ? " = {0}" : " = 0"
                                                         : "";
             if (l.n && l.n + strlen(p->sn->name) + strlen(init) > 100) {

@@ -8,10 +8,11 @@
 /* ---- stores */
 struct piece c_storage(struct fe *f, const struct buf *b, struct piece v) {
     const char *enc = c_encode(f->o, b->type);
-    if (enc) return piece_of(A("%s(%s)", enc, v.s), P_ATOM);
-    if (dtype_bits(b->type) < 8 && b->type != STR) v = piece_of(A("%s(%s)", c_round(f->o, b->type, 1), v.s), P_ATOM);
+    if (enc) return piece_of(format(f->c, "%s(%s)", enc, v.s), P_ATOM);
+    if (dtype_bits(b->type) < 8 && b->type != STR)
+        v = piece_of(format(f->c, "%s(%s)", c_round(f->o, b->type, 1), v.s), P_ATOM);
     if ((b->type == dtype_value(b->type) && b->type != BOOL) || dtype_is_complex(b->type)) return v;
-    return piece_of(A("(%s)%s", dtype_c(b->type), paren(f, v, P_UNARY)), P_UNARY);
+    return piece_of(format(f->c, "(%s)%s", dtype_c(b->type), paren(f, v, P_UNARY)), P_UNARY);
 }
 static void print_store(struct fe *f, const struct stmt *s) {
     struct buf *b = s->u.store.buf;
@@ -26,7 +27,7 @@ static void print_store(struct fe *f, const struct stmt *s) {
     if (q) {
         vec = vec && q->lanes > 1 && element < 0;
         shared = f->lane && !vec;
-        dst = element >= 0 ? A("%s[%d]", c_ref(f, q->sn), element) : c_ref(f, q->sn);
+        dst = element >= 0 ? format(f->c, "%s[%d]", c_ref(f, q->sn), element) : c_ref(f, q->sn);
     } else {
         pl = c_place(f, b, s->u.store.idx);
         vec = vec && pl.k != 0;
@@ -43,12 +44,12 @@ static void print_store(struct fe *f, const struct stmt *s) {
         if (op != RED_NONE) {
             struct piece old = c_value(f, own, 1);
             enum dtype steps = vt == F32 ? b->type : vt; /* integers may wrap in the end */
-            r = piece_of(A("%s(%s, %s)", c_reduce_lanes(f->o, op, steps, f->width), old.s, v.s), P_ATOM);
+            r = piece_of(format(f->c, "%s(%s, %s)", c_reduce_lanes(f->o, op, steps, f->width), old.s, v.s), P_ATOM);
         } else {
-            r = on_lane(f, value) ? piece_of(A("%s[%d]", paren(f, v, P_ATOM), f->width - 1), P_ATOM)
+            r = on_lane(f, value) ? piece_of(format(f->c, "%s[%d]", paren(f, v, P_ATOM), f->width - 1), P_ATOM)
                                   : v; /* the last lane's stays */
         }
-        text = A("%s = %s;", dst, (q ? r : c_storage(f, b, r)).s);
+        text = format(f->c, "%s = %s;", dst, (q ? r : c_storage(f, b, r)).s);
         if (pass2) c_put(f, text);
     } else if (vec && !q && pl.k != 1) { /* scattered lanes */
         expr full = op == RED_NONE ? value : red_apply(f->c, op, own, value);
@@ -56,7 +57,7 @@ static void print_store(struct fe *f, const struct stmt *s) {
         const char *name = "";
         if (pass2) {
             name = names_numbered(&f->names, "t");
-            PUT("const %s %s = %s;", c_vector_type(f->o, vt, f->width), name, v.s);
+            c_line(f, "const %s %s = %s;", c_vector_type(f->o, vt, f->width), name, v.s);
         }
         for (int i = 0; i < f->width; i++) {
             const struct var *lane = f->lane;
@@ -65,12 +66,12 @@ static void print_store(struct fe *f, const struct stmt *s) {
             f->lane = NULL;
             struct place one = c_place(f, b, idx);
             const char *cell = c_cell(f, &one);
-            struct piece v1 = c_storage(f, b, piece_of(A("%s[%d]", name, i), P_ATOM));
+            struct piece v1 = c_storage(f, b, piece_of(format(f->c, "%s[%d]", name, i), P_ATOM));
             f->lane = lane;
-            if (pass2) PUT("%s = %s;", cell, v1.s);
+            if (pass2) c_line(f, "%s = %s;", cell, v1.s);
         }
     } else if (!q && op == RED_NONE && c_code(f, b->type, value, &copy)) {
-        if (pass2) PUT("%s = %s;", dst, copy.s);
+        if (pass2) c_line(f, "%s = %s;", dst, copy.s);
     } else {
         bool flt = vt == F32 || vt == F64;
         const char *sign = (op == RED_SUM || op == RED_PROD) && flt && b->type == vt && (q || !vec)
@@ -79,13 +80,13 @@ static void print_store(struct fe *f, const struct stmt *s) {
         /* `acc += v` reads like the definition; the same operation as acc = acc + v */
         if (sign && red_apply(f->c, op, own, value)->op == (op == RED_SUM ? X_ADD : X_MUL)) {
             struct piece v = c_value(f, value, vec ? f->width : 1);
-            if (pass2) PUT("%s %s %s;", dst, sign, v.s);
+            if (pass2) c_line(f, "%s %s %s;", dst, sign, v.s);
         } else {
             expr full = op == RED_NONE ? value : red_apply(f->c, op, own, value);
             if (q && b->type != vt) full = x_round(f->c, b->type, full);
             struct piece v = c_value(f, full, vec ? f->width : 1);
-            const char *text = vec && !q ? A("%s(%s, %s);", c_vstore(f->o, b->type, f->width), dst, v.s)
-                                         : A("%s = %s;", dst, (q ? v : c_storage(f, b, v)).s);
+            const char *text = vec && !q ? format(f->c, "%s(%s, %s);", c_vstore(f->o, b->type, f->width), dst, v.s)
+                                         : format(f->c, "%s = %s;", dst, (q ? v : c_storage(f, b, v)).s);
             if (pass2) c_put(f, text);
         }
     }
@@ -95,7 +96,7 @@ static void print_prefetch(struct fe *f, const struct stmt *s) {
     if (!emit_gnu(f->o) || f->o->target->emit == EMIT_CUDA) return;
     if (!map_get(&f->bufs, PKEY(s->u.prefetch.buf))) return; /* its cells are variables */
     struct place pl = c_place_at(f, s->u.prefetch.buf, s->u.prefetch.off);
-    if (f->run->pass == 2) PUT("__builtin_prefetch(%s + %s, 0, 2);", pl.base, paren(f, pl.rest, P_ADD));
+    if (f->run->pass == 2) c_line(f, "__builtin_prefetch(%s + %s, 0, 2);", pl.base, paren(f, pl.rest, P_ADD));
 }
 
 /* A run: statements without control flow, from `first` to before `end`. */
@@ -163,7 +164,7 @@ const char *c_bound(struct fe *f, expr e) {
 struct piece c_fill_value(struct fe *f, const struct buf *b, int lanes) {
     struct cond_env q = {.e = b->fill, .most = P_COND};
     c_run(f, print_cond, &q);
-    return lanes > 1 ? piece_of(A("%s(%s)", c_splat(f->o, dtype_value(b->type), lanes), q.text), P_ATOM)
+    return lanes > 1 ? piece_of(format(f->c, "%s(%s)", c_splat(f->o, dtype_value(b->type), lanes), q.text), P_ATOM)
                      : piece_of(q.text, P_COND);
 }
 static bool not_outlinable(void *env, const struct stmt *s) {
@@ -229,20 +230,21 @@ static void print_outlined(struct fe *f, const struct stmt *s) {
     f->depth = depth;
     f->out = was;
     f->captures = was_caps;
-    const char *name = names_add(&f->u->globals, A("%s_%s", f->fname, last_part(s->u.loop.var->name)));
+    const char *name = names_add(&f->u->globals, format(f->c, "%s_%s", f->fname, last_part(s->u.loop.var->name)));
     const char *params = "", *args = "";
     for (int i = 0; i < caps.n; i++) {
         struct sym_name *n = caps.v[i];
         bool alone = true; /* two restrict pointers into one buffer would contradict each other */
         for (int k = 0; k < caps.n; k++) alone = alone && (k == i || caps.v[k]->buf != n->buf || !n->buf);
-        params = A("%s%s%s%s%s", params, i ? ", " : "", n->decl, n->buf && alone ? "restrict " : "", n->name);
-        args = A("%s%s%s", args, i ? ", " : "", c_ref(f, n));
+        params =
+            format(f->c, "%s%s%s%s%s", params, i ? ", " : "", n->decl, n->buf && alone ? "restrict " : "", n->name);
+        args = format(f->c, "%s%s%s", args, i ? ", " : "", c_ref(f, n));
     }
     const char *attr = emit_gnu(f->o) ? "__attribute__((noinline)) " : "";
     text_printf(f->outlined, "static %svoid %s(%s) {\n%s}\n\n", attr, name, caps.n ? params : "void",
                 body.s ? body.s : "");
     text_free(&body);
-    PUT("%s(%s);", name, args);
+    c_line(f, "%s(%s);", name, args);
 }
 /* An innermost loop of vector statements whose body was written out. gcc -O3 would peel it completely when its extent
  * is small, and run out of registers: measured 1.6 times slower for a 3x3 convolution. */
@@ -253,7 +255,7 @@ static bool written_out(struct fe *f, const struct block *b) {
     return n >= 8 && emit_gnu(f->o);
 }
 const char *c_declare_var(struct fe *f, const struct var *v) {
-    struct sym_name *n = c_declare(f, last_part(v->name), A("%s ", f->idx));
+    struct sym_name *n = c_declare(f, last_part(v->name), format(f->c, "%s ", f->idx));
     map_put(&f->vars, PKEY(v), n);
     return n->name;
 }
@@ -270,7 +272,7 @@ void c_print_for(struct fe *f, const struct stmt *s) {
         f->u->no_unroll = true;
         c_put(f, "NN_NO_UNROLL");
     }
-    PUT("for (%s %s = 0; %s < %s; %s++) {", f->idx, n, n, extent, n);
+    c_line(f, "for (%s %s = 0; %s < %s; %s++) {", f->idx, n, n, extent, n);
     const struct var *outer = f->loop, *tile = f->tile;
     f->depth++;
     f->loop = v;
@@ -297,7 +299,7 @@ void c_print_if(struct fe *f, const struct stmt *s) {
         then = other;
         other = NULL;
     }
-    PUT("if (%s) {", f->d->condition(f, cond));
+    c_line(f, "if (%s) {", f->d->condition(f, cond));
     c_branch(f, then);
     if (other && other->first) {
         c_put(f, "} else {");
@@ -309,18 +311,18 @@ void c_print_if(struct fe *f, const struct stmt *s) {
 static void print_guarded_store(struct fe *f, const struct stmt *s) {
     struct stretch one = {s, s->next};
     int mark = names_mark(&f->names);
-    PUT("if (%s) {", c_text(f, c_guards_exist(f, s->u.store.idx, s->u.store.n), false));
+    c_line(f, "if (%s) {", c_text(f, c_guards_exist(f, s->u.store.idx, s->u.store.n), false));
     f->depth++;
     c_run(f, print_stretch, &one);
     f->depth--;
     names_leave(&f->names, mark);
     c_put(f, "} else {");
-    PUT("    *%s = 1;", c_ref(f, f->fault));
+    c_line(f, "    *%s = 1;", c_ref(f, f->fault));
     c_put(f, "}");
 }
 static void fail(struct fe *f) {
-    PUT("    *%s = 1;", c_ref(f, f->fault));
-    PUT("    return;");
+    c_line(f, "    *%s = 1;", c_ref(f, f->fault));
+    c_line(f, "    return;");
     c_put(f, "}");
 }
 /* A loop that would make more passes than `max` is a fault, as in the interpreter. */
@@ -329,7 +331,7 @@ static void print_while(struct fe *f, const struct stmt *s) {
     const char *head = "for (;;) {", *max = NULL, *n = NULL;
     if (s->u.loop_while.max) {
         max = c_bound(f, s->u.loop_while.max), n = names_add(&f->names, "pass");
-        head = A("for (%s %s = 0;; %s++) {", f->idx, n, n);
+        head = format(f->c, "for (%s %s = 0;; %s++) {", f->idx, n, n);
     }
     struct text lines = {0}, *was = f->out; /* values that the condition names are computed before each pass */
     f->out = &lines;
@@ -338,15 +340,15 @@ static void print_while(struct fe *f, const struct stmt *s) {
     f->depth--;
     f->out = was;
     if (!lines.n && !s->u.loop_while.max) {
-        PUT("while (%s) {", cond);
+        c_line(f, "while (%s) {", cond);
     } else {
         c_put(f, head);
         text_add(f->out, lines.s ? lines.s : "");
         f->depth++;
-        PUT("if (!(%s))", cond);
-        PUT("    break;");
+        c_line(f, "if (!(%s))", cond);
+        c_line(f, "    break;");
         if (max) {
-            PUT("if (%s >= %s) {", n, max);
+            c_line(f, "if (%s >= %s) {", n, max);
             fail(f);
         }
         f->depth--;
@@ -360,14 +362,14 @@ static void print_while(struct fe *f, const struct stmt *s) {
 }
 static void print_size(struct fe *f, const struct stmt *s) {
     const struct sym *y = s->u.size.sym;
-    struct sym_name *n = c_declare(f, y->name, A("%s ", f->idx));
+    struct sym_name *n = c_declare(f, y->name, format(f->c, "%s ", f->idx));
     const char *v = c_text(f, s->u.size.value, true);
-    PUT("const %s %s = %s;", f->idx, n->name, v);
+    c_line(f, "const %s %s = %s;", f->idx, n->name, v);
     map_put(&f->syms, PKEY(y), n);
     expr low = s->u.size.lo, high = s->u.size.hi;
     if (low && high && x_proves_le(f->c, low, s->u.size.value) && x_proves_le(f->c, s->u.size.value, high)) return;
     if (low && high) {
-        PUT("if (%s < %s || %s > %s) {", n->name, c_bound(f, low), n->name, c_bound(f, high));
+        c_line(f, "if (%s < %s || %s > %s) {", n->name, c_bound(f, low), n->name, c_bound(f, high));
         fail(f);
     }
 }
@@ -380,15 +382,16 @@ static void print_call(struct fe *f, const struct stmt *s) {
     for (int k = 0; k < s->u.call.nbufs; k++, n++) {
         struct sym_name *b = map_get(&f->bufs, PKEY(s->u.call.bufs[k]));
         if (!b) BUG("buffer %s is passed before it has a place", s->u.call.bufs[k]->name);
-        args = A("%s%s%s", args, n ? ", " : "", c_ref(f, b));
+        args = format(f->c, "%s%s%s", args, n ? ", " : "", c_ref(f, b));
     }
     for (int k = 0; k < s->u.call.nargs; k++, n++)
-        args = A("%s%s%s", args, n ? ", " : "", c_text(f, s->u.call.args[k], true));
+        args = format(f->c, "%s%s%s", args, n ? ", " : "", c_text(f, s->u.call.args[k], true));
     if (!x_is(scratch_bytes(f->c, callee), 0))
-        args = A("%s%s(unsigned char *)%s + %s", args, n++ ? ", " : "", c_ref(f, f->ws), c_bound(f, f->ws_top));
-    if (proc_may_fault(callee)) args = A("%s%s%s", args, n++ ? ", " : "", c_ref(f, f->fault));
-    if (proc_is_parallel(callee)) args = A("%s%s%s", args, n++ ? ", " : "", c_ref(f, f->pool));
-    PUT("%s(%s);", emit_proc_name(f->c, callee, f->o), args);
+        args =
+            format(f->c, "%s%s(unsigned char *)%s + %s", args, n++ ? ", " : "", c_ref(f, f->ws), c_bound(f, f->ws_top));
+    if (proc_may_fault(callee)) args = format(f->c, "%s%s%s", args, n++ ? ", " : "", c_ref(f, f->fault));
+    if (proc_is_parallel(callee)) args = format(f->c, "%s%s%s", args, n++ ? ", " : "", c_ref(f, f->pool));
+    c_line(f, "%s(%s);", emit_proc_name(f->c, callee, f->o), args);
 }
 static void print_swap(struct fe *f, const struct stmt *s) {
     struct buf *a = s->u.swap.a, *b = s->u.swap.b;
@@ -396,10 +399,10 @@ static void print_swap(struct fe *f, const struct stmt *s) {
     ASSERT(na && nb);
     /* contents change places, cell by cell: pointers may be used outside of this function */
     const char *i = names_add(&f->names, "i"), *t = names_numbered(&f->names, "t");
-    PUT("for (%s %s = 0; %s < %s; %s++) {", f->idx, i, i, c_bound(f, buf_cells(f->c, a)), i);
-    PUT("    const %s %s = %s[%s];", dtype_c(a->type), t, c_ref(f, na), i);
-    PUT("    %s[%s] = %s[%s];", na->name, i, c_ref(f, nb), i);
-    PUT("    %s[%s] = %s;", nb->name, i, t);
+    c_line(f, "for (%s %s = 0; %s < %s; %s++) {", f->idx, i, i, c_bound(f, buf_cells(f->c, a)), i);
+    c_line(f, "    const %s %s = %s[%s];", dtype_c(a->type), t, c_ref(f, na), i);
+    c_line(f, "    %s[%s] = %s[%s];", na->name, i, c_ref(f, nb), i);
+    c_line(f, "    %s[%s] = %s;", nb->name, i, t);
     c_put(f, "}");
 }
 void c_print_comment(struct fe *f, const struct stmt *s) {
@@ -416,7 +419,7 @@ void c_print_comment(struct fe *f, const struct stmt *s) {
 void c_print_nothing(struct fe *f, const struct stmt *s) { (void)f, (void)s; }
 static void print_alloc(struct fe *f, const struct stmt *s) { c_print_alloc(f, s->u.alloc.buf, s->in); }
 static void print_check(struct fe *f, const struct stmt *s) {
-    PUT("if (!(%s)) {", c_text(f, s->u.check.cond, false));
+    c_line(f, "if (!(%s)) {", c_text(f, s->u.check.cond, false));
     fail(f);
 }
 static const char *condition(struct fe *f, expr e) { return c_text(f, e, false); }

@@ -37,7 +37,7 @@ void cuda_for(struct fe *f, const struct stmt *s) {
     bool brace = is_thread(s) && (!alone(s) || threads_of(s) < f->threads[s->u.loop.kind - LK_THREAD_X]);
     if (brace) {
         if (threads_of(s) < f->threads[s->u.loop.kind - LK_THREAD_X])
-            c_put(f, A("if (%s < %lld) {", at, (long long)threads_of(s)));
+            c_line(f, "if (%s < %lld) {", at, (long long)threads_of(s));
         else c_put(f, "{");
         f->depth++;
     }
@@ -47,7 +47,7 @@ void cuda_for(struct fe *f, const struct stmt *s) {
     f->out = &body;
     c_body(f, s);
     f->out = was;
-    if (name->used) c_put(f, A("const %s %s = (%s)%s;", f->idx, n, f->idx, at));
+    if (name->used) c_line(f, "const %s %s = (%s)%s;", f->idx, n, f->idx, at);
     text_add(f->out, body.s ? body.s : "");
     text_free(&body);
     if (brace) {
@@ -62,8 +62,8 @@ static const char *grid_dim(struct fe *f, expr blocks, const char **some) {
     int64_t lo, hi;
     const char *n = c_bound(f, blocks);
     x_bounds(f->c, blocks, &lo, &hi);
-    if (lo < 1) *some = A("%s%s%s > 0", *some ? *some : "", *some ? " && " : "", n);
-    return lo == hi ? n : A("nn_grid(%s)", n);
+    if (lo < 1) *some = format(f->c, "%s%s%s > 0", *some ? *some : "", *some ? " && " : "", n);
+    return lo == hi ? n : format(f->c, "nn_grid(%s)", n);
 }
 static void launch(struct fe *f, const struct stmt *call) {
     const struct proc *q = call->u.call.callee;
@@ -74,25 +74,26 @@ static void launch(struct fe *f, const struct stmt *call) {
     if (l->grid) {
         const char *n[3];
         for (int k = 0; k < 3; k++) n[k] = grid_dim(f, x_subst(f->c, l->blocks[k], &sizes), &some);
-        grid = A("dim3(%s, %s, %s)", n[0], n[1], n[2]);
-        block =
-            A("dim3(%lld, %lld, %lld)", (long long)l->threads[0], (long long)l->threads[1], (long long)l->threads[2]);
+        grid = format(f->c, "dim3(%s, %s, %s)", n[0], n[1], n[2]);
+        block = format(f->c, "dim3(%lld, %lld, %lld)", (long long)l->threads[0], (long long)l->threads[1],
+                       (long long)l->threads[2]);
     }
     for (int k = 0; k < call->u.call.nbufs; k++)
-        args = A("%s, %s", args, c_ref(f, map_get(&f->bufs, PKEY(call->u.call.bufs[k]))));
-    for (int k = 0; k < call->u.call.nargs; k++) args = A("%s, %s", args, c_text(f, call->u.call.args[k], true));
-    if (!x_is(scratch_bytes(f->c, q), 0)) args = A("%s, %s", args, c_ref(f, f->ws));
-    if (proc_may_fault(q)) args = A("%s, %s", args, c_ref(f, f->fault));
-    if (some) c_put(f, A("if (%s)", some));
+        args = format(f->c, "%s, %s", args, c_ref(f, map_get(&f->bufs, PKEY(call->u.call.bufs[k]))));
+    for (int k = 0; k < call->u.call.nargs; k++)
+        args = format(f->c, "%s, %s", args, c_text(f, call->u.call.args[k], true));
+    if (!x_is(scratch_bytes(f->c, q), 0)) args = format(f->c, "%s, %s", args, c_ref(f, f->ws));
+    if (proc_may_fault(q)) args = format(f->c, "%s, %s", args, c_ref(f, f->fault));
+    if (some) c_line(f, "if (%s)", some);
     f->depth += some != NULL;
-    c_put(f, A("NN_LAUNCH(%s, %s, %s, stream%s);", emit_proc_name(f->c, q, f->o), grid, block, args));
+    c_line(f, "NN_LAUNCH(%s, %s, %s, stream%s);", emit_proc_name(f->c, q, f->o), grid, block, args);
     f->depth -= some != NULL;
 }
 static void print_kernel(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o) {
     const char *name = emit_proc_name(c, p, o);
     const int64_t *t = p->launch->threads;
-    const char *head = arena_printf(&c->arena, "static __global__ void __launch_bounds__(%lld)\n%s(",
-                                    (long long)(t[0] * t[1] * t[2]), name);
+    const char *head =
+        format(c, "static __global__ void __launch_bounds__(%lld)\n%s(", (long long)(t[0] * t[1] * t[2]), name);
     c_function(out, c, p, o, name, head);
 }
 static void print_host(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o) {
@@ -103,7 +104,8 @@ static void print_host(struct text *out, struct ctx *c, const struct proc *p, co
     f->out = &host;
     f->depth = 1;
     names_add(&f->names, "stream");
-    c_head(&head, f, p, A("%svoid %s(", o->external ? "" : "static ", emit_proc_name(c, p, o)), "void *stream");
+    c_head(&head, f, p, format(f->c, "%svoid %s(", o->external ? "" : "static ", emit_proc_name(c, p, o)),
+           "void *stream");
     for (const struct stmt *s = p->body.first; s; s = s->next) launch(f, s);
     text_printf(out, "%s {\n", head.s);
     for (int k = 0; k < p->params.n; k++) {

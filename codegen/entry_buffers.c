@@ -32,7 +32,7 @@ struct entry_place *run_place(struct fe *f, const struct buf *b) {
     if (!w) BUG("buffer %s is used before it has a place", b->name);
     q = NEW(&f->c->arena, struct entry_place);
     q->is_const = true;
-    q->text = w->array ? w->array : A("WEIGHT(%s, %lld)", dtype_c(b->type), (long long)w->offset);
+    q->text = w->array ? w->array : format(f->c, "WEIGHT(%s, %lld)", dtype_c(b->type), (long long)w->offset);
     map_put(&f->entry->places, PKEY(b), q);
     return q;
 }
@@ -44,8 +44,9 @@ static int slot_number(struct program *p, const struct plan_slot *s) { /* among 
 const char *run_extra_address(struct fe *f, const struct buf *b, const char *type) {
     const struct device_slot *s = program_extra(f->entry->p, b);
     f->entry->uses_arena = true;
-    if (f->entry->p->is_static) return A("AT(%s, %lld)", type, (long long)s->offset);
-    return A("AT(%s, m->at[%d])", type, slot_number(f->entry->p, NULL) + 1 + (int)(s - f->entry->p->extras.v));
+    if (f->entry->p->is_static) return format(f->c, "AT(%s, %lld)", type, (long long)s->offset);
+    return format(f->c, "AT(%s, m->at[%d])", type,
+                  slot_number(f->entry->p, NULL) + 1 + (int)(s - f->entry->p->extras.v));
 }
 void run_set_place(struct fe *f, const struct buf *b, const char *text, bool is_const) {
     struct entry_place *q = NEW(&f->c->arena, struct entry_place);
@@ -53,7 +54,8 @@ void run_set_place(struct fe *f, const struct buf *b, const char *text, bool is_
     map_put(&f->entry->places, PKEY(b), q);
 }
 void run_stop_if_over(struct fe *f, const char *what) {
-    PUT("if (over) return nn_stop(&m->error, NN_EFAULT, %s, NULL);", run_string(f, A("a size overflows: %s", what)));
+    c_line(f, "if (over) return nn_stop(&m->error, NN_EFAULT, %s, NULL);",
+           run_string(f, format(f->c, "a size overflows: %s", what)));
 }
 const char *run_text(struct fe *f, expr e, bool wrap, bool *over) {
     f->entry->over = false;
@@ -66,7 +68,7 @@ const char *run_expr(struct fe *f, expr e, bool wrap, const char *what) {
     const char *s = run_text(f, e, wrap, &over);
     if (over) {
         const char *n = names_add(&f->names, what);
-        PUT("const int64_t %s = %s;", n, s);
+        c_line(f, "const int64_t %s = %s;", n, s);
         run_stop_if_over(f, what);
         return n;
     }
@@ -83,22 +85,22 @@ static const char *slot_address(struct fe *f, const struct plan_slot *s, enum dt
     const char *more = "";
     for (; s->alias >= 0; s = &f->entry->p->plan->slots.v[s->alias])
         if (s->alias_offset && !x_is(s->alias_offset, 0))
-            more = A("%s + %s", more, run_expr(f, s->alias_offset, true, "view"));
+            more = format(f->c, "%s + %s", more, run_expr(f, s->alias_offset, true, "view"));
     if (!slot_placed(s)) BUG("buffer %s has no place in the plan", s->buf->name);
     f->entry->uses_arena = true;
-    if (f->entry->p->is_static) return A("AT(%s, %lld%s)", dtype_c(type), (long long)s->offset, more);
-    return A("AT(%s, m->at[%d]%s)", dtype_c(type), slot_number(f->entry->p, s), more);
+    if (f->entry->p->is_static) return format(f->c, "AT(%s, %lld%s)", dtype_c(type), (long long)s->offset, more);
+    return format(f->c, "AT(%s, m->at[%d]%s)", dtype_c(type), slot_number(f->entry->p, s), more);
 }
 const char *run_scratch_address(struct fe *f) {
     f->entry->uses_arena = true;
-    return f->entry->p->is_static ? A("AT(void, %lld)", (long long)program_peak(f->entry->p))
-                                  : A("AT(void, m->at[%d])", slot_number(f->entry->p, NULL));
+    return f->entry->p->is_static ? format(f->c, "AT(void, %lld)", (long long)program_peak(f->entry->p))
+                                  : format(f->c, "AT(void, m->at[%d])", slot_number(f->entry->p, NULL));
 }
 const char *run_pointer(struct fe *f, const struct buf *b, const char *value, bool is_const) {
     const char *n = names_add(&f->names, b->name);
     bool moves = map_get(&f->entry->swapped, PKEY(b)) != NULL;
     const char *decl =
-        A("%s%s *%s%s = %s;", is_const ? "const " : "", dtype_c(b->type), moves ? "" : "const ", n, value);
+        format(f->c, "%s%s *%s%s = %s;", is_const ? "const " : "", dtype_c(b->type), moves ? "" : "const ", n, value);
     if (moves) text_printf(f->entry->top, "    %s\n", decl);
     else c_put(f, decl);
     run_set_place(f, b, n, is_const);
@@ -115,23 +117,24 @@ static void fill_buffer(struct fe *f, const struct buf *b) {
     tensor_unpack(&t, bytes);
     const char *n = run_place(f, b)->text;
     if (!memcmp(bytes, zeros, (size_t)size) && !f->entry->p->device) {
-        PUT("memset(%s, 0, (size_t)(%s));", n, run_expr(f, run_bytes(f, b), false, "fill"));
+        c_line(f, "memset(%s, 0, (size_t)(%s));", n, run_expr(f, run_bytes(f, b), false, "fill"));
         return;
     }
     const char *list = "";
-    for (int k = 0; k < size; k++) list = A("%s%s%d", list, k ? ", " : "", bytes[k]);
-    const char *q = names_add(&f->names, A("%s_fill", b->name));
-    PUT("static const unsigned char %s[%d] = {%s};", q, size, list);
-    PUT("%s%s, %s, sizeof %s, %s);", f->entry->p->device ? "nn_cuda_fill(&m->cuda, " : "nn_fill(", n, q, q,
-        run_expr(f, buf_cells(f->c, b), false, "fill"));
+    for (int k = 0; k < size; k++) list = format(f->c, "%s%s%d", list, k ? ", " : "", bytes[k]);
+    const char *q = names_add(&f->names, format(f->c, "%s_fill", b->name));
+    c_line(f, "static const unsigned char %s[%d] = {%s};", q, size, list);
+    c_line(f, "%s%s, %s, sizeof %s, %s);", f->entry->p->device ? "nn_cuda_fill(&m->cuda, " : "nn_fill(", n, q, q,
+           run_expr(f, buf_cells(f->c, b), false, "fill"));
 }
 static void region_alloc(struct fe *f, const struct buf *b) {
-    const char *n = names_add(&f->names, b->name), *bytes = run_expr(f, run_bytes(f, b), false, A("%s_bytes", b->name));
+    const char *n = names_add(&f->names, b->name),
+               *bytes = run_expr(f, run_bytes(f, b), false, format(f->c, "%s_bytes", b->name));
     bool moves = map_get(&f->entry->swapped, PKEY(b)) != NULL;
     if (moves) text_printf(f->entry->top, "    %s *%s = NULL;\n", dtype_c(b->type), n);
-    PUT("%s%s = (%s *)%s(&m->region, %s);", moves ? "" : A("%s *", dtype_c(b->type)), n, dtype_c(b->type),
-        region_words(f->entry->p)->alloc, bytes);
-    PUT("if (!%s) return no_room(m);", n);
+    c_line(f, "%s%s = (%s *)%s(&m->region, %s);", moves ? "" : format(f->c, "%s *", dtype_c(b->type)), n,
+           dtype_c(b->type), region_words(f->entry->p)->alloc, bytes);
+    c_line(f, "if (!%s) return no_room(m);", n);
     run_set_place(f, b, n, false);
 }
 static void local_array(struct fe *f, const struct buf *b) {
@@ -143,11 +146,11 @@ static void local_array(struct fe *f, const struct buf *b) {
     if (!x_is_int(buf_cells(f->c, b), &cells) || cells > 4096) BUG("buffer %s has no place in the plan", b->name);
     const char *n = names_add(&f->names, b->name);
     if (map_get(&f->entry->swapped, PKEY(b))) {
-        const char *cell = names_add(&f->names, A("%s_cells", b->name));
+        const char *cell = names_add(&f->names, format(f->c, "%s_cells", b->name));
         text_printf(f->entry->top, "    %s %s[%lld];\n    %s *%s = %s;\n", dtype_c(b->type), cell,
                     (long long)(cells ? cells : 1), dtype_c(b->type), n, cell);
     } else {
-        PUT("%s %s[%lld];", dtype_c(b->type), n, (long long)(cells ? cells : 1));
+        c_line(f, "%s %s[%lld];", dtype_c(b->type), n, (long long)(cells ? cells : 1));
     }
     run_set_place(f, b, n, false);
 }
@@ -163,11 +166,12 @@ void run_view(struct fe *f, const struct stmt *s) {
     struct buf *b = s->u.view.buf, *of = s->u.view.of;
     if (!map_get(&f->entry->touched, PKEY(b))) return;
     struct entry_place *from = run_place(f, of);
-    const char *q =
-        x_is(s->u.view.off, 0) ? from->text : A("%s + %s", from->text, run_expr(f, s->u.view.off, true, "view"));
+    const char *q = x_is(s->u.view.off, 0)
+                        ? from->text
+                        : format(f->c, "%s + %s", from->text, run_expr(f, s->u.view.off, true, "view"));
     if (b->type != of->type)
-        q = A("(%s%s *)(%svoid *)(%s)", from->is_const ? "const " : "", dtype_c(b->type),
-              from->is_const ? "const " : "", q);
+        q = format(f->c, "(%s%s *)(%svoid *)(%s)", from->is_const ? "const " : "", dtype_c(b->type),
+                   from->is_const ? "const " : "", q);
     run_pointer(f, b, q, from->is_const);
 }
 
@@ -184,11 +188,11 @@ void run_bind(struct fe *f, const struct buf *result) {
     }
     f->entry->uses_status = true;
     if (f->entry->p->device)
-        PUT("if (!%s) %s = (%s *)nn_cuda_result(&m->region, &m->error, &status, %s, sizeof *%s);", q->text, q->text,
-            dtype_c(io->buf->type), run_expr(f, buf_elements(f->c, io->buf), false, "elements"), q->text);
+        c_line(f, "if (!%s) %s = (%s *)nn_cuda_result(&m->region, &m->error, &status, %s, sizeof *%s);", q->text,
+               q->text, dtype_c(io->buf->type), run_expr(f, buf_elements(f->c, io->buf), false, "elements"), q->text);
     else
-        PUT("if (!%s) %s = (%s *)nn_result(&m->region, &m->error, &status, out->%s, out->%s, %s, sizeof *%s);", q->text,
-            q->text, dtype_c(io->buf->type), io->member, io->cap,
-            run_expr(f, buf_elements(f->c, io->buf), false, "elements"), q->text);
-    PUT("if (status != NN_OK) return status;");
+        c_line(f, "if (!%s) %s = (%s *)nn_result(&m->region, &m->error, &status, out->%s, out->%s, %s, sizeof *%s);",
+               q->text, q->text, dtype_c(io->buf->type), io->member, io->cap,
+               run_expr(f, buf_elements(f->c, io->buf), false, "elements"), q->text);
+    c_line(f, "if (status != NN_OK) return status;");
 }

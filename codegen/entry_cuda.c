@@ -36,7 +36,7 @@ void device_init(struct program *p, struct text *out) {
 }
 void device_close(struct program *p, struct text *out) {
     text_printf(out, "void %s_free(%s *m) {\n    if (m) nn_cuda_close(&m->cuda, %s);\n}\n", p->name, p->name,
-                p->has_region && p->outs.n ? arena_printf(&p->c->arena, "m->results, %d", p->outs.n) : "NULL, 0");
+                p->has_region && p->outs.n ? format(p->c, "m->results, %d", p->outs.n) : "NULL, 0");
 }
 void device_grow(struct program *p, struct text *out) {
     (void)p;

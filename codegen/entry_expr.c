@@ -6,7 +6,7 @@
 
 static const char *checked(struct fe *f, const char *op, const char *a, const char *b) {
     f->entry->over = true;
-    return A("nn_%s64(%s, %s, &over)", op, a, b);
+    return format(f->c, "nn_%s64(%s, %s, &over)", op, a, b);
 }
 /* Is |e| < 2^62 for all values of its sizes? Then a product needs no check. */
 static bool fits(struct ctx *c, expr e) {
@@ -45,11 +45,11 @@ struct piece entry_product(struct fe *f, expr e) {
 struct piece entry_call(struct fe *f, enum xop op, enum dtype type, struct piece a, struct piece b) {
     static const char *const fn[] = {[X_DIV] = "div", [X_MOD] = "mod", [X_MIN] = "min", [X_MAX] = "max"};
     if (op == X_ADD || op == X_SUB)
-        return piece_of(A("(int64_t)((uint64_t)%s %s (uint64_t)%s)", paren(f, a, P_UNARY), op == X_ADD ? "+" : "-",
-                          paren(f, b, P_UNARY)),
+        return piece_of(format(f->c, "(int64_t)((uint64_t)%s %s (uint64_t)%s)", paren(f, a, P_UNARY),
+                               op == X_ADD ? "+" : "-", paren(f, b, P_UNARY)),
                         P_UNARY);
     if (op >= sizeof fn / sizeof *fn || !fn[op]) BUG("operation %s on %s in the entry", xop_name(op), dtype_name(type));
-    return piece_of(A("nn_%s64(%s, %s)", fn[op], a.s, b.s), P_ATOM);
+    return piece_of(format(f->c, "nn_%s64(%s, %s)", fn[op], a.s, b.s), P_ATOM);
 }
 struct piece entry_load(struct fe *f, expr e) {
     const struct buf *b = e->u.buf;
@@ -57,11 +57,12 @@ struct piece entry_load(struct fe *f, expr e) {
     const char *base = run_place(f, b)->text;
     struct piece at = c_index(f, off);
     if (f->entry->p->device)
-        return piece_of(A("nn_cuda_value(&m->cuda, %s, sizeof *%s, %d)",
-                          x_is(off, 0) ? base : A("%s + %s", base, paren(f, at, P_ADD)), base,
-                          dtype_is_signed(b->type)),
+        return piece_of(format(f->c, "nn_cuda_value(&m->cuda, %s, sizeof *%s, %d)",
+                               x_is(off, 0) ? base : format(f->c, "%s + %s", base, paren(f, at, P_ADD)), base,
+                               dtype_is_signed(b->type)),
                         P_ATOM);
-    return x_is(off, 0) ? piece_of(A("*%s", base), P_UNARY) : piece_of(A("%s[%s]", base, at.s), P_ATOM);
+    return x_is(off, 0) ? piece_of(format(f->c, "*%s", base), P_UNARY)
+                        : piece_of(format(f->c, "%s[%s]", base, at.s), P_ATOM);
 }
 const char *entry_size(struct fe *f, const struct sym *s) {
     map_put(&f->entry->named, PKEY(s), (void *)s);

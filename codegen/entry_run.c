@@ -9,7 +9,7 @@ const char *run_string(struct fe *f, const char *s) {
     if (!s) return "NULL";
     size_t n = strlen(s);
     emit_string(&t, s, n < MESSAGE_MAX ? n : MESSAGE_MAX);
-    const char *r = A("%s", t.s);
+    const char *r = format(f->c, "%s", t.s);
     text_free(&t);
     return r;
 }
@@ -30,25 +30,25 @@ static void check_pointers(struct fe *f) {
             const struct io *io = pass ? &p->outs.v[k] : &p->ins.v[k];
             int64_t lo, hi;
             if (pass && io->produced) {
-                PUT("if (!out->%s && out->%s > 0) return nn_stop(&m->error, NN_EARG, %s, NULL);", io->member, io->cap,
-                    run_string(f, A("output %s is missing", io->buf->name)));
+                c_line(f, "if (!out->%s && out->%s > 0) return nn_stop(&m->error, NN_EARG, %s, NULL);", io->member,
+                       io->cap, run_string(f, format(f->c, "output %s is missing", io->buf->name)));
                 continue;
             }
             expr n = buf_elements(f->c, io->buf);
             x_bounds(f->c, n, &lo, &hi);
             if (hi == 0) continue;
-            const char *some = lo > 0 ? "" : A(" && %s > 0", run_expr(f, n, true, "elements"));
-            PUT("if (!%s->%s%s) return nn_stop(&m->error, NN_EARG, %s, NULL);", pass ? "out" : "in", io->member, some,
-                run_string(f, A("%s %s is missing", pass ? "output" : "input", io->buf->name)));
+            const char *some = lo > 0 ? "" : format(f->c, " && %s > 0", run_expr(f, n, true, "elements"));
+            c_line(f, "if (!%s->%s%s) return nn_stop(&m->error, NN_EARG, %s, NULL);", pass ? "out" : "in", io->member,
+                   some, run_string(f, format(f->c, "%s %s is missing", pass ? "output" : "input", io->buf->name)));
         }
 }
 static void check_dims(struct fe *f, struct text *out) { /* symbols that no buffer's size needs */
     struct program *p = f->entry->p;
     for (int k = 0; p->is_static && k < p->syms.n; k++) {
-        const char *s = A("in->dims.%s", program_sym(p, p->syms.v[k]));
+        const char *s = format(f->c, "in->dims.%s", program_sym(p, p->syms.v[k]));
         text_printf(out, "    if (%s < %lld || %s > %lld) return nn_stop(&m->error, NN_EDIMS, %s, NULL);\n", s,
                     (long long)p->syms.v[k]->lo, s, (long long)p->syms.v[k]->hi,
-                    run_string(f, A("dimension %s is out of range", p->syms.v[k]->name)));
+                    run_string(f, format(f->c, "dimension %s is out of range", p->syms.v[k]->name)));
     }
 }
 /* The plan for the dims of this run, and the room it needs. */
@@ -57,7 +57,7 @@ static void make_plan(struct program *p, struct text *out) {
     const char *same = "m->total >= 0";
     for (int k = 0; k < p->syms.n; k++) {
         const char *n = program_sym(p, p->syms.v[k]);
-        same = arena_printf(&p->c->arena, "%s && m->dims.%s == in->dims.%s", same, n, n);
+        same = format(p->c, "%s && m->dims.%s == in->dims.%s", same, n, n);
     }
     text_printf(out,
                 "    if (!(%s)) {\n        m->dims = in->dims;\n        m->total = plan(&m->dims, m->at);\n    }\n"
@@ -87,22 +87,22 @@ static void place_io(struct fe *f) {
     struct program *p = f->entry->p;
     for (int k = 0; k < p->ins.n; k++) {
         const struct io *io = &p->ins.v[k];
-        if (!p->device) run_set_place(f, io->buf, A("in->%s", io->member), true);
+        if (!p->device) run_set_place(f, io->buf, format(f->c, "in->%s", io->member), true);
         else if (map_get(&f->entry->touched, PKEY(io->buf))) {
             run_pointer(f, io->buf, run_extra_address(f, io->buf, dtype_c(io->buf->type)), false);
-            PUT("nn_cuda_put(&m->cuda, %s, in->%s, %s);", run_place(f, io->buf)->text, io->member,
-                run_expr(f, run_bytes(f, io->buf), false, "bytes"));
+            c_line(f, "nn_cuda_put(&m->cuda, %s, in->%s, %s);", run_place(f, io->buf)->text, io->member,
+                   run_expr(f, run_bytes(f, io->buf), false, "bytes"));
         }
     }
     for (int k = 0; k < p->outs.n; k++) {
         const struct io *io = &p->outs.v[k];
         if (io->produced) continue;
         if (p->device) run_pointer(f, io->buf, run_extra_address(f, io->buf, dtype_c(io->buf->type)), false);
-        else run_set_place(f, io->buf, A("out->%s", io->member), false);
+        else run_set_place(f, io->buf, format(f->c, "out->%s", io->member), false);
     }
     if (p->nfaults) {
-        PUT("int *const faults = %s;", run_extra_address(f, NULL, "int"));
-        PUT("nn_cuda_fill(&m->cuda, faults, \"\", 1, %d);", 4 * p->nfaults);
+        c_line(f, "int *const faults = %s;", run_extra_address(f, NULL, "int"));
+        c_line(f, "nn_cuda_fill(&m->cuda, faults, \"\", 1, %d);", 4 * p->nfaults);
     }
 }
 static void take_outputs(struct fe *f) {
@@ -110,16 +110,18 @@ static void take_outputs(struct fe *f) {
     for (int k = 0; k < p->outs.n; k++) {
         const struct io *io = &p->outs.v[k];
         const char *from = run_place(f, io->buf)->text;
-        if (io->produced && !p->device) PUT("out->%s = %s;", io->member, from);
+        if (io->produced && !p->device) c_line(f, "out->%s = %s;", io->member, from);
         else if (io->produced) {
             f->entry->uses_status = true;
-            PUT("out->%s = (%s *)nn_cuda_give(&m->cuda, &m->error, &status, &m->results[%d], out->%s, out->%s, %s, %s, "
+            c_line(
+                f,
+                "out->%s = (%s *)nn_cuda_give(&m->cuda, &m->error, &status, &m->results[%d], out->%s, out->%s, %s, %s, "
                 "sizeof *%s);",
                 io->member, dtype_c(io->buf->type), k, io->member, io->cap, from,
                 run_expr(f, buf_elements(f->c, io->buf), false, "elements"), from);
         } else if (p->device)
-            PUT("nn_cuda_get(&m->cuda, out->%s, %s, %s);", io->member, from,
-                run_expr(f, run_bytes(f, io->buf), false, "bytes"));
+            c_line(f, "nn_cuda_get(&m->cuda, out->%s, %s, %s);", io->member, from,
+                   run_expr(f, run_bytes(f, io->buf), false, "bytes"));
     }
 }
 static void device_end(struct fe *f, struct text *out) {
@@ -157,23 +159,23 @@ void entry_run(struct program *p, struct text *out) {
     check_pointers(f);
     place_io(f);
     if (p->has_region && p->device) {
-        const char *before = p->is_static ? A("%lld", (long long)p->arena_bytes) : "(size_t)m->total";
-        PUT("nn_cuda_region_init(&m->region, m->blocks, %d, m->config.arena, %s, m->config.arena_size - %s);",
-            2 * p->nregions + 2, before, before);
+        const char *before = p->is_static ? format(f->c, "%lld", (long long)p->arena_bytes) : "(size_t)m->total";
+        c_line(f, "nn_cuda_region_init(&m->region, m->blocks, %d, m->config.arena, %s, m->config.arena_size - %s);",
+               2 * p->nregions + 2, before, before);
     } else if (p->has_region) {
-        const char *before = p->is_static ? A("%lld", (long long)p->arena_bytes) : "(size_t)m->total";
-        PUT("nn_region_init(&m->region, m->config.arena, %s, m->config.arena ? m->config.arena_size - %s : 0);", before,
-            before);
+        const char *before = p->is_static ? format(f->c, "%lld", (long long)p->arena_bytes) : "(size_t)m->total";
+        c_line(f, "nn_region_init(&m->region, m->config.arena, %s, m->config.arena ? m->config.arena_size - %s : 0);",
+               before, before);
     }
     c_block(f, &p->m->entry->body);
     take_outputs(f);
     for (int k = 0; k < p->out_dims.n; k++)
-        PUT("out->%s = %s;", p->out_dims.v[k].name, run_expr(f, p->out_dims.v[k].value, false, "size"));
+        c_line(f, "out->%s = %s;", p->out_dims.v[k].name, run_expr(f, p->out_dims.v[k].value, false, "size"));
     survey(&p->m->entry->body, declare_size, f);
 
     size_t begin = out->n;
     text_printf(out, "%s(%s *m, const %s_inputs *in, %s_outputs *out) {\n",
-                p->nall > 1 ? A("int %s_run", p->own) : "static int run", p->name, p->name, p->name);
+                p->nall > 1 ? format(f->c, "int %s_run", p->own) : "static int run", p->name, p->name, p->name);
     local_dims(f, out);
     if (f->entry->uses_over) text_add(out, "    int over = 0;\n");
     if (f->entry->uses_fault) text_add(out, "    int fault = 0;\n");

@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define A(...)   arena_printf(&f->c->arena, __VA_ARGS__)
 #define MANIFEST "manifest.json"
 static const char inside_name[] = ".gcc2nn";
 
@@ -170,7 +169,7 @@ static bool recover_part(struct new_folder *f, const char *part) {
     if (!ok)
         diag(&f->c->diags, DIAG_ERROR, E_WRITE, "cannot write %s: %s is left in %s, in the folder that holds it: %s",
              diag_quote(&f->c->arena, f->given), *stopped ? diag_quote(&f->c->arena, stopped) : "something",
-             diag_quote(&f->c->arena, A("%s/%s", f->work.name, part)), strerror(errno));
+             diag_quote(&f->c->arena, format(f->c, "%s/%s", f->work.name, part)), strerror(errno));
     if (!ok) diag_help(&f->c->diags, "a compilation was killed while it replaced the folder: take out what is yours");
     if (d) closedir(d);
     if (to >= 0) close(to);
@@ -197,12 +196,12 @@ static bool recover(struct new_folder *f) {
 /* ---- begin */
 static bool find_place(struct new_folder *f) {
     char real[PATH_MAX];
-    const char *path = realpath(f->given, real) ? A("%s", real) : f->given, *slash = strrchr(path, '/');
+    const char *path = realpath(f->given, real) ? format(f->c, "%s", real) : f->given, *slash = strrchr(path, '/');
     f->name = slash ? slash + 1 : path;
     if (!*f->name) f->name = ".";
     f->parent = open(!slash          ? "."
                      : slash == path ? "/"
-                                     : A("%.*s", (int)(slash - path), path),
+                                     : format(f->c, "%.*s", (int)(slash - path), path),
                      O_PATH | O_DIRECTORY | O_CLOEXEC);
     return f->parent >= 0 || folder_problem(f, NULL);
 }
@@ -223,7 +222,7 @@ static bool open_work(struct new_folder *f, enum place there, int folder) {
     bool can_inside = folder >= 0 && there != UNKNOWN;
     int error = EXDEV;
     if (!can_inside || !only_inside(f, folder))
-        error = workdir_open(&f->work, &f->c->diags, f->parent, A("%s.gcc2nn", f->name), f->given);
+        error = workdir_open(&f->work, &f->c->diags, f->parent, format(f->c, "%s.gcc2nn", f->name), f->given);
     if (error <= 0) return error == 0;
     if (can_inside && (error == EXDEV || error == EACCES || error == EPERM || error == EROFS))
         return open_inside(f, folder);
@@ -355,7 +354,7 @@ static bool others_may_stay(struct new_folder *f, const struct older *o) {
         if (faccessat(f->work.fresh, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
             !(listed(&o->ours, name) && is_regular(o->folder, name))) {
             diag(&f->c->diags, DIAG_ERROR, E_WRITE, "%s is there already and was not written by gcc2nn",
-                 diag_quote(&f->c->arena, A("%s/%s", f->given, name)));
+                 diag_quote(&f->c->arena, format(f->c, "%s/%s", f->given, name)));
             diag_help(&f->c->diags, "remove or rename it, or give another folder with --out");
             return false;
         }

@@ -14,7 +14,7 @@ static json_t *lines(const struct project *w, const char *s) {
     json_t *all = json_array();
     for (const char *end; s; s = *end ? end + 1 : NULL) {
         end = s + strcspn(s, "\n");
-        json_array_append_new(all, text_value(w, arena_printf(&w->program->c->arena, "%.*s", (int)(end - s), s)));
+        json_array_append_new(all, text_value(w, format(w->program->c, "%.*s", (int)(end - s), s)));
     }
     return all;
 }
@@ -70,8 +70,7 @@ static json_t *weights(const struct project *w) {
     json_t *o = json_object(), *entries = json_array();
     json_object_set_new(o, "kept_as", json_string(modes[p->mode]));
     json_object_set_new(o, "bytes", json_integer(p->weights_bytes));
-    json_object_set_new(o, "hash",
-                        json_string(arena_printf(&p->c->arena, "%016llx", (unsigned long long)p->weights_hash)));
+    json_object_set_new(o, "hash", json_string(format(p->c, "%016llx", (unsigned long long)p->weights_hash)));
     for (int j = 0; j < p->nall; j++)
         for (int k = 0; k < p->all[j]->weights.n; k++) json_array_append_new(entries, weight_entry(w, p->all[j], k));
     json_object_set_new(o, "entries", entries);
@@ -156,8 +155,7 @@ void project_manifest(const struct project *w, struct text *out) {
     json_object_set_new(o, "target", json_string(program_targets(p)));
     json_object_set_new(o, "cflags", json_string(w->cflags));
     json_object_set_new(source, "file", text_value(w, p->o->model_file));
-    json_object_set_new(source, "hash",
-                        json_string(arena_printf(&p->c->arena, "%016llx", (unsigned long long)p->o->model_hash)));
+    json_object_set_new(source, "hash", json_string(format(p->c, "%016llx", (unsigned long long)p->o->model_hash)));
     json_object_set_new(source, "producer", text_value(w, p->o->producer));
     json_object_set_new(o, "source", source);
     for (int k = 0; k < p->ins.n; k++) json_array_append_new(ins, io_value(w, &p->ins.v[k]));

@@ -75,9 +75,8 @@ static const char *vector_of(const struct emit_options *o, const char *tag, cons
     struct emit_uses *u = o->uses;
     const char *name = internf(u->c->names, "nn_%sx%d", tag, lanes);
     if (prelude_first(u, name))
-        PUSH(
-            &u->c->arena, &u->types,
-            arena_printf(&u->c->arena, "typedef %s %s __attribute__((vector_size(%d)));\n", elem, name, lanes * bytes));
+        PUSH(&u->c->arena, &u->types,
+             format(u->c, "typedef %s %s __attribute__((vector_size(%d)));\n", elem, name, lanes * bytes));
     return name;
 }
 const char *c_vector_type(const struct emit_options *o, enum dtype t, int lanes) {
@@ -90,8 +89,8 @@ const char *c_memory_type(const struct emit_options *o, enum dtype s, int lanes)
     const char *name = internf(u->c->names, "nn_%sx%d_mem", dtype_name(s), lanes);
     if (prelude_first(u, name))
         PUSH(&u->c->arena, &u->types,
-             arena_printf(&u->c->arena, "typedef %s %s __attribute__((vector_size(%d), aligned(%d), may_alias));\n",
-                          dtype_c(s), name, lanes * dtype_bytes(s), dtype_bytes(s)));
+             format(u->c, "typedef %s %s __attribute__((vector_size(%d), aligned(%d), may_alias));\n", dtype_c(s), name,
+                    lanes * dtype_bytes(s), dtype_bytes(s)));
     return name;
 }
 
@@ -248,7 +247,7 @@ const char *c_op(const struct emit_options *o, enum xop op, enum dtype t, int la
     int n = xop_operands(op);
     const char *row = prelude_spelled(o, op, t, lanes);
     if (row) {
-        prelude_add(o, prelude_from_row(o, row, arena_printf(&c->arena, "static inline $T $N(%s)", args[n])), &h);
+        prelude_add(o, prelude_from_row(o, row, format(c, "static inline $T $N(%s)", args[n])), &h);
         return name;
     }
     if (lanes == 1) {
@@ -260,9 +259,9 @@ const char *c_op(const struct emit_options *o, enum xop op, enum dtype t, int la
     if (op == X_LT || op == X_LE || op == X_EQ || op == X_NE) { /* masks of 32-bit lanes, whatever was compared */
         const char *m = c_vector_type(o, BOOL, lanes);
         prelude_add(o,
-                    arena_printf(&c->arena, "static inline %s $N($T a, $T b) {\n    return %s(a %s b)%s;\n}\n", m,
-                                 h.bits == 64 ? "__builtin_convertvector(" : arena_printf(&c->arena, "(%s)", m),
-                                 c_operator(op, t, 1), h.bits == 64 ? arena_printf(&c->arena, ", %s)", m) : ""),
+                    format(c, "static inline %s $N($T a, $T b) {\n    return %s(a %s b)%s;\n}\n", m,
+                           h.bits == 64 ? "__builtin_convertvector(" : format(c, "(%s)", m), c_operator(op, t, 1),
+                           h.bits == 64 ? format(c, ", %s)", m) : ""),
                     &h);
         return name;
     }
@@ -298,19 +297,16 @@ const char *c_select(const struct emit_options *o, enum dtype t, int lanes) {
     prelude_holes(o, &h, name, t, lanes);
     const char *m = c_vector_type(o, BOOL, lanes), *row = prelude_spelled(o, X_SELECT, t, lanes);
     if (row) {
-        prelude_add(
-            o, prelude_from_row(o, row, arena_printf(&o->uses->c->arena, "static inline $T $N(%s a, $T b, $T c)", m)),
-            &h);
+        prelude_add(o, prelude_from_row(o, row, format(o->uses->c, "static inline $T $N(%s a, $T b, $T c)", m)), &h);
         return name;
     }
     const char *wide = h.bits == 64 ? "__builtin_convertvector(cond, $M)" : "cond";
-    prelude_add(
-        o,
-        arena_printf(&o->uses->c->arena,
-                     "static inline $T $N(%s cond, $T a, $T b) {\n    const $M m = %s;\n    return ($T)((($M)a & m) "
-                     "| (($M)b & ~m));\n}\n",
-                     m, wide),
-        &h);
+    prelude_add(o,
+                format(o->uses->c,
+                       "static inline $T $N(%s cond, $T a, $T b) {\n    const $M m = %s;\n    return ($T)((($M)a & m) "
+                       "| (($M)b & ~m));\n}\n",
+                       m, wide),
+                &h);
     return name;
 }
 
@@ -328,13 +324,12 @@ const char *c_vload(const struct emit_options *o, enum dtype s, int lanes, bool 
     if (row) {
         prelude_add(o, prelude_from_row(o, row, "static inline $T $N(const $E *a)"), &h);
     } else if (dtype_is_half(s)) {
-        prelude_add(
-            o,
-            arena_printf(&c->arena,
-                         "static inline $T $N(const $E *p) {\n    return %s(__builtin_convertvector(*(const %s *)p, "
-                         "$U));\n}\n",
-                         prelude_half(o, s, lanes, false), c_memory_type(o, s, lanes)),
-            &h);
+        prelude_add(o,
+                    format(c,
+                           "static inline $T $N(const $E *p) {\n    return %s(__builtin_convertvector(*(const %s *)p, "
+                           "$U));\n}\n",
+                           prelude_half(o, s, lanes, false), c_memory_type(o, s, lanes)),
+                    &h);
     } else if (c_decode(o, s)) {
         h.scalar = c_decode(o, s);
         prelude_add(
@@ -351,9 +346,7 @@ const char *c_vload(const struct emit_options *o, enum dtype s, int lanes, bool 
                           : v == s && s != BOOL ? "*(const %s *)p"
                           : s == BOOL           ? "__builtin_convertvector(*(const %s *)p != 0, $T)"
                                                 : "__builtin_convertvector(*(const %s *)p, $T)";
-        prelude_add(o,
-                    arena_printf(&c->arena, "%sstatic inline $T $N(const $E *p) {\n    return %s;\n}\n", why,
-                                 arena_printf(&c->arena, get, mem)),
+        prelude_add(o, format(c, "%sstatic inline $T $N(const $E *p) {\n    return %s;\n}\n", why, format(c, get, mem)),
                     &h);
     }
     return name;
@@ -371,13 +364,12 @@ const char *c_vstore(const struct emit_options *o, enum dtype s, int lanes) {
     if (row) {
         prelude_add(o, prelude_from_row(o, row, "static inline void $N($E *b, $T a)"), &h);
     } else if (dtype_is_half(s)) {
-        prelude_add(
-            o,
-            arena_printf(&c->arena,
-                         "static inline void $N($E *p, $T v) {\n    *(%s *)p = __builtin_convertvector(%s(v), %s);\n"
-                         "}\n",
-                         mem, prelude_half(o, s, lanes, true), mem),
-            &h);
+        prelude_add(o,
+                    format(c,
+                           "static inline void $N($E *p, $T v) {\n    *(%s *)p = __builtin_convertvector(%s(v), %s);\n"
+                           "}\n",
+                           mem, prelude_half(o, s, lanes, true), mem),
+                    &h);
     } else if (c_encode(o, s)) {
         h.scalar = c_encode(o, s);
         prelude_add(
@@ -388,11 +380,10 @@ const char *c_vstore(const struct emit_options *o, enum dtype s, int lanes) {
                           : s == BOOL         ? "__builtin_convertvector(-v, %s)"
                           : dtype_bits(s) < 8 ? "__builtin_convertvector(%s(v), %%s)"
                                               : "__builtin_convertvector(v, %s)";
-        if (dtype_bits(s) < 8) put = arena_printf(&c->arena, put, c_round(o, s, lanes));
-        prelude_add(o,
-                    arena_printf(&c->arena, "static inline void $N($E *p, $T v) {\n    *(%s *)p = %s;\n}\n", mem,
-                                 arena_printf(&c->arena, put, mem)),
-                    &h);
+        if (dtype_bits(s) < 8) put = format(c, put, c_round(o, s, lanes));
+        prelude_add(
+            o, format(c, "static inline void $N($E *p, $T v) {\n    *(%s *)p = %s;\n}\n", mem, format(c, put, mem)),
+            &h);
     }
     return name;
 }
@@ -406,16 +397,15 @@ const char *c_reduce_lanes(const struct emit_options *o, enum red_op op, enum dt
     struct ctx *c = o->uses->c;
     prelude_holes(o, &h, name, t, lanes);
     const char *sign = c_operator(xops[op], t, 1), *step;
-    if (sign) step = arena_printf(&c->arena, "acc %s %s", sign, t == BOOL ? "(v[i] != 0)" : "v[i]");
-    else step = arena_printf(&c->arena, "%s(%s, acc)", c_op(o, xops[op], t, 1), t == BOOL ? "-v[i]" : "v[i]");
-    if (storage != t) step = arena_printf(&c->arena, "%s(%s)", c_round(o, storage, 1), step);
-    prelude_add(
-        o,
-        arena_printf(&c->arena,
-                     "/* lanes in order: the result does not depend on their number */\nstatic inline $E $N($E acc, "
-                     "$T v) {\n    for (int i = 0; i < $L; i++)\n        acc = %s;\n    return acc;\n}\n",
-                     step),
-        &h);
+    if (sign) step = format(c, "acc %s %s", sign, t == BOOL ? "(v[i] != 0)" : "v[i]");
+    else step = format(c, "%s(%s, acc)", c_op(o, xops[op], t, 1), t == BOOL ? "-v[i]" : "v[i]");
+    if (storage != t) step = format(c, "%s(%s)", c_round(o, storage, 1), step);
+    prelude_add(o,
+                format(c,
+                       "/* lanes in order: the result does not depend on their number */\nstatic inline $E $N($E acc, "
+                       "$T v) {\n    for (int i = 0; i < $L; i++)\n        acc = %s;\n    return acc;\n}\n",
+                       step),
+                &h);
     return name;
 }
 

@@ -22,8 +22,7 @@ static const char *cast_sat(const struct emit_options *o, enum dtype to, enum dt
                                     : "18446744073709551616.0";
     const char *lim = internf(u->c->names, "%s%s", limit, from == F32 ? "f" : "");
     bool uns = to == U32 || to == U64;
-    prelude_add(
-        o, uns ? arena_printf(&u->c->arena, sat_unsigned, lim) : arena_printf(&u->c->arena, sat_signed, lim, lim), &h);
+    prelude_add(o, uns ? format(u->c, sat_unsigned, lim) : format(u->c, sat_signed, lim, lim), &h);
     return name;
 }
 const char *c_cast(const struct emit_options *o, enum dtype to, enum dtype from, int lanes) {
@@ -38,15 +37,14 @@ const char *c_cast(const struct emit_options *o, enum dtype to, enum dtype from,
     const char *ft = c_vector_type(o, from, lanes);
     if (from_flt && !to_flt && to != BOOL) {
         if (from == F32 && to == I32) { /* the lanes that fit are converted, the others filled in */
-            prelude_add(
-                o,
-                arena_printf(&c->arena,
-                             "static inline $T $N(%s x) {\n"
-                             "    const $M low = x >= -2147483648.0f, high = x >= 2147483648.0f, ok = low & ~high;\n"
-                             "    const $T r = __builtin_convertvector((%s)(($M)x & ok), $T);\n"
-                             "    return r | (high & INT32_MAX) | ((x < -2147483648.0f) & INT32_MIN);\n}\n",
-                             ft, ft),
-                &h);
+            prelude_add(o,
+                        format(c,
+                               "static inline $T $N(%s x) {\n"
+                               "    const $M low = x >= -2147483648.0f, high = x >= 2147483648.0f, ok = low & ~high;\n"
+                               "    const $T r = __builtin_convertvector((%s)(($M)x & ok), $T);\n"
+                               "    return r | (high & INT32_MAX) | ((x < -2147483648.0f) & INT32_MIN);\n}\n",
+                               ft, ft),
+                        &h);
             return name;
         }
         h.scalar = cast_sat(o, to, from);
@@ -62,9 +60,7 @@ const char *c_cast(const struct emit_options *o, enum dtype to, enum dtype from,
     }
     if (to == BOOL) BUG("casts to bool are comparisons");
     const char *arg = from == BOOL ? "-x" : "x";
-    prelude_add(o,
-                arena_printf(&c->arena, "static inline $T $N(%s x) {\n    return __builtin_convertvector(%s, $T);\n}\n",
-                             ft, arg),
+    prelude_add(o, format(c, "static inline $T $N(%s x) {\n    return __builtin_convertvector(%s, $T);\n}\n", ft, arg),
                 &h);
     return name;
 }
@@ -78,10 +74,10 @@ const char *c_nearest(const struct emit_options *o, int lanes, bool small) {
     prelude_holes(o, &h, name, I32, lanes);
     h.scalar = row ? NULL : c_bitcast(o, I32, F32, 1);
     const char *from = lanes > 1 ? c_vector_type(o, F32, lanes) : c_value_type(F32),
-               *head = arena_printf(&u->c->arena, "static inline $T $N(%s a)", from);
+               *head = format(u->c, "static inline $T $N(%s a)", from);
     prelude_add(o,
                 row ? prelude_from_row(o, row, head)
-                    : arena_printf(&u->c->arena, "%s {\n    return $S(a + 12582912.0f) - 1262485504;\n}\n", head),
+                    : format(u->c, "%s {\n    return $S(a + 12582912.0f) - 1262485504;\n}\n", head),
                 &h);
     return name;
 }
@@ -212,9 +208,9 @@ static const char *small_encode(const struct emit_options *o, const struct small
                "    const uint32_t u = $S(x), e = u >> 23 & 255u;\n"
                "    /* powers of two, rounded up; 2^-127, the least, is no normal float */\n"
                "    return (uint8_t)(e < 254 && (u & 0x7fffffu) != 0 && u << 1 != 0x800000u ? e + 1 : e);\n}\n";
-    const char *sign = arena_printf(&c->arena, "u >> %d & 0x%xu", 32 - k->bits, 1u << (k->bits - 1));
-    const char *nan = k->fnuz || k->nan == k->max ? arena_printf(&c->arena, "0x%x", k->nan)
-                                                  : arena_printf(&c->arena, "(uint8_t)(sign | 0x%xu)", k->nan);
+    const char *sign = format(c, "u >> %d & 0x%xu", 32 - k->bits, 1u << (k->bits - 1));
+    const char *nan =
+        k->fnuz || k->nan == k->max ? format(c, "0x%x", k->nan) : format(c, "(uint8_t)(sign | 0x%xu)", k->nan);
     int drop = 23 - k->mantissa, magic = 127 + 24 - k->bias - k->mantissa;
     return arena_printf(
         &c->arena,
@@ -288,19 +284,16 @@ const char *c_round(const struct emit_options *o, enum dtype s, int lanes) {
         prelude_add(o, prelude_from_row(o, row, "static inline $T $N($T a)"), &h);
     } else if (lanes > 1 && dtype_is_half(s) && prelude_spelled(o, X_LOAD, s, lanes) &&
                prelude_spelled(o, X_ROUND, s, lanes)) {
-        prelude_add(
-            o,
-            arena_printf(&c->arena,
-                         "static inline $T $N($T x) {\n    uint16_t h[$L];\n    %s(h, x);\n    return %s(h);\n}\n",
-                         c_vstore(o, s, lanes), c_vload(o, s, lanes, false)),
-            &h);
+        prelude_add(o,
+                    format(c, "static inline $T $N($T x) {\n    uint16_t h[$L];\n    %s(h, x);\n    return %s(h);\n}\n",
+                           c_vstore(o, s, lanes), c_vload(o, s, lanes, false)),
+                    &h);
     } else if (s == F16 && !prelude_spelled(o, X_ROUND, s, lanes)) {
         if (lanes == 1) h.scalar = c_bitcast(o, U32, F32, 1), c_bitcast(o, F32, U32, 1);
         prelude_add(o, lanes > 1 ? f16_round_lanes : f16_round, &h);
     } else if (lanes > 1 && dtype_is_half(s)) {
         const char *enc = prelude_half(o, s, lanes, true), *dec = prelude_half(o, s, lanes, false);
-        prelude_add(o, arena_printf(&c->arena, "static inline $T $N($T x) {\n    return %s(%s(x));\n}\n", dec, enc),
-                    &h);
+        prelude_add(o, format(c, "static inline $T $N($T x) {\n    return %s(%s(x));\n}\n", dec, enc), &h);
     } else if (lanes > 1) {
         h.scalar = c_round(o, s, 1);
         prelude_add(
@@ -310,22 +303,17 @@ const char *c_round(const struct emit_options *o, enum dtype s, int lanes) {
             &h);
     } else if (v == F32) {
         const char *enc = c_encode(o, s), *dec = c_decode(o, s);
-        prelude_add(
-            o, arena_printf(&c->arena, "static inline float $N(float x) {\n    return %s(%s(x));\n}\n", dec, enc), &h);
+        prelude_add(o, format(c, "static inline float $N(float x) {\n    return %s(%s(x));\n}\n", dec, enc), &h);
     } else if (dtype_bits(s) < 8) {
         int bits = dtype_bits(s), half = 1 << (bits - 1);
         prelude_add(o,
                     dtype_is_signed(s)
-                        ? arena_printf(&c->arena,
-                                       "static inline int32_t $N(int32_t x) {\n    return (x & %d) - (x & %d);\n}\n",
-                                       half - 1, half)
-                        : arena_printf(&c->arena, "static inline int32_t $N(int32_t x) {\n    return x & %d;\n}\n",
-                                       2 * half - 1),
+                        ? format(c, "static inline int32_t $N(int32_t x) {\n    return (x & %d) - (x & %d);\n}\n",
+                                 half - 1, half)
+                        : format(c, "static inline int32_t $N(int32_t x) {\n    return x & %d;\n}\n", 2 * half - 1),
                     &h);
     } else {
-        prelude_add(
-            o, arena_printf(&c->arena, "static inline int32_t $N(int32_t x) {\n    return (%s)x;\n}\n", dtype_c(s)),
-            &h);
+        prelude_add(o, format(c, "static inline int32_t $N(int32_t x) {\n    return (%s)x;\n}\n", dtype_c(s)), &h);
     }
     return name;
 }

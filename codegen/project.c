@@ -16,7 +16,6 @@ struct writer {
     struct new_folder folder;
     struct project *w;
 };
-#define A(...) arena_printf(&q->c->arena, __VA_ARGS__)
 
 /* ---- files */
 static void add_file(struct writer *q, const char *name) {
@@ -83,7 +82,7 @@ static bool add_runtime_sources(struct writer *q) {
     return true;
 }
 static bool put_array(struct writer *q, int packed) {
-    const char *name = A("%s_weights.c", q->p->name);
+    const char *name = format(q->c, "%s_weights.c", q->p->name);
     add_source(q, name);
     add_file(q, name);
     int fd = folder_create(&q->folder, name);
@@ -92,7 +91,7 @@ static bool put_array(struct writer *q, int packed) {
 /* All modes begin with the packed file; it stays where it is one of the sources, or read in the run. */
 static bool put_weights(struct writer *q) {
     struct program *p = q->p;
-    const char *bin = A("%s_weights.bin", p->name);
+    const char *bin = format(q->c, "%s_weights.bin", p->name);
     int packed = folder_create(&q->folder, bin), before = q->c->diags.errors;
     if (packed < 0) return false;
     bool ok = weights_pack(p, packed), any = p->weights_bytes > WEIGHTS_HEADER;
@@ -101,13 +100,13 @@ static bool put_weights(struct writer *q) {
     if (!folder_close(&q->folder, bin, packed, ok)) return false;
     if (any && p->mode == WEIGHTS_INCBIN) {
         struct text t = {0};
-        const char *name = A("%s_weights.S", p->name);
+        const char *name = format(q->c, "%s_weights.S", p->name);
         add_source(q, name);
         weights_assembly(p, &t);
         if (!put_file(q, name, &t)) return false;
     }
     q->w->weights_file = any && p->mode == WEIGHTS_FILE;
-    if (any && p->mode != WEIGHTS_C) add_file(q, A("%s_weights.bin", p->name));
+    if (any && p->mode != WEIGHTS_C) add_file(q, format(q->c, "%s_weights.bin", p->name));
     else return folder_remove(&q->folder, bin);
     return true;
 }
@@ -115,21 +114,21 @@ static bool put_program(struct writer *q) {
     struct program *p = q->p;
     struct text t = {0};
     entry_header(p, &t);
-    if (!put_code(q, A("%s.h", p->name), &t)) return false;
+    if (!put_code(q, format(q->c, "%s.h", p->name), &t)) return false;
     entry_source(p, &t);
-    add_source(q, A("%s.c", p->name));
-    if (!put_code(q, A("%s.c", p->name), &t)) return false;
+    add_source(q, format(q->c, "%s.c", p->name));
+    if (!put_code(q, format(q->c, "%s.c", p->name), &t)) return false;
     if (p->nall > 1) variants_header(p, &t);
-    if (p->nall > 1 && !put_code(q, A("%s_variants.h", p->name), &t)) return false;
+    if (p->nall > 1 && !put_code(q, format(q->c, "%s_variants.h", p->name), &t)) return false;
     for (int k = 0; k < p->nall; k++) {
         struct program *v = p->all[k];
         if (p->nall > 1) {
             entry_variant(v, &t);
-            add_source(q, A("%s.c", v->own));
-            if (!put_code(q, A("%s.c", v->own), &t)) return false;
+            add_source(q, format(q->c, "%s.c", v->own));
+            if (!put_code(q, format(q->c, "%s.c", v->own), &t)) return false;
         }
         kernels_header(v, &t);
-        if (!put_code(q, A("%s_kernels.h", v->own), &t)) return false;
+        if (!put_code(q, format(q->c, "%s_kernels.h", v->own), &t)) return false;
     }
     return true;
 }
@@ -137,8 +136,8 @@ static const char *joined(struct writer *q, const char *before, const char *betw
     const char *s = "";
     for (int k = 0; k < q->w->sources.n; k++) {
         const char *name = q->w->sources.v[k];
-        if (objects) name = A("%.*s.o", (int)(strrchr(name, '.') - name), name);
-        s = A("%s%s%s%s%s", s, k ? between : "", before, name, before);
+        if (objects) name = format(q->c, "%.*s.o", (int)(strrchr(name, '.') - name), name);
+        s = format(q->c, "%s%s%s%s%s", s, k ? between : "", before, name, before);
     }
     return s;
 }
@@ -147,7 +146,7 @@ static const char *of_kind(struct writer *q, const char *ending, bool with) {
     const char *s = "";
     for (int k = 0; k < q->w->sources.n; k++)
         if (!strcmp(strrchr(q->w->sources.v[k], '.'), ending) == with)
-            s = A("%s%s%s", s, *s ? " " : "", q->w->sources.v[k]);
+            s = format(q->c, "%s%s%s", s, *s ? " " : "", q->w->sources.v[k]);
     return s;
 }
 /* "a b" -> "'a', 'b'" or "a;b". */
@@ -155,7 +154,7 @@ static const char *words(struct writer *q, const char *s, const char *quote, con
     const char *r = "";
     while (*s) {
         size_t n = strcspn(s, " ");
-        if (n) r = A("%s%s%s%.*s%s", r, *r ? between : "", quote, (int)n, s, quote);
+        if (n) r = format(q->c, "%s%s%s%.*s%s", r, *r ? between : "", quote, (int)n, s, quote);
         s += n + strspn(s + n, " ");
     }
     return r;
@@ -163,7 +162,7 @@ static const char *words(struct writer *q, const char *s, const char *quote, con
 /* The `ar` that belongs to a cross compiler. */
 static const char *archiver(struct writer *q, const char *cc) {
     size_t n = cc ? strlen(cc) : 0;
-    return n > 4 && !strcmp(cc + n - 4, "-gcc") ? A("%.*s-ar", (int)(n - 4), cc) : "ar";
+    return n > 4 && !strcmp(cc + n - 4, "-gcc") ? format(q->c, "%.*s-ar", (int)(n - 4), cc) : "ar";
 }
 static bool put_template(struct writer *q, const char *from, const char *to, const char *const *values) {
     struct text t = {0};
@@ -183,7 +182,7 @@ static bool put_board(struct writer *q, const char *const *values) {
     static const char *const sources[] = {"startup.c", "semihost.c"};
     if (!q->p->o->target->board) return true;
     for (int k = 0; k < 2; k++) {
-        if (!put_template(q, A("templates/project/bare/%s", sources[k]), sources[k], values)) return false;
+        if (!put_template(q, format(q->c, "templates/project/bare/%s", sources[k]), sources[k], values)) return false;
         PUSH(&q->c->arena, &q->w->board, sources[k]);
     }
     return put_template(q, "templates/project/bare/board.ld", "board.ld", bare_values(q->p, q->w->weights_file));
@@ -191,9 +190,9 @@ static bool put_board(struct writer *q, const char *const *values) {
 /* How bench is called; a weights file is its third argument. */
 static const char *bench_words(struct writer *q, const char *file) {
     const struct target *t = q->p->o->target;
-    const char *words = *file ? A("50 5 %s", file) : "";
-    if (t->board) return A("%s ./bench%s", t->runner, *file ? A(" -append '%s'", words) : "");
-    return A("%s%s./bench%s%s", t->runner ? t->runner : "", t->runner ? " " : "", *words ? " " : "", words);
+    const char *words = *file ? format(q->c, "50 5 %s", file) : "";
+    if (t->board) return format(q->c, "%s ./bench%s", t->runner, *file ? format(q->c, " -append '%s'", words) : "");
+    return format(q->c, "%s%s./bench%s%s", t->runner ? t->runner : "", t->runner ? " " : "", *words ? " " : "", words);
 }
 static bool put_templates(struct writer *q) {
     struct program *p = q->p;
@@ -214,104 +213,105 @@ static bool put_templates(struct writer *q) {
         {NULL, "cuda_emu.h", "templates/cuda_emu/cuda_emu.h"},
         {NULL, "cuda_emu.cpp", "templates/cuda_emu/cuda_emu.cpp"}};
     bool board = p->o->target->board != NULL, assembly = p->mode == WEIGHTS_INCBIN && p->weights_bytes > WEIGHTS_HEADER;
-    const char *file = q->w->weights_file ? A("%s_weights.bin", p->name) : "";
-    const char *name = q->w->cflags + strlen("-std="), *std = A("%.*s", (int)strcspn(name, " "), name);
+    const char *file = q->w->weights_file ? format(q->c, "%s_weights.bin", p->name) : "";
+    const char *name = q->w->cflags + strlen("-std="), *std = format(q->c, "%.*s", (int)strcspn(name, " "), name);
     const char *rest = strchr(q->w->cflags, ' ') ? strchr(q->w->cflags, ' ') + 1 : "";
     struct text tables = {0};
     entry_glue(p, &tables);
     if (program_has_pool(p)) template_text(&tables, "templates/project/io_threads.h", (const char *const[]){NULL});
-    const char *values[] = {"NAME",
-                            p->name,
-                            "UPPER",
-                            p->upper,
-                            "TARGET",
-                            program_targets(p),
-                            "CC",
-                            p->o->target->cc ? p->o->target->cc : "cc",
-                            "AR",
-                            archiver(q, p->o->target->cc),
-                            "RUNNER",
-                            p->o->target->runner ? A(" %s", p->o->target->runner) : "",
-                            "CFLAGS",
-                            q->w->cflags,
-                            "STD",
-                            std,
-                            "OBJECTS",
-                            A("%s nn_rt.o", joined(q, "", " ", true)),
-                            "SOURCES",
-                            joined(q, "", " ", false),
-                            "MESON_SOURCES",
-                            joined(q, "'", ", ", false),
-                            "MESON_CFLAGS",
-                            words(q, rest, "'", ", "),
-                            "CMAKE_CFLAGS",
-                            words(q, q->w->cflags, "", ";"),
-                            "LANGUAGES",
-                            assembly ? "C ASM" : "C",
-                            "LDFLAGS",
-                            *q->w->ldflags ? A(" %s", q->w->ldflags) : "",
-                            "BENCH",
-                            bench_words(q, file),
-                            "BOARD_FLAGS",
-                            board ? A(" %s", q->w->cflags) : "",
-                            "BOARD_SOURCES",
-                            board ? " startup.c semihost.c" : "",
-                            "MESON_BOARD",
-                            board ? ", 'startup.c', 'semihost.c'" : "",
-                            "MESON_LDFLAGS",
-                            *q->w->ldflags ? A(", link_args: [%s]", words(q, q->w->ldflags, "'", ", ")) : "",
-                            "CMAKE_LDFLAGS",
-                            *q->w->ldflags ? A("\n    target_link_options(${program} PRIVATE %s)", q->w->ldflags) : "",
-                            "WEIGHTS_ARG",
-                            *file ? A(" %s%s", board ? "-append " : "", file) : "",
-                            "MESON_WEIGHTS_ARG",
-                            *file ? A("'%s'", file) : "",
-                            "WEIGHTS_RULE",
-                            assembly ? A("%s_weights.o: %s_weights.bin\n", p->name, p->name) : "",
-                            "CMAKE_WEIGHTS",
-                            assembly ? A("set_source_files_properties(%s_weights.S PROPERTIES OBJECT_DEPENDS "
-                                         "${CMAKE_CURRENT_SOURCE_DIR}/%s_weights.bin\n"
-                                         "  COMPILE_OPTIONS -I${CMAKE_CURRENT_SOURCE_DIR})\n",
-                                         p->name, p->name)
-                                     : "",
-                            "NVCC_FLAGS",
-                            q->w->nvcc_flags,
-                            "EMU_FLAGS",
-                            q->w->emu_flags,
-                            "CMAKE_EMU_FLAGS",
-                            words(q, q->w->emu_flags, "", ";"),
-                            "CUDA_ARCH",
-                            strstr(q->w->nvcc_flags, "sm_") ? strstr(q->w->nvcc_flags, "sm_") + 3 : "75",
-                            "CU_SOURCES",
-                            of_kind(q, ".cu", true),
-                            "C_SOURCES",
-                            of_kind(q, ".cu", false),
-                            "LIBS",
-                            program_has_pool(p) ? " -pthread" : "",
-                            "MESON_LIBS",
-                            program_has_pool(p) ? "[m, dependency('threads')]" : "m",
-                            "CMAKE_THREADS",
-                            program_has_pool(p) ? "find_package(Threads REQUIRED)\n" : "",
-                            "CMAKE_LIBS",
-                            program_has_pool(p) ? " Threads::Threads" : "",
-                            "README_THREADS",
-                            program_has_pool(p)
-                                ? "| `nn_threads.h`, `nn_pool.h`, `nn_pool.c` | threads that run parts of "
-                                  "kernels, if the configuration names them |\n"
-                                : "",
-                            "RUN_THREADS",
-                            program_has_pool(p) ? "        else if (strcmp(argv[at], \"--threads\") == 0) "
-                                                  "io_threads(&s.config, atoi(argv[at + 1]));\n"
-                                                : "",
-                            "BENCH_THREADS",
-                            program_has_pool(p) ? A("    io_threads(&s.config, %d);\n", p->o->threads) : "",
-                            "TABLES",
-                            tables.s,
-                            NULL};
+    const char *values[] = {
+        "NAME",
+        p->name,
+        "UPPER",
+        p->upper,
+        "TARGET",
+        program_targets(p),
+        "CC",
+        p->o->target->cc ? p->o->target->cc : "cc",
+        "AR",
+        archiver(q, p->o->target->cc),
+        "RUNNER",
+        p->o->target->runner ? format(q->c, " %s", p->o->target->runner) : "",
+        "CFLAGS",
+        q->w->cflags,
+        "STD",
+        std,
+        "OBJECTS",
+        format(q->c, "%s nn_rt.o", joined(q, "", " ", true)),
+        "SOURCES",
+        joined(q, "", " ", false),
+        "MESON_SOURCES",
+        joined(q, "'", ", ", false),
+        "MESON_CFLAGS",
+        words(q, rest, "'", ", "),
+        "CMAKE_CFLAGS",
+        words(q, q->w->cflags, "", ";"),
+        "LANGUAGES",
+        assembly ? "C ASM" : "C",
+        "LDFLAGS",
+        *q->w->ldflags ? format(q->c, " %s", q->w->ldflags) : "",
+        "BENCH",
+        bench_words(q, file),
+        "BOARD_FLAGS",
+        board ? format(q->c, " %s", q->w->cflags) : "",
+        "BOARD_SOURCES",
+        board ? " startup.c semihost.c" : "",
+        "MESON_BOARD",
+        board ? ", 'startup.c', 'semihost.c'" : "",
+        "MESON_LDFLAGS",
+        *q->w->ldflags ? format(q->c, ", link_args: [%s]", words(q, q->w->ldflags, "'", ", ")) : "",
+        "CMAKE_LDFLAGS",
+        *q->w->ldflags ? format(q->c, "\n    target_link_options(${program} PRIVATE %s)", q->w->ldflags) : "",
+        "WEIGHTS_ARG",
+        *file ? format(q->c, " %s%s", board ? "-append " : "", file) : "",
+        "MESON_WEIGHTS_ARG",
+        *file ? format(q->c, "'%s'", file) : "",
+        "WEIGHTS_RULE",
+        assembly ? format(q->c, "%s_weights.o: %s_weights.bin\n", p->name, p->name) : "",
+        "CMAKE_WEIGHTS",
+        assembly ? format(q->c,
+                          "set_source_files_properties(%s_weights.S PROPERTIES OBJECT_DEPENDS "
+                          "${CMAKE_CURRENT_SOURCE_DIR}/%s_weights.bin\n"
+                          "  COMPILE_OPTIONS -I${CMAKE_CURRENT_SOURCE_DIR})\n",
+                          p->name, p->name)
+                 : "",
+        "NVCC_FLAGS",
+        q->w->nvcc_flags,
+        "EMU_FLAGS",
+        q->w->emu_flags,
+        "CMAKE_EMU_FLAGS",
+        words(q, q->w->emu_flags, "", ";"),
+        "CUDA_ARCH",
+        strstr(q->w->nvcc_flags, "sm_") ? strstr(q->w->nvcc_flags, "sm_") + 3 : "75",
+        "CU_SOURCES",
+        of_kind(q, ".cu", true),
+        "C_SOURCES",
+        of_kind(q, ".cu", false),
+        "LIBS",
+        program_has_pool(p) ? " -pthread" : "",
+        "MESON_LIBS",
+        program_has_pool(p) ? "[m, dependency('threads')]" : "m",
+        "CMAKE_THREADS",
+        program_has_pool(p) ? "find_package(Threads REQUIRED)\n" : "",
+        "CMAKE_LIBS",
+        program_has_pool(p) ? " Threads::Threads" : "",
+        "README_THREADS",
+        program_has_pool(p) ? "| `nn_threads.h`, `nn_pool.h`, `nn_pool.c` | threads that run parts of "
+                              "kernels, if the configuration names them |\n"
+                            : "",
+        "RUN_THREADS",
+        program_has_pool(p) ? "        else if (strcmp(argv[at], \"--threads\") == 0) "
+                              "io_threads(&s.config, atoi(argv[at + 1]));\n"
+                            : "",
+        "BENCH_THREADS",
+        program_has_pool(p) ? format(q->c, "    io_threads(&s.config, %d);\n", p->o->threads) : "",
+        "TABLES",
+        tables.s,
+        NULL};
     bool ok = true;
     for (size_t k = 0; k < sizeof files / sizeof *files && ok; k++) {
         const char *from = files[k][p->device ? 2 : 0], *to = files[k][1];
-        if (from) ok = put_template(q, from, *to == '_' ? A("%s%s", p->name, to) : to, values);
+        if (from) ok = put_template(q, from, *to == '_' ? format(q->c, "%s%s", p->name, to) : to, values);
     }
     ok = ok && put_runtime(q, values);
     if (ok && p->emit.uses->text)
@@ -336,14 +336,14 @@ static void make_word(struct text *t, const char *s) {
 }
 static bool put_depfile(struct writer *q) {
     struct text t = {0};
-    make_word(&t, A("%s/%s.c", q->w->folder, q->w->name));
+    make_word(&t, format(q->c, "%s/%s.c", q->w->folder, q->w->name));
     text_add(&t, ":");
     for (int k = 0; k < q->c->files_read.n; k++) {
         text_add(&t, " \\\n  ");
         make_word(&t, q->c->files_read.v[k]);
     }
     text_add(&t, "\n");
-    return put_file(q, A("%s.d", q->w->name), &t);
+    return put_file(q, format(q->c, "%s.d", q->w->name), &t);
 }
 static bool put_manifest(struct writer *q) {
     struct text t = {0};
@@ -361,9 +361,9 @@ struct project *project_write(const struct module *m, const struct memory_plan *
     *q->w = (struct project){.folder = q->folder.given, .name = q->p->name, .program = q->p};
     struct text flags = {0};
     emit_cflags(&flags, &q->p->emit);
-    q->w->cflags = A("%s", flags.s);
+    q->w->cflags = format(q->c, "%s", flags.s);
     text_free(&flags);
-    q->w->nvcc_flags = A("-std=c++14 -fmad=false %s", o->target->cflags ? o->target->cflags : "");
+    q->w->nvcc_flags = format(q->c, "-std=c++14 -fmad=false %s", o->target->cflags ? o->target->cflags : "");
     q->w->emu_flags = "-std=c++17 -ffp-contract=off -DNN_CUDA_EMU";
     q->w->ldflags = o->target->board ? "-nostartfiles -specs=nosys.specs -T board.ld" : "";
     if (put_weights(q) && put_program(q) && put_kernels(q) && add_runtime_sources(q) && put_templates(q) &&

@@ -359,6 +359,5 @@ void weights_declaration(struct program *p, struct text *out) {
 }
 const char *weights_address(struct program *p) {
     if (!any_bytes(p)) return NULL;
-    return arena_printf(&p->c->arena, p->mode == WEIGHTS_C ? "(const unsigned char *)&%s_weights" : "%s_weights",
-                        p->name);
+    return format(p->c, p->mode == WEIGHTS_C ? "(const unsigned char *)&%s_weights" : "%s_weights", p->name);
 }

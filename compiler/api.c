@@ -122,10 +122,9 @@ static const char *sizes_text(const struct session *s) {
     const struct program *p = s->w->program;
     const char *text = "";
     for (int y = 0; y < p->syms.n && y < SHOWN; y++)
-        text =
-            arena_printf(&s->c->arena, "%s%s%s = %lld", text, y ? ", " : "",
-                         diag_quote(&s->c->arena, p->syms.v[y]->name), (long long)program_reference(p, p->syms.v[y]));
-    return p->syms.n > SHOWN ? arena_printf(&s->c->arena, "%s ...", text) : text;
+        text = format(s->c, "%s%s%s = %lld", text, y ? ", " : "", diag_quote(&s->c->arena, p->syms.v[y]->name),
+                      (long long)program_reference(p, p->syms.v[y]));
+    return p->syms.n > SHOWN ? format(s->c, "%s ...", text) : text;
 }
 static int kernels_of(const struct program *p) {
     int n = 0;

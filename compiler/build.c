@@ -132,7 +132,6 @@ struct building {
     const char *cu, *link; /* for .cu files, and for programs with them; cu NULL: no GPU */
     int seconds;
 };
-#define A(...) arena_printf(&b->c->arena, __VA_ARGS__)
 
 static bool compiler_failed(struct building *b, const char *what, struct outcome *o) {
     const char *said = o->err.s ? o->err.s : "", *first = strstr(said, "error:");
@@ -152,12 +151,12 @@ static const char **compile_words(struct building *b, const char *source, const 
     const char *more[] = {"-I.", "-c", source, "-o", object, NULL};
     const char *ending = strrchr(source, '.');
     if (b->cu && (!strcmp(ending, ".cu") || !strcmp(ending, ".cpp")))
-        return command_words(b->c, A("%s %s", b->cu, b->flags), more);
-    return command_words(b->c, A("%s %s %s", b->cc, b->w->cflags, b->flags), more);
+        return command_words(b->c, format(b->c, "%s %s", b->cu, b->flags), more);
+    return command_words(b->c, format(b->c, "%s %s %s", b->cc, b->w->cflags, b->flags), more);
 }
 
 static const char *object_of(struct building *b, const char *source) {
-    return A("%.*s.o", (int)(strrchr(source, '.') - source), source);
+    return format(b->c, "%.*s.o", (int)(strrchr(source, '.') - source), source);
 }
 
 /* All sources, `jobs` at a time; the first failure in the order of sources is reported. */
@@ -192,8 +191,8 @@ static bool link_program(struct building *b, const char *const *sources, int n, 
     for (int k = 0; k < n; k++) objects[k] = object_of(b, sources[k]);
     objects[n] = program_has_pool(b->w->program) ? "-pthread" : "-lm";
     objects[n + 1] = "-lm", objects[n + 2] = "-o", objects[n + 3] = program;
-    const char *command =
-        b->cu ? A("%s %s", b->link, b->flags) : A("%s %s %s %s", b->cc, b->w->cflags, b->flags, b->w->ldflags);
+    const char *command = b->cu ? format(b->c, "%s %s", b->link, b->flags)
+                                : format(b->c, "%s %s %s %s", b->cc, b->w->cflags, b->flags, b->w->ldflags);
     struct outcome o = process_run(command_words(b->c, command, objects), b->w->folder, b->seconds);
     bool ok = (o.started && !o.timed_out && o.status == 0) || compiler_failed(b, program, &o);
     outcome_free(&o);
@@ -207,11 +206,11 @@ static void choose_device(struct building *b) {
     if (!b->w->program->device) return;
     for (int k = 0; k < 3; k++) gpu |= access(devices[k], F_OK) == 0;
     if (gpu && program_exists("nvcc")) {
-        b->cu = A("nvcc %s", b->w->nvcc_flags);
+        b->cu = format(b->c, "nvcc %s", b->w->nvcc_flags);
         b->link = "nvcc";
         return;
     }
-    b->cu = A("c++ %s -march=native -x c++", b->w->emu_flags);
+    b->cu = format(b->c, "c++ %s -march=native -x c++", b->w->emu_flags);
     b->link = "c++";
     diag(&b->c->diags, DIAG_NOTE, E_ENV, "%s: the kernels run in the emulator on the CPU, so times mean nothing",
          gpu ? "nvcc was not found" : "there is no GPU here");
@@ -242,12 +241,12 @@ const char *build_program(struct ctx *c, const struct project *w, const char *pr
     if (b->cu && strcmp(b->link, "nvcc") != 0) sources[n++] = "cuda_emu.cpp";
     if (!compile_all(b, sources, n, jobs > 0 ? jobs : 1)) return NULL;
     struct building own = *b;
-    own.flags = A("%s %s", b->flags, o->main_flags ? o->main_flags : "");
+    own.flags = format(b->c, "%s %s", b->flags, o->main_flags ? o->main_flags : "");
     int first_own = n;
-    sources[n++] = A("%s.c", program);
+    sources[n++] = format(b->c, "%s.c", program);
     for (int k = 0; k < w->board.n; k++) sources[n++] = w->board.v[k];
     if (!compile_all(&own, sources + first_own, n - first_own, jobs > 0 ? jobs : 1) ||
         !link_program(b, sources, n, program))
         return NULL;
-    return A("%s/%s", w->folder, program);
+    return format(b->c, "%s/%s", w->folder, program);
 }

@@ -75,12 +75,11 @@ static void report(struct bench *b) {
 }
 /* "batch=1..512@128": what the user could have said, by the range that is known. */
 static const char *dim_example(struct session *s, const struct sym *y) {
-    if (y->hi == INT32_MAX) return arena_printf(&s->c->arena, "%s=8", y->name);
+    if (y->hi == INT32_MAX) return format(s->c, "%s=8", y->name);
     int64_t some = y->hi / 4;
     if (some < y->lo) some = y->lo;
     if (some < 1) some = 1;
-    return arena_printf(&s->c->arena, "%s=%lld..%lld@%lld", y->name, (long long)y->lo, (long long)y->hi,
-                        (long long)some);
+    return format(s->c, "%s=%lld..%lld@%lld", y->name, (long long)y->lo, (long long)y->hi, (long long)some);
 }
 /* A time means nothing without the sizes it is for: no symbol gets one by itself. Asked before anything is compiled. */
 static bool every_dim_is_given(void *env, const struct sym *const *v, int n) {

@@ -56,9 +56,8 @@ static int by_count(const void *a, const void *b) {
 }
 
 static const char *full_name(struct summary *s, const struct op_tally *t) {
-    const char *q =
-        diag_quote(&s->c->arena, *t->domain ? arena_printf(&s->c->arena, "%s.%s", t->domain, t->op) : t->op);
-    return arena_printf(&s->c->arena, "%.*s", (int)strlen(q) - 2, q + 1);
+    const char *q = diag_quote(&s->c->arena, *t->domain ? format(s->c, "%s.%s", t->domain, t->op) : t->op);
+    return format(s->c, "%.*s", (int)strlen(q) - 2, q + 1);
 }
 
 static const char *type_text(struct summary *s, const struct type *ty) {

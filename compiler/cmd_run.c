@@ -50,7 +50,7 @@ static bool run_program(struct session *s, const char *exe, struct tensor **inpu
     return harness_run(&h, (const struct tensor *const *)inputs, outputs, 0, 0, NULL);
 }
 static bool compute(struct session *s, struct tensor **inputs, struct tensor **outputs) {
-    const char *exe = s->o->interpret ? NULL : session_build(s, arena_printf(&s->c->arena, "%s_main", s->w->name));
+    const char *exe = s->o->interpret ? NULL : session_build(s, format(s->c, "%s_main", s->w->name));
     if (!s->o->interpret && !exe) return false;
     bool ok = exe ? run_program(s, exe, inputs, outputs) : session_interpret(s, inputs, outputs);
     if (!ok) session_blame_inputs(s);

@@ -173,9 +173,9 @@ static const char *without_later(struct session *s, int k) {
     const char *all = "", *own = s->targets[k]->needs ? s->targets[k]->needs : "";
     for (int j = k + 1; j < s->ntargets; j++)
         for (const char *at = s->targets[j]->needs; *at; at += strcspn(at, " "), at += *at == ' ') {
-            const char *word = arena_printf(&s->c->arena, "%.*s", (int)strcspn(at, " "), at);
+            const char *word = format(s->c, "%.*s", (int)strcspn(at, " "), at);
             if (strstr(own, word)) continue;
-            all = arena_printf(&s->c->arena, "%s%s%s", all, *all ? " " : "", word);
+            all = format(s->c, "%s%s%s", all, *all ? " " : "", word);
             break;
         }
     return *all ? all : NULL;

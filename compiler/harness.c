@@ -13,7 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define A(...) arena_printf(&h->c->arena, __VA_ARGS__)
 enum { HEAD_BYTES = 16, MAX_RANK = 32, OTHER_VARIANT = 4 };
 
 static void put_u32(struct text *t, uint32_t v) {
@@ -126,7 +125,7 @@ static bool read_times(const struct harness *h, const char *s, int runs, double 
 }
 /* One line of count.txt for each run, those that warm up first. */
 static bool read_counts(const struct harness *h, int runs, int warmup) {
-    char *path = A("%s/count.txt", h->w->folder);
+    char *path = format(h->c, "%s/count.txt", h->w->folder);
     FILE *f = fopen(path, "r");
     unsigned long long v;
     int n = -warmup;
@@ -163,7 +162,7 @@ static const char *joined(const struct harness *h, const struct command_line *v)
                  diag_quote(&h->c->arena, v->v[k]), h->w->program->o->target->name);
             return NULL;
         }
-        s = A("%s%s%s", s, k ? " " : "", v->v[k]);
+        s = format(h->c, "%s%s%s", s, k ? " " : "", v->v[k]);
     }
     return s;
 }
@@ -180,7 +179,7 @@ static const char *const *whole_command(const struct harness *h, const struct co
         PUSH(&h->c->arena, &all, "./count.so,out=count.txt");
     }
     while (runner[k]) PUSH(&h->c->arena, &all, runner[k++]);
-    PUSH(&h->c->arena, &all, A("./%s", strrchr(h->exe, '/') ? strrchr(h->exe, '/') + 1 : h->exe));
+    PUSH(&h->c->arena, &all, format(h->c, "./%s", strrchr(h->exe, '/') ? strrchr(h->exe, '/') + 1 : h->exe));
     if (t->board) {
         const char *one = joined(h, v);
         if (!one) return NULL;
@@ -203,16 +202,16 @@ bool harness_run(const struct harness *h, const struct tensor *const *inputs, st
         return false;
     }
     if (runs > 0) {
-        const char *timing[] = {"--runs", A("%d", runs), "--warmup", A("%d", warmup)};
+        const char *timing[] = {"--runs", format(h->c, "%d", runs), "--warmup", format(h->c, "%d", warmup)};
         for (int k = 0; k < 4; k++) PUSH(&h->c->arena, &v, timing[k]);
     }
     if (program_has_pool(p) && p->o->threads) {
         PUSH(&h->c->arena, &v, "--threads");
-        PUSH(&h->c->arena, &v, A("%d", p->o->threads));
+        PUSH(&h->c->arena, &v, format(h->c, "%d", p->o->threads));
     }
     if (h->w->weights_file) {
         PUSH(&h->c->arena, &v, "--weights");
-        PUSH(&h->c->arena, &v, A("%s_weights.bin", p->name));
+        PUSH(&h->c->arena, &v, format(h->c, "%s_weights.bin", p->name));
     }
     if (h->without) {
         PUSH(&h->c->arena, &v, "--without");
@@ -220,18 +219,18 @@ bool harness_run(const struct harness *h, const struct tensor *const *inputs, st
     }
     if (h->variant) {
         PUSH(&h->c->arena, &v, "--variant");
-        PUSH(&h->c->arena, &v, A("%d", h->variant - 1));
+        PUSH(&h->c->arena, &v, format(h->c, "%d", h->variant - 1));
     }
     for (const char *const *s = h->symbols; s && *s; s++) {
         PUSH(&h->c->arena, &v, "--symbol");
         PUSH(&h->c->arena, &v, *s);
     }
     for (int k = 0; k < p->ins.n && ok; k++) {
-        const char *name = A("in%d.nnt", k);
+        const char *name = format(h->c, "in%d.nnt", k);
         PUSH(&h->c->arena, &v, name);
-        ok = write_tensor(h, A("%s/%s", h->w->folder, name), inputs[k]);
+        ok = write_tensor(h, format(h->c, "%s/%s", h->w->folder, name), inputs[k]);
     }
-    for (int k = 0; k < p->outs.n; k++) PUSH(&h->c->arena, &v, A("out%d.nnt", k));
+    for (int k = 0; k < p->outs.n; k++) PUSH(&h->c->arena, &v, format(h->c, "out%d.nnt", k));
     const char *const *words = ok ? whole_command(h, &v) : NULL;
     if (!words) return false;
     struct outcome o = process_run(words, h->w->folder, h->seconds ? h->seconds : 600);
@@ -243,6 +242,6 @@ bool harness_run(const struct harness *h, const struct tensor *const *inputs, st
     if (ok && h->instructions) ok = read_counts(h, runs, warmup);
     outcome_free(&o);
     for (int k = 0; k < p->outs.n && ok; k++)
-        ok = (outputs[k] = harness_tensor(h, A("%s/out%d.nnt", h->w->folder, k))) != NULL;
+        ok = (outputs[k] = harness_tensor(h, format(h->c, "%s/out%d.nnt", h->w->folder, k))) != NULL;
     return ok;
 }

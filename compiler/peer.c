@@ -6,10 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define A(...) arena_printf(&s->c->arena, __VA_ARGS__)
 enum { PACKAGE_MISSING = 77 };
 
-static const char *want_file(struct session *s, int k) { return A("%s/want%d.nnt", s->w->folder, k); }
+static const char *want_file(struct session *s, int k) { return format(s->c, "%s/want%d.nnt", s->w->folder, k); }
 /* The names that the model has for the inputs and outputs of the program. */
 static bool write_names(struct session *s) {
     const struct program *p = s->w->program;
@@ -20,7 +19,7 @@ static bool write_names(struct session *s) {
     char *dumped = json_dumps(names, 0);
     struct text t = {0};
     text_add(&t, dumped);
-    bool ok = harness_file(s->c, A("%s/names.json", s->w->folder), &t, NULL, 0);
+    bool ok = harness_file(s->c, format(s->c, "%s/names.json", s->w->folder), &t, NULL, 0);
     text_free(&t);
     free(dumped);
     json_decref(names);
@@ -30,15 +29,16 @@ static bool write_names(struct session *s) {
 static const char *python_program(struct session *s) {
     const char *given = s->o->python ? s->o->python : "python3";
     char here[PATH_MAX];
-    return strchr(given, '/') && *given != '/' && getcwd(here, sizeof here) ? A("%s/%s", here, given) : given;
+    return strchr(given, '/') && *given != '/' && getcwd(here, sizeof here) ? format(s->c, "%s/%s", here, given)
+                                                                            : given;
 }
 static const char *failure(struct session *s, const char *python, const struct outcome *o) {
     const char *said = o->err.s ? o->err.s : "";
     int n = (int)strcspn(said, "\n");
-    if (!o->started) return A("%s cannot be started", python);
+    if (!o->started) return format(s->c, "%s cannot be started", python);
     if (o->timed_out) return "it did not finish in time";
-    if (o->status == PACKAGE_MISSING) return A("%s: %.*s", python, n, said);
-    return A("it cannot run the model: %.*s", n, said);
+    if (o->status == PACKAGE_MISSING) return format(s->c, "%s: %.*s", python, n, said);
+    return format(s->c, "it cannot run the model: %.*s", n, said);
 }
 struct tensor **peer_outputs(struct session *s, const struct harness *h, const char *script, const char **why) {
     const struct program *p = s->w->program;
@@ -58,7 +58,7 @@ struct tensor **peer_outputs(struct session *s, const struct harness *h, const c
     struct outcome o = {0};
     bool ok = false;
     for (int k = 0; k < p->outs.n; k++) unlink(want_file(s, k)); /* the folder may have been there before */
-    if (!program_exists(python)) *why = A("%s was not found", python);
+    if (!program_exists(python)) *why = format(s->c, "%s was not found", python);
     else if (p->m->taken.n) *why = "it is given tensors only";
     else if (!model || !write_names(s)) *why = "the files for it cannot be written";
     else {

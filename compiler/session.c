@@ -12,8 +12,6 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define A(...) arena_printf(&s->c->arena, __VA_ARGS__)
-
 /* ---- options */
 static void take_options(struct session *s) {
     const struct options *o = s->o;
@@ -76,7 +74,7 @@ const struct target *target_named(struct ctx *c, const char *name) {
     const char *near = t ? NULL : nearest_target(name);
     if (t) return t;
     diag_at(&c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "there is no target %s%s", diag_quote(&c->arena, name),
-            near ? arena_printf(&c->arena, "; did you mean `%s`?", near) : "");
+            near ? format(c, "; did you mean `%s`?", near) : "");
     diag_help(&c->diags, "`gcc2nn list-targets` names them");
     return NULL;
 }
@@ -88,7 +86,7 @@ bool rules_exist(struct ctx *c, const struct options *o) {
         const char *name = o->rules_off.v[k], *near = nearest_name(name, names, rule_count());
         if (rule_named(name)) continue;
         diag_at(&c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--no-rule: there is no rule %s%s",
-                diag_quote(&c->arena, name), near ? arena_printf(&c->arena, "; did you mean `%s`?", near) : "");
+                diag_quote(&c->arena, name), near ? format(c, "; did you mean `%s`?", near) : "");
         diag_help(&c->diags, "`gcc2nn list-rules` names them");
         ok = false;
     }
@@ -107,7 +105,7 @@ static bool algorithms_exist(struct ctx *c, const struct options *o) {
         near = nearest_name(name, names, n);
         diag_at(&c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--%s: there is no algorithm %s%s",
                 off ? "no-algorithm" : "algorithm", diag_quote(&c->arena, name),
-                near ? arena_printf(&c->arena, "; did you mean `%s`?", near) : "");
+                near ? format(c, "; did you mean `%s`?", near) : "");
         ok = false;
     }
     return ok;
@@ -122,16 +120,16 @@ static bool pass_exists(struct session *s, const char *option, const char *name,
         if (any || !p->required) names[n++] = p->name;
     for (const char *at = also; *at && n < MOST; at += strspn(at, " ")) {
         size_t length = strcspn(at, " ");
-        names[n++] = A("%.*s", (int)length, at);
+        names[n++] = format(s->c, "%.*s", (int)length, at);
         at += length;
     }
     for (int k = 0; k < n; k++)
         if (!strcmp(names[k], name)) return true;
     const char *near = nearest_name(name, names, n);
     diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--%s: there is no pass %s%s", option,
-            diag_quote(&s->c->arena, name), near ? A("; did you mean `%s`?", near) : "");
+            diag_quote(&s->c->arena, name), near ? format(s->c, "; did you mean `%s`?", near) : "");
     const char *all = "";
-    for (int k = 0; k < n; k++) all = A("%s%s%s", all, k ? " " : "", names[k]);
+    for (int k = 0; k < n; k++) all = format(s->c, "%s%s%s", all, k ? " " : "", names[k]);
     diag_help(&s->c->diags, "it takes %s", all);
     return false;
 }
@@ -178,7 +176,7 @@ bool session_open(struct session *s, const struct options *o) {
     }
     s->project = (struct project_options){
         .name = o->name             ? o->name
-                : dot && dot > name ? A("%.*s", (int)(dot - name), name)
+                : dot && dot > name ? format(s->c, "%.*s", (int)(dot - name), name)
                                     : name,
         .target = s->compile.target,
         .c99_strict = s->compile.c99_strict,
@@ -263,7 +261,7 @@ bool session_compile(struct session *s) {
 }
 static bool make_temporary(struct session *s) {
     const char *tmp = getenv("TMPDIR");
-    char *path = A("%s/gcc2nn-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    char *path = format(s->c, "%s/gcc2nn-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     cleanup_hold();
     s->temporary = mkdtemp(path) != NULL;
     if (s->temporary) s->noted = cleanup_path(path);
@@ -294,7 +292,7 @@ const char *const *session_symbols(struct session *s) {
         for (int j = 0; j < p->syms.n; j++) /* without one, inputs decide; --dim says what they do not show */
             if (!strcmp(p->syms.v[j]->name, s->o->dims.v[k].name) && s->o->dims.v[k].ref && !s->o->data &&
                 !s->o->inputs.n)
-                v[n++] = A("%s=%lld", s->o->dims.v[k].name, (long long)s->o->dims.v[k].ref);
+                v[n++] = format(s->c, "%s=%lld", s->o->dims.v[k].name, (long long)s->o->dims.v[k].ref);
     return v;
 }
 

@@ -10,7 +10,7 @@ static bool refuse(struct session *s, const char *what, const char *words) {
 }
 /* "avx2" behind x86-64 is x86-avx2. */
 static const char *whole_name(struct session *s, const char *first, const char *word) {
-    const char *whole = arena_printf(&s->c->arena, "%.*s-%s", (int)strcspn(first, "-"), first, word);
+    const char *whole = format(s->c, "%.*s-%s", (int)strcspn(first, "-"), first, word);
     return !target_by_name(whole) && target_by_name(word) ? word : whole;
 }
 static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
@@ -23,18 +23,18 @@ static bool add(struct session *s, const struct target *t, const char *words) {
     const struct target *first = s->targets[0];
     if (s->ntargets == VARIANTS_MAX) return refuse(s, "these are too many", words);
     for (int k = 0; k < s->ntargets; k++)
-        if (s->targets[k] == t) return refuse(s, arena_printf(&s->c->arena, "%s is given twice", t->name), words);
+        if (s->targets[k] == t) return refuse(s, format(s->c, "%s is given twice", t->name), words);
     if (s->ntargets && !one_kind(first, t))
-        return refuse(s, arena_printf(&s->c->arena, "%s and %s are not for one program", first->name, t->name), words);
+        return refuse(s, format(s->c, "%s and %s are not for one program", first->name, t->name), words);
     if (s->ntargets && !t->needs)
-        return refuse(s, arena_printf(&s->c->arena, "%s runs wherever %s does", t->name, first->name), words);
+        return refuse(s, format(s->c, "%s runs wherever %s does", t->name, first->name), words);
     s->targets[s->ntargets++] = t;
     return true;
 }
 bool session_targets(struct session *s, const char *words) {
     const char *first = NULL;
     for (const char *at = words; at; at = strchr(at, '+') ? strchr(at, '+') + 1 : NULL) {
-        const char *word = arena_printf(&s->c->arena, "%.*s", (int)strcspn(at, "+"), at);
+        const char *word = format(s->c, "%.*s", (int)strcspn(at, "+"), at);
         if (!*word) return refuse(s, "a name is missing", words);
         const struct target *t = target_named(s->c, first ? whole_name(s, first, word) : word);
         if (!t || !add(s, t, words)) return false;

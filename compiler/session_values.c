@@ -5,8 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define A(...) arena_printf(&s->c->arena, __VA_ARGS__)
-
 /* ---- inputs and outputs as the model has them */
 static void add_tensors(struct session *s, holders *p, const struct io *v, int to) {
     int from = p->n ? p->v[p->n - 1].first + p->v[p->n - 1].n : 0;
@@ -32,7 +30,7 @@ holders session_gives(struct session *s) {
 }
 
 const char *session_count(struct session *s, bool present, int n) {
-    return !present ? "nothing" : n == 1 ? "1 tensor" : A("%d tensors", n);
+    return !present ? "nothing" : n == 1 ? "1 tensor" : format(s->c, "%d tensors", n);
 }
 
 /* ---- files */
@@ -55,7 +53,7 @@ static bool read_value(struct session *s, const char *path, enum value_kind kind
 static const char *data_file(struct session *s, const char *stem, int k) {
     static const char *const endings[] = {"pb", "npy"};
     for (int e = 0; e < 2 && s->o->data; e++) {
-        const char *path = A("%s/%s_%d.%s", s->o->data, stem, k, endings[e]);
+        const char *path = format(s->c, "%s/%s_%d.%s", s->o->data, stem, k, endings[e]);
         if (access(path, F_OK) == 0) return path;
     }
     return NULL;
@@ -300,16 +298,16 @@ bool session_output(struct session *s, const struct holder *p, struct tensor *co
 }
 /* NULL: a diagnostic. */
 static const char *output_name(struct session *s, int k, const struct value_io *v) {
-    const char *pb = A("output_%d.pb", k), *npy = A("output_%d.npy", k);
+    const char *pb = format(s->c, "output_%d.pb", k), *npy = format(s->c, "output_%d.npy", k);
     if (value_fits_proto(v)) return pb;
     if (v->kind != VALUE_TENSOR) {
         diag(&s->c->diags, DIAG_ERROR, E_WRITE, "output %d, %s, is too large for a file: protobuf ends at 2 GiB", k,
              diag_quote(&s->c->arena, v->name));
         return NULL;
     }
-    if (access(A("%s/%s", s->o->out, pb), F_OK) == 0) { /* readers look for this one first */
+    if (access(format(s->c, "%s/%s", s->o->out, pb), F_OK) == 0) { /* readers look for this one first */
         diag(&s->c->diags, DIAG_ERROR, E_WRITE, "output %d must be written as %s, but %s is there from another run", k,
-             npy, diag_quote(&s->c->arena, A("%s/%s", s->o->out, pb)));
+             npy, diag_quote(&s->c->arena, format(s->c, "%s/%s", s->o->out, pb)));
         diag_help(&s->c->diags, "remove it, or give another folder with --out");
         return NULL;
     }
@@ -323,7 +321,7 @@ static bool write_output(struct session *s, struct file_set *files, int k, const
     for (int i = 0; i < x.n; i++) x.tensors[i]->name = q->kind == VALUE_TENSOR ? q->name : NULL;
     const char *name = output_name(s, k, &x);
     if (!name || !value_write(files, name, &x)) return false;
-    PUSH(&s->c->arena, &s->written, A("%s/%s", s->o->out, name));
+    PUSH(&s->c->arena, &s->written, format(s->c, "%s/%s", s->o->out, name));
     return true;
 }
 bool session_write_outputs(struct session *s, struct tensor *const *outputs) {

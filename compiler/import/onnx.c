@@ -92,7 +92,7 @@ static void metadata(struct importer *m) {
     keep(m, "producer_version", p->producer_version);
     keep(m, "domain", p->domain);
     keep(m, "doc_string", p->doc_string);
-    if (p->has_model_version) keep(m, "model_version", arena_printf(&m->c->arena, "%lld", (long long)p->model_version));
+    if (p->has_model_version) keep(m, "model_version", format(m->c, "%lld", (long long)p->model_version));
     for (size_t i = 0; i < p->n_metadata_props; i++)
         keep(m, text_of(p->metadata_props[i]->key), p->metadata_props[i]->value);
 }
@@ -129,7 +129,7 @@ static void inputs(struct importer *m, struct scope *s, const Onnx__GraphProto *
     for (size_t i = 0, k = 0; i < p->n_input; i++) {
         const char *name = intern(m->c->names, text_of(p->input[i]->name));
         if (!m->o.keep_inputs && map_get(&constants, PKEY(name))) continue;
-        m->c->diags.origin = arena_printf(&m->c->arena, "input %s", diag_quote(&m->c->arena, name));
+        m->c->diags.origin = format(m->c, "input %s", diag_quote(&m->c->arena, name));
         if (onnx_holder(m, s, (int)k++, name, p->input[i]->type)) continue;
         struct type t = onnx_type(m, p->input[i]->type, name);
         onnx_declare(m, s, name, region_param(m->g->top, name, t));

@@ -12,6 +12,14 @@ struct ctx *ctx_new(void) {
     return c;
 }
 
+char *format(struct ctx *c, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    char *s = arena_vprintf(&c->arena, fmt, ap);
+    va_end(ap);
+    return s;
+}
+
 void ctx_free(struct ctx *c) {
     if (!c) return;
     arena_free(&c->arena);

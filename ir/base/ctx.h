@@ -20,6 +20,7 @@ struct ctx {
 };
 struct ctx *ctx_new(void);
 void ctx_free(struct ctx *c);
+char *format(struct ctx *c, const char *fmt, ...) NN_PRINTF(2, 3); /* text that lives as long as c */
 /* The empty table, in c's arena (expr.c); called by ctx_new. */
 struct expr_table *expr_table_new(struct ctx *c);
 #endif

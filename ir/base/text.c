@@ -57,7 +57,7 @@ static locale_t enter_c_locale(void) {
 }
 
 /* vsnprintf never fails for the formats we use but for want of memory. */
-static size_t format(char *p, size_t cap, const char *fmt, va_list ap) {
+static size_t print_into(char *p, size_t cap, const char *fmt, va_list ap) {
     locale_t before = enter_c_locale();
     va_list again;
     va_copy(again, ap);
@@ -70,10 +70,10 @@ static size_t format(char *p, size_t cap, const char *fmt, va_list ap) {
 
 void text_vprintf(struct text *t, const char *fmt, va_list ap) {
     char small[256];
-    size_t n = format(small, sizeof small, fmt, ap);
+    size_t n = print_into(small, sizeof small, fmt, ap);
     reserve(t, n);
     if (n < sizeof small) memcpy(t->s + t->n, small, n + 1);
-    else format(t->s + t->n, n + 1, fmt, ap);
+    else print_into(t->s + t->n, n + 1, fmt, ap);
     t->n += n;
 }
 
@@ -84,12 +84,12 @@ void text_printf(struct text *t, const char *fmt, ...) {
     va_end(ap);
 }
 
-static char *arena_vprintf(struct arena *a, const char *fmt, va_list ap) {
+char *arena_vprintf(struct arena *a, const char *fmt, va_list ap) {
     char small[256];
-    size_t n = format(small, sizeof small, fmt, ap);
+    size_t n = print_into(small, sizeof small, fmt, ap);
     if (n < sizeof small) return arena_copy(a, small, n + 1);
     char *p = arena_alloc(a, n + 1);
-    format(p, n + 1, fmt, ap);
+    print_into(p, n + 1, fmt, ap);
     return p;
 }
 

@@ -39,4 +39,5 @@ const char *intern(struct interner *in, const char *s);
 const char *internn(struct interner *in, const char *s, size_t n);
 const char *internf(struct interner *in, const char *fmt, ...) NN_PRINTF(2, 3);
 char *arena_printf(struct arena *a, const char *fmt, ...) NN_PRINTF(2, 3);
+char *arena_vprintf(struct arena *a, const char *fmt, va_list ap);
 #endif
