@@ -9,26 +9,6 @@
 
 enum { NODE_LINES = 24 }; /* of the nodes in a kernel's comment */
 
-void c_put(struct fe *f, const char *line) { c_line(f, "%s", line); }
-void c_line(struct fe *f, const char *fmt, ...) {
-    va_list ap;
-    emit_indent(f->out, f->depth);
-    va_start(ap, fmt);
-    text_vprintf(f->out, fmt, ap);
-    va_end(ap);
-    text_char(f->out, '\n');
-}
-
-/* ---- what a procedure needs, and its name */
-const char *emit_proc_name(struct ctx *c, const struct proc *p, const struct emit_options *o) {
-    const char *n = map_get(&o->uses->procs, PKEY(p));
-    if (!n) {
-        n = names_add(&o->uses->globals, internf(c->names, "%s%s", o->prefix ? o->prefix : "", p->name));
-        map_put(&o->uses->procs, PKEY(p), (void *)n);
-    }
-    return n;
-}
-
 /* ---- heads */
 void c_head(struct text *out, struct fe *f, const struct proc *p, const char *head, const char *first) {
     int n = first != NULL;
@@ -59,13 +39,6 @@ void c_head(struct text *out, struct fe *f, const struct proc *p, const char *he
     text_add(out, n ? ")" : "void)");
 }
 const struct dialect *c_dialect_of(const struct emit_options *o) { return emit_cuda(o) ? &cuda_dialect : &c_dialect; }
-void c_start(struct fe *f, struct ctx *c, const struct emit_options *o, const struct dialect *d) {
-    *f = (struct fe){.c = c, .d = d, .o = o, .u = o->uses, .idx = d->index, .width = 1};
-    names_init(&f->names, c);
-    f->names.avoid = o->prefix;
-    f->vars.arena = f->syms.arena = f->bufs.arena = f->regs.arena = f->safe.arena = &c->arena;
-    for (int k = 0; k <= MAX_LANES_LOG; k++) f->dep[k].arena = &c->arena;
-}
 static const char *linkage(struct ctx *c, const char *name, const struct emit_options *o) {
     return format(c, "%svoid %s(", o->external ? "" : "static ", name);
 }
@@ -145,11 +118,6 @@ static void describe(struct text *out, struct fe *f, const struct proc *p) {
     text_add(out, p->params.n || (p->steps.n && !f->o->no_schedule) ? "\n */\n" : " */\n");
 }
 
-void emit_proc(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o) {
-    const char *name = emit_proc_name(c, p, o);
-    if (emit_cuda(o)) cuda_proc(out, c, p, o);
-    else c_function(out, c, p, o, name, linkage(c, name, o));
-}
 void c_function(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o, const char *name,
                 const char *function_head) {
     struct fe fe, *f = &fe;
@@ -193,4 +161,8 @@ void c_function(struct text *out, struct ctx *c, const struct proc *p, const str
     text_add(out, body.s ? body.s : "");
     text_add(out, "}\n");
     text_free(&head), text_free(&body), text_free(&outlined), text_free(&tables);
+}
+void c_proc(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o) {
+    const char *name = emit_proc_name(c, p, o);
+    c_function(out, c, p, o, name, linkage(c, name, o));
 }

@@ -9,27 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-const char *paren(struct fe *f, struct piece v, enum prec most) { return piece_text(&f->c->arena, v, most); }
-
-/* ---- names */
-const char *c_ref(struct fe *f, struct sym_name *n) {
-    n->used = true;
-    if (n->level < f->level) {
-        for (int i = 0; i < f->captures->n; i++)
-            if (f->captures->v[i] == n) return n->name;
-        PUSH(&f->c->arena, f->captures, n);
-    }
-    return n->name;
-}
-struct sym_name *c_declare(struct fe *f, const char *base, const char *decl) {
-    struct sym_name *n = NEW(&f->c->arena, struct sym_name);
-    n->name = names_add(&f->names, base);
-    n->decl = decl;
-    n->level = f->level;
-    n->place = ++f->declared;
-    return n;
-}
-
 /* ---- properties of expressions, remembered */
 static int lanes_log(int lanes) {
     int k = 0;
@@ -121,7 +100,7 @@ void c_forget(struct fe *f, const struct buf *b) {
             }
     }
 }
-const char *c_type_of(struct fe *f, expr e, int lanes) {
+static const char *type_of(struct fe *f, expr e, int lanes) {
     if (e->type == IDX) return f->idx;
     return lanes > 1 ? c_vector_type(f->o, (enum dtype)e->type, lanes) : c_value_type((enum dtype)e->type);
 }
@@ -131,6 +110,7 @@ static void line(struct vscope *s, const char *text) {
     text_char(s->out, '\n');
 }
 static struct piece print_value(struct fe *f, expr e);
+static const char *fn_name(struct fe *caller, const struct fn *fn, int lanes);
 
 /* A value through the table of named ones. splat > 0: e in all lanes of a vector. */
 static struct piece named(struct fe *f, expr e, int splat, struct piece (*print)(struct fe *, expr, int)) {
@@ -169,7 +149,7 @@ static struct piece named(struct fe *f, expr e, int splat, struct piece (*print)
     if (r->pass == 2 && i->uses > 1) {
         int lanes = splat ? splat : on_lane(f, e) ? f->width : 1;
         i->name = names_numbered(&f->names, e->op == X_LOAD ? e->u.buf->name : "t");
-        line(home, format(f->c, "const %s %s = %s;", c_type_of(f, e, lanes), i->name, v.s));
+        line(home, format(f->c, "const %s %s = %s;", type_of(f, e, lanes), i->name, v.s));
         return piece_of(i->name, P_ATOM);
     }
     return v;
@@ -338,7 +318,7 @@ static struct piece print_select(struct fe *f, expr e) {
     if (r->pass == 2 && r->forms.v[form]) {
         const char *n = names_numbered(&f->names, "t");
         struct vscope *s = r->scope;
-        line(s, format(f->c, "%s %s;", c_type_of(f, e, lanes), n));
+        line(s, format(f->c, "%s %s;", type_of(f, e, lanes), n));
         line(&sa, format(f->c, "%s = %s;", n, a.s));
         line(&sb, format(f->c, "%s = %s;", n, b.s));
         line(s, format(f->c, "if (%s) {", cond.s));
@@ -389,7 +369,7 @@ static struct piece print_call(struct fe *f, expr e, int lanes) {
     const struct native *native = native_of(e->u.fn);
     if (native && lanes > 1) return c_lane_by_lane(f, e);
     f->u->text |= native != NULL;
-    const char *s = native ? native->c : c_fn(f->o, e->u.fn, lanes);
+    const char *s = native ? native->c : fn_name(f, e->u.fn, lanes);
     s = format(f->c, "%s(", s);
     for (int k = 0; k < e->n; k++) s = format(f->c, "%s%s%s", s, k ? ", " : "", c_value(f, e->arg[k], lanes).s);
     return piece_of(format(f->c, "%s)", s), P_ATOM);
@@ -474,6 +454,35 @@ void c_run(struct fe *f, void (*print)(struct fe *f, void *env), void *env) {
     f->run = was;
 }
 
+/* ---- one expression, outside of statements */
+struct cond_env {
+    expr e;
+    const char *text;
+    enum prec most;
+    bool index;
+};
+static void print_cond(struct fe *f, void *env) {
+    struct cond_env *q = env;
+    q->text = paren(f, q->index ? c_index(f, q->e) : c_value(f, q->e, 1), q->most);
+}
+const char *c_text(struct fe *f, expr e, bool index) {
+    struct cond_env q = {.e = e, .most = P_COND, .index = index};
+    c_run(f, print_cond, &q);
+    return q.text;
+}
+/* An index as operand of a comparison. */
+const char *c_bound(struct fe *f, expr e) {
+    struct cond_env q = {.e = e, .most = P_SHIFT, .index = true};
+    c_run(f, print_cond, &q);
+    return q.text;
+}
+struct piece c_fill_value(struct fe *f, const struct buf *b, int lanes) {
+    struct cond_env q = {.e = b->fill, .most = P_COND};
+    c_run(f, print_cond, &q);
+    return lanes > 1 ? piece_of(format(f->c, "%s(%s)", c_splat(f->o, dtype_value(b->type), lanes), q.text), P_ATOM)
+                     : piece_of(q.text, P_COND);
+}
+
 /* ---- functions of the IR */
 struct fn_env {
     const struct fn *fn;
@@ -488,7 +497,8 @@ static bool too_wide(void *env, expr e) {
     int most = *(int *)env;
     return e->type == BOOL || e->type == IDX || dtype_bytes((enum dtype)e->type) <= most;
 }
-const char *c_fn(const struct emit_options *o, const struct fn *fn, int lanes) {
+static const char *fn_name(struct fe *caller, const struct fn *fn, int lanes) {
+    const struct emit_options *o = caller->o;
     struct emit_uses *u = o->uses;
     struct ctx *c = u->c;
     uint64_t key = PKEY(fn) + (uint64_t)lanes_log(lanes);
@@ -502,7 +512,7 @@ const char *c_fn(const struct emit_options *o, const struct fn *fn, int lanes) {
     map_put(&u->fn_names, key, (void *)name);
     struct text out = {0};
     struct fe fe, *f = &fe;
-    c_start(f, c, o, c_dialect_of(o));
+    c_start(f, c, o, caller->d);
     f->out = &out, f->depth = 1, f->width = f->arg_lanes = lanes;
     f->args = NEWN(&c->arena, struct sym_name *, fn->nargs + 1);
     const char *head = "";
@@ -517,7 +527,7 @@ const char *c_fn(const struct emit_options *o, const struct fn *fn, int lanes) {
     if (most < 4) most = 4;
     if (lanes > 1 && !x_visit(fn->body, too_wide, &most)) {
         /* wider than the machine's vectors inside: lane by lane */
-        const char *scalar = c_fn(o, fn, 1), *args = "";
+        const char *scalar = fn_name(f, fn, 1), *args = "";
         for (int k = 0; k < fn->nargs; k++) args = format(f->c, "%s%s%s[i]", args, k ? ", " : "", f->args[k]->name);
         text_printf(&out, "    %s r = {0};\n    for (int i = 0; i < %d; i++)\n        r[i] = %s(%s);\n    return r;\n",
                     rtype, lanes, scalar, args);

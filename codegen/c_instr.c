@@ -20,7 +20,6 @@ int c_instr_lanes(const struct stmt *s, const char *hole) {
 expr c_instr_place(struct fe *f, const struct stmt *s, int k) {
     return buf_own_place(f->c, s->u.instr.holes[k].buf, s->u.instr.holes[k].off);
 }
-bool c_instr_stores(const struct stmt *s, const struct buf *b) { return stores_to(&s->u.instr.body, b); }
 
 /* {C}: the operand as a value that can be assigned: its register variable, or the cells in memory. */
 static const char *operand(struct fe *f, const struct stmt *s, int k) {
@@ -62,5 +61,5 @@ void c_print_instr(struct fe *f, const struct stmt *s) {
     text_free(&t);
     c_use_instr(f->o, row);
     for (int k = 0; k < s->u.instr.n; k++)
-        if (c_instr_stores(s, s->u.instr.holes[k].buf)) c_forget(f, s->u.instr.holes[k].buf);
+        if (stores_to(&s->u.instr.body, s->u.instr.holes[k].buf)) c_forget(f, s->u.instr.holes[k].buf);
 }

@@ -1,5 +1,7 @@
 /* Inside of the C and CUDA printers: the state while one function is printed, and what their files do for each other.
- * cuda.c has what only CUDA does. */
+ * In order: each file uses those above it, but for
+ * expressions (c_expr.c, c_index.c, c_load.c) and statements (c_stmt.c, c_grid.c, c_parallel.c), which hold each other.
+ */
 #ifndef NN_CODEGEN_C_INT_H
 #define NN_CODEGEN_C_INT_H
 #include "codegen/prelude.h"
@@ -118,23 +120,40 @@ struct fe {
     const int64_t *threads; /* [3] of a CUDA block, when block and thread loops are those of the hardware; else NULL */
 };
 
-/* ---- c_expr.c */
+/* ---- c_scope.c */
+void c_start(struct fe *f, struct ctx *c, const struct emit_options *o, const struct dialect *d);
+void c_put(struct fe *f, const char *line);
+void c_line(struct fe *f, const char *fmt, ...) NN_PRINTF(2, 3);
+const char *c_ref(struct fe *f, struct sym_name *n);
+struct sym_name *c_declare(struct fe *f, const char *base, const char *decl);
 const char *paren(struct fe *f, struct piece v, enum prec most); /* its text, in parentheses when it binds weaker */
+
+/* ---- c_order.c: what stands before what; < 0: a first, 0: the same */
+int c_before(struct fe *f, expr a, expr b);
+struct terms {
+    int n;
+    int64_t konst;
+    expr *atom;
+    int64_t *coef;
+};
+struct terms c_terms(struct fe *f, expr e);      /* of a sum, in order */
+int c_factors(struct fe *f, expr e, expr **out); /* of a product, in order */
+struct terms c_sorted(struct fe *f, int64_t konst, const expr *atoms, const int64_t *coefs, int n);
+
+/* ---- c_expr.c */
 /* A value; lanes > 1: as a vector of that many (splat when it is the same in all). */
 struct piece c_value(struct fe *f, expr e, int lanes);
 struct piece c_index(struct fe *f, expr e);
 bool on_lane(struct fe *f, expr e);
 /* The lane variable of all vector statements that have as many lanes as v. */
 const struct var *c_lane(struct fe *f, const struct var *v);
-const char *c_ref(struct fe *f, struct sym_name *n);
-struct sym_name *c_declare(struct fe *f, const char *base, const char *decl);
-/* The vector or scalar type that named values of e have. */
-const char *c_type_of(struct fe *f, expr e, int lanes);
-const char *c_fn(const struct emit_options *o, const struct fn *fn, int lanes);
 /* Prints twice: `print` with pass 1 (counting), then pass 2 (text). */
 void c_run(struct fe *f, void (*print)(struct fe *f, void *env), void *env);
-void c_forget(struct fe *f, const struct buf *b); /* b was stored to: named values that read it are stale */
-bool opaque_atom(expr e);                         /* holds loads or guards: only computed where it is used */
+void c_forget(struct fe *f, const struct buf *b);     /* b was stored to: named values that read it are stale */
+bool opaque_atom(expr e);                             /* holds loads or guards: only computed where it is used */
+const char *c_text(struct fe *f, expr e, bool index); /* outside of runs */
+const char *c_bound(struct fe *f, expr e);            /* an index, as operand of a comparison or a sum */
+struct piece c_fill_value(struct fe *f, const struct buf *b, int lanes);
 
 /* ---- c_index.c */
 struct piece c_print_index(struct fe *f, expr e);
@@ -143,6 +162,10 @@ struct piece c_print_sum(struct fe *f, expr e);
 struct piece c_print_product(struct fe *f, expr e);
 const char *c_size_name(struct fe *f, const struct sym *s);
 struct piece c_call(struct fe *f, enum xop op, enum dtype type, struct piece a, struct piece b);
+void c_add_ptr(struct fe *f, const struct buf *b, struct sym_name *sn, int n, expr *atoms, int64_t *coefs);
+/* The pointer in scope that covers most of these terms; NULL when the buffer has none. What it covers leaves the list.
+ */
+struct ptr *c_cover(struct fe *f, const struct buf *b, expr *atoms, int64_t *coefs, int *n);
 /* Where a cell is: pointer name, the rest of the index ("" when 0) and the stride along the lane (0: same cell). */
 struct place {
     const char *base;
@@ -167,48 +190,26 @@ struct piece c_lane_by_lane(struct fe *f, expr e); /* what no vector instruction
 /* A load of a 16-bit float that is only stored again, as such: its code as it is; false: e is no such. */
 bool c_code(struct fe *f, enum dtype storage, expr e, struct piece *out);
 expr c_guards_exist(struct fe *f, const expr *idx, int n); /* true: the access is one whatever the sizes are */
+struct piece c_storage(struct fe *f, const struct buf *b, struct piece v); /* a value as it is stored in b's cells */
 
-/* ---- c_order.c: what stands before what; < 0: a first, 0: the same */
-int c_before(struct fe *f, expr a, expr b);
-struct terms {
-    int n;
-    int64_t konst;
-    expr *atom;
-    int64_t *coef;
-};
-struct terms c_terms(struct fe *f, expr e);      /* of a sum, in order */
-int c_factors(struct fe *f, expr e, expr **out); /* of a product, in order */
-struct terms c_sorted(struct fe *f, int64_t konst, const expr *atoms, const int64_t *coefs, int n);
+/* ---- c_instr.c */
+int c_instr_lanes(const struct stmt *s, const char *hole);
+expr c_instr_place(struct fe *f, const struct stmt *s, int k); /* where operand k lies in what the thread has */
+void c_print_instr(struct fe *f, const struct stmt *s);
 
 /* ---- c_regs.c */
 void c_find_registers(struct fe *f);
 /* Declares the variables of a register buffer. home: the block where it is alive. */
 void c_declare_registers(struct fe *f, const struct buf *b, struct regs *r, const struct block *home);
 
-/* ---- c_instr.c */
-int c_instr_lanes(const struct stmt *s, const char *hole);
-expr c_instr_place(struct fe *f, const struct stmt *s, int k); /* where operand k lies in what the thread has */
-bool c_instr_stores(const struct stmt *s, const struct buf *b);
-void c_print_instr(struct fe *f, const struct stmt *s);
-
-/* ---- cuda.c */
-void cuda_proc(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o);
-/* Loops, of a grid too, and barriers. */
-void cuda_barrier(struct fe *f, const struct stmt *s);
-void cuda_for(struct fe *f, const struct stmt *s);
-
-/* ---- c_ptrs.c */
-void c_add_ptr(struct fe *f, const struct buf *b, struct sym_name *sn, int n, expr *atoms, int64_t *coefs);
-/* The pointer in scope that covers most of these terms; NULL when the buffer has none. What it covers leaves the list.
- */
-struct ptr *c_cover(struct fe *f, const struct buf *b, expr *atoms, int64_t *coefs, int *n);
-/* Around the printing of a loop's body; close writes the declarations of the pointers that the body used. */
-void c_open_pointers(struct fe *f, const struct var *v, const struct block *body, int *mark);
-void c_close_pointers(struct fe *f, int mark);
-
 /* ---- c_mem.c */
 /* home: the block where it is alive. */
 void c_print_alloc(struct fe *f, struct buf *b, const struct block *home);
+
+/* ---- c_ptrs.c */
+/* Around the printing of a loop's body; close writes the declarations of the pointers that the body used. */
+void c_open_pointers(struct fe *f, const struct var *v, const struct block *body, int *mark);
+void c_close_pointers(struct fe *f, int mark);
 
 /* ---- c_stmt.c */
 extern const struct dialect c_dialect, cuda_dialect;
@@ -218,24 +219,25 @@ void c_print_for(struct fe *f, const struct stmt *s);
 void c_print_if(struct fe *f, const struct stmt *s);
 void c_print_comment(struct fe *f, const struct stmt *s);
 void c_print_nothing(struct fe *f, const struct stmt *s);
-void c_body(struct fe *f, const struct stmt *loop);   /* of a loop, between its braces: pointers, statements */
-const char *c_text(struct fe *f, expr e, bool index); /* outside of runs */
-const char *c_bound(struct fe *f, expr e);            /* an index, as operand of a comparison or a sum */
+void c_body(struct fe *f, const struct stmt *loop); /* of a loop, between its braces: pointers, statements */
 const char *c_declare_var(struct fe *f, const struct var *v);
-struct piece c_fill_value(struct fe *f, const struct buf *b, int lanes);
-struct piece c_storage(struct fe *f, const struct buf *b, struct piece v); /* a value as it is stored in b's cells */
 
 /* ---- c_parallel.c */
 void c_print_parallel(struct fe *f, const struct stmt *loop);
 
+/* ---- c_grid.c */
+void cuda_barrier(struct fe *f, const struct stmt *s);
+void cuda_for(struct fe *f, const struct stmt *s); /* of a grid, or any other */
+
 /* ---- c.c */
-void c_put(struct fe *f, const char *line);
-void c_line(struct fe *f, const char *fmt, ...) NN_PRINTF(2, 3);
-void c_start(struct fe *f, struct ctx *c, const struct emit_options *o, const struct dialect *d);
 const struct dialect *c_dialect_of(const struct emit_options *o);
 /* `head`, then the parameters in parentheses; first: a parameter before all others, or NULL. */
 void c_head(struct text *out, struct fe *f, const struct proc *p, const char *head, const char *first);
+void c_proc(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o);
 /* One function with its tables and outlined loops before it; head: "void name(". */
 void c_function(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o, const char *name,
                 const char *head);
+
+/* ---- cuda.c */
+void cuda_proc(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o);
 #endif

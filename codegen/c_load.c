@@ -97,3 +97,11 @@ struct piece c_print_load(struct fe *f, expr e) {
         format(f->c, "%s ? %s : %s", paren(f, c_value(f, cond, 1), P_OR), paren(f, v, P_OR), paren(f, none, P_COND)),
         P_COND);
 }
+struct piece c_storage(struct fe *f, const struct buf *b, struct piece v) {
+    const char *enc = c_encode(f->o, b->type);
+    if (enc) return piece_of(format(f->c, "%s(%s)", enc, v.s), P_ATOM);
+    if (dtype_bits(b->type) < 8 && b->type != STR)
+        v = piece_of(format(f->c, "%s(%s)", c_round(f->o, b->type, 1), v.s), P_ATOM);
+    if ((b->type == dtype_value(b->type) && b->type != BOOL) || dtype_is_complex(b->type)) return v;
+    return piece_of(format(f->c, "(%s)%s", dtype_c(b->type), paren(f, v, P_UNARY)), P_UNARY);
+}

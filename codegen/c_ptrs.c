@@ -1,35 +1,8 @@
 /* Pointers into buffers: an address is a pointer that is declared at the loop where its last variable appears, plus
- * what changes inside of that loop. Used by the printers of statements (c_stmt.c) and of places (c_index.c). */
+ * what changes inside of that loop. Used by the printers of statements (c_stmt.c); places are found
+ * by them in c_index.c. */
 #include "codegen/c_int.h"
 #include <string.h>
-
-void c_add_ptr(struct fe *f, const struct buf *b, struct sym_name *sn, int n, expr *atoms, int64_t *coefs) {
-    struct ptr *q = NEW(&f->c->arena, struct ptr);
-    *q = (struct ptr){b, n, atoms, coefs, sn};
-    PUSH(&f->c->arena, &f->ptrs, q);
-}
-
-/* The pointer in scope that covers most of these terms; NULL when the buffer has none. What it covers leaves the list.
- */
-struct ptr *c_cover(struct fe *f, const struct buf *b, expr *atoms, int64_t *coefs, int *n) {
-    struct ptr *best = NULL;
-    for (int i = 0; i < f->ptrs.n; i++) {
-        struct ptr *q = f->ptrs.v[i];
-        if (q->buf != b || (best && q->n < best->n)) continue;
-        int hit = 0;
-        for (int k = 0; k < q->n; k++)
-            for (int j = 0; j < *n; j++) hit += atoms[j] == q->atoms[k] && coefs[j] == q->coefs[k];
-        if (hit == q->n) best = q;
-    }
-    int left = 0;
-    for (int j = 0; best && j < *n; j++) {
-        bool covered = false;
-        for (int k = 0; k < best->n; k++) covered = covered || atoms[j] == best->atoms[k];
-        if (!covered) atoms[left] = atoms[j], coefs[left++] = coefs[j];
-    }
-    if (best) *n = left;
-    return best;
-}
 
 /* ---- which pointers are worth declaring at a loop */
 struct group {

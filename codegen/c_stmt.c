@@ -6,14 +6,6 @@
 #include <string.h>
 
 /* ---- stores */
-struct piece c_storage(struct fe *f, const struct buf *b, struct piece v) {
-    const char *enc = c_encode(f->o, b->type);
-    if (enc) return piece_of(format(f->c, "%s(%s)", enc, v.s), P_ATOM);
-    if (dtype_bits(b->type) < 8 && b->type != STR)
-        v = piece_of(format(f->c, "%s(%s)", c_round(f->o, b->type, 1), v.s), P_ATOM);
-    if ((b->type == dtype_value(b->type) && b->type != BOOL) || dtype_is_complex(b->type)) return v;
-    return piece_of(format(f->c, "(%s)%s", dtype_c(b->type), paren(f, v, P_UNARY)), P_UNARY);
-}
 static void print_store(struct fe *f, const struct stmt *s) {
     struct buf *b = s->u.store.buf;
     bool pass2 = f->run->pass == 2;
@@ -140,33 +132,6 @@ static void print_stretch(struct fe *f, void *env) {
 }
 
 /* ---- control flow */
-struct cond_env {
-    expr e;
-    const char *text;
-    enum prec most;
-    bool index;
-};
-static void print_cond(struct fe *f, void *env) {
-    struct cond_env *q = env;
-    q->text = paren(f, q->index ? c_index(f, q->e) : c_value(f, q->e, 1), q->most);
-}
-const char *c_text(struct fe *f, expr e, bool index) {
-    struct cond_env q = {.e = e, .most = P_COND, .index = index};
-    c_run(f, print_cond, &q);
-    return q.text;
-}
-/* An index as operand of a comparison. */
-const char *c_bound(struct fe *f, expr e) {
-    struct cond_env q = {.e = e, .most = P_SHIFT, .index = true};
-    c_run(f, print_cond, &q);
-    return q.text;
-}
-struct piece c_fill_value(struct fe *f, const struct buf *b, int lanes) {
-    struct cond_env q = {.e = b->fill, .most = P_COND};
-    c_run(f, print_cond, &q);
-    return lanes > 1 ? piece_of(format(f->c, "%s(%s)", c_splat(f->o, dtype_value(b->type), lanes), q.text), P_ATOM)
-                     : piece_of(q.text, P_COND);
-}
 static bool not_outlinable(void *env, const struct stmt *s) {
     if (s->kind == S_CHECK || s->kind == S_SIZE) *(bool *)env = true;
     return true;

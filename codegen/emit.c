@@ -171,6 +171,15 @@ void emit_cut_string(struct text *out, const char *s, size_t n) {
     text_free(&cut);
 }
 
+const char *emit_message(struct ctx *c, const char *s) {
+    enum { MOST = 400 }; /* names may be long, strings of C only so */
+    struct text t = {0};
+    if (!s) return "NULL";
+    size_t n = strlen(s);
+    emit_string(&t, s, n < MOST ? n : MOST);
+    return text_take(&t, &c->arena);
+}
+
 void emit_indent(struct text *out, int depth) {
     for (int i = 0; i < depth; i++) text_add(out, "    ");
 }

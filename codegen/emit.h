@@ -40,6 +40,8 @@ void emit_string(struct text *out, const char *s, size_t n);
 void emit_chars(struct text *out, const char *s, size_t n);
 /* A literal of at most so many bytes, with `...` where the rest was. */
 void emit_cut_string(struct text *out, const char *s, size_t n);
+/* The same as a text for messages; "NULL" for NULL. */
+const char *emit_message(struct ctx *c, const char *s);
 /* Starts a line: 4 spaces per level. */
 void emit_indent(struct text *out, int depth);
 /* Breaks the lines of t, a file's whole text, that are longer than 120 columns (wrap.c). */

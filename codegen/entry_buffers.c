@@ -55,7 +55,7 @@ void run_set_place(struct fe *f, const struct buf *b, const char *text, bool is_
 }
 void run_stop_if_over(struct fe *f, const char *what) {
     c_line(f, "if (over) return nn_stop(&m->error, NN_EFAULT, %s, NULL);",
-           run_string(f, format(f->c, "a size overflows: %s", what)));
+           emit_message(f->c, format(f->c, "a size overflows: %s", what)));
 }
 const char *run_text(struct fe *f, expr e, bool wrap, bool *over) {
     f->entry->over = false;

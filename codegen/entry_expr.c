@@ -68,20 +68,3 @@ const char *entry_size(struct fe *f, const struct sym *s) {
     map_put(&f->entry->named, PKEY(s), (void *)s);
     return program_sym(f->entry->p, s);
 }
-void entry_start(struct fe *f, struct entry *entry, struct program *p) {
-    c_start(f, p->c, &p->emit, &entry_dialect);
-    *entry = (struct entry){.p = p};
-    entry->places.arena = entry->touched.arena = entry->swapped.arena = entry->sizes.arena = entry->named.arena =
-        entry->args.arena = &p->c->arena;
-    f->entry = entry, f->p = p->m->entry, f->names.avoid = internf(p->c->names, "%s_", p->name);
-}
-const char *program_size(struct program *p, expr e, struct map *used, bool *over) {
-    struct entry entry;
-    struct fe f;
-    entry_start(&f, &entry, p);
-    const char *s = c_index(&f, e).s;
-    for (int k = 0; used && k < p->syms.n; k++)
-        if (map_get(&entry.named, PKEY(p->syms.v[k]))) map_put(used, PKEY(p->syms.v[k]), (void *)p->syms.v[k]);
-    if (over) *over |= entry.over;
-    return s;
-}

@@ -27,7 +27,6 @@ struct entry {
 
 /* ---- entry_run.c */
 void entry_run(struct program *p, struct text *out); /* the function `run` */
-const char *run_string(struct fe *f, const char *s); /* as C, cut when very long; NULL for NULL */
 
 /* ---- entry_buffers.c */
 void run_touch(struct fe *f, const struct block *b); /* notes which buffers b uses, and how */
@@ -54,7 +53,6 @@ void run_stop_if_over(struct fe *f, const char *what);
 extern const struct dialect entry_dialect;
 
 /* ---- entry_expr.c */
-void entry_start(struct fe *f, struct entry *entry, struct program *p);
 struct piece entry_sum(struct fe *f, expr e);
 struct piece entry_product(struct fe *f, expr e);
 struct piece entry_call(struct fe *f, enum xop op, enum dtype type, struct piece a, struct piece b);

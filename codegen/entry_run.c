@@ -3,15 +3,22 @@
 #include "codegen/entry_int.h"
 #include <string.h>
 
-enum { MESSAGE_MAX = 400 }; /* names may be long, strings of C only so */
-const char *run_string(struct fe *f, const char *s) {
-    struct text t = {0};
-    if (!s) return "NULL";
-    size_t n = strlen(s);
-    emit_string(&t, s, n < MESSAGE_MAX ? n : MESSAGE_MAX);
-    const char *r = format(f->c, "%s", t.s);
-    text_free(&t);
-    return r;
+static void entry_start(struct fe *f, struct entry *entry, struct program *p) {
+    c_start(f, p->c, &p->emit, &entry_dialect);
+    *entry = (struct entry){.p = p};
+    entry->places.arena = entry->touched.arena = entry->swapped.arena = entry->sizes.arena = entry->named.arena =
+        entry->args.arena = &p->c->arena;
+    f->entry = entry, f->p = p->m->entry, f->names.avoid = internf(p->c->names, "%s_", p->name);
+}
+const char *program_size(struct program *p, expr e, struct map *used, bool *over) {
+    struct entry entry;
+    struct fe f;
+    entry_start(&f, &entry, p);
+    const char *s = c_index(&f, e).s;
+    for (int k = 0; used && k < p->syms.n; k++)
+        if (map_get(&entry.named, PKEY(p->syms.v[k]))) map_put(used, PKEY(p->syms.v[k]), (void *)p->syms.v[k]);
+    if (over) *over |= entry.over;
+    return s;
 }
 
 /* ---- before the statements */
@@ -31,7 +38,7 @@ static void check_pointers(struct fe *f) {
             int64_t lo, hi;
             if (pass && io->produced) {
                 c_line(f, "if (!out->%s && out->%s > 0) return nn_stop(&m->error, NN_EARG, %s, NULL);", io->member,
-                       io->cap, run_string(f, format(f->c, "output %s is missing", io->buf->name)));
+                       io->cap, emit_message(f->c, format(f->c, "output %s is missing", io->buf->name)));
                 continue;
             }
             expr n = buf_elements(f->c, io->buf);
@@ -39,7 +46,8 @@ static void check_pointers(struct fe *f) {
             if (hi == 0) continue;
             const char *some = lo > 0 ? "" : format(f->c, " && %s > 0", run_expr(f, n, true, "elements"));
             c_line(f, "if (!%s->%s%s) return nn_stop(&m->error, NN_EARG, %s, NULL);", pass ? "out" : "in", io->member,
-                   some, run_string(f, format(f->c, "%s %s is missing", pass ? "output" : "input", io->buf->name)));
+                   some,
+                   emit_message(f->c, format(f->c, "%s %s is missing", pass ? "output" : "input", io->buf->name)));
         }
 }
 static void check_dims(struct fe *f, struct text *out) { /* symbols that no buffer's size needs */
@@ -48,7 +56,7 @@ static void check_dims(struct fe *f, struct text *out) { /* symbols that no buff
         const char *s = format(f->c, "in->dims.%s", program_sym(p, p->syms.v[k]));
         text_printf(out, "    if (%s < %lld || %s > %lld) return nn_stop(&m->error, NN_EDIMS, %s, NULL);\n", s,
                     (long long)p->syms.v[k]->lo, s, (long long)p->syms.v[k]->hi,
-                    run_string(f, format(f->c, "dimension %s is out of range", p->syms.v[k]->name)));
+                    emit_message(f->c, format(f->c, "dimension %s is out of range", p->syms.v[k]->name)));
     }
 }
 /* The plan for the dims of this run, and the room it needs. */

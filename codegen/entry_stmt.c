@@ -45,11 +45,11 @@ static void print_call(struct fe *f, const struct stmt *s) {
     c_line(f, "%s(%s);", emit_proc_name(f->c, q, &f->entry->p->emit), args);
     if (fault && f->entry->p->device) { /* looked at in the end: until then, an index that faulted is 0 */
         f->entry->where = format(f->c, "%s%s%s", f->entry->where ? f->entry->where : "", f->entry->faults++ ? ", " : "",
-                                 run_string(f, internn(f->c->names, where, line)));
+                                 emit_message(f->c, internn(f->c->names, where, line)));
     } else if (fault) {
         f->entry->uses_fault = true;
         c_line(f, "if (fault) return nn_stop(&m->error, NN_EFAULT, \"an index or a size is out of range\", %s);",
-               run_string(f, internn(f->c->names, where, line)));
+               emit_message(f->c, internn(f->c->names, where, line)));
     }
     if (scratch) c_line(f, "%s(&m->region, %s);", region_words(f->entry->p)->free, scratch);
 }
@@ -66,12 +66,12 @@ static void print_size(struct fe *f, const struct stmt *s) {
         bad = format(f->c, "%s%s%s > %s", bad, *bad ? " || " : "", n, run_expr(f, hi, true, "most"));
     if (*bad)
         c_line(f, "if (%s) return nn_stop(&m->error, NN_EFAULT, %s, NULL);", bad,
-               run_string(f, format(f->c, "size %s is out of range", y->name)));
+               emit_message(f->c, format(f->c, "size %s is out of range", y->name)));
 }
 static void print_check(struct fe *f, const struct stmt *s) {
     expr e = s->u.check.cond;
     c_line(f, "if (!%s)", run_condition(f, e, true));
-    const char *what = run_string(f, s->u.check.fault), *where = run_string(f, s->u.check.origin);
+    const char *what = emit_message(f->c, s->u.check.fault), *where = emit_message(f->c, s->u.check.origin);
     if ((e->op == X_EQ || e->op == X_LT || e->op == X_LE) && e->arg[0]->type == IDX)
         c_line(f, "    return nn_stop_values(&m->error, NN_EFAULT, %s, %s, %s, %s);", what, where,
                run_condition(f, e->arg[0], false), run_condition(f, e->arg[1], false));

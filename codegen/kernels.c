@@ -1,6 +1,6 @@
 /* The files of kernels, from a module's procedures. What is written depends on nothing but these, the name and the
  * options, so kernels whose schedules were replayed print as they did in the first place. See program.h. */
-#include "codegen/prelude.h"
+#include "codegen/c_int.h"
 #include "codegen/program.h"
 
 enum { KERNELS_PER_FILE = 16, BYTES_PER_FILE = 96 << 10 };
@@ -41,6 +41,9 @@ int count_kernels(const struct module *m) {
     int n = 0;
     for (int k = 0; k < m->procs.n; k++) n += !m->procs.v[k]->launch;
     return n;
+}
+void emit_proc(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o) {
+    (emit_cuda(o) ? cuda_proc : c_proc)(out, c, p, o);
 }
 /* One file, or several of about equal size, so that they compile at the same time. */
 bool kernel_files(const struct module *m, const char *name, const struct emit_options *options, put_file_fn *put,

@@ -1,4 +1,5 @@
-/* The prelude's conversions: casts, and floats of one or two bytes as codes in memory. See prelude.c. */
+/* The prelude's conversions: casts, floats of one or two bytes as codes, vectors from memory and back. See prelude.c.
+ */
 #include "codegen/prelude_int.h"
 #include "ir/base/convert.h"
 #include <math.h>
@@ -315,5 +316,104 @@ const char *c_round(const struct emit_options *o, enum dtype s, int lanes) {
     } else {
         prelude_add(o, format(c, "static inline int32_t $N(int32_t x) {\n    return (%s)x;\n}\n", dtype_c(s)), &h);
     }
+    return name;
+}
+
+/* ---- memory */
+const char *c_vload(const struct emit_options *o, enum dtype s, int lanes, bool anew) {
+    const char *row = prelude_spelled(o, X_LOAD, s, lanes);
+    anew = anew && !row && !c_decode(o, s) && s == dtype_value(s) && s != BOOL;
+    const char *name = prelude_name(o, anew ? "ld_anew" : "ld", s, lanes);
+    if (!prelude_first(o->uses, name)) return name;
+    struct holes h;
+    struct ctx *c = o->uses->c;
+    enum dtype v = dtype_value(s);
+    prelude_holes(o, &h, name, v, lanes);
+    h.elem = dtype_c(s);
+    if (row) {
+        prelude_add(o, prelude_from_row(o, row, "static inline $T $N(const $E *a)"), &h);
+    } else if (dtype_is_half(s)) {
+        prelude_add(o,
+                    format(c,
+                           "static inline $T $N(const $E *p) {\n    return %s(__builtin_convertvector(*(const %s *)p, "
+                           "$U));\n}\n",
+                           prelude_half(o, s, lanes, false), c_memory_type(o, s, lanes)),
+                    &h);
+    } else if (c_decode(o, s)) {
+        h.scalar = c_decode(o, s);
+        prelude_add(
+            o,
+            "static inline $T $N(const $E *p) {\n    $T r = {0};\n    for (int i = 0; i < $L; i++)\n        r[i] = "
+            "$S(p[i]);\n    return r;\n}\n",
+            &h);
+    } else {
+        const char *mem = c_memory_type(o, s, lanes);
+        const char *why = anew ? "/* volatile: kept in a register from tile to tile, this value would cost the sum one "
+                                 "of its own */\n"
+                               : "";
+        const char *get = anew                  ? "*(const volatile %s *)p"
+                          : v == s && s != BOOL ? "*(const %s *)p"
+                          : s == BOOL           ? "__builtin_convertvector(*(const %s *)p != 0, $T)"
+                                                : "__builtin_convertvector(*(const %s *)p, $T)";
+        prelude_add(o, format(c, "%sstatic inline $T $N(const $E *p) {\n    return %s;\n}\n", why, format(c, get, mem)),
+                    &h);
+    }
+    return name;
+}
+const char *c_vstore(const struct emit_options *o, enum dtype s, int lanes) {
+    const char *name = prelude_name(o, "st", s, lanes);
+    if (!prelude_first(o->uses, name)) return name;
+    struct holes h;
+    struct ctx *c = o->uses->c;
+    enum dtype v = dtype_value(s);
+    prelude_holes(o, &h, name, v, lanes);
+    h.elem = dtype_c(s);
+    const char *row = prelude_spelled(o, X_ROUND, s, lanes);
+    const char *mem = c_memory_type(o, s, lanes);
+    if (row) {
+        prelude_add(o, prelude_from_row(o, row, "static inline void $N($E *b, $T a)"), &h);
+    } else if (dtype_is_half(s)) {
+        prelude_add(o,
+                    format(c,
+                           "static inline void $N($E *p, $T v) {\n    *(%s *)p = __builtin_convertvector(%s(v), %s);\n"
+                           "}\n",
+                           mem, prelude_half(o, s, lanes, true), mem),
+                    &h);
+    } else if (c_encode(o, s)) {
+        h.scalar = c_encode(o, s);
+        prelude_add(
+            o, "static inline void $N($E *p, $T v) {\n    for (int i = 0; i < $L; i++)\n        p[i] = $S(v[i]);\n}\n",
+            &h);
+    } else {
+        const char *put = v == s && s != BOOL ? "v"
+                          : s == BOOL         ? "__builtin_convertvector(-v, %s)"
+                          : dtype_bits(s) < 8 ? "__builtin_convertvector(%s(v), %%s)"
+                                              : "__builtin_convertvector(v, %s)";
+        if (dtype_bits(s) < 8) put = format(c, put, c_round(o, s, lanes));
+        prelude_add(
+            o, format(c, "static inline void $N($E *p, $T v) {\n    *(%s *)p = %s;\n}\n", mem, format(c, put, mem)),
+            &h);
+    }
+    return name;
+}
+const char *c_reduce_lanes(const struct emit_options *o, enum red_op op, enum dtype storage, int lanes) {
+    static const enum xop xops[RED_COUNT] = {X_POISON, X_ADD, X_MUL, X_MAX, X_MIN, X_AND, X_OR};
+    static const char *const words[RED_COUNT] = {"", "sum", "prod", "max", "min", "and", "or"};
+    enum dtype t = dtype_value(storage);
+    const char *name = prelude_name(o, internf(o->uses->c->names, "lanes_%s", words[op]), storage, lanes);
+    if (!prelude_first(o->uses, name)) return name;
+    struct holes h;
+    struct ctx *c = o->uses->c;
+    prelude_holes(o, &h, name, t, lanes);
+    const char *sign = c_operator(xops[op], t, 1), *step;
+    if (sign) step = format(c, "acc %s %s", sign, t == BOOL ? "(v[i] != 0)" : "v[i]");
+    else step = format(c, "%s(%s, acc)", c_op(o, xops[op], t, 1), t == BOOL ? "-v[i]" : "v[i]");
+    if (storage != t) step = format(c, "%s(%s)", c_round(o, storage, 1), step);
+    prelude_add(o,
+                format(c,
+                       "/* lanes in order: the result does not depend on their number */\nstatic inline $E $N($E acc, "
+                       "$T v) {\n    for (int i = 0; i < $L; i++)\n        acc = %s;\n    return acc;\n}\n",
+                       step),
+                &h);
     return name;
 }

@@ -130,7 +130,7 @@ int count_kernels(const struct module *m); /* that the entry calls, without the 
 typedef bool put_file_fn(void *env, const char *file, struct text *text);
 bool kernel_files(const struct module *m, const char *name, const struct emit_options *o, put_file_fn *put, void *env);
 
-/* ---- entry_expr.c */
+/* ---- entry_run.c */
 /* The text of a size that the dims alone give, an int64_t. `used` gets the symbols that it names, *over becomes true
  * when it notes overflow in `over`, an int that must be in scope; both may be NULL. */
 const char *program_size(struct program *p, expr e, struct map *used, bool *over);
