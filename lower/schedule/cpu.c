@@ -1,6 +1,25 @@
 /* What the strategies for CPUs share, and the last one, plain loops. See cpu.h, docs/schedules.md. */
 #include "lower/schedule/cpu.h"
 
+const struct param_layout *layout_of(const struct proc *p, const struct param_layout *l, const struct buf *b) {
+    for (int k = 0; l && k < p->params.n; k++)
+        if (p->params.v[k].buf == b) return &l[k];
+    return NULL;
+}
+void layout_steps(struct step_list *s, const struct proc *p, const struct param_layout *l) {
+    struct step layout;
+    for (int k = 0; l && k < p->params.n; k++) {
+        if (!l[k].spec) continue;
+        if (!layout_parse(s->c, p, l[k].spec, p->params.v[k].buf->base, &layout)) BUG("layout %s", l[k].spec);
+        PUSH(&s->c->arena, s, layout);
+    }
+}
+const char *axis_loop(struct ctx *c, const struct stmt *s, int k) {
+    return internf(c->names, "%s.%s", s->u.stage.buf->base, s->u.stage.axes[k]->name);
+}
+const char *red_loop(struct ctx *c, const struct stmt *s, int k) {
+    return internf(c->names, "%s.%s", s->u.stage.buf->base, s->u.stage.red[k]->name);
+}
 void plan_inline_maps(struct plan *u) {
     for (int i = 0; i < u->k->stages.n; i++) {
         const struct stmt *s = u->k->stages.v[i];

@@ -1,5 +1,5 @@
-/* Shared by the two ways to compute the tiles of a product on a GPU: by threads (gpu_product.c), by warps (gpu_warp.c).
- */
+/* Shared (gpu_tiles.c) by the two ways to compute the tiles of a product on a GPU: by threads (gpu_product.c), by warps
+ * (gpu_warp.c). */
 #ifndef NN_LOWER_SCHEDULE_GPU_PRODUCT_H
 #define NN_LOWER_SCHEDULE_GPU_PRODUCT_H
 #include "lower/schedule/cpu.h"

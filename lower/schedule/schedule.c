@@ -3,25 +3,6 @@
 #include "lower/schedule/schedule.h"
 #include "lower/schedule/cpu.h"
 
-const struct param_layout *layout_of(const struct proc *p, const struct param_layout *l, const struct buf *b) {
-    for (int k = 0; l && k < p->params.n; k++)
-        if (p->params.v[k].buf == b) return &l[k];
-    return NULL;
-}
-void layout_steps(struct step_list *s, const struct proc *p, const struct param_layout *l) {
-    struct step layout;
-    for (int k = 0; l && k < p->params.n; k++) {
-        if (!l[k].spec) continue;
-        if (!layout_parse(s->c, p, l[k].spec, p->params.v[k].buf->base, &layout)) BUG("layout %s", l[k].spec);
-        PUSH(&s->c->arena, s, layout);
-    }
-}
-const char *axis_loop(struct ctx *c, const struct stmt *s, int k) {
-    return internf(c->names, "%s.%s", s->u.stage.buf->base, s->u.stage.axes[k]->name);
-}
-const char *red_loop(struct ctx *c, const struct stmt *s, int k) {
-    return internf(c->names, "%s.%s", s->u.stage.buf->base, s->u.stage.red[k]->name);
-}
 const struct strategy *const *strategies_for(const struct machine *m, const struct problem *k) {
     static const struct strategy *const cpu[] = {&strategy_contraction, &strategy_window,
                                                  &strategy_transform,   &strategy_blocked_map,
@@ -33,22 +14,6 @@ const struct strategy *const *strategies_for(const struct machine *m, const stru
                                         *const gpu_loops[] = {&strategy_gpu_nests, &strategy_plain, NULL};
     if (!k->stages.n) return m->gpu ? gpu_loops : cpu_loops;
     return m->gpu ? gpu : cpu;
-}
-const char *steps_refused(struct proc *p, const struct step_list *steps) {
-    struct ctx *c = steps->c;
-    struct diags before = c->diags;
-    struct proc *copy = clone_proc(c, p, p->name);
-    if (!steps_do(copy, steps) || !proc_verify(module_new(c), copy, "scheduling")) {
-        const char *why = before.n < c->diags.n ? c->diags.v[before.n].message : "a step is refused";
-        c->diags.n = before.n, c->diags.errors = before.errors, c->diags.warnings = before.warnings;
-        c->diags.ours = before.ours;
-        return why;
-    }
-    struct proc old = *p;
-    *p = *copy;
-    p->comment = old.comment;
-    for (struct stmt *s = p->body.first; s; s = s->next) s->in = &p->body;
-    return NULL;
 }
 /* NULL when it was taken; steps that are none leave the kernel as it is. */
 static const char *try_point(struct plan *u, const struct point *p) {

@@ -22,9 +22,7 @@ void schedule_kernel(struct ctx *c, struct proc *p, const struct machine *m, int
 /* Makes the loops of a scheduled kernel parallel that are worth it with so many threads: parallel.c. */
 void share_loops(struct ctx *c, struct proc *p, const struct machine *m, int threads, struct text *choices);
 
-/* ---- shared by the strategies, and by whoever tries steps */
-/* Applies all steps or none. NULL, or why not: the first thing that was wrong; no diagnostics are left behind. */
-const char *steps_refused(struct proc *p, const struct step_list *steps);
+/* ---- shared by the strategies (cpu.c) */
 /* "y.oc": name of axis k's loop of a stage */
 const char *axis_loop(struct ctx *c, const struct stmt *stage, int k);
 const char *red_loop(struct ctx *c, const struct stmt *stage, int k);

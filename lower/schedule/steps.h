@@ -220,5 +220,8 @@ struct step_row {
     bool (*apply)(struct step_run *s);
     const char *doc;
 };
+static inline bool field_is_list(enum step_field_type t) {
+    return t == FIELD_LIST || t == FIELD_SIZES || t == FIELD_DIMS;
+}
 extern const struct step_row step_rows[STEP_KIND_COUNT + 1]; /* one a kind, in their order; name NULL ends */
 #endif

@@ -131,3 +131,19 @@ const char *step_list_text(const struct step_list *l) {
     for (int k = 0; k < l->n; k++) text_printf(&t, "%s%s", k ? "\n" : "", step_text(l->c, &l->v[k]));
     return t.s ? text_take(&t, &l->c->arena) : "";
 }
+const char *steps_refused(struct proc *p, const struct step_list *steps) {
+    struct ctx *c = steps->c;
+    struct diags before = c->diags;
+    struct proc *copy = clone_proc(c, p, p->name);
+    if (!steps_do(copy, steps) || !proc_verify(module_new(c), copy, "scheduling")) {
+        const char *why = before.n < c->diags.n ? c->diags.v[before.n].message : "a step is refused";
+        c->diags.n = before.n, c->diags.errors = before.errors, c->diags.warnings = before.warnings;
+        c->diags.ours = before.ours;
+        return why;
+    }
+    struct proc old = *p;
+    *p = *copy;
+    p->comment = old.comment;
+    for (struct stmt *s = p->body.first; s; s = s->next) s->in = &p->body;
+    return NULL;
+}

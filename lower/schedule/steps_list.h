@@ -65,6 +65,8 @@ void step_within(struct step_list *l, const char *result, const char *operand);
 
 /* All of them, stops at the first refused one. */
 bool steps_do(struct proc *p, const struct step_list *l);
+/* Applies all steps or none. NULL, or why not: the first thing that was wrong; no diagnostics are left behind. */
+const char *steps_refused(struct proc *p, const struct step_list *steps);
 /* One step a line. */
 const char *step_list_text(const struct step_list *l);
 #endif

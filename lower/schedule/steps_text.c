@@ -1,5 +1,5 @@
-/* Steps as text: one reader and one printer for all kinds, by the fields that the table in steps.c lists. What is read
- * and printed is canonical; reading that gives the same step. */
+/* Steps as text: one reader and one printer for all kinds, by the fields that the table in steps_table.c lists. What is
+ * read and printed is canonical; reading that gives the same step. */
 #include "lower/schedule/steps_util.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -199,7 +199,6 @@ static enum got read_pads(struct step_run *s, struct words *w, struct layout_pad
     *to = (struct layout_pads){v.v, v.n};
     return GOT;
 }
-static bool is_list(enum step_field_type t) { return t == FIELD_LIST || t == FIELD_SIZES || t == FIELD_DIMS; }
 static enum got read_word(struct step_run *s, const struct step_field *f, const struct word *x, void *to) {
     int k = 0;
     switch (f->type) {
@@ -223,7 +222,7 @@ static enum got read_field(struct step_run *s, const struct step_field *f, struc
         return ((struct word_list *)to)->n < f->least ? ABSENT : r;
     }
     if (f->type == FIELD_PADS) return read_pads(s, w, to);
-    struct word *x = f->key ? keyed_word(w, f->key, is_list(f->type)) : next_word(w, is_list(f->type));
+    struct word *x = f->key ? keyed_word(w, f->key, field_is_list(f->type)) : next_word(w, field_is_list(f->type));
     if (!x) return ABSENT;
     enum got r = read_word(s, f, x, to);
     x->taken = r == GOT;
@@ -274,7 +273,7 @@ static bool read_step(struct step_run *s, struct step *out) {
     return step_usage(s);
 }
 bool step_parse(struct ctx *c, const struct proc *p, const char *line, struct step *out) {
-    struct step_run s = {.c = c, .p = (struct proc *)p, .step = out};
+    struct step_run s = {.c = c, .p = (struct proc *)p, .step = out, .rows = step_rows};
     s.line = normal_line(&s, line);
     bool ok = read_step(&s, out);
     arena_free(&s.tmp);
@@ -284,31 +283,6 @@ bool layout_parse(struct ctx *c, const struct proc *p, const char *spec, const c
     bool ok = step_parse(c, p, arena_printf(&c->arena, "layout buffer %s", spec), out);
     if (ok) out->u.layout.buf = buf;
     return ok;
-}
-
-/* ---- usage */
-static void print_usage(struct text *t, const struct step_row *row) {
-    for (const struct step_field *f = row->fields; f < row->fields + MAX_STEP_FIELDS && f->label; f++) {
-        text_add(t, f->least ? " " : " [");
-        if (f->key) text_printf(t, "%s=", f->key);
-        text_printf(t, is_list(f->type) ? "[%s]" : "%s", f->label);
-        if (!f->least) text_char(t, ']');
-    }
-}
-bool step_usage(struct step_run *s) {
-    struct text t = {0};
-    const char *name = step_rows[s->step->kind].name;
-    bool more = false;
-    text_printf(&t, "usage: %s", name);
-    for (const struct step_row *r = step_rows; r->name; r++) {
-        if (strcmp(r->name, name)) continue;
-        if (more) text_add(&t, " |");
-        print_usage(&t, r);
-        more = true;
-    }
-    step_refuse(s, arena_printf(&s->c->arena, "%s", t.s), "words missing, too many, or not understood");
-    text_free(&t);
-    return false;
 }
 
 /* ---- printing */

@@ -17,6 +17,29 @@ bool step_refuse(struct step_run *s, const char *help, const char *fmt, ...) {
     text_free(&t);
     return false;
 }
+static void print_usage(struct text *t, const struct step_row *row) {
+    for (const struct step_field *f = row->fields; f < row->fields + MAX_STEP_FIELDS && f->label; f++) {
+        text_add(t, f->least ? " " : " [");
+        if (f->key) text_printf(t, "%s=", f->key);
+        text_printf(t, field_is_list(f->type) ? "[%s]" : "%s", f->label);
+        if (!f->least) text_char(t, ']');
+    }
+}
+bool step_usage(struct step_run *s) {
+    struct text t = {0};
+    const char *name = s->rows[s->step->kind].name;
+    bool more = false;
+    text_printf(&t, "usage: %s", name);
+    for (const struct step_row *r = s->rows; r->name; r++) {
+        if (strcmp(r->name, name)) continue;
+        if (more) text_add(&t, " |");
+        print_usage(&t, r);
+        more = true;
+    }
+    step_refuse(s, arena_printf(&s->c->arena, "%s", t.s), "words missing, too many, or not understood");
+    text_free(&t);
+    return false;
+}
 
 /* ---- finding */
 struct collector {

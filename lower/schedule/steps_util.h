@@ -11,9 +11,10 @@ struct step_run {
     struct ctx *c;
     struct proc *p;
     const struct step *step;
-    const char *line;  /* its text */
-    struct arena tmp;  /* freed when the step is done */
-    bool reassociates; /* this application changed the order of a float sum */
+    const struct step_row *rows; /* step_rows, which the files of the steps cannot name: it names them */
+    const char *line;            /* its text */
+    struct arena tmp;            /* freed when the step is done */
+    bool reassociates;           /* this application changed the order of a float sum */
 };
 /* Records E_STEP with the step's text; returns false. The caller's changes are rolled back. */
 bool step_refuse(struct step_run *s, const char *help, const char *fmt, ...) NN_PRINTF(3, 4);
