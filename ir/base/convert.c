@@ -130,6 +130,3 @@ int64_t f64_to_i64_sat(double f) {
 uint32_t f64_to_u32_sat(double f) { return isnan(f) || f <= 0 ? 0 : f >= 0x1p32 ? UINT32_MAX : (uint32_t)f; }
 
 uint64_t f64_to_u64_sat(double f) { return isnan(f) || f <= 0 ? 0 : f >= 0x1p64 ? UINT64_MAX : (uint64_t)f; }
-
-int32_t f32_to_i32_sat(float f) { return f64_to_i32_sat((double)f); }
-int64_t f32_to_i64_sat(float f) { return f64_to_i64_sat((double)f); }

@@ -18,8 +18,6 @@ uint8_t f32_to_e8m0(float f, enum e8m0_round r, bool saturate);
 uint16_t f64_to_f16(double d);  /* one rounding */
 uint16_t f64_to_bf16(double d); /* one rounding */
 /* Saturating float to integer, NaN -> 0 (design: numbers N6). */
-int32_t f32_to_i32_sat(float f);
-int64_t f32_to_i64_sat(float f);
 int32_t f64_to_i32_sat(double f);
 int64_t f64_to_i64_sat(double f);
 uint32_t f64_to_u32_sat(double f);

@@ -70,7 +70,6 @@ X shape(T t) {
     return x;
 }
 E numel(T t) { return product(shape(t)); }
-bool is_const(T t) { return t && t->val && t->val->init; }
 const struct tensor *const_of(T t) { return t && t->val ? t->val->init : NULL; }
 
 /* ---- attributes */

@@ -31,7 +31,6 @@ int rank(T t);
 E dim(T t, int k); /* IDX */
 X shape(T t);
 E numel(T t);
-bool is_const(T t);                 /* contents known as a tensor */
 const struct tensor *const_of(T t); /* or NULL */
 bool has_attr(const char *name);    /* given in the model */
 int64_t int_attr(const char *name); /* given or default of the row */
@@ -161,7 +160,6 @@ void gout(int k, V v); /* result k */
 V n_op(const char *op_type, int nout_index, const V *ins, int nins, const struct attr *attrs, int nattrs);
 #define N_OP(op, ...)                                                                                                  \
     n_op(op, 0, (const V[]){__VA_ARGS__}, (int)(sizeof((const V[]){__VA_ARGS__}) / sizeof(V)), NULL, 0)
-struct node *gnode(void); /* the node being expanded */
 V n_const(const struct tensor *t);
 struct tensor *n_tensor(enum dtype t, const int64_t *dims, int rank); /* zeroed, for n_const */
 V n_const_i64(const int64_t *v, int n);                               /* 1-D */

@@ -167,7 +167,6 @@ float fold_round_f32(enum dtype s, float f) {
     default: return f;
     }
 }
-int64_t fold_round_int(enum dtype s, int64_t v) { return fold_wrap(s, v); }
 expr fold_round(struct ctx *c, enum dtype s, expr a) {
     if (a->type == F32) return x_const_f(c, F32, fold_round_f32(s, (float)a->u.f));
     return x_const_i(c, (enum dtype)a->type, fold_wrap(s, a->u.i));

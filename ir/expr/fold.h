@@ -11,7 +11,6 @@ int64_t fold_int_mod(enum dtype t, int64_t a, int64_t b);
 double fold_cast_f(enum dtype to, enum dtype from, int64_t i, double f);  /* value as to (float) */
 int64_t fold_cast_i(enum dtype to, enum dtype from, int64_t i, double f); /* value as to (integer, BOOL) */
 float fold_round_f32(enum dtype storage, float f);
-int64_t fold_round_int(enum dtype storage, int64_t v);
 expr fold_bin(struct ctx *c, enum xop op, expr a, expr b);
 expr fold_un(struct ctx *c, enum xop op, expr a);
 expr fold_cmp(struct ctx *c, enum xop op, expr a, expr b);

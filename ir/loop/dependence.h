@@ -1,5 +1,5 @@
-/* Dependences: may two iterations of loops touch one cell of memory? The verifier (V5, V6), the legality tests of the
- * schedule steps and passes that run the lanes of a loop statement by statement all ask here.
+/* Dependences: may two iterations of loops touch one cell of memory? The verifier (V5, V6) and the legality tests
+ * of the schedule steps ask here.
  *
  * What cannot be shown counts as "they may meet". */
 #ifndef NN_IR_LOOP_DEPENDENCE_H
@@ -40,16 +40,4 @@ struct meet cells_meet(const struct iterations *q, const expr *a, const expr *b,
 /* Cells a and b of one buffer are different in any two iterations that differ in v, one of the moving variables. Unlike
  * cells_meet, it works with strides that are symbols and with what `less` knows, index by index. */
 bool cells_apart(struct iterations *q, const struct var *v, const struct buf *buf, const expr *a, const expr *b, int n);
-
-/* Accesses of one loop's body, `first` before `second` in the text (or the load before the store of one statement). May
- * the loop run them statement by statement, `first` in all lanes and then `second` in all lanes? That is so unless
- * `first` touches in some lane a cell that `second` touches in an earlier one, and one of them stores. */
-struct lane_access {
-    const struct buf *buf;
-    const expr *idx;
-    int n;
-    bool store;
-};
-bool lanes_keep_order(struct ctx *c, const struct var *lane, const struct lane_access *first,
-                      const struct lane_access *second);
 #endif

@@ -246,11 +246,6 @@ V int_vector(V v) {
     V r = n_cast(v, I64);
     return v_rank(r) == 1 ? r : reshaped_to(r, (int64_t[]){-1}, 1);
 }
-V const_i32(const int64_t *v, int n) {
-    struct tensor *t = n_tensor(I32, (int64_t[]){n}, 1);
-    for (int k = 0; k < n; k++) tensor_set_i(t, k, v[k]);
-    return n_const(t);
-}
 int const_ints(int k, int64_t *v, int max) {
     V x = gin(k);
     const struct tensor *t = x ? x->init : NULL;

@@ -72,7 +72,6 @@ V channels_first(V v); /* [N, ..., C] -> [N, C, ...] */
 V channels_last(V v);
 V int_vector(V v); /* as i64, a vector */
 V reshaped_to(V v, const int64_t *dims, int n);
-V const_i32(const int64_t *v, int n); /* a vector of i32 */
 /* Elements of a constant integer input; -1 and a diagnostic when it is none or has more than max. */
 int const_ints(int k, int64_t *v, int max);
 int v_rank(V v);

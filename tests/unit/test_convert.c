@@ -195,14 +195,14 @@ Test(f8, e8m0) {
 }
 
 Test(integers, saturate) {
-    cr_assert_eq(f32_to_i32_sat(NAN), 0);
-    cr_assert_eq(f32_to_i32_sat(-1.9f), -1);
-    cr_assert_eq(f32_to_i32_sat(2147483648.0f), INT32_MAX);
-    cr_assert_eq(f32_to_i32_sat(-INFINITY), INT32_MIN);
+    cr_assert_eq(f64_to_i32_sat(NAN), 0);
+    cr_assert_eq(f64_to_i32_sat(-1.9f), -1);
+    cr_assert_eq(f64_to_i32_sat(2147483648.0f), INT32_MAX);
+    cr_assert_eq(f64_to_i32_sat(-INFINITY), INT32_MIN);
     cr_assert_eq(f64_to_i32_sat(2147483647.5), INT32_MAX);
     cr_assert_eq(f64_to_i32_sat(-2147483648.5), INT32_MIN);
     cr_assert_eq(f64_to_i32_sat(2147483646.5), 2147483646);
-    cr_assert_eq(f32_to_i64_sat(1e30f), INT64_MAX);
+    cr_assert_eq(f64_to_i64_sat(1e30f), INT64_MAX);
     cr_assert_eq(f64_to_i64_sat(-1e30), INT64_MIN);
     cr_assert_eq(f64_to_i64_sat(-0x1p63), INT64_MIN);
     cr_assert_eq(f64_to_u32_sat(-1), 0u);

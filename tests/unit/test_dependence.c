@@ -1,5 +1,5 @@
 /* Dependences against brute force: random indices over small loops, every pair of iterations looked at. What is said to
- * be apart must be; for linear accesses of lanes the answer must be exact. */
+ * be apart must be. */
 #include "ir/base/ctx.h"
 #include "ir/loop/dependence.h"
 #include "tests/unit/eval_kit.h"
@@ -78,63 +78,6 @@ Test(dependence, never_a_false_answer_about_iterations) {
             }
     }
     cr_assert_gt(told, 500); /* it does say something */
-}
-Test(dependence, order_of_lanes_is_exact_for_linear_accesses) {
-    int kept = 0;
-    struct proc *p = proc_new(c, "lanes");
-    struct buf *buf = PARAM(p, "x", F32, DIR_INOUT, 1000);
-    for (uint32_t s = 1; s <= 4000; s++) {
-        struct nest q = {0};
-        seed = s;
-        random_nest(&q);
-        q.n[1] = q.n[2] = 1;
-        bool digits = rnd(4) == 0, meet = false;
-        expr a = x_addi(c, random_index(&q, digits), 100), b = x_addi(c, random_index(&q, digits), 100);
-        if (!digits && rnd(2)) b = x_addi(c, a, rnd(25) - 12);
-        expr zero[2] = {K(0), K(0)};
-        for (int k = 1; k < LOOPS; k++) a = x_subst1(c, a, q.v[k], zero[0]), b = x_subst1(c, b, q.v[k], zero[0]);
-        struct lane_access first = {buf, &a, 1, rnd(2) == 0}, second = {buf, &b, 1, true};
-        bool says = lanes_keep_order(c, q.v[0], &first, &second);
-        for (int64_t i = 0; i < q.n[0]; i++)
-            for (int64_t j = 0; j < i; j++) {
-                int64_t at, other;
-                q.at[0] = i;
-                cr_assert(x_eval_int(a, value_of, &q, &at));
-                q.at[0] = j;
-                cr_assert(x_eval_int(b, value_of, &q, &other));
-                meet |= at == other;
-            }
-        cr_assert(!says || !meet, "seed %u: lanes meet against the order", s);
-        kept += says;
-    }
-    cr_assert_gt(kept, 500);
-}
-/* What was told apart before, by equal strides and a constant distance, still is. */
-Test(dependence, equal_strides_are_exact) {
-    struct proc *p = proc_new(c, "lanes");
-    struct buf *buf = PARAM(p, "x", F32, DIR_INOUT, 1000);
-    for (int n = 2; n <= 5; n++)
-        for (int k = -4; k <= 4; k++)
-            for (int d = -20; d <= 20; d++) {
-                const struct var *v = var("l", n);
-                expr a = x_addi(c, x_muli(c, V(v), k), 100), b = x_addi(c, a, d);
-                struct lane_access first = {buf, &a, 1, false}, second = {buf, &b, 1, true};
-                bool meet = false;
-                for (int i = 0; i < n; i++)
-                    for (int j = 0; j < i; j++) meet |= k * i == k * j + d;
-                cr_assert_eq(lanes_keep_order(c, v, &first, &second), !meet, "%d lanes, stride %d, distance %d", n, k,
-                             d);
-            }
-}
-Test(dependence, loads_alone_and_other_buffers_are_free) {
-    struct proc *p = proc_new(c, "lanes");
-    struct buf *x = PARAM(p, "x", F32, DIR_INOUT, 8), *y = PARAM(p, "y", F32, DIR_INOUT, 8);
-    const struct var *v = var("l", 8);
-    expr zero = K(0);
-    struct lane_access load = {x, &zero, 1, false}, store = {x, &zero, 1, true}, other = {y, &zero, 1, true};
-    cr_expect(lanes_keep_order(c, v, &load, &load));
-    cr_expect(lanes_keep_order(c, v, &load, &other));
-    cr_expect_not(lanes_keep_order(c, v, &load, &store));
 }
 /* An index that is loaded has a value of its own in each iteration; asking about it ends. */
 Test(dependence, loaded_indices_may_meet) {
