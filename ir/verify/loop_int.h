@@ -61,11 +61,28 @@ struct verifier {
     uint32_t gen;
     VEC(uint32_t) frames;
 };
-/* Short in these files, unmistakable at link time. */
+/* ---- expr.c: names that are short in these files, unmistakable at link time */
 #define refuse      loop_refuse
 #define verify_proc loop_verify_proc
 void refuse(struct verifier *v, const char *fmt, ...) NN_PRINTF(2, 3);
 const char *show(struct verifier *v, expr e);
+enum diag_code broken_code(const char *after); /* after: as for loop_verify */
+bool is_visible(struct verifier *v, const void *key);
+bool is_known(struct verifier *v, const void *key);
+void set_visible(struct verifier *v, const void *key);
+void set_gone(struct verifier *v, const void *key);
+bool use_buf(struct verifier *v, const struct buf *b); /* refuses one that is not alive */
+void define_var(struct verifier *v, const struct var *x);
+/* Expressions are looked at once in each frame: facts that were known when it was pushed are until it is popped. */
+void push_frame(struct verifier *v);
+void pop_frame(struct verifier *v);
+void check_expr(struct verifier *v, expr e);
+void check_typed(struct verifier *v, expr e, enum dtype type, const char *what);
+void check_access(struct verifier *v, const struct buf *b, const expr *idx, int n, bool proven);
+/* A run can make sure of what is not refuted. */
+bool wants_check(struct verifier *v, struct unproved u, bool refuted);
+
+/* ---- loop.c */
 bool verify_proc(struct module *m, struct proc *p, const char *after, bool final, struct unproved_list *unproved);
 /* race.c: V5 and V6 for one loop */
 void verify_iterations(struct verifier *v, struct stmt *loop);

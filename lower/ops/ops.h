@@ -62,6 +62,7 @@ void ops_register_all(void);
     F(tflite_reduce) \
     F(tflite_rnn) \
     F(tflite_shape) \
+    F(tflite_gather) \
     F(tflite_stablehlo) \
     F(training) \
     F(vision)

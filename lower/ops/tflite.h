@@ -72,6 +72,9 @@ V channels_first(V v); /* [N, ..., C] -> [N, C, ...] */
 V channels_last(V v);
 V int_vector(V v); /* as i64, a vector */
 V reshaped_to(V v, const int64_t *dims, int n);
+V scalar_of(V v);
+V one_int(int64_t v);
+V inferred(struct node *n); /* its first result; NULL for NULL and after a diagnostic */
 /* Elements of a constant integer input; -1 and a diagnostic when it is none or has more than max. */
 int const_ints(int k, int64_t *v, int max);
 int v_rank(V v);
@@ -88,6 +91,7 @@ extern const struct op_slot tfl_any1[], tfl_any2[], tfl_any3[], tfl_many[];
 extern const struct op_attr tfl_attrs[]; /* options whose absent fields are 0 */
 #define TFLITE(name, slots, fn, text)                                                                                  \
     { "tflite", name, 1, 1, tfl_attrs, slots, slots_ys, .expand = fn, .spec = text }
+#define AS_ONNX(name, slots, fn) TFLITE(name, slots, fn, "as ONNX")
 #define DEFINED(name, attrs, slots, fn, text)                                                                          \
     { "tflite", name, 1, 1, attrs, slots, slots_y, .define = fn, .spec = text }
 #endif

@@ -172,10 +172,6 @@ static struct node *conv_node(const struct sums *c, enum conv_kind kind, bool in
     if (kind == TRANSPOSED) node_set_attr(n, attr_ints("output_shape", c->shape, c->spatial));
     return n;
 }
-static V inferred(struct node *n) {
-    if (!n || !def_infer(n->in->graph, n)) return NULL;
-    return n->outs.v[0];
-}
 /* i64 sums where LiteRT has them: of i16 by i8, unless the bias is i32. */
 static bool is_wide_sum(int at_x, V bias) { return dtype(in(at_x)) == I16 && !(bias && bias->type.dtype == I32); }
 static V hybrid_conv(struct sums *c, enum conv_kind kind) {

@@ -3,7 +3,6 @@
 #include "lower/ops/tflite.h"
 #include <math.h>
 
-static V inferred(struct node *n) { return def_infer(n->in->graph, n) ? n->outs.v[0] : NULL; }
 static bool const_float(int k, float *v) {
     V x = gin(k);
     if (!x || !x->init || tensor_count(x->init) != 1) return fail(E_OP, "input %d must be a constant number", k), false;

@@ -22,8 +22,6 @@ enum {
     AT_NORM
 };
 
-static V inferred(struct node *n) { return def_infer(n->in->graph, n) ? n->outs.v[0] : NULL; }
-
 /* ---- constants of several gates side by side */
 static bool constant_matrix(int k, int64_t rows, int64_t columns) {
     V v = gin(k);
