@@ -52,6 +52,7 @@ struct algorithm {
      * depth * max|x| * max|w|; NULL otherwise. */
     double (*bound)(const struct algorithm *row, int64_t depth);
     int tile, taps, dims; /* parameters of the row's functions: results and taps along each of so many axes */
+    bool whole;           /* of whole numbers: bytes less their zero points */
 };
 extern const struct algorithm algorithm_rows[];            /* name NULL ends; the first, direct, takes everything */
 const struct algorithm *algorithm_named(const char *name); /* NULL: there is none */

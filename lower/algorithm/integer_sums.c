@@ -111,14 +111,14 @@ static double largest(const struct tensor *t) {
     tensor_range(t, &lo, &hi);
     return fmax(fabs((double)lo), fabs((double)hi));
 }
-/* How large a partial sum may be, with a as it is stored. */
-static double largest_sum(struct sums *q, const struct tensor *whole) {
+/* How large a partial sum may be of products with what is at most `most`. */
+static double largest_sum(struct sums *q, const struct tensor *whole, double most) {
     struct ctx *c = q->c;
     expr at[32], read = q->p.b.read;
     int n;
     struct buf *b = constant_buf(c, proc_new(c, "shape"), "w", whole);
     const struct tensor *t = over_sum(q, x_un(c, X_ABS, x_load(c, b, read->arg, read->n, NULL)), at, &n);
-    return t ? largest(t) * (q->p.a.read->u.buf->type == U8 && !q->moved ? 255 : 128) : INFINITY;
+    return t ? largest(t) * most : INFINITY;
 }
 static double product_of(struct ctx *c, const expr *sizes, int n) {
     double cells = 1;
@@ -162,7 +162,7 @@ static double cycles_with(const struct sums *q, const struct micro_speed *s, int
 static bool take_floats(struct sums *q, const struct tensor *whole) {
     bool copied = q->p.cls == PROBLEM_CONTRACTION;
     if (copied && q->a == U8) q->moved = -128;
-    q->most = largest_sum(q, whole);
+    q->most = largest_sum(q, whole, q->p.a.read->u.buf->type == U8 && !q->moved ? 255 : 128);
     q->in_floats = q->most < EXACT;
     if (q->in_floats && copied) q->a = F32;
     if (!q->in_floats) q->moved = 0;
@@ -198,18 +198,24 @@ static void choose_way(struct sums *q, const struct tensor *whole, enum dtype *t
     *type = k->b, q->a = k->a;
     if (must_group(q, k, n)) q->channel = channel, q->channels = in_groups(n, k);
 }
-static bool center_weights(struct sums *q) {
+/* b' = b[at] - zb over dims of its own. */
+static const struct tensor *centered(struct sums *q, const struct var **dims, expr *at, expr *zb, expr *value) {
     struct ctx *c = q->c;
     struct buf *b = q->p.b.read->u.buf;
-    const struct var *dims[32];
-    expr at[32], zb;
     for (int d = 0; d < b->nlogical; d++) {
         dims[d] = var_new(c, internf(c->names, "d%d", d), b->logical[d]);
         at[d] = x_var(c, dims[d]);
     }
-    if (!over_dims(q, dims, &zb)) return false;
-    expr value = x_sub(c, x_load(c, b, at, b->nlogical, NULL), zb);
-    const struct tensor *whole = is_zero(zb) ? b->data : over_weights(q, I32, dims, value);
+    if (!over_dims(q, dims, zb)) return NULL;
+    *value = x_sub(c, x_load(c, b, at, b->nlogical, NULL), *zb);
+    return is_zero(*zb) ? b->data : over_weights(q, I32, dims, *value);
+}
+static bool center_weights(struct sums *q) {
+    struct ctx *c = q->c;
+    struct buf *b = q->p.b.read->u.buf;
+    const struct var *dims[32];
+    expr at[32], zb, value;
+    const struct tensor *whole = centered(q, dims, at, &zb, &value);
     if (!whole) return false;
     tensor_range(whole, &q->least, &q->greatest);
     enum dtype type = type_for(q, b->type);
@@ -379,10 +385,33 @@ const char *integer_sums_refuse(const struct algorithm_query *q, const struct al
     }
     return "";
 }
-/* The same sums with less to do in each step. */
+double micro_cycles(const struct machine *m, const struct micro_speed *s, double products) {
+    return products / ((s->micro->n0 ? s->micro->n0 : machine_lanes(m, s->micro->sum)) * s->micro->k0 * s->starts);
+}
+/* The same sums with less to do in each step; at best in the machine's fastest way. */
 double integer_sums_cycles(const struct algorithm_query *q, const struct algorithm *row) {
+    double least = algorithm_rows[0].cycles(q, &algorithm_rows[0]) / 2, products = 0;
     (void)row;
-    return algorithm_rows[0].cycles(q, &algorithm_rows[0]) / 2;
+    for (struct stmt *s = q->stmts->first; s; s = s->next) {
+        struct sums u = {.at = q, .c = q->c, .s = s};
+        if (s->kind == S_STAGE && is_one(&u)) products += products_of(&u);
+    }
+    for (const struct micro_speed *m = q->m->micros; m && m->micro; m++)
+        if (m->micro->sum == I32) least = fmin(least, micro_cycles(q->m, m, products));
+    return least;
+}
+bool integer_product(const struct algorithm_query *q, struct stmt *s, struct integer_product *out) {
+    struct sums u = {.at = q, .c = q->c, .s = s};
+    const struct var *dims[32];
+    expr at[32], zb, value;
+    if (!is_one(&u)) return false;
+    *out = (struct integer_product){.za = u.za, .w = centered(&u, dims, at, &zb, &value)};
+    if (!out->w) return false;
+    double lo = u.p.a.read->u.buf->type == U8 ? 0 : -128, za = u.za->op == X_CONST ? (double)u.za->u.i : NAN;
+    out->most_a = isnan(za) ? 255 : fmax(fabs(lo - za), fabs(lo + 255 - za));
+    out->most_b = largest(out->w);
+    out->most_sum = largest_sum(&u, out->w, out->most_a);
+    return true;
 }
 void integer_sums_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out) {
     (void)row;

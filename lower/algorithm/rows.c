@@ -17,22 +17,29 @@ static double cycles_of_direct(const struct algorithm_query *q, const struct alg
     double weights = s != q->k->sum || !q->k->product || !is_constant(q->k->b.read->u.buf) ? 0 : depth;
     for (int k = 0; k < s->u.stage.naxes; k++)
         if (weights > 0 && q->k->b.axes >> k & 1) weights *= extent_of(s->u.stage.axes[k]);
-    return rows_cycles(q->m, cells, 1, depth) + weights_cycles(q->m, weights);
+    /* integers are multiplied more slowly, after zero points are subtracted */
+    double slow = s->u.stage.buf->type == I32 ? 2 : 1;
+    return slow * rows_cycles(q->m, cells, 1, depth) + weights_cycles(q->m, weights);
 }
 #define WINOGRAD(name, m, taps)                                                                                        \
     {                                                                                                                  \
         name, "Winograd F(" #m "x" #m ", " #taps "x" #taps ")", BOUNDS_ERROR, "CPUs with vectors", winograd_refuses,   \
-            winograd_cycles, winograd_rewrite, winograd_bound, m, taps, 2                                              \
+            winograd_cycles, winograd_rewrite, winograd_bound, m, taps, 2, false                                       \
     }
 #define WINOGRAD_1D(name, m, taps)                                                                                     \
     {                                                                                                                  \
         name, "Winograd F(" #m ", " #taps ")", BOUNDS_ERROR, "CPUs with vectors", winograd_refuses, winograd_cycles,   \
-            winograd_rewrite, winograd_bound, m, taps, 1                                                               \
+            winograd_rewrite, winograd_bound, m, taps, 1, false                                                        \
+    }
+#define WINOGRAD_WHOLE(name, m, taps, dims)                                                                            \
+    {                                                                                                                  \
+        name, "Winograd of whole numbers", KEEPS_BITS, "CPUs with vectors and products of 16 bits", winograd_refuses,  \
+            winograd_cycles, winograd_rewrite, NULL, m, taps, dims, true                                               \
     }
 const struct algorithm algorithm_rows[] = {
-    {"direct", "the definition", KEEPS_BITS, "every machine", NULL, cycles_of_direct, NULL, NULL, 0, 0, 0},
+    {"direct", "the definition", KEEPS_BITS, "every machine", NULL, cycles_of_direct, NULL, NULL, 0, 0, 0, false},
     {"integer-sums", "integer sums", KEEPS_BITS, "every machine", integer_sums_refuse, integer_sums_cycles,
-     integer_sums_rewrite, NULL, 0, 0, 0},
+     integer_sums_rewrite, NULL, 0, 0, 0, false},
     WINOGRAD("winograd-2", 2, 3),
     WINOGRAD("winograd-4", 4, 3),
     WINOGRAD("winograd-6", 6, 3),
@@ -43,5 +50,10 @@ const struct algorithm algorithm_rows[] = {
     WINOGRAD_1D("winograd-6-1d", 6, 3),
     WINOGRAD_1D("winograd-2-1d-5", 2, 5),
     WINOGRAD_1D("winograd-4-1d-5", 4, 5),
+    WINOGRAD_WHOLE("winograd-2-whole", 2, 3, 2),
+    WINOGRAD_WHOLE("winograd-4-whole", 4, 3, 2),
+    WINOGRAD_WHOLE("winograd-2-1d-whole", 2, 3, 1),
+    WINOGRAD_WHOLE("winograd-4-1d-whole", 4, 3, 1),
+    WINOGRAD_WHOLE("winograd-2-1d-5-whole", 2, 5, 1),
     {0},
 };

@@ -9,6 +9,14 @@ double rows_cycles(const struct machine *m, double rows, double columns, double 
 const char *integer_sums_refuse(const struct algorithm_query *q, const struct algorithm *row);
 double integer_sums_cycles(const struct algorithm_query *q, const struct algorithm *row);
 void integer_sums_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out);
+/* A sum of such products: (a - za) w, with how large each may be, and any part of the sum. */
+struct integer_product {
+    expr za;
+    const struct tensor *w;
+    double most_a, most_b, most_sum;
+};
+bool integer_product(const struct algorithm_query *q, struct stmt *s, struct integer_product *out);
+double micro_cycles(const struct machine *m, const struct micro_speed *s, double products);
 /* So many bytes, moved once from or to beyond the second level of cache. */
 double bytes_cycles(const struct machine *m, double bytes);
 /* So many weights of f32, read once in a run. */

@@ -5,7 +5,12 @@
  * points are all the data of a row.
  *
  * Three parts: the operand's transform, a * a products of matrices, the result's transform with what follows the sum.
- * Weights are transformed now, in f64. */
+ * Weights are transformed now, in f64.
+ *
+ * Bytes less their zero points are whole numbers, and so is all of it where G is multiplied by its denominators: tiles
+ * and weights are integers of 16 bits, and the sums, modulo 2^32, are `unit` (for each axis) times too great. That is
+ * an odd number, which has an inverse modulo 2^32, times a power of two, by which a shift divides: the same bits as the
+ * definition, if those that the shift takes are none of the result's. */
 #include "lower/algorithm/winograd.h"
 #include "lower/algorithm/constants.h"
 #include "lower/algorithm/rows.h"
@@ -33,6 +38,34 @@ void winograd_matrices(int tile, int taps, struct winograd *w) {
         for (int k = 0; k < tile; k++) w->a[k][j] = j < a - 1 ? pow(points[j], k) : k == tile - 1;
     }
 }
+static double row_sum(const double *row, int n) {
+    double sum = 0;
+    for (int k = 0; k < n; k++) sum += fabs(row[k]);
+    return sum;
+}
+/* The points are whole, so B is: each row of G times its denominator, the columns of A divided by it, times unit. */
+static void make_whole(struct winograd *w) {
+    double by[WINOGRAD_CELLS];
+    w->unit = 1;
+    for (int j = 0; j < w->cells; j++) {
+        by[j] = j < w->cells - 1 ? rint(1 / w->g[j][0]) : 1;
+        double unit = w->unit;
+        while (fmod(w->unit, by[j]) != 0) w->unit += unit;
+    }
+    for (int j = 0; j < w->cells; j++) {
+        for (int k = 0; k < w->taps; k++) w->g[j][k] = rint(w->g[j][k] * by[j]);
+        for (int k = 0; k < w->tile; k++) w->a[k][j] *= w->unit / by[j];
+    }
+}
+static void matrices(const struct algorithm *row, struct winograd *w) {
+    winograd_matrices(row->tile, row->taps, w);
+    if (row->whole) make_whole(w);
+}
+static double largest_row(const double *rows, int count, int stride, int n, int dims) {
+    double most = 0;
+    for (int k = 0; k < count; k++) most = fmax(most, row_sum(rows + k * stride, n));
+    return pow(most, dims);
+}
 
 /* ---- which convolutions */
 /* index = axis + tap + *offset */
@@ -40,14 +73,14 @@ static bool slides_by(struct ctx *c, expr index, const struct var *axis, const s
     return x_is_int(x_sub(c, index, x_add(c, x_var(c, axis), x_var(c, tap))), offset);
 }
 static bool is_var(expr e, const struct var *v) { return e->op == X_VAR && e->u.var == v; }
-/* The sum is x[n,ic,oh+kh+top,ow+kw+left else 0] * w[oc,ic,kh,kw], or that without oh and kh. */
-static bool convolves(struct ctx *c, const struct problem *k, int dims, int taps, int64_t offset[2]) {
+/* The sum is x[n,ic,oh+kh+top,ow+kw+left else zero] * w[oc,ic,kh,kw], or that without oh and kh. */
+static bool convolves(struct ctx *c, const struct problem *k, int dims, int taps, expr zero, int64_t offset[2]) {
     const struct stmt *s = k->sum;
     if (!k->product || s->u.stage.naxes != dims + 2 || s->u.stage.nred != dims + 1) return false;
     const struct var **o = s->u.stage.axes, **r = s->u.stage.red;
     expr x = k->a.read, w = k->b.read;
     if (x->n - x->has_fill != dims + 2 || w->n != dims + 2 || w->has_fill || !is_constant(w->u.buf)) return false;
-    if (x->has_fill && x->arg[dims + 2] != x_num(c, F32, 0)) return false;
+    if (x->has_fill && x->arg[dims + 2] != zero) return false;
     for (int d = 0; d < dims; d++)
         if (!x_is(r[d + 1]->extent, taps) || !is_var(w->arg[d + 2], r[d + 1]) ||
             !slides_by(c, x->arg[d + 2], o[d + 2], r[d + 1], &offset[d]))
@@ -58,16 +91,44 @@ static bool blocked(const struct algorithm_query *q, const struct buf *b, int la
     int64_t channels;
     return q->layout(q->env, b).block == lanes && x_is_int(b->logical[1], &channels) && channels % lanes == 0;
 }
+/* The machine's for whole numbers: sums of a word, which wrap, of products of two integers of 16 bits. */
+static const struct micro_speed *micro_of_words(const struct machine *m) {
+    for (const struct micro_speed *s = m->micros; s && s->micro; s++)
+        if (s->micro->a == I16 && s->micro->b == I16 && s->micro->sum == I32) return s;
+    return NULL;
+}
+/* Do tiles and weights fit their 16 bits, and results those that the last shift leaves them? */
+static bool fits_words(const struct algorithm *row, const struct integer_product *w) {
+    struct winograd m;
+    matrices(row, &m);
+    double unit = pow(m.unit, row->dims), room = 2147483648.0;
+    for (; fmod(unit, 2) == 0; unit /= 2) room /= 2;
+    return largest_row(m.b[0], m.cells, WINOGRAD_CELLS, m.cells, row->dims) * w->most_a <= INT16_MAX &&
+           largest_row(m.g[0], m.cells, WINOGRAD_TAPS, m.taps, row->dims) * w->most_b <= INT16_MAX &&
+           w->most_sum < room;
+}
+static const char *refuses_types(const struct algorithm_query *q, const struct algorithm *row,
+                                 const struct integer_product *w) {
+    const struct problem *k = q->k;
+    if (!row->whole) {
+        if (no_plain_product(k)) return no_plain_product(k);
+        bool floats = k->sum->u.stage.buf->type == F32 && k->a.read->u.buf->type == F32 && k->b.read->u.buf->type == F32;
+        return floats ? NULL : "not all are f32";
+    }
+    if (k->nreductions > 1 || k->nresults > 1 || k->stages.v[0] != k->sum) return "the sum is not all that there is";
+    if (!micro_of_words(q->m)) return "the machine has no instruction for integers of 16 bits";
+    return fits_words(row, w) ? NULL : "whole numbers become too large";
+}
 const char *winograd_refuses(const struct algorithm_query *q, const struct algorithm *row) {
     const struct problem *k = q->k;
+    struct integer_product w;
     int64_t offset[2];
     int lanes = machine_lanes(q->m, F32);
-    if (!k->sum || !convolves(q->c, k, row->dims, row->taps, offset)) return "";
+    if (!k->sum || (row->whole && !integer_product(q, k->sum, &w))) return "";
+    if (!convolves(q->c, k, row->dims, row->taps, row->whole ? w.za : x_num(q->c, F32, 0), offset)) return "";
     if (q->m->gpu) return "for CPUs with vectors";
     if (lanes < 4) return "there are no vectors for the transforms";
-    if (no_plain_product(k)) return no_plain_product(k);
-    if (k->sum->u.stage.buf->type != F32 || k->a.read->u.buf->type != F32 || k->b.read->u.buf->type != F32)
-        return "not all are f32";
+    if (refuses_types(q, row, &w)) return refuses_types(q, row, &w);
     for (int d = 1; d < row->dims + 2; d++)
         if (const_extent(k->sum->u.stage.axes[d]) < 1) return "the picture's size is open";
     if (!blocked(q, k->a.read->u.buf, lanes) || !blocked(q, k->out->u.stage.buf, lanes))
@@ -93,19 +154,21 @@ double winograd_cycles(const struct algorithm_query *q, const struct algorithm *
     double operations = all * z.cells / 2; /* of a pass, tile and vector: half of each matrix is 0 or shared */
     double there = row->dims, back = row->dims == 2 ? 1 + z.tile / z.cells : z.tile / z.cells;
     double transforms = z.tiles * operations * (z.ic * there + z.oc * back) / lanes / per_cycle;
-    double bytes = 4 * 2 * z.tiles * all * (z.ic + z.oc); /* there and back */
-    return rows_cycles(q->m, z.tiles, z.oc, all * z.ic) + transforms + bytes_cycles(q->m, bytes) +
-           weights_cycles(q->m, all * z.ic * z.oc);
+    double cell = row->whole ? 2 : 4, bytes = 2 * z.tiles * all * (cell * z.ic + 4 * z.oc); /* there and back */
+    double products = row->whole ? micro_cycles(q->m, micro_of_words(q->m), z.tiles * z.oc * all * z.ic)
+                                 : rows_cycles(q->m, z.tiles, z.oc, all * z.ic);
+    return products + transforms + bytes_cycles(q->m, bytes) + weights_cycles(q->m, all * z.ic * z.oc * cell / 4);
 }
 
 /* ---- the stages */
 static expr times(const struct algorithm_query *q, double k, expr e, expr sum) {
     struct ctx *c = q->c;
-    expr factor = x_const_f(c, F32, k);
+    enum dtype type = (enum dtype)e->type;
+    expr factor = x_num(c, type, k);
     if (!sum) return k == 1 ? e : x_mul(c, factor, e);
     if (k == 1) return x_add(c, sum, e);
     if (k == -1) return x_sub(c, sum, e);
-    return machine_op(q->m, X_FMA, F32) ? x_fma(c, factor, e, sum) : x_add(c, sum, x_mul(c, factor, e));
+    return type == F32 && machine_op(q->m, X_FMA, F32) ? x_fma(c, factor, e, sum) : x_add(c, sum, x_mul(c, factor, e));
 }
 /* The sum of k[j] e[j] for every step-th j below n, the last one first: there the factor is mostly 1. */
 static expr combined(const struct algorithm_query *q, const double *k, const expr *e, int n, int step) {
@@ -142,9 +205,12 @@ static expr row_by(struct ctx *c, const struct var *i, const expr *rows, int n) 
 }
 struct work {
     const struct algorithm_query *q;
+    const struct algorithm *row;
+    struct integer_product whole;
+    enum dtype cell, sum_type; /* types of transformed tiles and weights, and of their products */
     struct winograd w;
     struct rewriting *out;
-    const struct stmt *sum;
+    struct stmt *sum;
     int dims;
     int64_t offset[2], along[2]; /* so many tiles of a picture */
     expr tiles;
@@ -173,7 +239,8 @@ static struct buf *pass(const struct work *k, const char *name, bool back, int a
         e[j] = cell(k, from, to);
     }
     for (int i = 0; i < rows; i++) row[i] = back ? row_of_a(k->q, k->w.a[i], e, a) : row_of_b(k->q, k->w.b[i], e, a);
-    return algorithm_stage(k->q, k->out, name, F32, axes, n, RED_NONE, NULL, 0, row_by(c, axes[at], row, rows));
+    return algorithm_stage(k->q, k->out, name, back || at + 1 < k->dims ? k->sum_type : k->cell, axes, n, RED_NONE, NULL, 0,
+                           row_by(c, axes[at], row, rows));
 }
 static expr cell_of(const struct work *k, struct buf *from, const expr *index) {
     return x_load(k->q->c, from, index, k->dims + 2, NULL);
@@ -187,7 +254,8 @@ static expr cell_of_operand(const struct work *k, struct buf *from, const expr *
         at[d + 2] = x_addi(c, x_add(c, x_muli(c, tile, k->w.tile), index[d]), k->offset[d]);
     }
     at[0] = rest;
-    return x_load(c, from, at, k->dims + 2, x_num(c, F32, 0));
+    if (!k->row->whole) return x_load(c, from, at, k->dims + 2, x_num(c, F32, 0));
+    return x_sub(c, x_load(c, from, at, k->dims + 2, k->whole.za), k->whole.za);
 }
 enum { PAIRS = 16 }; /* of channels, side by side for the compiler's vectors */
 /* to += f * from */
@@ -213,12 +281,11 @@ static int64_t power(int n, int of) { return of == 2 ? (int64_t)n * n : n; }
 static struct buf *weights(const struct work *k) {
     struct ctx *c = k->q->c;
     const struct buf *b = k->q->k->b.read->u.buf;
-    const struct tensor *of = b->data;
+    const struct tensor *of = k->row->whole ? k->whole.w : b->data;
     int64_t out = of->dims[0], in = of->dims[1], all = power(k->w.cells, k->dims), taps = power(k->w.taps, k->dims);
     int64_t dims[4] = {k->w.cells, k->w.cells};
     dims[k->dims] = in, dims[k->dims + 1] = out;
-    struct tensor *t = tensor_new(&c->arena, F32, dims, k->dims + 2);
-    float *to = tensor_data(t);
+    struct tensor *t = tensor_new(&c->arena, k->cell, dims, k->dims + 2);
     double w[WINOGRAD_TAPS * WINOGRAD_TAPS][PAIRS] = {{0}}, cell[WINOGRAD_CELLS * WINOGRAD_CELLS][PAIRS];
     for (int64_t ic = 0; ic < in; ic++)
         for (int64_t from = 0; from < out; from += PAIRS) {
@@ -227,7 +294,11 @@ static struct buf *weights(const struct work *k) {
                 for (int64_t n = 0; n < taps; n++) w[n][p] = tensor_f(of, ((from + p) * in + ic) * taps + n);
             transform_taps(&k->w, k->dims, w, cell);
             for (int64_t n = 0; n < all; n++)
-                for (int64_t p = 0; p < pairs; p++) to[(n * in + ic) * out + from + p] = (float)cell[n][p];
+                for (int64_t p = 0; p < pairs; p++) {
+                    int64_t to = (n * in + ic) * out + from + p;
+                    if (k->row->whole) tensor_set_i(t, to, (int64_t)cell[n][p]);
+                    else tensor_set_f(t, to, cell[n][p]);
+                }
         }
     return constant_buf(c, k->q->entry, internf(c->names, "%s.winograd", b->name), t);
 }
@@ -243,10 +314,21 @@ static struct buf *products(const struct work *k, struct buf *v, struct buf *u) 
     for (int d = 0; d < k->dims; d++) at_v[d] = at_u[d] = x_var(c, axes[0][d]);
     at_v[tile] = x_var(c, axes[0][tile]), at_v[last] = at_u[tile] = x_var(c, ic);
     at_u[last] = x_var(c, axes[0][last]);
-    struct buf *acc = algorithm_stage(k->q, k->out, "acc", F32, axes[0], n, RED_SUM, &ic, 1,
+    struct buf *acc = algorithm_stage(k->q, k->out, "acc", k->sum_type, axes[0], n, RED_SUM, &ic, 1,
                                       x_mul(c, x_load(c, v, at_v, n, NULL), x_load(c, u, at_u, n, NULL)));
     for (int d = 0; d < n; d++) at[d] = x_var(c, axes[1][d]);
-    return algorithm_stage(k->q, k->out, "products", F32, axes[1], n, RED_NONE, NULL, 0, x_load(c, acc, at, n, NULL));
+    return algorithm_stage(k->q, k->out, "products", k->sum_type, axes[1], n, RED_NONE, NULL, 0, x_load(c, acc, at, n, NULL));
+}
+/* What is left of t modulo 2^32 divided by unit, for each axis, which it is a multiple of. */
+static expr divided(const struct work *k, expr t) {
+    struct ctx *c = k->q->c;
+    uint32_t odd = 1, inverse = 1;
+    int shift = 0;
+    for (int d = 0; d < k->dims; d++) odd *= (uint32_t)k->w.unit;
+    for (; odd % 2 == 0; odd /= 2) shift++;
+    for (int n = 0; n < 5; n++) inverse *= 2 - odd * inverse; /* each turn doubles the bits that are right */
+    if (inverse != 1) t = x_mul(c, t, x_const_i(c, I32, (int32_t)inverse));
+    return x_bin(c, X_SHR, t, x_const_i(c, I32, shift));
 }
 /* What the sum was is read from its tile from now on; what follows it stays as it is. */
 static void replace_sum(const struct work *k, struct buf *y) {
@@ -261,6 +343,7 @@ static void replace_sum(const struct work *k, struct buf *y) {
     }
     at[k->dims] = tile, at[k->dims + 1] = x_var(c, o[1]);
     expr value = x_load(c, y, at, n, NULL);
+    if (k->row->whole) value = divided(k, value);
     if (k->sum->u.stage.init) value = x_add(c, value, k->sum->u.stage.init);
     for (struct stmt *s = k->q->stmts->first, *next; s; s = next) {
         next = s->next;
@@ -269,11 +352,15 @@ static void replace_sum(const struct work *k, struct buf *y) {
     }
 }
 void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out) {
-    struct work k = {.q = q, .out = out, .sum = q->k->sum, .dims = row->dims};
+    struct work k = {.q = q, .row = row, .out = out, .sum = q->k->sum, .dims = row->dims, .cell = F32, .sum_type = F32};
     const struct var **o = k.sum->u.stage.axes;
     int m = row->tile;
-    winograd_matrices(m, row->taps, &k.w);
-    convolves(q->c, q->k, row->dims, row->taps, k.offset);
+    matrices(row, &k.w);
+    if (row->whole) {
+        integer_product(q, k.sum, &k.whole);
+        k.cell = I16, k.sum_type = I32;
+    }
+    convolves(q->c, q->k, row->dims, row->taps, row->whole ? k.whole.za : x_num(q->c, F32, 0), k.offset);
     k.tiles = o[0]->extent;
     for (int d = 0; d < k.dims; d++) k.along[d] = (const_extent(o[d + 2]) + m - 1) / m;
     k.tiles = x_muli(q->c, k.tiles, k.dims == 2 ? k.along[0] * k.along[1] : k.along[0]);
