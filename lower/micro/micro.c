@@ -14,6 +14,7 @@ DOT(sdot, I8, I8, 4, 4);
 DOT(udot, U8, U8, 4, 4);
 DOT(smull_sadalp, I8, I8, 4, 2);
 DOT(umull_uadalp, U8, U8, 4, 2);
+DOT(smlal, I16, I16, 4, 1);
 DOT(smlad_i8i8, I8, I8, 1, 4);
 DOT(smlad_u8i8, U8, I8, 1, 4);
 DOT(smlad_u8u8, U8, U8, 1, 4);

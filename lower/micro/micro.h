@@ -19,7 +19,7 @@ struct micro {
 /* The one that every machine has: a product is added, in all lanes. */
 extern const struct micro micro_multiply_add;
 extern const struct micro micro_vpdpbusd, micro_vpdpbusd_vex, micro_vpdpwssd, micro_vpmaddwd, micro_vpmaddwd_x16;
-extern const struct micro micro_sdot, micro_udot, micro_smull_sadalp, micro_umull_uadalp;
+extern const struct micro micro_sdot, micro_udot, micro_smull_sadalp, micro_umull_uadalp, micro_smlal;
 extern const struct micro micro_smlad_i8i8, micro_smlad_u8i8, micro_smlad_u8u8, micro_smlad_i8u8, micro_vmladava_s8,
     micro_vmladava_u8;
 extern const struct micro micro_mma_m16n8k8_f16, micro_mma_m16n8k16_f16, micro_mma_m16n8k16_bf16;
