@@ -45,7 +45,8 @@ static const struct instr_row smlal = {
     .body = "proc p(C: i32[4] inout, A: i16[1] in, B: i16[4] in)\n  for v<4\n    C[v] += A[0] * B[v]\n",
     .holes = {{"C", I32, {1}}, {"A", I16, {0}}, {"B", I16, {1}}},
     .helper = "static inline int32x4_t nn_smlal(int32x4_t c, const int16_t *a, const int16_t *b) {\n"
-              "    return vmlal_s16(c, vld1_s16(b), vld1_dup_s16(a));\n}\n",
+              "    int16x4_t x;\n    __asm(\"ldr %h0, %1\" : \"=x\"(x) : \"m\"(*a)); /* gcc loads it as a word */\n"
+              "    return vmlal_lane_s16(c, vld1_s16(b), x, 0);\n}\n",
     .c = "{C} = (nn_i32x4)nn_smlal((int32x4_t){C}, {&A}, {&B})"};
 #define MULL &smull_sadalp, &umull_uadalp, &smlal
 const struct instr_row *const nn_instrs_neon[] = {MULL, NULL};
