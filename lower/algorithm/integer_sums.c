@@ -315,7 +315,7 @@ static expr read_whole(void *env, expr e) {
     struct ctx *c = r->c;
     struct subst at = {{.arena = &c->arena}};
     if (!r->first && e->op == X_CAST && e->type == F32 && e->arg[0]->op == X_LOAD && e->arg[0]->u.buf == r->old)
-        return read_bounded(r, e->arg[0]);
+        return x_load(c, r->now, e->arg[0]->arg, e->arg[0]->n, NULL);
     if (e->op != X_LOAD || e->u.buf != r->old) return NULL;
     expr v = x_cast(c, I32, read_bounded(r, e));
     for (int k = 0; k < r->s->u.stage.naxes; k++) map_put(&at.map, PKEY(r->s->u.stage.axes[k]), (void *)e->arg[k]);
