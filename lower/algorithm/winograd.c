@@ -112,7 +112,8 @@ static const char *refuses_types(const struct algorithm_query *q, const struct a
     const struct problem *k = q->k;
     if (!row->whole) {
         if (no_plain_product(k)) return no_plain_product(k);
-        bool floats = k->sum->u.stage.buf->type == F32 && k->a.read->u.buf->type == F32 && k->b.read->u.buf->type == F32;
+        bool floats =
+            k->sum->u.stage.buf->type == F32 && k->a.read->u.buf->type == F32 && k->b.read->u.buf->type == F32;
         return floats ? NULL : "not all are f32";
     }
     if (k->nreductions > 1 || k->nresults > 1 || k->stages.v[0] != k->sum) return "the sum is not all that there is";
@@ -239,8 +240,8 @@ static struct buf *pass(const struct work *k, const char *name, bool back, int a
         e[j] = cell(k, from, to);
     }
     for (int i = 0; i < rows; i++) row[i] = back ? row_of_a(k->q, k->w.a[i], e, a) : row_of_b(k->q, k->w.b[i], e, a);
-    return algorithm_stage(k->q, k->out, name, back || at + 1 < k->dims ? k->sum_type : k->cell, axes, n, RED_NONE, NULL, 0,
-                           row_by(c, axes[at], row, rows));
+    return algorithm_stage(k->q, k->out, name, back || at + 1 < k->dims ? k->sum_type : k->cell, axes, n, RED_NONE,
+                           NULL, 0, row_by(c, axes[at], row, rows));
 }
 static expr cell_of(const struct work *k, struct buf *from, const expr *index) {
     return x_load(k->q->c, from, index, k->dims + 2, NULL);
@@ -317,7 +318,8 @@ static struct buf *products(const struct work *k, struct buf *v, struct buf *u) 
     struct buf *acc = algorithm_stage(k->q, k->out, "acc", k->sum_type, axes[0], n, RED_SUM, &ic, 1,
                                       x_mul(c, x_load(c, v, at_v, n, NULL), x_load(c, u, at_u, n, NULL)));
     for (int d = 0; d < n; d++) at[d] = x_var(c, axes[1][d]);
-    return algorithm_stage(k->q, k->out, "products", k->sum_type, axes[1], n, RED_NONE, NULL, 0, x_load(c, acc, at, n, NULL));
+    return algorithm_stage(k->q, k->out, "products", k->sum_type, axes[1], n, RED_NONE, NULL, 0,
+                           x_load(c, acc, at, n, NULL));
 }
 /* What is left of t modulo 2^32 divided by unit, for each axis, which it is a multiple of. */
 static expr divided(const struct work *k, expr t) {

@@ -10,16 +10,16 @@ static const struct operation fused[] = {
     {X_FMA, F32, 4, 2},  {X_FMA, F64, 4, 2},  {X_ADD, I32, 10, 0.5}, {X_ADD, F32, 4, 2},
     {X_LOAD, F32, 4, 2}, {X_CAST, F16, 8, 1}, {X_CAST, BF16, 4, 1},  END};
 /* The instructions that clamp floats give another result for what is no number. */
-static const struct operation neon[] = {
-    {X_FMA, F32, 4, 2},  {X_FMA, F64, 4, 2},  {X_ADD, I32, 10, 0.5}, {X_ADD, F32, 4, 2}, {X_MIN, I32, 2, 2},
-    {X_LOAD, F32, 4, 2}, {X_CAST, F16, 8, 1}, {X_CAST, BF16, 4, 1},  END};
+static const struct operation neon[] = {{X_FMA, F32, 4, 2},  {X_FMA, F64, 4, 2},   {X_ADD, I32, 10, 0.5},
+                                        {X_ADD, F32, 4, 2},  {X_MIN, I32, 2, 2},   {X_LOAD, F32, 4, 2},
+                                        {X_CAST, F16, 8, 1}, {X_CAST, BF16, 4, 1}, END};
 static const struct operation separate[] = {{X_ADD, I32, 10, 0.5},  {X_ADD, F32, 4, 2},   {X_LOAD, F32, 4, 2},
                                             {X_CAST, F16, 12, 0.2}, {X_CAST, BF16, 4, 1}, END};
 /* Two units of 64 bits, so one vector of 128 at a time; a load of one takes two cycles. Latencies and rates are those
  * of LLVM's scheduling model of the core; conversions as those of `fused`, at half their rate. Nothing was measured. */
-static const struct operation a55[] = {
-    {X_FMA, F32, 4, 1},    {X_FMA, F64, 4, 1},    {X_ADD, I32, 4, 1},     {X_ADD, F32, 4, 1},
-    {X_MIN, I32, 2, 1},    {X_LOAD, F32, 4, 0.5}, {X_CAST, F16, 8, 0.5}, {X_CAST, BF16, 4, 0.5}, END};
+static const struct operation a55[] = {{X_FMA, F32, 4, 1},    {X_FMA, F64, 4, 1},     {X_ADD, I32, 4, 1},
+                                       {X_ADD, F32, 4, 1},    {X_MIN, I32, 2, 1},     {X_LOAD, F32, 4, 0.5},
+                                       {X_CAST, F16, 8, 0.5}, {X_CAST, BF16, 4, 0.5}, END};
 static const struct operation scalars[] = {{X_ADD, I32, 4, 1},     {X_ADD, F32, 4, 2},   {X_LOAD, F32, 4, 2},
                                            {X_CAST, F16, 12, 0.2}, {X_CAST, BF16, 4, 1}, END};
 static const struct operation cortex_m[] = {

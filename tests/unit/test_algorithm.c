@@ -97,3 +97,63 @@ Test(algorithm, winograd_stays_within_its_bound) {
             if ((r->dims == 1 ? sizes[k][0] * sizes[k][1] : sizes[k][0]) + 3 > r->taps)
                 within_bound(r, sizes[k][0], sizes[k][1]);
 }
+
+/* ---- of whole numbers: the same bits */
+static void bytes(struct text *t, const char *name, const char *type, int n, int from, int count) {
+    text_printf(t, "const %%%s: %s = [", name, type);
+    for (int k = 0; k < n; k++) text_printf(t, "%s%d", k ? "," : "", from + (int)(64 * (drawn() + 2)) % count);
+    text_add(t, "]\n");
+}
+/* The results of a convolution of x, which has a zero point, by an algorithm. */
+static const uint8_t *convolved_bytes(const struct algorithm *row, const char *algorithm, const char *target,
+                                      const char *consts, uint8_t *x, int high, int wide, int64_t *count) {
+    struct text t = {0};
+    bool flat = row->dims == 1;
+    const char *size = flat ? arena_printf(&c->arena, "%d", high * wide) : arena_printf(&c->arena, "%d,%d", high, wide),
+               *params = arena_printf(&c->arena, "%%x: u8[1,%d,%s]", CHANNELS, size), *window = flat ? "[1]" : "[1,1]";
+    const char *nodes = arena_printf(&c->arena,
+                                     "%%p: ? = MaxPool(%%x) {kernel_shape=%s} "
+                                     "%%h: ? = QLinearConv(%%p, %%s, %%zx, %%w, %%s, %%zw, %%sy, %%zx, %%b) "
+                                     "{pads=%s} %%y: ? = MaxPool(%%h) {kernel_shape=%s}",
+                                     window, flat ? "[1,2]" : "[1,1,1,2]", window);
+    struct lower_options o = {.target = target_by_name(target), .choices = &t, .algorithms = {&algorithm, NULL, 1, 0}};
+    struct module *m = lower_graph(graph_of(consts, params, nodes), &o);
+    struct eval_arg args[2] = {
+        {.data = x, .nd = 2 + row->dims, .dims = {1, CHANNELS, flat ? high * wide : high, wide}}};
+    cr_assert(m);
+    struct eval_result e = loop_eval(m, m->entry, args, (int64_t[]){1}, &(struct eval_options){.poison = true});
+    cr_assert_eq(e.status, EVAL_OK, "%s", e.message);
+    cr_expect(strstr(t.s, arena_printf(&c->arena, "taken: %s\n", algorithm)), "%s", t.s);
+    *count = 1;
+    for (int d = 0; d < 2 + row->dims; d++) *count *= args[1].dims[d];
+    text_free(&t);
+    return args[1].data;
+}
+/* Values around the zero point, or all that there are. */
+static void keeps_bits(const struct algorithm *row, const char *target, int high, int wide, bool all) {
+    struct text t = {0};
+    int taps = row->dims == 1 ? row->taps : row->taps * row->taps, cells = CHANNELS * high * wide;
+    const char *dims = row->dims == 1 ? arena_printf(&c->arena, "u8[32,16,%d]", taps)
+                                      : arena_printf(&c->arena, "u8[32,16,%d,%d]", row->taps, row->taps);
+    bytes(&t, "w", dims, 32 * CHANNELS * taps, all ? 0 : 119, all ? 256 : 3);
+    bytes(&t, "b", "i32[32]", 32, -100, 200);
+    text_printf(&t,
+                "const %%zx: u8[] = splat 130\nconst %%zw: u8[] = splat 120\nconst %%s: f32[] = splat 1.0\nconst %%sy: "
+                "f32[] = splat %s\n",
+                all ? "1000.0" : "1.0");
+    uint8_t *x = malloc((size_t)cells);
+    for (int k = 0; k < cells; k++) x[k] = (uint8_t)(all ? k * 37 + (int)(64 * drawn()) : 128 + k % 5);
+    int64_t n, count;
+    const uint8_t *got = convolved_bytes(row, row->name, target, t.s, x, high, wide, &n),
+                  *want = convolved_bytes(row, "direct", target, t.s, x, high, wide, &count);
+    cr_assert_eq(n, count);
+    cr_expect(!memcmp(got, want, (size_t)n), "%s of %d x %d for %s", row->name, high, wide, target);
+    free(x), text_free(&t);
+}
+Test(algorithm, winograd_of_whole_numbers_keeps_the_bits) {
+    static const int sizes[][2] = {{2, 3}, {5, 7}, {13, 4}};
+    static const char *const targets[] = {"x86-avx2", "aarch64"};
+    for (const struct algorithm *r = algorithm_rows; r->name; r++)
+        for (int k = 0; r->whole && k < 12; k++)
+            keeps_bits(r, targets[k / 3 % 2], sizes[k % 3][0], sizes[k % 3][1], k >= 6);
+}
