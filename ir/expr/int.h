@@ -11,8 +11,8 @@ expr x_node(struct ctx *c, enum xop op, enum dtype type, const expr *args, int n
 #define NODE(c, op, type, ...)                                                                                         \
     x_node((c), (op), (type), (const expr[]){__VA_ARGS__}, (int)(sizeof((const expr[]){__VA_ARGS__}) / sizeof(expr)))
 bool x_poisoned(const expr *a, int n); /* one of them is missing or poison */
-/* What is known of e's sign, for bounds.c to keep: nodes do not change, so a proof that was found, or not found, stands.
- * Valid until the next node is made; 0 at first. */
+/* What is known of e's sign, for bounds.c to keep: nodes do not change, so a proof that was found, or not found,
+ * stands. Valid until the next node is made; 0 at first. */
 uint8_t *x_proof(struct ctx *c, expr e);
 
 /* ---- index.c: operands are of type IDX and not poison */

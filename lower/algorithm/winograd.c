@@ -73,14 +73,15 @@ static bool slides_by(struct ctx *c, expr index, const struct var *axis, const s
     return x_is_int(x_sub(c, index, x_add(c, x_var(c, axis), x_var(c, tap))), offset);
 }
 static bool is_var(expr e, const struct var *v) { return e->op == X_VAR && e->u.var == v; }
-/* The sum is x[n,ic,oh+kh+top,ow+kw+left else zero] * w[oc,ic,kh,kw], or that without oh and kh. */
+/* The sum is x[n,ic,oh+kh+top,ow+kw+left else zero] * w[oc,ic,kh,kw], or that without oh and kh;
+ * zero NULL: whatever it is. */
 static bool convolves(struct ctx *c, const struct problem *k, int dims, int taps, expr zero, int64_t offset[2]) {
     const struct stmt *s = k->sum;
     if (!k->product || s->u.stage.naxes != dims + 2 || s->u.stage.nred != dims + 1) return false;
     const struct var **o = s->u.stage.axes, **r = s->u.stage.red;
     expr x = k->a.read, w = k->b.read;
     if (x->n - x->has_fill != dims + 2 || w->n != dims + 2 || w->has_fill || !is_constant(w->u.buf)) return false;
-    if (x->has_fill && x->arg[dims + 2] != zero) return false;
+    if (x->has_fill && zero && x->arg[dims + 2] != zero) return false;
     for (int d = 0; d < dims; d++)
         if (!x_is(r[d + 1]->extent, taps) || !is_var(w->arg[d + 2], r[d + 1]) ||
             !slides_by(c, x->arg[d + 2], o[d + 2], r[d + 1], &offset[d]))
@@ -117,7 +118,6 @@ static const char *refuses_types(const struct algorithm_query *q, const struct a
         return floats ? NULL : "not all are f32";
     }
     if (k->nreductions > 1 || k->nresults > 1 || k->stages.v[0] != k->sum) return "the sum is not all that there is";
-    if (!micro_of_words(q->m)) return "the machine has no instruction for integers of 16 bits";
     return fits_words(row, w) ? NULL : "whole numbers become too large";
 }
 const char *winograd_refuses(const struct algorithm_query *q, const struct algorithm *row) {
@@ -125,8 +125,11 @@ const char *winograd_refuses(const struct algorithm_query *q, const struct algor
     struct integer_product w;
     int64_t offset[2];
     int lanes = machine_lanes(q->m, F32);
-    if (!k->sum || (row->whole && !integer_product(q, k->sum, &w))) return "";
-    if (!convolves(q->c, k, row->dims, row->taps, row->whole ? w.za : x_num(q->c, F32, 0), offset)) return "";
+    if (!k->sum || (row->whole && k->sum->u.stage.buf->type != I32)) return "";
+    if (!convolves(q->c, k, row->dims, row->taps, row->whole ? NULL : x_num(q->c, F32, 0), offset)) return "";
+    if (row->whole && !micro_of_words(q->m)) return "the machine has no instruction for integers of 16 bits";
+    if (row->whole && !integer_product(q, k->sum, &w)) return "";
+    if (row->whole && !convolves(q->c, k, row->dims, row->taps, w.za, offset)) return "";
     if (q->m->gpu) return "for CPUs with vectors";
     if (lanes < 4) return "there are no vectors for the transforms";
     if (refuses_types(q, row, &w)) return refuses_types(q, row, &w);
