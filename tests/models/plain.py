@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Kernels that end in plain loops although they are contractions, windows, rows, maps or moves, with the reason that the
 strategy for them gives (--dump-after=choices); and, of GPUs, whatever is launched in one thread although it stores more
-than 256 cells, or an open number (--dump-after=grids). plain.tsv lists how many there are for each model, target, class
-and reason; the list may only shrink.
+than 256 cells, or an open number (--dump-after=grids). Kernels of no more cells than a vector has do not count: there
+is nothing to gain. plain.tsv lists how many there are for each model, target, class and reason; the list may only shrink.
 
-    plain.py [--gcc2nn PATH] [--json FILE] [--write] [NAME...]      these models, or all of the list; --write makes the list
+    plain.py [--gcc2nn PATH] [--json FILE] [--write] [--all] [NAME...]
+                                    these models, all, or one of each kind; --write makes the list
 
 Prints what is not as listed. Exit status: 0, 1 if a kernel more ends so, or one less and the list was not made shorter, 77 if
 no model is there.
@@ -16,20 +17,22 @@ import os
 import re
 import subprocess
 
-from modelset import ROOT, absent, finish, finish_counted, prepared
+from modelset import ROOT, absent, finish, finish_counted, index, prepared
 
 LIST = os.path.join(ROOT, "tests", "models", "plain.tsv")
 MODELS = ["mnist_cntk", "cifar10_resnet_2b", "yolox_nano", "ppocr_det_v4", "silero_vad", "gtcrn_stream", "byte_bidi_lstm",
           "tract_qtdnn", "light_squeezenet", "mnist_float16", "lgbm_ankane", "sk_randomforest", "cf_gru_greedy_loop",
           "ultraface_rfb_320", "yunet_n_320", "light_shufflenet", "osf_lm_model0", "mscn_128d"]
 MOST_CELLS = 256     # that one thread of a GPU may store
-TARGETS = ["x86-avx512", "aarch64", "cuda"]
+TARGETS = {"x86-avx512": 16, "aarch64": 4, "cuda": 32}     # cells of f32 that a vector, or a warp, has
 KERNEL = re.compile(r"^\S.*: (contraction|window|rows|map|move|text)\b")
 CHOICE = re.compile(r"^  (contraction|window|blocked map|rows|pointwise|blocked nests|runs|product|few results|cells|grids of loops|plain loops)(?:: (.*))?$")
 # Whose refusal tells most, for each class; the first that was asked counts.
 ASKED = {"contraction": ["contraction", "few results"], "window": ["window", "cells"], "rows": ["rows", "cells"],
          "map": ["pointwise", "cells"], "move": ["pointwise", "grids of loops", "runs", "blocked nests", "cells"],
          "text": ["grids of loops", "blocked nests"]}
+NEST = re.compile(r"^  (?:axes|for) .*?<")
+EXTENT = re.compile(r"\w+<(?:(\d+)(?![^ ;:])|)")
 LAUNCHED = re.compile(r"^(?:kernel )?proc (\S+?)(?:_grid|_part\d+)\(")
 LOOP = re.compile(r"^for \S+?<(\S+)")
 
@@ -41,19 +44,26 @@ def general(reason):
     return re.sub(r"\d+", "N", re.sub(r"`[^`]*`|\bk\d+_\w+", "..", reason))
 
 
-def plain_kernels(text):
-    """{kernel: (class, reason)} of those in plain loops."""
-    found, name, kind, reasons, refused, last = {}, "", "", {}, {}, ""
+def cells_of(nest):
+    """How many turns "for i0<2 i1<3: .." or "axes c0<2; sums k0<3" has; an open extent has any number."""
+    return math.prod(int(n) if n else math.inf for n in EXTENT.findall(nest.split(": ")[0]))
+
+
+def plain_kernels(text, few):
+    """{kernel: (class, reason)} of those in plain loops that have more than a few cells."""
+    found, name, kind, cells, reasons, refused, last = {}, "", "", 1, {}, {}, ""
     for line in text.split("\n"):
         kernel, choice = KERNEL.match(line), CHOICE.match(line)
         if kernel:
-            name, kind, reasons, refused = line.partition(":")[0], kernel[1], {}, {}
+            name, kind, cells, reasons, refused = line.partition(":")[0], kernel[1], 1, {}, {}
+        elif NEST.match(line):
+            cells = max(cells, cells_of(line))
         elif choice:
             last = choice[1]
             reasons.setdefault(last, choice[2] or "")
         elif line.startswith("    refused: "):
             refused.setdefault(last, general(line[len("    refused: "):]))
-        elif line == "    taken" and last == "plain loops":
+        elif line == "    taken" and last == "plain loops" and cells > few:
             found[name] = kind, next(({**reasons, **refused}[s] for s in ASKED[kind] if s in reasons), "")
     return found
 
@@ -90,7 +100,7 @@ def dump(program, model, target, what, last):
 
 def choices(program, model, target):
     """{(class, reason): how many kernels}"""
-    plain = plain_kernels(dump(program, model, target, "choices", "lower"))
+    plain = plain_kernels(dump(program, model, target, "choices", "lower"), TARGETS[target])
     found = collections.Counter(why for why in plain.values() if why[0] != "text")
     if target == "cuda":
         for name in one_thread(dump(program, model, target, "grids", "grids")):
@@ -103,12 +113,13 @@ def main():
     p.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
     p.add_argument("--json", metavar="FILE", help="write the summary there")
     p.add_argument("--write", action="store_true")
+    p.add_argument("--all", action="store_true")
     p.add_argument("names", nargs="*")
     args = p.parse_args()
     if absent():
         print(f"plain: skipped: {absent()}")
         finish(args, ["skip"])
-    names = args.names or MODELS
+    names = args.names or (list(index()) if args.all else MODELS)
     found, there = {}, set()
     for name in names:
         path, why = prepared(name)
