@@ -87,11 +87,13 @@ struct piece c_print_load(struct fe *f, expr e) {
             P_ATOM);
     if (x_is_false(cond)) return none;
     struct place pl = c_place(f, b, e->arg);
-    if (vec && (!pl.linear || pl.k != 1)) return c_lane_by_lane(f, e);
+    if (vec && (!pl.linear || (pl.k != 1 && pl.k != 2))) return c_lane_by_lane(f, e);
     bool anew = f->tile && f->loop == f->tile && !x_uses_var(f->c, e, f->loop);
+    const char *load = !vec        ? NULL
+                       : pl.k == 2 ? c_vload2(f->o, b->type, f->width)
+                                   : c_vload(f->o, b->type, f->width, anew);
     struct piece v =
-        vec ? piece_of(format(f->c, "%s(%s)", c_vload(f->o, b->type, f->width, anew), c_address(f, &pl)), P_ATOM)
-            : decoded(f, b, c_cell(f, &pl));
+        load ? piece_of(format(f->c, "%s(%s)", load, c_address(f, &pl)), P_ATOM) : decoded(f, b, c_cell(f, &pl));
     if (x_is_true(cond)) return v;
     return piece_of(
         format(f->c, "%s ? %s : %s", paren(f, c_value(f, cond, 1), P_OR), paren(f, v, P_OR), paren(f, none, P_COND)),

@@ -55,6 +55,7 @@ unsigned c_float_code(enum dtype storage, double v);
 /* Vector load and store of a storage type, at any alignment. anew: in every iteration, though it gives the same in all.
  */
 const char *c_vload(const struct emit_options *o, enum dtype storage, int lanes, bool anew);
+const char *c_vload2(const struct emit_options *o, enum dtype storage, int lanes); /* every other cell */
 const char *c_vstore(const struct emit_options *o, enum dtype storage, int lanes);
 /* f(acc, v): acc op lane 0, op lane 1, ... in this order, each result rounded to the storage type. */
 const char *c_reduce_lanes(const struct emit_options *o, enum red_op op, enum dtype storage, int lanes);

@@ -360,6 +360,26 @@ const char *c_vload(const struct emit_options *o, enum dtype s, int lanes, bool 
     }
     return name;
 }
+const char *c_vload2(const struct emit_options *o, enum dtype s, int lanes) {
+    const char *name = prelude_name(o, "ld2", s, lanes), *load = c_vload(o, s, lanes, false);
+    if (!prelude_first(o->uses, name)) return name;
+    struct holes h;
+    struct text cells = {0};
+    prelude_holes(o, &h, name, dtype_value(s), lanes);
+    h.elem = dtype_c(s);
+    for (int k = 0; k < lanes; k++)
+        if (2 * k < lanes) text_printf(&cells, "%sa[%d]", k ? ", " : "", 2 * k);
+        else text_printf(&cells, ", b[%d]", 2 * k - (lanes - 1));
+    prelude_add(o,
+                format(o->uses->c,
+                       "/* p[0], p[2] ..; nothing behind the last one is read */\n"
+                       "static inline $T $N(const $E *p) {\n    const $T a = %s(p), b = %s(p + %d);\n"
+                       "    return ($T){%s};\n}\n",
+                       load, load, lanes - 1, cells.s),
+                &h);
+    text_free(&cells);
+    return name;
+}
 const char *c_vstore(const struct emit_options *o, enum dtype s, int lanes) {
     const char *name = prelude_name(o, "st", s, lanes);
     if (!prelude_first(o->uses, name)) return name;

@@ -141,6 +141,6 @@ const char *loop_name(struct ctx *c, const char *buf, const char *axis);
 STEP_FUNCTIONS(X)
 #undef X
 bool tensorize_with(struct step_run *s, const struct instr_row *row);
-/* Lanes of a vector loop access cells side by side, or one cell. */
+/* Lanes of a vector loop access cells side by side, or one cell; or load every other one. */
 bool vector_strides_ok(struct step_run *s, struct stmt *loop);
 #endif
