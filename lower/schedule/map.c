@@ -12,21 +12,30 @@ static const char *map_points(struct plan *u, struct points *out) {
     const char *why = no_blocks(u, k->out->u.stage.buf);
     if (why) return why;
     if (!lanes_fit(k->out)) return "the number of channels is open";
-    add_point(u, out, &strategy_blocked_map)->u.lanes = true;
-    if (k->cls == PROBLEM_MOVE) add_point(u, out, &strategy_blocked_map)->u.lanes = false;
+    bool full = const_extent(k->out->u.stage.axes[1]) % lanes_of(u) == 0;
+    for (int cut = 0; cut <= !full; cut++)
+        for (int lanes = 1; lanes >= (k->cls != PROBLEM_MOVE); lanes--)
+            add_point(u, out, &strategy_blocked_map)->u.block = (struct block_lanes){lanes, cut};
     return NULL;
+}
+/* The last block, which is not full, becomes a nest of its own. */
+static void cut_rest(struct plan *u, const struct stmt *out) {
+    int64_t n = const_extent(out->u.stage.axes[1]), whole = n - n % lanes_of(u);
+    if (whole) step_cut(&u->s, axis_loop(u->c, out, 1), whole);
 }
 static const char *map_steps(struct plan *u, const struct point *p) {
     layout_steps(&u->s, u->p, u->l);
     plan_inline_maps(u);
     plan_channels(u, u->k->out, NULL);
-    plan_widen(u, NULL, u->k->out);
+    if (p->u.block.cut) cut_rest(u, u->k->out);
+    else plan_widen(u, NULL, u->k->out);
     blocked_nest(u, u->k->out, lanes_of(u), NULL);
-    step_kind(&u->s, p->u.lanes ? LK_VECTOR : LK_UNROLL, LOOPS(role.channel));
+    step_kind(&u->s, p->u.block.lanes ? LK_VECTOR : LK_UNROLL, LOOPS(role.channel));
     return NULL;
 }
 void print_channels(struct text *t, struct plan *u, const struct point *p) {
     (void)u;
-    text_add(t, p->u.lanes ? "lanes along the channels" : "channels one by one");
+    text_printf(t, "%s%s", p->u.block.lanes ? "lanes along the channels" : "channels one by one",
+                p->u.block.cut ? ", the last block by itself" : "");
 }
 const struct strategy strategy_blocked_map = {"blocked map", map_points, map_steps, print_channels};

@@ -26,8 +26,8 @@ static const char *nests_points(struct plan *u, struct points *out) {
     if (n < 2) return "there is no axis of channels";
     for (int k = 0; k < n; k++)
         if (is_role(axis[k])) return "a loop has a name that those of schedules have";
-    add_point(u, out, &strategy_nests)->u.lanes = true;
-    if (u->k->cls == PROBLEM_MOVE) add_point(u, out, &strategy_nests)->u.lanes = false;
+    add_point(u, out, &strategy_nests)->u.block.lanes = true;
+    if (u->k->cls == PROBLEM_MOVE) add_point(u, out, &strategy_nests)->u.block.lanes = false;
     return NULL;
 }
 static const char *nests_steps(struct plan *u, const struct point *p) {
@@ -41,7 +41,7 @@ static const char *nests_steps(struct plan *u, const struct point *p) {
     for (int k = 2; k < n; k++) add_loop(&u->s, &order, axis[k]);
     add_loop(&u->s, &order, role.channel);
     step_reorder(&u->s, order);
-    step_kind(&u->s, p->u.lanes ? LK_VECTOR : LK_UNROLL, LOOPS(role.channel));
+    step_kind(&u->s, p->u.block.lanes ? LK_VECTOR : LK_UNROLL, LOOPS(role.channel));
     return NULL;
 }
 const struct strategy strategy_nests = {"blocked nests", nests_points, nests_steps, print_channels};

@@ -36,6 +36,14 @@ struct tiling {
 /* How the lanes of rows run: over the cells of a row, or over rows whose cells of equal place lie side by side. */
 enum row_lanes { LANES_NONE, LANES_INNER, LANES_OUTER };
 
+/* How cells are computed: in vectors; operands read across; as many as a vector has written out; each result by itself.
+ */
+enum cells_way { CELLS_LANES, CELLS_ACROSS, CELLS_UNROLLED, CELLS_APART };
+/* Channels of a block are computed at once; those of a last one that is not full by themselves. */
+struct block_lanes {
+    bool lanes, cut;
+};
+
 struct strategy;
 struct rows;
 struct point {
@@ -47,11 +55,12 @@ struct point {
             enum row_lanes lanes;
         } rows;
         struct {
-            bool keep, across; /* what several results need is computed once; operands are read across */
-            int merged;        /* innermost axes that are one loop */
+            enum cells_way way;
+            bool keep;  /* what several results need is computed once */
+            int merged; /* innermost axes that are one loop */
         } cells;
         const struct micro *micro; /* of a product on a GPU */
-        bool lanes;                /* channels of a block are computed at once */
+        struct block_lanes block;
         bool inlined;              /* maps go into their readers */
     } u;
 };

@@ -8,6 +8,7 @@ struct cells {
     struct plan *u;
     const struct stmt *out[RESULTS_MAX];
     int nout, naxes, merged; /* merged: the innermost axes that are one loop */
+    bool keep;               /* something is worth keeping */
     const char *loop;        /* over the cells that lie side by side */
 };
 
@@ -33,6 +34,12 @@ static bool worth_keeping(const struct problem *k, const struct stmt *s) {
 }
 
 /* ---- axes that are one in memory */
+static bool same_axes(const struct stmt *a, const struct stmt *b) {
+    if (a->u.stage.naxes != b->u.stage.naxes) return false;
+    for (int k = 0; k < a->u.stage.naxes; k++)
+        if (a->u.stage.axes[k]->extent != b->u.stage.axes[k]->extent) return false;
+    return true;
+}
 struct merging {
     struct cells *q;
     const struct stmt *s;
@@ -57,6 +64,10 @@ static bool merges(struct cells *q, int k) {
     for (int i = 0; i < q->u->k->stages.n; i++) {
         const struct stmt *s = q->u->k->stages.v[i];
         struct merging m = {q, s, k, k + 1, false};
+        if (!same_axes(s, q->out[0])) {
+            if (s->u.stage.buf->scope != SC_PARAM) return false;
+            continue; /* another result, in a nest of its own */
+        }
         const struct param_layout *l = layout_of(q->u->p, q->u->l, s->u.stage.buf);
         if (l && l->spec) return false;
         while (m.inner < q->naxes && x_is(s->u.stage.axes[m.inner]->extent, 1)) m.inner++;
@@ -79,9 +90,10 @@ static void nest_of_cells(struct cells *q) {
         q->loop = role.flat;
     }
 }
-static void write_cells(struct cells *q, bool keep) {
+static void write_cells(struct cells *q, const struct point *p) {
     struct plan *u = q->u;
     const struct problem *k = u->k;
+    bool keep = p->u.cells.keep;
     int lanes = lanes_of(u);
     layout_steps(&u->s, u->p, u->l);
     for (int i = 0; i < k->stages.n; i++)
@@ -96,7 +108,7 @@ static void write_cells(struct cells *q, bool keep) {
             step_compute_at(&u->s, k->stages.v[i]->u.stage.buf->base, lanes > 1 ? role.cells : q->loop, SC_REG);
     for (int i = 0; i < k->stages.n && keep; i++)
         if (worth_keeping(k, k->stages.v[i])) add_loop(&u->s, &vectors, loop_of(q, k->stages.v[i], q->naxes - 1));
-    if (lanes > 1) step_kind(&u->s, LK_VECTOR, vectors);
+    if (lanes > 1) step_kind(&u->s, p->u.cells.way == CELLS_UNROLLED ? LK_UNROLL : LK_VECTOR, vectors);
 }
 
 /* ---- reading across: neighbours in memory lie along an axis that is not the result's last */
@@ -135,6 +147,7 @@ static const char *write_across(struct cells *q) {
     struct across a = {q, NULL, -1, 0};
     for (int i = 0; i < u->k->stages.n; i++) {
         a.s = u->k->stages.v[i];
+        if (!same_axes(a.s, q->out[0])) continue;
         x_visit(a.s->u.stage.value, find_across, &a);
     }
     int64_t n = const_extent(q->out[0]->u.stage.axes[last]);
@@ -157,55 +170,103 @@ static const char *write_across(struct cells *q) {
     step_reorder(&u->s, LOOPS(role.cells, across, role.few));
     return NULL;
 }
-static bool same_axes(const struct stmt *a, const struct stmt *b) {
-    if (a->u.stage.naxes != b->u.stage.naxes) return false;
-    for (int k = 0; k < a->u.stage.naxes; k++)
-        if (a->u.stage.axes[k]->extent != b->u.stage.axes[k]->extent) return false;
-    return true;
+
+/* ---- results of other extents, parts of one operand: each has a nest, in vectors where cells lie side by side */
+struct lanes {
+    struct plan *u;
+    const struct var *v;
+    bool bad;
+};
+static bool check_lanes(void *env, expr e) {
+    struct lanes *q = env;
+    const struct param_layout *l = e->op == X_LOAD ? layout_of(q->u->p, q->u->l, e->u.buf) : NULL;
+    expr rest;
+    int64_t stride = 0;
+    q->bad |= e->op == X_GUARD || (e->op == X_LOAD && ((l && l->spec) || e->has_fill));
+    if (e->op == X_LOAD && !q->bad)
+        q->bad = !x_linear_in(q->u->c, buf_offset(q->u->c, e->u.buf, e->arg), q->v, &stride, &rest) || stride < 0 ||
+                 stride > 2;
+    return !q->bad;
 }
-/* What is written, and whether something is worth keeping. */
-static const char *find_cells(struct plan *u, struct cells *q, bool *keep) {
+static bool fits_lanes(struct plan *u, const struct stmt *s) {
+    const struct param_layout *l = layout_of(u->p, u->l, s->u.stage.buf);
+    struct lanes q = {u, NULL, l && l->block};
+    for (int k = 0; k < s->u.stage.naxes; k++)
+        if (!q.v || !x_is(s->u.stage.axes[k]->extent, 1)) q.v = s->u.stage.axes[k];
+    x_visit(s->u.stage.value, check_lanes, &q);
+    return !q.bad;
+}
+static void write_apart(struct plan *u) {
+    layout_steps(&u->s, u->p, u->l);
+    for (int i = 0; i < u->k->stages.n; i++) {
+        const struct stmt *s = u->k->stages.v[i];
+        struct cells q = {.u = u, .out = {s}, .nout = 1, .naxes = s->u.stage.naxes, .merged = 1};
+        const char *base = s->u.stage.buf->base, *lane = loop_in(u, base, role.lane);
+        while (q.merged < q.naxes && merges(&q, q.naxes - 1 - q.merged)) q.merged++;
+        nest_of_cells(&q);
+        step_split(&u->s, q.loop, lanes_of(u), loop_in(u, base, role.cells), lane, TAIL_CUT2);
+        step_kind(&u->s, fits_lanes(u, s) ? LK_VECTOR : LK_UNROLL, LOOPS(lane));
+    }
+}
+static bool results_alone(const struct problem *k) {
+    for (int i = 0; i < k->stages.n; i++)
+        if (k->stages.v[i]->u.stage.buf->scope != SC_PARAM || !k->stages.v[i]->u.stage.naxes) return false;
+    return k->cls == PROBLEM_MOVE;
+}
+
+/* ---- the points */
+static const char *find_cells(struct plan *u, struct cells *q) {
     const struct problem *k = u->k;
     *q = (struct cells){.u = u, .merged = 1};
-    *keep = false;
     if (k->nreductions || k->out->u.stage.naxes < 1) return "not maps alone, over axes";
     for (int i = 0; i < k->stages.n; i++) {
         const struct stmt *s = k->stages.v[i];
-        if (!same_axes(s, k->out)) return "its stages have other axes";
-        *keep |= worth_keeping(k, s);
-        if (s->u.stage.buf->scope != SC_PARAM) continue;
+        bool result = s->u.stage.buf->scope == SC_PARAM;
+        if (!same_axes(s, k->out) && (result || k->cls != PROBLEM_MOVE)) return "its stages have other axes";
+        q->keep |= worth_keeping(k, s);
+        if (!result) continue;
         if (q->nout == RESULTS_MAX) return "too many results";
         q->out[q->nout++] = s;
     }
     q->naxes = k->out->u.stage.naxes;
-    return lanes_of(u) < 2 && !*keep ? "there are no vectors, and nothing is worth keeping" : NULL;
+    return lanes_of(u) < 2 && !q->keep ? "there are no vectors, and nothing is worth keeping" : NULL;
+}
+static struct point *add_cells(struct plan *u, struct points *out, enum cells_way way, int merged) {
+    struct point *p = add_point(u, out, &strategy_pointwise);
+    p->u.cells.way = way, p->u.cells.merged = merged;
+    return p;
 }
 static const char *pointwise_points(struct plan *u, struct points *out) {
+    const struct problem *k = u->k;
     struct cells q;
-    bool keep;
-    const char *why = find_cells(u, &q, &keep);
+    const char *why = find_cells(u, &q);
+    if (why && lanes_of(u) > 1 && !k->nreductions && results_alone(k)) return add_cells(u, out, CELLS_APART, 0), NULL;
     if (why) return why;
-    while (!keep && q.merged < q.naxes && merges(&q, q.naxes - 1 - q.merged)) q.merged++;
-    struct point *p = add_point(u, out, &strategy_pointwise);
-    p->u.cells.keep = keep, p->u.cells.merged = q.merged;
-    if (lanes_of(u) < 2 || keep) return NULL;
-    p = add_point(u, out, &strategy_pointwise);
-    p->u.cells.across = true;
+    while (!q.keep && q.merged < q.naxes && merges(&q, q.naxes - 1 - q.merged)) q.merged++;
+    add_cells(u, out, CELLS_LANES, q.merged)->u.cells.keep = q.keep;
+    if (lanes_of(u) < 2 || q.keep) return NULL;
+    add_cells(u, out, CELLS_ACROSS, 1);
+    if (k->cls == PROBLEM_MOVE && !k->indirect) add_cells(u, out, CELLS_UNROLLED, q.merged);
     return NULL;
 }
 static const char *pointwise_steps(struct plan *u, const struct point *p) {
     struct cells q;
-    bool keep;
-    find_cells(u, &q, &keep);
-    if (p->u.cells.across) return write_across(&q);
+    if (p->u.cells.way == CELLS_APART) return write_apart(u), NULL;
+    find_cells(u, &q);
+    if (p->u.cells.way == CELLS_ACROSS) return write_across(&q);
     q.merged = p->u.cells.merged;
-    write_cells(&q, p->u.cells.keep);
+    write_cells(&q, p);
     return NULL;
 }
 static void print_pointwise(struct text *t, struct plan *u, const struct point *p) {
+    static const char *const ways[] = {[CELLS_LANES] = "",
+                                       [CELLS_ACROSS] = "a few cells at a time, across",
+                                       [CELLS_UNROLLED] = ", cells one by one",
+                                       [CELLS_APART] = "each result by itself"};
     (void)u;
-    if (p->u.cells.across) text_add(t, "a few cells at a time, across");
-    else
-        text_printf(t, "innermost axes as one: %d%s", p->u.cells.merged, p->u.cells.keep ? ", shared values kept" : "");
+    if (p->u.cells.way == CELLS_LANES || p->u.cells.way == CELLS_UNROLLED)
+        text_printf(t, "innermost axes as one: %d%s", p->u.cells.merged,
+                    p->u.cells.keep ? ", shared values kept" : "");
+    text_add(t, ways[p->u.cells.way]);
 }
 const struct strategy strategy_pointwise = {"pointwise", pointwise_points, pointwise_steps, print_pointwise};
