@@ -367,13 +367,26 @@ static expr unclamped(struct ctx *c, expr e) {
     }
     return e;
 }
+/* ---- x//p + e is negative just when x + p*e is, and e - x//p when p*e - x + p-1 is: whole periods of x that were
+ * taken out of the quotient come together with x again. NULL: there is no such term. */
+static expr undivided(struct ctx *c, expr e) {
+    for (int k = 0, n = e->op == X_LIN ? e->n : 1; k < n; k++) {
+        expr a = e->op == X_LIN ? e->arg[k] : e;
+        int64_t f = e->op == X_LIN ? e->coef[k] : 1, p;
+        if (a->op != X_DIV || (f != 1 && f != -1) || !x_is_int(a->arg[1], &p)) continue;
+        return x_addi(c, x_add(c, x_muli(c, without(c, e, k), p), x_muli(c, a->arg[0], f)), f > 0 ? 0 : p - 1);
+    }
+    return NULL;
+}
 enum { PROOF_DEPTH = 12, PROOF_BUDGET = 400 };
 static bool search_negative(struct ctx *c, expr e) {
-    int budget = PROOF_BUDGET, again = PROOF_BUDGET;
+    int budget = PROOF_BUDGET, again = PROOF_BUDGET, last = PROOF_BUDGET;
     if (refuted(e)) return false;
     if (negative(c, e, PROOF_DEPTH, &budget)) return true;
     expr simpler = unclamped(c, e); /* what is built for it asks for proofs of what holds fewer such variables */
-    return simpler != e && negative(c, simpler, PROOF_DEPTH, &again);
+    if (simpler != e && negative(c, simpler, PROOF_DEPTH, &again)) return true;
+    expr whole = undivided(c, e);
+    return whole && negative(c, whole, PROOF_DEPTH, &last);
 }
 enum proof { PROOF_NEW, PROOF_FOUND, PROOF_MISSING };
 /* The same questions come again and again: of each copy of a body, by every verifier and printer. */

@@ -61,7 +61,7 @@ struct point {
         } cells;
         const struct micro *micro; /* of a product on a GPU */
         struct block_lanes block;
-        bool inlined;              /* maps go into their readers */
+        bool inlined; /* maps go into their readers */
     } u;
 };
 struct points {

@@ -246,7 +246,7 @@ static const char *pointwise_points(struct plan *u, struct points *out) {
     add_cells(u, out, CELLS_LANES, q.merged)->u.cells.keep = q.keep;
     if (lanes_of(u) < 2 || q.keep) return NULL;
     add_cells(u, out, CELLS_ACROSS, 1);
-    if (k->cls == PROBLEM_MOVE && !k->indirect) add_cells(u, out, CELLS_UNROLLED, q.merged);
+    if (k->cls == PROBLEM_MOVE && !k->indirect && !k->guarded) add_cells(u, out, CELLS_UNROLLED, q.merged);
     return NULL;
 }
 static const char *pointwise_steps(struct plan *u, const struct point *p) {
@@ -265,8 +265,7 @@ static void print_pointwise(struct text *t, struct plan *u, const struct point *
                                        [CELLS_APART] = "each result by itself"};
     (void)u;
     if (p->u.cells.way == CELLS_LANES || p->u.cells.way == CELLS_UNROLLED)
-        text_printf(t, "innermost axes as one: %d%s", p->u.cells.merged,
-                    p->u.cells.keep ? ", shared values kept" : "");
+        text_printf(t, "innermost axes as one: %d%s", p->u.cells.merged, p->u.cells.keep ? ", shared values kept" : "");
     text_add(t, ways[p->u.cells.way]);
 }
 const struct strategy strategy_pointwise = {"pointwise", pointwise_points, pointwise_steps, print_pointwise};
