@@ -1,11 +1,11 @@
 /* Shared by the strategies for CPUs: the steps that every kind of kernel needs. One file a kind:
- * contraction.c, window.c, map.c, nests.c, runs.c, rows.c, pointwise.c. What they choose: docs/schedules.md. */
+ * contraction.c, window.c, map.c, nests.c, rows.c, pointwise.c. What they choose: docs/schedules.md. */
 #ifndef NN_LOWER_SCHEDULE_CPU_H
 #define NN_LOWER_SCHEDULE_CPU_H
 #include "lower/schedule/point.h"
 
 extern const struct strategy strategy_contraction, strategy_window, strategy_blocked_map, strategy_nests, strategy_rows,
-    strategy_pointwise, strategy_runs, strategy_transform, strategy_plain, strategy_gpu_product, strategy_gpu_few,
+    strategy_pointwise, strategy_transform, strategy_plain, strategy_gpu_product, strategy_gpu_few,
     strategy_gpu_cells, strategy_gpu_nests;
 
 /* Why the kernel is not one sum of products, as they lie in memory, with maps after it; NULL: it is. */
@@ -28,6 +28,9 @@ const char *no_blocks(struct plan *u, const struct buf *b); /* why b's channels 
 /* For GPUs: these nested loops, of so many turns in all, become the loops base.block and base.thread .. */
 void plan_threads(struct plan *u, struct word_list loops, int64_t cells, const char *base);
 void plan_grid(struct plan *u, const char *base); /* .. which run at once */
+/* Kernels of loops: every nest gets names of its own for all of its loops. */
+void name_nests(struct ctx *c, struct proc *p);
+const struct var *nest_var(const struct problem_loop *l, int k); /* of its k-th loop */
 /* base.name */
 const char *loop_in(struct plan *u, const char *base, const char *name);
 /* Position of a bare variable among the indices of a load, -1 if it is not bare there. */

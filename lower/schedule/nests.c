@@ -1,117 +1,300 @@
-/* Strategies for kernels that were never stages: nests of stores (Concat, Slice), and texts in loop IR, as far as their
- * loops are independent. See cpu.h, docs/schedules.md. */
+/* The strategy for CPUs for kernels that were never stages: nests that move cells (Concat, Slice, Scatter), and texts
+ * in loop IR. Each nest has names of its own and goes its own way, by how its cells lie in memory. See cpu.h,
+ * docs/schedules.md. */
 #include "ir/base/checked.h"
 #include "lower/schedule/cpu.h"
+#include <string.h>
 
-/* ---- nests of stores into blocked results: their loops have the names of their axes, the same in each */
-enum { NEST_MAX = 32 };
-static int first_nest(struct plan *u, const char *axis[NEST_MAX], const struct buf **to) {
-    const struct stmt *first = u->p->body.first;
-    int n = 0;
-    *to = NULL;
-    while (first && first->kind == S_ALLOC) first = first->next;
-    for (const struct stmt *f = first; f && f->kind == S_FOR && n < NEST_MAX; f = f->u.loop.body.first) {
-        axis[n++] = f->u.loop.var->name;
-        const struct stmt *in = f->u.loop.body.first;
-        if (in && in->kind == S_STORE) *to = in->u.store.buf;
+static const struct stmt *nest_loop(const struct problem_loop *l, int k) {
+    const struct stmt *s = l->loop;
+    while (k--) s = s->u.loop.body.first;
+    return s;
+}
+const struct var *nest_var(const struct problem_loop *l, int k) { return nest_loop(l, k)->u.loop.var; }
+
+/* ---- names: steps go by name, and the parts of a Concat have the same ones */
+struct renaming {
+    struct ctx *c;
+    const struct proc *p;
+    int nests;
+    struct subst by;
+};
+static bool rename_loop(void *env, struct stmt *s) {
+    struct renaming *q = env;
+    if (s->kind != S_FOR) return true;
+    if (s->in == &q->p->body) q->nests++;
+    const struct var *old = s->u.loop.var;
+    const char *dot = strrchr(old->name, '.'), *last = dot ? dot + 1 : old->name;
+    s->u.loop.var = var_new(q->c, internf(q->c->names, "nest%d.%s", q->nests - 1, last), old->extent);
+    map_put(&q->by.map, PKEY(old), (void *)x_var(q->c, s->u.loop.var));
+    return true;
+}
+void name_nests(struct ctx *c, struct proc *p) {
+    struct renaming q = {c, p, 0, {.map = {.arena = &c->arena}}};
+    walk(&p->body, rename_loop, &q);
+    subst_block(c, &p->body, &q.by);
+}
+
+/* ---- how the cells of one nest lie, with the layouts that its buffers get */
+enum way { WAY_NONE, WAY_CHANNELS, WAY_RUN, WAY_ACROSS, WAY_UNROLLED, WAY_JOINED };
+struct nest {
+    struct plan *u;
+    const struct proc *laid; /* a copy that has the layouts */
+    const struct problem_loop *l;
+    const struct stmt *store;
+    enum way way;
+    int at;     /* the outermost of the loops that are one; or the one along which the operand's neighbours lie */
+    int last;   /* the innermost loop of more than one turn */
+    bool lanes; /* of channels: at once */
+};
+static const struct param_layout *laid_as(const struct nest *q, const struct buf *b) {
+    return layout_of(q->laid, q->u->l, b);
+}
+struct reading {
+    struct ctx *c;
+    const struct subst *next; /* one step further; NULL: along lane */
+    const struct var *lane;
+    bool bad;
+};
+static void check_place(struct reading *q, const struct buf *b, const expr *idx, int64_t least, int64_t most) {
+    expr off = buf_offset(q->c, b, idx), rest;
+    int64_t stride;
+    if (q->next) q->bad |= !x_is(x_sub(q->c, x_subst(q->c, off, q->next), off), 0);
+    else q->bad |= !x_linear_in(q->c, off, q->lane, &stride, &rest) || stride < least || stride > most;
+}
+static bool check_load(void *env, expr e) {
+    struct reading *q = env;
+    if (e->op != X_LOAD) return true;
+    q->bad |= e->has_fill;
+    if (!q->bad) check_place(q, e->u.buf, e->arg, 0, 2);
+    return false; /* an index that is read is of no interest, but that it does not depend on the axes */
+}
+static bool fits(struct reading *q, const struct stmt *s) {
+    x_visit(s->u.store.value, check_load, q);
+    if (!q->bad) check_place(q, s->u.store.buf, s->u.store.idx, 1, 1);
+    return !q->bad;
+}
+static bool runs_along(const struct nest *q, const struct var *v) {
+    return fits(&(struct reading){.c = q->u->c, .lane = v}, q->store);
+}
+/* A step along the outer loop is all of the inner one. */
+static bool continues(const struct nest *q, const struct var *outer, const struct var *inner) {
+    struct ctx *c = q->u->c;
+    struct subst next = {{.arena = &c->arena}};
+    map_put(&next.map, PKEY(outer), (void *)x_addi(c, x_var(c, outer), 1));
+    map_put(&next.map, PKEY(inner), (void *)x_sub(c, x_var(c, inner), inner->extent));
+    return fits(&(struct reading){.c = c, .next = &next}, q->store);
+}
+/* Channels of one block, of loop v. */
+static bool block_fits(const struct nest *q, const struct var *v) {
+    struct ctx *c = q->u->c;
+    struct stmt s = *q->store;
+    const struct var *block = var_new(c, "block", v->extent), *lane = var_new(c, "lane", x_int(c, lanes_of(q->u)));
+    expr split = x_add(c, x_muli(c, x_var(c, block), lanes_of(q->u)), x_var(c, lane)), idx[40];
+    for (int k = 0; k < s.u.store.n; k++) idx[k] = x_subst1(c, s.u.store.idx[k], v, split);
+    s.u.store.idx = idx, s.u.store.value = x_subst1(c, s.u.store.value, v, split);
+    return fits(&(struct reading){.c = c, .lane = lane}, &s);
+}
+
+/* ---- the way of one nest */
+struct across {
+    const struct nest *q;
+    int at;
+};
+/* The loop in a load's last index, if that is not the innermost one. */
+static bool find_across(void *env, expr e) {
+    struct across *a = env;
+    int d = e->op == X_LOAD && !e->has_fill ? e->n - 1 : -1;
+    for (int k = 0; d >= 0 && k < a->q->last; k++)
+        if (x_uses_var(a->q->u->c, e->arg[d], nest_var(a->q->l, k))) a->at = k;
+    return e->op != X_LOAD;
+}
+/* The outermost of the innermost loops that are one in memory, in which neighbours are neighbours; -1: not even the
+ * innermost one's are. */
+static int run_of(const struct nest *q) {
+    const struct var *inner = NULL;
+    int k = q->l->depth;
+    while (k-- > 0) {
+        const struct var *v = nest_var(q->l, k);
+        if (x_is(v->extent, 1)) continue;
+        if (inner ? !continues(q, v, inner) : !runs_along(q, v)) break;
+        inner = v;
     }
-    return n;
+    return inner ? k + 1 : -1;
+}
+static bool is_open_place(void *env, expr e) {
+    (void)env;
+    return e->op != X_GUARD && e->op != X_TOIDX;
+}
+/* Where cells go, or come from, is known: nothing is looked up or checked for each. */
+static bool places_known(const struct stmt *s) {
+    bool known = x_visit(s->u.store.value, is_open_place, NULL);
+    for (int k = 0; k < s->u.store.n; k++) known &= x_visit(s->u.store.idx[k], is_open_place, NULL);
+    return known;
+}
+static expr place_of(const struct nest *q) { return buf_offset(q->u->c, q->store->u.store.buf, q->store->u.store.idx); }
+/* Of what is stored, along the innermost loop; -1: that has none. */
+static int64_t stride_of(const struct nest *q) {
+    int64_t stride;
+    expr rest;
+    return x_linear_in(q->u->c, place_of(q), nest_var(q->l, q->last), &stride, &rest) ? stride : -1;
+}
+/* All that is moved stays in the first level of cache. */
+static bool is_near(const struct nest *q) {
+    int64_t bytes = dtype_bytes(q->store->u.store.buf->type);
+    for (int k = 0; k < q->l->depth; k++) {
+        int64_t n = const_extent(nest_var(q->l, k));
+        bytes = n < 0 ? INT64_MAX : sat_mul(bytes, n);
+    }
+    return bytes < q->u->m->l1.bytes / 2;
+}
+static void choose_way(struct nest *q, bool lanes) {
+    const struct problem_loop *l = q->l;
+    const struct stmt *s = nest_loop(l, l->depth - 1)->u.loop.body.first;
+    const struct param_layout *to = s && s->kind == S_STORE ? laid_as(q, s->u.store.buf) : NULL;
+    bool move = q->u->k->cls == PROBLEM_MOVE;
+    if (!s || s->kind != S_STORE) return;
+    q->store = s;
+    q->last = l->depth - 1;
+    while (q->last && x_is(nest_var(l, q->last)->extent, 1)) q->last--;
+    if (to && to->block == lanes_of(q->u) && l->depth > 1) {
+        q->way = WAY_CHANNELS;
+        q->lanes = lanes && (!move || block_fits(q, nest_var(l, 1)));
+        return;
+    }
+    if (!move) return;
+    struct across a = {q, -1};
+    int64_t n = const_extent(nest_var(l, q->last));
+    q->at = lanes ? run_of(q) : -1;
+    if (q->at >= 0) {
+        q->way = WAY_RUN;
+        return;
+    }
+    if (!places_known(s) || stride_of(q) != 1) return;
+    x_visit(s->u.store.value, find_across, &a);
+    q->way = a.at >= 0 && (n < 0 || n >= 2 * lanes_of(q->u)) && !is_near(q) ? WAY_ACROSS : WAY_UNROLLED;
+    q->at = q->way == WAY_ACROSS ? a.at : q->last;
+}
+/* What it stores lies between what nest a stores: both are written at once. */
+static bool interleaves(const struct nest *a, const struct nest *b) {
+    struct ctx *c = a->u->c;
+    struct subst same = {{.arena = &c->arena}};
+    int64_t apart, stride = a->store ? stride_of(a) : 0;
+    if (stride < 2 || !b->store || b->l->depth != a->l->depth || b->store->u.store.buf != a->store->u.store.buf ||
+        !places_known(a->store) || !places_known(b->store))
+        return false;
+    for (int k = 0; k < a->l->depth; k++) {
+        if (nest_var(a->l, k)->extent != nest_var(b->l, k)->extent) return false;
+        map_put(&same.map, PKEY(nest_var(b->l, k)), (void *)x_var(c, nest_var(a->l, k)));
+    }
+    return x_is_int(x_sub(c, x_subst(c, place_of(b), &same), place_of(a)), &apart) && apart > -stride && apart < stride;
+}
+
+/* ---- its steps */
+static const char *name_of(const struct nest *q, int k) { return nest_var(q->l, k)->name; }
+/* Of a loop of this nest: the first part of its names, and the role. */
+static const char *role_in(const struct nest *q, const char *of) {
+    const char *name = name_of(q, 0);
+    return internf(q->u->c->names, "%.*s.%s", (int)(strchr(name, '.') - name), name, of);
+}
+static void write_channels(const struct nest *q) {
+    struct step_list *s = &q->u->s;
+    const char *blocks = role_in(q, role.channels), *lane = role_in(q, role.channel);
+    int64_t n = const_extent(nest_var(q->l, 1)), lanes = lanes_of(q->u);
+    struct word_list order = {0};
+    if (n > lanes && n % lanes) step_cut(s, name_of(q, 1), n - n % lanes);
+    step_split(s, name_of(q, 1), lanes, blocks, lane, TAIL_NONE);
+    add_loops(s, &order, LOOPS(name_of(q, 0), blocks));
+    for (int k = 2; k < q->l->depth; k++) add_loop(s, &order, name_of(q, k));
+    add_loop(s, &order, lane);
+    step_reorder(s, order);
+    step_kind(s, q->lanes ? LK_VECTOR : LK_UNROLL, LOOPS(lane));
+}
+/* Loops from q->at on are one, of which as many cells as a vector has are done at a time. */
+static void write_flat(const struct nest *q) {
+    struct step_list *s = &q->u->s;
+    int d = q->l->depth - 1;
+    const char *loop = name_of(q, d), *flat = role_in(q, role.flat), *lane = role_in(q, role.lane);
+    for (; d > q->at; loop = flat) step_fuse(s, name_of(q, --d), loop, flat);
+    step_split(s, loop, lanes_of(q->u), role_in(q, role.cells), lane, TAIL_CUT2);
+    step_kind(s, q->way == WAY_RUN ? LK_VECTOR : LK_UNROLL, LOOPS(lane));
+}
+/* A few cells of the innermost loop for all of the one along which the operand's neighbours lie. */
+static void write_across(const struct nest *q) {
+    struct step_list *s = &q->u->s;
+    const char *few = role_in(q, role.few), *cells = role_in(q, role.cells), *across = name_of(q, q->at);
+    struct word_list order = {0};
+    for (int k = 0; k < q->l->depth; k++)
+        if (k != q->at && k != q->last) add_loop(s, &order, name_of(q, k));
+    add_loops(s, &order, LOOPS(name_of(q, q->last), across));
+    step_reorder(s, order);
+    step_split(s, name_of(q, q->last), lanes_of(q->u), cells, few, TAIL_CUT2);
+    step_reorder(s, LOOPS(cells, across, few));
+    step_kind(s, LK_UNROLL, LOOPS(few));
+}
+
+/* ---- the points */
+struct nests {
+    int n;
+    struct nest *v;
+    bool any; /* one that does not stay as it is */
+};
+static struct nests *find_nests(struct plan *u, bool lanes) {
+    struct ctx *c = u->c;
+    struct proc *laid = clone_proc(c, u->p, u->p->name);
+    struct step_list layouts = {.c = c};
+    struct problem *k = NEW(&c->arena, struct problem);
+    struct nests *q = NEW(&c->arena, struct nests);
+    layout_steps(&layouts, u->p, u->l);
+    if (!steps_do(laid, &layouts)) BUG("kernel %s does not take its layouts", u->p->name);
+    kernel_problem(c, laid, k);
+    *q = (struct nests){k->loops.n, NEWN(&c->arena, struct nest, k->loops.n + 1), false};
+    for (int j = 0; j < q->n; j++) {
+        q->v[j] = (struct nest){.u = u, .laid = laid, .l = &k->loops.v[j]};
+        choose_way(&q->v[j], lanes);
+        if (j && q->v[j].way == WAY_NONE && (q->v[j - 1].way == WAY_NONE || q->v[j - 1].way == WAY_JOINED) &&
+            k->cls == PROBLEM_MOVE && interleaves(&q->v[j - 1], &q->v[j]))
+            q->v[j].way = WAY_JOINED;
+        q->any |= q->v[j].way != WAY_NONE;
+    }
+    return q;
 }
 static const char *nests_points(struct plan *u, struct points *out) {
-    const char *axis[NEST_MAX];
-    const struct buf *to;
-    int n = first_nest(u, axis, &to);
-    const char *why = no_blocks(u, to);
-    if (why) return why;
-    if (n < 2) return "there is no axis of channels";
-    for (int k = 0; k < n; k++)
-        if (is_role(axis[k])) return "a loop has a name that those of schedules have";
-    add_point(u, out, &strategy_nests)->u.block.lanes = true;
-    if (u->k->cls == PROBLEM_MOVE) add_point(u, out, &strategy_nests)->u.block.lanes = false;
-    return NULL;
+    bool move = u->k->cls == PROBLEM_MOVE;
+    if (lanes_of(u) < 2) return "there are no vectors";
+    for (int lanes = 1; lanes >= !move; lanes--) {
+        const struct nests *q = find_nests(u, lanes);
+        if (q->any) add_point(u, out, &strategy_nests)->u.nests = q;
+    }
+    return out->list.n ? NULL : move ? "where cells go is only known in the run" : "more than moves";
+}
+static void write_joined(const struct nests *q, int j) {
+    int first = j;
+    while (q->v[first].way == WAY_JOINED) first--;
+    for (int k = 0; k < q->v[j].l->depth; k++) step_join(&q->v[j].u->s, name_of(&q->v[first], k), name_of(&q->v[j], k));
 }
 static const char *nests_steps(struct plan *u, const struct point *p) {
-    const char *axis[NEST_MAX] = {0};
-    const struct buf *to;
-    int n = first_nest(u, axis, &to);
+    const struct nests *q = p->u.nests;
     layout_steps(&u->s, u->p, u->l);
-    step_split(&u->s, axis[1], lanes_of(u), role.channels, role.channel, TAIL_NONE);
-    struct word_list order = {0};
-    add_loops(&u->s, &order, LOOPS(axis[0], role.channels));
-    for (int k = 2; k < n; k++) add_loop(&u->s, &order, axis[k]);
-    add_loop(&u->s, &order, role.channel);
-    step_reorder(&u->s, order);
-    step_kind(&u->s, p->u.block.lanes ? LK_VECTOR : LK_UNROLL, LOOPS(role.channel));
+    for (int j = 0; j < q->n; j++) switch (q->v[j].way) {
+        case WAY_CHANNELS: write_channels(&q->v[j]); break;
+        case WAY_RUN:
+        case WAY_UNROLLED: write_flat(&q->v[j]); break;
+        case WAY_ACROSS: write_across(&q->v[j]); break;
+        case WAY_JOINED: write_joined(q, j); break;
+        case WAY_NONE: break;
+        }
     return NULL;
 }
-const struct strategy strategy_nests = {"blocked nests", nests_points, nests_steps, print_channels};
-
-/* ---- for GPUs: a thread for each turn of all loops of a nest whose turns may run at once */
-/* Steps go by name: nests whose outermost loops have one name (all parts of a Concat) are scheduled together. */
-struct nests {
-    const struct problem_loop *first;
-    int depth;
-    uint64_t free;
-    int64_t cells; /* turns of all free loops, of the largest nest */
-};
-static bool is_free(const struct nests *q, int k) { return q->free >> k & 1; }
-static int64_t cells_of(const struct nests *q, const struct problem_loop *l) {
-    const struct stmt *s = l->loop;
-    int64_t cells = 1, n;
-    for (int k = 0; k < q->depth; k++, s = s->u.loop.body.first)
-        if (is_free(q, k)) n = const_extent(s->u.loop.var), cells = n < 0 ? INT64_MAX : sat_mul(cells, n);
-    return cells;
-}
-static bool same_name(const struct problem_loop *a, const struct problem_loop *b) {
-    return a->loop->u.loop.var->name == b->loop->u.loop.var->name;
-}
-/* Those that are scheduled with nest `at`; false: they were met before, or none of their loops is free. */
-static bool nests_of(const struct problem *k, int at, struct nests *q) {
-    const struct problem_loop *l = &k->loops.v[at];
-    *q = (struct nests){.first = l, .depth = l->depth, .free = l->free};
-    for (int j = 0; j < k->loops.n; j++) {
-        if (!same_name(&k->loops.v[j], l)) continue;
-        if (j < at) return false;
-        if (k->loops.v[j].depth < q->depth) q->depth = k->loops.v[j].depth;
-        q->free &= k->loops.v[j].free;
+static void print_nests(struct text *t, struct plan *u, const struct point *p) {
+    static const char *const ways[] = {"as it is",         "channels one by one",
+                                       "in vectors",       "a few cells at a time, across",
+                                       "cells one by one", "with the one before"};
+    (void)u;
+    for (int j = 0; j < p->u.nests->n; j++) {
+        const struct nest *q = &p->u.nests->v[j];
+        bool lanes = q->way == WAY_CHANNELS && q->lanes;
+        text_printf(t, "%s%s", j ? "; " : "", lanes ? "lanes along the channels" : ways[q->way]);
     }
-    q->free &= ((uint64_t)1 << q->depth) - 1;
-    for (int j = at; j < k->loops.n; j++)
-        if (same_name(&k->loops.v[j], l) && cells_of(q, &k->loops.v[j]) > q->cells)
-            q->cells = cells_of(q, &k->loops.v[j]);
-    return q->free;
 }
-static const char *grids_points(struct plan *u, struct points *out) {
-    struct nests q;
-    bool any = false;
-    for (int k = 0; k < u->k->loops.n; k++) any |= nests_of(u->k, k, &q);
-    if (!any) return "no loop's turns are independent";
-    add_point(u, out, &strategy_gpu_nests);
-    return NULL;
-}
-/* The free loops, or the others. */
-static struct word_list loops_of(struct plan *u, const struct nests *q, bool free) {
-    const struct stmt *s = q->first->loop;
-    struct word_list loops = {0};
-    for (int k = 0; k < q->depth; k++, s = s->u.loop.body.first)
-        if (is_free(q, k) == free) add_loop(&u->s, &loops, s->u.loop.var->name);
-    return loops;
-}
-static void grid_of_nests(struct plan *u, const struct nests *q) {
-    struct word_list free = loops_of(u, q, true), order = free;
-    if (q->free & (q->free + 1)) { /* others stand between them: they go inside */
-        add_loops(&u->s, &order, loops_of(u, q, false));
-        step_reorder(&u->s, order);
-    }
-    plan_threads(u, free, q->cells, free.v[0]);
-    plan_grid(u, free.v[0]);
-}
-static const char *grids_steps(struct plan *u, const struct point *p) {
-    struct nests q;
-    (void)p;
-    layout_steps(&u->s, u->p, u->l);
-    for (int k = 0; k < u->k->loops.n; k++)
-        if (nests_of(u->k, k, &q)) grid_of_nests(u, &q);
-    return NULL;
-}
-const struct strategy strategy_gpu_nests = {"grids of loops", grids_points, grids_steps, NULL};
+const struct strategy strategy_nests = {"nests", nests_points, nests_steps, print_nests};

@@ -46,6 +46,7 @@ struct block_lanes {
 
 struct strategy;
 struct rows;
+struct nests;
 struct point {
     const struct strategy *by;
     union {
@@ -61,7 +62,8 @@ struct point {
         } cells;
         const struct micro *micro; /* of a product on a GPU */
         struct block_lanes block;
-        bool inlined; /* maps go into their readers */
+        const struct nests *nests; /* each with its way (nests.c) */
+        bool inlined;              /* maps go into their readers */
     } u;
 };
 struct points {

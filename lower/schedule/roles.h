@@ -3,8 +3,6 @@
  * GPUs all do, and are named in gpu_product.c and gpu_warp.c. */
 #ifndef NN_LOWER_SCHEDULE_ROLES_H
 #define NN_LOWER_SCHEDULE_ROLES_H
-#include <stdbool.h>
-
 // clang-format off
 #define ROLES(X) \
     /* a result, and what reads it in tiles */ \
@@ -58,7 +56,4 @@ struct roles {
 };
 // clang-format on
 extern const struct roles role;
-/* Is a loop or buffer of a strategy called so? Loops of stages have a dot in their names, and none of these has: only
- * loops that were never a stage's may. */
-bool is_role(const char *name);
 #endif

@@ -10,7 +10,7 @@ const struct strategy *const *strategies_for(const struct machine *m, const stru
                                                  &strategy_plain,       NULL},
                                         *const gpu[] = {&strategy_gpu_product, &strategy_gpu_few, &strategy_gpu_cells,
                                                         &strategy_plain, NULL},
-                                        *const cpu_loops[] = {&strategy_nests, &strategy_runs, &strategy_plain, NULL},
+                                        *const cpu_loops[] = {&strategy_nests, &strategy_plain, NULL},
                                         *const gpu_loops[] = {&strategy_gpu_nests, &strategy_plain, NULL};
     if (!k->stages.n) return m->gpu ? gpu_loops : cpu_loops;
     return m->gpu ? gpu : cpu;
@@ -49,6 +49,7 @@ void schedule_kernel(struct ctx *c, struct proc *p, const struct machine *m, int
     kernel_problem(c, p, &k);
     if (!k.stages.n) { /* stages beside loops are nests like them */
         lower_stages(c, p);
+        name_nests(c, p);
         kernel_problem(c, p, &k);
     }
     if (problems) print_problem(problems, c, p, &k);

@@ -201,10 +201,9 @@ Test(steps_text, lists_print_as_schedules) {
         "tensorize sdot\nscratch t\nborder y\nover y x\nwithin y x");
 }
 Test(steps_text, roles_are_no_loops_of_stages) {
-#define ROLE(member, name, meaning) cr_expect(!strchr(role.member, '.') && is_role(role.member), "%s", role.member);
+#define ROLE(member, name, meaning) cr_expect(!strchr(role.member, '.'), "%s", role.member);
     ROLES(ROLE)
 #undef ROLE
-    cr_expect_not(is_role("y.oc"));
 }
 Test(steps_text, lists_apply_as_their_text_does) {
     gemm_rm(I(8), 4, 8);
