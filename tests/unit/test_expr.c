@@ -76,6 +76,15 @@ Test(expr, tiles_of_a_halved_size_stay_inside) {
     cr_assert(x_proves_le(c, rows, x_addi(c, whole, 5)));
     cr_assert_not(x_proves_le(c, rows, x_addi(c, whole, 4)));
 }
+Test(expr, fused_loops_that_are_cut_stay_inside) {
+    /* the last tile of at most 4 of 3*n cells, as rows of 3: n joins what was taken out of the quotient again */
+    expr cells = x_muli(c, n, 3), rest = x_modi(c, x_modi(c, cells, 16), 8), i = x_var(c, var_new(c, "i", x_int(c, 4))),
+         t = x_var(c, var_new(c, "t", x_modi(c, x_divi(c, rest, 4), 2))),
+         e = x_add(c, x_sub(c, cells, rest), x_add(c, x_muli(c, t, 4), i)), row = x_divi(c, e, 3);
+    cr_assert(x_proves_le(c, x_int(c, 0), row));
+    cr_assert(x_proves_lt(c, row, n));
+    cr_assert_not(x_proves_lt(c, x_addi(c, row, 1), n));
+}
 Test(expr, tiles_of_a_size_less_a_border_stay_inside) {
     /* rows = P - 2 with P >= 2, and their rest is written (P+4)%6: the tiles of 4, 2 and 1 rows do not start below 0 */
     const struct sym *padded = sym_new(c, "P", 2, INT32_MAX, false);
