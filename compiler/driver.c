@@ -41,12 +41,39 @@ static bool listed(const char *const *names, int n, const char *name) {
         if (!strcmp(names[k], name) || !strcmp(names[k], "all")) return true;
     return false;
 }
+struct pin {
+    const char *text; /* NODE=NAME */
+    size_t length;    /* of NODE */
+    bool found;
+};
+static void find_pinned(void *env, struct node *n) {
+    struct pin *p = env;
+    p->found |= strlen(n->name) == p->length && !strncmp(n->name, p->text, p->length);
+}
+/* Algorithms are asked for by names of nodes that there are. */
+static bool pins_exist(struct compilation *u) {
+    bool ok = true;
+    for (int k = 0; k < u->o->algorithms.npins; k++) {
+        struct pin p = {.text = u->o->algorithms.pins[k]};
+        const char *equals = strrchr(p.text, '=');
+        if (!equals) continue;
+        p.length = (size_t)(equals - p.text);
+        each_node(u->g->top, find_pinned, &p);
+        if (p.found) continue;
+        diag_at(&u->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--algorithm: no node is called %s",
+                diag_quote(&u->c->arena, arena_printf(&u->c->arena, "%.*s", (int)p.length, p.text)));
+        diag_help(&u->c->diags, "--dump-after=nodes shows what became of the model's nodes");
+        ok = false;
+    }
+    return ok;
+}
 static bool lower_pass(struct compilation *u) {
     struct lower_options lo = {.target = u->o->target,
                                .no_fuse = u->o->no_fuse,
                                .no_schedule = u->o->no_schedule,
                                .threads = u->o->threads,
                                .algorithms = u->o->algorithms};
+    if (!pins_exist(u)) return false;
     struct {
         const char *name;
         struct text **to, t;

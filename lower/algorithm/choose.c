@@ -17,8 +17,9 @@ static const struct algorithm *pinned(const struct algorithm_wishes *w, const ch
     const struct algorithm *all = NULL;
     size_t n = strlen(node);
     for (int k = 0; k < w->npins; k++) {
-        if (!strncmp(w->pins[k], node, n) && w->pins[k][n] == '=') return algorithm_named(w->pins[k] + n + 1);
-        if (!strchr(w->pins[k], '=')) all = algorithm_named(w->pins[k]);
+        const char *equals = strrchr(w->pins[k], '=');
+        if (!equals) all = algorithm_named(w->pins[k]);
+        else if ((size_t)(equals - w->pins[k]) == n && !strncmp(w->pins[k], node, n)) return algorithm_named(equals + 1);
     }
     return all;
 }
