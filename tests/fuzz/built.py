@@ -51,8 +51,8 @@ def build(folder, compiler, headers):
     command(words + ["-I.", "whole.c", *others, "-lm", "-o", "whole"], folder)
 
 
-def run(folder, inputs, outputs, threads):
-    """Arrays of the inputs in their order; gives as many arrays as `outputs` says."""
+def run(folder, inputs, outputs, threads, runner=None):
+    """Arrays of the inputs in their order; gives as many arrays as `outputs` says. runner: emulator of the target's machine"""
     ins, outs = [f"in{k}.nnt" for k in range(len(inputs))], [f"out{k}.nnt" for k in range(outputs)]
     for name, array in zip(ins, inputs):
         with open(os.path.join(folder, name), "wb") as f:
@@ -60,7 +60,7 @@ def run(folder, inputs, outputs, threads):
             f.write(b"NNT1" + np.array([onnx_type, array.ndim, 0], "<u4").tobytes())
             f.write(np.array(array.shape, "<i8").tobytes() + np.ascontiguousarray(array).tobytes())
     pool = os.path.exists(os.path.join(folder, "nn_pool.c"))    # else no kernel has a use for threads
-    command(["./whole", *(["--threads", str(threads)] if pool else []), *ins, *outs], folder)
+    command([*([runner] if runner else []), "./whole", *(["--threads", str(threads)] if pool else []), *ins, *outs], folder)
     return [read(os.path.join(folder, name)) for name in outs]
 
 

@@ -49,6 +49,8 @@ def elem(dtype):
 
 class Maker(More):
     domain = ""
+    targets = ["c99", "x86-avx2", "x86-avx512"]
+    options, threads = [], 1        # of gcc2nn
 
     def __init__(self, seed):
         self.r = random.Random(seed)
@@ -174,11 +176,20 @@ class Maker(More):
     def model(self, outs, symbols=None):
         def dims(name):
             known = self.values[name][0]
-            named = known if name in self.still or not symbols else [symbols.get(d, d) for d in known]
+            named = self.renamed(name, symbols) if symbols else known
             return [f"{name}_d{k}" if self.apart and isinstance(d, str) else d for k, d in enumerate(named)]
         ins = [helper.make_tensor_value_info(k, elem(self.values[k][1]), dims(k)) for k in self.inputs]
         out = [helper.make_empty_tensor_value_info(o) for o in outs]
         return self.wrapped(helper.make_graph(self.nodes, "g", ins, out, self.inits))
+
+    def open_axes(self, name):
+        """Axes of this input whose sizes may be symbols."""
+        return set() if name in self.still else set(range(len(self.values[name][0] or ())))
+
+    def renamed(self, name, by):
+        """This input's dims, those of its open axes renamed."""
+        free = self.open_axes(name)
+        return [by.get(d, d) if k in free else d for k, d in enumerate(self.values[name][0] or ())]
 
     def axis(self, rank, negative=True):
         if not rank:
@@ -866,11 +877,14 @@ class Maker(More):
         # Greater ones: where a window no longer fits, ONNX Runtime rounds sizes towards 0.
         sizes = {d: self.r.choice([d + 1, d + 7, 2 * d]) for d in sorted(self.symbols)}
 
-        def grown(array):
-            v = np.resize(array, [sizes.get(d, d) for d in array.shape])
-            return v if v.dtype.kind != "f" else (v * np.linspace(1, 1.2, v.size).reshape(v.shape)).astype(v.dtype)
-        return {k: grown(v) if isinstance(v, np.ndarray) and set(v.shape) & set(sizes) and k not in self.still else v
-                for k, v in self.data.items()}
+        def grown(name, array):
+            shape = self.renamed(name, sizes) if isinstance(array, np.ndarray) else None
+            return array if shape is None or shape == list(array.shape) else self.more_of(array, shape)
+        return {k: grown(k, v) for k, v in self.data.items()}
+
+    def more_of(self, array, shape):
+        v = np.resize(array, shape)
+        return v if v.dtype.kind != "f" else (v * np.linspace(1, 1.2, v.size).reshape(v.shape)).astype(v.dtype)
 
     def finished(self):
         used = {i for n in self.nodes for i in n.input}
@@ -878,7 +892,7 @@ class Maker(More):
                 if o not in self.no_outputs and (o not in used or self.r.random() < 0.15)]
         if self.symbolic:
             low = self.r.choice([0, 1, 2, 2, 2])        # sizes of 0 and 1 are symbols too, sometimes
-            sizes = {d for k in self.inputs for d in self.values[k][0] if d >= low}
+            sizes = {self.values[k][0][a] for k in self.inputs for a in self.open_axes(k) if self.values[k][0][a] >= low}
             self.symbols = {d: f"s{d}" for d in sorted(sizes) if self.r.random() < 0.6}
         return self.model(outs, self.symbols), outs
 

@@ -25,9 +25,13 @@ import built
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 sys.path.append(os.path.join(ROOT, "tests", "models"))
 from nodes import sources                   # noqa: E402
-from run_models import host_target          # noqa: E402
+from run_models import cpu_flags, host_target          # noqa: E402
 BFLOAT16 = helper.tensor_dtype_to_np_dtype(onnx.TensorProto.BFLOAT16)
-TARGETS = ["c99", "x86-avx2", "x86-avx512"]
+NEEDS = {"c99": set(), "x86-64": set(), "x86-avx2": {"avx2", "fma", "f16c"}, "x86-avxvnni": {"avx_vnni"},  # to be run here
+         "x86-avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"}, "x86-avx512vnni": {"avx512_vnni", "avx512vl"}}
+AARCH64 = ("aarch64-linux-gnu-gcc -static", "qemu-aarch64")
+CROSS = {"aarch64": AARCH64, "aarch64-dotprod": AARCH64, "cortex-a55": AARCH64,    # compiler, what runs it
+         "riscv64": ("riscv64-linux-gnu-gcc -static", "qemu-riscv64")}
 
 
 class Impossible(Exception):
@@ -149,6 +153,12 @@ def compare(out, model, maker, outs, want):
     return arrays
 
 
+def runs_here(target, compiler, runner):
+    if runner:
+        return bool(shutil.which(compiler.split()[0]) and shutil.which(runner))
+    return target in NEEDS and NEEDS[target] <= cpu_flags()
+
+
 class Trial:
     """One model in a folder of its own."""
 
@@ -158,10 +168,12 @@ class Trial:
         self.model, self.outs = self.maker.make()
         r = random.Random(seed)
         self.target = r.choice(args.targets)
+        self.threads = max(args.threads, self.maker.threads)
         self.compiled = bool(args.compiled) and seed % args.compiled == 0
-        if self.compiled and self.target == "x86-avx512":     # what is interpreted needs no such machine
-            self.target = host_target()
-        self.compiler = args.c99 if self.target == "c99" else f"gcc -O{r.choice(args.levels)}"
+        compiler, self.runner = CROSS.get(self.target, ("gcc", None))
+        if self.compiled and not runs_here(self.target, compiler, self.runner):   # what is interpreted needs no such machine
+            self.target, compiler, self.runner = host_target(), "gcc", None
+        self.compiler = args.c99 if self.target == "c99" else f"{compiler} -O{r.choice(args.levels)}"
         self.sizes = {0: self.maker.data}
         other = self.maker.other_sizes()
         if other:
@@ -176,7 +188,7 @@ class Trial:
         given = os.path.join(self.folder, f"data{n}" if n else "data")
         save(given, self.maker, data)
         words = [self.args.gcc2nn, "run", os.path.join(self.folder, "model.onnx"), "--data", given, "--out", out, "--target",
-                 self.target, "--interpret", "--dump-after=nodes", f"--threads={self.args.threads}"]
+                 self.target, "--interpret", "--dump-after=nodes", f"--threads={self.threads}", *self.maker.options]
         if self.compiled and not n:
             words += ["--weights=array", "--build-dir", os.path.join(self.folder, "c")]
         try:
@@ -202,7 +214,7 @@ class Trial:
         code = os.path.join(self.folder, "c")
         if not os.path.exists(os.path.join(code, "whole")):
             built.build(code, self.compiler, self.headers)
-        for k, (mine, its) in enumerate(zip(arrays, built.run(code, inputs, len(want), self.args.threads))):
+        for k, (mine, its) in enumerate(zip(arrays, built.run(code, inputs, len(want), self.threads, self.runner))):
             if not built.same_bits(mine, its):
                 raise Wrong(f"DIFFERS from the interpreter: output {k} {self.outs[k]}, {self.compiler}")
         return True
@@ -256,7 +268,7 @@ def main(maker, doc):
     parser.add_argument("--count", type=int, default=10**9)
     parser.add_argument("--seconds", type=float, default=10**9)
     parser.add_argument("--compiled", nargs="?", type=int, const=1, metavar="N", help="build the C too: of all, or one in N")
-    parser.add_argument("--targets", nargs="+", default=TARGETS, metavar="TARGET", help="to draw from")
+    parser.add_argument("--targets", nargs="+", default=maker.targets, metavar="TARGET", help="to draw from")
     parser.add_argument("--levels", nargs="+", default=["2"], metavar="N", help="-O of gcc, to draw from")
     parser.add_argument("--c99", default="gcc -O1", metavar="COMMAND", help="compiler of target c99")
     parser.add_argument("--json", metavar="FILE", help="write the counts there")
