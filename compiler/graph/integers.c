@@ -175,6 +175,15 @@ static bool scales_fit(const struct node *n, const struct quantity *w) {
     if (node_is(n, "Gemm")) return w->axis == !int_of(n, "transB", 0);
     return rank == 2 && w->axis == 1;
 }
+/* What sums are scaled by is a number, as far as scales are known: 0 times an infinity is none. */
+static bool factors_fit(const struct island *i) {
+    const struct tensor *x = i->x.scale->init, *w = i->w.scale->init, *y = i->behind ? i->behind->ins.v[1]->init : NULL;
+    for (int64_t k = 0; k < (w ? tensor_count(w) : 1); k++) {
+        double both = fabs((x ? tensor_f(x, 0) : 1) * (w ? tensor_f(w, k) : 1));
+        if (!(both < 1e30) || !(both / (y ? fabs(tensor_f(y, 0)) : 1) < 1e30)) return false;
+    }
+    return true;
+}
 static bool rewrite(struct graph *g, struct node *n) {
     struct island i = {.g = g, .n = n};
     const struct attr *beta = node_attr(n, "beta");
@@ -184,6 +193,7 @@ static bool rewrite(struct graph *g, struct node *n) {
     if (!scales_fit(n, &i.w) || !integer_bias(in_of(n, 2), &i.x, &i.w, &i.bias)) return false;
     if (i.bias && beta && beta->u.f != 1.0f) return false;
     i.behind = quantiser_behind(n);
+    if (!factors_fit(&i)) return false;
     return i.behind ? with_quantiser(&i) : without_quantiser(&i);
 }
 

@@ -19,7 +19,8 @@ static const struct algorithm *pinned(const struct algorithm_wishes *w, const ch
     for (int k = 0; k < w->npins; k++) {
         const char *equals = strrchr(w->pins[k], '=');
         if (!equals) all = algorithm_named(w->pins[k]);
-        else if ((size_t)(equals - w->pins[k]) == n && !strncmp(w->pins[k], node, n)) return algorithm_named(equals + 1);
+        else if ((size_t)(equals - w->pins[k]) == n && !strncmp(w->pins[k], node, n))
+            return algorithm_named(equals + 1);
     }
     return all;
 }

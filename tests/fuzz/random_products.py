@@ -188,7 +188,7 @@ class Products(Maker):
         """What stands between products: moves, pools, sums of branches."""
         x = self.rank(2)
         n, c, h, w = self.of(x)
-        if 0 in (n, h, w):
+        if 0 in (n, c, h, w):
             raise Impossible
         x = self.qdq(x) if self.quantised and self.r.random() < 0.7 else x
         op = self.r.choice(["MaxPool", "AveragePool", "Concat", "Split", "Shuffle", "Pad", "Resize", "Add", "Transpose", "Slice",
