@@ -22,11 +22,27 @@ static void add_arms(struct facts *f, expr e) {
     expr rest = x_sub(f->c, e, x_muli(f->c, t[at], co[at]));
     for (int j = 0; j < 2; j++) add(f, x_add(f->c, rest, x_muli(f->c, t[at]->arg[j], co[at])));
 }
+/* What says how large a quotient is says it of what is divided: x//p + rest <= 0 is x <= p - 1 - p*rest, and rest -
+ * x//p
+ * <= 0 is x >= p*rest. */
+static void add_undivided(struct facts *f, expr e) {
+    int64_t konst, p;
+    const expr *t;
+    const int64_t *co;
+    int n = x_terms(f->c, e, &konst, &t, &co);
+    for (int k = 0; k < n; k++) {
+        if (t[k]->op != X_DIV || (co[k] != 1 && co[k] != -1) || !x_is_int(t[k]->arg[1], &p) || p < 1) continue;
+        expr rest = x_muli(f->c, x_sub(f->c, e, x_muli(f->c, t[k], co[k])), p);
+        add(f, x_addi(f->c, x_add(f->c, rest, x_muli(f->c, t[k]->arg[0], co[k])), co[k] > 0 ? 1 - p : 0));
+        return;
+    }
+}
 static void add(struct facts *f, expr e) {
     if (e->op == X_POISON || f->n >= MAX_FACTS || x_has(e, XF_LOAD)) return;
     if (x_proves_le(f->c, e, x_int(f->c, 0))) return; /* tells nothing */
     f->v[f->n++] = e;
     add_arms(f, e);
+    add_undivided(f, e);
 }
 void facts_add_le(struct facts *f, expr a, expr b) { add(f, x_sub(f->c, a, b)); }
 static void add_cmp(struct facts *f, enum xop op, expr a, expr b) {

@@ -236,6 +236,19 @@ static struct point *add_cells(struct plan *u, struct points *out, enum cells_wa
     p->u.cells.way = way, p->u.cells.merged = merged;
     return p;
 }
+static bool closed_divisor(void *env, expr e) {
+    (void)env;
+    return (e->op != X_MOD && e->op != X_DIV) || e->type != IDX || e->arg[1]->op == X_CONST;
+}
+static void find_open_divisor(void *env, expr load) {
+    for (int k = 0; k < load->n - load->has_fill; k++) *(bool *)env |= !x_visit(load->arg[k], closed_divisor, NULL);
+}
+/* May places be constants? What an open size divides is below that size by its form, and 0 only if somebody says so. */
+static bool places_known(const struct problem *k) {
+    bool open = k->cls != PROBLEM_MOVE || k->indirect || k->guarded;
+    for (int i = 0; i < k->stages.n && !open; i++) x_each_load(k->stages.v[i]->u.stage.value, find_open_divisor, &open);
+    return !open;
+}
 static const char *pointwise_points(struct plan *u, struct points *out) {
     const struct problem *k = u->k;
     struct cells q;
@@ -246,7 +259,7 @@ static const char *pointwise_points(struct plan *u, struct points *out) {
     add_cells(u, out, CELLS_LANES, q.merged)->u.cells.keep = q.keep;
     if (lanes_of(u) < 2 || q.keep) return NULL;
     add_cells(u, out, CELLS_ACROSS, 1);
-    if (k->cls == PROBLEM_MOVE && !k->indirect && !k->guarded) add_cells(u, out, CELLS_UNROLLED, q.merged);
+    if (places_known(k)) add_cells(u, out, CELLS_UNROLLED, q.merged);
     return NULL;
 }
 static const char *pointwise_steps(struct plan *u, const struct point *p) {

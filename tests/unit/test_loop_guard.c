@@ -50,6 +50,14 @@ Test(loop_guard, what_is_proved_stays_as_it_is) {
     stays("proc p(x: f32[A] in, y: f32[B] out) [A, B]\n  for i<B\n    y[i] = x[i-1 else 0.0]\n");
     stays("proc p(x: f32[0] in, y: f32[B] out) [B]\n  for i<B\n    y[i] = x[guard(i, 0)]\n");
 }
+/* What a condition says of a quotient: both ends, and no more than that. */
+Test(loop_guard, quotients_bound_what_is_divided) {
+    stays("proc p(x: f32[3] in, y: f32[32] out)\n  for t<32\n    if t//3 < 6\n      y[t] = x[t//6]\n");
+    becomes("proc p(x: f32[3] in, y: f32[32] out)\n  for t<32\n    if t//3 <= 6\n      y[t] = x[t//6]\n",
+            "x[guard(t//6, 3)]");
+    stays("proc p(x: f32[20] in, y: f32[32] out)\n  for t<32\n    if t//3 >= 4\n      y[t] = x[31-t]\n");
+    becomes("proc p(x: f32[19] in, y: f32[32] out)\n  for t<32\n    if t//3 >= 4\n      y[t] = x[31-t]\n", "guard(");
+}
 Test(loop_guard, what_is_refuted_is_refused) {
     struct module *m = parse("proc p(x: f32[A] in, y: f32[A] out) [A]\n  for i<A\n    y[i] = x[A+i]\n");
     cr_expect_not(proc_guard(m, last(m), NULL, NULL, NULL));
