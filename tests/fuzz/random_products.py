@@ -10,7 +10,8 @@ import sys
 from random_models import Impossible, Maker, TensorProto, helper, np, onnx, shape_inference, trial
 
 ALGORITHMS = ["winograd-2", "winograd-4", "winograd-6", "winograd-2-5x5", "winograd-4-5x5", "winograd-2-1d", "winograd-4-1d",
-              "winograd-6-1d", "winograd-2-1d-5", "winograd-4-1d-5", "integer-sums", "direct"]
+              "winograd-6-1d", "winograd-2-1d-5", "winograd-4-1d-5", "winograd-2-whole", "winograd-4-whole", "winograd-2-1d-whole",
+              "winograd-4-1d-whole", "winograd-2-1d-5-whole", "integer-sums", "direct"]
 BYTES = [np.uint8, np.int8]
 
 

@@ -96,6 +96,14 @@ Test(choice, a_refused_step_is_kept_and_the_next_point_taken) {
     says(t, "  pointwise: innermost axes as one: 1\n    refused: step `kind vector lane`");
     says(t, "  pointwise: a few cells at a time, across\n    taken\n");
 }
+/* 0 % b is 0, and that b is above that nobody could prove after the places are constants. */
+Test(choice, moves_are_written_out_where_no_open_size_divides_places) {
+    static const char to[] = "const %to: i64[1] = [24]\n", reshape[] = "%y: ? = Reshape(%x, %to)";
+    says(choices("x86-avx512", to, "%x: f32[3,4,2,1]", reshape), "taken");
+    cr_expect_not(strstr(
+        choices("x86-avx512", "sym a: 0..99\nsym b: 0..99\nconst %to: i64[1] = [24]\n", "%x: f32[3,a,b,1]", reshape),
+        "one by one"));
+}
 Test(choice, rows_and_windows) {
     says(choices("x86-avx2", "", "%x: f32[4,100]", "%y: ? = Softmax(%x) {axis=1}"),
          "rows: lanes over the cells of a row\n    taken\n");
