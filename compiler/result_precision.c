@@ -2,17 +2,9 @@
  * for types through all. */
 #include "compiler/result_precision.h"
 #include "compiler/compare.h"
+#include "ir/graph/op.h"
 #include <math.h>
 
-static bool moves_elements(const struct node *n) {
-    static const char *const names[] = {"Identity",  "Reshape",        "Flatten",      "Squeeze", "Unsqueeze",
-                                        "Transpose", "Slice",          "Split",        "Gather",  "Concat",
-                                        "Expand",    "Tile",           "DepthToSpace", "MaxPool", "SpaceToDepth",
-                                        "Pad",       "GatherElements", "Compress",     "Relu",    "TopK"};
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-        if (node_is(n, names[k])) return true;
-    return false;
-}
 static double greatest(const struct tensor *t) {
     double m = 0;
     for (int64_t i = 0; t && dtype_is_float(t->type) && i < tensor_count(t); i++)
@@ -24,10 +16,11 @@ static double scale_of(const struct value *v, int depth) {
     enum { DEPTH = 32 };
     const struct node *n = v ? v->def : NULL;
     if (!n || depth > DEPTH) return 0;
-    if (node_is(n, "DequantizeLinear")) return n->ins.n > 1 && n->ins.v[1] ? greatest(n->ins.v[1]->init) : 0;
-    if (!moves_elements(n)) return 0;
+    if (!n->op) return 0;
+    if (n->op->flags & OP_DEQUANTIZES) return n->ins.n > 1 && n->ins.v[1] ? greatest(n->ins.v[1]->init) : 0;
+    if (!(n->op->flags & OP_PICKS) && !n->op->clamps) return 0;
     double m = 0;
-    int data = node_is(n, "Concat") ? n->ins.n : 1;
+    int data = n->op->ins[0].flags & VARIADIC ? n->ins.n : 1;
     for (int k = 0; k < data && k < n->ins.n; k++) {
         double s = scale_of(n->ins.v[k], depth + 1);
         if (s > m) m = s;

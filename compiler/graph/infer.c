@@ -55,7 +55,7 @@ static int64_t most_elements(const struct node *n) {
 
 /* True when n became constants and is gone. */
 static bool fold(struct graph *g, struct node *n) {
-    if (n->op->flags & (OP_RANDOM | OP_EFFECT | OP_LATE)) return false;
+    if (n->op->flags & (OP_RANDOM | OP_EFFECT | OP_DEQUANTIZES)) return false;
     bool constants = inputs_are_constants(n);
     if (!constants && !region_is_settled(n->in)) return false; /* contents may follow from types that change */
     bool left = false;

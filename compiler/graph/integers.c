@@ -1,8 +1,9 @@
 /* Products of dequantised operands are computed in integers: a Conv, Gemm or MatMul between DequantizeLinear and
- * QuantizeLinear becomes the operator that takes the bytes themselves; without a QuantizeLinear behind it, a sum of
- * integers that is scaled once. Not exact: the sum is not rounded in each step (docs/numbers.md). What only picks cells
- * (a pool of greatest values, a reshape, a concatenation) between the two does so with the bytes, to the same bits.
- * Between inference, which leaves the DequantizeLinear of constants alone, and the algebraic rules. */
+ * QuantizeLinear becomes the operator that takes the bytes themselves, which its row names; without a QuantizeLinear
+ * behind it, a sum of integers that is scaled once. Not exact: the sum is not rounded in each step (docs/numbers.md).
+ * What only picks cells (a pool of greatest values, a reshape, a concatenation) between the two does so with the bytes,
+ * to the same bits. Between inference, which leaves the DequantizeLinear of constants alone, and the algebraic rules.
+ */
 #include "compiler/graph/passes.h"
 #include "ir/graph/op.h"
 #include <math.h>
@@ -14,13 +15,7 @@ struct quantity {
     bool each;
     int64_t axis;
 };
-static bool is_quantiser(const struct node *n, const char *op) {
-    return n && !strcmp(n->op_type, op) && (!*n->domain || !strcmp(n->domain, "com.microsoft"));
-}
-static int64_t int_of(const struct node *n, const char *attr, int64_t otherwise) {
-    const struct attr *a = node_attr(n, attr);
-    return a ? a->u.i : otherwise;
-}
+static bool is_a(const struct node *n, enum op_flags flag) { return n && n->op && n->op->flags & flag; }
 static struct value *in_of(const struct node *n, int k) { return k < n->ins.n ? n->ins.v[k] : NULL; }
 static bool is_byte(const struct value *v) { return v->type.dtype == I8 || v->type.dtype == U8; }
 static bool fits(const struct value *scale, const struct value *zero, enum dtype type) {
@@ -29,17 +24,17 @@ static bool fits(const struct value *scale, const struct value *zero, enum dtype
 }
 static bool dequantised(const struct value *v, struct quantity *q) {
     const struct node *n = v ? v->def : NULL;
-    if (!is_quantiser(n, "DequantizeLinear") || int_of(n, "block_size", 0) || v->type.dtype != F32) return false;
+    if (!is_a(n, OP_DEQUANTIZES) || node_int(n, "block_size") || v->type.dtype != F32) return false;
     *q = (struct quantity){in_of(n, 0), in_of(n, 1), in_of(n, 2), false, 0};
     if (!q->bytes || !is_byte(q->bytes) || !fits(q->scale, q->zero, q->bytes->type.dtype)) return false;
     q->each = !type_has_one_element(&q->scale->type);
-    q->axis = int_of(n, "axis", 1);
+    q->axis = node_int(n, "axis");
     if (q->axis < 0) q->axis += q->bytes->type.rank;
     return q->each || !q->zero || type_has_one_element(&q->zero->type);
 }
 /* What a QuantizeLinear makes, with one scale. */
 static bool quantised(const struct node *n, struct quantity *q) {
-    if (!is_quantiser(n, "QuantizeLinear") || int_of(n, "block_size", 0)) return false;
+    if (!is_a(n, OP_QUANTIZES) || node_int(n, "block_size")) return false;
     *q = (struct quantity){n->outs.v[0], in_of(n, 1), in_of(n, 2), false, 0};
     return is_byte(q->bytes) && fits(q->scale, q->zero, q->bytes->type.dtype) && type_has_one_element(&q->scale->type);
 }
@@ -53,19 +48,6 @@ static struct value *zero_of(struct graph *g, const struct quantity *q) {
 }
 
 /* ---- the result */
-/* The lowest value that n lets through, if it only cuts off values below and above; *hi: the highest. */
-static bool cuts_off(const struct node *n, double *lo, double *hi) {
-    *lo = -INFINITY, *hi = INFINITY;
-    if (node_is(n, "Relu")) return *lo = 0, true;
-    if (!node_is(n, "Clip")) return false;
-    double *to[] = {lo, hi};
-    for (int k = 1; k < n->ins.n && k < 3; k++) {
-        const struct tensor *t = n->ins.v[k] ? n->ins.v[k]->init : NULL;
-        if (n->ins.v[k] && (!t || tensor_count(t) != 1)) return false;
-        if (t) *to[k - 1] = tensor_f(t, 0);
-    }
-    return true;
-}
 /* What is quantised to q's range is cut off there anyway. */
 static bool quantiser_cuts(const struct quantity *q, double lo, double hi) {
     const struct value *s = q->scale, *z = q->zero;
@@ -81,7 +63,8 @@ static struct node *only_reader(const struct value *v) {
 static struct node *quantiser_behind(struct node *n) {
     double lo, hi;
     struct quantity y;
-    struct node *q = only_reader(n->outs.v[0]), *cut = q && cuts_off(q, &lo, &hi) ? q : NULL;
+    struct node *q = only_reader(n->outs.v[0]),
+                *cut = q && q->op && q->op->clamps && q->op->clamps(q, &lo, &hi) ? q : NULL;
     if (cut) q = only_reader(cut->outs.v[0]);
     if (!quantised(q, &y) || in_of(q, 0) != (cut ? cut : n)->outs.v[0]) return NULL;
     return !cut || quantiser_cuts(&y, lo, hi) ? q : NULL;
@@ -103,7 +86,7 @@ static bool integer_bias(const struct value *v, const struct quantity *x, const 
     const struct node *n = v ? v->def : NULL;
     *bias = NULL;
     if (!v) return true;
-    if (!is_quantiser(n, "DequantizeLinear") || !n->ins.v[0]->init || n->ins.v[0]->type.dtype != I32) return false;
+    if (!is_a(n, OP_DEQUANTIZES) || !n->ins.v[0]->init || n->ins.v[0]->type.dtype != I32) return false;
     const struct value *z = in_of(n, 2);
     for (int64_t k = 0; z && k < (z->init ? tensor_count(z->init) : 1); k++)
         if (!z->init || tensor_i(z->init, k)) return false;
@@ -118,18 +101,9 @@ struct island {
     struct quantity x, w;
     struct value *bias;
 };
-static struct node *in_front(struct island *i, const char *domain, const char *op, struct value *const *ins, int n) {
-    struct node *made = node_new(i->n->in, i->n, domain, op, ins, n, 1);
-    made->origin = i->n->origin;
-    return made;
-}
 static struct value *typed(struct value *v, enum dtype t, const struct value *like) {
     v->type = type_tensor(like->def->in->graph->ctx, t, like->type.dims, like->type.rank);
     return v;
-}
-static void copy_attrs(struct node *to, const struct node *from) {
-    for (int k = 0; k < from->attrs.n; k++)
-        if (strcmp(from->attrs.v[k].name, "beta") != 0) node_set_attr(to, from->attrs.v[k]);
 }
 /* The nodes from n to the one whose result is replaced go. */
 static void finish(struct island *i, struct value *result) {
@@ -144,36 +118,25 @@ static void finish(struct island *i, struct value *result) {
         node_remove(n);
     }
 }
-static bool with_quantiser(struct island *i) {
+/* The operator over bytes, in front of the one that it replaces, with those of its attributes that it knows. */
+static void replace(struct island *i, const struct op_integers *form) {
     struct graph *g = i->g;
-    struct value *ys = i->behind->ins.v[1], *yz = in_of(i->behind, 2), *xz = zero_of(g, &i->x), *wz = zero_of(g, &i->w);
-    bool conv = node_is(i->n, "Conv"), gemm = node_is(i->n, "Gemm");
-    if (!yz) yz = constant_like(g, U8, 0);
-    struct value *const of_conv[] = {i->x.bytes, i->x.scale, xz, i->w.bytes, i->w.scale, wz, ys, yz, i->bias},
-                        *const of_gemm[] = {i->x.bytes, i->x.scale, xz, i->w.bytes, i->w.scale, wz, i->bias, ys, yz};
-    struct node *made = conv   ? in_front(i, "", "QLinearConv", of_conv, i->bias ? 9 : 8)
-                        : gemm ? in_front(i, "com.microsoft", "QGemm", of_gemm, 9)
-                               : in_front(i, "", "QLinearMatMul", of_conv, 8);
-    copy_attrs(made, i->n);
-    finish(i, typed(made->outs.v[0], yz->type.dtype, i->behind->outs.v[0]));
-    return true;
-}
-static bool without_quantiser(struct island *i) {
-    struct graph *g = i->g;
-    struct value *xz = zero_of(g, &i->x), *wz = zero_of(g, &i->w);
-    if (!node_is(i->n, "MatMul")) return false;
-    struct value *const ins[] = {i->x.bytes, i->w.bytes, i->x.scale, i->w.scale, xz, wz};
-    struct node *made = in_front(i, "com.microsoft", "MatMulIntegerToFloat", ins, 6);
-    finish(i, typed(made->outs.v[0], F32, i->n->outs.v[0]));
-    return true;
-}
-/* The axis of the weights that has a scale for each slice must be that of the results. */
-static bool scales_fit(const struct node *n, const struct quantity *w) {
-    int64_t rank = w->bytes->type.rank;
-    if (!w->each) return true;
-    if (node_is(n, "Conv")) return w->axis == 0;
-    if (node_is(n, "Gemm")) return w->axis == !int_of(n, "transB", 0);
-    return rank == 2 && w->axis == 1;
+    struct value *xz = zero_of(g, &i->x), *wz = zero_of(g, &i->w), *ys = NULL, *yz = NULL;
+    if (i->behind) ys = i->behind->ins.v[1], yz = in_of(i->behind, 2);
+    if (i->behind && !yz) yz = constant_like(g, U8, 0);
+    struct value *const all[] = {
+        [Q_X] = i->x.bytes, [Q_W] = i->w.bytes, [Q_BIAS] = i->bias, [Q_X_SCALE] = i->x.scale, [Q_W_SCALE] = i->w.scale,
+        [Q_Y_SCALE] = ys,   [Q_X_ZERO] = xz,    [Q_W_ZERO] = wz,    [Q_Y_ZERO] = yz};
+    struct value *ins[Q_Y_ZERO];
+    int n = 0;
+    for (; form->ins[n] != Q_END; n++) ins[n] = all[form->ins[n]];
+    while (!ins[n - 1]) n--;
+    struct node *made = node_new(i->n->in, i->n, form->domain, form->name, ins, n, 1);
+    made->origin = i->n->origin;
+    for (int k = 0; k < i->n->attrs.n; k++)
+        if (op_attr_named(made->op, i->n->attrs.v[k].name)) node_set_attr(made, i->n->attrs.v[k]);
+    enum dtype t = yz ? yz->type.dtype : F32;
+    finish(i, typed(made->outs.v[0], t, (i->behind ? i->behind : i->n)->outs.v[0]));
 }
 /* What sums are scaled by is a number, as far as scales are known: 0 times an infinity is none. */
 static bool factors_fit(const struct island *i) {
@@ -187,14 +150,17 @@ static bool factors_fit(const struct island *i) {
 static bool rewrite(struct graph *g, struct node *n) {
     struct island i = {.g = g, .n = n};
     const struct attr *beta = node_attr(n, "beta");
-    if (!node_is(n, "Conv") && !node_is(n, "Gemm") && !node_is(n, "MatMul")) return false;
+    const struct op_in_integers *row = n->op ? n->op->integers : NULL;
+    if (!row) return false;
     if (!dequantised(in_of(n, 0), &i.x) || !dequantised(in_of(n, 1), &i.w) || i.x.each || !i.w.bytes->init)
         return false;
-    if (!scales_fit(n, &i.w) || !integer_bias(in_of(n, 2), &i.x, &i.w, &i.bias)) return false;
+    if ((i.w.each && i.w.axis != row->scaled_axis(n)) || !integer_bias(in_of(n, 2), &i.x, &i.w, &i.bias)) return false;
     if (i.bias && beta && beta->u.f != 1.0f) return false;
     i.behind = quantiser_behind(n);
-    if (!factors_fit(&i)) return false;
-    return i.behind ? with_quantiser(&i) : without_quantiser(&i);
+    const struct op_integers *form = i.behind ? &row->quantized : &row->plain;
+    if (!form->name || !factors_fit(&i)) return false;
+    replace(&i, form);
+    return true;
 }
 
 /* ---- cells that are only picked */
@@ -216,7 +182,7 @@ static bool is_picked(const struct value *v, const struct quantity *y, int left)
     struct quantity x;
     if (dequantised(v, &x)) return same_quantity(&x, y);
     const struct node *n = v->def;
-    if (!left || !n || !n->op || !(n->op->flags & OP_PICKS) || n->outs.n != 1 || !only_reader(v)) return false;
+    if (!left || !is_a(n, OP_PICKS) || n->outs.n != 1 || !only_reader(v)) return false;
     for (int k = 0; k < n->ins.n; k++)
         if (n->ins.v[k] && n->ins.v[k]->type.dtype == F32 && !is_picked(n->ins.v[k], y, left - 1)) return false;
     return n->ins.n && n->ins.v[0];

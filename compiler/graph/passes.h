@@ -11,7 +11,7 @@ bool graph_declared(struct graph *g);
 /* Products between DequantizeLinear and QuantizeLinear become operators over integers; bounded as docs/numbers.md says.
  * integers.c */
 bool graph_integers(struct graph *g);
-/* Nodes of constants that inference left become constants (OP_LATE). infer.c */
+/* Nodes of constants that inference left become constants (OP_DEQUANTIZES). infer.c */
 bool graph_fold_constants(struct graph *g);
 /* Nodes whose results nobody uses go. dce.c */
 bool graph_dce(struct graph *g);

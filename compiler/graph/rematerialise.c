@@ -6,7 +6,7 @@
 
 /* Bytes to floats, cell by cell. */
 static bool widens(const struct node *n) {
-    return n->op && n->op->flags & OP_LATE && n->outs.n == 1 && n->outs.v[0] && n->ins.n && n->ins.v[0] &&
+    return n->op && n->op->flags & OP_DEQUANTIZES && n->outs.n == 1 && n->outs.v[0] && n->ins.n && n->ins.v[0] &&
            !n->ins.v[0]->init && dtype_bytes(n->ins.v[0]->type.dtype) < dtype_bytes(n->outs.v[0]->type.dtype);
 }
 static void copy_for(struct node *n, struct use u) {

@@ -67,10 +67,6 @@ struct attr rule_attr_ints(struct match *m, const char *name, const int64_t *v, 
 }
 
 /* ---- asking */
-int64_t node_int(const struct node *n, const char *attr, int64_t otherwise) {
-    const struct attr *a = node_attr(n, attr);
-    return a && a->kind == AT_INT ? a->u.i : otherwise;
-}
 int node_ints(const struct node *n, int k, int64_t *v, int max) {
     const struct tensor *t = k < n->ins.n && n->ins.v[k] ? n->ins.v[k]->init : NULL;
     if (!t || !dtype_is_int(t->type) || t->rank > 1 || tensor_count(t) > max) return -1;
@@ -90,12 +86,5 @@ bool value_is_static(const struct value *v, int64_t *dims) {
     return true;
 }
 bool node_perm(const struct node *n, int *perm) {
-    const struct attr *a = node_attr(n, "perm");
-    int rank = n->outs.v[0]->type.rank;
-    if (rank < 0 || (a && a->n && a->n != rank)) return false;
-    for (int k = 0; k < rank; k++) {
-        int64_t p = a && a->n ? a->u.is[k] : rank - 1 - k;
-        perm[k] = (int)(p < 0 ? p + rank : p);
-    }
-    return true;
+    return n->op && n->op->permutes && n->outs.v[0] && n->op->permutes(n, perm);
 }

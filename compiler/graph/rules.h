@@ -81,11 +81,10 @@ struct attr rule_attr_int(const char *name, int64_t v);
 struct attr rule_attr_ints(struct match *m, const char *name, const int64_t *v, int n);
 
 /* ---- questions */
-int64_t node_int(const struct node *n, const char *attr, int64_t otherwise);
 /* A constant of integers of rank 0 or 1 as input k: its length (at most max) and elements; -1: absent or no such. */
 int node_ints(const struct node *n, int k, int64_t *v, int max);
 bool const_number(const struct value *v, double *x); /* of one element */
 bool value_is_static(const struct value *v, int64_t *dims);
-/* Transpose: the permutation, from its attribute or the default. */
+/* The permutation, if n is one and says which. */
 bool node_perm(const struct node *n, int *perm);
 #endif

@@ -2,22 +2,15 @@
  * of -0), x - x, x * 0 and x / x of floats (NaN, infinities), exp(log x), 1 / (1 / x), products and sums of several
  * constants (they round once each). */
 #include "compiler/graph/rules.h"
+#include "ir/graph/op.h"
 #include <math.h>
 
 /* ---- bounds: Relu is Clip(x, 0, inf) */
 struct bounds {
     double lo, hi;
 };
-static bool bound(const struct node *n, int k, const char *attr, double otherwise, double *v) {
-    const struct attr *a = node_attr(n, attr);
-    *v = a ? (double)a->u.f : otherwise;
-    return k >= n->ins.n || !n->ins.v[k] || const_number(n->ins.v[k], v);
-}
 static bool bounds_of(const struct node *n, struct bounds *b) {
-    *b = (struct bounds){0, INFINITY};
-    if (node_is(n, "Clip") && (!bound(n, 1, "min", -INFINITY, &b->lo) || !bound(n, 2, "max", INFINITY, &b->hi)))
-        return false;
-    return b->lo <= b->hi; /* also: neither is NaN */
+    return n->op->clamps(n, &b->lo, &b->hi) && b->lo <= b->hi; /* also: neither is NaN */
 }
 static double within(const struct bounds *b, double v) { return fmin(fmax(v, b->lo), b->hi); }
 static struct value *clip_of_clip(struct match *m) {

@@ -16,10 +16,10 @@ static bool reduced(const struct node *n, unsigned *mask) {
         if (axis < 0 || axis >= rank) return false;
         *mask |= 1u << axis;
     }
-    if (!count && !node_int(n, "noop_with_empty_axes", 0)) *mask = rank == 32 ? ~0u : (1u << rank) - 1;
+    if (!count && !node_int(n, "noop_with_empty_axes")) *mask = rank == 32 ? ~0u : (1u << rank) - 1;
     return *mask != 0;
 }
-static bool keeps_dims(const struct node *n) { return node_int(n, "keepdims", 1) != 0; }
+static bool keeps_dims(const struct node *n) { return node_int(n, "keepdims") != 0; }
 static struct value *axes_of(struct match *m, unsigned mask) {
     int64_t axes[32];
     int n = 0;

@@ -53,7 +53,7 @@ static struct value *one_slice(struct match *m) {
 
 /* ---- Concat */
 static int concat_axis(const struct node *n) {
-    int64_t axis = node_int(n, "axis", 0);
+    int64_t axis = node_int(n, "axis");
     int rank = n->outs.v[0]->type.rank;
     axis = axis < 0 ? axis + rank : axis;
     return axis < 0 || axis >= rank ? -1 : (int)axis;
@@ -93,7 +93,7 @@ static struct value *split_again(struct match *m) {
     struct node *n = m->node[0], *split = n->ins.v[0]->def;
     int axis = concat_axis(n);
     if (!node_is(split, "Split") || split->outs.n != n->ins.n || axis < 0) return NULL;
-    int64_t of = node_int(split, "axis", 0);
+    int64_t of = node_int(split, "axis");
     if ((of < 0 ? of + n->outs.v[0]->type.rank : of) != axis) return NULL;
     for (int k = 0; k < n->ins.n; k++)
         if (n->ins.v[k] != split->outs.v[k] || !n->ins.v[k]) return NULL;
@@ -128,7 +128,7 @@ static struct value *gathered_slice(struct match *m) {
     struct node *n = m->node[0];
     struct value *x = MATCHED(m, 'x'), *at = MATCHED(m, 'i');
     struct part p[32];
-    int64_t index[1024], size, axis = node_int(n, "axis", 0);
+    int64_t index[1024], size, axis = node_int(n, "axis");
     int count = at->type.rank == 1 ? node_ints(n, 1, index, 1024) : -1, rank = x->type.rank;
     axis = axis < 0 ? axis + rank : axis;
     if (count < 2 || axis < 0 || axis >= rank || !x_is_int(x->type.dims[axis], &size)) return NULL;
@@ -190,7 +190,7 @@ static struct value *pad_into_window(struct match *m) {
     if (own && own->n != 2 * spatial) return NULL;
     for (int k = 0; k < 2 * spatial; k++) {
         pads[k] = (own ? own->u.is[k] : 0) + (k < spatial ? p.before[k + 2] : p.after[k - spatial + 2]);
-        if (pool && ((own && own->u.is[k]) || node_int(n, "ceil_mode", 0))) return NULL;
+        if (pool && ((own && own->u.is[k]) || node_int(n, "ceil_mode"))) return NULL;
     }
     struct value **ins = arena_copy(&m->g->ctx->arena, n->ins.v, (size_t)n->ins.n * sizeof *ins);
     const struct attr *kernel = node_attr(n, "kernel_shape");

@@ -22,7 +22,7 @@ static struct value *operand(struct match *m) { return MATCHED(m, 'x'); }
 static struct value *one_reshape(struct match *m) {
     struct node *n = m->node[0];
     struct value *x = MATCHED(m, 'x'), *by = rule_reshape(m, x, result_type(m));
-    if (by || !node_is(n, "Reshape") || node_int(n, "allowzero", 0)) return by;
+    if (by || !node_is(n, "Reshape") || node_int(n, "allowzero")) return by;
     int64_t dims[32]; /* several open sizes: the node's own words, if none copies a dim of the inner result */
     int count = node_ints(n, 1, dims, 32);
     for (int k = 0; k < count; k++)
@@ -104,7 +104,7 @@ static struct value *gemm_of_transpose(struct match *m) {
     ins[k] = MATCHED(m, 'x');
     struct node *by = node_new(n->in, n, "", "Gemm", ins, n->ins.n, 1);
     for (int i = 0; i < n->attrs.n; i++) node_set_attr(by, n->attrs.v[i]);
-    node_set_attr(by, rule_attr_int(attr, !node_int(n, attr, 0)));
+    node_set_attr(by, rule_attr_int(attr, !node_int(n, attr)));
     return rule_typed(m, by);
 }
 
@@ -140,9 +140,7 @@ struct between {
     struct value *moved[MOST_CELLWISE]; /* what stands for the result of node[k] */
     int n, leaves;
 };
-static bool renames(const struct node *n) {
-    return node_is(n, "Reshape") || node_is(n, "Flatten") || node_is(n, "Squeeze") || node_is(n, "Unsqueeze");
-}
+static bool renames(const struct node *n) { return n && n->op && n->op->flags & OP_VIEW; }
 static int number_in(const struct between *b, const struct node *n) {
     for (int k = 0; k < b->n; k++)
         if (b->node[k] == n) return k;

@@ -57,13 +57,14 @@ static int64_t cost_of(const struct mover *m, const struct value *v) {
     bool free = v->type.rank == m->p.rank ? is_reshape(&m->p, v) : type_has_one_element(&v->type);
     return free ? COST_VIEW : COST_CALL + COST_CELL * cells(v);
 }
-/* A Transpose by p, or the Reshape that it is where axes of 1 alone move. */
+/* By p, or a view that is the same where axes of 1 alone move. */
 static bool permutes(const struct node *n, const struct order *p) {
     int perm[32];
     const struct type *to = n->outs.n == 1 ? &n->outs.v[0]->type : NULL;
     if (!to || to->rank != p->rank) return false;
-    if (node_is(n, "Transpose")) return node_perm(n, perm) && !memcmp(perm, p->axis, (size_t)p->rank * sizeof *perm);
-    if (!node_is(n, "Reshape") || n->ins.v[0]->type.rank != p->rank || !is_reshape(p, n->ins.v[0])) return false;
+    if (node_perm(n, perm)) return !memcmp(perm, p->axis, (size_t)p->rank * sizeof *perm);
+    if (!n->op || !(n->op->flags & OP_VIEW) || n->ins.v[0]->type.rank != p->rank || !is_reshape(p, n->ins.v[0]))
+        return false;
     for (int k = 0; k < p->rank; k++)
         if (to->dims[k] != n->ins.v[0]->type.dims[p->axis[k]]) return false;
     return true;
@@ -237,9 +238,9 @@ struct orders {
 static void note_order(void *env, struct node *n) {
     struct orders *all = env;
     struct order p;
-    if (!node_is(n, "Transpose") || !n->outs.v[0]) return;
+    if (!node_perm(n, p.axis) || all->n == MOST_ORDERS) return;
     p.rank = n->outs.v[0]->type.rank;
-    if (p.rank < 3 || p.rank > 8 || !node_perm(n, p.axis) || all->n == MOST_ORDERS) return;
+    if (p.rank < 3 || p.rank > 8) return;
     for (int k = 0; k < all->n; k++)
         if (order_equal(&all->v[k], &p)) return;
     all->v[all->n++] = p;

@@ -73,11 +73,6 @@ E numel(T t) { return product(shape(t)); }
 const struct tensor *const_of(T t) { return t && t->val ? t->val->init : NULL; }
 
 /* ---- attributes */
-const struct op_attr *def_attr_row(const char *name) {
-    for (const struct op_attr *a = def_now->n->op->attrs; a && a->name; a++)
-        if (!strcmp(a->name, name)) return a;
-    return NULL;
-}
 static const struct attr *given(const char *name, enum attr_kind kind) {
     const struct attr *a = node_attr(def_now->n, name);
     if (!a) return NULL;
@@ -88,17 +83,17 @@ static const struct attr *given(const char *name, enum attr_kind kind) {
 bool has_attr(const char *name) { return node_attr(def_now->n, name) != NULL; }
 int64_t int_attr(const char *name) {
     const struct attr *a = given(name, AT_INT);
-    const struct op_attr *row = def_attr_row(name);
+    const struct op_attr *row = op_attr_named(def_now->n->op, name);
     return a ? a->u.i : row ? row->i : 0;
 }
 double float_attr(const char *name) {
     const struct attr *a = given(name, AT_FLOAT);
-    const struct op_attr *row = def_attr_row(name);
+    const struct op_attr *row = op_attr_named(def_now->n->op, name);
     return a ? (double)a->u.f : row ? (double)row->f : 0;
 }
 const char *str_attr(const char *name) {
     const struct attr *a = given(name, AT_STRING);
-    const struct op_attr *row = def_attr_row(name);
+    const struct op_attr *row = op_attr_named(def_now->n->op, name);
     if (a && memchr(a->u.s.p, 0, a->u.s.n)) return fail(E_ATTR, "attribute \"%s\" holds a NUL character", name), "";
     if (a) return internn(DEF_CTX->names, a->u.s.p, a->u.s.n);
     return row && row->s ? row->s : "";

@@ -43,7 +43,6 @@ void def_end(struct def *d);
 void def_unfit(void);
 T def_tensor_new(enum dtype t, X dims);
 void def_append(struct stmt *s);
-const struct op_attr *def_attr_row(const char *name);
 /* Symbolic contents of an output computed by the statements of `block`; NULL when not all elements can be known. */
 expr *def_contents(struct ctx *c, struct block *block, const struct buf *b, struct def *d, int64_t count);
 /* Element k of what is known of v, as a value expression; NULL: not known, or no number. */

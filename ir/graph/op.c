@@ -41,6 +41,17 @@ const struct op *op_find(const char *domain, const char *name) {
     return found ? *found : NULL;
 }
 
+const struct op_attr *op_attr_named(const struct op *op, const char *name) {
+    for (const struct op_attr *a = op ? op->attrs : NULL; a && a->name; a++)
+        if (!strcmp(a->name, name)) return a;
+    return NULL;
+}
+int64_t node_int(const struct node *n, const char *attr) {
+    const struct attr *a = node_attr(n, attr);
+    const struct op_attr *row = op_attr_named(n->op, attr);
+    return a && a->kind == AT_INT ? a->u.i : row ? row->i : 0;
+}
+
 int op_count(void) { return rows.n; }
 
 const struct op *op_at(int k) {

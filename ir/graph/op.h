@@ -60,13 +60,48 @@ struct op_weights {
     bool edges;                 /* some results sum over less than others, as the data is padded */
 };
 
+/* Of an operator that works along axes, in whatever order they stand: what names them. Operand 0 has the axes (all
+ * operands do, if it is VARIADIC), results have as many; further operands say something of the whole, or of slices
+ * along the axis that is named. Operators that work cell by cell need no such row. ATTR: the attribute axis. INPUT:
+ * operand 1, one axis. LIST: operand 1, axes; absent: all. SLICE: operands 1 to 4 are starts, ends, axes, steps. PADS:
+ * operand 1 has pads for all axes. SIZES: some operands have an entry for each axis. */
+enum axes_named { AXES_UNNAMED, AXES_ATTR, AXES_INPUT, AXES_LIST, AXES_SLICE, AXES_PADS, AXES_SIZES };
+struct op_axes {
+    enum axes_named named;
+    bool reduces;   /* sums or compares along them */
+    unsigned sizes; /* AXES_SIZES: which operands, as bits; others stay absent or empty */
+};
+
+/* Of an operator that adds products of operands 0 and 1 (x and w) and operand 2 (the bias), if any: how it is computed
+ * of bytes. An operator of integers reads these, in its own order; a bias counts in units of both scales. */
+enum op_quantized { Q_END, Q_X, Q_X_SCALE, Q_X_ZERO, Q_W, Q_W_SCALE, Q_W_ZERO, Q_BIAS, Q_Y_SCALE, Q_Y_ZERO };
+struct op_integers {
+    const char *domain, *name; /* NULL: there is none */
+    enum op_quantized ins[Q_Y_ZERO + 1];
+};
+struct op_in_integers {
+    int (*scaled_axis)(const struct node *n); /* of w, whose slices may have a scale each; -1: none */
+    struct op_integers quantized, plain;      /* whose result is quantised; whose result is floats */
+};
+
 /* RANDOM: gives another result every time; never folded, never merged with an equal node.
- * PICKS: every cell of the result is one of the operands of its type, or the greatest of several.
  * EFFECT: is there for what it does, not for a result; never removed.
- * LATE: of constants it is computed after the passes that want to see it (compiler/graph/integers.c).
  * COMMUTES: of two operands, their order does not matter.
- * WEIGHTS: stands for weights in models that are kept small: its constants may be large. */
-enum op_flags { OP_RANDOM = 1, OP_EFFECT = 2, OP_LATE = 4, OP_COMMUTES = 8, OP_WEIGHTS = 16, OP_PICKS = 32 };
+ * WEIGHTS: stands for weights in models that are kept small: its constants may be large.
+ * PICKS: every cell of the result is one of the operands of its type, or the greatest of several.
+ * VIEW: the result has the cells of operand 0 in their order; only its dims differ.
+ * QUANTIZES, DEQUANTIZES: floats to codes, codes to floats; operands 1 and 2 are scale and zero point, attributes axis
+ * and block_size say what has one. Of constants DEQUANTIZES is computed after the passes that want to see it. */
+enum op_flags {
+    OP_RANDOM = 1,
+    OP_EFFECT = 2,
+    OP_COMMUTES = 4,
+    OP_WEIGHTS = 8,
+    OP_PICKS = 16,
+    OP_VIEW = 32,
+    OP_QUANTIZES = 64,
+    OP_DEQUANTIZES = 128
+};
 
 struct op {
     const char *domain, *name;
@@ -80,12 +115,22 @@ struct op {
     const struct op_upgrade *upgrades; /* upto 0 ends */
     const char *spec;                  /* section, and every deliberate deviation */
     int flags;                         /* enum op_flags */
+    struct op_axes axes;
+    const struct op_in_integers *integers; /* optional */
+    /* Optional. Does n only cut off floats below *lo and above *hi, which are known? */
+    bool (*clamps)(const struct node *n, double *lo, double *hi);
+    /* Optional. Axis k of the result is axis perm[k] of operand 0, cell by cell; false: of this n it is not known. */
+    bool (*permutes)(const struct node *n, int *perm);
     /* Optional. How the weights of n lie; false: this n is no such operator. */
     bool (*weights)(const struct node *n, struct op_weights *w);
     /* Optional. Is n scale * x + shift, with constants for each channel (axis 1) of its operand x, whose number is
      * known? Finds them. */
     bool (*affine)(const struct node *n, const struct value *x, int64_t channels, double *scale, double *shift);
 };
+const struct op_attr *op_attr_named(const struct op *op, const char *name); /* NULL: it has none */
+/* An attribute of n: as given, else the default of its row. */
+int64_t node_int(const struct node *n, const char *attr);
+
 /* Registry: families are arrays ended by name NULL. */
 void op_register(const struct op *family);
 const struct op *op_find(const char *domain, const char *name); /* NULL if unknown */

@@ -1,6 +1,7 @@
 /* Activations: elementwise ops with parameters. The same formulas serve as activations inside recurrent and fused ops.
  */
 #include "lower/ops/ops.h"
+#include <math.h>
 #include <string.h>
 
 /* v for each; alpha and beta as the op names them. NaN stays NaN in all but ThresholdedRelu and Shrink: the
@@ -142,10 +143,14 @@ static const struct op_attr a_shrink[] = {
     {.name = "lambd", .kind = AT_FLOAT, .f = 0.5f}, {.name = "bias", .kind = AT_FLOAT}, {0}};
 static const struct op_attr a_gelu[] = {{.name = "approximate", .kind = AT_STRING, .s = "none"}, {0}};
 
+static bool relu_clamps(const struct node *n, double *lo, double *hi) {
+    *lo = 0, *hi = INFINITY;
+    return (void)n, true;
+}
 #define ROW(name, since, first, attrs, slots, fn)                                                                      \
     { "", name, since, first, attrs, slots, slots_y, .define = fn, .spec = name }
 const struct op ops_activation[] = {
-    ROW("Relu", 14, 1, attrs_none, s_num, op_relu),
+    {"", "Relu", 14, 1, attrs_none, s_num, slots_y, .define = op_relu, .spec = "Relu", .clamps = relu_clamps},
     ROW("LeakyRelu", 16, 1, a_leaky, s_flt, op_leaky),
     ROW("ThresholdedRelu", 22, 10, a_one, s_flt, op_thresholded),
     ROW("Elu", 22, 1, a_one, s_flt, op_elu),

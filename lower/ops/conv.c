@@ -49,6 +49,11 @@ static bool conv_weights(const struct node *n, struct op_weights *w) {
     for (int k = 0; pads && k < pads->n; k++) w->edges |= pads->u.is[k] != 0;
     return true;
 }
+static int first_axis(const struct node *n) { return (void)n, 0; }
+static const struct op_in_integers conv_integers = {
+    first_axis,
+    {"", "QLinearConv", {Q_X, Q_X_SCALE, Q_X_ZERO, Q_W, Q_W_SCALE, Q_W_ZERO, Q_Y_SCALE, Q_Y_ZERO, Q_BIAS}},
+    {0}};
 static bool transposed_weights(const struct node *n, struct op_weights *w) {
     *w = (struct op_weights){.out = {1, groups_of(n)}, .in = {-1, 1}, .edges = true};
     return true;
@@ -268,7 +273,7 @@ static const struct op_slot s_tflite[] = {
     {"x", SMALL, 0}, {"w", SMALL, 0}, {"bias", TSET(I32) | TSET(I64), OPTIONAL}, {0}};
 const struct op ops_conv[] = {
     {"", "Conv", 22, 1, a_conv, s_conv, slots_y, .define = op_conv, .spec = "Conv-22; the bias is the sum's first term",
-     .weights = conv_weights},
+     .weights = conv_weights, .integers = &conv_integers},
     {"com.microsoft", "FusedConv", 1, 1, a_fused, s_fused, slots_y, .define = op_fusedconv,
      .spec = "com.microsoft.FusedConv: activation(conv + Z)"},
     {"", "ConvInteger", 10, 10, a_conv, s_int, slots_y, .define = op_convinteger, .spec = "ConvInteger-10"},

@@ -194,6 +194,18 @@ static E bound(const char *attr, T given) {
     if (has(given)) return scalar(given);
     return has_attr(attr) ? num(float_attr(attr)) : NULL;
 }
+static bool known_bound(const struct node *n, int k, const char *attr, double none, double *v) {
+    const struct attr *a = node_attr(n, attr);
+    const struct value *given = k < n->ins.n ? n->ins.v[k] : NULL;
+    *v = a ? (double)a->u.f : none;
+    if (!given) return true;
+    if (!given->init || tensor_count(given->init) != 1) return false;
+    *v = tensor_f(given->init, 0);
+    return true;
+}
+static bool clip_clamps(const struct node *n, double *lo, double *hi) {
+    return known_bound(n, 1, "min", -INFINITY, lo) && known_bound(n, 2, "max", INFINITY, hi);
+}
 static void op_clip(void) {
     T x = in(0);
     X i = axes(shape(x));
@@ -456,7 +468,7 @@ const struct op ops_elementwise[] = {
     MAP1("Sum", 13, s_flts, op_sum),
     MAP1("Mean", 13, s_flts, op_mean),
     {"", "Where", 16, 9, attrs_none, s_where, slots_y, .define = op_where, .spec = "Where-16"},
-    {"", "Clip", 13, 1, a_clip, s_clip, slots_y, .define = op_clip, .upgrades = u_clip,
+    {"", "Clip", 13, 1, a_clip, s_clip, slots_y, .define = op_clip, .upgrades = u_clip, .clamps = clip_clamps,
      .spec = "Clip-13, where an absent bound bounds nothing, as in its function body; the bounds of Clip-6 stay "
              "attributes"},
     {"", "Cast", 25, 1, a_to, slots_real, slots_y, .define = op_cast, .upgrades = u_cast,

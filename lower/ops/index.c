@@ -265,10 +265,11 @@ static const struct op_slot s_slice[] = {{"data", TS_ANY, 0},           {"starts
                                          {"steps", TS_INDEX, OPTIONAL}, {0}};
 const struct op ops_index[] = {
     {"", "Concat", 13, 1, a_axis, slots_many, slots_y, .define = op_concat, .upgrades = u_concat, .spec = "Concat-13",
-     .flags = OP_PICKS},
-    {"", "Split", 18, 1, a_split, s_split, slots_ys, .define = op_split, .upgrades = u_split, .spec = "Split-18"},
+     .flags = OP_PICKS, .axes = {AXES_ATTR}},
+    {"", "Split", 18, 1, a_split, s_split, slots_ys, .define = op_split, .upgrades = u_split, .spec = "Split-18",
+     .flags = OP_PICKS, .axes = {AXES_ATTR}},
     {"", "Slice", 13, 1, attrs_none, s_slice, slots_y, .define = op_slice, .upgrades = u_slice, .spec = "Slice-13",
-     .flags = OP_PICKS},
+     .flags = OP_PICKS, .axes = {AXES_SLICE}},
     {"", "DepthToSpace", 13, 1, a_block, slots_x, slots_y, .define = op_depthtospace, .spec = "DepthToSpace-13",
      .flags = OP_PICKS},
     {"", "SpaceToDepth", 13, 1, a_block, slots_x, slots_y, .define = op_spacetodepth, .spec = "SpaceToDepth-13",

@@ -179,6 +179,17 @@ static bool gemm_weights(const struct node *n, struct op_weights *w) {
     *w = (struct op_weights){.out = {!transposed, 1}, .in = {ta && ta->u.i ? -1 : transposed, 1}};
     return !(alpha && alpha->u.f != 1.0f) && !(beta && beta->u.f != 1.0f);
 }
+/* Columns of the weights. */
+static int column_axis(const struct node *n) { return n->ins.v[1]->type.rank == 2 ? 1 : -1; }
+static const struct op_in_integers matmul_integers = {
+    column_axis,
+    {"", "QLinearMatMul", {Q_X, Q_X_SCALE, Q_X_ZERO, Q_W, Q_W_SCALE, Q_W_ZERO, Q_Y_SCALE, Q_Y_ZERO}},
+    {"com.microsoft", "MatMulIntegerToFloat", {Q_X, Q_W, Q_X_SCALE, Q_W_SCALE, Q_X_ZERO, Q_W_ZERO}}};
+static int gemm_column_axis(const struct node *n) { return !node_int(n, "transB"); }
+static const struct op_in_integers gemm_integers = {
+    gemm_column_axis,
+    {"com.microsoft", "QGemm", {Q_X, Q_X_SCALE, Q_X_ZERO, Q_W, Q_W_SCALE, Q_W_ZERO, Q_BIAS, Q_Y_SCALE, Q_Y_ZERO}},
+    {0}};
 static void op_gemm(void) { gemm(NULL); }
 static void op_fusedgemm(void) { gemm(*str_attr("activation") ? str_attr("activation") : NULL); }
 
@@ -304,9 +315,10 @@ static const struct op_attr a_fmma[] = {FUSED,
 static void up_gemm(struct node *n) { node_drop_attr(n, "broadcast"); } /* C broadcasts by its shape */
 static const struct op_upgrade u_gemm[] = {{6, up_gemm}, {0}};
 const struct op ops_matmul[] = {
-    {"", "MatMul", 13, 1, attrs_none, s_mm, slots_y, .define = op_matmul, .spec = "MatMul-13"},
+    {"", "MatMul", 13, 1, attrs_none, s_mm, slots_y, .define = op_matmul, .spec = "MatMul-13",
+     .integers = &matmul_integers},
     {"", "Gemm", 13, 1, a_gemm, s_gemm, slots_y, .define = op_gemm, .upgrades = u_gemm, .spec = "Gemm-13",
-     .weights = gemm_weights},
+     .weights = gemm_weights, .integers = &gemm_integers},
     {"", "MatMulInteger", 10, 10, attrs_none, s_int, slots_y, .define = op_matmulinteger, .spec = "MatMulInteger-10"},
     {"", "QLinearMatMul", 21, 10, attrs_none, s_qlinear, slots_y, .define = op_qlinearmatmul,
      .spec = "QLinearMatMul-21; scales are combined in f32, rounding is before the zero point"},

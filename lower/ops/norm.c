@@ -366,7 +366,10 @@ static const struct op_slot s_stats[] = {{"Y", TS_FLOAT, 0},
     {                                                                                                                  \
         "", name, 13, 1, a_soft, s_flt, slots_y,                                                                       \
             .define = fn, .upgrades = u_soft,                                                                          \
-            .spec = name "-13; joint marks the older form, over all axes from `axis` on"                               \
+            .spec = name "-13; joint marks the older form, over all axes from `axis` on", .axes = {                    \
+                AXES_ATTR,                                                                                             \
+                .reduces = true                                                                                        \
+            }                                                                                                          \
     }
 static const struct op_slot s_simplified[] = {{"Y", TS_ANY, 0}, {"inv_std_var", TS_ANY, OPTIONAL}, {0}};
 const struct op ops_norm[] = {
@@ -383,7 +386,8 @@ const struct op ops_norm[] = {
      .spec = "InstanceNormalization-22"},
     {"", "GroupNormalization", 21, 18, a_group, s_xsb, slots_y, .define = op_groupnorm, .upgrades = u_groupnorm,
      .spec = "GroupNormalization-21; per_group marks the form of 18"},
-    {"", "LpNormalization", 22, 1, a_lp, s_flt, slots_y, .define = op_lpnorm, .spec = "LpNormalization-22"},
+    {"", "LpNormalization", 22, 1, a_lp, s_flt, slots_y, .define = op_lpnorm, .spec = "LpNormalization-22",
+     .axes = {AXES_ATTR, .reduces = true}},
     {"", "MeanVarianceNormalization", 13, 9, a_mvn, s_flt, slots_y, .define = op_mvn,
      .spec = "MeanVarianceNormalization-13"},
     {"com.microsoft", "SkipLayerNormalization", 1, 1, a_skip, s_skip, s_stats, .define = op_skiplayernorm,

@@ -85,14 +85,14 @@ static const struct op_attr a_quant[] = {
     {.name = "precision", .kind = AT_INT},    {0}};
 const struct op ops_quant[] = {
     {"", "QuantizeLinear", 25, 10, a_quant, s_quant, slots_y, .define = op_quantize,
-     .spec = "QuantizeLinear-25; computed in f32"},
+     .spec = "QuantizeLinear-25; computed in f32", .flags = OP_QUANTIZES, .axes = {AXES_ATTR}},
     {"", "DequantizeLinear", 25, 10, a_quant, s_dequant, slots_y, .define = op_dequantize,
-     .spec = "DequantizeLinear-25", .flags = OP_LATE},
+     .spec = "DequantizeLinear-25", .flags = OP_DEQUANTIZES, .axes = {AXES_ATTR}},
     {"", "DynamicQuantizeLinear", 11, 11, attrs_none, s_dynamic, s_dynamic_out, .define = op_dynamicquantize,
      .spec = "DynamicQuantizeLinear-11; scale 1 when all is 0"},
     {"com.microsoft", "QuantizeLinear", 1, 1, a_quant, s_quant, slots_y, .define = op_quantize,
-     .spec = "com.microsoft.QuantizeLinear, the older form of QuantizeLinear for 16 and 4 bits"},
+     .spec = "com.microsoft.QuantizeLinear, the older form of QuantizeLinear for 16 and 4 bits", .flags = OP_QUANTIZES},
     {"com.microsoft", "DequantizeLinear", 1, 1, a_quant, s_dequant, slots_y, .define = op_dequantize,
-     .spec = "com.microsoft.DequantizeLinear", .flags = OP_LATE},
+     .spec = "com.microsoft.DequantizeLinear", .flags = OP_DEQUANTIZES},
     {0},
 };

@@ -155,10 +155,15 @@ static const struct op_attr a_arg[] = {{.name = "axis", .kind = AT_INT},
 static const struct op_slot s_reduce[] = {{"data", TS_NUM | TSET(BOOL), 0}, {"axes", TSET(I64), OPTIONAL}, {0}},
                             s_num[] = {{"data", TS_NUM, 0}, {0}};
 #define ROW(name, fn)                                                                                                  \
-    { "", name, 18, 1, a_reduce, s_reduce, slots_y, .define = fn, .upgrades = u_axes, .spec = name "-18" }
+    {                                                                                                                  \
+        "", name, 18, 1, a_reduce, s_reduce, slots_y, .define = fn, .upgrades = u_axes, .spec = name "-18", .axes = {  \
+            AXES_LIST,                                                                                                 \
+            .reduces = true                                                                                            \
+        }                                                                                                              \
+    }
 const struct op ops_reduce[] = {
     {"", "ReduceSum", 13, 1, a_reduce, s_reduce, slots_y, .define = op_sum, .upgrades = u_sum_axes,
-     .spec = "ReduceSum-13"},
+     .spec = "ReduceSum-13", .axes = {AXES_LIST, .reduces = true}},
     ROW("ReduceMean", op_mean),
     ROW("ReduceMax", op_max),
     ROW("ReduceMin", op_min),
@@ -168,7 +173,9 @@ const struct op ops_reduce[] = {
     ROW("ReduceLogSum", op_logsum),
     ROW("ReduceSumSquare", op_sumsquare),
     ROW("ReduceLogSumExp", op_logsumexp),
-    {"", "ArgMax", 13, 1, a_arg, s_num, slots_y, .define = op_argmax, .spec = "ArgMax-13"},
-    {"", "ArgMin", 13, 1, a_arg, s_num, slots_y, .define = op_argmin, .spec = "ArgMin-13"},
+    {"", "ArgMax", 13, 1, a_arg, s_num, slots_y, .define = op_argmax, .spec = "ArgMax-13",
+     .axes = {AXES_ATTR, .reduces = true}},
+    {"", "ArgMin", 13, 1, a_arg, s_num, slots_y, .define = op_argmin, .spec = "ArgMin-13",
+     .axes = {AXES_ATTR, .reduces = true}},
     {0},
 };

@@ -379,7 +379,8 @@ static const struct op_attr a_resize[] = {
 static const struct op_attr a_upsample[] = {{.name = "mode", .kind = AT_STRING, .s = "nearest"}, {0}};
 const struct op ops_resize[] = {
     {"", "Resize", 19, 10, a_resize, s_resize, slots_y, .define = op_resize, .upgrades = u_resize,
-     .spec = "Resize-19; coordinates are f32, as in ONNX Runtime; nearest before opset 11 rounds as there"},
+     .spec = "Resize-19; coordinates are f32, as in ONNX Runtime; nearest before opset 11 rounds as there",
+     .axes = {AXES_SIZES, .sizes = 1u << 2 | 1u << 3}},
     {"", "Upsample", 9, 7, a_upsample, s_upsample, slots_y, .expand = op_upsample, .upgrades = u_upsample,
      .spec = "Upsample-9, as Resize"},
     {0},

@@ -238,12 +238,14 @@ static const struct op_attr a_cumsum[] = {
 static const struct op_attr a_nms[] = {{.name = "center_point_box", .kind = AT_INT}, {0}};
 const struct op ops_select[] = {
     {"", "TopK", 11, 1, a_topk, s_topk, s_topk_out, .define = op_topk, .upgrades = u_topk,
-     .spec = "TopK-11; always sorted, ties in order of position"},
+     .spec = "TopK-11; always sorted, ties in order of position", .flags = OP_PICKS,
+     .axes = {AXES_ATTR, .reduces = true}},
     {"", "NonZero", 13, 9, attrs_none, s_nonzero, slots_y, .define = op_nonzero,
      .spec = "NonZero-13, not of strings and complex numbers"},
-    {"", "CumSum", 14, 11, a_cumsum, s_cumsum, slots_y, .define = op_cumsum, .spec = "CumSum-14"},
+    {"", "CumSum", 14, 11, a_cumsum, s_cumsum, slots_y, .define = op_cumsum, .spec = "CumSum-14", .axes = {AXES_INPUT}},
     {"", "CumProd", 26, 26, a_cumsum, s_cumsum, slots_y, .define = op_cumprod, .spec = "CumProd-26"},
-    {"", "Compress", 11, 9, a_compress, s_compress, slots_y, .define = op_compress, .spec = "Compress-11"},
+    {"", "Compress", 11, 9, a_compress, s_compress, slots_y, .define = op_compress, .spec = "Compress-11",
+     .flags = OP_PICKS},
     {"", "Unique", 11, 11, a_unique, s_unique, s_unique_out, .define = op_unique,
      .spec = "Unique-11; NaN equals NaN and is greater than numbers, as in numpy"},
     {"", "Det", 22, 11, attrs_none, s_det, slots_y, .define = op_det, .spec = "Det-22"},

@@ -117,6 +117,16 @@ static void op_unsqueeze(void) {
 static void up_axes(struct node *n) { up_attr_to_input(n, "axes", 1); }
 static const struct op_upgrade u_axes[] = {{12, up_axes}, {0}};
 
+static bool transpose_permutes(const struct node *n, int *perm) {
+    const struct attr *a = node_attr(n, "perm");
+    int rank = n->outs.v[0]->type.rank;
+    if (rank < 0 || (a && a->n && a->n != rank)) return false;
+    for (int k = 0; k < rank; k++) {
+        int64_t p = a && a->n ? a->u.is[k] : rank - 1 - k;
+        perm[k] = (int)(p < 0 ? p + rank : p);
+    }
+    return true;
+}
 static void op_transpose(void) {
     T x = in(0);
     const int64_t *perm;
@@ -344,16 +354,19 @@ static const struct op_attr a_constant[] = {
 static const struct op_attr a_eye[] = {{.name = "dtype", .kind = AT_INT}, {.name = "k", .kind = AT_INT}, {0}};
 const struct op ops_shape[] = {
     {"", "Reshape", 25, 1, a_reshape, s_reshape, slots_y, .define = op_reshape, .upgrades = u_reshape,
-     .spec = "Reshape-25; symbolic entries are sizes, not 0-for-copy or -1", .flags = OP_PICKS},
-    {"", "Flatten", 25, 1, a_flatten, slots_x, slots_y, .define = op_flatten, .spec = "Flatten-25", .flags = OP_PICKS},
+     .spec = "Reshape-25; symbolic entries are sizes, not 0-for-copy or -1", .flags = OP_PICKS | OP_VIEW},
+    {"", "Flatten", 25, 1, a_flatten, slots_x, slots_y, .define = op_flatten, .spec = "Flatten-25",
+     .flags = OP_PICKS | OP_VIEW},
     {"", "Squeeze", 25, 1, attrs_none, s_squeeze, slots_y, .define = op_squeeze, .upgrades = u_axes,
-     .spec = "Squeeze-25; without axes, dims of 1 must be known", .flags = OP_PICKS},
+     .spec = "Squeeze-25; without axes, dims of 1 must be known", .flags = OP_PICKS | OP_VIEW},
     {"", "Unsqueeze", 25, 1, attrs_none, s_squeeze, slots_y, .define = op_unsqueeze, .upgrades = u_axes,
-     .spec = "Unsqueeze-25", .flags = OP_PICKS},
+     .spec = "Unsqueeze-25", .flags = OP_PICKS | OP_VIEW},
     {"", "Transpose", 25, 1, a_perm, slots_x, slots_y, .define = op_transpose, .spec = "Transpose-25",
-     .flags = OP_PICKS},
-    {"", "Expand", 13, 8, attrs_none, s_reshape, slots_y, .define = op_expand, .spec = "Expand-13", .flags = OP_PICKS},
-    {"", "Tile", 13, 6, attrs_none, s_reshape, slots_y, .define = op_tile, .spec = "Tile-13", .flags = OP_PICKS},
+     .flags = OP_PICKS, .permutes = transpose_permutes},
+    {"", "Expand", 13, 8, attrs_none, s_reshape, slots_y, .define = op_expand, .spec = "Expand-13", .flags = OP_PICKS,
+     .axes = {AXES_SIZES, .sizes = 1u << 1}},
+    {"", "Tile", 13, 6, attrs_none, s_reshape, slots_y, .define = op_tile, .spec = "Tile-13", .flags = OP_PICKS,
+     .axes = {AXES_SIZES, .sizes = 1u << 1}},
     {"", "Shape", 25, 1, a_shape, slots_x, slots_y, .define = op_shape, .spec = "Shape-25"},
     {"", "Size", 25, 1, attrs_none, slots_x, slots_y, .define = op_size, .spec = "Size-25"},
     {"", "Constant", 25, 1, a_constant, s_none, slots_y, .expand = op_constant,

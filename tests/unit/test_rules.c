@@ -186,7 +186,7 @@ static void more_concat(struct maker *m, struct node *n, struct value *x) {
     struct node *d = x->def;
     set_int(n, "axis", chance(m, 20) ? axis - x->type.rank : axis);
     if (node_is(d, "Split")) {
-        set_int(n, "axis", node_int(d, "axis", 0));
+        set_int(n, "axis", node_int(d, "axis"));
         for (int k = 1; k < d->outs.n; k++) node_set_input(n, k, d->outs.v[k]);
         if (chance(m, 20)) node_set_input(n, 0, d->outs.v[d->outs.n - 1]);
         return;
