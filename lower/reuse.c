@@ -30,7 +30,11 @@ struct reuse {
 /* ---- lives */
 static struct life *life_of(struct reuse *r, const struct buf *b) { return map_get(&r->lives, PKEY(b)); }
 static struct buf *placed(struct reuse *r, struct buf *b) { return buf_placed(&r->in_place, b); }
-static struct buf *root_of(struct reuse *r, struct buf *b) { return placed(r, storage_of(&r->views, b)); }
+/* Of views, and of what takes the place of a view. */
+static struct buf *root_of(struct reuse *r, struct buf *b) {
+    for (struct buf *of; (of = placed(r, storage_of(&r->views, b))) != b; b = of) continue;
+    return b;
+}
 static void use(struct reuse *r, struct buf *b) {
     struct life *l = life_of(r, root_of(r, b));
     if (!l) return;
@@ -94,11 +98,12 @@ static bool same_storage(const struct buf *a, const struct buf *b) {
         if (a->dims[k] != b->dims[k]) return false;
     return true;
 }
-/* Operand x of the call, and nothing else of it, is storage that dies here. */
+/* Operand x of the call, and nothing else of it, is all of a storage that dies here. */
 static bool dies_here(struct reuse *r, struct stmt *call, int x) {
-    struct buf *b = placed(r, call->u.call.bufs[x]);
+    struct buf *in = placed(r, call->u.call.bufs[x]), *b = root_of(r, in);
     struct life *l = life_of(r, b);
     if (!l || l->fixed || l->last != r->pos || call->u.call.callee->params.v[x].dir != DIR_IN) return false;
+    if (in != b && buf_cells(r->c, in) != buf_cells(r->c, b)) return false;
     for (int k = 0; k < call->u.call.nbufs; k++)
         if (k != x && root_of(r, call->u.call.bufs[k]) == b) return false;
     return true;
@@ -112,7 +117,7 @@ static bool reuse_operand(struct reuse *r, struct stmt *call, int y) {
         if (!dies_here(r, call, x) || !same_storage(in, out)) continue;
         struct proc *p = variant_of(r, call->u.call.callee, y, x);
         if (!p) continue;
-        life_of(r, in)->last = l->last;
+        life_of(r, root_of(r, in))->last = l->last;
         call->u.call.callee = p;
         memmove(call->u.call.bufs + x, call->u.call.bufs + x + 1,
                 (size_t)(call->u.call.nbufs - x - 1) * sizeof *call->u.call.bufs);

@@ -67,6 +67,9 @@ void algorithm_part(const struct algorithm_query *q, struct rewriting *out, cons
 struct buf *algorithm_stage(const struct algorithm_query *q, struct rewriting *out, const char *name, enum dtype t,
                             const struct var **axes, int naxes, enum red_op op, const struct var **red, int nred,
                             expr value);
+/* For the last part: all cells of a buffer that another part makes, as one of these dims. */
+struct buf *algorithm_view(const struct algorithm_query *q, struct rewriting *out, const char *name, struct buf *of,
+                           const expr *dims, int nd);
 /* The same buffer, made in one part and read in others. */
 void algorithm_between(const struct algorithm_query *q, struct rewriting *out, struct buf *b);
 #endif

@@ -75,3 +75,12 @@ struct buf *algorithm_stage(const struct algorithm_query *q, struct rewriting *o
 void algorithm_between(const struct algorithm_query *q, struct rewriting *out, struct buf *b) {
     PUSH(&q->c->arena, &out->between, b);
 }
+struct buf *algorithm_view(const struct algorithm_query *q, struct rewriting *out, const char *name, struct buf *of,
+                           const expr *dims, int nd) {
+    struct stmt *s = s_new(q->c, S_VIEW);
+    s->u.view.buf = buf_new(q->c, q->entry, name, of->type, SC_ARENA, dims, nd);
+    s->u.view.of = of, s->u.view.off = x_int(q->c, 0);
+    block_append(&out->parts.v[out->parts.n - 1].stmts, s);
+    algorithm_between(q, out, s->u.view.buf);
+    return s->u.view.buf;
+}

@@ -7,16 +7,18 @@ double rows_cycles(const struct machine *m, double rows, double columns, double 
 }
 double bytes_cycles(const struct machine *m, double bytes) { return bytes * m->l2.byte; }
 double weights_cycles(const struct machine *m, double weights) { return 4 * weights * m->memory_byte; }
-static double extent_of(const struct var *v) { return const_extent(v) > 0 ? (double)const_extent(v) : 1; }
+double typical_axis(const struct algorithm_query *q, const struct stmt *s, int k) {
+    return (double)x_typical(q->c, s->u.stage.axes[k]->extent, k ? OPEN_SIZE : 1);
+}
 static double cycles_of_direct(const struct algorithm_query *q, const struct algorithm *row) {
     const struct stmt *s = q->k->sum ? q->k->sum : q->k->out;
     double cells = 1, depth = 1;
     (void)row;
-    for (int k = 0; k < s->u.stage.naxes; k++) cells *= extent_of(s->u.stage.axes[k]);
-    for (int k = 0; k < s->u.stage.nred; k++) depth *= extent_of(s->u.stage.red[k]);
+    for (int k = 0; k < s->u.stage.naxes; k++) cells *= typical_axis(q, s, k);
+    for (int k = 0; k < s->u.stage.nred; k++) depth *= (double)x_typical(q->c, s->u.stage.red[k]->extent, 1);
     double weights = s != q->k->sum || !q->k->product || !is_constant(q->k->b.read->u.buf) ? 0 : depth;
     for (int k = 0; k < s->u.stage.naxes; k++)
-        if (weights > 0 && q->k->b.axes >> k & 1) weights *= extent_of(s->u.stage.axes[k]);
+        if (weights > 0 && q->k->b.axes >> k & 1) weights *= typical_axis(q, s, k);
     /* integers are multiplied more slowly, after zero points are subtracted */
     double slow = s->u.stage.buf->type == I32 ? 2 : 1;
     return slow * rows_cycles(q->m, cells, 1, depth) + weights_cycles(q->m, weights);

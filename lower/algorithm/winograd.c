@@ -133,8 +133,8 @@ const char *winograd_refuses(const struct algorithm_query *q, const struct algor
     if (q->m->gpu) return "for CPUs with vectors";
     if (lanes < 4) return "there are no vectors for the transforms";
     if (refuses_types(q, row, &w)) return refuses_types(q, row, &w);
-    for (int d = 1; d < row->dims + 2; d++)
-        if (const_extent(k->sum->u.stage.axes[d]) < 1) return "the picture's size is open";
+    for (int d = 0; d < row->dims + 2; d++)
+        if (x_has(k->sum->u.stage.axes[d]->extent, XF_PRODUCED)) return "the run finds the picture's size";
     if (!blocked(q, k->a.read->u.buf, lanes) || !blocked(q, k->out->u.stage.buf, lanes))
         return "channels do not lie in full blocks";
     return NULL;
@@ -146,8 +146,8 @@ struct sizes_of {
 };
 static struct sizes_of sizes_of(const struct algorithm_query *q, const struct algorithm *row) {
     const struct stmt *s = q->k->sum;
-    double n = const_extent(s->u.stage.axes[0]) > 0 ? (double)const_extent(s->u.stage.axes[0]) : 1, m = row->tile;
-    for (int d = 0; d < row->dims; d++) n *= ceil((double)const_extent(s->u.stage.axes[d + 2]) / m);
+    double n = typical_axis(q, s, 0), m = row->tile;
+    for (int d = 0; d < row->dims; d++) n *= ceil(typical_axis(q, s, d + 2) / m);
     return (struct sizes_of){n, (double)const_extent(s->u.stage.red[0]), (double)const_extent(s->u.stage.axes[1]),
                              cells(row), m};
 }
@@ -201,10 +201,10 @@ static expr row_of_a(const struct algorithm_query *q, const double *k, const exp
     for (int j = 1; j + 1 < n; j += 2) sum = times(q, k[j], sum_of(q, e[j], e[j + 1], k[j] != k[j + 1]), sum);
     return k[n - 1] != 0 ? times(q, k[n - 1], e[n - 1], sum) : sum;
 }
-/* Row i of rows[], by the variable i: a loop over it is written out. */
-static expr row_by(struct ctx *c, const struct var *i, const expr *rows, int n) {
+/* Row i of rows[], i a variable: a loop over it is written out. */
+static expr row_by(struct ctx *c, expr i, const expr *rows, int n) {
     expr e = rows[n - 1];
-    for (int k = n - 1; k-- > 0;) e = x_select(c, x_cmp(c, X_EQ, x_var(c, i), x_int(c, k)), rows[k], e);
+    for (int k = n - 1; k-- > 0;) e = x_select(c, x_cmp(c, X_EQ, i, x_int(c, k)), rows[k], e);
     return e;
 }
 struct work {
@@ -216,8 +216,8 @@ struct work {
     struct rewriting *out;
     struct stmt *sum;
     int dims;
-    int64_t offset[2], along[2]; /* so many tiles of a picture */
-    expr tiles;
+    int64_t offset[2];
+    expr pictures, along[2]; /* so many tiles of each */
 };
 static const struct var *axis(const struct work *k, const char *name, expr extent) {
     return var_new(k->q->c, name, extent);
@@ -225,39 +225,42 @@ static const struct var *axis(const struct work *k, const char *name, expr exten
 static const struct var *small(const struct work *k, const char *name, int n) {
     return axis(k, name, x_int(k->q->c, n));
 }
-static const char *const matrix_axes[] = {"i", "j"};
+/* Transformed tiles: their cells (one axis or two), the picture, the tile's place in it (as many), the channel. */
+enum { TILE_AXES = 6 };
+static const char *const cell_axes[] = {"i", "j"}, *const tile_axes[] = {"high", "wide"};
+static int axes_of_tiles(const struct work *k) { return 2 * k->dims + 2; }
+static const char *tile_axis(const struct work *k, int d) { return tile_axes[2 - k->dims + d]; }
 /* One pass of a transform along the axis `at` (0 or 1) of the buffer's first: rows of the matrix over its cells. */
-static struct buf *pass(const struct work *k, const char *name, bool back, int at, struct buf *from,
+static struct buf *pass(const struct work *k, const char *name, bool back, int at, struct buf *from, expr channels,
                         expr (*cell)(const struct work *k, struct buf *from, const expr *index)) {
     struct ctx *c = k->q->c;
-    int a = k->w.cells, m = k->w.tile, rows = back ? m : a, n = k->dims + 2;
-    expr row[WINOGRAD_CELLS] = {0}, e[WINOGRAD_CELLS], index[4];
-    const struct var *axes[4];
-    for (int d = 0; d < k->dims; d++) axes[d] = small(k, matrix_axes[d], d > at ? a : rows);
-    axes[k->dims] = axis(k, "tile", k->tiles);
-    axes[k->dims + 1] = axis(k, "c", from->logical[back || at ? k->dims + 1 : 1]);
-    for (int d = 0; d < n; d++) index[d] = x_var(c, axes[d]);
+    int a = k->w.cells, m = k->w.tile, rows = back ? m : a, n = axes_of_tiles(k);
+    expr row[WINOGRAD_CELLS] = {0}, e[WINOGRAD_CELLS], index[TILE_AXES], to[TILE_AXES];
+    const struct var *axes[TILE_AXES];
+    for (int d = 0; d < k->dims; d++) axes[d] = small(k, cell_axes[d], d > at ? a : rows);
+    axes[k->dims] = axis(k, "n", k->pictures);
+    for (int d = 0; d < k->dims; d++) axes[k->dims + 1 + d] = axis(k, tile_axis(k, d), k->along[d]);
+    axes[n - 1] = axis(k, "c", channels);
+    for (int d = 0; d < n; d++) index[d] = to[d] = x_var(c, axes[d]);
     for (int j = 0; j < a; j++) {
-        expr to[4];
-        for (int d = 0; d < n; d++) to[d] = d == at ? x_int(c, j) : index[d];
+        to[at] = x_int(c, j);
         e[j] = cell(k, from, to);
     }
     for (int i = 0; i < rows; i++) row[i] = back ? row_of_a(k->q, k->w.a[i], e, a) : row_of_b(k->q, k->w.b[i], e, a);
     return algorithm_stage(k->q, k->out, name, back || at + 1 < k->dims ? k->sum_type : k->cell, axes, n, RED_NONE,
-                           NULL, 0, row_by(c, axes[at], row, rows));
+                           NULL, 0, row_by(c, index[at], row, rows));
 }
 static expr cell_of(const struct work *k, struct buf *from, const expr *index) {
-    return x_load(k->q->c, from, index, k->dims + 2, NULL);
+    return x_load(k->q->c, from, index, axes_of_tiles(k), NULL);
 }
 /* Cell [i,j] of a tile of the operand; what lies outside is 0. */
 static expr cell_of_operand(const struct work *k, struct buf *from, const expr *index) {
     struct ctx *c = k->q->c;
-    expr rest = index[k->dims], at[4] = {NULL, index[k->dims + 1]};
-    for (int d = k->dims; d-- > 0; rest = x_divi(c, rest, k->along[d])) {
-        expr tile = x_modi(c, rest, k->along[d]);
-        at[d + 2] = x_addi(c, x_add(c, x_muli(c, tile, k->w.tile), index[d]), k->offset[d]);
+    expr at[4] = {index[k->dims], index[axes_of_tiles(k) - 1]};
+    for (int d = 0; d < k->dims; d++) {
+        expr first = x_muli(c, index[k->dims + 1 + d], k->w.tile);
+        at[d + 2] = x_addi(c, x_add(c, first, index[d]), k->offset[d]);
     }
-    at[0] = rest;
     if (!k->row->whole) return x_load(c, from, at, k->dims + 2, x_num(c, F32, 0));
     return x_sub(c, x_load(c, from, at, k->dims + 2, k->whole.za), k->whole.za);
 }
@@ -306,23 +309,35 @@ static struct buf *weights(const struct work *k) {
         }
     return constant_buf(c, k->q->entry, internf(c->names, "%s.winograd", b->name), t);
 }
+/* The products take all tiles as rows of matrices, one for each cell. */
 static struct buf *products(const struct work *k, struct buf *v, struct buf *u) {
     struct ctx *c = k->q->c;
     int n = k->dims + 2, tile = k->dims, last = k->dims + 1;
-    const struct var *axes[2][4], *ic = axis(k, "ic", v->logical[last]);
+    expr tiles = k->pictures, rows[4], at_v[4], at_u[4], at[4];
+    for (int d = 0; d < k->dims; d++) tiles = x_mul(c, tiles, k->along[d]), rows[d] = v->logical[d];
+    rows[tile] = tiles, rows[last] = v->logical[axes_of_tiles(k) - 1];
+    struct buf *all = algorithm_view(k->q, k->out, "tiles", v, rows, n);
+    const struct var *axes[2][4], *ic = axis(k, "ic", rows[last]);
     for (int s = 0; s < 2; s++) {
-        for (int d = 0; d < k->dims; d++) axes[s][d] = small(k, matrix_axes[d], k->w.cells);
-        axes[s][tile] = axis(k, "tile", k->tiles), axes[s][last] = axis(k, "oc", u->logical[last]);
+        for (int d = 0; d < k->dims; d++) axes[s][d] = small(k, cell_axes[d], k->w.cells);
+        axes[s][tile] = axis(k, "tile", tiles), axes[s][last] = axis(k, "oc", u->logical[last]);
     }
-    expr at_v[4], at_u[4], at[4];
     for (int d = 0; d < k->dims; d++) at_v[d] = at_u[d] = x_var(c, axes[0][d]);
     at_v[tile] = x_var(c, axes[0][tile]), at_v[last] = at_u[tile] = x_var(c, ic);
     at_u[last] = x_var(c, axes[0][last]);
     struct buf *acc = algorithm_stage(k->q, k->out, "acc", k->sum_type, axes[0], n, RED_SUM, &ic, 1,
-                                      x_mul(c, x_load(c, v, at_v, n, NULL), x_load(c, u, at_u, n, NULL)));
+                                      x_mul(c, x_load(c, all, at_v, n, NULL), x_load(c, u, at_u, n, NULL)));
     for (int d = 0; d < n; d++) at[d] = x_var(c, axes[1][d]);
     return algorithm_stage(k->q, k->out, "products", k->sum_type, axes[1], n, RED_NONE, NULL, 0,
                            x_load(c, acc, at, n, NULL));
+}
+static struct buf *results(const struct work *k, struct buf *p) {
+    expr dims[TILE_AXES], channels = p->logical[k->dims + 1];
+    for (int d = 0; d < k->dims; d++) dims[d] = p->logical[d], dims[k->dims + 1 + d] = k->along[d];
+    dims[k->dims] = k->pictures, dims[axes_of_tiles(k) - 1] = channels;
+    struct buf *y = algorithm_view(k->q, k->out, "products", p, dims, axes_of_tiles(k));
+    if (k->dims == 2) y = pass(k, "columns", true, 0, y, channels, cell_of);
+    return pass(k, "results", true, k->dims - 1, y, channels, cell_of);
 }
 /* What is left of t modulo 2^32 divided by unit, for each axis, which it is a multiple of. */
 static expr divided(const struct work *k, expr t) {
@@ -340,20 +355,19 @@ static void replace_sum(const struct work *k, struct buf *y) {
     struct ctx *c = k->q->c;
     struct block *b = &k->out->parts.v[k->out->parts.n - 1].stmts;
     const struct var **o = k->sum->u.stage.axes;
-    int n = k->dims + 2;
-    expr at[4], tile = x_var(c, o[0]);
+    expr at[TILE_AXES];
     for (int d = 0; d < k->dims; d++) {
         at[d] = x_modi(c, x_var(c, o[d + 2]), k->w.tile);
-        tile = x_add(c, x_muli(c, tile, k->along[d]), x_divi(c, x_var(c, o[d + 2]), k->w.tile));
+        at[k->dims + 1 + d] = x_divi(c, x_var(c, o[d + 2]), k->w.tile);
     }
-    at[k->dims] = tile, at[k->dims + 1] = x_var(c, o[1]);
-    expr value = x_load(c, y, at, n, NULL);
+    at[k->dims] = x_var(c, o[0]), at[axes_of_tiles(k) - 1] = x_var(c, o[1]);
+    expr value = x_load(c, y, at, axes_of_tiles(k), NULL);
     if (k->row->whole) value = divided(k, value);
     if (k->sum->u.stage.init) value = x_add(c, value, k->sum->u.stage.init);
     for (struct stmt *s = k->q->stmts->first, *next; s; s = next) {
         next = s->next;
         stmt_remove(s);
-        block_append(b, s == k->sum ? s_stage(c, s->u.stage.buf, o, n, RED_NONE, NULL, 0, NULL, value) : s);
+        block_append(b, s == k->sum ? s_stage(c, s->u.stage.buf, o, k->dims + 2, RED_NONE, NULL, 0, NULL, value) : s);
     }
 }
 void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out) {
@@ -366,20 +380,19 @@ void winograd_rewrite(const struct algorithm_query *q, const struct algorithm *r
         k.cell = I16, k.sum_type = I32;
     }
     convolves(q->c, q->k, row->dims, row->taps, row->whole ? k.whole.za : x_num(q->c, F32, 0), k.offset);
-    k.tiles = o[0]->extent;
-    for (int d = 0; d < k.dims; d++) k.along[d] = (const_extent(o[d + 2]) + m - 1) / m;
-    k.tiles = x_muli(q->c, k.tiles, k.dims == 2 ? k.along[0] * k.along[1] : k.along[0]);
+    k.pictures = o[0]->extent;
+    for (int d = 0; d < k.dims; d++) k.along[d] = x_divi(q->c, x_addi(q->c, o[d + 2]->extent, m - 1), m);
     algorithm_part(q, out, "its operand's tiles");
-    struct buf *v = pass(&k, k.dims == 2 ? "columns" : "tiles", false, 0, q->k->a.read->u.buf, cell_of_operand);
-    if (k.dims == 2) v = pass(&k, "tiles", false, 1, v, cell_of);
+    struct buf *x = q->k->a.read->u.buf;
+    struct buf *v = pass(&k, k.dims == 2 ? "columns" : "tiles", false, 0, x, x->logical[1], cell_of_operand);
+    if (k.dims == 2) v = pass(&k, "tiles", false, 1, v, x->logical[1], cell_of);
     struct buf *u = weights(&k);
     algorithm_between(q, out, v);
     algorithm_part(q, out, "its products");
     struct buf *p = products(&k, v, u);
     algorithm_between(q, out, p);
     algorithm_part(q, out, "its results");
-    if (k.dims == 2) p = pass(&k, "columns", true, 0, p, cell_of);
-    replace_sum(&k, pass(&k, "results", true, k.dims - 1, p, cell_of));
+    replace_sum(&k, results(&k, p));
 }
 
 /* Every result passes so many roundings, of values that are that much larger than the products of the definition. */

@@ -27,12 +27,16 @@ static bool transforms(const struct stmt *s) {
         if (chooses(s, s->u.stage.axes[k])) return true;
     return false;
 }
-/* Written out in the result's nest: rows that it chooses itself, or, when it does, those that what it reads does. */
-static bool written_out(const struct problem *k, int axis) {
-    bool any = false;
-    for (int i = 0; i < k->stages.n; i++) any |= chooses(k->stages.v[i], k->stages.v[i]->u.stage.axes[axis]);
-    return any && transforms(k->out);
+/* Is axis d of the transforms one of a tile's cells, which one of them chooses? */
+static bool is_cell_of(const struct problem *k, int d) {
+    for (int i = 0; i < k->stages.n; i++) {
+        const struct stmt *s = k->stages.v[i];
+        if (transforms(s) && chooses(s, s->u.stage.axes[d])) return true;
+    }
+    return false;
 }
+/* Of the result, if it is a transform itself. */
+static bool is_cell(const struct problem *k, int d) { return transforms(k->out) && is_cell_of(k, d); }
 /* A tile has so many cells along axis k of the result: where tiles are read, the index is divided by that. */
 struct division {
     const struct var *v;
@@ -62,8 +66,9 @@ static const char *transform_points(struct plan *u, struct points *out) {
     int found = 0;
     if (k->nreductions || k->nresults != 1) return "not maps alone, with one result";
     for (int i = 0; i < k->stages.n; i++) {
-        if (k->stages.v[i]->u.stage.naxes != k->out->u.stage.naxes) return "its stages have other axes";
-        found += transforms(k->stages.v[i]);
+        bool is_one = transforms(k->stages.v[i]), like = is_one == transforms(k->out);
+        if (like && k->stages.v[i]->u.stage.naxes != k->out->u.stage.naxes) return "its stages have other axes";
+        found += is_one;
     }
     if (found < 2) return "no transforms of tiles";
     if (lanes_of(u) < 2) return "there are no vectors";
@@ -77,22 +82,22 @@ static void plan_tiles_of(struct plan *u, const char *loop, const char *outer, c
                           int64_t tile) {
     int64_t full = extent / tile, rest = extent % tile;
     const struct tile_size sizes[] = {{tile, full}, {rest, 1}};
-    if (extent < 0) step_split(&u->s, loop, tile, outer, inner, TAIL_CUT2);
+    if (extent < 0) step_split(&u->s, loop, tile, outer, inner, TAIL_GUARD);
     else if (!rest || !full) step_split(&u->s, loop, full ? tile : rest, outer, inner, TAIL_NONE);
     else step_tiles(&u->s, loop, outer, inner, sizes, 2);
 }
-/* The result's loops, tiles outside of what is written out. Tiles may leave a rest, which no loop can be moved into
- * afterwards: so what goes into a tile does so axis by axis. Returns the loops that are written out. */
+/* The result's loops: tiles outside, then blocks of channels, then a tile's cells, which this returns. Tiles may leave a
+ * rest, which no loop can be moved into afterwards: so what goes into a tile does so axis by axis. */
 static struct word_list result_loops(struct plan *u) {
     const struct stmt *s = u->k->out;
     int lane = lane_axis(u), axes = s->u.stage.naxes;
     const char *lanes = axis_loop(u->c, s, lane);
-    struct word_list unrolled = {0}, order = {0}, blocks = {0};
+    struct word_list cells = {0}, order = {0}, blocks = {0};
     for (int k = 0; k < axes; k++) {
-        if (written_out(u->k, k)) add_loop(&u->s, &unrolled, axis_loop(u->c, s, k));
+        if (is_cell(u->k, k)) add_loop(&u->s, &cells, axis_loop(u->c, s, k));
         else if (k != lane) add_loop(&u->s, &order, axis_loop(u->c, s, k));
     }
-    add_loops(&u->s, &order, unrolled);
+    add_loops(&u->s, &order, cells);
     add_loop(&u->s, &order, lanes);
     step_reorder(&u->s, order);
     for (int k = 0; k < axes; k++) {
@@ -104,28 +109,43 @@ static struct word_list result_loops(struct plan *u) {
         plan_tiles_of(u, axis_loop(u->c, s, k), outer, inner, const_extent(s->u.stage.axes[k]), tile);
         add_loop(&u->s, &inside, outer);
         for (int d = k + 1; d < axes; d++)
-            if (d != lane && !written_out(u->k, d)) add_loop(&u->s, &inside, axis_loop(u->c, s, d));
-        add_loops(&u->s, &inside, unrolled);
+            if (d != lane && !is_cell(u->k, d)) add_loop(&u->s, &inside, axis_loop(u->c, s, d));
+        add_loops(&u->s, &inside, cells);
         add_loops(&u->s, &inside, LOOPS(inner, lanes));
         step_reorder(&u->s, inside);
-        add_loop(&u->s, &unrolled, inner);
+        add_loop(&u->s, &cells, inner);
     }
     step_split(&u->s, lanes, lanes_of(u), role.channels, role.channel, TAIL_NONE);
     add_loop(&u->s, &blocks, role.channels);
-    add_loops(&u->s, &blocks, unrolled);
+    add_loops(&u->s, &blocks, cells);
     add_loop(&u->s, &blocks, role.channel);
     step_reorder(&u->s, blocks);
-    return unrolled;
+    return cells;
+}
+/* The loops of a transform that is computed at the result's: rows that it chooses are written out, inside of the rest. */
+static void transform_loops(struct plan *u, const struct stmt *s, struct word_list *unrolled) {
+    struct word_list order = {0}, chosen = {0};
+    int last = s->u.stage.naxes - 1;
+    for (int d = 0; d < last; d++) {
+        const struct var *v = s->u.stage.axes[d];
+        bool one = !is_cell_of(u->k, d); /* of a tile, there is only one */
+        add_loop(&u->s, chooses(s, v) ? &chosen : &order, axis_loop(u->c, s, d));
+        if (one || chooses(s, v)) add_loop(&u->s, unrolled, axis_loop(u->c, s, d));
+    }
+    add_loops(&u->s, &order, chosen);
+    add_loop(&u->s, &order, axis_loop(u->c, s, last));
+    step_reorder(&u->s, order);
 }
 static const char *transform_steps(struct plan *u, const struct point *p) {
     const struct problem *k = u->k;
-    struct word_list vectors = {0};
+    struct word_list unrolled = {0}, vectors = {0};
     (void)p;
     layout_steps(&u->s, u->p, u->l);
     for (int i = 0; i < k->stages.n; i++)
         if (k->stages.v[i] != k->out && !transforms(k->stages.v[i]))
             step_inline(&u->s, k->stages.v[i]->u.stage.buf->base);
-    struct word_list unrolled = result_loops(u);
+    struct word_list cells = result_loops(u);
+    if (cells.n) add_loop(&u->s, &unrolled, cells.v[cells.n - 1]);
     for (int i = k->stages.n; i-- > 0;)
         if (k->stages.v[i] != k->out && transforms(k->stages.v[i]))
             step_compute_at(&u->s, k->stages.v[i]->u.stage.buf->base, role.channels, SC_STACK);
@@ -133,9 +153,8 @@ static const char *transform_steps(struct plan *u, const struct point *p) {
     for (int i = 0; i < k->stages.n; i++) {
         const struct stmt *s = k->stages.v[i];
         if (s == k->out || !transforms(s)) continue;
-        int last = s->u.stage.naxes - 1;
-        for (int d = 0; d < last; d++) add_loop(&u->s, &unrolled, axis_loop(u->c, s, d));
-        add_loop(&u->s, &vectors, axis_loop(u->c, s, last));
+        transform_loops(u, s, &unrolled);
+        add_loop(&u->s, &vectors, axis_loop(u->c, s, s->u.stage.naxes - 1));
     }
     step_kind(&u->s, LK_UNROLL, unrolled);
     step_kind(&u->s, LK_VECTOR, vectors);
