@@ -86,8 +86,8 @@ static void plan_tiles_of(struct plan *u, const char *loop, const char *outer, c
     else if (!rest || !full) step_split(&u->s, loop, full ? tile : rest, outer, inner, TAIL_NONE);
     else step_tiles(&u->s, loop, outer, inner, sizes, 2);
 }
-/* The result's loops: tiles outside, then blocks of channels, then a tile's cells, which this returns. Tiles may leave a
- * rest, which no loop can be moved into afterwards: so what goes into a tile does so axis by axis. */
+/* The result's loops: tiles outside, then blocks of channels, then a tile's cells, which this returns. Tiles may leave
+ * a rest, which no loop can be moved into afterwards: so what goes into a tile does so axis by axis. */
 static struct word_list result_loops(struct plan *u) {
     const struct stmt *s = u->k->out;
     int lane = lane_axis(u), axes = s->u.stage.naxes;
@@ -122,7 +122,8 @@ static struct word_list result_loops(struct plan *u) {
     step_reorder(&u->s, blocks);
     return cells;
 }
-/* The loops of a transform that is computed at the result's: rows that it chooses are written out, inside of the rest. */
+/* The loops of a transform that is computed at the result's: rows that it chooses are written out, inside of the rest.
+ */
 static void transform_loops(struct plan *u, const struct stmt *s, struct word_list *unrolled) {
     struct word_list order = {0}, chosen = {0};
     int last = s->u.stage.naxes - 1;

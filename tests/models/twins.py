@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Twins: a model whose sizes are open gets the schedules that it gets with fixed sizes. Of each model here both forms are
-scheduled: as it is with its height and width, batch or length open, and the same file with --dim for each of them. Node by
-node, the strategies that its kernels got are compared (--dump-after=choices). twins.tsv lists how many kernels of the open
-form got another one than the fixed form, for each model, target, the two strategies and the reason that was given; the list
-may only shrink.
+scheduled: as it is with its height and width, batch or length open, and the same file with --dim for each of them; the open
+form is optimised for these sizes. Node by node, the algorithms and strategies that its kernels got are compared
+(--dump-after=choices). twins.tsv lists how many kernels of the open form got another one than the fixed form, for each model,
+target, the two strategies or algorithms and the reason that was given; the list may only shrink.
 
     twins.py [--gcc2nn PATH] [--json FILE] [--write] [--nodes] [NAME...]     these models, or all of the list; --write makes
                                                            the list, --nodes prints each node
@@ -41,6 +41,8 @@ MODELS = {
     "t5_encoder_tiny": ([], {"batch": 1, "seq": 64}), "magika": ([], {"unk__214": 1}),
 }
 TARGETS = ["x86-avx512", "aarch64"]
+MOST = 2 ** 31 - 1
+ALGORITHM = re.compile(r"^  algorithm (\S+): (?!\d+ cycles$)(.*)$")
 NODE = re.compile(r"^// node (\d+) ")
 PROC = re.compile(r"^(?:kernel )?proc (\S+?)\(")
 
@@ -66,15 +68,16 @@ def open_form(path, axes, to):
 
 
 def schedules(program, model, target, dims):
-    """{node: {kernel: (class, strategy, {strategy: why not})}}, or None where the model is refused."""
+    """{node: {kernel: (class, strategy, algorithm, {strategy or algorithm: why not})}}, or None where the model is refused."""
     done = subprocess.run([program, model, f"--target={target}", "--dump-after=choices", "--dump-after=kernels", "--stop-after=lower",
                            *(f"--dim={name}={n}" for name, n in dims.items())],
                           capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
         return None
-    taken, nodes, names, name, reasons = {}, {}, [], "", {}
+    taken, nodes, names, name, reasons, algorithms = {}, {}, [], "", {}, {}
     for line in done.stdout.split("\n"):
         kernel, choice, node, proc = KERNEL.match(line), CHOICE.match(line), NODE.match(line), PROC.match(line)
+        algorithm = ALGORITHM.match(line)
         if kernel:
             name, kind, reasons, last = line.partition(":")[0], kernel[1], {}, ""
         elif choice:
@@ -84,25 +87,32 @@ def schedules(program, model, target, dims):
             reasons.setdefault(last + " refused", general(line[len("    refused: "):]))
         elif line == "    taken":
             taken[name] = kind, last, reasons
+        elif algorithm:
+            reasons[algorithm[1]] = algorithm[2]
+        elif line.startswith("    taken: "):
+            algorithms[name] = line[len("    taken: "):].partition(";")[0]
         elif node:
             names.append(node[1])
         elif proc:
             for n in names:
-                nodes.setdefault(n, {})[proc[1]] = taken.get(proc[1], ("", "", {}))
+                kind, strategy, reasons = taken.get(proc[1], ("", "", {}))
+                nodes.setdefault(n, {})[proc[1]] = kind, strategy, algorithms.get(proc[1], "direct"), reasons
             names = []
     return nodes
 
 
 def differences(fixed, opened):
-    """{kernel of the open form: (strategy that its fixed twin has, its own, why)}"""
+    """{kernel of the open form: (strategy, or algorithm, that its fixed twin has, its own, why)}"""
     found = {}
     for node, kernels in opened.items():
-        before = {s for _, s, _ in fixed.get(node, {}).values()}
-        now = {s for _, s, _ in kernels.values()}
-        lost = sorted(before - now - {"plain loops"})
-        for name, (_, strategy, reasons) in kernels.items():
+        twins = fixed.get(node, {}).values()
+        before, made = {s for _, s, _, _ in twins}, {a for _, _, a, _ in twins}
+        lost = sorted(before - {s for _, s, _, _ in kernels.values()} - {"plain loops"})
+        for name, (_, strategy, algorithm, reasons) in kernels.items():
             if lost and strategy not in before:
                 found[name] = lost[0], strategy, reasons.get(lost[0] + " refused", reasons.get(lost[0], "")), node
+            elif made and algorithm not in made:
+                found[name] = min(made), algorithm, reasons.get(min(made), ""), node
     return found
 
 
@@ -112,7 +122,7 @@ def compare(args, name, path, folder):
     dims = {**dims, **open_form(path, axes, twin)}
     found = collections.Counter()
     for target in TARGETS:
-        fixed, opened = (schedules(args.gcc2nn, twin, target, d) for d in (dims, {}))
+        fixed, opened = (schedules(args.gcc2nn, twin, target, d) for d in (dims, {k: f"0..{MOST}@{n}" for k, n in dims.items()}))
         if not fixed or not opened:
             found[name, target, "", "", "refused"] += 1
             continue
