@@ -176,7 +176,7 @@ static bool flush_run(struct lowering *l, struct block *run, struct stmt *after,
 }
 /* Checks of sizes, and calls that touch nothing the run touches (borders), go before it; the run goes on. */
 static bool goes_before(struct block *run, struct stmt *s) {
-    if (s->kind == S_CHECK) return !x_has(s->u.check.cond, XF_LOAD);
+    if (s->kind == S_CHECK) return checks_sizes(s);
     if (s->kind != S_CALL) return false;
     for (int k = 0; k < s->u.call.nbufs; k++)
         if (used_from(run->first, s->u.call.bufs[k])) return false;

@@ -1,7 +1,7 @@
 /* From a group's statements to kernels, by way of the algorithm that is chosen for them (lower/algorithm/). */
 #include "lower/algorithm/algorithm.h"
 #include "lower/layout.h"
-#include "lower/lower.h"
+#include "lower/size_names.h"
 
 static struct param_layout layout_of_buf(void *env, const struct buf *b) {
     const struct value_layout *v = map_get(&((struct lowering *)env)->specs, PKEY(b));
@@ -10,17 +10,34 @@ static struct param_layout layout_of_buf(void *env, const struct buf *b) {
 static void lay_out(void *env, struct buf *to, const struct buf *like, int64_t add, int block) {
     lower_lay_out(env, to, like, add, block);
 }
+/* What sizes are checked for holds for all parts: it goes before the first. */
+static void check_sizes_first(struct rewriting *r) {
+    struct block checks = {0}, *first = &r->parts.v[0].stmts;
+    for (int k = 0; k < r->parts.n; k++)
+        for (struct stmt *s = r->parts.v[k].stmts.first, *next; s; s = next) {
+            next = s->next;
+            if (!checks_sizes(s)) continue;
+            stmt_remove(s);
+            block_append(&checks, s);
+        }
+    block_move(&checks, first);
+    block_move(first, &checks);
+}
 /* One kernel or more for each part; what others read is not made inside of one. */
 static bool outline_parts(struct lowering *l, const struct algorithm *row, struct rewriting *r, const char *name) {
     const char *nodes = l->nodes;
+    struct sizes sizes, *outer = l->sizes;
     bool ok = true;
-    for (int k = 0; k < r->between.n; k++) { map_put(&l->external, PKEY(r->between.v[k]), r->between.v[k]); }
+    check_sizes_first(r);
+    sizes_of_checks(&sizes, l, &r->parts.v[0].stmts);
+    l->sizes = &sizes;
+    for (int k = 0; k < r->between.n; k++) map_put(&l->external, PKEY(r->between.v[k]), r->between.v[k]);
     for (int k = 0; k < r->parts.n && ok; k++) {
         struct algorithm_part *p = &r->parts.v[k];
         l->nodes = internf(l->c->names, p->what ? "%s: %s\n%s" : "%s%s\n%s", row->title, p->what ? p->what : "", nodes);
         ok = outline_kernels(l, &p->stmts, name);
     }
-    l->nodes = nodes;
+    l->nodes = nodes, l->sizes = outer;
     return ok;
 }
 bool lower_statements(struct lowering *l, struct block *stmts, const char *node, const char *name) {

@@ -252,7 +252,7 @@ bool stages_problem(struct ctx *c, const struct block *b, const struct map *resu
     struct stmt *out = NULL;
     *p = all;
     for (struct stmt *s = b->first; s; s = s->next) {
-        if (s->kind == S_ALLOC) continue;
+        if (s->kind == S_ALLOC || checks_sizes(s)) continue;
         if (s->kind != S_STAGE) return false;
         stage_problem(c, s, &one);
         if (one.cls > p->cls || !p->stages.n) *p = one;

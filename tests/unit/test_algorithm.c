@@ -36,12 +36,20 @@ static void constant(struct text *t, const char *name, const char *dims, int n) 
     for (int k = 0; k < n; k++) text_printf(t, "%s%.9g", k ? "," : "", (double)drawn());
     text_add(t, "]\n");
 }
+/* What the symbols are: the graph's own one, then these. */
+#define SYMBOLS                 "sym H: 0..999\nsym W: 0..999\n"
+#define SIZES(flat, high, wide) ((int64_t[]){1, (flat) ? (high) * (wide) : (high), (wide)})
+/* Sizes of a picture, or of high x wide cells along one axis; open: symbols. */
+static const char *picture_text(const struct algorithm *row, int high, int wide, bool open) {
+    if (open) return row->dims == 1 ? "H" : "H,W";
+    return row->dims == 1 ? arena_printf(&c->arena, "%d", high * wide) : arena_printf(&c->arena, "%d,%d", high, wide);
+}
 /* The convolution of x, for which the row is meant, by an algorithm: its results, and what was chosen. */
 static float *convolved(const struct algorithm *row, const char *algorithm, const char *consts, float *x, int high,
-                        int wide, int64_t *count, const char **choices) {
+                        int wide, bool open, int64_t *count, const char **choices) {
     struct text t = {0};
-    bool flat = row->dims == 1; /* high x wide cells along one axis */
-    const char *size = flat ? arena_printf(&c->arena, "%d", high * wide) : arena_printf(&c->arena, "%d,%d", high, wide),
+    bool flat = row->dims == 1;
+    const char *size = picture_text(row, high, wide, open),
                *params = arena_printf(&c->arena, "%%x: f32[1,%d,%s]", CHANNELS, size), *window = flat ? "[1]" : "[1,1]",
                *pads = flat ? "[1,2]" : "[1,1,1,2]",
                *taps = flat ? arena_printf(&c->arena, "[%d]", row->taps)
@@ -58,7 +66,8 @@ static float *convolved(const struct algorithm *row, const char *algorithm, cons
     struct eval_arg args[2] = {
         {.data = x, .nd = 2 + row->dims, .dims = {1, CHANNELS, flat ? high * wide : high, wide}}};
     cr_assert(m);
-    struct eval_result e = loop_eval(m, m->entry, args, (int64_t[]){1}, &(struct eval_options){.poison = true});
+    struct eval_result e =
+        loop_eval(m, m->entry, args, SIZES(flat, high, wide), &(struct eval_options){.poison = true});
     cr_assert_eq(e.status, EVAL_OK, "%s", e.message);
     *count = 1;
     for (int d = 0; d < 2 + row->dims; d++) *count *= args[1].dims[d];
@@ -66,20 +75,21 @@ static float *convolved(const struct algorithm *row, const char *algorithm, cons
     text_free(&t);
     return args[1].data;
 }
-static void within_bound(const struct algorithm *row, int high, int wide) {
+static void within_bound(const struct algorithm *row, int high, int wide, bool open) {
     const char *name = row->name;
     struct text t = {0};
     int taps = row->dims == 1 ? row->taps : row->taps * row->taps;
     const char *dims = row->dims == 1 ? arena_printf(&c->arena, "24,16,%d", taps)
                                       : arena_printf(&c->arena, "24,16,%d,%d", row->taps, row->taps);
+    if (open) text_add(&t, SYMBOLS);
     constant(&t, "w", dims, RESULTS * CHANNELS * taps);
     constant(&t, "b", "24", RESULTS);
     float *x = malloc(sizeof *x * (size_t)(CHANNELS * high * wide));
     for (int k = 0; k < CHANNELS * high * wide; k++) x[k] = drawn();
     int64_t n, count;
     const char *choices, *direct;
-    float *got = convolved(row, name, t.s, x, high, wide, &n, &choices),
-          *want = convolved(row, "direct", t.s, x, high, wide, &count, &direct);
+    float *got = convolved(row, name, t.s, x, high, wide, open, &n, &choices),
+          *want = convolved(row, "direct", t.s, x, high, wide, open, &count, &direct);
     /* |x| and |w| are 2 at most; the bias is one more term */
     double most = row->bound(row, CHANNELS) * CHANNELS * taps * 4 * ldexp(1, -24), worst = 0;
     cr_assert_eq(n, count);
@@ -95,7 +105,7 @@ Test(algorithm, winograd_stays_within_its_bound) {
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
         for (const struct algorithm *r = NULL; (r = winograd_after(r));)
             if ((r->dims == 1 ? sizes[k][0] * sizes[k][1] : sizes[k][0]) + 3 > r->taps)
-                within_bound(r, sizes[k][0], sizes[k][1]);
+                within_bound(r, sizes[k][0], sizes[k][1], false), within_bound(r, sizes[k][0], sizes[k][1], true);
 }
 
 /* ---- of whole numbers: the same bits */
@@ -106,11 +116,11 @@ static void bytes(struct text *t, const char *name, const char *type, int n, int
 }
 /* The results of a convolution of x, which has a zero point, by an algorithm. */
 static const uint8_t *convolved_bytes(const struct algorithm *row, const char *algorithm, const char *target,
-                                      const char *consts, uint8_t *x, int high, int wide, int64_t *count) {
+                                      const char *consts, uint8_t *x, int high, int wide, bool open, int64_t *count) {
     struct text t = {0};
     bool flat = row->dims == 1;
-    const char *size = flat ? arena_printf(&c->arena, "%d", high * wide) : arena_printf(&c->arena, "%d,%d", high, wide),
-               *params = arena_printf(&c->arena, "%%x: u8[1,%d,%s]", CHANNELS, size), *window = flat ? "[1]" : "[1,1]";
+    const char *params = arena_printf(&c->arena, "%%x: u8[1,%d,%s]", CHANNELS, picture_text(row, high, wide, open)),
+               *window = flat ? "[1]" : "[1,1]";
     const char *nodes = arena_printf(&c->arena,
                                      "%%p: ? = MaxPool(%%x) {kernel_shape=%s} "
                                      "%%h: ? = QLinearConv(%%p, %%s, %%zx, %%w, %%s, %%zw, %%sy, %%zx, %%b) "
@@ -121,7 +131,8 @@ static const uint8_t *convolved_bytes(const struct algorithm *row, const char *a
     struct eval_arg args[2] = {
         {.data = x, .nd = 2 + row->dims, .dims = {1, CHANNELS, flat ? high * wide : high, wide}}};
     cr_assert(m);
-    struct eval_result e = loop_eval(m, m->entry, args, (int64_t[]){1}, &(struct eval_options){.poison = true});
+    struct eval_result e =
+        loop_eval(m, m->entry, args, SIZES(flat, high, wide), &(struct eval_options){.poison = true});
     cr_assert_eq(e.status, EVAL_OK, "%s", e.message);
     cr_expect(strstr(t.s, arena_printf(&c->arena, "taken: %s\n", algorithm)), "%s", t.s);
     *count = 1;
@@ -130,11 +141,12 @@ static const uint8_t *convolved_bytes(const struct algorithm *row, const char *a
     return args[1].data;
 }
 /* Values around the zero point, or all that there are. */
-static void keeps_bits(const struct algorithm *row, const char *target, int high, int wide, bool all) {
+static void keeps_bits(const struct algorithm *row, const char *target, int high, int wide, bool all, bool open) {
     struct text t = {0};
     int taps = row->dims == 1 ? row->taps : row->taps * row->taps, cells = CHANNELS * high * wide;
     const char *dims = row->dims == 1 ? arena_printf(&c->arena, "u8[32,16,%d]", taps)
                                       : arena_printf(&c->arena, "u8[32,16,%d,%d]", row->taps, row->taps);
+    if (open) text_add(&t, SYMBOLS);
     bytes(&t, "w", dims, 32 * CHANNELS * taps, all ? 0 : 119, all ? 256 : 3);
     bytes(&t, "b", "i32[32]", 32, -100, 200);
     text_printf(&t,
@@ -144,8 +156,8 @@ static void keeps_bits(const struct algorithm *row, const char *target, int high
     uint8_t *x = malloc((size_t)cells);
     for (int k = 0; k < cells; k++) x[k] = (uint8_t)(all ? k * 37 + (int)(64 * drawn()) : 128 + k % 5);
     int64_t n, count;
-    const uint8_t *got = convolved_bytes(row, row->name, target, t.s, x, high, wide, &n),
-                  *want = convolved_bytes(row, "direct", target, t.s, x, high, wide, &count);
+    const uint8_t *got = convolved_bytes(row, row->name, target, t.s, x, high, wide, open, &n),
+                  *want = convolved_bytes(row, "direct", target, t.s, x, high, wide, open, &count);
     cr_assert_eq(n, count);
     cr_expect(!memcmp(got, want, (size_t)n), "%s of %d x %d for %s", row->name, high, wide, target);
     free(x), text_free(&t);
@@ -154,6 +166,6 @@ Test(algorithm, winograd_of_whole_numbers_keeps_the_bits) {
     static const int sizes[][2] = {{2, 3}, {5, 7}, {13, 4}};
     static const char *const targets[] = {"x86-avx2", "aarch64"};
     for (const struct algorithm *r = algorithm_rows; r->name; r++)
-        for (int k = 0; r->whole && k < 12; k++)
-            keeps_bits(r, targets[k / 3 % 2], sizes[k % 3][0], sizes[k % 3][1], k >= 6);
+        for (int k = 0; r->whole && k < 24; k++)
+            keeps_bits(r, targets[k / 3 % 2], sizes[k % 3][0], sizes[k % 3][1], k / 6 % 2 != 0, k >= 12);
 }
