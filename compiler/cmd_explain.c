@@ -46,10 +46,12 @@ static void take_choices(void *env, const char *pass, const char *text) {
     (void)pass;
     x->choices = arena_printf(&x->s.c->arena, "%s", text);
 }
-/* The next kernel of the dump: a line `NAME: ..` and those below it, which begin with blanks. */
+/* The next kernel of the dump: a line `NAME: ..` and those below it, which begin with blanks. Other lines say for what
+ * machine it is. */
 static const char *next_kernel(struct arena *a, const char **at, const char **name) {
     const char *from = *at, *end = from, *line;
     size_t colon = strcspn(from, ":\n");
+    while (from[colon] == '\n') from = end = from + colon + 1, colon = strcspn(from, ":\n");
     if (from[colon] != ':') return NULL;
     do line = strchr(end, '\n'), end = line ? line + 1 : end + strlen(end);
     while (*end == ' ');

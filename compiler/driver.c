@@ -2,8 +2,10 @@
 #include "compiler/driver.h"
 #include "compiler/commands.h"
 #include "compiler/graph/passes.h"
+#include "compiler/import/file.h"
 #include "compiler/import/tflite.h"
 #include "lower/lower.h"
+#include "lower/schedule/record.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,13 +69,28 @@ static bool pins_exist(struct compilation *u) {
     }
     return ok;
 }
+/* The files of --choices, as if they were one. */
+static bool read_choices(struct compilation *u, struct lower_options *lo) {
+    struct text all = {0};
+    bool ok = true;
+    for (int k = 0; k < u->o->nchoices && ok; k++) {
+        struct mapped_file f;
+        ok = file_map(&u->c->diags, u->o->choices[k], &f);
+        if (!ok) break;
+        text_printf(&all, "%.*s\n", f.size < INT32_MAX ? (int)f.size : INT32_MAX, (const char *)f.bytes);
+        file_unmap(&f);
+    }
+    if (ok && all.s) lo->records = records_read(u->c, all.s);
+    text_free(&all);
+    return ok;
+}
 static bool lower_pass(struct compilation *u) {
     struct lower_options lo = {.target = u->o->target,
                                .no_fuse = u->o->no_fuse,
                                .no_schedule = u->o->no_schedule,
                                .threads = u->o->threads,
                                .algorithms = u->o->algorithms};
-    if (!pins_exist(u)) return false;
+    if (!pins_exist(u) || !read_choices(u, &lo)) return false;
     struct {
         const char *name;
         struct text **to, t;

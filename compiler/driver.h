@@ -26,6 +26,8 @@ struct compile_options {
     const char *const *rules_off; /* --no-rule */
     int nrules_off;
     struct algorithm_wishes algorithms; /* --algorithm, --no-algorithm */
+    const char *const *choices;         /* files of --choices; of two records for one problem the later one counts */
+    int nchoices;
     bool time_passes;
     /* After the import: the sizes that the program will ask for. false: stop, after a diagnostic. NULL: go on. */
     bool (*sizes)(void *env, const struct sym *const *v, int n);

@@ -236,6 +236,7 @@ LIST(add_skip, skip)
 LIST(add_rule_off, rules_off)
 LIST(add_algorithm, algorithms)
 LIST(add_algorithm_off, algorithms_off)
+LIST(add_choices, choices)
 SETTER(set_signature, signature, false)
 SETTER(set_weights, weights, false)
 SETTER(set_std, std, false)
@@ -334,6 +335,11 @@ const struct option_row option_rows[] = {
      CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN, add_algorithm, NULL, REPEATS},
     {"no-algorithm", 0, "NAME", "leave this algorithm out, or `all` but the definition",
      CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN, add_algorithm_off, NULL, REPEATS},
+    {"choices", 0, "FILE",
+     "compute kernels as this file says, in the form of `--dump-after=choices`: the line above `taken` counts, where "
+     "the "
+     "machine and what a kernel computes are the same",
+     CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN, add_choices, NULL, REPEATS},
     {"verify-each", 0, NULL, "look for mistakes of gcc2nn after every pass, also of those towards the C",
      CMD_COMPILE | CMD_PROGRAM, set_verify_each, NULL, ONCE},
     {"time-passes", 0, NULL, "print the time of each pass", CMD_COMPILE | CMD_PROGRAM, set_time_passes, NULL, ONCE},

@@ -24,7 +24,7 @@ struct options {
     const char *passes, *steps, *proc, *kernel;
     const char *data, *out, *cc, *python, *weights, *std, *build_dir, *stop_after;
     VEC(const char *) inputs; /* NAME=FILE */
-    VEC(const char *) dump_after, skip, rules_off, algorithms, algorithms_off;
+    VEC(const char *) dump_after, skip, rules_off, algorithms, algorithms_off, choices;
     bool interpret, each_node, no_fuse, no_schedule, verify_each, time_passes, lower, replay, emit_c;
     const char *against; /* verify: a word of the table of referees; NULL: not given */
     double rtol, atol;

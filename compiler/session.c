@@ -30,6 +30,8 @@ static void take_options(struct session *s) {
         .rules_off = o->rules_off.v,
         .nrules_off = o->rules_off.n,
         .algorithms = {o->algorithms.v, o->algorithms_off.v, o->algorithms.n, o->algorithms_off.n},
+        .choices = o->choices.v,
+        .nchoices = o->choices.n,
         .time_passes = o->time_passes,
     };
 }

@@ -67,6 +67,11 @@ static void write_borders(struct ctx *c, struct proc *p, const struct param_layo
         if (p->body.last == last) p->steps.n--; /* a kernel that was widened fills its pad lanes itself */
     }
 }
+void schedule_as_asked(struct lowering *l, struct proc *p, const struct param_layout *lay) {
+    const struct lower_options *o = l->o;
+    struct scheduling how = {o->target->machine, o->threads, o->records, o->problems, o->choices};
+    schedule_kernel(l->c, p, &how, lay);
+}
 static struct known_kernel *make_kernel(struct lowering *l, struct proc *p, const char *text,
                                         const struct param_layout *lay) {
     struct ctx *c = l->c;
@@ -76,7 +81,7 @@ static struct known_kernel *make_kernel(struct lowering *l, struct proc *p, cons
     k->noted.arena = &c->arena;
     if (!proc_guard(l->m, p, "lowering", NULL, NULL)) return NULL;
     if (!l->o->no_schedule) {
-        schedule_kernel(c, p, l->o->target->machine, l->o->threads, lay, l->o->problems, l->o->choices);
+        schedule_as_asked(l, p, lay);
         if (l->o->choices && l->why) text_add(l->o->choices, l->why);
         write_borders(c, p, lay);
         if (!proc_verify(l->m, p, "scheduling")) return NULL;

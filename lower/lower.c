@@ -424,9 +424,7 @@ static const char *call_origin(void *env, const struct stmt *call) {
 /* Kernels that are texts come as they are; those of stages were scheduled when their groups were closed. */
 static void schedule_texts(struct lowering *l) {
     for (int k = 0; k < l->m->procs.n; k++)
-        if (l->m->procs.v[k]->is_kernel_text)
-            schedule_kernel(l->c, l->m->procs.v[k], l->o->target->machine, l->o->threads, NULL, l->o->problems,
-                            l->o->choices);
+        if (l->m->procs.v[k]->is_kernel_text) schedule_as_asked(l, l->m->procs.v[k], NULL);
 }
 struct module *lower_graph(struct graph *g, const struct lower_options *o) {
     struct ctx *c = g->ctx;
@@ -446,6 +444,7 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
                          .parts = {.arena = &c->arena}};
     struct region *top = g->top;
     int errors = c->diags.errors;
+    if (o->choices && !o->no_schedule) text_printf(o->choices, "machine %s\n", o->target->machine->name);
     l.known = kernel_list_new(c);
     l.probes = probes_new(g);
     l.entry = proc_new(c, "entry");

@@ -16,6 +16,7 @@ struct lower_options {
     /* Not NULL: get the groups of every region, in the order they are lowered; what each kernel computes; and how
      * it was chosen to be computed. */
     struct text *groups, *problems, *choices;
+    struct records *records; /* points that kernels shall have (lower/schedule/record.h); NULL: none */
 };
 /* NULL after diagnostics. Kernels are scheduled for the target; every procedure has passed the verifier. */
 struct module *lower_graph(struct graph *g, const struct lower_options *o);
@@ -94,6 +95,9 @@ bool lower_statements(struct lowering *l, struct block *stmts, const char *node,
 /* Schedules a new kernel, or finds an equal one that was made before; gives the buffers of the call their layouts and
  * appends the call to the current block (lower/kernel.c). */
 struct kernel_list *kernel_list_new(struct ctx *c);
+/* Schedules it for what the options ask; layouts: one per parameter, NULL: all plain (lower/kernel.c). */
+struct param_layout;
+void schedule_as_asked(struct lowering *l, struct proc *p, const struct param_layout *layouts);
 bool finish_kernel(struct lowering *l, struct proc *p, struct stmt *call);
 /* The comment of each kernel: the nodes that it was made for. */
 void kernels_describe(struct lowering *l);

@@ -97,6 +97,15 @@ CODE(E_STEP, 601, "schedule step refused", "The step's precondition does not hol
      "The message says which condition; its help names the step that makes it hold, where there is one. "
      "docs/schedules.md "
      "lists the steps.")
+CODE(
+    E_RECORD, 602, "recorded choice not taken",
+    "The file of --choices says how to compute this kernel's problem on this machine, but there is no such way, or one "
+    "of its steps is refused.",
+    "model.onnx: kernel k1_conv cannot be computed as recorded: \"contraction: lanes 16 along n0, tile 99 x 1 of s1, "
+    "packed\"",
+    "It was computed as without the record. `--dump-after=choices` prints what there is to choose from; make the "
+    "record "
+    "again.")
 CODE(E_USAGE, 701, "bad command line", "An option is unknown, lacks its argument, or arguments contradict each other.",
      "gcc2nn: `gcc2nn inspect` needs MODEL", "`gcc2nn COMMAND --help` lists the options, with examples.")
 CODE(E_TARGET, 801, "not available on this target", "The target does not offer what the model or the option needs.",

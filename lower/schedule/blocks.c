@@ -8,17 +8,23 @@ static int64_t more_groups(const struct contraction_sizes *s, int64_t groups) {
     int64_t rows = rows_of_group(s, groups);
     return rows > 1 ? (s->extent + rows - 2) / (rows - 1) : 0;
 }
-static struct blocking best_blocking(const struct machine *m, const struct contraction_sizes *s, bool chunks) {
-    struct blocking best = {1, s->blocks, false};
-    double least = cost_of_blocking(m, s, best);
-    for (int64_t parts = 1; parts <= (chunks ? s->blocks : 1); parts = next_divisor(s->blocks, parts))
+static bool goes(enum chunks way, bool chunks, bool outside) {
+    if (way == CHUNKS_ANY) return true;
+    return chunks ? way == (outside ? CHUNKS_OUTSIDE : CHUNKS_INSIDE) : way == CHUNKS_NONE;
+}
+/* false: the sum has no such chunks. */
+static bool best_blocking(const struct machine *m, const struct contraction_sizes *s, enum chunks way,
+                          struct blocking *best) {
+    double least = 0;
+    for (int64_t parts = 1; parts <= (way == CHUNKS_NONE ? 1 : s->blocks); parts = next_divisor(s->blocks, parts))
         for (int64_t groups = 1; groups; groups = more_groups(s, groups))
             for (int outside = 0; outside <= (parts > 1); outside++) {
                 struct blocking b = {groups, s->blocks / parts, outside};
+                if (!goes(way, parts > 1, outside)) continue;
                 double now = cost_of_blocking(m, s, b);
-                if (now < least * 0.995) least = now, best = b;
+                if (least == 0 || now < least * 0.995) least = now, *best = b;
             }
-    return best;
+    return least > 0;
 }
 /* Bytes of x that one turn of the other axes reads; -1: symbolic. */
 static double bytes_read(struct plan *u, const struct tiling *g) {
@@ -51,14 +57,10 @@ static bool partial_sums_fit(struct plan *u, const struct tiling *g) {
     }
     return true;
 }
-/* false: one of them is open, or nothing is chosen by them. */
-static bool find_sizes(struct plan *u, const struct tiling *g, struct contraction_sizes *s, double *steps) {
-    int64_t k;
-    *steps = 1.0 / g->micro->k0;
-    for (int i = 0; i < nsums_of(g); i++) {
-        if ((k = const_extent(g->q->sum->u.stage.red[i])) < 1) return false;
-        *steps *= (double)k;
-    }
+/* false: one of them is open, or nothing is chosen by them. steps: of the sum. */
+static bool find_sizes(struct plan *u, const struct tiling *g, double steps, struct contraction_sizes *s) {
+    for (int i = 0; i < nsums_of(g); i++)
+        if (const_extent(g->q->sum->u.stage.red[i]) < 1) return false;
     if (g->vector == 1 || !g->packed || g->row < 0 || g->rows < 1 || g->N < 1) return false;
     *s = (struct contraction_sizes){.x = bytes_read(u, g)};
     s->extent = g->group >= 0 ? const_extent(axis_var(g, g->group)) : 1;
@@ -66,39 +68,69 @@ static bool find_sizes(struct plan *u, const struct tiling *g, struct contractio
     s->blocks = g->kred >= 0 ? (const_extent(g->q->sum->u.stage.red[g->kred]) + g->kblock - 1) / g->kblock : 1;
     s->panels = (g->N + g->nv - 1) / g->nv, s->tiles = (g->rows + g->mr - 1) / g->mr;
     double cells = (double)(g->N * g->rows * s->extent);
-    s->panel = *steps * g->micro->k0 * g->nv * (double)dtype_bytes(g->vec->u.buf->type);
+    s->panel = steps * g->micro->k0 * g->nv * (double)dtype_bytes(g->vec->u.buf->type);
     s->w = s->panel * (double)s->panels, s->y = cells * (double)dtype_bytes(g->q->sum->u.stage.buf->type);
-    s->products = cells * *steps / g->vector / g->op.starts;
+    s->products = cells * steps / g->vector / g->op.starts;
     return true;
 }
-void choose_blocks(struct plan *u, struct tiling *g) {
+static double typical(struct plan *u, const struct var *v) {
+    int64_t n = x_typical(u->c, v->extent, OPEN_SIZE);
+    return n > 1 ? (double)n : 1;
+}
+static double steps_of_sum(struct plan *u, const struct tiling *g) {
+    double steps = 1.0 / g->micro->k0;
+    for (int i = 0; i < nsums_of(g); i++) steps *= typical(u, g->q->sum->u.stage.red[i]);
+    return steps;
+}
+bool choose_blocks(struct plan *u, struct tiling *g, enum chunks way) {
     struct contraction_sizes s;
-    double steps;
+    struct blocking b;
     g->together = g->chunk = 0, g->outside = g->prefetch = false;
-    if (!find_sizes(u, g, &s, &steps)) return;
-    struct blocking b = best_blocking(u->m, &s, g->rows > 1 && !g->rest && partial_sums_fit(u, g));
+    if (!find_sizes(u, g, steps_of_sum(u, g), &s)) return way <= CHUNKS_NONE;
+    bool chunks = g->rows > 1 && !g->rest && partial_sums_fit(u, g);
+    if (way == CHUNKS_ANY && !chunks) way = CHUNKS_NONE;
+    if ((way != CHUNKS_NONE && !chunks) || !best_blocking(u->m, &s, way, &b)) return false;
     if (b.groups > 1) g->together = rows_of_group(&s, b.groups);
     if (b.chunk < s.blocks) g->chunk = b.chunk, g->outside = b.outside;
     double lines = s.panel / u->m->line * (double)b.chunk / (double)s.blocks;
     double tiles = (double)(s.tiles * (g->together ? g->together : s.extent));
     g->prefetch = s.w > (double)u->m->l1.bytes && g->kred >= 0;
     g->often = 2 * lines >= tiles * (double)b.chunk;
+    return true;
+}
+/* Vectors of a panel's reach, groups of channels or all lanes; how many such reaches there are. */
+static int64_t vectors_of(struct plan *u, const struct tiling *g, double *times) {
+    *times = 1;
+    if (g->N < 1) { /* open lanes are many, as open rows */
+        *times = typical(u, axis_var(g, g->lane)) / g->lanes / OPEN_EXTENT;
+        return OPEN_EXTENT;
+    }
+    int64_t n = g->per ? g->per : g->N;
+    *times = (double)g->N / (double)n;
+    return g->per && g->per % g->lanes ? equal_panels(g->per, g->lanes, g->nr) * g->nr : (n + g->lanes - 1) / g->lanes;
+}
+/* Of the multiply-adds, waiting for each other included, for one step of the sum and all rows and lanes. */
+static double step_cycles(struct plan *u, const struct tiling *g) {
+    int64_t rows = g->row < 0 ? 1 : g->rows > 0 ? g->rows : OPEN_EXTENT;
+    double times, turns = g->row < 0 ? 1 : typical(u, axis_var(g, g->row));
+    int64_t vectors = vectors_of(u, g, &times);
+    return times * turns / (double)rows * cost_of_step(u->m, &g->op, g->vec->u.buf->type, rows, vectors, g->mr, g->nr);
 }
 /* Of the tiles' steps, with what the memory takes beside the multiply-adds, for every turn of the other axes. */
-double contraction_cycles(struct plan *u, const struct tiling *g) {
+void contraction_cycles(struct plan *u, struct tiling *g) {
     struct contraction_sizes s;
-    double steps, turns = 1;
-    if (!find_sizes(u, g, &s, &steps)) return 0;
-    for (int k = 0; k < naxes_of(g); k++) {
-        int64_t n = k == g->lane || k == g->row || k == g->group ? 1 : const_extent(axis_var(g, k));
-        if (n < 0) return 0;
-        turns *= (double)n;
+    double steps = steps_of_sum(u, g), turns = 1;
+    g->step = g->cycles = 0;
+    if (g->vector == 1) return;
+    g->step = step_cycles(u, g);
+    for (int k = 0; k < naxes_of(g); k++)
+        if (k != g->lane && k != g->row && k != g->group) turns *= typical(u, axis_var(g, k));
+    double extent = g->group >= 0 ? typical(u, axis_var(g, g->group)) : 1, cycles = steps * extent * g->step;
+    if (find_sizes(u, g, steps, &s)) {
+        struct blocking b = {1, g->chunk ? g->chunk : s.blocks, g->outside};
+        if (g->together) b.groups = (s.extent + g->together - 1) / g->together;
+        cycles += cost_of_blocking(u->m, &s, b) - s.products;
+        if (g->scattered) cycles += (double)(g->N * g->rows * s.extent) / g->piece; /* each is stored by itself */
     }
-    struct blocking b = {1, g->chunk ? g->chunk : s.blocks, g->outside};
-    if (g->together) b.groups = (s.extent + g->together - 1) / g->together;
-    int64_t vectors = (g->N + g->lanes - 1) / g->lanes;
-    double tiles =
-        steps * (double)s.extent * cost_of_step(u->m, &g->op, g->vec->u.buf->type, g->rows, vectors, g->mr, g->nr);
-    double pieces = g->scattered ? (double)(g->N * g->rows * s.extent) / g->piece : 0; /* each is stored by itself */
-    return turns * (cost_of_blocking(u->m, &s, b) - s.products + tiles + pieces);
+    g->cycles = turns * cycles;
 }

@@ -1,20 +1,7 @@
-/* The strategy for contractions: convolutions and matrix products with the sum in a tile of registers. What is chosen;
- * the steps are written by contraction_steps.c. The choices and their reasons are in docs/schedules.md. See cpu.h. */
-#include "lower/schedule/cost.h"
+/* Contractions, convolutions and matrix products with the sum in a tile of registers: which are taken, along which axes
+ * their lanes and rows run, and in which order they sum. Tiles of them are points: tilings.c. See cpu.h. */
 #include "lower/schedule/tiling.h"
 #include <string.h>
-
-/* What is left out when a step is refused, in this order. */
-enum {
-    WITHOUT_NOTHING,
-    WITHOUT_STAGE,
-    WITHOUT_LONE,
-    WITHOUT_PREFETCH,
-    WITHOUT_CHUNKS,
-    WITHOUT_GROUPS,
-    WITHOUT_LANES,
-    ATTEMPTS
-};
 
 /* ---- what is taken */
 /* Every stage after the sum is a map of as many axes. */
@@ -51,9 +38,7 @@ static bool micro_takes(const struct micro *micro, expr scalar, expr vec, bool p
     if (!micro->instr) return true;
     return packed && scalar->u.buf->type == micro->a && vec->u.buf->type == micro->b;
 }
-/* Channels of a group that its vectors do not fill are computed in equal panels of more than one: so many of nr
- * vectors; 0: it has no such parts. */
-static int64_t equal_panels(int64_t per, int lanes, int nr) {
+int64_t equal_panels(int64_t per, int lanes, int nr) {
     int64_t vectors = (per + lanes - 1) / lanes, panels = (vectors + nr - 1) / nr;
     return nr > 1 && per % panels == 0 && (per / panels + lanes - 1) / lanes == nr ? panels : 0;
 }
@@ -93,20 +78,20 @@ static bool choose_scalar_lane(struct plan *u, struct tiling *g) {
 }
 /* Blocks of the result are vectors. But those that do not lie in one group of channels take fewer lanes, or panels of
  * whole groups, which are stored in the pieces that groups and blocks leave of each other. */
-static bool choose_blocked_lane(struct plan *u, struct tiling *g, const struct param_layout *ly, bool whole_groups) {
-    if (ly->block != g->vector || naxes_of(g) < 2 || !try_lane(u, g, 1, whole_groups)) return false;
-    if (whole_groups) return g->lanes == g->vector && g->per % g->vector;
+static bool choose_blocked_lane(struct plan *u, struct tiling *g, const struct param_layout *ly) {
+    if (ly->block != g->vector || naxes_of(g) < 2 || !try_lane(u, g, 1, g->across)) return false;
+    if (g->across) return g->lanes == g->vector && g->per % g->vector;
     g->blocked = true;
     g->padded = const_extent(axis_var(g, 1)) % (g->per ? g->lanes : ly->block) != 0; /* groups fill their panels */
     return g->packed || !g->padded;
 }
 /* The lanes, in one way or another; false: there is no such way. */
-static bool choose_lane(struct plan *u, struct tiling *g, bool whole_groups) {
+static bool choose_lane(struct plan *u, struct tiling *g) {
     const struct problem *q = g->q;
     const struct param_layout *ly = layout_of(u->p, u->l, q->out->u.stage.buf);
     int last = naxes_of(g) - 1;
-    if (g->vector > 1 && ly && ly->block) return choose_blocked_lane(u, g, ly, whole_groups);
-    if (whole_groups) return false;
+    if (g->vector > 1 && ly && ly->block) return choose_blocked_lane(u, g, ly);
+    if (g->across) return false;
     if (g->vector == 1) return choose_scalar_lane(u, g);
     if (last >= 0 && try_lane(u, g, last, false) && const_extent(axis_var(g, last)) != 1) return true;
     return last >= 1 && try_lane(u, g, 1, true);
@@ -124,51 +109,6 @@ static void choose_rows(struct plan *u, struct tiling *g) {
     g->N = const_extent(axis_var(g, g->lane));
     if (g->padded) g->N = (g->N + g->vector - 1) / g->vector * g->vector;
     g->rows = g->row >= 0 ? const_extent(axis_var(g, g->row)) : 1;
-}
-
-/* ---- the tile */
-/* Without vectors: 4 x 2 cells, or 4 x 4 where the machine has a longer body; what lies along short axes is given to
- * the other. The code stays small, and the lengths of tiles that are left are few. */
-static void choose_scalar_tile(struct plan *u, struct tiling *g) {
-    bool whole = g->op.type == I32 && u->m->whole_tile;
-    int cells = whole ? u->m->whole_tile : u->m->body, side = cells < 8 ? 2 : 4;
-    g->nr = g->N > 0 && g->N < side ? (int)g->N : side;
-    g->mr = g->nr == 1 ? 8 : cells / g->nr;
-    if (g->rows >= 0 && g->rows < g->mr) {
-        g->mr = g->rows > 0 ? (int)g->rows : 1;
-        if (g->mr == 1) g->nr = g->N > 0 && g->N < 8 ? (int)g->N : 8;
-    }
-    g->nv = g->nr;
-}
-/* mr rows by nr vectors: accumulators, nr operands and one broadcast must fit the registers; all mr of them where
- * compilers load ahead. Tiles are balanced, so that no small one remains. The fewest cycles for all rows and all
- * vectors win. */
-static void choose_tile(struct plan *u, struct tiling *g) {
-    int lanes = g->lanes, registers = machine_registers(u->m);
-    int64_t cells = g->per ? g->per : g->N; /* a panel does not reach into another group */
-    int64_t vectors = cells > 0 ? (cells + lanes - 1) / lanes : 1 << 20, rows = g->rows > 0 ? g->rows : 1 << 20;
-    bool equal = g->per && g->per % lanes; /* panels of a group that it does not fill with vectors */
-    double best = 0;
-    g->mr = g->nr = 1;
-    for (int nr = 1; nr <= u->m->panel_vectors && nr <= vectors; nr++) {
-        int64_t panels = equal ? equal_panels(g->per, lanes, nr) : vectors / nr;
-        if (g->per && (equal ? !panels : vectors % nr != 0)) continue;
-        int64_t fits = u->m->loads_ahead ? (registers - nr) / (nr + 1) : (registers - 1 - nr) / nr;
-        if (fits < 2) fits = nr + 2 <= registers ? 1 : 0; /* one row: its operands come from memory */
-        if (fits < 1) continue;
-        int64_t mr = rows < fits ? rows : fits;
-        int64_t all = equal ? panels * nr : vectors;
-        double cycles = cost_of_step(u->m, &g->op, g->vec->u.buf->type, rows, all, mr, nr);
-        if (best == 0 || cycles < best * 0.995) best = cycles, g->mr = (int)mr, g->nr = nr;
-    }
-    if (g->rows > 0) {
-        int64_t tiles = (g->rows + g->mr - 1) / g->mr;
-        g->mr = (int)((g->rows + tiles - 1) / tiles);
-    }
-    g->nv = g->nr * lanes;
-    if (g->micro->instr) cells = (cells + lanes - 1) / lanes * lanes; /* it computes all of its lanes */
-    if (equal) cells = g->per / equal_panels(g->per, lanes, g->nr);
-    if (cells > 0 && cells < g->nv) g->nv = (int)cells;
 }
 
 /* ---- the sum */
@@ -241,7 +181,7 @@ static bool choose_sum(struct plan *u, struct tiling *g) {
     return true;
 }
 /* The row and the reduced axis v move along one index of the broadcast operand: a window. */
-static bool slides_along_rows(struct plan *u, const struct tiling *g, const struct var *v) {
+bool slides_along_rows(struct plan *u, const struct tiling *g, const struct var *v) {
     for (int k = 0; g->row >= 0 && k < g->scalar->n - g->scalar->has_fill; k++)
         if (x_uses_var(u->c, g->scalar->arg[k], v) && x_uses_var(u->c, g->scalar->arg[k], axis_var(g, g->row)))
             return true;
@@ -263,102 +203,12 @@ static void choose_order(struct plan *u, struct tiling *g) {
         if (k != g->kred && k != inner) g->order[g->norder++] = k;
     if (inner >= 0) g->order[g->norder++] = inner;
 }
-/* The window along the rows of a tile, written out inside of a step of the sum: what one row reads its neighbours read
- * with another weight, and it is widened once. Sums of whole numbers have any order. */
-static void choose_beside(struct plan *u, struct tiling *g) {
-    const struct var *v = g->norder ? g->q->sum->u.stage.red[g->order[g->norder - 1]] : NULL;
-    int64_t n = v ? const_extent(v) : 0;
-    bool widens = g->vector == 1 && g->micro->instr && g->kred >= 0 && !dtype_is_float(g->micro->sum);
-    g->beside = widens && n > 1 && n * g->mr * g->nr <= u->m->body && slides_along_rows(u, g, v);
-}
-/* Where rows are open they may be one, as a batch mostly is (the rows of a blocked result are those of an image, and
- * many). A tile of one row waits for its own multiply-adds, unless it takes more vectors than others: so many panels.
- * 0: no such tile is wanted. */
-static int64_t lone_panels(struct plan *u, const struct tiling *g) {
-    int64_t wide = (int64_t)(g->op.latency * g->op.starts) / g->nr, lo, hi;
-    if (g->row < 0 || g->rows >= 0 || g->N <= g->nv || g->lanes < 2 || g->scattered || g->per || wide < 2) return 0;
-    if (g->blocked) return 0;
-    x_bounds(u->c, axis_var(g, g->row)->extent, &lo, &hi);
-    return lo < 2 && hi > 1 ? wide : 0;
-}
-/* ---- the points: the best one, and what is left of it when more and more is left out */
-static void add_points(struct plan *u, struct points *out, struct tiling g) {
-    for (int without = 0; without < ATTEMPTS; without++) {
-        bool same = (without == WITHOUT_STAGE && !g.staged) || (without == WITHOUT_LONE && !g.lone) ||
-                    (without == WITHOUT_PREFETCH && !g.prefetch) || (without == WITHOUT_CHUNKS && !g.chunk) ||
-                    (without == WITHOUT_GROUPS && !g.together) ||
-                    (without == WITHOUT_LANES && (g.scattered || g.lanes < 2));
-        if (without == WITHOUT_STAGE) g.staged = false, g.piece = 1;
-        if (without == WITHOUT_LONE) g.lone = 0;
-        if (without == WITHOUT_PREFETCH) g.prefetch = false;
-        if (without == WITHOUT_CHUNKS) g.chunk = 0, g.outside = false;
-        if (without == WITHOUT_GROUPS) g.together = 0;
-        if (without == WITHOUT_LANES) g.scattered = true; /* of the result alone: the sum keeps its own */
-        if (same) continue;
-        struct point *p = add_point(u, out, &strategy_contraction);
-        p->u.tile = g;
-    }
-}
-/* A tiling with one micro-kernel; or why there is none. */
-static const char *tile_with(struct plan *u, struct tiling *g, bool whole_groups) {
-    enum dtype sum = u->k->sum->u.stage.buf->type;
-    g->vector = g->micro->n0 ? g->micro->n0 : machine_lanes(u->m, sum);
-    if (!choose_lane(u, g, whole_groups))
-        return "no axis for the lanes: neither factor lies along one, nor is a constant to pack";
+const char *choose_axes(struct plan *u, struct tiling *g, bool across) {
+    g->across = across;
+    g->vector = g->micro->n0 ? g->micro->n0 : machine_lanes(u->m, u->k->sum->u.stage.buf->type);
+    if (!choose_lane(u, g)) return "no axis for the lanes: neither factor lies along one, nor is a constant to pack";
     if (!choose_sum(u, g)) return "the blocks of channels are not what is summed";
     choose_rows(u, g);
     choose_order(u, g);
-    if (g->vector == 1) choose_scalar_tile(u, g);
-    else choose_tile(u, g);
-    choose_beside(u, g);
-    choose_blocks(u, g);
-    g->lone = lone_panels(u, g);
-    g->piece = 1;
-    while (whole_groups && g->nv % (2 * g->piece) == 0 && 2 * g->piece < g->vector) g->piece *= 2;
-    bool much = u->k->out->u.stage.buf->type != sum || g->piece > 1; /* is there to compute */
-    g->staged = g->scattered && g->vector > 1 && much;
     return NULL;
 }
-static const char *points_with(struct plan *u, struct points *out, const struct micro *micro, struct operation op) {
-    struct tiling g = {.q = u->k, .micro = micro, .op = op}, groups = g;
-    const char *why = tile_with(u, &g, false), *why_groups = tile_with(u, &groups, true);
-    bool better = !why_groups && (why || contraction_cycles(u, &groups) < contraction_cycles(u, &g));
-    if (better) add_points(u, out, groups);
-    if (!why) add_points(u, out, g);
-    if (!better && !why_groups) add_points(u, out, groups);
-    return better ? NULL : why;
-}
-/* With the machine's own micro-kernels first: each does several steps of the sum at a time. */
-static const char *contraction_points(struct plan *u, struct points *out) {
-    const struct problem *k = u->k;
-    const char *why = no_plain_product(k);
-    if (why) return why;
-    if (k->out == k->sum) return "the sum is the result itself";
-    if (k->out->u.stage.naxes != k->sum->u.stage.naxes) return "the result has other axes than the sum";
-    enum dtype sum = k->sum->u.stage.buf->type;
-    const struct operation *op = machine_multiply_add(u->m, sum);
-    if (!op || dtype_value(sum) != sum) return "the machine's row does not say how it sums this type";
-    for (const struct micro_speed *s = u->m->micros; s && s->micro; s++)
-        if (s->micro->sum == sum) points_with(u, out, s->micro, (struct operation){X_FMA, sum, s->latency, s->starts});
-    return points_with(u, out, &micro_multiply_add, *op);
-}
-static void print_contraction(struct text *t, struct plan *u, const struct point *p) {
-    const struct tiling *g = &p->u.tile;
-    double cycles = contraction_cycles(u, g);
-    if (g->micro->instr) text_printf(t, "%s, ", g->micro->name);
-    text_printf(t, "lanes %d along %s%s, tile %d x %d", g->lanes, axis_name(u->c, u->k, g->lane),
-                g->staged      ? ", staged"
-                : g->scattered ? ", scattered"
-                               : "",
-                g->mr, g->nr);
-    if (g->row >= 0) text_printf(t, " of %s", axis_name(u->c, u->k, g->row));
-    if (g->packed) text_add(t, ", packed");
-    if (g->kred >= 0) text_printf(t, ", %s in blocks of %d", sum_name(u->c, u->k, g->kred), g->kblock);
-    if (g->beside) text_printf(t, ", %s written out", sum_name(u->c, u->k, g->order[g->norder - 1]));
-    if (g->together) text_printf(t, ", %lld of %s together", (long long)g->together, axis_name(u->c, u->k, g->group));
-    if (g->chunk) text_printf(t, ", %lld blocks at a time%s", (long long)g->chunk, g->outside ? ", outside" : "");
-    if (g->lone) text_printf(t, ", %lld panels for one row", (long long)g->lone);
-    if (g->prefetch) text_add(t, g->often ? ", prefetch in each block" : ", prefetch");
-    if (cycles > 0) text_printf(t, "; %.0f cycles", cycles);
-}
-const struct strategy strategy_contraction = {"contraction", contraction_points, contraction_steps, print_contraction};

@@ -7,7 +7,8 @@
 #include "lower/schedule/schedule.h"
 
 enum { MAX_AXES = 16 };
-/* How a contraction is tiled: contraction.c decides on lanes, tile and order, blocks.c on what stays in which cache. */
+/* How a contraction is tiled: contraction.c decides on axes and order, tilings.c on tiles, blocks.c on what stays in
+ * which cache. */
 struct tiling {
     const struct problem *q;
     const struct micro *micro;
@@ -32,6 +33,8 @@ struct tiling {
     bool outside;            /* chunks go round all panels, else round the rows of one panel */
     int64_t lone;            /* rows of open number: panels of the tile for a single one; 0: it is as any other */
     bool prefetch, often;    /* of the next panel; often: in every block of the sum, else once a tile */
+    bool across;             /* panels are whole groups of channels, and lie across the blocks of the result */
+    double step, cycles;     /* predicted: of a step of the sum, all rows and lanes; of everything */
 };
 /* How the lanes of rows run: over the cells of a row, or over rows whose cells of equal place lie side by side. */
 enum row_lanes { LANES_NONE, LANES_INNER, LANES_OUTER };
@@ -49,6 +52,7 @@ struct rows;
 struct nests;
 struct point {
     const struct strategy *by;
+    double cycles; /* predicted; 0: nobody estimates them */
     union {
         struct tiling tile;
         struct {
@@ -79,11 +83,11 @@ struct plan { /* what a strategy is asked about, and its steps, a list that grow
 };
 struct strategy {
     const char *name;
-    /* Appends the points; or says why the problem has none. */
+    /* Appends the points, the one to try first first; or says why the problem has none. */
     const char *(*points)(struct plan *u, struct points *out);
     /* Appends the point's steps to u->s, none if none are needed; or says why there are none. */
     const char *(*steps)(struct plan *u, const struct point *p);
-    /* What was chosen, with predicted cycles where somebody estimates them; NULL: there is one choice only. */
+    /* What was chosen; NULL: there is one choice only. */
     void (*print)(struct text *t, struct plan *u, const struct point *p);
 };
 /* In the order in which they are asked; the last one's steps are always legal. NULL ends. */

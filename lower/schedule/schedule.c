@@ -2,6 +2,7 @@
  * are all legal. See schedule.h, point.h. */
 #include "lower/schedule/schedule.h"
 #include "lower/schedule/cpu.h"
+#include <string.h>
 
 const struct strategy *const *strategies_for(const struct machine *m, const struct problem *k) {
     static const struct strategy *const cpu[] = {&strategy_contraction, &strategy_window,
@@ -21,30 +22,74 @@ static const char *try_point(struct plan *u, const struct point *p) {
     const char *why = p->by->steps(u, p);
     return why || !u->s.n ? why : steps_refused(u->p, &u->s);
 }
-static void print_choice(struct text *t, struct plan *u, const struct point *p, const char *why) {
-    text_printf(t, "  %s%s", p->by->name, p->by->print ? ": " : "");
-    if (p->by->print) p->by->print(t, u, p);
-    if (why) text_printf(t, "\n    refused: %s\n", why);
-    else text_add(t, "\n    taken\n");
+/* "contraction: lanes 16 along n0, .."; other is "window". */
+static void print_point(struct text *t, struct plan *u, const struct point *p) {
+    text_add(t, p->by->name);
+    if (p->by->print) text_add(t, ": "), p->by->print(t, u, p);
+}
+static void print_choice(struct text *t, struct plan *u, const struct point *p) {
+    text_add(t, "  ");
+    print_point(t, u, p);
+    if (p->cycles > 0) text_printf(t, "; %.0f cycles", p->cycles);
+    text_add(t, "\n");
+}
+/* Points that were not tried, for who compares: the first ones. */
+static void print_others(struct text *t, struct plan *u, const struct points *points, int from) {
+    enum { MOST = 10 };
+    int n = points->list.n - from;
+    if (n < 1) return;
+    text_printf(t, "    and %d not tried%s\n", n, n > MOST ? ", among them" : "");
+    for (int k = from; k < points->list.n && k < from + MOST; k++)
+        text_add(t, "    "), print_choice(t, u, &points->list.v[k]);
+}
+static bool take_point(struct plan *u, const struct point *p, struct text *choices) {
+    const char *why = try_point(u, p);
+    if (choices) print_choice(choices, u, p);
+    if (choices && why) text_printf(choices, "    refused: %s\n", why);
+    if (choices && !why) text_add(choices, "    taken\n");
+    return !why;
 }
 static bool try_strategy(struct plan *u, const struct strategy *by, struct text *choices) {
     struct points points = {0};
     const char *why = by->points(u, &points);
     if (choices && why) text_printf(choices, "  %s: %s\n", by->name, why);
     for (int k = 0; k < points.list.n; k++) {
-        const struct point *p = &points.list.v[k];
-        why = try_point(u, p);
-        if (choices) print_choice(choices, u, p, why);
-        if (!why) return true;
+        if (!take_point(u, &points.list.v[k], choices)) continue;
+        if (choices) print_others(choices, u, &points, k + 1);
+        return true;
     }
     return false;
 }
-static void print_problem(struct text *t, struct ctx *c, const struct proc *p, const struct problem *k) {
-    text_printf(t, "%s: ", p->name);
-    problem_print(t, c, k);
+static bool is_point(struct plan *u, const struct point *p, const char *recorded) {
+    struct text t = {0};
+    print_point(&t, u, p);
+    bool same = !strcmp(t.s, recorded);
+    text_free(&t);
+    return same;
 }
-void schedule_kernel(struct ctx *c, struct proc *p, const struct machine *m, int threads,
-                     const struct param_layout *layouts, struct text *problems, struct text *choices) {
+/* The point of a record, whichever strategy has it. */
+static bool take_recorded(struct plan *u, const struct strategy *const *by, const char *recorded,
+                          struct text *choices) {
+    for (; *by; by++) {
+        struct points points = {0};
+        (*by)->points(u, &points);
+        for (int k = 0; k < points.list.n; k++)
+            if (is_point(u, &points.list.v[k], recorded)) return take_point(u, &points.list.v[k], choices);
+    }
+    return false;
+}
+static bool follow_record(struct plan *u, const struct strategy *const *by, const char *recorded,
+                          struct text *choices) {
+    if (!recorded) return false;
+    if (take_recorded(u, by, recorded, choices)) return true;
+    diag(&u->c->diags, DIAG_WARNING, E_RECORD, "kernel %s cannot be computed as recorded: %s", u->p->name,
+         diag_quote(&u->c->arena, recorded));
+    return false;
+}
+static void print_problem(struct text *t, const struct proc *p, const char *problem) {
+    if (t) text_printf(t, "%s: %s", p->name, problem);
+}
+void schedule_kernel(struct ctx *c, struct proc *p, const struct scheduling *o, const struct param_layout *layouts) {
     struct problem k;
     kernel_problem(c, p, &k);
     if (!k.stages.n) { /* stages beside loops are nests like them */
@@ -52,13 +97,18 @@ void schedule_kernel(struct ctx *c, struct proc *p, const struct machine *m, int
         name_nests(c, p);
         kernel_problem(c, p, &k);
     }
-    if (problems) print_problem(problems, c, p, &k);
-    if (choices) print_problem(choices, c, p, &k);
-    if (k.stages.n && machine_op(m, X_FMA, F32)) use_fma(c, p); /* the problem's stages stay as they were */
+    struct text problem = {0};
+    if (o->problems || o->choices || o->records) problem_print(&problem, c, &k);
+    print_problem(o->problems, p, problem.s);
+    print_problem(o->choices, p, problem.s);
+    if (k.stages.n && machine_op(o->machine, X_FMA, F32)) use_fma(c, p); /* the problem's stages stay as they were */
     p->before = clone_proc(c, p, p->name);
-    struct plan u = {c, p, m, &k, layouts, {.c = c}};
-    const struct strategy *const *by = strategies_for(m, &k);
-    while (*by && !try_strategy(&u, *by, choices)) by++;
+    struct plan u = {c, p, o->machine, &k, layouts, {.c = c}};
+    const struct strategy *const *by = strategies_for(o->machine, &k);
+    const char *recorded = o->records ? recorded_point(o->records, o->machine, problem.s, by) : NULL;
+    if (!follow_record(&u, by, recorded, o->choices))
+        while (*by && !try_strategy(&u, *by, o->choices)) by++;
     if (!*by) BUG("kernel %s does not take its layouts", p->name);
-    share_loops(c, p, m, threads, choices);
+    text_free(&problem);
+    share_loops(c, p, o->machine, o->threads, o->choices);
 }

@@ -5,6 +5,7 @@
 #include "ir/loop/loop.h"
 #include "lower/machine/machine.h"
 #include "lower/problem/problem.h"
+#include "lower/schedule/record.h"
 #include "lower/schedule/steps_list.h"
 
 /* The layout that was chosen for a parameter: axis 1 in blocks of `block` (0: not blocked), zero borders. */
@@ -12,13 +13,18 @@ struct param_layout {
     int block;
     bool halo;
     const char *spec;
-}; /* spec: operand of the layout step; NULL: plain */
+};                  /* spec: operand of the layout step; NULL: plain */
+struct scheduling { /* what all kernels of a program are scheduled for */
+    const struct machine *machine;
+    int threads;             /* that run a kernel at most */
+    struct records *records; /* points to take; NULL: none */
+    struct text *problems;   /* not NULL: gets what the kernel computes .. */
+    struct text *choices;    /* .. and what was tried and taken, with reasons */
+};
 /* Chooses and applies steps for a kernel; layouts: one per parameter, NULL: all plain. Without a fitting schedule the
- * kernel keeps plain loops, with its layouts. Constant parameters may get any layout: the caller packs. Not NULL:
- * problems gets what the kernel computes, choices what was tried and taken, with reasons. threads: that run it at most.
- */
-void schedule_kernel(struct ctx *c, struct proc *p, const struct machine *m, int threads,
-                     const struct param_layout *layouts, struct text *problems, struct text *choices);
+ * kernel keeps plain loops, with its layouts. Constant parameters may get any layout: the caller packs. A record that
+ * names no point of the kernel's gives a warning. */
+void schedule_kernel(struct ctx *c, struct proc *p, const struct scheduling *o, const struct param_layout *layouts);
 /* Makes the loops of a scheduled kernel parallel that are worth it with so many threads: parallel.c. */
 void share_loops(struct ctx *c, struct proc *p, const struct machine *m, int threads, struct text *choices);
 

@@ -1,5 +1,5 @@
-/* What the files of contractions share: contraction.c decides on lanes, tile and order, blocks.c on what stays in which
- * cache, contraction_steps.c writes the steps. */
+/* What the files of contractions share: contraction.c decides on axes, tilings.c lists tiles, blocks.c says what stays
+ * in which cache, contraction_steps.c makes the steps. */
 #ifndef NN_LOWER_SCHEDULE_TILING_H
 #define NN_LOWER_SCHEDULE_TILING_H
 #include "lower/schedule/cpu.h"
@@ -7,7 +7,19 @@
 static inline const struct var *axis_var(const struct tiling *g, int axis) { return g->q->sum->u.stage.axes[axis]; }
 static inline int naxes_of(const struct tiling *g) { return g->q->sum->u.stage.naxes; }
 static inline int nsums_of(const struct tiling *g) { return g->q->sum->u.stage.nred; }
-void choose_blocks(struct plan *u, struct tiling *g);              /* together, chunk, outside, prefetch, often */
-double contraction_cycles(struct plan *u, const struct tiling *g); /* 0: a size is open, or there are no vectors */
+/* What open rows count as where a tile is chosen: they are many. */
+enum { OPEN_EXTENT = 1 << 20 };
+/* How a long sum is cut: chunks of it go round the rows of a panel, or round all panels (outside). */
+enum chunks { CHUNKS_ANY, CHUNKS_NONE, CHUNKS_INSIDE, CHUNKS_OUTSIDE };
+/* Axes: of lanes, rows and the sum; or why there are none. across: panels are whole groups of channels. */
+const char *choose_axes(struct plan *u, struct tiling *g, bool across);
+/* Channels of a group that its vectors do not fill are computed in equal panels of more than one: so many of nr
+ * vectors; 0: it has no such parts. */
+int64_t equal_panels(int64_t per, int lanes, int nr);
+/* The row and the reduced axis v move along one index of the broadcast operand: a window. */
+bool slides_along_rows(struct plan *u, const struct tiling *g, const struct var *v);
+/* The best of this way: together, chunk, outside, prefetch, often. false: there is none. */
+bool choose_blocks(struct plan *u, struct tiling *g, enum chunks way);
+void contraction_cycles(struct plan *u, struct tiling *g); /* step, cycles; 0: there are no vectors */
 const char *contraction_steps(struct plan *u, const struct point *p);
 #endif

@@ -5,6 +5,7 @@ last two bit for bit. Where sizes are symbols, the same program also runs at oth
 import argparse
 import collections
 import concurrent.futures
+import itertools
 import json
 import multiprocessing
 import os
@@ -159,6 +160,17 @@ def runs_here(target, compiler, runner):
     return target in NEEDS and NEEDS[target] <= cpu_flags()
 
 
+def drawn_points(choices, r):
+    """The text of --dump-after=choices with another point taken for every kernel, of those that were not tried."""
+    lines, out = choices.split("\n"), []
+    for at, line in enumerate(lines):
+        if line == "    taken":
+            others = itertools.takewhile(lambda s: s.startswith("      "), lines[at + 2:])
+            out.append(r.choice([out.pop(), *others]))
+        out.append(line)
+    return "\n".join(out)
+
+
 class Trial:
     """One model in a folder of its own."""
 
@@ -174,6 +186,7 @@ class Trial:
         if self.compiled and not runs_here(self.target, compiler, self.runner):   # what is interpreted needs no such machine
             self.target, compiler, self.runner = host_target(), "gcc", None
         self.compiler = args.c99 if self.target == "c99" else f"{compiler} -O{r.choice(args.levels)}"
+        self.points = r if r.random() < 0.3 else None      # other ones than the best
         self.sizes = {0: self.maker.data}
         other = self.maker.other_sizes()
         if other:
@@ -183,12 +196,25 @@ class Trial:
         return "+".join(n.op_type for n in self.model.graph.node) + f" opset {self.maker.opset} {self.target}" + \
             (" symbolic" if self.maker.symbolic else "")
 
+    def draw_points(self, words):
+        """The option that takes them."""
+        file = os.path.join(self.folder, "choices")
+        if not os.path.exists(file):
+            done = subprocess.run([self.args.gcc2nn, words[2], "--target", self.target, "--dump-after=choices", "--stop-after=lower",
+                                   f"--threads={self.threads}", *self.maker.options], capture_output=True, timeout=120, text=True,
+                                  errors="replace")
+            with open(file, "w", encoding="utf-8") as f:
+                f.write(drawn_points(done.stdout, self.points))
+        return f"--choices={file}"
+
     def interpret(self, n, data):
         out = os.path.join(self.folder, f"out{n}" if n else "out")
         given = os.path.join(self.folder, f"data{n}" if n else "data")
         save(given, self.maker, data)
         words = [self.args.gcc2nn, "run", os.path.join(self.folder, "model.onnx"), "--data", given, "--out", out, "--target",
                  self.target, "--interpret", "--dump-after=nodes", f"--threads={self.threads}", *self.maker.options]
+        if self.points:
+            words.append(self.draw_points(words))
         if self.compiled and not n:
             words += ["--weights=array", "--build-dir", os.path.join(self.folder, "c")]
         try:

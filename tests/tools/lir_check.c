@@ -45,7 +45,7 @@ static void schedule(struct ctx *c, struct proc *p, const struct target *t, cons
             }
             l[k] = (struct param_layout){block ? atoi(block + 2) : 0, strchr(spec, '+') != NULL, spec};
         }
-    schedule_kernel(c, p, t->machine, 1, l, NULL, NULL);
+    schedule_kernel(c, p, &(struct scheduling){.machine = t->machine, .threads = 1}, l);
     for (int k = 0; k < p->params.n; k++) p->params.v[k].buf->data = NULL;
 }
 /* Some in one program, since starting a compiler takes longer than most kernels; large ones alone. */

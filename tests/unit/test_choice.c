@@ -1,6 +1,7 @@
 /* How kernels are computed is chosen (lower/schedule/): points in their order, refusals with their reasons, costs that
  * follow from the machine alone. */
 #include "lower/schedule/cost.h"
+#include "lower/schedule/record.h"
 #include "ops_kit.h"
 
 TestSuite(choice, .init = setup, .fini = done);
@@ -103,6 +104,40 @@ Test(choice, moves_are_written_out_where_no_open_size_divides_places) {
     cr_expect_not(strstr(
         choices("x86-avx512", "sym a: 0..99\nsym b: 0..99\nconst %to: i64[1] = [24]\n", "%x: f32[3,a,b,1]", reshape),
         "one by one"));
+}
+/* What the choices of `text` print with `before` replaced by `after` in them, read as records. */
+static const char *recorded(const char *text, const char *before, const char *after) {
+    const char *at = strstr(text, before);
+    struct text t = {0};
+    cr_assert(at, "no `%s` in\n%s", before, text);
+    text_printf(&t, "%.*s%s%s", (int)(at - text), text, after, at + strlen(before));
+    struct lower_options o = {.target = target_by_name("x86-avx512"), .records = records_read(c, t.s)};
+    struct text out = {0};
+    o.choices = &out;
+    cr_assert(lower_graph(graph_of(weights, rows, matmul), &o));
+    const char *s = arena_printf(&c->arena, "%s", out.s);
+    text_free(&t);
+    text_free(&out);
+    return s;
+}
+Test(choice, points_are_ranked_and_those_not_tried_are_named) {
+    const char *t = choices("x86-avx512", weights, rows, matmul), *best = strstr(t, "tile 10 x 2");
+    says(t, "machine avx512\n");
+    says(t, "    taken\n    and ");
+    says(best, "tile 8 x 2");
+    says(best, "tile 30 x 1");
+}
+Test(choice, a_record_decides) {
+    const char *t = choices("x86-avx512", weights, rows, matmul);
+    const char *other = recorded(t, "tile 10 x 2", "tile 15 x 1");
+    cr_expect_not(strstr(other, "tile 10 x 2"), "%s", other);
+    says(other, "tile 15 x 1");
+    cr_expect_eq(c->diags.warnings, 0);
+    says(recorded(t, "tile 10 x 2", "tile 10 x 9"), "tile 10 x 2 of m0"); /* there is no such point */
+    cr_expect_eq(c->diags.warnings, 1);
+    says(recorded(t, "machine avx512", "machine avx2"), "tile 10 x 2 of m0");
+    says(recorded(t, "a: f32[30,64]", "a: f32[31,64]"), "tile 10 x 2 of m0"); /* for another problem */
+    cr_expect_eq(c->diags.warnings, 1);
 }
 Test(choice, rows_and_windows) {
     says(choices("x86-avx2", "", "%x: f32[4,100]", "%y: ? = Softmax(%x) {axis=1}"),

@@ -1,0 +1,222 @@
+/* The points of a contraction: tiles of registers, and how much of the sum and of the rows is done at a time, ranked by
+ * predicted cycles. Along which axes they lie is chosen by contraction.c before; the steps are made by
+ * contraction_steps.c. The choices and their reasons are in docs/schedules.md. See tiling.h. */
+#include "lower/schedule/cost.h"
+#include "lower/schedule/tiling.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* What is left out when a step is refused, in this order. */
+enum {
+    WITHOUT_NOTHING,
+    WITHOUT_STAGE,
+    WITHOUT_LONE,
+    WITHOUT_PREFETCH,
+    WITHOUT_CHUNKS,
+    WITHOUT_GROUPS,
+    WITHOUT_LANES,
+    ATTEMPTS
+};
+
+/* ---- the tile */
+/* Without vectors: 4 x 2 cells, or 4 x 4 where the machine has a longer body; what lies along short axes is given to
+ * the other. The code stays small, and the lengths of tiles that are left are few. */
+static void choose_scalar_tile(struct plan *u, struct tiling *g) {
+    bool whole = g->op.type == I32 && u->m->whole_tile;
+    int cells = whole ? u->m->whole_tile : u->m->body, side = cells < 8 ? 2 : 4;
+    g->nr = g->N > 0 && g->N < side ? (int)g->N : side;
+    g->mr = g->nr == 1 ? 8 : cells / g->nr;
+    if (g->rows >= 0 && g->rows < g->mr) {
+        g->mr = g->rows > 0 ? (int)g->rows : 1;
+        if (g->mr == 1) g->nr = g->N > 0 && g->N < 8 ? (int)g->N : 8;
+    }
+    g->nv = g->nr;
+}
+/* mr rows by nr vectors: accumulators, nr operands and one broadcast must fit the registers; all mr of them where
+ * compilers load ahead. 0: there are not so many vectors, or they reach into another group. */
+static int64_t rows_that_fit(const struct plan *u, const struct tiling *g, int nr) {
+    int64_t cells = g->per ? g->per : g->N, registers = machine_registers(u->m);
+    int64_t vectors = cells > 0 ? (cells + g->lanes - 1) / g->lanes : OPEN_EXTENT;
+    bool parts = g->per && g->per % g->lanes; /* panels of a group that it does not fill with vectors */
+    if (nr > vectors || (g->per && (parts ? !equal_panels(g->per, g->lanes, nr) : vectors % nr != 0))) return 0;
+    int64_t fits = u->m->loads_ahead ? (registers - nr) / (nr + 1) : (registers - 1 - nr) / nr;
+    if (fits < 2) fits = nr + 2 <= registers ? 1 : 0; /* one row: its operands come from memory */
+    return g->rows > 0 && g->rows < fits ? g->rows : fits;
+}
+/* Tiles of at most mr rows are balanced, so that no small one remains. */
+static void set_tile(struct tiling *g, int64_t mr, int nr) {
+    int64_t cells = g->per ? g->per : g->N, lanes = g->lanes;
+    if (g->rows > 0) {
+        int64_t tiles = (g->rows + mr - 1) / mr;
+        mr = (g->rows + tiles - 1) / tiles;
+    }
+    g->mr = (int)mr, g->nr = nr, g->nv = nr * (int)lanes;
+    if (g->micro->instr) cells = (cells + lanes - 1) / lanes * lanes; /* it computes all of its lanes */
+    if (g->per && g->per % lanes) cells = g->per / equal_panels(g->per, g->lanes, nr);
+    if (cells > 0 && cells < g->nv) g->nv = (int)cells;
+}
+/* The window along the rows of a tile, written out inside of a step of the sum: what one row reads its neighbours read
+ * with another weight, and it is widened once. Sums of whole numbers have any order. */
+static void choose_beside(struct plan *u, struct tiling *g) {
+    const struct var *v = g->norder ? g->q->sum->u.stage.red[g->order[g->norder - 1]] : NULL;
+    int64_t n = v ? const_extent(v) : 0;
+    bool widens = g->vector == 1 && g->micro->instr && g->kred >= 0 && !dtype_is_float(g->micro->sum);
+    g->beside = widens && n > 1 && n * g->mr * g->nr <= u->m->body && slides_along_rows(u, g, v);
+}
+/* Where rows are open they may be one, as a batch mostly is (the rows of a blocked result are those of an image, and
+ * many). A tile of one row waits for its own multiply-adds, unless it takes more vectors than others: so many panels.
+ * 0: no such tile is wanted. */
+static int64_t lone_panels(struct plan *u, const struct tiling *g) {
+    int64_t wide = (int64_t)(g->op.latency * g->op.starts) / g->nr, lo, hi;
+    if (g->row < 0 || g->rows >= 0 || g->N <= g->nv || g->lanes < 2 || g->scattered || g->per || wide < 2) return 0;
+    if (g->blocked) return 0;
+    x_bounds(u->c, axis_var(g, g->row)->extent, &lo, &hi);
+    return lo < 2 && hi > 1 ? wide : 0;
+}
+
+/* ---- the points */
+/* Tilings with one micro-kernel and its lanes along one axis. What one step is refused for, most others would be. */
+struct family {
+    VEC(struct tiling) tilings;
+};
+static void add_tiling(struct plan *u, struct family *f, struct tiling g) {
+    enum dtype sum = u->k->sum->u.stage.buf->type;
+    g.lone = lone_panels(u, &g);
+    g.piece = 1;
+    while (g.across && g.nv % (2 * g.piece) == 0 && 2 * g.piece < g.vector) g.piece *= 2;
+    bool much = u->k->out->u.stage.buf->type != sum || g.piece > 1; /* is there to compute */
+    g.staged = g.scattered && g.vector > 1 && much;
+    contraction_cycles(u, &g);
+    PUSH(&u->c->arena, &f->tilings, g);
+}
+/* The best way to block the sum, and the best of each other. */
+static void add_blocked(struct plan *u, struct family *f, struct tiling g) {
+    choose_beside(u, &g);
+    struct tiling best = g;
+    choose_blocks(u, &best, CHUNKS_ANY);
+    add_tiling(u, f, best);
+    for (enum chunks way = CHUNKS_NONE; way <= CHUNKS_OUTSIDE; way++)
+        if (choose_blocks(u, &g, way) && (g.chunk != best.chunk || g.outside != best.outside)) add_tiling(u, f, g);
+}
+/* Of every number of vectors as many rows as fit, and the next smaller balanced numbers. */
+static void add_tiles(struct plan *u, struct family *f, struct tiling *g) {
+    enum { SIZES = 3 };
+    if (g->vector == 1) {
+        choose_scalar_tile(u, g);
+        add_blocked(u, f, *g);
+        return;
+    }
+    for (int nr = 1; nr <= u->m->panel_vectors; nr++) {
+        int64_t mr = rows_that_fit(u, g, nr);
+        for (int k = 0; k < SIZES && mr > 0; k++, mr = g->mr - 1) {
+            set_tile(g, mr, nr);
+            add_blocked(u, f, *g);
+        }
+    }
+}
+/* The tile whose multiply-adds take the fewest cycles, then the blocks that take the fewest with what the memory adds:
+ * that is known too roughly to choose between tiles. Who saves next to nothing does not come before what was listed
+ * earlier, which is simpler. */
+static void best_first(struct family *f) {
+    struct tiling *v = f->tilings.v, best;
+    int at = 0;
+    for (int k = 1; k < f->tilings.n; k++) {
+        bool same = v[k].mr == v[at].mr && v[k].nr == v[at].nr;
+        if (same ? v[k].cycles < v[at].cycles * 0.995 : v[k].step < v[at].step * 0.995) at = k;
+    }
+    best = v[at];
+    memmove(v + 1, v, (size_t)at * sizeof *v);
+    v[0] = best;
+}
+static const char *find_family(struct plan *u, struct family *f, struct tiling g, bool across) {
+    const char *why = choose_axes(u, &g, across);
+    if (why) return why;
+    add_tiles(u, f, &g);
+    best_first(f);
+    return NULL;
+}
+/* The families of a micro-kernel, the better one first; how many. why: not NULL if there are none. */
+static int add_families(struct plan *u, struct family *f, const struct micro *micro, struct operation op,
+                        const char **why) {
+    struct tiling g = {.q = u->k, .micro = micro, .op = op};
+    struct family across = {0};
+    *why = find_family(u, f, g, false);
+    if (find_family(u, &across, g, true)) return *why ? 0 : 1;
+    if (*why) return *why = NULL, f[0] = across, 1;
+    bool better = across.tilings.v[0].cycles < f->tilings.v[0].cycles;
+    f[1] = better ? f[0] : across;
+    if (better) f[0] = across;
+    return 2;
+}
+static void put_point(struct plan *u, struct points *out, const struct tiling *g) {
+    struct point *p = add_point(u, out, &strategy_contraction);
+    p->u.tile = *g, p->cycles = g->cycles;
+}
+/* The best one, and what is left of it when more and more is left out. */
+static void add_best(struct plan *u, struct points *out, struct tiling g) {
+    for (int without = 0; without < ATTEMPTS; without++) {
+        bool same = (without == WITHOUT_STAGE && !g.staged) || (without == WITHOUT_LONE && !g.lone) ||
+                    (without == WITHOUT_PREFETCH && !g.prefetch) || (without == WITHOUT_CHUNKS && !g.chunk) ||
+                    (without == WITHOUT_GROUPS && !g.together) ||
+                    (without == WITHOUT_LANES && (g.scattered || g.lanes < 2));
+        if (without == WITHOUT_STAGE) g.staged = false, g.piece = 1;
+        if (without == WITHOUT_LONE) g.lone = 0;
+        if (without == WITHOUT_PREFETCH) g.prefetch = false;
+        if (without == WITHOUT_CHUNKS) g.chunk = 0, g.outside = false;
+        if (without == WITHOUT_GROUPS) g.together = 0;
+        if (without == WITHOUT_LANES) g.scattered = true; /* of the result alone: the sum keeps its own */
+        if (same) continue;
+        contraction_cycles(u, &g);
+        put_point(u, out, &g);
+    }
+}
+static int by_cycles(const void *a, const void *b) {
+    double x = ((const struct point *)a)->cycles, y = ((const struct point *)b)->cycles;
+    return x < y ? -1 : x > y;
+}
+/* The others, for those who compare. */
+static void add_others(struct plan *u, struct points *out, const struct family *f, int n) {
+    int from = out->list.n;
+    for (int i = 0; i < n; i++)
+        for (int k = 1; k < f[i].tilings.n; k++) put_point(u, out, &f[i].tilings.v[k]);
+    if (out->list.n > from) qsort(out->list.v + from, (size_t)(out->list.n - from), sizeof *out->list.v, by_cycles);
+}
+/* With the machine's own micro-kernels first: each does several steps of the sum at a time. */
+static const char *contraction_points(struct plan *u, struct points *out) {
+    enum { MOST = 16 };
+    const struct problem *k = u->k;
+    const char *why = no_plain_product(k);
+    if (why) return why;
+    if (k->out == k->sum) return "the sum is the result itself";
+    if (k->out->u.stage.naxes != k->sum->u.stage.naxes) return "the result has other axes than the sum";
+    enum dtype sum = k->sum->u.stage.buf->type;
+    const struct operation *op = machine_multiply_add(u->m, sum);
+    if (!op || dtype_value(sum) != sum) return "the machine's row does not say how it sums this type";
+    struct family f[MOST] = {0};
+    int n = 0;
+    for (const struct micro_speed *s = u->m->micros; s && s->micro && n < MOST - 2; s++)
+        if (s->micro->sum == sum)
+            n += add_families(u, f + n, s->micro, (struct operation){X_FMA, sum, s->latency, s->starts}, &why);
+    n += add_families(u, f + n, &micro_multiply_add, *op, &why);
+    for (int i = 0; i < n; i++) add_best(u, out, f[i].tilings.v[0]);
+    add_others(u, out, f, n);
+    return why;
+}
+static void print_contraction(struct text *t, struct plan *u, const struct point *p) {
+    const struct tiling *g = &p->u.tile;
+    if (g->micro->instr) text_printf(t, "%s, ", g->micro->name);
+    text_printf(t, "lanes %d along %s%s, tile %d x %d", g->lanes, axis_name(u->c, u->k, g->lane),
+                g->staged      ? ", staged"
+                : g->scattered ? ", scattered"
+                               : "",
+                g->mr, g->nr);
+    if (g->row >= 0) text_printf(t, " of %s", axis_name(u->c, u->k, g->row));
+    if (g->packed) text_add(t, ", packed");
+    if (g->kred >= 0) text_printf(t, ", %s in blocks of %d", sum_name(u->c, u->k, g->kred), g->kblock);
+    if (g->beside) text_printf(t, ", %s written out", sum_name(u->c, u->k, g->order[g->norder - 1]));
+    if (g->together) text_printf(t, ", %lld of %s together", (long long)g->together, axis_name(u->c, u->k, g->group));
+    if (g->chunk) text_printf(t, ", %lld blocks at a time%s", (long long)g->chunk, g->outside ? ", outside" : "");
+    if (g->lone) text_printf(t, ", %lld panels for one row", (long long)g->lone);
+    if (g->prefetch) text_add(t, g->often ? ", prefetch in each block" : ", prefetch");
+}
+const struct strategy strategy_contraction = {"contraction", contraction_points, contraction_steps, print_contraction};
