@@ -122,6 +122,7 @@ class Compiled:
 
     def open(self, inputs):
         self.kept = inputs
+        self.lib.shim_sizes()
         for k in range(self.lib.shim_inputs()):
             data = inputs[self.lib.shim_input_name(k).decode()]
             if self.lib.shim_input_count(k) != data.size:

@@ -9,6 +9,10 @@ int shim_inputs(void) { return IO_INPUTS; }
 int shim_outputs(void) { return IO_OUTPUTS; }
 const char *shim_output_name(int k) { return io_output_names[k]; }
 const char *shim_input_name(int k) { return io_input_names[k]; }
+/* First: open sizes are those that the program is optimised for. */
+void shim_sizes(void) {
+    for (int k = 0; k < IO_SYMBOLS; k++) s.symbols[k] = io_symbols[k].typical;
+}
 /* Before shim_open. Elements as in the model's input; the caller keeps them. */
 void shim_set_input(int k, void *data) {
     io_input(k, s.symbols, &s.inputs[k]);
@@ -20,7 +24,6 @@ int64_t shim_input_count(int k) {
     return io_count(&t);
 }
 int shim_open(const char *weights) {
-    for (int k = 0; k < IO_SYMBOLS; k++) s.symbols[k] = io_symbols[k].typical;
     if (*weights) io_read_file(weights, &s.weights);
     return io_open(&s);
 }
