@@ -111,10 +111,10 @@ static int64_t vectors_of(struct plan *u, const struct tiling *g, double *times)
 }
 /* Of the multiply-adds, waiting for each other included, for one step of the sum and all rows and lanes. */
 static double step_cycles(struct plan *u, const struct tiling *g) {
-    int64_t rows = g->row < 0 ? 1 : g->rows > 0 ? g->rows : OPEN_EXTENT;
-    double times, turns = g->row < 0 ? 1 : typical(u, axis_var(g, g->row));
+    double times, rows = g->row < 0 ? 1 : typical(u, axis_var(g, g->row));
     int64_t vectors = vectors_of(u, g, &times);
-    return times * turns / (double)rows * cost_of_step(u->m, &g->op, g->vec->u.buf->type, rows, vectors, g->mr, g->nr);
+    return times * rows / (double)g->counted *
+           cost_of_step(u->m, &g->op, g->vec->u.buf->type, g->counted, vectors, g->mr, g->nr);
 }
 /* Of the tiles' steps, with what the memory takes beside the multiply-adds, for every turn of the other axes. */
 void contraction_cycles(struct plan *u, struct tiling *g) {

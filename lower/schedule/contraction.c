@@ -109,6 +109,8 @@ static void choose_rows(struct plan *u, struct tiling *g) {
     g->N = const_extent(axis_var(g, g->lane));
     if (g->padded) g->N = (g->N + g->vector - 1) / g->vector * g->vector;
     g->rows = g->row >= 0 ? const_extent(axis_var(g, g->row)) : 1;
+    g->counted = g->row >= 0 ? x_typical(u->c, axis_var(g, g->row)->extent, OPEN_EXTENT) : 1;
+    if (g->rows < 1 && g->counted < 2) g->counted = OPEN_EXTENT; /* a single row has a nest of its own */
 }
 
 /* ---- the sum */

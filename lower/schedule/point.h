@@ -22,6 +22,7 @@ struct tiling {
     bool blocked;           /* the result's channels are */
     bool padded, rest;      /* the last block of the result's channels, of the sum's: not full */
     int64_t N, rows;        /* extents of lane and row; -1: symbolic */
+    int64_t counted;        /* rows that a tile is chosen for */
     int lanes;              /* of a vector: the machine's, or fewer for narrow groups of channels */
     int64_t per;            /* lanes that read one cell of scalar: channels of a group; 0: all of them */
     int mr, nr, nv;         /* a tile: rows, vectors, and cells in its vectors */

@@ -7,7 +7,7 @@
 static inline const struct var *axis_var(const struct tiling *g, int axis) { return g->q->sum->u.stage.axes[axis]; }
 static inline int naxes_of(const struct tiling *g) { return g->q->sum->u.stage.naxes; }
 static inline int nsums_of(const struct tiling *g) { return g->q->sum->u.stage.nred; }
-/* What open rows count as where a tile is chosen: they are many. */
+/* What open lanes count as where a tile is chosen, and open rows of which nobody said how many to optimise for. */
 enum { OPEN_EXTENT = 1 << 20 };
 /* How a long sum is cut: chunks of it go round the rows of a panel, or round all panels (outside). */
 enum chunks { CHUNKS_ANY, CHUNKS_NONE, CHUNKS_INSIDE, CHUNKS_OUTSIDE };

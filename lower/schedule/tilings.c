@@ -41,15 +41,13 @@ static int64_t rows_that_fit(const struct plan *u, const struct tiling *g, int n
     if (nr > vectors || (g->per && (parts ? !equal_panels(g->per, g->lanes, nr) : vectors % nr != 0))) return 0;
     int64_t fits = u->m->loads_ahead ? (registers - nr) / (nr + 1) : (registers - 1 - nr) / nr;
     if (fits < 2) fits = nr + 2 <= registers ? 1 : 0; /* one row: its operands come from memory */
-    return g->rows > 0 && g->rows < fits ? g->rows : fits;
+    return g->counted < fits ? g->counted : fits;
 }
 /* Tiles of at most mr rows are balanced, so that no small one remains. */
 static void set_tile(struct tiling *g, int64_t mr, int nr) {
     int64_t cells = g->per ? g->per : g->N, lanes = g->lanes;
-    if (g->rows > 0) {
-        int64_t tiles = (g->rows + mr - 1) / mr;
-        mr = (g->rows + tiles - 1) / tiles;
-    }
+    int64_t tiles = (g->counted + mr - 1) / mr;
+    mr = (g->counted + tiles - 1) / tiles;
     g->mr = (int)mr, g->nr = nr, g->nv = nr * (int)lanes;
     if (g->micro->instr) cells = (cells + lanes - 1) / lanes * lanes; /* it computes all of its lanes */
     if (g->per && g->per % lanes) cells = g->per / equal_panels(g->per, g->lanes, nr);

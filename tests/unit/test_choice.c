@@ -127,6 +127,13 @@ Test(choice, points_are_ranked_and_those_not_tried_are_named) {
     says(best, "tile 8 x 2");
     says(best, "tile 30 x 1");
 }
+/* As a fixed number of rows would get; one row has a nest of its own, so the tile is for many. */
+Test(choice, open_rows_get_the_tile_of_those_to_optimise_for) {
+    const char *sizes[] = {"sym n: 0..4096@30\n", "sym n: 0..4096@3\n", "sym n: 0..4096@1\n", "sym n: 0..4096\n"},
+               *tiles[] = {"tile 10 x 2 of m0", "tile 3 x 2 of m0", "tile 14 x 2 of m0", "tile 14 x 2 of m0"};
+    for (int k = 0; k < 4; k++)
+        says(choices("x86-avx512", format(c, "%s%s", sizes[k], weights), "%x: f32[n,64]", matmul), tiles[k]);
+}
 Test(choice, a_record_decides) {
     const char *t = choices("x86-avx512", weights, rows, matmul);
     const char *other = recorded(t, "tile 10 x 2", "tile 15 x 1");
