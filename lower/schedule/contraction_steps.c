@@ -199,7 +199,7 @@ static void chunks_of_sum(struct plan *u, const struct tiling *g) {
 }
 static void prefetch_panel(struct plan *u, const struct tiling *g) {
     const char *group = g->together ? role.group_row : g->group >= 0 ? y_loop(u, g, g->group) : NULL;
-    step_prefetch(&u->s, g->vec->u.buf->base, g->often ? role.blocks : role.row_tiles,
+    step_prefetch(&u->s, g->vec->u.buf->base, u->m->line, g->often ? role.blocks : role.row_tiles,
                   g->chunk && !g->outside ? role.chunks : role.panels,
                   LOOPS(group, role.row_tiles, g->often ? role.blocks : NULL));
 }

@@ -138,6 +138,7 @@ struct step {
         } specialize;
         struct {
             const char *buf, *at, *ahead;
+            int line;                /* bytes that come together from memory */
             struct word_list spread; /* v NULL: none */
         } prefetch;
         struct {

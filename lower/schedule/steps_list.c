@@ -98,9 +98,11 @@ void step_specialize(struct step_list *l, const char *loop, const char *cond, co
     s->u.specialize.loop = word(l, loop), s->u.specialize.cond = word(l, cond), s->u.specialize.name = word(l, name);
 }
 void step_inline(struct step_list *l, const char *buf) { add(l, STEP_INLINE)->u.of.buf = word(l, buf); }
-void step_prefetch(struct step_list *l, const char *buf, const char *at, const char *ahead, struct word_list spread) {
+void step_prefetch(struct step_list *l, const char *buf, int line, const char *at, const char *ahead,
+                   struct word_list spread) {
     struct step *s = add(l, STEP_PREFETCH);
     s->u.prefetch.buf = word(l, buf), s->u.prefetch.at = word(l, at), s->u.prefetch.ahead = word(l, ahead);
+    s->u.prefetch.line = line;
     s->u.prefetch.spread = copied(l, spread);
 }
 void step_pipeline(struct step_list *l, const char *loop, struct word_list bufs) {

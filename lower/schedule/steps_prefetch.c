@@ -2,7 +2,7 @@
 #include "lower/schedule/steps_util.h"
 #include <string.h>
 
-enum { LINE_BYTES = 64, MAX_LINES = 64 };
+enum { MAX_LINES = 64, WIDEST_CELL = 16 };
 static struct stmt *around(struct stmt *t, const char *name) {
     for (; t; t = stmt_parent(t))
         if (is_named(t, name)) return t;
@@ -33,7 +33,7 @@ static bool prefetch_in(struct step_run *s, struct stmt *at, struct stmt *ahead,
     int64_t panel, c0, count = 1;
     const expr *t;
     const int64_t *co;
-    int64_t line = LINE_BYTES / dtype_bytes(b->type);
+    int64_t line = s->step->u.prefetch.line / dtype_bytes(b->type);
     if (!x_linear_in(c, off, v, &panel, &rest) || panel <= 0)
         return step_refuse(s, "pack the buffer so that what one iteration reads is contiguous",
                            "`%s` is not read panel by panel along `%s`", b->name, v->name);
@@ -73,6 +73,8 @@ bool apply_prefetch(struct step_run *s) {
     struct stmts l = {0};
     const char *buf = s->step->u.prefetch.buf, *at = s->step->u.prefetch.at, *further = s->step->u.prefetch.ahead;
     if (!find_buf(s, buf) || !find_loops(s, at, &l)) return false;
+    if (s->step->u.prefetch.line < WIDEST_CELL)
+        return step_refuse(s, NULL, "a line has %d bytes at least", WIDEST_CELL);
     for (int k = 0; k < l.n; k++) {
         struct accesses a = {0};
         struct stmt *ahead = around(l.v[k], further);

@@ -338,7 +338,7 @@ class Steps:
         if what == "inline":
             return f"inline {own}"
         if what == "prefetch":
-            return f"prefetch {buf} {loop} {r.choice(loops)[1]}"
+            return f"prefetch {buf} {r.choice([16, 64, 128])} {loop} {r.choice(loops)[1]}"
         if what == "pipeline":
             return f"pipeline {loop} {own}"
         if what == "tensorize":

@@ -102,7 +102,7 @@ Test(steps, conv_two_rows_in_a_tile) {
     "2];"                                                                                                              \
     "compute_at acc po; layout acc [0/4 1 0%4]; split acc.oc 4 aj av; split acc.ic 4 icb c; split c 2 co cu;"          \
     "reorder icb acc.kh acc.kw co cu acc.px aj av; split icb 1 kc icb2; carry kc oc acc; " kc_cuts                     \
-    "kind unroll pi oj cu acc.px aj; kind vector ov av; prefetch w co oc [po icb2 co]; outline po"
+    "kind unroll pi oj cu acc.px aj; kind vector ov av; prefetch w 64 co oc [po icb2 co]; outline po"
 Test(steps, gemm_in_blocks_of_k) {
     conv(I(12), I(1), I(5), I(8), 1, 1, false);
     check(GEMM_KC("cut kc 1; cut kc -1;"));
@@ -359,7 +359,7 @@ Test(steps, prefetch_touches_the_next_panel_once) {
     gemm_rm(I(5), 64, 8);
     check("layout w [1/4 0 1%4]; split y.n 4 no ni; reorder no y.m ni; split y.m 3 mo mi; compute_at acc mo; split "
           "acc.k 8 ko ki;"
-          "reorder ko ki acc.m acc.n; prefetch w ko no [mo ko]");
+          "reorder ko ki acc.m acc.n; prefetch w 64 ko no [mo ko]");
     FILE *trace = tmpfile();
     struct eval_arg args[4] = {0};
     struct eval_options o = {.trace_prefetch = trace};

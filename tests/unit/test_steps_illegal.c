@@ -212,7 +212,7 @@ Test(illegal, flat_layout_hides_an_index_outside) {
 Test(illegal, layout_after_prefetch) {
     small_gemm(1);
     apply("layout w [1/4 0 1%4]; split y.n 4 no ni; reorder no y.m ni; compute_at acc no arena; split acc.k 2 ko ku; "
-          "prefetch w ko no [ko]");
+          "prefetch w 64 ko no [ko]");
     refused("layout w [1 0 2]", "`w` is used by a prefetch that knows its layout");
 }
 /* ---- compute_at, inline */
@@ -355,10 +355,11 @@ Test(illegal, prefetch_of_what_is_not_packed) {
     gemm_rm(I(6), 4, 8);
     apply("split y.n 4 no ni; reorder no y.m ni; split y.m 3 mo mi; compute_at acc mo; split acc.k 2 ko ki; reorder ko "
           "ki acc.m acc.n");
-    refused("prefetch x ko no [mo ko]", "`x` is not read panel by panel along `no`");
-    refused("prefetch w ko ki [mo ko]", "`ko` is not inside of `ki`");
-    refused("prefetch w ko no [ki]", "`ki` is no loop between `no` and `ko`");
-    refused("prefetch w mi no [mo]", "`mi` does not read `w`");
+    refused("prefetch x 64 ko no [mo ko]", "`x` is not read panel by panel along `no`");
+    refused("prefetch w 64 ko ki [mo ko]", "`ko` is not inside of `ki`");
+    refused("prefetch w 64 ko no [ki]", "`ki` is no loop between `no` and `ko`");
+    refused("prefetch w 64 mi no [mo]", "`mi` does not read `w`");
+    refused("prefetch w 8 ko no [mo ko]", "a line has 16 bytes at least");
 }
 Test(illegal, pipeline_without_stages_to_run_ahead) {
     gemm_rm(I(8), 8, 8);
@@ -590,14 +591,14 @@ Test(illegal, specialize_without_a_loop) {
 Test(illegal, prefetch_in_and_over_unfit_loops) {
     parse("proc v(x: f32[4,8] in, y: f32[4,8] out)\n  for i<4\n    for j<8\n      y[i,j] = x[i,j]\n");
     apply("kind vector j");
-    refused("prefetch x j i [j]", "`j` is a vector loop");
+    refused("prefetch x 64 j i [j]", "`j` is a vector loop");
     parse(
         "proc many(x: f32[4,65536] in, y: f32[4] out)\n  for i<4\n    y[i] = 0.0\n    for k<2\n      for j<32768\n     "
         "   y[i] += x[i,k*32768+j]\n");
-    refused("prefetch x k i [k]", "each iteration of `k` would touch 2048 lines");
+    refused("prefetch x 64 k i [k]", "each iteration of `k` would touch 2048 lines");
     parse("proc sizes(x: f32[4,64] in, y: f32[4,N] out) [N in 1..9]\n  for i<4\n    for n<N\n      y[i,n] = 0.0\n      "
           "for j<64\n        y[i,n] += x[i,j]\n");
-    refused("prefetch x n i [n]", "`n` has a run-time extent");
+    refused("prefetch x 64 n i [n]", "`n` has a run-time extent");
 }
 #define PIPE(fill, use)                                                                                                \
     "proc p(x: f32[8,4] in, y: f32[8,4] out, z: f32[8] out)\n  for i<8\n    alloc t: f32[4] shared\n" fill use
