@@ -38,11 +38,36 @@ static bool may_equal(const struct group *gr, expr a, expr b) {
     int64_t n;
     return a == b || (gr->cls == CLASS_OPAQUE && !(x_is_int(a, &n) && x_is_int(b, &n)));
 }
+struct channel_reads {
+    struct ctx *c;
+    const struct stmt *s;
+    bool same; /* the very channel; otherwise, one that depends on that of the result alone */
+};
+static bool reads_channel(void *env, expr e) {
+    const struct channel_reads *q = env;
+    const struct stmt *s = q->s;
+    bool found = e->op == X_LOAD && e->n - e->has_fill == s->u.stage.naxes, ok = true;
+    for (int d = 0; found && d < s->u.stage.naxes; d++)
+        ok &= d == 1 || !x_uses_var(q->c, e->arg[1], s->u.stage.axes[d]);
+    return ok && (!found || !q->same || (e->arg[1]->op == X_VAR && e->arg[1]->u.var == s->u.stage.axes[1]));
+}
+/* Does each read of the group have the channel of the result, wherever else it reads? So do a resize, and a sum of two
+ * operands of which one may turn out to have a single row. */
+static bool keeps_channels(struct lowering *l, const struct group *gr, bool same) {
+    const struct node_class *k = gr->nodes.n == 1 ? classify_node(l->probes, gr->anchor) : NULL;
+    for (int i = 0; k && i < k->stages.n; i++) {
+        struct channel_reads q = {l->c, k->stages.v[i], same};
+        if (q.s->u.stage.op != RED_NONE) return false;
+        if (q.s->u.stage.naxes > 2 && !x_visit(q.s->u.stage.value, reads_channel, &q)) return false;
+    }
+    return k && k->stages.n;
+}
 /* Channels that are moved in blocks stay blocked: results of a slice, and of what puts blocked operands one beside the
  * other. */
 static bool moves_blocked(struct lowering *l, const struct group *gr, const struct value *out) {
     int found = 0, least = gr->cls == CLASS_VIEW ? 1 : 2;
     if ((gr->cls != CLASS_VIEW && gr->cls != CLASS_OPAQUE) || gr->nodes.n != 1 || gr->anchor->outs.n < 1) return false;
+    if (gr->cls == CLASS_VIEW && !keeps_channels(l, gr, false)) return false; /* turned, with equal sizes by chance */
     for (int k = 0; k < gr->anchor->ins.n; k++) {
         struct value *v = gr->anchor->ins.v[k];
         if (!v || v->type.rank != out->type.rank) continue;
@@ -53,22 +78,6 @@ static bool moves_blocked(struct lowering *l, const struct group *gr, const stru
         found++;
     }
     return found >= least;
-}
-/* Does each read of n have the channel of the result, wherever else it reads? So do a resize, and a sum of two operands
- * of which one may turn out to have a single row. */
-static bool reads_channel(void *env, expr e) {
-    const struct stmt *s = env;
-    return e->op != X_LOAD || e->n - e->has_fill != s->u.stage.naxes ||
-           (e->arg[1]->op == X_VAR && e->arg[1]->u.var == s->u.stage.axes[1]);
-}
-static bool keeps_channels(struct lowering *l, const struct group *gr) {
-    const struct node_class *k = gr->nodes.n == 1 ? classify_node(l->probes, gr->anchor) : NULL;
-    for (int i = 0; k && i < k->stages.n; i++) {
-        const struct stmt *s = k->stages.v[i];
-        if (s->u.stage.op != RED_NONE) return false;
-        if (s->u.stage.naxes > 2 && !x_visit(s->u.stage.value, reads_channel, (void *)s)) return false;
-    }
-    return k && k->stages.n;
 }
 /* A window over channels takes vectors of them, so what it reads had better be blocked too. */
 static bool read_by_window(struct lowering *l, const struct value *v) {
@@ -111,7 +120,7 @@ static void block_results(struct lowering *l, const struct group *gr) {
                         (gr->cls == CLASS_CONTRACT && classify_node(l->probes, gr->anchor)->channels);
             if (made || moves_blocked(l, gr, v) ||
                 ((gr->cls == CLASS_MAP || gr->cls == CLASS_ROW ||
-                  ((gr->cls == CLASS_VIEW || gr->cls == CLASS_OPAQUE) && keeps_channels(l, gr))) &&
+                  ((gr->cls == CLASS_VIEW || gr->cls == CLASS_OPAQUE) && keeps_channels(l, gr, true))) &&
                  reads_blocked(l, gr, v)) ||
                 (gr->cls != CLASS_CONTRACT && read_by_window(l, v)))
                 layout_for(l, v)->block = lanes;

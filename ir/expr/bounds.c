@@ -195,8 +195,10 @@ static expr last_quotient(struct ctx *c, expr a) {
     expr q = a->arg[0]->op == X_VAR ? idx_exact_quotient(c, a->arg[0]->u.var->extent, a->arg[1]) : NULL;
     return q ? x_addi(c, q, -1) : NULL;
 }
+static expr undivided(struct ctx *c, expr e);
 static bool not_negative(struct ctx *c, expr e, int depth, int *budget) {
-    return negative(c, x_addi(c, x_muli(c, e, -1), -1), depth, budget);
+    expr below = x_addi(c, x_muli(c, e, -1), -1), whole = undivided(c, below);
+    return negative(c, below, depth, budget) || (whole && negative(c, whole, depth, budget));
 }
 /* e with term k (atom, coefficient) replaced: is the result negative? -1: this atom offers no replacement. */
 static int replaced(struct ctx *c, expr e, int k, int depth, int *budget) {
@@ -274,6 +276,20 @@ static bool stands_alone(struct ctx *c, expr e, int k) {
         if (j != k) x_visit_with(e->arg[j], XF_VAR, mentions, &q);
     return !q.found;
 }
+/* A quotient whose c*(e//c) <= e leaves fewer terms, with that done; NULL: there is none. The rest of a loop that was
+ * split again and again, n%16%8 - 4*(n%16%8//4), goes so. */
+static expr rejoined(struct ctx *c, expr e) {
+    int64_t p, konst;
+    const expr *t;
+    const int64_t *co;
+    for (int k = 0; e->op == X_LIN && k < e->n; k++) {
+        expr a = e->arg[k];
+        if (a->op != X_DIV || e->coef[k] < 0 || !x_is_int(a->arg[1], &p) || e->coef[k] % p) continue;
+        expr joined = x_add(c, without(c, e, k), x_muli(c, a->arg[0], e->coef[k] / p));
+        if (x_terms(c, joined, &konst, &t, &co) < e->n - 1) return joined;
+    }
+    return NULL;
+}
 static bool negative(struct ctx *c, expr e, int depth, int *budget) {
     int64_t lo, hi;
     if (e->op == X_POISON || (*budget -= 1 + e->n / 8) < 0) return false; /* a long sum costs more, and proves less */
@@ -281,6 +297,8 @@ static bool negative(struct ctx *c, expr e, int depth, int *budget) {
     if (hi < 0) return true;
     if (!depth || e->op == X_CONST || lo >= 0) return false;
     int n = e->op == X_LIN ? e->n : 1;
+    expr joined = rejoined(c, e);
+    if (joined && negative(c, joined, depth - 1, budget)) return true;
     for (int pass = 0; pass < 3; pass++)
         for (int k = 0; k < n; k++) {
             if (turn_of(e->op == X_LIN ? e->arg[k] : e) != pass) continue;

@@ -38,6 +38,7 @@ void pass_parallel(struct module *m, const struct printing *o);
 void copy_with(struct ctx *c, struct stmt *at, struct block *body, const struct var *var, expr value);
 /* A loop becomes its passes, one after another. */
 void write_out(struct ctx *c, struct stmt *loop, int64_t extent);
+void unroll_loops(struct ctx *c, struct proc *p); /* as the pass does */
 /* The statements of `from`, which is empty then, before `at`. */
 void move_before(struct stmt *at, struct block *from);
 enum { MAX_WRITTEN = 1 << 14 }; /* statements that one loop may become */

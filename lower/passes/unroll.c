@@ -76,10 +76,11 @@ static void drop_unused(struct block *b) {
         if (!t) stmt_remove(s);
     }
 }
+void unroll_loops(struct ctx *c, struct proc *p) {
+    in_block(c, &p->body);
+    drop_unused(&p->body);
+}
 void pass_unroll(struct module *m, const struct printing *o) {
     (void)o;
-    for (int k = 0; k < m->procs.n; k++) {
-        in_block(m->ctx, &m->procs.v[k]->body);
-        drop_unused(&m->procs.v[k]->body);
-    }
+    for (int k = 0; k < m->procs.n; k++) unroll_loops(m->ctx, m->procs.v[k]);
 }

@@ -46,6 +46,7 @@ struct nest {
     int at;     /* the outermost of the loops that are one; or the one along which the operand's neighbours lie */
     int last;   /* the innermost loop of more than one turn */
     bool lanes; /* of channels: at once */
+    int cells;  /* that are done at a time */
 };
 static const struct param_layout *laid_as(const struct nest *q, const struct buf *b) {
     return layout_of(q->laid, q->u->l, b);
@@ -154,7 +155,7 @@ static void choose_way(struct nest *q, bool lanes) {
     const struct param_layout *to = s && s->kind == S_STORE ? laid_as(q, s->u.store.buf) : NULL;
     bool move = q->u->k->cls == PROBLEM_MOVE;
     if (!s || s->kind != S_STORE) return;
-    q->store = s;
+    q->store = s, q->cells = lanes_of(q->u);
     q->last = l->depth - 1;
     while (q->last && x_is(nest_var(l, q->last)->extent, 1)) q->last--;
     if (to && to->block == lanes_of(q->u) && l->depth > 1) {
@@ -170,7 +171,11 @@ static void choose_way(struct nest *q, bool lanes) {
         q->way = WAY_RUN;
         return;
     }
-    if (!places_known(s) || stride_of(q) != 1) return;
+    if (!places_known(s)) {
+        q->way = WAY_UNROLLED, q->at = q->last, q->cells = LOOKED_UP;
+        return;
+    }
+    if (stride_of(q) != 1) return;
     x_visit(s->u.store.value, find_across, &a);
     q->way = a.at >= 0 && (n < 0 || n >= 2 * lanes_of(q->u)) && !is_near(q) ? WAY_ACROSS : WAY_UNROLLED;
     q->at = q->way == WAY_ACROSS ? a.at : q->last;
@@ -216,7 +221,7 @@ static void write_flat(const struct nest *q) {
     int d = q->l->depth - 1;
     const char *loop = name_of(q, d), *flat = role_in(q, role.flat), *lane = role_in(q, role.lane);
     for (; d > q->at; loop = flat) step_fuse(s, name_of(q, --d), loop, flat);
-    step_split(s, loop, lanes_of(q->u), role_in(q, role.cells), lane, TAIL_CUT2);
+    step_split(s, loop, q->cells, role_in(q, role.cells), lane, TAIL_CUT2);
     step_kind(s, q->way == WAY_RUN ? LK_VECTOR : LK_UNROLL, LOOPS(lane));
 }
 /* A few cells of the innermost loop for all of the one along which the operand's neighbours lie. */

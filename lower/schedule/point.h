@@ -48,6 +48,10 @@ struct block_lanes {
     bool lanes, cut;
 };
 
+/* So many cells whose places are looked up are written out: each takes long enough that the loop around a few is free.
+ */
+enum { LOOKED_UP = 4 };
+
 struct strategy;
 struct rows;
 struct nests;
@@ -64,6 +68,7 @@ struct point {
             enum cells_way way;
             bool keep;  /* what several results need is computed once */
             int merged; /* innermost axes that are one loop */
+            int n;      /* cells at a time */
         } cells;
         const struct micro *micro; /* of a product on a GPU */
         struct block_lanes block;

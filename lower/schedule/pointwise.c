@@ -94,7 +94,7 @@ static void write_cells(struct cells *q, const struct point *p) {
     struct plan *u = q->u;
     const struct problem *k = u->k;
     bool keep = p->u.cells.keep;
-    int lanes = lanes_of(u);
+    int lanes = p->u.cells.n;
     layout_steps(&u->s, u->p, u->l);
     for (int i = 0; i < k->stages.n; i++)
         if (k->stages.v[i]->u.stage.buf->scope != SC_PARAM && !(keep && worth_keeping(k, k->stages.v[i])))
@@ -233,21 +233,8 @@ static const char *find_cells(struct plan *u, struct cells *q) {
 }
 static struct point *add_cells(struct plan *u, struct points *out, enum cells_way way, int merged) {
     struct point *p = add_point(u, out, &strategy_pointwise);
-    p->u.cells.way = way, p->u.cells.merged = merged;
+    p->u.cells.way = way, p->u.cells.merged = merged, p->u.cells.n = lanes_of(u);
     return p;
-}
-static bool closed_divisor(void *env, expr e) {
-    (void)env;
-    return (e->op != X_MOD && e->op != X_DIV) || e->type != IDX || e->arg[1]->op == X_CONST;
-}
-static void find_open_divisor(void *env, expr load) {
-    for (int k = 0; k < load->n - load->has_fill; k++) *(bool *)env |= !x_visit(load->arg[k], closed_divisor, NULL);
-}
-/* May places be constants? What an open size divides is below that size by its form, and 0 only if somebody says so. */
-static bool places_known(const struct problem *k) {
-    bool open = k->cls != PROBLEM_MOVE || k->indirect || k->guarded;
-    for (int i = 0; i < k->stages.n && !open; i++) x_each_load(k->stages.v[i]->u.stage.value, find_open_divisor, &open);
-    return !open;
 }
 static const char *pointwise_points(struct plan *u, struct points *out) {
     const struct problem *k = u->k;
@@ -259,7 +246,9 @@ static const char *pointwise_points(struct plan *u, struct points *out) {
     add_cells(u, out, CELLS_LANES, q.merged)->u.cells.keep = q.keep;
     if (lanes_of(u) < 2 || q.keep) return NULL;
     add_cells(u, out, CELLS_ACROSS, 1);
-    if (places_known(k)) add_cells(u, out, CELLS_UNROLLED, q.merged);
+    if (k->cls != PROBLEM_MOVE) return NULL;
+    struct point *written = add_cells(u, out, CELLS_UNROLLED, q.merged);
+    if (k->indirect || k->guarded) written->u.cells.n = LOOKED_UP;
     return NULL;
 }
 static const char *pointwise_steps(struct plan *u, const struct point *p) {

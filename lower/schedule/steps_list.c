@@ -1,5 +1,6 @@
 /* Lists of steps, for what makes schedules: one function a kind appends a step. */
 #include "lower/schedule/steps_list.h"
+#include "lower/passes/passes.h"
 
 static struct step *add(struct step_list *l, enum step_kind kind) {
     struct step s = {.kind = kind};
@@ -133,11 +134,31 @@ const char *step_list_text(const struct step_list *l) {
     for (int k = 0; k < l->n; k++) text_printf(&t, "%s%s", k ? "\n" : "", step_text(l->c, &l->v[k]));
     return t.s ? text_take(&t, &l->c->arena) : "";
 }
+/* ---- Places that an open size divides: of a variable they are below that size by their form, of 0 they are 0, and
+ * that is below it only if somebody says so. */
+static bool closed_divisor(void *env, expr e) {
+    (void)env;
+    return (e->op != X_MOD && e->op != X_DIV) || e->type != IDX || e->arg[1]->op == X_CONST;
+}
+static void find_open_divisor(void *env, expr e) { *(bool *)env |= !x_visit(e, closed_divisor, NULL); }
+static bool find_divided(void *env, const struct stmt *s) {
+    stmt_exprs(s, find_open_divisor, env);
+    return !*(bool *)env;
+}
+static bool is_right(struct ctx *c, struct proc *p) {
+    bool divided = false;
+    if (!proc_verify(module_new(c), p, "scheduling")) return false;
+    survey(&p->body, find_divided, &divided);
+    if (!divided) return true;
+    struct proc *written = clone_proc(c, p, p->name);
+    unroll_loops(c, written);
+    return proc_verify(module_new(c), written, "scheduling");
+}
 const char *steps_refused(struct proc *p, const struct step_list *steps) {
     struct ctx *c = steps->c;
     struct diags before = c->diags;
     struct proc *copy = clone_proc(c, p, p->name);
-    if (!steps_do(copy, steps) || !proc_verify(module_new(c), copy, "scheduling")) {
+    if (!steps_do(copy, steps) || !is_right(c, copy)) {
         const char *why = before.n < c->diags.n ? c->diags.v[before.n].message : "a step is refused";
         c->diags.n = before.n, c->diags.errors = before.errors, c->diags.warnings = before.warnings;
         c->diags.ours = before.ours;

@@ -58,6 +58,18 @@ Test(loop_guard, quotients_bound_what_is_divided) {
     stays("proc p(x: f32[20] in, y: f32[32] out)\n  for t<32\n    if t//3 >= 4\n      y[t] = x[31-t]\n");
     becomes("proc p(x: f32[19] in, y: f32[32] out)\n  for t<32\n    if t//3 >= 4\n      y[t] = x[31-t]\n", "guard(");
 }
+/* The rest of a rest, of which places are twice as far apart, or divided. */
+Test(loop_guard, rests_of_a_split_loop_stay_inside) {
+    stays("proc p(x: f32[W] in, y: f32[(W-min(1,W)+1)//2] out) [W]\n  for c<(W-min(1,W)+1)//2%16%8//4\n    for l<4\n"
+          "      y[c*4+l+(W-min(1,W)+1)//2-(W-min(1,W)+1)//2%16%8] = "
+          "x[c*8+l*2+(W-min(1,W)+1)//2*2-(W-min(1,W)+1)//2%16%8*2+min(1,W)]\n");
+    stays("proc p(x: f32[A,B,10] in, y: f32[A*B*10] out) [A, B]\n  for c<A*B*10%16%8//4\n    for l<4\n"
+          "      y[c*4+l+A*B*10-A*B*10%16%8] = x[(c*4+l+A*B*10-A*B*10%16%8)//10//B,"
+          "(c*4+l+A*B*10-A*B*10%16%8)//10%B,(c*4+l+A*B*10-A*B*10%16%8)%10]\n");
+    becomes("proc p(x: f32[A*10-1] in, y: f32[A*10] out) [A]\n  for c<A*10%16%8//4\n    for l<4\n"
+            "      y[c*4+l+A*10-A*10%16%8] = x[c*4+l+A*10-A*10%16%8]\n",
+            "guard(");
+}
 Test(loop_guard, what_is_refuted_is_refused) {
     struct module *m = parse("proc p(x: f32[A] in, y: f32[A] out) [A]\n  for i<A\n    y[i] = x[A+i]\n");
     cr_expect_not(proc_guard(m, last(m), NULL, NULL, NULL));
