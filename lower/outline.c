@@ -161,9 +161,26 @@ static bool outline_run(struct lowering *l, struct block *run, struct stmt *afte
     block_move(&p->body, run);
     return finish_kernel(l, p, call);
 }
+static bool used_beside(const struct block *run, const struct stmt *s, const struct buf *b) {
+    for (const struct stmt *t = run->first; t; t = t->next)
+        if (t != s && stmt_uses(t, b, NULL)) return true;
+    return false;
+}
+/* Results of the definition that the model leaves unused are not computed. */
+static void drop_unread(struct lowering *l, struct block *run, struct stmt *after, struct map *local) {
+    for (struct stmt *s = run->last, *before; s; s = before) {
+        struct buf *b = s->kind == S_STAGE ? s->u.stage.buf : NULL;
+        before = s->prev;
+        if (!b || !map_get(local, PKEY(b)) || map_get(&l->external, PKEY(b)) || stmt_may_fault(s)) continue;
+        if (used_beside(run, s, b) || used_from(after, b)) continue;
+        stmt_remove(s);
+        map_put(local, PKEY(b), run); /* gone from the entry */
+    }
+}
 static bool flush_run(struct lowering *l, struct block *run, struct stmt *after, struct map *local, const char *name) {
     struct sizes shorter, *outer = l->sizes;
     bool ok = true;
+    drop_unread(l, run, after, local);
     if (run->first) {
         sizes_rewrite(outer, run);
         sizes_shorten(&shorter, l, run);

@@ -12,6 +12,7 @@ struct row_stage {
     int readers;                 /* stages that load it */
     int ops, loads;              /* of its value, with what is inlined into it */
     bool heavy, scalar, inlined; /* heavy: divides or calls. scalar: one cell for each row */
+    bool result, copied;         /* copied: a reduction that is one goes on in an accumulator */
     const struct var *lane;      /* axis or reduced variable that the lanes run over; NULL: stays scalar */
     int parts;                   /* accumulators of the reduction side by side; 0: one after the other */
 };
@@ -22,17 +23,20 @@ struct rows {
     int lane_role; /* LANES_OUTER: the axis of P */
     int n;
     struct row_stage v[MAX_STAGES];
-    struct row_stage *out;
-    const char *at; /* the loop that one row is computed in; NULL: there is one row only */
+    struct row_stage *out; /* the last result */
+    const char *at;        /* the loop that one row is computed in; NULL: there is one row only */
 };
 
 /* ---- what stages do */
-/* Loads of halves convert. */
-static bool gives_f32(const struct buf *b) { return b->type == F32 || dtype_is_half(b->type); }
+/* As wide as a lane when it is computed with, however narrow it lies in memory. */
+static bool fills_lanes(const struct buf *b) {
+    enum dtype v = dtype_value(b->type);
+    return (v == F32 || v == I32) && dtype_bits(b->type) >= 8;
+}
 struct costs {
     struct rows *q;
     struct row_stage *st;
-    bool floats;
+    bool lanes;
 };
 static struct row_stage *stage_of(struct rows *q, const struct buf *b) {
     for (int i = 0; i < q->n; i++)
@@ -42,7 +46,7 @@ static struct row_stage *stage_of(struct rows *q, const struct buf *b) {
 static bool count_cost(void *env, expr e) {
     struct costs *k = env;
     struct row_stage *of = e->op == X_LOAD ? stage_of(k->q, e->u.buf) : NULL;
-    if (e->op == X_LOAD) k->floats &= gives_f32(e->u.buf);
+    if (e->op == X_LOAD) k->lanes &= fills_lanes(e->u.buf);
     if (of) of->readers++;
     if (of && of->inlined) k->st->ops += of->ops, k->st->loads += of->loads, k->st->heavy |= of->heavy;
     else if (e->op == X_LOAD) k->st->loads++;
@@ -65,20 +69,20 @@ static bool worth_inlining(struct rows *q, const struct row_stage *st) {
         places++;
         wider |= !q->v[i].scalar || q->v[i].s->u.stage.op != RED_NONE;
     }
-    if (st->s->u.stage.op != RED_NONE || st == q->out || (st->scalar && wider && st->ops)) return false;
+    if (st->s->u.stage.op != RED_NONE || st->result || (st->scalar && wider && st->ops)) return false;
     return places == 1 || (st->ops <= 2 && st->loads <= 1 && !st->heavy);
 }
 static bool look_at_stages(struct rows *q) {
-    bool floats = true;
+    bool lanes = true;
     for (int i = 0; i < q->n; i++) q->v[i].scalar = is_scalar(q, q->v[i].s);
     for (int i = 0; i < q->n; i++) {
         struct row_stage *st = &q->v[i];
         struct costs k = {q, st, true};
         x_visit(st->s->u.stage.value, count_cost, &k);
-        floats &= k.floats && gives_f32(st->s->u.stage.buf);
+        lanes &= k.lanes && fills_lanes(st->s->u.stage.buf);
         st->inlined = worth_inlining(q, st);
     }
-    return floats;
+    return lanes;
 }
 
 /* ---- lanes */
@@ -133,7 +137,7 @@ static void choose_lanes(struct rows *q, struct row_stage *st) {
     if (s->u.stage.op == RED_NONE) {
         int d = fast_dim(q, s->u.stage.buf);
         const struct var *v = d < 0 ? NULL : s->u.stage.axes[d];
-        if (v && row_role(&q->r, v) == ROW_INNER) st->lane = v;
+        if (v && row_role(&q->r, v) == ROW_INNER && !x_is(v->extent, 1)) st->lane = v;
         return;
     }
     const struct var *v = fast_var(q, s);
@@ -180,6 +184,34 @@ static void nest_of_rows(struct rows *q) {
     add_loop(l, &cells, role.lane);
     step_reorder(l, cells);
     q->at = role.rows;
+}
+/* The k-th loop over rows of a result; a first axis of one cell is one, too, where there is but one row. NULL: none. */
+static const struct var *row_axis(const struct rows *q, const struct row_stage *st, int k) {
+    const struct stmt *s = st->s;
+    if (q->r.n) return k < q->r.n ? axis_of_role(q, s, k) : NULL;
+    return !k && s->u.stage.naxes && x_is(s->u.stage.axes[0]->extent, 1) ? s->u.stage.axes[0] : NULL;
+}
+/* Several results: their nests are one over the rows, inside of which each has loops over cells of its own. */
+static void join_rows(struct rows *q) {
+    struct step_list *l = &q->u->s;
+    const struct row_stage *first = NULL;
+    for (int i = 0; i < q->n; i++) {
+        const struct row_stage *st = &q->v[i];
+        const char *base = st->s->u.stage.buf->base;
+        struct word_list order = {0};
+        const struct var *v;
+        if (!st->result) continue;
+        for (int k = 0; (v = row_axis(q, st, k)); k++) add_loop(l, &order, loop(q, base, v));
+        for (int k = 0; k < st->s->u.stage.naxes; k++) {
+            v = st->s->u.stage.axes[k];
+            if (row_role(&q->r, v) < 0 && v != row_axis(q, st, 0)) add_loop(l, &order, loop(q, base, v));
+        }
+        step_reorder(l, order);
+        for (int k = 0; first && (v = row_axis(q, first, k)) && row_axis(q, st, k); k++)
+            step_join(l, loop(q, first->s->u.stage.buf->base, v), order.v[k]);
+        if (!first) first = st;
+    }
+    for (int k = 0; row_axis(q, first, k); k++) q->at = loop(q, first->s->u.stage.buf->base, row_axis(q, first, k));
 }
 static enum scope scratch_scope(const struct rows *q, const struct row_stage *st) {
     int64_t cells = q->mode == LANES_OUTER ? lanes_of(q->u) : 1;
@@ -233,8 +265,18 @@ static void vector_reduction(struct rows *q, const struct row_stage *st) {
     step_kind(s, LK_VECTOR, LOOPS(loop_in(q->u, st->name, RFACTOR_LANE)));
 }
 static void vector_cells(struct rows *q, const struct row_stage *st) {
-    const char *name = st == q->out ? q->u->k->out->u.stage.buf->base : st->name, *lane = numbered(q, st, role.lane);
-    step_split(&q->u->s, loop(q, name, st->lane), lanes_of(q->u), numbered(q, st, role.cells), lane, TAIL_CUT2);
+    const char *lane = numbered(q, st, role.lane), *cells = numbered(q, st, role.cells);
+    const struct stmt *s = st->s;
+    struct word_list order = {0};
+    step_split(&q->u->s, loop(q, st->name, st->lane), lanes_of(q->u), cells, lane, TAIL_CUT2);
+    if (st->lane != s->u.stage.axes[s->u.stage.naxes - 1]) { /* blocks of channels */
+        add_loop(&q->u->s, &order, cells);
+        for (int k = 0; k < s->u.stage.naxes; k++)
+            if (row_role(&q->r, s->u.stage.axes[k]) == ROW_INNER && s->u.stage.axes[k] != st->lane)
+                add_loop(&q->u->s, &order, loop(q, st->name, s->u.stage.axes[k]));
+        add_loop(&q->u->s, &order, lane);
+        step_reorder(&q->u->s, order);
+    }
     step_kind(&q->u->s, LK_VECTOR, LOOPS(lane));
 }
 /* Lanes over rows: scratch has the rows innermost, reductions go on outside of them. */
@@ -256,26 +298,31 @@ static void vector_rows(struct rows *q, const struct row_stage *st) {
     step_kind(&q->u->s, LK_VECTOR, LOOPS(loop(q, st->name, st->lane)));
 }
 static void vectorise(struct rows *q, const struct row_stage *st) {
-    bool written_out = st == q->out && st->s->u.stage.op == RED_NONE;
+    bool written_out = st->result && st->s->u.stage.op == RED_NONE;
     if (!st->lane) return;
     if (q->mode == LANES_OUTER && !written_out) vector_rows(q, st);
     else if (q->mode == LANES_INNER && st->parts) vector_reduction(q, st);
     else if (q->mode == LANES_INNER) vector_cells(q, st);
 }
 static void write_rows(struct rows *q) {
-    bool reduces_out = q->out->s->u.stage.op != RED_NONE; /* then the row's value is copied to where it belongs */
     struct step_list *s = &q->u->s;
-    if (reduces_out) {
-        step_cache_write(s, q->out->name, role.sum);
-        q->out->name = role.sum;
+    bool several = q->u->k->nresults > 1;
+    for (int i = 0; i < q->n; i++) { /* the row's value is copied to where it belongs */
+        struct row_stage *st = &q->v[i];
+        st->copied = st->result && st->s->u.stage.op != RED_NONE;
+        if (!st->copied) continue;
+        const char *sum = several ? numbered(q, st, role.sum) : role.sum;
+        step_cache_write(s, st->name, sum);
+        st->name = sum;
     }
     layout_steps(s, q->u->p, q->u->l);
     for (int i = 0; i < q->n; i++)
         if (q->v[i].inlined) step_inline(s, q->v[i].name);
     for (int i = 0; i < q->n; i++) partial_sums(q, &q->v[i]);
-    nest_of_rows(q);
+    if (several) join_rows(q);
+    else nest_of_rows(q);
     for (int i = q->n; i--;)
-        if (!q->v[i].inlined && (&q->v[i] != q->out || reduces_out)) place(q, &q->v[i]);
+        if (!q->v[i].inlined && (!q->v[i].result || q->v[i].copied)) place(q, &q->v[i]);
     for (int i = 0; i < q->n; i++)
         if (!q->v[i].inlined) vectorise(q, &q->v[i]);
     if (q->mode == LANES_OUTER) step_kind(s, LK_VECTOR, LOOPS(role.lane));
@@ -284,10 +331,7 @@ static void write_rows(struct rows *q) {
 /* ---- the points */
 static struct rows *find_rows(struct plan *u, const char **why) {
     const struct problem *k = u->k;
-    *why = !k->nreductions            ? "there is no reduction"
-           : k->nresults != 1         ? "several results"
-           : k->stages.n > MAX_STAGES ? "too many stages"
-                                      : NULL;
+    *why = !k->nreductions ? "there is no reduction" : k->stages.n > MAX_STAGES ? "too many stages" : NULL;
     if (*why) return NULL;
     struct rows *q = NEW(&u->c->arena, struct rows);
     q->u = u;
@@ -299,6 +343,7 @@ static const char *rows_points(struct plan *u, struct points *out) {
     const char *why;
     struct rows *q = find_rows(u, &why);
     for (int k = 0; q && k < 3; k++) {
+        if (order[k] == LANES_OUTER && u->k->nresults > 1) continue;
         struct point *p = add_point(u, out, &strategy_rows);
         p->u.rows.q = q, p->u.rows.lanes = order[k];
     }
@@ -309,11 +354,12 @@ static const char *rows_steps(struct plan *u, const struct point *p) {
     q->n = 0, q->mode = p->u.rows.lanes, q->at = NULL;
     for (int i = 0; i < u->k->stages.n; i++) {
         struct stmt *s = u->k->stages.v[i];
-        q->v[q->n++] = (struct row_stage){.s = s, .name = s->u.stage.buf->base};
+        q->v[q->n++] =
+            (struct row_stage){.s = s, .name = s->u.stage.buf->base, .result = s->u.stage.buf->scope == SC_PARAM};
         if (s == u->k->out) q->out = &q->v[q->n - 1];
     }
-    bool floats = look_at_stages(q);
-    if (q->mode != LANES_NONE && !floats) return "its cells are not all f32";
+    bool lanes = look_at_stages(q);
+    if (q->mode != LANES_NONE && !lanes) return "its cells are not all of 32 bits or fewer";
     if (q->mode != LANES_NONE && !mode_fits(q)) return "the first reduction does not read neighbours so";
     for (int i = 0; i < q->n; i++) choose_lanes(q, &q->v[i]);
     write_rows(q);

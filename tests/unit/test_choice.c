@@ -46,7 +46,7 @@ Test(choice, what_no_strategy_takes_has_its_reason) {
         choices("x86-avx2", "", "%x: u8[5,32], %w: u8[32,48], %zx: u8[]", "%y: ? = MatMulInteger(%x, %w, %zx)");
     says(t, "  contraction: a factor is changed before it is multiplied\n");
     t = choices("x86-avx2", "", "%x: u8[5,32]", "%y: ? = ReduceMax(%x) {axes=[1]}");
-    says(t, "rows: lanes over the cells of a row\n    refused: its cells are not all f32\n");
+    says(t, "rows: lanes over the cells of a row\n    refused: step `rfactor max max.r1 16 part0`");
     says(t, "rows: without lanes\n    taken\n");
 }
 Test(choice, bytes_are_summed_by_instructions_that_take_them) {
