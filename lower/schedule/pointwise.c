@@ -1,6 +1,7 @@
 /* Schedules of maps into plain results, the gates of recurrent cells among them: one nest over the cells of all
  * results, neighbouring axes as one, in vectors; what several results need is computed once. See cpu.h,
  * docs/schedules.md. */
+#include "ir/base/checked.h"
 #include "lower/schedule/cpu.h"
 
 enum { RESULTS_MAX = 8 };
@@ -59,14 +60,35 @@ static bool check_merge(void *env, expr e) {
     m->bad |= e->has_fill || (l && l->spec) || !x_is(x_sub(c, x_subst(c, off, &next), off), 0);
     return !m->bad;
 }
+/* -1: open. */
+static int64_t cells_of(const struct stmt *s) {
+    int64_t n = 1;
+    for (int k = 0; k < s->u.stage.naxes && n >= 0; k++) {
+        int64_t extent = const_extent(s->u.stage.axes[k]);
+        n = extent < 0 ? -1 : sat_mul(n, extent);
+    }
+    return n;
+}
+/* A map that others read along other axes (a table for each column, rows of which several make one) is computed in a
+ * nest of its own, unless that has more cells than theirs. */
+static bool has_nest(const struct plan *u, const struct stmt *s) {
+    if (s->u.stage.buf->scope == SC_PARAM) return true;
+    for (int i = 0; i < u->k->stages.n; i++) {
+        const struct stmt *reader = u->k->stages.v[i];
+        int64_t n = cells_of(s), theirs = cells_of(reader);
+        if (stmt_reads(reader, s->u.stage.buf, NULL) && !same_axes(reader, s) && (n < 0 || theirs < 0 || n <= theirs))
+            return true;
+    }
+    return false;
+}
 /* Axis k and those inside of it, which are one; axes of one cell are one with any. */
 static bool merges(struct cells *q, int k) {
     for (int i = 0; i < q->u->k->stages.n; i++) {
         const struct stmt *s = q->u->k->stages.v[i];
         struct merging m = {q, s, k, k + 1, false};
         if (!same_axes(s, q->out[0])) {
-            if (s->u.stage.buf->scope != SC_PARAM) return false;
-            continue; /* another result, in a nest of its own */
+            if (!has_nest(q->u, s)) return false;
+            continue;
         }
         const struct param_layout *l = layout_of(q->u->p, q->u->l, s->u.stage.buf);
         if (l && l->spec) return false;
@@ -171,47 +193,59 @@ static const char *write_across(struct cells *q) {
     return NULL;
 }
 
-/* ---- results of other extents, parts of one operand: each has a nest, in vectors where cells lie side by side */
+/* ---- stages of other axes: each has a nest, in vectors where cells lie side by side */
 struct lanes {
     struct plan *u;
     const struct var *v;
-    bool bad;
+    bool bad, looked_up;
 };
 static bool check_lanes(void *env, expr e) {
     struct lanes *q = env;
     const struct param_layout *l = e->op == X_LOAD ? layout_of(q->u->p, q->u->l, e->u.buf) : NULL;
     expr rest;
     int64_t stride = 0;
+    q->looked_up |= e->op == X_GUARD || e->op == X_TOIDX;
     q->bad |= e->op == X_GUARD || (e->op == X_LOAD && ((l && l->spec) || e->has_fill));
     if (e->op == X_LOAD && !q->bad)
         q->bad = !x_linear_in(q->u->c, buf_offset(q->u->c, e->u.buf, e->arg), q->v, &stride, &rest) || stride < 0 ||
                  stride > 2;
-    return !q->bad;
+    return true;
 }
-static bool fits_lanes(struct plan *u, const struct stmt *s) {
-    const struct param_layout *l = layout_of(u->p, u->l, s->u.stage.buf);
-    struct lanes q = {u, NULL, l && l->block};
-    for (int k = 0; k < s->u.stage.naxes; k++)
-        if (!q.v || !x_is(s->u.stage.axes[k]->extent, 1)) q.v = s->u.stage.axes[k];
-    x_visit(s->u.stage.value, check_lanes, &q);
-    return !q.bad;
+/* The cells of a nest's stage, with what is inlined into it. */
+static struct lanes find_lanes(struct plan *u, const struct stmt *of) {
+    const struct param_layout *l = layout_of(u->p, u->l, of->u.stage.buf);
+    struct lanes q = {.u = u, .bad = l && l->block};
+    for (int i = 0; i < u->k->stages.n; i++) {
+        const struct stmt *s = u->k->stages.v[i];
+        if (s != of && (has_nest(u, s) || !same_axes(s, of))) continue;
+        q.v = NULL;
+        for (int k = 0; k < s->u.stage.naxes; k++)
+            if (!q.v || !x_is(s->u.stage.axes[k]->extent, 1)) q.v = s->u.stage.axes[k];
+        x_visit(s->u.stage.value, check_lanes, &q);
+    }
+    return q;
 }
 static void write_apart(struct plan *u) {
     layout_steps(&u->s, u->p, u->l);
+    for (int i = 0; i < u->k->stages.n; i++)
+        if (!has_nest(u, u->k->stages.v[i])) step_inline(&u->s, u->k->stages.v[i]->u.stage.buf->base);
     for (int i = 0; i < u->k->stages.n; i++) {
         const struct stmt *s = u->k->stages.v[i];
         struct cells q = {.u = u, .out = {s}, .nout = 1, .naxes = s->u.stage.naxes, .merged = 1};
         const char *base = s->u.stage.buf->base, *lane = loop_in(u, base, role.lane);
+        if (!has_nest(u, s) || !x_has(s->u.stage.value, XF_LOAD)) continue; /* a table of places takes no time */
+        struct lanes lanes = find_lanes(u, s);
         while (q.merged < q.naxes && merges(&q, q.naxes - 1 - q.merged)) q.merged++;
         nest_of_cells(&q);
-        step_split(&u->s, q.loop, lanes_of(u), loop_in(u, base, role.cells), lane, TAIL_CUT2);
-        step_kind(&u->s, fits_lanes(u, s) ? LK_VECTOR : LK_UNROLL, LOOPS(lane));
+        step_split(&u->s, q.loop, lanes.bad && lanes.looked_up ? LOOKED_UP : lanes_of(u), loop_in(u, base, role.cells),
+                   lane, TAIL_CUT2);
+        step_kind(&u->s, lanes.bad ? LK_UNROLL : LK_VECTOR, LOOPS(lane));
     }
 }
-static bool results_alone(const struct problem *k) {
+static bool may_stand_apart(const struct problem *k) {
     for (int i = 0; i < k->stages.n; i++)
-        if (k->stages.v[i]->u.stage.buf->scope != SC_PARAM || !k->stages.v[i]->u.stage.naxes) return false;
-    return k->cls == PROBLEM_MOVE;
+        if (!k->stages.v[i]->u.stage.naxes) return false;
+    return !k->nreductions;
 }
 
 /* ---- the points */
@@ -240,7 +274,7 @@ static const char *pointwise_points(struct plan *u, struct points *out) {
     const struct problem *k = u->k;
     struct cells q;
     const char *why = find_cells(u, &q);
-    if (why && lanes_of(u) > 1 && !k->nreductions && results_alone(k)) return add_cells(u, out, CELLS_APART, 0), NULL;
+    if (why && lanes_of(u) > 1 && may_stand_apart(k)) return add_cells(u, out, CELLS_APART, 0), NULL;
     if (why) return why;
     while (!q.keep && q.merged < q.naxes && merges(&q, q.naxes - 1 - q.merged)) q.merged++;
     add_cells(u, out, CELLS_LANES, q.merged)->u.cells.keep = q.keep;
@@ -264,7 +298,7 @@ static void print_pointwise(struct text *t, struct plan *u, const struct point *
     static const char *const ways[] = {[CELLS_LANES] = "",
                                        [CELLS_ACROSS] = "a few cells at a time, across",
                                        [CELLS_UNROLLED] = ", cells one by one",
-                                       [CELLS_APART] = "each result by itself"};
+                                       [CELLS_APART] = "each stage by itself"};
     (void)u;
     if (p->u.cells.way == CELLS_LANES || p->u.cells.way == CELLS_UNROLLED)
         text_printf(t, "innermost axes as one: %d%s", p->u.cells.merged, p->u.cells.keep ? ", shared values kept" : "");
