@@ -13,8 +13,8 @@ static const char *map_points(struct plan *u, struct points *out) {
     if (why) return why;
     if (!lanes_fit(k->out)) return "the number of channels is open";
     bool full = const_extent(k->out->u.stage.axes[1]) % lanes_of(u) == 0;
-    for (int cut = 0; cut <= !full; cut++)
-        for (int lanes = 1; lanes >= (k->cls != PROBLEM_MOVE); lanes--)
+    for (int lanes = 1; lanes >= 0; lanes--)
+        for (int cut = 0; cut <= !full; cut++)
             add_point(u, out, &strategy_blocked_map)->u.block = (struct block_lanes){lanes, cut};
     return NULL;
 }
