@@ -50,12 +50,55 @@ static const struct stmt *only_reader(struct plan *u, const struct stmt *s) {
 static bool is_inlined(const struct stmt *s, bool inline_maps) {
     return inline_maps && s->u.stage.op == RED_NONE && s->u.stage.buf->scope != SC_PARAM;
 }
+/* ---- a long reduction to one cell: partial results of several threads, which one thread reduces */
+enum { PARTS = 128 };
+/* The largest number of threads that divides its turns, or, of a loop alone, leaves a rest. */
+static int64_t parts_along(const struct var *v, bool alone) {
+    int64_t n = const_extent(v), parts = alone || n < 0 || n > PARTS ? PARTS : n;
+    while (!alone && n > 0 && n % parts) parts--;
+    return n < 0 && !alone ? 0 : parts;
+}
+/* Into how many parts, along which loop? 0: it stays as it is. */
+static int64_t parts_of(struct plan *u, const struct stmt *s, const struct var **along) {
+    int64_t most = 0, wide = 0, turns = 1;
+    if (s->u.stage.op == RED_NONE || s->u.stage.buf->type != dtype_value(s->u.stage.buf->type)) return 0;
+    for (int k = 0; k < s->u.stage.naxes; k++)
+        if (!x_is(s->u.stage.axes[k]->extent, 1)) return 0;
+    for (int k = 0; k < s->u.stage.nred; k++) {
+        int64_t n = const_extent(s->u.stage.red[k]);
+        wide += n != 1, turns = n < 0 ? INT64_MAX : sat_mul(turns, n);
+    }
+    for (int k = 0; k < s->u.stage.nred; k++) {
+        const struct var *v = s->u.stage.red[k];
+        int64_t n = x_is(v->extent, 1) ? 0 : parts_along(v, wide == 1);
+        if (n && n >= most) most = n, *along = v;
+    }
+    return turns > u->m->gpu->block_threads && most >= u->m->gpu->warp ? most : 0;
+}
+static bool in_parts(struct plan *u, const struct stmt *s, int *sums) {
+    const struct var *along;
+    const char *base = s->u.stage.buf->base, *name = base, *part = internf(u->c->names, "%s%d", role.partial, *sums);
+    const char *lane = loop_in(u, part, RFACTOR_LANE);
+    struct word_list order = {0};
+    int64_t parts = parts_of(u, s, &along);
+    if (!parts) return false;
+    if (s->u.stage.buf->scope == SC_PARAM) step_cache_write(&u->s, base, name = internf(u->c->names, "sum%d", *sums));
+    (*sums)++;
+    step_rfactor(&u->s, name, loop_in(u, name, along->name), (int)parts, part);
+    add_loop(&u->s, &order, lane);
+    for (int k = 0; k < s->u.stage.naxes; k++) add_loop(&u->s, &order, loop_in(u, part, s->u.stage.axes[k]->name));
+    if (order.n > 1) step_reorder(&u->s, order);
+    plan_threads(u, LOOPS(lane), parts, part);
+    plan_grid(u, part);
+    return true;
+}
 /* The reduction that a map takes at its own cell, through maps that are inlined; NULL when there is none to place. */
 static const struct stmt *placed_in(struct plan *u, const struct stmt *map, bool inline_maps) {
     const struct stmt *found = NULL;
+    const struct var *along;
     for (int k = 0; k < u->k->stages.n; k++) {
         const struct stmt *s = u->k->stages.v[k], *r = s;
-        if (s->u.stage.op == RED_NONE || s->u.stage.buf->scope == SC_PARAM) continue;
+        if (s->u.stage.op == RED_NONE || s->u.stage.buf->scope == SC_PARAM || parts_of(u, s, &along)) continue;
         while (r && (r = only_reader(u, r)) && is_inlined(r, inline_maps)) {}
         if (r != map) continue;
         if (found) return NULL; /* of two, each gets a grid of its own */
@@ -73,7 +116,7 @@ static bool is_placed(struct plan *u, const struct stmt *s, bool inline_maps) {
 /* sums: how many have a register by now. */
 static void stage_steps(struct plan *u, const struct stmt *s, bool inline_maps, int *sums) {
     const char *acc = NULL, *base = s->u.stage.buf->base;
-    if (s->u.stage.naxes == 0 || is_inlined(s, inline_maps)) return;
+    if (in_parts(u, s, sums) || s->u.stage.naxes == 0 || is_inlined(s, inline_maps)) return;
     if (s->u.stage.op != RED_NONE) {
         if (is_placed(u, s, inline_maps)) return;
         acc = internf(u->c->names, "sum%d", (*sums)++);
