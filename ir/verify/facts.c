@@ -128,10 +128,16 @@ static bool prove(struct facts *f, expr goal, int count, int from) {
 static bool prove_arms(struct facts *f, expr goal, int depth) {
     for (int count = 0; count <= PROOF_FACTS; count++) /* one fact mostly is enough, and pairs are many */
         if (prove(f, goal, count, 0)) return true;
-    int64_t k;
+    int64_t k, p;
     const expr *t;
     const int64_t *co;
     int n = x_terms(f->c, goal, &k, &t, &co);
+    for (int i = 0; depth && i < n; i++) { /* c*(e//c) is not above e, of which facts may tell */
+        if (t[i]->op != X_DIV || co[i] < 0 || !x_is_int(t[i]->arg[1], &p) || co[i] % p) continue;
+        expr rest = x_sub(f->c, goal, x_muli(f->c, t[i], co[i]));
+        if (prove_arms(f, x_add(f->c, rest, x_muli(f->c, t[i]->arg[0], co[i] / p)), depth - 1)) return true;
+        break;
+    }
     for (int i = 0; depth && i < n; i++) {
         bool minmax = t[i]->op == X_MIN || t[i]->op == X_MAX;
         if (t[i]->op != X_SELECT && !minmax) continue;
