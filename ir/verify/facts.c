@@ -22,9 +22,12 @@ static void add_arms(struct facts *f, expr e) {
     expr rest = x_sub(f->c, e, x_muli(f->c, t[at], co[at]));
     for (int j = 0; j < 2; j++) add(f, x_add(f->c, rest, x_muli(f->c, t[at]->arg[j], co[at])));
 }
-/* What says how large a quotient is says it of what is divided: x//p + rest <= 0 is x <= p - 1 - p*rest, and rest -
- * x//p
- * <= 0 is x >= p*rest. */
+/* Of e = rest + k * x//p, k 1 or -1: x//p + rest <= 0 is x <= p - 1 - p*rest, and rest - x//p <= 0 is x >= p*rest. */
+static expr undivided(struct ctx *c, expr e, expr quotient, int64_t k, int64_t p) {
+    expr rest = x_muli(c, x_sub(c, e, x_muli(c, quotient, k)), p);
+    return x_addi(c, x_add(c, rest, x_muli(c, quotient->arg[0], k)), k > 0 ? 1 - p : 0);
+}
+/* What says how large a quotient is says it of what is divided. */
 static void add_undivided(struct facts *f, expr e) {
     int64_t konst, p;
     const expr *t;
@@ -32,8 +35,7 @@ static void add_undivided(struct facts *f, expr e) {
     int n = x_terms(f->c, e, &konst, &t, &co);
     for (int k = 0; k < n; k++) {
         if (t[k]->op != X_DIV || (co[k] != 1 && co[k] != -1) || !x_is_int(t[k]->arg[1], &p) || p < 1) continue;
-        expr rest = x_muli(f->c, x_sub(f->c, e, x_muli(f->c, t[k], co[k])), p);
-        add(f, x_addi(f->c, x_add(f->c, rest, x_muli(f->c, t[k]->arg[0], co[k])), co[k] > 0 ? 1 - p : 0));
+        add(f, undivided(f->c, e, t[k], co[k], p));
         return;
     }
 }
@@ -133,10 +135,12 @@ static bool prove_arms(struct facts *f, expr goal, int depth) {
     const int64_t *co;
     int n = x_terms(f->c, goal, &k, &t, &co);
     for (int i = 0; depth && i < n; i++) { /* c*(e//c) is not above e, of which facts may tell */
-        if (t[i]->op != X_DIV || co[i] < 0 || !x_is_int(t[i]->arg[1], &p) || co[i] % p) continue;
-        expr rest = x_sub(f->c, goal, x_muli(f->c, t[i], co[i]));
-        if (prove_arms(f, x_add(f->c, rest, x_muli(f->c, t[i]->arg[0], co[i] / p)), depth - 1)) return true;
-        break;
+        if (t[i]->op != X_DIV || !x_is_int(t[i]->arg[1], &p) || p < 1) continue;
+        expr rest = x_sub(f->c, goal, x_muli(f->c, t[i], co[i])), whole = NULL;
+        if (co[i] == 1 || co[i] == -1) whole = undivided(f->c, goal, t[i], co[i], p);
+        else if (co[i] > 0 && co[i] % p == 0) whole = x_add(f->c, rest, x_muli(f->c, t[i]->arg[0], co[i] / p));
+        if (whole && prove_arms(f, whole, depth - 1)) return true;
+        if (whole) break;
     }
     for (int i = 0; depth && i < n; i++) {
         bool minmax = t[i]->op == X_MIN || t[i]->op == X_MAX;

@@ -57,6 +57,7 @@ Test(loop_guard, quotients_bound_what_is_divided) {
             "x[guard(t//6, 3)]");
     stays("proc p(x: f32[20] in, y: f32[32] out)\n  for t<32\n    if t//3 >= 4\n      y[t] = x[31-t]\n");
     becomes("proc p(x: f32[19] in, y: f32[32] out)\n  for t<32\n    if t//3 >= 4\n      y[t] = x[31-t]\n", "guard(");
+    stays("proc p(x: f32[16] in, y: f32[32] out)\n  for t<32\n    if t >= 4\n      y[t] = x[t//2-2]\n");
     stays("proc p(x: f32[17] in, y: f32[32] out)\n  for t<32\n    if t < 12\n      y[t] = x[11-t//2*2]\n");
     becomes("proc p(x: f32[17] in, y: f32[32] out)\n  for t<32\n    if t < 13\n      y[t] = x[11-t//2*2]\n", "guard(");
 }
