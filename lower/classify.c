@@ -35,9 +35,11 @@ static struct buf *probe_buf(void *env, struct value *v) {
     if (b) return b;
     b = buf_new(q->c, q->p, internf(q->c->names, "v%d", q->p->bufs.n), v->type.dtype, SC_PARAM, v->type.dims,
                 v->type.rank);
+    b->data = v->init;
     map_put(&q->bufs, PKEY(v), b);
     return b;
 }
+struct buf *probed_operand(struct probes *q, struct value *v) { return probe_buf(q, v); }
 static struct buf *buf_of_value(const struct probes *q, const struct value *v) {
     return v ? map_get(&q->bufs, PKEY(v)) : NULL;
 }
@@ -90,10 +92,10 @@ static bool note_call(void *env, struct stmt *s) {
     return true;
 }
 static bool run_definition(struct probes *q, struct node *n, struct node_class *r) {
-    struct block b = {0};
-    if (!n->op || !n->op->define || !def_emit(q->g, n, q->m, q->p, &b, probe_buf, q)) return false;
-    walk(&b, note_call, &r->calls);
-    for (struct stmt *s = b.first; s; s = s->next) {
+    struct block *b = &r->stmts;
+    if (!n->op || !n->op->define || !def_emit(q->g, n, q->m, q->p, b, probe_buf, q)) return false;
+    walk(b, note_call, &r->calls);
+    for (struct stmt *s = b->first; s; s = s->next) {
         if (s->kind == S_ALLOC || (s->kind == S_CHECK && x_visit(s->u.check.cond, reads_nothing, NULL))) {
             r->checks |= s->kind == S_CHECK;
             continue;

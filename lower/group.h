@@ -26,8 +26,10 @@ struct node_class {
     bool channels;             /* a contraction over axis 1 of what it reads, into axis 1 of its result */
     bool calls;                /* kernel texts, which see plain buffers */
     bool checks;               /* sizes are checked at run time before the stages */
-    VEC(struct stmt *) stages; /* over buffers that all nodes share; none when opaque */
+    struct block stmts;
+    VEC(struct stmt *) stages; /* of those, over buffers that all nodes share; none when opaque */
 };
+struct buf *probed_operand(struct probes *q, struct value *v); /* the buffer that they read */
 const struct node_class *classify_node(struct probes *q, struct node *n);
 /* Does whoever uses a value so read cells of it? */
 bool use_reads(struct probes *q, const struct use *u);

@@ -45,7 +45,7 @@ static struct buf *const_buf(struct lowering *l, struct value *v) {
     return b;
 }
 /* The step itself lays the buffer out; nothing accesses it yet. */
-static void give_layout(struct lowering *l, struct buf *b, struct value_layout *lay) {
+void lower_give_layout(struct lowering *l, struct buf *b, struct value_layout *lay) {
     struct ctx *c = l->c;
     int steps = l->entry->steps.n;
     struct step step;
@@ -60,7 +60,7 @@ void lower_lay_out(struct lowering *l, struct buf *to, const struct buf *like, i
     if (!lay) lay = &plain;
     struct value_layout *r =
         layout_changed(l->c, lay, like->nlogical, lay->fill + add, lay->block ? lay->block : block);
-    if (r->spec) give_layout(l, to, r);
+    if (r->spec) lower_give_layout(l, to, r);
 }
 struct buf *lower_buf(struct lowering *l, struct value *v) {
     struct buf *b = map_get(&l->bufs, PKEY(v));
@@ -69,7 +69,7 @@ struct buf *lower_buf(struct lowering *l, struct value *v) {
     b = lower_alloc(l, *v->name ? v->name : "t", v->type.dtype, v->type.dims, v->type.rank);
     lower_bind(l, v, b);
     struct value_layout *lay = layout_of_value(l, v);
-    if (lay && lay->spec) give_layout(l, b, lay);
+    if (lay && lay->spec) lower_give_layout(l, b, lay);
     return b;
 }
 
@@ -186,7 +186,7 @@ static bool lower_view(struct lowering *l, struct node *n) {
     struct value_layout *lay = v ? layout_of_value(l, v) : NULL;
     if (!v || map_get(&l->bufs, PKEY(v)) || (lay && lay->spec) || !node_is_view(l->probes, n, &operand, &off))
         return false;
-    struct buf *of = lower_buf(l, n->ins.v[operand]);
+    struct buf *bytes = lower_buf(l, n->ins.v[operand]), *of = lower_stored(l, bytes);
     if (!buf_is_plain(of) || of->scope == SC_REGION) return false;
     expr cells = x_int(l->c, 1);
     for (int k = 0; k < v->type.rank; k++) cells = x_mul(l->c, cells, v->type.dims[k]);
@@ -195,12 +195,13 @@ static bool lower_view(struct lowering *l, struct node *n) {
     if (of->type != v->type.dtype && value_leaves(l, v)) return false;
     struct buf *b =
         buf_new(l->c, l->entry, *v->name ? v->name : "view", of->type, SC_ARENA, v->type.dims, v->type.rank);
+    struct buf *known = of == bytes ? b : lower_known_as(l, b, v->type.dtype);
     if (map_get(&l->halves, PKEY(of))) map_put(&l->halves, PKEY(b), map_get(&l->halves, PKEY(of)));
     struct stmt *s = s_new(l->c, S_VIEW);
     s->u.view.buf = b, s->u.view.of = of, s->u.view.off = off;
     note_view(l, n);
     lower_stmt(l, s);
-    lower_bind(l, v, b);
+    lower_bind(l, v, known);
     return true;
 }
 static bool lower_group(struct lowering *l, const struct groups *gs, const struct group *gr);
@@ -247,6 +248,13 @@ static expr read_through(void *env, expr e) {
     expr r = x_subst(l->c, view->u.stage.value, &at);
     return e->has_fill ? x_load(l->c, r->u.buf, r->arg, r->n, e->arg[e->n - 1]) : r;
 }
+/* The zero point of all cells is a number in the kernel, so that what is computed with it has bounds. */
+static expr read_number(void *env, expr e) {
+    struct ctx *c = env;
+    const struct buf *b = e->op == X_LOAD ? e->u.buf : NULL;
+    bool number = b && b->data && (b->type == I8 || b->type == U8) && tensor_count(b->data) == 1 && !e->has_fill;
+    return number ? x_const_i(c, I32, tensor_i(b->data, 0)) : NULL;
+}
 static bool lower_control(struct lowering *l, struct node *n) {
     const char *nodes = l->nodes, *origin = l->origin;
     l->nodes = l->origin = n->origin;
@@ -282,8 +290,10 @@ static bool lower_group(struct lowering *l, const struct groups *gs, const struc
         for (struct stmt *s = before ? before->next : stmts.first; s && !faulty; s = s->next)
             if (stmt_may_fault(s)) faulty = n;
         note_results(l, gs, gr, n);
+        if (ok) choose_stored(l, n);
     }
     l->block = outer;
+    if (ok && !l->o->no_schedule) map_exprs(l->c, &stmts, read_number, l->c);
     if (ok && gr->views.n) map_exprs(l->c, &stmts, read_through, l);
     if (ok) widen_halves(l, &stmts, gr);
     return ok && outline_group(l, &stmts, gr, faulty);
@@ -295,7 +305,7 @@ static void pad_param(struct lowering *l, struct value *v) {
     struct buf *plain = lower_buf(l, v),
                *b = lower_alloc(l, *v->name ? v->name : "padded", v->type.dtype, v->type.dims, v->type.rank);
     widen_half(l, b);
-    give_layout(l, b, lay);
+    lower_give_layout(l, b, lay);
     const char *nodes = l->nodes;
     if (!nodes) l->nodes = internf(l->c->names, "input %s, with room around it", diag_quote(&l->c->arena, v->name));
     lower_copy(l, b, plain);
@@ -439,6 +449,7 @@ struct module *lower_graph(struct graph *g, const struct lower_options *o) {
                          .through = {.arena = &c->arena},
                          .specs = {.arena = &c->arena},
                          .halves = {.arena = &c->arena},
+                         .stored = {.arena = &c->arena},
                          .widened = {.arena = &c->arena},
                          .origins = {.arena = &c->arena},
                          .parts = {.arena = &c->arena}};

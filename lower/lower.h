@@ -53,6 +53,7 @@ struct lowering {
     struct map through;             /* buffer of a view that is no kernel -> its stage */
     struct map specs;               /* buffer of the entry -> struct value_layout */
     struct map halves;              /* buffer of f32 -> the narrower type that its cells are rounded to */
+    struct map stored;              /* buffer of bytes -> the one that has its cells (lower/stored.c) */
     struct map widened;             /* constant of 16-bit floats -> the same in f32 */
     struct kernel_list *known;      /* kernels made so far, by text */
     const char *nodes;              /* those whose kernels are made now, a line each: for the kernels' comments */
@@ -72,6 +73,13 @@ void lower_bind(struct lowering *l, struct value *v, struct buf *b);
 /* `to`, which nothing uses yet, is laid out as `like` is; its border holds `add` more, and channels that are not in
  * blocks there are in such of `block` (0: they stay). */
 void lower_lay_out(struct lowering *l, struct buf *to, const struct buf *like, int64_t add, int block);
+/* Where the cells of b lie, which kernels know as bytes: b itself, or one of a type that its readers multiply. The
+ * results of n, in the current block, may get such; statements are made to use them before they are outlined
+ * (lower/stored.c). */
+struct buf *lower_stored(struct lowering *l, struct buf *b);
+struct buf *lower_known_as(struct lowering *l, struct buf *stored, enum dtype bytes); /* what others know it as */
+void choose_stored(struct lowering *l, const struct node *n);
+void use_stored(struct lowering *l, struct block *stmts);
 struct buf *lower_alloc(struct lowering *l, const char *name, enum dtype t, const expr *dims, int nd);
 enum scope lower_scope(const expr *dims, int nd); /* arena; region when a size is produced in the run */
 struct buf *lower_alloc_in(struct lowering *l, enum scope scope, const char *name, enum dtype t, const expr *dims,

@@ -232,6 +232,7 @@ bool outline_kernels(struct lowering *l, struct block *from, const char *name) {
     struct map local = {.arena = &c->arena};
     struct block allocs = {0}, run = {0};
     struct sizes sizes, *outer = l->sizes;
+    use_stored(l, from);
     sizes_of_checks(&sizes, l, from);
     l->sizes = &sizes;
     for (struct stmt *s = from->first, *next; s; s = next) {

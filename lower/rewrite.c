@@ -10,6 +10,7 @@ static struct param_layout layout_of_buf(void *env, const struct buf *b) {
 static void lay_out(void *env, struct buf *to, const struct buf *like, int64_t add, int block) {
     lower_lay_out(env, to, like, add, block);
 }
+static struct buf *stored(void *env, struct buf *b) { return lower_stored(env, b); }
 /* What sizes are checked for holds for all parts: it goes before the first. */
 static void check_sizes_first(struct rewriting *r) {
     struct block checks = {0}, *first = &r->parts.v[0].stmts;
@@ -45,7 +46,7 @@ bool lower_statements(struct lowering *l, struct block *stmts, const char *node,
     struct text why = {0};
     struct rewriting r = {0};
     if (l->o->no_schedule || !stages_problem(l->c, stmts, &l->external, &k)) return outline_kernels(l, stmts, name);
-    struct algorithm_query q = {l->c, l->o->target->machine, l->entry, stmts, &k, layout_of_buf, lay_out, l};
+    struct algorithm_query q = {l->c, l->o->target->machine, l->entry, stmts, &k, layout_of_buf, lay_out, stored, l};
     const struct algorithm *row = algorithm_choose(&q, &l->o->algorithms, node, &why);
     l->why = why.s ? intern(l->c->names, why.s) : NULL;
     text_free(&why);

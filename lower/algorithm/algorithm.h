@@ -24,6 +24,7 @@ struct algorithm_query {
     /* `to`, which nothing uses yet, is laid out as `like` is; its border holds `add` more, and channels that are not in
      * blocks there are in such of `block` (0: they stay). */
     void (*lay_out)(void *env, struct buf *to, const struct buf *like, int64_t add, int block);
+    struct buf *(*stored)(void *env, struct buf *b); /* where its cells lie: in a wider type, or where it says */
     void *env;
 };
 /* What comes out: parts that become kernels of their own, and buffers that one makes and another reads. */
@@ -51,6 +52,8 @@ struct algorithm {
     /* BOUNDED: the largest error of a result, in units of 2^-24 times the sum of the products' magnitudes' bound
      * depth * max|x| * max|w|; NULL otherwise. */
     double (*bound)(const struct algorithm *row, int64_t depth);
+    /* The type in which the cells of b, which is what the stages read, should lie; NONE: in their own. NULL: so. */
+    enum dtype (*wants)(const struct algorithm_query *q, const struct buf *b);
     int tile, taps, dims; /* parameters of the row's functions: results and taps along each of so many axes */
     bool whole;           /* of whole numbers: bytes less their zero points */
 };

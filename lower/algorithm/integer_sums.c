@@ -32,6 +32,7 @@ struct sums {
     int64_t channels;             /* with those that fill it up */
     bool in_floats;
     double most; /* of a partial sum in floats */
+    bool asked;  /* how a should lie: it may in any type */
 };
 static expr plus(struct ctx *c, expr e, int64_t n) { return x_add(c, e, x_const_i(c, I32, n)); }
 static bool is_zero(expr e) { return e->op == X_CONST && e->u.i == 0; }
@@ -111,7 +112,7 @@ static double largest(const struct tensor *t) {
     tensor_range(t, &lo, &hi);
     return fmax(fabs((double)lo), fabs((double)hi));
 }
-/* How large a partial sum may be of products with what is at most `most`. */
+/* How large a partial sum may be of products with what is at most `most`; and with what is not negative, too. */
 static double largest_sum(struct sums *q, const struct tensor *whole, double most) {
     struct ctx *c = q->c;
     expr at[32], read = q->p.b.read;
@@ -119,6 +120,19 @@ static double largest_sum(struct sums *q, const struct tensor *whole, double mos
     struct buf *b = constant_buf(c, proc_new(c, "shape"), "w", whole);
     const struct tensor *t = over_sum(q, x_un(c, X_ABS, x_load(c, b, read->arg, read->n, NULL)), at, &n);
     return t ? largest(t) * most : INFINITY;
+}
+static double largest_positive(struct sums *q, const struct tensor *whole, double most) {
+    struct ctx *c = q->c;
+    double sum = 0;
+    expr at[32], read = q->p.b.read;
+    int n;
+    struct buf *b = constant_buf(c, proc_new(c, "shape"), "w", whole);
+    for (int less = 0; less < 2; less++) {
+        expr w = x_load(c, b, read->arg, read->n, NULL);
+        const struct tensor *t = over_sum(q, x_max(c, less ? x_un(c, X_NEG, w) : w, x_const_i(c, I32, 0)), at, &n);
+        sum = fmax(sum, t ? largest(t) : INFINITY);
+    }
+    return sum * most;
 }
 static double product_of(struct ctx *c, const expr *sizes, int n) {
     double cells = 1;
@@ -133,6 +147,11 @@ static double cycles_of_product(const struct machine *m, enum dtype t) {
     return 1 / op->starts / lanes + (lanes < 2 ? 1 / load->starts : 0);
 }
 enum { COPY = 2 }; /* cycles for a cell, or a vector of them, that is copied */
+/* So many cells of a are needed as t, which they may be stored in. */
+static double cycles_of_copy(const struct sums *q, enum dtype t, double cells) {
+    if (t == q->a || q->asked || q->at->stored(q->at->env, q->p.a.read->u.buf)->type == t) return 0;
+    return cells * COPY / machine_lanes(q->at->m, F32);
+}
 /* Weights that take less than half of the second level are still there from the last run. */
 static double cycles_of_weights(const struct sums *q, enum dtype t) {
     const struct machine *m = q->at->m;
@@ -141,7 +160,7 @@ static double cycles_of_weights(const struct sums *q, enum dtype t) {
 }
 static double cycles_in_floats(const struct sums *q, double products, double cells) {
     const struct machine *m = q->at->m;
-    return products * cycles_of_product(m, F32) + cells * COPY / machine_lanes(m, F32) + cycles_of_weights(q, F32);
+    return products * cycles_of_product(m, F32) + cycles_of_copy(q, F32, cells) + cycles_of_weights(q, F32);
 }
 static int64_t in_groups(int64_t n, const struct micro *k) { return (n + k->k0 - 1) / k->k0 * k->k0; }
 /* Do its channels (0: there are none) lie otherwise than in groups? */
@@ -150,22 +169,19 @@ static bool must_group(const struct sums *q, const struct micro *k, int64_t chan
 }
 static double cycles_with(const struct sums *q, const struct micro_speed *s, int64_t channels, double products,
                           double cells) {
-    const struct machine *m = q->at->m;
     const struct micro *k = s->micro;
-    double lanes = k->n0 ? k->n0 : machine_lanes(m, I32), copy = 0;
+    double lanes = k->n0 ? k->n0 : machine_lanes(q->at->m, I32);
+    double copy = must_group(q, k, channels) ? cells * COPY : cycles_of_copy(q, k->a, cells);
     if (channels) products *= (double)in_groups(channels, k) / (double)channels;
-    if (must_group(q, k, channels)) copy = cells * COPY;
-    else if (k->a != q->a) copy = cells * COPY / machine_lanes(m, F32);
     return products / (lanes * k->k0 * s->starts) + copy + cycles_of_weights(q, k->b);
 }
 /* In floats, if all partial sums are exact: a is copied as such, but for windows, which have no use for that. */
 static bool take_floats(struct sums *q, const struct tensor *whole) {
-    bool copied = q->p.cls == PROBLEM_CONTRACTION;
-    if (copied && q->a == U8) q->moved = -128;
-    q->most = largest_sum(q, whole, q->p.a.read->u.buf->type == U8 && !q->moved ? 255 : 128);
+    bool positive = q->a == U8, copied = q->p.cls == PROBLEM_CONTRACTION;
+    q->most = largest_sum(q, whole, positive ? 255 : 128);
+    if (q->most >= EXACT && positive) q->most = largest_positive(q, whole, 255);
     q->in_floats = q->most < EXACT;
-    if (q->in_floats && copied) q->a = F32;
-    if (!q->in_floats) q->moved = 0;
+    if (q->in_floats && (copied || cycles_of_copy(q, F32, 1) == 0)) q->a = F32;
     return q->in_floats;
 }
 static double products_of(const struct sums *q) {
@@ -189,7 +205,7 @@ static void choose_way(struct sums *q, const struct tensor *whole, enum dtype *t
     if (!s && summed) s = micro_for(q, false);
     double micro = s ? cycles_with(q, s, n, products, cells) : INFINITY, plain = INFINITY, floats = INFINITY;
     if (!m->gpu) plain = products * cycles_of_product(m, I32) + cycles_of_weights(q, I8);
-    if (!m->gpu && is_inside(q) && (summed || machine_lanes(m, F32) > 1))
+    if (!m->gpu && is_inside(q) && (summed || machine_lanes(m, F32) > 1 || cycles_of_copy(q, F32, 1) == 0))
         floats = cycles_in_floats(q, products, summed ? cells : 0);
     if (floats < micro && floats < plain && take_floats(q, whole)) return;
     if (!s || plain < micro) return;
@@ -360,7 +376,9 @@ static void rewrite(struct sums *q, struct block *stages) {
     q->b = q->weights == b->u.buf->data ? b->u.buf : constant_buf(c, q->at->entry, b->u.buf->name, q->weights);
     expr za = plus(c, q->za, q->moved);
     if (!is_zero(za) && !(sums = sum_of_weights(q))) return;
-    if (q->a != from->type || q->channel) from = move_operand(q);
+    struct buf *stored = q->at->stored(q->at->env, from);
+    if (q->a == stored->type && !q->channel && !q->moved) from = stored;
+    else if (q->a != from->type || q->channel) from = move_operand(q);
     if (fill) fill = plus(c, fill, q->moved);
     if (fill && q->a == F32) fill = x_cast(c, F32, fill);
     expr x = x_load(c, from, a->arg, a->n - a->has_fill, fill), w = x_load(c, q->b, b->arg, b->n, NULL);
@@ -376,6 +394,22 @@ static void fold_parts(const struct algorithm_query *at, struct block *stages) {
         s->u.stage.value = fold_constant_parts(at->c, at->entry, s, s->u.stage.value);
         if (s->u.stage.init) s->u.stage.init = fold_constant_parts(at->c, at->entry, s, s->u.stage.init);
     }
+}
+enum dtype integer_sums_wants(const struct algorithm_query *q, const struct buf *b) {
+    for (struct stmt *s = q->stmts->first; s; s = s->next) {
+        struct sums u = {.at = q, .c = q->c, .s = s, .asked = true};
+        const struct var *dims[32];
+        expr at[32], zb, value;
+        if (s->kind != S_STAGE || !is_one(&u) || u.p.a.read->u.buf != b) continue;
+        const struct tensor *whole = centered(&u, dims, at, &zb, &value);
+        if (!whole) continue;
+        tensor_range(whole, &u.least, &u.greatest);
+        enum dtype type = type_for(&u, u.p.b.read->u.buf->type);
+        u.a = b->type;
+        choose_way(&u, whole, &type);
+        if (u.a != b->type && !u.moved && !u.channel) return u.a;
+    }
+    return NONE;
 }
 const char *integer_sums_refuse(const struct algorithm_query *q, const struct algorithm *row) {
     (void)row;

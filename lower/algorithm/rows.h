@@ -11,6 +11,7 @@ double rows_cycles(const struct machine *m, double rows, double columns, double 
 const char *integer_sums_refuse(const struct algorithm_query *q, const struct algorithm *row);
 double integer_sums_cycles(const struct algorithm_query *q, const struct algorithm *row);
 void integer_sums_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out);
+enum dtype integer_sums_wants(const struct algorithm_query *q, const struct buf *b);
 /* A sum of such products: (a - za) w, with how large each may be, and any part of the sum. */
 struct integer_product {
     expr za;

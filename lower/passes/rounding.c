@@ -10,11 +10,17 @@
  *
  *     min(max(i32(rint(x)) + z, lo), hi)
  *
- * What is known to fit a narrower integer needs no wrapping to it either. */
+ * What is known to fit a narrower integer needs no wrapping to it either.
+ *
+ * What is a float again afterwards never becomes an integer: between M - 2^22 and M + 2^22, M = 1.5 * 2^23, floats are
+ * whole, so a sum is rounded to nearest, halves to even, and what is taken away from it is exact:
+ *
+ *     f32(i32(min(max(rint(x) + z, lo), hi)))  =  (min(max(x, lo - z), hi - z) + M) - (M - z) */
 #include "lower/machine/machine.h"
 #include "lower/passes/passes.h"
 #include <math.h>
 
+#define WHOLE 12582912.0   /* M */
 #define SMALL 4194304.0    /* 2^22: sums of two such numbers are exact in f32 */
 #define FAR   1073741824.0 /* 2^30: so are those of one with a small one, in i32 */
 
@@ -22,6 +28,10 @@ struct rounding {
     struct ctx *c;
     bool clamps; /* the machine has an instruction that clamps integers */
 };
+/* Does a narrow integer hold it? */
+static bool fits(enum dtype t, expr v) {
+    return t == U8 ? x_within(v, 0, UINT8_MAX) : t == I8 && x_within(v, INT8_MIN, INT8_MAX);
+}
 struct quantized { /* i32(min(max(rint(x) + z, lo), hi)) */
     expr x, z, lo, hi;
     bool zero; /* what is no number becomes 0 first, not lo */
@@ -50,23 +60,47 @@ static bool is_quantized(expr e, struct quantized *q) {
     q->x = rounded->arg[0], q->z = sum->op == X_ADD ? sum->arg[1] : NULL;
     return !q->z || is_zero_point(q->z);
 }
+/* x, clamped before it is rounded. */
+static expr clamped(struct ctx *c, const struct quantized *q) {
+    expr x = q->x, none = q->z ? x_un(c, X_NEG, q->z) : x_num(c, F32, 0);
+    if (q->zero) x = x_select(c, x_cmp(c, X_NE, x, x), none, x);
+    expr lo = q->z ? x_sub(c, q->lo, q->z) : q->lo, hi = q->z ? x_sub(c, q->hi, q->z) : q->hi;
+    return x_min(c, x_max(c, x, lo), hi);
+}
+static bool clamps_integers(const struct rounding *r, const struct quantized *q) {
+    return r->clamps && x_within(q->x, -FAR, FAR);
+}
 static expr rounded_later(const struct rounding *r, const struct quantized *q) {
     struct ctx *c = r->c;
     expr z = q->z ? x_cast(c, I32, q->z->op == X_CAST ? q->z->arg[0] : q->z) : NULL;
-    if (r->clamps && x_within(q->x, -FAR, FAR)) {
+    if (clamps_integers(r, q)) {
         expr n = x_cast(c, I32, x_un(c, X_RINT, q->x));
         n = z ? x_add(c, n, z) : n;
         return x_min(c, x_max(c, n, x_cast(c, I32, q->lo)), x_cast(c, I32, q->hi));
     }
-    expr x = q->x, none = q->z ? x_un(c, X_NEG, q->z) : x_num(c, F32, 0);
-    if (q->zero) x = x_select(c, x_cmp(c, X_NE, x, x), none, x);
-    expr lo = q->z ? x_sub(c, q->lo, q->z) : q->lo, hi = q->z ? x_sub(c, q->hi, q->z) : q->hi;
-    expr n = x_cast(c, I32, x_un(c, X_RINT, x_min(c, x_max(c, x, lo), hi)));
+    expr n = x_cast(c, I32, x_un(c, X_RINT, clamped(c, q)));
     return z ? x_add(c, n, z) : n;
+}
+/* Is e such an integer, of which a narrower type loses nothing, as a float? */
+static bool is_whole_float(const struct rounding *r, expr e, struct quantized *q) {
+    if (e->op != X_CAST || e->type != F32) return false;
+    e = e->arg[0];
+    expr n = e->op == X_ROUND ? e->arg[0] : e;
+    if (!is_quantized(n, q) || clamps_integers(r, q)) return false;
+    return e == n || fits((enum dtype)e->u.i, n);
+}
+static expr whole_float(const struct rounding *r, const struct quantized *q) {
+    struct ctx *c = r->c;
+    expr m = x_num(c, F32, WHOLE);
+    return x_sub(c, x_add(c, clamped(c, q), m), q->z ? x_sub(c, m, q->z) : m);
 }
 static expr rewritten(void *env, expr e) {
     struct rounding *r = env;
     struct quantized q;
+    if (is_whole_float(r, e, &q)) {
+        q.x = x_map(r->c, q.x, rewritten, r);
+        return whole_float(r, &q);
+    }
     if (is_quantized(e, &q)) {
         q.x = x_map(r->c, q.x, rewritten, r);
         return rounded_later(r, &q);
@@ -74,8 +108,7 @@ static expr rewritten(void *env, expr e) {
     if (e->op != X_ROUND || !dtype_is_int((enum dtype)e->u.i)) return NULL;
     expr v = x_map(r->c, e->arg[0], rewritten, r);
     enum dtype t = (enum dtype)e->u.i;
-    bool fits = t == U8 ? x_within(v, 0, UINT8_MAX) : t == I8 && x_within(v, INT8_MIN, INT8_MAX);
-    return fits ? v : x_round(r->c, t, v);
+    return fits(t, v) ? v : x_round(r->c, t, v);
 }
 void pass_rounding(struct module *m, const struct printing *o) {
     struct rounding r = {m->ctx, machine_op(o->target->machine, X_MIN, I32) != NULL};

@@ -43,18 +43,26 @@
 /* Bytes and halves to lanes of 32 bits, and back without saturation: gcc 12 takes the conversion of a vector apart. */
 #define WIDE(type, lanes, set, load)                                                                                   \
     { X_LOAD, type, lanes, "($T)_mm" set "_epi32(" load "((const __m128i *)(const void *)%a))" }
+#define WIDE256(type, convert)                                                                                         \
+    { X_LOAD, type, 16, "($T)" convert "_epi32(_mm256_loadu_si256((const __m256i *)(const void *)%a))" }
 #define AVX2_BYTES                                                                                                     \
     WIDE(U8, 8, "256_cvtepu8", "_mm_loadl_epi64"), WIDE(I8, 8, "256_cvtepi8", "_mm_loadl_epi64"),                      \
         WIDE(U16, 8, "256_cvtepu16", "_mm_loadu_si128"), WIDE(I16, 8, "256_cvtepi16", "_mm_loadu_si128"),              \
-        {X_ROUND, U8, 8, AVX2_NARROW}, {                                                                               \
-        X_ROUND, I8, 8, AVX2_NARROW                                                                                    \
+        {X_ROUND, U8, 8, AVX2_NARROW}, {X_ROUND, I8, 8, AVX2_NARROW}, {X_ROUND, U16, 8, AVX2_HALVE}, {                 \
+        X_ROUND, I16, 8, AVX2_HALVE                                                                                    \
     }
 #define FIRST_BYTES "0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1"
 #define AVX2_NARROW                                                                                                    \
     "_mm_storel_epi64((__m128i *)(void *)%b, _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(_mm256_shuffle_epi8("  \
     "(__m256i)%a, _mm256_setr_epi8(" FIRST_BYTES ", " FIRST_BYTES ")), _mm256_setr_epi32(0, 4, 0, 0, 0, 0, 0, 0))))"
 
+#define FIRST_HALVES "0, 1, 4, 5, 8, 9, 12, 13, -1, -1, -1, -1, -1, -1, -1, -1"
+#define AVX2_HALVE                                                                                                     \
+    "_mm_storeu_si128((__m128i *)(void *)%b, _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_shuffle_epi8("     \
+    "(__m256i)%a, _mm256_setr_epi8(" FIRST_HALVES ", " FIRST_HALVES ")), 8)))"
+
 #define AVX512_NARROW "_mm_storeu_si128((__m128i *)(void *)%b, _mm512_cvtepi32_epi8((__m512i)%a))"
+#define AVX512_HALVE  "_mm256_storeu_si256((__m256i *)(void *)%b, _mm512_cvtepi32_epi16((__m512i)%a))"
 
 static const struct spell_row sse2_rows[] = {SSE2_F32X4, END};
 static const struct spell_row avx2_rows[] = {AVX2_X4, AVX2_X8, F16C, AVX2_BYTES, END};
@@ -66,7 +74,11 @@ static const struct spell_row avx512_rows[] = {
     WIDE(U8, 16, "512_cvtepu8", "_mm_loadu_si128"),
     WIDE(I8, 16, "512_cvtepi8", "_mm_loadu_si128"),
     {X_ROUND, U8, 16, AVX512_NARROW},
+    WIDE256(U16, "_mm512_cvtepu16"),
+    WIDE256(I16, "_mm512_cvtepi16"),
     {X_ROUND, I8, 16, AVX512_NARROW},
+    {X_ROUND, U16, 16, AVX512_HALVE},
+    {X_ROUND, I16, 16, AVX512_HALVE},
     {X_FMA, F32, 16, "_mm512_fmadd_ps(%a, %b, %c)"},
     {X_FMA, F64, 8, "_mm512_fmadd_pd(%a, %b, %c)"},
     {X_MIN, F32, 16, "_mm512_min_ps(%a, %b)"},

@@ -1,0 +1,150 @@
+/* Bytes between kernels: where their readers multiply them as f32 or as integers of 16 bits, for want of an instruction
+ * for bytes, their cells lie so, and nobody copies them. What is computed stays in bytes: definitions and algorithms
+ * know the buffer that the value would have, and the one that has its cells takes its place when kernels are made. Part
+ * of lowering. What others see stays as the model has it: inputs, outputs, what goes into bodies and texts of kernels
+ * and comes out of them. See docs/storage.md. */
+#include "ir/graph/graph.h"
+#include "ir/graph/op.h"
+#include "lower/algorithm/algorithm.h"
+#include "lower/layout.h"
+#include "lower/lower.h"
+
+struct buf *lower_stored(struct lowering *l, struct buf *b) {
+    struct buf *s = map_get(&l->stored, PKEY(b));
+    return s ? s : b;
+}
+struct buf *lower_known_as(struct lowering *l, struct buf *stored, enum dtype bytes) {
+    struct buf *b = buf_new(l->c, l->entry, stored->name, bytes, stored->scope, stored->logical, stored->nlogical);
+    proc_drop_buf(l->entry, b); /* nothing will use it */
+    map_put(&l->stored, PKEY(b), stored);
+    return b;
+}
+
+/* ---- what readers want */
+struct reader {
+    struct lowering *l;
+    const struct node *n;
+};
+static struct value *value_of(const struct reader *r, const struct buf *b) {
+    for (int k = 0; k < r->n->ins.n; k++)
+        if (r->n->ins.v[k] && probed_operand(r->l->probes, r->n->ins.v[k]) == b) return r->n->ins.v[k];
+    for (int k = 0; k < r->n->outs.n; k++)
+        if (r->n->outs.v[k] && probed_operand(r->l->probes, r->n->outs.v[k]) == b) return r->n->outs.v[k];
+    return NULL;
+}
+static struct param_layout layout_of_operand(void *env, const struct buf *b) {
+    const struct reader *r = env;
+    const struct value *v = value_of(r, b);
+    const struct value_layout *lay = v ? layout_of_value(r->l, v) : NULL;
+    return lay ? (struct param_layout){lay->block, lay->halo, lay->spec} : (struct param_layout){0};
+}
+static struct buf *as_it_is(void *env, struct buf *b) {
+    (void)env;
+    return b;
+}
+/* Of one node that reads v, by the algorithm that it will be computed by. */
+static enum dtype wanted_by(struct lowering *l, struct value *v, struct node *n) {
+    if (!n || n->op->control) return NONE;
+    const struct node_class *k = classify_node(l->probes, n);
+    struct reader r = {l, n};
+    struct problem p;
+    struct text why = {0};
+    int operand;
+    expr off;
+    if (k->cls == CLASS_VIEW && n->outs.n == 1 && node_is_view(l->probes, n, &operand, &off)) {
+        struct value *view = n->outs.v[0];
+        enum dtype t = NONE;
+        for (int i = 0; i < view->uses.n && t == NONE; i++)
+            if (!view->uses.v[i].region) t = wanted_by(l, view, view->uses.v[i].node);
+        return t;
+    }
+    if ((k->cls != CLASS_CONTRACT && k->cls != CLASS_WINDOW) || !stages_problem(l->c, &k->stmts, NULL, &p)) return NONE;
+    struct algorithm_query q = {l->c, l->o->target->machine, l->entry, &k->stmts, &p, layout_of_operand, NULL, as_it_is,
+                                &r};
+    const struct algorithm *row = algorithm_choose(&q, &l->o->algorithms, n->name, &why);
+    text_free(&why);
+    return row->wants ? row->wants(&q, probed_operand(l->probes, v)) : NONE;
+}
+static bool is_byte(enum dtype t) { return t == I8 || t == U8; }
+/* Who writes b does so once for each cell, and no call sees it. */
+struct writers {
+    const struct buf *b;
+    bool other;
+};
+static bool look_at_writer(void *env, struct stmt *s) {
+    struct writers *w = env;
+    struct named_buf b;
+    for (int k = 0; stmt_buf(s, k, &b); k++) {
+        if (b.buf != w->b || s->kind == S_ALLOC) continue;
+        w->other |= !(s->kind == S_STAGE && s->u.stage.op == RED_NONE) &&
+                    !(s->kind == S_STORE && s->u.store.op == RED_NONE);
+    }
+    return !w->other;
+}
+void choose_stored(struct lowering *l, const struct node *n) {
+    if (l->o->no_schedule || l->o->target->machine->gpu) return;
+    for (int k = 0; k < n->outs.n; k++) {
+        struct value *v = n->outs.v[k];
+        struct buf *b = v ? map_get(&l->bufs, PKEY(v)) : NULL;
+        struct writers w = {b, false};
+        enum dtype t = NONE;
+        if (!b || !is_byte(b->type) || !map_get(&l->external, PKEY(b)) || value_leaves(l, v)) continue;
+        walk(l->block, look_at_writer, &w);
+        for (int i = 0; i < v->uses.n && t == NONE && !w.other; i++)
+            if (!v->uses.v[i].region) t = wanted_by(l, v, v->uses.v[i].node);
+        if (t == NONE) continue;
+        proc_drop_buf(l->entry, b);
+        struct buf *stored = buf_new(l->c, l->entry, b->name, t, b->scope, b->logical, b->nlogical);
+        struct value_layout *lay = map_get(&l->specs, PKEY(b));
+        if (lay) lower_give_layout(l, stored, lay);
+        map_put(&l->stored, PKEY(b), stored);
+        map_put(&l->external, PKEY(stored), stored);
+        map_put(&l->roles, PKEY(stored), map_get(&l->roles, PKEY(b)));
+    }
+}
+
+/* ---- using it */
+static expr read_stored(void *env, expr e);
+/* A byte less a zero point, as the float that it is; NULL: something else. */
+static expr as_float(struct lowering *l, expr e) {
+    struct ctx *c = l->c;
+    if (e->op == X_CONST && e->type == I32 && e->u.i >= -255 && e->u.i <= 255) return x_num(c, F32, (double)e->u.i);
+    if (e->op == X_LOAD && is_byte(e->u.buf->type) && e->u.buf->data) return x_cast(c, F32, e);
+    if (e->op == X_SUB) {
+        expr a = as_float(l, e->arg[0]), b = a ? as_float(l, e->arg[1]) : NULL;
+        return b ? x_sub(c, a, b) : NULL;
+    }
+    struct buf *s = e->op == X_LOAD ? lower_stored(l, e->u.buf) : NULL;
+    if (!s || s == e->u.buf || s->type != F32) return NULL;
+    expr at[32];
+    int n = e->n - e->has_fill;
+    for (int k = 0; k < n; k++) at[k] = x_map(c, e->arg[k], read_stored, l);
+    return x_load(c, s, at, n, e->has_fill ? x_cast(c, F32, e->arg[n]) : NULL);
+}
+static expr read_stored(void *env, expr e) {
+    struct lowering *l = env;
+    if (e->op == X_CAST && e->type == F32 && e->arg[0]->type == I32) return as_float(l, e->arg[0]);
+    if (e->op != X_LOAD || lower_stored(l, e->u.buf) == e->u.buf) return NULL;
+    struct buf *s = lower_stored(l, e->u.buf);
+    return s->type == F32 ? x_cast(l->c, I32, as_float(l, e)) : x_map_load(l->c, e, s, read_stored, l);
+}
+static expr written(struct ctx *c, const struct buf *b, enum dtype t, expr v) {
+    v = x_round(c, b->type, v);
+    return t == F32 ? x_cast(c, F32, v) : v;
+}
+static bool write_stored(void *env, struct stmt *s) {
+    struct lowering *l = env;
+    struct buf **b;
+    for (int k = 0; (b = stmt_buf_at(s, k)); k++) {
+        struct buf *to = lower_stored(l, *b);
+        if (to == *b) continue;
+        if (s->kind == S_STAGE) s->u.stage.value = written(l->c, *b, to->type, s->u.stage.value);
+        if (s->kind == S_STORE) s->u.store.value = written(l->c, *b, to->type, s->u.store.value);
+        *b = to;
+    }
+    return true;
+}
+void use_stored(struct lowering *l, struct block *stmts) {
+    map_exprs(l->c, stmts, read_stored, l);
+    walk(stmts, write_stored, l);
+}
