@@ -241,6 +241,28 @@ static struct piece operand(struct fe *f, expr e, int k, int lanes) {
     named(f, e->arg[k], 0, print_plain); /* the second use is what gives it the name */
     return named(f, e->arg[k], 0, print_plain);
 }
+/* Did an operation make it, which leaves no signalling NaN? */
+static bool is_computed(expr e) {
+    switch (e->op) {
+    case X_ADD:
+    case X_SUB:
+    case X_MUL:
+    case X_DIV:
+    case X_FMA:
+    case X_CONST: return true;
+    case X_MIN:
+    case X_MAX: return is_computed(e->arg[0]) && is_computed(e->arg[1]);
+    case X_SELECT: return is_computed(e->arg[1]) && is_computed(e->arg[2]);
+    default: return false;
+    }
+}
+/* Is what is computed clamped by a number? Zeros of both signs are told apart if only the smaller one can be e's. */
+static bool is_clamp(expr e) {
+    if ((e->op != X_MIN && e->op != X_MAX) || e->type != F32 || e->arg[1]->op != X_CONST) return false;
+    double v = e->arg[1]->u.f;
+    bool number = v != 0 ? !isnan(v) : e->op == X_MAX && !signbit(v);
+    return number && is_computed(e->arg[0]);
+}
 static struct piece binary(struct fe *f, expr e, int lanes) {
     enum dtype t = (enum dtype)e->arg[0]->type;
     bool index = t == IDX, logic = t == BOOL && lanes == 1;
@@ -255,7 +277,8 @@ static struct piece binary(struct fe *f, expr e, int lanes) {
         a = b, b = swap;
     }
     if (!sign && lanes == 1) return f->d->call(f, op, t, a, b);
-    if (!sign) return piece_of(format(f->c, "%s(%s, %s)", c_op(f->o, op, t, lanes), a.s, b.s), P_ATOM);
+    const char *fn = sign ? NULL : is_clamp(e) ? c_clamp(f->o, op, t, lanes) : c_op(f->o, op, t, lanes);
+    if (fn) return piece_of(format(f->c, "%s(%s, %s)", fn, a.s, b.s), P_ATOM);
     if (logic && (op == X_AND || op == X_OR)) {
         enum prec p = op == X_AND ? P_AND : P_OR, in = op == X_AND ? P_EQ : P_AND;
         if (op == X_OR && (a.p == P_AND || b.p == P_AND)) in = P_EQ; /* compilers want parentheses there */

@@ -213,11 +213,23 @@ static const char *vector_text(enum xop op, enum dtype t) {
     default: return NULL;
     }
 }
-const char *prelude_spelled(const struct emit_options *o, enum xop op, enum dtype t, int lanes) {
-    if (o->c99_strict || !o->target->spell) return NULL;
-    for (const struct spell_row *r = o->target->spell; r->op != X_POISON; r++)
+static const char *spelled(const struct spell_row *rows, enum xop op, enum dtype t, int lanes) {
+    for (const struct spell_row *r = rows; r && r->op != X_POISON; r++)
         if (r->op == op && r->type == t && r->lanes == lanes) return r->c;
     return NULL;
+}
+const char *prelude_spelled(const struct emit_options *o, enum xop op, enum dtype t, int lanes) {
+    return o->c99_strict ? NULL : spelled(o->target->spell, op, t, lanes);
+}
+const char *c_clamp(const struct emit_options *o, enum xop op, enum dtype t, int lanes) {
+    const char *row = o->c99_strict ? NULL : spelled(o->target->clamps, op, t, lanes);
+    if (!row) return c_op(o, op, t, lanes);
+    const char *name = prelude_name(o, op == X_MIN ? "at_most" : "at_least", t, lanes);
+    struct holes h;
+    if (!prelude_first(o->uses, name)) return name;
+    prelude_holes(o, &h, name, t, lanes);
+    prelude_add(o, prelude_from_row(o, row, "static inline $T $N($T a, $T b)"), &h);
+    return name;
 }
 /* "return _mm256_fmadd_ps(a, b, c);" from "_mm256_fmadd_ps(%a, %b, %c)". */
 const char *prelude_from_row(const struct emit_options *o, const char *row, const char *head) {

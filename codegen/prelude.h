@@ -37,6 +37,8 @@ const char *c_vector_type(const struct emit_options *o, enum dtype t, int lanes)
 /* Name of the function that does an operation on values of `type`; lanes 1: scalar. Operators that are plain C have
  * none: see c_operator. */
 const char *c_op(const struct emit_options *o, enum xop op, enum dtype type, int lanes);
+/* The same of X_MIN and X_MAX, where one of the target's clamps may do it. */
+const char *c_clamp(const struct emit_options *o, enum xop op, enum dtype type, int lanes);
 /* The C operator of op on `type` ("+"), or NULL when a function is needed. */
 const char *c_operator(enum xop op, enum dtype type, int lanes);
 const char *c_splat(const struct emit_options *o, enum dtype type, int lanes);

@@ -39,7 +39,9 @@ static struct buf *probe_buf(void *env, struct value *v) {
     map_put(&q->bufs, PKEY(v), b);
     return b;
 }
-struct buf *probed_operand(struct probes *q, struct value *v) { return probe_buf(q, v); }
+struct buf *probed_operand(struct probes *q, struct value *v) {
+    return probe_buf(q, v);
+}
 static struct buf *buf_of_value(const struct probes *q, const struct value *v) {
     return v ? map_get(&q->bufs, PKEY(v)) : NULL;
 }

@@ -17,7 +17,7 @@ struct value_layout {
 void choose_layouts(struct lowering *l, struct region *r, const struct groups *gs);
 /* Views of blocked cells move them; where one alone reads another, both are one group (a shuffle of channels). */
 void join_copies(struct lowering *l, struct groups *gs);
-struct value_layout *layout_of_value(struct lowering *l, const struct value *v); /* NULL: plain */
+struct value_layout *layout_of_value(struct lowering *l, const struct value *v);     /* NULL: plain */
 void lower_give_layout(struct lowering *l, struct buf *b, struct value_layout *lay); /* nothing accesses it yet */
 /* Is v seen by others than kernels of stages, so that its cells lie as its type says? */
 bool value_leaves(struct lowering *l, const struct value *v);

@@ -57,8 +57,11 @@ struct target {
     /* What the CPU must have besides, in words of nn_cpu_lacks (runtime_stub/nn_cpu.c); the kernels' files allow it to
      * the compiler by attribute, and nothing else of the program may use it. NULL: nothing. */
     const char *needs, *attribute;
-    const char *headers;                   /* "#include <immintrin.h>\n" */
-    const struct spell_row *spell;         /* op POISON ends; may be NULL */
+    const char *headers;           /* "#include <immintrin.h>\n" */
+    const struct spell_row *spell; /* op POISON ends; may be NULL */
+    /* X_MIN and X_MAX where %a was computed (so it is no signalling NaN) and %b is a number, by which not even the sign
+     * of a zero is in doubt; NULL: as elsewhere. */
+    const struct spell_row *clamps;
     const struct instr_row *const *instrs; /* NULL ends; may be NULL */
     const char *cc;                        /* compiler for run/verify, e.g. "aarch64-linux-gnu-gcc" */
     const char *runner;                    /* how to run a program: "qemu-aarch64 -L ..." or NULL */

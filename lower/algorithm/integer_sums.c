@@ -179,7 +179,7 @@ static double cycles_with(const struct sums *q, const struct micro_speed *s, int
 static bool take_floats(struct sums *q, const struct tensor *whole) {
     bool positive = q->a == U8, copied = q->p.cls == PROBLEM_CONTRACTION;
     q->most = largest_sum(q, whole, positive ? 255 : 128);
-    if (q->most >= EXACT && positive) q->most = largest_positive(q, whole, 255);
+    if (2 * q->most >= EXACT && positive) q->most = largest_positive(q, whole, 255);
     q->in_floats = q->most < EXACT;
     if (q->in_floats && (copied || cycles_of_copy(q, F32, 1) == 0)) q->a = F32;
     return q->in_floats;

@@ -26,17 +26,17 @@ static double cycles_of_direct(const struct algorithm_query *q, const struct alg
 #define WINOGRAD(name, m, taps)                                                                                        \
     {                                                                                                                  \
         name, "Winograd F(" #m "x" #m ", " #taps "x" #taps ")", BOUNDS_ERROR, "CPUs with vectors", winograd_refuses,   \
-            winograd_cycles, winograd_rewrite, winograd_bound, NULL, m, taps, 2, false                                       \
+            winograd_cycles, winograd_rewrite, winograd_bound, NULL, m, taps, 2, false                                 \
     }
 #define WINOGRAD_1D(name, m, taps)                                                                                     \
     {                                                                                                                  \
         name, "Winograd F(" #m ", " #taps ")", BOUNDS_ERROR, "CPUs with vectors", winograd_refuses, winograd_cycles,   \
-            winograd_rewrite, winograd_bound, NULL, m, taps, 1, false                                                        \
+            winograd_rewrite, winograd_bound, NULL, m, taps, 1, false                                                  \
     }
 #define WINOGRAD_WHOLE(name, m, taps, dims)                                                                            \
     {                                                                                                                  \
         name, "Winograd of whole numbers", KEEPS_BITS, "CPUs with vectors and products of 16 bits", winograd_refuses,  \
-            winograd_cycles, winograd_rewrite, NULL, NULL, m, taps, dims, true                                               \
+            winograd_cycles, winograd_rewrite, NULL, NULL, m, taps, dims, true                                         \
     }
 const struct algorithm algorithm_rows[] = {
     {"direct", "the definition", KEEPS_BITS, "every machine", NULL, cycles_of_direct, NULL, NULL, NULL, 0, 0, 0, false},

@@ -1,5 +1,5 @@
 /* ARM: 64-bit NEON, and the Cortex-M cores, scalar but for their instruction rows (instr_arm.c). NEON's own min and max
- * differ from `a < b ? a : b` for NaN, so these stay compare-and-select. */
+ * differ from `a < b ? a : b` for NaN, so these stay compare-and-select, unless b is a number. */
 #include "lower/target/rows.h"
 
 #define FROM_F16(codes) "vcvt_f32_f16(vreinterpret_f16_u16(" codes "))"
@@ -34,10 +34,13 @@ static const struct spell_row neon_rows[] = {{X_LOAD, U8, 4, WIDE("u")},
                                              {X_ROUND, F16, 4, "vst1_u16(%b, " TO_F16("%a") ")"},
                                              {X_POISON, NONE, 0, NULL}};
 
+static const struct spell_row neon_clamps[] = {
+    {X_MIN, F32, 4, "vminnmq_f32(%a, %b)"}, {X_MAX, F32, 4, "vmaxnmq_f32(%a, %b)"}, {X_POISON, NONE, 0, NULL}};
+
 /* What the rows share; each row says what it adds. */
 #define AARCH64                                                                                                        \
     .cls = TC_CPU, .emit = EMIT_C_VECTOR, .headers = "#include <arm_neon.h>\n", .spell = neon_rows,                    \
-    .cc = "aarch64-linux-gnu-gcc", .runner = "qemu-aarch64 -L /usr/aarch64-linux-gnu"
+    .clamps = neon_clamps, .cc = "aarch64-linux-gnu-gcc", .runner = "qemu-aarch64 -L /usr/aarch64-linux-gnu"
 
 const struct target nn_target_aarch64 = {
     AARCH64,

@@ -58,8 +58,7 @@ Test(choice, bytes_are_summed_by_instructions_that_take_them) {
     says(choices("aarch64-dotprod", consts, "%x: u8[1,16,140]", nodes), "contraction: sdot, lanes 4 along n0");
     says(choices("cortex-a55", consts, "%x: u8[1,16,140]", nodes), "contraction: sdot, lanes 4 along n0");
     /* in groups they would have to be put first; has none */
-    says(choices("x86-avx512", consts, "%x: u8[1,16,140]", nodes),
-         "]: f32 += a[m0,k0,s0+w0-1 else -121.0] * b[n0,k0,w0]");
+    says(choices("x86-avx512", consts, "%x: u8[1,16,140]", nodes), "]: f32 += a[m0,k0,s0+w0-1 else 7.0] * b[n0,k0,w0]");
     says(choices("x86-64", consts, "%x: u8[1,16,140]", nodes), "]: f32 += a[");
 }
 /* Weights of unsigned bytes without their zero point need 16 bits. */
@@ -148,6 +147,14 @@ Test(choice, a_record_decides) {
     says(recorded(t, "machine avx512", "machine avx2"), "tile 10 x 2 of m0");
     says(recorded(t, "a: f32[30,64]", "a: f32[31,64]"), "tile 10 x 2 of m0"); /* for another problem */
     cr_expect_eq(c->diags.warnings, 1);
+}
+/* Without instructions for bytes the first convolution stores what the second one multiplies; with them, bytes. */
+Test(choice, bytes_between_kernels_lie_as_they_are_multiplied) {
+    const char *consts = "const %s: f32[] = splat 0.5\nconst %z: u8[] = splat 7\nconst %w: u8[16,16,3] = splat 1\n",
+               *nodes = "%h: ? = QLinearConv(%x, %s, %z, %w, %s, %z, %s, %z) {kernel_shape=[3], pads=[1,1]} "
+                        "%y: ? = QLinearConv(%h, %s, %z, %w, %s, %z, %s, %z) {kernel_shape=[3], pads=[1,1]}";
+    says(choices("x86-avx512", consts, "%x: u8[1,16,140]", nodes), "y0[m0,n0,s0]: i16 = round(u8, ");
+    says(choices("x86-avx512vnni", consts, "%x: u8[1,16,140]", nodes), "  a: u8[1,16,140]\n");
 }
 Test(choice, rows_and_windows) {
     says(choices("x86-avx2", "", "%x: f32[4,100]", "%y: ? = Softmax(%x) {axis=1}"),
