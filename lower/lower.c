@@ -49,6 +49,8 @@ void lower_give_layout(struct lowering *l, struct buf *b, struct value_layout *l
     struct ctx *c = l->c;
     int steps = l->entry->steps.n;
     struct step step;
+    for (int k = 0; k < l->entry->bufs.n; k++) /* the step is for all that share a base */
+        if (l->entry->bufs.v[k]->base == b->name) l->entry->bufs.v[k]->base = l->entry->bufs.v[k]->name;
     b->base = b->name;
     if (!layout_parse(c, l->entry, lay->spec, b->base, &step) || !step_do(c, l->entry, &step))
         BUG("layout %s does not apply", lay->spec);
