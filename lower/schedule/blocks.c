@@ -16,6 +16,7 @@ static bool goes(enum chunks way, bool chunks, bool outside) {
 static bool best_blocking(const struct machine *m, const struct contraction_sizes *s, enum chunks way,
                           struct blocking *best) {
     double least = 0;
+    *best = (struct blocking){1, s->blocks, false};
     for (int64_t parts = 1; parts <= (way == CHUNKS_NONE ? 1 : s->blocks); parts = next_divisor(s->blocks, parts))
         for (int64_t groups = 1; groups; groups = more_groups(s, groups))
             for (int outside = 0; outside <= (parts > 1); outside++) {
