@@ -59,7 +59,8 @@ static enum dtype wanted_by(struct lowering *l, struct value *v, struct node *n)
         return t;
     }
     if ((k->cls != CLASS_CONTRACT && k->cls != CLASS_WINDOW) || !stages_problem(l->c, &k->stmts, NULL, &p)) return NONE;
-    struct algorithm_query q = {l->c, l->o->target->machine, l->entry, &k->stmts, &p, layout_of_operand, NULL, as_it_is,
+    struct block stages = k->stmts; /* rows that are asked change nothing */
+    struct algorithm_query q = {l->c, l->o->target->machine, l->entry, &stages, &p, layout_of_operand, NULL, as_it_is,
                                 &r};
     const struct algorithm *row = algorithm_choose(&q, &l->o->algorithms, n->name, &why);
     text_free(&why);
