@@ -419,6 +419,14 @@ E wrap_index(E v, E n) {
     return x_guard(DEF_CTX, x_select(DEF_CTX, x_cmp(DEF_CTX, X_LT, i, idx(0)), x_add(DEF_CTX, i, n), i), n);
 }
 E within(E i, E n) { return x_guard(DEF_CTX, i, n); }
+/* a is min(b, n) for a number n above 1, as a table that is cut to the length of b: where it is 1, b is, too, so neither
+ * is ever stretched to the other. */
+static bool cut_to(E a, E b) {
+    int64_t n;
+    for (int side = 0; a->op == X_MIN && side < 2; side++)
+        if (a->arg[side] == b && x_is_int(a->arg[1 - side], &n) && n > 1) return true;
+    return false;
+}
 X bcast(T t, X i) {
     X r = list0();
     int skip = i.n - rank(t);
@@ -435,6 +443,7 @@ X bcast(T t, X i) {
         }
         if (x_is(d, 1)) r = push(r, idx(0));
         else if (d == extent || (d->op == X_CONST && extent && extent->op == X_CONST)) r = push(r, v);
+        else if (extent && cut_to(d, extent)) r = push(r, v);
         else
             r = push(r, x_guard(DEF_CTX, x_select(DEF_CTX, x_cmp(DEF_CTX, X_EQ, d, idx(1)), idx(0), v),
                                 d)); /* equal by a check only */
@@ -449,6 +458,10 @@ static E bcast_dim(E a, E b, int axis) {
         fail(E_SHAPE, "shapes do not broadcast: %lld against %lld on axis %d", (long long)a->u.i, (long long)b->u.i,
              axis);
         return a;
+    }
+    if (cut_to(a, b) || cut_to(b, a)) {
+        require(x_cmp(c, X_EQ, a, b), "shapes do not broadcast on axis %d", axis);
+        return cut_to(a, b) ? b : a;
     }
     /* Equal, or one of them 1. Of one that is known (it is not 1) the result is that; of two that are open it is the
      * larger, so an empty one against 1 is refused at run time. */
