@@ -186,7 +186,7 @@ class Trial:
         if self.compiled and not runs_here(self.target, compiler, self.runner):   # what is interpreted needs no such machine
             self.target, compiler, self.runner = host_target(), "gcc", None
         self.compiler = args.c99 if self.target == "c99" else f"{compiler} -O{r.choice(args.levels)}"
-        self.points = r if r.random() < 0.3 else None      # other ones than the best
+        self.points = r if self.maker.any_point and r.random() < 0.3 else None      # other ones than the best
         self.sizes = {0: self.maker.data}
         other = self.maker.other_sizes()
         if other:
