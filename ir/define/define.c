@@ -419,8 +419,8 @@ E wrap_index(E v, E n) {
     return x_guard(DEF_CTX, x_select(DEF_CTX, x_cmp(DEF_CTX, X_LT, i, idx(0)), x_add(DEF_CTX, i, n), i), n);
 }
 E within(E i, E n) { return x_guard(DEF_CTX, i, n); }
-/* a is min(b, n) for a number n above 1, as a table that is cut to the length of b: where it is 1, b is, too, so neither
- * is ever stretched to the other. */
+/* a is min(b, n) for a number n above 1, as a table that is cut to the length of b: where it is 1, b is, too, so
+ * neither is ever stretched to the other. */
 static bool cut_to(E a, E b) {
     int64_t n;
     for (int side = 0; a->op == X_MIN && side < 2; side++)
