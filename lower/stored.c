@@ -67,7 +67,7 @@ static enum dtype wanted_by(struct lowering *l, struct value *v, struct node *n)
     return row->wants ? row->wants(&q, probed_operand(l->probes, v)) : NONE;
 }
 static bool is_byte(enum dtype t) { return t == I8 || t == U8; }
-/* Stages and plain stores alone see b. */
+/* Maps and plain stores alone write b: no reduction, whose steps would be rounded. */
 struct writers {
     const struct buf *b;
     bool other;
@@ -133,34 +133,12 @@ static expr written(struct ctx *c, enum dtype bytes, enum dtype t, expr v) {
     if (v->op != X_LOAD || v->u.buf->type != bytes) v = x_round(c, bytes, v);
     return t == F32 ? x_cast(c, F32, v) : v;
 }
-/* Reductions are computed in bytes, and stored by a stage of their own. */
-static void reduce_apart(struct lowering *l, struct stmt *s, struct buf *to) {
-    struct ctx *c = l->c;
-    struct buf *b = s->u.stage.buf, *sum = buf_new(c, l->entry, b->base, b->type, SC_ARENA, b->logical, b->nlogical);
-    const struct var *axes[32];
-    expr at[32];
-    for (int k = 0; k < s->u.stage.naxes; k++) {
-        axes[k] = var_new(c, s->u.stage.axes[k]->name, s->u.stage.axes[k]->extent);
-        at[k] = x_var(c, axes[k]);
-    }
-    expr v = x_load(c, sum, at, b->nlogical, NULL);
-    struct stmt *out =
-        s_stage(c, to, axes, s->u.stage.naxes, RED_NONE, NULL, 0, NULL, written(c, b->type, to->type, v));
-    s->u.stage.buf = sum;
-    stmt_insert_before(s, s_alloc(c, sum));
-    if (s->next) stmt_insert_before(s->next, out);
-    else block_append(s->in, out);
-}
 static bool write_stored(void *env, struct stmt *s) {
     struct lowering *l = env;
     struct buf **b;
     for (int k = 0; (b = stmt_buf_at(s, k)); k++) {
         struct buf *to = lower_stored(l, *b);
         if (to == *b) continue;
-        if (s->kind == S_STAGE && s->u.stage.op != RED_NONE) {
-            reduce_apart(l, s, to);
-            return true;
-        }
         if (s->kind == S_STAGE) s->u.stage.value = written(l->c, (*b)->type, to->type, s->u.stage.value);
         if (s->kind == S_STORE) s->u.store.value = written(l->c, (*b)->type, to->type, s->u.store.value);
         *b = to;
