@@ -73,10 +73,9 @@ static bool pins_exist(struct compilation *u) {
 static bool read_choices(struct compilation *u, struct lower_options *lo) {
     struct text all = {0};
     bool ok = true;
-    for (int k = 0; k < u->o->nchoices && ok; k++) {
+    for (int k = 0; k < u->o->nchoices; k++) {
         struct mapped_file f;
-        ok = file_map(&u->c->diags, u->o->choices[k], &f);
-        if (!ok) break;
+        if (!(ok = file_map(&u->c->diags, u->o->choices[k], &f))) break;
         text_printf(&all, "%.*s\n", f.size < INT32_MAX ? (int)f.size : INT32_MAX, (const char *)f.bytes);
         file_unmap(&f);
     }

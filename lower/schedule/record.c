@@ -4,12 +4,11 @@
 #include "lower/schedule/point.h"
 #include <string.h>
 
-/* What stands between the last point of a block and its end. */
-static const char taken[] = "taken", cycles[] = " cycles";
-
-const char *point_text(struct arena *a, const char *line, size_t n) {
+/* A line of the dump without blanks around it and the predicted cycles. */
+static const char *point_text(struct arena *a, const char *line, size_t n) {
     while (n && *line == ' ') line++, n--;
     while (n && (line[n - 1] == ' ' || line[n - 1] == '\r')) n--;
+    static const char cycles[] = " cycles";
     size_t end = n, unit = sizeof cycles - 1;
     if (n > unit && !memcmp(line + n - unit, cycles, unit)) {
         for (end = n - unit; end && line[end - 1] >= '0' && line[end - 1] <= '9';) end--;
@@ -20,7 +19,9 @@ const char *point_text(struct arena *a, const char *line, size_t n) {
 struct reading {
     struct ctx *c;
     struct records *out;
-    const char *machine, *block, *last; /* of the block: behind its kernel's name; the line before */
+    const char *machine;
+    const char *block; /* the kernel's, from behind its name on; NULL: none has begun */
+    const char *last;  /* the line before */
     size_t nlast;
 };
 static void read_head(struct reading *q, const char *line, size_t n) {
@@ -33,7 +34,7 @@ static void read_head(struct reading *q, const char *line, size_t n) {
 }
 static void read_line(struct reading *q, const char *line, size_t n) {
     if (n && *line != ' ') read_head(q, line, n);
-    else if (q->machine && q->block && q->last && !strcmp(point_text(&q->c->arena, line, n), taken)) {
+    else if (q->machine && q->block && q->last && !strcmp(point_text(&q->c->arena, line, n), "taken")) {
         struct record r = {q->machine, q->block, point_text(&q->c->arena, q->last, q->nlast)};
         PUSH(&q->c->arena, &q->out->list, r);
     }

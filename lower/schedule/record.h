@@ -18,6 +18,4 @@ struct records *records_read(struct ctx *c, const char *text);
 /* The point for the problem of that text on this machine; NULL: there is no record. by: strategies that are asked. */
 const char *recorded_point(const struct records *r, const struct machine *m, const char *problem,
                            const struct strategy *const *by);
-/* The line of the dump without blanks around it and the predicted cycles. */
-const char *point_text(struct arena *a, const char *line, size_t n);
 #endif
