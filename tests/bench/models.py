@@ -162,6 +162,24 @@ def difference(want, got):
     return worst
 
 
+def by_turns(one, other, args):
+    """The seconds of each, which are what the two functions return, run by turns."""
+    a, b = [], []
+    end = time.monotonic() + args.seconds
+    while len(a) < 3 or (len(a) < args.runs and time.monotonic() < end):
+        a.append(one())
+        b.append(other())
+    return a, b
+
+
+def compared(a, b, called):
+    """(median of the ratios b by a, what to print of both); called: b"""
+    ratios = sorted(y / x for x, y in zip(a, b))
+    n, middle = len(ratios), statistics.median(ratios)
+    return middle, (f"{1e3 * statistics.median(a):.3f} ms, {called} {1e3 * statistics.median(b):.3f} ms, ratio {middle:.3f} "
+                    f"({ratios[n // 4]:.3f} .. {ratios[3 * n // 4]:.3f}, {n} pairs)")
+
+
 def bench(spec, args):
     name, *given = spec.split(":")
     given = {k: int(v) for k, v in (g.split("=") for g in ",".join(given).split(",") if g)}
@@ -182,13 +200,12 @@ def bench(spec, args):
         ours.run()
         error = difference(dict(zip([o.name for o in session.get_outputs()], session.run(None, inputs))),
                            ours.outputs())
-        a, b = [], []
-        end = time.monotonic() + args.seconds
-        while len(a) < 3 or (len(a) < args.runs and time.monotonic() < end):
+
+        def peer():
             start = time.perf_counter()
             session.run(None, inputs)
-            b.append(time.perf_counter() - start)
-            a.append(ours.run())
+            return time.perf_counter() - start
+        b, a = by_turns(peer, ours.run, args)
     ratios = sorted(x / y for x, y in zip(a, b))
     n = len(ratios)
     return {"model": name, "target": args.target, "dims": dims, "runs": n,

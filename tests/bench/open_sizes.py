@@ -9,10 +9,8 @@ ratios of neighbouring runs, open by fixed, with its quartiles, the worst models
 or above 1.05 where neither height nor width is open, or if outputs differ.
 """
 import os
-import statistics
 import sys
 import tempfile
-import time
 
 import onnxruntime as ort
 
@@ -62,18 +60,11 @@ def bench(spec, args, folder):
     if not built:
         return None
     fixed, opened, most = built
-    a, b = [], []
     fixed.run(), opened.run()
     error = models.difference(fixed.outputs(), opened.outputs())
-    end = time.monotonic() + args.seconds
-    while len(a) < 3 or (len(a) < args.runs and time.monotonic() < end):
-        a.append(fixed.run())
-        b.append(opened.run())
-    ratios = sorted(y / x for x, y in zip(a, b))
-    n, middle = len(ratios), statistics.median(ratios)
+    middle, told = models.compared(*models.by_turns(fixed.run, opened.run, args), "open")
     return middle, middle > most or not error <= EQUAL, (
-        f"{spec} {args.target}: {1e3 * statistics.median(a):.3f} ms, open {1e3 * statistics.median(b):.3f} ms, ratio {middle:.3f} "
-        f"({ratios[n // 4]:.3f} .. {ratios[3 * n // 4]:.3f}, {n} pairs), at most {most}, outputs differ by {error:.1e}")
+        f"{spec} {args.target}: {told}, at most {most}, outputs differ by {error:.1e}")
 
 
 def main():

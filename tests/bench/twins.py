@@ -8,10 +8,8 @@ Prints the medians, and the median of the ratios of neighbouring runs, twin by m
 a median is above 1.05, or if outputs differ.
 """
 import os
-import statistics
 import sys
 import tempfile
-import time
 
 import numpy as np
 import onnx
@@ -54,19 +52,12 @@ def main():
     for name in args.models:
         with tempfile.TemporaryDirectory(prefix="nn-twins-") as folder:
             (model, twin), difference = pair(name, args, folder)
-            a, b = [], []
             model.run(), twin.run()
-            end = time.monotonic() + args.seconds
-            while len(a) < 3 or (len(a) < args.runs and time.monotonic() < end):
-                a.append(model.run())
-                b.append(twin.run())
+            a, b = models.by_turns(model.run, twin.run, args)
             error = difference()
-        ratios = sorted(y / x for x, y in zip(a, b))
-        n, middle = len(ratios), statistics.median(ratios)
+        middle, told = models.compared(a, b, "twin")
         failed |= middle > MOST or not error <= 1e-3
-        print(f"{name} {args.target}: {1e3 * statistics.median(a):.3f} ms, twin {1e3 * statistics.median(b):.3f} ms, ratio "
-              f"{middle:.3f} ({ratios[n // 4]:.3f} .. {ratios[3 * n // 4]:.3f}, {n} pairs), outputs differ by {error:.1e}",
-              flush=True)
+        print(f"{name} {args.target}: {told}, outputs differ by {error:.1e}", flush=True)
     return 1 if failed else 0
 
 
