@@ -196,11 +196,11 @@ class Trial:
         return "+".join(n.op_type for n in self.model.graph.node) + f" opset {self.maker.opset} {self.target}" + \
             (" symbolic" if self.maker.symbolic else "")
 
-    def draw_points(self, words):
+    def draw_points(self):
         """The option that takes them."""
         file = os.path.join(self.folder, "choices")
         if not os.path.exists(file):
-            done = subprocess.run([self.args.gcc2nn, words[2], "--target", self.target, "--dump-after=choices", "--stop-after=lower",
+            done = subprocess.run([self.args.gcc2nn, os.path.join(self.folder, "model.onnx"), "--target", self.target, "--dump-after=choices", "--stop-after=lower",
                                    f"--threads={self.threads}", *self.maker.options], capture_output=True, timeout=120, text=True,
                                   errors="replace")
             with open(file, "w", encoding="utf-8") as f:
@@ -214,7 +214,7 @@ class Trial:
         words = [self.args.gcc2nn, "run", os.path.join(self.folder, "model.onnx"), "--data", given, "--out", out, "--target",
                  self.target, "--interpret", "--dump-after=nodes", f"--threads={self.threads}", *self.maker.options]
         if self.points:
-            words.append(self.draw_points(words))
+            words.append(self.draw_points())
         if self.compiled and not n:
             words += ["--weights=array", "--build-dir", os.path.join(self.folder, "c")]
         try:
