@@ -123,6 +123,20 @@ static expr cmp_truth(struct ctx *c, enum xop op, expr a, expr b) {
     }
     return r[0] == r[1] ? r[0] : NULL;
 }
+/* What the types of the loaded cells leave of a comparison of integers with a number (compilers warn of one that always
+ * has the same answer). NULL: both answers are possible, or the number is too great for the ends of ranges, f64. */
+static expr cmp_by_range(struct ctx *c, enum xop op, expr a, expr b) {
+    if (!dtype_is_int((enum dtype)a->type) || is_const(a) == is_const(b)) return NULL;
+    int64_t number = is_const(a) ? a->u.i : b->u.i, greatest = INT64_C(1) << 53;
+    if (number < -greatest || number > greatest || (number < 0 && !dtype_is_signed((enum dtype)a->type))) return NULL;
+    struct x_range n = {(double)number, (double)number, false}, ra = is_const(a) ? n : x_range(a);
+    struct x_range rb = is_const(b) ? n : x_range(b);
+    switch (op) {
+    case X_LT: return ra.hi < rb.lo || ra.lo >= rb.hi ? x_bool(c, ra.hi < rb.lo) : NULL;
+    case X_LE: return ra.hi <= rb.lo || ra.lo > rb.hi ? x_bool(c, ra.hi <= rb.lo) : NULL;
+    default: return ra.hi < rb.lo || ra.lo > rb.hi ? x_bool(c, op == X_NE) : NULL;
+    }
+}
 expr x_cmp(struct ctx *c, enum xop op, expr a, expr b) {
     if (x_poisoned((expr[]){a, b}, 2) || a->type != b->type) return x_poison(c);
     expr ia = as_index(c, a), ib = as_index(c, b);
@@ -133,9 +147,7 @@ expr x_cmp(struct ctx *c, enum xop op, expr a, expr b) {
             return x_bool(c, op == X_LE || op == X_EQ);
         expr known = cmp_truth(c, op, a, b);
         if (known) return known;
-        bool natural = a->type == U32 || a->type == U64; /* nothing is below 0; compilers warn of that, too */
-        if (natural && op == X_LT && is_const(b) && b->u.i == 0) return x_bool(c, false);
-        if (natural && op == X_LE && is_const(a) && a->u.i == 0) return x_bool(c, true);
+        if ((known = cmp_by_range(c, op, a, b))) return known;
         return NODE(c, op, BOOL, a, b);
     }
     int64_t lo, hi;

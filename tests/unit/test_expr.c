@@ -321,3 +321,20 @@ Test(expr, values_have_ranges) {
     cr_assert(x_is_false(x_cmp(c, X_NE, scaled, scaled)));
     cr_assert_eq(x_cmp(c, X_NE, number, number)->op, X_NE);
 }
+Test(expr, comparisons_follow_from_ranges) {
+    struct proc *p = proc_new(c, "p");
+    expr dims[1] = {x_int(c, 4)}, at[1] = {x_int(c, 1)};
+    expr byte = x_load(c, proc_param(c, p, "b", U8, DIR_IN, dims, 1), at, 1, NULL);
+    expr wide = x_load(c, proc_param(c, p, "w", I64, DIR_IN, dims, 1), at, 1, NULL);
+    expr natural = x_load(c, proc_param(c, p, "n", U64, DIR_IN, dims, 1), at, 1, NULL);
+    expr below = x_const_i(c, I32, -100), most = x_const_i(c, I32, 255), least = x_const_i(c, I32, 0);
+    cr_assert(x_is_true(x_cmp(c, X_LT, below, byte)) && x_is_false(x_cmp(c, X_LT, byte, below)));
+    cr_assert(x_is_true(x_cmp(c, X_NE, below, byte)) && x_is_false(x_cmp(c, X_EQ, below, byte)));
+    cr_assert(x_is_true(x_cmp(c, X_LE, byte, most)) && x_is_false(x_cmp(c, X_LT, most, byte)));
+    cr_assert_eq(x_cmp(c, X_LT, byte, most)->op, X_LT, "255 is possible");
+    cr_assert_eq(x_cmp(c, X_LE, byte, least)->op, X_LE, "0 is possible");
+    cr_assert(x_is_true(x_cmp(c, X_LE, x_const_i(c, U64, 0), natural)), "nothing is below 0");
+    cr_assert_eq(x_cmp(c, X_LT, x_const_i(c, U64, -1), natural)->op, X_LT, "too great for the ends of ranges");
+    cr_assert_eq(x_cmp(c, X_LT, x_const_i(c, I64, INT64_MAX - 1), wide)->op, X_LT);
+    cr_assert_eq(x_cmp(c, X_LT, x_const_i(c, I64, INT64_MIN + 1), wide)->op, X_LT);
+}
