@@ -41,8 +41,7 @@ expr block_scratch(struct ctx *c, const struct proc *p, const struct block *b) {
     for (const struct stmt *s = b->first; s; s = s->next) {
         const struct block *in;
         expr inside = x_int(c, 0);
-        if (s->kind == S_ALLOC && s->u.alloc.buf->scope != SC_REG && !is_on_stack(c, s->u.alloc.buf) &&
-            proc_uses(p, s->u.alloc.buf))
+        if (s->kind == S_ALLOC && !is_on_stack(c, s->u.alloc.buf) && proc_uses(p, s->u.alloc.buf))
             here = x_add(c, here, scratch_round(c, local_bytes(c, s->u.alloc.buf)));
         if (s->kind == S_CALL) inside = scratch_bytes(c, s->u.call.callee);
         for (int k = 0; (in = stmt_block(s, k)); k++) inside = x_max(c, inside, block_scratch(c, p, in));
@@ -56,7 +55,7 @@ expr scratch_bytes(struct ctx *c, const struct proc *p) {
     expr here = x_int(c, 0);
     for (int i = 0; i < p->bufs.n; i++) {
         struct buf *b = p->bufs.v[i];
-        if (is_local(b) && b->scope != SC_REG && !proc_allocs(p, b) && !is_on_stack(c, b) && proc_uses(p, b))
+        if (is_local(b) && !proc_allocs(p, b) && !is_on_stack(c, b) && proc_uses(p, b))
             here = x_add(c, here, scratch_round(c, local_bytes(c, b)));
     }
     return x_add(c, here, block_scratch(c, p, &p->body));

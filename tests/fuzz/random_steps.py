@@ -396,8 +396,10 @@ def spare_lanes(steps, said):
 
 
 def rounded_sums(kernel, steps, said):
-    """Sums in cells of few bits are rounded after each addition, even of small integers: in another order they are others."""
-    narrow = re.search(r"\b(bf16|f8\w+|f4\w+)\[", kernel.text) and re.search(r"reduce [+*]", kernel.text)
+    """Sums and products in cells of few bits are rounded at each step, even of small integers: in another order they are
+    others. Cells of f16 hold the sums, but not the products."""
+    narrow = (re.search(r"\b(bf16|f8\w+|f4\w+)\[", kernel.text) and re.search(r"reduce [+*]", kernel.text)
+              or re.search(r"\bf16\[", kernel.text) and "reduce *" in kernel.text)
     return narrow and "differ" in said and any(s.startswith(("reorder", "rfactor", "carry")) for s in steps.taken)
 
 
