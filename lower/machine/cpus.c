@@ -60,7 +60,8 @@ static const struct micro_speed avx2_dots[] = {{&micro_vpmaddwd, 6, 1.5}, NO_MOR
     .stack_cells = 4096, .row_cells = 1 << 16
 /* Threads that wait look for work for a moment before they sleep (runtime_stub/nn_pool.c). */
 #define THREADS               .fork = 10000, .division = 20
-#define CACHES(first, second) .l1 = {first, 1 / 96.0}, .l2 = {second, 1 / 24.0}
+#define CACHES(first, second) .l1 = {first, 1 / 96.0, 4}, .l2 = {second, 1 / 24.0, 8}
+#define X86_CACHES(second)    .l1 = {32 << 10, 1 / 96.0, 8}, .l2 = {second, 1 / 24.0, 8}
 /* Without vectors the body of a loop is a tile, and code is dear on small machines. */
 #define SCALAR(registers, most) .scalar = {registers, 32}, .body = most
 /* With vectors a body is several steps of a tile, so that the loop's own instructions hide, also from a busy neighbour
@@ -86,9 +87,9 @@ const struct machine machine_cortex_m55 = {CPU,
                                            .micros = mve_dots,
                                            .whole_tile = 4};
 const struct machine machine_sse2 = {
-    CPU, THREADS, CACHES(32 << 10, 256 << 10), VECTOR(16, 128), .name = "sse2", .ops = separate};
-#define AVX2   CPU, THREADS, CACHES(32 << 10, 512 << 10), VECTOR(16, 256), .ops = fused
-#define AVX512 CPU, THREADS, CACHES(32 << 10, 1 << 20), VECTOR(32, 512), .ops = fused
+    CPU, THREADS, X86_CACHES(256 << 10), VECTOR(16, 128), .name = "sse2", .ops = separate};
+#define AVX2   CPU, THREADS, X86_CACHES(512 << 10), VECTOR(16, 256), .ops = fused
+#define AVX512 CPU, THREADS, X86_CACHES(1 << 20), VECTOR(32, 512), .ops = fused
 #define NEON   CPU, THREADS, CACHES(32 << 10, 512 << 10), VECTOR(32, 128), .loads_ahead = true, .ops = neon
 const struct machine machine_avx2 = {AVX2, .name = "avx2", .micros = avx2_dots};
 const struct machine machine_avxvnni = {AVX2, .name = "avxvnni", .micros = avxvnni_dots};

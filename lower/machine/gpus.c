@@ -27,5 +27,5 @@ static const struct micro_speed sm75[] = {{&micro_mma_m16n8k8_f16, 16, 0.5}, {NU
                                 sm80[] = {{&micro_mma_m16n8k16_f16, 32, 0.25},
                                           {&micro_mma_m16n8k16_bf16, 32, 0.25},
                                           {NULL, 0, 0}};
-const struct machine machine_nvidia = {NVIDIA, .name = "nvidia", .l1 = {96 << 10, 0}, .micros = sm75};
-const struct machine machine_orin = {NVIDIA, .name = "orin", .l1 = {128 << 10, 0}, .micros = sm80};
+const struct machine machine_nvidia = {NVIDIA, .name = "nvidia", .l1 = {96 << 10, 0, 0}, .micros = sm75};
+const struct machine machine_orin = {NVIDIA, .name = "orin", .l1 = {128 << 10, 0, 0}, .micros = sm80};

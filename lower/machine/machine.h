@@ -23,6 +23,7 @@ struct micro_speed { /* micro NULL ends a table */
 struct cache {
     int64_t bytes;
     double byte; /* cycles that a byte costs which comes from beyond it, besides the operations */
+    int ways;    /* lines that a set holds; 0: not known */
 };
 /* The device of a GPU: how many threads take part, and what they share. */
 struct gpu {

@@ -1,5 +1,6 @@
 /* Contractions: which rows, and how much of the sum, are done at a time, so that panels of weights stay in the first
  * level of cache and the rows that they meet in the second. See docs/schedules.md. */
+#include "ir/base/checked.h"
 #include "lower/schedule/cost.h"
 #include "lower/schedule/tiling.h"
 
@@ -110,12 +111,29 @@ static int64_t vectors_of(struct plan *u, const struct tiling *g, double *times)
     *times = (double)g->N / (double)n;
     return g->per && g->per % g->lanes ? equal_panels(g->per, g->lanes, g->nr) * g->nr : (n + g->lanes - 1) / g->lanes;
 }
-/* Of the multiply-adds, waiting for each other included, for one step of the sum and all rows and lanes. */
+int64_t rows_that_collide(struct plan *u, const struct tiling *g) {
+    const struct machine *m = u->m;
+    int64_t sets = m->l1.ways ? m->l1.bytes / m->line / m->l1.ways : 0, apart, rows = 0;
+    expr rest, place = buf_offset(u->c, g->scalar->u.buf, g->scalar->arg);
+    if (g->row < 0 || g->mr <= m->l1.ways || !sets) return 0;
+    if (!x_linear_in(u->c, place, axis_var(g, g->row), &apart, &rest)) return 0;
+    if (!mul_ok(apart, dtype_bytes(g->scalar->u.buf->type), &apart) || apart < 0 || apart > 1 << 30) return 0;
+    for (int i = 0; i < g->mr; i++) {
+        int together = 0;
+        for (int k = 0; k < g->mr; k++) together += i * apart / m->line % sets == k * apart / m->line % sets;
+        if (together > m->l1.ways && apart >= m->line) rows++;
+    }
+    return rows;
+}
+/* Of the multiply-adds, waiting for each other and for lost lines included, for one step of the sum and all rows and
+ * lanes. */
 static double step_cycles(struct plan *u, const struct tiling *g) {
     double times, rows = g->row < 0 ? 1 : typical(u, axis_var(g, g->row));
     int64_t vectors = vectors_of(u, g, &times);
-    return times * rows / (double)g->counted *
-           cost_of_step(u->m, &g->op, g->vec->u.buf->type, g->counted, vectors, g->mr, g->nr);
+    double lost = (double)rows_that_collide(u, g) / g->mr * (double)(vectors / g->nr) * u->m->line * u->m->l1.byte;
+    return times * rows *
+           (cost_of_step(u->m, &g->op, g->vec->u.buf->type, g->counted, vectors, g->mr, g->nr) / (double)g->counted +
+            lost);
 }
 /* Of the tiles' steps, with what the memory takes beside the multiply-adds, for every turn of the other axes. */
 void contraction_cycles(struct plan *u, struct tiling *g) {

@@ -20,6 +20,9 @@ int64_t equal_panels(int64_t per, int lanes, int nr);
 bool slides_along_rows(struct plan *u, const struct tiling *g, const struct var *v);
 /* The best of this way: together, chunk, outside, prefetch, often. false: there is none. */
 bool choose_blocks(struct plan *u, struct tiling *g, enum chunks way);
+/* Rows of a tile whose lines meet more others in a set of the first level than it has ways: a line is gone before the
+ * next step of the sum reads on in it. That is so where rows are powers of two apart. */
+int64_t rows_that_collide(struct plan *u, const struct tiling *g);
 void contraction_cycles(struct plan *u, struct tiling *g); /* step, cycles; 0: there are no vectors */
 const char *contraction_steps(struct plan *u, const struct point *p);
 #endif

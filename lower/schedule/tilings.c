@@ -65,7 +65,7 @@ static void choose_beside(struct plan *u, struct tiling *g) {
  * many). A tile of one row waits for its own multiply-adds, unless it takes more vectors than others: so many panels.
  * 0: no such tile is wanted. */
 static int64_t lone_panels(struct plan *u, const struct tiling *g) {
-    int64_t wide = (int64_t)(g->op.latency * g->op.starts) / g->nr, lo, hi;
+    int64_t wide = ((int64_t)(g->op.latency * g->op.starts) + g->nr - 1) / g->nr, lo, hi;
     if (g->row < 0 || g->rows >= 0 || g->N <= g->nv || g->lanes < 2 || g->scattered || g->per || wide < 2) return 0;
     if (g->blocked) return 0;
     x_bounds(u->c, axis_var(g, g->row)->extent, &lo, &hi);
@@ -96,7 +96,7 @@ static void add_blocked(struct plan *u, struct family *f, struct tiling g) {
     for (enum chunks way = CHUNKS_NONE; way <= CHUNKS_OUTSIDE; way++)
         if (choose_blocks(u, &g, way) && (g.chunk != best.chunk || g.outside != best.outside)) add_tiling(u, f, g);
 }
-/* Of every number of vectors as many rows as fit, and the next smaller balanced numbers. */
+/* Of every number of vectors as many rows as fit, and the next smaller balanced numbers, until none collide. */
 static void add_tiles(struct plan *u, struct family *f, struct tiling *g) {
     enum { SIZES = 3 };
     if (g->vector == 1) {
@@ -106,7 +106,7 @@ static void add_tiles(struct plan *u, struct family *f, struct tiling *g) {
     }
     for (int nr = 1; nr <= u->m->panel_vectors; nr++) {
         int64_t mr = rows_that_fit(u, g, nr);
-        for (int k = 0; k < SIZES && mr > 0; k++, mr = g->mr - 1) {
+        for (int k = 0; (k < SIZES || rows_that_collide(u, g)) && mr > 0; k++, mr = g->mr - 1) {
             set_tile(g, mr, nr);
             add_blocked(u, f, *g);
         }

@@ -136,6 +136,12 @@ Test(choice, open_rows_get_the_tile_of_those_to_optimise_for) {
     for (int k = 0; k < 4; k++)
         says(choices("x86-avx512", format(c, "%s%s", sizes[k], weights), "%x: f32[n,64]", matmul), tiles[k]);
 }
+/* 14 rows of 2048 cells share one set of the first level, which holds 8 lines; rows of 2064 do not. */
+Test(choice, rows_that_share_a_set_are_no_more_than_it_holds) {
+    const char *w[] = {"const %w: f32[2048,32] = splat 0.5\n", "const %w: f32[2064,32] = splat 0.5\n"};
+    says(choices("x86-avx512", w[0], "%x: f32[56,2048]", matmul), "tile 8 x 2 of m0");
+    says(choices("x86-avx512", w[1], "%x: f32[56,2064]", matmul), "tile 14 x 2 of m0");
+}
 Test(choice, a_record_decides) {
     const char *t = choices("x86-avx512", weights, rows, matmul);
     const char *other = recorded(t, "tile 10 x 2", "tile 15 x 1");
