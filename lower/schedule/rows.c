@@ -191,10 +191,22 @@ static const struct var *row_axis(const struct rows *q, const struct row_stage *
     if (q->r.n) return k < q->r.n ? axis_of_role(q, s, k) : NULL;
     return !k && s->u.stage.naxes && x_is(s->u.stage.axes[0]->extent, 1) ? s->u.stage.axes[0] : NULL;
 }
+/* A result of one row may have an axis of a single row where others have none. */
+static int rows_of_all_results(const struct rows *q) {
+    int least = MAX_STAGES;
+    for (int i = 0; i < q->n; i++) {
+        int n = 0;
+        if (!q->v[i].result) continue;
+        while (row_axis(q, &q->v[i], n)) n++;
+        if (n < least) least = n;
+    }
+    return least;
+}
 /* Several results: their nests are one over the rows, inside of which each has loops over cells of its own. */
 static void join_rows(struct rows *q) {
     struct step_list *l = &q->u->s;
     const struct row_stage *first = NULL;
+    int shared = rows_of_all_results(q);
     for (int i = 0; i < q->n; i++) {
         const struct row_stage *st = &q->v[i];
         const char *base = st->s->u.stage.buf->base;
@@ -207,11 +219,11 @@ static void join_rows(struct rows *q) {
             if (row_role(&q->r, v) < 0 && v != row_axis(q, st, 0)) add_loop(l, &order, loop(q, base, v));
         }
         step_reorder(l, order);
-        for (int k = 0; first && (v = row_axis(q, first, k)) && row_axis(q, st, k); k++)
-            step_join(l, loop(q, first->s->u.stage.buf->base, v), order.v[k]);
+        for (int k = 0; first && k < shared; k++)
+            step_join(l, loop(q, first->s->u.stage.buf->base, row_axis(q, first, k)), order.v[k]);
         if (!first) first = st;
     }
-    for (int k = 0; row_axis(q, first, k); k++) q->at = loop(q, first->s->u.stage.buf->base, row_axis(q, first, k));
+    for (int k = 0; k < shared; k++) q->at = loop(q, first->s->u.stage.buf->base, row_axis(q, first, k));
 }
 static enum scope scratch_scope(const struct rows *q, const struct row_stage *st) {
     int64_t cells = q->mode == LANES_OUTER ? lanes_of(q->u) : 1;

@@ -162,6 +162,11 @@ Test(choice, bytes_between_kernels_lie_as_they_are_multiplied) {
     says(choices("x86-avx512", consts, "%x: u8[1,16,140]", nodes), "y0[m0,n0,s0]: i16 = round(u8, ");
     says(choices("x86-avx512vnni", consts, "%x: u8[1,16,140]", nodes), "  a: u8[1,16,140]\n");
 }
+/* The codes have an axis of one row, the scale and the zero point none. */
+Test(choice, results_of_one_row_have_lanes) {
+    says(choices("x86-avx512", "", "%x: f32[1,16,192]", "%y: ?, %s: ?, %z: ? = DynamicQuantizeLinear(%x)"),
+         "rows: lanes over the cells of a row\n    taken");
+}
 Test(choice, rows_and_windows) {
     says(choices("x86-avx2", "", "%x: f32[4,100]", "%y: ? = Softmax(%x) {axis=1}"),
          "rows: lanes over the cells of a row\n    taken\n");
