@@ -87,6 +87,7 @@ static bool lower_pass(struct compilation *u) {
     struct lower_options lo = {.target = u->o->target,
                                .no_fuse = u->o->no_fuse,
                                .no_schedule = u->o->no_schedule,
+                               .no_excess = u->o->no_excess,
                                .threads = u->o->threads,
                                .algorithms = u->o->algorithms};
     if (!pins_exist(u) || !read_choices(u, &lo)) return false;

@@ -15,6 +15,7 @@ struct compile_options {
     struct import_options import;  /* dims, shapes */
     const struct target *target;   /* NULL: c99 */
     bool no_fuse, no_schedule;     /* one kernel per node; kernels as plain loops */
+    bool no_excess;                /* 16-bit floats are rounded by each operator on every machine */
     bool c99_strict;               /* the program is printed as scalar C99 */
     int threads;                   /* that kernels are made for; 0: 1 */
     bool verify_each;              /* after every pass; else, of those that make what is printed, after the last */

@@ -252,6 +252,7 @@ SETTER(set_against, against, false)
 FLAG(set_each_node, each_node)
 FLAG(set_no_fuse, no_fuse)
 FLAG(set_no_schedule, no_schedule)
+FLAG(set_no_excess_precision, no_excess_precision)
 FLAG(set_verify_each, verify_each)
 FLAG(set_time_passes, time_passes)
 FLAG(set_lower, lower)
@@ -321,6 +322,11 @@ const struct option_row option_rows[] = {
      NULL, ONCE},
     {"no-fuse", 0, NULL, "one kernel for each node", CMD_COMPILE | CMD_PROGRAM, set_no_fuse, NULL, ONCE},
     {"no-schedule", 0, NULL, "kernels as plain loops", CMD_COMPILE | CMD_PROGRAM, set_no_schedule, NULL, ONCE},
+    {"no-excess-precision", 0, NULL,
+     "round floats of 16 bits after each operator also where the target has no instruction for it (default there: "
+     "where "
+     "they leave the model, and by Cast)",
+     CMD_COMPILE | CMD_PROGRAM | CMD_EXPLAIN, set_no_excess_precision, NULL, ONCE},
     {"dump-after", 0, "PASS",
      "print the program after this pass, or after `all`; `fuse`: the groups; `problems`: what each kernel computes; "
      "`choices`: what was tried for it and taken; `nodes`: what became of the model's nodes; `kernels`: the kernels "

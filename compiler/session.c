@@ -20,6 +20,7 @@ static void take_options(struct session *s) {
         .import = options_import(o),
         .no_fuse = o->no_fuse || o->each_node,
         .no_schedule = o->no_schedule,
+        .no_excess = o->no_excess_precision,
         .threads = o->threads,
         .verify_each = o->verify_each,
         .dump_after = o->dump_after.v,

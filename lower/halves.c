@@ -1,5 +1,6 @@
 /* Floats of 16 bits between kernels: their cells lie as f32, rounded when they are stored, so that kernels read them
- * without conversion and are scheduled as those of f32 are. Constants become f32 where that takes fewer cycles. Part of
+ * without conversion and are scheduled as those of f32 are. Machines that cannot round them leave them as precise as
+ * they were computed; a Cast rounds by itself. Constants become f32 where that takes fewer cycles. Part of
  * lowering: called for the statements of each group, before they are outlined. What others see stays as the model has
  * it: inputs, outputs, what goes into bodies and texts of kernels and comes out of them; GPUs have instructions for it.
  * See docs/storage.md. */
@@ -50,7 +51,7 @@ static bool find_narrow(void *env, struct stmt *s) {
 }
 void widen_half(struct lowering *l, struct buf *b) {
     if (!dtype_is_half(b->type) || l->o->no_schedule || l->o->target->machine->gpu) return;
-    map_put(&l->halves, PKEY(b), (void *)(uintptr_t)b->type);
+    if (!l->o->target->machine->excess || l->o->no_excess) map_put(&l->halves, PKEY(b), (void *)(uintptr_t)b->type);
     b->type = F32;
 }
 static bool widen(void *env, struct stmt *s) {

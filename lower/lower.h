@@ -11,6 +11,7 @@ struct lower_options {
     const struct target *target;
     bool no_fuse;     /* one kernel per node: for node-by-node comparison */
     bool no_schedule; /* kernels stay plain loops */
+    bool no_excess;   /* 16-bit floats are rounded by each operator on every machine */
     int threads;      /* that run a kernel at most; 0: 1 */
     struct algorithm_wishes algorithms;
     /* Not NULL: get the groups of every region, in the order they are lowered; what each kernel computes; and how

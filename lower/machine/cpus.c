@@ -22,6 +22,9 @@ static const struct operation a55[] = {{X_FMA, F32, 4, 1},    {X_FMA, F64, 4, 1}
                                        {X_CAST, F16, 8, 0.5}, {X_CAST, BF16, 4, 0.5}, END};
 static const struct operation scalars[] = {{X_ADD, I32, 4, 1},     {X_ADD, F32, 4, 2},   {X_LOAD, F32, 4, 2},
                                            {X_CAST, F16, 12, 0.2}, {X_CAST, BF16, 4, 1}, END};
+static const struct operation fused_scalars[] = {
+    {X_FMA, F32, 4, 2},  {X_FMA, F64, 4, 2},     {X_ADD, I32, 4, 1},   {X_ADD, F32, 4, 2},
+    {X_LOAD, F32, 4, 2}, {X_CAST, F16, 12, 0.2}, {X_CAST, BF16, 4, 1}, END};
 static const struct operation cortex_m[] = {
     {X_FMA, F32, 3, 1 / 3.0}, {X_ADD, I32, 1, 1},
     {X_ADD, F32, 1, 1},       {X_MIN, I32, 1, 1}, /* with the maximum before it: ssat, usat */
@@ -68,10 +71,10 @@ static const struct micro_speed avx2_dots[] = {{&micro_vpmaddwd, 6, 1.5}, NO_MOR
  * on the core's other thread. */
 #define VECTOR(registers, bits) .scalar = {registers, 32}, .vector = {registers, bits}, .body = 48
 
-const struct machine machine_c99 = {CPU,           THREADS,       CACHES(32 << 10, 256 << 10),
-                                    SCALAR(16, 8), .name = "c99", .ops = scalars};
-const struct machine machine_rv64 = {CPU,         THREADS, CACHES(32 << 10, 512 << 10), SCALAR(32, 16), .name = "rv64",
-                                     .ops = fused};
+const struct machine machine_c99 = {
+    CPU, THREADS, CACHES(32 << 10, 256 << 10), SCALAR(16, 8), .name = "c99", .ops = scalars, .excess = true};
+const struct machine machine_rv64 = {
+    CPU, THREADS, CACHES(32 << 10, 512 << 10), SCALAR(32, 16), .name = "rv64", .ops = fused_scalars, .excess = true};
 const struct machine machine_cortex_m4 = {CPU,
                                           CACHES(16 << 10, 0),
                                           SCALAR(32, 16),
@@ -87,7 +90,7 @@ const struct machine machine_cortex_m55 = {CPU,
                                            .micros = mve_dots,
                                            .whole_tile = 4};
 const struct machine machine_sse2 = {
-    CPU, THREADS, X86_CACHES(256 << 10), VECTOR(16, 128), .name = "sse2", .ops = separate};
+    CPU, THREADS, X86_CACHES(256 << 10), VECTOR(16, 128), .name = "sse2", .ops = separate, .excess = true};
 #define AVX2   CPU, THREADS, X86_CACHES(512 << 10), VECTOR(16, 256), .ops = fused
 #define AVX512 CPU, THREADS, X86_CACHES(1 << 20), VECTOR(32, 512), .ops = fused
 #define NEON   CPU, THREADS, CACHES(32 << 10, 512 << 10), VECTOR(32, 128), .loads_ahead = true, .ops = neon

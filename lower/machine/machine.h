@@ -58,6 +58,7 @@ struct machine {
     int row_cells;           /* of a row whose stages are one kernel, at most */
     double fork;             /* cycles until several threads have begun a loop and ended it; 0: loops stay with one */
     double division;         /* cycles of a division of an index, which loops that became one need */
+    bool excess;             /* no instruction rounds to 16-bit floats: between kernels they keep f32's precision */
     const struct gpu *gpu;   /* NULL: a CPU */
 };
 extern const struct machine machine_c99, machine_sse2, machine_avx2, machine_avxvnni, machine_avx512,
