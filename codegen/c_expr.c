@@ -263,6 +263,12 @@ static bool is_clamp(expr e) {
     bool number = v != 0 ? !isnan(v) : e->op == X_MAX && !signbit(v);
     return number && is_computed(e->arg[0]);
 }
+/* The greater or lesser of floats of which each may be the one: zero parts most values, other numbers bound a few. */
+static bool is_open_choice(expr e) {
+    bool chooses = (e->op == X_MIN || e->op == X_MAX) && dtype_is_float((enum dtype)e->type);
+    for (int k = 0; chooses && k < 2; k++) chooses = e->arg[k]->op != X_CONST || e->arg[k]->u.f == 0;
+    return chooses;
+}
 static struct piece binary(struct fe *f, expr e, int lanes) {
     enum dtype t = (enum dtype)e->arg[0]->type;
     bool index = t == IDX, logic = t == BOOL && lanes == 1;
@@ -276,6 +282,8 @@ static struct piece binary(struct fe *f, expr e, int lanes) {
         struct piece swap = a;
         a = b, b = swap;
     }
+    const char *open = lanes == 1 && !f->entry && is_open_choice(e) ? c_open_choice(f->o, op, t) : NULL;
+    if (open) return piece_of(format(f->c, "%s(%s, %s)", open, a.s, b.s), P_ATOM);
     if (!sign && lanes == 1) return f->d->call(f, op, t, a, b);
     const char *fn = sign ? NULL : is_clamp(e) ? c_clamp(f->o, op, t, lanes) : c_op(f->o, op, t, lanes);
     if (fn) return piece_of(format(f->c, "%s(%s, %s)", fn, a.s, b.s), P_ATOM);

@@ -39,6 +39,8 @@ const char *c_vector_type(const struct emit_options *o, enum dtype t, int lanes)
 const char *c_op(const struct emit_options *o, enum xop op, enum dtype type, int lanes);
 /* The same of X_MIN and X_MAX, where one of the target's clamps may do it. */
 const char *c_clamp(const struct emit_options *o, enum xop op, enum dtype type, int lanes);
+/* The same of X_MIN and X_MAX of floats of which each may be the one; NULL: as elsewhere. */
+const char *c_open_choice(const struct emit_options *o, enum xop op, enum dtype type);
 /* The C operator of op on `type` ("+"), or NULL when a function is needed. */
 const char *c_operator(enum xop op, enum dtype type, int lanes);
 const char *c_splat(const struct emit_options *o, enum dtype type, int lanes);

@@ -66,6 +66,7 @@ struct target {
     const char *cc;                        /* compiler for run/verify, e.g. "aarch64-linux-gnu-gcc" */
     const char *runner;                    /* how to run a program: "qemu-aarch64 -L ..." or NULL */
     const struct board *board;             /* no operating system: startup, memory map and system calls come along */
+    bool branches;                         /* compilers make branches of a choice between two floats */
     bool bounded;                          /* run-time sizes are replaced by their bounds (bare metal) */
 };
 /* NULL if unknown; "native" and "auto" are the machine's own (lower/target/targets.c). */

@@ -15,18 +15,26 @@
  * What is a float again afterwards never becomes an integer: between M - 2^22 and M + 2^22, M = 1.5 * 2^23, floats are
  * whole, so a sum is rounded to nearest, halves to even, and what is taken away from it is exact:
  *
- *     f32(i32(min(max(rint(x) + z, lo), hi)))  =  (min(max(x, lo - z), hi - z) + M) - (M - z) */
+ *     f32(i32(min(max(rint(x) + z, lo), hi)))  =  (min(max(x, lo - z), hi - z) + M) - (M - z)
+ *
+ * Where compilers make branches of comparisons of floats, which no branch predictor foresees, integers are clamped,
+ * which they compare without. Bits of floats above zero are in the order of the floats, and those of the others less
+ * than M's. So, with B for the bits of M and n the bits of x + M, for any number x:
+ *
+ *     i32(min(max(rint(x) + z, lo), hi))  =  min(max(n, B + lo - z), B + hi - z) - (B - z) */
 #include "lower/machine/machine.h"
 #include "lower/passes/passes.h"
 #include <math.h>
 
 #define WHOLE 12582912.0   /* M */
+#define BITS  1262485504   /* B */
 #define SMALL 4194304.0    /* 2^22: sums of two such numbers are exact in f32 */
 #define FAR   1073741824.0 /* 2^30: so are those of one with a small one, in i32 */
 
 struct rounding {
     struct ctx *c;
-    bool clamps; /* the machine has an instruction that clamps integers */
+    bool clamps;   /* the machine has an instruction that clamps integers */
+    bool branches; /* comparisons of floats become branches */
 };
 /* Does a narrow integer hold it? */
 static bool fits(enum dtype t, expr v) {
@@ -70,16 +78,30 @@ static expr clamped(struct ctx *c, const struct quantized *q) {
 static bool clamps_integers(const struct rounding *r, const struct quantized *q) {
     return r->clamps && x_within(q->x, -FAR, FAR);
 }
+static expr zero_point(struct ctx *c, const struct quantized *q) {
+    return q->z ? x_cast(c, I32, q->z->op == X_CAST ? q->z->arg[0] : q->z) : x_num(c, I32, 0);
+}
+/* What has the bits of M, moved by x and clamped. */
+static expr clamped_bits(struct ctx *c, const struct quantized *q) {
+    expr z = zero_point(c, q), x = q->x, b = x_num(c, I32, BITS);
+    expr lo = x_sub(c, x_cast(c, I32, q->lo), z), hi = x_sub(c, x_cast(c, I32, q->hi), z);
+    if (!x_within(x, -INFINITY, INFINITY)) {
+        expr none = q->zero ? x_un(c, X_NEG, z) : lo;
+        x = x_select(c, x_cmp(c, X_NE, x, x), x_cast(c, F32, none), x);
+    }
+    expr bits = x_bitcast(c, I32, x_add(c, x, x_num(c, F32, WHOLE)));
+    return x_min(c, x_max(c, bits, x_add(c, b, lo)), x_add(c, b, hi));
+}
 static expr rounded_later(const struct rounding *r, const struct quantized *q) {
     struct ctx *c = r->c;
-    expr z = q->z ? x_cast(c, I32, q->z->op == X_CAST ? q->z->arg[0] : q->z) : NULL;
+    expr z = zero_point(c, q);
     if (clamps_integers(r, q)) {
         expr n = x_cast(c, I32, x_un(c, X_RINT, q->x));
-        n = z ? x_add(c, n, z) : n;
+        n = x_add(c, n, z);
         return x_min(c, x_max(c, n, x_cast(c, I32, q->lo)), x_cast(c, I32, q->hi));
     }
-    expr n = x_cast(c, I32, x_un(c, X_RINT, clamped(c, q)));
-    return z ? x_add(c, n, z) : n;
+    if (r->branches) return x_sub(c, clamped_bits(c, q), x_sub(c, x_num(c, I32, BITS), z));
+    return x_add(c, x_cast(c, I32, x_un(c, X_RINT, clamped(c, q))), z);
 }
 /* Is e such an integer, of which a narrower type loses nothing, as a float? */
 static bool is_whole_float(const struct rounding *r, expr e, struct quantized *q) {
@@ -92,7 +114,8 @@ static bool is_whole_float(const struct rounding *r, expr e, struct quantized *q
 static expr whole_float(const struct rounding *r, const struct quantized *q) {
     struct ctx *c = r->c;
     expr m = x_num(c, F32, WHOLE);
-    return x_sub(c, x_add(c, clamped(c, q), m), q->z ? x_sub(c, m, q->z) : m);
+    expr moved = r->branches ? x_bitcast(c, F32, clamped_bits(c, q)) : x_add(c, clamped(c, q), m);
+    return x_sub(c, moved, q->z ? x_sub(c, m, q->z) : m);
 }
 static expr rewritten(void *env, expr e) {
     struct rounding *r = env;
@@ -111,6 +134,6 @@ static expr rewritten(void *env, expr e) {
     return fits(t, v) ? v : x_round(r->c, t, v);
 }
 void pass_rounding(struct module *m, const struct printing *o) {
-    struct rounding r = {m->ctx, machine_op(o->target->machine, X_MIN, I32) != NULL};
+    struct rounding r = {m->ctx, machine_op(o->target->machine, X_MIN, I32) != NULL, o->target->branches};
     for (int k = 0; k < m->procs.n; k++) map_exprs(m->ctx, &m->procs.v[k]->body, rewritten, &r);
 }

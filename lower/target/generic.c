@@ -10,6 +10,7 @@ const struct target nn_target_c99 = {
     .machine = &machine_c99,
     .cflags = "",
     .headers = "",
+    .branches = true,
     .cc = "cc",
 };
 const struct target nn_target_riscv64 = {
@@ -20,6 +21,7 @@ const struct target nn_target_riscv64 = {
     .machine = &machine_rv64,
     .cflags = "-march=rv64gc -mabi=lp64d",
     .headers = "",
+    .branches = true,
     .cc = "riscv64-linux-gnu-gcc",
     .runner = "qemu-riscv64 -L /usr/riscv64-linux-gnu",
 };

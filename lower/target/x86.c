@@ -9,6 +9,8 @@
 /* 128-bit forms that SSE2 has */
 #define SSE2_F32X4                                                                                                     \
     {X_RINT, I32, 1, "_mm_cvtss_si32(_mm_set_ss(%a))"}, {X_RINT, I32, 4, "($T)_mm_cvtps_epi32(%a)"},                   \
+        {X_MIN, F32, 1, "_mm_cvtss_f32(_mm_min_ss(_mm_set_ss(%a), _mm_set_ss(%b)))"},                                  \
+        {X_MAX, F32, 1, "_mm_cvtss_f32(_mm_max_ss(_mm_set_ss(%a), _mm_set_ss(%b)))"},                                  \
         {X_MIN, F32, 4, "_mm_min_ps(%a, %b)"}, {X_MAX, F32, 4, "_mm_max_ps(%a, %b)"},                                  \
         {X_SQRT, F32, 4, "_mm_sqrt_ps(%a)"}, {X_MIN, F64, 2, "_mm_min_pd(%a, %b)"},                                    \
         {X_MAX, F64, 2, "_mm_max_pd(%a, %b)"}, {                                                                       \
