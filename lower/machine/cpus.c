@@ -39,7 +39,7 @@ static const struct operation cortex_m[] = {
         &micro_smlad_i8u8, 2, 1 / 6.0                                                                                  \
     }
 #define MULL                                                                                                           \
-    {&micro_smull_sadalp, 4, 0.7}, {&micro_umull_uadalp, 4, 0.7}, { &micro_smlal, 4, 1 }
+    {&micro_smull_sadalp, 4, 0.7}, {&micro_umull_uadalp, 4, 0.7}, {&micro_smlal_x4, 8, 0.3}, { &micro_smlal, 4, 1 }
 static const struct micro_speed avx2_dots[] = {{&micro_vpmaddwd, 6, 1.5}, NO_MORE},
                                 avxvnni_dots[] = {{&micro_vpdpbusd_vex, 5, 2}, {&micro_vpmaddwd, 6, 1.5}, NO_MORE},
                                 avx512_dots[] = {{&micro_vpmaddwd_x16, 6, 1}, NO_MORE},
@@ -50,6 +50,7 @@ static const struct micro_speed avx2_dots[] = {{&micro_vpmaddwd, 6, 1.5}, NO_MOR
                                               {&micro_udot, 4, 1},
                                               {&micro_smull_sadalp, 4, 0.35},
                                               {&micro_umull_uadalp, 4, 0.35},
+                                              {&micro_smlal_x4, 16, 0.25},
                                               {&micro_smlal, 4, 1},
                                               NO_MORE},
                                 dsp_dots[] = {SMLAD, NO_MORE},

@@ -1,10 +1,12 @@
 /* The rows of micro-kernels; see micro.h. */
 #include "lower/micro/micro.h"
 
-const struct micro micro_multiply_add = {"multiply-add", NONE, NONE, NONE, 1, 0, 1, NULL};
+const struct micro micro_multiply_add = {"multiply-add", NONE, NONE, NONE, 1, 0, 1, 1, 0, 0, NULL};
 
 /* Dot products of bytes, or of what bytes are widened to, are named as their instructions. */
-#define DOT(row, a, b, n0, k0) const struct micro micro_##row = {#row, a, b, I32, 1, n0, k0, #row}
+#define PARTS(name, a, b, n0, k0, side, row, vector)                                                                   \
+    const struct micro micro_##name = {#name, a, b, I32, 1, n0, k0, side, row, vector, #name}
+#define DOT(row, a, b, n0, k0) PARTS(row, a, b, n0, k0, k0, 0, 0)
 DOT(vpdpbusd, U8, I8, 16, 4);
 DOT(vpdpbusd_vex, U8, I8, 8, 4);
 DOT(vpdpwssd, I16, I16, 16, 2);
@@ -15,6 +17,7 @@ DOT(udot, U8, U8, 4, 4);
 DOT(smull_sadalp, I8, I8, 4, 2);
 DOT(umull_uadalp, U8, U8, 4, 2);
 DOT(smlal, I16, I16, 4, 1);
+PARTS(smlal_x4, I16, I16, 4, 4, 1, 1, 2);
 DOT(smlad_i8i8, I8, I8, 1, 4);
 DOT(smlad_u8i8, U8, I8, 1, 4);
 DOT(smlad_u8u8, U8, U8, 1, 4);
@@ -23,6 +26,8 @@ DOT(vmladava_s8, I8, I8, 1, 16);
 DOT(vmladava_u8, U8, U8, 1, 16);
 
 /* Of warps, named as their instructions, too. */
-const struct micro micro_mma_m16n8k8_f16 = {"mma_m16n8k8_f16", F16, F16, F32, 16, 8, 8, "mma_m16n8k8_f16"};
-const struct micro micro_mma_m16n8k16_f16 = {"mma_m16n8k16_f16", F16, F16, F32, 16, 8, 16, "mma_m16n8k16_f16"};
-const struct micro micro_mma_m16n8k16_bf16 = {"mma_m16n8k16_bf16", BF16, BF16, F32, 16, 8, 16, "mma_m16n8k16_bf16"};
+const struct micro micro_mma_m16n8k8_f16 = {"mma_m16n8k8_f16", F16, F16, F32, 16, 8, 8, 8, 0, 0, "mma_m16n8k8_f16"};
+const struct micro micro_mma_m16n8k16_f16 = {"mma_m16n8k16_f16", F16, F16, F32, 16, 8, 16, 16, 0, 0,
+                                             "mma_m16n8k16_f16"};
+const struct micro micro_mma_m16n8k16_bf16 = {"mma_m16n8k16_bf16", BF16, BF16, F32, 16, 8, 16, 16, 0, 0,
+                                              "mma_m16n8k16_bf16"};

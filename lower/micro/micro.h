@@ -5,7 +5,8 @@
  *     sum[m0, n0] += a[m0, k0] * b[n0, k0]
  *
  * a: k0 cells of the sum side by side in memory, the same for all n0 lanes. b: a constant, packed so that the k0 cells
- * of a lane lie side by side, and the lanes one after the other. */
+ * of a lane lie side by side, and the lanes one after the other; or only `side` of them, of all n0 lanes, behind which
+ * the next so many of each lane follow. */
 #ifndef NN_LOWER_MICRO_H
 #define NN_LOWER_MICRO_H
 #include "ir/base/dtype.h"
@@ -14,12 +15,14 @@ struct micro {
     const char *name;
     enum dtype a, b, sum; /* NONE: any that loads give as the sum's type */
     int m0, n0, k0;       /* n0 0: a vector of the sum's type, one cell without vectors */
+    int side;             /* a divisor of k0 */
+    int row, vector;      /* instructions besides that the operands of one take: loads of parts, moves into lanes */
     const char *instr;    /* the instruction's row (lower/target/); NULL: the loop IR's own operations */
 };
 /* The one that every machine has: a product is added, in all lanes. */
 extern const struct micro micro_multiply_add;
 extern const struct micro micro_vpdpbusd, micro_vpdpbusd_vex, micro_vpdpwssd, micro_vpmaddwd, micro_vpmaddwd_x16;
-extern const struct micro micro_sdot, micro_udot, micro_smull_sadalp, micro_umull_uadalp, micro_smlal;
+extern const struct micro micro_sdot, micro_udot, micro_smull_sadalp, micro_umull_uadalp, micro_smlal, micro_smlal_x4;
 extern const struct micro micro_smlad_i8i8, micro_smlad_u8i8, micro_smlad_u8u8, micro_smlad_i8u8, micro_vmladava_s8,
     micro_vmladava_u8;
 extern const struct micro micro_mma_m16n8k8_f16, micro_mma_m16n8k16_f16, micro_mma_m16n8k16_bf16;

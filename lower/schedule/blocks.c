@@ -132,7 +132,8 @@ static double step_cycles(struct plan *u, const struct tiling *g) {
     int64_t vectors = vectors_of(u, g, &times);
     double lost = (double)rows_that_collide(u, g) / g->mr * (double)(vectors / g->nr) * u->m->line * u->m->l1.byte;
     return times * rows *
-           (cost_of_step(u->m, &g->op, g->vec->u.buf->type, g->counted, vectors, g->mr, g->nr) / (double)g->counted +
+           (cost_of_step(u->m, &g->op, g->micro, g->vec->u.buf->type, g->counted, vectors, g->mr, g->nr) /
+                (double)g->counted +
             lost);
 }
 /* Of the tiles' steps, with what the memory takes beside the multiply-adds, for every turn of the other axes. */

@@ -20,6 +20,16 @@ static bool is_batch(const struct tiling *g, int d) {
         if (g->q->axis[k] == ROLE_BATCH && dim_of(g->vec, axis_var(g, k)) == d) return true;
     return false;
 }
+/* What the micro-kernel takes at a time, of all lanes of a panel. */
+static void pack_group(struct plan *u, const struct tiling *g, struct layout_dims *dims, int nd, int kd) {
+    int k0 = g->micro->k0, side = g->micro->side;
+    if (side < k0) { /* vector by vector */
+        if (g->nv > g->lanes) add_dim(&u->s, dims, dim_digit(nd, g->lanes, g->nv / g->lanes));
+        add_dim(&u->s, dims, side > 1 ? dim_digit(kd, side, k0 / side) : dim_mod(kd, k0));
+    }
+    add_dim(&u->s, dims, dim_mod(nd, side < k0 ? g->lanes : g->nv));
+    if (side > 1) add_dim(&u->s, dims, dim_mod(kd, side));
+}
 static void pack(struct plan *u, const struct tiling *g) {
     expr b = g->vec;
     int nd = dim_of(b, axis_var(g, g->lane)), k0 = g->micro->k0;
@@ -44,8 +54,7 @@ static void pack(struct plan *u, const struct tiling *g) {
         if (!summed) add_dim(&u->s, &dims, beyond ? dim_halo(d, 0, beyond) : dim_whole(d));
     }
     if (blocked) add_dim(&u->s, &dims, k0 > 1 ? dim_digit(kd, k0, g->kblock / k0) : dim_mod(kd, g->kblock));
-    add_dim(&u->s, &dims, dim_mod(nd, g->nv));
-    if (k0 > 1) add_dim(&u->s, &dims, dim_mod(kd, k0));
+    pack_group(u, g, &dims, nd, kd);
     step_layout(&u->s, b->u.buf->base, dims);
 }
 /* The dim of b that a load of it in e has v in, bare; -1: none. */
@@ -170,18 +179,20 @@ static void order_of_sum(struct plan *u, const struct tiling *g, int steps) {
     const char *lane = a_loop(u, g, g->lane);
     const char *within = steps > 1 ? role.straight : role.steps; /* a block of the sum, in steps */
     struct word_list order = {0};
-    int k0 = g->micro->k0;
+    int k0 = g->micro->k0, side = g->micro->side;
     if (g->kred >= 0)
         step_split(&u->s, red_loop(u->c, sum, g->kred), g->kblock, role.blocks, k0 > 1 ? role.block_cells : within,
                    cut_if(g->rest));
     if (k0 > 1) step_split(&u->s, role.block_cells, k0, within, role.group_cell, TAIL_NONE);
+    bool parts = side > 1 && side < k0;
+    if (parts) step_split(&u->s, role.group_cell, side, role.group_parts, role.group_cell, TAIL_NONE);
     if (steps > 1) step_split(&u->s, role.straight, steps, role.steps, role.unrolled, TAIL_NONE);
     if (g->kred >= 0) add_loop(&u->s, &order, role.blocks);
     for (int k = 0; k < g->norder - g->beside; k++) add_loop(&u->s, &order, red_loop(u->c, sum, g->order[k]));
     if (g->kred >= 0) add_loops(&u->s, &order, LOOPS(role.steps, steps > 1 ? role.unrolled : NULL));
     add_loop(&u->s, &order, beside_loop(u, g));
     add_rows(u, g, &order);
-    add_loops(&u->s, &order, LOOPS(lane, k0 > 1 ? role.group_cell : NULL));
+    add_loops(&u->s, &order, LOOPS(lane, parts ? role.group_parts : NULL, k0 > 1 ? role.group_cell : NULL));
     step_reorder(&u->s, order);
 }
 /* Chunks of the sum go round all panels, or round what shares one. */

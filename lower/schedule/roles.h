@@ -26,6 +26,7 @@
     X(straight,      "ki",     "steps of a block, of which some are written out") \
     X(steps,         "ko",     "iterations of the innermost loop that stays one; on GPUs: tiles of the sum") \
     X(unrolled,      "ku",     "steps of an iteration") \
+    X(group_parts,   "kp",     "parts of what one instruction takes, whose cells lie side by side") \
     X(group_cell,    "kk",     "cells that one instruction multiplies and adds") \
     X(sum_vectors,   "aj",     "vectors of accumulators") \
     X(sum_lane,      "av",     "their lanes") \

@@ -48,7 +48,18 @@ static const struct instr_row smlal = {
               "    int16x4_t x;\n    __asm(\"ldr %h0, %1\" : \"=x\"(x) : \"m\"(*a)); /* gcc loads it as a word */\n"
               "    return vmlal_lane_s16(c, vld1_s16(b), x, 0);\n}\n",
     .c = "{C} = (nn_i32x4)nn_smlal((int32x4_t){C}, {&A}, {&B})"};
-#define MULL &smull_sadalp, &umull_uadalp, &smlal
+/* Four steps: what a row of a tile multiplies is loaded once for them, and taken from its lanes. */
+static const struct instr_row smlal_x4 = {
+    .name = "smlal_x4",
+    .body =
+        "proc p(C: i32[4] inout, A: i16[4] in, B: i16[4,4] in)\n  for v<4\n    for k<4\n      C[v] += A[k] * B[k,v]\n",
+    .holes = {{"C", I32, {1, 0}}, {"A", I16, {0, 1}}, {"B", I16, {1, 4}}},
+    .helper = "static inline int32x4_t nn_smlal_x4(int32x4_t c, const int16_t *a, const int16_t *b) {\n"
+              "    const int16x4_t x = vld1_s16(a);\n    const int16x8_t w0 = vld1q_s16(b), w2 = vld1q_s16(b + 8);\n"
+              "    c = vmlal_lane_s16(c, vget_low_s16(w0), x, 0);\n    c = vmlal_high_lane_s16(c, w0, x, 1);\n"
+              "    c = vmlal_lane_s16(c, vget_low_s16(w2), x, 2);\n    return vmlal_high_lane_s16(c, w2, x, 3);\n}\n",
+    .c = "{C} = (nn_i32x4)nn_smlal_x4((int32x4_t){C}, {&A}, {&B})"};
+#define MULL &smull_sadalp, &umull_uadalp, &smlal_x4, &smlal
 const struct instr_row *const nn_instrs_neon[] = {MULL, NULL};
 const struct instr_row *const nn_instrs_dotprod[] = {&sdot, &udot, MULL, NULL};
 

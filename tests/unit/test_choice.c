@@ -73,6 +73,16 @@ Test(choice, weights_that_are_no_bytes_are_summed_in_pairs) {
     says(choices("x86-avx512vnni", consts, "%x: i8[1,16,140]", as_i8), "contraction: vpdpwssd, lanes 16 along n0");
     says(choices("x86-avx2", consts, "%x: u8[1,16,140]", nodes), "contraction: vpmaddwd, lanes 8 along n0");
 }
+/* Integers of 16 bits on NEON: four steps of the sum for each load of a row, so that tiles are not all rows. */
+Test(choice, tiles_are_chosen_by_what_operands_take) {
+    const char *consts = "const %s: f32[] = splat 0.5\nconst %z: u8[] = splat 7\nconst %w: i8[16,16,3,3] = splat 3\n"
+                         "const %v: i8[] = splat 0\n",
+               *nodes = "%a: ? = MaxPool(%x) {kernel_shape=[1,1]} "
+                        "%b: ? = QLinearConv(%a, %s, %z, %w, %s, %v, %s, %z) {kernel_shape=[3,3], pads=[1,1,1,1]} "
+                        "%y: ? = MaxPool(%b) {kernel_shape=[1,1]}";
+    says(choices("aarch64", consts, "%x: u8[1,16,32,32]", nodes),
+         "contraction: smlal_x4, lanes 4 along n0, tile 5 x 4");
+}
 /* 34 channels of a group: fewer lanes, or panels of groups, whichever are fewer cycles; 32 need none. */
 Test(choice, groups_that_fill_no_vectors_are_panels) {
     const char *nodes = "%h: ? = Conv(%x, %w) {kernel_shape=[1,1], group=2} %y: ? = Conv(%h, %v) {kernel_shape=[1,1]}";
@@ -177,9 +187,10 @@ Test(choice, rows_and_windows) {
 Test(choice, cost_is_a_function_of_sizes_and_machine) {
     const struct machine *m = &machine_avx2;
     const struct operation *sum = machine_multiply_add(m, F32);
-    cr_assert_eq(cost_of_rows(m, sum, F32, 12, 6, 2), 2 * cost_of_rows(m, sum, F32, 6, 6, 2));
-    cr_assert_lt(cost_of_step(m, sum, F32, 12, 6, 6, 2),
-                 cost_of_step(m, sum, F32, 12, 6, 1, 2)); /* a row alone waits for its own sums */
+    cr_assert_eq(cost_of_rows(m, sum, &micro_multiply_add, F32, 12, 6, 2),
+                 2 * cost_of_rows(m, sum, &micro_multiply_add, F32, 6, 6, 2));
+    cr_assert_lt(cost_of_step(m, sum, &micro_multiply_add, F32, 12, 6, 6, 2),
+                 cost_of_step(m, sum, &micro_multiply_add, F32, 12, 6, 1, 2)); /* a row alone waits for its own sums */
     struct contraction_sizes s = {.products = 1000,
                                   .x = 1 << 16,
                                   .w = 1 << 20,
