@@ -58,10 +58,15 @@ static bool is_native(const struct target *t) { return strcmp(t->name, target_na
 
 static json_t *instructions(const struct target *t) {
     json_t *list = json_array();
-    for (const struct instr_row *const *r = t->instrs; r && *r; r++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:i}", "name", (*r)->name, "scope",
-                                              (*r)->scope == SCOPE_WARP ? "warp" : "lane", "body", (*r)->body, "bound",
-                                              (*r)->bound));
+    for (const struct instr_row *const *r = t->instrs; r && *r; r++) {
+        json_t *o = json_pack("{s:s, s:s, s:s, s:i}", "name", (*r)->name, "scope",
+                              (*r)->scope == SCOPE_WARP ? "warp" : "lane", "body", (*r)->body, "bound", (*r)->bound);
+        if ((*r)->within.hole)
+            json_object_set_new(
+                o, "within",
+                json_pack("{s:[I, I]}", (*r)->within.hole, (json_int_t)(*r)->within.lo, (json_int_t)(*r)->within.hi));
+        json_array_append_new(list, o);
+    }
     return list;
 }
 int cmd_list_targets(const struct options *o) {

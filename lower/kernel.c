@@ -135,7 +135,7 @@ static struct buf *packed_const(struct lowering *l, struct buf *b, const struct 
             return v;
     }
     struct buf *v = buf_new(l->c, l->entry, b->name, b->type, SC_CONST, b->logical, b->nlogical);
-    v->data = b->data;
+    v->data = b->data, v->within = b->within;
     take_layout(l->c, v, param);
     return v;
 }

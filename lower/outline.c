@@ -150,7 +150,7 @@ static bool outline_run(struct lowering *l, struct block *run, struct stmt *afte
             enum param_dir dir = direction(&r, b);
             if (dir == DIR_INOUT && written_whole_first(run, b)) dir = DIR_OUT;
             kb = proc_param(c, p, param_name(c, b, dir, counts), b->type, dir, dims, b->nlogical);
-            kb->data = b->data; /* schedules may pack what is constant */
+            kb->data = b->data, kb->within = b->within; /* schedules may pack what is constant */
             call->u.call.bufs[call->u.call.nbufs++] = b;
         }
         map_put(&ren.bufs, PKEY(b), kb);

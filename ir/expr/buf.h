@@ -22,6 +22,8 @@ struct buf {
     unsigned
         apart; /* registers: bit k is set if threads of a GPU differ along dim k, so that each has one cell of it */
     expr fill; /* contents of cells never stored (halo, pad lanes), constant; NULL: undefined */
+    /* [2]: the least and the greatest value that a cell holds, of constants and what is bound to them; NULL: any. */
+    const int64_t *within;
     int nlogical;
     expr *logical;             /* [nlogical] extents before any layout step */
     const struct var **lvar;   /* [nlogical] one variable per logical dim */
@@ -42,4 +44,7 @@ expr buf_own_cells(struct ctx *c, const struct buf *b);
 expr buf_own_offset(struct ctx *c, const struct buf *b, const expr *idx);
 expr buf_own_place(struct ctx *c, const struct buf *b, expr off); /* of a linear offset */
 bool buf_is_apart(const struct buf *b, int dim);
+static inline bool buf_holds_within(const struct buf *b, int64_t lo, int64_t hi) { /* is that said of it? */
+    return b->within && b->within[0] >= lo && b->within[1] <= hi;
+}
 #endif

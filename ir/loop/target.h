@@ -2,6 +2,7 @@
 #ifndef NN_IR_TARGET_H
 #define NN_IR_TARGET_H
 #include "ir/loop/loop.h"
+#include <string.h>
 
 enum target_class { TC_CPU, TC_MCU, TC_GPU };
 enum emit_kind { EMIT_C_SCALAR, EMIT_C_VECTOR, EMIT_CUDA };
@@ -27,6 +28,11 @@ struct instr_row {
     /* Where machines leave open in which order they sum and how they round: by how many units of 2^-23 of what the body
      * gives on the operands' absolute values a result may differ from the body's. 0: it is the body's, bit for bit. */
     int bound;
+    /* The text is right where that operand's cells lie within these two; hole NULL: wherever they lie. */
+    struct {
+        const char *hole;
+        int64_t lo, hi;
+    } within;
 };
 
 /* How a vector operation is spelled for which C has no operator. In the text: %a %b %c the operands, $T the vector type
@@ -75,6 +81,11 @@ const struct instr_row *instr_by_name(const char *name); /* of any target; NULL 
 /* Is a dim of b, an operand of that instruction, the one along which the threads of a warp differ? */
 static inline bool instr_spreads(const struct stmt *instr, const struct buf *b, int dim) {
     return instr && instr->u.instr.row->scope == SCOPE_WARP && b->scope == SC_REG && dim == b->nd - 2;
+}
+/* May b be that operand? */
+static inline bool instr_holds(const struct instr_row *row, const char *hole, const struct buf *b) {
+    const char *limited = row->within.hole;
+    return !limited || strcmp(limited, hole) != 0 || buf_holds_within(b, row->within.lo, row->within.hi);
 }
 /* The instruction whose body holds s, or NULL. */
 static inline const struct stmt *instr_around(const struct stmt *s) {

@@ -105,9 +105,9 @@ struct geometry {
     int nd, nlogical, npad, nmap;
     expr dims[MAX_RANK], logical[MAX_RANK], map[MAX_RANK], fill;
     const struct var *lvar[MAX_RANK];
-    int64_t pad[MAX_RANK];
+    int64_t pad[MAX_RANK], within[2];
     const char *base;
-    bool has_layout;
+    bool has_layout, has_within;
     unsigned apart;
 };
 bool parse_type_and_dims(struct parser *p, struct geometry *g);

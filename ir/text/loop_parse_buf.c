@@ -56,6 +56,9 @@ bool parse_attributes(struct parser *p, struct geometry *g) {
             if (!parse_apart(p, g)) return false;
         } else if (accept_word(p, "fill")) {
             if (!(g->fill = parse_as(p, dtype_value(g->type)))) return false;
+        } else if (accept_word(p, "within")) {
+            g->has_within = true;
+            if (!parse_range(p, &g->within[0], &g->within[1])) return false;
         } else if (accept_word(p, "logical")) {
             if (!parse_layout(p, g)) return false;
         } else return true;
@@ -67,6 +70,7 @@ static void set_geometry(struct parser *p, struct buf *b, const struct geometry 
     if (g->npad) b->pad = arena_copy(a, g->pad, (size_t)g->npad * sizeof *g->pad);
     b->fill = g->fill;
     b->apart = g->apart;
+    if (g->has_within) b->within = arena_copy(a, g->within, sizeof g->within);
     if (!g->has_layout) return;
     b->nlogical = g->nlogical;
     b->logical = arena_copy(a, g->logical, (size_t)g->nlogical * sizeof *g->logical);

@@ -130,6 +130,7 @@ static void print_geometry(struct printer *p, const struct buf *b, const char *w
         text_add(p->t, " fill ");
         print_expr(p, b->fill, P_COND);
     }
+    if (b->within) text_printf(p->t, " within %lld..%lld", (long long)b->within[0], (long long)b->within[1]);
     if (buf_layout_is_plain(b)) return;
     text_add(p->t, " logical ");
     print_list(p, b->logical, b->nlogical);

@@ -19,6 +19,7 @@ static void add_buf(uint64_t *h, const struct buf *b) {
     add_p(h, b->fill), add(h, b->apart);
     add_list(h, b->logical, b->nlogical), add_list(h, b->lvar, b->nlogical), add_list(h, b->map, b->nd);
     add_p(h, b->data);
+    for (int k = 0; b->within && k < 2; k++) add(h, (uint64_t)b->within[k]);
 }
 /* Of a procedure that is called: what callers must know. */
 static void add_head(uint64_t *h, const struct proc *p) {

@@ -16,6 +16,27 @@ static void check_dim(struct verifier *v, const struct buf *b, expr e) {
     int64_t n;
     if (e && x_is_int(e, &n) && n < 0) refuse(v, "a dim of %s is negative", b->name);
 }
+static enum param_dir direction(const struct proc *p, const struct buf *b) {
+    for (int k = 0; k < p->params.n; k++)
+        if (p->params.v[k].buf == b) return p->params.v[k].dir;
+    return DIR_INOUT;
+}
+/* Do the contents of b, or what is said of them, lie in there? */
+static bool lies_within(const struct buf *b, const int64_t *within) {
+    int64_t lo, hi;
+    if (!b->data) return buf_holds_within(b, within[0], within[1]);
+    tensor_range(b->data, &lo, &hi);
+    return within[0] <= lo && hi <= within[1];
+}
+/* Of constants alone, and what stands for them: nobody stores to these. Cells behind the last are zeros. */
+static void check_within(struct verifier *v, const struct buf *b) {
+    bool inside = b->scope == SC_PARAM && v->p != v->m->entry && direction(v->p, b) == DIR_IN;
+    if (!dtype_is_int(b->type) || (b->scope != SC_CONST && !inside))
+        refuse(v, "only whole numbers of constants, and of `in` parameters of kernels, are known to lie within bounds");
+    else if (!lies_within(b, b->within) || b->within[0] > 0 || b->within[1] < 0)
+        refuse(v, "not all cells of %s are within %lld..%lld", b->name, (long long)b->within[0],
+               (long long)b->within[1]);
+}
 static void check_geometry(struct verifier *v, const struct buf *b) {
     for (int k = 0; k < b->nd; k++) check_dim(v, b, b->dims[k]);
     for (int k = 0; k < b->nlogical; k++) check_dim(v, b, b->logical[k]);
@@ -23,15 +44,11 @@ static void check_geometry(struct verifier *v, const struct buf *b) {
         if (b->pad[k] < 0) refuse(v, "%s has a negative pad", b->name);
     if (b->fill && (b->fill->op != X_CONST || b->fill->type != dtype_value(b->type)))
         refuse(v, "the fill of %s is not a constant of its type", b->name);
+    if (b->within) check_within(v, b);
     if (b->scope == SC_CONST && b->data && (b->data->type != b->type || b->data->rank != b->nlogical))
         refuse(v, "the contents of %s have another type or rank", b->name);
     for (int k = 0; b->scope == SC_CONST && b->data && k < b->nlogical && k < b->data->rank; k++)
         if (!x_is(b->logical[k], b->data->dims[k])) refuse(v, "the contents of %s have another shape", b->name);
-}
-static enum param_dir direction(const struct proc *p, const struct buf *b) {
-    for (int k = 0; k < p->params.n; k++)
-        if (p->params.v[k].buf == b) return p->params.v[k].dir;
-    return DIR_INOUT;
 }
 static const struct buf *root_of(struct verifier *v, const struct buf *b) {
     const struct buf *r = map_get(&v->roots, PKEY(b));
@@ -241,6 +258,9 @@ static void verify_call_buf(struct verifier *v, struct stmt *s, int k, const str
     }
     if (b->type != q->buf->type)
         refuse(v, "%s is %s, parameter %s is %s", b->name, dtype_name(b->type), q->buf->name, dtype_name(q->buf->type));
+    if (q->buf->within && !lies_within(b, q->buf->within))
+        refuse(v, "%s is not known to lie within %lld..%lld, as parameter %s must", b->name,
+               (long long)q->buf->within[0], (long long)q->buf->within[1], q->buf->name);
     if (other_shape(s, b, q->buf)) { /* a kernel text sees a plain buffer under dims of its own */
         expr want = x_subst(v->c, buf_cells(v->c, q->buf), sizes), have = buf_cells(v->c, b);
         if (!is_equal(v, s, want, have))
@@ -319,6 +339,9 @@ static void verify_instr(struct verifier *v, struct stmt *s) {
         if (h == end || !h->name) refuse(v, "instruction %s has no operand %s", row->name, s->u.instr.holes[k].hole);
         else if (h->type != s->u.instr.holes[k].buf->type)
             refuse(v, "operand %s of %s is %s", h->name, row->name, dtype_name(s->u.instr.holes[k].buf->type));
+        else if (!instr_holds(row, h->name, s->u.instr.holes[k].buf))
+            refuse(v, "operand %s of %s is not known to lie within %lld..%lld", h->name, row->name,
+                   (long long)row->within.lo, (long long)row->within.hi);
     }
     if (!s->u.instr.body.first) refuse(v, "an instruction without a reference body");
     if (row->scope == SCOPE_WARP) verify_warp_instr(v, s);

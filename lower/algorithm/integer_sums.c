@@ -31,8 +31,9 @@ struct sums {
     const struct var *channel;    /* the sum over axis 1 of both operands; NULL: there is none */
     int64_t channels;             /* with those that fill it up */
     bool in_floats;
-    double most; /* of a partial sum in floats */
-    bool asked;  /* how a should lie: it may in any type */
+    double most;           /* of a partial sum in floats */
+    const int64_t *within; /* what is said of b', for a micro-kernel that must know; NULL: nothing */
+    bool asked;            /* how a should lie: it may in any type */
 };
 static expr plus(struct ctx *c, expr e, int64_t n) { return x_add(c, e, x_const_i(c, I32, n)); }
 static bool is_zero(expr e) { return e->op == X_CONST && e->u.i == 0; }
@@ -72,6 +73,11 @@ static bool holds_all(enum dtype type, const struct sums *q) {
                               : INT16_MAX;
     return lo <= q->least && q->greatest <= hi;
 }
+/* Is it right for b'? */
+static bool multiplies(const struct micro *m, const struct sums *q) {
+    int64_t lo, hi;
+    return holds_all(m->b, q) && (!micro_within(m, &lo, &hi) || (lo <= q->least && q->greatest <= hi));
+}
 /* The narrowest type that holds b'; wanted first. */
 static enum dtype type_for(const struct sums *q, enum dtype wanted) {
     return holds_all(wanted, q) ? wanted : holds_all(I8, q) ? I8 : holds_all(U8, q) ? U8 : I16;
@@ -88,7 +94,7 @@ static const struct var *channel_of(const struct sums *q) {
 /* The first of the machine's that takes weights like these, with a as it is; else one that a is copied for. */
 static const struct micro_speed *micro_for(const struct sums *q, bool as_it_is) {
     for (const struct micro_speed *m = q->at->m->micros; m && m->micro; m++)
-        if (m->micro->sum == I32 && holds_all(m->micro->b, q) && (!as_it_is || m->micro->a == q->a)) return m;
+        if (m->micro->sum == I32 && multiplies(m->micro, q) && (!as_it_is || m->micro->a == q->a)) return m;
     return NULL;
 }
 /* ---- how it is multiplied: as integers, as the machine's micro-kernel wants it, or in floats, which hold all whole
@@ -210,8 +216,10 @@ static void choose_way(struct sums *q, const struct tensor *whole, enum dtype *t
     if (floats < micro && floats < plain && take_floats(q, whole)) return;
     if (!s || plain < micro) return;
     const struct micro *k = s->micro;
+    int64_t within[2];
     if (is_byte(k->a) && k->a != q->a) q->moved = k->a == U8 ? 128 : -128;
     *type = k->b, q->a = k->a;
+    if (micro_within(k, &within[0], &within[1])) q->within = arena_copy(&q->c->arena, within, sizeof within);
     if (must_group(q, k, n)) q->channel = channel, q->channels = in_groups(n, k);
 }
 /* b' = b[at] - zb over dims of its own. */
@@ -374,6 +382,7 @@ static void rewrite(struct sums *q, struct block *stages) {
     if (q->channel) sum_more(q);
     expr a = q->p.a.read, b = q->p.b.read, fill = a->has_fill ? a->arg[a->n - 1] : NULL;
     q->b = q->weights == b->u.buf->data ? b->u.buf : constant_buf(c, q->at->entry, b->u.buf->name, q->weights);
+    if (q->within) q->b->within = q->within;
     expr za = plus(c, q->za, q->moved);
     if (!is_zero(za) && !(sums = sum_of_weights(q))) return;
     struct buf *stored = q->at->stored(q->at->env, from);

@@ -1,5 +1,6 @@
 /* The rows of micro-kernels; see micro.h. */
 #include "lower/micro/micro.h"
+#include "ir/loop/target.h"
 
 const struct micro micro_multiply_add = {"multiply-add", NONE, NONE, NONE, 1, 0, 1, 1, 0, 0, NULL};
 
@@ -14,6 +15,7 @@ DOT(vpmaddwd, I16, I16, 8, 2);
 DOT(vpmaddwd_x16, I16, I16, 16, 2);
 DOT(sdot, I8, I8, 4, 4);
 DOT(udot, U8, U8, 4, 4);
+PARTS(smull_smlal_sadalp, I8, I8, 4, 4, 2, 2, 1);
 DOT(smull_sadalp, I8, I8, 4, 2);
 DOT(umull_uadalp, U8, U8, 4, 2);
 DOT(smlal, I16, I16, 4, 1);
@@ -31,3 +33,10 @@ const struct micro micro_mma_m16n8k16_f16 = {"mma_m16n8k16_f16", F16, F16, F32, 
                                              "mma_m16n8k16_f16"};
 const struct micro micro_mma_m16n8k16_bf16 = {"mma_m16n8k16_bf16", BF16, BF16, F32, 16, 8, 16, 16, 0, 0,
                                               "mma_m16n8k16_bf16"};
+
+bool micro_within(const struct micro *micro, int64_t *lo, int64_t *hi) {
+    const struct instr_row *row = micro->instr ? instr_by_name(micro->instr) : NULL;
+    if (!row || !row->within.hole) return false;
+    *lo = row->within.lo, *hi = row->within.hi;
+    return true;
+}

@@ -10,19 +10,25 @@
 #ifndef NN_LOWER_MICRO_H
 #define NN_LOWER_MICRO_H
 #include "ir/base/dtype.h"
+#include <stdint.h>
 
 struct micro {
     const char *name;
     enum dtype a, b, sum; /* NONE: any that loads give as the sum's type */
     int m0, n0, k0;       /* n0 0: a vector of the sum's type, one cell without vectors */
     int side;             /* a divisor of k0 */
-    int row, vector;      /* instructions besides that the operands of one take: loads of parts, moves into lanes */
-    const char *instr;    /* the instruction's row (lower/target/); NULL: the loop IR's own operations */
+    /* What the instruction does to its operands, for a row of a tile and for a vector of b: so many instructions
+     * besides the products, which leave as many registers of a row in use. 0: their loads are all. */
+    int row, vector;
+    const char *instr; /* the instruction's row (lower/target/); NULL: the loop IR's own operations */
 };
+/* What b's values must lie within besides, for the instruction to be right; false: no more than its type. */
+bool micro_within(const struct micro *micro, int64_t *lo, int64_t *hi);
 /* The one that every machine has: a product is added, in all lanes. */
 extern const struct micro micro_multiply_add;
 extern const struct micro micro_vpdpbusd, micro_vpdpbusd_vex, micro_vpdpwssd, micro_vpmaddwd, micro_vpmaddwd_x16;
-extern const struct micro micro_sdot, micro_udot, micro_smull_sadalp, micro_umull_uadalp, micro_smlal, micro_smlal_x4;
+extern const struct micro micro_sdot, micro_udot, micro_smull_smlal_sadalp, micro_smull_sadalp, micro_umull_uadalp,
+    micro_smlal, micro_smlal_x4;
 extern const struct micro micro_smlad_i8i8, micro_smlad_u8i8, micro_smlad_u8u8, micro_smlad_i8u8, micro_vmladava_s8,
     micro_vmladava_u8;
 extern const struct micro micro_mma_m16n8k8_f16, micro_mma_m16n8k16_f16, micro_mma_m16n8k16_bf16;

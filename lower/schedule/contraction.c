@@ -35,7 +35,9 @@ static bool lies_along(struct plan *u, expr load, const struct var *v) {
 }
 /* The types are the micro-kernel's, and a group of steps of the sum can lie side by side. */
 static bool micro_takes(const struct micro *micro, expr scalar, expr vec, bool packed) {
+    int64_t lo, hi;
     if (!micro->instr) return true;
+    if (micro_within(micro, &lo, &hi) && !buf_holds_within(vec->u.buf, lo, hi)) return false;
     return packed && scalar->u.buf->type == micro->a && vec->u.buf->type == micro->b;
 }
 int64_t equal_panels(int64_t per, int lanes, int nr) {

@@ -28,7 +28,7 @@ static bool bind(struct match *m, struct buf *param, const expr *at, struct buf 
     int h = hole_of(m, param);
     struct vars mine = {0};
     struct subst to_nest = {{.arena = &m->s->tmp}};
-    if (h < 0 || buf->type != m->row->holes[h].type) return false;
+    if (h < 0 || buf->type != m->row->holes[h].type || !instr_holds(m->row, param->name, buf)) return false;
     for (int k = 0; k < m->nest.n; k++) {
         const struct var *v = m->nest.v[k]->u.loop.var;
         PUSH(&m->s->tmp, &mine, v);
@@ -148,7 +148,7 @@ bool tensorize_with(struct step_run *s, const struct instr_row *row) {
     if (!done)
         return step_refuse(s,
                            "compare the nest with the instruction's body: extents and order of loops, strides, types, "
-                           "the form of the value",
+                           "values that operands must lie within, the form of the value",
                            "no nest equals `%s`", row->name);
     return true;
 }

@@ -32,14 +32,15 @@ static void choose_scalar_tile(struct plan *u, struct tiling *g) {
     }
     g->nv = g->nr;
 }
-/* mr rows by nr vectors: accumulators, nr operands and one broadcast must fit the registers; all mr of them where
+/* mr rows by nr vectors: accumulators, nr operands and one broadcast must fit the registers; those of all mr rows where
  * compilers load ahead. 0: there are not so many vectors, or they reach into another group. */
 static int64_t rows_that_fit(const struct plan *u, const struct tiling *g, int nr) {
     int64_t cells = g->per ? g->per : g->N, registers = machine_registers(u->m);
     int64_t vectors = cells > 0 ? (cells + g->lanes - 1) / g->lanes : OPEN_EXTENT;
     bool parts = g->per && g->per % g->lanes; /* panels of a group that it does not fill with vectors */
     if (nr > vectors || (g->per && (parts ? !equal_panels(g->per, g->lanes, nr) : vectors % nr != 0))) return 0;
-    int64_t fits = u->m->loads_ahead ? (registers - nr) / (nr + 1) : (registers - 1 - nr) / nr;
+    int row = g->micro->row > 1 ? g->micro->row : 1;
+    int64_t fits = u->m->loads_ahead ? (registers - nr) / (nr + row) : (registers - 1 - nr) / nr;
     if (fits < 2) fits = nr + 2 <= registers ? 1 : 0; /* one row: its operands come from memory */
     return g->counted < fits ? g->counted : fits;
 }

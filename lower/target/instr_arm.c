@@ -23,6 +23,19 @@ static const struct instr_row umull_uadalp = {
               "    uint16_t pair;\n    __builtin_memcpy(&pair, a, 2);\n"
               "    return vpadalq_u16(c, vmull_u8(vreinterpret_u8_u16(vdup_n_u16(pair)), vld1_u8(b)));\n}\n",
     .c = "{C} = (nn_i32x4)nn_umull_uadalp((uint32x4_t){C}, {&A}, {&B})"};
+/* Two products fit 16 bits if no weight is -128, and then one vpadal does for both. */
+static const struct instr_row smull_smlal_sadalp = {
+    .name = "smull_smlal_sadalp",
+    .body = "proc p(C: i32[4] inout, A: i8[2,2] in, B: i8[2,4,2] in)\n  for v<4\n    for j<2\n      for k<2\n"
+            "        C[v] += A[j,k] * B[j,v,k]\n",
+    .holes = {{"C", I32, {1, 0, 0}}, {"A", I8, {0, 2, 1}}, {"B", I8, {2, 8, 1}}},
+    .within = {"B", -127, 127},
+    .helper = "static inline int32x4_t nn_smull_smlal_sadalp(int32x4_t c, const int8_t *a, const int8_t *b) {\n"
+              "    int16x4_t x;\n    __asm(\"ldr %s0, %1\" : \"=w\"(x) : \"m\"(*(const int8_t(*)[4])a));\n"
+              "    const int8x16_t w = vld1q_s8(b), x1 = vreinterpretq_s8_s16(vdupq_lane_s16(x, 1));\n"
+              "    const int16x8_t p = vmull_s8(vreinterpret_s8_s16(vdup_lane_s16(x, 0)), vget_low_s8(w));\n"
+              "    return vpadalq_s16(c, vmlal_high_s8(p, x1, w));\n}\n",
+    .c = "{C} = (nn_i32x4)nn_smull_smlal_sadalp((int32x4_t){C}, {&A}, {&B})"};
 static const struct instr_row sdot = {
     .name = "sdot",
     .body = NEON_DOT("4", "i8", "i8"),
@@ -60,7 +73,7 @@ static const struct instr_row smlal_x4 = {
               "    c = vmlal_lane_s16(c, vget_low_s16(w2), x, 2);\n    return vmlal_high_lane_s16(c, w2, x, 3);\n}\n",
     .c = "{C} = (nn_i32x4)nn_smlal_x4((int32x4_t){C}, {&A}, {&B})"};
 #define MULL &smull_sadalp, &umull_uadalp, &smlal_x4, &smlal
-const struct instr_row *const nn_instrs_neon[] = {MULL, NULL};
+const struct instr_row *const nn_instrs_neon[] = {&smull_smlal_sadalp, MULL, NULL};
 const struct instr_row *const nn_instrs_dotprod[] = {&sdot, &udot, MULL, NULL};
 
 /* ---- Cortex-M */

@@ -83,6 +83,19 @@ Test(choice, tiles_are_chosen_by_what_operands_take) {
     says(choices("aarch64", consts, "%x: u8[1,16,32,32]", nodes),
          "contraction: smlal_x4, lanes 4 along n0, tile 5 x 4");
 }
+/* NEON sums two products in 16 bits where no weight is -128, and knows so from the weights. */
+Test(choice, instructions_are_taken_for_the_weights_that_they_are_right_for) {
+    static const char form[] = "const %%s: f32[] = splat 0.5\nconst %%z: i8[] = splat 7\nconst %%v: i8[] = splat 0\n"
+                               "const %%w: i8[16,16,1,1] = splat %d\n";
+    const char *nodes = "%y: ? = QLinearConv(%x, %s, %z, %w, %s, %v, %s, %z) {kernel_shape=[1,1]}";
+    for (int w = -128; w <= -127; w++) {
+        char consts[sizeof form + 8];
+        snprintf(consts, sizeof consts, form, w);
+        const char *t = choices("aarch64", consts, "%x: i8[1,16,14,14]", nodes);
+        if (w == -127) says(t, "contraction: smull_smlal_sadalp, lanes 4 along n0");
+        else cr_expect_not(strstr(t, "smlal"), "%s", t);
+    }
+}
 /* 34 channels of a group: fewer lanes, or panels of groups, whichever are fewer cycles; 32 need none. */
 Test(choice, groups_that_fill_no_vectors_are_panels) {
     const char *nodes = "%h: ? = Conv(%x, %w) {kernel_shape=[1,1], group=2} %y: ? = Conv(%h, %v) {kernel_shape=[1,1]}";

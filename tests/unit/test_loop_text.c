@@ -102,7 +102,7 @@ Test(loop_text, floats_read_back_bit_for_bit) {
 Test(loop_text, constants_of_all_types) {
     same_text("proc p(y: f32[] out)\n"
               "  const a: f32[2,3] = {1.0, -0.0, nan, inf, -inf, 1e-45}\n"
-              "  const b: i8[3] = {-128, 0, 127}\n"
+              "  const b: i8[3] within -128..127 = {-128, 0, 127}\n"
               "  const c: u64[1] = {18446744073709551615}\n"
               "  const d: f16[2] = {0.5, 65504.0}\n"
               "  const e: i4[3] = {-8, 7, 1}\n"

@@ -40,6 +40,10 @@ Test(loop_verify, the_first_and_the_last_of_many_checks) {
 
 /* ---- texts that must pass */
 static const char *const fine[] = {
+    /* what values are known to lie within */
+    "proc q(x: i8[2] in within -127..127, y: i8[2] out)\n  y[0] = x[0]\n\nentry proc p(y: i8[2] out)\n  const k: i8[2] "
+    "= "
+    "{-127, 3}\n  const l: i8[2] within -8..8 ...\n  call q(in k, out y)\n  call q(in l, out y)\n",
     /* bounds from conditions */
     "proc p(y: f32[N] out) [N]\n  for i<N\n    if i+1 < N\n      y[i+1] = 0.0\n",
     "proc p(y: f32[N] out) [N]\n  for i<100\n    if i < N and 3 <= i\n      y[i-3] = 0.0\n",
@@ -161,6 +165,21 @@ static const struct {
     {"proc p(x: f32[4] in)\n  x[0] = 0.0\n", "x is an `in` parameter, but stored to"},
     {"proc p(x: f32[4] out)\n  const k: f32[1] = {1.0}\n  k[0] = 0.0\n", "k is constant, but stored to"},
     {"proc p(x: f32[4] in)\n  stage x[i<4] = 0.0\n", "x is an `in` parameter, but stored to"},
+    /* V4a */
+    {"proc p(y: i8[2] out within 0..1)\n  y[0] = 2\n", "only whole numbers of constants"},
+    {"proc p(x: f32[2] in within 0..1)\n  barrier\n", "only whole numbers of constants"},
+    {"entry proc p(x: i8[2] in within 0..1)\n  barrier\n", "only whole numbers of constants"},
+    {"proc p()\n  alloc a: i8[2] arena within 0..1\n", "only whole numbers of constants"},
+    {"proc p()\n  const k: i8[2] within -127..127 = {-128, 0}\n", "not all cells of k are within -127..127"},
+    {"proc p()\n  const k: i8[2] within 1..127 = {1, 2}\n", "not all cells of k are within 1..127"},
+    {"proc q(x: i8[2] in within -127..127)\n  barrier\n\nentry proc p(x: i8[2] in)\n  call q(in x)\n",
+     "x is not known to lie within -127..127, as parameter x must"},
+    {"proc q(x: i8[2] in within -127..127)\n  barrier\n\nentry proc p()\n  const k: i8[2] = {0, -128}\n  call q(in "
+     "k)\n",
+     "k is not known to lie within -127..127, as parameter x must"},
+    {"proc q(x: i8[2] in within -127..127)\n  barrier\n\nentry proc p()\n  const k: i8[2] within -128..0 ...\n"
+     "  call q(in k)\n",
+     "k is not known to lie within -127..127, as parameter x must"},
     {"proc p(y: f32[N] out) [N]\n  for i<N unroll\n    y[i] = 0.0\n", "unroll needs a constant extent, not N"},
     {"proc p(y: f32[N] out) [N]\n  for i<N vector\n    y[i] = 0.0\n", "vector needs a constant extent"},
     /* V5 */

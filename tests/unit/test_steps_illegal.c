@@ -709,6 +709,17 @@ Test(illegal, tensorize_of_a_real_row_that_no_nest_equals) {
     refused("tensorize sdot", "no nest equals `sdot`");
     refused("tensorize", "words missing");
 }
+/* Its sums of two products fit 16 bits if no weight is -128. */
+Test(illegal, tensorize_of_weights_that_may_be_too_large) {
+    static const char *const nest = "  for v<4\n    for j<2\n      for k<2\n        C[v] += A[j,k] * B[j,v,k]\n",
+                             *const within[] = {"", " within -128..0", " within -127..127", " within -5..6"};
+    for (int k = 0; k < 4; k++) {
+        parse(
+            arena_printf(&c->arena, "proc p(C: i32[4] inout, A: i8[2,2] in, B: i8[2,4,2] in%s)\n%s", within[k], nest));
+        if (k < 2) refused("tensorize smull_smlal_sadalp", "no nest equals `smull_smlal_sadalp`");
+        else apply("tensorize smull_smlal_sadalp");
+    }
+}
 Test(illegal, layout_of_too_many_dims) {
     small_conv();
     refused("layout x [0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2]", "more than 32 dims");
