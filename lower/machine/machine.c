@@ -12,6 +12,7 @@ const struct operation *machine_multiply_add(const struct machine *m, enum dtype
 }
 int machine_group(const struct machine *m, enum dtype t) {
     for (const struct micro_speed *s = m->micros; s && s->micro; s++)
-        if (dtype_bytes(s->micro->a) == dtype_bytes(t)) return s->micro->k0;
+        if (dtype_bytes(s->micro->a) == dtype_bytes(t) && dtype_is_float(s->micro->a) == dtype_is_float(t))
+            return s->micro->k0;
     return 1;
 }

@@ -46,6 +46,14 @@ Test(machine, a_gpu_has_tiles_that_fill_its_blocks) {
     cr_assert(2 * g->tile * g->depth * 4 <= g->shared_bytes);
     cr_assert(g->tile % g->warps == 0 && g->warps * g->warps * g->warp <= g->max_threads);
 }
+/* Integers of 16 bits are summed in groups, halves one by one. */
+Test(machine, groups_follow_from_the_type) {
+    cr_assert_eq(machine_group(&machine_neon, I8), 4);
+    cr_assert_eq(machine_group(&machine_neon, I16), 4);
+    cr_assert_eq(machine_group(&machine_neon, F16), 1);
+    cr_assert_eq(machine_group(&machine_avx2, I16), 2);
+    cr_assert_eq(machine_group(&machine_c99, I8), 1);
+}
 Test(machine, lanes_follow_from_the_type) {
     cr_assert_eq(machine_lanes(&machine_avx512, F32), 16);
     cr_assert_eq(machine_lanes(&machine_avx512, I8), 64);
