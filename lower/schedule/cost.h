@@ -4,8 +4,8 @@
 #define NN_LOWER_SCHEDULE_COST_H
 #include "lower/machine/machine.h"
 
-/* One step of the sum for all rows, in balanced tiles of at most mr rows by nr vectors; sum: what adds products, in that
- * micro-kernel; vec: as what the operand lies in memory whose vectors are loaded. */
+/* One step of the sum for all rows, in balanced tiles of at most mr rows by nr vectors; sum: what adds products, in
+ * that micro-kernel; vec: as what the operand lies in memory whose vectors are loaded. */
 double cost_of_rows(const struct machine *m, const struct operation *sum, const struct micro *micro, enum dtype vec,
                     int64_t rows, int64_t mr, int64_t nr);
 /* The same for so many vectors, in panels of nr and one of what is left. */
