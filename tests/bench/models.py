@@ -41,6 +41,14 @@ def best_target():
     return "aarch64" if os.uname().machine == "aarch64" else "x86-64"
 
 
+def session_of(path):
+    """ONNX Runtime for a model: one thread, and of its log errors alone."""
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
 def run(*command, **more):
     done = subprocess.run(command, capture_output=True, text=True, check=False, **more)
     if done.returncode:
@@ -185,10 +193,7 @@ def bench(spec, args):
     given = {k: int(v) for k, v in (g.split("=") for g in ",".join(given).split(",") if g)}
     path = find_model(name)
     dims = model_dims(path, given)
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    session = session_of(path)
     inputs = make_inputs(session, dims)
     with tempfile.TemporaryDirectory(prefix="nn-bench-") as temporary:
         folder = temporary

@@ -13,7 +13,6 @@ import tempfile
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 
 import models
 
@@ -31,7 +30,7 @@ def pair(name, args, folder):
     changed = os.path.join(folder, "twin.onnx")
     onnx.save(twin.make(), changed)
     sizes = {d.dim_param: 1 for i in model.graph.input for d in i.type.tensor_type.shape.dim if d.dim_param}
-    inputs = models.make_inputs(ort.InferenceSession(path, providers=["CPUExecutionProvider"]), sizes)
+    inputs = models.make_inputs(models.session_of(path), sizes)
     turned = {k: np.ascontiguousarray(v.transpose(nhwc_twins.TO_LAST)) if twin.last(k) else v for k, v in inputs.items()}
     both = []
     for kind, file, data in (("model", path, inputs), ("twin", changed, turned)):
