@@ -275,8 +275,9 @@ void c_print_if(struct fe *f, const struct stmt *s) {
 /* A store whose guard has no index to give when a size is 0. */
 static void print_guarded_store(struct fe *f, const struct stmt *s) {
     struct stretch one = {s, s->next};
+    const char *exists = c_text(f, c_guards_exist(f, s->u.store.idx, s->u.store.n), false); /* names outlive the `if` */
     int mark = names_mark(&f->names);
-    c_line(f, "if (%s) {", c_text(f, c_guards_exist(f, s->u.store.idx, s->u.store.n), false));
+    c_line(f, "if (%s) {", exists);
     f->depth++;
     c_run(f, print_stretch, &one);
     f->depth--;
@@ -292,10 +293,11 @@ static void fail(struct fe *f) {
 }
 /* A loop that would make more passes than `max` is a fault, as in the interpreter. */
 static void print_while(struct fe *f, const struct stmt *s) {
+    const char *head = "for (;;) {", *n = NULL;
+    const char *max = s->u.loop_while.max ? c_bound(f, s->u.loop_while.max) : NULL; /* its names outlive the loop */
     int mark = names_mark(&f->names);
-    const char *head = "for (;;) {", *max = NULL, *n = NULL;
-    if (s->u.loop_while.max) {
-        max = c_bound(f, s->u.loop_while.max), n = names_add(&f->names, "pass");
+    if (max) {
+        n = names_add(&f->names, "pass");
         head = format(f->c, "for (%s %s = 0;; %s++) {", f->idx, n, n);
     }
     struct text lines = {0}, *was = f->out; /* values that the condition names are computed before each pass */
@@ -304,7 +306,7 @@ static void print_while(struct fe *f, const struct stmt *s) {
     const char *cond = c_text(f, s->u.loop_while.cond, false);
     f->depth--;
     f->out = was;
-    if (!lines.n && !s->u.loop_while.max) {
+    if (!lines.n && !max) {
         c_line(f, "while (%s) {", cond);
     } else {
         c_put(f, head);
