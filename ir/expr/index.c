@@ -101,29 +101,27 @@ static bool same_divmod(struct ctx *c, expr mod, expr div) {
     if (n->op != X_CONST || b->op != X_CONST || b->u.i < 1 || n->u.i <= b->u.i || n->u.i % b->u.i) return false;
     return x_bin(c, X_DIV, div->arg[0], x_int(c, n->u.i / b->u.i)) == mod->arg[0];
 }
-/* t is k*c*(e/c) to the term k*(e%c) of m. */
-static bool is_rest_of(struct ctx *c, const struct term *t, expr m, int64_t k) {
-    expr by = m->arg[1], d[MAX_FACTORS];
+/* What is multiplied by k*by in t, a number or a product of sizes; NULL: t is no such product. */
+static expr cofactor(struct ctx *c, const struct term *t, expr by, int64_t k) {
+    expr d[MAX_FACTORS];
     const expr *of;
     const int64_t *co;
     int64_t none, want;
-    if (by->op == X_CONST) return mul_ok(k, by->u.i, &want) && t->coef == want && same_divmod(c, m, t->atom);
-    if (x_terms(c, by, &none, &of, &co) != 1 || none || !mul_ok(k, co[0], &want) || t->coef != want) return false;
+    if (by->op == X_CONST) return mul_ok(k, by->u.i, &want) && t->coef == want ? t->atom : NULL;
+    if (x_terms(c, by, &none, &of, &co) != 1 || none || !mul_ok(k, co[0], &want) || t->coef != want) return NULL;
     int n = factors(of[0], d, MAX_FACTORS);
-    expr div = n < 0 ? NULL : atom_without(c, t->atom, d, n);
-    return div && div->op == X_DIV && div->arg[0] == m->arg[0] && div->arg[1] == by;
+    return n < 0 ? NULL : atom_without(c, t->atom, d, n);
 }
-/* t is k*c*(e/c%d) to the term k*(e%c) of m: e%(c*d), else NULL. */
-static expr longer_rest(struct ctx *c, const struct term *t, expr m, int64_t k) {
-    expr d = t->atom, by = m->arg[1];
-    int64_t want, both;
-    if (d->op != X_MOD || d->arg[0]->op != X_DIV || d->arg[0]->arg[0] != m->arg[0] || d->arg[0]->arg[1] != by ||
-        by->op != X_CONST || d->arg[1]->op != X_CONST || !mul_ok(k, by->u.i, &want) || t->coef != want ||
-        !mul_ok(by->u.i, d->arg[1]->u.i, &both))
-        return NULL;
-    return x_bin(c, X_MOD, m->arg[0], x_int(c, both));
+/* q*by + m, where m is e%by: e if q is e/by, e%(by*d) if q is e/by%d, else NULL. */
+static expr joined_rest(struct ctx *c, expr q, expr m) {
+    expr by = m->arg[1];
+    if (same_divmod(c, m, q)) return m->arg[0];
+    bool longer = q->op == X_MOD && q->arg[0]->op == X_DIV && q->arg[0]->arg[0] == m->arg[0] && q->arg[0]->arg[1] == by;
+    expr both = longer ? idx_mul(c, by, q->arg[1]) : NULL;
+    return both && both->op != X_POISON ? idx_mod(c, m->arg[0], both) : NULL;
 }
-/* M1: k*c*(e/c) + k*(e%c) -> k*e; k*c*(e/c%d) + k*(e%c) -> k*(e%(c*d)). Applied until nothing matches. */
+/* M1: k*c*(e/c) + k*(e%c) -> k*e; k*c*(e/c%d) + k*(e%c) -> k*(e%(c*d)); c is a number or a product of sizes. Applied
+ * until nothing matches. */
 static void lin_rejoin(struct ctx *c, struct linear *l) {
     for (int i = 0; i < l->n; i++) {
         expr m = l->t[i].atom;
@@ -131,7 +129,7 @@ static void lin_rejoin(struct ctx *c, struct linear *l) {
         if (m->op != X_MOD) continue;
         for (int j = 0; j < l->n; j++) {
             const struct term d = l->t[j];
-            expr joined = is_rest_of(c, &d, m, k) ? m->arg[0] : longer_rest(c, &d, m, k);
+            expr q = cofactor(c, &d, m->arg[1], k), joined = q ? joined_rest(c, q, m) : NULL;
             if (!joined) continue;
             lin_term(c, l, m, -k);
             lin_term(c, l, d.atom, -d.coef);

@@ -45,6 +45,20 @@ Test(expr, quotient_and_remainder_by_sizes_rejoin) {
     cr_assert_not(x_proves_lt(c, x_div(c, i, x_mul(c, n, m)), x_addi(c, h, -1)));
     cr_assert_not(x_proves_lt(c, x_div(c, i, x_mul(c, n, n)), h));
 }
+Test(expr, remainders_by_sizes_rejoin) {
+    /* the last three axes of cells in four: what a reshape of open sizes reads */
+    expr m = x_sym(c, sym_new(c, "M", 1, 1000, false)), i = x_var(c, var_new(c, "i", x_mul(c, n, x_mul(c, h, m))));
+    expr hm = x_mul(c, h, m), in_row = x_mod(c, i, m), row = x_mod(c, x_div(c, i, m), h);
+    expr plane = x_modi(c, x_div(c, i, hm), 116), in_plane = x_add(c, x_mul(c, row, m), in_row);
+    cr_assert_eq(in_plane, x_mod(c, i, hm));
+    cr_assert_eq(x_add(c, x_muli(c, x_mul(c, row, m), 8), x_muli(c, in_row, 8)), x_muli(c, x_mod(c, i, hm), 8));
+    expr in_image = x_add(c, x_mul(c, plane, hm), in_plane);
+    cr_assert_eq(in_image, x_mod(c, i, x_muli(c, hm, 116)));
+    cr_assert_eq(x_add(c, x_mul(c, x_div(c, i, x_muli(c, hm, 116)), x_muli(c, hm, 116)), in_image), i);
+    cr_assert_neq(x_add(c, x_mul(c, row, h), in_row), x_mod(c, i, hm));
+    cr_assert_neq(x_add(c, x_mul(c, row, m), x_mod(c, i, h)), x_mod(c, i, hm));
+    cr_assert_neq(x_add(c, x_muli(c, x_mul(c, row, m), 2), in_row), x_mod(c, i, hm));
+}
 Test(expr, flat_index_splits) {
     cr_assert_eq(x_divi(c, x_add(c, x_muli(c, V, 14), W), 14), V);
     cr_assert_eq(x_modi(c, x_add(c, x_muli(c, V, 28), x_muli(c, W, 2)), 28), x_muli(c, W, 2));
