@@ -243,7 +243,7 @@ bool node_is_cellwise(struct probes *q, struct node *n) {
 bool node_is_view(struct probes *q, struct node *n, int *operand, expr *off) {
     struct ctx *c = q->c;
     const struct node_class *r = classify_node(q, n);
-    if (n->outs.n != 1 || r->stages.n != 1 || r->checks) return false;
+    if (n->outs.n != 1 || r->stages.n != 1) return false;
     struct stmt *s = r->stages.v[0];
     expr v = s->u.stage.value, axes[32];
     if (s->u.stage.op != RED_NONE || v->op != X_LOAD || v->has_fill || v->u.buf->type != s->u.stage.buf->type)
@@ -254,5 +254,15 @@ bool node_is_view(struct probes *q, struct node *n, int *operand, expr *off) {
     if (!x_visit(*off, no_var, NULL)) return false;
     for (*operand = 0; *operand < n->ins.n; ++*operand)
         if (buf_of_value(q, n->ins.v[*operand]) == v->u.buf) return true;
+    return false;
+}
+static bool no_open_quotient(void *env, expr e) {
+    (void)env;
+    return (e->op != X_DIV && e->op != X_MOD) || e->arg[1]->op == X_CONST;
+}
+bool node_divides(struct probes *q, struct node *n) {
+    const struct node_class *r = classify_node(q, n);
+    for (int k = 0; k < r->stages.n; k++)
+        if (!x_visit(r->stages.v[k]->u.stage.value, no_open_quotient, NULL)) return true;
     return false;
 }

@@ -41,8 +41,12 @@ bool node_permutes(struct probes *q, struct node *n, int *operand, bool *inner);
 /* Does n compute each cell of its result from the cells at the same place, as operands broadcast, and from nothing
  * else? Then the order of the axes does not matter. */
 bool node_is_cellwise(struct probes *q, struct node *n);
-/* Is n's result, in plain layouts, the storage of an operand from cell *off on? */
+/* Is n's result, in plain layouts, the storage of an operand from cell *off on? Where n has checks, when they have
+ * passed.
+ */
 bool node_is_view(struct probes *q, struct node *n, int *operand, expr *off);
+/* Are places in operands found by quotients of open sizes, for each cell? */
+bool node_divides(struct probes *q, struct node *n);
 
 struct group {
     int id;

@@ -211,6 +211,12 @@ static bool has_blocks(struct lowering *l, const struct value *v) {
     const struct value_layout *lay = layout_of_value(l, v);
     return lay && lay->block;
 }
+bool reads_plain_copy(struct lowering *l, struct node *n, int *operand) {
+    expr off;
+    if (!node_is_view(l->probes, n, operand, &off) || !node_divides(l->probes, n)) return false;
+    const struct value_layout *lay = layout_of_value(l, n->ins.v[*operand]);
+    return lay && lay->spec;
+}
 /* In plain layouts it may be the same storage; between blocks and rows its cells move. */
 static bool is_copy(struct lowering *l, const struct group *gr) {
     int operand;
@@ -232,12 +238,13 @@ static struct group *next_move(struct lowering *l, const struct groups *gs, cons
     return next && is_move(next) && next->nodes.n == 1 ? next : NULL;
 }
 void join_copies(struct lowering *l, struct groups *gs) {
-    int kept = 0;
+    int kept = 0, operand;
     for (int i = 0; i < gs->list.n; i++) {
-        struct group *gr = gs->list.v[i],
-                     *next = is_move(gr) && gr->nodes.n < MOVES_MAX && has_blocks(l, gr->nodes.v[0]->ins.v[0])
-                                 ? next_move(l, gs, gr)
-                                 : NULL;
+        struct group *gr = gs->list.v[i], *next = is_move(gr) && gr->nodes.n < MOVES_MAX &&
+                                                          has_blocks(l, gr->nodes.v[0]->ins.v[0]) &&
+                                                          !reads_plain_copy(l, gr->nodes.v[0], &operand)
+                                                      ? next_move(l, gs, gr)
+                                                      : NULL;
         if (!next || !is_copy(l, next)) {
             gs->list.v[kept++] = gr;
             continue;

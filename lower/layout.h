@@ -17,6 +17,9 @@ struct value_layout {
 void choose_layouts(struct lowering *l, struct region *r, const struct groups *gs);
 /* Views of blocked cells move them; where one alone reads another, both are one group (a shuffle of channels). */
 void join_copies(struct lowering *l, struct groups *gs);
+/* Is n a view of plain cells, whose operand is not plain? Then it reads a copy that is, where each cell would be looked
+ * up by quotients of open sizes: a copy needs none. */
+bool reads_plain_copy(struct lowering *l, struct node *n, int *operand);
 struct value_layout *layout_of_value(struct lowering *l, const struct value *v);     /* NULL: plain */
 void lower_give_layout(struct lowering *l, struct buf *b, struct value_layout *lay); /* nothing accesses it yet */
 /* Is v seen by others than kernels of stages, so that its cells lie as its type says? */

@@ -180,19 +180,47 @@ static void note_view(struct lowering *l, const struct node *n) {
     for (int k = 0; k < l->m->sources.n; k++)
         if (l->m->sources.v[k].origin == n->origin) l->m->sources.v[k].why = "the cells of its operand, in other dims";
 }
+static void copy_for(struct lowering *l, const struct node *n, struct buf *dst, struct buf *src) {
+    const char *nodes = l->nodes, *origin = l->origin;
+    l->nodes = l->origin = n->origin;
+    lower_copy(l, dst, src);
+    l->nodes = nodes, l->origin = origin;
+}
+/* Does one of the definition's checks say that a and b are the same? */
+static bool checked_equal(struct lowering *l, struct node *n, expr a, expr b) {
+    expr apart = x_sub(l->c, a, b);
+    for (struct stmt *s = classify_node(l->probes, n)->stmts.first; s; s = s->next) {
+        expr cond = s->kind == S_CHECK ? s->u.check.cond : NULL;
+        if (!cond || cond->op != X_EQ || cond->arg[0]->type != IDX) continue;
+        expr told = x_sub(l->c, cond->arg[0], cond->arg[1]);
+        if (told == apart || told == x_muli(l->c, apart, -1)) return true;
+    }
+    return false;
+}
+static void lower_checks(struct lowering *l, struct node *n) {
+    for (struct stmt *s = classify_node(l->probes, n)->stmts.first; s; s = s->next) {
+        if (s->kind != S_CHECK) continue;
+        struct stmt *t = s_new(l->c, S_CHECK);
+        t->u.check = s->u.check;
+        lower_stmt(l, t);
+    }
+}
 /* Reshapes, and slices of the outermost axis, are the same storage: no kernel (rules 1 and 2 of docs/storage.md). */
 static bool lower_view(struct lowering *l, struct node *n) {
     int operand;
     expr off;
     struct value *v = n->outs.n == 1 ? n->outs.v[0] : NULL;
     struct value_layout *lay = v ? layout_of_value(l, v) : NULL;
-    if (!v || map_get(&l->bufs, PKEY(v)) || (lay && lay->spec) || !node_is_view(l->probes, n, &operand, &off))
+    struct buf *given = v ? map_get(&l->bufs, PKEY(v)) : NULL; /* where it must be: a kernel puts it there */
+    if (!v || (given && !node_divides(l->probes, n)) || (lay && lay->spec) ||
+        !node_is_view(l->probes, n, &operand, &off))
         return false;
     struct buf *bytes = lower_buf(l, n->ins.v[operand]), *of = lower_stored(l, bytes);
     if (!buf_is_plain(of) || of->scope == SC_REGION) return false;
     expr cells = x_int(l->c, 1);
     for (int k = 0; k < v->type.rank; k++) cells = x_mul(l->c, cells, v->type.dims[k]);
-    if (!x_proves_le(l->c, x_int(l->c, 0), off) || !x_proves_le(l->c, x_add(l->c, off, cells), buf_cells(l->c, of)))
+    expr end = x_add(l->c, off, cells), room = buf_cells(l->c, of);
+    if (!x_proves_le(l->c, x_int(l->c, 0), off) || (!x_proves_le(l->c, end, room) && !checked_equal(l, n, end, room)))
         return false; /* sizes that cannot be compared: a copy */
     if (of->type != v->type.dtype && value_leaves(l, v)) return false;
     struct buf *b =
@@ -202,9 +230,21 @@ static bool lower_view(struct lowering *l, struct node *n) {
     struct stmt *s = s_new(l->c, S_VIEW);
     s->u.view.buf = b, s->u.view.of = of, s->u.view.off = off;
     note_view(l, n);
+    lower_checks(l, n);
     lower_stmt(l, s);
-    lower_bind(l, v, known);
+    if (given) copy_for(l, n, given, known);
+    else lower_bind(l, v, known);
     return true;
+}
+/* What n reads of this operand from now on is a plain copy. */
+static void lower_plain_copy(struct lowering *l, struct node *n, int operand) {
+    struct value *v = n->ins.v[operand];
+    struct buf *of = lower_buf(l, v), *b;
+    if (lower_stored(l, of) != of || of->scope == SC_REGION) return;
+    b = lower_alloc(l, of->name, of->type, v->type.dims, v->type.rank);
+    if (map_get(&l->halves, PKEY(of))) map_put(&l->halves, PKEY(b), map_get(&l->halves, PKEY(of)));
+    copy_for(l, n, b, of);
+    lower_bind(l, v, b);
 }
 static bool lower_group(struct lowering *l, const struct groups *gs, const struct group *gr);
 /* Blocks and borders lie along the axes of a view's operand, tiles in shared memory along those of its reader: then the
@@ -272,11 +312,22 @@ static bool outline_group(struct lowering *l, struct block *stmts, const struct 
     l->nodes = nodes, l->origin = origin;
     return ok;
 }
+static bool lower_statements_of(struct lowering *l, const struct groups *gs, const struct group *gr);
 static bool lower_group(struct lowering *l, const struct groups *gs, const struct group *gr) {
-    const struct node *faulty = NULL;
     struct node *first = gr->nodes.v[0];
+    int operand;
     if (first->op && first->op->control) return lower_control(l, first);
-    if (gr->cls == CLASS_VIEW && gr->nodes.n == 1 && !l->o->no_fuse && lower_view(l, first)) return true;
+    if (gr->cls != CLASS_VIEW || gr->nodes.n != 1 || l->o->no_fuse) return lower_statements_of(l, gs, gr);
+    bool copies = reads_plain_copy(l, first, &operand);
+    struct value *read = copies ? first->ins.v[operand] : NULL;
+    struct buf *as_made = copies ? lower_buf(l, read) : NULL;
+    if (copies) lower_plain_copy(l, first, operand);
+    bool ok = lower_view(l, first) || lower_statements_of(l, gs, gr);
+    if (copies) lower_bind(l, read, as_made);
+    return ok;
+}
+static bool lower_statements_of(struct lowering *l, const struct groups *gs, const struct group *gr) {
+    const struct node *faulty = NULL;
     struct block stmts = {0}, *outer = l->block;
     bool ok = lower_views(l, gs, gr);
     l->block = &stmts; /* buffers made for results are allocated among the group's statements, after their sizes */

@@ -300,20 +300,33 @@ static bool split_symbolic(struct ctx *c, expr e, expr by, expr *quotient, expr 
     x_bounds(c, *rest, &lo, &hi);
     return x_is(*rest, 0) || (lo >= 0 && x_proves_lt(c, *rest, by));
 }
+/* D3 for a product of sizes: e = g*a + s, where 0 <= s < g, and by = g*less. */
+static bool symbolic_factor(struct ctx *c, expr e, expr by, int64_t *g, expr *less, expr *a, expr *s) {
+    int64_t k;
+    const expr *t;
+    const int64_t *co;
+    if (x_terms(c, by, &k, &t, &co) != 1 || k || co[0] < 2 || !common_factor(c, e, co[0], g, a, s)) return false;
+    *less = x_muli(c, t[0], co[0] / *g);
+    return true;
+}
 expr idx_div(struct ctx *c, expr a, expr b) {
     if (b->op == X_CONST) return b->u.i > 0 ? idx_div_const(c, a, b->u.i) : x_poison(c);
-    expr q, r;
+    expr q, r, less;
+    int64_t g;
     if (a == b) return x_int(c, 1);
     if (x_is(a, 0)) return a;
     if (split_symbolic(c, a, b, &q, &r)) return q;
+    if (symbolic_factor(c, a, b, &g, &less, &q, &r)) return idx_div(c, q, less);
     return NODE(c, X_DIV, IDX, a, b);
 }
 expr idx_mod(struct ctx *c, expr a, expr b) {
     if (b->op == X_CONST) return b->u.i > 0 ? idx_mod_const(c, a, b->u.i) : x_poison(c);
-    expr q, r;
+    expr q, r, less;
+    int64_t g;
     if (a == b) return x_int(c, 0);
     if (x_is(a, 0)) return a;
     if (split_symbolic(c, a, b, &q, &r)) return r;
+    if (symbolic_factor(c, a, b, &g, &less, &q, &r)) return x_add(c, x_muli(c, idx_mod(c, q, less), g), r);
     return NODE(c, X_MOD, IDX, a, b);
 }
 expr idx_minmax(struct ctx *c, enum xop op, expr a, expr b) {

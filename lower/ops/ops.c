@@ -149,21 +149,23 @@ static X without_ones(X dims, int *at) {
         if (!x_is(dims.v[k], 1)) at[r.n] = k, r = push(r, dims.v[k]);
     return r;
 }
+static X index_of_group(X i, X own, X there) { return unflatten_index(flatten_index(i, own), there); }
 E at_reshaped(T x, X i, X dims) {
     int from[X_MAX_LIST], to[X_MAX_LIST];
-    X xd = shape(x), a = without_ones(xd, from), b = without_ones(dims, to), index = zeros(xd.n);
-    int p = 0, q = 0;
-    while (p < a.n) {
+    X xd = shape(x), a = without_ones(xd, from), b = without_ones(dims, to), index = zeros(xd.n), own = list0();
+    for (int v = 0; v < b.n; v++) own = push(own, i.v[to[v]]);
+    for (int p = 0, q = 0; p < a.n;) {
         int np = 0, nq = 0;
         for (int u = 1; u <= a.n - p && !np; u++)
             for (int v = 1; v <= b.n - q && !np; v++)
                 if (product(sub_list(a, p, u)) == product(sub_list(b, q, v))) np = u, nq = v;
-        bool proved = np > 0;
-        if (!proved) np = a.n - p, nq = b.n - q;
-        X own = list0();
-        for (int v = 0; v < nq; v++) own = push(own, i.v[to[q + v]]);
-        X there = unflatten_index(flatten_index(own, sub_list(b, q, nq)), sub_list(a, p, np));
-        for (int u = 0; u < np; u++) index.v[from[p + u]] = wrap_index(there.v[u], a.v[p + u]);
+        if (!np) { /* equal when this runs: all cells follow each other then, if that can be seen */
+            X all = index_of_group(own, b, a);
+            if (flatten_index(all, a) == flatten_index(own, b)) p = q = 0;
+            np = a.n - p, nq = b.n - q;
+        }
+        X there = index_of_group(sub_list(own, q, nq), sub_list(b, q, nq), sub_list(a, p, np));
+        for (int u = 0; u < np; u++) index.v[from[p + u]] = there.v[u];
         p += np, q += nq;
     }
     return at(x, index);

@@ -59,6 +59,14 @@ Test(expr, remainders_by_sizes_rejoin) {
     cr_assert_neq(x_add(c, x_mul(c, row, m), x_mod(c, i, h)), x_mod(c, i, hm));
     cr_assert_neq(x_add(c, x_muli(c, x_mul(c, row, m), 2), in_row), x_mod(c, i, hm));
 }
+Test(expr, factors_leave_divisions_by_sizes) {
+    expr i = x_var(c, var_new(c, "i", x_muli(c, n, 3))), two = x_var(c, var_new(c, "two", x_int(c, 2)));
+    expr e = x_add(c, x_muli(c, i, 2), two), by = x_muli(c, h, 6);
+    cr_assert_eq(x_div(c, e, by), x_div(c, i, x_muli(c, h, 3)));
+    cr_assert_eq(x_mod(c, e, by), x_add(c, x_muli(c, x_mod(c, i, x_muli(c, h, 3)), 2), two));
+    cr_assert_eq(x_div(c, x_addi(c, e, 1), by)->arg[1], by); /* 2i + two + 1 may be the next pair's */
+    cr_assert_eq(x_div(c, e, h)->arg[1], h);
+}
 Test(expr, flat_index_splits) {
     cr_assert_eq(x_divi(c, x_add(c, x_muli(c, V, 14), W), 14), V);
     cr_assert_eq(x_modi(c, x_add(c, x_muli(c, V, 28), x_muli(c, W, 2)), 28), x_muli(c, W, 2));

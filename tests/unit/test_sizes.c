@@ -23,7 +23,8 @@ TestSuite(sizes, .init = setup, .fini = done);
     "const %zero: i64[1] = [0] const %one: i64[1] = [1] const %last: i64[1] = [-1] const %far: i64[1] = [1000]\n"      \
     "const %taps: f32[1,1,2] = [1,10] const %two: i64[1] = [2] const %behind: i64[4] = [0,0,1,0] const %before: "      \
     "i64[4] = [1,0,0,0]\n"                                                                                             \
-    "const %table: f32[3,2] = [2,3,0,3,2,1]\n"
+    "const %table: f32[3,2] = [2,3,0,3,2,1]\n"                                                                         \
+    "const %pairs: i64[2] = [3,2] const %rows: i64[2] = [4,8] const %eight: f32[8,1,1] = [1,2,3,4,5,6,7,8]\n"
 static struct module *lowered(const char *params, const char *nodes, bool plain) {
     struct text t = {0}, d = {0};
     text_printf(&t, "graph \"\"\n%sregion \"\" (%s) { %s return %%y }\n", SYMS CONSTS, params, nodes);
@@ -86,6 +87,29 @@ Test(sizes, inner_dimension_of_a_sum) {
           STOPS("inner dimensions"));
     const char *both = "%a: f32[A,B], %b: f32[C,D], %w: f32[D,1]", *m = "%s: ? = Mul(%a, %b) %y: ? = MatMul(%s, %w)";
     gives(both, m, ARGS({eight, {2, 3}, 2}, {eight, {1, 3}, 2}, {eight, {3, 1}, 2}), SIZES(2, 3, 1, 3), LIST(36, 78));
+}
+/* The operand's storage in other dims, also where it lay in blocks of channels; copied where the result is the
+ * caller's. */
+Test(sizes, reshape_behind_a_check) {
+    const char *p = "%x: f32[A,B]", *n = "%a: ? = Neg(%x) %r: ? = Reshape(%a, %pairs) %y: ? = Neg(%r)";
+    const char *last = "%a: ? = Neg(%x) %y: ? = Reshape(%a, %pairs)";
+    gives(p, n, ARGS({eight, {2, 3}, 2}), SIZES(2, 3), LIST(1, 2, 3, 4, 5, 6));
+    gives(p, n, ARGS({eight, {6, 1}, 2}), SIZES(6, 1), LIST(1, 2, 3, 4, 5, 6));
+    gives(p, last, ARGS({eight, {1, 6}, 2}), SIZES(1, 6), LIST(-1, -2, -3, -4, -5, -6));
+    const struct {
+        const char *nodes;
+        int64_t a, b;
+    } wrong[] = {{n, 2, 4}, {n, 2, 2}, {n, 0, 6}, {last, 4, 2}, {last, 1, 1}, {last, 3, 0}};
+    for (int k = 0; k < 6; k++)
+        gives(p, wrong[k].nodes, ARGS({eight, {wrong[k].a, wrong[k].b}, 2}), SIZES(wrong[k].a, wrong[k].b),
+              STOPS("number of elements"));
+    const char *in = "%x: f32[A,1,B]", *blocks = "%a: ? = Conv(%x, %eight) %r: ? = Reshape(%a, %rows) "
+                                                 "%y: ? = ReduceSum(%r, %zero) {keepdims=0}";
+    gives(in, blocks, ARGS({eight, {2, 1, 2}, 3}), SIZES(2, 2), LIST(24, 36, 32, 48, 40, 60, 48, 72));
+    gives(in, blocks, ARGS({eight, {1, 1, 4}, 3}), SIZES(1, 4), LIST(16, 32, 48, 64, 20, 40, 60, 80));
+    gives(in, blocks, ARGS({eight, {4, 1, 1}, 3}), SIZES(4, 1), LIST(10, 20, 30, 40, 50, 60, 70, 80));
+    gives(in, blocks, ARGS({eight, {3, 1, 1}, 3}), SIZES(3, 1), STOPS("number of elements"));
+    gives(in, blocks, ARGS({eight, {5, 1, 1}, 3}), SIZES(5, 1), STOPS("number of elements"));
 }
 /* Rows beside those before and after them (MobileBERT): the check holds for one row at least. */
 Test(sizes, neighbours_of_each_row) {
