@@ -58,6 +58,26 @@ Test(plan, is_made_at_dims_that_the_model_refuses) {
     struct memory_plan *p = memory_plan(m, NULL, NULL);
     cr_assert(p && plan_verify(m, p), "%s", complaints(c));
 }
+/* A check before a view says that it fits: no run gets there with other sizes. */
+Test(plan, holds_for_views_behind_checks) {
+    static const char text[] = "proc copy(x: f32[M] in, y: f32[M] out) [M in 0..100]\n"
+                               "  for i<M\n    y[i] = x[i]\n"
+                               "entry proc e(x: f32[N] in, y: f32[12] out) [N in 0..100]\n"
+                               "  alloc t: f32[N] arena\n"
+                               "  alloc u: f32[12] arena\n"
+                               "  call copy(in x, out t; N)\n"
+                               "  check N == 12 else \"of another size\"\n"
+                               "  view v: f32[12] arena of t+0\n"
+                               "  call copy(in v, out u; 12)\n"
+                               "  view w: f32[12] arena of v+0\n"
+                               "  call copy(in w, out u; 12)\n";
+    struct module *m = loop_parse(c, text, strlen(text), "t.lir");
+    cr_assert(m && loop_verify(m, NULL), "%s", complaints(c));
+    struct memory_plan *p = memory_plan(m, NULL, NULL);
+    cr_assert(p && plan_verify(m, p), "%s", complaints(c));
+    for (int k = 0; k < p->slots.n; k++) p->slots.v[k].nbelow = 0; /* u over t */
+    cr_expect(!plan_verify(m, p));
+}
 /* A view of a buffer that a loop swaps is of another place each turn. */
 static const char turning[] = "proc copy(x: f32[64] in, y: f32[64] out)\n"
                               "  for i<64\n"
