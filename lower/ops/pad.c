@@ -68,22 +68,26 @@ static void op_pad(void) {
         require(ge(d, idx(0)), "more is cropped than axis %d has", k);
         dims = push(dims, max_(d, idx(0)));
     }
-    X i = axes(dims), from = list0();
+    X i = axes(dims), from = list0(), own = list0();
     E inside = truth(true);
+    bool divides = false;
     for (int k = 0; k < r; k++) {
-        E p = sub(i.v[k], before[k]), d = dim(x, k);
+        E p = sub(i.v[k], before[k]), d = dim(x, k), within_x = and_(le(idx(0), p), lt(p, d)), there = p;
         if (x_is(before[k], 0) && x_is(after[k], 0)) {
-            from = push(from, i.v[k]);
+            from = push(from, p), own = push(own, p);
             continue;
         }
-        if (constant) inside = and_(inside, and_(le(idx(0), p), lt(p, d)));
-        else if (edge) p = clampi(p, idx(0), sub(d, idx(1)));
-        else if (reflect) p = reaches_once(before[k], after[k], d) ? mirrored_once(p, d) : mirrored(p, d);
-        else p = wrapped(p, before[k], after[k], d);
-        from = push(from, constant ? p : wrap_index(p, d));
+        bool once = reaches_once(before[k], after[k], d), far = reflect && !once;
+        if (edge) there = clampi(p, idx(0), sub(d, idx(1)));
+        else if (reflect) there = once ? mirrored_once(p, d) : mirrored(p, d);
+        else if (wrap) there = wrapped(p, before[k], after[k], d);
+        if (!constant) there = wrap_index(there, d);
+        if (constant || far) inside = and_(inside, within_x);
+        from = push(from, there), own = push(own, far ? p : there);
+        divides |= far;
     }
-    if (!constant) {
-        out(0, dtype(x), i, at(x, from));
+    if (!constant) { /* no remainder where there is nothing to mirror */
+        out(0, dtype(x), i, divides ? sel(inside, at(x, own), at(x, from)) : at(x, from));
         return;
     }
     double c = 0;

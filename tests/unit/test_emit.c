@@ -163,6 +163,16 @@ Test(emit, faults_of_an_expression_are_calls) {
     cr_assert_eq(count(text, "(nn_fault(fault), 0.0f)"), 2);
     hasnt(text, "(*fault = 1,");
 }
+Test(emit, remainders_by_open_sizes_stay_where_they_are_needed) {
+    const char *text = print_with("proc mirror(x: f32[N] in, y: f32[20] out) [N in 5..9]\n"
+                                  "  for i<20\n"
+                                  "    y[i] = select(idx(i) < idx(N), x[min(i,N-1)], x[min(i%N, N - i%N)])\n",
+                                  "c99", true, NULL);
+    const char *quotient = strstr(text, "i % N");
+    cr_assert(quotient, "%s", text);
+    cr_assert_eq(count(text, "i % N"), 1, "%s", text);
+    cr_assert(strstr(text, "} else {") && strstr(text, "} else {") < quotient, "%s", text);
+}
 static const char *const tile =
     "proc tile(x: f32[6,40] in, w: f32[40,16] in, y: f32[6,16] out)\n  alloc acc: f32[6,16] reg\n"
     "  for i<6 unroll\n    for v<16 vector\n      acc[i,v] = 0.0\n"

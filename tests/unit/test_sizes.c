@@ -24,7 +24,8 @@ TestSuite(sizes, .init = setup, .fini = done);
     "const %taps: f32[1,1,2] = [1,10] const %two: i64[1] = [2] const %behind: i64[4] = [0,0,1,0] const %before: "      \
     "i64[4] = [1,0,0,0]\n"                                                                                             \
     "const %table: f32[3,2] = [2,3,0,3,2,1]\n"                                                                         \
-    "const %pairs: i64[2] = [3,2] const %rows: i64[2] = [4,8] const %eight: f32[8,1,1] = [1,2,3,4,5,6,7,8]\n"
+    "const %pairs: i64[2] = [3,2] const %rows: i64[2] = [4,8] const %around: i64[4] = [1,2,1,2] const %eight: "        \
+    "f32[8,1,1] = [1,2,3,4,5,6,7,8]\n"
 static struct module *lowered(const char *params, const char *nodes, bool plain) {
     struct text t = {0}, d = {0};
     text_printf(&t, "graph \"\"\n%sregion \"\" (%s) { %s return %%y }\n", SYMS CONSTS, params, nodes);
@@ -110,6 +111,16 @@ Test(sizes, reshape_behind_a_check) {
     gives(in, blocks, ARGS({eight, {4, 1, 1}, 3}), SIZES(4, 1), LIST(10, 20, 30, 40, 50, 60, 70, 80));
     gives(in, blocks, ARGS({eight, {3, 1, 1}, 3}), SIZES(3, 1), STOPS("number of elements"));
     gives(in, blocks, ARGS({eight, {5, 1, 1}, 3}), SIZES(5, 1), STOPS("number of elements"));
+}
+/* Pads that may reach past the far end, or twice. */
+Test(sizes, mirrored_near_and_far) {
+    const char *p = "%x: f32[A,B]", *n = "%y: ? = Pad(%x, %around) {mode=\"reflect\"}";
+    gives(p, n, ARGS({eight, {2, 3}, 2}), SIZES(2, 3),
+          LIST(6, 5, 4, 5, 6, 5, 4, 3, 2, 1, 2, 3, 2, 1, 6, 5, 4, 5, 6, 5, 4, 3, 2, 1, 2, 3, 2, 1));
+    gives(p, n, ARGS({eight, {1, 2}, 2}), SIZES(1, 2), LIST(1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2));
+    gives(p, n, ARGS({eight, {3, 1}, 2}), SIZES(3, 1),
+          LIST(2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 2, 2, 2, 2, 2));
+    gives(p, n, ARGS({eight, {0, 2}, 2}), SIZES(0, 2), STOPS(""));
 }
 /* Rows beside those before and after them (MobileBERT): the check holds for one row at least. */
 Test(sizes, neighbours_of_each_row) {
