@@ -231,23 +231,6 @@ const char *c_clamp(const struct emit_options *o, enum xop op, enum dtype t, int
     prelude_add(o, prelude_from_row(o, row, "static inline $T $N($T a, $T b)"), &h);
     return name;
 }
-const char *c_open_choice(const struct emit_options *o, enum xop op, enum dtype t) {
-    if (!o->target->branches) return NULL;
-    const char *name = prelude_name(o, op == X_MIN ? "lesser" : "greater", t, 1);
-    if (!prelude_first(o->uses, name)) return name;
-    enum dtype bits = unsigned_of(t);
-    const char *to = c_bitcast(o, bits, t, 1), *from = c_bitcast(o, t, bits, 1);
-    struct holes h;
-    prelude_holes(o, &h, name, t, 1);
-    prelude_add(o,
-                format(o->uses->c,
-                       "/* without a branch, which could not be foreseen */\n"
-                       "static inline $T $N($T a, $T b) {\n    const $U m = 0 - ($U)(a %s b);\n"
-                       "    return %s((%s(a) & m) | (%s(b) & ~m));\n}\n",
-                       op == X_MIN ? "<" : ">", from, to, to),
-                &h);
-    return name;
-}
 /* "return _mm256_fmadd_ps(a, b, c);" from "_mm256_fmadd_ps(%a, %b, %c)". */
 const char *prelude_from_row(const struct emit_options *o, const char *row, const char *head) {
     struct text t = {0};

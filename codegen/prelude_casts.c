@@ -97,6 +97,23 @@ const char *c_bitcast(const struct emit_options *o, enum dtype to, enum dtype fr
     }
     return name;
 }
+const char *c_open_choice(const struct emit_options *o, enum xop op, enum dtype t) {
+    if (!o->target->branches) return NULL;
+    const char *name = prelude_name(o, op == X_MIN ? "lesser" : "greater", t, 1);
+    if (!prelude_first(o->uses, name)) return name;
+    enum dtype bits = dtype_bytes(t) == 8 ? U64 : U32;
+    const char *to = c_bitcast(o, bits, t, 1), *from = c_bitcast(o, t, bits, 1);
+    struct holes h;
+    prelude_holes(o, &h, name, t, 1);
+    prelude_add(o,
+                format(o->uses->c,
+                       "/* without a branch, which could not be foreseen */\n"
+                       "static inline $T $N($T a, $T b) {\n    const $U m = 0 - ($U)(a %s b);\n"
+                       "    return %s((%s(a) & m) | (%s(b) & ~m));\n}\n",
+                       op == X_MIN ? "<" : ">", from, to, to),
+                &h);
+    return name;
+}
 
 /* Halves to f32 and back. All cases are computed, and one is selected: so compilers take loops over them as vectors. */
 static const char *const f16_decode =

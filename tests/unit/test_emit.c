@@ -145,10 +145,25 @@ Test(emit, scalar_kernel) {
     const char *s = print_with(relu, "c99", false, NULL);
     has(s, "static void relu(const float *restrict x, float *restrict y, ptrdiff_t N) {\n"
            "    for (ptrdiff_t i = 0; i < N; i++) {\n"
-           "        y[i] = nn_max_f32(x[i], 0.0f);\n"
+           "        y[i] = nn_greater_f32(x[i], 0.0f);\n"
            "    }\n}\n");
     hasnt(s, "__attribute__");
     hasnt(s, "math.h");
+}
+/* gcc makes branches of `a > b ? a : b`. Zero parts values in a way that none of them is foreseen, other bounds seldom
+ * hold. */
+Test(emit, choices_between_floats_are_no_branches_where_compilers_make_them) {
+    const char *pair =
+        "proc pick(x: f32[9] in, y: f32[9] in, z: f64[9] in, a: f32[9] out, b: f32[9] out, c: f64[9] out)\n"
+        "  for i<9\n    a[i] = max(x[i], y[i])\n    b[i] = min(max(x[i], -1.0), 6.0)\n    c[i] = min(z[i], 0.0f64)\n";
+    const char *s = print_with(pair, "c99", false, NULL);
+    has(s, "const uint32_t m = 0 - (uint32_t)(a > b);");
+    has(s, "a[i] = nn_greater_f32(x0, y[i]);");
+    has(s, "b[i] = nn_min_f32(nn_max_f32(x0, -1.0f), 6.0f);");
+    has(s, "const uint64_t m = 0 - (uint64_t)(a < b);");
+    has(s, "c[i] = nn_lesser_f64(z[i], 0.0);");
+    has(print_with(pair, "cortex-m4", false, NULL), "a[i] = nn_max_f32(x0, y[i]);");
+    has(print_with(pair, "x86-64", false, NULL), "_mm_max_ss(_mm_set_ss(a), _mm_set_ss(b))");
 }
 Test(emit, complex_numbers_are_moved_as_they_are) {
     const char *text =
