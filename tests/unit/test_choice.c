@@ -26,6 +26,22 @@ Test(choice, the_point_follows_from_the_machine) {
     says(choices("cuda", weights, rows, matmul),
          "product: multiply-add, tiles of 64 x 64, k0 in steps of 16\n    taken\n");
 }
+/* Five strides of two leave 7 of 224: a long size, which has a name of its own in the kernel and is as large there. */
+Test(choice, sizes_with_names_are_as_large_as_what_they_are_made_of) {
+    static const char halve[] = "{kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]}";
+    struct text nodes = {0};
+    for (int k = 0; k < 5; k++) text_printf(&nodes, "%%p%d: ? = MaxPool(%%%s%.0d) %s ", k + 1, k ? "p" : "x", k, halve);
+    text_add(&nodes, "%y: ? = Conv(%p5, %w) {pads=[1,1,1,1]}");
+    static const char w[] = "const %w: f32[96,64,3,3] = splat 0.5\n", x[] = "%x: f32[1,64,h,h]";
+    const char *big = format(c, "sym h: 0..4096@224\n%s", w), *unsaid = format(c, "sym h: 0..4096\n%s", w);
+    static const char first[] = "contraction: lanes 8 along n0, scattered, ";
+    const char *said = strstr(choices("x86-avx2", big, x, nodes.s), first),
+               *not_said = strstr(choices("x86-avx2", unsaid, x, nodes.s), first);
+    cr_assert(said && not_said);
+    cr_expect(!strncmp(said + strlen(first), "tile 4 x 3 of s1", 16), "%.60s", said);
+    cr_expect(!strncmp(not_said + strlen(first), "tile 6 x 2 of s1", 16), "%.60s", not_said);
+    text_free(&nodes);
+}
 /* Half the loads and half the multiply-adds of other cores, and a second level of cache that takes fewer rows. */
 Test(choice, a_small_core_has_schedules_of_its_own) {
     const char *w = "const %w: f32[64,256,1,1] = splat 0.5\n", *x = "%x: f32[1,256,56,56]";
