@@ -14,12 +14,12 @@ static bool goes(enum chunks way, bool chunks, bool outside) {
     return chunks ? way == (outside ? CHUNKS_OUTSIDE : CHUNKS_INSIDE) : way == CHUNKS_NONE;
 }
 /* false: the sum has no such chunks. */
-static bool best_blocking(const struct machine *m, const struct contraction_sizes *s, enum chunks way,
+static bool best_blocking(const struct machine *m, const struct contraction_sizes *s, enum chunks way, bool in_groups,
                           struct blocking *best) {
     double least = 0;
     *best = (struct blocking){1, s->blocks, false};
     for (int64_t parts = 1; parts <= (way == CHUNKS_NONE ? 1 : s->blocks); parts = next_divisor(s->blocks, parts))
-        for (int64_t groups = 1; groups; groups = more_groups(s, groups))
+        for (int64_t groups = 1; groups; groups = in_groups ? more_groups(s, groups) : 0)
             for (int outside = 0; outside <= (parts > 1); outside++) {
                 struct blocking b = {groups, s->blocks / parts, outside};
                 if (!goes(way, parts > 1, outside)) continue;
@@ -28,17 +28,25 @@ static bool best_blocking(const struct machine *m, const struct contraction_size
             }
     return least > 0;
 }
+static bool has_reference(void *env, expr e) {
+    (void)env;
+    return e->op != X_SYM || e->u.sym->ref > 0;
+}
+/* The size, or what it is taken to be if it is open; -1: nothing was said of it. */
+static int64_t assumed(struct plan *u, expr size) {
+    return x_visit_with(size, XF_SYM, has_reference, NULL) ? x_typical(u->c, size, 0) : -1;
+}
 /* Bytes of x that one turn of the other axes reads; -1: symbolic. */
 static double bytes_read(struct plan *u, const struct tiling *g) {
     double n = (double)dtype_bytes(g->scalar->u.buf->type);
     for (int k = 0; k < g->scalar->n - g->scalar->has_fill; k++) {
         bool other = true; /* the index moves with other axes alone */
-        int64_t dim;
+        int64_t dim = assumed(u, g->scalar->u.buf->dims[k]);
         for (int r = 0; r < nsums_of(g); r++) other &= !x_uses_var(u->c, g->scalar->arg[k], g->q->sum->u.stage.red[r]);
         if (g->row >= 0) other &= !x_uses_var(u->c, g->scalar->arg[k], axis_var(g, g->row));
         if (g->group >= 0) other &= !x_uses_var(u->c, g->scalar->arg[k], axis_var(g, g->group));
         if (other) continue;
-        if (!x_is_int(g->scalar->u.buf->dims[k], &dim)) return -1;
+        if (dim < 0) return -1;
         n *= (double)dim;
     }
     return n;
@@ -63,13 +71,14 @@ static bool partial_sums_fit(struct plan *u, const struct tiling *g) {
 static bool find_sizes(struct plan *u, const struct tiling *g, double steps, struct contraction_sizes *s) {
     for (int i = 0; i < nsums_of(g); i++)
         if (const_extent(g->q->sum->u.stage.red[i]) < 1) return false;
-    if (g->vector == 1 || !g->packed || g->row < 0 || g->rows < 1 || g->N < 1) return false;
+    int64_t rows = g->row >= 0 ? assumed(u, axis_var(g, g->row)->extent) : -1;
+    if (g->vector == 1 || !g->packed || rows < 1 || g->N < 1) return false;
     *s = (struct contraction_sizes){.x = bytes_read(u, g)};
-    s->extent = g->group >= 0 ? const_extent(axis_var(g, g->group)) : 1;
+    s->extent = g->group >= 0 ? assumed(u, axis_var(g, g->group)->extent) : 1;
     if (s->x < 0 || s->extent < 1) return false;
     s->blocks = g->kred >= 0 ? (const_extent(g->q->sum->u.stage.red[g->kred]) + g->kblock - 1) / g->kblock : 1;
-    s->panels = (g->N + g->nv - 1) / g->nv, s->tiles = (g->rows + g->mr - 1) / g->mr;
-    double cells = (double)(g->N * g->rows * s->extent);
+    s->panels = (g->N + g->nv - 1) / g->nv, s->tiles = (rows + g->mr - 1) / g->mr;
+    double cells = (double)(g->N * rows * s->extent);
     s->panel = steps * g->micro->k0 * g->nv * (double)dtype_bytes(g->vec->u.buf->type);
     s->w = s->panel * (double)s->panels, s->y = cells * (double)dtype_bytes(g->q->sum->u.stage.buf->type);
     s->products = cells * steps / g->vector / g->op.starts;
@@ -89,14 +98,15 @@ bool choose_blocks(struct plan *u, struct tiling *g, enum chunks way) {
     struct blocking b;
     g->together = g->chunk = 0, g->outside = g->prefetch = false;
     if (!find_sizes(u, g, steps_of_sum(u, g), &s)) return way <= CHUNKS_NONE;
-    bool chunks = g->rows > 1 && !g->rest && partial_sums_fit(u, g);
+    bool chunks = (g->rows > 1 || (g->rows < 0 && g->group >= 0)) && !g->rest && partial_sums_fit(u, g);
+    bool in_groups = g->group < 0 || const_extent(axis_var(g, g->group)) > 0; /* an open rest of them is more code */
     if (way == CHUNKS_ANY && !chunks) way = CHUNKS_NONE;
-    if ((way != CHUNKS_NONE && !chunks) || !best_blocking(u->m, &s, way, &b)) return false;
+    if ((way != CHUNKS_NONE && !chunks) || !best_blocking(u->m, &s, way, in_groups, &b)) return false;
     if (b.groups > 1) g->together = rows_of_group(&s, b.groups);
     if (b.chunk < s.blocks) g->chunk = b.chunk, g->outside = b.outside;
     double lines = s.panel / u->m->line * (double)b.chunk / (double)s.blocks;
     double tiles = (double)(s.tiles * (g->together ? g->together : s.extent));
-    g->prefetch = s.w > (double)u->m->l1.bytes && g->kred >= 0;
+    g->prefetch = g->rows > 0 && in_groups && s.w > (double)u->m->l1.bytes && g->kred >= 0;
     g->often = 2 * lines >= tiles * (double)b.chunk;
     return true;
 }
@@ -150,7 +160,8 @@ void contraction_cycles(struct plan *u, struct tiling *g) {
         struct blocking b = {1, g->chunk ? g->chunk : s.blocks, g->outside};
         if (g->together) b.groups = (s.extent + g->together - 1) / g->together;
         cycles += cost_of_blocking(u->m, &s, b) - s.products;
-        if (g->scattered) cycles += (double)(g->N * g->rows * s.extent) / g->piece; /* each is stored by itself */
+        if (g->scattered)
+            cycles += s.y / (double)dtype_bytes(g->q->sum->u.stage.buf->type) / g->piece; /* each is stored by itself */
     }
     g->cycles = turns * cycles;
 }

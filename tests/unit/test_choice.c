@@ -42,6 +42,17 @@ Test(choice, sizes_with_names_are_as_large_as_what_they_are_made_of) {
     cr_expect(!strncmp(not_said + strlen(first), "tile 6 x 2 of s1", 16), "%.60s", not_said);
     text_free(&nodes);
 }
+/* What is open counts as what is said of it, also for how much of the sum is done at a time. */
+Test(choice, open_sizes_of_which_something_is_said_have_chunks) {
+    static const char w[] = "const %w: f32[1000,512,1,1] = splat 0.5\n", x[] = "%x: f32[1,512,a,b]";
+    const char *nodes = "%p: ? = MaxPool(%x) {kernel_shape=[1,1]} %h: ? = Conv(%p, %w) {kernel_shape=[1,1]} "
+                        "%y: ? = MaxPool(%h) {kernel_shape=[1,1]}";
+    const char *said = choices("x86-avx2", format(c, "sym a: 1..4096@13\nsym b: 1..4096@13\n%s", w), x, nodes),
+               *first = strstr(said, "contraction: lanes 8"), *chunks = strstr(said, "16 blocks at a time, outside");
+    cr_expect(first && chunks && chunks < strchr(first, '\n'), "%s", said);
+    const char *not_said = choices("x86-avx2", format(c, "sym a: 1..4096\nsym b: 1..4096\n%s", w), x, nodes);
+    cr_expect(!strstr(not_said, "blocks at a time"), "%s", not_said);
+}
 /* Half the loads and half the multiply-adds of other cores, and a second level of cache that takes fewer rows. */
 Test(choice, a_small_core_has_schedules_of_its_own) {
     const char *w = "const %w: f32[64,256,1,1] = splat 0.5\n", *x = "%x: f32[1,256,56,56]";
