@@ -84,10 +84,6 @@ static const struct sym *first_sym(expr e) {
     }
     return e->u.sym;
 }
-static bool has_reference(void *env, expr e) {
-    (void)env;
-    return e->op != X_SYM || e->u.sym->ref > 0;
-}
 /* It is assumed to be as large as what it is computed from makes it; nothing is, where nothing was said of a symbol. */
 static const struct sym *name_of(struct run *r, expr part, expr argument) {
     struct lowering *l = r->z->l;
@@ -98,7 +94,8 @@ static const struct sym *name_of(struct run *r, expr part, expr argument) {
     if (is_dim(r, part) && lo < 0) lo = 0;
     const char *name = internf(l->c->names, "%s_size%d", first_sym(argument)->name, l->nsizes + 1);
     struct sym *made = sym_new(l->c, name, lo, hi, false);
-    if (x_visit_with(argument, XF_SYM, has_reference, NULL)) made->ref = x_typical(l->c, argument, 0);
+    int64_t reference = x_reference(l->c, argument);
+    if (reference > 0) made->ref = reference;
     return made;
 }
 /* What a sum is solved for to get a name: its longest term, else all of it, unless that hides what divides it. NULL:

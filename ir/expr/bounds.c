@@ -109,6 +109,13 @@ int64_t x_typical(struct ctx *c, expr size, int64_t open) {
     x_bounds(c, x_subst(c, size, &t.sizes), &low, &high);
     return high == POS_INF ? open : high;
 }
+static bool has_reference(void *env, expr e) {
+    (void)env;
+    return e->op != X_SYM || e->u.sym->ref > 0;
+}
+int64_t x_reference(struct ctx *c, expr size) {
+    return x_visit_with(size, XF_SYM, has_reference, NULL) ? x_typical(c, size, 0) : -1;
+}
 
 /* ---- B2: is e <= -1 for all values? One term after the other is replaced by something that is never smaller.
  * Variables that occur nowhere else go first, as their ends lose nothing; then the others, each in turn until one

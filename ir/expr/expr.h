@@ -212,6 +212,7 @@ void x_bounds(struct ctx *c, expr e, int64_t *lo, int64_t *hi);
 /* What a size counts as where times are predicted: `open` stands for symbols of which nothing is known. */
 enum { OPEN_SIZE = 128 }; /* unless something speaks for another one */
 int64_t x_typical(struct ctx *c, expr size, int64_t open);
+int64_t x_reference(struct ctx *c, expr size); /* the same; -1: something is open of which nothing was said */
 /* a < b (a <= b) for all values: by the interval of the difference (B1), else by substituting symbolic last and first
  * values of loop variables (B2). false means "not proved". */
 bool x_proves_lt(struct ctx *c, expr a, expr b);

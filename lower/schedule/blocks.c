@@ -28,20 +28,12 @@ static bool best_blocking(const struct machine *m, const struct contraction_size
             }
     return least > 0;
 }
-static bool has_reference(void *env, expr e) {
-    (void)env;
-    return e->op != X_SYM || e->u.sym->ref > 0;
-}
-/* The size, or what it is taken to be if it is open; -1: nothing was said of it. */
-static int64_t assumed(struct plan *u, expr size) {
-    return x_visit_with(size, XF_SYM, has_reference, NULL) ? x_typical(u->c, size, 0) : -1;
-}
 /* Bytes of x that one turn of the other axes reads; -1: symbolic. */
 static double bytes_read(struct plan *u, const struct tiling *g) {
     double n = (double)dtype_bytes(g->scalar->u.buf->type);
     for (int k = 0; k < g->scalar->n - g->scalar->has_fill; k++) {
         bool other = true; /* the index moves with other axes alone */
-        int64_t dim = assumed(u, g->scalar->u.buf->dims[k]);
+        int64_t dim = x_reference(u->c, g->scalar->u.buf->dims[k]);
         for (int r = 0; r < nsums_of(g); r++) other &= !x_uses_var(u->c, g->scalar->arg[k], g->q->sum->u.stage.red[r]);
         if (g->row >= 0) other &= !x_uses_var(u->c, g->scalar->arg[k], axis_var(g, g->row));
         if (g->group >= 0) other &= !x_uses_var(u->c, g->scalar->arg[k], axis_var(g, g->group));
@@ -71,10 +63,10 @@ static bool partial_sums_fit(struct plan *u, const struct tiling *g) {
 static bool find_sizes(struct plan *u, const struct tiling *g, double steps, struct contraction_sizes *s) {
     for (int i = 0; i < nsums_of(g); i++)
         if (const_extent(g->q->sum->u.stage.red[i]) < 1) return false;
-    int64_t rows = g->row >= 0 ? assumed(u, axis_var(g, g->row)->extent) : -1;
+    int64_t rows = g->row >= 0 ? x_reference(u->c, axis_var(g, g->row)->extent) : -1;
     if (g->vector == 1 || !g->packed || rows < 1 || g->N < 1) return false;
     *s = (struct contraction_sizes){.x = bytes_read(u, g)};
-    s->extent = g->group >= 0 ? assumed(u, axis_var(g, g->group)->extent) : 1;
+    s->extent = g->group >= 0 ? x_reference(u->c, axis_var(g, g->group)->extent) : 1;
     if (s->x < 0 || s->extent < 1) return false;
     s->blocks = g->kred >= 0 ? (const_extent(g->q->sum->u.stage.red[g->kred]) + g->kblock - 1) / g->kblock : 1;
     s->panels = (g->N + g->nv - 1) / g->nv, s->tiles = (rows + g->mr - 1) / g->mr;
