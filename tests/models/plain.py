@@ -35,6 +35,7 @@ NEST = re.compile(r"^  (?:axes|for) .*?<")
 EXTENT = re.compile(r"\w+<(?:(\d+)(?![^ ;:])|)")
 LAUNCHED = re.compile(r"^(?:kernel )?proc (\S+?)(?:_grid|_part\d+)\(")
 LOOP = re.compile(r"^for \S+?<(\S+)")
+AT_MOST = re.compile(r"(\w+) in \d+\.\.(\d+)")      # a size of a procedure, at the end of its head
 
 
 def general(reason):
@@ -70,19 +71,21 @@ def plain_kernels(text, few):
 
 def one_thread(text):
     """The kernels of which one thread stores more than MOST_CELLS cells."""
-    found, name, cells, around = [], "", 0, []
+    found, name, cells, around, most = [], "", 0, [], {}
     for line in text.split("\n"):
         depth, line = len(line) - len(line.lstrip()), line.strip()
         around = [a for a in around if a[0] < depth]
         if not depth and line:
-            name = LAUNCHED.match(line + "(")
-        elif line == "launch":
+            name, most = LAUNCHED.match(line + "("), {}
+        if name and line.endswith("]") and not LOOP.match(line):
+            most.update((size, int(n)) for size, n in AT_MOST.findall(line))
+        if line == "launch":
             cells = 0
         elif line.startswith("launch "):
             name = None
         elif name and LOOP.match(line):
             n = LOOP.match(line)[1]
-            around.append((depth, int(n) if n.isdigit() else math.inf))
+            around.append((depth, int(n) if n.isdigit() else most.get(n, math.inf)))
         elif name and line.startswith("while "):
             around.append((depth, math.inf))
         elif name and re.match(r"\S+\[.*\] \S*= ", line):

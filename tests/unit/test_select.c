@@ -112,6 +112,13 @@ Test(select, nonzero) {
           "{keepdims = 0} return %2 }",
           "1: 0;", (2), 0, 0);
 }
+Test(select, nonzero_in_parts) { /* of 84 elements, the last one of 83 */
+    GIVES(
+        "graph \"\" const %r: i64[1] = [1441] const %a: i64[1] = [1] region \"\" (%0: f32[7]) { %t: ? = Tile(%0, %r) "
+        "%1: ? = NonZero(%t) %2: ? = ReduceSum(%1, %a) {keepdims = 0} %3: ? = ReduceMax(%1, %a) {keepdims = 0} %4: ? = "
+        "Shape(%1) return %2, %3, %4 }",
+        "1: 7.26984e+06;1: 10085;2: 1 1441;", (7), 0, 0, 0, 0, 0, 1, 0);
+}
 Test(select, cumsum) {
     GIVES("graph \"\" const %a: i64[] = [1] region \"\" (%0: f32[2,3]) { %1: ? = CumSum(%0, %a) return %1 }",
           "2x3: 1 3 6 4 9 15;", (2, 3), 1, 2, 3, 4, 5, 6);
