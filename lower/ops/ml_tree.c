@@ -11,19 +11,38 @@ static void op_sums(void) {
     E n = dim(x, 0), features = idx(int_attr("features")), columns = idx(int_attr("columns"));
     require(le(features, dim(x, 1)), "the trees ask for feature %lld", (long long)int_attr("features") - 1);
     if (x_is_false(le(features, dim(x, 1)))) return;
-    T bufs[TREE_TABLES + 2] = {x};
-    for (int k = 0; k < TREE_TABLES; k++) bufs[1 + k] = in(1 + k);
-    bufs[TREE_TABLES + 1] = result(0, dtype(x), list2(n, columns));
-    T feature = in(1 + TT_FEATURE), value = in(1 + TT_VALUE);
-    E args[] = {n,       dim(x, 1),           dim(in(1 + TT_ROOT), 0), dim(feature, 0), dim(value, 0), dim(value, 1),
-                columns, idx(int_attr("sum"))};
-    bool one = x_is(n, 1);
-    call_kernel(one ? "trees_one" : "trees", dtype(x), bufs, TREE_TABLES + 2, args + one, 8 - one);
+    T t[TREE_TABLES], y = result(0, dtype(x), list2(n, columns));
+    for (int k = 0; k < TREE_TABLES; k++) t[k] = in(1 + k);
+    E trees = dim(t[TT_ROOT], 0), rows = dim(t[TT_FEATURE], 0), leaves = dim(t[TT_VALUE], 0), w = dim(t[TT_VALUE], 1),
+      how = idx(int_attr("sum"));
+    if (!x_is(n, 1)) {
+        const E args[] = {n, dim(x, 1), trees, rows, leaves, w, columns, how};
+        call_kernel(
+            "trees", dtype(x),
+            (const T[]){x, t[TT_ROOT], t[TT_FEATURE], t[TT_SPLIT], t[TT_TO], t[TT_COLUMN], t[TT_VALUE], t[TT_START], y},
+            9, args, 8);
+        return;
+    }
+    T leaf = scratch("leaf", I32, list1(trees));
+    T walk[] = {x, t[TT_ROOT], t[TT_FEATURE], t[TT_SPLIT], t[TT_TO], leaf};
+    call_kernel("trees_one", dtype(x), walk, 6, (const E[]){dim(x, 1), trees, rows}, 3);
+    if (int_attr("order") == TREE_DENSE) {
+        T bufs[] = {t[TT_VALUE], t[TT_START], leaf, y};
+        call_kernel("tree_dense", dtype(x), bufs, 4, (const E[]){leaves, columns, trees, how}, 4);
+    } else if (int_attr("order") == TREE_TERMS) {
+        T bufs[] = {t[TT_VALUE], t[TT_START], t[TT_FIRST], t[TT_TERM], leaf, y};
+        const E args[] = {leaves, w, columns, dim(t[TT_TERM], 0), trees, how};
+        call_kernel("tree_terms", dtype(x), bufs, 6, args, 6);
+    } else {
+        T bufs[] = {t[TT_COLUMN], t[TT_VALUE], t[TT_START], leaf, y};
+        call_kernel("tree_rows", dtype(x), bufs, 5, (const E[]){leaves, w, columns, trees, how}, 5);
+    }
 }
 static V sums(V x, const struct tree_tables *t, enum tree_sum sum) {
     V ins[TREE_TABLES + 1] = {x};
     for (int k = 0; k < TREE_TABLES; k++) ins[1 + k] = t->v[k];
-    struct attr a[] = {attr_int("features", t->features), attr_int("columns", t->columns), attr_int("sum", sum)};
+    struct attr a[] = {attr_int("features", t->features), attr_int("columns", t->columns), attr_int("sum", sum),
+                       attr_int("order", t->order)};
     return n_private("TreeSums", ins, TREE_TABLES + 1, 1, a, sizeof a / sizeof *a)->outs.v[0];
 }
 
@@ -266,7 +285,7 @@ static const struct op_attr a_ensemble[] = {{.name = "aggregate_function", .kind
                                             {.name = "post_transform", .kind = AT_INT},
                                             REQUIRED("tree_roots", AT_INTS),
                                             {0}};
-static const struct op_attr a_sums[] = {INT("features"), INT("columns"), INT("sum"), {0}};
+static const struct op_attr a_sums[] = {INT("features"), INT("columns"), INT("sum"), INT("order"), {0}};
 static const struct op_attr a_targets[] = {INT("trees"), INT("targets"), INT("transform"), INT("keep"), SEEN, {0}};
 static const struct op_attr a_classes[] = {INT("classes"), INT("transform"), INT("binary"), SEEN, {0}};
 static const struct op_slot s_parts[] = {{"X", TS_ANY, VARIADIC}, {0}};

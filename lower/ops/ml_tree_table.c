@@ -23,6 +23,7 @@ struct builder {
     VEC(struct open) open;
     VEC(int) leaves, first; /* in the order of the table: number in the ensemble; where each tree's begin */
     int *row_of, *leaf_of;  /* of nodes and leaves of the ensemble, plus 1 */
+    bool shared;            /* do trees share leaves? */
 };
 
 /* ---- rows */
@@ -39,6 +40,7 @@ static int leaf_place(struct builder *b, int leaf) {
         PUSH(b->a, &b->leaves, leaf);
         b->leaf_of[leaf] = b->leaves.n;
     }
+    b->shared |= b->leaf_of[leaf] <= b->first.v[b->first.n - 1];
     return ~(b->leaf_of[leaf] - 1);
 }
 /* A side of a row ends where the ensemble's `to` is. */
@@ -98,6 +100,7 @@ static void node_rows(struct builder *b, const struct tree_node *n) {
 }
 /* Depth first, so that a way down reads forward; what two branches share has its rows once. */
 static void tree_rows(struct builder *b, int root, struct tensor *roots, int k) {
+    int rows = b->rows.n; /* of the trees before */
     PUSH(b->a, &b->first, b->leaves.n);
     if (root < 0) {
         tensor_set_i(roots, k, leaf_place(b, ~root));
@@ -107,6 +110,7 @@ static void tree_rows(struct builder *b, int root, struct tensor *roots, int k) 
     while (b->open.n) {
         struct open o = b->open.v[--b->open.n];
         int place = b->row_of[o.node] ? b->row_of[o.node] - 1 : b->rows.n;
+        b->shared |= place < rows;
         if (o.row >= 0) b->rows.v[o.row].to[o.side] = place;
         else tensor_set_i(roots, k, place);
         if (b->row_of[o.node]) continue;
@@ -138,32 +142,122 @@ static enum dtype small_type(int64_t lo, int64_t hi) {
     if (lo >= 0) return hi <= UINT8_MAX ? U8 : hi <= UINT16_MAX ? U16 : I32;
     return lo >= INT8_MIN && hi <= INT8_MAX ? I8 : lo >= INT16_MIN && hi <= INT16_MAX ? I16 : I32;
 }
+/* A leaf's values are entries of its row: columns, and what is added to them. */
+struct entries {
+    const struct builder *b;
+    int counted;   /* 2: after each value a 1 for the column that counts it */
+    int64_t width; /* of a row */
+    int first_seen;
+};
+static int64_t entries_of(const struct entries *q, int leaf) {
+    const int *first = &q->b->e->first[q->b->leaves.v[leaf]];
+    int64_t n = (int64_t)(first[1] - first[0]) * q->counted;
+    return n < q->width ? n : q->width;
+}
+static struct tree_weight entry_of(const struct entries *q, int leaf, int64_t k) {
+    const struct ensemble *e = q->b->e;
+    struct tree_weight w = e->weights[e->first[q->b->leaves.v[leaf]] + k / q->counted];
+    if (k % q->counted) w.column += q->first_seen, w.value = 1;
+    return w;
+}
+/* Where in their rows the leaves of one tree, or of all, have each column. */
+struct places {
+    int *most, *first, *here; /* of each column: how often a leaf has it, at most; from which place on; in this leaf */
+    VEC(int) columns;         /* that any leaf has */
+    bool fixed;               /* the same for all leaves */
+};
+static int compare_ints(const void *x, const void *y) {
+    int a = *(const int *)x, b = *(const int *)y;
+    return (a > b) - (a < b);
+}
+static void find_places(const struct entries *q, int from, int to, struct places *p) {
+    int64_t total = 0;
+    p->columns.n = 0;
+    for (int leaf = from; leaf < to; leaf++) {
+        for (int64_t k = 0; k < entries_of(q, leaf); k++) {
+            int c = entry_of(q, leaf, k).column;
+            if (!p->most[c]) PUSH(q->b->a, &p->columns, c);
+            if (++p->here[c] > p->most[c]) p->most[c] = p->here[c], total++;
+        }
+        for (int64_t k = 0; k < entries_of(q, leaf); k++) p->here[entry_of(q, leaf, k).column] = 0;
+    }
+    p->fixed = total <= q->width;
+    if (p->columns.n) qsort(p->columns.v, (size_t)p->columns.n, sizeof *p->columns.v, compare_ints);
+    for (int k = 0, at = 0; k < p->columns.n; at += p->most[p->columns.v[k++]]) p->first[p->columns.v[k]] = at;
+}
+/* Rows of leaves [from, to); what no value fills up is added to a column and leaves it as it is. */
+static void leaf_rows(const struct entries *q, int from, int to, struct places *p, double none, struct tensor *column,
+                      struct tensor *value) {
+    for (int leaf = from; leaf < to; leaf++) {
+        int64_t row = leaf * q->width;
+        for (int64_t k = 0; k < q->width; k++) tensor_set_f(value, row + k, none);
+        for (int j = 0; j < p->columns.n && p->fixed; j++)
+            for (int c = p->columns.v[j], k = 0; k < p->most[c]; k++) tensor_set_i(column, row + p->first[c] + k, c);
+        for (int64_t k = 0; k < entries_of(q, leaf); k++) {
+            struct tree_weight w = entry_of(q, leaf, k);
+            int64_t at = row + (p->fixed ? p->first[w.column] + p->here[w.column]++ : k);
+            tensor_set_i(column, at, w.column), tensor_set_f(value, at, w.value);
+        }
+        for (int64_t k = 0; k < entries_of(q, leaf); k++) p->here[entry_of(q, leaf, k).column] = 0;
+    }
+}
+struct term {
+    int column, tree, place;
+};
+struct terms {
+    VEC(struct term) v;
+};
+static void add_terms(const struct entries *q, int tree, const struct places *p, struct terms *to) {
+    for (int j = 0; j < p->columns.n && p->fixed; j++)
+        for (int c = p->columns.v[j], k = 0; k < p->most[c]; k++)
+            PUSH(q->b->a, &to->v, ((struct term){c, tree, p->first[c] + k}));
+}
+/* By columns, and in the order of the trees. */
+static void term_tables(const struct builder *b, const struct terms *all, struct tree_tables *t) {
+    int *next = NEWN(b->a, int, t->columns + 1);
+    struct tensor *first = n_tensor(I32, (const int64_t[]){t->columns + 1}, 1),
+                  *term = n_tensor(I32, (const int64_t[]){all->v.n ? all->v.n : 1, 2}, 2);
+    for (int k = 0; k < all->v.n; k++) next[all->v.v[k].column + 1]++;
+    for (int64_t c = 0; c < t->columns; c++) next[c + 1] += next[c];
+    for (int64_t c = 0; c <= t->columns; c++) tensor_set_i(first, c, next[c]);
+    for (int k = 0; k < all->v.n; k++) {
+        int64_t at = next[all->v.v[k].column]++;
+        tensor_set_i(term, 2 * at, all->v.v[k].tree), tensor_set_i(term, 2 * at + 1, all->v.v[k].place);
+    }
+    t->v[TT_FIRST] = n_const(first), t->v[TT_TERM] = n_const(term);
+}
 static bool leaf_tables(const struct builder *b, enum tree_sum sum, bool one, struct tree_tables *t) {
     const struct ensemble *e = b->e;
-    int counted = t->first_seen >= 0 ? 2 : 1, leaves = b->leaves.n;
-    int64_t width = 1, entries;
+    int leaves = b->leaves.n, trees = b->first.n;
+    int64_t entries;
+    struct entries q = {b, t->first_seen >= 0 ? 2 : 1, 1, t->first_seen};
     for (int k = 0; k < leaves && !one; k++) {
-        int64_t n = (int64_t)(e->first[b->leaves.v[k] + 1] - e->first[b->leaves.v[k]]) * counted;
-        if (n > width) width = n;
+        int64_t n = (int64_t)(e->first[b->leaves.v[k] + 1] - e->first[b->leaves.v[k]]) * q.counted;
+        if (n > q.width) q.width = n;
     }
-    if (!mul_ok(leaves, width, &entries) || entries > TABLE_MAX)
+    if (!mul_ok(leaves, q.width, &entries) || entries > TABLE_MAX)
         return fail(E_LIMIT, "the values of the leaves make a table of more than %d entries", TABLE_MAX), false;
     double start = sum == TREE_SUM ? 0 : sum == TREE_MIN ? INFINITY : -INFINITY;
-    struct tensor *column = n_tensor(small_type(0, t->columns), (const int64_t[]){leaves, width}, 2),
-                  *value = n_tensor(e->type, (const int64_t[]){leaves, width}, 2), *from = n_tensor(e->type, NULL, 0);
+    struct tensor *column = n_tensor(small_type(0, t->columns), (const int64_t[]){leaves, q.width}, 2),
+                  *value = n_tensor(e->type, (const int64_t[]){leaves, q.width}, 2), *from = n_tensor(e->type, NULL, 0);
     if (!column || !value) return fail(E_LIMIT, "the values of the leaves are too many"), false;
-    for (int k = 0; k < leaves; k++) {
-        int64_t at = k * width, end = at + width;
-        for (int w = e->first[b->leaves.v[k]]; w < e->first[b->leaves.v[k] + 1] && at < end; w++, at++) {
-            tensor_set_i(column, at, e->weights[w].column), tensor_set_f(value, at, e->weights[w].value);
-            if (counted == 1) continue;
-            at++;
-            tensor_set_i(column, at, t->first_seen + e->weights[w].column), tensor_set_f(value, at, 1);
+    struct places p = {NEWN(b->a, int, t->columns), NEWN(b->a, int, t->columns), NEWN(b->a, int, t->columns), {0}, 0};
+    struct terms terms = {{0}};
+    t->order = q.width == t->columns ? TREE_DENSE : TREE_TERMS;
+    for (int k = 0; k < trees; k++) { /* leaves that trees share are those of all trees */
+        int own = b->shared ? 0 : b->first.v[k], end = b->shared || k + 1 == trees ? leaves : b->first.v[k + 1];
+        if (!b->shared || k == 0) {
+            for (int j = 0; j < p.columns.n; j++) p.most[p.columns.v[j]] = 0;
+            find_places(&q, own, end, &p);
+            leaf_rows(&q, own, end, &p, sum == TREE_SUM ? -0.0 : start, column, value);
         }
-        for (; at < end; at++) tensor_set_f(value, at, sum == TREE_SUM ? -0.0 : start); /* leaves column 0 as it is */
+        if (!p.fixed) t->order = TREE_ROWS;
+        else if (t->order == TREE_DENSE && p.columns.n < t->columns) t->order = TREE_TERMS;
+        add_terms(&q, k, &p, &terms);
     }
     tensor_set_f(from, 0, start);
     t->v[TT_COLUMN] = n_const(column), t->v[TT_VALUE] = n_const(value), t->v[TT_START] = n_const(from);
+    term_tables(b, &terms, t);
     return true;
 }
 static void row_tables(const struct builder *b, struct tree_tables *t) {

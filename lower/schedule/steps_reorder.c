@@ -104,6 +104,7 @@ static bool reorder_nest(struct step_run *s, struct stmt *head, int *found) {
         struct stmt *t = chain.v[at[k]];
         t->u.loop.var = put[k].var, t->u.loop.kind = put[k].kind, t->u.loop.outline = put[k].outline,
         t->u.loop.piped = put[k].piped, t->u.loop.grain = put[k].grain;
+        t->u.loop.independent = independent, t->u.loop.assumed = independent && assumed;
     }
     return true;
 }

@@ -12,33 +12,49 @@ struct split {
     struct stmt *at;
 };
 
-/* Is what decides about the statement itself read from memory? */
+/* Is what decides about the statement itself, or how often it is done, read from memory? */
 static bool reads_to_decide(const struct stmt *t) {
-    return t->kind == S_WHILE || (t->kind == S_IF && x_has(t->u.cond.cond, XF_LOAD));
+    return t->kind == S_WHILE || (t->kind == S_IF && x_has(t->u.cond.cond, XF_LOAD)) ||
+           (t->kind == S_FOR && x_has(t->u.loop.var->extent, XF_LOAD));
 }
-static void guard_block(struct step_run *s, struct block *b, expr cond) {
+static void guard_stores(struct step_run *s, struct block *b, expr cond) {
     for (struct stmt *t = b->first, *next; t; t = next) {
         struct block *in[2];
         next = t->next;
-        if (t->kind == S_STORE || t->kind == S_PREFETCH || reads_to_decide(t)) {
+        if (t->kind == S_STORE || t->kind == S_PREFETCH) {
             struct stmt *g = s_if(s->c, cond);
             stmt_insert_before(t, g);
             stmt_remove(t);
             block_append(&g->u.cond.then, t);
         } else {
-            for (int n = stmt_blocks(t, in), k = 0; k < n; k++) guard_block(s, in[k], cond);
+            for (int n = stmt_blocks(t, in), k = 0; k < n; k++) guard_stores(s, in[k], cond);
         }
     }
 }
-/* `if v < n` around every store below b, so that nests stay perfect. */
-static bool guard_leaves(struct step_run *s, struct block *b, expr cond) {
+/* All of b but its allocations. */
+static void guard_whole(struct step_run *s, struct block *b, expr cond) {
+    struct stmt *g = s_if(s->c, cond);
+    for (struct stmt *t = b->first, *next; t; t = next) {
+        next = t->next;
+        if (t->kind == S_ALLOC) continue;
+        stmt_remove(t);
+        block_append(&g->u.cond.then, t);
+    }
+    block_append(b, g);
+}
+/* `if v < n` around every store below b, so that nests stay perfect; or around what is no nest, as it reads what it
+ * does. */
+static bool guard_block(struct step_run *s, struct block *b, expr cond) {
     struct stmts all = {0};
+    bool reads = false;
     stmts_below(s, b, &all);
-    for (int k = 0; k < all.n; k++)
+    for (int k = 0; k < all.n; k++) {
         if (all.v[k]->kind == S_INSTR || all.v[k]->kind == S_BARRIER)
             return step_refuse(s, "split first, then tensorize or pipeline",
                                "a guard cannot stand inside an instruction or between barriers");
-    guard_block(s, b, cond);
+        reads |= reads_to_decide(all.v[k]);
+    }
+    (reads ? guard_whole : guard_stores)(s, b, cond);
     return true;
 }
 /* Puts `count` tiles of size f in front of the loop that is split; iteration = tile * f + base + inner. */
@@ -60,7 +76,7 @@ static bool split_piece(struct split *q, expr count, int64_t f, expr base, enum 
     block_append(&fo->u.loop.body, fi);
     stmt_insert_before(old, fo);
     subst_var(q->s, &fi->u.loop.body, old->u.loop.var, v);
-    if (how == TAIL_GUARD && !x_proves_lt(c, v, n)) return guard_leaves(q->s, &fi->u.loop.body, x_cmp(c, X_LT, v, n));
+    if (how == TAIL_GUARD && !x_proves_lt(c, v, n)) return guard_block(q->s, &fi->u.loop.body, x_cmp(c, X_LT, v, n));
     return true;
 }
 /* The last tile starts early and does some iterations twice: they must give the same again. */
