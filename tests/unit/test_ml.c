@@ -78,6 +78,22 @@ Test(ml, members) {
           LIST(12, 11, 12, 21, 22, 22));
 }
 
+/* A single sample's values are added up by the rows of the leaves, by columns, or all at once. */
+#define ONE_SAMPLE(columns, targets, roots)                                                                            \
+    "%y: ? = \"ai.onnx.ml\"::TreeEnsemble(%x) {leaf_targetids=[" columns "], leaf_weights=f64[4] = "                   \
+    "[1.0,2.0,10.0,20.0], n_targets=" targets ", nodes_falseleafs=[1,1], nodes_falsenodeids=[1,3], "                   \
+    "nodes_featureids=[0,0], nodes_modes=u8[2] = [0,0], nodes_splits=f64[2] = [0.0,1.0], nodes_trueleafs=[1,1], "      \
+    "nodes_truenodeids=[0,2], tree_roots=[" roots "]}"
+Test(ml, columns_of_one_sample) {
+    const char *x = "const %x: f64[1,1] = [0.5]";
+    gives(x, ONE_SAMPLE("0,1,2,0", "3", "0,1"), LIST(0, 2, 10));
+    gives(x, ONE_SAMPLE("0,0,2,2", "3", "0,1"), LIST(2, 0, 10));
+    gives(x, ONE_SAMPLE("2,2,0,0", "3", "0,1"), LIST(10, 0, 2));
+    gives(x, ONE_SAMPLE("0,0,0,0", "1", "0,1"), LIST(12));
+    gives(x, ONE_SAMPLE("0,0,2,2", "3", "0,0,1"), LIST(4, 0, 10)); /* trees share leaves */
+    gives(x, ONE_SAMPLE("1,1,1,1", "3", "0,0,1"), LIST(0, 14, 0));
+}
+
 /* Binary classification by one column of scores: what is positive speaks of probability, what is not of margins. */
 #define CLASSES(out, weights, labels)                                                                                  \
     out " = \"ai.onnx.ml\"::TreeEnsembleClassifier(%x) {class_ids=[0,0], class_nodeids=[1,2], class_treeids=[0,0], "   \
