@@ -208,12 +208,28 @@ static void op_nms(void) {
     if (!has(in(2))) each = idx(0);
     else if (const_value(in(2), 0, &limit))
         each = limit <= 0 ? idx(0) : limit < DIM_MAX ? min_(n, idx((int64_t)limit)) : n;
-    E room = mul(mul(b, classes), each), args[] = {b, classes, n, room};
+    enum { AT_A_TIME = 16, HEAPS = 32, PARTS = 128 }; /* classes, and of each; parts of all that are counted */
+    E all = mul(b, classes), room = mul(all, each), part = max_(idx(1), ceil_div(all, idx(PARTS)));
+    E groups = max_(idx(1), min_(classes, idx(AT_A_TIME))), neighbours = ceil_div(n, idx(HEAPS)),
+      parts = min_(idx(PARTS), ceil_div(all, part));
     T box = corners(boxes, int_attr("center_point_box"), b, n), most = scalar_or("most", 2, I64, 0);
     T overlap = scalar_or("overlap", 3, F32, 0), lowest = scalar_or("lowest", 4, F32, -INFINITY);
-    T picked = scratch("picked", I64, list2(room, idx(3))), count = scratch("count", I64, list0()),
-      heap = scratch("heap", I64, list1(n));
-    call_kernel("nms", F32, (const T[]){box, scores, most, overlap, lowest, picked, count, heap}, 8, args, 4);
+    T picked = scratch("picked", I64, list2(room, idx(3))), count = scratch("count", I64, list0());
+    T bufs[] = {box,
+                scores,
+                most,
+                overlap,
+                lowest,
+                picked,
+                count,
+                scratch("heap", I32, list3(groups, idx(HEAPS), neighbours)),
+                scratch("chosen", I32, list3(b, classes, each)),
+                scratch("corner", F32, list3(groups, each, idx(4))),
+                scratch("kept", I64, list1(all)),
+                scratch("first", I64, list1(all)),
+                scratch("end", I64, list1(parts))};
+    E args[] = {b, classes, n, room, each, groups, neighbours, all, part, parts};
+    call_kernel("nms", F32, bufs, 13, args, 10);
     X o = axes(list2(size_from("boxes", count, 0, idx(0), room), idx(3)));
     out(0, I64, o, at(picked, put(o, 0, wrap_index(o.v[0], room))));
 }

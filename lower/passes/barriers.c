@@ -50,56 +50,72 @@ static bool holds_threads(void *env, struct stmt *s) {
     *(bool *)env |= is_thread_loop(s);
     return !*(bool *)env;
 }
-/* Barriers between the statements of a block, none inside of thread loops. Returns what happened since the last one;
- * *first gets what happens before the first one. */
-static struct touched put_barriers(struct ctx *c, struct block *b, struct touched *first) {
-    struct touched since = {.c = c};
+static bool add_decision(void *env, expr e) {
+    if (e->op == X_LOAD) add_load(env, NULL, e);
+    return true;
+}
+/* What all threads read to decide whether, or how often, they do what is in s. */
+static struct touched decided_by(struct ctx *c, const struct stmt *s) {
+    struct touched t = {.c = c};
+    if (s->kind == S_IF) x_visit(s->u.cond.cond, add_decision, &t);
+    if (s->kind == S_WHILE) x_visit(s->u.loop_while.cond, add_decision, &t);
+    if (s->kind == S_FOR) x_visit(s->u.loop.var->extent, add_decision, &t);
+    return t;
+}
+static struct touched put_barriers(struct ctx *c, struct block *b, struct touched *since);
+/* In the blocks of a statement. *head: what happens before the first barrier; *tail: after the last. */
+static void put_inside(struct ctx *c, struct stmt *s, struct touched *head, struct touched *tail) {
+    const struct touched d = decided_by(c, s);
+    struct block *in[2];
+    *head = *tail = (struct touched){.c = c};
+    join(head, &d), join(tail, &d);
+    for (int n = stmt_blocks(s, in), k = 0; k < n; k++) {
+        struct touched e = {.c = c};
+        join(&e, &d);
+        const struct touched h = put_barriers(c, in[k], &e);
+        /* from one turn to the next, and to what decides whether there is one */
+        if (s->kind != S_IF && (conflict(&e, &h) || conflict(&e, &d))) {
+            block_append(in[k], s_new(c, S_BARRIER));
+            e = (struct touched){.c = c};
+        }
+        join(head, &h), join(tail, &e);
+    }
+}
+/* Barriers between the statements of a block, none inside of thread loops. since: what happened since the last one; it
+ * gets what happened since then in the end. Returns what happens before the first one. */
+static struct touched put_barriers(struct ctx *c, struct block *b, struct touched *since) {
+    struct touched first = {.c = c};
     bool any = false;
-    *first = (struct touched){.c = c};
     for (struct stmt *s = b->first; s; s = s->next) {
         if (s->kind == S_BARRIER) {
-            since = (struct touched){.c = c};
+            *since = (struct touched){.c = c};
             any = true;
             continue;
         }
-        struct touched all = touched_by(c, s), head = all, tail = all;
-        struct block *in[2];
         bool threads = false;
         walk_stmt(s, holds_threads, &threads);
-        if (threads && !is_thread_loop(s) && !(s->kind == S_FOR && s->u.loop.piped)) {
-            struct touched ends = {.c = c};
-            head = (struct touched){.c = c};
-            for (int n = stmt_blocks(s, in), k = 0; k < n; k++) {
-                struct touched h, e = put_barriers(c, in[k], &h);
-                if (s->kind == S_FOR && conflict(&e, &h)) { /* from one turn to the next */
-                    block_append(in[k], s_new(c, S_BARRIER));
-                    e = (struct touched){.c = c};
-                }
-                join(&head, &h), join(&ends, &e);
-            }
-            tail = ends;
-            /* a loop may make no turn, a branch may not be taken: what was before it still counts */
-            if (!conflict(&since, &all)) join(&tail, &since);
-        }
-        if (conflict(&since, &all)) {
+        bool inside = threads && !is_thread_loop(s) && !(s->kind == S_FOR && s->u.loop.piped);
+        struct touched all = touched_by(c, s), head = all, tail = all;
+        if (conflict(since, &all)) {
             stmt_insert_before(s, s_new(c, S_BARRIER));
-            since = (struct touched){.c = c};
+            *since = (struct touched){.c = c};
             any = true;
         }
-        if (!any) join(first, &head);
-        join(&since, &tail);
+        /* a loop may make no turn, a branch may not be taken: what was before it still counts */
+        if (inside) put_inside(c, s, &head, &tail);
+        if (!any) join(&first, &head);
+        join(since, &tail);
     }
-    return since;
+    return first;
 }
-
 void pass_barriers(struct module *m, const struct printing *o) {
     (void)o;
     for (int k = 0; k < m->procs.n; k++) {
-        struct touched first;
+        struct touched since = {.c = m->ctx};
         struct grid g;
         struct block *body;
         struct stmt *nest = m->procs.v[k]->body.first;
         if (m->procs.v[k]->launch && m->procs.v[k]->launch->grid && grid_of(m->ctx, NULL, nest, &g, &body))
-            put_barriers(m->ctx, body, &first);
+            put_barriers(m->ctx, body, &since);
     }
 }

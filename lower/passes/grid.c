@@ -43,7 +43,9 @@ static bool local_fits(struct grid *g, const struct stmt *alloc, bool inside) {
             threads = g->limits->max_threads;
         }
         return bytes <= g->limits->private_bytes * threads && (threads == 1 || !b->fill);
-    case SC_STACK: return inside && bytes <= g->limits->private_bytes;
+    case SC_STACK:
+        if (!inside) g->shared += bytes; /* for all threads, see grids.c */
+        return inside ? bytes <= g->limits->private_bytes : !b->fill && g->shared <= g->limits->shared_bytes;
     default: return false;
     }
 }
@@ -82,10 +84,7 @@ static void look_block(struct grid *g, struct block *b, struct thread_vars *t) {
             look_block(g, &s->u.cond.then, t);
             look_block(g, &s->u.cond.other, t);
             break;
-        case S_WHILE:
-            g->ok &= inside;
-            look_block(g, &s->u.loop_while.body, t);
-            break;
+        case S_WHILE: look_block(g, &s->u.loop_while.body, t); break;
         case S_STORE: g->ok &= inside; break;
         case S_ALLOC: g->ok &= local_fits(g, s, inside); break;
         case S_INSTR: look_instr(g, s); break;

@@ -51,6 +51,12 @@ static bool one_thread(void *env, struct stmt *s) {
     stmt_replace(s, &body);
     return false;
 }
+/* What a block has on the stack outside of its thread loops is for all threads. */
+static bool share_stack(void *env, struct stmt *s) {
+    (void)env;
+    if (s->kind == S_ALLOC && s->u.alloc.buf->scope == SC_STACK) s->u.alloc.buf->scope = SC_SHARED;
+    return !is_thread_loop(s);
+}
 /* A copy of p with the part's statements, and only the buffers that these use. */
 static struct proc *cut_out(struct ctx *c, const struct proc *p, const struct part *part, const char *name) {
     struct proc *q = clone_proc(c, p, name);
@@ -72,7 +78,7 @@ static struct proc *cut_out(struct ctx *c, const struct proc *p, const struct pa
         l->threads[k] = part->grid ? part->g.threads[k] : 1;
     }
     q->launch = l;
-    if (!l->grid) walk(&q->body, one_thread, NULL);
+    walk(&q->body, l->grid ? share_stack : one_thread, NULL);
     return q;
 }
 static struct stmt *call_of(struct ctx *c, const struct proc *host, struct proc *part) {
