@@ -64,13 +64,13 @@ static void in_block(struct ctx *c, struct block *b) {
         in_stmt(c, s);
     }
 }
-/* Where nothing is left that used them, registers go, too. */
+/* Where nothing is left that used them, a kernel's own buffers go, too. */
 static void drop_unused(struct block *b) {
     struct block *in[2];
     for (struct stmt *s = b->first, *next; s; s = next) {
         next = s->next;
         for (int k = s->kind == S_INSTR ? 0 : stmt_blocks(s, in); k-- > 0;) drop_unused(in[k]);
-        if (s->kind != S_ALLOC || (s->u.alloc.buf->scope != SC_REG && s->u.alloc.buf->scope != SC_STACK)) continue;
+        if (s->kind != S_ALLOC) continue;
         struct stmt *t = next;
         while (t && !stmt_uses(t, s->u.alloc.buf, NULL)) t = t->next;
         if (!t) stmt_remove(s);
@@ -82,5 +82,7 @@ void unroll_loops(struct ctx *c, struct proc *p) {
 }
 void pass_unroll(struct module *m, const struct printing *o) {
     (void)o;
-    for (int k = 0; k < m->procs.n; k++) unroll_loops(m->ctx, m->procs.v[k]);
+    for (int k = 0; k < m->procs.n; k++)
+        if (m->procs.v[k] == m->entry) in_block(m->ctx, &m->entry->body); /* its buffers have their places */
+        else unroll_loops(m->ctx, m->procs.v[k]);
 }
