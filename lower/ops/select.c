@@ -3,8 +3,7 @@
 #include "lower/ops/ops.h"
 #include <math.h>
 
-/* The positions of the elements that are true, in order, behind them zeros; count: how many there are. */
-static T positions(T flag, E n, T *count) {
+T true_positions(T flag, E n, T *count) {
     enum { PARTS = 128, LEAST = 16 }; /* of so many times 4 elements at least: threads of a GPU count them */
     E each = max_(idx(LEAST), ceil_div(n, idx(4 * PARTS)));
     E parts = min_(idx(PARTS), ceil_div(n, mul(idx(4), each)));
@@ -43,7 +42,7 @@ static void op_nonzero(void) {
     E n = numel(x);
     X i = axes(shape(x));
     T flag = stage("flag", BOOL, i, v == BOOL ? at(x, i) : ne(at(x, i), typed(v, 0)));
-    T count, pos = positions(flag, n, &count);
+    T count, pos = true_positions(flag, n, &count);
     E found = size_from("nonzero", count, 0, idx(0), n);
     if (!rank(x)) { /* a scalar: one row less than elements */
         out(0, I64, axes(list2(idx(0), found)), typed(I64, 0));
@@ -105,7 +104,7 @@ static void op_compress(void) {
     E n = dim(cond, 0), of = flat ? numel(x) : dim(x, a);
     X i = axes(list1(n));
     T flag = stage("flag", BOOL, i, and_(at(cond, i), lt(i.v[0], of)));
-    T count, pos = positions(flag, n, &count);
+    T count, pos = true_positions(flag, n, &count);
     E found = size_from("kept", count, 0, idx(0), n);
     X o = axes(flat ? list1(found) : put(shape(x), a, found));
     E from = wrap_index(at(pos, list1(wrap_index(o.v[a], n))), of);

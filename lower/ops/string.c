@@ -136,8 +136,7 @@ static void op_stringnormalizer(void) {
     T number = positions_of_strings(compared, w, words);
     X j = axes(list1(n));
     T flag = stage("flag", BOOL, j, lt(at(number, j), num(0)));
-    T pos = scratch("pos", I64, list1(n)), count = scratch("count", I64, list0());
-    call_kernel("nonzero", BOOL, (const T[]){flag, pos, count}, 3, &n, 1);
+    T count, pos = true_positions(flag, n, &count);
     E found = size_from("words", count, 0, idx(0), n), some = max_(found, idx(1)); /* none: one empty string */
     X o = axes(last ? list2(idx(1), some) : list1(some));
     E from = wrap_index(at(pos, list1(wrap_index(o.v[last], n))), n);
