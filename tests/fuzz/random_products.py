@@ -59,11 +59,12 @@ class Products(Maker):
 
     # ---- operands
     def bytes(self, shape, kind):
-        """Over all the range, at its ends, or a few of them."""
+        """Over all the range, at its ends, or a few of them; half of the time without the least one, as some instructions
+        need it and quantisers do it."""
         i, how = np.iinfo(kind), self.r.random()
         if how < 0.15:
-            return self.n.choice([i.min, i.max], shape).astype(kind)
-        low, high = (i.min, i.max + 1) if how < 0.6 else (max(i.min, -8), 9)
+            return self.n.choice([i.min + (how < 0.08), i.max], shape).astype(kind)
+        low, high = (i.min + (how < 0.4), i.max + 1) if how < 0.6 else (max(i.min, -8), 9)
         return self.n.integers(low, high, shape).astype(kind)
 
     def zero_point(self, kind):
