@@ -62,6 +62,16 @@ bool c_code(struct fe *f, enum dtype storage, expr e, struct piece *out) {
                         P_COND);
     return true;
 }
+/* A table by an index of each lane's own, which is a vector too: all other terms are the same for all lanes. */
+static bool looked_up(struct fe *f, expr e, struct piece *out) {
+    const struct buf *b = e->u.buf;
+    expr off = buf_own_offset(f->c, b, e->arg), at = x_looked_up(f->c, off, f->lane);
+    const char *helper = at ? c_look_up(f->o, b->type, f->width) : NULL;
+    if (!helper) return false;
+    struct place pl = c_place_at(f, b, x_sub(f->c, off, at));
+    *out = piece_of(format(f->c, "%s(%s, %s)", helper, c_address(f, &pl), c_value(f, at->arg[0], f->width).s), P_ATOM);
+    return true;
+}
 struct piece c_print_load(struct fe *f, expr e) {
     const struct buf *b = e->u.buf;
     bool vec = on_lane(f, e);
@@ -86,6 +96,7 @@ struct piece c_print_load(struct fe *f, expr e) {
             format(f->c, "(%s(%s), %s)", c_index_helper(f->o, "fault"), c_ref(f, f->fault), paren(f, none, P_COND)),
             P_ATOM);
     if (x_is_false(cond)) return none;
+    if (vec && x_is_true(cond) && looked_up(f, e, &none)) return none;
     struct place pl = c_place(f, b, e->arg);
     if (vec && (!pl.linear || (pl.k != 1 && pl.k != 2))) return c_lane_by_lane(f, e);
     bool anew = f->tile && f->loop == f->tile && !x_uses_var(f->c, e, f->loop);

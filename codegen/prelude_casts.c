@@ -397,6 +397,22 @@ const char *c_vload2(const struct emit_options *o, enum dtype s, int lanes) {
     text_free(&cells);
     return name;
 }
+const char *c_look_up(const struct emit_options *o, enum dtype s, int lanes) {
+    const char *name = prelude_name(o, "look_up", s, lanes), *row = prelude_spelled(o, X_TOIDX, s, lanes);
+    struct ctx *c = o->uses->c;
+    struct holes h;
+    struct text cells = {0};
+    if (s == STR || s == BOOL || dtype_is_complex(s)) return NULL;
+    if (!prelude_first(o->uses, name)) return name;
+    prelude_holes(o, &h, name, dtype_value(s), lanes);
+    h.elem = dtype_c(s), h.scalar = c_decode(o, s);
+    const char *head = format(c, "static inline $T $N(const $E *a, %s b)", c_vector_type(o, I32, lanes));
+    for (int k = 0; k < lanes; k++) text_printf(&cells, h.scalar ? "%s$S(a[b[%d]])" : "%sa[b[%d]]", k ? ", " : "", k);
+    prelude_add(o, row ? prelude_from_row(o, row, head) : format(c, "%s {\n    return ($T){%s};\n}\n", head, cells.s),
+                &h);
+    text_free(&cells);
+    return name;
+}
 const char *c_vstore(const struct emit_options *o, enum dtype s, int lanes) {
     const char *name = prelude_name(o, "st", s, lanes);
     if (!prelude_first(o->uses, name)) return name;

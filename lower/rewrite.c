@@ -24,8 +24,24 @@ static void check_sizes_first(struct rewriting *r) {
     block_move(&checks, first);
     block_move(first, &checks);
 }
+/* What of a kernel's stages goes beside the algorithm; it is said of the kernels. */
+static bool outline_beside(struct lowering *l, const struct algorithm_query *of, struct block *stmts, const char *node,
+                           const char *name) {
+    struct algorithm_query q = *of;
+    struct text why = {0};
+    const char *nodes = l->nodes, *before = l->why;
+    q.stmts = stmts, q.k = NULL, q.results = &l->external;
+    const char *titles = algorithm_beside(&q, &l->o->algorithms, node, &why);
+    if (*titles) l->nodes = internf(l->c->names, "%s%s", titles, nodes ? nodes : "");
+    if (why.s) l->why = internf(l->c->names, "%s%s", before ? before : "", why.s);
+    bool ok = outline_kernels(l, stmts, name);
+    l->nodes = nodes, l->why = before;
+    text_free(&why);
+    return ok;
+}
 /* One kernel or more for each part; what others read is not made inside of one. */
-static bool outline_parts(struct lowering *l, const struct algorithm *row, struct rewriting *r, const char *name) {
+static bool outline_parts(struct lowering *l, const struct algorithm_query *q, const struct algorithm *row,
+                          struct rewriting *r, const char *node, const char *name) {
     const char *nodes = l->nodes;
     struct sizes sizes, *outer = l->sizes;
     bool ok = true;
@@ -36,7 +52,7 @@ static bool outline_parts(struct lowering *l, const struct algorithm *row, struc
     for (int k = 0; k < r->parts.n && ok; k++) {
         struct algorithm_part *p = &r->parts.v[k];
         l->nodes = internf(l->c->names, p->what ? "%s: %s\n%s" : "%s%s\n%s", row->title, p->what ? p->what : "", nodes);
-        ok = outline_kernels(l, &p->stmts, name);
+        ok = outline_beside(l, q, &p->stmts, node, name);
     }
     l->nodes = nodes, l->sizes = outer;
     return ok;
@@ -46,12 +62,13 @@ bool lower_statements(struct lowering *l, struct block *stmts, const char *node,
     struct text why = {0};
     struct rewriting r = {0};
     if (l->o->no_schedule || !stages_problem(l->c, stmts, &l->external, &k)) return outline_kernels(l, stmts, name);
-    struct algorithm_query q = {l->c, l->o->target->machine, l->entry, stmts, &k, layout_of_buf, lay_out, stored, l};
+    struct algorithm_query q = {
+        l->c, l->o->target->machine, l->entry, stmts, &k, layout_of_buf, lay_out, stored, l, NULL, false};
     const struct algorithm *row = algorithm_choose(&q, &l->o->algorithms, node, &why);
     l->why = why.s ? intern(l->c->names, why.s) : NULL;
     text_free(&why);
     if (row->rewrite) row->rewrite(&q, row, &r);
-    bool ok = row->rewrite ? outline_parts(l, row, &r, name) : outline_kernels(l, stmts, name);
+    bool ok = row->rewrite ? outline_parts(l, &q, row, &r, node, name) : outline_beside(l, &q, stmts, node, name);
     l->why = NULL;
     return ok;
 }

@@ -60,8 +60,8 @@ static enum dtype wanted_by(struct lowering *l, struct value *v, struct node *n)
     }
     if ((k->cls != CLASS_CONTRACT && k->cls != CLASS_WINDOW) || !stages_problem(l->c, &k->stmts, NULL, &p)) return NONE;
     struct block stages = k->stmts; /* rows that are asked change nothing */
-    struct algorithm_query q = {l->c, l->o->target->machine, l->entry, &stages, &p, layout_of_operand, NULL, as_it_is,
-                                &r};
+    struct algorithm_query q = {
+        l->c, l->o->target->machine, l->entry, &stages, &p, layout_of_operand, NULL, as_it_is, &r, NULL, false};
     const struct algorithm *row = algorithm_choose(&q, &l->o->algorithms, n->name, &why);
     text_free(&why);
     return row->wants ? row->wants(&q, probed_operand(l->probes, v)) : NONE;
@@ -130,7 +130,8 @@ static expr read_stored(void *env, expr e) {
     return s->type == F32 ? x_cast(l->c, I32, as_float(l, e)) : x_map_load(l->c, e, s, read_stored, l);
 }
 static expr written(struct ctx *c, enum dtype bytes, enum dtype t, expr v) {
-    if (v->op != X_LOAD || v->u.buf->type != bytes) v = x_round(c, bytes, v);
+    bool fits = bytes == U8 ? x_within(v, 0, UINT8_MAX) : x_within(v, INT8_MIN, INT8_MAX);
+    if (!fits) v = x_round(c, bytes, v);
     return t == F32 ? x_cast(c, F32, v) : v;
 }
 static bool write_stored(void *env, struct stmt *s) {

@@ -23,19 +23,9 @@ static struct interval product(struct interval a, struct interval b) {
 }
 static int64_t div_end(int64_t v, int64_t by) { return v == NEG_INF || v == POS_INF ? v : floordiv64(v, by); }
 static struct interval value_bounds(expr v) { /* of an integer value used as an index */
-    if (v->op == X_LOAD) switch (v->u.buf->type) {
-        case I8: return (struct interval){INT8_MIN, INT8_MAX};
-        case U8: return (struct interval){0, UINT8_MAX};
-        case I16: return (struct interval){INT16_MIN, INT16_MAX};
-        case U16: return (struct interval){0, UINT16_MAX};
-        default: break;
-        }
-    switch (v->type) {
-    case BOOL: return (struct interval){0, 1};
-    case I32: return (struct interval){INT32_MIN, INT32_MAX};
-    case U32: return (struct interval){0, UINT32_MAX};
-    default: return all();
-    }
+    if (v->type != BOOL && v->type != I32 && v->type != U32) return all();
+    struct x_range r = x_range(v);
+    return (struct interval){(int64_t)r.lo, (int64_t)r.hi};
 }
 static struct interval bounds(int *budget, expr e) {
     struct interval a, b;
@@ -471,6 +461,18 @@ bool x_linear_in(struct ctx *c, expr e, const struct var *v, int64_t *coef, expr
     }
     *rest = x_sub(c, e, x_muli(c, x_var(c, v), *coef));
     return true;
+}
+expr x_looked_up(struct ctx *c, expr e, const struct var *v) {
+    int64_t k;
+    const expr *t;
+    const int64_t *co;
+    expr at = NULL;
+    for (int i = x_terms(c, e, &k, &t, &co); i-- > 0;) {
+        if (!x_uses_var(c, t[i], v)) continue;
+        if (at || co[i] != 1 || t[i]->op != X_TOIDX || t[i]->arg[0]->type != I32) return NULL;
+        at = t[i];
+    }
+    return at;
 }
 static bool eval(expr e, bool (*get)(void *, expr, int64_t *), void *env, int64_t *out) {
     int64_t a, b;

@@ -322,7 +322,9 @@ expr x_toidx(struct ctx *c, expr v) {
         if (v->type != I64) break;
         return x_bin(c, (enum xop)v->op, x_toidx(c, v->arg[0]), x_toidx(c, v->arg[1]));
     case X_MIN:
-    case X_MAX: return x_bin(c, (enum xop)v->op, x_toidx(c, v->arg[0]), x_toidx(c, v->arg[1]));
+    case X_MAX: /* what numbers clamp is clamped as the value that it is, and vectors of it are */
+        if (v->type == I32 && (is_const(v->arg[0]) || is_const(v->arg[1]))) break;
+        return x_bin(c, (enum xop)v->op, x_toidx(c, v->arg[0]), x_toidx(c, v->arg[1]));
     case X_MUL:
         if (v->type != I64 || (!is_const(v->arg[0]) && !is_const(v->arg[1]))) break;
         return x_mul(c, x_toidx(c, v->arg[0]), x_toidx(c, v->arg[1]));

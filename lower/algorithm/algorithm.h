@@ -26,6 +26,8 @@ struct algorithm_query {
     void (*lay_out)(void *env, struct buf *to, const struct buf *like, int64_t add, int block);
     struct buf *(*stored)(void *env, struct buf *b); /* where its cells lie: in a wider type, or where it says */
     void *env;
+    const struct map *results; /* buffers that are read elsewhere; NULL: all are */
+    bool asked;                /* whatever it costs: the user asks for the row */
 };
 /* What comes out: parts that become kernels of their own, and buffers that one makes and another reads. */
 struct algorithm_part {
@@ -56,6 +58,8 @@ struct algorithm {
     enum dtype (*wants)(const struct algorithm_query *q, const struct buf *b);
     int tile, taps, dims; /* parameters of the row's functions: results and taps along each of so many axes */
     bool whole;           /* of whole numbers: bytes less their zero points */
+    bool beside; /* whichever other row is taken: rewrites in place what came out of it, without `out`; cycles: beside
+                    it */
 };
 extern const struct algorithm algorithm_rows[];            /* name NULL ends; the first, direct, takes everything */
 const struct algorithm *algorithm_named(const char *name); /* NULL: there is none */
@@ -63,6 +67,11 @@ const struct algorithm *algorithm_named(const char *name); /* NULL: there is non
  * tenth. why gets a line for each that was asked. */
 const struct algorithm *algorithm_choose(const struct algorithm_query *q, const struct algorithm_wishes *w,
                                          const char *node, struct text *why);
+
+/* The rows that go beside others, where they are cheaper or asked for, do it with the stages that became a kernel's;
+ * why gets a line for each. Which did: their titles, each a line; "" if none. */
+const char *algorithm_beside(const struct algorithm_query *q, const struct algorithm_wishes *w, const char *node,
+                             struct text *why);
 
 /* ---- for rows */
 void algorithm_part(const struct algorithm_query *q, struct rewriting *out, const char *what);

@@ -12,15 +12,16 @@ static bool left_out(const struct algorithm_wishes *w, const char *name) {
         if (!strcmp(w->off[k], name) || !strcmp(w->off[k], "all")) return true;
     return false;
 }
-/* What is said of this node, else what is said of all. */
-static const struct algorithm *pinned(const struct algorithm_wishes *w, const char *node) {
+/* What is said of this node, else what is said of all; of rows that go beside others, or of those. */
+static const struct algorithm *pinned(const struct algorithm_wishes *w, const char *node, bool beside) {
     const struct algorithm *all = NULL;
     size_t n = strlen(node);
     for (int k = 0; k < w->npins; k++) {
         const char *equals = strrchr(w->pins[k], '=');
-        if (!equals) all = algorithm_named(w->pins[k]);
-        else if ((size_t)(equals - w->pins[k]) == n && !strncmp(w->pins[k], node, n))
-            return algorithm_named(equals + 1);
+        const struct algorithm *row = algorithm_named(equals ? equals + 1 : w->pins[k]);
+        if (row && row->beside != beside) continue;
+        if (!equals) all = row;
+        else if ((size_t)(equals - w->pins[k]) == n && !strncmp(w->pins[k], node, n)) return row;
     }
     return all;
 }
@@ -38,10 +39,11 @@ static double weighed(const struct algorithm *row, double cycles) {
 }
 const struct algorithm *algorithm_choose(const struct algorithm_query *q, const struct algorithm_wishes *w,
                                          const char *node, struct text *why) {
-    const struct algorithm *best = algorithm_rows, *pin = pinned(w, node);
+    const struct algorithm *best = algorithm_rows, *pin = pinned(w, node, false);
     double least = 0, fewest = 0, taken = 0;
     bool asked = false;
     for (const struct algorithm *r = algorithm_rows; r->name; r++) {
+        if (r->beside) continue;
         const char *no = refusal(q, r, w, pin);
         if (no && !*no) continue;
         double cycles = no ? 0 : r->cycles(q, r);
@@ -55,6 +57,26 @@ const struct algorithm *algorithm_choose(const struct algorithm_query *q, const 
     if (asked) text_printf(why, "    taken: %s%s\n", best->name, fewest < taken ? "; less does not save a tenth" : "");
     else text_free(why); /* nothing was there to choose from */
     return best;
+}
+
+const char *algorithm_beside(const struct algorithm_query *q, const struct algorithm_wishes *w, const char *node,
+                             struct text *why) {
+    const struct algorithm *pin = pinned(w, node, true);
+    const char *titles = "";
+    for (const struct algorithm *r = algorithm_rows; r->name; r++) {
+        struct algorithm_query asked = *q;
+        asked.asked = r == pin;
+        const char *no = r->beside ? r->refuses(&asked, r) : "";
+        if (no && !*no) continue;
+        if (!no && r != pin && left_out(w, r->name)) no = "left out by an option";
+        text_printf(why, "  algorithm %s: ", r->name);
+        if (no) text_printf(why, "%s\n", no);
+        else text_printf(why, "%.0f cycles less\n    taken beside it\n", -r->cycles(&asked, r));
+        if (no) continue;
+        r->rewrite(&asked, r, NULL);
+        titles = internf(q->c->names, "%s%s\n", titles, r->title);
+    }
+    return titles;
 }
 
 /* ---- what rows make */

@@ -26,22 +26,23 @@ static double cycles_of_direct(const struct algorithm_query *q, const struct alg
 #define WINOGRAD(name, m, taps)                                                                                        \
     {                                                                                                                  \
         name, "Winograd F(" #m "x" #m ", " #taps "x" #taps ")", BOUNDS_ERROR, "CPUs with vectors", winograd_refuses,   \
-            winograd_cycles, winograd_rewrite, winograd_bound, NULL, m, taps, 2, false                                 \
+            winograd_cycles, winograd_rewrite, winograd_bound, NULL, m, taps, 2, false, false                          \
     }
 #define WINOGRAD_1D(name, m, taps)                                                                                     \
     {                                                                                                                  \
         name, "Winograd F(" #m ", " #taps ")", BOUNDS_ERROR, "CPUs with vectors", winograd_refuses, winograd_cycles,   \
-            winograd_rewrite, winograd_bound, NULL, m, taps, 1, false                                                  \
+            winograd_rewrite, winograd_bound, NULL, m, taps, 1, false, false                                           \
     }
 #define WINOGRAD_WHOLE(name, m, taps, dims)                                                                            \
     {                                                                                                                  \
         name, "Winograd of whole numbers", KEEPS_BITS, "CPUs with vectors and products of 16 bits", winograd_refuses,  \
-            winograd_cycles, winograd_rewrite, NULL, NULL, m, taps, dims, true                                         \
+            winograd_cycles, winograd_rewrite, NULL, NULL, m, taps, dims, true, false                                  \
     }
 const struct algorithm algorithm_rows[] = {
-    {"direct", "the definition", KEEPS_BITS, "every machine", NULL, cycles_of_direct, NULL, NULL, NULL, 0, 0, 0, false},
+    {"direct", "the definition", KEEPS_BITS, "every machine", NULL, cycles_of_direct, NULL, NULL, NULL, 0, 0, 0, false,
+     false},
     {"integer-sums", "integer sums", KEEPS_BITS, "every machine", integer_sums_refuse, integer_sums_cycles,
-     integer_sums_rewrite, NULL, integer_sums_wants, 0, 0, 0, false},
+     integer_sums_rewrite, NULL, integer_sums_wants, 0, 0, 0, false, false},
     WINOGRAD("winograd-2", 2, 3),
     WINOGRAD("winograd-4", 4, 3),
     WINOGRAD("winograd-6", 6, 3),
@@ -57,5 +58,7 @@ const struct algorithm algorithm_rows[] = {
     WINOGRAD_WHOLE("winograd-2-1d-whole", 2, 3, 1),
     WINOGRAD_WHOLE("winograd-4-1d-whole", 4, 3, 1),
     WINOGRAD_WHOLE("winograd-2-1d-5-whole", 2, 5, 1),
+    {"tables", "values of bytes from tables", KEEPS_BITS, "CPUs", tables_refuse, tables_cycles, tables_rewrite, NULL,
+     NULL, 0, 0, 0, false, true},
     {0},
 };

@@ -4,31 +4,52 @@
 
 #define END                                                                                                            \
     { X_POISON, NONE, 0, 0 }
-/* A product of i32 and its addition: two instructions, of which the first is slow. Conversions from 16 bits: an
+/* X_TOIDX: the cells of a table by the places in a vector, a gather or a load for each lane; without vectors, what
+ * compilers lose that vectorise loops without look-ups, too. Any division counts as X_DIV.
+ * A product of i32 and its addition: two instructions, of which the first is slow. Conversions from 16 bits: an
  * instruction for halves, two for the others, or a dozen. */
 static const struct operation fused[] = {
-    {X_FMA, F32, 4, 2},  {X_FMA, F64, 4, 2},  {X_ADD, I32, 10, 0.5}, {X_ADD, F32, 4, 2},
-    {X_LOAD, F32, 4, 2}, {X_CAST, F16, 8, 1}, {X_CAST, BF16, 4, 1},  END};
+    {X_FMA, F32, 4, 2},  {X_FMA, F64, 4, 2},   {X_ADD, I32, 10, 0.5}, {X_ADD, F32, 4, 2},      {X_LOAD, F32, 4, 2},
+    {X_CAST, F16, 8, 1}, {X_CAST, BF16, 4, 1}, {X_DIV, F32, 11, 0.2}, {X_TOIDX, I32, 20, 0.1}, END};
 /* The instructions that clamp floats give another result for what is no number. */
-static const struct operation neon[] = {{X_FMA, F32, 4, 2},  {X_FMA, F64, 4, 2},   {X_ADD, I32, 10, 0.5},
-                                        {X_ADD, F32, 4, 2},  {X_MIN, I32, 2, 2},   {X_LOAD, F32, 4, 2},
-                                        {X_CAST, F16, 8, 1}, {X_CAST, BF16, 4, 1}, END};
-static const struct operation separate[] = {{X_ADD, I32, 10, 0.5},  {X_ADD, F32, 4, 2},   {X_LOAD, F32, 4, 2},
-                                            {X_CAST, F16, 12, 0.2}, {X_CAST, BF16, 4, 1}, END};
+static const struct operation neon[] = {{X_FMA, F32, 4, 2},
+                                        {X_FMA, F64, 4, 2},
+                                        {X_ADD, I32, 10, 0.5},
+                                        {X_ADD, F32, 4, 2},
+                                        {X_MIN, I32, 2, 2},
+                                        {X_LOAD, F32, 4, 2},
+                                        {X_CAST, F16, 8, 1},
+                                        {X_CAST, BF16, 4, 1},
+                                        {X_DIV, F32, 12, 0.15},
+                                        {X_TOIDX, I32, 8, 0.25},
+                                        END};
+static const struct operation separate[] = {
+    {X_ADD, I32, 10, 0.5}, {X_ADD, F32, 4, 2},     {X_LOAD, F32, 4, 2},     {X_CAST, F16, 12, 0.2},
+    {X_CAST, BF16, 4, 1},  {X_DIV, F32, 12, 0.25}, {X_TOIDX, I32, 10, 0.2}, END};
 /* Two units of 64 bits, so one vector of 128 at a time; a load of one takes two cycles. Latencies and rates are those
  * of LLVM's scheduling model of the core; conversions as those of `fused`, at half their rate. Nothing was measured. */
-static const struct operation a55[] = {{X_FMA, F32, 4, 1},    {X_FMA, F64, 4, 1},     {X_ADD, I32, 4, 1},
-                                       {X_ADD, F32, 4, 1},    {X_MIN, I32, 2, 1},     {X_LOAD, F32, 4, 0.5},
-                                       {X_CAST, F16, 8, 0.5}, {X_CAST, BF16, 4, 0.5}, END};
-static const struct operation scalars[] = {{X_ADD, I32, 4, 1},     {X_ADD, F32, 4, 2},   {X_LOAD, F32, 4, 2},
-                                           {X_CAST, F16, 12, 0.2}, {X_CAST, BF16, 4, 1}, END};
+static const struct operation a55[] = {{X_FMA, F32, 4, 1},
+                                       {X_FMA, F64, 4, 1},
+                                       {X_ADD, I32, 4, 1},
+                                       {X_ADD, F32, 4, 1},
+                                       {X_MIN, I32, 2, 1},
+                                       {X_LOAD, F32, 4, 0.5},
+                                       {X_CAST, F16, 8, 0.5},
+                                       {X_CAST, BF16, 4, 0.5},
+                                       {X_DIV, F32, 13, 0.1},
+                                       {X_TOIDX, I32, 10, 0.1},
+                                       END};
+static const struct operation scalars[] = {
+    {X_ADD, I32, 4, 1},   {X_ADD, F32, 4, 2},     {X_LOAD, F32, 4, 2},     {X_CAST, F16, 12, 0.2},
+    {X_CAST, BF16, 4, 1}, {X_DIV, F32, 11, 0.25}, {X_TOIDX, I32, 5, 0.25}, END};
 static const struct operation fused_scalars[] = {
-    {X_FMA, F32, 4, 2},  {X_FMA, F64, 4, 2},     {X_ADD, I32, 4, 1},   {X_ADD, F32, 4, 2},
-    {X_LOAD, F32, 4, 2}, {X_CAST, F16, 12, 0.2}, {X_CAST, BF16, 4, 1}, END};
+    {X_FMA, F32, 4, 2},     {X_FMA, F64, 4, 2},   {X_ADD, I32, 4, 1},    {X_ADD, F32, 4, 2},      {X_LOAD, F32, 4, 2},
+    {X_CAST, F16, 12, 0.2}, {X_CAST, BF16, 4, 1}, {X_DIV, F32, 12, 0.2}, {X_TOIDX, I32, 5, 0.25}, END};
 static const struct operation cortex_m[] = {
-    {X_FMA, F32, 3, 1 / 3.0}, {X_ADD, I32, 1, 1},
-    {X_ADD, F32, 1, 1},       {X_MIN, I32, 1, 1}, /* with the maximum before it: ssat, usat */
-    {X_LOAD, F32, 2, 0.5},    END};
+    {X_FMA, F32, 3, 1 / 3.0},   {X_ADD, I32, 1, 1},
+    {X_ADD, F32, 1, 1},         {X_MIN, I32, 1, 1}, /* with the maximum before it: ssat, usat */
+    {X_LOAD, F32, 2, 0.5},      {X_DIV, F32, 14, 1 / 14.0},
+    {X_TOIDX, I32, 3, 1 / 3.0}, END};
 
 /* Cortex-M keeps floats in registers of their own; of 13 for whole numbers a tile of 2 x 2 takes 4, and its operands
  * the others. Dot products of bytes; where products are widened first, each stands for a few instructions. */

@@ -47,6 +47,16 @@ struct merging {
     int outer, inner; /* axes */
     bool bad;
 };
+/* A step along a is all of b, as far as e is an index itself: what it is computed of is checked by itself. */
+static bool steps_on(struct ctx *c, expr e, const struct subst *next) {
+    const expr *atoms;
+    const int64_t *coefs;
+    int64_t konst;
+    expr rest = e;
+    for (int k = x_terms(c, e, &konst, &atoms, &coefs); k-- > 0;)
+        if (atoms[k]->op == X_TOIDX) rest = x_sub(c, rest, x_muli(c, atoms[k], coefs[k]));
+    return x_is(x_sub(c, x_subst(c, rest, next), rest), 0);
+}
 static bool check_merge(void *env, expr e) {
     struct merging *m = env;
     struct ctx *c = m->q->u->c;
@@ -56,8 +66,7 @@ static bool check_merge(void *env, expr e) {
     struct subst next = {{.arena = &c->arena}}; /* a step along a is all of b */
     map_put(&next.map, PKEY(a), (void *)x_addi(c, x_var(c, a), 1));
     map_put(&next.map, PKEY(b), (void *)x_sub(c, x_var(c, b), b->extent));
-    expr off = buf_offset(c, e->u.buf, e->arg);
-    m->bad |= e->has_fill || (l && l->spec) || !x_is(x_sub(c, x_subst(c, off, &next), off), 0);
+    m->bad |= e->has_fill || (l && l->spec) || !steps_on(c, buf_offset(c, e->u.buf, e->arg), &next);
     return !m->bad;
 }
 /* -1: open. */
@@ -206,7 +215,7 @@ static bool check_lanes(void *env, expr e) {
     int64_t stride = 0;
     q->looked_up |= e->op == X_GUARD || e->op == X_TOIDX;
     q->bad |= e->op == X_GUARD || (e->op == X_LOAD && ((l && l->spec) || e->has_fill));
-    if (e->op == X_LOAD && !q->bad)
+    if (e->op == X_LOAD && !q->bad && !x_looked_up(q->u->c, buf_offset(q->u->c, e->u.buf, e->arg), q->v))
         q->bad = !x_linear_in(q->u->c, buf_offset(q->u->c, e->u.buf, e->arg), q->v, &stride, &rest) || stride < 0 ||
                  stride > 2;
     return true;

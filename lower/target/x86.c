@@ -33,6 +33,11 @@
         {X_RINT, F32, 8, "_mm256_round_ps(%a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)"}, {                      \
         X_SELECT, F32, 8, "_mm256_blendv_ps(%c, %b, ($T)%a)"                                                           \
     }
+/* Tables, by places that the lanes have. */
+#define AVX2_LOOK_UP                                                                                                   \
+    {X_TOIDX, F32, 8, "_mm256_i32gather_ps(%a, (__m256i)%b, 4)"}, {                                                    \
+        X_TOIDX, I32, 8, "($T)_mm256_i32gather_epi32(%a, (__m256i)%b, 4)"                                              \
+    }
 /* Halves, by F16C; the rounding's immediate is that to nearest. */
 #define F16C                                                                                                           \
     {X_LOAD, F16, 1, "_cvtsh_ss(%a)"}, {X_ROUND, F16, 1, "_cvtss_sh(%a, 0)"},                                          \
@@ -67,11 +72,14 @@
 #define AVX512_HALVE  "_mm256_storeu_si256((__m256i *)(void *)%b, _mm512_cvtepi32_epi16((__m512i)%a))"
 
 static const struct spell_row sse2_rows[] = {SSE2_F32X4, END};
-static const struct spell_row avx2_rows[] = {AVX2_X4, AVX2_X8, F16C, AVX2_BYTES, END};
+static const struct spell_row avx2_rows[] = {AVX2_X4, AVX2_X8, F16C, AVX2_LOOK_UP, AVX2_BYTES, END};
 static const struct spell_row avx512_rows[] = {
     AVX2_X4,
     AVX2_X8,
     F16C,
+    AVX2_LOOK_UP,
+    {X_TOIDX, F32, 16, "_mm512_i32gather_ps((__m512i)%b, %a, 4)"},
+    {X_TOIDX, I32, 16, "($T)_mm512_i32gather_epi32((__m512i)%b, %a, 4)"},
     AVX2_BYTES,
     WIDE(U8, 16, "512_cvtepu8", "_mm_loadu_si128"),
     WIDE(I8, 16, "512_cvtepi8", "_mm_loadu_si128"),
