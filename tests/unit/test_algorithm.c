@@ -169,3 +169,87 @@ Test(algorithm, winograd_of_whole_numbers_keeps_the_bits) {
         for (int k = 0; r->whole && k < 24; k++)
             keeps_bits(r, targets[k / 3 % 2], sizes[k % 3][0], sizes[k % 3][1], k / 6 % 2 != 0, k >= 12);
 }
+
+/* ---- tables of bytes: the same bits as what they hold is computed to */
+struct run {
+    struct eval_arg y;
+    const char *choices;
+};
+static struct run of_bytes(const char *target, const char *type, const char *dims, const char *nodes, const void *x,
+                           int64_t n, bool tables) {
+    static const char *const off[] = {"tables"};
+    struct text t = {0};
+    struct lower_options o = {.target = target_by_name(target), .choices = &t, .algorithms = {NULL, off, 0, !tables}};
+    const char *consts = arena_printf(&c->arena,
+                                      "const %%sx: f32[] = [0.0473]\nconst %%sy: f32[] = [0.0171]\nconst %%zx: %s[] = "
+                                      "splat 17\nconst %%zy: %s[] = splat 5\nconst %%k: f32[] = [0.7071]\n",
+                                      type, type);
+    struct module *m = lower_graph(graph_of(consts, arena_printf(&c->arena, "%%x: %s[%s]", type, dims), nodes), &o);
+    struct eval_arg args[2] = {{.data = (void *)x, .nd = 1, .dims = {n}}};
+    cr_assert(m, "%s", nodes);
+    struct eval_result e =
+        loop_eval(m, m->entry, args, (int64_t[]){n <= 100 ? n : 0}, &(struct eval_options){.poison = true});
+    cr_assert_eq(e.status, EVAL_OK, "%s", e.message);
+    struct run r = {args[1], arena_printf(&c->arena, "%s", t.s)};
+    text_free(&t);
+    return r;
+}
+static void same_by_table(const char *target, const char *type, const char *nodes, bool floats) {
+    uint8_t x[256];
+    for (int k = 0; k < 256; k++) x[k] = (uint8_t)k;
+    static const struct {
+        const char *dims;
+        int64_t n;
+    } sizes[] = {{"256", 256}, {"N", 100}, {"N", 0}, {"1", 1}};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        struct run got = of_bytes(target, type, sizes[s].dims, nodes, x, sizes[s].n, true),
+                   want = of_bytes(target, type, sizes[s].dims, nodes, x, sizes[s].n, false);
+        cr_expect(strstr(got.choices, "taken beside it\n"), "%s, %s: %s", target, nodes, got.choices);
+        cr_expect(strstr(want.choices, "algorithm tables: left out by an option\n"), "%s: %s", target, want.choices);
+        for (int64_t k = 0; k < sizes[s].n; k++) {
+            const float *a = got.y.data, *b = want.y.data;
+            bool same = floats ? (isnan(b[k]) ? isnan(a[k]) : !memcmp(a + k, b + k, sizeof *a))
+                               : ((const uint8_t *)got.y.data)[k] == ((const uint8_t *)want.y.data)[k];
+            cr_expect(same, "%s, %s: cell %lld of %s", target, nodes, (long long)k, type);
+        }
+        free(got.y.data), free(want.y.data);
+    }
+}
+#define DEQUANTIZED     "%d: ? = DequantizeLinear(%x, %sx, %zx) "
+#define QUANTIZED(what) "%y: ? = QuantizeLinear(%" what ", %sy, %zy)"
+Test(algorithm, tables_keep_the_bits) {
+    static const char *const targets[] = {"x86-avx2", "x86-avx512", "x86-64", "aarch64", "c99", "cortex-m4"};
+    for (int k = 0; k < 12; k++) {
+        const char *target = targets[k / 2], *type = k % 2 ? "i8" : "u8";
+        same_by_table(target, type, DEQUANTIZED "%s: ? = Sigmoid(%d) %m: ? = Mul(%d, %s) " QUANTIZED("m"), false);
+        same_by_table(target, type, DEQUANTIZED "%s: ? = Mish(%d) " QUANTIZED("s"), false);
+        /* no numbers, infinities, halves between */
+        same_by_table(target, type, DEQUANTIZED "%s: ? = Log(%d) %t: ? = Exp(%s) " QUANTIZED("t"), false);
+        same_by_table(target, type, DEQUANTIZED "%s: ? = Log(%d) %y: ? = Tanh(%s)", true);
+        same_by_table(target, type,
+                      DEQUANTIZED "%e: ? = Erf(%d) %h: ? = Cast(%e) {to=10} %f: ? = Cast(%h) {to=1} %y: ? = Exp(%f)",
+                      true);
+    }
+}
+/* Where several bytes meet, or something that is no constant, each has its own table, or none. */
+Test(algorithm, tables_are_of_one_byte) {
+    struct lower_options o = {.target = target_by_name("c99")};
+    static const char *const few[] = {
+        DEQUANTIZED "%s: ? = Sigmoid(%d) %t: ? = Mul(%s, %v) " QUANTIZED("t"), /* v has values of its own */
+        DEQUANTIZED "%e: ? = DequantizeLinear(%x2, %sx, %zx) %m: ? = Mul(%d, %e) %y: ? = Sigmoid(%m)",
+        DEQUANTIZED "%y: ? = Relu(%d)", /* cheap */
+    };
+    static const int tables[] = {1, 0, 0};
+    for (int k = 0; k < 3; k++) {
+        struct text t = {0};
+        o.choices = &t;
+        const char *consts = "const %sx: f32[] = [0.05]\nconst %sy: f32[] = [0.02]\nconst %zx: u8[] = splat 17\nconst "
+                             "%zy: u8[] = splat 5\n";
+        struct module *m = lower_graph(graph_of(consts, "%x: u8[64], %x2: u8[64], %v: f32[64]", few[k]), &o);
+        int n = 0;
+        cr_assert(m);
+        for (int b = 0; b < m->entry->bufs.n; b++) n += !strncmp(m->entry->bufs.v[b]->name, "table", 5);
+        cr_expect_eq(n, tables[k], "%s: %d tables\n%s", few[k], n, t.s);
+        text_free(&t);
+    }
+}

@@ -209,7 +209,7 @@ Test(choice, bytes_between_kernels_lie_as_they_are_multiplied) {
     const char *consts = "const %s: f32[] = splat 0.5\nconst %z: u8[] = splat 7\nconst %w: u8[16,16,3] = splat 1\n",
                *nodes = "%h: ? = QLinearConv(%x, %s, %z, %w, %s, %z, %s, %z) {kernel_shape=[3], pads=[1,1]} "
                         "%y: ? = QLinearConv(%h, %s, %z, %w, %s, %z, %s, %z) {kernel_shape=[3], pads=[1,1]}";
-    says(choices("x86-avx512", consts, "%x: u8[1,16,140]", nodes), "y0[m0,n0,s0]: i16 = round(u8, ");
+    says(choices("x86-avx512", consts, "%x: u8[1,16,140]", nodes), "y0[m0,n0,s0]: i16 = i32(min(max(");
     says(choices("x86-avx512vnni", consts, "%x: u8[1,16,140]", nodes), "  a: u8[1,16,140]\n");
 }
 /* The codes have an axis of one row, the scale and the zero point none. */
