@@ -133,14 +133,16 @@ static expr replaced_byte(void *env, expr e) {
 static expr with_byte(struct tables *t, const struct source *s, expr by) {
     return x_map(t->c, s->whole, replaced_byte, &(struct replacing){s->byte, by});
 }
-/* A table must halve the cycles: caches have other use for its cells, too. */
-static bool worth_it(struct tables *t, const struct source *s, double *saved) {
+/* A table must halve the cycles, for caches have other use for its cells, too; they are read once in any case. */
+static bool worth_it(struct tables *t, const struct source *s, int64_t entries, double *saved) {
     const struct machine *m = t->q->m;
+    int lanes = machine_lanes(m, F32);
     struct work w = {m, 0, 0};
     x_visit(with_byte(t, s, x_arg(t->c, 0, I32)), add_work, &w);
-    double lookup = 1 / machine_op(m, X_TOIDX, I32)->starts;
-    *saved = (w.cycles - lookup) * t->cells / machine_lanes(m, F32);
-    return t->q->asked ? w.operations > 1 : 2 * lookup <= w.cycles;
+    double vectors = t->cells / lanes, bytes = (double)entries * (lanes > 1 || s->whole->type == F32 ? 4 : 1),
+           lookups = vectors / machine_op(m, X_TOIDX, I32)->starts + bytes * m->memory_byte;
+    *saved = w.cycles * vectors - lookups;
+    return t->q->asked ? w.operations > 1 : 2 * lookups <= w.cycles * vectors;
 }
 
 /* ---- the table */
@@ -184,8 +186,8 @@ static expr looked_up(void *env, expr e) {
     double saved;
     if (e->type != I32 && e->type != F32) return NULL;
     const struct source *s = source_of(t, e);
-    if (s->other || !s->byte || s->whole == s->byte || !worth_it(t, s, &saved)) return NULL;
-    if (!is_byte(s->byte, &lo, &hi)) return NULL;
+    if (s->other || !s->byte || s->whole == s->byte || !is_byte(s->byte, &lo, &hi)) return NULL;
+    if (!worth_it(t, s, hi - lo + 1, &saved)) return NULL;
     t->saved += saved;
     if (!t->rewrites) return e;
     struct buf *table = make_table(t, s, lo, hi);
