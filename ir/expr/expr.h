@@ -223,6 +223,9 @@ struct x_range {
     bool nan;
 };
 struct x_range x_range(expr e);
+/* Somebody knows more of what buffers hold: fn says it of b, false: nothing. */
+typedef bool x_cells_fn(void *env, const struct buf *b, struct x_range *r);
+struct x_range x_range_of(expr e, x_cells_fn *cells, void *env);
 bool x_within(expr e, double lo, double hi); /* a number, and proved to lie between them */
 bool x_uses_var(struct ctx *c, expr e, const struct var *v);
 bool x_uses_sym(expr e, const struct sym *s); /* also through the extents of variables */

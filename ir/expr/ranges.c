@@ -83,52 +83,61 @@ static bool of_table(const struct buf *b, struct x_range *r) {
     if (r->nan) *r = unknown;
     return true;
 }
-static struct x_range of_load(int *budget, expr e);
-static struct x_range range(int *budget, expr e) {
+struct ranging {
+    int budget; /* expressions share parts: as trees they may be exponentially large */
+    x_cells_fn *cells;
+    void *env;
+};
+static struct x_range of_load(struct ranging *q, expr e);
+static struct x_range range(struct ranging *q, expr e) {
     enum dtype t = (enum dtype)e->type;
-    if (t == IDX || --*budget < 0) return of_type(t);
+    if (t == IDX || --q->budget < 0) return of_type(t);
     switch (e->op) {
     case X_CONST:
         if (!is_float(t)) return fitted(t, (double)e->u.i, (double)e->u.i);
         return isnan(e->u.f) ? unknown : (struct x_range){e->u.f, e->u.f, false};
-    case X_LOAD: return of_load(budget, e);
+    case X_LOAD: return of_load(q, e);
     case X_ADD:
     case X_SUB:
     case X_MUL:
     case X_DIV: {
-        struct x_range a = range(budget, e->arg[0]), b = range(budget, e->arg[1]);
+        struct x_range a = range(q, e->arg[0]), b = range(q, e->arg[1]);
         return of_arithmetic((enum xop)e->op, t, a, b);
     }
     case X_MIN:
     case X_MAX: {
-        struct x_range a = range(budget, e->arg[0]), b = range(budget, e->arg[1]);
+        struct x_range a = range(q, e->arg[0]), b = range(q, e->arg[1]);
         return of_choice((enum xop)e->op, a, b);
     }
     case X_FLOOR:
     case X_CEIL:
     case X_TRUNC:
-    case X_RINT: return whole((enum xop)e->op, range(budget, e->arg[0]));
+    case X_RINT: return whole((enum xop)e->op, range(q, e->arg[0]));
     case X_SELECT: {
-        struct x_range a = range(budget, e->arg[1]), b = range(budget, e->arg[2]);
+        struct x_range a = range(q, e->arg[1]), b = range(q, e->arg[2]);
         return both(a, b);
     }
-    case X_CAST: return of_cast(t, (enum dtype)e->arg[0]->type, range(budget, e->arg[0]));
+    case X_CAST: return of_cast(t, (enum dtype)e->arg[0]->type, range(q, e->arg[0]));
     case X_ROUND: {
-        struct x_range a = range(budget, e->arg[0]);
+        struct x_range a = range(q, e->arg[0]);
         return is_float(t) ? unknown : fitted((enum dtype)e->u.i, a.lo, a.hi);
     }
     default: return of_type(t);
     }
 }
-static struct x_range of_load(int *budget, expr e) {
+static struct x_range of_load(struct ranging *q, expr e) {
     struct x_range cells;
-    if (!of_table(e->u.buf, &cells)) cells = of_type(e->u.buf->type);
+    if (!(q->cells && q->cells(q->env, e->u.buf, &cells)) && !of_table(e->u.buf, &cells))
+        cells = of_type(e->u.buf->type);
     if (cells.nan && !is_float((enum dtype)e->type)) cells = of_type((enum dtype)e->type);
-    return e->has_fill ? both(cells, range(budget, e->arg[e->n - 1])) : cells;
+    return e->has_fill ? both(cells, range(q, e->arg[e->n - 1])) : cells;
+}
+struct x_range x_range_of(expr e, x_cells_fn *cells, void *env) {
+    struct ranging q = {200, cells, env};
+    return range(&q, e);
 }
 struct x_range x_range(expr e) {
-    int budget = 200; /* expressions share parts: as trees they may be exponentially large */
-    return range(&budget, e);
+    return x_range_of(e, NULL, NULL);
 }
 bool x_within(expr e, double lo, double hi) {
     struct x_range r = x_range(e);

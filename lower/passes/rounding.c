@@ -23,6 +23,7 @@
  *
  *     i32(min(max(rint(x) + z, lo), hi))  =  min(max(n, B + lo - z), B + hi - z) - (B - z) */
 #include "lower/machine/machine.h"
+#include "lower/passes/numbers.h"
 #include "lower/passes/passes.h"
 #include <math.h>
 
@@ -33,6 +34,7 @@
 
 struct rounding {
     struct ctx *c;
+    struct numbers *numbers;
     bool clamps;   /* the machine has an instruction that clamps integers */
     bool branches; /* comparisons of floats become branches */
 };
@@ -68,10 +70,12 @@ static bool is_quantized(expr e, struct quantized *q) {
     q->x = rounded->arg[0], q->z = sum->op == X_ADD ? sum->arg[1] : NULL;
     return !q->z || is_zero_point(q->z);
 }
+static bool is_number(const struct rounding *r, expr x) { return !numbers_of(r->numbers, x).nan; }
 /* x, clamped before it is rounded. */
-static expr clamped(struct ctx *c, const struct quantized *q) {
+static expr clamped(const struct rounding *r, const struct quantized *q) {
+    struct ctx *c = r->c;
     expr x = q->x, none = q->z ? x_un(c, X_NEG, q->z) : x_num(c, F32, 0);
-    if (q->zero) x = x_select(c, x_cmp(c, X_NE, x, x), none, x);
+    if (q->zero && !is_number(r, x)) x = x_select(c, x_cmp(c, X_NE, x, x), none, x);
     expr lo = q->z ? x_sub(c, q->lo, q->z) : q->lo, hi = q->z ? x_sub(c, q->hi, q->z) : q->hi;
     return x_min(c, x_max(c, x, lo), hi);
 }
@@ -82,10 +86,11 @@ static expr zero_point(struct ctx *c, const struct quantized *q) {
     return q->z ? x_cast(c, I32, q->z->op == X_CAST ? q->z->arg[0] : q->z) : x_num(c, I32, 0);
 }
 /* What has the bits of M, moved by x and clamped. */
-static expr clamped_bits(struct ctx *c, const struct quantized *q) {
+static expr clamped_bits(const struct rounding *r, const struct quantized *q) {
+    struct ctx *c = r->c;
     expr z = zero_point(c, q), x = q->x, b = x_num(c, I32, BITS);
     expr lo = x_sub(c, x_cast(c, I32, q->lo), z), hi = x_sub(c, x_cast(c, I32, q->hi), z);
-    if (!x_within(x, -INFINITY, INFINITY)) {
+    if (!is_number(r, x)) {
         expr none = q->zero ? x_un(c, X_NEG, z) : lo;
         x = x_select(c, x_cmp(c, X_NE, x, x), x_cast(c, F32, none), x);
     }
@@ -100,8 +105,8 @@ static expr rounded_later(const struct rounding *r, const struct quantized *q) {
         n = x_add(c, n, z);
         return x_min(c, x_max(c, n, x_cast(c, I32, q->lo)), x_cast(c, I32, q->hi));
     }
-    if (r->branches) return x_sub(c, clamped_bits(c, q), x_sub(c, x_num(c, I32, BITS), z));
-    return x_add(c, x_cast(c, I32, x_un(c, X_RINT, clamped(c, q))), z);
+    if (r->branches) return x_sub(c, clamped_bits(r, q), x_sub(c, x_num(c, I32, BITS), z));
+    return x_add(c, x_cast(c, I32, x_un(c, X_RINT, clamped(r, q))), z);
 }
 /* Is e such an integer, of which a narrower type loses nothing, as a float? */
 static bool is_whole_float(const struct rounding *r, expr e, struct quantized *q) {
@@ -114,7 +119,7 @@ static bool is_whole_float(const struct rounding *r, expr e, struct quantized *q
 static expr whole_float(const struct rounding *r, const struct quantized *q) {
     struct ctx *c = r->c;
     expr m = x_num(c, F32, WHOLE);
-    expr moved = r->branches ? x_bitcast(c, F32, clamped_bits(c, q)) : x_add(c, clamped(c, q), m);
+    expr moved = r->branches ? x_bitcast(c, F32, clamped_bits(r, q)) : x_add(c, clamped(r, q), m);
     return x_sub(c, moved, q->z ? x_sub(c, m, q->z) : m);
 }
 static expr rewritten(void *env, expr e) {
@@ -133,7 +138,16 @@ static expr rewritten(void *env, expr e) {
     enum dtype t = (enum dtype)e->u.i;
     return fits(t, v) ? v : x_round(r->c, t, v);
 }
+/* Of all that will be rewritten, while nothing is. */
+static expr look(void *env, expr e) {
+    const struct rounding *r = env;
+    struct quantized q;
+    if (is_quantized(e, &q)) numbers_of(r->numbers, q.x);
+    return NULL;
+}
 void pass_rounding(struct module *m, const struct printing *o) {
-    struct rounding r = {m->ctx, machine_op(o->target->machine, X_MIN, I32) != NULL, o->target->branches};
+    struct rounding r = {m->ctx, numbers_new(m), machine_op(o->target->machine, X_MIN, I32) != NULL,
+                         o->target->branches};
+    for (int k = 0; k < m->procs.n; k++) map_exprs(m->ctx, &m->procs.v[k]->body, look, &r);
     for (int k = 0; k < m->procs.n; k++) map_exprs(m->ctx, &m->procs.v[k]->body, rewritten, &r);
 }
