@@ -21,7 +21,9 @@
  * which they compare without. Bits of floats above zero are in the order of the floats, and those of the others less
  * than M's. So, with B for the bits of M and n the bits of x + M, for any number x:
  *
- *     i32(min(max(rint(x) + z, lo), hi))  =  min(max(n, B + lo - z), B + hi - z) - (B - z) */
+ *     i32(min(max(rint(x) + z, lo), hi))  =  min(max(n, B + lo - z), B + hi - z) - (B - z)
+ *
+ * What may be no number has other bits chosen for it, by a mask; numbers.c knows of what is one. */
 #include "lower/machine/machine.h"
 #include "lower/passes/numbers.h"
 #include "lower/passes/passes.h"
@@ -85,16 +87,19 @@ static bool clamps_integers(const struct rounding *r, const struct quantized *q)
 static expr zero_point(struct ctx *c, const struct quantized *q) {
     return q->z ? x_cast(c, I32, q->z->op == X_CAST ? q->z->arg[0] : q->z) : x_num(c, I32, 0);
 }
+/* bits where x is a number, else those of M moved by `none`: by a mask, of which compilers make no branch. */
+static expr bits_of_number(struct ctx *c, expr x, expr bits, expr none) {
+    expr mask = x_sub(c, x_num(c, I32, 0), x_cast(c, I32, x_cmp(c, X_EQ, x, x)));
+    expr other = x_add(c, x_num(c, I32, BITS), none);
+    return x_bin(c, X_XOR, x_and(c, x_bin(c, X_XOR, bits, other), mask), other);
+}
 /* What has the bits of M, moved by x and clamped. */
 static expr clamped_bits(const struct rounding *r, const struct quantized *q) {
     struct ctx *c = r->c;
-    expr z = zero_point(c, q), x = q->x, b = x_num(c, I32, BITS);
+    expr z = zero_point(c, q), b = x_num(c, I32, BITS);
     expr lo = x_sub(c, x_cast(c, I32, q->lo), z), hi = x_sub(c, x_cast(c, I32, q->hi), z);
-    if (!is_number(r, x)) {
-        expr none = q->zero ? x_un(c, X_NEG, z) : lo;
-        x = x_select(c, x_cmp(c, X_NE, x, x), x_cast(c, F32, none), x);
-    }
-    expr bits = x_bitcast(c, I32, x_add(c, x, x_num(c, F32, WHOLE)));
+    expr bits = x_bitcast(c, I32, x_add(c, q->x, x_num(c, F32, WHOLE)));
+    if (!is_number(r, q->x)) bits = bits_of_number(c, q->x, bits, q->zero ? x_un(c, X_NEG, z) : lo);
     return x_min(c, x_max(c, bits, x_add(c, b, lo)), x_add(c, b, hi));
 }
 static expr rounded_later(const struct rounding *r, const struct quantized *q) {
