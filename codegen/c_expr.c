@@ -266,10 +266,17 @@ static bool is_clamp(expr e) {
     bool number = v != 0 ? !isnan(v) : e->op == X_MAX && !signbit(v);
     return number && is_computed(e->arg[0]);
 }
+/* A number that is loaded from a known place, not of this procedure's making. */
+static bool is_given(expr e) {
+    bool known = e->op == X_LOAD && e->u.buf->scope == SC_PARAM && !e->has_fill;
+    for (int k = 0; known && k < e->n; k++) known = e->arg[k]->op == X_CONST;
+    return known;
+}
 /* The greater or lesser of floats of which each may be the one: zero parts most values, other numbers bound a few. */
 static bool is_open_choice(expr e) {
     bool chooses = (e->op == X_MIN || e->op == X_MAX) && dtype_is_float((enum dtype)e->type);
-    for (int k = 0; chooses && k < 2; k++) chooses = e->arg[k]->op != X_CONST || e->arg[k]->u.f == 0;
+    for (int k = 0; chooses && k < 2; k++)
+        chooses = e->arg[k]->op == X_CONST ? e->arg[k]->u.f == 0 : !is_given(e->arg[k]);
     return chooses;
 }
 static struct piece binary(struct fe *f, expr e, int lanes) {

@@ -25,6 +25,7 @@
  *
  * What may be no number has other bits chosen for it, by a mask; numbers.c knows of what is one. */
 #include "lower/machine/machine.h"
+#include "lower/passes/limits.h"
 #include "lower/passes/numbers.h"
 #include "lower/passes/passes.h"
 #include <math.h>
@@ -37,8 +38,11 @@
 struct rounding {
     struct ctx *c;
     struct numbers *numbers;
-    bool clamps;   /* the machine has an instruction that clamps integers */
-    bool branches; /* comparisons of floats become branches */
+    struct limits *limits;
+    struct proc *p;
+    struct map single; /* values that are stored where compilers make no vectors of their neighbours */
+    bool clamps;       /* the machine has an instruction that clamps integers */
+    bool branches;     /* comparisons of floats become branches */
 };
 /* Does a narrow integer hold it? */
 static bool fits(enum dtype t, expr v) {
@@ -102,6 +106,18 @@ static expr clamped_bits(const struct rounding *r, const struct quantized *q) {
     if (!is_number(r, q->x)) bits = bits_of_number(c, q->x, bits, q->zero ? x_un(c, X_NEG, z) : lo);
     return x_min(c, x_max(c, bits, x_add(c, b, lo)), x_add(c, b, hi));
 }
+/* x + M, clamped by numbers that compilers do not know, for which they have instructions; NULL: there are none. */
+static expr clamped_loaded(const struct rounding *r, const struct quantized *q) {
+    struct ctx *c = r->c;
+    expr x = q->x, m = x_num(c, F32, WHOLE);
+    expr lo = q->z ? x_sub(c, q->lo, q->z) : q->lo, hi = q->z ? x_sub(c, q->hi, q->z) : q->hi;
+    if (lo->op != X_CONST || hi->op != X_CONST) return NULL;
+    if (q->zero && q->lo->u.f != 0 && !is_number(r, x)) return NULL;
+    struct buf *b = limits_of(r->limits, r->p, WHOLE + lo->u.f, WHOLE + hi->u.f);
+    if (!b) return NULL;
+    x = x_max(c, x_add(c, x, m), x_load(c, b, (expr[]){x_int(c, 0)}, 1, NULL));
+    return x_min(c, x, x_load(c, b, (expr[]){x_int(c, 1)}, 1, NULL));
+}
 static expr rounded_later(const struct rounding *r, const struct quantized *q) {
     struct ctx *c = r->c;
     expr z = zero_point(c, q);
@@ -121,10 +137,10 @@ static bool is_whole_float(const struct rounding *r, expr e, struct quantized *q
     if (!is_quantized(n, q) || clamps_integers(r, q)) return false;
     return e == n || fits((enum dtype)e->u.i, n);
 }
-static expr whole_float(const struct rounding *r, const struct quantized *q) {
+static expr whole_float(const struct rounding *r, const struct quantized *q, bool single) {
     struct ctx *c = r->c;
-    expr m = x_num(c, F32, WHOLE);
-    expr moved = r->branches ? x_bitcast(c, F32, clamped_bits(r, q)) : x_add(c, clamped(r, q), m);
+    expr m = x_num(c, F32, WHOLE), moved = r->branches && single ? clamped_loaded(r, q) : NULL;
+    if (!moved) moved = r->branches ? x_bitcast(c, F32, clamped_bits(r, q)) : x_add(c, clamped(r, q), m);
     return x_sub(c, moved, q->z ? x_sub(c, m, q->z) : m);
 }
 static expr rewritten(void *env, expr e) {
@@ -132,7 +148,7 @@ static expr rewritten(void *env, expr e) {
     struct quantized q;
     if (is_whole_float(r, e, &q)) {
         q.x = x_map(r->c, q.x, rewritten, r);
-        return whole_float(r, &q);
+        return whole_float(r, &q, map_get(&r->single, PKEY(e)) != NULL);
     }
     if (is_quantized(e, &q)) {
         q.x = x_map(r->c, q.x, rewritten, r);
@@ -150,9 +166,56 @@ static expr look(void *env, expr e) {
     if (is_quantized(e, &q)) numbers_of(r->numbers, q.x);
     return NULL;
 }
+/* ---- stores side by side */
+enum { TOGETHER = 4 }; /* floats in a vector that compilers make of such stores */
+struct place {
+    expr value, from; /* stored so many cells from there */
+    int64_t at;
+};
+typedef VEC(struct place) places;
+static bool is_stored_at(const places *all, expr from, int64_t at) {
+    for (int k = 0; k < all->n; k++)
+        if (all->v[k].from == from && all->v[k].at == at) return true;
+    return false;
+}
+/* Do stores of whole vectors hold it, or of whole halves? */
+static bool is_together(const places *all, const struct place *p) {
+    int64_t lo = p->at, hi = p->at + 1;
+    while (is_stored_at(all, p->from, lo - 1)) lo--;
+    while (is_stored_at(all, p->from, hi)) hi++;
+    return hi - lo >= TOGETHER && (hi - lo) % 2 == 0;
+}
+static void find_single(struct rounding *r, struct block *b) {
+    struct ctx *c = r->c;
+    places all = {0};
+    struct quantized q;
+    for (struct stmt *s = b->first; s; s = s->next) {
+        struct block *in[2];
+        for (int k = stmt_blocks(s, in); k-- > 0;) find_single(r, in[k]);
+        if (s->kind != S_STORE || s->u.store.op != RED_NONE || !is_whole_float(r, s->u.store.value, &q)) continue;
+        expr off = buf_offset(c, s->u.store.buf, s->u.store.idx);
+        const expr *atoms;
+        const int64_t *coefs;
+        struct place p = {s->u.store.value, NULL, 0};
+        x_terms(c, off, &p.at, &atoms, &coefs);
+        p.from = x_sub(c, off, x_int(c, p.at));
+        PUSH(&c->arena, &all, p);
+    }
+    for (int k = 0; k < all.n; k++)
+        if (!is_together(&all, &all.v[k])) map_put(&r->single, PKEY(all.v[k].value), &r->single);
+}
 void pass_rounding(struct module *m, const struct printing *o) {
-    struct rounding r = {m->ctx, numbers_new(m), machine_op(o->target->machine, X_MIN, I32) != NULL,
+    struct rounding r = {m->ctx,
+                         numbers_new(m),
+                         limits_new(m),
+                         NULL,
+                         {.arena = &m->ctx->arena},
+                         machine_op(o->target->machine, X_MIN, I32) != NULL,
                          o->target->branches};
     for (int k = 0; k < m->procs.n; k++) map_exprs(m->ctx, &m->procs.v[k]->body, look, &r);
-    for (int k = 0; k < m->procs.n; k++) map_exprs(m->ctx, &m->procs.v[k]->body, rewritten, &r);
+    for (int k = 0; k < m->procs.n; k++) {
+        r.p = m->procs.v[k];
+        if (r.branches) find_single(&r, &r.p->body);
+        map_exprs(m->ctx, &r.p->body, rewritten, &r);
+    }
 }
