@@ -234,7 +234,8 @@ bool x_uses_any(expr e, const struct map *leaves);
 bool x_loads_from(expr e, const struct buf *b);
 /* Coefficient of atom v in the linear form; *rest gets the remainder. false if v also occurs inside another atom. */
 bool x_linear_in(struct ctx *c, expr e, const struct var *v, int64_t *coef, expr *rest);
-/* Where e differs along v by a value alone, an i32 used as an index (a table is looked up there): that term; else NULL. */
+/* Where e differs along v by a value alone, an i32 used as an index (a table is looked up there): that term; else NULL.
+ */
 expr x_looked_up(struct ctx *c, expr e, const struct var *v);
 /* The terms of an IDX expression, whatever its op: constant and (atom, coefficient) pairs. Returns the number of terms.
  */

@@ -119,7 +119,8 @@ E saturated(enum dtype t, E v, E zero);
 /* The only result of a node: the numbers of x as strings, or its strings as numbers (string.c). */
 void out_number_text(T x);
 void out_number_of_text(enum dtype t, T x);
-/* The positions of the n elements of a vector that are true, in order, behind them zeros; *count: how many there are. */
+/* The positions of the n elements of a vector that are true, in order, behind them zeros; *count: how many there are.
+ */
 T true_positions(T flag, E n, T *count);
 /* For each element of x, in order: the number of the word that it equals, the first if several; -1: none. By binary
  * search in a sorted table. */
