@@ -33,11 +33,23 @@ static expr index_bin(struct ctx *c, enum xop op, expr a, expr b) {
     }
     return x_bin(c, op, a, b);
 }
+/* A sum of integers, which wrap, with what was added to a or taken from it before: (x + m) + n is x + (m + n), and
+ * (x + y) - y is x. NULL: there is no such. */
+static expr joined_sum(struct ctx *c, enum xop op, expr a, expr b) {
+    enum dtype t = (enum dtype)a->type;
+    if ((op != X_ADD && op != X_SUB) || (a->op != X_ADD && a->op != X_SUB) || !dtype_is_int(t)) return NULL;
+    if (a->op != op && a->arg[1] == b) return a->arg[0];
+    if (!is_const(b) || !is_const(a->arg[1])) return NULL;
+    uint64_t m = (uint64_t)a->arg[1]->u.i, n = (uint64_t)b->u.i;
+    return x_bin(c, (enum xop)a->op, a->arg[0], x_const_i(c, t, (int64_t)(a->op == op ? m + n : m - n)));
+}
 static expr value_bin(struct ctx *c, enum xop op, expr a, expr b) {
     if (is_const(a) && is_const(b)) return fold_bin(c, op, a, b);
     enum dtype t = a->type;
     expr ia = as_index(c, a), ib = as_index(c, b), i = ia && ib ? index_bin(c, op, ia, ib) : NULL;
     if (i) return x_idxval(c, i);
+    expr joined = joined_sum(c, op, a, b);
+    if (joined) return joined;
     bool flt = t == F32 || t == F64;
     switch (op) { /* F1, as far as it is exact: x + 0 is not x for x = -0 (N5) */
     case X_ADD:

@@ -206,6 +206,27 @@ Test(expr, sums_of_products_are_negated_by_their_bits) {
     cr_expect_eq(x_un(c, X_NEG, f)->op, X_BITCAST);
     cr_expect_eq(x_un(c, X_NEG, x_arg(c, 0, F32))->op, X_NEG);
 }
+Test(expr, sums_of_integers_are_joined_as_they_wrap) {
+    expr x = x_arg(c, 0, I32), y = x_arg(c, 1, I32), n = x_const_i(c, I32, 203), big = x_const_i(c, I32, INT32_MAX);
+    cr_assert_eq(x_sub(c, x_add(c, x, n), n), x);
+    cr_assert_eq(x_add(c, x_sub(c, x, n), n), x);
+    cr_assert_eq(x_sub(c, x_add(c, x, y), y), x);
+    cr_assert_eq(x_add(c, x_add(c, x, n), n), x_add(c, x, x_const_i(c, I32, 406)));
+    cr_assert_eq(x_sub(c, x_sub(c, x, n), n), x_sub(c, x, x_const_i(c, I32, 406)));
+    cr_assert_eq(x_add(c, x_add(c, x, big), big), x_add(c, x, x_const_i(c, I32, -2)));
+    expr z = x_arg(c, 0, F32), t = x_const_f(c, F32, 203);
+    cr_assert_neq(x_sub(c, x_add(c, z, t), t), z, "floats round");
+}
+Test(expr, a_clamped_value_is_a_place_within_its_ends) {
+    int64_t lo, hi;
+    expr x = x_arg(c, 0, I32), place = x_toidx(c, x_min(c, x_max(c, x, x_const_i(c, I32, -9)), x_const_i(c, I32, 90)));
+    x_bounds(c, x_addi(c, place, 9), &lo, &hi);
+    cr_assert(lo == 0 && hi == 99, "%lld .. %lld", (long long)lo, (long long)hi);
+    x_bounds(c, x_toidx(c, x_round(c, I8, x)), &lo, &hi);
+    cr_assert(lo == -128 && hi == 127);
+    x_bounds(c, x_toidx(c, x), &lo, &hi);
+    cr_assert(lo == INT32_MIN && hi == INT32_MAX);
+}
 Test(expr, minus_zero_is_kept) {
     struct var *v = var_new(c, "k", x_int(c, 4));
     expr x = x_cast(c, F32, x_var(c, v)), sum = x_add(c, x, x_const_f(c, F32, 0.0));
