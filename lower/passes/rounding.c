@@ -23,7 +23,9 @@
  *
  *     i32(min(max(rint(x) + z, lo), hi))  =  min(max(n, B + lo - z), B + hi - z) - (B - z)
  *
- * What may be no number has other bits chosen for it, by a mask; numbers.c knows of what is one. */
+ * What may be no number has other bits chosen for it, by a mask; numbers.c knows of what is one. Floats are clamped by
+ * an instruction, and no branch, where the limits are not known to compilers: a parameter holds them. But such choices
+ * keep gcc from making vectors of stores side by side, so there integers are clamped. */
 #include "lower/machine/machine.h"
 #include "lower/passes/limits.h"
 #include "lower/passes/numbers.h"
