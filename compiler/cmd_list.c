@@ -62,9 +62,9 @@ static json_t *instructions(const struct target *t) {
         json_t *o = json_pack("{s:s, s:s, s:s, s:i}", "name", (*r)->name, "scope",
                               (*r)->scope == SCOPE_WARP ? "warp" : "lane", "body", (*r)->body, "bound", (*r)->bound);
         if ((*r)->within.hole)
-            json_object_set_new(
-                o, "within",
-                json_pack("{s:[I, I]}", (*r)->within.hole, (json_int_t)(*r)->within.lo, (json_int_t)(*r)->within.hi));
+            json_object_set_new(o, "within",
+                                json_pack("{s:s, s:I, s:I}", "operand", (*r)->within.hole, "least",
+                                          (json_int_t)(*r)->within.lo, "greatest", (json_int_t)(*r)->within.hi));
         json_array_append_new(list, o);
     }
     return list;
