@@ -28,7 +28,7 @@ import built
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 sys.path.append(os.path.join(ROOT, "tests", "models"))
 from nodes import sources                   # noqa: E402
-from run_models import cpu_flags, host_target          # noqa: E402
+from run_models import cpu_flags, host_target, saturates          # noqa: E402
 BFLOAT16 = helper.tensor_dtype_to_np_dtype(onnx.TensorProto.BFLOAT16)
 NEEDS = {"c99": set(), "x86-64": set(), "x86-avx2": {"avx2", "fma", "f16c"}, "x86-avxvnni": {"avx_vnni"},  # to be run here
          "x86-avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"}, "x86-avx512vnni": {"avx512_vnni", "avx512vl"}}
@@ -65,18 +65,12 @@ def run_onnxruntime(model, data):
         raise RuntimeError("ended by a signal") from e
 
 
-INTEGERS = {"ConvInteger": (0, 1), "MatMulInteger": (0, 1), "QLinearConv": (0, 3), "QLinearMatMul": (0, 3)}     # their operands
-
-
 def second_opinion(model, data):
-    """Where ONNX Runtime is no judge: on CPUs of x86 without VNNI its kernels for bytes of different signs saturate sums of two
-    products. What the model gives by ONNX's own reference; None if it has no such product."""
-    if not cpu_flags() or {"avx512_vnni", "avx_vnni"} & cpu_flags():
-        return None
+    """Where ONNX Runtime is no judge, what the model gives by ONNX's own reference; None: it is one."""
     graph = shape_inference.infer_shapes(model).graph
     types = {v.name: v.type.tensor_type.elem_type for v in (*graph.value_info, *graph.input, *graph.output)}
     types |= {v.name: v.data_type for v in graph.initializer}
-    if all(len({types.get(node.input[k]) for k in INTEGERS[node.op_type]}) == 1 for node in graph.node if node.op_type in INTEGERS):
+    if not any(saturates(node, types.get) for node in graph.node):
         return None
     newer = onnx.ModelProto()
     newer.CopyFrom(model)

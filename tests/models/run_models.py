@@ -221,6 +221,18 @@ def untie(got, want, rank, limit):
     return moved
 
 
+BYTE_PRODUCTS = {"ConvInteger": (0, 1), "MatMulInteger": (0, 1), "MatMulIntegerToFloat": (0, 1), "QLinearConv": (0, 3),
+                 "QLinearMatMul": (0, 3), "QGemm": (0, 3)}     # which inputs are multiplied
+
+
+def saturates(node, type_of):
+    """Is ONNX Runtime no judge of the node here? Its kernels for bytes of different signs saturate sums of two products on CPUs of
+    x86 without VNNI. type_of: what tells the type of an input by its name."""
+    if node.op_type not in BYTE_PRODUCTS or not cpu_flags() or {"avx512_vnni", "avx_vnni"} & cpu_flags():
+        return False
+    return len({type_of(node.input[k]) for k in BYTE_PRODUCTS[node.op_type]}) > 1
+
+
 def cpu_flags():
     """What this machine's CPU has, as Linux on x86 says it; empty elsewhere."""
     try:
