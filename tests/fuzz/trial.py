@@ -70,7 +70,7 @@ def second_opinion(model, data):
     graph = shape_inference.infer_shapes(model).graph
     types = {v.name: v.type.tensor_type.elem_type for v in (*graph.value_info, *graph.input, *graph.output)}
     types |= {v.name: v.data_type for v in graph.initializer}
-    if not any(saturates(node, types.get) for node in graph.node):
+    if not any(saturates(node.op_type, lambda k, node=node: types.get(node.input[k])) for node in graph.node):
         return None
     newer = onnx.ModelProto()
     newer.CopyFrom(model)

@@ -137,7 +137,7 @@ def check(args, name):
     nodes = [n for n in model.graph.node if n.op_type != "Constant"]
     plain = [n for n in nodes if not any(a.type == onnx.AttributeProto.GRAPH for a in n.attribute)
              and all(isinstance(values[v], np.ndarray) for v in [*n.input, *n.output] if v)
-             and not saturates(n, lambda name: values[name].dtype)]
+             and not saturates(n.op_type, lambda k, n=n: values[n.input[k]].dtype)]
     found, bad = collections.defaultdict(Found), 0
     for begin in range(0, len(plain), TOGETHER):
         some = plain[begin:begin + TOGETHER]

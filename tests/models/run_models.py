@@ -222,15 +222,16 @@ def untie(got, want, rank, limit):
 
 
 BYTE_PRODUCTS = {"ConvInteger": (0, 1), "MatMulInteger": (0, 1), "MatMulIntegerToFloat": (0, 1), "QLinearConv": (0, 3),
-                 "QLinearMatMul": (0, 3), "QGemm": (0, 3)}     # which inputs are multiplied
+                 "QLinearMatMul": (0, 3), "QGemm": (0, 3), "QAttention": (0, 1), "DynamicQuantizeMatMul": (0, 1),
+                 "DynamicQuantizeLSTM": (0, 1)}     # which inputs are multiplied
 
 
-def saturates(node, type_of):
-    """Is ONNX Runtime no judge of the node here? Its kernels for bytes of different signs saturate sums of two products on CPUs of
-    x86 without VNNI. type_of: what tells the type of an input by its name."""
-    if node.op_type not in BYTE_PRODUCTS or not cpu_flags() or {"avx512_vnni", "avx_vnni"} & cpu_flags():
+def saturates(op, type_at):
+    """Is ONNX Runtime no judge of the operator here? Its kernels for bytes of different signs saturate sums of two products on CPUs
+    of x86 without VNNI. type_at: tells the type of an input by its number; floats become uint8."""
+    if op not in BYTE_PRODUCTS or not cpu_flags() or {"avx512_vnni", "avx_vnni"} & cpu_flags():
         return False
-    return len({type_of(node.input[k]) for k in BYTE_PRODUCTS[node.op_type]}) > 1
+    return len({str(type_at(k)) in ("int8", "3") for k in BYTE_PRODUCTS[op]}) > 1     # 3: TensorProto.INT8
 
 
 def cpu_flags():

