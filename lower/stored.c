@@ -130,8 +130,7 @@ static expr read_stored(void *env, expr e) {
     return s->type == F32 ? x_cast(l->c, I32, as_float(l, e)) : x_map_load(l->c, e, s, read_stored, l);
 }
 static expr written(struct ctx *c, enum dtype bytes, enum dtype t, expr v) {
-    bool fits = bytes == U8 ? x_within(v, 0, UINT8_MAX) : x_within(v, INT8_MIN, INT8_MAX);
-    if (!fits) v = x_round(c, bytes, v);
+    if (!x_fits_byte(v, bytes)) v = x_round(c, bytes, v);
     return t == F32 ? x_cast(c, F32, v) : v;
 }
 static bool write_stored(void *env, struct stmt *s) {

@@ -226,7 +226,9 @@ struct x_range x_range(expr e);
 /* Somebody knows more of what buffers hold: fn says it of b, false: nothing. */
 typedef bool x_cells_fn(void *env, const struct buf *b, struct x_range *r);
 struct x_range x_range_of(expr e, x_cells_fn *cells, void *env);
-bool x_within(expr e, double lo, double hi); /* a number, and proved to lie between them */
+struct x_range x_range_of_both(struct x_range a, struct x_range b); /* of what is one of the two */
+bool x_within(expr e, double lo, double hi);                        /* a number, and proved to lie between them */
+bool x_fits_byte(expr e, enum dtype t); /* proved to lie within I8 or U8; other types: false */
 bool x_uses_var(struct ctx *c, expr e, const struct var *v);
 bool x_uses_sym(expr e, const struct sym *s); /* also through the extents of variables */
 /* Does e hold one of the variables and symbols that are keys of `leaves`? Is there a load of b in e? */

@@ -23,7 +23,7 @@ static struct x_range of_type(enum dtype t) {
 }
 static bool is_float(enum dtype t) { return t == F32 || t == F64; }
 static bool is_finite(struct x_range r) { return !r.nan && r.lo > -INFINITY && r.hi < INFINITY; }
-static struct x_range both(struct x_range a, struct x_range b) {
+struct x_range x_range_of_both(struct x_range a, struct x_range b) {
     return (struct x_range){fmin(a.lo, b.lo), fmax(a.hi, b.hi), a.nan || b.nan};
 }
 /* What lies between these ends before it is given its type: integers wrap where they do not fit, floats round. The
@@ -56,7 +56,7 @@ static struct x_range of_arithmetic(enum xop op, enum dtype t, struct x_range a,
 static struct x_range of_choice(enum xop op, struct x_range a, struct x_range b) {
     struct x_range r = op == X_MIN ? (struct x_range){fmin(a.lo, b.lo), fmin(a.hi, b.hi), b.nan}
                                    : (struct x_range){fmax(a.lo, b.lo), fmax(a.hi, b.hi), b.nan};
-    return a.nan || b.nan ? both(r, (struct x_range){b.lo, b.hi, b.nan}) : r;
+    return a.nan || b.nan ? x_range_of_both(r, (struct x_range){b.lo, b.hi, b.nan}) : r;
 }
 static struct x_range of_cast(enum dtype to, enum dtype from, struct x_range a) {
     struct x_range all = of_type(to);
@@ -64,7 +64,7 @@ static struct x_range of_cast(enum dtype to, enum dtype from, struct x_range a) 
     if (is_float(to)) return is_finite(a) ? fitted(to, a.lo, a.hi) : unknown;
     if (!is_float(from)) return fitted(to, a.lo, a.hi);
     struct x_range r = {fmin(fmax(trunc(a.lo), all.lo), all.hi), fmin(fmax(trunc(a.hi), all.lo), all.hi), false};
-    return a.nan ? both(r, (struct x_range){0, 0, false}) : r;
+    return a.nan ? x_range_of_both(r, (struct x_range){0, 0, false}) : r;
 }
 static struct x_range whole(enum xop op, struct x_range a) {
     double (*f)(double) = op == X_FLOOR ? floor : op == X_CEIL ? ceil : op == X_TRUNC ? trunc : rint;
@@ -115,7 +115,7 @@ static struct x_range range(struct ranging *q, expr e) {
     case X_RINT: return whole((enum xop)e->op, range(q, e->arg[0]));
     case X_SELECT: {
         struct x_range a = range(q, e->arg[1]), b = range(q, e->arg[2]);
-        return both(a, b);
+        return x_range_of_both(a, b);
     }
     case X_CAST: return of_cast(t, (enum dtype)e->arg[0]->type, range(q, e->arg[0]));
     case X_ROUND: {
@@ -130,7 +130,7 @@ static struct x_range of_load(struct ranging *q, expr e) {
     if (!(q->cells && q->cells(q->env, e->u.buf, &cells)) && !of_table(e->u.buf, &cells))
         cells = of_type(e->u.buf->type);
     if (cells.nan && !is_float((enum dtype)e->type)) cells = of_type((enum dtype)e->type);
-    return e->has_fill ? both(cells, range(q, e->arg[e->n - 1])) : cells;
+    return e->has_fill ? x_range_of_both(cells, range(q, e->arg[e->n - 1])) : cells;
 }
 struct x_range x_range_of(expr e, x_cells_fn *cells, void *env) {
     struct ranging q = {200, cells, env};
@@ -142,4 +142,7 @@ struct x_range x_range(expr e) {
 bool x_within(expr e, double lo, double hi) {
     struct x_range r = x_range(e);
     return !r.nan && r.lo >= lo && r.hi <= hi;
+}
+bool x_fits_byte(expr e, enum dtype t) {
+    return t == U8 ? x_within(e, 0, UINT8_MAX) : t == I8 && x_within(e, INT8_MIN, INT8_MAX);
 }

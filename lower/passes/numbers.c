@@ -28,9 +28,6 @@ struct numbers {
 };
 static const struct x_range unknown = {-INFINITY, INFINITY, true}, nothing = {INFINITY, -INFINITY, false};
 
-static struct x_range both(struct x_range a, struct x_range b) {
-    return (struct x_range){fmin(a.lo, b.lo), fmax(a.hi, b.hi), a.nan || b.nan};
-}
 static double size_of(struct x_range r) { return r.nan ? INFINITY : fmax(fabs(r.lo), fabs(r.hi)); }
 
 /* ---- who writes what */
@@ -95,13 +92,13 @@ static struct x_range range_of_writes(struct numbers *q, const struct buf *b, bo
         const struct stmt *s = u->s;
         if (s->kind == S_CALL) {
             const struct buf *param = s->u.call.callee->params.v[u->k].buf;
-            r = both(r, param->type == F32 ? range_of_writes(q, param, false) : unknown);
+            r = x_range_of_both(r, param->type == F32 ? range_of_writes(q, param, false) : unknown);
         } else if (s->kind == S_STORE && s->u.store.op == RED_NONE && !x_loads_from(s->u.store.value, b))
-            r = both(r, here ? x_range_of(s->u.store.value, range_of_cells, q) : x_range(s->u.store.value));
+            r = x_range_of_both(r, here ? x_range_of(s->u.store.value, range_of_cells, q) : x_range(s->u.store.value));
         else if (here && s->kind == S_STORE && range_of_term(q, s, &term)) most = fmax(most, size_of(term));
         else return unknown;
     }
-    if (b->fill) r = both(r, x_range(b->fill));
+    if (b->fill) r = x_range_of_both(r, x_range(b->fill));
     if (r.lo > r.hi || most == 0) return r.lo > r.hi ? unknown : r;
     most = fmax(size_of(r), most * MOST_OF_TERMS);
     return most < FLT_MAX ? (struct x_range){-most, most, false} : unknown;
@@ -116,12 +113,12 @@ static struct x_range range_of_data(const struct buf *b) {
         if (isnan(v)) return unknown;
         r.lo = fmin(r.lo, v), r.hi = fmax(r.hi, v);
     }
-    return b->fill ? both(r, x_range(b->fill)) : r;
+    return b->fill ? x_range_of_both(r, x_range(b->fill)) : r;
 }
 static struct x_range range_of_param(struct numbers *q, const struct buf *b) {
     struct x_range r = nothing, arg;
     for (const struct bound *a = map_get(&q->bounds, PKEY(b)); a; a = a->next)
-        r = both(r, range_of_cells(q, a->arg, &arg) ? arg : unknown);
+        r = x_range_of_both(r, range_of_cells(q, a->arg, &arg) ? arg : unknown);
     return r.lo > r.hi ? unknown : r; /* of the entry, of a kernel's text */
 }
 static bool range_of_cells(void *env, const struct buf *b, struct x_range *r) {

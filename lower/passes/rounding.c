@@ -46,10 +46,6 @@ struct rounding {
     bool clamps;       /* the machine has an instruction that clamps integers */
     bool branches;     /* comparisons of floats become branches */
 };
-/* Does a narrow integer hold it? */
-static bool fits(enum dtype t, expr v) {
-    return t == U8 ? x_within(v, 0, UINT8_MAX) : t == I8 && x_within(v, INT8_MIN, INT8_MAX);
-}
 struct quantized { /* i32(min(max(rint(x) + z, lo), hi)) */
     expr x, z, lo, hi;
     bool zero; /* what is no number becomes 0 first, not lo */
@@ -79,12 +75,17 @@ static bool is_quantized(expr e, struct quantized *q) {
     return !q->z || is_zero_point(q->z);
 }
 static bool is_number(const struct rounding *r, expr x) { return !numbers_of(r->numbers, x).nan; }
+/* What x is clamped by before it is rounded. */
+static void limits_before(struct ctx *c, const struct quantized *q, expr *lo, expr *hi) {
+    *lo = q->z ? x_sub(c, q->lo, q->z) : q->lo, *hi = q->z ? x_sub(c, q->hi, q->z) : q->hi;
+}
 /* x, clamped before it is rounded. */
 static expr clamped(const struct rounding *r, const struct quantized *q) {
     struct ctx *c = r->c;
     expr x = q->x, none = q->z ? x_un(c, X_NEG, q->z) : x_num(c, F32, 0);
     if (q->zero && !is_number(r, x)) x = x_select(c, x_cmp(c, X_NE, x, x), none, x);
-    expr lo = q->z ? x_sub(c, q->lo, q->z) : q->lo, hi = q->z ? x_sub(c, q->hi, q->z) : q->hi;
+    expr lo, hi;
+    limits_before(c, q, &lo, &hi);
     return x_min(c, x_max(c, x, lo), hi);
 }
 static bool clamps_integers(const struct rounding *r, const struct quantized *q) {
@@ -111,8 +112,8 @@ static expr clamped_bits(const struct rounding *r, const struct quantized *q) {
 /* x + M, clamped by numbers that compilers do not know, for which they have instructions; NULL: there are none. */
 static expr clamped_loaded(const struct rounding *r, const struct quantized *q) {
     struct ctx *c = r->c;
-    expr x = q->x, m = x_num(c, F32, WHOLE);
-    expr lo = q->z ? x_sub(c, q->lo, q->z) : q->lo, hi = q->z ? x_sub(c, q->hi, q->z) : q->hi;
+    expr x = q->x, m = x_num(c, F32, WHOLE), lo, hi;
+    limits_before(c, q, &lo, &hi);
     if (lo->op != X_CONST || hi->op != X_CONST) return NULL;
     if (q->zero && q->lo->u.f != 0 && !is_number(r, x)) return NULL;
     struct buf *b = limits_of(r->limits, r->p, WHOLE + lo->u.f, WHOLE + hi->u.f);
@@ -137,7 +138,7 @@ static bool is_whole_float(const struct rounding *r, expr e, struct quantized *q
     e = e->arg[0];
     expr n = e->op == X_ROUND ? e->arg[0] : e;
     if (!is_quantized(n, q) || clamps_integers(r, q)) return false;
-    return e == n || fits((enum dtype)e->u.i, n);
+    return e == n || x_fits_byte(n, (enum dtype)e->u.i);
 }
 static expr whole_float(const struct rounding *r, const struct quantized *q, bool single) {
     struct ctx *c = r->c;
@@ -159,7 +160,7 @@ static expr rewritten(void *env, expr e) {
     if (e->op != X_ROUND || !dtype_is_int((enum dtype)e->u.i)) return NULL;
     expr v = x_map(r->c, e->arg[0], rewritten, r);
     enum dtype t = (enum dtype)e->u.i;
-    return fits(t, v) ? v : x_round(r->c, t, v);
+    return x_fits_byte(v, t) ? v : x_round(r->c, t, v);
 }
 /* Of all that will be rewritten, while nothing is. */
 static expr look(void *env, expr e) {
