@@ -83,14 +83,18 @@ static bool read_choices(struct compilation *u, struct lower_options *lo) {
     text_free(&all);
     return ok;
 }
+bool read_lower_options(struct compilation *u, struct lower_options *lo) {
+    *lo = (struct lower_options){.target = u->o->target,
+                                 .no_fuse = u->o->no_fuse,
+                                 .no_schedule = u->o->no_schedule,
+                                 .no_excess = u->o->no_excess,
+                                 .threads = u->o->threads,
+                                 .algorithms = u->o->algorithms};
+    return pins_exist(u) && read_choices(u, lo);
+}
 static bool lower_pass(struct compilation *u) {
-    struct lower_options lo = {.target = u->o->target,
-                               .no_fuse = u->o->no_fuse,
-                               .no_schedule = u->o->no_schedule,
-                               .no_excess = u->o->no_excess,
-                               .threads = u->o->threads,
-                               .algorithms = u->o->algorithms};
-    if (!pins_exist(u) || !read_choices(u, &lo)) return false;
+    struct lower_options lo;
+    if (!read_lower_options(u, &lo)) return false;
     struct {
         const char *name;
         struct text **to, t;

@@ -10,6 +10,7 @@
 #include "lower/memory_plan.h"
 #include "lower/passes/passes.h"
 
+struct lower_options;
 struct compile_options {
     const char *path;              /* .onnx, .gir or .lir */
     struct import_options import;  /* dims, shapes */
@@ -61,6 +62,8 @@ extern const struct pass_row pass_rows[]; /* the pipeline, in order; name NULL e
 
 /* One row, and the verifier after it. false: diagnostics say why. */
 bool run_pass(struct compilation *u, const struct pass_row *p);
+/* What lowering is asked for. false: diagnostics say that a node or a file does not exist, or how it is wrong. */
+bool read_lower_options(struct compilation *u, struct lower_options *lo);
 /* The rows that make of a module what is printed, for modules that did not come down the pipeline. */
 bool run_change_passes(struct module *m, const struct printing *o, bool verify_each);
 /* Runs the pipeline. false: diagnostics say why. */

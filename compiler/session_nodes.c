@@ -22,10 +22,9 @@ bool session_compile_each_node(struct session *s) {
     if (!session_compile(s)) return false;
     s->own_outputs = s->u.g->top->results.n;
     expose(s->u.g);
-    s->u.m = lower_graph(s->u.g, &(struct lower_options){.target = s->compile.target,
-                                                         .no_fuse = true,
-                                                         .no_schedule = s->compile.no_schedule,
-                                                         .algorithms = s->compile.algorithms});
+    struct lower_options lo;
+    if (!read_lower_options(&s->u, &lo)) return false;
+    s->u.m = lower_graph(s->u.g, &lo);
     s->u.plan = s->u.m ? memory_plan(s->u.m, reference, s) : NULL;
     return session_finish(s);
 }
