@@ -98,7 +98,7 @@ bool choose_blocks(struct plan *u, struct tiling *g, enum chunks way) {
     if (b.chunk < s.blocks) g->chunk = b.chunk, g->outside = b.outside;
     double lines = s.panel / u->m->line * (double)b.chunk / (double)s.blocks;
     double tiles = (double)(s.tiles * (g->together ? g->together : s.extent));
-    g->prefetch = g->rows > 0 && in_groups && s.w > (double)u->m->l1.bytes && g->kred >= 0;
+    g->prefetch = s.w > (double)u->m->l1.bytes && g->kred >= 0;
     g->often = 2 * lines >= tiles * (double)b.chunk;
     return true;
 }

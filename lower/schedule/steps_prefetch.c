@@ -9,15 +9,16 @@ static struct stmt *around(struct stmt *t, const char *name) {
     return NULL;
 }
 /* Pieces of one loop, made by cut or sizes, stand side by side and share the work: iterations before this piece, and
- * all. */
-static bool shares(struct stmt *loop, int64_t *before, int64_t *all) {
-    int64_t n;
+ * all. An open size counts as what it is optimised for: in runs of fewer iterations some lines are not touched, in runs
+ * of more those behind are, too. */
+static bool shares(struct ctx *c, struct stmt *loop, int64_t *before, int64_t *all) {
     *before = *all = 0;
     struct stmt *t = loop->in->first;
     for (bool past = false; t; t = t->next) {
         past |= t == loop;
         if (!is_named(t, loop->u.loop.var->name)) continue;
-        if (!x_is_int(t->u.loop.var->extent, &n)) return false;
+        int64_t n = x_reference(c, t->u.loop.var->extent);
+        if (n < 0) return false;
         *all += n;
         if (!past) *before += n;
     }
@@ -49,9 +50,9 @@ static bool prefetch_in(struct step_run *s, struct stmt *at, struct stmt *ahead,
         if (!loop || loop == ahead || !encloses(ahead, loop))
             return step_refuse(s, NULL, "`%s` is no loop between `%s` and `%s`", spread->v[k], v->name,
                                at->u.loop.var->name);
-        if (!shares(loop, &before, &all) || !mul_ok(count, all, &count) || count < 1)
-            return step_refuse(s, "spread over loops with constant extents", "`%s` has a run-time extent",
-                               spread->v[k]);
+        if (!shares(c, loop, &before, &all) || !mul_ok(count, all, &count) || count < 1)
+            return step_refuse(s, "spread over loops whose extents are known, or said to be typical",
+                               "`%s` has a run-time extent", spread->v[k]);
         it = x_add(c, x_muli(c, it, all), x_addi(c, x_var(c, loop->u.loop.var), before));
     }
     int64_t each = line * count, lines;
@@ -75,17 +76,19 @@ bool apply_prefetch(struct step_run *s) {
     if (!find_buf(s, buf) || !find_loops(s, at, &l)) return false;
     if (s->step->u.prefetch.line < WIDEST_CELL)
         return step_refuse(s, NULL, "a line has %d bytes at least", WIDEST_CELL);
+    bool any = false;
     for (int k = 0; k < l.n; k++) {
         struct accesses a = {0};
         struct stmt *ahead = around(l.v[k], further);
         expr load = NULL;
+        if (!ahead) continue; /* a nest of another form */
+        any = true;
         accesses_of(s, &l.v[k]->u.loop.body, &a);
         for (int j = 0; j < a.n && !load; j++)
             if (a.v[j].load && !strcmp(a.v[j].buf->base, buf)) load = a.v[j].load;
         if (!load) return step_refuse(s, NULL, "`%s` does not read `%s`", at, buf);
-        if (!ahead) return step_refuse(s, NULL, "`%s` is not inside of `%s`", at, further);
         if (l.v[k]->u.loop.kind == LK_VECTOR) return step_refuse(s, NULL, "`%s` is a vector loop", at);
         if (!prefetch_in(s, l.v[k], ahead, &s->step->u.prefetch.spread, load)) return false;
     }
-    return true;
+    return any || step_refuse(s, NULL, "`%s` is not inside of `%s`", at, further);
 }
