@@ -10,6 +10,7 @@
 #include "lower/layout.h"
 #include "lower/lower.h"
 #include "lower/machine/machine.h"
+#include <math.h>
 
 struct halves {
     struct lowering *l;
@@ -81,18 +82,18 @@ static double product_of(struct ctx *c, const struct var *const *v, int n) {
     for (int k = 0; k < n; k++) cells *= (double)x_typical(c, v[k]->extent, OPEN_SIZE);
     return cells;
 }
-/* Are fewer cycles lost by the bytes that f32 has more than by converting at each read? Rows of a tile share what they
- * read of a sum's factor: a quarter of the registers. What is more than the second level holds comes from memory in
- * each run. */
+/* Does it take fewer cycles to read b as f32 than to convert it at each read? A sum multiplies what it reads while the
+ * next bytes come, so only the longer of both counts; rows of a tile share what they read of its factor: a quarter of
+ * the registers. What is more than the second level holds comes from memory in each run. */
 static bool worth_widening(const struct lowering *l, const struct buf *b, double reads, bool summed) {
     const struct machine *m = l->o->target->machine;
-    const struct operation *convert = machine_op(m, X_CAST, b->type);
-    double cells = (double)tensor_count(b->data), byte = m->l1.byte;
-    if (!convert) return true;
-    if (2 * l->g->file_bytes > m->l2.bytes) byte = m->memory_byte;
-    double more = 2 * byte * (reads < cells ? reads : cells);
-    if (summed) reads /= machine_registers(m) / 4;
-    return reads / machine_lanes(m, F32) / convert->starts > more;
+    const struct operation *convert = machine_op(m, X_CAST, b->type), *multiply = machine_multiply_add(m, F32);
+    double vectors = reads / machine_lanes(m, F32), cells = fmin(reads, (double)tensor_count(b->data));
+    if (!convert || !multiply) return true;
+    double byte = 2 * l->g->file_bytes > m->l2.bytes ? m->memory_byte : m->l1.byte;
+    double computed = summed ? vectors / multiply->starts : 0;
+    double converted = vectors / (summed ? machine_registers(m) / 4 : 1) / convert->starts;
+    return fmax(computed, 4 * byte * cells) < fmax(computed + converted, 2 * byte * cells);
 }
 struct constants {
     struct lowering *l;

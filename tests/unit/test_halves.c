@@ -60,3 +60,23 @@ Test(halves, results_of_the_model_have_16_bits) {
     memcpy(&y, args[1].data, sizeof y);
     cr_expect_eq(y, 0x3c02, "%x", y);
 }
+/* Weights that come from memory in each run, for sums over so many rows: read as f32 where the product takes as long as
+ * their bytes, so that converting them would come on top. */
+static enum dtype type_of_weights(const char *target, int rows) {
+    char param[40];
+    snprintf(param, sizeof param, "%%x: f16[%d,64]", rows);
+    struct graph *g = graph_of("const %w: f16[64,64] = splat 0.5\n", param, "%y: ? = MatMul(%x, %w)");
+    g->file_bytes = 1 << 30;
+    struct module *m = lower_graph(g, &(struct lower_options){.target = target_by_name(target)});
+    cr_assert(m, "%s", target);
+    for (int k = 0; k < m->entry->bufs.n; k++)
+        if (m->entry->bufs.v[k]->data) return m->entry->bufs.v[k]->type;
+    return NONE;
+}
+Test(halves, weights_become_f32_where_converting_takes_longer_than_their_bytes) {
+    cr_expect_eq(type_of_weights("x86-avx2", 4), F16);
+    cr_expect_eq(type_of_weights("x86-avx2", 16), F32);
+    cr_expect_eq(type_of_weights("x86-avx512", 16), F16);
+    cr_expect_eq(type_of_weights("x86-avx512", 256), F32);
+    cr_expect_eq(type_of_weights("c99", 4), F32);
+}
