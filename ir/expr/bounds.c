@@ -131,13 +131,27 @@ static expr product_end(struct ctx *c, expr p, int64_t k) {
     }
     return NULL;
 }
-/* f*((x//p)%q) <= f/p * (x % (p*q)) when p divides f; NULL if m has not this form. */
+/* f*((x//p)%q) <= f/p * (x % (p*q)) when p divides f, whatever whole periods were taken out of x; NULL if m has not
+ * this form. */
 static expr mod_of_div(struct ctx *c, expr m, int64_t f) {
-    expr d = m->arg[0];
-    int64_t pq;
-    if (d->op != X_DIV || d->arg[1]->op != X_CONST || m->arg[1]->op != X_CONST || f % d->arg[1]->u.i) return NULL;
-    if (!mul_ok(d->arg[1]->u.i, m->arg[1]->u.i, &pq)) return NULL;
-    return x_muli(c, x_modi(c, d->arg[0], pq), f / d->arg[1]->u.i);
+    const expr *t;
+    const int64_t *co;
+    int64_t periods, p, q, pq, more;
+    if (x_terms(c, m->arg[0], &periods, &t, &co) != 1 || *co != 1 || (*t)->op != X_DIV) return NULL;
+    expr x = (*t)->arg[0], by = (*t)->arg[1];
+    if (!x_is_int(by, &p) || !x_is_int(m->arg[1], &q) || f % p) return NULL;
+    if (!mul_ok(p, q, &pq) || !mul_ok(p, periods, &more)) return NULL;
+    return x_muli(c, x_modi(c, x_addi(c, x, more), pq), f / p);
+}
+/* x%q, when e has it beside m = x%p and p divides q: it is not below x%p. NULL: e has none. */
+static expr coarser_mod(expr e, expr m) {
+    int64_t p, q;
+    for (int j = 0; e->op == X_LIN && j < e->n; j++) {
+        expr o = e->arg[j];
+        if (o->op != X_MOD || o == m || o->arg[0] != m->arg[0] || e->coef[j] > 0) continue;
+        if (x_is_int(m->arg[1], &p) && x_is_int(o->arg[1], &q) && p > 0 && q % p == 0) return o;
+    }
+    return NULL;
 }
 /* x without the periods of m = x % p that its least value has: not negative, and not below m. Of N - 2, written
  * (N+4)%6, that is N - 2 again if N is 2 or more. NULL: x has no least value. */
@@ -240,6 +254,7 @@ static int replaced(struct ctx *c, expr e, int k, int depth, int *budget) {
     case X_MOD:
         x_bounds(c, a->arg[0], &lo, &hi);
         if (f < 0) return negative(c, rest, depth - 1, budget);
+        if ((end = coarser_mod(e, a)) && negative(c, x_add(c, rest, x_muli(c, end, f)), depth - 1, budget)) return true;
         if ((end = mod_of_div(c, a, f)) && negative(c, x_add(c, rest, end), depth - 1, budget)) return true;
         if ((end = least_rest(c, a, lo)) && negative(c, x_add(c, rest, x_muli(c, end, f)), depth - 1, budget))
             return true;
@@ -273,8 +288,8 @@ static bool stands_alone(struct ctx *c, expr e, int k) {
         if (j != k) x_visit_with(e->arg[j], XF_VAR, mentions, &q);
     return !q.found;
 }
-/* A quotient whose c*(e//c) <= e leaves fewer terms, with that done; NULL: there is none. The rest of a loop that was
- * split again and again, n%16%8 - 4*(n%16%8//4), goes so. */
+/* A quotient whose c*(e//c) = e - e%c leaves no more terms, with that done; NULL: there is none. The rest of a loop
+ * that was split again and again, n%16%8 - 4*(n%16%8//4), goes so. */
 static expr rejoined(struct ctx *c, expr e) {
     int64_t p, konst;
     const expr *t;
@@ -283,7 +298,8 @@ static expr rejoined(struct ctx *c, expr e) {
         expr a = e->arg[k];
         if (a->op != X_DIV || e->coef[k] < 0 || !x_is_int(a->arg[1], &p) || e->coef[k] % p) continue;
         expr joined = x_add(c, without(c, e, k), x_muli(c, a->arg[0], e->coef[k] / p));
-        if (x_terms(c, joined, &konst, &t, &co) < e->n - 1) return joined;
+        if (x_terms(c, joined, &konst, &t, &co) < e->n - 1)
+            return x_sub(c, joined, x_muli(c, x_modi(c, a->arg[0], p), e->coef[k] / p));
     }
     return NULL;
 }

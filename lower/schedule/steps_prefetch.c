@@ -47,9 +47,6 @@ static bool prefetch_in(struct step_run *s, struct stmt *at, struct stmt *ahead,
     for (int k = 0; k < spread->n; k++) {
         struct stmt *loop = around(at, spread->v[k]);
         int64_t before, all;
-        if (!loop || loop == ahead || !encloses(ahead, loop))
-            return step_refuse(s, NULL, "`%s` is no loop between `%s` and `%s`", spread->v[k], v->name,
-                               at->u.loop.var->name);
         if (!shares(c, loop, &before, &all) || !mul_ok(count, all, &count) || count < 1)
             return step_refuse(s, "spread over loops whose extents are known, or said to be typical",
                                "`%s` has a run-time extent", spread->v[k]);
@@ -70,25 +67,38 @@ static bool prefetch_in(struct step_run *s, struct stmt *at, struct stmt *ahead,
     }
     return true;
 }
+/* Nests of another form lack it; NULL: they have all of them. */
+static const char *loop_missing(struct stmt *at, struct stmt *ahead, const struct word_list *spread) {
+    for (int k = 0; k < spread->n; k++) {
+        struct stmt *loop = around(at, spread->v[k]);
+        if (!loop || loop == ahead || !encloses(ahead, loop)) return spread->v[k];
+    }
+    return NULL;
+}
 bool apply_prefetch(struct step_run *s) {
     struct stmts l = {0};
     const char *buf = s->step->u.prefetch.buf, *at = s->step->u.prefetch.at, *further = s->step->u.prefetch.ahead;
     if (!find_buf(s, buf) || !find_loops(s, at, &l)) return false;
     if (s->step->u.prefetch.line < WIDEST_CELL)
         return step_refuse(s, NULL, "a line has %d bytes at least", WIDEST_CELL);
-    bool any = false;
+    const struct word_list *spread = &s->step->u.prefetch.spread;
+    const char *missing = NULL;
+    int done = 0;
     for (int k = 0; k < l.n; k++) {
         struct accesses a = {0};
         struct stmt *ahead = around(l.v[k], further);
         expr load = NULL;
-        if (!ahead) continue; /* a nest of another form */
-        any = true;
+        missing = ahead ? loop_missing(l.v[k], ahead, spread) : further;
+        if (missing) continue;
         accesses_of(s, &l.v[k]->u.loop.body, &a);
         for (int j = 0; j < a.n && !load; j++)
             if (a.v[j].load && !strcmp(a.v[j].buf->base, buf)) load = a.v[j].load;
         if (!load) return step_refuse(s, NULL, "`%s` does not read `%s`", at, buf);
         if (l.v[k]->u.loop.kind == LK_VECTOR) return step_refuse(s, NULL, "`%s` is a vector loop", at);
-        if (!prefetch_in(s, l.v[k], ahead, &s->step->u.prefetch.spread, load)) return false;
+        if (!prefetch_in(s, l.v[k], ahead, spread, load)) return false;
+        done++;
     }
-    return any || step_refuse(s, NULL, "`%s` is not inside of `%s`", at, further);
+    if (done) return true;
+    if (!strcmp(missing, further)) return step_refuse(s, NULL, "`%s` is not inside of `%s`", at, further);
+    return step_refuse(s, NULL, "`%s` is no loop between `%s` and `%s`", missing, further, at);
 }

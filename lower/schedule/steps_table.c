@@ -89,7 +89,7 @@ const struct step_row step_rows[STEP_KIND_COUNT + 1] = {
     {"prefetch", STEP_PREFETCH,
      {WORD("BUFFER", prefetch.buf), NUMBER("BYTES", prefetch.line), WORD("AT", prefetch.at), WORD("AHEAD", prefetch.ahead), MAYBE("SPREAD ..", FIELD_LIST, prefetch.spread)},
      false, apply_prefetch,
-     "In every loop AT inside of one AHEAD: touches what the next iteration of AHEAD reads of BUFFER, the lines of BYTES spread evenly over the loops SPREAD; an open extent counts as what is typical."},
+     "In every loop AT inside of loops AHEAD and SPREAD: touches what the next iteration of AHEAD reads of BUFFER, the lines of BYTES spread evenly over the latter; an open extent counts as what is typical."},
     {"pipeline", STEP_PIPELINE,
      {WORD("LOOP", pipeline.loop), {"BUFFER ..", FIELD_LIST, AT(pipeline.bufs), 1, NULL, 0}},
      false, apply_pipeline,

@@ -6,17 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is left out when a step is refused, in this order. */
-enum {
-    WITHOUT_NOTHING,
-    WITHOUT_STAGE,
-    WITHOUT_PREFETCH,
-    WITHOUT_CHUNKS,
-    WITHOUT_LONE,
-    WITHOUT_GROUPS,
-    WITHOUT_LANES,
-    ATTEMPTS
-};
+/* What may be left out when a step is refused. */
+enum part { NOTHING, STAGE, PREFETCH, CHUNKS, LONE, GROUPS, LANES };
 
 /* ---- the tile */
 /* Without vectors: 4 x 2 cells, or 4 x 4 where the machine has a longer body; what lies along short axes is given to
@@ -63,12 +54,12 @@ static void choose_beside(struct plan *u, struct tiling *g) {
     g->beside = widens && n > 1 && n * g->mr * g->nr <= u->m->body && slides_along_rows(u, g, v);
 }
 /* Where rows are open they may be one, as a batch mostly is (the rows of a blocked result are those of an image, and
- * many). A tile of one row waits for its own multiply-adds, unless it takes more vectors than others: so many panels.
- * 0: no such tile is wanted. */
+ * many, unless one is what was said to be typical). A tile of one row waits for its own multiply-adds, unless it takes
+ * more vectors than others: so many panels. 0: no such tile is wanted. */
 static int64_t lone_panels(struct plan *u, const struct tiling *g) {
     int64_t wide = ((int64_t)(g->op.latency * g->op.starts) + g->nr - 1) / g->nr, lo, hi;
     if (g->row < 0 || g->rows >= 0 || g->N <= g->nv || g->lanes < 2 || g->scattered || g->per || wide < 2) return 0;
-    if (g->blocked) return 0;
+    if (g->blocked && x_reference(u->c, axis_var(g, g->row)->extent) != 1) return 0;
     x_bounds(u->c, axis_var(g, g->row)->extent, &lo, &hi);
     return lo < 2 && hi > 1 ? wide : 0;
 }
@@ -151,20 +142,27 @@ static void put_point(struct plan *u, struct points *out, const struct tiling *g
     struct point *p = add_point(u, out, &strategy_contraction);
     p->u.tile = *g, p->cycles = g->cycles;
 }
+/* false: it was not there. */
+static bool leave_out(struct plan *u, struct tiling *g, enum part what) {
+    struct tiling old = *g;
+    switch (what) {
+    case NOTHING: return true;
+    case STAGE: g->staged = false, g->piece = 1; return old.staged;
+    case PREFETCH: g->prefetch = false; return old.prefetch;
+    case CHUNKS: /* panels may be prefetched where chunks were not */
+        if (g->chunk) choose_blocks(u, g, CHUNKS_NONE);
+        return old.chunk;
+    case LONE: g->lone = 0; return old.lone;
+    case GROUPS: g->together = 0; return old.together;
+    case LANES: g->scattered = true; /* of the result alone: the sum keeps its own */
+    }
+    return !old.scattered && g->lanes > 1;
+}
 /* The best one, and what is left of it when more and more is left out. */
 static void add_best(struct plan *u, struct points *out, struct tiling g) {
-    for (int without = 0; without < ATTEMPTS; without++) {
-        bool same = (without == WITHOUT_STAGE && !g.staged) || (without == WITHOUT_LONE && !g.lone) ||
-                    (without == WITHOUT_PREFETCH && !g.prefetch) || (without == WITHOUT_CHUNKS && !g.chunk) ||
-                    (without == WITHOUT_GROUPS && !g.together) ||
-                    (without == WITHOUT_LANES && (g.scattered || g.lanes < 2));
-        if (without == WITHOUT_STAGE) g.staged = false, g.piece = 1;
-        if (without == WITHOUT_LONE) g.lone = 0;
-        if (without == WITHOUT_PREFETCH) g.prefetch = false;
-        if (without == WITHOUT_CHUNKS) g.chunk = 0, g.outside = false;
-        if (without == WITHOUT_GROUPS) g.together = 0;
-        if (without == WITHOUT_LANES) g.scattered = true; /* of the result alone: the sum keeps its own */
-        if (same) continue;
+    static const enum part order[] = {NOTHING, STAGE, PREFETCH, CHUNKS, PREFETCH, LONE, GROUPS, LANES};
+    for (size_t k = 0; k < sizeof order / sizeof *order; k++) {
+        if (!leave_out(u, &g, order[k])) continue;
         contraction_cycles(u, &g);
         put_point(u, out, &g);
     }

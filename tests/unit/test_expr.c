@@ -125,6 +125,21 @@ Test(expr, turns_that_depend_on_another_loop_end_with_it) {
     cr_assert(x_proves_lt(c, x_add(c, before, x_var(c, r)), n));
     cr_assert_not(x_proves_lt(c, x_addi(c, x_add(c, before, x_var(c, r)), 1), n));
 }
+/* Pieces of what tiles of 6 leave of n, 4, 2 and 1 at a time: where one ends the next begins. */
+Test(expr, pieces_of_a_rest_follow_each_other) {
+    expr rest = x_modi(c, n, 6), whole = x_muli(c, x_divi(c, n, 6), 6);
+    expr fours = x_add(c, whole, x_muli(c, x_divi(c, rest, 4), 4)), twos = x_sub(c, n, x_modi(c, rest, 4)),
+         ones = x_sub(c, n, x_modi(c, rest, 2));
+    cr_assert(x_proves_le(c, fours, twos));
+    cr_assert(x_proves_le(c, fours, ones));
+    cr_assert_not(x_proves_lt(c, fours, twos));
+    cr_assert_not(x_proves_le(c, ones, twos));
+    expr rows = x_addi(c, x_sym(c, sym_new(c, "few", 2, 6, false)),
+                       -2); /* of which periods are taken out of quotient and rest */
+    expr pairs = x_muli(c, x_modi(c, x_divi(c, rows, 2), 2), 2), left = x_modi(c, rows, 4);
+    cr_assert(x_proves_le(c, pairs, left));
+    cr_assert_not(x_proves_lt(c, pairs, left));
+}
 Test(expr, quotients_of_what_is_not_negative_are_not_negative) {
     /* n*h less its rest, by h, and by 5 */
     expr few = x_modi(c, x_mul(c, n, h), 16), at = x_sub(c, x_mul(c, n, h), few), zero = x_int(c, 0);
