@@ -47,11 +47,12 @@ static bool prefetch_in(struct step_run *s, struct stmt *at, struct stmt *ahead,
     for (int k = 0; k < spread->n; k++) {
         struct stmt *loop = around(at, spread->v[k]);
         int64_t before, all;
-        if (!shares(c, loop, &before, &all) || !mul_ok(count, all, &count) || count < 1)
+        if (!shares(c, loop, &before, &all) || !mul_ok(count, all, &count))
             return step_refuse(s, "spread over loops whose extents are known, or said to be typical",
                                "`%s` has a run-time extent", spread->v[k]);
         it = x_add(c, x_muli(c, it, all), x_addi(c, x_var(c, loop->u.loop.var), before));
     }
+    if (!count) return true; /* it does not run where sizes are typical */
     int64_t each = line * count, lines;
     each = (panel + each - 1) / each;
     lines = each;
