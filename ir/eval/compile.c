@@ -408,7 +408,8 @@ static void compile_alloc(struct comp *c, struct stmt *s) {
     struct buf *b = s->u.alloc.buf;
     int slot = slot_for(c, b);
     struct slot *sl = &c->u->slots.v[slot];
-    if (sl->param || sl->konst || sl->live)
+    /* Cells are new each time, as where a loop was written out. */
+    if (sl->param || sl->konst || (sl->live && (b->scope == SC_REGION || b->scope == SC_KEPT)))
         comp_fail(c, "%s is allocated twice, or is a parameter or constant", b->name);
     if (b->fill && b->fill->type != elem_value(b->type))
         comp_fail(c, "the fill of %s has another type than its elements", b->name);

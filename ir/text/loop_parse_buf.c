@@ -156,10 +156,16 @@ static void parse_data(struct parser *p, struct buf *b) {
     d->name = b->name;
     b->data = d;
 }
+/* A kernel's own buffer is a new one each time, as where a loop was written out. */
+static bool is_again(struct parser *p, const char *name, enum scope scope) {
+    if (scope == SC_PARAM || scope == SC_CONST) return false;
+    bool fresh = p->proc != p->m->entry && scope != SC_REGION && scope != SC_KEPT;
+    return fresh || !lookup(p, name, true, false);
+}
 struct buf *declare_buf(struct parser *p, const char *name, enum scope scope, const struct geometry *g, int line) {
     struct buf *b = proc_buf(p->proc, name);
     if (b) {
-        if (!lookup(p, name, true, false) && scope != SC_PARAM && scope != SC_CONST && same_geometry(p, b, g, scope)) {
+        if (is_again(p, name, scope) && same_geometry(p, b, g, scope)) {
             bind_name(p, b->name, B_BUF, NULL, b);
             return b;
         }

@@ -154,6 +154,30 @@ Test(eval_text, prefetches_are_traced_and_change_nothing) {
     free(got);
     free(a[1].data);
 }
+/* What one-pass loops side by side allocate, written out: each time the cells are new. */
+Test(eval_text, a_buffer_is_allocated_again) {
+    float x[2] = {3, 4};
+    struct eval_arg a[2] = {{x, {2}, 1}, {.data = NULL}};
+    ok(run("proc p(x: f32[2] in, y: f32[2] out)\n"
+           "  alloc acc: f32[1] reg\n"
+           "  acc[0] = x[0]\n"
+           "  y[0] = acc[0]\n"
+           "  alloc acc: f32[1] reg\n"
+           "  acc[0] = x[1]\n"
+           "  y[1] = acc[0]\n",
+           a));
+    cr_assert_arr_eq(a[1].data, x, sizeof x);
+    free(a[1].data);
+    a[1].data = NULL;
+    fault(run("proc p(x: f32[2] in, y: f32[2] out)\n"
+              "  alloc acc: f32[1] reg\n"
+              "  acc[0] = x[0]\n"
+              "  y[0] = acc[0]\n"
+              "  alloc acc: f32[1] reg\n"
+              "  y[1] = acc[0]\n",
+              a),
+          "acc");
+}
 Test(eval_text, gathers_with_a_bad_index_are_found) {
     float x[6] = {0, 1, 2, 3, 4, 5};
     int64_t k[9] = {0, 5, 3, 3, 1, 2, 4, 0, 1};
