@@ -12,15 +12,6 @@
 void lower_stmt(struct lowering *l, struct stmt *s) { block_append(l->block, s); }
 void lower_bind(struct lowering *l, struct value *v, struct buf *b) { map_put(&l->bufs, PKEY(v), b); }
 
-struct stmt *lower_nest(struct ctx *c, const struct var *const *vars, int n, struct stmt *s) {
-    while (n--) {
-        struct stmt *loop = s_for(c, vars[n], LK_SERIAL);
-        block_append(&loop->u.loop.body, s);
-        s = loop;
-    }
-    return s;
-}
-
 /* Sizes that nodes produce put a buffer into the region: its size is not known when the plan is made. */
 enum scope lower_scope(const expr *dims, int nd) {
     for (int k = 0; k < nd; k++)
@@ -98,7 +89,7 @@ static void copy_guarded(struct lowering *l, struct buf *dst, struct buf *src) {
         to[k] = x_guard(c, from[k], dst->logical[k]);
     }
     struct stmt *s = s_store(c, dst, to, dst->nlogical, RED_NONE, x_load(c, src, from, src->nlogical, NULL));
-    s = lower_nest(c, vars, src->nlogical, s);
+    s = s_nest(c, vars, src->nlogical, s);
     struct block b = {0};
     block_append(&b, s);
     outline_kernels(l, &b, "copy");
@@ -133,7 +124,7 @@ void lower_copy_slice(struct lowering *l, struct buf *dst, expr dst_at, int dst_
     }
     for (int k = 0, v = 0; k < src->nlogical; k++) si[k] = k == src_axis ? src_at : x_var(c, vars[v++]);
     struct stmt *s = s_store(c, dst, di, dst->nlogical, RED_NONE, x_load(c, src, si, src->nlogical, NULL));
-    s = lower_nest(c, vars, nv, s);
+    s = s_nest(c, vars, nv, s);
     struct block b = {0};
     block_append(&b, s);
     outline_kernels(l, &b, dst_axis >= 0 ? "put" : "slice");

@@ -93,8 +93,6 @@ bool lower_same_dims(const struct buf *a, const struct buf *b); /* logical exten
 void lower_copy_slice(struct lowering *l, struct buf *dst, expr dst_at, int dst_axis, struct buf *src, expr src_at,
                       int src_axis);
 void lower_stmt(struct lowering *l, struct stmt *s);
-/* s inside of serial loops over the variables, the first outermost. */
-struct stmt *lower_nest(struct ctx *c, const struct var *const *vars, int n, struct stmt *s);
 
 /* Moves the runs of stages and loops of `from` into kernel procedures, everything else into l's current block, in order
  * (lower/outline.c). name: for people. */

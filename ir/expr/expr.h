@@ -217,6 +217,7 @@ int64_t x_reference(struct ctx *c, expr size); /* the same; -1: something is ope
  * values of loop variables (B2). false means "not proved". */
 bool x_proves_lt(struct ctx *c, expr a, expr b);
 bool x_proves_le(struct ctx *c, expr a, expr b);
+bool x_proves_inside(struct ctx *c, expr e, expr n); /* 0 <= e < n */
 /* Between which numbers a value lies, whatever is loaded (ranges.c); nan: it may be none. */
 struct x_range {
     double lo, hi;

@@ -446,7 +446,7 @@ static void make_room(struct lowering *l, const struct collected *q, expr at) {
     expr old = x_load(c, q->buf, idx, q->buf->nd, NULL);
     idx[0] = x_guard(c, idx[0], dims[0]); /* the kernel gets both sizes as numbers */
     struct stmt *s = s_store(c, bigger, idx, q->buf->nd, RED_NONE, old);
-    s = lower_nest(c, axes, q->buf->nd, s);
+    s = s_nest(c, axes, q->buf->nd, s);
     struct block b = {0};
     block_append(&b, s);
     outline_kernels(l, &b, "grow");
@@ -511,7 +511,7 @@ static void take_collected(struct lowering *l, const struct collected *q, struct
     }
     from[0] = x_guard(c, idx[0], x_sym(c, q->cap));
     struct stmt *s = s_store(c, o, idx, o->nd, RED_NONE, x_load(c, q->buf, from, o->nd, NULL));
-    s = lower_nest(c, axes, o->nd, s);
+    s = s_nest(c, axes, o->nd, s);
     struct block b = {0};
     block_append(&b, s);
     outline_kernels(l, &b, "take");

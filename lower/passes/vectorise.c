@@ -69,14 +69,8 @@ static void vec_expr(struct vec *w, expr e) {
     x_each_load(e, vec_load, w);
 }
 /* A load in the arm of a lane's own select must be harmless in every lane: both arms are computed. */
-static bool in_range(struct ctx *c, expr load) {
-    const struct buf *b = load->u.buf;
-    for (int k = 0; k < b->nd; k++)
-        if (!x_proves_le(c, x_int(c, 0), load->arg[k]) || !x_proves_lt(c, load->arg[k], b->dims[k])) return false;
-    return true;
-}
 static bool harmless(void *env, expr e) {
-    return e->op != X_GUARD && (e->op != X_LOAD || e->has_fill || in_range(env, e));
+    return e->op != X_GUARD && (e->op != X_LOAD || e->has_fill || buf_proves_inside(env, e->u.buf, e->arg));
 }
 static bool is_harmless(struct vec *w, expr e) { return x_visit_with(e, XF_LOAD | XF_GUARD, harmless, w->x->c); }
 static bool selects_ok(void *env, expr e) {

@@ -2,9 +2,8 @@
 #include "lower/schedule/cpu.h"
 
 const struct param_layout *layout_of(const struct proc *p, const struct param_layout *l, const struct buf *b) {
-    for (int k = 0; l && k < p->params.n; k++)
-        if (p->params.v[k].buf == b) return &l[k];
-    return NULL;
+    int k = l ? proc_param_at(p, b) : -1;
+    return k < 0 ? NULL : &l[k];
 }
 void layout_steps(struct step_list *s, const struct proc *p, const struct param_layout *l) {
     struct step layout;

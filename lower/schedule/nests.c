@@ -24,8 +24,7 @@ static bool rename_loop(void *env, struct stmt *s) {
     if (s->kind != S_FOR) return true;
     if (s->in == &q->p->body) q->nests++;
     const struct var *old = s->u.loop.var;
-    const char *dot = strrchr(old->name, '.'), *last = dot ? dot + 1 : old->name;
-    s->u.loop.var = var_new(q->c, internf(q->c->names, "nest%d.%s", q->nests - 1, last), old->extent);
+    s->u.loop.var = var_new(q->c, internf(q->c->names, "nest%d.%s", q->nests - 1, tail_name(old->name)), old->extent);
     map_put(&q->by.map, PKEY(old), (void *)x_var(q->c, s->u.loop.var));
     return true;
 }

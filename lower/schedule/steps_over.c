@@ -71,7 +71,7 @@ bool apply_over(struct step_run *s) {
     struct accesses a = {0};
     struct buf *y, *x;
     if (!(y = find_buf(s, s->step->u.over.result)) || !(x = find_buf(s, s->step->u.over.operand))) return false;
-    int py = param_of(s->p, y), px = param_of(s->p, x);
+    int py = proc_param_at(s->p, y), px = proc_param_at(s->p, x);
     if (py < 0 || px < 0 || py == px || s->p->params.v[py].dir != DIR_OUT || s->p->params.v[px].dir != DIR_IN)
         return step_refuse(s, NULL, "`%s` is no result, or `%s` no operand", y->name, x->name);
     if (!same_geometry(s, y, x))
@@ -92,8 +92,6 @@ bool apply_over(struct step_run *s) {
     for (int k = 0; k < all.n; k++)
         if (all.v[k]->kind == S_PREFETCH && all.v[k]->u.prefetch.buf == x) all.v[k]->u.prefetch.buf = y;
     s->p->params.v[py].dir = DIR_INOUT;
-    for (int k = px + 1; k < s->p->params.n; k++) s->p->params.v[k - 1] = s->p->params.v[k];
-    s->p->params.n--;
-    proc_drop_buf(s->p, x);
+    proc_drop_param(s->p, px);
     return true;
 }

@@ -58,7 +58,7 @@ static bool access_ok(struct padding *q, const struct access *a) {
     struct ctx *c = q->s->c;
     for (int d = 0; d < a->n; d++)
         if (uses(q, a->idx[d]) && !(a->load && a->load->has_fill) &&
-            (!x_proves_le(c, x_int(c, 0), a->idx[d]) || !x_proves_lt(c, a->idx[d], a->buf->dims[d]) ||
+            (!x_proves_inside(c, a->idx[d], a->buf->dims[d]) ||
              (!is_own_buf(a->buf) && !buf_is_plain(a->buf))))
             return step_refuse(q->s, NULL, "`%s` has no cells for the iterations that `%s` would gain", a->buf->name,
                                q->now->name);

@@ -36,10 +36,7 @@ static bool stores_channel(struct widening *w, const struct buf *b, const expr *
  */
 static expr refilled_load(void *env, struct buf *b, expr *idx, int n, expr fill) {
     struct ctx *c = ((struct step_run *)env)->c;
-    bool inside = true;
-    for (int d = 0; d < n && fill && inside; d++)
-        inside = x_proves_le(c, x_int(c, 0), idx[d]) && x_proves_lt(c, idx[d], b->dims[d]);
-    return x_load(c, b, idx, n, inside ? NULL : fill);
+    return x_load(c, b, idx, n, fill && buf_proves_inside(c, b, idx) ? NULL : fill);
 }
 bool grow_own_buf(struct step_run *s, struct buf *b, int d, expr n, bool zero) {
     struct accesses a = {0};
@@ -76,8 +73,7 @@ static bool access_ok(struct widening *w, const struct access *a) {
     for (int k = 0; k < a->n; k++) {
         expr e = x_subst1(w->s->c, a->idx[k], w->old, x_var(w->s->c, w->now));
         if (e == a->idx[k] || (a->load && a->load->has_fill)) continue;
-        if (!x_proves_le(w->s->c, x_int(w->s->c, 0), e) || !x_proves_lt(w->s->c, e, a->buf->dims[k]) ||
-            has_blank_border(w->s->c, a->buf, k))
+        if (!x_proves_inside(w->s->c, e, a->buf->dims[k]) || has_blank_border(w->s->c, a->buf, k))
             return step_refuse(w->s, block_it, "`%s` has no cells for the iterations that `%s` would gain",
                                a->buf->name, w->old->name);
     }
