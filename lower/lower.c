@@ -285,7 +285,7 @@ static expr read_through(void *env, expr e) {
 static expr read_number(void *env, expr e) {
     struct ctx *c = env;
     const struct buf *b = e->op == X_LOAD ? e->u.buf : NULL;
-    bool number = b && b->data && (b->type == I8 || b->type == U8) && tensor_count(b->data) == 1 && !e->has_fill;
+    bool number = b && b->data && dtype_is_byte(b->type) && tensor_count(b->data) == 1 && !e->has_fill;
     return number ? x_const_i(c, I32, tensor_i(b->data, 0)) : NULL;
 }
 static bool lower_control(struct lowering *l, struct node *n) {
