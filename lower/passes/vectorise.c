@@ -212,14 +212,9 @@ static void wrap_stores(struct vectoriser *x, struct block *b, const struct var 
     }
 }
 
-static bool uses_reg(struct block *b) {
-    for (struct stmt *s = b->first; s; s = s->next) {
-        struct block *in[2];
-        if (s->kind == S_STORE && s->u.store.buf->scope == SC_REG) return true;
-        for (int k = stmt_blocks(s, in); k-- > 0;)
-            if (uses_reg(in[k])) return true;
-    }
-    return false;
+static bool stores_reg(void *env, struct stmt *s) {
+    if (s->kind == S_STORE && s->u.store.buf->scope == SC_REG) *(bool *)env = true;
+    return true;
 }
 static void loads_reg(void *env, const struct stmt *s, expr load) {
     (void)s;
@@ -230,7 +225,8 @@ static void loads_reg(void *env, const struct stmt *s, expr load) {
  * touches registers is written out. */
 static void serialize(struct vectoriser *x, struct stmt *s) {
     int64_t extent;
-    bool reg = uses_reg(&s->u.loop.body);
+    bool reg = false;
+    walk(&s->u.loop.body, stores_reg, &reg);
     each_load(&s->u.loop.body, loads_reg, &reg);
     if (x->lanes > 1 && reg && x_is_int(s->u.loop.var->extent, &extent) && extent <= 64) write_out(x->c, s, extent);
     else s->u.loop.kind = LK_SERIAL;
