@@ -1,5 +1,6 @@
 /* What the strategies for CPUs share, and the last one, plain loops. See cpu.h, docs/schedules.md. */
 #include "lower/schedule/cpu.h"
+#include "ir/base/checked.h"
 
 const struct param_layout *layout_of(const struct proc *p, const struct param_layout *l, const struct buf *b) {
     int k = l ? proc_param_at(p, b) : -1;
@@ -36,6 +37,23 @@ void plan_tiles(struct plan *u, const char *loop, const char *outer, const char 
         if (runs[k].count) sizes[n++] = runs[k];
     if (!more && !lacking) step_split(&u->s, loop, q, outer, inner, TAIL_NONE);
     else step_tiles(&u->s, loop, outer, inner, sizes, n);
+}
+const char *plan_fused(struct plan *u, struct word_list loops, const char *base) {
+    const char *all = loops.v[0];
+    for (int k = 1; k < loops.n; k++) {
+        const char *name = internf(u->c->names, "%s.cell%d", base, k);
+        step_fuse(&u->s, all, loops.v[k], name);
+        all = name;
+    }
+    return all;
+}
+int64_t stage_cells(const struct stmt *s) {
+    int64_t cells = 1;
+    for (int k = 0; k < s->u.stage.naxes; k++) {
+        int64_t n = const_extent(s->u.stage.axes[k]);
+        cells = n < 0 ? INT64_MAX : sat_mul(cells, n);
+    }
+    return cells;
 }
 const char *loop_in(struct plan *u, const char *base, const char *name) {
     return internf(u->c->names, "%s.%s", base, name);
@@ -97,6 +115,12 @@ void plan_widen(struct plan *u, const char *acc, const struct stmt *out) {
     if (const_extent(out->u.stage.axes[1]) % lanes == 0) return;
     if (acc) step_widen(&u->s, acc, lanes);
     step_widen(&u->s, axis_loop(u->c, out, 1), lanes);
+}
+
+const char *no_blocks(struct plan *u, const struct buf *b) {
+    const struct param_layout *ly = layout_of(u->p, u->l, b);
+    if (lanes_of(u) < 2) return "there are no vectors";
+    return ly && ly->block == lanes_of(u) ? NULL : "the result has no blocks of channels";
 }
 
 /* ---- one nest over contiguous memory; the compiler's own vectoriser does the rest for what stays scalar */

@@ -101,10 +101,9 @@ bool apply_rfactor(struct step_run *s) {
     }
     for (int d = 0; d <= nd; d++) idx0[d] = x_subst(c, idx[d], &again);
     stmt_insert_before(p.nest[u], s_alloc(c, to));
-    stmt_insert_before(
-        p.nest[u], s_nest(c, init, axes.n, s_store(c, to, idx0, nd + 1, RED_NONE, red_identity(c, op, b->type))));
     stmt_insert_before(p.nest[u],
-                       s_nest(c, outer.v, outer.n, s_store(c, to, idx, nd + 1, fma ? RED_NONE : op, v)));
+                       s_nest(c, init, axes.n, s_store(c, to, idx0, nd + 1, RED_NONE, red_identity(c, op, b->type))));
+    stmt_insert_before(p.nest[u], s_nest(c, outer.v, outer.n, s_store(c, to, idx, nd + 1, fma ? RED_NONE : op, v)));
     stmt_insert_before(p.nest[u],
                        s_nest(c, last.v, last.n, s_store(c, b, fin, nd, op, x_load(c, to, fin, nd + 1, NULL))));
     bool rest = !x_is(x_modi(c, red->extent, f), 0);

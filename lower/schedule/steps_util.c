@@ -56,9 +56,8 @@ void stmts_below(struct step_run *s, struct block *b, struct stmts *out) {
     walk(b, collect_stmt, &k);
 }
 void stmts_from(struct step_run *s, struct stmt *t, struct stmts *out) {
-    struct block *sub[2];
-    PUSH(&s->tmp, out, t);
-    for (int k = 0, n = stmt_blocks(t, sub); k < n; k++) stmts_below(s, sub[k], out);
+    struct collector k = {s, out};
+    walk_stmt(t, collect_stmt, &k);
 }
 bool stmt_names(const struct stmt *t, const struct buf *b) {
     struct named_buf n;
@@ -146,9 +145,7 @@ void vars_below(struct step_run *s, struct block *b, struct vars *out) {
         if (all.v[k]->kind == S_FOR) PUSH(&s->tmp, out, all.v[k]->u.loop.var);
 }
 static bool not_in(void *env, expr e) { return !(e->op == X_VAR && has_var(env, e->u.var)); }
-bool uses_any(expr e, const struct vars *l) {
-    return l->n && !x_visit(e, not_in, (void *)l);
-}
+bool uses_any(expr e, const struct vars *l) { return l->n && !x_visit(e, not_in, (void *)l); }
 void subst_var(struct step_run *s, struct block *b, const struct var *v, expr by) {
     struct subst sub = {{.arena = &s->tmp}};
     map_put(&sub.map, PKEY(v), (void *)by);

@@ -94,6 +94,8 @@ expr redirected_load(void *redirect, struct buf *from, expr *idx, int n, expr fi
 /* Takes the buffer out of the procedure, with its allocation at the top level. */
 void drop_buf(struct step_run *s, struct buf *b);
 void copy_idx(struct ctx *c, struct stmt *store, const expr *idx, int n);
+/* For pad and widen: the loop is serial, and holds nothing but nests of stores whose extents do not depend on it. */
+bool only_nests(struct step_run *s, struct stmt *loop);
 bool is_own_buf(const struct buf *b); /* the kernel's: nobody else sees it */
 /* Dim d of such a buffer, which is in its first layout, gets n cells; refuses where somebody would notice. zero: the
  * new ones will hold that. */
@@ -122,6 +124,9 @@ bool only_accessed(struct step_run *s,
                    const struct buf *b);              /* only loads and stores, which say what cells they touch */
 bool free_name(struct step_run *s, const char *name); /* a name for a new buffer */
 const char *loop_name(struct ctx *c, const char *buf, const char *axis);
+
+/* The result and the operand that over and within name: parameters that are read and written cell by cell. */
+bool result_and_operand(struct step_run *s, struct buf **y, struct buf **x);
 
 /* ---- rows' functions */
 // clang-format off
