@@ -76,11 +76,6 @@ static bool round_stores(void *env, struct stmt *s) {
 }
 
 /* ---- constants */
-static double product_of(struct ctx *c, const struct var *const *v, int n) {
-    double cells = 1;
-    for (int k = 0; k < n; k++) cells *= (double)x_typical(c, v[k]->extent, OPEN_SIZE);
-    return cells;
-}
 /* Are fewer cycles lost by the bytes that f32 has more than by converting at each read? Rows of a tile share what they
  * read of a sum's factor: a quarter of the registers. What is more than the second level holds comes from memory in
  * each run. */
@@ -116,9 +111,9 @@ static bool widen_constants(void *env, struct stmt *s) {
     struct halves *h = env;
     struct ctx *c = h->l->c;
     if (s->kind != S_STAGE) return true;
-    double cells = product_of(c, s->u.stage.axes, s->u.stage.naxes);
-    struct constants init = {h->l, cells, false},
-                     value = {h->l, cells * product_of(c, s->u.stage.red, s->u.stage.nred), s->u.stage.op == RED_SUM};
+    double cells = typical_cells(c, s->u.stage.axes, s->u.stage.naxes, OPEN_SIZE),
+           reads = cells * typical_cells(c, s->u.stage.red, s->u.stage.nred, OPEN_SIZE);
+    struct constants init = {h->l, cells, false}, value = {h->l, reads, s->u.stage.op == RED_SUM};
     if (s->u.stage.init) s->u.stage.init = x_map(c, s->u.stage.init, read_wide, &init);
     s->u.stage.value = x_map(c, s->u.stage.value, read_wide, &value);
     return true;

@@ -67,11 +67,10 @@ struct buf *lower_buf(struct lowering *l, struct value *v) {
 }
 
 /* ---- copies */
-static bool emit_stage(struct lowering *l, struct buf *dst, const struct var **axes, int naxes, expr value,
-                       const char *name) {
+void outline_statement(struct lowering *l, struct stmt *s, const char *name) {
     struct block b = {0};
-    block_append(&b, s_stage(l->c, dst, axes, naxes, RED_NONE, NULL, 0, NULL, value));
-    return outline_kernels(l, &b, name);
+    block_append(&b, s);
+    outline_kernels(l, &b, name);
 }
 bool lower_same_dims(const struct buf *a, const struct buf *b) {
     for (int k = 0; k < a->nlogical; k++)
@@ -83,16 +82,10 @@ static void copy_guarded(struct lowering *l, struct buf *dst, struct buf *src) {
     struct ctx *c = l->c;
     const struct var *vars[32];
     expr from[32], to[32];
-    for (int k = 0; k < src->nlogical; k++) {
-        vars[k] = var_new(c, internf(c->names, "copy.i%d", k), src->logical[k]);
-        from[k] = x_var(c, vars[k]);
-        to[k] = x_guard(c, from[k], dst->logical[k]);
-    }
+    vars_over(c, "copy.i", src->logical, src->nlogical, vars, from);
+    for (int k = 0; k < src->nlogical; k++) to[k] = x_guard(c, from[k], dst->logical[k]);
     struct stmt *s = s_store(c, dst, to, dst->nlogical, RED_NONE, x_load(c, src, from, src->nlogical, NULL));
-    s = s_nest(c, vars, src->nlogical, s);
-    struct block b = {0};
-    block_append(&b, s);
-    outline_kernels(l, &b, "copy");
+    outline_statement(l, s_nest(c, vars, src->nlogical, s), "copy");
 }
 void lower_copy(struct lowering *l, struct buf *dst, struct buf *src) {
     const struct var *axes[32];
@@ -101,11 +94,9 @@ void lower_copy(struct lowering *l, struct buf *dst, struct buf *src) {
         copy_guarded(l, dst, src);
         return;
     }
-    for (int k = 0; k < dst->nlogical; k++) {
-        axes[k] = var_new(l->c, internf(l->c->names, "i%d", k), dst->logical[k]);
-        idx[k] = x_var(l->c, axes[k]);
-    }
-    emit_stage(l, dst, axes, dst->nlogical, x_load(l->c, src, idx, src->nlogical, NULL), "copy");
+    vars_over(l->c, "i", dst->logical, dst->nlogical, axes, idx);
+    expr value = x_load(l->c, src, idx, src->nlogical, NULL);
+    outline_statement(l, s_stage(l->c, dst, axes, dst->nlogical, RED_NONE, NULL, 0, NULL, value), "copy");
 }
 /* One nest of stores: the slice of dst at dst_at along dst_axis (-1: all of dst) from the slice of src. */
 void lower_copy_slice(struct lowering *l, struct buf *dst, expr dst_at, int dst_axis, struct buf *src, expr src_at,
@@ -124,10 +115,7 @@ void lower_copy_slice(struct lowering *l, struct buf *dst, expr dst_at, int dst_
     }
     for (int k = 0, v = 0; k < src->nlogical; k++) si[k] = k == src_axis ? src_at : x_var(c, vars[v++]);
     struct stmt *s = s_store(c, dst, di, dst->nlogical, RED_NONE, x_load(c, src, si, src->nlogical, NULL));
-    s = s_nest(c, vars, nv, s);
-    struct block b = {0};
-    block_append(&b, s);
-    outline_kernels(l, &b, dst_axis >= 0 ? "put" : "slice");
+    outline_statement(l, s_nest(c, vars, nv, s), dst_axis >= 0 ? "put" : "slice");
 }
 
 /* ---- nodes */

@@ -183,10 +183,8 @@ static bool take_floats(struct sums *q, const struct tensor *whole) {
 }
 static double products_of(const struct sums *q) {
     const struct stmt *s = q->s;
-    double products = 1;
-    for (int k = 0; k < s->u.stage.naxes; k++) products *= (double)x_typical(q->c, s->u.stage.axes[k]->extent, 1);
-    for (int k = 0; k < s->u.stage.nred; k++) products *= (double)const_extent(s->u.stage.red[k]);
-    return products;
+    return typical_cells(q->c, s->u.stage.axes, s->u.stage.naxes, 1) *
+           typical_cells(q->c, s->u.stage.red, s->u.stage.nred, 1);
 }
 /* Nobody else reads the sum as the integers that it is. */
 static bool is_inside(const struct sums *q) { return q->at->k->nresults == 1 && q->at->k->out != q->s; }
@@ -217,10 +215,7 @@ static void choose_way(struct sums *q, const struct tensor *whole, enum dtype *t
 static const struct tensor *centered(struct sums *q, const struct var **dims, expr *at, expr *zb, expr *value) {
     struct ctx *c = q->c;
     struct buf *b = q->p.b.read->u.buf;
-    for (int d = 0; d < b->nlogical; d++) {
-        dims[d] = var_new(c, internf(c->names, "d%d", d), b->logical[d]);
-        at[d] = x_var(c, dims[d]);
-    }
+    vars_over(c, "d", b->logical, b->nlogical, dims, at);
     if (!over_dims(q, dims, zb)) return NULL;
     *value = x_sub(c, x_load(c, b, at, b->nlogical, NULL), *zb);
     return is_zero(*zb) ? b->data : over_weights(q, I32, dims, *value);
@@ -270,10 +265,7 @@ static struct stmt *copy_moved(struct sums *q, struct buf *to, struct buf *from)
     struct ctx *c = q->c;
     const struct var **axes = NEWN(&c->arena, const struct var *, from->nlogical + 1);
     expr at[32];
-    for (int k = 0; k < from->nlogical; k++) {
-        axes[k] = var_new(c, internf(c->names, "i%d", k), to->logical[k]);
-        at[k] = x_var(c, axes[k]);
-    }
+    vars_over(c, "i", to->logical, to->nlogical, axes, at);
     expr behind = q->channel ? x_const_i(c, I32, 0) : NULL;
     expr value = plus(c, x_load(c, from, at, from->nlogical, behind), q->moved);
     if (q->a == F32) value = x_cast(c, F32, value);

@@ -12,10 +12,9 @@ double typical_axis(const struct algorithm_query *q, const struct stmt *s, int k
 }
 static double cycles_of_direct(const struct algorithm_query *q, const struct algorithm *row) {
     const struct stmt *s = q->k->sum ? q->k->sum : q->k->out;
-    double cells = 1, depth = 1;
+    double cells = 1, depth = typical_cells(q->c, s->u.stage.red, s->u.stage.nred, 1);
     (void)row;
     for (int k = 0; k < s->u.stage.naxes; k++) cells *= typical_axis(q, s, k);
-    for (int k = 0; k < s->u.stage.nred; k++) depth *= (double)x_typical(q->c, s->u.stage.red[k]->extent, 1);
     double weights = s != q->k->sum || !q->k->product || !is_constant(q->k->b.read->u.buf) ? 0 : depth;
     for (int k = 0; k < s->u.stage.naxes; k++)
         if (weights > 0 && q->k->b.axes >> k & 1) weights *= typical_axis(q, s, k);

@@ -13,6 +13,11 @@ int64_t const_extent(const struct var *v) {
     int64_t n;
     return x_is_int(v->extent, &n) ? n : -1;
 }
+double typical_cells(struct ctx *c, const struct var *const *v, int n, int64_t open) {
+    double cells = 1;
+    for (int k = 0; k < n; k++) cells *= (double)x_typical(c, v[k]->extent, open);
+    return cells;
+}
 bool operand_uses(struct ctx *c, expr load, const struct var *v) {
     for (int k = 0; k < load->n - load->has_fill; k++)
         if (x_uses_var(c, load->arg[k], v)) return true;

@@ -64,29 +64,35 @@ int dim_of(expr load, const struct var *v) {
     return -1;
 }
 
-/* The dim of a constant that every load indexes by an axis of that many channels, one for each channel; -1: none. */
-struct channel_scan {
+struct dim_scan {
     const struct buf *b;
-    const struct problem *k;
+    const struct var *v;
     int dim;
 };
-static bool scan_channels(void *env, expr e) {
-    struct channel_scan *q = env;
-    if (e->op != X_LOAD || e->u.buf != q->b) return true;
-    for (int i = 0; i < q->k->stages.n; i++) {
-        const struct stmt *s = q->k->stages.v[i];
-        int d = s->u.stage.naxes > 1 ? dim_of(e, s->u.stage.axes[1]) : -1;
-        if (d >= 0) q->dim = d;
-    }
+static bool scan_dim(void *env, expr e) {
+    struct dim_scan *q = env;
+    int d = e->op == X_LOAD && e->u.buf == q->b ? dim_of(e, q->v) : -1;
+    if (d >= 0) q->dim = d;
     return true;
 }
-static int channel_dim(const struct plan *u, const struct buf *b) {
-    struct channel_scan q = {b, u->k, -1};
-    for (int k = 0; k < u->k->stages.n; k++) {
-        x_visit(u->k->stages.v[k]->u.stage.value, scan_channels, &q);
-        if (u->k->stages.v[k]->u.stage.init) x_visit(u->k->stages.v[k]->u.stage.init, scan_channels, &q);
-    }
+int dim_in(expr e, const struct buf *b, const struct var *v) {
+    struct dim_scan q = {b, v, -1};
+    x_visit(e, scan_dim, &q);
     return q.dim;
+}
+
+/* The dim of a constant that its loads index by an axis of channels, one for each channel; -1: none. */
+static int channel_dim(const struct plan *u, const struct buf *b) {
+    int dim = -1;
+    for (int k = 0; k < u->k->stages.n; k++) {
+        const struct stmt *s = u->k->stages.v[k];
+        const expr read[] = {s->u.stage.value, s->u.stage.init};
+        for (int i = 0; i < 2 && s->u.stage.naxes > 1; i++) {
+            int d = read[i] ? dim_in(read[i], b, s->u.stage.axes[1]) : -1;
+            if (d >= 0) dim = d;
+        }
+    }
+    return dim;
 }
 /* Channels lie one beside the other without a layout of their own. */
 static bool is_last(const struct buf *b, int dim) {

@@ -38,4 +38,6 @@ int64_t nest_cells(const struct problem_loop *l, uint64_t of); /* turns of those
 const char *loop_in(struct plan *u, const char *base, const char *name);
 /* Position of a bare variable among the indices of a load, -1 if it is not bare there. */
 int dim_of(expr load, const struct var *v);
+/* The same of the loads of b in e. */
+int dim_in(expr e, const struct buf *b, const struct var *v);
 #endif

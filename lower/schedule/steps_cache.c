@@ -36,10 +36,7 @@ bool apply_cache_read(struct step_run *s) {
     copy->fill = b->fill;
     const struct var **v = NEWN(&s->tmp, const struct var *, b->nd);
     expr *idx = NEWN(&s->tmp, expr, b->nd);
-    for (int d = 0; d < b->nd; d++) {
-        v[d] = var_new(c, loop_name(c, name, arena_printf(&s->tmp, "d%d", d)), b->dims[d]);
-        idx[d] = x_var(c, v[d]);
-    }
+    vars_over(c, loop_name(c, name, "d"), b->dims, b->nd, v, idx);
     for (int k = 0; k < all.n; k++) {
         struct redirect r = {c, copy};
         for (int j = 0; j < nof; j++)
