@@ -36,12 +36,6 @@ bool on_lane(struct fe *f, expr e) {
     map_put(m, PKEY(e), (void *)(uintptr_t)(d ? 2 : 1));
     return d;
 }
-static bool in_range(struct ctx *c, expr load) {
-    const struct buf *b = load->u.buf;
-    for (int k = 0; k < b->nd; k++)
-        if (!x_proves_le(c, x_int(c, 0), load->arg[k]) || !x_proves_lt(c, load->arg[k], b->dims[k])) return false;
-    return true;
-}
 /* A quotient that takes long, as no compiler knows by what. */
 static bool is_open_quotient(expr e) { return (e->op == X_DIV || e->op == X_MOD) && e->arg[1]->op != X_CONST; }
 /* May e be computed although the IR would not? It must not load out of bounds nor set the fault flag, and not take
@@ -50,7 +44,8 @@ static bool is_safe(struct fe *f, expr e) {
     if (e->n == 0) return true;
     uintptr_t known = (uintptr_t)map_get(&f->safe, PKEY(e));
     if (known) return known == 2;
-    bool s = e->op != X_GUARD && !is_open_quotient(e) && (e->op != X_LOAD || e->has_fill || in_range(f->c, e));
+    bool s = e->op != X_GUARD && !is_open_quotient(e) &&
+             (e->op != X_LOAD || e->has_fill || buf_proves_inside(f->c, e->u.buf, e->arg));
     for (int k = 0; k < e->n && s; k++) s = is_safe(f, e->arg[k]);
     map_put(&f->safe, PKEY(e), (void *)(uintptr_t)(s ? 2 : 1));
     return s;

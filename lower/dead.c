@@ -36,15 +36,11 @@ static bool has_wanted_result(struct dead *d, const struct stmt *call) {
     }
     return !results;
 }
-static void drop_calls(struct dead *d, struct block *b) {
-    for (struct stmt *s = b->first, *next; s; s = next) {
-        next = s->next;
-        struct block *parts[2];
-        for (int n = stmt_blocks(s, parts); n--;) drop_calls(d, parts[n]);
-        if (s->kind != S_CALL || has_wanted_result(d, s)) continue;
-        stmt_remove(s);
-        d->changed = true;
-    }
+static bool drop_call(void *env, struct stmt *s) {
+    struct dead *d = env;
+    if (s->kind != S_CALL || has_wanted_result(d, s)) return true;
+    stmt_remove(s);
+    return d->changed = true;
 }
 
 /* ---- storage and procedures that nothing mentions any more */
@@ -59,16 +55,13 @@ static bool note_called(void *env, struct stmt *s) {
     if (s->kind == S_CALL) map_put(&d->called, PKEY(s->u.call.callee), s);
     return true;
 }
-static void drop_storage(struct dead *d, struct block *b) {
-    for (struct stmt *s = b->first, *next; s; s = next) {
-        next = s->next;
-        struct block *parts[2];
-        for (int n = stmt_blocks(s, parts); n--;) drop_storage(d, parts[n]);
-        struct named_buf of;
-        if (!stmt_buf(s, 0, &of) || !(of.use & (BU_BEGINS | BU_ENDS)) || is_wanted(d, of.buf)) continue;
-        stmt_remove(s);
-        if (of.use & BU_BEGINS) proc_drop_buf(d->entry, of.buf);
-    }
+static bool drop_storage(void *env, struct stmt *s) {
+    struct dead *d = env;
+    struct named_buf of;
+    if (!stmt_buf(s, 0, &of) || !(of.use & (BU_BEGINS | BU_ENDS)) || is_wanted(d, of.buf)) return true;
+    stmt_remove(s);
+    if (of.use & BU_BEGINS) proc_drop_buf(d->entry, of.buf);
+    return true;
 }
 static void drop_procs(struct dead *d, struct module *m) {
     int n = 0;
@@ -87,11 +80,11 @@ void drop_dead_kernels(struct module *m) {
         d.wanted = (struct map){.arena = &m->ctx->arena};
         walk(&m->entry->body, want_read, &d);
         each_load(&m->entry->body, want_loaded, &d);
-        drop_calls(&d, &m->entry->body);
+        walk(&m->entry->body, drop_call, &d);
     }
     d.wanted = (struct map){.arena = &m->ctx->arena};
     each_load(&m->entry->body, want_loaded, &d);
     walk(&m->entry->body, note_use, &d);
-    drop_storage(&d, &m->entry->body);
+    walk(&m->entry->body, drop_storage, &d);
     drop_procs(&d, m);
 }

@@ -77,11 +77,6 @@ static bool round_stores(void *env, struct stmt *s) {
 }
 
 /* ---- constants */
-static double product_of(struct ctx *c, const struct var *const *v, int n) {
-    double cells = 1;
-    for (int k = 0; k < n; k++) cells *= (double)x_typical(c, v[k]->extent, OPEN_SIZE);
-    return cells;
-}
 /* Does it take fewer cycles to read b as f32 than to convert it at each read? A sum multiplies what it reads while the
  * next bytes come, so only the longer of both counts; rows of a tile share what they read of its factor: a quarter of
  * the registers. What is more than the second level holds comes from memory in each run. */
@@ -117,9 +112,9 @@ static bool widen_constants(void *env, struct stmt *s) {
     struct halves *h = env;
     struct ctx *c = h->l->c;
     if (s->kind != S_STAGE) return true;
-    double cells = product_of(c, s->u.stage.axes, s->u.stage.naxes);
-    struct constants init = {h->l, cells, false},
-                     value = {h->l, cells * product_of(c, s->u.stage.red, s->u.stage.nred), s->u.stage.op == RED_SUM};
+    double cells = typical_cells(c, s->u.stage.axes, s->u.stage.naxes, OPEN_SIZE),
+           reads = cells * typical_cells(c, s->u.stage.red, s->u.stage.nred, OPEN_SIZE);
+    struct constants init = {h->l, cells, false}, value = {h->l, reads, s->u.stage.op == RED_SUM};
     if (s->u.stage.init) s->u.stage.init = x_map(c, s->u.stage.init, read_wide, &init);
     s->u.stage.value = x_map(c, s->u.stage.value, read_wide, &value);
     return true;

@@ -9,7 +9,7 @@ struct value_layout *layout_of_value(struct lowering *l, const struct value *v) 
     return map_get(&l->layouts, PKEY(v));
 }
 /* Vectors of it are computed with in lanes of 32 bits, however narrow it lies in memory. */
-static bool fills_lanes(enum dtype t) { return t == F32 || dtype_is_half(t) || t == I8 || t == U8; }
+static bool fills_lanes(enum dtype t) { return t == F32 || dtype_is_half(t) || dtype_is_byte(t); }
 enum { BLOCK_MAX = 4096 };
 static int lanes_for(const struct lowering *l, const struct value *v) {
     int64_t channels;

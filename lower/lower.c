@@ -12,15 +12,6 @@
 void lower_stmt(struct lowering *l, struct stmt *s) { block_append(l->block, s); }
 void lower_bind(struct lowering *l, struct value *v, struct buf *b) { map_put(&l->bufs, PKEY(v), b); }
 
-struct stmt *lower_nest(struct ctx *c, const struct var *const *vars, int n, struct stmt *s) {
-    while (n--) {
-        struct stmt *loop = s_for(c, vars[n], LK_SERIAL);
-        block_append(&loop->u.loop.body, s);
-        s = loop;
-    }
-    return s;
-}
-
 /* Sizes that nodes produce put a buffer into the region: its size is not known when the plan is made. */
 enum scope lower_scope(const expr *dims, int nd) {
     for (int k = 0; k < nd; k++)
@@ -76,11 +67,10 @@ struct buf *lower_buf(struct lowering *l, struct value *v) {
 }
 
 /* ---- copies */
-static bool emit_stage(struct lowering *l, struct buf *dst, const struct var **axes, int naxes, expr value,
-                       const char *name) {
+void outline_statement(struct lowering *l, struct stmt *s, const char *name) {
     struct block b = {0};
-    block_append(&b, s_stage(l->c, dst, axes, naxes, RED_NONE, NULL, 0, NULL, value));
-    return outline_kernels(l, &b, name);
+    block_append(&b, s);
+    outline_kernels(l, &b, name);
 }
 bool lower_same_dims(const struct buf *a, const struct buf *b) {
     for (int k = 0; k < a->nlogical; k++)
@@ -92,16 +82,10 @@ static void copy_guarded(struct lowering *l, struct buf *dst, struct buf *src) {
     struct ctx *c = l->c;
     const struct var *vars[32];
     expr from[32], to[32];
-    for (int k = 0; k < src->nlogical; k++) {
-        vars[k] = var_new(c, internf(c->names, "copy.i%d", k), src->logical[k]);
-        from[k] = x_var(c, vars[k]);
-        to[k] = x_guard(c, from[k], dst->logical[k]);
-    }
+    vars_over(c, "copy.i", src->logical, src->nlogical, vars, from);
+    for (int k = 0; k < src->nlogical; k++) to[k] = x_guard(c, from[k], dst->logical[k]);
     struct stmt *s = s_store(c, dst, to, dst->nlogical, RED_NONE, x_load(c, src, from, src->nlogical, NULL));
-    s = lower_nest(c, vars, src->nlogical, s);
-    struct block b = {0};
-    block_append(&b, s);
-    outline_kernels(l, &b, "copy");
+    outline_statement(l, s_nest(c, vars, src->nlogical, s), "copy");
 }
 void lower_copy(struct lowering *l, struct buf *dst, struct buf *src) {
     const struct var *axes[32];
@@ -110,11 +94,9 @@ void lower_copy(struct lowering *l, struct buf *dst, struct buf *src) {
         copy_guarded(l, dst, src);
         return;
     }
-    for (int k = 0; k < dst->nlogical; k++) {
-        axes[k] = var_new(l->c, internf(l->c->names, "i%d", k), dst->logical[k]);
-        idx[k] = x_var(l->c, axes[k]);
-    }
-    emit_stage(l, dst, axes, dst->nlogical, x_load(l->c, src, idx, src->nlogical, NULL), "copy");
+    vars_over(l->c, "i", dst->logical, dst->nlogical, axes, idx);
+    expr value = x_load(l->c, src, idx, src->nlogical, NULL);
+    outline_statement(l, s_stage(l->c, dst, axes, dst->nlogical, RED_NONE, NULL, 0, NULL, value), "copy");
 }
 /* One nest of stores: the slice of dst at dst_at along dst_axis (-1: all of dst) from the slice of src. */
 void lower_copy_slice(struct lowering *l, struct buf *dst, expr dst_at, int dst_axis, struct buf *src, expr src_at,
@@ -133,10 +115,7 @@ void lower_copy_slice(struct lowering *l, struct buf *dst, expr dst_at, int dst_
     }
     for (int k = 0, v = 0; k < src->nlogical; k++) si[k] = k == src_axis ? src_at : x_var(c, vars[v++]);
     struct stmt *s = s_store(c, dst, di, dst->nlogical, RED_NONE, x_load(c, src, si, src->nlogical, NULL));
-    s = lower_nest(c, vars, nv, s);
-    struct block b = {0};
-    block_append(&b, s);
-    outline_kernels(l, &b, dst_axis >= 0 ? "put" : "slice");
+    outline_statement(l, s_nest(c, vars, nv, s), dst_axis >= 0 ? "put" : "slice");
 }
 
 /* ---- nodes */
@@ -294,7 +273,7 @@ static expr read_through(void *env, expr e) {
 static expr read_number(void *env, expr e) {
     struct ctx *c = env;
     const struct buf *b = e->op == X_LOAD ? e->u.buf : NULL;
-    bool number = b && b->data && (b->type == I8 || b->type == U8) && tensor_count(b->data) == 1 && !e->has_fill;
+    bool number = b && b->data && dtype_is_byte(b->type) && tensor_count(b->data) == 1 && !e->has_fill;
     return number ? x_const_i(c, I32, tensor_i(b->data, 0)) : NULL;
 }
 static bool lower_control(struct lowering *l, struct node *n) {

@@ -93,12 +93,11 @@ bool lower_same_dims(const struct buf *a, const struct buf *b); /* logical exten
 void lower_copy_slice(struct lowering *l, struct buf *dst, expr dst_at, int dst_axis, struct buf *src, expr src_at,
                       int src_axis);
 void lower_stmt(struct lowering *l, struct stmt *s);
-/* s inside of serial loops over the variables, the first outermost. */
-struct stmt *lower_nest(struct ctx *c, const struct var *const *vars, int n, struct stmt *s);
 
 /* Moves the runs of stages and loops of `from` into kernel procedures, everything else into l's current block, in order
  * (lower/outline.c). name: for people. */
 bool outline_kernels(struct lowering *l, struct block *from, const char *name);
+void outline_statement(struct lowering *l, struct stmt *s, const char *name); /* the same of one statement */
 /* The same of a group's statements, by the algorithm that fits them best (lower/rewrite.c). node: whose they are. */
 bool lower_statements(struct lowering *l, struct block *stmts, const char *node, const char *name);
 /* Schedules a new kernel, or finds an equal one that was made before; gives the buffers of the call their layouts and

@@ -20,21 +20,13 @@ static bool rename_stmt(void *env, struct stmt *s) {
     struct named_buf b;
     for (int k = 0; stmt_buf(s, k, &b); k++)
         if (!(b.use & BU_BEGINS)) *stmt_buf_at(s, k) = buf_placed(in_place, b.buf);
+    if (s->kind == S_ALLOC && map_get(in_place, PKEY(s->u.alloc.buf))) stmt_remove(s);
     return true;
-}
-static void remove_allocs(const struct map *in_place, struct block *b) {
-    for (struct stmt *s = b->first, *next; s; s = next) {
-        struct block *parts[2];
-        next = s->next;
-        for (int n = stmt_blocks(s, parts), k = 0; k < n; k++) remove_allocs(in_place, parts[k]);
-        if (s->kind == S_ALLOC && map_get(in_place, PKEY(s->u.alloc.buf))) stmt_remove(s);
-    }
 }
 void replace_bufs(struct module *m, struct map *in_place) {
     struct renaming r = {m->ctx, in_place};
     struct block *b = &m->entry->body;
     if (!in_place->n) return;
-    remove_allocs(in_place, b);
     walk(b, rename_stmt, &r);
     map_exprs(r.c, b, rename_load, &r);
     proc_drop_bufs(m->entry, in_place);

@@ -62,8 +62,8 @@ bool lower_statements(struct lowering *l, struct block *stmts, const char *node,
     struct text why = {0};
     struct rewriting r = {0};
     if (l->o->no_schedule || !stages_problem(l->c, stmts, &l->external, &k)) return outline_kernels(l, stmts, name);
-    struct algorithm_query q = {
-        l->c, l->o->target->machine, l->entry, stmts, &k, layout_of_buf, lay_out, stored, l, NULL, false};
+    struct algorithm_query q = {l->c, l->o->target->machine, l->entry, stmts, &k, layout_of_buf, lay_out, stored, l,
+                                NULL};
     const struct algorithm *row = algorithm_choose(&q, &l->o->algorithms, node, &why);
     l->why = why.s ? intern(l->c->names, why.s) : NULL;
     text_free(&why);

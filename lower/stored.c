@@ -61,12 +61,11 @@ static enum dtype wanted_by(struct lowering *l, struct value *v, struct node *n)
     if ((k->cls != CLASS_CONTRACT && k->cls != CLASS_WINDOW) || !stages_problem(l->c, &k->stmts, NULL, &p)) return NONE;
     struct block stages = k->stmts; /* rows that are asked change nothing */
     struct algorithm_query q = {
-        l->c, l->o->target->machine, l->entry, &stages, &p, layout_of_operand, NULL, as_it_is, &r, NULL, false};
+        l->c, l->o->target->machine, l->entry, &stages, &p, layout_of_operand, NULL, as_it_is, &r, NULL};
     const struct algorithm *row = algorithm_choose(&q, &l->o->algorithms, n->name, &why);
     text_free(&why);
     return row->wants ? row->wants(&q, probed_operand(l->probes, v)) : NONE;
 }
-static bool is_byte(enum dtype t) { return t == I8 || t == U8; }
 /* Maps and plain stores alone write b: no reduction, whose steps would be rounded. */
 struct writers {
     const struct buf *b;
@@ -89,7 +88,7 @@ void choose_stored(struct lowering *l, const struct node *n) {
         struct buf *b = v ? map_get(&l->bufs, PKEY(v)) : NULL;
         struct writers w = {b, false};
         enum dtype t = NONE;
-        if (!b || !is_byte(b->type) || !map_get(&l->external, PKEY(b)) || value_leaves(l, v)) continue;
+        if (!b || !dtype_is_byte(b->type) || !map_get(&l->external, PKEY(b)) || value_leaves(l, v)) continue;
         walk(l->block, look_at_writer, &w);
         for (int i = 0; i < v->uses.n && t == NONE && !w.other; i++)
             if (!v->uses.v[i].region) t = wanted_by(l, v, v->uses.v[i].node);
@@ -110,7 +109,7 @@ static expr read_stored(void *env, expr e);
 static expr as_float(struct lowering *l, expr e) {
     struct ctx *c = l->c;
     if (e->op == X_CONST && e->type == I32 && e->u.i >= -255 && e->u.i <= 255) return x_num(c, F32, (double)e->u.i);
-    if (e->op == X_LOAD && is_byte(e->u.buf->type) && e->u.buf->data) return x_cast(c, F32, e);
+    if (e->op == X_LOAD && dtype_is_byte(e->u.buf->type) && e->u.buf->data) return x_cast(c, F32, e);
     if (e->op == X_SUB) {
         expr a = as_float(l, e->arg[0]), b = a ? as_float(l, e->arg[1]) : NULL;
         return b ? x_sub(c, a, b) : NULL;

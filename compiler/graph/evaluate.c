@@ -120,10 +120,7 @@ static void copy_out(struct evaluation *e, struct result *r) {
     struct ctx *c = e->c;
     const struct var **axes = NEWN(&c->arena, const struct var *, r->buf->nd);
     expr at[32];
-    for (int i = 0; i < r->buf->nd; i++) {
-        axes[i] = var_new(c, internf(c->names, "i%d", i), r->buf->dims[i]);
-        at[i] = x_var(c, axes[i]);
-    }
+    vars_over(c, "i", r->buf->dims, r->buf->nd, axes, at);
     block_append(&e->p->body, s_stage(c, r->param, axes, r->buf->nd, RED_NONE, NULL, 0, NULL,
                                       x_load(c, r->buf, at, r->buf->nd, NULL)));
     for (int i = 0; i < r->buf->nd; i++) {

@@ -17,7 +17,7 @@ struct quantity {
 };
 static bool is_a(const struct node *n, enum op_flags flag) { return n && n->op && n->op->flags & flag; }
 static struct value *in_of(const struct node *n, int k) { return k < n->ins.n ? n->ins.v[k] : NULL; }
-static bool is_byte(const struct value *v) { return v->type.dtype == I8 || v->type.dtype == U8; }
+static bool is_byte(const struct value *v) { return dtype_is_byte(v->type.dtype); }
 static bool fits(const struct value *scale, const struct value *zero, enum dtype type) {
     return scale && scale->type.kind == TY_TENSOR && scale->type.dtype == F32 && scale->type.rank <= 1 &&
            (!zero || (zero->type.dtype == type && zero->type.rank <= 1));

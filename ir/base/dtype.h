@@ -41,7 +41,8 @@ enum dtype dtype_value(enum dtype t); /* the type that a load gives */
 const char *dtype_c(enum dtype t);
 bool dtype_is_float(enum dtype t); /* any floating storage or value type */
 bool dtype_is_half(enum dtype t);  /* a float of 16 bits */
-bool dtype_is_int(enum dtype t);   /* signed or unsigned integer, not bool */
+static inline bool dtype_is_byte(enum dtype t) { return t == I8 || t == U8; }
+bool dtype_is_int(enum dtype t); /* signed or unsigned integer, not bool */
 bool dtype_is_signed(enum dtype t);
 bool dtype_is_complex(enum dtype t);
 #endif

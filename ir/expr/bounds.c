@@ -434,6 +434,7 @@ bool x_proves_lt(struct ctx *c, expr a, expr b) {
 bool x_proves_le(struct ctx *c, expr a, expr b) {
     return a->type == IDX && b->type == IDX && (a == b || always_negative(c, x_addi(c, x_sub(c, a, b), -1)));
 }
+bool x_proves_inside(struct ctx *c, expr e, expr n) { return x_proves_le(c, x_int(c, 0), e) && x_proves_lt(c, e, n); }
 
 /* ---- which leaves and buffers an expression names */
 struct wanted {

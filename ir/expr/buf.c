@@ -64,6 +64,11 @@ bool buf_is_produced(const struct buf *b) {
 }
 expr buf_cells(struct ctx *c, const struct buf *b) { return buf_stride(c, b, -1); }
 expr buf_offset(struct ctx *c, const struct buf *b, const expr *idx) { return offset(c, b, idx, false); }
+bool buf_proves_inside(struct ctx *c, const struct buf *b, const expr *idx) {
+    for (int k = 0; k < b->nd; k++)
+        if (!x_proves_inside(c, idx[k], b->dims[k])) return false;
+    return true;
+}
 expr buf_own_stride(struct ctx *c, const struct buf *b, int dim) { return stride(c, b, dim, true); }
 expr buf_own_cells(struct ctx *c, const struct buf *b) { return buf_own_stride(c, b, -1); }
 expr buf_own_offset(struct ctx *c, const struct buf *b, const expr *idx) { return offset(c, b, idx, true); }

@@ -145,6 +145,12 @@ struct var *var_new(struct ctx *c, const char *name, expr extent) {
     var_unclamp(c, v);
     return v;
 }
+void vars_over(struct ctx *c, const char *prefix, const expr *extents, int n, const struct var **v, expr *at) {
+    for (int k = 0; k < n; k++) {
+        v[k] = var_new(c, internf(c->names, "%s%d", prefix, k), extents[k]);
+        at[k] = x_var(c, v[k]);
+    }
+}
 struct sym *sym_new(struct ctx *c, const char *name, int64_t lo, int64_t hi, bool produced) {
     struct sym *s = NEW(&c->arena, struct sym);
     s->name = intern(c->names, name);

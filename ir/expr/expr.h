@@ -19,6 +19,7 @@
 
 typedef const struct expr *expr;
 struct buf;
+struct tensor;
 
 /* UNARY and BINARY: operands and result of one type. COMPARE: two operands of one type, a BOOL. INDEX: between index
  * expressions and values. */
@@ -148,6 +149,8 @@ struct expr {
 
 /* ---- leaves */
 struct var *var_new(struct ctx *c, const char *name, expr extent);
+/* A variable for each of the extents, called PREFIX0, PREFIX1 ..: v, and as expressions. */
+void vars_over(struct ctx *c, const char *prefix, const expr *extents, int n, const struct var **v, expr *at);
 void var_unclamp(struct ctx *c, struct var *v); /* sets `unclamped`; called by var_new (bounds.c) */
 struct sym *sym_new(struct ctx *c, const char *name, int64_t lo, int64_t hi, bool produced);
 expr x_poison(struct ctx *c);
@@ -217,6 +220,7 @@ int64_t x_reference(struct ctx *c, expr size); /* the same; -1: something is ope
  * values of loop variables (B2). false means "not proved". */
 bool x_proves_lt(struct ctx *c, expr a, expr b);
 bool x_proves_le(struct ctx *c, expr a, expr b);
+bool x_proves_inside(struct ctx *c, expr e, expr n); /* 0 <= e < n */
 /* Between which numbers a value lies, whatever is loaded (ranges.c); nan: it may be none. */
 struct x_range {
     double lo, hi;
@@ -226,6 +230,7 @@ struct x_range x_range(expr e);
 /* Somebody knows more of what buffers hold: fn says it of b, false: nothing. */
 typedef bool x_cells_fn(void *env, const struct buf *b, struct x_range *r);
 struct x_range x_range_of(expr e, x_cells_fn *cells, void *env);
+struct x_range x_range_of_data(const struct tensor *t);             /* of all its numbers; of none: nothing */
 struct x_range x_range_of_both(struct x_range a, struct x_range b); /* of what is one of the two */
 bool x_within(expr e, double lo, double hi);                        /* a number, and proved to lie between them */
 bool x_fits_byte(expr e, enum dtype t); /* proved to lie within I8 or U8; other types: false */

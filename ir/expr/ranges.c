@@ -70,17 +70,20 @@ static struct x_range whole(enum xop op, struct x_range a) {
     double (*f)(double) = op == X_FLOOR ? floor : op == X_CEIL ? ceil : op == X_TRUNC ? trunc : rint;
     return (struct x_range){f(a.lo), f(a.hi), a.nan};
 }
+struct x_range x_range_of_data(const struct tensor *t) {
+    struct x_range r = {INFINITY, -INFINITY, false};
+    for (int64_t k = 0, n = tensor_count(t); k < n; k++) {
+        double v = dtype_is_float(t->type) ? tensor_f(t, k) : (double)tensor_i(t, k);
+        r.lo = fmin(r.lo, v), r.hi = fmax(r.hi, v), r.nan |= isnan(v);
+    }
+    return r.nan ? unknown : r;
+}
 /* Of a short table that is known. */
 static bool of_table(const struct buf *b, struct x_range *r) {
     enum { SHORT = 4096 };
     int64_t n = b->scope == SC_CONST && b->data && b->type != STR ? tensor_count(b->data) : 0;
     if (n < 1 || n > SHORT || dtype_is_complex(b->type)) return false;
-    *r = (struct x_range){INFINITY, -INFINITY, false};
-    for (int64_t k = 0; k < n; k++) {
-        double v = dtype_is_float(b->type) ? tensor_f(b->data, k) : (double)tensor_i(b->data, k);
-        r->lo = fmin(r->lo, v), r->hi = fmax(r->hi, v), r->nan |= isnan(v);
-    }
-    if (r->nan) *r = unknown;
+    *r = x_range_of_data(b->data);
     return true;
 }
 struct ranging {

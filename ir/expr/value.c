@@ -350,6 +350,6 @@ expr x_toidx(struct ctx *c, expr v) {
 }
 expr x_guard(struct ctx *c, expr index, expr n) {
     if (x_poisoned((expr[]){index, n}, 2) || index->type != IDX || n->type != IDX) return x_poison(c);
-    if (x_proves_le(c, x_int(c, 0), index) && x_proves_lt(c, index, n)) return index;
+    if (x_proves_inside(c, index, n)) return index;
     return NODE(c, X_GUARD, IDX, index, n);
 }

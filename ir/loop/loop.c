@@ -137,6 +137,16 @@ void proc_drop_buf(struct proc *p, struct buf *b) {
     memmove(p->bufs.v + k, p->bufs.v + k + 1, (size_t)(p->bufs.n - k - 1) * sizeof *p->bufs.v);
     p->bufs.n--;
 }
+int proc_param_at(const struct proc *p, const struct buf *b) {
+    int k = p->params.n - 1;
+    while (k >= 0 && p->params.v[k].buf != b) k--;
+    return k;
+}
+void proc_drop_param(struct proc *p, int k) {
+    proc_drop_buf(p, p->params.v[k].buf);
+    memmove(p->params.v + k, p->params.v + k + 1, (size_t)(p->params.n - k - 1) * sizeof *p->params.v);
+    p->params.n--;
+}
 void proc_drop_bufs(struct proc *p, const struct map *which) {
     int n = 0;
     for (int k = 0; k < p->bufs.n; k++)
@@ -160,6 +170,14 @@ struct stmt *s_for(struct ctx *c, const struct var *v, enum loop_kind k) {
     struct stmt *s = s_new(c, S_FOR);
     s->u.loop.var = v;
     s->u.loop.kind = k;
+    return s;
+}
+struct stmt *s_nest(struct ctx *c, const struct var *const *vars, int n, struct stmt *s) {
+    while (n--) {
+        struct stmt *loop = s_for(c, vars[n], LK_SERIAL);
+        block_append(&loop->u.loop.body, s);
+        s = loop;
+    }
     return s;
 }
 struct stmt *s_store(struct ctx *c, struct buf *b, const expr *idx, int n, enum red_op op, expr value) {

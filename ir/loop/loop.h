@@ -190,8 +190,12 @@ struct buf *proc_param(struct ctx *c, struct proc *p, const char *name, enum dty
                        const expr *dims, int nd);
 struct buf *proc_buf(const struct proc *p, const char *name); /* NULL if none */
 void proc_drop_buf(struct proc *p, struct buf *b);
+int proc_param_at(const struct proc *p, const struct buf *b); /* -1: it is no parameter */
+void proc_drop_param(struct proc *p, int k);                  /* with its buffer */
 void proc_drop_bufs(struct proc *p, const struct map *which); /* the keys */
 struct stmt *s_for(struct ctx *c, const struct var *v, enum loop_kind k);
+/* A nest of serial loops over the variables, the first outermost, around s. */
+struct stmt *s_nest(struct ctx *c, const struct var *const *vars, int n, struct stmt *s);
 struct stmt *s_store(struct ctx *c, struct buf *b, const expr *idx, int n, enum red_op op, expr value);
 struct stmt *s_if(struct ctx *c, expr cond);
 struct stmt *s_alloc(struct ctx *c, struct buf *b);
@@ -207,6 +211,8 @@ void block_move(struct block *to, struct block *from);
 /* Puts the statements of `body` where s stands (body is emptied, s unlinked). */
 void stmt_replace(struct stmt *s, struct block *body);
 struct stmt *stmt_parent(const struct stmt *s); /* enclosing statement or NULL */
+/* The only statement of a block; NULL: it has none, or several. */
+static inline struct stmt *block_only(const struct block *b) { return b->first == b->last ? b->first : NULL; }
 
 /* ---- what a statement is made of, without what is in its blocks (the table of ir/loop/kinds.h) */
 /* The parts of a statement that hold blocks: 0, 1 or 2 of them; the k-th of them, NULL: there are not so many. */

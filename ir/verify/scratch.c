@@ -20,8 +20,7 @@ static bool loads(struct stmt *s, const struct buf *b) {
 static bool fills(struct stmt *s, const struct buf *b) {
     struct stmt *leaf = s;
     int loops = 0;
-    while (leaf && leaf->kind == S_FOR && leaf->u.loop.body.first == leaf->u.loop.body.last)
-        leaf = leaf->u.loop.body.first;
+    while (leaf && leaf->kind == S_FOR) leaf = block_only(&leaf->u.loop.body);
     if (!leaf || leaf->kind != S_STORE || leaf->u.store.buf != b || leaf->u.store.op != RED_NONE) return false;
     for (; s != leaf; s = s->u.loop.body.first, loops++) {
         const struct var *v = s->u.loop.var;

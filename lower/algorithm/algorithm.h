@@ -27,7 +27,6 @@ struct algorithm_query {
     struct buf *(*stored)(void *env, struct buf *b); /* where its cells lie: in a wider type, or where it says */
     void *env;
     const struct map *results; /* buffers that are read elsewhere; NULL: all are */
-    bool asked;                /* whatever it costs: the user asks for the row */
 };
 /* What comes out: parts that become kernels of their own, and buffers that one makes and another reads. */
 struct algorithm_part {
@@ -38,28 +37,22 @@ struct rewriting {
     VEC(struct algorithm_part) parts;
     VEC(struct buf *) between; /* arena of the entry */
 };
-enum algorithm_exactness {
-    KEEPS_BITS,   /* as the definition */
-    REASSOCIATES, /* sums have another order */
-    BOUNDS_ERROR  /* other rounding errors, not more than the bound */
-};
 struct algorithm {
     const char *name, *title; /* for options; for people */
-    enum algorithm_exactness exactness;
-    const char *where; /* which machines, for people */
     /* NULL: it fits. Else why not; "": the problem is of another kind altogether. */
     const char *(*refuses)(const struct algorithm_query *q, const struct algorithm *row);
     double (*cycles)(const struct algorithm_query *q, const struct algorithm *row); /* predicted */
     void (*rewrite)(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out);
-    /* BOUNDED: the largest error of a result, in units of 2^-24 times the sum of the products' magnitudes' bound
-     * depth * max|x| * max|w|; NULL otherwise. */
+    /* Rounding errors are other ones: the largest of a result, in units of 2^-24 times the sum of the products'
+     * magnitudes' bound depth * max|x| * max|w|. NULL: all bits are those of the definition. */
     double (*bound)(const struct algorithm *row, int64_t depth);
     /* The type in which the cells of b, which is what the stages read, should lie; NONE: in their own. NULL: so. */
     enum dtype (*wants)(const struct algorithm_query *q, const struct buf *b);
     int tile, taps, dims; /* parameters of the row's functions: results and taps along each of so many axes */
     bool whole;           /* of whole numbers: bytes less their zero points */
-    bool beside; /* whichever other row is taken: rewrites in place what came out of it, without `out`; cycles: beside
-                    it */
+    /* Only this: the row goes beside whichever other one is taken. How many cycles are saved by what it rewrites, in
+     * place (or would rewrite), of a kernel's stages, 0: nothing; asked: by the user, whatever it costs. */
+    double (*beside)(const struct algorithm_query *q, bool asked, bool rewrites);
 };
 extern const struct algorithm algorithm_rows[];            /* name NULL ends; the first, direct, takes everything */
 const struct algorithm *algorithm_named(const char *name); /* NULL: there is none */

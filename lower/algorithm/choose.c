@@ -19,7 +19,7 @@ static const struct algorithm *pinned(const struct algorithm_wishes *w, const ch
     for (int k = 0; k < w->npins; k++) {
         const char *equals = strrchr(w->pins[k], '=');
         const struct algorithm *row = algorithm_named(equals ? equals + 1 : w->pins[k]);
-        if (row && row->beside != beside) continue;
+        if (row && !row->beside == beside) continue;
         if (!equals) all = row;
         else if ((size_t)(equals - w->pins[k]) == n && !strncmp(w->pins[k], node, n)) return row;
     }
@@ -34,9 +34,7 @@ static const char *refusal(const struct algorithm_query *q, const struct algorit
     return !pin && row->refuses && left_out(w, row->name) ? "left out by an option" : NULL;
 }
 /* What the row's cycles count as: errors are not worth a little time. */
-static double weighed(const struct algorithm *row, double cycles) {
-    return row->exactness == BOUNDS_ERROR ? cycles / 0.9 : cycles;
-}
+static double weighed(const struct algorithm *row, double cycles) { return row->bound ? cycles / 0.9 : cycles; }
 const struct algorithm *algorithm_choose(const struct algorithm_query *q, const struct algorithm_wishes *w,
                                          const char *node, struct text *why) {
     const struct algorithm *best = algorithm_rows, *pin = pinned(w, node, false);
@@ -64,17 +62,13 @@ const char *algorithm_beside(const struct algorithm_query *q, const struct algor
     const struct algorithm *pin = pinned(w, node, true);
     const char *titles = "";
     for (const struct algorithm *r = algorithm_rows; r->name; r++) {
-        struct algorithm_query asked = *q;
-        asked.asked = r == pin;
-        const char *no = r->beside ? r->refuses(&asked, r) : "";
-        if (no && !*no) continue;
-        if (!no && r != pin && left_out(w, r->name)) no = "left out by an option";
+        bool out = r != pin && left_out(w, r->name);
+        double saved = r->beside ? r->beside(q, r == pin, !out) : 0;
+        if (saved == 0) continue;
         text_printf(why, "  algorithm %s: ", r->name);
-        if (no) text_printf(why, "%s\n", no);
-        else text_printf(why, "%.0f cycles less\n    taken beside it\n", -r->cycles(&asked, r));
-        if (no) continue;
-        r->rewrite(&asked, r, NULL);
-        titles = internf(q->c->names, "%s%s\n", titles, r->title);
+        if (out) text_add(why, "left out by an option\n");
+        else text_printf(why, "%.0f cycles less\n    taken beside it\n", saved);
+        if (!out) titles = internf(q->c->names, "%s%s\n", titles, r->title);
     }
     return titles;
 }

@@ -19,13 +19,13 @@ struct folding {
     int n;
     bool bad;
 };
-static bool is_known(const struct buf *b) {
+bool is_known_constant(const struct buf *b) {
     return b->data && buf_is_plain(b) && b->type != STR && dtype_bits(b->type) >= 8;
 }
 static struct buf *param_of(struct folding *f, const struct buf *b) {
     for (int k = 0; k < f->n; k++)
         if (f->of[k] == b) return f->param[k];
-    if (!is_known(b) || f->n + 1 >= MAX_PARAMS) {
+    if (!is_known_constant(b) || f->n + 1 >= MAX_PARAMS) {
         f->bad = true;
         return NULL;
     }
@@ -44,32 +44,31 @@ static expr read_param(void *env, expr e) {
     struct buf *b = param_of(f, e->u.buf);
     return b ? x_map_load(f->c, e, b, read_param, f) : e;
 }
-static bool cells_of(const struct stmt *s, int64_t *dims, int64_t *cells) {
+static bool cells_of(const struct var *const *axes, int naxes, int64_t *dims, int64_t *cells) {
     *cells = 1;
-    for (int k = 0; k < s->u.stage.naxes; k++)
-        if (!x_is_int(s->u.stage.axes[k]->extent, &dims[k]) || !mul_ok(*cells, dims[k], cells) || *cells > MAX_CELLS)
-            return false;
+    for (int k = 0; k < naxes; k++)
+        if (!x_is_int(axes[k]->extent, &dims[k]) || !mul_ok(*cells, dims[k], cells) || *cells > MAX_CELLS) return false;
     return true;
 }
-const struct tensor *stage_constant(struct ctx *c, const struct stmt *s) {
+const struct tensor *stage_constant(struct ctx *c, enum dtype type, const struct var **axes, int naxes, enum red_op op,
+                                    const struct var **red, int nred, expr value) {
     struct folding f = {.c = c, .p = proc_new(c, "fold")};
     int64_t dims[32], cells;
-    const struct buf *b = s->u.stage.buf;
-    if (dtype_bits(b->type) < 8 || b->type == STR || !cells_of(s, dims, &cells)) return NULL;
-    expr value = x_map(c, s->u.stage.value, read_param, &f),
-         init = s->u.stage.init ? x_map(c, s->u.stage.init, read_param, &f) : NULL;
+    expr extents[32];
+    if (dtype_bits(type) < 8 || type == STR || !cells_of(axes, naxes, dims, &cells)) return NULL;
+    value = x_map(c, value, read_param, &f);
     struct tensor *t = NULL;
     if (!f.bad) {
         struct module *m = module_new(c);
-        struct buf *out = proc_param(c, f.p, "r", b->type, DIR_OUT, b->logical, b->nlogical);
-        block_append(&f.p->body, s_stage(c, out, s->u.stage.axes, s->u.stage.naxes, s->u.stage.op, s->u.stage.red,
-                                         s->u.stage.nred, init, value));
-        f.args[f.n] = (struct eval_arg){.nd = s->u.stage.naxes};
+        for (int k = 0; k < naxes; k++) extents[k] = axes[k]->extent;
+        struct buf *out = proc_param(c, f.p, "r", type, DIR_OUT, extents, naxes);
+        block_append(&f.p->body, s_stage(c, out, axes, naxes, op, red, nred, NULL, value));
+        f.args[f.n] = (struct eval_arg){.nd = naxes};
         m->entry = f.p;
         struct eval_result r = loop_eval(m, f.p, f.args, NULL, &(struct eval_options){.fuel = FUEL});
         if (r.status == EVAL_OK) {
-            t = tensor_new(&c->arena, b->type, dims, s->u.stage.naxes);
-            memcpy(tensor_data(t), f.args[f.n].data, (size_t)(cells * dtype_bytes(b->type)));
+            t = tensor_new(&c->arena, type, dims, naxes);
+            memcpy(tensor_data(t), f.args[f.n].data, (size_t)(cells * dtype_bytes(type)));
         }
         free(f.args[f.n].data);
     }
@@ -108,7 +107,7 @@ static bool look_at(void *env, expr e) {
     const struct stmt *s = a->q->s;
     if (e->op == X_SYM || e->op == X_GUARD || e->op == X_IDXVAL || e->op == X_TOIDX || e->op == X_ARG) a->bad = true;
     if (e->op == X_LOAD) {
-        if (!is_known(e->u.buf)) return a->bad = true, false;
+        if (!is_known_constant(e->u.buf)) return a->bad = true, false;
         if (tensor_count(e->u.buf->data) > a->loaded) a->loaded = tensor_count(e->u.buf->data);
         a->loads++;
     }
@@ -143,15 +142,14 @@ static bool is_uniform(const struct tensor *t) {
 static expr folded(struct parts *q, expr e, uint64_t axes) {
     struct ctx *c = q->c;
     const struct var *v[32];
-    expr idx[32], dims[32];
+    expr idx[32];
     int n = 0;
     for (int k = 0; k < q->s->u.stage.naxes; k++) {
         if (!(axes >> k & 1)) continue;
         v[n] = q->s->u.stage.axes[k];
-        idx[n] = x_var(c, v[n]), dims[n] = v[n]->extent, n++;
+        idx[n] = x_var(c, v[n]), n++;
     }
-    struct buf *shape = buf_new(c, proc_new(c, "shape"), "part", (enum dtype)e->type, SC_ARENA, dims, n);
-    const struct tensor *t = stage_constant(c, s_stage(c, shape, v, n, RED_NONE, NULL, 0, NULL, e));
+    const struct tensor *t = stage_constant(c, (enum dtype)e->type, v, n, RED_NONE, NULL, 0, e);
     if (!t) return e;
     if (is_uniform(t))
         return e->type == BOOL ? x_bool(c, tensor_i(t, 0)) : x_const_i(c, (enum dtype)e->type, tensor_i(t, 0));

@@ -4,9 +4,12 @@
 #define NN_LOWER_ALGORITHM_CONSTANTS_H
 #include "ir/loop/loop.h"
 
-/* What the stage gives: all that it reads are constants, and its extents are known. NULL: that is not so, or it would
- * be too large or take too long. */
-const struct tensor *stage_constant(struct ctx *c, const struct stmt *s);
+/* Its contents are known, cell by cell. */
+bool is_known_constant(const struct buf *b);
+/* What a stage over these axes gives: all that it reads are constants, and its extents are known. NULL: that is not so,
+ * or it would be too large or take too long. */
+const struct tensor *stage_constant(struct ctx *c, enum dtype type, const struct var **axes, int naxes, enum red_op op,
+                                    const struct var **red, int nred, expr value);
 /* A constant of the procedure with these contents. */
 struct buf *constant_buf(struct ctx *c, struct proc *p, const char *name, const struct tensor *t);
 /* A value of which parts are computed from constants alone, with those computed: they become loads of new constants of

@@ -37,7 +37,6 @@ struct sums {
 };
 static expr plus(struct ctx *c, expr e, int64_t n) { return x_add(c, e, x_const_i(c, I32, n)); }
 static bool is_zero(expr e) { return e->op == X_CONST && e->u.i == 0; }
-static bool is_byte(enum dtype t) { return t == I8 || t == U8; }
 
 /* ---- b' */
 /* zb over b's own dims: an axis of the sum is one of them where b is indexed by it alone. */
@@ -57,12 +56,7 @@ static bool over_dims(struct sums *q, const struct var **dims, expr *zb) {
 }
 /* The constant a stage over all of b gives. */
 static const struct tensor *over_weights(struct sums *q, enum dtype type, const struct var **dims, expr value) {
-    struct ctx *c = q->c;
-    const struct buf *b = q->p.b.read->u.buf;
-    expr extents[32];
-    for (int d = 0; d < b->nlogical; d++) extents[d] = dims[d]->extent;
-    struct buf *shape = buf_new(c, proc_new(c, "shape"), "w", type, SC_ARENA, extents, b->nlogical);
-    return stage_constant(c, s_stage(c, shape, dims, b->nlogical, RED_NONE, NULL, 0, NULL, value));
+    return stage_constant(q->c, type, dims, q->p.b.read->u.buf->nlogical, RED_NONE, NULL, 0, value);
 }
 static bool holds_all(enum dtype type, const struct sums *q) {
     int64_t lo = type == U8   ? 0
@@ -104,14 +98,12 @@ static const struct tensor *over_sum(struct sums *q, expr value, expr *at, int *
     struct ctx *c = q->c;
     const struct stmt *s = q->s;
     const struct var *axes[32];
-    expr dims[32];
     *n = 0;
     for (int k = 0; k < s->u.stage.naxes; k++) {
         if (!(q->p.b.axes >> k & 1)) continue;
-        axes[*n] = s->u.stage.axes[k], at[*n] = x_var(c, axes[*n]), dims[*n] = axes[*n]->extent, ++*n;
+        axes[*n] = s->u.stage.axes[k], at[*n] = x_var(c, axes[*n]), ++*n;
     }
-    struct buf *shape = buf_new(c, proc_new(c, "shape"), "sums", I32, SC_ARENA, dims, *n);
-    return stage_constant(c, s_stage(c, shape, axes, *n, RED_SUM, s->u.stage.red, s->u.stage.nred, NULL, value));
+    return stage_constant(c, I32, axes, *n, RED_SUM, s->u.stage.red, s->u.stage.nred, value);
 }
 static double largest(const struct tensor *t) {
     int64_t lo, hi;
@@ -176,10 +168,9 @@ static bool must_group(const struct sums *q, const struct micro *k, int64_t chan
 static double cycles_with(const struct sums *q, const struct micro_speed *s, int64_t channels, double products,
                           double cells) {
     const struct micro *k = s->micro;
-    double lanes = k->n0 ? k->n0 : machine_lanes(q->at->m, I32);
     double copy = must_group(q, k, channels) ? cells * COPY : cycles_of_copy(q, k->a, cells);
     if (channels) products *= (double)in_groups(channels, k) / (double)channels;
-    return products / (lanes * k->k0 * s->starts) + copy + cycles_of_weights(q, k->b);
+    return micro_cycles(q->at->m, s, products) + copy + cycles_of_weights(q, k->b);
 }
 /* In floats, if all partial sums are exact: a is copied as such, but for windows, which have no use for that. */
 static bool take_floats(struct sums *q, const struct tensor *whole) {
@@ -192,10 +183,8 @@ static bool take_floats(struct sums *q, const struct tensor *whole) {
 }
 static double products_of(const struct sums *q) {
     const struct stmt *s = q->s;
-    double products = 1;
-    for (int k = 0; k < s->u.stage.naxes; k++) products *= (double)x_typical(q->c, s->u.stage.axes[k]->extent, 1);
-    for (int k = 0; k < s->u.stage.nred; k++) products *= (double)const_extent(s->u.stage.red[k]);
-    return products;
+    return typical_cells(q->c, s->u.stage.axes, s->u.stage.naxes, 1) *
+           typical_cells(q->c, s->u.stage.red, s->u.stage.nred, 1);
 }
 /* Nobody else reads the sum as the integers that it is. */
 static bool is_inside(const struct sums *q) { return q->at->k->nresults == 1 && q->at->k->out != q->s; }
@@ -217,7 +206,7 @@ static void choose_way(struct sums *q, const struct tensor *whole, enum dtype *t
     if (!s || plain < micro) return;
     const struct micro *k = s->micro;
     int64_t within[2];
-    if (is_byte(k->a) && k->a != q->a) q->moved = k->a == U8 ? 128 : -128;
+    if (dtype_is_byte(k->a) && k->a != q->a) q->moved = k->a == U8 ? 128 : -128;
     *type = k->b, q->a = k->a;
     if (micro_within(k, &within[0], &within[1])) q->within = arena_copy(&q->c->arena, within, sizeof within);
     if (must_group(q, k, n)) q->channel = channel, q->channels = in_groups(n, k);
@@ -226,24 +215,30 @@ static void choose_way(struct sums *q, const struct tensor *whole, enum dtype *t
 static const struct tensor *centered(struct sums *q, const struct var **dims, expr *at, expr *zb, expr *value) {
     struct ctx *c = q->c;
     struct buf *b = q->p.b.read->u.buf;
-    for (int d = 0; d < b->nlogical; d++) {
-        dims[d] = var_new(c, internf(c->names, "d%d", d), b->logical[d]);
-        at[d] = x_var(c, dims[d]);
-    }
+    vars_over(c, "d", b->logical, b->nlogical, dims, at);
     if (!over_dims(q, dims, zb)) return NULL;
     *value = x_sub(c, x_load(c, b, at, b->nlogical, NULL), *zb);
     return is_zero(*zb) ? b->data : over_weights(q, I32, dims, *value);
+}
+/* The same as *value, when it is chosen how it is multiplied, as *type; NULL: it is not. */
+static const struct tensor *chosen(struct sums *q, const struct var **dims, expr *at, expr *zb, expr *value,
+                                   enum dtype *type) {
+    const struct tensor *whole = centered(q, dims, at, zb, value);
+    if (!whole) return NULL;
+    tensor_range(whole, &q->least, &q->greatest);
+    *type = type_for(q, q->p.b.read->u.buf->type);
+    q->a = q->p.a.read->u.buf->type;
+    choose_way(q, whole, type);
+    return whole;
 }
 static bool center_weights(struct sums *q) {
     struct ctx *c = q->c;
     struct buf *b = q->p.b.read->u.buf;
     const struct var *dims[32];
     expr at[32], zb, value;
-    const struct tensor *whole = centered(q, dims, at, &zb, &value);
+    enum dtype type;
+    const struct tensor *whole = chosen(q, dims, at, &zb, &value, &type);
     if (!whole) return false;
-    tensor_range(whole, &q->least, &q->greatest);
-    enum dtype type = type_for(q, b->type);
-    choose_way(q, whole, &type);
     if (q->channel) { /* zeros behind the last one */
         const struct var *more = var_new(c, "d1", x_int(c, q->channels));
         expr inside = x_cmp(c, X_LT, x_var(c, more), b->logical[1]);
@@ -270,10 +265,7 @@ static struct stmt *copy_moved(struct sums *q, struct buf *to, struct buf *from)
     struct ctx *c = q->c;
     const struct var **axes = NEWN(&c->arena, const struct var *, from->nlogical + 1);
     expr at[32];
-    for (int k = 0; k < from->nlogical; k++) {
-        axes[k] = var_new(c, internf(c->names, "i%d", k), to->logical[k]);
-        at[k] = x_var(c, axes[k]);
-    }
+    vars_over(c, "i", to->logical, to->nlogical, axes, at);
     expr behind = q->channel ? x_const_i(c, I32, 0) : NULL;
     expr value = plus(c, x_load(c, from, at, from->nlogical, behind), q->moved);
     if (q->a == F32) value = x_cast(c, F32, value);
@@ -313,7 +305,8 @@ static bool is_one(struct sums *q) {
     stage_problem(c, q->s, &q->p);
     if (!q->p.product || q->p.indirect || q->p.guarded) return false;
     expr a = q->p.a.read, b = q->p.b.read;
-    if (!is_constant(b->u.buf) || b->has_fill || !is_byte(a->u.buf->type) || !is_byte(b->u.buf->type)) return false;
+    if (!is_constant(b->u.buf) || b->has_fill || !dtype_is_byte(a->u.buf->type) || !dtype_is_byte(b->u.buf->type))
+        return false;
     for (int k = 0; k < s->u.stage.nred; k++)
         if (const_extent(s->u.stage.red[k]) < 0) return false;
     q->za = operand_shift(c, &q->p, &q->p.a), q->zb = operand_shift(c, &q->p, &q->p.b);
@@ -377,7 +370,6 @@ static void rewrite(struct sums *q, struct block *stages) {
     struct stmt *s = q->s;
     struct buf *from = q->p.a.read->u.buf;
     expr sums = NULL;
-    q->a = from->type;
     if (!center_weights(q)) return;
     if (q->channel) sum_more(q);
     expr a = q->p.a.read, b = q->p.b.read, fill = a->has_fill ? a->arg[a->n - 1] : NULL;
@@ -410,13 +402,8 @@ enum dtype integer_sums_wants(const struct algorithm_query *q, const struct buf 
         const struct var *dims[32];
         expr at[32], zb, value;
         if (s->kind != S_STAGE || !is_one(&u) || u.p.a.read->u.buf != b) continue;
-        const struct tensor *whole = centered(&u, dims, at, &zb, &value);
-        if (!whole) continue;
-        tensor_range(whole, &u.least, &u.greatest);
-        enum dtype type = type_for(&u, u.p.b.read->u.buf->type);
-        u.a = b->type;
-        choose_way(&u, whole, &type);
-        if (u.a != b->type && !u.moved && !u.channel) return u.a;
+        enum dtype type;
+        if (chosen(&u, dims, at, &zb, &value, &type) && u.a != b->type && !u.moved && !u.channel) return u.a;
     }
     return NONE;
 }

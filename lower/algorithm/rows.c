@@ -12,10 +12,9 @@ double typical_axis(const struct algorithm_query *q, const struct stmt *s, int k
 }
 static double cycles_of_direct(const struct algorithm_query *q, const struct algorithm *row) {
     const struct stmt *s = q->k->sum ? q->k->sum : q->k->out;
-    double cells = 1, depth = 1;
+    double cells = 1, depth = typical_cells(q->c, s->u.stage.red, s->u.stage.nred, 1);
     (void)row;
     for (int k = 0; k < s->u.stage.naxes; k++) cells *= typical_axis(q, s, k);
-    for (int k = 0; k < s->u.stage.nred; k++) depth *= (double)x_typical(q->c, s->u.stage.red[k]->extent, 1);
     double weights = s != q->k->sum || !q->k->product || !is_constant(q->k->b.read->u.buf) ? 0 : depth;
     for (int k = 0; k < s->u.stage.naxes; k++)
         if (weights > 0 && q->k->b.axes >> k & 1) weights *= typical_axis(q, s, k);
@@ -23,26 +22,23 @@ static double cycles_of_direct(const struct algorithm_query *q, const struct alg
     double slow = s->u.stage.buf->type == I32 ? 2 : 1;
     return slow * rows_cycles(q->m, cells, 1, depth) + weights_cycles(q->m, weights);
 }
-#define WINOGRAD(name, m, taps)                                                                                        \
+#define WINOGRAD_ROW(name_, of, m, r, axes, whole_, bound_)                                                            \
     {                                                                                                                  \
-        name, "Winograd F(" #m "x" #m ", " #taps "x" #taps ")", BOUNDS_ERROR, "CPUs with vectors", winograd_refuses,   \
-            winograd_cycles, winograd_rewrite, winograd_bound, NULL, m, taps, 2, false, false                          \
+        .name = name_, .title = of, .refuses = winograd_refuses, .cycles = winograd_cycles,                            \
+        .rewrite = winograd_rewrite, .bound = bound_, .tile = m, .taps = r, .dims = axes, .whole = whole_              \
     }
-#define WINOGRAD_1D(name, m, taps)                                                                                     \
-    {                                                                                                                  \
-        name, "Winograd F(" #m ", " #taps ")", BOUNDS_ERROR, "CPUs with vectors", winograd_refuses, winograd_cycles,   \
-            winograd_rewrite, winograd_bound, NULL, m, taps, 1, false, false                                           \
-    }
-#define WINOGRAD_WHOLE(name, m, taps, dims)                                                                            \
-    {                                                                                                                  \
-        name, "Winograd of whole numbers", KEEPS_BITS, "CPUs with vectors and products of 16 bits", winograd_refuses,  \
-            winograd_cycles, winograd_rewrite, NULL, NULL, m, taps, dims, true, false                                  \
-    }
+#define WINOGRAD(name, m, r)                                                                                           \
+    WINOGRAD_ROW(name, "Winograd F(" #m "x" #m ", " #r "x" #r ")", m, r, 2, false, winograd_bound)
+#define WINOGRAD_1D(name, m, r)          WINOGRAD_ROW(name, "Winograd F(" #m ", " #r ")", m, r, 1, false, winograd_bound)
+#define WINOGRAD_WHOLE(name, m, r, axes) WINOGRAD_ROW(name, "Winograd of whole numbers", m, r, axes, true, NULL)
 const struct algorithm algorithm_rows[] = {
-    {"direct", "the definition", KEEPS_BITS, "every machine", NULL, cycles_of_direct, NULL, NULL, NULL, 0, 0, 0, false,
-     false},
-    {"integer-sums", "integer sums", KEEPS_BITS, "every machine", integer_sums_refuse, integer_sums_cycles,
-     integer_sums_rewrite, NULL, integer_sums_wants, 0, 0, 0, false, false},
+    {.name = "direct", .title = "the definition", .cycles = cycles_of_direct},
+    {.name = "integer-sums",
+     .title = "integer sums",
+     .refuses = integer_sums_refuse,
+     .cycles = integer_sums_cycles,
+     .rewrite = integer_sums_rewrite,
+     .wants = integer_sums_wants},
     WINOGRAD("winograd-2", 2, 3),
     WINOGRAD("winograd-4", 4, 3),
     WINOGRAD("winograd-6", 6, 3),
@@ -58,7 +54,6 @@ const struct algorithm algorithm_rows[] = {
     WINOGRAD_WHOLE("winograd-2-1d-whole", 2, 3, 1),
     WINOGRAD_WHOLE("winograd-4-1d-whole", 4, 3, 1),
     WINOGRAD_WHOLE("winograd-2-1d-5-whole", 2, 5, 1),
-    {"tables", "values of bytes from tables", KEEPS_BITS, "CPUs", tables_refuse, tables_cycles, tables_rewrite, NULL,
-     NULL, 0, 0, 0, false, true},
+    {.name = "tables", .title = "values of bytes from tables", .beside = tables_beside},
     {0},
 };

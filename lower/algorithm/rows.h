@@ -8,9 +8,7 @@ double typical_axis(const struct algorithm_query *q, const struct stmt *s, int k
 /* Products of f32: rows by columns of sums that long. */
 double rows_cycles(const struct machine *m, double rows, double columns, double depth);
 /* What is computed of one byte (tables.c). */
-const char *tables_refuse(const struct algorithm_query *q, const struct algorithm *row);
-double tables_cycles(const struct algorithm_query *q, const struct algorithm *row);
-void tables_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out);
+double tables_beside(const struct algorithm_query *q, bool asked, bool rewrites);
 /* Products of bytes less zero points (integer_sums.c). */
 const char *integer_sums_refuse(const struct algorithm_query *q, const struct algorithm *row);
 double integer_sums_cycles(const struct algorithm_query *q, const struct algorithm *row);

@@ -17,12 +17,12 @@ struct source {
 struct tables {
     const struct algorithm_query *q;
     struct ctx *c;
+    bool asked, rewrites;
     struct map maps;    /* buffer that only the group reads -> the map that makes it */
     struct map sources; /* expression -> struct source */
     struct map made;    /* of the byte as argument 0 -> struct table_made */
     double saved;       /* cycles, over all cells */
     double cells;       /* of the stage that is looked at */
-    bool rewrites;
 };
 struct table_made {
     struct buf *b;
@@ -30,17 +30,13 @@ struct table_made {
 };
 
 /* ---- which byte */
-static bool is_byte_type(enum dtype t) { return t == I8 || t == U8; }
 /* Whatever it is computed of. */
 static bool is_byte(expr e, int64_t *lo, int64_t *hi) {
     if (e->type != I32 || e->op == X_CONST) return false;
-    if (e->op == X_LOAD && !is_byte_type(e->u.buf->type)) return false;
+    if (e->op == X_LOAD && !dtype_is_byte(e->u.buf->type)) return false;
     struct x_range r = x_range(e);
     *lo = (int64_t)r.lo, *hi = (int64_t)r.hi;
     return !r.nan && *hi - *lo < MOST;
-}
-static bool is_known(const struct buf *b) {
-    return b->scope == SC_CONST && b->data && buf_is_plain(b) && b->type != STR && dtype_bits(b->type) >= 8;
 }
 static const struct source *source_of(struct tables *t, expr e);
 /* The value that the map gives to the cell that is loaded, as its buffer stores it. */
@@ -76,7 +72,7 @@ static struct source of_load(struct tables *t, expr e) {
         const struct source *s = source_of(t, made_value(t, map, e));
         if (!s->other && s->whole != s->byte) return *s;
     }
-    return is_known(e->u.buf) ? of_operands(t, e) : (struct source){.whole = e, .other = true};
+    return is_known_constant(e->u.buf) ? of_operands(t, e) : (struct source){.whole = e, .other = true};
 }
 static struct source find_source(struct tables *t, expr e) {
     switch (e->op) {
@@ -142,7 +138,7 @@ static bool worth_it(struct tables *t, const struct source *s, int64_t entries, 
     double vectors = t->cells / lanes, bytes = (double)entries * (lanes > 1 || s->whole->type == F32 ? 4 : 1),
            lookups = vectors / machine_op(m, X_TOIDX, I32)->starts + bytes * m->memory_byte;
     *saved = w.cycles * vectors - lookups;
-    return t->q->asked ? w.operations > 1 : 2 * lookups <= w.cycles * vectors;
+    return t->asked ? w.operations > 1 : 2 * lookups <= w.cycles * vectors;
 }
 
 /* ---- the table */
@@ -159,13 +155,12 @@ static enum dtype cell_type(const struct tables *t, const struct tensor *cells) 
 }
 static struct buf *make_table(struct tables *t, const struct source *s, int64_t lo, int64_t hi) {
     struct ctx *c = t->c;
-    expr function = with_byte(t, s, x_arg(c, 0, I32)), n = x_int(c, hi - lo + 1);
+    expr function = with_byte(t, s, x_arg(c, 0, I32));
     struct table_made *known = map_get(&t->made, PKEY(function));
     if (known && known->lo == lo && known->hi == hi) return known->b;
-    const struct var *v = var_new(c, "v", n);
+    const struct var *v = var_new(c, "v", x_int(c, hi - lo + 1));
     expr value = with_byte(t, s, x_cast(c, I32, x_idxval(c, x_addi(c, x_var(c, v), lo))));
-    struct buf *shape = buf_new(c, proc_new(c, "shape"), "table", (enum dtype)value->type, SC_ARENA, &n, 1);
-    const struct tensor *cells = stage_constant(c, s_stage(c, shape, &v, 1, RED_NONE, NULL, 0, NULL, value));
+    const struct tensor *cells = stage_constant(c, (enum dtype)value->type, &v, 1, RED_NONE, NULL, 0, value);
     if (!cells) return NULL;
     enum dtype type = cell_type(t, cells);
     known = NEW(&c->arena, struct table_made);
@@ -252,9 +247,10 @@ static void find_maps(struct tables *t) {
             map_put(&t->maps, PKEY(b), s);
     }
 }
-static double go_through(const struct algorithm_query *q, bool rewrites) {
-    struct arena *a = &q->c->arena;
-    struct tables t = {q, q->c, {.arena = a}, {.arena = a}, {.arena = a}, 0, 0, rewrites};
+double tables_beside(const struct algorithm_query *q, bool asked, bool rewrites) {
+    struct map none = {.arena = &q->c->arena};
+    struct tables t = {q, q->c, asked, rewrites, none, none, none, 0, 0};
+    if (q->m->gpu || !machine_op(q->m, X_TOIDX, I32)) return 0;
     find_maps(&t);
     for (struct stmt *s = q->stmts->last; s; s = s->prev) { /* readers first: what they look up is as it was */
         if (!is_map(s) || is_passed(&t, s)) continue;
@@ -265,16 +261,4 @@ static double go_through(const struct algorithm_query *q, bool rewrites) {
     }
     if (rewrites) drop_unread(&t);
     return t.saved;
-}
-const char *tables_refuse(const struct algorithm_query *q, const struct algorithm *row) {
-    (void)row;
-    return !q->m->gpu && machine_op(q->m, X_TOIDX, I32) && go_through(q, false) != 0 ? NULL : "";
-}
-double tables_cycles(const struct algorithm_query *q, const struct algorithm *row) {
-    (void)row;
-    return -go_through(q, false);
-}
-void tables_rewrite(const struct algorithm_query *q, const struct algorithm *row, struct rewriting *out) {
-    (void)row, (void)out;
-    go_through(q, true);
 }

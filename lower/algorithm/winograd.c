@@ -402,12 +402,7 @@ double winograd_bound(const struct algorithm *row, int64_t depth) {
     winograd_matrices(row->tile, row->taps, &w);
     for (int y = 0; y < w.tile; y++) {
         double sum = 0;
-        for (int i = 0; i < w.cells; i++) {
-            double b = 0, g = 0;
-            for (int k = 0; k < w.cells; k++) b += fabs(w.b[i][k]);
-            for (int k = 0; k < w.taps; k++) g += fabs(w.g[i][k]);
-            sum += fabs(w.a[y][i]) * b * g;
-        }
+        for (int i = 0; i < w.cells; i++) sum += fabs(w.a[y][i]) * row_sum(w.b[i], w.cells) * row_sum(w.g[i], w.taps);
         most = fmax(most, sum);
     }
     return row->dims == 2 ? most * most * ((double)depth + 4 * w.cells + 4) : most * ((double)depth + 2 * w.cells + 4);

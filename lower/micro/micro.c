@@ -2,11 +2,11 @@
 #include "lower/micro/micro.h"
 #include "ir/loop/target.h"
 
-const struct micro micro_multiply_add = {"multiply-add", NONE, NONE, NONE, 1, 0, 1, 1, 0, 0, NULL};
+const struct micro micro_multiply_add = {NONE, NONE, NONE, 1, 0, 1, 1, 0, 0, NULL};
 
 /* Dot products of bytes, or of what bytes are widened to, are named as their instructions. */
 #define PARTS(name, a, b, n0, k0, side, row, vector)                                                                   \
-    const struct micro micro_##name = {#name, a, b, I32, 1, n0, k0, side, row, vector, #name}
+    const struct micro micro_##name = {a, b, I32, 1, n0, k0, side, row, vector, #name}
 #define DOT(row, a, b, n0, k0) PARTS(row, a, b, n0, k0, k0, 0, 0)
 DOT(vpdpbusd, U8, I8, 16, 4);
 DOT(vpdpbusd_vex, U8, I8, 8, 4);
@@ -28,11 +28,9 @@ DOT(vmladava_s8, I8, I8, 1, 16);
 DOT(vmladava_u8, U8, U8, 1, 16);
 
 /* Of warps, named as their instructions, too. */
-const struct micro micro_mma_m16n8k8_f16 = {"mma_m16n8k8_f16", F16, F16, F32, 16, 8, 8, 8, 0, 0, "mma_m16n8k8_f16"};
-const struct micro micro_mma_m16n8k16_f16 = {"mma_m16n8k16_f16", F16, F16, F32, 16, 8, 16, 16, 0, 0,
-                                             "mma_m16n8k16_f16"};
-const struct micro micro_mma_m16n8k16_bf16 = {"mma_m16n8k16_bf16", BF16, BF16, F32, 16, 8, 16, 16, 0, 0,
-                                              "mma_m16n8k16_bf16"};
+const struct micro micro_mma_m16n8k8_f16 = {F16, F16, F32, 16, 8, 8, 8, 0, 0, "mma_m16n8k8_f16"};
+const struct micro micro_mma_m16n8k16_f16 = {F16, F16, F32, 16, 8, 16, 16, 0, 0, "mma_m16n8k16_f16"};
+const struct micro micro_mma_m16n8k16_bf16 = {BF16, BF16, F32, 16, 8, 16, 16, 0, 0, "mma_m16n8k16_bf16"};
 
 bool micro_within(const struct micro *micro, int64_t *lo, int64_t *hi) {
     const struct instr_row *row = micro->instr ? instr_by_name(micro->instr) : NULL;

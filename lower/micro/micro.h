@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 struct micro {
-    const char *name;
     enum dtype a, b, sum; /* NONE: any that loads give as the sum's type */
     int m0, n0, k0;       /* n0 0: a vector of the sum's type, one cell without vectors */
     int side;             /* a divisor of k0 */

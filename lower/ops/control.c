@@ -250,9 +250,7 @@ static void bind_out(struct lowering *l, struct value *v, struct buf *b) {
     else lower_bind(l, v, b);
 }
 static void store_scalar(struct lowering *l, struct buf *b, expr v) {
-    struct block blk = {0};
-    block_append(&blk, s_stage(l->c, b, NULL, 0, RED_NONE, NULL, 0, NULL, v));
-    outline_kernels(l, &blk, "set");
+    outline_statement(l, s_stage(l->c, b, NULL, 0, RED_NONE, NULL, 0, NULL, v), "set");
 }
 
 /* ---- what a loop collects: a slice in each pass, along an axis of the result. A size that the body finds is that of
@@ -439,17 +437,11 @@ static void make_room(struct lowering *l, const struct collected *q, expr at) {
     struct buf *bigger = lower_alloc(l, "bigger", q->buf->type, dims, q->buf->nd);
     const struct var *axes[32];
     expr idx[32];
-    for (int k = 0; k < q->buf->nd; k++) {
-        axes[k] = var_new(c, internf(c->names, "grow.i%d", k), q->buf->dims[k]);
-        idx[k] = x_var(c, axes[k]);
-    }
+    vars_over(c, "grow.i", q->buf->dims, q->buf->nd, axes, idx);
     expr old = x_load(c, q->buf, idx, q->buf->nd, NULL);
     idx[0] = x_guard(c, idx[0], dims[0]); /* the kernel gets both sizes as numbers */
     struct stmt *s = s_store(c, bigger, idx, q->buf->nd, RED_NONE, old);
-    s = lower_nest(c, axes, q->buf->nd, s);
-    struct block b = {0};
-    block_append(&b, s);
-    outline_kernels(l, &b, "grow");
+    outline_statement(l, s_nest(c, axes, q->buf->nd, s), "grow");
     ctl_swap(l, q->buf, bigger);
     ctl_release(l, bigger);
     ctl_set_size(l, q->cap, x_sym(c, twice));
@@ -505,16 +497,11 @@ static void take_collected(struct lowering *l, const struct collected *q, struct
     struct ctx *c = l->c;
     const struct var *axes[32];
     expr idx[32], from[32];
-    for (int d = 0; d < o->nd; d++) {
-        axes[d] = var_new(c, internf(c->names, "take.i%d", d), o->dims[d]);
-        idx[d] = from[d] = x_var(c, axes[d]);
-    }
+    vars_over(c, "take.i", o->dims, o->nd, axes, idx);
+    memcpy(from, idx, (size_t)o->nd * sizeof *idx);
     from[0] = x_guard(c, idx[0], x_sym(c, q->cap));
     struct stmt *s = s_store(c, o, idx, o->nd, RED_NONE, x_load(c, q->buf, from, o->nd, NULL));
-    s = lower_nest(c, axes, o->nd, s);
-    struct block b = {0};
-    block_append(&b, s);
-    outline_kernels(l, &b, "take");
+    outline_statement(l, s_nest(c, axes, o->nd, s), "take");
     ctl_release(l, q->buf);
 }
 static bool loop_while(struct lowering *l, struct node *n, struct body *b, struct buf **cur, struct buf **next) {

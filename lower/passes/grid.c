@@ -8,7 +8,7 @@
 static const struct gpu no_limits = {
     .max_threads = 1 << 20, .max_grid_yz = INT64_MAX, .shared_bytes = INT64_MAX, .private_bytes = INT64_MAX >> 20};
 
-bool is_block_loop(const struct stmt *s) {
+static bool is_block_loop(const struct stmt *s) {
     return s->kind == S_FOR && s->u.loop.kind >= LK_BLOCK_X && s->u.loop.kind <= LK_BLOCK_Z;
 }
 bool is_thread_loop(const struct stmt *s) { return s->kind == S_FOR && s->u.loop.kind >= LK_THREAD_X; }

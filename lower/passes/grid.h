@@ -23,7 +23,6 @@ struct grid {
     bool ok;
 };
 
-bool is_block_loop(const struct stmt *s);
 bool is_thread_loop(const struct stmt *s);
 /* May the nest at s be one, within the limits of a GPU? NULL: it was found to be one before. *body: what a block does,
  * inside of the loops over blocks. */

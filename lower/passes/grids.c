@@ -4,7 +4,6 @@
 #include "lower/memory/local_memory.h"
 #include "lower/passes/grid.h"
 #include "lower/passes/passes.h"
-#include <string.h>
 
 struct part {
     int from, to; /* statements of the body, to exclusive */
@@ -65,12 +64,8 @@ static struct proc *cut_out(struct ctx *c, const struct proc *p, const struct pa
         next = s->next;
         if (at < part->from || at >= part->to) stmt_remove(s);
     }
-    for (int k = 0; k < q->params.n; k++)
-        if (!proc_uses(q, q->params.v[k].buf)) {
-            proc_drop_buf(q, q->params.v[k].buf);
-            memmove(&q->params.v[k], &q->params.v[k + 1], sizeof *q->params.v * (size_t)(q->params.n - k - 1));
-            q->params.n--, k--;
-        }
+    for (int k = q->params.n; k--;)
+        if (!proc_uses(q, q->params.v[k].buf)) proc_drop_param(q, k);
     struct launch *l = NEW(&c->arena, struct launch);
     l->grid = part->grid;
     for (int k = 0; k < 3; k++) {
@@ -92,11 +87,6 @@ static struct stmt *call_of(struct ctx *c, const struct proc *host, struct proc 
     for (int k = 0; k < part->syms.n; k++) s->u.call.args[k] = x_sym(c, part->syms.v[k]);
     return s;
 }
-static bool keeps_buf(const struct proc *p, const struct buf *b) {
-    for (int k = 0; k < p->params.n; k++)
-        if (p->params.v[k].buf == b) return true;
-    return false;
-}
 static void cut(struct module *m, const struct gpu *limits, struct proc *p) {
     struct ctx *c = m->ctx;
     struct parts parts = parts_of(c, limits, p);
@@ -111,7 +101,7 @@ static void cut(struct module *m, const struct gpu *limits, struct proc *p) {
         block_append(&calls, call_of(c, p, q));
     }
     for (int k = p->bufs.n; k--;)
-        if (!keeps_buf(p, p->bufs.v[k])) proc_drop_buf(p, p->bufs.v[k]);
+        if (proc_param_at(p, p->bufs.v[k]) < 0) proc_drop_buf(p, p->bufs.v[k]);
     p->body.first = p->body.last = NULL;
     block_move(&p->body, &calls);
     PUSH(&c->arena, &m->procs, p);

@@ -10,22 +10,16 @@ static bool serial_lanes(void *env, struct stmt *s) {
         if (t->kind != S_STORE) s->u.loop.kind = LK_SERIAL;
     return true;
 }
-static void in_block(const struct printing *o, struct block *b) {
-    for (struct stmt *s = b->first, *next; s; s = next) {
-        struct block *in[2];
-        next = s->next;
-        if (s->kind != S_INSTR) {
-            for (int k = stmt_blocks(s, in); k-- > 0;) in_block(o, in[k]);
-            continue;
-        }
-        const struct instr_row *row = printed_instr(o, s->u.instr.row->name);
-        if (row && row->c && s->u.instr.row->holes[0].name) continue;
-        struct block body = {0};
-        walk(&s->u.instr.body, serial_lanes, NULL);
-        block_move(&body, &s->u.instr.body);
-        stmt_replace(s, &body);
-    }
+static bool in_stmt(void *env, struct stmt *s) {
+    if (s->kind != S_INSTR) return true;
+    const struct instr_row *row = printed_instr(env, s->u.instr.row->name);
+    if (row && row->c && s->u.instr.row->holes[0].name) return false;
+    struct block body = {0};
+    walk(&s->u.instr.body, serial_lanes, NULL);
+    block_move(&body, &s->u.instr.body);
+    stmt_replace(s, &body);
+    return false;
 }
 void pass_instructions(struct module *m, const struct printing *o) {
-    for (int k = 0; k < m->procs.n; k++) in_block(o, &m->procs.v[k]->body);
+    for (int k = 0; k < m->procs.n; k++) walk(&m->procs.v[k]->body, in_stmt, (void *)o);
 }

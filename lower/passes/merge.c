@@ -21,10 +21,8 @@ static bool same_cell(struct ctx *c, const struct stmt *s, const struct stmt *a,
 /* The store in s, through a vector loop of one store; NULL for other statements. */
 static struct stmt *store_in(struct stmt *s) {
     if (s->kind == S_STORE) return s;
-    if (s->kind == S_FOR && s->u.loop.kind == LK_VECTOR && s->u.loop.body.first == s->u.loop.body.last &&
-        s->u.loop.body.first && s->u.loop.body.first->kind == S_STORE)
-        return s->u.loop.body.first;
-    return NULL;
+    struct stmt *one = s->kind == S_FOR && s->u.loop.kind == LK_VECTOR ? block_only(&s->u.loop.body) : NULL;
+    return one && one->kind == S_STORE ? one : NULL;
 }
 /* Merges the update t into the plain store of the same register cell just before it, when nothing lies between but
  * stores to other cells that neither reads what the other writes. Same operations in the same order: exact. */

@@ -105,14 +105,8 @@ static struct x_range range_of_writes(struct numbers *q, const struct buf *b, bo
 }
 /* What lies between cells that hold data is zero, or the fill. */
 static struct x_range range_of_data(const struct buf *b) {
-    struct x_range r = {0, 0, false};
     if (!b->data) return unknown;
-    int64_t n = tensor_count(b->data);
-    for (int64_t k = 0; k < n; k++) {
-        double v = tensor_f(b->data, k);
-        if (isnan(v)) return unknown;
-        r.lo = fmin(r.lo, v), r.hi = fmax(r.hi, v);
-    }
+    struct x_range r = x_range_of_both(x_range_of_data(b->data), (struct x_range){0, 0, false});
     return b->fill ? x_range_of_both(r, x_range(b->fill)) : r;
 }
 static struct x_range range_of_param(struct numbers *q, const struct buf *b) {

@@ -40,7 +40,7 @@
 struct rounding {
     struct ctx *c;
     struct numbers *numbers;
-    struct limits *limits;
+    struct limits *limits; /* NULL: nothing is clamped by them */
     struct proc *p;
     struct map single; /* values that are stored where compilers make no vectors of their neighbours */
     bool clamps;       /* the machine has an instruction that clamps integers */
@@ -162,11 +162,11 @@ static expr rewritten(void *env, expr e) {
     enum dtype t = (enum dtype)e->u.i;
     return x_fits_byte(v, t) ? v : x_round(r->c, t, v);
 }
-/* Of all that will be rewritten, while nothing is. */
+/* Of all that will be rewritten, while nothing is: may it be no number? Others do not care. */
 static expr look(void *env, expr e) {
     const struct rounding *r = env;
     struct quantized q;
-    if (is_quantized(e, &q)) numbers_of(r->numbers, q.x);
+    if (is_quantized(e, &q) && (q.zero || r->branches)) numbers_of(r->numbers, q.x);
     return NULL;
 }
 /* ---- stores side by side */
@@ -210,7 +210,7 @@ static void find_single(struct rounding *r, struct block *b) {
 void pass_rounding(struct module *m, const struct printing *o) {
     struct rounding r = {m->ctx,
                          numbers_new(m),
-                         limits_new(m),
+                         o->target->branches ? limits_new(m) : NULL,
                          NULL,
                          {.arena = &m->ctx->arena},
                          machine_op(o->target->machine, X_MIN, I32) != NULL,

@@ -65,20 +65,17 @@ static void in_block(struct ctx *c, struct block *b) {
     }
 }
 /* Where nothing is left that used them, a kernel's own buffers go, too. */
-static void drop_unused(struct block *b) {
-    struct block *in[2];
-    for (struct stmt *s = b->first, *next; s; s = next) {
-        next = s->next;
-        for (int k = s->kind == S_INSTR ? 0 : stmt_blocks(s, in); k-- > 0;) drop_unused(in[k]);
-        if (s->kind != S_ALLOC) continue;
-        struct stmt *t = next;
-        while (t && !stmt_uses(t, s->u.alloc.buf, NULL)) t = t->next;
-        if (!t) stmt_remove(s);
-    }
+static bool drop_unused(void *env, struct stmt *s) {
+    (void)env;
+    if (s->kind != S_ALLOC) return s->kind != S_INSTR;
+    struct stmt *t = s->next;
+    while (t && !stmt_uses(t, s->u.alloc.buf, NULL)) t = t->next;
+    if (!t) stmt_remove(s);
+    return true;
 }
 void unroll_loops(struct ctx *c, struct proc *p) {
     in_block(c, &p->body);
-    drop_unused(&p->body);
+    walk(&p->body, drop_unused, NULL);
 }
 void pass_unroll(struct module *m, const struct printing *o) {
     (void)o;

@@ -69,14 +69,8 @@ static void vec_expr(struct vec *w, expr e) {
     x_each_load(e, vec_load, w);
 }
 /* A load in the arm of a lane's own select must be harmless in every lane: both arms are computed. */
-static bool in_range(struct ctx *c, expr load) {
-    const struct buf *b = load->u.buf;
-    for (int k = 0; k < b->nd; k++)
-        if (!x_proves_le(c, x_int(c, 0), load->arg[k]) || !x_proves_lt(c, load->arg[k], b->dims[k])) return false;
-    return true;
-}
 static bool harmless(void *env, expr e) {
-    return e->op != X_GUARD && (e->op != X_LOAD || e->has_fill || in_range(env, e));
+    return e->op != X_GUARD && (e->op != X_LOAD || e->has_fill || buf_proves_inside(env, e->u.buf, e->arg));
 }
 static bool is_harmless(struct vec *w, expr e) { return x_visit_with(e, XF_LOAD | XF_GUARD, harmless, w->x->c); }
 static bool selects_ok(void *env, expr e) {
@@ -218,14 +212,9 @@ static void wrap_stores(struct vectoriser *x, struct block *b, const struct var 
     }
 }
 
-static bool uses_reg(struct block *b) {
-    for (struct stmt *s = b->first; s; s = s->next) {
-        struct block *in[2];
-        if (s->kind == S_STORE && s->u.store.buf->scope == SC_REG) return true;
-        for (int k = stmt_blocks(s, in); k-- > 0;)
-            if (uses_reg(in[k])) return true;
-    }
-    return false;
+static bool stores_reg(void *env, struct stmt *s) {
+    if (s->kind == S_STORE && s->u.store.buf->scope == SC_REG) *(bool *)env = true;
+    return true;
 }
 static void loads_reg(void *env, const struct stmt *s, expr load) {
     (void)s;
@@ -236,7 +225,8 @@ static void loads_reg(void *env, const struct stmt *s, expr load) {
  * touches registers is written out. */
 static void serialize(struct vectoriser *x, struct stmt *s) {
     int64_t extent;
-    bool reg = uses_reg(&s->u.loop.body);
+    bool reg = false;
+    walk(&s->u.loop.body, stores_reg, &reg);
     each_load(&s->u.loop.body, loads_reg, &reg);
     if (x->lanes > 1 && reg && x_is_int(s->u.loop.var->extent, &extent) && extent <= 64) write_out(x->c, s, extent);
     else s->u.loop.kind = LK_SERIAL;

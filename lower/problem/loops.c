@@ -4,8 +4,7 @@
 
 /* Loops around one store of a load. */
 static bool nest_moves(const struct stmt *s) {
-    while (s->kind == S_FOR && s->u.loop.body.first && s->u.loop.body.first == s->u.loop.body.last)
-        s = s->u.loop.body.first;
+    while (s->kind == S_FOR && block_only(&s->u.loop.body)) s = s->u.loop.body.first;
     return s->kind == S_STORE && s->u.store.op == RED_NONE && moves_cells(s->u.store.value);
 }
 
@@ -62,8 +61,7 @@ static bool is_independent(struct ctx *c, struct stmt *loop) {
 }
 static struct problem_loop nest_loops(struct ctx *c, struct stmt *s) {
     struct problem_loop l = {.loop = s};
-    for (; s && s->kind == S_FOR && l.depth < 64;
-         s = s->u.loop.body.first == s->u.loop.body.last ? s->u.loop.body.first : NULL)
+    for (; s && s->kind == S_FOR && l.depth < 64; s = block_only(&s->u.loop.body))
         l.free |= (uint64_t)is_independent(c, s) << l.depth++;
     return l;
 }

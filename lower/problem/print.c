@@ -148,8 +148,7 @@ static void print_size(struct text *t, const struct sym *s) {
 static void print_nest(struct text *t, struct naming *q, const struct problem_loop *l) {
     const struct stmt *s = l->loop;
     const char *before = "  for ";
-    for (int k = 0; s && s->kind == S_FOR;
-         s = s->u.loop.body.first == s->u.loop.body.last ? s->u.loop.body.first : NULL) {
+    for (int k = 0; s && s->kind == S_FOR; s = block_only(&s->u.loop.body)) {
         rename_var(q, s->u.loop.var, internf(q->c->names, "i%d", k++));
         print_extents(t, q, &s->u.loop.var, 1, before);
         before = " ";

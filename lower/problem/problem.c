@@ -13,6 +13,11 @@ int64_t const_extent(const struct var *v) {
     int64_t n;
     return x_is_int(v->extent, &n) ? n : -1;
 }
+double typical_cells(struct ctx *c, const struct var *const *v, int n, int64_t open) {
+    double cells = 1;
+    for (int k = 0; k < n; k++) cells *= (double)x_typical(c, v[k]->extent, open);
+    return cells;
+}
 bool operand_uses(struct ctx *c, expr load, const struct var *v) {
     for (int k = 0; k < load->n - load->has_fill; k++)
         if (x_uses_var(c, load->arg[k], v)) return true;
@@ -39,19 +44,13 @@ static struct index_use index_use(const struct stmt *s, expr index) {
     return u;
 }
 /* The axes whose extent is 1 do not tell two reads apart. */
-static uint64_t wide_axes(const struct stmt *s) {
+static uint64_t wide(const struct var *const *v, int n) {
     uint64_t w = 0;
-    for (int k = 0; k < s->u.stage.naxes; k++)
-        if (!x_is(s->u.stage.axes[k]->extent, 1)) w |= UINT64_C(1) << k;
+    for (int k = 0; k < n; k++)
+        if (!x_is(v[k]->extent, 1)) w |= UINT64_C(1) << k;
     return w;
 }
-
-static uint64_t wide_sums(const struct stmt *s) {
-    uint64_t w = 0;
-    for (int k = 0; k < s->u.stage.nred; k++)
-        if (!x_is(s->u.stage.red[k]->extent, 1)) w |= UINT64_C(1) << k;
-    return w;
-}
+static uint64_t wide_sums(const struct stmt *s) { return wide(s->u.stage.red, s->u.stage.nred); }
 
 /* ---- operands */
 static struct operand operand_of(const struct stmt *s, expr value, expr read) {
@@ -60,7 +59,7 @@ static struct operand operand_of(const struct stmt *s, expr value, expr read) {
         struct index_use u = index_use(s, read->arg[k]);
         o.axes |= u.axes, o.sums |= u.sums;
     }
-    o.wide = o.axes & wide_axes(s);
+    o.wide = o.axes & wide(s->u.stage.axes, s->u.stage.naxes);
     return o;
 }
 static int bits(uint64_t m) {

@@ -75,6 +75,8 @@ bool operand_uses(struct ctx *c, expr load, const struct var *v); /* in an index
 /* The next larger divisor of n, n + 1 after n: into so many parts. */
 int64_t next_divisor(int64_t n, int64_t d);
 int64_t const_extent(const struct var *v); /* -1 when symbolic */
+/* So many cells, where times are predicted: see x_typical. */
+double typical_cells(struct ctx *c, const struct var *const *v, int n, int64_t open);
 static inline bool checks_sizes(const struct stmt *s) { return s->kind == S_CHECK && !x_has(s->u.check.cond, XF_LOAD); }
 static inline bool is_constant(const struct buf *b) { return b->data != NULL; }
 

@@ -57,23 +57,6 @@ static void pack(struct plan *u, const struct tiling *g) {
     pack_group(u, g, &dims, nd, kd);
     step_layout(&u->s, b->u.buf->base, dims);
 }
-/* The dim of b that a load of it in e has v in, bare; -1: none. */
-struct dim_scan {
-    const struct buf *b;
-    const struct var *v;
-    int dim;
-};
-static bool scan_dim(void *env, expr e) {
-    struct dim_scan *q = env;
-    int d = e->op == X_LOAD && e->u.buf == q->b ? dim_of(e, q->v) : -1;
-    if (d >= 0) q->dim = d;
-    return true;
-}
-static int dim_in(expr e, const struct buf *b, const struct var *v) {
-    struct dim_scan q = {b, v, -1};
-    x_visit(e, scan_dim, &q);
-    return q.dim;
-}
 /* An instruction computes all of its lanes: behind the last cell too, where the panel holds zeros, and so do the
  * constants that the sum begins with. */
 static bool fills_lanes(const struct tiling *g) { return g->micro->instr && g->lanes > 1 && g->N > 0; }

@@ -1,10 +1,10 @@
 /* What the strategies for CPUs share, and the last one, plain loops. See cpu.h, docs/schedules.md. */
 #include "lower/schedule/cpu.h"
+#include "ir/base/checked.h"
 
 const struct param_layout *layout_of(const struct proc *p, const struct param_layout *l, const struct buf *b) {
-    for (int k = 0; l && k < p->params.n; k++)
-        if (p->params.v[k].buf == b) return &l[k];
-    return NULL;
+    int k = l ? proc_param_at(p, b) : -1;
+    return k < 0 ? NULL : &l[k];
 }
 void layout_steps(struct step_list *s, const struct proc *p, const struct param_layout *l) {
     struct step layout;
@@ -38,6 +38,23 @@ void plan_tiles(struct plan *u, const char *loop, const char *outer, const char 
     if (!more && !lacking) step_split(&u->s, loop, q, outer, inner, TAIL_NONE);
     else step_tiles(&u->s, loop, outer, inner, sizes, n);
 }
+const char *plan_fused(struct plan *u, struct word_list loops, const char *base) {
+    const char *all = loops.v[0];
+    for (int k = 1; k < loops.n; k++) {
+        const char *name = internf(u->c->names, "%s.cell%d", base, k);
+        step_fuse(&u->s, all, loops.v[k], name);
+        all = name;
+    }
+    return all;
+}
+int64_t stage_cells(const struct stmt *s) {
+    int64_t cells = 1;
+    for (int k = 0; k < s->u.stage.naxes; k++) {
+        int64_t n = const_extent(s->u.stage.axes[k]);
+        cells = n < 0 ? INT64_MAX : sat_mul(cells, n);
+    }
+    return cells;
+}
 const char *loop_in(struct plan *u, const char *base, const char *name) {
     return internf(u->c->names, "%s.%s", base, name);
 }
@@ -47,29 +64,35 @@ int dim_of(expr load, const struct var *v) {
     return -1;
 }
 
-/* The dim of a constant that every load indexes by an axis of that many channels, one for each channel; -1: none. */
-struct channel_scan {
+struct dim_scan {
     const struct buf *b;
-    const struct problem *k;
+    const struct var *v;
     int dim;
 };
-static bool scan_channels(void *env, expr e) {
-    struct channel_scan *q = env;
-    if (e->op != X_LOAD || e->u.buf != q->b) return true;
-    for (int i = 0; i < q->k->stages.n; i++) {
-        const struct stmt *s = q->k->stages.v[i];
-        int d = s->u.stage.naxes > 1 ? dim_of(e, s->u.stage.axes[1]) : -1;
-        if (d >= 0) q->dim = d;
-    }
+static bool scan_dim(void *env, expr e) {
+    struct dim_scan *q = env;
+    int d = e->op == X_LOAD && e->u.buf == q->b ? dim_of(e, q->v) : -1;
+    if (d >= 0) q->dim = d;
     return true;
 }
-static int channel_dim(const struct plan *u, const struct buf *b) {
-    struct channel_scan q = {b, u->k, -1};
-    for (int k = 0; k < u->k->stages.n; k++) {
-        x_visit(u->k->stages.v[k]->u.stage.value, scan_channels, &q);
-        if (u->k->stages.v[k]->u.stage.init) x_visit(u->k->stages.v[k]->u.stage.init, scan_channels, &q);
-    }
+int dim_in(expr e, const struct buf *b, const struct var *v) {
+    struct dim_scan q = {b, v, -1};
+    x_visit(e, scan_dim, &q);
     return q.dim;
+}
+
+/* The dim of a constant that its loads index by an axis of channels, one for each channel; -1: none. */
+static int channel_dim(const struct plan *u, const struct buf *b) {
+    int dim = -1;
+    for (int k = 0; k < u->k->stages.n; k++) {
+        const struct stmt *s = u->k->stages.v[k];
+        const expr read[] = {s->u.stage.value, s->u.stage.init};
+        for (int i = 0; i < 2 && s->u.stage.naxes > 1; i++) {
+            int d = read[i] ? dim_in(read[i], b, s->u.stage.axes[1]) : -1;
+            if (d >= 0) dim = d;
+        }
+    }
+    return dim;
 }
 /* Channels lie one beside the other without a layout of their own. */
 static bool is_last(const struct buf *b, int dim) {
@@ -98,6 +121,12 @@ void plan_widen(struct plan *u, const char *acc, const struct stmt *out) {
     if (const_extent(out->u.stage.axes[1]) % lanes == 0) return;
     if (acc) step_widen(&u->s, acc, lanes);
     step_widen(&u->s, axis_loop(u->c, out, 1), lanes);
+}
+
+const char *no_blocks(struct plan *u, const struct buf *b) {
+    const struct param_layout *ly = layout_of(u->p, u->l, b);
+    if (lanes_of(u) < 2) return "there are no vectors";
+    return ly && ly->block == lanes_of(u) ? NULL : "the result has no blocks of channels";
 }
 
 /* ---- one nest over contiguous memory; the compiler's own vectoriser does the rest for what stays scalar */

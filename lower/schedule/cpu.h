@@ -10,8 +10,7 @@ extern const struct strategy strategy_contraction, strategy_window, strategy_blo
 
 /* Why the kernel is not one sum of products, as they lie in memory, with maps after it; NULL: it is. */
 const char *no_plain_product(const struct problem *k);
-void print_channels(struct text *t, struct plan *u, const struct point *p); /* of points that say u.block */
-void plan_inline_maps(struct plan *u);                                      /* all maps before the result go into it */
+void plan_inline_maps(struct plan *u); /* all maps before the result go into it */
 /* The loop, of that extent, is split into tiles of at most `most` units, balanced. */
 void plan_tiles(struct plan *u, const char *loop, const char *outer, const char *inner, int64_t extent, int64_t unit,
                 int64_t most);
@@ -24,15 +23,21 @@ void plan_blocks(struct plan *u, const char *buf, int n, int dim, int64_t block)
 void plan_channels(struct plan *u, const struct stmt *out, const struct buf *besides);
 /* Where channels do not fill their last block, the loop acc (may be NULL) and out's run over all of it. */
 void plan_widen(struct plan *u, const char *acc, const struct stmt *out);
-const char *no_blocks(struct plan *u, const struct buf *b); /* why b's channels are not in blocks of vectors */
+const char *no_blocks(struct plan *u, const struct buf *b); /* why the result's channels are not in blocks of vectors */
+/* These nested loops become one, which is returned, by way of base.cell1, base.cell2 .. */
+const char *plan_fused(struct plan *u, struct word_list loops, const char *base);
+int64_t stage_cells(const struct stmt *s); /* INT64_MAX: open, or too many */
 /* For GPUs: these nested loops, of so many turns in all, become the loops base.block and base.thread .. */
 void plan_threads(struct plan *u, struct word_list loops, int64_t cells, const char *base);
 void plan_grid(struct plan *u, const char *base); /* .. which run at once */
 /* Kernels of loops: every nest gets names of its own for all of its loops. */
 void name_nests(struct ctx *c, struct proc *p);
 const struct var *nest_var(const struct problem_loop *l, int k); /* of its k-th loop */
+int64_t nest_cells(const struct problem_loop *l, uint64_t of); /* turns of those loops; INT64_MAX: open, or too many */
 /* base.name */
 const char *loop_in(struct plan *u, const char *base, const char *name);
 /* Position of a bare variable among the indices of a load, -1 if it is not bare there. */
 int dim_of(expr load, const struct var *v);
+/* The same of the loads of b in e. */
+int dim_in(expr e, const struct buf *b, const struct var *v);
 #endif

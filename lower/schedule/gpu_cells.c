@@ -12,13 +12,7 @@ static int64_t threads_for(const struct gpu *g, int64_t cells) {
     return whole < g->warp ? g->warp : whole < g->few_threads ? whole : g->few_threads;
 }
 void plan_threads(struct plan *u, struct word_list loops, int64_t cells, const char *base) {
-    const char *all = loops.v[0];
-    for (int k = 1; k < loops.n; k++) {
-        const char *name = internf(u->c->names, "%s.cell%d", base, k);
-        step_fuse(&u->s, all, loops.v[k], name);
-        all = name;
-    }
-    step_split(&u->s, all, threads_for(u->m->gpu, cells), loop_in(u, base, role.grid_block),
+    step_split(&u->s, plan_fused(u, loops, base), threads_for(u->m->gpu, cells), loop_in(u, base, role.grid_block),
                loop_in(u, base, role.grid_thread), TAIL_GUARD);
 }
 void plan_grid(struct plan *u, const char *base) {
@@ -28,13 +22,8 @@ void plan_grid(struct plan *u, const char *base) {
 /* The stage's nest as blocks of threads over its cells. */
 static void cells_nest(struct plan *u, const struct stmt *s) {
     struct word_list loops = {0};
-    int64_t cells = 1;
-    for (int k = 0; k < s->u.stage.naxes; k++) {
-        int64_t extent = const_extent(s->u.stage.axes[k]);
-        cells = extent < 0 ? INT64_MAX : sat_mul(cells, extent);
-        add_loop(&u->s, &loops, axis_loop(u->c, s, k));
-    }
-    plan_threads(u, loops, cells, s->u.stage.buf->base);
+    for (int k = 0; k < s->u.stage.naxes; k++) add_loop(&u->s, &loops, axis_loop(u->c, s, k));
+    plan_threads(u, loops, stage_cells(s), s->u.stage.buf->base);
 }
 /* The only stage that reads s, when it is a map over as many axes: s can be a register there. */
 static const struct stmt *only_reader(struct plan *u, const struct stmt *s) {

@@ -1,17 +1,9 @@
 /* The strategy for GPUs for kernels that were never stages: a thread for each turn of all loops of a nest whose turns
  * may run at once; or a block, where all that it stores it stores in such loops of few turns, which are its threads.
  * See cpu.h, docs/cuda.md. */
-#include "ir/base/checked.h"
 #include "lower/schedule/cpu.h"
 
 static bool is_free(const struct problem_loop *l, int k) { return l->free >> k & 1; }
-/* Turns of all free loops. */
-static int64_t cells_of(const struct problem_loop *l) {
-    int64_t cells = 1, n;
-    for (int k = 0; k < l->depth; k++)
-        if (is_free(l, k)) n = const_extent(nest_var(l, k)), cells = n < 0 ? INT64_MAX : sat_mul(cells, n);
-    return cells;
-}
 /* The free loops, or the others. */
 static struct word_list loops_of(struct plan *u, const struct problem_loop *l, bool free) {
     struct word_list loops = {0};
@@ -25,7 +17,7 @@ static void grid_of_nest(struct plan *u, const struct problem_loop *l) {
         add_loops(&u->s, &order, loops_of(u, l, false));
         step_reorder(&u->s, order);
     }
-    plan_threads(u, free, cells_of(l), free.v[0]);
+    plan_threads(u, free, nest_cells(l, l->free), free.v[0]);
     plan_grid(u, free.v[0]);
 }
 /* ---- a block for each turn */
@@ -63,13 +55,7 @@ static bool is_blocks(struct plan *u, const struct problem_loop *l, struct word_
 }
 static void blocks_of_nest(struct plan *u, const struct problem_loop *l, struct word_list threads) {
     struct word_list free = loops_of(u, l, true);
-    const char *all = free.v[0];
-    for (int k = 1; k < free.n; k++) {
-        const char *name = internf(u->c->names, "%s.cell%d", free.v[0], k);
-        step_fuse(&u->s, all, free.v[k], name);
-        all = name;
-    }
-    step_kind(&u->s, LK_BLOCK_X, LOOPS(all));
+    step_kind(&u->s, LK_BLOCK_X, LOOPS(plan_fused(u, free, free.v[0])));
     step_kind(&u->s, LK_THREAD_X, threads);
 }
 static const char *grids_points(struct plan *u, struct points *out) {

@@ -2,7 +2,6 @@
  * with operands in shared memory, by the micro-kernel of a thread or of a warp (gpu_warp.c); others by a few results in
  * each thread. See docs/cuda.md. */
 #include "lower/schedule/gpu_product.h"
-#include "ir/base/checked.h"
 
 /* ---- products of matrices: a tile of cells a block, a square of them a thread, operands through shared memory */
 static bool at_least(const struct var *v, int64_t n) {
@@ -90,19 +89,15 @@ static const char *product_steps(struct plan *u, const struct point *p) {
     return taken ? NULL : "blocks along an axis are more than the grid takes";
 }
 static void print_product(struct text *t, struct plan *u, const struct point *p) {
-    text_printf(t, "%s, tiles of %d x %d, k0 in steps of %d", p->u.micro->name, u->m->gpu->tile, u->m->gpu->tile,
-                u->m->gpu->depth);
+    text_printf(t, "%s, tiles of %d x %d, k0 in steps of %d", p->u.micro->instr ? p->u.micro->instr : "multiply-add",
+                u->m->gpu->tile, u->m->gpu->tile, u->m->gpu->depth);
 }
 
 /* ---- other contractions: a thread computes a few results along N, for each of which it uses what it loads of a */
 /* How many: as N allows, as long as there are threads enough. */
 static int64_t results_of_thread(const struct gpu *g, const struct problem *q) {
-    int64_t cells = 1, n = const_extent(q->sum->u.stage.axes[gpu_n_axis(q)]), r = g->results;
-    for (int k = 0; k < q->sum->u.stage.naxes; k++) {
-        int64_t e = const_extent(q->sum->u.stage.axes[k]);
-        cells = e < 0 ? INT64_MAX : sat_mul(cells, e);
-    }
-    while (r > 1 && (n < 1 || n % r || cells / r < g->enough)) r /= 2;
+    int64_t n = const_extent(q->sum->u.stage.axes[gpu_n_axis(q)]), r = g->results;
+    while (r > 1 && (n < 1 || n % r || stage_cells(q->sum) / r < g->enough)) r /= 2;
     return r;
 }
 static const char *few_points(struct plan *u, struct points *out) {
@@ -118,7 +113,6 @@ static const char *few_points(struct plan *u, struct points *out) {
 /* The result's cells: its axes as one loop, in blocks of threads, each of which has a few along N. */
 static void few_cells(struct plan *u, const struct problem *q) {
     struct ctx *c = u->c;
-    const char *all = NULL;
     struct word_list order = {0};
     step_split(&u->s, axis_loop(c, q->out, gpu_n_axis(q)), results_of_thread(u->m->gpu, q), "y.few", "y.each",
                TAIL_NONE);
@@ -127,12 +121,7 @@ static void few_cells(struct plan *u, const struct problem *q) {
     struct word_list outer = order;
     add_loop(&u->s, &order, "y.each");
     step_reorder(&u->s, order);
-    for (int k = 0; k < outer.n; k++) {
-        const char *both = internf(c->names, "y.cell%d", k);
-        if (all) step_fuse(&u->s, all, outer.v[k], both);
-        all = all ? both : outer.v[k];
-    }
-    step_split(&u->s, all, u->m->gpu->few_threads * 2, "y.block", "y.thread", TAIL_GUARD);
+    step_split(&u->s, plan_fused(u, outer, "y"), u->m->gpu->few_threads * 2, "y.block", "y.thread", TAIL_GUARD);
 }
 static const char *few_steps(struct plan *u, const struct point *p) {
     const struct problem *q = u->k;

@@ -9,13 +9,9 @@ static int last_axis(const struct problem *q, uint64_t axes) {
 int gpu_m_axis(const struct problem *q) { return last_axis(q, ~q->b.axes); }
 int gpu_n_axis(const struct problem *q) { return last_axis(q, q->b.axes & ~q->a.axes); }
 const char *gpu_fused_dims(struct plan *u, const char *name, int nd) {
-    const char *all = internf(u->c->names, "%s.d0", name);
-    for (int d = 1; d < nd; d++) {
-        const char *next = internf(u->c->names, "%s.cell%d", name, d);
-        step_fuse(&u->s, all, internf(u->c->names, "%s.d%d", name, d), next);
-        all = next;
-    }
-    return all;
+    struct word_list dims = {0};
+    for (int d = 0; d < nd; d++) add_loop(&u->s, &dims, internf(u->c->names, "%s.d%d", name, d));
+    return plan_fused(u, dims, name);
 }
 const char *gpu_sum(struct plan *u, const struct problem *q) {
     if (q->out != q->sum) return q->sum->u.stage.buf->base;

@@ -1,11 +1,6 @@
 /* The strategy for maps and moves into blocked results: the block of channels innermost, as one vector. See cpu.h. */
 #include "lower/schedule/cpu.h"
 
-const char *no_blocks(struct plan *u, const struct buf *b) {
-    const struct param_layout *ly = b ? layout_of(u->p, u->l, b) : NULL;
-    if (lanes_of(u) < 2) return "there are no vectors";
-    return ly && ly->block == lanes_of(u) ? NULL : "the result has no blocks of channels";
-}
 static const char *map_points(struct plan *u, struct points *out) {
     const struct problem *k = u->k;
     if (k->nreductions || k->nresults != 1) return "not maps alone, with one result";
@@ -33,7 +28,7 @@ static const char *map_steps(struct plan *u, const struct point *p) {
     step_kind(&u->s, p->u.block.lanes ? LK_VECTOR : LK_UNROLL, LOOPS(role.channel));
     return NULL;
 }
-void print_channels(struct text *t, struct plan *u, const struct point *p) {
+static void print_channels(struct text *t, struct plan *u, const struct point *p) {
     (void)u;
     text_printf(t, "%s%s", p->u.block.lanes ? "lanes along the channels" : "channels one by one",
                 p->u.block.cut ? ", the last block by itself" : "");

@@ -11,6 +11,14 @@ static const struct stmt *nest_loop(const struct problem_loop *l, int k) {
     return s;
 }
 const struct var *nest_var(const struct problem_loop *l, int k) { return nest_loop(l, k)->u.loop.var; }
+int64_t nest_cells(const struct problem_loop *l, uint64_t of) {
+    int64_t cells = 1;
+    for (int k = 0; k < l->depth; k++) {
+        int64_t n = of >> k & 1 ? const_extent(nest_var(l, k)) : 1;
+        cells = n < 0 ? INT64_MAX : sat_mul(cells, n);
+    }
+    return cells;
+}
 
 /* ---- names: steps go by name, and the parts of a Concat have the same ones */
 struct renaming {
@@ -24,8 +32,7 @@ static bool rename_loop(void *env, struct stmt *s) {
     if (s->kind != S_FOR) return true;
     if (s->in == &q->p->body) q->nests++;
     const struct var *old = s->u.loop.var;
-    const char *dot = strrchr(old->name, '.'), *last = dot ? dot + 1 : old->name;
-    s->u.loop.var = var_new(q->c, internf(q->c->names, "nest%d.%s", q->nests - 1, last), old->extent);
+    s->u.loop.var = var_new(q->c, internf(q->c->names, "nest%d.%s", q->nests - 1, tail_name(old->name)), old->extent);
     map_put(&q->by.map, PKEY(old), (void *)x_var(q->c, s->u.loop.var));
     return true;
 }
@@ -142,12 +149,8 @@ static int64_t stride_of(const struct nest *q) {
 }
 /* All that is moved stays in the first level of cache. */
 static bool is_near(const struct nest *q) {
-    int64_t bytes = dtype_bytes(q->store->u.store.buf->type);
-    for (int k = 0; k < q->l->depth; k++) {
-        int64_t n = const_extent(nest_var(q->l, k));
-        bytes = n < 0 ? INT64_MAX : sat_mul(bytes, n);
-    }
-    return bytes < q->u->m->l1.bytes / 2;
+    int64_t cell = dtype_bytes(q->store->u.store.buf->type);
+    return sat_mul(cell, nest_cells(q->l, UINT64_MAX)) < q->u->m->l1.bytes / 2;
 }
 static void choose_way(struct nest *q, bool lanes) {
     const struct problem_loop *l = q->l;

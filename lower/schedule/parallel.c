@@ -73,10 +73,6 @@ static double work(struct sharing *q, const struct block *b) {
 }
 
 /* ---- which loops */
-static const char *last_part(const char *name) {
-    const char *dot = strrchr(name, '.');
-    return dot ? dot + 1 : name;
-}
 static int64_t grain_of(const struct sharing *q, const struct share *t) {
     return t->iteration < q->m->fork ? (int64_t)(q->m->fork / t->iteration) + 1 : 1;
 }
@@ -84,7 +80,7 @@ static struct step_list steps_for(struct sharing *q, const struct share *t) {
     struct step_list s = {.c = q->c};
     const char *one = t->loop[0];
     for (int k = 1; k < t->n; k++) {
-        const char *both = internf(q->c->names, "%s_%s", last_part(one), last_part(t->loop[k]));
+        const char *both = internf(q->c->names, "%s_%s", tail_name(one), tail_name(t->loop[k]));
         step_fuse(&s, one, t->loop[k], both);
         one = both;
     }
@@ -138,8 +134,7 @@ static int shares_of(struct sharing *q, struct stmt *s, struct share out[DEEPEST
         t.cycles = q->m->fork + turns(q, all, least, open) * t.iteration;
         for (; at > 0 && t.cycles < WORTH * out[at - 1].cycles; at--) out[at] = out[at - 1];
         out[at] = t;
-        if (s->u.loop.body.first != s->u.loop.body.last || !s->u.loop.body.first || !may_share(s->u.loop.body.first))
-            break;
+        if (!block_only(&s->u.loop.body) || !may_share(s->u.loop.body.first)) break;
     }
     return t.n;
 }

@@ -1,7 +1,6 @@
 /* Schedules of maps into plain results, the gates of recurrent cells among them: one nest over the cells of all
  * results, neighbouring axes as one, in vectors; what several results need is computed once. See cpu.h,
  * docs/schedules.md. */
-#include "ir/base/checked.h"
 #include "lower/schedule/cpu.h"
 
 enum { RESULTS_MAX = 8 };
@@ -69,23 +68,15 @@ static bool check_merge(void *env, expr e) {
     m->bad |= e->has_fill || (l && l->spec) || !steps_on(c, buf_offset(c, e->u.buf, e->arg), &next);
     return !m->bad;
 }
-/* -1: open. */
-static int64_t cells_of(const struct stmt *s) {
-    int64_t n = 1;
-    for (int k = 0; k < s->u.stage.naxes && n >= 0; k++) {
-        int64_t extent = const_extent(s->u.stage.axes[k]);
-        n = extent < 0 ? -1 : sat_mul(n, extent);
-    }
-    return n;
-}
 /* A map that others read along other axes (a table for each column, rows of which several make one) is computed in a
  * nest of its own, unless that has more cells than theirs. */
 static bool has_nest(const struct plan *u, const struct stmt *s) {
     if (s->u.stage.buf->scope == SC_PARAM) return true;
     for (int i = 0; i < u->k->stages.n; i++) {
         const struct stmt *reader = u->k->stages.v[i];
-        int64_t n = cells_of(s), theirs = cells_of(reader);
-        if (stmt_reads(reader, s->u.stage.buf, NULL) && !same_axes(reader, s) && (n < 0 || theirs < 0 || n <= theirs))
+        int64_t n = stage_cells(s);
+        if (stmt_reads(reader, s->u.stage.buf, NULL) && !same_axes(reader, s) &&
+            (n == INT64_MAX || n <= stage_cells(reader)))
             return true;
     }
     return false;

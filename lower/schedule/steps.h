@@ -164,6 +164,7 @@ bool layout_parse(struct ctx *c, const struct proc *p, const char *spec, const c
 /* What rfactor calls the loops it makes: NAME.k and NAME.lane, BUFFER.lane. */
 #define RFACTOR_LOOP "k"
 #define RFACTOR_LANE "lane"
+const char *tail_name(const char *loop); /* "acc.oc" -> "oc" */
 /* The canonical text. */
 const char *step_text(struct ctx *c, const struct step *s);
 

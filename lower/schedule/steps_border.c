@@ -26,7 +26,7 @@ static struct stmt *border_strip(struct step_run *s, struct buf *b, int d, expr 
         idx[k] = x_add(c, x_var(c, v[k]), k == d ? from : x_int(c, lo));
     }
     expr fill = b->fill ? b->fill : x_num(c, dtype_value(b->type), 0);
-    return loops_around(c, v, b->nd, s_store(c, b, idx, b->nd, RED_NONE, fill));
+    return s_nest(c, v, b->nd, s_store(c, b, idx, b->nd, RED_NONE, fill));
 }
 /* Dims div and mod of b are logical dim d in blocks of n, the last of which holds `used` cells and then pad lanes. */
 struct lanes {
@@ -68,14 +68,14 @@ static struct stmt *zero_lanes(struct step_run *s, struct buf *b, int d, const s
     }
     idx[l->div] = x_add(c, idx[l->div], x_addi(c, b->dims[l->div], -1));
     idx[l->mod] = x_addi(c, idx[l->mod], l->used);
-    return loops_around(c, v, b->nd, s_store(c, b, idx, b->nd, RED_NONE, x_num(c, dtype_value(b->type), 0)));
+    return s_nest(c, v, b->nd, s_store(c, b, idx, b->nd, RED_NONE, x_num(c, dtype_value(b->type), 0)));
 }
 bool apply_border(struct step_run *s) {
     struct buf *b;
     int64_t lo, hi;
     struct lanes l;
     if (!(b = find_buf(s, s->step->u.of.buf))) return false;
-    int at = param_of(s->p, b);
+    int at = proc_param_at(s->p, b);
     if (at < 0 || s->p->params.v[at].dir == DIR_IN) return step_refuse(s, NULL, "`%s` is no result", b->name);
     for (int k = 0; k < b->nd; k++) {
         if (!border_of(s->c, b, k, &lo, &hi))

@@ -36,10 +36,7 @@ bool apply_cache_read(struct step_run *s) {
     copy->fill = b->fill;
     const struct var **v = NEWN(&s->tmp, const struct var *, b->nd);
     expr *idx = NEWN(&s->tmp, expr, b->nd);
-    for (int d = 0; d < b->nd; d++) {
-        v[d] = var_new(c, loop_name(c, name, arena_printf(&s->tmp, "d%d", d)), b->dims[d]);
-        idx[d] = x_var(c, v[d]);
-    }
+    vars_over(c, loop_name(c, name, "d"), b->dims, b->nd, v, idx);
     for (int k = 0; k < all.n; k++) {
         struct redirect r = {c, copy};
         for (int j = 0; j < nof; j++)
@@ -47,8 +44,8 @@ bool apply_cache_read(struct step_run *s) {
                 map_loads_in(s, all.v[k], b, redirected_load, &r), done++;
     }
     stmt_insert_before(first, s_alloc(c, copy));
-    stmt_insert_before(
-        first, loops_around(c, v, b->nd, s_store(c, copy, idx, b->nd, RED_NONE, x_load(c, b, idx, b->nd, NULL))));
+    stmt_insert_before(first,
+                       s_nest(c, v, b->nd, s_store(c, copy, idx, b->nd, RED_NONE, x_load(c, b, idx, b->nd, NULL))));
     return done > 0;
 }
 
@@ -76,7 +73,7 @@ bool apply_cache_write(struct step_run *s) {
     struct ctx *c = s->c;
     struct pristine p;
     const char *name = s->step->u.cache_write.name;
-    if (!free_name(s, name) || !find_pristine(s, s->step->u.cache_write.buf, true, &p)) return false;
+    if (!free_name(s, name) || !find_pristine(s, s->step->u.cache_write.buf, &p)) return false;
     struct buf *b = p.buf;
     if (b->scope == SC_PARAM && p.n == 1 && loads_buf(s, p.nest[0], b))
         return step_refuse(s, NULL, "the stage of `%s` reads `%s` itself", b->name, b->name);
@@ -91,7 +88,7 @@ bool apply_cache_write(struct step_run *s) {
     retarget(s, &p, to);
     stmt_insert_before(p.nest[0], s_alloc(c, to));
     stmt_insert_after(p.nest[p.n - 1],
-                      loops_around(c, v, b->nd, s_store(c, b, idx, b->nd, RED_NONE, x_load(c, to, idx, b->nd, NULL))));
+                      s_nest(c, v, b->nd, s_store(c, b, idx, b->nd, RED_NONE, x_load(c, to, idx, b->nd, NULL))));
     rename_loops(s, &p, name);
     return true;
 }

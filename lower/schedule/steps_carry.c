@@ -115,7 +115,7 @@ static bool carry_legal(struct carry *q) {
         struct tile *t = &q->tiles.v[k];
         struct stmt *st = t->store;
         expr e = t->loop->u.loop.var->extent;
-        if (e != q->tiles.v[0].loop->u.loop.var->extent || uses_any(s, e, &q->moving))
+        if (e != q->tiles.v[0].loop->u.loop.var->extent || uses_any(e, &q->moving))
             return step_refuse(s, NULL, "the extents of `%s` differ between tiles", t->loop->u.loop.var->name);
         struct meet m = step_meet(s, st->u.store.idx, st->u.store.idx, st->u.store.n, &q->moving);
         for (struct stmt *up = stmt_parent(st); up != stmt_parent(q->outer); up = stmt_parent(up))
@@ -139,13 +139,13 @@ static bool carry_legal(struct carry *q) {
         struct accesses in = {0};
         accesses_of(s, &t->loop->u.loop.body, &in);
         for (int j = 0; j < in.n; j++)
-            if (in.v[j].store && in.v[j].buf != t->acc && !allocated_in(s, &t->loop->u.loop.body, in.v[j].buf))
+            if (in.v[j].store && in.v[j].buf != t->acc && !block_allocs(&t->loop->u.loop.body, in.v[j].buf))
                 return step_refuse(s, "carry one accumulator; place the other in a tile of its own",
                                    "`%s` updates `%s` too, which would not be carried", t->loop->u.loop.var->name,
                                    in.v[j].buf->name);
     }
     for (int j = 0; j < a.n; j++) {
-        bool known = !a.v[j].store || allocated_in(s, body, a.v[j].buf);
+        bool known = !a.v[j].store || block_allocs(body, a.v[j].buf);
         for (int k = 0; k < q->tiles.n; k++) known |= a.v[j].s == q->tiles.v[k].store;
         if (!known)
             return step_refuse(s, NULL,

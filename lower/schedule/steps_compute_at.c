@@ -217,7 +217,7 @@ bool apply_compute_at(struct step_run *s) {
     struct accesses rest = {0};
     int count = 0;
     if (roll < -1) return step_usage(s);
-    if (!find_loops(s, at, &l) || !find_pristine(s, s->step->u.compute_at.buf, true, &q.p)) return false;
+    if (!find_loops(s, at, &l) || !find_pristine(s, s->step->u.compute_at.buf, &q.p)) return false;
     struct buf *b = q.p.buf;
     if (b->scope == SC_PARAM || b->scope == SC_CONST)
         return step_refuse(s, "cache_write it and place the copy",

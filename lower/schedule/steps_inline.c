@@ -23,7 +23,7 @@ static expr inlined_load(void *env, struct buf *b, expr *idx, int n, expr fill) 
 }
 bool apply_inline(struct step_run *s) {
     struct inlining q = {.s = s};
-    if (!find_pristine(s, s->step->u.of.buf, true, &q.p)) return false;
+    if (!find_pristine(s, s->step->u.of.buf, &q.p)) return false;
     struct buf *b = q.p.buf;
     if (b->scope == SC_PARAM)
         return step_refuse(s, NULL, "`%s` is a parameter: all of it must be there in the end", b->name);

@@ -50,7 +50,7 @@ static bool join_legal(struct step_run *s, struct stmt *a, struct stmt *b) {
     for (int k = 0; k < x.n; k++)
         for (int j = 0; j < y.n; j++) {
             if (x.v[k].buf != y.v[j].buf || (!x.v[k].store && !y.v[j].store)) continue;
-            if (allocated_in(s, &a->u.loop.body, x.v[k].buf) && allocated_in(s, &b->u.loop.body, x.v[k].buf)) continue;
+            if (block_allocs(&a->u.loop.body, x.v[k].buf) && block_allocs(&b->u.loop.body, x.v[k].buf)) continue;
             struct meet m = step_meet(s, x.v[k].idx, y.v[j].idx, x.v[k].n, &moving);
             if (m.never || has_var(&m.fixed, a->u.loop.var)) continue;
             if (!y.v[j].store)

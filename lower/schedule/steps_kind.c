@@ -76,7 +76,7 @@ static bool no_race(struct step_run *s, struct stmt *loop, enum loop_kind kind) 
     vars_below(s, b, &moving);
     accesses_of(s, b, &a);
     for (int k = 0; k < a.n; k++) {
-        if (!a.v[k].store || allocated_in(s, b, a.v[k].buf)) continue;
+        if (!a.v[k].store || block_allocs(b, a.v[k].buf)) continue;
         if (loop->u.loop.assumed && a.v[k].buf->scope == SC_PARAM) continue;
         for (int j = 0; j < a.n; j++) {
             if (a.v[j].buf != a.v[k].buf) continue;

@@ -196,7 +196,7 @@ static bool fills_ok(struct relayout *r) {
                 if (form == DIM_FLAT && r->v[q].a == d) folds = true;
             }
             if (keeps && !folds) continue;
-            if (!x_proves_le(c, x_int(c, 0), e->arg[d]) || !x_proves_lt(c, e->arg[d], r->old[d]))
+            if (!x_proves_inside(c, e->arg[d], r->old[d]))
                 return step_refuse(s, "compute_at the buffer first: loads of the box have no fill",
                                    "loads of `%s` with a fill value may leave dim %d, which this layout cannot tell",
                                    r->b->name, d);
@@ -235,10 +235,7 @@ static expr relaid_load(void *env, struct buf *b, expr *idx, int n, expr fill) {
     struct ctx *c = r->s->c;
     (void)n;
     expr *p = phys(r, idx);
-    bool inside = true;
-    for (int k = 0; k < r->n && fill && inside; k++)
-        inside = x_proves_le(c, x_int(c, 0), p[k]) && x_proves_lt(c, p[k], r->now[k]);
-    expr v = x_load(c, b, p, r->n, inside ? NULL : fill);
+    expr v = x_load(c, b, p, r->n, fill && buf_proves_inside(c, b, p) ? NULL : fill);
     return fill ? x_select(c, x_and(c, off_halo(r, idx, fill), among_channels(r, idx)), v, fill) : v;
 }
 static bool relayout(struct step_run *s, struct buf *b, const struct layout_dim *v, int n) {

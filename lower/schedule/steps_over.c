@@ -67,16 +67,19 @@ static bool same_geometry(struct step_run *s, const struct buf *a, const struct 
     }
     return true;
 }
+bool result_and_operand(struct step_run *s, struct buf **y, struct buf **x) {
+    if (!(*y = find_buf(s, s->step->u.over.result)) || !(*x = find_buf(s, s->step->u.over.operand))) return false;
+    int py = proc_param_at(s->p, *y), px = proc_param_at(s->p, *x);
+    if (py < 0 || px < 0 || s->p->params.v[py].dir != DIR_OUT || s->p->params.v[px].dir != DIR_IN)
+        return step_refuse(s, NULL, "`%s` is no result, or `%s` no operand", (*y)->name, (*x)->name);
+    return only_accessed(s, *y) && only_accessed(s, *x);
+}
 bool apply_over(struct step_run *s) {
     struct accesses a = {0};
     struct buf *y, *x;
-    if (!(y = find_buf(s, s->step->u.over.result)) || !(x = find_buf(s, s->step->u.over.operand))) return false;
-    int py = param_of(s->p, y), px = param_of(s->p, x);
-    if (py < 0 || px < 0 || py == px || s->p->params.v[py].dir != DIR_OUT || s->p->params.v[px].dir != DIR_IN)
-        return step_refuse(s, NULL, "`%s` is no result, or `%s` no operand", y->name, x->name);
+    if (!result_and_operand(s, &y, &x)) return false;
     if (!same_geometry(s, y, x))
         return step_refuse(s, NULL, "`%s` and `%s` differ in type or layout", y->name, x->name);
-    if (!only_accessed(s, y) || !only_accessed(s, x)) return false;
     accesses_of(s, &s->p->body, &a);
     for (int i = 0; i < a.n; i++)
         for (int j = 0; j < a.n && a.v[i].buf == y; j++) {
@@ -91,9 +94,7 @@ bool apply_over(struct step_run *s) {
     stmts_below(s, &s->p->body, &all);
     for (int k = 0; k < all.n; k++)
         if (all.v[k]->kind == S_PREFETCH && all.v[k]->u.prefetch.buf == x) all.v[k]->u.prefetch.buf = y;
-    s->p->params.v[py].dir = DIR_INOUT;
-    for (int k = px + 1; k < s->p->params.n; k++) s->p->params.v[k - 1] = s->p->params.v[k];
-    s->p->params.n--;
-    proc_drop_buf(s->p, x);
+    s->p->params.v[proc_param_at(s->p, y)].dir = DIR_INOUT;
+    proc_drop_param(s->p, proc_param_at(s->p, x));
     return true;
 }

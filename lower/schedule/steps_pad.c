@@ -58,8 +58,7 @@ static bool access_ok(struct padding *q, const struct access *a) {
     struct ctx *c = q->s->c;
     for (int d = 0; d < a->n; d++)
         if (uses(q, a->idx[d]) && !(a->load && a->load->has_fill) &&
-            (!x_proves_le(c, x_int(c, 0), a->idx[d]) || !x_proves_lt(c, a->idx[d], a->buf->dims[d]) ||
-             (!is_own_buf(a->buf) && !buf_is_plain(a->buf))))
+            (!x_proves_inside(c, a->idx[d], a->buf->dims[d]) || (!is_own_buf(a->buf) && !buf_is_plain(a->buf))))
             return step_refuse(q->s, NULL, "`%s` has no cells for the iterations that `%s` would gain", a->buf->name,
                                q->now->name);
     return true;
@@ -71,19 +70,9 @@ static bool pad_one(struct step_run *s, struct stmt *loop, int64_t n) {
     struct accesses a = {0};
     q.to = x_muli(s->c, x_divi(s->c, x_addi(s->c, q.from, n - 1), n), n);
     if (q.to == q.from) return true;
-    if (loop->u.loop.kind != LK_SERIAL)
-        return step_refuse(s, "pad before kind", "`%s` is a %s loop already", old->name,
-                           loop_kind_name(loop->u.loop.kind));
-    stmts_below(s, &loop->u.loop.body, &all);
-    for (int k = 0; k < all.n; k++) {
-        if (all.v[k]->kind != S_FOR && all.v[k]->kind != S_STORE)
-            return step_refuse(s, "pad first", "there is %s in `%s`", stmt_what(all.v[k]), old->name);
-        if (all.v[k]->kind == S_FOR && x_uses_var(s->c, all.v[k]->u.loop.var->extent, old))
-            return step_refuse(s, NULL, "the extent of `%s` depends on `%s`", all.v[k]->u.loop.var->name, old->name);
-    }
+    if (!only_nests(s, loop)) return false;
     q.now = loop->u.loop.var = var_new(s->c, old->name, q.to);
     subst_var(s, &loop->u.loop.body, old, x_var(s->c, q.now));
-    all = (struct stmts){0};
     stmts_below(s, &loop->u.loop.body, &all);
     for (int k = 0; k < all.n; k++)
         if (all.v[k]->kind == S_STORE && !pad_store(&q, all.v[k])) return false;

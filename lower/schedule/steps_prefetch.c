@@ -43,7 +43,7 @@ static bool prefetch_in(struct step_run *s, struct stmt *at, struct stmt *ahead,
     int n = x_terms(c, rest, &c0, &t, &co);
     expr base = x_addi(c, x_muli(c, x_addi(c, x_var(c, v), 1), panel), c0);
     for (int k = 0; k < n; k++) /* loops outside of `ahead` keep their part */
-        if (!uses_any(s, t[k], &inside)) base = x_add(c, base, x_muli(c, t[k], co[k]));
+        if (!uses_any(t[k], &inside)) base = x_add(c, base, x_muli(c, t[k], co[k]));
     for (int k = 0; k < spread->n; k++) {
         struct stmt *loop = around(at, spread->v[k]);
         int64_t before, all;

@@ -38,7 +38,7 @@ bool range_over(struct step_run *s, expr e, const struct vars *inner, expr *lo, 
     const expr *t;
     const int64_t *co;
     *lo = *hi = e;
-    if (!uses_any(s, e, inner)) return x_visit(e, opaque_node, NULL) || const_ends(c, e, lo, hi);
+    if (!uses_any(e, inner)) return x_visit(e, opaque_node, NULL) || const_ends(c, e, lo, hi);
     switch (e->op) {
     case X_VAR:
         if (!range_over(s, e->u.var->extent, inner, &l, &h)) return false;

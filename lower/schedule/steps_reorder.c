@@ -50,7 +50,7 @@ static bool reorder_legal(struct step_run *s, const struct stmts *chain, const s
     vars_below(s, top, &moving);
     accesses_of(s, leaf, &a);
     for (int k = 0; k < a.n; k++) {
-        if (!a.v[k].store || allocated_in(s, leaf, a.v[k].buf)) continue;
+        if (!a.v[k].store || block_allocs(leaf, a.v[k].buf)) continue;
         for (int j = 0; j < a.n; j++)
             if (a.v[j].buf == a.v[k].buf && !order_kept(s, &a.v[k], &a.v[j], &moving, inverted)) return false;
     }
@@ -94,7 +94,7 @@ static bool reorder_nest(struct step_run *s, struct stmt *head, int *found) {
     struct vars mine = {0};
     for (int k = 0; k < chain.n; k++) PUSH(&s->tmp, &mine, chain.v[k]->u.loop.var);
     for (int k = 0; k < chain.n; k++)
-        if (uses_any(s, chain.v[k]->u.loop.var->extent, &mine))
+        if (uses_any(chain.v[k]->u.loop.var->extent, &mine))
             return step_refuse(s, "reorder only loops whose extents do not depend on each other",
                                "the extent of `%s` depends on a loop of the nest", chain.v[k]->u.loop.var->name);
     if (!reorder_legal(s, &chain, &inverted)) return false;

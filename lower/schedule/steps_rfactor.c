@@ -22,7 +22,7 @@ static void add_rest(struct step_run *s, const struct pristine *p, int u, struct
     }
     for (int d = 0; d < p->buf->nd; d++) idx[d] = x_subst(c, st->u.store.idx[d], &sub);
     struct stmt *t = s_store(c, p->buf, idx, p->buf->nd, st->u.store.op, x_subst(c, st->u.store.value, &sub));
-    stmt_insert_before(p->nest[u], loops_around(c, loops.v, loops.n, t));
+    stmt_insert_before(p->nest[u], s_nest(c, loops.v, loops.n, t));
 }
 bool apply_rfactor(struct step_run *s) {
     struct ctx *c = s->c;
@@ -30,7 +30,7 @@ bool apply_rfactor(struct step_run *s) {
     int64_t f = s->step->u.rfactor.lanes;
     const char *name = s->step->u.rfactor.name, *over = s->step->u.rfactor.loop;
     if (f < 1) return step_usage(s);
-    if (!free_name(s, name) || !find_pristine(s, s->step->u.rfactor.buf, true, &p)) return false;
+    if (!free_name(s, name) || !find_pristine(s, s->step->u.rfactor.buf, &p)) return false;
     struct buf *b = p.buf;
     if (p.n < 2) return step_refuse(s, NULL, "`%s` is no reduction", b->name);
     struct stmt *loop = NULL;
@@ -101,12 +101,11 @@ bool apply_rfactor(struct step_run *s) {
     }
     for (int d = 0; d <= nd; d++) idx0[d] = x_subst(c, idx[d], &again);
     stmt_insert_before(p.nest[u], s_alloc(c, to));
-    stmt_insert_before(
-        p.nest[u], loops_around(c, init, axes.n, s_store(c, to, idx0, nd + 1, RED_NONE, red_identity(c, op, b->type))));
     stmt_insert_before(p.nest[u],
-                       loops_around(c, outer.v, outer.n, s_store(c, to, idx, nd + 1, fma ? RED_NONE : op, v)));
+                       s_nest(c, init, axes.n, s_store(c, to, idx0, nd + 1, RED_NONE, red_identity(c, op, b->type))));
+    stmt_insert_before(p.nest[u], s_nest(c, outer.v, outer.n, s_store(c, to, idx, nd + 1, fma ? RED_NONE : op, v)));
     stmt_insert_before(p.nest[u],
-                       loops_around(c, last.v, last.n, s_store(c, b, fin, nd, op, x_load(c, to, fin, nd + 1, NULL))));
+                       s_nest(c, last.v, last.n, s_store(c, b, fin, nd, op, x_load(c, to, fin, nd + 1, NULL))));
     bool rest = !x_is(x_modi(c, red->extent, f), 0);
     if (rest && p.n > 2) return step_refuse(s, "choose a divisor of the extent", "`%s` has a rest already", b->name);
     if (rest) add_rest(s, &p, u, loop, f);

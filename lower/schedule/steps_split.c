@@ -91,7 +91,7 @@ static bool can_repeat(struct split *q) {
     if (bad) return step_refuse(s, "use cut2 or guard", "overlap would repeat %s in `%s`", stmt_what(bad), name);
     accesses_of(s, &loop->u.loop.body, &a);
     for (int k = 0; k < a.n; k++) {
-        if (!a.v[k].store || allocated_in(s, &loop->u.loop.body, a.v[k].buf)) continue;
+        if (!a.v[k].store || block_allocs(&loop->u.loop.body, a.v[k].buf)) continue;
         if (a.v[k].op != RED_NONE)
             return step_refuse(s, "use cut2 or guard, or compute_at the reduction first",
                                "overlap would add to `%s` twice: the body of `%s` is not idempotent", a.v[k].buf->name,

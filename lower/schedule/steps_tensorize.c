@@ -37,7 +37,7 @@ static bool bind(struct match *m, struct buf *param, const expr *at, struct buf 
     expr cell = x_subst(c, buf_offset(c, param, at), &to_nest), off = x_sub(c, buf_offset(c, buf, idx), cell);
     for (int k = 0; k < mine.n; k++)
         if (x_is(mine.v[k]->extent, 1)) off = x_subst1(c, off, mine.v[k], x_int(c, 0));
-    if (uses_any(m->s, off, &mine)) return false;
+    if (uses_any(off, &mine)) return false;
     if (m->holes[h].buf) return m->holes[h].buf == buf && m->holes[h].off == off;
     m->holes[h] = (struct bound){buf, off, cell};
     return true;

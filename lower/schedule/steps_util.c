@@ -56,9 +56,8 @@ void stmts_below(struct step_run *s, struct block *b, struct stmts *out) {
     walk(b, collect_stmt, &k);
 }
 void stmts_from(struct step_run *s, struct stmt *t, struct stmts *out) {
-    struct block *sub[2];
-    PUSH(&s->tmp, out, t);
-    for (int k = 0, n = stmt_blocks(t, sub); k < n; k++) stmts_below(s, sub[k], out);
+    struct collector k = {s, out};
+    walk_stmt(t, collect_stmt, &k);
 }
 bool stmt_names(const struct stmt *t, const struct buf *b) {
     struct named_buf n;
@@ -146,10 +145,7 @@ void vars_below(struct step_run *s, struct block *b, struct vars *out) {
         if (all.v[k]->kind == S_FOR) PUSH(&s->tmp, out, all.v[k]->u.loop.var);
 }
 static bool not_in(void *env, expr e) { return !(e->op == X_VAR && has_var(env, e->u.var)); }
-bool uses_any(struct step_run *s, expr e, const struct vars *l) {
-    (void)s;
-    return l->n && !x_visit(e, not_in, (void *)l);
-}
+bool uses_any(expr e, const struct vars *l) { return l->n && !x_visit(e, not_in, (void *)l); }
 void subst_var(struct step_run *s, struct block *b, const struct var *v, expr by) {
     struct subst sub = {{.arena = &s->tmp}};
     map_put(&sub.map, PKEY(v), (void *)by);
@@ -157,11 +153,6 @@ void subst_var(struct step_run *s, struct block *b, const struct var *v, expr by
 }
 
 /* ---- parameters, names */
-int param_of(const struct proc *p, const struct buf *b) {
-    for (int k = 0; k < p->params.n; k++)
-        if (p->params.v[k].buf == b) return k;
-    return -1;
-}
 bool only_accessed(struct step_run *s, const struct buf *b) {
     struct stmts all = {0};
     stmts_below(s, &s->p->body, &all);
@@ -244,13 +235,6 @@ void accesses_of(struct step_run *s, struct block *b, struct accesses *out) {
     struct stmts all = {0};
     stmts_below(s, b, &all);
     for (int k = 0; k < all.n; k++) accesses_at(s, all.v[k], out);
-}
-bool allocated_in(struct step_run *s, struct block *b, const struct buf *buf) {
-    struct stmts all = {0};
-    stmts_below(s, b, &all);
-    for (int k = 0; k < all.n; k++)
-        if (all.v[k]->kind == S_ALLOC && all.v[k]->u.alloc.buf == buf) return true;
-    return false;
 }
 bool loads_buf(struct step_run *s, struct stmt *t, const struct buf *buf) {
     struct accesses a = {0};
@@ -336,14 +320,6 @@ expr redirected_load(void *redirect, struct buf *from, expr *idx, int n, expr fi
     (void)from;
     return x_load(r->c, r->to, idx, n, fill);
 }
-struct stmt *loops_around(struct ctx *c, const struct var *const *vars, int n, struct stmt *leaf) {
-    for (int k = n - 1; k >= 0; k--) {
-        struct stmt *f = s_for(c, vars[k], LK_SERIAL);
-        block_append(&f->u.loop.body, leaf);
-        leaf = f;
-    }
-    return leaf;
-}
 void drop_buf(struct step_run *s, struct buf *b) {
     for (struct stmt *t = s->p->body.first, *next; t; t = next) {
         next = t->next;
@@ -364,7 +340,7 @@ static bool pristine_nest(struct step_run *s, struct pristine *p, int k, const c
     if (t->kind == S_FOR) {
         chain_of(s, t, &p->chain[k]);
         struct block *leaf = leaf_of(&p->chain[k]);
-        t = leaf->first == leaf->last ? leaf->first : NULL;
+        t = block_only(leaf);
     }
     if (!t || t->kind != S_STORE || t->u.store.buf != p->buf)
         return step_refuse(s, outside_in,
@@ -389,7 +365,7 @@ static bool plain_axes_of(struct step_run *s, const struct pristine *p, int k) {
     }
     return true;
 }
-bool find_pristine(struct step_run *s, const char *name, bool plain, struct pristine *out) {
+bool find_pristine(struct step_run *s, const char *name, struct pristine *out) {
     *out = (struct pristine){0};
     struct buf **v;
     int n;
@@ -413,7 +389,7 @@ bool find_pristine(struct step_run *s, const char *name, bool plain, struct pris
             s, "schedule consumers before producers (outside in); a stage that was already placed stays where it is",
             "`%s` has no stage of its own at the top level", name);
     for (int k = 0; k < out->n; k++)
-        if (!pristine_nest(s, out, k, name) || (plain && !plain_axes_of(s, out, k))) return false;
+        if (!pristine_nest(s, out, k, name) || !plain_axes_of(s, out, k)) return false;
     bool one = update_op(out->store[0]) == RED_NONE;
     for (int k = 1; k < out->n; k++)
         one &= update_op(out->store[k]) != RED_NONE && update_op(out->store[k]) == update_op(out->store[1]);

@@ -4,6 +4,7 @@
 #define NN_LOWER_SCHEDULE_STEPS_UTIL_H
 #include "ir/base/checked.h"
 #include "ir/loop/dependence.h"
+#include "lower/memory/local_memory.h"
 #include "lower/schedule/steps.h"
 
 /* A step that is being applied. */
@@ -25,10 +26,6 @@ struct stmts {
     struct stmt **v;
     int n, cap;
 };
-struct exprs {
-    expr *v;
-    int n, cap;
-};
 
 /* ---- finding */
 void stmts_below(struct step_run *s, struct block *b, struct stmts *out); /* every statement below b, parents first */
@@ -42,9 +39,8 @@ void chain_of(struct step_run *s, struct stmt *loop, struct stmts *out);
 struct block *leaf_of(const struct stmts *chain);
 bool encloses(const struct stmt *outer, const struct stmt *inner);      /* or equal */
 struct stmt *top_of(struct stmt *t);                                    /* ancestor in the procedure's body */
-const char *tail_name(const char *loop);                                /* "acc.oc" -> "oc" */
 void vars_below(struct step_run *s, struct block *b, struct vars *out); /* variables of all loops in b */
-bool uses_any(struct step_run *s, expr e, const struct vars *l);
+bool uses_any(expr e, const struct vars *l);
 void subst_var(struct step_run *s, struct block *b, const struct var *v, expr by);
 
 /* ---- accesses */
@@ -67,7 +63,6 @@ struct accesses {
 /* Stores and loads below b (loads of an update's own cell are part of its store). */
 void accesses_of(struct step_run *s, struct block *b, struct accesses *out);
 void accesses_in(struct step_run *s, struct stmt *t, struct accesses *out);
-bool allocated_in(struct step_run *s, struct block *b, const struct buf *buf);
 bool loads_buf(struct step_run *s, struct stmt *t, const struct buf *buf); /* a load, anywhere below */
 /* Steps cannot reason about it (call, while, swap, barrier ...). */
 bool is_opaque(const struct stmt *t);
@@ -96,11 +91,11 @@ struct redirect {
     struct buf *to;
 };
 expr redirected_load(void *redirect, struct buf *from, expr *idx, int n, expr fill); /* the same cell of `to` */
-/* A nest of loops over vars around one statement. */
-struct stmt *loops_around(struct ctx *c, const struct var *const *vars, int n, struct stmt *leaf);
 /* Takes the buffer out of the procedure, with its allocation at the top level. */
 void drop_buf(struct step_run *s, struct buf *b);
 void copy_idx(struct ctx *c, struct stmt *store, const expr *idx, int n);
+/* For pad and widen: the loop is serial, and holds nothing but nests of stores whose extents do not depend on it. */
+bool only_nests(struct step_run *s, struct stmt *loop);
 bool is_own_buf(const struct buf *b); /* the kernel's: nobody else sees it */
 /* Dim d of such a buffer, which is in its first layout, gets n cells; refuses where somebody would notice. zero: the
  * new ones will hold that. */
@@ -114,8 +109,8 @@ struct pristine {
     struct stmts chain[3]; /* their loops; none for a scalar */
     struct stmt *store[3];
 };
-/* Finds it; refuses if the buffer is written otherwise. plain_axes: each index must be one loop variable. */
-bool find_pristine(struct step_run *s, const char *name, bool plain_axes, struct pristine *out);
+/* Finds it; refuses if the buffer is written otherwise, or an index is not one loop variable. */
+bool find_pristine(struct step_run *s, const char *name, struct pristine *out);
 
 /* What the producer's nests read must not change between where they stand and `upto`, where they go. */
 bool inputs_stable(struct step_run *s, const struct pristine *p, struct stmt *upto);
@@ -125,11 +120,13 @@ bool only_loads(struct step_run *s, const struct buf *b);
 const struct var *axis_var(const struct pristine *p, int k, int d);
 
 /* ---- parameters, names */
-int param_of(const struct proc *p, const struct buf *b); /* -1: none */
 bool only_accessed(struct step_run *s,
                    const struct buf *b);              /* only loads and stores, which say what cells they touch */
 bool free_name(struct step_run *s, const char *name); /* a name for a new buffer */
 const char *loop_name(struct ctx *c, const char *buf, const char *axis);
+
+/* The result and the operand that over and within name: parameters that are read and written cell by cell. */
+bool result_and_operand(struct step_run *s, struct buf **y, struct buf **x);
 
 /* ---- rows' functions */
 // clang-format off

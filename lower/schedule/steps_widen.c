@@ -36,10 +36,7 @@ static bool stores_channel(struct widening *w, const struct buf *b, const expr *
  */
 static expr refilled_load(void *env, struct buf *b, expr *idx, int n, expr fill) {
     struct ctx *c = ((struct step_run *)env)->c;
-    bool inside = true;
-    for (int d = 0; d < n && fill && inside; d++)
-        inside = x_proves_le(c, x_int(c, 0), idx[d]) && x_proves_lt(c, idx[d], b->dims[d]);
-    return x_load(c, b, idx, n, inside ? NULL : fill);
+    return x_load(c, b, idx, n, fill && buf_proves_inside(c, b, idx) ? NULL : fill);
 }
 bool grow_own_buf(struct step_run *s, struct buf *b, int d, expr n, bool zero) {
     struct accesses a = {0};
@@ -63,6 +60,23 @@ bool grow_own_buf(struct step_run *s, struct buf *b, int d, expr n, bool zero) {
     for (struct stmt *t = s->p->body.first; t; t = t->next) map_loads_in(s, t, b, refilled_load, s);
     return true;
 }
+bool only_nests(struct step_run *s, struct stmt *loop) {
+    const char *step = s->rows[s->step->kind].name, *name = loop->u.loop.var->name;
+    struct stmts all = {0};
+    if (loop->u.loop.kind != LK_SERIAL)
+        return step_refuse(s, arena_printf(&s->c->arena, "%s before kind", step), "`%s` is a %s loop already", name,
+                           loop_kind_name(loop->u.loop.kind));
+    stmts_below(s, &loop->u.loop.body, &all);
+    for (int k = 0; k < all.n; k++) {
+        const struct stmt *t = all.v[k];
+        if (t->kind != S_FOR && t->kind != S_STORE)
+            return step_refuse(s, arena_printf(&s->c->arena, "%s first", step), "there is %s in `%s`", stmt_what(t),
+                               name);
+        if (t->kind == S_FOR && x_uses_var(s->c, t->u.loop.var->extent, loop->u.loop.var))
+            return step_refuse(s, NULL, "the extent of `%s` depends on `%s`", t->u.loop.var->name, name);
+    }
+    return true;
+}
 static bool store_ok(struct widening *w, const struct stmt *t) {
     struct step_run *s = w->s;
     struct buf *b = t->u.store.buf;
@@ -76,8 +90,7 @@ static bool access_ok(struct widening *w, const struct access *a) {
     for (int k = 0; k < a->n; k++) {
         expr e = x_subst1(w->s->c, a->idx[k], w->old, x_var(w->s->c, w->now));
         if (e == a->idx[k] || (a->load && a->load->has_fill)) continue;
-        if (!x_proves_le(w->s->c, x_int(w->s->c, 0), e) || !x_proves_lt(w->s->c, e, a->buf->dims[k]) ||
-            has_blank_border(w->s->c, a->buf, k))
+        if (!x_proves_inside(w->s->c, e, a->buf->dims[k]) || has_blank_border(w->s->c, a->buf, k))
             return step_refuse(w->s, block_it, "`%s` has no cells for the iterations that `%s` would gain",
                                a->buf->name, w->old->name);
     }
@@ -92,18 +105,10 @@ static bool widen_one(struct step_run *s, struct stmt *loop, int64_t n) {
     w.to = (w.from + n - 1) / n * n;
     if (w.to == w.from) return true;
     w.now = var_new(s->c, old->name, x_int(s->c, w.to));
-    if (loop->u.loop.kind != LK_SERIAL)
-        return step_refuse(s, "widen before kind", "`%s` is a %s loop already", old->name,
-                           loop_kind_name(loop->u.loop.kind));
+    if (!only_nests(s, loop)) return false;
     stmts_below(s, &loop->u.loop.body, &all);
-    for (int k = 0; k < all.n; k++) {
-        struct stmt *t = all.v[k];
-        if (t->kind != S_FOR && t->kind != S_STORE)
-            return step_refuse(s, "widen first", "there is %s in `%s`", stmt_what(t), old->name);
-        if (t->kind == S_FOR && x_uses_var(s->c, t->u.loop.var->extent, old))
-            return step_refuse(s, NULL, "the extent of `%s` depends on `%s`", t->u.loop.var->name, old->name);
-        if (t->kind == S_STORE && !store_ok(&w, t)) return false;
-    }
+    for (int k = 0; k < all.n; k++)
+        if (all.v[k]->kind == S_STORE && !store_ok(&w, all.v[k])) return false;
     accesses_of(s, &loop->u.loop.body, &a);
     for (int k = 0; k < a.n; k++)
         if (!access_ok(&w, &a.v[k])) return false;

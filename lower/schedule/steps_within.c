@@ -65,11 +65,7 @@ bool apply_within(struct step_run *s) {
     struct buf *y, *x;
     int64_t from, cells, lo, hi;
     bool all;
-    if (!(y = find_buf(s, s->step->u.within.result)) || !(x = find_buf(s, s->step->u.within.operand))) return false;
-    int py = param_of(s->p, y), px = param_of(s->p, x);
-    if (py < 0 || px < 0 || py == px || s->p->params.v[py].dir != DIR_OUT || s->p->params.v[px].dir != DIR_IN)
-        return step_refuse(s, NULL, "`%s` is no result, or `%s` no operand", y->name, x->name);
-    if (!only_accessed(s, y) || !only_accessed(s, x)) return false;
+    if (!result_and_operand(s, &y, &x)) return false;
     if (!kernel_copies(s->c, s->p, y, x, &from, &all) || !x_is_int(buf_cells(s->c, x), &cells))
         return step_refuse(s, NULL, "`%s` is not just copied to one place of `%s`", x->name, y->name);
     struct stmts stmts = {0};
@@ -87,11 +83,9 @@ bool apply_within(struct step_run *s) {
         struct stmt *t = stmts.v[k], *up;
         int64_t at;
         if (t->kind != S_STORE || !copies(s->c, t, y, x, &at)) continue;
-        while ((up = stmt_parent(t)) && up->kind == S_FOR && up->u.loop.body.first == up->u.loop.body.last) t = up;
+        while ((up = stmt_parent(t)) && up->kind == S_FOR && block_only(&up->u.loop.body)) t = up;
         stmt_remove(t);
     }
-    for (int k = px + 1; k < s->p->params.n; k++) s->p->params.v[k - 1] = s->p->params.v[k];
-    s->p->params.n--;
-    proc_drop_buf(s->p, x);
+    proc_drop_param(s->p, proc_param_at(s->p, x));
     return true;
 }

@@ -201,7 +201,7 @@ static const char *contraction_points(struct plan *u, struct points *out) {
 }
 static void print_contraction(struct text *t, struct plan *u, const struct point *p) {
     const struct tiling *g = &p->u.tile;
-    if (g->micro->instr) text_printf(t, "%s, ", g->micro->name);
+    if (g->micro->instr) text_printf(t, "%s, ", g->micro->instr);
     text_printf(t, "lanes %d along %s%s, tile %d x %d", g->lanes, axis_name(u->c, u->k, g->lane),
                 g->staged      ? ", staged"
                 : g->scattered ? ", scattered"

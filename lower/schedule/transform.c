@@ -11,7 +11,7 @@ struct chooser {
 static bool tests_axis(void *env, expr e) {
     struct chooser *q = env;
     bool test = e->op == X_EQ && e->arg[0]->type == IDX;
-    q->found |= test && (e->arg[0] == NULL || (e->arg[0]->op == X_VAR && e->arg[0]->u.var == q->v) ||
+    q->found |= test && ((e->arg[0]->op == X_VAR && e->arg[0]->u.var == q->v) ||
                          (e->arg[1]->op == X_VAR && e->arg[1]->u.var == q->v));
     return true;
 }

@@ -55,10 +55,9 @@ static void window_order(struct plan *u, const struct stmt *red, const char *acc
 }
 static const char *window_points(struct plan *u, struct points *out) {
     const struct problem *k = u->k;
-    const struct param_layout *ly = layout_of(u->p, u->l, k->out->u.stage.buf);
     if (k->nreductions != 1 || k->nresults != 1) return "not one reduction with one result";
-    if (lanes_of(u) < 2) return "there are no vectors";
-    if (!ly || ly->block != lanes_of(u)) return "the result has no blocks of channels";
+    const char *why = no_blocks(u, k->out->u.stage.buf);
+    if (why) return why;
     const struct stmt *red = k->stages.v[0];
     if (red != k->sum) return "a map comes before the reduction";
     if (!lanes_fit(red) || !lanes_fit(k->out) || red->u.stage.naxes != k->out->u.stage.naxes)
