@@ -91,6 +91,18 @@ float bf16_to_f32(uint16_t h) {
 uint16_t f32_to_bf16(float f) { return (uint16_t)pack((double)f, &brain, false); }
 uint16_t f64_to_bf16(double d) { return (uint16_t)pack(d, &brain, false); }
 
+bool f8_kind_of(enum dtype t, enum f8_kind *k) {
+    switch (t) {
+    case F8E4M3FN: *k = F8_E4M3FN; return true;
+    case F8E4M3FNUZ: *k = F8_E4M3FNUZ; return true;
+    case F8E5M2: *k = F8_E5M2; return true;
+    case F8E5M2FNUZ: *k = F8_E5M2FNUZ; return true;
+    case F8E8M0: *k = F8_E8M0; return true;
+    case F4E2M1: *k = F4_E2M1; return true;
+    default: return false;
+    }
+}
+
 float f8_to_f32(uint8_t v, enum f8_kind k) {
     if (k == F8_E8M0) return v == 0xff ? NAN : (float)ldexp(1, v - 127);
     return (float)unpack(v, &eights[k]);

@@ -219,8 +219,7 @@ static void close_loop(struct comp *c, const struct var *v) {
     int n = l->body.n + l->latch.n;
     append(c, out, &l->pre);
     struct ins loop = {.op = V_LOOP, .a = l->var_reg, .b = l->ext_reg, .imm = n + 2};
-    struct strip *s =
-        l->ext < 0 || l->ext >= STRIP_MIN ? strip_find(c->arena, c->u, &l->body, &l->latch, l->var_reg) : NULL;
+    struct strip *s = l->ext < 0 || l->ext >= STRIP_MIN ? strip_find(c->arena, &l->body, &l->latch, l->var_reg) : NULL;
     if (s) {
         loop.op = V_STRIP;
         loop.c = c->u->strips.n;
