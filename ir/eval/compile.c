@@ -250,7 +250,7 @@ static int red_code(struct comp *c, enum red_op op, enum dtype value) {
 
 static void store(struct comp *c, struct buf *b, const expr *idx, int n, enum red_op op, expr value) {
     int slot = slot_for(c, b);
-    enum dtype t = elem_value(b->type);
+    enum dtype t = dtype_value(b->type);
     if (c->u->slots.v[slot].konst) comp_fail(c, "store to constant %s", b->name);
     if (value->type != t)
         comp_fail(c, "store of type %s to %s, whose elements are %s", dtype_name(value->type), b->name,
@@ -409,7 +409,7 @@ static void compile_alloc(struct comp *c, struct stmt *s) {
     struct slot *sl = &c->u->slots.v[slot];
     if (sl->param || sl->konst || sl->live)
         comp_fail(c, "%s is allocated twice, or is a parameter or constant", b->name);
-    if (b->fill && b->fill->type != elem_value(b->type))
+    if (b->fill && b->fill->type != dtype_value(b->type))
         comp_fail(c, "the fill of %s has another type than its elements", b->name);
     int list = list_of_dims(c, b), fill = b->fill ? expr_reg(c, b->fill) : -1;
     sl = &c->u->slots.v[slot];

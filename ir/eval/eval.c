@@ -34,9 +34,9 @@ static bool bind_symbols(struct run *r, const struct proc *p, const struct eval_
     }
     for (int k = 0; k < p->params.n; k++) {
         const struct buf *b = p->params.v[k].buf;
-        int nd = b->map ? b->nlogical : b->nd;
+        int nd = b->nlogical;
         for (int d = 0; args[k].data && d < nd && d < args[k].nd; d++) {
-            expr e = (b->map ? b->logical : b->dims)[d];
+            expr e = b->logical[d];
             if (e->op == X_SYM && !value_of(t, e, &known)) {
                 struct value v = {e->u.sym, args[k].dims[d]};
                 PUSH(&r->arena, &t->v, v);
@@ -58,7 +58,6 @@ static bool bind_symbols(struct run *r, const struct proc *p, const struct eval_
 static bool is_plain(const struct buf *b) {
     for (int d = 0; b->pad && d < b->nd; d++)
         if (b->pad[d]) return false;
-    if (!b->map) return true;
     if (b->nlogical != b->nd) return false;
     for (int d = 0; d < b->nd; d++)
         if (b->dims[d] != b->logical[d] ||
@@ -146,10 +145,6 @@ static struct cells *make_storage(struct run *r, const struct buf *b, const stru
         define_all(c);
         return c;
     }
-    if (!b->map) {
-        cells_free(r, c);
-        return run_fault(r, EVAL_BAD, "buffer %s has a padded pitch but no layout", b->name), NULL;
-    }
     if (b->scope == SC_CONST && !b->fill) memset(c->data, 0, (size_t)(n * dtype_bytes(b->type)));
     struct cells *from = cells_new(r, b->type, count, data);
     bool ok = from && convert_layout(r, b, p, t, c, from, true);
@@ -172,9 +167,9 @@ static struct cells *make_const(struct run *r, const struct buf *b) {
     const struct tensor *t = b->data;
     struct values none = {0};
     int64_t logical[64], n;
-    int nl = b->map ? b->nlogical : b->nd;
+    int nl = b->nlogical;
     if (!t) return run_fault(r, EVAL_BAD, "constant %s has no data", b->name), NULL;
-    if (nl > 60 || !eval_dims(r, b, b->map ? b->logical : b->dims, nl, &none, logical))
+    if (nl > 60 || !eval_dims(r, b, b->logical, nl, &none, logical))
         return run_fault(r, EVAL_BAD, "constant %s: bad dims", b->name), NULL;
     n = count_cells(logical, nl);
     if (t->type != b->type || tensor_count(t) != n)
@@ -213,10 +208,10 @@ static bool bind_arg(struct run *r, const struct proc *p, int k, const struct ev
                      struct cells **out) {
     const struct buf *b = p->params.v[k].buf;
     enum param_dir dir = p->params.v[k].dir;
-    int nl = b->map ? b->nlogical : b->nd;
+    int nl = b->nlogical;
     int64_t logical[64];
     if (nl > 32) return run_fault(r, EVAL_BAD, "argument %s has more than 32 dims", b->name);
-    if (!eval_dims(r, b, b->map ? b->logical : b->dims, nl, t, logical)) return false;
+    if (!eval_dims(r, b, b->logical, nl, t, logical)) return false;
     if (!a->data && dir != DIR_OUT && count_cells(logical, nl) != 0)
         return run_fault(r, EVAL_BAD, "argument %s has no data", b->name);
     if (a->data && a->nd != nl)
@@ -239,10 +234,10 @@ static bool return_arg(struct run *r, const struct proc *p, int k, struct eval_a
                        const struct rbuf *stored) {
     struct cells *c = stored->cells;
     const struct buf *b = p->params.v[k].buf;
-    int nl = b->map ? b->nlogical : b->nd;
+    int nl = b->nlogical;
     int64_t logical[64], size = dtype_bytes(b->type);
     if (late) memcpy(logical, stored->dim, sizeof *logical * (size_t)nl);
-    else if (!eval_dims(r, b, b->map ? b->logical : b->dims, nl, t, logical)) return false;
+    else if (!eval_dims(r, b, b->logical, nl, t, logical)) return false;
     int64_t n = count_cells(logical, nl), bytes;
     bool fits = n >= 0 && !__builtin_mul_overflow(n, size, &bytes) && bytes <= r->max_bytes;
     void *data = !fits ? NULL : a->data ? a->data : memory_zeroed((size_t)bytes + 1, 1);

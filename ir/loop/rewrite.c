@@ -239,12 +239,7 @@ void map_exprs(struct ctx *c, struct block *b, expr (*fn)(void *env, expr e), vo
     struct rewriter r = {c, fn, env, {.arena = &c->arena}, {.arena = &c->arena}, false};
     map_block(&r, b);
 }
-static expr subst_leaf(void *env, expr e) {
-    const struct subst *s = env;
-    if (e->op == X_VAR) return map_get(&s->map, PKEY(e->u.var));
-    return e->op == X_SYM ? map_get(&s->map, PKEY(e->u.sym)) : NULL;
-}
-void subst_block(struct ctx *c, struct block *b, const struct subst *s) { map_exprs(c, b, subst_leaf, (void *)s); }
+void subst_block(struct ctx *c, struct block *b, const struct subst *s) { map_exprs(c, b, x_subst_leaf, (void *)s); }
 
 /* ---- cloning */
 static struct buf *new_buf(struct rewriter *r, struct buf *b) {
