@@ -58,10 +58,6 @@ static bool is_safe(struct fe *f, expr e) {
 bool opaque_atom(expr e) { return x_has(e, XF_LOAD | XF_GUARD | XF_TOIDX); }
 
 /* ---- named values */
-static bool in_register(struct fe *f, const struct buf *b) {
-    struct regs *r = map_get(&f->regs, PKEY(b));
-    return r && !r->array;
-}
 static bool worth_a_name(struct fe *f, expr e) {
     if (!f->d->names_values) return false;
     switch (e->op) {
@@ -73,7 +69,7 @@ static bool worth_a_name(struct fe *f, expr e) {
     case X_PROD:
     case X_TOIDX:
     case X_IDXVAL: return false;
-    case X_LOAD: return !in_register(f, e->u.buf) || e->has_fill;
+    case X_LOAD: return !c_regs(f, e->u.buf) || e->has_fill;
     case X_CAST: return e->arg[0]->op != X_IDXVAL || on_lane(f, e);
     case X_MIN:
     case X_MAX: return e->type != IDX || e->n > 0;

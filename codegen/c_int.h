@@ -126,6 +126,7 @@ void c_put(struct fe *f, const char *line);
 void c_line(struct fe *f, const char *fmt, ...) NN_PRINTF(2, 3);
 const char *c_ref(struct fe *f, struct sym_name *n);
 struct sym_name *c_declare(struct fe *f, const char *base, const char *decl);
+struct regs *c_regs(struct fe *f, const struct buf *b);          /* the variables that it is; NULL: it is in memory */
 const char *paren(struct fe *f, struct piece v, enum prec most); /* its text, in parentheses when it binds weaker */
 
 /* ---- c_order.c: what stands before what; < 0: a first, 0: the same */
@@ -233,6 +234,8 @@ void cuda_for(struct fe *f, const struct stmt *s); /* of a grid, or any other */
 const struct dialect *c_dialect_of(const struct emit_options *o);
 /* `head`, then the parameters in parentheses; first: a parameter before all others, or NULL. */
 void c_head(struct text *out, struct fe *f, const struct proc *p, const char *head, const char *first);
+void c_unused(struct text *out, struct fe *f); /* a line for each parameter that nothing uses */
+const char *c_linkage(struct ctx *c, const char *name, const struct emit_options *o); /* "static void name(" */
 void c_proc(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o);
 /* One function with its tables and outlined loops before it; head: "void name(". */
 void c_function(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o, const char *name,

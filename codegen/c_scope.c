@@ -46,3 +46,7 @@ const char *emit_proc_name(struct ctx *c, const struct proc *p, const struct emi
     }
     return n;
 }
+struct regs *c_regs(struct fe *f, const struct buf *b) {
+    struct regs *r = map_get(&f->regs, PKEY(b));
+    return r && !r->array ? r : NULL;
+}

@@ -85,7 +85,7 @@ static void print_store(struct fe *f, const struct stmt *s) {
     c_forget(f, b);
 }
 static void print_prefetch(struct fe *f, const struct stmt *s) {
-    if (!emit_gnu(f->o) || f->o->target->emit == EMIT_CUDA) return;
+    if (!emit_gnu(f->o)) return;
     if (!map_get(&f->bufs, PKEY(s->u.prefetch.buf))) return; /* its cells are variables */
     struct place pl = c_place_at(f, s->u.prefetch.buf, s->u.prefetch.off);
     if (f->run->pass == 2) c_line(f, "__builtin_prefetch(%s + %s, 0, 2);", pl.base, paren(f, pl.rest, P_ADD));
@@ -141,7 +141,9 @@ struct outside {
     const struct block *b;
     bool found;
 };
-static void reg_outside(struct outside *q, const struct buf *b);
+static void reg_outside(struct outside *q, const struct buf *b) {
+    q->found |= c_regs(q->f, b) && !block_allocs(q->b, b);
+}
 static void load_outside(void *env, const struct stmt *s, expr load) {
     (void)s;
     reg_outside(env, load->u.buf);
@@ -149,10 +151,6 @@ static void load_outside(void *env, const struct stmt *s, expr load) {
 static bool store_outside(void *env, const struct stmt *s) {
     if (s->kind == S_STORE) reg_outside(env, s->u.store.buf);
     return true;
-}
-static void reg_outside(struct outside *q, const struct buf *b) {
-    struct regs *r = map_get(&q->f->regs, PKEY(b));
-    if (r && !r->array && !block_allocs(q->b, b)) q->found = true;
 }
 static bool can_outline(struct fe *f, const struct stmt *s) {
     bool bad = false;

@@ -54,18 +54,6 @@ static bool bind_symbols(struct run *r, const struct proc *p, const struct eval_
     return true;
 }
 
-/* Physical layout equal to the logical one. */
-static bool is_plain(const struct buf *b) {
-    for (int d = 0; b->pad && d < b->nd; d++)
-        if (b->pad[d]) return false;
-    if (b->nlogical != b->nd) return false;
-    for (int d = 0; d < b->nd; d++)
-        if (b->dims[d] != b->logical[d] ||
-            ((b->map[d]->op != X_VAR || b->map[d]->u.var != b->lvar[d]) && !x_is(b->dims[d], 1)))
-            return false;
-    return true;
-}
-
 static bool eval_dims(struct run *r, const struct buf *b, const expr *dims, int nd, struct values *t, int64_t *out) {
     for (int d = 0; d < nd; d++)
         if (!x_eval_int(dims[d], value_of, t, &out[d]))
@@ -140,7 +128,7 @@ static struct cells *make_storage(struct run *r, const struct buf *b, const stru
         return run_fault(r, EVAL_MEMORY, "the size of buffer %s overflows", b->name), NULL;
     struct cells *c = new_storage(r, b, n, count_cells(dims, b->nd));
     if (!c || !data) return c;
-    if (is_plain(b)) {
+    if (buf_is_plain(b)) {
         memcpy(c->data, data, (size_t)(n * dtype_bytes(b->type)));
         define_all(c);
         return c;
@@ -159,7 +147,8 @@ static struct cells *make_storage(struct run *r, const struct buf *b, const stru
 
 /* ---- constants */
 static bool is_direct(const struct buf *b, const struct tensor *t) {
-    return is_plain(b) && t->source != TS_SPLAT && t->type != STR && dtype_bits(t->type) == 8 * dtype_bytes(t->type) &&
+    return buf_is_plain(b) && t->source != TS_SPLAT && t->type != STR &&
+           dtype_bits(t->type) == 8 * dtype_bytes(t->type) &&
            (uintptr_t)t->bytes % (uintptr_t)dtype_bytes(t->type) == 0;
 }
 
@@ -177,7 +166,7 @@ static struct cells *make_const(struct run *r, const struct buf *b) {
                          (long long)tensor_count(t), dtype_name(t->type), (long long)n, dtype_name(b->type)),
                NULL;
     if (is_direct(b, t)) return cells_new(r, b->type, n, (void *)(uintptr_t)t->bytes);
-    if (t->type == STR && is_plain(b) && t->source != TS_SPLAT)
+    if (t->type == STR && buf_is_plain(b) && t->source != TS_SPLAT)
         return cells_new(r, b->type, n, (void *)(uintptr_t)t->strs);
     int64_t size = dtype_bytes(t->type), bytes;
     if (__builtin_mul_overflow(n, size, &bytes) || bytes > r->max_bytes - r->bytes)
@@ -220,7 +209,7 @@ static bool bind_arg(struct run *r, const struct proc *p, int k, const struct ev
         if (a->dims[d] != logical[d])
             return run_fault(r, EVAL_BAD, "argument %s: dim %d is %lld, declared %lld", b->name, d,
                              (long long)a->dims[d], (long long)logical[d]);
-    if (dir == DIR_IN && a->data && is_plain(b)) *out = cells_new(r, b->type, count_cells(logical, nl), a->data);
+    if (dir == DIR_IN && a->data && buf_is_plain(b)) *out = cells_new(r, b->type, count_cells(logical, nl), a->data);
     else *out = make_storage(r, b, p, t, dir == DIR_OUT ? NULL : a->data, logical, nl);
     return *out != NULL;
 }
@@ -243,7 +232,7 @@ static bool return_arg(struct run *r, const struct proc *p, int k, struct eval_a
     void *data = !fits ? NULL : a->data ? a->data : memory_zeroed((size_t)bytes + 1, 1);
     if (!data) return run_fault(r, EVAL_MEMORY, "output %s exceeds the memory limit", b->name);
     bool ok = true;
-    if (!is_plain(b)) {
+    if (!buf_is_plain(b)) {
         struct cells *to = cells_new(r, b->type, n, data);
         ok = to && convert_layout(r, b, p, t, c, to, false);
         cells_free(r, to);

@@ -241,6 +241,12 @@ void map_exprs(struct ctx *c, struct block *b, expr (*fn)(void *env, expr e), vo
 }
 void subst_block(struct ctx *c, struct block *b, const struct subst *s) { map_exprs(c, b, x_subst_leaf, (void *)s); }
 
+struct subst call_sizes(struct ctx *c, const struct proc *p, const struct stmt *call) {
+    struct subst by = {{.arena = &c->arena}};
+    for (int k = 0; k < p->syms.n; k++) map_put(&by.map, PKEY(p->syms.v[k]), (void *)call->u.call.args[k]);
+    return by;
+}
+
 /* ---- cloning */
 static struct buf *new_buf(struct rewriter *r, struct buf *b) {
     struct buf *n = b ? map_get(&r->bufs, PKEY(b)) : NULL;
