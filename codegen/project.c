@@ -157,14 +157,12 @@ static const char *words(struct writer *q, const char *s, const char *quote, con
 }
 /* The `ar` that belongs to a cross compiler. */
 static const char *archiver(struct writer *q, const char *cc) {
-    size_t n = cc ? strlen(cc) : 0;
-    return n > 4 && !strcmp(cc + n - 4, "-gcc") ? format(q->c, "%.*s-ar", (int)(n - 4), cc) : "ar";
+    return cc && ends_with(cc, "-gcc") ? format(q->c, "%.*s-ar", (int)strlen(cc) - 4, cc) : "ar";
 }
 static bool put_template(struct writer *q, const char *from, const char *to, const char *const *values) {
     struct text t = {0};
     template_text(&t, from, values);
-    size_t n = strlen(to);
-    bool code = n > 2 && (!strcmp(to + n - 2, ".c") || !strcmp(to + n - 2, ".h"));
+    bool code = ends_with(to, ".c") || ends_with(to, ".h");
     return (code ? put_code : put_file)(q, to, &t);
 }
 static bool put_runtime(struct writer *q, const char *const *values) {

@@ -241,3 +241,10 @@ void tensor_unpack(const struct tensor *t, void *out) {
         memcpy(out, p, (size_t)n * size);
     }
 }
+
+void tensor_pack(struct tensor *t, const void *in) {
+    int64_t n = tensor_count(t);
+    if (dtype_bits(t->type) < 8 && t->type != STR)
+        for (int64_t i = 0; i < n; i++) set_element(t, i, ((const unsigned char *)in)[i]);
+    else if (n) memcpy(tensor_data(t), in, (size_t)n * (size_t)dtype_bytes(t->type));
+}
