@@ -126,7 +126,11 @@ void c_put(struct fe *f, const char *line);
 void c_line(struct fe *f, const char *fmt, ...) NN_PRINTF(2, 3);
 const char *c_ref(struct fe *f, struct sym_name *n);
 struct sym_name *c_declare(struct fe *f, const char *base, const char *decl);
-struct regs *c_regs(struct fe *f, const struct buf *b);          /* the variables that it is; NULL: it is in memory */
+const char *c_loop_name(const struct var *v);           /* the last part of what the loop is called */
+struct regs *c_regs(struct fe *f, const struct buf *b); /* the variables that it is; NULL: it is in memory */
+struct piece c_applied(struct fe *f, const char *fn, struct piece v);                   /* fn(v) */
+struct piece c_converted(struct fe *f, const char *type, struct piece v);               /* (type)v */
+struct piece c_chosen(struct fe *f, struct piece cond, struct piece a, struct piece b); /* cond ? a : b */
 const char *paren(struct fe *f, struct piece v, enum prec most); /* its text, in parentheses when it binds weaker */
 
 /* ---- c_order.c: what stands before what; < 0: a first, 0: the same */
@@ -225,6 +229,7 @@ const char *c_declare_var(struct fe *f, const struct var *v);
 
 /* ---- c_parallel.c */
 void c_print_parallel(struct fe *f, const struct stmt *loop);
+void c_print_outlined(struct fe *f, const struct stmt *loop); /* its body as a function, and the call */
 
 /* ---- c_grid.c */
 void cuda_barrier(struct fe *f, const struct stmt *s);

@@ -3,7 +3,6 @@
  * (c_ptrs.c), buffers are declared where they are allocated (c_mem.c). */
 #include "codegen/c_int.h"
 #include "ir/loop/kinds.h"
-#include <string.h>
 
 /* ---- stores */
 static void print_store(struct fe *f, const struct stmt *s) {
@@ -160,10 +159,6 @@ static bool can_outline(struct fe *f, const struct stmt *s) {
     survey(&s->u.loop.body, store_outside, &q);
     return !bad && !q.found && s->u.loop.kind != LK_VECTOR && !emit_cuda(f->o);
 }
-static const char *last_part(const char *name) {
-    const char *dot = strrchr(name, '.');
-    return dot ? dot + 1 : name;
-}
 /* The body of a loop between its braces: pointers, statements. */
 void c_body(struct fe *f, const struct stmt *s) {
     int mark;
@@ -180,35 +175,6 @@ void c_body(struct fe *f, const struct stmt *s) {
     text_add(f->out, body.s ? body.s : "");
     text_free(&body);
 }
-static void print_outlined(struct fe *f, const struct stmt *s) {
-    struct name_list caps = {0}, *was_caps = f->captures;
-    struct text body = {0}, *was = f->out;
-    int depth = f->depth;
-    f->captures = &caps;
-    f->out = &body;
-    f->depth = 1;
-    f->level++;
-    c_body(f, s);
-    f->level--;
-    f->depth = depth;
-    f->out = was;
-    f->captures = was_caps;
-    const char *name = names_add(&f->u->globals, format(f->c, "%s_%s", f->fname, last_part(s->u.loop.var->name)));
-    const char *params = "", *args = "";
-    for (int i = 0; i < caps.n; i++) {
-        struct sym_name *n = caps.v[i];
-        bool alone = true; /* two restrict pointers into one buffer would contradict each other */
-        for (int k = 0; k < caps.n; k++) alone = alone && (k == i || caps.v[k]->buf != n->buf || !n->buf);
-        params =
-            format(f->c, "%s%s%s%s%s", params, i ? ", " : "", n->decl, n->buf && alone ? "restrict " : "", n->name);
-        args = format(f->c, "%s%s%s", args, i ? ", " : "", c_ref(f, n));
-    }
-    const char *attr = emit_gnu(f->o) ? "__attribute__((noinline)) " : "";
-    text_printf(f->outlined, "static %svoid %s(%s) {\n%s}\n\n", attr, name, caps.n ? params : "void",
-                body.s ? body.s : "");
-    text_free(&body);
-    c_line(f, "%s(%s);", name, args);
-}
 /* An innermost loop of vector statements whose body was written out. gcc -O3 would peel it completely when its extent
  * is small, and run out of registers: measured 1.6 times slower for a 3x3 convolution. */
 static bool written_out(struct fe *f, const struct block *b) {
@@ -218,7 +184,7 @@ static bool written_out(struct fe *f, const struct block *b) {
     return n >= 8 && emit_gnu(f->o);
 }
 const char *c_declare_var(struct fe *f, const struct var *v) {
-    struct sym_name *n = c_declare(f, last_part(v->name), format(f->c, "%s ", f->idx));
+    struct sym_name *n = c_declare(f, c_loop_name(v), format(f->c, "%s ", f->idx));
     map_put(&f->vars, PKEY(v), n);
     return n->name;
 }
@@ -239,7 +205,7 @@ void c_print_for(struct fe *f, const struct stmt *s) {
     const struct var *outer = f->loop, *tile = f->tile;
     f->depth++;
     f->loop = v;
-    if (s->u.loop.outline && can_outline(f, s)) print_outlined(f, s);
+    if (s->u.loop.outline && can_outline(f, s)) c_print_outlined(f, s);
     else c_body(f, s);
     f->loop = outer, f->tile = tile;
     f->depth--;
