@@ -42,9 +42,6 @@ bool bare_fits(struct program *p, bool weights_file) {
 }
 const char *const *bare_values(struct program *p, bool weights_file) {
     const struct board *b = p->o->target->board;
-    const char **v = NEWN(&p->c->arena, const char *, 32);
-    int n = 0;
-    if (!b) return v;
     struct memory_map m = memory_map_of(p, weights_file);
     const char *const pairs[] = {
         "BOARD",
@@ -72,7 +69,7 @@ const char *const *bare_values(struct program *p, bool weights_file) {
         "HEAP_START",
         m.near_heap ? "ALIGN(board_bss_end, 64)" : "board_more_start",
         "HEAP_END",
-        m.near_heap ? format(p->c, "board_stack_top - 0x%x", STACK_BYTES) : "ORIGIN(MORE) + LENGTH(MORE)"};
-    for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) v[n++] = pairs[k];
-    return v;
+        m.near_heap ? format(p->c, "board_stack_top - 0x%x", STACK_BYTES) : "ORIGIN(MORE) + LENGTH(MORE)",
+        NULL};
+    return arena_copy(&p->c->arena, pairs, sizeof pairs);
 }

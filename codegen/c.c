@@ -38,15 +38,25 @@ void c_head(struct text *out, struct fe *f, const struct proc *p, const char *he
     if (proc_is_parallel(p)) text_printf(out, "%snn_threads *threads", n++ ? ", " : "");
     text_add(out, n ? ")" : "void)");
 }
+static void unused(struct text *out, const struct sym_name *n) {
+    if (!n->used) text_printf(out, "    (void)%s;\n", n->name);
+}
+void c_unused(struct text *out, struct fe *f) {
+    const struct proc *p = f->p;
+    for (int i = 0; i < p->params.n; i++) unused(out, map_get(&f->bufs, PKEY(p->params.v[i].buf)));
+    for (int i = 0; i < p->syms.n; i++) unused(out, map_get(&f->syms, PKEY(p->syms.v[i])));
+    if (proc_may_fault(p)) unused(out, f->fault);
+    if (!x_is(scratch_bytes(f->c, p), 0)) unused(out, f->ws);
+}
 const struct dialect *c_dialect_of(const struct emit_options *o) { return emit_cuda(o) ? &cuda_dialect : &c_dialect; }
-static const char *linkage(struct ctx *c, const char *name, const struct emit_options *o) {
+const char *c_linkage(struct ctx *c, const char *name, const struct emit_options *o) {
     return format(c, "%svoid %s(", o->external ? "" : "static ", name);
 }
 void emit_proc_head(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o) {
     struct fe f;
     c_start(&f, c, o, c_dialect_of(o));
     f.p = p;
-    c_head(out, &f, p, linkage(c, emit_proc_name(c, p, o), o), emit_cuda(o) ? "void *stream" : NULL);
+    c_head(out, &f, p, c_linkage(c, emit_proc_name(c, p, o), o), emit_cuda(o) ? "void *stream" : NULL);
 }
 
 /* ---- functions */
@@ -148,21 +158,12 @@ void c_function(struct text *out, struct ctx *c, const struct proc *p, const str
     text_add(out, outlined.s ? outlined.s : "");
     describe(out, f, p);
     text_printf(out, "%s {\n", head.s);
-    for (int i = 0; i < p->params.n; i++) {
-        struct sym_name *n = map_get(&f->bufs, PKEY(p->params.v[i].buf));
-        if (!n->used) text_printf(out, "    (void)%s;\n", n->name);
-    }
-    for (int i = 0; i < p->syms.n; i++) {
-        struct sym_name *n = map_get(&f->syms, PKEY(p->syms.v[i]));
-        if (!n->used) text_printf(out, "    (void)%s;\n", n->name);
-    }
-    if (!f->fault->used && proc_may_fault(p)) text_add(out, "    (void)fault;\n");
-    if (!f->ws->used && !x_is(scratch_bytes(c, p), 0)) text_add(out, "    (void)ws;\n");
+    c_unused(out, f);
     text_add(out, body.s ? body.s : "");
     text_add(out, "}\n");
     text_free(&head), text_free(&body), text_free(&outlined), text_free(&tables);
 }
 void c_proc(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o) {
     const char *name = emit_proc_name(c, p, o);
-    c_function(out, c, p, o, name, linkage(c, name, o));
+    c_function(out, c, p, o, name, c_linkage(c, name, o));
 }

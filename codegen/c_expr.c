@@ -53,10 +53,6 @@ static bool is_safe(struct fe *f, expr e) {
 bool opaque_atom(expr e) { return x_has(e, XF_LOAD | XF_GUARD | XF_TOIDX); }
 
 /* ---- named values */
-static bool in_register(struct fe *f, const struct buf *b) {
-    struct regs *r = map_get(&f->regs, PKEY(b));
-    return r && !r->array;
-}
 static bool worth_a_name(struct fe *f, expr e) {
     if (!f->d->names_values) return false;
     switch (e->op) {
@@ -68,7 +64,7 @@ static bool worth_a_name(struct fe *f, expr e) {
     case X_PROD:
     case X_TOIDX:
     case X_IDXVAL: return false;
-    case X_LOAD: return !in_register(f, e->u.buf) || e->has_fill;
+    case X_LOAD: return !c_regs(f, e->u.buf) || e->has_fill;
     case X_CAST: return e->arg[0]->op != X_IDXVAL || on_lane(f, e);
     case X_MIN:
     case X_MAX: return e->type != IDX || e->n > 0;
@@ -153,7 +149,7 @@ static struct piece named(struct fe *f, expr e, int splat, struct piece (*print)
     return v;
 }
 static struct piece print_splat(struct fe *f, expr e, int splat) {
-    return piece_of(format(f->c, "%s(%s)", c_splat(f->o, (enum dtype)e->type, splat), c_value(f, e, 1).s), P_ATOM);
+    return c_applied(f, c_splat(f->o, (enum dtype)e->type, splat), c_value(f, e, 1));
 }
 static struct piece print_plain(struct fe *f, expr e, int splat) {
     (void)splat;
@@ -328,8 +324,7 @@ static struct piece print_select(struct fe *f, expr e) {
     if (!f->d->names_values || (is_safe(f, e->arg[1]) && is_safe(f, e->arg[2]))) {
         struct piece a = e->type == IDX ? c_index(f, e->arg[1]) : c_value(f, e->arg[1], lanes),
                      b = e->type == IDX ? c_index(f, e->arg[2]) : c_value(f, e->arg[2], lanes);
-        return piece_of(format(f->c, "%s ? %s : %s", paren(f, cond, P_OR), paren(f, a, P_OR), paren(f, b, P_COND)),
-                        P_COND);
+        return c_chosen(f, cond, a, b);
     }
     int form;
     if (r->pass == 1) {
@@ -343,10 +338,8 @@ static struct piece print_select(struct fe *f, expr e) {
     struct vscope sa = {.out = &ta}, sb = {.out = &tb};
     struct piece a = arm(f, e->arg[1], &sa), b = arm(f, e->arg[2], &sb), v;
     if (vec) {
-        if (!on_lane(f, e->arg[1]))
-            a = piece_of(format(f->c, "%s(%s)", c_splat(f->o, (enum dtype)e->type, lanes), a.s), P_ATOM);
-        if (!on_lane(f, e->arg[2]))
-            b = piece_of(format(f->c, "%s(%s)", c_splat(f->o, (enum dtype)e->type, lanes), b.s), P_ATOM);
+        if (!on_lane(f, e->arg[1])) a = c_applied(f, c_splat(f->o, (enum dtype)e->type, lanes), a);
+        if (!on_lane(f, e->arg[2])) b = c_applied(f, c_splat(f->o, (enum dtype)e->type, lanes), b);
     }
     if (r->pass == 1 && (sa.named || sb.named)) {
         r->forms.v[form] = true;
@@ -365,8 +358,7 @@ static struct piece print_select(struct fe *f, expr e) {
         line(s, "}");
         v = piece_of(n, P_ATOM);
     } else {
-        v = piece_of(format(f->c, "%s ? %s : %s", paren(f, cond, P_OR), paren(f, a, P_OR), paren(f, b, P_COND)),
-                     P_COND);
+        v = c_chosen(f, cond, a, b);
     }
     text_free(&ta);
     text_free(&tb);
@@ -386,21 +378,16 @@ static struct piece print_cast(struct fe *f, expr e, int lanes) {
     if (e->arg[0]->op == X_IDXVAL && lanes == 1) {
         struct piece i = c_index(f, e->arg[0]->arg[0]);
         const char *fn = c_cast(f->o, to, I64, 1);
-        return fn ? piece_of(format(f->c, "%s(%s)", fn, i.s), P_ATOM)
-                  : piece_of(format(f->c, "(%s)%s", c_value_type(to), paren(f, i, P_UNARY)), P_UNARY);
+        return fn ? c_applied(f, fn, i) : c_converted(f, c_value_type(to), i);
     }
     bool floats = from == F32 || from == F64, fits = to == I32 && floats && fits_i32(e->arg[0]);
     const char *at_once = fits ? nearest(f, e->arg[0], lanes) : NULL;
-    if (at_once) return piece_of(format(f->c, "%s(%s)", at_once, c_value(f, e->arg[0]->arg[0], lanes).s), P_ATOM);
+    if (at_once) return c_applied(f, at_once, c_value(f, e->arg[0]->arg[0], lanes));
     struct piece v = c_value(f, e->arg[0], lanes);
-    if (fits)
-        return lanes > 1
-                   ? piece_of(format(f->c, "__builtin_convertvector(%s, %s)", v.s, c_vector_type(f->o, to, lanes)),
-                              P_ATOM)
-                   : piece_of(format(f->c, "(%s)%s", c_value_type(to), paren(f, v, P_UNARY)), P_UNARY);
-    const char *fn = c_cast(f->o, to, from, lanes);
-    return fn ? piece_of(format(f->c, "%s(%s)", fn, v.s), P_ATOM)
-              : piece_of(format(f->c, "(%s)%s", c_value_type(to), paren(f, v, P_UNARY)), P_UNARY);
+    if (fits && lanes > 1)
+        return piece_of(format(f->c, "__builtin_convertvector(%s, %s)", v.s, c_vector_type(f->o, to, lanes)), P_ATOM);
+    const char *fn = fits ? NULL : c_cast(f->o, to, from, lanes);
+    return fn ? c_applied(f, fn, v) : c_converted(f, c_value_type(to), v);
 }
 static struct piece print_call(struct fe *f, expr e, int lanes) {
     const struct native *native = native_of(e->u.fn);
@@ -453,12 +440,9 @@ static struct piece print_value(struct fe *f, expr e) {
     case X_BITCAST: {
         const char *fn = c_bitcast(f->o, (enum dtype)e->type, (enum dtype)e->arg[0]->type, lanes);
         struct piece v = c_value(f, e->arg[0], lanes);
-        return lanes > 1 ? piece_of(format(f->c, "%s%s", fn, paren(f, v, P_UNARY)), P_UNARY)
-                         : piece_of(format(f->c, "%s(%s)", fn, v.s), P_ATOM);
+        return lanes > 1 ? piece_of(format(f->c, "%s%s", fn, paren(f, v, P_UNARY)), P_UNARY) : c_applied(f, fn, v);
     }
-    case X_ROUND:
-        return piece_of(
-            format(f->c, "%s(%s)", c_round(f->o, (enum dtype)e->u.i, lanes), c_value(f, e->arg[0], lanes).s), P_ATOM);
+    case X_ROUND: return c_applied(f, c_round(f->o, (enum dtype)e->u.i, lanes), c_value(f, e->arg[0], lanes));
     case X_CALL: return print_call(f, e, lanes);
     case X_TEXT: return print_text(f, e);
     default: break;
@@ -472,9 +456,7 @@ static struct piece print_value(struct fe *f, expr e) {
     case XC_UNARY: break;
     default: BUG("expression of kind %s", xop_name((enum xop)e->op));
     }
-    return piece_of(
-        format(f->c, "%s(%s)", c_op(f->o, (enum xop)e->op, (enum dtype)e->type, lanes), c_value(f, e->arg[0], lanes).s),
-        P_ATOM);
+    return c_applied(f, c_op(f->o, (enum xop)e->op, (enum dtype)e->type, lanes), c_value(f, e->arg[0], lanes));
 }
 
 void c_run(struct fe *f, void (*print)(struct fe *f, void *env), void *env) {
@@ -516,8 +498,8 @@ const char *c_bound(struct fe *f, expr e) {
 struct piece c_fill_value(struct fe *f, const struct buf *b, int lanes) {
     struct cond_env q = {.e = b->fill, .most = P_COND};
     c_run(f, print_cond, &q);
-    return lanes > 1 ? piece_of(format(f->c, "%s(%s)", c_splat(f->o, dtype_value(b->type), lanes), q.text), P_ATOM)
-                     : piece_of(q.text, P_COND);
+    struct piece v = piece_of(q.text, P_COND);
+    return lanes > 1 ? c_applied(f, c_splat(f->o, dtype_value(b->type), lanes), v) : v;
 }
 
 /* ---- functions of the IR */

@@ -177,8 +177,8 @@ struct reg_piece *c_piece(struct fe *f, const struct buf *b, const expr *idx, in
     return c_piece_at(f, b, buf_own_offset(f->c, b, idx), element);
 }
 struct reg_piece *c_piece_at(struct fe *f, const struct buf *b, expr off, int *element) {
-    struct regs *r = map_get(&f->regs, PKEY(b));
-    if (!r || r->array) return NULL;
+    struct regs *r = c_regs(f, b);
+    if (!r) return NULL;
     int64_t k = 0, at;
     bool ok = !f->lane || x_linear_in(f->c, off, f->lane, &k, &off);
     ASSERT(ok && x_is_int(off, &at) && at >= 0 && at < r->ncells && r->of_cell[at] >= 0);

@@ -126,6 +126,11 @@ void c_put(struct fe *f, const char *line);
 void c_line(struct fe *f, const char *fmt, ...) NN_PRINTF(2, 3);
 const char *c_ref(struct fe *f, struct sym_name *n);
 struct sym_name *c_declare(struct fe *f, const char *base, const char *decl);
+const char *c_loop_name(const struct var *v);           /* the last part of what the loop is called */
+struct regs *c_regs(struct fe *f, const struct buf *b); /* the variables that it is; NULL: it is in memory */
+struct piece c_applied(struct fe *f, const char *fn, struct piece v);                   /* fn(v) */
+struct piece c_converted(struct fe *f, const char *type, struct piece v);               /* (type)v */
+struct piece c_chosen(struct fe *f, struct piece cond, struct piece a, struct piece b); /* cond ? a : b */
 const char *paren(struct fe *f, struct piece v, enum prec most); /* its text, in parentheses when it binds weaker */
 
 /* ---- c_order.c: what stands before what; < 0: a first, 0: the same */
@@ -224,6 +229,7 @@ const char *c_declare_var(struct fe *f, const struct var *v);
 
 /* ---- c_parallel.c */
 void c_print_parallel(struct fe *f, const struct stmt *loop);
+void c_print_outlined(struct fe *f, const struct stmt *loop); /* its body as a function, and the call */
 
 /* ---- c_grid.c */
 void cuda_barrier(struct fe *f, const struct stmt *s);
@@ -233,6 +239,8 @@ void cuda_for(struct fe *f, const struct stmt *s); /* of a grid, or any other */
 const struct dialect *c_dialect_of(const struct emit_options *o);
 /* `head`, then the parameters in parentheses; first: a parameter before all others, or NULL. */
 void c_head(struct text *out, struct fe *f, const struct proc *p, const char *head, const char *first);
+void c_unused(struct text *out, struct fe *f); /* a line for each parameter that nothing uses */
+const char *c_linkage(struct ctx *c, const char *name, const struct emit_options *o); /* "static void name(" */
 void c_proc(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o);
 /* One function with its tables and outlined loops before it; head: "void name(". */
 void c_function(struct text *out, struct ctx *c, const struct proc *p, const struct emit_options *o, const char *name,

@@ -5,7 +5,7 @@
 /* The value of a scalar cell as C, from its text. */
 static struct piece decoded(struct fe *f, const struct buf *b, const char *cell) {
     const char *dec = c_decode(f->o, b->type);
-    if (dec) return piece_of(format(f->c, "%s(%s)", dec, cell), P_ATOM);
+    if (dec) return c_applied(f, dec, piece_of(cell, P_ATOM));
     if (b->type == BOOL) return piece_of(format(f->c, "%s != 0", cell), P_EQ);
     return piece_of(cell, P_ATOM);
 }
@@ -49,7 +49,7 @@ expr c_guards_exist(struct fe *f, const expr *idx, int n) {
 }
 bool c_code(struct fe *f, enum dtype storage, expr e, struct piece *out) {
     int element;
-    if ((storage != F16 && storage != BF16) || e->op != X_LOAD || e->u.buf->type != storage || f->lane) return false;
+    if (!dtype_is_half(storage) || e->op != X_LOAD || e->u.buf->type != storage || f->lane) return false;
     if (!x_is_true(c_guards_exist(f, e->arg, e->n)) || (e->has_fill && e->arg[e->n - 1]->op != X_CONST)) return false;
     if (!e->has_fill && c_piece(f, e->u.buf, e->arg, &element)) return false;
     expr cond = e->has_fill ? in_bounds(f, e) : x_bool(f->c, true);
@@ -90,7 +90,7 @@ struct piece c_print_load(struct fe *f, expr e) {
     }
     if (vec && (on_lane(f, cond) || on_lane(f, fill))) return c_lane_by_lane(f, e);
     struct piece none = {0};
-    if (!x_is_true(cond)) { none = c_value(f, fill, vec ? f->width : 1); }
+    if (!x_is_true(cond)) none = c_value(f, fill, vec ? f->width : 1);
     if (faults)
         none = piece_of(
             format(f->c, "(%s(%s), %s)", c_index_helper(f->o, "fault"), c_ref(f, f->fault), paren(f, none, P_COND)),
@@ -106,15 +106,12 @@ struct piece c_print_load(struct fe *f, expr e) {
     struct piece v =
         load ? piece_of(format(f->c, "%s(%s)", load, c_address(f, &pl)), P_ATOM) : decoded(f, b, c_cell(f, &pl));
     if (x_is_true(cond)) return v;
-    return piece_of(
-        format(f->c, "%s ? %s : %s", paren(f, c_value(f, cond, 1), P_OR), paren(f, v, P_OR), paren(f, none, P_COND)),
-        P_COND);
+    return c_chosen(f, c_value(f, cond, 1), v, none);
 }
 struct piece c_storage(struct fe *f, const struct buf *b, struct piece v) {
     const char *enc = c_encode(f->o, b->type);
-    if (enc) return piece_of(format(f->c, "%s(%s)", enc, v.s), P_ATOM);
-    if (dtype_bits(b->type) < 8 && b->type != STR)
-        v = piece_of(format(f->c, "%s(%s)", c_round(f->o, b->type, 1), v.s), P_ATOM);
+    if (enc) return c_applied(f, enc, v);
+    if (dtype_bits(b->type) < 8 && b->type != STR) v = c_applied(f, c_round(f->o, b->type, 1), v);
     if ((b->type == dtype_value(b->type) && b->type != BOOL) || dtype_is_complex(b->type)) return v;
-    return piece_of(format(f->c, "(%s)%s", dtype_c(b->type), paren(f, v, P_UNARY)), P_UNARY);
+    return c_converted(f, dtype_c(b->type), v);
 }

@@ -5,14 +5,10 @@
 #include <string.h>
 
 /* ---- declarations */
-static bool in_registers_only(struct fe *f, const struct buf *b) {
-    struct regs *r = map_get(&f->regs, PKEY(b));
-    return r && !r->array;
-}
 void c_print_alloc(struct fe *f, struct buf *b, const struct block *home) {
     if (!proc_uses(f->p, b)) return;
-    if (in_registers_only(f, b)) {
-        c_declare_registers(f, b, map_get(&f->regs, PKEY(b)), home);
+    if (c_regs(f, b)) {
+        c_declare_registers(f, b, c_regs(f, b), home);
         return;
     }
     const char *type = dtype_c(b->type);

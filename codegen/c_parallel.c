@@ -1,5 +1,5 @@
 /* A parallel loop as C: a function that runs some of its iterations, a structure of what they share, and the call that
- * gives both to the caller's threads (runtime_stub/nn_threads.h). */
+ * gives both to the caller's threads (runtime_stub/nn_threads.h). Also loops whose body is a function of its own. */
 #include "codegen/c_int.h"
 #include <string.h>
 
@@ -13,6 +13,11 @@ static const char *each_captured(struct fe *f, const struct name_list *v,
         all = format(f->c, "%s%s", all, one(f, v->v[i], alone));
     }
     return all;
+}
+static const char *list_of(struct fe *f, const struct name_list *v,
+                           const char *(*one)(struct fe *f, struct sym_name *n, bool alone)) {
+    const char *all = each_captured(f, v, one);
+    return format(f->c, "%.*s", v->n ? (int)strlen(all) - 2 : 0, all); /* without the last comma */
 }
 static const char *as_member(struct fe *f, struct sym_name *n, bool alone) {
     (void)alone;
@@ -70,7 +75,7 @@ static void print_part(struct fe *f, const struct stmt *loop, const char *part, 
     text_printf(f->outlined, "%s}\n\n", faults ? "    if (fault) nn_note_fault(s->fault);\n" : "");
 }
 void c_print_parallel(struct fe *f, const struct stmt *s) {
-    const char *dot = strrchr(s->u.loop.var->name, '.'), *loop = dot ? dot + 1 : s->u.loop.var->name;
+    const char *loop = c_loop_name(s->u.loop.var);
     const char *name = names_add(&f->u->globals, format(f->c, "%s_%s", f->fname, loop));
     const char *part = names_add(&f->u->globals, format(f->c, "%s_part", name));
     const char *n = c_text(f, s->u.loop.var->extent, true), *sliced = s->u.loop.slices ? "    nn_sliced nn_cut;\n" : "";
@@ -84,9 +89,7 @@ void c_print_parallel(struct fe *f, const struct stmt *s) {
                 each_captured(f, &from, as_member), sliced, name, each_captured(f, &from, as_param), f->idx, begin,
                 f->idx, end, body);
     print_part(f, s, part, name, &from);
-    const char *values = each_captured(f, &from, as_value),
-               *shared = names_add(&f->names, format(f->c, "%s_shared", loop));
-    values = format(f->c, "%.*s", (int)strlen(values) - 2, values);
+    const char *values = list_of(f, &from, as_value), *shared = names_add(&f->names, format(f->c, "%s_shared", loop));
     if (s->u.loop.slices) {
         const char *bytes = c_text(f, block_scratch(f->c, f->p, &s->u.loop.body), true);
         values = format(f->c, "%s, nn_slice(%s, %lld, %lld, %s)", values, n, grain, (long long)s->u.loop.slices, bytes);
@@ -95,4 +98,17 @@ void c_print_parallel(struct fe *f, const struct stmt *s) {
     c_line(f, "const struct %s %s = {%s};", name, shared, values);
     c_line(f, "nn_share(%s, %s, %lld, %s, &%s);", c_ref(f, f->pool), n, grain, part, shared);
     f->u->threads = true;
+}
+void c_print_outlined(struct fe *f, const struct stmt *s) {
+    struct name_list from = {0}, *was_captures = f->captures;
+    struct text body = {0}, *was = f->out;
+    int depth = f->depth;
+    f->captures = &from, f->out = &body, f->depth = 1, f->level++;
+    c_body(f, s);
+    f->captures = was_captures, f->out = was, f->depth = depth, f->level--;
+    const char *name = names_add(&f->u->globals, format(f->c, "%s_%s", f->fname, c_loop_name(s->u.loop.var)));
+    text_printf(f->outlined, "static %svoid %s(%s) {\n%s}\n\n", emit_gnu(f->o) ? "__attribute__((noinline)) " : "",
+                name, from.n ? list_of(f, &from, as_param) : "void", body.s ? body.s : "");
+    text_free(&body);
+    c_line(f, "%s(%s);", name, list_of(f, &from, as_value));
 }

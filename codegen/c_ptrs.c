@@ -28,8 +28,7 @@ static bool var_known(void *env, expr e) {
 }
 static void gather_offset(struct gather *g, const struct buf *b, expr off) {
     struct fe *f = g->f;
-    struct regs *r = map_get(&f->regs, PKEY(b));
-    if ((r && !r->array) || !map_get(&f->bufs, PKEY(b))) return; /* in registers, or declared further in */
+    if (c_regs(f, b) || !map_get(&f->bufs, PKEY(b))) return; /* in registers, or declared further in */
     int64_t konst;
     const expr *atoms;
     const int64_t *coefs;

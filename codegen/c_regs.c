@@ -159,8 +159,13 @@ static unsigned char *flow_copy(struct flow *w, const struct block *b) {
     flow_block(&in, b);
     return in.state;
 }
+/* What a block does that may not run. */
+static void flow_maybe(struct flow *w, const struct block *b) {
+    unsigned char *in = flow_copy(w, b);
+    for (int k = 0; k < w->r->pieces.n; k++)
+        if (w->state[k] == UNTOUCHED && in[k] != UNTOUCHED) w->state[k] = DOUBTFUL;
+}
 static void flow_block(struct flow *w, const struct block *b) {
-    int n = w->r->pieces.n;
     for (const struct stmt *s = b->first; s; s = s->next) {
         int64_t extent;
         switch (s->kind) {
@@ -177,26 +182,21 @@ static void flow_block(struct flow *w, const struct block *b) {
             if (x_is_int(s->u.loop.var->extent, &extent) && extent > 0) {
                 flow_block(w, &s->u.loop.body);
             } else {
-                unsigned char *in = flow_copy(w, &s->u.loop.body);
-                for (int k = 0; k < n; k++)
-                    if (w->state[k] == UNTOUCHED && in[k] != UNTOUCHED) w->state[k] = DOUBTFUL;
+                flow_maybe(w, &s->u.loop.body);
             }
             w->f->lane = NULL, w->f->width = 1;
             break;
         case S_IF: {
             x_each_load(s->u.cond.cond, flow_load, w);
             unsigned char *a = flow_copy(w, &s->u.cond.then), *o = flow_copy(w, &s->u.cond.other);
-            for (int k = 0; k < n; k++)
+            for (int k = 0; k < w->r->pieces.n; k++)
                 if (w->state[k] == UNTOUCHED) w->state[k] = a[k] == o[k] ? a[k] : DOUBTFUL;
             break;
         }
-        case S_WHILE: {
+        case S_WHILE:
             x_each_load(s->u.loop_while.cond, flow_load, w);
-            unsigned char *in = flow_copy(w, &s->u.loop_while.body);
-            for (int k = 0; k < n; k++)
-                if (w->state[k] == UNTOUCHED && in[k] != UNTOUCHED) w->state[k] = DOUBTFUL;
+            flow_maybe(w, &s->u.loop_while.body);
             break;
-        }
         default: break;
         }
     }

@@ -1,6 +1,7 @@
 /* What all printers of C stand on: their state while one function is printed, lines of text, names in scope. See
  * c_int.h. */
 #include "codegen/c_int.h"
+#include <string.h>
 
 void c_start(struct fe *f, struct ctx *c, const struct emit_options *o, const struct dialect *d) {
     *f = (struct fe){.c = c, .d = d, .o = o, .u = o->uses, .idx = d->index, .width = 1};
@@ -45,4 +46,21 @@ const char *emit_proc_name(struct ctx *c, const struct proc *p, const struct emi
         map_put(&o->uses->procs, PKEY(p), (void *)n);
     }
     return n;
+}
+struct regs *c_regs(struct fe *f, const struct buf *b) {
+    struct regs *r = map_get(&f->regs, PKEY(b));
+    return r && !r->array ? r : NULL;
+}
+struct piece c_applied(struct fe *f, const char *fn, struct piece v) {
+    return piece_of(format(f->c, "%s(%s)", fn, v.s), P_ATOM);
+}
+struct piece c_converted(struct fe *f, const char *type, struct piece v) {
+    return piece_of(format(f->c, "(%s)%s", type, paren(f, v, P_UNARY)), P_UNARY);
+}
+struct piece c_chosen(struct fe *f, struct piece cond, struct piece a, struct piece b) {
+    return piece_of(format(f->c, "%s ? %s : %s", paren(f, cond, P_OR), paren(f, a, P_OR), paren(f, b, P_COND)), P_COND);
+}
+const char *c_loop_name(const struct var *v) {
+    const char *dot = strrchr(v->name, '.');
+    return dot ? dot + 1 : v->name;
 }

@@ -3,7 +3,6 @@
  * (c_ptrs.c), buffers are declared where they are allocated (c_mem.c). */
 #include "codegen/c_int.h"
 #include "ir/loop/kinds.h"
-#include <string.h>
 
 /* ---- stores */
 static void print_store(struct fe *f, const struct stmt *s) {
@@ -85,7 +84,7 @@ static void print_store(struct fe *f, const struct stmt *s) {
     c_forget(f, b);
 }
 static void print_prefetch(struct fe *f, const struct stmt *s) {
-    if (!emit_gnu(f->o) || f->o->target->emit == EMIT_CUDA) return;
+    if (!emit_gnu(f->o)) return;
     if (!map_get(&f->bufs, PKEY(s->u.prefetch.buf))) return; /* its cells are variables */
     struct place pl = c_place_at(f, s->u.prefetch.buf, s->u.prefetch.off);
     if (f->run->pass == 2) c_line(f, "__builtin_prefetch(%s + %s, 0, 2);", pl.base, paren(f, pl.rest, P_ADD));
@@ -141,7 +140,9 @@ struct outside {
     const struct block *b;
     bool found;
 };
-static void reg_outside(struct outside *q, const struct buf *b);
+static void reg_outside(struct outside *q, const struct buf *b) {
+    q->found |= c_regs(q->f, b) && !block_allocs(q->b, b);
+}
 static void load_outside(void *env, const struct stmt *s, expr load) {
     (void)s;
     reg_outside(env, load->u.buf);
@@ -150,10 +151,6 @@ static bool store_outside(void *env, const struct stmt *s) {
     if (s->kind == S_STORE) reg_outside(env, s->u.store.buf);
     return true;
 }
-static void reg_outside(struct outside *q, const struct buf *b) {
-    struct regs *r = map_get(&q->f->regs, PKEY(b));
-    if (r && !r->array && !block_allocs(q->b, b)) q->found = true;
-}
 static bool can_outline(struct fe *f, const struct stmt *s) {
     bool bad = false;
     struct outside q = {f, &s->u.loop.body, false};
@@ -161,10 +158,6 @@ static bool can_outline(struct fe *f, const struct stmt *s) {
     each_load(&s->u.loop.body, load_outside, &q);
     survey(&s->u.loop.body, store_outside, &q);
     return !bad && !q.found && s->u.loop.kind != LK_VECTOR && !emit_cuda(f->o);
-}
-static const char *last_part(const char *name) {
-    const char *dot = strrchr(name, '.');
-    return dot ? dot + 1 : name;
 }
 /* The body of a loop between its braces: pointers, statements. */
 void c_body(struct fe *f, const struct stmt *s) {
@@ -182,35 +175,6 @@ void c_body(struct fe *f, const struct stmt *s) {
     text_add(f->out, body.s ? body.s : "");
     text_free(&body);
 }
-static void print_outlined(struct fe *f, const struct stmt *s) {
-    struct name_list caps = {0}, *was_caps = f->captures;
-    struct text body = {0}, *was = f->out;
-    int depth = f->depth;
-    f->captures = &caps;
-    f->out = &body;
-    f->depth = 1;
-    f->level++;
-    c_body(f, s);
-    f->level--;
-    f->depth = depth;
-    f->out = was;
-    f->captures = was_caps;
-    const char *name = names_add(&f->u->globals, format(f->c, "%s_%s", f->fname, last_part(s->u.loop.var->name)));
-    const char *params = "", *args = "";
-    for (int i = 0; i < caps.n; i++) {
-        struct sym_name *n = caps.v[i];
-        bool alone = true; /* two restrict pointers into one buffer would contradict each other */
-        for (int k = 0; k < caps.n; k++) alone = alone && (k == i || caps.v[k]->buf != n->buf || !n->buf);
-        params =
-            format(f->c, "%s%s%s%s%s", params, i ? ", " : "", n->decl, n->buf && alone ? "restrict " : "", n->name);
-        args = format(f->c, "%s%s%s", args, i ? ", " : "", c_ref(f, n));
-    }
-    const char *attr = emit_gnu(f->o) ? "__attribute__((noinline)) " : "";
-    text_printf(f->outlined, "static %svoid %s(%s) {\n%s}\n\n", attr, name, caps.n ? params : "void",
-                body.s ? body.s : "");
-    text_free(&body);
-    c_line(f, "%s(%s);", name, args);
-}
 /* An innermost loop of vector statements whose body was written out. gcc -O3 would peel it completely when its extent
  * is small, and run out of registers: measured 1.6 times slower for a 3x3 convolution. */
 static bool written_out(struct fe *f, const struct block *b) {
@@ -220,7 +184,7 @@ static bool written_out(struct fe *f, const struct block *b) {
     return n >= 8 && emit_gnu(f->o);
 }
 const char *c_declare_var(struct fe *f, const struct var *v) {
-    struct sym_name *n = c_declare(f, last_part(v->name), format(f->c, "%s ", f->idx));
+    struct sym_name *n = c_declare(f, c_loop_name(v), format(f->c, "%s ", f->idx));
     map_put(&f->vars, PKEY(v), n);
     return n->name;
 }
@@ -241,7 +205,7 @@ void c_print_for(struct fe *f, const struct stmt *s) {
     const struct var *outer = f->loop, *tile = f->tile;
     f->depth++;
     f->loop = v;
-    if (s->u.loop.outline && can_outline(f, s)) print_outlined(f, s);
+    if (s->u.loop.outline && can_outline(f, s)) c_print_outlined(f, s);
     else c_body(f, s);
     f->loop = outer, f->tile = tile;
     f->depth--;

@@ -16,8 +16,7 @@ static void launch(struct fe *f, const struct stmt *call) {
     const struct proc *q = call->u.call.callee;
     const struct launch *l = q->launch;
     const char *grid = "dim3(1)", *block = "dim3(1)", *args = "", *some = NULL;
-    struct subst sizes = {{.arena = &f->c->arena}};
-    for (int k = 0; k < q->syms.n; k++) map_put(&sizes.map, PKEY(q->syms.v[k]), (void *)call->u.call.args[k]);
+    struct subst sizes = call_sizes(f->c, q, call);
     if (l->grid) {
         const char *n[3];
         for (int k = 0; k < 3; k++) n[k] = grid_dim(f, x_subst(f->c, l->blocks[k], &sizes), &some);
@@ -51,21 +50,11 @@ static void print_host(struct text *out, struct ctx *c, const struct proc *p, co
     f->out = &host;
     f->depth = 1;
     names_add(&f->names, "stream");
-    c_head(&head, f, p, format(f->c, "%svoid %s(", o->external ? "" : "static ", emit_proc_name(c, p, o)),
-           "void *stream");
+    c_head(&head, f, p, c_linkage(c, emit_proc_name(c, p, o), o), "void *stream");
     for (const struct stmt *s = p->body.first; s; s = s->next) launch(f, s);
     text_printf(out, "%s {\n", head.s);
-    for (int k = 0; k < p->params.n; k++) {
-        struct sym_name *n = map_get(&f->bufs, PKEY(p->params.v[k].buf));
-        if (!n->used) text_printf(out, "    (void)%s;\n", n->name);
-    }
-    for (int k = 0; k < p->syms.n; k++) {
-        struct sym_name *n = map_get(&f->syms, PKEY(p->syms.v[k]));
-        if (!n->used) text_printf(out, "    (void)%s;\n", n->name);
-    }
     if (!p->body.first) text_add(out, "    (void)stream;\n");
-    if (proc_may_fault(p) && !f->fault->used) text_add(out, "    (void)fault;\n");
-    if (!x_is(scratch_bytes(c, p), 0) && !f->ws->used) text_add(out, "    (void)ws;\n");
+    c_unused(out, f);
     text_add(out, host.s ? host.s : "");
     text_add(out, "}\n");
     text_free(&host), text_free(&head);

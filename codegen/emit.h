@@ -73,7 +73,7 @@ const char *emit_proc_name(struct ctx *c, const struct proc *p, const struct emi
  */
 expr scratch_bytes(struct ctx *c, const struct proc *p);
 /* What must stand before the procedures printed with these options: includes, types, helpers, functions of the IR. */
-void emit_prelude(struct text *out, struct ctx *c, const struct emit_options *o);
+void emit_prelude(struct text *out, const struct emit_options *o);
 void emit_end(struct text *out, const struct emit_options *o); /* and what must stand behind them */
 /* Compiler flags for the printed text besides optimisation: "-std=c99" or "-std=gnu99" and the target's. */
 void emit_cflags(struct text *out, const struct emit_options *o);

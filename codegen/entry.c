@@ -163,7 +163,7 @@ static void api_run(struct program *p, struct text *out) {
                 "    if (!in || !out) return nn_stop(&m->error, NN_EARG, \"inputs or outputs are missing\", NULL);\n",
                 p->name, p->name, p->name, p->name, p->name);
     if (p->is_static && !p->has_region) text_add(out, "    return run(m, in, out);\n}\n");
-    else if (p->device) device_grow(p, out);
+    else if (p->device) device_grow(out);
     else
         text_add(out, "    for (;;) {\n        int status = run(m, in, out);\n        if (status != NN_EARENA || "
                       "!m->config.grow) return status;\n"

@@ -1,7 +1,7 @@
 /* The buffers of the run function: which are used, where each is (arena, region, weights, the caller's memory), and the
  * expressions of their sizes. See entry_int.h. */
 #include "codegen/entry_int.h"
-#include "ir/base/convert.h"
+#include "codegen/weights.h"
 #include <string.h>
 
 /* ---- which buffers are used, and how */
@@ -106,18 +106,13 @@ const char *run_pointer(struct fe *f, const struct buf *b, const char *value, bo
     run_set_place(f, b, n, is_const);
     return n;
 }
-expr run_bytes(struct fe *f, const struct buf *b) { return x_muli(f->c, buf_cells(f->c, b), dtype_bytes(b->type)); }
 static void fill_buffer(struct fe *f, const struct buf *b) {
     unsigned char bytes[16] = {0}, zeros[16] = {0};
-    uint64_t room[2] = {0};
     int size = dtype_bytes(b->type);
-    struct tensor t = {.type = b->type, .source = TS_BYTES, .bytes = room, .nbytes = sizeof room};
-    if (dtype_is_float(b->fill->type)) tensor_set_f(&t, 0, b->fill->u.f);
-    else tensor_set_i(&t, 0, b->fill->u.i);
-    tensor_unpack(&t, bytes);
+    fill_cell(b, bytes);
     const char *n = run_place(f, b)->text;
     if (!memcmp(bytes, zeros, (size_t)size) && !f->entry->p->device) {
-        c_line(f, "memset(%s, 0, (size_t)(%s));", n, run_expr(f, run_bytes(f, b), false, "fill"));
+        c_line(f, "memset(%s, 0, (size_t)(%s));", n, run_expr(f, buf_bytes(f->c, b), false, "fill"));
         return;
     }
     const char *list = "";
@@ -129,7 +124,7 @@ static void fill_buffer(struct fe *f, const struct buf *b) {
 }
 static void region_alloc(struct fe *f, const struct buf *b) {
     const char *n = names_add(&f->names, b->name),
-               *bytes = run_expr(f, run_bytes(f, b), false, format(f->c, "%s_bytes", b->name));
+               *bytes = run_expr(f, buf_bytes(f->c, b), false, format(f->c, "%s_bytes", b->name));
     bool moves = map_get(&f->entry->swapped, PKEY(b)) != NULL;
     if (moves) text_printf(f->entry->top, "    %s *%s = NULL;\n", dtype_c(b->type), n);
     c_line(f, "%s%s = (%s *)%s(&m->region, %s);", moves ? "" : format(f->c, "%s *", dtype_c(b->type)), n,
@@ -154,7 +149,8 @@ static void local_array(struct fe *f, const struct buf *b) {
     }
     run_set_place(f, b, n, false);
 }
-void run_alloc(struct fe *f, struct buf *b) {
+void run_alloc(struct fe *f, const struct stmt *alloc) {
+    const struct buf *b = alloc->u.alloc.buf;
     const struct plan_slot *s = slot_of(f, b);
     if (!map_get(&f->entry->touched, PKEY(b))) return;
     if (b->scope == SC_REGION || b->scope == SC_KEPT) region_alloc(f, b);
@@ -176,9 +172,9 @@ void run_view(struct fe *f, const struct stmt *s) {
 }
 
 /* ---- results whose size the run finds */
-void run_bind(struct fe *f, const struct buf *result) {
+void run_bind(struct fe *f, const struct stmt *bind) {
     const struct io *io = f->entry->p->outs.v;
-    while (io->buf != result) io++;
+    while (io->buf != bind->u.alloc.buf) io++;
     struct entry_place *q = map_get(&f->entry->places, PKEY(io->buf));
     if (!q) {
         const char *n = names_add(&f->names, io->member);

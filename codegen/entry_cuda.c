@@ -38,8 +38,7 @@ void device_close(struct program *p, struct text *out) {
     text_printf(out, "void %s_free(%s *m) {\n    if (m) nn_cuda_close(&m->cuda, %s);\n}\n", p->name, p->name,
                 p->has_region && p->outs.n ? format(p->c, "m->results, %d", p->outs.n) : "NULL, 0");
 }
-void device_grow(struct program *p, struct text *out) {
-    (void)p;
+void device_grow(struct text *out) {
     text_add(out,
              "    for (;;) {\n        int status = run(m, in, out);\n        if (status != NN_EARENA) return status;\n"
              "        if (m->cuda.arena || !m->config.arena) {    /* the context's own: at least doubled */\n"

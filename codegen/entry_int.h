@@ -37,10 +37,9 @@ const char *run_pointer(struct fe *f, const struct buf *b, const char *value, bo
 /* Address of memory that only a GPU's arena has; b NULL: of the fault cells. */
 const char *run_extra_address(struct fe *f, const struct buf *b, const char *type);
 const char *run_scratch_address(struct fe *f); /* of what the kernels need besides the plan */
-expr run_bytes(struct fe *f, const struct buf *b);
-void run_alloc(struct fe *f, struct buf *b);
+void run_alloc(struct fe *f, const struct stmt *alloc);
 void run_view(struct fe *f, const struct stmt *s);
-void run_bind(struct fe *f, const struct buf *result); /* it gets its memory */
+void run_bind(struct fe *f, const struct stmt *bind); /* a result gets its memory */
 /* Text of e; what: names it in the error that is printed when it may overflow. */
 const char *run_expr(struct fe *f, expr e, bool wrap, const char *what);
 /* Conditions hold index arithmetic that cannot overflow unnoticed either: the flag is tested after them. */

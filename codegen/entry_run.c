@@ -99,7 +99,7 @@ static void place_io(struct fe *f) {
         else if (map_get(&f->entry->touched, PKEY(io->buf))) {
             run_pointer(f, io->buf, run_extra_address(f, io->buf, dtype_c(io->buf->type)), false);
             c_line(f, "nn_cuda_put(&m->cuda, %s, in->%s, %s);", run_place(f, io->buf)->text, io->member,
-                   run_expr(f, run_bytes(f, io->buf), false, "bytes"));
+                   run_expr(f, buf_bytes(f->c, io->buf), false, "bytes"));
         }
     }
     for (int k = 0; k < p->outs.n; k++) {
@@ -129,7 +129,7 @@ static void take_outputs(struct fe *f) {
                 run_expr(f, buf_elements(f->c, io->buf), false, "elements"), from);
         } else if (p->device)
             c_line(f, "nn_cuda_get(&m->cuda, out->%s, %s, %s);", io->member, from,
-                   run_expr(f, run_bytes(f, io->buf), false, "bytes"));
+                   run_expr(f, buf_bytes(f->c, io->buf), false, "bytes"));
     }
 }
 static void device_end(struct fe *f, struct text *out) {

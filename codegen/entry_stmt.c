@@ -23,8 +23,7 @@ static void print_call(struct fe *f, const struct stmt *s) {
     for (int k = 0; k < s->u.call.nargs; k++)
         args = format(f->c, "%s%s%s", args, n++ ? ", " : "", call_arg(f, s->u.call.args[k], q->syms.v[k]));
     if (!x_is(scratch_bytes(f->c, q), 0)) {
-        struct subst sub = {{.arena = &f->c->arena}};
-        for (int k = 0; k < q->syms.n; k++) map_put(&sub.map, PKEY(q->syms.v[k]), (void *)s->u.call.args[k]);
+        struct subst sub = call_sizes(f->c, q, s);
         expr bytes = x_subst(f->c, scratch_bytes(f->c, q), &sub);
         if (size_is_input(bytes)) {
             args = format(f->c, "%s%s%s", args, n++ ? ", " : "", run_scratch_address(f));
@@ -118,8 +117,6 @@ static void print_while(struct fe *f, const struct stmt *s) {
     c_branch(f, &s->u.loop_while.body);
     c_put(f, "}");
 }
-static void print_alloc(struct fe *f, const struct stmt *s) { run_alloc(f, s->u.alloc.buf); }
-static void print_bind(struct fe *f, const struct stmt *s) { run_bind(f, s->u.alloc.buf); }
 static void print_free(struct fe *f, const struct stmt *s) {
     const struct buf *b = s->u.alloc.buf;
     if (!map_get(&f->entry->places, PKEY(b))) return;
@@ -141,7 +138,7 @@ const struct dialect entry_dialect = {
     .print = {[S_FOR] = c_print_for,
               [S_STORE] = print_store,
               [S_IF] = c_print_if,
-              [S_ALLOC] = print_alloc,
+              [S_ALLOC] = run_alloc,
               [S_FREE] = print_free,
               [S_SIZE] = print_size,
               [S_CALL] = print_call,
@@ -151,6 +148,6 @@ const struct dialect entry_dialect = {
               [S_PREFETCH] = c_print_nothing,
               [S_SWAP] = print_swap,
               [S_VIEW] = run_view,
-              [S_BIND] = print_bind,
+              [S_BIND] = run_bind,
               [S_COMMENT] = c_print_comment},
 };

@@ -25,10 +25,10 @@ struct emit_uses *kernel_uses(const struct module *m, const char *name, const st
     for (int k = 0; k < m->procs.n; k++) emit_proc_name(c, m->procs.v[k], &q);
     return u;
 }
-static struct text whole_file(struct ctx *c, const char *name, struct text *kernels, const struct emit_options *o) {
+static struct text whole_file(const char *name, struct text *kernels, const struct emit_options *o) {
     struct text t = {0};
     text_printf(&t, "/* %s: kernels. Called from %s.c. */\n", name, name);
-    emit_prelude(&t, c, o);
+    emit_prelude(&t, o);
     text_printf(&t, "#include \"%s_kernels.h\"\n\n", name);
     text_addn(&t, kernels->s, kernels->n);
     emit_end(&t, o);
@@ -51,7 +51,7 @@ bool kernel_files(const struct module *m, const char *name, const struct emit_op
     struct ctx *c = m->ctx;
     struct text t = {0};
     struct emit_options o = *options;
-    const char *ending = o.target->emit == EMIT_CUDA ? "cu" : "c";
+    const char *ending = emit_cuda(&o) ? "cu" : "c";
     for (int k = 0, in_file = 0, files = 0; k < m->procs.n; k++) {
         if (t.n == 0) o.uses = kernel_uses(m, name, &o);
         emit_proc(&t, c, m->procs.v[k], &o);
@@ -60,7 +60,7 @@ bool kernel_files(const struct module *m, const char *name, const struct emit_op
         in_file++;
         bool last = k == m->procs.n - 1;
         if (!last && in_file < KERNELS_PER_FILE && t.n < BYTES_PER_FILE) continue;
-        struct text whole = whole_file(c, name, &t, &o);
+        struct text whole = whole_file(name, &t, &o);
         if (options->uses) options->uses->text |= o.uses->text;
         const char *file = last && !files ? internf(c->names, "%s_kernels.%s", name, ending)
                                           : internf(c->names, "%s_kernels%d.%s", name, files + 1, ending);

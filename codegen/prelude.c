@@ -18,7 +18,6 @@ struct emit_uses *emit_uses_new(struct ctx *c) {
 int emit_lanes(const struct emit_options *o) {
     return printed_lanes(&(struct printing){.target = o->target, .c99_strict = o->c99_strict});
 }
-bool emit_scalar(const struct emit_options *o) { return emit_lanes(o) < 2; }
 bool emit_gnu(const struct emit_options *o) { return !o->c99_strict && o->target->emit == EMIT_C_VECTOR; }
 
 bool emit_cuda(const struct emit_options *o) { return o->target->emit == EMIT_CUDA; }
@@ -67,21 +66,17 @@ void emit_define_fn(struct emit_uses *u, const char *text) { PUSH(&u->c->arena, 
 
 static enum dtype unsigned_of(enum dtype t) { return dtype_bytes(t) == 8 ? U64 : U32; }
 static enum dtype signed_of(enum dtype t) { return dtype_bytes(t) == 8 ? I64 : I32; }
-static enum dtype lane_type(enum dtype t) { /* masks are vectors of I32 */
-    return t == BOOL ? I32 : t;
-}
+static enum dtype lane_type(enum dtype t) { return t == BOOL ? I32 : t; } /* of masks */
 
-static const char *vector_of(const struct emit_options *o, const char *tag, const char *elem, int lanes, int bytes) {
+const char *c_vector_type(const struct emit_options *o, enum dtype value, int lanes) {
     struct emit_uses *u = o->uses;
-    const char *name = internf(u->c->names, "nn_%sx%d", tag, lanes);
+    enum dtype t = lane_type(value);
+    const char *name = internf(u->c->names, "nn_%sx%d", dtype_name(t), lanes);
     if (prelude_first(u, name))
         PUSH(&u->c->arena, &u->types,
-             format(u->c, "typedef %s %s __attribute__((vector_size(%d)));\n", elem, name, lanes * bytes));
+             format(u->c, "typedef %s %s __attribute__((vector_size(%d)));\n", dtype_c(t), name,
+                    lanes * dtype_bytes(t)));
     return name;
-}
-const char *c_vector_type(const struct emit_options *o, enum dtype t, int lanes) {
-    t = lane_type(t);
-    return vector_of(o, dtype_name(t), dtype_c(t), lanes, dtype_bytes(t));
 }
 /* A vector in memory: elements of a storage type at their own alignment, aliasing like the element type's pointer. */
 const char *c_memory_type(const struct emit_options *o, enum dtype s, int lanes) {
@@ -377,9 +372,8 @@ void emit_end(struct text *out, const struct emit_options *o) {
     const char *s = attribute_of(o);
     if (s && for_clang(s)) text_add(out, "#if defined __clang__\n#pragma clang attribute pop\n#endif\n");
 }
-void emit_prelude(struct text *out, struct ctx *c, const struct emit_options *o) {
+void emit_prelude(struct text *out, const struct emit_options *o) {
     struct emit_uses *u = o->uses;
-    (void)c;
     text_add(out, "#include <stddef.h>\n#include <stdint.h>\n");
     if (u->math) text_add(out, "#include <math.h>\n");
     if (u->complex) text_add(out, "#include \"nn_rt.h\"\n");
@@ -400,7 +394,7 @@ void emit_prelude(struct text *out, struct ctx *c, const struct emit_options *o)
 }
 
 void emit_cflags(struct text *out, const struct emit_options *o) {
-    text_add(out, o->c99_strict || emit_scalar(o) ? "-std=c99" : "-std=gnu99");
+    text_add(out, o->c99_strict || emit_lanes(o) < 2 ? "-std=c99" : "-std=gnu99");
     text_add(out, " -ffp-contract=off");
     if (!o->c99_strict && !emit_cuda(o) && o->target->cflags && *o->target->cflags)
         text_printf(out, " %s", o->target->cflags);

@@ -15,8 +15,6 @@ struct emit_uses {
     bool threads;                          /* nn_threads.h */
 };
 
-/* Is the text scalar, without vector types? */
-bool emit_scalar(const struct emit_options *o);
 int emit_lanes(const struct emit_options *o); /* of f32; 1: no vectors */
 /* Has the text GNU extensions (attributes, builtins)? */
 bool emit_gnu(const struct emit_options *o);

@@ -181,31 +181,14 @@ const char *prelude_half(const struct emit_options *o, enum dtype s, int lanes, 
     return name;
 }
 
-/* The kinds of float8 and float4, as rounding needs them: mantissa bits, bias, greatest finite code, NaN; fnuz: no -0.
- */
-static const struct small {
-    enum dtype type;
-    enum f8_kind kind;
-    int bits, mantissa, bias, max, nan;
-    bool fnuz;
-} smalls[] = {
-    {F8E4M3FN, F8_E4M3FN, 8, 3, 7, 0x7e, 0x7f, false}, {F8E4M3FNUZ, F8_E4M3FNUZ, 8, 3, 8, 0x7f, 0x80, true},
-    {F8E5M2, F8_E5M2, 8, 2, 15, 0x7b, 0x7f, false},    {F8E5M2FNUZ, F8_E5M2FNUZ, 8, 2, 16, 0x7f, 0x80, true},
-    {F8E8M0, F8_E8M0, 8, 0, 127, 0xfe, 0xff, false},   {F4E2M1, F4_E2M1, 4, 1, 1, 0x7, 0x7, false},
-};
-static const struct small *small_float(enum dtype t) {
-    for (size_t i = 0; i < sizeof smalls / sizeof *smalls; i++)
-        if (smalls[i].type == t) return &smalls[i];
-    return NULL;
-}
 /* Codes are few: decoding is a table. */
-static const char *small_decode(const struct emit_options *o, const struct small *k) {
+static const char *small_decode(const struct emit_options *o, enum dtype s, enum f8_kind k) {
     struct ctx *c = o->uses->c;
     struct text t = {0};
-    int n = 1 << k->bits;
+    int n = 1 << dtype_bits(s);
     text_add(&t, "static inline float $N(uint8_t code) {\n    static const float value[] = {");
     for (int i = 0; i < n; i++) {
-        float v = f8_to_f32((uint8_t)i, k->kind);
+        float v = f8_to_f32((uint8_t)i, k);
         text_add(&t, i % 8 ? " " : "\n        ");
         if (isnan(v) || isinf(v)) {
             o->uses->math = true;
@@ -215,21 +198,22 @@ static const char *small_decode(const struct emit_options *o, const struct small
             text_add(&t, "f,");
         }
     }
-    text_printf(&t, "\n    };\n    return value[code%s];\n}\n", k->bits < 8 ? " & 15" : "");
+    text_printf(&t, "\n    };\n    return value[code%s];\n}\n", n < 256 ? " & 15" : "");
     return text_take(&t, &c->arena);
 }
 /* Rounds to nearest even; what is too large becomes the greatest finite value. */
-static const char *small_encode(const struct emit_options *o, const struct small *k) {
+static const char *small_encode(const struct emit_options *o, enum dtype s, enum f8_kind kind) {
     struct ctx *c = o->uses->c;
-    if (k->type == F8E8M0)
+    const struct float_format *k = f8_format(kind);
+    if (s == F8E8M0)
         return "static inline uint8_t $N(float x) {\n"
                "    const uint32_t u = $S(x), e = u >> 23 & 255u;\n"
                "    /* powers of two, rounded up; 2^-127, the least, is no normal float */\n"
                "    return (uint8_t)(e < 254 && (u & 0x7fffffu) != 0 && u << 1 != 0x800000u ? e + 1 : e);\n}\n";
-    const char *sign = format(c, "u >> %d & 0x%xu", 32 - k->bits, 1u << (k->bits - 1));
+    const char *sign = format(c, "u >> %d & 0x%xu", 32 - dtype_bits(s), 1u << (dtype_bits(s) - 1));
     const char *nan =
-        k->fnuz || k->nan == k->max ? format(c, "0x%x", k->nan) : format(c, "(uint8_t)(sign | 0x%xu)", k->nan);
-    int drop = 23 - k->mantissa, magic = 127 + 24 - k->bias - k->mantissa;
+        k->unsigned_zero || k->nan == k->max ? format(c, "0x%x", k->nan) : format(c, "(uint8_t)(sign | 0x%xu)", k->nan);
+    int drop = 23 - k->mantissa_bits, magic = 127 + 24 - k->bias - k->mantissa_bits;
     return arena_printf(
         &c->arena,
         "static inline uint8_t $N(float x) {\n"
@@ -246,52 +230,54 @@ static const char *small_encode(const struct emit_options *o, const struct small
         "    if (code > 0x%xu)\n"
         "        code = 0x%xu;\n"
         "    return %s;\n}\n",
-        sign, nan, k->type == F8E5M2 ? "    if (u == 0x7f800000u)\n        return (uint8_t)(sign | 0x7cu);\n" : "",
+        sign, nan, s == F8E5M2 ? "    if (u == 0x7f800000u)\n        return (uint8_t)(sign | 0x7cu);\n" : "",
         (unsigned)(128 - k->bias) << 23, (unsigned)magic << 23, (unsigned)magic << 23, (1u << (drop - 1)) - 1, drop,
-        drop, (unsigned)(127 - k->bias) << k->mantissa, k->max, k->max,
-        k->fnuz ? "code ? (uint8_t)(sign | code) : 0" : "(uint8_t)(sign | code)");
+        drop, (unsigned)(127 - k->bias) << k->mantissa_bits, k->max, k->max,
+        k->unsigned_zero ? "code ? (uint8_t)(sign | code) : 0" : "(uint8_t)(sign | code)");
 }
 unsigned c_float_code(enum dtype s, double v) {
-    const struct small *k = small_float(s);
-    return k ? f8_stored((float)v, k->kind) : s == F16 ? f32_to_f16((float)v) : f32_to_bf16((float)v);
+    enum f8_kind k;
+    if (f8_kind_of(s, &k)) return f8_stored((float)v, k);
+    return s == F16 ? f32_to_f16((float)v) : f32_to_bf16((float)v);
 }
 const char *c_decode(const struct emit_options *o, enum dtype s) {
-    const struct small *k = small_float(s);
-    if (s != F16 && s != BF16 && !k) return NULL;
-    const char *name = internf(o->uses->c->names, "nn_%s_to_f32", dtype_name(s));
-    if (prelude_first(o->uses, name)) {
-        const char *row = prelude_spelled(o, X_LOAD, s, 1);
-        struct holes h = {.name = name, .scalar = k || row ? NULL : c_bitcast(o, F32, U32, 1)};
-        if (s == F16 && !row) c_bitcast(o, U32, F32, 1);
-        prelude_add(o,
-                    row        ? prelude_from_row(o, row, "static inline float $N(uint16_t a)")
-                    : k        ? small_decode(o, k)
-                    : s == F16 ? f16_decode
-                               : bf16_decode,
-                    &h);
+    enum f8_kind k;
+    bool small = f8_kind_of(s, &k);
+    if (!small && !dtype_is_half(s)) return NULL;
+    struct holes h = {.name = internf(o->uses->c->names, "nn_%s_to_f32", dtype_name(s))};
+    if (!prelude_first(o->uses, h.name)) return h.name;
+    const char *row = prelude_spelled(o, X_LOAD, s, 1), *text;
+    if (row) {
+        text = prelude_from_row(o, row, "static inline float $N(uint16_t a)");
+    } else if (small) {
+        text = small_decode(o, s, k);
+    } else {
+        h.scalar = c_bitcast(o, F32, U32, 1);
+        if (s == F16) c_bitcast(o, U32, F32, 1);
+        text = s == F16 ? f16_decode : bf16_decode;
     }
-    return name;
+    prelude_add(o, text, &h);
+    return h.name;
 }
 const char *c_encode(const struct emit_options *o, enum dtype s) {
-    const struct small *k = small_float(s);
-    if (s != F16 && s != BF16 && !k) return NULL;
-    const char *name = internf(o->uses->c->names, "nn_f32_to_%s", dtype_name(s));
-    if (prelude_first(o->uses, name)) {
-        const char *row = prelude_spelled(o, X_ROUND, s, 1);
-        struct holes h = {.name = name, .scalar = row ? NULL : c_bitcast(o, U32, F32, 1)};
-        if ((s == F16 && !row) || (k && s != F8E8M0)) c_bitcast(o, F32, U32, 1);
-        prelude_add(o,
-                    row        ? prelude_from_row(o, row, "static inline uint16_t $N(float a)")
-                    : k        ? small_encode(o, k)
-                    : s == F16 ? f16_encode
-                               : bf16_encode,
-                    &h);
+    enum f8_kind k;
+    bool small = f8_kind_of(s, &k);
+    if (!small && !dtype_is_half(s)) return NULL;
+    struct holes h = {.name = internf(o->uses->c->names, "nn_f32_to_%s", dtype_name(s))};
+    if (!prelude_first(o->uses, h.name)) return h.name;
+    const char *row = prelude_spelled(o, X_ROUND, s, 1), *text;
+    if (row) {
+        text = prelude_from_row(o, row, "static inline uint16_t $N(float a)");
+    } else {
+        h.scalar = c_bitcast(o, U32, F32, 1);
+        if (s != BF16 && s != F8E8M0) c_bitcast(o, F32, U32, 1);
+        text = small ? small_encode(o, s, k) : s == F16 ? f16_encode : bf16_encode;
     }
-    return name;
+    prelude_add(o, text, &h);
+    return h.name;
 }
 const char *c_round(const struct emit_options *o, enum dtype s, int lanes) {
-    const char *name = lanes > 1 ? internf(o->uses->c->names, "nn_round_%sx%d", dtype_name(s), lanes)
-                                 : internf(o->uses->c->names, "nn_round_%s", dtype_name(s));
+    const char *name = prelude_name(o, "round", s, lanes);
     if (!prelude_first(o->uses, name)) return name;
     struct holes h;
     enum dtype v = dtype_value(s);

@@ -19,8 +19,6 @@ static bool note_size(void *env, const struct stmt *s) {
     struct names *names = ((void **)env)[1];
     if (s->kind == S_SIZE && !map_get(&p->sym_names, PKEY(s->u.size.sym)))
         map_put(&p->sym_names, PKEY(s->u.size.sym), (void *)names_add(names, s->u.size.sym->name));
-    p->has_while |= s->kind == S_WHILE;
-    p->has_fault |= s->kind == S_CALL && proc_may_fault(s->u.call.callee);
     return true;
 }
 static void name_symbols(struct program *p) {
@@ -106,8 +104,7 @@ static bool note_scratch(void *env, const struct stmt *s) {
     struct program *p = env;
     if (s->kind != S_CALL) return true;
     const struct proc *q = s->u.call.callee;
-    struct subst sub = {{.arena = &p->c->arena}};
-    for (int k = 0; k < q->syms.n; k++) map_put(&sub.map, PKEY(q->syms.v[k]), (void *)s->u.call.args[k]);
+    struct subst sub = call_sizes(p->c, q, s);
     expr bytes = x_subst(p->c, scratch_bytes(p->c, q), &sub);
     if (size_is_input(bytes)) p->scratch = x_max(p->c, p->scratch, bytes);
     else p->has_region = true;
@@ -124,16 +121,13 @@ static void add_extra(struct program *p, const struct buf *b, expr bytes) {
                             -1};
     PUSH(&p->c->arena, &p->extras, s);
 }
-static expr storage(struct program *p, const struct buf *b) {
-    return x_muli(p->c, buf_cells(p->c, b), dtype_bytes(b->type));
-}
 static bool note_local(void *env, const struct stmt *s) {
     struct program *p = env;
     if (s->kind == S_ALLOC) {
         const struct buf *b = s->u.alloc.buf;
         const struct plan_slot *q = plan_slot_of(p->plan, b);
         if (b->scope == SC_REGION) p->nregions++;
-        else if (!q || q->first < 0) add_extra(p, b, storage(p, b));
+        else if (!q || q->first < 0) add_extra(p, b, buf_bytes(p->c, b));
     } else if (s->kind == S_CALL) {
         p->nfaults += proc_may_fault(s->u.call.callee);
         p->nregions++; /* it may want scratch of a size found in the run */
@@ -141,15 +135,15 @@ static bool note_local(void *env, const struct stmt *s) {
     return true;
 }
 static void device_memory(struct program *p) {
-    for (int k = 0; k < p->ins.n; k++) add_extra(p, p->ins.v[k].buf, storage(p, p->ins.v[k].buf));
+    for (int k = 0; k < p->ins.n; k++) add_extra(p, p->ins.v[k].buf, buf_bytes(p->c, p->ins.v[k].buf));
     for (int k = 0; k < p->outs.n; k++) {
-        if (!p->outs.v[k].produced) add_extra(p, p->outs.v[k].buf, storage(p, p->outs.v[k].buf));
+        if (!p->outs.v[k].produced) add_extra(p, p->outs.v[k].buf, buf_bytes(p->c, p->outs.v[k].buf));
         p->nregions += p->outs.v[k].produced;
     }
     survey(&p->m->entry->body, note_local, p);
     if (p->nfaults) add_extra(p, NULL, x_int(p->c, 4 * (int64_t)p->nfaults));
 }
-static bool plan_memory(struct program *p) {
+static void plan_memory(struct program *p) {
     p->scratch = x_int(p->c, 0);
     p->has_region |= p->plan->has_region;
     survey(&p->m->entry->body, note_scratch, p);
@@ -165,7 +159,6 @@ static bool plan_memory(struct program *p) {
         p->extras.v[k].offset = p->arena_bytes;
         p->arena_bytes += bytes;
     }
-    return true;
 }
 /* What no GPU holds. */
 static bool device_types(struct program *p) {
@@ -242,7 +235,8 @@ static struct program *variant_new(const struct module *m, const struct memory_p
     p->emit.target = target;
     p->emit.uses = kernel_uses(m, p->own, &p->emit);
     name_symbols(p);
-    if (!name_io(p) || !choose_weights(p) || !plan_memory(p)) return NULL;
+    if (!name_io(p) || !choose_weights(p)) return NULL;
+    plan_memory(p);
     return p;
 }
 struct program *program_new(const struct module *m, const struct memory_plan *plan, const struct project_options *o) {
@@ -283,9 +277,6 @@ expr buf_elements(struct ctx *c, const struct buf *b) {
     for (int k = 0; k < b->nlogical; k++) n = x_mul(c, n, b->logical[k]);
     return n;
 }
-struct shape_names {
-    struct program *p;
-};
 static const char *dim_name(void *env, expr leaf) {
     struct program *p = env;
     return leaf->op == X_SYM ? map_get(&p->sym_names, PKEY(leaf->u.sym)) : NULL;

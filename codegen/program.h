@@ -83,8 +83,7 @@ struct program {
     uint64_t weights_hash;
     enum weights_mode mode; /* never AUTO */
     struct emit_options emit;
-    bool has_region; /* buffers or results whose size is known in the run only */
-    bool has_while, has_fault;
+    bool has_region;                /* buffers or results whose size is known in the run only */
     bool threads;                   /* kernels of some variant have loops that threads may run */
     bool device;                    /* the arena is memory of a GPU, which the host reaches by copies only */
     VEC(struct device_slot) extras; /* device: in the order of the arena */
@@ -111,9 +110,9 @@ const char *program_sym(struct program *p, const struct sym *s);
 /* Typical value of a symbol. */
 int64_t program_reference(const struct program *p, const struct sym *s);
 const struct weight *program_weight(const struct program *p, const struct buf *b);
-/* A slot that has a place in the arena of its own. */
 /* Does nn_pool.c come along, for those who have POSIX threads? */
 bool program_has_pool(const struct program *p);
+/* Has the slot a place in the arena of its own? */
 bool slot_placed(const struct plan_slot *s);
 /* Is it computed from what the caller passes alone, so that the program knows it before anything runs? */
 bool size_is_input(expr e);
@@ -143,7 +142,7 @@ struct region_words {
 const struct region_words *region_words(const struct program *p);
 void device_init(struct program *p, struct text *out);  /* part of NAME_init: weights and arena on the device */
 void device_close(struct program *p, struct text *out); /* NAME_free */
-void device_grow(struct program *p, struct text *out);  /* part of NAME_run, after a run that found no room */
+void device_grow(struct text *out);                     /* part of NAME_run, after a run that found no room */
 /* C after config.grow: no run goes on, now or later, with an arena that init would have refused. */
 #define GROWN_IS_USABLE(indent)                                                                                        \
     indent "if (!m->config.arena || m->config.arena_size < m->error.need || (uintptr_t)m->config.arena % 64 != 0) "    \

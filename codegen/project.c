@@ -66,17 +66,13 @@ static bool put_kernel_file(void *env, const char *name, struct text *t) {
     return put_file(q, name, t);
 }
 static bool put_kernels(struct writer *q) {
-    bool ok = true;
-    for (int k = 0; k < q->p->nall && ok; k++) {
-        struct program *p = q->p->all[k];
-        ok = kernel_files(p->m, p->own, &p->emit, put_kernel_file, q);
-    }
-    return ok;
-}
-/* What only some programs take along. */
-static bool add_runtime_sources(struct writer *q) {
     bool text = false;
-    for (int k = 0; k < q->p->nall; k++) text = text || q->p->all[k]->emit.uses->text;
+    for (int k = 0; k < q->p->nall; k++) {
+        struct program *p = q->p->all[k];
+        if (!kernel_files(p->m, p->own, &p->emit, put_kernel_file, q)) return false;
+        text |= p->emit.uses->text;
+    }
+    /* what only some programs take along */
     if (text) add_source(q, "nn_text.c");
     if (program_has_pool(q->p)) add_source(q, "nn_pool.c");
     return true;
@@ -161,14 +157,12 @@ static const char *words(struct writer *q, const char *s, const char *quote, con
 }
 /* The `ar` that belongs to a cross compiler. */
 static const char *archiver(struct writer *q, const char *cc) {
-    size_t n = cc ? strlen(cc) : 0;
-    return n > 4 && !strcmp(cc + n - 4, "-gcc") ? format(q->c, "%.*s-ar", (int)(n - 4), cc) : "ar";
+    return cc && ends_with(cc, "-gcc") ? format(q->c, "%.*s-ar", (int)strlen(cc) - 4, cc) : "ar";
 }
 static bool put_template(struct writer *q, const char *from, const char *to, const char *const *values) {
     struct text t = {0};
     template_text(&t, from, values);
-    size_t n = strlen(to);
-    bool code = n > 2 && (!strcmp(to + n - 2, ".c") || !strcmp(to + n - 2, ".h"));
+    bool code = ends_with(to, ".c") || ends_with(to, ".h");
     return (code ? put_code : put_file)(q, to, &t);
 }
 static bool put_runtime(struct writer *q, const char *const *values) {
@@ -366,8 +360,8 @@ struct project *project_write(const struct module *m, const struct memory_plan *
     q->w->nvcc_flags = format(q->c, "-std=c++14 -fmad=false %s", o->target->cflags ? o->target->cflags : "");
     q->w->emu_flags = "-std=c++17 -ffp-contract=off -DNN_CUDA_EMU";
     q->w->ldflags = o->target->board ? "-nostartfiles -specs=nosys.specs -T board.ld" : "";
-    if (put_weights(q) && put_program(q) && put_kernels(q) && add_runtime_sources(q) && put_templates(q) &&
-        (!o->depfile || put_depfile(q)) && put_manifest(q) && !c->diags.errors)
+    if (put_weights(q) && put_program(q) && put_kernels(q) && put_templates(q) && (!o->depfile || put_depfile(q)) &&
+        put_manifest(q) && !c->diags.errors)
         return folder_commit(&q->folder) ? q->w : NULL;
     folder_abandon(&q->folder);
     return NULL;

@@ -70,17 +70,12 @@ static bool offset_tables(struct program *p, const struct buf *b, const int64_t 
     }
     return true;
 }
-static void fill_cells(const struct buf *b, unsigned char *out, int64_t cells, int size) {
-    static const struct tensor zero;
-    if (!b->fill) return;
-    unsigned char one[16] = {0};
-    struct tensor t = zero;
+void fill_cell(const struct buf *b, unsigned char cell[16]) {
     uint64_t room[2] = {0};
-    t.type = b->type, t.source = TS_BYTES, t.bytes = room, t.nbytes = sizeof room;
+    struct tensor t = {.type = b->type, .source = TS_BYTES, .bytes = room, .nbytes = sizeof room};
     if (dtype_is_float(b->fill->type)) tensor_set_f(&t, 0, b->fill->u.f);
     else tensor_set_i(&t, 0, b->fill->u.i);
-    tensor_unpack(&t, one);
-    for (int64_t i = 0; i < cells; i++) memcpy(out + i * size, one, (size_t)size);
+    tensor_unpack(&t, cell);
 }
 /* Offsets of the elements of one row, at[last] = 0, 1 .., of a layout that is no sum of tables. */
 static void evaluate_row(struct program *p, const struct buf *b, int64_t *at, int64_t n, int64_t *offsets) {
@@ -147,9 +142,10 @@ static unsigned char *pack(struct program *p, const struct buf *b, int64_t cells
     const struct tensor *t = b->data;
     int size = dtype_bytes(b->type);
     unsigned char *out = memory_zeroed((size_t)cells, (size_t)size), *unpacked = NULL;
-    fill_cells(b, out, cells, size);
-    struct placing q = {.out = out, .in = t->bytes, .step = size, .cells = cells, .size = size, .name = b->name};
     unsigned char one[16] = {0};
+    if (b->fill) fill_cell(b, one);
+    for (int64_t i = 0; b->fill && i < cells; i++) memcpy(out + i * size, one, (size_t)size);
+    struct placing q = {.out = out, .in = t->bytes, .step = size, .cells = cells, .size = size, .name = b->name};
     if (t->source == TS_SPLAT) { /* one element, for all */
         struct tensor single = *t;
         single.rank = 0;

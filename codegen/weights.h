@@ -16,6 +16,7 @@ bool weights_pack(struct program *p, int fd);
 bool weights_array(struct program *p, int packed, int fd);
 /* NAME_weights.S. */
 void weights_assembly(struct program *p, struct text *out);
+void fill_cell(const struct buf *b, unsigned char cell[16]); /* what one cell of b is filled with */
 /* Tables of strings, which hold pointers and cannot lie in a file. */
 void weights_strings(struct program *p, struct text *out);
 /* The declaration of the weights that NAME.c needs, and the expression of their address. */

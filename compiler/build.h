@@ -53,8 +53,8 @@ struct harness {
 };
 /* Runs the model on inputs in API order; outputs[] get one tensor each, in c's arena. runs > 0: also times them,
  * times[] gets nanoseconds. false: a diagnostic was recorded (E_FAULT with what the model said). */
-bool harness_run(const struct harness *h, const struct tensor *const *inputs, struct tensor **outputs, int runs,
-                 int warmup, double *times);
+bool harness_run(const struct harness *h, struct tensor *const *inputs, struct tensor **outputs, int runs, int warmup,
+                 double *times);
 /* A tensor from a file as harness_run exchanges them with the program: <k> of the inputs is in<k>.nnt in the folder,
  * format in templates/project/run_main.c. NULL: a diagnostic was recorded. */
 struct tensor *harness_tensor(const struct harness *h, const char *path);

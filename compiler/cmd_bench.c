@@ -122,7 +122,7 @@ static bool measure(struct bench *b, const char *exe) {
     if (!inputs) return false;
     h.symbols = session_symbols(s);
     b->dims = session_dims(s, inputs);
-    if (!harness_run(&h, (const struct tensor *const *)inputs, outputs, b->runs, b->warmup, b->times)) {
+    if (!harness_run(&h, inputs, outputs, b->runs, b->warmup, b->times)) {
         session_blame_inputs(s);
         return false;
     }

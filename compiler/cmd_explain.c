@@ -79,9 +79,8 @@ static void print_kernel(struct explaining *x, const char *word) {
         }
         PUSH(a, &names, name);
     }
-    const char *near = nearest_name(word, names.v, names.n);
     diag(&x->s.c->diags, DIAG_ERROR, E_USAGE, "--kernel: there is no kernel %s%s", diag_quote(a, word),
-         near ? arena_printf(a, "; did you mean `%s`?", near) : "");
+         did_you_mean(a, word, names.v, names.n));
     diag_help(&x->s.c->diags, "--dump-after=choices shows all of them");
 }
 static int explain_kernel(const struct options *o) {

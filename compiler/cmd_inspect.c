@@ -142,10 +142,7 @@ static void print_summary_json(struct summary *s) {
                               json_pack("{s:o, s:o, s:i, s:b}", "domain", json_name(&s->c->arena, t->domain), "name",
                                         json_name(&s->c->arena, t->op), "count", t->count, "supported", t->supported));
     }
-    char *text = json_dumps(root, JSON_INDENT(2));
-    puts(text ? text : "null");
-    free(text);
-    json_decref(root);
+    print_json(root);
 }
 
 int cmd_inspect(const struct options *o) {

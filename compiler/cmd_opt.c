@@ -11,11 +11,6 @@
 #include "lower/schedule/steps.h"
 #include <string.h>
 
-static bool ends_with(const char *s, const char *end) {
-    size_t n = strlen(s), m = strlen(end);
-    return n >= m && strcmp(s + n - m, end) == 0;
-}
-
 static bool run_steps(struct ctx *c, struct module *m, const struct options *o) {
     bool found = !o->proc, ok = true;
     for (int i = 0; i < m->procs.n && ok; i++) {

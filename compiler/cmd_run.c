@@ -47,7 +47,7 @@ static void show_outputs_json(struct session *s, struct tensor *const *outputs) 
 }
 static bool run_program(struct session *s, const char *exe, struct tensor **inputs, struct tensor **outputs) {
     struct harness h = {.c = s->c, .w = s->w, .exe = exe, .seconds = s->o->seconds, .symbols = session_symbols(s)};
-    return harness_run(&h, (const struct tensor *const *)inputs, outputs, 0, 0, NULL);
+    return harness_run(&h, inputs, outputs, 0, 0, NULL);
 }
 static bool compute(struct session *s, struct tensor **inputs, struct tensor **outputs) {
     const char *exe = s->o->interpret ? NULL : session_build(s, format(s->c, "%s_main", s->w->name));

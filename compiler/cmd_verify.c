@@ -190,7 +190,7 @@ static void verify_variant(struct session *s, struct harness h, struct tensor **
         h.other = &other;
         if (k) s->u.m = s->variants[k - 1].m;
     }
-    bool ran = harness_run(&h, (const struct tensor *const *)inputs, outputs, 0, 0, NULL);
+    bool ran = harness_run(&h, inputs, outputs, 0, 0, NULL);
     if (several && !s->o->json) printf("%s%s\n", s->targets[k]->name, other ? ": not run, this CPU cannot" : "");
     if (!ran && !other) session_blame_inputs(s);
     if (!ran) return;

@@ -76,13 +76,7 @@ static bool read_elements(const struct harness *h, struct tensor *t, const uint8
     int64_t n = tensor_count(t);
     if (t->type == STR) return read_strings(h, t, p, end);
     if (end - p != n * dtype_bytes(t->type)) return false;
-    if (dtype_bits(t->type) == 8 * dtype_bytes(t->type)) {
-        memcpy(tensor_data(t), p, (size_t)(end - p));
-        return true;
-    }
-    unsigned char *out = tensor_data(t);
-    int bits = dtype_bits(t->type);
-    for (int64_t i = 0; i < n; i++) out[i * bits / 8] |= (unsigned char)((p[i] & ((1 << bits) - 1)) << (i * bits % 8));
+    tensor_pack(t, p);
     return true;
 }
 struct tensor *harness_tensor(const struct harness *h, const char *path) {
@@ -190,8 +184,12 @@ static const char *const *whole_command(const struct harness *h, const struct co
     PUSH(&h->c->arena, &all, NULL);
     return all.v;
 }
-bool harness_run(const struct harness *h, const struct tensor *const *inputs, struct tensor **outputs, int runs,
-                 int warmup, double *times) {
+static void add_option(const struct harness *h, struct command_line *v, const char *name, const char *value) {
+    PUSH(&h->c->arena, v, name);
+    PUSH(&h->c->arena, v, value);
+}
+bool harness_run(const struct harness *h, struct tensor *const *inputs, struct tensor **outputs, int runs, int warmup,
+                 double *times) {
     const struct program *p = h->w->program;
     const char *runner = p->o->target->runner;
     struct command_line v = {0};
@@ -202,29 +200,14 @@ bool harness_run(const struct harness *h, const struct tensor *const *inputs, st
         return false;
     }
     if (runs > 0) {
-        const char *timing[] = {"--runs", format(h->c, "%d", runs), "--warmup", format(h->c, "%d", warmup)};
-        for (int k = 0; k < 4; k++) PUSH(&h->c->arena, &v, timing[k]);
+        add_option(h, &v, "--runs", format(h->c, "%d", runs));
+        add_option(h, &v, "--warmup", format(h->c, "%d", warmup));
     }
-    if (program_has_pool(p) && p->o->threads) {
-        PUSH(&h->c->arena, &v, "--threads");
-        PUSH(&h->c->arena, &v, format(h->c, "%d", p->o->threads));
-    }
-    if (h->w->weights_file) {
-        PUSH(&h->c->arena, &v, "--weights");
-        PUSH(&h->c->arena, &v, format(h->c, "%s_weights.bin", p->name));
-    }
-    if (h->without) {
-        PUSH(&h->c->arena, &v, "--without");
-        PUSH(&h->c->arena, &v, h->without);
-    }
-    if (h->variant) {
-        PUSH(&h->c->arena, &v, "--variant");
-        PUSH(&h->c->arena, &v, format(h->c, "%d", h->variant - 1));
-    }
-    for (const char *const *s = h->symbols; s && *s; s++) {
-        PUSH(&h->c->arena, &v, "--symbol");
-        PUSH(&h->c->arena, &v, *s);
-    }
+    if (program_has_pool(p) && p->o->threads) add_option(h, &v, "--threads", format(h->c, "%d", p->o->threads));
+    if (h->w->weights_file) add_option(h, &v, "--weights", format(h->c, "%s_weights.bin", p->name));
+    if (h->without) add_option(h, &v, "--without", h->without);
+    if (h->variant) add_option(h, &v, "--variant", format(h->c, "%d", h->variant - 1));
+    for (const char *const *s = h->symbols; s && *s; s++) add_option(h, &v, "--symbol", *s);
     for (int k = 0; k < p->ins.n && ok; k++) {
         const char *name = format(h->c, "in%d.nnt", k);
         PUSH(&h->c->arena, &v, name);

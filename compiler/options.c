@@ -227,8 +227,7 @@ static bool one_of(struct arena *a, const char *value, const char *words, struct
     }
     text_printf(problem, "`%s` is not one of", value);
     for (int i = 0; i < n; i++) text_printf(problem, "%s %s", i ? "," : "", v[i]);
-    const char *near = nearest_name(value, v, n);
-    if (near) text_printf(problem, "; did you mean `%s`?", near);
+    text_add(problem, did_you_mean(a, value, v, n));
     return false;
 }
 LIST(add_dump, dump_after)
@@ -406,11 +405,12 @@ static const char *nearest_option(const char *word, unsigned bit) {
     return nearest_name(word, names, n);
 }
 
-static const char *nearest_command(const struct command *commands, const char *word) {
+static void unknown_command(const struct options *o, const struct command *commands, const char *word,
+                            struct text *problem) {
     const char *names[64];
     int n = 0;
     for (; commands->name && n < 64; commands++) names[n++] = commands->name;
-    return nearest_name(word, names, n);
+    text_printf(problem, "unknown command `%s`%s", word, did_you_mean(o->arena, word, names, n));
 }
 
 /* ---- parsing */
@@ -495,11 +495,9 @@ bool options_parse(struct options *o, const struct command *commands, int argc, 
     if (o->command) {
         w.at = 2;
     } else {
-        const char *near = nearest_command(commands, first);
         /* A model is a file, or its name has a point or a slash. Anything else was meant as a command. */
         if (*first && *first != '-' && !strpbrk(first, "./") && access(first, F_OK) != 0) {
-            text_printf(problem, "unknown command `%s`", first);
-            if (near) text_printf(problem, "; did you mean `%s`?", near);
+            unknown_command(o, commands, first, problem);
             return false;
         }
         o->command = commands;

@@ -17,7 +17,7 @@ static double scale_of(const struct value *v, int depth) {
     const struct node *n = v ? v->def : NULL;
     if (!n || depth > DEPTH) return 0;
     if (!n->op) return 0;
-    if (n->op->flags & OP_DEQUANTIZES) return n->ins.n > 1 && n->ins.v[1] ? greatest(n->ins.v[1]->init) : 0;
+    if (n->op->flags & OP_DEQUANTIZES) return node_in(n, 1) ? greatest(n->ins.v[1]->init) : 0;
     if (!(n->op->flags & OP_PICKS) && !n->op->clamps) return 0;
     double m = 0;
     int data = n->op->ins[0].flags & VARIADIC ? n->ins.n : 1;

@@ -66,18 +66,14 @@ static int64_t reference(void *env, const struct sym *y) {
         if (!strcmp(o->dims.v[k].name, y->name) && o->dims.v[k].ref) return o->dims.v[k].ref;
     return 1;
 }
-static const char *nearest_target(const char *word) {
+const struct target *target_named(struct ctx *c, const char *name) {
+    const struct target *t = target_by_name(name);
+    if (t) return t;
     const char *names[64] = {"native", "auto"};
     int n = 2;
     for (int k = 0; nn_targets[k] && n < 64; k++) names[n++] = nn_targets[k]->name;
-    return nearest_name(word, names, n);
-}
-const struct target *target_named(struct ctx *c, const char *name) {
-    const struct target *t = target_by_name(name);
-    const char *near = t ? NULL : nearest_target(name);
-    if (t) return t;
     diag_at(&c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "there is no target %s%s", diag_quote(&c->arena, name),
-            near ? format(c, "; did you mean `%s`?", near) : "");
+            did_you_mean(&c->arena, name, names, n));
     diag_help(&c->diags, "`gcc2nn list-targets` names them");
     return NULL;
 }
@@ -86,10 +82,10 @@ bool rules_exist(struct ctx *c, const struct options *o) {
     bool ok = true;
     for (int k = 0; k < rule_count(); k++) names[k] = rule_at(k)->name;
     for (int k = 0; k < o->rules_off.n; k++) {
-        const char *name = o->rules_off.v[k], *near = nearest_name(name, names, rule_count());
+        const char *name = o->rules_off.v[k];
         if (rule_named(name)) continue;
         diag_at(&c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--no-rule: there is no rule %s%s",
-                diag_quote(&c->arena, name), near ? format(c, "; did you mean `%s`?", near) : "");
+                diag_quote(&c->arena, name), did_you_mean(&c->arena, name, names, rule_count()));
         diag_help(&c->diags, "`gcc2nn list-rules` names them");
         ok = false;
     }
@@ -103,12 +99,11 @@ static bool algorithms_exist(struct ctx *c, const struct options *o) {
     for (int k = 0; k < o->algorithms.n + o->algorithms_off.n; k++) {
         bool off = k >= o->algorithms.n;
         const char *word = off ? o->algorithms_off.v[k - o->algorithms.n] : o->algorithms.v[k];
-        const char *equals = strrchr(word, '='), *name = off || !equals ? word : equals + 1, *near;
+        const char *equals = strrchr(word, '='), *name = off || !equals ? word : equals + 1;
         if ((off && !strcmp(name, "all")) || algorithm_named(name)) continue;
-        near = nearest_name(name, names, n);
         diag_at(&c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--%s: there is no algorithm %s%s",
                 off ? "no-algorithm" : "algorithm", diag_quote(&c->arena, name),
-                near ? format(c, "; did you mean `%s`?", near) : "");
+                did_you_mean(&c->arena, name, names, n));
         ok = false;
     }
     return ok;
@@ -128,9 +123,8 @@ static bool pass_exists(struct session *s, const char *option, const char *name,
     }
     for (int k = 0; k < n; k++)
         if (!strcmp(names[k], name)) return true;
-    const char *near = nearest_name(name, names, n);
     diag_at(&s->c->diags, DIAG_ERROR, E_USAGE, NULL, NULL, "--%s: there is no pass %s%s", option,
-            diag_quote(&s->c->arena, name), near ? format(s->c, "; did you mean `%s`?", near) : "");
+            diag_quote(&s->c->arena, name), did_you_mean(&s->c->arena, name, names, n));
     const char *all = "";
     for (int k = 0; k < n; k++) all = format(s->c, "%s%s%s", all, k ? " " : "", names[k]);
     diag_help(&s->c->diags, "it takes %s", all);
@@ -148,10 +142,6 @@ static bool passes_exist(struct session *s) {
         ok &= !p->name && pass_exists(s, "no-pass", o->skip.v[k], "all", false);
     }
     return ok;
-}
-static bool ends_with(const char *s, const char *end) {
-    size_t n = strlen(s), m = strlen(end);
-    return n >= m && !strcmp(s + n - m, end);
 }
 bool session_open(struct session *s, const struct options *o) {
     *s = (struct session){.o = o, .c = ctx_new()};
@@ -216,7 +206,8 @@ static int64_t plan_reference(void *env, const struct sym *y) {
     int64_t v = reference(env, y);
     return v < y->lo ? y->lo : v > y->hi ? y->hi : v;
 }
-bool session_finish(struct session *s) {
+bool session_plan(struct session *s) {
+    s->u.plan = memory_plan(s->u.m, plan_reference, (void *)s->o);
     const struct printing printing = {s->compile.target, s->compile.c99_strict, s->compile.threads};
     return s->u.complete = s->u.plan && plan_verify(s->u.m, s->u.plan) &&
                            run_change_passes(s->u.m, &printing, s->compile.verify_each);
@@ -233,8 +224,7 @@ static bool parse_loops(struct session *s, const struct mapped_file *f) {
     }
     const struct proc *e = s->u.m->entry;
     if (s->compile.sizes && !s->compile.sizes(s->compile.env, e->syms.v, e->syms.n)) return false;
-    s->u.plan = memory_plan(s->u.m, plan_reference, (void *)s->o);
-    return session_finish(s);
+    return session_plan(s);
 }
 /* The same model again for each of the other targets. What it says was said by the first. */
 static bool compile_variants(struct session *s) {
@@ -314,17 +304,7 @@ const int64_t *session_dims(struct session *s, struct tensor *const *inputs) {
 }
 static struct tensor *from_cells(struct session *s, const struct eval_arg *a, enum dtype type) {
     struct tensor *t = tensor_new(&s->c->arena, type, a->dims, a->nd);
-    if (!t) return NULL;
-    if (type == STR) {
-        t->strs = arena_copy(&s->c->arena, a->data, sizeof *t->strs * (size_t)tensor_count(t));
-        return t;
-    }
-    int bits = dtype_bits(type), bytes = dtype_bytes(type);
-    unsigned char *out = tensor_data(t);
-    const unsigned char *in = a->data;
-    if (bits == 8 * bytes) memcpy(out, in, (size_t)tensor_count(t) * (size_t)bytes);
-    for (int64_t i = 0; bits < 8 && i < tensor_count(t); i++)
-        out[i * bits / 8] |= (unsigned char)((in[i] & ((1 << bits) - 1)) << (i * bits % 8));
+    if (t) tensor_pack(t, a->data);
     return t;
 }
 bool session_interpret(struct session *s, struct tensor *const *inputs, struct tensor **outputs) {

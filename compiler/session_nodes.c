@@ -12,11 +12,6 @@ static void expose(struct graph *g) {
             PUSH(&g->ctx->arena, &g->outputs, *v->name ? v->name : internf(g->ctx->names, "node%d_%d", n->id, k));
         }
 }
-static int64_t reference(void *env, const struct sym *y) {
-    struct session *s = env;
-    int64_t v = s->project.reference(s->project.env, y);
-    return v < y->lo ? y->lo : v > y->hi ? y->hi : v;
-}
 bool session_compile_each_node(struct session *s) {
     s->compile.stop_after = "infer";
     if (!session_compile(s)) return false;
@@ -25,6 +20,5 @@ bool session_compile_each_node(struct session *s) {
     struct lower_options lo;
     if (!read_lower_options(&s->u, &lo)) return false;
     s->u.m = lower_graph(s->u.g, &lo);
-    s->u.plan = s->u.m ? memory_plan(s->u.m, reference, s) : NULL;
-    return session_finish(s);
+    return s->u.m && session_plan(s);
 }

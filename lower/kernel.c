@@ -93,12 +93,6 @@ static struct known_kernel *make_kernel(struct lowering *l, struct proc *p, cons
 }
 
 /* ---- layouts of the call's buffers */
-/* The sizes that the call gives to the kernel's symbols: one that was made for another call may have its own. */
-static struct subst call_sizes(struct ctx *c, const struct proc *p, const struct stmt *call) {
-    struct subst by = {{.arena = &c->arena}};
-    for (int k = 0; k < p->syms.n; k++) map_put(&by.map, PKEY(p->syms.v[k]), (void *)call->u.call.args[k]);
-    return by;
-}
 /* arg: a buffer of the entry; the kernel may have other names for sizes that a check made equal. */
 static bool same_layout(struct lowering *l, const struct buf *arg, const struct buf *param, struct subst *by) {
     if (arg->nd != param->nd || !arg->pad != !param->pad) return false;

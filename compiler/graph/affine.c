@@ -10,9 +10,7 @@ struct affine {
     int64_t channels;
     double *scale, *shift;
 };
-static const struct tensor *constant(const struct node *n, int k) {
-    return k < n->ins.n && n->ins.v[k] ? n->ins.v[k]->init : NULL;
-}
+static const struct tensor *constant(const struct node *n, int k) { return node_in(n, k) ? n->ins.v[k]->init : NULL; }
 static bool float_const(const struct tensor *t) { return t && dtype_is_float(t->type); }
 static bool all_finite(const struct affine *a) {
     for (int64_t k = 0; k < a->channels; k++)
@@ -66,8 +64,8 @@ static bool fold_into(struct graph *g, struct node *n, struct node *after) {
     struct ctx *c = g->ctx;
     struct op_weights how;
     struct affine a;
-    const struct tensor *w = constant(n, 1), *b = n->ins.n > 2 && n->ins.v[2] ? n->ins.v[2]->init : NULL;
-    if (!float_const(w) || (n->ins.n > 2 && n->ins.v[2] && !float_const(b)) || !weights_of(n, &how)) return false;
+    const struct tensor *w = constant(n, 1), *b = constant(n, 2);
+    if (!float_const(w) || (node_in(n, 2) && !float_const(b)) || !weights_of(n, &how)) return false;
     struct value *x = n->outs.v[0];
     if (!known_channels(x, &a) || !bias_fits(b, a.channels)) return false;
     if (channels_of(w, &how.out) != a.channels || !affine_of(c, after, x, &a)) return false;
@@ -91,8 +89,8 @@ static bool fold_before(struct graph *g, struct node *n, struct node *before) {
     struct affine a;
     const struct tensor *w = constant(n, 1), *b = constant(n, 2);
     struct value *x = before->ins.n ? before->ins.v[constant(before, 0) ? before->ins.n > 1 : 0] : NULL;
-    if (!x || !float_const(w) || w->rank < 2 || (n->ins.n > 2 && n->ins.v[2] && !float_const(b)) ||
-        !weights_of(n, &how) || how.in.axis < 0)
+    if (!x || !float_const(w) || w->rank < 2 || (node_in(n, 2) && !float_const(b)) || !weights_of(n, &how) ||
+        how.in.axis < 0)
         return false;
     int64_t results = channels_of(w, &how.out);
     if (!bias_fits(b, results) || how.in.groups < 1 || results % how.in.groups) return false;

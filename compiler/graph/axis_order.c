@@ -113,14 +113,9 @@ bool order_is_open(struct probes *q, struct node *n, const struct order *p) {
 }
 
 /* ---- what changes */
-static struct value *constant(struct graph *g, const int64_t *v, int n) {
-    struct tensor *t = tensor_new(&g->ctx->arena, I64, (int64_t[]){n}, 1);
-    for (int k = 0; k < n; k++) tensor_set_i(t, k, v[k]);
-    return graph_const(g, "", t);
-}
 /* Entries of a vector in another order, also of one that the run computes. */
 static bool reorder_entries(struct graph *g, struct node *by, int k, const int64_t *from, int n) {
-    struct value *ins[] = {by->ins.v[k], constant(g, from, n)};
+    struct value *ins[] = {by->ins.v[k], graph_ints(g, from, n)};
     struct node *gather = node_new(by->in, by, "", "Gather", ins, 2, 1);
     if (!def_infer(g, gather)) return false;
     node_set_input(by, k, gather->outs.v[0]);
@@ -140,13 +135,13 @@ bool order_apply(struct graph *g, struct node *by, const struct node *n, const s
     case AXES_INPUT:
         node_ints(n, 1, axes, 1);
         axes[0] = place(p, axes[0]);
-        node_set_input(by, 1, constant(g, axes, 1));
+        node_set_input(by, 1, graph_ints(g, axes, 1));
         return true;
     case AXES_LIST:
     case AXES_SLICE:
         count = axes_of(n, row, p->rank, axes);
         for (int k = 0; k < count; k++) axes[k] = place(p, axes[k]);
-        node_set_input(by, row->named == AXES_LIST ? 1 : 3, constant(g, axes, count));
+        node_set_input(by, row->named == AXES_LIST ? 1 : 3, graph_ints(g, axes, count));
         return true;
     case AXES_PADS:
         for (int k = 0; k < p->rank; k++) axes[k] = p->axis[k], axes[k + p->rank] = p->axis[k] + p->rank;

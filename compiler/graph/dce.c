@@ -2,18 +2,12 @@
 #include "compiler/graph/passes.h"
 #include "ir/graph/op.h"
 
-static bool unused(const struct node *n) {
-    if (n->op && n->op->flags & OP_EFFECT) return false;
-    for (int k = 0; k < n->outs.n; k++)
-        if (n->outs.v[k] && n->outs.v[k]->uses.n) return false;
-    return true;
-}
 static void sweep(struct region *r) {
     struct node *last = r->first;
     while (last && last->next) last = last->next;
     for (struct node *n = last, *prev; n; n = prev) {
         prev = n->prev;
-        if (unused(n)) {
+        if (!node_is_used(n)) {
             trace_because(r->graph, NULL, "nothing reads its results");
             node_remove(n);
             continue;

@@ -16,7 +16,6 @@ struct quantity {
     int64_t axis;
 };
 static bool is_a(const struct node *n, enum op_flags flag) { return n && n->op && n->op->flags & flag; }
-static struct value *in_of(const struct node *n, int k) { return k < n->ins.n ? n->ins.v[k] : NULL; }
 static bool is_byte(const struct value *v) { return dtype_is_byte(v->type.dtype); }
 static bool fits(const struct value *scale, const struct value *zero, enum dtype type) {
     return scale && scale->type.kind == TY_TENSOR && scale->type.dtype == F32 && scale->type.rank <= 1 &&
@@ -25,7 +24,7 @@ static bool fits(const struct value *scale, const struct value *zero, enum dtype
 static bool dequantised(const struct value *v, struct quantity *q) {
     const struct node *n = v ? v->def : NULL;
     if (!is_a(n, OP_DEQUANTIZES) || node_int(n, "block_size") || v->type.dtype != F32) return false;
-    *q = (struct quantity){in_of(n, 0), in_of(n, 1), in_of(n, 2), false, 0};
+    *q = (struct quantity){node_in(n, 0), node_in(n, 1), node_in(n, 2), false, 0};
     if (!q->bytes || !is_byte(q->bytes) || !fits(q->scale, q->zero, q->bytes->type.dtype)) return false;
     q->each = !type_has_one_element(&q->scale->type);
     q->axis = node_int(n, "axis");
@@ -35,7 +34,7 @@ static bool dequantised(const struct value *v, struct quantity *q) {
 /* What a QuantizeLinear makes, with one scale. */
 static bool quantised(const struct node *n, struct quantity *q) {
     if (!is_a(n, OP_QUANTIZES) || node_int(n, "block_size")) return false;
-    *q = (struct quantity){n->outs.v[0], in_of(n, 1), in_of(n, 2), false, 0};
+    *q = (struct quantity){n->outs.v[0], node_in(n, 1), node_in(n, 2), false, 0};
     return is_byte(q->bytes) && fits(q->scale, q->zero, q->bytes->type.dtype) && type_has_one_element(&q->scale->type);
 }
 static struct value *constant_like(struct graph *g, enum dtype t, int64_t v) {
@@ -66,7 +65,7 @@ static struct node *quantiser_behind(struct node *n) {
     struct node *q = only_reader(n->outs.v[0]),
                 *cut = q && q->op && q->op->clamps && q->op->clamps(q, &lo, &hi) ? q : NULL;
     if (cut) q = only_reader(cut->outs.v[0]);
-    if (!quantised(q, &y) || in_of(q, 0) != (cut ? cut : n)->outs.v[0]) return NULL;
+    if (!quantised(q, &y) || node_in(q, 0) != (cut ? cut : n)->outs.v[0]) return NULL;
     return !cut || quantiser_cuts(&y, lo, hi) ? q : NULL;
 }
 
@@ -87,7 +86,7 @@ static bool integer_bias(const struct value *v, const struct quantity *x, const 
     *bias = NULL;
     if (!v) return true;
     if (!is_a(n, OP_DEQUANTIZES) || !n->ins.v[0]->init || n->ins.v[0]->type.dtype != I32) return false;
-    const struct value *z = in_of(n, 2);
+    const struct value *z = node_in(n, 2);
     for (int64_t k = 0; z && k < (z->init ? tensor_count(z->init) : 1); k++)
         if (!z->init || tensor_i(z->init, k)) return false;
     *bias = n->ins.v[0];
@@ -122,7 +121,7 @@ static void finish(struct island *i, struct value *result) {
 static void replace(struct island *i, const struct op_integers *form) {
     struct graph *g = i->g;
     struct value *xz = zero_of(g, &i->x), *wz = zero_of(g, &i->w), *ys = NULL, *yz = NULL;
-    if (i->behind) ys = i->behind->ins.v[1], yz = in_of(i->behind, 2);
+    if (i->behind) ys = i->behind->ins.v[1], yz = node_in(i->behind, 2);
     if (i->behind && !yz) yz = constant_like(g, U8, 0);
     struct value *const all[] = {
         [Q_X] = i->x.bytes, [Q_W] = i->w.bytes, [Q_BIAS] = i->bias, [Q_X_SCALE] = i->x.scale, [Q_W_SCALE] = i->w.scale,
@@ -152,9 +151,10 @@ static bool rewrite(struct graph *g, struct node *n) {
     const struct attr *beta = node_attr(n, "beta");
     const struct op_in_integers *row = n->op ? n->op->integers : NULL;
     if (!row) return false;
-    if (!dequantised(in_of(n, 0), &i.x) || !dequantised(in_of(n, 1), &i.w) || i.x.each || !i.w.bytes->init)
+    if (!dequantised(node_in(n, 0), &i.x) || !dequantised(node_in(n, 1), &i.w) || i.x.each || !i.w.bytes->init)
         return false;
-    if ((i.w.each && i.w.axis != row->scaled_axis(n)) || !integer_bias(in_of(n, 2), &i.x, &i.w, &i.bias)) return false;
+    if ((i.w.each && i.w.axis != row->scaled_axis(n)) || !integer_bias(node_in(n, 2), &i.x, &i.w, &i.bias))
+        return false;
     if (i.bias && beta && beta->u.f != 1.0f) return false;
     i.behind = quantiser_behind(n);
     const struct op_integers *form = i.behind ? &row->quantized : &row->plain;
@@ -202,7 +202,7 @@ static struct value *picked_bytes(struct value *v) {
 }
 static bool pick_bytes(struct graph *g, struct node *n) {
     struct quantity x, y;
-    struct value *v = in_of(n, 0);
+    struct value *v = node_in(n, 0);
     if (!quantised(n, &y) || !v || v->type.dtype != F32 || dequantised(v, &x) || !is_one_scale(y.scale)) return false;
     if (y.zero && (!y.zero->init || tensor_count(y.zero->init) != 1)) return false;
     if (!is_picked(v, &y, PICKS_MOST)) return false;

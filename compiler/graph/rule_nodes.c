@@ -21,9 +21,7 @@ struct value *rule_node_like(struct match *m, const struct node *n, struct value
     return rule_node(m, n->op_type, ins, nins, n->attrs.v, n->attrs.n);
 }
 struct value *rule_ints(struct match *m, const int64_t *v, int n) {
-    struct tensor *t = tensor_new(&m->g->ctx->arena, I64, (int64_t[]){n}, 1);
-    for (int k = 0; k < n; k++) tensor_set_i(t, k, v[k]);
-    return graph_const(m->g, "", t);
+    return graph_ints(m->g, v, n);
 }
 static struct value *filled(struct match *m, enum dtype t, const int64_t *dims, int rank, double v) {
     struct tensor *r = tensor_new(&m->g->ctx->arena, t, dims, rank);

@@ -9,7 +9,7 @@ static bool reduced(const struct node *n, unsigned *mask) {
     int rank = n->ins.v[0]->type.rank, count = 0;
     *mask = 0;
     if (rank < 1 || rank > 32) return false;
-    if (n->ins.n > 1 && n->ins.v[1]) count = node_ints(n, 1, axes, 32);
+    if (node_in(n, 1)) count = node_ints(n, 1, axes, 32);
     if (count < 0) return false;
     for (int k = 0; k < count; k++) {
         int64_t axis = axes[k] < 0 ? axes[k] + rank : axes[k];

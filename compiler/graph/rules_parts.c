@@ -13,8 +13,8 @@ static bool parts_of(const struct node *n, struct part *p) {
     int64_t starts[32], axes[32], steps[32], to[32];
     int rank = x->type.rank, count = node_ints(n, 1, starts, 32), given = -1, stepped = -1;
     if (rank < 0 || rank > 32 || count < 0) return false;
-    if (n->ins.n > 3 && n->ins.v[3] && (given = node_ints(n, 3, axes, 32)) != count) return false;
-    if (n->ins.n > 4 && n->ins.v[4] && (stepped = node_ints(n, 4, steps, 32)) != count) return false;
+    if (node_in(n, 3) && (given = node_ints(n, 3, axes, 32)) != count) return false;
+    if (node_in(n, 4) && (stepped = node_ints(n, 4, steps, 32)) != count) return false;
     for (int k = 0; k < rank; k++) p[k] = (struct part){0, 1, -1};
     for (int k = 0; k < count; k++) {
         int64_t axis = given < 0 ? k : axes[k] < 0 ? axes[k] + rank : axes[k], step = stepped < 0 ? 1 : steps[k], size;
@@ -152,13 +152,13 @@ static bool padding_of(const struct node *n, struct padding *p) {
     const struct attr *mode = node_attr(n, "mode");
     int rank = n->outs.v[0]->type.rank;
     int64_t pads[64], axes[32];
-    int count = node_ints(n, 1, pads, 64), given = n->ins.n > 3 && n->ins.v[3] ? node_ints(n, 3, axes, 32) : rank;
+    int count = node_ints(n, 1, pads, 64), given = node_in(n, 3) ? node_ints(n, 3, axes, 32) : rank;
     if (mode && !(mode->u.s.n == 8 && !memcmp(mode->u.s.p, "constant", 8))) return false;
     if (rank < 0 || rank > 32 || given < 0 || count != 2 * given) return false;
     memset(p, 0, sizeof *p);
-    if (n->ins.n > 2 && n->ins.v[2] && !const_number(n->ins.v[2], &p->value)) return false;
+    if (node_in(n, 2) && !const_number(n->ins.v[2], &p->value)) return false;
     for (int k = 0; k < given; k++) {
-        int64_t axis = n->ins.n > 3 && n->ins.v[3] ? axes[k] + (axes[k] < 0 ? rank : 0) : k;
+        int64_t axis = node_in(n, 3) ? axes[k] + (axes[k] < 0 ? rank : 0) : k;
         if (axis < 0 || axis >= rank || pads[k] < 0 || pads[k + given] < 0) return false;
         if (pads[k] > INT32_MAX || pads[k + given] > INT32_MAX) return false;
         p->before[axis] = pads[k], p->after[axis] = pads[k + given];
@@ -172,7 +172,7 @@ static struct value *one_pad(struct match *m) {
     int rank = n->outs.v[0]->type.rank;
     if (!padding_of(n, &a) || !padding_of(m->node[1], &b) || memcmp(&a.value, &b.value, sizeof a.value)) return NULL;
     for (int k = 0; k < rank; k++) pads[k] = a.before[k] + b.before[k], pads[k + rank] = a.after[k] + b.after[k];
-    struct value *fill = n->ins.n > 2 ? n->ins.v[2] : NULL;
+    struct value *fill = node_in(n, 2);
     return RULE_NODE(m, "Pad", MATCHED(m, 'x'), rule_ints(m, pads, 2 * rank), fill);
 }
 /* Zeros around the picture: what Conv assumes there, and AveragePool when it counts them. */

@@ -99,7 +99,7 @@ static struct value *gemm_of_transpose(struct match *m) {
     struct node *n = m->node[0];
     int perm[32], k = n->ins.v[0] == m->node[1]->outs.v[0] ? 0 : 1;
     if (!node_perm(m->node[1], perm) || perm[0] != 1) return NULL;
-    struct value *ins[3] = {n->ins.v[0], n->ins.v[1], n->ins.n > 2 ? n->ins.v[2] : NULL};
+    struct value *ins[3] = {n->ins.v[0], n->ins.v[1], node_in(n, 2)};
     const char *attr = k ? "transB" : "transA";
     ins[k] = MATCHED(m, 'x');
     struct node *by = node_new(n->in, n, "", "Gemm", ins, n->ins.n, 1);

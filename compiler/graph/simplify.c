@@ -107,11 +107,6 @@ static struct value *build(struct match *m, const struct pattern *p) {
 static bool same_type(const struct type *a, const struct type *b) {
     return a->kind == TY_TENSOR && b->kind == TY_TENSOR && a->dtype == b->dtype && type_same_dims(a, b);
 }
-static bool unused(const struct node *n) {
-    for (int k = 0; k < n->outs.n; k++)
-        if (n->outs.v[k] && n->outs.v[k]->uses.n) return false;
-    return !(n->op && n->op->flags & OP_EFFECT);
-}
 static const char *reason(struct graph *g, const struct rule *r) {
     return internf(g->ctx->names, "%s becomes %s", r->pattern, r->result);
 }
@@ -128,7 +123,7 @@ static void drop(struct simplifier *s, const struct match *m, const struct rule 
     PUSH(&s->tmp, &dead, m->node[0]);
     while (dead.n) {
         n = dead.v[--dead.n];
-        if (!n->in || !unused(n)) continue;
+        if (!n->in || node_is_used(n)) continue;
         trace_because(s->g, r->name, matched(m, n) ? reason(s->g, r) : "nothing reads its results any more");
         if (matched(m, n)) trace_into(s->g, into);
         int ins = n->ins.n;
@@ -141,13 +136,6 @@ static void drop(struct simplifier *s, const struct match *m, const struct rule 
         }
     }
 }
-/* What a rule made in vain goes again. */
-static void drop_new(struct node *from, struct node *before) {
-    for (struct node *n = before->prev, *prev; n != from; n = prev) {
-        prev = n->prev;
-        node_remove(n);
-    }
-}
 static bool apply(struct simplifier *s, const struct prepared *p, struct node *n) {
     struct match m = {.g = s->g};
     if (!pattern_match(p->pattern, n, &m)) return false;
@@ -158,7 +146,7 @@ static bool apply(struct simplifier *s, const struct prepared *p, struct node *n
     bool fails = s->g->ctx->diags.errors != said.errors; /* what is made would be refused: the node stays as it is */
     if (fails) s->g->ctx->diags = said;
     if (fails || !by || by == out || !same_type(&by->type, &out->type)) {
-        drop_new(before, n);
+        nodes_remove_between(before, n); /* made in vain */
         return false;
     }
     if (n->prev == before) into = NULL;

@@ -160,17 +160,12 @@ static struct value *transposed(struct mover *m, struct node *before, struct val
 static struct value *moved_operand(struct mover *m, struct node *n, struct value *v) {
     if (type_has_one_element(&v->type) && v->type.rank < m->p.rank) return v;
     if (v->type.rank < m->p.rank) {
-        struct tensor *axes = tensor_new(&m->g->ctx->arena, I64, (int64_t[]){m->p.rank - v->type.rank}, 1);
-        for (int k = 0; k < m->p.rank - v->type.rank; k++) tensor_set_i(axes, k, k);
-        v = inferred(m, node_new(n->in, n, "", "Unsqueeze", (struct value *[]){v, graph_const(m->g, "", axes)}, 2, 1));
+        int64_t axes[32];
+        int more = m->p.rank - v->type.rank;
+        for (int k = 0; k < more; k++) axes[k] = k;
+        v = inferred(m, node_new(n->in, n, "", "Unsqueeze", (struct value *[]){v, graph_ints(m->g, axes, more)}, 2, 1));
     }
     return v ? transposed(m, n, v, &m->p) : NULL;
-}
-static void drop_between(struct node *from, struct node *to) {
-    for (struct node *n = to->prev, *prev; n != from; n = prev) {
-        prev = n->prev;
-        node_remove(n);
-    }
 }
 /* n, computed on permuted operands, and its results permuted back. */
 static bool move(struct mover *m, struct node *n) {
@@ -192,7 +187,7 @@ static bool move(struct mover *m, struct node *n) {
     }
     if (!ok) { /* what was said of it is of no interest: n stays as it is */
         m->g->ctx->diags = said;
-        drop_between(before, n);
+        nodes_remove_between(before, n);
         return false;
     }
     for (int k = 0; k < n->outs.n; k++) {

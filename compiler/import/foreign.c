@@ -161,10 +161,6 @@ static bool marked(const uint8_t *data, size_t n, const char *mark) {
     size_t part = n < LOOKED_AT ? n : LOOKED_AT;
     return !mark || holds(data, part, mark) || holds(data + n - part, part, mark);
 }
-static bool ends(const char *path, const char *ending) {
-    size_t n = strlen(path), m = ending ? strlen(ending) : 0;
-    return n >= m && (!m || !strcmp(path + n - m, ending));
-}
 static bool begins(const uint8_t *data, size_t n, const struct foreign *f) {
     size_t length = f->begin ? strlen(f->begin) : 0;
     return n >= length && f->at <= n - length && (!length || !memcmp(data + f->at, f->begin, length));
@@ -172,7 +168,9 @@ static bool begins(const uint8_t *data, size_t n, const struct foreign *f) {
 static const struct foreign *file_kind(const char *path, const uint8_t *data, size_t n) {
     if (n == 0) return &empty;
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
-        if (begins(data, n, &rows[k]) && ends(path, rows[k].ending) && marked(data, n, rows[k].mark)) return &rows[k];
+        if (begins(data, n, &rows[k]) && (!rows[k].ending || ends_with(path, rows[k].ending)) &&
+            marked(data, n, rows[k].mark))
+            return &rows[k];
     return NULL;
 }
 static const struct foreign *folder_kind(struct arena *a, const char *path) {

@@ -5,8 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *text_of(const char *s) { return s ? s : ""; }
-
 void onnx_error(struct importer *m, enum diag_code code, const char *fmt, ...) {
     struct text t = {0};
     va_list ap;
@@ -24,7 +22,7 @@ const char *onnx_domain(struct importer *m, const char *domain) {
 
 static int version_in(struct importer *m, Onnx__OperatorSetIdProto *const *v, size_t n, const char *domain) {
     for (size_t i = 0; i < n; i++)
-        if (onnx_domain(m, text_of(v[i]->domain)) == domain)
+        if (onnx_domain(m, onnx_text(v[i]->domain)) == domain)
             return v[i]->version > 0 && v[i]->version < 1000000 ? (int)v[i]->version : 1;
     return 0;
 }
@@ -55,7 +53,7 @@ static void check_opsets(struct importer *m, Onnx__OperatorSetIdProto *const *v,
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        const char *domain = onnx_domain(m, text_of(v[i]->domain));
+        const char *domain = onnx_domain(m, onnx_text(v[i]->domain));
         int newest = opset_newest(domain);
         bool known = !*domain || strcmp(domain, "ai.onnx.ml") == 0;
         if (v[i]->version < 1 || v[i]->version > INT32_MAX || (known && v[i]->version > newest)) {
@@ -94,7 +92,7 @@ static void metadata(struct importer *m) {
     keep(m, "doc_string", p->doc_string);
     if (p->has_model_version) keep(m, "model_version", format(m->c, "%lld", (long long)p->model_version));
     for (size_t i = 0; i < p->n_metadata_props; i++)
-        keep(m, text_of(p->metadata_props[i]->key), p->metadata_props[i]->value);
+        keep(m, onnx_text(p->metadata_props[i]->key), p->metadata_props[i]->value);
 }
 
 /* ---- inputs */
@@ -112,12 +110,12 @@ static void note_dim_names(struct importer *m, const Onnx__TypeProto *t) {
 static struct map initializer_names(struct importer *m, const Onnx__GraphProto *p) {
     struct map names = {.arena = &m->c->arena};
     for (size_t i = 0; i < p->n_initializer; i++) {
-        const char *s = intern(m->c->names, text_of(p->initializer[i]->name));
+        const char *s = intern(m->c->names, onnx_text(p->initializer[i]->name));
         map_put(&names, PKEY(s), m);
     }
     for (size_t i = 0; i < p->n_sparse_initializer; i++) {
         const Onnx__TensorProto *v = p->sparse_initializer[i]->values;
-        const char *s = intern(m->c->names, v ? text_of(v->name) : "");
+        const char *s = intern(m->c->names, v ? onnx_text(v->name) : "");
         map_put(&names, PKEY(s), m);
     }
     return names;
@@ -127,7 +125,7 @@ static void inputs(struct importer *m, struct scope *s, const Onnx__GraphProto *
     struct map constants = initializer_names(m, p);
     for (size_t i = 0; i < p->n_input; i++) note_dim_names(m, p->input[i]->type);
     for (size_t i = 0, k = 0; i < p->n_input; i++) {
-        const char *name = intern(m->c->names, text_of(p->input[i]->name));
+        const char *name = intern(m->c->names, onnx_text(p->input[i]->name));
         if (!m->o.keep_inputs && map_get(&constants, PKEY(name))) continue;
         m->c->diags.origin = format(m->c, "input %s", diag_quote(&m->c->arena, name));
         if (onnx_holder(m, s, (int)k++, name, p->input[i]->type)) continue;
@@ -223,7 +221,7 @@ struct graph *import_onnx_bytes(struct ctx *c, const char *path, const uint8_t *
         if (m.model) onnx_error(&m, E_ONNX, "no ONNX model, or a damaged one: it has no graph");
     }
     if (whole && external_open(&m.external, &c->diags, &c->arena, path)) {
-        m.g = graph_new(c, text_of(m.model->graph->name));
+        m.g = graph_new(c, onnx_text(m.model->graph->name));
         trace_pass(m.g, "import");
         m.g->file = c->diags.file;
         m.reader = (struct tensor_reader){&c->diags, &c->arena, spans, &m.external};

@@ -74,6 +74,7 @@ bool onnx_graph(struct importer *m, struct scope *s,
                 const Onnx__GraphProto *p); /* contents of a region whose inputs are declared */
 bool onnx_declare(struct importer *m, struct scope *s, const char *name, struct value *v);
 void onnx_functions(struct importer *m);
+static inline const char *onnx_text(const char *s) { return s ? s : ""; } /* of a field that may be missing */
 const char *onnx_key(struct importer *m, const char *a, const char *b,
                      const char *c); /* interned, one for each triple */
 

@@ -15,7 +15,6 @@ struct pending {
     const Onnx__FunctionProto *function;
 };
 
-static const char *name_of(const char *s) { return s ? s : ""; }
 static const char *quote(struct importer *m, const char *s) { return diag_quote(&m->c->arena, s); }
 /* Names inside of functions, for people; long ones stay as they are, so that inlining cannot multiply their bytes. */
 static const char *prefixed(struct importer *m, const struct frame *f, const char *s) {
@@ -81,12 +80,12 @@ const char *onnx_key(struct importer *m, const char *a, const char *b, const cha
 void onnx_functions(struct importer *m) {
     for (size_t i = 0; i < m->model->n_functions; i++) {
         const Onnx__FunctionProto *f = m->model->functions[i];
-        const char *key = onnx_key(m, onnx_domain(m, name_of(f->domain)), name_of(f->name), name_of(f->overload));
+        const char *key = onnx_key(m, onnx_domain(m, onnx_text(f->domain)), onnx_text(f->name), onnx_text(f->overload));
         if (map_get(&m->functions, PKEY(key)))
-            onnx_error(m, E_GRAPH, "function %s is defined twice", quote(m, name_of(f->name)));
+            onnx_error(m, E_GRAPH, "function %s is defined twice", quote(m, onnx_text(f->name)));
         else map_put(&m->functions, PKEY(key), (void *)(uintptr_t)f);
         if (f->n_attribute_proto > ONNX_MAX_ATTRS)
-            onnx_error(m, E_LIMIT, "function %s has more than %d attributes", quote(m, name_of(f->name)),
+            onnx_error(m, E_LIMIT, "function %s has more than %d attributes", quote(m, onnx_text(f->name)),
                        ONNX_MAX_ATTRS);
     }
 }
@@ -94,7 +93,7 @@ void onnx_functions(struct importer *m) {
 /* ---- round 1: names */
 static void initializers(struct importer *m, struct scope *s, const Onnx__GraphProto *p) {
     for (size_t i = 0; i < p->n_initializer && !m->stopped; i++) {
-        const char *name = intern(m->c->names, name_of(p->initializer[i]->name));
+        const char *name = intern(m->c->names, onnx_text(p->initializer[i]->name));
         if ((m->o.keep_inputs || s->outer) && map_get(&s->names, PKEY(name)))
             continue; /* a default that the caller's value replaces */
         const struct tensor *t = onnx_tensor(m, p->initializer[i]);
@@ -102,7 +101,7 @@ static void initializers(struct importer *m, struct scope *s, const Onnx__GraphP
     }
     for (size_t i = 0; i < p->n_sparse_initializer && !m->stopped; i++) {
         const Onnx__SparseTensorProto *q = p->sparse_initializer[i];
-        const char *name = q->values ? name_of(q->values->name) : "";
+        const char *name = q->values ? onnx_text(q->values->name) : "";
         const struct tensor *t = onnx_sparse(m, q);
         if (t) onnx_declare(m, s, name, graph_const(m->g, name, t));
     }
@@ -113,7 +112,7 @@ static const char *node_origin(struct importer *m, const struct scope *s, const 
     const char *outer = owner ? owner->origin : s->frame ? s->frame->origin : NULL;
     if (node_is(owner, "If")) /* it has two bodies */
         outer = internf(m->c->names, "%s %s", outer, node_region(owner, "else_branch") == s->region ? "else" : "then");
-    return origin_text(m->c, outer, number, name_of(p->name), name_of(p->op_type));
+    return origin_text(m->c, outer, number, onnx_text(p->name), onnx_text(p->op_type));
 }
 
 static bool count_node(struct importer *m) {
@@ -133,7 +132,7 @@ static void declare_constant(struct importer *m, struct scope *s, const Onnx__No
 }
 
 static void declare_node(struct importer *m, struct scope *s, const Onnx__NodeProto *p, int number, struct pending *q) {
-    const char *domain = onnx_domain(m, name_of(p->domain)), *op = name_of(p->op_type),
+    const char *domain = onnx_domain(m, onnx_text(p->domain)), *op = onnx_text(p->op_type),
                *origin = node_origin(m, s, p, number);
     q->proto = p;
     m->c->diags.origin = origin;
@@ -151,9 +150,9 @@ static void declare_node(struct importer *m, struct scope *s, const Onnx__NodePr
         trace_removed(m->g, origin);
         return;
     }
-    q->function = map_get(&m->functions, PKEY(onnx_key(m, domain, op, name_of(p->overload))));
+    q->function = map_get(&m->functions, PKEY(onnx_key(m, domain, op, onnx_text(p->overload))));
     struct node *n = q->node = node_new(s->region, NULL, domain, op, NULL, 0, 0);
-    n->name = intern(m->c->names, prefixed(m, s->frame, name_of(p->name)));
+    n->name = intern(m->c->names, prefixed(m, s->frame, onnx_text(p->name)));
     n->origin = origin;
     n->version = onnx_version(m, s->frame, domain);
     for (size_t k = 0; k < p->n_output; k++) {
@@ -186,7 +185,7 @@ static void body(struct importer *m, struct scope *outer, struct node *n, const 
                  const Onnx__GraphProto *p, struct scope *s, struct captured *captured) {
     *s = (struct scope){.outer = outer, .frame = outer->frame, .captured = captured, .depth = outer->depth + 1};
     s->names.arena = &m->c->arena;
-    s->region = region_new(m->g, n, name_of(p->name));
+    s->region = region_new(m->g, n, onnx_text(p->name));
     node_set_attr(n, (struct attr){.name = attr_name, .kind = AT_REGION, .u.region = s->region});
     if (s->depth > m->o.max_depth) {
         onnx_error(m, E_LIMIT, "bodies and functions are nested more than %d levels deep", m->o.max_depth);
@@ -195,8 +194,8 @@ static void body(struct importer *m, struct scope *outer, struct node *n, const 
     }
     for (size_t i = 0; i < p->n_input; i++) {
         struct type t = onnx_type(m, p->input[i]->type, NULL);
-        onnx_declare(m, s, name_of(p->input[i]->name),
-                     region_param(s->region, prefixed(m, s->frame, name_of(p->input[i]->name)), t));
+        onnx_declare(m, s, onnx_text(p->input[i]->name),
+                     region_param(s->region, prefixed(m, s->frame, onnx_text(p->input[i]->name)), t));
     }
     onnx_graph(m, s, p);
 }
@@ -229,7 +228,7 @@ static void attributes(struct importer *m, struct scope *s, const struct pending
     VEC(struct scope) bodies = {0};
     VEC(int) own = {0};
     for (size_t i = 0; i < q->proto->n_attribute && !m->stopped; i++) {
-        const char *name = intern(m->c->names, name_of(q->proto->attribute[i]->name));
+        const char *name = intern(m->c->names, onnx_text(q->proto->attribute[i]->name));
         const Onnx__AttributeProto *p = onnx_resolve(s->frame, q->proto->attribute[i]);
         struct attr a;
         if (!p) continue; /* refers to an attribute that the function's caller left out */
@@ -294,7 +293,7 @@ static bool is_recursive(const struct frame *f, const Onnx__FunctionProto *p) {
 static struct region *function_body(struct importer *m, const struct scope *s, const struct pending *q,
                                     const struct frame *f, struct value **args) {
     const Onnx__FunctionProto *p = q->function;
-    struct scope in = {.region = region_new(m->g, NULL, name_of(p->name)), .frame = f, .depth = s->depth + 1};
+    struct scope in = {.region = region_new(m->g, NULL, onnx_text(p->name)), .frame = f, .depth = s->depth + 1};
     in.names.arena = &m->c->arena;
     int nargs = 0;
     bool ok = true;
@@ -376,7 +375,7 @@ bool onnx_graph(struct importer *m, struct scope *s, const Onnx__GraphProto *p) 
     initializers(m, s, p);
     struct batch b = read_nodes(m, s, p->node, p->n_node);
     for (size_t k = 0; k < p->n_output && !m->stopped; k++) {
-        const char *name = intern(m->c->names, name_of(p->output[k]->name));
+        const char *name = intern(m->c->names, onnx_text(p->output[k]->name));
         struct value *v = look_up(m, s, name);
         if (v && v != ABSENT) region_result(s->region, v);
         else onnx_error(m, E_GRAPH, "output %zu %s is not defined", k, quote(m, name));

@@ -64,9 +64,7 @@ static void upgrade(struct node *n) {
 /* By the names that ONNX and its quantizers give: QuantizeLinear, DynamicQuantizeMatMul, QLinearAdd, QGemm,
  * ConvInteger. */
 static bool is_quantized(const char *op) {
-    size_t n = strlen(op), end = strlen("Integer");
-    return strstr(op, "uantize") || (op[0] == 'Q' && op[1] >= 'A' && op[1] <= 'Z') ||
-           (n > end && !strcmp(op + n - end, "Integer"));
+    return strstr(op, "uantize") || (op[0] == 'Q' && op[1] >= 'A' && op[1] <= 'Z') || ends_with(op, "Integer");
 }
 
 static void visit(void *env, struct node *n) {

@@ -517,18 +517,13 @@ void value_to_proto(const struct value_io *v, struct text *out) {
 
 /* --- files --- */
 
-static bool is_npy(const char *path) {
-    size_t n = strlen(path);
-    return n >= 4 && strcmp(path + n - 4, ".npy") == 0;
-}
-
 bool value_read(struct diags *d, struct arena *a, const char *path, enum value_kind kind, enum dtype want,
                 struct mapped_file *file, struct value_io *v) {
     if (!file_map(d, path, file)) return false;
     const char *before = d->file;
     d->file = path;
     bool ok;
-    if (is_npy(path)) {
+    if (ends_with(path, ".npy")) {
         struct tensor **t = NEW(a, struct tensor *);
         *t = tensor_from_npy(d, a, file->bytes, file->size, want);
         ok = *t != NULL;
@@ -557,7 +552,7 @@ bool value_write(struct file_set *s, const char *name, const struct value_io *v)
     struct diags *d = s->work.diags;
     struct text out = {0};
     bool ok = true;
-    if (!is_npy(name)) {
+    if (!ends_with(name, ".npy")) {
         value_to_proto(v, &out);
     } else if (v->present && v->n == 1) {
         ok = tensor_to_npy(d, v->tensors[0], &out);

@@ -230,7 +230,7 @@ static bool read_header(struct diags *d, const uint8_t *data, size_t size, struc
     return parse_header(&c, h) || refuse(d, "the header cannot be understood");
 }
 
-static struct tensor *from_npy(struct diags *d, struct arena *a, const uint8_t *data, size_t size, enum dtype want) {
+struct tensor *tensor_from_npy(struct diags *d, struct arena *a, const uint8_t *data, size_t size, enum dtype want) {
     struct npy h = {0};
     size_t at;
     if (!read_header(d, data, size, &h, &at)) return NULL;
@@ -254,10 +254,6 @@ static struct tensor *from_npy(struct diags *d, struct arena *a, const uint8_t *
     struct tensor *t = tensor_new(a, type, h.dims, h.rank);
     if (!t) return refuse(d, "the size exceeds what can be addressed"), NULL;
     return fill(d, a, &h, data + at, (size_t)width, t) ? t : NULL;
-}
-
-struct tensor *tensor_from_npy(struct diags *d, struct arena *a, const uint8_t *data, size_t size, enum dtype want) {
-    return from_npy(d, a, data, size, want);
 }
 
 /* --- writing --- */

@@ -460,11 +460,10 @@ static struct region *body(struct tflite *t, struct node *n, const char *attr, c
     node_set_attr(n, (struct attr){.name = intern(t->m.c->names, attr), .kind = AT_REGION, .u.region = r});
     return r;
 }
-static void add_params(struct tflite *t, struct region *r, struct value *const *like, int n) {
+static void add_params(struct region *r, struct value *const *like, int n) {
     for (int i = 0; i < n; i++) {
         struct type unknown = {.kind = TY_NONE, .rank = -1};
         struct type ty = like[i]->type.kind == TY_TENSOR ? like[i]->type : unknown;
-        (void)t;
         region_param(r, like[i]->name, ty);
     }
 }
@@ -472,7 +471,7 @@ static bool branch(struct tflite *t, struct node *n, const char *attr, int k, st
                    int nouts) {
     struct region *r = body(t, n, attr, t->model->graphs[k].name);
     struct value **results;
-    add_params(t, r, args, nargs);
+    add_params(r, args, nargs);
     if (!call(t, r, k, r->params.v, nargs, &results)) return false;
     if (t->model->graphs[k].nouts != nouts) {
         error(t, E_ARITY, "graph %s gives %d results, not %d", quote(t, t->model->graphs[k].name),
@@ -514,7 +513,7 @@ static bool while_operator(struct tflite *t, struct use_of *u, const struct tfl_
     struct region *r = body(t, n, "body", t->model->graphs[loop].name);
     region_param(r, "pass", type_tensor(t->m.c, I64, NULL, 0));
     region_param(r, "cond", type_tensor(t->m.c, BOOL, NULL, 0));
-    add_params(t, r, ins + 2, o->nins);
+    add_params(r, ins + 2, o->nins);
     struct value **params = arena_copy(arena_of(t), r->params.v + 2, (size_t)o->nins * sizeof *params);
     if (!call(t, r, loop, params, o->nins, &next) || !call(t, r, cond, next, o->nins, &again)) return false;
     region_result(r, again[0]);

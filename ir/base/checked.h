@@ -5,7 +5,6 @@
 #include <stdint.h>
 
 static inline bool add_ok(int64_t a, int64_t b, int64_t *r) { return !__builtin_add_overflow(a, b, r); }
-static inline bool sub_ok(int64_t a, int64_t b, int64_t *r) { return !__builtin_sub_overflow(a, b, r); }
 static inline bool mul_ok(int64_t a, int64_t b, int64_t *r) { return !__builtin_mul_overflow(a, b, r); }
 /* Interval ends: INT64_MIN / INT64_MAX stand for the infinities and absorb. */
 #define NEG_INF INT64_MIN

@@ -7,24 +7,16 @@
 #include <math.h>
 #include <string.h>
 
-struct format {
-    int exponent_bits, mantissa_bits, bias;
-    uint16_t max;       /* code of the greatest finite value */
-    uint16_t inf;       /* code of +infinity; 0: the format has none */
-    uint16_t nan;       /* code of a NaN with sign 0; for unsigned_zero formats the only one */
-    bool unsigned_zero; /* no -0: that code is the NaN */
-};
-
-static const struct format half = {5, 10, 15, 0x7bff, 0x7c00, 0x7e00, false};
-static const struct format brain = {8, 7, 127, 0x7f7f, 0x7f80, 0x7fc0, false};
+static const struct float_format half = {5, 10, 15, 0x7bff, 0x7c00, 0x7e00, false};
+static const struct float_format brain = {8, 7, 127, 0x7f7f, 0x7f80, 0x7fc0, false};
 /* F8_E8M0 has no sign and no mantissa and is handled by itself. F4_E2M1 has no NaN: the spec maps it to 6. */
-static const struct format eights[] = {
+static const struct float_format eights[] = {
     [F8_E4M3FN] = {4, 3, 7, 0x7e, 0, 0x7f, false},   [F8_E4M3FNUZ] = {4, 3, 8, 0x7f, 0, 0x80, true},
     [F8_E5M2] = {5, 2, 15, 0x7b, 0x7c, 0x7f, false}, [F8_E5M2FNUZ] = {5, 2, 16, 0x7f, 0, 0x80, true},
     [F4_E2M1] = {2, 1, 1, 0x7, 0, 0x7, false},
 };
 
-static double unpack(unsigned code, const struct format *f) {
+static double unpack(unsigned code, const struct float_format *f) {
     unsigned sign = code >> (f->exponent_bits + f->mantissa_bits) & 1;
     unsigned magnitude = code & ((1u << (f->exponent_bits + f->mantissa_bits)) - 1);
     if (f->unsigned_zero ? code == f->nan : magnitude > f->max && magnitude != f->inf)
@@ -44,7 +36,7 @@ static double unpack(unsigned code, const struct format *f) {
 /* Rounds to nearest, ties to even. saturate: what is too large, infinity included, becomes the greatest finite value;
  * else infinity or, where there is none, NaN. (For infinity the ONNX table of the FNUZ kinds says NaN; the reference
  * implementation and ONNX Runtime saturate it like every other large value, and so do we.) */
-static unsigned pack(double x, const struct format *f, bool saturate) {
+static unsigned pack(double x, const struct float_format *f, bool saturate) {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
     unsigned sign = (unsigned)(bits >> 63) << (f->exponent_bits + f->mantissa_bits);
@@ -90,6 +82,20 @@ float bf16_to_f32(uint16_t h) {
 
 uint16_t f32_to_bf16(float f) { return (uint16_t)pack((double)f, &brain, false); }
 uint16_t f64_to_bf16(double d) { return (uint16_t)pack(d, &brain, false); }
+
+bool f8_kind_of(enum dtype t, enum f8_kind *k) {
+    switch (t) {
+    case F8E4M3FN: *k = F8_E4M3FN; return true;
+    case F8E4M3FNUZ: *k = F8_E4M3FNUZ; return true;
+    case F8E5M2: *k = F8_E5M2; return true;
+    case F8E5M2FNUZ: *k = F8_E5M2FNUZ; return true;
+    case F8E8M0: *k = F8_E8M0; return true;
+    case F4E2M1: *k = F4_E2M1; return true;
+    default: return false;
+    }
+}
+
+const struct float_format *f8_format(enum f8_kind k) { return &eights[k]; }
 
 float f8_to_f32(uint8_t v, enum f8_kind k) {
     if (k == F8_E8M0) return v == 0xff ? NAN : (float)ldexp(1, v - 127);

@@ -1,6 +1,7 @@
 /* Bit-exact conversions between storage types and the value types of the loop IR (design: values and types). */
 #ifndef NN_IR_BASE_CONVERT_H
 #define NN_IR_BASE_CONVERT_H
+#include "ir/base/dtype.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -10,6 +11,15 @@ float bf16_to_f32(uint16_t h);
 uint16_t f32_to_bf16(float f); /* round to nearest even */
 /* float8 kinds of ONNX; saturate as in the Cast operator. */
 enum f8_kind { F8_E4M3FN, F8_E4M3FNUZ, F8_E5M2, F8_E5M2FNUZ, F8_E8M0, F4_E2M1 };
+struct float_format {
+    int exponent_bits, mantissa_bits, bias;
+    uint16_t max;       /* code of the greatest finite value */
+    uint16_t inf;       /* code of +infinity; 0: the format has none */
+    uint16_t nan;       /* code of a NaN with sign 0; for unsigned_zero formats the only one */
+    bool unsigned_zero; /* no -0: that code is the NaN */
+};
+const struct float_format *f8_format(enum f8_kind k); /* not of F8_E8M0 */
+bool f8_kind_of(enum dtype t, enum f8_kind *k);       /* false: no float of at most 8 bits */
 float f8_to_f32(uint8_t v, enum f8_kind k);
 uint8_t f32_to_f8(float f, enum f8_kind k, bool saturate); /* F8_E8M0: E8M0_UP */
 uint8_t f8_stored(float f, enum f8_kind k);                /* saturating, but an infinity stays one in F8_E5M2 */

@@ -1,5 +1,6 @@
 /* Did you mean: see nearest.h. */
 #include "ir/base/nearest.h"
+#include "ir/base/text.h"
 #include <string.h>
 
 /* Letters to replace, add or leave out (Levenshtein). */
@@ -31,4 +32,9 @@ const char *nearest_name(const char *word, const char *const *names, int n) {
         }
     }
     return best;
+}
+
+const char *did_you_mean(struct arena *a, const char *word, const char *const *names, int n) {
+    const char *near = nearest_name(word, names, n);
+    return near ? arena_printf(a, "; did you mean `%s`?", near) : "";
 }

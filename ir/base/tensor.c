@@ -87,22 +87,10 @@ static void set_element(struct tensor *t, int64_t i, uint64_t v) {
     memcpy(p + (size_t)i * size, &v, size);
 }
 
-/* The float8 or float4 kind of a type; -1 for others. */
-static int small_float(enum dtype t) {
-    switch (t) {
-    case F8E4M3FN: return F8_E4M3FN;
-    case F8E4M3FNUZ: return F8_E4M3FNUZ;
-    case F8E5M2: return F8_E5M2;
-    case F8E5M2FNUZ: return F8_E5M2FNUZ;
-    case F8E8M0: return F8_E8M0;
-    case F4E2M1: return F4_E2M1;
-    default: return -1;
-    }
-}
-
 static double float_of_bits(enum dtype t, uint64_t v) {
     float f;
     double d;
+    enum f8_kind k;
     uint32_t low = (uint32_t)v;
     switch (t) {
     case F32: memcpy(&f, &low, sizeof f); return (double)f;
@@ -110,14 +98,15 @@ static double float_of_bits(enum dtype t, uint64_t v) {
     case F16: return (double)f16_to_f32((uint16_t)v);
     case BF16: return (double)bf16_to_f32((uint16_t)v);
     default:
-        if (small_float(t) < 0) BUG("no floating type: %s", dtype_name(t));
-        return (double)f8_to_f32((uint8_t)v, (enum f8_kind)small_float(t));
+        if (!f8_kind_of(t, &k)) BUG("no floating type: %s", dtype_name(t));
+        return (double)f8_to_f32((uint8_t)v, k);
     }
 }
 
 /* To float before a float8 kind: exact for what the value types hold there (f32), and what Cast says for f64. */
 static uint64_t bits_of_float(enum dtype t, double v) {
     float f = (float)v;
+    enum f8_kind k;
     uint32_t low;
     uint64_t bits;
     switch (t) {
@@ -126,8 +115,8 @@ static uint64_t bits_of_float(enum dtype t, double v) {
     case F16: return f64_to_f16(v);
     case BF16: return f64_to_bf16(v);
     default:
-        if (small_float(t) < 0) BUG("no floating type: %s", dtype_name(t));
-        return f32_to_f8(f, (enum f8_kind)small_float(t), true);
+        if (!f8_kind_of(t, &k)) BUG("no floating type: %s", dtype_name(t));
+        return f32_to_f8(f, k, true);
     }
 }
 
@@ -251,4 +240,11 @@ void tensor_unpack(const struct tensor *t, void *out) {
     } else {
         memcpy(out, p, (size_t)n * size);
     }
+}
+
+void tensor_pack(struct tensor *t, const void *in) {
+    int64_t n = tensor_count(t);
+    if (dtype_bits(t->type) < 8 && t->type != STR)
+        for (int64_t i = 0; i < n; i++) set_element(t, i, ((const unsigned char *)in)[i]);
+    else if (n) memcpy(tensor_data(t), in, (size_t)n * (size_t)dtype_bytes(t->type));
 }

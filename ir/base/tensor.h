@@ -42,4 +42,5 @@ void tensor_set_i(struct tensor *t, int64_t i, int64_t v);
 bool tensor_equal(const struct tensor *a, const struct tensor *b);
 /* The elements unpacked into activation storage (dtype_bytes each), written to out. */
 void tensor_unpack(const struct tensor *t, void *out);
+void tensor_pack(struct tensor *t, const void *in); /* the other way; t is made by tensor_new */
 #endif

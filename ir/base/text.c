@@ -38,6 +38,11 @@ void text_free(struct text *t) {
     *t = (struct text){0};
 }
 
+bool ends_with(const char *s, const char *end) {
+    size_t n = strlen(s), m = strlen(end);
+    return n >= m && strcmp(s + n - m, end) == 0;
+}
+
 char *text_take(struct text *t, struct arena *a) {
     char *s = arena_copy(a, t->s ? t->s : "", t->n + 1);
     text_free(t);

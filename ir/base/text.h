@@ -5,6 +5,7 @@
 #define NN_IR_BASE_TEXT_H
 #include "ir/base/arena.h"
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,7 @@ void text_printf(struct text *t, const char *fmt, ...) NN_PRINTF(2, 3);
 void text_vprintf(struct text *t, const char *fmt, va_list ap);
 void text_indent(struct text *t, int depth); /* 2 spaces per level */
 void text_free(struct text *t);
+bool ends_with(const char *s, const char *end);
 char *text_take(struct text *t, struct arena *a); /* as a string of the arena; the text is free after */
 /* Shortest decimal text that reads back as the same float / double ("1.0", "0.1", "inf", "-inf", "nan"); locale-free.
  */

@@ -181,9 +181,6 @@ int gdims(V v, E *dims); /* rank (or -1) and dims, known in expansions of inferr
 /* ---- control (If, Loop, Scan: .control): see lower/ops/control.c */
 
 /* ---- running definitions (the driver's side) */
-struct def_result {
-    bool ok;
-};
 /* Infers the types (and symbolically known contents) of n's outputs by running its definition. false: diagnostics. */
 bool def_infer(struct graph *g, struct node *n);
 /* Only what every row says: arity, element types, kinds of attributes. For operators with regions. */

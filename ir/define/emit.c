@@ -293,11 +293,7 @@ V n_const(const struct tensor *t) { return graph_const(def_now->g, "", t); }
 struct tensor *n_tensor(enum dtype t, const int64_t *dims, int rank) {
     return tensor_new(&DEF_CTX->arena, t, dims, rank);
 }
-V n_const_i64(const int64_t *v, int n) {
-    struct tensor *t = tensor_new(&DEF_CTX->arena, I64, (int64_t[]){n}, 1);
-    for (int k = 0; k < n; k++) tensor_set_i(t, k, v[k]);
-    return graph_const(def_now->g, "", t);
-}
+V n_const_i64(const int64_t *v, int n) { return graph_ints(def_now->g, v, n); }
 V n_const_f(enum dtype t, double v) {
     if (!dtype_is_int(t) && !dtype_is_float(t) && t != BOOL) {
         fail(E_TYPE, "%s is no number", dtype_name(t));

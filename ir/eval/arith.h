@@ -29,7 +29,7 @@
 #define CT(t)      CAT(CT_, t)
 
 /* Each function has a version per type: op_add_I32 ... Signed arithmetic is done unsigned: it wraps. */
-#define INT_FUNCS(T, S, U, MIN_VALUE, IS_SIGNED)                                                                       \
+#define INT_FUNCS(T, S, U, IS_SIGNED)                                                                                  \
     static inline S e_add_##T(S a, S b) { return (S)((U)a + (U)b); }                                                   \
     static inline S e_sub_##T(S a, S b) { return (S)((U)a - (U)b); }                                                   \
     static inline S e_mul_##T(S a, S b) { return (S)((U)a * (U)b); }                                                   \
@@ -40,10 +40,10 @@
     static inline S e_abs_##T(S a) { return IS_SIGNED && a < (S)1 ? (S)(0 - (U)a) : a; }                               \
     static inline S e_shl_##T(S a, S b) { return (U)b >= sizeof(U) * 8 ? 0 : (S)((U)a << (U)b); }                      \
     static inline S e_shr_##T(S a, S b) { return (U)b >= sizeof(U) * 8 ? 0 : (S)(a >> (U)b); }
-INT_FUNCS(I32, int32_t, uint32_t, INT32_MIN, 1)
-INT_FUNCS(U32, uint32_t, uint32_t, 0, 0)
-INT_FUNCS(I64, int64_t, uint64_t, INT64_MIN, 1)
-INT_FUNCS(U64, uint64_t, uint64_t, 0, 0)
+INT_FUNCS(I32, int32_t, uint32_t, 1)
+INT_FUNCS(U32, uint32_t, uint32_t, 0)
+INT_FUNCS(I64, int64_t, uint64_t, 1)
+INT_FUNCS(U64, uint64_t, uint64_t, 0)
 #undef INT_FUNCS
 
 #define FLT_FUNCS(T, S, x)                                                                                             \

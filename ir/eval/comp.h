@@ -89,6 +89,5 @@ int level_of(struct comp *c, expr e, bool *pure);
 int typed_op(struct comp *c, enum xop op, enum dtype t);
 int memo_mark(struct comp *c);
 void memo_release(struct comp *c, int mark);
-enum dtype elem_value(enum dtype storage); /* value type; NONE and STR are 16-byte elements in two registers */
 static inline bool is_wide(enum dtype value) { return value == C128 || value == STR; }
 #endif

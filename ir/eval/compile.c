@@ -219,8 +219,7 @@ static void close_loop(struct comp *c, const struct var *v) {
     int n = l->body.n + l->latch.n;
     append(c, out, &l->pre);
     struct ins loop = {.op = V_LOOP, .a = l->var_reg, .b = l->ext_reg, .imm = n + 2};
-    struct strip *s =
-        l->ext < 0 || l->ext >= STRIP_MIN ? strip_find(c->arena, c->u, &l->body, &l->latch, l->var_reg) : NULL;
+    struct strip *s = l->ext < 0 || l->ext >= STRIP_MIN ? strip_find(c->arena, &l->body, &l->latch, l->var_reg) : NULL;
     if (s) {
         loop.op = V_STRIP;
         loop.c = c->u->strips.n;
@@ -251,7 +250,7 @@ static int red_code(struct comp *c, enum red_op op, enum dtype value) {
 
 static void store(struct comp *c, struct buf *b, const expr *idx, int n, enum red_op op, expr value) {
     int slot = slot_for(c, b);
-    enum dtype t = elem_value(b->type);
+    enum dtype t = dtype_value(b->type);
     if (c->u->slots.v[slot].konst) comp_fail(c, "store to constant %s", b->name);
     if (value->type != t)
         comp_fail(c, "store of type %s to %s, whose elements are %s", dtype_name(value->type), b->name,
@@ -411,7 +410,7 @@ static void compile_alloc(struct comp *c, struct stmt *s) {
     /* Cells are new each time, as where a loop was written out. */
     if (sl->param || sl->konst || (sl->live && (b->scope == SC_REGION || b->scope == SC_KEPT)))
         comp_fail(c, "%s is allocated twice, or is a parameter or constant", b->name);
-    if (b->fill && b->fill->type != elem_value(b->type))
+    if (b->fill && b->fill->type != dtype_value(b->type))
         comp_fail(c, "the fill of %s has another type than its elements", b->name);
     int list = list_of_dims(c, b), fill = b->fill ? expr_reg(c, b->fill) : -1;
     sl = &c->u->slots.v[slot];

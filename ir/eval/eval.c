@@ -34,9 +34,9 @@ static bool bind_symbols(struct run *r, const struct proc *p, const struct eval_
     }
     for (int k = 0; k < p->params.n; k++) {
         const struct buf *b = p->params.v[k].buf;
-        int nd = b->map ? b->nlogical : b->nd;
+        int nd = b->nlogical;
         for (int d = 0; args[k].data && d < nd && d < args[k].nd; d++) {
-            expr e = (b->map ? b->logical : b->dims)[d];
+            expr e = b->logical[d];
             if (e->op == X_SYM && !value_of(t, e, &known)) {
                 struct value v = {e->u.sym, args[k].dims[d]};
                 PUSH(&r->arena, &t->v, v);
@@ -51,19 +51,6 @@ static bool bind_symbols(struct run *r, const struct proc *p, const struct eval_
         if (t->v.v[k].v < t->v.v[k].sym->lo || t->v.v[k].v > t->v.v[k].sym->hi)
             return run_fault(r, EVAL_FAULT, "symbol %s is %lld, outside %lld..%lld", t->v.v[k].sym->name,
                              (long long)t->v.v[k].v, (long long)t->v.v[k].sym->lo, (long long)t->v.v[k].sym->hi);
-    return true;
-}
-
-/* Physical layout equal to the logical one. */
-static bool is_plain(const struct buf *b) {
-    for (int d = 0; b->pad && d < b->nd; d++)
-        if (b->pad[d]) return false;
-    if (!b->map) return true;
-    if (b->nlogical != b->nd) return false;
-    for (int d = 0; d < b->nd; d++)
-        if (b->dims[d] != b->logical[d] ||
-            ((b->map[d]->op != X_VAR || b->map[d]->u.var != b->lvar[d]) && !x_is(b->dims[d], 1)))
-            return false;
     return true;
 }
 
@@ -141,14 +128,10 @@ static struct cells *make_storage(struct run *r, const struct buf *b, const stru
         return run_fault(r, EVAL_MEMORY, "the size of buffer %s overflows", b->name), NULL;
     struct cells *c = new_storage(r, b, n, count_cells(dims, b->nd));
     if (!c || !data) return c;
-    if (is_plain(b)) {
+    if (buf_is_plain(b)) {
         memcpy(c->data, data, (size_t)(n * dtype_bytes(b->type)));
         define_all(c);
         return c;
-    }
-    if (!b->map) {
-        cells_free(r, c);
-        return run_fault(r, EVAL_BAD, "buffer %s has a padded pitch but no layout", b->name), NULL;
     }
     if (b->scope == SC_CONST && !b->fill) memset(c->data, 0, (size_t)(n * dtype_bytes(b->type)));
     struct cells *from = cells_new(r, b->type, count, data);
@@ -164,7 +147,8 @@ static struct cells *make_storage(struct run *r, const struct buf *b, const stru
 
 /* ---- constants */
 static bool is_direct(const struct buf *b, const struct tensor *t) {
-    return is_plain(b) && t->source != TS_SPLAT && t->type != STR && dtype_bits(t->type) == 8 * dtype_bytes(t->type) &&
+    return buf_is_plain(b) && t->source != TS_SPLAT && t->type != STR &&
+           dtype_bits(t->type) == 8 * dtype_bytes(t->type) &&
            (uintptr_t)t->bytes % (uintptr_t)dtype_bytes(t->type) == 0;
 }
 
@@ -172,9 +156,9 @@ static struct cells *make_const(struct run *r, const struct buf *b) {
     const struct tensor *t = b->data;
     struct values none = {0};
     int64_t logical[64], n;
-    int nl = b->map ? b->nlogical : b->nd;
+    int nl = b->nlogical;
     if (!t) return run_fault(r, EVAL_BAD, "constant %s has no data", b->name), NULL;
-    if (nl > 60 || !eval_dims(r, b, b->map ? b->logical : b->dims, nl, &none, logical))
+    if (nl > 60 || !eval_dims(r, b, b->logical, nl, &none, logical))
         return run_fault(r, EVAL_BAD, "constant %s: bad dims", b->name), NULL;
     n = count_cells(logical, nl);
     if (t->type != b->type || tensor_count(t) != n)
@@ -182,7 +166,7 @@ static struct cells *make_const(struct run *r, const struct buf *b) {
                          (long long)tensor_count(t), dtype_name(t->type), (long long)n, dtype_name(b->type)),
                NULL;
     if (is_direct(b, t)) return cells_new(r, b->type, n, (void *)(uintptr_t)t->bytes);
-    if (t->type == STR && is_plain(b) && t->source != TS_SPLAT)
+    if (t->type == STR && buf_is_plain(b) && t->source != TS_SPLAT)
         return cells_new(r, b->type, n, (void *)(uintptr_t)t->strs);
     int64_t size = dtype_bytes(t->type), bytes;
     if (__builtin_mul_overflow(n, size, &bytes) || bytes > r->max_bytes - r->bytes)
@@ -213,10 +197,10 @@ static bool bind_arg(struct run *r, const struct proc *p, int k, const struct ev
                      struct cells **out) {
     const struct buf *b = p->params.v[k].buf;
     enum param_dir dir = p->params.v[k].dir;
-    int nl = b->map ? b->nlogical : b->nd;
+    int nl = b->nlogical;
     int64_t logical[64];
     if (nl > 32) return run_fault(r, EVAL_BAD, "argument %s has more than 32 dims", b->name);
-    if (!eval_dims(r, b, b->map ? b->logical : b->dims, nl, t, logical)) return false;
+    if (!eval_dims(r, b, b->logical, nl, t, logical)) return false;
     if (!a->data && dir != DIR_OUT && count_cells(logical, nl) != 0)
         return run_fault(r, EVAL_BAD, "argument %s has no data", b->name);
     if (a->data && a->nd != nl)
@@ -225,7 +209,7 @@ static bool bind_arg(struct run *r, const struct proc *p, int k, const struct ev
         if (a->dims[d] != logical[d])
             return run_fault(r, EVAL_BAD, "argument %s: dim %d is %lld, declared %lld", b->name, d,
                              (long long)a->dims[d], (long long)logical[d]);
-    if (dir == DIR_IN && a->data && is_plain(b)) *out = cells_new(r, b->type, count_cells(logical, nl), a->data);
+    if (dir == DIR_IN && a->data && buf_is_plain(b)) *out = cells_new(r, b->type, count_cells(logical, nl), a->data);
     else *out = make_storage(r, b, p, t, dir == DIR_OUT ? NULL : a->data, logical, nl);
     return *out != NULL;
 }
@@ -239,16 +223,16 @@ static bool return_arg(struct run *r, const struct proc *p, int k, struct eval_a
                        const struct rbuf *stored) {
     struct cells *c = stored->cells;
     const struct buf *b = p->params.v[k].buf;
-    int nl = b->map ? b->nlogical : b->nd;
+    int nl = b->nlogical;
     int64_t logical[64], size = dtype_bytes(b->type);
     if (late) memcpy(logical, stored->dim, sizeof *logical * (size_t)nl);
-    else if (!eval_dims(r, b, b->map ? b->logical : b->dims, nl, t, logical)) return false;
+    else if (!eval_dims(r, b, b->logical, nl, t, logical)) return false;
     int64_t n = count_cells(logical, nl), bytes;
     bool fits = n >= 0 && !__builtin_mul_overflow(n, size, &bytes) && bytes <= r->max_bytes;
     void *data = !fits ? NULL : a->data ? a->data : memory_zeroed((size_t)bytes + 1, 1);
     if (!data) return run_fault(r, EVAL_MEMORY, "output %s exceeds the memory limit", b->name);
     bool ok = true;
-    if (!is_plain(b)) {
+    if (!buf_is_plain(b)) {
         struct cells *to = cells_new(r, b->type, n, data);
         ok = to && convert_layout(r, b, p, t, c, to, false);
         cells_free(r, to);

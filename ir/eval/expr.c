@@ -6,8 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-enum dtype elem_value(enum dtype storage) { return dtype_value(storage); }
-
 /* ---- memo: chained hash whose entries are released newest first */
 static int memo_head(expr e) { return (int)((e->id * 2654435761u) >> 24) & (MEMO_HEADS - 1); }
 

@@ -184,8 +184,7 @@ struct unit *unit_for_layout(struct run *r, const struct buf *b, const struct pr
 
 /* ---- strip.c */
 /* The strip form of a loop's body, or NULL when it has jumps, calls or values carried between passes. */
-struct strip *strip_find(struct arena *a, const struct unit *u, const code_vec *body, const code_vec *latch,
-                         int var_reg);
+struct strip *strip_find(struct arena *a, const code_vec *body, const code_vec *latch, int var_reg);
 /* Runs the passes. 1: done; 0: not possible with these operands, nothing was done; -1: a fault. */
 int strip_run(struct run *r, struct frame *f, const struct strip *s, int64_t passes);
 

@@ -124,63 +124,45 @@ static int operand_count(int op) {
     }
 }
 
+/* Bytes per lane of an operand, 0 for b, 1 for c, 2 for d; 0: the instruction has none there. Not for accesses, checks
+ * and jumps. */
+static int operand_width(const struct ins *i, int k) {
+    int typed = typed_width(i->op);
+    if (typed) return k < operand_count(i->op) ? typed : 0;
+    switch (i->op) {
+    case V_MADDR: return 8;
+    case V_MADD:
+    case V_FDIV:
+    case V_FMOD:
+    case V_GUARD: return k < 2 ? 8 : 0;
+    case V_SEL: return k == 0 ? 4 : i->x;
+    case V_MOV: return k == 0 ? i->x : 0;
+    case V_NOTB: return k == 0 ? 4 : 0;
+    case V_CAST: return k == 0 ? value_width(i->x >> 6) : 0;
+    case V_ROUND: return k == 0 ? value_width((int)i->imm) : 0;
+    default: return 0;
+    }
+}
+
+/* Operands that an instruction does not have become its b, so that all of them name a vector. */
 static void find_ins(struct finder *f, const struct ins *i, bool masked) {
     struct lane_ins o = {.i = *i};
-    int w = typed_width(i->op), n = operand_count(i->op);
-    if (w) {
-        o.i.b = use(f, i->b, w);
-        o.i.c = n > 1 ? use(f, i->c, w) : o.i.b;
-        o.i.d = n > 2 ? use(f, i->d, w) : o.i.b;
-        o.i.a = define(f, i->a);
-    } else if (is_load(i->op) || is_store(i->op)) {
+    if (is_load(i->op) || is_store(i->op)) {
         f->bad |= (i->imm != 0 && i->d != f->var_reg) || (masked && is_store(i->op));
         o.indexed = varies(f, i->c);
         if (o.indexed) o.i.d = use(f, i->c, 8);
         if (is_load(i->op)) o.i.a = define(f, i->a);
         else o.i.a = use(f, i->a, i->op == V_ST_64 ? 8 : 4);
+    } else if (i->op == V_CHK || i->op == V_JOUT) {
+        f->bad |= masked && i->op == V_CHK;
+        o.i.a = use(f, i->a, 8);
+        o.i.b = o.i.c = o.i.d = use(f, i->b, 8);
     } else {
-        switch (i->op) {
-        case V_MOV:
-            o.i.b = use(f, i->b, i->x);
-            f->bad |= i->x != 4 && i->x != 8;
-            break;
-        case V_MADD:
-            o.i.b = use(f, i->b, 8);
-            o.i.c = use(f, i->c, 8);
-            break;
-        case V_MADDR:
-            o.i.b = use(f, i->b, 8);
-            o.i.c = use(f, i->c, 8);
-            o.i.d = use(f, i->d, 8);
-            break;
-        case V_FDIV:
-        case V_FMOD:
-            o.i.b = use(f, i->b, 8);
-            o.i.c = use(f, i->c, 8);
-            break;
-        case V_NOTB: o.i.b = use(f, i->b, 4); break;
-        case V_SEL:
-            o.i.b = use(f, i->b, 4);
-            o.i.c = use(f, i->c, i->x);
-            o.i.d = use(f, i->d, i->x);
-            break;
-        case V_CAST: o.i.b = use(f, i->b, value_width(i->x >> 6)); break;
-        case V_ROUND: o.i.b = use(f, i->b, value_width((int)i->imm)); break;
-        case V_CHK:
-        case V_GUARD:
-        case V_JOUT:
-            f->bad |= masked && i->op != V_JOUT;
-            if (i->op == V_GUARD) {
-                o.i.b = use(f, i->b, 8);
-                o.i.c = use(f, i->c, 8);
-                break;
-            }
-            o.i.a = use(f, i->a, 8);
-            o.i.b = use(f, i->b, 8);
-            PUSH(f->a, &f->s->code, o);
-            return;
-        default: f->bad = true; return;
-        }
+        int c = operand_width(i, 1), d = operand_width(i, 2);
+        f->bad |= masked && i->op == V_GUARD;
+        o.i.b = use(f, i->b, operand_width(i, 0));
+        o.i.c = c ? use(f, i->c, c) : o.i.b;
+        o.i.d = d ? use(f, i->d, d) : o.i.b;
         o.i.a = define(f, i->a);
     }
     PUSH(f->a, &f->s->code, o);
@@ -192,11 +174,7 @@ static bool reads(const struct lane_ins *o, int vec) {
     const struct ins *i = &o->i;
     if (is_load(i->op)) return o->indexed && i->d == vec;
     if (is_store(i->op)) return i->a == vec || (o->indexed && i->d == vec);
-    if (i->op == V_CHK || i->op == V_JOUT) return i->a == vec || i->b == vec;
-    bool two = typed_width(i->op) || i->op == V_MADD || i->op == V_MADDR || i->op == V_FDIV || i->op == V_FMOD ||
-               i->op == V_SEL || i->op == V_GUARD;
-    bool three = typed_width(i->op) || i->op == V_MADDR || i->op == V_SEL;
-    return i->b == vec || (two && i->c == vec) || (three && i->d == vec);
+    return i->b == vec || i->c == vec || i->d == vec || (!defines(i) && i->a == vec);
 }
 
 static int readers(const struct strip *s, int vec) {
@@ -241,15 +219,10 @@ static bool find_accumulator(struct strip *s, int store) {
     return true;
 }
 
-struct strip *strip_find(struct arena *a, const struct unit *u, const code_vec *body, const code_vec *latch,
-                         int var_reg) {
-    (void)u;
+struct strip *strip_find(struct arena *a, const code_vec *body, const code_vec *latch, int var_reg) {
     for (int k = 0; k < body->n; k++) { /* most loops fail here, before anything is made */
         int op = body->v[k].op;
-        if (!typed_width(op) && !is_load(op) && !is_store(op) && op != V_MOV && op != V_MADD && op != V_MADDR &&
-            op != V_FDIV && op != V_FMOD && op != V_NOTB && op != V_SEL && op != V_CAST && op != V_ROUND &&
-            op != V_CHK && op != V_GUARD && op != V_JOUT)
-            return NULL;
+        if (!is_load(op) && !is_store(op) && op != V_CHK && op != V_JOUT && !operand_width(&body->v[k], 0)) return NULL;
     }
     if (body->n > MAX_VECTORS) return NULL;
     struct strip *s = NEW(a, struct strip);
@@ -314,8 +287,7 @@ static bool independent(const struct frame *f, const struct strip *s, int64_t pa
     return true;
 }
 
-/* k < 0: an operand that the instruction does not have. */
-static void *vector(struct run *r, int k) { return k < 0 ? NULL : r->lanes + (size_t)k * LANES * 8; }
+static void *vector(struct run *r, int k) { return r->lanes + (size_t)k * LANES * 8; }
 
 /* Values for passes first .. first+n-1. */
 static void fill_source(struct run *r, const struct frame *f, const struct source *s, int64_t first, int n) {

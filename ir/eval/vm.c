@@ -5,6 +5,7 @@
 #include "ir/base/convert.h"
 #include "ir/base/memory.h"
 #include "ir/eval/arith.h"
+#include "ir/expr/fold.h"
 #include "ir/expr/native.h"
 #include "runtime_stub/nn_text.h"
 #include <math.h>
@@ -20,6 +21,12 @@ bool run_fault(struct run *r, enum eval_status s, const char *fmt, ...) {
     vsnprintf(r->res.message, sizeof r->res.message, fmt, ap);
     va_end(ap);
     return false;
+}
+
+static const char *proc_name(const struct unit *u) { return u->proc ? u->proc->name : ""; }
+
+static bool fuel_fault(struct run *r, const struct unit *u) {
+    return run_fault(r, EVAL_FUEL, "procedure %s: the limit of executed statements is reached", proc_name(u));
 }
 
 /* ---- storage */
@@ -113,47 +120,10 @@ union reg eval_cast(union reg v, int from, int to) {
     return r;
 }
 
-static bool f8_of(enum dtype t, enum f8_kind *k) {
-    switch (t) {
-    case F8E4M3FN: *k = F8_E4M3FN; return true;
-    case F8E4M3FNUZ: *k = F8_E4M3FNUZ; return true;
-    case F8E5M2: *k = F8_E5M2; return true;
-    case F8E5M2FNUZ: *k = F8_E5M2FNUZ; return true;
-    case F8E8M0: *k = F8_E8M0; return true;
-    case F4E2M1: *k = F4_E2M1; return true;
-    default: return false;
-    }
-}
-
-static int64_t wrap_int(int64_t v, enum dtype t) {
-    switch (t) {
-    case I8: return (int8_t)v;
-    case U8: return (uint8_t)v;
-    case I16: return (int16_t)v;
-    case U16: return (uint16_t)v;
-    case U4: return v & 15;
-    case I4: return ((v & 15) ^ 8) - 8;
-    case U2: return v & 3;
-    case I2: return ((v & 3) ^ 2) - 2;
-    case BOOL: return v != 0;
-    default: return v;
-    }
-}
-
 union reg eval_round(union reg v, enum dtype value_type, enum dtype storage) {
-    enum f8_kind k;
-    if (value_type == F32 || value_type == F64) {
-        float f = value_type == F32 ? v.f : (float)v.d;
-        if (storage == F16) f = f16_to_f32(value_type == F64 ? f64_to_f16(v.d) : f32_to_f16(f));
-        else if (storage == BF16) f = bf16_to_f32(f32_to_bf16(f));
-        else if (f8_of(storage, &k)) f = f8_to_f32(f8_stored(f, k), k);
-        else if (storage != F32) return v;
-        if (value_type == F32) v.f = f;
-        else v.d = f;
-        return v;
-    }
-    if (value_type == I64 || value_type == U64 || value_type == IDX) v.l = wrap_int(v.l, storage);
-    else v.i = (int32_t)wrap_int(v.i, storage);
+    if (value_type == F32) v.f = fold_round_f32(storage, v.f);
+    else if (value_type == I64 || value_type == U64 || value_type == IDX) v.l = fold_wrap(storage, v.l);
+    else if (value_type != F64) v.i = (int32_t)fold_wrap(storage, v.i);
     return v;
 }
 
@@ -161,15 +131,15 @@ union reg eval_round(union reg v, enum dtype value_type, enum dtype storage) {
 static union reg load_sub(const char *p, enum dtype t) {
     union reg r = {.l = 0};
     enum f8_kind k;
-    if (f8_of(t, &k)) r.f = f8_to_f32(*(const uint8_t *)p, k);
-    else r.i = (int32_t)wrap_int(*(const int8_t *)p, t);
+    if (f8_kind_of(t, &k)) r.f = f8_to_f32(*(const uint8_t *)p, k);
+    else r.i = (int32_t)fold_wrap(t, *(const int8_t *)p);
     return r;
 }
 
 static void store_sub(char *p, union reg v, enum dtype t) {
     enum f8_kind k;
-    if (f8_of(t, &k)) *(uint8_t *)p = f8_stored(v.f, k);
-    else *(int8_t *)p = (int8_t)wrap_int(v.i, t);
+    if (f8_kind_of(t, &k)) *(uint8_t *)p = f8_stored(v.f, k);
+    else *(int8_t *)p = (int8_t)fold_wrap(t, v.i);
 }
 
 void store_cell(struct rbuf *b, enum dtype t, int64_t o, const union reg *v) {
@@ -227,8 +197,8 @@ static const char *buf_name(const struct site *s) {
 
 bool index_fault(struct run *r, const struct unit *u, int64_t where, int64_t index, int64_t dim) {
     const struct site *s = &u->sites.v[where];
-    return run_fault(r, EVAL_FAULT, "procedure %s: buffer %s: index (%lld) of dim %d outside [0, %lld)",
-                     u->proc ? u->proc->name : "", buf_name(s), (long long)index, s->dim, (long long)dim);
+    return run_fault(r, EVAL_FAULT, "procedure %s: buffer %s: index (%lld) of dim %d outside [0, %lld)", proc_name(u),
+                     buf_name(s), (long long)index, s->dim, (long long)dim);
 }
 
 bool undefined_fault(struct run *r, const struct unit *u, const struct frame *f, int slot, int64_t off) {
@@ -240,8 +210,7 @@ bool undefined_fault(struct run *r, const struct unit *u, const struct frame *f,
         off -= i * k;
         n += (size_t)snprintf(at + n, sizeof at - n, "%s%lld", d ? ", " : "", (long long)i);
     }
-    return run_fault(r, EVAL_FAULT, "procedure %s: buffer %s: read of undefined cell (%s)",
-                     u->proc ? u->proc->name : "", b->name, at);
+    return run_fault(r, EVAL_FAULT, "procedure %s: buffer %s: read of undefined cell (%s)", proc_name(u), b->name, at);
 }
 
 static int64_t compare_strings(const union reg *a, const union reg *b) {
@@ -406,8 +375,7 @@ static bool do_bind(struct run *r, struct frame *f, const struct ins *i) {
     if (n < 0) return false;
     if (!b->cells || n != b->cells->n)
         return run_fault(r, EVAL_FAULT, "procedure %s: parameter %s has %lld cells, the buffer passed has %lld",
-                         f->u->proc ? f->u->proc->name : "", decl->name, (long long)n,
-                         (long long)(b->cells ? b->cells->n : 0));
+                         proc_name(f->u), decl->name, (long long)n, (long long)(b->cells ? b->cells->n : 0));
     return true;
 }
 
@@ -420,7 +388,7 @@ static void trace_prefetch(struct run *r, struct frame *f, int slot, int64_t off
 bool note_guard(struct run *r, const struct unit *u, int64_t where, int64_t v, int64_t n) {
     if (!r->guard_fault)
         snprintf(r->guard_message, sizeof r->guard_message, "procedure %s: guard of %s: index %lld outside [0, %lld)",
-                 u->proc ? u->proc->name : "", buf_name(&u->sites.v[where]), (long long)v, (long long)n);
+                 proc_name(u), buf_name(&u->sites.v[where]), (long long)v, (long long)n);
     r->guard_fault = true;
     return n > 0 || run_fault(r, EVAL_FAULT, "%s", r->guard_message);
 }
@@ -429,14 +397,12 @@ bool note_guard(struct run *r, const struct unit *u, int64_t where, int64_t v, i
 bool vm_run(struct run *r, struct frame *f) {
     const struct unit *u = f->u;
     union reg *R = f->r;
-    const struct ins *i = u->code;
 #define LOAD(body)                                                                                                     \
     {                                                                                                                  \
         const struct rbuf *b = &f->b[i->b];                                                                            \
         int64_t o = R[i->c].l + R[i->d].l * i->imm;                                                                    \
         if (b->shadow && !b->shadow[o]) return undefined_fault(r, u, f, i->b, o);                                      \
         body;                                                                                                          \
-        i++;                                                                                                           \
         break;                                                                                                         \
     }
 #define STORE(body)                                                                                                    \
@@ -448,72 +414,32 @@ bool vm_run(struct run *r, struct frame *f) {
             b->shadow[o] = 1;                                                                                          \
             if (--b->cells->undef == 0) b->shadow = NULL;                                                              \
         }                                                                                                              \
-        i++;                                                                                                           \
         break;                                                                                                         \
     }
-    for (;;) {
+    for (const struct ins *next = u->code;;) {
+        const struct ins *i = next++;
         switch ((enum eop)i->op) {
 #define ARITH(op, t)                                                                                                   \
-    case V_##op##_##t:                                                                                                 \
-        DO_##op(t, R[i->a], R[i->b], R[i->c], R[i->d]);                                                                \
-        i++;                                                                                                           \
-        break;
+    case V_##op##_##t: DO_##op(t, R[i->a], R[i->b], R[i->c], R[i->d]); break;
             TYPED_OPS(ARITH)
 #undef ARITH
         case V_END: return true;
-        case V_MOV:
-            R[i->a] = R[i->b];
-            i++;
-            break;
+        case V_MOV: R[i->a] = R[i->b]; break;
         case V_MOV2:
             R[i->a] = R[i->b];
             R[i->a + 1] = R[i->b + 1];
-            i++;
             break;
-        case V_MADD:
-            R[i->a].w = R[i->b].w + R[i->c].w * (uint64_t)i->imm;
-            i++;
-            break;
-        case V_MADDR:
-            R[i->a].w = R[i->b].w + R[i->c].w * R[i->d].w * (uint64_t)i->imm;
-            i++;
-            break;
-        case V_INC:
-            R[i->a].w += (uint64_t)i->imm;
-            i++;
-            break;
-        case V_INCR:
-            R[i->a].w += R[i->b].w * (uint64_t)i->imm;
-            i++;
-            break;
-        case V_FDIV:
-            R[i->a].l = floor_div(R[i->b].l, R[i->c].l);
-            i++;
-            break;
-        case V_FMOD:
-            R[i->a].l = floor_mod(R[i->b].l, R[i->c].l);
-            i++;
-            break;
-        case V_NOTB:
-            R[i->a].i = !R[i->b].i;
-            i++;
-            break;
-        case V_SEL:
-            R[i->a] = R[i->b].i ? R[i->c] : R[i->d];
-            i++;
-            break;
-        case V_CAST:
-            R[i->a] = eval_cast(R[i->b], i->x >> 6, i->x & 63);
-            i++;
-            break;
-        case V_ROUND:
-            R[i->a] = eval_round(R[i->b], (enum dtype)i->imm, (enum dtype)i->x);
-            i++;
-            break;
-        case V_CMPSTR:
-            R[i->a].l = compare_strings(&R[i->b], &R[i->c]);
-            i++;
-            break;
+        case V_MADD: R[i->a].w = R[i->b].w + R[i->c].w * (uint64_t)i->imm; break;
+        case V_MADDR: R[i->a].w = R[i->b].w + R[i->c].w * R[i->d].w * (uint64_t)i->imm; break;
+        case V_INC: R[i->a].w += (uint64_t)i->imm; break;
+        case V_INCR: R[i->a].w += R[i->b].w * (uint64_t)i->imm; break;
+        case V_FDIV: R[i->a].l = floor_div(R[i->b].l, R[i->c].l); break;
+        case V_FMOD: R[i->a].l = floor_mod(R[i->b].l, R[i->c].l); break;
+        case V_NOTB: R[i->a].i = !R[i->b].i; break;
+        case V_SEL: R[i->a] = R[i->b].i ? R[i->c] : R[i->d]; break;
+        case V_CAST: R[i->a] = eval_cast(R[i->b], i->x >> 6, i->x & 63); break;
+        case V_ROUND: R[i->a] = eval_round(R[i->b], (enum dtype)i->imm, (enum dtype)i->x); break;
+        case V_CMPSTR: R[i->a].l = compare_strings(&R[i->b], &R[i->c]); break;
         case V_TEXT: {
             const struct rbuf *b = &f->b[i->b];
             int64_t o = R[i->c].l + R[i->d].l * i->imm, n = R[i->a + 1].l;
@@ -522,7 +448,6 @@ bool vm_run(struct run *r, struct frame *f) {
                                  (long long)n, (long long)o, u->slots.v[i->b].buf->name, (long long)b->cells->n);
             const char *p = b->data + o;
             memcpy(&R[i->a], &p, sizeof p);
-            i++;
             break;
         }
         case V_NATIVE: {
@@ -530,50 +455,44 @@ bool vm_run(struct run *r, struct frame *f) {
             for (int k = 0; k < i->x; k++) args[k] = &R[u->lists.v[i->c][k]];
             R[i->a].l = 0;
             ((const struct native *)(intptr_t)i->imm)->run(&R[i->a], args);
-            i++;
             break;
         }
-        case V_JMP: i += i->imm; break;
-        case V_JZ: i += R[i->a].i ? 1 : i->imm; break;
-        case V_JLE0: i += R[i->a].l > 0 ? 1 : i->imm; break;
-        case V_JOUT: i += R[i->a].w < R[i->b].w ? 1 : i->imm; break;
+        case V_JMP: next = i + i->imm; break;
+        case V_JZ:
+            if (!R[i->a].i) next = i + i->imm;
+            break;
+        case V_JLE0:
+            if (R[i->a].l <= 0) next = i + i->imm;
+            break;
+        case V_JOUT:
+            if (R[i->a].w >= R[i->b].w) next = i + i->imm;
+            break;
         case V_LOOP:
         case V_STRIP: {
             int64_t n = R[i->b].l;
             R[i->a].l = 0;
-            if (n <= 0) {
-                i += i->imm;
-                break;
-            }
-            if ((r->fuel -= n) < 0) {
-                run_fault(r, EVAL_FUEL, "procedure %s: the limit of executed statements is reached",
-                          u->proc ? u->proc->name : "");
-                return false;
-            }
+            if (n > 0 && (r->fuel -= n) < 0) return fuel_fault(r, u);
             int done = i->op == V_STRIP && n >= STRIP_MIN ? strip_run(r, f, u->strips.v[i->c], n) : 0;
             if (done < 0) return false;
-            i += done ? i->imm : 1;
+            if (n <= 0 || done) next = i + i->imm;
             break;
         }
-        case V_NEXT: i += ++R[i->a].l < R[i->b].l ? i->imm : 1; break;
+        case V_NEXT:
+            if (++R[i->a].l < R[i->b].l) next = i + i->imm;
+            break;
         case V_PASS:
-            if (--r->fuel < 0)
-                return run_fault(r, EVAL_FUEL, "procedure %s: the limit of executed statements is reached",
-                                 u->proc ? u->proc->name : "");
+            if (--r->fuel < 0) return fuel_fault(r, u);
             if (i->b >= 0 && R[i->a].l >= R[i->b].l)
-                return run_fault(r, EVAL_FAULT, "procedure %s: while: more than %lld passes",
-                                 u->proc ? u->proc->name : "", (long long)R[i->b].l);
+                return run_fault(r, EVAL_FAULT, "procedure %s: while: more than %lld passes", proc_name(u),
+                                 (long long)R[i->b].l);
             R[i->a].l++;
-            i++;
             break;
         case V_CHK:
             if (R[i->a].w >= R[i->b].w) return index_fault(r, u, i->imm, R[i->a].l, R[i->b].l);
-            i++;
             break;
         case V_CHKRANGE:
             if (R[i->a].l < 0 || R[i->b].l >= R[i->c].l)
                 return index_fault(r, u, i->imm, R[i->a].l < 0 ? R[i->a].l : R[i->b].l, R[i->c].l);
-            i++;
             break;
         case V_GUARD: {
             int64_t v = R[i->b].l, n = R[i->c].l;
@@ -582,7 +501,6 @@ bool vm_run(struct run *r, struct frame *f) {
                 v = 0;
             }
             R[i->a].l = v;
-            i++;
             break;
         }
         case V_LD_BOOL: LOAD(R[i->a].l = ((const uint8_t *)b->data)[o] != 0)
@@ -605,67 +523,45 @@ bool vm_run(struct run *r, struct frame *f) {
         case V_ST_F16: STORE(((uint16_t *)b->data)[o] = f32_to_f16(R[i->a].f))
         case V_ST_BF16: STORE(((uint16_t *)b->data)[o] = f32_to_bf16(R[i->a].f))
         case V_ST_SUB: STORE(store_sub(b->data + o, R[i->a], (enum dtype)i->x))
-        case V_DIM:
-            R[i->a].l = f->b[i->b].dim[i->c];
-            i++;
-            break;
-        case V_STRIDE:
-            R[i->a].l = f->b[i->b].stride[i->c];
-            i++;
-            break;
+        case V_DIM: R[i->a].l = f->b[i->b].dim[i->c]; break;
+        case V_STRIDE: R[i->a].l = f->b[i->b].stride[i->c]; break;
         case V_BIND:
             if (!do_bind(r, f, i)) return false;
-            i++;
             break;
         case V_RESULT:
             if (!f->b[i->b].cells && !do_alloc(r, f, i)) return false;
-            i++;
             break;
         case V_ALLOC:
             if (!do_alloc(r, f, i)) return false;
-            i++;
             break;
         case V_VIEW:
             if (!do_view(r, f, i)) return false;
-            i++;
             break;
-        case V_DROP:
-            do_drop(r, f, i->b);
-            i++;
-            break;
+        case V_DROP: do_drop(r, f, i->b); break;
         case V_FREE:
             cells_free(r, f->b[i->b].cells);
             rbuf_set(&f->b[i->b], NULL);
-            i++;
             break;
         case V_LIVE:
             if (!f->b[i->b].cells)
                 return run_fault(r, EVAL_FAULT, "buffer %s is used after it was freed", u->slots.v[i->b].buf->name);
-            i++;
             break;
         case V_SWAP:
             if (!do_swap(r, f, i)) return false;
-            i++;
             break;
         case V_SIZE:
             if (R[i->a].l < R[i->b].l || R[i->a].l > R[i->c].l)
                 return run_fault(r, EVAL_FAULT, "size %s is %lld, outside %lld..%lld",
                                  u->sites.v[i->imm].stmt->u.size.sym->name, (long long)R[i->a].l, (long long)R[i->b].l,
                                  (long long)R[i->c].l);
-            i++;
             break;
         case V_CHECK:
             if (!R[i->a].i) return check_failed(r, u->sites.v[i->imm].stmt, i, R);
-            i++;
             break;
         case V_CALL:
             if (!do_call(r, f, &u->calls.v[i->imm])) return false;
-            i++;
             break;
-        case V_PREFETCH:
-            trace_prefetch(r, f, i->b, R[i->a].l);
-            i++;
-            break;
+        case V_PREFETCH: trace_prefetch(r, f, i->b, R[i->a].l); break;
         case V_COUNT:
         default: BUG("interpreter: instruction %d", i->op);
         }

@@ -63,6 +63,7 @@ bool buf_is_produced(const struct buf *b) {
     return false;
 }
 expr buf_cells(struct ctx *c, const struct buf *b) { return buf_stride(c, b, -1); }
+expr buf_bytes(struct ctx *c, const struct buf *b) { return x_muli(c, buf_cells(c, b), dtype_bytes(b->type)); }
 expr buf_offset(struct ctx *c, const struct buf *b, const expr *idx) { return offset(c, b, idx, false); }
 bool buf_proves_inside(struct ctx *c, const struct buf *b, const expr *idx) {
     for (int k = 0; k < b->nd; k++)

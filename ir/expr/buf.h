@@ -37,6 +37,7 @@ bool buf_layout_is_plain(const struct buf *b);                /* physical indice
 bool buf_is_plain(const struct buf *b);                       /* nor is there padding between its cells */
 bool buf_is_produced(const struct buf *b);                    /* some of its sizes are found in the run */
 expr buf_cells(struct ctx *c, const struct buf *b);           /* cells with padding */
+expr buf_bytes(struct ctx *c, const struct buf *b);           /* of these cells */
 expr buf_offset(struct ctx *c, const struct buf *b, const expr *idx);        /* linear physical offset in cells */
 bool buf_proves_inside(struct ctx *c, const struct buf *b, const expr *idx); /* it is a cell of b */
 /* The same of what one thread has of it: all of a buffer whose dims no threads tell apart. */

@@ -261,6 +261,7 @@ struct subst {
     struct map map;
 };
 expr x_subst(struct ctx *c, expr e, const struct subst *s);
+expr x_subst_leaf(void *subst, expr leaf); /* NULL: not replaced */
 expr x_subst1(struct ctx *c, expr e, const struct var *v, expr by);
 /* Every distinct node once, operands first. fn returns false to stop; then x_visit returns false. */
 bool x_visit(expr e, bool (*fn)(void *env, expr e), void *env);

@@ -155,17 +155,10 @@ expr fold_bitcast(struct ctx *c, enum dtype t, expr a) {
     return x_const_i(c, t, (int64_t)bits);
 }
 float fold_round_f32(enum dtype s, float f) {
-    switch (s) {
-    case F16: return f16_to_f32(f32_to_f16(f));
-    case BF16: return bf16_to_f32(f32_to_bf16(f));
-    case F8E4M3FN: return f8_to_f32(f8_stored(f, F8_E4M3FN), F8_E4M3FN);
-    case F8E4M3FNUZ: return f8_to_f32(f8_stored(f, F8_E4M3FNUZ), F8_E4M3FNUZ);
-    case F8E5M2: return f8_to_f32(f8_stored(f, F8_E5M2), F8_E5M2);
-    case F8E5M2FNUZ: return f8_to_f32(f8_stored(f, F8_E5M2FNUZ), F8_E5M2FNUZ);
-    case F8E8M0: return f8_to_f32(f8_stored(f, F8_E8M0), F8_E8M0);
-    case F4E2M1: return f8_to_f32(f8_stored(f, F4_E2M1), F4_E2M1);
-    default: return f;
-    }
+    enum f8_kind k;
+    if (s == F16) return f16_to_f32(f32_to_f16(f));
+    if (s == BF16) return bf16_to_f32(f32_to_bf16(f));
+    return f8_kind_of(s, &k) ? f8_to_f32(f8_stored(f, k), k) : f;
 }
 expr fold_round(struct ctx *c, enum dtype s, expr a) {
     if (a->type == F32) return x_const_f(c, F32, fold_round_f32(s, (float)a->u.f));

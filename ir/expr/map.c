@@ -102,13 +102,13 @@ expr x_map_load(struct ctx *c, expr e, struct buf *b, expr (*fn)(void *env, expr
     for (int k = 0; k < e->n; k++) a[k] = x_map(c, e->arg[k], fn, env);
     return x_load(c, b, a, e->n - e->has_fill, e->has_fill ? a[e->n - 1] : NULL);
 }
-static expr subst_leaf(void *env, expr e) {
+expr x_subst_leaf(void *env, expr e) {
     const struct subst *s = env;
     if (e->op != X_VAR && e->op != X_SYM) return NULL;
     return map_get(&s->map, e->op == X_VAR ? PKEY(e->u.var) : PKEY(e->u.sym));
 }
 expr x_subst(struct ctx *c, expr e, const struct subst *s) {
-    return x_map_with(c, e, XF_VAR | XF_SYM, subst_leaf, (void *)s);
+    return x_map_with(c, e, XF_VAR | XF_SYM, x_subst_leaf, (void *)s);
 }
 struct one_subst {
     const struct var *v;

@@ -141,12 +141,11 @@ static int count_factors(const struct expr_printer *p, expr e, struct term_text 
     return n + count_factors(p, e->arg[1], out ? out + n : NULL);
 }
 static void print_prod(const struct expr_printer *p, expr e) {
-    struct expr_printer inside = *p;
     int n = count_factors(p, e->arg[0], NULL), m = count_factors(p, e->arg[1], NULL);
     struct term_text *v = memory_zeroed((size_t)(n + m), sizeof *v);
     count_factors(p, e->arg[0], v);
     count_factors(p, e->arg[1], v + n);
-    sort_pieces(&inside, v, n + m, true);
+    sort_pieces(p, v, n + m, true);
     for (int k = 0; k < n + m; k++) {
         if (k) text_char(p->t, '*');
         text_add(p->t, v[k].s);
@@ -311,6 +310,10 @@ static uint64_t mix_name(uint64_t h, const char *s) {
     for (; *s; s++) h = mix(h, (unsigned char)*s);
     return h;
 }
+/* Its operands are in no order of their own. */
+static bool any_order(expr e) {
+    return e->op == X_LIN || e->op == X_PROD || (e->type == IDX && (e->op == X_MIN || e->op == X_MAX));
+}
 /* A number for what an expression is, apart from ids: gives the terms of sums an order without printing them. */
 static uint64_t shape_key(struct let_maker *m, expr e) {
     struct let_node *n = let_node(m, e);
@@ -323,10 +326,9 @@ static uint64_t shape_key(struct let_maker *m, expr e) {
     case X_CALL: h = mix_name(h, e->u.fn->name); break;
     default: h = mix(h, (uint64_t)e->u.i); break;
     }
-    bool any_order = e->op == X_LIN || e->op == X_PROD || (e->type == IDX && (e->op == X_MIN || e->op == X_MAX));
     for (int k = 0; k < e->n; k++) {
         uint64_t a = mix(shape_key(m, e->arg[k]), e->op == X_LIN ? (uint64_t)e->coef[k] : 1);
-        if (any_order) sum += a;
+        if (any_order(e)) sum += a;
         else h = mix(h, a);
     }
     h = mix(h, sum);
@@ -347,9 +349,8 @@ static void count_refs(struct let_maker *m, expr e) {
     if (n->counted) return;
     n->counted = true;
     struct keyed *a = NEWN(&m->c->arena, struct keyed, e->n);
-    bool any_order = e->op == X_LIN || e->op == X_PROD || (e->type == IDX && (e->op == X_MIN || e->op == X_MAX));
     for (int k = 0; k < e->n; k++) a[k] = (struct keyed){shape_key(m, e->arg[k]), e->arg[k]};
-    if (any_order) qsort(a, e->n, sizeof *a, by_key);
+    if (any_order(e)) qsort(a, e->n, sizeof *a, by_key);
     for (int k = 0; k < e->n; k++) count_refs(m, a[k].e);
     PUSH(&m->c->arena, &m->post, e);
 }

@@ -69,6 +69,12 @@ struct value *graph_const(struct graph *g, const char *name, const struct tensor
     return v;
 }
 
+struct value *graph_ints(struct graph *g, const int64_t *v, int n) {
+    struct tensor *t = tensor_new(&g->ctx->arena, I64, (int64_t[]){n}, 1);
+    for (int k = 0; k < n; k++) tensor_set_i(t, k, v[k]);
+    return graph_const(g, "", t);
+}
+
 /* ---- use lists */
 static void add_use(struct graph *g, struct value *v, struct node *n, struct region *r, int index) {
     if (v) PUSH(arena_of(g), &v->uses, ((struct use){n, r, index}));
@@ -138,6 +144,16 @@ struct node *node_new(struct region *r, struct node *before, const char *domain,
     return n;
 }
 
+struct value *node_in(const struct node *n, int k) {
+    return k < n->ins.n ? n->ins.v[k] : NULL;
+}
+
+bool node_is_used(const struct node *n) {
+    for (int k = 0; k < n->outs.n; k++)
+        if (n->outs.v[k] && n->outs.v[k]->uses.n) return true;
+    return n->op && n->op->flags & OP_EFFECT;
+}
+
 struct value *node_out(struct node *n, int k, const char *name) {
     struct graph *g = n->in->graph;
     while (n->outs.n <= k) PUSH(arena_of(g), &n->outs, NULL);
@@ -186,6 +202,13 @@ void node_remove(struct node *n) {
     n->ins.n = 0;
     trace_removed(n->in->graph, n->origin);
     unlink_node(n);
+}
+
+void nodes_remove_between(struct node *from, struct node *to) {
+    for (struct node *n = to->prev, *prev; n != from; n = prev) {
+        prev = n->prev;
+        node_remove(n);
+    }
 }
 
 void value_replace(struct value *old, struct value *by) {

@@ -142,14 +142,18 @@ struct region *region_new(struct graph *g, struct node *owner, const char *name)
 struct value *region_param(struct region *r, const char *name, struct type t);
 void region_result(struct region *r, struct value *v);
 struct value *graph_const(struct graph *g, const char *name,
-                          const struct tensor *t); /* type and (small integers) elems are set */
+                          const struct tensor *t);                  /* type and (small integers) elems are set */
+struct value *graph_ints(struct graph *g, const int64_t *v, int n); /* a constant of rank 1 */
 /* Appended to r, or put before `before` when not NULL. Outputs are new values without type. */
 struct node *node_new(struct region *r, struct node *before, const char *domain, const char *op_type,
                       struct value *const *ins, int nins, int nouts);
+struct value *node_in(const struct node *n, int k);              /* input k; NULL: there is none */
+bool node_is_used(const struct node *n);                         /* by others, or for its effect */
 struct value *node_out(struct node *n, int k, const char *name); /* makes output k exist */
 void node_set_input(struct node *n, int k, struct value *v);     /* v may be NULL; grows the list */
 void node_drop_input(struct node *n, int k);                     /* those behind it move up */
 void node_remove(struct node *n);                                /* its outputs must be unused */
+void nodes_remove_between(struct node *from, struct node *to);   /* none of them is used by others */
 void value_replace(struct value *old, struct value *by);         /* every use of old */
 void region_set_result(struct region *r, int k, struct value *v);
 void node_set_attr(struct node *n, struct attr a); /* replaces one of the same name */

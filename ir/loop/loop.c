@@ -115,8 +115,7 @@ struct buf *buf_new(struct ctx *c, struct proc *p, const char *name, enum dtype 
     b->type = type;
     b->scope = scope;
     b->nd = nd;
-    b->dims = NEWN(&c->arena, expr, nd);
-    if (nd) memcpy(b->dims, dims, (size_t)nd * sizeof *dims);
+    b->dims = arena_copy(&c->arena, dims, (size_t)nd * sizeof *dims);
     identity_layout(c, b);
     PUSH(&c->arena, &p->bufs, b);
     map_put(&p->names, PKEY(b->name), b);
@@ -184,8 +183,7 @@ struct stmt *s_store(struct ctx *c, struct buf *b, const expr *idx, int n, enum 
     struct stmt *s = s_new(c, S_STORE);
     s->u.store.buf = b;
     s->u.store.n = n;
-    s->u.store.idx = NEWN(&c->arena, expr, n);
-    if (n) memcpy(s->u.store.idx, idx, (size_t)n * sizeof *idx);
+    s->u.store.idx = arena_copy(&c->arena, idx, (size_t)n * sizeof *idx);
     s->u.store.op = op;
     s->u.store.value = value;
     return s;
@@ -200,19 +198,14 @@ struct stmt *s_alloc(struct ctx *c, struct buf *b) {
     s->u.alloc.buf = b;
     return s;
 }
-static const struct var **copy_vars(struct ctx *c, const struct var **v, int n) {
-    const struct var **r = NEWN(&c->arena, const struct var *, n);
-    if (n) memcpy(r, v, (size_t)n * sizeof *v);
-    return r;
-}
 struct stmt *s_stage(struct ctx *c, struct buf *b, const struct var **axes, int naxes, enum red_op op,
                      const struct var **red, int nred, expr init, expr value) {
     struct stmt *s = s_new(c, S_STAGE);
     s->u.stage.buf = b;
     s->u.stage.naxes = naxes;
     s->u.stage.nred = nred;
-    s->u.stage.axes = copy_vars(c, axes, naxes);
-    s->u.stage.red = copy_vars(c, red, nred);
+    s->u.stage.axes = arena_copy(&c->arena, axes, (size_t)naxes * sizeof *axes);
+    s->u.stage.red = arena_copy(&c->arena, red, (size_t)nred * sizeof *red);
     s->u.stage.op = op;
     s->u.stage.init = init;
     s->u.stage.value = value;

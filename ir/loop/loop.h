@@ -250,6 +250,8 @@ void survey_stmt(const struct stmt *s, bool (*fn)(void *env, const struct stmt *
  * collapse; loops of extent 0 go, and loops and `if`s that this leaves empty. */
 void map_exprs(struct ctx *c, struct block *b, expr (*fn)(void *env, expr e), void *env);
 void subst_block(struct ctx *c, struct block *b, const struct subst *s);
+/* The sizes that a call gives to the symbols of p. */
+struct subst call_sizes(struct ctx *c, const struct proc *p, const struct stmt *call);
 /* Deep copy with fresh loop variables; buffers and symbols are shared. Use block_move or stmt_replace on the result,
  * never plain assignment: statements know the block that holds them. */
 struct block clone_block(struct ctx *c, const struct block *b);

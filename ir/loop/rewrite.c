@@ -239,12 +239,13 @@ void map_exprs(struct ctx *c, struct block *b, expr (*fn)(void *env, expr e), vo
     struct rewriter r = {c, fn, env, {.arena = &c->arena}, {.arena = &c->arena}, false};
     map_block(&r, b);
 }
-static expr subst_leaf(void *env, expr e) {
-    const struct subst *s = env;
-    if (e->op == X_VAR) return map_get(&s->map, PKEY(e->u.var));
-    return e->op == X_SYM ? map_get(&s->map, PKEY(e->u.sym)) : NULL;
+void subst_block(struct ctx *c, struct block *b, const struct subst *s) { map_exprs(c, b, x_subst_leaf, (void *)s); }
+
+struct subst call_sizes(struct ctx *c, const struct proc *p, const struct stmt *call) {
+    struct subst by = {{.arena = &c->arena}};
+    for (int k = 0; k < p->syms.n; k++) map_put(&by.map, PKEY(p->syms.v[k]), (void *)call->u.call.args[k]);
+    return by;
 }
-void subst_block(struct ctx *c, struct block *b, const struct subst *s) { map_exprs(c, b, subst_leaf, (void *)s); }
 
 /* ---- cloning */
 static struct buf *new_buf(struct rewriter *r, struct buf *b) {

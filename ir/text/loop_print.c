@@ -74,10 +74,10 @@ static const char *sym_text(struct printer *p, const char *name) {
     text_free(&t);
     return s;
 }
+static const char *const arg_names[] = {"x", "y", "z", "w"}; /* of functions */
 static const char *name_of(void *env, expr e) {
-    static const char *const args[] = {"x", "y", "z", "w"};
     struct printer *p = env;
-    if (e->op == X_ARG) return e->u.i >= 0 && e->u.i < 4 ? args[e->u.i] : "poison";
+    if (e->op == X_ARG) return e->u.i >= 0 && e->u.i < 4 ? arg_names[e->u.i] : "poison";
     struct given *g = map_get(&p->given, e->op == X_VAR ? PKEY(e->u.var) : PKEY(e->u.sym));
     if (g && g->visible) return e->op == X_VAR ? g->name : sym_text(p, g->name);
     if (e->op == X_VAR) return internf(p->c->names, "%s$%d", short_name(p, e->u.var->name), e->u.var->id);
@@ -109,9 +109,10 @@ static void print_bound(struct text *t, int64_t v) {
 }
 
 /* ---- buffers */
-/* type[dims] word, then what is not as usual: base, pad, fill, layout */
-static void print_geometry(struct printer *p, const struct buf *b, const char *word) {
-    text_add(p->t, dtype_name(b->type));
+/* name: type[dims] word, then what is not as usual: base, pad, fill, layout */
+static void print_decl(struct printer *p, const struct buf *b, const char *word) {
+    print_name(p->t, b->name);
+    text_printf(p->t, ": %s", dtype_name(b->type));
     print_list(p, b->dims, b->nd);
     if (word) text_printf(p->t, " %s", word);
     if (b->base != b->name) {
@@ -201,16 +202,20 @@ static void print_loop_name(struct text *t, const char *name) {
     if (raw) text_add(t, name);
     else print_quoted(t, name);
 }
+/* For before the variable gets its name: the extent does not see it. */
+static const char *extent_text(struct printer *p, const struct var *v) {
+    struct text t = {0};
+    p->x.t = &t;
+    print_expr(p, v->extent, P_ADD);
+    p->x.t = p->t;
+    return text_take(&t, &p->c->arena);
+}
 /* The variable is visible in the body only; the caller pops it after that. */
 static void print_for(struct printer *p, const struct stmt *s) {
-    struct text *t = p->t, ext = {0};
+    struct text *t = p->t;
     const struct var *v = s->u.loop.var;
-    p->x.t = &ext;
-    print_expr(p, v->extent, P_ADD);
-    p->x.t = t;
-    const char *name = push_var(p, v);
-    text_printf(t, "for %s<%s", name, ext.s);
-    text_free(&ext);
+    const char *extent = extent_text(p, v), *name = push_var(p, v);
+    text_printf(t, "for %s<%s", name, extent);
     if (s->u.loop.kind != LK_SERIAL) text_printf(t, " %s", loop_kind_name(s->u.loop.kind));
     if (s->u.loop.grain) text_printf(t, " grain %lld", (long long)s->u.loop.grain);
     if (s->u.loop.slices) text_printf(t, " slices %lld", (long long)s->u.loop.slices);
@@ -225,18 +230,13 @@ static void print_for(struct printer *p, const struct stmt *s) {
 static void print_axes(struct printer *p, const struct var **v, int n) {
     text_char(p->t, '[');
     for (int k = 0; k < n; k++) {
-        struct text ext = {0};
-        p->x.t = &ext;
-        print_expr(p, v[k]->extent, P_ADD);
-        p->x.t = p->t;
-        const char *name = push_var(p, v[k]);
+        const char *extent = extent_text(p, v[k]), *name = push_var(p, v[k]);
         if (k) text_add(p->t, ", ");
         if (strcmp(name, v[k]->name)) {
             print_name(p->t, v[k]->name);
             text_add(p->t, " as ");
         }
-        text_printf(p->t, "%s<%s", name, ext.s);
-        text_free(&ext);
+        text_printf(p->t, "%s<%s", name, extent);
     }
     text_char(p->t, ']');
 }
@@ -370,15 +370,11 @@ static void print_line(struct printer *p, const struct stmt *s, int depth) {
         break;
     case S_ALLOC:
         text_add(t, "alloc ");
-        print_name(t, s->u.alloc.buf->name);
-        text_add(t, ": ");
-        print_geometry(p, s->u.alloc.buf, scope_name(s->u.alloc.buf->scope));
+        print_decl(p, s->u.alloc.buf, scope_name(s->u.alloc.buf->scope));
         break;
     case S_VIEW:
         text_add(t, "view ");
-        print_name(t, s->u.view.buf->name);
-        text_add(t, ": ");
-        print_geometry(p, s->u.view.buf, scope_name(s->u.view.buf->scope));
+        print_decl(p, s->u.view.buf, scope_name(s->u.view.buf->scope));
         text_add(t, " of ");
         print_at(p, s->u.view.of, s->u.view.off);
         break;
@@ -480,9 +476,7 @@ static void print_header(struct printer *p, const struct proc *q, const char *be
     text_char(p->t, '(');
     for (int k = 0; k < q->params.n; k++) {
         text_add(p->t, k ? between : *between == ',' && between[1] == ' ' ? "" : between + 1);
-        print_name(p->t, q->params.v[k].buf->name);
-        text_add(p->t, ": ");
-        print_geometry(p, q->params.v[k].buf, dir_name(q->params.v[k].dir));
+        print_decl(p, q->params.v[k].buf, dir_name(q->params.v[k].dir));
     }
     text_char(p->t, ')');
     struct found_sizes found = {p->c, q, {0}};
@@ -529,9 +523,7 @@ static void print_proc(struct text *t, struct ctx *c, const struct proc *q, bool
         const struct buf *b = q->bufs.v[k];
         if (b->scope != SC_CONST) continue;
         text_add(t, "  const ");
-        print_name(t, b->name);
-        text_add(t, ": ");
-        print_geometry(&p, b, NULL);
+        print_decl(&p, b, NULL);
         print_data(t, b->data);
         text_char(t, '\n');
     }
@@ -545,6 +537,12 @@ static void enter_loops(struct printer *p, const struct stmt *s) {
     enter_loops(p, stmt_parent(s));
     if (s->kind == S_FOR) push_var(p, s->u.loop.var);
 }
+/* Inside q, in the body of `at` (NULL: outside of all loops). */
+static void printer_at(struct printer *p, struct text *t, struct ctx *c, const struct proc *q, const struct stmt *at) {
+    printer_init(p, t, c);
+    enter_proc(p, q);
+    enter_loops(p, at);
+}
 static const char *cut_text(struct ctx *c, struct text *t) {
     enum { CUT = 120 };
     text_add(t, "");
@@ -557,18 +555,14 @@ static const char *cut_text(struct ctx *c, struct text *t) {
 const char *stmt_text(struct ctx *c, const struct proc *q, const struct stmt *s) {
     struct text t = {0};
     struct printer p;
-    printer_init(&p, &t, c);
-    enter_proc(&p, q);
-    enter_loops(&p, stmt_parent(s));
+    printer_at(&p, &t, c, q, stmt_parent(s));
     print_line(&p, s, 0);
     return cut_text(c, &t);
 }
 const char *expr_text(struct ctx *c, const struct proc *q, const struct stmt *s, expr e) {
     struct text t = {0};
     struct printer p;
-    printer_init(&p, &t, c);
-    enter_proc(&p, q);
-    if (s) enter_loops(&p, s);
+    printer_at(&p, &t, c, q, s);
     for (int k = 0; s && s->kind == S_STAGE && k < s->u.stage.naxes; k++) push_var(&p, s->u.stage.axes[k]);
     for (int k = 0; s && s->kind == S_STAGE && k < s->u.stage.nred; k++) push_var(&p, s->u.stage.red[k]);
     print_expr(&p, e, P_COND);
@@ -577,14 +571,13 @@ const char *expr_text(struct ctx *c, const struct proc *q, const struct stmt *s,
 
 /* ---- functions and modules */
 static void print_fn_def(struct text *t, struct ctx *c, const struct fn *f) {
-    static const char *const args[] = {"x", "y", "z", "w"};
     struct printer p;
     printer_init(&p, t, c);
     text_add(t, "fn ");
     if (is_builtin_fn(f->name)) print_quoted(t, f->name);
     else print_name(t, f->name);
     text_char(t, '(');
-    for (int k = 0; k < f->nargs; k++) text_printf(t, "%s%s: %s", k ? ", " : "", args[k], dtype_name(f->args[k]));
+    for (int k = 0; k < f->nargs; k++) text_printf(t, "%s%s: %s", k ? ", " : "", arg_names[k], dtype_name(f->args[k]));
     text_printf(t, "): %s", dtype_name(f->type));
     struct let_plan lets;
     let_plan_make(c, &p.x, &lets, &f->body, 1, true);

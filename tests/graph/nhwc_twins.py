@@ -24,7 +24,7 @@ sys.path.append(os.path.join(ROOT, "tests", "models"))
 try:
     import numpy as np
     import onnx
-    from onnx import TensorProto, helper, numpy_helper
+    from onnx import helper, numpy_helper
 except ImportError as e:
     print(f"SKIPPED channels-last twins: {e} (./dev setup)")
     if "--json" in sys.argv:

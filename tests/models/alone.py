@@ -13,14 +13,13 @@ one element of a thousand, floats NEAR of the greatest magnitude; everything els
 sequences, and products of bytes where ONNX Runtime saturates (run_models.py), are left out and counted. Exit status: 0, 1 if a
 node is further off, 77 if none ran.
 """
-import argparse
 import collections
 import glob
 import os
 import subprocess
 import tempfile
 
-from modelset import ROOT, absent, finish, index, places
+from modelset import arguments, finish, index, missing, places
 from run_models import host_target, read_tensor, saturates
 
 NEAR = 1e-5
@@ -164,23 +163,14 @@ def check(args, name):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--nodes", action="store_true", help="say which nodes differ")
-    parser.add_argument("--json", metavar="FILE", help="write the summary there")
     parser.add_argument("--target", default=host_target(), help="of gcc2nn run (this machine: %(default)s)")
-    parser.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
     args = parser.parse_args()
-    args.gcc2nn = os.path.abspath(args.gcc2nn)
-    try:
-        import onnx, onnxruntime     # noqa: F401, E401
-        skipped = absent()
-    except ImportError as e:
-        skipped = f"{e} (tests/requirements.txt; ./dev setup)"
-    if skipped:
-        print(f"alone: skipped: {skipped}")
-        finish(args, ["skip"])
+    if missing(args, "onnx", "onnxruntime"):
+        finish(args, [], missing(args, "onnx", "onnxruntime"))
     rows = index()
     names = args.names or [name for name, row in rows.items() if row["category"] == "quant" and row["ort"].startswith("ok")
                            and (args.all or row["file"] != "recipe only")]

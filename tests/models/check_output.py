@@ -20,7 +20,6 @@ SAME BYTES: written again into another folder, from another working directory, w
 
 Prints a line for each model, then how many passed. Exit status: 0, 1 if a model failed, 77 if none was checked.
 """
-import argparse
 import concurrent.futures
 import filecmp
 import json
@@ -33,7 +32,7 @@ import tempfile
 import time
 
 import run_models
-from modelset import ROOT, absent, index, MODELS
+from modelset import ROOT, arguments, finish, index, missing, MODELS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHARE = 3
@@ -293,45 +292,20 @@ def choose(args, rows):
     return chosen
 
 
-def finish(args, results, skipped_all=""):
-    summary = {"passed": sum(r["verdict"] == "ok" for r in results),
-               "failed": sum(r["verdict"] == "FAIL" for r in results),
-               "skipped": sum(r["verdict"] == "skip" for r in results) + bool(skipped_all)}
-    if args.json:
-        with open(args.json, "w", encoding="utf-8") as f:
-            json.dump({"summary": summary, "skipped_all": skipped_all, "models": results}, f, indent=1)
-            f.write("\n")
-    if skipped_all:
-        print(f"output: skipped: {skipped_all}")
-    print("{passed} passed, {failed} failed, {skipped} skipped".format(**summary))
-    sys.exit(1 if summary["failed"] else 0 if summary["passed"] else 77)
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--only", action="append", choices=PARTS)
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--timeout", type=float, default=1800, help="seconds for each step (%(default).0f)")
-    parser.add_argument("--json", metavar="FILE", help="write the results there")
     parser.add_argument("--target", default=run_models.host_target(), help="this machine: %(default)s")
-    parser.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
     args = parser.parse_args()
-    if absent():
-        finish(args, [], absent())
-    args.gcc2nn = os.path.abspath(args.gcc2nn)
     args.lir_check = os.path.join(os.path.dirname(args.gcc2nn), "tests", "lir_check")
-    missing = [tool for tool in (*COMPILERS, "g++", "make") if not shutil.which(tool)]
-    if missing:
-        finish(args, [], f"{missing[0]} is not installed")
-    for program in (args.gcc2nn, args.lir_check):
-        if not os.access(program, os.X_OK):
-            finish(args, [], f"{os.path.relpath(program)} is not built")
-    try:
-        import numpy, onnx  # noqa: F401, E401
-    except ImportError as e:
-        finish(args, [], f"{e} (tests/requirements.txt; ./dev setup)")
+    why = missing(args, "numpy", "onnx")
+    lacks = [tool for tool in (*COMPILERS, "g++", "make", args.lir_check) if not shutil.which(tool)]
+    if why or lacks:
+        finish(args, [], why or f"{os.path.basename(lacks[0])} is not there")
 
     rows = index()
     lists, pending = (run_models.read_widened(rows), run_models.read_ties(rows)), run_models.read_pending(rows)
@@ -349,7 +323,7 @@ def main():
                 print("{name:28} {verdict:5} {seconds:7.1f} s  {why}".format(**results[-1]).rstrip(), flush=True)
     results += [{"name": n, "verdict": "skip", "seconds": 0.0, "why": pending[n]} for n in names if n in pending]
     results.sort(key=lambda r: names.index(r["name"]))
-    finish(args, results)
+    finish(args, [r["verdict"] for r in results], models=results)
 
 
 if __name__ == "__main__":

@@ -5,14 +5,13 @@ ResNet-50: gcc2nn 5 s and three times the weights and 500 MB of memory, gcc 60 s
 eight thousand: 20 s, which leaves out what takes the square of their number.
 Processor time, so that other work on the machine does not count. Exit status: 0, 1 failed, 77 not run.
 """
-import argparse
 import json
 import os
 import subprocess
 import sys
 import tempfile
 
-from modelset import ROOT, absent, prepared
+from modelset import absent, arguments, finish, prepared
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "hostile"))
@@ -76,11 +75,8 @@ def resnet(args, top, problems):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", metavar="FILE", help="write the result there")
-    parser.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
+    parser = arguments(__doc__)
     args = parser.parse_args()
-    args.gcc2nn = os.path.abspath(args.gcc2nn)
     problems, skipped = [], absent()
     with tempfile.TemporaryDirectory(prefix="limits-") as top:
         try:
@@ -94,12 +90,7 @@ def main():
         print(f"FAILED {p}")
     if skipped:
         print(f"SKIPPED ResNet-50: {skipped}")
-    summary = {"passed": int(not problems), "failed": int(bool(problems)), "skipped": int(bool(skipped))}
-    if args.json:
-        with open(args.json, "w", encoding="utf-8") as f:
-            json.dump({"summary": summary, "why": "; ".join(problems)}, f)
-    print("{passed} passed, {failed} failed, {skipped} skipped".format(**summary))
-    return 1 if problems else 0
+    finish(args, ["FAIL" if problems else "ok", *["skip"] * bool(skipped)], why="; ".join(problems))
 
 
-sys.exit(main())
+main()

@@ -1,6 +1,8 @@
 """The folder of test models (its README.md describes it): where it is, what its index says, a model made ready; and how
 tests over it end."""
+import argparse
 import csv
+import importlib.util
 import json
 import os
 import subprocess
@@ -45,12 +47,35 @@ def prepared(name):
     return (None, why) if why else (found["model"][0], "")
 
 
-def finish(args, verdicts):
-    """Ends the process of a test whose verdicts, one a model, are ok, FAIL or skip; --json gets their counts."""
-    summary = {"passed": verdicts.count("ok"), "failed": verdicts.count("FAIL"), "skipped": verdicts.count("skip")}
+def arguments(doc):
+    """A parser of what all tests over models take."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", metavar="FILE", help="write the results there")
+    parser.add_argument("--gcc2nn", type=os.path.abspath, default=os.path.join(ROOT, "builddir", "gcc2nn"))
+    return parser
+
+
+def missing(args, *modules):
+    """Why no model can be tested, or an empty string."""
+    if absent():
+        return absent()
+    if not os.access(args.gcc2nn, os.X_OK):
+        return f"{os.path.relpath(args.gcc2nn)} is not built"
+    lacks = [m for m in modules if not importlib.util.find_spec(m)]
+    return f"no module {lacks[0]} (tests/requirements.txt; ./dev setup)" if lacks else ""
+
+
+def finish(args, verdicts, skipped="", **results):
+    """Ends the process of a test whose verdicts, one a model, are ok, FAIL, error or skip. skipped: why nothing was looked at,
+    which is said and counted: a machine without models must not look like a tested one. --json gets the counts and `results`."""
+    summary = {"passed": verdicts.count("ok"), "failed": verdicts.count("FAIL") + verdicts.count("error"),
+               "skipped": verdicts.count("skip") + bool(skipped)}
     if args.json:
         with open(args.json, "w", encoding="utf-8") as f:
-            json.dump({"summary": summary}, f)
+            json.dump({"summary": summary, "skipped_all": skipped, **results}, f, indent=1)
+            f.write("\n")
+    if skipped:
+        print(f"skipped: {skipped}")
     print("{passed} passed, {failed} failed, {skipped} skipped".format(**summary))
     sys.exit(1 if summary["failed"] else 0 if summary["passed"] else 77)
 

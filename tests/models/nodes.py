@@ -7,14 +7,13 @@ instead), merged into one that is alive, or removed by a pass for a reason.
 Prints a line for each model. Exit status: 0, 1 if a model failed, 77 if none was checked. wrong() is used by
 tests/fuzz/random_models.py, too.
 """
-import argparse
 import json
 import os
 import subprocess
 import sys
 import tempfile
 
-from modelset import ROOT, absent, finish, index, prepared
+from modelset import ROOT, arguments, finish, index, missing, prepared
 
 
 LONGEST = 60    # longer names are shown shortened
@@ -105,20 +104,12 @@ def check(args, name):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--all", action="store_true")
-    parser.add_argument("--json", metavar="FILE", help="write the summary there")
-    parser.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
     args = parser.parse_args()
-    try:
-        import onnx     # noqa: F401
-        skipped = absent()
-    except ImportError as e:
-        skipped = f"{e} (tests/requirements.txt; ./dev setup)"
-    if skipped:
-        print(f"nodes: skipped: {skipped}")
-        finish(args, ["skip"])
+    if missing(args, "onnx"):
+        finish(args, [], missing(args, "onnx"))
     import run_models
     rows = index()
     names = args.names or list(rows)

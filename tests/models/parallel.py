@@ -6,13 +6,10 @@ ThreadSanitizer has nothing to report.
 
 Exit status: 0, 1 failed, 77 not run.
 """
-import argparse
 import json
-import os
-import sys
 
 import check_output
-from modelset import ROOT, absent, finish, prepared
+from modelset import ROOT, arguments, finish, missing, prepared
 
 # With sizes as numbers, and open with one to optimise for: kernels of every strategy.
 SIZES = {
@@ -48,16 +45,12 @@ def check(args, name):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", default=list(SIZES))
     parser.add_argument("--timeout", type=float, default=600, help="seconds for each step (%(default).0f)")
-    parser.add_argument("--json", metavar="FILE", help="write the result there")
-    parser.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
     args = parser.parse_args()
-    if absent():
-        print(f"SKIPPED {absent()}\n0 passed, 0 failed, 1 skipped")
-        sys.exit(77)
-    args.gcc2nn = os.path.abspath(args.gcc2nn)
+    if missing(args):
+        finish(args, [], missing(args))
     finish(args, [check(args, name) for name in args.names])
 
 

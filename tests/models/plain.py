@@ -10,14 +10,13 @@ is nothing to gain. plain.tsv lists how many there are for each model, target, c
 Prints what is not as listed. Exit status: 0, 1 if a kernel more ends so, or one less and the list was not made shorter, 77 if
 no model is there.
 """
-import argparse
 import collections
 import math
 import os
 import re
 import subprocess
 
-from modelset import ROOT, absent, finish, finish_counted, index, prepared
+from modelset import ROOT, arguments, finish, finish_counted, missing, index, prepared
 
 LIST = os.path.join(ROOT, "tests", "models", "plain.tsv")
 MODELS = ["mnist_cntk", "cifar10_resnet_2b", "yolox_nano", "ppocr_det_v4", "silero_vad", "gtcrn_stream", "byte_bidi_lstm",
@@ -112,16 +111,13 @@ def choices(program, model, target):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
-    p.add_argument("--json", metavar="FILE", help="write the summary there")
+    p = arguments(__doc__)
     p.add_argument("--write", action="store_true")
     p.add_argument("--all", action="store_true")
     p.add_argument("names", nargs="*")
     args = p.parse_args()
-    if absent():
-        print(f"plain: skipped: {absent()}")
-        finish(args, ["skip"])
+    if missing(args):
+        finish(args, [], missing(args))
     names = args.names or (list(index()) if args.all else MODELS)
     found, there = {}, set()
     for name in names:

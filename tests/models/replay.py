@@ -9,9 +9,7 @@ last pass (`--dump-after=parallel`) all that is printed? Read again, it must giv
 
 Exit status: 0, 1 failed, 77 not run.
 """
-import argparse
 import glob
-import json
 import os
 import re
 import shutil
@@ -20,7 +18,7 @@ import tempfile
 
 import check_output
 import run_models
-from modelset import ROOT, absent, prepared
+from modelset import arguments, finish, missing, prepared
 
 SMALL = ("cifar10_resnet_2b", "lstm_tagger", "mnist_float16")   # plain; sizes known in the run only; half precision
 LARGE = ("resnet50", "mobilenet_v2", "bert_base", "yolox_nano", "silero_vad")
@@ -83,42 +81,33 @@ def check(args, model, target, top):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--all", action="store_true", help=f"also {', '.join(LARGE)}")
     parser.add_argument("--target", action="append", help=f"default: {', '.join(TARGETS)}")
     parser.add_argument("--timeout", type=float, default=600, help="seconds for each step (%(default).0f)")
-    parser.add_argument("--json", metavar="FILE", help="write the result there")
-    parser.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
     args = parser.parse_args()
-    args.gcc2nn = os.path.abspath(args.gcc2nn)
     names = args.names or [*SMALL, *(LARGE if args.all else ())]
-    summary = {"passed": 0, "failed": 0, "skipped": 0}
-    why = absent() or ("" if os.access(args.gcc2nn, os.X_OK) else "gcc2nn is not built")
-    if why:
-        print(f"replay: skipped: {why}")
-        names, summary["skipped"] = [], 1
+    verdicts = []
+    if missing(args):
+        finish(args, [], missing(args))
     for name in names:
         model, why = prepared(name)
         if why:
             print(f"{name}: skipped: {why}")
-            summary["skipped"] += 1
+            verdicts.append("skip")
             continue
         for target in args.target or TARGETS:
             with tempfile.TemporaryDirectory(prefix="replay-") as top:
                 try:
                     steps, size = check(args, model, target, top)
                     print(f"{name} {target}: {steps} steps, {size} bytes of C: the same")
-                    summary["passed"] += 1
+                    verdicts.append("ok")
                 except (check_output.Failed, run_models.Broken) as e:
                     print(f"{name} {target}: FAILED: {e}")
-                    summary["failed"] += 1
+                    verdicts.append("FAIL")
             sys.stdout.flush()
-    if args.json:
-        with open(args.json, "w", encoding="utf-8") as f:
-            json.dump({"summary": summary}, f, indent=1)
-    print("{passed} passed, {failed} failed, {skipped} skipped".format(**summary))
-    sys.exit(1 if summary["failed"] else 0 if summary["passed"] else 77)
+    finish(args, verdicts)
 
 
 if __name__ == "__main__":

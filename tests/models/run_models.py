@@ -16,7 +16,6 @@ ties.tsv lists outputs whose rows are ranked by another one: rows of the same ra
 pending.tsv lists models that are refused so far, with the reason; they count as skipped.
 Exit status: 0, 1 if a model failed, 77 if none was run.
 """
-import argparse
 import ast
 import concurrent.futures
 import datetime
@@ -32,7 +31,7 @@ import sys
 import tempfile
 import time
 
-from modelset import ROOT, absent, index, MODELS
+from modelset import ROOT, arguments, finish, index, missing, MODELS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LEFT_OUT = {
@@ -409,24 +408,8 @@ def show(result):
           flush=True)
 
 
-def finish(args, choice, results, skipped_all=""):
-    summary = {"passed": sum(r["verdict"] == "ok" for r in results),
-               "failed": sum(r["verdict"] in ("FAIL", "error") for r in results),
-               "skipped": sum(r["verdict"] == "skip" for r in results) + bool(skipped_all)}
-    if args.json:
-        with open(args.json, "w", encoding="utf-8") as f:
-            json.dump({"summary": summary, "choice": choice, "skipped_all": skipped_all, "models": results}, f, indent=1)
-            f.write("\n")
-    if skipped_all:
-        print(f"models: skipped: {skipped_all}")
-    wrong = sum(r["verdict"] == "FAIL" for r in results)
-    print(f"models: {summary['passed']} ok, {wrong} with wrong values, {summary['failed'] - wrong} without values, "
-          f"{summary['skipped']} skipped")
-    sys.exit(1 if summary["failed"] else 0 if summary["passed"] else 77)
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--category", action="append", help="these of INDEX.csv instead; may be repeated")
@@ -434,21 +417,11 @@ def main():
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--timeout", type=float, default=300, help="seconds for each data set (300)")
     parser.add_argument("--budget", type=float, default=float("inf"), help="start no model after so many seconds")
-    parser.add_argument("--json", metavar="FILE", help="write the results there")
     parser.add_argument("--target", default=host_target(), help="of gcc2nn run (this machine: %(default)s)")
-    parser.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
     args = parser.parse_args()
 
-    # Each of these is said and counted as skipped: a machine without models must not look like a tested one.
-    if absent():
-        finish(args, "none", [], absent())
-    args.gcc2nn = os.path.abspath(args.gcc2nn)
-    if not os.access(args.gcc2nn, os.X_OK):
-        finish(args, "none", [], f"{os.path.relpath(args.gcc2nn)} is not built")
-    try:
-        import numpy, onnx  # noqa: F401, E401
-    except ImportError as e:
-        finish(args, "none", [], f"{e} (tests/requirements.txt; ./dev setup)")
+    if missing(args, "numpy", "onnx"):
+        finish(args, [], missing(args, "numpy", "onnx"))
 
     rows = index()
     widened, ties, pending = read_widened(rows), read_ties(rows), read_pending(rows)
@@ -464,7 +437,9 @@ def main():
             results.append(settle(done.result(), pending))
             show(results[-1])
     results.sort(key=lambda r: names.index(r["name"]))
-    finish(args, choice, results)
+    verdicts = [r["verdict"] for r in results]
+    print(f"models: {verdicts.count('FAIL')} with wrong values, {verdicts.count('error')} without values")
+    finish(args, verdicts, choice=choice, models=results)
 
 
 if __name__ == "__main__":

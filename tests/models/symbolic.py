@@ -11,7 +11,6 @@ SIZES: image sizes and lengths that no data set has agree with onnxruntime.
 SETS: where two data sets are stored, the same program is right for both (tolerances: run_models.py).
 Exit status: 0, 1 if a proof failed, 77 if none ran.
 """
-import argparse
 import json
 import os
 import subprocess
@@ -20,7 +19,7 @@ import tempfile
 import time
 
 import run_models
-from modelset import ROOT, absent, index, MODELS
+from modelset import ROOT, arguments, finish, index, missing, MODELS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 IMAGE = ("collins_rul_small", "ppocr_cls", "ppocr_det_v4", "osf_mnv3_detection", "osf_lm_model0", "super_resolution_10",
@@ -187,35 +186,15 @@ def prove(name, args, rows):
     return "ok", time.monotonic() - begin, "; ".join(done)
 
 
-def finish(args, results, skipped=""):
-    summary = {"passed": sum(r[1] == "ok" for r in results), "failed": sum(r[1] == "FAIL" for r in results),
-               "skipped": int(bool(skipped))}
-    if args.json:
-        with open(args.json, "w", encoding="utf-8") as f:
-            json.dump({"summary": summary, "proofs": results}, f, indent=1)
-    print(f"symbolic sizes: skipped: {skipped}" if skipped else
-          f"symbolic sizes: {summary['passed']} models proved, {summary['failed']} failed")
-    sys.exit(1 if summary["failed"] else 0 if summary["passed"] else 77)
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--timeout", type=float, default=600, help="seconds for each step (600)")
-    parser.add_argument("--json", metavar="FILE", help="write the results there")
     parser.add_argument("--target", default=run_models.host_target())
-    parser.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
     args = parser.parse_args()
-    if absent():
-        finish(args, [], absent())
-    args.gcc2nn = os.path.abspath(args.gcc2nn)
-    if not os.access(args.gcc2nn, os.X_OK):
-        finish(args, [], f"{os.path.relpath(args.gcc2nn)} is not built")
-    try:
-        import numpy, onnx, onnxruntime  # noqa: F401, E401
-    except ImportError as e:
-        finish(args, [], f"{e} (tests/requirements.txt; ./dev setup)")
+    if missing(args, "numpy", "onnx", "onnxruntime"):
+        finish(args, [], missing(args, "numpy", "onnx", "onnxruntime"))
     others = [name for name in dict.fromkeys([*SIZES, *SETS]) if name not in BATCH]
     names = args.names or [*BATCH, *others]
     if not args.names and not args.all:
@@ -226,7 +205,7 @@ def main():
     for name in names:
         results.append([name, *prove(name, args, rows)])
         print("{:28} {:5} {:7.1f} s  {}".format(*results[-1]), flush=True)
-    finish(args, results)
+    finish(args, [r[1] for r in results], proofs=results)
 
 
 if __name__ == "__main__":

@@ -6,16 +6,14 @@ and every run has the checksums of a run alone.
 
 The inputs are those of the self-test. Exit status: 0, 1 failed, 77 not run.
 """
-import argparse
 import json
 import os
 import shutil
-import sys
 import tempfile
 
 import check_output
 import run_models
-from modelset import ROOT, absent, prepared
+from modelset import ROOT, arguments, finish, missing, prepared
 
 NAMES = ("mnist_cntk", "cf_if_branch", "trt_loop")
 CONTEXTS, RUNS = 2, 5
@@ -111,36 +109,22 @@ def build_and_run(args, top):
     check_output.command(["./all"], args, build, ["TSAN_OPTIONS=halt_on_error=1"])
 
 
-def finish(args, failed, skipped, text):
-    print(text)
-    summary = {"passed": int(not failed and not skipped), "failed": int(failed), "skipped": int(skipped)}
-    if args.json:
-        with open(args.json, "w", encoding="utf-8") as f:
-            json.dump({"summary": summary, "why": text}, f, indent=1)
-    print("{passed} passed, {failed} failed, {skipped} skipped".format(**summary))
-    sys.exit(1 if failed else 77 if skipped else 0)
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", default=NAMES)
     parser.add_argument("--timeout", type=float, default=600, help="seconds for each step (%(default).0f)")
-    parser.add_argument("--json", metavar="FILE", help="write the result there")
     parser.add_argument("--target", default=run_models.host_target(), help="this machine: %(default)s")
-    parser.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
     args = parser.parse_args()
-    if absent():
-        finish(args, False, True, f"threads: skipped: {absent()}")
-    args.gcc2nn = os.path.abspath(args.gcc2nn)
-    for tool in ("gcc", args.gcc2nn):
-        if not shutil.which(tool):
-            finish(args, False, True, f"threads: skipped: {os.path.basename(tool)} is not there")
+    if missing(args) or not shutil.which("gcc"):
+        finish(args, [], missing(args) or "gcc is not there")
     with tempfile.TemporaryDirectory(prefix="threads-") as top:
         try:
             build_and_run(args, top)
         except (check_output.Failed, run_models.Broken) as e:
-            finish(args, True, False, f"threads: {', '.join(args.names)}: {e}")
-    finish(args, False, False, f"threads: {', '.join(args.names)}: {CONTEXTS} contexts of each, {RUNS} runs: no report, same values")
+            print(f"threads: {', '.join(args.names)}: {e}")
+            finish(args, ["FAIL"], why=str(e))
+    print(f"threads: {', '.join(args.names)}: {CONTEXTS} contexts of each, {RUNS} runs: no report, same values")
+    finish(args, ["ok"])
 
 
 if __name__ == "__main__":

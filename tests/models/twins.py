@@ -12,14 +12,13 @@ target, the two strategies or algorithms and the reason that was given; the list
 Prints what is not as listed. Exit status: 0, 1 if a kernel more is scheduled otherwise, or one less and the list was not made
 shorter, 77 if no model is there.
 """
-import argparse
 import collections
 import os
 import re
 import subprocess
 import tempfile
 
-from modelset import ROOT, absent, finish, finish_counted, prepared
+from modelset import ROOT, arguments, finish, finish_counted, missing, prepared
 from plain import CHOICE, KERNEL, general
 
 LIST = os.path.join(ROOT, "tests", "models", "twins.tsv")
@@ -135,17 +134,14 @@ def compare(args, name, path, folder):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--gcc2nn", default=os.path.join(ROOT, "builddir", "gcc2nn"))
-    p.add_argument("--json", metavar="FILE", help="write the summary there")
+    p = arguments(__doc__)
     p.add_argument("--write", action="store_true")
     p.add_argument("--nodes", action="store_true")
     p.add_argument("--open", metavar="NAME=FILE")
     p.add_argument("names", nargs="*")
     args = p.parse_args()
-    if absent():
-        print(f"twins: skipped: {absent()}")
-        finish(args, ["skip"])
+    if missing(args):
+        finish(args, [], missing(args))
     if args.open:
         name, to = args.open.split("=", 1)
         print(open_form(prepared(name)[0], MODELS[name][0], to))

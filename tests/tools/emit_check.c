@@ -429,7 +429,7 @@ static bool write_sources(struct module *m, struct proc *const *procs, int n, st
         emit_proc(&body, m->ctx, m->procs.v[j], o);
         text_char(&body, '\n');
     }
-    emit_prelude(&text, m->ctx, o);
+    emit_prelude(&text, o);
     text_printf(&text, "\n%s", body.s ? body.s : "");
     emit_end(&text, o);
     check_main(&caller, m->ctx, procs, n, o, k); /* a file of its own: a compiler must not see sizes through calls */

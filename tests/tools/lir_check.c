@@ -166,7 +166,7 @@ int main(int argc, char **argv) {
             emit_proc(&body, c, all->procs.v[i], &o);
         }
         ok = all != NULL;
-        emit_prelude(&t, c, &o);
+        emit_prelude(&t, &o);
         text_add(&t, body.s);
         emit_end(&t, &o);
         fputs(t.s, stdout);

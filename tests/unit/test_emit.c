@@ -31,7 +31,7 @@ static const char *print_with(const char *source, const char *target, bool stric
     cr_assert(all, "%s", t.s);
     for (int k = 0; k < all->procs.n; k++) emit_proc(&body, c, all->procs.v[k], &o);
     t.n = 0;
-    emit_prelude(&t, c, &o);
+    emit_prelude(&t, &o);
     text_add(&t, body.s);
     emit_end(&t, &o);
     text_free(&body);

@@ -120,7 +120,7 @@ static struct tensor *scalar_i(int64_t v) {
 }
 /* The compiled model's outputs must be those of the interpreter. syms: values of the reference entry's symbols; one
  * that is -1 is read from the first dim of output number `size_of`. */
-static void compare(struct model *m, const char *exe, const struct tensor *const *inputs, const int64_t *syms,
+static void compare(struct model *m, const char *exe, struct tensor *const *inputs, const int64_t *syms,
                     const char *const *symbols, int size_of) {
     struct proc *e = m->reference->entry;
     struct eval_arg args[16] = {0};
@@ -304,7 +304,7 @@ Test(entry, static_model) {
     struct model m = write_model(
         "small net", conv,
         (struct project_options){.model_file = "a*/b.onnx", .producer = "x */ \\ y", .model_hash = 0x1234}, NULL, NULL);
-    const struct tensor *in[] = {NUMBERS(F32, 2, 6, 6)};
+    struct tensor *in[] = {NUMBERS(F32, 2, 6, 6)};
     cr_assert_str_eq(m.w->name, "small_net");
     cr_assert(contains("small net", "small_net.h", "#define SMALL_NET_ARENA_BYTES 896"));
     cr_assert(contains("small net", "small_net.h", "#define SMALL_NET_MODEL_HASH \"0000000000001234\""));
@@ -317,7 +317,7 @@ Test(entry, symbolic_sizes) {
     const char *exe = build(&m, "gcc", STRICT SANITIZE, "-std=gnu11");
     static const int64_t sizes[][2] = {{1, 1}, {3, 7}, {40, 2}, {5, 50}, {0, 4}};
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
-        const struct tensor *in[] = {NUMBERS(F32, sizes[k][0], 4)};
+        struct tensor *in[] = {NUMBERS(F32, sizes[k][0], 4)};
         const char *symbols[] = {arena_printf(&c->arena, "len=%d", (int)sizes[k][1]), NULL};
         compare(&m, exe, in, sizes[k], symbols, 0);
     }
@@ -327,11 +327,11 @@ Test(entry, sizes_found_in_the_run) {
     struct model m = write_model("nonzero", nonzero, (struct project_options){0}, "K", "k");
     const char *exe = build(&m, "gcc", STRICT SANITIZE, "-std=gnu11");
     for (int64_t n = 9; n < 40; n += 5) {
-        const struct tensor *in[] = {NUMBERS(F32, n)};
+        struct tensor *in[] = {NUMBERS(F32, n)};
         compare(&m, exe, in, (int64_t[]){n, -1}, NULL, 0);
     }
     struct tensor *outputs[2];
-    const struct tensor *none[] = {NUMBERS(F32, 2)}; /* nothing is positive: the check stops the run */
+    struct tensor *none[] = {NUMBERS(F32, 2)}; /* nothing is positive: the check stops the run */
     cr_assert(!harness_run(&(struct harness){.c = c, .w = m.w, .exe = exe}, none, outputs, 0, 0, NULL));
     cr_assert(strstr(c->diags.v[0].message, "nothing is positive at node 3 \"find\" (NonZero) (1 and 0)"), "%s",
               c->diags.v[0].message);
@@ -344,7 +344,7 @@ Test(entry, loops) {
     struct tensor *limit = tensor_new(&c->arena, F32, NULL, 0);
     tensor_set_f(limit, 0, 1.99);
     for (int64_t n = 0; n < 200; n += 1 + 10 * n) {
-        const struct tensor *in[] = {NUMBERS(F32, 3), scalar_i(n), limit};
+        struct tensor *in[] = {NUMBERS(F32, 3), scalar_i(n), limit};
         compare(&m, exe, in, (int64_t[]){-1}, NULL, 1);
     }
     build(&m, "clang-14", STRICT, NULL);
@@ -513,7 +513,7 @@ Test(entry, fuel) {
 /* ---- weights */
 Test(entry, weights_in_three_forms) {
     static const enum weights_mode modes[] = {WEIGHTS_C, WEIGHTS_INCBIN, WEIGHTS_FILE};
-    const struct tensor *in[] = {NUMBERS(F32, 2, 6, 6)};
+    struct tensor *in[] = {NUMBERS(F32, 2, 6, 6)};
     for (int k = 0; k < 3; k++) {
         struct model m = write_model("net", conv, (struct project_options){.weights = modes[k]}, NULL, NULL);
         compare(&m, build(&m, "gcc", "-O1", NULL), in, NULL, NULL, 0);
@@ -663,7 +663,7 @@ Test(entry, hostile_names) {
                                "  call copy(in \"*/ int x; /\", out \"dims\")\n";
     struct model m = write_model(
         "int", text, (struct project_options){.producer = "*/ #error", .model_file = "\n#error\n?\?/"}, NULL, NULL);
-    const struct tensor *in[] = {NUMBERS(F32, 2), NUMBERS(F32, 2)};
+    struct tensor *in[] = {NUMBERS(F32, 2), NUMBERS(F32, 2)};
     compare(&m, build(&m, "gcc", STRICT, NULL), in, NULL, NULL, 0);
     build(&m, "clang-14", STRICT, NULL);
 }
