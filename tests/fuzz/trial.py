@@ -16,14 +16,13 @@ import subprocess
 import sys
 import tempfile
 import time
-import warnings
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper, shape_inference
-from onnx.reference import ReferenceEvaluator
 
 import built
+import reference
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 sys.path.append(os.path.join(ROOT, "tests", "models"))
@@ -72,12 +71,7 @@ def second_opinion(model, data):
     types |= {v.name: v.data_type for v in graph.initializer}
     if not any(saturates(node.op_type, lambda k, node=node: types.get(node.input[k])) for node in graph.node):
         return None
-    newer = onnx.ModelProto()
-    newer.CopyFrom(model)
-    newer.opset_import[0].version = max(19, newer.opset_import[0].version)      # the oldest one of which it has all
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")     # of sums that wrap
-        return ReferenceEvaluator(newer).run(None, data)
+    return reference.run(model, data)
 
 
 def difference(got, want, half, least):
@@ -280,9 +274,12 @@ class Trial:
             try:
                 arrays = compare(out, self.model, self.maker, self.outs, want)
             except Wrong:
-                want = second_opinion(self.model, data)
-                if want is None:
+                other = second_opinion(self.model, data)
+                if other is None:
                     raise
+                if any(np.shape(a) != np.shape(b) for a, b in zip(want, other)):
+                    raise ValueError("saturates sums, and ONNX's reference gives another shape") from None
+                want = other
                 arrays = compare(out, self.model, self.maker, self.outs, want)
             ran += 1
             if self.compiled:
