@@ -182,6 +182,12 @@ def drawn_points(choices, r):
     return "\n".join(out)
 
 
+def drawn_dims(symbols, r):
+    """--dim for half of the symbols: wide ranges that are optimised for any size."""
+    return [word for size, name in sorted(symbols.items()) if r.random() < 0.5
+            for word in ("--dim", f"{name}=0..{r.choice([4096, 2**31 - 1])}@{r.choice([1, 1, size, 2 * size, 7, 64, 200])}")]
+
+
 class Trial:
     """One model in a folder of its own."""
 
@@ -198,6 +204,7 @@ class Trial:
             self.target, compiler, self.runner = host_target(), "gcc", None
         self.compiler = args.c99 if self.target == "c99" else f"{compiler} -O{r.choice(args.levels)}"
         self.points = r if self.maker.any_point and r.random() < 0.3 else None      # other ones than the best
+        self.options = self.maker.options + (drawn_dims(self.maker.symbols, r) if self.maker.symbolic else [])
         self.sizes = {0: self.maker.data}
         other = self.maker.other_sizes()
         if other:
@@ -212,7 +219,7 @@ class Trial:
         file = os.path.join(self.folder, "choices")
         if not os.path.exists(file):
             done = subprocess.run([self.args.gcc2nn, os.path.join(self.folder, "model.onnx"), "--target", self.target, "--dump-after=choices", "--stop-after=lower",
-                                   f"--threads={self.threads}", *self.maker.options], capture_output=True, timeout=120, text=True,
+                                   f"--threads={self.threads}", *self.options], capture_output=True, timeout=120, text=True,
                                   errors="replace")
             with open(file, "w", encoding="utf-8") as f:
                 f.write(drawn_points(done.stdout, self.points))
@@ -223,7 +230,7 @@ class Trial:
         given = os.path.join(self.folder, f"data{n}" if n else "data")
         save(given, self.maker, data)
         words = [self.args.gcc2nn, "run", os.path.join(self.folder, "model.onnx"), "--data", given, "--out", out, "--target",
-                 self.target, "--interpret", "--dump-after=nodes", f"--threads={self.threads}", *self.maker.options]
+                 self.target, "--interpret", "--dump-after=nodes", f"--threads={self.threads}", *self.options]
         if self.points:
             words.append(self.draw_points())
         if self.compiled and not n:
