@@ -286,8 +286,9 @@ static struct piece binary(struct fe *f, expr e, int lanes) {
     }
     const char *open = lanes == 1 && !f->entry && is_open_choice(f->p, e) ? c_open_choice(f->o, op, t) : NULL;
     if (open) return piece_of(format(f->c, "%s(%s, %s)", open, a.s, b.s), P_ATOM);
-    if (!sign && lanes == 1) return f->d->call(f, op, t, a, b);
-    const char *fn = sign ? NULL : is_clamp(e) ? c_clamp(f->o, op, t, lanes) : c_op(f->o, op, t, lanes);
+    bool clamp = is_clamp(e) && !f->entry;
+    if (!sign && !clamp && lanes == 1) return f->d->call(f, op, t, a, b);
+    const char *fn = sign ? NULL : clamp ? c_clamp(f->o, op, t, lanes) : c_op(f->o, op, t, lanes);
     if (fn) return piece_of(format(f->c, "%s(%s, %s)", fn, a.s, b.s), P_ATOM);
     if (logic && (op == X_AND || op == X_OR)) {
         enum prec p = op == X_AND ? P_AND : P_OR, in = op == X_AND ? P_EQ : P_AND;
