@@ -182,10 +182,11 @@ def drawn_points(choices, r):
     return "\n".join(out)
 
 
-def drawn_dims(symbols, r):
-    """--dim for half of the symbols: wide ranges that are optimised for any size."""
-    return [word for size, name in sorted(symbols.items()) if r.random() < 0.5
-            for word in ("--dim", f"{name}=0..{r.choice([4096, 2**31 - 1])}@{r.choice([1, 1, size, 2 * size, 7, 64, 200])}")]
+def drawn_dims(model, symbols, r):
+    """--dim for half of the symbols that an input has: wide ranges that are optimised for any size."""
+    known = {d.dim_param for i in model.graph.input for d in i.type.tensor_type.shape.dim}
+    return [word for size, name in sorted(symbols.items()) if name in known and r.random() < 0.5 for word in
+            ("--dim", f"{name}=0..{r.choice([4096, 2**31 - 1])}@{r.choice([1, 1, max(1, size), max(1, 2 * size), 7, 64, 200])}")]
 
 
 class Trial:
@@ -204,7 +205,7 @@ class Trial:
             self.target, compiler, self.runner = host_target(), "gcc", None
         self.compiler = args.c99 if self.target == "c99" else f"{compiler} -O{r.choice(args.levels)}"
         self.points = r if self.maker.any_point and r.random() < 0.3 else None      # other ones than the best
-        self.options = self.maker.options + (drawn_dims(self.maker.symbols, r) if self.maker.symbolic else [])
+        self.options = self.maker.options + (drawn_dims(self.model, self.maker.symbols, r) if self.maker.symbolic else [])
         self.sizes = {0: self.maker.data}
         other = self.maker.other_sizes()
         if other:
