@@ -299,6 +299,71 @@ Test(expr, random_index_expressions_keep_their_value) {
     }
 }
 
+/* Random proofs against all values of a size and two loops: tiles of an open size, of what they leave and of what these
+ * leave, windows of clamped rows among them. */
+struct world {
+    const struct sym *n;
+    const struct var *v[2];
+    int64_t at, x[2], least, greatest, values;
+};
+static bool leaf_of_world(void *p, expr e, int64_t *out) {
+    struct world *w = p;
+    if (e->op == X_SYM && e->u.sym == w->n) return *out = w->at, true;
+    for (int k = 0; k < 2; k++)
+        if (e->op == X_VAR && e->u.var == w->v[k]) return *out = w->x[k], true;
+    return false;
+}
+static int64_t divisor(void) {
+    static const int64_t some[] = {2, 3, 4, 4, 5, 6, 8, 12, 16};
+    return some[rnd(9)];
+}
+static expr random_part(expr x) {
+    for (int64_t k = 1 + rnd(3); k; k--) {
+        x = x_addi(c, x, rnd(4) ? 0 : rnd(9) - 4);
+        x = rnd(2) ? x_divi(c, x, divisor()) : x_modi(c, x, divisor());
+    }
+    return x;
+}
+static expr random_pieces(expr x) {
+    expr e = rnd(2) ? x : x_int(c, 0);
+    for (int64_t k = 1 + rnd(3); k; k--) e = x_add(c, e, x_muli(c, random_part(x), rnd(2) ? divisor() : -divisor()));
+    return e;
+}
+static void all_values(struct world *w, expr e, int loop) {
+    int64_t n;
+    if (loop == 2) {
+        cr_assert(x_eval_int(e, leaf_of_world, w, &n));
+        w->least = !w->values || n < w->least ? n : w->least;
+        w->greatest = !w->values || n > w->greatest ? n : w->greatest;
+        w->values++;
+        return;
+    }
+    cr_assert(x_eval_int(w->v[loop]->extent, leaf_of_world, w, &n));
+    for (w->x[loop] = 0; w->x[loop] < n; w->x[loop]++) all_values(w, e, loop + 1);
+}
+Test(expr, random_proofs_hold) {
+    int proved = 0, asked = 0;
+    for (int round = 0; round < 4000; round++) {
+        struct world w = {.values = 0};
+        int64_t lo = rnd(4), hi = lo + 1 + rnd(20);
+        w.n = sym_new(c, "N", lo, hi, false);
+        expr size = x_sym(c, w.n), rows = x_max(c, x_addi(c, size, -rnd(6)), x_int(c, 0));
+        w.v[0] = var_new(c, "v", random_part(rnd(2) ? rows : size));
+        expr v = x_var(c, w.v[0]);
+        w.v[1] = var_new(c, "w", rnd(3) ? x_int(c, 1 + rnd(4)) : x_sub(c, rows, v));
+        expr x[] = {size, rows, v, x_var(c, w.v[1])}, sum = x_int(c, rnd(5) - 2);
+        for (int64_t k = 1 + rnd(3); k; k--) sum = x_add(c, sum, x_muli(c, x[rnd(4)], rnd(3) ? divisor() : 1));
+        expr e = rnd(4) ? random_pieces(sum) : x_sub(c, random_part(sum), x[rnd(4)]);
+        for (w.at = lo; w.at <= hi; w.at++) all_values(&w, e, 0);
+        if (!w.values) continue;
+        expr least = x_int(c, w.least), greatest = x_int(c, w.greatest);
+        cr_assert_not(x_proves_lt(c, e, greatest), "round %d: it may be %ld", round, (long)w.greatest);
+        cr_assert_not(x_proves_lt(c, least, e), "round %d: it may be %ld", round, (long)w.least);
+        proved += x_proves_le(c, e, greatest) + x_proves_le(c, least, e), asked += 2;
+    }
+    cr_assert_gt(proved, asked / 2, "%d of %d", proved, asked);
+}
+
 /* ---- what an expression holds */
 static struct buf *vector(const char *name, expr dim) {
     return buf_new(c, proc_new(c, "p"), name, F32, SC_ARENA, &dim, 1);
