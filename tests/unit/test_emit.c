@@ -169,6 +169,14 @@ Test(emit, complex_numbers_are_moved_as_they_are) {
         print_with("proc move(x: c128[3] in, y: c128[3] out)\n  for i<3\n    y[i] = x[2-i]\n", "c99", true, NULL);
     has(text, "y[i] = x[2 - i];");
 }
+/* A vector has no place where a size is 0, as a single cell has none. */
+Test(emit, guarded_stores_of_vectors_are_none_where_nothing_is) {
+    const char *text = print_with("proc put(x: f32[8] in, k: i64[1] in, y: f32[N,8] out) [N in 0..9]\n"
+                                  "  for v<8 vector\n    y[guard(toidx(k[0]), N),v] = x[v]\n",
+                                  "x86-avx2", false, NULL);
+    has(text, "    if (0 < N) {\n        nn_st_f32x8(y + nn_guard(");
+    has(text, "    } else {\n        *fault = 1;\n");
+}
 /* Two assignments in one expression would have no order. */
 Test(emit, faults_of_an_expression_are_calls) {
     const char *text = print_with("proc pick(x: f32[N] in, k: i64[2] in, y: f32[] out) [N in 0..9]\n"
