@@ -86,8 +86,7 @@ bool apply_prefetch(struct step_run *s) {
         struct accesses a = {0};
         struct stmt *ahead = around(l.v[k], further);
         expr load = NULL;
-        missing = ahead ? loop_missing(l.v[k], ahead, spread) : further;
-        if (missing) continue;
+        if (!ahead || (missing = loop_missing(l.v[k], ahead, spread))) continue;
         accesses_of(s, &l.v[k]->u.loop.body, &a);
         for (int j = 0; j < a.n && !load; j++)
             if (a.v[j].load && !strcmp(a.v[j].buf->base, buf)) load = a.v[j].load;
@@ -97,6 +96,6 @@ bool apply_prefetch(struct step_run *s) {
         done++;
     }
     if (done) return true;
-    if (!strcmp(missing, further)) return step_refuse(s, NULL, "`%s` is not inside of `%s`", at, further);
+    if (!missing) return step_refuse(s, NULL, "`%s` is not inside of `%s`", at, further);
     return step_refuse(s, NULL, "`%s` is no loop between `%s` and `%s`", missing, further, at);
 }
