@@ -178,6 +178,17 @@ Test(eval_text, a_buffer_is_allocated_again) {
               a),
           "acc");
 }
+Test(eval_text, memory_of_the_region_is_freed_before_it_is_allocated_again) {
+    struct module *m =
+        parse("proc p(y: f32[1] out)\n  alloc r: f32[1] region\n  r[0] = 1.0\n  y[0] = r[0]\n  free r\n");
+    struct stmt *alloc = m->procs.v[0]->body.first, *again = s_new(c, S_ALLOC);
+    struct eval_arg a = {.data = NULL};
+    struct eval_options o = {.poison = true};
+    again->u.alloc = alloc->u.alloc;
+    stmt_insert_before(alloc->next, again);
+    struct eval_result r = loop_eval(m, m->procs.v[0], &a, NULL, &o);
+    cr_assert(r.status != EVAL_OK && strstr(r.message, "r is allocated twice"), "%d: %s", r.status, r.message);
+}
 Test(eval_text, gathers_with_a_bad_index_are_found) {
     float x[6] = {0, 1, 2, 3, 4, 5};
     int64_t k[9] = {0, 5, 3, 3, 1, 2, 4, 0, 1};
