@@ -150,6 +150,8 @@ E multiple_of(E a, E n);       /* a % n == 0 */
 const char *size_text(E size); /* for messages: a number, or an expression over the names of symbols */
 void fail(enum diag_code code, const char *fmt, ...) NN_PRINTF(2, 3); /* the node cannot be compiled */
 void help(const char *text);                                          /* what to do about the last `fail` */
+/* cond; where it holds the node cannot be compiled: `if (fail_if(...)) return;` */
+#define fail_if(cond, ...) ((cond) && (fail(__VA_ARGS__), true))
 
 /* ---- expansions: an op as other nodes (run with .expand). Values are graph values. */
 typedef struct value *V;

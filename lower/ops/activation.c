@@ -95,10 +95,7 @@ static void op_mish(void) { map(mish, 0, 0); }
 static void op_swish(void) { map(swish, float_attr("alpha"), 0); }
 static void op_swiglu(void) {
     T a = in(0), b = in(1);
-    if (rank(a) != rank(b)) {
-        fail(E_RANK, "the operands of SwiGLU have rank %d and %d", rank(a), rank(b));
-        return;
-    }
+    if (fail_if(rank(a) != rank(b), E_RANK, "the operands of SwiGLU have rank %d and %d", rank(a), rank(b))) return;
     X i = axes(shape(a)), j = i;
     for (int k = 0; k < rank(a); k++) {
         require(eq(dim(a, k), dim(b, k)), "the operands of SwiGLU differ on axis %d", k);
@@ -111,10 +108,8 @@ static void op_gelu(void) {
     T x = in(0);
     X i = axes(shape(x));
     const char *how = str_attr("approximate");
-    if (strcmp(how, "none") && strcmp(how, "tanh")) {
-        fail(E_ATTR, "attribute \"approximate\" must be none or tanh");
+    if (fail_if(strcmp(how, "none") && strcmp(how, "tanh"), E_ATTR, "attribute \"approximate\" must be none or tanh"))
         return;
-    }
     out(0, dtype(x), i, strcmp(how, "tanh") ? gelu_erf(at(x, i)) : gelu_tanh(at(x, i)));
 }
 /* com.microsoft: Gelu of x + bias, with the erf or the tanh form. */

@@ -90,10 +90,9 @@ static bool linear_is_sound(int64_t q_heads, int64_t heads, bool decays, bool de
         fail(E_ARITY, "update rule %s needs \"%s\"", rule, decays && !gin(4) ? "decay" : "beta");
     else {
         for (int k = 0; k < 6; k++)
-            if (gin(k) && gin(k)->type.rank != 3 + (k == 3)) {
-                fail(E_RANK, "input %d has rank %d", k, gin(k)->type.rank);
+            if (fail_if(gin(k) && gin(k)->type.rank != 3 + (k == 3), E_RANK, "input %d has rank %d", k,
+                        gin(k)->type.rank))
                 return false;
-            }
         return true;
     }
     return false;

@@ -4,14 +4,10 @@
 #include <string.h>
 
 static bool check_conv(T x, T w, int64_t group) {
-    if (rank(x) < 3 || rank(w) != rank(x)) {
-        fail(E_RANK, "input of rank %d with weights of rank %d", rank(x), rank(w));
+    if (fail_if(rank(x) < 3 || rank(w) != rank(x), E_RANK, "input of rank %d with weights of rank %d", rank(x),
+                rank(w)))
         return false;
-    }
-    if (group < 1) {
-        fail(E_ATTR, "attribute \"group\" is %lld and must be positive", (long long)group);
-        return false;
-    }
+    if (fail_if(group < 1, E_ATTR, "attribute \"group\" is %lld and must be positive", (long long)group)) return false;
     return true;
 }
 /* The products' sum over input channels of the group and the kernel; fx, fw change the factors that were loaded. */
@@ -137,10 +133,9 @@ static bool transposed_of(struct window *g, struct transposed *t, T x, X kernel)
     const char *mode = str_attr("auto_pad");
     bool same = !strcmp(mode, "SAME_UPPER") || !strcmp(mode, "SAME_LOWER"), valid = !strcmp(mode, "VALID");
     if (!window_attrs(g, rank(x) - 2)) return false;
-    if ((ne && ne != g->n) || (nw && nw != g->n && nw != g->n + 2)) {
-        fail(E_ATTR, "attributes \"output_padding\" or \"output_shape\" do not fit %d spatial axes", g->n);
+    if (fail_if((ne && ne != g->n) || (nw && nw != g->n && nw != g->n + 2), E_ATTR,
+                "attributes \"output_padding\" or \"output_shape\" do not fit %d spatial axes", g->n))
         return false;
-    }
     t->out = list0();
     for (int k = 0; k < g->n; k++) {
         E s = idx(g->stride[k]), reach = add(mul(sub(kernel.v[k], idx(1)), idx(g->dilation[k])), idx(1));

@@ -70,11 +70,9 @@ static void op_isinf(void) {
 /* ---- two operands */
 static void map2(E (*f)(E a, E b), enum dtype t) {
     T a = in(0), b = in(1);
-    if (dtype(a) != dtype(b)) {
-        fail(E_TYPE, "the operands have different element types, %s and %s", dtype_name(dtype(a)),
-             dtype_name(dtype(b)));
+    if (fail_if(dtype(a) != dtype(b), E_TYPE, "the operands have different element types, %s and %s",
+                dtype_name(dtype(a)), dtype_name(dtype(b))))
         return;
-    }
     X i = axes(bcast_shape((T[]){a, b}, 2));
     out(0, t == NONE ? dtype(a) : t, i, f(at(a, bcast(a, i)), at(b, bcast(b, i))));
 }
@@ -169,10 +167,7 @@ static void op_pow(void) {
 static void fold(E (*f)(E a, E b), bool mean) {
     T t[256];
     int n = n_in();
-    if (n > 256) {
-        fail(E_LIMIT, "more than 256 operands");
-        return;
-    }
+    if (fail_if(n > 256, E_LIMIT, "more than 256 operands")) return;
     for (int k = 0; k < n; k++) t[k] = in(k);
     X i = axes(bcast_shape(t, n));
     E v = at(t[0], bcast(t[0], i));
@@ -266,10 +261,9 @@ static void op_bitcast(void) {
         out(0, t, i, cast(t, at(x, i)));
         return;
     }
-    if (dtype_bytes(t) != dtype_bytes(dtype(x)) || dtype_value(t) != t || dtype_value(dtype(x)) != dtype(x)) {
-        fail(E_TYPE, "BitCast from %s to %s is not supported", dtype_name(dtype(x)), dtype_name(t));
+    if (fail_if(dtype_bytes(t) != dtype_bytes(dtype(x)) || dtype_value(t) != t || dtype_value(dtype(x)) != dtype(x),
+                E_TYPE, "BitCast from %s to %s is not supported", dtype_name(dtype(x)), dtype_name(t)))
         return;
-    }
     out(0, t, i, bitcast_(t, at(x, i)));
 }
 

@@ -25,14 +25,12 @@ static void op_nll(void) {
     const char *how = str_attr("reduction");
     bool mean = !strcmp(how, "mean");
     E place;
-    if (rank(l.x) < 2 || rank(l.target) != rank(l.x) - 1 || (has(l.weight) && rank(l.weight) != 1)) {
-        fail(E_RANK, "input of rank %d with a target of rank %d", rank(l.x), rank(l.target));
+    if (fail_if(rank(l.x) < 2 || rank(l.target) != rank(l.x) - 1 || (has(l.weight) && rank(l.weight) != 1), E_RANK,
+                "input of rank %d with a target of rank %d", rank(l.x), rank(l.target)))
         return;
-    }
-    if (!mean && strcmp(how, "sum") && strcmp(how, "none")) {
-        fail(E_ATTR, "attribute \"reduction\" must be none, sum or mean");
+    if (fail_if(!mean && strcmp(how, "sum") && strcmp(how, "none"), E_ATTR,
+                "attribute \"reduction\" must be none, sum or mean"))
         return;
-    }
     for (int k = 0; k < rank(l.target); k++)
         require(eq(dim(l.target, k), dim(l.x, k + (k > 0))), "input and target differ on axis %d", k);
     if (!strcmp(how, "none")) {

@@ -34,10 +34,7 @@ static bool plain_size(E e) { return e->op == X_CONST || e->op == X_SYM || e->op
 static void matmul(T a, T b, enum dtype accumulate, enum dtype result_type, E (*fa)(E v, X i), E (*fb)(E v, X i),
                    E (*done)(E v, X o)) {
     int ra = rank(a), rb = rank(b);
-    if (ra < 1 || rb < 1) {
-        fail(E_RANK, "matrix products take no scalars");
-        return;
-    }
+    if (fail_if(ra < 1 || rb < 1, E_RANK, "matrix products take no scalars")) return;
     E k = dim(a, ra - 1), kb = dim(b, rb > 1 ? rb - 2 : 0);
     require(eq(k, kb), "inner dimensions differ");
     X batch, o = matmul_axes(shape(a), shape(b), &batch);
@@ -59,11 +56,9 @@ static void matmul(T a, T b, enum dtype accumulate, enum dtype result_type, E (*
 }
 static void op_matmul(void) {
     T x = in(0);
-    if (dtype(x) != dtype(in(1))) {
-        fail(E_TYPE, "the operands have different element types, %s and %s", dtype_name(dtype(x)),
-             dtype_name(dtype(in(1))));
+    if (fail_if(dtype(x) != dtype(in(1)), E_TYPE, "the operands have different element types, %s and %s",
+                dtype_name(dtype(x)), dtype_name(dtype(in(1)))))
         return;
-    }
     matmul(x, in(1), acc(x), dtype(x), NULL, NULL, NULL);
 }
 /* com.microsoft.FusedMatMul: transposed operands and a factor; FusedMatMulActivation: and a function of the result. */
@@ -136,14 +131,11 @@ static E gemm_epilogue(E v, T c, X o) {
 /* The sum of A' * B' over k; fa, fb change the factors that were loaded, by their row or column of the result. */
 static T gemm_sum(T a, T b, T c, enum dtype accumulate, E (*fa)(E v, E m), E (*fb)(E v, E n), X *o) {
     bool ta = int_attr("transA"), tb = int_attr("transB");
-    if (rank(a) != 2 || rank(b) != 2) {
-        fail(E_RANK, "Gemm takes matrices; the operands have rank %d and %d", rank(a), rank(b));
+    if (fail_if(rank(a) != 2 || rank(b) != 2, E_RANK, "Gemm takes matrices; the operands have rank %d and %d", rank(a),
+                rank(b)))
         return NULL;
-    }
-    if (has(c) && rank(c) > 2) {
-        fail(E_RANK, "the third operand of Gemm has rank %d, more than 2", rank(c));
+    if (fail_if(has(c) && rank(c) > 2, E_RANK, "the third operand of Gemm has rank %d, more than 2", rank(c)))
         return NULL;
-    }
     E m = dim(a, ta), k = dim(a, !ta), n = dim(b, !tb);
     require(eq(k, dim(b, tb)), "inner dimensions of Gemm differ");
     *o = axes_named(list2(m, n), "m n");
@@ -197,10 +189,8 @@ static void op_fusedgemm(void) { gemm(*str_attr("activation") ? str_attr("activa
 static E zero_point(T z, X i, int axis_from_end) { /* of rows (2) or columns (1): a scalar, or one per row or column */
     if (!has(z)) return idx(0);
     if (rank(z) == 0 || x_is(numel(z), 1)) return scalar(z);
-    if (axis_from_end > i.n) {
-        fail(E_SHAPE, "a zero point or scale for each row needs a tensor that has rows");
+    if (fail_if(axis_from_end > i.n, E_SHAPE, "a zero point or scale for each row needs a tensor that has rows"))
         return idx(0);
-    }
     return at(z, bcast(z, rank(z) == 1 ? list1(i.v[i.n - axis_from_end]) : i));
 }
 static E less_a(E v, X i) { return sub(v, zero_point(in(2), i, 2)); }
@@ -243,10 +233,7 @@ static void op_qgemm(void) {
     X o;
     T y = gemm_sum(in(0), in(3), c, I32, qgemm_less_a, qgemm_less_b, &o);
     if (!y) return;
-    if (has(zero) && !has(scale)) {
-        fail(E_ARITY, "y_zero_point is given without y_scale");
-        return;
-    }
+    if (fail_if(has(zero) && !has(scale), E_ARITY, "y_zero_point is given without y_scale")) return;
     E v = at(y, o), s = mul(mul(num(float_attr("alpha")), scalar(in(1))), zero_point(in(4), list1(o.v[1]), 1));
     if (has(c)) v = add(v, at(c, bcast(c, o)));
     if (has(scale)) s = div_(s, scalar(scale));

@@ -177,27 +177,23 @@ static void exp_label_encoder(void) {
     if (list_of(&classes, "classes_strings", STR)) { /* version 1: strings to their places, or back */
         m.last_wins = true;
         m.keys = t == STR ? classes : counted(classes.n), m.values = t == STR ? counted(classes.n) : classes;
-    } else if (!any_list(&m.keys, "keys") || !any_list(&m.values, "values")) {
-        fail(E_ATTR, "keys or values are missing");
+    } else if (fail_if(!any_list(&m.keys, "keys") || !any_list(&m.values, "values"), E_ATTR,
+                       "keys or values are missing"))
         return;
-    }
-    if (m.keys.n != m.values.n) {
-        fail(E_ATTR, "%lld keys for %lld values", (long long)m.keys.n, (long long)m.values.n);
+    if (fail_if(m.keys.n != m.values.n, E_ATTR, "%lld keys for %lld values", (long long)m.keys.n,
+                (long long)m.values.n))
         return;
-    }
-    if (m.keys.type != t) {
-        fail(E_TYPE, "the keys are of type %s, the input is %s", dtype_name(m.keys.type), dtype_name(t));
+    if (fail_if(m.keys.type != t, E_TYPE, "the keys are of type %s, the input is %s", dtype_name(m.keys.type),
+                dtype_name(t)))
         return;
-    }
     if (default_of(&m)) gout(0, mapped(gin(0), &m));
 }
 static void exp_category_mapper(void) {
     struct mapping m = {.last_wins = true};
     struct list strings, ints;
-    if (!list_of(&strings, "cats_strings", STR) || !list_of(&ints, "cats_int64s", I64) || strings.n != ints.n) {
-        fail(E_ATTR, "cats_strings and cats_int64s must be there, and have as many entries");
+    if (fail_if(!list_of(&strings, "cats_strings", STR) || !list_of(&ints, "cats_int64s", I64) || strings.n != ints.n,
+                E_ATTR, "cats_strings and cats_int64s must be there, and have as many entries"))
         return;
-    }
     bool from_strings = dtype(in(0)) == STR;
     m.keys = from_strings ? strings : ints, m.values = from_strings ? ints : strings;
     if (default_of(&m)) gout(0, mapped(gin(0), &m));
@@ -219,10 +215,9 @@ static void exp_one_hot(void) {
     enum dtype t = dtype(in(0));
     struct list ints, strings;
     bool has_ints = list_of(&ints, "cats_int64s", I64), has_strings = list_of(&strings, "cats_strings", STR);
-    if (has_ints == has_strings || (t == STR) != has_strings) {
-        fail(E_ATTR, "one list of categories is needed, which fits the type of the input, %s", dtype_name(t));
+    if (fail_if(has_ints == has_strings || (t == STR) != has_strings, E_ATTR,
+                "one list of categories is needed, which fits the type of the input, %s", dtype_name(t)))
         return;
-    }
     const struct list *l = has_ints ? &ints : &strings;
     struct tensor *c = n_tensor(l->type, &l->n, 1);
     for (int64_t k = 0; k < l->n; k++) put_entry(c, k, l, k);

@@ -44,10 +44,9 @@ static void exp_classifier(void) {
     enum ml_transform t;
     int64_t rows = b ? b->n : labels ? labels->n : 0;
     if (!ml_transform_attr(&t)) return;
-    if (!labels || (rows > 1 ? labels->n < rows : labels->n != 2 && labels->kind == AT_STRINGS)) {
-        fail(E_ATTR, "%d labels for %lld classes", labels ? labels->n : 0, (long long)rows);
+    if (fail_if(!labels || (rows > 1 ? labels->n < rows : labels->n != 2 && labels->kind == AT_STRINGS), E_ATTR,
+                "%d labels for %lld classes", labels ? labels->n : 0, (long long)rows))
         return;
-    }
     V s = product_of(rows, w, b);
     if (!s) return;
     bool two = labels->n == 2; /* one row of coefficients may stand for both */

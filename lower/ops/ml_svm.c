@@ -58,10 +58,9 @@ static void exp_regressor(void) {
     enum kernel kernel;
     V x = ml_samples(0, F32), y;
     if (!x || !kernel_attr(&kernel)) return;
-    if (nrho < 1 || ncoefficients < 1 || n < 0 || (n && ncoefficients != n)) {
-        fail(E_ATTR, "coefficients, rho and n_supports do not fit");
+    if (fail_if(nrho < 1 || ncoefficients < 1 || n < 0 || (n && ncoefficients != n), E_ATTR,
+                "coefficients, rho and n_supports do not fit"))
         return;
-    }
     if (n) {
         V k = kernel_of(x, kernel, vectors, nvectors, n, 0);
         if (!k) return;

@@ -128,11 +128,10 @@ static void exp_ensemble(void) {
     V x = ml_samples(0, e.type);
     int64_t how = int_attr("aggregate_function"), t = int_attr("post_transform");
     if (!x || !count_of_targets(&e)) return;
-    if (how < 0 || how >= AGGREGATES || t < 0 || t >= ML_TRANSFORMS) {
-        fail(E_ATTR, "aggregate_function is %lld, post_transform %lld; they are numbers of 0 to 3 and 0 to 4",
-             (long long)how, (long long)t);
+    if (fail_if(how < 0 || how >= AGGREGATES || t < 0 || t >= ML_TRANSFORMS, E_ATTR,
+                "aggregate_function is %lld, post_transform %lld; they are numbers of 0 to 3 and 0 to 4",
+                (long long)how, (long long)t))
         return;
-    }
     if (t == ML_SOFTMAX || t == ML_LOGISTIC) {
         t = t == ML_SOFTMAX ? ML_LOGISTIC : ML_SOFTMAX;
         diag(&def_node()->in->graph->ctx->diags, DIAG_WARNING, E_ATTR,
@@ -228,10 +227,9 @@ static void exp_classifier(void) {
     }
     if (!ensemble_of_lists(&e, "class_") || !tree_tables(&e, TREE_SUM, &tables)) return;
     int binary = binary_kind(&e);
-    if (e.columns == 2 && (tables.first_seen >= 0 || !tables.seen[1]) && nbase < 2 && t == ML_PROBIT) {
-        fail(E_ATTR, "PROBIT of one score for two classes is not defined");
+    if (fail_if(e.columns == 2 && (tables.first_seen >= 0 || !tables.seen[1]) && nbase < 2 && t == ML_PROBIT, E_ATTR,
+                "PROBIT of one score for two classes is not defined"))
         return;
-    }
     V ins[] = {sums(x, &tables, TREE_SUM), nbase ? n_const(base) : NULL};
     struct attr a[7] = {attr_int("classes", e.columns), attr_int("transform", t), attr_int("binary", binary)};
     int n = 3 + seen_attrs(&tables, TREE_SUM, a + 3);

@@ -104,23 +104,14 @@ static void attention_of(V x, V projected, V mask, V past, V bias) {
     int n = ints_attr("qkv_hidden_sizes", &sizes);
     struct parts p = parts_of_node();
     V qkv[3];
-    if (n && n != 3) {
-        fail(E_ATTR, "\"qkv_hidden_sizes\" has %d elements, not 3", n);
-        return;
-    }
-    if (projected->type.rank != 3) {
-        fail(E_RANK, "the input has rank %d, not 3", x->type.rank);
-        return;
-    }
+    if (fail_if(n && n != 3, E_ATTR, "\"qkv_hidden_sizes\" has %d elements, not 3", n)) return;
+    if (fail_if(projected->type.rank != 3, E_RANK, "the input has rank %d, not 3", x->type.rank)) return;
     if (!split_in(projected, 2, n ? sizes : NULL, 3, qkv)) return;
     p.q = qkv[0], p.k = qkv[1], p.v = qkv[2];
     p.causal = causal(p.q);
     V keys = length_of(x, 1);
     if (past) {
-        if (past->type.rank != 5) {
-            fail(E_RANK, "the past has rank %d, not 5", past->type.rank);
-            return;
-        }
+        if (fail_if(past->type.rank != 5, E_RANK, "the past has rank %d, not 5", past->type.rank)) return;
         p.past_k = picked(past, 0), p.past_v = picked(past, 1);
         keys = N_OP("Add", keys, length_of(past, 3));
     }
@@ -250,10 +241,8 @@ static void exp_decoder_multihead(void) {
         return;
     if (!p.k) {
         V three[3];
-        if (p.q->type.rank != 3 || !split_in(p.q, 2, NULL, 3, three)) {
-            fail(E_RANK, "a packed query needs rank 3");
+        if (fail_if(p.q->type.rank != 3 || !split_in(p.q, 2, NULL, 3, three), E_RANK, "a packed query needs rank 3"))
             return;
-        }
         p.q = three[0], p.k = three[1], p.v = three[2];
     }
     if (!sound(&p) || !add_biases(&p, gin(10))) return;
@@ -261,10 +250,7 @@ static void exp_decoder_multihead(void) {
         out_attention(&p, gin(3), gin(4));
         return;
     }
-    if (!gin(7)) {
-        fail(E_ARITY, "a shared cache needs past_sequence_length");
-        return;
-    }
+    if (fail_if(!gin(7), E_ARITY, "a shared cache needs past_sequence_length")) return;
     shared_cache(&p);
     V keys = N_OP("Add", N_OP("Squeeze", N_OP("Reshape", n_cast(gin(7), I64), int_const(1)), int_const(0)),
                   N_OP("Squeeze", int_const(1), int_const(0)));
@@ -325,10 +311,7 @@ static void exp_packed_attention(void) {
     int n = ints_attr("qkv_hidden_sizes", &sizes);
     struct parts p = parts_of_node();
     V y = N_OP("Add", N_OP("MatMul", gin(0), gin(1)), gin(2)), qkv[3];
-    if (n && n != 3) {
-        fail(E_ATTR, "\"qkv_hidden_sizes\" has %d elements, not 3", n);
-        return;
-    }
+    if (fail_if(n && n != 3, E_ATTR, "\"qkv_hidden_sizes\" has %d elements, not 3", n)) return;
     if (!packed_ranks(gin(3), gin(4)) || !split_in(y, 1, n ? sizes : NULL, 3, qkv)) return;
     p.q = qkv[0], p.k = qkv[1], p.v = qkv[2];
     packed_attention(&p, gin(0), gin(3), gin(4), gin(5));
@@ -343,10 +326,9 @@ static void exp_packed_multihead(void) {
         for (int k = 0; k < 3; k++) three[k] = ms_reshaped(three[k], flat, 2);
         p.q = three[0], p.k = three[1], p.v = three[2];
     }
-    if (!p.k || !p.v || p.q->type.rank != 2 || p.k->type.rank != 2 || p.v->type.rank != 2) {
-        fail(E_RANK, "query, key and value of rank 2, or one of rank 4, are needed");
+    if (fail_if(!p.k || !p.v || p.q->type.rank != 2 || p.k->type.rank != 2 || p.v->type.rank != 2, E_RANK,
+                "query, key and value of rank 2, or one of rank 4, are needed"))
         return;
-    }
     if (!packed_ranks(gin(4), gin(5))) return;
     if (gin(3)) {
         V start = int_const(0), size = n_dim(p.q, 1), *all[] = {&p.q, &p.k, &p.v};

@@ -45,10 +45,8 @@ static void exp_gatedadd(void) { gout(0, N_OP("Add", gin(0), N_OP("Mul", gin(1),
 /* ---- norms of groups of channels, which may stand last */
 static void group_norm(V x) {
     bool last = int_attr("channels_last") != 0, silu = int_attr("activation") == 1;
-    if (int_attr("activation") < 0 || int_attr("activation") > 1) {
-        fail(E_ATTR, "\"activation\" must be 0 or 1");
+    if (fail_if(int_attr("activation") < 0 || int_attr("activation") > 1, E_ATTR, "\"activation\" must be 0 or 1"))
         return;
-    }
     V ins[] = {last ? ms_channels_first(x) : x, gin(1), gin(2)};
     struct attr a[] = {attr_int("num_groups", int_attr("groups")), attr_float("epsilon", float_attr("epsilon"))};
     for (int k = 1; k < 3; k++) ins[k] = n_cast(ins[k], ins[0]->type.dtype);
@@ -155,10 +153,7 @@ static void exp_convtransposepads(void) {
     if (gin(2)) {
         const struct tensor *pads = gin(2)->init;
         int64_t v[16];
-        if (!pads || tensor_count(pads) > 16) {
-            fail(E_SHAPE, "the pads must be constant, and at most 16");
-            return;
-        }
+        if (fail_if(!pads || tensor_count(pads) > 16, E_SHAPE, "the pads must be constant, and at most 16")) return;
         for (int k = 0; k < (int)tensor_count(pads); k++) v[k] = tensor_i(pads, k);
         node_set_attr(n, attr_ints("pads", v, (int)tensor_count(pads)));
     }
@@ -179,10 +174,8 @@ static V negated(V v) { return N_OP("Neg", v); }
 /* The other half of the spectrum is the conjugate of the first, backwards. */
 static void exp_irfft(void) {
     if (!plain_fourier()) return;
-    if (gin(0)->type.rank < 2) {
-        fail(E_RANK, "the input has rank %d, without an axis of pairs", gin(0)->type.rank);
+    if (fail_if(gin(0)->type.rank < 2, E_RANK, "the input has rank %d, without an axis of pairs", gin(0)->type.rank))
         return;
-    }
     V x = gin(0), ends[] = {int_const(-2), int_const(0), int_const(-2), int_const(-1)};
     V back = N_OP("Slice", x, ends[0], ends[1], ends[2], ends[3]);
     int axis = x->type.rank - 1;

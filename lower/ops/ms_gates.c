@@ -9,15 +9,11 @@ static void exp_gatedbias(void) {
     static const int64_t last = -1, turned[] = {0, 2, 1, 3}, halves[] = {0, 0, 0, 2, -1};
     V x = gin(0), rel = gin(2), eco = gin(5);
     const int64_t heads[] = {0, 0, int_attr("num_heads"), -1};
-    if (gin(6)) {
-        fail(E_OP, "token_offset (tokens without padding) is not supported");
+    if (fail_if(gin(6), E_OP, "token_offset (tokens without padding) is not supported")) return;
+    if (fail_if(x->type.rank != 3 || gin(3)->type.rank != 2 || heads[2] < 1, E_RANK,
+                "queries of rank %d, weights of rank %d and %lld heads; 3, 2 and 1 or more are expected", x->type.rank,
+                gin(3)->type.rank, (long long)heads[2]))
         return;
-    }
-    if (x->type.rank != 3 || gin(3)->type.rank != 2 || heads[2] < 1) {
-        fail(E_RANK, "queries of rank %d, weights of rank %d and %lld heads; 3, 2 and 1 or more are expected",
-             x->type.rank, gin(3)->type.rank, (long long)heads[2]);
-        return;
-    }
     V q = n_transpose(ms_reshaped(N_OP("Add", x, gin(1)), heads, 4), turned, 4);
     V linear = ms_reshaped(N_OP("Add", N_OP("MatMul", q, gin(3)), gin(4)), halves, 5);
     struct attr keep = attr_int("keepdims", 0);
@@ -33,15 +29,11 @@ static void op_gatednorm(void) {
     const char *name = str_attr("activation");
     bool silu = !strcmp(name, "silu") || !strcmp(name, "swish");
     int last = rank(x) - 1;
-    if (!silu && strcmp(name, "sigmoid")) {
-        fail(E_ATTR, "activation %s is not known", name);
+    if (fail_if(!silu && strcmp(name, "sigmoid"), E_ATTR, "activation %s is not known", name)) return;
+    if (fail_if(last < 0 || rank(scale) != 1 || rank(gate) != rank(x), E_RANK,
+                "operands of rank %d, %d and %d; X and gate need the same axes, and scale one", rank(x), rank(scale),
+                rank(gate)))
         return;
-    }
-    if (last < 0 || rank(scale) != 1 || rank(gate) != rank(x)) {
-        fail(E_RANK, "operands of rank %d, %d and %d; X and gate need the same axes, and scale one", rank(x),
-             rank(scale), rank(gate));
-        return;
-    }
     E size = dim(scale, 0), length = dim(x, last);
     require(gt(size, idx(0)), "the scale is empty");
     require(multiple_of(length, size), "the last axis is no multiple of the length of the scale");

@@ -31,19 +31,18 @@ static void exp_rotary(void) {
     V x = gin(0), at = gin(1), cos = gin(2), sin = gin(3);
     int64_t heads = int_attr("num_heads"), size, half;
     int r = x->type.rank;
-    if ((r != 3 && r != 4) || cos->type.rank != 2 || sin->type.rank != 2 || at->type.rank < 1 || at->type.rank > 2) {
-        fail(E_RANK, "an input of rank 3 or 4, caches of rank 2 and positions of rank 1 or 2 are needed");
+    if (fail_if((r != 3 && r != 4) || cos->type.rank != 2 || sin->type.rank != 2 || at->type.rank < 1 ||
+                    at->type.rank > 2,
+                E_RANK, "an input of rank 3 or 4, caches of rank 2 and positions of rank 1 or 2 are needed"))
         return;
-    }
-    if (int_attr("is_packed_batching") || float_attr("scale") != 1) {
-        fail(E_ATTR, "packed batching and a scale are not supported");
+    if (fail_if(int_attr("is_packed_batching") || float_attr("scale") != 1, E_ATTR,
+                "packed batching and a scale are not supported"))
         return;
-    }
     if (r == 3 && heads < 1) { /* a head is what the caches turn */
-        if (!x_is_int(x->type.dims[2], &size) || !x_is_int(cos->type.dims[1], &half) || half < 1 || size % (2 * half)) {
-            fail(E_ATTR, "\"num_heads\" is not given, and does not follow from the sizes");
+        if (fail_if(!x_is_int(x->type.dims[2], &size) || !x_is_int(cos->type.dims[1], &half) || half < 1 ||
+                        size % (2 * half),
+                    E_ATTR, "\"num_heads\" is not given, and does not follow from the sizes"))
             return;
-        }
         heads = size / (2 * half);
     }
     if (at->type.rank == 1) {
@@ -59,10 +58,9 @@ static void exp_rotary(void) {
 static void op_cache(void) {
     T past = in(0), fresh = in(1), used = in(2), total = in(3);
     int64_t heads = int_attr("heads");
-    if (rank(fresh) != 3 || (has(past) && rank(past) != 4) || rank(used) != 1 || heads < 1) {
-        fail(E_RANK, "keys of rank 3, a cache of rank 4 and a vector of lengths are needed");
+    if (fail_if(rank(fresh) != 3 || (has(past) && rank(past) != 4) || rank(used) != 1 || heads < 1, E_RANK,
+                "keys of rank 3, a cache of rank 4 and a vector of lengths are needed"))
         return;
-    }
     E size = div_(dim(fresh, 2), idx(heads)), steps = dim(fresh, 1), old = has(past) ? dim(past, 2) : idx(0);
     require(eq(mod_(dim(fresh, 2), idx(heads)), idx(0)), "the last axis is no multiple of the number of heads");
     require(eq(dim(used, 0), dim(fresh, 0)), "there is not one length for each sequence of the batch");
@@ -164,10 +162,9 @@ static void exp_gqa(void) {
     struct gqa g = {
         .q = gin(0), .k = gin(1), .v = gin(2), .heads = int_attr("num_heads"), .kv_heads = int_attr("kv_num_heads")};
     if (!gqa_is_plain()) return;
-    if (g.heads < 1 || g.kv_heads < 1 || g.heads > INT32_MAX || g.kv_heads > INT32_MAX) {
-        fail(E_ATTR, "numbers of heads must be positive");
+    if (fail_if(g.heads < 1 || g.kv_heads < 1 || g.heads > INT32_MAX || g.kv_heads > INT32_MAX, E_ATTR,
+                "numbers of heads must be positive"))
         return;
-    }
     if (!g.k && !split_packed(&g)) return;
     V flat = N_OP("Reshape", n_cast(gin(5), I64), int_const(-1)), steps = n_dim(g.q, 1);
     g.total = as_scalar(gin(6));
@@ -175,10 +172,7 @@ static void exp_gqa(void) {
     V first = N_OP("Equal", steps, N_OP("Reshape", g.total, int_const(1)));
     g.used = N_OP("Where", first, int_const(0), N_OP("Sub", N_OP("Add", flat, int_const(1)), steps));
     if (int_attr("do_rotary")) {
-        if (!gin(7) || !gin(8)) {
-            fail(E_ARITY, "\"do_rotary\" needs the caches of sine and cosine");
-            return;
-        }
+        if (fail_if(!gin(7) || !gin(8), E_ARITY, "\"do_rotary\" needs the caches of sine and cosine")) return;
         V run = unsqueezed(counted(N_OP("Squeeze", steps, int_const(0))), (const int64_t[]){0}, 1);
         V at = N_OP("Add", column(g.used), run);
         bool pairs = int_attr("rotary_interleaved");

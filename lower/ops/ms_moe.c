@@ -53,10 +53,9 @@ static bool parts_fit(const struct packing *p) {
 static void op_expertproduct(void) {
     T x = in(0), which = in(1), w = in(2), bias = in(3);
     struct packing p = {int_attr("bits"), int_attr("block_size")};
-    if (rank(w) != 3 || (has(bias) && rank(bias) != 2)) {
-        fail(E_RANK, "weights of rank 3 and a bias of rank 2 are needed");
+    if (fail_if(rank(w) != 3 || (has(bias) && rank(bias) != 2), E_RANK,
+                "weights of rank 3 and a bias of rank 2 are needed"))
         return;
-    }
     if (!parts_fit(&p)) return;
     X o = axes_named(list3(dim(which, 0), dim(which, 1), dim(w, 1)), "t s f");
     E k = raxis(dim(x, rank(x) - 1), "k"), row = within(o.v[0], dim(x, 0));
@@ -166,16 +165,13 @@ static void mixture(const struct layer *l, V weights, bool softmax_first) {
     V x = gin(0), router = gin(1);
     int64_t fusion = int_attr("swiglu_fusion");
     struct routing r;
-    if ((x->type.rank != 2 && x->type.rank != 3) || router->type.rank != 2) {
-        fail(E_RANK, "tokens of rank %d and routing numbers of rank %d; 2 or 3, and 2 are expected", x->type.rank,
-             router->type.rank);
+    if (fail_if((x->type.rank != 2 && x->type.rank != 3) || router->type.rank != 2, E_RANK,
+                "tokens of rank %d and routing numbers of rank %d; 2 or 3, and 2 are expected", x->type.rank,
+                router->type.rank))
         return;
-    }
-    if (int_attr("use_sparse_mixer") || fusion < 0 || fusion > 2) {
-        fail(E_ATTR,
-             fusion < 0 || fusion > 2 ? "\"swiglu_fusion\" must be 0, 1 or 2" : "the sparse mixer is not supported");
+    if (fail_if(int_attr("use_sparse_mixer") || fusion < 0 || fusion > 2, E_ATTR,
+                fusion < 0 || fusion > 2 ? "\"swiglu_fusion\" must be 0, 1 or 2" : "the sparse mixer is not supported"))
         return;
-    }
     if (!activation_is_known(str_attr("activation_type"), fusion, l[2].w != NULL)) return;
     if (!routed(router, weights, softmax_first, &r)) return;
     struct attr to_rows = attr_int("axis", x->type.rank - 1);
@@ -198,24 +194,16 @@ static void exp_qmoe(void) {
                               {gin(5), gin(7), gin(6), gin(12), bits_for("fc2_expert_weight_bits")},
                               {gin(8), gin(10), gin(9), gin(13), bits_for("fc3_expert_weight_bits")}};
     int64_t block = int_attr("block_size");
-    if (strcmp(str_attr("quant_type"), "int")) {
-        fail(E_ATTR, "weights of type %s are not supported; integers are", str_attr("quant_type"));
+    if (fail_if(strcmp(str_attr("quant_type"), "int"), E_ATTR, "weights of type %s are not supported; integers are",
+                str_attr("quant_type")))
         return;
-    }
-    if (int_attr("weights_prepacked") == 1) {
-        fail(E_ATTR, "weights packed for a device are not supported");
+    if (fail_if(int_attr("weights_prepacked") == 1, E_ATTR, "weights packed for a device are not supported")) return;
+    if (fail_if(block < 0 || block > INT32_MAX || (block && (block < 16 || (block & (block - 1)))), E_ATTR,
+                "\"block_size\" is %lld, no power of 2 from 16 on", (long long)block))
         return;
-    }
-    if (block < 0 || block > INT32_MAX || (block && (block < 16 || (block & (block - 1))))) {
-        fail(E_ATTR, "\"block_size\" is %lld, no power of 2 from 16 on", (long long)block);
-        return;
-    }
     for (int k = 0; k < 3; k++) {
         if (!ms_known_bits(l[k].bits)) return;
-        if (l[k].w && !l[k].scale) {
-            fail(E_ARITY, "the weights of fc%d have no scales", k + 1);
-            return;
-        }
+        if (fail_if(l[k].w && !l[k].scale, E_ARITY, "the weights of fc%d have no scales", k + 1)) return;
     }
     mixture(l, gin(14), false);
 }

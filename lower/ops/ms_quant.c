@@ -54,10 +54,7 @@ static void op_qlinearglobalaverage(void) {
     T x = in(0);
     int r = rank(x), channel = int_attr("channels_last") ? r - 1 : 1;
     struct quantised a = quantised_by(1), c = quantised_by(3);
-    if (r < 3) {
-        fail(E_RANK, "a pool needs spatial axes; the input has rank %d", r);
-        return;
-    }
+    if (fail_if(r < 3, E_RANK, "a pool needs spatial axes; the input has rank %d", r)) return;
     X dims = shape(x), spatial = list0();
     for (int k = 1; k < r; k++)
         if (k != channel) spatial = push(spatial, dim(x, k)), dims.v[k] = idx(1);
@@ -99,15 +96,12 @@ static void exp_qlinearconcat(void) {
     V parts[MANY];
     int n = (n_in() - 2) / 3;
     struct attr axis = attr_int("axis", int_attr("axis"));
-    if (n < 1 || n > MANY || n_in() != 2 + 3 * n) {
-        fail(E_ARITY, "%d inputs: a scale and a zero point, and as many threes behind them", n_in());
+    if (fail_if(n < 1 || n > MANY || n_in() != 2 + 3 * n, E_ARITY,
+                "%d inputs: a scale and a zero point, and as many threes behind them", n_in()))
         return;
-    }
     for (int k = 0; k < n; k++) {
-        if (!gin(3 * k + 2) || !gin(3 * k + 3)) {
-            fail(E_ARITY, "a tensor to concatenate or its scale is missing");
+        if (fail_if(!gin(3 * k + 2) || !gin(3 * k + 3), E_ARITY, "a tensor to concatenate or its scale is missing"))
             return;
-        }
         parts[k] = dequantised(3 * k + 2);
     }
     V zero = gin(1), v = n_op("Concat", 0, parts, n, &axis, 1);

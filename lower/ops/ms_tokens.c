@@ -22,14 +22,10 @@ static void exp_ngramrepeat(void) {
     static const int64_t end[] = {INT64_MAX}, axis[] = {1};
     V ids = n_cast(gin(0), I64), scores = gin(1);
     int64_t n = int_attr("ngram_size");
-    if (ids->type.rank != 2 || scores->type.rank != 2) {
-        fail(E_RANK, "ids of rank %d and scores of rank %d; both must be 2", ids->type.rank, scores->type.rank);
+    if (fail_if(ids->type.rank != 2 || scores->type.rank != 2, E_RANK,
+                "ids of rank %d and scores of rank %d; both must be 2", ids->type.rank, scores->type.rank))
         return;
-    }
-    if (n < 1 || n > 1 << 20) {
-        fail(E_ATTR, "\"ngram_size\" is %lld, not from 1 to 2^20", (long long)n);
-        return;
-    }
+    if (fail_if(n < 1 || n > 1 << 20, E_ATTR, "\"ngram_size\" is %lld, not from 1 to 2^20", (long long)n)) return;
     const int64_t start[] = {n - 1};
     V ends = N_OP("Slice", ids, n_const_i64(start, 1), n_const_i64(end, 1), n_const_i64(axis, 1)), ins[] = {ids, ends};
     struct attr size = attr_int("ngram_size", n);
@@ -42,11 +38,10 @@ static void exp_ngramrepeat(void) {
 /* ---- WordConvEmbedding: of each word, a row of characters that 0 fills up, the greatest tanh of a convolution */
 static void op_wordconv(void) {
     T words = in(0), w = in(1), bias = in(2), table = in(3);
-    if (rank(words) != 2 || rank(w) != 4 || rank(bias) != 1 || rank(table) != 2) {
-        fail(E_RANK, "operands of rank %d, %d, %d and %d; 2, 4, 1 and 2 are expected", rank(words), rank(w), rank(bias),
-             rank(table));
+    if (fail_if(rank(words) != 2 || rank(w) != 4 || rank(bias) != 1 || rank(table) != 2, E_RANK,
+                "operands of rank %d, %d, %d and %d; 2, 4, 1 and 2 are expected", rank(words), rank(w), rank(bias),
+                rank(table)))
         return;
-    }
     E n = dim(words, 0), length = dim(words, 1), width = dim(w, 2), size = dim(table, 1), filters = dim(w, 0);
     static const char *const said[] = {"embedding_size", "conv_window_size", "char_embedding_size"};
     const E sizes[] = {filters, width, size};

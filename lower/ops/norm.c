@@ -132,10 +132,7 @@ static void skip_norm(bool simplified) {
       mean = NULL, inv;
     bool kept[32];
     int r = rank(x);
-    if (r < 1) {
-        fail(E_RANK, "the input has no axis to normalise");
-        return;
-    }
+    if (fail_if(r < 1, E_RANK, "the input has no axis to normalise")) return;
     for (int k = 0; k < r; k++) kept[k] = k < r - 1;
     const T rows[] = {gamma, beta, bias};
     for (int k = 0; k < 3; k++)
@@ -214,10 +211,7 @@ static bool batch_statistics(T x, int ch, T *mean, T *var) {
 }
 static void op_batchnorm(void) {
     T x = in(0), scale = in(1), b = in(2), mean = in(3), var = in(4);
-    if (rank(x) < 1) {
-        fail(E_RANK, "BatchNormalization needs an input with axes");
-        return;
-    }
+    if (fail_if(rank(x) < 1, E_RANK, "BatchNormalization needs an input with axes")) return;
     X i = axes(shape(x));
     int ch = rank(x) > 1;
     E c = i.v[ch];
@@ -255,10 +249,8 @@ static void require_per_channel(T x) { /* scale and bias */
 static void op_instancenorm(void) {
     T x = in(0), scale = in(1), b = in(2), mean, inv;
     bool kept[32];
-    if (rank(x) < 3) {
-        fail(E_RANK, "InstanceNormalization needs spatial axes; the input has rank %d", rank(x));
+    if (fail_if(rank(x) < 3, E_RANK, "InstanceNormalization needs spatial axes; the input has rank %d", rank(x)))
         return;
-    }
     require_per_channel(x);
     for (int k = 0; k < rank(x); k++) kept[k] = k < 2;
     if (!statistics(x, kept, acc(x), float_attr("epsilon"), &mean, &inv)) return;
@@ -269,10 +261,9 @@ static void op_groupnorm(void) {
     T x = in(0), scale = in(1), b = in(2), mean, inv;
     int64_t groups = int_attr("num_groups");
     enum dtype t = stash(x);
-    if (rank(x) < 2 || groups < 1) {
-        fail(E_SHAPE, "GroupNormalization needs a channel axis and a positive number of groups");
+    if (fail_if(rank(x) < 2 || groups < 1, E_SHAPE,
+                "GroupNormalization needs a channel axis and a positive number of groups"))
         return;
-    }
     X s = shape(x), gs = splice(s, 1, 1, list2(idx(groups), div_(dim(x, 1), idx(groups))));
     require(multiple_of(dim(x, 1), idx(groups)), "the number of channels is no multiple of the groups");
     require_per_channel(x);

@@ -78,10 +78,8 @@ struct global {
     X o, r, from;
 };
 static bool global_of(struct global *g, T x) {
-    if (rank(x) < 2) {
-        fail(E_RANK, "a pool needs batch and channel axes; the input has rank %d", rank(x));
+    if (fail_if(rank(x) < 2, E_RANK, "a pool needs batch and channel axes; the input has rank %d", rank(x)))
         return false;
-    }
     X ones = list0(), spatial = sub_list(shape(x), 2, rank(x));
     for (int k = 0; k < spatial.n; k++) ones = push(ones, idx(1));
     g->o = window_axes(cat(list2(dim(x, 0), dim(x, 1)), ones), "n c");
@@ -112,10 +110,9 @@ static void op_globallp(void) {
 static void op_lrn(void) {
     T x = in(0);
     int64_t size = int_attr("size");
-    if (rank(x) < 2 || size < 1 || size > INT32_MAX) {
-        fail(E_SHAPE, "LRN needs a channel axis and a positive size below 2^31");
+    if (fail_if(rank(x) < 2 || size < 1 || size > INT32_MAX, E_SHAPE,
+                "LRN needs a channel axis and a positive size below 2^31"))
         return;
-    }
     X i = window_axes(shape(x), "n c");
     E r = raxis(idx(size), "k"), v = at_or(x, put(i, 1, sub(add(i.v[1], r), idx((size - 1) / 2))), num(0));
     T s = reduce("squares", acc(x), i, RED_SUM, list1(r), mul(v, v), NULL);

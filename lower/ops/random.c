@@ -19,13 +19,11 @@ static uint32_t node_key(void) {
 }
 static bool once_in_a_run(void) {
     for (const struct node *n = def_node()->in->owner; n; n = n->in->owner)
-        if (strcmp(n->op_type, "If")) {
-            fail(E_OP,
-                 "%s in the body of %s would give the same numbers in each pass; make them outside, as an input of "
-                 "the body",
-                 def_node()->op_type, n->op_type);
+        if (fail_if(strcmp(n->op_type, "If"), E_OP,
+                    "%s in the body of %s would give the same numbers in each pass; make them outside, as an input of "
+                    "the body",
+                    def_node()->op_type, n->op_type))
             return false;
-        }
     return true;
 }
 static E bits_of(E counter) { return fn2("philox", cast(U64, val(counter)), typed(U64, node_key())); }
@@ -57,10 +55,9 @@ static void fill(E (*number)(E), double scale, double shift) {
     T like = in(0);
     enum dtype t = type_attr("dtype");
     if (t == NONE) t = has(like) ? dtype(like) : F32;
-    if (!(TSET(t) & TS_FLOAT)) {
-        fail(E_TYPE, "%s gives floating-point numbers, not %s", def_node()->op_type, dtype_name(t));
+    if (fail_if(!(TSET(t) & TS_FLOAT), E_TYPE, "%s gives floating-point numbers, not %s", def_node()->op_type,
+                dtype_name(t)))
         return;
-    }
     X d = has(like) ? shape(like) : shape_of_attr();
     if (!once_in_a_run()) return;
     X i = axes(d);
@@ -76,10 +73,7 @@ static void op_bernoulli(void) {
     enum dtype t = type_attr("dtype");
     if (t == NONE) t = dtype(p);
     if (!once_in_a_run()) return;
-    if (t == STR) {
-        fail(E_TYPE, "Bernoulli cannot make strings");
-        return;
-    }
+    if (fail_if(t == STR, E_TYPE, "Bernoulli cannot make strings")) return;
     X i = axes(shape(p));
     E one = lt(cast(acc(p), uniform(flatten_index(i, shape(p)))), cast(acc(p), at(p, i)));
     out(0, t, i, sel(one, typed(dtype_value(t), 1), typed(dtype_value(t), 0)));
@@ -95,10 +89,9 @@ static void op_multinomial(void) {
     enum dtype t = type_attr("dtype");
     int64_t n = int_attr("sample_size");
     if (t == NONE) t = I32;
-    if (rank(x) != 2 || n < 0 || n > DIM_MAX || (t != I32 && t != I64)) {
-        fail(E_ATTR, "Multinomial takes a matrix, and gives a number of samples that is not negative, of i32 or i64");
+    if (fail_if(rank(x) != 2 || n < 0 || n > DIM_MAX || (t != I32 && t != I64), E_ATTR,
+                "Multinomial takes a matrix, and gives a number of samples that is not negative, of i32 or i64"))
         return;
-    }
     if (!once_in_a_run()) return;
     require(lt(idx(0), dim(x, 1)), "there are no classes to choose from");
     X i = axes_named(list2(dim(x, 0), idx(n)), "n s");

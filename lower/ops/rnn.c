@@ -495,24 +495,17 @@ static void recurrent(enum kind kind, bool quantised) {
     const char *dir = str_attr("direction");
     bool two = !strcmp(dir, "bidirectional"), reverse = !strcmp(dir, "reverse"), batch_first = int_attr("layout");
     struct rnn r = {.kind = kind, .ndirs = two ? 2 : 1, .x = gin(0), .lens = gin(4), .quantised = quantised};
-    if (!two && !reverse && strcmp(dir, "forward")) {
-        fail(E_ATTR, "attribute \"direction\" must be forward, reverse or bidirectional");
+    if (fail_if(!two && !reverse && strcmp(dir, "forward"), E_ATTR,
+                "attribute \"direction\" must be forward, reverse or bidirectional"))
         return;
-    }
-    if (r.x->type.rank != 3 || gin(2)->type.rank != 3) {
-        fail(E_RANK, "X and R must have rank 3");
-        return;
-    }
+    if (fail_if(r.x->type.rank != 3 || gin(2)->type.rank != 3, E_RANK, "X and R must have rank 3")) return;
     r.hidden = own(gin(2), quantised ? 1 : 2);
     if (r.hidden < 1 && has_attr("hidden_size")) r.hidden = int_attr("hidden_size");
-    if (r.hidden < 1 || r.hidden > INT32_MAX / 16) {
-        fail(E_SHAPE, "the hidden size must be known, and at least 1");
+    if (fail_if(r.hidden < 1 || r.hidden > INT32_MAX / 16, E_SHAPE, "the hidden size must be known, and at least 1"))
         return;
-    }
-    if (has_attr("hidden_size") && int_attr("hidden_size") != r.hidden) {
-        fail(E_ATTR, "hidden_size is %lld, but R is for %lld", (long long)int_attr("hidden_size"), (long long)r.hidden);
+    if (fail_if(has_attr("hidden_size") && int_attr("hidden_size") != r.hidden, E_ATTR,
+                "hidden_size is %lld, but R is for %lld", (long long)int_attr("hidden_size"), (long long)r.hidden))
         return;
-    }
     if (!shapes_fit(&r)) return;
     if (kind == K_GRU) r.linear_before_reset = int_attr("linear_before_reset");
     int64_t steps = settled() ? own(r.x, batch_first ? 1 : 0) : -1;

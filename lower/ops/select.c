@@ -21,10 +21,7 @@ static X around(T x, int a) {
 static void op_topk(void) {
     T x = in(0);
     int a = axis_attr("axis", x);
-    if (rank(x) < 1) {
-        fail(E_RANK, "TopK takes a tensor of rank 1 or more");
-        return;
-    }
+    if (fail_if(rank(x) < 1, E_RANK, "TopK takes a tensor of rank 1 or more")) return;
     E k = value(in(1), 0, 0, DIM_MAX);
     require(and_(ge(k, idx(0)), le(k, dim(x, a))), "K is negative or exceeds the axis");
     k = clampi(k, idx(0), dim(x, a));
@@ -77,10 +74,7 @@ static void along_runtime_axis(const char *kernel, T x, T axis) {
 static void cumulative(const char *kernel) {
     T x = in(0);
     double given;
-    if (rank(x) < 1) {
-        fail(E_RANK, "the input has no axis");
-        return;
-    }
+    if (fail_if(rank(x) < 1, E_RANK, "the input has no axis")) return;
     if (!const_value(in(1), 0, &given)) {
         along_runtime_axis(kernel, x, in(1));
         return;
@@ -97,10 +91,8 @@ static void op_compress(void) {
     T x = in(0), cond = in(1);
     bool flat = !has_attr("axis");
     int a = flat ? 0 : axis_attr("axis", x);
-    if (rank(cond) != 1 || (!flat && rank(x) < 1)) {
-        fail(E_RANK, "the condition of Compress must be a vector");
+    if (fail_if(rank(cond) != 1 || (!flat && rank(x) < 1), E_RANK, "the condition of Compress must be a vector"))
         return;
-    }
     E n = dim(cond, 0), of = flat ? numel(x) : dim(x, a);
     X i = axes(list1(n));
     T flag = stage("flag", BOOL, i, and_(at(cond, i), lt(i.v[0], of)));
@@ -197,10 +189,9 @@ static T corners(T b, bool centre, E batch, E n) {
 static void op_nms(void) {
     T boxes = in(0), scores = in(1);
     double limit;
-    if (rank(boxes) != 3 || rank(scores) != 3) {
-        fail(E_SHAPE, "NonMaxSuppression takes boxes [batch, n, 4] and scores [batch, classes, n]");
+    if (fail_if(rank(boxes) != 3 || rank(scores) != 3, E_SHAPE,
+                "NonMaxSuppression takes boxes [batch, n, 4] and scores [batch, classes, n]"))
         return;
-    }
     require(eq(dim(boxes, 2), idx(4)), "a box of NonMaxSuppression has four coordinates");
     E b = dim(scores, 0), classes = dim(scores, 1), n = dim(scores, 2), each = n;
     require(and_(eq(dim(boxes, 0), b), eq(dim(boxes, 1), n)), "boxes and scores of NonMaxSuppression do not fit");

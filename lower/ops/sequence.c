@@ -259,10 +259,7 @@ static V part_sizes(T split, E length, int *n) {
 static void op_split_to(void) {
     T x = in(0), split = in(1);
     struct list l = {0};
-    if (rank(x) == 0) {
-        fail(E_RANK, "a scalar cannot be split");
-        return;
-    }
+    if (fail_if(rank(x) == 0, E_RANK, "a scalar cannot be split")) return;
     int64_t axis = axis_attr("axis", x);
     V sizes = part_sizes(split, dim(x, (int)axis), &l.n);
     bool alone = !has(split) && !int_attr("keepdims");

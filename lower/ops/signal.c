@@ -79,15 +79,9 @@ static void op_dft(void) {
 /* ---- STFT: frames of the signal, windowed and transformed */
 static void op_stft(void) {
     T x = in(0), window = in(2);
-    if (rank(x) != 2 && rank(x) != 3) {
-        fail(E_RANK, "the signal must be [batch, length, 1 or 2]");
-        return;
-    }
+    if (fail_if(rank(x) != 2 && rank(x) != 3, E_RANK, "the signal must be [batch, length, 1 or 2]")) return;
     bool real_only = rank(x) == 2 || is_real(x);
-    if (!has(window) && !has(in(3))) {
-        fail(E_ARITY, "STFT needs a window or a frame length");
-        return;
-    }
+    if (fail_if(!has(window) && !has(in(3)), E_ARITY, "STFT needs a window or a frame length")) return;
     E step = value(in(1), 0, 1, DIM_MAX), n = has(in(3)) ? value(in(3), 0, 1, DIM_MAX) : dim(window, 0);
     require(and_(ge(step, idx(1)), and_(ge(n, idx(1)), le(n, dim(x, 1)))), "frames of STFT do not fit the signal");
     step = max_(step, idx(1)), n = max_(n, idx(1));

@@ -31,10 +31,9 @@ static void op_stringsplit(void) {
     T x = in(0), by = const_table("delimiter", string_tensor(delimiter));
     bool blanks = !delimiter.n;
     E n = numel(x), most = idx(has_attr("maxsplit") ? int_attr("maxsplit") : -1), one = idx(1);
-    if (has_attr("maxsplit") && int_attr("maxsplit") < 0) {
-        fail(E_ATTR, "maxsplit is %lld, but a number of splits cannot be negative", (long long)int_attr("maxsplit"));
+    if (fail_if(has_attr("maxsplit") && int_attr("maxsplit") < 0, E_ATTR,
+                "maxsplit is %lld, but a number of splits cannot be negative", (long long)int_attr("maxsplit")))
         return;
-    }
     T some = scratch("some", STR, list2(n, one)), longest = scratch("longest", I64, list0());
     T count = result(1, I64, shape(x));
     call_kernel("string_split", STR, (const T[]){x, by, some, count, longest}, 5,
@@ -110,19 +109,15 @@ static void op_stringnormalizer(void) {
     const char *action = str_attr("case_change_action");
     int to = case_of(action), last = rank(x) - 1;
     bool sensitive = int_attr("is_case_sensitive") != 0;
-    if (rank(x) < 1 || rank(x) > 2) {
-        fail(E_RANK, "the input of StringNormalizer must have the shape [C] or [1, C]");
+    if (fail_if(rank(x) < 1 || rank(x) > 2, E_RANK, "the input of StringNormalizer must have the shape [C] or [1, C]"))
         return;
-    }
-    if (to < 0 && strcmp(action, "NONE")) {
-        fail(E_ATTR, "case_change_action is \"%s\", not LOWER, UPPER or NONE", action);
+    if (fail_if(to < 0 && strcmp(action, "NONE"), E_ATTR, "case_change_action is \"%s\", not LOWER, UPPER or NONE",
+                action))
         return;
-    }
-    if (own_case_rules(str_attr("locale"))) {
-        fail(E_ATTR, "the case rules of locale \"%s\" are not supported, only those that hold for all languages",
-             str_attr("locale"));
+    if (fail_if(own_case_rules(str_attr("locale")), E_ATTR,
+                "the case rules of locale \"%s\" are not supported, only those that hold for all languages",
+                str_attr("locale")))
         return;
-    }
     if (last) require(eq(dim(x, 0), idx(1)), "the first dimension of StringNormalizer's input must be 1");
     E n = dim(x, last);
     const struct attr *stop = given("stopwords");
@@ -166,12 +161,10 @@ static bool read_grams(const int64_t *pool, int64_t size, struct gram **out, int
     *longest = n;
     for (int k = 0; k < n; k++) {
         int64_t from = starts[k], to = k + 1 < n ? starts[k + 1] : size;
-        if (from < 0 || from > to || to > size || (to - from) % (k + 1)) {
-            fail(E_ATTR,
-                 "ngram_counts does not divide the pool of %lld into n-grams: those of length %d are %lld..%lld",
-                 (long long)size, k + 1, (long long)from, (long long)to);
+        if (fail_if(from < 0 || from > to || to > size || (to - from) % (k + 1), E_ATTR,
+                    "ngram_counts does not divide the pool of %lld into n-grams: those of length %d are %lld..%lld",
+                    (long long)size, k + 1, (long long)from, (long long)to))
             return false;
-        }
         for (; from < to; from += k + 1, ++*count) g[*count] = (struct gram){pool + from, k + 1, *count};
     }
     return true;
@@ -189,11 +182,9 @@ static bool ngram_tables(struct ngram_tables *t, struct gram *g, int64_t count, 
             return fail(E_ATTR, "ngram_indexes[%d] is %lld", k, (long long)places[k]), false;
         if (places[k] >= *results) *results = places[k] + 1;
     }
-    if (np != count || (nw && nw != np)) {
-        fail(E_ATTR, "the pool has %lld n-grams, but there are %d ngram_indexes and %d weights", (long long)count, np,
-             nw);
+    if (fail_if(np != count || (nw && nw != np), E_ATTR,
+                "the pool has %lld n-grams, but there are %d ngram_indexes and %d weights", (long long)count, np, nw))
         return false;
-    }
     if (*results > 1 << 24 || count > (1 << 26) / (longest + 1))
         return fail(E_SIZE, "more n-grams than are supported"), false;
     t->gram = n_tensor(I64, (int64_t[]){count, longest}, 2);

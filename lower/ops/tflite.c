@@ -39,10 +39,9 @@ double channel_scale(int in, int k) {
 /* ---- fixed point */
 struct fixed fixed_of(double real) {
     struct fixed f = {0, 0};
-    if (!(real >= 0) || isinf(real)) {
-        fail(E_ATTR, "the scales of this operator have no ratio: one is 0, or they are too far apart");
+    if (fail_if(!(real >= 0) || isinf(real), E_ATTR,
+                "the scales of this operator have no ratio: one is 0, or they are too far apart"))
         return f;
-    }
     if (real == 0) return f;
     f.multiplier = llround(frexp(real, &f.shift) * 2147483648.0);
     if (f.multiplier == INT64_C(1) << 31) f.multiplier /= 2, f.shift++;
@@ -177,10 +176,9 @@ struct bounds fused_bounds(enum dtype t, struct quant q) {
     int64_t act = int_attr("fused_activation_function");
     float lo = act == ACT_RELU_N1_TO_1 ? -1 : 0, hi = act == ACT_RELU_N1_TO_1 ? 1 : 6;
     if (act == ACT_NONE) return b;
-    if (act > ACT_RELU6 || act < 0 || !(q.scale > 0)) {
-        fail(E_ATTR, "fused_activation_function %lld is not supported here", (long long)act);
+    if (fail_if(act > ACT_RELU6 || act < 0 || !(q.scale > 0), E_ATTR,
+                "fused_activation_function %lld is not supported here", (long long)act))
         return b;
-    }
     int64_t low = code_of(lo, q), high = code_of(hi, q);
     if (low > b.lo) b.lo = low;
     if (act != ACT_RELU && high < b.hi) b.hi = high;

@@ -8,10 +8,9 @@ static void op_complex(void) {
     T x = in(0);
     int last = rank(x) - 1;
     int64_t parts;
-    if (last < 0 || !const_int(dim(x, last), &parts) || parts != 2) {
-        fail(E_SHAPE, "the last axis must have 2 elements");
+    if (fail_if(last < 0 || !const_int(dim(x, last), &parts) || parts != 2, E_SHAPE,
+                "the last axis must have 2 elements"))
         return;
-    }
     X i = axes(sub_list(shape(x), 0, last));
     E re = bits_of(at(x, push(i, idx(0)))), im = bits_of(at(x, push(i, idx(1))));
     out(0, C64, i, bitcast_(C64, or_(re, shl_(im, typed(U64, 32)))));
@@ -39,10 +38,7 @@ static V scalar_i64(int64_t v) { return reshaped_to(n_const_i64(&v, 1), NULL, 0)
 /* Half of the spectrum along the last axis, then the spectrum along the one before. */
 static void exp_rfft2d(void) {
     int rank = v_rank(gin(0));
-    if (rank < 2) {
-        fail(E_RANK, "an input of rank %d", rank);
-        return;
-    }
+    if (fail_if(rank < 2, E_RANK, "an input of rank %d", rank)) return;
     V x = N_OP("Unsqueeze", gin(0), n_const_i64((int64_t[]){-1}, 1)), lengths = int_vector(gin(1));
     for (int k = 1; k >= 0; k--) {
         V length = N_OP("Gather", lengths, scalar_i64(k));

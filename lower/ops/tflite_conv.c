@@ -54,10 +54,9 @@ static V requantized(V sums, int x, int w, int64_t oc, int after, enum requantiz
     struct quant q = quant_out(0);
     struct bounds b = fused_bounds(t, q);
     V m = NULL, s = NULL;
-    if (!(q.scale > 0) || !dtype_is_int(t) || !(quant_in(w).scale > 0)) {
-        fail(E_TYPE, "weights and result of a quantized operator must be quantized");
+    if (fail_if(!(q.scale > 0) || !dtype_is_int(t) || !(quant_in(w).scale > 0), E_TYPE,
+                "weights and result of a quantized operator must be quantized"))
         return sums;
-    }
     if (how == IN_F64) m = factors(x, w, oc);
     else multipliers(x, w, oc, after, &m, &s);
     if (!m) return sums;
@@ -218,21 +217,18 @@ static void conv_of_rank(int rank, enum conv_kind kind) {
     int64_t in_channels, per;
     if (!same_rank(0, 1, rank)) return;
     int w_axis = kind == DEPTHWISE || (rank == 5 && kind == CONV) ? rank - 1 : 0;
-    if (!known_dim(gin(0), rank - 1, &in_channels) || !known_dim(gin(1), w_axis, &c.channels) ||
-        !known_dim(gin(1), rank == 5 ? rank - 2 : rank - 1, &per) || in_channels < 1 || per < 1) {
-        fail(E_SHAPE, "the number of channels must be known and not 0");
+    if (fail_if(!known_dim(gin(0), rank - 1, &in_channels) || !known_dim(gin(1), w_axis, &c.channels) ||
+                    !known_dim(gin(1), rank == 5 ? rank - 2 : rank - 1, &per) || in_channels < 1 || per < 1,
+                E_SHAPE, "the number of channels must be known and not 0"))
         return;
-    }
     c.group = kind == DEPTHWISE ? in_channels : in_channels / per;
-    if (kind == CONV && (in_channels % per || c.channels % c.group)) {
-        fail(E_SHAPE, "%lld input channels do not fit weights for %lld", (long long)in_channels, (long long)per);
+    if (fail_if(kind == CONV && (in_channels % per || c.channels % c.group), E_SHAPE,
+                "%lld input channels do not fit weights for %lld", (long long)in_channels, (long long)per))
         return;
-    }
-    if (kind == DEPTHWISE && (c.channels % in_channels != 0)) {
-        fail(E_SHAPE, "%lld output channels are no multiple of the %lld input channels", (long long)c.channels,
-             (long long)in_channels);
+    if (fail_if(kind == DEPTHWISE && (c.channels % in_channels != 0), E_SHAPE,
+                "%lld output channels are no multiple of the %lld input channels", (long long)c.channels,
+                (long long)in_channels))
         return;
-    }
     c.x = channels_first(gin(0));
     c.w = rank == 5 ? transposed(gin(1), (int64_t[]){4, 3, 0, 1, 2}, 5) : conv_weights(gin(1), kind);
     convolve(&c, kind);
@@ -246,15 +242,11 @@ static void op_transpose_conv(void) {
     int rank = v_rank(gin(2)), n;
     struct sums c = {.at_x = 2, .at_w = 1, .bias = gin(3), .group = 1, .spatial = rank - 2, .shape = spatial};
     if ((rank != 4 && rank != 5) || !same_rank(2, 1, rank) || (n = const_ints(0, shape, 5)) < 0) return;
-    if (n != rank) {
-        fail(E_SHAPE, "the shape of the result has %d sizes, not %d", n, rank);
-        return;
-    }
+    if (fail_if(n != rank, E_SHAPE, "the shape of the result has %d sizes, not %d", n, rank)) return;
     for (int k = 0; k < rank - 2; k++) spatial[k] = shape[k + 1];
-    if (!known_dim(gin(1), rank == 5 ? 3 : 0, &c.channels)) {
-        fail(E_SHAPE, "the number of output channels must be known");
+    if (fail_if(!known_dim(gin(1), rank == 5 ? 3 : 0, &c.channels), E_SHAPE,
+                "the number of output channels must be known"))
         return;
-    }
     c.x = channels_first(gin(2));
     c.w = rank == 5 ? transposed(gin(1), (int64_t[]){4, 3, 0, 1, 2}, 5) : conv_weights(gin(1), TRANSPOSED);
     convolve(&c, TRANSPOSED);
@@ -266,10 +258,7 @@ static void op_matmul_sums(void) {
     T a = in(0), b = in(1), bias = in(2);
     enum dtype t = int_attr("wide") ? I64 : I32;
     int ra = rank(a), rb = rank(b), nb = ra > rb ? ra - 2 : rb - 2;
-    if (ra < 2 || rb < 2) {
-        fail(E_RANK, "operands of rank %d and %d", ra, rb);
-        return;
-    }
+    if (fail_if(ra < 2 || rb < 2, E_RANK, "operands of rank %d and %d", ra, rb)) return;
     require(eq(dim(a, ra - 1), dim(b, rb - 2)), "inner dimensions differ");
     X batch = list0();
     for (int k = 0; k < nb; k++) {
@@ -315,14 +304,10 @@ V hybrid_sums(V x, V w, V scales) {
 static void op_fully_connected(void) {
     V x = gin(0), w = gin(1), bias = gin(2), y;
     int64_t k, oc;
-    if (int_attr("weights_format")) {
-        fail(E_OP, "shuffled weights are not supported");
+    if (fail_if(int_attr("weights_format"), E_OP, "shuffled weights are not supported")) return;
+    if (fail_if(v_rank(w) != 2 || !known_dim(w, 1, &k) || !known_dim(w, 0, &oc) || k < 1, E_SHAPE,
+                "weights must have two dimensions of known size"))
         return;
-    }
-    if (v_rank(w) != 2 || !known_dim(w, 1, &k) || !known_dim(w, 0, &oc) || k < 1) {
-        fail(E_SHAPE, "weights must have two dimensions of known size");
-        return;
-    }
     bool keep = int_attr("keep_num_dims") && v_rank(x) > 2, flat = v_rank(x) != 2;
     V rows = flat ? reshaped_to(x, (int64_t[]){-1, k}, 2) : x;
     V wt = last_two_swapped(w);
@@ -347,14 +332,8 @@ static void op_batch_matmul(void) {
       b = int_attr("adj_y") ? last_two_swapped(gin(1)) : gin(1);
     int64_t oc = 0;
     V y;
-    if (v_rank(a) < 2 || v_rank(b) < 2) {
-        fail(E_RANK, "operands of rank %d and %d", v_rank(a), v_rank(b));
-        return;
-    }
-    if (dtype(in(0)) == F32 && dtype(in(1)) == I8) {
-        fail(E_OP, "a hybrid BATCH_MATMUL is not supported");
-        return;
-    }
+    if (fail_if(v_rank(a) < 2 || v_rank(b) < 2, E_RANK, "operands of rank %d and %d", v_rank(a), v_rank(b))) return;
+    if (fail_if(dtype(in(0)) == F32 && dtype(in(1)) == I8, E_OP, "a hybrid BATCH_MATMUL is not supported")) return;
     if (!is_quantized(0)) {
         gout(0, N_OP("MatMul", a, b));
         return;

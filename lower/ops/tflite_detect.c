@@ -39,10 +39,9 @@ static void suppress(bool soft) {
     if (const_ints(2, &most, 1) != 1 || !const_float(3, &overlap) || !const_float(4, &least) ||
         (soft && !const_float(5, &sigma)))
         return;
-    if (sigma != 0 || most < 0 || most > DIM_MAX) {
-        fail(E_OP, "soft suppression (sigma %g), or %lld boxes", (double)sigma, (long long)most);
+    if (fail_if(sigma != 0 || most < 0 || most > DIM_MAX, E_OP, "soft suppression (sigma %g), or %lld boxes",
+                (double)sigma, (long long)most))
         return;
-    }
     /* an overlap as large as the threshold is too large: ONNX allows it */
     V rows = selected(gin(0), gin(1), most, nextafterf(overlap, -1), least);
     struct node *n = rows ? padded(rows, gin(1), most) : NULL;
@@ -59,10 +58,8 @@ static void op_decode(void) {
     T e = in(0), a = in(1);
     static const char *const names[] = {"y_scale", "x_scale", "h_scale", "w_scale"};
     E scale[4], half = typed(F64, 0.5);
-    if (rank(e) != 3 || rank(a) != 2) {
-        fail(E_RANK, "encodings of rank %d and anchors of rank %d", rank(e), rank(a));
+    if (fail_if(rank(e) != 3 || rank(a) != 2, E_RANK, "encodings of rank %d and anchors of rank %d", rank(e), rank(a)))
         return;
-    }
     require(and_(eq(dim(e, 0), idx(1)), eq(dim(e, 1), dim(a, 0))), "there is not one anchor for each box");
     require(and_(ge(dim(e, 2), idx(4)), eq(dim(a, 1), idx(4))), "boxes and anchors must have 4 numbers");
     for (int k = 0; k < 4; k++) scale[k] = typed(F64, float_attr(names[k]));
@@ -101,19 +98,17 @@ static void exp_detection(void) {
     int64_t most = int_attr("max_detections"), each = int_attr("max_classes_per_detection"),
             classes = int_attr("num_classes"), all;
     V encoded = gin(0), predicted = gin(1);
-    if (int_attr("use_regular_nms")) {
-        fail(E_OP, "TFLite_Detection_PostProcess with a suppression for each class (use_regular_nms) is not supported");
+    if (fail_if(int_attr("use_regular_nms"), E_OP,
+                "TFLite_Detection_PostProcess with a suppression for each class (use_regular_nms) is not supported"))
         return;
-    }
-    if (dtype(in(0)) != F32 || dtype(in(1)) != F32 || dtype(in(2)) != F32 || v_rank(predicted) != 3) {
-        fail(E_TYPE, "boxes, scores and anchors must be floats, the scores of rank 3");
+    if (fail_if(dtype(in(0)) != F32 || dtype(in(1)) != F32 || dtype(in(2)) != F32 || v_rank(predicted) != 3, E_TYPE,
+                "boxes, scores and anchors must be floats, the scores of rank 3"))
         return;
-    }
-    if (!known_dim(predicted, 2, &all) || most < 1 || each < 1 || classes < 1 || all < classes || each > classes ||
-        most > DIM_MAX / each) {
-        fail(E_ATTR, "%lld detections of %lld of %lld classes", (long long)most, (long long)each, (long long)classes);
+    if (fail_if(!known_dim(predicted, 2, &all) || most < 1 || each < 1 || classes < 1 || all < classes ||
+                    each > classes || most > DIM_MAX / each,
+                E_ATTR, "%lld detections of %lld of %lld classes", (long long)most, (long long)each,
+                (long long)classes))
         return;
-    }
     V boxes = own("DecodeBoxes", (const V[]){encoded, gin(2)}, 2,
                   ATTRS(attr_float("y_scale", float_attr("y_scale")), attr_float("x_scale", float_attr("x_scale")),
                         attr_float("h_scale", float_attr("h_scale")), attr_float("w_scale", float_attr("w_scale"))));

@@ -23,10 +23,9 @@ static void exp_gather(void) {
 static void op_batch_gather(void) {
     T x = in(0), k = in(1);
     int batch = (int)int_attr("batch_dims"), axis = (int)int_attr("axis"), rk = rank(k);
-    if (batch > axis || axis >= rank(x) || batch > rk || batch < 0) {
-        fail(E_ATTR, "batch_dims %d and axis %d do not fit ranks %d and %d", batch, axis, rank(x), rk);
+    if (fail_if(batch > axis || axis >= rank(x) || batch > rk || batch < 0, E_ATTR,
+                "batch_dims %d and axis %d do not fit ranks %d and %d", batch, axis, rank(x), rk))
         return;
-    }
     for (int d = 0; d < batch; d++) require(eq(dim(x, d), dim(k, d)), "batches differ on axis %d", d);
     X own_dims = sub_list(shape(k), batch, rk - batch);
     X o = axes(cat(cat(sub_list(shape(x), 0, axis), own_dims), sub_list(shape(x), axis + 1, rank(x) - axis - 1)));
@@ -64,10 +63,7 @@ static void exp_sparse_to_dense(void) { /* indices, shape, values, the value els
     V shape = int_vector(gin(1)), at_k = n_cast(gin(0), I64), dense = N_OP("Expand", scalar_of(gin(3)), shape),
       v = gin(2);
     int64_t rank;
-    if (!known_dim(shape, 0, &rank)) {
-        fail(E_RANK, "the rank of the result is not known");
-        return;
-    }
+    if (fail_if(!known_dim(shape, 0, &rank), E_RANK, "the rank of the result is not known")) return;
     if (v_rank(at_k) < 2)
         at_k = reshaped_to(at_k,
                            (int64_t[]){v_rank(at_k) == 0 ? 1 : -1, v_rank(at_k) == 0 ? 1
@@ -83,10 +79,8 @@ static void op_update_slice(void) {
     T x = in(0), u = in(1), s = in(2);
     X i = axes(shape(x)), from = list0();
     E inside = truth(true);
-    if (rank(u) != rank(x) || count_of(s) != rank(x)) {
-        fail(E_RANK, "update and start do not fit rank %d", rank(x));
+    if (fail_if(rank(u) != rank(x) || count_of(s) != rank(x), E_RANK, "update and start do not fit rank %d", rank(x)))
         return;
-    }
     for (int k = 0; k < rank(x); k++) {
         require(le(dim(u, k), dim(x, k)), "the update is larger than what it is put into, axis %d", k);
         E last = sub(dim(x, k), dim(u, k)), start = value(s, k, INT32_MIN, INT32_MAX);
@@ -142,10 +136,7 @@ static void exp_range(void) { gout(0, N_OP("Range", scalar_of(gin(0)), scalar_of
 static void op_matrix_diag(void) {
     T x = in(0);
     int last = rank(x) - 1;
-    if (last < 0) {
-        fail(E_RANK, "the diagonal of a scalar");
-        return;
-    }
+    if (fail_if(last < 0, E_RANK, "the diagonal of a scalar")) return;
     X i = axes(push(shape(x), dim(x, last)));
     E on = eq(i.v[last], i.v[last + 1]);
     out(0, dtype(x), i, sel(on, at(x, sub_list(i, 0, last + 1)), typed(dtype_value(dtype(x)), 0)));
@@ -153,10 +144,8 @@ static void op_matrix_diag(void) {
 static void op_matrix_set_diag(void) {
     T x = in(0), d = in(1);
     int last = rank(x) - 1;
-    if (last < 1 || rank(d) != last) {
-        fail(E_RANK, "a diagonal of rank %d for a tensor of rank %d", rank(d), rank(x));
+    if (fail_if(last < 1 || rank(d) != last, E_RANK, "a diagonal of rank %d for a tensor of rank %d", rank(d), rank(x)))
         return;
-    }
     require(eq(dim(d, last - 1), min_(dim(x, last - 1), dim(x, last))), "the diagonal has another length");
     X i = axes(shape(x));
     E zero = typed(dtype_value(dtype(x)), 0);

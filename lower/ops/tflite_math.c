@@ -48,10 +48,9 @@ static void sum_of(bool minus) {
     int sa, sb;
     struct bounds b = fused_bounds(p.t, p.qy);
     if (shifts_of(&p, &sa, &sb)) {
-        if (sa < 0 || sb < 0 || sa > 15 || sb > 15 || (sa && sb)) {
-            fail(E_ATTR, "of scales that are powers of two the result's must be the larger one of the operands'");
+        if (fail_if(sa < 0 || sb < 0 || sa > 15 || sb > 15 || (sa && sb), E_ATTR,
+                    "of scales that are powers of two the result's must be the larger one of the operands'"))
             return;
-        }
         E wa = rounding_shift(p.a, num(sa)), wb = rounding_shift(p.b, num(sb));
         out_quantized(p.t, p.i, clamped(minus ? sub(wa, wb) : add(wa, wb), type_bounds(I16)), 0, b);
         return;
@@ -67,10 +66,7 @@ static void op_sub(void) { sum_of(true); }
 static void op_mul(void) {
     struct pair p = quantized_pair();
     enum dtype t = out_type();
-    if (p.t == I16 && t != I16) {
-        fail(E_TYPE, "a product of i16 as %s is not supported", dtype_name(t));
-        return;
-    }
+    if (fail_if(p.t == I16 && t != I16, E_TYPE, "a product of i16 as %s is not supported", dtype_name(t))) return;
     struct fixed f = fixed_of((double)(p.qa.scale * p.qb.scale / p.qy.scale)); /* in f32, as LiteRT */
     out_quantized(p.t, p.i, fixed_mul(mul(p.a, p.b), f), p.qy.zero, fused_bounds(p.t, p.qy));
 }
@@ -174,10 +170,7 @@ static void op_hard_swish(void) {
     struct quant q = quant_in(0), y = quant_out(0);
     float fine = (1.0f / 128.0f) * q.scale;
     struct fixed fo = fixed_of((double)(fine / y.scale)), fr = fixed_of((double)(fine / (3.0f / 32768.0f)));
-    if (fo.shift > 0) {
-        fail(E_ATTR, "the result's scale is too small for HARD_SWISH");
-        return;
-    }
+    if (fail_if(fo.shift > 0, E_ATTR, "the result's scale is too small for HARD_SWISH")) return;
     E v = shl_(sub(at(x, i), num((double)q.zero)), typed(I32, 7));
     E wide = high_mul16(v, typed(I32, (double)multiplier16(fo))), relu = v;
     if (fr.shift > 0) relu = shl16(relu, fr.shift - 1 > 15 ? 15 : fr.shift - 1);
@@ -500,10 +493,7 @@ static void exp_cast(void) {
 }
 static void exp_zeros_like(void) {
     enum dtype t = dtype(in(0));
-    if (!dtype_is_int(t) && !dtype_is_float(t) && t != BOOL) {
-        fail(E_TYPE, "%s is no number", dtype_name(t));
-        return;
-    }
+    if (fail_if(!dtype_is_int(t) && !dtype_is_float(t) && t != BOOL, E_TYPE, "%s is no number", dtype_name(t))) return;
     struct tensor *z = n_tensor(dtype(in(0)), (int64_t[]){1}, 1);
     gout(0, N_WITH("ConstantOfShape", ATTRS({.name = "value", .kind = AT_TENSOR, .u.t = z}), N_OP("Shape", gin(0))));
 }
@@ -554,10 +544,7 @@ static void op_fake_quant(void) {
     T x = in(0);
     X i = axes(shape(x));
     int64_t bits = int_attr("num_bits"), narrow = int_attr("narrow_range") ? 1 : 0;
-    if (bits < 2 || bits > 16) {
-        fail(E_ATTR, "num_bits is %lld, not 2 to 16", (long long)bits);
-        return;
-    }
+    if (fail_if(bits < 2 || bits > 16, E_ATTR, "num_bits is %lld, not 2 to 16", (long long)bits)) return;
     float lo = (float)float_attr("min"), hi = (float)float_attr("max");
     float least_code = (float)narrow, most_code = (float)((1 << bits) - 1);
     float scale = (hi - lo) / (most_code - least_code), zero = least_code - lo / scale;

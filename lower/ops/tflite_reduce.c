@@ -85,10 +85,9 @@ static void op_sum_of_codes(void) {
     for (int k = 0; k < n; k++) {
         int a = norm_axis(axis[k], rank(x));
         if (a >= rank(x) || gone[a]) continue;
-        if (mean && !const_int(dim(x, a), &d)) {
-            fail(E_SHAPE, "a mean of codes over an axis of open size is not supported");
+        if (fail_if(mean && !const_int(dim(x, a), &d), E_SHAPE,
+                    "a mean of codes over an axis of open size is not supported"))
             return;
-        }
         gone[a] = true;
         if (mean) count *= d;
     }
@@ -268,10 +267,7 @@ static void exp_softmax(void) {
         gout(0, N_WITH("Softmax", ATTRS(attr_int("axis", -1)), x));
         return;
     }
-    if (v_rank(gin(0)) < 1) {
-        fail(E_RANK, "softmax of a scalar");
-        return;
-    }
+    if (fail_if(v_rank(gin(0)) < 1, E_RANK, "softmax of a scalar")) return;
     if (dtype_bits(t) == 8) n = n_node_in("tflite", "Softmax", (const V[]){gin(0), exp_table()}, 2, 1);
     else if (t == I16 && out_type() == I16)
         n = n_node_in("tflite", "Softmax16",
@@ -345,10 +341,9 @@ static void op_lrn(void) {
     T x = in(0);
     int64_t radius = int_attr("radius");
     int last = rank(x) - 1;
-    if (radius < 0 || radius > 1 << 20 || last < 0) {
-        fail(E_ATTR, "radius %lld of a tensor of rank %d", (long long)radius, rank(x));
+    if (fail_if(radius < 0 || radius > 1 << 20 || last < 0, E_ATTR, "radius %lld of a tensor of rank %d",
+                (long long)radius, rank(x)))
         return;
-    }
     X i = axes(shape(x)), o = axes(shape(x)), lead = sub_list(o, 0, last);
     E r = raxis(idx(2 * radius), "near"), v = at_or(x, push(lead, add(o.v[last], sub(r, idx(radius)))), num(0));
     T sum = reduce("sum", F32, o, RED_SUM, list1(r), mul(v, v), NULL);

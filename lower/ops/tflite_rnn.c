@@ -50,10 +50,9 @@ static V vectors(const int *which, int n, int64_t h, enum dtype t) {
     for (int g = 0; g < n; g++) {
         V x = gin(which[g]);
         if (!x) continue;
-        if (!x->init || tensor_count(x->init) != h) {
-            fail(E_SHAPE, "input %d must be a constant of %lld elements", which[g], (long long)h);
+        if (fail_if(!x->init || tensor_count(x->init) != h, E_SHAPE, "input %d must be a constant of %lld elements",
+                    which[g], (long long)h))
             return NULL;
-        }
         for (int64_t k = 0; k < h; k++) {
             if (dtype_is_float(t)) tensor_set_f(v, g * h + k, tensor_f(x->init, k));
             else tensor_set_i(v, g * h + k, tensor_i(x->init, k));
@@ -407,10 +406,8 @@ static void op_lstm_step8(void) {
     struct gate_reader g;
     int bits = (int)int_attr("cell_bits"); /* the cell's scale is 2^bits */
     struct fixed f = {int_attr("multiplier"), (int)int_attr("shift")};
-    if (bits > -9 || bits < -15) {
-        fail(E_ATTR, "the scale of the cells must be a power of two from 2^-15 to 2^-9");
+    if (fail_if(bits > -9 || bits < -15, E_ATTR, "the scale of the cells must be a power of two from 2^-15 to 2^-9"))
         return;
-    }
     if (!gates_of(&g, c)) return;
     E forget = logistic16(to16(gate(&g, GATE_F)), 3), fresh = tanh16(to16(gate(&g, GATE_C)), 3);
     E take = g.n == 4 ? logistic16(to16(gate(&g, GATE_I)), 3) : sub(typed(I32, 32767), forget);
@@ -472,18 +469,17 @@ static void exp_svdf(void) {
     V x = gin(SVDF_X), w = gin(SVDF_FEATURES), wt = gin(SVDF_TIME), bias = gin(SVDF_BIAS), state = gin(SVDF_STATE),
       fresh, y;
     int64_t memory, rank_ = int_attr("rank"), features;
-    if (v_rank(x) != 2 || v_rank(w) != 2 || v_rank(wt) != 2 || v_rank(state) != 2 || !known_dim(wt, 1, &memory) ||
-        memory < 1 || !known_dim(w, 0, &features) || rank_ < 1 || features % rank_ || !known_dim(wt, 0, &features)) {
-        fail(E_SHAPE, "inputs, weights, state and rank do not fit");
+    if (fail_if(v_rank(x) != 2 || v_rank(w) != 2 || v_rank(wt) != 2 || v_rank(state) != 2 ||
+                    !known_dim(wt, 1, &memory) || memory < 1 || !known_dim(w, 0, &features) || rank_ < 1 ||
+                    features % rank_ || !known_dim(wt, 0, &features),
+                E_SHAPE, "inputs, weights, state and rank do not fit"))
         return;
-    }
     bool codes = dtype(in(SVDF_X)) == I8, hybrid = !codes && dtype(in(SVDF_FEATURES)) == I8;
     V turned = transposed(w, (int64_t[]){1, 0}, 2);
     if (codes) {
-        if (dtype(in(SVDF_STATE)) != I16 || dtype(in(SVDF_TIME)) != I16) {
-            fail(E_TYPE, "an integer SVDF must have a state and weights of time of 16 bit");
+        if (fail_if(dtype(in(SVDF_STATE)) != I16 || dtype(in(SVDF_TIME)) != I16, E_TYPE,
+                    "an integer SVDF must have a state and weights of time of 16 bit"))
             return;
-        }
         fresh = inferred(integer_sums(x, turned, NULL, quant_in(SVDF_X).zero)->def);
         if (fresh)
             fresh = rescaled(fresh, quant_in(SVDF_X).scale * quant_in(SVDF_FEATURES).scale, quant_in(SVDF_STATE).scale,

@@ -32,10 +32,9 @@ static void exp_transpose(void) {
     if (n < 0) return;
     for (int k = 0; k < n; k++) {
         if (perm[k] < 0) perm[k] += rank;
-        if (n != rank || perm[k] < 0 || perm[k] >= rank || seen[perm[k]]) {
-            fail(E_ATTR, "these are not the %d axes in another order", rank);
+        if (fail_if(n != rank || perm[k] < 0 || perm[k] >= rank || seen[perm[k]], E_ATTR,
+                    "these are not the %d axes in another order", rank))
             return;
-        }
         seen[perm[k]] = true;
     }
     V y = transposed(gin(0), perm, n);
@@ -47,10 +46,7 @@ static void exp_tile(void) { gout(0, N_OP("Tile", gin(0), int_vector(gin(1)))); 
 static void exp_broadcast_args(void) {
     V s[2] = {int_vector(gin(0)), int_vector(gin(1))};
     int64_t n[2];
-    if (!known_dim(s[0], 0, &n[0]) || !known_dim(s[1], 0, &n[1])) {
-        fail(E_SHAPE, "the ranks are not known");
-        return;
-    }
+    if (fail_if(!known_dim(s[0], 0, &n[0]) || !known_dim(s[1], 0, &n[1]), E_SHAPE, "the ranks are not known")) return;
     for (int k = 0; k < 2; k++)
         if (n[k] < n[1 - k]) {
             struct tensor *lead = n_tensor(I64, (int64_t[]){n[1 - k] - n[k]}, 1);
@@ -98,20 +94,13 @@ static void join(bool stack) {
     V v[256];
     int n = n_in(), rank = n ? v_rank(gin(0)) : 0;
     int64_t axis = int_attr("axis"), ranks = rank + (stack ? 1 : 0);
-    if (n > 256 || n < 1) {
-        fail(E_LIMIT, "%d tensors are joined, 1 to 256 are supported", n);
-        return;
-    }
+    if (fail_if(n > 256 || n < 1, E_LIMIT, "%d tensors are joined, 1 to 256 are supported", n)) return;
     if (axis < 0) axis += ranks;
-    if (axis < 0 || axis >= ranks) {
-        fail(E_ATTR, "axis %lld is outside the rank %lld", (long long)int_attr("axis"), (long long)ranks);
+    if (fail_if(axis < 0 || axis >= ranks, E_ATTR, "axis %lld is outside the rank %lld", (long long)int_attr("axis"),
+                (long long)ranks))
         return;
-    }
     for (int k = 0; k < n; k++) {
-        if (!gin(k)) {
-            fail(E_ARITY, "input %d is missing", k);
-            return;
-        }
+        if (fail_if(!gin(k), E_ARITY, "input %d is missing", k)) return;
         v[k] = stack ? N_OP("Unsqueeze", gin(k), one_int(axis)) : rescaled(k);
         if (!v[k]) return;
     }
@@ -124,10 +113,8 @@ static void exp_unpack(void) {
     V x = gin(0);
     int axis = v_rank(x) > 0 ? norm_axis(int_attr("axis"), v_rank(x)) : 0, n = n_out();
     int64_t size;
-    if (!known_dim(x, axis, &size) || size != n) {
-        fail(E_SHAPE, "the axis that is unpacked has not %d elements", n);
+    if (fail_if(!known_dim(x, axis, &size) || size != n, E_SHAPE, "the axis that is unpacked has not %d elements", n))
         return;
-    }
     for (int k = 0; k < n; k++)
         if (wants(k)) gout(k, N_WITH("Gather", ATTRS(attr_int("axis", axis)), x, n_const_f(I64, k)));
 }
@@ -152,10 +139,9 @@ static void exp_split_v(void) {
         else rest += size[k];
     if (axis < 0) axis += v_rank(gin(0));
     if (open >= 0) {
-        if (!known_dim(gin(0), (int)axis, &total) || total < rest) {
-            fail(E_SHAPE, "the size that is left open is not known");
+        if (fail_if(!known_dim(gin(0), (int)axis, &total) || total < rest, E_SHAPE,
+                    "the size that is left open is not known"))
             return;
-        }
         size[open] = total - rest;
     }
     split(gin(0), gin(2), 2, ints(size, n));
@@ -262,17 +248,11 @@ static void op_mirror_pad(void) {
     bool symmetric = int_attr("mode") == 1;
     X dims = list0(), from = list0();
     (void)p;
-    if (n != 2 * rank(x)) {
-        fail(E_SHAPE, "%d pads for rank %d", n, rank(x));
-        return;
-    }
+    if (fail_if(n != 2 * rank(x), E_SHAPE, "%d pads for rank %d", n, rank(x))) return;
     for (int k = 0; k < rank(x); k++) {
         for (int e = 0; e < 2; e++) {
             int64_t w = pad[2 * k + e];
-            if (w < 0 || w > INT32_MAX) {
-                fail(E_ATTR, "a pad of %lld", (long long)w);
-                return;
-            }
+            if (fail_if(w < 0 || w > INT32_MAX, E_ATTR, "a pad of %lld", (long long)w)) return;
             require(le(idx(w), symmetric ? dim(x, k) : max_(sub(dim(x, k), idx(1)), idx(0))),
                     "a mirrored pad is wider than what is mirrored, axis %d", k);
         }
@@ -326,10 +306,8 @@ static void exp_space_to_batch(void) {
     V apart[X_MAX_LIST], together[X_MAX_LIST];
     if (!read_blocks(block, &m)) return;
     int64_t pad[2 * X_MAX_LIST], lead[2 * X_MAX_LIST] = {0};
-    if (const_ints(2, pad, 2 * X_MAX_LIST) != 2 * m) {
-        fail(E_SHAPE, "pads must be constant, two for each block");
+    if (fail_if(const_ints(2, pad, 2 * X_MAX_LIST) != 2 * m, E_SHAPE, "pads must be constant, two for each block"))
         return;
-    }
     for (int k = 0; k < m; k++) lead[1 + k] = pad[2 * k], lead[rank + 1 + k] = pad[2 * k + 1], product_ *= block[k];
     double zero = is_quantized(0) ? (double)quant_out(0).zero : 0;
     V x = N_OP("Pad", gin(0), ints(lead, 2 * rank), n_const_f(dtype(in(0)), zero)), shape = N_OP("Shape", x);
@@ -353,10 +331,8 @@ static void exp_batch_to_space(void) {
     int m, rank = v_rank(gin(0)), n = 0, p = 0;
     V apart[X_MAX_LIST], together[X_MAX_LIST], to[X_MAX_LIST];
     if (!read_blocks(block, &m)) return;
-    if (const_ints(2, crop, 2 * X_MAX_LIST) != 2 * m) {
-        fail(E_SHAPE, "crops must be constant, two for each block");
+    if (fail_if(const_ints(2, crop, 2 * X_MAX_LIST) != 2 * m, E_SHAPE, "crops must be constant, two for each block"))
         return;
-    }
     for (int k = 0; k < m; k++) product_ *= block[k];
     V x = gin(0), shape = N_OP("Shape", x), batch = N_OP("Div", dim_of(shape, 0), one_int(product_));
     for (int k = 0; k < m; k++) apart[n++] = one_int(block[k]);

@@ -20,19 +20,17 @@ static void exp_shift_left(void) { become("ShiftLeft"); }
 static void op_spread(void) {
     T x = in(0), with = in(1);
     const int64_t *low, *high, *between;
-    if (ints_attr("low", &low) != rank(x) || ints_attr("high", &high) != rank(x) ||
-        ints_attr("between", &between) != rank(x)) {
-        fail(E_SHAPE, "the paddings do not fit rank %d", rank(x));
+    if (fail_if(ints_attr("low", &low) != rank(x) || ints_attr("high", &high) != rank(x) ||
+                    ints_attr("between", &between) != rank(x),
+                E_SHAPE, "the paddings do not fit rank %d", rank(x)))
         return;
-    }
     X dims = list0(), from = list0();
     for (int k = 0; k < rank(x); k++) {
-        if (between[k] < 0 || between[k] > INT32_MAX || low[k] < INT32_MIN || low[k] > INT32_MAX ||
-            high[k] < INT32_MIN || high[k] > INT32_MAX) {
-            fail(E_ATTR, "a padding of %lld, %lld and %lld", (long long)low[k], (long long)between[k],
-                 (long long)high[k]);
+        if (fail_if(between[k] < 0 || between[k] > INT32_MAX || low[k] < INT32_MIN || low[k] > INT32_MAX ||
+                        high[k] < INT32_MIN || high[k] > INT32_MAX,
+                    E_ATTR, "a padding of %lld, %lld and %lld", (long long)low[k], (long long)between[k],
+                    (long long)high[k]))
             return;
-        }
         E gaps = mul(max_(sub(dim(x, k), idx(1)), idx(0)), idx(between[k]));
         dims = push(dims, max_(add(add(dim(x, k), gaps), idx(low[k] + high[k])), idx(0)));
     }

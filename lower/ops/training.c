@@ -44,12 +44,10 @@ typedef void (*update_fn)(const struct update *u, E *x, E *s);
 static E attr_of(const struct update *u, const char *name) { return typed(u->x->type, float_attr(name)); }
 static void optimize(int states, update_fn step) {
     int kinds = 2 + states, n = (n_in() - 2) / kinds;
-    if (n < 1 || n_in() != 2 + n * kinds || n_out() > n * (1 + states)) {
-        fail(E_ARITY,
-             "%d inputs and %d outputs: %s takes R, T and %d tensors for each one that is optimized, and gives %d",
-             n_in(), n_out(), def_node()->op_type, kinds, 1 + states);
+    if (fail_if(n < 1 || n_in() != 2 + n * kinds || n_out() > n * (1 + states), E_ARITY,
+                "%d inputs and %d outputs: %s takes R, T and %d tensors for each one that is optimized, and gives %d",
+                n_in(), n_out(), def_node()->op_type, kinds, 1 + states))
         return;
-    }
     for (int k = 0; k < n; k++) {
         T x = in(2 + k);
         if (!x) return;
@@ -58,10 +56,9 @@ static void optimize(int states, update_fn step) {
         enum dtype vt = dtype_value(dtype(x));
         for (int j = 0; j < 1 + states; j++) {
             T t = in(2 + (1 + j) * n + k);
-            if (!t || rank(t) != rank(x) || dtype(t) != dtype(x)) {
-                fail(E_SHAPE, "a gradient or state is not of the type and rank of tensor %d, which it belongs to", k);
+            if (fail_if(!t || rank(t) != rank(x) || dtype(t) != dtype(x), E_SHAPE,
+                        "a gradient or state is not of the type and rank of tensor %d, which it belongs to", k))
                 return;
-            }
             for (int d = 0; d < rank(x); d++)
                 require(eq(dim(t, d), dim(x, d)), "tensor %d and its gradient or state differ on axis %d", k, d);
             X own = i;
