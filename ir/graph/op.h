@@ -112,6 +112,7 @@ struct op {
     void (*define)(void); /* exactly one of these three */
     void (*expand)(void);
     const struct op_control *control;
+    const char *as; /* for define and expand that serve several rows: what this one is called where it is known */
     const struct op_upgrade *upgrades; /* upto 0 ends */
     const char *spec;                  /* section, and every deliberate deviation */
     int flags;                         /* enum op_flags */

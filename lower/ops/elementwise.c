@@ -13,21 +13,8 @@ static void map1(E (*f)(E v)) {
 }
 static E f_sign(E v) { return sel(gt(v, num(0)), num(1), sel(lt(v, num(0)), num(-1), v)); } /* NaN and zeros stay */
 static E f_reciprocal(E v) { return div_(num(1), v); }
-static E f_exp(E v) { return exp_(v); }
-static E f_log(E v) { return log_(v); }
-static E f_erf(E v) { return erf_(v); }
-static E f_tanh(E v) { return tanh_(v); }
-static E f_sin(E v) { return fn1("sin", v); }
-static E f_cos(E v) { return fn1("cos", v); }
-static E f_tan(E v) { return fn1("tan", v); }
-static E f_asin(E v) { return fn1("asin", v); }
-static E f_acos(E v) { return fn1("acos", v); }
-static E f_atan(E v) { return fn1("atan", v); }
-static E f_sinh(E v) { return fn1("sinh", v); }
-static E f_cosh(E v) { return fn1("cosh", v); }
-static E f_asinh(E v) { return fn1("asinh", v); }
-static E f_acosh(E v) { return fn1("acosh", v); }
-static E f_atanh(E v) { return fn1("atanh", v); }
+static E f_named(E v) { return fn1(def_node()->op->as, v); }
+static void op_named(void) { map1(f_named); }
 static void op_abs(void) { map1(abs_); }
 static void op_neg(void) { map1(neg); }
 static void op_sign(void) { map1(f_sign); }
@@ -36,21 +23,6 @@ static void op_floor(void) { map1(floor_); }
 static void op_round(void) { map1(rint_); }
 static void op_sqrt(void) { map1(sqrt_); }
 static void op_reciprocal(void) { map1(f_reciprocal); }
-static void op_exp(void) { map1(f_exp); }
-static void op_log(void) { map1(f_log); }
-static void op_erf(void) { map1(f_erf); }
-static void op_tanh(void) { map1(f_tanh); }
-static void op_sin(void) { map1(f_sin); }
-static void op_cos(void) { map1(f_cos); }
-static void op_tan(void) { map1(f_tan); }
-static void op_asin(void) { map1(f_asin); }
-static void op_acos(void) { map1(f_acos); }
-static void op_atan(void) { map1(f_atan); }
-static void op_sinh(void) { map1(f_sinh); }
-static void op_cosh(void) { map1(f_cosh); }
-static void op_asinh(void) { map1(f_asinh); }
-static void op_acosh(void) { map1(f_acosh); }
-static void op_atanh(void) { map1(f_atanh); }
 static void op_identity(void) { gout(0, gin(0)); }
 static void op_not(void) { map1(not_); }
 static void op_isnan(void) {
@@ -392,6 +364,8 @@ static bool affine_div(const struct node *n, const struct value *x, int64_t chan
 static const struct op_slot s_identity[] = {{"input", TS_ANY, HOLDER}, {0}};
 #define MAP1(name, since, slots, fn)                                                                                   \
     { "", name, since, 1, attrs_none, slots, slots_y, .define = fn, .spec = name }
+#define MATH(name, since, fn)                                                                                          \
+    { "", name, since, 1, attrs_none, s_flt1, slots_y, .define = op_named, .as = fn, .spec = name }
 #define COMMUTING(name, since, slots, fn)                                                                              \
     { "", name, since, 1, attrs_none, slots, slots_y, .define = fn, .spec = name, .flags = OP_COMMUTES }
 #define MAP2(name, since, slots, fn)                                                                                   \
@@ -415,21 +389,21 @@ const struct op ops_elementwise[] = {
     MAP1("Round", 22, s_flt1, op_round),
     MAP1("Sqrt", 13, s_flt1, op_sqrt),
     MAP1("Reciprocal", 13, s_flt1, op_reciprocal),
-    MAP1("Exp", 13, s_flt1, op_exp),
-    MAP1("Log", 13, s_flt1, op_log),
-    MAP1("Erf", 13, s_flt1, op_erf),
-    MAP1("Tanh", 13, s_flt1, op_tanh),
-    MAP1("Sin", 22, s_flt1, op_sin),
-    MAP1("Cos", 22, s_flt1, op_cos),
-    MAP1("Tan", 22, s_flt1, op_tan),
-    MAP1("Asin", 22, s_flt1, op_asin),
-    MAP1("Acos", 22, s_flt1, op_acos),
-    MAP1("Atan", 22, s_flt1, op_atan),
-    MAP1("Sinh", 22, s_flt1, op_sinh),
-    MAP1("Cosh", 22, s_flt1, op_cosh),
-    MAP1("Asinh", 22, s_flt1, op_asinh),
-    MAP1("Acosh", 22, s_flt1, op_acosh),
-    MAP1("Atanh", 22, s_flt1, op_atanh),
+    MATH("Exp", 13, "exp"),
+    MATH("Log", 13, "log"),
+    MATH("Erf", 13, "erf"),
+    MATH("Tanh", 13, "tanh"),
+    MATH("Sin", 22, "sin"),
+    MATH("Cos", 22, "cos"),
+    MATH("Tan", 22, "tan"),
+    MATH("Asin", 22, "asin"),
+    MATH("Acos", 22, "acos"),
+    MATH("Atan", 22, "atan"),
+    MATH("Sinh", 22, "sinh"),
+    MATH("Cosh", 22, "cosh"),
+    MATH("Asinh", 22, "asinh"),
+    MATH("Acosh", 22, "acosh"),
+    MATH("Atanh", 22, "atanh"),
     {"", "Identity", 25, 1, attrs_none, s_identity, slots_y, .expand = op_identity, .spec = "Identity-25"},
     MAP1("Not", 1, s_bool1, op_not),
     MAP1("BitwiseNot", 18, s_int1, op_not),

@@ -218,6 +218,9 @@ void expand_to(const char *op) {
     struct node *n = def_node();
     gout(0, activated(n_op(op, 0, n->ins.v, n->ins.n, NULL, 0)));
 }
+void exp_as_onnx(void) { expand_to(def_node()->op->as); }
+void exp_as_own(void) { become(def_node()->op->as); }
+void exp_as_either(void) { is_quantized(0) ? exp_as_own() : exp_as_onnx(); }
 int v_rank(V v) { return v && v->type.kind == TY_TENSOR ? v->type.rank : -1; }
 bool known_dim(V v, int axis, int64_t *n) { return axis >= 0 && axis < v_rank(v) && x_is_int(v->type.dims[axis], n); }
 V transposed(V v, const int64_t *perm, int n) {

@@ -66,7 +66,9 @@ V hybrid_sums(V x, V w, V scales);
 /* The node itself under another name of the domain, with all its inputs and attributes. */
 void become(const char *op);
 void expand_to(const char *op); /* one node of ONNX with the same inputs, and the fused activation */
-V activated(V v);               /* by the attribute fused_activation_function */
+/* Expansions of BY_NAME rows: to the operator of ONNX, to the one of this domain, to this one where codes come in. */
+void exp_as_onnx(void), exp_as_own(void), exp_as_either(void);
+V activated(V v); /* by the attribute fused_activation_function */
 V transposed(V v, const int64_t *perm, int n);
 V channels_first(V v); /* [N, ..., C] -> [N, C, ...] */
 V channels_last(V v);
@@ -91,6 +93,8 @@ extern const struct op_slot tfl_any1[], tfl_any2[], tfl_any3[], tfl_many[];
 extern const struct op_attr tfl_attrs[]; /* options whose absent fields are 0 */
 #define TFLITE(name, slots, fn, text)                                                                                  \
     { "tflite", name, 1, 1, tfl_attrs, slots, slots_ys, .expand = fn, .spec = text }
+#define BY_NAME(name, slots, fn, to, text)                                                                             \
+    { "tflite", name, 1, 1, tfl_attrs, slots, slots_ys, .expand = fn, .as = to, .spec = text }
 #define AS_ONNX(name, slots, fn) TFLITE(name, slots, fn, "as ONNX")
 #define DEFINED(name, attrs, slots, fn, text)                                                                          \
     { "tflite", name, 1, 1, attrs, slots, slots_y, .define = fn, .spec = text }

@@ -73,7 +73,6 @@ static void exp_sparse_to_dense(void) { /* indices, shape, values, the value els
     if (v_rank(v) == 0) v = N_OP("Expand", v, N_OP("Slice", N_OP("Shape", at_k), one_int(0), one_int(1)));
     gout(0, N_OP("ScatterND", dense, at_k, v));
 }
-static void exp_dynamic_update_slice(void) { become("UpdateSlice"); }
 /* x with `update` put where start says; start is moved so that it fits. */
 static void op_update_slice(void) {
     T x = in(0), u = in(1), s = in(2);
@@ -101,7 +100,6 @@ static void exp_select(void) {
     }
     gout(0, N_OP("Where", c, gin(1), gin(2)));
 }
-static void exp_select_v2(void) { expand_to("Where"); }
 static void exp_where(void) { /* places of what is not 0, one a row */
     V c = dtype(in(0)) == BOOL ? gin(0) : n_cast(gin(0), BOOL);
     gout(0, transposed(N_OP("NonZero", c), (int64_t[]){1, 0}, 2));
@@ -151,8 +149,6 @@ static void op_matrix_set_diag(void) {
     E zero = typed(dtype_value(dtype(x)), 0);
     out(0, dtype(x), i, sel(eq(i.v[last], i.v[last - 1]), at_or(d, sub_list(i, 0, last), zero), at(x, i)));
 }
-static void exp_matrix_diag(void) { become("MatrixDiag"); }
-static void exp_matrix_set_diag(void) { become("MatrixSetDiag"); }
 /* How many boundaries are not above the value: boundaries are in order. */
 static void op_bucketize(void) {
     T x = in(0), b = in(1);
@@ -213,17 +209,17 @@ const struct op ops_tflite_gather[] = {
     TFLITE("EMBEDDING_LOOKUP", tfl_any2, exp_embedding_lookup, "codes become floats"),
     TFLITE("SCATTER_ND", s_three, exp_scatter_nd, "what is written twice is added"),
     AS_ONNX("SPARSE_TO_DENSE", s_four, exp_sparse_to_dense),
-    TFLITE("DYNAMIC_UPDATE_SLICE", s_three, exp_dynamic_update_slice, "starts are clamped"),
+    BY_NAME("DYNAMIC_UPDATE_SLICE", s_three, exp_as_own, "UpdateSlice", "starts are clamped"),
     AS_ONNX("SELECT", s_three, exp_select),
-    AS_ONNX("SELECT_V2", s_three, exp_select_v2),
+    BY_NAME("SELECT_V2", s_three, exp_as_onnx, "Where", "as ONNX"),
     AS_ONNX("WHERE", tfl_any1, exp_where),
     AS_ONNX("ONE_HOT", s_four, exp_one_hot),
     AS_ONNX("TOPK_V2", tfl_any2, exp_topk),
     {"tflite", "UNIQUE", 1, 1, a_unique, tfl_any1, slots_ys, .expand = exp_unique, .spec = "as ONNX, not sorted"},
     AS_ONNX("FILL", tfl_any2, exp_fill),
     AS_ONNX("RANGE", s_three, exp_range),
-    TFLITE("MATRIX_DIAG", tfl_any1, exp_matrix_diag, "zeros beside the diagonal"),
-    TFLITE("MATRIX_SET_DIAG", tfl_any2, exp_matrix_set_diag, "the main diagonal"),
+    BY_NAME("MATRIX_DIAG", tfl_any1, exp_as_own, "MatrixDiag", "zeros beside the diagonal"),
+    BY_NAME("MATRIX_SET_DIAG", tfl_any2, exp_as_own, "MatrixSetDiag", "the main diagonal"),
     TFLITE("BUCKETIZE", tfl_any1, exp_bucketize, "compared in the type of the input"),
     TFLITE("SEGMENT_SUM", tfl_any2, exp_segment_sum, "the last number tells how many"),
     TFLITE("UNSORTED_SEGMENT_SUM", s_three, exp_segment_sum, "as ONNX ScatterND"),

@@ -351,7 +351,6 @@ static void op_lrn(void) {
     E base = add(num(float_attr("bias")), mul(num(float_attr("alpha")), at(sum, i)));
     out(0, F32, i, mul(at(x, i), fn2("pow", base, num(-float_attr("beta")))));
 }
-static void exp_lrn(void) { become("Lrn"); }
 
 /* ---- resizing: [N, H, W, C] to the sizes in input 1 */
 struct line {         /* one axis of the result */
@@ -431,8 +430,6 @@ static void op_resize_bilinear(void) {
     v = add(add(v, mul(mul(corner[2], qy), w.part)), mul(mul(corner[3], h.part), w.part));
     out(0, dtype(x), o, dtype(x) == F32 ? v : cast(dtype(x), trunc_(add(v, num(0.5)))));
 }
-static void exp_resize_nearest(void) { become("ResizeNearest"); }
-static void exp_resize_bilinear(void) { become("ResizeBilinear"); }
 
 static const struct op_attr a_pool[] = {{.name = "auto_pad", .kind = AT_STRING, .s = "NOTSET"}, {0}};
 static const struct op_slot s_codes[] = {{"x", T16, 0}, {0}}, s_f32[] = {{"x", TSET(F32), 0}, {0}},
@@ -460,9 +457,9 @@ const struct op ops_tflite_reduce[] = {
     TFLITE("SOFTMAX", tfl_any1, exp_softmax, "codes: fixed point as LiteRT's reference kernel"),
     TFLITE("LOG_SOFTMAX", tfl_any1, exp_log_softmax, "not of codes"),
     TFLITE("L2_NORMALIZATION", tfl_any1, exp_l2_norm, "codes: fixed point as LiteRT's reference kernel"),
-    TFLITE("LOCAL_RESPONSE_NORMALIZATION", tfl_any1, exp_lrn, "the last neighbour is c + radius - 1"),
-    TFLITE("RESIZE_BILINEAR", tfl_any2, exp_resize_bilinear, "i8, i16: in 1024ths; else in f32"),
-    TFLITE("RESIZE_NEAREST_NEIGHBOR", tfl_any2, exp_resize_nearest, "positions in f32"),
+    BY_NAME("LOCAL_RESPONSE_NORMALIZATION", tfl_any1, exp_as_own, "Lrn", "the last neighbour is c + radius - 1"),
+    BY_NAME("RESIZE_BILINEAR", tfl_any2, exp_as_own, "ResizeBilinear", "i8, i16: in 1024ths; else in f32"),
+    BY_NAME("RESIZE_NEAREST_NEIGHBOR", tfl_any2, exp_as_own, "ResizeNearest", "positions in f32"),
     DEFINED("AveragePool", a_pool, s_codes, op_average, "halves away from zero"),
     DEFINED("SumOfCodes", tfl_attrs, s_sum, op_sum_of_codes, "fixed point as LiteRT's reference kernel"),
     DEFINED("Softmax", tfl_attrs, s_softmax, op_softmax, "fixed point as LiteRT's reference kernel"),
