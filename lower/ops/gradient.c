@@ -11,8 +11,7 @@ static V plus(V a, V b) { return a && b ? N_OP("Add", a, b) : a ? a : b; }
 static V times(V a, V b) { return N_OP("Mul", a, b); }
 static V minus(V a) { return N_OP("Neg", a); }
 static V with_axes(const char *op, V x, const int64_t *axes, int n, int keepdims) {
-    struct attr keep = attr_int("keepdims", keepdims);
-    return n_op(op, 0, (const V[]){x, n_const_i64(axes, n)}, 2, &keep, 1);
+    return N_WITH(op, ATTRS(attr_int("keepdims", keepdims)), x, n_const_i64(axes, n));
 }
 static V transposed(V x) { /* the last two axes */
     int64_t perm[X_MAX_LIST];

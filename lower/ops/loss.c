@@ -46,9 +46,9 @@ static void op_nll(void) {
     out(0, dtype(l.x), list0(), mean ? div_(v, at(all, list0())) : v);
 }
 static void op_sce(void) {
-    struct attr axis = attr_int("axis", 1), more[2];
+    struct attr more[2];
     int n = 0;
-    V p = n_op("LogSoftmax", 0, (const V[]){gin(0)}, 1, &axis, 1);
+    V p = N_WITH("LogSoftmax", ATTRS(attr_int("axis", 1)), gin(0));
     more[n++] = attr_str("reduction", str_attr("reduction"));
     if (has_attr("ignore_index")) more[n++] = attr_int("ignore_index", int_attr("ignore_index"));
     gout(0, n_op("NegativeLogLikelihoodLoss", 0, (const V[]){p, gin(1), gin(2)}, gin(2) ? 3 : 2, more, n));

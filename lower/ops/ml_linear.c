@@ -18,8 +18,7 @@ static V product_of(int64_t rows, const struct attr *w, const struct attr *b) {
     V ins[] = {x, ml_floats(w->u.fs, (const int64_t[]){rows, n / rows}, 2), NULL};
     if (!ins[1]) return NULL;
     if (b) ins[2] = ml_floats(b->u.fs, &rows, 1);
-    struct attr transposed = attr_int("transB", 1);
-    return n_op("Gemm", 0, ins, b ? 3 : 2, &transposed, 1);
+    return n_op("Gemm", 0, ins, b ? 3 : 2, ATTRS(attr_int("transB", 1)));
 }
 static const struct attr *list_attr(const char *name) {
     const struct attr *a = node_attr(def_node(), name);
@@ -35,7 +34,7 @@ static void exp_regressor(void) {
 }
 
 static V is_positive(V score) {
-    V flat = N_OP("Squeeze", score, n_const_i64((const int64_t[]){1}, 1));
+    V flat = N_OP("Squeeze", score, N_INTS(1));
     return n_cast(N_OP("Greater", flat, n_const_f(F32, 0)), I64);
 }
 static void exp_classifier(void) {

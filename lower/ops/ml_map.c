@@ -24,10 +24,9 @@ static void exp_zip_map(void) {
     if (fail_if(const_int(dim(x, rank(x) - 1), &n) && n != labels->n, E_SHAPE, "%d keys for %lld columns", labels->n,
                 (long long)n))
         return;
-    if (rank(x) == 1) values = N_OP("Unsqueeze", values, n_const_i64((const int64_t[]){0}, 1));
+    if (rank(x) == 1) values = N_OP("Unsqueeze", values, N_INTS(0));
     const struct tensor *order = ml_ascending(labels, &keys);
-    struct attr axis = attr_int("axis", 1);
-    if (order) values = n_op("Gather", 0, (const V[]){values, n_const(order)}, 2, &axis, 1);
+    if (order) values = N_WITH("Gather", ATTRS(attr_int("axis", 1)), values, n_const(order));
     gout(0, n_private("Map", (const V[]){keys, values}, 2, 1, NULL, 0)->outs.v[0]);
 }
 
@@ -43,7 +42,7 @@ static void exp_dict_vectorizer(void) {
     int64_t room = words->n + 1; /* the last one takes what no word is for */
     struct tensor *zeros = n_tensor(values->type.dtype, &room, 1);
     V slots = N_OP("ScatterElements", n_const(zeros), place, values);
-    gout(0, N_OP("Unsqueeze", N_OP("Gather", slots, ml_own_places(words)), n_const_i64((const int64_t[]){0}, 1)));
+    gout(0, N_OP("Unsqueeze", N_OP("Gather", slots, ml_own_places(words)), N_INTS(0)));
 }
 
 /* ---- CastMap */

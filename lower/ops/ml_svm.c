@@ -64,9 +64,8 @@ static void exp_regressor(void) {
     if (n) {
         V k = kernel_of(x, kernel, vectors, nvectors, n, 0);
         if (!k) return;
-        struct attr transposed = attr_int("transB", 1);
-        V ins[] = {k, ml_floats(w, (const int64_t[]){1, n}, 2), n_const_f(F32, (double)rho[0])};
-        y = n_op("Gemm", 0, ins, 3, &transposed, 1);
+        V weights = ml_floats(w, (const int64_t[]){1, n}, 2);
+        y = N_WITH("Gemm", ATTRS(attr_int("transB", 1)), k, weights, n_const_f(F32, (double)rho[0]));
     } else y = kernel_of(x, K_LINEAR, w, ncoefficients, 1, rho[0]);
     if (y && int_attr("one_class"))
         y = N_OP("Where", N_OP("Greater", y, n_const_f(F32, 0)), n_const_f(F32, 1), n_const_f(F32, -1));
@@ -177,11 +176,10 @@ static void linear(const struct machine *m, V x) {
     bool positive = true;
     for (int k = 0; k < m->nw; k++) positive = positive && m->w[k] >= 0;
     if (m->classes == 2 && !m->na) {
-        struct attr keep = attr_int("keepdims", 0);
-        V most[] = {s, n_const_i64((const int64_t[]){1}, 1)}, best = n_op("ReduceMax", 0, most, 2, &keep, 1);
+        V best = N_WITH("ReduceMax", ATTRS(attr_int("keepdims", 0)), s, N_INTS(1));
         V second =
             positive ? N_OP("GreaterOrEqual", best, n_const_f(F32, 0.5)) : N_OP("Greater", best, n_const_f(F32, 0));
-        top = N_OP("Where", second, n_const_i64((const int64_t[]){1}, 1), top);
+        top = N_OP("Where", second, N_INTS(1), top);
     }
     gout(0, ml_label(top, m->labels));
     gout(1, ml_scores(s, m->t));
@@ -189,11 +187,10 @@ static void linear(const struct machine *m, V x) {
 static void pairwise(const struct machine *m, V x) {
     V k = kernel_of(x, m->kernel, m->vectors, m->nvectors, m->vectors_in_all, 0);
     if (!k) return;
-    struct attr longest = attr_int("longest", m->longest);
     V ins[] = {k, ml_floats(m->w, (const int64_t[]){m->classes - 1, m->vectors_in_all}, 2), m->starts, m->pair_classes,
                ml_floats(m->rho, &m->pairs, 1)};
     if (!ins[1] || !ins[4]) return;
-    struct node *pairs = n_private("SvmPairs", ins, 5, 2, &longest, 1);
+    struct node *pairs = n_private("SvmPairs", ins, 5, 2, ATTRS(attr_int("longest", m->longest)));
     V s = pairs->outs.v[0];
     gout(0, ml_label(ml_top_class(pairs->outs.v[1]), m->labels));
     if (m->na) {

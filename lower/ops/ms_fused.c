@@ -2,7 +2,6 @@
  * ai.onnx, and operators of com.microsoft that ai.onnx has by now. Groups fuse them anew. */
 #include "lower/ops/ms.h"
 
-static V int_const(int64_t v) { return n_const_i64(&v, 1); }
 static void give_all(const struct node *n) {
     for (int k = 0; k < n->outs.n; k++) gout(k, n->outs.v[k]);
 }
@@ -33,8 +32,7 @@ static void exp_biasdropout(void) {
 }
 static void exp_biassoftmax(void) {
     V x = N_OP("Add", gin(0), gin(1));
-    struct attr a[] = {attr_int("axis", int_attr("axis")), attr_int("joint", 1)};
-    gout(0, n_op("Softmax", 0, &x, 1, a, 2));
+    gout(0, N_WITH("Softmax", ATTRS(attr_int("axis", int_attr("axis")), attr_int("joint", 1)), x));
 }
 static void exp_gemmfastgelu(void) {
     V y[] = {N_OP("MatMul", gin(0), gin(1)), gin(2)};
@@ -61,7 +59,7 @@ static void exp_skipgroupnorm(void) {
     const int64_t wide[] = {0, last ? 1 : -1, 1, last ? -1 : 1};
     if (skip->type.rank == 2) skip = ms_reshaped(skip, wide, 4);
     x = N_OP("Add", x, skip);
-    if (gin(4)) x = N_OP("Add", x, last ? gin(4) : N_OP("Reshape", gin(4), n_const_i64((int64_t[]){-1, 1, 1}, 3)));
+    if (gin(4)) x = N_OP("Add", x, last ? gin(4) : N_OP("Reshape", gin(4), N_INTS(-1, 1, 1)));
     group_norm(x);
     gout(1, x);
 }
@@ -74,29 +72,23 @@ struct embedding {
 /* How many ones there are in each row of the mask. */
 static V mask_index(V ids, V mask) {
     static const int64_t row = 1;
-    struct attr keep = attr_int("keepdims", 0);
     if (!mask) {
         struct tensor *zero = n_tensor(I32, &row, 1);
-        struct attr value = {.name = "value", .kind = AT_TENSOR, .u.t = zero};
-        V dims = n_dim(ids, 0);
-        return n_op("ConstantOfShape", 0, &dims, 1, &value, 1);
+        return N_WITH("ConstantOfShape", ATTRS({.name = "value", .kind = AT_TENSOR, .u.t = zero}), n_dim(ids, 0));
     }
-    V one = n_cast(int_const(1), mask->type.dtype), ins[] = {n_cast(N_OP("Equal", mask, one), I32), int_const(1)};
-    return n_op("ReduceSum", 0, ins, 2, &keep, 1);
+    V one = n_cast(N_INTS(1), mask->type.dtype);
+    return N_WITH("ReduceSum", ATTRS(attr_int("keepdims", 0)), n_cast(N_OP("Equal", mask, one), I32), N_INTS(1));
 }
 static V rows_of(V table, V ids) { return N_OP("Gather", table, ids); }
 static V positions_of(V ids) { /* 0 .. of one row */
-    static const int64_t none = 0;
-    V start = N_OP("Squeeze", int_const(0), int_const(0)), step = N_OP("Squeeze", int_const(1), int_const(0));
-    V all = N_OP("Range", start, N_OP("Squeeze", n_dim(ids, 1), int_const(0)), step);
-    return N_OP("Unsqueeze", all, n_const_i64(&none, 1));
+    V start = N_OP("Squeeze", N_INTS(0), N_INTS(0)), step = N_OP("Squeeze", N_INTS(1), N_INTS(0));
+    V all = N_OP("Range", start, N_OP("Squeeze", n_dim(ids, 1), N_INTS(0)), step);
+    return N_OP("Unsqueeze", all, N_INTS(0));
 }
 static void out_embedding(const struct embedding *e, int sum_at) {
     V sum = N_OP("Add", e->word, e->position);
     if (e->segment) sum = N_OP("Add", sum, e->segment);
-    V ins[] = {sum, e->gamma, e->beta};
-    struct attr eps = attr_float("epsilon", float_attr("epsilon"));
-    gout(0, n_op("LayerNormalization", 0, ins, 3, &eps, 1));
+    gout(0, N_WITH("LayerNormalization", ATTRS(attr_float("epsilon", float_attr("epsilon"))), sum, e->gamma, e->beta));
     if (wants(1)) gout(1, mask_index(e->ids, e->mask));
     if (wants(sum_at)) gout(sum_at, sum);
 }
@@ -126,10 +118,10 @@ static void exp_qembedlayernorm(void) {
 }
 
 /* ---- operators that ai.onnx has in another form */
-static V as_vector(V v) { return N_OP("Reshape", v, int_const(-1)); }
-static V as_scalar(V v) { return N_OP("Squeeze", as_vector(v), int_const(0)); }
+static V as_vector(V v) { return N_OP("Reshape", v, N_INTS(-1)); }
+static V as_scalar(V v) { return N_OP("Squeeze", as_vector(v), N_INTS(0)); }
 static void exp_range(void) {
-    V step = gin(2) ? as_scalar(gin(2)) : as_scalar(n_cast(int_const(1), gin(0)->type.dtype));
+    V step = gin(2) ? as_scalar(gin(2)) : as_scalar(n_cast(N_INTS(1), gin(0)->type.dtype));
     gout(0, N_OP("Range", as_scalar(gin(0)), as_scalar(gin(1)), step));
 }
 static void exp_expanddims(void) { gout(0, N_OP("Unsqueeze", gin(0), as_vector(n_cast(gin(1), I64)))); }
@@ -166,25 +158,21 @@ static bool plain_fourier(void) {
 }
 static void exp_rfft(void) {
     if (!plain_fourier()) return;
-    V x = N_OP("Unsqueeze", gin(0), int_const(-1)), ins[] = {x, NULL, N_OP("Squeeze", int_const(-2), int_const(0))};
-    struct attr one = attr_int("onesided", 1);
-    gout(0, n_op("DFT", 0, ins, 3, &one, 1));
+    V x = N_OP("Unsqueeze", gin(0), N_INTS(-1));
+    gout(0, N_WITH("DFT", ATTRS(attr_int("onesided", 1)), x, NULL, N_OP("Squeeze", N_INTS(-2), N_INTS(0))));
 }
-static V negated(V v) { return N_OP("Neg", v); }
 /* The other half of the spectrum is the conjugate of the first, backwards. */
 static void exp_irfft(void) {
     if (!plain_fourier()) return;
     if (fail_if(gin(0)->type.rank < 2, E_RANK, "the input has rank %d, without an axis of pairs", gin(0)->type.rank))
         return;
-    V x = gin(0), ends[] = {int_const(-2), int_const(0), int_const(-2), int_const(-1)};
-    V back = N_OP("Slice", x, ends[0], ends[1], ends[2], ends[3]);
+    V x = gin(0), back = N_OP("Slice", x, N_INTS(-2), N_INTS(0), N_INTS(-2), N_INTS(-1));
     int axis = x->type.rank - 1;
-    V parts[] = {ms_sliced(back, axis, 0, 1), negated(ms_sliced(back, axis, 1, 2))},
+    V parts[] = {ms_sliced(back, axis, 0, 1), N_OP("Neg", ms_sliced(back, axis, 1, 2))},
       whole[] = {x, ms_joined(parts, 2, axis)};
-    V ins[] = {ms_joined(whole, 2, axis - 1), NULL, N_OP("Squeeze", int_const(-2), int_const(0))};
-    struct attr inverse = attr_int("inverse", 1);
-    V y = n_op("DFT", 0, ins, 3, &inverse, 1);
-    gout(0, N_OP("Squeeze", ms_sliced(y, axis, 0, 1), int_const(axis)));
+    V all = ms_joined(whole, 2, axis - 1);
+    V y = N_WITH("DFT", ATTRS(attr_int("inverse", 1)), all, NULL, N_OP("Squeeze", N_INTS(-2), N_INTS(0)));
+    gout(0, N_OP("Squeeze", ms_sliced(y, axis, 0, 1), N_INTS(axis)));
 }
 
 enum { TF = TS_FLOAT, TI = TSET(I32), T8 = TSET(I8) | TSET(U8) };

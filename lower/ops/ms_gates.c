@@ -4,9 +4,8 @@
 #include <string.h>
 
 /* ---- GatedRelativePositionBias: distances that a gate of each query scales */
-static V constant_like(V like, double v) { return n_const_f(like->type.dtype, v); }
 static void exp_gatedbias(void) {
-    static const int64_t last = -1, turned[] = {0, 2, 1, 3}, halves[] = {0, 0, 0, 2, -1};
+    static const int64_t turned[] = {0, 2, 1, 3}, halves[] = {0, 0, 0, 2, -1};
     V x = gin(0), rel = gin(2), eco = gin(5);
     const int64_t heads[] = {0, 0, int_attr("num_heads"), -1};
     if (fail_if(gin(6), E_OP, "token_offset (tokens without padding) is not supported")) return;
@@ -16,11 +15,10 @@ static void exp_gatedbias(void) {
         return;
     V q = n_transpose(ms_reshaped(N_OP("Add", x, gin(1)), heads, 4), turned, 4);
     V linear = ms_reshaped(N_OP("Add", N_OP("MatMul", q, gin(3)), gin(4)), halves, 5);
-    struct attr keep = attr_int("keepdims", 0);
-    V ins[] = {linear, n_const_i64(&last, 1)}, gates = N_OP("Sigmoid", n_op("ReduceSum", 0, ins, 2, &keep, 1));
+    V gates = N_OP("Sigmoid", N_WITH("ReduceSum", ATTRS(attr_int("keepdims", 0)), linear, N_INTS(-1)));
     V update = ms_sliced(gates, 3, 0, 1), reset = ms_sliced(gates, 3, 1, 2);
-    V gate = N_OP("Sub", N_OP("Mul", reset, eco), constant_like(x, 1));
-    gout(0, N_OP("Mul", N_OP("Add", N_OP("Mul", update, gate), constant_like(x, 2)), rel));
+    V gate = N_OP("Sub", N_OP("Mul", reset, eco), n_const_f(x->type.dtype, 1));
+    gout(0, N_OP("Mul", N_OP("Add", N_OP("Mul", update, gate), n_const_f(x->type.dtype, 2)), rel));
 }
 
 /* ---- GatedRMSNorm: groups of as many elements as the scale has, along the last axis */
@@ -61,10 +59,8 @@ static void op_scaledsilu(void) {
 
 /* ---- GemmaRotaryEmbedding: rotated halves are given */
 static void exp_gemmarotary(void) {
-    static const int64_t heads = 1;
     V angle = gin(0), turn[2] = {N_OP("Cos", angle), N_OP("Sin", angle)};
-    for (int k = 0; k < 2; k++)
-        turn[k] = N_OP("Unsqueeze", n_cast(turn[k], gin(1)->type.dtype), n_const_i64(&heads, 1));
+    for (int k = 0; k < 2; k++) turn[k] = N_OP("Unsqueeze", n_cast(turn[k], gin(1)->type.dtype), N_INTS(1));
     for (int k = 0; k < 2; k++)
         gout(k, N_OP("Add", N_OP("Mul", gin(1 + 2 * k), turn[0]), N_OP("Mul", gin(2 + 2 * k), turn[1])));
 }

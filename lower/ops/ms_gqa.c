@@ -4,12 +4,10 @@
 #include <float.h>
 #include <string.h>
 
-static V int_const(int64_t v) { return n_const_i64(&v, 1); }
-static V scalar_const(int64_t v) { return N_OP("Squeeze", int_const(v), int_const(0)); }
-static V as_scalar(V v) { return N_OP("Squeeze", N_OP("Reshape", n_cast(v, I64), int_const(1)), int_const(0)); }
+static V scalar_const(int64_t v) { return N_OP("Squeeze", N_INTS(v), N_INTS(0)); }
+static V as_scalar(V v) { return N_OP("Squeeze", N_OP("Reshape", n_cast(v, I64), N_INTS(1)), N_INTS(0)); }
 static V counted(V n) { return N_OP("Range", scalar_const(0), n, scalar_const(1)); }
-static V unsqueezed(V v, const int64_t *axes, int n) { return N_OP("Unsqueeze", v, n_const_i64(axes, n)); }
-static V column(V v) { return unsqueezed(v, (const int64_t[]){1}, 1); } /* [b] as [b, 1] */
+static V column(V v) { return N_OP("Unsqueeze", v, N_INTS(1)); } /* [b] as [b, 1] */
 
 /* ---- RotaryEmbedding: that of ai.onnx, with positions that may be one start for all */
 /* x with this many heads (rank 3), turned by the caches at these positions [b, s]. */
@@ -46,9 +44,9 @@ static void exp_rotary(void) {
         heads = size / (2 * half);
     }
     if (at->type.rank == 1) {
-        V steps = counted(N_OP("Squeeze", n_dim(x, r - 2), int_const(0)));
-        V all = N_OP("Add", unsqueezed(steps, (const int64_t[]){0}, 1), N_OP("Reshape", at, int_const(1)));
-        V two[] = {n_dim(x, 0), int_const(1)};
+        V steps = counted(N_OP("Squeeze", n_dim(x, r - 2), N_INTS(0)));
+        V all = N_OP("Add", N_OP("Unsqueeze", steps, N_INTS(0)), N_OP("Reshape", at, N_INTS(1)));
+        V two[] = {n_dim(x, 0), N_INTS(1)};
         at = N_OP("Expand", all, ms_joined(two, 2, 0));
     }
     gout(0, rotated(x, cos, sin, at, heads, int_attr("interleaved")));
@@ -133,10 +131,10 @@ static V bias_of_cache(V bias, V keys) {
 static V gqa_mask(const struct gqa *g, V keys, V bias) {
     enum dtype t = g->q->type.dtype;
     int64_t window = int_attr("local_window_size");
-    V j = unsqueezed(counted(keys), (const int64_t[]){0, 1, 2}, 3);
-    V steps = counted(N_OP("Squeeze", n_dim(g->q, 1), int_const(0)));
-    V from = unsqueezed(g->used, (const int64_t[]){1, 2, 3}, 3);
-    V i = N_OP("Add", from, unsqueezed(steps, (const int64_t[]){0, 1, 3}, 3)), seen;
+    V j = N_OP("Unsqueeze", counted(keys), N_INTS(0, 1, 2));
+    V steps = counted(N_OP("Squeeze", n_dim(g->q, 1), N_INTS(0)));
+    V from = N_OP("Unsqueeze", g->used, N_INTS(1, 2, 3));
+    V i = N_OP("Add", from, N_OP("Unsqueeze", steps, N_INTS(0, 1, 3))), seen;
     if (int_attr("causal")) seen = N_OP("LessOrEqual", j, i);
     else seen = N_OP("Less", j, N_OP("Add", from, n_dim(g->q, 1)));
     if (window > 0) seen = N_OP("And", seen, N_OP("Greater", j, N_OP("Sub", i, scalar_const(window))));
@@ -148,13 +146,13 @@ static void add_sink(struct gqa *g, V *k, V *v, V *mask, V sink) {
     enum dtype t = g->q->type.dtype;
     V *all[] = {k, v};
     for (int n = 0; n < 2; n++) {
-        V dims[] = {n_dim(*all[n], 0), n_dim(*all[n], 1), int_const(1), n_dim(*all[n], 3)};
+        V dims[] = {n_dim(*all[n], 0), n_dim(*all[n], 1), N_INTS(1), n_dim(*all[n], 3)};
         V two[] = {*all[n], n_cast(N_OP("ConstantOfShape", ms_joined(dims, 4, 0)), t)};
         *all[n] = ms_joined(two, 2, 2);
     }
-    V score = sink ? unsqueezed(sink, (const int64_t[]){0, 2, 3}, 3) : n_const_f(t, 0);
-    V dims[] = {n_dim(g->q, 0), int_const(g->heads), n_dim(g->q, 1)}, all_dims = ms_joined(dims, 3, 0);
-    V two[2] = {all_dims, n_dim(*mask, 3)}, ones[2] = {all_dims, int_const(1)};
+    V score = sink ? N_OP("Unsqueeze", sink, N_INTS(0, 2, 3)) : n_const_f(t, 0);
+    V dims[] = {n_dim(g->q, 0), N_INTS(g->heads), n_dim(g->q, 1)}, all_dims = ms_joined(dims, 3, 0);
+    V two[2] = {all_dims, n_dim(*mask, 3)}, ones[2] = {all_dims, N_INTS(1)};
     V parts[] = {N_OP("Expand", *mask, ms_joined(two, 2, 0)), N_OP("Expand", score, ms_joined(ones, 2, 0))};
     *mask = ms_joined(parts, 2, 3);
 }
@@ -166,14 +164,14 @@ static void exp_gqa(void) {
                 "numbers of heads must be positive"))
         return;
     if (!g.k && !split_packed(&g)) return;
-    V flat = N_OP("Reshape", n_cast(gin(5), I64), int_const(-1)), steps = n_dim(g.q, 1);
+    V flat = N_OP("Reshape", n_cast(gin(5), I64), N_INTS(-1)), steps = n_dim(g.q, 1);
     g.total = as_scalar(gin(6));
     /* a first prompt starts at 0, even where it is padded behind its end */
-    V first = N_OP("Equal", steps, N_OP("Reshape", g.total, int_const(1)));
-    g.used = N_OP("Where", first, int_const(0), N_OP("Sub", N_OP("Add", flat, int_const(1)), steps));
+    V first = N_OP("Equal", steps, N_OP("Reshape", g.total, N_INTS(1)));
+    g.used = N_OP("Where", first, N_INTS(0), N_OP("Sub", N_OP("Add", flat, N_INTS(1)), steps));
     if (int_attr("do_rotary")) {
         if (fail_if(!gin(7) || !gin(8), E_ARITY, "\"do_rotary\" needs the caches of sine and cosine")) return;
-        V run = unsqueezed(counted(N_OP("Squeeze", steps, int_const(0))), (const int64_t[]){0}, 1);
+        V run = N_OP("Unsqueeze", counted(N_OP("Squeeze", steps, N_INTS(0))), N_INTS(0));
         V at = N_OP("Add", column(g.used), run);
         bool pairs = int_attr("rotary_interleaved");
         g.q = rotated(g.q, gin(7), gin(8), at, g.heads, pairs);
@@ -182,7 +180,7 @@ static void exp_gqa(void) {
     V k = cached(gin(3), g.k, g.used, g.total, g.kv_heads), v = cached(gin(4), g.v, g.used, g.total, g.kv_heads);
     gout(1, k);
     gout(2, v);
-    V mask = gqa_mask(&g, N_OP("Squeeze", n_dim(k, 2), int_const(0)), bias_of_cache(gin(10), k));
+    V mask = gqa_mask(&g, N_OP("Squeeze", n_dim(k, 2), N_INTS(0)), bias_of_cache(gin(10), k));
     if (gin(11) || int_attr("smooth_softmax") == 1) add_sink(&g, &k, &v, &mask, gin(11));
     struct node *a = n_node("Attention", (const V[]){g.q, k, v, mask}, 4, 1);
     node_set_attr(a, attr_int("q_num_heads", g.heads));

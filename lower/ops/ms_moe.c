@@ -73,7 +73,6 @@ struct layer {
     V w, bias, scale, zero;
     int64_t bits;
 };
-static V int_const(int64_t v) { return n_const_i64(&v, 1); }
 static V expert_product(V x, V which, const struct layer *l) {
     V ins[] = {x, which, l->w, l->bias, l->scale, l->zero};
     struct attr how[] = {attr_int("bits", l->bits), attr_int("block_size", l->scale ? int_attr("block_size") : 0)};
@@ -96,14 +95,13 @@ static V fused_swiglu(V v, int64_t fusion) {
     V both = ms_reshaped(v, fusion == 1 ? pairs : halves, 4), part[2];
     for (int k = 0; k < 2; k++) {
         int64_t along = axis[fusion - 1];
-        part[k] = N_OP("Squeeze", ms_sliced(both, (int)along, k, k + 1), int_const(along));
+        part[k] = N_OP("Squeeze", ms_sliced(both, (int)along, k, k + 1), N_INTS(along));
     }
     return swiglu(part[0], part[1]);
 }
 static V activated(const char *name, V v) {
-    struct attr approximate = attr_str("approximate", "tanh");
     if (!strcmp(name, "relu")) return N_OP("Relu", v);
-    if (!strcmp(name, "gelu")) return n_op("Gelu", 0, &v, 1, &approximate, 1);
+    if (!strcmp(name, "gelu")) return N_WITH("Gelu", ATTRS(attr_str("approximate", "tanh")), v);
     if (!strcmp(name, "silu")) return N_OP("Mul", v, N_OP("Sigmoid", v));
     return v; /* identity */
 }
@@ -134,29 +132,24 @@ struct routing {
 };
 /* TopK takes the first of equal numbers, ONNX Runtime the last expert of them: the numbers are looked at from behind.
  */
-static V backwards(V router) {
-    return N_OP("Slice", router, int_const(-1), int_const(INT64_MIN), int_const(1), int_const(-1));
-}
-static V from_behind(V place, V router) { return N_OP("Sub", N_OP("Sub", n_dim(router, 1), int_const(1)), place); }
-static V normalised(V share) { return N_OP("Div", share, N_OP("ReduceSum", share, int_const(-1))); }
+static V backwards(V router) { return N_OP("Slice", router, N_INTS(-1), N_INTS(INT64_MIN), N_INTS(1), N_INTS(-1)); }
+static V from_behind(V place, V router) { return N_OP("Sub", N_OP("Sub", n_dim(router, 1), N_INTS(1)), place); }
+static V normalised(V share) { return N_OP("Div", share, N_OP("ReduceSum", share, N_INTS(-1))); }
 static bool routed(V router, V weights, bool softmax_first, struct routing *r) {
-    struct attr last = attr_int("axis", -1);
     int64_t k = int_attr("k"), experts;
     bool settled = x_is_int(router->type.dims[1], &experts);
     if (k < 1 || k > INT32_MAX || (settled && k > experts))
         return fail(E_ATTR, "\"k\" is %lld, for %lld experts", (long long)k, settled ? (long long)experts : -1), false;
     router = n_cast(router, F32);
-    if (softmax_first) router = n_op("Softmax", 0, &router, 1, &last, 1);
-    struct node *top = n_node("TopK", (const V[]){backwards(router), int_const(k)}, 2, 2);
+    if (softmax_first) router = N_WITH("Softmax", ATTRS(attr_int("axis", -1)), router);
+    struct node *top = n_node("TopK", (const V[]){backwards(router), N_INTS(k)}, 2, 2);
     if (!def_infer(top->in->graph, top)) return false;
     *r = (struct routing){from_behind(top->outs.v[1], router), top->outs.v[0]};
     bool normalise = int_attr("normalize_routing_weights");
     if (weights) {
-        struct attr along = attr_int("axis", 1);
-        V ins[] = {n_cast(weights, F32), r->which};
-        r->share = n_op("GatherElements", 0, ins, 2, &along, 1);
+        r->share = N_WITH("GatherElements", ATTRS(attr_int("axis", 1)), n_cast(weights, F32), r->which);
     } else if (!softmax_first) {
-        r->share = n_op("Softmax", 0, &r->share, 1, &last, 1), normalise = false;
+        r->share = N_WITH("Softmax", ATTRS(attr_int("axis", -1)), r->share), normalise = false;
     }
     if (normalise) r->share = normalised(r->share);
     return true;
@@ -174,13 +167,10 @@ static void mixture(const struct layer *l, V weights, bool softmax_first) {
         return;
     if (!activation_is_known(str_attr("activation_type"), fusion, l[2].w != NULL)) return;
     if (!routed(router, weights, softmax_first, &r)) return;
-    struct attr to_rows = attr_int("axis", x->type.rank - 1);
-    V rows = x->type.rank == 3 ? n_op("Flatten", 0, &x, 1, &to_rows, 1) : x;
+    V rows = x->type.rank == 3 ? N_WITH("Flatten", ATTRS(attr_int("axis", x->type.rank - 1)), x) : x;
     V y = expert_product(hidden(rows, r.which, &l[0], &l[2]), r.which, &l[1]);
-    y = N_OP("Mul", y, N_OP("Unsqueeze", r.share, int_const(2)));
-    struct attr keep = attr_int("keepdims", 0);
-    V ins[] = {y, int_const(1)};
-    y = n_cast(n_op("ReduceSum", 0, ins, 2, &keep, 1), x->type.dtype);
+    y = N_OP("Mul", y, N_OP("Unsqueeze", r.share, N_INTS(2)));
+    y = n_cast(N_WITH("ReduceSum", ATTRS(attr_int("keepdims", 0)), y, N_INTS(1)), x->type.dtype);
     gout(0, x->type.rank == 3 ? N_OP("Reshape", y, N_OP("Shape", x)) : y);
 }
 static void exp_moe(void) {

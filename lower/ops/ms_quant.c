@@ -95,7 +95,6 @@ static void exp_qlinearconcat(void) {
     enum { MANY = 512 };
     V parts[MANY];
     int n = (n_in() - 2) / 3;
-    struct attr axis = attr_int("axis", int_attr("axis"));
     if (fail_if(n < 1 || n > MANY || n_in() != 2 + 3 * n, E_ARITY,
                 "%d inputs: a scale and a zero point, and as many threes behind them", n_in()))
         return;
@@ -104,7 +103,7 @@ static void exp_qlinearconcat(void) {
             return;
         parts[k] = dequantised(3 * k + 2);
     }
-    V zero = gin(1), v = n_op("Concat", 0, parts, n, &axis, 1);
+    V zero = gin(1), v = ms_joined(parts, n, (int)int_attr("axis"));
     gout(0, N_OP("QuantizeLinear", v, gin(0), zero));
 }
 static void exp_qlinearwhere(void) {
@@ -114,11 +113,9 @@ static void exp_qlinearwhere(void) {
 /* The result is counted in whole steps: 1 has as many as the scale goes into it. */
 static void exp_qlinearsoftmax(void) {
     bool joint = int_attr("opset") < 13;
-    struct attr a[] = {attr_int("axis", has_attr("axis") ? int_attr("axis")
-                                        : joint          ? 1
-                                                         : -1),
-                       attr_int("joint", joint)};
-    V x = dequantised(0), p = n_op("Softmax", 0, &x, 1, a, 2), one = n_const_f(F32, 1);
+    int64_t axis = has_attr("axis") ? int_attr("axis") : joint ? 1 : -1;
+    V p = N_WITH("Softmax", ATTRS(attr_int("axis", axis), attr_int("joint", joint)), dequantised(0));
+    V one = n_const_f(F32, 1);
     out_quantised(N_OP("Mul", p, N_OP("Floor", N_OP("Div", one, gin(3)))), one, gin(4));
 }
 static void exp_dynamicquantizematmul(void) {

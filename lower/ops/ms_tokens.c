@@ -19,20 +19,16 @@ static void op_ngrammatches(void) {
     if (differ) out(0, F32, o, sel(eq(at(differ, o), typed(I32, 0)), neg(other), other));
 }
 static void exp_ngramrepeat(void) {
-    static const int64_t end[] = {INT64_MAX}, axis[] = {1};
     V ids = n_cast(gin(0), I64), scores = gin(1);
     int64_t n = int_attr("ngram_size");
     if (fail_if(ids->type.rank != 2 || scores->type.rank != 2, E_RANK,
                 "ids of rank %d and scores of rank %d; both must be 2", ids->type.rank, scores->type.rank))
         return;
     if (fail_if(n < 1 || n > 1 << 20, E_ATTR, "\"ngram_size\" is %lld, not from 1 to 2^20", (long long)n)) return;
-    const int64_t start[] = {n - 1};
-    V ends = N_OP("Slice", ids, n_const_i64(start, 1), n_const_i64(end, 1), n_const_i64(axis, 1)), ins[] = {ids, ends};
+    V ends = N_OP("Slice", ids, N_INTS(n - 1), N_INTS(INT64_MAX), N_INTS(1)), ins[] = {ids, ends};
     struct attr size = attr_int("ngram_size", n);
     V limit = n_cast(n_private("NGramMatches", ins, 2, 1, &size, 1)->outs.v[0], scores->type.dtype);
-    V parts[] = {scores, ends, limit};
-    struct attr how[] = {attr_int("axis", 1), attr_str("reduction", "min")};
-    gout(0, n_op("ScatterElements", 0, parts, 3, how, 2));
+    gout(0, N_WITH("ScatterElements", ATTRS(attr_int("axis", 1), attr_str("reduction", "min")), scores, ends, limit));
 }
 
 /* ---- WordConvEmbedding: of each word, a row of characters that 0 fills up, the greatest tanh of a convolution */

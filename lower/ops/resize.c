@@ -353,10 +353,10 @@ static void up_upsample(struct node *n) { /* the scales were an attribute */
 static const struct op_upgrade u_upsample[] = {{8, up_upsample}, {0}};
 static void op_upsample(void) {
     const char *mode = str_attr("mode");
-    struct attr attrs[] = {attr_str("mode", !strcmp(mode, "bilinear") ? "linear" : mode),
-                           attr_str("coordinate_transformation_mode", "asymmetric"),
-                           attr_str("nearest_mode", "simple")};
-    gout(0, n_op("Resize", 0, (const V[]){gin(0), NULL, gin(1)}, 3, attrs, 3));
+    gout(0, N_WITH("Resize",
+                   ATTRS(attr_str("mode", !strcmp(mode, "bilinear") ? "linear" : mode),
+                         attr_str("coordinate_transformation_mode", "asymmetric"), attr_str("nearest_mode", "simple")),
+                   gin(0), NULL, gin(1)));
 }
 
 static const struct op_slot s_resize[] = {{"X", TS_NUM, 0},

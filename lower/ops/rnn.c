@@ -291,7 +291,7 @@ static V zero_f32(void) { return graph_const(graph(), "", tensor_new(arena(), F3
 /* v where each sequence is at least so many steps long, else 0; v: [B,H]. */
 static V of_length(struct place p, V v, V lens, V least) {
     static const int64_t last = 1;
-    V column = VALUE(p, "", "Unsqueeze", as_i64(p, lens), n_const_i64(&last, 1));
+    V column = VALUE(p, "", "Unsqueeze", as_i64(p, lens), N_INTS(last));
     return VALUE(p, "", "Where", VALUE(p, "", "LessOrEqual", least, column), v, zero_f32());
 }
 static struct step_out build_step(const struct rnn *r, struct place p, int dir, V xw, V h, V c, V at_step, const V *use,
@@ -381,7 +381,7 @@ static bool is_absent(const struct rnn *r, V given, bool batch_first) {
 static V initial(const struct rnn *r, V given, int dir, bool batch_first) {
     if (!is_absent(r, given, batch_first)) {
         if (batch_first) given = transposed(given, (int64_t[]){1, 0, 2}, 3);
-        if (r->ndirs == 1) return VALUE(here(), "", "Squeeze", given, n_const_i64((int64_t[]){0}, 1));
+        if (r->ndirs == 1) return VALUE(here(), "", "Squeeze", given, N_INTS(0));
         return VALUE(here(), "", "Gather", given, scalar_i64(dir));
     }
     int64_t batch = settled() ? own(gin(0), batch_first ? 0 : 1) : -1;
@@ -394,7 +394,7 @@ static V initial(const struct rnn *r, V given, int dir, bool batch_first) {
     return n->outs.v[0];
 }
 static V joined(V a, V b, int axis) { /* directions become an axis */
-    V ax = n_const_i64((int64_t[]){axis}, 1);
+    V ax = N_INTS(axis);
     b = VALUE(here(), "", "Unsqueeze", b, ax);
     if (!a) return b;
     struct node *n = NODE(here(), "", "Concat", a, b);
@@ -428,7 +428,7 @@ static V of_direction(V v, int dir) { return VALUE(here(), "", "Gather", v, scal
 static V by_steps(const struct rnn *r, V xw, int64_t columns) { /* [T,B,columns] */
     struct node *dims = NODE(here(), "", "Shape", r->x);
     node_set_attr(dims, attr_int("end", 2));
-    struct node *all = NODE(here(), "", "Concat", dims->outs.v[0], n_const_i64(&columns, 1));
+    struct node *all = NODE(here(), "", "Concat", dims->outs.v[0], N_INTS(columns));
     node_set_attr(all, attr_int("axis", 0));
     struct node *steps = NODE(here(), "", "Reshape", xw, all->outs.v[0]);
     node_set_attr(steps, attr_int("allowzero", 1));
@@ -456,7 +456,7 @@ static void one_direction(struct rnn *r, int dir, bool reverse) {
     struct step_out s;
     if (r->single) {
         s = build_step(r, here(), dir, xw, h0, c, scalar_i64(0), use, r2);
-        s.y = VALUE(here(), "", "Unsqueeze", s.y, n_const_i64((int64_t[]){0}, 1));
+        s.y = VALUE(here(), "", "Unsqueeze", s.y, N_INTS(0));
     } else s = scan_steps(r, dir, reverse && !turn, by_steps(r, xw, all), h0, c, use, r2);
     if (turn && s.y) s.y = turned_round(s.y, r->lens);
     if (r->quantised && r->lens) { /* the state of an empty sequence is 0 */

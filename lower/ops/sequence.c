@@ -180,10 +180,12 @@ static void op_erase(void) {
     l.n--;
     out_list(&l);
 }
+static V joined(const struct list *l, int64_t axis) {
+    return n_op("Concat", 0, l->v, l->n, ATTRS(attr_int("axis", axis)));
+}
 static V stacked(const struct list *l, int64_t axis) {
-    for (int k = 0; k < l->n; k++) l->v[k] = N_OP("Unsqueeze", l->v[k], n_const_i64(&axis, 1));
-    struct attr a = attr_int("axis", axis);
-    return n_op("Concat", 0, l->v, l->n, &a, 1);
+    for (int k = 0; k < l->n; k++) l->v[k] = N_OP("Unsqueeze", l->v[k], N_INTS(axis));
+    return joined(l, axis);
 }
 static void op_element(void) {
     struct list l;
@@ -229,9 +231,8 @@ static void op_concat_from(void) {
         return;
     }
     if (!list_of(gin(0), &l)) return;
-    struct attr axis = attr_int("axis", int_attr("axis"));
     if (!l.n) fail(E_ARITY, "the sequence is empty");
-    else gout(0, int_attr("new_axis") ? stacked(&l, int_attr("axis")) : n_op("Concat", 0, l.v, l.n, &axis, 1));
+    else gout(0, (int_attr("new_axis") ? stacked : joined)(&l, int_attr("axis")));
 }
 
 /* ---- SplitToSequence */
@@ -273,7 +274,7 @@ static void op_split_to(void) {
     if (parts) node_set_attr(parts, attr_int("axis", axis));
     for (int k = 0; k < l.n; k++) {
         l.v[k] = node_out(parts, k, "");
-        if (alone) l.v[k] = n_node("Squeeze", (const V[]){l.v[k], n_const_i64(&axis, 1)}, 2, 1)->outs.v[0];
+        if (alone) l.v[k] = n_node("Squeeze", (const V[]){l.v[k], N_INTS(axis)}, 2, 1)->outs.v[0];
     }
     out_list(&l);
 }

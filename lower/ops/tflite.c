@@ -247,8 +247,6 @@ V int_vector(V v) {
     V r = n_cast(v, I64);
     return v_rank(r) == 1 ? r : reshaped_to(r, (int64_t[]){-1}, 1);
 }
-V inferred(struct node *n) { return n && def_infer(n->in->graph, n) ? n->outs.v[0] : NULL; }
-V one_int(int64_t v) { return n_const_i64(&v, 1); }
 V scalar_of(V v) { return v_rank(v) == 0 ? v : reshaped_to(v, NULL, 0); }
 int const_ints(int k, int64_t *v, int max) {
     V x = gin(k);

@@ -55,11 +55,6 @@ void out_quantized(enum dtype t, X i, E v, int64_t zero, struct bounds b);
 /* ---- expansions */
 V own(const char *op, const V *ins, int nins, const struct attr *attrs, int nattrs);
 #define OWN(op, ...) own(op, (const V[]){__VA_ARGS__}, (int)(sizeof((const V[]){__VA_ARGS__}) / sizeof(V)), NULL, 0)
-/* op(ins) of ONNX with attributes: N1(op, ATTRS(attr_int("axis", 1)), x, y). */
-#define ATTRS(...)                                                                                                     \
-    (const struct attr[]){__VA_ARGS__}, (int)(sizeof((const struct attr[]){__VA_ARGS__}) / sizeof(struct attr))
-#define N_WITH(op, attrs, ...)                                                                                         \
-    n_op(op, 0, (const V[]){__VA_ARGS__}, (int)(sizeof((const V[]){__VA_ARGS__}) / sizeof(V)), attrs)
 /* Sums of x (f32 rows) times w (codes, [K, N]) times scales (one, or one for each of N), as hybrid operators have it.
  */
 V hybrid_sums(V x, V w, V scales);
@@ -75,8 +70,6 @@ V channels_last(V v);
 V int_vector(V v); /* as i64, a vector */
 V reshaped_to(V v, const int64_t *dims, int n);
 V scalar_of(V v);
-V one_int(int64_t v);
-V inferred(struct node *n); /* its first result; NULL for NULL and after a diagnostic */
 /* Elements of a constant integer input; -1 and a diagnostic when it is none or has more than max. */
 int const_ints(int k, int64_t *v, int max);
 int v_rank(V v);

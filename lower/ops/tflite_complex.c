@@ -34,12 +34,12 @@ static void exp_complex_abs(void) {
     V re = complex_part(gin(0), false), im = complex_part(gin(0), true);
     if (re && im) gout(0, N_OP("Sqrt", N_OP("Add", N_OP("Mul", re, re), N_OP("Mul", im, im))));
 }
-static V scalar_i64(int64_t v) { return reshaped_to(n_const_i64(&v, 1), NULL, 0); }
+static V scalar_i64(int64_t v) { return reshaped_to(N_INTS(v), NULL, 0); }
 /* Half of the spectrum along the last axis, then the spectrum along the one before. */
 static void exp_rfft2d(void) {
     int rank = v_rank(gin(0));
     if (fail_if(rank < 2, E_RANK, "an input of rank %d", rank)) return;
-    V x = N_OP("Unsqueeze", gin(0), n_const_i64((int64_t[]){-1}, 1)), lengths = int_vector(gin(1));
+    V x = N_OP("Unsqueeze", gin(0), N_INTS(-1)), lengths = int_vector(gin(1));
     for (int k = 1; k >= 0; k--) {
         V length = N_OP("Gather", lengths, scalar_i64(k));
         x = N_WITH("DFT", ATTRS(attr_int("onesided", k)), x, length, scalar_i64(rank - 2 + k));

@@ -178,7 +178,7 @@ static V hybrid_conv(struct sums *c, enum conv_kind kind) {
     V bias = c->bias;
     c->bias = NULL;
     if (h.zero) return fail(E_OP, "hybrid convolutions with asymmetric inputs are not supported"), NULL;
-    V sum = inferred(conv_node(c, kind, true, h.codes));
+    V sum = n_inferred(conv_node(c, kind, true, h.codes));
     if (!sum) return NULL;
     V y = N_OP("Mul", N_OP("Mul", n_cast(sum, F32), h.scale), channel_scales(c->at_w, c->channels, c->spatial));
     int64_t ones[8] = {c->channels, 1, 1, 1, 1, 1, 1, 1};
@@ -190,7 +190,7 @@ static void convolve(struct sums *c, enum conv_kind kind) {
     if (c->bias && floats && c->bias->type.dtype != F32) c->bias = n_cast(c->bias, F32);
     if (floats && weights_are_float) {
         c->w = n_cast(c->w, F32);
-        y = inferred(conv_node(c, kind, false, c->x));
+        y = n_inferred(conv_node(c, kind, false, c->x));
         if (y) y = activated(y);
     } else if (floats) {
         y = hybrid_conv(c, kind);
@@ -202,7 +202,7 @@ static void convolve(struct sums *c, enum conv_kind kind) {
         node_set_attr(n, attr_int("x_zero", quant_in(c->at_x).zero));
         node_set_attr(n, attr_int("w_zero", dtype(in(c->at_w)) == U8 ? quant_in(c->at_w).zero : 0));
         node_set_attr(n, attr_int("wide", wide));
-        y = inferred(n);
+        y = n_inferred(n);
         if (y) y = requantized(y, c->at_x, c->at_w, c->channels, c->spatial, IN_FIXED_POINT);
     }
     if (y) gout(0, channels_last(y));
@@ -289,14 +289,14 @@ static V integer_product(int at_a, int at_b, V a, V b, V bias) {
     node_set_attr(n, attr_int("x_zero", quant_in(at_a).zero));
     node_set_attr(n, attr_int("w_zero", quant_in(at_b).zero));
     node_set_attr(n, attr_int("wide", wide));
-    return inferred(n);
+    return n_inferred(n);
 }
 V hybrid_sums(V x, V w, V scales) {
     struct hybrid h = quantized_rows(x);
-    V sum = inferred(n_node_in("tflite", "MatMul", (const V[]){h.codes, w}, 2, 1));
+    V sum = n_inferred(n_node_in("tflite", "MatMul", (const V[]){h.codes, w}, 2, 1));
     if (!sum) return NULL;
     if (h.zero) { /* sum((q - zero) * w) = sum(q * w) - zero * sum(w) */
-        V columns = N_WITH("ReduceSum", ATTRS(attr_int("keepdims", 1)), n_cast(w, I32), n_const_i64((int64_t[]){0}, 1));
+        V columns = N_WITH("ReduceSum", ATTRS(attr_int("keepdims", 1)), n_cast(w, I32), N_INTS(0));
         sum = N_OP("Sub", sum, N_OP("Mul", h.zero, columns));
     }
     return N_OP("Mul", n_cast(sum, F32), N_OP("Mul", h.scale, scales));
@@ -322,8 +322,8 @@ static void op_fully_connected(void) {
     }
     if (!y) return;
     if (keep) { /* [..., K] keeps its other axes */
-        V lead = N_OP("Slice", N_OP("Shape", x), n_const_i64((int64_t[]){0}, 1), n_const_i64((int64_t[]){-1}, 1));
-        y = N_OP("Reshape", y, N_WITH("Concat", ATTRS(attr_int("axis", 0)), lead, n_const_i64(&oc, 1)));
+        V lead = N_OP("Slice", N_OP("Shape", x), N_INTS(0), N_INTS(-1));
+        y = N_OP("Reshape", y, N_WITH("Concat", ATTRS(attr_int("axis", 0)), lead, N_INTS(oc)));
     }
     gout(0, y);
 }

@@ -12,12 +12,11 @@ static bool const_float(int k, float *v) {
 /* Rows [K, 3] of boxes that are kept: of scores above the least one, those whose overlap with a better one is not above
  * the threshold. boxes [N, 4], scores [N]. */
 static V selected(V boxes, V scores, int64_t most, float overlap, float least) {
-    V b = N_OP("Unsqueeze", boxes, n_const_i64((int64_t[]){0}, 1));
-    V s = N_OP("Unsqueeze", scores, n_const_i64((int64_t[]){0, 1}, 2));
-    return inferred(
+    V b = N_OP("Unsqueeze", boxes, N_INTS(0));
+    V s = N_OP("Unsqueeze", scores, N_INTS(0, 1));
+    return n_inferred(
         n_node("NonMaxSuppression",
-               (const V[]){b, s, n_const_i64(&most, 1), n_const_f(F32, (double)overlap), n_const_f(F32, (double)least)},
-               5, 1));
+               (const V[]){b, s, N_INTS(most), n_const_f(F32, (double)overlap), n_const_f(F32, (double)least)}, 5, 1));
 }
 /* Inputs: rows of NonMaxSuppression, scores [N]. Results: indices [M], their scores [M], how many there are. */
 static void op_padded(void) {
@@ -112,13 +111,12 @@ static void exp_detection(void) {
     V boxes = own("DecodeBoxes", (const V[]){encoded, gin(2)}, 2,
                   ATTRS(attr_float("y_scale", float_attr("y_scale")), attr_float("x_scale", float_attr("x_scale")),
                         attr_float("h_scale", float_attr("h_scale")), attr_float("w_scale", float_attr("w_scale"))));
-    V flat = N_OP("Squeeze", predicted, n_const_i64((int64_t[]){0}, 1)); /* a background class in front is left out */
-    V scores = N_OP("Slice", flat, n_const_i64((int64_t[]){all - classes}, 1), n_const_i64((int64_t[]){all}, 1),
-                    n_const_i64((int64_t[]){1}, 1));
-    struct node *top = n_node("TopK", (const V[]){scores, n_const_i64(&each, 1)}, 2, 2);
+    V flat = N_OP("Squeeze", predicted, N_INTS(0)); /* a background class in front is left out */
+    V scores = N_OP("Slice", flat, N_INTS(all - classes), N_INTS(all), N_INTS(1));
+    struct node *top = n_node("TopK", (const V[]){scores, N_INTS(each)}, 2, 2);
     node_set_attr(top, attr_int("axis", -1));
     if (!def_infer(top->in->graph, top)) return;
-    V best = N_WITH("ReduceMax", ATTRS(attr_int("keepdims", 0)), scores, n_const_i64((int64_t[]){1}, 1));
+    V best = N_WITH("ReduceMax", ATTRS(attr_int("keepdims", 0)), scores, N_INTS(1));
     float least = (float)float_attr("nms_score_threshold");
     V rows = selected(boxes, best, most, (float)float_attr("nms_iou_threshold"), nextafterf(least, -INFINITY));
     if (!rows) return;

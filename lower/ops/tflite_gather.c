@@ -16,7 +16,7 @@ static void exp_gather(void) {
     struct node *n = n_node_in("tflite", "BatchGather", (const V[]){gin(0), gin(1)}, 2, 1);
     node_set_attr(n, attr_int("axis", axis));
     node_set_attr(n, attr_int("batch_dims", batch));
-    V y = inferred(n);
+    V y = n_inferred(n);
     if (y) gout(0, y);
 }
 /* x[b..., m..., index[b..., j...], rest] */
@@ -70,7 +70,7 @@ static void exp_sparse_to_dense(void) { /* indices, shape, values, the value els
                                                                    : rank == 1       ? 1
                                                                                      : rank},
                            2);
-    if (v_rank(v) == 0) v = N_OP("Expand", v, N_OP("Slice", N_OP("Shape", at_k), one_int(0), one_int(1)));
+    if (v_rank(v) == 0) v = N_OP("Expand", v, N_OP("Slice", N_OP("Shape", at_k), N_INTS(0), N_INTS(1)));
     gout(0, N_OP("ScatterND", dense, at_k, v));
 }
 /* x with `update` put where start says; start is moved so that it fits. */
@@ -171,13 +171,12 @@ static void segments(const char *reduction, double start) {
     if (n) {
         rows = int_vector(n);
     } else { /* one more than the last number */
-        V last = N_OP("Slice", at_k, one_int(-1), one_int(INT64_MAX));
-        rows = N_OP("Add", last, one_int(1));
+        V last = N_OP("Slice", at_k, N_INTS(-1), N_INTS(INT64_MAX));
+        rows = N_OP("Add", last, N_INTS(1));
     }
-    V tail = N_OP("Slice", N_OP("Shape", x), one_int(1), one_int(INT64_MAX));
+    V tail = N_OP("Slice", N_OP("Shape", x), N_INTS(1), N_INTS(INT64_MAX));
     V none = N_OP("Expand", n_const_f(t, start), N_WITH("Concat", ATTRS(attr_int("axis", 0)), rows, tail));
-    gout(0,
-         N_WITH("ScatterND", ATTRS(attr_str("reduction", reduction)), none, N_OP("Unsqueeze", at_k, one_int(-1)), x));
+    gout(0, N_WITH("ScatterND", ATTRS(attr_str("reduction", reduction)), none, N_OP("Unsqueeze", at_k, N_INTS(-1)), x));
 }
 static double lowest(void) {
     return dtype_is_float(dtype(in(0))) ? -3.4028234663852886e38 : (double)type_bounds(dtype(in(0))).lo;

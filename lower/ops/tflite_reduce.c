@@ -15,7 +15,6 @@ static struct node *pool_node(const char *op, V x, bool integers) {
     node_set_attr(n, attr_str("auto_pad", int_attr("padding") == 0 ? "SAME_UPPER" : "VALID"));
     return n;
 }
-static V done(struct node *n) { return def_infer(n->in->graph, n) ? n->outs.v[0] : NULL; }
 static bool is_image(V x) {
     if (v_rank(x) == 4) return true;
     return fail(E_RANK, "an input of rank %d, not 4", v_rank(x)), false;
@@ -29,7 +28,7 @@ static V bounded(V y) {
 }
 static void exp_max_pool(void) {
     if (!is_image(gin(0))) return;
-    V y = done(pool_node("MaxPool", channels_first(gin(0)), false));
+    V y = n_inferred(pool_node("MaxPool", channels_first(gin(0)), false));
     if (!y) return;
     y = is_quantized(0) ? bounded(y) : activated(y);
     gout(0, channels_last(y));
@@ -37,14 +36,14 @@ static void exp_max_pool(void) {
 static void exp_average_pool(void) {
     if (!is_image(gin(0))) return;
     bool integers = is_quantized(0);
-    V y = done(pool_node("AveragePool", channels_first(gin(0)), integers));
+    V y = n_inferred(pool_node("AveragePool", channels_first(gin(0)), integers));
     if (!y) return;
     gout(0, channels_last(integers ? bounded(y) : activated(y)));
 }
 /* The root of the mean of squares: LpPool adds squares, of no more cells than there are. */
 static void exp_l2_pool(void) {
     if (!is_image(gin(0))) return;
-    V x = channels_first(gin(0)), y = done(pool_node("AveragePool", N_OP("Mul", x, x), false));
+    V x = channels_first(gin(0)), y = n_inferred(pool_node("AveragePool", N_OP("Mul", x, x), false));
     if (y) gout(0, channels_last(activated(N_OP("Sqrt", y))));
 }
 /* Means of codes, rounded half away from zero; padding is not counted. */
@@ -70,7 +69,7 @@ static V reduction(const char *op, V x) {
     struct node *n = n_node(op, (const V[]){x, int_vector(gin(1))}, 2, 1);
     node_set_attr(n, attr_int("keepdims", int_attr("keep_dims")));
     node_set_attr(n, attr_int("noop_with_empty_axes", 1));
-    return done(n);
+    return n_inferred(n);
 }
 /* The sum of the codes less zero points, times the ratio of the scales (and a number's reciprocal for a mean). */
 static void op_sum_of_codes(void) {
@@ -128,7 +127,7 @@ static void codes_summed(bool mean) {
     for (int k = 0; k < from->attrs.n; k++) node_set_attr(to, from->attrs.v[k]);
     node_set_attr(to, attr_ints("axes", axis, n));
     node_set_attr(to, attr_int("mean", mean));
-    V y = done(to);
+    V y = n_inferred(to);
     if (y) gout(0, y);
 }
 static void exp_mean(void) {
@@ -279,7 +278,7 @@ static void exp_softmax(void) {
         return;
     }
     for (int k = 0; k < from->attrs.n; k++) node_set_attr(n, from->attrs.v[k]);
-    V y = done(n);
+    V y = n_inferred(n);
     if (y) gout(0, y);
 }
 static void exp_log_softmax(void) {
@@ -288,14 +287,13 @@ static void exp_log_softmax(void) {
 }
 
 /* ---- norms */
-static V last_axis(void) { return n_const_i64((int64_t[]){-1}, 1); }
 static void exp_l2_norm(void) {
     V x = gin(0);
     if (is_quantized(0)) {
         become("L2Norm");
         return;
     }
-    V sum = N_WITH("ReduceSum", ATTRS(attr_int("keepdims", 1)), N_OP("Mul", x, x), last_axis());
+    V sum = N_WITH("ReduceSum", ATTRS(attr_int("keepdims", 1)), N_OP("Mul", x, x), N_INTS(-1));
     V root = N_OP("Max", N_OP("Sqrt", sum), n_const_f(x->type.dtype, 1e-6f));
     gout(0, activated(N_OP("Div", x, root)));
 }

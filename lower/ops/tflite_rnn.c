@@ -111,7 +111,7 @@ static bool read_lstm(struct lstm *l, bool sequence) {
     for (int k = 0; k < GATES && l->at_h == AT_H; k++)
         if (gin(AT_NORM + k)) return fail(E_OP, "LSTM with layer normalization is not supported"), false;
     enum dtype w = dtype(in(w_f));
-    l->x = sequence ? by_steps(x) : N_OP("Unsqueeze", x, n_const_i64((int64_t[]){0}, 1));
+    l->x = sequence ? by_steps(x) : N_OP("Unsqueeze", x, N_INTS(0));
     l->h = gin(l->at_h), l->c = gin(l->at_c);
     l->codes = dtype(in(AT_X)) == I8;
     l->hybrid = !l->codes && dtype_is_int(w);
@@ -155,8 +155,8 @@ static V scales_of(const struct lstm *l, int base) {
 }
 /* Rows of all steps to [T, B, columns], as x has them. */
 static V of_steps(V rows, V x, int64_t columns) {
-    V lead = N_OP("Slice", N_OP("Shape", x), n_const_i64((int64_t[]){0}, 1), n_const_i64((int64_t[]){2}, 1));
-    return N_OP("Reshape", rows, N_WITH("Concat", ATTRS(attr_int("axis", 0)), lead, n_const_i64(&columns, 1)));
+    V lead = N_OP("Slice", N_OP("Shape", x), N_INTS(0), N_INTS(2));
+    return N_OP("Reshape", rows, N_WITH("Concat", ATTRS(attr_int("axis", 0)), lead, N_INTS(columns)));
 }
 /* What the inputs give to the gates of all steps: [T, B, gates * H]. */
 static V inputs_part(const struct lstm *l) {
@@ -171,7 +171,7 @@ static V inputs_part(const struct lstm *l) {
         struct quant q = quant_in(AT_X);
         y = integer_sums(rows, w, b, q.zero);
         if (!def_infer(y->def->in->graph, y->def)) return NULL;
-        y = inferred(gates_requantized(l, y, AT_W, q.scale, I16)->def);
+        y = n_inferred(gates_requantized(l, y, AT_W, q.scale, I16)->def);
     } else {
         y = l->hybrid ? hybrid_sums(rows, w, scales_of(l, AT_W)) : N_OP("MatMul", rows, w);
         if (y) y = N_OP("Add", y, b);
@@ -193,8 +193,8 @@ static bool lstm_step(const void *of, V xg, const V *states, V *next) {
         struct quant q = quant_in(l->at_h), hidden = quant_mid(4);
         if (!(hidden.scale > 0) || !(quant_in(l->at_c).scale > 0))
             return fail(E_ATTR, "the scale of the hidden state or the cells is not given"), false;
-        rg = inferred(integer_sums(h, r, NULL, q.zero)->def);
-        if (!rg || !(rg = inferred(gates_requantized(l, rg, AT_R, q.scale, I32)->def))) return false;
+        rg = n_inferred(integer_sums(h, r, NULL, q.zero)->def);
+        if (!rg || !(rg = n_inferred(gates_requantized(l, rg, AT_R, q.scale, I32)->def))) return false;
         struct fixed f = fixed_of((double)(float)(ldexp(1, -15) / (double)hidden.scale * ldexp(1, -15)));
         n = n_node_in("tflite", "LstmStep8", (const V[]){xg, rg, c}, 3, 2);
         node_set_attr(n, attr_int("multiplier", f.multiplier));
@@ -260,7 +260,7 @@ static bool scan(const struct cell *cell, V gates, V *states, V *y) {
 static bool run_cell(const struct cell *cell, V gates, V *states, bool sequence, V *y) {
     if (sequence) return scan(cell, gates, states, y);
     V now[] = {states[0], cell->nstates > 1 ? states[1] : NULL};
-    if (!cell->step(cell->of, N_OP("Squeeze", gates, n_const_i64((int64_t[]){0}, 1)), now, states)) return false;
+    if (!cell->step(cell->of, N_OP("Squeeze", gates, N_INTS(0)), now, states)) return false;
     *y = states[0];
     return true;
 }
@@ -331,7 +331,7 @@ static bool rnn_of(int base, bool sequence, V *state, V *y) {
         !known_dim(w, 1, &inputs))
         return fail(E_SHAPE, "inputs, weights and state do not fit"), false;
     if (dtype(in(0)) != F32) return fail(E_TYPE, "RNN of %s", dtype_name(dtype(in(0)))), false;
-    x = sequence ? by_steps(x) : N_OP("Unsqueeze", x, n_const_i64((int64_t[]){0}, 1));
+    x = sequence ? by_steps(x) : N_OP("Unsqueeze", x, N_INTS(0));
     V sums = product_with(reshaped_to(x, (int64_t[]){-1, inputs}, 2), base + RNN_W, l.units, inputs);
     *state = h;
     return sums && run_cell(&cell, of_steps(N_OP("Add", sums, bias), x, l.units), state, sequence, y);
@@ -456,7 +456,7 @@ static void op_weigh_steps(void) {
 static V node_with(const char *op, const V *ins, int n, const char *attr, int64_t v) {
     struct node *s = n_node_in("tflite", op, ins, n, 1);
     node_set_attr(s, attr_int(attr, v));
-    return inferred(s);
+    return n_inferred(s);
 }
 static V rescaled(V sums, float scale, float to, enum dtype t, int64_t zero, struct bounds b) {
     struct fixed f = fixed_of((double)(scale / to));
@@ -480,7 +480,7 @@ static void exp_svdf(void) {
         if (fail_if(dtype(in(SVDF_STATE)) != I16 || dtype(in(SVDF_TIME)) != I16, E_TYPE,
                     "an integer SVDF must have a state and weights of time of 16 bit"))
             return;
-        fresh = inferred(integer_sums(x, turned, NULL, quant_in(SVDF_X).zero)->def);
+        fresh = n_inferred(integer_sums(x, turned, NULL, quant_in(SVDF_X).zero)->def);
         if (fresh)
             fresh = rescaled(fresh, quant_in(SVDF_X).scale * quant_in(SVDF_FEATURES).scale, quant_in(SVDF_STATE).scale,
                              I16, 0, type_bounds(I16));

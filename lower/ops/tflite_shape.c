@@ -4,20 +4,18 @@
 #include "lower/ops/tflite.h"
 #include <string.h>
 
-static V ints(const int64_t *v, int n) { return n_const_i64(v, n); }
-
 /* ---- shapes */
 static void exp_reshape(void) {
     const int64_t *given;
     int n = ints_attr("new_shape", &given);
-    V shape = gin(1) ? int_vector(gin(1)) : ints(given, n);
-    if (n == 1 && given[0] == 0 && !gin(1)) shape = ints(NULL, 0); /* how older files say: a scalar */
+    V shape = gin(1) ? int_vector(gin(1)) : n_const_i64(given, n);
+    if (n == 1 && given[0] == 0 && !gin(1)) shape = n_const_i64(NULL, 0); /* how older files say: a scalar */
     gout(0, N_WITH("Reshape", ATTRS(attr_int("allowzero", 1)), gin(0), shape));
 }
 static void exp_squeeze(void) {
     const int64_t *axis;
     int n = ints_attr("squeeze_dims", &axis);
-    gout(0, n ? N_OP("Squeeze", gin(0), ints(axis, n)) : N_OP("Squeeze", gin(0)));
+    gout(0, n ? N_OP("Squeeze", gin(0), n_const_i64(axis, n)) : N_OP("Squeeze", gin(0)));
 }
 static void exp_expand_dims(void) { gout(0, N_OP("Unsqueeze", gin(0), int_vector(gin(1)))); }
 static void exp_shape(void) {
@@ -88,7 +86,7 @@ static V rescaled(int k) {
     node_set_attr(n, (struct attr){.name = "out_scale", .kind = AT_FLOATS, .n = 1, .u.fs = s + 1});
     node_set_attr(n, (struct attr){.name = "in_zero", .kind = AT_INTS, .n = 1, .u.is = z});
     node_set_attr(n, (struct attr){.name = "out_zero", .kind = AT_INTS, .n = 1, .u.is = z + 1});
-    return inferred(n);
+    return n_inferred(n);
 }
 static void join(bool stack) {
     V v[256];
@@ -101,7 +99,7 @@ static void join(bool stack) {
         return;
     for (int k = 0; k < n; k++) {
         if (fail_if(!gin(k), E_ARITY, "input %d is missing", k)) return;
-        v[k] = stack ? N_OP("Unsqueeze", gin(k), one_int(axis)) : rescaled(k);
+        v[k] = stack ? N_OP("Unsqueeze", gin(k), N_INTS(axis)) : rescaled(k);
         if (!v[k]) return;
     }
     V y = n_op("Concat", 0, v, n, ATTRS(attr_int("axis", axis)));
@@ -144,7 +142,7 @@ static void exp_split_v(void) {
             return;
         size[open] = total - rest;
     }
-    split(gin(0), gin(2), 2, ints(size, n));
+    split(gin(0), gin(2), 2, n_const_i64(size, n));
 }
 
 /* ---- slices */
@@ -195,7 +193,7 @@ static void exp_strided_slice(void) {
     if (nspec < 0 || !read_masks(&s, rank, nspec, stride)) return;
     V y = gin(0);
     if (s.n) {
-        V which = ints(s.spec, s.n), from = int_vector(gin(1)), to = int_vector(gin(2));
+        V which = n_const_i64(s.spec, s.n), from = int_vector(gin(1)), to = int_vector(gin(2));
         for (int k = 0; k < s.n; k++) {
             begins[k] = bit("begin_mask", s.spec[k]), ends[k] = bit("end_mask", s.spec[k]);
             shrinks[k] = bit("shrink_axis_mask", s.spec[k]);
@@ -204,14 +202,14 @@ static void exp_strided_slice(void) {
         }
         from = N_OP("Gather", from, which), to = N_OP("Gather", to, which);
         if (int_attr("offset")) to = N_OP("Add", from, to);
-        V next = N_OP("Add", from, one_int(1)); /* of the one element that shrinking leaves; behind -1 is the end */
-        next = N_OP("Where", N_OP("Equal", from, one_int(-1)), one_int(far), next);
-        to = N_OP("Where", bools(shrinks, s.n), next, N_OP("Where", bools(ends, s.n), ints(high, s.n), to));
-        from = N_OP("Where", bools(begins, s.n), ints(low, s.n), from);
-        y = N_OP("Slice", y, from, to, ints(s.axis, s.n), ints(s.stride, s.n));
+        V next = N_OP("Add", from, N_INTS(1)); /* of the one element that shrinking leaves; behind -1 is the end */
+        next = N_OP("Where", N_OP("Equal", from, N_INTS(-1)), N_INTS(far), next);
+        to = N_OP("Where", bools(shrinks, s.n), next, N_OP("Where", bools(ends, s.n), n_const_i64(high, s.n), to));
+        from = N_OP("Where", bools(begins, s.n), n_const_i64(low, s.n), from);
+        y = N_OP("Slice", y, from, to, n_const_i64(s.axis, s.n), n_const_i64(s.stride, s.n));
     }
-    if (s.ndropped) y = N_OP("Squeeze", y, ints(s.dropped, s.ndropped));
-    if (s.nadded) y = N_OP("Unsqueeze", y, ints(s.added, s.nadded));
+    if (s.ndropped) y = N_OP("Squeeze", y, n_const_i64(s.dropped, s.ndropped));
+    if (s.nadded) y = N_OP("Unsqueeze", y, n_const_i64(s.added, s.nadded));
     gout(0, y == gin(0) ? N_OP("Identity", y) : y);
 }
 static void exp_reverse(void) {
@@ -219,7 +217,8 @@ static void exp_reverse(void) {
     int n = const_ints(1, axis, X_MAX_LIST);
     if (n < 0) return;
     for (int k = 0; k < n; k++) from[k] = INT64_MAX, to[k] = INT64_MIN, step[k] = -1;
-    gout(0, N_OP("Slice", gin(0), ints(from, n), ints(to, n), ints(axis, n), ints(step, n)));
+    gout(0,
+         N_OP("Slice", gin(0), n_const_i64(from, n), n_const_i64(to, n), n_const_i64(axis, n), n_const_i64(step, n)));
 }
 static void exp_reverse_sequence(void) {
     gout(0, N_WITH("ReverseSequence",
@@ -274,7 +273,7 @@ static void exp_mirror_pad(void) {
     struct node *to = n_node_in("tflite", "MirrorPad", &x, 1, 1);
     node_set_attr(to, attr_ints("pads", pad, n));
     node_set_attr(to, attr_int("mode", int_attr("mode")));
-    V y = inferred(to);
+    V y = n_inferred(to);
     if (y) gout(0, y);
 }
 
@@ -298,7 +297,7 @@ static bool read_blocks(int64_t *block, int *m) {
         if (block[k] < 1 || block[k] > 1 << 12) return fail(E_ATTR, "a block of size %lld", (long long)block[k]), false;
     return true;
 }
-static V dim_of(V shape, int k) { return N_OP("Slice", shape, one_int(k), one_int(k + 1)); }
+static V dim_of(V shape, int k) { return N_OP("Slice", shape, N_INTS(k), N_INTS(k + 1)); }
 static V joined(const V *v, int n) { return n_op("Concat", 0, v, n, ATTRS(attr_int("axis", 0))); }
 static void exp_space_to_batch(void) {
     int64_t block[X_MAX_LIST], perm[X_MAX_LIST], product_ = 1;
@@ -310,17 +309,17 @@ static void exp_space_to_batch(void) {
         return;
     for (int k = 0; k < m; k++) lead[1 + k] = pad[2 * k], lead[rank + 1 + k] = pad[2 * k + 1], product_ *= block[k];
     double zero = is_quantized(0) ? (double)quant_out(0).zero : 0;
-    V x = N_OP("Pad", gin(0), ints(lead, 2 * rank), n_const_f(dtype(in(0)), zero)), shape = N_OP("Shape", x);
+    V x = N_OP("Pad", gin(0), n_const_i64(lead, 2 * rank), n_const_f(dtype(in(0)), zero)), shape = N_OP("Shape", x);
     apart[n++] = dim_of(shape, 0);
     for (int k = 0; k < m; k++)
-        apart[n++] = N_OP("Div", dim_of(shape, 1 + k), one_int(block[k])), apart[n++] = one_int(block[k]);
+        apart[n++] = N_OP("Div", dim_of(shape, 1 + k), N_INTS(block[k])), apart[n++] = N_INTS(block[k]);
     for (int k = m + 1; k < rank; k++) apart[n++] = dim_of(shape, k);
     for (int k = 0; k < m; k++) perm[p++] = 2 * k + 2;
     perm[p++] = 0;
     for (int k = 0; k < m; k++) perm[p++] = 2 * k + 1;
     for (int k = 2 * m + 1; k < n; k++) perm[p++] = k;
     x = transposed(N_OP("Reshape", x, joined(apart, n)), perm, n);
-    together[0] = N_OP("Mul", dim_of(shape, 0), one_int(product_));
+    together[0] = N_OP("Mul", dim_of(shape, 0), N_INTS(product_));
     for (int k = 0; k < m; k++) together[1 + k] = apart[2 * k + 1];
     for (int k = m + 1; k < rank; k++) together[k] = dim_of(shape, k);
     gout(0, N_OP("Reshape", x, joined(together, rank)));
@@ -334,8 +333,8 @@ static void exp_batch_to_space(void) {
     if (fail_if(const_ints(2, crop, 2 * X_MAX_LIST) != 2 * m, E_SHAPE, "crops must be constant, two for each block"))
         return;
     for (int k = 0; k < m; k++) product_ *= block[k];
-    V x = gin(0), shape = N_OP("Shape", x), batch = N_OP("Div", dim_of(shape, 0), one_int(product_));
-    for (int k = 0; k < m; k++) apart[n++] = one_int(block[k]);
+    V x = gin(0), shape = N_OP("Shape", x), batch = N_OP("Div", dim_of(shape, 0), N_INTS(product_));
+    for (int k = 0; k < m; k++) apart[n++] = N_INTS(block[k]);
     apart[n++] = batch;
     for (int k = 1; k < rank; k++) apart[n++] = dim_of(shape, k);
     perm[p++] = m;
@@ -343,12 +342,12 @@ static void exp_batch_to_space(void) {
     for (int k = 2 * m + 1; k < n; k++) perm[p++] = k;
     x = transposed(N_OP("Reshape", x, joined(apart, n)), perm, n);
     together[0] = batch;
-    for (int k = 0; k < m; k++) together[1 + k] = N_OP("Mul", dim_of(shape, 1 + k), one_int(block[k]));
+    for (int k = 0; k < m; k++) together[1 + k] = N_OP("Mul", dim_of(shape, 1 + k), N_INTS(block[k]));
     for (int k = m + 1; k < rank; k++) together[k] = dim_of(shape, k);
     x = N_OP("Reshape", x, joined(together, rank));
     for (int k = 0; k < m; k++)
-        from[k] = crop[2 * k], axis[k] = k + 1, to[k] = N_OP("Sub", together[1 + k], one_int(crop[2 * k + 1]));
-    gout(0, N_OP("Slice", x, ints(from, m), joined(to, m), ints(axis, m)));
+        from[k] = crop[2 * k], axis[k] = k + 1, to[k] = N_OP("Sub", together[1 + k], N_INTS(crop[2 * k + 1]));
+    gout(0, N_OP("Slice", x, n_const_i64(from, m), joined(to, m), n_const_i64(axis, m)));
 }
 
 static const struct op_slot s_reshape[] = {{"x", TS_ANY, 0}, {"shape", TS_INDEX, OPTIONAL}, {0}},
