@@ -270,29 +270,25 @@ static const struct op_slot s_attention_out[] = {{"Y", TS_ANY, 0},
                                                  {"present_value", TS_ANY, OPTIONAL},
                                                  {"qk_matmul_output", TS_ANY, OPTIONAL},
                                                  {0}};
-static const struct op_attr a_attention[] = {{.name = "is_causal", .kind = AT_INT},
-                                             {.name = "kv_num_heads", .kind = AT_INT},
-                                             {.name = "q_num_heads", .kind = AT_INT},
-                                             {.name = "qk_matmul_output_mode", .kind = AT_INT},
-                                             {.name = "scale", .kind = AT_FLOAT},
-                                             {.name = "softcap", .kind = AT_FLOAT},
-                                             {.name = "softmax_precision", .kind = AT_INT},
-                                             {.name = "left_window_size", .kind = AT_INT, .i = -1},
-                                             {.name = "right_window_size", .kind = AT_INT, .i = -1},
+static const struct op_attr a_attention[] = {A_INT("is_causal"),
+                                             A_INT("kv_num_heads"),
+                                             A_INT("q_num_heads"),
+                                             A_INT("qk_matmul_output_mode"),
+                                             A_FLOAT("scale"),
+                                             A_FLOAT("softcap"),
+                                             A_INT("softmax_precision"),
+                                             A_INT("left_window_size", .i = -1),
+                                             A_INT("right_window_size", .i = -1),
                                              {0}};
 static const struct op_slot s_rotary[] = {{"X", TS_FLOAT, 0},
                                           {"cos_cache", TS_FLOAT, 0},
                                           {"sin_cache", TS_FLOAT, 0},
                                           {"position_ids", TSET(I64), OPTIONAL},
                                           {0}};
-static const struct op_attr a_rotary[] = {{.name = "interleaved", .kind = AT_INT},
-                                          {.name = "num_heads", .kind = AT_INT},
-                                          {.name = "rotary_embedding_dim", .kind = AT_INT},
-                                          {0}};
+static const struct op_attr a_rotary[] = {A_INT("interleaved"), A_INT("num_heads"), A_INT("rotary_embedding_dim"), {0}};
 static const struct op_slot s_tscatter[] = {
     {"past_cache", TS_ANY, 0}, {"update", TS_ANY, 0}, {"write_indices", TSET(I64), OPTIONAL}, {0}};
-static const struct op_attr a_tscatter[] = {
-    {.name = "axis", .kind = AT_INT, .i = -2}, {.name = "mode", .kind = AT_STRING, .s = "linear"}, {0}};
+static const struct op_attr a_tscatter[] = {A_INT("axis", .i = -2), A_STRING("mode", .s = "linear"), {0}};
 const struct op ops_attention[] = {
     {"", "Attention", 24, 23, a_attention, s_attention, s_attention_out, .define = op_attention,
      .spec = "Attention-24; scores and softmax in f32, or f64 for f64 operands or precision"},

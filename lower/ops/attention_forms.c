@@ -228,18 +228,15 @@ static const struct op_slot s_causal[] = {
     {"input", TS_T, 0}, {"weight", TS_T, 0}, {"bias", TS_T, OPTIONAL}, {"past_state", TS_T, OPTIONAL}, {0}};
 static const struct op_slot s_flex[] = {
     {"Q", TS_FLOAT, 0}, {"K", TS_FLOAT, 0}, {"V", TS_FLOAT, 0}, {"captured", TS_ANY, VARIADIC | OPTIONAL}, {0}};
-static const struct op_attr a_flex[] = {{.name = "score_mod", .kind = AT_REGION},
-                                        {.name = "prob_mod", .kind = AT_REGION},
-                                        {.name = "scale", .kind = AT_FLOAT},
-                                        {.name = "softmax_precision", .kind = AT_INT},
-                                        {0}};
-static const struct op_attr a_linear[] = {{.name = "chunk_size", .kind = AT_INT, .i = 64},
-                                          {.name = "kv_num_heads", .kind = AT_INT, .flags = A_REQUIRED},
-                                          {.name = "q_num_heads", .kind = AT_INT, .flags = A_REQUIRED},
-                                          {.name = "scale", .kind = AT_FLOAT},
-                                          {.name = "update_rule", .kind = AT_STRING, .s = "gated_delta"},
+static const struct op_attr a_flex[] = {
+    A_REGION("score_mod"), A_REGION("prob_mod"), A_FLOAT("scale"), A_INT("softmax_precision"), {0}};
+static const struct op_attr a_linear[] = {A_INT("chunk_size", .i = 64),
+                                          A_INT("kv_num_heads", .flags = A_REQUIRED),
+                                          A_INT("q_num_heads", .flags = A_REQUIRED),
+                                          A_FLOAT("scale"),
+                                          A_STRING("update_rule", .s = "gated_delta"),
                                           {0}};
-static const struct op_attr a_causal[] = {{.name = "activation", .kind = AT_STRING, .s = "none"}, {0}};
+static const struct op_attr a_causal[] = {A_STRING("activation", .s = "none"), {0}};
 const struct op ops_attention_forms[] = {
     {"", "LinearAttention", 27, 27, a_linear, s_linear, s_linear_out, .expand = op_linear_attention,
      .spec = "LinearAttention-27, step by step in f32; chunk_size has no effect"},

@@ -73,7 +73,7 @@ static void op_prelu(void) {
 }
 static void up_prelu(struct node *n) { up_default_int(n, "channels", 1); }
 static const struct op_upgrade u_prelu[] = {{6, up_prelu}, {0}};
-static const struct op_attr a_prelu[] = {{.name = "channels", .kind = AT_INT}, {0}};
+static const struct op_attr a_prelu[] = {A_INT("channels"), {0}};
 static void op_and(void) { map2(and_, BOOL); }
 static void op_or(void) { map2(or_, BOOL); }
 static void op_xor(void) { map2(ne, BOOL); }
@@ -239,10 +239,8 @@ static void op_bitcast(void) {
     out(0, t, i, bitcast_(t, at(x, i)));
 }
 
-static const struct op_slot s_num1[] = {{"X", TS_NUM, 0}, {0}}, s_flt1[] = {{"X", TS_FLOAT, 0}, {0}},
-                            s_bool1[] = {{"X", TSET(BOOL), 0}, {0}};
-static const struct op_slot s_num2[] = {{"A", TS_NUM, 0}, {"B", TS_NUM, 0}, {0}},
-                            s_bool2[] = {{"A", TSET(BOOL), 0}, {"B", TSET(BOOL), 0}, {0}};
+static const struct op_slot s_bool1[] = {{"X", TSET(BOOL), 0}, {0}};
+static const struct op_slot s_bool2[] = {{"A", TSET(BOOL), 0}, {"B", TSET(BOOL), 0}, {0}};
 #define TS_EQ (TS_NUM | TSET(BOOL) | TSET(STR))
 static const struct op_slot s_eq[] = {{"A", TS_EQ, 0}, {"B", TS_EQ, 0}, {0}}, s_int1[] = {{"X", TS_INT, 0}, {0}};
 static const struct op_slot s_int2[] = {{"A", TS_INT, 0}, {"B", TS_INT, 0}, {0}},
@@ -253,14 +251,10 @@ static const struct op_slot s_castlike[] = {{"input", TS_REAL, 0}, {"target_type
 static const struct op_slot s_where[] = {{"condition", TSET(BOOL), 0}, {"X", TS_ANY, 0}, {"Y", TS_ANY, 0}, {0}};
 static const struct op_slot s_clip[] = {
     {"input", TS_NUM, 0}, {"min", TS_NUM, OPTIONAL}, {"max", TS_NUM, OPTIONAL}, {0}};
-static const struct op_attr a_to[] = {{.name = "to", .kind = AT_INT, .flags = A_REQUIRED},
-                                      {.name = "saturate", .kind = AT_INT, .i = 1},
-                                      {0}},
-                            a_castlike[] = {{.name = "saturate", .kind = AT_INT, .i = 1}, {0}},
-                            a_fmod[] = {{.name = "fmod", .kind = AT_INT}, {0}};
-static const struct op_attr a_isinf[] = {
-    {.name = "detect_negative", .kind = AT_INT, .i = 1}, {.name = "detect_positive", .kind = AT_INT, .i = 1}, {0}};
-static const struct op_attr a_shift[] = {{.name = "direction", .kind = AT_STRING, .flags = A_REQUIRED}, {0}};
+static const struct op_attr a_to[] = {A_INT("to", .flags = A_REQUIRED), A_INT("saturate", .i = 1), {0}},
+                            a_castlike[] = {A_INT("saturate", .i = 1), {0}}, a_fmod[] = {A_INT("fmod"), {0}};
+static const struct op_attr a_isinf[] = {A_INT("detect_negative", .i = 1), A_INT("detect_positive", .i = 1), {0}};
+static const struct op_attr a_shift[] = {A_STRING("direction", .flags = A_REQUIRED), {0}};
 /* Clip-6 has bounds always: its defaults are the greatest finite numbers of f32. */
 static void up_clip(struct node *n) {
     const char *names[] = {"min", "max"};
@@ -271,7 +265,7 @@ static void up_clip(struct node *n) {
                                            .u.f = k ? FLT_MAX : -FLT_MAX});
 }
 static const struct op_upgrade u_clip[] = {{10, up_clip}, {0}};
-static const struct op_attr a_clip[] = {{.name = "min", .kind = AT_FLOAT}, {.name = "max", .kind = AT_FLOAT}, {0}};
+static const struct op_attr a_clip[] = {A_FLOAT("min"), A_FLOAT("max"), {0}};
 
 /* Before opset 7 the second operand was broadcast by attributes: B's first axis stood at `axis` of A. Trailing axes of
  * 1 say the same in numpy's words; how many is only known with A's rank, so they are added by an Unsqueeze of known
@@ -365,7 +359,7 @@ static const struct op_slot s_identity[] = {{"input", TS_ANY, HOLDER}, {0}};
 #define MAP1(name, since, slots, fn)                                                                                   \
     { "", name, since, 1, attrs_none, slots, slots_y, .define = fn, .spec = name }
 #define MATH(name, since, fn)                                                                                          \
-    { "", name, since, 1, attrs_none, s_flt1, slots_y, .define = op_named, .as = fn, .spec = name }
+    { "", name, since, 1, attrs_none, slots_float, slots_y, .define = op_named, .as = fn, .spec = name }
 #define COMMUTING(name, since, slots, fn)                                                                              \
     { "", name, since, 1, attrs_none, slots, slots_y, .define = fn, .spec = name, .flags = OP_COMMUTES }
 #define MAP2(name, since, slots, fn)                                                                                   \
@@ -377,18 +371,18 @@ static const struct op_slot s_identity[] = {{"input", TS_ANY, HOLDER}, {0}};
     }
 #define SCALING(name, fn, flag, scaling)                                                                               \
     {                                                                                                                  \
-        "", name, 14, 1, attrs_none, s_num2, slots_y, .define = fn, .upgrades = u_broadcast, .spec = name,             \
-                                                      .flags = flag, .affine = scaling                                 \
+        "", name, 14, 1, attrs_none, slots_ab_num, slots_y, .define = fn, .upgrades = u_broadcast, .spec = name,       \
+                                                            .flags = flag, .affine = scaling                           \
     }
 const struct op ops_elementwise[] = {
-    MAP1("Abs", 13, s_num1, op_abs),
-    MAP1("Neg", 13, s_num1, op_neg),
-    MAP1("Sign", 13, s_num1, op_sign),
-    MAP1("Ceil", 13, s_flt1, op_ceil),
-    MAP1("Floor", 13, s_flt1, op_floor),
-    MAP1("Round", 22, s_flt1, op_round),
-    MAP1("Sqrt", 13, s_flt1, op_sqrt),
-    MAP1("Reciprocal", 13, s_flt1, op_reciprocal),
+    MAP1("Abs", 13, slots_num, op_abs),
+    MAP1("Neg", 13, slots_num, op_neg),
+    MAP1("Sign", 13, slots_num, op_sign),
+    MAP1("Ceil", 13, slots_float, op_ceil),
+    MAP1("Floor", 13, slots_float, op_floor),
+    MAP1("Round", 22, slots_float, op_round),
+    MAP1("Sqrt", 13, slots_float, op_sqrt),
+    MAP1("Reciprocal", 13, slots_float, op_reciprocal),
     MATH("Exp", 13, "exp"),
     MATH("Log", 13, "log"),
     MATH("Erf", 13, "erf"),
@@ -407,26 +401,26 @@ const struct op ops_elementwise[] = {
     {"", "Identity", 25, 1, attrs_none, s_identity, slots_y, .expand = op_identity, .spec = "Identity-25"},
     MAP1("Not", 1, s_bool1, op_not),
     MAP1("BitwiseNot", 18, s_int1, op_not),
-    MAP1("IsNaN", 20, s_flt1, op_isnan),
-    {"", "IsInf", 20, 10, a_isinf, s_flt1, slots_y, .define = op_isinf, .spec = "IsInf-20"},
+    MAP1("IsNaN", 20, slots_float, op_isnan),
+    {"", "IsInf", 20, 10, a_isinf, slots_float, slots_y, .define = op_isinf, .spec = "IsInf-20"},
     SCALING("Add", op_add, OP_COMMUTES, affine_add),
     SCALING("Sub", op_sub, 0, affine_sub),
     SCALING("Mul", op_mul, OP_COMMUTES, affine_mul),
     SCALING("Div", op_div, 0, affine_div),
-    {"", "Mod", 13, 10, a_fmod, s_num2, slots_y, .define = op_mod,
+    {"", "Mod", 13, 10, a_fmod, slots_ab_num, slots_y, .define = op_mod,
      .spec = "Mod-13; floats with fmod=0 take the divisor's sign"},
-    {"", "PRelu", 16, 1, a_prelu, s_num2, slots_y, .define = op_prelu, .upgrades = u_prelu,
+    {"", "PRelu", 16, 1, a_prelu, slots_ab_num, slots_y, .define = op_prelu, .upgrades = u_prelu,
      .spec = "PRelu-16; channels marks the form before 7"},
-    {"", "Pow", 15, 1, attrs_none, s_num2, slots_y, .define = op_pow, .upgrades = u_broadcast,
+    {"", "Pow", 15, 1, attrs_none, slots_ab_num, slots_y, .define = op_pow, .upgrades = u_broadcast,
      .spec = "Pow-15; integers are computed in f64"},
     COMMUTING2("And", 7, s_bool2, op_and),
     COMMUTING2("Or", 7, s_bool2, op_or),
     COMMUTING2("Xor", 7, s_bool2, op_xor),
     COMMUTING2("Equal", 19, s_eq, op_equal),
-    MAP2("Less", 13, s_num2, op_less),
-    MAP2("Greater", 13, s_num2, op_greater),
-    MAP2("LessOrEqual", 16, s_num2, op_lesseq),
-    MAP2("GreaterOrEqual", 16, s_num2, op_greatereq),
+    MAP2("Less", 13, slots_ab_num, op_less),
+    MAP2("Greater", 13, slots_ab_num, op_greater),
+    MAP2("LessOrEqual", 16, slots_ab_num, op_lesseq),
+    MAP2("GreaterOrEqual", 16, slots_ab_num, op_greatereq),
     COMMUTING("BitwiseAnd", 18, s_int2, op_bitand),
     COMMUTING("BitwiseOr", 18, s_int2, op_bitor),
     COMMUTING("BitwiseXor", 18, s_int2, op_bitxor),

@@ -66,15 +66,14 @@ static void op_onehot(void) {
     out(0, dtype(values), i, sel(eq(wrapped, val(i.v[a])), at(values, list1(idx(1))), at(values, list1(idx(0)))));
 }
 
-static const struct op_slot s_gather[] = {{"data", TS_ANY, 0}, {"indices", TS_INDEX, 0}, {0}};
 static const struct op_slot s_onehot[] = {{"indices", TS_NUM, 0}, {"depth", TS_NUM, 0}, {"values", TS_ANY, 0}, {0}};
-static const struct op_attr a_nd[] = {{.name = "batch_dims", .kind = AT_INT}, {0}};
+static const struct op_attr a_nd[] = {A_INT("batch_dims"), {0}};
 const struct op ops_gather[] = {
-    {"", "Gather", 13, 1, attrs_axis0, s_gather, slots_y, .define = op_gather, .spec = "Gather-13", .flags = OP_PICKS,
-     .axes = {AXES_ATTR}},
-    {"", "GatherElements", 13, 11, attrs_axis0, s_gather, slots_y, .define = op_gatherelements,
+    {"", "Gather", 13, 1, attrs_axis0, slots_gather, slots_y, .define = op_gather, .spec = "Gather-13",
+     .flags = OP_PICKS, .axes = {AXES_ATTR}},
+    {"", "GatherElements", 13, 11, attrs_axis0, slots_gather, slots_y, .define = op_gatherelements,
      .spec = "GatherElements-13", .flags = OP_PICKS},
-    {"", "GatherND", 13, 11, a_nd, s_gather, slots_y, .define = op_gathernd, .spec = "GatherND-13"},
+    {"", "GatherND", 13, 11, a_nd, slots_gather, slots_y, .define = op_gathernd, .spec = "GatherND-13"},
     {"", "OneHot", 11, 9, attrs_axis_last, s_onehot, slots_y, .define = op_onehot, .spec = "OneHot-11"},
     {0},
 };

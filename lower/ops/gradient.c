@@ -258,10 +258,8 @@ static void op_gradient(void) {
 }
 
 static const struct op_slot s_gradient[] = {{"Inputs", TS_ANY, VARIADIC}, {0}};
-static const struct op_attr a_gradient[] = {{.name = "xs", .kind = AT_STRINGS, .flags = A_REQUIRED},
-                                            {.name = "y", .kind = AT_STRING, .flags = A_REQUIRED},
-                                            {.name = "zs", .kind = AT_STRINGS},
-                                            {0}};
+static const struct op_attr a_gradient[] = {
+    A_STRINGS("xs", .flags = A_REQUIRED), A_STRING("y", .flags = A_REQUIRED), A_STRINGS("zs"), {0}};
 const struct op ops_gradient[] = {
     {"ai.onnx.preview.training", "Gradient", 1, 1, a_gradient, s_gradient, slots_ys, .expand = op_gradient,
      .spec = "Gradient-1 of ai.onnx.preview.training, at the values of the graph alone"},

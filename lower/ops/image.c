@@ -144,7 +144,7 @@ static void op_imagedecoder(void) {
 }
 
 static const struct op_slot s_bytes[] = {{"encoded_stream", TSET(U8), 0}, {0}};
-static const struct op_attr a_format[] = {{.name = "pixel_format", .kind = AT_STRING, .s = "RGB"}, {0}};
+static const struct op_attr a_format[] = {A_STRING("pixel_format", .s = "RGB"), {0}};
 const struct op ops_image[] = {
     {"", "ImageDecoder", 20, 20, a_format, s_bytes, slots_y, .define = op_imagedecoder,
      .spec = "ImageDecoder-20, of BMP and PNM; other formats stop the run instead of giving an empty picture"},

@@ -227,13 +227,10 @@ static void op_reversesequence(void) {
     out(0, dtype(x), i, at(x, put(i, (int)t, wrap_index(q, dim(x, (int)t)))));
 }
 
-static const struct op_attr a_axis[] = {{.name = "axis", .kind = AT_INT, .flags = A_REQUIRED}, {0}},
-                            a_split[] = {
-                                {.name = "axis", .kind = AT_INT}, {.name = "num_outputs", .kind = AT_INT}, {0}};
-static const struct op_attr a_block[] = {
-    {.name = "blocksize", .kind = AT_INT, .flags = A_REQUIRED}, {.name = "mode", .kind = AT_STRING, .s = "DCR"}, {0}};
-static const struct op_attr a_rev[] = {
-    {.name = "batch_axis", .kind = AT_INT, .i = 1}, {.name = "time_axis", .kind = AT_INT}, {0}};
+static const struct op_attr a_axis[] = {A_INT("axis", .flags = A_REQUIRED), {0}},
+                            a_split[] = {A_INT("axis"), A_INT("num_outputs"), {0}};
+static const struct op_attr a_block[] = {A_INT("blocksize", .flags = A_REQUIRED), A_STRING("mode", .s = "DCR"), {0}};
+static const struct op_attr a_rev[] = {A_INT("batch_axis", .i = 1), A_INT("time_axis"), {0}};
 static const struct op_slot s_split[] = {{"input", TS_ANY, 0}, {"split", TSET(I64), OPTIONAL}, {0}},
                             s_rev[] = {{"input", TS_ANY, 0}, {"sequence_lens", TSET(I64), 0}, {0}};
 static const struct op_slot s_slice[] = {{"data", TS_ANY, 0},           {"starts", TS_INDEX, 0},

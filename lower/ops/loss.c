@@ -58,8 +58,7 @@ static void op_sce(void) {
 static const struct op_slot s_loss[] = {
     {"input", TS_FLOAT, 0}, {"target", TS_INDEX, 0}, {"weight", TS_FLOAT, OPTIONAL}, {0}};
 static const struct op_slot s_loss_out[] = {{"output", TS_ANY, 0}, {"log_prob", TS_ANY, OPTIONAL}, {0}};
-static const struct op_attr a_loss[] = {
-    {.name = "reduction", .kind = AT_STRING, .s = "mean"}, {.name = "ignore_index", .kind = AT_INT}, {0}};
+static const struct op_attr a_loss[] = {A_STRING("reduction", .s = "mean"), A_INT("ignore_index"), {0}};
 const struct op ops_loss[] = {
     {"", "NegativeLogLikelihoodLoss", 22, 12, a_loss, s_loss, slots_y, .define = op_nll,
      .spec = "NegativeLogLikelihoodLoss-22"},

@@ -242,8 +242,7 @@ static void op_qgemm(void) {
     else out(0, F32, o, v);
 }
 
-static const struct op_slot s_mm[] = {{"A", TS_NUM, 0}, {"B", TS_NUM, 0}, {0}},
-                            s_gemm[] = {{"A", TS_NUM, 0}, {"B", TS_NUM, 0}, {"C", TS_NUM, OPTIONAL}, {0}};
+static const struct op_slot s_gemm[] = {{"A", TS_NUM, 0}, {"B", TS_NUM, 0}, {"C", TS_NUM, OPTIONAL}, {0}};
 static const struct op_slot s_int[] = {{"A", TSET(I8) | TSET(U8), 0},
                                        {"B", TSET(I8) | TSET(U8), 0},
                                        {"a_zero_point", TSET(I8) | TSET(U8), OPTIONAL},
@@ -273,47 +272,30 @@ static const struct op_slot s_mitf[] = {{"A", Q8, 0},
                                         {"bias", TSET(F32) | TSET(F16), OPTIONAL},
                                         {0}};
 static const struct op_slot s_mm16[] = {{"A", TSET(I16) | TSET(U16), 0}, {"B", TSET(I16) | TSET(U16), 0}, {0}};
-#define GEMM_ATTRS                                                                                                     \
-    {.name = "alpha", .kind = AT_FLOAT, .f = 1}, {.name = "beta", .kind = AT_FLOAT, .f = 1},                           \
-        {.name = "transA", .kind = AT_INT}, {                                                                          \
-        .name = "transB", .kind = AT_INT                                                                               \
-    }
+#define GEMM_ATTRS A_FLOAT("alpha", .f = 1), A_FLOAT("beta", .f = 1), A_INT("transA"), A_INT("transB")
 static const struct op_attr a_gemm[] = {GEMM_ATTRS, {0}};
-static const struct op_attr a_qgemm[] = {{.name = "alpha", .kind = AT_FLOAT, .f = 1},
-                                         {.name = "transA", .kind = AT_INT},
-                                         {.name = "transB", .kind = AT_INT},
-                                         {0}};
-static const struct op_attr a_fgemm[] = {GEMM_ATTRS,
-                                         {.name = "activation", .kind = AT_STRING},
-                                         {.name = "activation_alpha", .kind = AT_FLOAT},
-                                         {.name = "activation_beta", .kind = AT_FLOAT},
-                                         {0}};
-#define FUSED                                                                                                          \
-    {.name = "alpha", .kind = AT_FLOAT, .f = 1}, {.name = "transA", .kind = AT_INT},                                   \
-        {.name = "transB", .kind = AT_INT}, {.name = "transBatchA", .kind = AT_INT}, {                                 \
-        .name = "transBatchB", .kind = AT_INT                                                                          \
-    }
+static const struct op_attr a_qgemm[] = {A_FLOAT("alpha", .f = 1), A_INT("transA"), A_INT("transB"), {0}};
+static const struct op_attr a_fgemm[] = {
+    GEMM_ATTRS, A_STRING("activation"), A_FLOAT("activation_alpha"), A_FLOAT("activation_beta"), {0}};
+#define FUSED A_FLOAT("alpha", .f = 1), A_INT("transA"), A_INT("transB"), A_INT("transBatchA"), A_INT("transBatchB")
 static const struct op_attr a_fmm[] = {FUSED, {0}};
-static const struct op_attr a_fmma[] = {FUSED,
-                                        {.name = "activation", .kind = AT_STRING, .flags = A_REQUIRED},
-                                        {.name = "activation_alpha", .kind = AT_FLOAT},
-                                        {.name = "activation_beta", .kind = AT_FLOAT},
-                                        {0}};
+static const struct op_attr a_fmma[] = {
+    FUSED, A_STRING("activation", .flags = A_REQUIRED), A_FLOAT("activation_alpha"), A_FLOAT("activation_beta"), {0}};
 static void up_gemm(struct node *n) { node_drop_attr(n, "broadcast"); } /* C broadcasts by its shape */
 static const struct op_upgrade u_gemm[] = {{6, up_gemm}, {0}};
 const struct op ops_matmul[] = {
-    {"", "MatMul", 13, 1, attrs_none, s_mm, slots_y, .define = op_matmul, .spec = "MatMul-13",
+    {"", "MatMul", 13, 1, attrs_none, slots_ab_num, slots_y, .define = op_matmul, .spec = "MatMul-13",
      .integers = &matmul_integers},
     {"", "Gemm", 13, 1, a_gemm, s_gemm, slots_y, .define = op_gemm, .upgrades = u_gemm, .spec = "Gemm-13",
      .weights = gemm_weights, .integers = &gemm_integers},
     {"", "MatMulInteger", 10, 10, attrs_none, s_int, slots_y, .define = op_matmulinteger, .spec = "MatMulInteger-10"},
     {"", "QLinearMatMul", 21, 10, attrs_none, s_qlinear, slots_y, .define = op_qlinearmatmul,
      .spec = "QLinearMatMul-21; scales are combined in f32, rounding is before the zero point"},
-    {"com.microsoft", "FusedMatMul", 1, 1, a_fmm, s_mm, slots_y, .define = op_fusedmatmul,
+    {"com.microsoft", "FusedMatMul", 1, 1, a_fmm, slots_ab_num, slots_y, .define = op_fusedmatmul,
      .spec = "com.microsoft.FusedMatMul"},
-    {"com.microsoft", "TransposeMatMul", 1, 1, a_fmm, s_mm, slots_y, .define = op_fusedmatmul,
+    {"com.microsoft", "TransposeMatMul", 1, 1, a_fmm, slots_ab_num, slots_y, .define = op_fusedmatmul,
      .spec = "com.microsoft.TransposeMatMul, an older name of FusedMatMul"},
-    {"com.microsoft", "FusedMatMulActivation", 1, 1, a_fmma, s_mm, slots_y, .define = op_fusedmatmul,
+    {"com.microsoft", "FusedMatMulActivation", 1, 1, a_fmma, slots_ab_num, slots_y, .define = op_fusedmatmul,
      .spec = "com.microsoft.FusedMatMulActivation, with the activations of recurrent operators"},
     {"com.microsoft", "FusedGemm", 1, 1, a_fgemm, s_gemm, slots_y, .define = op_fusedgemm,
      .spec = "com.microsoft.FusedGemm"},

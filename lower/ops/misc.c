@@ -122,7 +122,7 @@ static void op_einsum(void) {
     out(0, dtype(in(0)), i, at(sum, i));
 }
 static const struct op_slot s_einsum[] = {{"Inputs", TS_NUM, VARIADIC}, {0}};
-static const struct op_attr a_einsum[] = {{.name = "equation", .kind = AT_STRING, .flags = A_REQUIRED}, {0}};
+static const struct op_attr a_einsum[] = {A_STRING("equation", .flags = A_REQUIRED), {0}};
 const struct op ops_misc[] = {
     {"", "Einsum", 12, 12, a_einsum, s_einsum, slots_y, .define = op_einsum,
      .spec = "Einsum-12; an ellipsis covers at most 10 dims"},

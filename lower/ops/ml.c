@@ -111,8 +111,7 @@ V ml_label(V index, const struct attr *labels) {
     return N_OP("Gather", n_const(t), index);
 }
 
-static const struct op_attr a_transform[] = {
-    {.name = "transform", .kind = AT_INT}, {.name = "adds_to_one", .kind = AT_INT}, {0}};
+static const struct op_attr a_transform[] = {A_INT("transform"), A_INT("adds_to_one"), {0}};
 static const struct op_slot s_scores[] = {{"X", TSET(F32) | TSET(F64), 0}, {0}};
 #define PRIVATE(name, attrs, fn)                                                                                       \
     { "gcc2nn", name, 1, 1, attrs, s_scores, slots_y, .define = fn, .spec = "part of expansions of ai.onnx.ml" }

@@ -119,16 +119,15 @@ static void exp_scaler(void) {
 
 static const struct op_slot s_extract[] = {{"X", TS_ANY, 0}, {"Y", TS_INDEX, 0}, {0}};
 static const struct op_slot s_many[] = {{"X", TSET(F32) | TSET(F64) | TSET(I32) | TSET(I64), VARIADIC}, {0}};
-static const struct op_attr a_binarizer[] = {{.name = "threshold", .kind = AT_FLOAT}, {0}};
-static const struct op_attr a_vectorizer[] = {{.name = "inputdimensions", .kind = AT_INTS}, {0}};
-static const struct op_attr a_imputer[] = {{.name = "imputed_value_floats", .kind = AT_FLOATS},
-                                           {.name = "imputed_value_int64s", .kind = AT_INTS},
-                                           {.name = "replaced_value_float", .kind = AT_FLOAT},
-                                           {.name = "replaced_value_int64", .kind = AT_INT},
+static const struct op_attr a_binarizer[] = {A_FLOAT("threshold"), {0}};
+static const struct op_attr a_vectorizer[] = {A_INTS("inputdimensions"), {0}};
+static const struct op_attr a_imputer[] = {A_FLOATS("imputed_value_floats"),
+                                           A_INTS("imputed_value_int64s"),
+                                           A_FLOAT("replaced_value_float"),
+                                           A_INT("replaced_value_int64"),
                                            {0}};
-static const struct op_attr a_normalizer[] = {{.name = "norm", .kind = AT_STRING, .s = "MAX"}, {0}};
-static const struct op_attr a_scaler[] = {
-    {.name = "offset", .kind = AT_FLOATS}, {.name = "scale", .kind = AT_FLOATS}, {0}};
+static const struct op_attr a_normalizer[] = {A_STRING("norm", .s = "MAX"), {0}};
+static const struct op_attr a_scaler[] = {A_FLOATS("offset"), A_FLOATS("scale"), {0}};
 #define ML "ai.onnx.ml"
 const struct op ops_ml_features[] = {
     {ML, "ArrayFeatureExtractor", 1, 1, attrs_none, s_extract, slots_y, .define = op_extract,

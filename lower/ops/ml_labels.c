@@ -226,29 +226,25 @@ static void exp_one_hot(void) {
     gout(0, n_private("Categories", ins, 2, 1, &zeros, 1)->outs.v[0]);
 }
 
-static const struct op_attr a_lookup[] = {{.name = "nan", .kind = AT_INT}, {0}};
-static const struct op_attr a_zeros[] = {{.name = "zeros", .kind = AT_INT}, {0}};
-#define DEFAULTS                                                                                                       \
-    {.name = "default_int64", .kind = AT_INT, .i = -1}, { .name = "default_string", .kind = AT_STRING, .s = "_Unused" }
-static const struct op_attr a_label[] = {{.name = "classes_strings", .kind = AT_STRINGS},
+static const struct op_attr a_lookup[] = {A_INT("nan"), {0}};
+static const struct op_attr a_zeros[] = {A_INT("zeros"), {0}};
+#define DEFAULTS A_INT("default_int64", .i = -1), A_STRING("default_string", .s = "_Unused")
+static const struct op_attr a_label[] = {A_STRINGS("classes_strings"),
                                          DEFAULTS,
-                                         {.name = "default_float", .kind = AT_FLOAT, .f = -0.0f},
-                                         {.name = "default_tensor", .kind = AT_TENSOR},
-                                         {.name = "keys_floats", .kind = AT_FLOATS},
-                                         {.name = "keys_int64s", .kind = AT_INTS},
-                                         {.name = "keys_strings", .kind = AT_STRINGS},
-                                         {.name = "keys_tensor", .kind = AT_TENSOR},
-                                         {.name = "values_floats", .kind = AT_FLOATS},
-                                         {.name = "values_int64s", .kind = AT_INTS},
-                                         {.name = "values_strings", .kind = AT_STRINGS},
-                                         {.name = "values_tensor", .kind = AT_TENSOR},
+                                         A_FLOAT("default_float", .f = -0.0f),
+                                         A_TENSOR("default_tensor"),
+                                         A_FLOATS("keys_floats"),
+                                         A_INTS("keys_int64s"),
+                                         A_STRINGS("keys_strings"),
+                                         A_TENSOR("keys_tensor"),
+                                         A_FLOATS("values_floats"),
+                                         A_INTS("values_int64s"),
+                                         A_STRINGS("values_strings"),
+                                         A_TENSOR("values_tensor"),
                                          {0}};
-static const struct op_attr a_mapper[] = {
-    {.name = "cats_int64s", .kind = AT_INTS}, {.name = "cats_strings", .kind = AT_STRINGS}, DEFAULTS, {0}};
-static const struct op_attr a_one_hot[] = {{.name = "cats_int64s", .kind = AT_INTS},
-                                           {.name = "cats_strings", .kind = AT_STRINGS},
-                                           {.name = "zeros", .kind = AT_INT, .i = 1},
-                                           {0}};
+static const struct op_attr a_mapper[] = {A_INTS("cats_int64s"), A_STRINGS("cats_strings"), DEFAULTS, {0}};
+static const struct op_attr a_one_hot[] = {
+    A_INTS("cats_int64s"), A_STRINGS("cats_strings"), A_INT("zeros", .i = 1), {0}};
 static const struct op_slot s_label[] = {{"X", TS_NUM | TSET(STR), 0}, {0}};
 static const struct op_slot s_mapper[] = {{"X", TSET(STR) | TSET(I64), 0}, {0}};
 static const struct op_slot s_one_hot[] = {{"X", TSET(STR) | TSET(I64) | TSET(I32) | TSET(F32) | TSET(F64), 0}, {0}};

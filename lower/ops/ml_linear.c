@@ -59,17 +59,17 @@ static void exp_classifier(void) {
     }
 }
 
-static const struct op_attr a_regressor[] = {{.name = "coefficients", .kind = AT_FLOATS},
-                                             {.name = "intercepts", .kind = AT_FLOATS},
-                                             {.name = "post_transform", .kind = AT_STRING, .s = "NONE"},
-                                             {.name = "targets", .kind = AT_INT, .i = 1},
+static const struct op_attr a_regressor[] = {A_FLOATS("coefficients"),
+                                             A_FLOATS("intercepts"),
+                                             A_STRING("post_transform", .s = "NONE"),
+                                             A_INT("targets", .i = 1),
                                              {0}};
-static const struct op_attr a_classifier[] = {{.name = "classlabels_ints", .kind = AT_INTS},
-                                              {.name = "classlabels_strings", .kind = AT_STRINGS},
-                                              {.name = "coefficients", .kind = AT_FLOATS, .flags = A_REQUIRED},
-                                              {.name = "intercepts", .kind = AT_FLOATS},
-                                              {.name = "multi_class", .kind = AT_INT},
-                                              {.name = "post_transform", .kind = AT_STRING, .s = "NONE"},
+static const struct op_attr a_classifier[] = {A_INTS("classlabels_ints"),
+                                              A_STRINGS("classlabels_strings"),
+                                              A_FLOATS("coefficients", .flags = A_REQUIRED),
+                                              A_FLOATS("intercepts"),
+                                              A_INT("multi_class"),
+                                              A_STRING("post_transform", .s = "NONE"),
                                               {0}};
 const struct op ops_ml_linear[] = {
     {"ai.onnx.ml", "LinearRegressor", 1, 1, a_regressor, slots_ml_numbers, slots_y, .expand = exp_regressor,

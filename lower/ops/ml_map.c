@@ -96,15 +96,11 @@ static void exp_cast_map(void) {
 
 static const struct op_slot s_zip[] = {{"X", TSET(F32) | TSET(F64), 0}, {0}}, s_map[] = {{"X", 0, HOLDER}, {0}},
                             s_entries[] = {{"keys", TS_ANY, 0}, {"values", TS_ANY, 0}, {0}};
-static const struct op_attr a_zip[] = {
-    {.name = "classlabels_int64s", .kind = AT_INTS}, {.name = "classlabels_strings", .kind = AT_STRINGS}, {0}};
-static const struct op_attr a_dict[] = {
-    {.name = "int64_vocabulary", .kind = AT_INTS}, {.name = "string_vocabulary", .kind = AT_STRINGS}, {0}};
-static const struct op_attr a_cast[] = {{.name = "cast_to", .kind = AT_STRING, .s = "TO_FLOAT"},
-                                        {.name = "map_form", .kind = AT_STRING, .s = "DENSE"},
-                                        {.name = "max_map", .kind = AT_INT, .i = 1},
-                                        {0}};
-static const struct op_attr a_size[] = {{.name = "size", .kind = AT_INT}, {0}};
+static const struct op_attr a_zip[] = {A_INTS("classlabels_int64s"), A_STRINGS("classlabels_strings"), {0}};
+static const struct op_attr a_dict[] = {A_INTS("int64_vocabulary"), A_STRINGS("string_vocabulary"), {0}};
+static const struct op_attr a_cast[] = {
+    A_STRING("cast_to", .s = "TO_FLOAT"), A_STRING("map_form", .s = "DENSE"), A_INT("max_map", .i = 1), {0}};
+static const struct op_attr a_size[] = {A_INT("size"), {0}};
 #define PRIVATE(name, attrs, fn)                                                                                       \
     { "gcc2nn", name, 1, 1, attrs, s_entries, slots_y, .define = fn, .spec = "part of the expansion of CastMap" }
 const struct op ops_ml_map[] = {

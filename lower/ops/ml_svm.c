@@ -213,26 +213,20 @@ static void exp_classifier(void) {
 }
 
 #define COMMON                                                                                                         \
-    {.name = "coefficients", .kind = AT_FLOATS}, {.name = "kernel_params", .kind = AT_FLOATS},                         \
-        {.name = "kernel_type", .kind = AT_STRING, .s = "LINEAR"},                                                     \
-        {.name = "post_transform", .kind = AT_STRING, .s = "NONE"}, {.name = "rho", .kind = AT_FLOATS}, {              \
-        .name = "support_vectors", .kind = AT_FLOATS                                                                   \
-    }
-static const struct op_attr a_regressor[] = {
-    COMMON, {.name = "n_supports", .kind = AT_INT}, {.name = "one_class", .kind = AT_INT}, {0}};
+    A_FLOATS("coefficients"), A_FLOATS("kernel_params"), A_STRING("kernel_type", .s = "LINEAR"),                       \
+        A_STRING("post_transform", .s = "NONE"), A_FLOATS("rho"), A_FLOATS("support_vectors")
+static const struct op_attr a_regressor[] = {COMMON, A_INT("n_supports"), A_INT("one_class"), {0}};
 static const struct op_attr a_classifier[] = {COMMON,
-                                              {.name = "classlabels_ints", .kind = AT_INTS},
-                                              {.name = "classlabels_strings", .kind = AT_STRINGS},
-                                              {.name = "prob_a", .kind = AT_FLOATS},
-                                              {.name = "prob_b", .kind = AT_FLOATS},
-                                              {.name = "vectors_per_class", .kind = AT_INTS},
+                                              A_INTS("classlabels_ints"),
+                                              A_STRINGS("classlabels_strings"),
+                                              A_FLOATS("prob_a"),
+                                              A_FLOATS("prob_b"),
+                                              A_INTS("vectors_per_class"),
                                               {0}};
-static const struct op_attr a_rbf[] = {{.name = "gamma", .kind = AT_FLOAT}, {0}},
-                            a_pairs[] = {{.name = "longest", .kind = AT_INT}, {0}};
-static const struct op_slot s_parts[] = {{"X", TS_ANY, VARIADIC}, {0}};
+static const struct op_attr a_rbf[] = {A_FLOAT("gamma"), {0}}, a_pairs[] = {A_INT("longest"), {0}};
 static const struct op_slot s_two[] = {{"Y", TS_ANY, 0}, {"Z", TS_ANY, 0}, {0}};
 #define PRIVATE(name, attrs, outs, fn)                                                                                 \
-    { "gcc2nn", name, 1, 1, attrs, s_parts, outs, .define = fn, .spec = "part of the expansions of SVMs" }
+    { "gcc2nn", name, 1, 1, attrs, slots_parts, outs, .define = fn, .spec = "part of the expansions of SVMs" }
 const struct op ops_ml_svm[] = {
     {"ai.onnx.ml", "SVMRegressor", 1, 1, a_regressor, slots_ml_numbers, slots_y, .expand = exp_regressor,
      .spec = "ai.onnx.ml SVMRegressor-1; in f32, post_transform has no effect"},

@@ -46,10 +46,8 @@ static V sums(V x, const struct tree_tables *t, enum tree_sum sum) {
     return n_private("TreeSums", ins, TREE_TABLES + 1, 1, a, sizeof a / sizeof *a)->outs.v[0];
 }
 
-#define INT(n)                                                                                                         \
-    { .name = n, .kind = AT_INT }
 /* What the operators on sums know of them. */
-#define SEEN INT("sum"), INT("first_seen"), INT("seen0"), INT("seen1")
+#define SEEN A_INT("sum"), A_INT("first_seen"), A_INT("seen0"), A_INT("seen1")
 static int seen_attrs(const struct tree_tables *t, enum tree_sum sum, struct attr *a) {
     a[0] = attr_int("sum", sum), a[1] = attr_int("first_seen", t->first_seen);
     a[2] = attr_int("seen0", t->seen[0]), a[3] = attr_int("seen1", t->seen[1]);
@@ -242,53 +240,45 @@ static void exp_classifier(void) {
 }
 
 /* ---- rows */
-#define FLOATS(n)                                                                                                      \
-    { .name = n, .kind = AT_FLOATS }
-#define INTS(n)                                                                                                        \
-    { .name = n, .kind = AT_INTS }
-#define TENSOR(n)                                                                                                      \
-    { .name = n, .kind = AT_TENSOR }
 #define NODES                                                                                                          \
-    FLOATS("base_values"), TENSOR("base_values_as_tensor"), INTS("nodes_falsenodeids"), INTS("nodes_featureids"),      \
-        FLOATS("nodes_hitrates"), TENSOR("nodes_hitrates_as_tensor"), INTS("nodes_missing_value_tracks_true"),         \
-        {.name = "nodes_modes", .kind = AT_STRINGS}, INTS("nodes_nodeids"), INTS("nodes_treeids"),                     \
-        INTS("nodes_truenodeids"), FLOATS("nodes_values"), TENSOR("nodes_values_as_tensor"), {                         \
-        .name = "post_transform", .kind = AT_STRING, .s = "NONE"                                                       \
-    }
+    A_FLOATS("base_values"), A_TENSOR("base_values_as_tensor"), A_INTS("nodes_falsenodeids"),                          \
+        A_INTS("nodes_featureids"), A_FLOATS("nodes_hitrates"), A_TENSOR("nodes_hitrates_as_tensor"),                  \
+        A_INTS("nodes_missing_value_tracks_true"), A_STRINGS("nodes_modes"), A_INTS("nodes_nodeids"),                  \
+        A_INTS("nodes_treeids"), A_INTS("nodes_truenodeids"), A_FLOATS("nodes_values"),                                \
+        A_TENSOR("nodes_values_as_tensor"), A_STRING("post_transform", .s = "NONE")
 #define LEAVES(p)                                                                                                      \
-    INTS(p "_ids"), INTS(p "_nodeids"), INTS(p "_treeids"), FLOATS(p "_weights"), TENSOR(p "_weights_as_tensor")
-#define REQUIRED(n, k)                                                                                                 \
-    { .name = n, .kind = k, .flags = A_REQUIRED }
-static const struct op_attr a_regressor[] = {NODES,
-                                             LEAVES("target"),
-                                             {.name = "aggregate_function", .kind = AT_STRING, .s = "SUM"},
-                                             {.name = "n_targets", .kind = AT_INT},
-                                             {0}};
+    A_INTS(p "_ids"), A_INTS(p "_nodeids"), A_INTS(p "_treeids"), A_FLOATS(p "_weights"),                              \
+        A_TENSOR(p "_weights_as_tensor")
+static const struct op_attr a_regressor[] = {
+    NODES, LEAVES("target"), A_STRING("aggregate_function", .s = "SUM"), A_INT("n_targets"), {0}};
 static const struct op_attr a_classifier[] = {
-    NODES, LEAVES("class"), {.name = "classlabels_strings", .kind = AT_STRINGS}, INTS("classlabels_int64s"), {0}};
-static const struct op_attr a_ensemble[] = {{.name = "aggregate_function", .kind = AT_INT, .i = A_SUM},
-                                            REQUIRED("leaf_targetids", AT_INTS),
-                                            REQUIRED("leaf_weights", AT_TENSOR),
-                                            TENSOR("membership_values"),
-                                            {.name = "n_targets", .kind = AT_INT},
-                                            REQUIRED("nodes_falseleafs", AT_INTS),
-                                            REQUIRED("nodes_falsenodeids", AT_INTS),
-                                            REQUIRED("nodes_featureids", AT_INTS),
-                                            TENSOR("nodes_hitrates"),
-                                            INTS("nodes_missing_value_tracks_true"),
-                                            REQUIRED("nodes_modes", AT_TENSOR),
-                                            REQUIRED("nodes_splits", AT_TENSOR),
-                                            REQUIRED("nodes_trueleafs", AT_INTS),
-                                            REQUIRED("nodes_truenodeids", AT_INTS),
-                                            {.name = "post_transform", .kind = AT_INT},
-                                            REQUIRED("tree_roots", AT_INTS),
+    NODES, LEAVES("class"), A_STRINGS("classlabels_strings"), A_INTS("classlabels_int64s"), {0}};
+static const struct op_attr a_ensemble[] = {A_INT("aggregate_function", .i = A_SUM),
+                                            A_INTS("leaf_targetids", .flags = A_REQUIRED),
+                                            A_TENSOR("leaf_weights", .flags = A_REQUIRED),
+                                            A_TENSOR("membership_values"),
+                                            A_INT("n_targets"),
+                                            A_INTS("nodes_falseleafs", .flags = A_REQUIRED),
+                                            A_INTS("nodes_falsenodeids", .flags = A_REQUIRED),
+                                            A_INTS("nodes_featureids", .flags = A_REQUIRED),
+                                            A_TENSOR("nodes_hitrates"),
+                                            A_INTS("nodes_missing_value_tracks_true"),
+                                            A_TENSOR("nodes_modes", .flags = A_REQUIRED),
+                                            A_TENSOR("nodes_splits", .flags = A_REQUIRED),
+                                            A_INTS("nodes_trueleafs", .flags = A_REQUIRED),
+                                            A_INTS("nodes_truenodeids", .flags = A_REQUIRED),
+                                            A_INT("post_transform"),
+                                            A_INTS("tree_roots", .flags = A_REQUIRED),
                                             {0}};
-static const struct op_attr a_sums[] = {INT("features"), INT("columns"), INT("sum"), INT("order"), {0}};
-static const struct op_attr a_targets[] = {INT("trees"), INT("targets"), INT("transform"), INT("keep"), SEEN, {0}};
-static const struct op_attr a_classes[] = {INT("classes"), INT("transform"), INT("binary"), SEEN, {0}};
-static const struct op_slot s_parts[] = {{"X", TS_ANY, VARIADIC}, {0}};
+static const struct op_attr a_sums[] = {A_INT("features"), A_INT("columns"), A_INT("sum"), A_INT("order"), {0}};
+static const struct op_attr a_targets[] = {
+    A_INT("trees"), A_INT("targets"), A_INT("transform"), A_INT("keep"), SEEN, {0}};
+static const struct op_attr a_classes[] = {A_INT("classes"), A_INT("transform"), A_INT("binary"), SEEN, {0}};
 #define PRIVATE(name, attrs, outs, fn)                                                                                 \
-    { "gcc2nn", name, 1, 1, attrs, s_parts, outs, .define = fn, .spec = "part of the expansions of ensembles of trees" }
+    {                                                                                                                  \
+        "gcc2nn", name, 1, 1, attrs, slots_parts, outs, .define = fn,                                                  \
+                                                        .spec = "part of the expansions of ensembles of trees"         \
+    }
 const struct op ops_ml_tree[] = {
     {"ai.onnx.ml", "TreeEnsembleRegressor", 3, 1, a_regressor, slots_ml_numbers, slots_y, .expand = exp_regressor,
      .spec = "ai.onnx.ml TreeEnsembleRegressor-3; a single target is transformed by PROBIT only"},

@@ -402,23 +402,13 @@ static const struct op_slot s_removed[] = {{"output", TS_ANY, 0},
                                            {"cumulated_seq_len", TS_ANY, 0},
                                            {"max_seq_len", TS_ANY, 0},
                                            {0}};
-#define COMMON                                                                                                         \
-    {.name = "num_heads", .kind = AT_INT, .flags = A_REQUIRED}, {.name = "scale", .kind = AT_FLOAT}, {                 \
-        .name = "mask_filter_value", .kind = AT_FLOAT, .f = -10000                                                     \
-    }
-#define CACHED                                                                                                         \
-    {.name = "do_rotary", .kind = AT_INT}, {.name = "rotary_embedding_dim", .kind = AT_INT}, {                         \
-        .name = "past_present_share_buffer", .kind = AT_INT                                                            \
-    }
-static const struct op_attr a_attention[] = {
-    COMMON, CACHED, {.name = "unidirectional", .kind = AT_INT}, {.name = "qkv_hidden_sizes", .kind = AT_INTS}, {0}};
-static const struct op_attr a_multihead[] = {COMMON, {.name = "unidirectional", .kind = AT_INT}, {0}};
-static const struct op_attr a_decoder[] = {COMMON,
-                                           {.name = "past_present_share_buffer", .kind = AT_INT},
-                                           {.name = "output_qk", .kind = AT_INT},
-                                           {.name = "unidirectional", .kind = AT_INT},
-                                           {0}};
-static const struct op_attr a_packed[] = {COMMON, {.name = "qkv_hidden_sizes", .kind = AT_INTS}, {0}};
+#define COMMON A_INT("num_heads", .flags = A_REQUIRED), A_FLOAT("scale"), A_FLOAT("mask_filter_value", .f = -10000)
+#define CACHED A_INT("do_rotary"), A_INT("rotary_embedding_dim"), A_INT("past_present_share_buffer")
+static const struct op_attr a_attention[] = {COMMON, CACHED, A_INT("unidirectional"), A_INTS("qkv_hidden_sizes"), {0}};
+static const struct op_attr a_multihead[] = {COMMON, A_INT("unidirectional"), {0}};
+static const struct op_attr a_decoder[] = {
+    COMMON, A_INT("past_present_share_buffer"), A_INT("output_qk"), A_INT("unidirectional"), {0}};
+static const struct op_attr a_packed[] = {COMMON, A_INTS("qkv_hidden_sizes"), {0}};
 #define ROW(name, attrs, ins, outs, fn, note)                                                                          \
     { "com.microsoft", name, 1, 1, attrs, ins, outs, .expand = fn, .spec = "com.microsoft." name note }
 const struct op ops_ms_attention[] = {

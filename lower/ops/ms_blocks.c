@@ -199,25 +199,21 @@ static const struct op_slot s_gather[] = {{"data", TU8 | TI4 | TS_F8, 0},
                                           {"scales", TF, 0},
                                           {"zero_points", TU8 | TI4, OPTIONAL},
                                           {0}};
-#define SIZES                                                                                                          \
-    {.name = "K", .kind = AT_INT, .flags = A_REQUIRED}, { .name = "N", .kind = AT_INT, .flags = A_REQUIRED }
+#define SIZES A_INT("K", .flags = A_REQUIRED), A_INT("N", .flags = A_REQUIRED)
 static const struct op_attr a_nbits[] = {SIZES,
-                                         {.name = "bits", .kind = AT_INT, .i = 4},
-                                         {.name = "block_size", .kind = AT_INT, .flags = A_REQUIRED},
-                                         {.name = "accuracy_level", .kind = AT_INT},
-                                         {.name = "weight_prepacked", .kind = AT_INT},
+                                         A_INT("bits", .i = 4),
+                                         A_INT("block_size", .flags = A_REQUIRED),
+                                         A_INT("accuracy_level"),
+                                         A_INT("weight_prepacked"),
                                          {0}};
 static const struct op_attr a_bnb4[] = {SIZES,
-                                        {.name = "block_size", .kind = AT_INT, .flags = A_REQUIRED},
-                                        {.name = "quant_type", .kind = AT_INT, .flags = A_REQUIRED},
-                                        {.name = "training_mode", .kind = AT_INT},
-                                        {.name = "transB", .kind = AT_INT, .i = 1},
+                                        A_INT("block_size", .flags = A_REQUIRED),
+                                        A_INT("quant_type", .flags = A_REQUIRED),
+                                        A_INT("training_mode"),
+                                        A_INT("transB", .i = 1),
                                         {0}};
-static const struct op_attr a_gather[] = {{.name = "bits", .kind = AT_INT, .i = 4},
-                                          {.name = "block_size", .kind = AT_INT, .i = 128},
-                                          {.name = "gather_axis", .kind = AT_INT},
-                                          {.name = "quantize_axis", .kind = AT_INT, .i = 1},
-                                          {0}};
+static const struct op_attr a_gather[] = {
+    A_INT("bits", .i = 4), A_INT("block_size", .i = 128), A_INT("gather_axis"), A_INT("quantize_axis", .i = 1), {0}};
 const struct op ops_ms_blocks[] = {
     {"com.microsoft", "MatMulNBits", 1, 1, a_nbits, s_nbits, slots_y, .define = op_matmulnbits,
      .spec = "com.microsoft.MatMulNBits; A is never quantised, whatever accuracy_level allows"},

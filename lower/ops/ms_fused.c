@@ -226,7 +226,6 @@ static const struct op_slot s_range[] = {{"start", TS_NUM, 0}, {"limit", TS_NUM,
                             s_expand[] = {{"X", TS_ANY, 0}, {"axis", TI, 0}, {0}},
                             s_pad[] = {{"data", TS_ANY, 0}, {"pads", TSET(I64), 0}, {"value", TS_ANY, OPTIONAL}, {0}},
                             s_trilu[] = {{"X", TS_REAL, 0}, {"k", TSET(I64), OPTIONAL}, {0}},
-                            s_gather[] = {{"data", TS_ANY, 0}, {"indices", TS_INDEX, 0}, {0}},
                             s_grid[] = {{"X", TS_FLOAT, 0}, {"Grid", TF, 0}, {0}},
                             s_conv[] = {
                                 {"X", TF, 0}, {"W", TF, 0}, {"Pads", TSET(I64), OPTIONAL}, {"B", TF, OPTIONAL}, {0}};
@@ -237,35 +236,27 @@ static const struct op_slot s_masked[] = {{"output", TS_ANY, 0}, {"mask", TS_ANY
                                             {"embedding_sum", TS_ANY, OPTIONAL},
                                             {0}},
                             s_unique[] = {{"y", TS_ANY, 0}, {"idx", TS_ANY, 0}, {"counts", TS_ANY, 0}, {0}};
-static const struct op_attr a_seed[] = {{.name = "seed", .kind = AT_INT}, {0}},
-                            a_soft[] = {{.name = "axis", .kind = AT_INT, .i = 1},
-                                        {.name = "is_inner_broadcast", .kind = AT_INT, .flags = A_REQUIRED},
-                                        {0}},
-                            a_embed[] = {{.name = "epsilon", .kind = AT_FLOAT, .f = 1e-12f},
-                                         {.name = "mask_index_type", .kind = AT_INT},
-                                         {0}},
-                            a_pad[] = {{.name = "mode", .kind = AT_STRING, .s = "constant"}, {0}},
-                            a_trilu[] = {{.name = "upper", .kind = AT_INT, .i = 1}, {0}};
-static const struct op_attr a_group[] = {{.name = "channels_last", .kind = AT_INT, .i = 1},
-                                         {.name = "activation", .kind = AT_INT, .flags = A_REQUIRED},
-                                         {.name = "groups", .kind = AT_INT, .flags = A_REQUIRED},
-                                         {.name = "epsilon", .kind = AT_FLOAT, .f = 1e-5f},
+static const struct op_attr a_seed[] = {A_INT("seed"), {0}},
+                            a_soft[] = {A_INT("axis", .i = 1), A_INT("is_inner_broadcast", .flags = A_REQUIRED), {0}},
+                            a_embed[] = {A_FLOAT("epsilon", .f = 1e-12f), A_INT("mask_index_type"), {0}},
+                            a_pad[] = {A_STRING("mode", .s = "constant"), {0}},
+                            a_trilu[] = {A_INT("upper", .i = 1), {0}};
+static const struct op_attr a_group[] = {A_INT("channels_last", .i = 1),
+                                         A_INT("activation", .flags = A_REQUIRED),
+                                         A_INT("groups", .flags = A_REQUIRED),
+                                         A_FLOAT("epsilon", .f = 1e-5f),
                                          {0}};
-static const struct op_attr a_grid[] = {{.name = "align_corners", .kind = AT_INT},
-                                        {.name = "mode", .kind = AT_STRING, .s = "bilinear"},
-                                        {.name = "padding_mode", .kind = AT_STRING, .s = "zeros"},
+static const struct op_attr a_grid[] = {
+    A_INT("align_corners"), A_STRING("mode", .s = "bilinear"), A_STRING("padding_mode", .s = "zeros"), {0}};
+static const struct op_attr a_conv[] = {A_STRING("auto_pad", .s = "NOTSET"),
+                                        A_INTS("kernel_shape"),
+                                        A_INTS("strides"),
+                                        A_INTS("dilations"),
+                                        A_INTS("output_padding"),
+                                        A_INT("group", .i = 1),
                                         {0}};
-static const struct op_attr a_conv[] = {{.name = "auto_pad", .kind = AT_STRING, .s = "NOTSET"},
-                                        {.name = "kernel_shape", .kind = AT_INTS},
-                                        {.name = "strides", .kind = AT_INTS},
-                                        {.name = "dilations", .kind = AT_INTS},
-                                        {.name = "output_padding", .kind = AT_INTS},
-                                        {.name = "group", .kind = AT_INT, .i = 1},
-                                        {0}};
-static const struct op_attr a_fourier[] = {{.name = "onesided", .kind = AT_INT, .i = 1},
-                                           {.name = "normalized", .kind = AT_INT},
-                                           {.name = "signal_ndim", .kind = AT_INT, .i = 1},
-                                           {0}};
+static const struct op_attr a_fourier[] = {
+    A_INT("onesided", .i = 1), A_INT("normalized"), A_INT("signal_ndim", .i = 1), {0}};
 #define MANY(name, attrs, ins, outs, fn, note)                                                                         \
     { "com.microsoft", name, 1, 1, attrs, ins, outs, .expand = fn, .spec = "com.microsoft." name note }
 #define ROW(name, attrs, ins, fn) MANY(name, attrs, ins, slots_y, fn, "")
@@ -289,7 +280,7 @@ const struct op ops_ms_fused[] = {
     ROW("Rfft", a_fourier, slots_x, exp_rfft),
     ROW("Irfft", a_fourier, slots_x, exp_irfft),
     ROW("Trilu", a_trilu, s_trilu, exp_same),
-    ROW("GatherND", attrs_none, s_gather, exp_same),
+    ROW("GatherND", attrs_none, slots_gather, exp_same),
     ROW("GridSample", a_grid, s_grid, exp_same),
     ROW("SampleOp", attrs_none, slots_x, exp_identity),
     {0},

@@ -79,11 +79,9 @@ static const struct op_slot s_norm[] = {{"X", TF, 0}, {"scale", TF, 0}, {"gate",
                             s_rotary[] = {{"emb", TF, 0}, {"q", TF, 0},     {"q_rot", TF, 0},
                                           {"k", TF, 0},   {"k_rot", TF, 0}, {0}},
                             s_both[] = {{"output1", TF, 0}, {"output2", TF, 0}, {0}};
-static const struct op_attr a_bias[] = {{.name = "num_heads", .kind = AT_INT, .flags = A_REQUIRED}, {0}},
-                            a_norm[] = {{.name = "activation", .kind = AT_STRING, .s = "silu"},
-                                        {.name = "epsilon", .kind = AT_FLOAT, .f = 1e-5f},
-                                        {0}},
-                            a_silu[] = {{.name = "alpha", .kind = AT_FLOAT, .f = 1}, {0}};
+static const struct op_attr a_bias[] = {A_INT("num_heads", .flags = A_REQUIRED), {0}},
+                            a_norm[] = {A_STRING("activation", .s = "silu"), A_FLOAT("epsilon", .f = 1e-5f), {0}},
+                            a_silu[] = {A_FLOAT("alpha", .f = 1), {0}};
 #define ROW(name, attrs, ins, outs, how, fn)                                                                           \
     { "com.microsoft", name, 1, 1, attrs, ins, outs, how = fn, .spec = "com.microsoft." name }
 const struct op ops_ms_gates[] = {

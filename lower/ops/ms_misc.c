@@ -169,19 +169,13 @@ static const struct op_slot s_crop[] = {
     {"X", TF, 0}, {"rois", TF, 0}, {"batch_indices", TSET(I32), 0}, {"crop_size", TSET(I32), 0}, {0}};
 static const struct op_slot s_bias[] = {
     {"bias_table", TF, 0}, {"query_length", TSET(I64), 0}, {"key_length", TSET(I64), 0}, {0}};
-static const struct op_attr a_cdist[] = {{.name = "metric", .kind = AT_STRING, .s = "sqeuclidean"}, {0}};
-static const struct op_attr a_hash[] = {
-    {.name = "positive", .kind = AT_INT, .i = 1}, {.name = "seed", .kind = AT_INT}, {0}};
-static const struct op_attr a_crop[] = {
-    {.name = "mode", .kind = AT_STRING, .s = "bilinear"}, {.name = "extrapolation_value", .kind = AT_FLOAT}, {0}};
-static const struct op_attr a_unfold[] = {{.name = "dim", .kind = AT_INT, .i = -1},
-                                          {.name = "size", .kind = AT_INT, .flags = A_REQUIRED},
-                                          {.name = "step", .kind = AT_INT, .i = 1},
-                                          {0}};
-static const struct op_attr a_finite[] = {
-    {.name = "isinf_only", .kind = AT_INT}, {.name = "isnan_only", .kind = AT_INT}, {0}};
-static const struct op_attr a_bias[] = {
-    {.name = "max_distance", .kind = AT_INT, .flags = A_REQUIRED}, {.name = "is_bidirectional", .kind = AT_INT}, {0}};
+static const struct op_attr a_cdist[] = {A_STRING("metric", .s = "sqeuclidean"), {0}};
+static const struct op_attr a_hash[] = {A_INT("positive", .i = 1), A_INT("seed"), {0}};
+static const struct op_attr a_crop[] = {A_STRING("mode", .s = "bilinear"), A_FLOAT("extrapolation_value"), {0}};
+static const struct op_attr a_unfold[] = {
+    A_INT("dim", .i = -1), A_INT("size", .flags = A_REQUIRED), A_INT("step", .i = 1), {0}};
+static const struct op_attr a_finite[] = {A_INT("isinf_only"), A_INT("isnan_only"), {0}};
+static const struct op_attr a_bias[] = {A_INT("max_distance", .flags = A_REQUIRED), A_INT("is_bidirectional"), {0}};
 #define ROW(name, attrs, slots, fn, note)                                                                              \
     { "com.microsoft", name, 1, 1, attrs, slots, slots_y, .define = fn, .spec = "com.microsoft." name note }
 const struct op ops_ms_misc[] = {

@@ -232,25 +232,19 @@ static const struct op_slot s_qmoe[] = {{"input", TF, 0},
                                         {"router_weights", TF, OPTIONAL},
                                         {0}};
 #define COMMON                                                                                                         \
-    {.name = "k", .kind = AT_INT, .i = 1}, {.name = "use_sparse_mixer", .kind = AT_INT},                               \
-        {.name = "activation_alpha", .kind = AT_FLOAT, .f = 1}, {.name = "activation_beta", .kind = AT_FLOAT},         \
-        {.name = "normalize_routing_weights", .kind = AT_INT}, {.name = "swiglu_limit", .kind = AT_FLOAT},             \
-        {.name = "swiglu_fusion", .kind = AT_INT}, {                                                                   \
-        .name = "activation_type", .kind = AT_STRING, .s = "relu"                                                      \
-    }
-static const struct op_attr a_product[] = {{.name = "bits", .kind = AT_INT, .i = 8},
-                                           {.name = "block_size", .kind = AT_INT},
-                                           {0}},
-                            a_moe[] = {COMMON, {0}};
+    A_INT("k", .i = 1), A_INT("use_sparse_mixer"), A_FLOAT("activation_alpha", .f = 1), A_FLOAT("activation_beta"),    \
+        A_INT("normalize_routing_weights"), A_FLOAT("swiglu_limit"), A_INT("swiglu_fusion"),                           \
+        A_STRING("activation_type", .s = "relu")
+static const struct op_attr a_product[] = {A_INT("bits", .i = 8), A_INT("block_size"), {0}}, a_moe[] = {COMMON, {0}};
 static const struct op_attr a_qmoe[] = {COMMON,
-                                        {.name = "expert_weight_bits", .kind = AT_INT, .i = 4},
-                                        {.name = "fc1_expert_weight_bits", .kind = AT_INT},
-                                        {.name = "fc2_expert_weight_bits", .kind = AT_INT},
-                                        {.name = "fc3_expert_weight_bits", .kind = AT_INT},
-                                        {.name = "block_size", .kind = AT_INT},
-                                        {.name = "weights_prepacked", .kind = AT_INT, .i = -1},
-                                        {.name = "accuracy_level", .kind = AT_INT},
-                                        {.name = "quant_type", .kind = AT_STRING, .s = "int"},
+                                        A_INT("expert_weight_bits", .i = 4),
+                                        A_INT("fc1_expert_weight_bits"),
+                                        A_INT("fc2_expert_weight_bits"),
+                                        A_INT("fc3_expert_weight_bits"),
+                                        A_INT("block_size"),
+                                        A_INT("weights_prepacked", .i = -1),
+                                        A_INT("accuracy_level"),
+                                        A_STRING("quant_type", .s = "int"),
                                         {0}};
 const struct op ops_ms_moe[] = {
     {"com.microsoft", "MoE", 1, 1, a_moe, s_moe, slots_y, .expand = exp_moe,

@@ -146,22 +146,19 @@ static const struct op_slot
     s_t8[] = {{"data", T8, 0}, {0}};
 static const struct op_slot s_dynamic[] = {
     {"A", TF, 0}, {"B", T8, 0}, {"b_scale", TF, 0}, {"b_zero_point", T8, OPTIONAL}, {"bias", TF, OPTIONAL}, {0}};
-static const struct op_attr a_last[] = {{.name = "channels_last", .kind = AT_INT}, {0}},
-                            a_leaky[] = {{.name = "alpha", .kind = AT_FLOAT, .f = 0.01f}, {0}},
-                            a_axis[] = {{.name = "axis", .kind = AT_INT, .flags = A_REQUIRED}, {0}},
-                            a_soft[] = {{.name = "axis", .kind = AT_INT},
-                                        {.name = "opset", .kind = AT_INT, .flags = A_REQUIRED},
+static const struct op_attr a_last[] = {A_INT("channels_last"), {0}}, a_leaky[] = {A_FLOAT("alpha", .f = 0.01f), {0}},
+                            a_axis[] = {A_INT("axis", .flags = A_REQUIRED), {0}},
+                            a_soft[] = {A_INT("axis"), A_INT("opset", .flags = A_REQUIRED), {0}},
+                            a_axes[] = {A_INTS("axes", .flags = A_REQUIRED),
+                                        A_INT("keepdims", .flags = A_REQUIRED),
                                         {0}},
-                            a_axes[] = {{.name = "axes", .kind = AT_INTS, .flags = A_REQUIRED},
-                                        {.name = "keepdims", .kind = AT_INT, .flags = A_REQUIRED},
-                                        {0}},
-                            a_pool[] = {{.name = "auto_pad", .kind = AT_STRING, .s = "NOTSET"},
-                                        {.name = "kernel_shape", .kind = AT_INTS, .flags = A_REQUIRED},
-                                        {.name = "strides", .kind = AT_INTS},
-                                        {.name = "pads", .kind = AT_INTS},
-                                        {.name = "ceil_mode", .kind = AT_INT},
-                                        {.name = "count_include_pad", .kind = AT_INT},
-                                        {.name = "channels_last", .kind = AT_INT},
+                            a_pool[] = {A_STRING("auto_pad", .s = "NOTSET"),
+                                        A_INTS("kernel_shape", .flags = A_REQUIRED),
+                                        A_INTS("strides"),
+                                        A_INTS("pads"),
+                                        A_INT("ceil_mode"),
+                                        A_INT("count_include_pad"),
+                                        A_INT("channels_last"),
                                         {0}};
 #define ROW(name, attrs, slots, how, fn)                                                                               \
     { "com.microsoft", name, 1, 1, attrs, slots, slots_y, .how = fn, .spec = "com.microsoft." name }

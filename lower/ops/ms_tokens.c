@@ -73,11 +73,9 @@ enum { TI = TSET(I64) | TSET(I32), TF = TSET(F32) };
 static const struct op_slot s_repeat[] = {{"input_ids", TI, 0}, {"scores", TS_FLOAT, 0}, {0}},
                             s_matches[] = {{"ids", TSET(I64), 0}, {"ends", TSET(I64), 0}, {0}};
 static const struct op_slot s_words[] = {{"Sequence", TSET(I32), 0}, {"W", TF, 0}, {"B", TF, 0}, {"C", TF, 0}, {0}};
-static const struct op_attr a_ngram[] = {{.name = "ngram_size", .kind = AT_INT, .flags = A_REQUIRED}, {0}};
-static const struct op_attr a_words[] = {{.name = "embedding_size", .kind = AT_INT},
-                                         {.name = "conv_window_size", .kind = AT_INT},
-                                         {.name = "char_embedding_size", .kind = AT_INT},
-                                         {0}};
+static const struct op_attr a_ngram[] = {A_INT("ngram_size", .flags = A_REQUIRED), {0}};
+static const struct op_attr a_words[] = {
+    A_INT("embedding_size"), A_INT("conv_window_size"), A_INT("char_embedding_size"), {0}};
 const struct op ops_ms_tokens[] = {
     {"com.microsoft", "NGramRepeatBlock", 1, 1, a_ngram, s_repeat, slots_y, .expand = exp_ngramrepeat,
      .spec = "com.microsoft.NGramRepeatBlock"},

@@ -320,29 +320,22 @@ static void op_mvn(void) {
     out(0, dtype(x), i, div_(centred(x, i, mean, kept), add(div_(num(1), at(inv, pick(i, kept))), num(1e-9))));
 }
 
-#define EPS                                                                                                            \
-    { .name = "epsilon", .kind = AT_FLOAT, .f = 1e-5f }
-static const struct op_attr a_soft[] = {
-    {.name = "axis", .kind = AT_INT, .i = -1}, {.name = "joint", .kind = AT_INT}, {0}};
-static const struct op_attr a_layer[] = {{.name = "axis", .kind = AT_INT, .i = -1},
-                                         EPS,
-                                         {.name = "stash_type", .kind = AT_INT, .i = 1},
+static const struct op_attr a_soft[] = {A_INT("axis", .i = -1), A_INT("joint"), {0}};
+static const struct op_attr a_layer[] = {A_INT("axis", .i = -1),
+                                         A_FLOAT("epsilon", .f = 1e-5f),
+                                         A_INT("stash_type", .i = 1),
                                          {0}},
-                            a_eps[] = {EPS, {0}};
-static const struct op_attr a_skip[] = {{.name = "epsilon", .kind = AT_FLOAT, .f = 1e-12f}, {0}};
+                            a_eps[] = {A_FLOAT("epsilon", .f = 1e-5f), {0}};
+static const struct op_attr a_skip[] = {A_FLOAT("epsilon", .f = 1e-12f), {0}};
 static const struct op_attr a_batch[] = {
-    EPS, {.name = "momentum", .kind = AT_FLOAT, .f = 0.9f}, {.name = "training_mode", .kind = AT_INT}, {0}};
-static const struct op_attr a_group[] = {EPS,
-                                         {.name = "num_groups", .kind = AT_INT, .flags = A_REQUIRED},
-                                         {.name = "stash_type", .kind = AT_INT, .i = 1},
-                                         {.name = "per_group", .kind = AT_INT},
+    A_FLOAT("epsilon", .f = 1e-5f), A_FLOAT("momentum", .f = 0.9f), A_INT("training_mode"), {0}};
+static const struct op_attr a_group[] = {A_FLOAT("epsilon", .f = 1e-5f),
+                                         A_INT("num_groups", .flags = A_REQUIRED),
+                                         A_INT("stash_type", .i = 1),
+                                         A_INT("per_group"),
                                          {0}};
-static const struct op_attr a_lp[] = {{.name = "axis", .kind = AT_INT, .i = -1},
-                                      {.name = "p", .kind = AT_INT, .i = 2},
-                                      {0}},
-                            a_mvn[] = {{.name = "axes", .kind = AT_INTS}, {0}};
-static const struct op_slot s_flt[] = {{"X", TS_FLOAT, 0}, {0}},
-                            s_xsb[] = {{"X", TS_FLOAT, 0}, {"scale", TS_FLOAT, 0}, {"B", TS_FLOAT, OPTIONAL}, {0}};
+static const struct op_attr a_lp[] = {A_INT("axis", .i = -1), A_INT("p", .i = 2), {0}}, a_mvn[] = {A_INTS("axes"), {0}};
+static const struct op_slot s_xsb[] = {{"X", TS_FLOAT, 0}, {"scale", TS_FLOAT, 0}, {"B", TS_FLOAT, OPTIONAL}, {0}};
 static const struct op_slot s_batch[] = {{"X", TS_FLOAT, 0},          {"scale", TS_FLOAT, 0},     {"B", TS_FLOAT, 0},
                                          {"input_mean", TS_FLOAT, 0}, {"input_var", TS_FLOAT, 0}, {0}};
 static const struct op_slot s_skip[] = {{"input", TS_FLOAT, 0},       {"skip", TS_FLOAT, 0},
@@ -355,7 +348,7 @@ static const struct op_slot s_stats[] = {{"Y", TS_FLOAT, 0},
                                          {0}};
 #define SOFT(name, fn)                                                                                                 \
     {                                                                                                                  \
-        "", name, 13, 1, a_soft, s_flt, slots_y,                                                                       \
+        "", name, 13, 1, a_soft, slots_float, slots_y,                                                                 \
             .define = fn, .upgrades = u_soft,                                                                          \
             .spec = name "-13; joint marks the older form, over all axes from `axis` on", .axes = {                    \
                 AXES_ATTR,                                                                                             \
@@ -377,9 +370,9 @@ const struct op ops_norm[] = {
      .spec = "InstanceNormalization-22"},
     {"", "GroupNormalization", 21, 18, a_group, s_xsb, slots_y, .define = op_groupnorm, .upgrades = u_groupnorm,
      .spec = "GroupNormalization-21; per_group marks the form of 18"},
-    {"", "LpNormalization", 22, 1, a_lp, s_flt, slots_y, .define = op_lpnorm, .spec = "LpNormalization-22",
+    {"", "LpNormalization", 22, 1, a_lp, slots_float, slots_y, .define = op_lpnorm, .spec = "LpNormalization-22",
      .axes = {AXES_ATTR, .reduces = true}},
-    {"", "MeanVarianceNormalization", 13, 9, a_mvn, s_flt, slots_y, .define = op_mvn,
+    {"", "MeanVarianceNormalization", 13, 9, a_mvn, slots_float, slots_y, .define = op_mvn,
      .spec = "MeanVarianceNormalization-13"},
     {"com.microsoft", "SkipLayerNormalization", 1, 1, a_skip, s_skip, s_stats, .define = op_skiplayernorm,
      .spec = "com.microsoft.SkipLayerNormalization"},

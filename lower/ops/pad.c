@@ -111,7 +111,7 @@ static void up_pad(struct node *n) {
     node_drop_attr(n, "value");
 }
 static const struct op_upgrade u_pad[] = {{10, up_pad}, {0}};
-static const struct op_attr a_pad[] = {{.name = "mode", .kind = AT_STRING, .s = "constant"}, {0}};
+static const struct op_attr a_pad[] = {A_STRING("mode", .s = "constant"), {0}};
 static const struct op_slot s_pad[] = {{"data", TS_ANY, 0},
                                        {"pads", TSET(I64), 0},
                                        {"constant_value", TS_ANY, OPTIONAL},

@@ -107,20 +107,15 @@ static void op_multinomial(void) {
     out(0, t, i, cast(dtype_value(t), at(first, i)));
 }
 
-#define SEED                                                                                                           \
-    { .name = "seed", .kind = AT_FLOAT }
-#define DTYPE                                                                                                          \
-    { .name = "dtype", .kind = AT_INT }
-#define SHAPE                                                                                                          \
-    { .name = "shape", .kind = AT_INTS, .flags = A_REQUIRED }
-#define NUMBER(n, v)                                                                                                   \
-    { .name = n, .kind = AT_FLOAT, .f = v }
-static const struct op_attr a_uniform[] = {DTYPE, NUMBER("high", 1), NUMBER("low", 0), SEED, SHAPE, {0}};
-static const struct op_attr a_uniform_like[] = {DTYPE, NUMBER("high", 1), NUMBER("low", 0), SEED, {0}};
-static const struct op_attr a_normal[] = {DTYPE, NUMBER("mean", 0), NUMBER("scale", 1), SEED, SHAPE, {0}};
-static const struct op_attr a_normal_like[] = {DTYPE, NUMBER("mean", 0), NUMBER("scale", 1), SEED, {0}};
+#define SEED  A_FLOAT("seed")
+#define DTYPE A_INT("dtype")
+#define SHAPE A_INTS("shape", .flags = A_REQUIRED)
+static const struct op_attr a_uniform[] = {DTYPE, A_FLOAT("high", .f = 1), A_FLOAT("low"), SEED, SHAPE, {0}};
+static const struct op_attr a_uniform_like[] = {DTYPE, A_FLOAT("high", .f = 1), A_FLOAT("low"), SEED, {0}};
+static const struct op_attr a_normal[] = {DTYPE, A_FLOAT("mean"), A_FLOAT("scale", .f = 1), SEED, SHAPE, {0}};
+static const struct op_attr a_normal_like[] = {DTYPE, A_FLOAT("mean"), A_FLOAT("scale", .f = 1), SEED, {0}};
 static const struct op_attr a_bernoulli[] = {DTYPE, SEED, {0}};
-static const struct op_attr a_multinomial[] = {DTYPE, {.name = "sample_size", .kind = AT_INT, .i = 1}, SEED, {0}};
+static const struct op_attr a_multinomial[] = {DTYPE, A_INT("sample_size", .i = 1), SEED, {0}};
 static const struct op_slot s_none[] = {{0}}, s_float[] = {{"input", TS_FLOAT, 0}, {0}};
 #define RANDOM(op, first, attrs, ins, fn)                                                                              \
     { "", op, 22, first, attrs, ins, slots_y, .define = fn, .spec = op "-22", .flags = OP_RANDOM }

@@ -529,27 +529,17 @@ static void up_rnn(struct node *n) { node_drop_attr(n, "output_sequence"); }
 static const struct op_upgrade u_rnn[] = {{6, up_rnn}, {0}};
 
 #define COMMON                                                                                                         \
-    {.name = "activations", .kind = AT_STRINGS}, {.name = "activation_alpha", .kind = AT_FLOATS},                      \
-        {.name = "activation_beta", .kind = AT_FLOATS}, {.name = "clip", .kind = AT_FLOAT},                            \
-        {.name = "direction", .kind = AT_STRING, .s = "forward"}, {.name = "hidden_size", .kind = AT_INT}, {           \
-        .name = "layout", .kind = AT_INT                                                                               \
-    }
-static const struct op_attr a_rnn[] = {COMMON, {0}},
-                            a_gru[] = {COMMON, {.name = "linear_before_reset", .kind = AT_INT}, {0}};
-static const struct op_attr a_lstm[] = {COMMON, {.name = "input_forget", .kind = AT_INT}, {0}};
+    A_STRINGS("activations"), A_FLOATS("activation_alpha"), A_FLOATS("activation_beta"), A_FLOAT("clip"),              \
+        A_STRING("direction", .s = "forward"), A_INT("hidden_size"), A_INT("layout")
+static const struct op_attr a_rnn[] = {COMMON, {0}}, a_gru[] = {COMMON, A_INT("linear_before_reset"), {0}};
+static const struct op_attr a_lstm[] = {COMMON, A_INT("input_forget"), {0}};
 #define STEP                                                                                                           \
-    {.name = "activations", .kind = AT_STRINGS, .flags = A_REQUIRED},                                                  \
-        {.name = "alphas", .kind = AT_FLOATS, .flags = A_REQUIRED},                                                    \
-        {.name = "betas", .kind = AT_FLOATS, .flags = A_REQUIRED}, {                                                   \
-        .name = "clip", .kind = AT_FLOAT                                                                               \
-    }
-static const struct op_attr a_step[] = {
-    STEP, {.name = "linear_before_reset", .kind = AT_INT}, {.name = "input_forget", .kind = AT_INT}, {0}};
-static const struct op_attr a_part[] = {{.name = "directions", .kind = AT_INT}, {.name = "rows", .kind = AT_INT},
-                                        {.name = "dir", .kind = AT_INT},        {.name = "from", .kind = AT_INT},
-                                        {.name = "count", .kind = AT_INT},      {.name = "second", .kind = AT_INT},
-                                        {.name = "summed", .kind = AT_INT},     {0}};
-static const struct op_attr a_state[] = {{.name = "hidden_size", .kind = AT_INT}, {0}};
+    A_STRINGS("activations", .flags = A_REQUIRED), A_FLOATS("alphas", .flags = A_REQUIRED),                            \
+        A_FLOATS("betas", .flags = A_REQUIRED), A_FLOAT("clip")
+static const struct op_attr a_step[] = {STEP, A_INT("linear_before_reset"), A_INT("input_forget"), {0}};
+static const struct op_attr a_part[] = {A_INT("directions"), A_INT("rows"),   A_INT("dir"),    A_INT("from"),
+                                        A_INT("count"),      A_INT("second"), A_INT("summed"), {0}};
+static const struct op_attr a_state[] = {A_INT("hidden_size"), {0}};
 #define SLOTS                                                                                                          \
     {"X", TS_FLOAT, 0}, {"W", TS_FLOAT, 0}, {"R", TS_FLOAT, 0}, {"B", TS_FLOAT, OPTIONAL},                             \
         {"sequence_lens", TSET(I32), OPTIONAL}, {                                                                      \

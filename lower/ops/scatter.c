@@ -97,10 +97,8 @@ static void op_scatternd(void) {
 }
 
 static const struct op_slot s_scatter[] = {{"data", TS_ANY, 0}, {"indices", TS_INDEX, 0}, {"updates", TS_ANY, 0}, {0}};
-#define REDUCTION                                                                                                      \
-    { .name = "reduction", .kind = AT_STRING, .s = "none" }
-static const struct op_attr a_elements[] = {{.name = "axis", .kind = AT_INT}, REDUCTION, {0}},
-                            a_nd[] = {REDUCTION, {0}};
+static const struct op_attr a_elements[] = {A_INT("axis"), A_STRING("reduction", .s = "none"), {0}},
+                            a_nd[] = {A_STRING("reduction", .s = "none"), {0}};
 const struct op ops_scatter[] = {
     {"", "ScatterElements", 18, 11, a_elements, s_scatter, slots_y, .define = op_scatterelements,
      .spec = "ScatterElements-18"},

@@ -235,22 +235,17 @@ static const struct op_slot s_nms[] = {{"boxes", TSET(F32), 0},
                                        {"score_threshold", TSET(F32), OPTIONAL},
                                        {0}};
 static const struct op_slot s_compress[] = {{"input", TS_ANY, 0}, {"condition", TSET(BOOL), 0}, {0}},
-                            s_unique[] = {{"X", TS_NUM | TSET(STR), 0}, {0}}, s_det[] = {{"X", TS_FLOAT, 0}, {0}};
+                            s_unique[] = {{"X", TS_NUM | TSET(STR), 0}, {0}};
 static const struct op_slot s_unique_out[] = {{"Y", TS_ANY, 0},
                                               {"indices", TS_ANY, OPTIONAL},
                                               {"inverse_indices", TS_ANY, OPTIONAL},
                                               {"counts", TS_ANY, OPTIONAL},
                                               {0}};
-static const struct op_attr a_compress[] = {{.name = "axis", .kind = AT_INT}, {0}};
-static const struct op_attr a_unique[] = {
-    {.name = "axis", .kind = AT_INT}, {.name = "sorted", .kind = AT_INT, .i = 1}, {0}};
-static const struct op_attr a_topk[] = {{.name = "axis", .kind = AT_INT, .i = -1},
-                                        {.name = "largest", .kind = AT_INT, .i = 1},
-                                        {.name = "sorted", .kind = AT_INT, .i = 1},
-                                        {0}};
-static const struct op_attr a_cumsum[] = {
-    {.name = "exclusive", .kind = AT_INT}, {.name = "reverse", .kind = AT_INT}, {0}};
-static const struct op_attr a_nms[] = {{.name = "center_point_box", .kind = AT_INT}, {0}};
+static const struct op_attr a_compress[] = {A_INT("axis"), {0}};
+static const struct op_attr a_unique[] = {A_INT("axis"), A_INT("sorted", .i = 1), {0}};
+static const struct op_attr a_topk[] = {A_INT("axis", .i = -1), A_INT("largest", .i = 1), A_INT("sorted", .i = 1), {0}};
+static const struct op_attr a_cumsum[] = {A_INT("exclusive"), A_INT("reverse"), {0}};
+static const struct op_attr a_nms[] = {A_INT("center_point_box"), {0}};
 const struct op ops_select[] = {
     {"", "TopK", 11, 1, a_topk, s_topk, s_topk_out, .define = op_topk, .upgrades = u_topk,
      .spec = "TopK-11; always sorted, ties in order of position", .flags = OP_PICKS,
@@ -263,8 +258,8 @@ const struct op ops_select[] = {
      .flags = OP_PICKS},
     {"", "Unique", 11, 11, a_unique, s_unique, s_unique_out, .define = op_unique,
      .spec = "Unique-11; NaN equals NaN and is greater than numbers, as in numpy"},
-    {"", "Det", 22, 11, attrs_none, s_det, slots_y, .define = op_det, .spec = "Det-22"},
-    {"com.microsoft", "Inverse", 1, 1, attrs_none, s_det, slots_y, .define = op_inverse,
+    {"", "Det", 22, 11, attrs_none, slots_float, slots_y, .define = op_det, .spec = "Det-22"},
+    {"com.microsoft", "Inverse", 1, 1, attrs_none, slots_float, slots_y, .define = op_inverse,
      .spec = "com.microsoft.Inverse"},
     {"", "NonMaxSuppression", 11, 10, a_nms, s_nms, slots_y, .define = op_nms, .spec = "NonMaxSuppression-11"},
     {0},

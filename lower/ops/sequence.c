@@ -322,7 +322,7 @@ static void op_unpack(void) {
 static const struct op_slot s_maybe[] = {{"there", TSET(BOOL), SCALAR}, {"value", TS_ANY, HOLDER}, {0}};
 static const struct op_slot s_packed[] = {{"cells", TS_ANY, 0}, {"shapes", TSET(I64), 0}, {0}};
 static const struct op_slot s_parts[] = {{"cells", TS_ANY, 0}, {"shapes", TS_ANY, 0}, {0}};
-static const struct op_attr a_unpack[] = {{.name = "rank", .kind = AT_INT, .flags = A_REQUIRED}, {0}};
+static const struct op_attr a_unpack[] = {A_INT("rank", .flags = A_REQUIRED), {0}};
 static const struct op_slot s_seq[] = {{"input_sequence", 0, HOLDER}, {0}};
 static const struct op_slot s_elements[] = {{"inputs", TS_ANY, VARIADIC}, {0}};
 static const struct op_slot s_nothing[] = {{0}};
@@ -337,13 +337,11 @@ static const struct op_slot s_get[] = {{"input", TS_ANY, HOLDER}, {0}};
 static const struct op_slot s_map[] = {
     {"input_sequence", 0, HOLDER}, {"additional_inputs", TS_ANY, VARIADIC | OPTIONAL | HOLDER}, {0}};
 static const struct op_slot s_mapped[] = {{"out_sequence", 0, VARIADIC | HOLDER}, {0}};
-static const struct op_attr a_map[] = {{.name = "body", .kind = AT_REGION, .flags = A_REQUIRED}, {0}};
-static const struct op_attr a_empty[] = {{.name = "dtype", .kind = AT_INT, .i = 1}, {0}};
+static const struct op_attr a_map[] = {A_REGION("body", .flags = A_REQUIRED), {0}};
+static const struct op_attr a_empty[] = {A_INT("dtype", .i = 1), {0}};
 static const struct op_attr a_optional[] = {{.name = "type", .kind = AT_TYPE}, {0}};
-static const struct op_attr a_concat_from[] = {
-    {.name = "axis", .kind = AT_INT, .flags = A_REQUIRED}, {.name = "new_axis", .kind = AT_INT}, {0}};
-static const struct op_attr a_split_to[] = {
-    {.name = "axis", .kind = AT_INT}, {.name = "keepdims", .kind = AT_INT, .i = 1}, {0}};
+static const struct op_attr a_concat_from[] = {A_INT("axis", .flags = A_REQUIRED), A_INT("new_axis"), {0}};
+static const struct op_attr a_split_to[] = {A_INT("axis"), A_INT("keepdims", .i = 1), {0}};
 const struct op ops_sequence[] = {
     {"", "SequenceConstruct", 11, 11, attrs_none, s_elements, slots_y, .control = &holder,
      .spec = "SequenceConstruct-11"},

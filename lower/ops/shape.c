@@ -308,17 +308,12 @@ static const struct op_slot s_reshape[] = {{"data", TS_ANY, 0}, {"shape", TS_IND
 static const struct op_slot s_shape[] = {{"input", TS_INDEX, 0}, {0}}, s_none[] = {{0}},
                             s_trilu[] = {{"input", TS_REAL, 0}, {"k", TSET(I64), OPTIONAL}, {0}};
 static const struct op_slot s_range[] = {{"start", TS_NUM, 0}, {"limit", TS_NUM, 0}, {"delta", TS_NUM, 0}, {0}};
-static const struct op_attr a_reshape[] = {{.name = "allowzero", .kind = AT_INT}, {0}},
-                            a_flatten[] = {{.name = "axis", .kind = AT_INT, .i = 1}, {0}};
-static const struct op_attr a_perm[] = {{.name = "perm", .kind = AT_INTS}, {0}},
-                            a_shape[] = {{.name = "start", .kind = AT_INT}, {.name = "end", .kind = AT_INT}, {0}};
-static const struct op_attr a_value[] = {{.name = "value", .kind = AT_TENSOR}, {0}},
-                            a_trilu[] = {{.name = "upper", .kind = AT_INT, .i = 1}, {0}};
-static const struct op_attr a_constant[] = {
-    {.name = "value", .kind = AT_TENSOR},        {.name = "value_int", .kind = AT_INT},
-    {.name = "value_float", .kind = AT_FLOAT},   {.name = "value_ints", .kind = AT_INTS},
-    {.name = "value_floats", .kind = AT_FLOATS}, {0}};
-static const struct op_attr a_eye[] = {{.name = "dtype", .kind = AT_INT}, {.name = "k", .kind = AT_INT}, {0}};
+static const struct op_attr a_reshape[] = {A_INT("allowzero"), {0}}, a_flatten[] = {A_INT("axis", .i = 1), {0}};
+static const struct op_attr a_perm[] = {A_INTS("perm"), {0}}, a_shape[] = {A_INT("start"), A_INT("end"), {0}};
+static const struct op_attr a_value[] = {A_TENSOR("value"), {0}}, a_trilu[] = {A_INT("upper", .i = 1), {0}};
+static const struct op_attr a_constant[] = {A_TENSOR("value"),    A_INT("value_int"),       A_FLOAT("value_float"),
+                                            A_INTS("value_ints"), A_FLOATS("value_floats"), {0}};
+static const struct op_attr a_eye[] = {A_INT("dtype"), A_INT("k"), {0}};
 const struct op ops_shape[] = {
     {"", "Reshape", 25, 1, a_reshape, s_reshape, slots_y, .define = op_reshape, .upgrades = u_reshape,
      .spec = "Reshape-25; symbolic entries are sizes, not 0-for-copy or -1", .flags = OP_PICKS | OP_VIEW},

@@ -297,35 +297,33 @@ void out_number_of_text(enum dtype t, T x) {
     out(0, t, i, cast(t, v == F32 ? cast(F32, value) : value));
 }
 
-static const struct op_slot s_string[] = {{"X", TSET(STR), 0}, {0}},
-                            s_strings[] = {{"X", TSET(STR), 0}, {"Y", TSET(STR), 0}, {0}},
+static const struct op_slot s_strings[] = {{"X", TSET(STR), 0}, {"Y", TSET(STR), 0}, {0}},
                             s_split[] = {{"Y", TSET(STR), 0}, {"Z", TSET(I64), 0}, {0}},
                             s_string_out[] = {{"Y", TSET(STR), 0}, {0}};
-static const struct op_attr a_split[] = {
-    {.name = "delimiter", .kind = AT_STRING}, {.name = "maxsplit", .kind = AT_INT}, {0}};
+static const struct op_attr a_split[] = {A_STRING("delimiter"), A_INT("maxsplit"), {0}};
 static const struct op_slot s_tfidf[] = {{"X", TSET(STR) | TS_INDEX, 0}, {0}};
-static const struct op_attr a_tfidf[] = {{.name = "max_gram_length", .kind = AT_INT, .flags = A_REQUIRED},
-                                         {.name = "max_skip_count", .kind = AT_INT, .flags = A_REQUIRED},
-                                         {.name = "min_gram_length", .kind = AT_INT, .flags = A_REQUIRED},
-                                         {.name = "mode", .kind = AT_STRING, .flags = A_REQUIRED},
-                                         {.name = "ngram_counts", .kind = AT_INTS, .flags = A_REQUIRED},
-                                         {.name = "ngram_indexes", .kind = AT_INTS, .flags = A_REQUIRED},
-                                         {.name = "pool_int64s", .kind = AT_INTS},
-                                         {.name = "pool_strings", .kind = AT_STRINGS},
-                                         {.name = "weights", .kind = AT_FLOATS},
+static const struct op_attr a_tfidf[] = {A_INT("max_gram_length", .flags = A_REQUIRED),
+                                         A_INT("max_skip_count", .flags = A_REQUIRED),
+                                         A_INT("min_gram_length", .flags = A_REQUIRED),
+                                         A_STRING("mode", .flags = A_REQUIRED),
+                                         A_INTS("ngram_counts", .flags = A_REQUIRED),
+                                         A_INTS("ngram_indexes", .flags = A_REQUIRED),
+                                         A_INTS("pool_int64s"),
+                                         A_STRINGS("pool_strings"),
+                                         A_FLOATS("weights"),
                                          {0}};
-static const struct op_attr a_normalizer[] = {{.name = "case_change_action", .kind = AT_STRING, .s = "NONE"},
-                                              {.name = "is_case_sensitive", .kind = AT_INT},
-                                              {.name = "locale", .kind = AT_STRING},
-                                              {.name = "stopwords", .kind = AT_STRINGS},
+static const struct op_attr a_normalizer[] = {A_STRING("case_change_action", .s = "NONE"),
+                                              A_INT("is_case_sensitive"),
+                                              A_STRING("locale"),
+                                              A_STRINGS("stopwords"),
                                               {0}};
 
 const struct op ops_string[] = {
     {"", "StringConcat", 20, 20, attrs_none, s_strings, s_string_out, .define = op_stringconcat,
      .spec = "StringConcat-20"},
-    {"", "StringSplit", 20, 20, a_split, s_string, s_split, .define = op_stringsplit,
+    {"", "StringSplit", 20, 20, a_split, slots_text, s_split, .define = op_stringsplit,
      .spec = "StringSplit-20; blanks are those of ASCII"},
-    {"", "StringNormalizer", 10, 10, a_normalizer, s_string, s_string_out, .define = op_stringnormalizer,
+    {"", "StringNormalizer", 10, 10, a_normalizer, slots_text, s_string_out, .define = op_stringnormalizer,
      .spec = "StringNormalizer-10; Unicode's simple case mapping, whatever the locale"},
     {"", "TfIdfVectorizer", 9, 9, a_tfidf, s_tfidf, slots_y, .define = op_tfidf, .spec = "TfIdfVectorizer-9"},
     {0},

@@ -47,14 +47,14 @@ static void exp_rfft2d(void) {
     gout(0, OWN("Complex", x));
 }
 
-static const struct op_slot s_complex[] = {{"x", TSET(C64), 0}, {0}}, s_f32[] = {{"x", TSET(F32), 0}, {0}},
+static const struct op_slot s_complex[] = {{"x", TSET(C64), 0}, {0}},
                             s_rfft[] = {{"x", TSET(F32), 0}, {"lengths", TS_INDEX, 0}, {0}};
 const struct op ops_tflite_complex[] = {
     TFLITE("RFFT2D", s_rfft, exp_rfft2d, "by ONNX DFT"),
     TFLITE("REAL", s_complex, exp_real, "the real part"),
     TFLITE("IMAG", s_complex, exp_imag, "the imaginary part"),
     TFLITE("COMPLEX_ABS", s_complex, exp_complex_abs, "the root of the sum of squares"),
-    DEFINED("Complex", tfl_attrs, s_f32, op_complex, "pairs of floats"),
+    DEFINED("Complex", tfl_attrs, slots_f32, op_complex, "pairs of floats"),
     DEFINED("ComplexPart", tfl_attrs, s_complex, op_complex_part, "real or imaginary"),
     {0},
 };

@@ -347,8 +347,7 @@ static const struct op_slot s_rows_out[] = {{"codes", TS_ANY, 0}, {"scale", TS_A
                                               {"multiplier", TSET(I32), 0},
                                               {"shift", TSET(I32), 0},
                                               {0}},
-                            s_requantize_f64[] = {{"x", TSET(I32) | TSET(I64), 0}, {"factor", TSET(F64), 0}, {0}},
-                            s_float[] = {{"x", TSET(F32), 0}, {0}};
+                            s_requantize_f64[] = {{"x", TSET(I32) | TSET(I64), 0}, {"factor", TSET(F64), 0}, {0}};
 #define INTS (T16 | TSET(I4) | TSET(I2) | TSET(U4))
 static const struct op_slot s_matmul[] = {
     {"a", INTS, 0}, {"b", INTS, 0}, {"bias", TSET(I32) | TSET(I64), OPTIONAL}, {0}};
@@ -368,7 +367,7 @@ const struct op ops_tflite_conv[] = {
     DEFINED("RequantizeF64", tfl_attrs, s_requantize_f64, op_requantize_f64,
             "round(sum * factor), halves away from zero"),
     DEFINED("MatMul", tfl_attrs, s_matmul, op_matmul_sums, "sums of products less zero points, wrapping"),
-    {"tflite", "QuantizeRows", 1, 1, tfl_attrs, s_float, s_rows_out, .define = op_quantize_rows,
+    {"tflite", "QuantizeRows", 1, 1, tfl_attrs, slots_f32, s_rows_out, .define = op_quantize_rows,
      .spec = "codes of each row by its own range, as hybrid operators take them"},
     {0},
 };

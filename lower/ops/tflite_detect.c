@@ -127,8 +127,7 @@ static void exp_detection(void) {
     for (int k = 0; k < 4; k++) gout(k, n->outs.v[k]);
 }
 
-static const struct op_attr a_padded[] = {
-    {.name = "most", .kind = AT_INT, .i = 1}, {.name = "each", .kind = AT_INT, .i = 1}, {0}};
+static const struct op_attr a_padded[] = {A_INT("most", .i = 1), A_INT("each", .i = 1), {0}};
 static const struct op_slot s_nms[] = {{"boxes", TSET(F32), 0},
                                        {"scores", TSET(F32), 0},
                                        {"most", TSET(I32), 0},

@@ -194,7 +194,7 @@ static void exp_bitcast(void) {
     gout(0, N_WITH("BitCast", ATTRS(attr_int("to", dtype_onnx(t))), gin(0)));
 }
 
-static const struct op_attr a_unique[] = {{.name = "idx_out_type", .kind = AT_INT, .i = 2}, {0}};
+static const struct op_attr a_unique[] = {A_INT("idx_out_type", .i = 2), {0}};
 static const struct op_slot s_four[] = {{"a", TS_ANY, 0}, {"b", TS_ANY, 0}, {"c", TS_ANY, 0}, {"d", TS_ANY, 0}, {0}},
                             s_three[] = {{"a", TS_ANY, 0}, {"b", TS_ANY, 0}, {"c", TS_ANY, 0}, {0}},
                             s_real[] = {{"x", TS_REAL, 0}, {0}},

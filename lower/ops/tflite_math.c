@@ -523,7 +523,7 @@ static void op_fake_quant(void) {
     out(0, F32, i, add(mul(code, num((double)scale)), num((double)from)));
 }
 
-static const struct op_attr a_pot[] = {{.name = "pot_scale_int16", .kind = AT_INT, .i = 1}, {0}};
+static const struct op_attr a_pot[] = {A_INT("pot_scale_int16", .i = 1), {0}};
 static const struct op_slot s_pair[] = {{"a", T16, 0}, {"b", T16, 0}, {0}}, s_one[] = {{"x", T16 | TSET(I32), 0}, {0}},
                             s_floats[] = {{"x", TS_FLOAT, 0}, {0}}, s_codes[] = {{"x", TS_INT | TS_SUB, 0}, {0}},
                             s_table[] = {{"x", TSET(I16), 0}, {"table", TSET(I16) | TSET(U16), 0}, {0}},

@@ -429,9 +429,8 @@ static void op_resize_bilinear(void) {
     out(0, dtype(x), o, dtype(x) == F32 ? v : cast(dtype(x), trunc_(add(v, num(0.5)))));
 }
 
-static const struct op_attr a_pool[] = {{.name = "auto_pad", .kind = AT_STRING, .s = "NOTSET"}, {0}};
-static const struct op_slot s_codes[] = {{"x", T16, 0}, {0}}, s_f32[] = {{"x", TSET(F32), 0}, {0}},
-                            s_sum[] = {{"x", T16 | TSET(I32), 0}, {0}},
+static const struct op_attr a_pool[] = {A_STRING("auto_pad", .s = "NOTSET"), {0}};
+static const struct op_slot s_codes[] = {{"x", T16, 0}, {0}}, s_sum[] = {{"x", T16 | TSET(I32), 0}, {0}},
                             s_softmax[] = {{"x", T8, 0}, {"table", TSET(I32), 0}, {0}},
                             s_softmax16[] = {{"x", TSET(I16), 0},
                                              {"exp", TSET(I16), 0},
@@ -463,7 +462,7 @@ const struct op ops_tflite_reduce[] = {
     DEFINED("Softmax", tfl_attrs, s_softmax, op_softmax, "fixed point as LiteRT's reference kernel"),
     DEFINED("Softmax16", tfl_attrs, s_softmax16, op_softmax16, "fixed point as LiteRT's reference kernel"),
     DEFINED("L2Norm", tfl_attrs, s_codes, op_l2_norm, "fixed point as LiteRT's reference kernel"),
-    DEFINED("Lrn", tfl_attrs, s_f32, op_lrn, "the last neighbour is c + radius - 1"),
+    DEFINED("Lrn", tfl_attrs, slots_f32, op_lrn, "the last neighbour is c + radius - 1"),
     DEFINED("ResizeNearest", tfl_attrs, s_resize, op_resize_nearest, "positions in f32"),
     DEFINED("ResizeBilinear", tfl_attrs, s_resize, op_resize_bilinear, "i8, i16: in 1024ths; else in f32"),
     {0},

@@ -518,9 +518,8 @@ static const struct op_slot s_step[] = {{"gates", TSET(F32), 0},
                                          {"w", TSET(F32) | TSET(I16), 0},
                                          {"bias", TSET(F32) | TSET(I32), OPTIONAL},
                                          {0}};
-static const struct op_attr a_shift[] = {{.name = "memory", .kind = AT_INT, .i = 1}, {0}},
-                            a_both[] = {{.name = "time_major", .kind = AT_INT, .i = 1}, {0}},
-                            a_weigh[] = {{.name = "rank", .kind = AT_INT, .i = 1}, {0}};
+static const struct op_attr a_shift[] = {A_INT("memory", .i = 1), {0}}, a_both[] = {A_INT("time_major", .i = 1), {0}},
+                            a_weigh[] = {A_INT("rank", .i = 1), {0}};
 const struct op ops_tflite_rnn[] = {
     TFLITE("UNIDIRECTIONAL_SEQUENCE_LSTM", tfl_many, exp_sequence_lstm,
            "floats, hybrid, 8 bit codes with 16 bit cells; no layer normalization"),

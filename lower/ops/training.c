@@ -112,25 +112,20 @@ static void op_momentum(void) {
 static const struct op_slot s_dropout[] = {
     {"data", TS_FLOAT, 0}, {"ratio", TS_FLOAT, OPTIONAL}, {"training_mode", TSET(BOOL), OPTIONAL}, {0}};
 static const struct op_slot s_dropout_out[] = {{"output", TS_ANY, 0}, {"mask", TS_ANY, OPTIONAL}, {0}};
-static const struct op_attr a_dropout[] = {{.name = "seed", .kind = AT_INT}, {0}};
+static const struct op_attr a_dropout[] = {A_INT("seed"), {0}};
 static const struct op_upgrade u_dropout[] = {{11, up_dropout}, {0}};
 enum { OPTIMIZED = TSET(F32) | TSET(F64) };
 static const struct op_slot s_optimizer[] = {
     {"R", OPTIMIZED, SCALAR}, {"T", TSET(I64), SCALAR}, {"inputs", OPTIMIZED, VARIADIC}, {0}};
-#define NUMBER(n, v)                                                                                                   \
-    { .name = n, .kind = AT_FLOAT, .f = v }
 static const struct op_attr a_adagrad[] = {
-    NUMBER("decay_factor", 0), NUMBER("epsilon", 1e-6f), NUMBER("norm_coefficient", 0), {0}};
-static const struct op_attr a_adam[] = {NUMBER("alpha", 0.9f),
-                                        NUMBER("beta", 0.999f),
-                                        NUMBER("epsilon", 1e-6f),
-                                        NUMBER("norm_coefficient", 0),
-                                        NUMBER("norm_coefficient_post", 0),
-                                        {0}};
-static const struct op_attr a_momentum[] = {{.name = "alpha", .kind = AT_FLOAT, .flags = A_REQUIRED},
-                                            {.name = "beta", .kind = AT_FLOAT, .flags = A_REQUIRED},
-                                            {.name = "mode", .kind = AT_STRING, .flags = A_REQUIRED},
-                                            {.name = "norm_coefficient", .kind = AT_FLOAT, .flags = A_REQUIRED},
+    A_FLOAT("decay_factor"), A_FLOAT("epsilon", .f = 1e-6f), A_FLOAT("norm_coefficient"), {0}};
+static const struct op_attr a_adam[] = {A_FLOAT("alpha", .f = 0.9f),      A_FLOAT("beta", .f = 0.999f),
+                                        A_FLOAT("epsilon", .f = 1e-6f),   A_FLOAT("norm_coefficient"),
+                                        A_FLOAT("norm_coefficient_post"), {0}};
+static const struct op_attr a_momentum[] = {A_FLOAT("alpha", .flags = A_REQUIRED),
+                                            A_FLOAT("beta", .flags = A_REQUIRED),
+                                            A_STRING("mode", .flags = A_REQUIRED),
+                                            A_FLOAT("norm_coefficient", .flags = A_REQUIRED),
                                             {0}};
 #define OPTIMIZER(op, attrs, fn)                                                                                       \
     {                                                                                                                  \

@@ -405,49 +405,41 @@ static void op_maxunpool(void) {
 }
 
 static const struct op_slot s_affine[] = {{"theta", TS_FLOAT, 0}, {"size", TSET(I64), 0}, {0}};
-static const struct op_attr a_affine[] = {{.name = "align_corners", .kind = AT_INT}, {0}};
+static const struct op_attr a_affine[] = {A_INT("align_corners"), {0}};
 static const struct op_slot s_grid[] = {{"X", TS_NUM, 0}, {"grid", TS_FLOAT, 0}, {0}};
-static const struct op_attr a_grid[] = {{.name = "align_corners", .kind = AT_INT},
-                                        {.name = "mode", .kind = AT_STRING, .s = "linear"},
-                                        {.name = "padding_mode", .kind = AT_STRING, .s = "zeros"},
-                                        {0}};
+static const struct op_attr a_grid[] = {
+    A_INT("align_corners"), A_STRING("mode", .s = "linear"), A_STRING("padding_mode", .s = "zeros"), {0}};
 static const struct op_slot s_deform[] = {{"X", TS_FLOAT, 0},           {"W", TS_FLOAT, 0},
                                           {"offset", TS_FLOAT, 0},      {"B", TS_FLOAT, OPTIONAL},
                                           {"mask", TS_FLOAT, OPTIONAL}, {0}};
-static const struct op_attr a_deform[] = {{.name = "dilations", .kind = AT_INTS},
-                                          {.name = "group", .kind = AT_INT, .i = 1},
-                                          {.name = "kernel_shape", .kind = AT_INTS},
-                                          {.name = "offset_group", .kind = AT_INT, .i = 1},
-                                          {.name = "pads", .kind = AT_INTS},
-                                          {.name = "strides", .kind = AT_INTS},
-                                          {.name = "auto_pad", .kind = AT_STRING, .s = "NOTSET"},
+static const struct op_attr a_deform[] = {A_INTS("dilations"),
+                                          A_INT("group", .i = 1),
+                                          A_INTS("kernel_shape"),
+                                          A_INT("offset_group", .i = 1),
+                                          A_INTS("pads"),
+                                          A_INTS("strides"),
+                                          A_STRING("auto_pad", .s = "NOTSET"),
                                           {0}};
 static const struct op_slot s_roi[] = {{"X", TS_FLOAT, 0}, {"rois", TS_FLOAT, 0}, {"batch_indices", TSET(I64), 0}, {0}};
-static const struct op_attr a_roi[] = {{.name = "coordinate_transformation_mode", .kind = AT_STRING, .s = "half_pixel"},
-                                       {.name = "mode", .kind = AT_STRING, .s = "avg"},
-                                       {.name = "output_height", .kind = AT_INT, .i = 1},
-                                       {.name = "output_width", .kind = AT_INT, .i = 1},
-                                       {.name = "sampling_ratio", .kind = AT_INT},
-                                       {.name = "spatial_scale", .kind = AT_FLOAT, .f = 1},
+static const struct op_attr a_roi[] = {A_STRING("coordinate_transformation_mode", .s = "half_pixel"),
+                                       A_STRING("mode", .s = "avg"),
+                                       A_INT("output_height", .i = 1),
+                                       A_INT("output_width", .i = 1),
+                                       A_INT("sampling_ratio"),
+                                       A_FLOAT("spatial_scale", .f = 1),
                                        {0}};
 static const struct op_slot s_roipool[] = {{"X", TS_FLOAT, 0}, {"rois", TS_FLOAT, 0}, {0}};
-static const struct op_attr a_roipool[] = {{.name = "pooled_shape", .kind = AT_INTS, .flags = A_REQUIRED},
-                                           {.name = "spatial_scale", .kind = AT_FLOAT, .f = 1},
-                                           {0}};
+static const struct op_attr a_roipool[] = {
+    A_INTS("pooled_shape", .flags = A_REQUIRED), A_FLOAT("spatial_scale", .f = 1), {0}};
 static const struct op_slot s_crop[] = {{"input_data", TS_ANY & ~TSET(STR), 0}, {"shape", TS_INDEX, 0}, {0}};
-static const struct op_attr a_crop[] = {{.name = "axes", .kind = AT_INTS}, {0}};
+static const struct op_attr a_crop[] = {A_INTS("axes"), {0}};
 static const struct op_slot s_col[] = {
     {"input", TS_NUM, 0}, {"image_shape", TSET(I64), 0}, {"block_shape", TSET(I64), 0}, {0}};
-static const struct op_attr a_col[] = {{.name = "dilations", .kind = AT_INTS},
-                                       {.name = "pads", .kind = AT_INTS},
-                                       {.name = "strides", .kind = AT_INTS},
-                                       {0}};
+static const struct op_attr a_col[] = {A_INTS("dilations"), A_INTS("pads"), A_INTS("strides"), {0}};
 static const struct op_slot s_unpool[] = {
     {"X", TS_FLOAT, 0}, {"I", TSET(I64), 0}, {"output_shape", TSET(I64), OPTIONAL}, {0}};
-static const struct op_attr a_unpool[] = {{.name = "kernel_shape", .kind = AT_INTS, .flags = A_REQUIRED},
-                                          {.name = "pads", .kind = AT_INTS},
-                                          {.name = "strides", .kind = AT_INTS},
-                                          {0}};
+static const struct op_attr a_unpool[] = {
+    A_INTS("kernel_shape", .flags = A_REQUIRED), A_INTS("pads"), A_INTS("strides"), {0}};
 const struct op ops_vision[] = {
     {"", "AffineGrid", 20, 20, a_affine, s_affine, slots_y, .define = op_affinegrid, .spec = "AffineGrid-20"},
     {"", "GridSample", 22, 16, a_grid, s_grid, slots_y, .define = op_gridsample,
