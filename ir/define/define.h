@@ -186,6 +186,7 @@ struct attr attr_int(const char *name, int64_t v);
 struct attr attr_float(const char *name, double v);
 struct attr attr_str(const char *name, const char *v);
 struct attr attr_ints(const char *name, const int64_t *v, int n);
+struct attr attr_floats(const char *name, const float *v, int n);
 int gdims(V v, E *dims); /* rank (or -1) and dims, known in expansions of inferred graphs */
 
 /* ---- control (If, Loop, Scan: .control): see lower/ops/control.c */

@@ -329,6 +329,12 @@ struct attr attr_ints(const char *name, const int64_t *v, int n) {
     a.u.is = arena_copy(&DEF_CTX->arena, v, (size_t)n * sizeof *v);
     return a;
 }
+struct attr attr_floats(const char *name, const float *v, int n) {
+    struct attr a = attr_named(name, AT_FLOATS);
+    a.n = n;
+    a.u.fs = arena_copy(&DEF_CTX->arena, v, (size_t)n * sizeof *v);
+    return a;
+}
 V n_cast(V v, enum dtype to) {
     struct attr a = attr_int("to", dtype_onnx(to));
     return !v || v->type.dtype == to ? v : n_op("Cast", 0, &v, 1, &a, 1);

@@ -122,7 +122,6 @@ static void bias_gelu(E (*f)(E v)) {
 }
 static void op_biasgelu(void) { bias_gelu(gelu_erf); }
 static void op_fastgelu(void) { bias_gelu(gelu_tanh); }
-static void op_quickgelu(void) { map(swish, float_attr("alpha"), 0); }
 
 static const struct op_slot s_bias[] = {{"X", TS_FLOAT, 0}, {"bias", TS_FLOAT, OPTIONAL}, {0}};
 static const struct op_slot s_swiglu[] = {{"A", TS_FLOAT, 0}, {"B", TS_FLOAT, 0}, {0}};
@@ -162,7 +161,7 @@ const struct op ops_activation[] = {
      .spec = "com.microsoft.BiasGelu"},
     {"com.microsoft", "FastGelu", 1, 1, attrs_none, s_bias, slots_y, .define = op_fastgelu,
      .spec = "com.microsoft.FastGelu"},
-    {"com.microsoft", "QuickGelu", 1, 1, a_quick, slots_float, slots_y, .define = op_quickgelu,
+    {"com.microsoft", "QuickGelu", 1, 1, a_quick, slots_float, slots_y, .define = op_swish,
      .spec = "com.microsoft.QuickGelu"},
     {0},
 };

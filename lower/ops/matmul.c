@@ -196,7 +196,6 @@ static E zero_point(T z, X i, int axis_from_end) { /* of rows (2) or columns (1)
 static E less_a(E v, X i) { return sub(v, zero_point(in(2), i, 2)); }
 static E less_b(E v, X i) { return sub(v, zero_point(in(3), i, 1)); }
 /* QLinearMatMul: the sum times a_scale * b_scale / y_scale, rounded, plus the zero point of the result. */
-static E less_qa(E v, X i) { return sub(v, zero_point(in(2), i, 2)); }
 static E less_qb(E v, X i) { return sub(v, zero_point(in(5), i, 1)); }
 static E requantized(E v, X o) {
     E a = cast(F32, zero_point(in(1), o, 2)), b = cast(F32, zero_point(in(4), o, 1)),
@@ -205,7 +204,6 @@ static E requantized(E v, X o) {
 }
 /* com.microsoft.MatMulIntegerToFloat: the sum in the units of the operands, plus a bias for each column. */
 static E mf_less_a(E v, X i) { return sub(v, zero_point(in(4), i, 2)); }
-static E mf_less_b(E v, X i) { return sub(v, zero_point(in(5), i, 1)); }
 static E in_units(E v, X o) {
     T bias = in(6);
     E s = mul(cast(F32, zero_point(in(2), o, 2)), cast(F32, zero_point(in(3), o, 1)));
@@ -215,13 +213,13 @@ static E in_units(E v, X o) {
 static void op_matmulintegertofloat(void) {
     if (has(in(6)) && rank(in(1)) > 0)
         require(eq(numel(in(6)), dim(in(1), rank(in(1)) - 1)), "there is not one bias for each column");
-    matmul(in(0), in(1), I32, dtype(in(2)), mf_less_a, mf_less_b, in_units);
+    matmul(in(0), in(1), I32, dtype(in(2)), mf_less_a, less_qb, in_units);
 }
 static void op_matmulinteger16(void) {
     bool whole = dtype(in(0)) == U16 && dtype(in(1)) == U16;
     matmul(in(0), in(1), whole ? U32 : I32, whole ? U32 : I32, NULL, NULL, NULL);
 }
-static void op_qlinearmatmul(void) { matmul(in(0), in(3), I32, dtype(in(7)), less_qa, less_qb, requantized); }
+static void op_qlinearmatmul(void) { matmul(in(0), in(3), I32, dtype(in(7)), less_a, less_qb, requantized); }
 static void op_matmulinteger(void) { matmul(in(0), in(1), I32, I32, less_a, less_b, NULL); }
 
 /* com.microsoft.QGemm: alpha * (A' * B' + C) in the units of the operands, or requantised where y_zero_point is given

@@ -69,7 +69,7 @@ static void exp_regressor(void) {
     } else y = kernel_of(x, K_LINEAR, w, ncoefficients, 1, rho[0]);
     if (y && int_attr("one_class"))
         y = N_OP("Where", N_OP("Greater", y, n_const_f(F32, 0)), n_const_f(F32, 1), n_const_f(F32, -1));
-    if (y) gout(0, y);
+    gout(0, y);
 }
 
 /* ---- pairs of classes */

@@ -8,15 +8,12 @@
 /* ---- values */
 static V length_of(V v, int k) { return N_OP("Squeeze", n_dim(v, k), N_INTS(0)); } /* a scalar */
 /* 0 .. n-1, as i64, along the last axis of four. */
-static V places(V n) {
-    V zero = N_OP("Squeeze", N_INTS(0), N_INTS(0)), one = N_OP("Squeeze", N_INTS(1), N_INTS(0));
-    return N_OP("Unsqueeze", N_OP("Range", zero, n, one), N_INTS(0, 1, 2));
-}
+static V places(V n) { return N_OP("Unsqueeze", ms_counted(n), N_INTS(0, 1, 2)); }
 static V per_batch(V v) { /* [b] along the first axis of four, as i64 */
     return N_OP("Unsqueeze", n_cast(v, I64), N_INTS(1, 2, 3));
 }
 static V picked(V v, int64_t k) { /* v[k] */
-    return N_OP("Gather", v, N_OP("Squeeze", N_INTS(k), N_INTS(0)));
+    return N_OP("Gather", v, ms_scalar(k));
 }
 static bool known(E e, int64_t *v) { return x_is_int(e, v) && region_is_settled(def_node()->in); }
 static bool refused(int k, const char *what) { return gin(k) && (fail(E_OP, "%s is not supported", what), true); }
@@ -83,15 +80,6 @@ static bool causal(V q) {
     int64_t n;
     return int_attr("unidirectional") == 1 && !(known(q->type.dims[q->type.rank == 3 ? 1 : 2], &n) && n == 1);
 }
-static bool split_in(V v, int axis, const int64_t *sizes, int n, V *parts) {
-    V ins[] = {v, sizes ? n_const_i64(sizes, n) : NULL};
-    struct node *s = n_node("Split", ins, sizes ? 2 : 1, n);
-    node_set_attr(s, attr_int("axis", axis));
-    if (!sizes) node_set_attr(s, attr_int("num_outputs", n));
-    if (!def_infer(s->in->graph, s)) return false;
-    for (int k = 0; k < n; k++) parts[k] = s->outs.v[k];
-    return true;
-}
 
 /* ---- Attention, QAttention: one product gives queries, keys and values */
 /* The caches of keys and values are one tensor here, [2, batch, heads, length, size]. */
@@ -102,7 +90,7 @@ static void attention_of(V x, V projected, V mask, V past, V bias) {
     V qkv[3];
     if (fail_if(n && n != 3, E_ATTR, "\"qkv_hidden_sizes\" has %d elements, not 3", n)) return;
     if (fail_if(projected->type.rank != 3, E_RANK, "the input has rank %d, not 3", x->type.rank)) return;
-    if (!split_in(projected, 2, n ? sizes : NULL, 3, qkv)) return;
+    if (!ms_split(projected, 2, n ? sizes : NULL, 3, qkv)) return;
     p.q = qkv[0], p.k = qkv[1], p.v = qkv[2];
     p.causal = causal(p.q);
     V keys = length_of(x, 1);
@@ -147,7 +135,7 @@ static void exp_qattention(void) {
 /* [b, s, heads, n, size] as n values of [b, s, heads * size]. */
 static bool unpacked(V v, int n, V *parts) {
     static const int64_t flat[] = {0, 0, -1};
-    if (!split_in(v, 3, NULL, n, parts)) return false;
+    if (!ms_split(v, 3, NULL, n, parts)) return false;
     for (int k = 0; k < n; k++) parts[k] = ms_reshaped(parts[k], flat, 3);
     return true;
 }
@@ -236,7 +224,7 @@ static void exp_decoder_multihead(void) {
         return;
     if (!p.k) {
         V three[3];
-        if (fail_if(p.q->type.rank != 3 || !split_in(p.q, 2, NULL, 3, three), E_RANK, "a packed query needs rank 3"))
+        if (fail_if(p.q->type.rank != 3 || !ms_split(p.q, 2, NULL, 3, three), E_RANK, "a packed query needs rank 3"))
             return;
         p.q = three[0], p.k = three[1], p.v = three[2];
     }
@@ -247,8 +235,7 @@ static void exp_decoder_multihead(void) {
     }
     if (fail_if(!gin(7), E_ARITY, "a shared cache needs past_sequence_length")) return;
     shared_cache(&p);
-    V keys = N_OP("Add", N_OP("Squeeze", N_OP("Reshape", n_cast(gin(7), I64), N_INTS(1)), N_INTS(0)),
-                  N_OP("Squeeze", N_INTS(1), N_INTS(0)));
+    V keys = N_OP("Add", N_OP("Squeeze", N_OP("Reshape", n_cast(gin(7), I64), N_INTS(1)), N_INTS(0)), ms_scalar(1));
     p.mask = mask_of(gin(3), p.q, keys, p.q->type.dtype), p.bias = gin(4);
     gout(0, attend(&p, 1)->outs.v[0]);
 }
@@ -278,7 +265,7 @@ static void exp_removepadding(void) {
     V both[] = {flattened(N_OP("NonZero", real)), flattened(N_OP("NonZero", N_OP("Not", real)))};
     V shape[] = {n_dim(x, 0), n_dim(x, 1)};
     gout(1, n_cast(N_OP("Reshape", ms_joined(both, 2, 0), ms_joined(shape, 2, 0)), I32));
-    V sums[] = {n_cast(N_INTS(0), I32), N_OP("CumSum", count, N_OP("Squeeze", N_INTS(0), N_INTS(0)))};
+    V sums[] = {n_cast(N_INTS(0), I32), N_OP("CumSum", count, ms_scalar(0))};
     gout(2, ms_joined(sums, 2, 0));
     gout(3, N_OP("ReduceMax", count, N_INTS(0)));
 }
@@ -303,7 +290,7 @@ static void exp_packed_attention(void) {
     struct parts p = parts_of_node();
     V y = N_OP("Add", N_OP("MatMul", gin(0), gin(1)), gin(2)), qkv[3];
     if (fail_if(n && n != 3, E_ATTR, "\"qkv_hidden_sizes\" has %d elements, not 3", n)) return;
-    if (!packed_ranks(gin(3), gin(4)) || !split_in(y, 1, n ? sizes : NULL, 3, qkv)) return;
+    if (!packed_ranks(gin(3), gin(4)) || !ms_split(y, 1, n ? sizes : NULL, 3, qkv)) return;
     p.q = qkv[0], p.k = qkv[1], p.v = qkv[2];
     packed_attention(&p, gin(0), gin(3), gin(4), gin(5));
 }
@@ -313,7 +300,7 @@ static void exp_packed_multihead(void) {
     V three[3];
     p.q = gin(0), p.k = gin(1), p.v = gin(2);
     if (p.q->type.rank == 4) { /* [tokens, heads, 3, size] */
-        if (!split_in(p.q, 2, NULL, 3, three)) return;
+        if (!ms_split(p.q, 2, NULL, 3, three)) return;
         for (int k = 0; k < 3; k++) three[k] = ms_reshaped(three[k], flat, 2);
         p.q = three[0], p.k = three[1], p.v = three[2];
     }

@@ -17,11 +17,8 @@ static void exp_identity(void) { gout(0, N_OP("Identity", gin(0))); }
 /* ---- biases and residuals */
 static void exp_biasadd(void) { gout(0, N_OP("Add", N_OP("Add", gin(0), gin(1)), gin(2))); }
 static void exp_biassplitgelu(void) {
-    V x = N_OP("Add", gin(0), gin(1));
-    struct node *s = n_node("Split", &x, 1, 2);
-    node_set_attr(s, attr_int("axis", -1));
-    node_set_attr(s, attr_int("num_outputs", 2));
-    if (def_infer(s->in->graph, s)) gout(0, N_OP("Mul", s->outs.v[0], N_OP("Gelu", s->outs.v[1])));
+    V half[2];
+    if (ms_split(N_OP("Add", gin(0), gin(1)), -1, NULL, 2, half)) gout(0, N_OP("Mul", half[0], N_OP("Gelu", half[1])));
 }
 static void exp_biasdropout(void) {
     V ins[] = {N_OP("Add", gin(0), gin(1)), gin(3), gin(4)};
@@ -81,9 +78,7 @@ static V mask_index(V ids, V mask) {
 }
 static V rows_of(V table, V ids) { return N_OP("Gather", table, ids); }
 static V positions_of(V ids) { /* 0 .. of one row */
-    V start = N_OP("Squeeze", N_INTS(0), N_INTS(0)), step = N_OP("Squeeze", N_INTS(1), N_INTS(0));
-    V all = N_OP("Range", start, N_OP("Squeeze", n_dim(ids, 1), N_INTS(0)), step);
-    return N_OP("Unsqueeze", all, N_INTS(0));
+    return N_OP("Unsqueeze", ms_counted(N_OP("Squeeze", n_dim(ids, 1), N_INTS(0))), N_INTS(0));
 }
 static void out_embedding(const struct embedding *e, int sum_at) {
     V sum = N_OP("Add", e->word, e->position);
@@ -159,7 +154,7 @@ static bool plain_fourier(void) {
 static void exp_rfft(void) {
     if (!plain_fourier()) return;
     V x = N_OP("Unsqueeze", gin(0), N_INTS(-1));
-    gout(0, N_WITH("DFT", ATTRS(attr_int("onesided", 1)), x, NULL, N_OP("Squeeze", N_INTS(-2), N_INTS(0))));
+    gout(0, N_WITH("DFT", ATTRS(attr_int("onesided", 1)), x, NULL, ms_scalar(-2)));
 }
 /* The other half of the spectrum is the conjugate of the first, backwards. */
 static void exp_irfft(void) {
@@ -171,7 +166,7 @@ static void exp_irfft(void) {
     V parts[] = {ms_sliced(back, axis, 0, 1), N_OP("Neg", ms_sliced(back, axis, 1, 2))},
       whole[] = {x, ms_joined(parts, 2, axis)};
     V all = ms_joined(whole, 2, axis - 1);
-    V y = N_WITH("DFT", ATTRS(attr_int("inverse", 1)), all, NULL, N_OP("Squeeze", N_INTS(-2), N_INTS(0)));
+    V y = N_WITH("DFT", ATTRS(attr_int("inverse", 1)), all, NULL, ms_scalar(-2));
     gout(0, N_OP("Squeeze", ms_sliced(y, axis, 0, 1), N_INTS(axis)));
 }
 

@@ -4,9 +4,7 @@
 #include <float.h>
 #include <string.h>
 
-static V scalar_const(int64_t v) { return N_OP("Squeeze", N_INTS(v), N_INTS(0)); }
 static V as_scalar(V v) { return N_OP("Squeeze", N_OP("Reshape", n_cast(v, I64), N_INTS(1)), N_INTS(0)); }
-static V counted(V n) { return N_OP("Range", scalar_const(0), n, scalar_const(1)); }
 static V column(V v) { return N_OP("Unsqueeze", v, N_INTS(1)); } /* [b] as [b, 1] */
 
 /* ---- RotaryEmbedding: that of ai.onnx, with positions that may be one start for all */
@@ -44,7 +42,7 @@ static void exp_rotary(void) {
         heads = size / (2 * half);
     }
     if (at->type.rank == 1) {
-        V steps = counted(N_OP("Squeeze", n_dim(x, r - 2), N_INTS(0)));
+        V steps = ms_counted(N_OP("Squeeze", n_dim(x, r - 2), N_INTS(0)));
         V all = N_OP("Add", N_OP("Unsqueeze", steps, N_INTS(0)), N_OP("Reshape", at, N_INTS(1)));
         V two[] = {n_dim(x, 0), N_INTS(1)};
         at = N_OP("Expand", all, ms_joined(two, 2, 0));
@@ -99,11 +97,9 @@ static bool split_packed(struct gqa *g) {
     if (!x_is_int(g->q->type.dims[2], &size) || size % all)
         return fail(E_SHAPE, "a packed query needs a known last dimension, a multiple of the heads"), false;
     const int64_t sizes[] = {size / all * g->heads, size / all * g->kv_heads, size / all * g->kv_heads};
-    V ins[] = {g->q, n_const_i64(sizes, 3)};
-    struct node *s = n_node("Split", ins, 2, 3);
-    node_set_attr(s, attr_int("axis", 2));
-    if (!def_infer(s->in->graph, s)) return false;
-    g->q = s->outs.v[0], g->k = s->outs.v[1], g->v = s->outs.v[2];
+    V parts[3];
+    if (!ms_split(g->q, 2, sizes, 3, parts)) return false;
+    g->q = parts[0], g->k = parts[1], g->v = parts[2];
     return true;
 }
 static bool gqa_is_plain(void) {
@@ -131,13 +127,13 @@ static V bias_of_cache(V bias, V keys) {
 static V gqa_mask(const struct gqa *g, V keys, V bias) {
     enum dtype t = g->q->type.dtype;
     int64_t window = int_attr("local_window_size");
-    V j = N_OP("Unsqueeze", counted(keys), N_INTS(0, 1, 2));
-    V steps = counted(N_OP("Squeeze", n_dim(g->q, 1), N_INTS(0)));
+    V j = N_OP("Unsqueeze", ms_counted(keys), N_INTS(0, 1, 2));
+    V steps = ms_counted(N_OP("Squeeze", n_dim(g->q, 1), N_INTS(0)));
     V from = N_OP("Unsqueeze", g->used, N_INTS(1, 2, 3));
     V i = N_OP("Add", from, N_OP("Unsqueeze", steps, N_INTS(0, 1, 3))), seen;
     if (int_attr("causal")) seen = N_OP("LessOrEqual", j, i);
     else seen = N_OP("Less", j, N_OP("Add", from, n_dim(g->q, 1)));
-    if (window > 0) seen = N_OP("And", seen, N_OP("Greater", j, N_OP("Sub", i, scalar_const(window))));
+    if (window > 0) seen = N_OP("And", seen, N_OP("Greater", j, N_OP("Sub", i, ms_scalar(window))));
     double hidden = t == F16 ? -65504 : -FLT_MAX;
     return N_OP("Where", seen, bias ? bias : n_const_f(t, 0), n_const_f(t, hidden));
 }
@@ -171,7 +167,7 @@ static void exp_gqa(void) {
     g.used = N_OP("Where", first, N_INTS(0), N_OP("Sub", N_OP("Add", flat, N_INTS(1)), steps));
     if (int_attr("do_rotary")) {
         if (fail_if(!gin(7) || !gin(8), E_ARITY, "\"do_rotary\" needs the caches of sine and cosine")) return;
-        V run = N_OP("Unsqueeze", counted(N_OP("Squeeze", steps, N_INTS(0))), N_INTS(0));
+        V run = N_OP("Unsqueeze", ms_counted(N_OP("Squeeze", steps, N_INTS(0))), N_INTS(0));
         V at = N_OP("Add", column(g.used), run);
         bool pairs = int_attr("rotary_interleaved");
         g.q = rotated(g.q, gin(7), gin(8), at, g.heads, pairs);

@@ -131,8 +131,8 @@ static void op_isallfinite(void) {
     for (int k = 0; k < n_in(); k++) {
         T x = in(k);
         X r = raxes(shape(x), NULL);
-        E v = at(x, r), bad = nan_only ? is_nan(v) : gt(abs_(v), greatest(dtype_value(dtype(x))));
-        if (!nan_only) bad = ge(abs_(v), typed(dtype_value(dtype(x)), (double)INFINITY));
+        E v = at(x, r), inf = typed(dtype_value(dtype(x)), (double)INFINITY);
+        E bad = nan_only ? is_nan(v) : ge(abs_(v), inf);
         if (!nan_only && !inf_only) bad = or_(bad, is_nan(v));
         T count = reduce("bad", I64, axes(list0()), RED_MAX, r, sel(bad, typed(I64, 1), typed(I64, 0)), typed(I64, 0));
         if (!count) return;

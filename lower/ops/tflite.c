@@ -196,10 +196,16 @@ V own(const char *op, const V *ins, int nins, const struct attr *attrs, int natt
     def_infer(n->in->graph, n);
     return n->outs.v[0];
 }
+V own_alike(const char *op, const V *ins, int nins, const struct attr *more, int nmore) {
+    const struct node *from = def_node();
+    struct node *n = n_node_in("tflite", op, ins, nins, 1);
+    for (int k = 0; k < from->attrs.n; k++) node_set_attr(n, from->attrs.v[k]);
+    for (int k = 0; k < nmore; k++) node_set_attr(n, more[k]);
+    return n_inferred(n);
+}
 void become(const char *op) {
-    struct node *from = def_node();
-    V r = own(op, from->ins.v, from->ins.n, from->attrs.v, from->attrs.n);
-    gout(0, r);
+    const struct node *from = def_node();
+    gout(0, own(op, from->ins.v, from->ins.n, from->attrs.v, from->attrs.n));
 }
 V activated(V v) {
     switch (int_attr("fused_activation_function")) {

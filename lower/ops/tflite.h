@@ -60,6 +60,8 @@ V own(const char *op, const V *ins, int nins, const struct attr *attrs, int natt
 V hybrid_sums(V x, V w, V scales);
 /* The node itself under another name of the domain, with all its inputs and attributes. */
 void become(const char *op);
+/* The same of other inputs, with more attributes; NULL after a diagnostic. */
+V own_alike(const char *op, const V *ins, int nins, const struct attr *more, int nmore);
 void expand_to(const char *op); /* one node of ONNX with the same inputs, and the fused activation */
 /* Expansions of BY_NAME rows: to the operator of ONNX, to the one of this domain, to this one where codes come in. */
 void exp_as_onnx(void), exp_as_own(void), exp_as_either(void);

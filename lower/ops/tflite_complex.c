@@ -25,7 +25,7 @@ static void op_complex_part(void) {
 V complex_part(V v, bool imaginary) {
     struct node *n = n_node_in("tflite", "ComplexPart", &v, 1, 1);
     node_set_attr(n, attr_int("imaginary", imaginary));
-    return def_infer(n->in->graph, n) ? n->outs.v[0] : NULL;
+    return n_inferred(n);
 }
 
 static void exp_real(void) { gout(0, complex_part(gin(0), false)); }

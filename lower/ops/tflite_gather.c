@@ -13,11 +13,8 @@ static void exp_gather(void) {
         gout(0, N_WITH("Gather", ATTRS(attr_int("axis", axis)), gin(0), gin(1)));
         return;
     }
-    struct node *n = n_node_in("tflite", "BatchGather", (const V[]){gin(0), gin(1)}, 2, 1);
-    node_set_attr(n, attr_int("axis", axis));
-    node_set_attr(n, attr_int("batch_dims", batch));
-    V y = n_inferred(n);
-    if (y) gout(0, y);
+    gout(0, own("BatchGather", (const V[]){gin(0), gin(1)}, 2,
+                ATTRS(attr_int("axis", axis), attr_int("batch_dims", batch))));
 }
 /* x[b..., m..., index[b..., j...], rest] */
 static void op_batch_gather(void) {
@@ -107,9 +104,8 @@ static void exp_where(void) { /* places of what is not 0, one a row */
 static void exp_one_hot(void) { /* indices, depth, on, off */
     V values = N_WITH("Concat", ATTRS(attr_int("axis", 0)), reshaped_to(gin(3), (int64_t[]){1}, 1),
                       reshaped_to(gin(2), (int64_t[]){1}, 1));
-    int64_t axis = int_attr("axis");
-    V depth = scalar_of(gin(1)), hot = N_WITH("OneHot", ATTRS(attr_int("axis", axis)), gin(0), depth, values);
-    gout(0, hot);
+    V depth = scalar_of(gin(1));
+    gout(0, N_WITH("OneHot", ATTRS(attr_int("axis", int_attr("axis"))), gin(0), depth, values));
 }
 static void exp_topk(void) {
     struct node *n = n_node("TopK", (const V[]){gin(0), int_vector(gin(1))}, 2, 2);

@@ -294,14 +294,8 @@ static void curve16(bool is_tanh) {
                                 "0111001101101010101001011011001100110001100001110000011111000001";
     for (int k = 0; k < 256; k++) tensor_set_i(t, k, (int64_t)floor(65536.0 / (1 + exp(-k / 24.0))) + (above[k] - '0'));
     struct quant q = quant_in(0);
-    struct node *n = n_node_in("tflite", "Curve16", (const V[]){gin(0), n_const(t)}, 2, 1);
-    node_set_attr(n, attr_int("tanh", is_tanh));
-    node_set_attr(n, (struct attr){.name = "in_scale",
-                                   .kind = AT_FLOATS,
-                                   .n = 1,
-                                   .u.fs = arena_copy(&n->in->graph->ctx->arena, &q.scale, sizeof q.scale)});
-    def_infer(n->in->graph, n);
-    gout(0, n->outs.v[0]);
+    gout(0, own("Curve16", (const V[]){gin(0), n_const(t)}, 2,
+                ATTRS(attr_int("tanh", is_tanh), attr_floats("in_scale", &q.scale, 1))));
 }
 static void exp_tanh(void) {
     if (is_quantized(0) && dtype(in(0)) == I16) curve16(true);
@@ -398,10 +392,8 @@ static void exp_leaky_relu(void) {
 static void relu(double low, double high) { /* high 0: none */
     V x = gin(0);
     if (is_quantized(0)) {
-        struct node *n = def_node();
-        node_set_attr(n, attr_float("low", low));
-        if (high != 0) node_set_attr(n, attr_float("high", high));
-        become("Requantized");
+        const struct attr bounds[] = {attr_float("low", low), attr_float("high", high)};
+        gout(0, own_alike("Requantized", &x, 1, bounds, high != 0 ? 2 : 1));
     } else if (high == 0) {
         gout(0, N_OP("Relu", x));
     } else {
@@ -415,15 +407,11 @@ static void exp_relu_0_to_1(void) { relu(0, 1); }
 static void compare(const char *onnx, const char *how, bool swapped) {
     V a = gin(swapped ? 1 : 0), b = gin(swapped ? 0 : 1);
     if (is_quantized(0) && is_quantized(1) && dtype_bits(dtype(in(0))) <= 16) {
-        struct node *from = def_node(), *n = n_node_in("tflite", "Compare", (const V[]){gin(0), gin(1)}, 2, 1);
-        for (int k = 0; k < from->attrs.n; k++) node_set_attr(n, from->attrs.v[k]);
-        node_set_attr(n, attr_str("how", how));
-        node_set_attr(n, attr_int("swapped", swapped));
-        def_infer(n->in->graph, n);
-        gout(0, n->outs.v[0]);
+        gout(0, own_alike("Compare", (const V[]){gin(0), gin(1)}, 2,
+                          ATTRS(attr_str("how", how), attr_int("swapped", swapped))));
         return;
     }
-    V r = n_op(onnx, 0, (const V[]){a, b}, 2, NULL, 0);
+    V r = N_OP(onnx, a, b);
     gout(0, !strcmp(how, "ne") ? N_OP("Not", r) : r);
 }
 static void exp_equal(void) { compare("Equal", "eq", false); }

@@ -123,12 +123,8 @@ static void codes_summed(bool mean) {
     int64_t axis[X_MAX_LIST];
     int n = const_ints(1, axis, X_MAX_LIST);
     if (n < 0) return;
-    struct node *from = def_node(), *to = n_node_in("tflite", "SumOfCodes", (const V[]){gin(0)}, 1, 1);
-    for (int k = 0; k < from->attrs.n; k++) node_set_attr(to, from->attrs.v[k]);
-    node_set_attr(to, attr_ints("axes", axis, n));
-    node_set_attr(to, attr_int("mean", mean));
-    V y = n_inferred(to);
-    if (y) gout(0, y);
+    V x = gin(0);
+    gout(0, own_alike("SumOfCodes", &x, 1, ATTRS(attr_ints("axes", axis, n), attr_int("mean", mean))));
 }
 static void exp_mean(void) {
     if (is_quantized(0) && dtype_bits(dtype(in(0))) <= 16) codes_summed(true);
@@ -259,7 +255,6 @@ static V table16(double in_scale, int64_t in_zero, double out_scale, double (*f)
 static void exp_softmax(void) {
     enum dtype t = dtype(in(0));
     float beta = (float)float_attr("beta");
-    struct node *from = def_node(), *n;
     if (!is_quantized(0)) {
         V x = gin(0);
         if (beta != 1.0f) x = N_OP("Mul", x, n_const_f(x->type.dtype, (double)beta));
@@ -267,19 +262,13 @@ static void exp_softmax(void) {
         return;
     }
     if (fail_if(v_rank(gin(0)) < 1, E_RANK, "softmax of a scalar")) return;
-    if (dtype_bits(t) == 8) n = n_node_in("tflite", "Softmax", (const V[]){gin(0), exp_table()}, 2, 1);
+    if (dtype_bits(t) == 8) gout(0, own_alike("Softmax", (const V[]){gin(0), exp_table()}, 2, NULL, 0));
     else if (t == I16 && out_type() == I16)
-        n = n_node_in("tflite", "Softmax16",
-                      (const V[]){gin(0), table16(10.0 / 65535, INT16_MAX, 2.0 / 65535, f64_exp),
-                                  table16(1.0 / 65535, INT16_MIN, 2.0 / 65535, f64_inverse)},
-                      3, 1);
-    else {
-        fail(E_TYPE, "softmax of %s is not supported", dtype_name(t));
-        return;
-    }
-    for (int k = 0; k < from->attrs.n; k++) node_set_attr(n, from->attrs.v[k]);
-    V y = n_inferred(n);
-    if (y) gout(0, y);
+        gout(0, own_alike("Softmax16",
+                          (const V[]){gin(0), table16(10.0 / 65535, INT16_MAX, 2.0 / 65535, f64_exp),
+                                      table16(1.0 / 65535, INT16_MIN, 2.0 / 65535, f64_inverse)},
+                          3, NULL, 0));
+    else fail(E_TYPE, "softmax of %s is not supported", dtype_name(t));
 }
 static void exp_log_softmax(void) {
     if (is_quantized(0)) fail(E_OP, "LOG_SOFTMAX of quantized tensors is not supported");

@@ -141,12 +141,12 @@ static V gates_requantized(const struct lstm *l, V sums, int base, float scale, 
     node_set_attr(n, attr_int("out_type", dtype_onnx(to)));
     node_set_attr(n, attr_int("min", b.lo));
     node_set_attr(n, attr_int("max", b.hi));
-    return n->outs.v[0];
+    return n_inferred(n);
 }
 static V integer_sums(V a, V w, V bias, int64_t zero) {
     struct node *n = n_node_in("tflite", "MatMul", (const V[]){a, w, bias}, bias ? 3 : 2, 1);
     node_set_attr(n, attr_int("x_zero", zero));
-    return n->outs.v[0];
+    return n_inferred(n);
 }
 static V scales_of(const struct lstm *l, int base) {
     double s[GATES];
@@ -170,8 +170,7 @@ static V inputs_part(const struct lstm *l) {
     if (l->codes) {
         struct quant q = quant_in(AT_X);
         y = integer_sums(rows, w, b, q.zero);
-        if (!def_infer(y->def->in->graph, y->def)) return NULL;
-        y = n_inferred(gates_requantized(l, y, AT_W, q.scale, I16)->def);
+        if (y) y = gates_requantized(l, y, AT_W, q.scale, I16);
     } else {
         y = l->hybrid ? hybrid_sums(rows, w, scales_of(l, AT_W)) : N_OP("MatMul", rows, w);
         if (y) y = N_OP("Add", y, b);
@@ -193,8 +192,8 @@ static bool lstm_step(const void *of, V xg, const V *states, V *next) {
         struct quant q = quant_in(l->at_h), hidden = quant_mid(4);
         if (!(hidden.scale > 0) || !(quant_in(l->at_c).scale > 0))
             return fail(E_ATTR, "the scale of the hidden state or the cells is not given"), false;
-        rg = n_inferred(integer_sums(h, r, NULL, q.zero)->def);
-        if (!rg || !(rg = n_inferred(gates_requantized(l, rg, AT_R, q.scale, I32)->def))) return false;
+        rg = integer_sums(h, r, NULL, q.zero);
+        if (!rg || !(rg = gates_requantized(l, rg, AT_R, q.scale, I32))) return false;
         struct fixed f = fixed_of((double)(float)(ldexp(1, -15) / (double)hidden.scale * ldexp(1, -15)));
         n = n_node_in("tflite", "LstmStep8", (const V[]){xg, rg, c}, 3, 2);
         node_set_attr(n, attr_int("multiplier", f.multiplier));

@@ -67,7 +67,6 @@ static void op_rescaled(void) {
 }
 static V rescaled(int k) {
     struct quant q = quant_in(k), y = quant_out(0);
-    struct node *n;
     if (!is_quantized(k) || (q.scale == y.scale && q.zero == y.zero)) return gin(k);
     if (dtype(in(k)) != U8) {
         if (dtype(in(k)) == I16) return gin(k); /* the reference kernel moves them as they are */
@@ -76,17 +75,9 @@ static V rescaled(int k) {
                gin(k);
     }
     V x = gin(k);
-    n = n_node_in("tflite", "Rescaled", &x, 1, 1);
-    struct arena *a = &n->in->graph->ctx->arena;
-    const float scales[2] = {q.scale, y.scale};
-    const int64_t zeros_[2] = {q.zero, y.zero};
-    const float *s = arena_copy(a, scales, sizeof scales);
-    const int64_t *z = arena_copy(a, zeros_, sizeof zeros_);
-    node_set_attr(n, (struct attr){.name = "in_scale", .kind = AT_FLOATS, .n = 1, .u.fs = s});
-    node_set_attr(n, (struct attr){.name = "out_scale", .kind = AT_FLOATS, .n = 1, .u.fs = s + 1});
-    node_set_attr(n, (struct attr){.name = "in_zero", .kind = AT_INTS, .n = 1, .u.is = z});
-    node_set_attr(n, (struct attr){.name = "out_zero", .kind = AT_INTS, .n = 1, .u.is = z + 1});
-    return n_inferred(n);
+    return own("Rescaled", &x, 1,
+               ATTRS(attr_floats("in_scale", &q.scale, 1), attr_floats("out_scale", &y.scale, 1),
+                     attr_ints("in_zero", &q.zero, 1), attr_ints("out_zero", &y.zero, 1)));
 }
 static void join(bool stack) {
     V v[256];
@@ -116,9 +107,8 @@ static void exp_unpack(void) {
     for (int k = 0; k < n; k++)
         if (wants(k)) gout(k, N_WITH("Gather", ATTRS(attr_int("axis", axis)), x, n_const_f(I64, k)));
 }
-static void split(V x, V axis_in, int axis_at, V sizes) {
+static void split(V x, int axis_at, V sizes) {
     int64_t axis;
-    (void)axis_in;
     if (const_ints(axis_at, &axis, 1) != 1) return;
     int outs = def_node()->outs.n;
     struct node *n = n_node("Split", (const V[]){x, sizes}, sizes ? 2 : 1, outs);
@@ -127,7 +117,7 @@ static void split(V x, V axis_in, int axis_at, V sizes) {
     if (!def_infer(n->in->graph, n)) return;
     for (int k = 0; k < outs; k++) gout(k, n->outs.v[k]);
 }
-static void exp_split(void) { split(gin(1), gin(0), 0, NULL); }
+static void exp_split(void) { split(gin(1), 0, NULL); }
 static void exp_split_v(void) {
     int64_t size[X_MAX_LIST], axis, total, rest = 0;
     int n = const_ints(1, size, X_MAX_LIST), open = -1;
@@ -142,7 +132,7 @@ static void exp_split_v(void) {
             return;
         size[open] = total - rest;
     }
-    split(gin(0), gin(2), 2, n_const_i64(size, n));
+    split(gin(0), 2, n_const_i64(size, n));
 }
 
 /* ---- slices */
@@ -270,11 +260,7 @@ static void exp_mirror_pad(void) {
     int n = const_ints(1, pad, 2 * X_MAX_LIST);
     V x = gin(0);
     if (n < 0) return;
-    struct node *to = n_node_in("tflite", "MirrorPad", &x, 1, 1);
-    node_set_attr(to, attr_ints("pads", pad, n));
-    node_set_attr(to, attr_int("mode", int_attr("mode")));
-    V y = n_inferred(to);
-    if (y) gout(0, y);
+    gout(0, own("MirrorPad", &x, 1, ATTRS(attr_ints("pads", pad, n), attr_int("mode", int_attr("mode")))));
 }
 
 /* ---- blocks of space */
