@@ -62,17 +62,16 @@ static void op_matmul(void) {
     matmul(x, in(1), acc(x), dtype(x), NULL, NULL, NULL);
 }
 /* com.microsoft.FusedMatMul: transposed operands and a factor; FusedMatMulActivation: and a function of the result. */
-static E fused_result(E v, X o) {
+static E activated(E v) { /* as attributes say, if any does */
     const char *act = has_attr("activation") ? str_attr("activation") : "";
     double alpha, beta;
-    (void)o;
-    v = mul(v, num(float_attr("alpha")));
     if (!*act) return v;
     activation_defaults(act, &alpha, &beta);
     if (has_attr("activation_alpha")) alpha = float_attr("activation_alpha");
     if (has_attr("activation_beta")) beta = float_attr("activation_beta");
     return activation(act, v, alpha, beta);
 }
+static E fused_result(E v, X o) { return (void)o, activated(mul(v, num(float_attr("alpha")))); }
 /* An operand whose axes are read in another order: axis k is the tensor's axis from[k]. */
 struct turned {
     T t;
@@ -149,21 +148,16 @@ static T gemm_sum(T a, T b, T c, enum dtype accumulate, E (*fa)(E v, E m), E (*f
     if (fb) vb = fb(vb, o->v[1]);
     return reduce("acc", accumulate, *o, RED_SUM, list1(r), mul(va, vb), NULL);
 }
-static void gemm(const char *act) {
+static void gemm(bool fused) {
     T a = in(0), c = in(2);
     X o;
     T y = gemm_sum(a, in(1), c, acc(a), NULL, NULL, &o);
     if (!y) return;
     E v = gemm_epilogue(at(y, o), c, o);
-    double alpha, beta;
-    if (act) {
-        activation_defaults(act, &alpha, &beta);
-        if (has_attr("activation_alpha")) alpha = float_attr("activation_alpha");
-        if (has_attr("activation_beta")) beta = float_attr("activation_beta");
-        v = activation(act, v, alpha, beta);
-    }
-    out(0, dtype(a), o, v);
+    out(0, dtype(a), o, fused ? activated(v) : v);
 }
+static void op_gemm(void) { gemm(false); }
+static void op_fusedgemm(void) { gemm(true); }
 static bool gemm_weights(const struct node *n, struct op_weights *w) {
     const struct attr *ta = node_attr(n, "transA"), *tb = node_attr(n, "transB"), *alpha = node_attr(n, "alpha"),
                       *beta = node_attr(n, "beta");
@@ -182,8 +176,6 @@ static const struct op_in_integers gemm_integers = {
     gemm_column_axis,
     {"com.microsoft", "QGemm", {Q_X, Q_X_SCALE, Q_X_ZERO, Q_W, Q_W_SCALE, Q_W_ZERO, Q_BIAS, Q_Y_SCALE, Q_Y_ZERO}},
     {0}};
-static void op_gemm(void) { gemm(NULL); }
-static void op_fusedgemm(void) { gemm(*str_attr("activation") ? str_attr("activation") : NULL); }
 
 /* ---- integers: operands less their zero points, products in i32 */
 static E zero_point(T z, X i, int axis_from_end) { /* of rows (2) or columns (1): a scalar, or one per row or column */

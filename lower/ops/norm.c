@@ -85,19 +85,30 @@ static const struct op_upgrade u_soft[] = {{12, up_joint}, {0}};
 static E centred(T x, X i, T mean, const bool *kept) {
     return sub(cast(dtype(mean), at(x, i)), at(mean, pick(i, kept)));
 }
-/* Mean and 1/sqrt(variance + epsilon), by two passes. */
-static bool statistics(T x, const bool *kept, enum dtype t, double epsilon, T *mean, T *inv) {
+/* The mean, and the sum of the squares of what differs from it: two passes. *count: of how many, as a t. */
+static bool centred_squares(T x, const bool *kept, enum dtype t, T *mean, T *squares, E *count) {
     struct moments m = moments_of(x, kept);
     T s = reduce("sum", t, m.o, RED_SUM, m.r, cast(t, at(x, m.from)), NULL);
     if (!s) return false;
     X a = axes(shape(s));
-    *mean = stage("mean", t, a, div_(at(s, a), cast(t, val(m.count))));
+    *count = cast(t, val(m.count));
+    *mean = stage("mean", t, a, div_(at(s, a), *count));
     m = moments_of(x, kept);
     E d = centred(x, m.from, *mean, kept);
-    T q = reduce("squares", t, m.o, RED_SUM, m.r, mul(d, d), NULL);
-    X b = axes(shape(s));
-    *inv = stage("inv", t, b, div_(num(1), sqrt_(add(div_(at(q, b), cast(t, val(m.count))), num(epsilon)))));
-    return *mean && *inv;
+    *squares = reduce("squares", t, m.o, RED_SUM, m.r, mul(d, d), NULL);
+    return *mean && *squares;
+}
+/* 1/sqrt(squares / count + epsilon) */
+static T inverse_root(T squares, E count, double epsilon) {
+    X o = axes(shape(squares));
+    return stage("inv", dtype(squares), o, div_(num(1), sqrt_(add(div_(at(squares, o), count), num(epsilon)))));
+}
+/* Mean and 1/sqrt(variance + epsilon). */
+static bool statistics(T x, const bool *kept, enum dtype t, double epsilon, T *mean, T *inv) {
+    T q;
+    E count;
+    if (!centred_squares(x, kept, t, mean, &q, &count)) return false;
+    return (*inv = inverse_root(q, count, epsilon)) != NULL;
 }
 static enum dtype stash(T x) {
     enum dtype t = has_attr("stash_type") ? type_attr("stash_type") : F32;
@@ -147,9 +158,7 @@ static void skip_norm(bool simplified) {
     if (simplified) {
         struct moments m = moments_of(s, kept);
         T q = reduce("squares", acc(x), m.o, RED_SUM, m.r, mul(at(s, m.from), at(s, m.from)), NULL);
-        X o = axes(shape(q));
-        inv = stage("inv", acc(x), o,
-                    div_(num(1), sqrt_(add(div_(at(q, o), cast(acc(x), val(m.count))), num(float_attr("epsilon"))))));
+        inv = inverse_root(q, cast(acc(x), val(m.count)), float_attr("epsilon"));
     } else if (!statistics(s, kept, acc(x), float_attr("epsilon"), &mean, &inv)) return;
     E v = mul(mul(mean ? centred(s, i, mean, kept) : at(s, i), at(inv, pick(i, kept))), at(gamma, list1(i.v[r - 1])));
     out(0, dtype(x), i, has(beta) ? add(v, at(beta, list1(i.v[r - 1]))) : v);
@@ -176,9 +185,8 @@ static void op_rmsnorm(void) {
     E v = cast(t, at(x, m.from));
     T q = reduce("squares", t, m.o, RED_SUM, m.r, mul(v, v), NULL);
     if (!q) return;
-    X o = axes(shape(q)), i = axes(shape(x));
-    T inv =
-        stage("inv", t, o, div_(num(1), sqrt_(add(div_(at(q, o), cast(t, val(m.count))), num(float_attr("epsilon"))))));
+    T inv = inverse_root(q, cast(t, val(m.count)), float_attr("epsilon"));
+    X i = axes(shape(x));
     out(0, dtype(x), i,
         mul(cast(dtype(x), mul(cast(t, at(x, i)), at(inv, pick(i, kept)))), at(scale, bcast(scale, i))));
     if (n_out() > 1) out_kept(1, inv, shape(x), a);
@@ -190,19 +198,14 @@ static bool batch_statistics(T x, int ch, T *mean, T *var) {
     bool kept[32];
     enum dtype t = acc(x);
     for (int k = 0; k < rank(x); k++) kept[k] = k == ch;
-    struct moments m = moments_of(x, kept);
-    T s = reduce("sum", t, m.o, RED_SUM, m.r, cast(t, at(x, m.from)), NULL);
-    if (!s) return false;
-    X a = axes(shape(s)), b = axes(shape(s));
-    T mu = stage("mean", t, a, div_(at(s, a), cast(t, val(m.count))));
-    m = moments_of(x, kept);
-    E d = centred(x, m.from, mu, kept);
-    T q = reduce("squares", t, m.o, RED_SUM, m.r, mul(d, d), NULL);
-    if (!q) return false;
-    T v = stage("variance", t, b, div_(at(q, b), cast(t, val(m.count))));
+    E count;
+    T mu, q;
+    if (!centred_squares(x, kept, t, &mu, &q, &count)) return false;
+    X b = axes(shape(q));
+    T v = stage("variance", t, b, div_(at(q, b), count));
     T now[] = {mu, v}, running[] = {*mean, *var};
     for (int k = 0; k < 2; k++) {
-        X o = axes(shape(s));
+        X o = axes(shape(mu));
         double keep = float_attr("momentum");
         E old = cast(t, at(running[k], list1(wrap_index(o.v[0], dim(running[k], 0)))));
         if (n_out() > 1) out(k + 1, dtype(running[k]), o, add(mul(old, num(keep)), mul(at(now[k], o), num(1 - keep))));

@@ -37,11 +37,7 @@ static struct node *make(struct place p, const char *in_domain, const char *op_t
 static struct place here(void) { return (struct place){def_node()->in, def_node()}; }
 static struct graph *graph(void) { return def_node()->in->graph; }
 static struct arena *arena(void) { return &graph()->ctx->arena; }
-static V scalar_i64(int64_t v) {
-    struct tensor *t = tensor_new(arena(), I64, NULL, 0);
-    tensor_set_i(t, 0, v);
-    return graph_const(graph(), "", t);
-}
+static V scalar_i64(int64_t v) { return graph_scalar(graph(), I64, v); }
 static V transposed(V x, const int64_t *perm, int n) {
     struct node *t = NODE(here(), "", "Transpose", x);
     node_set_attr(t, attr_ints("perm", perm, n));
@@ -290,8 +286,7 @@ static V as_i64(struct place p, V v) {
 static V zero_f32(void) { return graph_const(graph(), "", tensor_new(arena(), F32, NULL, 0)); }
 /* v where each sequence is at least so many steps long, else 0; v: [B,H]. */
 static V of_length(struct place p, V v, V lens, V least) {
-    static const int64_t last = 1;
-    V column = VALUE(p, "", "Unsqueeze", as_i64(p, lens), N_INTS(last));
+    V column = VALUE(p, "", "Unsqueeze", as_i64(p, lens), N_INTS(1));
     return VALUE(p, "", "Where", VALUE(p, "", "LessOrEqual", least, column), v, zero_f32());
 }
 static struct step_out build_step(const struct rnn *r, struct place p, int dir, V xw, V h, V c, V at_step, const V *use,
@@ -410,10 +405,8 @@ static V inputs_product(V x, V w, V scale, V zero) {
 }
 /* x with 0 in the steps that no sequence has: one scale for all inputs must not depend on them. */
 static V without_padding(V x, V lens) {
-    static const int64_t inner[] = {1, 2};
     V steps = VALUE(here(), domain, "RecurrentSteps", x), longest = VALUE(here(), "", "ReduceMax", lens);
-    V used = VALUE(here(), "", "Less", VALUE(here(), "", "Unsqueeze", steps, n_const_i64(inner, 2)),
-                   as_i64(here(), longest));
+    V used = VALUE(here(), "", "Less", VALUE(here(), "", "Unsqueeze", steps, N_INTS(1, 2)), as_i64(here(), longest));
     return VALUE(here(), "", "Where", used, x, zero_f32());
 }
 /* [T,B,..]: each sequence turned round in its own length. */

@@ -217,9 +217,7 @@ static void op_length(void) {
         return;
     }
     if (!list_of(gin(0), &l)) return;
-    struct tensor *t = n_tensor(I64, NULL, 0);
-    tensor_set_i(t, 0, l.n);
-    gout(0, n_const(t));
+    gout(0, graph_scalar(def_node()->in->graph, I64, l.n));
 }
 static void op_concat_from(void) {
     struct list l;
@@ -303,9 +301,7 @@ static void op_has_element(void) {
         gout(0, o.there);
         return;
     }
-    struct tensor *t = n_tensor(BOOL, NULL, 0);
-    tensor_set_i(t, 0, o.value != NULL);
-    gout(0, n_const(t));
+    gout(0, graph_scalar(def_node()->in->graph, BOOL, o.value != NULL));
 }
 
 /* ---- at the end of a body: a sequence as the tensors that are carried on */
