@@ -257,19 +257,13 @@ static bool is_clamp(expr e) {
     bool number = v != 0 ? !isnan(v) : e->op == X_MAX && !signbit(v);
     return number && is_computed(e->arg[0]);
 }
-/* A number that the caller gives, at a place that is known. */
-static bool is_given(const struct proc *p, expr e) {
-    bool given = e->op == X_LOAD && !e->has_fill, in = false;
-    for (int k = 0; given && k < e->n; k++) given = e->arg[k]->op == X_CONST;
-    for (int k = 0; given && k < p->params.n; k++) in |= p->params.v[k].buf == e->u.buf && p->params.v[k].dir == DIR_IN;
-    return in;
-}
-/* The greater or lesser of floats of which each may be the one: zero parts most values, other numbers bound a few. */
-static bool is_open_choice(const struct proc *p, expr e) {
-    bool chooses = (e->op == X_MIN || e->op == X_MAX) && dtype_is_float((enum dtype)e->type);
-    for (int k = 0; chooses && k < 2; k++)
-        chooses = e->arg[k]->op == X_CONST ? e->arg[k]->u.f == 0 : !is_given(p, e->arg[k]);
-    return chooses;
+/* The greater or lesser of zero and a float, which parts most values: other numbers bound a few, and of two floats gcc
+ * makes an instruction. */
+static bool is_open_choice(expr e) {
+    bool zero = false;
+    for (int k = 0; k < 2 && (e->op == X_MIN || e->op == X_MAX); k++)
+        zero |= e->arg[k]->op == X_CONST && e->arg[k]->u.f == 0;
+    return zero && dtype_is_float((enum dtype)e->type);
 }
 static struct piece binary(struct fe *f, expr e, int lanes) {
     enum dtype t = (enum dtype)e->arg[0]->type;
@@ -284,10 +278,11 @@ static struct piece binary(struct fe *f, expr e, int lanes) {
         struct piece swap = a;
         a = b, b = swap;
     }
-    const char *open = lanes == 1 && !f->entry && is_open_choice(f->p, e) ? c_open_choice(f->o, op, t) : NULL;
+    const char *open = lanes == 1 && !f->entry && is_open_choice(e) ? c_open_choice(f->o, op, t) : NULL;
     if (open) return piece_of(format(f->c, "%s(%s, %s)", open, a.s, b.s), P_ATOM);
-    if (!sign && lanes == 1) return f->d->call(f, op, t, a, b);
-    const char *fn = sign ? NULL : is_clamp(e) ? c_clamp(f->o, op, t, lanes) : c_op(f->o, op, t, lanes);
+    bool clamp = is_clamp(e) && !f->entry;
+    if (!sign && !clamp && lanes == 1) return f->d->call(f, op, t, a, b);
+    const char *fn = sign ? NULL : clamp ? c_clamp(f->o, op, t, lanes) : c_op(f->o, op, t, lanes);
     if (fn) return piece_of(format(f->c, "%s(%s, %s)", fn, a.s, b.s), P_ATOM);
     if (logic && (op == X_AND || op == X_OR)) {
         enum prec p = op == X_AND ? P_AND : P_OR, in = op == X_AND ? P_EQ : P_AND;

@@ -94,10 +94,17 @@ static void print_prefetch(struct fe *f, const struct stmt *s) {
 struct stretch {
     const struct stmt *first, *end;
 };
+/* The store that s is, or that it does for each lane; NULL: it is none. */
+static const struct stmt *store_of(const struct stmt *s) {
+    return s->kind == S_FOR && s->u.loop.kind == LK_VECTOR ? s->u.loop.body.first : s->kind == S_STORE ? s : NULL;
+}
+static expr store_exists(struct fe *f, const struct stmt *store) {
+    return c_guards_exist(f, store->u.store.idx, store->u.store.n);
+}
 static bool simple(struct fe *f, const struct stmt *s) {
+    const struct stmt *store = store_of(s);
     if (!f->d->names_values) return false;
-    return (s->kind == S_STORE && x_is_true(c_guards_exist(f, s->u.store.idx, s->u.store.n))) ||
-           s->kind == S_PREFETCH || s->kind == S_INSTR || (s->kind == S_FOR && s->u.loop.kind == LK_VECTOR);
+    return store ? x_is_true(store_exists(f, store)) : s->kind == S_PREFETCH || s->kind == S_INSTR;
 }
 /* All vector statements of one width are printed with one lane variable: equal values are equal expressions then. */
 static void print_vector(struct fe *f, const struct stmt *s) {
@@ -128,6 +135,21 @@ static void print_stretch(struct fe *f, void *env) {
             print_vector(f, s);
         }
     }
+}
+
+/* A store, or one of vectors, whose guard has no index to give when a size is 0. */
+static void print_guarded_store(struct fe *f, const struct stmt *s) {
+    struct stretch one = {s, s->next};
+    const char *exists = c_text(f, store_exists(f, store_of(s)), false); /* names outlive the `if` */
+    int mark = names_mark(&f->names);
+    c_line(f, "if (%s) {", exists);
+    f->depth++;
+    c_run(f, print_stretch, &one);
+    f->depth--;
+    names_leave(&f->names, mark);
+    c_put(f, "} else {");
+    c_line(f, "    *%s = 1;", c_ref(f, f->fault));
+    c_put(f, "}");
 }
 
 /* ---- control flow */
@@ -193,6 +215,10 @@ void c_print_for(struct fe *f, const struct stmt *s) {
         c_print_parallel(f, s);
         return;
     }
+    if (s->u.loop.kind == LK_VECTOR) {
+        print_guarded_store(f, s);
+        return;
+    }
     const struct var *v = s->u.loop.var;
     const char *extent = f->d->bound(f, v->extent);
     int mark = names_mark(&f->names);
@@ -234,20 +260,6 @@ void c_print_if(struct fe *f, const struct stmt *s) {
         c_put(f, "} else {");
         c_branch(f, other);
     }
-    c_put(f, "}");
-}
-/* A store whose guard has no index to give when a size is 0. */
-static void print_guarded_store(struct fe *f, const struct stmt *s) {
-    struct stretch one = {s, s->next};
-    const char *exists = c_text(f, c_guards_exist(f, s->u.store.idx, s->u.store.n), false); /* names outlive the `if` */
-    int mark = names_mark(&f->names);
-    c_line(f, "if (%s) {", exists);
-    f->depth++;
-    c_run(f, print_stretch, &one);
-    f->depth--;
-    names_leave(&f->names, mark);
-    c_put(f, "} else {");
-    c_line(f, "    *%s = 1;", c_ref(f, f->fault));
     c_put(f, "}");
 }
 static void fail(struct fe *f) {

@@ -79,8 +79,11 @@ static void parse_syms(struct parser *p) {
         int line = peek(p)->line;
         bool found = accept_word(p, "out"); /* by the run: its `size` statement is in the body */
         const char *name = parse_name(p, "a symbol");
-        int64_t lo = 0, hi = INT32_MAX;
-        if (!name || (accept_word(p, "in") && !parse_range(p, &lo, &hi))) return;
+        int64_t lo = 0, hi = INT32_MAX, typical = 0;
+        if (!name) return;
+        if (accept_word(p, "in")) {
+            if (!parse_range(p, &lo, &hi) || (!found && accept(p, "@") && !parse_int64(p, &typical))) return;
+        }
         if (lookup(p, name, false, true)) {
             parse_error(p, line, "symbol %s is declared twice", diag_quote(&p->c->arena, name));
             return;
@@ -90,6 +93,7 @@ static void parse_syms(struct parser *p) {
             continue;
         }
         struct sym *y = sym_new(p->c, name, lo, hi, false);
+        y->ref = typical;
         PUSH(&p->c->arena, &p->proc->syms, y);
         bind_name(p, y->name, B_VALUE, x_sym(p->c, y), NULL);
     } while (accept(p, ","));

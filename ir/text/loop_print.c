@@ -465,11 +465,13 @@ static bool note_found(void *env, expr e) {
 static void print_sym(struct printer *p, const struct sym *y, const char *before) {
     struct given *g = map_get(&p->given, PKEY(y));
     text_printf(p->t, "%s%s", before, sym_text(p, g ? g->name : y->name));
-    if (y->lo == 0 && y->hi == INT32_MAX) return;
+    int64_t typical = y->produced ? 0 : y->ref;
+    if (y->lo == 0 && y->hi == INT32_MAX && !typical) return;
     text_add(p->t, " in ");
     print_bound(p->t, y->lo);
     text_add(p->t, "..");
     print_bound(p->t, y->hi);
+    if (typical) text_printf(p->t, "@%lld", (long long)typical);
 }
 static void print_header(struct printer *p, const struct proc *q, const char *between) {
     print_name(p->t, q->name);

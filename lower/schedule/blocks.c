@@ -70,7 +70,7 @@ static bool find_sizes(struct plan *u, const struct tiling *g, double steps, str
     if (s->x < 0 || s->extent < 1) return false;
     s->blocks = g->kred >= 0 ? (const_extent(g->q->sum->u.stage.red[g->kred]) + g->kblock - 1) / g->kblock : 1;
     s->panels = (g->N + g->nv - 1) / g->nv, s->tiles = (rows + g->mr - 1) / g->mr;
-    double cells = (double)(g->N * rows * s->extent);
+    double cells = (double)g->N * (double)rows * (double)s->extent;
     s->panel = steps * g->micro->k0 * g->nv * (double)dtype_bytes(g->vec->u.buf->type);
     s->w = s->panel * (double)s->panels, s->y = cells * (double)dtype_bytes(g->q->sum->u.stage.buf->type);
     s->products = cells * steps / g->vector / g->op.starts;
@@ -97,7 +97,7 @@ bool choose_blocks(struct plan *u, struct tiling *g, enum chunks way) {
     if (b.groups > 1) g->together = rows_of_group(&s, b.groups);
     if (b.chunk < s.blocks) g->chunk = b.chunk, g->outside = b.outside;
     double lines = s.panel / u->m->line * (double)b.chunk / (double)s.blocks;
-    double tiles = (double)(s.tiles * (g->together ? g->together : s.extent));
+    double tiles = (double)s.tiles * (double)(g->together ? g->together : s.extent);
     g->prefetch = s.w > (double)u->m->l1.bytes && g->kred >= 0;
     g->often = 2 * lines >= tiles * (double)b.chunk;
     return true;

@@ -35,7 +35,7 @@ double cost_of_blocking(const struct machine *m, const struct contraction_sizes 
     double groups = (double)b.groups, chunks = (double)(s->blocks / b.chunk), panels = (double)s->panels;
     double x_set = s->x / groups / (b.outside ? chunks : 1), y_set = s->y / groups / (b.outside ? 1 : panels);
     double l1 = (double)m->l1.bytes, l2 = (double)m->l2.bytes, near = m->l1.byte, far = m->l2.byte;
-    double passes = s->panel / chunks <= l1 * 7 / 8 ? groups : (double)(s->extent * s->tiles);
+    double passes = s->panel / chunks <= l1 * 7 / 8 ? groups : (double)s->extent * (double)s->tiles;
     double sum = s->products + panels * s->x * ((b.chunk > m->streams ? 2 * near : near) + missing(m, x_set) * far);
     sum += s->w * (passes * near + (s->w <= l2 / 3 ? 1 : groups) * far);
     sum += 2 * (chunks - 1) * s->y * (m->partial_sum_byte + missing(m, y_set) * far);

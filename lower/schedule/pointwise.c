@@ -280,7 +280,8 @@ static const char *pointwise_points(struct plan *u, struct points *out) {
     add_cells(u, out, CELLS_LANES, q.merged)->u.cells.keep = q.keep;
     if (lanes_of(u) < 2 || q.keep) return NULL;
     add_cells(u, out, CELLS_ACROSS, 1);
-    if (k->cls != PROBLEM_MOVE) return NULL;
+    const struct param_layout *l = layout_of(u->p, u->l, k->out->u.stage.buf);
+    if (k->cls != PROBLEM_MOVE && !(l && l->spec)) return NULL; /* whose cells lie side by side */
     struct point *written = add_cells(u, out, CELLS_UNROLLED, q.merged);
     if (k->indirect || k->guarded) written->u.cells.n = LOOKED_UP;
     return NULL;

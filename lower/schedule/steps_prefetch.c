@@ -18,8 +18,7 @@ static bool shares(struct ctx *c, struct stmt *loop, int64_t *before, int64_t *a
         past |= t == loop;
         if (!is_named(t, loop->u.loop.var->name)) continue;
         int64_t n = x_reference(c, t->u.loop.var->extent);
-        if (n < 0) return false;
-        *all += n;
+        if (n < 0 || !add_ok(*all, n, all)) return false;
         if (!past) *before += n;
     }
     return true;
@@ -31,10 +30,10 @@ static bool prefetch_in(struct step_run *s, struct stmt *at, struct stmt *ahead,
     struct vars inside = {0};
     const struct var *v = ahead->u.loop.var;
     expr off = buf_offset(c, b, load->arg), rest, it = x_int(c, 0);
-    int64_t panel, c0, count = 1;
     const expr *t;
     const int64_t *co;
     int64_t line = s->step->u.prefetch.line / dtype_bytes(b->type);
+    int64_t panel, c0, each = line; /* cells of a line for each turn */
     if (!x_linear_in(c, off, v, &panel, &rest) || panel <= 0)
         return step_refuse(s, "pack the buffer so that what one iteration reads is contiguous",
                            "`%s` is not read panel by panel along `%s`", b->name, v->name);
@@ -47,15 +46,13 @@ static bool prefetch_in(struct step_run *s, struct stmt *at, struct stmt *ahead,
     for (int k = 0; k < spread->n; k++) {
         struct stmt *loop = around(at, spread->v[k]);
         int64_t before, all;
-        if (!shares(c, loop, &before, &all) || !mul_ok(count, all, &count))
+        if (!shares(c, loop, &before, &all) || !mul_ok(each, all, &each))
             return step_refuse(s, "spread over loops whose extents are known, or said to be typical",
                                "`%s` has a run-time extent", spread->v[k]);
         it = x_add(c, x_muli(c, it, all), x_addi(c, x_var(c, loop->u.loop.var), before));
     }
-    if (!count) return true; /* it does not run where sizes are typical */
-    int64_t each = line * count, lines;
-    each = (panel + each - 1) / each;
-    lines = each;
+    if (!each) return true; /* it does not run where sizes are typical */
+    int64_t lines = (panel - 1) / each + 1;
     if (lines > MAX_LINES)
         return step_refuse(s, "spread the lines over more loops", "each iteration of `%s` would touch %lld lines",
                            at->u.loop.var->name, (long long)lines);
@@ -89,8 +86,7 @@ bool apply_prefetch(struct step_run *s) {
         struct accesses a = {0};
         struct stmt *ahead = around(l.v[k], further);
         expr load = NULL;
-        missing = ahead ? loop_missing(l.v[k], ahead, spread) : further;
-        if (missing) continue;
+        if (!ahead || (missing = loop_missing(l.v[k], ahead, spread))) continue;
         accesses_of(s, &l.v[k]->u.loop.body, &a);
         for (int j = 0; j < a.n && !load; j++)
             if (a.v[j].load && !strcmp(a.v[j].buf->base, buf)) load = a.v[j].load;
@@ -100,6 +96,6 @@ bool apply_prefetch(struct step_run *s) {
         done++;
     }
     if (done) return true;
-    if (!strcmp(missing, further)) return step_refuse(s, NULL, "`%s` is not inside of `%s`", at, further);
+    if (!missing) return step_refuse(s, NULL, "`%s` is not inside of `%s`", at, further);
     return step_refuse(s, NULL, "`%s` is no loop between `%s` and `%s`", missing, further, at);
 }

@@ -13,6 +13,14 @@ const struct target nn_target_c99 = {
     .branches = true,
     .cc = "cc",
 };
+/* gcc calls functions for them, and makes branches of comparisons. */
+#define RV_FLOAT(instr)                                                                                                \
+    "__extension__({ float x; __asm(\"" instr " %%0, %%1, %%2\" : \"=f\"(x) : \"f\"(%a), \"f\"(%b)); x; })"
+static const struct spell_row riscv_clamps[] = {
+    {X_MIN, F32, 1, RV_FLOAT("fmin.s")}, {X_MAX, F32, 1, RV_FLOAT("fmax.s")}, {X_POISON, NONE, 0, NULL}};
+static const struct spell_row riscv_rows[] = {
+    {X_RINT, I32, 1, "__extension__({ int32_t n; __asm(\"fcvt.w.s %%0, %%1, rne\" : \"=r\"(n) : \"f\"(%a)); n; })"},
+    {X_POISON, NONE, 0, NULL}};
 const struct target nn_target_riscv64 = {
     .name = "riscv64",
     .help = "64-bit RISC-V (RV64GC), scalar with fused multiply-add",
@@ -21,7 +29,8 @@ const struct target nn_target_riscv64 = {
     .machine = &machine_rv64,
     .cflags = "-march=rv64gc -mabi=lp64d",
     .headers = "",
-    .branches = true,
+    .spell = riscv_rows,
+    .clamps = riscv_clamps,
     .cc = "riscv64-linux-gnu-gcc",
     .runner = "qemu-riscv64 -L /usr/riscv64-linux-gnu",
 };

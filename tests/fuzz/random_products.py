@@ -37,7 +37,7 @@ class Products(Maker):
 
     def grouped(self, c):
         """Groups of c channels, and channels of the result: both any that go."""
-        group = self.r.choice([1, 1, 1, c] + [g for g in range(2, c + 1) if c % g == 0])
+        group = self.r.choice([1, 1, 1, max(1, c)] + [g for g in range(2, c + 1) if c % g == 0])
         return group, group * self.r.choice([1, 1, 2, 3, max(1, self.channels() // group)])
 
     def batch(self):

@@ -150,15 +150,14 @@ Test(emit, scalar_kernel) {
     hasnt(s, "__attribute__");
     hasnt(s, "math.h");
 }
-/* gcc makes branches of `a > b ? a : b`. Zero parts values in a way that none of them is foreseen, other bounds seldom
+/* gcc makes branches of comparisons with numbers. Zero parts values in a way that is not foreseen, other bounds seldom
  * hold. */
 Test(emit, choices_between_floats_are_no_branches_where_compilers_make_them) {
     const char *pair =
         "proc pick(x: f32[9] in, y: f32[9] in, z: f64[9] in, a: f32[9] out, b: f32[9] out, c: f64[9] out)\n"
         "  for i<9\n    a[i] = max(x[i], y[i])\n    b[i] = min(max(x[i], -1.0), 6.0)\n    c[i] = min(z[i], 0.0f64)\n";
     const char *s = print_with(pair, "c99", false, NULL);
-    has(s, "const uint32_t m = 0 - (uint32_t)(a > b);");
-    has(s, "a[i] = nn_greater_f32(x0, y[i]);");
+    has(s, "a[i] = nn_max_f32(x0, y[i]);");
     has(s, "b[i] = nn_min_f32(nn_max_f32(x0, -1.0f), 6.0f);");
     has(s, "const uint64_t m = 0 - (uint64_t)(a < b);");
     has(s, "c[i] = nn_lesser_f64(z[i], 0.0);");
@@ -169,6 +168,14 @@ Test(emit, complex_numbers_are_moved_as_they_are) {
     const char *text =
         print_with("proc move(x: c128[3] in, y: c128[3] out)\n  for i<3\n    y[i] = x[2-i]\n", "c99", true, NULL);
     has(text, "y[i] = x[2 - i];");
+}
+/* A vector has no place where a size is 0, as a single cell has none. */
+Test(emit, guarded_stores_of_vectors_are_none_where_nothing_is) {
+    const char *text = print_with("proc put(x: f32[8] in, k: i64[1] in, y: f32[N,8] out) [N in 0..9]\n"
+                                  "  for v<8 vector\n    y[guard(toidx(k[0]), N),v] = x[v]\n",
+                                  "x86-avx2", false, NULL);
+    has(text, "    if (0 < N) {\n        nn_st_f32x8(y + nn_guard(");
+    has(text, "    } else {\n        *fault = 1;\n");
 }
 /* Two assignments in one expression would have no order. */
 Test(emit, faults_of_an_expression_are_calls) {

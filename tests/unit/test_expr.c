@@ -299,6 +299,86 @@ Test(expr, random_index_expressions_keep_their_value) {
     }
 }
 
+/* Random proofs against all values of two sizes and two loops: tiles of an open size, of what they leave and of what
+ * these leave, windows of clamped rows, and rows of an open length among them. */
+struct world {
+    const struct sym *size[2];
+    const struct var *v[2];
+    int64_t at[2], x[2], least, greatest, values;
+};
+static bool leaf_of_world(void *p, expr e, int64_t *out) {
+    struct world *w = p;
+    for (int k = 0; k < 2; k++) {
+        if (e->op == X_SYM && e->u.sym == w->size[k]) return *out = w->at[k], true;
+        if (e->op == X_VAR && e->u.var == w->v[k]) return *out = w->x[k], true;
+    }
+    return false;
+}
+static int64_t divisor(void) {
+    static const int64_t some[] = {1, 2, 2, 3, 4, 4, 5, 6, 8, 12, 16};
+    return some[rnd(11)];
+}
+static expr random_part(expr x, expr few) {
+    for (int64_t k = 1 + rnd(3); k; k--) {
+        x = x_addi(c, x, rnd(4) ? 0 : rnd(9) - 4);
+        expr by = rnd(9) ? x_int(c, divisor()) : few;
+        x = rnd(2) ? x_div(c, x, by) : x_mod(c, x, by);
+    }
+    return x;
+}
+static expr random_sum(const expr *x, int n) {
+    expr sum = x_int(c, rnd(5) - 2);
+    for (int64_t k = 1 + rnd(3); k; k--) sum = x_add(c, sum, x_muli(c, x[rnd(n)], rnd(4) ? divisor() : -divisor()));
+    return sum;
+}
+static void all_values(struct world *w, expr e, int loop) {
+    int64_t n;
+    if (loop == 2) {
+        cr_assert(x_eval_int(e, leaf_of_world, w, &n));
+        w->least = !w->values || n < w->least ? n : w->least;
+        w->greatest = !w->values || n > w->greatest ? n : w->greatest;
+        w->values++;
+        return;
+    }
+    cr_assert(x_eval_int(w->v[loop]->extent, leaf_of_world, w, &n));
+    for (w->x[loop] = 0; w->x[loop] < n; w->x[loop]++) all_values(w, e, loop + 1);
+}
+Test(expr, random_proofs_hold) {
+    int proved = 0, asked = 0;
+    for (int round = 0; round < 25000; round++) {
+        struct world w = {.values = 0};
+        int64_t lo = rnd(4), hi = lo + 1 + rnd(20);
+        w.size[0] = sym_new(c, "N", lo, hi, false), w.size[1] = sym_new(c, "M", 1, 3, false);
+        expr n = x_sym(c, w.size[0]), m = x_sym(c, w.size[1]), rows = x_max(c, x_addi(c, n, -rnd(6)), x_int(c, 0));
+        expr extents[] = {n, x_mul(c, n, m), rows, x_addi(c, rows, 1), random_part(rows, m), random_part(n, m)};
+        w.v[0] = var_new(c, "v", extents[rnd(6)]);
+        expr v = x_var(c, w.v[0]), others[] = {x_int(c, 1 + rnd(4)), m, x_sub(c, rows, v)};
+        w.v[1] = var_new(c, "w", others[rnd(3)]);
+        expr x[] = {n,
+                    v,
+                    rows,
+                    x_var(c, w.v[1]),
+                    m,
+                    x_mul(c, v, m),
+                    x_mul(c, v, x_min(c, x_addi(c, n, -2), m)),
+                    x_div(c, x_addi(c, v, -rnd(9)), m),
+                    x_div(c, v, m),
+                    x_div(c, n, m)};
+        int some = rnd(2) ? 3 : 1 + (int)rnd(10);
+        expr of = random_sum(x, some), e = rnd(2) ? of : random_sum(x, some);
+        for (int64_t k = rnd(4); k; k--)
+            e = x_add(c, e, x_muli(c, random_part(of, m), rnd(2) ? divisor() : -divisor()));
+        for (w.at[0] = lo; w.at[0] <= hi; w.at[0]++)
+            for (w.at[1] = 1; w.at[1] <= 3; w.at[1]++) all_values(&w, e, 0);
+        if (!w.values) continue;
+        expr least = x_int(c, w.least), greatest = x_int(c, w.greatest);
+        cr_assert_not(x_proves_lt(c, e, greatest), "round %d: it may be %lld", round, (long long)w.greatest);
+        cr_assert_not(x_proves_lt(c, least, e), "round %d: it may be %lld", round, (long long)w.least);
+        proved += x_proves_le(c, e, greatest) + x_proves_le(c, least, e), asked += 2;
+    }
+    cr_assert_gt(proved, asked / 3, "%d of %d", proved, asked);
+}
+
 /* ---- what an expression holds */
 static struct buf *vector(const char *name, expr dim) {
     return buf_new(c, proc_new(c, "p"), name, F32, SC_ARENA, &dim, 1);

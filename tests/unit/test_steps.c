@@ -403,6 +403,16 @@ Test(steps, prefetch_counts_with_typical_rows) {
         cr_assert_geq(many[k], k < 32, "line %d", k);
     }
 }
+/* Of 2^60 turns, with 16 cells in a line, each would share lines with none. */
+Test(steps, prefetch_refuses_more_turns_than_memory_has_lines) {
+    struct sym rows = *sym_new(c, "M", 0, INT64_C(3) << 60, false);
+    rows.ref = rows.hi;
+    PUSH(&c->arena, &p->syms, &rows);
+    gemm_rm(x_sym(c, &rows), 64, 8);
+    check_sizes("layout w [1/4 0 1%4]; split y.n 4 no ni; reorder no y.m ni; split y.m 3 mo mi cut2; compute_at acc mo",
+                ms, 3);
+    cr_assert_eq(step_effect_of(c, p, "prefetch w 64 mo no [mo]"), STEP_REFUSED);
+}
 /* ---- steps that the schedules above leave out */
 Test(steps, inline_into_readers_with_padding_and_narrow_storage) {
     static const char text[] =

@@ -596,6 +596,8 @@ Test(illegal, prefetch_in_and_over_unfit_loops) {
         "proc many(x: f32[4,65536] in, y: f32[4] out)\n  for i<4\n    y[i] = 0.0\n    for k<2\n      for j<32768\n     "
         "   y[i] += x[i,k*32768+j]\n");
     refused("prefetch x 64 k i [k]", "each iteration of `k` would touch 2048 lines");
+    refused("prefetch x 64 j k [k j]", "`k` is no loop between `k` and `j`");
+    refused("prefetch x 64 j k [i j]", "`i` is no loop between `k` and `j`");
     parse("proc sizes(x: f32[4,64] in, y: f32[4,N] out) [N in 1..9]\n  for i<4\n    for n<N\n      y[i,n] = 0.0\n      "
           "for j<64\n        y[i,n] += x[i,j]\n");
     refused("prefetch x 64 n i [n]", "`n` has a run-time extent");
