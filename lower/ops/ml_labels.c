@@ -96,6 +96,10 @@ struct mapping {
     bool last_wins; /* of equal keys; else the first */
     struct list otherwise;
 };
+/* The places of the elements of x among keys that ascend; nan: that of NaN. */
+static V looked_up(V x, V keys, int64_t nan) {
+    return n_private("Lookup", (const V[]){x, keys}, 2, 1, ATTRS(attr_int("nan", nan)))->outs.v[0];
+}
 /* The value for each element of x, which has the type of the keys. */
 static V mapped(V x, const struct mapping *m) {
     int64_t n, numbers;
@@ -107,9 +111,7 @@ static V mapped(V x, const struct mapping *m) {
     for (int64_t k = 0; k < numbers; k++) put_entry(values, k, &m->values, e[k].k);
     put_entry(values, numbers, &m->otherwise, 0);
     if (has_nan) put_entry(values, n, &m->values, e[n - 1].k);
-    struct attr nan = attr_int("nan", has_nan ? n : numbers);
-    V ins[] = {x, n_const(keys)};
-    return N_OP("Gather", n_const(values), n_private("Lookup", ins, 2, 1, &nan, 1)->outs.v[0]);
+    return N_OP("Gather", n_const(values), looked_up(x, n_const(keys), has_nan ? n : numbers));
 }
 
 /* ---- labels as keys */
@@ -127,10 +129,9 @@ const struct tensor *ml_ascending(const struct attr *labels, V *keys) {
     return as_they_are ? NULL : order;
 }
 V ml_place_among(V v, const struct attr *labels) {
-    V ins[] = {v, NULL};
-    (void)ml_ascending(labels, &ins[1]);
-    struct attr nan = attr_int("nan", 0);
-    return n_private("Lookup", ins, 2, 1, &nan, 1)->outs.v[0];
+    V keys;
+    (void)ml_ascending(labels, &keys);
+    return looked_up(v, keys, 0);
 }
 V ml_own_places(const struct attr *labels) {
     struct list l = labels_list(labels);
@@ -222,8 +223,7 @@ static void exp_one_hot(void) {
     struct tensor *c = n_tensor(l->type, &l->n, 1);
     for (int64_t k = 0; k < l->n; k++) put_entry(c, k, l, k);
     V ins[] = {t == STR ? gin(0) : n_cast(gin(0), I64), n_const(c)};
-    struct attr zeros = attr_int("zeros", int_attr("zeros") != 0);
-    gout(0, n_private("Categories", ins, 2, 1, &zeros, 1)->outs.v[0]);
+    gout(0, n_private("Categories", ins, 2, 1, ATTRS(attr_int("zeros", int_attr("zeros") != 0)))->outs.v[0]);
 }
 
 static const struct op_attr a_lookup[] = {A_INT("nan"), {0}};

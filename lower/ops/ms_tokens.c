@@ -26,8 +26,8 @@ static void exp_ngramrepeat(void) {
         return;
     if (fail_if(n < 1 || n > 1 << 20, E_ATTR, "\"ngram_size\" is %lld, not from 1 to 2^20", (long long)n)) return;
     V ends = N_OP("Slice", ids, N_INTS(n - 1), N_INTS(INT64_MAX), N_INTS(1)), ins[] = {ids, ends};
-    struct attr size = attr_int("ngram_size", n);
-    V limit = n_cast(n_private("NGramMatches", ins, 2, 1, &size, 1)->outs.v[0], scores->type.dtype);
+    struct node *matches = n_private("NGramMatches", ins, 2, 1, ATTRS(attr_int("ngram_size", n)));
+    V limit = n_cast(matches->outs.v[0], scores->type.dtype);
     gout(0, N_WITH("ScatterElements", ATTRS(attr_int("axis", 1), attr_str("reduction", "min")), scores, ends, limit));
 }
 
